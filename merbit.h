@@ -28795,7 +28795,7 @@ static merbit_status mbi_scan_schedule_create(merbit_plan *plan) {
       mbi_device_allocate_parts(plan->context, "the ends and tiles of rows", 3, parts, bytes);
   if (status == MERBIT_OK) {
     plan->schedule_bytes = words + tile_rows + starts + plan->ranks.bytes;
-    plan->stream_bytes = words + 3 * s->tiles * sizeof(uint32_t) + starts +
+    plan->stream_bytes = words + tile_rows + s->tiles * sizeof(uint32_t) + starts +
                          4 * s->tiles * mbi_type_size(mbi_plan_sums(plan)) +
                          (s->empty_rows > 0 ? plan->device.rows * sizeof(uint32_t) : 0);
     status = mbi_scan_build(plan);
