@@ -4934,43 +4934,72 @@ static const char *const mbi_source_spmv_arrays_cu[] = {
   "  }\n"
   "}\n"
   "\n"
-  "// Samples of how gathers of x will fare: *sectors becomes the number of different 32-byte\n"
-  "// sectors of x that windows of nonzeros touch, each counted on its own, and\n"
-  "// *narrow that of slices of 32 rows, out of 8 for each window, whose columns lie within 65536.\n",
-  "// `shift` is log2 of the elements in a sector. Launch: one block of 256 threads per window.\n"
-  "// Shared: mbk_u32[MBK_SAMPLE_TABLE].\n"
   "#define MBK_SAMPLE_WINDOW 8192\n"
   "#define MBK_SAMPLE_TABLE 12288\n"
-  "MBK_KERNEL MBK_BOUNDS(256)\n"
+  "#define MBK_SAMPLE_THREADS 512\n"
+  "#define MBK_SAMPLE_TOGETHER 8 // loads in flight\n"
+  "\n"
+  "// Whether the table does not hold `sector` yet; then it does. Most are found by reading, which\n"
+  "// many lanes can do at once.\n",
+  "MBK_DEVICE bool mbk_arrays_new(mbk_u32 *table, mbk_u32 sector) {\n"
+  "  mbk_u32 at = (sector * 2654435761u >> 8) % MBK_SAMPLE_TABLE;\n"
+  "  while (true) {\n"
+  "    mbk_u32 there = *(volatile mbk_u32 *)(table + at);\n"
+  "    if (there == 0xffffffffu) {\n"
+  "      there = mbk_atomic_swap_if(table + at, 0xffffffffu, sector);\n"
+  "    }\n"
+  "    if (there == 0xffffffffu || there == sector) {\n"
+  "      return there != sector;\n"
+  "    }\n"
+  "    at = at + 1 < MBK_SAMPLE_TABLE ? at + 1 : 0;\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// Samples of how gathers of x will fare: *sectors becomes the number of different 32-byte\n"
+  "// sectors of x that windows of nonzeros touch, each counted on its own, and\n"
+  "// *narrow that of slices of 32 rows, out of 8 for each window, whose columns lie within 65536.\n"
+  "// `shift` is log2 of the elements in a sector. Launch: one block of MBK_SAMPLE_THREADS per\n"
+  "// window. Shared: mbk_u32[MBK_SAMPLE_TABLE].\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_SAMPLE_THREADS)\n"
   "    mbk_arrays_sample(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind, mbk_u64 rows,\n"
   "                      mbk_u64 nnz, mbk_u32 shift, mbk_u32 *sectors, mbk_u32 *narrow) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  mbk_u32 *const table = (mbk_u32 *)shared;\n"
-  "  for (mbk_u32 i = mbk_thread(); i < MBK_SAMPLE_TABLE; i += 256) {\n"
+  "  for (mbk_u32 i = mbk_thread(); i < MBK_SAMPLE_TABLE; i += MBK_SAMPLE_THREADS) {\n"
   "    table[i] = 0xffffffffu;\n"
   "  }\n"
   "  mbk_block_sync();\n"
   "  const mbk_u64 most = nnz < MBK_SAMPLE_WINDOW ? nnz : MBK_SAMPLE_WINDOW;\n"
   "  const mbk_u64 first = (nnz - most) / mbk_grid() * mbk_block();\n"
   "  mbk_u32 found = 0;\n"
-  "  for (mbk_u32 i = mbk_thread(); i < most; i += 256) {\n"
-  "    const mbk_u32 sector = (mbk_u32)(mbk_load(col_ind + first + i) - MBK_BASE) >> shift;\n"
-  "    mbk_u32 at = (sector * 2654435761u >> 8) % MBK_SAMPLE_TABLE;\n"
-  "    mbk_u32 there = mbk_atomic_swap_if(table + at, 0xffffffffu, sector);\n"
-  "    while (there != 0xffffffffu && there != sector) {\n"
-  "      at = at + 1 < MBK_SAMPLE_TABLE ? at + 1 : 0;\n"
-  "      there = mbk_atomic_swap_if(table + at, 0xffffffffu, sector);\n"
+  "  for (mbk_u32 i = mbk_thread(); i < most; i += MBK_SAMPLE_THREADS * MBK_SAMPLE_TOGETHER) {\n"
+  "    mbk_u32 sector[MBK_SAMPLE_TOGETHER];\n"
+  "#pragma unroll\n"
+  "    for (mbk_u32 j = 0; j < MBK_SAMPLE_TOGETHER; j++) {\n",
+  "      const mbk_u32 k = i + j * MBK_SAMPLE_THREADS;\n"
+  "      sector[j] = (mbk_u32)(mbk_load(col_ind + first + (k < most ? k : i)) - MBK_BASE) >> shift;\n"
   "    }\n"
-  "    found += there == 0xffffffffu;\n"
+  "#pragma unroll\n"
+  "    for (mbk_u32 j = 0; j < MBK_SAMPLE_TOGETHER; j++) { // the first one again changes nothing\n"
+  "      found += mbk_arrays_new(table, sector[j]);\n"
+  "    }\n"
   "  }\n"
-  "  mbk_atomic_add(sectors, found);\n"
+  "  for (int d = 16; d > 0; d >>= 1) {\n"
+  "    found += mbk_shuffle_xor(0xffffffffu, found, d, 32);\n"
+  "  }\n"
+  "  if (mbk_lane() == 0) {\n"
+  "    mbk_atomic_add(sectors, found);\n"
+  "  }\n"
   "\n"
+  "  if (mbk_thread() / 32 >= 8) {\n"
+  "    return;\n"
+  "  }\n"
   "  const mbk_u64 slices = (rows + 31) / 32;\n"
   "  const mbk_u64 slice = slices * (mbk_block() * 8 + mbk_thread() / 32) / (8 * mbk_grid());\n"
   "  const mbk_u64 row = slice * 32, next = row + 32 < rows ? row + 32 : rows;\n"
   "  const mbk_u64 end = (mbk_u64)(mbk_load(row_ptr + next) - MBK_BASE);\n"
   "  mbk_u32 low = 0xffffffffu, high = 0;\n"
-  "  for (mbk_u64 k = (mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE) + mbk_thread() % 32;\n",
+  "  for (mbk_u64 k = (mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE) + mbk_thread() % 32;\n"
   "       k < end && high - low + 1 <= 0x10000; k += 32) {\n"
   "    const mbk_u32 column = (mbk_u32)(mbk_load(col_ind + k) - MBK_BASE);\n"
   "    low = column < low ? column : low;\n"
@@ -4989,7 +5018,7 @@ static const char *const mbi_source_spmv_arrays_cu[] = {
   "\n"
   "// ---- Columns that many nonzeros meet\n"
   "// ---------------------------------------------------------\n"
-  "\n"
+  "\n",
   "// counts[c]: how many of the nonzeros of every `stride`th run of 32 lie in column c; zero\n"
   "// before. Launch: any grid of 256 threads.\n"
   "MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_columns(const MBK_COLUMN *col_ind, mbk_u64 nnz,\n"
@@ -5007,7 +5036,7 @@ static const char *const mbi_source_spmv_arrays_cu[] = {
   "MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_bins(const mbk_u32 *counts, mbk_u64 cols, mbk_u32 *bins) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  mbk_u32 *const own = (mbk_u32 *)shared;\n"
-  "  for (mbk_u32 i = mbk_thread(); i < MBK_BINS; i += 256) {\n",
+  "  for (mbk_u32 i = mbk_thread(); i < MBK_BINS; i += 256) {\n"
   "    own[i] = 0;\n"
   "  }\n"
   "  mbk_block_sync();\n"
@@ -5029,7 +5058,7 @@ static const char *const mbi_source_spmv_arrays_cu[] = {
   "// ---------------------------------------------------------------\n"
   "\n"
   "// The bits of a number and of its place, well mixed (the end of SplitMix64: Steele, Lea, Flood,\n"
-  "// OOPSLA 2014).\n"
+  "// OOPSLA 2014).\n",
   "MBK_DEVICE mbk_u64 mbk_arrays_mix(mbk_u64 place, mbk_u64 number) {\n"
   "  mbk_u64 bits = place * 0x9e3779b97f4a7c15ull ^ number * 0xd1342543de82ef95ull;\n"
   "  bits = (bits ^ bits >> 30) * 0xbf58476d1ce4e5b9ull;\n"
@@ -5051,7 +5080,7 @@ static const char *const mbi_source_spmv_arrays_cu[] = {
   "  for (mbk_u64 k = first; k < nnz; k += stride) {\n"
   "    sum += mbk_arrays_mix(2 * k + 1, (mbk_u64)(col_ind[k] - MBK_BASE));\n"
   "  }\n"
-  "  for (int d = 16; d > 0; d >>= 1) {\n",
+  "  for (int d = 16; d > 0; d >>= 1) {\n"
   "    sum += mbk_shuffle_xor(0xffffffffu, sum, d, 32);\n"
   "  }\n"
   "  if (mbk_lane() == 0) {\n"
@@ -5063,7 +5092,7 @@ static const char *const mbi_source_spmv_arrays_cu[] = {
   "\n"
   "// Bit n: blocks may be n rows high, or n columns wide; 2 to 16.\n"
   "#define MBK_BLOCK_SHAPES 0x1fffcu\n"
-  "#define MBK_BLOCK_PART 2048 // nonzeros of a row between looks at what others found\n"
+  "#define MBK_BLOCK_PART 256 // nonzeros of a row between looks at what was found\n"
   "\n"
   "// The sizes of which `place` is no multiple.\n"
   "MBK_DEVICE mbk_u32 mbk_arrays_inside(mbk_u64 place) {\n"
@@ -5072,6 +5101,14 @@ static const char *const mbi_source_spmv_arrays_cu[] = {
   "    sizes |= place % n != 0 ? 1u << n : 0;\n"
   "  }\n"
   "  return sizes;\n"
+  "}\n"
+  "\n"
+  "// Over the lanes, in all of them.\n",
+  "MBK_DEVICE mbk_u32 mbk_arrays_any(mbk_u32 bits) {\n"
+  "  for (int d = 16; d > 0; d >>= 1) {\n"
+  "    bits |= mbk_shuffle_xor(0xffffffffu, bits, d, 32);\n"
+  "  }\n"
+  "  return bits;\n"
   "}\n"
   "\n"
   "// Whether other warps have found something against every size, in the eyes of the whole warp.\n"
@@ -5093,7 +5130,7 @@ static const char *const mbi_source_spmv_arrays_cu[] = {
   "                      mbk_u64 count, mbk_u64 step, mbk_u32 *against) {\n"
   "  const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32, row = warp * step;\n"
   "  mbk_u32 high = 0, wide = 0;\n"
-  "  if (warp < count) {\n",
+  "  if (warp < count) {\n"
   "    const mbk_i64 start = (mbk_i64)row_ptr[row] - MBK_BASE;\n"
   "    const mbk_i64 end = (mbk_i64)row_ptr[row + 1] - MBK_BASE;\n"
   "    const mbk_i64 next = row + 1 < rows ? (mbk_i64)row_ptr[row + 2] - MBK_BASE - end : -1;\n"
@@ -5101,7 +5138,9 @@ static const char *const mbi_source_spmv_arrays_cu[] = {
   "    for (mbk_i64 part = 0; part < end - start; part += MBK_BLOCK_PART) {\n"
   "      const mbk_i64 stop =\n"
   "          part + MBK_BLOCK_PART < end - start ? part + MBK_BLOCK_PART : end - start;\n"
-  "      if (part > 0 && mbk_arrays_ruled_out(against)) {\n"
+  "      if (part > 0 && ((mbk_ballot(0xffffffffu, !same) != 0 &&\n",
+  "                        (mbk_arrays_any(wide) & MBK_BLOCK_SHAPES) == MBK_BLOCK_SHAPES) ||\n"
+  "                       mbk_arrays_ruled_out(against))) {\n"
   "        break; // a long row need not be walked to its end\n"
   "      }\n"
   "      for (mbk_i64 k = part + mbk_lane(); k < stop; k += 32) {\n"
@@ -5116,10 +5155,8 @@ static const char *const mbi_source_spmv_arrays_cu[] = {
   "    }\n"
   "    high = same ? 0 : mbk_arrays_inside(row + 1);\n"
   "  }\n"
-  "  for (int d = 16; d > 0; d >>= 1) {\n"
-  "    high |= mbk_shuffle_xor(0xffffffffu, high, d, 32);\n"
-  "    wide |= mbk_shuffle_xor(0xffffffffu, wide, d, 32);\n"
-  "  }\n"
+  "  high = mbk_arrays_any(high);\n"
+  "  wide = mbk_arrays_any(wide);\n"
   "  if (mbk_lane() == 0 && (high & ~against[0] & MBK_BLOCK_SHAPES) != 0) {\n"
   "    mbk_atomic_or(against, high);\n"
   "  }\n"
@@ -11179,7 +11216,8 @@ static const char *const mbi_source_solve_examine_cu[] = {
   "#include \"jit/device.cuh\"\n"
   "\n"
   "#define MBK_EXAMINE_THREADS 256\n"
-  "#define MBK_EXAMINE_LANES 8 // of a row\n"
+  "#define MBK_EXAMINE_LANES 8   // of a row\n"
+  "#define MBK_EXAMINE_LONG 2048 // nonzeros of a row beyond which the thread block adds it up\n"
   "\n"
   "// Over the lanes of a row, in all of them.\n"
   "MBK_DEVICE double mbk_examine_sum(double share) {\n"
@@ -11188,6 +11226,67 @@ static const char *const mbi_source_solve_examine_cu[] = {
   "    share += mbk_shuffle_xor(0xffffffffu, share, d, MBK_EXAMINE_LANES);\n"
   "  }\n"
   "  return share;\n"
+  "}\n"
+  "\n"
+  "// A row's nonzeros, `begin` to `end`, dealt to `threads` threads of which this is number\n"
+  "// `thread`: the share of the sum of values without their signs.\n"
+  "MBK_DEVICE double mbk_examine_share(const MBK_VALUE *values, mbk_i64 begin, mbk_i64 end,\n"
+  "                                    mbk_u32 thread, mbk_u32 threads) {\n"
+  "  double sum = 0;\n"
+  "#pragma unroll 8\n"
+  "  for (mbk_i64 k = begin + thread; k < end; k += threads) {\n"
+  "    const double value = MBK_PATTERN ? 1.0 : (double)values[k];\n"
+  "    sum += value < 0 ? -value : value;\n"
+  "  }\n"
+  "  return sum;\n"
+  "}\n"
+  "\n",
+  "// And of the sum of those in a column.\n"
+  "MBK_DEVICE double mbk_examine_entry(const MBK_COLUMN *col_ind, const MBK_VALUE *values,\n"
+  "                                    mbk_i64 begin, mbk_i64 end, mbk_i64 column, mbk_u32 thread,\n"
+  "                                    mbk_u32 threads) {\n"
+  "  double sum = 0;\n"
+  "#pragma unroll 8\n"
+  "  for (mbk_i64 k = begin + thread; k < end; k += threads) {\n"
+  "    if ((mbk_i64)col_ind[k] - MBK_BASE == column) {\n"
+  "      sum += MBK_PATTERN ? 1.0 : (double)values[k];\n"
+  "    }\n"
+  "  }\n"
+  "  return sum;\n"
+  "}\n"
+  "\n"
+  "// `sum` over the threads of the block, in all of them: a tree. `shared` is free behind it.\n"
+  "MBK_DEVICE double mbk_examine_block_sum(double sum, double *shared) {\n"
+  "  shared[mbk_thread()] = sum;\n"
+  "  mbk_block_sync();\n"
+  "  for (mbk_u32 half = MBK_EXAMINE_THREADS / 2; half > 0; half /= 2) {\n"
+  "    if (mbk_thread() < half) {\n"
+  "      shared[mbk_thread()] += shared[mbk_thread() + half];\n"
+  "    }\n"
+  "    mbk_block_sync();\n"
+  "  }\n"
+  "  const double all = shared[0];\n"
+  "  mbk_block_sync();\n"
+  "  return all;\n"
+  "}\n"
+  "\n"
+  "// A long row, by the whole block: its norm, and its entries of its block on the diagonal.\n"
+  "MBK_DEVICE double mbk_examine_long(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind,\n"
+  "                                   const MBK_VALUE *values, mbk_u64 row, mbk_u32 width,\n"
+  "                                   double *blocks, double *shared) {\n"
+  "  const mbk_i64 begin = (mbk_i64)row_ptr[row] - MBK_BASE;\n"
+  "  const mbk_i64 end = (mbk_i64)row_ptr[row + 1] - MBK_BASE;\n"
+  "  for (mbk_u32 j = 0; j < width; j++) {\n"
+  "    const double entry = mbk_examine_block_sum(\n"
+  "        mbk_examine_entry(col_ind, values, begin, end, (mbk_i64)(row - row % width + j),\n"
+  "                          mbk_thread(), MBK_EXAMINE_THREADS),\n",
+  "        shared);\n"
+  "    if (mbk_thread() == 0) {\n"
+  "      blocks[row * width + j] = entry;\n"
+  "    }\n"
+  "  }\n"
+  "  return mbk_examine_block_sum(\n"
+  "      mbk_examine_share(values, begin, end, mbk_thread(), MBK_EXAMINE_THREADS), shared);\n"
   "}\n"
   "\n"
   "// norms[b]: of the rows of block b. blocks: `width` entries for each row, those of its block on\n"
@@ -11199,33 +11298,47 @@ static const char *const mbi_source_solve_examine_cu[] = {
   "                     double *norms) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  double *const most_of = (double *)shared;\n"
-  "  const mbk_u32 rows = MBK_EXAMINE_THREADS / MBK_EXAMINE_LANES; // of a thread block at once\n",
+  "  mbk_u32 *const long_rows = (mbk_u32 *)shared;                 // of each warp: a ballot\n"
+  "  const mbk_u32 rows = MBK_EXAMINE_THREADS / MBK_EXAMINE_LANES; // of a thread block at once\n"
   "  const mbk_u32 lane = mbk_thread() % MBK_EXAMINE_LANES;\n"
   "  double most = 0;\n"
   "  for (mbk_u64 first = (mbk_u64)mbk_block() * rows; first < n;\n"
   "       first += (mbk_u64)mbk_grid() * rows) {\n"
   "    const mbk_u64 row = first + mbk_thread() / MBK_EXAMINE_LANES;\n"
-  "    const bool inside = row < n;\n"
-  "    const mbk_i64 begin = inside ? (mbk_i64)row_ptr[row] - MBK_BASE : 0;\n"
-  "    const mbk_i64 end = inside ? (mbk_i64)row_ptr[row + 1] - MBK_BASE : 0;\n"
-  "    double sum = 0;\n"
-  "    for (mbk_i64 k = begin + lane; k < end; k += MBK_EXAMINE_LANES) {\n"
-  "      const double value = MBK_PATTERN ? 1.0 : (double)values[k];\n"
-  "      sum += value < 0 ? -value : value;\n"
-  "    }\n"
-  "    sum = mbk_examine_sum(sum);\n"
+  "    const mbk_i64 begin = row < n ? (mbk_i64)row_ptr[row] - MBK_BASE : 0;\n"
+  "    const mbk_i64 stop = row < n ? (mbk_i64)row_ptr[row + 1] - MBK_BASE : 0;\n"
+  "    const bool is_long = stop - begin > MBK_EXAMINE_LONG;\n"
+  "    const mbk_i64 end = is_long ? begin : stop;\n"
+  "    const double sum =\n"
+  "        mbk_examine_sum(mbk_examine_share(values, begin, end, lane, MBK_EXAMINE_LANES));\n"
   "    most = sum > most ? sum : most;\n"
-  "    for (mbk_u32 j = 0; j < width; j++) {\n"
-  "      const mbk_i64 column = (mbk_i64)(row - row % width + j);\n"
-  "      double entry = 0;\n"
-  "      for (mbk_i64 k = begin + lane; k < end; k += MBK_EXAMINE_LANES) {\n"
-  "        if ((mbk_i64)col_ind[k] - MBK_BASE == column) {\n"
-  "          entry += MBK_PATTERN ? 1.0 : (double)values[k];\n"
-  "        }\n"
-  "      }\n"
-  "      entry = mbk_examine_sum(entry);\n"
-  "      if (inside && lane == 0) {\n"
+  "    for (mbk_u32 j = 0; j < width; j++) {\n",
+  "      const double entry = mbk_examine_sum(mbk_examine_entry(col_ind, values, begin, end,\n"
+  "                                                             (mbk_i64)(row - row % width + j),\n"
+  "                                                             lane, MBK_EXAMINE_LANES));\n"
+  "      if (row < n && !is_long && lane == 0) {\n"
   "        blocks[row * width + j] = entry;\n"
+  "      }\n"
+  "    }\n"
+  "    const mbk_u32 ballot = mbk_ballot(0xffffffffu, is_long && lane == 0);\n"
+  "    if (mbk_lane() == 0) {\n"
+  "      long_rows[mbk_thread() / 32] = ballot;\n"
+  "    }\n"
+  "    mbk_block_sync();\n"
+  "    mbk_u32 left[MBK_EXAMINE_THREADS / 32];\n"
+  "#pragma unroll\n"
+  "    for (int w = 0; w < MBK_EXAMINE_THREADS / 32; w++) {\n"
+  "      left[w] = long_rows[w];\n"
+  "    }\n"
+  "    mbk_block_sync();\n"
+  "#pragma unroll\n"
+  "    for (mbk_u32 w = 0; w < MBK_EXAMINE_THREADS / 32; w++) {\n"
+  "      for (mbk_u32 bits = left[w]; bits != 0; bits &= bits - 1) {\n"
+  "        const mbk_u32 bit = 31 - (mbk_u32)mbk_leading_zeros(bits & (0u - bits));\n"
+  "        const mbk_u64 that = first + (w * 32 + bit) / MBK_EXAMINE_LANES;\n"
+  "        const double all =\n"
+  "            mbk_examine_long(row_ptr, col_ind, values, that, width, blocks, most_of);\n"
+  "        most = all > most ? all : most;\n"
   "      }\n"
   "    }\n"
   "  }\n"
@@ -13394,7 +13507,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "59dcc20cb68eb5144a7fb935340530f4ecdc39e0aa27c8355b025ca04666dc82"
+#define MBI_KERNEL_HASH "bb2b71e7a5c02e478c20fc54d46ae3ab95db2088c4a1b50ee43a3b7778cf93f8"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -28161,6 +28274,7 @@ static const mbi_cuda_method mbi_merbit_method = {mbi_merbit_create, mbi_merbit_
 #define MBI_RANKS_SAMPLES 256 /* windows of nonzeros at most */
 #define MBI_RANKS_WINDOW 8192
 #define MBI_RANKS_TABLE 12288
+#define MBI_RANKS_THREADS 512
 #define MBI_RANKS_BINS 4096
 #define MBI_RANKS_BLOCK_SAMPLES 4096        /* rows */
 #define MBI_RANKS_COLUMN_SAMPLES (8u << 20) /* nonzeros */
@@ -28288,7 +28402,8 @@ static merbit_status mbi_ranks_sample(merbit_context *context, const mbi_device_
   arguments[5] = &ranks->counts;
   arguments[6] = &narrow;
   if (status == MERBIT_OK) {
-    status = mbi_device_launch(context, sample, "mbk_arrays_sample", (int64_t)samples, 256,
+    status = mbi_device_launch(context, sample, "mbk_arrays_sample", (int64_t)samples,
+                               MBI_RANKS_THREADS,
                                (unsigned)(MBI_RANKS_TABLE * sizeof(uint32_t)), NULL, arguments);
   }
   if (status == MERBIT_OK) {
@@ -35418,8 +35533,10 @@ static merbit_status mbi_choose_semiring(merbit_plan *plan) {
 }
 
 /* What the forecast needs to know of the columns: a sample for all, and how full they are where
- * many products spend a third of their time or more on gathers, most of which the caches miss.
+ * many products spend a third of their time or more on gathers, most of which the caches miss,
+ * but not nearly all: with hubs, windows of nonzeros meet some sectors again.
  */
+#define MBI_CHOOSE_NO_HUBS 0.98
 static merbit_status mbi_choose_look(merbit_plan *plan) {
   const double cols = (double)plan->device.cols * (double)mbi_type_size(plan->type);
   merbit_status status;
@@ -35438,7 +35555,8 @@ static merbit_status mbi_choose_look(merbit_plan *plan) {
   if (status == MERBIT_OK && plan->desc.expected_calls > MBI_CHOOSE_MAKING) {
     const double gathers =
         (double)plan->device.nnz * plan->ranks.sectors * mbi_choose_gather(cols);
-    if (plan->ranks.sectors > 0.5 && 3 * gathers > mbi_choose_forecast(plan).scan) {
+    if (plan->ranks.sectors > 0.5 && plan->ranks.sectors < MBI_CHOOSE_NO_HUBS &&
+        3 * gathers > mbi_choose_forecast(plan).scan) {
       status = mbi_ranks_columns(plan, mbi_hubs_room(plan));
     }
     if (status == MERBIT_DEVICE_OUT_OF_MEMORY) { /* then no hubs */

@@ -19,7 +19,8 @@
 #include "jit/device.cuh"
 
 #define MBK_EXAMINE_THREADS 256
-#define MBK_EXAMINE_LANES 8 // of a row
+#define MBK_EXAMINE_LANES 8   // of a row
+#define MBK_EXAMINE_LONG 2048 // nonzeros of a row beyond which the thread block adds it up
 
 // Over the lanes of a row, in all of them.
 MBK_DEVICE double mbk_examine_sum(double share) {
@@ -28,6 +29,67 @@ MBK_DEVICE double mbk_examine_sum(double share) {
     share += mbk_shuffle_xor(0xffffffffu, share, d, MBK_EXAMINE_LANES);
   }
   return share;
+}
+
+// A row's nonzeros, `begin` to `end`, dealt to `threads` threads of which this is number
+// `thread`: the share of the sum of values without their signs.
+MBK_DEVICE double mbk_examine_share(const MBK_VALUE *values, mbk_i64 begin, mbk_i64 end,
+                                    mbk_u32 thread, mbk_u32 threads) {
+  double sum = 0;
+#pragma unroll 8
+  for (mbk_i64 k = begin + thread; k < end; k += threads) {
+    const double value = MBK_PATTERN ? 1.0 : (double)values[k];
+    sum += value < 0 ? -value : value;
+  }
+  return sum;
+}
+
+// And of the sum of those in a column.
+MBK_DEVICE double mbk_examine_entry(const MBK_COLUMN *col_ind, const MBK_VALUE *values,
+                                    mbk_i64 begin, mbk_i64 end, mbk_i64 column, mbk_u32 thread,
+                                    mbk_u32 threads) {
+  double sum = 0;
+#pragma unroll 8
+  for (mbk_i64 k = begin + thread; k < end; k += threads) {
+    if ((mbk_i64)col_ind[k] - MBK_BASE == column) {
+      sum += MBK_PATTERN ? 1.0 : (double)values[k];
+    }
+  }
+  return sum;
+}
+
+// `sum` over the threads of the block, in all of them: a tree. `shared` is free behind it.
+MBK_DEVICE double mbk_examine_block_sum(double sum, double *shared) {
+  shared[mbk_thread()] = sum;
+  mbk_block_sync();
+  for (mbk_u32 half = MBK_EXAMINE_THREADS / 2; half > 0; half /= 2) {
+    if (mbk_thread() < half) {
+      shared[mbk_thread()] += shared[mbk_thread() + half];
+    }
+    mbk_block_sync();
+  }
+  const double all = shared[0];
+  mbk_block_sync();
+  return all;
+}
+
+// A long row, by the whole block: its norm, and its entries of its block on the diagonal.
+MBK_DEVICE double mbk_examine_long(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind,
+                                   const MBK_VALUE *values, mbk_u64 row, mbk_u32 width,
+                                   double *blocks, double *shared) {
+  const mbk_i64 begin = (mbk_i64)row_ptr[row] - MBK_BASE;
+  const mbk_i64 end = (mbk_i64)row_ptr[row + 1] - MBK_BASE;
+  for (mbk_u32 j = 0; j < width; j++) {
+    const double entry = mbk_examine_block_sum(
+        mbk_examine_entry(col_ind, values, begin, end, (mbk_i64)(row - row % width + j),
+                          mbk_thread(), MBK_EXAMINE_THREADS),
+        shared);
+    if (mbk_thread() == 0) {
+      blocks[row * width + j] = entry;
+    }
+  }
+  return mbk_examine_block_sum(
+      mbk_examine_share(values, begin, end, mbk_thread(), MBK_EXAMINE_THREADS), shared);
 }
 
 // norms[b]: of the rows of block b. blocks: `width` entries for each row, those of its block on
@@ -39,33 +101,47 @@ MBK_KERNEL MBK_BOUNDS(MBK_EXAMINE_THREADS)
                      double *norms) {
   MBK_SHARED_MEMORY(shared);
   double *const most_of = (double *)shared;
+  mbk_u32 *const long_rows = (mbk_u32 *)shared;                 // of each warp: a ballot
   const mbk_u32 rows = MBK_EXAMINE_THREADS / MBK_EXAMINE_LANES; // of a thread block at once
   const mbk_u32 lane = mbk_thread() % MBK_EXAMINE_LANES;
   double most = 0;
   for (mbk_u64 first = (mbk_u64)mbk_block() * rows; first < n;
        first += (mbk_u64)mbk_grid() * rows) {
     const mbk_u64 row = first + mbk_thread() / MBK_EXAMINE_LANES;
-    const bool inside = row < n;
-    const mbk_i64 begin = inside ? (mbk_i64)row_ptr[row] - MBK_BASE : 0;
-    const mbk_i64 end = inside ? (mbk_i64)row_ptr[row + 1] - MBK_BASE : 0;
-    double sum = 0;
-    for (mbk_i64 k = begin + lane; k < end; k += MBK_EXAMINE_LANES) {
-      const double value = MBK_PATTERN ? 1.0 : (double)values[k];
-      sum += value < 0 ? -value : value;
-    }
-    sum = mbk_examine_sum(sum);
+    const mbk_i64 begin = row < n ? (mbk_i64)row_ptr[row] - MBK_BASE : 0;
+    const mbk_i64 stop = row < n ? (mbk_i64)row_ptr[row + 1] - MBK_BASE : 0;
+    const bool is_long = stop - begin > MBK_EXAMINE_LONG;
+    const mbk_i64 end = is_long ? begin : stop;
+    const double sum =
+        mbk_examine_sum(mbk_examine_share(values, begin, end, lane, MBK_EXAMINE_LANES));
     most = sum > most ? sum : most;
     for (mbk_u32 j = 0; j < width; j++) {
-      const mbk_i64 column = (mbk_i64)(row - row % width + j);
-      double entry = 0;
-      for (mbk_i64 k = begin + lane; k < end; k += MBK_EXAMINE_LANES) {
-        if ((mbk_i64)col_ind[k] - MBK_BASE == column) {
-          entry += MBK_PATTERN ? 1.0 : (double)values[k];
-        }
-      }
-      entry = mbk_examine_sum(entry);
-      if (inside && lane == 0) {
+      const double entry = mbk_examine_sum(mbk_examine_entry(col_ind, values, begin, end,
+                                                             (mbk_i64)(row - row % width + j),
+                                                             lane, MBK_EXAMINE_LANES));
+      if (row < n && !is_long && lane == 0) {
         blocks[row * width + j] = entry;
+      }
+    }
+    const mbk_u32 ballot = mbk_ballot(0xffffffffu, is_long && lane == 0);
+    if (mbk_lane() == 0) {
+      long_rows[mbk_thread() / 32] = ballot;
+    }
+    mbk_block_sync();
+    mbk_u32 left[MBK_EXAMINE_THREADS / 32];
+#pragma unroll
+    for (int w = 0; w < MBK_EXAMINE_THREADS / 32; w++) {
+      left[w] = long_rows[w];
+    }
+    mbk_block_sync();
+#pragma unroll
+    for (mbk_u32 w = 0; w < MBK_EXAMINE_THREADS / 32; w++) {
+      for (mbk_u32 bits = left[w]; bits != 0; bits &= bits - 1) {
+        const mbk_u32 bit = 31 - (mbk_u32)mbk_leading_zeros(bits & (0u - bits));
+        const mbk_u64 that = first + (w * 32 + bit) / MBK_EXAMINE_LANES;
+        const double all =
+            mbk_examine_long(row_ptr, col_ind, values, that, width, blocks, most_of);
+        most = all > most ? all : most;
       }
     }
   }

@@ -170,37 +170,66 @@ MBK_KERNEL MBK_BOUNDS(256)
   }
 }
 
+#define MBK_SAMPLE_WINDOW 8192
+#define MBK_SAMPLE_TABLE 12288
+#define MBK_SAMPLE_THREADS 512
+#define MBK_SAMPLE_TOGETHER 8 // loads in flight
+
+// Whether the table does not hold `sector` yet; then it does. Most are found by reading, which
+// many lanes can do at once.
+MBK_DEVICE bool mbk_arrays_new(mbk_u32 *table, mbk_u32 sector) {
+  mbk_u32 at = (sector * 2654435761u >> 8) % MBK_SAMPLE_TABLE;
+  while (true) {
+    mbk_u32 there = *(volatile mbk_u32 *)(table + at);
+    if (there == 0xffffffffu) {
+      there = mbk_atomic_swap_if(table + at, 0xffffffffu, sector);
+    }
+    if (there == 0xffffffffu || there == sector) {
+      return there != sector;
+    }
+    at = at + 1 < MBK_SAMPLE_TABLE ? at + 1 : 0;
+  }
+}
+
 // Samples of how gathers of x will fare: *sectors becomes the number of different 32-byte
 // sectors of x that windows of nonzeros touch, each counted on its own, and
 // *narrow that of slices of 32 rows, out of 8 for each window, whose columns lie within 65536.
-// `shift` is log2 of the elements in a sector. Launch: one block of 256 threads per window.
-// Shared: mbk_u32[MBK_SAMPLE_TABLE].
-#define MBK_SAMPLE_WINDOW 8192
-#define MBK_SAMPLE_TABLE 12288
-MBK_KERNEL MBK_BOUNDS(256)
+// `shift` is log2 of the elements in a sector. Launch: one block of MBK_SAMPLE_THREADS per
+// window. Shared: mbk_u32[MBK_SAMPLE_TABLE].
+MBK_KERNEL MBK_BOUNDS(MBK_SAMPLE_THREADS)
     mbk_arrays_sample(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind, mbk_u64 rows,
                       mbk_u64 nnz, mbk_u32 shift, mbk_u32 *sectors, mbk_u32 *narrow) {
   MBK_SHARED_MEMORY(shared);
   mbk_u32 *const table = (mbk_u32 *)shared;
-  for (mbk_u32 i = mbk_thread(); i < MBK_SAMPLE_TABLE; i += 256) {
+  for (mbk_u32 i = mbk_thread(); i < MBK_SAMPLE_TABLE; i += MBK_SAMPLE_THREADS) {
     table[i] = 0xffffffffu;
   }
   mbk_block_sync();
   const mbk_u64 most = nnz < MBK_SAMPLE_WINDOW ? nnz : MBK_SAMPLE_WINDOW;
   const mbk_u64 first = (nnz - most) / mbk_grid() * mbk_block();
   mbk_u32 found = 0;
-  for (mbk_u32 i = mbk_thread(); i < most; i += 256) {
-    const mbk_u32 sector = (mbk_u32)(mbk_load(col_ind + first + i) - MBK_BASE) >> shift;
-    mbk_u32 at = (sector * 2654435761u >> 8) % MBK_SAMPLE_TABLE;
-    mbk_u32 there = mbk_atomic_swap_if(table + at, 0xffffffffu, sector);
-    while (there != 0xffffffffu && there != sector) {
-      at = at + 1 < MBK_SAMPLE_TABLE ? at + 1 : 0;
-      there = mbk_atomic_swap_if(table + at, 0xffffffffu, sector);
+  for (mbk_u32 i = mbk_thread(); i < most; i += MBK_SAMPLE_THREADS * MBK_SAMPLE_TOGETHER) {
+    mbk_u32 sector[MBK_SAMPLE_TOGETHER];
+#pragma unroll
+    for (mbk_u32 j = 0; j < MBK_SAMPLE_TOGETHER; j++) {
+      const mbk_u32 k = i + j * MBK_SAMPLE_THREADS;
+      sector[j] = (mbk_u32)(mbk_load(col_ind + first + (k < most ? k : i)) - MBK_BASE) >> shift;
     }
-    found += there == 0xffffffffu;
+#pragma unroll
+    for (mbk_u32 j = 0; j < MBK_SAMPLE_TOGETHER; j++) { // the first one again changes nothing
+      found += mbk_arrays_new(table, sector[j]);
+    }
   }
-  mbk_atomic_add(sectors, found);
+  for (int d = 16; d > 0; d >>= 1) {
+    found += mbk_shuffle_xor(0xffffffffu, found, d, 32);
+  }
+  if (mbk_lane() == 0) {
+    mbk_atomic_add(sectors, found);
+  }
 
+  if (mbk_thread() / 32 >= 8) {
+    return;
+  }
   const mbk_u64 slices = (rows + 31) / 32;
   const mbk_u64 slice = slices * (mbk_block() * 8 + mbk_thread() / 32) / (8 * mbk_grid());
   const mbk_u64 row = slice * 32, next = row + 32 < rows ? row + 32 : rows;
@@ -299,7 +328,7 @@ MBK_KERNEL MBK_BOUNDS(256)
 
 // Bit n: blocks may be n rows high, or n columns wide; 2 to 16.
 #define MBK_BLOCK_SHAPES 0x1fffcu
-#define MBK_BLOCK_PART 2048 // nonzeros of a row between looks at what others found
+#define MBK_BLOCK_PART 256 // nonzeros of a row between looks at what was found
 
 // The sizes of which `place` is no multiple.
 MBK_DEVICE mbk_u32 mbk_arrays_inside(mbk_u64 place) {
@@ -308,6 +337,14 @@ MBK_DEVICE mbk_u32 mbk_arrays_inside(mbk_u64 place) {
     sizes |= place % n != 0 ? 1u << n : 0;
   }
   return sizes;
+}
+
+// Over the lanes, in all of them.
+MBK_DEVICE mbk_u32 mbk_arrays_any(mbk_u32 bits) {
+  for (int d = 16; d > 0; d >>= 1) {
+    bits |= mbk_shuffle_xor(0xffffffffu, bits, d, 32);
+  }
+  return bits;
 }
 
 // Whether other warps have found something against every size, in the eyes of the whole warp.
@@ -337,7 +374,9 @@ MBK_KERNEL MBK_BOUNDS(256)
     for (mbk_i64 part = 0; part < end - start; part += MBK_BLOCK_PART) {
       const mbk_i64 stop =
           part + MBK_BLOCK_PART < end - start ? part + MBK_BLOCK_PART : end - start;
-      if (part > 0 && mbk_arrays_ruled_out(against)) {
+      if (part > 0 && ((mbk_ballot(0xffffffffu, !same) != 0 &&
+                        (mbk_arrays_any(wide) & MBK_BLOCK_SHAPES) == MBK_BLOCK_SHAPES) ||
+                       mbk_arrays_ruled_out(against))) {
         break; // a long row need not be walked to its end
       }
       for (mbk_i64 k = part + mbk_lane(); k < stop; k += 32) {
@@ -352,10 +391,8 @@ MBK_KERNEL MBK_BOUNDS(256)
     }
     high = same ? 0 : mbk_arrays_inside(row + 1);
   }
-  for (int d = 16; d > 0; d >>= 1) {
-    high |= mbk_shuffle_xor(0xffffffffu, high, d, 32);
-    wide |= mbk_shuffle_xor(0xffffffffu, wide, d, 32);
-  }
+  high = mbk_arrays_any(high);
+  wide = mbk_arrays_any(wide);
   if (mbk_lane() == 0 && (high & ~against[0] & MBK_BLOCK_SHAPES) != 0) {
     mbk_atomic_or(against, high);
   }

@@ -24,6 +24,7 @@ namespace of_values {
 #undef MBK_BASE
 #undef MBK_EXAMINE_THREADS
 #undef MBK_EXAMINE_LANES
+#undef MBK_EXAMINE_LONG
 #define MBK_VALUE float
 #define MBK_PATTERN 1
 #define MBK_ROW_PTR mbk_i32
@@ -126,6 +127,36 @@ static void rows_are_examined(void **) {
   }
 }
 
+// Rows that the block adds up: of 2048 nonzeros not, from 2049 on; several to a block and a
+// warp.
+static void long_rows_are_examined(void **) {
+  static const int64_t lengths[] = {2049, 3, 2048, 5000, 0, 2500, 2049, 1, 7, 2600};
+  enum { ROWS = 150, COUNT = sizeof lengths / sizeof lengths[0] };
+  for (int ones = 0; ones <= 1; ones++) {
+    for (mbk_u32 width = 0; width <= 3; width++) {
+      test_matrix m;
+      uint64_t state = 11;
+      int64_t row, k = 0;
+      memset(&m, 0, sizeof m);
+      (void)snprintf(m.name, sizeof m.name, "long rows");
+      m.rows = m.cols = ROWS;
+      m.row_ptr = (int64_t *)test_allocate(ROWS + 1, sizeof *m.row_ptr);
+      for (row = 0; row < ROWS; row++) {
+        m.row_ptr[row + 1] = m.row_ptr[row] + (row % 13 < COUNT ? lengths[row % 13] : row % 5);
+      }
+      m.nnz = m.row_ptr[ROWS];
+      m.col_ind = (int32_t *)test_allocate(m.nnz, sizeof *m.col_ind);
+      m.values = (double *)test_allocate(m.nnz, sizeof *m.values);
+      for (; k < m.nnz; k++) {
+        m.col_ind[k] = (int32_t)(k * 7 % ROWS);
+        m.values[k] = test_uniform(&state);
+      }
+      check_rows(m, ones, width, 2);
+      test_matrix_free(&m);
+    }
+  }
+}
+
 static void diagonals_are_inverted(void **) {
   static const simt_kernel kernels[2] = {SIMT_KERNEL(of_values::mbk_examine_invert),
                                          SIMT_KERNEL(of_ones::mbk_examine_invert)};
@@ -165,6 +196,7 @@ static void diagonals_are_inverted(void **) {
 int main() {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(rows_are_examined),
+      cmocka_unit_test(long_rows_are_examined),
       cmocka_unit_test(diagonals_are_inverted),
   };
   return cmocka_run_group_tests(tests, nullptr, simt_runs_report);
