@@ -63,6 +63,7 @@ MBK_KERNEL MBK_BOUNDS(128)
     const mbk_u64 row = place;
 #endif
     const mbk_u64 from = (mbk_u64)(row_ptr[row] - MBK_BASE);
+#pragma unroll 8
     for (mbk_u32 k = 0; k < count; k++) {
       const mbk_u32 column = (mbk_u32)(mbk_load(col_ind + from + k) - MBK_BASE);
       low = column < low ? column : low;
@@ -86,6 +87,22 @@ MBK_KERNEL MBK_BOUNDS(128)
   }
 }
 
+// Neighbouring columns to the slots from `slot` on.
+MBK_DEVICE void mbk_sliced_put(mbk_u16 *columns, mbk_u64 slot,
+                               const mbk_pack<mbk_u32, MBK_PACK> &column, mbk_u32 base) {
+  mbk_pack<mbk_u16, MBK_PACK> near;
+#pragma unroll
+  for (int j = 0; j < MBK_PACK; j++) {
+    near.at[j] = (mbk_u16)(column.at[j] - base);
+  }
+  if (base == MBK_WIDE) {
+    mbk_store_pack((mbk_u32 *)columns + slot, column);
+  } else {
+    mbk_store_pack(columns + slot, near);
+  }
+}
+
+#define MBK_FILL 4 // packs of a row that a lane moves at a time
 // Columns and values to where the product finds them. Launch: one warp per slice, 128 threads
 // per block.
 MBK_KERNEL MBK_BOUNDS(128)
@@ -114,16 +131,33 @@ MBK_KERNEL MBK_BOUNDS(128)
   sliced_values += (mbk_u64)slice_start[slice] * 32;
 #endif
   // What follows the last nonzero in its pack is loaded, but not used.
-  for (mbk_u32 k = 0; k < (count + MBK_PACK - 1) / MBK_PACK * MBK_PACK; k++) {
-    const mbk_u64 slot = (mbk_u64)(k / MBK_PACK * 32 + mbk_lane()) * MBK_PACK + k % MBK_PACK;
-    const mbk_u32 column = k < count ? (mbk_u32)(col_ind[from + k] - MBK_BASE) : 0;
-    if (base == MBK_WIDE) {
-      ((mbk_i32 *)columns)[slot] = (mbk_i32)column;
-    } else {
-      columns[slot] = (mbk_u16)(column - base);
-    }
+  for (mbk_u32 at = 0; at < count; at += MBK_FILL * MBK_PACK) {
+    mbk_pack<mbk_u32, MBK_PACK> column[MBK_FILL];
 #if !MBK_PATTERN
-    sliced_values[slot] = k < count ? values[from + k] : (MBK_VALUE)0;
+    mbk_pack<MBK_VALUE, MBK_PACK> value[MBK_FILL];
 #endif
+#pragma unroll
+    for (mbk_u32 u = 0; u < MBK_FILL; u++) {
+#pragma unroll
+      for (mbk_u32 j = 0; j < MBK_PACK; j++) {
+        const mbk_u32 k = at + u * MBK_PACK + j;
+        column[u].at[j] = k < count ? (mbk_u32)(mbk_load(col_ind + from + k) - MBK_BASE) : 0;
+#if !MBK_PATTERN
+        value[u].at[j] = k < count ? mbk_load(values + from + k) : (MBK_VALUE)0;
+#endif
+      }
+    }
+#pragma unroll
+    for (mbk_u32 u = 0; u < MBK_FILL; u++) {
+      const mbk_u32 k = at + u * MBK_PACK;
+      const mbk_u64 slot = (mbk_u64)(k / MBK_PACK * 32 + mbk_lane()) * MBK_PACK;
+      if (k >= count) {
+        break;
+      }
+      mbk_sliced_put(columns, slot, column[u], base);
+#if !MBK_PATTERN
+      mbk_store_pack(sliced_values + slot, value[u]);
+#endif
+    }
   }
 }

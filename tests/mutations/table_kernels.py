@@ -72,7 +72,7 @@ MUTATIONS = [
      "a slice whose columns span 65535 takes four bytes each", "simt_sliced"),
     ("spmv/sliced_build.cuh", "wide ? 2 * most : most;", "most;",
      "the columns of a wide slice run into the next slice's", "simt_sliced"),
-    ("spmv/sliced_build.cuh", "(mbk_u16)(column - base);", "(mbk_u16)column;",
+    ("spmv/sliced_build.cuh", "(mbk_u16)(column.at[j] - base);", "(mbk_u16)column.at[j];",
      "the lowest column of a slice is added twice", "simt_sliced"),
     ("spmv/sliced_build.cuh", "low = other_low < low ? other_low : low;",
      "low = other_low < low || d == 1 ? low : other_low;",
