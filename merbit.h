@@ -5757,9 +5757,8 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "  }\n"
   "  mbk_await();\n"
   "  MBK_SCALARS_LOAD;\n"
-  "  // Whether or not they are wanted: that is not known yet. In front of a row that begins with\n"
-  "  // its tile nothing is open, and `before` is zero.\n"
-  "  if (at < tiles) {\n"
+  "  // In front of a row that begins with its tile nothing is open, and `before` is zero.\n"
+  "  if (back != MBK_OPEN) { // which an early launch knows by now\n"
   "    own = firsts[item];\n"
   "    before = at > 0 ? tails[item - MBK_PARTS] : MBK_ZERO;\n"
   "  }\n"
@@ -13541,7 +13540,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "d7536d93242ba8b8f7c82e41661cd6788b9926e32a9a5fb9bf7a8ba5ea1b8bed"
+#define MBI_KERNEL_HASH "500217bd018bac37a2f8064456c6b493bc581f22d1677fcc09f4a90449794ba3"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -41074,6 +41073,10 @@ static merbit_status mbi_solve_allocate_memory(merbit_solver *solver) {
   if (status == MERBIT_OK) {
     (void)mbi_solve_divide(solver, mbi_device_address(solver->space));
     status = mbi_solve_zero(solver, solver->memory, sizeof *solver->memory);
+  }
+  if (status == MERBIT_OK && solver->v.basis > 0) { /* the host reads all of it, used or not */
+    status = mbi_solve_zero(solver, solver->v.at[MBI_ARNOLDI_SMALL],
+                            (size_t)solver->bytes_at[MBI_ARNOLDI_SMALL]);
   }
   return status;
 }

@@ -92,9 +92,8 @@ MBK_DEVICE void mbk_fixup(const MBK_BACK *tile_back, const MBK_RANK *tile_row,
   }
   mbk_await();
   MBK_SCALARS_LOAD;
-  // Whether or not they are wanted: that is not known yet. In front of a row that begins with
-  // its tile nothing is open, and `before` is zero.
-  if (at < tiles) {
+  // In front of a row that begins with its tile nothing is open, and `before` is zero.
+  if (back != MBK_OPEN) { // which an early launch knows by now
     own = firsts[item];
     before = at > 0 ? tails[item - MBK_PARTS] : MBK_ZERO;
   }
