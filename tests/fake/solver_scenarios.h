@@ -50,9 +50,9 @@ static merbit_status chain_create(merbit_context *context, const merbit_view *vi
   status = merbit_solver_create(context, view, &desc, solver);
   assert_true((status == MERBIT_OK) == (*solver != NULL));
   plan_made = status == MERBIT_OK;
-  went_without = plan_made && ((*solver)->side == MERBIT_SIDE_CPU || !(*solver)->gpu.loops ||
-                               (m == MERBIT_PRECONDITIONER_JACOBI &&
-                                (*solver)->gpu.sweep_blocks == 0));
+  went_without =
+      plan_made && ((*solver)->side == MERBIT_SIDE_CPU || !(*solver)->gpu.loops ||
+                    (m == MERBIT_PRECONDITIONER_JACOBI && (*solver)->gpu.sweep_blocks == 0));
   return status;
 }
 
@@ -102,6 +102,53 @@ TEST_UNUSED static merbit_status solves_in_buffers(merbit_context *context) {
   merbit_solver_destroy(solver);
   merbit_buffer_destroy(b);
   merbit_buffer_destroy(x);
+  return status;
+}
+
+/* GMRES, restarted, host vectors. */
+TEST_UNUSED static merbit_status solves_by_gmres(merbit_context *context) {
+  chain c;
+  const merbit_view view = chain_make(&c);
+  merbit_solver *solver;
+  merbit_solver_result result;
+  double x[SOLVED];
+  merbit_status status = chain_create(context, &view, MERBIT_SOLVER_GMRES,
+                                      MERBIT_PRECONDITIONER_NONE, MERBIT_MEMORY_HOST, &solver);
+  if (TRY(merbit_solver_solve(solver, c.b, x, 0, NULL, 0, &result)) == MERBIT_OK) {
+    assert_int_equal(result.stop, MERBIT_STOP_CONVERGED);
+    chain_expect(&c, 1, x);
+  }
+  merbit_solver_destroy(solver);
+  return status;
+}
+
+/* The greatest eigenvalue of the chain, 4 + 2 cos(pi / (SOLVED + 1)), and its vector. */
+TEST_UNUSED static merbit_status eigenpairs(merbit_context *context) {
+  chain c;
+  const merbit_view view = chain_make(&c);
+  const double wanted = 4 + 2 * cos(acos(-1.0) / (SOLVED + 1));
+  merbit_eigen_desc desc;
+  merbit_eigen_result result;
+  double value = 0, vector[SOLVED];
+  merbit_status status;
+  int row, k;
+  memset(&desc, 0, sizeof desc);
+  desc.which = MERBIT_EIGEN_LARGEST;
+  desc.side = wished;
+  plan_made = 1;
+  went_without = 1; /* for all that the result tells */
+  status = merbit_eigen(context, &view, &desc, &value, vector, &result);
+  if (status == MERBIT_OK) {
+    assert_int_equal(result.stop, MERBIT_STOP_CONVERGED);
+    assert_true(fabs(value - wanted) <= 1e-9);
+    for (row = 0; row < SOLVED; row++) {
+      double rest = -value * vector[row];
+      for (k = c.row_ptr[row]; k < c.row_ptr[row + 1]; k++) {
+        rest += c.values[k] * vector[c.col_ind[k]];
+      }
+      assert_true(fabs(rest) <= 1e-8);
+    }
+  }
   return status;
 }
 

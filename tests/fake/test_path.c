@@ -56,7 +56,7 @@ static void every_scenario(void **state) {
       transposed_products, transposed_device_csr,
       transposed_and_reordered, transposed_blocks,
       transposed_host_vectors, custom_products, half_products, half_device_coo,
-      solves, solves_in_buffers};
+      solves, solves_in_buffers, solves_by_gmres, eigenpairs};
   const uint64_t seed = test_rotating_seed();
   int repeat;
   size_t i;

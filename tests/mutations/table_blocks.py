@@ -191,6 +191,8 @@ MUTATIONS = [
      "rows over several tiles add up their firsts", "fake_gpu_bsr"),
     ("spmv/bsr.c.j2", "    csr->owns_values = 0;\n", "", "the values are given back twice", "fake_gpu_bsr"),
     # ---- spmv/: full blocks, measuring ------------------------------------------------------------
+    ("spmv/arrays.cu", "((mbk_ballot(0xffffffffu, !same) != 0 &&", "((true &&",
+     "a row that rules out all widths is left before its heights are known", "simt_blocks"),
     ("spmv/arrays.cu", "& ~mbk_arrays_inside((mbk_u64)k);", "& 0u;", "blocks may begin at any column", "simt_blocks"),
     ("spmv/arrays.cu", "const mbk_i64 next = row + 1 < rows ?", "const mbk_i64 next = row + 2 < rows ?",
      "the last row is always another one", "simt_blocks"),

@@ -121,6 +121,27 @@ static void check(const blocks_form &f, const char *name, const csr &m, uint64_t
   }
 }
 
+// Long rows that no width fits from the start, two and two alike, but for the last column of
+// one.
+static void test_long_rows(void **state) {
+  const blocks_form &f = *(const blocks_form *)*state;
+  for (uint64_t seed : simt_seeds) {
+    for (int64_t length : {256, 257, 300, 1000}) {
+      for (int moved = 0; moved <= 1; moved++) {
+        csr m;
+        for (int64_t row = 0; row < 4; row++) {
+          for (int64_t k = 0; k < length; k++) {
+            m.col_ind.push_back(3 * k + 1 + row / 2 * 7 +
+                                (moved && row == 3 && k == length - 1));
+          }
+          m.row_ptr.push_back((int64_t)m.col_ind.size());
+        }
+        check(f, "long rows", m, seed);
+      }
+    }
+  }
+}
+
 static void test_blocks(void **state) {
   const blocks_form &f = *(const blocks_form *)*state;
   for (uint64_t seed : simt_seeds) {
@@ -166,6 +187,7 @@ int main() {
   std::vector<CMUnitTest> tests;
   for (const blocks_form &f : forms) {
     tests.push_back({f.name, test_blocks, nullptr, nullptr, (void *)&f});
+    tests.push_back({f.name, test_long_rows, nullptr, nullptr, (void *)&f});
     tests.push_back({f.name, test_generated, nullptr, nullptr, (void *)&f});
   }
   return _cmocka_run_group_tests("blocks", tests.data(), tests.size(), nullptr,
