@@ -11796,18 +11796,18 @@ static const char *const mbi_source_solve_bicgstab_cu[] = {
   "// r is. shadow's is zero but for rounding; left out it would stay behind while r falls. Source\n"
   "// of the idea: Yang, Brent, \"The Improved BiCGStab Method for Large and Sparse Unsymmetric\n"
   "// Linear Systems on Parallel Distributed Memory Architectures\" (2002).\n"
+  "// In the scalar part it is made again: held meanwhile it would cost registers.\n"
+  "MBK_DEVICE double bicgstab_foretold(const mbi_solve_state *s, double omega) {\n"
+  "  return s->scalar[MBI_BICG_SHADOW_S] - omega * s->scalar[MBI_BICG_SHADOW_T];\n"
+  "}\n"
   "MBS_BEFORE(bicgstab_stride) {\n"
   "  const double rho = c->scalar[MBI_BICG_RHO], alpha = c->scalar[MBI_BICG_ALPHA];\n"
   "  const int wrong = bicgstab_update_before(c);\n"
-  "  const double omega = c->scalar[MBI_BICG_OMEGA];\n"
-  "  if (wrong == 0) {\n"
-  "    c->scalar[MBI_BICG_RHO] =\n"
-  "        c->scalar[MBI_BICG_SHADOW_S] - omega * c->scalar[MBI_BICG_SHADOW_T];\n"
-  "    c->scalar[MBI_BICG_BETA] = c->scalar[MBI_BICG_RHO] / rho * (alpha / omega);\n"
-  "  }\n"
+  "  const double omega = c->scalar[MBI_BICG_OMEGA];\n",
+  "  c->scalar[MBI_BICG_BETA] = bicgstab_foretold(c, omega) / rho * (alpha / omega);\n"
   "  return wrong;\n"
   "}\n"
-  "MBS_ELEMENT(bicgstab_stride) {\n",
+  "MBS_ELEMENT(bicgstab_stride) {\n"
   "  const double alpha = c->scalar[MBI_BICG_ALPHA], omega = c->scalar[MBI_BICG_OMEGA];\n"
   "  const double inverse = v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) : 1;\n"
   "  const double s = MBS_LOAD(MBI_BICG_R), last = MBS_LOAD(MBI_BICG_P);\n"
@@ -11825,7 +11825,7 @@ static const char *const mbi_source_solve_bicgstab_cu[] = {
   "  sums[0] += r * r;\n"
   "}\n"
   "MBS_AFTER(bicgstab_stride) {\n"
-  "  const double both[2] = {sums[0], c->scalar[MBI_BICG_RHO]};\n"
+  "  const double both[2] = {sums[0], bicgstab_foretold(&m->state, c->scalar[MBI_BICG_OMEGA])};\n"
   "  bicgstab_update_after(m, c, both);\n"
   "}\n"
   "MBS_STEP(bicgstab_stride, 1, 0, MBS_RUNNING)\n"
@@ -11841,10 +11841,10 @@ static const char *const mbi_source_solve_bicgstab_cu[] = {
   "  }\n"
   "}\n"
   "\n"
-  "// And between the second and the first of the next iteration. Launch: cooperative.\n"
+  "// And between the second and the first of the next iteration. Launch: cooperative.\n",
   "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
   "    mbk_bicgstab_sweep(MBK_STEP_ARGUMENTS) {\n"
-  "  MBK_SHARED_MEMORY(shared);\n",
+  "  MBK_SHARED_MEMORY(shared);\n"
   "  const mbk_sweep s = mbk_sweep_begin(v, n, m, partials, (double *)shared);\n"
   "  if (bicgstab_omega_stage<MBK_SWEEP_SUMS_FOLLOW>(s, true)) {\n"
   "    (void)bicgstab_stride_stage<MBK_SWEEP_END>(s, false);\n"
@@ -13540,7 +13540,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "500217bd018bac37a2f8064456c6b493bc581f22d1677fcc09f4a90449794ba3"
+#define MBI_KERNEL_HASH "729ffff562d1c71fb48c3ad6f19ff4c30236f59b884b09a340c4a28f80cbbeba"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name

@@ -78,15 +78,15 @@ MBS_STEP(bicgstab_omega, 4, 0, MBS_RUNNING)
 // r is. shadow's is zero but for rounding; left out it would stay behind while r falls. Source
 // of the idea: Yang, Brent, "The Improved BiCGStab Method for Large and Sparse Unsymmetric
 // Linear Systems on Parallel Distributed Memory Architectures" (2002).
+// In the scalar part it is made again: held meanwhile it would cost registers.
+MBK_DEVICE double bicgstab_foretold(const mbi_solve_state *s, double omega) {
+  return s->scalar[MBI_BICG_SHADOW_S] - omega * s->scalar[MBI_BICG_SHADOW_T];
+}
 MBS_BEFORE(bicgstab_stride) {
   const double rho = c->scalar[MBI_BICG_RHO], alpha = c->scalar[MBI_BICG_ALPHA];
   const int wrong = bicgstab_update_before(c);
   const double omega = c->scalar[MBI_BICG_OMEGA];
-  if (wrong == 0) {
-    c->scalar[MBI_BICG_RHO] =
-        c->scalar[MBI_BICG_SHADOW_S] - omega * c->scalar[MBI_BICG_SHADOW_T];
-    c->scalar[MBI_BICG_BETA] = c->scalar[MBI_BICG_RHO] / rho * (alpha / omega);
-  }
+  c->scalar[MBI_BICG_BETA] = bicgstab_foretold(c, omega) / rho * (alpha / omega);
   return wrong;
 }
 MBS_ELEMENT(bicgstab_stride) {
@@ -107,7 +107,7 @@ MBS_ELEMENT(bicgstab_stride) {
   sums[0] += r * r;
 }
 MBS_AFTER(bicgstab_stride) {
-  const double both[2] = {sums[0], c->scalar[MBI_BICG_RHO]};
+  const double both[2] = {sums[0], bicgstab_foretold(&m->state, c->scalar[MBI_BICG_OMEGA])};
   bicgstab_update_after(m, c, both);
 }
 MBS_STEP(bicgstab_stride, 1, 0, MBS_RUNNING)

@@ -39,24 +39,44 @@ static void info(void **state) {
 
 /* Under many schedules. */
 static void every_scenario(void **state) {
-  static merbit_status (*const all[])(merbit_context *) = {
-      products,          merbit_products,
-      crossing_products, rows_products,
-      sliced_products,   binned_products,
-      merge_products,    one_product,
-      hubs_products,     cb_products,
-      cb_parts,          even_rows,
-      full_columns,      shorter_values,
-      column_values,     table_values,
-      empty_matrices,    host_vectors,
-      device_csr,        shifted_csr,
-      device_coo,        ranks,
-      ordered_products,  ordered_coo,
-      copied_vectors,    ordered_host_vectors,
-      transposed_products, transposed_device_csr,
-      transposed_and_reordered, transposed_blocks,
-      transposed_host_vectors, custom_products, half_products, half_device_coo,
-      solves, solves_in_buffers, solves_by_gmres, eigenpairs};
+  static merbit_status (*const all[])(merbit_context *) = {products,
+                                                           merbit_products,
+                                                           crossing_products,
+                                                           rows_products,
+                                                           sliced_products,
+                                                           binned_products,
+                                                           merge_products,
+                                                           one_product,
+                                                           hubs_products,
+                                                           cb_products,
+                                                           cb_parts,
+                                                           even_rows,
+                                                           full_columns,
+                                                           shorter_values,
+                                                           column_values,
+                                                           table_values,
+                                                           empty_matrices,
+                                                           host_vectors,
+                                                           device_csr,
+                                                           shifted_csr,
+                                                           device_coo,
+                                                           ranks,
+                                                           ordered_products,
+                                                           ordered_coo,
+                                                           copied_vectors,
+                                                           ordered_host_vectors,
+                                                           transposed_products,
+                                                           transposed_device_csr,
+                                                           transposed_and_reordered,
+                                                           transposed_blocks,
+                                                           transposed_host_vectors,
+                                                           custom_products,
+                                                           half_products,
+                                                           half_device_coo,
+                                                           solves,
+                                                           solves_in_buffers,
+                                                           solves_by_gmres,
+                                                           eigenpairs};
   const uint64_t seed = test_rotating_seed();
   int repeat;
   size_t i;
@@ -143,10 +163,11 @@ static void slices_give_way(void **state) {
   give_way(even_rows, &even_method, MERBIT_METHOD_SLICED, 2);
 }
 
-/* Counts of columns; ranks of rows, tiles, codes of the matrix, codes of columns */
+/* Counts of columns; ranks of rows, where they start, tiles, codes of the matrix, codes of
+ * columns */
 static void hubs_give_way(void **state) {
   (void)state;
-  give_way(full_columns, &full_method, MERBIT_METHOD_HUBS, 1 + 4);
+  give_way(full_columns, &full_method, MERBIT_METHOD_HUBS, 1 + 5);
 }
 
 /* A product allocates nothing and waits for nothing: it enters, launches once or, where rows
