@@ -41322,7 +41322,7 @@ static merbit_status mbi_solve_step(merbit_solver *solver, int index) {
   arguments[2] = &solver->memory;
   arguments[3] = &solver->partials;
   /* Not early: with early launches of steps and epilogues behind early products, sums were
-   * wrong on an H200. */
+   * wrong on an H200; mbi_plan_start says why. */
   return mbi_device_launch(solver->context, solver->gpu.kernels[index], step->kernel,
                            mbi_solve_blocks(solver), MBI_STEP_THREADS, MBI_STEP_SHARED,
                            solver->gpu.stream, arguments);
