@@ -11266,7 +11266,7 @@ static const char *const mbi_source_solve_examine_cu[] = {
   "MBK_DEVICE double mbk_examine_share(const MBK_VALUE *values, mbk_i64 begin, mbk_i64 end,\n"
   "                                    mbk_u32 thread, mbk_u32 threads) {\n"
   "  double sum = 0;\n"
-  "#pragma unroll 8\n"
+  "#pragma unroll 4\n"
   "  for (mbk_i64 k = begin + thread; k < end; k += threads) {\n"
   "    const double value = MBK_PATTERN ? 1.0 : (double)values[k];\n"
   "    sum += value < 0 ? -value : value;\n"
@@ -11279,7 +11279,7 @@ static const char *const mbi_source_solve_examine_cu[] = {
   "                                    mbk_i64 begin, mbk_i64 end, mbk_i64 column, mbk_u32 thread,\n"
   "                                    mbk_u32 threads) {\n"
   "  double sum = 0;\n"
-  "#pragma unroll 8\n"
+  "#pragma unroll 4\n"
   "  for (mbk_i64 k = begin + thread; k < end; k += threads) {\n"
   "    if ((mbk_i64)col_ind[k] - MBK_BASE == column) {\n"
   "      sum += MBK_PATTERN ? 1.0 : (double)values[k];\n"
@@ -11324,14 +11324,15 @@ static const char *const mbi_source_solve_examine_cu[] = {
   "\n"
   "// norms[b]: of the rows of block b. blocks: `width` entries for each row, those of its block on\n"
   "// the diagonal, duplicates added up; none where width is 0.\n"
-  "// Launch: any grid of MBK_EXAMINE_THREADS threads. Shared: double[MBK_EXAMINE_THREADS].\n"
-  "MBK_KERNEL MBK_BOUNDS(MBK_EXAMINE_THREADS)\n"
+  "// Launch: any grid of MBK_EXAMINE_THREADS threads. Shared: double[MBK_EXAMINE_THREADS], then\n"
+  "// mbk_u32[MBK_EXAMINE_THREADS / 32].\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_EXAMINE_THREADS, MBK_EXAMINE_BLOCKS)\n"
   "    mbk_examine_rows(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind,\n"
   "                     const MBK_VALUE *values, mbk_u64 n, mbk_u32 width, double *blocks,\n"
   "                     double *norms) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  double *const most_of = (double *)shared;\n"
-  "  mbk_u32 *const long_rows = (mbk_u32 *)shared;                 // of each warp: a ballot\n"
+  "  mbk_u32 *const long_rows = (mbk_u32 *)(most_of + MBK_EXAMINE_THREADS); // of each warp\n"
   "  const mbk_u32 rows = MBK_EXAMINE_THREADS / MBK_EXAMINE_LANES; // of a thread block at once\n"
   "  const mbk_u32 lane = mbk_thread() % MBK_EXAMINE_LANES;\n"
   "  double most = 0;\n"
@@ -11344,8 +11345,8 @@ static const char *const mbi_source_solve_examine_cu[] = {
   "    const mbk_i64 end = is_long ? begin : stop;\n"
   "    const double sum =\n"
   "        mbk_examine_sum(mbk_examine_share(values, begin, end, lane, MBK_EXAMINE_LANES));\n"
-  "    most = sum > most ? sum : most;\n"
-  "    for (mbk_u32 j = 0; j < width; j++) {\n",
+  "    most = sum > most ? sum : most;\n",
+  "    for (mbk_u32 j = 0; j < width; j++) {\n"
   "      const double entry = mbk_examine_sum(mbk_examine_entry(col_ind, values, begin, end,\n"
   "                                                             (mbk_i64)(row - row % width + j),\n"
   "                                                             lane, MBK_EXAMINE_LANES));\n"
@@ -11358,15 +11359,8 @@ static const char *const mbi_source_solve_examine_cu[] = {
   "      long_rows[mbk_thread() / 32] = ballot;\n"
   "    }\n"
   "    mbk_block_sync();\n"
-  "    mbk_u32 left[MBK_EXAMINE_THREADS / 32];\n"
-  "#pragma unroll\n"
-  "    for (int w = 0; w < MBK_EXAMINE_THREADS / 32; w++) {\n"
-  "      left[w] = long_rows[w];\n"
-  "    }\n"
-  "    mbk_block_sync();\n"
-  "#pragma unroll\n"
   "    for (mbk_u32 w = 0; w < MBK_EXAMINE_THREADS / 32; w++) {\n"
-  "      for (mbk_u32 bits = left[w]; bits != 0; bits &= bits - 1) {\n"
+  "      for (mbk_u32 bits = long_rows[w]; bits != 0; bits &= bits - 1) {\n"
   "        const mbk_u32 bit = 31 - (mbk_u32)mbk_leading_zeros(bits & (0u - bits));\n"
   "        const mbk_u64 that = first + (w * 32 + bit) / MBK_EXAMINE_LANES;\n"
   "        const double all =\n"
@@ -11374,6 +11368,7 @@ static const char *const mbi_source_solve_examine_cu[] = {
   "        most = all > most ? all : most;\n"
   "      }\n"
   "    }\n"
+  "    mbk_block_sync();\n"
   "  }\n"
   "  most_of[mbk_thread()] = most;\n"
   "  mbk_block_sync();\n"
@@ -11388,9 +11383,9 @@ static const char *const mbi_source_solve_examine_cu[] = {
   "  }\n"
   "}\n"
   "\n"
-  "// inverse[i] = 1 / diagonal[i]. *bad becomes the least i that has none, if that is below it.\n",
+  "// inverse[i] = 1 / diagonal[i]. *bad becomes the least i that has none, if that is below it.\n"
   "// Launch: any grid of MBK_EXAMINE_THREADS threads. Shared: none.\n"
-  "MBK_KERNEL MBK_BOUNDS(MBK_EXAMINE_THREADS)\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_EXAMINE_THREADS)\n",
   "    mbk_examine_invert(const double *diagonal, MBK_VALUE *inverse, mbk_u64 n, mbk_u64 *bad) {\n"
   "  for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_EXAMINE_THREADS + mbk_thread(); i < n;\n"
   "       i += (mbk_u64)mbk_grid() * MBK_EXAMINE_THREADS) {\n"
@@ -13540,7 +13535,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "729ffff562d1c71fb48c3ad6f19ff4c30236f59b884b09a340c4a28f80cbbeba"
+#define MBI_KERNEL_HASH "431d495635e46f0ae38dd9ebc1cc45ac6107a7eb823420d5672b2ca4e159f4f1"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -39637,6 +39632,7 @@ struct merbit_solver {
   mbi_solve_gpu gpu;
   struct merbit_solver *inner;  /* of corrections in f32: solve/refine.c; NULL: none */
   void *single_values;          /* of its matrix */
+  mbi_devptr single_there;      /* or in GPU memory */
   uint64_t bytes; /* of space */
   double prepare_seconds;
   char reason[384]; /* why the CPU was taken */
@@ -42294,16 +42290,13 @@ static void mbi_solve_tell(const merbit_solver *solver, const merbit_solver_resu
 #define MBI_REFINE_TOLERANCE                                                                   \
   1e-4 /* of a correction: f32 gets there for all but wild matrices */
 
-/* The values of a host view in f32; *values stays NULL for a pattern. */
-static merbit_status mbi_refine_round(merbit_solver *solver, const void *values) {
+/* The values of a host view in f32, in host memory. */
+static merbit_status mbi_refine_round_host(merbit_solver *solver, const void *values) {
   const double *from = (const double *)values;
   const int64_t count = mbi_view_values(&solver->view);
   void *memory = solver->single_values;
   merbit_status status = MERBIT_OK;
   int64_t k;
-  if (values == NULL) {
-    return MERBIT_OK;
-  }
   if (memory == NULL) {
     status =
         mbi_allocate_array(solver->context, count, sizeof(float), "values in f32", &memory);
@@ -42321,16 +42314,90 @@ static merbit_status mbi_refine_round(merbit_solver *solver, const void *values)
   return status;
 }
 
+/* Values in GPU memory in f32, there; in an entered context. What f32 does not hold becomes
+ * infinite: mbi_refine_holds. */
+static merbit_status mbi_refine_round_there(merbit_solver *solver, mbi_devptr values) {
+  merbit_context *context = solver->context;
+  const merbit_view *view = &solver->view;
+  uint64_t count = (uint64_t)mbi_view_values(view);
+  uint32_t wide = 1, half = 0;
+  void *kernel = NULL, *arguments[5];
+  mbi_program program;
+  merbit_status status = MERBIT_OK;
+  if (solver->single_there == 0) {
+    status = mbi_device_allocate(context, count * sizeof(float), "values in f32",
+                                 &solver->single_there);
+  }
+  if (status == MERBIT_OK) {
+    status =
+        mbi_arrays_program(context, view->offset_type, view->index_type, view->base, &program);
+  }
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  arguments[0] = &values;
+  arguments[1] = &count;
+  arguments[2] = &wide;
+  arguments[3] = &half;
+  arguments[4] = &solver->single_there;
+  status = mbi_program_kernel(context, &program, "mbk_forms_shorten", &kernel);
+  if (status == MERBIT_OK) {
+    status = mbi_device_launch(context, kernel, "mbk_forms_shorten", mbi_values_blocks(count),
+                               256, 0, NULL, arguments);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_synchronize(context, NULL);
+  }
+  mbi_program_destroy(context, &program);
+  return status;
+}
+
+/* The values, where `memory` says they are (DEFAULT: where the matrix is), in f32; *rounded
+ * stays NULL for a pattern. */
+static merbit_status mbi_refine_round(merbit_solver *solver, const void *values,
+                                      merbit_memory memory, const void **rounded) {
+  const int there =
+      memory == MERBIT_MEMORY_DEVICE ||
+      (memory == MERBIT_MEMORY_DEFAULT && solver->view.memory == MERBIT_MEMORY_DEVICE);
+  merbit_status status;
+  *rounded = NULL;
+  if (values == NULL) {
+    return MERBIT_OK;
+  }
+  if (!there) {
+    status = mbi_refine_round_host(solver, values);
+    *rounded = solver->single_values;
+    return status;
+  }
+  status = mbi_device_enter(solver->context);
+  if (status == MERBIT_OK) {
+    status = mbi_refine_round_there(solver, mbi_device_address(values));
+    mbi_device_leave(solver->context);
+  }
+  *rounded = mbi_device_pointer(solver->single_there);
+  return status;
+}
+
+/* Whether f32 has room for the values that the GPU has rounded. */
+static merbit_status mbi_refine_holds(merbit_solver *solver) {
+  const double norm = solver->inner->norm;
+  return norm - norm == 0
+             ? MERBIT_OK
+             : mbi_fail(solver->context, MERBIT_NOT_SUPPORTED,
+                        "the matrix has a value that f32 does not hold, or that is not finite; "
+                        "use solver_desc.refine 0");
+}
+
 /* The solver of corrections, on the side of `solver`. */
 static merbit_status mbi_refine_create(merbit_solver *solver) {
   merbit_solver_desc desc = solver->desc;
   merbit_view view = solver->view;
-  merbit_status status = mbi_refine_round(solver, view.values);
+  merbit_status status =
+      mbi_refine_round(solver, solver->view.values, view.memory, &view.values);
   if (status != MERBIT_OK) {
     return status;
   }
   view.value_type = MERBIT_F32;
-  view.values = solver->single_values;
   desc.refine = 0;
   desc.side = solver->side;
   desc.reorder = -1;
@@ -42339,6 +42406,7 @@ static merbit_status mbi_refine_create(merbit_solver *solver) {
   status = merbit_solver_create(solver->context, &view, &desc, &solver->inner);
   if (status == MERBIT_OK) {
     solver->gpu.stream = solver->inner->gpu.stream;
+    status = mbi_refine_holds(solver);
   }
   return status;
 }
@@ -42487,6 +42555,7 @@ static merbit_status mbi_solver_invert(merbit_solver *solver, const double *bloc
 /* The same from a CSR in GPU memory, which stays there; only blocks wider than one row are
  * inverted by CPU threads. */
 #define MBI_EXAMINE_THREADS 256 /* of a block, and the most blocks: solve/examine.cu */
+#define MBI_EXAMINE_SHARED (MBI_EXAMINE_THREADS * 8 + MBI_EXAMINE_THREADS / 32 * 4) /* bytes */
 #define MBI_EXAMINE_BLOCKS 1024
 
 typedef struct mbi_examine_gpu {
@@ -42546,7 +42615,7 @@ static merbit_status mbi_examine_launch_rows(merbit_solver *solver, const merbit
   arguments[5] = &gpu->blocks;
   arguments[6] = &gpu->norms;
   status = mbi_device_launch(context, gpu->rows, "mbk_examine_rows", grid, MBI_EXAMINE_THREADS,
-                             MBI_EXAMINE_THREADS * sizeof(double), NULL, arguments);
+                             MBI_EXAMINE_SHARED, NULL, arguments);
   if (status == MERBIT_OK) {
     status = mbi_device_download(context, norms, gpu->norms, (size_t)grid * sizeof norms[0]);
   }
@@ -42734,7 +42803,7 @@ static merbit_status mbi_solver_check_method(merbit_context *context,
         context, MERBIT_INVALID_ARGUMENT,
         "solver_desc.method is %d; choose MERBIT_SOLVER_CG for a symmetric positive "
         "definite matrix, else MERBIT_SOLVER_BICGSTAB or MERBIT_SOLVER_GMRES",
-                    (int)desc->method);
+        (int)desc->method);
   }
   if ((int)desc->preconditioner < MERBIT_PRECONDITIONER_NONE ||
       (int)desc->preconditioner > MERBIT_PRECONDITIONER_CALLBACK) {
@@ -42778,10 +42847,9 @@ static merbit_status mbi_solver_check(merbit_context *context, const merbit_view
                     "the matrix is %" PRId64 " x %" PRId64 "; a solver takes square ones",
                     view->rows, view->cols);
   }
-  if (status == MERBIT_OK && desc->refine &&
-      (mbi_view_type(view) != MERBIT_F64 || view->memory == MERBIT_MEMORY_DEVICE)) {
+  if (status == MERBIT_OK && desc->refine && mbi_view_type(view) != MERBIT_F64) {
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
-                    "solver_desc.refine is for matrices of MERBIT_F64 in host memory");
+                    "solver_desc.refine is for matrices of MERBIT_F64");
   }
   if (status == MERBIT_OK) {
     status = mbi_solver_check_method(context, desc);
@@ -42832,19 +42900,24 @@ static merbit_status mbi_solver_make_plan(merbit_solver *solver) {
 
 static void mbi_solver_forget(merbit_solver *solver) {
   merbit_context *context = solver->context;
+  if (solver->inner != NULL) { /* whose stream is both's: what was enqueued there is done then */
+    merbit_solver_destroy(solver->inner);
+    solver->inner = NULL;
+    solver->gpu.stream = NULL;
+  }
   if (!mbi_solve_on_gpu(solver)) {
     mbi_solve_release_memory(solver);
   } else if (mbi_device_enter_alive(context)) {
     mbi_batch_destroy(solver);
     mbi_solve_release_memory(solver);
+    mbi_device_release(context, solver->single_there);
     mbi_program_destroy(context, &solver->gpu.program);
     mbi_device_leave(context);
   }
+  solver->single_there = 0;
   memset(&solver->gpu, 0, sizeof solver->gpu);
   merbit_plan_destroy(solver->plan);
   solver->plan = NULL;
-  merbit_solver_destroy(solver->inner);
-  solver->inner = NULL;
   mbi_release(context, solver->single_values);
   solver->single_values = NULL;
 }
@@ -43014,15 +43087,15 @@ MERBIT_API merbit_status merbit_solver_update_values(merbit_solver *solver, cons
   if (solver == NULL) {
     return MERBIT_INVALID_ARGUMENT;
   }
-  if (solver->inner != NULL && memory == MERBIT_MEMORY_DEVICE) {
-    return mbi_fail(solver->context, MERBIT_NOT_SUPPORTED,
-                    "a solver with solver_desc.refine takes new values in host memory");
-  }
   status = merbit_plan_update_values(solver->plan, values, memory);
   if (status == MERBIT_OK && solver->inner != NULL) {
-    status = mbi_refine_round(solver, values);
+    const void *rounded;
+    status = mbi_refine_round(solver, values, memory, &rounded);
     if (status == MERBIT_OK) {
-      status = merbit_solver_update_values(solver->inner, solver->single_values, memory);
+      status = merbit_solver_update_values(solver->inner, rounded, memory);
+    }
+    if (status == MERBIT_OK) {
+      status = mbi_refine_holds(solver);
     }
   }
   if (status == MERBIT_OK) {
@@ -43132,6 +43205,8 @@ static void mbi_solver_finish(merbit_solver *solver, merbit_solver_result *resul
   if (mbi_solve_on_gpu(solver) && solver->inner != NULL) {
     (void)merbit_plan_get_info(iterating->plan, &inner_plan);
     result->device_bytes += (int64_t)iterating->bytes + inner_plan.device_bytes;
+    result->device_bytes +=
+        solver->single_there != 0 ? mbi_view_values(&solver->view) * (int64_t)sizeof(float) : 0;
   }
   if (solver->n > 0) {
     mbi_solve_tell(solver, result, result->description, sizeof result->description);

@@ -36,7 +36,7 @@ MBK_DEVICE double mbk_examine_sum(double share) {
 MBK_DEVICE double mbk_examine_share(const MBK_VALUE *values, mbk_i64 begin, mbk_i64 end,
                                     mbk_u32 thread, mbk_u32 threads) {
   double sum = 0;
-#pragma unroll 8
+#pragma unroll 4
   for (mbk_i64 k = begin + thread; k < end; k += threads) {
     const double value = MBK_PATTERN ? 1.0 : (double)values[k];
     sum += value < 0 ? -value : value;
@@ -49,7 +49,7 @@ MBK_DEVICE double mbk_examine_entry(const MBK_COLUMN *col_ind, const MBK_VALUE *
                                     mbk_i64 begin, mbk_i64 end, mbk_i64 column, mbk_u32 thread,
                                     mbk_u32 threads) {
   double sum = 0;
-#pragma unroll 8
+#pragma unroll 4
   for (mbk_i64 k = begin + thread; k < end; k += threads) {
     if ((mbk_i64)col_ind[k] - MBK_BASE == column) {
       sum += MBK_PATTERN ? 1.0 : (double)values[k];
@@ -94,14 +94,15 @@ MBK_DEVICE double mbk_examine_long(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN 
 
 // norms[b]: of the rows of block b. blocks: `width` entries for each row, those of its block on
 // the diagonal, duplicates added up; none where width is 0.
-// Launch: any grid of MBK_EXAMINE_THREADS threads. Shared: double[MBK_EXAMINE_THREADS].
-MBK_KERNEL MBK_BOUNDS(MBK_EXAMINE_THREADS)
+// Launch: any grid of MBK_EXAMINE_THREADS threads. Shared: double[MBK_EXAMINE_THREADS], then
+// mbk_u32[MBK_EXAMINE_THREADS / 32].
+MBK_KERNEL MBK_RESIDENT(MBK_EXAMINE_THREADS, MBK_EXAMINE_BLOCKS)
     mbk_examine_rows(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind,
                      const MBK_VALUE *values, mbk_u64 n, mbk_u32 width, double *blocks,
                      double *norms) {
   MBK_SHARED_MEMORY(shared);
   double *const most_of = (double *)shared;
-  mbk_u32 *const long_rows = (mbk_u32 *)shared;                 // of each warp: a ballot
+  mbk_u32 *const long_rows = (mbk_u32 *)(most_of + MBK_EXAMINE_THREADS); // of each warp
   const mbk_u32 rows = MBK_EXAMINE_THREADS / MBK_EXAMINE_LANES; // of a thread block at once
   const mbk_u32 lane = mbk_thread() % MBK_EXAMINE_LANES;
   double most = 0;
@@ -128,15 +129,8 @@ MBK_KERNEL MBK_BOUNDS(MBK_EXAMINE_THREADS)
       long_rows[mbk_thread() / 32] = ballot;
     }
     mbk_block_sync();
-    mbk_u32 left[MBK_EXAMINE_THREADS / 32];
-#pragma unroll
-    for (int w = 0; w < MBK_EXAMINE_THREADS / 32; w++) {
-      left[w] = long_rows[w];
-    }
-    mbk_block_sync();
-#pragma unroll
     for (mbk_u32 w = 0; w < MBK_EXAMINE_THREADS / 32; w++) {
-      for (mbk_u32 bits = left[w]; bits != 0; bits &= bits - 1) {
+      for (mbk_u32 bits = long_rows[w]; bits != 0; bits &= bits - 1) {
         const mbk_u32 bit = 31 - (mbk_u32)mbk_leading_zeros(bits & (0u - bits));
         const mbk_u64 that = first + (w * 32 + bit) / MBK_EXAMINE_LANES;
         const double all =
@@ -144,6 +138,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_EXAMINE_THREADS)
         most = all > most ? all : most;
       }
     }
+    mbk_block_sync();
   }
   most_of[mbk_thread()] = most;
   mbk_block_sync();

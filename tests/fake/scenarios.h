@@ -296,6 +296,7 @@ TEST_UNUSED static const struct {
     {"custom operators, AUTO", custom_products, MERBIT_SIDE_AUTO, 0},
     {"solver, buffers", solves_in_buffers, MERBIT_SIDE_CUDA, 0},
     {"solver, AUTO", solves, MERBIT_SIDE_AUTO, 0},
+    {"refinement, device CSR", refines_there, MERBIT_SIDE_CUDA, 0},
     {"GMRES", solves_by_gmres, MERBIT_SIDE_CUDA, 0},
     {"eigenpairs", eigenpairs, MERBIT_SIDE_CUDA, 0},
     {"epilogues", epilogue_products, MERBIT_SIDE_CUDA, 0},

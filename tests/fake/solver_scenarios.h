@@ -105,6 +105,41 @@ TEST_UNUSED static merbit_status solves_in_buffers(merbit_context *context) {
   return status;
 }
 
+/* Corrections in f32 for a matrix in GPU memory. */
+TEST_UNUSED static merbit_status refines_there(merbit_context *context) {
+  chain c;
+  merbit_view view = chain_make(&c);
+  merbit_solver_desc desc;
+  merbit_solver *solver = NULL;
+  merbit_buffer *arrays[3] = {NULL, NULL, NULL};
+  double x[SOLVED];
+  int i;
+  merbit_status status = put(context, c.row_ptr, sizeof c.row_ptr, &arrays[0]);
+  TRY(put(context, c.col_ind, sizeof c.col_ind, &arrays[1]));
+  TRY(put(context, c.values, sizeof c.values, &arrays[2]));
+  memset(&desc, 0, sizeof desc);
+  desc.method = MERBIT_SOLVER_CG;
+  desc.vector_memory = MERBIT_MEMORY_HOST;
+  desc.side = wished;
+  desc.refine = 1;
+  view.memory = MERBIT_MEMORY_DEVICE;
+  view.row_ptr = merbit_buffer_pointer(arrays[0]);
+  view.col_ind = merbit_buffer_pointer(arrays[1]);
+  view.values = merbit_buffer_pointer(arrays[2]);
+  TRY(merbit_solver_create(context, &view, &desc, &solver));
+  plan_made = status == MERBIT_OK;
+  went_without = plan_made && !solver->inner->gpu.loops;
+  if (TRY(merbit_solver_solve(solver, c.b, x, 0, NULL, 0, NULL)) == MERBIT_OK) {
+    chain_expect(&c, 1, x);
+  }
+  TRY(merbit_solver_update_values(solver, view.values, MERBIT_MEMORY_DEVICE));
+  merbit_solver_destroy(solver);
+  for (i = 0; i < 3; i++) {
+    merbit_buffer_destroy(arrays[i]);
+  }
+  return status;
+}
+
 /* GMRES, restarted, host vectors. */
 TEST_UNUSED static merbit_status solves_by_gmres(merbit_context *context) {
   chain c;

@@ -76,7 +76,8 @@ static void every_scenario(void **state) {
                                                            solves,
                                                            solves_in_buffers,
                                                            solves_by_gmres,
-                                                           eigenpairs};
+                                                           eigenpairs,
+                                                           refines_there};
   const uint64_t seed = test_rotating_seed();
   int repeat;
   size_t i;

@@ -60,16 +60,17 @@ static void placed_free(placed *p) {
   }
 }
 
-/* Arrays in GPU memory give what those in host memory give, with new values from either. */
+/* Arrays in GPU memory give what those in host memory give, with new values from either; also
+ * where corrections are found in f32. */
 static void test_matrix_in_gpu_memory(void **state) {
   linear l = linear_grid(9, 0, 3, 0);
   double x[81], y[81];
-  int wide, pre, i;
+  int wide, pre, i, way;
   (void)state;
-  for (wide = 0; wide < 2; wide++) {
+  for (way = 0; way < 4; way++) {
     for (pre = MERBIT_PRECONDITIONER_NONE; pre <= MERBIT_PRECONDITIONER_BLOCK_JACOBI; pre++) {
       merbit_solver_desc desc = solver_desc(MERBIT_SOLVER_CG, 1e-9);
-      placed p = place_matrix(&l, wide);
+      placed p = place_matrix(&l, wide = way % 2);
       merbit_solver_result result;
       merbit_solver *solver;
       merbit_buffer *fresh;
@@ -77,7 +78,8 @@ static void test_matrix_in_gpu_memory(void **state) {
       solved s;
       desc.preconditioner = (merbit_preconditioner)pre;
       desc.block_size = 3;
-      desc.reorder = pre == MERBIT_PRECONDITIONER_JACOBI && wide ? 1 : 0;
+      desc.refine = way / 2;
+      desc.reorder = pre == MERBIT_PRECONDITIONER_JACOBI && wide && !desc.refine ? 1 : 0;
       s = solve_once(&l, &desc, x);
       assert_int_equal(s.status, MERBIT_OK);
       assert_int_equal(merbit_solver_create(context, &p.view, &desc, &solver), MERBIT_OK);
@@ -99,7 +101,8 @@ static void test_matrix_in_gpu_memory(void **state) {
         l.values[i] /= 4;
       }
       there = place(l.values, (size_t)l.nnz * 8, &fresh);
-      assert_int_equal(merbit_solver_update_values(solver, there, MERBIT_MEMORY_DEVICE),
+      assert_int_equal(merbit_solver_update_values(
+                           solver, there, wide ? MERBIT_MEMORY_DEVICE : MERBIT_MEMORY_DEFAULT),
                        MERBIT_OK);
       assert_int_equal(merbit_solver_solve(solver, l.b, y, 0, NULL, 0, &result), MERBIT_OK);
       assert_memory_equal(x, y, sizeof x);
@@ -129,6 +132,37 @@ static void test_values_in_gpu_memory(void **state) {
   assert_memory_equal(x, y, sizeof x);
   merbit_solver_destroy(solver);
   merbit_buffer_destroy(fresh);
+  linear_free(&l);
+}
+
+/* Values in GPU memory that f32 does not hold, at first and later. */
+static void test_values_beyond_f32_there(void **state) {
+  linear l = linear_grid(7, 0, 2, 0);
+  merbit_solver_desc desc = solver_desc(MERBIT_SOLVER_CG, 1e-9);
+  merbit_solver *solver = NULL;
+  merbit_buffer *fresh;
+  const void *there;
+  double x[49];
+  placed p = place_matrix(&l, 0);
+  (void)state;
+  desc.refine = 1;
+  assert_int_equal(merbit_solver_create(context, &p.view, &desc, &solver), MERBIT_OK);
+  l.values[7] = 1e200;
+  there = place(l.values, (size_t)l.nnz * 8, &fresh);
+  assert_int_equal(merbit_solver_update_values(solver, there, MERBIT_MEMORY_DEVICE),
+                   MERBIT_NOT_SUPPORTED);
+  cpu_expect(context, MERBIT_NOT_SUPPORTED, "f32 does not hold");
+  assert_int_equal(merbit_solver_update_values(solver, p.view.values, MERBIT_MEMORY_DEVICE),
+                   MERBIT_OK);
+  assert_int_equal(merbit_solver_solve(solver, l.b, x, 0, NULL, 0, NULL), MERBIT_OK);
+  merbit_solver_destroy(solver);
+  p.view.values = there;
+  assert_int_equal(merbit_solver_create(context, &p.view, &desc, &solver),
+                   MERBIT_NOT_SUPPORTED);
+  assert_null(solver);
+  cpu_expect(context, MERBIT_NOT_SUPPORTED, "f32 does not hold");
+  merbit_buffer_destroy(fresh);
+  placed_free(&p);
   linear_free(&l);
 }
 
@@ -162,6 +196,7 @@ int main(void) {
       SOLVER_CASES,
       cmocka_unit_test(test_matrix_in_gpu_memory),
       cmocka_unit_test(test_values_in_gpu_memory),
+      cmocka_unit_test(test_values_beyond_f32_there),
       cmocka_unit_test(test_zero_diagonal_there),
       GMRES_CASES,
       EIGEN_CASES,

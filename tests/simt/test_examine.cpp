@@ -23,6 +23,7 @@ namespace of_values {
 #undef MBK_COLUMN
 #undef MBK_BASE
 #undef MBK_EXAMINE_THREADS
+#undef MBK_EXAMINE_BLOCKS
 #undef MBK_EXAMINE_LANES
 #undef MBK_EXAMINE_LONG
 #define MBK_VALUE float
@@ -34,7 +35,7 @@ namespace of_ones {
 #include "solve/examine.cu"
 }
 
-enum { THREADS = 256 };
+enum { THREADS = 256, SHARED = THREADS * 8 + THREADS / 32 * 4 };
 
 // `m` in the types of a form.
 struct form_arrays {
@@ -73,12 +74,11 @@ static void check_rows(const test_matrix &m, int ones, mbk_u32 width, unsigned b
   for (uint64_t seed = 1; seed <= 2; seed++) {
     double *const to = (double *)(seed == 1 ? norms.get() : again.get());
     if (ones) {
-      simt_run(kernels[1], {"ones", m.name, seed}, {blocks, THREADS, THREADS * sizeof(double)},
+      simt_run(kernels[1], {"ones", m.name, seed}, {blocks, THREADS, SHARED},
                (const mbk_i32 *)arrays.row_ptr.get(), (const mbk_i64 *)arrays.col_ind.get(),
                (const float *)nullptr, (mbk_u64)m.rows, width, (double *)entries.get(), to);
     } else {
-      simt_run(kernels[0], {"values", m.name, seed},
-               {blocks, THREADS, THREADS * sizeof(double)},
+      simt_run(kernels[0], {"values", m.name, seed}, {blocks, THREADS, SHARED},
                (const mbk_i64 *)arrays.row_ptr.get(), (const mbk_i32 *)arrays.col_ind.get(),
                (const double *)arrays.values.get(), (mbk_u64)m.rows, width,
                (double *)entries.get(), to);
