@@ -11249,6 +11249,7 @@ static const char *const mbi_source_solve_examine_cu[] = {
   "#include \"jit/device.cuh\"\n"
   "\n"
   "#define MBK_EXAMINE_THREADS 256\n"
+  "#define MBK_EXAMINE_BLOCKS 4  // of a multiprocessor: for more of them the compiler would spill\n"
   "#define MBK_EXAMINE_LANES 8   // of a row\n"
   "#define MBK_EXAMINE_LONG 2048 // nonzeros of a row beyond which the thread block adds it up\n"
   "\n"
@@ -11268,12 +11269,12 @@ static const char *const mbi_source_solve_examine_cu[] = {
   "  double sum = 0;\n"
   "#pragma unroll 4\n"
   "  for (mbk_i64 k = begin + thread; k < end; k += threads) {\n"
-  "    const double value = MBK_PATTERN ? 1.0 : (double)values[k];\n"
+  "    const double value = MBK_PATTERN ? 1.0 : (double)values[k];\n",
   "    sum += value < 0 ? -value : value;\n"
   "  }\n"
   "  return sum;\n"
   "}\n"
-  "\n",
+  "\n"
   "// And of the sum of those in a column.\n"
   "MBK_DEVICE double mbk_examine_entry(const MBK_COLUMN *col_ind, const MBK_VALUE *values,\n"
   "                                    mbk_i64 begin, mbk_i64 end, mbk_i64 column, mbk_u32 thread,\n"
@@ -11311,8 +11312,8 @@ static const char *const mbi_source_solve_examine_cu[] = {
   "  const mbk_i64 end = (mbk_i64)row_ptr[row + 1] - MBK_BASE;\n"
   "  for (mbk_u32 j = 0; j < width; j++) {\n"
   "    const double entry = mbk_examine_block_sum(\n"
-  "        mbk_examine_entry(col_ind, values, begin, end, (mbk_i64)(row - row % width + j),\n"
-  "                          mbk_thread(), MBK_EXAMINE_THREADS),\n",
+  "        mbk_examine_entry(col_ind, values, begin, end, (mbk_i64)(row - row % width + j),\n",
+  "                          mbk_thread(), MBK_EXAMINE_THREADS),\n"
   "        shared);\n"
   "    if (mbk_thread() == 0) {\n"
   "      blocks[row * width + j] = entry;\n"
@@ -11343,9 +11344,9 @@ static const char *const mbi_source_solve_examine_cu[] = {
   "    const mbk_i64 stop = row < n ? (mbk_i64)row_ptr[row + 1] - MBK_BASE : 0;\n"
   "    const bool is_long = stop - begin > MBK_EXAMINE_LONG;\n"
   "    const mbk_i64 end = is_long ? begin : stop;\n"
-  "    const double sum =\n"
+  "    const double sum =\n",
   "        mbk_examine_sum(mbk_examine_share(values, begin, end, lane, MBK_EXAMINE_LANES));\n"
-  "    most = sum > most ? sum : most;\n",
+  "    most = sum > most ? sum : most;\n"
   "    for (mbk_u32 j = 0; j < width; j++) {\n"
   "      const double entry = mbk_examine_sum(mbk_examine_entry(col_ind, values, begin, end,\n"
   "                                                             (mbk_i64)(row - row % width + j),\n"
@@ -11383,9 +11384,9 @@ static const char *const mbi_source_solve_examine_cu[] = {
   "  }\n"
   "}\n"
   "\n"
-  "// inverse[i] = 1 / diagonal[i]. *bad becomes the least i that has none, if that is below it.\n"
+  "// inverse[i] = 1 / diagonal[i]. *bad becomes the least i that has none, if that is below it.\n",
   "// Launch: any grid of MBK_EXAMINE_THREADS threads. Shared: none.\n"
-  "MBK_KERNEL MBK_BOUNDS(MBK_EXAMINE_THREADS)\n",
+  "MBK_KERNEL MBK_BOUNDS(MBK_EXAMINE_THREADS)\n"
   "    mbk_examine_invert(const double *diagonal, MBK_VALUE *inverse, mbk_u64 n, mbk_u64 *bad) {\n"
   "  for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_EXAMINE_THREADS + mbk_thread(); i < n;\n"
   "       i += (mbk_u64)mbk_grid() * MBK_EXAMINE_THREADS) {\n"
@@ -13535,7 +13536,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "431d495635e46f0ae38dd9ebc1cc45ac6107a7eb823420d5672b2ca4e159f4f1"
+#define MBI_KERNEL_HASH "b2b06de8a910faafb5b6d5ff5c8c34679b63fbe7279ee2f7637d2b5d70b1ee08"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name

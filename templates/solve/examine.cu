@@ -19,6 +19,7 @@
 #include "jit/device.cuh"
 
 #define MBK_EXAMINE_THREADS 256
+#define MBK_EXAMINE_BLOCKS 4  // of a multiprocessor: for more of them the compiler would spill
 #define MBK_EXAMINE_LANES 8   // of a row
 #define MBK_EXAMINE_LONG 2048 // nonzeros of a row beyond which the thread block adds it up
 
