@@ -40951,7 +40951,9 @@ static merbit_status mbi_solve_zero(merbit_solver *solver, void *memory, size_t 
     return mbi_device_zero(solver->context, mbi_device_address(memory), bytes,
                            solver->gpu.stream);
   }
-  memset(memory, 0, bytes);
+  if (bytes > 0) { /* else there may be no memory */
+    memset(memory, 0, bytes);
+  }
   return MERBIT_OK;
 }
 
