@@ -68,6 +68,21 @@ static merbit_status put(merbit_context *context, const void *source, size_t byt
   return TRY(merbit_buffer_upload(*buffer, 0, source, bytes));
 }
 
+/* The arrays of a view of doubles with its 32-bit indices to the GPU; the buffers are the
+ * caller's. */
+TEST_UNUSED static merbit_status put_csr(merbit_context *context, merbit_view *view,
+                                         merbit_buffer *buffers[3]) {
+  const size_t rows = (size_t)view->rows, nnz = (size_t)view->nnz;
+  merbit_status status = put(context, view->row_ptr, (rows + 1) * 4, &buffers[0]);
+  TRY(put(context, view->col_ind, nnz * 4, &buffers[1]));
+  TRY(put(context, view->values, nnz * 8, &buffers[2]));
+  view->memory = MERBIT_MEMORY_DEVICE;
+  view->row_ptr = merbit_buffer_pointer(buffers[0]);
+  view->col_ind = merbit_buffer_pointer(buffers[1]);
+  view->values = merbit_buffer_pointer(buffers[2]);
+  return status;
+}
+
 static merbit_status make_plan(merbit_context *context, const merbit_view *view,
                                const merbit_plan_desc *desc, merbit_plan **plan) {
   const merbit_status status = merbit_plan_create(context, view, desc, plan);

@@ -122,7 +122,7 @@ TEST_UNUSED static merbit_status cb_parts(merbit_context *context) {
   static const int32_t row_ptr[] = {0, 0, WIDE, WIDE + 1};
   int32_t col_ind[WIDE + 1];
   double values[WIDE + 1], x[WIDE + 1], y[3] = {-1, -1, -1}, sum = 0;
-  merbit_view view = merbit_csr(3, WIDE, WIDE + 1, NULL, NULL, NULL);
+  merbit_view view = merbit_csr(3, WIDE, WIDE + 1, row_ptr, col_ind, values);
   merbit_buffer *b[3] = {NULL, NULL, NULL};
   merbit_plan_desc desc;
   merbit_plan *plan = NULL;
@@ -136,9 +136,7 @@ TEST_UNUSED static merbit_status cb_parts(merbit_context *context) {
   for (i = 0; i < WIDE; i++) {
     sum += values[i] * x[i];
   }
-  status = put(context, row_ptr, sizeof row_ptr, &b[0]);
-  TRY(put(context, col_ind, sizeof col_ind, &b[1]));
-  TRY(put(context, values, sizeof values, &b[2]));
+  status = put_csr(context, &view, b);
   memset(&desc, 0, sizeof desc);
   desc.method = MERBIT_METHOD_CB;
   desc.vector_memory = MERBIT_MEMORY_HOST;
@@ -146,10 +144,6 @@ TEST_UNUSED static merbit_status cb_parts(merbit_context *context) {
   desc.cb_aggregate = 0.5;
   desc.cb_coo_max = 9;
   desc.cb_csr_max = 30;
-  view.memory = MERBIT_MEMORY_DEVICE;
-  view.row_ptr = merbit_buffer_pointer(b[0]);
-  view.col_ind = merbit_buffer_pointer(b[1]);
-  view.values = merbit_buffer_pointer(b[2]);
   TRY(make_plan(context, &view, &desc, &plan));
   if (TRY(merbit_spmv(plan, NULL, NULL, x, NULL, y, NULL)) == MERBIT_OK) {
     assert_true(y[0] == 0 && y[1] == sum && y[2] == x[0]);

@@ -22,8 +22,8 @@ static const int driver_codes[] = {2,   1,   4,   200, 214, 700, 719, 999, 3,
 static const int nvrtc_codes[] = {1, 3, 4, 5, 6, 7, 8, 11, 2, 9, 10};
 
 /* What a failing call leaves behind is for the slow sanitizers, and which result it had hardly
- * matters to that. In quick effort every third call fails, with one of three results; the others
- * with other seeds. */
+ * matters to that. In quick effort every third call fails, with one of three results; the
+ * others with other seeds. */
 enum { QUICK = 3, APART = 3 };
 static long first = 1; /* call that fails */
 static int turn;       /* which of the results of quick effort */

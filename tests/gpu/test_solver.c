@@ -142,6 +142,8 @@ static void test_values_beyond_f32_there(void **state) {
   merbit_solver *solver = NULL;
   merbit_buffer *fresh;
   const void *there;
+  merbit_solver_result result;
+  merbit_plan_info inner;
   double x[49];
   placed p = place_matrix(&l, 0);
   (void)state;
@@ -154,7 +156,11 @@ static void test_values_beyond_f32_there(void **state) {
   cpu_expect(context, MERBIT_NOT_SUPPORTED, "f32 does not hold");
   assert_int_equal(merbit_solver_update_values(solver, p.view.values, MERBIT_MEMORY_DEVICE),
                    MERBIT_OK);
-  assert_int_equal(merbit_solver_solve(solver, l.b, x, 0, NULL, 0, NULL), MERBIT_OK);
+  assert_int_equal(merbit_solver_solve(solver, l.b, x, 0, NULL, 0, &result), MERBIT_OK);
+  assert_int_equal(merbit_plan_get_info(solver->inner->plan, &inner), MERBIT_OK);
+  assert_true(result.device_bytes == (int64_t)(solver->bytes + solver->inner->bytes) +
+                                         result.plan.device_bytes + inner.device_bytes +
+                                         4 * l.nnz); /* the values in f32 */
   merbit_solver_destroy(solver);
   p.view.values = there;
   assert_int_equal(merbit_solver_create(context, &p.view, &desc, &solver),

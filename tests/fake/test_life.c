@@ -1,0 +1,160 @@
+/* What outlives what on the fake device: cubins their process, objects each other, work on a
+ * stream the call, a context its threads. */
+#define MERBIT_IMPLEMENTATION
+#define MBI_CHOOSE_SMALL 0u /* AUTO takes even little matrices for large ones */
+#define MBI_VALUES_LAUNCH 0u
+#define MBI_CHOOSE_UNSEEN 0u
+#define MBI_MEASURE_ROUNDS 1
+#define MBI_MEASURE_BATCH 1
+#include "merbit.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <sys/wait.h>
+
+#include "fake/scenarios.h"
+
+/* With a cubin cache the first context compiles, later ones do not, in other processes neither.
+ */
+static void cold_and_warm(void **state) {
+  char cache[64];
+  merbit_context *context;
+  merbit_context_info found;
+  int run;
+  (void)state;
+  (void)fake_cache_make(cache);
+  for (run = 0; run < 2; run++) {
+    fake_reset();
+    context = fake_context(cache);
+    assert_int_equal(products(context), MERBIT_OK);
+    assert_int_equal(nvrtc->compiled, run == 0 ? 2 : 0); /* the arrays' program, the scan's */
+    assert_int_equal(merbit_context_get_info(context, &found), MERBIT_OK);
+    assert_int_equal(found.cache_misses, run == 0 ? 2 : 0);
+    assert_int_equal(found.cache_hits,
+                     run == 0 ? 0 : 2); /* new values find the arrays' loaded */
+    assert_int_equal(found.cache_errors, 0);
+    assert_string_equal(found.cache_dir, cache);
+    merbit_context_destroy(context);
+    fake_expect_clean();
+  }
+  {
+    int status = 0;
+    const pid_t child = fork();
+    if (child == 0) {
+      fake_reset();
+      context = fake_context(cache);
+      _exit(products(context) == MERBIT_OK && nvrtc->compiled == 0 ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+  }
+  fake_cache_remove(cache);
+}
+
+/* Objects keep their context alive, in whatever order they go. */
+static void any_order_of_destruction(void **state) {
+  const merbit_view view =
+      merbit_csr(ROWS, COLS, data_nnz(), data.row_ptr, data.col_ind, data.values);
+  merbit_context *context;
+  merbit_buffer *x = NULL;
+  merbit_plan *plan = NULL;
+  merbit_workspace *workspace = NULL;
+  (void)state;
+  fake_reset();
+  context = fake_context(NULL);
+  assert_int_equal(put(context, data.x, sizeof data.x, &x), MERBIT_OK);
+  assert_int_equal(make_plan(context, &view, NULL, &plan), MERBIT_OK);
+  assert_int_equal(merbit_workspace_create(plan, &workspace), MERBIT_OK);
+  merbit_context_destroy(context);
+  merbit_plan_destroy(plan);
+  assert_int_equal(cuda->retained, 1);
+  merbit_workspace_destroy(workspace);
+  assert_int_equal(cuda->modules, 2); /* until the context goes */
+  merbit_buffer_destroy(x);
+  fake_expect_clean();
+}
+
+/* Work on a stream is done when somebody waits for it: host vectors do, others leave it to the
+ * caller. */
+static void streams(void **state) {
+  const merbit_view view =
+      merbit_csr(ROWS, COLS, data_nnz(), data.row_ptr, data.col_ind, data.values);
+  int (*create)(void **, unsigned), (*destroy)(void *);
+  merbit_context *context;
+  merbit_plan_desc desc;
+  merbit_buffer *x = NULL, *y = NULL;
+  merbit_plan *plan = NULL;
+  double result[ROWS];
+  void *stream;
+  (void)state;
+  fake_reset();
+  context = fake_context(NULL);
+  memset(&desc, 0, sizeof desc);
+  assert_true(mbi_library_function(context->device.driver.library, "cuStreamCreate", &create,
+                                   sizeof create) &&
+              mbi_library_function(context->device.driver.library, "cuStreamDestroy_v2",
+                                   &destroy, sizeof destroy));
+  assert_int_equal(mbi_device_enter(context), MERBIT_OK);
+  assert_int_equal(create(&stream, 1), 0);
+  assert_int_equal(put(context, data.x, sizeof data.x, &x), MERBIT_OK);
+  assert_int_equal(put(context, data.y0, sizeof data.y0, &y), MERBIT_OK);
+  assert_int_equal(make_plan(context, &view, &desc, &plan), MERBIT_OK);
+  assert_int_equal(merbit_spmv(plan, NULL, NULL, merbit_buffer_pointer(x), NULL,
+                               merbit_buffer_pointer(y), stream),
+                   MERBIT_OK);
+  assert_int_equal(merbit_buffer_download(y, 0, result, sizeof result), MERBIT_OK);
+  assert_memory_equal(result, data.y0, sizeof result); /* not yet */
+  assert_int_equal(mbi_device_synchronize(context, stream), MERBIT_OK);
+  assert_int_equal(merbit_buffer_download(y, 0, result, sizeof result), MERBIT_OK);
+  expect_product(result, 1, 0, 1);
+  merbit_plan_destroy(plan);
+  desc.vector_memory = MERBIT_MEMORY_HOST;
+  assert_int_equal(make_plan(context, &view, &desc, &plan), MERBIT_OK);
+  assert_int_equal(merbit_spmv(plan, NULL, NULL, data.x, NULL, result, stream), MERBIT_OK);
+  expect_product(result, 1, 0, 1);
+  merbit_plan_destroy(plan);
+  merbit_buffer_destroy(x);
+  merbit_buffer_destroy(y);
+  assert_int_equal(destroy(stream), 0);
+  mbi_device_leave(context);
+  merbit_context_destroy(context);
+  fake_expect_clean();
+}
+
+static void *use_in_thread(void *argument) {
+  return products((merbit_context *)argument) == MERBIT_OK ? NULL : argument;
+}
+
+/* Threads share a context, and each finds its own stack of contexts as it left it. */
+static void threads(void **state) {
+  merbit_context *context;
+  pthread_t workers[3];
+  int i;
+  (void)state;
+  fake_reset();
+  context = fake_context(NULL);
+  for (i = 0; i < 3; i++) {
+    assert_int_equal(pthread_create(&workers[i], NULL, use_in_thread, context), 0);
+  }
+  for (i = 0; i < 3; i++) {
+    void *wrong;
+    assert_int_equal(pthread_join(workers[i], &wrong), 0);
+    assert_null(wrong);
+  }
+  merbit_context_destroy(context);
+  fake_expect_clean();
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(cold_and_warm),
+      cmocka_unit_test(any_order_of_destruction),
+      cmocka_unit_test(streams),
+      cmocka_unit_test(threads),
+  };
+  fake_open("new");
+  scenarios_prepare();
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
