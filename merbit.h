@@ -3669,33 +3669,50 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "MBK_DEVICE void mbk_fence() {\n"
   "  __threadfence();\n"
   "}\n"
-  "// Blocks that wait for each other, in launches that are cooperative: else one might wait for\n"
-  "// another that never starts. One thread of each counts it in, behind what it has stored; then\n",
-  "// it waits until the count, which wraps, has come to `wanted`, and sees what the others had\n"
-  "// stored, with mbk_load_fresh or behind mbk_block_sync.\n"
-  "MBK_DEVICE void mbk_arrive(mbk_u32 *count) {\n"
+  "// A number that a block hands to the others of the launch, which is cooperative: else one might\n"
+  "// wait for another that never starts. It travels in two words, each of them a half and the mark\n",
+  "// that tells it from what was there before, so that whoever finds both marks has the number and\n"
+  "// nothing needs to be ordered; two 8-byte words at a multiple of 16 bytes.\n"
+  "MBK_DEVICE void mbk_post(mbk_u64 *slot, double value, mbk_u32 mark) {\n"
+  "  const mbk_u64 bits = (mbk_u64)__double_as_longlong(value);\n"
+  "  const mbk_u64 low = bits << 32 | mark, high = (bits >> 32 << 32) | mark;\n"
   "#if __CUDA_ARCH__ >= 700\n"
-  "  asm volatile(\"red.release.gpu.global.add.u32 [%0], 1;\" : : \"l\"(count) : \"memory\");\n"
+  "  asm volatile(\"st.relaxed.gpu.global.v2.u64 [%0], {%1, %2};\"\n"
+  "               :\n"
+  "               : \"l\"(slot), \"l\"(low), \"l\"(high)\n"
+  "               : \"memory\");\n"
   "#else\n"
-  "  __threadfence();\n"
-  "  atomicAdd(count, 1u);\n"
+  "  ((volatile mbk_u64 *)slot)[0] = low;\n"
+  "  ((volatile mbk_u64 *)slot)[1] = high;\n"
   "#endif\n"
   "}\n"
-  "MBK_DEVICE void mbk_wait_reached(const mbk_u32 *count, mbk_u32 wanted) {\n"
-  "  mbk_u32 now;\n"
+  "// COUNT of them, one slot behind the other, as soon as all are there.\n"
+  "template <int COUNT>\n"
+  "MBK_DEVICE void mbk_collect(const mbk_u64 *slots, mbk_u32 mark, double (&values)[COUNT]) {\n"
+  "  bool missing;\n"
   "  do {\n"
+  "    missing = false;\n"
+  "#pragma unroll\n"
+  "    for (int k = 0; k < COUNT; k++) {\n"
+  "      mbk_u64 low, high;\n"
   "#if __CUDA_ARCH__ >= 700\n"
-  "    asm volatile(\"ld.acquire.gpu.global.u32 %0, [%1];\" : \"=r\"(now) : \"l\"(count) : \"memory\");\n"
+  "      asm volatile(\"ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];\"\n"
+  "                   : \"=l\"(low), \"=l\"(high)\n"
+  "                   : \"l\"(slots + 2 * k)\n"
+  "                   : \"memory\");\n"
   "#else\n"
-  "    now = *(const volatile mbk_u32 *)count;\n"
-  "    __threadfence();\n"
+  "      low = ((const volatile mbk_u64 *)slots)[2 * k];\n"
+  "      high = ((const volatile mbk_u64 *)slots)[2 * k + 1];\n"
   "#endif\n"
-  "  } while ((mbk_i32)(now - wanted) < 0);\n"
+  "      missing |= (mbk_u32)low != mark || (mbk_u32)high != mark;\n"
+  "      values[k] = __longlong_as_double((mbk_i64)(high >> 32 << 32 | low >> 32));\n"
+  "    }\n"
+  "  } while (missing);\n"
   "}\n"
   "\n"
   "// N neighbours that move together, at an address that is a multiple of their size: 2, 4, 8\n"
   "// or 16 bytes.\n"
-  "template <class T, int N> struct __align__(sizeof(T) * N) mbk_pack {\n"
+  "template <class T, int N> struct __align__(sizeof(T) * N) mbk_pack {\n",
   "  T at[N];\n"
   "};\n"
   "\n"
@@ -3723,7 +3740,7 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "}\n"
   "\n"
   "// As mbk_load_once.\n"
-  "template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack_once(const T *address) {\n",
+  "template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack_once(const T *address) {\n"
   "  mbk_pack_bits<T, N> bits;\n"
   "  if (sizeof(T) * N == 16) {\n"
   "    bits.four = __ldcs((const uint4 *)address);\n"
@@ -3747,7 +3764,7 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "#if __CUDA_ARCH__ >= 800\n"
   "  asm volatile(\"cp.async.cg.shared.global [%0], [%1], 16;\"\n"
   "               :\n"
-  "               : \"r\"((unsigned)__cvta_generic_to_shared(shared)), \"l\"(global)\n"
+  "               : \"r\"((unsigned)__cvta_generic_to_shared(shared)), \"l\"(global)\n",
   "               : \"memory\");\n"
   "#else\n"
   "  *(uint4 *)shared = *(const uint4 *)global;\n"
@@ -3767,7 +3784,7 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "#if __CUDA_ARCH__ >= 900\n"
   "  asm volatile(\"griddepcontrol.wait;\" : : : \"memory\");\n"
   "#endif\n"
-  "}\n",
+  "}\n"
   "// The same; `data`, which earlier work may have written, can then be loaded as what nobody\n"
   "// writes: its address comes out of the wait, so that no such load moves before it.\n"
   "template <class T> MBK_DEVICE void mbk_await_for(const T *&data) {\n"
@@ -3794,7 +3811,7 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "}\n"
   "// What comes next may start once all blocks got here or ended.\n"
   "MBK_DEVICE void mbk_release() {\n"
-  "#if __CUDA_ARCH__ >= 900\n"
+  "#if __CUDA_ARCH__ >= 900\n",
   "  asm volatile(\"griddepcontrol.launch_dependents;\" : : :);\n"
   "#endif\n"
   "}\n"
@@ -10302,9 +10319,9 @@ static const char *const mbi_source_solve_state_cuh[] = {
   "\n"
   "#define MBI_SOLVE_VECTORS 12\n"
   "#define MBI_SOLVE_SCALARS 12\n"
-  "#define MBI_STEP_SHARED 1024 // bytes of a step on the GPU\n"
+  "#define MBI_STEP_SHARED 2048 // bytes of a step on the GPU\n"
   "#define MBI_SOLVE_SUMS 5 // of a step, the greatest values it looks for included\n"
-  "#define MBI_SWEEP_SUMS 4 // of a stage of a sweep; those of two stages are kept by turns\n"
+  "#define MBI_SWEEP_SUMS 4 // of a stage of a sweep\n"
   "#define MBI_WIDE_GROUP 8 // sums of a step with many that a thread holds at a time\n"
   "#define MBI_SOLVE_RING                                                                         \\\n"
   "  2048 // iterations whose residuals are kept; more never pass between two looks\n"
@@ -10326,9 +10343,9 @@ static const char *const mbi_source_solve_state_cuh[] = {
   "#define MBI_WHY_OMEGA 4          // BiCGSTAB: A s is orthogonal to s\n"
   "// A method adds its own from 16 on.\n"
   "\n"
-  "// Places in mbi_solve_vectors that every method has; its own begin at MBI_AT_OWN.\n",
+  "// Places in mbi_solve_vectors that every method has; its own begin at MBI_AT_OWN.\n"
   "#define MBI_AT_X 0\n"
-  "#define MBI_AT_B 1\n"
+  "#define MBI_AT_B 1\n",
   "#define MBI_AT_W 2       // scratch: products, and b - A x at a look\n"
   "#define MBI_AT_INVERSE 3 // of the diagonal, or of its blocks: column j of row i at j * n + i\n"
   "#define MBI_AT_OWN 4\n"
@@ -10346,6 +10363,7 @@ static const char *const mbi_source_solve_state_cuh[] = {
   "  int from, to;     // of solve_blocks\n"
   "  int basis;        // GMRES and Lanczos: vectors of a cycle\n"
   "  int lanczos;      // the latter\n"
+  "  unsigned long long *posts; // of sweeps: 2 MBI_SWEEP_SUMS slots of 16 bytes for each block\n"
   "  long long stride; // elements from one vector of the basis to the next\n"
   "} mbi_solve_vectors;\n"
   "\n"
@@ -10361,19 +10379,17 @@ static const char *const mbi_source_solve_state_cuh[] = {
   "  double value;\n"
   "  int stop;\n"
   "  int closed; // the iteration that set `stop` is complete: later ones leave vectors alone\n"
-  "  int iterations, cap;\n"
+  "  int iterations, cap;\n",
   "  int look; // the loop is left at this iteration\n"
-  "  int why;\n",
+  "  int why;\n"
   "  unsigned ticket; // blocks of a step that are done\n"
-  "  unsigned turn;   // how often the blocks of a sweep have waited for each other\n"
+  "  unsigned turn;   // how often the blocks of sweeps have told each other their sums\n"
   "  int copied;      // a block's own: the ring is not behind it\n"
   "  int padding;\n"
   "} mbi_solve_state;\n"
   "\n"
   "typedef struct mbi_solve_memory {\n"
   "  mbi_solve_state state;\n"
-  "  unsigned arrived; // of blocks that wait for each other: turn times the grid, and some of it\n"
-  "  unsigned padding;\n"
   "  double ring[MBI_SOLVE_RING]; // ring[k % MBI_SOLVE_RING]: ||r||^2 after iteration k\n"
   "} mbi_solve_memory;\n"
   "\n"
@@ -10409,9 +10425,9 @@ static const char *const mbi_source_solve_state_cuh[] = {
   "MBS_FUNCTION void mbi_solve_judge(mbi_solve_memory *m, double rr) {\n"
   "  mbi_solve_state *s = &m->state;\n"
   "  s->rr = rr;\n"
-  "  if (!s->copied) {\n",
+  "  if (!s->copied) {\n"
   "    m->ring[s->iterations % MBI_SOLVE_RING] = rr;\n"
-  "  }\n"
+  "  }\n",
   "  if (!(rr - rr == 0)) { // NaN or Inf\n"
   "    s->stop = MBI_SOLVE_NOT_FINITE;\n"
   "  } else if (rr <= s->goal) {\n"
@@ -10762,9 +10778,9 @@ static const char *const mbi_source_solve_step_cuh[] = {
   "#define MBS_FUNCTION MBK_DEVICE\n"
   "#include \"solve/state.cuh\"\n"
   "\n"
-  "#define MBK_STEP_THREADS 256\n"
+  "#define MBK_STEP_THREADS 768\n"
   "#define MBK_STEP_WARPS (MBK_STEP_THREADS / 32)\n"
-  "#define MBK_STEP_RESIDENT 3 // blocks of a multiprocessor\n"
+  "#define MBK_STEP_RESIDENT 1 // block of a multiprocessor\n"
   "#define MBK_STEP_FULL 0xffffffffu\n"
   "\n"
   "#define MBS_VECTOR MBK_VECTOR\n"
@@ -10804,29 +10820,36 @@ static const char *const mbi_source_solve_step_cuh[] = {
   "  mbk_u32 slots; // which of them: a bit for each\n"
   "};\n"
   "\n"
-  "// The sums and greatest values over the block, complete in thread 0.\n"
-  "template <int ADDS, int MAXES> MBK_DEVICE void mbk_step_reduce(double *sums, double *shared) {\n"
-  "  const int COUNT = ADDS + MAXES;\n"
-  "  const mbk_u32 warp = mbk_thread() / 32;\n"
+  "// The sums and greatest values over the warp, complete in its first lane. None is below 0 that\n"
+  "// is the greatest.\n"
+  "template <int ADDS, int MAXES> MBK_DEVICE void mbk_step_lanes(double *sums) {\n"
   "#pragma unroll\n"
-  "  for (int k = 0; k < COUNT; k++) {\n"
+  "  for (int k = 0; k < ADDS + MAXES; k++) {\n"
   "    for (int delta = 16; delta > 0; delta /= 2) {\n"
   "      const double other = mbk_shuffle_down(MBK_STEP_FULL, sums[k], delta, 32);\n"
   "      sums[k] = k < ADDS ? sums[k] + other : other > sums[k] ? other : sums[k];\n"
   "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// Over the block, complete in thread 0.\n"
+  "template <int ADDS, int MAXES> MBK_DEVICE void mbk_step_reduce(double *sums, double *shared) {\n"
+  "  const int COUNT = ADDS + MAXES;\n"
+  "  const mbk_u32 warp = mbk_thread() / 32;\n"
+  "  mbk_step_lanes<ADDS, MAXES>(sums);\n"
+  "#pragma unroll\n"
+  "  for (int k = 0; k < COUNT; k++) {\n"
   "    if (mbk_lane() == 0) {\n"
   "      shared[warp * COUNT + k] = sums[k];\n"
   "    }\n"
   "  }\n"
   "  mbk_block_sync();\n"
-  "  if (mbk_thread() == 0) {\n"
+  "  if (warp == 0) {\n"
   "#pragma unroll\n"
   "    for (int k = 0; k < COUNT; k++) {\n"
-  "      for (mbk_u32 w = 1; w < MBK_STEP_WARPS; w++) {\n"
-  "        const double other = shared[w * COUNT + k];\n"
-  "        sums[k] = k < ADDS ? sums[k] + other : other > sums[k] ? other : sums[k];\n"
-  "      }\n"
+  "      sums[k] = mbk_lane() < MBK_STEP_WARPS ? shared[mbk_lane() * COUNT + k] : 0;\n"
   "    }\n"
+  "    mbk_step_lanes<ADDS, MAXES>(sums);\n"
   "  }\n"
   "  mbk_block_sync();\n"
   "}\n"
@@ -10835,13 +10858,13 @@ static const char *const mbi_source_solve_step_cuh[] = {
   "template <int COUNT>\n"
   "MBK_DEVICE bool mbk_step_last(mbi_solve_memory *m, const double *sums, double *partials,\n"
   "                              double *shared) {\n"
-  "  mbk_u32 *const last = (mbk_u32 *)(shared + MBK_STEP_WARPS * COUNT);\n"
+  "  mbk_u32 *const last = (mbk_u32 *)(shared + MBK_STEP_WARPS * COUNT);\n",
   "  if (mbk_thread() == 0) {\n"
   "#pragma unroll\n"
   "    for (int k = 0; k < COUNT; k++) {\n"
   "      partials[COUNT * mbk_block() + k] = sums[k];\n"
   "    }\n"
-  "    mbk_fence();\n",
+  "    mbk_fence();\n"
   "    *last = mbk_atomic_add(&m->state.ticket, 1u) == mbk_grid() - 1;\n"
   "  }\n"
   "  mbk_block_sync();\n"
@@ -10874,10 +10897,10 @@ static const char *const mbi_source_solve_step_cuh[] = {
   "MBK_DEVICE void mbk_step_rows(const mbi_solve_vectors &given, mbk_i64 n,\n"
   "                              const mbi_solve_state &c, double *sums, bool backwards) {\n"
   "  const int COUNT = ADDS + MAXES > 0 ? ADDS + MAXES : 1;\n"
-  "  const mbk_i64 stride = (mbk_i64)mbk_grid() * MBK_STEP_THREADS;\n"
+  "  const mbk_i64 stride = (mbk_i64)mbk_grid() * MBK_STEP_THREADS;\n",
   "  const mbk_i64 own = (mbk_i64)mbk_block() * MBK_STEP_THREADS + mbk_thread();\n"
   "  const mbk_u32 rounds = // a matrix has fewer than 2^31 rows\n"
-  "      own < n ? (mbk_u32)(n - 1 - own) / (mbk_u32)(stride * MBK_STEP_ROWS) + 1 : 0;\n",
+  "      own < n ? (mbk_u32)(n - 1 - own) / (mbk_u32)(stride * MBK_STEP_ROWS) + 1 : 0;\n"
   "  mbi_solve_vectors v = given;\n"
   "  v.pre = PRE >= 0 ? PRE : given.pre;\n"
   "  for (mbk_u32 round = 0; round < rounds; round++) {\n"
@@ -10917,11 +10940,11 @@ static const char *const mbi_source_solve_step_cuh[] = {
   "\n"
   "template <int (*BEFORE)(mbi_solve_state *),\n"
   "          void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *, double *,\n"
-  "                          mbk_step_row *),\n"
+  "                          mbk_step_row *),\n",
   "          void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *), int ADDS,\n"
   "          int MAXES, int WHEN>\n"
   "MBK_DEVICE void mbk_step(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory *m,\n"
-  "                         double *partials, double *shared) {\n",
+  "                         double *partials, double *shared) {\n"
   "  const int COUNT = ADDS + MAXES;\n"
   "  const bool first = mbk_block() == 0 && mbk_thread() == 0;\n"
   "  double sums[COUNT > 0 ? COUNT : 1] = {};\n"
@@ -10974,18 +10997,19 @@ static const char *const mbi_source_solve_step_cuh[] = {
 
 static const char *const mbi_source_solve_sweep_cuh[] = {
   "// A sweep is several steps of a solver in one launch. Its blocks, which are all resident\n"
-  "// because the launch is cooperative, wait for each other between its stages, the steps\n"
-  "// (name_stage); a thread has the same rows in each. Every block adds up the parts of all, in\n"
-  "// the same order, and runs the scalar part on a copy of the state: that is sooner than to wait\n"
-  "// until one has done it for all. Behind the last sums one copy is given back, when all others\n"
-  "// have long read what was there.\n"
+  "// because the launch is cooperative, hand each other their sums between its stages, the steps\n"
+  "// (name_stage); a thread has the same rows in each, so that nothing else passes between blocks\n"
+  "// and what they store need not have arrived. Every block adds up the parts of all, in the same\n"
+  "// order, and runs the scalar part on a copy of the state: that is sooner than to wait until one\n"
+  "// has done it for all. Behind the last sums one copy is given back, when all others have long\n"
+  "// read what was there.\n"
   "//\n"
-  "// Source of the barrier, a count that only grows: Xiao, Feng, \"Inter-Block GPU Communication\n"
-  "// via Fast Barrier Synchronization\" (2010).\n"
+  "// Source of the exchange, numbers that travel with a mark in each word instead of a barrier:\n"
+  "// protocol LL of NCCL (github.com/NVIDIA/nccl, src/device/prims_ll.h).\n"
   "\n"
   "// What is behind a stage: another one with sums; ones without, which every block takes with its\n"
-  "// own copy; or nothing, and then blocks do not wait, but the last one to be done runs the\n"
-  "// scalar part for all.\n"
+  "// own copy; or nothing, and then the first block waits for the others and runs the scalar part\n"
+  "// for all.\n"
   "#define MBK_SWEEP_SUMS_FOLLOW 0\n"
   "#define MBK_SWEEP_ROWS_FOLLOW 1\n"
   "#define MBK_SWEEP_END 2\n"
@@ -10996,7 +11020,7 @@ static const char *const mbi_source_solve_sweep_cuh[] = {
   "  const mbi_solve_vectors &v;\n"
   "  mbk_i64 n;\n"
   "  mbi_solve_memory *m;\n"
-  "  double *partials, *shared;\n"
+  "  double *shared;\n"
   "};\n"
   "\n"
   "// The block's copy of the state, behind what reductions use.\n"
@@ -11007,15 +11031,15 @@ static const char *const mbi_source_solve_sweep_cuh[] = {
   "// By all threads of a block, at once.\n"
   "MBK_DEVICE void mbk_sweep_copy(mbi_solve_state *to, const mbi_solve_state *from) {\n"
   "  const mbk_u32 i = mbk_thread();\n"
-  "  if (i < sizeof *to / sizeof(mbk_u64)) {\n"
+  "  if (i < sizeof *to / sizeof(mbk_u64)) {\n",
   "    ((mbk_u64 *)to)[i] = ((const mbk_u64 *)from)[i];\n"
   "  }\n"
   "}\n"
-  "\n",
+  "\n"
   "// Before the first stage; `shared` is that of the launch.\n"
   "MBK_DEVICE mbk_sweep mbk_sweep_begin(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory *m,\n"
-  "                                     double *partials, double *shared) {\n"
-  "  const mbk_sweep s = {v, n, m, partials, shared};\n"
+  "                                     double *shared) {\n"
+  "  const mbk_sweep s = {v, n, m, shared};\n"
   "  mbi_solve_state *const own = mbk_sweep_state(shared);\n"
   "  mbk_sweep_copy(own, &m->state);\n"
   "  mbk_block_sync();\n"
@@ -11038,57 +11062,52 @@ static const char *const mbi_source_solve_sweep_cuh[] = {
   "\n"
   "// Where a stage's parts go. By turns: who is ahead writes while others still read those of the\n"
   "// stage before.\n"
-  "MBK_DEVICE double *mbk_sweep_parts(const mbk_sweep &s, const mbi_solve_state &c) {\n"
-  "  return s.partials + (c.turn & 1u) * MBI_SWEEP_SUMS * mbk_grid();\n"
+  "MBK_DEVICE mbk_u64 *mbk_sweep_slots(const mbk_sweep &s, const mbi_solve_state &c) {\n"
+  "  return s.v.posts + (c.turn & 1u) * 2 * MBI_SWEEP_SUMS * mbk_grid();\n"
   "}\n"
   "\n"
-  "// Behind the stage's rows: until all blocks are there, and what is behind the sums.\n"
-  "template <void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *), int ADDS,\n"
-  "          int MAXES>\n"
-  "MBK_DEVICE void mbk_sweep_meet(const mbk_sweep &s, const mbi_solve_state &c, double *sums,\n"
-  "                               bool give) {\n"
-  "  const int COUNT = ADDS + MAXES;\n"
-  "  mbi_solve_state *const own = mbk_sweep_state(s.shared);\n"
-  "  double *const partials = mbk_sweep_parts(s, c);\n"
+  "// The block's parts for all, and from all of them the sums, complete in thread 0, of who\n"
+  "// `collects`.\n"
+  "template <int ADDS, int MAXES>\n"
+  "MBK_DEVICE void mbk_sweep_exchange(const mbk_sweep &s, const mbi_solve_state &c, double *sums,\n"
+  "                                   bool collects) {\n"
+  "  const int COUNT = ADDS + MAXES > 0 ? ADDS + MAXES : 1;\n"
+  "  mbk_u64 *const slots = mbk_sweep_slots(s, c);\n"
   "  mbk_step_reduce<ADDS, MAXES>(sums, s.shared);\n"
   "  if (mbk_thread() == 0) {\n"
   "#pragma unroll\n"
   "    for (int k = 0; k < COUNT; k++) {\n",
-  "      partials[COUNT * mbk_block() + k] = sums[k];\n"
+  "      mbk_post(slots + 2 * (COUNT * mbk_block() + k), sums[k], c.turn + 1);\n"
   "    }\n"
-  "    mbk_arrive(&s.m->arrived);\n"
-  "    mbk_wait_reached(&s.m->arrived, (c.turn + 1) * mbk_grid());\n"
   "  }\n"
-  "  mbk_block_sync();\n"
-  "  mbk_step_total<ADDS, MAXES>(partials, sums);\n"
+  "  if (!collects) {\n"
+  "    return;\n"
+  "  }\n"
+  "#pragma unroll\n"
+  "  for (int k = 0; k < COUNT; k++) {\n"
+  "    sums[k] = 0;\n"
+  "  }\n"
+  "  for (mbk_u32 b = mbk_thread(); b < mbk_grid(); b += MBK_STEP_THREADS) {\n"
+  "    double parts[COUNT];\n"
+  "    mbk_collect<COUNT>(slots + 2 * COUNT * b, c.turn + 1, parts);\n"
+  "#pragma unroll\n"
+  "    for (int k = 0; k < COUNT; k++) {\n"
+  "      sums[k] = k < ADDS ? sums[k] + parts[k] : parts[k] > sums[k] ? parts[k] : sums[k];\n"
+  "    }\n"
+  "  }\n"
   "  mbk_step_reduce<ADDS, MAXES>(sums, s.shared);\n"
+  "}\n"
+  "\n"
+  "// The scalar part, by one thread of a block that has collected.\n"
+  "template <void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *)>\n"
+  "MBK_DEVICE void mbk_sweep_after(const mbk_sweep &s, const mbi_solve_state &c,\n"
+  "                                const double *sums) {\n"
+  "  mbi_solve_state *const own = mbk_sweep_state(s.shared);\n"
   "  if (mbk_thread() == 0) {\n"
   "    AFTER((mbi_solve_memory *)own, &c, sums);\n"
   "    own->turn = c.turn + 1;\n"
   "  }\n"
   "  mbk_block_sync();\n"
-  "  if (give && mbk_block() == 0) {\n"
-  "    mbk_sweep_give(s.m, own);\n"
-  "  }\n"
-  "}\n"
-  "\n"
-  "// The same behind a sweep's last rows: nobody waits.\n"
-  "template <void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *), int ADDS,\n"
-  "          int MAXES>\n"
-  "MBK_DEVICE void mbk_sweep_end(const mbk_sweep &s, const mbi_solve_state &c, double *sums) {\n"
-  "  mbi_solve_state *const own = mbk_sweep_state(s.shared);\n"
-  "  double *const partials = mbk_sweep_parts(s, c);\n"
-  "  mbk_step_reduce<ADDS, MAXES>(sums, s.shared);\n"
-  "  if (!mbk_step_last<ADDS + MAXES>(s.m, sums, partials, s.shared)) {\n"
-  "    return;\n"
-  "  }\n"
-  "  mbk_step_total<ADDS, MAXES>(partials, sums);\n"
-  "  mbk_step_reduce<ADDS, MAXES>(sums, s.shared);\n"
-  "  if (mbk_thread() == 0) {\n"
-  "    AFTER((mbi_solve_memory *)own, &c, sums);\n"
-  "  }\n"
-  "  mbk_block_sync();\n"
-  "  mbk_sweep_give(s.m, own); // with a ticket of 0\n"
   "}\n"
   "\n"
   "// Whether the step was taken, which all blocks agree on: if not, no later one is. BEHIND: what\n"
@@ -11097,10 +11116,10 @@ static const char *const mbi_source_solve_sweep_cuh[] = {
   "          void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *, double *,\n"
   "                          mbk_step_row *),\n"
   "          void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *), int ADDS,\n"
-  "          int MAXES, int WHEN, int BEHIND>\n",
+  "          int MAXES, int WHEN, int BEHIND>\n"
   "MBK_DEVICE bool mbk_sweep_stage(const mbk_sweep &s, bool backwards) {\n"
   "  const bool first = mbk_block() == 0 && mbk_thread() == 0;\n"
-  "  mbi_solve_state *const own = mbk_sweep_state(s.shared);\n"
+  "  mbi_solve_state *const own = mbk_sweep_state(s.shared);\n",
   "  double sums[ADDS + MAXES > 0 ? ADDS + MAXES : 1] = {};\n"
   "  mbi_solve_state c = *own;\n"
   "  if (WHEN == MBS_RUNNING && c.stop != MBI_SOLVE_RUNNING) {\n"
@@ -11130,10 +11149,15 @@ static const char *const mbi_source_solve_sweep_cuh[] = {
   "  } else {\n"
   "    mbk_step_rows<ELEMENT, ADDS, MAXES, MBI_PRE_DIAGONAL>(s.v, s.n, c, sums, backwards);\n"
   "  }\n"
-  "  if (ADDS + MAXES > 0 && BEHIND == MBK_SWEEP_END) {\n"
-  "    mbk_sweep_end<AFTER, ADDS, MAXES>(s, c, sums);\n"
-  "  } else if (ADDS + MAXES > 0) {\n"
-  "    mbk_sweep_meet<AFTER, ADDS, MAXES>(s, c, sums, BEHIND == MBK_SWEEP_ROWS_FOLLOW);\n"
+  "  if (ADDS + MAXES > 0) {\n"
+  "    const bool collects = BEHIND != MBK_SWEEP_END || mbk_block() == 0;\n"
+  "    mbk_sweep_exchange<ADDS, MAXES>(s, c, sums, collects);\n"
+  "    if (collects) {\n"
+  "      mbk_sweep_after<AFTER>(s, c, sums);\n"
+  "    }\n"
+  "    if (BEHIND != MBK_SWEEP_SUMS_FOLLOW && mbk_block() == 0) { // others' copies are as its own\n"
+  "      mbk_sweep_give(s.m, own);\n"
+  "    }\n"
   "  }\n"
   "  return true;\n"
   "}\n",
@@ -11573,7 +11597,7 @@ static const char *const mbi_source_solve_cg_cu[] = {
   "// All that is between two products, for z that needs no step of its own. Launch: cooperative.\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT) mbk_cg_sweep(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
-  "  const mbk_sweep s = mbk_sweep_begin(v, n, m, partials, (double *)shared);\n"
+  "  const mbk_sweep s = mbk_sweep_begin(v, n, m, (double *)shared);\n"
   "  if (cg_curve_stage<MBK_SWEEP_SUMS_FOLLOW>(s, true) &&\n"
   "      cg_descend_stage<MBK_SWEEP_ROWS_FOLLOW>(s, false)) {\n"
   "    (void)cg_advance_stage<MBK_SWEEP_END>(s, true);\n"
@@ -11831,7 +11855,7 @@ static const char *const mbi_source_solve_bicgstab_cu[] = {
   "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
   "    mbk_bicgstab_sweep_half(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
-  "  const mbk_sweep s = mbk_sweep_begin(v, n, m, partials, (double *)shared);\n"
+  "  const mbk_sweep s = mbk_sweep_begin(v, n, m, (double *)shared);\n"
   "  if (bicgstab_sigma_stage<MBK_SWEEP_SUMS_FOLLOW>(s, true)) {\n"
   "    (void)bicgstab_half_stage<MBK_SWEEP_END>(s, false);\n"
   "  }\n"
@@ -11841,7 +11865,7 @@ static const char *const mbi_source_solve_bicgstab_cu[] = {
   "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
   "    mbk_bicgstab_sweep(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
-  "  const mbk_sweep s = mbk_sweep_begin(v, n, m, partials, (double *)shared);\n"
+  "  const mbk_sweep s = mbk_sweep_begin(v, n, m, (double *)shared);\n"
   "  if (bicgstab_omega_stage<MBK_SWEEP_SUMS_FOLLOW>(s, true)) {\n"
   "    (void)bicgstab_stride_stage<MBK_SWEEP_END>(s, false);\n"
   "  }\n"
@@ -13536,7 +13560,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "b2b06de8a910faafb5b6d5ff5c8c34679b63fbe7279ee2f7637d2b5d70b1ee08"
+#define MBI_KERNEL_HASH "2b4837494b72e4fe4272c962ab33b68abd02b4e755bef8cfc8826198f3167e1d"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -39166,9 +39190,9 @@ MERBIT_API merbit_status merbit_plan_get_order(const merbit_plan *plan, int64_t 
 
 #define MBI_SOLVE_VECTORS 12
 #define MBI_SOLVE_SCALARS 12
-#define MBI_STEP_SHARED 1024 // bytes of a step on the GPU
+#define MBI_STEP_SHARED 2048 // bytes of a step on the GPU
 #define MBI_SOLVE_SUMS 5 // of a step, the greatest values it looks for included
-#define MBI_SWEEP_SUMS 4 // of a stage of a sweep; those of two stages are kept by turns
+#define MBI_SWEEP_SUMS 4 // of a stage of a sweep
 #define MBI_WIDE_GROUP 8 // sums of a step with many that a thread holds at a time
 #define MBI_SOLVE_RING                                                                         \
   2048 // iterations whose residuals are kept; more never pass between two looks
@@ -39210,6 +39234,7 @@ typedef struct mbi_solve_vectors {
   int from, to;     // of solve_blocks
   int basis;        // GMRES and Lanczos: vectors of a cycle
   int lanczos;      // the latter
+  unsigned long long *posts; // of sweeps: 2 MBI_SWEEP_SUMS slots of 16 bytes for each block
   long long stride; // elements from one vector of the basis to the next
 } mbi_solve_vectors;
 
@@ -39229,15 +39254,13 @@ typedef struct mbi_solve_state {
   int look; // the loop is left at this iteration
   int why;
   unsigned ticket; // blocks of a step that are done
-  unsigned turn;   // how often the blocks of a sweep have waited for each other
+  unsigned turn;   // how often the blocks of sweeps have told each other their sums
   int copied;      // a block's own: the ring is not behind it
   int padding;
 } mbi_solve_state;
 
 typedef struct mbi_solve_memory {
   mbi_solve_state state;
-  unsigned arrived; // of blocks that wait for each other: turn times the grid, and some of it
-  unsigned padding;
   double ring[MBI_SOLVE_RING]; // ring[k % MBI_SOLVE_RING]: ||r||^2 after iteration k
 } mbi_solve_memory;
 
@@ -39570,8 +39593,8 @@ typedef struct mbi_step {
 #define MBI_SOLVE_SWEEPS 2
 #define MBI_STEP_LOOK 0
 #define MBI_STEP_BLOCKS 1
-#define MBI_STEP_THREADS 256 /* of a block of the GPU, and the most blocks of a */
-#define MBI_STEP_RESIDENT 3  /* multiprocessor: as solve/step.cuh has them */
+#define MBI_STEP_THREADS 768 /* of a block of the GPU, and the most blocks of a */
+#define MBI_STEP_RESIDENT 1  /* multiprocessor: as solve/step.cuh has them */
 #define MBI_SOLVER_PRODUCTS 1000 /* that a plan is made for, per solve expected */
 #define MBI_SOLVE_BATCH 0.1      /* seconds that a batch of iterations should take */
 #define MBI_SOLVE_BLOCK_MOST 32  /* rows of a block of BLOCK_JACOBI */
@@ -41038,12 +41061,17 @@ static void mbi_solve_lay_out(merbit_solver *solver) {
   solver->method->layout(solver);
 }
 
+/* Of the slots in which the blocks of a sweep leave numbers for each other. */
+static uint64_t mbi_solve_post_bytes(const merbit_solver *solver) {
+  return (uint64_t)solver->gpu.sweep_blocks * 2 * MBI_SWEEP_SUMS * 16;
+}
+
 /* Everything at its place in the memory at `space`, on either side; the bytes that it takes. */
 static uint64_t mbi_solve_divide(merbit_solver *solver, mbi_devptr space) {
   const int64_t parts =
       mbi_solve_on_gpu(solver) ? mbi_solve_blocks(solver) : mbi_step_chunks(solver->n);
-  const int least = 2 * MBI_SWEEP_SUMS; /* of a block */
-  const int sums = solver->v.basis + 1 > least ? solver->v.basis + 1 : least;
+  const int sums =
+      solver->v.basis + 1 > MBI_SOLVE_SUMS ? solver->v.basis + 1 : MBI_SOLVE_SUMS;
   uint64_t used = 0;
   int slot;
   for (slot = 0; slot < MBI_SOLVE_VECTORS; slot++) {
@@ -41061,6 +41089,8 @@ static uint64_t mbi_solve_divide(merbit_solver *solver, mbi_devptr space) {
       mbi_device_part(space, sizeof *solver->memory, &used));
   solver->partials = (double *)mbi_device_pointer(
       mbi_device_part(space, ((uint64_t)parts + 1) * (uint64_t)sums * sizeof(double), &used));
+  solver->v.posts = (unsigned long long *)mbi_device_pointer(
+      mbi_device_part(space, mbi_solve_post_bytes(solver), &used));
   return used;
 }
 
@@ -41072,6 +41102,9 @@ static merbit_status mbi_solve_allocate_memory(merbit_solver *solver) {
   if (status == MERBIT_OK) {
     (void)mbi_solve_divide(solver, mbi_device_address(solver->space));
     status = mbi_solve_zero(solver, solver->memory, sizeof *solver->memory);
+  }
+  if (status == MERBIT_OK && solver->gpu.sweep_blocks > 0) { /* no turn has mark 0 */
+    status = mbi_solve_zero(solver, solver->v.posts, (size_t)mbi_solve_post_bytes(solver));
   }
   if (status == MERBIT_OK && solver->v.basis > 0) { /* the host reads all of it, used or not */
     status = mbi_solve_zero(solver, solver->v.at[MBI_ARNOLDI_SMALL],

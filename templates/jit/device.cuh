@@ -138,28 +138,45 @@ template <class T> MBK_DEVICE T mbk_load_fresh(const T *address) {
 MBK_DEVICE void mbk_fence() {
   __threadfence();
 }
-// Blocks that wait for each other, in launches that are cooperative: else one might wait for
-// another that never starts. One thread of each counts it in, behind what it has stored; then
-// it waits until the count, which wraps, has come to `wanted`, and sees what the others had
-// stored, with mbk_load_fresh or behind mbk_block_sync.
-MBK_DEVICE void mbk_arrive(mbk_u32 *count) {
+// A number that a block hands to the others of the launch, which is cooperative: else one might
+// wait for another that never starts. It travels in two words, each of them a half and the mark
+// that tells it from what was there before, so that whoever finds both marks has the number and
+// nothing needs to be ordered; two 8-byte words at a multiple of 16 bytes.
+MBK_DEVICE void mbk_post(mbk_u64 *slot, double value, mbk_u32 mark) {
+  const mbk_u64 bits = (mbk_u64)__double_as_longlong(value);
+  const mbk_u64 low = bits << 32 | mark, high = (bits >> 32 << 32) | mark;
 #if __CUDA_ARCH__ >= 700
-  asm volatile("red.release.gpu.global.add.u32 [%0], 1;" : : "l"(count) : "memory");
+  asm volatile("st.relaxed.gpu.global.v2.u64 [%0], {%1, %2};"
+               :
+               : "l"(slot), "l"(low), "l"(high)
+               : "memory");
 #else
-  __threadfence();
-  atomicAdd(count, 1u);
+  ((volatile mbk_u64 *)slot)[0] = low;
+  ((volatile mbk_u64 *)slot)[1] = high;
 #endif
 }
-MBK_DEVICE void mbk_wait_reached(const mbk_u32 *count, mbk_u32 wanted) {
-  mbk_u32 now;
+// COUNT of them, one slot behind the other, as soon as all are there.
+template <int COUNT>
+MBK_DEVICE void mbk_collect(const mbk_u64 *slots, mbk_u32 mark, double (&values)[COUNT]) {
+  bool missing;
   do {
+    missing = false;
+#pragma unroll
+    for (int k = 0; k < COUNT; k++) {
+      mbk_u64 low, high;
 #if __CUDA_ARCH__ >= 700
-    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(now) : "l"(count) : "memory");
+      asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];"
+                   : "=l"(low), "=l"(high)
+                   : "l"(slots + 2 * k)
+                   : "memory");
 #else
-    now = *(const volatile mbk_u32 *)count;
-    __threadfence();
+      low = ((const volatile mbk_u64 *)slots)[2 * k];
+      high = ((const volatile mbk_u64 *)slots)[2 * k + 1];
 #endif
-  } while ((mbk_i32)(now - wanted) < 0);
+      missing |= (mbk_u32)low != mark || (mbk_u32)high != mark;
+      values[k] = __longlong_as_double((mbk_i64)(high >> 32 << 32 | low >> 32));
+    }
+  } while (missing);
 }
 
 // N neighbours that move together, at an address that is a multiple of their size: 2, 4, 8

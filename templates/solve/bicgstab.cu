@@ -117,7 +117,7 @@ MBS_STEP(bicgstab_stride, 1, 0, MBS_RUNNING)
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
     mbk_bicgstab_sweep_half(MBK_STEP_ARGUMENTS) {
   MBK_SHARED_MEMORY(shared);
-  const mbk_sweep s = mbk_sweep_begin(v, n, m, partials, (double *)shared);
+  const mbk_sweep s = mbk_sweep_begin(v, n, m, (double *)shared);
   if (bicgstab_sigma_stage<MBK_SWEEP_SUMS_FOLLOW>(s, true)) {
     (void)bicgstab_half_stage<MBK_SWEEP_END>(s, false);
   }
@@ -127,7 +127,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
     mbk_bicgstab_sweep(MBK_STEP_ARGUMENTS) {
   MBK_SHARED_MEMORY(shared);
-  const mbk_sweep s = mbk_sweep_begin(v, n, m, partials, (double *)shared);
+  const mbk_sweep s = mbk_sweep_begin(v, n, m, (double *)shared);
   if (bicgstab_omega_stage<MBK_SWEEP_SUMS_FOLLOW>(s, true)) {
     (void)bicgstab_stride_stage<MBK_SWEEP_END>(s, false);
   }

@@ -61,7 +61,7 @@ MBS_STEP(cg_curve, 1, 0, MBS_RUNNING)
 // All that is between two products, for z that needs no step of its own. Launch: cooperative.
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT) mbk_cg_sweep(MBK_STEP_ARGUMENTS) {
   MBK_SHARED_MEMORY(shared);
-  const mbk_sweep s = mbk_sweep_begin(v, n, m, partials, (double *)shared);
+  const mbk_sweep s = mbk_sweep_begin(v, n, m, (double *)shared);
   if (cg_curve_stage<MBK_SWEEP_SUMS_FOLLOW>(s, true) &&
       cg_descend_stage<MBK_SWEEP_ROWS_FOLLOW>(s, false)) {
     (void)cg_advance_stage<MBK_SWEEP_END>(s, true);

@@ -4,9 +4,9 @@
 
 #define MBI_SOLVE_VECTORS 12
 #define MBI_SOLVE_SCALARS 12
-#define MBI_STEP_SHARED 1024 // bytes of a step on the GPU
+#define MBI_STEP_SHARED 2048 // bytes of a step on the GPU
 #define MBI_SOLVE_SUMS 5 // of a step, the greatest values it looks for included
-#define MBI_SWEEP_SUMS 4 // of a stage of a sweep; those of two stages are kept by turns
+#define MBI_SWEEP_SUMS 4 // of a stage of a sweep
 #define MBI_WIDE_GROUP 8 // sums of a step with many that a thread holds at a time
 #define MBI_SOLVE_RING                                                                         \
   2048 // iterations whose residuals are kept; more never pass between two looks
@@ -48,6 +48,7 @@ typedef struct mbi_solve_vectors {
   int from, to;     // of solve_blocks
   int basis;        // GMRES and Lanczos: vectors of a cycle
   int lanczos;      // the latter
+  unsigned long long *posts; // of sweeps: 2 MBI_SWEEP_SUMS slots of 16 bytes for each block
   long long stride; // elements from one vector of the basis to the next
 } mbi_solve_vectors;
 
@@ -67,15 +68,13 @@ typedef struct mbi_solve_state {
   int look; // the loop is left at this iteration
   int why;
   unsigned ticket; // blocks of a step that are done
-  unsigned turn;   // how often the blocks of a sweep have waited for each other
+  unsigned turn;   // how often the blocks of sweeps have told each other their sums
   int copied;      // a block's own: the ring is not behind it
   int padding;
 } mbi_solve_state;
 
 typedef struct mbi_solve_memory {
   mbi_solve_state state;
-  unsigned arrived; // of blocks that wait for each other: turn times the grid, and some of it
-  unsigned padding;
   double ring[MBI_SOLVE_RING]; // ring[k % MBI_SOLVE_RING]: ||r||^2 after iteration k
 } mbi_solve_memory;
 

@@ -20,9 +20,9 @@
 #define MBS_FUNCTION MBK_DEVICE
 #include "solve/state.cuh"
 
-#define MBK_STEP_THREADS 256
+#define MBK_STEP_THREADS 768
 #define MBK_STEP_WARPS (MBK_STEP_THREADS / 32)
-#define MBK_STEP_RESIDENT 3 // blocks of a multiprocessor
+#define MBK_STEP_RESIDENT 1 // block of a multiprocessor
 #define MBK_STEP_FULL 0xffffffffu
 
 #define MBS_VECTOR MBK_VECTOR
@@ -62,29 +62,36 @@ struct mbk_step_row { // what a row stores
   mbk_u32 slots; // which of them: a bit for each
 };
 
-// The sums and greatest values over the block, complete in thread 0.
-template <int ADDS, int MAXES> MBK_DEVICE void mbk_step_reduce(double *sums, double *shared) {
-  const int COUNT = ADDS + MAXES;
-  const mbk_u32 warp = mbk_thread() / 32;
+// The sums and greatest values over the warp, complete in its first lane. None is below 0 that
+// is the greatest.
+template <int ADDS, int MAXES> MBK_DEVICE void mbk_step_lanes(double *sums) {
 #pragma unroll
-  for (int k = 0; k < COUNT; k++) {
+  for (int k = 0; k < ADDS + MAXES; k++) {
     for (int delta = 16; delta > 0; delta /= 2) {
       const double other = mbk_shuffle_down(MBK_STEP_FULL, sums[k], delta, 32);
       sums[k] = k < ADDS ? sums[k] + other : other > sums[k] ? other : sums[k];
     }
+  }
+}
+
+// Over the block, complete in thread 0.
+template <int ADDS, int MAXES> MBK_DEVICE void mbk_step_reduce(double *sums, double *shared) {
+  const int COUNT = ADDS + MAXES;
+  const mbk_u32 warp = mbk_thread() / 32;
+  mbk_step_lanes<ADDS, MAXES>(sums);
+#pragma unroll
+  for (int k = 0; k < COUNT; k++) {
     if (mbk_lane() == 0) {
       shared[warp * COUNT + k] = sums[k];
     }
   }
   mbk_block_sync();
-  if (mbk_thread() == 0) {
+  if (warp == 0) {
 #pragma unroll
     for (int k = 0; k < COUNT; k++) {
-      for (mbk_u32 w = 1; w < MBK_STEP_WARPS; w++) {
-        const double other = shared[w * COUNT + k];
-        sums[k] = k < ADDS ? sums[k] + other : other > sums[k] ? other : sums[k];
-      }
+      sums[k] = mbk_lane() < MBK_STEP_WARPS ? shared[mbk_lane() * COUNT + k] : 0;
     }
+    mbk_step_lanes<ADDS, MAXES>(sums);
   }
   mbk_block_sync();
 }

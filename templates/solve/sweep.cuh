@@ -1,16 +1,17 @@
 // A sweep is several steps of a solver in one launch. Its blocks, which are all resident
-// because the launch is cooperative, wait for each other between its stages, the steps
-// (name_stage); a thread has the same rows in each. Every block adds up the parts of all, in
-// the same order, and runs the scalar part on a copy of the state: that is sooner than to wait
-// until one has done it for all. Behind the last sums one copy is given back, when all others
-// have long read what was there.
+// because the launch is cooperative, hand each other their sums between its stages, the steps
+// (name_stage); a thread has the same rows in each, so that nothing else passes between blocks
+// and what they store need not have arrived. Every block adds up the parts of all, in the same
+// order, and runs the scalar part on a copy of the state: that is sooner than to wait until one
+// has done it for all. Behind the last sums one copy is given back, when all others have long
+// read what was there.
 //
-// Source of the barrier, a count that only grows: Xiao, Feng, "Inter-Block GPU Communication
-// via Fast Barrier Synchronization" (2010).
+// Source of the exchange, numbers that travel with a mark in each word instead of a barrier:
+// protocol LL of NCCL (github.com/NVIDIA/nccl, src/device/prims_ll.h).
 
 // What is behind a stage: another one with sums; ones without, which every block takes with its
-// own copy; or nothing, and then blocks do not wait, but the last one to be done runs the
-// scalar part for all.
+// own copy; or nothing, and then the first block waits for the others and runs the scalar part
+// for all.
 #define MBK_SWEEP_SUMS_FOLLOW 0
 #define MBK_SWEEP_ROWS_FOLLOW 1
 #define MBK_SWEEP_END 2
@@ -21,7 +22,7 @@ struct mbk_sweep {
   const mbi_solve_vectors &v;
   mbk_i64 n;
   mbi_solve_memory *m;
-  double *partials, *shared;
+  double *shared;
 };
 
 // The block's copy of the state, behind what reductions use.
@@ -39,8 +40,8 @@ MBK_DEVICE void mbk_sweep_copy(mbi_solve_state *to, const mbi_solve_state *from)
 
 // Before the first stage; `shared` is that of the launch.
 MBK_DEVICE mbk_sweep mbk_sweep_begin(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory *m,
-                                     double *partials, double *shared) {
-  const mbk_sweep s = {v, n, m, partials, shared};
+                                     double *shared) {
+  const mbk_sweep s = {v, n, m, shared};
   mbi_solve_state *const own = mbk_sweep_state(shared);
   mbk_sweep_copy(own, &m->state);
   mbk_block_sync();
@@ -63,57 +64,52 @@ MBK_DEVICE void mbk_sweep_give(mbi_solve_memory *m, const mbi_solve_state *own) 
 
 // Where a stage's parts go. By turns: who is ahead writes while others still read those of the
 // stage before.
-MBK_DEVICE double *mbk_sweep_parts(const mbk_sweep &s, const mbi_solve_state &c) {
-  return s.partials + (c.turn & 1u) * MBI_SWEEP_SUMS * mbk_grid();
+MBK_DEVICE mbk_u64 *mbk_sweep_slots(const mbk_sweep &s, const mbi_solve_state &c) {
+  return s.v.posts + (c.turn & 1u) * 2 * MBI_SWEEP_SUMS * mbk_grid();
 }
 
-// Behind the stage's rows: until all blocks are there, and what is behind the sums.
-template <void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *), int ADDS,
-          int MAXES>
-MBK_DEVICE void mbk_sweep_meet(const mbk_sweep &s, const mbi_solve_state &c, double *sums,
-                               bool give) {
-  const int COUNT = ADDS + MAXES;
-  mbi_solve_state *const own = mbk_sweep_state(s.shared);
-  double *const partials = mbk_sweep_parts(s, c);
+// The block's parts for all, and from all of them the sums, complete in thread 0, of who
+// `collects`.
+template <int ADDS, int MAXES>
+MBK_DEVICE void mbk_sweep_exchange(const mbk_sweep &s, const mbi_solve_state &c, double *sums,
+                                   bool collects) {
+  const int COUNT = ADDS + MAXES > 0 ? ADDS + MAXES : 1;
+  mbk_u64 *const slots = mbk_sweep_slots(s, c);
   mbk_step_reduce<ADDS, MAXES>(sums, s.shared);
   if (mbk_thread() == 0) {
 #pragma unroll
     for (int k = 0; k < COUNT; k++) {
-      partials[COUNT * mbk_block() + k] = sums[k];
+      mbk_post(slots + 2 * (COUNT * mbk_block() + k), sums[k], c.turn + 1);
     }
-    mbk_arrive(&s.m->arrived);
-    mbk_wait_reached(&s.m->arrived, (c.turn + 1) * mbk_grid());
   }
-  mbk_block_sync();
-  mbk_step_total<ADDS, MAXES>(partials, sums);
+  if (!collects) {
+    return;
+  }
+#pragma unroll
+  for (int k = 0; k < COUNT; k++) {
+    sums[k] = 0;
+  }
+  for (mbk_u32 b = mbk_thread(); b < mbk_grid(); b += MBK_STEP_THREADS) {
+    double parts[COUNT];
+    mbk_collect<COUNT>(slots + 2 * COUNT * b, c.turn + 1, parts);
+#pragma unroll
+    for (int k = 0; k < COUNT; k++) {
+      sums[k] = k < ADDS ? sums[k] + parts[k] : parts[k] > sums[k] ? parts[k] : sums[k];
+    }
+  }
   mbk_step_reduce<ADDS, MAXES>(sums, s.shared);
+}
+
+// The scalar part, by one thread of a block that has collected.
+template <void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *)>
+MBK_DEVICE void mbk_sweep_after(const mbk_sweep &s, const mbi_solve_state &c,
+                                const double *sums) {
+  mbi_solve_state *const own = mbk_sweep_state(s.shared);
   if (mbk_thread() == 0) {
     AFTER((mbi_solve_memory *)own, &c, sums);
     own->turn = c.turn + 1;
   }
   mbk_block_sync();
-  if (give && mbk_block() == 0) {
-    mbk_sweep_give(s.m, own);
-  }
-}
-
-// The same behind a sweep's last rows: nobody waits.
-template <void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *), int ADDS,
-          int MAXES>
-MBK_DEVICE void mbk_sweep_end(const mbk_sweep &s, const mbi_solve_state &c, double *sums) {
-  mbi_solve_state *const own = mbk_sweep_state(s.shared);
-  double *const partials = mbk_sweep_parts(s, c);
-  mbk_step_reduce<ADDS, MAXES>(sums, s.shared);
-  if (!mbk_step_last<ADDS + MAXES>(s.m, sums, partials, s.shared)) {
-    return;
-  }
-  mbk_step_total<ADDS, MAXES>(partials, sums);
-  mbk_step_reduce<ADDS, MAXES>(sums, s.shared);
-  if (mbk_thread() == 0) {
-    AFTER((mbi_solve_memory *)own, &c, sums);
-  }
-  mbk_block_sync();
-  mbk_sweep_give(s.m, own); // with a ticket of 0
 }
 
 // Whether the step was taken, which all blocks agree on: if not, no later one is. BEHIND: what
@@ -155,10 +151,15 @@ MBK_DEVICE bool mbk_sweep_stage(const mbk_sweep &s, bool backwards) {
   } else {
     mbk_step_rows<ELEMENT, ADDS, MAXES, MBI_PRE_DIAGONAL>(s.v, s.n, c, sums, backwards);
   }
-  if (ADDS + MAXES > 0 && BEHIND == MBK_SWEEP_END) {
-    mbk_sweep_end<AFTER, ADDS, MAXES>(s, c, sums);
-  } else if (ADDS + MAXES > 0) {
-    mbk_sweep_meet<AFTER, ADDS, MAXES>(s, c, sums, BEHIND == MBK_SWEEP_ROWS_FOLLOW);
+  if (ADDS + MAXES > 0) {
+    const bool collects = BEHIND != MBK_SWEEP_END || mbk_block() == 0;
+    mbk_sweep_exchange<ADDS, MAXES>(s, c, sums, collects);
+    if (collects) {
+      mbk_sweep_after<AFTER>(s, c, sums);
+    }
+    if (BEHIND != MBK_SWEEP_SUMS_FOLLOW && mbk_block() == 0) { // others' copies are as its own
+      mbk_sweep_give(s.m, own);
+    }
   }
   return true;
 }

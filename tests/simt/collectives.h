@@ -174,15 +174,15 @@ SIMT_PLAIN inline void simt_block_sync(simt_site site) {
   simt_next(false);
 }
 
-// Until other blocks have counted the word up to `wanted`.
-inline void simt_wait_reached(const uint32_t *word, uint32_t wanted, simt_site site) {
+// Until another block has stored a word whose lower half is `wanted`.
+inline void simt_wait_mark(const unsigned long long *word, uint32_t wanted, simt_site site) {
   const unsigned me = simt.current;
-  const simt_operation mine = {SIMT_WAIT_REACHED, 0, 1, 0, site};
+  const simt_operation mine = {SIMT_COLLECT, 0, 1, 0, site};
   if (!simt.cooperative) {
     SIMT_FAIL("%s waits in %s for other blocks, in a launch that is not cooperative",
               simt_name(me).text, simt_describe(mine).text);
   }
-  while ((int32_t)(*(const volatile uint32_t *)word - wanted) < 0) {
+  while ((uint32_t) * (const volatile unsigned long long *)word != wanted) {
     simt_thread &thread = simt.threads[me];
     thread.operation = mine;
     thread.word = word;

@@ -30,8 +30,7 @@ inline void simt_begin_block() {
 }
 
 inline bool simt_reached(const simt_thread &thread) {
-  return thread.operation.state == SIMT_WAIT_REACHED &&
-         (int32_t)(*thread.word - thread.wanted) >= 0;
+  return thread.operation.state == SIMT_COLLECT && (uint32_t)*thread.word == thread.wanted;
 }
 
 // One that was put aside, and some of whose threads wait no more.
@@ -119,7 +118,7 @@ inline long simt_ready() {
 inline void simt_grid_deadlock() {
   const size_t exited = simt.grid - simt_aside.size();
   simt_fetch(0);
-  const unsigned t = simt_find(SIMT_WAIT_REACHED);
+  const unsigned t = simt_find(SIMT_COLLECT);
   simt_note("%s waits in %s for other blocks, of which %zu of %u have exited (missing grid "
             "barrier)",
             simt_name(t).text, simt_describe(simt.threads[t].operation).text, exited,

@@ -39,7 +39,7 @@ enum simt_state { // the shuffles last, those with a delta behind the one withou
   SIMT_RUNS,
   SIMT_EXITED,
   SIMT_BLOCK_SYNC,
-  SIMT_WAIT_REACHED,
+  SIMT_COLLECT,
   SIMT_WARP_SYNC,
   SIMT_BALLOT,
   SIMT_ANY,
@@ -91,8 +91,8 @@ struct simt_thread {
   simt_operation operation;
   int argument; // lane or delta of a shuffle, flag of a vote
   simt_word in, out;
-  simt_copy *copies;             // that it has not waited for, the last first
-  const volatile uint32_t *word; // SIMT_WAIT_REACHED: until it has come to `wanted`
+  simt_copy *copies;                       // that it has not waited for, the last first
+  const volatile unsigned long long *word; // SIMT_COLLECT: until its lower half is `wanted`
   uint32_t wanted;
 };
 

@@ -19,8 +19,8 @@ struct simt_text {
 
 inline simt_text simt_describe(const simt_operation &operation) {
   static const char *const names[] = {
-      "runs",        "has exited",     "mbk_block_sync",   "mbk_wait_reached", "mbk_warp_sync",
-      "mbk_ballot",  "mbk_any",        "mbk_all",          "mbk_match_any",    "mbk_reduce_add",
+      "runs",        "has exited",     "mbk_block_sync",   "mbk_collect",    "mbk_warp_sync",
+      "mbk_ballot",  "mbk_any",        "mbk_all",          "mbk_match_any",  "mbk_reduce_add",
       "mbk_shuffle", "mbk_shuffle_up", "mbk_shuffle_down", "mbk_shuffle_xor"};
   simt_text text;
   char form[64] = "";

@@ -12,12 +12,13 @@
 #undef MBS_FUNCTION
 #endif
 
-enum { THREADS = 256 };
+enum { THREADS = 768 };
 
 struct bed {
   bed(long long n, int single, unsigned blocks)
       : n(n), single(single), blocks(blocks),
-        partials((size_t)blocks * 2 * MBI_SWEEP_SUMS, sizeof(double), 0xff) {
+        partials((size_t)blocks * MBI_SOLVE_SUMS, sizeof(double), 0xff),
+        posts((size_t)blocks * 2 * MBI_SWEEP_SUMS, 16) {
     const size_t width = single ? 4 : 8;
     for (int slot = 0; slot < MBI_SOLVE_VECTORS; slot++) {
       const size_t count = (size_t)n * (slot == MBI_AT_INVERSE ? 4 : 1);
@@ -30,6 +31,7 @@ struct bed {
     for (int slot = 0; slot < MBI_SOLVE_VECTORS; slot++) {
       v.at[slot] = arrays[(size_t)slot]->get();
     }
+    v.posts = (unsigned long long *)posts.get();
     v.n = n;
     v.pre = pre;
     v.block = 4;
@@ -87,7 +89,7 @@ struct bed {
   int single;
   unsigned blocks;
   std::vector<std::unique_ptr<simt_array>> arrays;
-  simt_array partials;
+  simt_array partials, posts;
   mbi_solve_memory memory;
 };
 

@@ -4,13 +4,27 @@
 
 #include <set>
 
-// The next of the grid's barriers, by all threads of a block.
-static void meet(mbk_u32 *count, mbk_u32 wanted) {
+// A word pair for each block, by turns for the grid's barriers.
+struct board {
+  enum { MOST = 6 };
+  mbk_u64 slots[2][2 * MOST] = {};
+};
+
+// The grid's barrier number `mark`, by all threads of a block, of `blocks`: they hand each
+// other `mine`. Returns the sum of all.
+static double meet(board *b, mbk_u32 mark, mbk_u32 blocks, double mine = 0) {
+  mbk_u64 *const slots = b->slots[mark % 2];
+  double sum = 0;
   if (mbk_thread() == 0) {
-    mbk_arrive(count);
-    mbk_wait_reached(count, wanted);
+    mbk_post(&slots[2 * mbk_block()], mine, mark);
+    for (mbk_u32 other = 0; other < blocks; other++) {
+      double value[1];
+      mbk_collect<1>(&slots[2 * other], mark, value);
+      sum += value[0];
+    }
   }
   mbk_block_sync();
+  return sum;
 }
 
 static simt_report launch(unsigned grid, unsigned block, unsigned shared_bytes, uint64_t seed,
@@ -19,13 +33,13 @@ static simt_report launch(unsigned grid, unsigned block, unsigned shared_bytes, 
 }
 
 // Each block adds up, barrier by barrier, what all of them have stored; its shared memory and
-// its threads' variables are its own all the while. The count wraps on the way.
+// its threads' variables are its own all the while. Marks wrap on the way.
 static void test_barriers(void **) {
   enum { GRID = 5, BLOCK = 70, ROUNDS = 4 };
   std::set<std::vector<unsigned>> orders;
   for (uint64_t seed = 1; seed <= 20; seed++) {
-    const mbk_u32 first = 0xffffffffu - 7;
-    mbk_u32 count = first;
+    const mbk_u32 first = 0xffffffffu - 2;
+    board all;
     unsigned parts[ROUNDS][GRID] = {};
     std::vector<unsigned> order;
     const simt_report report = launch(GRID, BLOCK, BLOCK * 4, seed, [&] {
@@ -38,9 +52,10 @@ static void test_barriers(void **) {
         if (thread == 0) {
           parts[round][block] = block + round;
         }
-        meet(&count, first + (round + 1) * GRID);
+        const double sum = meet(&all, first + round, GRID, 0.1 * (block + 1));
         if (thread == 0) {
           order.push_back(block);
+          mine = sum == 0.1 * 1 + 0.1 * 2 + 0.1 * 3 + 0.1 * 4 + 0.1 * 5 ? mine : 0;
         }
         for (mbk_u32 other = 0; other < GRID; other++) {
           if (parts[round][other] != other + round) {
@@ -56,7 +71,6 @@ static void test_barriers(void **) {
         parts[0][0] = 99;
       }
     });
-    assert_int_equal(count, first + ROUNDS * GRID);
     assert_int_equal(report.blocks, GRID);
     assert_int_equal(parts[0][0], 0);
     for (size_t i = 0; i < order.size(); i += GRID) { // nobody is a barrier ahead
@@ -72,16 +86,21 @@ static void test_barriers(void **) {
 // Only some threads of a block wait, in warps whose other lanes go on.
 static void test_threads_that_wait(void **) {
   for (uint64_t seed = 1; seed <= 20; seed++) {
-    mbk_u32 count = 0, sum = 0;
+    board all;
+    mbk_u32 sum = 0;
     launch(3, 64, 0, seed, [&] {
-      if (mbk_thread() % 32 == mbk_block()) {
-        mbk_arrive(&count);
-        mbk_wait_reached(&count, 6);
-        mbk_atomic_add(&sum, count);
+      if (mbk_thread() % 32 == mbk_block()) { // two slots behind each other of each block
+        const mbk_u32 slot = 2 * mbk_block() + mbk_thread() / 32;
+        double found[6];
+        mbk_post(&all.slots[0][2 * slot], slot, 7);
+        mbk_collect<6>(all.slots[0], 7, found);
+        for (double value : found) {
+          mbk_atomic_add(&sum, (mbk_u32)value);
+        }
       }
       mbk_warp_sync(FULL);
     });
-    assert_int_equal(sum, 36);
+    assert_int_equal(sum, 6 * (0 + 1 + 2 + 3 + 4 + 5));
   }
 }
 
@@ -103,34 +122,31 @@ static void expect_words(const std::string &sentence, const std::vector<const ch
   }
 }
 
-// A block that ends, or never counts itself in, while others wait; a launch that does not hold
+// A block that ends, or never posts, while others wait; a launch that does not hold
 // its blocks together; a mistake while blocks are put aside.
 static void test_reports(void **) {
   for (uint64_t seed = 1; seed <= 20; seed++) {
-    mbk_u32 count = 0;
+    board ends, apart, alone, wrong;
     expect_words(error_of_grid(true, seed,
                                [&] {
                                  if (mbk_block() != 1) {
-                                   meet(&count, 3);
+                                   meet(&ends, 1, 3);
                                  }
                                }),
-                 {"kernel wrong, block ", "thread 0 (warp 0, lane 0) waits in mbk_wait_reached",
+                 {"kernel wrong, block ", "thread 0 (warp 0, lane 0) waits in mbk_collect",
                   "test_shim_grid.cpp:", "for other blocks, of which 1 of 2 have exited",
                   "missing grid barrier"});
-    count = 0;
-    expect_words(error_of_grid(true, seed, [&] { meet(&count, 4); }),
-                 {"waits in mbk_wait_reached", "of which 0 of 2 have exited"});
-    count = 0;
-    expect_words(error_of_grid(false, seed, [&] { meet(&count, 3); }),
-                 {"waits in mbk_wait_reached", "in a launch that is not cooperative"});
-    count = 0;
+    expect_words(error_of_grid(true, seed, [&] { meet(&apart, 1, 4); }),
+                 {"waits in mbk_collect", "of which 0 of 2 have exited"});
+    expect_words(error_of_grid(false, seed, [&] { meet(&alone, 1, 3); }),
+                 {"waits in mbk_collect", "in a launch that is not cooperative"});
     expect_words(error_of_grid(true, seed,
                                [&] {
-                                 meet(&count, 3);
+                                 meet(&wrong, 1, 3);
                                  if (mbk_block() == 2 && mbk_thread() == 5) {
                                    mbk_ballot(1u, true);
                                  }
-                                 meet(&count, 6);
+                                 meet(&wrong, 2, 3);
                                }),
                  {"block 2: thread 5", "is not in its own mask"});
     mbk_u32 sum = 0; // and all is well afterwards
@@ -146,13 +162,14 @@ static void test_copies(void **) {
     from[i / 32][i % 32] = i;
   }
   for (uint64_t seed = 1; seed <= 20; seed++) {
-    mbk_u32 count = 0, wrong = 0;
+    board all;
+    mbk_u32 wrong = 0;
     launch(3, 16, 256, seed, [&] {
       MBK_SHARED_MEMORY(memory);
       double *const shared = (double *)(void *)memory;
       const mbk_u32 at = 2 * mbk_thread(); // 16 bytes
       mbk_copy_ahead(&shared[at], &from[mbk_block()][at]);
-      meet(&count, 3);
+      meet(&all, 1, 3);
       mbk_copy_wait();
       if (shared[at] != 32 * mbk_block() + at || shared[at + 1] != shared[at] + 1) {
         mbk_atomic_add(&wrong, 1u);

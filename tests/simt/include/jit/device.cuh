@@ -224,11 +224,21 @@ MBK_DEVICE void mbk_graph_go_on(mbk_u64 handle, bool go_on) {
 }
 MBK_DEVICE void mbk_fence() { // no two threads run at a time
 }
-MBK_DEVICE void mbk_arrive(mbk_u32 *count) {
-  mbk_atomic_add(count, 1u);
+MBK_DEVICE void mbk_post(mbk_u64 *slot, double value, mbk_u32 mark) {
+  mbk_u64 bits;
+  memcpy(&bits, &value, sizeof bits);
+  slot[0] = bits << 32 | mark;
+  slot[1] = (bits >> 32 << 32) | mark;
 }
-MBK_DEVICE void mbk_wait_reached(const mbk_u32 *count, mbk_u32 wanted, SIMT_SITE) {
-  simt_wait_reached(count, wanted, {file, line});
+template <int COUNT>
+MBK_DEVICE void mbk_collect(const mbk_u64 *slots, mbk_u32 mark, double (&values)[COUNT],
+                            SIMT_SITE) {
+  for (int k = 0; k < COUNT; k++) {
+    simt_wait_mark(&slots[2 * k], mark, {file, line});
+    simt_wait_mark(&slots[2 * k + 1], mark, {file, line});
+    const mbk_u64 bits = (slots[2 * k + 1] >> 32 << 32) | slots[2 * k] >> 32;
+    memcpy(&values[k], &bits, sizeof bits);
+  }
 }
 template <class T, int N> struct alignas(sizeof(T) * N) mbk_pack { T at[N]; };
 template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack(const T *address) {
