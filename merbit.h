@@ -3562,6 +3562,9 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "MBK_DEVICE mbk_u32 mbk_grid() {\n"
   "  return gridDim.x;\n"
   "}\n"
+  "MBK_DEVICE mbk_u32 mbk_threads() { // of a block\n"
+  "  return blockDim.x;\n"
+  "}\n"
   "MBK_DEVICE mbk_u32 mbk_lane() {\n"
   "  return threadIdx.x & 31u;\n"
   "}\n"
@@ -3572,10 +3575,10 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "MBK_DEVICE void mbk_warp_sync(mbk_u32 mask) {\n"
   "  __syncwarp(mask);\n"
   "}\n"
-  "\n"
+  "\n",
   "template <class T> MBK_DEVICE T mbk_shuffle(mbk_u32 mask, T value, int lane, int width) {\n"
   "  return __shfl_sync(mask, value, lane, width);\n"
-  "}\n",
+  "}\n"
   "template <class T> MBK_DEVICE T mbk_shuffle_up(mbk_u32 mask, T value, int delta, int width) {\n"
   "  return __shfl_up_sync(mask, value, delta, width);\n"
   "}\n"
@@ -3618,13 +3621,13 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "}\n"
   "\n"
   "// And of the bits of a bfloat16, the upper half of a float's.\n"
-  "MBK_DEVICE float mbk_bf16_value(mbk_u16 bits) {\n"
+  "MBK_DEVICE float mbk_bf16_value(mbk_u16 bits) {\n",
   "  return __uint_as_float((mbk_u32)bits << 16);\n"
   "}\n"
   "\n"
   "MBK_DEVICE int mbk_leading_zeros(mbk_u32 bits) {\n"
   "  return __clz((int)bits);\n"
-  "}\n",
+  "}\n"
   "MBK_DEVICE int mbk_popcount(mbk_u32 bits) {\n"
   "  return __popc(bits);\n"
   "}\n"
@@ -3668,9 +3671,9 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "// What this thread has stored and seen before comes before what follows, for all blocks.\n"
   "MBK_DEVICE void mbk_fence() {\n"
   "  __threadfence();\n"
-  "}\n"
+  "}\n",
   "// A number that a block hands to the others of the launch, which is cooperative: else one might\n"
-  "// wait for another that never starts. It travels in two words, each of them a half and the mark\n",
+  "// wait for another that never starts. It travels in two words, each of them a half and the mark\n"
   "// that tells it from what was there before, so that whoever finds both marks has the number and\n"
   "// nothing needs to be ordered; two 8-byte words at a multiple of 16 bytes.\n"
   "MBK_DEVICE void mbk_post(mbk_u64 *slot, double value, mbk_u32 mark) {\n"
@@ -3708,11 +3711,11 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "      values[k] = __longlong_as_double((mbk_i64)(high >> 32 << 32 | low >> 32));\n"
   "    }\n"
   "  } while (missing);\n"
-  "}\n"
+  "}\n",
   "\n"
   "// N neighbours that move together, at an address that is a multiple of their size: 2, 4, 8\n"
   "// or 16 bytes.\n"
-  "template <class T, int N> struct __align__(sizeof(T) * N) mbk_pack {\n",
+  "template <class T, int N> struct __align__(sizeof(T) * N) mbk_pack {\n"
   "  T at[N];\n"
   "};\n"
   "\n"
@@ -3760,11 +3763,11 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "\n"
   "// 16 bytes from global to shared memory, both aligned, on their way while the thread goes on:\n"
   "// they are there after mbk_copy_wait by the same thread.\n"
-  "MBK_DEVICE void mbk_copy_ahead(void *shared, const void *global) {\n"
+  "MBK_DEVICE void mbk_copy_ahead(void *shared, const void *global) {\n",
   "#if __CUDA_ARCH__ >= 800\n"
   "  asm volatile(\"cp.async.cg.shared.global [%0], [%1], 16;\"\n"
   "               :\n"
-  "               : \"r\"((unsigned)__cvta_generic_to_shared(shared)), \"l\"(global)\n",
+  "               : \"r\"((unsigned)__cvta_generic_to_shared(shared)), \"l\"(global)\n"
   "               : \"memory\");\n"
   "#else\n"
   "  *(uint4 *)shared = *(const uint4 *)global;\n"
@@ -3803,7 +3806,7 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "#pragma unroll\n"
   "  for (int g = 0; g < GROUPS; g++) {\n"
   "#pragma unroll\n"
-  "    for (int j = 0; j < PACK; j++) {\n"
+  "    for (int j = 0; j < PACK; j++) {\n",
   "      asm volatile(\"\" : \"+r\"(index[g][j]));\n"
   "    }\n"
   "  }\n"
@@ -3811,7 +3814,7 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "}\n"
   "// What comes next may start once all blocks got here or ended.\n"
   "MBK_DEVICE void mbk_release() {\n"
-  "#if __CUDA_ARCH__ >= 900\n",
+  "#if __CUDA_ARCH__ >= 900\n"
   "  asm volatile(\"griddepcontrol.launch_dependents;\" : : :);\n"
   "#endif\n"
   "}\n"
@@ -10779,8 +10782,8 @@ static const char *const mbi_source_solve_step_cuh[] = {
   "#include \"solve/state.cuh\"\n"
   "\n"
   "#define MBK_STEP_THREADS 768\n"
-  "#define MBK_STEP_WARPS (MBK_STEP_THREADS / 32)\n"
-  "#define MBK_STEP_RESIDENT 1 // block of a multiprocessor\n"
+  "#define MBK_STEP_WARPS (MBK_STEP_THREADS / 32) // at most, as the threads\n"
+  "#define MBK_STEP_RESIDENT 1                    // block of a multiprocessor\n"
   "#define MBK_STEP_FULL 0xffffffffu\n"
   "\n"
   "#define MBS_VECTOR MBK_VECTOR\n"
@@ -10811,8 +10814,9 @@ static const char *const mbi_source_solve_step_cuh[] = {
   "  }\n"
   "\n"
   "// Of every kernel of a step. Launch: a grid that depends on n and the GPU alone,\n"
-  "// MBK_STEP_THREADS threads, MBK_STEP_RESIDENT blocks of which are resident. Shared:\n"
-  "// MBI_STEP_SHARED bytes. partials: MBI_SOLVE_SUMS doubles for each block.\n",
+  "// MBK_STEP_THREADS threads or where n is less whole warps for so many, MBK_STEP_RESIDENT blocks\n"
+  "// to a multiprocessor, which are resident. Shared:\n",
+  "// MBI_STEP_SHARED bytes. partials: MBI_SOLVE_SUMS doubles for each block.\n"
   "#define MBK_STEP_ARGUMENTS mbi_solve_vectors v, mbk_i64 n, mbi_solve_memory *m, double *partials\n"
   "\n"
   "struct mbk_step_row { // what a row stores\n"
@@ -10847,7 +10851,7 @@ static const char *const mbi_source_solve_step_cuh[] = {
   "  if (warp == 0) {\n"
   "#pragma unroll\n"
   "    for (int k = 0; k < COUNT; k++) {\n"
-  "      sums[k] = mbk_lane() < MBK_STEP_WARPS ? shared[mbk_lane() * COUNT + k] : 0;\n"
+  "      sums[k] = mbk_lane() < mbk_threads() / 32 ? shared[mbk_lane() * COUNT + k] : 0;\n"
   "    }\n"
   "    mbk_step_lanes<ADDS, MAXES>(sums);\n"
   "  }\n"
@@ -10857,8 +10861,8 @@ static const char *const mbi_source_solve_step_cuh[] = {
   "// Whether this block is the last to be done; then all parts of the others are visible.\n"
   "template <int COUNT>\n"
   "MBK_DEVICE bool mbk_step_last(mbi_solve_memory *m, const double *sums, double *partials,\n"
-  "                              double *shared) {\n"
-  "  mbk_u32 *const last = (mbk_u32 *)(shared + MBK_STEP_WARPS * COUNT);\n",
+  "                              double *shared) {\n",
+  "  mbk_u32 *const last = (mbk_u32 *)(shared + MBK_STEP_WARPS * COUNT);\n"
   "  if (mbk_thread() == 0) {\n"
   "#pragma unroll\n"
   "    for (int k = 0; k < COUNT; k++) {\n"
@@ -10880,7 +10884,7 @@ static const char *const mbi_source_solve_step_cuh[] = {
   "#pragma unroll\n"
   "  for (int k = 0; k < COUNT; k++) {\n"
   "    sums[k] = 0;\n"
-  "    for (mbk_u32 b = mbk_thread(); b < mbk_grid(); b += MBK_STEP_THREADS) {\n"
+  "    for (mbk_u32 b = mbk_thread(); b < mbk_grid(); b += mbk_threads()) {\n"
   "      const double part = mbk_load_fresh(&partials[COUNT * b + k]);\n"
   "      sums[k] = k < ADDS ? sums[k] + part : part > sums[k] ? part : sums[k];\n"
   "    }\n"
@@ -10896,21 +10900,21 @@ static const char *const mbi_source_solve_step_cuh[] = {
   "          int ADDS, int MAXES, int PRE>\n"
   "MBK_DEVICE void mbk_step_rows(const mbi_solve_vectors &given, mbk_i64 n,\n"
   "                              const mbi_solve_state &c, double *sums, bool backwards) {\n"
-  "  const int COUNT = ADDS + MAXES > 0 ? ADDS + MAXES : 1;\n"
-  "  const mbk_i64 stride = (mbk_i64)mbk_grid() * MBK_STEP_THREADS;\n",
-  "  const mbk_i64 own = (mbk_i64)mbk_block() * MBK_STEP_THREADS + mbk_thread();\n"
-  "  const mbk_u32 rounds = // a matrix has fewer than 2^31 rows\n"
-  "      own < n ? (mbk_u32)(n - 1 - own) / (mbk_u32)(stride * MBK_STEP_ROWS) + 1 : 0;\n"
+  "  const int COUNT = ADDS + MAXES > 0 ? ADDS + MAXES : 1;\n",
+  "  const mbk_u32 count = (mbk_u32)n; // a matrix has fewer than 2^31 rows\n"
+  "  const mbk_u32 stride = mbk_grid() * mbk_threads();\n"
+  "  const mbk_u32 own = mbk_block() * mbk_threads() + mbk_thread();\n"
+  "  const mbk_u32 rounds = own < count ? (count - 1 - own) / (stride * MBK_STEP_ROWS) + 1 : 0;\n"
   "  mbi_solve_vectors v = given;\n"
   "  v.pre = PRE >= 0 ? PRE : given.pre;\n"
   "  for (mbk_u32 round = 0; round < rounds; round++) {\n"
   "    const mbk_u32 at = backwards ? rounds - 1 - round : round;\n"
-  "    const mbk_i64 first = own + at * stride * MBK_STEP_ROWS;\n"
+  "    const mbk_u32 first = own + at * stride * MBK_STEP_ROWS;\n"
   "    mbk_step_row rows[MBK_STEP_ROWS];\n"
   "    double parts[MBK_STEP_ROWS][COUNT];\n"
   "#pragma unroll\n"
   "    for (int u = 0; u < MBK_STEP_ROWS; u++) {\n"
-  "      const mbk_i64 i = first + u * stride < n ? first + u * stride : first;\n"
+  "      const mbk_u32 i = first + u * stride < count ? first + u * stride : first;\n"
   "      rows[u].slots = 0;\n"
   "#pragma unroll\n"
   "      for (int k = 0; k < COUNT; k++) {\n"
@@ -10920,8 +10924,8 @@ static const char *const mbi_source_solve_step_cuh[] = {
   "    }\n"
   "#pragma unroll\n"
   "    for (int u = 0; u < MBK_STEP_ROWS; u++) {\n"
-  "      const mbk_i64 i = first + u * stride;\n"
-  "      if (i < n) {\n"
+  "      const mbk_u32 i = first + u * stride;\n"
+  "      if (i < count) {\n"
   "#pragma unroll\n"
   "        for (int slot = 0; slot < MBI_SOLVE_VECTORS; slot++) {\n"
   "          if ((rows[u].slots >> slot & 1u) != 0) {\n"
@@ -11030,8 +11034,7 @@ static const char *const mbi_source_solve_sweep_cuh[] = {
   "\n"
   "// By all threads of a block, at once.\n"
   "MBK_DEVICE void mbk_sweep_copy(mbi_solve_state *to, const mbi_solve_state *from) {\n"
-  "  const mbk_u32 i = mbk_thread();\n"
-  "  if (i < sizeof *to / sizeof(mbk_u64)) {\n",
+  "  for (mbk_u32 i = mbk_thread(); i < sizeof *to / sizeof(mbk_u64); i += mbk_threads()) {\n",
   "    ((mbk_u64 *)to)[i] = ((const mbk_u64 *)from)[i];\n"
   "  }\n"
   "}\n"
@@ -11087,7 +11090,7 @@ static const char *const mbi_source_solve_sweep_cuh[] = {
   "  for (int k = 0; k < COUNT; k++) {\n"
   "    sums[k] = 0;\n"
   "  }\n"
-  "  for (mbk_u32 b = mbk_thread(); b < mbk_grid(); b += MBK_STEP_THREADS) {\n"
+  "  for (mbk_u32 b = mbk_thread(); b < mbk_grid(); b += mbk_threads()) {\n"
   "    double parts[COUNT];\n"
   "    mbk_collect<COUNT>(slots + 2 * COUNT * b, c.turn + 1, parts);\n"
   "#pragma unroll\n"
@@ -11926,7 +11929,7 @@ static const char *const mbi_source_solve_wide_cuh[] = {
   "  double sums[MBI_WIDE_GROUP] = {};\n"
   "#pragma unroll\n"
   "  for (int k = 0; k < MBI_WIDE_GROUP; k++) {\n"
-  "    for (mbk_u32 b = mbk_thread(); b < mbk_grid() && first + k < count; b += MBK_STEP_THREADS) {\n"
+  "    for (mbk_u32 b = mbk_thread(); b < mbk_grid() && first + k < count; b += mbk_threads()) {\n"
   "      sums[k] += mbk_load_fresh(&partials[(mbk_i64)(first + k) * mbk_grid() + b]);\n"
   "    }\n"
   "  }\n"
@@ -11957,8 +11960,8 @@ static const char *const mbi_source_solve_wide_cuh[] = {
   "  const int count = COUNT(&c);\n"
   "  for (int first = 0; first < count; first += MBI_WIDE_GROUP) {\n"
   "    double sums[MBI_WIDE_GROUP] = {};\n",
-  "    for (mbk_i64 i = (mbk_i64)mbk_block() * MBK_STEP_THREADS + mbk_thread(); i < n;\n"
-  "         i += (mbk_i64)mbk_grid() * MBK_STEP_THREADS) {\n"
+  "    for (mbk_i64 i = (mbk_i64)mbk_block() * mbk_threads() + mbk_thread(); i < n;\n"
+  "         i += (mbk_i64)mbk_grid() * mbk_threads()) {\n"
   "      ELEMENT(i, &v, &c, first, sums);\n"
   "    }\n"
   "    mbk_step_reduce<MBI_WIDE_GROUP, 0>(sums, shared);\n"
@@ -13560,7 +13563,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "2b4837494b72e4fe4272c962ab33b68abd02b4e755bef8cfc8826198f3167e1d"
+#define MBI_KERNEL_HASH "7651b69363c8d0d429f502222ff202b4b79e96cee7acfad2c3053fa6ec0a9308"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -39593,7 +39596,7 @@ typedef struct mbi_step {
 #define MBI_SOLVE_SWEEPS 2
 #define MBI_STEP_LOOK 0
 #define MBI_STEP_BLOCKS 1
-#define MBI_STEP_THREADS 768 /* of a block of the GPU, and the most blocks of a */
+#define MBI_STEP_THREADS 768 /* of a block of the GPU, at most, and the most blocks of a */
 #define MBI_STEP_RESIDENT 1  /* multiprocessor: as solve/step.cuh has them */
 #define MBI_SOLVER_PRODUCTS 1000 /* that a plan is made for, per solve expected */
 #define MBI_SOLVE_BATCH 0.1      /* seconds that a batch of iterations should take */
@@ -41042,7 +41045,12 @@ static merbit_status mbi_solve_give(merbit_solver *solver, int slot, void *targe
                              : status;
 }
 
-/* Of a step on the GPU: no more than are resident at once. */
+/* Of a block of a step on the GPU: whole warps. */
+static int mbi_solve_threads(const merbit_solver *solver) {
+  return solver->n < MBI_STEP_THREADS ? ((int)solver->n + 31) / 32 * 32 : MBI_STEP_THREADS;
+}
+
+/* Blocks: no more than are resident at once. */
 static int mbi_solve_blocks(const merbit_solver *solver) {
   const int64_t blocks = (solver->n + MBI_STEP_THREADS - 1) / MBI_STEP_THREADS;
   const int most = solver->context->device.multiprocessors * MBI_STEP_RESIDENT;
@@ -41356,7 +41364,7 @@ static merbit_status mbi_solve_step(merbit_solver *solver, int index) {
   /* Not early: with early launches of steps and epilogues behind early products, sums were
    * wrong on an H200; mbi_plan_start says why. */
   return mbi_device_launch(solver->context, solver->gpu.kernels[index], step->kernel,
-                           mbi_solve_blocks(solver), MBI_STEP_THREADS, MBI_STEP_SHARED,
+                           mbi_solve_blocks(solver), mbi_solve_threads(solver), MBI_STEP_SHARED,
                            solver->gpu.stream, arguments);
 }
 
@@ -41373,7 +41381,7 @@ static merbit_status mbi_solve_sweep(merbit_solver *solver, int index) {
   arguments[3] = &solver->partials;
   return mbi_device_launch_some(solver->context, solver->gpu.sweeps[index],
                                 solver->method->sweeps[index], solver->gpu.sweep_blocks,
-                                MBI_STEP_THREADS, MBI_STEP_SHARED, solver->gpu.stream,
+                                mbi_solve_threads(solver), MBI_STEP_SHARED, solver->gpu.stream,
                                 arguments, MBI_START_TOGETHER);
 }
 

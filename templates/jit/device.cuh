@@ -31,6 +31,9 @@ MBK_DEVICE mbk_u32 mbk_block() {
 MBK_DEVICE mbk_u32 mbk_grid() {
   return gridDim.x;
 }
+MBK_DEVICE mbk_u32 mbk_threads() { // of a block
+  return blockDim.x;
+}
 MBK_DEVICE mbk_u32 mbk_lane() {
   return threadIdx.x & 31u;
 }

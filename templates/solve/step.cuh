@@ -21,8 +21,8 @@
 #include "solve/state.cuh"
 
 #define MBK_STEP_THREADS 768
-#define MBK_STEP_WARPS (MBK_STEP_THREADS / 32)
-#define MBK_STEP_RESIDENT 1 // block of a multiprocessor
+#define MBK_STEP_WARPS (MBK_STEP_THREADS / 32) // at most, as the threads
+#define MBK_STEP_RESIDENT 1                    // block of a multiprocessor
 #define MBK_STEP_FULL 0xffffffffu
 
 #define MBS_VECTOR MBK_VECTOR
@@ -53,7 +53,8 @@
   }
 
 // Of every kernel of a step. Launch: a grid that depends on n and the GPU alone,
-// MBK_STEP_THREADS threads, MBK_STEP_RESIDENT blocks of which are resident. Shared:
+// MBK_STEP_THREADS threads or where n is less whole warps for so many, MBK_STEP_RESIDENT blocks
+// to a multiprocessor, which are resident. Shared:
 // MBI_STEP_SHARED bytes. partials: MBI_SOLVE_SUMS doubles for each block.
 #define MBK_STEP_ARGUMENTS mbi_solve_vectors v, mbk_i64 n, mbi_solve_memory *m, double *partials
 
@@ -89,7 +90,7 @@ template <int ADDS, int MAXES> MBK_DEVICE void mbk_step_reduce(double *sums, dou
   if (warp == 0) {
 #pragma unroll
     for (int k = 0; k < COUNT; k++) {
-      sums[k] = mbk_lane() < MBK_STEP_WARPS ? shared[mbk_lane() * COUNT + k] : 0;
+      sums[k] = mbk_lane() < mbk_threads() / 32 ? shared[mbk_lane() * COUNT + k] : 0;
     }
     mbk_step_lanes<ADDS, MAXES>(sums);
   }
@@ -122,7 +123,7 @@ MBK_DEVICE void mbk_step_total(const double *partials, double *sums) {
 #pragma unroll
   for (int k = 0; k < COUNT; k++) {
     sums[k] = 0;
-    for (mbk_u32 b = mbk_thread(); b < mbk_grid(); b += MBK_STEP_THREADS) {
+    for (mbk_u32 b = mbk_thread(); b < mbk_grid(); b += mbk_threads()) {
       const double part = mbk_load_fresh(&partials[COUNT * b + k]);
       sums[k] = k < ADDS ? sums[k] + part : part > sums[k] ? part : sums[k];
     }
@@ -139,20 +140,20 @@ template <void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_st
 MBK_DEVICE void mbk_step_rows(const mbi_solve_vectors &given, mbk_i64 n,
                               const mbi_solve_state &c, double *sums, bool backwards) {
   const int COUNT = ADDS + MAXES > 0 ? ADDS + MAXES : 1;
-  const mbk_i64 stride = (mbk_i64)mbk_grid() * MBK_STEP_THREADS;
-  const mbk_i64 own = (mbk_i64)mbk_block() * MBK_STEP_THREADS + mbk_thread();
-  const mbk_u32 rounds = // a matrix has fewer than 2^31 rows
-      own < n ? (mbk_u32)(n - 1 - own) / (mbk_u32)(stride * MBK_STEP_ROWS) + 1 : 0;
+  const mbk_u32 count = (mbk_u32)n; // a matrix has fewer than 2^31 rows
+  const mbk_u32 stride = mbk_grid() * mbk_threads();
+  const mbk_u32 own = mbk_block() * mbk_threads() + mbk_thread();
+  const mbk_u32 rounds = own < count ? (count - 1 - own) / (stride * MBK_STEP_ROWS) + 1 : 0;
   mbi_solve_vectors v = given;
   v.pre = PRE >= 0 ? PRE : given.pre;
   for (mbk_u32 round = 0; round < rounds; round++) {
     const mbk_u32 at = backwards ? rounds - 1 - round : round;
-    const mbk_i64 first = own + at * stride * MBK_STEP_ROWS;
+    const mbk_u32 first = own + at * stride * MBK_STEP_ROWS;
     mbk_step_row rows[MBK_STEP_ROWS];
     double parts[MBK_STEP_ROWS][COUNT];
 #pragma unroll
     for (int u = 0; u < MBK_STEP_ROWS; u++) {
-      const mbk_i64 i = first + u * stride < n ? first + u * stride : first;
+      const mbk_u32 i = first + u * stride < count ? first + u * stride : first;
       rows[u].slots = 0;
 #pragma unroll
       for (int k = 0; k < COUNT; k++) {
@@ -162,8 +163,8 @@ MBK_DEVICE void mbk_step_rows(const mbi_solve_vectors &given, mbk_i64 n,
     }
 #pragma unroll
     for (int u = 0; u < MBK_STEP_ROWS; u++) {
-      const mbk_i64 i = first + u * stride;
-      if (i < n) {
+      const mbk_u32 i = first + u * stride;
+      if (i < count) {
 #pragma unroll
         for (int slot = 0; slot < MBI_SOLVE_VECTORS; slot++) {
           if ((rows[u].slots >> slot & 1u) != 0) {

@@ -32,8 +32,7 @@ MBK_DEVICE mbi_solve_state *mbk_sweep_state(double *shared) {
 
 // By all threads of a block, at once.
 MBK_DEVICE void mbk_sweep_copy(mbi_solve_state *to, const mbi_solve_state *from) {
-  const mbk_u32 i = mbk_thread();
-  if (i < sizeof *to / sizeof(mbk_u64)) {
+  for (mbk_u32 i = mbk_thread(); i < sizeof *to / sizeof(mbk_u64); i += mbk_threads()) {
     ((mbk_u64 *)to)[i] = ((const mbk_u64 *)from)[i];
   }
 }
@@ -89,7 +88,7 @@ MBK_DEVICE void mbk_sweep_exchange(const mbk_sweep &s, const mbi_solve_state &c,
   for (int k = 0; k < COUNT; k++) {
     sums[k] = 0;
   }
-  for (mbk_u32 b = mbk_thread(); b < mbk_grid(); b += MBK_STEP_THREADS) {
+  for (mbk_u32 b = mbk_thread(); b < mbk_grid(); b += mbk_threads()) {
     double parts[COUNT];
     mbk_collect<COUNT>(slots + 2 * COUNT * b, c.turn + 1, parts);
 #pragma unroll

@@ -37,7 +37,7 @@ MBK_DEVICE void mbk_wide_total(int count, int first, const double *partials, dou
   double sums[MBI_WIDE_GROUP] = {};
 #pragma unroll
   for (int k = 0; k < MBI_WIDE_GROUP; k++) {
-    for (mbk_u32 b = mbk_thread(); b < mbk_grid() && first + k < count; b += MBK_STEP_THREADS) {
+    for (mbk_u32 b = mbk_thread(); b < mbk_grid() && first + k < count; b += mbk_threads()) {
       sums[k] += mbk_load_fresh(&partials[(mbk_i64)(first + k) * mbk_grid() + b]);
     }
   }
@@ -68,8 +68,8 @@ MBK_DEVICE void mbk_wide_step(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_m
   const int count = COUNT(&c);
   for (int first = 0; first < count; first += MBI_WIDE_GROUP) {
     double sums[MBI_WIDE_GROUP] = {};
-    for (mbk_i64 i = (mbk_i64)mbk_block() * MBK_STEP_THREADS + mbk_thread(); i < n;
-         i += (mbk_i64)mbk_grid() * MBK_STEP_THREADS) {
+    for (mbk_i64 i = (mbk_i64)mbk_block() * mbk_threads() + mbk_thread(); i < n;
+         i += (mbk_i64)mbk_grid() * mbk_threads()) {
       ELEMENT(i, &v, &c, first, sums);
     }
     mbk_step_reduce<MBI_WIDE_GROUP, 0>(sums, shared);

@@ -39,6 +39,9 @@ struct bed {
     v.to = 5;
     return v;
   }
+  unsigned threads() const { // of a block
+    return n < THREADS ? ((unsigned)n + 31) / 32 * 32 : THREADS;
+  }
   void fill(uint64_t seed) {
     for (const auto &array : arrays) {
       for (size_t i = 0; i < array->count; i++) {
@@ -75,14 +78,14 @@ struct bed {
   void run(const simt_kernel &kernel, int pre, const char *matrix, uint64_t seed) {
     mbi_solve_memory *const at = &memory;
     double *const parts = (double *)partials.get();
-    simt_run(kernel, {single ? "f32" : "f64", matrix, seed}, {blocks, THREADS, MBI_STEP_SHARED},
-             vectors(pre), n, at, parts);
+    simt_run(kernel, {single ? "f32" : "f64", matrix, seed},
+             {blocks, threads(), MBI_STEP_SHARED}, vectors(pre), n, at, parts);
   }
   void run_sweep(const simt_kernel &kernel, int pre, const char *matrix, uint64_t seed) {
     mbi_solve_memory *const at = &memory;
     double *const parts = (double *)partials.get();
     simt_run(kernel, {single ? "f32" : "f64", matrix, seed},
-             {blocks, THREADS, MBI_STEP_SHARED, true}, vectors(pre), n, at, parts);
+             {blocks, threads(), MBI_STEP_SHARED, true}, vectors(pre), n, at, parts);
   }
 
   long long n;

@@ -48,6 +48,9 @@ MBK_DEVICE mbk_u32 mbk_thread() {
 MBK_DEVICE mbk_u32 mbk_block() {
   return simt.block;
 }
+MBK_DEVICE mbk_u32 mbk_threads() {
+  return simt.block_threads;
+}
 MBK_DEVICE mbk_u32 mbk_grid() {
   return simt.grid;
 }
