@@ -24,6 +24,7 @@ typedef struct bench_end { /* of one run */
 typedef struct bench_solve_case {
   char name[64];
   int rival, good, skipped;
+  int refined;     /* ours in f64 by corrections in f32 */
   bench_end end;   /* medians of seconds */
   double limit;    /* seconds an iteration takes at least; ours only */
   double residual; /* by the host in double: ||b - A x|| / ||b||, or ERR */
@@ -136,6 +137,7 @@ static int bench_run_solver(bench_solve *s, bench_solve_case *c, mbi_devptr x, b
   desc.side = MERBIT_SIDE_CUDA;
   desc.tolerance = s->tolerance;
   desc.max_iterations = s->cap;
+  desc.refine = c->refined;
   start = mbi_seconds();
   status = merbit_solver_create(context, &view, &desc, &solver);
   if (status == MERBIT_OK) {
@@ -156,7 +158,9 @@ static int bench_run_solver(bench_solve *s, bench_solve_case *c, mbi_devptr x, b
   end->looks = (double)result.synchronizations;
   end->memory = bench_csr_memory(&s->problem) + (double)result.device_bytes;
   c->backward = result.backward_error;
-  bench_ours_limit(s, c, &result.plan);
+  if (!c->refined) { /* whose plan is not that of the iterations */
+    bench_ours_limit(s, c, &result.plan);
+  }
   (void)snprintf(c->about, sizeof c->about, "%.500s; %s; %.380s; %d restarts",
                  result.plan_description,
                  result.recorded == 2   ? "loops on the GPU"
@@ -284,14 +288,15 @@ static void bench_own_tolerance(bench_solve *s, bench_solve_case *c, void *ranks
   }
 }
 
-static void bench_solve_ours(bench_solve *s, int rounds) {
+static void bench_solve_ours(bench_solve *s, int rounds, int refined) {
   bench_gpu *gpu = &s->lab->gpu;
   const int64_t n = s->problem.m->rows;
-  bench_solve_case *c = bench_solve_new(s, "merbit", 0);
+  bench_solve_case *c = bench_solve_new(s, refined ? "merbit-refine" : "merbit", 0);
   void *answer = bench_allocate(n, s->problem.size);
   const mbi_devptr x = bench_gpu_allocate(gpu, n, s->problem.size);
   bench_end ends[BENCH_ROUNDS];
   int i, good = 1;
+  c->refined = refined;
   if (s->task == BENCH_PAGERANK) {
     bench_own_tolerance(s, c, answer);
   }

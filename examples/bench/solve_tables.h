@@ -3,15 +3,17 @@
 #define BENCH_SOLVE_TABLES_H
 #include "solve.h"
 
-typedef struct bench_solve_tally { /* one task in one precision */
-  int count, below, wrong;
+typedef struct bench_solve_tally {   /* one task in one precision */
+  int count, below, wrong, unsolved; /* by ours, where a loop came to the end */
   double log_total, log_step, log_whole, worst;
   char worst_input[256];
 } bench_solve_tally;
 
 typedef struct bench_solve_sum {
-  bench_solve_tally tallies[BENCH_TASKS][2]; /* f64, f32 */
+  bench_solve_tally tallies[BENCH_TASKS][3]; /* f64, f32, f64 refined */
 } bench_solve_sum;
+
+static const char *const bench_precision_names[3] = {"f64", "f32", "f64, refined"};
 
 static const char *bench_stop_name(int stop) {
   static const char *const names[] = {"converged",  "cap",       "cancelled",
@@ -113,12 +115,16 @@ static void bench_solve_report(const bench_solve *s) {
   }
 }
 
-static void bench_solve_tally_up(const bench_solve *s, bench_solve_sum *sum) {
-  bench_solve_tally *t = &sum->tallies[s->task][s->problem.single];
-  const bench_solve_case *ours = &s->cases[0];
+static void bench_solve_tally_case(const bench_solve *s, const bench_solve_case *ours,
+                                   bench_solve_tally *t) {
   const int best = bench_solve_best(s, 0), step = bench_solve_best(s, 1);
   t->wrong += ours->skipped || !ours->good;
-  if (best >= 0 && !ours->skipped && ours->good) {
+  if (best < 0 || ours->skipped || !ours->good) {
+    return;
+  }
+  if (ours->end.stop != 0 && s->cases[best].end.stop == 0) {
+    t->unsolved++;
+  } else {
     const double speedup = s->cases[best].total / ours->total;
     t->log_total += log(speedup);
     t->log_step += log(s->cases[step].step / ours->step);
@@ -131,27 +137,39 @@ static void bench_solve_tally_up(const bench_solve *s, bench_solve_sum *sum) {
   }
 }
 
+static void bench_solve_tally_up(const bench_solve *s, bench_solve_sum *sum) {
+  int i;
+  for (i = 0; i < s->count; i++) {
+    const bench_solve_case *c = &s->cases[i];
+    if (!c->rival) {
+      bench_solve_tally_case(s, c, &sum->tallies[s->task][c->refined ? 2 : s->problem.single]);
+    }
+  }
+}
+
 /* Returns how many of ours were wrong or failed. */
 static int bench_solve_summary(const bench_solve_sum *sum, bench_json *json) {
-  int task, single, wrong = 0;
+  static const int order[3] = {1, 0, 2};
+  int task, k, wrong = 0;
   (void)printf("\nsummary: geometric means over the best loop over cuSPARSE\n");
   bench_json_open(json, "summary", '[');
   for (task = 0; task < BENCH_TASKS; task++) {
-    for (single = 1; single >= 0; single--) {
-      const bench_solve_tally *t = &sum->tallies[task][single];
+    for (k = 0; k < 3; k++) {
+      const bench_solve_tally *t = &sum->tallies[task][order[k]];
       const double n = t->count > 0 ? t->count : 1;
       wrong += t->wrong;
-      if (t->count > 0) {
+      if (t->count + t->unsolved > 0) {
         (void)printf(
             "  %-8s %s: total %.3f, an iteration %.3f, with the transpose %.3f over %d "
-            "systems, %d below 1.05, worst %.3f (%s)\n",
-            bench_task_names[task], single ? "f32" : "f64", exp(t->log_total / n),
+            "systems, %d below 1.05, worst %.3f (%s); %d not solved\n",
+            bench_task_names[task], bench_precision_names[order[k]], exp(t->log_total / n),
             exp(t->log_step / n), exp(t->log_whole / n), t->count, t->below, t->worst,
-            t->worst_input);
+            t->worst_input, t->unsolved);
         bench_json_open(json, NULL, '{');
         bench_json_text(json, "task", bench_task_names[task]);
-        bench_json_text(json, "precision", single ? "f32" : "f64");
+        bench_json_text(json, "precision", bench_precision_names[order[k]]);
         bench_json_integer(json, "systems", t->count);
+        bench_json_integer(json, "not_solved", t->unsolved);
         bench_json_number(json, "speedup_mean", exp(t->log_total / n));
         bench_json_number(json, "speedup_iteration_mean", exp(t->log_step / n));
         bench_json_number(json, "speedup_whole_mean", exp(t->log_whole / n));

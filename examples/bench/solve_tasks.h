@@ -168,7 +168,10 @@ static void bench_solve_all(bench_solve *s, const char *title, bench_solve_sum *
   int algorithm;
   (void)printf("\n%s: %s, tolerance %.3g, at most %d iterations\n", title,
                s->problem.single ? "f32" : "f64", s->tolerance, s->cap);
-  bench_solve_ours(s, rounds);
+  bench_solve_ours(s, rounds, 0);
+  if (s->task != BENCH_PAGERANK && !s->problem.single && bench_chosen(methods, "refine")) {
+    bench_solve_ours(s, rounds, 1);
+  }
   for (algorithm = 0; algorithm < 4 && s->lab->cusparse.handle != NULL; algorithm++) {
     if (strstr(methods, "cusparse") == NULL ||
         bench_chosen(methods, bench_cusparse_algorithms[algorithm].name)) {
