@@ -22377,10 +22377,9 @@ struct mbi_epilogue {                                             /* a copy of t
   merbit_epilogue given;                                          /* without its expressions */
   char result[MBI_EXPRESSION_SIZE], sums[2][MBI_EXPRESSION_SIZE]; /* for kernels; empty: none */
   /* Of the library's own iterations: a file of what the last block does with the sums, as it is
-   * included, and where it does so; or NULL. Then what may not go to y goes to memory of theirs
-   * too: `product`, with as many elements. */
+   * included, and where it does so; or NULL. */
   const char *after;
-  mbi_devptr after_memory, product;
+  mbi_devptr after_memory;
   mbi_program program;
   void *kernel; /* CUfunction */
 };
@@ -22555,8 +22554,8 @@ static uint64_t mbi_epilogue_blocks(const merbit_plan *plan) {
 }
 
 /* A product's scratch: the ticket, which is zero between products even where the plan is made
- * again; from here on the blocks' sums; then, where there is a result and nobody else has it,
- * room for a product that may not go to y. */
+ * again; from here on the blocks' sums; then, where there is a result, room for a product that
+ * may not go to y. */
 #define MBI_EPILOGUE_PARTS 256
 #define MBI_EPILOGUE_PRODUCT (MBI_EPILOGUE_PARTS + 2 * MBI_EPILOGUE_BLOCKS * sizeof(double))
 
@@ -22566,7 +22565,7 @@ static int64_t mbi_epilogue_chunks(const merbit_plan *plan) {
 
 static uint64_t mbi_epilogue_scratch_bytes(const merbit_plan *plan) {
   return plan->epilogue == NULL ? 0
-         : plan->epilogue->result[0] == '\0' || plan->epilogue->after != NULL
+         : plan->epilogue->result[0] == '\0'
              ? MBI_EPILOGUE_PRODUCT
              : MBI_EPILOGUE_PRODUCT +
                    (uint64_t)plan->csr.rows * mbi_type_size(mbi_plan_sums(plan));
@@ -38615,8 +38614,8 @@ static void mbi_epilogue_cpu(merbit_plan *plan, merbit_workspace *workspace, con
  */
 
 /* In an entered context. The product writes y, which the kernel behind it reads, and changes
- * where there is a result. With `skip` too the product, which knows nothing of it, goes to
- * scratch, so that y keeps what it holds. Where nothing is asked for beside the product the
+ * where there is a result. With `skip` too the product, which knows nothing of it, goes to the
+ * workspace, so that y keeps what it holds. Where nothing is asked for beside the product the
  * kernel is left out. */
 static merbit_status mbi_epilogue_cuda(merbit_plan *plan, merbit_workspace *workspace,
                                        const void *x, void *y, const void *const *vectors,
@@ -38624,10 +38623,7 @@ static merbit_status mbi_epilogue_cuda(merbit_plan *plan, merbit_workspace *work
                                        void *stream) {
   const int kept = skip != NULL && plan->epilogue->result[0] != '\0';
   mbi_devptr to = mbi_device_address(y);
-  mbi_devptr product = !kept ? to
-                       : plan->epilogue->after != NULL
-                           ? plan->epilogue->product
-                           : workspace->sums_scratch + MBI_EPILOGUE_PRODUCT;
+  mbi_devptr product = kept ? workspace->sums_scratch + MBI_EPILOGUE_PRODUCT : to;
   uint64_t rows = (uint64_t)plan->csr.rows, places;
   mbi_epilogue_call call;
   int i, aligned;
@@ -44018,9 +44014,6 @@ static uint64_t mbi_pagerank_divide(mbi_pagerank *run, mbi_devptr space) {
   gpu->weights = mbi_device_pointer(mbi_device_part(space, bytes, &used));
   if (run->teleport != NULL) {
     gpu->teleport = mbi_device_pointer(mbi_device_part(space, bytes, &used));
-  }
-  if (run->plan->epilogue != NULL) {
-    run->plan->epilogue->product = mbi_device_part(space, bytes, &used);
   }
   gpu->partials = mbi_device_pointer(
       mbi_device_part(space, (uint64_t)mbi_pagerank_blocks(run) * 2 * sizeof(double), &used));
