@@ -795,7 +795,8 @@ typedef struct merbit_plan_info {
   int descriptor_bits;             /* of a lane: 32 or 64; 0 on the CPU */
   int64_t tiles;                   /* 0 on the CPU */
   int64_t bytes_per_product;       /* matrix streams once, x and y once */
-  int64_t device_bytes;            /* GPU memory that the plan holds */
+  int64_t device_bytes;            /* GPU memory that the plan holds, its own
+                                      workspace included */
   int cubin_from_cache;            /* 1: from disk, or loaded by an earlier plan; 0: compiled (or CPU) */
   double plan_seconds;             /* all of merbit_plan_create */
   double compile_seconds;          /* NVRTC; 0 after a cache hit */
@@ -37420,20 +37421,29 @@ static void mbi_workspace_free(merbit_workspace *workspace) {
   mbi_release(context, workspace);
 }
 
-static merbit_status mbi_workspace_fill_cuda(merbit_workspace *workspace) {
-  const merbit_plan *plan = workspace->plan;
+/* GPU memory of a workspace: carries, x and y where they are the host's, what an epilogue takes.
+ * Returns the sum. */
+static uint64_t mbi_workspace_bytes(const merbit_plan *plan, uint64_t bytes[4]) {
   const size_t size = mbi_type_size(mbi_plan_sums(plan)) * (size_t)mbi_plan_vectors(plan);
   const int host = plan->desc.vector_memory == MERBIT_MEMORY_HOST;
+  bytes[0] = mbi_scratch_bytes(plan);
+  bytes[1] = host ? (uint64_t)plan->csr.cols * size : 0;
+  bytes[2] = host ? (uint64_t)plan->csr.rows * size : 0;
+  bytes[3] = mbi_epilogue_scratch_bytes(plan);
+  return bytes[0] + bytes[1] + bytes[2] + bytes[3];
+}
+
+static merbit_status mbi_workspace_fill_cuda(merbit_workspace *workspace) {
+  const merbit_plan *plan = workspace->plan;
   merbit_context *context = plan->context;
   mbi_devptr *const parts[] = {&workspace->device_carries, &workspace->staged_x,
                                &workspace->staged_y, &workspace->sums_scratch};
-  const uint64_t bytes[] = {mbi_scratch_bytes(plan), host ? (uint64_t)plan->csr.cols * size : 0,
-                            host ? (uint64_t)plan->csr.rows * size : 0,
-                            mbi_epilogue_scratch_bytes(plan)};
+  uint64_t bytes[4];
   merbit_status status = mbi_device_enter(context);
   if (status != MERBIT_OK) {
     return status;
   }
+  (void)mbi_workspace_bytes(plan, bytes);
   status = mbi_device_allocate_parts(context, "a workspace", 4, parts, bytes);
   if (status == MERBIT_OK && workspace->sums_scratch != 0) {
     status = mbi_epilogue_begin_scratch(context, workspace->sums_scratch);
@@ -38220,9 +38230,11 @@ MERBIT_API merbit_status merbit_plan_get_info(const merbit_plan *plan, merbit_pl
   info->expand_seconds = plan->half.seconds;
   info->vectors = mbi_plan_vectors(plan);
   if (plan->side == MERBIT_SIDE_CUDA) {
+    uint64_t workspace[4];
     plan->cuda->info(plan, info);
-    info->device_bytes = (int64_t)(plan->device.bytes + plan->schedule_bytes +
-                                   plan->reorder.bytes + mbi_scratch_bytes(plan));
+    info->device_bytes =
+        (int64_t)(plan->device.bytes + plan->schedule_bytes + plan->reorder.bytes +
+                  mbi_workspace_bytes(plan, workspace));
     info->cubin_from_cache = plan->program.from_cache;
     info->compile_seconds = plan->program.compile_seconds;
     info->load_seconds = plan->program.load_seconds;

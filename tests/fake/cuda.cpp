@@ -158,6 +158,7 @@ int cuMemAlloc_v2(device_pointer *address, size_t bytes) {
   }
   *address = found;
   state.blocks = (long)memory.count();
+  state.bytes = memory.bytes();
   return SUCCESS;
 }
 
@@ -167,6 +168,7 @@ int cuMemFree_v2(device_pointer address) {
     return c.wrong(INVALID_VALUE, "no block begins there");
   }
   state.blocks = (long)memory.count();
+  state.bytes = memory.bytes();
   return c.result;
 }
 

@@ -30,6 +30,7 @@ typedef struct fake_cuda {
   int cooperative;      /* whether blocks of a launch may wait for each other */
   uint64_t seed;        /* of the schedules of launches */
   long blocks, modules, retained, depth, streams; /* alive; depth: contexts pushed */
+  long bytes;                                     /* of these blocks */
   long graphs;                                    /* and executable ones */
   long launches, graph_launches;                  /* made */
   long together; /* of them, whose blocks may wait for each other */

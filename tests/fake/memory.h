@@ -118,6 +118,14 @@ public:
     }
   }
 
+  long bytes() const {
+    long sum = 0;
+    for (const auto &b : blocks) {
+      sum += (long)b.second.bytes;
+    }
+    return sum;
+  }
+
   size_t count() const {
     return blocks.size();
   }

@@ -134,6 +134,48 @@ static void what_a_plan_keeps(void **state) {
   }
 }
 
+/* What a plan says that it holds is what the driver has given, but for what the end of an array
+ * is rounded to. */
+static void bytes_of_a_plan(void **state) {
+  enum { MANY = 3000, ROUNDING = 256, ARRAYS = 16 };
+  static const merbit_method methods[] = {
+      MERBIT_METHOD_SCAN,   MERBIT_METHOD_ROWS, MERBIT_METHOD_MERGE, MERBIT_METHOD_SLICED,
+      MERBIT_METHOD_BINNED, MERBIT_METHOD_HUBS, MERBIT_METHOD_MERBIT};
+  static int32_t row_ptr[MANY + 1], col_ind[2 * MANY];
+  static double values[2 * MANY];
+  const merbit_view view = merbit_csr(MANY, MANY, 2 * MANY, row_ptr, col_ind, values);
+  merbit_epilogue epilogue;
+  size_t i;
+  int k;
+  (void)state;
+  for (k = 0; k < 2 * MANY; k++) {
+    row_ptr[k / 2 + 1] = k / 2 * 2 + 2;
+    col_ind[k] = (k / 2 + k % 2 * 7) % MANY;
+    values[k] = 1 + 0.1 * k;
+  }
+  memset(&epilogue, 0, sizeof epilogue);
+  epilogue.result = "2 * ax";
+  epilogue.sums[0] = "ax";
+  for (i = 0; i < 2 * sizeof methods / sizeof methods[0]; i++) {
+    merbit_context *context;
+    merbit_plan_desc desc;
+    merbit_plan_info found;
+    merbit_plan *plan = NULL;
+    memset(&desc, 0, sizeof desc);
+    desc.method = methods[i / 2];
+    desc.vector_memory = i % 2 ? MERBIT_MEMORY_HOST : MERBIT_MEMORY_DEVICE;
+    desc.epilogue = i % 2 ? NULL : &epilogue;
+    fake_reset();
+    context = fake_context(NULL);
+    assert_int_equal(make_plan(context, &view, &desc, &plan), MERBIT_OK);
+    assert_int_equal(merbit_plan_get_info(plan, &found), MERBIT_OK);
+    assert_in_range(cuda->bytes, found.device_bytes, found.device_bytes + ARRAYS * ROUNDING);
+    merbit_plan_destroy(plan);
+    merbit_context_destroy(context);
+    fake_expect_clean();
+  }
+}
+
 /* Slices and codes need room for a second copy of columns; without it AUTO takes the scan. */
 static void give_way(merbit_status (*scenario)(merbit_context *), const merbit_method *taking,
                      merbit_method first, long ways) {
@@ -352,6 +394,7 @@ int main(void) {
       cmocka_unit_test(solver_in_sweeps),
       cmocka_unit_test(every_scenario),
       cmocka_unit_test(what_a_plan_keeps),
+      cmocka_unit_test(bytes_of_a_plan),
       cmocka_unit_test(slices_give_way),
       cmocka_unit_test(hubs_give_way),
       cmocka_unit_test(columns_are_counted_for_hubs),
