@@ -37421,8 +37421,8 @@ static void mbi_workspace_free(merbit_workspace *workspace) {
   mbi_release(context, workspace);
 }
 
-/* GPU memory of a workspace: carries, x and y where they are the host's, what an epilogue takes.
- * Returns the sum. */
+/* GPU memory of a workspace: carries, x and y where they are the host's, what an epilogue
+ * takes. Returns the sum. */
 static uint64_t mbi_workspace_bytes(const merbit_plan *plan, uint64_t bytes[4]) {
   const size_t size = mbi_type_size(mbi_plan_sums(plan)) * (size_t)mbi_plan_vectors(plan);
   const int host = plan->desc.vector_memory == MERBIT_MEMORY_HOST;
@@ -38232,9 +38232,8 @@ MERBIT_API merbit_status merbit_plan_get_info(const merbit_plan *plan, merbit_pl
   if (plan->side == MERBIT_SIDE_CUDA) {
     uint64_t workspace[4];
     plan->cuda->info(plan, info);
-    info->device_bytes =
-        (int64_t)(plan->device.bytes + plan->schedule_bytes + plan->reorder.bytes +
-                  mbi_workspace_bytes(plan, workspace));
+    info->device_bytes = (int64_t)(plan->device.bytes + plan->schedule_bytes +
+                                   plan->reorder.bytes + mbi_workspace_bytes(plan, workspace));
     info->cubin_from_cache = plan->program.from_cache;
     info->compile_seconds = plan->program.compile_seconds;
     info->load_seconds = plan->program.load_seconds;
