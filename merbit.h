@@ -10814,10 +10814,10 @@ static const char *const mbi_source_solve_step_cuh[] = {
   "                           BEHIND>(s, backwards);                                              \\\n"
   "  }\n"
   "\n"
-  "// Of every kernel of a step. Launch: a grid that depends on n and the GPU alone,\n"
-  "// MBK_STEP_THREADS threads or where n is less whole warps for so many, MBK_STEP_RESIDENT blocks\n"
-  "// to a multiprocessor, which are resident. Shared:\n",
-  "// MBI_STEP_SHARED bytes. partials: MBI_SOLVE_SUMS doubles for each block.\n"
+  "// Of every kernel of a step. Launch: a grid that depends on n and the GPU alone, of\n"
+  "// MBK_STEP_THREADS threads, or where n is less whole warps for so many; MBK_STEP_RESIDENT\n",
+  "// blocks to a multiprocessor, at most, which are resident. Shared: MBI_STEP_SHARED bytes.\n"
+  "// partials: MBI_SOLVE_SUMS doubles for each block.\n"
   "#define MBK_STEP_ARGUMENTS mbi_solve_vectors v, mbk_i64 n, mbi_solve_memory *m, double *partials\n"
   "\n"
   "struct mbk_step_row { // what a row stores\n"
@@ -10860,9 +10860,9 @@ static const char *const mbi_source_solve_step_cuh[] = {
   "}\n"
   "\n"
   "// Whether this block is the last to be done; then all parts of the others are visible.\n"
-  "template <int COUNT>\n"
+  "template <int COUNT>\n",
   "MBK_DEVICE bool mbk_step_last(mbi_solve_memory *m, const double *sums, double *partials,\n"
-  "                              double *shared) {\n",
+  "                              double *shared) {\n"
   "  mbk_u32 *const last = (mbk_u32 *)(shared + MBK_STEP_WARPS * COUNT);\n"
   "  if (mbk_thread() == 0) {\n"
   "#pragma unroll\n"
@@ -10899,9 +10899,9 @@ static const char *const mbi_source_solve_step_cuh[] = {
   "template <void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *, double *,\n"
   "                          mbk_step_row *),\n"
   "          int ADDS, int MAXES, int PRE>\n"
-  "MBK_DEVICE void mbk_step_rows(const mbi_solve_vectors &given, mbk_i64 n,\n"
+  "MBK_DEVICE void mbk_step_rows(const mbi_solve_vectors &given, mbk_i64 n,\n",
   "                              const mbi_solve_state &c, double *sums, bool backwards) {\n"
-  "  const int COUNT = ADDS + MAXES > 0 ? ADDS + MAXES : 1;\n",
+  "  const int COUNT = ADDS + MAXES > 0 ? ADDS + MAXES : 1;\n"
   "  const mbk_u32 count = (mbk_u32)n; // a matrix has fewer than 2^31 rows\n"
   "  const mbk_u32 stride = mbk_grid() * mbk_threads();\n"
   "  const mbk_u32 own = mbk_block() * mbk_threads() + mbk_thread();\n"
@@ -10943,9 +10943,9 @@ static const char *const mbi_source_solve_step_cuh[] = {
   "  }\n"
   "}\n"
   "\n"
-  "template <int (*BEFORE)(mbi_solve_state *),\n"
+  "template <int (*BEFORE)(mbi_solve_state *),\n",
   "          void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *, double *,\n"
-  "                          mbk_step_row *),\n",
+  "                          mbk_step_row *),\n"
   "          void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *), int ADDS,\n"
   "          int MAXES, int WHEN>\n"
   "MBK_DEVICE void mbk_step(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory *m,\n"
@@ -10993,7 +10993,7 @@ static const char *const mbi_source_solve_step_cuh[] = {
   "\n"
   "// Before a batch of iterations: mbi_solve_open. Launch: one thread.\n"
   "MBK_KERNEL mbk_solve_open(mbi_solve_memory *m, int how, int span, int cap, double tolerance,\n"
-  "                          double shrink, double epsilon) {\n"
+  "                          double shrink, double epsilon) {\n",
   "  mbi_solve_open(m, how, span, cap, tolerance, shrink, epsilon);\n"
   "}\n"
   "\n"
@@ -13564,7 +13564,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "7651b69363c8d0d429f502222ff202b4b79e96cee7acfad2c3053fa6ec0a9308"
+#define MBI_KERNEL_HASH "c7491e9a5be5943f8d2364ccdb327206b70ae613818c6b3f82305808a86f5390"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name

@@ -52,10 +52,10 @@
                            BEHIND>(s, backwards);                                              \
   }
 
-// Of every kernel of a step. Launch: a grid that depends on n and the GPU alone,
-// MBK_STEP_THREADS threads or where n is less whole warps for so many, MBK_STEP_RESIDENT blocks
-// to a multiprocessor, which are resident. Shared:
-// MBI_STEP_SHARED bytes. partials: MBI_SOLVE_SUMS doubles for each block.
+// Of every kernel of a step. Launch: a grid that depends on n and the GPU alone, of
+// MBK_STEP_THREADS threads, or where n is less whole warps for so many; MBK_STEP_RESIDENT
+// blocks to a multiprocessor, at most, which are resident. Shared: MBI_STEP_SHARED bytes.
+// partials: MBI_SOLVE_SUMS doubles for each block.
 #define MBK_STEP_ARGUMENTS mbi_solve_vectors v, mbk_i64 n, mbi_solve_memory *m, double *partials
 
 struct mbk_step_row { // what a row stores

@@ -197,6 +197,35 @@ static void test_zero_diagonal_there(void **state) {
   linear_free(&l);
 }
 
+/* The blocks of a sweep tell what is posted by its mark, from 1 on, from what was in memory. */
+static void test_no_marks_before(void **state) {
+  linear l = linear_grid(9, 0, 3, 0);
+  const merbit_view view = linear_view(&l);
+  const merbit_solver_desc desc = solver_desc(MERBIT_SOLVER_CG, 1e-9);
+  merbit_solver *solver = NULL;
+  unsigned long long *posts, marks = 0;
+  size_t bytes, i;
+  (void)state;
+  assert_int_equal(merbit_solver_create(context, &view, &desc, &solver), MERBIT_OK);
+  bytes = (size_t)mbi_solve_post_bytes(solver);
+  assert_true(bytes > 0 || !context->device.cooperative);
+  posts = (unsigned long long *)malloc(bytes + 8);
+  assert_non_null(posts);
+  assert_int_equal(mbi_device_enter(context), MERBIT_OK);
+  assert_int_equal(mbi_device_synchronize(context, solver->gpu.stream), MERBIT_OK);
+  assert_int_equal(
+      mbi_device_download(context, posts, mbi_device_address(solver->v.posts), bytes),
+      MERBIT_OK);
+  mbi_device_leave(context);
+  for (i = 0; i < bytes / sizeof *posts; i++) {
+    marks |= posts[i];
+  }
+  assert_true(marks == 0);
+  free(posts);
+  merbit_solver_destroy(solver);
+  linear_free(&l);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       SOLVER_CASES,
@@ -204,6 +233,7 @@ int main(void) {
       cmocka_unit_test(test_values_in_gpu_memory),
       cmocka_unit_test(test_values_beyond_f32_there),
       cmocka_unit_test(test_zero_diagonal_there),
+      cmocka_unit_test(test_no_marks_before),
       GMRES_CASES,
       EIGEN_CASES,
   };

@@ -86,6 +86,8 @@ MUTATIONS = [
      "another row is taken for the long one", "simt_examine"),
     ("solve/run.c.j2", "resident * device->multiprocessors >= blocks", "resident * device->multiprocessors >= 0",
      "a sweep of more blocks than are resident", "fake_path"),
+    ("solve/space.c.j2", "  if (status == MERBIT_OK && solver->gpu.sweep_blocks > 0) {", "  if (0) {",
+     "a sweep finds sums of a solver that is gone", "fake_gpu_solver"),
     ("spmv/workspace.c.j2", "bytes[0] + bytes[1] + bytes[2] + bytes[3];", "bytes[0] + bytes[1] + bytes[2];",
      "what an epilogue takes is not told", "fake_path"),
     ("solve/batch.c.j2", "    mbi_batch_forget(solver);\n    status = mbi_batch_try", "    status = mbi_batch_try",
