@@ -43,7 +43,7 @@ namespace eigen_f32 {
 static const std::vector<simt_kernel> kernels[2] = {{KERNELS(arnoldi_f64, eigen_f64)},
                                                     {KERNELS(arnoldi_f32, eigen_f32)}};
 
-enum { THREADS = 256, SHARED = 1024, COLUMNS = 19 };
+enum { THREADS = 256, SHARED = MBI_STEP_SHARED, COLUMNS = 19 };
 
 // ---- A solver in the middle of it
 // --------------------------------------------------------------
