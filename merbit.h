@@ -11033,9 +11033,11 @@ static const char *const mbi_source_solve_sweep_cuh[] = {
   "  return (mbi_solve_state *)(shared + MBK_STEP_WARPS * MBI_SOLVE_SUMS);\n"
   "}\n"
   "\n"
-  "// By all threads of a block, at once.\n"
+  "// By all threads of a block, at once; the smallest block is a warp.\n"
   "MBK_DEVICE void mbk_sweep_copy(mbi_solve_state *to, const mbi_solve_state *from) {\n"
-  "  for (mbk_u32 i = mbk_thread(); i < sizeof *to / sizeof(mbk_u64); i += mbk_threads()) {\n",
+  "  static_assert(sizeof *to <= 32 * sizeof(mbk_u64), \"a warp copies it\");\n",
+  "  const mbk_u32 i = mbk_thread();\n"
+  "  if (i < sizeof *to / sizeof(mbk_u64)) {\n"
   "    ((mbk_u64 *)to)[i] = ((const mbk_u64 *)from)[i];\n"
   "  }\n"
   "}\n"
@@ -11079,8 +11081,8 @@ static const char *const mbi_source_solve_sweep_cuh[] = {
   "  mbk_u64 *const slots = mbk_sweep_slots(s, c);\n"
   "  mbk_step_reduce<ADDS, MAXES>(sums, s.shared);\n"
   "  if (mbk_thread() == 0) {\n"
-  "#pragma unroll\n"
-  "    for (int k = 0; k < COUNT; k++) {\n",
+  "#pragma unroll\n",
+  "    for (int k = 0; k < COUNT; k++) {\n"
   "      mbk_post(slots + 2 * (COUNT * mbk_block() + k), sums[k], c.turn + 1);\n"
   "    }\n"
   "  }\n"
@@ -11122,8 +11124,8 @@ static const char *const mbi_source_solve_sweep_cuh[] = {
   "          void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *), int ADDS,\n"
   "          int MAXES, int WHEN, int BEHIND>\n"
   "MBK_DEVICE bool mbk_sweep_stage(const mbk_sweep &s, bool backwards) {\n"
-  "  const bool first = mbk_block() == 0 && mbk_thread() == 0;\n"
-  "  mbi_solve_state *const own = mbk_sweep_state(s.shared);\n",
+  "  const bool first = mbk_block() == 0 && mbk_thread() == 0;\n",
+  "  mbi_solve_state *const own = mbk_sweep_state(s.shared);\n"
   "  double sums[ADDS + MAXES > 0 ? ADDS + MAXES : 1] = {};\n"
   "  mbi_solve_state c = *own;\n"
   "  if (WHEN == MBS_RUNNING && c.stop != MBI_SOLVE_RUNNING) {\n"
@@ -13564,7 +13566,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "c7491e9a5be5943f8d2364ccdb327206b70ae613818c6b3f82305808a86f5390"
+#define MBI_KERNEL_HASH "085392e96f94e2a4b7729c452feb606ce6ec62bb6c3e392fae5a40480a948e70"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
