@@ -4795,6 +4795,7 @@ static const char *const mbi_source_spmv_arrays_cu[] = {
   "#error \"define MBK_BASE: the first index of the matrix's arrays, 0 or 1\"\n"
   "#endif\n"
   "#include \"jit/device.cuh\"\n"
+  "#include \"spmv/pages.cuh\"\n"
   "\n"
   "// *bad becomes 1 if row_ptr does not rise from the base to nnz + base, or a column is out of\n"
   "// range. Launch: any grid of 256 threads. Each thread strides over both arrays.\n"
@@ -4978,7 +4979,7 @@ static const char *const mbi_source_spmv_arrays_cu[] = {
   "\n"
   "// Samples of how gathers of x will fare: *sectors becomes the number of different 32-byte\n"
   "// sectors of x that windows of nonzeros touch, each counted on its own, and\n"
-  "// *narrow that of slices of 32 rows, out of 8 for each window, whose columns lie within 65536.\n"
+  "// *narrow that of slices of 32 rows, out of 8 for each window, whose columns lie in few pages.\n"
   "// `shift` is log2 of the elements in a sector. Launch: one block of MBK_SAMPLE_THREADS per\n"
   "// window. Shared: mbk_u32[MBK_SAMPLE_TABLE].\n"
   "MBK_KERNEL MBK_BOUNDS(MBK_SAMPLE_THREADS)\n"
@@ -5012,37 +5013,33 @@ static const char *const mbi_source_spmv_arrays_cu[] = {
   "    mbk_atomic_add(sectors, found);\n"
   "  }\n"
   "\n"
+  "  mbk_block_sync();\n"
   "  if (mbk_thread() / 32 >= 8) {\n"
   "    return;\n"
   "  }\n"
+  "  mbk_u32 *const set = table + mbk_thread() / 32 * MBK_PAGE_SET;\n"
+  "  const volatile mbk_u32 *const count = set + MBK_PAGE_SLOTS;\n"
   "  const mbk_u64 slices = (rows + 31) / 32;\n"
   "  const mbk_u64 slice = slices * (mbk_block() * 8 + mbk_thread() / 32) / (8 * mbk_grid());\n"
   "  const mbk_u64 row = slice * 32, next = row + 32 < rows ? row + 32 : rows;\n"
   "  const mbk_u64 end = (mbk_u64)(mbk_load(row_ptr + next) - MBK_BASE);\n"
-  "  mbk_u32 low = 0xffffffffu, high = 0;\n"
-  "  for (mbk_u64 k = (mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE) + mbk_thread() % 32;\n"
-  "       k < end && high - low + 1 <= 0x10000; k += 32) {\n"
-  "    const mbk_u32 column = (mbk_u32)(mbk_load(col_ind + k) - MBK_BASE);\n"
-  "    low = column < low ? column : low;\n"
-  "    high = column > high ? column : high;\n"
+  "  mbk_page_begin(set);\n"
+  "  for (mbk_u64 k = (mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE) + mbk_lane();\n"
+  "       k < end && *count <= MBK_PAGES; k += 32) {\n"
+  "    mbk_page_add(set, (mbk_u32)(mbk_load(col_ind + k) - MBK_BASE));\n"
   "  }\n"
-  "  for (int d = 16; d > 0; d >>= 1) {\n"
-  "    const mbk_u32 other_low = mbk_shuffle_xor(0xffffffffu, low, d, 32);\n"
-  "    const mbk_u32 other_high = mbk_shuffle_xor(0xffffffffu, high, d, 32);\n"
-  "    low = other_low < low ? other_low : low;\n"
-  "    high = other_high > high ? other_high : high;\n"
-  "  }\n"
-  "  if (mbk_thread() % 32 == 0 && high - low + 1 <= 0x10000) {\n"
+  "  mbk_warp_sync(0xffffffffu);\n"
+  "  if (mbk_lane() == 0 && *count <= MBK_PAGES) {\n"
   "    mbk_atomic_add(narrow, 1u);\n"
   "  }\n"
   "}\n"
   "\n"
   "// ---- Columns that many nonzeros meet\n"
   "// ---------------------------------------------------------\n"
-  "\n",
+  "\n"
   "// counts[c]: how many of the nonzeros of every `stride`th run of 32 lie in column c; zero\n"
   "// before. Launch: any grid of 256 threads.\n"
-  "MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_columns(const MBK_COLUMN *col_ind, mbk_u64 nnz,\n"
+  "MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_columns(const MBK_COLUMN *col_ind, mbk_u64 nnz,\n",
   "                                              mbk_u32 stride, mbk_u32 *counts) {\n"
   "  const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;\n"
   "  const mbk_u64 step = (mbk_u64)mbk_grid() * 8 * stride * 32;\n"
@@ -5079,11 +5076,11 @@ static const char *const mbi_source_spmv_arrays_cu[] = {
   "// ---------------------------------------------------------------\n"
   "\n"
   "// The bits of a number and of its place, well mixed (the end of SplitMix64: Steele, Lea, Flood,\n"
-  "// OOPSLA 2014).\n",
+  "// OOPSLA 2014).\n"
   "MBK_DEVICE mbk_u64 mbk_arrays_mix(mbk_u64 place, mbk_u64 number) {\n"
   "  mbk_u64 bits = place * 0x9e3779b97f4a7c15ull ^ number * 0xd1342543de82ef95ull;\n"
   "  bits = (bits ^ bits >> 30) * 0xbf58476d1ce4e5b9ull;\n"
-  "  bits = (bits ^ bits >> 27) * 0x94d049bb133111ebull;\n"
+  "  bits = (bits ^ bits >> 27) * 0x94d049bb133111ebull;\n",
   "  return bits ^ bits >> 31;\n"
   "}\n"
   "\n"
@@ -5124,7 +5121,7 @@ static const char *const mbi_source_spmv_arrays_cu[] = {
   "  return sizes;\n"
   "}\n"
   "\n"
-  "// Over the lanes, in all of them.\n",
+  "// Over the lanes, in all of them.\n"
   "MBK_DEVICE mbk_u32 mbk_arrays_any(mbk_u32 bits) {\n"
   "  for (int d = 16; d > 0; d >>= 1) {\n"
   "    bits |= mbk_shuffle_xor(0xffffffffu, bits, d, 32);\n"
@@ -5132,7 +5129,7 @@ static const char *const mbi_source_spmv_arrays_cu[] = {
   "  return bits;\n"
   "}\n"
   "\n"
-  "// Whether other warps have found something against every size, in the eyes of the whole warp.\n"
+  "// Whether other warps have found something against every size, in the eyes of the whole warp.\n",
   "MBK_DEVICE bool mbk_arrays_ruled_out(mbk_u32 *against) {\n"
   "  mbk_u32 both = 0;\n"
   "  if (mbk_lane() == 0) {\n"
@@ -5159,12 +5156,12 @@ static const char *const mbi_source_spmv_arrays_cu[] = {
   "    for (mbk_i64 part = 0; part < end - start; part += MBK_BLOCK_PART) {\n"
   "      const mbk_i64 stop =\n"
   "          part + MBK_BLOCK_PART < end - start ? part + MBK_BLOCK_PART : end - start;\n"
-  "      if (part > 0 && ((mbk_ballot(0xffffffffu, !same) != 0 &&\n",
+  "      if (part > 0 && ((mbk_ballot(0xffffffffu, !same) != 0 &&\n"
   "                        (mbk_arrays_any(wide) & MBK_BLOCK_SHAPES) == MBK_BLOCK_SHAPES) ||\n"
   "                       mbk_arrays_ruled_out(against))) {\n"
   "        break; // a long row need not be walked to its end\n"
   "      }\n"
-  "      for (mbk_i64 k = part + mbk_lane(); k < stop; k += 32) {\n"
+  "      for (mbk_i64 k = part + mbk_lane(); k < stop; k += 32) {\n",
   "        const mbk_i64 column = (mbk_i64)col_ind[start + k] - MBK_BASE;\n"
   "        same = same && (mbk_i64)col_ind[end + k] - MBK_BASE == column;\n"
   "        if (k + 1 == end - start || (mbk_i64)col_ind[start + k + 1] - MBK_BASE != column + 1) {\n"
@@ -8517,11 +8514,111 @@ static const char *const mbi_source_spmv_bsr_cu[] = {
   "}\n",
   NULL};
 
+static const char *const mbi_source_spmv_pages_cuh[] = {
+  "// Columns in two bytes: the nonzeros that a warp takes together lie in at most MBK_PAGES pages\n"
+  "// of MBK_PAGE columns, wherever these are; a column's code is its page's place in the warp's\n"
+  "// list of pages, in rising order, and its place in the page. Each lane keeps one page of the\n"
+  "// list. Source: shorter indices for blocks of a matrix are of Willcock, Lumsdaine (ICS 2006)\n"
+  "// and, on GPUs, Tang and others (SC13); a list of pages that a shuffle looks up is ours.\n"
+  "#define MBK_PAGE 2048u\n"
+  "#define MBK_PAGES 32\n"
+  "#define MBK_NO_PAGE 0xffffu // first of the list of a warp whose nonzeros lie in more of them\n"
+  "#define MBK_PAGE_SLOTS 64\n"
+  "#define MBK_PAGE_SET (MBK_PAGE_SLOTS + 1) // the warp's words of shared memory to build a list\n"
+  "#define MBK_PAGE_EMPTY 0xffffffffu\n"
+  "\n"
+  "// By all lanes, first.\n"
+  "MBK_DEVICE void mbk_page_begin(mbk_u32 *set) {\n"
+  "  set[mbk_lane()] = set[32 + mbk_lane()] = MBK_PAGE_EMPTY;\n"
+  "  if (mbk_lane() == 0) {\n"
+  "    set[MBK_PAGE_SLOTS] = 0;\n"
+  "  }\n"
+  "  mbk_warp_sync(0xffffffffu);\n"
+  "}\n"
+  "\n"
+  "// Puts the page of `column` into the set, unless that holds too many already: one more for each\n"
+  "// lane always finds room.\n"
+  "MBK_DEVICE void mbk_page_add(mbk_u32 *set, mbk_u32 column) {\n"
+  "  const mbk_u32 page = column / MBK_PAGE;\n"
+  "  mbk_u32 at = page * 2654435761u >> 26;\n"
+  "  if (page >= MBK_NO_PAGE) { // which two bytes do not hold\n"
+  "    mbk_atomic_max(set + MBK_PAGE_SLOTS, MBK_PAGES + 1u);\n"
+  "    return;\n"
+  "  }\n"
+  "  while (*(volatile mbk_u32 *)(set + MBK_PAGE_SLOTS) <= MBK_PAGES) {\n"
+  "    mbk_u32 there = *(volatile mbk_u32 *)(set + at);\n"
+  "    if (there == MBK_PAGE_EMPTY) {\n"
+  "      there = mbk_atomic_swap_if(set + at, MBK_PAGE_EMPTY, page);\n"
+  "      if (there == MBK_PAGE_EMPTY) {\n",
+  "        mbk_atomic_add(set + MBK_PAGE_SLOTS, 1u);\n"
+  "      }\n"
+  "    }\n"
+  "    if (there == MBK_PAGE_EMPTY || there == page) {\n"
+  "      break;\n"
+  "    }\n"
+  "    at = (at + 1) % MBK_PAGE_SLOTS;\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// By all lanes: the list, a page each, and MBK_PAGE_EMPTY behind the last; or of MBK_NO_PAGE\n"
+  "// alone. It is in set[0..31] too.\n"
+  "MBK_DEVICE mbk_u32 mbk_page_list(mbk_u32 *set) {\n"
+  "  const mbk_u32 lane = mbk_lane(), before = (1u << lane) - 1;\n"
+  "  mbk_warp_sync(0xffffffffu);\n"
+  "  const mbk_u32 low = set[lane], high = set[32 + lane];\n"
+  "  const bool fits = set[MBK_PAGE_SLOTS] <= MBK_PAGES;\n"
+  "  const mbk_u32 lows = mbk_ballot(0xffffffffu, low != MBK_PAGE_EMPTY);\n"
+  "  const mbk_u32 highs = mbk_ballot(0xffffffffu, high != MBK_PAGE_EMPTY);\n"
+  "  const mbk_u32 count = (mbk_u32)(mbk_popcount(lows) + mbk_popcount(highs));\n"
+  "  if (!fits) {\n"
+  "    return MBK_NO_PAGE;\n"
+  "  }\n"
+  "  if (low != MBK_PAGE_EMPTY) {\n"
+  "    set[mbk_popcount(lows & before)] = low;\n"
+  "  }\n"
+  "  mbk_warp_sync(0xffffffffu);\n"
+  "  if (high != MBK_PAGE_EMPTY) {\n"
+  "    set[mbk_popcount(lows) + mbk_popcount(highs & before)] = high;\n"
+  "  }\n"
+  "  mbk_warp_sync(0xffffffffu);\n"
+  "  const mbk_u32 own = lane < count ? set[lane] : MBK_PAGE_EMPTY;\n"
+  "  mbk_u32 rank = 0;\n"
+  "  for (int i = 0; i < MBK_PAGES; i++) {\n"
+  "    rank += mbk_shuffle(0xffffffffu, own, i, 32) < own;\n"
+  "  }\n"
+  "  mbk_warp_sync(0xffffffffu);\n"
+  "  set[lane < count ? rank : lane] = own;\n"
+  "  mbk_warp_sync(0xffffffffu);\n"
+  "  return set[lane];\n"
+  "}\n"
+  "\n"
+  "// The code of a column that lies in one of the pages of `list`, an array.\n"
+  "MBK_DEVICE mbk_u16 mbk_page_code(const mbk_u32 *list, mbk_u32 column) {\n"
+  "  mbk_u32 place = 0;\n"
+  "#pragma unroll\n"
+  "  for (int step = MBK_PAGES / 2; step > 0; step /= 2) {\n",
+  "    place += list[place + step] <= column / MBK_PAGE ? step : 0;\n"
+  "  }\n"
+  "  return (mbk_u16)(place * MBK_PAGE + column % MBK_PAGE);\n"
+  "}\n"
+  "\n"
+  "// What mbk_page_column takes, from a lane's page of the list.\n"
+  "MBK_DEVICE mbk_u32 mbk_page_base(mbk_u32 page) {\n"
+  "  return (page - mbk_lane()) * MBK_PAGE;\n"
+  "}\n"
+  "\n"
+  "// By all lanes: the column of a code.\n"
+  "MBK_DEVICE mbk_u32 mbk_page_column(mbk_u32 base, mbk_u16 code) {\n"
+  "  return mbk_shuffle(0xffffffffu, base, (int)(code / MBK_PAGE), 32) + code;\n"
+  "}\n",
+  NULL};
+
 static const char *const mbi_source_spmv_sliced_build_cuh[] = {
   "// Sliced storage, built on the GPU: part of spmv/sliced.cu, whose macros it uses.\n"
   "#ifndef MBK_WINDOW\n"
   "#error \"include spmv/sliced.cu, which opens with the list of macros\"\n"
   "#endif\n"
+  "#define MBK_AHEAD 4 // columns that a lane loads together\n"
   "\n"
   "// The length of each row and the rows in the order of the slices: as they come, or sorted by\n"
   "// falling length within windows, where equal lengths keep their order; past the last row:\n"
@@ -8552,9 +8649,9 @@ static const char *const mbi_source_spmv_sliced_build_cuh[] = {
   "  }\n"
   "#endif\n"
   "  for (mbk_u32 i = mbk_thread(); i < MBK_WINDOW; i += 512) {\n"
-  "    if (first + i < (rows + 31) / 32 * 32) {\n"
+  "    if (first + i < (rows + 31) / 32 * 32) {\n",
   "      length[first + i] = (mbk_u32)(0xffffffffull - (keys[i] >> 32));\n"
-  "#if MBK_SORTED\n",
+  "#if MBK_SORTED\n"
   "      const mbk_u64 row = first + (mbk_u32)keys[i];\n"
   "      row_id[first + i] = row < rows ? (mbk_u32)row : 0xffffffffu;\n"
   "#endif\n"
@@ -8562,20 +8659,21 @@ static const char *const mbi_source_spmv_sliced_build_cuh[] = {
   "  }\n"
   "}\n"
   "\n"
-  "// The longest row of each slice, its lowest column, or MBK_WIDE where the highest is too far\n"
-  "// from it, and its columns of two-byte numbers. Launch: one warp per slice, 128 threads per\n"
-  "// block.\n"
+  "// The longest row of each slice, the list of its columns' pages, and its columns of two-byte\n"
+  "// numbers. Launch: one warp per slice, 128 threads per block. Shared: mbk_u32[4][MBK_PAGE_SET].\n"
   "MBK_KERNEL MBK_BOUNDS(128)\n"
   "    mbk_sliced_width(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, const mbk_u32 *length,\n"
-  "                     const mbk_u32 *row_id, mbk_u64 slices, mbk_u32 *width, mbk_u32 *base,\n"
+  "                     const mbk_u32 *row_id, mbk_u64 slices, mbk_u32 *width, mbk_u16 *pages,\n"
   "                     mbk_u32 *column_width) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  mbk_u32 *const set = (mbk_u32 *)shared + mbk_thread() / 32 * MBK_PAGE_SET;\n"
   "  const mbk_u64 slice = (mbk_u64)mbk_block() * 4 + mbk_thread() / 32;\n"
   "  if (slice >= slices) {\n"
   "    return;\n"
   "  }\n"
   "  const mbk_u64 place = slice * 32 + mbk_lane();\n"
   "  const mbk_u32 count = length[place];\n"
-  "  mbk_u32 most = count, low = 0x7fffffffu, high = 0;\n"
+  "  mbk_page_begin(set);\n"
   "  if (count > 0) {\n"
   "#if MBK_SORTED\n"
   "    const mbk_u64 row = row_id[place];\n"
@@ -8583,59 +8681,66 @@ static const char *const mbi_source_spmv_sliced_build_cuh[] = {
   "    const mbk_u64 row = place;\n"
   "#endif\n"
   "    const mbk_u64 from = (mbk_u64)(row_ptr[row] - MBK_BASE);\n"
-  "#pragma unroll 8\n"
-  "    for (mbk_u32 k = 0; k < count; k++) {\n"
-  "      const mbk_u32 column = (mbk_u32)(mbk_load(col_ind + from + k) - MBK_BASE);\n"
-  "      low = column < low ? column : low;\n"
-  "      high = column > high ? column : high;\n"
+  "    for (mbk_u32 at = 0; at < count; at += MBK_AHEAD) {\n"
+  "      mbk_u32 column[MBK_AHEAD]; // the last one again behind it, which changes nothing\n"
+  "#pragma unroll\n"
+  "      for (mbk_u32 u = 0; u < MBK_AHEAD; u++) {\n"
+  "        const mbk_u32 k = at + u < count ? at + u : count - 1;\n"
+  "        column[u] = (mbk_u32)(mbk_load(col_ind + from + k) - MBK_BASE);\n"
+  "      }\n"
+  "#pragma unroll\n"
+  "      for (mbk_u32 u = 0; u < MBK_AHEAD; u++) {\n"
+  "        mbk_page_add(set, column[u]);\n"
+  "      }\n"
   "    }\n"
-  "  }\n"
-  "  for (int d = 16; d > 0; d >>= 1) {\n"
-  "    const mbk_u32 other_most = mbk_shuffle_xor(MBK_ALL, most, d, 32);\n"
-  "    const mbk_u32 other_low = mbk_shuffle_xor(MBK_ALL, low, d, 32);\n"
-  "    const mbk_u32 other_high = mbk_shuffle_xor(MBK_ALL, high, d, 32);\n"
-  "    most = other_most > most ? other_most : most;\n"
-  "    low = other_low < low ? other_low : low;\n"
-  "    high = other_high > high ? other_high : high;\n"
   "  }\n",
+  "  mbk_u32 most = count;\n"
+  "  for (int d = 16; d > 0; d >>= 1) {\n"
+  "    const mbk_u32 other = mbk_shuffle_xor(MBK_ALL, most, d, 32);\n"
+  "    most = other > most ? other : most;\n"
+  "  }\n"
+  "  const mbk_u32 page = mbk_page_list(set);\n"
+  "  pages[place] = (mbk_u16)page;\n"
   "  if (mbk_lane() == 0) {\n"
-  "    const bool wide = most > 0 && high - low > 0xffff;\n"
   "    most = (most + MBK_PACK - 1) / MBK_PACK * MBK_PACK;\n"
   "    width[slice] = most;\n"
-  "    base[slice] = wide ? MBK_WIDE : most > 0 ? low : 0;\n"
-  "    column_width[slice] = wide ? 2 * most : most;\n"
+  "    column_width[slice] = page == MBK_NO_PAGE ? 2 * most : most;\n"
   "  }\n"
   "}\n"
   "\n"
-  "// Neighbouring columns to the slots from `slot` on.\n"
+  "// Neighbouring columns to the slots from `slot` on; `list` is of the slice's pages.\n"
   "MBK_DEVICE void mbk_sliced_put(mbk_u16 *columns, mbk_u64 slot,\n"
-  "                               const mbk_pack<mbk_u32, MBK_PACK> &column, mbk_u32 base) {\n"
-  "  mbk_pack<mbk_u16, MBK_PACK> near;\n"
+  "                               const mbk_pack<mbk_u32, MBK_PACK> &column, const mbk_u32 *list) {\n"
+  "  if (list[0] == MBK_NO_PAGE) {\n"
+  "    mbk_store_pack((mbk_u32 *)columns + slot, column);\n"
+  "    return;\n"
+  "  }\n"
+  "  mbk_pack<mbk_u16, MBK_PACK> codes;\n"
   "#pragma unroll\n"
   "  for (int j = 0; j < MBK_PACK; j++) {\n"
-  "    near.at[j] = (mbk_u16)(column.at[j] - base);\n"
+  "    codes.at[j] = mbk_page_code(list, column.at[j]);\n"
   "  }\n"
-  "  if (base == MBK_WIDE) {\n"
-  "    mbk_store_pack((mbk_u32 *)columns + slot, column);\n"
-  "  } else {\n"
-  "    mbk_store_pack(columns + slot, near);\n"
-  "  }\n"
+  "  mbk_store_pack(columns + slot, codes);\n"
   "}\n"
   "\n"
   "#define MBK_FILL 4 // packs of a row that a lane moves at a time\n"
   "// Columns and values to where the product finds them. Launch: one warp per slice, 128 threads\n"
-  "// per block.\n"
+  "// per block. Shared: mbk_u32[4][32].\n"
   "MBK_KERNEL MBK_BOUNDS(128)\n"
   "    mbk_sliced_fill(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, const MBK_VALUE *values,\n"
   "                    const mbk_u32 *slice_start, const mbk_u32 *column_start,\n"
-  "                    const mbk_u32 *slice_base, const mbk_u32 *length, const mbk_u32 *row_id,\n"
+  "                    const mbk_u16 *pages, const mbk_u32 *length, const mbk_u32 *row_id,\n"
   "                    mbk_u64 slices, mbk_u16 *columns, MBK_VALUE *sliced_values) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  mbk_u32 *const list = (mbk_u32 *)shared + mbk_thread() / 32 * 32;\n",
   "  const mbk_u64 slice = (mbk_u64)mbk_block() * 4 + mbk_thread() / 32;\n"
   "  if (slice >= slices) {\n"
   "    return;\n"
   "  }\n"
   "  const mbk_u64 place = slice * 32 + mbk_lane();\n"
   "  const mbk_u32 count = length[place];\n"
+  "  list[mbk_lane()] = mbk_load(pages + place);\n"
+  "  mbk_warp_sync(MBK_ALL);\n"
   "  if (count == 0) {\n"
   "    return;\n"
   "  }\n"
@@ -8643,9 +8748,8 @@ static const char *const mbi_source_spmv_sliced_build_cuh[] = {
   "  const mbk_u64 row = row_id[place];\n"
   "#else\n"
   "  const mbk_u64 row = place;\n"
-  "#endif\n",
+  "#endif\n"
   "  const mbk_u64 from = (mbk_u64)(row_ptr[row] - MBK_BASE);\n"
-  "  const mbk_u32 base = slice_base[slice];\n"
   "  columns += (mbk_u64)column_start[slice] * 32;\n"
   "#if !MBK_PATTERN\n"
   "  sliced_values += (mbk_u64)slice_start[slice] * 32;\n"
@@ -8674,7 +8778,7 @@ static const char *const mbi_source_spmv_sliced_build_cuh[] = {
   "      if (k >= count) {\n"
   "        break;\n"
   "      }\n"
-  "      mbk_sliced_put(columns, slot, column[u], base);\n"
+  "      mbk_sliced_put(columns, slot, column[u], list);\n"
   "#if !MBK_PATTERN\n"
   "      mbk_store_pack(sliced_values + slot, value[u]);\n"
   "#endif\n"
@@ -8685,7 +8789,7 @@ static const char *const mbi_source_spmv_sliced_build_cuh[] = {
 
 static const char *const mbi_source_spmv_sliced_cu[] = {
   "// Sliced storage: y = alpha A x + beta y over slices of 32 rows, each stored column by column,\n"
-  "// one row per lane; columns as two-byte offsets from the slice's lowest where they fit. Source:\n"
+  "// one row per lane; columns in two bytes where few pages hold them (spmv/pages.cuh). Source:\n"
   "// sliced ELLPACK (Monakov, Lokhmotov, Avetisyan, HiPEAC 2010) and its sorting window\n"
   "// (SELL-C-sigma: Kreutzer et al., SIAM J. Sci. Comput. 36, 2014). Slots past a row's end are\n"
   "// never read.\n"
@@ -8712,18 +8816,28 @@ static const char *const mbi_source_spmv_sliced_cu[] = {
   "#define MBK_ALL 0xffffffffu\n"
   "#define MBK_WINDOW 1024\n"
   "#define MBK_PACK (16 / (int)sizeof(MBK_COMPUTE)) // neighbours of a row that one load brings\n"
-  "#define MBK_WIDE 0xffffffffu                     // the base of a slice with four-byte columns\n"
   "\n"
+  "#include \"spmv/pages.cuh\"\n"
   "#include \"spmv/sliced_build.cuh\"\n"
   "\n"
-  "// The sum of `count` nonzeros of a row; number k is at k / MBK_PACK * 32 * MBK_PACK + k %\n"
-  "// MBK_PACK of `values`, and its factor's place in x there of `columns`.\n"
-  "template <class T>\n"
+  "// By all lanes: a column from what stands for it.\n"
+  "MBK_DEVICE mbk_u32 mbk_sliced_column(mbk_u32 base, mbk_u16 code) {\n"
+  "  return mbk_page_column(base, code);\n"
+  "}\n"
+  "MBK_DEVICE mbk_u32 mbk_sliced_column(mbk_u32, mbk_u32 column) {\n"
+  "  return column;\n"
+  "}\n"
+  "\n"
+  "// The sum of `count` nonzeros of a row, of which the slice's longest has `width`; number k is\n"
+  "// at k / MBK_PACK * 32 * MBK_PACK + k % MBK_PACK of `values`, and what stands for its column\n"
+  "// there of `columns`.\n"
+  "template <class T>\n",
   "MBK_DEVICE MBK_COMPUTE mbk_sliced_sum(const T *columns, const MBK_VALUE *values,\n"
-  "                                      const MBK_VECTOR *x, mbk_u32 count) {\n"
+  "                                      const MBK_VECTOR *x, mbk_u32 base, mbk_u32 count,\n"
+  "                                      mbk_u32 width) {\n"
   "  MBK_COMPUTE sum = MBK_ZERO;\n"
-  "  for (mbk_u32 at = 0; at < count; at += MBK_UNROLL * MBK_PACK) {\n",
-  "    mbk_pack<T, MBK_PACK> column[MBK_UNROLL];\n"
+  "  for (mbk_u32 at = 0; at < width; at += MBK_UNROLL * MBK_PACK) {\n"
+  "    mbk_pack<T, MBK_PACK> column[MBK_UNROLL] = {};\n"
   "#if !MBK_PATTERN\n"
   "    mbk_pack<MBK_VALUE, MBK_PACK> value[MBK_UNROLL];\n"
   "#endif\n"
@@ -8742,12 +8856,13 @@ static const char *const mbi_source_spmv_sliced_cu[] = {
   "    for (int u = 0; u < MBK_UNROLL; u++) {\n"
   "#pragma unroll\n"
   "      for (int j = 0; j < MBK_PACK; j++) {\n"
+  "        const mbk_u32 from = mbk_sliced_column(base, column[u].at[j]);\n"
   "        product[u][j] = MBK_ZERO;\n"
   "        if (at + u * MBK_PACK + j < count) {\n"
   "#if MBK_PATTERN\n"
-  "          product[u][j] = MBK_UNIT(values, mbk_load(x + column[u].at[j]));\n"
+  "          product[u][j] = MBK_UNIT(values, mbk_load(x + from));\n"
   "#else\n"
-  "          product[u][j] = MBK_MUL(mbk_value(value[u].at[j]), mbk_load(x + column[u].at[j]));\n"
+  "          product[u][j] = MBK_MUL(mbk_value(value[u].at[j]), mbk_load(x + from));\n"
   "#endif\n"
   "        }\n"
   "      }\n"
@@ -8764,12 +8879,13 @@ static const char *const mbi_source_spmv_sliced_cu[] = {
   "}\n"
   "\n"
   "// Launch: one warp per slice. slice_start counts columns of 32 values, column_start columns of\n"
-  "// 32 two-byte numbers, of which wide slices take two. Shared: MBK_COMPUTE[MBK_TABLE].\n"
+  "// 32 two-byte numbers, of which slices without a list of pages take two. Shared:\n",
+  "// MBK_COMPUTE[MBK_TABLE].\n"
   "MBK_KERNEL MBK_BOUNDS(MBK_THREADS)\n"
   "    mbk_sliced_product(const mbk_u32 *slice_start, const mbk_u32 *column_start,\n"
-  "                       const mbk_u32 *slice_base, const mbk_u32 *length, const mbk_u32 *row_id,\n"
+  "                       const mbk_u16 *pages, const mbk_u32 *length, const mbk_u32 *row_id,\n"
   "                       const mbk_u16 *columns, const MBK_VALUE *values,\n"
-  "                       const MBK_COMPUTE *table, const MBK_VECTOR *x, MBK_VECTOR *y,\n",
+  "                       const MBK_COMPUTE *table, const MBK_VECTOR *x, MBK_VECTOR *y,\n"
   "                       mbk_u64 rows, MBK_SCALAR_PARAMETERS) {\n"
   "  const mbk_u64 thread = (mbk_u64)mbk_block() * MBK_THREADS + mbk_thread();\n"
   "  const mbk_u64 slice = thread / 32;\n"
@@ -8780,8 +8896,11 @@ static const char *const mbi_source_spmv_sliced_cu[] = {
   "    return;\n"
   "  }\n"
   "  const mbk_u32 count = factor != (MBK_COMPUTE)0 ? mbk_load(length + thread) : 0;\n"
-  "  const mbk_u32 base = mbk_load(slice_base + slice);\n"
-  "  columns += (mbk_u64)mbk_load(column_start + slice) * 32;\n"
+  "  const mbk_u32 page = mbk_load(pages + thread);\n"
+  "  const mbk_u32 start = mbk_load(column_start + slice);\n"
+  "  const mbk_u32 width =\n"
+  "      factor != (MBK_COMPUTE)0 ? mbk_load(column_start + slice + 1) - start : 0;\n"
+  "  columns += (mbk_u64)start * 32;\n"
   "#if !MBK_PATTERN\n"
   "  values += (mbk_u64)mbk_load(slice_start + slice) * 32 + mbk_lane() * MBK_PACK;\n"
   "#endif\n"
@@ -8789,10 +8908,11 @@ static const char *const mbi_source_spmv_sliced_cu[] = {
   "  values += MBK_SORTED ? mbk_load(row_id + thread) : thread; // which is there where count > 0\n"
   "#endif\n"
   "  mbk_await_for(x);\n"
-  "  const MBK_COMPUTE sum =\n"
-  "      base == MBK_WIDE\n"
-  "          ? mbk_sliced_sum((const mbk_i32 *)columns + mbk_lane() * MBK_PACK, values, x, count)\n"
-  "          : mbk_sliced_sum(columns + mbk_lane() * MBK_PACK, values, x + base, count);\n"
+  "  const MBK_COMPUTE sum = mbk_shuffle(MBK_ALL, page, 0, 32) == MBK_NO_PAGE\n"
+  "                              ? mbk_sliced_sum((const mbk_u32 *)columns + mbk_lane() * MBK_PACK,\n"
+  "                                               values, x, 0, count, width / 2)\n"
+  "                              : mbk_sliced_sum(columns + mbk_lane() * MBK_PACK, values, x,\n",
+  "                                               mbk_page_base(page), count, width);\n"
   "#if MBK_SORTED\n"
   "  const mbk_u32 row = mbk_load(row_id + thread);\n"
   "#else\n"
@@ -11279,9 +11399,10 @@ static const char *const mbi_source_solve_examine_cu[] = {
   "#include \"jit/device.cuh\"\n"
   "\n"
   "#define MBK_EXAMINE_THREADS 256\n"
-  "#define MBK_EXAMINE_BLOCKS 4  // of a multiprocessor: for more of them the compiler would spill\n"
-  "#define MBK_EXAMINE_LANES 8   // of a row\n"
-  "#define MBK_EXAMINE_LONG 2048 // nonzeros of a row beyond which the thread block adds it up\n"
+  "#define MBK_EXAMINE_BLOCKS 4   // of a multiprocessor: for more of them the compiler would spill\n"
+  "#define MBK_EXAMINE_LANES 8    // of a row\n"
+  "#define MBK_EXAMINE_TOGETHER 4 // rows that they take together\n"
+  "#define MBK_EXAMINE_LONG 2048  // nonzeros of a row beyond which the thread block adds it up\n"
   "\n"
   "// Over the lanes of a row, in all of them.\n"
   "MBK_DEVICE double mbk_examine_sum(double share) {\n"
@@ -11292,15 +11413,20 @@ static const char *const mbi_source_solve_examine_cu[] = {
   "  return share;\n"
   "}\n"
   "\n"
+  "// The size of a value.\n"
+  "MBK_DEVICE double mbk_examine_size(const MBK_VALUE *values, mbk_i64 k) {\n"
+  "  const double value = MBK_PATTERN ? 1.0 : (double)values[k];\n"
+  "  return value < 0 ? -value : value;\n"
+  "}\n"
+  "\n"
   "// A row's nonzeros, `begin` to `end`, dealt to `threads` threads of which this is number\n"
-  "// `thread`: the share of the sum of values without their signs.\n"
+  "// `thread`: the share of the sum of values without their signs.\n",
   "MBK_DEVICE double mbk_examine_share(const MBK_VALUE *values, mbk_i64 begin, mbk_i64 end,\n"
   "                                    mbk_u32 thread, mbk_u32 threads) {\n"
   "  double sum = 0;\n"
   "#pragma unroll 4\n"
   "  for (mbk_i64 k = begin + thread; k < end; k += threads) {\n"
-  "    const double value = MBK_PATTERN ? 1.0 : (double)values[k];\n",
-  "    sum += value < 0 ? -value : value;\n"
+  "    sum += mbk_examine_size(values, k);\n"
   "  }\n"
   "  return sum;\n"
   "}\n"
@@ -11337,12 +11463,12 @@ static const char *const mbi_source_solve_examine_cu[] = {
   "// A long row, by the whole block: its norm, and its entries of its block on the diagonal.\n"
   "MBK_DEVICE double mbk_examine_long(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind,\n"
   "                                   const MBK_VALUE *values, mbk_u64 row, mbk_u32 width,\n"
-  "                                   double *blocks, double *shared) {\n"
+  "                                   double *blocks, double *shared) {\n",
   "  const mbk_i64 begin = (mbk_i64)row_ptr[row] - MBK_BASE;\n"
   "  const mbk_i64 end = (mbk_i64)row_ptr[row + 1] - MBK_BASE;\n"
   "  for (mbk_u32 j = 0; j < width; j++) {\n"
   "    const double entry = mbk_examine_block_sum(\n"
-  "        mbk_examine_entry(col_ind, values, begin, end, (mbk_i64)(row - row % width + j),\n",
+  "        mbk_examine_entry(col_ind, values, begin, end, (mbk_i64)(row - row % width + j),\n"
   "                          mbk_thread(), MBK_EXAMINE_THREADS),\n"
   "        shared);\n"
   "    if (mbk_thread() == 0) {\n"
@@ -11356,7 +11482,7 @@ static const char *const mbi_source_solve_examine_cu[] = {
   "// norms[b]: of the rows of block b. blocks: `width` entries for each row, those of its block on\n"
   "// the diagonal, duplicates added up; none where width is 0.\n"
   "// Launch: any grid of MBK_EXAMINE_THREADS threads. Shared: double[MBK_EXAMINE_THREADS], then\n"
-  "// mbk_u32[MBK_EXAMINE_THREADS / 32].\n"
+  "// mbk_u32[MBK_EXAMINE_TOGETHER * MBK_EXAMINE_THREADS / 32].\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_EXAMINE_THREADS, MBK_EXAMINE_BLOCKS)\n"
   "    mbk_examine_rows(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind,\n"
   "                     const MBK_VALUE *values, mbk_u64 n, mbk_u32 width, double *blocks,\n"
@@ -11365,35 +11491,53 @@ static const char *const mbi_source_solve_examine_cu[] = {
   "  double *const most_of = (double *)shared;\n"
   "  mbk_u32 *const long_rows = (mbk_u32 *)(most_of + MBK_EXAMINE_THREADS); // of each warp\n"
   "  const mbk_u32 rows = MBK_EXAMINE_THREADS / MBK_EXAMINE_LANES; // of a thread block at once\n"
-  "  const mbk_u32 lane = mbk_thread() % MBK_EXAMINE_LANES;\n"
+  "  const mbk_u32 lane = mbk_thread() % MBK_EXAMINE_LANES, own = mbk_thread() / MBK_EXAMINE_LANES;\n"
+  "  const mbk_u32 warps = MBK_EXAMINE_THREADS / 32;\n"
   "  double most = 0;\n"
-  "  for (mbk_u64 first = (mbk_u64)mbk_block() * rows; first < n;\n"
-  "       first += (mbk_u64)mbk_grid() * rows) {\n"
-  "    const mbk_u64 row = first + mbk_thread() / MBK_EXAMINE_LANES;\n"
-  "    const mbk_i64 begin = row < n ? (mbk_i64)row_ptr[row] - MBK_BASE : 0;\n"
-  "    const mbk_i64 stop = row < n ? (mbk_i64)row_ptr[row + 1] - MBK_BASE : 0;\n"
-  "    const bool is_long = stop - begin > MBK_EXAMINE_LONG;\n"
-  "    const mbk_i64 end = is_long ? begin : stop;\n"
-  "    const double sum =\n",
-  "        mbk_examine_sum(mbk_examine_share(values, begin, end, lane, MBK_EXAMINE_LANES));\n"
-  "    most = sum > most ? sum : most;\n"
-  "    for (mbk_u32 j = 0; j < width; j++) {\n"
-  "      const double entry = mbk_examine_sum(mbk_examine_entry(col_ind, values, begin, end,\n"
-  "                                                             (mbk_i64)(row - row % width + j),\n"
-  "                                                             lane, MBK_EXAMINE_LANES));\n"
-  "      if (row < n && !is_long && lane == 0) {\n"
-  "        blocks[row * width + j] = entry;\n"
+  "  for (mbk_u64 first = (mbk_u64)mbk_block() * rows * MBK_EXAMINE_TOGETHER; first < n;\n",
+  "       first += (mbk_u64)mbk_grid() * rows * MBK_EXAMINE_TOGETHER) {\n"
+  "    mbk_i64 begin[MBK_EXAMINE_TOGETHER], end[MBK_EXAMINE_TOGETHER];\n"
+  "    double sum[MBK_EXAMINE_TOGETHER];\n"
+  "    mbk_u32 is_long = 0; // a bit for each row\n"
+  "#pragma unroll\n"
+  "    for (mbk_u32 i = 0; i < MBK_EXAMINE_TOGETHER; i++) {\n"
+  "      const mbk_u64 row = first + i * rows + own;\n"
+  "      begin[i] = row < n ? (mbk_i64)row_ptr[row] - MBK_BASE : 0;\n"
+  "      end[i] = row < n ? (mbk_i64)row_ptr[row + 1] - MBK_BASE : 0;\n"
+  "    }\n"
+  "#pragma unroll\n"
+  "    for (mbk_u32 i = 0; i < MBK_EXAMINE_TOGETHER; i++) { // the first of each, all on their way\n"
+  "      if (end[i] - begin[i] > MBK_EXAMINE_LONG) {\n"
+  "        is_long |= 1u << i;\n"
+  "        end[i] = begin[i];\n"
+  "      }\n"
+  "      sum[i] = begin[i] + lane < end[i] ? mbk_examine_size(values, begin[i] + lane) : 0;\n"
+  "    }\n"
+  "#pragma unroll\n"
+  "    for (mbk_u32 i = 0; i < MBK_EXAMINE_TOGETHER; i++) {\n"
+  "      const mbk_u64 row = first + i * rows + own;\n"
+  "      sum[i] = mbk_examine_sum(sum[i] + mbk_examine_share(values, begin[i] + MBK_EXAMINE_LANES,\n"
+  "                                                          end[i], lane, MBK_EXAMINE_LANES));\n"
+  "      most = sum[i] > most ? sum[i] : most;\n"
+  "      for (mbk_u32 j = 0; j < width; j++) {\n"
+  "        const double entry = mbk_examine_sum(\n"
+  "            mbk_examine_entry(col_ind, values, begin[i], end[i],\n"
+  "                              (mbk_i64)(row - row % width + j), lane, MBK_EXAMINE_LANES));\n"
+  "        if (row < n && (is_long >> i & 1) == 0 && lane == 0) {\n"
+  "          blocks[row * width + j] = entry;\n"
+  "        }\n"
+  "      }\n"
+  "      const mbk_u32 ballot = mbk_ballot(0xffffffffu, (is_long >> i & 1) != 0 && lane == 0);\n"
+  "      if (mbk_lane() == 0) {\n",
+  "        long_rows[i * warps + mbk_thread() / 32] = ballot;\n"
   "      }\n"
   "    }\n"
-  "    const mbk_u32 ballot = mbk_ballot(0xffffffffu, is_long && lane == 0);\n"
-  "    if (mbk_lane() == 0) {\n"
-  "      long_rows[mbk_thread() / 32] = ballot;\n"
-  "    }\n"
   "    mbk_block_sync();\n"
-  "    for (mbk_u32 w = 0; w < MBK_EXAMINE_THREADS / 32; w++) {\n"
+  "    for (mbk_u32 w = 0; w < MBK_EXAMINE_TOGETHER * warps; w++) {\n"
   "      for (mbk_u32 bits = long_rows[w]; bits != 0; bits &= bits - 1) {\n"
   "        const mbk_u32 bit = 31 - (mbk_u32)mbk_leading_zeros(bits & (0u - bits));\n"
-  "        const mbk_u64 that = first + (w * 32 + bit) / MBK_EXAMINE_LANES;\n"
+  "        const mbk_u64 that =\n"
+  "            first + w / warps * rows + (w % warps * 32 + bit) / MBK_EXAMINE_LANES;\n"
   "        const double all =\n"
   "            mbk_examine_long(row_ptr, col_ind, values, that, width, blocks, most_of);\n"
   "        most = all > most ? all : most;\n"
@@ -11414,7 +11558,7 @@ static const char *const mbi_source_solve_examine_cu[] = {
   "  }\n"
   "}\n"
   "\n"
-  "// inverse[i] = 1 / diagonal[i]. *bad becomes the least i that has none, if that is below it.\n",
+  "// inverse[i] = 1 / diagonal[i]. *bad becomes the least i that has none, if that is below it.\n"
   "// Launch: any grid of MBK_EXAMINE_THREADS threads. Shared: none.\n"
   "MBK_KERNEL MBK_BOUNDS(MBK_EXAMINE_THREADS)\n"
   "    mbk_examine_invert(const double *diagonal, MBK_VALUE *inverse, mbk_u64 n, mbk_u64 *bad) {\n"
@@ -11424,7 +11568,7 @@ static const char *const mbi_source_solve_examine_cu[] = {
   "    inverse[i] = (MBK_VALUE)scale;\n"
   "    if (!(scale - scale == 0) || scale == 0) {\n"
   "      mbk_u64 least = ~(mbk_u64)0;\n"
-  "      while (i < least) {\n"
+  "      while (i < least) {\n",
   "        const mbk_u64 seen = mbk_atomic_swap_if(bad, least, i);\n"
   "        if (seen == least) {\n"
   "          break;\n"
@@ -13526,6 +13670,7 @@ static const struct {
     {"spmv/bsr_tile.cuh", mbi_source_spmv_bsr_tile_cuh},
     {"spmv/bsr_build.cuh", mbi_source_spmv_bsr_build_cuh},
     {"spmv/bsr.cu", mbi_source_spmv_bsr_cu},
+    {"spmv/pages.cuh", mbi_source_spmv_pages_cuh},
     {"spmv/sliced_build.cuh", mbi_source_spmv_sliced_build_cuh},
     {"spmv/sliced.cu", mbi_source_spmv_sliced_cu},
     {"spmv/cb.cu", mbi_source_spmv_cb_cu},
@@ -13566,7 +13711,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "085392e96f94e2a4b7729c452feb606ce6ec62bb6c3e392fae5a40480a948e70"
+#define MBI_KERNEL_HASH "541e5cd370a5d08e23ae8ed24074bb6e193e4e7eb6d28427ecb90efb98ef074a"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -21364,7 +21509,8 @@ typedef struct mbi_device_csr {
   int base;
   uint64_t rows, cols, nnz;
   uint64_t bytes;     /* owned, but for this: */
-  mbi_devptr scratch; /* mbi_ranks_bytes of it, in which the check left its answer; or 0 */
+  mbi_devptr scratch; /* in which the check left its answer, and where ranks count; or 0 */
+  uint64_t scratch_bytes;
 } mbi_device_csr;
 
 /* Rows that hold something, ranked: spmv/ranks.c. */
@@ -21381,9 +21527,9 @@ typedef struct mbi_ranks {
   double hub_share;         /* of the nonzeros that lie in hubs */
   double sectors; /* of x that a nonzero adds in a window of neighbours: spmv/choose.c */
   int block_rows, block_cols; /* of the full blocks that the matrix consists of */
-  double narrow;  /* share of slices of 32 rows whose columns lie within 65,536 */
-  mbi_devptr counts, offsets; /* scratch, and in it the rank of each block's first row */
-  uint64_t blocks;
+  double narrow; /* share of slices of 32 rows whose columns lie in few pages: spmv/pages.cuh */
+  mbi_devptr counts, offsets; /* scratch, kept, and in it the rank of each block's first row */
+  uint64_t counts_bytes, blocks;
   mbi_program program; /* until mbi_ranks_finish */
 } mbi_ranks;
 
@@ -21432,7 +21578,7 @@ typedef struct mbi_sliced {
   int sorted; /* rows sorted by length within windows */
   uint64_t slices, blocks;
   uint64_t slots, column_slots; /* of values; of two-byte columns */
-  mbi_devptr length, row_id, slice_start, column_start, slice_base, columns, values;
+  mbi_devptr length, row_id, slice_start, column_start, pages, columns, values;
   void *kernels[4]; /* CUfunction: order, width, fill, product */
 } mbi_sliced;
 
@@ -27861,9 +28007,9 @@ static merbit_status mbi_device_csr_check(merbit_context *context, const merbit_
   void *arguments[6];
   merbit_status status = mbi_program_kernel(context, program, "mbk_arrays_check", &function);
   if (status == MERBIT_OK) {
-    status = mbi_device_allocate(
-        context, mbi_ranks_bytes(view->rows > view->cols ? view->rows : view->cols),
-        "a check's answer", &csr->scratch);
+    csr->scratch_bytes = mbi_ranks_bytes(view->rows > view->cols ? view->rows : view->cols);
+    status =
+        mbi_device_allocate(context, csr->scratch_bytes, "a check's answer", &csr->scratch);
   }
   if (status == MERBIT_OK) {
     status = mbi_device_zero(context, csr->scratch, sizeof found, NULL);
@@ -28330,7 +28476,7 @@ static const mbi_cuda_method mbi_merbit_method = {mbi_merbit_create, mbi_merbit_
 /* Which rows hold something, and how even they are: the GPU counts, and lists them where some
  * are empty and the method asks. */
 #define MBI_RANKS_PER_BLOCK 1024
-#define MBI_RANKS_SAMPLES 256 /* windows of nonzeros at most */
+#define MBI_RANKS_SAMPLES 128 /* windows of nonzeros at most */
 #define MBI_RANKS_WINDOW 8192
 #define MBI_RANKS_TABLE 12288
 #define MBI_RANKS_THREADS 512
@@ -28347,20 +28493,22 @@ static uint64_t mbi_ranks_bytes(int64_t rows) {
   return (4 + mbi_ranks_blocks_of(rows)) * sizeof(uint32_t);
 }
 
-/* What the plan's products do not need: the choice and the method are made. */
+/* What the plan's products do not need: the choice and the method are made. The counts, which
+ * are few, stay: to release the first array that a plan makes costs as much as a product, and
+ * so does the next small one then. */
 static void mbi_ranks_finish(merbit_context *context, mbi_ranks *ranks) {
-  mbi_device_release(context, ranks->counts);
   mbi_device_release(context, ranks->column_counts);
   if (ranks->row_id != 0) {
     mbi_device_release(context, ranks->row_start);
   }
   ranks->row_start = 0;
-  ranks->counts = ranks->offsets = ranks->column_counts = 0;
+  ranks->column_counts = 0;
   mbi_program_destroy(context, &ranks->program);
 }
 
 static void mbi_ranks_destroy(merbit_context *context, mbi_ranks *ranks) {
   mbi_ranks_finish(context, ranks);
+  mbi_device_release(context, ranks->counts);
   if (ranks->row_id != 0) {
     mbi_device_release(context, ranks->row_id); /* and what is behind it */
   }
@@ -28391,10 +28539,12 @@ static merbit_status mbi_ranks_create(merbit_context *context, mbi_device_csr *c
     status = mbi_program_kernel(context, &ranks->program, "mbk_arrays_offsets", &offsets);
   }
   ranks->counts = csr->scratch;
+  ranks->counts_bytes = csr->scratch_bytes;
   csr->scratch = 0;
   if (status == MERBIT_OK && ranks->counts == 0) {
-    status = mbi_device_allocate(context, mbi_ranks_bytes((int64_t)rows), "counts of rows",
-                                 &ranks->counts);
+    ranks->counts_bytes = mbi_ranks_bytes((int64_t)rows);
+    status =
+        mbi_device_allocate(context, ranks->counts_bytes, "counts of rows", &ranks->counts);
   }
   widths = ranks->counts; /* 64 bits, so it comes first */
   total = widths + 2 * sizeof(uint32_t);
@@ -32378,6 +32528,8 @@ static void mbi_many_cpu(merbit_plan *plan, void *scratch, const void *alpha, co
 
 #define MBI_SLICED_WINDOW 1024
 #define MBI_SLICED_BUILD_THREADS 128
+#define MBI_PAGE_SET                                                                           \
+  65 /* MBK_PAGE_SET of spmv/pages.cuh: words of each warp that makes a list */
 
 static merbit_status mbi_sliced_size(merbit_plan *plan) {
   mbi_sliced *s = &plan->sliced;
@@ -32385,9 +32537,7 @@ static merbit_status mbi_sliced_size(merbit_plan *plan) {
   /* Sorting costs a row number for each row: where there is next to nothing to gain, not. */
   s->sorted =
       plan->desc.omega != 1 && plan->ranks.slots > plan->device.nnz + plan->device.nnz / 32;
-  s->unroll = plan->desc.sigma != 0                   ? plan->desc.sigma
-              : plan->type == MERBIT_F64 && s->sorted ? 1
-                                                      : 2;
+  s->unroll = plan->desc.sigma != 0 ? plan->desc.sigma : 2;
   s->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : 256;
   if (s->unroll < 1 || s->unroll > 16 || s->threads < 32 || s->threads > 1024 ||
       s->threads % 32 != 0) {
@@ -32489,12 +32639,15 @@ static merbit_status mbi_sliced_order(merbit_plan *plan) {
   arguments[1] = &plan->device.col_ind;
   arguments[4] = &s->slices;
   arguments[5] = &s->slice_start;
-  arguments[6] = &s->slice_base;
+  arguments[6] = &s->pages;
   arguments[7] = &s->column_start;
-  return status != MERBIT_OK ? status
-                             : mbi_device_launch(plan->context, s->kernels[1],
-                                                 "mbk_sliced_width", mbi_sliced_build_blocks(s),
-                                                 MBI_SLICED_BUILD_THREADS, 0, NULL, arguments);
+  return status != MERBIT_OK
+             ? status
+             : mbi_device_launch(
+                   plan->context, s->kernels[1], "mbk_sliced_width", mbi_sliced_build_blocks(s),
+                   MBI_SLICED_BUILD_THREADS,
+                   (unsigned)(MBI_SLICED_BUILD_THREADS / 32 * MBI_PAGE_SET * sizeof(uint32_t)),
+                   NULL, arguments);
 }
 
 /* Everything but columns and values, whose sizes come out: slots of values, and of two-byte
@@ -32504,8 +32657,8 @@ static merbit_status mbi_sliced_build(merbit_plan *plan) {
   const uint64_t places = s->slices * 32 * sizeof(uint32_t);
   const uint64_t starts = (s->slices + 1) * sizeof(uint32_t);
   mbi_devptr *const parts[] = {&s->length, &s->row_id, &s->slice_start, &s->column_start,
-                               &s->slice_base};
-  const uint64_t bytes[] = {places, s->sorted ? places : 0, starts, starts, starts};
+                               &s->pages};
+  const uint64_t bytes[] = {places, s->sorted ? places : 0, starts, starts, places / 2};
   merbit_status status =
       mbi_device_allocate_parts(plan->context, "rows and slices", 5, parts, bytes);
   if (status == MERBIT_OK) {
@@ -32531,14 +32684,15 @@ static merbit_status mbi_sliced_fill(merbit_plan *plan) {
   arguments[2] = &plan->device.values;
   arguments[3] = &s->slice_start;
   arguments[4] = &s->column_start;
-  arguments[5] = &s->slice_base;
+  arguments[5] = &s->pages;
   arguments[6] = &s->length;
   arguments[7] = &s->row_id;
   arguments[8] = &s->slices;
   arguments[9] = &s->columns;
   arguments[10] = &s->values;
   status = mbi_device_launch(plan->context, s->kernels[2], "mbk_sliced_fill",
-                             mbi_sliced_build_blocks(s), MBI_SLICED_BUILD_THREADS, 0, NULL,
+                             mbi_sliced_build_blocks(s), MBI_SLICED_BUILD_THREADS,
+                             (unsigned)(MBI_SLICED_BUILD_THREADS * sizeof(uint32_t)), NULL,
                              arguments);
   return status == MERBIT_OK ? mbi_device_synchronize(plan->context, NULL) : status;
 }
@@ -32561,7 +32715,7 @@ static merbit_status mbi_sliced_create(merbit_plan *plan) {
     status = mbi_sliced_build(plan);
   }
   if (status == MERBIT_OK) {
-    const uint64_t order = (s->slices * (s->sorted ? 67 : 35) + 2) * sizeof(uint32_t);
+    const uint64_t order = (s->slices * (s->sorted ? 82 : 50) + 2) * sizeof(uint32_t);
     const uint64_t columns = s->column_slots * sizeof(uint16_t);
     mbi_devptr *const parts[] = {&s->columns, &s->values};
     const uint64_t bytes[] = {columns, s->slots * values};
@@ -32594,7 +32748,7 @@ static merbit_status mbi_sliced_multiply(merbit_plan *plan, mbi_devptr carries,
   }
   arguments[0] = &s->slice_start;
   arguments[1] = &s->column_start;
-  arguments[2] = &s->slice_base;
+  arguments[2] = &s->pages;
   arguments[3] = &s->length;
   arguments[4] = &s->row_id;
   arguments[5] = &s->columns;
@@ -35145,13 +35299,19 @@ static double mbi_choose_gather(double bytes) {
 
 /* Seconds that one product is expected to take. */
 typedef struct mbi_forecast {
-  double scan, sliced, binned, hubs, blocks;
+  double scan, rows, sliced, binned, hubs, blocks;
 } mbi_forecast;
 
 /* Whether the matrix was found to consist of full blocks, and stores a value for each nonzero. */
 static int mbi_choose_full(const merbit_plan *plan) {
   return mbi_full_blocks(&plan->ranks) && plan->device.form == MBI_VALUES_GENERAL &&
          plan->device.values != 0;
+}
+
+/* Whether nearly all that a product does is to gather doubles for lanes of which half are busy. */
+static int mbi_choose_gathered(const merbit_plan *plan, double gathers, double all) {
+  return plan->type == MERBIT_F64 && mbi_value_bytes(plan) == 0 && 2 * gathers > all &&
+         plan->ranks.slots / 2 <= plan->device.nnz;
 }
 
 static mbi_forecast mbi_choose_forecast(const merbit_plan *plan) {
@@ -35167,6 +35327,10 @@ static mbi_forecast mbi_choose_forecast(const merbit_plan *plan) {
   const double light = plan->type == MERBIT_F64 && gathers < stream / 2 ? 0.8 : 1.0;
   mbi_forecast f;
   f.scan = vectors + stream + gathers;
+  /* Lanes of a row load what does not lie side by side, which is little beside most gathers of
+   * doubles where no nonzero has a value; then no launch has to follow (ones on an H200: 143 us
+   * for 145 where columns lie anywhere, 346 for 372 of k-mers). */
+  f.rows = (mbi_choose_gathered(plan, gathers, f.scan) ? 0.97 : 1.2) * f.scan;
   if (plan->device.form == MBI_VALUES_TABLE || plan->device.form == MBI_VALUES_ROW) {
     /* To look values up is slower there than to stream them. */
     f.scan += nnz * (plan->type == MERBIT_F32 ? 0.8e-12 : 1.3e-12);
@@ -35291,7 +35455,7 @@ static int mbi_measure_candidates(const merbit_plan *plan, mbi_candidate *candid
     }
     if (even) {
       count = mbi_measure_add(candidates, count, MERBIT_METHOD_SLICED, 0, f.sliced);
-      count = mbi_measure_add(candidates, count, MERBIT_METHOD_ROWS, 0, 1.2 * f.scan);
+      count = mbi_measure_add(candidates, count, MERBIT_METHOD_ROWS, 0, f.rows);
     }
     while (candidates[count - 1].seconds > 1.5 * candidates[0].seconds) {
       count--;
@@ -35498,7 +35662,10 @@ static int mbi_choose_pays(const merbit_plan *plan, double now, double then) {
 
 /* plan->why: the forecasts of what could be taken. */
 static void mbi_choose_say(merbit_plan *plan, const mbi_forecast *f, int even) {
-  char sliced[40] = "", blocks[40] = "";
+  char rows[40] = "", sliced[40] = "", blocks[40] = "";
+  if (f->rows < f->scan) {
+    (void)snprintf(rows, sizeof rows, ", rows %.0f us", 1e6 * f->rows);
+  }
   if (even) {
     (void)snprintf(sliced, sizeof sliced, ", sliced %.0f us", 1e6 * f->sliced);
   }
@@ -35506,8 +35673,9 @@ static void mbi_choose_say(merbit_plan *plan, const mbi_forecast *f, int even) {
     (void)snprintf(blocks, sizeof blocks, ", blocks %.0f us", 1e6 * f->blocks);
   }
   (void)snprintf(
-      plan->why, sizeof plan->why, "%sforecast scan %.0f us%s, binned %.0f us, hubs %.0f us%s",
-      even ? "even rows, " : "", 1e6 * f->scan, sliced, 1e6 * f->binned, 1e6 * f->hubs, blocks);
+      plan->why, sizeof plan->why,
+      "%sforecast scan %.0f us%s%s, binned %.0f us, hubs %.0f us%s", even ? "even rows, " : "",
+      1e6 * f->scan, rows, sliced, 1e6 * f->binned, 1e6 * f->hubs, blocks);
 }
 
 /* Slices of 32 rows waste little. */
@@ -35543,7 +35711,11 @@ static merbit_method mbi_choose_method(merbit_plan *plan) {
                    rows ? "scan" : "merge");
     return rows ? MERBIT_METHOD_ROWS : MERBIT_METHOD_SCAN;
   }
-  if (even && mbi_choose_pays(plan, f.scan, f.sliced)) {
+  if (f.rows < best) { /* nothing is made for them */
+    method = MERBIT_METHOD_ROWS;
+    best = f.rows;
+  }
+  if (even && mbi_choose_pays(plan, f.scan, f.sliced) && f.sliced < best) {
     method = MERBIT_METHOD_SLICED;
     best = f.sliced;
   }
@@ -37146,6 +37318,7 @@ static merbit_status mbi_transpose_cuda(merbit_plan *plan) {
   if (status == MERBIT_OK) {
     status = mbi_transpose_sort(plan, &from);
     plan->device.scratch = from.scratch;
+    plan->device.scratch_bytes = from.scratch_bytes;
     from.scratch = 0;
   }
   mbi_device_csr_destroy(context, &from);
@@ -38235,7 +38408,8 @@ MERBIT_API merbit_status merbit_plan_get_info(const merbit_plan *plan, merbit_pl
     uint64_t workspace[4];
     plan->cuda->info(plan, info);
     info->device_bytes = (int64_t)(plan->device.bytes + plan->schedule_bytes +
-                                   plan->reorder.bytes + mbi_workspace_bytes(plan, workspace));
+                                   plan->ranks.counts_bytes + plan->reorder.bytes +
+                                   mbi_workspace_bytes(plan, workspace));
     info->cubin_from_cache = plan->program.from_cache;
     info->compile_seconds = plan->program.compile_seconds;
     info->load_seconds = plan->program.load_seconds;
@@ -42612,7 +42786,9 @@ static merbit_status mbi_solver_invert(merbit_solver *solver, const double *bloc
 /* The same from a CSR in GPU memory, which stays there; only blocks wider than one row are
  * inverted by CPU threads. */
 #define MBI_EXAMINE_THREADS 256 /* of a block, and the most blocks: solve/examine.cu */
-#define MBI_EXAMINE_SHARED (MBI_EXAMINE_THREADS * 8 + MBI_EXAMINE_THREADS / 32 * 4) /* bytes */
+#define MBI_EXAMINE_TOGETHER 4 /* rows to 8 lanes */
+#define MBI_EXAMINE_SHARED /* bytes */                                                         \
+  (MBI_EXAMINE_THREADS * 8 + MBI_EXAMINE_TOGETHER * MBI_EXAMINE_THREADS / 32 * 4)
 #define MBI_EXAMINE_BLOCKS 1024
 
 typedef struct mbi_examine_gpu {
@@ -42656,7 +42832,8 @@ static merbit_status mbi_examine_specialise(merbit_context *context, const merbi
 static merbit_status mbi_examine_launch_rows(merbit_solver *solver, const merbit_view *view,
                                              mbi_examine_gpu *gpu) {
   merbit_context *context = solver->context;
-  const int64_t rows = MBI_EXAMINE_THREADS / 8, wanted = (solver->n + rows - 1) / rows;
+  const int64_t rows = MBI_EXAMINE_TOGETHER * MBI_EXAMINE_THREADS / 8;
+  const int64_t wanted = (solver->n + rows - 1) / rows;
   const int64_t grid = wanted < MBI_EXAMINE_BLOCKS ? wanted : MBI_EXAMINE_BLOCKS;
   double norms[MBI_EXAMINE_BLOCKS];
   uint64_t n = (uint64_t)solver->n;

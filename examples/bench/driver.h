@@ -17,6 +17,8 @@ typedef struct bench_driver { /* cuda.h; CUevent, CUstream, CUgraph and CUgraphE
   int (*event_elapsed)(float *milliseconds, void *start, void *stop);
   int (*stream_create)(void **stream, unsigned flags);
   int (*stream_destroy)(void *stream);
+  int (*host_allocate)(void **address, size_t bytes);
+  int (*host_free)(void *address);
   int (*copy_async)(mbi_devptr target, mbi_devptr source, size_t bytes, void *stream);
   int (*begin_capture)(void *stream, int mode);
   int (*end_capture)(void *stream, void **graph);
@@ -63,6 +65,8 @@ static void bench_driver_open(bench_driver *d) {
   BENCH_SYMBOL(event_synchronize, "cuEventSynchronize")
   BENCH_SYMBOL(stream_create, "cuStreamCreate")
   BENCH_SYMBOL(stream_destroy, "cuStreamDestroy_v2")
+  BENCH_SYMBOL(host_allocate, "cuMemAllocHost_v2")
+  BENCH_SYMBOL(host_free, "cuMemFreeHost")
   BENCH_SYMBOL(copy_async, "cuMemcpyDtoDAsync_v2")
   BENCH_SYMBOL(begin_capture, "cuStreamBeginCapture_v2")
   BENCH_SYMBOL(end_capture, "cuStreamEndCapture")
@@ -74,6 +78,15 @@ static void bench_driver_open(bench_driver *d) {
                             sizeof d->event_elapsed)) {
     BENCH_SYMBOL(event_elapsed, "cuEventElapsedTime")
   }
+}
+
+/* Pinned host memory, for copies that take the same time whenever they are. */
+static void *bench_gpu_host(bench_gpu *gpu, int64_t count, size_t size) {
+  void *address = NULL;
+  bench_gpu_check(gpu,
+                  gpu->driver.host_allocate(&address, (count > 0 ? (size_t)count : 1) * size),
+                  "cuMemAllocHost");
+  return address;
 }
 
 static mbi_devptr bench_gpu_allocate(bench_gpu *gpu, int64_t count, size_t size) {

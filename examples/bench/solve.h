@@ -292,7 +292,7 @@ static void bench_solve_ours(bench_solve *s, int rounds, int refined) {
   bench_gpu *gpu = &s->lab->gpu;
   const int64_t n = s->problem.m->rows;
   bench_solve_case *c = bench_solve_new(s, refined ? "merbit-refine" : "merbit", 0);
-  void *answer = bench_allocate(n, s->problem.size);
+  void *answer = bench_gpu_host(gpu, n, s->problem.size);
   const mbi_devptr x = bench_gpu_allocate(gpu, n, s->problem.size);
   bench_end ends[BENCH_ROUNDS];
   int i, good = 1;
@@ -313,7 +313,7 @@ static void bench_solve_ours(bench_solve *s, int rounds, int refined) {
     bench_solve_finish(s, c, ends, rounds, answer);
   }
   mbi_device_release(gpu->context, x);
-  free(answer);
+  bench_gpu_check(gpu, gpu->driver.host_free(answer), "cuMemFreeHost");
 }
 
 static void bench_solve_rival(bench_solve *s, int algorithm, int rounds) {

@@ -228,7 +228,7 @@ static void bench_solve_ranks(bench_solve *s, const bench_matrix *m, int single,
   bench_solve_arrays(&s->arrays, gpu, &s->problem, 1);
   bench_solve_arrays(&s->graph, gpu, &s->graph_problem, 0);
   s->dangling = bench_gpu_vector(gpu, s->marks, n, 1);
-  first = bench_allocate(n, s->problem.size);
+  first = bench_gpu_host(gpu, n, s->problem.size);
   for (i = 0; i < n; i++) {
     bench_element_set(first, i, single, 1.0 / (double)n);
   }
@@ -239,7 +239,7 @@ static void bench_solve_ranks(bench_solve *s, const bench_matrix *m, int single,
                                                          (size_t)n * s->problem.size));
     s->fetch_seconds = mbi_seconds() - start;
   }
-  free(first);
+  bench_gpu_check(gpu, gpu->driver.host_free(first), "cuMemFreeHost");
   s->transpose_seconds = s->lab->cusparse.handle != NULL ? bench_transpose_time(s) : 0;
   bench_rank_tolerance(s);
   s->cap = cap > 0 ? cap : 1000;

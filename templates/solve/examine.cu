@@ -19,9 +19,10 @@
 #include "jit/device.cuh"
 
 #define MBK_EXAMINE_THREADS 256
-#define MBK_EXAMINE_BLOCKS 4  // of a multiprocessor: for more of them the compiler would spill
-#define MBK_EXAMINE_LANES 8   // of a row
-#define MBK_EXAMINE_LONG 2048 // nonzeros of a row beyond which the thread block adds it up
+#define MBK_EXAMINE_BLOCKS 4   // of a multiprocessor: for more of them the compiler would spill
+#define MBK_EXAMINE_LANES 8    // of a row
+#define MBK_EXAMINE_TOGETHER 4 // rows that they take together
+#define MBK_EXAMINE_LONG 2048  // nonzeros of a row beyond which the thread block adds it up
 
 // Over the lanes of a row, in all of them.
 MBK_DEVICE double mbk_examine_sum(double share) {
@@ -32,6 +33,12 @@ MBK_DEVICE double mbk_examine_sum(double share) {
   return share;
 }
 
+// The size of a value.
+MBK_DEVICE double mbk_examine_size(const MBK_VALUE *values, mbk_i64 k) {
+  const double value = MBK_PATTERN ? 1.0 : (double)values[k];
+  return value < 0 ? -value : value;
+}
+
 // A row's nonzeros, `begin` to `end`, dealt to `threads` threads of which this is number
 // `thread`: the share of the sum of values without their signs.
 MBK_DEVICE double mbk_examine_share(const MBK_VALUE *values, mbk_i64 begin, mbk_i64 end,
@@ -39,8 +46,7 @@ MBK_DEVICE double mbk_examine_share(const MBK_VALUE *values, mbk_i64 begin, mbk_
   double sum = 0;
 #pragma unroll 4
   for (mbk_i64 k = begin + thread; k < end; k += threads) {
-    const double value = MBK_PATTERN ? 1.0 : (double)values[k];
-    sum += value < 0 ? -value : value;
+    sum += mbk_examine_size(values, k);
   }
   return sum;
 }
@@ -96,7 +102,7 @@ MBK_DEVICE double mbk_examine_long(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN 
 // norms[b]: of the rows of block b. blocks: `width` entries for each row, those of its block on
 // the diagonal, duplicates added up; none where width is 0.
 // Launch: any grid of MBK_EXAMINE_THREADS threads. Shared: double[MBK_EXAMINE_THREADS], then
-// mbk_u32[MBK_EXAMINE_THREADS / 32].
+// mbk_u32[MBK_EXAMINE_TOGETHER * MBK_EXAMINE_THREADS / 32].
 MBK_KERNEL MBK_RESIDENT(MBK_EXAMINE_THREADS, MBK_EXAMINE_BLOCKS)
     mbk_examine_rows(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind,
                      const MBK_VALUE *values, mbk_u64 n, mbk_u32 width, double *blocks,
@@ -105,35 +111,53 @@ MBK_KERNEL MBK_RESIDENT(MBK_EXAMINE_THREADS, MBK_EXAMINE_BLOCKS)
   double *const most_of = (double *)shared;
   mbk_u32 *const long_rows = (mbk_u32 *)(most_of + MBK_EXAMINE_THREADS); // of each warp
   const mbk_u32 rows = MBK_EXAMINE_THREADS / MBK_EXAMINE_LANES; // of a thread block at once
-  const mbk_u32 lane = mbk_thread() % MBK_EXAMINE_LANES;
+  const mbk_u32 lane = mbk_thread() % MBK_EXAMINE_LANES, own = mbk_thread() / MBK_EXAMINE_LANES;
+  const mbk_u32 warps = MBK_EXAMINE_THREADS / 32;
   double most = 0;
-  for (mbk_u64 first = (mbk_u64)mbk_block() * rows; first < n;
-       first += (mbk_u64)mbk_grid() * rows) {
-    const mbk_u64 row = first + mbk_thread() / MBK_EXAMINE_LANES;
-    const mbk_i64 begin = row < n ? (mbk_i64)row_ptr[row] - MBK_BASE : 0;
-    const mbk_i64 stop = row < n ? (mbk_i64)row_ptr[row + 1] - MBK_BASE : 0;
-    const bool is_long = stop - begin > MBK_EXAMINE_LONG;
-    const mbk_i64 end = is_long ? begin : stop;
-    const double sum =
-        mbk_examine_sum(mbk_examine_share(values, begin, end, lane, MBK_EXAMINE_LANES));
-    most = sum > most ? sum : most;
-    for (mbk_u32 j = 0; j < width; j++) {
-      const double entry = mbk_examine_sum(mbk_examine_entry(col_ind, values, begin, end,
-                                                             (mbk_i64)(row - row % width + j),
-                                                             lane, MBK_EXAMINE_LANES));
-      if (row < n && !is_long && lane == 0) {
-        blocks[row * width + j] = entry;
+  for (mbk_u64 first = (mbk_u64)mbk_block() * rows * MBK_EXAMINE_TOGETHER; first < n;
+       first += (mbk_u64)mbk_grid() * rows * MBK_EXAMINE_TOGETHER) {
+    mbk_i64 begin[MBK_EXAMINE_TOGETHER], end[MBK_EXAMINE_TOGETHER];
+    double sum[MBK_EXAMINE_TOGETHER];
+    mbk_u32 is_long = 0; // a bit for each row
+#pragma unroll
+    for (mbk_u32 i = 0; i < MBK_EXAMINE_TOGETHER; i++) {
+      const mbk_u64 row = first + i * rows + own;
+      begin[i] = row < n ? (mbk_i64)row_ptr[row] - MBK_BASE : 0;
+      end[i] = row < n ? (mbk_i64)row_ptr[row + 1] - MBK_BASE : 0;
+    }
+#pragma unroll
+    for (mbk_u32 i = 0; i < MBK_EXAMINE_TOGETHER; i++) { // the first of each, all on their way
+      if (end[i] - begin[i] > MBK_EXAMINE_LONG) {
+        is_long |= 1u << i;
+        end[i] = begin[i];
+      }
+      sum[i] = begin[i] + lane < end[i] ? mbk_examine_size(values, begin[i] + lane) : 0;
+    }
+#pragma unroll
+    for (mbk_u32 i = 0; i < MBK_EXAMINE_TOGETHER; i++) {
+      const mbk_u64 row = first + i * rows + own;
+      sum[i] = mbk_examine_sum(sum[i] + mbk_examine_share(values, begin[i] + MBK_EXAMINE_LANES,
+                                                          end[i], lane, MBK_EXAMINE_LANES));
+      most = sum[i] > most ? sum[i] : most;
+      for (mbk_u32 j = 0; j < width; j++) {
+        const double entry = mbk_examine_sum(
+            mbk_examine_entry(col_ind, values, begin[i], end[i],
+                              (mbk_i64)(row - row % width + j), lane, MBK_EXAMINE_LANES));
+        if (row < n && (is_long >> i & 1) == 0 && lane == 0) {
+          blocks[row * width + j] = entry;
+        }
+      }
+      const mbk_u32 ballot = mbk_ballot(0xffffffffu, (is_long >> i & 1) != 0 && lane == 0);
+      if (mbk_lane() == 0) {
+        long_rows[i * warps + mbk_thread() / 32] = ballot;
       }
     }
-    const mbk_u32 ballot = mbk_ballot(0xffffffffu, is_long && lane == 0);
-    if (mbk_lane() == 0) {
-      long_rows[mbk_thread() / 32] = ballot;
-    }
     mbk_block_sync();
-    for (mbk_u32 w = 0; w < MBK_EXAMINE_THREADS / 32; w++) {
+    for (mbk_u32 w = 0; w < MBK_EXAMINE_TOGETHER * warps; w++) {
       for (mbk_u32 bits = long_rows[w]; bits != 0; bits &= bits - 1) {
         const mbk_u32 bit = 31 - (mbk_u32)mbk_leading_zeros(bits & (0u - bits));
-        const mbk_u64 that = first + (w * 32 + bit) / MBK_EXAMINE_LANES;
+        const mbk_u64 that =
+            first + w / warps * rows + (w % warps * 32 + bit) / MBK_EXAMINE_LANES;
         const double all =
             mbk_examine_long(row_ptr, col_ind, values, that, width, blocks, most_of);
         most = all > most ? all : most;

@@ -10,6 +10,7 @@
 #error "define MBK_BASE: the first index of the matrix's arrays, 0 or 1"
 #endif
 #include "jit/device.cuh"
+#include "spmv/pages.cuh"
 
 // *bad becomes 1 if row_ptr does not rise from the base to nnz + base, or a column is out of
 // range. Launch: any grid of 256 threads. Each thread strides over both arrays.
@@ -193,7 +194,7 @@ MBK_DEVICE bool mbk_arrays_new(mbk_u32 *table, mbk_u32 sector) {
 
 // Samples of how gathers of x will fare: *sectors becomes the number of different 32-byte
 // sectors of x that windows of nonzeros touch, each counted on its own, and
-// *narrow that of slices of 32 rows, out of 8 for each window, whose columns lie within 65536.
+// *narrow that of slices of 32 rows, out of 8 for each window, whose columns lie in few pages.
 // `shift` is log2 of the elements in a sector. Launch: one block of MBK_SAMPLE_THREADS per
 // window. Shared: mbk_u32[MBK_SAMPLE_TABLE].
 MBK_KERNEL MBK_BOUNDS(MBK_SAMPLE_THREADS)
@@ -227,27 +228,23 @@ MBK_KERNEL MBK_BOUNDS(MBK_SAMPLE_THREADS)
     mbk_atomic_add(sectors, found);
   }
 
+  mbk_block_sync();
   if (mbk_thread() / 32 >= 8) {
     return;
   }
+  mbk_u32 *const set = table + mbk_thread() / 32 * MBK_PAGE_SET;
+  const volatile mbk_u32 *const count = set + MBK_PAGE_SLOTS;
   const mbk_u64 slices = (rows + 31) / 32;
   const mbk_u64 slice = slices * (mbk_block() * 8 + mbk_thread() / 32) / (8 * mbk_grid());
   const mbk_u64 row = slice * 32, next = row + 32 < rows ? row + 32 : rows;
   const mbk_u64 end = (mbk_u64)(mbk_load(row_ptr + next) - MBK_BASE);
-  mbk_u32 low = 0xffffffffu, high = 0;
-  for (mbk_u64 k = (mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE) + mbk_thread() % 32;
-       k < end && high - low + 1 <= 0x10000; k += 32) {
-    const mbk_u32 column = (mbk_u32)(mbk_load(col_ind + k) - MBK_BASE);
-    low = column < low ? column : low;
-    high = column > high ? column : high;
+  mbk_page_begin(set);
+  for (mbk_u64 k = (mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE) + mbk_lane();
+       k < end && *count <= MBK_PAGES; k += 32) {
+    mbk_page_add(set, (mbk_u32)(mbk_load(col_ind + k) - MBK_BASE));
   }
-  for (int d = 16; d > 0; d >>= 1) {
-    const mbk_u32 other_low = mbk_shuffle_xor(0xffffffffu, low, d, 32);
-    const mbk_u32 other_high = mbk_shuffle_xor(0xffffffffu, high, d, 32);
-    low = other_low < low ? other_low : low;
-    high = other_high > high ? other_high : high;
-  }
-  if (mbk_thread() % 32 == 0 && high - low + 1 <= 0x10000) {
+  mbk_warp_sync(0xffffffffu);
+  if (mbk_lane() == 0 && *count <= MBK_PAGES) {
     mbk_atomic_add(narrow, 1u);
   }
 }

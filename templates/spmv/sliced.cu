@@ -1,5 +1,5 @@
 // Sliced storage: y = alpha A x + beta y over slices of 32 rows, each stored column by column,
-// one row per lane; columns as two-byte offsets from the slice's lowest where they fit. Source:
+// one row per lane; columns in two bytes where few pages hold them (spmv/pages.cuh). Source:
 // sliced ELLPACK (Monakov, Lokhmotov, Avetisyan, HiPEAC 2010) and its sorting window
 // (SELL-C-sigma: Kreutzer et al., SIAM J. Sci. Comput. 36, 2014). Slots past a row's end are
 // never read.
@@ -26,18 +26,28 @@
 #define MBK_ALL 0xffffffffu
 #define MBK_WINDOW 1024
 #define MBK_PACK (16 / (int)sizeof(MBK_COMPUTE)) // neighbours of a row that one load brings
-#define MBK_WIDE 0xffffffffu                     // the base of a slice with four-byte columns
 
+#include "spmv/pages.cuh"
 #include "spmv/sliced_build.cuh"
 
-// The sum of `count` nonzeros of a row; number k is at k / MBK_PACK * 32 * MBK_PACK + k %
-// MBK_PACK of `values`, and its factor's place in x there of `columns`.
+// By all lanes: a column from what stands for it.
+MBK_DEVICE mbk_u32 mbk_sliced_column(mbk_u32 base, mbk_u16 code) {
+  return mbk_page_column(base, code);
+}
+MBK_DEVICE mbk_u32 mbk_sliced_column(mbk_u32, mbk_u32 column) {
+  return column;
+}
+
+// The sum of `count` nonzeros of a row, of which the slice's longest has `width`; number k is
+// at k / MBK_PACK * 32 * MBK_PACK + k % MBK_PACK of `values`, and what stands for its column
+// there of `columns`.
 template <class T>
 MBK_DEVICE MBK_COMPUTE mbk_sliced_sum(const T *columns, const MBK_VALUE *values,
-                                      const MBK_VECTOR *x, mbk_u32 count) {
+                                      const MBK_VECTOR *x, mbk_u32 base, mbk_u32 count,
+                                      mbk_u32 width) {
   MBK_COMPUTE sum = MBK_ZERO;
-  for (mbk_u32 at = 0; at < count; at += MBK_UNROLL * MBK_PACK) {
-    mbk_pack<T, MBK_PACK> column[MBK_UNROLL];
+  for (mbk_u32 at = 0; at < width; at += MBK_UNROLL * MBK_PACK) {
+    mbk_pack<T, MBK_PACK> column[MBK_UNROLL] = {};
 #if !MBK_PATTERN
     mbk_pack<MBK_VALUE, MBK_PACK> value[MBK_UNROLL];
 #endif
@@ -56,12 +66,13 @@ MBK_DEVICE MBK_COMPUTE mbk_sliced_sum(const T *columns, const MBK_VALUE *values,
     for (int u = 0; u < MBK_UNROLL; u++) {
 #pragma unroll
       for (int j = 0; j < MBK_PACK; j++) {
+        const mbk_u32 from = mbk_sliced_column(base, column[u].at[j]);
         product[u][j] = MBK_ZERO;
         if (at + u * MBK_PACK + j < count) {
 #if MBK_PATTERN
-          product[u][j] = MBK_UNIT(values, mbk_load(x + column[u].at[j]));
+          product[u][j] = MBK_UNIT(values, mbk_load(x + from));
 #else
-          product[u][j] = MBK_MUL(mbk_value(value[u].at[j]), mbk_load(x + column[u].at[j]));
+          product[u][j] = MBK_MUL(mbk_value(value[u].at[j]), mbk_load(x + from));
 #endif
         }
       }
@@ -78,10 +89,11 @@ MBK_DEVICE MBK_COMPUTE mbk_sliced_sum(const T *columns, const MBK_VALUE *values,
 }
 
 // Launch: one warp per slice. slice_start counts columns of 32 values, column_start columns of
-// 32 two-byte numbers, of which wide slices take two. Shared: MBK_COMPUTE[MBK_TABLE].
+// 32 two-byte numbers, of which slices without a list of pages take two. Shared:
+// MBK_COMPUTE[MBK_TABLE].
 MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
     mbk_sliced_product(const mbk_u32 *slice_start, const mbk_u32 *column_start,
-                       const mbk_u32 *slice_base, const mbk_u32 *length, const mbk_u32 *row_id,
+                       const mbk_u16 *pages, const mbk_u32 *length, const mbk_u32 *row_id,
                        const mbk_u16 *columns, const MBK_VALUE *values,
                        const MBK_COMPUTE *table, const MBK_VECTOR *x, MBK_VECTOR *y,
                        mbk_u64 rows, MBK_SCALAR_PARAMETERS) {
@@ -94,8 +106,11 @@ MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
     return;
   }
   const mbk_u32 count = factor != (MBK_COMPUTE)0 ? mbk_load(length + thread) : 0;
-  const mbk_u32 base = mbk_load(slice_base + slice);
-  columns += (mbk_u64)mbk_load(column_start + slice) * 32;
+  const mbk_u32 page = mbk_load(pages + thread);
+  const mbk_u32 start = mbk_load(column_start + slice);
+  const mbk_u32 width =
+      factor != (MBK_COMPUTE)0 ? mbk_load(column_start + slice + 1) - start : 0;
+  columns += (mbk_u64)start * 32;
 #if !MBK_PATTERN
   values += (mbk_u64)mbk_load(slice_start + slice) * 32 + mbk_lane() * MBK_PACK;
 #endif
@@ -103,10 +118,11 @@ MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
   values += MBK_SORTED ? mbk_load(row_id + thread) : thread; // which is there where count > 0
 #endif
   mbk_await_for(x);
-  const MBK_COMPUTE sum =
-      base == MBK_WIDE
-          ? mbk_sliced_sum((const mbk_i32 *)columns + mbk_lane() * MBK_PACK, values, x, count)
-          : mbk_sliced_sum(columns + mbk_lane() * MBK_PACK, values, x + base, count);
+  const MBK_COMPUTE sum = mbk_shuffle(MBK_ALL, page, 0, 32) == MBK_NO_PAGE
+                              ? mbk_sliced_sum((const mbk_u32 *)columns + mbk_lane() * MBK_PACK,
+                                               values, x, 0, count, width / 2)
+                              : mbk_sliced_sum(columns + mbk_lane() * MBK_PACK, values, x,
+                                               mbk_page_base(page), count, width);
 #if MBK_SORTED
   const mbk_u32 row = mbk_load(row_id + thread);
 #else

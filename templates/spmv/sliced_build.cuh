@@ -2,6 +2,7 @@
 #ifndef MBK_WINDOW
 #error "include spmv/sliced.cu, which opens with the list of macros"
 #endif
+#define MBK_AHEAD 4 // columns that a lane loads together
 
 // The length of each row and the rows in the order of the slices: as they come, or sorted by
 // falling length within windows, where equal lengths keep their order; past the last row:
@@ -42,20 +43,21 @@ MBK_KERNEL MBK_BOUNDS(512) mbk_sliced_order(const MBK_ROW_PTR *row_ptr, mbk_u64 
   }
 }
 
-// The longest row of each slice, its lowest column, or MBK_WIDE where the highest is too far
-// from it, and its columns of two-byte numbers. Launch: one warp per slice, 128 threads per
-// block.
+// The longest row of each slice, the list of its columns' pages, and its columns of two-byte
+// numbers. Launch: one warp per slice, 128 threads per block. Shared: mbk_u32[4][MBK_PAGE_SET].
 MBK_KERNEL MBK_BOUNDS(128)
     mbk_sliced_width(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, const mbk_u32 *length,
-                     const mbk_u32 *row_id, mbk_u64 slices, mbk_u32 *width, mbk_u32 *base,
+                     const mbk_u32 *row_id, mbk_u64 slices, mbk_u32 *width, mbk_u16 *pages,
                      mbk_u32 *column_width) {
+  MBK_SHARED_MEMORY(shared);
+  mbk_u32 *const set = (mbk_u32 *)shared + mbk_thread() / 32 * MBK_PAGE_SET;
   const mbk_u64 slice = (mbk_u64)mbk_block() * 4 + mbk_thread() / 32;
   if (slice >= slices) {
     return;
   }
   const mbk_u64 place = slice * 32 + mbk_lane();
   const mbk_u32 count = length[place];
-  mbk_u32 most = count, low = 0x7fffffffu, high = 0;
+  mbk_page_begin(set);
   if (count > 0) {
 #if MBK_SORTED
     const mbk_u64 row = row_id[place];
@@ -63,59 +65,66 @@ MBK_KERNEL MBK_BOUNDS(128)
     const mbk_u64 row = place;
 #endif
     const mbk_u64 from = (mbk_u64)(row_ptr[row] - MBK_BASE);
-#pragma unroll 8
-    for (mbk_u32 k = 0; k < count; k++) {
-      const mbk_u32 column = (mbk_u32)(mbk_load(col_ind + from + k) - MBK_BASE);
-      low = column < low ? column : low;
-      high = column > high ? column : high;
+    for (mbk_u32 at = 0; at < count; at += MBK_AHEAD) {
+      mbk_u32 column[MBK_AHEAD]; // the last one again behind it, which changes nothing
+#pragma unroll
+      for (mbk_u32 u = 0; u < MBK_AHEAD; u++) {
+        const mbk_u32 k = at + u < count ? at + u : count - 1;
+        column[u] = (mbk_u32)(mbk_load(col_ind + from + k) - MBK_BASE);
+      }
+#pragma unroll
+      for (mbk_u32 u = 0; u < MBK_AHEAD; u++) {
+        mbk_page_add(set, column[u]);
+      }
     }
   }
+  mbk_u32 most = count;
   for (int d = 16; d > 0; d >>= 1) {
-    const mbk_u32 other_most = mbk_shuffle_xor(MBK_ALL, most, d, 32);
-    const mbk_u32 other_low = mbk_shuffle_xor(MBK_ALL, low, d, 32);
-    const mbk_u32 other_high = mbk_shuffle_xor(MBK_ALL, high, d, 32);
-    most = other_most > most ? other_most : most;
-    low = other_low < low ? other_low : low;
-    high = other_high > high ? other_high : high;
+    const mbk_u32 other = mbk_shuffle_xor(MBK_ALL, most, d, 32);
+    most = other > most ? other : most;
   }
+  const mbk_u32 page = mbk_page_list(set);
+  pages[place] = (mbk_u16)page;
   if (mbk_lane() == 0) {
-    const bool wide = most > 0 && high - low > 0xffff;
     most = (most + MBK_PACK - 1) / MBK_PACK * MBK_PACK;
     width[slice] = most;
-    base[slice] = wide ? MBK_WIDE : most > 0 ? low : 0;
-    column_width[slice] = wide ? 2 * most : most;
+    column_width[slice] = page == MBK_NO_PAGE ? 2 * most : most;
   }
 }
 
-// Neighbouring columns to the slots from `slot` on.
+// Neighbouring columns to the slots from `slot` on; `list` is of the slice's pages.
 MBK_DEVICE void mbk_sliced_put(mbk_u16 *columns, mbk_u64 slot,
-                               const mbk_pack<mbk_u32, MBK_PACK> &column, mbk_u32 base) {
-  mbk_pack<mbk_u16, MBK_PACK> near;
+                               const mbk_pack<mbk_u32, MBK_PACK> &column, const mbk_u32 *list) {
+  if (list[0] == MBK_NO_PAGE) {
+    mbk_store_pack((mbk_u32 *)columns + slot, column);
+    return;
+  }
+  mbk_pack<mbk_u16, MBK_PACK> codes;
 #pragma unroll
   for (int j = 0; j < MBK_PACK; j++) {
-    near.at[j] = (mbk_u16)(column.at[j] - base);
+    codes.at[j] = mbk_page_code(list, column.at[j]);
   }
-  if (base == MBK_WIDE) {
-    mbk_store_pack((mbk_u32 *)columns + slot, column);
-  } else {
-    mbk_store_pack(columns + slot, near);
-  }
+  mbk_store_pack(columns + slot, codes);
 }
 
 #define MBK_FILL 4 // packs of a row that a lane moves at a time
 // Columns and values to where the product finds them. Launch: one warp per slice, 128 threads
-// per block.
+// per block. Shared: mbk_u32[4][32].
 MBK_KERNEL MBK_BOUNDS(128)
     mbk_sliced_fill(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, const MBK_VALUE *values,
                     const mbk_u32 *slice_start, const mbk_u32 *column_start,
-                    const mbk_u32 *slice_base, const mbk_u32 *length, const mbk_u32 *row_id,
+                    const mbk_u16 *pages, const mbk_u32 *length, const mbk_u32 *row_id,
                     mbk_u64 slices, mbk_u16 *columns, MBK_VALUE *sliced_values) {
+  MBK_SHARED_MEMORY(shared);
+  mbk_u32 *const list = (mbk_u32 *)shared + mbk_thread() / 32 * 32;
   const mbk_u64 slice = (mbk_u64)mbk_block() * 4 + mbk_thread() / 32;
   if (slice >= slices) {
     return;
   }
   const mbk_u64 place = slice * 32 + mbk_lane();
   const mbk_u32 count = length[place];
+  list[mbk_lane()] = mbk_load(pages + place);
+  mbk_warp_sync(MBK_ALL);
   if (count == 0) {
     return;
   }
@@ -125,7 +134,6 @@ MBK_KERNEL MBK_BOUNDS(128)
   const mbk_u64 row = place;
 #endif
   const mbk_u64 from = (mbk_u64)(row_ptr[row] - MBK_BASE);
-  const mbk_u32 base = slice_base[slice];
   columns += (mbk_u64)column_start[slice] * 32;
 #if !MBK_PATTERN
   sliced_values += (mbk_u64)slice_start[slice] * 32;
@@ -154,7 +162,7 @@ MBK_KERNEL MBK_BOUNDS(128)
       if (k >= count) {
         break;
       }
-      mbk_sliced_put(columns, slot, column[u], base);
+      mbk_sliced_put(columns, slot, column[u], list);
 #if !MBK_PATTERN
       mbk_store_pack(sliced_values + slot, value[u]);
 #endif

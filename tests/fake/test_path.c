@@ -96,23 +96,24 @@ static void every_scenario(void **state) {
   }
 }
 
-/* After its plan is made only what products use stays allocated; the programs stay loaded. */
+/* After its plan is made only what products use stays allocated, and the counts of its rows;
+ * the programs stay loaded. */
 static void what_a_plan_keeps(void **state) {
   static const struct {
     merbit_method method;
     long blocks; /* with the CSR's three arrays and, where there are any, carries */
   } kept[] = {{MERBIT_METHOD_MERBIT, 4 + 1}, /* tile_x, tile_y, lane_desc */
               /* row_id, empty_id; row_ends, tile_row, block_start; no carries */
-              {MERBIT_METHOD_SCAN, 3 + 2},
-              {MERBIT_METHOD_ROWS, 3},
+              {MERBIT_METHOD_SCAN, 3 + 1 + 2},
+              {MERBIT_METHOD_ROWS, 3 + 1},
               {MERBIT_METHOD_MERGE, 4},
-              /* length, row_id, slice_start, column_start, slice_base; columns, values */
-              {MERBIT_METHOD_SLICED, 3 + 2},
+              /* length, row_id, slice_start, column_start, pages; columns, values */
+              {MERBIT_METHOD_SLICED, 3 + 1 + 2},
               /* as SCAN, then runs, part_start, items, what lies in strips */
-              {MERBIT_METHOD_BINNED, 4 + 2 + 4},
-              {MERBIT_METHOD_HUBS, 4 + 2 + 1}, /* hub_col, codes */
+              {MERBIT_METHOD_BINNED, 4 + 1 + 2 + 4},
+              {MERBIT_METHOD_HUBS, 4 + 1 + 2 + 1}, /* hub_col, codes */
               /* words, first, data, task_block, task_target */
-              {MERBIT_METHOD_CB, 3 + 5}};
+              {MERBIT_METHOD_CB, 3 + 1 + 5}};
   const merbit_view view =
       merbit_csr(ROWS, COLS, data_nnz(), data.row_ptr, data.col_ind, data.values);
   size_t i;

@@ -17,16 +17,17 @@ inline std::vector<const sliced_form *> sliced_forms;
 
 // The launch sizes, computed apart from the launcher's; test_sliced compares the two.
 enum { SLICED_WINDOW = 1024, SLICED_ORDER_THREADS = 512, SLICED_BUILD_THREADS = 128 };
+enum { SLICED_PAGE = 2048, SLICED_PAGES = 32, SLICED_NO_PAGE = 0xffff, SLICED_SET = 65 };
 
 template <class V> struct sliced_bed : csr_bed<V> {
   enum : uint64_t { PACK = 16 / sizeof(V) }; // neighbours of a row stand together
 
   sliced_bed(const sliced_form &f, int index, test_matrix &m)
       : csr_bed<V>(f, index, m), f(f), slices((this->rows + 31) / 32), place(order()),
-        start(slices + 1), column_start(slices + 1), base(slices), length(slices * 32, 4, 0xff),
-        row_id(f.sorted ? slices * 32 : 0, 4, 0xff), slice_start(slices, 4, 0xff),
-        slice_column_start(slices, 4, 0xff), slice_base(slices, 4, 0xff),
-        columns(measure() * 32, 2, 0xff),
+        start(slices + 1), column_start(slices + 1), lists(slices),
+        length(slices * 32, 4, 0xff), row_id(f.sorted ? slices * 32 : 0, 4, 0xff),
+        slice_start(slices, 4, 0xff), slice_column_start(slices + 1, 4, 0xff),
+        pages(slices * 32, 2, 0x55), columns(measure() * 32, 2, 0xff),
         slots(f.pattern ? 0 : start[slices] * 32, this->value_bytes(), 0xff) {
   }
 
@@ -48,22 +49,23 @@ template <class V> struct sliced_bed : csr_bed<V> {
     return found;
   }
 
-  // The width of each slice, a multiple of PACK, and the span of its columns; how many columns
-  // of 32 two-byte numbers all take.
+  // The width of each slice, a multiple of PACK, and the pages of its columns, or none where
+  // they are too many; how many columns of 32 two-byte numbers all take.
   uint64_t measure() {
     for (uint64_t slice = 0; slice < slices; slice++) {
       uint64_t most = 0;
-      std::set<int64_t> found;
+      std::set<uint64_t> found;
       for (uint64_t i = slice * 32; i < slice * 32 + 32; i++) {
         const uint64_t count = row_length(place[i]);
-        const int32_t *const first =
-            count > 0 ? &this->m.col_ind[this->m.row_ptr[place[i]]] : 0;
-        found.insert(first, first + count);
+        for (uint64_t k = 0; k < count; k++) {
+          found.insert((uint64_t)this->m.col_ind[this->m.row_ptr[place[i]] + (int64_t)k] /
+                       SLICED_PAGE);
+        }
         most = std::max(most, count);
       }
       most = csr_divide_up(most, PACK) * PACK;
-      const bool wide = most > 0 && *found.rbegin() - *found.begin() >= 65536;
-      base[slice] = wide ? 0xffffffffu : most > 0 ? (uint64_t)*found.begin() : 0;
+      const bool wide = found.size() > SLICED_PAGES;
+      lists[slice].assign(found.begin(), wide ? found.begin() : found.end());
       start[slice + 1] = start[slice] + most;
       column_start[slice + 1] = column_start[slice] + (wide ? 2 * most : most);
     }
@@ -72,8 +74,9 @@ template <class V> struct sliced_bed : csr_bed<V> {
 
   const sliced_form &f;
   uint64_t slices;
-  std::vector<uint64_t> place, start, column_start, base;
-  simt_array length, row_id, slice_start, slice_column_start, slice_base, columns, slots;
+  std::vector<uint64_t> place, start, column_start;
+  std::vector<std::vector<uint64_t>> lists;
+  simt_array length, row_id, slice_start, slice_column_start, pages, columns, slots;
 };
 
 // ---- Slices
@@ -93,15 +96,23 @@ template <class V> void sliced_check_order(const sliced_bed<V> &b) {
   for (uint64_t slice = 0; slice < b.slices; slice++) {
     const uint64_t width = b.start[slice + 1] - b.start[slice];
     const uint64_t column_width = b.column_start[slice + 1] - b.column_start[slice];
-    if (b.slice_start.load(slice) != width || b.slice_base.load(slice) != b.base[slice] ||
+    if (b.slice_start.load(slice) != width ||
         b.slice_column_start.load(slice) != column_width) {
-      fail_msg("%s on %s: slice %llu: width %llu, %llu of columns, base %llu; not %llu, %llu, "
-               "%llu",
-               b.f.name, b.m.name, (unsigned long long)slice,
+      fail_msg("%s on %s: slice %llu: width %llu, %llu of columns; not %llu, %llu", b.f.name,
+               b.m.name, (unsigned long long)slice,
                (unsigned long long)b.slice_start.load(slice),
-               (unsigned long long)b.slice_column_start.load(slice),
-               (unsigned long long)b.slice_base.load(slice), (unsigned long long)width,
-               (unsigned long long)column_width, (unsigned long long)b.base[slice]);
+               (unsigned long long)b.slice_column_start.load(slice), (unsigned long long)width,
+               (unsigned long long)column_width);
+    }
+    for (uint64_t i = 0; i < 32; i++) {
+      const std::vector<uint64_t> &list = b.lists[slice];
+      const uint64_t page = i < list.size() ? list[i] : SLICED_NO_PAGE;
+      const uint64_t made = b.pages.template as<uint16_t>()[slice * 32 + i];
+      if (made != page) {
+        fail_msg("%s on %s: slice %llu: page %llu is %llu, not %llu", b.f.name, b.m.name,
+                 (unsigned long long)slice, (unsigned long long)i, (unsigned long long)made,
+                 (unsigned long long)page);
+      }
     }
   }
 }
@@ -110,17 +121,19 @@ template <class V> void sliced_check_order(const sliced_bed<V> &b) {
 template <class V> void sliced_check_slots(const sliced_bed<V> &b) {
   simt_array columns(b.columns.count, 2, 0xff), slots(b.slots.count, b.value_bytes(), 0xff);
   for (uint64_t i = 0; i < b.slices * 32; i++) {
-    const uint64_t base = b.base[i / 32];
+    const std::vector<uint64_t> &list = b.lists[i / 32];
     const uint64_t count = b.row_length(b.place[i]), pack = sliced_bed<V>::PACK;
     uint16_t *const slice = columns.as<uint16_t>() + b.column_start[i / 32] * 32;
     for (uint64_t k = 0; k < csr_divide_up(count, pack) * pack; k++) {
       const uint64_t from = k < count ? (uint64_t)b.m.row_ptr[b.place[i]] + k : 0;
       const uint64_t slot = (k / pack * 32 + i % 32) * pack + k % pack;
       const int32_t column = k < count ? b.m.col_ind[from] : 0;
-      if (base == 0xffffffffu) {
+      if (list.empty()) {
         memcpy(slice + 2 * slot, &column, 4);
       } else {
-        slice[slot] = (uint16_t)((uint64_t)column - base);
+        const auto page = std::lower_bound(list.begin(), list.end(), column / SLICED_PAGE);
+        const long at = k < count ? page - list.begin() : 0;
+        slice[slot] = (uint16_t)(at * SLICED_PAGE + column % SLICED_PAGE);
       }
       if (!b.f.pattern) {
         static const double zero = 0;
@@ -144,25 +157,28 @@ template <class V> void sliced_build(sliced_bed<V> &b, uint64_t seed) {
            {csr_divide_up(b.rows, SLICED_WINDOW), SLICED_ORDER_THREADS, SLICED_WINDOW * 8},
            b.row_ptr.get(), b.rows, b.length.get(), b.row_id.get());
   b.col_ind.allow();
-  simt_run(b.f.width, b.run(seed), {blocks, SLICED_BUILD_THREADS, 0}, b.row_ptr.get(),
-           b.col_ind.get(), b.length.get(), b.row_id.get(), b.slices, b.slice_start.get(),
-           b.slice_base.get(), b.slice_column_start.get());
+  simt_run(b.f.width, b.run(seed),
+           {blocks, SLICED_BUILD_THREADS, SLICED_BUILD_THREADS / 32 * SLICED_SET * 4},
+           b.row_ptr.get(), b.col_ind.get(), b.length.get(), b.row_id.get(), b.slices,
+           b.slice_start.get(), b.pages.get(), b.slice_column_start.get());
   b.allow();
   sliced_check_order(b);
   for (uint64_t slice = 0; slice < b.slices; slice++) { // as mbk_arrays_offsets does
     b.slice_start.store(slice, b.start[slice]);
     b.slice_column_start.store(slice, b.column_start[slice]);
   }
+  b.slice_column_start.store(b.slices, b.column_start[b.slices]);
 }
 
 // Also what an update of the values does.
 template <class V> void sliced_fill(sliced_bed<V> &b, uint64_t seed) {
   b.x.forbid();
   simt_run(b.f.fill, b.run(seed),
-           {csr_divide_up(b.slices * 32, SLICED_BUILD_THREADS), SLICED_BUILD_THREADS, 0},
+           {csr_divide_up(b.slices * 32, SLICED_BUILD_THREADS), SLICED_BUILD_THREADS,
+            SLICED_BUILD_THREADS * 4},
            b.row_ptr.get(), b.col_ind.get(), b.values.get(), b.slice_start.get(),
-           b.slice_column_start.get(), b.slice_base.get(), b.length.get(), b.row_id.get(),
-           b.slices, b.columns.get(), b.slots.get());
+           b.slice_column_start.get(), b.pages.get(), b.length.get(), b.row_id.get(), b.slices,
+           b.columns.get(), b.slots.get());
   b.allow();
   sliced_check_slots(b);
 }
@@ -185,8 +201,8 @@ void sliced_multiply(sliced_bed<V> &b, double alpha, double beta, simt_array &y,
     late.scalar(at_beta);
     simt_run(b.f.product, b.run(seed),
              {csr_divide_up(b.slices * 32, b.f.threads), b.f.threads, b.f.table_bytes()},
-             b.slice_start.get(), b.slice_column_start.get(), b.slice_base.get(),
-             b.length.get(), b.row_id.get(), b.columns.get(),
+             b.slice_start.get(), b.slice_column_start.get(), b.pages.get(), b.length.get(),
+             b.row_id.get(), b.columns.get(),
              b.f.shared_values() ? b.values.get() : b.slots.get(), b.table.get(),
              b.factors().get(), y.get(), b.rows, at_alpha, at_beta);
   });

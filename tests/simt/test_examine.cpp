@@ -25,6 +25,7 @@ namespace of_values {
 #undef MBK_EXAMINE_THREADS
 #undef MBK_EXAMINE_BLOCKS
 #undef MBK_EXAMINE_LANES
+#undef MBK_EXAMINE_TOGETHER
 #undef MBK_EXAMINE_LONG
 #define MBK_VALUE float
 #define MBK_PATTERN 1
@@ -35,7 +36,7 @@ namespace of_ones {
 #include "solve/examine.cu"
 }
 
-enum { THREADS = 256, SHARED = THREADS * 8 + THREADS / 32 * 4 };
+enum { THREADS = 256, SHARED = THREADS * 8 + 4 * THREADS / 32 * 4 };
 
 // `m` in the types of a form.
 struct form_arrays {

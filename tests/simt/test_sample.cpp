@@ -1,6 +1,6 @@
 // The kernel that looks at a matrix before a method is chosen: it samples its
-// columns, against sets (sectors of x in each window of nonzeros, slices whose columns lie
-// close together).
+// columns, against sets (sectors of x in each window of nonzeros, slices whose columns lie in
+// few pages).
 #define MERBIT_IMPLEMENTATION
 #include "merbit.h"
 
@@ -52,9 +52,11 @@ static void check_matrix(const test_matrix &m, bool second, unsigned shift, unsi
   }
   for (uint64_t i = 0; i < 8 * blocks; i++) {
     const uint64_t row = slices * i / (8 * blocks) * 32, end = std::min(row + 32, rows);
-    const int32_t *const from = m.col_ind + m.row_ptr[row], *const to =
-                                                                m.col_ind + m.row_ptr[end];
-    narrow += from == to || *std::max_element(from, to) - *std::min_element(from, to) < 65536;
+    std::set<int32_t> pages;
+    for (int64_t k = m.row_ptr[row]; k < m.row_ptr[end]; k++) {
+      pages.insert(m.col_ind[k] / 2048);
+    }
+    narrow += pages.size() <= 32 && (pages.empty() || *pages.rbegin() < 65535);
   }
   simt_run(second ? SIMT_KERNEL(offsets64_base1::mbk_arrays_sample)
                   : SIMT_KERNEL(offsets32_base0::mbk_arrays_sample),
@@ -67,13 +69,13 @@ static void check_matrix(const test_matrix &m, bool second, unsigned shift, unsi
   }
 }
 
-// `nnz` nonzeros in rows of up to three, columns below `cols`; or, with a span, one at each
-// end.
-static void make(int64_t nnz, int64_t cols, int64_t span, test_matrix *m) {
+// `nnz` nonzeros in rows of up to three, columns below `cols`; or, with a number of pages, in
+// the last ones below `cols`, by turns.
+static void make(int64_t nnz, int64_t cols, int64_t pages, test_matrix *m) {
   uint64_t state = (uint64_t)(nnz + cols);
   memset(m, 0, sizeof *m);
-  (void)snprintf(m->name, sizeof m->name, "%d nonzeros, %d columns, span %d", (int)nnz,
-                 (int)cols, (int)span);
+  (void)snprintf(m->name, sizeof m->name, "%d nonzeros, %d columns, %d pages", (int)nnz,
+                 (int)cols, (int)pages);
   m->rows = (nnz + 2) / 3;
   m->cols = cols;
   m->nnz = nnz;
@@ -83,16 +85,17 @@ static void make(int64_t nnz, int64_t cols, int64_t span, test_matrix *m) {
     m->row_ptr[row] = std::min(3 * row, nnz);
   }
   for (int64_t k = 0; k < nnz; k++) {
-    m->col_ind[k] = (int32_t)(span == 0 ? test_below(&state, cols) : 5 + k % 2 * (span - 1));
+    m->col_ind[k] =
+        (int32_t)(pages == 0 ? test_below(&state, cols) : cols - 1 - k % pages * 2048);
   }
 }
 
-// Sizes around a window; spans around what two bytes reach.
+// Sizes around a window; pages around those that a list has, and that two bytes number.
 static void test_limits(void **) {
   static const int64_t cases[][3] = {
-      {1, 1, 0},           {40, 1 << 30, 0},    {8191, 1 << 20, 0},
-      {8192, 1 << 20, 0},  {8193, 1 << 20, 0},  {9000, 300, 0},
-      {100, 70000, 65535}, {100, 70000, 65536}, {100, 70000, 65537}};
+      {1, 1, 0},          {40, 1 << 30, 0},    {8191, 1 << 20, 0},       {8192, 1 << 20, 0},
+      {8193, 1 << 20, 0}, {9000, 300, 0},      {90, 70000, 32},          {90, 70000, 33},
+      {90, 70000, 34},    {9, 65535 << 11, 3}, {9, (65535 << 11) + 1, 3}};
   for (const auto &c : cases) {
     for (int form = 0; form < 2; form++) {
       test_matrix m;

@@ -4,7 +4,7 @@
 #include "merbit.h"
 
 #include "simt/sliced_bed.h"
-#include "simt/sliced_spans.h"
+#include "simt/sliced_pages.h"
 
 #define SIMT_FORM f32_p32_b0_host_sorted_u2_t256, float, 32, 0, 0, 0, 1, 2, 0, 256
 #include "simt/sliced_form.h"
@@ -66,12 +66,12 @@ static void check(void **state) {
 // ---- Columns of two and of four bytes
 // -------------------------------------------------------------------
 
-template <class V> static void check_spans(const sliced_form &f, uint64_t seed) {
+template <class V> static void check_pages(const sliced_form &f, uint64_t seed) {
   test_matrix m;
-  sliced_make_spans(&m);
+  sliced_make_pages(&m);
   {
     sliced_bed<V> b(f, 0, m);
-    sliced_check_spans(b);
+    sliced_check_pages(b);
     sliced_build(b, seed);
     for (int pair : {0, 4, 7, 13}) {
       csr_check_pair(b, pair, seed, sliced_multiply<V>);
@@ -80,13 +80,13 @@ template <class V> static void check_spans(const sliced_form &f, uint64_t seed) 
   test_matrix_free(&m);
 }
 
-static void test_spans(void **) {
+static void test_pages(void **) {
   for (const sliced_form *f : sliced_forms) {
     for (uint64_t seed : {simt_seeds[0], simt_seeds[2]}) {
       if (f->value_bytes == 4) {
-        check_spans<float>(*f, seed);
+        check_pages<float>(*f, seed);
       } else {
-        check_spans<double>(*f, seed);
+        check_pages<double>(*f, seed);
       }
     }
   }
@@ -99,6 +99,7 @@ static void test_sizes(void **) {
   merbit_plan plan = {};
   assert_int_equal(MBI_SLICED_WINDOW, SLICED_WINDOW);
   assert_int_equal(MBI_SLICED_BUILD_THREADS, SLICED_BUILD_THREADS);
+  assert_int_equal(MBI_PAGE_SET, SLICED_SET);
   assert_int_equal(16 / mbi_type_size(MERBIT_F32), sliced_bed<float>::PACK);
   assert_int_equal(16 / mbi_type_size(MERBIT_F64), sliced_bed<double>::PACK);
   for (const uint64_t rows : {1, 31, 32, 33, 127, 128, 129, 5000}) {
@@ -113,5 +114,5 @@ static void test_sizes(void **) {
 }
 
 int main() {
-  return csr_main("sliced", sliced_forms, {cmocka_unit_test(test_sizes), cmocka_unit_test(test_spans)}, check);
+  return csr_main("sliced", sliced_forms, {cmocka_unit_test(test_sizes), cmocka_unit_test(test_pages)}, check);
 }

@@ -70,7 +70,8 @@
 #undef MBK_LANES
 #undef MBK_SORTED
 #undef MBK_WINDOW
-#undef MBK_WIDE
+#undef MBK_AHEAD
+#undef MBK_FILL
 #undef MBK_ROWS_PER_BLOCK
 #undef MBK_STRIP
 #undef MBK_WARP_TILES

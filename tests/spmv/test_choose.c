@@ -102,6 +102,34 @@ static void gathers_that_miss(void **state) {
   takes(&plan, MERBIT_METHOD_BINNED, "even rows");
 }
 
+/* Lanes of a row where gathers of doubles are more than half of a product, no nonzero has a
+ * value, and lanes idle half the time at most. */
+static void gathers_alone(void **state) {
+  merbit_plan plan;
+  (void)state;
+  square_of(&plan, MERBIT_F64, 4000000, 64000000);
+  plan.device.values = 0;
+  plan.ranks.sectors = 1;
+  plan.ranks.slots = 2 * plan.device.nnz + 1;
+  takes(&plan, MERBIT_METHOD_ROWS, "forecast scan 533 us, rows 517 us, binned");
+  plan.ranks.slots++;
+  takes(&plan, MERBIT_METHOD_SCAN, "forecast scan 533 us, binned");
+  plan.ranks.slots = plan.device.nnz;
+  takes(&plan, MERBIT_METHOD_ROWS, "even rows, forecast scan 533 us, rows 517 us, sliced");
+  plan.desc.expected_calls = 1; /* nothing is made for them */
+  takes(&plan, MERBIT_METHOD_ROWS, "rows 517 us");
+  plan.ranks.sectors = 0.16;
+  takes(&plan, MERBIT_METHOD_SCAN, "forecast scan ");
+  plan.ranks.sectors = 0.18;
+  takes(&plan, MERBIT_METHOD_ROWS, "rows ");
+  plan.device.values = 16;
+  plan.ranks.sectors = 1;
+  takes(&plan, MERBIT_METHOD_SCAN, "forecast scan ");
+  plan.device.values = 0;
+  plan.type = MERBIT_F32;
+  takes(&plan, MERBIT_METHOD_SCAN, "forecast scan ");
+}
+
 /* The nonzeros in hubs gather from shared memory: that pays where they are more than what the
  * caches catch anyway. */
 static void hubs_that_many_meet(void **state) {
@@ -158,9 +186,13 @@ static void rates_of_gathers(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(small_matrices),       cmocka_unit_test(even_rows),
-      cmocka_unit_test(columns_of_even_rows), cmocka_unit_test(gathers_that_miss),
-      cmocka_unit_test(hubs_that_many_meet),  cmocka_unit_test(few_calls),
+      cmocka_unit_test(small_matrices),
+      cmocka_unit_test(even_rows),
+      cmocka_unit_test(columns_of_even_rows),
+      cmocka_unit_test(gathers_that_miss),
+      cmocka_unit_test(gathers_alone),
+      cmocka_unit_test(hubs_that_many_meet),
+      cmocka_unit_test(few_calls),
       cmocka_unit_test(rates_of_gathers),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);

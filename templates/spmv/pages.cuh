@@ -1,0 +1,96 @@
+// Columns in two bytes: the nonzeros that a warp takes together lie in at most MBK_PAGES pages
+// of MBK_PAGE columns, wherever these are; a column's code is its page's place in the warp's
+// list of pages, in rising order, and its place in the page. Each lane keeps one page of the
+// list. Source: shorter indices for blocks of a matrix are of Willcock, Lumsdaine (ICS 2006)
+// and, on GPUs, Tang and others (SC13); a list of pages that a shuffle looks up is ours.
+#define MBK_PAGE 2048u
+#define MBK_PAGES 32
+#define MBK_NO_PAGE 0xffffu // first of the list of a warp whose nonzeros lie in more of them
+#define MBK_PAGE_SLOTS 64
+#define MBK_PAGE_SET (MBK_PAGE_SLOTS + 1) // the warp's words of shared memory to build a list
+#define MBK_PAGE_EMPTY 0xffffffffu
+
+// By all lanes, first.
+MBK_DEVICE void mbk_page_begin(mbk_u32 *set) {
+  set[mbk_lane()] = set[32 + mbk_lane()] = MBK_PAGE_EMPTY;
+  if (mbk_lane() == 0) {
+    set[MBK_PAGE_SLOTS] = 0;
+  }
+  mbk_warp_sync(0xffffffffu);
+}
+
+// Puts the page of `column` into the set, unless that holds too many already: one more for each
+// lane always finds room.
+MBK_DEVICE void mbk_page_add(mbk_u32 *set, mbk_u32 column) {
+  const mbk_u32 page = column / MBK_PAGE;
+  mbk_u32 at = page * 2654435761u >> 26;
+  if (page >= MBK_NO_PAGE) { // which two bytes do not hold
+    mbk_atomic_max(set + MBK_PAGE_SLOTS, MBK_PAGES + 1u);
+    return;
+  }
+  while (*(volatile mbk_u32 *)(set + MBK_PAGE_SLOTS) <= MBK_PAGES) {
+    mbk_u32 there = *(volatile mbk_u32 *)(set + at);
+    if (there == MBK_PAGE_EMPTY) {
+      there = mbk_atomic_swap_if(set + at, MBK_PAGE_EMPTY, page);
+      if (there == MBK_PAGE_EMPTY) {
+        mbk_atomic_add(set + MBK_PAGE_SLOTS, 1u);
+      }
+    }
+    if (there == MBK_PAGE_EMPTY || there == page) {
+      break;
+    }
+    at = (at + 1) % MBK_PAGE_SLOTS;
+  }
+}
+
+// By all lanes: the list, a page each, and MBK_PAGE_EMPTY behind the last; or of MBK_NO_PAGE
+// alone. It is in set[0..31] too.
+MBK_DEVICE mbk_u32 mbk_page_list(mbk_u32 *set) {
+  const mbk_u32 lane = mbk_lane(), before = (1u << lane) - 1;
+  mbk_warp_sync(0xffffffffu);
+  const mbk_u32 low = set[lane], high = set[32 + lane];
+  const bool fits = set[MBK_PAGE_SLOTS] <= MBK_PAGES;
+  const mbk_u32 lows = mbk_ballot(0xffffffffu, low != MBK_PAGE_EMPTY);
+  const mbk_u32 highs = mbk_ballot(0xffffffffu, high != MBK_PAGE_EMPTY);
+  const mbk_u32 count = (mbk_u32)(mbk_popcount(lows) + mbk_popcount(highs));
+  if (!fits) {
+    return MBK_NO_PAGE;
+  }
+  if (low != MBK_PAGE_EMPTY) {
+    set[mbk_popcount(lows & before)] = low;
+  }
+  mbk_warp_sync(0xffffffffu);
+  if (high != MBK_PAGE_EMPTY) {
+    set[mbk_popcount(lows) + mbk_popcount(highs & before)] = high;
+  }
+  mbk_warp_sync(0xffffffffu);
+  const mbk_u32 own = lane < count ? set[lane] : MBK_PAGE_EMPTY;
+  mbk_u32 rank = 0;
+  for (int i = 0; i < MBK_PAGES; i++) {
+    rank += mbk_shuffle(0xffffffffu, own, i, 32) < own;
+  }
+  mbk_warp_sync(0xffffffffu);
+  set[lane < count ? rank : lane] = own;
+  mbk_warp_sync(0xffffffffu);
+  return set[lane];
+}
+
+// The code of a column that lies in one of the pages of `list`, an array.
+MBK_DEVICE mbk_u16 mbk_page_code(const mbk_u32 *list, mbk_u32 column) {
+  mbk_u32 place = 0;
+#pragma unroll
+  for (int step = MBK_PAGES / 2; step > 0; step /= 2) {
+    place += list[place + step] <= column / MBK_PAGE ? step : 0;
+  }
+  return (mbk_u16)(place * MBK_PAGE + column % MBK_PAGE);
+}
+
+// What mbk_page_column takes, from a lane's page of the list.
+MBK_DEVICE mbk_u32 mbk_page_base(mbk_u32 page) {
+  return (page - mbk_lane()) * MBK_PAGE;
+}
+
+// By all lanes: the column of a code.
+MBK_DEVICE mbk_u32 mbk_page_column(mbk_u32 base, mbk_u16 code) {
+  return mbk_shuffle(0xffffffffu, base, (int)(code / MBK_PAGE), 32) + code;
+}
