@@ -35308,9 +35308,10 @@ static int mbi_choose_full(const merbit_plan *plan) {
          plan->device.values != 0;
 }
 
-/* Whether nearly all that a product does is to gather doubles for lanes of which half are busy. */
-static int mbi_choose_gathered(const merbit_plan *plan, double gathers, double all) {
-  return plan->type == MERBIT_F64 && mbi_value_bytes(plan) == 0 && 2 * gathers > all &&
+/* Whether all that a product does is to gather doubles, each from a sector of its own, for
+ * lanes of which half are busy. */
+static int mbi_choose_gathered(const merbit_plan *plan) {
+  return plan->type == MERBIT_F64 && mbi_value_bytes(plan) == 0 && plan->ranks.sectors > 0.9 &&
          plan->ranks.slots / 2 <= plan->device.nnz;
 }
 
@@ -35327,10 +35328,10 @@ static mbi_forecast mbi_choose_forecast(const merbit_plan *plan) {
   const double light = plan->type == MERBIT_F64 && gathers < stream / 2 ? 0.8 : 1.0;
   mbi_forecast f;
   f.scan = vectors + stream + gathers;
-  /* Lanes of a row load what does not lie side by side, which is little beside most gathers of
-   * doubles where no nonzero has a value; then no launch has to follow (ones on an H200: 143 us
-   * for 145 where columns lie anywhere, 346 for 372 of k-mers). */
-  f.rows = (mbi_choose_gathered(plan, gathers, f.scan) ? 0.97 : 1.2) * f.scan;
+  /* Lanes of a row load what does not lie side by side, which counts little beside gathers
+   * that all miss; then no launch has to follow, and nothing is made (ones on an H200: 143 us
+   * for 145 where columns lie anywhere; but 121 for 91 of roads, which share sectors). */
+  f.rows = (mbi_choose_gathered(plan) ? 0.97 : 1.2) * f.scan;
   if (plan->device.form == MBI_VALUES_TABLE || plan->device.form == MBI_VALUES_ROW) {
     /* To look values up is slower there than to stream them. */
     f.scan += nnz * (plan->type == MERBIT_F32 ? 0.8e-12 : 1.3e-12);

@@ -102,8 +102,8 @@ static void gathers_that_miss(void **state) {
   takes(&plan, MERBIT_METHOD_BINNED, "even rows");
 }
 
-/* Lanes of a row where gathers of doubles are more than half of a product, no nonzero has a
- * value, and lanes idle half the time at most. */
+/* Lanes of a row where doubles are gathered from a sector each, no nonzero has a value, and
+ * lanes idle half the time at most. */
 static void gathers_alone(void **state) {
   merbit_plan plan;
   (void)state;
@@ -118,9 +118,9 @@ static void gathers_alone(void **state) {
   takes(&plan, MERBIT_METHOD_ROWS, "even rows, forecast scan 533 us, rows 517 us, sliced");
   plan.desc.expected_calls = 1; /* nothing is made for them */
   takes(&plan, MERBIT_METHOD_ROWS, "rows 517 us");
-  plan.ranks.sectors = 0.16;
+  plan.ranks.sectors = 0.9;
   takes(&plan, MERBIT_METHOD_SCAN, "forecast scan ");
-  plan.ranks.sectors = 0.18;
+  plan.ranks.sectors = 0.901;
   takes(&plan, MERBIT_METHOD_ROWS, "rows ");
   plan.device.values = 16;
   plan.ranks.sectors = 1;
