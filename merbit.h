@@ -22521,6 +22521,7 @@ static merbit_epilogue_rows mbi_epilogue_known(const merbit_epilogue *given, mer
 #define MBI_EPILOGUE_CHUNK 8192  /* rows that one task takes on the CPU */
 #define MBI_EPILOGUE_THREADS 256 /* of a block of the kernel */
 #define MBI_EPILOGUE_BLOCKS 1024 /* at most, as many as the last one adds up at once */
+#define MBI_EPILOGUE_RESIDENT 4  /* of a multiprocessor: fewer parts for the last one */
 
 struct mbi_epilogue {                                             /* a copy of the user's */
   merbit_epilogue given;                                          /* without its expressions */
@@ -22699,7 +22700,10 @@ static void mbi_epilogue_release_cuda(merbit_plan *plan) {
 static uint64_t mbi_epilogue_blocks(const merbit_plan *plan) {
   const uint64_t packs = (uint64_t)plan->csr.rows * mbi_type_size(mbi_plan_sums(plan)) / 16 + 1;
   const uint64_t blocks = (packs + MBI_EPILOGUE_THREADS - 1) / MBI_EPILOGUE_THREADS;
-  return blocks < MBI_EPILOGUE_BLOCKS ? blocks : MBI_EPILOGUE_BLOCKS;
+  const uint64_t resident =
+      MBI_EPILOGUE_RESIDENT * (uint64_t)plan->context->device.multiprocessors;
+  const uint64_t most = resident < MBI_EPILOGUE_BLOCKS ? resident : MBI_EPILOGUE_BLOCKS;
+  return blocks < most ? blocks : most;
 }
 
 /* A product's scratch: the ticket, which is zero between products even where the plan is made
