@@ -21710,6 +21710,7 @@ struct merbit_plan {
   char reason[384]; /* why AUTO fell back to the CPU; else empty */
   char why[160];    /* what decided AUTO's choice of a method; else empty */
   double plan_seconds;
+  uint64_t room; /* CUDA: bytes that its maker wants behind what the plan's products use */
   /* CPU */
   int tasks;
   const void *values; /* of csr or bsr; NULL: ones */
@@ -21759,6 +21760,7 @@ struct merbit_workspace {
   const void *known_x, *known_y; /* pointers already found to be the GPU's */
   double *sums;                  /* CPU: of each chunk of an epilogue */
   mbi_devptr sums_scratch;       /* CUDA: spmv/epilogue_product.c */
+  mbi_devptr room;               /* CUDA: plan->room bytes of it */
   const void *known_epilogue[9]; /* as known_x: vectors, scalars, sums, skip */
 };
 
@@ -35667,7 +35669,7 @@ static int mbi_choose_pays(const merbit_plan *plan, double now, double then) {
 
 /* plan->why: the forecasts of what could be taken. */
 static void mbi_choose_say(merbit_plan *plan, const mbi_forecast *f, int even) {
-  char rows[40] = "", sliced[40] = "", blocks[40] = "";
+  char rows[32] = "", sliced[32] = "", blocks[32] = "";
   if (f->rows < f->scan) {
     (void)snprintf(rows, sizeof rows, ", rows %.0f us", 1e6 * f->rows);
   }
@@ -37602,29 +37604,31 @@ static void mbi_workspace_free(merbit_workspace *workspace) {
 }
 
 /* GPU memory of a workspace: carries, x and y where they are the host's, what an epilogue
- * takes. Returns the sum. */
-static uint64_t mbi_workspace_bytes(const merbit_plan *plan, uint64_t bytes[4]) {
+ * takes, what the plan's maker does. Returns the sum. */
+static uint64_t mbi_workspace_bytes(const merbit_plan *plan, uint64_t bytes[5]) {
   const size_t size = mbi_type_size(mbi_plan_sums(plan)) * (size_t)mbi_plan_vectors(plan);
   const int host = plan->desc.vector_memory == MERBIT_MEMORY_HOST;
   bytes[0] = mbi_scratch_bytes(plan);
   bytes[1] = host ? (uint64_t)plan->csr.cols * size : 0;
   bytes[2] = host ? (uint64_t)plan->csr.rows * size : 0;
   bytes[3] = mbi_epilogue_scratch_bytes(plan);
-  return bytes[0] + bytes[1] + bytes[2] + bytes[3];
+  bytes[4] = plan->room;
+  return bytes[0] + bytes[1] + bytes[2] + bytes[3] + bytes[4];
 }
 
 static merbit_status mbi_workspace_fill_cuda(merbit_workspace *workspace) {
   const merbit_plan *plan = workspace->plan;
   merbit_context *context = plan->context;
   mbi_devptr *const parts[] = {&workspace->device_carries, &workspace->staged_x,
-                               &workspace->staged_y, &workspace->sums_scratch};
-  uint64_t bytes[4];
+                               &workspace->staged_y, &workspace->sums_scratch,
+                               &workspace->room};
+  uint64_t bytes[5];
   merbit_status status = mbi_device_enter(context);
   if (status != MERBIT_OK) {
     return status;
   }
   (void)mbi_workspace_bytes(plan, bytes);
-  status = mbi_device_allocate_parts(context, "a workspace", 4, parts, bytes);
+  status = mbi_device_allocate_parts(context, "a workspace", 5, parts, bytes);
   if (status == MERBIT_OK && workspace->sums_scratch != 0) {
     status = mbi_epilogue_begin_scratch(context, workspace->sums_scratch);
   }
@@ -37990,10 +37994,10 @@ static merbit_status mbi_plan_build(merbit_plan *plan, int dual, const char *aft
 }
 
 /* `dual` asks for the dual-buffer commit, which only the library's own iterations use; `after`
- * is that of mbi_epilogue, or NULL. */
+ * is that of mbi_epilogue, or NULL; `room`, that of the plan, saves its maker an allocation. */
 static merbit_status mbi_plan_create(merbit_context *context, const merbit_view *view,
                                      const merbit_plan_desc *desc, int dual, const char *after,
-                                     merbit_plan **plan) {
+                                     uint64_t room, merbit_plan **plan) {
   const double start = mbi_seconds();
   merbit_plan_desc defaults, taken;
   merbit_plan *made;
@@ -38047,6 +38051,7 @@ static merbit_status mbi_plan_create(merbit_context *context, const merbit_view 
   made->desc.expected_calls = desc->expected_calls != 0 ? desc->expected_calls : 100;
   made->type = mbi_view_type(view);
   made->side = mbi_plan_side(context, desc);
+  made->room = room;
   made->method = dual ? MERBIT_METHOD_MERBIT : desc->method;
   status = mbi_plan_build(made, dual, after);
   if (status != MERBIT_OK) {
@@ -38070,7 +38075,7 @@ MERBIT_API merbit_status merbit_plan_create(merbit_context *context, const merbi
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "merbit_plan_create: `%s` is NULL",
                     plan == NULL ? "plan" : "view");
   }
-  return mbi_plan_create(context, view, desc, 0, NULL, plan);
+  return mbi_plan_create(context, view, desc, 0, NULL, 0, plan);
 }
 
 MERBIT_API void merbit_plan_destroy(merbit_plan *plan) {
@@ -38410,11 +38415,11 @@ MERBIT_API merbit_status merbit_plan_get_info(const merbit_plan *plan, merbit_pl
   info->expand_seconds = plan->half.seconds;
   info->vectors = mbi_plan_vectors(plan);
   if (plan->side == MERBIT_SIDE_CUDA) {
-    uint64_t workspace[4];
+    uint64_t workspace[5];
     plan->cuda->info(plan, info);
     info->device_bytes = (int64_t)(plan->device.bytes + plan->schedule_bytes +
                                    plan->ranks.counts_bytes + plan->reorder.bytes +
-                                   mbi_workspace_bytes(plan, workspace));
+                                   mbi_workspace_bytes(plan, workspace) - plan->room);
     info->cubin_from_cache = plan->program.from_cache;
     info->compile_seconds = plan->program.compile_seconds;
     info->load_seconds = plan->program.load_seconds;
@@ -43847,7 +43852,7 @@ typedef struct mbi_pagerank_gpu {
 } mbi_pagerank_gpu;
 
 typedef struct mbi_pagerank {
-  merbit_solver engine; /* CUDA: what solve/batch.c needs of a solver; bytes, stream, scalars */
+  merbit_solver engine; /* CUDA: what solve/batch.c needs of a solver; stream, scalars */
   mbi_solve_method method;
   merbit_context *context;
   merbit_pagerank_desc desc; /* defaults filled in */
@@ -44081,6 +44086,7 @@ static int mbi_pagerank_calls(const merbit_pagerank_desc *desc) {
 }
 
 static void mbi_pagerank_epilogue(const mbi_pagerank *run, merbit_epilogue *epilogue);
+static uint64_t mbi_pagerank_divide(mbi_pagerank *run, int dual, mbi_devptr space);
 
 static merbit_status mbi_pagerank_plan(mbi_pagerank *run, merbit_side side) {
   const int dual = side == MERBIT_SIDE_CUDA && run->desc.method == MERBIT_METHOD_MERBIT;
@@ -44099,7 +44105,9 @@ static merbit_status mbi_pagerank_plan(mbi_pagerank *run, merbit_side side) {
     desc.epilogue = &epilogue;
   }
   status = mbi_plan_create(run->context, &run->links, &desc, dual,
-                           "\"solve/pagerank_after.cuh\"", &run->plan);
+                           "\"solve/pagerank_after.cuh\"",
+                           side == MERBIT_SIDE_CUDA ? mbi_pagerank_divide(run, dual, 0) : 0,
+                           &run->plan);
   if (status == MERBIT_OK) {
     run->plan->calm = 1;
   }
@@ -44198,12 +44206,12 @@ static merbit_status mbi_pagerank_launch(mbi_pagerank *run, int kernel, int64_t 
 /* ---- Vectors ----------------------------------------------------------------------------- */
 
 /* Everything at its place in the memory at `space`, z's first; the bytes that it takes. */
-static uint64_t mbi_pagerank_divide(mbi_pagerank *run, mbi_devptr space) {
+static uint64_t mbi_pagerank_divide(mbi_pagerank *run, int dual, mbi_devptr space) {
   const uint64_t bytes = (uint64_t)run->n * mbi_type_size(run->type);
   mbi_pagerank_gpu *gpu = &run->gpu;
   uint64_t used = 0;
   int i;
-  for (i = 0; i < (run->plan->merbit.dual ? 3 : 2); i++) {
+  for (i = 0; i < (dual ? 3 : 2); i++) {
     gpu->z[i] = mbi_device_pointer(mbi_device_part(space, bytes, &used));
   }
   gpu->weights = mbi_device_pointer(mbi_device_part(space, bytes, &used));
@@ -44258,18 +44266,15 @@ static merbit_status mbi_pagerank_send(mbi_pagerank *run, void *target, const vo
 static merbit_status mbi_pagerank_upload(mbi_pagerank *run) {
   merbit_solver *engine = &run->engine;
   mbi_pagerank_gpu *gpu = &run->gpu;
-  merbit_status status =
-      mbi_solve_allocate(engine, mbi_pagerank_divide(run, 0), "ranks, and what they come from");
-  if (status == MERBIT_OK) {
-    (void)mbi_pagerank_divide(run, mbi_device_address(engine->space));
-    if (run->plan->epilogue != NULL) {
-      run->plan->epilogue->after_memory = mbi_device_address(engine->memory);
-    }
-    /* The later z's: with method MERBIT sums begin there, else the first iteration takes 0 of
-     * one. */
-    status =
-        mbi_solve_zero(engine, gpu->z[1], (size_t)((char *)gpu->weights - (char *)gpu->z[1]));
+  merbit_status status;
+  (void)mbi_pagerank_divide(run, run->plan->merbit.dual, run->plan->workspace->room);
+  if (run->plan->epilogue != NULL) {
+    run->plan->epilogue->after_memory = mbi_device_address(engine->memory);
   }
+  /* The later z's: with method MERBIT sums begin there, else the first iteration takes 0 of
+   * one. */
+  status =
+      mbi_solve_zero(engine, gpu->z[1], (size_t)((char *)gpu->weights - (char *)gpu->z[1]));
   if (status == MERBIT_OK) {
     status = mbi_pagerank_send(run, gpu->z[0], run->desc.start != NULL ? run->ranks : NULL);
   }
@@ -44397,7 +44402,6 @@ static void mbi_pagerank_release_cuda(mbi_pagerank *run) {
   merbit_solver *engine = &run->engine;
   if (engine->side == MERBIT_SIDE_CUDA && mbi_device_enter_alive(context)) {
     mbi_batch_destroy(engine);
-    mbi_solve_free(engine);
     mbi_program_destroy(context, &engine->gpu.program);
     mbi_device_leave(context);
   }
@@ -45014,7 +45018,7 @@ static void mbi_pagerank_report(const mbi_pagerank *run, merbit_pagerank_result 
   (void)merbit_plan_describe(run->plan, result->description, sizeof result->description);
   result->synchronizations = run->looks;
   result->recorded = run->engine.gpu.graph != NULL ? 1 + run->engine.gpu.loops : 0;
-  result->device_bytes = result->plan.device_bytes + (int64_t)run->engine.bytes;
+  result->device_bytes = result->plan.device_bytes + (int64_t)run->plan->room;
 }
 
 /* `graph` is a square view, not empty, whose header has been checked. */
