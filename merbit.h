@@ -4261,19 +4261,23 @@ static const char *const mbi_source_spmv_epilogue_cu[] = {
   "#include MBK_EPILOGUE_AFTER\n"
   "#endif\n"
   "\n"
+  "#ifndef MBK_EPILOGUE_IDLE // that file may say when vector i counts nothing and is not read\n"
+  "#define MBK_EPILOGUE_IDLE(i, scalars) false\n"
+  "#endif\n"
+  "\n"
   "#define MBK_EPILOGUE_THREADS 256\n"
   "#define MBK_EPILOGUE_PACK (16 / (int)sizeof(MBK_VECTOR)) // rows\n"
   "\n"
   "#ifdef MBK_EPILOGUE_RESULT\n"
   "#define MBK_EPILOGUE_WRITES 1\n"
   "#else\n"
-  "#define MBK_EPILOGUE_WRITES 0\n"
+  "#define MBK_EPILOGUE_WRITES 0\n",
   "#define MBK_EPILOGUE_RESULT in_ax\n"
   "#endif\n"
   "#ifdef MBK_EPILOGUE_SUM0\n"
   "#define MBK_EPILOGUE_HAS0 1\n"
   "#else\n"
-  "#define MBK_EPILOGUE_HAS0 0\n",
+  "#define MBK_EPILOGUE_HAS0 0\n"
   "#define MBK_EPILOGUE_SUM0 0.0\n"
   "#endif\n"
   "#ifdef MBK_EPILOGUE_SUM1\n"
@@ -4308,11 +4312,11 @@ static const char *const mbi_source_spmv_epilogue_cu[] = {
   "}\n"
   "MBK_DEVICE double mbk_epilogue_sum0(MBK_EPILOGUE_NAMES(double)) {\n"
   "  return MBK_EPILOGUE_SUM0;\n"
-  "}\n"
+  "}\n",
   "MBK_DEVICE double mbk_epilogue_sum1(MBK_EPILOGUE_NAMES(double)) {\n"
   "  return MBK_EPILOGUE_SUM1;\n"
   "}\n"
-  "\n",
+  "\n"
   "typedef mbk_pack<MBK_VECTOR, MBK_EPILOGUE_PACK> mbk_epilogue_pack;\n"
   "\n"
   "// `count` rows from `address` on; in one load where they are a pack that is `aligned`.\n"
@@ -4360,11 +4364,11 @@ static const char *const mbi_source_spmv_epilogue_cu[] = {
   "      sums[k] = MBK_EPILOGUE_HAS(k) && thread < MBK_EPILOGUE_THREADS / 32\n"
   "                    ? shared[2 * thread + k]\n"
   "                    : 0.0;\n"
-  "    }\n"
+  "    }\n",
   "    mbk_epilogue_lanes(sums);\n"
   "  }\n"
   "}\n"
-  "\n",
+  "\n"
   "MBK_DEVICE void mbk_epilogue_store(double *place, const double (&sums)[2]) {\n"
   "  if (mbk_thread() == 0) {\n"
   "    place[0] = sums[0];\n"
@@ -4441,9 +4445,9 @@ static const char *const mbi_source_spmv_epilogue_cu[] = {
   "    mbk_epilogue_pack v[6], result;\n"
   "#pragma unroll\n"
   "    for (int i = 0; i < 6; i++) {\n"
+  "      const bool counts = i < MBK_EPILOGUE_VECTORS && !(MBK_EPILOGUE_IDLE(i, s));\n"
   "      v[i] = mbk_epilogue_load(i < MBK_EPILOGUE_VECTORS ? call.vectors[i] + at : product,\n"
-  "                               i < MBK_EPILOGUE_VECTORS ? count : 0,\n"
-  "                               i < MBK_EPILOGUE_VECTORS && whole);\n"
+  "                               counts ? count : 0, counts && whole);\n"
   "    }\n"
   "#pragma unroll\n"
   "    for (int j = 0; j < MBK_EPILOGUE_PACK; j++) {\n"
@@ -10708,6 +10712,9 @@ static const char *const mbi_source_solve_pagerank_after_cuh[] = {
   "\n"
   "#include \"solve/pagerank_steps.cuh\"\n"
   "\n"
+  "// The z before the last comes times s3, which is 0 as long as no iteration goes further.\n"
+  "#define MBK_EPILOGUE_IDLE(i, scalars) ((i) == 2 && (scalars)[3] == 0.0)\n"
+  "\n"
   "// `memory` is a mbi_solve_memory whose iterations go on.\n"
   "MBK_CALLED void mbk_epilogue_after(void *memory, double change, double mass) {\n"
   "  mbi_pagerank_decide((mbi_solve_memory *)memory, change, mass);\n"
@@ -13711,7 +13718,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "541e5cd370a5d08e23ae8ed24074bb6e193e4e7eb6d28427ecb90efb98ef074a"
+#define MBI_KERNEL_HASH "e5842efa36da459c19d6d3f2e9aa24b4c5bb85b1c2e7853489a40cd3e4eea224"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -39820,6 +39827,7 @@ typedef struct mbi_solve_method {
   merbit_status (*start)(struct merbit_solver *solver);   /* from b - A x in MBI_AT_W */
   merbit_status (*iterate)(struct merbit_solver *solver); /* mbi_solve_count in the last sums */
   const char *sweeps[MBI_SOLVE_SWEEPS]; /* kernels of several steps, or NULL: see mbi_solve_sweep */
+  int loop; /* calls of `iterate` that make a turn of a loop on the GPU; 0: MBI_BATCH_LOOP */
 } mbi_solve_method;
 
 typedef struct mbi_solve_gpu {
@@ -42031,7 +42039,7 @@ static const mbi_solve_method *mbi_refine_method(void) {
  * runs on the GPU, until the solver stops or the host wants to look; else the host launches as
  * many graphs as it likes to have iterations. Where a driver does neither, single launches do.
  */
-#define MBI_BATCH_LOOP 4   /* iterations recorded for a loop on the GPU */
+#define MBI_BATCH_LOOP 4   /* iterations recorded for a loop on the GPU: a turn costs 3 us */
 #define MBI_BATCH_PLAIN 10 /* and for a graph that the host launches again and again */
 #define MBI_CUDA_DRIVER_LOOPS 12040
 #define MBI_CAPTURE_RELAXED 2 /* CUstreamCaptureMode: other threads may do as they like */
@@ -42140,7 +42148,8 @@ static merbit_status mbi_batch_make_loop(merbit_solver *solver, void **graph) {
   }
   if (status == MERBIT_OK) {
     merbit_status end;
-    status = mbi_batch_record(solver, MBI_BATCH_LOOP, &handle);
+    status = mbi_batch_record(
+        solver, solver->method->loop > 0 ? solver->method->loop : MBI_BATCH_LOOP, &handle);
     end = mbi_batch_answer(solver, driver->stream_end_capture(solver->gpu.stream, &ended));
     status = status == MERBIT_OK ? end : status;
   }
@@ -44380,6 +44389,7 @@ static merbit_status mbi_pagerank_prepare_cuda(mbi_pagerank *run) {
   engine->context = run->context;
   run->method.name = "PageRank";
   run->method.iterate = mbi_pagerank_enqueue;
+  run->method.loop = 1; /* products behind the last iteration of a few cost more than turns */
   engine->method = &run->method;
   mbi_batch_stream(engine);
   status = mbi_pagerank_specialise(run);

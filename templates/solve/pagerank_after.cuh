@@ -7,6 +7,9 @@
 
 #include "solve/pagerank_steps.cuh"
 
+// The z before the last comes times s3, which is 0 as long as no iteration goes further.
+#define MBK_EPILOGUE_IDLE(i, scalars) ((i) == 2 && (scalars)[3] == 0.0)
+
 // `memory` is a mbi_solve_memory whose iterations go on.
 MBK_CALLED void mbk_epilogue_after(void *memory, double change, double mass) {
   mbi_pagerank_decide((mbi_solve_memory *)memory, change, mass);

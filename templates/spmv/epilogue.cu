@@ -28,6 +28,10 @@
 #include MBK_EPILOGUE_AFTER
 #endif
 
+#ifndef MBK_EPILOGUE_IDLE // that file may say when vector i counts nothing and is not read
+#define MBK_EPILOGUE_IDLE(i, scalars) false
+#endif
+
 #define MBK_EPILOGUE_THREADS 256
 #define MBK_EPILOGUE_PACK (16 / (int)sizeof(MBK_VECTOR)) // rows
 
@@ -208,9 +212,9 @@ MBK_KERNEL MBK_BOUNDS(MBK_EPILOGUE_THREADS)
     mbk_epilogue_pack v[6], result;
 #pragma unroll
     for (int i = 0; i < 6; i++) {
+      const bool counts = i < MBK_EPILOGUE_VECTORS && !(MBK_EPILOGUE_IDLE(i, s));
       v[i] = mbk_epilogue_load(i < MBK_EPILOGUE_VECTORS ? call.vectors[i] + at : product,
-                               i < MBK_EPILOGUE_VECTORS ? count : 0,
-                               i < MBK_EPILOGUE_VECTORS && whole);
+                               counts ? count : 0, counts && whole);
     }
 #pragma unroll
     for (int j = 0; j < MBK_EPILOGUE_PACK; j++) {

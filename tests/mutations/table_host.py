@@ -15,6 +15,8 @@ MUTATIONS = [
      "sums read what other threads have not written", PAGERANK),
     ("solve/pagerank_cuda.c.j2", "m->state.product_sums, &m->state.closed, stream);", "m->state.product_sums, NULL, stream);",
      "iterations are counted after the run has stopped", PAGERANK),
+    ("solve/pagerank_after.cuh", "((i) == 2 && (scalars)[3] == 0.0)", "((i) == 2)",
+     "no iteration goes further", PAGERANK),
     ("spmv/workspace.c.j2", "  bytes[4] = plan->room;\n", "  bytes[4] = 0;\n", "ranks on the GPU have no room", "fake_path"),
     ("spmv/transpose.c.j2", "    plan->device.scratch = from.scratch;\n    plan->device.scratch_bytes = from.scratch_bytes;\n    from.scratch = 0;\n", "",
      "the rows of a transpose are counted in new memory", "fake_calls"),
