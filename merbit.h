@@ -39827,7 +39827,6 @@ typedef struct mbi_solve_method {
   merbit_status (*start)(struct merbit_solver *solver);   /* from b - A x in MBI_AT_W */
   merbit_status (*iterate)(struct merbit_solver *solver); /* mbi_solve_count in the last sums */
   const char *sweeps[MBI_SOLVE_SWEEPS]; /* kernels of several steps, or NULL: see mbi_solve_sweep */
-  int loop; /* calls of `iterate` that make a turn of a loop on the GPU; 0: MBI_BATCH_LOOP */
 } mbi_solve_method;
 
 typedef struct mbi_solve_gpu {
@@ -39836,6 +39835,7 @@ typedef struct mbi_solve_gpu {
   void *open;                     /* CUfunction: mbk_solve_open */
   void *sweeps[MBI_SOLVE_SWEEPS]; /* CUfunction */
   int sweep_blocks;               /* of their grid; 0: steps are launched one by one */
+  int turn;                       /* calls of method->iterate in a turn of a loop; 0: four */
   void *stream;                   /* CUstream; NULL: the default stream */
   mbi_program loop_program;
   void *loop;    /* CUfunction: mbk_solve_loop */
@@ -42149,7 +42149,7 @@ static merbit_status mbi_batch_make_loop(merbit_solver *solver, void **graph) {
   if (status == MERBIT_OK) {
     merbit_status end;
     status = mbi_batch_record(
-        solver, solver->method->loop > 0 ? solver->method->loop : MBI_BATCH_LOOP, &handle);
+        solver, solver->gpu.turn > 0 ? solver->gpu.turn : MBI_BATCH_LOOP, &handle);
     end = mbi_batch_answer(solver, driver->stream_end_capture(solver->gpu.stream, &ended));
     status = status == MERBIT_OK ? end : status;
   }
@@ -44389,7 +44389,7 @@ static merbit_status mbi_pagerank_prepare_cuda(mbi_pagerank *run) {
   engine->context = run->context;
   run->method.name = "PageRank";
   run->method.iterate = mbi_pagerank_enqueue;
-  run->method.loop = 1; /* products behind the last iteration of a few cost more than turns */
+  engine->gpu.turn = 1; /* products behind the last iteration of a few cost more than turns */
   engine->method = &run->method;
   mbi_batch_stream(engine);
   status = mbi_pagerank_specialise(run);
