@@ -297,6 +297,26 @@ static void test_karate(void **state) {
   merbit_context_destroy(context);
 }
 
+/* log(1e-10 / 2) / log(0.85) is 145.9; on the GPU a sixth of it, and no more than the cap. */
+static void test_products_to_count_on(void **state) {
+  static const struct {
+    double tolerance;
+    int cap, cpu, cuda;
+  } cases[] = {{1e-10, 1000, 146, 25},    {1e-10, 15, 15, 15}, {1e-10, 100, 100, 25},
+               {1e-300, 9000, 1000, 710}, {2, 1000, 1, 1},     {3, 1000, 1, 1}};
+  size_t i;
+  (void)state;
+  for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    merbit_pagerank_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.damping = 0.85;
+    desc.tolerance = cases[i].tolerance;
+    desc.max_iterations = cases[i].cap;
+    assert_int_equal(mbi_pagerank_calls(&desc, MERBIT_SIDE_CPU), cases[i].cpu);
+    assert_int_equal(mbi_pagerank_calls(&desc, MERBIT_SIDE_CUDA), cases[i].cuda);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_two_vertices),
@@ -308,6 +328,7 @@ int main(void) {
       cmocka_unit_test(test_unweighted_csr_from_one),
       cmocka_unit_test(test_random_graphs),
       cmocka_unit_test(test_stops),
+      cmocka_unit_test(test_products_to_count_on),
       cmocka_unit_test(test_cases),
       cmocka_unit_test(test_threads_do_not_change_bits),
       cmocka_unit_test(test_karate),
