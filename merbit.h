@@ -3654,6 +3654,11 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "  atomicMax(address, value);\n"
   "}\n"
   "\n"
+  "// What other threads of the block may be changing by atomics: the value before or after.\n"
+  "MBK_DEVICE mbk_u32 mbk_peek(const mbk_u32 *address) {\n"
+  "  return *(const volatile mbk_u32 *)address;\n"
+  "}\n"
+  "\n"
   "// Read-only data that nobody writes during the launch.\n"
   "template <class T> MBK_DEVICE T mbk_load(const T *address) {\n"
   "  return __ldg(address);\n"
@@ -3668,11 +3673,11 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "// before.\n"
   "template <class T> MBK_DEVICE T mbk_load_fresh(const T *address) {\n"
   "  return __ldcg(address);\n"
-  "}\n"
+  "}\n",
   "// What this thread has stored and seen before comes before what follows, for all blocks.\n"
   "MBK_DEVICE void mbk_fence() {\n"
   "  __threadfence();\n"
-  "}\n",
+  "}\n"
   "// A number that a block hands to the others of the launch, which is cooperative: else one might\n"
   "// wait for another that never starts. It travels in two words, each of them a half and the mark\n"
   "// that tells it from what was there before, so that whoever finds both marks has the number and\n"
@@ -3707,12 +3712,12 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "#else\n"
   "      low = ((const volatile mbk_u64 *)slots)[2 * k];\n"
   "      high = ((const volatile mbk_u64 *)slots)[2 * k + 1];\n"
-  "#endif\n"
+  "#endif\n",
   "      missing |= (mbk_u32)low != mark || (mbk_u32)high != mark;\n"
   "      values[k] = __longlong_as_double((mbk_i64)(high >> 32 << 32 | low >> 32));\n"
   "    }\n"
   "  } while (missing);\n"
-  "}\n",
+  "}\n"
   "\n"
   "// N neighbours that move together, at an address that is a multiple of their size: 2, 4, 8\n"
   "// or 16 bytes.\n"
@@ -3761,10 +3766,10 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "template <class T, int N> MBK_DEVICE void mbk_store_pack(T *address, mbk_pack<T, N> pack) {\n"
   "  *(mbk_pack<T, N> *)address = pack;\n"
   "}\n"
-  "\n"
+  "\n",
   "// 16 bytes from global to shared memory, both aligned, on their way while the thread goes on:\n"
   "// they are there after mbk_copy_wait by the same thread.\n"
-  "MBK_DEVICE void mbk_copy_ahead(void *shared, const void *global) {\n",
+  "MBK_DEVICE void mbk_copy_ahead(void *shared, const void *global) {\n"
   "#if __CUDA_ARCH__ >= 800\n"
   "  asm volatile(\"cp.async.cg.shared.global [%0], [%1], 16;\"\n"
   "               :\n"
@@ -3799,7 +3804,7 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "// The same for what lies at `index` of `data`: either comes out of the wait, whichever takes\n"
   "// fewer registers.\n"
   "template <class T, int GROUPS, int PACK>\n"
-  "MBK_DEVICE void mbk_await_at(const T *&data, mbk_i32 (&index)[GROUPS][PACK]) {\n"
+  "MBK_DEVICE void mbk_await_at(const T *&data, mbk_i32 (&index)[GROUPS][PACK]) {\n",
   "#if __CUDA_ARCH__ >= 1000\n"
   "  mbk_await_for(data);\n"
   "#elif __CUDA_ARCH__ >= 900\n"
@@ -3807,7 +3812,7 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "#pragma unroll\n"
   "  for (int g = 0; g < GROUPS; g++) {\n"
   "#pragma unroll\n"
-  "    for (int j = 0; j < PACK; j++) {\n",
+  "    for (int j = 0; j < PACK; j++) {\n"
   "      asm volatile(\"\" : \"+r\"(index[g][j]));\n"
   "    }\n"
   "  }\n"
@@ -4970,7 +4975,7 @@ static const char *const mbi_source_spmv_arrays_cu[] = {
   "MBK_DEVICE bool mbk_arrays_new(mbk_u32 *table, mbk_u32 sector) {\n"
   "  mbk_u32 at = (sector * 2654435761u >> 8) % MBK_SAMPLE_TABLE;\n"
   "  while (true) {\n"
-  "    mbk_u32 there = *(volatile mbk_u32 *)(table + at);\n"
+  "    mbk_u32 there = mbk_peek(table + at);\n"
   "    if (there == 0xffffffffu) {\n"
   "      there = mbk_atomic_swap_if(table + at, 0xffffffffu, sector);\n"
   "    }\n"
@@ -5001,8 +5006,8 @@ static const char *const mbi_source_spmv_arrays_cu[] = {
   "  for (mbk_u32 i = mbk_thread(); i < most; i += MBK_SAMPLE_THREADS * MBK_SAMPLE_TOGETHER) {\n"
   "    mbk_u32 sector[MBK_SAMPLE_TOGETHER];\n"
   "#pragma unroll\n"
-  "    for (mbk_u32 j = 0; j < MBK_SAMPLE_TOGETHER; j++) {\n",
-  "      const mbk_u32 k = i + j * MBK_SAMPLE_THREADS;\n"
+  "    for (mbk_u32 j = 0; j < MBK_SAMPLE_TOGETHER; j++) {\n"
+  "      const mbk_u32 k = i + j * MBK_SAMPLE_THREADS;\n",
   "      sector[j] = (mbk_u32)(mbk_load(col_ind + first + (k < most ? k : i)) - MBK_BASE) >> shift;\n"
   "    }\n"
   "#pragma unroll\n"
@@ -5022,18 +5027,17 @@ static const char *const mbi_source_spmv_arrays_cu[] = {
   "    return;\n"
   "  }\n"
   "  mbk_u32 *const set = table + mbk_thread() / 32 * MBK_PAGE_SET;\n"
-  "  const volatile mbk_u32 *const count = set + MBK_PAGE_SLOTS;\n"
   "  const mbk_u64 slices = (rows + 31) / 32;\n"
   "  const mbk_u64 slice = slices * (mbk_block() * 8 + mbk_thread() / 32) / (8 * mbk_grid());\n"
   "  const mbk_u64 row = slice * 32, next = row + 32 < rows ? row + 32 : rows;\n"
   "  const mbk_u64 end = (mbk_u64)(mbk_load(row_ptr + next) - MBK_BASE);\n"
   "  mbk_page_begin(set);\n"
   "  for (mbk_u64 k = (mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE) + mbk_lane();\n"
-  "       k < end && *count <= MBK_PAGES; k += 32) {\n"
+  "       k < end && mbk_peek(set + MBK_PAGE_SLOTS) <= MBK_PAGES; k += 32) {\n"
   "    mbk_page_add(set, (mbk_u32)(mbk_load(col_ind + k) - MBK_BASE));\n"
   "  }\n"
   "  mbk_warp_sync(0xffffffffu);\n"
-  "  if (mbk_lane() == 0 && *count <= MBK_PAGES) {\n"
+  "  if (mbk_lane() == 0 && mbk_peek(set + MBK_PAGE_SLOTS) <= MBK_PAGES) {\n"
   "    mbk_atomic_add(narrow, 1u);\n"
   "  }\n"
   "}\n"
@@ -5043,8 +5047,8 @@ static const char *const mbi_source_spmv_arrays_cu[] = {
   "\n"
   "// counts[c]: how many of the nonzeros of every `stride`th run of 32 lie in column c; zero\n"
   "// before. Launch: any grid of 256 threads.\n"
-  "MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_columns(const MBK_COLUMN *col_ind, mbk_u64 nnz,\n",
-  "                                              mbk_u32 stride, mbk_u32 *counts) {\n"
+  "MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_columns(const MBK_COLUMN *col_ind, mbk_u64 nnz,\n"
+  "                                              mbk_u32 stride, mbk_u32 *counts) {\n",
   "  const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;\n"
   "  const mbk_u64 step = (mbk_u64)mbk_grid() * 8 * stride * 32;\n"
   "  for (mbk_u64 k = warp * stride * 32 + mbk_lane(); k < nnz; k += step) {\n"
@@ -5084,10 +5088,10 @@ static const char *const mbi_source_spmv_arrays_cu[] = {
   "MBK_DEVICE mbk_u64 mbk_arrays_mix(mbk_u64 place, mbk_u64 number) {\n"
   "  mbk_u64 bits = place * 0x9e3779b97f4a7c15ull ^ number * 0xd1342543de82ef95ull;\n"
   "  bits = (bits ^ bits >> 30) * 0xbf58476d1ce4e5b9ull;\n"
-  "  bits = (bits ^ bits >> 27) * 0x94d049bb133111ebull;\n",
+  "  bits = (bits ^ bits >> 27) * 0x94d049bb133111ebull;\n"
   "  return bits ^ bits >> 31;\n"
   "}\n"
-  "\n"
+  "\n",
   "// *hash: a sum over row_ptr and col_ind, the same in any order; zero before. Launch: any grid\n"
   "// of 256 threads.\n"
   "MBK_KERNEL MBK_BOUNDS(256)\n"
@@ -8549,14 +8553,14 @@ static const char *const mbi_source_spmv_pages_cuh[] = {
   "    mbk_atomic_max(set + MBK_PAGE_SLOTS, MBK_PAGES + 1u);\n"
   "    return;\n"
   "  }\n"
-  "  while (*(volatile mbk_u32 *)(set + MBK_PAGE_SLOTS) <= MBK_PAGES) {\n"
-  "    mbk_u32 there = *(volatile mbk_u32 *)(set + at);\n"
+  "  while (mbk_peek(set + MBK_PAGE_SLOTS) <= MBK_PAGES) {\n"
+  "    mbk_u32 there = mbk_peek(set + at);\n"
   "    if (there == MBK_PAGE_EMPTY) {\n"
   "      there = mbk_atomic_swap_if(set + at, MBK_PAGE_EMPTY, page);\n"
-  "      if (there == MBK_PAGE_EMPTY) {\n",
+  "      if (there == MBK_PAGE_EMPTY) {\n"
   "        mbk_atomic_add(set + MBK_PAGE_SLOTS, 1u);\n"
   "      }\n"
-  "    }\n"
+  "    }\n",
   "    if (there == MBK_PAGE_EMPTY || there == page) {\n"
   "      break;\n"
   "    }\n"
@@ -8600,9 +8604,9 @@ static const char *const mbi_source_spmv_pages_cuh[] = {
   "MBK_DEVICE mbk_u16 mbk_page_code(const mbk_u32 *list, mbk_u32 column) {\n"
   "  mbk_u32 place = 0;\n"
   "#pragma unroll\n"
-  "  for (int step = MBK_PAGES / 2; step > 0; step /= 2) {\n",
+  "  for (int step = MBK_PAGES / 2; step > 0; step /= 2) {\n"
   "    place += list[place + step] <= column / MBK_PAGE ? step : 0;\n"
-  "  }\n"
+  "  }\n",
   "  return (mbk_u16)(place * MBK_PAGE + column % MBK_PAGE);\n"
   "}\n"
   "\n"
@@ -13718,7 +13722,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "e5842efa36da459c19d6d3f2e9aa24b4c5bb85b1c2e7853489a40cd3e4eea224"
+#define MBI_KERNEL_HASH "44ef3cb470e06cc2a867ae2d84840e6ad701db6fb79ec820df012648cca3d6e2"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name

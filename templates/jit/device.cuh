@@ -122,6 +122,11 @@ MBK_DEVICE void mbk_atomic_max(mbk_u32 *address, mbk_u32 value) {
   atomicMax(address, value);
 }
 
+// What other threads of the block may be changing by atomics: the value before or after.
+MBK_DEVICE mbk_u32 mbk_peek(const mbk_u32 *address) {
+  return *(const volatile mbk_u32 *)address;
+}
+
 // Read-only data that nobody writes during the launch.
 template <class T> MBK_DEVICE T mbk_load(const T *address) {
   return __ldg(address);

@@ -181,7 +181,7 @@ MBK_KERNEL MBK_BOUNDS(256)
 MBK_DEVICE bool mbk_arrays_new(mbk_u32 *table, mbk_u32 sector) {
   mbk_u32 at = (sector * 2654435761u >> 8) % MBK_SAMPLE_TABLE;
   while (true) {
-    mbk_u32 there = *(volatile mbk_u32 *)(table + at);
+    mbk_u32 there = mbk_peek(table + at);
     if (there == 0xffffffffu) {
       there = mbk_atomic_swap_if(table + at, 0xffffffffu, sector);
     }
@@ -233,18 +233,17 @@ MBK_KERNEL MBK_BOUNDS(MBK_SAMPLE_THREADS)
     return;
   }
   mbk_u32 *const set = table + mbk_thread() / 32 * MBK_PAGE_SET;
-  const volatile mbk_u32 *const count = set + MBK_PAGE_SLOTS;
   const mbk_u64 slices = (rows + 31) / 32;
   const mbk_u64 slice = slices * (mbk_block() * 8 + mbk_thread() / 32) / (8 * mbk_grid());
   const mbk_u64 row = slice * 32, next = row + 32 < rows ? row + 32 : rows;
   const mbk_u64 end = (mbk_u64)(mbk_load(row_ptr + next) - MBK_BASE);
   mbk_page_begin(set);
   for (mbk_u64 k = (mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE) + mbk_lane();
-       k < end && *count <= MBK_PAGES; k += 32) {
+       k < end && mbk_peek(set + MBK_PAGE_SLOTS) <= MBK_PAGES; k += 32) {
     mbk_page_add(set, (mbk_u32)(mbk_load(col_ind + k) - MBK_BASE));
   }
   mbk_warp_sync(0xffffffffu);
-  if (mbk_lane() == 0 && *count <= MBK_PAGES) {
+  if (mbk_lane() == 0 && mbk_peek(set + MBK_PAGE_SLOTS) <= MBK_PAGES) {
     mbk_atomic_add(narrow, 1u);
   }
 }

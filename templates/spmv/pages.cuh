@@ -28,8 +28,8 @@ MBK_DEVICE void mbk_page_add(mbk_u32 *set, mbk_u32 column) {
     mbk_atomic_max(set + MBK_PAGE_SLOTS, MBK_PAGES + 1u);
     return;
   }
-  while (*(volatile mbk_u32 *)(set + MBK_PAGE_SLOTS) <= MBK_PAGES) {
-    mbk_u32 there = *(volatile mbk_u32 *)(set + at);
+  while (mbk_peek(set + MBK_PAGE_SLOTS) <= MBK_PAGES) {
+    mbk_u32 there = mbk_peek(set + at);
     if (there == MBK_PAGE_EMPTY) {
       there = mbk_atomic_swap_if(set + at, MBK_PAGE_EMPTY, page);
       if (there == MBK_PAGE_EMPTY) {

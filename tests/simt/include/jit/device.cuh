@@ -212,6 +212,10 @@ MBK_DEVICE T mbk_atomic_swap_if(T *address, simt_type<T> expected, simt_type<T> 
   return simt_atomic(address, [=](T old) { return old == expected ? value : old; });
 }
 
+MBK_DEVICE mbk_u32 mbk_peek(const mbk_u32 *address) {
+  return simt_atomic((mbk_u32 *)address, [](mbk_u32 old) { return old; });
+}
+
 template <class T> MBK_DEVICE T mbk_load(const T *address) {
   return *address;
 }
