@@ -10940,13 +10940,14 @@ static const char *const mbi_source_solve_step_cuh[] = {
   "    mbk_step<name##_before, name##_element, name##_after, adds, maxes, when>(                  \\\n"
   "        v, n, m, partials, shared);                                                            \\\n"
   "  }                                                                                            \\\n"
-  "  template <int BEHIND> MBK_DEVICE bool name##_stage(const mbk_sweep &s, bool backwards) {     \\\n"
+  "  template <int BEHIND>                                                                        \\\n"
+  "  MBK_DEVICE bool name##_stage(const mbk_sweep &s, bool backwards, mbk_u32 ahead) {            \\\n"
   "    return mbk_sweep_stage<name##_before, name##_element, name##_after, adds, maxes, when,     \\\n"
-  "                           BEHIND>(s, backwards);                                              \\\n"
+  "                           BEHIND>(s, backwards, ahead);                                       \\\n"
   "  }\n"
   "\n"
-  "// Of every kernel of a step. Launch: a grid that depends on n and the GPU alone, of\n"
-  "// MBK_STEP_THREADS threads, or where n is less whole warps for so many; MBK_STEP_RESIDENT\n",
+  "// Of every kernel of a step. Launch: a grid that depends on n and the GPU alone, of\n",
+  "// MBK_STEP_THREADS threads, or where n is less whole warps for so many; MBK_STEP_RESIDENT\n"
   "// blocks to a multiprocessor, at most, which are resident. Shared: MBI_STEP_SHARED bytes.\n"
   "// partials: MBI_SOLVE_SUMS doubles for each block.\n"
   "#define MBK_STEP_ARGUMENTS mbi_solve_vectors v, mbk_i64 n, mbi_solve_memory *m, double *partials\n"
@@ -10990,8 +10991,8 @@ static const char *const mbi_source_solve_step_cuh[] = {
   "  mbk_block_sync();\n"
   "}\n"
   "\n"
-  "// Whether this block is the last to be done; then all parts of the others are visible.\n"
-  "template <int COUNT>\n",
+  "// Whether this block is the last to be done; then all parts of the others are visible.\n",
+  "template <int COUNT>\n"
   "MBK_DEVICE bool mbk_step_last(mbi_solve_memory *m, const double *sums, double *partials,\n"
   "                              double *shared) {\n"
   "  mbk_u32 *const last = (mbk_u32 *)(shared + MBK_STEP_WARPS * COUNT);\n"
@@ -11023,6 +11024,26 @@ static const char *const mbi_source_solve_step_cuh[] = {
   "  }\n"
   "}\n"
   "\n"
+  "// The rows of this thread: MBK_STEP_ROWS of them in each of so many rounds, `stride` apart.\n"
+  "struct mbk_step_share {\n"
+  "  mbk_u32 count, stride, own, rounds;\n"
+  "};\n"
+  "\n"
+  "MBK_DEVICE mbk_step_share mbk_step_shared_out(mbk_i64 n) {\n"
+  "  const mbk_u32 count = (mbk_u32)n; // a matrix has fewer than 2^31 rows\n"
+  "  const mbk_u32 stride = mbk_grid() * mbk_threads();\n"
+  "  const mbk_u32 own = mbk_block() * mbk_threads() + mbk_thread();\n"
+  "  const mbk_u32 rounds = own < count ? (count - 1 - own) / (stride * MBK_STEP_ROWS) + 1 : 0;\n"
+  "  const mbk_step_share share = {count, stride, own, rounds};\n"
+  "  return share;\n"
+  "}\n"
+  "\n",
+  "// Its first row in a round, the rounds counted from the last where `backwards`.\n"
+  "MBK_DEVICE mbk_u32 mbk_step_first(const mbk_step_share &share, mbk_u32 round, bool backwards) {\n"
+  "  const mbk_u32 at = backwards ? share.rounds - 1 - round : round;\n"
+  "  return share.own + at * share.stride * MBK_STEP_ROWS;\n"
+  "}\n"
+  "\n"
   "// Rows of this thread, from its first to its last or `backwards`: then a sweep begins with what\n"
   "// the stage before has left in the cache. Where fewer are left than a thread does at a time,\n"
   "// the first one stands for those that are missing, without effect. PRE is v.pre, known to the\n"
@@ -11030,18 +11051,15 @@ static const char *const mbi_source_solve_step_cuh[] = {
   "template <void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *, double *,\n"
   "                          mbk_step_row *),\n"
   "          int ADDS, int MAXES, int PRE>\n"
-  "MBK_DEVICE void mbk_step_rows(const mbi_solve_vectors &given, mbk_i64 n,\n",
+  "MBK_DEVICE void mbk_step_rows(const mbi_solve_vectors &given, mbk_i64 n,\n"
   "                              const mbi_solve_state &c, double *sums, bool backwards) {\n"
   "  const int COUNT = ADDS + MAXES > 0 ? ADDS + MAXES : 1;\n"
-  "  const mbk_u32 count = (mbk_u32)n; // a matrix has fewer than 2^31 rows\n"
-  "  const mbk_u32 stride = mbk_grid() * mbk_threads();\n"
-  "  const mbk_u32 own = mbk_block() * mbk_threads() + mbk_thread();\n"
-  "  const mbk_u32 rounds = own < count ? (count - 1 - own) / (stride * MBK_STEP_ROWS) + 1 : 0;\n"
+  "  const mbk_step_share share = mbk_step_shared_out(n);\n"
+  "  const mbk_u32 count = share.count, stride = share.stride;\n"
   "  mbi_solve_vectors v = given;\n"
   "  v.pre = PRE >= 0 ? PRE : given.pre;\n"
-  "  for (mbk_u32 round = 0; round < rounds; round++) {\n"
-  "    const mbk_u32 at = backwards ? rounds - 1 - round : round;\n"
-  "    const mbk_u32 first = own + at * stride * MBK_STEP_ROWS;\n"
+  "  for (mbk_u32 round = 0; round < share.rounds; round++) {\n"
+  "    const mbk_u32 first = mbk_step_first(share, round, backwards);\n"
   "    mbk_step_row rows[MBK_STEP_ROWS];\n"
   "    double parts[MBK_STEP_ROWS][COUNT];\n"
   "#pragma unroll\n"
@@ -11051,7 +11069,7 @@ static const char *const mbi_source_solve_step_cuh[] = {
   "#pragma unroll\n"
   "      for (int k = 0; k < COUNT; k++) {\n"
   "        parts[u][k] = 0;\n"
-  "      }\n"
+  "      }\n",
   "      ELEMENT(i, &v, &c, parts[u], &rows[u]);\n"
   "    }\n"
   "#pragma unroll\n"
@@ -11074,7 +11092,7 @@ static const char *const mbi_source_solve_step_cuh[] = {
   "  }\n"
   "}\n"
   "\n"
-  "template <int (*BEFORE)(mbi_solve_state *),\n",
+  "template <int (*BEFORE)(mbi_solve_state *),\n"
   "          void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *, double *,\n"
   "                          mbk_step_row *),\n"
   "          void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *), int ADDS,\n"
@@ -11102,7 +11120,7 @@ static const char *const mbi_source_solve_step_cuh[] = {
   "      m->state.closed = 1;\n"
   "      m->state.stop = wrong;\n"
   "    }\n"
-  "    return;\n"
+  "    return;\n",
   "  }\n"
   "  mbk_step_rows<ELEMENT, ADDS, MAXES, -1>(v, n, c, sums, false);\n"
   "  if (COUNT == 0) {\n"
@@ -11124,7 +11142,7 @@ static const char *const mbi_source_solve_step_cuh[] = {
   "\n"
   "// Before a batch of iterations: mbi_solve_open. Launch: one thread.\n"
   "MBK_KERNEL mbk_solve_open(mbi_solve_memory *m, int how, int span, int cap, double tolerance,\n"
-  "                          double shrink, double epsilon) {\n",
+  "                          double shrink, double epsilon) {\n"
   "  mbi_solve_open(m, how, span, cap, tolerance, shrink, epsilon);\n"
   "}\n"
   "\n"
@@ -11150,6 +11168,9 @@ static const char *const mbi_source_solve_sweep_cuh[] = {
   "#define MBK_SWEEP_ROWS_FOLLOW 1\n"
   "#define MBK_SWEEP_END 2\n"
   "\n"
+  "// Rounds of the next stage whose rows are asked for while its sums are waited for.\n"
+  "#define MBK_SWEEP_AHEAD 2\n"
+  "\n"
   "// Of every kernel of a sweep. Launch: as of a step's, cooperative; arguments and shared memory\n"
   "// too.\n"
   "struct mbk_sweep {\n"
@@ -11164,9 +11185,9 @@ static const char *const mbi_source_solve_sweep_cuh[] = {
   "  return (mbi_solve_state *)(shared + MBK_STEP_WARPS * MBI_SOLVE_SUMS);\n"
   "}\n"
   "\n"
-  "// By all threads of a block, at once; the smallest block is a warp.\n"
+  "// By all threads of a block, at once; the smallest block is a warp.\n",
   "MBK_DEVICE void mbk_sweep_copy(mbi_solve_state *to, const mbi_solve_state *from) {\n"
-  "  static_assert(sizeof *to <= 32 * sizeof(mbk_u64), \"a warp copies it\");\n",
+  "  static_assert(sizeof *to <= 32 * sizeof(mbk_u64), \"a warp copies it\");\n"
   "  const mbk_u32 i = mbk_thread();\n"
   "  if (i < sizeof *to / sizeof(mbk_u64)) {\n"
   "    ((mbk_u64 *)to)[i] = ((const mbk_u64 *)from)[i];\n"
@@ -11203,16 +11224,38 @@ static const char *const mbi_source_solve_sweep_cuh[] = {
   "  return s.v.posts + (c.turn & 1u) * 2 * MBI_SWEEP_SUMS * mbk_grid();\n"
   "}\n"
   "\n"
+  "// To L2 what the next stage reads first and none before has read, the vectors in `slots`, a bit\n"
+  "// for each: while sums are on their way memory has nothing else to do. A thread for each\n"
+  "// sector.\n"
+  "MBK_DEVICE void mbk_sweep_ahead(const mbk_sweep &s, mbk_u32 slots, bool backwards) {\n"
+  "  const mbk_step_share share = mbk_step_shared_out(s.n);\n",
+  "  if (slots == 0 || mbk_thread() % (32 / sizeof(MBK_VECTOR)) != 0) {\n"
+  "    return;\n"
+  "  }\n"
+  "  for (mbk_u32 round = 0; round < MBK_SWEEP_AHEAD && round < share.rounds; round++) {\n"
+  "    const mbk_u32 first = mbk_step_first(share, round, backwards);\n"
+  "    for (mbk_u32 i = first; i < first + MBK_STEP_ROWS * share.stride && i < share.count;\n"
+  "         i += share.stride) {\n"
+  "#pragma unroll\n"
+  "      for (int slot = 0; slot < MBI_SOLVE_VECTORS; slot++) {\n"
+  "        if ((slots >> slot & 1u) != 0) {\n"
+  "          mbk_prefetch((const MBK_VECTOR *)s.v.at[slot] + i);\n"
+  "        }\n"
+  "      }\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
   "// The block's parts for all, and from all of them the sums, complete in thread 0, of who\n"
-  "// `collects`.\n"
+  "// `collects`; `ahead` and `backwards` as for mbk_sweep_stage.\n"
   "template <int ADDS, int MAXES>\n"
   "MBK_DEVICE void mbk_sweep_exchange(const mbk_sweep &s, const mbi_solve_state &c, double *sums,\n"
-  "                                   bool collects) {\n"
+  "                                   bool collects, mbk_u32 ahead, bool backwards) {\n"
   "  const int COUNT = ADDS + MAXES > 0 ? ADDS + MAXES : 1;\n"
   "  mbk_u64 *const slots = mbk_sweep_slots(s, c);\n"
   "  mbk_step_reduce<ADDS, MAXES>(sums, s.shared);\n"
   "  if (mbk_thread() == 0) {\n"
-  "#pragma unroll\n",
+  "#pragma unroll\n"
   "    for (int k = 0; k < COUNT; k++) {\n"
   "      mbk_post(slots + 2 * (COUNT * mbk_block() + k), sums[k], c.turn + 1);\n"
   "    }\n"
@@ -11220,6 +11263,7 @@ static const char *const mbi_source_solve_sweep_cuh[] = {
   "  if (!collects) {\n"
   "    return;\n"
   "  }\n"
+  "  mbk_sweep_ahead(s, ahead, !backwards);\n"
   "#pragma unroll\n"
   "  for (int k = 0; k < COUNT; k++) {\n"
   "    sums[k] = 0;\n"
@@ -11228,7 +11272,7 @@ static const char *const mbi_source_solve_sweep_cuh[] = {
   "    double parts[COUNT];\n"
   "    mbk_collect<COUNT>(slots + 2 * COUNT * b, c.turn + 1, parts);\n"
   "#pragma unroll\n"
-  "    for (int k = 0; k < COUNT; k++) {\n"
+  "    for (int k = 0; k < COUNT; k++) {\n",
   "      sums[k] = k < ADDS ? sums[k] + parts[k] : parts[k] > sums[k] ? parts[k] : sums[k];\n"
   "    }\n"
   "  }\n"
@@ -11248,14 +11292,15 @@ static const char *const mbi_source_solve_sweep_cuh[] = {
   "}\n"
   "\n"
   "// Whether the step was taken, which all blocks agree on: if not, no later one is. BEHIND: what\n"
-  "// follows, of the above.\n"
+  "// follows, of the above. Rows go `backwards` or forwards, those of the next stage the other\n"
+  "// way; `ahead`: slots, a bit for each, that it reads and none before has, where sums follow.\n"
   "template <int (*BEFORE)(mbi_solve_state *),\n"
   "          void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *, double *,\n"
   "                          mbk_step_row *),\n"
   "          void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *), int ADDS,\n"
   "          int MAXES, int WHEN, int BEHIND>\n"
-  "MBK_DEVICE bool mbk_sweep_stage(const mbk_sweep &s, bool backwards) {\n"
-  "  const bool first = mbk_block() == 0 && mbk_thread() == 0;\n",
+  "MBK_DEVICE bool mbk_sweep_stage(const mbk_sweep &s, bool backwards, mbk_u32 ahead) {\n"
+  "  const bool first = mbk_block() == 0 && mbk_thread() == 0;\n"
   "  mbi_solve_state *const own = mbk_sweep_state(s.shared);\n"
   "  double sums[ADDS + MAXES > 0 ? ADDS + MAXES : 1] = {};\n"
   "  mbi_solve_state c = *own;\n"
@@ -11264,7 +11309,7 @@ static const char *const mbi_source_solve_sweep_cuh[] = {
   "      s.m->state.closed = 1;\n"
   "    }\n"
   "    return false;\n"
-  "  }\n"
+  "  }\n",
   "  if (WHEN == MBS_LATE && c.closed) {\n"
   "    return false;\n"
   "  }\n"
@@ -11288,7 +11333,7 @@ static const char *const mbi_source_solve_sweep_cuh[] = {
   "  }\n"
   "  if (ADDS + MAXES > 0) {\n"
   "    const bool collects = BEHIND != MBK_SWEEP_END || mbk_block() == 0;\n"
-  "    mbk_sweep_exchange<ADDS, MAXES>(s, c, sums, collects);\n"
+  "    mbk_sweep_exchange<ADDS, MAXES>(s, c, sums, collects, ahead, backwards);\n"
   "    if (collects) {\n"
   "      mbk_sweep_after<AFTER>(s, c, sums);\n"
   "    }\n"
@@ -11600,10 +11645,17 @@ static const char *const mbi_source_solve_cg_steps_cuh[] = {
   "#define MBI_CG_R 4\n"
   "#define MBI_CG_P 5\n"
   "#define MBI_CG_Z 6 // MBI_PRE_APART only\n"
+  "// Sweeps only, which take x += alpha p in one pass for several p: those of the iterations\n"
+  "// before, the last one first; the next p goes to the place of the oldest, or behind an x that\n"
+  "// is complete to MBI_CG_FIRST, which is one of these places.\n"
+  "#define MBI_CG_BEFORE 7\n"
+  "#define MBI_CG_RING 4 // places of p\n"
+  "#define MBI_CG_NEXT (MBI_CG_BEFORE + MBI_CG_RING - 2)\n"
+  "#define MBI_CG_FIRST (MBI_CG_BEFORE + MBI_CG_RING - 1)\n"
   "\n"
   "#define MBI_CG_RZ 0     // scalars: r'z\n"
   "#define MBI_CG_RZ_OLD 1 // of the iteration before\n"
-  "#define MBI_CG_ALPHA 2\n"
+  "#define MBI_CG_ALPHA 2  // and of the MBI_CG_RING - 1 iterations before behind it\n"
   "\n"
   "// r = b - A x, and where z needs no step of its own p = z.\n"
   "MBS_NOTHING_BEFORE(cg_start)\n"
@@ -11629,7 +11681,7 @@ static const char *const mbi_source_solve_cg_steps_cuh[] = {
   "MBS_ELEMENT(cg_direct) {\n"
   "  const double z = MBS_LOAD(MBI_CG_Z);\n"
   "  (void)c;\n"
-  "  MBS_STORE(MBI_CG_P, z);\n"
+  "  MBS_STORE(MBI_CG_P, z);\n",
   "  sums[0] += MBS_LOAD(MBI_CG_R) * z;\n"
   "}\n"
   "MBS_AFTER(cg_direct) {\n"
@@ -11644,7 +11696,7 @@ static const char *const mbi_source_solve_cg_steps_cuh[] = {
   "  if (!(rz > 0)) {\n"
   "    return mbi_solve_broken(c, MBI_WHY_PRECONDITIONER, rz);\n"
   "  }\n"
-  "  if (!(pq > 0) || !(pq - pq == 0)) {\n",
+  "  if (!(pq > 0) || !(pq - pq == 0)) {\n"
   "    return mbi_solve_broken(c, MBI_WHY_CURVATURE, pq);\n"
   "  }\n"
   "  c->scalar[MBI_CG_ALPHA] = rz / pq;\n"
@@ -11659,6 +11711,10 @@ static const char *const mbi_source_solve_cg_steps_cuh[] = {
   "}\n"
   "MBS_AFTER(cg_descend) {\n"
   "  double *scalar = m->state.scalar;\n"
+  "  int k;\n"
+  "  for (k = MBI_CG_RING - 1; k > 0; k--) {\n"
+  "    scalar[MBI_CG_ALPHA + k] = scalar[MBI_CG_ALPHA + k - 1];\n"
+  "  }\n"
   "  scalar[MBI_CG_ALPHA] = c->scalar[MBI_CG_ALPHA];\n"
   "  scalar[MBI_CG_RZ_OLD] = c->scalar[MBI_CG_RZ];\n"
   "  scalar[MBI_CG_RZ] = sums[1];\n"
@@ -11680,7 +11736,7 @@ static const char *const mbi_source_solve_cg_steps_cuh[] = {
   "\n"
   "// x += alpha p, p = z + beta p\n"
   "MBS_NOTHING_BEFORE(cg_advance)\n"
-  "MBS_ELEMENT(cg_advance) {\n"
+  "MBS_ELEMENT(cg_advance) {\n",
   "  const double beta = c->scalar[MBI_CG_RZ] / c->scalar[MBI_CG_RZ_OLD];\n"
   "  const double p = MBS_LOAD(MBI_CG_P);\n"
   "  const double z = v->pre == MBI_PRE_APART      ? MBS_LOAD(MBI_CG_Z)\n"
@@ -11696,8 +11752,9 @@ static const char *const mbi_source_solve_cg_steps_cuh[] = {
 
 static const char *const mbi_source_solve_cg_cu[] = {
   "// The conjugate gradient method between two products. A row of vectors in f64 without a\n"
-  "// preconditioner moves: descend 24 bytes and advance 40, 8 more in either for a diagonal,\n"
-  "// beside the product: 16, for p'A p costs it nothing where p is what it multiplies.\n"
+  "// preconditioner moves: descend 24 bytes and advance 40, in a sweep 34 (24, and 64 once in four\n"
+  "// iterations), 8 more in either for a diagonal, beside the sums: 16, for p'A p costs the\n"
+  "// product nothing where p is what it multiplies.\n"
   "#define MBK_STEP_ROWS 4\n"
   "#include \"solve/step.cuh\"\n"
   "#include \"solve/look_steps.cuh\"\n"
@@ -11737,9 +11794,9 @@ static const char *const mbi_source_solve_cg_cu[] = {
   "  cg_correct_step(v, n, m, partials, (double *)shared);\n"
   "}\n"
   "\n"
-  "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n",
   "    mbk_cg_advance(MBK_STEP_ARGUMENTS) {\n"
-  "  MBK_SHARED_MEMORY(shared);\n",
+  "  MBK_SHARED_MEMORY(shared);\n"
   "  cg_advance_step(v, n, m, partials, (double *)shared);\n"
   "}\n"
   "\n"
@@ -11755,13 +11812,83 @@ static const char *const mbi_source_solve_cg_cu[] = {
   "}\n"
   "MBS_STEP(cg_curve, 1, 0, MBS_RUNNING)\n"
   "\n"
-  "// All that is between two products, for z that needs no step of its own. Launch: cooperative.\n"
+  "// x is read and written once in MBI_CG_RING iterations: x of the `from` iterations before,\n"
+  "// whose alpha p it lacks, in their order, so that bits are those of one addition after the\n"
+  "// other.\n"
+  "MBK_DEVICE double mbk_cg_held(MBS_INDEX i, const mbi_solve_vectors *v,\n"
+  "                              const mbi_solve_state *c) {\n"
+  "  double x = MBS_LOAD(MBI_AT_X), p[MBI_CG_RING - 1];\n"
+  "#pragma unroll\n"
+  "  for (int k = 0; k < MBI_CG_RING - 1; k++) {\n"
+  "    p[k] = k < v->from ? MBS_LOAD(MBI_CG_BEFORE + k) : 0;\n"
+  "  }\n"
+  "#pragma unroll\n"
+  "  for (int k = MBI_CG_RING - 1; k > 0; k--) {\n"
+  "    x = k <= v->from ? (double)(MBK_VECTOR)(x + c->scalar[MBI_CG_ALPHA + k] * p[k - 1]) : x;\n"
+  "  }\n"
+  "  return x;\n"
+  "}\n"
+  "\n"
+  "MBK_DEVICE double mbk_cg_next(MBS_INDEX i, const mbi_solve_vectors *v, const mbi_solve_state *c,\n"
+  "                              double p) {\n"
+  "  const double beta = c->scalar[MBI_CG_RZ] / c->scalar[MBI_CG_RZ_OLD];\n"
+  "  const double r = MBS_LOAD(MBI_CG_R);\n"
+  "  return (v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * r : r) + beta * p;\n"
+  "}\n"
+  "\n"
+  "// p = z + beta p; x waits\n"
+  "MBS_NOTHING_BEFORE(cg_follow)\n"
+  "MBS_ELEMENT(cg_follow) {\n"
+  "  (void)sums;\n"
+  "  MBS_STORE(MBI_CG_NEXT, mbk_cg_next(i, v, c, MBS_LOAD(MBI_CG_P)));\n"
+  "}\n"
+  "MBS_NOTHING_AFTER(cg_follow)\n",
+  "MBS_STEP(cg_follow, 0, 0, MBS_LATE)\n"
+  "\n"
+  "// The same, and all that x lacks\n"
+  "MBS_NOTHING_BEFORE(cg_settle)\n"
+  "MBS_ELEMENT(cg_settle) {\n"
+  "  const double p = MBS_LOAD(MBI_CG_P);\n"
+  "  (void)sums;\n"
+  "  MBS_STORE(MBI_AT_X, mbk_cg_held(i, v, c) + c->scalar[MBI_CG_ALPHA] * p);\n"
+  "  MBS_STORE(MBI_CG_FIRST, mbk_cg_next(i, v, c, p));\n"
+  "}\n"
+  "MBS_NOTHING_AFTER(cg_settle)\n"
+  "MBS_STEP(cg_settle, 0, 0, MBS_LATE)\n"
+  "\n"
+  "// What x lacks where an iteration broke down before it moved anything: its alpha is none, so\n"
+  "// those before are one place nearer.\n"
+  "MBS_NOTHING_BEFORE(cg_redeem)\n"
+  "MBS_ELEMENT(cg_redeem) {\n"
+  "  mbi_solve_state before = *c;\n"
+  "  (void)sums;\n"
+  "#pragma unroll\n"
+  "  for (int k = MBI_CG_RING - 1; k > 0; k--) {\n"
+  "    before.scalar[MBI_CG_ALPHA + k] = c->scalar[MBI_CG_ALPHA + k - 1];\n"
+  "  }\n"
+  "  MBS_STORE(MBI_AT_X, mbk_cg_held(i, v, &before));\n"
+  "}\n"
+  "MBS_NOTHING_AFTER(cg_redeem)\n"
+  "MBS_STEP(cg_redeem, 0, 0, MBS_ALWAYS)\n"
+  "\n"
+  "// All that is between two products, for z that needs no step of its own. v.from: iterations\n"
+  "// that x waits for; v.to: whether it waits for this one too, unless the solver stops here.\n"
+  "// Launch: cooperative.\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT) mbk_cg_sweep(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  const mbk_sweep s = mbk_sweep_begin(v, n, m, (double *)shared);\n"
-  "  if (cg_curve_stage<MBK_SWEEP_SUMS_FOLLOW>(s, true) &&\n"
-  "      cg_descend_stage<MBK_SWEEP_ROWS_FOLLOW>(s, false)) {\n"
-  "    (void)cg_advance_stage<MBK_SWEEP_END>(s, true);\n"
+  "  const mbk_u32 next = 1u << MBI_CG_P | (v.to != 0 ? 0u : 1u << MBI_AT_X);\n"
+  "  if (!cg_curve_stage<MBK_SWEEP_SUMS_FOLLOW>(s, true, 1u << MBI_CG_R)) {\n"
+  "    return; // the solver had stopped\n"
+  "  }\n"
+  "  if (!cg_descend_stage<MBK_SWEEP_ROWS_FOLLOW>(s, false, next)) {\n"
+  "    if (v.from > 0) {\n"
+  "      (void)cg_redeem_stage<MBK_SWEEP_END>(s, true, 0);\n"
+  "    }\n",
+  "  } else if (v.to != 0 && mbk_sweep_state((double *)shared)->stop == MBI_SOLVE_RUNNING) {\n"
+  "    (void)cg_follow_stage<MBK_SWEEP_END>(s, true, 0);\n"
+  "  } else {\n"
+  "    (void)cg_settle_stage<MBK_SWEEP_END>(s, true, 0);\n"
   "  }\n"
   "}\n",
   NULL};
@@ -12017,8 +12144,8 @@ static const char *const mbi_source_solve_bicgstab_cu[] = {
   "    mbk_bicgstab_sweep_half(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  const mbk_sweep s = mbk_sweep_begin(v, n, m, (double *)shared);\n"
-  "  if (bicgstab_sigma_stage<MBK_SWEEP_SUMS_FOLLOW>(s, true)) {\n"
-  "    (void)bicgstab_half_stage<MBK_SWEEP_END>(s, false);\n"
+  "  if (bicgstab_sigma_stage<MBK_SWEEP_SUMS_FOLLOW>(s, true, 1u << MBI_BICG_R)) {\n"
+  "    (void)bicgstab_half_stage<MBK_SWEEP_END>(s, false, 0);\n"
   "  }\n"
   "}\n"
   "\n"
@@ -12027,8 +12154,9 @@ static const char *const mbi_source_solve_bicgstab_cu[] = {
   "    mbk_bicgstab_sweep(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  const mbk_sweep s = mbk_sweep_begin(v, n, m, (double *)shared);\n"
-  "  if (bicgstab_omega_stage<MBK_SWEEP_SUMS_FOLLOW>(s, true)) {\n"
-  "    (void)bicgstab_stride_stage<MBK_SWEEP_END>(s, false);\n"
+  "  const mbk_u32 next = 1u << MBI_AT_X | 1u << MBI_BICG_P | 1u << MBI_BICG_V;\n"
+  "  if (bicgstab_omega_stage<MBK_SWEEP_SUMS_FOLLOW>(s, true, next)) {\n"
+  "    (void)bicgstab_stride_stage<MBK_SWEEP_END>(s, false, 0);\n"
   "  }\n"
   "}\n",
   NULL};
@@ -13722,7 +13850,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "44ef3cb470e06cc2a867ae2d84840e6ad701db6fb79ec820df012648cca3d6e2"
+#define MBI_KERNEL_HASH "3446ad150a0ffdc39f629e0b3dedfbfb8552933144beb44c39a36c3196b3b249"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -39840,6 +39968,7 @@ typedef struct mbi_solve_gpu {
   void *sweeps[MBI_SOLVE_SWEEPS]; /* CUfunction */
   int sweep_blocks;               /* of their grid; 0: steps are launched one by one */
   int turn;                       /* calls of method->iterate in a turn of a loop; 0: four */
+  int place, followed; /* of an iteration that is recorded: its number, whether another follows */
   void *stream;                   /* CUstream; NULL: the default stream */
   mbi_program loop_program;
   void *loop;    /* CUfunction: mbk_solve_loop */
@@ -40072,10 +40201,17 @@ MBS_STEP(solve_blocks, 0, 0, MBS_LATE)
 #define MBI_CG_R 4
 #define MBI_CG_P 5
 #define MBI_CG_Z 6 // MBI_PRE_APART only
+// Sweeps only, which take x += alpha p in one pass for several p: those of the iterations
+// before, the last one first; the next p goes to the place of the oldest, or behind an x that
+// is complete to MBI_CG_FIRST, which is one of these places.
+#define MBI_CG_BEFORE 7
+#define MBI_CG_RING 4 // places of p
+#define MBI_CG_NEXT (MBI_CG_BEFORE + MBI_CG_RING - 2)
+#define MBI_CG_FIRST (MBI_CG_BEFORE + MBI_CG_RING - 1)
 
 #define MBI_CG_RZ 0     // scalars: r'z
 #define MBI_CG_RZ_OLD 1 // of the iteration before
-#define MBI_CG_ALPHA 2
+#define MBI_CG_ALPHA 2  // and of the MBI_CG_RING - 1 iterations before behind it
 
 // r = b - A x, and where z needs no step of its own p = z.
 MBS_NOTHING_BEFORE(cg_start)
@@ -40131,6 +40267,10 @@ MBS_ELEMENT(cg_descend) {
 }
 MBS_AFTER(cg_descend) {
   double *scalar = m->state.scalar;
+  int k;
+  for (k = MBI_CG_RING - 1; k > 0; k--) {
+    scalar[MBI_CG_ALPHA + k] = scalar[MBI_CG_ALPHA + k - 1];
+  }
   scalar[MBI_CG_ALPHA] = c->scalar[MBI_CG_ALPHA];
   scalar[MBI_CG_RZ_OLD] = c->scalar[MBI_CG_RZ];
   scalar[MBI_CG_RZ] = sums[1];
@@ -40623,10 +40763,17 @@ MBS_STEP(solve_blocks, 0, 0, MBS_LATE)
 #define MBI_CG_R 4
 #define MBI_CG_P 5
 #define MBI_CG_Z 6 // MBI_PRE_APART only
+// Sweeps only, which take x += alpha p in one pass for several p: those of the iterations
+// before, the last one first; the next p goes to the place of the oldest, or behind an x that
+// is complete to MBI_CG_FIRST, which is one of these places.
+#define MBI_CG_BEFORE 7
+#define MBI_CG_RING 4 // places of p
+#define MBI_CG_NEXT (MBI_CG_BEFORE + MBI_CG_RING - 2)
+#define MBI_CG_FIRST (MBI_CG_BEFORE + MBI_CG_RING - 1)
 
 #define MBI_CG_RZ 0     // scalars: r'z
 #define MBI_CG_RZ_OLD 1 // of the iteration before
-#define MBI_CG_ALPHA 2
+#define MBI_CG_ALPHA 2  // and of the MBI_CG_RING - 1 iterations before behind it
 
 // r = b - A x, and where z needs no step of its own p = z.
 MBS_NOTHING_BEFORE(cg_start)
@@ -40682,6 +40829,10 @@ MBS_ELEMENT(cg_descend) {
 }
 MBS_AFTER(cg_descend) {
   double *scalar = m->state.scalar;
+  int k;
+  for (k = MBI_CG_RING - 1; k > 0; k--) {
+    scalar[MBI_CG_ALPHA + k] = scalar[MBI_CG_ALPHA + k - 1];
+  }
   scalar[MBI_CG_ALPHA] = c->scalar[MBI_CG_ALPHA];
   scalar[MBI_CG_RZ_OLD] = c->scalar[MBI_CG_RZ];
   scalar[MBI_CG_RZ] = sums[1];
@@ -41852,6 +42003,13 @@ static void mbi_cg_layout(merbit_solver *solver) {
   solver->alias[MBI_CG_R] = MBI_SOLVE_OWN;
   solver->alias[MBI_CG_P] = MBI_SOLVE_OWN;
   solver->alias[MBI_CG_Z] = mbi_solve_apart(solver) ? MBI_SOLVE_OWN : MBI_SOLVE_NONE;
+  if (solver->gpu.sweep_blocks > 0) {
+    int k;
+    for (k = 0; k < MBI_CG_RING - 1; k++) {
+      solver->alias[MBI_CG_BEFORE + k] = MBI_SOLVE_OWN;
+    }
+    solver->alias[MBI_CG_FIRST] = MBI_CG_P;
+  }
 }
 
 static merbit_status mbi_cg_start(merbit_solver *solver) {
@@ -41865,11 +42023,35 @@ static merbit_status mbi_cg_start(merbit_solver *solver) {
   return status;
 }
 
+/* Iteration `gpu.place` of those that are recorded together: p goes round its places, and x is
+ * complete behind the last place of a round, and behind the last iteration. */
+static merbit_status mbi_cg_sweep(merbit_solver *solver) {
+  const mbi_solve_vectors whole = solver->v;
+  const int held = solver->gpu.place % MBI_CG_RING;
+  merbit_status status;
+  int i, k;
+  for (i = 0; i < held; i++) { /* p goes where the oldest was */
+    void *oldest = solver->v.at[MBI_CG_NEXT];
+    for (k = MBI_CG_NEXT; k > MBI_CG_BEFORE; k--) {
+      solver->v.at[k] = solver->v.at[k - 1];
+    }
+    solver->v.at[MBI_CG_BEFORE] = solver->v.at[MBI_CG_P];
+    solver->v.at[MBI_CG_P] = oldest;
+  }
+  solver->v.from = held;
+  solver->v.to = held + 1 < MBI_CG_RING && solver->gpu.followed;
+  status = mbi_solve_product(solver, MBI_CG_P, MBI_AT_W);
+  if (status == MERBIT_OK) {
+    status = mbi_solve_sweep(solver, 0);
+  }
+  solver->v = whole;
+  return status;
+}
+
 static merbit_status mbi_cg_iterate(merbit_solver *solver) {
   merbit_status status;
   if (solver->gpu.sweep_blocks > 0) {
-    status = mbi_solve_product(solver, MBI_CG_P, MBI_AT_W);
-    return status == MERBIT_OK ? mbi_solve_sweep(solver, 0) : status;
+    return mbi_cg_sweep(solver);
   }
   status = mbi_solve_product_sums(solver, MBI_CG_P, MBI_AT_W, MBI_CG_P);
   if (status == MERBIT_OK) {
@@ -42090,8 +42272,11 @@ static merbit_status mbi_batch_record(merbit_solver *solver, int iterations,
   merbit_status status = MERBIT_OK;
   int i;
   for (i = 0; i < iterations && status == MERBIT_OK; i++) {
+    solver->gpu.place = i;
+    solver->gpu.followed = i + 1 < iterations;
     status = solver->method->iterate(solver);
   }
+  solver->gpu.place = solver->gpu.followed = 0;
   if (status == MERBIT_OK && loop_handle != NULL) {
     void *arguments[2];
     arguments[0] = loop_handle;

@@ -118,8 +118,8 @@ MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
     mbk_bicgstab_sweep_half(MBK_STEP_ARGUMENTS) {
   MBK_SHARED_MEMORY(shared);
   const mbk_sweep s = mbk_sweep_begin(v, n, m, (double *)shared);
-  if (bicgstab_sigma_stage<MBK_SWEEP_SUMS_FOLLOW>(s, true)) {
-    (void)bicgstab_half_stage<MBK_SWEEP_END>(s, false);
+  if (bicgstab_sigma_stage<MBK_SWEEP_SUMS_FOLLOW>(s, true, 1u << MBI_BICG_R)) {
+    (void)bicgstab_half_stage<MBK_SWEEP_END>(s, false, 0);
   }
 }
 
@@ -128,7 +128,8 @@ MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
     mbk_bicgstab_sweep(MBK_STEP_ARGUMENTS) {
   MBK_SHARED_MEMORY(shared);
   const mbk_sweep s = mbk_sweep_begin(v, n, m, (double *)shared);
-  if (bicgstab_omega_stage<MBK_SWEEP_SUMS_FOLLOW>(s, true)) {
-    (void)bicgstab_stride_stage<MBK_SWEEP_END>(s, false);
+  const mbk_u32 next = 1u << MBI_AT_X | 1u << MBI_BICG_P | 1u << MBI_BICG_V;
+  if (bicgstab_omega_stage<MBK_SWEEP_SUMS_FOLLOW>(s, true, next)) {
+    (void)bicgstab_stride_stage<MBK_SWEEP_END>(s, false, 0);
   }
 }

@@ -6,10 +6,17 @@
 #define MBI_CG_R 4
 #define MBI_CG_P 5
 #define MBI_CG_Z 6 // MBI_PRE_APART only
+// Sweeps only, which take x += alpha p in one pass for several p: those of the iterations
+// before, the last one first; the next p goes to the place of the oldest, or behind an x that
+// is complete to MBI_CG_FIRST, which is one of these places.
+#define MBI_CG_BEFORE 7
+#define MBI_CG_RING 4 // places of p
+#define MBI_CG_NEXT (MBI_CG_BEFORE + MBI_CG_RING - 2)
+#define MBI_CG_FIRST (MBI_CG_BEFORE + MBI_CG_RING - 1)
 
 #define MBI_CG_RZ 0     // scalars: r'z
 #define MBI_CG_RZ_OLD 1 // of the iteration before
-#define MBI_CG_ALPHA 2
+#define MBI_CG_ALPHA 2  // and of the MBI_CG_RING - 1 iterations before behind it
 
 // r = b - A x, and where z needs no step of its own p = z.
 MBS_NOTHING_BEFORE(cg_start)
@@ -65,6 +72,10 @@ MBS_ELEMENT(cg_descend) {
 }
 MBS_AFTER(cg_descend) {
   double *scalar = m->state.scalar;
+  int k;
+  for (k = MBI_CG_RING - 1; k > 0; k--) {
+    scalar[MBI_CG_ALPHA + k] = scalar[MBI_CG_ALPHA + k - 1];
+  }
   scalar[MBI_CG_ALPHA] = c->scalar[MBI_CG_ALPHA];
   scalar[MBI_CG_RZ_OLD] = c->scalar[MBI_CG_RZ];
   scalar[MBI_CG_RZ] = sums[1];

@@ -47,9 +47,10 @@
     mbk_step<name##_before, name##_element, name##_after, adds, maxes, when>(                  \
         v, n, m, partials, shared);                                                            \
   }                                                                                            \
-  template <int BEHIND> MBK_DEVICE bool name##_stage(const mbk_sweep &s, bool backwards) {     \
+  template <int BEHIND>                                                                        \
+  MBK_DEVICE bool name##_stage(const mbk_sweep &s, bool backwards, mbk_u32 ahead) {            \
     return mbk_sweep_stage<name##_before, name##_element, name##_after, adds, maxes, when,     \
-                           BEHIND>(s, backwards);                                              \
+                           BEHIND>(s, backwards, ahead);                                       \
   }
 
 // Of every kernel of a step. Launch: a grid that depends on n and the GPU alone, of
@@ -130,6 +131,26 @@ MBK_DEVICE void mbk_step_total(const double *partials, double *sums) {
   }
 }
 
+// The rows of this thread: MBK_STEP_ROWS of them in each of so many rounds, `stride` apart.
+struct mbk_step_share {
+  mbk_u32 count, stride, own, rounds;
+};
+
+MBK_DEVICE mbk_step_share mbk_step_shared_out(mbk_i64 n) {
+  const mbk_u32 count = (mbk_u32)n; // a matrix has fewer than 2^31 rows
+  const mbk_u32 stride = mbk_grid() * mbk_threads();
+  const mbk_u32 own = mbk_block() * mbk_threads() + mbk_thread();
+  const mbk_u32 rounds = own < count ? (count - 1 - own) / (stride * MBK_STEP_ROWS) + 1 : 0;
+  const mbk_step_share share = {count, stride, own, rounds};
+  return share;
+}
+
+// Its first row in a round, the rounds counted from the last where `backwards`.
+MBK_DEVICE mbk_u32 mbk_step_first(const mbk_step_share &share, mbk_u32 round, bool backwards) {
+  const mbk_u32 at = backwards ? share.rounds - 1 - round : round;
+  return share.own + at * share.stride * MBK_STEP_ROWS;
+}
+
 // Rows of this thread, from its first to its last or `backwards`: then a sweep begins with what
 // the stage before has left in the cache. Where fewer are left than a thread does at a time,
 // the first one stands for those that are missing, without effect. PRE is v.pre, known to the
@@ -140,15 +161,12 @@ template <void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_st
 MBK_DEVICE void mbk_step_rows(const mbi_solve_vectors &given, mbk_i64 n,
                               const mbi_solve_state &c, double *sums, bool backwards) {
   const int COUNT = ADDS + MAXES > 0 ? ADDS + MAXES : 1;
-  const mbk_u32 count = (mbk_u32)n; // a matrix has fewer than 2^31 rows
-  const mbk_u32 stride = mbk_grid() * mbk_threads();
-  const mbk_u32 own = mbk_block() * mbk_threads() + mbk_thread();
-  const mbk_u32 rounds = own < count ? (count - 1 - own) / (stride * MBK_STEP_ROWS) + 1 : 0;
+  const mbk_step_share share = mbk_step_shared_out(n);
+  const mbk_u32 count = share.count, stride = share.stride;
   mbi_solve_vectors v = given;
   v.pre = PRE >= 0 ? PRE : given.pre;
-  for (mbk_u32 round = 0; round < rounds; round++) {
-    const mbk_u32 at = backwards ? rounds - 1 - round : round;
-    const mbk_u32 first = own + at * stride * MBK_STEP_ROWS;
+  for (mbk_u32 round = 0; round < share.rounds; round++) {
+    const mbk_u32 first = mbk_step_first(share, round, backwards);
     mbk_step_row rows[MBK_STEP_ROWS];
     double parts[MBK_STEP_ROWS][COUNT];
 #pragma unroll

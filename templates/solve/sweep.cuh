@@ -16,6 +16,9 @@
 #define MBK_SWEEP_ROWS_FOLLOW 1
 #define MBK_SWEEP_END 2
 
+// Rounds of the next stage whose rows are asked for while its sums are waited for.
+#define MBK_SWEEP_AHEAD 2
+
 // Of every kernel of a sweep. Launch: as of a step's, cooperative; arguments and shared memory
 // too.
 struct mbk_sweep {
@@ -69,11 +72,33 @@ MBK_DEVICE mbk_u64 *mbk_sweep_slots(const mbk_sweep &s, const mbi_solve_state &c
   return s.v.posts + (c.turn & 1u) * 2 * MBI_SWEEP_SUMS * mbk_grid();
 }
 
+// To L2 what the next stage reads first and none before has read, the vectors in `slots`, a bit
+// for each: while sums are on their way memory has nothing else to do. A thread for each
+// sector.
+MBK_DEVICE void mbk_sweep_ahead(const mbk_sweep &s, mbk_u32 slots, bool backwards) {
+  const mbk_step_share share = mbk_step_shared_out(s.n);
+  if (slots == 0 || mbk_thread() % (32 / sizeof(MBK_VECTOR)) != 0) {
+    return;
+  }
+  for (mbk_u32 round = 0; round < MBK_SWEEP_AHEAD && round < share.rounds; round++) {
+    const mbk_u32 first = mbk_step_first(share, round, backwards);
+    for (mbk_u32 i = first; i < first + MBK_STEP_ROWS * share.stride && i < share.count;
+         i += share.stride) {
+#pragma unroll
+      for (int slot = 0; slot < MBI_SOLVE_VECTORS; slot++) {
+        if ((slots >> slot & 1u) != 0) {
+          mbk_prefetch((const MBK_VECTOR *)s.v.at[slot] + i);
+        }
+      }
+    }
+  }
+}
+
 // The block's parts for all, and from all of them the sums, complete in thread 0, of who
-// `collects`.
+// `collects`; `ahead` and `backwards` as for mbk_sweep_stage.
 template <int ADDS, int MAXES>
 MBK_DEVICE void mbk_sweep_exchange(const mbk_sweep &s, const mbi_solve_state &c, double *sums,
-                                   bool collects) {
+                                   bool collects, mbk_u32 ahead, bool backwards) {
   const int COUNT = ADDS + MAXES > 0 ? ADDS + MAXES : 1;
   mbk_u64 *const slots = mbk_sweep_slots(s, c);
   mbk_step_reduce<ADDS, MAXES>(sums, s.shared);
@@ -86,6 +111,7 @@ MBK_DEVICE void mbk_sweep_exchange(const mbk_sweep &s, const mbi_solve_state &c,
   if (!collects) {
     return;
   }
+  mbk_sweep_ahead(s, ahead, !backwards);
 #pragma unroll
   for (int k = 0; k < COUNT; k++) {
     sums[k] = 0;
@@ -114,13 +140,14 @@ MBK_DEVICE void mbk_sweep_after(const mbk_sweep &s, const mbi_solve_state &c,
 }
 
 // Whether the step was taken, which all blocks agree on: if not, no later one is. BEHIND: what
-// follows, of the above.
+// follows, of the above. Rows go `backwards` or forwards, those of the next stage the other
+// way; `ahead`: slots, a bit for each, that it reads and none before has, where sums follow.
 template <int (*BEFORE)(mbi_solve_state *),
           void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *, double *,
                           mbk_step_row *),
           void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *), int ADDS,
           int MAXES, int WHEN, int BEHIND>
-MBK_DEVICE bool mbk_sweep_stage(const mbk_sweep &s, bool backwards) {
+MBK_DEVICE bool mbk_sweep_stage(const mbk_sweep &s, bool backwards, mbk_u32 ahead) {
   const bool first = mbk_block() == 0 && mbk_thread() == 0;
   mbi_solve_state *const own = mbk_sweep_state(s.shared);
   double sums[ADDS + MAXES > 0 ? ADDS + MAXES : 1] = {};
@@ -154,7 +181,7 @@ MBK_DEVICE bool mbk_sweep_stage(const mbk_sweep &s, bool backwards) {
   }
   if (ADDS + MAXES > 0) {
     const bool collects = BEHIND != MBK_SWEEP_END || mbk_block() == 0;
-    mbk_sweep_exchange<ADDS, MAXES>(s, c, sums, collects);
+    mbk_sweep_exchange<ADDS, MAXES>(s, c, sums, collects, ahead, backwards);
     if (collects) {
       mbk_sweep_after<AFTER>(s, c, sums);
     }

@@ -4,7 +4,7 @@
 #define MERBIT_IMPLEMENTATION
 #define MBI_CHOOSE_SMALL 0u  /* AUTO takes even little matrices for large ones */
 #define MBI_VALUES_LAUNCH 0u /* and multiplies x by values of columns */
-#define MBI_CHOOSE_UNSEEN 0u
+#define MBI_CHOOSE_UNSEEN 1u
 #define MBI_MEASURE_ROUNDS 1 /* and measures as little as it can */
 #define MBI_MEASURE_BATCH 1
 #include "merbit.h"

@@ -354,7 +354,7 @@ static void test_solvers(void **) {
     for (const simt_kernel &sweep : sweeps) {
       bed b(1400, 0, 3);
       b.fill(seed);
-      b.run_sweep(sweep, 1, "1400", seed);
+      b.run_sweep(sweep, b.vectors(1), "1400", seed);
     }
   }
 }

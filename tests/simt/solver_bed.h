@@ -81,11 +81,12 @@ struct bed {
     simt_run(kernel, {single ? "f32" : "f64", matrix, seed},
              {blocks, threads(), MBI_STEP_SHARED}, vectors(pre), n, at, parts);
   }
-  void run_sweep(const simt_kernel &kernel, int pre, const char *matrix, uint64_t seed) {
+  void run_sweep(const simt_kernel &kernel, const mbi_solve_vectors &v, const char *matrix,
+                 uint64_t seed) {
     mbi_solve_memory *const at = &memory;
     double *const parts = (double *)partials.get();
     simt_run(kernel, {single ? "f32" : "f64", matrix, seed},
-             {blocks, threads(), MBI_STEP_SHARED, true}, vectors(pre), n, at, parts);
+             {blocks, threads(), MBI_STEP_SHARED, true}, v, n, at, parts);
   }
 
   long long n;

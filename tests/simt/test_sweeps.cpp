@@ -219,6 +219,14 @@ static void expect_like(const bed &found, const bed &wanted, bool bits) {
   assert_true(a.iterations == b.iterations && a.why == b.why);
 }
 
+// x waits for nothing and for nobody: an iteration alone.
+static mbi_solve_vectors alone(const bed &b, int pre) {
+  mbi_solve_vectors v = b.vectors(pre);
+  v.from = v.to = 0;
+  v.at[MBI_CG_FIRST] = v.at[MBI_CG_P];
+  return v;
+}
+
 static void check(const sweep &s, const char *matrix, long long n, int single, int pre,
                   int place, uint64_t seed) {
   const unsigned most = (unsigned)((n + THREADS - 1) / THREADS);
@@ -234,8 +242,8 @@ static void check(const sweep &s, const char *matrix, long long n, int single, i
   after.copy(before);
   again.copy(before);
   apart.copy(before);
-  after.run_sweep(s.kernel, pre, matrix, seed);
-  again.run_sweep(s.kernel, pre, matrix, seed + 1);
+  after.run_sweep(s.kernel, alone(after, pre), matrix, seed);
+  again.run_sweep(s.kernel, alone(again, pre), matrix, seed + 1);
   assert_true(after.same_vectors(again));
   assert_memory_equal(&after.memory, &again.memory, sizeof after.memory);
   expect_products(s, before, after);
@@ -283,10 +291,77 @@ static void test_places(void **) {
   }
 }
 
+// ---- CG's rounds
+// -------------------------------------------------------------------------------
+
+// Iterations of a round, in which x waits, against as many that complete it each: bits of x, p
+// and r, where each thread does its rows at once. At iteration `when` the solver is at `place`.
+static void check_round(int single, int pre, int last, int when, int place, long long n,
+                        uint64_t seed) {
+  const unsigned blocks = (unsigned)((n + THREADS - 1) / THREADS);
+  const simt_kernel kernel = sweeps[single][0].kernel;
+  bed round(n, single, blocks), each(n, single, blocks);
+  round.fill(seed);
+  each.copy(round);
+  mbi_solve_vectors v = alone(round, pre), w = alone(each, pre);
+  for (int k = 0; k < MBI_CG_RING - 1; k++) { // of a round before: nothing to add to x
+    for (long long i = 0; i < n; i++) {
+      put(round, MBI_CG_BEFORE + k, i, NAN);
+    }
+  }
+  for (int i = 0; i <= last; i++) {
+    v.from = i;
+    v.to = i < last;
+    for (long long row = 0; row < n; row++) { // A p, the same for both
+      const double p = at(each, MBI_CG_P, row);
+      put(each, MBI_AT_W, row, (0.5 + 0.01 * (double)(row % 7)) * p);
+    }
+    if (i == when) {
+      places[place](each);
+    }
+    round.arrays[MBI_AT_W]->copy(*each.arrays[MBI_AT_W]);
+    if (i == when && place != 0) { // it may have changed what either has of its own
+      round.memory.state = each.memory.state;
+      if (places[place] == breaks_down_at_once) {
+        memset(v.at[MBI_CG_P], 0, (size_t)n * (single ? 4 : 8));
+      }
+    }
+    round.run_sweep(kernel, v, "round", seed + (uint64_t)i);
+    each.run_sweep(kernel, w, "round", seed + 1 + (uint64_t)i);
+    void *const oldest = v.at[MBI_CG_NEXT];
+    for (int k = MBI_CG_NEXT; k > MBI_CG_BEFORE; k--) {
+      v.at[k] = v.at[k - 1];
+    }
+    v.at[MBI_CG_BEFORE] = v.at[MBI_CG_P];
+    v.at[MBI_CG_P] = oldest;
+  }
+  assert_memory_equal(&round.memory, &each.memory, sizeof each.memory);
+  assert_true(round.arrays[MBI_AT_X]->same(*each.arrays[MBI_AT_X]));
+  assert_true(round.arrays[MBI_CG_R]->same(*each.arrays[MBI_CG_R]));
+  if (each.memory.state.why == MBI_WHY_NOTHING) { // else a restart makes p anew
+    assert_true(round.arrays[MBI_CG_P]->same(*each.arrays[MBI_CG_P]));
+  }
+}
+
+static void test_rounds(void **) {
+  for (int last = 0; last < MBI_CG_RING; last++) {
+    for (int when = 0; when <= last; when++) {
+      for (int place = 0; place < (int)(sizeof places / sizeof places[0]); place++) {
+        if (places[place] != has_stopped && places[place] != has_closed) {
+          const uint64_t seed = simt_seeds[0] + (uint64_t)(last * 100 + when * 10 + place);
+          check_round((place + when) % 2, (int)(seed % 2), last, when, place,
+                      1 + (long long)(seed * 37 % 1600), seed);
+        }
+      }
+    }
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_sweeps),
       cmocka_unit_test(test_places),
+      cmocka_unit_test(test_rounds),
   };
   return cmocka_run_group_tests(tests, nullptr, simt_runs_report);
 }
