@@ -7368,7 +7368,7 @@ static const char *const mbi_source_spmv_hubs_build_cuh[] = {
   "#endif\n"
   "\n"
   "// code[c] becomes c, or ~h for the hub number h: the columns that were counted `least` times or\n"
-  "// more, of which there are at most `room`. hub_col[h] is the column. *taken counts the hubs;\n"
+  "// more, of which there are at most `room`. It may be `counts` itself. hub_col[h] is the column. *taken counts the hubs;\n"
   "// zero before. Launch: one thread for each column, 256 per block.\n"
   "MBK_KERNEL MBK_BOUNDS(256)\n"
   "    mbk_hubs_assign(const mbk_u32 *counts, mbk_u64 cols, mbk_u32 least, mbk_u32 room,\n"
@@ -13850,7 +13850,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "3446ad150a0ffdc39f629e0b3dedfbfb8552933144beb44c39a36c3196b3b249"
+#define MBI_KERNEL_HASH "d0573a1fc5a0f0f9927cbd7d83c220e680b42b1f0481cf061eb1da056b75f37c"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -21660,8 +21660,11 @@ typedef struct mbi_ranks {
   mbi_devptr row_start; /* ranks + 1 offsets; the plan's row_ptr where no row is empty; until
                            mbi_ranks_finish */
   mbi_devptr row_id, empty_id; /* rows with and without a nonzero; 0 where no row is empty */
-  uint64_t bytes;              /* of the two, if owned */
+  int start_apart;             /* row_start is not behind them, but released before */
+  uint64_t bytes;              /* of what is owned of the three, and stays */
   mbi_devptr column_counts; /* of a sample of the nonzeros: see mbi_ranks_columns */
+  uint64_t column_bytes;
+  int columns_coded;        /* HUBS has put codes in the place of counts */
   uint32_t hub_least;       /* a column counted this often is a hub */
   double hub_share;         /* of the nonzeros that lie in hubs */
   double sectors; /* of x that a nonzero adds in a window of neighbours: spmv/choose.c */
@@ -28628,6 +28631,9 @@ static const mbi_cuda_method mbi_merbit_method = {mbi_merbit_create, mbi_merbit_
 #define MBI_RANKS_BINS 4096
 #define MBI_RANKS_BLOCK_SAMPLES 4096        /* rows */
 #define MBI_RANKS_COLUMN_SAMPLES (8u << 20) /* nonzeros */
+/* Bytes up to which an array stays that only making a plan needs: to allocate and release one
+ * costs as much as a product or more. */
+#define MBI_RANKS_SMALL (16u << 20)
 
 static uint64_t mbi_ranks_blocks_of(int64_t rows) {
   return ((uint64_t)rows + MBI_RANKS_PER_BLOCK - 1) / MBI_RANKS_PER_BLOCK;
@@ -28638,21 +28644,25 @@ static uint64_t mbi_ranks_bytes(int64_t rows) {
   return (4 + mbi_ranks_blocks_of(rows)) * sizeof(uint32_t);
 }
 
-/* What the plan's products do not need: the choice and the method are made. The counts, which
- * are few, stay: to release the first array that a plan makes costs as much as a product, and
- * so does the next small one then. */
+/* What the plan's products do not need, unless it is small: the choice and the method are made.
+ */
 static void mbi_ranks_finish(merbit_context *context, mbi_ranks *ranks) {
-  mbi_device_release(context, ranks->column_counts);
-  if (ranks->row_id != 0) {
+  if (ranks->column_bytes > MBI_RANKS_SMALL) {
+    mbi_device_release(context, ranks->column_counts);
+    ranks->column_counts = 0;
+    ranks->column_bytes = 0;
+  }
+  if (ranks->start_apart) {
     mbi_device_release(context, ranks->row_start);
   }
+  ranks->start_apart = 0;
   ranks->row_start = 0;
-  ranks->column_counts = 0;
   mbi_program_destroy(context, &ranks->program);
 }
 
 static void mbi_ranks_destroy(merbit_context *context, mbi_ranks *ranks) {
   mbi_ranks_finish(context, ranks);
+  mbi_device_release(context, ranks->column_counts);
   mbi_device_release(context, ranks->counts);
   if (ranks->row_id != 0) {
     mbi_device_release(context, ranks->row_id); /* and what is behind it */
@@ -28782,10 +28792,12 @@ static merbit_status mbi_ranks_count_columns(merbit_plan *plan, uint32_t *bins) 
   if (status == MERBIT_OK) {
     status = mbi_program_kernel(context, &ranks->program, "mbk_arrays_bins", &bin);
   }
-  if (status == MERBIT_OK) {
+  if (status == MERBIT_OK && ranks->column_counts == 0) {
     status = mbi_device_allocate(context, bytes, "counts of columns", &ranks->column_counts);
   }
   if (status == MERBIT_OK) {
+    ranks->column_bytes = bytes;
+    ranks->columns_coded = 0;
     status = mbi_device_zero(context, ranks->column_counts, (size_t)bytes, NULL);
   }
   found = ranks->column_counts + plan->device.cols * sizeof(uint32_t);
@@ -28812,6 +28824,7 @@ static merbit_status mbi_ranks_count_columns(merbit_plan *plan, uint32_t *bins) 
   if (status != MERBIT_OK) {
     mbi_device_release(context, ranks->column_counts);
     ranks->column_counts = 0;
+    ranks->column_bytes = 0;
   }
   return status;
 }
@@ -28833,12 +28846,12 @@ static void mbi_ranks_take_hubs(mbi_ranks *ranks, const uint32_t *bins, uint64_t
   ranks->hub_share = hubs > 0 && cold < sampled ? 1.0 - (double)cold / (double)sampled : 0.0;
 }
 
-/* plan->ranks.hub_least and hub_share, unless they are known. */
+/* plan->ranks.hub_least and hub_share, unless they are known and the counts are still there. */
 static merbit_status mbi_ranks_columns(merbit_plan *plan, uint64_t room) {
   uint32_t bins[MBI_RANKS_BINS];
   const uint64_t nnz = plan->device.nnz, stride = nnz / MBI_RANKS_COLUMN_SAMPLES + 1;
   merbit_status status;
-  if (nnz == 0 || plan->ranks.column_counts != 0) {
+  if (nnz == 0 || (plan->ranks.column_counts != 0 && !plan->ranks.columns_coded)) {
     return MERBIT_OK;
   }
   status = mbi_ranks_count_columns(plan, bins);
@@ -28944,17 +28957,18 @@ static merbit_status mbi_ranks_compact(merbit_context *context, const mbi_device
   const uint64_t starts = (ranks->count + 1) * mbi_index_bytes(csr->offset_type);
   const uint64_t ids = (ranks->count + 1) * sizeof(uint32_t); /* never none */
   const uint64_t empties = (csr->rows - ranks->count) * sizeof(uint32_t);
+  const int apart = starts > MBI_RANKS_SMALL; /* it goes when the plan is made */
   uint64_t row_count = csr->rows;
   mbi_devptr row_ptr = csr->row_ptr, row_id = 0, row_start = 0, empty_id = 0;
-  mbi_devptr *const parts[] = {&row_id, &empty_id};
-  const uint64_t bytes[] = {ids, empties};
+  mbi_devptr *const parts[] = {&row_id, &empty_id, &row_start};
+  const uint64_t bytes[] = {ids, empties, starts};
   void *compact = NULL, *arguments[6];
   merbit_status status =
       mbi_program_kernel(context, &ranks->program, "mbk_arrays_compact", &compact);
   if (status == MERBIT_OK) {
-    status = mbi_device_allocate_parts(context, "ranks of rows", 2, parts, bytes);
+    status = mbi_device_allocate_parts(context, "ranks of rows", apart ? 2 : 3, parts, bytes);
   }
-  if (status == MERBIT_OK) { /* apart, for it goes when the plan is made */
+  if (status == MERBIT_OK && apart) {
     status = mbi_device_allocate(context, starts, "starts of rows", &row_start);
   }
   arguments[0] = &row_ptr;
@@ -28972,13 +28986,16 @@ static merbit_status mbi_ranks_compact(merbit_context *context, const mbi_device
   }
   if (status != MERBIT_OK) {
     mbi_device_release(context, row_id);
-    mbi_device_release(context, row_start);
+    if (apart) {
+      mbi_device_release(context, row_start);
+    }
     return status;
   }
   ranks->row_id = row_id;
   ranks->row_start = row_start;
   ranks->empty_id = empty_id;
-  ranks->bytes = ids + empties;
+  ranks->start_apart = apart;
+  ranks->bytes = ids + empties + (apart ? 0 : starts);
   return MERBIT_OK;
 }
 
@@ -30188,15 +30205,13 @@ static merbit_status mbi_hubs_encode(merbit_plan *plan) {
   mbi_hubs *h = &plan->hubs;
   merbit_context *context = plan->context;
   uint32_t least = plan->ranks.hub_least, room = (uint32_t)h->room;
-  mbi_devptr code = 0, taken = 0;
+  /* Codes take the place of the counts, and what was taken that of the first bin behind them: an
+   * allocation of their own would cost as much as a product. */
+  mbi_devptr code = plan->ranks.column_counts;
+  mbi_devptr taken = code + plan->device.cols * sizeof(int32_t);
   void *arguments[7];
-  mbi_devptr *const parts[] = {&code, &taken};
-  const uint64_t bytes[] = {plan->device.cols * sizeof(int32_t), sizeof h->count};
-  merbit_status status =
-      mbi_device_allocate_parts(context, "codes of columns", 2, parts, bytes);
-  if (status == MERBIT_OK) {
-    status = mbi_device_zero(context, taken, sizeof h->count, NULL);
-  }
+  merbit_status status = mbi_device_zero(context, taken, sizeof h->count, NULL);
+  plan->ranks.columns_coded = 1;
   arguments[0] = &plan->ranks.column_counts;
   arguments[1] = &plan->device.cols;
   arguments[2] = &least;
@@ -30222,7 +30237,6 @@ static merbit_status mbi_hubs_encode(merbit_plan *plan) {
     status = mbi_device_download(context, &h->count, taken, sizeof h->count);
     h->count = h->count < room ? h->count : room;
   }
-  mbi_device_release(context, code);
   return status;
 }
 
@@ -38557,7 +38571,8 @@ MERBIT_API merbit_status merbit_plan_get_info(const merbit_plan *plan, merbit_pl
     uint64_t workspace[5];
     plan->cuda->info(plan, info);
     info->device_bytes = (int64_t)(plan->device.bytes + plan->schedule_bytes +
-                                   plan->ranks.counts_bytes + plan->reorder.bytes +
+                                   plan->ranks.counts_bytes + plan->ranks.column_bytes +
+                                   plan->reorder.bytes +
                                    mbi_workspace_bytes(plan, workspace) - plan->room);
     info->cubin_from_cache = plan->program.from_cache;
     info->compile_seconds = plan->program.compile_seconds;

@@ -4,8 +4,8 @@
 #endif
 
 // code[c] becomes c, or ~h for the hub number h: the columns that were counted `least` times or
-// more, of which there are at most `room`. hub_col[h] is the column. *taken counts the hubs;
-// zero before. Launch: one thread for each column, 256 per block.
+// more, of which there are at most `room`. It may be `counts` itself. hub_col[h] is the column.
+// *taken counts the hubs; zero before. Launch: one thread for each column, 256 per block.
 MBK_KERNEL MBK_BOUNDS(256)
     mbk_hubs_assign(const mbk_u32 *counts, mbk_u64 cols, mbk_u32 least, mbk_u32 room,
                     mbk_i32 *code, mbk_u32 *hub_col, mbk_u32 *taken) {

@@ -111,7 +111,7 @@ static void what_a_plan_keeps(void **state) {
               {MERBIT_METHOD_SLICED, 3 + 1 + 2},
               /* as SCAN, then runs, part_start, items, what lies in strips */
               {MERBIT_METHOD_BINNED, 4 + 1 + 2 + 4},
-              {MERBIT_METHOD_HUBS, 4 + 1 + 2 + 1}, /* hub_col, codes */
+              {MERBIT_METHOD_HUBS, 4 + 1 + 2 + 2}, /* hub_col, codes; counts */
               /* words, first, data, task_block, task_target */
               {MERBIT_METHOD_CB, 3 + 1 + 5}};
   const merbit_view view =
@@ -206,11 +206,10 @@ static void slices_give_way(void **state) {
   give_way(even_rows, &even_method, MERBIT_METHOD_SLICED, 2);
 }
 
-/* Counts of columns; ranks of rows, where they start, tiles, codes of the matrix, codes of
- * columns */
+/* Counts of columns; ranks of rows and where they start, tiles, codes of the matrix */
 static void hubs_give_way(void **state) {
   (void)state;
-  give_way(full_columns, &full_method, MERBIT_METHOD_HUBS, 1 + 5);
+  give_way(full_columns, &full_method, MERBIT_METHOD_HUBS, 1 + 3);
 }
 
 /* Columns are counted, in memory of their own, only where some sectors of x are met again: else

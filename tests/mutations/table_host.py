@@ -75,7 +75,7 @@ MUTATIONS = [
     ("solve/cg_steps.cuh", "for (k = MBI_CG_RING - 1; k > 0; k--) {", "for (k = MBI_CG_RING - 1; k > 1; k--) {",
      "a direction is added with another's alpha", "simt_sweeps"),
     ("solve/methods.c.j2", "held + 1 < MBI_CG_RING && solver->gpu.followed", "held + 1 < MBI_CG_RING",
-     "x lacks the last iterations of a graph that is no round", "fake_gpu_solver"),
+     "x lacks the last iterations of a graph that is no round", "fake_path"),
     ("solve/batch.c.j2", "    solver->gpu.place = i;\n", "", "p goes round no more, and x waits for others", "fake_gpu_solver"),
     ("solve/sweep.cuh", "(c.turn & 1u) * 2 * MBI_SWEEP_SUMS", "(c.turn & 0u) * 2 * MBI_SWEEP_SUMS",
      "a block that is ahead overwrites sums that others still read", "simt_sweeps"),

@@ -131,7 +131,9 @@ MUTATIONS = [
     # ---- spmv/: hubs -----------------------------------------------------------------------------
     ("spmv/hubs.c.j2", "bytes + old <= most ? bytes", "bytes <= most ? bytes",
      "hubs leave no shared memory for the old y", "spmv_hubs"),
-    ("spmv/hubs.c.j2", "  mbi_device_release(context, code);\n", "", "codes of columns leak", "fake_path"),
+    ("spmv/hubs.c.j2", "  plan->ranks.columns_coded = 1;\n", "", "codes of columns are taken for counts", "fake_gpu_measured"),
+    ("spmv/ranks.c.j2", "  mbi_device_release(context, ranks->column_counts);\n  mbi_device_release(context, ranks->counts);",
+     "  mbi_device_release(context, ranks->counts);", "counts of columns leak", "fake_path"),
     ("spmv/ranks.c.j2", "n-- > 2 && hubs + bins[n]", "n-- > 1 && hubs + bins[n]",
      "columns that one nonzero meets are hubs", "spmv_hubs"),
     ("spmv/ranks.c.j2", "cold += (uint64_t)n * bins[n];", "cold += bins[n];",
