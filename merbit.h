@@ -7368,8 +7368,8 @@ static const char *const mbi_source_spmv_hubs_build_cuh[] = {
   "#endif\n"
   "\n"
   "// code[c] becomes c, or ~h for the hub number h: the columns that were counted `least` times or\n"
-  "// more, of which there are at most `room`. It may be `counts` itself. hub_col[h] is the column. *taken counts the hubs;\n"
-  "// zero before. Launch: one thread for each column, 256 per block.\n"
+  "// more, of which there are at most `room`. It may be `counts` itself. hub_col[h] is the column.\n"
+  "// *taken counts the hubs; zero before. Launch: one thread for each column, 256 per block.\n"
   "MBK_KERNEL MBK_BOUNDS(256)\n"
   "    mbk_hubs_assign(const mbk_u32 *counts, mbk_u64 cols, mbk_u32 least, mbk_u32 room,\n"
   "                    mbk_i32 *code, mbk_u32 *hub_col, mbk_u32 *taken) {\n"
@@ -13850,7 +13850,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "d0573a1fc5a0f0f9927cbd7d83c220e680b42b1f0481cf061eb1da056b75f37c"
+#define MBI_KERNEL_HASH "3cc581e777eb983a826f9bc88ef421d619d2658d380ce3e592eac178cf616650"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -41488,6 +41488,13 @@ static merbit_status mbi_solve_allocate_memory(merbit_solver *solver) {
   }
   if (status == MERBIT_OK && solver->gpu.sweep_blocks > 0) { /* no turn has mark 0 */
     status = mbi_solve_zero(solver, solver->v.posts, (size_t)mbi_solve_post_bytes(solver));
+  }
+  if (status == MERBIT_OK && solver->gpu.sweep_blocks > 0 &&
+      solver->desc.method == MERBIT_SOLVER_CG) { /* products behind the last iteration read p */
+    const char *from = (const char *)solver->v.at[MBI_CG_BEFORE];
+    const char *last = (const char *)solver->v.at[MBI_CG_NEXT];
+    status = mbi_solve_zero(solver, solver->v.at[MBI_CG_BEFORE],
+                            (size_t)(last - from) + mbi_solve_bytes(solver));
   }
   if (status == MERBIT_OK && solver->v.basis > 0) { /* the host reads all of it, used or not */
     status = mbi_solve_zero(solver, solver->v.at[MBI_ARNOLDI_SMALL],
