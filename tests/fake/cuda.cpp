@@ -257,11 +257,13 @@ int cuModuleLoadData(void **handle, const void *image) {
   }
   void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   void *kernels = library != nullptr ? dlsym(library, FAKE_PROGRAM_KERNELS) : nullptr;
+  void *run = library != nullptr ? dlsym(library, FAKE_PROGRAM_RUN) : nullptr;
   void *rest = library != nullptr ? dlsym(library, FAKE_PROGRAM_REST) : nullptr;
-  if (kernels == nullptr || rest == nullptr) {
+  if (kernels == nullptr || run == nullptr || rest == nullptr) {
     return INVALID_IMAGE;
   }
-  modules.push_back({((fake_program_kernels)kernels)(), (void (*)())rest});
+  modules.push_back(
+      {((fake_program_kernels)kernels)(), (fake_program_run)run, (void (*)())rest});
   *handle = &modules.back();
   state.modules++;
   return SUCCESS;
@@ -294,7 +296,7 @@ int cuModuleGetFunction(void **handle, void *module_handle, const char *name) {
     return c.wrong(INVALID_HANDLE, "no such module");
   }
   for (const fake_kernel *kernel = m->kernels; kernel->name != nullptr; kernel++) {
-    if (strcmp(kernel->name, name) == 0 && kernel->bind != nullptr) {
+    if (strcmp(kernel->name, name) == 0 && kernel->call != nullptr) {
       functions.push_back({m, kernel, SHARED_WITHOUT_ASKING});
       *handle = &functions.back();
       return SUCCESS;
@@ -313,25 +315,60 @@ int cuFuncSetAttribute(void *handle, int attribute, int value) {
   return SUCCESS;
 }
 
+// The first of them that should be the address of device memory and is not; -1: none.
+static int misplaced(const fake_kernel &kernel, void *const *arguments) {
+  for (unsigned i = 0; i < kernel.parameters; i++) {
+    if (kernel.pointers[i]) {
+      uint64_t address;
+      memcpy(&address, arguments[i], sizeof address);
+      if (address != 0 && !memory.holds(address, 1)) {
+        return (int)i;
+      }
+    }
+  }
+  return -1;
+}
+
+// A kernel with a copy of its arguments.
+static job_work bind(const function &f, const fake_launch &launch, void *const *arguments) {
+  const fake_kernel *const kernel = f.kernel;
+  const fake_program_run run = f.owner->run;
+  std::vector<std::vector<uint64_t>> values(kernel->parameters); // aligned for any type
+  for (unsigned i = 0; i < kernel->parameters; i++) {
+    values[i].resize(kernel->bytes[i] / sizeof(uint64_t) + 1);
+    memcpy(values[i].data(), arguments[i], kernel->bytes[i]);
+  }
+  return [=](uint64_t seed) {
+    char error[sizeof state.fault] = "";
+    std::vector<void *> addresses;
+    for (const std::vector<uint64_t> &value : values) {
+      addresses.push_back((void *)value.data());
+    }
+    (void)run(kernel, &launch, seed, addresses.data(), error, sizeof error);
+    return std::string(error);
+  };
+}
+
 // `grid` blocks of `threads`.
 static int launch(call &c, void *handle, unsigned grid, unsigned threads, unsigned shared_bytes,
                   void *stream_handle, void **arguments, bool cooperative) {
   const function *f = find(functions, handle);
-  const fake_launch launch = {grid, threads, shared_bytes, arguments, cooperative, is_device};
-  std::string error;
   if (f == nullptr || arguments == nullptr) {
     return c.wrong(INVALID_VALUE, "no such function, or no arguments");
   }
   if (shared_bytes > f->shared_bytes) {
     return c.wrong(INVALID_VALUE, "more shared memory than was asked for");
   }
-  const job j = {std::string(c.name) + " of " + f->kernel->name, f->kernel->bind(launch, error),
-                 true};
   state.launches++;
-  if (!error.empty()) {
-    return c.wrong(INVALID_VALUE, (j.what + ": " + error).c_str());
+  const std::string what = std::string(c.name) + " of " + f->kernel->name;
+  const int i = misplaced(*f->kernel, arguments);
+  if (i >= 0) {
+    fault("%s: argument %d is %p, which is no device memory", what.c_str(), i,
+          *(void **)arguments[i]);
+    return c.result = INVALID_VALUE;
   }
-  return c.enqueue(stream_handle, j);
+  const fake_launch launch = {grid, threads, shared_bytes, cooperative};
+  return c.enqueue(stream_handle, {what, bind(*f, launch, arguments), true});
 }
 
 static void expect_alive(const char *name) {

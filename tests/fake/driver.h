@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include <algorithm>
+#include <functional>
 #include <list>
 #include <map>
 #include <mutex>
@@ -41,6 +42,7 @@ enum { DEVICES = 4, SHARED_WITHOUT_ASKING = 49152, ROUNDS_MOST = 100000 };
 
 struct module {
   const fake_kernel *kernels;
+  fake_program_run run;
   void (*rest)();
 };
 
@@ -50,10 +52,13 @@ struct function {
   unsigned shared_bytes;
 };
 
+// With its arguments taken, to be done now or later: returns what went wrong.
+typedef std::function<std::string(uint64_t seed)> job_work;
+
 struct graph;
 struct job { // of a stream or a graph
   std::string what;
-  fake_work work;
+  job_work work;
   bool kernel;                     // sees all memory
   const graph *repeated = nullptr; // a conditional node: this, while the condition is not zero
   unsigned *condition = nullptr;
@@ -266,10 +271,6 @@ struct call {
     return result;
   }
 };
-
-bool is_device(const void *address) {
-  return memory.holds((uint64_t)address, 1);
-}
 } // namespace
 
 // A call that ends here unless it is to be made.
