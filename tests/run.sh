@@ -2,7 +2,7 @@
 # Build and pass all tests: sh tests/run.sh [--full]
 # Installs what is missing (Debian's apt-get for tools; Jinja2, pinned, in a virtual environment under build/), then
 # runs twice: optimised, and under AddressSanitizer and UndefinedBehaviorSanitizer (kernels on the CPU and the fake
-# driver's failing calls only so). Tests that need a GPU are reported as skipped where there is none. --full runs the
+# driver only so). Tests that need a GPU are reported as skipped where there is none. --full runs the
 # random ones at length. MERBIT_TEST_SEED=N repeats the run that printed it.
 set -eu
 case "${1-}" in

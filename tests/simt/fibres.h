@@ -174,7 +174,9 @@ inline void simt_prepare(unsigned t) {
   thread.context.stack = stack;
   thread.context.stack_bytes = SIMT_STACK;
 #ifdef SIMT_ASAN
-  __asan_unpoison_memory_region(stack, SIMT_STACK); // frames that an error left behind
+  // Frames that a thread leaves behind when it exits. All of 1024 stacks is too much for each
+  // block: after an error, which leaves more, they are released.
+  __asan_unpoison_memory_region(stack + SIMT_STACK - SIMT_LEFT, SIMT_LEFT);
 #endif
 #ifdef SIMT_FAST
   void **top = (void **)(stack + SIMT_STACK);

@@ -195,6 +195,7 @@ inline simt_report simt_launch(const char *kernel, unsigned grid, unsigned block
   simt.body = nullptr;
   simt_move_out();
   if (simt.error[0] != 0) {
+    simt_stacks_release();
     throw simt_error(simt.error);
   }
   return simt.report;

@@ -109,6 +109,7 @@ struct simt_warp {
 
 enum {
   SIMT_STACK = 128 << 10,
+  SIMT_LEFT = 4 << 10,   // of a stack, by a thread that has exited
   SIMT_GUARD = 64 << 10, // a multiple of every page size
   SIMT_CANARY = 64,
   SIMT_SECONDS = 100,
