@@ -1355,6 +1355,7 @@ typedef struct mbi_device { /* jit/device.c */
   int ordinal;
   void *cuda_context;
   int primary;  /* cuda_context is the retained primary context */
+  mbi_devptr held; /* see mbi_device_hold */
   int lost;     /* the CUresult that killed the context; 0 while it lives */
   int compute_capability;
   int driver_version;
@@ -3223,14 +3224,44 @@ static merbit_status mbi_device_choose(merbit_context *context,
   return status;
 }
 
+/* A byte that is held as long as the context: the driver takes small arrays from pages of 2 MB,
+ * and a page in use spares a plan's first such array the 50 to 100 microseconds of a new one.
+ * Without it everything works too. */
+static void mbi_device_hold(mbi_device *device) {
+  void *popped = NULL;
+  if (device->driver.ctx_push(device->cuda_context) == 0) {
+    if (device->driver.mem_alloc(&device->held, 1) != 0) {
+      device->held = 0;
+    }
+    (void)device->driver.ctx_pop(&popped);
+  }
+}
+
+static void mbi_device_let_go(merbit_context *context) {
+  mbi_device *device = &context->device;
+  void *popped = NULL;
+  if (device->held != 0 && mbi_device_lost(context) == 0 &&
+      device->driver.ctx_push(device->cuda_context) == 0) {
+    (void)device->driver.mem_free(device->held);
+    (void)device->driver.ctx_pop(&popped);
+  }
+}
+
 /* Driver, device, compiler and CUDA context. After a failure mbi_device_close cleans up. */
 static merbit_status mbi_device_open(merbit_context *context, const merbit_context_desc *desc) {
-  const merbit_status status = mbi_driver_open(context);
-  return status == MERBIT_OK ? mbi_device_choose(context, desc) : status;
+  merbit_status status = mbi_driver_open(context);
+  if (status == MERBIT_OK) {
+    status = mbi_device_choose(context, desc);
+  }
+  if (status == MERBIT_OK) {
+    mbi_device_hold(&context->device);
+  }
+  return status;
 }
 
 static void mbi_device_close(merbit_context *context) {
   mbi_device *device = &context->device;
+  mbi_device_let_go(context);
   if (device->primary) {
     (void)device->driver.primary_release(device->ordinal);
   }
@@ -4030,10 +4061,26 @@ static const char *const mbi_source_spmv_algebra_cuh[] = {
   "                                       : MBK_ADD(MBK_MUL(alpha, sum), MBK_MUL(beta, old))))\n"
   "#endif\n"
   "\n"
+  "#ifndef MBK_STOPS\n"
+  "#define MBK_STOPS 0 // 1: products have no scalars, but a flag beyond which they are not wanted\n"
+  "#endif\n"
+  "\n"
   "// alpha and beta as kernel parameters, and as what one function passes on to another. A null\n"
   "// device pointer stands for the default. MBK_SCALARS_LOAD goes where MBK_COMMIT follows: held\n"
-  "// from a kernel's start, the two would cost registers.\n"
-  "#if MBK_SCALARS_DEVICE\n"
+  "// from a kernel's start, the two would cost registers. MBK_STOP_HERE is where a kernel ends\n"
+  "// that is not wanted; what it would have written is left as it is.\n"
+  "#define MBK_STOP_HERE\n"
+  "#if MBK_STOPS\n"
+  "#undef MBK_STOP_HERE\n"
+  "#define MBK_STOP_HERE                                                                          \\\n"
+  "  if (mbk_load(stop) != 0) {                                                                   \\\n"
+  "    return;                                                                                    \\\n"
+  "  }\n"
+  "#define MBK_SCALAR_PARAMETERS const mbk_i32 *stop, const MBK_SCALAR none\n"
+  "#define MBK_SCALAR_ARGUMENTS stop, none\n"
+  "#define MBK_ALPHA ((MBK_SCALAR)1)\n",
+  "#define MBK_SCALARS_LOAD const MBK_SCALAR alpha = MBK_ALPHA, beta = MBK_ABSENT\n"
+  "#elif MBK_SCALARS_DEVICE\n"
   "#define MBK_SCALAR_PARAMETERS const MBK_COMPUTE *alpha_at, const MBK_COMPUTE *beta_at\n"
   "#define MBK_SCALAR_ARGUMENTS alpha_at, beta_at\n"
   "#define MBK_ALPHA (mbk_await(), MBK_SCALAR_AT(alpha_at, 1))\n"
@@ -4047,7 +4094,7 @@ static const char *const mbi_source_spmv_algebra_cuh[] = {
   "#define MBK_SCALARS_LOAD\n"
   "#endif\n"
   "\n"
-  "// Every row passes here, or through MBK_RESULT, exactly once.\n",
+  "// Every row passes here, or through MBK_RESULT, exactly once.\n"
   "MBK_DEVICE void mbk_commit(MBK_VECTOR *y, mbk_u64 row, MBK_COMPUTE sum, MBK_SCALAR alpha,\n"
   "                           MBK_SCALAR beta) {\n"
   "  y[row] = MBK_RESULT(sum, y[row]);\n"
@@ -4967,7 +5014,7 @@ static const char *const mbi_source_spmv_arrays_cu[] = {
   "\n"
   "#define MBK_SAMPLE_WINDOW 8192\n"
   "#define MBK_SAMPLE_TABLE 12288\n"
-  "#define MBK_SAMPLE_THREADS 512\n"
+  "#define MBK_SAMPLE_THREADS 1024\n"
   "#define MBK_SAMPLE_TOGETHER 8 // loads in flight\n"
   "\n"
   "// Whether the table does not hold `sector` yet; then it does. Most are found by reading, which\n"
@@ -5056,6 +5103,16 @@ static const char *const mbi_source_spmv_arrays_cu[] = {
   "  }\n"
   "}\n"
   "\n"
+  "// The same, rounded, where the columns are the rows of a CSR. Launch: any grid of 256 threads.\n"
+  "MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_lengths(const MBK_ROW_PTR *row_ptr, mbk_u64 cols,\n"
+  "                                              mbk_u32 stride, mbk_u32 *counts) {\n"
+  "  for (mbk_u64 c = (mbk_u64)mbk_block() * 256 + mbk_thread(); c < cols;\n"
+  "       c += (mbk_u64)mbk_grid() * 256) {\n"
+  "    const mbk_u64 count = ((mbk_u64)(row_ptr[c + 1] - row_ptr[c]) + stride / 2) / stride;\n"
+  "    counts[c] = count < 0xffffffffull ? (mbk_u32)count : 0xffffffffu;\n"
+  "  }\n"
+  "}\n"
+  "\n"
   "// bins[n]: the columns counted n times, or for the last bin that often or more; zero before.\n"
   "// Launch: any grid of 256 threads. Shared: mbk_u32[MBK_BINS].\n"
   "#define MBK_BINS 4096\n"
@@ -5079,7 +5136,7 @@ static const char *const mbi_source_spmv_arrays_cu[] = {
   "    }\n"
   "  }\n"
   "}\n"
-  "\n"
+  "\n",
   "// ---- The structure as a number\n"
   "// ---------------------------------------------------------------\n"
   "\n"
@@ -5091,7 +5148,7 @@ static const char *const mbi_source_spmv_arrays_cu[] = {
   "  bits = (bits ^ bits >> 27) * 0x94d049bb133111ebull;\n"
   "  return bits ^ bits >> 31;\n"
   "}\n"
-  "\n",
+  "\n"
   "// *hash: a sum over row_ptr and col_ind, the same in any order; zero before. Launch: any grid\n"
   "// of 256 threads.\n"
   "MBK_KERNEL MBK_BOUNDS(256)\n"
@@ -5120,7 +5177,7 @@ static const char *const mbi_source_spmv_arrays_cu[] = {
   "#define MBK_BLOCK_SHAPES 0x1fffcu\n"
   "#define MBK_BLOCK_PART 256 // nonzeros of a row between looks at what was found\n"
   "\n"
-  "// The sizes of which `place` is no multiple.\n"
+  "// The sizes of which `place` is no multiple.\n",
   "MBK_DEVICE mbk_u32 mbk_arrays_inside(mbk_u64 place) {\n"
   "  mbk_u32 sizes = 0;\n"
   "  for (mbk_u32 n = 2; n <= 16; n++) {\n"
@@ -5137,7 +5194,7 @@ static const char *const mbi_source_spmv_arrays_cu[] = {
   "  return bits;\n"
   "}\n"
   "\n"
-  "// Whether other warps have found something against every size, in the eyes of the whole warp.\n",
+  "// Whether other warps have found something against every size, in the eyes of the whole warp.\n"
   "MBK_DEVICE bool mbk_arrays_ruled_out(mbk_u32 *against) {\n"
   "  mbk_u32 both = 0;\n"
   "  if (mbk_lane() == 0) {\n"
@@ -5160,7 +5217,7 @@ static const char *const mbi_source_spmv_arrays_cu[] = {
   "    const mbk_i64 start = (mbk_i64)row_ptr[row] - MBK_BASE;\n"
   "    const mbk_i64 end = (mbk_i64)row_ptr[row + 1] - MBK_BASE;\n"
   "    const mbk_i64 next = row + 1 < rows ? (mbk_i64)row_ptr[row + 2] - MBK_BASE - end : -1;\n"
-  "    bool same = next == end - start;\n"
+  "    bool same = next == end - start;\n",
   "    for (mbk_i64 part = 0; part < end - start; part += MBK_BLOCK_PART) {\n"
   "      const mbk_i64 stop =\n"
   "          part + MBK_BLOCK_PART < end - start ? part + MBK_BLOCK_PART : end - start;\n"
@@ -5169,7 +5226,7 @@ static const char *const mbi_source_spmv_arrays_cu[] = {
   "                       mbk_arrays_ruled_out(against))) {\n"
   "        break; // a long row need not be walked to its end\n"
   "      }\n"
-  "      for (mbk_i64 k = part + mbk_lane(); k < stop; k += 32) {\n",
+  "      for (mbk_i64 k = part + mbk_lane(); k < stop; k += 32) {\n"
   "        const mbk_i64 column = (mbk_i64)col_ind[start + k] - MBK_BASE;\n"
   "        same = same && (mbk_i64)col_ind[end + k] - MBK_BASE == column;\n"
   "        if (k + 1 == end - start || (mbk_i64)col_ind[start + k + 1] - MBK_BASE != column + 1) {\n"
@@ -5782,6 +5839,7 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "    row = MBK_ROW_OF(MBK_TILE_RANK(at));\n"
   "  }\n"
   "  mbk_await();\n"
+  "  MBK_STOP_HERE\n"
   "  MBK_SCALARS_LOAD;\n"
   "  // In front of a row that begins with its tile nothing is open, and `before` is zero.\n"
   "  if (back != MBK_OPEN) { // which an early launch knows by now\n"
@@ -6272,6 +6330,7 @@ static const char *const mbi_source_spmv_scan_cu[] = {
   "                     const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts,\n"
   "                     MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n"
   "  mbk_release();\n"
+  "  MBK_STOP_HERE\n"
   "  const MBK_SCALAR factor = MBK_ALPHA;\n"
   "  mbk_table_take(table, factor, MBK_THREADS);\n"
   "  mbk_scan_run<false>(row_ends, tile_row, row_id, col_ind, values, x, y, firsts, tails, nnz,\n"
@@ -6288,8 +6347,8 @@ static const char *const mbi_source_spmv_scan_cu[] = {
   "// The same with any beta. Shared: MBK_COMPUTE[MBK_TABLE], MBK_VECTOR[MBK_THREADS].\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
   "    mbk_scan_sum(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
-  "                 const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_COMPUTE *table,\n"
-  "                 const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,\n",
+  "                 const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_COMPUTE *table,\n",
+  "                 const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,\n"
   "                 mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  mbk_release();\n"
@@ -6459,6 +6518,7 @@ static const char *const mbi_source_spmv_scan_whole_cu[] = {
   "                   MBK_SCALAR_PARAMETERS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  mbk_release();\n"
+  "  MBK_STOP_HERE\n"
   "  const MBK_SCALAR factor = MBK_ALPHA;\n"
   "  mbk_table_take(table, factor, MBK_THREADS);\n"
   "  mbk_scan_run<false>(row_ends, tile_row, row_id, empty_id, block_start, col_ind, values, x, y,\n"
@@ -6477,8 +6537,8 @@ static const char *const mbi_source_spmv_scan_whole_cu[] = {
   "                       const MBK_COMPUTE *table, const MBK_VECTOR *x, MBK_VECTOR *y,\n"
   "                       mbk_u64 nnz, mbk_u64 tiles, mbk_u64 empty_rows, MBK_SCALAR_PARAMETERS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
-  "  mbk_release();\n"
-  "  MBK_SCALARS_LOAD;\n",
+  "  mbk_release();\n",
+  "  MBK_SCALARS_LOAD;\n"
   "  mbk_table_take(table, alpha, MBK_THREADS);\n"
   "  mbk_scan_run<true>(row_ends, tile_row, row_id, empty_id, block_start, col_ind, values, x, y,\n"
   "                     nnz, tiles, empty_rows, alpha, beta,\n"
@@ -7165,6 +7225,7 @@ static const char *const mbi_source_spmv_binned_cu[] = {
   "  const mbk_u32 width = (mbk_u32)(cols - first < MBK_STRIP ? cols - first : MBK_STRIP);\n"
   "  const mbk_u32 group = mbk_load(item + 1), packs = 2 * (mbk_load(item + 2) - group);\n"
   "  mbk_await_for(x);\n"
+  "  MBK_STOP_HERE\n"
   "  const MBK_COMPUTE factor = MBK_ALPHA;\n"
   "  if (factor == (MBK_COMPUTE)0) {\n"
   "    return;\n"
@@ -7317,9 +7378,10 @@ static const char *const mbi_source_spmv_binned_cu[] = {
   "  const mbk_u32 packs = 2 * (mbk_load(part_start + mbk_block() + 1) - from);\n"
   "  mbk_release();\n"
   "  mbk_await();\n"
+  "  MBK_STOP_HERE\n"
   "  MBK_SCALARS_LOAD;\n"
-  "  if (alpha != (MBK_COMPUTE)0) {\n"
-  "    products += (mbk_u64)from * MBK_GROUP;\n",
+  "  if (alpha != (MBK_COMPUTE)0) {\n",
+  "    products += (mbk_u64)from * MBK_GROUP;\n"
   "    for (mbk_u32 i = mbk_thread(); i < packs; i += MBK_THREADS) {\n"
   "      mbk_copy_ahead(slots + i * MBK_PACK, products + i * MBK_PACK);\n"
   "    }\n"
@@ -7468,6 +7530,7 @@ static const char *const mbi_source_spmv_hubs_cu[] = {
   "                     mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  mbk_release();\n"
+  "  MBK_STOP_HERE\n"
   "  const MBK_SCALAR factor = MBK_ALPHA;\n"
   "  mbk_table_take(table, factor, MBK_THREADS);\n",
   "  mbk_hubs_run<false>(row_ends, tile_row, row_id, codes, values, hub_col, hub_count, x, y,\n"
@@ -7940,6 +8003,7 @@ static const char *const mbi_source_spmv_rows_cu[] = {
   "                     const MBK_VALUE *values, const MBK_COMPUTE *table, const MBK_VECTOR *x,\n"
   "                     MBK_VECTOR *y, mbk_u64 rows, MBK_SCALAR_PARAMETERS) {\n"
   "  mbk_release();\n"
+  "  MBK_STOP_HERE\n"
   "  MBK_SCALARS_LOAD;\n"
   "  mbk_table_take(table, alpha, MBK_THREADS);\n"
   "  const mbk_u64 row = ((mbk_u64)mbk_block() * MBK_THREADS + mbk_thread()) / MBK_LANES;\n"
@@ -8898,6 +8962,7 @@ static const char *const mbi_source_spmv_sliced_cu[] = {
   "  const mbk_u64 thread = (mbk_u64)mbk_block() * MBK_THREADS + mbk_thread();\n"
   "  const mbk_u64 slice = thread / 32;\n"
   "  mbk_release();\n"
+  "  MBK_STOP_HERE\n"
   "  const MBK_COMPUTE factor = MBK_ALPHA;\n"
   "  mbk_table_take(table, factor, MBK_THREADS);\n"
   "  if (slice * 32 >= rows) {\n"
@@ -11452,13 +11517,16 @@ static const char *const mbi_source_solve_examine_cu[] = {
   "#ifndef MBK_BASE\n"
   "#error \"define MBK_BASE: the first index of the matrix's arrays, 0 or 1\"\n"
   "#endif\n"
+  "#ifndef MBK_EXAMINE_LANES\n"
+  "#error \"define MBK_EXAMINE_LANES: lanes of a row, a power of two up to 32\"\n"
+  "#endif\n"
   "#include \"jit/device.cuh\"\n"
   "\n"
   "#define MBK_EXAMINE_THREADS 256\n"
   "#define MBK_EXAMINE_BLOCKS 4   // of a multiprocessor: for more of them the compiler would spill\n"
-  "#define MBK_EXAMINE_LANES 8    // of a row\n"
-  "#define MBK_EXAMINE_TOGETHER 4 // rows that they take together\n"
-  "#define MBK_EXAMINE_LONG 2048  // nonzeros of a row beyond which the thread block adds it up\n"
+  "#define MBK_EXAMINE_TOGETHER 4 // rows that lanes take together\n"
+  "#define MBK_EXAMINE_LONG 1024  // nonzeros of a row beyond which the thread block adds it up\n"
+  "#define MBK_EXAMINE_KEPT 64    // such rows that a block remembers\n"
   "\n"
   "// Over the lanes of a row, in all of them.\n"
   "MBK_DEVICE double mbk_examine_sum(double share) {\n"
@@ -11474,20 +11542,20 @@ static const char *const mbi_source_solve_examine_cu[] = {
   "  const double value = MBK_PATTERN ? 1.0 : (double)values[k];\n"
   "  return value < 0 ? -value : value;\n"
   "}\n"
-  "\n"
-  "// A row's nonzeros, `begin` to `end`, dealt to `threads` threads of which this is number\n"
-  "// `thread`: the share of the sum of values without their signs.\n",
-  "MBK_DEVICE double mbk_examine_share(const MBK_VALUE *values, mbk_i64 begin, mbk_i64 end,\n"
-  "                                    mbk_u32 thread, mbk_u32 threads) {\n"
+  "\n",
+  "// A row's nonzeros, `begin` to `end`, dealt to the threads of a block: this one's share of the\n"
+  "// sum of values without their signs.\n"
+  "MBK_DEVICE double mbk_examine_share(const MBK_VALUE *values, mbk_i64 begin, mbk_i64 end) {\n"
   "  double sum = 0;\n"
   "#pragma unroll 4\n"
-  "  for (mbk_i64 k = begin + thread; k < end; k += threads) {\n"
+  "  for (mbk_i64 k = begin + mbk_thread(); k < end; k += MBK_EXAMINE_THREADS) {\n"
   "    sum += mbk_examine_size(values, k);\n"
   "  }\n"
   "  return sum;\n"
   "}\n"
   "\n"
-  "// And of the sum of those in a column.\n"
+  "// Dealt to `threads` threads of which this is number `thread`: its share of the sum of those in\n"
+  "// a column.\n"
   "MBK_DEVICE double mbk_examine_entry(const MBK_COLUMN *col_ind, const MBK_VALUE *values,\n"
   "                                    mbk_i64 begin, mbk_i64 end, mbk_i64 column, mbk_u32 thread,\n"
   "                                    mbk_u32 threads) {\n"
@@ -11517,9 +11585,9 @@ static const char *const mbi_source_solve_examine_cu[] = {
   "}\n"
   "\n"
   "// A long row, by the whole block: its norm, and its entries of its block on the diagonal.\n"
-  "MBK_DEVICE double mbk_examine_long(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind,\n"
+  "MBK_DEVICE double mbk_examine_long(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind,\n",
   "                                   const MBK_VALUE *values, mbk_u64 row, mbk_u32 width,\n"
-  "                                   double *blocks, double *shared) {\n",
+  "                                   double *blocks, double *shared) {\n"
   "  const mbk_i64 begin = (mbk_i64)row_ptr[row] - MBK_BASE;\n"
   "  const mbk_i64 end = (mbk_i64)row_ptr[row + 1] - MBK_BASE;\n"
   "  for (mbk_u32 j = 0; j < width; j++) {\n"
@@ -11531,76 +11599,102 @@ static const char *const mbi_source_solve_examine_cu[] = {
   "      blocks[row * width + j] = entry;\n"
   "    }\n"
   "  }\n"
-  "  return mbk_examine_block_sum(\n"
-  "      mbk_examine_share(values, begin, end, mbk_thread(), MBK_EXAMINE_THREADS), shared);\n"
+  "  return mbk_examine_block_sum(mbk_examine_share(values, begin, end), shared);\n"
   "}\n"
   "\n"
   "// norms[b]: of the rows of block b. blocks: `width` entries for each row, those of its block on\n"
-  "// the diagonal, duplicates added up; none where width is 0.\n"
+  "// the diagonal, duplicates added up; none where width is 0. Long rows wait until the block has\n"
+  "// taken all others.\n"
   "// Launch: any grid of MBK_EXAMINE_THREADS threads. Shared: double[MBK_EXAMINE_THREADS], then\n"
-  "// mbk_u32[MBK_EXAMINE_TOGETHER * MBK_EXAMINE_THREADS / 32].\n"
+  "// mbk_u64[MBK_EXAMINE_KEPT], then mbk_u32.\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_EXAMINE_THREADS, MBK_EXAMINE_BLOCKS)\n"
   "    mbk_examine_rows(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind,\n"
   "                     const MBK_VALUE *values, mbk_u64 n, mbk_u32 width, double *blocks,\n"
   "                     double *norms) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  double *const most_of = (double *)shared;\n"
-  "  mbk_u32 *const long_rows = (mbk_u32 *)(most_of + MBK_EXAMINE_THREADS); // of each warp\n"
+  "  mbk_u64 *const kept = (mbk_u64 *)(most_of + MBK_EXAMINE_THREADS);\n"
+  "  mbk_u32 *const long_rows = (mbk_u32 *)(kept + MBK_EXAMINE_KEPT);\n"
   "  const mbk_u32 rows = MBK_EXAMINE_THREADS / MBK_EXAMINE_LANES; // of a thread block at once\n"
+  "  const mbk_u32 turn = rows * MBK_EXAMINE_TOGETHER;\n",
   "  const mbk_u32 lane = mbk_thread() % MBK_EXAMINE_LANES, own = mbk_thread() / MBK_EXAMINE_LANES;\n"
-  "  const mbk_u32 warps = MBK_EXAMINE_THREADS / 32;\n"
   "  double most = 0;\n"
-  "  for (mbk_u64 first = (mbk_u64)mbk_block() * rows * MBK_EXAMINE_TOGETHER; first < n;\n",
-  "       first += (mbk_u64)mbk_grid() * rows * MBK_EXAMINE_TOGETHER) {\n"
-  "    mbk_i64 begin[MBK_EXAMINE_TOGETHER], end[MBK_EXAMINE_TOGETHER];\n"
+  "  if (mbk_thread() == 0) {\n"
+  "    *long_rows = 0;\n"
+  "  }\n"
+  "  mbk_block_sync();\n"
+  "  for (mbk_u64 first = (mbk_u64)mbk_block() * turn; first < n;\n"
+  "       first += (mbk_u64)mbk_grid() * turn) {\n"
+  "    mbk_i64 at[MBK_EXAMINE_TOGETHER], end[MBK_EXAMINE_TOGETHER];\n"
   "    double sum[MBK_EXAMINE_TOGETHER];\n"
-  "    mbk_u32 is_long = 0; // a bit for each row\n"
+  "    mbk_u32 waits = 0; // a bit for each row\n"
   "#pragma unroll\n"
   "    for (mbk_u32 i = 0; i < MBK_EXAMINE_TOGETHER; i++) {\n"
   "      const mbk_u64 row = first + i * rows + own;\n"
-  "      begin[i] = row < n ? (mbk_i64)row_ptr[row] - MBK_BASE : 0;\n"
+  "      at[i] = row < n ? (mbk_i64)row_ptr[row] - MBK_BASE : 0;\n"
   "      end[i] = row < n ? (mbk_i64)row_ptr[row + 1] - MBK_BASE : 0;\n"
-  "    }\n"
-  "#pragma unroll\n"
-  "    for (mbk_u32 i = 0; i < MBK_EXAMINE_TOGETHER; i++) { // the first of each, all on their way\n"
-  "      if (end[i] - begin[i] > MBK_EXAMINE_LONG) {\n"
-  "        is_long |= 1u << i;\n"
-  "        end[i] = begin[i];\n"
-  "      }\n"
-  "      sum[i] = begin[i] + lane < end[i] ? mbk_examine_size(values, begin[i] + lane) : 0;\n"
+  "      sum[i] = 0;\n"
   "    }\n"
   "#pragma unroll\n"
   "    for (mbk_u32 i = 0; i < MBK_EXAMINE_TOGETHER; i++) {\n"
-  "      const mbk_u64 row = first + i * rows + own;\n"
-  "      sum[i] = mbk_examine_sum(sum[i] + mbk_examine_share(values, begin[i] + MBK_EXAMINE_LANES,\n"
-  "                                                          end[i], lane, MBK_EXAMINE_LANES));\n"
-  "      most = sum[i] > most ? sum[i] : most;\n"
-  "      for (mbk_u32 j = 0; j < width; j++) {\n"
-  "        const double entry = mbk_examine_sum(\n"
-  "            mbk_examine_entry(col_ind, values, begin[i], end[i],\n"
-  "                              (mbk_i64)(row - row % width + j), lane, MBK_EXAMINE_LANES));\n"
-  "        if (row < n && (is_long >> i & 1) == 0 && lane == 0) {\n"
-  "          blocks[row * width + j] = entry;\n"
+  "      if (end[i] - at[i] > MBK_EXAMINE_LONG) {\n"
+  "        const mbk_u32 place = lane == 0 ? mbk_atomic_add(long_rows, 1u) : MBK_EXAMINE_KEPT;\n"
+  "        if (place < MBK_EXAMINE_KEPT) {\n"
+  "          kept[place] = first + i * rows + own;\n"
+  "        }\n"
+  "        waits |= 1u << i;\n"
+  "        end[i] = at[i];\n"
+  "      }\n"
+  "      at[i] += lane;\n"
+  "    }\n"
+  "    for (bool more = true; more;) { // the next of each, all on their way\n"
+  "      more = false;\n"
+  "#pragma unroll\n"
+  "      for (mbk_u32 i = 0; i < MBK_EXAMINE_TOGETHER; i++) {\n"
+  "        if (at[i] < end[i]) {\n"
+  "          sum[i] += mbk_examine_size(values, at[i]);\n"
+  "          at[i] += MBK_EXAMINE_LANES;\n"
+  "          more = true;\n"
   "        }\n"
   "      }\n"
-  "      const mbk_u32 ballot = mbk_ballot(0xffffffffu, (is_long >> i & 1) != 0 && lane == 0);\n"
-  "      if (mbk_lane() == 0) {\n",
-  "        long_rows[i * warps + mbk_thread() / 32] = ballot;\n"
+  "    }\n"
+  "#pragma unroll\n"
+  "    for (mbk_u32 i = 0; i < MBK_EXAMINE_TOGETHER; i++) {\n"
+  "      const mbk_u64 row = first + i * rows + own;\n"
+  "      sum[i] = mbk_examine_sum(sum[i]);\n"
+  "      most = sum[i] > most ? sum[i] : most;\n",
+  "      if (width > 0) {\n"
+  "        const bool takes = row < n && (waits >> i & 1) == 0;\n"
+  "        const mbk_i64 begin = takes ? (mbk_i64)row_ptr[row] - MBK_BASE : end[i];\n"
+  "        for (mbk_u32 j = 0; j < width; j++) {\n"
+  "          const double entry = mbk_examine_sum(\n"
+  "              mbk_examine_entry(col_ind, values, begin, end[i],\n"
+  "                                (mbk_i64)(row - row % width + j), lane, MBK_EXAMINE_LANES));\n"
+  "          if (takes && lane == 0) {\n"
+  "            blocks[row * width + j] = entry;\n"
+  "          }\n"
+  "        }\n"
   "      }\n"
   "    }\n"
-  "    mbk_block_sync();\n"
-  "    for (mbk_u32 w = 0; w < MBK_EXAMINE_TOGETHER * warps; w++) {\n"
-  "      for (mbk_u32 bits = long_rows[w]; bits != 0; bits &= bits - 1) {\n"
-  "        const mbk_u32 bit = 31 - (mbk_u32)mbk_leading_zeros(bits & (0u - bits));\n"
-  "        const mbk_u64 that =\n"
-  "            first + w / warps * rows + (w % warps * 32 + bit) / MBK_EXAMINE_LANES;\n"
+  "  }\n"
+  "  mbk_block_sync();\n"
+  "  const mbk_u32 count = *long_rows;\n"
+  "  for (mbk_u32 k = 0; k < count && count <= MBK_EXAMINE_KEPT; k++) {\n"
+  "    const double all =\n"
+  "        mbk_examine_long(row_ptr, col_ind, values, kept[k], width, blocks, most_of);\n"
+  "    most = all > most ? all : most;\n"
+  "  }\n"
+  "  for (mbk_u64 first = (mbk_u64)mbk_block() * turn; first < n && count > MBK_EXAMINE_KEPT;\n"
+  "       first += (mbk_u64)mbk_grid() * turn) { // they are looked for again\n"
+  "    for (mbk_u64 row = first; row < first + turn && row < n; row++) {\n"
+  "      if ((mbk_i64)row_ptr[row + 1] - (mbk_i64)row_ptr[row] > MBK_EXAMINE_LONG) {\n"
   "        const double all =\n"
-  "            mbk_examine_long(row_ptr, col_ind, values, that, width, blocks, most_of);\n"
+  "            mbk_examine_long(row_ptr, col_ind, values, row, width, blocks, most_of);\n"
   "        most = all > most ? all : most;\n"
   "      }\n"
   "    }\n"
-  "    mbk_block_sync();\n"
   "  }\n"
+  "  mbk_block_sync();\n"
   "  most_of[mbk_thread()] = most;\n"
   "  mbk_block_sync();\n"
   "  for (mbk_u32 half = MBK_EXAMINE_THREADS / 2; half > 0; half /= 2) {\n"
@@ -11609,7 +11703,7 @@ static const char *const mbi_source_solve_examine_cu[] = {
   "    }\n"
   "    mbk_block_sync();\n"
   "  }\n"
-  "  if (mbk_thread() == 0) {\n"
+  "  if (mbk_thread() == 0) {\n",
   "    norms[mbk_block()] = most_of[0];\n"
   "  }\n"
   "}\n"
@@ -11624,7 +11718,7 @@ static const char *const mbi_source_solve_examine_cu[] = {
   "    inverse[i] = (MBK_VALUE)scale;\n"
   "    if (!(scale - scale == 0) || scale == 0) {\n"
   "      mbk_u64 least = ~(mbk_u64)0;\n"
-  "      while (i < least) {\n",
+  "      while (i < least) {\n"
   "        const mbk_u64 seen = mbk_atomic_swap_if(bad, least, i);\n"
   "        if (seen == least) {\n"
   "          break;\n"
@@ -13850,7 +13944,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "3cc581e777eb983a826f9bc88ef421d619d2658d380ce3e592eac178cf616650"
+#define MBI_KERNEL_HASH "831d8d74bb2e6d4bca0d550549ef44ca07b0fa6e07b5038074098d773392e287"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -21886,6 +21980,8 @@ struct merbit_plan {
   mbi_cb cb;
   mbi_many many;
   mbi_operators *operators;    /* MERBIT_SEMIRING_CUSTOM: spmv/semiring.c */
+  int stops; /* CUDA: products take no scalars but the skip of their epilogue, whose iterations
+                need nothing of them once it is set */
   int calm; /* its products start when all before them is done: those of recorded solvers; see
                mbi_plan_start */
   mbi_epilogue *epilogue;      /* spmv/epilogue.c; or NULL */
@@ -22769,6 +22865,7 @@ static merbit_status mbi_epilogue_take(merbit_plan *plan, const char *after) {
   plan->epilogue = e;
   e->given = *given;
   e->after = after;
+  plan->stops = after != NULL;
   if (given->cpu == NULL) {
     e->given.cpu = mbi_epilogue_known(given, mbi_plan_sums(plan));
   }
@@ -22870,8 +22967,7 @@ static uint64_t mbi_epilogue_scratch_bytes(const merbit_plan *plan) {
 
 /* The ticket; in an entered context. */
 static merbit_status mbi_epilogue_begin_scratch(merbit_context *context, mbi_devptr scratch) {
-  const merbit_status status = mbi_device_zero(context, scratch, MBI_EPILOGUE_PARTS, NULL);
-  return status == MERBIT_OK ? mbi_device_synchronize(context, NULL) : status;
+  return mbi_device_zero(context, scratch, MBI_EPILOGUE_PARTS, NULL);
 }
 
 /* What a workspace on the CPU needs beside; mbi_workspace_free releases it. */
@@ -28343,6 +28439,9 @@ static void mbi_plan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   mbi_semiring_preamble(plan, preamble);
   mbi_preamble_define_int(preamble, "MBK_SCALARS_DEVICE",
                           plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE);
+  if (plan->stops) {
+    mbi_preamble_define_int(preamble, "MBK_STOPS", 1);
+  }
 }
 
 /* ==== >>spmv/merbit.c  CUDA: merge-path tiles with packed lanes =========================== */
@@ -28627,7 +28726,7 @@ static const mbi_cuda_method mbi_merbit_method = {mbi_merbit_create, mbi_merbit_
 #define MBI_RANKS_SAMPLES 128 /* windows of nonzeros at most */
 #define MBI_RANKS_WINDOW 8192
 #define MBI_RANKS_TABLE 12288
-#define MBI_RANKS_THREADS 512
+#define MBI_RANKS_THREADS 1024
 #define MBI_RANKS_BINS 4096
 #define MBI_RANKS_BLOCK_SAMPLES 4096        /* rows */
 #define MBI_RANKS_COLUMN_SAMPLES (8u << 20) /* nonzeros */
@@ -28778,20 +28877,46 @@ static merbit_status mbi_ranks_sample(merbit_context *context, const mbi_device_
   return status;
 }
 
+/* Whether the columns are the rows of a CSR in GPU memory, of which the plan is the transpose. */
+static int mbi_ranks_know_columns(const merbit_plan *plan) {
+  const merbit_view *given = &plan->given;
+  return plan->transpose.on_gpu && given->format == MERBIT_CSR &&
+         given->memory == MERBIT_MEMORY_DEVICE && given->offset_type == plan->device.offset_type;
+}
+
+/* plan->ranks.column_counts, which are zero. */
+static merbit_status mbi_ranks_launch_columns(merbit_plan *plan) {
+  merbit_context *context = plan->context;
+  const int known = mbi_ranks_know_columns(plan);
+  const char *name = known ? "mbk_arrays_lengths" : "mbk_arrays_columns";
+  mbi_devptr row_ptr = mbi_device_address(plan->given.row_ptr);
+  uint32_t stride = (uint32_t)(plan->device.nnz / MBI_RANKS_COLUMN_SAMPLES) + 1;
+  void *kernel = NULL, *arguments[4];
+  const merbit_status status =
+      mbi_program_kernel(context, &plan->ranks.program, name, &kernel);
+  arguments[0] = known ? (void *)&row_ptr : (void *)&plan->device.col_ind;
+  arguments[1] = known ? (void *)&plan->device.cols : (void *)&plan->device.nnz;
+  arguments[2] = &stride;
+  arguments[3] = &plan->ranks.column_counts;
+  return status != MERBIT_OK
+             ? status
+             : mbi_device_launch(
+                   context, kernel, name,
+                   mbi_arrays_blocks((int64_t)(known ? plan->device.cols
+                                                     : plan->device.nnz / stride)),
+                   MBI_ARRAYS_THREADS, 0, NULL, arguments);
+}
+
 /* How many columns of a sample of the nonzeros are counted how often. `bins` has
  * MBI_RANKS_BINS words, the last for all that are counted more often. */
 static merbit_status mbi_ranks_count_columns(merbit_plan *plan, uint32_t *bins) {
   merbit_context *context = plan->context;
   mbi_ranks *ranks = &plan->ranks;
   const uint64_t bytes = (plan->device.cols + MBI_RANKS_BINS) * sizeof(uint32_t);
-  uint32_t stride = (uint32_t)(plan->device.nnz / MBI_RANKS_COLUMN_SAMPLES) + 1;
-  void *count = NULL, *bin = NULL, *arguments[4];
+  void *bin = NULL, *arguments[3];
   mbi_devptr found = 0;
   merbit_status status =
-      mbi_program_kernel(context, &ranks->program, "mbk_arrays_columns", &count);
-  if (status == MERBIT_OK) {
-    status = mbi_program_kernel(context, &ranks->program, "mbk_arrays_bins", &bin);
-  }
+      mbi_program_kernel(context, &ranks->program, "mbk_arrays_bins", &bin);
   if (status == MERBIT_OK && ranks->column_counts == 0) {
     status = mbi_device_allocate(context, bytes, "counts of columns", &ranks->column_counts);
   }
@@ -28801,14 +28926,8 @@ static merbit_status mbi_ranks_count_columns(merbit_plan *plan, uint32_t *bins) 
     status = mbi_device_zero(context, ranks->column_counts, (size_t)bytes, NULL);
   }
   found = ranks->column_counts + plan->device.cols * sizeof(uint32_t);
-  arguments[0] = &plan->device.col_ind;
-  arguments[1] = &plan->device.nnz;
-  arguments[2] = &stride;
-  arguments[3] = &ranks->column_counts;
   if (status == MERBIT_OK) {
-    status = mbi_device_launch(context, count, "mbk_arrays_columns",
-                               mbi_arrays_blocks((int64_t)(plan->device.nnz / stride)),
-                               MBI_ARRAYS_THREADS, 0, NULL, arguments);
+    status = mbi_ranks_launch_columns(plan);
   }
   arguments[0] = &ranks->column_counts;
   arguments[1] = &plan->device.cols;
@@ -28980,9 +29099,6 @@ static merbit_status mbi_ranks_compact(merbit_context *context, const mbi_device
   if (status == MERBIT_OK) {
     status = mbi_device_launch(context, compact, "mbk_arrays_compact", (int64_t)ranks->blocks,
                                256, (unsigned)(8 * sizeof(uint32_t)), NULL, arguments);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_synchronize(context, NULL);
   }
   if (status != MERBIT_OK) {
     mbi_device_release(context, row_id);
@@ -29234,7 +29350,6 @@ static merbit_status mbi_scan_build(merbit_plan *plan) {
   const int64_t block_tiles = MBI_SCAN_BUILD_THREADS / 32;
   uint32_t ranks = (uint32_t)plan->ranks.count;
   void *arguments[6];
-  merbit_status status;
   if (s->tiles == 0) {
     return MERBIT_OK;
   }
@@ -29244,14 +29359,11 @@ static merbit_status mbi_scan_build(merbit_plan *plan) {
   arguments[3] = &s->tiles;
   arguments[4] = &s->row_ends;
   arguments[5] = &s->tile_row;
-  status = mbi_device_launch(
+  return mbi_device_launch(
       plan->context, s->build, "mbk_scan_build",
       ((int64_t)s->tiles + block_tiles - 1) / block_tiles, MBI_SCAN_BUILD_THREADS,
       (unsigned)(MBI_SCAN_BUILD_THREADS / 32 * (size_t)s->steps * sizeof(uint32_t)), NULL,
       arguments);
-  return status == MERBIT_OK && !s->whole /* whose cut waits for both */
-             ? mbi_device_synchronize(plan->context, NULL)
-             : status;
 }
 
 /* plan->ranks, listed where some rows are empty. */
@@ -29293,17 +29405,15 @@ static merbit_status mbi_scan_schedule_create(merbit_plan *plan) {
 static merbit_status mbi_scan_cut(merbit_plan *plan) {
   mbi_scan_schedule *s = &plan->scan;
   void *arguments[6];
-  merbit_status status;
   arguments[0] = &plan->ranks.row_start;
   arguments[1] = &s->tile_row;
   arguments[2] = &plan->device.nnz;
   arguments[3] = &s->tiles;
   arguments[4] = &s->blocks;
   arguments[5] = &s->block_start;
-  status = mbi_device_launch(plan->context, s->cut, "mbk_scan_cut",
-                             (int64_t)s->blocks / MBI_SCAN_BUILD_THREADS + 1,
-                             MBI_SCAN_BUILD_THREADS, 0, NULL, arguments);
-  return status == MERBIT_OK ? mbi_device_synchronize(plan->context, NULL) : status;
+  return mbi_device_launch(plan->context, s->cut, "mbk_scan_cut",
+                           (int64_t)s->blocks / MBI_SCAN_BUILD_THREADS + 1,
+                           MBI_SCAN_BUILD_THREADS, 0, NULL, arguments);
 }
 
 /* Everything for the matrix in plan->device. After a failure mbi_scan_destroy cleans up. */
@@ -29947,7 +30057,6 @@ static merbit_status mbi_binned_fill(merbit_plan *plan, uint32_t again) {
   mbi_binned *b = &plan->binned;
   uint32_t strips = (uint32_t)b->strips;
   void *arguments[11];
-  merbit_status status;
   arguments[0] = &plan->device.col_ind;
   arguments[1] = &plan->device.values;
   arguments[2] = &plan->device.nnz;
@@ -29959,9 +30068,8 @@ static merbit_status mbi_binned_fill(merbit_plan *plan, uint32_t again) {
   arguments[8] = &b->target;
   arguments[9] = &b->places;
   arguments[10] = &again;
-  status = mbi_binned_launch(plan, 3, "mbk_binned_fill", b->parts,
-                             3 * b->strips * sizeof(uint32_t), arguments);
-  return status == MERBIT_OK ? mbi_device_synchronize(plan->context, NULL) : status;
+  return mbi_binned_launch(plan, 3, "mbk_binned_fill", b->parts,
+                           3 * b->strips * sizeof(uint32_t), arguments);
 }
 
 static merbit_status mbi_binned_refresh(merbit_plan *plan) {
@@ -32837,7 +32945,6 @@ static merbit_status mbi_sliced_build(merbit_plan *plan) {
 static merbit_status mbi_sliced_fill(merbit_plan *plan) {
   mbi_sliced *s = &plan->sliced;
   void *arguments[11];
-  merbit_status status;
   arguments[0] = &plan->device.row_ptr;
   arguments[1] = &plan->device.col_ind;
   arguments[2] = &plan->device.values;
@@ -32849,11 +32956,10 @@ static merbit_status mbi_sliced_fill(merbit_plan *plan) {
   arguments[8] = &s->slices;
   arguments[9] = &s->columns;
   arguments[10] = &s->values;
-  status = mbi_device_launch(plan->context, s->kernels[2], "mbk_sliced_fill",
-                             mbi_sliced_build_blocks(s), MBI_SLICED_BUILD_THREADS,
-                             (unsigned)(MBI_SLICED_BUILD_THREADS * sizeof(uint32_t)), NULL,
-                             arguments);
-  return status == MERBIT_OK ? mbi_device_synchronize(plan->context, NULL) : status;
+  return mbi_device_launch(plan->context, s->kernels[2], "mbk_sliced_fill",
+                           mbi_sliced_build_blocks(s), MBI_SLICED_BUILD_THREADS,
+                           (unsigned)(MBI_SLICED_BUILD_THREADS * sizeof(uint32_t)), NULL,
+                           arguments);
 }
 
 static merbit_status mbi_sliced_create(merbit_plan *plan) {
@@ -34328,7 +34434,7 @@ static merbit_status mbi_method_create(merbit_plan *plan) {
 
 /* Whether alpha is zero, for all that the host knows of it. */
 static int mbi_alpha_zero(const merbit_plan *plan, const void *alpha) {
-  return plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE &&
+  return plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE && !plan->stops &&
          mbi_scalar_zero(mbi_plan_sums(plan), alpha);
 }
 
@@ -35813,11 +35919,13 @@ static merbit_status mbi_measure(merbit_plan *plan) {
 /* ==== >>spmv/choose.c  which method a plan on CUDA takes ================================== */
 /* The method of a plan on CUDA. */
 
-/* Products that making another form of the matrix costs, beyond the scan's plan. */
+/* Products that making another form of the matrix costs, beyond the scan's plan; hubs take the
+ * scan's and other columns. */
 #define MBI_CHOOSE_MAKING 12.0
+#define MBI_CHOOSE_MAKING_HUBS 8.0
 
-static int mbi_choose_pays(const merbit_plan *plan, double now, double then) {
-  return plan->desc.expected_calls * (now - then) > MBI_CHOOSE_MAKING * then;
+static int mbi_choose_pays(const merbit_plan *plan, double now, double then, double making) {
+  return plan->desc.expected_calls * (now - then) > making * then;
 }
 
 /* plan->why: the forecasts of what could be taken. */
@@ -35875,19 +35983,19 @@ static merbit_method mbi_choose_method(merbit_plan *plan) {
     method = MERBIT_METHOD_ROWS;
     best = f.rows;
   }
-  if (even && mbi_choose_pays(plan, f.scan, f.sliced) && f.sliced < best) {
+  if (even && mbi_choose_pays(plan, f.scan, f.sliced, MBI_CHOOSE_MAKING) && f.sliced < best) {
     method = MERBIT_METHOD_SLICED;
     best = f.sliced;
   }
-  if (mbi_choose_pays(plan, f.scan, f.binned) && f.binned < best) {
+  if (mbi_choose_pays(plan, f.scan, f.binned, MBI_CHOOSE_MAKING) && f.binned < best) {
     method = MERBIT_METHOD_BINNED;
     best = f.binned;
   }
-  if (mbi_choose_pays(plan, f.scan, f.hubs) && f.hubs < best) {
+  if (mbi_choose_pays(plan, f.scan, f.hubs, MBI_CHOOSE_MAKING_HUBS) && f.hubs < best) {
     method = MERBIT_METHOD_HUBS;
     best = f.hubs;
   }
-  if (mbi_choose_pays(plan, f.scan, f.blocks) && f.blocks < best) {
+  if (mbi_choose_pays(plan, f.scan, f.blocks, MBI_CHOOSE_MAKING) && f.blocks < best) {
     method = MERBIT_METHOD_BSR;
   }
   mbi_choose_say(plan, &f, even);
@@ -37822,6 +37930,22 @@ static merbit_status mbi_workspace_make(merbit_plan *plan, merbit_workspace **wo
   return MERBIT_OK;
 }
 
+/* What clears it is done: streams of the user's need not wait for the default one. After a
+ * failure there is no workspace. */
+static merbit_status mbi_workspace_settle(merbit_workspace **workspace) {
+  merbit_context *context = (*workspace)->plan->context;
+  merbit_status status = mbi_device_enter(context);
+  if (status == MERBIT_OK) {
+    status = mbi_device_synchronize(context, NULL);
+    mbi_device_leave(context);
+  }
+  if (status != MERBIT_OK) {
+    mbi_workspace_free(*workspace);
+    *workspace = NULL;
+  }
+  return status;
+}
+
 MERBIT_API merbit_status merbit_workspace_create(merbit_plan *plan,
                                                  merbit_workspace **workspace) {
   merbit_status status;
@@ -37836,6 +37960,9 @@ MERBIT_API merbit_status merbit_workspace_create(merbit_plan *plan,
                     "the out pointer `workspace` is NULL");
   }
   status = mbi_workspace_make(plan, workspace);
+  if (status == MERBIT_OK && plan->side == MERBIT_SIDE_CUDA) {
+    status = mbi_workspace_settle(workspace);
+  }
   if (status == MERBIT_OK) {
     mbi_mutex_lock(&plan->context->lock);
     plan->references++;
@@ -38147,7 +38274,8 @@ static merbit_status mbi_plan_build(merbit_plan *plan, int dual, const char *aft
 }
 
 /* `dual` asks for the dual-buffer commit, which only the library's own iterations use; `after`
- * is that of mbi_epilogue, or NULL; `room`, that of the plan, saves its maker an allocation. */
+ * is that of mbi_epilogue, or NULL; `room`, that of the plan, saves its maker an allocation. What the GPU does for the plan may
+ * still be on the default stream. */
 static merbit_status mbi_plan_create(merbit_context *context, const merbit_view *view,
                                      const merbit_plan_desc *desc, int dual, const char *after,
                                      uint64_t room, merbit_plan **plan) {
@@ -38216,8 +38344,32 @@ static merbit_status mbi_plan_create(merbit_context *context, const merbit_view 
   return MERBIT_OK;
 }
 
+/* The end of what mbi_plan_create left to the default stream: the user's own streams need not
+ * wait for that one. After a failure there is no plan. */
+static merbit_status mbi_plan_settle(merbit_plan **plan) {
+  merbit_context *context = (*plan)->context;
+  const double start = mbi_seconds();
+  merbit_status status;
+  if ((*plan)->side == MERBIT_SIDE_CPU) {
+    return MERBIT_OK;
+  }
+  status = mbi_device_enter(context);
+  if (status == MERBIT_OK) {
+    status = mbi_device_synchronize(context, NULL);
+    mbi_device_leave(context);
+  }
+  if (status == MERBIT_OK) {
+    (*plan)->plan_seconds += mbi_seconds() - start;
+    return MERBIT_OK;
+  }
+  mbi_plan_free(*plan);
+  *plan = NULL;
+  return status;
+}
+
 MERBIT_API merbit_status merbit_plan_create(merbit_context *context, const merbit_view *view,
                                             const merbit_plan_desc *desc, merbit_plan **plan) {
+  merbit_status status;
   if (plan != NULL) {
     *plan = NULL;
   }
@@ -38228,7 +38380,8 @@ MERBIT_API merbit_status merbit_plan_create(merbit_context *context, const merbi
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "merbit_plan_create: `%s` is NULL",
                     plan == NULL ? "plan" : "view");
   }
-  return mbi_plan_create(context, view, desc, 0, NULL, 0, plan);
+  status = mbi_plan_create(context, view, desc, 0, NULL, 0, plan);
+  return status == MERBIT_OK ? mbi_plan_settle(plan) : status;
 }
 
 MERBIT_API void merbit_plan_destroy(merbit_plan *plan) {
@@ -38400,6 +38553,9 @@ static merbit_status mbi_update_cuda(merbit_plan *plan, const void *values,
       fresh = 0;
     }
     status = plan->cuda->refresh != NULL ? plan->cuda->refresh(plan) : MERBIT_OK;
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_synchronize(context, NULL);
   }
   mbi_device_release(context, fresh);
   mbi_device_leave(context);
@@ -38965,9 +39121,9 @@ static void mbi_epilogue_cpu(merbit_plan *plan, merbit_workspace *workspace, con
  */
 
 /* In an entered context. The product writes y, which the kernel behind it reads, and changes
- * where there is a result. With `skip` too the product, which knows nothing of it, goes to the
- * workspace, so that y keeps what it holds. Where nothing is asked for beside the product the
- * kernel is left out. */
+ * where there is a result. With `skip` too the product, which knows nothing of it or may be
+ * through before it is set, goes to the workspace, so that y keeps what it holds. Where nothing
+ * is asked for beside the product the kernel is left out. */
 static merbit_status mbi_epilogue_cuda(merbit_plan *plan, merbit_workspace *workspace,
                                        const void *x, void *y, const void *const *vectors,
                                        const double *scalars, double *sums, const int *skip,
@@ -38979,9 +39135,10 @@ static merbit_status mbi_epilogue_cuda(merbit_plan *plan, merbit_workspace *work
   mbi_epilogue_call call;
   int i, aligned;
   void *arguments[5];
-  merbit_status status =
-      mbi_method_multiply(plan, workspace->device_carries, mbi_epilogue_factor(plan, 1),
-                          mbi_device_address(x), mbi_epilogue_factor(plan, 0), product, stream);
+  mbi_devptr stop = mbi_device_address(skip); /* a kernel's argument in place of alpha */
+  merbit_status status = mbi_method_multiply(
+      plan, workspace->device_carries, plan->stops ? &stop : mbi_epilogue_factor(plan, 1),
+      mbi_device_address(x), mbi_epilogue_factor(plan, 0), product, stream);
   if (rows == 0) { /* then they point nowhere */
     product = to = 0;
   }
@@ -42425,18 +42582,16 @@ static merbit_status mbi_batch_try(merbit_solver *solver) {
   return mbi_batch_make(solver, 0);
 }
 
-/* Record the method's iterations. Nothing recorded is no error, a dead device is. */
+/* Record the method's iterations, in place of what was recorded before. Nothing recorded is no
+ * error, a dead device is. */
 static merbit_status mbi_batch_create(merbit_solver *solver) {
   merbit_context *context = solver->context;
   merbit_status status;
+  mbi_batch_forget(solver);
   if (solver->gpu.stream == NULL || solver->inner != NULL ||
       !mbi_batch_can_record(&context->device.driver) ||
       solver->desc.preconditioner == MERBIT_PRECONDITIONER_CALLBACK) {
     return MERBIT_OK;
-  }
-  status = mbi_device_synchronize(context, solver->gpu.stream);
-  if (status != MERBIT_OK) {
-    return status;
   }
   status = mbi_batch_try(solver);
   if (status != MERBIT_OK && status != MERBIT_OUT_OF_MEMORY && solver->gpu.sweep_blocks > 0 &&
@@ -43016,20 +43171,32 @@ static merbit_status mbi_solver_invert(merbit_solver *solver, const double *bloc
 /* The same from a CSR in GPU memory, which stays there; only blocks wider than one row are
  * inverted by CPU threads. */
 #define MBI_EXAMINE_THREADS 256 /* of a block, and the most blocks: solve/examine.cu */
-#define MBI_EXAMINE_TOGETHER 4 /* rows to 8 lanes */
-#define MBI_EXAMINE_SHARED /* bytes */                                                         \
-  (MBI_EXAMINE_THREADS * 8 + MBI_EXAMINE_TOGETHER * MBI_EXAMINE_THREADS / 32 * 4)
+#define MBI_EXAMINE_TOGETHER 4 /* rows */
+#define MBI_EXAMINE_KEPT 64    /* long rows of a block */
+#define MBI_EXAMINE_SHARED     /* bytes */                                                     \
+  (MBI_EXAMINE_THREADS * sizeof(double) + MBI_EXAMINE_KEPT * sizeof(uint64_t) +                \
+   sizeof(uint32_t))
 #define MBI_EXAMINE_BLOCKS 1024
 
 typedef struct mbi_examine_gpu {
   mbi_program program;
   void *rows, *invert; /* CUfunction */
   mbi_devptr blocks, norms, bad;
+  int64_t grid; /* of rows, and how many norms there are */
 } mbi_examine_gpu;
 
 static int mbi_examine_there(const merbit_solver *solver, const merbit_view *view) {
   return mbi_solve_on_gpu(solver) && view->memory == MERBIT_MEMORY_DEVICE &&
          view->format == MERBIT_CSR && !mbi_view_is_half(view);
+}
+
+/* Of a row: no more than nonzeros, in the mean. */
+static int mbi_examine_lanes(const merbit_view *view) {
+  int lanes = 2;
+  while (lanes < 32 && view->nnz >= 2 * lanes * view->rows) {
+    lanes *= 2;
+  }
+  return lanes;
 }
 
 static void mbi_examine_preamble(const merbit_view *view, mbi_preamble *preamble) {
@@ -43042,6 +43209,7 @@ static void mbi_examine_preamble(const merbit_view *view, mbi_preamble *preamble
   mbi_preamble_define(preamble, "MBK_COLUMN",
                       view->index_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
   mbi_preamble_define_int(preamble, "MBK_BASE", view->base);
+  mbi_preamble_define_int(preamble, "MBK_EXAMINE_LANES", mbi_examine_lanes(view));
 }
 
 static merbit_status mbi_examine_specialise(merbit_context *context, const merbit_view *view,
@@ -43058,19 +43226,15 @@ static merbit_status mbi_examine_specialise(merbit_context *context, const merbi
              : mbi_program_kernel(context, &gpu->program, "mbk_examine_invert", &gpu->invert);
 }
 
-/* solver->norm, and gpu->blocks where they are wanted. */
+/* gpu->norms, and gpu->blocks where they are wanted. */
 static merbit_status mbi_examine_launch_rows(merbit_solver *solver, const merbit_view *view,
                                              mbi_examine_gpu *gpu) {
-  merbit_context *context = solver->context;
-  const int64_t rows = MBI_EXAMINE_TOGETHER * MBI_EXAMINE_THREADS / 8;
+  const int64_t rows = MBI_EXAMINE_TOGETHER * MBI_EXAMINE_THREADS / mbi_examine_lanes(view);
   const int64_t wanted = (solver->n + rows - 1) / rows;
-  const int64_t grid = wanted < MBI_EXAMINE_BLOCKS ? wanted : MBI_EXAMINE_BLOCKS;
-  double norms[MBI_EXAMINE_BLOCKS];
   uint64_t n = (uint64_t)solver->n;
   uint32_t width = (uint32_t)solver->v.block;
   void *arguments[7];
-  int64_t i;
-  merbit_status status;
+  gpu->grid = wanted < MBI_EXAMINE_BLOCKS ? wanted : MBI_EXAMINE_BLOCKS;
   arguments[0] = (void *)(uintptr_t)&view->row_ptr;
   arguments[1] = (void *)(uintptr_t)&view->col_ind;
   arguments[2] = (void *)(uintptr_t)&view->values;
@@ -43078,13 +43242,18 @@ static merbit_status mbi_examine_launch_rows(merbit_solver *solver, const merbit
   arguments[4] = &width;
   arguments[5] = &gpu->blocks;
   arguments[6] = &gpu->norms;
-  status = mbi_device_launch(context, gpu->rows, "mbk_examine_rows", grid, MBI_EXAMINE_THREADS,
-                             MBI_EXAMINE_SHARED, NULL, arguments);
-  if (status == MERBIT_OK) {
-    status = mbi_device_download(context, norms, gpu->norms, (size_t)grid * sizeof norms[0]);
-  }
+  return mbi_device_launch(solver->context, gpu->rows, "mbk_examine_rows", gpu->grid,
+                           MBI_EXAMINE_THREADS, MBI_EXAMINE_SHARED, NULL, arguments);
+}
+
+/* solver->norm. */
+static merbit_status mbi_examine_norm(merbit_solver *solver, const mbi_examine_gpu *gpu) {
+  double norms[MBI_EXAMINE_BLOCKS];
+  const merbit_status status = mbi_device_download(solver->context, norms, gpu->norms,
+                                                   (size_t)gpu->grid * sizeof norms[0]);
+  int64_t i;
   solver->norm = 0;
-  for (i = 0; i < grid && status == MERBIT_OK; i++) {
+  for (i = 0; i < gpu->grid && status == MERBIT_OK; i++) {
     solver->norm = norms[i] > solver->norm ? norms[i] : solver->norm;
   }
   return status;
@@ -43129,7 +43298,8 @@ static merbit_status mbi_examine_allocate(merbit_solver *solver, mbi_examine_gpu
   return mbi_device_allocate_parts(context, "norms and blocks of A", 3, parts, bytes);
 }
 
-/* All of it: the norm, and the preconditioner in the solver's vector. `view` is there. */
+/* All of it: the norm, and the preconditioner in the solver's vector. `view` is there. While the
+ * GPU looks at the rows the host records the iterations. */
 static merbit_status mbi_examine_cuda(merbit_solver *solver, const merbit_view *view) {
   merbit_context *context = solver->context;
   const int64_t entries = solver->n * solver->v.block;
@@ -43143,6 +43313,12 @@ static merbit_status mbi_examine_cuda(merbit_solver *solver, const merbit_view *
   }
   if (status == MERBIT_OK) {
     status = mbi_examine_launch_rows(solver, view, &gpu);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_batch_create(solver);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_examine_norm(solver, &gpu);
   }
   if (status == MERBIT_OK && solver->v.block == 1) {
     status = mbi_examine_launch_invert(solver, &gpu, mbi_solver_inverse_place(solver));
@@ -43166,7 +43342,8 @@ static merbit_status mbi_examine_cuda(merbit_solver *solver, const merbit_view *
 }
 
 
-/* The norm of A and the preconditioner, from the arrays of `view`. In an entered context. */
+/* The norm of A and the preconditioner, from the arrays of `view`; and on the GPU the recorded
+ * iterations. In an entered context. */
 static merbit_status mbi_solver_examine(merbit_solver *solver, const merbit_view *view) {
   merbit_context *context = solver->context;
   const int64_t entries = solver->n * solver->v.block;
@@ -43189,7 +43366,7 @@ static merbit_status mbi_solver_examine(merbit_solver *solver, const merbit_view
   }
   mbi_release(context, blocks);
   merbit_matrix_destroy(copy);
-  return status;
+  return status == MERBIT_OK && mbi_solve_on_gpu(solver) ? mbi_batch_create(solver) : status;
 }
 
 /* New values that do not lie where the structure does are brought there; the caller lets go of
@@ -43355,7 +43532,7 @@ static merbit_status mbi_solver_make_plan(merbit_solver *solver) {
   desc.reordering =
       mbi_solver_reorders(solver) ? MERBIT_REORDERING_RCM : MERBIT_REORDERING_NONE;
   desc.expected_calls = products < INT32_MAX ? (int)products : INT32_MAX;
-  status = merbit_plan_create(solver->context, &solver->view, &desc, &solver->plan);
+  status = mbi_plan_create(solver->context, &solver->view, &desc, 0, NULL, 0, &solver->plan);
   if (status == MERBIT_OK) {
     solver->plan->calm = 1;
   }
@@ -43420,9 +43597,6 @@ static merbit_status mbi_solver_make(merbit_solver *solver) {
   }
   if (status == MERBIT_OK) {
     status = mbi_solver_examine(solver, &solver->view);
-  }
-  if (status == MERBIT_OK && mbi_solve_on_gpu(solver)) {
-    status = mbi_batch_create(solver);
   }
   mbi_solver_leave(solver);
   return status;
@@ -43575,10 +43749,6 @@ MERBIT_API merbit_status merbit_solver_update_values(merbit_solver *solver, cons
     status = mbi_solver_examine(solver, &view);
   }
   mbi_examine_let_go(solver, &view, own);
-  if (status == MERBIT_OK && mbi_solve_on_gpu(solver)) {
-    mbi_batch_forget(solver);
-    status = mbi_batch_create(solver);
-  }
   mbi_solver_leave(solver);
   return status;
 }
@@ -44490,10 +44660,6 @@ static merbit_status mbi_pagerank_upload(mbi_pagerank *run) {
   merbit_solver *engine = &run->engine;
   mbi_pagerank_gpu *gpu = &run->gpu;
   merbit_status status;
-  (void)mbi_pagerank_divide(run, run->plan->merbit.dual, run->plan->workspace->room);
-  if (run->plan->epilogue != NULL) {
-    run->plan->epilogue->after_memory = mbi_device_address(engine->memory);
-  }
   /* The later z's: with method MERBIT sums begin there, else the first iteration takes 0 of
    * one. */
   status =
@@ -44606,15 +44772,19 @@ static merbit_status mbi_pagerank_prepare_cuda(mbi_pagerank *run) {
   engine->gpu.turn = 1; /* products behind the last iteration of a few cost more than turns */
   engine->method = &run->method;
   mbi_batch_stream(engine);
+  (void)mbi_pagerank_divide(run, run->plan->merbit.dual, run->plan->workspace->room);
+  if (run->plan->epilogue != NULL) {
+    run->plan->epilogue->after_memory = mbi_device_address(engine->memory);
+  }
   status = mbi_pagerank_specialise(run);
+  if (status == MERBIT_OK) { /* while the GPU is at work for the plan */
+    status = mbi_batch_create(engine);
+  }
   if (status == MERBIT_OK) {
     status = mbi_pagerank_upload(run);
   }
   if (status == MERBIT_OK) {
     status = mbi_pagerank_begin(run);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_batch_create(engine);
   }
   mbi_device_leave(run->context);
   return status;

@@ -16,13 +16,16 @@
 #ifndef MBK_BASE
 #error "define MBK_BASE: the first index of the matrix's arrays, 0 or 1"
 #endif
+#ifndef MBK_EXAMINE_LANES
+#error "define MBK_EXAMINE_LANES: lanes of a row, a power of two up to 32"
+#endif
 #include "jit/device.cuh"
 
 #define MBK_EXAMINE_THREADS 256
 #define MBK_EXAMINE_BLOCKS 4   // of a multiprocessor: for more of them the compiler would spill
-#define MBK_EXAMINE_LANES 8    // of a row
-#define MBK_EXAMINE_TOGETHER 4 // rows that they take together
-#define MBK_EXAMINE_LONG 2048  // nonzeros of a row beyond which the thread block adds it up
+#define MBK_EXAMINE_TOGETHER 4 // rows that lanes take together
+#define MBK_EXAMINE_LONG 1024  // nonzeros of a row beyond which the thread block adds it up
+#define MBK_EXAMINE_KEPT 64    // such rows that a block remembers
 
 // Over the lanes of a row, in all of them.
 MBK_DEVICE double mbk_examine_sum(double share) {
@@ -39,19 +42,19 @@ MBK_DEVICE double mbk_examine_size(const MBK_VALUE *values, mbk_i64 k) {
   return value < 0 ? -value : value;
 }
 
-// A row's nonzeros, `begin` to `end`, dealt to `threads` threads of which this is number
-// `thread`: the share of the sum of values without their signs.
-MBK_DEVICE double mbk_examine_share(const MBK_VALUE *values, mbk_i64 begin, mbk_i64 end,
-                                    mbk_u32 thread, mbk_u32 threads) {
+// A row's nonzeros, `begin` to `end`, dealt to the threads of a block: this one's share of the
+// sum of values without their signs.
+MBK_DEVICE double mbk_examine_share(const MBK_VALUE *values, mbk_i64 begin, mbk_i64 end) {
   double sum = 0;
 #pragma unroll 4
-  for (mbk_i64 k = begin + thread; k < end; k += threads) {
+  for (mbk_i64 k = begin + mbk_thread(); k < end; k += MBK_EXAMINE_THREADS) {
     sum += mbk_examine_size(values, k);
   }
   return sum;
 }
 
-// And of the sum of those in a column.
+// Dealt to `threads` threads of which this is number `thread`: its share of the sum of those in
+// a column.
 MBK_DEVICE double mbk_examine_entry(const MBK_COLUMN *col_ind, const MBK_VALUE *values,
                                     mbk_i64 begin, mbk_i64 end, mbk_i64 column, mbk_u32 thread,
                                     mbk_u32 threads) {
@@ -95,76 +98,102 @@ MBK_DEVICE double mbk_examine_long(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN 
       blocks[row * width + j] = entry;
     }
   }
-  return mbk_examine_block_sum(
-      mbk_examine_share(values, begin, end, mbk_thread(), MBK_EXAMINE_THREADS), shared);
+  return mbk_examine_block_sum(mbk_examine_share(values, begin, end), shared);
 }
 
 // norms[b]: of the rows of block b. blocks: `width` entries for each row, those of its block on
-// the diagonal, duplicates added up; none where width is 0.
+// the diagonal, duplicates added up; none where width is 0. Long rows wait until the block has
+// taken all others.
 // Launch: any grid of MBK_EXAMINE_THREADS threads. Shared: double[MBK_EXAMINE_THREADS], then
-// mbk_u32[MBK_EXAMINE_TOGETHER * MBK_EXAMINE_THREADS / 32].
+// mbk_u64[MBK_EXAMINE_KEPT], then mbk_u32.
 MBK_KERNEL MBK_RESIDENT(MBK_EXAMINE_THREADS, MBK_EXAMINE_BLOCKS)
     mbk_examine_rows(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind,
                      const MBK_VALUE *values, mbk_u64 n, mbk_u32 width, double *blocks,
                      double *norms) {
   MBK_SHARED_MEMORY(shared);
   double *const most_of = (double *)shared;
-  mbk_u32 *const long_rows = (mbk_u32 *)(most_of + MBK_EXAMINE_THREADS); // of each warp
+  mbk_u64 *const kept = (mbk_u64 *)(most_of + MBK_EXAMINE_THREADS);
+  mbk_u32 *const long_rows = (mbk_u32 *)(kept + MBK_EXAMINE_KEPT);
   const mbk_u32 rows = MBK_EXAMINE_THREADS / MBK_EXAMINE_LANES; // of a thread block at once
+  const mbk_u32 turn = rows * MBK_EXAMINE_TOGETHER;
   const mbk_u32 lane = mbk_thread() % MBK_EXAMINE_LANES, own = mbk_thread() / MBK_EXAMINE_LANES;
-  const mbk_u32 warps = MBK_EXAMINE_THREADS / 32;
   double most = 0;
-  for (mbk_u64 first = (mbk_u64)mbk_block() * rows * MBK_EXAMINE_TOGETHER; first < n;
-       first += (mbk_u64)mbk_grid() * rows * MBK_EXAMINE_TOGETHER) {
-    mbk_i64 begin[MBK_EXAMINE_TOGETHER], end[MBK_EXAMINE_TOGETHER];
+  if (mbk_thread() == 0) {
+    *long_rows = 0;
+  }
+  mbk_block_sync();
+  for (mbk_u64 first = (mbk_u64)mbk_block() * turn; first < n;
+       first += (mbk_u64)mbk_grid() * turn) {
+    mbk_i64 at[MBK_EXAMINE_TOGETHER], end[MBK_EXAMINE_TOGETHER];
     double sum[MBK_EXAMINE_TOGETHER];
-    mbk_u32 is_long = 0; // a bit for each row
+    mbk_u32 waits = 0; // a bit for each row
 #pragma unroll
     for (mbk_u32 i = 0; i < MBK_EXAMINE_TOGETHER; i++) {
       const mbk_u64 row = first + i * rows + own;
-      begin[i] = row < n ? (mbk_i64)row_ptr[row] - MBK_BASE : 0;
+      at[i] = row < n ? (mbk_i64)row_ptr[row] - MBK_BASE : 0;
       end[i] = row < n ? (mbk_i64)row_ptr[row + 1] - MBK_BASE : 0;
-    }
-#pragma unroll
-    for (mbk_u32 i = 0; i < MBK_EXAMINE_TOGETHER; i++) { // the first of each, all on their way
-      if (end[i] - begin[i] > MBK_EXAMINE_LONG) {
-        is_long |= 1u << i;
-        end[i] = begin[i];
-      }
-      sum[i] = begin[i] + lane < end[i] ? mbk_examine_size(values, begin[i] + lane) : 0;
+      sum[i] = 0;
     }
 #pragma unroll
     for (mbk_u32 i = 0; i < MBK_EXAMINE_TOGETHER; i++) {
-      const mbk_u64 row = first + i * rows + own;
-      sum[i] = mbk_examine_sum(sum[i] + mbk_examine_share(values, begin[i] + MBK_EXAMINE_LANES,
-                                                          end[i], lane, MBK_EXAMINE_LANES));
-      most = sum[i] > most ? sum[i] : most;
-      for (mbk_u32 j = 0; j < width; j++) {
-        const double entry = mbk_examine_sum(
-            mbk_examine_entry(col_ind, values, begin[i], end[i],
-                              (mbk_i64)(row - row % width + j), lane, MBK_EXAMINE_LANES));
-        if (row < n && (is_long >> i & 1) == 0 && lane == 0) {
-          blocks[row * width + j] = entry;
+      if (end[i] - at[i] > MBK_EXAMINE_LONG) {
+        const mbk_u32 place = lane == 0 ? mbk_atomic_add(long_rows, 1u) : MBK_EXAMINE_KEPT;
+        if (place < MBK_EXAMINE_KEPT) {
+          kept[place] = first + i * rows + own;
+        }
+        waits |= 1u << i;
+        end[i] = at[i];
+      }
+      at[i] += lane;
+    }
+    for (bool more = true; more;) { // the next of each, all on their way
+      more = false;
+#pragma unroll
+      for (mbk_u32 i = 0; i < MBK_EXAMINE_TOGETHER; i++) {
+        if (at[i] < end[i]) {
+          sum[i] += mbk_examine_size(values, at[i]);
+          at[i] += MBK_EXAMINE_LANES;
+          more = true;
         }
       }
-      const mbk_u32 ballot = mbk_ballot(0xffffffffu, (is_long >> i & 1) != 0 && lane == 0);
-      if (mbk_lane() == 0) {
-        long_rows[i * warps + mbk_thread() / 32] = ballot;
+    }
+#pragma unroll
+    for (mbk_u32 i = 0; i < MBK_EXAMINE_TOGETHER; i++) {
+      const mbk_u64 row = first + i * rows + own;
+      sum[i] = mbk_examine_sum(sum[i]);
+      most = sum[i] > most ? sum[i] : most;
+      if (width > 0) {
+        const bool takes = row < n && (waits >> i & 1) == 0;
+        const mbk_i64 begin = takes ? (mbk_i64)row_ptr[row] - MBK_BASE : end[i];
+        for (mbk_u32 j = 0; j < width; j++) {
+          const double entry = mbk_examine_sum(
+              mbk_examine_entry(col_ind, values, begin, end[i],
+                                (mbk_i64)(row - row % width + j), lane, MBK_EXAMINE_LANES));
+          if (takes && lane == 0) {
+            blocks[row * width + j] = entry;
+          }
+        }
       }
     }
-    mbk_block_sync();
-    for (mbk_u32 w = 0; w < MBK_EXAMINE_TOGETHER * warps; w++) {
-      for (mbk_u32 bits = long_rows[w]; bits != 0; bits &= bits - 1) {
-        const mbk_u32 bit = 31 - (mbk_u32)mbk_leading_zeros(bits & (0u - bits));
-        const mbk_u64 that =
-            first + w / warps * rows + (w % warps * 32 + bit) / MBK_EXAMINE_LANES;
+  }
+  mbk_block_sync();
+  const mbk_u32 count = *long_rows;
+  for (mbk_u32 k = 0; k < count && count <= MBK_EXAMINE_KEPT; k++) {
+    const double all =
+        mbk_examine_long(row_ptr, col_ind, values, kept[k], width, blocks, most_of);
+    most = all > most ? all : most;
+  }
+  for (mbk_u64 first = (mbk_u64)mbk_block() * turn; first < n && count > MBK_EXAMINE_KEPT;
+       first += (mbk_u64)mbk_grid() * turn) { // they are looked for again
+    for (mbk_u64 row = first; row < first + turn && row < n; row++) {
+      if ((mbk_i64)row_ptr[row + 1] - (mbk_i64)row_ptr[row] > MBK_EXAMINE_LONG) {
         const double all =
-            mbk_examine_long(row_ptr, col_ind, values, that, width, blocks, most_of);
+            mbk_examine_long(row_ptr, col_ind, values, row, width, blocks, most_of);
         most = all > most ? all : most;
       }
     }
-    mbk_block_sync();
   }
+  mbk_block_sync();
   most_of[mbk_thread()] = most;
   mbk_block_sync();
   for (mbk_u32 half = MBK_EXAMINE_THREADS / 2; half > 0; half /= 2) {

@@ -50,10 +50,26 @@
                                        : MBK_ADD(MBK_MUL(alpha, sum), MBK_MUL(beta, old))))
 #endif
 
+#ifndef MBK_STOPS
+#define MBK_STOPS 0 // 1: products have no scalars, but a flag beyond which they are not wanted
+#endif
+
 // alpha and beta as kernel parameters, and as what one function passes on to another. A null
 // device pointer stands for the default. MBK_SCALARS_LOAD goes where MBK_COMMIT follows: held
-// from a kernel's start, the two would cost registers.
-#if MBK_SCALARS_DEVICE
+// from a kernel's start, the two would cost registers. MBK_STOP_HERE is where a kernel ends
+// that is not wanted; what it would have written is left as it is.
+#define MBK_STOP_HERE
+#if MBK_STOPS
+#undef MBK_STOP_HERE
+#define MBK_STOP_HERE                                                                          \
+  if (mbk_load(stop) != 0) {                                                                   \
+    return;                                                                                    \
+  }
+#define MBK_SCALAR_PARAMETERS const mbk_i32 *stop, const MBK_SCALAR none
+#define MBK_SCALAR_ARGUMENTS stop, none
+#define MBK_ALPHA ((MBK_SCALAR)1)
+#define MBK_SCALARS_LOAD const MBK_SCALAR alpha = MBK_ALPHA, beta = MBK_ABSENT
+#elif MBK_SCALARS_DEVICE
 #define MBK_SCALAR_PARAMETERS const MBK_COMPUTE *alpha_at, const MBK_COMPUTE *beta_at
 #define MBK_SCALAR_ARGUMENTS alpha_at, beta_at
 #define MBK_ALPHA (mbk_await(), MBK_SCALAR_AT(alpha_at, 1))

@@ -173,7 +173,7 @@ MBK_KERNEL MBK_BOUNDS(256)
 
 #define MBK_SAMPLE_WINDOW 8192
 #define MBK_SAMPLE_TABLE 12288
-#define MBK_SAMPLE_THREADS 512
+#define MBK_SAMPLE_THREADS 1024
 #define MBK_SAMPLE_TOGETHER 8 // loads in flight
 
 // Whether the table does not hold `sector` yet; then it does. Most are found by reading, which
@@ -259,6 +259,16 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_columns(const MBK_COLUMN *col_ind, mbk_u64
   const mbk_u64 step = (mbk_u64)mbk_grid() * 8 * stride * 32;
   for (mbk_u64 k = warp * stride * 32 + mbk_lane(); k < nnz; k += step) {
     mbk_atomic_add(counts + (col_ind[k] - MBK_BASE), 1u);
+  }
+}
+
+// The same, rounded, where the columns are the rows of a CSR. Launch: any grid of 256 threads.
+MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_lengths(const MBK_ROW_PTR *row_ptr, mbk_u64 cols,
+                                              mbk_u32 stride, mbk_u32 *counts) {
+  for (mbk_u64 c = (mbk_u64)mbk_block() * 256 + mbk_thread(); c < cols;
+       c += (mbk_u64)mbk_grid() * 256) {
+    const mbk_u64 count = ((mbk_u64)(row_ptr[c + 1] - row_ptr[c]) + stride / 2) / stride;
+    counts[c] = count < 0xffffffffull ? (mbk_u32)count : 0xffffffffu;
   }
 }
 

@@ -50,6 +50,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
   const mbk_u32 width = (mbk_u32)(cols - first < MBK_STRIP ? cols - first : MBK_STRIP);
   const mbk_u32 group = mbk_load(item + 1), packs = 2 * (mbk_load(item + 2) - group);
   mbk_await_for(x);
+  MBK_STOP_HERE
   const MBK_COMPUTE factor = MBK_ALPHA;
   if (factor == (MBK_COMPUTE)0) {
     return;
@@ -202,6 +203,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
   const mbk_u32 packs = 2 * (mbk_load(part_start + mbk_block() + 1) - from);
   mbk_release();
   mbk_await();
+  MBK_STOP_HERE
   MBK_SCALARS_LOAD;
   if (alpha != (MBK_COMPUTE)0) {
     products += (mbk_u64)from * MBK_GROUP;

@@ -91,6 +91,7 @@ MBK_DEVICE void mbk_fixup(const MBK_BACK *tile_back, const MBK_RANK *tile_row,
     row = MBK_ROW_OF(MBK_TILE_RANK(at));
   }
   mbk_await();
+  MBK_STOP_HERE
   MBK_SCALARS_LOAD;
   // In front of a row that begins with its tile nothing is open, and `before` is zero.
   if (back != MBK_OPEN) { // which an early launch knows by now

@@ -27,6 +27,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
                      const MBK_VALUE *values, const MBK_COMPUTE *table, const MBK_VECTOR *x,
                      MBK_VECTOR *y, mbk_u64 rows, MBK_SCALAR_PARAMETERS) {
   mbk_release();
+  MBK_STOP_HERE
   MBK_SCALARS_LOAD;
   mbk_table_take(table, alpha, MBK_THREADS);
   const mbk_u64 row = ((mbk_u64)mbk_block() * MBK_THREADS + mbk_thread()) / MBK_LANES;

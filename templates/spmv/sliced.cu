@@ -100,6 +100,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
   const mbk_u64 thread = (mbk_u64)mbk_block() * MBK_THREADS + mbk_thread();
   const mbk_u64 slice = thread / 32;
   mbk_release();
+  MBK_STOP_HERE
   const MBK_COMPUTE factor = MBK_ALPHA;
   mbk_table_take(table, factor, MBK_THREADS);
   if (slice * 32 >= rows) {

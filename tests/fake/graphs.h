@@ -35,9 +35,10 @@ int cuStreamDestroy_v2(void *handle) {
 
 static int begin_capture(call &c, void *handle, graph *target) {
   stream *s = find(streams, handle);
-  if (s == nullptr || !s->jobs.empty()) {
-    return c.wrong(INVALID_HANDLE, "the stream does not exist, or is at work");
+  if (s == nullptr || s->capturing) {
+    return c.wrong(INVALID_HANDLE, "the stream does not exist, or is being captured");
   }
+  c.run_all(*s); // what was enqueued before is no part of it
   s->capturing = true;
   s->target = target;
   return SUCCESS;

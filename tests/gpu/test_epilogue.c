@@ -63,6 +63,68 @@ static void on_the_gpu(void **state) {
 }
 
 /* What a plan refuses on either side. */
+/* PageRank's iterations run on behind the last one: then a product ends before it has read or
+ * written anything. */
+static void products_end_where_they_are_told(void **state) {
+  static const merbit_epilogue ranks = {
+      "s0 * ax", {"abs(ax - v0 * v1)", "v2 < 0 ? y : 0"}, 3, 4, NULL, NULL};
+  enum { N = 16 };
+  int row_ptr[N + 1], col_ind[4 * N], turn, i;
+  double values[4 * N], x[N], y[N];
+  (void)state;
+  for (i = 0; i < 4 * N; i++) {
+    row_ptr[i / 4] = i / 4 * 4;
+    col_ind[i] = (i / 4 + i % 4 * 3) % N;
+    values[i] = i + 0.5;
+  }
+  row_ptr[N] = 4 * N;
+  for (turn = 0; turn < 2 * FEW; turn++) {
+    const merbit_view view = merbit_csr(N, N, 4 * N, row_ptr, col_ind, values);
+    const int wanted = turn % 2;
+    const int skip = !wanted;
+    products_form form = products_form_of(0);
+    merbit_buffer *in, *out, *flag;
+    merbit_plan *plan;
+    mbi_devptr stop;
+    shape_take(&shapes[turn / 2], &form);
+    form.plan.epilogue = &ranks;
+    assert_int_equal(mbi_plan_create(gpu, &view, &form.plan, 0, "\"solve/pagerank_after.cuh\"",
+                                     0, &plan),
+                     MERBIT_OK);
+    for (i = 0; i < N; i++) {
+      x[i] = i + 1;
+      y[i] = -7;
+    }
+    assert_int_equal(merbit_buffer_create(gpu, sizeof x, &in), MERBIT_OK);
+    assert_int_equal(merbit_buffer_create(gpu, sizeof y, &out), MERBIT_OK);
+    assert_int_equal(merbit_buffer_create(gpu, sizeof skip, &flag), MERBIT_OK);
+    assert_int_equal(merbit_buffer_upload(in, 0, x, sizeof x), MERBIT_OK);
+    assert_int_equal(merbit_buffer_upload(out, 0, y, sizeof y), MERBIT_OK);
+    assert_int_equal(merbit_buffer_upload(flag, 0, &skip, sizeof skip), MERBIT_OK);
+    stop = mbi_device_address(merbit_buffer_pointer(flag));
+    assert_int_equal(mbi_device_enter(gpu), MERBIT_OK);
+    assert_int_equal(mbi_method_multiply(plan, plan->workspace->device_carries, &stop,
+                                         mbi_device_address(merbit_buffer_pointer(in)),
+                                         mbi_epilogue_factor(plan, 0),
+                                         mbi_device_address(merbit_buffer_pointer(out)), NULL),
+                     MERBIT_OK);
+    mbi_device_leave(gpu);
+    assert_int_equal(merbit_buffer_download(out, 0, y, sizeof y), MERBIT_OK);
+    for (i = 0; i < N; i++) {
+      double sum = 0; /* of small multiples of 1/2, so without rounding */
+      int k;
+      for (k = 4 * i; k < 4 * i + 4; k++) {
+        sum += values[k] * x[col_ind[k]];
+      }
+      assert_true(y[i] == (wanted ? sum : -7));
+    }
+    merbit_buffer_destroy(in);
+    merbit_buffer_destroy(out);
+    merbit_buffer_destroy(flag);
+    merbit_plan_destroy(plan);
+  }
+}
+
 static void refuse_plans(merbit_context *context, merbit_side side) {
   static const int32_t row_ptr[] = {0, 1}, col_ind[] = {0};
   static const double values[] = {2, 0};
@@ -270,6 +332,7 @@ int main(int argc, char **argv) {
                                       cmocka_unit_test(refusals_on_the_cpu),
                                       cmocka_unit_test(known_on_the_cpu)};
   const struct CMUnitTest tests[] = {cmocka_unit_test(refusals_on_the_gpu),
+                                     cmocka_unit_test(products_end_where_they_are_told),
                                      cmocka_unit_test(on_the_gpu)};
   int failed;
   if (argc > 1) {

@@ -14,6 +14,7 @@
 #define MBK_ROW_PTR mbk_i64
 #define MBK_COLUMN mbk_i32
 #define MBK_BASE 1
+#define MBK_EXAMINE_LANES 8
 namespace of_values {
 #include "solve/examine.cu"
 }
@@ -27,16 +28,18 @@ namespace of_values {
 #undef MBK_EXAMINE_LANES
 #undef MBK_EXAMINE_TOGETHER
 #undef MBK_EXAMINE_LONG
+#undef MBK_EXAMINE_KEPT
 #define MBK_VALUE float
 #define MBK_PATTERN 1
 #define MBK_ROW_PTR mbk_i32
 #define MBK_COLUMN mbk_i64
 #define MBK_BASE 0
+#define MBK_EXAMINE_LANES 2
 namespace of_ones {
 #include "solve/examine.cu"
 }
 
-enum { THREADS = 256, SHARED = THREADS * 8 + 4 * THREADS / 32 * 4 };
+enum { THREADS = 256, KEPT = 64, SHARED = THREADS * 8 + KEPT * 8 + 4 };
 
 // `m` in the types of a form.
 struct form_arrays {
@@ -128,10 +131,10 @@ static void rows_are_examined(void **) {
   }
 }
 
-// Rows that the block adds up: of 2048 nonzeros not, from 2049 on; several to a block and a
+// Rows that the block adds up: of 1024 nonzeros not, from 1025 on; several to a block and a
 // warp.
 static void long_rows_are_examined(void **) {
-  static const int64_t lengths[] = {2049, 3, 2048, 5000, 0, 2500, 2049, 1, 7, 2600};
+  static const int64_t lengths[] = {1025, 3, 1024, 5000, 0, 2500, 1025, 1, 7, 2600};
   enum { ROWS = 150, COUNT = sizeof lengths / sizeof lengths[0] };
   for (int ones = 0; ones <= 1; ones++) {
     for (mbk_u32 width = 0; width <= 3; width++) {
@@ -155,6 +158,31 @@ static void long_rows_are_examined(void **) {
       check_rows(m, ones, width, 2);
       test_matrix_free(&m);
     }
+  }
+}
+
+// More long rows than a block remembers, or just as many.
+static void many_long_rows_are_examined(void **) {
+  for (int64_t rows = KEPT; rows <= KEPT + 1; rows++) {
+    test_matrix m;
+    uint64_t state = 5;
+    int64_t row, k;
+    memset(&m, 0, sizeof m);
+    (void)snprintf(m.name, sizeof m.name, "%d long rows", (int)rows);
+    m.rows = m.cols = 3 * rows;
+    m.nnz = 1025 * rows + 2 * rows;
+    m.row_ptr = (int64_t *)test_allocate(m.rows + 1, sizeof *m.row_ptr);
+    m.col_ind = (int32_t *)test_allocate(m.nnz, sizeof *m.col_ind);
+    m.values = (double *)test_allocate(m.nnz, sizeof *m.values);
+    for (row = 0; row < m.rows; row++) {
+      m.row_ptr[row + 1] = m.row_ptr[row] + (row % 3 == 1 ? 1025 : 1);
+    }
+    for (k = 0; k < m.nnz; k++) {
+      m.col_ind[k] = (int32_t)(k * 5 % m.cols);
+      m.values[k] = (double)(k + 1) * test_uniform(&state);
+    }
+    check_rows(m, (int)(rows % 2), 1, 1);
+    test_matrix_free(&m);
   }
 }
 
@@ -198,6 +226,7 @@ int main() {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(rows_are_examined),
       cmocka_unit_test(long_rows_are_examined),
+      cmocka_unit_test(many_long_rows_are_examined),
       cmocka_unit_test(diagonals_are_inverted),
   };
   return cmocka_run_group_tests(tests, nullptr, simt_runs_report);
