@@ -1349,6 +1349,15 @@ typedef struct mbi_nvrtc { /* jit/nvrtc.c */
   int (*get_ptx)(void *program, char *ptx); /* nvrtcGetPTX */
 } mbi_nvrtc;
 
+/* GPU memory that the maker of a plan has to spare: jit/memory.c. */
+typedef struct mbi_spare {
+  mbi_devptr at; /* 0: there is none */
+  uint64_t bytes, used;
+  int open; /* for what the thread `maker` allocates */
+  pthread_t maker;
+  struct mbi_spare *next; /* of the context */
+} mbi_spare;
+
 typedef struct mbi_device { /* jit/device.c */
   mbi_driver driver;
   mbi_nvrtc nvrtc;
@@ -1356,6 +1365,7 @@ typedef struct mbi_device { /* jit/device.c */
   void *cuda_context;
   int primary;  /* cuda_context is the retained primary context */
   mbi_devptr held; /* see mbi_device_hold */
+  mbi_spare *spares; /* guarded by the context's lock */
   int lost;     /* the CUresult that killed the context; 0 while it lives */
   int compute_capability;
   int driver_version;
@@ -3320,13 +3330,90 @@ static void *mbi_device_pointer(mbi_devptr address) {
   return (void *)(uintptr_t)address;
 }
 
+#define MBI_DEVICE_PART 256 /* bytes, as the driver aligns an allocation */
+
+/* ---- Spare memory: the driver takes 40 to 100 microseconds for each array that is allocated,
+ * and more to release it. What was allocated to make one thing is, where that is short-lived,
+ * kept for what is made next. ---------------------------------------------------------------- */
+
+/* From here on what this thread allocates comes from the `bytes` at `at`, as long as they
+ * last. */
+static void mbi_spare_open(merbit_context *context, mbi_spare *spare, mbi_devptr at,
+                           uint64_t bytes) {
+  spare->at = at;
+  spare->bytes = bytes;
+  spare->used = 0;
+  spare->open = 1;
+  spare->maker = pthread_self();
+  mbi_mutex_lock(&context->lock);
+  spare->next = context->device.spares;
+  context->device.spares = spare;
+  mbi_mutex_unlock(&context->lock);
+}
+
+/* And from here on no more. */
+static void mbi_spare_shut(merbit_context *context, mbi_spare *spare) {
+  mbi_mutex_lock(&context->lock);
+  spare->open = 0;
+  mbi_mutex_unlock(&context->lock);
+}
+
+/* Behind the last use of anything that came from it. Where it lies, for who releases it, or 0. */
+static mbi_devptr mbi_spare_close(merbit_context *context, mbi_spare *spare) {
+  const mbi_devptr at = spare->at;
+  mbi_spare **link = &context->device.spares;
+  mbi_mutex_lock(&context->lock);
+  while (*link != NULL && *link != spare) {
+    link = &(*link)->next;
+  }
+  if (*link != NULL) {
+    *link = spare->next;
+  }
+  mbi_mutex_unlock(&context->lock);
+  memset(spare, 0, sizeof *spare);
+  return at;
+}
+
+/* Address 0: there is not so much. */
+static mbi_devptr mbi_spare_take(merbit_context *context, uint64_t bytes) {
+  mbi_devptr address = 0;
+  mbi_spare *spare;
+  bytes = bytes > 0 ? (bytes + MBI_DEVICE_PART - 1) / MBI_DEVICE_PART * MBI_DEVICE_PART
+                    : MBI_DEVICE_PART;
+  mbi_mutex_lock(&context->lock);
+  for (spare = context->device.spares; spare != NULL && address == 0; spare = spare->next) {
+    if (spare->open && pthread_equal(spare->maker, pthread_self()) &&
+        bytes <= spare->bytes - spare->used) {
+      address = spare->at + spare->used;
+      spare->used += bytes;
+    }
+  }
+  mbi_mutex_unlock(&context->lock);
+  return address;
+}
+
+/* Whether an array came from spare memory: then it is not released by itself. */
+static int mbi_spare_holds(merbit_context *context, mbi_devptr address) {
+  const mbi_spare *spare;
+  int holds = 0;
+  mbi_mutex_lock(&context->lock);
+  for (spare = context->device.spares; spare != NULL && !holds; spare = spare->next) {
+    holds = address - spare->at < spare->bytes;
+  }
+  mbi_mutex_unlock(&context->lock);
+  return holds;
+}
+
+/* ---- Allocations ---------------------------------------------------------------------------
+ */
+
 /* `what` is a noun for the sentence. Never gives address 0. */
 static merbit_status mbi_device_allocate(merbit_context *context, uint64_t bytes,
                                          const char *what, mbi_devptr *address) {
   char attempt[128];
   merbit_status status = mbi_device_alive(context);
-  *address = 0;
-  if (status == MERBIT_OK) {
+  *address = status == MERBIT_OK ? mbi_spare_take(context, bytes) : 0;
+  if (status == MERBIT_OK && *address == 0) {
     (void)snprintf(attempt, sizeof attempt, "allocating %" PRIu64 " bytes for %s", bytes, what);
     status = mbi_device_check(
         context, context->device.driver.mem_alloc(address, (size_t)(bytes > 0 ? bytes : 1)),
@@ -3337,8 +3424,6 @@ static merbit_status mbi_device_allocate(merbit_context *context, uint64_t bytes
   }
   return status;
 }
-
-#define MBI_DEVICE_PART 256 /* bytes, as the driver aligns an allocation */
 
 /* A part of the allocation at `space`, behind `used` bytes, which grow. Arrays that are made at
  * once share one, for the driver takes as long for each as for ten launches: they are divided
@@ -3375,7 +3460,7 @@ static merbit_status mbi_device_allocate_parts(merbit_context *context, const ch
 
 /* What a dead context held is gone with it. */
 static void mbi_device_release(merbit_context *context, mbi_devptr address) {
-  if (address != 0 && mbi_device_lost(context) == 0) {
+  if (address != 0 && mbi_device_lost(context) == 0 && !mbi_spare_holds(context, address)) {
     (void)mbi_device_bury(context, context->device.driver.mem_free(address));
   }
 }
@@ -21946,7 +22031,9 @@ struct merbit_plan {
   char reason[384]; /* why AUTO fell back to the CPU; else empty */
   char why[160];    /* what decided AUTO's choice of a method; else empty */
   double plan_seconds;
-  uint64_t room; /* CUDA: bytes that its maker wants behind what the plan's products use */
+  uint64_t room; /* CUDA: bytes that its maker wants behind what the plan's products use; then it
+                    lives as long as one call, and keeps what a transpose was made in */
+  mbi_spare spare;
   /* CPU */
   int tasks;
   const void *values; /* of csr or bsr; NULL: ones */
@@ -37265,6 +37352,7 @@ typedef struct mbi_transposing {
   uint32_t bits;                          /* of a digit */
   uint64_t blocks, chunk;                 /* and the entries of each */
   mbi_devptr space;                       /* all that the plan does not keep */
+  uint64_t bytes;                         /* of it */
   mbi_devptr keys[2], rows[2], places[2]; /* passes write to the one and to the other */
   mbi_devptr counts, totals;              /* of digits: in each block, and in all */
   merbit_index_type place_type;
@@ -37337,8 +37425,8 @@ static merbit_status mbi_transpose_allocate(merbit_plan *plan, mbi_transposing *
   }
   if (status == MERBIT_OK) {
     to->bytes = offsets + columns + nnz * value;
-    status = mbi_device_allocate(context, mbi_transpose_divide(t, value), "columns to sort",
-                                 &t->space);
+    t->bytes = mbi_transpose_divide(t, value);
+    status = mbi_device_allocate(context, t->bytes, "columns to sort", &t->space);
     (void)mbi_transpose_divide(t, value);
   }
   return status;
@@ -37488,6 +37576,10 @@ static merbit_status mbi_transpose_sort(merbit_plan *plan, const mbi_device_csr 
   }
   if (status == MERBIT_OK) {
     status = mbi_device_synchronize(context, NULL);
+  }
+  if (status == MERBIT_OK && plan->room > 0) {
+    mbi_spare_open(context, &plan->spare, t.space, t.bytes);
+    t.space = 0;
   }
   mbi_transpose_release(context, &t);
   return status;
@@ -38135,8 +38227,10 @@ static void mbi_plan_release_cuda(merbit_plan *plan) {
     mbi_device_csr_destroy(plan->context, &plan->device);
     mbi_reorder_release_cuda(plan);
     mbi_epilogue_release_cuda(plan);
+    mbi_device_release(plan->context, mbi_spare_close(plan->context, &plan->spare));
     mbi_device_leave(plan->context);
   }
+  (void)mbi_spare_close(plan->context, &plan->spare); /* gone with a dead context */
   plan->cuda = NULL;
   mbi_plan_forget(plan);
   memset(&plan->merbit, 0, sizeof plan->merbit);
@@ -38335,6 +38429,7 @@ static merbit_status mbi_plan_create(merbit_context *context, const merbit_view 
   made->room = room;
   made->method = dual ? MERBIT_METHOD_MERBIT : desc->method;
   status = mbi_plan_build(made, dual, after);
+  mbi_spare_shut(context, &made->spare);
   if (status != MERBIT_OK) {
     mbi_plan_free(made);
     return status;
@@ -38729,6 +38824,7 @@ MERBIT_API merbit_status merbit_plan_get_info(const merbit_plan *plan, merbit_pl
     info->device_bytes = (int64_t)(plan->device.bytes + plan->schedule_bytes +
                                    plan->ranks.counts_bytes + plan->ranks.column_bytes +
                                    plan->reorder.bytes +
+                                   (plan->spare.bytes - plan->spare.used) +
                                    mbi_workspace_bytes(plan, workspace) - plan->room);
     info->cubin_from_cache = plan->program.from_cache;
     info->compile_seconds = plan->program.compile_seconds;
