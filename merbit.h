@@ -4936,7 +4936,8 @@ static const char *const mbi_source_spmv_arrays_cu[] = {
   "#error \"define MBK_BASE: the first index of the matrix's arrays, 0 or 1\"\n"
   "#endif\n"
   "#include \"jit/device.cuh\"\n"
-  "#include \"spmv/pages.cuh\"\n"
+  "\n"
+  "#include \"spmv/sample.cuh\"\n"
   "\n"
   "// *bad becomes 1 if row_ptr does not rise from the base to nnz + base, or a column is out of\n"
   "// range. Launch: any grid of 256 threads. Each thread strides over both arrays.\n"
@@ -5097,90 +5098,13 @@ static const char *const mbi_source_spmv_arrays_cu[] = {
   "  }\n"
   "}\n"
   "\n"
-  "#define MBK_SAMPLE_WINDOW 8192\n"
-  "#define MBK_SAMPLE_TABLE 12288\n"
-  "#define MBK_SAMPLE_THREADS 1024\n"
-  "#define MBK_SAMPLE_TOGETHER 8 // loads in flight\n"
-  "\n"
-  "// Whether the table does not hold `sector` yet; then it does. Most are found by reading, which\n"
-  "// many lanes can do at once.\n",
-  "MBK_DEVICE bool mbk_arrays_new(mbk_u32 *table, mbk_u32 sector) {\n"
-  "  mbk_u32 at = (sector * 2654435761u >> 8) % MBK_SAMPLE_TABLE;\n"
-  "  while (true) {\n"
-  "    mbk_u32 there = mbk_peek(table + at);\n"
-  "    if (there == 0xffffffffu) {\n"
-  "      there = mbk_atomic_swap_if(table + at, 0xffffffffu, sector);\n"
-  "    }\n"
-  "    if (there == 0xffffffffu || there == sector) {\n"
-  "      return there != sector;\n"
-  "    }\n"
-  "    at = at + 1 < MBK_SAMPLE_TABLE ? at + 1 : 0;\n"
-  "  }\n"
-  "}\n"
-  "\n"
-  "// Samples of how gathers of x will fare: *sectors becomes the number of different 32-byte\n"
-  "// sectors of x that windows of nonzeros touch, each counted on its own, and\n"
-  "// *narrow that of slices of 32 rows, out of 8 for each window, whose columns lie in few pages.\n"
-  "// `shift` is log2 of the elements in a sector. Launch: one block of MBK_SAMPLE_THREADS per\n"
-  "// window. Shared: mbk_u32[MBK_SAMPLE_TABLE].\n"
-  "MBK_KERNEL MBK_BOUNDS(MBK_SAMPLE_THREADS)\n"
-  "    mbk_arrays_sample(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind, mbk_u64 rows,\n"
-  "                      mbk_u64 nnz, mbk_u32 shift, mbk_u32 *sectors, mbk_u32 *narrow) {\n"
-  "  MBK_SHARED_MEMORY(shared);\n"
-  "  mbk_u32 *const table = (mbk_u32 *)shared;\n"
-  "  for (mbk_u32 i = mbk_thread(); i < MBK_SAMPLE_TABLE; i += MBK_SAMPLE_THREADS) {\n"
-  "    table[i] = 0xffffffffu;\n"
-  "  }\n"
-  "  mbk_block_sync();\n"
-  "  const mbk_u64 most = nnz < MBK_SAMPLE_WINDOW ? nnz : MBK_SAMPLE_WINDOW;\n"
-  "  const mbk_u64 first = (nnz - most) / mbk_grid() * mbk_block();\n"
-  "  mbk_u32 found = 0;\n"
-  "  for (mbk_u32 i = mbk_thread(); i < most; i += MBK_SAMPLE_THREADS * MBK_SAMPLE_TOGETHER) {\n"
-  "    mbk_u32 sector[MBK_SAMPLE_TOGETHER];\n"
-  "#pragma unroll\n"
-  "    for (mbk_u32 j = 0; j < MBK_SAMPLE_TOGETHER; j++) {\n"
-  "      const mbk_u32 k = i + j * MBK_SAMPLE_THREADS;\n",
-  "      sector[j] = (mbk_u32)(mbk_load(col_ind + first + (k < most ? k : i)) - MBK_BASE) >> shift;\n"
-  "    }\n"
-  "#pragma unroll\n"
-  "    for (mbk_u32 j = 0; j < MBK_SAMPLE_TOGETHER; j++) { // the first one again changes nothing\n"
-  "      found += mbk_arrays_new(table, sector[j]);\n"
-  "    }\n"
-  "  }\n"
-  "  for (int d = 16; d > 0; d >>= 1) {\n"
-  "    found += mbk_shuffle_xor(0xffffffffu, found, d, 32);\n"
-  "  }\n"
-  "  if (mbk_lane() == 0) {\n"
-  "    mbk_atomic_add(sectors, found);\n"
-  "  }\n"
-  "\n"
-  "  mbk_block_sync();\n"
-  "  if (mbk_thread() / 32 >= 8) {\n"
-  "    return;\n"
-  "  }\n"
-  "  mbk_u32 *const set = table + mbk_thread() / 32 * MBK_PAGE_SET;\n"
-  "  const mbk_u64 slices = (rows + 31) / 32;\n"
-  "  const mbk_u64 slice = slices * (mbk_block() * 8 + mbk_thread() / 32) / (8 * mbk_grid());\n"
-  "  const mbk_u64 row = slice * 32, next = row + 32 < rows ? row + 32 : rows;\n"
-  "  const mbk_u64 end = (mbk_u64)(mbk_load(row_ptr + next) - MBK_BASE);\n"
-  "  mbk_page_begin(set);\n"
-  "  for (mbk_u64 k = (mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE) + mbk_lane();\n"
-  "       k < end && mbk_peek(set + MBK_PAGE_SLOTS) <= MBK_PAGES; k += 32) {\n"
-  "    mbk_page_add(set, (mbk_u32)(mbk_load(col_ind + k) - MBK_BASE));\n"
-  "  }\n"
-  "  mbk_warp_sync(0xffffffffu);\n"
-  "  if (mbk_lane() == 0 && mbk_peek(set + MBK_PAGE_SLOTS) <= MBK_PAGES) {\n"
-  "    mbk_atomic_add(narrow, 1u);\n"
-  "  }\n"
-  "}\n"
-  "\n"
   "// ---- Columns that many nonzeros meet\n"
   "// ---------------------------------------------------------\n"
   "\n"
   "// counts[c]: how many of the nonzeros of every `stride`th run of 32 lie in column c; zero\n"
   "// before. Launch: any grid of 256 threads.\n"
-  "MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_columns(const MBK_COLUMN *col_ind, mbk_u64 nnz,\n"
-  "                                              mbk_u32 stride, mbk_u32 *counts) {\n",
+  "MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_columns(const MBK_COLUMN *col_ind, mbk_u64 nnz,\n",
+  "                                              mbk_u32 stride, mbk_u32 *counts) {\n"
   "  const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;\n"
   "  const mbk_u64 step = (mbk_u64)mbk_grid() * 8 * stride * 32;\n"
   "  for (mbk_u64 k = warp * stride * 32 + mbk_lane(); k < nnz; k += step) {\n"
@@ -5216,12 +5140,12 @@ static const char *const mbi_source_spmv_arrays_cu[] = {
   "  }\n"
   "  mbk_block_sync();\n"
   "  for (mbk_u32 i = mbk_thread(); i < MBK_BINS; i += 256) {\n"
-  "    if (own[i] > 0) {\n"
+  "    if (own[i] > 0) {\n",
   "      mbk_atomic_add(bins + i, own[i]);\n"
   "    }\n"
   "  }\n"
   "}\n"
-  "\n",
+  "\n"
   "// ---- The structure as a number\n"
   "// ---------------------------------------------------------------\n"
   "\n"
@@ -5261,8 +5185,8 @@ static const char *const mbi_source_spmv_arrays_cu[] = {
   "// Bit n: blocks may be n rows high, or n columns wide; 2 to 16.\n"
   "#define MBK_BLOCK_SHAPES 0x1fffcu\n"
   "#define MBK_BLOCK_PART 256 // nonzeros of a row between looks at what was found\n"
-  "\n"
-  "// The sizes of which `place` is no multiple.\n",
+  "\n",
+  "// The sizes of which `place` is no multiple.\n"
   "MBK_DEVICE mbk_u32 mbk_arrays_inside(mbk_u64 place) {\n"
   "  mbk_u32 sizes = 0;\n"
   "  for (mbk_u32 n = 2; n <= 16; n++) {\n"
@@ -5301,8 +5225,8 @@ static const char *const mbi_source_spmv_arrays_cu[] = {
   "  if (warp < count) {\n"
   "    const mbk_i64 start = (mbk_i64)row_ptr[row] - MBK_BASE;\n"
   "    const mbk_i64 end = (mbk_i64)row_ptr[row + 1] - MBK_BASE;\n"
-  "    const mbk_i64 next = row + 1 < rows ? (mbk_i64)row_ptr[row + 2] - MBK_BASE - end : -1;\n"
-  "    bool same = next == end - start;\n",
+  "    const mbk_i64 next = row + 1 < rows ? (mbk_i64)row_ptr[row + 2] - MBK_BASE - end : -1;\n",
+  "    bool same = next == end - start;\n"
   "    for (mbk_i64 part = 0; part < end - start; part += MBK_BLOCK_PART) {\n"
   "      const mbk_i64 stop =\n"
   "          part + MBK_BLOCK_PART < end - start ? part + MBK_BLOCK_PART : end - start;\n"
@@ -8767,6 +8691,112 @@ static const char *const mbi_source_spmv_pages_cuh[] = {
   "// By all lanes: the column of a code.\n"
   "MBK_DEVICE mbk_u32 mbk_page_column(mbk_u32 base, mbk_u16 code) {\n"
   "  return mbk_shuffle(0xffffffffu, base, (int)(code / MBK_PAGE), 32) + code;\n"
+  "}\n",
+  NULL};
+
+static const char *const mbi_source_spmv_sample_cuh[] = {
+  "// Samples of the columns, from which forecasts are made: part of spmv/arrays.cu.\n"
+  "#ifndef MBK_BASE\n"
+  "#error \"define MBK_BASE: the first index of the matrix's arrays, 0 or 1\"\n"
+  "#endif\n"
+  "#include \"spmv/pages.cuh\"\n"
+  "\n"
+  "#define MBK_SAMPLE_WINDOW 8192\n"
+  "#define MBK_SAMPLE_TABLE 12288\n"
+  "#define MBK_SAMPLE_THREADS 1024\n"
+  "#define MBK_SAMPLE_TOGETHER 8 // loads in flight\n"
+  "\n"
+  "// Whether the table does not hold `sector` yet; then it does. Most are found by reading, which\n"
+  "// many lanes can do at once.\n"
+  "MBK_DEVICE bool mbk_arrays_new(mbk_u32 *table, mbk_u32 sector) {\n"
+  "  const mbk_u32 hash = sector * 2654435761u;\n"
+  "  const mbk_u32 step = 6 * (hash >> 21) + 1; // below the table's size, and no divisor in common\n"
+  "  mbk_u32 at = (hash >> 8) % MBK_SAMPLE_TABLE;\n"
+  "  while (true) {\n"
+  "    mbk_u32 there = mbk_peek(table + at);\n"
+  "    if (there == 0xffffffffu) {\n"
+  "      there = mbk_atomic_swap_if(table + at, 0xffffffffu, sector);\n"
+  "    }\n"
+  "    if (there == 0xffffffffu || there == sector) {\n"
+  "      return there != sector;\n"
+  "    }\n"
+  "    at += at + step < MBK_SAMPLE_TABLE ? step : step - MBK_SAMPLE_TABLE;\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// How many different 32-byte sectors of x the block's window of nonzeros touches is added to\n"
+  "// *sectors. Shared: mbk_u32[MBK_SAMPLE_TABLE].\n"
+  "MBK_DEVICE void mbk_arrays_sectors(const MBK_COLUMN *col_ind, mbk_u64 nnz, mbk_u32 windows,\n"
+  "                                   mbk_u32 shift, mbk_u32 *sectors, mbk_u32 *table) {\n"
+  "  const mbk_u64 most = nnz < MBK_SAMPLE_WINDOW ? nnz : MBK_SAMPLE_WINDOW;\n"
+  "  const mbk_u64 first = (nnz - most) / windows * mbk_block();\n"
+  "  mbk_u32 found = 0;\n"
+  "  for (mbk_u32 i = mbk_thread(); i < MBK_SAMPLE_TABLE; i += MBK_SAMPLE_THREADS) {\n"
+  "    table[i] = 0xffffffffu;\n"
+  "  }\n"
+  "  mbk_block_sync();\n",
+  "  for (mbk_u32 i = mbk_thread(); i < most; i += MBK_SAMPLE_THREADS * MBK_SAMPLE_TOGETHER) {\n"
+  "    mbk_u32 sector[MBK_SAMPLE_TOGETHER];\n"
+  "#pragma unroll\n"
+  "    for (mbk_u32 j = 0; j < MBK_SAMPLE_TOGETHER; j++) {\n"
+  "      const mbk_u32 k = i + j * MBK_SAMPLE_THREADS;\n"
+  "      sector[j] = (mbk_u32)(mbk_load(col_ind + first + (k < most ? k : i)) - MBK_BASE) >> shift;\n"
+  "    }\n"
+  "#pragma unroll\n"
+  "    for (mbk_u32 j = 0; j < MBK_SAMPLE_TOGETHER; j++) { // the first one again changes nothing\n"
+  "      found += mbk_arrays_new(table, sector[j]);\n"
+  "    }\n"
+  "  }\n"
+  "  for (int d = 16; d > 0; d >>= 1) {\n"
+  "    found += mbk_shuffle_xor(0xffffffffu, found, d, 32);\n"
+  "  }\n"
+  "  if (mbk_lane() == 0) {\n"
+  "    mbk_atomic_add(sectors, found);\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// Slice number `slice`, by a warp: is one added to *narrow, as its columns lie in few pages?\n"
+  "MBK_DEVICE void mbk_arrays_pages(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind,\n"
+  "                                 mbk_u64 rows, mbk_u64 slice, mbk_u32 *narrow, mbk_u32 *set) {\n"
+  "  const mbk_u64 row = slice * 32, next = row + 32 < rows ? row + 32 : rows;\n"
+  "  const mbk_u64 end = (mbk_u64)(mbk_load(row_ptr + next) - MBK_BASE);\n"
+  "  mbk_page_begin(set);\n"
+  "  for (mbk_u64 k = (mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE) + mbk_lane();\n"
+  "       k < end && mbk_peek(set + MBK_PAGE_SLOTS) <= MBK_PAGES; k += 32 * MBK_SAMPLE_TOGETHER) {\n"
+  "    mbk_u32 column[MBK_SAMPLE_TOGETHER];\n"
+  "#pragma unroll\n"
+  "    for (mbk_u32 j = 0; j < MBK_SAMPLE_TOGETHER; j++) {\n"
+  "      column[j] = (mbk_u32)(mbk_load(col_ind + (k + 32 * j < end ? k + 32 * j : k)) - MBK_BASE);\n"
+  "    }\n"
+  "#pragma unroll\n"
+  "    for (mbk_u32 j = 0; j < MBK_SAMPLE_TOGETHER; j++) {\n"
+  "      mbk_page_add(set, column[j]);\n"
+  "    }\n"
+  "  }\n"
+  "  mbk_warp_sync(0xffffffffu);\n",
+  "  if (mbk_lane() == 0 && mbk_peek(set + MBK_PAGE_SLOTS) <= MBK_PAGES) {\n"
+  "    mbk_atomic_add(narrow, 1u);\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// Samples of how gathers of x will fare: *sectors becomes the number of different 32-byte\n"
+  "// sectors of x that windows of nonzeros touch, each counted on its own, and *narrow that of\n"
+  "// slices of 32 rows, out of 8 for each window, whose columns lie in few pages; zero before.\n"
+  "// `shift` is log2 of the elements in a sector. Launch: a block of MBK_SAMPLE_THREADS for each\n"
+  "// window, and as many for the slices. Shared: mbk_u32[MBK_SAMPLE_TABLE].\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_SAMPLE_THREADS)\n"
+  "    mbk_arrays_sample(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind, mbk_u64 rows,\n"
+  "                      mbk_u64 nnz, mbk_u32 shift, mbk_u32 *sectors, mbk_u32 *narrow) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  mbk_u32 *const words = (mbk_u32 *)shared;\n"
+  "  const mbk_u32 windows = mbk_grid() / 2, warp = mbk_thread() / 32;\n"
+  "  if (mbk_block() < windows) {\n"
+  "    mbk_arrays_sectors(col_ind, nnz, windows, shift, sectors, words);\n"
+  "  } else if (warp < 8) {\n"
+  "    const mbk_u64 number = (mbk_block() - windows) * 8 + warp, slices = (rows + 31) / 32;\n"
+  "    mbk_arrays_pages(row_ptr, col_ind, rows, slices * number / (8 * windows), narrow,\n"
+  "                     words + warp * MBK_PAGE_SET);\n"
+  "  }\n"
   "}\n",
   NULL};
 
@@ -13989,6 +14019,7 @@ static const struct {
     {"spmv/bsr_build.cuh", mbi_source_spmv_bsr_build_cuh},
     {"spmv/bsr.cu", mbi_source_spmv_bsr_cu},
     {"spmv/pages.cuh", mbi_source_spmv_pages_cuh},
+    {"spmv/sample.cuh", mbi_source_spmv_sample_cuh},
     {"spmv/sliced_build.cuh", mbi_source_spmv_sliced_build_cuh},
     {"spmv/sliced.cu", mbi_source_spmv_sliced_cu},
     {"spmv/cb.cu", mbi_source_spmv_cb_cu},
@@ -14029,7 +14060,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "831d8d74bb2e6d4bca0d550549ef44ca07b0fa6e07b5038074098d773392e287"
+#define MBI_KERNEL_HASH "c73ab5cc5ad99149db77d0e2eb1f7af1765c5fd09126f13fba6b5bd5e2b61003"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -28952,7 +28983,7 @@ static merbit_status mbi_ranks_sample(merbit_context *context, const mbi_device_
   arguments[5] = &ranks->counts;
   arguments[6] = &narrow;
   if (status == MERBIT_OK) {
-    status = mbi_device_launch(context, sample, "mbk_arrays_sample", (int64_t)samples,
+    status = mbi_device_launch(context, sample, "mbk_arrays_sample", 2 * (int64_t)samples,
                                MBI_RANKS_THREADS,
                                (unsigned)(MBI_RANKS_TABLE * sizeof(uint32_t)), NULL, arguments);
   }
@@ -36006,13 +36037,16 @@ static merbit_status mbi_measure(merbit_plan *plan) {
 /* ==== >>spmv/choose.c  which method a plan on CUDA takes ================================== */
 /* The method of a plan on CUDA. */
 
-/* Products that making another form of the matrix costs, beyond the scan's plan; hubs take the
- * scan's and other columns. */
+/* Products that making another form of the matrix costs, beyond the scan's plan; less where it
+ * is the scan's with other columns, or where memory need not be asked for. */
 #define MBI_CHOOSE_MAKING 12.0
-#define MBI_CHOOSE_MAKING_HUBS 8.0
+#define MBI_CHOOSE_MAKING_LESS 8.0
 
-static int mbi_choose_pays(const merbit_plan *plan, double now, double then, double making) {
-  return plan->desc.expected_calls * (now - then) > making * then;
+static int mbi_choose_pays(const merbit_plan *plan, merbit_method method, double now,
+                           double then) {
+  const int less = method == MERBIT_METHOD_HUBS || plan->spare.at != 0;
+  return plan->desc.expected_calls * (now - then) >
+         (less ? MBI_CHOOSE_MAKING_LESS : MBI_CHOOSE_MAKING) * then;
 }
 
 /* plan->why: the forecasts of what could be taken. */
@@ -36070,19 +36104,20 @@ static merbit_method mbi_choose_method(merbit_plan *plan) {
     method = MERBIT_METHOD_ROWS;
     best = f.rows;
   }
-  if (even && mbi_choose_pays(plan, f.scan, f.sliced, MBI_CHOOSE_MAKING) && f.sliced < best) {
+  if (even && mbi_choose_pays(plan, MERBIT_METHOD_SLICED, f.scan, f.sliced) &&
+      f.sliced < best) {
     method = MERBIT_METHOD_SLICED;
     best = f.sliced;
   }
-  if (mbi_choose_pays(plan, f.scan, f.binned, MBI_CHOOSE_MAKING) && f.binned < best) {
+  if (mbi_choose_pays(plan, MERBIT_METHOD_BINNED, f.scan, f.binned) && f.binned < best) {
     method = MERBIT_METHOD_BINNED;
     best = f.binned;
   }
-  if (mbi_choose_pays(plan, f.scan, f.hubs, MBI_CHOOSE_MAKING_HUBS) && f.hubs < best) {
+  if (mbi_choose_pays(plan, MERBIT_METHOD_HUBS, f.scan, f.hubs) && f.hubs < best) {
     method = MERBIT_METHOD_HUBS;
     best = f.hubs;
   }
-  if (mbi_choose_pays(plan, f.scan, f.blocks, MBI_CHOOSE_MAKING) && f.blocks < best) {
+  if (mbi_choose_pays(plan, MERBIT_METHOD_BSR, f.scan, f.blocks) && f.blocks < best) {
     method = MERBIT_METHOD_BSR;
   }
   mbi_choose_say(plan, &f, even);

@@ -10,7 +10,8 @@
 #error "define MBK_BASE: the first index of the matrix's arrays, 0 or 1"
 #endif
 #include "jit/device.cuh"
-#include "spmv/pages.cuh"
+
+#include "spmv/sample.cuh"
 
 // *bad becomes 1 if row_ptr does not rise from the base to nnz + base, or a column is out of
 // range. Launch: any grid of 256 threads. Each thread strides over both arrays.
@@ -168,83 +169,6 @@ MBK_KERNEL MBK_BOUNDS(256)
     }
     rank += all;
     mbk_block_sync();
-  }
-}
-
-#define MBK_SAMPLE_WINDOW 8192
-#define MBK_SAMPLE_TABLE 12288
-#define MBK_SAMPLE_THREADS 1024
-#define MBK_SAMPLE_TOGETHER 8 // loads in flight
-
-// Whether the table does not hold `sector` yet; then it does. Most are found by reading, which
-// many lanes can do at once.
-MBK_DEVICE bool mbk_arrays_new(mbk_u32 *table, mbk_u32 sector) {
-  mbk_u32 at = (sector * 2654435761u >> 8) % MBK_SAMPLE_TABLE;
-  while (true) {
-    mbk_u32 there = mbk_peek(table + at);
-    if (there == 0xffffffffu) {
-      there = mbk_atomic_swap_if(table + at, 0xffffffffu, sector);
-    }
-    if (there == 0xffffffffu || there == sector) {
-      return there != sector;
-    }
-    at = at + 1 < MBK_SAMPLE_TABLE ? at + 1 : 0;
-  }
-}
-
-// Samples of how gathers of x will fare: *sectors becomes the number of different 32-byte
-// sectors of x that windows of nonzeros touch, each counted on its own, and
-// *narrow that of slices of 32 rows, out of 8 for each window, whose columns lie in few pages.
-// `shift` is log2 of the elements in a sector. Launch: one block of MBK_SAMPLE_THREADS per
-// window. Shared: mbk_u32[MBK_SAMPLE_TABLE].
-MBK_KERNEL MBK_BOUNDS(MBK_SAMPLE_THREADS)
-    mbk_arrays_sample(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind, mbk_u64 rows,
-                      mbk_u64 nnz, mbk_u32 shift, mbk_u32 *sectors, mbk_u32 *narrow) {
-  MBK_SHARED_MEMORY(shared);
-  mbk_u32 *const table = (mbk_u32 *)shared;
-  for (mbk_u32 i = mbk_thread(); i < MBK_SAMPLE_TABLE; i += MBK_SAMPLE_THREADS) {
-    table[i] = 0xffffffffu;
-  }
-  mbk_block_sync();
-  const mbk_u64 most = nnz < MBK_SAMPLE_WINDOW ? nnz : MBK_SAMPLE_WINDOW;
-  const mbk_u64 first = (nnz - most) / mbk_grid() * mbk_block();
-  mbk_u32 found = 0;
-  for (mbk_u32 i = mbk_thread(); i < most; i += MBK_SAMPLE_THREADS * MBK_SAMPLE_TOGETHER) {
-    mbk_u32 sector[MBK_SAMPLE_TOGETHER];
-#pragma unroll
-    for (mbk_u32 j = 0; j < MBK_SAMPLE_TOGETHER; j++) {
-      const mbk_u32 k = i + j * MBK_SAMPLE_THREADS;
-      sector[j] = (mbk_u32)(mbk_load(col_ind + first + (k < most ? k : i)) - MBK_BASE) >> shift;
-    }
-#pragma unroll
-    for (mbk_u32 j = 0; j < MBK_SAMPLE_TOGETHER; j++) { // the first one again changes nothing
-      found += mbk_arrays_new(table, sector[j]);
-    }
-  }
-  for (int d = 16; d > 0; d >>= 1) {
-    found += mbk_shuffle_xor(0xffffffffu, found, d, 32);
-  }
-  if (mbk_lane() == 0) {
-    mbk_atomic_add(sectors, found);
-  }
-
-  mbk_block_sync();
-  if (mbk_thread() / 32 >= 8) {
-    return;
-  }
-  mbk_u32 *const set = table + mbk_thread() / 32 * MBK_PAGE_SET;
-  const mbk_u64 slices = (rows + 31) / 32;
-  const mbk_u64 slice = slices * (mbk_block() * 8 + mbk_thread() / 32) / (8 * mbk_grid());
-  const mbk_u64 row = slice * 32, next = row + 32 < rows ? row + 32 : rows;
-  const mbk_u64 end = (mbk_u64)(mbk_load(row_ptr + next) - MBK_BASE);
-  mbk_page_begin(set);
-  for (mbk_u64 k = (mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE) + mbk_lane();
-       k < end && mbk_peek(set + MBK_PAGE_SLOTS) <= MBK_PAGES; k += 32) {
-    mbk_page_add(set, (mbk_u32)(mbk_load(col_ind + k) - MBK_BASE));
-  }
-  mbk_warp_sync(0xffffffffu);
-  if (mbk_lane() == 0 && mbk_peek(set + MBK_PAGE_SLOTS) <= MBK_PAGES) {
-    mbk_atomic_add(narrow, 1u);
   }
 }
 

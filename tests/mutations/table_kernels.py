@@ -76,7 +76,7 @@ MUTATIONS = [
      "the columns of a wide slice run into the next slice's", "simt_sliced"),
     ("spmv/sliced_build.cuh", "const mbk_u32 k = at + u * MBK_PACK + j;", "const mbk_u32 k = at + u + j * MBK_FILL;",
      "a pack holds nonzeros that are no neighbours", "simt_sliced"),
-    ("spmv/arrays.cu", "      return there != sector;", "      return true;", "sectors are counted again", "simt_sample"),
+    ("spmv/sample.cuh", "      return there != sector;", "      return true;", "sectors are counted again", "simt_sample"),
     ("spmv/pages.cuh", "MBK_PAGE + column % MBK_PAGE);", "MBK_PAGE + column);",
      "a code holds its page twice", "simt_sliced"),
     ("spmv/pages.cuh", "own, i, 32) < own;", "own, i, 32) <= own;",

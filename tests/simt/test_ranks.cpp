@@ -10,14 +10,15 @@
 struct ranks_form {
   const char *name;
   unsigned row_ptr_bytes, base;
-  simt_kernel count, offsets, compact, columns, bins;
+  simt_kernel count, offsets, compact, columns, lengths, bins;
 };
 
 #define FORM(space)                                                                            \
   {                                                                                            \
 #space, sizeof(MBK_ROW_PTR), MBK_BASE, SIMT_KERNEL(space::mbk_arrays_count),               \
         SIMT_KERNEL(space::mbk_arrays_offsets), SIMT_KERNEL(space::mbk_arrays_compact),        \
-        SIMT_KERNEL(space::mbk_arrays_columns), SIMT_KERNEL(space::mbk_arrays_bins)            \
+        SIMT_KERNEL(space::mbk_arrays_columns), SIMT_KERNEL(space::mbk_arrays_lengths),        \
+        SIMT_KERNEL(space::mbk_arrays_bins)                                                    \
   }
 
 #define MBK_ROW_PTR mbk_i32
@@ -124,12 +125,26 @@ struct ranks_bed {
   simt_array row_ptr, counts;
 };
 
+// Columns that are the rows of a CSR: how many runs of `stride` their nonzeros make, rounded.
+static void check_lengths(const ranks_bed &b, mbk_u32 stride) {
+  const simt_array counts(b.rows, 4, 0xff);
+  const mbk_u64 cols = b.rows;
+  simt_run(b.f.lengths, b.what, {1 + (unsigned)b.what.seed % 3, THREADS, 0}, b.row_ptr.get(),
+           cols, stride, counts.get());
+  for (uint64_t c = 0; c < cols; c++) {
+    const uint64_t wanted = (b.lengths[c] + stride / 2) / stride;
+    assert_true(counts.load(c) == std::min(wanted, (uint64_t)UINT32_MAX));
+  }
+}
+
 static void check_rows(const ranks_form &f, const char *name,
                        const std::vector<uint64_t> &lengths, uint64_t seed) {
   ranks_bed b(f, name, lengths, seed);
   b.count();
   b.offsets();
   b.compact();
+  check_lengths(b, 1);
+  check_lengths(b, 3);
 }
 
 // Columns counted n times, or BINS - 1 and more, make bins[n].
