@@ -7025,19 +7025,42 @@ static const char *const mbi_source_spmv_binned_build_cuh[] = {
   "#endif\n"
   "\n"
   "#define MBK_BUILD_THREADS 512\n"
+  "#define MBK_BUILD_TOGETHER 8 // nonzeros whose columns a thread loads at once\n"
   "\n"
-  "// Nonzeros of this block's part in each strip, in shared memory.\n"
-  "MBK_DEVICE void mbk_binned_histogram(const mbk_i32 *col_ind, mbk_u64 nnz, mbk_u32 strips,\n"
+  "// Nonzeros of this block's part.\n"
+  "MBK_DEVICE mbk_u32 mbk_binned_part(mbk_u64 nnz) {\n"
+  "  const mbk_u64 left = nnz - (mbk_u64)mbk_block() * MBK_PART_NONZEROS;\n"
+  "  return left < MBK_PART_NONZEROS ? (mbk_u32)left : MBK_PART_NONZEROS;\n"
+  "}\n"
+  "\n"
+  "// The columns of nonzeros at, at + MBK_BUILD_THREADS and so on of a part of `count`, which `at`\n"
+  "// is below; for those beyond the first one's again.\n"
+  "MBK_DEVICE void mbk_binned_columns(const mbk_i32 *columns, mbk_u32 count, mbk_u32 at,\n"
+  "                                   mbk_u32 (&column)[MBK_BUILD_TOGETHER]) {\n"
+  "#pragma unroll\n"
+  "  for (mbk_u32 j = 0; j < MBK_BUILD_TOGETHER; j++) {\n"
+  "    const mbk_u32 i = at + j * MBK_BUILD_THREADS;\n"
+  "    column[j] = (mbk_u32)(mbk_load(columns + (i < count ? i : at)) - MBK_BASE);\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// Nonzeros of this block's part, whose columns begin at `columns`, in each strip, in shared\n"
+  "// memory.\n"
+  "MBK_DEVICE void mbk_binned_histogram(const mbk_i32 *columns, mbk_u32 count, mbk_u32 strips,\n"
   "                                     mbk_u32 *counts) {\n"
-  "  const mbk_u64 first = (mbk_u64)mbk_block() * MBK_PART_NONZEROS;\n"
   "  for (mbk_u32 s = mbk_thread(); s < strips; s += MBK_BUILD_THREADS) {\n"
   "    counts[s] = 0;\n"
   "  }\n"
   "  mbk_block_sync();\n"
-  "  for (mbk_u32 i = mbk_thread(); i < MBK_PART_NONZEROS && first + i < nnz;\n"
-  "       i += MBK_BUILD_THREADS) {\n"
-  "    mbk_atomic_add(counts + (mbk_u32)(mbk_load(col_ind + first + i) - MBK_BASE) / MBK_STRIP,\n"
-  "                   1u);\n"
+  "  for (mbk_u32 i = mbk_thread(); i < count; i += MBK_BUILD_TOGETHER * MBK_BUILD_THREADS) {\n"
+  "    mbk_u32 column[MBK_BUILD_TOGETHER];\n",
+  "    mbk_binned_columns(columns, count, i, column);\n"
+  "#pragma unroll\n"
+  "    for (mbk_u32 j = 0; j < MBK_BUILD_TOGETHER; j++) {\n"
+  "      if (i + j * MBK_BUILD_THREADS < count) {\n"
+  "        mbk_atomic_add(counts + column[j] / MBK_STRIP, 1u);\n"
+  "      }\n"
+  "    }\n"
   "  }\n"
   "  mbk_block_sync();\n"
   "}\n"
@@ -7054,9 +7077,10 @@ static const char *const mbi_source_spmv_binned_build_cuh[] = {
   "  if (mbk_thread() == 0) {\n"
   "    *total = 0;\n"
   "  }\n"
-  "  mbk_binned_histogram(col_ind, nnz, strips, counts);\n"
+  "  mbk_binned_histogram(col_ind + (mbk_u64)mbk_block() * MBK_PART_NONZEROS, mbk_binned_part(nnz),\n"
+  "                       strips, counts);\n"
   "  for (mbk_u32 s = mbk_thread(); s < strips; s += MBK_BUILD_THREADS) {\n"
-  "    const mbk_u32 groups = (counts[s] + MBK_GROUP - 1) / MBK_GROUP;\n",
+  "    const mbk_u32 groups = (counts[s] + MBK_GROUP - 1) / MBK_GROUP;\n"
   "    runs[(mbk_u64)s * mbk_grid() + mbk_block()] = groups;\n"
   "    mine += groups;\n"
   "  }\n"
@@ -7075,7 +7099,7 @@ static const char *const mbi_source_spmv_binned_build_cuh[] = {
   "  if (strip >= strips) {\n"
   "    return;\n"
   "  }\n"
-  "  for (mbk_u64 i = mbk_lane(); i < parts; i += 32) {\n"
+  "  for (mbk_u64 i = mbk_lane(); i < parts; i += 32) {\n",
   "    sum += mbk_load(runs + strip * parts + i);\n"
   "  }\n"
   "  for (int d = 16; d > 0; d >>= 1) {\n"
@@ -7104,7 +7128,7 @@ static const char *const mbi_source_spmv_binned_build_cuh[] = {
   "      const mbk_u32 other = mbk_shuffle_up(MBK_ALL, sum, d, 32);\n"
   "      sum += (int)mbk_lane() >= d ? other : 0;\n"
   "    }\n"
-  "    if (i + mbk_lane() < parts) {\n",
+  "    if (i + mbk_lane() < parts) {\n"
   "      *at = start + sum - own;\n"
   "    }\n"
   "    start += mbk_shuffle(MBK_ALL, sum, 31, 32);\n"
@@ -7112,18 +7136,26 @@ static const char *const mbi_source_spmv_binned_build_cuh[] = {
   "}\n"
   "\n"
   "// Columns, values and targets for phase 1 and places for phase 2; or, `again`, new values where\n"
-  "// the places say. Launch: one block per part. Shared: mbk_u32[3][strips].\n"
+  "// the places say. The part's columns are put together in shared memory, in the order of its\n"
+  "// places, and leave it by runs. Launch: one block per part. Shared: mbk_u32[3][strips], then\n"
+  "// mbk_u16[MBK_GROUP] for each group of the largest part.\n"
   "MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)\n"
   "    mbk_binned_fill(const mbk_i32 *col_ind, const MBK_VALUE *values, mbk_u64 nnz,\n"
-  "                    mbk_u32 strips, const mbk_u32 *runs, const mbk_u32 *part_start,\n"
+  "                    mbk_u32 strips, const mbk_u32 *runs, const mbk_u32 *part_start,\n",
   "                    mbk_u16 *strip_col, MBK_VALUE *strip_values, mbk_u32 *target,\n"
   "                    mbk_u16 *places, mbk_u32 again) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  mbk_u32 *const used = (mbk_u32 *)shared, *const start = used + strips,\n"
-  "                 *const run = start + strips;\n"
-  "  const mbk_u32 part = mbk_block(), lane = mbk_lane();\n"
+  "                 *const run = start + strips, *const packs = run + strips;\n"
+  "  mbk_u16 *const columns = (mbk_u16 *)packs; // two to a pack\n"
+  "  const mbk_u32 part = mbk_block(), lane = mbk_lane(), count = mbk_binned_part(nnz);\n"
   "  const mbk_u64 first = (mbk_u64)part * MBK_PART_NONZEROS;\n"
-  "  mbk_binned_histogram(col_ind, nnz, strips, used);\n"
+  "  const mbk_u32 here = mbk_load(part_start + part);\n"
+  "  const mbk_u32 all = (mbk_load(part_start + part + 1) - here) * (MBK_GROUP / 2);\n"
+  "  for (mbk_u32 i = mbk_thread(); i < all; i += MBK_BUILD_THREADS) {\n"
+  "    packs[i] = 0; // where a group is not full nobody reads the products\n"
+  "  }\n"
+  "  mbk_binned_histogram(col_ind + first, count, strips, used);\n"
   "  if (mbk_thread() < 32) { // first groups within the part\n"
   "    mbk_u32 before = 0;\n"
   "    for (mbk_u32 s = lane; s - lane < strips; s += 32) {\n"
@@ -7144,37 +7176,45 @@ static const char *const mbi_source_spmv_binned_build_cuh[] = {
   "    run[s] = mbk_load(runs + (mbk_u64)s * mbk_grid() + part);\n"
   "    used[s] = 0;\n"
   "  }\n"
-  "  mbk_block_sync();\n",
-  "  for (mbk_u32 i = mbk_thread(); i < MBK_PART_NONZEROS && first + i < nnz;\n"
-  "       i += MBK_BUILD_THREADS) {\n"
-  "    const mbk_u32 column = (mbk_u32)(mbk_load(col_ind + first + i) - MBK_BASE);\n"
-  "    const mbk_u32 strip = column / MBK_STRIP;\n"
-  "    mbk_u16 *const place = places + first + i;\n"
-  "    const mbk_u32 at =\n"
-  "        again ? *place - start[strip] * MBK_GROUP : mbk_atomic_add(used + strip, 1u);\n"
-  "    const mbk_u64 slot = (mbk_u64)run[strip] * MBK_GROUP + at;\n"
-  "    if (!again) {\n"
-  "      *place = (mbk_u16)(start[strip] * MBK_GROUP + at);\n"
-  "      strip_col[slot] = (mbk_u16)(column - strip * MBK_STRIP);\n"
-  "    }\n"
+  "  mbk_block_sync();\n"
+  "  for (mbk_u32 from = mbk_thread(); from < count;\n",
+  "       from += MBK_BUILD_TOGETHER * MBK_BUILD_THREADS) {\n"
+  "    mbk_u32 column[MBK_BUILD_TOGETHER];\n"
+  "    mbk_binned_columns(col_ind + first, count, from, column);\n"
+  "#pragma unroll\n"
+  "    for (mbk_u32 j = 0; j < MBK_BUILD_TOGETHER; j++) {\n"
+  "      const mbk_u32 i = from + j * MBK_BUILD_THREADS, strip = column[j] / MBK_STRIP;\n"
+  "      if (i < count) {\n"
+  "        mbk_u16 *const place = places + first + i;\n"
+  "        const mbk_u32 at =\n"
+  "            again ? *place - start[strip] * MBK_GROUP : mbk_atomic_add(used + strip, 1u);\n"
+  "        if (!again) {\n"
+  "          *place = (mbk_u16)(start[strip] * MBK_GROUP + at);\n"
+  "          columns[start[strip] * MBK_GROUP + at] =\n"
+  "              (mbk_u16)(column[j] - strip * MBK_STRIP);\n"
+  "        }\n"
   "#if !MBK_PATTERN\n"
-  "    strip_values[slot] = mbk_load(values + first + i);\n"
+  "        strip_values[(mbk_u64)run[strip] * MBK_GROUP + at] = mbk_load(values + first + i);\n"
   "#endif\n"
+  "      }\n"
+  "    }\n"
   "  }\n"
   "  mbk_block_sync();\n"
   "  if (again) {\n"
   "    return;\n"
   "  }\n"
-  "  const mbk_u32 here = mbk_load(part_start + part);\n"
-  "  for (mbk_u32 s = mbk_thread(); s < strips; s += MBK_BUILD_THREADS) {\n"
+  "  for (mbk_u32 s = mbk_thread() / 32; s < strips; s += MBK_BUILD_THREADS / 32) {\n"
   "    const mbk_u32 groups = (used[s] + MBK_GROUP - 1) / MBK_GROUP;\n"
-  "    for (mbk_u32 i = used[s]; i < groups * MBK_GROUP; i++) { // nobody reads their products\n"
-  "      strip_col[(mbk_u64)run[s] * MBK_GROUP + i] = 0;\n"
-  "#if !MBK_PATTERN\n"
-  "      strip_values[(mbk_u64)run[s] * MBK_GROUP + i] = (MBK_VALUE)0;\n"
-  "#endif\n"
+  "    mbk_u32 *const to = (mbk_u32 *)(strip_col + (mbk_u64)run[s] * MBK_GROUP);\n"
+  "    for (mbk_u32 i = lane; i < groups * (MBK_GROUP / 2); i += 32) {\n"
+  "      to[i] = packs[start[s] * (MBK_GROUP / 2) + i];\n"
   "    }\n"
-  "    for (mbk_u32 g = 0; g < groups; g++) {\n"
+  "#if !MBK_PATTERN\n"
+  "    for (mbk_u32 i = used[s] + lane; i < groups * MBK_GROUP; i += 32) {\n"
+  "      strip_values[(mbk_u64)run[s] * MBK_GROUP + i] = (MBK_VALUE)0;\n"
+  "    }\n"
+  "#endif\n"
+  "    for (mbk_u32 g = lane; g < groups; g += 32) {\n"
   "      target[run[s] + g] = here + start[s] + g;\n"
   "    }\n"
   "  }\n"
@@ -14060,7 +14100,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "c73ab5cc5ad99149db77d0e2eb1f7af1765c5fd09126f13fba6b5bd5e2b61003"
+#define MBI_KERNEL_HASH "283cf8d0c443fcde9970b7a4f60c02a76389a3a27f6b0bf65e8c45c11ad60f11"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -29964,6 +30004,12 @@ static uint64_t mbi_binned_sum_shared(const merbit_plan *plan, uint64_t groups) 
          groups * 32;
 }
 
+/* Three words for each strip to fill a part, and its columns. */
+static uint64_t mbi_binned_fill_shared(const merbit_plan *plan) {
+  return 3 * plan->binned.strips * sizeof(uint32_t) +
+         plan->binned.part_groups * mbi_binned_group(plan) * sizeof(uint16_t);
+}
+
 /* Sizes of the specialisation; needs plan->ranks. */
 static merbit_status mbi_binned_size(merbit_plan *plan) {
   mbi_binned *b = &plan->binned;
@@ -30069,7 +30115,7 @@ static merbit_status mbi_binned_place_parts(merbit_plan *plan, uint32_t *groups)
   }
   groups[b->parts] = (uint32_t)b->groups;
   if (b->groups > UINT32_MAX || b->part_groups * mbi_binned_group(plan) > 65536 ||
-      mbi_binned_sum_shared(plan, b->part_groups) > most) {
+      mbi_binned_sum_shared(plan, b->part_groups) > most || mbi_binned_fill_shared(plan) > most) {
     return mbi_fail(plan->context, MERBIT_TOO_LARGE,
                     "%" PRIu64 " groups of products, %" PRIu64
                     " of them in one part, are too many; lower plan_desc.omega or use another "
@@ -30186,8 +30232,8 @@ static merbit_status mbi_binned_fill(merbit_plan *plan, uint32_t again) {
   arguments[8] = &b->target;
   arguments[9] = &b->places;
   arguments[10] = &again;
-  return mbi_binned_launch(plan, 3, "mbk_binned_fill", b->parts,
-                           3 * b->strips * sizeof(uint32_t), arguments);
+  return mbi_binned_launch(plan, 3, "mbk_binned_fill", b->parts, mbi_binned_fill_shared(plan),
+                           arguments);
 }
 
 static merbit_status mbi_binned_refresh(merbit_plan *plan) {

@@ -6,19 +6,42 @@
 #endif
 
 #define MBK_BUILD_THREADS 512
+#define MBK_BUILD_TOGETHER 8 // nonzeros whose columns a thread loads at once
 
-// Nonzeros of this block's part in each strip, in shared memory.
-MBK_DEVICE void mbk_binned_histogram(const mbk_i32 *col_ind, mbk_u64 nnz, mbk_u32 strips,
+// Nonzeros of this block's part.
+MBK_DEVICE mbk_u32 mbk_binned_part(mbk_u64 nnz) {
+  const mbk_u64 left = nnz - (mbk_u64)mbk_block() * MBK_PART_NONZEROS;
+  return left < MBK_PART_NONZEROS ? (mbk_u32)left : MBK_PART_NONZEROS;
+}
+
+// The columns of nonzeros at, at + MBK_BUILD_THREADS and so on of a part of `count`, which `at`
+// is below; for those beyond the first one's again.
+MBK_DEVICE void mbk_binned_columns(const mbk_i32 *columns, mbk_u32 count, mbk_u32 at,
+                                   mbk_u32 (&column)[MBK_BUILD_TOGETHER]) {
+#pragma unroll
+  for (mbk_u32 j = 0; j < MBK_BUILD_TOGETHER; j++) {
+    const mbk_u32 i = at + j * MBK_BUILD_THREADS;
+    column[j] = (mbk_u32)(mbk_load(columns + (i < count ? i : at)) - MBK_BASE);
+  }
+}
+
+// Nonzeros of this block's part, whose columns begin at `columns`, in each strip, in shared
+// memory.
+MBK_DEVICE void mbk_binned_histogram(const mbk_i32 *columns, mbk_u32 count, mbk_u32 strips,
                                      mbk_u32 *counts) {
-  const mbk_u64 first = (mbk_u64)mbk_block() * MBK_PART_NONZEROS;
   for (mbk_u32 s = mbk_thread(); s < strips; s += MBK_BUILD_THREADS) {
     counts[s] = 0;
   }
   mbk_block_sync();
-  for (mbk_u32 i = mbk_thread(); i < MBK_PART_NONZEROS && first + i < nnz;
-       i += MBK_BUILD_THREADS) {
-    mbk_atomic_add(counts + (mbk_u32)(mbk_load(col_ind + first + i) - MBK_BASE) / MBK_STRIP,
-                   1u);
+  for (mbk_u32 i = mbk_thread(); i < count; i += MBK_BUILD_TOGETHER * MBK_BUILD_THREADS) {
+    mbk_u32 column[MBK_BUILD_TOGETHER];
+    mbk_binned_columns(columns, count, i, column);
+#pragma unroll
+    for (mbk_u32 j = 0; j < MBK_BUILD_TOGETHER; j++) {
+      if (i + j * MBK_BUILD_THREADS < count) {
+        mbk_atomic_add(counts + column[j] / MBK_STRIP, 1u);
+      }
+    }
   }
   mbk_block_sync();
 }
@@ -35,7 +58,8 @@ MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
   if (mbk_thread() == 0) {
     *total = 0;
   }
-  mbk_binned_histogram(col_ind, nnz, strips, counts);
+  mbk_binned_histogram(col_ind + (mbk_u64)mbk_block() * MBK_PART_NONZEROS, mbk_binned_part(nnz),
+                       strips, counts);
   for (mbk_u32 s = mbk_thread(); s < strips; s += MBK_BUILD_THREADS) {
     const mbk_u32 groups = (counts[s] + MBK_GROUP - 1) / MBK_GROUP;
     runs[(mbk_u64)s * mbk_grid() + mbk_block()] = groups;
@@ -93,7 +117,9 @@ MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
 }
 
 // Columns, values and targets for phase 1 and places for phase 2; or, `again`, new values where
-// the places say. Launch: one block per part. Shared: mbk_u32[3][strips].
+// the places say. The part's columns are put together in shared memory, in the order of its
+// places, and leave it by runs. Launch: one block per part. Shared: mbk_u32[3][strips], then
+// mbk_u16[MBK_GROUP] for each group of the largest part.
 MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
     mbk_binned_fill(const mbk_i32 *col_ind, const MBK_VALUE *values, mbk_u64 nnz,
                     mbk_u32 strips, const mbk_u32 *runs, const mbk_u32 *part_start,
@@ -101,10 +127,16 @@ MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
                     mbk_u16 *places, mbk_u32 again) {
   MBK_SHARED_MEMORY(shared);
   mbk_u32 *const used = (mbk_u32 *)shared, *const start = used + strips,
-                 *const run = start + strips;
-  const mbk_u32 part = mbk_block(), lane = mbk_lane();
+                 *const run = start + strips, *const packs = run + strips;
+  mbk_u16 *const columns = (mbk_u16 *)packs; // two to a pack
+  const mbk_u32 part = mbk_block(), lane = mbk_lane(), count = mbk_binned_part(nnz);
   const mbk_u64 first = (mbk_u64)part * MBK_PART_NONZEROS;
-  mbk_binned_histogram(col_ind, nnz, strips, used);
+  const mbk_u32 here = mbk_load(part_start + part);
+  const mbk_u32 all = (mbk_load(part_start + part + 1) - here) * (MBK_GROUP / 2);
+  for (mbk_u32 i = mbk_thread(); i < all; i += MBK_BUILD_THREADS) {
+    packs[i] = 0; // where a group is not full nobody reads the products
+  }
+  mbk_binned_histogram(col_ind + first, count, strips, used);
   if (mbk_thread() < 32) { // first groups within the part
     mbk_u32 before = 0;
     for (mbk_u32 s = lane; s - lane < strips; s += 32) {
@@ -126,36 +158,44 @@ MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
     used[s] = 0;
   }
   mbk_block_sync();
-  for (mbk_u32 i = mbk_thread(); i < MBK_PART_NONZEROS && first + i < nnz;
-       i += MBK_BUILD_THREADS) {
-    const mbk_u32 column = (mbk_u32)(mbk_load(col_ind + first + i) - MBK_BASE);
-    const mbk_u32 strip = column / MBK_STRIP;
-    mbk_u16 *const place = places + first + i;
-    const mbk_u32 at =
-        again ? *place - start[strip] * MBK_GROUP : mbk_atomic_add(used + strip, 1u);
-    const mbk_u64 slot = (mbk_u64)run[strip] * MBK_GROUP + at;
-    if (!again) {
-      *place = (mbk_u16)(start[strip] * MBK_GROUP + at);
-      strip_col[slot] = (mbk_u16)(column - strip * MBK_STRIP);
-    }
+  for (mbk_u32 from = mbk_thread(); from < count;
+       from += MBK_BUILD_TOGETHER * MBK_BUILD_THREADS) {
+    mbk_u32 column[MBK_BUILD_TOGETHER];
+    mbk_binned_columns(col_ind + first, count, from, column);
+#pragma unroll
+    for (mbk_u32 j = 0; j < MBK_BUILD_TOGETHER; j++) {
+      const mbk_u32 i = from + j * MBK_BUILD_THREADS, strip = column[j] / MBK_STRIP;
+      if (i < count) {
+        mbk_u16 *const place = places + first + i;
+        const mbk_u32 at =
+            again ? *place - start[strip] * MBK_GROUP : mbk_atomic_add(used + strip, 1u);
+        if (!again) {
+          *place = (mbk_u16)(start[strip] * MBK_GROUP + at);
+          columns[start[strip] * MBK_GROUP + at] =
+              (mbk_u16)(column[j] - strip * MBK_STRIP);
+        }
 #if !MBK_PATTERN
-    strip_values[slot] = mbk_load(values + first + i);
+        strip_values[(mbk_u64)run[strip] * MBK_GROUP + at] = mbk_load(values + first + i);
 #endif
+      }
+    }
   }
   mbk_block_sync();
   if (again) {
     return;
   }
-  const mbk_u32 here = mbk_load(part_start + part);
-  for (mbk_u32 s = mbk_thread(); s < strips; s += MBK_BUILD_THREADS) {
+  for (mbk_u32 s = mbk_thread() / 32; s < strips; s += MBK_BUILD_THREADS / 32) {
     const mbk_u32 groups = (used[s] + MBK_GROUP - 1) / MBK_GROUP;
-    for (mbk_u32 i = used[s]; i < groups * MBK_GROUP; i++) { // nobody reads their products
-      strip_col[(mbk_u64)run[s] * MBK_GROUP + i] = 0;
-#if !MBK_PATTERN
-      strip_values[(mbk_u64)run[s] * MBK_GROUP + i] = (MBK_VALUE)0;
-#endif
+    mbk_u32 *const to = (mbk_u32 *)(strip_col + (mbk_u64)run[s] * MBK_GROUP);
+    for (mbk_u32 i = lane; i < groups * (MBK_GROUP / 2); i += 32) {
+      to[i] = packs[start[s] * (MBK_GROUP / 2) + i];
     }
-    for (mbk_u32 g = 0; g < groups; g++) {
+#if !MBK_PATTERN
+    for (mbk_u32 i = used[s] + lane; i < groups * MBK_GROUP; i += 32) {
+      strip_values[(mbk_u64)run[s] * MBK_GROUP + i] = (MBK_VALUE)0;
+    }
+#endif
+    for (mbk_u32 g = lane; g < groups; g += 32) {
       target[run[s] + g] = here + start[s] + g;
     }
   }

@@ -53,11 +53,16 @@ struct binned_plan {
   std::vector<uint64_t> runs, part_start, strip_start; // runs in groups
 };
 
+// To fill a part.
+inline uint64_t binned_fill_shared(const binned_plan &plan) {
+  return plan.strips * 12 + plan.part_groups * plan.group * 2;
+}
+
 // What the launcher would take, but for matrices of very many runs in quick effort.
 inline bool binned_fits(const binned_form &f, const test_matrix &m) {
   const binned_plan plan(f, m);
   return plan.runs.size() < (size_t)test_effort(20000, INT32_MAX) &&
-         plan.strips * 12 <= SIMT_SHARED_MAX && plan.part_groups * plan.group <= 65536 &&
+         binned_fill_shared(plan) <= SIMT_SHARED_MAX && plan.part_groups * plan.group <= 65536 &&
          binned_sum_shared(f.threads, f.steps, f.value_bytes, plan.part_groups) <=
              SIMT_SHARED_MAX;
 }
@@ -207,9 +212,10 @@ template <class V> void binned_fill(binned_bed<V> &b, bool again, uint64_t seed)
     memset(b.strip_values.get(), 0, b.strip_values.count * b.value_bytes());
   }
   simt_run(b.form.fill, b.run(seed),
-           {(unsigned)b.plan.parts, BINNED_BUILD_THREADS, 3 * strips * 4}, b.col_ind.get(),
-           b.values.get(), b.nnz, strips, b.runs.get(), b.part_start.get(), b.strip_col.get(),
-           b.strip_values.get(), b.target.get(), b.places.get(), only_values);
+           {(unsigned)b.plan.parts, BINNED_BUILD_THREADS, (unsigned)binned_fill_shared(b.plan)},
+           b.col_ind.get(), b.values.get(), b.nnz, strips, b.runs.get(), b.part_start.get(),
+           b.strip_col.get(), b.strip_values.get(), b.target.get(), b.places.get(),
+           only_values);
   b.allow();
   b.allow_strips();
   binned_check_slots(b);
