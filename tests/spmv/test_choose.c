@@ -151,12 +151,46 @@ static void hubs_that_many_meet(void **state) {
   takes(&plan, MERBIT_METHOD_HUBS, "hubs ");
   plan.desc.expected_calls = 1;
   takes(&plan, MERBIT_METHOD_SCAN, "hubs ");
+  plan.device.rows = plan.device.nnz / 4 + 1; /* rows are too short for them */
+  plan.desc.expected_calls = 1000;
+  takes(&plan, MERBIT_METHOD_SCAN, "hubs ");
+  plan.device.rows = 4000000;
   plan.type = MERBIT_F32; /* both pay, and bins end at 381 us */
   plan.desc.expected_calls = 1000;
   plan.ranks.hub_share = 0.35;
   takes(&plan, MERBIT_METHOD_BINNED, "hubs 390 us");
   plan.ranks.hub_share = 0.4;
   takes(&plan, MERBIT_METHOD_HUBS, "hubs 370 us");
+}
+
+/* From so many products on another form pays for itself, that takes as long as `making` of them
+ * to make. */
+static int calls_that_pay(const merbit_plan *plan, double then, double making) {
+  return (int)(making * then / (mbi_choose_forecast(plan).scan - then)) + 1;
+}
+
+/* Hubs cost less to make than bins, and both less where memory is at hand. */
+static void what_making_costs(void **state) {
+  merbit_plan plan;
+  (void)state;
+  square_of(&plan, MERBIT_F32, 4000000, 64000000);
+  plan.ranks.slots = 4 * plan.device.nnz;
+  plan.ranks.sectors = 0.9;
+  plan.ranks.hub_share = 0.55;
+  plan.desc.expected_calls = calls_that_pay(&plan, mbi_choose_forecast(&plan).hubs, 8) - 1;
+  takes(&plan, MERBIT_METHOD_SCAN, "forecast scan ");
+  plan.desc.expected_calls++;
+  takes(&plan, MERBIT_METHOD_HUBS, "forecast scan ");
+  plan.ranks.hub_share = 0;
+  plan.desc.expected_calls = calls_that_pay(&plan, mbi_choose_forecast(&plan).binned, 12) - 1;
+  takes(&plan, MERBIT_METHOD_SCAN, "forecast scan ");
+  plan.desc.expected_calls++;
+  takes(&plan, MERBIT_METHOD_BINNED, "forecast scan ");
+  plan.spare.at = 256;
+  plan.desc.expected_calls = calls_that_pay(&plan, mbi_choose_forecast(&plan).binned, 8) - 1;
+  takes(&plan, MERBIT_METHOD_SCAN, "forecast scan ");
+  plan.desc.expected_calls++;
+  takes(&plan, MERBIT_METHOD_BINNED, "forecast scan ");
 }
 
 static void few_calls(void **state) {
@@ -191,7 +225,7 @@ int main(void) {
       cmocka_unit_test(columns_of_even_rows),
       cmocka_unit_test(gathers_that_miss),
       cmocka_unit_test(gathers_alone),
-      cmocka_unit_test(hubs_that_many_meet),
+      cmocka_unit_test(hubs_that_many_meet), cmocka_unit_test(what_making_costs),
       cmocka_unit_test(few_calls),
       cmocka_unit_test(rates_of_gathers),
   };
