@@ -3334,7 +3334,8 @@ static void *mbi_device_pointer(mbi_devptr address) {
 
 /* ---- Spare memory: the driver takes 40 to 100 microseconds for each array that is allocated,
  * and more to release it. What was allocated to make one thing is, where that is short-lived,
- * kept for what is made next. ---------------------------------------------------------------- */
+ * kept for what is made next. ----------------------------------------------------------------
+ */
 
 /* From here on what this thread allocates comes from the `bytes` at `at`, as long as they
  * last. */
@@ -3358,7 +3359,8 @@ static void mbi_spare_shut(merbit_context *context, mbi_spare *spare) {
   mbi_mutex_unlock(&context->lock);
 }
 
-/* Behind the last use of anything that came from it. Where it lies, for who releases it, or 0. */
+/* Behind the last use of anything that came from it. Where it lies, for who releases it, or 0.
+ */
 static mbi_devptr mbi_spare_close(merbit_context *context, mbi_spare *spare) {
   const mbi_devptr at = spare->at;
   mbi_spare **link = &context->device.spares;
@@ -7190,8 +7192,7 @@ static const char *const mbi_source_spmv_binned_build_cuh[] = {
   "            again ? *place - start[strip] * MBK_GROUP : mbk_atomic_add(used + strip, 1u);\n"
   "        if (!again) {\n"
   "          *place = (mbk_u16)(start[strip] * MBK_GROUP + at);\n"
-  "          columns[start[strip] * MBK_GROUP + at] =\n"
-  "              (mbk_u16)(column[j] - strip * MBK_STRIP);\n"
+  "          columns[start[strip] * MBK_GROUP + at] = (mbk_u16)(column[j] - strip * MBK_STRIP);\n"
   "        }\n"
   "#if !MBK_PATTERN\n"
   "        strip_values[(mbk_u64)run[strip] * MBK_GROUP + at] = mbk_load(values + first + i);\n"
@@ -14100,7 +14101,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "283cf8d0c443fcde9970b7a4f60c02a76389a3a27f6b0bf65e8c45c11ad60f11"
+#define MBI_KERNEL_HASH "5f9f5d42ca6cd8859b740334a11de527a860266ed79feba92929e6d450d4329d"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -29035,11 +29036,13 @@ static merbit_status mbi_ranks_sample(merbit_context *context, const mbi_device_
   return status;
 }
 
-/* Whether the columns are the rows of a CSR in GPU memory, of which the plan is the transpose. */
+/* Whether the columns are the rows of a CSR in GPU memory, of which the plan is the transpose.
+ */
 static int mbi_ranks_know_columns(const merbit_plan *plan) {
   const merbit_view *given = &plan->given;
   return plan->transpose.on_gpu && given->format == MERBIT_CSR &&
-         given->memory == MERBIT_MEMORY_DEVICE && given->offset_type == plan->device.offset_type;
+         given->memory == MERBIT_MEMORY_DEVICE &&
+         given->offset_type == plan->device.offset_type;
 }
 
 /* plan->ranks.column_counts, which are zero. */
@@ -29050,8 +29053,7 @@ static merbit_status mbi_ranks_launch_columns(merbit_plan *plan) {
   mbi_devptr row_ptr = mbi_device_address(plan->given.row_ptr);
   uint32_t stride = (uint32_t)(plan->device.nnz / MBI_RANKS_COLUMN_SAMPLES) + 1;
   void *kernel = NULL, *arguments[4];
-  const merbit_status status =
-      mbi_program_kernel(context, &plan->ranks.program, name, &kernel);
+  const merbit_status status = mbi_program_kernel(context, &plan->ranks.program, name, &kernel);
   arguments[0] = known ? (void *)&row_ptr : (void *)&plan->device.col_ind;
   arguments[1] = known ? (void *)&plan->device.cols : (void *)&plan->device.nnz;
   arguments[2] = &stride;
@@ -29060,8 +29062,8 @@ static merbit_status mbi_ranks_launch_columns(merbit_plan *plan) {
              ? status
              : mbi_device_launch(
                    context, kernel, name,
-                   mbi_arrays_blocks((int64_t)(known ? plan->device.cols
-                                                     : plan->device.nnz / stride)),
+                   mbi_arrays_blocks(
+                       (int64_t)(known ? plan->device.cols : plan->device.nnz / stride)),
                    MBI_ARRAYS_THREADS, 0, NULL, arguments);
 }
 
@@ -29073,8 +29075,7 @@ static merbit_status mbi_ranks_count_columns(merbit_plan *plan, uint32_t *bins) 
   const uint64_t bytes = (plan->device.cols + MBI_RANKS_BINS) * sizeof(uint32_t);
   void *bin = NULL, *arguments[3];
   mbi_devptr found = 0;
-  merbit_status status =
-      mbi_program_kernel(context, &ranks->program, "mbk_arrays_bins", &bin);
+  merbit_status status = mbi_program_kernel(context, &ranks->program, "mbk_arrays_bins", &bin);
   if (status == MERBIT_OK && ranks->column_counts == 0) {
     status = mbi_device_allocate(context, bytes, "counts of columns", &ranks->column_counts);
   }
@@ -30115,7 +30116,8 @@ static merbit_status mbi_binned_place_parts(merbit_plan *plan, uint32_t *groups)
   }
   groups[b->parts] = (uint32_t)b->groups;
   if (b->groups > UINT32_MAX || b->part_groups * mbi_binned_group(plan) > 65536 ||
-      mbi_binned_sum_shared(plan, b->part_groups) > most || mbi_binned_fill_shared(plan) > most) {
+      mbi_binned_sum_shared(plan, b->part_groups) > most ||
+      mbi_binned_fill_shared(plan) > most) {
     return mbi_fail(plan->context, MERBIT_TOO_LARGE,
                     "%" PRIu64 " groups of products, %" PRIu64
                     " of them in one part, are too many; lower plan_desc.omega or use another "
@@ -36109,10 +36111,10 @@ static void mbi_choose_say(merbit_plan *plan, const mbi_forecast *f, int even) {
   if (f->blocks < f->scan) {
     (void)snprintf(blocks, sizeof blocks, ", blocks %.0f us", 1e6 * f->blocks);
   }
-  (void)snprintf(
-      plan->why, sizeof plan->why,
-      "%sforecast scan %.0f us%s%s, binned %.0f us, hubs %.0f us%s", even ? "even rows, " : "",
-      1e6 * f->scan, rows, sliced, 1e6 * f->binned, 1e6 * f->hubs, blocks);
+  (void)snprintf(plan->why, sizeof plan->why,
+                 "%sforecast scan %.0f us%s%s, binned %.0f us, hubs %.0f us%s",
+                 even ? "even rows, " : "", 1e6 * f->scan, rows, sliced, 1e6 * f->binned,
+                 1e6 * f->hubs, blocks);
 }
 
 /* Slices of 32 rows waste little. */
@@ -36172,9 +36174,9 @@ static merbit_method mbi_choose_method(merbit_plan *plan) {
   return method;
 }
 
-/* Of the methods that take semirings. In doubles a scan of their sums costs more than lanes that
- * idle where rows are even (on an H200, 27-point stencil and mesh: 375 and 295 us, by rows 285
- * and 253), in floats it does not (197 and 166, by rows 262 and 238). */
+/* Of the methods that take semirings. In doubles a scan of their sums costs more than lanes
+ * that idle where rows are even (on an H200, 27-point stencil and mesh: 375 and 295 us, by rows
+ * 285 and 253), in floats it does not (197 and 166, by rows 262 and 238). */
 static merbit_status mbi_choose_semiring(merbit_plan *plan) {
   merbit_status status = MERBIT_OK;
   plan->method = MERBIT_METHOD_MERGE;
@@ -38451,8 +38453,8 @@ static merbit_status mbi_plan_build(merbit_plan *plan, int dual, const char *aft
 }
 
 /* `dual` asks for the dual-buffer commit, which only the library's own iterations use; `after`
- * is that of mbi_epilogue, or NULL; `room`, that of the plan, saves its maker an allocation. What the GPU does for the plan may
- * still be on the default stream. */
+ * is that of mbi_epilogue, or NULL; `room`, that of the plan, saves its maker an allocation.
+ * What the GPU does for the plan may still be on the default stream. */
 static merbit_status mbi_plan_create(merbit_context *context, const merbit_view *view,
                                      const merbit_plan_desc *desc, int dual, const char *after,
                                      uint64_t room, merbit_plan **plan) {
@@ -43350,9 +43352,9 @@ static merbit_status mbi_solver_invert(merbit_solver *solver, const double *bloc
 /* The same from a CSR in GPU memory, which stays there; only blocks wider than one row are
  * inverted by CPU threads. */
 #define MBI_EXAMINE_THREADS 256 /* of a block, and the most blocks: solve/examine.cu */
-#define MBI_EXAMINE_TOGETHER 4 /* rows */
-#define MBI_EXAMINE_KEPT 64    /* long rows of a block */
-#define MBI_EXAMINE_SHARED     /* bytes */                                                     \
+#define MBI_EXAMINE_TOGETHER 4  /* rows */
+#define MBI_EXAMINE_KEPT 64     /* long rows of a block */
+#define MBI_EXAMINE_SHARED      /* bytes */                                                    \
   (MBI_EXAMINE_THREADS * sizeof(double) + MBI_EXAMINE_KEPT * sizeof(uint64_t) +                \
    sizeof(uint32_t))
 #define MBI_EXAMINE_BLOCKS 1024
@@ -43477,8 +43479,8 @@ static merbit_status mbi_examine_allocate(merbit_solver *solver, mbi_examine_gpu
   return mbi_device_allocate_parts(context, "norms and blocks of A", 3, parts, bytes);
 }
 
-/* All of it: the norm, and the preconditioner in the solver's vector. `view` is there. While the
- * GPU looks at the rows the host records the iterations. */
+/* All of it: the norm, and the preconditioner in the solver's vector. `view` is there. While
+ * the GPU looks at the rows the host records the iterations. */
 static merbit_status mbi_examine_cuda(merbit_solver *solver, const merbit_view *view) {
   merbit_context *context = solver->context;
   const int64_t entries = solver->n * solver->v.block;

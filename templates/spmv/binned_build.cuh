@@ -171,8 +171,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
             again ? *place - start[strip] * MBK_GROUP : mbk_atomic_add(used + strip, 1u);
         if (!again) {
           *place = (mbk_u16)(start[strip] * MBK_GROUP + at);
-          columns[start[strip] * MBK_GROUP + at] =
-              (mbk_u16)(column[j] - strip * MBK_STRIP);
+          columns[start[strip] * MBK_GROUP + at] = (mbk_u16)(column[j] - strip * MBK_STRIP);
         }
 #if !MBK_PATTERN
         strip_values[(mbk_u64)run[strip] * MBK_GROUP + at] = mbk_load(values + first + i);

@@ -62,7 +62,8 @@ inline uint64_t binned_fill_shared(const binned_plan &plan) {
 inline bool binned_fits(const binned_form &f, const test_matrix &m) {
   const binned_plan plan(f, m);
   return plan.runs.size() < (size_t)test_effort(20000, INT32_MAX) &&
-         binned_fill_shared(plan) <= SIMT_SHARED_MAX && plan.part_groups * plan.group <= 65536 &&
+         binned_fill_shared(plan) <= SIMT_SHARED_MAX &&
+         plan.part_groups * plan.group <= 65536 &&
          binned_sum_shared(f.threads, f.steps, f.value_bytes, plan.part_groups) <=
              SIMT_SHARED_MAX;
 }

@@ -61,8 +61,8 @@ static void check_matrix(const test_matrix &m, bool second, unsigned shift, unsi
   simt_run(second ? SIMT_KERNEL(offsets64_base1::mbk_arrays_sample)
                   : SIMT_KERNEL(offsets32_base0::mbk_arrays_sample),
            {second ? "offsets64_base1" : "offsets32_base0", m.name, seed},
-           {2 * blocks, 1024, SHARED}, row_ptr.get(), col_ind.get(), rows, nnz, shift, at_sectors,
-           at_narrow);
+           {2 * blocks, 1024, SHARED}, row_ptr.get(), col_ind.get(), rows, nnz, shift,
+           at_sectors, at_narrow);
   if (sectors_found != sectors || narrow_found != narrow) {
     fail_msg("%s: %u sectors and %u narrow slices instead of %u and %u", m.name, sectors_found,
              narrow_found, sectors, narrow);

@@ -220,13 +220,10 @@ static void rates_of_gathers(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(small_matrices),
-      cmocka_unit_test(even_rows),
-      cmocka_unit_test(columns_of_even_rows),
-      cmocka_unit_test(gathers_that_miss),
-      cmocka_unit_test(gathers_alone),
-      cmocka_unit_test(hubs_that_many_meet), cmocka_unit_test(what_making_costs),
-      cmocka_unit_test(few_calls),
+      cmocka_unit_test(small_matrices),       cmocka_unit_test(even_rows),
+      cmocka_unit_test(columns_of_even_rows), cmocka_unit_test(gathers_that_miss),
+      cmocka_unit_test(gathers_alone),        cmocka_unit_test(hubs_that_many_meet),
+      cmocka_unit_test(what_making_costs),    cmocka_unit_test(few_calls),
       cmocka_unit_test(rates_of_gathers),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
