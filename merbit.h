@@ -5946,13 +5946,30 @@ static const char *const mbi_source_spmv_scan_tile_cuh[] = {
   "#define MBK_PACK_LOAD mbk_load_pack\n"
   "#endif\n"
   "\n"
+  "// What a lane adds up of x'A x, for products that do so (spmv/scan.cu), from the parts of rows\n"
+  "// that it puts together; and what the others have in its place.\n"
+  "struct mbk_scan_no_dot {};\n"
+  "MBK_DEVICE void mbk_scan_meet(mbk_scan_no_dot &, mbk_u32, MBK_COMPUTE) {}\n"
+  "#if MBK_DOTS\n"
+  "struct mbk_scan_dot {\n"
+  "  const MBK_VECTOR *x;\n"
+  "  double sum;\n"
+  "};\n"
+  "MBK_DEVICE void mbk_scan_meet(mbk_scan_dot &dot, mbk_u32 row, MBK_COMPUTE part) {\n",
+  "  dot.sum += (double)part * (double)mbk_load(dot.x + row);\n"
+  "}\n"
+  "#endif\n"
+  "\n"
   "// The tile's row number `ended`, of which the first `held` have their old y at `old`.\n"
+  "template <class DOT>\n"
   "MBK_DEVICE void mbk_scan_commit_row(mbk_u32 rank, mbk_u32 ended, MBK_COMPUTE sum,\n"
   "                                    const mbk_u32 *row_id, MBK_VECTOR *y, MBK_SCALAR alpha,\n"
-  "                                    MBK_SCALAR beta, const MBK_VECTOR *old, mbk_u32 held) {\n"
+  "                                    MBK_SCALAR beta, const MBK_VECTOR *old, mbk_u32 held,\n"
+  "                                    DOT &dot) {\n"
   "  const mbk_u32 row = MBK_ROW_OF(rank + ended);\n"
-  "  const MBK_COMPUTE final = MBK_ADD(MBK_ZERO, sum);\n",
+  "  const MBK_COMPUTE final = MBK_ADD(MBK_ZERO, sum);\n"
   "  y[row] = MBK_RESULT(final, (ended < held ? old[ended] : y[row]));\n"
+  "  mbk_scan_meet(dot, row, final);\n"
   "}\n"
   "\n"
   "// A lane's word of row ends: how many row ends the words before it hold.\n"
@@ -5970,18 +5987,21 @@ static const char *const mbi_source_spmv_scan_tile_cuh[] = {
   "// MBK_PACK * l on, as product[g]; products after the last nonzero are zero. Bit k % 32 of word\n"
   "// k / 32, which lane k / 32 holds as `ends`, says that a row ends with nonzero k. The rows that\n"
   "// end in the tile are committed but for the first, whose part goes to firsts[tile]; what\n"
-  "// follows the last row end goes to tails[tile]. mbk_scan_fixup puts these together. `rank` is\n"
-  "// that of the tile's first row; the first `held` of its rows have their old y at `old`.\n"
-  "MBK_DEVICE void mbk_scan_commit(const MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK],\n"
+  "// follows the last row end goes to tails[tile], and is lane 31's answer. mbk_scan_fixup puts\n"
+  "// these together. `rank` is\n"
+  "// that of the tile's first row; the first `held` of its rows have their old y at `old`. `dot`\n",
+  "// gets all but what is behind the last row end.\n"
+  "template <class DOT>\n"
+  "MBK_DEVICE MBK_COMPUTE mbk_scan_commit(const MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK],\n"
   "                                mbk_u32 ends, mbk_u32 rank, mbk_u64 tile, const mbk_u32 *row_id,\n"
   "                                MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,\n"
   "                                MBK_SCALAR alpha, MBK_SCALAR beta, const MBK_VECTOR *old,\n"
-  "                                mbk_u32 held) {\n"
+  "                                mbk_u32 held, DOT &dot) {\n"
   "  const mbk_u32 lane = mbk_lane();\n"
   "  const mbk_u32 before = mbk_scan_ends_before(ends);\n"
   "  MBK_COMPUTE carry = MBK_ZERO; // of the open row: what each lane holds of it\n"
   "  bool spread = false;          // more than lane 31 holds some\n"
-  "#pragma unroll\n",
+  "#pragma unroll\n"
   "  for (int g = 0; g < MBK_GROUPS; g++) {\n"
   "    const int word_lane = MBK_PACK * g + (int)lane * MBK_PACK / 32;\n"
   "    const mbk_u32 word = mbk_shuffle(MBK_ALL, ends, word_lane, 32);\n"
@@ -6003,13 +6023,13 @@ static const char *const mbi_source_spmv_scan_tile_cuh[] = {
   "    const mbk_u32 first = ended;\n"
   "    MBK_COMPUTE sum = lane == 0 ? open : MBK_ZERO, head = MBK_ZERO;\n"
   "#pragma unroll\n"
-  "    for (int j = 0; j < MBK_PACK; j++) {\n"
+  "    for (int j = 0; j < MBK_PACK; j++) {\n",
   "      sum = MBK_ADD(sum, product[g][j]);\n"
   "      if (own >> j & 1) {\n"
   "        if (ended == first) {\n"
   "          head = sum; // the lanes before may hold some of it\n"
   "        } else {\n"
-  "          mbk_scan_commit_row(rank, ended, sum, row_id, y, alpha, beta, old, held);\n"
+  "          mbk_scan_commit_row(rank, ended, sum, row_id, y, alpha, beta, old, held, dot);\n"
   "        }\n"
   "        ended++;\n"
   "        sum = MBK_ZERO;\n"
@@ -6021,7 +6041,7 @@ static const char *const mbi_source_spmv_scan_tile_cuh[] = {
   "#pragma unroll\n"
   "    for (int d = 1; d < 1 << MBK_DEPTH; d <<= 1) {\n"
   "      const MBK_COMPUTE other = mbk_shuffle_up(MBK_ALL, sum, d, 32);\n"
-  "      if (distance >= d) {\n",
+  "      if (distance >= d) {\n"
   "        sum = MBK_ADD(other, sum);\n"
   "      }\n"
   "    }\n"
@@ -6030,8 +6050,9 @@ static const char *const mbi_source_spmv_scan_tile_cuh[] = {
   "      head = lane > 0 ? MBK_ADD(earlier, head) : head;\n"
   "      if (first == 0) {\n"
   "        firsts[tile] = head;\n"
+  "        mbk_scan_meet(dot, MBK_ROW_OF(rank), head);\n"
   "      } else {\n"
-  "        mbk_scan_commit_row(rank, first, head, row_id, y, alpha, beta, old, held);\n"
+  "        mbk_scan_commit_row(rank, first, head, row_id, y, alpha, beta, old, held, dot);\n"
   "      }\n"
   "    }\n"
   "    spread = false;\n"
@@ -6043,6 +6064,7 @@ static const char *const mbi_source_spmv_scan_tile_cuh[] = {
   "  if (lane == 31) {\n"
   "    tails[tile] = carry;\n"
   "  }\n"
+  "  return carry;\n"
   "}\n",
   NULL};
 
@@ -6204,12 +6226,12 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "// Tile `tile`, taken by a warp; where `adds` with the old y, which is held in shared memory\n"
   "// from when the nonzeros are loaded: `old` is the warp's MBK_VECTOR[32]. Without, beta must be\n"
   "// zero.\n"
-  "template <bool adds>\n"
-  "MBK_DEVICE void\n"
+  "template <bool adds, class DOT>\n"
+  "MBK_DEVICE MBK_COMPUTE\n"
   "mbk_scan_take(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
   "              const mbk_i32 *col_ind, const MBK_VALUE *values, MBK_SOURCE x, MBK_VECTOR *y,\n"
   "              MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tile,\n",
-  "              MBK_SCALAR alpha, MBK_SCALAR beta, MBK_VECTOR *old) {\n"
+  "              MBK_SCALAR alpha, MBK_SCALAR beta, MBK_VECTOR *old, DOT &dot) {\n"
   "  const mbk_u32 lane = mbk_lane();\n"
   "  const mbk_u32 ends = lane < MBK_STEPS ? mbk_load(row_ends + tile * MBK_STEPS + lane) : 0;\n"
   "  const mbk_u32 rank = mbk_load(tile_row + tile);\n"
@@ -6221,8 +6243,8 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "    old[lane] = held;\n"
   "    mbk_warp_sync(MBK_ALL);\n"
   "  }\n"
-  "  mbk_scan_commit(product, ends, rank, tile, row_id, y, firsts, tails, alpha, beta, old,\n"
-  "                  adds ? 32 : 0);\n"
+  "  return mbk_scan_commit(product, ends, rank, tile, row_id, y, firsts, tails, alpha, beta, old,\n"
+  "                         adds ? 32 : 0, dot);\n"
   "}\n",
   NULL};
 
@@ -6309,6 +6331,9 @@ static const char *const mbi_source_spmv_scan_cu[] = {
   "// those that hold something; tile_row[t] is the rank of the row of tile t's first nonzero,\n"
   "// tile_row[tiles] the number of ranks; there follows for each tile how many tiles before it its\n"
   "// first row began, or MBK_OPEN.\n"
+  "#ifndef MBK_DOTS\n"
+  "#define MBK_DOTS 0 // 1: the product with alpha 1 and without the old y adds up x'A x too\n"
+  "#endif\n"
   "#include \"jit/device.cuh\"\n"
   "#include \"spmv/algebra.cuh\"\n"
   "\n"
@@ -6328,14 +6353,45 @@ static const char *const mbi_source_spmv_scan_cu[] = {
   "             MBK_SCALAR alpha, MBK_SCALAR beta, MBK_VECTOR *old) {\n"
   "  const mbk_u32 tile = mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;\n"
   "  if (tile < tiles) {\n"
-  "    mbk_scan_take<adds>(row_ends, tile_row, row_id, col_ind, values, x, y, firsts, tails, nnz,\n"
-  "                        tile, alpha, beta, adds ? old + mbk_thread() / 32 * 32 : old);\n"
+  "    mbk_scan_no_dot none;\n"
+  "    (void)mbk_scan_take<adds>(row_ends, tile_row, row_id, col_ind, values, x, y, firsts, tails,\n",
+  "                              nnz, tile, alpha, beta,\n"
+  "                              adds ? old + mbk_thread() / 32 * 32 : old, none);\n"
   "  }\n"
   "}\n"
-  "\n",
+  "\n"
+  "#if MBK_DOTS\n"
+  "// The same without the old y, and x'A x: of each tile its part, behind `tails`. Rows that end\n"
+  "// elsewhere are no matter, for of each part of a row the product with its x is taken.\n"
+  "MBK_DEVICE void mbk_scan_run_dots(const mbk_u32 *row_ends, const mbk_u32 *tile_row,\n"
+  "                                  const mbk_u32 *row_id, const mbk_i32 *col_ind,\n"
+  "                                  const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y,\n"
+  "                                  MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz,\n"
+  "                                  mbk_u64 tiles, MBK_SCALAR alpha) {\n"
+  "  const mbk_u32 tile = mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;\n"
+  "  mbk_scan_dot dot = {x, 0};\n"
+  "  if (tile >= tiles) {\n"
+  "    return;\n"
+  "  }\n"
+  "  const MBK_COMPUTE carry =\n"
+  "      mbk_scan_take<false>(row_ends, tile_row, row_id, col_ind, values, x, y, firsts, tails,\n"
+  "                           nnz, tile, alpha, MBK_ABSENT, (MBK_VECTOR *)0, dot);\n"
+  "  if (mbk_lane() == 31 && tile + 1 < tiles) { // behind the last nonzero no row is open\n"
+  "    mbk_scan_meet(dot, MBK_ROW_OF(mbk_load(tile_row + tile + 1)), carry);\n"
+  "  }\n"
+  "#pragma unroll\n"
+  "  for (int d = 16; d > 0; d >>= 1) {\n"
+  "    dot.sum += mbk_shuffle_xor(MBK_ALL, dot.sum, d, 32);\n"
+  "  }\n"
+  "  if (mbk_lane() == 0) {\n"
+  "    ((double *)(tails + tiles))[tile] = dot.sum;\n"
+  "  }\n"
+  "}\n"
+  "#endif\n"
+  "\n"
   "// Launch: one warp per tile. mbk_scan_fixup follows. beta must be zero. Shared:\n"
   "// MBK_COMPUTE[MBK_TABLE].\n"
-  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n",
   "    mbk_scan_product(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
   "                     const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_COMPUTE *table,\n"
   "                     const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts,\n"
@@ -6344,8 +6400,13 @@ static const char *const mbi_source_spmv_scan_cu[] = {
   "  MBK_STOP_HERE\n"
   "  const MBK_SCALAR factor = MBK_ALPHA;\n"
   "  mbk_table_take(table, factor, MBK_THREADS);\n"
+  "#if MBK_DOTS\n"
+  "  mbk_scan_run_dots(row_ends, tile_row, row_id, col_ind, values, x, y, firsts, tails, nnz,\n"
+  "                    tiles, factor);\n"
+  "#else\n"
   "  mbk_scan_run<false>(row_ends, tile_row, row_id, col_ind, values, x, y, firsts, tails, nnz,\n"
   "                      tiles, factor, MBK_ABSENT, (MBK_VECTOR *)0);\n"
+  "#endif\n"
   "}\n"
   "\n"
   "// Blocks that a multiprocessor should hold of the kernel that adds the old y: with scalars on\n"
@@ -6482,8 +6543,10 @@ static const char *const mbi_source_spmv_scan_whole_cu[] = {
   "      }\n",
   "      ends &= mbk_scan_below(end > start ? end - start : 0);\n"
   "      rank += skipped_rows;\n"
-  "      mbk_scan_commit(product, ends, rank, slot, row_id, y, firsts, tails, alpha, beta,\n"
-  "                      old + skipped_rows, adds && skipped_rows < 32 ? 32 - skipped_rows : 0);\n"
+  "      mbk_scan_no_dot none;\n"
+  "      (void)mbk_scan_commit(product, ends, rank, slot, row_id, y, firsts, tails, alpha, beta,\n"
+  "                            old + skipped_rows,\n"
+  "                            adds && skipped_rows < 32 ? 32 - skipped_rows : 0, none);\n"
   "    } else if (lane == 31) {\n"
   "      tails[slot] = MBK_ZERO;\n"
   "    }\n"
@@ -6513,12 +6576,12 @@ static const char *const mbi_source_spmv_scan_whole_cu[] = {
   "#if MBK_EMPTY_ROWS\n"
   "  mbk_await();\n"
   "  for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_THREADS + mbk_thread(); i < empty_rows;\n"
-  "       i += (mbk_u64)mbk_grid() * MBK_THREADS) {\n"
+  "       i += (mbk_u64)mbk_grid() * MBK_THREADS) {\n",
   "    MBK_COMMIT(mbk_load(empty_id + i), MBK_ZERO);\n"
   "  }\n"
   "#endif\n"
   "}\n"
-  "\n",
+  "\n"
   "// Launch: MBK_THREADS per block, of at least 64. Shared: MBK_COMPUTE[MBK_TABLE + 4 *\n"
   "// MBK_WARPS], mbk_u32[2 * MBK_WARPS]. beta must be zero.\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
@@ -6545,10 +6608,10 @@ static const char *const mbi_source_spmv_scan_whole_cu[] = {
   "    mbk_scan_whole_sum(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
   "                       const mbk_u32 *empty_id, const mbk_u64 *block_start,\n"
   "                       const mbk_i32 *col_ind, const MBK_VALUE *values,\n"
-  "                       const MBK_COMPUTE *table, const MBK_VECTOR *x, MBK_VECTOR *y,\n"
+  "                       const MBK_COMPUTE *table, const MBK_VECTOR *x, MBK_VECTOR *y,\n",
   "                       mbk_u64 nnz, mbk_u64 tiles, mbk_u64 empty_rows, MBK_SCALAR_PARAMETERS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
-  "  mbk_release();\n",
+  "  mbk_release();\n"
   "  MBK_SCALARS_LOAD;\n"
   "  mbk_table_take(table, alpha, MBK_THREADS);\n"
   "  mbk_scan_run<true>(row_ends, tile_row, row_id, empty_id, block_start, col_ind, values, x, y,\n"
@@ -7564,8 +7627,9 @@ static const char *const mbi_source_spmv_hubs_cu[] = {
   "  mbk_block_sync();\n"
   "  for (mbk_u64 tile = (mbk_u64)mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;\n"
   "       tile < tiles; tile += (mbk_u64)mbk_grid() * (MBK_THREADS / 32)) {\n"
-  "    mbk_scan_take<adds>(row_ends, tile_row, row_id, codes, values, source, y, firsts, tails,\n"
-  "                        nnz, tile, alpha, beta, old);\n"
+  "    mbk_scan_no_dot none;\n"
+  "    (void)mbk_scan_take<adds>(row_ends, tile_row, row_id, codes, values, source, y, firsts,\n"
+  "                              tails, nnz, tile, alpha, beta, old, none);\n"
   "    mbk_warp_sync(MBK_ALL); // the next tile's old y takes the place of this one's\n"
   "  }\n"
   "}\n"
@@ -10716,6 +10780,8 @@ static const char *const mbi_source_solve_state_cuh[] = {
   "  int from, to;     // of solve_blocks\n"
   "  int basis;        // GMRES and Lanczos: vectors of a cycle\n"
   "  int lanczos;      // the latter\n"
+  "  const double *dots; // of p'A p: the parts that the last product has left; null: it leaves none\n"
+  "  long long dot_count;\n"
   "  unsigned long long *posts; // of sweeps: 2 MBI_SWEEP_SUMS slots of 16 bytes for each block\n"
   "  long long stride; // elements from one vector of the basis to the next\n"
   "} mbi_solve_vectors;\n"
@@ -10730,9 +10796,9 @@ static const char *const mbi_source_solve_state_cuh[] = {
   "  double ww, bb;                    // ||b - A x||^2 and ||b||^2, at the last look\n"
   "  double w_most, x_most, b_most;    // and the largest entries, without sign\n"
   "  double value;\n"
-  "  int stop;\n"
+  "  int stop;\n",
   "  int closed; // the iteration that set `stop` is complete: later ones leave vectors alone\n"
-  "  int iterations, cap;\n",
+  "  int iterations, cap;\n"
   "  int look; // the loop is left at this iteration\n"
   "  int why;\n"
   "  unsigned ticket; // blocks of a step that are done\n"
@@ -10775,12 +10841,12 @@ static const char *const mbi_source_solve_state_cuh[] = {
   "}\n"
   "\n"
   "// After an iteration, or a start: is ||r||^2 low enough, and may there be another iteration?\n"
-  "MBS_FUNCTION void mbi_solve_judge(mbi_solve_memory *m, double rr) {\n"
+  "MBS_FUNCTION void mbi_solve_judge(mbi_solve_memory *m, double rr) {\n",
   "  mbi_solve_state *s = &m->state;\n"
   "  s->rr = rr;\n"
   "  if (!s->copied) {\n"
   "    m->ring[s->iterations % MBI_SOLVE_RING] = rr;\n"
-  "  }\n",
+  "  }\n"
   "  if (!(rr - rr == 0)) { // NaN or Inf\n"
   "    s->stop = MBI_SOLVE_NOT_FINITE;\n"
   "  } else if (rr <= s->goal) {\n"
@@ -11512,8 +11578,29 @@ static const char *const mbi_source_solve_sweep_cuh[] = {
   "  mbk_block_sync();\n"
   "}\n"
   "\n"
+  "// In place of a stage that adds up a product's sum, where that has left its parts: whether the\n"
+  "// solver runs.\n"
+  "template <void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *)>\n"
+  "MBK_DEVICE bool mbk_sweep_dots(const mbk_sweep &s, bool backwards, mbk_u32 ahead) {\n"
+  "  const mbi_solve_state c = *mbk_sweep_state(s.shared);\n"
+  "  double sum = 0;\n"
+  "  if (c.stop != MBI_SOLVE_RUNNING) {\n"
+  "    if (mbk_block() == 0 && mbk_thread() == 0) { // others may not have read the rest\n"
+  "      s.m->state.closed = 1;\n"
+  "    }\n"
+  "    return false;\n"
+  "  }\n"
+  "  for (mbk_i64 i = (mbk_i64)mbk_block() * mbk_threads() + mbk_thread(); i < s.v.dot_count;\n"
+  "       i += (mbk_i64)mbk_grid() * mbk_threads()) {\n"
+  "    sum += mbk_load_fresh(&s.v.dots[i]);\n"
+  "  }\n"
+  "  mbk_sweep_exchange<1, 0>(s, c, &sum, true, ahead, backwards);\n"
+  "  mbk_sweep_after<AFTER>(s, c, &sum);\n"
+  "  return true;\n"
+  "}\n"
+  "\n"
   "// Whether the step was taken, which all blocks agree on: if not, no later one is. BEHIND: what\n"
-  "// follows, of the above. Rows go `backwards` or forwards, those of the next stage the other\n"
+  "// follows, of the above. Rows go `backwards` or forwards, those of the next stage the other\n",
   "// way; `ahead`: slots, a bit for each, that it reads and none before has, where sums follow.\n"
   "template <int (*BEFORE)(mbi_solve_state *),\n"
   "          void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *, double *,\n"
@@ -11530,7 +11617,7 @@ static const char *const mbi_source_solve_sweep_cuh[] = {
   "      s.m->state.closed = 1;\n"
   "    }\n"
   "    return false;\n"
-  "  }\n",
+  "  }\n"
   "  if (WHEN == MBS_LATE && c.closed) {\n"
   "    return false;\n"
   "  }\n"
@@ -11555,7 +11642,7 @@ static const char *const mbi_source_solve_sweep_cuh[] = {
   "  if (ADDS + MAXES > 0) {\n"
   "    const bool collects = BEHIND != MBK_SWEEP_END || mbk_block() == 0;\n"
   "    mbk_sweep_exchange<ADDS, MAXES>(s, c, sums, collects, ahead, backwards);\n"
-  "    if (collects) {\n"
+  "    if (collects) {\n",
   "      mbk_sweep_after<AFTER>(s, c, sums);\n"
   "    }\n"
   "    if (BEHIND != MBK_SWEEP_SUMS_FOLLOW && mbk_block() == 0) { // others' copies are as its own\n"
@@ -12128,13 +12215,15 @@ static const char *const mbi_source_solve_cg_cu[] = {
   "  MBK_SHARED_MEMORY(shared);\n"
   "  const mbk_sweep s = mbk_sweep_begin(v, n, m, (double *)shared);\n"
   "  const mbk_u32 next = 1u << MBI_CG_P | (v.to != 0 ? 0u : 1u << MBI_AT_X);\n"
-  "  if (!cg_curve_stage<MBK_SWEEP_SUMS_FOLLOW>(s, true, 1u << MBI_CG_R)) {\n"
+  "  if (!(v.dots != (const double *)0\n"
+  "            ? mbk_sweep_dots<cg_curve_after>(s, true, 1u << MBI_CG_R | 1u << MBI_AT_W)\n"
+  "            : cg_curve_stage<MBK_SWEEP_SUMS_FOLLOW>(s, true, 1u << MBI_CG_R))) {\n"
   "    return; // the solver had stopped\n"
   "  }\n"
   "  if (!cg_descend_stage<MBK_SWEEP_ROWS_FOLLOW>(s, false, next)) {\n"
-  "    if (v.from > 0) {\n"
+  "    if (v.from > 0) {\n",
   "      (void)cg_redeem_stage<MBK_SWEEP_END>(s, true, 0);\n"
-  "    }\n",
+  "    }\n"
   "  } else if (v.to != 0 && mbk_sweep_state((double *)shared)->stop == MBI_SOLVE_RUNNING) {\n"
   "    (void)cg_follow_stage<MBK_SWEEP_END>(s, true, 0);\n"
   "  } else {\n"
@@ -14101,7 +14190,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "5f9f5d42ca6cd8859b740334a11de527a860266ed79feba92929e6d450d4329d"
+#define MBI_KERNEL_HASH "6a01397a5471cad2eb45ba51dd2d4ccb063a683b23e29044e156876f71abdb21"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -21943,6 +22032,7 @@ typedef struct mbi_scan_schedule {
   int steps, threads, resident, depth;
   int pack;  /* nonzeros that a lane loads at once */
   int whole; /* blocks take whole rows: block_start instead of a fix-up */
+  int dots;  /* products add up x'A x: spmv/scan.cu */
   uint64_t tiles, blocks, fixup_blocks, empty_rows;
   mbi_devptr row_ends, block_start;
   mbi_devptr tile_row; /* each tile's first row, then how many tiles before it that one began */
@@ -22139,6 +22229,7 @@ struct merbit_plan {
   mbi_cb cb;
   mbi_many many;
   mbi_operators *operators;    /* MERBIT_SEMIRING_CUSTOM: spmv/semiring.c */
+  int dots;  /* CUDA: its maker wants x'A x of products, where they can tell it cheaply */
   int stops; /* CUDA: products take no scalars but the skip of their epilogue, whose iterations
                 need nothing of them once it is set */
   int calm; /* its products start when all before them is done: those of recorded solvers; see
@@ -29403,6 +29494,18 @@ static void mbi_scan_defaults(merbit_plan *plan) {
   }
 }
 
+/* Whether x'A x comes with a product, for who wants it: rows are so short and vectors so large
+ * that reading x and A x again takes longer than what the sum costs the product. */
+#ifndef MBI_SCAN_DOTS
+#define MBI_SCAN_DOTS 16000000u /* bytes of a vector */
+#endif
+static int mbi_scan_has_dots(const merbit_plan *plan) {
+  const mbi_device_csr *csr = &plan->device;
+  return plan->dots && !plan->scan.whole && mbi_plan_plain(plan) && csr->rows == csr->cols &&
+         csr->rows * mbi_type_size(plan->type) >= MBI_SCAN_DOTS && csr->nnz < 8 * csr->rows &&
+         csr->form != MBI_VALUES_COLUMN; /* whose x is scaled before */
+}
+
 /* Sizes of the specialisation; needs plan->ranks. */
 static merbit_status mbi_scan_size(merbit_plan *plan) {
   mbi_scan_schedule *s = &plan->scan;
@@ -29433,6 +29536,7 @@ static merbit_status mbi_scan_size(merbit_plan *plan) {
                     "%" PRIu64 " nonzeros make %" PRIu64 " tiles; raise plan_desc.sigma",
                     plan->device.nnz, s->tiles);
   }
+  s->dots = mbi_scan_has_dots(plan);
   s->resident = mbi_scan_resident(plan);
   warps = (uint64_t)s->threads / 32 - (s->whole ? 1 : 0); /* one is for the overhang */
   s->blocks = (s->tiles + warps - 1) / warps;
@@ -29464,6 +29568,9 @@ static void mbi_scan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   mbi_preamble_define_int(preamble, "MBK_ALIGNED", mbi_scan_aligned(plan));
   mbi_preamble_define_int(preamble, "MBK_ONCE", plan->once);
   mbi_preamble_define_int(preamble, "MBK_THREADS", s->threads);
+  if (s->dots) {
+    mbi_preamble_define_int(preamble, "MBK_DOTS", 1);
+  }
 }
 
 /* The kernels of tiles whose rows cross them, from the plan's program. */
@@ -29596,9 +29703,21 @@ static void mbi_scan_destroy(merbit_plan *plan) {
   mbi_program_destroy(plan->context, &plan->program);
 }
 
-/* Bytes of the carries of one product in flight: firsts and tails. */
+/* Bytes of the carries of one product in flight: firsts and tails, and parts of x'A x. */
 static uint64_t mbi_scan_carry_bytes(const merbit_plan *plan) {
-  return plan->scan.whole ? 0 : 2 * plan->scan.tiles * mbi_type_size(mbi_plan_sums(plan));
+  const mbi_scan_schedule *s = &plan->scan;
+  return s->whole ? 0
+                  : s->tiles * (2 * mbi_type_size(mbi_plan_sums(plan)) +
+                                (s->dots ? sizeof(double) : 0));
+}
+
+/* Where the last product with the plan's own workspace has left x'A x, in plan->scan.tiles
+ * parts. 0: nowhere. */
+static mbi_devptr mbi_scan_dots(const merbit_plan *plan) {
+  const mbi_scan_schedule *s = &plan->scan;
+  return s->dots ? plan->workspace->device_carries +
+                       2 * s->tiles * mbi_type_size(mbi_plan_sums(plan))
+                 : 0;
 }
 
 /* After a product over all tiles: rows that cross tiles, and empty ones. `how`: a MBI_START. */
@@ -38452,12 +38571,13 @@ static merbit_status mbi_plan_build(merbit_plan *plan, int dual, const char *aft
   return status == MERBIT_OK ? mbi_plan_build_cpu(plan) : status;
 }
 
-/* `dual` asks for the dual-buffer commit, which only the library's own iterations use; `after`
+/* `dual` asks for the dual-buffer commit, which only the library's own iterations use; `dots` is
+ * that of the plan; `after`
  * is that of mbi_epilogue, or NULL; `room`, that of the plan, saves its maker an allocation.
  * What the GPU does for the plan may still be on the default stream. */
 static merbit_status mbi_plan_create(merbit_context *context, const merbit_view *view,
-                                     const merbit_plan_desc *desc, int dual, const char *after,
-                                     uint64_t room, merbit_plan **plan) {
+                                     const merbit_plan_desc *desc, int dual, int dots,
+                                     const char *after, uint64_t room, merbit_plan **plan) {
   const double start = mbi_seconds();
   merbit_plan_desc defaults, taken;
   merbit_plan *made;
@@ -38512,6 +38632,7 @@ static merbit_status mbi_plan_create(merbit_context *context, const merbit_view 
   made->type = mbi_view_type(view);
   made->side = mbi_plan_side(context, desc);
   made->room = room;
+  made->dots = dots;
   made->method = dual ? MERBIT_METHOD_MERBIT : desc->method;
   status = mbi_plan_build(made, dual, after);
   mbi_spare_shut(context, &made->spare);
@@ -38560,7 +38681,7 @@ MERBIT_API merbit_status merbit_plan_create(merbit_context *context, const merbi
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "merbit_plan_create: `%s` is NULL",
                     plan == NULL ? "plan" : "view");
   }
-  status = mbi_plan_create(context, view, desc, 0, NULL, 0, plan);
+  status = mbi_plan_create(context, view, desc, 0, 0, NULL, 0, plan);
   return status == MERBIT_OK ? mbi_plan_settle(plan) : status;
 }
 
@@ -39926,6 +40047,8 @@ typedef struct mbi_solve_vectors {
   int from, to;     // of solve_blocks
   int basis;        // GMRES and Lanczos: vectors of a cycle
   int lanczos;      // the latter
+  const double *dots; // of p'A p: the parts that the last product has left; null: it leaves none
+  long long dot_count;
   unsigned long long *posts; // of sweeps: 2 MBI_SWEEP_SUMS slots of 16 bytes for each block
   long long stride; // elements from one vector of the basis to the next
 } mbi_solve_vectors;
@@ -42400,6 +42523,8 @@ static merbit_status mbi_cg_sweep(merbit_solver *solver) {
   }
   solver->v.from = held;
   solver->v.to = held + 1 < MBI_CG_RING && solver->gpu.followed;
+  solver->v.dots = (const double *)mbi_device_pointer(mbi_scan_dots(solver->plan));
+  solver->v.dot_count = (long long)solver->plan->scan.tiles;
   status = mbi_solve_product(solver, MBI_CG_P, MBI_AT_W);
   if (status == MERBIT_OK) {
     status = mbi_solve_sweep(solver, 0);
@@ -43713,7 +43838,8 @@ static merbit_status mbi_solver_make_plan(merbit_solver *solver) {
   desc.reordering =
       mbi_solver_reorders(solver) ? MERBIT_REORDERING_RCM : MERBIT_REORDERING_NONE;
   desc.expected_calls = products < INT32_MAX ? (int)products : INT32_MAX;
-  status = mbi_plan_create(solver->context, &solver->view, &desc, 0, NULL, 0, &solver->plan);
+  status = mbi_plan_create(solver->context, &solver->view, &desc, 0,
+                           solver->desc.method == MERBIT_SOLVER_CG, NULL, 0, &solver->plan);
   if (status == MERBIT_OK) {
     solver->plan->calm = 1;
   }
@@ -44678,7 +44804,7 @@ static merbit_status mbi_pagerank_plan(mbi_pagerank *run, merbit_side side) {
   if (side == MERBIT_SIDE_CUDA && !dual) {
     desc.epilogue = &epilogue;
   }
-  status = mbi_plan_create(run->context, &run->links, &desc, dual,
+  status = mbi_plan_create(run->context, &run->links, &desc, dual, 0,
                            "\"solve/pagerank_after.cuh\"",
                            side == MERBIT_SIDE_CUDA ? mbi_pagerank_divide(run, dual, 0) : 0,
                            &run->plan);

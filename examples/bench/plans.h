@@ -78,7 +78,7 @@ static double bench_plan_make(bench_bench *b, merbit_context *context,
       request->blocks ? bench_block_view(&b->arrays) : bench_device_view(&b->arrays);
   const double start = mbi_seconds();
   char message[MERBIT_MESSAGE_SIZE];
-  if (mbi_plan_create(context, &view, &request->desc, request->dual, NULL, 0, plan) !=
+  if (mbi_plan_create(context, &view, &request->desc, request->dual, 0, NULL, 0, plan) !=
       MERBIT_OK) {
     (void)merbit_last_error(context, message, sizeof message);
     bench_skip(b, request->name, message);

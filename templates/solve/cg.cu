@@ -125,7 +125,9 @@ MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT) mbk_cg_sweep(MBK_ST
   MBK_SHARED_MEMORY(shared);
   const mbk_sweep s = mbk_sweep_begin(v, n, m, (double *)shared);
   const mbk_u32 next = 1u << MBI_CG_P | (v.to != 0 ? 0u : 1u << MBI_AT_X);
-  if (!cg_curve_stage<MBK_SWEEP_SUMS_FOLLOW>(s, true, 1u << MBI_CG_R)) {
+  if (!(v.dots != (const double *)0
+            ? mbk_sweep_dots<cg_curve_after>(s, true, 1u << MBI_CG_R | 1u << MBI_AT_W)
+            : cg_curve_stage<MBK_SWEEP_SUMS_FOLLOW>(s, true, 1u << MBI_CG_R))) {
     return; // the solver had stopped
   }
   if (!cg_descend_stage<MBK_SWEEP_ROWS_FOLLOW>(s, false, next)) {

@@ -48,6 +48,8 @@ typedef struct mbi_solve_vectors {
   int from, to;     // of solve_blocks
   int basis;        // GMRES and Lanczos: vectors of a cycle
   int lanczos;      // the latter
+  const double *dots; // of p'A p: the parts that the last product has left; null: it leaves none
+  long long dot_count;
   unsigned long long *posts; // of sweeps: 2 MBI_SWEEP_SUMS slots of 16 bytes for each block
   long long stride; // elements from one vector of the basis to the next
 } mbi_solve_vectors;

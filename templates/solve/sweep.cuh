@@ -139,6 +139,27 @@ MBK_DEVICE void mbk_sweep_after(const mbk_sweep &s, const mbi_solve_state &c,
   mbk_block_sync();
 }
 
+// In place of a stage that adds up a product's sum, where that has left its parts: whether the
+// solver runs.
+template <void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *)>
+MBK_DEVICE bool mbk_sweep_dots(const mbk_sweep &s, bool backwards, mbk_u32 ahead) {
+  const mbi_solve_state c = *mbk_sweep_state(s.shared);
+  double sum = 0;
+  if (c.stop != MBI_SOLVE_RUNNING) {
+    if (mbk_block() == 0 && mbk_thread() == 0) { // others may not have read the rest
+      s.m->state.closed = 1;
+    }
+    return false;
+  }
+  for (mbk_i64 i = (mbk_i64)mbk_block() * mbk_threads() + mbk_thread(); i < s.v.dot_count;
+       i += (mbk_i64)mbk_grid() * mbk_threads()) {
+    sum += mbk_load_fresh(&s.v.dots[i]);
+  }
+  mbk_sweep_exchange<1, 0>(s, c, &sum, true, ahead, backwards);
+  mbk_sweep_after<AFTER>(s, c, &sum);
+  return true;
+}
+
 // Whether the step was taken, which all blocks agree on: if not, no later one is. BEHIND: what
 // follows, of the above. Rows go `backwards` or forwards, those of the next stage the other
 // way; `ahead`: slots, a bit for each, that it reads and none before has, where sums follow.

@@ -48,8 +48,9 @@ MBK_DEVICE void mbk_hubs_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
   mbk_block_sync();
   for (mbk_u64 tile = (mbk_u64)mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;
        tile < tiles; tile += (mbk_u64)mbk_grid() * (MBK_THREADS / 32)) {
-    mbk_scan_take<adds>(row_ends, tile_row, row_id, codes, values, source, y, firsts, tails,
-                        nnz, tile, alpha, beta, old);
+    mbk_scan_no_dot none;
+    (void)mbk_scan_take<adds>(row_ends, tile_row, row_id, codes, values, source, y, firsts,
+                              tails, nnz, tile, alpha, beta, old, none);
     mbk_warp_sync(MBK_ALL); // the next tile's old y takes the place of this one's
   }
 }

@@ -33,13 +33,30 @@
 #define MBK_PACK_LOAD mbk_load_pack
 #endif
 
+// What a lane adds up of x'A x, for products that do so (spmv/scan.cu), from the parts of rows
+// that it puts together; and what the others have in its place.
+struct mbk_scan_no_dot {};
+MBK_DEVICE void mbk_scan_meet(mbk_scan_no_dot &, mbk_u32, MBK_COMPUTE) {}
+#if MBK_DOTS
+struct mbk_scan_dot {
+  const MBK_VECTOR *x;
+  double sum;
+};
+MBK_DEVICE void mbk_scan_meet(mbk_scan_dot &dot, mbk_u32 row, MBK_COMPUTE part) {
+  dot.sum += (double)part * (double)mbk_load(dot.x + row);
+}
+#endif
+
 // The tile's row number `ended`, of which the first `held` have their old y at `old`.
+template <class DOT>
 MBK_DEVICE void mbk_scan_commit_row(mbk_u32 rank, mbk_u32 ended, MBK_COMPUTE sum,
                                     const mbk_u32 *row_id, MBK_VECTOR *y, MBK_SCALAR alpha,
-                                    MBK_SCALAR beta, const MBK_VECTOR *old, mbk_u32 held) {
+                                    MBK_SCALAR beta, const MBK_VECTOR *old, mbk_u32 held,
+                                    DOT &dot) {
   const mbk_u32 row = MBK_ROW_OF(rank + ended);
   const MBK_COMPUTE final = MBK_ADD(MBK_ZERO, sum);
   y[row] = MBK_RESULT(final, (ended < held ? old[ended] : y[row]));
+  mbk_scan_meet(dot, row, final);
 }
 
 // A lane's word of row ends: how many row ends the words before it hold.
@@ -57,13 +74,16 @@ MBK_DEVICE mbk_u32 mbk_scan_ends_before(mbk_u32 ends) {
 // MBK_PACK * l on, as product[g]; products after the last nonzero are zero. Bit k % 32 of word
 // k / 32, which lane k / 32 holds as `ends`, says that a row ends with nonzero k. The rows that
 // end in the tile are committed but for the first, whose part goes to firsts[tile]; what
-// follows the last row end goes to tails[tile]. mbk_scan_fixup puts these together. `rank` is
-// that of the tile's first row; the first `held` of its rows have their old y at `old`.
-MBK_DEVICE void mbk_scan_commit(const MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK],
+// follows the last row end goes to tails[tile], and is lane 31's answer. mbk_scan_fixup puts
+// these together. `rank` is
+// that of the tile's first row; the first `held` of its rows have their old y at `old`. `dot`
+// gets all but what is behind the last row end.
+template <class DOT>
+MBK_DEVICE MBK_COMPUTE mbk_scan_commit(const MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK],
                                 mbk_u32 ends, mbk_u32 rank, mbk_u64 tile, const mbk_u32 *row_id,
                                 MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,
                                 MBK_SCALAR alpha, MBK_SCALAR beta, const MBK_VECTOR *old,
-                                mbk_u32 held) {
+                                mbk_u32 held, DOT &dot) {
   const mbk_u32 lane = mbk_lane();
   const mbk_u32 before = mbk_scan_ends_before(ends);
   MBK_COMPUTE carry = MBK_ZERO; // of the open row: what each lane holds of it
@@ -96,7 +116,7 @@ MBK_DEVICE void mbk_scan_commit(const MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PAC
         if (ended == first) {
           head = sum; // the lanes before may hold some of it
         } else {
-          mbk_scan_commit_row(rank, ended, sum, row_id, y, alpha, beta, old, held);
+          mbk_scan_commit_row(rank, ended, sum, row_id, y, alpha, beta, old, held, dot);
         }
         ended++;
         sum = MBK_ZERO;
@@ -117,8 +137,9 @@ MBK_DEVICE void mbk_scan_commit(const MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PAC
       head = lane > 0 ? MBK_ADD(earlier, head) : head;
       if (first == 0) {
         firsts[tile] = head;
+        mbk_scan_meet(dot, MBK_ROW_OF(rank), head);
       } else {
-        mbk_scan_commit_row(rank, first, head, row_id, y, alpha, beta, old, held);
+        mbk_scan_commit_row(rank, first, head, row_id, y, alpha, beta, old, held, dot);
       }
     }
     spread = false;
@@ -130,4 +151,5 @@ MBK_DEVICE void mbk_scan_commit(const MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PAC
   if (lane == 31) {
     tails[tile] = carry;
   }
+  return carry;
 }

@@ -109,8 +109,10 @@ MBK_DEVICE void mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
       }
       ends &= mbk_scan_below(end > start ? end - start : 0);
       rank += skipped_rows;
-      mbk_scan_commit(product, ends, rank, slot, row_id, y, firsts, tails, alpha, beta,
-                      old + skipped_rows, adds && skipped_rows < 32 ? 32 - skipped_rows : 0);
+      mbk_scan_no_dot none;
+      (void)mbk_scan_commit(product, ends, rank, slot, row_id, y, firsts, tails, alpha, beta,
+                            old + skipped_rows,
+                            adds && skipped_rows < 32 ? 32 - skipped_rows : 0, none);
     } else if (lane == 31) {
       tails[slot] = MBK_ZERO;
     }

@@ -89,7 +89,7 @@ static void products_end_where_they_are_told(void **state) {
     shape_take(&shapes[turn / 2], &form);
     form.plan.epilogue = &ranks;
     assert_int_equal(
-        mbi_plan_create(gpu, &view, &form.plan, 0, "\"solve/pagerank_after.cuh\"", 0, &plan),
+        mbi_plan_create(gpu, &view, &form.plan, 0, 0, "\"solve/pagerank_after.cuh\"", 0, &plan),
         MERBIT_OK);
     for (i = 0; i < N; i++) {
       x[i] = i + 1;

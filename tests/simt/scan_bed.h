@@ -15,6 +15,7 @@ struct scan_form : csr_form {
   simt_kernel cut =
       {}; // of blocks that take whole rows; then product alone is the whole product
   bool whole = false;
+  bool dots = false; // the product leaves parts of x'A x behind `tails`
 };
 
 inline std::vector<const scan_form *> scan_forms;
@@ -210,15 +211,42 @@ void scan_multiply_whole(scan_bed<V> &b, double alpha, double beta, simt_array &
   b.allow();
 }
 
+// The parts of x'A x add up to what it is, unless there is an Inf or a NaN in it.
+template <class V> void scan_check_dots(scan_bed<V> &b, const simt_array &tails) {
+  const double *const parts = (const double *)(tails.as<V>() + b.tiles);
+  const V *const x = b.factors().template as<V>();
+  const long double epsilon = std::numeric_limits<V>::epsilon();
+  long double wanted = 0, size = 0, found = 0;
+  int64_t longest = 0;
+  for (int64_t row = 0; row < b.m.rows; row++) {
+    for (int64_t k = b.m.row_ptr[row]; k < b.m.row_ptr[row + 1]; k++) {
+      const long double value = b.f.pattern ? 1 : b.values.template as<V>()[k];
+      const long double term = value * x[b.m.col_ind[k]] * x[row];
+      wanted += term;
+      size += fabsl(term);
+    }
+    longest = std::max(longest, b.m.row_ptr[row + 1] - b.m.row_ptr[row]);
+  }
+  for (uint64_t tile = 0; tile < b.tiles; tile++) {
+    found += parts[tile];
+  }
+  if (size - size == 0 &&
+      !(fabsl(found - wanted) <= ((long double)longest + 4) * epsilon * size +
+                                     (long double)b.nnz * 0x1p-52L * size)) {
+    fail_msg("%s on %s: x'A x is %Lg, not %Lg", b.f.name, b.m.name, found, wanted);
+  }
+}
+
 template <class V>
 void scan_multiply(scan_bed<V> &b, double alpha, double beta, simt_array &y, uint64_t seed) {
-  const simt_array firsts(b.tiles, sizeof(V), 0xff), tails(b.tiles, sizeof(V), 0xff);
+  const uint64_t behind = b.f.dots ? b.tiles * sizeof(double) / sizeof(V) : 0;
+  const simt_array firsts(b.tiles, sizeof(V), 0xff), tails(b.tiles + behind, sizeof(V), 0xff);
   if (b.f.whole) {
     scan_multiply_whole(b, alpha, beta, y, seed);
     return;
   }
   const bool adds = b.f.adds(beta, seed);
-  if (b.f.vanishes(alpha)) { // neither A nor x may be read
+  if (b.f.vanishes(alpha) && !b.f.dots) { // neither A nor x may be read
     b.forbid(true);
   }
   csr_product(b, b.f, alpha, beta, seed, [&](const auto &at_alpha, const auto &at_beta) {
@@ -232,6 +260,9 @@ void scan_multiply(scan_bed<V> &b, double alpha, double beta, simt_array &y, uin
                b.row_ends.get(), b.tile_row.get(), b.row_id.get(), b.col_ind.get(),
                b.values.get(), b.table.get(), b.factors().get(), y.get(), firsts.get(),
                tails.get(), b.nnz, b.tiles, at_alpha, at_beta);
+      if (b.f.dots && !adds && !b.f.vanishes(alpha)) {
+        scan_check_dots(b, tails);
+      }
     }
     scan_fixup(b, firsts, tails, y, at_alpha, at_beta, seed);
   });
@@ -252,7 +283,8 @@ void scan_check_matrix(const scan_form &f, int index, test_matrix &m, uint64_t s
   if (!f.empty) {
     scan_drop_empty_rows(m);
   }
-  if (m.rows > 0 && (m.nnz > 0 || !f.whole) && scan_depth(m, f.pack) <= f.depth) {
+  if (m.rows > 0 && (m.nnz > 0 || !f.whole) && scan_depth(m, f.pack) <= f.depth &&
+      (!f.dots || m.rows <= m.cols)) { // a row's number is one of x
     scan_bed<V> b(f, index, m);
     scan_build(b, seed);
     scan_build(b, seed + 1);

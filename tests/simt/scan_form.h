@@ -8,7 +8,7 @@
 // device, `empty` that some rows are empty. Forms of 128 threads load one element at a time, and
 // get their columns and values where a vector load would be misaligned. Forms without `once` load
 // two nonzeros at once, as in f32 short rows ask for. With SIMT_WHOLE defined it
-// is spmv/scan_whole.cu instead.
+// is spmv/scan_whole.cu instead; with SIMT_DOTS its product adds up x'A x too.
 #include "simt/plan_form.h"
 #include "simt/scan_bed.h"
 
@@ -20,6 +20,9 @@
 #define MBK_PACK (MBK_ONCE ? 16 / (int)sizeof(MBK_COMPUTE) : 2)
 #define MBK_BLOCKS 1
 #define MBK_ALIGNED (MBK_THREADS != 128)
+#ifdef SIMT_DOTS
+#define MBK_DOTS 1
+#endif
 
 #pragma GCC diagnostic push // parameters of other forms; slots beyond the tile's count
 #pragma GCC diagnostic ignored "-Wunused-parameter"
@@ -54,7 +57,8 @@ static const scan_form form = {
   SIMT_KERNEL(mbk_scan_sum),
   SIMT_KERNEL(mbk_scan_fixup),
   {},
-  false
+  false,
+  MBK_DOTS != 0
 #endif
 };
 [[maybe_unused]] static const bool listed = (scan_forms.push_back(&form), true);

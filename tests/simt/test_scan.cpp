@@ -74,6 +74,16 @@
 #define SIMT_FORM f64_p64_b0_column_dev_s8_d5_e1_t256, double, 64, 0, 7, 1, 8, 5, 1, 0, 256
 #include "simt/scan_form.h"
 
+// x'A x too.
+#define SIMT_DOTS
+#define SIMT_FORM f64_p32_b0_dots_s8_d5_e1_once_t512, double, 32, 0, 0, 0, 8, 5, 1, 1, 512
+#include "simt/scan_form.h"
+#define SIMT_FORM f32_p32_b1_dots_s16_d5_e1_t64, float, 32, 1, 0, 0, 16, 5, 1, 0, 64
+#include "simt/scan_form.h"
+#define SIMT_FORM f64_p64_b1_ones_dots_s4_d5_e1_t64, double, 64, 1, 1, 0, 4, 5, 1, 0, 64
+#include "simt/scan_form.h"
+#undef SIMT_DOTS
+
 static void check(void **state) {
   const scan_form &f = *(const scan_form *)*state;
   scan_check_form(f, f.steps == (f.value_bytes == 4 ? 12 : 8) && f.depth == 5 && f.empty &&

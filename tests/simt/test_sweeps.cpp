@@ -280,6 +280,46 @@ static void test_sweeps(void **) {
   }
 }
 
+// Where the product has left parts of p'A p, a sweep of CG adds those up, and reads no more of
+// p and A p than the steps behind do.
+static void test_dots(void **) {
+  for (int single = 0; single <= 1; single++) {
+    const sweep &s = sweeps[single][0];
+    for (uint64_t seed = 1; seed <= 12; seed++) {
+      const int pre = (int)seed % 2, stopped = seed % 4 == 0;
+      const long long n = 700 * (long long)seed, parts = 1 + (long long)(seed * seed * 61);
+      const unsigned blocks = (unsigned)((n + THREADS - 1) / THREADS);
+      bed before(n, single, blocks), after(n, single, blocks), apart(n, single, blocks);
+      const simt_array dots((size_t)parts, sizeof(double));
+      long double sum = 0;
+      uint64_t state = seed;
+      for (long long k = 0; k < parts; k++) {
+        dots.as<double>()[k] = 0.5 + test_uniform(&state) * test_uniform(&state);
+        sum += dots.as<double>()[k];
+      }
+      before.fill(seed);
+      (stopped ? has_stopped : goes_on)(before);
+      after.copy(before);
+      apart.copy(before);
+      mbi_solve_vectors v = alone(after, pre);
+      v.dots = dots.as<double>();
+      v.dot_count = parts;
+      after.run_sweep(s.kernel, v, "dots", seed);
+      if (stopped) {
+        assert_true(after.same_vectors(before) && after.memory.state.closed == 1);
+        continue;
+      }
+      const double found = after.memory.state.product_sums[0];
+      assert_true(fabsl(found - sum) <= (long double)(parts + 2) * 0x1p-53L * sum);
+      apart.memory.state.product_sums[0] = found;
+      for (const simt_kernel &step : s.steps) {
+        apart.run(step, pre, "dots", seed);
+      }
+      expect_like(after, apart, n <= (long long)blocks * THREADS * ROWS_LEAST);
+    }
+  }
+}
+
 // Each place by each sweep, with one block and with several.
 static void test_places(void **) {
   for (int place = 0; place < (int)(sizeof places / sizeof places[0]); place++) {
@@ -360,7 +400,7 @@ static void test_rounds(void **) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_sweeps),
-      cmocka_unit_test(test_places),
+      cmocka_unit_test(test_dots), cmocka_unit_test(test_places),
       cmocka_unit_test(test_rounds),
   };
   return cmocka_run_group_tests(tests, nullptr, simt_runs_report);
