@@ -6361,8 +6361,9 @@ static const char *const mbi_source_spmv_scan_cu[] = {
   "}\n"
   "\n"
   "#if MBK_DOTS\n"
-  "// The same without the old y, and x'A x: of each tile its part, behind `tails`. Rows that end\n"
-  "// elsewhere are no matter, for of each part of a row the product with its x is taken.\n"
+  "// The same without the old y, and x'A x: of each tile its part, behind the room for firsts and\n"
+  "// tails. Rows that end elsewhere are no matter, for of each part of a row the product with its x\n"
+  "// is taken. alpha must be 1.\n"
   "MBK_DEVICE void mbk_scan_run_dots(const mbk_u32 *row_ends, const mbk_u32 *tile_row,\n"
   "                                  const mbk_u32 *row_id, const mbk_i32 *col_ind,\n"
   "                                  const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y,\n"
@@ -6384,7 +6385,7 @@ static const char *const mbi_source_spmv_scan_cu[] = {
   "    dot.sum += mbk_shuffle_xor(MBK_ALL, dot.sum, d, 32);\n"
   "  }\n"
   "  if (mbk_lane() == 0) {\n"
-  "    ((double *)(tails + tiles))[tile] = dot.sum;\n"
+  "    ((double *)(firsts + 2 * tiles))[tile] = dot.sum;\n"
   "  }\n"
   "}\n"
   "#endif\n"
@@ -14190,7 +14191,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "6a01397a5471cad2eb45ba51dd2d4ccb063a683b23e29044e156876f71abdb21"
+#define MBI_KERNEL_HASH "bd65c33cdb5b631e55046ee3c1eeba87045113bd7eefb8cc316fc2947af131ef"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name

@@ -38,8 +38,9 @@ mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *ro
 }
 
 #if MBK_DOTS
-// The same without the old y, and x'A x: of each tile its part, behind `tails`. Rows that end
-// elsewhere are no matter, for of each part of a row the product with its x is taken.
+// The same without the old y, and x'A x: of each tile its part, behind the room for firsts and
+// tails. Rows that end elsewhere are no matter, for of each part of a row the product with its x
+// is taken. alpha must be 1.
 MBK_DEVICE void mbk_scan_run_dots(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
                                   const mbk_u32 *row_id, const mbk_i32 *col_ind,
                                   const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y,
@@ -61,7 +62,7 @@ MBK_DEVICE void mbk_scan_run_dots(const mbk_u32 *row_ends, const mbk_u32 *tile_r
     dot.sum += mbk_shuffle_xor(MBK_ALL, dot.sum, d, 32);
   }
   if (mbk_lane() == 0) {
-    ((double *)(tails + tiles))[tile] = dot.sum;
+    ((double *)(firsts + 2 * tiles))[tile] = dot.sum;
   }
 }
 #endif

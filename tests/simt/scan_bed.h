@@ -15,7 +15,7 @@ struct scan_form : csr_form {
   simt_kernel cut =
       {}; // of blocks that take whole rows; then product alone is the whole product
   bool whole = false;
-  bool dots = false; // the product leaves parts of x'A x behind `tails`
+  bool dots = false; // the product leaves parts of x'A x behind room for firsts and tails
 };
 
 inline std::vector<const scan_form *> scan_forms;
@@ -212,8 +212,8 @@ void scan_multiply_whole(scan_bed<V> &b, double alpha, double beta, simt_array &
 }
 
 // The parts of x'A x add up to what it is, unless there is an Inf or a NaN in it.
-template <class V> void scan_check_dots(scan_bed<V> &b, const simt_array &tails) {
-  const double *const parts = (const double *)(tails.as<V>() + b.tiles);
+template <class V> void scan_check_dots(scan_bed<V> &b, const simt_array &firsts) {
+  const double *const parts = (const double *)(firsts.as<V>() + 2 * b.tiles);
   const V *const x = b.factors().template as<V>();
   const long double epsilon = std::numeric_limits<V>::epsilon();
   long double wanted = 0, size = 0, found = 0;
@@ -239,8 +239,8 @@ template <class V> void scan_check_dots(scan_bed<V> &b, const simt_array &tails)
 
 template <class V>
 void scan_multiply(scan_bed<V> &b, double alpha, double beta, simt_array &y, uint64_t seed) {
-  const uint64_t behind = b.f.dots ? b.tiles * sizeof(double) / sizeof(V) : 0;
-  const simt_array firsts(b.tiles, sizeof(V), 0xff), tails(b.tiles + behind, sizeof(V), 0xff);
+  const uint64_t behind = b.f.dots ? b.tiles + b.tiles * sizeof(double) / sizeof(V) : 0;
+  const simt_array firsts(b.tiles + behind, sizeof(V), 0xff), tails(b.tiles, sizeof(V), 0xff);
   if (b.f.whole) {
     scan_multiply_whole(b, alpha, beta, y, seed);
     return;
@@ -261,7 +261,7 @@ void scan_multiply(scan_bed<V> &b, double alpha, double beta, simt_array &y, uin
                b.values.get(), b.table.get(), b.factors().get(), y.get(), firsts.get(),
                tails.get(), b.nnz, b.tiles, at_alpha, at_beta);
       if (b.f.dots && !adds && !b.f.vanishes(alpha)) {
-        scan_check_dots(b, tails);
+        scan_check_dots(b, firsts);
       }
     }
     scan_fixup(b, firsts, tails, y, at_alpha, at_beta, seed);
