@@ -3237,14 +3237,17 @@ static merbit_status mbi_device_choose(merbit_context *context,
 /* A byte that is held as long as the context: the driver takes small arrays from pages of 2 MB,
  * and a page in use spares a plan's first such array the 50 to 100 microseconds of a new one.
  * Without it everything works too. */
-static void mbi_device_hold(mbi_device *device) {
+static void mbi_device_hold(merbit_context *context) {
+  mbi_device *device = &context->device;
+  mbi_curesult result = device->driver.ctx_push(device->cuda_context);
   void *popped = NULL;
-  if (device->driver.ctx_push(device->cuda_context) == 0) {
-    if (device->driver.mem_alloc(&device->held, 1) != 0) {
-      device->held = 0;
-    }
-    (void)device->driver.ctx_pop(&popped);
+  if (mbi_device_bury(context, result) || result != 0) {
+    return;
   }
+  result = device->driver.mem_alloc(&device->held, 1);
+  (void)mbi_device_bury(context, result);
+  device->held = result == 0 ? device->held : 0;
+  (void)mbi_device_bury(context, device->driver.ctx_pop(&popped));
 }
 
 static void mbi_device_let_go(merbit_context *context) {
@@ -3264,7 +3267,7 @@ static merbit_status mbi_device_open(merbit_context *context, const merbit_conte
     status = mbi_device_choose(context, desc);
   }
   if (status == MERBIT_OK) {
-    mbi_device_hold(&context->device);
+    mbi_device_hold(context);
   }
   return status;
 }
@@ -22085,6 +22088,16 @@ typedef struct mbi_cuda_method {
       merbit_plan *plan); /* new plan->device.values; NULL: read in place */
 } mbi_cuda_method;
 
+/* What the library's own iterations want of a plan; all zero for a user's. */
+typedef struct mbi_plan_making {
+  int dual;          /* the dual-buffer commit */
+  const char *after; /* of mbi_epilogue; NULL: nothing */
+  /* CUDA: */
+  uint64_t room; /* bytes that the maker wants behind what products use; then the plan lives as
+                    long as one call, and keeps what a transpose was made in */
+  int hasty;     /* what the GPU does for the plan may still be on the default stream */
+} mbi_plan_making;
+
 struct merbit_plan {
   merbit_context *context;
   int64_t references; /* its workspaces, and the user */
@@ -22103,8 +22116,7 @@ struct merbit_plan {
   char reason[384]; /* why AUTO fell back to the CPU; else empty */
   char why[160];    /* what decided AUTO's choice of a method; else empty */
   double plan_seconds;
-  uint64_t room; /* CUDA: bytes that its maker wants behind what the plan's products use; then it
-                    lives as long as one call, and keeps what a transpose was made in */
+  mbi_plan_making making;
   mbi_spare spare;
   /* CPU */
   int tasks;
@@ -22157,7 +22169,7 @@ struct merbit_workspace {
   const void *known_x, *known_y; /* pointers already found to be the GPU's */
   double *sums;                  /* CPU: of each chunk of an epilogue */
   mbi_devptr sums_scratch;       /* CUDA: spmv/epilogue_product.c */
-  mbi_devptr room;               /* CUDA: plan->room bytes of it */
+  mbi_devptr room;               /* CUDA: plan->making.room bytes of it */
   const void *known_epilogue[9]; /* as known_x: vectors, scalars, sums, skip */
 };
 
@@ -37662,7 +37674,7 @@ static merbit_status mbi_transpose_sort(merbit_plan *plan, const mbi_device_csr 
   if (status == MERBIT_OK) {
     status = mbi_device_synchronize(context, NULL);
   }
-  if (status == MERBIT_OK && plan->room > 0) {
+  if (status == MERBIT_OK && plan->making.room > 0) {
     mbi_spare_open(context, &plan->spare, t.space, t.bytes);
     t.space = 0;
   }
@@ -38050,7 +38062,7 @@ static uint64_t mbi_workspace_bytes(const merbit_plan *plan, uint64_t bytes[5]) 
   bytes[1] = host ? (uint64_t)plan->csr.cols * size : 0;
   bytes[2] = host ? (uint64_t)plan->csr.rows * size : 0;
   bytes[3] = mbi_epilogue_scratch_bytes(plan);
-  bytes[4] = plan->room;
+  bytes[4] = plan->making.room;
   return bytes[0] + bytes[1] + bytes[2] + bytes[3] + bytes[4];
 }
 
@@ -38107,18 +38119,12 @@ static merbit_status mbi_workspace_make(merbit_plan *plan, merbit_workspace **wo
   return MERBIT_OK;
 }
 
-/* What clears it is done: streams of the user's need not wait for the default one. After a
- * failure there is no workspace. */
-static merbit_status mbi_workspace_settle(merbit_workspace **workspace) {
-  merbit_context *context = (*workspace)->plan->context;
-  merbit_status status = mbi_device_enter(context);
+/* For what the GPU does on the default stream: streams of the user's need not wait for that. */
+static merbit_status mbi_plan_wait(merbit_plan *plan) {
+  merbit_status status = mbi_device_enter(plan->context);
   if (status == MERBIT_OK) {
-    status = mbi_device_synchronize(context, NULL);
-    mbi_device_leave(context);
-  }
-  if (status != MERBIT_OK) {
-    mbi_workspace_free(*workspace);
-    *workspace = NULL;
+    status = mbi_device_synchronize(plan->context, NULL);
+    mbi_device_leave(plan->context);
   }
   return status;
 }
@@ -38138,7 +38144,11 @@ MERBIT_API merbit_status merbit_workspace_create(merbit_plan *plan,
   }
   status = mbi_workspace_make(plan, workspace);
   if (status == MERBIT_OK && plan->side == MERBIT_SIDE_CUDA) {
-    status = mbi_workspace_settle(workspace);
+    status = mbi_plan_wait(plan);
+    if (status != MERBIT_OK) {
+      mbi_workspace_free(*workspace);
+      *workspace = NULL;
+    }
   }
   if (status == MERBIT_OK) {
     mbi_mutex_lock(&plan->context->lock);
@@ -38354,7 +38364,7 @@ static void mbi_plan_unref(merbit_plan *plan) {
   }
 }
 
-static merbit_status mbi_plan_build_cuda(merbit_plan *plan, int dual) {
+static merbit_status mbi_plan_build_cuda(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const merbit_view frame =
       mbi_plan_has_blocks(plan) ? mbi_block_frame(&plan->bsr.view) : plan->csr;
@@ -38366,7 +38376,7 @@ static merbit_status mbi_plan_build_cuda(merbit_plan *plan, int dual) {
     status = mbi_device_csr_create(context, &frame, plan->desc.unchecked, &plan->device);
   }
   if (status == MERBIT_OK) {
-    plan->merbit.dual = dual;
+    plan->merbit.dual = plan->making.dual;
     status = mbi_choose(plan);
     mbi_device_release(context, plan->device.scratch); /* where no ranks were wanted */
     plan->device.scratch = 0;
@@ -38378,7 +38388,17 @@ static merbit_status mbi_plan_build_cuda(merbit_plan *plan, int dual) {
     status = mbi_reorder_upload(plan);
   }
   mbi_device_leave(context);
-  return status == MERBIT_OK ? mbi_workspace_make(plan, &plan->workspace) : status;
+  if (status == MERBIT_OK) {
+    status = mbi_workspace_make(plan, &plan->workspace);
+  }
+  if (status == MERBIT_OK && !plan->making.hasty) {
+    status = mbi_plan_wait(plan);
+    if (status != MERBIT_OK) { /* the CPU may follow, with one of its own */
+      mbi_workspace_free(plan->workspace);
+      plan->workspace = NULL;
+    }
+  }
+  return status;
 }
 
 static merbit_status mbi_plan_build_cpu(merbit_plan *plan) {
@@ -38424,7 +38444,7 @@ static merbit_status mbi_plan_move_to_cpu(merbit_plan *plan) {
   return mbi_plan_take_blocks(plan);
 }
 
-static merbit_status mbi_plan_build(merbit_plan *plan, int dual, const char *after) {
+static merbit_status mbi_plan_build(merbit_plan *plan) {
   merbit_status status = mbi_plan_check_side(plan);
   if (status == MERBIT_OK && mbi_view_is_half(&plan->given)) {
     status = mbi_half_take(plan);
@@ -38433,7 +38453,7 @@ static merbit_status mbi_plan_build(merbit_plan *plan, int dual, const char *aft
     status = mbi_semiring_take(plan);
   }
   if (status == MERBIT_OK) {
-    status = mbi_epilogue_take(plan, after);
+    status = mbi_epilogue_take(plan, plan->making.after);
   }
   if (status == MERBIT_OK) {
     status = mbi_plan_take(plan);
@@ -38442,7 +38462,7 @@ static merbit_status mbi_plan_build(merbit_plan *plan, int dual, const char *aft
     return status;
   }
   if (plan->side == MERBIT_SIDE_CUDA) {
-    status = mbi_plan_build_cuda(plan, dual);
+    status = mbi_plan_build_cuda(plan);
     if (status == MERBIT_OK || !mbi_plan_may_fall_back(plan, status)) {
       mbi_reorder_let_go(plan);
       return status;
@@ -38452,12 +38472,11 @@ static merbit_status mbi_plan_build(merbit_plan *plan, int dual, const char *aft
   return status == MERBIT_OK ? mbi_plan_build_cpu(plan) : status;
 }
 
-/* `dual` asks for the dual-buffer commit, which only the library's own iterations use; `after`
- * is that of mbi_epilogue, or NULL; `room`, that of the plan, saves its maker an allocation.
- * What the GPU does for the plan may still be on the default stream. */
+/* `how` NULL: as for a user. */
 static merbit_status mbi_plan_create(merbit_context *context, const merbit_view *view,
-                                     const merbit_plan_desc *desc, int dual, const char *after,
-                                     uint64_t room, merbit_plan **plan) {
+                                     const merbit_plan_desc *desc, const mbi_plan_making *how,
+                                     merbit_plan **plan) {
+  static const mbi_plan_making usual;
   const double start = mbi_seconds();
   merbit_plan_desc defaults, taken;
   merbit_plan *made;
@@ -38511,9 +38530,9 @@ static merbit_status mbi_plan_create(merbit_context *context, const merbit_view 
   made->desc.expected_calls = desc->expected_calls != 0 ? desc->expected_calls : 100;
   made->type = mbi_view_type(view);
   made->side = mbi_plan_side(context, desc);
-  made->room = room;
-  made->method = dual ? MERBIT_METHOD_MERBIT : desc->method;
-  status = mbi_plan_build(made, dual, after);
+  made->making = how != NULL ? *how : usual;
+  made->method = made->making.dual ? MERBIT_METHOD_MERBIT : desc->method;
+  status = mbi_plan_build(made);
   mbi_spare_shut(context, &made->spare);
   if (status != MERBIT_OK) {
     mbi_plan_free(made);
@@ -38524,32 +38543,8 @@ static merbit_status mbi_plan_create(merbit_context *context, const merbit_view 
   return MERBIT_OK;
 }
 
-/* The end of what mbi_plan_create left to the default stream: the user's own streams need not
- * wait for that one. After a failure there is no plan. */
-static merbit_status mbi_plan_settle(merbit_plan **plan) {
-  merbit_context *context = (*plan)->context;
-  const double start = mbi_seconds();
-  merbit_status status;
-  if ((*plan)->side == MERBIT_SIDE_CPU) {
-    return MERBIT_OK;
-  }
-  status = mbi_device_enter(context);
-  if (status == MERBIT_OK) {
-    status = mbi_device_synchronize(context, NULL);
-    mbi_device_leave(context);
-  }
-  if (status == MERBIT_OK) {
-    (*plan)->plan_seconds += mbi_seconds() - start;
-    return MERBIT_OK;
-  }
-  mbi_plan_free(*plan);
-  *plan = NULL;
-  return status;
-}
-
 MERBIT_API merbit_status merbit_plan_create(merbit_context *context, const merbit_view *view,
                                             const merbit_plan_desc *desc, merbit_plan **plan) {
-  merbit_status status;
   if (plan != NULL) {
     *plan = NULL;
   }
@@ -38560,8 +38555,7 @@ MERBIT_API merbit_status merbit_plan_create(merbit_context *context, const merbi
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "merbit_plan_create: `%s` is NULL",
                     plan == NULL ? "plan" : "view");
   }
-  status = mbi_plan_create(context, view, desc, 0, NULL, 0, plan);
-  return status == MERBIT_OK ? mbi_plan_settle(plan) : status;
+  return mbi_plan_create(context, view, desc, NULL, plan);
 }
 
 MERBIT_API void merbit_plan_destroy(merbit_plan *plan) {
@@ -38910,7 +38904,7 @@ MERBIT_API merbit_status merbit_plan_get_info(const merbit_plan *plan, merbit_pl
                                    plan->ranks.counts_bytes + plan->ranks.column_bytes +
                                    plan->reorder.bytes +
                                    (plan->spare.bytes - plan->spare.used) +
-                                   mbi_workspace_bytes(plan, workspace) - plan->room);
+                                   mbi_workspace_bytes(plan, workspace) - plan->making.room);
     info->cubin_from_cache = plan->program.from_cache;
     info->compile_seconds = plan->program.compile_seconds;
     info->load_seconds = plan->program.load_seconds;
@@ -43700,8 +43694,11 @@ static merbit_status mbi_solver_make_plan(merbit_solver *solver) {
                                ? solver->desc.expected_solves * MBI_SOLVER_PRODUCTS
                                : MBI_SOLVER_PRODUCTS;
   merbit_plan_desc desc;
+  mbi_plan_making making;
   merbit_epilogue sums;
   merbit_status status;
+  memset(&making, 0, sizeof making);
+  making.hasty = 1;
   memset(&desc, 0, sizeof desc);
   memset(&sums, 0, sizeof sums);
   sums.sums[0] = "v0 * ax";
@@ -43713,7 +43710,7 @@ static merbit_status mbi_solver_make_plan(merbit_solver *solver) {
   desc.reordering =
       mbi_solver_reorders(solver) ? MERBIT_REORDERING_RCM : MERBIT_REORDERING_NONE;
   desc.expected_calls = products < INT32_MAX ? (int)products : INT32_MAX;
-  status = mbi_plan_create(solver->context, &solver->view, &desc, 0, NULL, 0, &solver->plan);
+  status = mbi_plan_create(solver->context, &solver->view, &desc, &making, &solver->plan);
   if (status == MERBIT_OK) {
     solver->plan->calm = 1;
   }
@@ -44665,8 +44662,10 @@ static uint64_t mbi_pagerank_divide(mbi_pagerank *run, int dual, mbi_devptr spac
 static merbit_status mbi_pagerank_plan(mbi_pagerank *run, merbit_side side) {
   const int dual = side == MERBIT_SIDE_CUDA && run->desc.method == MERBIT_METHOD_MERBIT;
   merbit_plan_desc desc;
+  mbi_plan_making making;
   merbit_epilogue epilogue;
   merbit_status status;
+  memset(&making, 0, sizeof making);
   memset(&desc, 0, sizeof desc);
   desc.side = side;
   desc.operation = run->operation;
@@ -44678,10 +44677,11 @@ static merbit_status mbi_pagerank_plan(mbi_pagerank *run, merbit_side side) {
   if (side == MERBIT_SIDE_CUDA && !dual) {
     desc.epilogue = &epilogue;
   }
-  status = mbi_plan_create(run->context, &run->links, &desc, dual,
-                           "\"solve/pagerank_after.cuh\"",
-                           side == MERBIT_SIDE_CUDA ? mbi_pagerank_divide(run, dual, 0) : 0,
-                           &run->plan);
+  making.dual = dual;
+  making.after = "\"solve/pagerank_after.cuh\"";
+  making.room = side == MERBIT_SIDE_CUDA ? mbi_pagerank_divide(run, dual, 0) : 0;
+  making.hasty = 1;
+  status = mbi_plan_create(run->context, &run->links, &desc, &making, &run->plan);
   if (status == MERBIT_OK) {
     run->plan->calm = 1;
   }
@@ -45593,7 +45593,7 @@ static void mbi_pagerank_report(const mbi_pagerank *run, merbit_pagerank_result 
   (void)merbit_plan_describe(run->plan, result->description, sizeof result->description);
   result->synchronizations = run->looks;
   result->recorded = run->engine.gpu.graph != NULL ? 1 + run->engine.gpu.loops : 0;
-  result->device_bytes = result->plan.device_bytes + (int64_t)run->plan->room;
+  result->device_bytes = result->plan.device_bytes + (int64_t)run->plan->making.room;
 }
 
 /* `graph` is a square view, not empty, whose header has been checked. */
