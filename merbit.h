@@ -3237,14 +3237,17 @@ static merbit_status mbi_device_choose(merbit_context *context,
 /* A byte that is held as long as the context: the driver takes small arrays from pages of 2 MB,
  * and a page in use spares a plan's first such array the 50 to 100 microseconds of a new one.
  * Without it everything works too. */
-static void mbi_device_hold(mbi_device *device) {
+static void mbi_device_hold(merbit_context *context) {
+  mbi_device *device = &context->device;
+  mbi_curesult result = device->driver.ctx_push(device->cuda_context);
   void *popped = NULL;
-  if (device->driver.ctx_push(device->cuda_context) == 0) {
-    if (device->driver.mem_alloc(&device->held, 1) != 0) {
-      device->held = 0;
-    }
-    (void)device->driver.ctx_pop(&popped);
+  if (mbi_device_bury(context, result) || result != 0) {
+    return;
   }
+  result = device->driver.mem_alloc(&device->held, 1);
+  (void)mbi_device_bury(context, result);
+  device->held = result == 0 ? device->held : 0;
+  (void)mbi_device_bury(context, device->driver.ctx_pop(&popped));
 }
 
 static void mbi_device_let_go(merbit_context *context) {
@@ -3264,7 +3267,7 @@ static merbit_status mbi_device_open(merbit_context *context, const merbit_conte
     status = mbi_device_choose(context, desc);
   }
   if (status == MERBIT_OK) {
-    mbi_device_hold(&context->device);
+    mbi_device_hold(context);
   }
   return status;
 }
@@ -5949,7 +5952,8 @@ static const char *const mbi_source_spmv_scan_tile_cuh[] = {
   "// What a lane adds up of x'A x, for products that do so (spmv/scan.cu), from the parts of rows\n"
   "// that it puts together; and what the others have in its place.\n"
   "struct mbk_scan_no_dot {};\n"
-  "MBK_DEVICE void mbk_scan_meet(mbk_scan_no_dot &, mbk_u32, MBK_COMPUTE) {}\n"
+  "MBK_DEVICE void mbk_scan_meet(mbk_scan_no_dot &, mbk_u32, MBK_COMPUTE) {\n"
+  "}\n"
   "#if MBK_DOTS\n"
   "struct mbk_scan_dot {\n"
   "  const MBK_VECTOR *x;\n"
@@ -5993,10 +5997,11 @@ static const char *const mbi_source_spmv_scan_tile_cuh[] = {
   "// gets all but what is behind the last row end.\n"
   "template <class DOT>\n"
   "MBK_DEVICE MBK_COMPUTE mbk_scan_commit(const MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK],\n"
-  "                                mbk_u32 ends, mbk_u32 rank, mbk_u64 tile, const mbk_u32 *row_id,\n"
-  "                                MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,\n"
-  "                                MBK_SCALAR alpha, MBK_SCALAR beta, const MBK_VECTOR *old,\n"
-  "                                mbk_u32 held, DOT &dot) {\n"
+  "                                       mbk_u32 ends, mbk_u32 rank, mbk_u64 tile,\n"
+  "                                       const mbk_u32 *row_id, MBK_VECTOR *y,\n"
+  "                                       MBK_COMPUTE *firsts, MBK_COMPUTE *tails,\n"
+  "                                       MBK_SCALAR alpha, MBK_SCALAR beta, const MBK_VECTOR *old,\n"
+  "                                       mbk_u32 held, DOT &dot) {\n"
   "  const mbk_u32 lane = mbk_lane();\n"
   "  const mbk_u32 before = mbk_scan_ends_before(ends);\n"
   "  MBK_COMPUTE carry = MBK_ZERO; // of the open row: what each lane holds of it\n"
@@ -6022,8 +6027,8 @@ static const char *const mbi_source_spmv_scan_tile_cuh[] = {
   "                    (mbk_u32)mbk_popcount(word & ((1u << bit) - 1));\n"
   "    const mbk_u32 first = ended;\n"
   "    MBK_COMPUTE sum = lane == 0 ? open : MBK_ZERO, head = MBK_ZERO;\n"
-  "#pragma unroll\n"
-  "    for (int j = 0; j < MBK_PACK; j++) {\n",
+  "#pragma unroll\n",
+  "    for (int j = 0; j < MBK_PACK; j++) {\n"
   "      sum = MBK_ADD(sum, product[g][j]);\n"
   "      if (own >> j & 1) {\n"
   "        if (ended == first) {\n"
@@ -6227,11 +6232,12 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "// from when the nonzeros are loaded: `old` is the warp's MBK_VECTOR[32]. Without, beta must be\n"
   "// zero.\n"
   "template <bool adds, class DOT>\n"
-  "MBK_DEVICE MBK_COMPUTE\n"
-  "mbk_scan_take(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
-  "              const mbk_i32 *col_ind, const MBK_VALUE *values, MBK_SOURCE x, MBK_VECTOR *y,\n"
-  "              MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tile,\n",
-  "              MBK_SCALAR alpha, MBK_SCALAR beta, MBK_VECTOR *old, DOT &dot) {\n"
+  "MBK_DEVICE MBK_COMPUTE mbk_scan_take(const mbk_u32 *row_ends, const mbk_u32 *tile_row,\n"
+  "                                     const mbk_u32 *row_id, const mbk_i32 *col_ind,\n"
+  "                                     const MBK_VALUE *values, MBK_SOURCE x, MBK_VECTOR *y,\n",
+  "                                     MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz,\n"
+  "                                     mbk_u64 tile, MBK_SCALAR alpha, MBK_SCALAR beta,\n"
+  "                                     MBK_VECTOR *old, DOT &dot) {\n"
   "  const mbk_u32 lane = mbk_lane();\n"
   "  const mbk_u32 ends = lane < MBK_STEPS ? mbk_load(row_ends + tile * MBK_STEPS + lane) : 0;\n"
   "  const mbk_u32 rank = mbk_load(tile_row + tile);\n"
@@ -6355,15 +6361,15 @@ static const char *const mbi_source_spmv_scan_cu[] = {
   "  if (tile < tiles) {\n"
   "    mbk_scan_no_dot none;\n"
   "    (void)mbk_scan_take<adds>(row_ends, tile_row, row_id, col_ind, values, x, y, firsts, tails,\n",
-  "                              nnz, tile, alpha, beta,\n"
-  "                              adds ? old + mbk_thread() / 32 * 32 : old, none);\n"
+  "                              nnz, tile, alpha, beta, adds ? old + mbk_thread() / 32 * 32 : old,\n"
+  "                              none);\n"
   "  }\n"
   "}\n"
   "\n"
   "#if MBK_DOTS\n"
   "// The same without the old y, and x'A x: of each tile its part, behind the room for firsts and\n"
-  "// tails. Rows that end elsewhere are no matter, for of each part of a row the product with its x\n"
-  "// is taken. alpha must be 1.\n"
+  "// tails. Rows that end elsewhere are no matter, for of each part of a row the product with its\n"
+  "// x is taken. alpha must be 1.\n"
   "MBK_DEVICE void mbk_scan_run_dots(const mbk_u32 *row_ends, const mbk_u32 *tile_row,\n"
   "                                  const mbk_u32 *row_id, const mbk_i32 *col_ind,\n"
   "                                  const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y,\n"
@@ -14191,7 +14197,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "bd65c33cdb5b631e55046ee3c1eeba87045113bd7eefb8cc316fc2947af131ef"
+#define MBI_KERNEL_HASH "07451f7f1b4f5f7082272ca6cbc2eca552d74c0cacf44498e8caffeca223b05c"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -22176,6 +22182,17 @@ typedef struct mbi_cuda_method {
       merbit_plan *plan); /* new plan->device.values; NULL: read in place */
 } mbi_cuda_method;
 
+/* What the library's own iterations want of a plan; all zero for a user's. */
+typedef struct mbi_plan_making {
+  int dual;          /* the dual-buffer commit */
+  const char *after; /* of mbi_epilogue; NULL: nothing */
+  /* CUDA: */
+  uint64_t room; /* bytes that the maker wants behind what products use; then the plan lives as
+                    long as one call, and keeps what a transpose was made in */
+  int dots;      /* x'A x comes with a product, where that costs it little */
+  int hasty;     /* what the GPU does for the plan may still be on the default stream */
+} mbi_plan_making;
+
 struct merbit_plan {
   merbit_context *context;
   int64_t references; /* its workspaces, and the user */
@@ -22194,8 +22211,7 @@ struct merbit_plan {
   char reason[384]; /* why AUTO fell back to the CPU; else empty */
   char why[160];    /* what decided AUTO's choice of a method; else empty */
   double plan_seconds;
-  uint64_t room; /* CUDA: bytes that its maker wants behind what the plan's products use; then it
-                    lives as long as one call, and keeps what a transpose was made in */
+  mbi_plan_making making;
   mbi_spare spare;
   /* CPU */
   int tasks;
@@ -22230,7 +22246,6 @@ struct merbit_plan {
   mbi_cb cb;
   mbi_many many;
   mbi_operators *operators;    /* MERBIT_SEMIRING_CUSTOM: spmv/semiring.c */
-  int dots;  /* CUDA: its maker wants x'A x of products, where they can tell it cheaply */
   int stops; /* CUDA: products take no scalars but the skip of their epilogue, whose iterations
                 need nothing of them once it is set */
   int calm; /* its products start when all before them is done: those of recorded solvers; see
@@ -22249,7 +22264,7 @@ struct merbit_workspace {
   const void *known_x, *known_y; /* pointers already found to be the GPU's */
   double *sums;                  /* CPU: of each chunk of an epilogue */
   mbi_devptr sums_scratch;       /* CUDA: spmv/epilogue_product.c */
-  mbi_devptr room;               /* CUDA: plan->room bytes of it */
+  mbi_devptr room;               /* CUDA: plan->making.room bytes of it */
   const void *known_epilogue[9]; /* as known_x: vectors, scalars, sums, skip */
 };
 
@@ -29496,14 +29511,17 @@ static void mbi_scan_defaults(merbit_plan *plan) {
 }
 
 /* Whether x'A x comes with a product, for who wants it: rows are so short and vectors so large
- * that reading x and A x again takes longer than what the sum costs the product. */
+ * that reading x and A x again takes longer than what the sum costs the product. On compute
+ * capability 9.0 that spills 28 bytes of a lane, and is still 5% faster there than with fewer
+ * blocks. */
 #ifndef MBI_SCAN_DOTS
 #define MBI_SCAN_DOTS 16000000u /* bytes of a vector */
 #endif
 static int mbi_scan_has_dots(const merbit_plan *plan) {
   const mbi_device_csr *csr = &plan->device;
-  return plan->dots && !plan->scan.whole && mbi_plan_plain(plan) && csr->rows == csr->cols &&
-         csr->rows * mbi_type_size(plan->type) >= MBI_SCAN_DOTS && csr->nnz < 8 * csr->rows &&
+  return plan->making.dots && !plan->scan.whole && mbi_plan_plain(plan) &&
+         csr->rows == csr->cols && csr->rows * mbi_type_size(plan->type) >= MBI_SCAN_DOTS &&
+         csr->nnz < 8 * csr->rows &&
          csr->form != MBI_VALUES_COLUMN; /* whose x is scaled before */
 }
 
@@ -37782,7 +37800,7 @@ static merbit_status mbi_transpose_sort(merbit_plan *plan, const mbi_device_csr 
   if (status == MERBIT_OK) {
     status = mbi_device_synchronize(context, NULL);
   }
-  if (status == MERBIT_OK && plan->room > 0) {
+  if (status == MERBIT_OK && plan->making.room > 0) {
     mbi_spare_open(context, &plan->spare, t.space, t.bytes);
     t.space = 0;
   }
@@ -38170,7 +38188,7 @@ static uint64_t mbi_workspace_bytes(const merbit_plan *plan, uint64_t bytes[5]) 
   bytes[1] = host ? (uint64_t)plan->csr.cols * size : 0;
   bytes[2] = host ? (uint64_t)plan->csr.rows * size : 0;
   bytes[3] = mbi_epilogue_scratch_bytes(plan);
-  bytes[4] = plan->room;
+  bytes[4] = plan->making.room;
   return bytes[0] + bytes[1] + bytes[2] + bytes[3] + bytes[4];
 }
 
@@ -38227,18 +38245,12 @@ static merbit_status mbi_workspace_make(merbit_plan *plan, merbit_workspace **wo
   return MERBIT_OK;
 }
 
-/* What clears it is done: streams of the user's need not wait for the default one. After a
- * failure there is no workspace. */
-static merbit_status mbi_workspace_settle(merbit_workspace **workspace) {
-  merbit_context *context = (*workspace)->plan->context;
-  merbit_status status = mbi_device_enter(context);
+/* For what the GPU does on the default stream: streams of the user's need not wait for that. */
+static merbit_status mbi_plan_wait(merbit_plan *plan) {
+  merbit_status status = mbi_device_enter(plan->context);
   if (status == MERBIT_OK) {
-    status = mbi_device_synchronize(context, NULL);
-    mbi_device_leave(context);
-  }
-  if (status != MERBIT_OK) {
-    mbi_workspace_free(*workspace);
-    *workspace = NULL;
+    status = mbi_device_synchronize(plan->context, NULL);
+    mbi_device_leave(plan->context);
   }
   return status;
 }
@@ -38258,7 +38270,11 @@ MERBIT_API merbit_status merbit_workspace_create(merbit_plan *plan,
   }
   status = mbi_workspace_make(plan, workspace);
   if (status == MERBIT_OK && plan->side == MERBIT_SIDE_CUDA) {
-    status = mbi_workspace_settle(workspace);
+    status = mbi_plan_wait(plan);
+    if (status != MERBIT_OK) {
+      mbi_workspace_free(*workspace);
+      *workspace = NULL;
+    }
   }
   if (status == MERBIT_OK) {
     mbi_mutex_lock(&plan->context->lock);
@@ -38474,7 +38490,7 @@ static void mbi_plan_unref(merbit_plan *plan) {
   }
 }
 
-static merbit_status mbi_plan_build_cuda(merbit_plan *plan, int dual) {
+static merbit_status mbi_plan_build_cuda(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const merbit_view frame =
       mbi_plan_has_blocks(plan) ? mbi_block_frame(&plan->bsr.view) : plan->csr;
@@ -38486,7 +38502,7 @@ static merbit_status mbi_plan_build_cuda(merbit_plan *plan, int dual) {
     status = mbi_device_csr_create(context, &frame, plan->desc.unchecked, &plan->device);
   }
   if (status == MERBIT_OK) {
-    plan->merbit.dual = dual;
+    plan->merbit.dual = plan->making.dual;
     status = mbi_choose(plan);
     mbi_device_release(context, plan->device.scratch); /* where no ranks were wanted */
     plan->device.scratch = 0;
@@ -38498,7 +38514,17 @@ static merbit_status mbi_plan_build_cuda(merbit_plan *plan, int dual) {
     status = mbi_reorder_upload(plan);
   }
   mbi_device_leave(context);
-  return status == MERBIT_OK ? mbi_workspace_make(plan, &plan->workspace) : status;
+  if (status == MERBIT_OK) {
+    status = mbi_workspace_make(plan, &plan->workspace);
+  }
+  if (status == MERBIT_OK && !plan->making.hasty) {
+    status = mbi_plan_wait(plan);
+    if (status != MERBIT_OK) { /* the CPU may follow, with one of its own */
+      mbi_workspace_free(plan->workspace);
+      plan->workspace = NULL;
+    }
+  }
+  return status;
 }
 
 static merbit_status mbi_plan_build_cpu(merbit_plan *plan) {
@@ -38544,7 +38570,7 @@ static merbit_status mbi_plan_move_to_cpu(merbit_plan *plan) {
   return mbi_plan_take_blocks(plan);
 }
 
-static merbit_status mbi_plan_build(merbit_plan *plan, int dual, const char *after) {
+static merbit_status mbi_plan_build(merbit_plan *plan) {
   merbit_status status = mbi_plan_check_side(plan);
   if (status == MERBIT_OK && mbi_view_is_half(&plan->given)) {
     status = mbi_half_take(plan);
@@ -38553,7 +38579,7 @@ static merbit_status mbi_plan_build(merbit_plan *plan, int dual, const char *aft
     status = mbi_semiring_take(plan);
   }
   if (status == MERBIT_OK) {
-    status = mbi_epilogue_take(plan, after);
+    status = mbi_epilogue_take(plan, plan->making.after);
   }
   if (status == MERBIT_OK) {
     status = mbi_plan_take(plan);
@@ -38562,7 +38588,7 @@ static merbit_status mbi_plan_build(merbit_plan *plan, int dual, const char *aft
     return status;
   }
   if (plan->side == MERBIT_SIDE_CUDA) {
-    status = mbi_plan_build_cuda(plan, dual);
+    status = mbi_plan_build_cuda(plan);
     if (status == MERBIT_OK || !mbi_plan_may_fall_back(plan, status)) {
       mbi_reorder_let_go(plan);
       return status;
@@ -38572,13 +38598,11 @@ static merbit_status mbi_plan_build(merbit_plan *plan, int dual, const char *aft
   return status == MERBIT_OK ? mbi_plan_build_cpu(plan) : status;
 }
 
-/* `dual` asks for the dual-buffer commit, which only the library's own iterations use; `dots` is
- * that of the plan; `after`
- * is that of mbi_epilogue, or NULL; `room`, that of the plan, saves its maker an allocation.
- * What the GPU does for the plan may still be on the default stream. */
+/* `how` NULL: as for a user. */
 static merbit_status mbi_plan_create(merbit_context *context, const merbit_view *view,
-                                     const merbit_plan_desc *desc, int dual, int dots,
-                                     const char *after, uint64_t room, merbit_plan **plan) {
+                                     const merbit_plan_desc *desc, const mbi_plan_making *how,
+                                     merbit_plan **plan) {
+  static const mbi_plan_making usual;
   const double start = mbi_seconds();
   merbit_plan_desc defaults, taken;
   merbit_plan *made;
@@ -38632,10 +38656,9 @@ static merbit_status mbi_plan_create(merbit_context *context, const merbit_view 
   made->desc.expected_calls = desc->expected_calls != 0 ? desc->expected_calls : 100;
   made->type = mbi_view_type(view);
   made->side = mbi_plan_side(context, desc);
-  made->room = room;
-  made->dots = dots;
-  made->method = dual ? MERBIT_METHOD_MERBIT : desc->method;
-  status = mbi_plan_build(made, dual, after);
+  made->making = how != NULL ? *how : usual;
+  made->method = made->making.dual ? MERBIT_METHOD_MERBIT : desc->method;
+  status = mbi_plan_build(made);
   mbi_spare_shut(context, &made->spare);
   if (status != MERBIT_OK) {
     mbi_plan_free(made);
@@ -38646,32 +38669,8 @@ static merbit_status mbi_plan_create(merbit_context *context, const merbit_view 
   return MERBIT_OK;
 }
 
-/* The end of what mbi_plan_create left to the default stream: the user's own streams need not
- * wait for that one. After a failure there is no plan. */
-static merbit_status mbi_plan_settle(merbit_plan **plan) {
-  merbit_context *context = (*plan)->context;
-  const double start = mbi_seconds();
-  merbit_status status;
-  if ((*plan)->side == MERBIT_SIDE_CPU) {
-    return MERBIT_OK;
-  }
-  status = mbi_device_enter(context);
-  if (status == MERBIT_OK) {
-    status = mbi_device_synchronize(context, NULL);
-    mbi_device_leave(context);
-  }
-  if (status == MERBIT_OK) {
-    (*plan)->plan_seconds += mbi_seconds() - start;
-    return MERBIT_OK;
-  }
-  mbi_plan_free(*plan);
-  *plan = NULL;
-  return status;
-}
-
 MERBIT_API merbit_status merbit_plan_create(merbit_context *context, const merbit_view *view,
                                             const merbit_plan_desc *desc, merbit_plan **plan) {
-  merbit_status status;
   if (plan != NULL) {
     *plan = NULL;
   }
@@ -38682,8 +38681,7 @@ MERBIT_API merbit_status merbit_plan_create(merbit_context *context, const merbi
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "merbit_plan_create: `%s` is NULL",
                     plan == NULL ? "plan" : "view");
   }
-  status = mbi_plan_create(context, view, desc, 0, 0, NULL, 0, plan);
-  return status == MERBIT_OK ? mbi_plan_settle(plan) : status;
+  return mbi_plan_create(context, view, desc, NULL, plan);
 }
 
 MERBIT_API void merbit_plan_destroy(merbit_plan *plan) {
@@ -39032,7 +39030,7 @@ MERBIT_API merbit_status merbit_plan_get_info(const merbit_plan *plan, merbit_pl
                                    plan->ranks.counts_bytes + plan->ranks.column_bytes +
                                    plan->reorder.bytes +
                                    (plan->spare.bytes - plan->spare.used) +
-                                   mbi_workspace_bytes(plan, workspace) - plan->room);
+                                   mbi_workspace_bytes(plan, workspace) - plan->making.room);
     info->cubin_from_cache = plan->program.from_cache;
     info->compile_seconds = plan->program.compile_seconds;
     info->load_seconds = plan->program.load_seconds;
@@ -43826,8 +43824,12 @@ static merbit_status mbi_solver_make_plan(merbit_solver *solver) {
                                ? solver->desc.expected_solves * MBI_SOLVER_PRODUCTS
                                : MBI_SOLVER_PRODUCTS;
   merbit_plan_desc desc;
+  mbi_plan_making making;
   merbit_epilogue sums;
   merbit_status status;
+  memset(&making, 0, sizeof making);
+  making.dots = solver->desc.method == MERBIT_SOLVER_CG;
+  making.hasty = 1;
   memset(&desc, 0, sizeof desc);
   memset(&sums, 0, sizeof sums);
   sums.sums[0] = "v0 * ax";
@@ -43839,8 +43841,7 @@ static merbit_status mbi_solver_make_plan(merbit_solver *solver) {
   desc.reordering =
       mbi_solver_reorders(solver) ? MERBIT_REORDERING_RCM : MERBIT_REORDERING_NONE;
   desc.expected_calls = products < INT32_MAX ? (int)products : INT32_MAX;
-  status = mbi_plan_create(solver->context, &solver->view, &desc, 0,
-                           solver->desc.method == MERBIT_SOLVER_CG, NULL, 0, &solver->plan);
+  status = mbi_plan_create(solver->context, &solver->view, &desc, &making, &solver->plan);
   if (status == MERBIT_OK) {
     solver->plan->calm = 1;
   }
@@ -44792,8 +44793,10 @@ static uint64_t mbi_pagerank_divide(mbi_pagerank *run, int dual, mbi_devptr spac
 static merbit_status mbi_pagerank_plan(mbi_pagerank *run, merbit_side side) {
   const int dual = side == MERBIT_SIDE_CUDA && run->desc.method == MERBIT_METHOD_MERBIT;
   merbit_plan_desc desc;
+  mbi_plan_making making;
   merbit_epilogue epilogue;
   merbit_status status;
+  memset(&making, 0, sizeof making);
   memset(&desc, 0, sizeof desc);
   desc.side = side;
   desc.operation = run->operation;
@@ -44805,10 +44808,11 @@ static merbit_status mbi_pagerank_plan(mbi_pagerank *run, merbit_side side) {
   if (side == MERBIT_SIDE_CUDA && !dual) {
     desc.epilogue = &epilogue;
   }
-  status = mbi_plan_create(run->context, &run->links, &desc, dual, 0,
-                           "\"solve/pagerank_after.cuh\"",
-                           side == MERBIT_SIDE_CUDA ? mbi_pagerank_divide(run, dual, 0) : 0,
-                           &run->plan);
+  making.dual = dual;
+  making.after = "\"solve/pagerank_after.cuh\"";
+  making.room = side == MERBIT_SIDE_CUDA ? mbi_pagerank_divide(run, dual, 0) : 0;
+  making.hasty = 1;
+  status = mbi_plan_create(run->context, &run->links, &desc, &making, &run->plan);
   if (status == MERBIT_OK) {
     run->plan->calm = 1;
   }
@@ -45720,7 +45724,7 @@ static void mbi_pagerank_report(const mbi_pagerank *run, merbit_pagerank_result 
   (void)merbit_plan_describe(run->plan, result->description, sizeof result->description);
   result->synchronizations = run->looks;
   result->recorded = run->engine.gpu.graph != NULL ? 1 + run->engine.gpu.loops : 0;
-  result->device_bytes = result->plan.device_bytes + (int64_t)run->plan->room;
+  result->device_bytes = result->plan.device_bytes + (int64_t)run->plan->making.room;
 }
 
 /* `graph` is a square view, not empty, whose header has been checked. */

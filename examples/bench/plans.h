@@ -77,9 +77,11 @@ static double bench_plan_make(bench_bench *b, merbit_context *context,
   const merbit_view view =
       request->blocks ? bench_block_view(&b->arrays) : bench_device_view(&b->arrays);
   const double start = mbi_seconds();
+  mbi_plan_making making;
   char message[MERBIT_MESSAGE_SIZE];
-  if (mbi_plan_create(context, &view, &request->desc, request->dual, 0, NULL, 0, plan) !=
-      MERBIT_OK) {
+  memset(&making, 0, sizeof making);
+  making.dual = request->dual;
+  if (mbi_plan_create(context, &view, &request->desc, &making, plan) != MERBIT_OK) {
     (void)merbit_last_error(context, message, sizeof message);
     bench_skip(b, request->name, message);
     return -1;

@@ -32,15 +32,15 @@ mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *ro
   if (tile < tiles) {
     mbk_scan_no_dot none;
     (void)mbk_scan_take<adds>(row_ends, tile_row, row_id, col_ind, values, x, y, firsts, tails,
-                              nnz, tile, alpha, beta,
-                              adds ? old + mbk_thread() / 32 * 32 : old, none);
+                              nnz, tile, alpha, beta, adds ? old + mbk_thread() / 32 * 32 : old,
+                              none);
   }
 }
 
 #if MBK_DOTS
 // The same without the old y, and x'A x: of each tile its part, behind the room for firsts and
-// tails. Rows that end elsewhere are no matter, for of each part of a row the product with its x
-// is taken. alpha must be 1.
+// tails. Rows that end elsewhere are no matter, for of each part of a row the product with its
+// x is taken. alpha must be 1.
 MBK_DEVICE void mbk_scan_run_dots(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
                                   const mbk_u32 *row_id, const mbk_i32 *col_ind,
                                   const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y,

@@ -156,11 +156,12 @@ MBK_DEVICE MBK_VECTOR mbk_scan_multiply(const mbk_i32 *col_ind, const MBK_VALUE 
 // from when the nonzeros are loaded: `old` is the warp's MBK_VECTOR[32]. Without, beta must be
 // zero.
 template <bool adds, class DOT>
-MBK_DEVICE MBK_COMPUTE
-mbk_scan_take(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,
-              const mbk_i32 *col_ind, const MBK_VALUE *values, MBK_SOURCE x, MBK_VECTOR *y,
-              MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tile,
-              MBK_SCALAR alpha, MBK_SCALAR beta, MBK_VECTOR *old, DOT &dot) {
+MBK_DEVICE MBK_COMPUTE mbk_scan_take(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
+                                     const mbk_u32 *row_id, const mbk_i32 *col_ind,
+                                     const MBK_VALUE *values, MBK_SOURCE x, MBK_VECTOR *y,
+                                     MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz,
+                                     mbk_u64 tile, MBK_SCALAR alpha, MBK_SCALAR beta,
+                                     MBK_VECTOR *old, DOT &dot) {
   const mbk_u32 lane = mbk_lane();
   const mbk_u32 ends = lane < MBK_STEPS ? mbk_load(row_ends + tile * MBK_STEPS + lane) : 0;
   const mbk_u32 rank = mbk_load(tile_row + tile);

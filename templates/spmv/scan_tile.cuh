@@ -36,7 +36,8 @@
 // What a lane adds up of x'A x, for products that do so (spmv/scan.cu), from the parts of rows
 // that it puts together; and what the others have in its place.
 struct mbk_scan_no_dot {};
-MBK_DEVICE void mbk_scan_meet(mbk_scan_no_dot &, mbk_u32, MBK_COMPUTE) {}
+MBK_DEVICE void mbk_scan_meet(mbk_scan_no_dot &, mbk_u32, MBK_COMPUTE) {
+}
 #if MBK_DOTS
 struct mbk_scan_dot {
   const MBK_VECTOR *x;
@@ -80,10 +81,11 @@ MBK_DEVICE mbk_u32 mbk_scan_ends_before(mbk_u32 ends) {
 // gets all but what is behind the last row end.
 template <class DOT>
 MBK_DEVICE MBK_COMPUTE mbk_scan_commit(const MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK],
-                                mbk_u32 ends, mbk_u32 rank, mbk_u64 tile, const mbk_u32 *row_id,
-                                MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,
-                                MBK_SCALAR alpha, MBK_SCALAR beta, const MBK_VECTOR *old,
-                                mbk_u32 held, DOT &dot) {
+                                       mbk_u32 ends, mbk_u32 rank, mbk_u64 tile,
+                                       const mbk_u32 *row_id, MBK_VECTOR *y,
+                                       MBK_COMPUTE *firsts, MBK_COMPUTE *tails,
+                                       MBK_SCALAR alpha, MBK_SCALAR beta, const MBK_VECTOR *old,
+                                       mbk_u32 held, DOT &dot) {
   const mbk_u32 lane = mbk_lane();
   const mbk_u32 before = mbk_scan_ends_before(ends);
   MBK_COMPUTE carry = MBK_ZERO; // of the open row: what each lane holds of it

@@ -84,13 +84,14 @@ static void products_end_where_they_are_told(void **state) {
     const int skip = !wanted;
     products_form form = products_form_of(0);
     merbit_buffer *in, *out, *flag;
+    mbi_plan_making making;
     merbit_plan *plan;
     mbi_devptr stop;
     shape_take(&shapes[turn / 2], &form);
     form.plan.epilogue = &ranks;
-    assert_int_equal(
-        mbi_plan_create(gpu, &view, &form.plan, 0, 0, "\"solve/pagerank_after.cuh\"", 0, &plan),
-        MERBIT_OK);
+    memset(&making, 0, sizeof making);
+    making.after = "\"solve/pagerank_after.cuh\"";
+    assert_int_equal(mbi_plan_create(gpu, &view, &form.plan, &making, &plan), MERBIT_OK);
     for (i = 0; i < N; i++) {
       x[i] = i + 1;
       y[i] = -7;

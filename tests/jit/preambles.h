@@ -50,6 +50,20 @@ static void scan_preamble(merbit_type type, int form, int steps, int threads, ui
   mbi_scan_preamble(&plan, preamble);
 }
 
+/* The same with x'A x, of a matrix with short rows. */
+static void dots_preamble(merbit_type type, int form, mbi_preamble *preamble) {
+  merbit_plan plan;
+  plan_make(type, form & ~16, 0, 0, 0, &plan);
+  plan.making.dots = 1;
+  plan.device.nnz = 40000000;
+  plan.device.rows = plan.device.cols = 10000000;
+  plan.ranks.longest = 100;
+  plan.ranks.count = plan.device.rows - (form & 32 ? 1 : 0);
+  assert_int_equal(mbi_scan_size(&plan), MERBIT_OK);
+  assert_true(plan.scan.dots);
+  mbi_scan_preamble(&plan, preamble);
+}
+
 /* The same tiles in blocks that take whole rows. */
 static void whole_preamble(merbit_type type, int form, int steps, int threads,
                            mbi_preamble *preamble) {

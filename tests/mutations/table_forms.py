@@ -214,7 +214,7 @@ MUTATIONS = [
      "spmv_reorder"),
     ("spmv/reorder.c.j2", "  mbi_device_release(plan->context, r->device_places);\n", "",
      "the places of values leak on the GPU", "fake_path"),
-    ("spmv/plan.c.j2", "    status = mbi_plan_build_cuda(plan, dual);\n",
+    ("spmv/plan.c.j2", "    status = mbi_plan_build_cuda(plan);\n",
      "    status = mbi_plan_build_cuda(plan, dual);\n    mbi_reorder_let_go(plan);\n",
      "a plan that falls back to the CPU has lost the places of its values", "fake_failures"),
     ("spmv/plan.c.j2", "plan->view.format == MERBIT_CSR && !mbi_plan_reorders(plan)) {",

@@ -231,8 +231,8 @@ template <class V> void scan_check_dots(scan_bed<V> &b, const simt_array &firsts
     found += parts[tile];
   }
   if (size - size == 0 &&
-      !(fabsl(found - wanted) <= ((long double)longest + 4) * epsilon * size +
-                                     (long double)b.nnz * 0x1p-52L * size)) {
+      !(fabsl(found - wanted) <=
+        ((long double)longest + 4) * epsilon * size + (long double)b.nnz * 0x1p-52L * size)) {
     fail_msg("%s on %s: x'A x is %Lg, not %Lg", b.f.name, b.m.name, found, wanted);
   }
 }

@@ -400,7 +400,8 @@ static void test_rounds(void **) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_sweeps),
-      cmocka_unit_test(test_dots), cmocka_unit_test(test_places),
+      cmocka_unit_test(test_dots),
+      cmocka_unit_test(test_places),
       cmocka_unit_test(test_rounds),
   };
   return cmocka_run_group_tests(tests, nullptr, simt_runs_report);

@@ -1,0 +1,100 @@
+/* CG whose products add up p'A p: matrices that stand for ones of short rows and large vectors.
+ */
+#define MERBIT_IMPLEMENTATION
+#define MBI_CHOOSE_SMALL 0u /* even little matrices are large */
+#define MBI_SCAN_DOTS 0u    /* and their vectors */
+#include "merbit.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include "support/cpu.h"
+#include "support/gpu.h"
+
+enum { N = 13001, NNZ = 3 * N - 2 }; /* the first row takes more than a thread block at once */
+
+static merbit_context *gpu;
+static int row_ptr[N + 1], col_ind[NNZ];
+static double values[NNZ], b[N], x[N], again[N];
+
+/* A diagonal with a full first row and column, positive definite. */
+static merbit_view arrow(void) {
+  int i, k = N;
+  for (i = 0; i < N; i++) {
+    const double side = 0.0625 * (1 + i % 3);
+    col_ind[i] = i;
+    values[i] = i == 0 ? N : side;
+    b[i] = 1 + i % 5;
+    if (i > 0) {
+      col_ind[k] = 0;
+      values[k++] = side;
+      col_ind[k] = i;
+      values[k++] = 4 + i % 7;
+    }
+    row_ptr[i + 1] = k;
+  }
+  return merbit_csr(N, N, NNZ, row_ptr, col_ind, values);
+}
+
+/* ||b - A x|| / ||b||, in higher precision. */
+static double residual(const double *found) {
+  long double above = 0, below = 0;
+  int i, k;
+  for (i = 0; i < N; i++) {
+    long double r = b[i];
+    for (k = row_ptr[i]; k < row_ptr[i + 1]; k++) {
+      r -= (long double)values[k] * found[col_ind[k]];
+    }
+    above += r * r;
+    below += (long double)b[i] * b[i];
+  }
+  return (double)sqrtl(above / below);
+}
+
+static void solves(merbit_preconditioner preconditioner) {
+  const merbit_view view = arrow();
+  merbit_solver_desc desc;
+  merbit_solver_result result, reference;
+  merbit_solver *solver;
+  memset(&desc, 0, sizeof desc);
+  desc.method = MERBIT_SOLVER_CG;
+  desc.preconditioner = preconditioner;
+  desc.tolerance = 1e-11;
+  desc.side = MERBIT_SIDE_CPU;
+  desc.vector_memory = MERBIT_MEMORY_HOST;
+  assert_int_equal(merbit_solver_create(gpu, &view, &desc, &solver), MERBIT_OK);
+  assert_int_equal(merbit_solver_solve(solver, b, x, 0, NULL, 0, &reference), MERBIT_OK);
+  merbit_solver_destroy(solver);
+  desc.side = MERBIT_SIDE_CUDA;
+  assert_int_equal(merbit_solver_create(gpu, &view, &desc, &solver), MERBIT_OK);
+  assert_int_equal(solver->plan->scan.dots, 1);
+  assert_int_equal(merbit_solver_solve(solver, b, x, 0, NULL, 0, &result), MERBIT_OK);
+  assert_int_equal(result.stop, MERBIT_STOP_CONVERGED);
+  assert_true(residual(x) <= 1.001e-11 && result.residual <= 1e-11);
+  assert_true(result.iterations > 1 && reference.iterations - 1 <= result.iterations &&
+              result.iterations <= reference.iterations + 1);
+  assert_int_equal(merbit_solver_solve(solver, b, again, 0, NULL, 0, &result), MERBIT_OK);
+  assert_memory_equal(x, again, sizeof x);
+  merbit_solver_destroy(solver);
+}
+
+static void as_it_is(void **state) {
+  (void)state;
+  solves(MERBIT_PRECONDITIONER_NONE);
+}
+
+static void by_its_diagonal(void **state) {
+  (void)state;
+  solves(MERBIT_PRECONDITIONER_JACOBI);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(as_it_is),
+                                     cmocka_unit_test(by_its_diagonal)};
+  int failed;
+  gpu = gpu_context();
+  failed = cmocka_run_group_tests(tests, NULL, NULL);
+  merbit_context_destroy(gpu);
+  gpu_clean();
+  return failed;
+}
