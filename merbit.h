@@ -29515,7 +29515,7 @@ static void mbi_scan_defaults(merbit_plan *plan) {
  * capability 9.0 that spills 28 bytes of a lane, and is still 5% faster there than with fewer
  * blocks. */
 #ifndef MBI_SCAN_DOTS
-#define MBI_SCAN_DOTS 16000000u /* bytes of a vector */
+#define MBI_SCAN_DOTS 24000000u /* bytes of a vector */
 #endif
 static int mbi_scan_has_dots(const merbit_plan *plan) {
   const mbi_device_csr *csr = &plan->device;
