@@ -38602,7 +38602,6 @@ static merbit_status mbi_plan_build(merbit_plan *plan) {
 static merbit_status mbi_plan_create(merbit_context *context, const merbit_view *view,
                                      const merbit_plan_desc *desc, const mbi_plan_making *how,
                                      merbit_plan **plan) {
-  static const mbi_plan_making usual;
   const double start = mbi_seconds();
   merbit_plan_desc defaults, taken;
   merbit_plan *made;
@@ -38656,7 +38655,9 @@ static merbit_status mbi_plan_create(merbit_context *context, const merbit_view 
   made->desc.expected_calls = desc->expected_calls != 0 ? desc->expected_calls : 100;
   made->type = mbi_view_type(view);
   made->side = mbi_plan_side(context, desc);
-  made->making = how != NULL ? *how : usual;
+  if (how != NULL) {
+    made->making = *how;
+  }
   made->method = made->making.dual ? MERBIT_METHOD_MERBIT : desc->method;
   status = mbi_plan_build(made);
   mbi_spare_shut(context, &made->spare);
