@@ -260,8 +260,10 @@ void scan_multiply(scan_bed<V> &b, double alpha, double beta, simt_array &y, uin
                b.row_ends.get(), b.tile_row.get(), b.row_id.get(), b.col_ind.get(),
                b.values.get(), b.table.get(), b.factors().get(), y.get(), firsts.get(),
                tails.get(), b.nnz, b.tiles, at_alpha, at_beta);
-      if (b.f.dots && !adds && !b.f.vanishes(alpha)) {
-        scan_check_dots(b, firsts);
+      if constexpr (std::is_floating_point<V>::value) {
+        if (b.f.dots && !adds && !b.f.vanishes(alpha)) {
+          scan_check_dots(b, firsts);
+        }
       }
     }
     scan_fixup(b, firsts, tails, y, at_alpha, at_beta, seed);
