@@ -3234,55 +3234,6 @@ static merbit_status mbi_device_choose(merbit_context *context,
   return status;
 }
 
-/* A byte that is held as long as the context: the driver takes small arrays from pages of 2 MB,
- * and a page in use spares a plan's first such array the 50 to 100 microseconds of a new one.
- * Without it everything works too. */
-static void mbi_device_hold(merbit_context *context) {
-  mbi_device *device = &context->device;
-  mbi_curesult result = device->driver.ctx_push(device->cuda_context);
-  void *popped = NULL;
-  if (mbi_device_bury(context, result) || result != 0) {
-    return;
-  }
-  result = device->driver.mem_alloc(&device->held, 1);
-  (void)mbi_device_bury(context, result);
-  device->held = result == 0 ? device->held : 0;
-  (void)mbi_device_bury(context, device->driver.ctx_pop(&popped));
-}
-
-static void mbi_device_let_go(merbit_context *context) {
-  mbi_device *device = &context->device;
-  void *popped = NULL;
-  if (device->held != 0 && mbi_device_lost(context) == 0 &&
-      device->driver.ctx_push(device->cuda_context) == 0) {
-    (void)device->driver.mem_free(device->held);
-    (void)device->driver.ctx_pop(&popped);
-  }
-}
-
-/* Driver, device, compiler and CUDA context. After a failure mbi_device_close cleans up. */
-static merbit_status mbi_device_open(merbit_context *context, const merbit_context_desc *desc) {
-  merbit_status status = mbi_driver_open(context);
-  if (status == MERBIT_OK) {
-    status = mbi_device_choose(context, desc);
-  }
-  if (status == MERBIT_OK) {
-    mbi_device_hold(context);
-  }
-  return status;
-}
-
-static void mbi_device_close(merbit_context *context) {
-  mbi_device *device = &context->device;
-  mbi_device_let_go(context);
-  if (device->primary) {
-    (void)device->driver.primary_release(device->ordinal);
-  }
-  mbi_nvrtc_close(&device->nvrtc);
-  mbi_driver_close(&device->driver);
-  memset(device, 0, sizeof *device);
-}
-
 /* ---- Calls: all that follow need an entered context ------------------------------------- */
 
 /* Make the context current on this thread, on top of the caller's. */
@@ -3322,6 +3273,52 @@ static merbit_status mbi_device_synchronize(merbit_context *context, void *strea
                           "cuStreamSynchronize", "waiting for the GPU");
 }
 
+/* ---- Opening and closing ---------------------------------------------------------------- */
+
+/* A byte that is held as long as the context: the driver takes small arrays from pages of 2 MB,
+ * and a page in use spares a plan's first such array the 50 to 100 microseconds of a new one.
+ * Without it everything works too. */
+static void mbi_device_hold(merbit_context *context) {
+  mbi_device *device = &context->device;
+  if (mbi_device_enter_alive(context)) {
+    const mbi_curesult result = device->driver.mem_alloc(&device->held, 1);
+    (void)mbi_device_bury(context, result);
+    device->held = result == 0 ? device->held : 0;
+    mbi_device_leave(context);
+  }
+}
+
+static void mbi_device_let_go(merbit_context *context) {
+  mbi_device *device = &context->device;
+  if (device->held != 0 && mbi_device_enter_alive(context)) {
+    (void)device->driver.mem_free(device->held);
+    mbi_device_leave(context);
+  }
+}
+
+/* Driver, device, compiler and CUDA context. After a failure mbi_device_close cleans up. */
+static merbit_status mbi_device_open(merbit_context *context, const merbit_context_desc *desc) {
+  merbit_status status = mbi_driver_open(context);
+  if (status == MERBIT_OK) {
+    status = mbi_device_choose(context, desc);
+  }
+  if (status == MERBIT_OK) {
+    mbi_device_hold(context);
+  }
+  return status;
+}
+
+static void mbi_device_close(merbit_context *context) {
+  mbi_device *device = &context->device;
+  mbi_device_let_go(context);
+  if (device->primary) {
+    (void)device->driver.primary_release(device->ordinal);
+  }
+  mbi_nvrtc_close(&device->nvrtc);
+  mbi_driver_close(&device->driver);
+  memset(device, 0, sizeof *device);
+}
+
 /* ==== >>jit/memory.c  GPU memory ========================================================== */
 /* GPU memory: allocations and their parts, copies. In an entered context. */
 
@@ -3334,6 +3331,15 @@ static void *mbi_device_pointer(mbi_devptr address) {
 }
 
 #define MBI_DEVICE_PART 256 /* bytes, as the driver aligns an allocation */
+
+/* A part of the allocation at `space`, behind `used` bytes, which grow. Arrays that are made at
+ * once share one, for the driver takes as long for each as for ten launches: they are divided
+ * at 0 to learn its size, and again where it lies. */
+static mbi_devptr mbi_device_part(mbi_devptr space, uint64_t bytes, uint64_t *used) {
+  const uint64_t at = *used;
+  *used += (bytes + MBI_DEVICE_PART - 1) / MBI_DEVICE_PART * MBI_DEVICE_PART;
+  return space + at;
+}
 
 /* ---- Spare memory: the driver takes 40 to 100 microseconds for each array that is allocated,
  * and more to release it. What was allocated to make one thing is, where that is short-lived,
@@ -3383,14 +3389,13 @@ static mbi_devptr mbi_spare_close(merbit_context *context, mbi_spare *spare) {
 static mbi_devptr mbi_spare_take(merbit_context *context, uint64_t bytes) {
   mbi_devptr address = 0;
   mbi_spare *spare;
-  bytes = bytes > 0 ? (bytes + MBI_DEVICE_PART - 1) / MBI_DEVICE_PART * MBI_DEVICE_PART
-                    : MBI_DEVICE_PART;
   mbi_mutex_lock(&context->lock);
   for (spare = context->device.spares; spare != NULL && address == 0; spare = spare->next) {
-    if (spare->open && pthread_equal(spare->maker, pthread_self()) &&
-        bytes <= spare->bytes - spare->used) {
-      address = spare->at + spare->used;
-      spare->used += bytes;
+    uint64_t used = spare->used;
+    const mbi_devptr at = mbi_device_part(spare->at, bytes > 0 ? bytes : 1, &used);
+    if (spare->open && pthread_equal(spare->maker, pthread_self()) && used <= spare->bytes) {
+      address = at;
+      spare->used = used;
     }
   }
   mbi_mutex_unlock(&context->lock);
@@ -3428,15 +3433,6 @@ static merbit_status mbi_device_allocate(merbit_context *context, uint64_t bytes
     *address = 0;
   }
   return status;
-}
-
-/* A part of the allocation at `space`, behind `used` bytes, which grow. Arrays that are made at
- * once share one, for the driver takes as long for each as for ten launches: they are divided
- * at 0 to learn its size, and again where it lies. */
-static mbi_devptr mbi_device_part(mbi_devptr space, uint64_t bytes, uint64_t *used) {
-  const uint64_t at = *used;
-  *used += (bytes + MBI_DEVICE_PART - 1) / MBI_DEVICE_PART * MBI_DEVICE_PART;
-  return space + at;
 }
 
 /* `count` arrays in one allocation, which the first of them begins: releasing that one releases
@@ -5992,9 +5988,8 @@ static const char *const mbi_source_spmv_scan_tile_cuh[] = {
   "// k / 32, which lane k / 32 holds as `ends`, says that a row ends with nonzero k. The rows that\n"
   "// end in the tile are committed but for the first, whose part goes to firsts[tile]; what\n"
   "// follows the last row end goes to tails[tile], and is lane 31's answer. mbk_scan_fixup puts\n"
-  "// these together. `rank` is\n"
-  "// that of the tile's first row; the first `held` of its rows have their old y at `old`. `dot`\n",
-  "// gets all but what is behind the last row end.\n"
+  "// these together. `rank` is that of the tile's first row; the first `held` of its rows have\n",
+  "// their old y at `old`. `dot` gets all but what is behind the last row end.\n"
   "template <class DOT>\n"
   "MBK_DEVICE MBK_COMPUTE mbk_scan_commit(const MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK],\n"
   "                                       mbk_u32 ends, mbk_u32 rank, mbk_u64 tile,\n"
@@ -6026,8 +6021,8 @@ static const char *const mbi_source_spmv_scan_tile_cuh[] = {
   "    mbk_u32 ended = mbk_shuffle(MBK_ALL, before, word_lane, 32) +\n"
   "                    (mbk_u32)mbk_popcount(word & ((1u << bit) - 1));\n"
   "    const mbk_u32 first = ended;\n"
-  "    MBK_COMPUTE sum = lane == 0 ? open : MBK_ZERO, head = MBK_ZERO;\n"
-  "#pragma unroll\n",
+  "    MBK_COMPUTE sum = lane == 0 ? open : MBK_ZERO, head = MBK_ZERO;\n",
+  "#pragma unroll\n"
   "    for (int j = 0; j < MBK_PACK; j++) {\n"
   "      sum = MBK_ADD(sum, product[g][j]);\n"
   "      if (own >> j & 1) {\n"
@@ -11585,29 +11580,35 @@ static const char *const mbi_source_solve_sweep_cuh[] = {
   "  mbk_block_sync();\n"
   "}\n"
   "\n"
+  "// Whether the solver had stopped; then the iteration in which it did is complete. Nothing else\n"
+  "// is written here, for other blocks may not have read it.\n"
+  "MBK_DEVICE bool mbk_sweep_stopped(const mbk_sweep &s, const mbi_solve_state &c) {\n"
+  "  if (c.stop != MBI_SOLVE_RUNNING && mbk_block() == 0 && mbk_thread() == 0) {\n"
+  "    s.m->state.closed = 1;\n"
+  "  }\n"
+  "  return c.stop != MBI_SOLVE_RUNNING;\n"
+  "}\n"
+  "\n"
   "// In place of a stage that adds up a product's sum, where that has left its parts: whether the\n"
   "// solver runs.\n"
   "template <void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *)>\n"
   "MBK_DEVICE bool mbk_sweep_dots(const mbk_sweep &s, bool backwards, mbk_u32 ahead) {\n"
   "  const mbi_solve_state c = *mbk_sweep_state(s.shared);\n"
   "  double sum = 0;\n"
-  "  if (c.stop != MBI_SOLVE_RUNNING) {\n"
-  "    if (mbk_block() == 0 && mbk_thread() == 0) { // others may not have read the rest\n"
-  "      s.m->state.closed = 1;\n"
-  "    }\n"
+  "  if (mbk_sweep_stopped(s, c)) {\n"
   "    return false;\n"
   "  }\n"
   "  for (mbk_i64 i = (mbk_i64)mbk_block() * mbk_threads() + mbk_thread(); i < s.v.dot_count;\n"
   "       i += (mbk_i64)mbk_grid() * mbk_threads()) {\n"
   "    sum += mbk_load_fresh(&s.v.dots[i]);\n"
   "  }\n"
-  "  mbk_sweep_exchange<1, 0>(s, c, &sum, true, ahead, backwards);\n"
+  "  mbk_sweep_exchange<1, 0>(s, c, &sum, true, ahead, backwards);\n",
   "  mbk_sweep_after<AFTER>(s, c, &sum);\n"
   "  return true;\n"
   "}\n"
   "\n"
   "// Whether the step was taken, which all blocks agree on: if not, no later one is. BEHIND: what\n"
-  "// follows, of the above. Rows go `backwards` or forwards, those of the next stage the other\n",
+  "// follows, of the above. Rows go `backwards` or forwards, those of the next stage the other\n"
   "// way; `ahead`: slots, a bit for each, that it reads and none before has, where sums follow.\n"
   "template <int (*BEFORE)(mbi_solve_state *),\n"
   "          void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *, double *,\n"
@@ -11619,10 +11620,7 @@ static const char *const mbi_source_solve_sweep_cuh[] = {
   "  mbi_solve_state *const own = mbk_sweep_state(s.shared);\n"
   "  double sums[ADDS + MAXES > 0 ? ADDS + MAXES : 1] = {};\n"
   "  mbi_solve_state c = *own;\n"
-  "  if (WHEN == MBS_RUNNING && c.stop != MBI_SOLVE_RUNNING) {\n"
-  "    if (first) { // others may not have read the rest\n"
-  "      s.m->state.closed = 1;\n"
-  "    }\n"
+  "  if (WHEN == MBS_RUNNING && mbk_sweep_stopped(s, c)) {\n"
   "    return false;\n"
   "  }\n"
   "  if (WHEN == MBS_LATE && c.closed) {\n"
@@ -11646,10 +11644,10 @@ static const char *const mbi_source_solve_sweep_cuh[] = {
   "  } else {\n"
   "    mbk_step_rows<ELEMENT, ADDS, MAXES, MBI_PRE_DIAGONAL>(s.v, s.n, c, sums, backwards);\n"
   "  }\n"
-  "  if (ADDS + MAXES > 0) {\n"
+  "  if (ADDS + MAXES > 0) {\n",
   "    const bool collects = BEHIND != MBK_SWEEP_END || mbk_block() == 0;\n"
   "    mbk_sweep_exchange<ADDS, MAXES>(s, c, sums, collects, ahead, backwards);\n"
-  "    if (collects) {\n",
+  "    if (collects) {\n"
   "      mbk_sweep_after<AFTER>(s, c, sums);\n"
   "    }\n"
   "    if (BEHIND != MBK_SWEEP_SUMS_FOLLOW && mbk_block() == 0) { // others' copies are as its own\n"
@@ -12097,8 +12095,8 @@ static const char *const mbi_source_solve_cg_steps_cuh[] = {
 static const char *const mbi_source_solve_cg_cu[] = {
   "// The conjugate gradient method between two products. A row of vectors in f64 without a\n"
   "// preconditioner moves: descend 24 bytes and advance 40, in a sweep 34 (24, and 64 once in four\n"
-  "// iterations), 8 more in either for a diagonal, beside the sums: 16, for p'A p costs the\n"
-  "// product nothing where p is what it multiplies.\n"
+  "// iterations), 8 more in either for a diagonal. p'A p takes 16 beside, but where the product\n"
+  "// adds it up (SCAN of short rows: spmv/scan.cu).\n"
   "#define MBK_STEP_ROWS 4\n"
   "#include \"solve/step.cuh\"\n"
   "#include \"solve/look_steps.cuh\"\n"
@@ -14197,7 +14195,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "07451f7f1b4f5f7082272ca6cbc2eca552d74c0cacf44498e8caffeca223b05c"
+#define MBI_KERNEL_HASH "fadbc3a144253239d301116a0d1eea94b070bbf10736524dd8c56dedc92278d6"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -23229,11 +23227,6 @@ static uint64_t mbi_epilogue_scratch_bytes(const merbit_plan *plan) {
              ? MBI_EPILOGUE_PRODUCT
              : MBI_EPILOGUE_PRODUCT +
                    (uint64_t)plan->csr.rows * mbi_type_size(mbi_plan_sums(plan));
-}
-
-/* The ticket; in an entered context. */
-static merbit_status mbi_epilogue_begin_scratch(merbit_context *context, mbi_devptr scratch) {
-  return mbi_device_zero(context, scratch, MBI_EPILOGUE_PARTS, NULL);
 }
 
 /* What a workspace on the CPU needs beside; mbi_workspace_free releases it. */
@@ -38206,7 +38199,7 @@ static merbit_status mbi_workspace_fill_cuda(merbit_workspace *workspace) {
   (void)mbi_workspace_bytes(plan, bytes);
   status = mbi_device_allocate_parts(context, "a workspace", 5, parts, bytes);
   if (status == MERBIT_OK && workspace->sums_scratch != 0) {
-    status = mbi_epilogue_begin_scratch(context, workspace->sums_scratch);
+    status = mbi_device_zero(context, workspace->sums_scratch, MBI_EPILOGUE_PARTS, NULL);
   }
   mbi_device_leave(context);
   return status;
@@ -38726,7 +38719,8 @@ static merbit_status mbi_update_convert(merbit_plan *plan, const void *values,
 }
 
 /* The same matrix in general form: the method is made again for the values at `values`, which
- * the plan takes over. Its carries keep their size, for that does not depend on the values. */
+ * the plan takes over. Carries keep their size, which does not depend on the values: products
+ * add up x'A x only where they did before. */
 static merbit_status mbi_update_remake(merbit_plan *plan, mbi_devptr values) {
   merbit_context *context = plan->context;
   const uint64_t bytes = plan->device.nnz * mbi_type_size(plan->type);
@@ -38735,6 +38729,7 @@ static merbit_status mbi_update_remake(merbit_plan *plan, mbi_devptr values) {
   mbi_plan_forget(&fresh);
   memset(&fresh.ranks, 0, sizeof fresh.ranks);
   fresh.desc.changing_values = 1;
+  fresh.making.dots = plan->scan.dots;
   fresh.device.form = MBI_VALUES_GENERAL;
   fresh.device.table = 0;
   fresh.device.values = values;

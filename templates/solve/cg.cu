@@ -1,7 +1,7 @@
 // The conjugate gradient method between two products. A row of vectors in f64 without a
 // preconditioner moves: descend 24 bytes and advance 40, in a sweep 34 (24, and 64 once in four
-// iterations), 8 more in either for a diagonal, beside the sums: 16, for p'A p costs the
-// product nothing where p is what it multiplies.
+// iterations), 8 more in either for a diagonal. p'A p takes 16 beside, but where the product
+// adds it up (SCAN of short rows: spmv/scan.cu).
 #define MBK_STEP_ROWS 4
 #include "solve/step.cuh"
 #include "solve/look_steps.cuh"

@@ -139,16 +139,22 @@ MBK_DEVICE void mbk_sweep_after(const mbk_sweep &s, const mbi_solve_state &c,
   mbk_block_sync();
 }
 
+// Whether the solver had stopped; then the iteration in which it did is complete. Nothing else
+// is written here, for other blocks may not have read it.
+MBK_DEVICE bool mbk_sweep_stopped(const mbk_sweep &s, const mbi_solve_state &c) {
+  if (c.stop != MBI_SOLVE_RUNNING && mbk_block() == 0 && mbk_thread() == 0) {
+    s.m->state.closed = 1;
+  }
+  return c.stop != MBI_SOLVE_RUNNING;
+}
+
 // In place of a stage that adds up a product's sum, where that has left its parts: whether the
 // solver runs.
 template <void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *)>
 MBK_DEVICE bool mbk_sweep_dots(const mbk_sweep &s, bool backwards, mbk_u32 ahead) {
   const mbi_solve_state c = *mbk_sweep_state(s.shared);
   double sum = 0;
-  if (c.stop != MBI_SOLVE_RUNNING) {
-    if (mbk_block() == 0 && mbk_thread() == 0) { // others may not have read the rest
-      s.m->state.closed = 1;
-    }
+  if (mbk_sweep_stopped(s, c)) {
     return false;
   }
   for (mbk_i64 i = (mbk_i64)mbk_block() * mbk_threads() + mbk_thread(); i < s.v.dot_count;
@@ -173,10 +179,7 @@ MBK_DEVICE bool mbk_sweep_stage(const mbk_sweep &s, bool backwards, mbk_u32 ahea
   mbi_solve_state *const own = mbk_sweep_state(s.shared);
   double sums[ADDS + MAXES > 0 ? ADDS + MAXES : 1] = {};
   mbi_solve_state c = *own;
-  if (WHEN == MBS_RUNNING && c.stop != MBI_SOLVE_RUNNING) {
-    if (first) { // others may not have read the rest
-      s.m->state.closed = 1;
-    }
+  if (WHEN == MBS_RUNNING && mbk_sweep_stopped(s, c)) {
     return false;
   }
   if (WHEN == MBS_LATE && c.closed) {

@@ -76,9 +76,8 @@ MBK_DEVICE mbk_u32 mbk_scan_ends_before(mbk_u32 ends) {
 // k / 32, which lane k / 32 holds as `ends`, says that a row ends with nonzero k. The rows that
 // end in the tile are committed but for the first, whose part goes to firsts[tile]; what
 // follows the last row end goes to tails[tile], and is lane 31's answer. mbk_scan_fixup puts
-// these together. `rank` is
-// that of the tile's first row; the first `held` of its rows have their old y at `old`. `dot`
-// gets all but what is behind the last row end.
+// these together. `rank` is that of the tile's first row; the first `held` of its rows have
+// their old y at `old`. `dot` gets all but what is behind the last row end.
 template <class DOT>
 MBK_DEVICE MBK_COMPUTE mbk_scan_commit(const MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK],
                                        mbk_u32 ends, mbk_u32 rank, mbk_u64 tile,

@@ -1,8 +1,9 @@
 /* CG whose products add up p'A p: matrices that stand for ones of short rows and large vectors.
  */
 #define MERBIT_IMPLEMENTATION
+#define MBI_VALUES_LAUNCH 0u
 #define MBI_CHOOSE_SMALL 0u /* even little matrices are large */
-#define MBI_SCAN_DOTS 0u    /* and their vectors */
+#define MBI_SCAN_DOTS 1u    /* and their vectors */
 #include "merbit.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,8 +15,8 @@
 enum { N = 13001, NNZ = 3 * N - 2 }; /* the first row takes more than a thread block at once */
 
 static merbit_context *gpu;
-static int row_ptr[N + 1], col_ind[NNZ];
-static double values[NNZ], b[N], x[N], again[N];
+static int row_ptr[N + 1], col_ind[5 * N];
+static double values[5 * N], b[N], x[N], again[N];
 
 /* A diagonal with a full first row and column, positive definite. */
 static merbit_view arrow(void) {
@@ -88,9 +89,56 @@ static void by_its_diagonal(void **state) {
   solves(MERBIT_PRECONDITIONER_JACOBI);
 }
 
+/* The same with a row more to both sides, so that its rows have at least four nonzeros. */
+static merbit_view wider(void) {
+  int i, j, k = 0;
+  for (i = 0; i < N; i++) {
+    for (j = 0; j < N; j++) {
+      if (i == 0 || j == 0 || abs(i - j) <= 1) {
+        col_ind[k] = j;
+        values[k++] = i == 0 && j == 0 ? N : i == j ? 6 + i % 7 : 0.5;
+      }
+    }
+    row_ptr[i + 1] = k;
+  }
+  return merbit_csr(N, N, k, row_ptr, col_ind, values);
+}
+
+/* Products by values that are equal in each column add up nothing, nor do they with others
+ * later: the plan takes those in within the memory that it has. */
+static void no_longer_by_columns(void **state) {
+  merbit_solver_desc desc;
+  merbit_solver_result result;
+  merbit_solver *solver;
+  merbit_view view = wider();
+  int k;
+  (void)state;
+  for (k = 0; k < row_ptr[N]; k++) {
+    values[k] = sqrt(2 + col_ind[k]);
+  }
+  memset(&desc, 0, sizeof desc);
+  desc.method = MERBIT_SOLVER_CG;
+  desc.side = MERBIT_SIDE_CUDA;
+  desc.vector_memory = MERBIT_MEMORY_HOST;
+  desc.tolerance = 1e-11;
+  assert_int_equal(merbit_solver_create(gpu, &view, &desc, &solver), MERBIT_OK);
+  assert_int_equal(solver->plan->method, MERBIT_METHOD_SCAN);
+  assert_int_equal(solver->plan->device.form, MBI_VALUES_COLUMN);
+  assert_int_equal(solver->plan->scan.dots, 0);
+  view = wider();
+  assert_int_equal(merbit_solver_update_values(solver, values, MERBIT_MEMORY_HOST), MERBIT_OK);
+  assert_int_equal(solver->plan->device.form, MBI_VALUES_GENERAL);
+  assert_int_equal(solver->plan->scan.dots, 0);
+  assert_int_equal(merbit_solver_solve(solver, b, x, 0, NULL, 0, &result), MERBIT_OK);
+  assert_int_equal(result.stop, MERBIT_STOP_CONVERGED);
+  assert_true(residual(x) <= 1.001e-11);
+  merbit_solver_destroy(solver);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(as_it_is),
-                                     cmocka_unit_test(by_its_diagonal)};
+                                     cmocka_unit_test(by_its_diagonal),
+                                     cmocka_unit_test(no_longer_by_columns)};
   int failed;
   gpu = gpu_context();
   failed = cmocka_run_group_tests(tests, NULL, NULL);

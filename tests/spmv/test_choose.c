@@ -132,13 +132,18 @@ static void gathers_alone(void **state) {
 
 /* The nonzeros in hubs gather from shared memory: that pays where they are more than what the
  * caches catch anyway. */
+/* Rows that are uneven, and more than half of whose nonzeros are of hubs. */
+static void with_hubs(merbit_plan *plan) {
+  square_of(plan, MERBIT_F32, 4000000, 64000000);
+  plan->ranks.slots = 4 * plan->device.nnz;
+  plan->ranks.sectors = 0.9;
+  plan->ranks.hub_share = 0.55;
+}
+
 static void hubs_that_many_meet(void **state) {
   merbit_plan plan;
   (void)state;
-  square_of(&plan, MERBIT_F32, 4000000, 64000000);
-  plan.ranks.slots = 4 * plan.device.nnz;
-  plan.ranks.sectors = 0.9;
-  plan.ranks.hub_share = 0.55;
+  with_hubs(&plan);
   takes(&plan, MERBIT_METHOD_HUBS, ", hubs 310 us");
   plan.ranks.slots = plan.device.nnz;
   takes(&plan, MERBIT_METHOD_HUBS, "even rows, forecast scan ");
@@ -173,10 +178,7 @@ static int calls_that_pay(const merbit_plan *plan, double then, double making) {
 static void what_making_costs(void **state) {
   merbit_plan plan;
   (void)state;
-  square_of(&plan, MERBIT_F32, 4000000, 64000000);
-  plan.ranks.slots = 4 * plan.device.nnz;
-  plan.ranks.sectors = 0.9;
-  plan.ranks.hub_share = 0.55;
+  with_hubs(&plan);
   plan.desc.expected_calls = calls_that_pay(&plan, mbi_choose_forecast(&plan).hubs, 8) - 1;
   takes(&plan, MERBIT_METHOD_SCAN, "forecast scan ");
   plan.desc.expected_calls++;
