@@ -4154,12 +4154,12 @@ static const char *const mbi_source_spmv_algebra_cuh[] = {
   "// alpha and beta as kernel parameters, and as what one function passes on to another. A null\n"
   "// device pointer stands for the default. MBK_SCALARS_LOAD goes where MBK_COMMIT follows: held\n"
   "// from a kernel's start, the two would cost registers. MBK_STOP_HERE is where a kernel ends\n"
-  "// that is not wanted; what it would have written is left as it is.\n"
+  "// that is not wanted; what it would have written is left as it is. No flag: it is wanted.\n"
   "#define MBK_STOP_HERE\n"
   "#if MBK_STOPS\n"
   "#undef MBK_STOP_HERE\n"
   "#define MBK_STOP_HERE                                                                          \\\n"
-  "  if (mbk_load(stop) != 0) {                                                                   \\\n"
+  "  if (stop != (const mbk_i32 *)0 && mbk_load(stop) != 0) {                                     \\\n"
   "    return;                                                                                    \\\n"
   "  }\n"
   "#define MBK_SCALAR_PARAMETERS const mbk_i32 *stop, const MBK_SCALAR none\n"
@@ -5917,7 +5917,7 @@ static const char *const mbi_source_spmv_scan_tile_cuh[] = {
   "#endif\n"
   "#ifndef MBK_PACK\n"
   "#error                                                                                         \\\n"
-  "    \"define MBK_PACK: nonzeros that a lane loads at once, a power of two, at most 16 bytes of sums\"\n"
+  "    \"define MBK_PACK: neighbours that a lane takes, a power of two, at most 32 bytes of sums\"\n"
   "#endif\n"
   "#ifndef MBK_DEPTH\n"
   "#error \"define MBK_DEPTH: ceil(log2) of the longest row, at most 5\"\n"
@@ -6089,10 +6089,14 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "template <bool full, class T>\n"
   "MBK_DEVICE void mbk_scan_load(const T *address, mbk_u32 count, T (&some)[MBK_PACK]) {\n"
   "  if (full && MBK_ALIGNED) {\n"
-  "    const mbk_pack<T, MBK_PACK> pack = MBK_PACK_LOAD<T, MBK_PACK>(address);\n"
+  "    const int AT_ONCE = MBK_PACK * (int)sizeof(T) > 16 ? 16 / (int)sizeof(T) : MBK_PACK;\n"
   "#pragma unroll\n"
-  "    for (int j = 0; j < MBK_PACK; j++) {\n"
-  "      some[j] = pack.at[j];\n"
+  "    for (int i = 0; i < MBK_PACK; i += AT_ONCE) {\n"
+  "      const mbk_pack<T, AT_ONCE> pack = MBK_PACK_LOAD<T, AT_ONCE>(address + i);\n"
+  "#pragma unroll\n"
+  "      for (int j = 0; j < AT_ONCE; j++) {\n"
+  "        some[i + j] = pack.at[j];\n"
+  "      }\n"
   "    }\n"
   "  } else {\n"
   "#pragma unroll\n"
@@ -6110,10 +6114,10 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "  mbk_u32 ends; // as mbk_scan_commit takes them\n"
   "};\n"
   "\n"
-  "// Where each value stands for its row, as if there were one for each nonzero: those of the\n"
+  "// Where each value stands for its row, as if there were one for each nonzero: those of the\n",
   "// first `count`. `by_row` has one for each row.\n"
   "template <bool full>\n"
-  "MBK_DEVICE void mbk_scan_by_row(const MBK_VALUE *by_row, const mbk_scan_rows &rows,\n",
+  "MBK_DEVICE void mbk_scan_by_row(const MBK_VALUE *by_row, const mbk_scan_rows &rows,\n"
   "                                mbk_u32 count, MBK_VALUE (&value)[MBK_GROUPS][MBK_PACK]) {\n"
   "  const mbk_u32 *const row_id = rows.row_id;\n"
   "  const mbk_u32 before = mbk_scan_ends_before(rows.ends);\n"
@@ -6146,13 +6150,13 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "  const mbk_u32 *const row_id = rows.row_id;\n"
   "  const mbk_u32 lane = mbk_lane(), count = rows.to - rows.from;\n"
   "#if !MBK_EMPTY_ROWS\n"
-  "  const mbk_u32 ahead = 32 + lane * (128 / sizeof(MBK_VECTOR));\n"
+  "  const mbk_u32 ahead = 32 + lane * (128 / sizeof(MBK_VECTOR));\n",
   "  mbk_prefetch(rows.y + rows.from + (ahead < count ? ahead : 0));\n"
   "  (void)row_id;\n"
   "#endif\n"
   "  return lane < count ? rows.y[MBK_ROW_OF(rows.from + lane)] : (MBK_VECTOR)0;\n"
   "}\n"
-  "\n",
+  "\n"
   "// The products of a tile; those at and beyond `count` become zero, for they follow every row\n"
   "// end. All loads of a lane are in flight together, those of the old y among them\n"
   "// where it is added to.\n"
@@ -6187,7 +6191,7 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "        const MBK_VECTOR factor = MBK_GATHER(x, column[g][j]);\n"
   "#if MBK_PATTERN && !MBK_BY_ROW\n"
   "        product[g][j] = MBK_UNIT(values, factor);\n"
-  "#else\n"
+  "#else\n",
   "        product[g][j] = MBK_MUL(mbk_value(value[g][j]), factor);\n"
   "#endif\n"
   "      }\n"
@@ -6195,7 +6199,7 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "  }\n"
   "}\n"
   "\n"
-  "// The same for the tile whose first nonzero is number `start` of `nnz`; with alpha 0 nothing is\n",
+  "// The same for the tile whose first nonzero is number `start` of `nnz`; with alpha 0 nothing is\n"
   "// read of the matrix or of x. Returns the old y of one of the tile's rows, if it is wanted.\n"
   "template <bool adds>\n"
   "MBK_DEVICE MBK_VECTOR mbk_scan_multiply(const mbk_i32 *col_ind, const MBK_VALUE *values,\n"
@@ -6227,9 +6231,9 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "// from when the nonzeros are loaded: `old` is the warp's MBK_VECTOR[32]. Without, beta must be\n"
   "// zero.\n"
   "template <bool adds, class DOT>\n"
-  "MBK_DEVICE MBK_COMPUTE mbk_scan_take(const mbk_u32 *row_ends, const mbk_u32 *tile_row,\n"
+  "MBK_DEVICE MBK_COMPUTE mbk_scan_take(const mbk_u32 *row_ends, const mbk_u32 *tile_row,\n",
   "                                     const mbk_u32 *row_id, const mbk_i32 *col_ind,\n"
-  "                                     const MBK_VALUE *values, MBK_SOURCE x, MBK_VECTOR *y,\n",
+  "                                     const MBK_VALUE *values, MBK_SOURCE x, MBK_VECTOR *y,\n"
   "                                     MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz,\n"
   "                                     mbk_u64 tile, MBK_SCALAR alpha, MBK_SCALAR beta,\n"
   "                                     MBK_VECTOR *old, DOT &dot) {\n"
@@ -6412,16 +6416,18 @@ static const char *const mbi_source_spmv_scan_cu[] = {
   "}\n"
   "\n"
   "// Blocks that a multiprocessor should hold of the kernel that adds the old y: with scalars on\n"
-  "// the device, rows by their numbers, or packs of two, it would spill where the other does not.\n"
+  "// the device, rows by their numbers, or sums of 8 bytes, it would spill where the other does\n"
+  "// not.\n"
   "#define MBK_SUM_BLOCKS                                                                         \\\n"
-  "  (MBK_BLOCKS > 1 && (MBK_PACK < 4 || MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS)                    \\\n"
+  "  (MBK_BLOCKS > 1 && (MBK_PACK * sizeof(MBK_COMPUTE) != 16 || MBK_PACK < 4 ||                  \\\n"
+  "                      MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS)                                    \\\n"
   "       ? 5 * MBK_BLOCKS / 6                                                                    \\\n"
   "       : MBK_BLOCKS)\n"
   "\n"
   "// The same with any beta. Shared: MBK_COMPUTE[MBK_TABLE], MBK_VECTOR[MBK_THREADS].\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
-  "    mbk_scan_sum(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
-  "                 const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_COMPUTE *table,\n",
+  "    mbk_scan_sum(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n",
+  "                 const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_COMPUTE *table,\n"
   "                 const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,\n"
   "                 mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
@@ -8674,6 +8680,7 @@ static const char *const mbi_source_spmv_bsr_cu[] = {
   "                    const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,\n"
   "                    mbk_u64 rows, mbk_u64 cols, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n"
   "  mbk_release();\n"
+  "  MBK_STOP_HERE\n"
   "  MBK_SCALARS_LOAD;\n"
   "  const mbk_u64 warp = (mbk_u64)mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;\n"
   "  const mbk_u64 tile = warp / MBK_STRIPS;\n"
@@ -14195,7 +14202,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "fadbc3a144253239d301116a0d1eea94b070bbf10736524dd8c56dedc92278d6"
+#define MBI_KERNEL_HASH "0baf491da141bdaeb8fb910e9f78acefd7d257bf9f3b133ad046f14f4fbd48ca"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -22188,7 +22195,12 @@ typedef struct mbi_plan_making {
   uint64_t room; /* bytes that the maker wants behind what products use; then the plan lives as
                     long as one call, and keeps what a transpose was made in */
   int dots;      /* x'A x comes with a product, where that costs it little */
+  int stops;     /* a product of an epilogue ends where its flag is set */
   int hasty;     /* what the GPU does for the plan may still be on the default stream */
+  /* What the maker wants to be enqueued beside what the plan does, once its arrays have been
+   * found sound; NULL: nothing. */
+  merbit_status (*checked)(void *maker);
+  void *maker;
 } mbi_plan_making;
 
 struct merbit_plan {
@@ -23129,7 +23141,7 @@ static merbit_status mbi_epilogue_take(merbit_plan *plan, const char *after) {
   plan->epilogue = e;
   e->given = *given;
   e->after = after;
-  plan->stops = after != NULL;
+  plan->stops = plan->making.stops;
   if (given->cpu == NULL) {
     e->given.cpu = mbi_epilogue_known(given, mbi_plan_sums(plan));
   }
@@ -29403,7 +29415,7 @@ static int mbi_scan_resident(const merbit_plan *plan) {
             threads = plan->scan.threads;
   const int single = mbi_plan_sums(plan) == MERBIT_F32;
   const int known = plan->context->device.compute_capability == 90 && mbi_scan_aligned(plan) &&
-                    plan->scan.pack == mbi_scan_widest(mbi_plan_sums(plan)) &&
+                    plan->scan.pack >= mbi_scan_widest(mbi_plan_sums(plan)) &&
                     !mbi_scan_looks_up(plan) && !mbi_plan_has_semiring(plan) &&
                     plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE;
   const int full = (plan->scan.whole ? 1 : single ? 2 : 3) + known;
@@ -29457,6 +29469,20 @@ static int mbi_scan_suits_whole(const merbit_plan *plan, uint64_t round) {
                                              : 0;
 }
 
+/* Whether lanes take twice as many neighbours as they have 16 bytes of sums for: putting rows
+ * together then costs half, where columns are all that is streamed and rows are not short (on
+ * an H200, stencil27 of 20M ones 63 to 50 us in f64, a web graph 78 to 66, a circuit of five
+ * nonzeros a row 77 to 69; roads of three 92 to 97). Values would come in halves of sectors. */
+static int mbi_scan_takes_twice(const merbit_plan *plan) {
+  const int single = mbi_plan_sums(plan) == MERBIT_F32;
+  const int twice = 2 * mbi_scan_widest(mbi_plan_sums(plan));
+  return (single || mbi_plan_sums(plan) == MERBIT_F64) && mbi_plan_plain(plan) &&
+         mbi_value_bytes(plan) == 0 && plan->device.form != MBI_VALUES_ROW &&
+         plan->device.nnz >= (single ? 8 : 4) * plan->device.rows &&
+         plan->device.nnz >= 49152 * (uint64_t)plan->context->device.multiprocessors &&
+         plan->desc.sigma % twice == 0;
+}
+
 /* Steps, threads and whether blocks take whole rows, where the plan leaves them open. */
 static void mbi_scan_defaults(merbit_plan *plan) {
   const merbit_plan_desc *wish = &plan->desc;
@@ -29482,6 +29508,8 @@ static void mbi_scan_defaults(merbit_plan *plan) {
                    mbi_scan_suits_whole(plan, (uint64_t)s->threads * (uint64_t)s->steps)));
   if (!s->whole) {
     const int wide = s->pack == mbi_scan_widest(mbi_plan_sums(plan));
+    const int twice = mbi_scan_takes_twice(plan);
+    s->pack = twice ? 2 * mbi_scan_widest(mbi_plan_sums(plan)) : s->pack;
     if (heavy) {
       threads = nnz < processors * 16384 ? 128 : 256;
     } else if (nnz < processors * 16384) { /* short tiles in small blocks, for latency */
@@ -29491,8 +29519,8 @@ static void mbi_scan_defaults(merbit_plan *plan) {
       steps = 8;
       threads = 256;
     } else { /* much in flight in each lane, as far as registers go */
-      steps = !wide ? 16 : single ? 12 : 8;
-      threads = wide ? 512 : 256;
+      steps = !wide || (twice && single) ? 16 : single ? 12 : 8;
+      threads = wide && !(twice && single) ? 512 : 256;
     }
     s->steps = wish->sigma != 0 ? wish->sigma : steps;
     s->threads = wish->block_threads != 0 ? wish->block_threads : threads;
@@ -29504,9 +29532,7 @@ static void mbi_scan_defaults(merbit_plan *plan) {
 }
 
 /* Whether x'A x comes with a product, for who wants it: rows are so short and vectors so large
- * that reading x and A x again takes longer than what the sum costs the product. On compute
- * capability 9.0 that spills 28 bytes of a lane, and is still 5% faster there than with fewer
- * blocks. */
+ * that reading x and A x again takes longer than what the sum costs the product. */
 #ifndef MBI_SCAN_DOTS
 #define MBI_SCAN_DOTS 24000000u /* bytes of a vector */
 #endif
@@ -30545,7 +30571,7 @@ static merbit_status mbi_hubs_size(merbit_plan *plan) {
   mbi_scan_schedule *s = &plan->scan;
   merbit_context *context = plan->context;
   s->pack = mbi_scan_widest(plan->type);
-  s->steps = plan->desc.sigma != 0 ? plan->desc.sigma : plan->type == MERBIT_F32 ? 12 : 8;
+  s->steps = plan->desc.sigma != 0 ? plan->desc.sigma : plan->type == MERBIT_F32 ? 8 : 4;
   s->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : MBI_HUBS_THREADS;
   s->resident = 1;
   h->room = mbi_hubs_room(plan);
@@ -38494,6 +38520,9 @@ static merbit_status mbi_plan_build_cuda(merbit_plan *plan) {
   if (!plan->transpose.on_gpu) {
     status = mbi_device_csr_create(context, &frame, plan->desc.unchecked, &plan->device);
   }
+  if (status == MERBIT_OK && plan->making.checked != NULL) {
+    status = plan->making.checked(plan->making.maker);
+  }
   if (status == MERBIT_OK) {
     plan->merbit.dual = plan->making.dual;
     status = mbi_choose(plan);
@@ -40406,6 +40435,8 @@ typedef struct mbi_step {
 #define MBI_STEP_THREADS 768 /* of a block of the GPU, at most, and the most blocks of a */
 #define MBI_STEP_RESIDENT 1  /* multiprocessor: as solve/step.cuh has them */
 #define MBI_SOLVER_PRODUCTS 1000 /* that a plan is made for, per solve expected */
+#define MBI_SOLVE_TURN 16 /* iterations of CG in a turn of a loop: one costs 4 us, to skip an */
+                          /* iteration behind the last 6, for products end where it has stopped */
 #define MBI_SOLVE_BATCH 0.1      /* seconds that a batch of iterations should take */
 #define MBI_SOLVE_BLOCK_MOST 32  /* rows of a block of BLOCK_JACOBI */
 #define MBI_SOLVER_REORDER_ROWS (1 << 22)
@@ -40432,6 +40463,15 @@ typedef struct mbi_solve_method {
   const char *sweeps[MBI_SOLVE_SWEEPS]; /* kernels of several steps, or NULL: see mbi_solve_sweep */
 } mbi_solve_method;
 
+/* What the GPU looks up in A's arrays: solve/examine_cuda.c. */
+typedef struct mbi_examine_gpu {
+  mbi_program program;
+  void *rows, *invert; /* CUfunction */
+  mbi_devptr blocks, norms, bad;
+  int64_t grid; /* of rows, and how many norms there are; 0: nothing has begun */
+  void *stream; /* CUstream, which waits for no other; NULL: the default stream */
+} mbi_examine_gpu;
+
 typedef struct mbi_solve_gpu {
   mbi_program program;
   void *kernels[MBI_SOLVE_STEPS]; /* CUfunction: steps */
@@ -40441,6 +40481,8 @@ typedef struct mbi_solve_gpu {
   int turn;                       /* calls of method->iterate in a turn of a loop; 0: four */
   int place, followed; /* of an iteration that is recorded: its number, whether another follows */
   void *stream;                   /* CUstream; NULL: the default stream */
+  mbi_spare spare; /* behind the vectors, for what is allocated with the plan */
+  mbi_examine_gpu examine;
   mbi_program loop_program;
   void *loop;    /* CUfunction: mbk_solve_loop */
   void *graph;   /* CUgraphExec: solve/batch.c; NULL: nothing is recorded */
@@ -41933,14 +41975,28 @@ static uint64_t mbi_solve_divide(merbit_solver *solver, mbi_devptr space) {
   return used;
 }
 
-/* After a failure mbi_solve_release_memory cleans up. */
+/* Bytes behind the vectors for what a plan allocates beside copies of the matrix: row ends,
+ * carries, orders of rows. An allocation of their own takes as long as an iteration or two. */
+static uint64_t mbi_solve_spare(const merbit_solver *solver) {
+  return mbi_solve_on_gpu(solver) ? 64 * MBI_DEVICE_PART + (uint64_t)solver->view.nnz / 2 : 0;
+}
+
+/* From here on what is allocated comes from behind the vectors (mbi_solve_spare). After a
+ * failure mbi_solve_release_memory cleans up. */
 static merbit_status mbi_solve_allocate_memory(merbit_solver *solver) {
+  const uint64_t spare = mbi_solve_spare(solver);
+  uint64_t bytes;
   merbit_status status;
   mbi_solve_lay_out(solver);
-  status = mbi_solve_allocate(solver, mbi_solve_divide(solver, 0), "a solver's vectors");
+  bytes = mbi_solve_divide(solver, 0);
+  status = mbi_solve_allocate(solver, bytes + spare, "a solver's vectors");
   if (status == MERBIT_OK) {
     (void)mbi_solve_divide(solver, mbi_device_address(solver->space));
     status = mbi_solve_zero(solver, solver->memory, sizeof *solver->memory);
+  }
+  if (status == MERBIT_OK && spare > 0) {
+    mbi_spare_open(solver->context, &solver->gpu.spare,
+                   mbi_device_address(solver->space) + bytes, spare);
   }
   if (status == MERBIT_OK && solver->gpu.sweep_blocks > 0) { /* no turn has mark 0 */
     status = mbi_solve_zero(solver, solver->v.posts, (size_t)mbi_solve_post_bytes(solver));
@@ -42223,26 +42279,32 @@ static merbit_status mbi_solve_sweep(merbit_solver *solver, int index) {
                                 arguments, MBI_START_TOGETHER);
 }
 
-/* The vector at `to` = A times the one at `from`, whatever the state. */
-static merbit_status mbi_solve_product(merbit_solver *solver, int from, int to) {
-  const void *vectors[1];
-  vectors[0] = solver->v.at[from];
-  return solver->method->sums == 0
-             ? merbit_spmv(solver->plan, NULL, NULL, solver->v.at[from], NULL, solver->v.at[to],
-                           solver->gpu.stream)
-             : mbi_spmv_epilogue(solver->plan, NULL, solver->v.at[from], solver->v.at[to],
-                                 vectors, NULL, NULL, NULL, solver->gpu.stream);
-}
-
-/* The same in an iteration, unless the solver has stopped; the sums of method->sums, v being
- * the vector at `with` and u the one at `from`, go to state.product_sums. Where the
- * solver has stopped a product on the GPU computes on: what it writes is not looked at. */
-static merbit_status mbi_solve_product_sums(merbit_solver *solver, int from, int to, int with) {
-  mbi_solve_state *state = &solver->memory->state;
+/* By the plan's epilogue; `sums` and `skip` may be NULL. */
+static merbit_status mbi_solve_multiply(merbit_solver *solver, int from, int to, int with,
+                                        double *sums, const int *skip) {
   const void *vectors[1];
   vectors[0] = solver->v.at[with];
   return mbi_spmv_epilogue(solver->plan, NULL, solver->v.at[from], solver->v.at[to], vectors,
-                           NULL, state->product_sums, &state->stop, solver->gpu.stream);
+                           NULL, sums, skip, solver->gpu.stream);
+}
+
+/* The vector at `to` = A times the one at `from`, whatever the state. */
+static merbit_status mbi_solve_product(merbit_solver *solver, int from, int to) {
+  return solver->method->sums == 0 ? merbit_spmv(solver->plan, NULL, NULL, solver->v.at[from],
+                                                 NULL, solver->v.at[to], solver->gpu.stream)
+                                   : mbi_solve_multiply(solver, from, to, from, NULL, NULL);
+}
+
+/* The same for a sweep, unless the solver has stopped; where there are method->sums. */
+static merbit_status mbi_solve_product_on(merbit_solver *solver, int from, int to) {
+  return mbi_solve_multiply(solver, from, to, from, NULL, &solver->memory->state.stop);
+}
+
+/* The same in an iteration without sweeps; the sums of method->sums, v being the vector at
+ * `with` and u the one at `from`, go to state.product_sums. */
+static merbit_status mbi_solve_product_sums(merbit_solver *solver, int from, int to, int with) {
+  mbi_solve_state *state = &solver->memory->state;
+  return mbi_solve_multiply(solver, from, to, with, state->product_sums, &state->stop);
 }
 
 /* mbi_solve_open on the solver's side: `how` is a MBI_OPEN, `span` iterations may follow. */
@@ -42520,7 +42582,7 @@ static merbit_status mbi_cg_sweep(merbit_solver *solver) {
   solver->v.to = held + 1 < MBI_CG_RING && solver->gpu.followed;
   solver->v.dots = (const double *)mbi_device_pointer(mbi_scan_dots(solver->plan));
   solver->v.dot_count = (long long)solver->plan->scan.tiles;
-  status = mbi_solve_product(solver, MBI_CG_P, MBI_AT_W);
+  status = mbi_solve_product_on(solver, MBI_CG_P, MBI_AT_W);
   if (status == MERBIT_OK) {
     status = mbi_solve_sweep(solver, 0);
   }
@@ -42590,12 +42652,12 @@ static merbit_status mbi_bicgstab_multiply(merbit_solver *solver, int from, int 
 }
 
 static merbit_status mbi_bicgstab_sweeps(merbit_solver *solver) {
-  merbit_status status = mbi_solve_product(solver, MBI_BICG_P_HAT, MBI_BICG_V);
+  merbit_status status = mbi_solve_product_on(solver, MBI_BICG_P_HAT, MBI_BICG_V);
   if (status == MERBIT_OK) {
     status = mbi_solve_sweep(solver, 0);
   }
   if (status == MERBIT_OK) {
-    status = mbi_solve_product(solver, MBI_BICG_S_HAT, MBI_AT_W);
+    status = mbi_solve_product_on(solver, MBI_BICG_S_HAT, MBI_AT_W);
   }
   return status == MERBIT_OK ? mbi_solve_sweep(solver, 1) : status;
 }
@@ -42817,8 +42879,8 @@ static merbit_status mbi_batch_make_loop(merbit_solver *solver, void **graph) {
   }
   if (status == MERBIT_OK) {
     merbit_status end;
-    status = mbi_batch_record(
-        solver, solver->gpu.turn > 0 ? solver->gpu.turn : MBI_BATCH_LOOP, &handle);
+    status = mbi_batch_record(solver, solver->gpu.turn > 0 ? solver->gpu.turn : MBI_BATCH_LOOP,
+                              &handle);
     end = mbi_batch_answer(solver, driver->stream_end_capture(solver->gpu.stream, &ended));
     status = status == MERBIT_OK ? end : status;
   }
@@ -42952,8 +43014,9 @@ static merbit_status mbi_batch_run(merbit_solver *solver, int span) {
 /* The loop of every solver: batches of iterations, and between them a look, at which the host
  * learns how far it is, tells the caller, and decides how to go on. */
 #define MBI_SOLVE_SPAN                                                                         \
-  100 /* iterations of the first batch; of a loop that ends by itself twice that */
-#define MBI_SOLVE_LEAST 50 /* and of any */
+  100 /* iterations of the first batch; of a loop that ends by itself twice that or more */
+#define MBI_SOLVE_LEAST 50     /* and of any */
+#define MBI_SOLVE_LATENCY 1e-5 /* seconds that an iteration takes beside its products */
 #define MBI_SOLVE_TIGHTENINGS 6
 
 static const mbi_solve_memory *mbi_solve_seen(const merbit_solver *solver) {
@@ -43000,6 +43063,16 @@ static int mbi_solve_next_span(int done, double seconds) {
   const int most = MBI_SOLVE_RING - MBI_BATCH_PLAIN; /* recorded ones overshoot */
   const double span = seconds > 0 ? done * (MBI_SOLVE_BATCH / seconds) : most;
   return span >= most ? most : span <= MBI_SOLVE_LEAST ? MBI_SOLVE_LEAST : (int)span;
+}
+
+/* For the first, of which nothing is known but what its products read at least: half the time
+ * of others. Few where somebody watches, or the host launches graph after graph. */
+static int mbi_solve_first_span(const merbit_solver *solver) {
+  const double least =
+      MBI_SOLVE_LATENCY + (double)solver->plan->stream_bytes * MBI_CHOOSE_STREAM;
+  return !solver->gpu.loops              ? MBI_SOLVE_SPAN
+         : solver->desc.progress != NULL ? 2 * MBI_SOLVE_SPAN
+                                         : mbi_solve_next_span(1, 2 * least);
 }
 
 /* The recurrence has come to its goal, but b - A x is not there. While the two residuals agree,
@@ -43079,7 +43152,7 @@ static void mbi_solver_reset(merbit_solver *solver, double *history, int history
 /* From the vectors in place to the end, the reason of which is in *stop. */
 static merbit_status mbi_solve_loop(merbit_solver *solver, int x_zero, int *stop) {
   double before = mbi_seconds();
-  int span = solver->gpu.loops ? 2 * MBI_SOLVE_SPAN : MBI_SOLVE_SPAN, how;
+  int span = mbi_solve_first_span(solver), how;
   merbit_status status;
   *stop = MBI_SOLVE_ON;
   status = mbi_solve_prepare_batch(solver, MBI_OPEN_BEGIN, span);
@@ -43478,13 +43551,8 @@ static merbit_status mbi_solver_invert(merbit_solver *solver, const double *bloc
   (MBI_EXAMINE_THREADS * sizeof(double) + MBI_EXAMINE_KEPT * sizeof(uint64_t) +                \
    sizeof(uint32_t))
 #define MBI_EXAMINE_BLOCKS 1024
-
-typedef struct mbi_examine_gpu {
-  mbi_program program;
-  void *rows, *invert; /* CUfunction */
-  mbi_devptr blocks, norms, bad;
-  int64_t grid; /* of rows, and how many norms there are */
-} mbi_examine_gpu;
+#define MBI_EXAMINE_ASIDE 2 /* blocks of a multiprocessor that leave room for others' */
+#define MBI_STREAM_ALONE 1  /* CU_STREAM_NON_BLOCKING: nor does the default stream wait */
 
 static int mbi_examine_there(const merbit_solver *solver, const merbit_view *view) {
   return mbi_solve_on_gpu(solver) && view->memory == MERBIT_MEMORY_DEVICE &&
@@ -43530,12 +43598,16 @@ static merbit_status mbi_examine_specialise(merbit_context *context, const merbi
 /* gpu->norms, and gpu->blocks where they are wanted. */
 static merbit_status mbi_examine_launch_rows(merbit_solver *solver, const merbit_view *view,
                                              mbi_examine_gpu *gpu) {
+  const int64_t most = gpu->stream == NULL ? MBI_EXAMINE_BLOCKS
+                                           : (int64_t)MBI_EXAMINE_ASIDE *
+                                                 solver->context->device.multiprocessors;
   const int64_t rows = MBI_EXAMINE_TOGETHER * MBI_EXAMINE_THREADS / mbi_examine_lanes(view);
   const int64_t wanted = (solver->n + rows - 1) / rows;
   uint64_t n = (uint64_t)solver->n;
   uint32_t width = (uint32_t)solver->v.block;
   void *arguments[7];
-  gpu->grid = wanted < MBI_EXAMINE_BLOCKS ? wanted : MBI_EXAMINE_BLOCKS;
+  gpu->grid = most < MBI_EXAMINE_BLOCKS ? most : MBI_EXAMINE_BLOCKS;
+  gpu->grid = wanted < gpu->grid ? wanted : gpu->grid;
   arguments[0] = (void *)(uintptr_t)&view->row_ptr;
   arguments[1] = (void *)(uintptr_t)&view->col_ind;
   arguments[2] = (void *)(uintptr_t)&view->values;
@@ -43544,7 +43616,7 @@ static merbit_status mbi_examine_launch_rows(merbit_solver *solver, const merbit
   arguments[5] = &gpu->blocks;
   arguments[6] = &gpu->norms;
   return mbi_device_launch(solver->context, gpu->rows, "mbk_examine_rows", gpu->grid,
-                           MBI_EXAMINE_THREADS, MBI_EXAMINE_SHARED, NULL, arguments);
+                           MBI_EXAMINE_THREADS, MBI_EXAMINE_SHARED, gpu->stream, arguments);
 }
 
 /* solver->norm. */
@@ -43599,30 +43671,53 @@ static merbit_status mbi_examine_allocate(merbit_solver *solver, mbi_examine_gpu
   return mbi_device_allocate_parts(context, "norms and blocks of A", 3, parts, bytes);
 }
 
-/* All of it: the norm, and the preconditioner in the solver's vector. `view` is there. While
- * the GPU looks at the rows the host records the iterations. */
-static merbit_status mbi_examine_cuda(merbit_solver *solver, const merbit_view *view) {
+/* Forget what has begun; what the GPU still does for it is done then. */
+static void mbi_examine_forget(merbit_solver *solver) {
+  merbit_context *context = solver->context;
+  const mbi_driver *driver = &context->device.driver;
+  mbi_examine_gpu *gpu = &solver->gpu.examine;
+  if (gpu->stream != NULL) {
+    (void)mbi_device_bury(context, driver->stream_synchronize(gpu->stream));
+    (void)mbi_device_bury(context, driver->stream_destroy(gpu->stream));
+  }
+  mbi_device_release(context, gpu->norms);
+  mbi_program_destroy(context, &gpu->program);
+  memset(gpu, 0, sizeof *gpu);
+}
+
+/* Begin: the GPU looks at the rows of `view`, which are sound, beside whatever follows. */
+static merbit_status mbi_examine_begin(merbit_solver *solver, const merbit_view *view) {
+  merbit_context *context = solver->context;
+  const mbi_driver *driver = &context->device.driver;
+  mbi_examine_gpu *gpu = &solver->gpu.examine;
+  merbit_status status = mbi_examine_specialise(context, view, gpu);
+  if (status == MERBIT_OK) {
+    status = mbi_examine_allocate(solver, gpu);
+  }
+  if (status == MERBIT_OK && driver->stream_create != NULL && driver->stream_destroy != NULL) {
+    const mbi_curesult result = driver->stream_create(&gpu->stream, MBI_STREAM_ALONE);
+    gpu->stream = result == 0 ? gpu->stream : NULL;
+    (void)mbi_device_bury(context, result);
+  }
+  return status == MERBIT_OK ? mbi_examine_launch_rows(solver, view, gpu) : status;
+}
+
+/* And end: the norm, and the preconditioner in the solver's vector. While the GPU looks the
+ * host records the iterations. */
+static merbit_status mbi_examine_end(merbit_solver *solver) {
   merbit_context *context = solver->context;
   const int64_t entries = solver->n * solver->v.block;
+  mbi_examine_gpu *gpu = &solver->gpu.examine;
   void *blocks = NULL;
-  mbi_examine_gpu gpu;
-  merbit_status status;
-  memset(&gpu, 0, sizeof gpu);
-  status = mbi_examine_specialise(context, view, &gpu);
+  merbit_status status = mbi_batch_create(solver);
   if (status == MERBIT_OK) {
-    status = mbi_examine_allocate(solver, &gpu);
+    status = mbi_device_synchronize(context, gpu->stream);
   }
   if (status == MERBIT_OK) {
-    status = mbi_examine_launch_rows(solver, view, &gpu);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_batch_create(solver);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_examine_norm(solver, &gpu);
+    status = mbi_examine_norm(solver, gpu);
   }
   if (status == MERBIT_OK && solver->v.block == 1) {
-    status = mbi_examine_launch_invert(solver, &gpu, mbi_solver_inverse_place(solver));
+    status = mbi_examine_launch_invert(solver, gpu, mbi_solver_inverse_place(solver));
     if (status == MERBIT_OK) {
       status = mbi_solver_order_inverse(solver);
     }
@@ -43630,16 +43725,20 @@ static merbit_status mbi_examine_cuda(merbit_solver *solver, const merbit_view *
     status = mbi_allocate_array(context, entries, sizeof(double), "blocks of A", &blocks);
     if (status == MERBIT_OK) {
       status =
-          mbi_device_download(context, blocks, gpu.blocks, (size_t)entries * sizeof(double));
+          mbi_device_download(context, blocks, gpu->blocks, (size_t)entries * sizeof(double));
     }
     if (status == MERBIT_OK) {
       status = mbi_solver_invert(solver, (const double *)blocks);
     }
     mbi_release(context, blocks);
   }
-  mbi_device_release(context, gpu.norms);
-  mbi_program_destroy(context, &gpu.program);
   return status;
+}
+
+/* For a plan that is being made: its arrays, which are the solver's, are sound. */
+static merbit_status mbi_examine_checked(void *maker) {
+  merbit_solver *solver = (merbit_solver *)maker;
+  return mbi_examine_begin(solver, &solver->view);
 }
 
 
@@ -43653,7 +43752,10 @@ static merbit_status mbi_solver_examine(merbit_solver *solver, const merbit_view
   void *blocks = NULL;
   merbit_status status;
   if (mbi_examine_there(solver, view)) {
-    return mbi_examine_cuda(solver, view);
+    status = solver->gpu.examine.grid > 0 ? MERBIT_OK : mbi_examine_begin(solver, view);
+    status = status == MERBIT_OK ? mbi_examine_end(solver) : status;
+    mbi_examine_forget(solver);
+    return status;
   }
   status = mbi_examine_csr(context, view, &copy, &csr);
   if (status == MERBIT_OK && entries > 0) {
@@ -43815,6 +43917,11 @@ static int mbi_solver_reorders(const merbit_solver *solver) {
   return desc->reorder > 0;
 }
 
+/* Refinement and eigenpairs have methods of their own. */
+static int mbi_solver_is_cg(const merbit_solver *solver) {
+  return solver->method == mbi_solve_method_of(MERBIT_SOLVER_CG);
+}
+
 static merbit_status mbi_solver_make_plan(merbit_solver *solver) {
   const int64_t products = solver->desc.expected_solves > 0
                                ? solver->desc.expected_solves * MBI_SOLVER_PRODUCTS
@@ -43824,8 +43931,10 @@ static merbit_status mbi_solver_make_plan(merbit_solver *solver) {
   merbit_epilogue sums;
   merbit_status status;
   memset(&making, 0, sizeof making);
-  making.dots = solver->desc.method == MERBIT_SOLVER_CG;
+  making.dots = making.stops = mbi_solver_is_cg(solver);
   making.hasty = 1;
+  making.checked = mbi_examine_there(solver, &solver->view) ? mbi_examine_checked : NULL;
+  making.maker = solver;
   memset(&desc, 0, sizeof desc);
   memset(&sums, 0, sizeof sums);
   sums.sums[0] = "v0 * ax";
@@ -43851,19 +43960,24 @@ static void mbi_solver_forget(merbit_solver *solver) {
     solver->inner = NULL;
     solver->gpu.stream = NULL;
   }
-  if (!mbi_solve_on_gpu(solver)) {
-    mbi_solve_release_memory(solver);
-  } else if (mbi_device_enter_alive(context)) {
+  if (mbi_solve_on_gpu(solver) && mbi_device_enter_alive(context)) {
+    mbi_examine_forget(solver);
     mbi_batch_destroy(solver);
-    mbi_solve_release_memory(solver);
     mbi_device_release(context, solver->single_there);
     mbi_program_destroy(context, &solver->gpu.program);
     mbi_device_leave(context);
   }
+  merbit_plan_destroy(solver->plan); /* some of whose arrays lie behind the vectors */
+  solver->plan = NULL;
+  (void)mbi_spare_close(context, &solver->gpu.spare);
+  if (!mbi_solve_on_gpu(solver)) {
+    mbi_solve_release_memory(solver);
+  } else if (mbi_device_enter_alive(context)) {
+    mbi_solve_release_memory(solver);
+    mbi_device_leave(context);
+  }
   solver->single_there = 0;
   memset(&solver->gpu, 0, sizeof solver->gpu);
-  merbit_plan_destroy(solver->plan);
-  solver->plan = NULL;
   mbi_release(context, solver->single_values);
   solver->single_values = NULL;
 }
@@ -43879,19 +43993,14 @@ static void mbi_solver_leave(merbit_solver *solver) {
   }
 }
 
-/* On solver->side. After a failure mbi_solver_forget cleans up. */
-static merbit_status mbi_solver_make(merbit_solver *solver) {
-  merbit_status status = mbi_solver_make_plan(solver);
-  if (status == MERBIT_OK && solver->desc.refine) {
-    status = mbi_refine_create(solver);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_solver_enter(solver);
-  }
+/* What a solver has beside its plan. */
+static merbit_status mbi_solver_make_space(merbit_solver *solver) {
+  merbit_status status = mbi_solver_enter(solver);
   if (status != MERBIT_OK) {
     return status;
   }
   if (mbi_solve_on_gpu(solver)) {
+    solver->gpu.turn = mbi_solver_is_cg(solver) ? MBI_SOLVE_TURN : 0;
     if (solver->inner == NULL) {
       mbi_batch_stream(solver);
     }
@@ -43900,10 +44009,28 @@ static merbit_status mbi_solver_make(merbit_solver *solver) {
   if (status == MERBIT_OK) {
     status = mbi_solve_allocate_memory(solver);
   }
-  if (status == MERBIT_OK) {
-    status = mbi_solver_examine(solver, &solver->view);
-  }
   mbi_solver_leave(solver);
+  return status;
+}
+
+/* On solver->side. After a failure mbi_solver_forget cleans up. */
+static merbit_status mbi_solver_make(merbit_solver *solver) {
+  merbit_status status = solver->desc.refine ? mbi_refine_create(solver) : MERBIT_OK;
+  if (status == MERBIT_OK) {
+    status = mbi_solver_make_space(solver);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_solver_make_plan(solver);
+  }
+  mbi_spare_shut(solver->context, &solver->gpu.spare);
+  if (status == MERBIT_OK) {
+    status = mbi_solver_enter(solver);
+  }
+  if (status == MERBIT_OK) {
+    solver->bytes -= solver->gpu.spare.used; /* the plan counts them */
+    status = mbi_solver_examine(solver, &solver->view);
+    mbi_solver_leave(solver);
+  }
   return status;
 }
 
@@ -44807,6 +44934,7 @@ static merbit_status mbi_pagerank_plan(mbi_pagerank *run, merbit_side side) {
   making.dual = dual;
   making.after = "\"solve/pagerank_after.cuh\"";
   making.room = side == MERBIT_SIDE_CUDA ? mbi_pagerank_divide(run, dual, 0) : 0;
+  making.stops = 1;
   making.hasty = 1;
   status = mbi_plan_create(run->context, &run->links, &desc, &making, &run->plan);
   if (status == MERBIT_OK) {
@@ -45077,7 +45205,8 @@ static merbit_status mbi_pagerank_prepare_cuda(mbi_pagerank *run) {
   engine->context = run->context;
   run->method.name = "PageRank";
   run->method.iterate = mbi_pagerank_enqueue;
-  engine->gpu.turn = 1; /* products behind the last iteration of a few cost more than turns */
+  /* Of two iterations each; a turn costs 4 us, products that do not end where ranks do more. */
+  engine->gpu.turn = run->plan->merbit.dual ? 1 : 2;
   engine->method = &run->method;
   mbi_batch_stream(engine);
   (void)mbi_pagerank_divide(run, run->plan->merbit.dual, run->plan->workspace->room);

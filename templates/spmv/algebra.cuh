@@ -57,12 +57,12 @@
 // alpha and beta as kernel parameters, and as what one function passes on to another. A null
 // device pointer stands for the default. MBK_SCALARS_LOAD goes where MBK_COMMIT follows: held
 // from a kernel's start, the two would cost registers. MBK_STOP_HERE is where a kernel ends
-// that is not wanted; what it would have written is left as it is.
+// that is not wanted; what it would have written is left as it is. No flag: it is wanted.
 #define MBK_STOP_HERE
 #if MBK_STOPS
 #undef MBK_STOP_HERE
 #define MBK_STOP_HERE                                                                          \
-  if (mbk_load(stop) != 0) {                                                                   \
+  if (stop != (const mbk_i32 *)0 && mbk_load(stop) != 0) {                                     \
     return;                                                                                    \
   }
 #define MBK_SCALAR_PARAMETERS const mbk_i32 *stop, const MBK_SCALAR none

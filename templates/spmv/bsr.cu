@@ -136,6 +136,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
                     const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,
                     mbk_u64 rows, mbk_u64 cols, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {
   mbk_release();
+  MBK_STOP_HERE
   MBK_SCALARS_LOAD;
   const mbk_u64 warp = (mbk_u64)mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;
   const mbk_u64 tile = warp / MBK_STRIPS;

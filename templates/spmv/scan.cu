@@ -88,9 +88,11 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
 }
 
 // Blocks that a multiprocessor should hold of the kernel that adds the old y: with scalars on
-// the device, rows by their numbers, or packs of two, it would spill where the other does not.
+// the device, rows by their numbers, or sums of 8 bytes, it would spill where the other does
+// not.
 #define MBK_SUM_BLOCKS                                                                         \
-  (MBK_BLOCKS > 1 && (MBK_PACK < 4 || MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS)                    \
+  (MBK_BLOCKS > 1 && (MBK_PACK * sizeof(MBK_COMPUTE) != 16 || MBK_PACK < 4 ||                  \
+                      MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS)                                    \
        ? 5 * MBK_BLOCKS / 6                                                                    \
        : MBK_BLOCKS)
 

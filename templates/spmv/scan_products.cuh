@@ -18,10 +18,14 @@
 template <bool full, class T>
 MBK_DEVICE void mbk_scan_load(const T *address, mbk_u32 count, T (&some)[MBK_PACK]) {
   if (full && MBK_ALIGNED) {
-    const mbk_pack<T, MBK_PACK> pack = MBK_PACK_LOAD<T, MBK_PACK>(address);
+    const int AT_ONCE = MBK_PACK * (int)sizeof(T) > 16 ? 16 / (int)sizeof(T) : MBK_PACK;
 #pragma unroll
-    for (int j = 0; j < MBK_PACK; j++) {
-      some[j] = pack.at[j];
+    for (int i = 0; i < MBK_PACK; i += AT_ONCE) {
+      const mbk_pack<T, AT_ONCE> pack = MBK_PACK_LOAD<T, AT_ONCE>(address + i);
+#pragma unroll
+      for (int j = 0; j < AT_ONCE; j++) {
+        some[i + j] = pack.at[j];
+      }
     }
   } else {
 #pragma unroll

@@ -5,7 +5,7 @@
 #endif
 #ifndef MBK_PACK
 #error                                                                                         \
-    "define MBK_PACK: nonzeros that a lane loads at once, a power of two, at most 16 bytes of sums"
+    "define MBK_PACK: neighbours that a lane takes, a power of two, at most 32 bytes of sums"
 #endif
 #ifndef MBK_DEPTH
 #error "define MBK_DEPTH: ceil(log2) of the longest row, at most 5"

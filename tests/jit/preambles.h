@@ -50,11 +50,27 @@ static void scan_preamble(merbit_type type, int form, int steps, int threads, ui
   mbi_scan_preamble(&plan, preamble);
 }
 
+/* The same of large patterns with rows that are not short, whose lanes take twice as much. */
+static void twice_preamble(merbit_type type, int form, mbi_preamble *preamble) {
+  merbit_plan plan;
+  plan_make(type, form | 1, 0, 0, 0, &plan);
+  plan.device.nnz = 40000000;
+  plan.device.rows = plan.device.cols = 4000000;
+  plan.stops = form >> 2 & 1;
+  plan.once = 1;
+  plan.ranks.longest = 100;
+  plan.ranks.count = plan.device.rows - (form & 32 ? 1 : 0);
+  assert_int_equal(mbi_scan_size(&plan), MERBIT_OK);
+  assert_int_equal(plan.scan.pack * (int)mbi_type_size(mbi_plan_sums(&plan)), 32);
+  mbi_scan_preamble(&plan, preamble);
+}
+
 /* The same with x'A x, of a matrix with short rows. */
 static void dots_preamble(merbit_type type, int form, mbi_preamble *preamble) {
   merbit_plan plan;
   plan_make(type, form & ~16, 0, 0, 0, &plan);
   plan.making.dots = 1;
+  plan.stops = 1;
   plan.device.nnz = 40000000;
   plan.device.rows = plan.device.cols = 10000000;
   plan.ranks.longest = 100;

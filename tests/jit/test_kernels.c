@@ -187,10 +187,10 @@ static void compile_methods(int form, int capability) {
   compile("spmv/scan.cu", &preamble, capability);
   whole_preamble(type, form, form & 4 ? 8 : 4, form & 4 ? 1024 : 512, &preamble);
   compile("spmv/scan_whole.cu", &preamble, capability);
-  if (capability != 90) { /* where it spills, and pays all the same: spmv/scan_sizes.c */
-    dots_preamble(type, form, &preamble);
-    compile("spmv/scan.cu", &preamble, capability);
-  }
+  twice_preamble(type, form & ~8, &preamble);
+  compile("spmv/scan.cu", &preamble, capability);
+  dots_preamble(type, form, &preamble);
+  compile("spmv/scan.cu", &preamble, capability);
   if (form % 2 == 0) {
     rows_preamble(type, form, 0, 1 << form % 6, 0, &preamble);
     compile("spmv/rows.cu", &preamble, capability);
