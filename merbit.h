@@ -29476,7 +29476,7 @@ static int mbi_scan_suits_whole(const merbit_plan *plan, uint64_t round) {
 static int mbi_scan_takes_twice(const merbit_plan *plan) {
   const int single = mbi_plan_sums(plan) == MERBIT_F32;
   const int twice = 2 * mbi_scan_widest(mbi_plan_sums(plan));
-  return (single || mbi_plan_sums(plan) == MERBIT_F64) && mbi_plan_plain(plan) &&
+  return (single || mbi_plan_sums(plan) == MERBIT_F64) && !mbi_plan_has_semiring(plan) &&
          mbi_value_bytes(plan) == 0 && plan->device.form != MBI_VALUES_ROW &&
          plan->device.nnz >= (single ? 8 : 4) * plan->device.rows &&
          plan->device.nnz >= 49152 * (uint64_t)plan->context->device.multiprocessors &&

@@ -8,7 +8,8 @@
 // device, `empty` that some rows are empty. Forms of 128 threads load one element at a time, and
 // get their columns and values where a vector load would be misaligned. Forms without `once` load
 // two nonzeros at once, as in f32 short rows ask for. With SIMT_WHOLE defined it
-// is spmv/scan_whole.cu instead; with SIMT_DOTS its product adds up x'A x too.
+// is spmv/scan_whole.cu instead; with SIMT_DOTS its product adds up x'A x too; with SIMT_TWICE
+// lanes take 32 bytes of sums, as for patterns.
 #include "simt/plan_form.h"
 #include "simt/scan_bed.h"
 
@@ -17,7 +18,11 @@
 #define MBK_EMPTY_ROWS SIMT_ARG(8, SIMT_FORM)
 #define MBK_ONCE SIMT_ARG(9, SIMT_FORM)
 #define MBK_THREADS SIMT_ARG(10, SIMT_FORM)
+#ifdef SIMT_TWICE
+#define MBK_PACK (32 / (int)sizeof(MBK_COMPUTE))
+#else
 #define MBK_PACK (MBK_ONCE ? 16 / (int)sizeof(MBK_COMPUTE) : 2)
+#endif
 #define MBK_BLOCKS 1
 #define MBK_ALIGNED (MBK_THREADS != 128)
 #ifdef SIMT_DOTS

@@ -74,6 +74,20 @@
 #define SIMT_FORM f64_p64_b0_column_dev_s8_d5_e1_t256, double, 64, 0, 7, 1, 8, 5, 1, 0, 256
 #include "simt/scan_form.h"
 
+// Twice as much for a lane.
+#define SIMT_TWICE
+#define SIMT_FORM f64_p32_b0_ones_host_s8_d5_e1_twice_t512, double, 32, 0, 1, 0, 8, 5, 1, 1, 512
+#include "simt/scan_form.h"
+#define SIMT_FORM                                                                              \
+  f64_p64_b1_equal_dev_s12_d4_e0_twice_t128, double, 64, 1, 2, 1, 12, 4, 0, 0, 128
+#include "simt/scan_form.h"
+#define SIMT_FORM                                                                              \
+  f32_p32_b1_ones_host_s16_d5_e1_twice_t256, float, 32, 1, 1, 0, 16, 5, 1, 1, 256
+#include "simt/scan_form.h"
+#define SIMT_FORM f32_p64_b0_column_dev_s8_d3_e0_twice_t64, float, 64, 0, 7, 1, 8, 3, 0, 1, 64
+#include "simt/scan_form.h"
+#undef SIMT_TWICE
+
 // x'A x too.
 #define SIMT_DOTS
 #define SIMT_FORM f64_p32_b0_dots_s8_d5_e1_once_t512, double, 32, 0, 0, 0, 8, 5, 1, 1, 512

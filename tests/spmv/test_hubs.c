@@ -60,16 +60,16 @@ static void sizes_of_the_blocks(void **state) {
     uint64_t nnz;
     int sigma, threads, steps;
     uint64_t tiles, blocks;
-  } sizes[] = {{MERBIT_F32, 1, 0, 0, 12, 1, 1},
-               {MERBIT_F64, 256, 0, 0, 8, 1, 1},
-               {MERBIT_F64, 257, 0, 0, 8, 2, 1},
-               {MERBIT_F64, 256 * 32, 0, 0, 8, 32, 1},
-               {MERBIT_F64, 256 * 32 + 1, 0, 0, 8, 33, 2},
-               {MERBIT_F32, 384 * 32 * 132, 0, 0, 12, 32 * 132, 132},
-               {MERBIT_F32, 384 * 32 * 132 + 1, 0, 0, 12, 32 * 132 + 1, 132},
+  } sizes[] = {{MERBIT_F32, 1, 0, 0, 8, 1, 1},
+               {MERBIT_F64, 128, 0, 0, 4, 1, 1},
+               {MERBIT_F64, 129, 0, 0, 4, 2, 1},
+               {MERBIT_F64, 128 * 32, 0, 0, 4, 32, 1},
+               {MERBIT_F64, 128 * 32 + 1, 0, 0, 4, 33, 2},
+               {MERBIT_F32, 256 * 32 * 132, 0, 0, 8, 32 * 132, 132},
+               {MERBIT_F32, 256 * 32 * 132 + 1, 0, 0, 8, 32 * 132 + 1, 132},
                {MERBIT_F32, 100000, 4, 96, 4, 782, 132},
                {MERBIT_F64, 1000, 32, 32, 32, 1, 1},
-               {MERBIT_F64, 0, 0, 0, 8, 0, 0}};
+               {MERBIT_F64, 0, 0, 0, 4, 0, 0}};
   size_t i;
   (void)state;
   for (i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
@@ -91,13 +91,13 @@ static void sizes_of_the_blocks(void **state) {
 static void hubs_that_do_not_fit(void **state) {
   merbit_plan plan;
   (void)state;
-  plan_of(&plan, MERBIT_F64, 10, 256 * (uint64_t)INT32_MAX);
+  plan_of(&plan, MERBIT_F64, 10, 128 * (uint64_t)INT32_MAX);
   assert_int_equal(mbi_hubs_size(&plan), MERBIT_OK);
   assert_true(plan.scan.tiles == INT32_MAX);
   plan.device.nnz++;
   assert_int_equal(mbi_hubs_size(&plan), MERBIT_TOO_LARGE);
   cpu_expect(context, MERBIT_TOO_LARGE,
-             "549755813633 nonzeros make 2147483648 tiles; raise plan_desc.sigma");
+             "274877906817 nonzeros make 2147483648 tiles; raise plan_desc.sigma");
   plan_of(&plan, MERBIT_F64, UINT32_MAX, 5);
   assert_int_equal(mbi_hubs_create(&plan), MERBIT_TOO_LARGE);
   cpu_expect(context, MERBIT_TOO_LARGE, "fewer than 2^32 - 1 rows, not 4294967295");

@@ -46,6 +46,7 @@ static void sizes_of_the_scan(void **state) {
     const uint64_t warps = (uint64_t)cases[i].threads / 32 - (uint64_t)cases[i].whole;
     merbit_plan plan;
     plan_of(&plan, cases[i].type, 10, nnz);
+    plan.device.values = 256;
     plan.desc.scalar_memory = cases[i].scalars;
     assert_int_equal(mbi_scan_size(&plan), MERBIT_OK);
     assert_int_equal(plan.scan.steps, cases[i].steps);
@@ -69,6 +70,7 @@ static void sizes_of_the_scan(void **state) {
   {
     merbit_plan plan;
     plan_of(&plan, MERBIT_F32, 10, 384 * (uint64_t)INT32_MAX);
+    plan.device.values = 256;
     assert_int_equal(mbi_scan_size(&plan), MERBIT_OK);
     assert_int_equal(plan.scan.steps, 12);
     assert_true(plan.scan.tiles == INT32_MAX);
@@ -109,6 +111,53 @@ static void short_rows(void **state) {
     assert_int_equal(plan.scan.threads, cases[i].threads);
     assert_int_equal(plan.scan.whole, cases[i].whole);
   }
+}
+
+/* Lanes take twice as many neighbours of a large pattern whose rows are not short, in f32 in
+ * tiles of their own; but not of values, by rows for others' sums, or in steps that the user
+ * has chosen otherwise. */
+static void patterns(void **state) {
+  enum { SMALL = 49152 * 132 };
+  static const struct {
+    merbit_type type;
+    uint64_t rows, nnz;
+    mbi_value_form form;
+    int sigma, steps, pack, threads;
+  } cases[] = {{MERBIT_F64, SMALL / 4, SMALL, MBI_VALUES_GENERAL, 0, 8, 4, 512},
+               {MERBIT_F64, SMALL / 4 + 1, SMALL, MBI_VALUES_GENERAL, 0, 8, 2, 512},
+               {MERBIT_F64, SMALL / 4 - 1, SMALL - 1, MBI_VALUES_GENERAL, 0, 8, 2, 256},
+               {MERBIT_F64, SMALL / 4, SMALL, MBI_VALUES_EQUAL, 12, 12, 4, 512},
+               {MERBIT_F64, SMALL / 4, SMALL, MBI_VALUES_COLUMN, 14, 14, 2, 512},
+               {MERBIT_F64, SMALL / 4, SMALL, MBI_VALUES_ROW, 0, 8, 2, 512},
+               {MERBIT_F32, SMALL / 8, SMALL, MBI_VALUES_GENERAL, 0, 16, 8, 256},
+               {MERBIT_F32, SMALL / 8 + 1, SMALL, MBI_VALUES_GENERAL, 0, 12, 4, 512},
+               {MERBIT_F32, SMALL / 8 - 1, SMALL - 1, MBI_VALUES_GENERAL, 0, 8, 4, 256},
+               {MERBIT_F32, SMALL / 8, SMALL, MBI_VALUES_GENERAL, 12, 12, 4, 512},
+               {MERBIT_F32, SMALL / 8, SMALL, MBI_VALUES_EQUAL, 8, 8, 8, 256}};
+  merbit_plan plan;
+  size_t i;
+  (void)state;
+  for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    plan_of(&plan, cases[i].type, cases[i].rows, cases[i].nnz);
+    plan.device.form = cases[i].form;
+    plan.device.values = cases[i].form != MBI_VALUES_GENERAL ? 256 : 0;
+    plan.desc.sigma = cases[i].sigma;
+    assert_int_equal(mbi_scan_size(&plan), MERBIT_OK);
+    assert_int_equal(plan.scan.steps, cases[i].steps);
+    assert_int_equal(plan.scan.pack, cases[i].pack);
+    assert_int_equal(plan.scan.threads, cases[i].threads);
+  }
+  plan_of(&plan, MERBIT_F64, SMALL / 8, SMALL);
+  plan.device.values = 256;
+  assert_int_equal(mbi_scan_size(&plan), MERBIT_OK);
+  assert_int_equal(plan.scan.pack, 2);
+  plan_of(&plan, MERBIT_C64, SMALL / 8, SMALL);
+  assert_int_equal(mbi_scan_size(&plan), MERBIT_OK);
+  assert_int_equal(plan.scan.pack, 2);
+  plan_of(&plan, MERBIT_F64, SMALL / 8, SMALL);
+  plan.desc.semiring = MERBIT_SEMIRING_MIN_PLUS;
+  assert_int_equal(mbi_scan_size(&plan), MERBIT_OK);
+  assert_int_equal(plan.scan.pack, 2);
 }
 
 /* A row may keep its block for one round, unless the user says so. */
@@ -266,6 +315,7 @@ int main(void) {
       cmocka_unit_test(sizes_of_the_scan),
       cmocka_unit_test(whole_rows_are_short),
       cmocka_unit_test(short_rows),
+      cmocka_unit_test(patterns),
       cmocka_unit_test(forms_of_the_scan),
       cmocka_unit_test(alignment_of_the_scan),
       cmocka_unit_test(empty_rows_have_blocks),
