@@ -135,86 +135,10 @@ static void no_longer_by_columns(void **state) {
   merbit_solver_destroy(solver);
 }
 
-/* Three places in GPU memory: x of ones, y and a flag. */
-typedef struct device {
-  mbi_devptr x, y, flag;
-} device;
-
-/* What the plan's product with x of ones leaves of y of sevens; `stop` < 0: without a flag. */
-static void product_beside(merbit_plan *plan, const device *d, int stop, double *y) {
-  const void *vectors[1];
-  const int rows = (int)plan->csr.rows;
-  int i;
-  vectors[0] = mbi_device_pointer(d->x);
-  for (i = 0; i < rows; i++) {
-    y[i] = 7;
-  }
-  assert_int_equal(mbi_device_upload(gpu, d->y, y, (size_t)rows * sizeof *y), MERBIT_OK);
-  assert_int_equal(mbi_device_upload(gpu, d->flag, &stop, sizeof stop), MERBIT_OK);
-  assert_int_equal(
-      mbi_spmv_epilogue(plan, NULL, vectors[0], mbi_device_pointer(d->y), vectors, NULL, NULL,
-                        stop < 0 ? NULL : (const int *)mbi_device_pointer(d->flag), NULL),
-      MERBIT_OK);
-  assert_int_equal(mbi_device_download(gpu, y, d->y, (size_t)rows * sizeof *y), MERBIT_OK);
-}
-
-static void ends(merbit_method method, const device *d) {
-  const merbit_view view = arrow();
-  merbit_epilogue sums;
-  merbit_plan_desc desc;
-  mbi_plan_making making;
-  merbit_plan *plan;
-  int i;
-  memset(&sums, 0, sizeof sums);
-  memset(&desc, 0, sizeof desc);
-  memset(&making, 0, sizeof making);
-  sums.sums[0] = "v0 * ax";
-  sums.vectors = 1;
-  desc.epilogue = &sums;
-  desc.side = MERBIT_SIDE_CUDA;
-  desc.method = method;
-  making.stops = 1;
-  assert_int_equal(mbi_plan_create(gpu, &view, &desc, &making, &plan), MERBIT_OK);
-  assert_int_equal(mbi_device_enter(gpu), MERBIT_OK);
-  product_beside(plan, d, -1, x);
-  product_beside(plan, d, 0, again);
-  assert_memory_equal(x, again, sizeof x);
-  product_beside(plan, d, 1, again);
-  for (i = 0; i < N; i++) {
-    assert_true(x[i] != 7 && again[i] == 7);
-  }
-  mbi_device_leave(gpu);
-  merbit_plan_destroy(plan);
-}
-
-static void products_end(void **state) {
-  static const merbit_method methods[] = {MERBIT_METHOD_SCAN,   MERBIT_METHOD_ROWS,
-                                          MERBIT_METHOD_SLICED, MERBIT_METHOD_BINNED,
-                                          MERBIT_METHOD_HUBS,   MERBIT_METHOD_BSR};
-  device d;
-  size_t i;
-  (void)state;
-  for (i = 0; i < N; i++) {
-    x[i] = 1;
-  }
-  assert_int_equal(mbi_device_enter(gpu), MERBIT_OK);
-  assert_int_equal(mbi_device_allocate(gpu, sizeof x, "x", &d.x), MERBIT_OK);
-  assert_int_equal(mbi_device_allocate(gpu, sizeof x, "y", &d.y), MERBIT_OK);
-  assert_int_equal(mbi_device_allocate(gpu, sizeof(int), "a flag", &d.flag), MERBIT_OK);
-  assert_int_equal(mbi_device_upload(gpu, d.x, x, sizeof x), MERBIT_OK);
-  for (i = 0; i < sizeof methods / sizeof methods[0]; i++) {
-    ends(methods[i], &d);
-  }
-  mbi_device_release(gpu, d.x);
-  mbi_device_release(gpu, d.y);
-  mbi_device_release(gpu, d.flag);
-  mbi_device_leave(gpu);
-}
-
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(as_it_is), cmocka_unit_test(by_its_diagonal),
-      cmocka_unit_test(no_longer_by_columns), cmocka_unit_test(products_end)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(as_it_is),
+                                     cmocka_unit_test(by_its_diagonal),
+                                     cmocka_unit_test(no_longer_by_columns)};
   int failed;
   gpu = gpu_context();
   failed = cmocka_run_group_tests(tests, NULL, NULL);

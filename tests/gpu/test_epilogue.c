@@ -34,12 +34,12 @@ static const shape shapes[] = {
     {MERBIT_METHOD_SCAN, 4, 1, 32},    {MERBIT_METHOD_ROWS, 0, 8, 32},
     {MERBIT_METHOD_SCAN, 4, 2, 64},    {MERBIT_METHOD_SLICED, 0, 0, 32},
     {MERBIT_METHOD_HUBS, 4, 1, 64},    {MERBIT_METHOD_BINNED, 0, 0, 0},
-    {MERBIT_METHOD_AUTO, 0, 0, 0},     {MERBIT_METHOD_MERGE, 0, 0, 0},
+    {MERBIT_METHOD_BSR, 0, 0, 0},      {MERBIT_METHOD_MERGE, 0, 0, 0},
     {MERBIT_METHOD_SCAN, 0, 0, 0},     {MERBIT_METHOD_MERBIT, 0, 0, 0},
-    {MERBIT_METHOD_ROWS, 0, 0, 0},     {MERBIT_METHOD_BSR, 0, 0, 0},
+    {MERBIT_METHOD_ROWS, 0, 0, 0},     {MERBIT_METHOD_AUTO, 0, 0, 0},
     {MERBIT_METHOD_SLICED, 0, 1, 256}, {MERBIT_METHOD_CB, 0, 0, 0},
 };
-enum { SHAPES = sizeof shapes / sizeof shapes[0], FEW = 6 };
+enum { SHAPES = sizeof shapes / sizeof shapes[0], FEW = 7 };
 
 /* Where compilation is slow each shape has one type and, beside the one that counts rows, one
  * epilogue. */
@@ -63,8 +63,8 @@ static void on_the_gpu(void **state) {
 }
 
 /* What a plan refuses on either side. */
-/* PageRank's iterations run on behind the last one: then a product ends before it has read or
- * written anything. */
+/* PageRank's and CG's iterations run on behind the last one: then a product ends before it has
+ * read or written anything. Without a flag it is wanted. */
 static void products_end_where_they_are_told(void **state) {
   static const merbit_epilogue ranks = {
       "s0 * ax", {"abs(ax - v0 * v1)", "v2 < 0 ? y : 0"}, 3, 4, NULL, NULL};
@@ -78,19 +78,20 @@ static void products_end_where_they_are_told(void **state) {
     values[i] = i + 0.5;
   }
   row_ptr[N] = 4 * N;
-  for (turn = 0; turn < 2 * FEW; turn++) {
+  for (turn = 0; turn < 3 * FEW; turn++) {
     const merbit_view view = merbit_csr(N, N, 4 * N, row_ptr, col_ind, values);
-    const int wanted = turn % 2;
+    const int wanted = turn % 3 > 0;
     const int skip = !wanted;
     products_form form = products_form_of(0);
     merbit_buffer *in, *out, *flag;
     mbi_plan_making making;
     merbit_plan *plan;
     mbi_devptr stop;
-    shape_take(&shapes[turn / 2], &form);
+    shape_take(&shapes[turn / 3], &form);
     form.plan.epilogue = &ranks;
     memset(&making, 0, sizeof making);
     making.after = "\"solve/pagerank_after.cuh\"";
+    making.stops = 1;
     assert_int_equal(mbi_plan_create(gpu, &view, &form.plan, &making, &plan), MERBIT_OK);
     for (i = 0; i < N; i++) {
       x[i] = i + 1;
@@ -102,7 +103,7 @@ static void products_end_where_they_are_told(void **state) {
     assert_int_equal(merbit_buffer_upload(in, 0, x, sizeof x), MERBIT_OK);
     assert_int_equal(merbit_buffer_upload(out, 0, y, sizeof y), MERBIT_OK);
     assert_int_equal(merbit_buffer_upload(flag, 0, &skip, sizeof skip), MERBIT_OK);
-    stop = mbi_device_address(merbit_buffer_pointer(flag));
+    stop = turn % 3 == 2 ? 0 : mbi_device_address(merbit_buffer_pointer(flag));
     assert_int_equal(mbi_device_enter(gpu), MERBIT_OK);
     assert_int_equal(mbi_method_multiply(plan, plan->workspace->device_carries, &stop,
                                          mbi_device_address(merbit_buffer_pointer(in)),
