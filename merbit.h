@@ -43671,14 +43671,24 @@ static merbit_status mbi_examine_allocate(merbit_solver *solver, mbi_examine_gpu
   return mbi_device_allocate_parts(context, "norms and blocks of A", 3, parts, bytes);
 }
 
-/* Forget what has begun; what the GPU still does for it is done then. */
+/* Behind what the GPU does. */
+static merbit_status mbi_examine_await(merbit_solver *solver) {
+  merbit_context *context = solver->context;
+  mbi_examine_gpu *gpu = &solver->gpu.examine;
+  const merbit_status status = mbi_device_synchronize(context, gpu->stream);
+  if (gpu->stream != NULL && mbi_device_lost(context) == 0) {
+    (void)mbi_device_bury(context, context->device.driver.stream_destroy(gpu->stream));
+  }
+  gpu->stream = NULL;
+  return status;
+}
+
+/* Forget what has begun. */
 static void mbi_examine_forget(merbit_solver *solver) {
   merbit_context *context = solver->context;
-  const mbi_driver *driver = &context->device.driver;
   mbi_examine_gpu *gpu = &solver->gpu.examine;
   if (gpu->stream != NULL) {
-    (void)mbi_device_bury(context, driver->stream_synchronize(gpu->stream));
-    (void)mbi_device_bury(context, driver->stream_destroy(gpu->stream));
+    (void)mbi_examine_await(solver);
   }
   mbi_device_release(context, gpu->norms);
   mbi_program_destroy(context, &gpu->program);
@@ -43711,7 +43721,7 @@ static merbit_status mbi_examine_end(merbit_solver *solver) {
   void *blocks = NULL;
   merbit_status status = mbi_batch_create(solver);
   if (status == MERBIT_OK) {
-    status = mbi_device_synchronize(context, gpu->stream);
+    status = mbi_examine_await(solver);
   }
   if (status == MERBIT_OK) {
     status = mbi_examine_norm(solver, gpu);

@@ -60,8 +60,8 @@ static void make_solver(merbit_context *context, const merbit_view *view, merbit
 static void calls(void **state) {
   /* The check's answer, in which rows are then counted; A^T, and what sorts it, from where the
    * method's comes; carries or sums of a product, and ranks with what they come from, for which
-   * that is too little here. Of a solver its vectors and what examines the matrix, in place of
-   * A^T. */
+   * that is too little here. Of a solver its vectors, behind which all small arrays lie, and the
+   * method's copy of the matrix. */
   static const struct {
     void (*work)(merbit_context *context, const merbit_view *view, merbit_method method);
     merbit_method method;
@@ -70,7 +70,7 @@ static void calls(void **state) {
                {rank, MERBIT_METHOD_SLICED, 4, 1},
                {rank, MERBIT_METHOD_ROWS, 4, 1},
                {rank, MERBIT_METHOD_MERBIT, 4, 1},
-               {make_solver, MERBIT_METHOD_AUTO, 4, 1}};
+               {make_solver, MERBIT_METHOD_AUTO, 2, 1}};
   static const char *const kinds[] = {"cuMemAlloc_v2", "cuMemFree_v2", "cuMemcpyHtoD_v2"};
   size_t i, k;
   (void)state;

@@ -61,6 +61,7 @@ static int harmless(const failure *f) {
                                       "nvrtcGetProgramLogSize",
                                       "nvrtcGetProgramLog",
                                       "nvrtcDestroyProgram",
+                                      "cuStreamCreate",
                                       "cuStreamDestroy_v2",
                                       "cuGraphDestroy",
                                       "cuGraphExecDestroy",

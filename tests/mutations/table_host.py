@@ -130,7 +130,7 @@ MUTATIONS = [
     ("spmv/sliced.cu", "  MBK_STOP_HERE\n", "", "slices are multiplied behind the end of a solve", "fake_gpu_epilogue"),
     ("solve/look.c.j2", "solver->desc.progress != NULL ? 2", "solver->desc.progress == NULL ? 2",
      "who watches is told late", "fake_gpu_solver"),
-    ("solve/examine_cuda.c.j2", "    status = mbi_device_synchronize(context, gpu->stream);\n",
+    ("solve/examine_cuda.c.j2", "    status = mbi_examine_await(solver);\n",
      "    status = MERBIT_OK;\n", "norms are read before they are there", "fake_gpu_solver"),
     ("jit/device.c.j2", "    (void)device->driver.mem_free(device->held);\n", "", "a byte of the GPU leaks", FAKE),
     ("solve/pagerank_cuda.c.j2", "&m->state.closed, stream);", "&m->state.stop, stream);",

@@ -9,7 +9,7 @@
 
 // The defaults of both types, then room from none to more than most matrices have columns.
 #define SIMT_FORM                                                                              \
-  f32_p32_b0_host_s12_d5_e1_t1024_40k, float, 32, 0, 0, 0, 12, 5, 1, 0, 1024, 40960
+  f32_p32_b0_host_s8_d5_e1_t1024_40k, float, 32, 0, 0, 0, 8, 5, 1, 0, 1024, 40960
 #include "simt/hubs_form.h"
 #define SIMT_FORM                                                                              \
   f32_p64_b1_dev_s12_d5_e0_once_t512_1000, float, 64, 1, 0, 1, 12, 5, 0, 1, 512, 1000
@@ -22,7 +22,7 @@
 #define SIMT_FORM f32_p32_b0_host_s4_d5_e0_t64_8, float, 32, 0, 0, 0, 4, 5, 0, 0, 64, 8
 #include "simt/hubs_form.h"
 #define SIMT_FORM                                                                              \
-  f64_p32_b0_host_s8_d5_e1_once_t1024_20k, double, 32, 0, 0, 0, 8, 5, 1, 1, 1024, 20480
+  f64_p32_b0_host_s4_d5_e1_once_t1024_20k, double, 32, 0, 0, 0, 4, 5, 1, 1, 1024, 20480
 #include "simt/hubs_form.h"
 #define SIMT_FORM f64_p64_b1_dev_s8_d5_e0_t128_100, double, 64, 1, 0, 1, 8, 5, 0, 0, 128, 100
 #include "simt/hubs_form.h"
@@ -33,13 +33,15 @@
 #include "simt/hubs_form.h"
 #define SIMT_FORM f64_p32_b0_equal_dev_s16_d4_e1_t96_0, double, 32, 0, 2, 1, 16, 4, 1, 0, 96, 0
 #include "simt/hubs_form.h"
-#define SIMT_FORM f32_p32_b1_half_host_s8_d5_e1_once_t128_9, float, 32, 1, 4, 0, 8, 5, 1, 1, 128, 9
+#define SIMT_FORM                                                                              \
+  f32_p32_b1_half_host_s8_d5_e1_once_t128_9, float, 32, 1, 4, 0, 8, 5, 1, 1, 128, 9
 #include "simt/hubs_form.h"
 #define SIMT_FORM f64_p64_b0_table_dev_s4_d5_e1_t96_40, double, 64, 0, 5, 1, 4, 5, 1, 0, 96, 40
 #include "simt/hubs_form.h"
 #define SIMT_FORM f32_p64_b0_row_dev_s4_d5_e1_once_t64_5, float, 64, 0, 6, 1, 4, 5, 1, 1, 64, 5
 #include "simt/hubs_form.h"
-#define SIMT_FORM f64_p32_b1_column_host_s4_d5_e0_t32_12, double, 32, 1, 7, 0, 4, 5, 0, 0, 32, 12
+#define SIMT_FORM                                                                              \
+  f64_p32_b1_column_host_s4_d5_e0_t32_12, double, 32, 1, 7, 0, 4, 5, 0, 0, 32, 12
 #include "simt/hubs_form.h"
 
 static void check(void **state) {
