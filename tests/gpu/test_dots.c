@@ -135,10 +135,31 @@ static void no_longer_by_columns(void **state) {
   merbit_solver_destroy(solver);
 }
 
+/* What is made behind a solver has memory of its own, though the solver's plan lies behind its
+ * vectors. */
+static void buffer_behind_a_solver(void **state) {
+  const merbit_view view = arrow();
+  merbit_solver_desc desc;
+  merbit_solver *solver;
+  merbit_buffer *buffer;
+  double back[8];
+  (void)state;
+  memset(&desc, 0, sizeof desc);
+  desc.method = MERBIT_SOLVER_CG;
+  desc.side = MERBIT_SIDE_CUDA;
+  assert_int_equal(merbit_solver_create(gpu, &view, &desc, &solver), MERBIT_OK);
+  assert_int_equal(merbit_buffer_create(gpu, sizeof back, &buffer), MERBIT_OK);
+  merbit_solver_destroy(solver);
+  assert_int_equal(merbit_buffer_upload(buffer, 0, b, sizeof back), MERBIT_OK);
+  assert_int_equal(merbit_buffer_download(buffer, 0, back, sizeof back), MERBIT_OK);
+  assert_memory_equal(b, back, sizeof back);
+  merbit_buffer_destroy(buffer);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(as_it_is),
-                                     cmocka_unit_test(by_its_diagonal),
-                                     cmocka_unit_test(no_longer_by_columns)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(as_it_is), cmocka_unit_test(by_its_diagonal),
+      cmocka_unit_test(no_longer_by_columns), cmocka_unit_test(buffer_behind_a_solver)};
   int failed;
   gpu = gpu_context();
   failed = cmocka_run_group_tests(tests, NULL, NULL);

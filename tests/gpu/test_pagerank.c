@@ -80,6 +80,38 @@ static void test_stops(void **state) {
   }
 }
 
+static int make_buffer(void *user, int iteration, double change, double seconds) {
+  merbit_buffer **buffer = (merbit_buffer **)user;
+  (void)iteration;
+  (void)change;
+  (void)seconds;
+  return *buffer == NULL && merbit_buffer_create(context, 64, buffer) != MERBIT_OK;
+}
+
+/* What is made meanwhile has memory of its own, though PageRank's plan lies in what it has
+ * left.
+ */
+static void test_buffer_meanwhile(void **state) {
+  static const int64_t from[] = {0, 1, 2, 0, 3}, to[] = {1, 2, 0, 2, 1};
+  const edges e = edges_of(5, 5, from, to, NULL);
+  merbit_view view = coo(&e);
+  merbit_pagerank_desc desc;
+  merbit_pagerank_result result;
+  merbit_buffer *buffer = NULL;
+  char bytes[64] = "kept", back[64];
+  double ranks[5];
+  (void)state;
+  memset(&desc, 0, sizeof desc);
+  desc.progress = make_buffer;
+  desc.progress_user = &buffer;
+  assert_int_equal(merbit_pagerank(context, &view, &desc, ranks, &result), MERBIT_OK);
+  assert_non_null(buffer);
+  assert_int_equal(merbit_buffer_upload(buffer, 0, bytes, sizeof bytes), MERBIT_OK);
+  assert_int_equal(merbit_buffer_download(buffer, 0, back, sizeof back), MERBIT_OK);
+  assert_memory_equal(bytes, back, sizeof bytes);
+  merbit_buffer_destroy(buffer);
+}
+
 static void test_cpu_on_a_cuda_context(void **state) {
   static const int64_t from[] = {0, 1, 2}, to[] = {1, 2, 0};
   const edges e = edges_of(4, 3, from, to, NULL);
@@ -139,9 +171,9 @@ static void test_cases(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_random_graphs), cmocka_unit_test(test_stops),
-      cmocka_unit_test(test_cases),         cmocka_unit_test(test_cpu_on_a_cuda_context),
-      cmocka_unit_test(test_device_graph),
+      cmocka_unit_test(test_random_graphs),         cmocka_unit_test(test_stops),
+      cmocka_unit_test(test_buffer_meanwhile),      cmocka_unit_test(test_cases),
+      cmocka_unit_test(test_cpu_on_a_cuda_context), cmocka_unit_test(test_device_graph),
   };
   int failed;
   context = gpu_context();
