@@ -88,19 +88,30 @@ static int make_buffer(void *user, int iteration, double change, double seconds)
   return *buffer == NULL && merbit_buffer_create(context, 64, buffer) != MERBIT_OK;
 }
 
-/* What is made meanwhile has memory of its own, though PageRank's plan lies in what it has
- * left.
- */
+/* What is made meanwhile has memory of its own, though the plan of a graph in GPU memory lies
+ * in what its transpose has left. */
 static void test_buffer_meanwhile(void **state) {
-  static const int64_t from[] = {0, 1, 2, 0, 3}, to[] = {1, 2, 0, 2, 1};
-  const edges e = edges_of(5, 5, from, to, NULL);
-  merbit_view view = coo(&e);
+  enum { N = 3000, DEGREE = 8 };
+  static int32_t row_ptr[N + 1], col_ind[N * DEGREE];
+  static double ranks[N];
+  merbit_view view;
   merbit_pagerank_desc desc;
   merbit_pagerank_result result;
-  merbit_buffer *buffer = NULL;
+  merbit_buffer *buffer = NULL, *rows, *columns;
   char bytes[64] = "kept", back[64];
-  double ranks[5];
+  int i;
   (void)state;
+  for (i = 0; i < N * DEGREE; i++) {
+    row_ptr[i / DEGREE + 1] = (i / DEGREE + 1) * DEGREE;
+    col_ind[i] = (int32_t)((i / DEGREE * 37 + i % DEGREE * 11 + i / 100) % N);
+  }
+  assert_int_equal(merbit_buffer_create(context, sizeof row_ptr, &rows), MERBIT_OK);
+  assert_int_equal(merbit_buffer_create(context, sizeof col_ind, &columns), MERBIT_OK);
+  assert_int_equal(merbit_buffer_upload(rows, 0, row_ptr, sizeof row_ptr), MERBIT_OK);
+  assert_int_equal(merbit_buffer_upload(columns, 0, col_ind, sizeof col_ind), MERBIT_OK);
+  view = merbit_csr(N, N, N * DEGREE, merbit_buffer_pointer(rows),
+                    merbit_buffer_pointer(columns), NULL);
+  view.memory = MERBIT_MEMORY_DEVICE;
   memset(&desc, 0, sizeof desc);
   desc.progress = make_buffer;
   desc.progress_user = &buffer;
@@ -110,6 +121,8 @@ static void test_buffer_meanwhile(void **state) {
   assert_int_equal(merbit_buffer_download(buffer, 0, back, sizeof back), MERBIT_OK);
   assert_memory_equal(bytes, back, sizeof bytes);
   merbit_buffer_destroy(buffer);
+  merbit_buffer_destroy(rows);
+  merbit_buffer_destroy(columns);
 }
 
 static void test_cpu_on_a_cuda_context(void **state) {
