@@ -60,8 +60,8 @@ static void make_solver(merbit_context *context, const merbit_view *view, merbit
 static void calls(void **state) {
   /* The check's answer, in which rows are then counted; A^T, and what sorts it, from where the
    * method's comes; carries or sums of a product, and ranks with what they come from, for which
-   * that is too little here. Of a solver its vectors, behind which all small arrays lie, and the
-   * method's copy of the matrix. */
+   * that is too little here. Of a solver its vectors, behind which all small arrays lie, and
+   * the method's copy of the matrix. */
   static const struct {
     void (*work)(merbit_context *context, const merbit_view *view, merbit_method method);
     merbit_method method;
@@ -93,8 +93,40 @@ static void calls(void **state) {
   }
 }
 
+/* A user's plan is given when the GPU has done all for it; one of the library's own may be
+ * given before. */
+static void plans_that_are_done(void **state) {
+  long waits[2];
+  int hasty;
+  (void)state;
+  for (hasty = 0; hasty < 2; hasty++) {
+    mbi_plan_making making;
+    merbit_plan_desc desc;
+    merbit_plan *plan;
+    merbit_buffer *buffer;
+    merbit_context *context;
+    merbit_view view;
+    fake_reset();
+    context = fake_context(NULL);
+    view = put(context, &buffer);
+    memset(&making, 0, sizeof making);
+    memset(&desc, 0, sizeof desc);
+    making.hasty = hasty;
+    cuda->calls.made = 0;
+    cuda->calls.only = "cuStreamSynchronize";
+    assert_int_equal(mbi_plan_create(context, &view, &desc, &making, &plan), MERBIT_OK);
+    waits[hasty] = cuda->calls.made;
+    merbit_plan_destroy(plan);
+    merbit_buffer_destroy(buffer);
+    merbit_context_destroy(context);
+    fake_expect_clean();
+  }
+  assert_int_equal(waits[0], waits[1] + 1);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(calls)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(calls),
+                                     cmocka_unit_test(plans_that_are_done)};
   fake_open("new");
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -89,7 +89,7 @@ static void by_its_diagonal(void **state) {
   solves(MERBIT_PRECONDITIONER_JACOBI);
 }
 
-/* The same with a row more to both sides, so that its rows have at least four nonzeros. */
+/* The arrow with a neighbour on both sides of the diagonal, four nonzeros a row. */
 static merbit_view wider(void) {
   int i, j, k = 0;
   for (i = 0; i < N; i++) {

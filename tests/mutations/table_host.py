@@ -139,7 +139,7 @@ MUTATIONS = [
     ("spmv/scan.cu", "  MBK_STOP_HERE\n", "", "products run on behind the last iteration", "fake_gpu_epilogue"),
     ("spmv/rows.cu", "  MBK_STOP_HERE\n", "", "products by rows run on behind the last iteration", "fake_gpu_epilogue"),
     ("spmv/plan.c.j2", "  if (status == MERBIT_OK && !plan->making.hasty) {", "  if (0) {",
-     "a plan is given that the GPU is still at work for", FAKE),
+     "a plan is given that the GPU is still at work for", "fake_calls"),
     ("spmv/arrays.cu", "(row_ptr[c + 1] - row_ptr[c]) + stride / 2) / stride", "(row_ptr[c + 1] - row_ptr[c])) / stride",
      "columns counted by rows are rounded down", "simt_ranks"),
     ("solve/run.c.j2", "resident * device->multiprocessors >= blocks", "resident * device->multiprocessors >= 0",
