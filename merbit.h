@@ -42295,8 +42295,8 @@ static merbit_status mbi_solve_product(merbit_solver *solver, int from, int to) 
                                    : mbi_solve_multiply(solver, from, to, from, NULL, NULL);
 }
 
-/* The same for a sweep, unless the solver has stopped; where there are method->sums. */
-static merbit_status mbi_solve_product_on(merbit_solver *solver, int from, int to) {
+/* The same for a sweep; where there are method->sums. */
+static merbit_status mbi_solve_product_unless_stopped(merbit_solver *solver, int from, int to) {
   return mbi_solve_multiply(solver, from, to, from, NULL, &solver->memory->state.stop);
 }
 
@@ -42582,7 +42582,7 @@ static merbit_status mbi_cg_sweep(merbit_solver *solver) {
   solver->v.to = held + 1 < MBI_CG_RING && solver->gpu.followed;
   solver->v.dots = (const double *)mbi_device_pointer(mbi_scan_dots(solver->plan));
   solver->v.dot_count = (long long)solver->plan->scan.tiles;
-  status = mbi_solve_product_on(solver, MBI_CG_P, MBI_AT_W);
+  status = mbi_solve_product_unless_stopped(solver, MBI_CG_P, MBI_AT_W);
   if (status == MERBIT_OK) {
     status = mbi_solve_sweep(solver, 0);
   }
@@ -42652,12 +42652,12 @@ static merbit_status mbi_bicgstab_multiply(merbit_solver *solver, int from, int 
 }
 
 static merbit_status mbi_bicgstab_sweeps(merbit_solver *solver) {
-  merbit_status status = mbi_solve_product_on(solver, MBI_BICG_P_HAT, MBI_BICG_V);
+  merbit_status status = mbi_solve_product_unless_stopped(solver, MBI_BICG_P_HAT, MBI_BICG_V);
   if (status == MERBIT_OK) {
     status = mbi_solve_sweep(solver, 0);
   }
   if (status == MERBIT_OK) {
-    status = mbi_solve_product_on(solver, MBI_BICG_S_HAT, MBI_AT_W);
+    status = mbi_solve_product_unless_stopped(solver, MBI_BICG_S_HAT, MBI_AT_W);
   }
   return status == MERBIT_OK ? mbi_solve_sweep(solver, 1) : status;
 }

@@ -52,17 +52,23 @@ static double residual(const double *found) {
   return (double)sqrtl(above / below);
 }
 
-static void solves(merbit_preconditioner preconditioner) {
-  const merbit_view view = arrow();
+static merbit_solver_desc cg(void) {
   merbit_solver_desc desc;
-  merbit_solver_result result, reference;
-  merbit_solver *solver;
   memset(&desc, 0, sizeof desc);
   desc.method = MERBIT_SOLVER_CG;
-  desc.preconditioner = preconditioner;
   desc.tolerance = 1e-11;
-  desc.side = MERBIT_SIDE_CPU;
+  desc.side = MERBIT_SIDE_CUDA;
   desc.vector_memory = MERBIT_MEMORY_HOST;
+  return desc;
+}
+
+static void solves(merbit_preconditioner preconditioner) {
+  const merbit_view view = arrow();
+  merbit_solver_desc desc = cg();
+  merbit_solver_result result, reference;
+  merbit_solver *solver;
+  desc.preconditioner = preconditioner;
+  desc.side = MERBIT_SIDE_CPU;
   assert_int_equal(merbit_solver_create(gpu, &view, &desc, &solver), MERBIT_OK);
   assert_int_equal(merbit_solver_solve(solver, b, x, 0, NULL, 0, &reference), MERBIT_OK);
   merbit_solver_destroy(solver);
@@ -107,7 +113,7 @@ static merbit_view wider(void) {
 /* Products by values that are equal in each column add up nothing, nor do they with others
  * later: the plan takes those in within the memory that it has. */
 static void no_longer_by_columns(void **state) {
-  merbit_solver_desc desc;
+  const merbit_solver_desc desc = cg();
   merbit_solver_result result;
   merbit_solver *solver;
   merbit_view view = wider();
@@ -116,11 +122,6 @@ static void no_longer_by_columns(void **state) {
   for (k = 0; k < row_ptr[N]; k++) {
     values[k] = sqrt(2 + col_ind[k]);
   }
-  memset(&desc, 0, sizeof desc);
-  desc.method = MERBIT_SOLVER_CG;
-  desc.side = MERBIT_SIDE_CUDA;
-  desc.vector_memory = MERBIT_MEMORY_HOST;
-  desc.tolerance = 1e-11;
   assert_int_equal(merbit_solver_create(gpu, &view, &desc, &solver), MERBIT_OK);
   assert_int_equal(solver->plan->method, MERBIT_METHOD_SCAN);
   assert_int_equal(solver->plan->device.form, MBI_VALUES_COLUMN);
@@ -139,14 +140,11 @@ static void no_longer_by_columns(void **state) {
  * vectors. */
 static void buffer_behind_a_solver(void **state) {
   const merbit_view view = arrow();
-  merbit_solver_desc desc;
+  const merbit_solver_desc desc = cg();
   merbit_solver *solver;
   merbit_buffer *buffer;
   double back[8];
   (void)state;
-  memset(&desc, 0, sizeof desc);
-  desc.method = MERBIT_SOLVER_CG;
-  desc.side = MERBIT_SIDE_CUDA;
   assert_int_equal(merbit_solver_create(gpu, &view, &desc, &solver), MERBIT_OK);
   assert_int_equal(merbit_buffer_create(gpu, sizeof back, &buffer), MERBIT_OK);
   merbit_solver_destroy(solver);
