@@ -332,8 +332,8 @@
  * commutative, but for plans on the CPU and for ROWS with one lane a row (omega 1), where entries come in their order
  * and it need not commute.
  *
- * SOLVERS. A solver (merbit_solver_create) holds the plan of a square matrix, its vectors and, on CUDA, its
- * iterations recorded as a graph, so that solves for many right-hand sides repeat nothing. CG is for symmetric
+ * SOLVERS. A solver (merbit_solver_create) holds the plan of a square matrix, its vectors and, on CUDA, from the
+ * first solve on, its iterations recorded as a graph, so that solves for many right-hand sides repeat nothing. CG is for symmetric
  * positive definite matrices, BICGSTAB for any. Scalars stay on the device: with CUDA 12.4 or later the loop
  * itself runs there (result.recorded 2), and the host looks about ten times a second, at most once for 50
  * iterations; there the progress callback is called and may cancel. Dot products are added up by kernels behind
@@ -1135,11 +1135,12 @@ MERBIT_API merbit_status merbit_pagerank(merbit_context *context, const merbit_v
                                          const merbit_pagerank_desc *desc, void *ranks,
                                          merbit_pagerank_result *result);
 
-/* A solver of A x = b for the square matrix `view` of F64 or F32: its plan, vectors, kernels and, on
- * CUDA, its recorded iterations are made once. The arrays of the view are borrowed as
- * merbit_plan_create borrows them; for merbit_solver_update_values all of them must stay. The diagonal
- * and the norm of a matrix in device memory are found on the CPU. INVALID_MATRIX names a zero on the
- * diagonal that JACOBI would divide by. desc->method has to be named. */
+/* A solver of A x = b for the square matrix `view` of F64 or F32: its plan, vectors and kernels are
+ * made once; on CUDA the first solve, and the first with new values, records its iterations beside the
+ * GPU's work on them. The arrays of the view are borrowed as merbit_plan_create borrows them; for
+ * merbit_solver_update_values all of them must stay. The diagonal and the norm of a matrix are found where
+ * its arrays lie; blocks are inverted on the CPU. INVALID_MATRIX names a zero on the diagonal that JACOBI
+ * would divide by. desc->method has to be named. */
 MERBIT_API merbit_status merbit_solver_create(merbit_context *context, const merbit_view *view,
                                               const merbit_solver_desc *desc,
                                               merbit_solver **solver);
@@ -40487,6 +40488,7 @@ typedef struct mbi_solve_gpu {
   void *loop;    /* CUfunction: mbk_solve_loop */
   void *graph;   /* CUgraphExec: solve/batch.c; NULL: nothing is recorded */
   int loops;     /* and it loops by itself */
+  int tried;     /* nothing more is to be recorded */
   char why[384]; /* why not, where a call failed */
 } mbi_solve_gpu;
 
@@ -42766,9 +42768,12 @@ static const mbi_solve_method *mbi_refine_method(void) {
  * needs for them, not what the host does. With conditional nodes (CUDA 12.4) the loop itself
  * runs on the GPU, until the solver stops or the host wants to look; else the host launches as
  * many graphs as it likes to have iterations. Where a driver does neither, single launches do.
+ * To record costs as much as some iterations take, so the first ones do not wait for it.
  */
 #define MBI_BATCH_LOOP 4   /* iterations recorded for a loop on the GPU: a turn costs 3 us */
 #define MBI_BATCH_PLAIN 10 /* and for a graph that the host launches again and again */
+#define MBI_SOLVE_SPAN                                                                         \
+  100 /* iterations of the first batch; of a loop that ends by itself twice that or more */
 #define MBI_CUDA_DRIVER_LOOPS 12040
 #define MBI_CAPTURE_RELAXED 2 /* CUstreamCaptureMode: other threads may do as they like */
 #define MBI_GRAPH_NODE_CONDITIONAL 13 /* CUgraphNodeType */
@@ -42808,9 +42813,12 @@ static merbit_status mbi_batch_answer(merbit_solver *solver, mbi_curesult result
                                                     : MERBIT_DEVICE_ERROR;
 }
 
-/* What is enqueued between these two goes to a graph. */
-static merbit_status mbi_batch_record(merbit_solver *solver, int iterations,
-                                      void *loop_handle) {
+static int mbi_batch_turn(const merbit_solver *solver) {
+  return solver->gpu.turn > 0 ? solver->gpu.turn : MBI_BATCH_LOOP;
+}
+
+/* Iterations that know of each other. */
+static merbit_status mbi_batch_enqueue(merbit_solver *solver, int iterations) {
   merbit_status status = MERBIT_OK;
   int i;
   for (i = 0; i < iterations && status == MERBIT_OK; i++) {
@@ -42819,6 +42827,13 @@ static merbit_status mbi_batch_record(merbit_solver *solver, int iterations,
     status = solver->method->iterate(solver);
   }
   solver->gpu.place = solver->gpu.followed = 0;
+  return status;
+}
+
+/* To the graph that the stream is captured for. */
+static merbit_status mbi_batch_record(merbit_solver *solver, int iterations,
+                                      void *loop_handle) {
+  merbit_status status = mbi_batch_enqueue(solver, iterations);
   if (status == MERBIT_OK && loop_handle != NULL) {
     void *arguments[2];
     arguments[0] = loop_handle;
@@ -42879,8 +42894,7 @@ static merbit_status mbi_batch_make_loop(merbit_solver *solver, void **graph) {
   }
   if (status == MERBIT_OK) {
     merbit_status end;
-    status = mbi_batch_record(solver, solver->gpu.turn > 0 ? solver->gpu.turn : MBI_BATCH_LOOP,
-                              &handle);
+    status = mbi_batch_record(solver, mbi_batch_turn(solver), &handle);
     end = mbi_batch_answer(solver, driver->stream_end_capture(solver->gpu.stream, &ended));
     status = status == MERBIT_OK ? end : status;
   }
@@ -42918,7 +42932,7 @@ static merbit_status mbi_batch_make(merbit_solver *solver, int loop) {
   return status;
 }
 
-/* What was recorded; it holds the addresses of the plan's arrays, which new values may move. */
+/* What was recorded: the next solve records again. */
 static void mbi_batch_forget(merbit_solver *solver) {
   merbit_context *context = solver->context;
   if (solver->gpu.graph != NULL) {
@@ -42926,7 +42940,7 @@ static void mbi_batch_forget(merbit_solver *solver) {
                           context->device.driver.graph_exec_destroy(solver->gpu.graph));
   }
   solver->gpu.graph = NULL;
-  solver->gpu.loops = 0;
+  solver->gpu.loops = solver->gpu.tried = 0;
   mbi_program_destroy(context, &solver->gpu.loop_program);
   memset(&solver->gpu.loop_program, 0, sizeof solver->gpu.loop_program);
 }
@@ -42945,17 +42959,24 @@ static merbit_status mbi_batch_try(merbit_solver *solver) {
   return mbi_batch_make(solver, 0);
 }
 
-/* Record the method's iterations, in place of what was recorded before. Nothing recorded is no
- * error, a dead device is. */
+/* Whether iterations are to be recorded yet. */
+static int mbi_batch_wanted(const merbit_solver *solver) {
+  return mbi_solve_on_gpu(solver) && !solver->gpu.tried && solver->gpu.stream != NULL &&
+         solver->inner == NULL && mbi_batch_can_record(&solver->context->device.driver) &&
+         solver->desc.preconditioner != MERBIT_PRECONDITIONER_CALLBACK;
+}
+
+/* Whether they loop by themselves: before they are recorded, as far as anyone knows. */
+static int mbi_batch_loops(const merbit_solver *solver) {
+  return solver->gpu.loops ||
+         (mbi_batch_wanted(solver) && mbi_batch_can_loop(&solver->context->device));
+}
+
+/* Record the method's iterations. Nothing recorded is no error, a dead device is. */
 static merbit_status mbi_batch_create(merbit_solver *solver) {
   merbit_context *context = solver->context;
   merbit_status status;
-  mbi_batch_forget(solver);
-  if (solver->gpu.stream == NULL || solver->inner != NULL ||
-      !mbi_batch_can_record(&context->device.driver) ||
-      solver->desc.preconditioner == MERBIT_PRECONDITIONER_CALLBACK) {
-    return MERBIT_OK;
-  }
+  mbi_batch_forget(solver); /* what a failure has left */
   status = mbi_batch_try(solver);
   if (status != MERBIT_OK && status != MERBIT_OUT_OF_MEMORY && solver->gpu.sweep_blocks > 0 &&
       mbi_device_lost(context) == 0) { /* perhaps it is the sweeps that cannot be recorded */
@@ -42966,6 +42987,7 @@ static merbit_status mbi_batch_create(merbit_solver *solver) {
   if (status == MERBIT_OUT_OF_MEMORY) {
     return status;
   }
+  solver->gpu.tried = 1;
   if (status != MERBIT_OK && mbi_device_lost(context) == 0) {
     mbi_log(context,
             "a solver's iterations are launched one by one: they cannot be recorded%s%s",
@@ -42983,22 +43005,60 @@ static void mbi_batch_destroy(merbit_solver *solver) {
   }
 }
 
-/* Enqueue iterations up to state.look, or until the solver stops; on the CPU take them. */
-static merbit_status mbi_batch_run(merbit_solver *solver, int span) {
+/* Sweeps that the driver refuses leave half an iteration: from its x on without them. */
+static merbit_status mbi_batch_without_sweeps(merbit_solver *solver, int iterations) {
+  merbit_status status;
+  mbi_forgive(solver->context, solver->gpu.why, sizeof solver->gpu.why);
+  mbi_log(solver->context, "a solver's steps are launched one by one: %s", solver->gpu.why);
+  solver->gpu.why[0] = '\0';
+  solver->gpu.sweep_blocks = 0;
+  status = mbi_solve_residual(solver, 0);
+  if (status == MERBIT_OK) {
+    status = solver->method->start(solver);
+  }
+  return status == MERBIT_OK ? mbi_batch_enqueue(solver, iterations) : status;
+}
+
+/* The first are launched one by one, and recorded while the GPU works on them. */
+static merbit_status mbi_batch_begin(merbit_solver *solver, int *span) {
+  const int turn = mbi_batch_turn(solver);
+  merbit_status status = mbi_batch_enqueue(solver, turn);
+  if (status != MERBIT_OK && status != MERBIT_OUT_OF_MEMORY && solver->gpu.sweep_blocks > 0 &&
+      mbi_device_lost(solver->context) == 0) {
+    status = mbi_batch_without_sweeps(solver, turn);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_batch_create(solver);
+  }
+  if (!solver->gpu.loops && *span > MBI_SOLVE_SPAN) { /* which was meant for a loop */
+    *span = MBI_SOLVE_SPAN;
+  }
+  *span -= turn;
+  return status;
+}
+
+static merbit_status mbi_batch_launch(merbit_solver *solver, int span) {
   merbit_context *context = solver->context;
-  const double start = mbi_seconds();
   merbit_status status = MERBIT_OK;
   int i;
-  if (mbi_solve_on_gpu(solver) && solver->gpu.graph != NULL) {
-    for (i = 0; i < span && status == MERBIT_OK; i += MBI_BATCH_PLAIN) {
-      status = mbi_device_check(
-          context, context->device.driver.graph_launch(solver->gpu.graph, solver->gpu.stream),
-          "cuGraphLaunch", "launching recorded iterations");
-      if (solver->gpu.loops) {
-        break;
-      }
+  for (i = 0; i < span && status == MERBIT_OK; i += MBI_BATCH_PLAIN) {
+    status = mbi_device_check(
+        context, context->device.driver.graph_launch(solver->gpu.graph, solver->gpu.stream),
+        "cuGraphLaunch", "launching recorded iterations");
+    if (solver->gpu.loops) {
+      break;
     }
-    return status;
+  }
+  return status;
+}
+
+/* Enqueue iterations up to state.look, or until the solver stops; on the CPU take them. */
+static merbit_status mbi_batch_run(merbit_solver *solver, int span) {
+  const double start = mbi_seconds();
+  merbit_status status = mbi_batch_wanted(solver) ? mbi_batch_begin(solver, &span) : MERBIT_OK;
+  int i;
+  if (status == MERBIT_OK && solver->gpu.graph != NULL) {
+    return mbi_batch_launch(solver, span);
   }
   for (i = 0; i < span && status == MERBIT_OK; i++) {
     if (!mbi_solve_on_gpu(solver) && (solver->memory->state.stop != MBI_SOLVE_RUNNING ||
@@ -43013,8 +43073,6 @@ static merbit_status mbi_batch_run(merbit_solver *solver, int span) {
 /* ==== >>solve/look.c  solvers: batches, looks, how they end =============================== */
 /* The loop of every solver: batches of iterations, and between them a look, at which the host
  * learns how far it is, tells the caller, and decides how to go on. */
-#define MBI_SOLVE_SPAN                                                                         \
-  100 /* iterations of the first batch; of a loop that ends by itself twice that or more */
 #define MBI_SOLVE_LEAST 50     /* and of any */
 #define MBI_SOLVE_LATENCY 1e-5 /* seconds that an iteration takes beside its products */
 #define MBI_SOLVE_TIGHTENINGS 6
@@ -43070,7 +43128,7 @@ static int mbi_solve_next_span(int done, double seconds) {
 static int mbi_solve_first_span(const merbit_solver *solver) {
   const double least =
       MBI_SOLVE_LATENCY + (double)solver->plan->stream_bytes * MBI_CHOOSE_STREAM;
-  return !solver->gpu.loops              ? MBI_SOLVE_SPAN
+  return !mbi_batch_loops(solver)        ? MBI_SOLVE_SPAN
          : solver->desc.progress != NULL ? 2 * MBI_SOLVE_SPAN
                                          : mbi_solve_next_span(1, 2 * least);
 }
@@ -43712,17 +43770,13 @@ static merbit_status mbi_examine_begin(merbit_solver *solver, const merbit_view 
   return status == MERBIT_OK ? mbi_examine_launch_rows(solver, view, gpu) : status;
 }
 
-/* And end: the norm, and the preconditioner in the solver's vector. While the GPU looks the
- * host records the iterations. */
+/* And end: the norm, and the preconditioner in the solver's vector. */
 static merbit_status mbi_examine_end(merbit_solver *solver) {
   merbit_context *context = solver->context;
   const int64_t entries = solver->n * solver->v.block;
   mbi_examine_gpu *gpu = &solver->gpu.examine;
   void *blocks = NULL;
-  merbit_status status = mbi_batch_create(solver);
-  if (status == MERBIT_OK) {
-    status = mbi_examine_await(solver);
-  }
+  merbit_status status = mbi_examine_await(solver);
   if (status == MERBIT_OK) {
     status = mbi_examine_norm(solver, gpu);
   }
@@ -43752,8 +43806,7 @@ static merbit_status mbi_examine_checked(void *maker) {
 }
 
 
-/* The norm of A and the preconditioner, from the arrays of `view`; and on the GPU the recorded
- * iterations. In an entered context. */
+/* The norm of A and the preconditioner, from the arrays of `view`. In an entered context. */
 static merbit_status mbi_solver_examine(merbit_solver *solver, const merbit_view *view) {
   merbit_context *context = solver->context;
   const int64_t entries = solver->n * solver->v.block;
@@ -43779,7 +43832,7 @@ static merbit_status mbi_solver_examine(merbit_solver *solver, const merbit_view
   }
   mbi_release(context, blocks);
   merbit_matrix_destroy(copy);
-  return status == MERBIT_OK && mbi_solve_on_gpu(solver) ? mbi_batch_create(solver) : status;
+  return status;
 }
 
 /* New values that do not lie where the structure does are brought there; the caller lets go of
@@ -44167,6 +44220,14 @@ MERBIT_API merbit_status merbit_solver_update_values(merbit_solver *solver, cons
   if (solver == NULL) {
     return MERBIT_INVALID_ARGUMENT;
   }
+  status = mbi_solver_enter(solver);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  if (mbi_solve_on_gpu(solver)) {
+    mbi_batch_forget(solver); /* it knows where the plan's arrays lie, which may move */
+  }
+  mbi_solver_leave(solver);
   status = merbit_plan_update_values(solver->plan, values, memory);
   if (status == MERBIT_OK && solver->inner != NULL) {
     const void *rounded;
@@ -45224,9 +45285,6 @@ static merbit_status mbi_pagerank_prepare_cuda(mbi_pagerank *run) {
     run->plan->epilogue->after_memory = mbi_device_address(engine->memory);
   }
   status = mbi_pagerank_specialise(run);
-  if (status == MERBIT_OK) { /* while the GPU is at work for the plan */
-    status = mbi_batch_create(engine);
-  }
   if (status == MERBIT_OK) {
     status = mbi_pagerank_upload(run);
   }
@@ -45262,7 +45320,7 @@ static merbit_status mbi_pagerank_iterate_cuda(mbi_pagerank *run, int span) {
   if (status != MERBIT_OK) {
     return status;
   }
-  if (run->engine.gpu.loops && look != run->memory.state.look) {
+  if (mbi_batch_loops(&run->engine) && look != run->memory.state.look) {
     status = mbi_solve_upload(&run->engine, &m->state.look, &look, sizeof look);
   }
   if (status == MERBIT_OK) {
@@ -45823,7 +45881,7 @@ static merbit_status mbi_pagerank_iterate(mbi_pagerank *run) {
   const double start = mbi_seconds();
   const merbit_pagerank_desc *desc = &run->desc;
   mbi_solve_state *state = &run->memory.state;
-  int span = run->engine.gpu.loops ? MBI_PAGERANK_LOOK : MBI_SOLVE_SPAN;
+  int span = mbi_batch_loops(&run->engine) ? MBI_PAGERANK_LOOK : MBI_SOLVE_SPAN;
   double sums[2], before = start;
   while (state->stop == MBI_SOLVE_RUNNING) {
     const merbit_status status =
