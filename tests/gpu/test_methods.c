@@ -253,7 +253,7 @@ static void a_plan_tells_its_choice(void **state) {
   assert_non_null(strstr(line, "1 strips of 12288 columns, 1 parts of 8192 nonzeros, 100.0% of "
                                "the slots filled, 512 threads"));
   assert_int_equal(chosen(30, 0, 0, MERBIT_METHOD_HUBS, line), MERBIT_METHOD_HUBS);
-  assert_non_null(strstr(line, "8 tiles of 32 x 8, 1 hubs with 100% of the nonzeros in shared "
+  assert_non_null(strstr(line, "15 tiles of 32 x 4, 1 hubs with 100% of the nonzeros in shared "
                                "memory, 0 empty rows, 1024 threads"));
   assert_int_equal(chosen(30, 0, 0, MERBIT_METHOD_MERGE, line), MERBIT_METHOD_MERGE);
   assert_non_null(strstr(line, "merge on "));
