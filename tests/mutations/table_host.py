@@ -158,7 +158,7 @@ MUTATIONS = [
      "with new values nothing is recorded again", "fake_path"),
     ("solve/batch.c.j2", "  solver->gpu.tried = 1;\n", "", "every batch is recorded", "fake_path"),
     ("solve/batch.c.j2", "         (mbi_batch_wanted(solver) && mbi_batch_can_loop(&solver->context->device));", "         0;",
-     "the first batch of a loop is short", "fake_gpu_solver"),
+     "the first batch of a loop is short", "fake_path"),
     ("solve/solver.c.j2", "    mbi_batch_forget(solver); /* it knows", "    /* it knows",
      "what was recorded outlives the arrays that it reads", "fake_path"),
     ("solve/loop.cu", "m->state.iterations < m->state.look", "m->state.iterations <= m->state.look",
