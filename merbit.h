@@ -3656,6 +3656,10 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "#ifndef MBK_DEVICE_CUH\n"
   "#define MBK_DEVICE_CUH\n"
   "\n"
+  "#ifndef MBK_CALM\n"
+  "#define MBK_CALM 0 // 1: no kernel that reads x is launched early (mbi_plan_start)\n"
+  "#endif\n"
+  "\n"
   "#define MBK_KERNEL extern \"C\" __global__ void\n"
   "#define MBK_DEVICE static __device__ __forceinline__\n"
   "#define MBK_CALLED                                                                             \\\n"
@@ -3690,11 +3694,11 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "\n"
   "MBK_DEVICE void mbk_block_sync() {\n"
   "  __syncthreads();\n"
-  "}\n"
+  "}\n",
   "MBK_DEVICE void mbk_warp_sync(mbk_u32 mask) {\n"
   "  __syncwarp(mask);\n"
   "}\n"
-  "\n",
+  "\n"
   "template <class T> MBK_DEVICE T mbk_shuffle(mbk_u32 mask, T value, int lane, int width) {\n"
   "  return __shfl_sync(mask, value, lane, width);\n"
   "}\n"
@@ -3738,9 +3742,9 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "  asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(value) : \"h\"(bits));\n"
   "  return value;\n"
   "}\n"
-  "\n"
+  "\n",
   "// And of the bits of a bfloat16, the upper half of a float's.\n"
-  "MBK_DEVICE float mbk_bf16_value(mbk_u16 bits) {\n",
+  "MBK_DEVICE float mbk_bf16_value(mbk_u16 bits) {\n"
   "  return __uint_as_float((mbk_u32)bits << 16);\n"
   "}\n"
   "\n"
@@ -3788,10 +3792,10 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "}\n"
   "\n"
   "// What another block of the same launch has stored, past the cache that may hold what was there\n"
-  "// before.\n"
+  "// before.\n",
   "template <class T> MBK_DEVICE T mbk_load_fresh(const T *address) {\n"
   "  return __ldcg(address);\n"
-  "}\n",
+  "}\n"
   "// What this thread has stored and seen before comes before what follows, for all blocks.\n"
   "MBK_DEVICE void mbk_fence() {\n"
   "  __threadfence();\n"
@@ -3828,9 +3832,9 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "                   : \"l\"(slots + 2 * k)\n"
   "                   : \"memory\");\n"
   "#else\n"
-  "      low = ((const volatile mbk_u64 *)slots)[2 * k];\n"
+  "      low = ((const volatile mbk_u64 *)slots)[2 * k];\n",
   "      high = ((const volatile mbk_u64 *)slots)[2 * k + 1];\n"
-  "#endif\n",
+  "#endif\n"
   "      missing |= (mbk_u32)low != mark || (mbk_u32)high != mark;\n"
   "      values[k] = __longlong_as_double((mbk_i64)(high >> 32 << 32 | low >> 32));\n"
   "    }\n"
@@ -3881,10 +3885,10 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "  return bits.pack;\n"
   "}\n"
   "\n"
-  "template <class T, int N> MBK_DEVICE void mbk_store_pack(T *address, mbk_pack<T, N> pack) {\n"
+  "template <class T, int N> MBK_DEVICE void mbk_store_pack(T *address, mbk_pack<T, N> pack) {\n",
   "  *(mbk_pack<T, N> *)address = pack;\n"
   "}\n"
-  "\n",
+  "\n"
   "// 16 bytes from global to shared memory, both aligned, on their way while the thread goes on:\n"
   "// they are there after mbk_copy_wait by the same thread.\n"
   "MBK_DEVICE void mbk_copy_ahead(void *shared, const void *global) {\n"
@@ -3912,28 +3916,21 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "  asm volatile(\"griddepcontrol.wait;\" : : : \"memory\");\n"
   "#endif\n"
   "}\n"
-  "// The same; `data`, which earlier work may have written, can then be loaded as what nobody\n"
-  "// writes: its address comes out of the wait, so that no such load moves before it.\n"
-  "template <class T> MBK_DEVICE void mbk_await_for(const T *&data) {\n"
-  "#if __CUDA_ARCH__ >= 900\n"
-  "  asm volatile(\"griddepcontrol.wait;\" : \"+l\"(data) : : \"memory\");\n"
+  "// x, and what else earlier work in the stream may have written; behind mbk_await in kernels that\n"
+  "// are launched early. There it is no load of data that nobody writes (LDG.CONSTANT): ptxas moves\n"
+  "// those in front of the wait, whatever the program says.\n"
+  "template <class T> MBK_DEVICE T mbk_load_late(const T *address) {\n"
+  "#if MBK_CALM\n"
+  "  return mbk_load(address);\n"
+  "#else\n"
+  "  return *address;\n"
   "#endif\n"
   "}\n"
-  "// The same for what lies at `index` of `data`: either comes out of the wait, whichever takes\n"
-  "// fewer registers.\n"
-  "template <class T, int GROUPS, int PACK>\n"
-  "MBK_DEVICE void mbk_await_at(const T *&data, mbk_i32 (&index)[GROUPS][PACK]) {\n",
-  "#if __CUDA_ARCH__ >= 1000\n"
-  "  mbk_await_for(data);\n"
-  "#elif __CUDA_ARCH__ >= 900\n"
-  "  mbk_await();\n"
-  "#pragma unroll\n"
-  "  for (int g = 0; g < GROUPS; g++) {\n"
-  "#pragma unroll\n"
-  "    for (int j = 0; j < PACK; j++) {\n"
-  "      asm volatile(\"\" : \"+r\"(index[g][j]));\n"
-  "    }\n"
-  "  }\n"
+  "template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack_late(const T *address) {\n"
+  "#if MBK_CALM\n"
+  "  return mbk_load_pack<T, N>(address);\n"
+  "#else\n",
+  "  return *(const mbk_pack<T, N> *)address;\n"
   "#endif\n"
   "}\n"
   "// What comes next may start once all blocks got here or ended.\n"
@@ -4356,14 +4353,14 @@ static const char *const mbi_source_spmv_values_cuh[] = {
   "    mbk_values_scale(const MBK_VALUE *by_column, const MBK_VECTOR *x, mbk_u64 cols,\n"
   "                     MBK_VECTOR *scaled, MBK_SCALAR_PARAMETERS) {\n"
   "  mbk_release();\n"
-  "  mbk_await_for(x);\n"
+  "  mbk_await();\n"
   "  if (MBK_VANISHES(MBK_ALPHA)) {\n"
   "    return;\n"
   "  }\n"
   "#pragma unroll 4\n"
   "  for (mbk_u64 c = (mbk_u64)mbk_block() * 256 + mbk_thread(); c < cols;\n"
   "       c += (mbk_u64)mbk_grid() * 256) {\n"
-  "    scaled[c] = (MBK_VECTOR)MBK_MUL(mbk_load(by_column + c), mbk_load(x + c));\n"
+  "    scaled[c] = (MBK_VECTOR)MBK_MUL(mbk_load(by_column + c), mbk_load_late(x + c));\n"
   "  }\n"
   "}\n"
   "#endif\n",
@@ -5957,7 +5954,7 @@ static const char *const mbi_source_spmv_scan_tile_cuh[] = {
   "  double sum;\n"
   "};\n"
   "MBK_DEVICE void mbk_scan_meet(mbk_scan_dot &dot, mbk_u32 row, MBK_COMPUTE part) {\n",
-  "  dot.sum += (double)part * (double)mbk_load(dot.x + row);\n"
+  "  dot.sum += (double)part * (double)mbk_load_late(dot.x + row);\n"
   "}\n"
   "#endif\n"
   "\n"
@@ -6082,8 +6079,7 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "// What x is to a tile, and its factor for what stands in the place of a column.\n"
   "#ifndef MBK_GATHER\n"
   "#define MBK_SOURCE const MBK_VECTOR *\n"
-  "#define MBK_GATHER(source, column) mbk_load((source) + ((column)-MBK_BASE))\n"
-  "#define MBK_AWAIT(source, column) mbk_await_at(source, column)\n"
+  "#define MBK_GATHER(source, column) mbk_load_late((source) + ((column)-MBK_BASE))\n"
   "#endif\n"
   "\n"
   "// MBK_PACK neighbours at `address`, the first `count` of which are there.\n"
@@ -6115,9 +6111,9 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "  mbk_u32 ends; // as mbk_scan_commit takes them\n"
   "};\n"
   "\n"
-  "// Where each value stands for its row, as if there were one for each nonzero: those of the\n",
+  "// Where each value stands for its row, as if there were one for each nonzero: those of the\n"
   "// first `count`. `by_row` has one for each row.\n"
-  "template <bool full>\n"
+  "template <bool full>\n",
   "MBK_DEVICE void mbk_scan_by_row(const MBK_VALUE *by_row, const mbk_scan_rows &rows,\n"
   "                                mbk_u32 count, MBK_VALUE (&value)[MBK_GROUPS][MBK_PACK]) {\n"
   "  const mbk_u32 *const row_id = rows.row_id;\n"
@@ -6151,10 +6147,10 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "  const mbk_u32 *const row_id = rows.row_id;\n"
   "  const mbk_u32 lane = mbk_lane(), count = rows.to - rows.from;\n"
   "#if !MBK_EMPTY_ROWS\n"
-  "  const mbk_u32 ahead = 32 + lane * (128 / sizeof(MBK_VECTOR));\n",
+  "  const mbk_u32 ahead = 32 + lane * (128 / sizeof(MBK_VECTOR));\n"
   "  mbk_prefetch(rows.y + rows.from + (ahead < count ? ahead : 0));\n"
   "  (void)row_id;\n"
-  "#endif\n"
+  "#endif\n",
   "  return lane < count ? rows.y[MBK_ROW_OF(rows.from + lane)] : (MBK_VECTOR)0;\n"
   "}\n"
   "\n"
@@ -6170,6 +6166,9 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "#if !MBK_PATTERN || MBK_BY_ROW\n"
   "  MBK_VALUE value[MBK_GROUPS][MBK_PACK];\n"
   "#endif\n"
+  "#if MBK_ONCE // loads of a matrix for which few blocks wait take turns with gathers as they like\n"
+  "  mbk_await();\n"
+  "#endif\n"
   "#pragma unroll\n"
   "  for (int g = 0; g < MBK_GROUPS; g++) {\n"
   "    const mbk_u32 k = MBK_PACK * (32 * g + mbk_lane()), left = k < count ? count - k : 0;\n"
@@ -6181,7 +6180,9 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "#if MBK_BY_ROW\n"
   "  mbk_scan_by_row<full>(values, rows, count, value);\n"
   "#endif\n"
-  "  MBK_AWAIT(x, column);\n"
+  "#if !MBK_ONCE\n"
+  "  mbk_await();\n"
+  "#endif\n"
   "  old = adds ? mbk_scan_old(rows) : (MBK_VECTOR)0;\n"
   "#pragma unroll\n"
   "  for (int g = 0; g < MBK_GROUPS; g++) {\n"
@@ -7346,7 +7347,7 @@ static const char *const mbi_source_spmv_binned_cu[] = {
   "  const mbk_u64 first = (mbk_u64)mbk_load(item) * MBK_STRIP;\n"
   "  const mbk_u32 width = (mbk_u32)(cols - first < MBK_STRIP ? cols - first : MBK_STRIP);\n"
   "  const mbk_u32 group = mbk_load(item + 1), packs = 2 * (mbk_load(item + 2) - group);\n"
-  "  mbk_await_for(x);\n"
+  "  mbk_await();\n"
   "  MBK_STOP_HERE\n"
   "  const MBK_COMPUTE factor = MBK_ALPHA;\n"
   "  if (factor == (MBK_COMPUTE)0) {\n"
@@ -7361,7 +7362,7 @@ static const char *const mbi_source_spmv_binned_cu[] = {
   "  products += mbk_thread() % 2 * MBK_PACK;\n"
   "  x += first;\n"
   "  for (mbk_u32 i = mbk_thread(); i < width; i += MBK_THREADS) {\n"
-  "    strip[i] = mbk_load(x + i);\n"
+  "    strip[i] = mbk_load_late(x + i);\n"
   "  }\n"
   "  mbk_block_sync();\n"
   "  for (mbk_u32 at = mbk_thread(); at < packs; at += MBK_IN_FLIGHT * MBK_THREADS) {\n"
@@ -7605,11 +7606,10 @@ static const char *const mbi_source_spmv_hubs_cu[] = {
   "};\n"
   "\n"
   "MBK_DEVICE MBK_VECTOR mbk_hubs_gather(const mbk_hubs_source &source, mbk_i32 code) {\n"
-  "  return code < 0 ? source.hubs[~code] : mbk_load(source.x + code);\n"
+  "  return code < 0 ? source.hubs[~code] : mbk_load_late(source.x + code);\n"
   "}\n"
   "#define MBK_SOURCE mbk_hubs_source\n"
   "#define MBK_GATHER(source, code) mbk_hubs_gather(source, code)\n"
-  "#define MBK_AWAIT(source, code) mbk_await_at((source).x, code)\n"
   "#include \"spmv/scan_products.cuh\"\n"
   "\n"
   "#include \"spmv/scan_build.cuh\"\n"
@@ -7622,15 +7622,15 @@ static const char *const mbi_source_spmv_hubs_cu[] = {
   "MBK_DEVICE void mbk_hubs_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,\n"
   "                             const mbk_u32 *row_id, const mbk_i32 *codes,\n"
   "                             const MBK_VALUE *values, const mbk_u32 *hub_col, mbk_u32 hub_count,\n"
-  "                             const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts,\n",
-  "                             MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR alpha,\n"
+  "                             const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts,\n"
+  "                             MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR alpha,\n",
   "                             MBK_SCALAR beta, MBK_VECTOR *shared) {\n"
   "  MBK_VECTOR *const old = shared + MBK_HUBS + mbk_thread() / 32 * 32;\n"
-  "  mbk_await_for(x);\n"
+  "  mbk_await();\n"
   "  const mbk_hubs_source source = {x, shared};\n"
   "  if (!MBK_VANISHES(alpha)) {\n"
   "    for (mbk_u32 i = mbk_thread(); i < hub_count; i += MBK_THREADS) {\n"
-  "      shared[i] = mbk_load(x + mbk_load(hub_col + i));\n"
+  "      shared[i] = mbk_load_late(x + mbk_load(hub_col + i));\n"
   "    }\n"
   "  }\n"
   "  mbk_block_sync();\n"
@@ -7655,8 +7655,8 @@ static const char *const mbi_source_spmv_hubs_cu[] = {
   "  mbk_release();\n"
   "  MBK_STOP_HERE\n"
   "  const MBK_SCALAR factor = MBK_ALPHA;\n"
-  "  mbk_table_take(table, factor, MBK_THREADS);\n",
-  "  mbk_hubs_run<false>(row_ends, tile_row, row_id, codes, values, hub_col, hub_count, x, y,\n"
+  "  mbk_table_take(table, factor, MBK_THREADS);\n"
+  "  mbk_hubs_run<false>(row_ends, tile_row, row_id, codes, values, hub_col, hub_count, x, y,\n",
   "                      firsts, tails, nnz, tiles, factor, MBK_ABSENT,\n"
   "                      (MBK_VECTOR *)shared + MBK_TABLE);\n"
   "}\n"
@@ -8156,14 +8156,14 @@ static const char *const mbi_source_spmv_rows_cu[] = {
   "#endif\n"
   "        }\n"
   "      }\n"
-  "      mbk_await_for(x);\n"
+  "      mbk_await();\n"
   "#pragma unroll\n"
   "      for (int u = 0; u < MBK_UNROLL; u++) {\n"
   "        if (u * MBK_LANES < left) {\n"
   "#if MBK_PATTERN\n"
-  "          product[u] = MBK_UNIT(values, mbk_load(x + column[u]));\n"
+  "          product[u] = MBK_UNIT(values, mbk_load_late(x + column[u]));\n"
   "#else\n"
-  "          product[u] = MBK_MUL(mbk_value(value[u]), mbk_load(x + column[u]));\n"
+  "          product[u] = MBK_MUL(mbk_value(value[u]), mbk_load_late(x + column[u]));\n"
   "#endif\n"
   "        }\n"
   "      }\n"
@@ -8293,14 +8293,14 @@ static const char *const mbi_source_spmv_bsr_tile_cuh[] = {
   "    const mbk_u32 k = i * MBK_LANES + at.lane;\n"
   "    column[i] = k < MBK_GROUP_FACTORS ? (mbk_u32)mbk_load(columns + k / MBK_BLOCK_COLS) : 0;\n"
   "  }\n"
-  "  mbk_await_for(x);\n"
+  "  mbk_await();\n"
   "#pragma unroll\n"
   "  for (int i = 0; i < LOADS; i++) {\n"
   "    const mbk_u32 k = i * MBK_LANES + at.lane;\n"
   "    const mbk_u64 col = (mbk_u64)column[i] * MBK_BLOCK_COLS + k % MBK_BLOCK_COLS;\n"
   "    own[i] = (MBK_VECTOR)0;\n"
   "    if (k < MBK_GROUP_FACTORS && (!MBK_EDGE || col < cols)) {\n"
-  "      own[i] = mbk_load(x + col);\n"
+  "      own[i] = mbk_load_late(x + col);\n"
   "    }\n"
   "  }\n"
   "#pragma unroll\n"
@@ -8326,7 +8326,7 @@ static const char *const mbi_source_spmv_bsr_tile_cuh[] = {
   "      column[u + j] = pack.at[j];\n"
   "    }\n"
   "  }\n"
-  "  mbk_await_for(x);\n"
+  "  mbk_await();\n"
   "#pragma unroll\n"
   "  for (int u = 0; u < MBK_TOGETHER; u++) {\n"
   "    const mbk_u64 col = (mbk_u64)(mbk_u32)column[u] * MBK_BLOCK_COLS + at.col;\n"
@@ -8335,7 +8335,7 @@ static const char *const mbi_source_spmv_bsr_tile_cuh[] = {
   "      mbk_pack<MBK_VECTOR, neighbours> some = {};\n"
   "      if ((MBK_LANE_COLS * MBK_SPLIT == MBK_BLOCK_COLS || at.col + j < MBK_BLOCK_COLS) &&\n"
   "          (!MBK_EDGE || col + j < cols)) {\n"
-  "        some = mbk_load_pack<MBK_VECTOR, neighbours>(x + col + j);\n"
+  "        some = mbk_load_pack_late<MBK_VECTOR, neighbours>(x + col + j);\n"
   "      }\n"
   "#pragma unroll\n"
   "      for (int n = 0; n < neighbours; n++) {\n"
@@ -9162,9 +9162,9 @@ static const char *const mbi_source_spmv_sliced_cu[] = {
   "        product[u][j] = MBK_ZERO;\n"
   "        if (at + u * MBK_PACK + j < count) {\n"
   "#if MBK_PATTERN\n"
-  "          product[u][j] = MBK_UNIT(values, mbk_load(x + from));\n"
+  "          product[u][j] = MBK_UNIT(values, mbk_load_late(x + from));\n"
   "#else\n"
-  "          product[u][j] = MBK_MUL(mbk_value(value[u].at[j]), mbk_load(x + from));\n"
+  "          product[u][j] = MBK_MUL(mbk_value(value[u].at[j]), mbk_load_late(x + from));\n"
   "#endif\n"
   "        }\n"
   "      }\n"
@@ -9180,8 +9180,8 @@ static const char *const mbi_source_spmv_sliced_cu[] = {
   "  return sum;\n"
   "}\n"
   "\n"
-  "// Launch: one warp per slice. slice_start counts columns of 32 values, column_start columns of\n"
-  "// 32 two-byte numbers, of which slices without a list of pages take two. Shared:\n",
+  "// Launch: one warp per slice. slice_start counts columns of 32 values, column_start columns of\n",
+  "// 32 two-byte numbers, of which slices without a list of pages take two. Shared:\n"
   "// MBK_COMPUTE[MBK_TABLE].\n"
   "MBK_KERNEL MBK_BOUNDS(MBK_THREADS)\n"
   "    mbk_sliced_product(const mbk_u32 *slice_start, const mbk_u32 *column_start,\n"
@@ -9210,11 +9210,11 @@ static const char *const mbi_source_spmv_sliced_cu[] = {
   "#if MBK_BY_ROW\n"
   "  values += MBK_SORTED ? mbk_load(row_id + thread) : thread; // which is there where count > 0\n"
   "#endif\n"
-  "  mbk_await_for(x);\n"
+  "  mbk_await();\n"
   "  const MBK_COMPUTE sum = mbk_shuffle(MBK_ALL, page, 0, 32) == MBK_NO_PAGE\n"
   "                              ? mbk_sliced_sum((const mbk_u32 *)columns + mbk_lane() * MBK_PACK,\n"
-  "                                               values, x, 0, count, width / 2)\n"
-  "                              : mbk_sliced_sum(columns + mbk_lane() * MBK_PACK, values, x,\n",
+  "                                               values, x, 0, count, width / 2)\n",
+  "                              : mbk_sliced_sum(columns + mbk_lane() * MBK_PACK, values, x,\n"
   "                                               mbk_page_base(page), count, width);\n"
   "#if MBK_SORTED\n"
   "  const mbk_u32 row = mbk_load(row_id + thread);\n"
@@ -9446,7 +9446,7 @@ static const char *const mbi_source_spmv_cb_cu[] = {
   "                                     const MBK_VALUE *one, const MBK_VECTOR *x,\n",
   "                                     MBK_COMPUTE *sums, MBK_COMPUTE sum) {\n"
   "  const mbk_u32 count = MBK_COUNT(word), form = MBK_FORM(word), steps = MBK_STEPS_OF(word);\n"
-  "  const MBK_COMPUTE factor = count != 0 ? (MBK_COMPUTE)mbk_load(x + head.column) : MBK_ZERO;\n"
+  "  const MBK_COMPUTE factor = count != 0 ? (MBK_COMPUTE)mbk_load_late(x + head.column) : MBK_ZERO;\n"
   "  data += MBK_OFFSET(word) + MBK_COLUMNS(word);\n"
   "  if (mbk_ballot(MBK_ALL, form == MBK_COO && count != 0) != 0) {\n"
   "    const bool mine = form == MBK_COO;\n"
@@ -9506,7 +9506,7 @@ static const char *const mbi_source_spmv_cb_cu[] = {
   "  MBK_COMPUTE sum = MBK_ZERO;\n"
   "  sums[lane] = MBK_ZERO;\n"
   "  mbk_warp_sync(MBK_ALL);\n"
-  "  mbk_await_for(x); // behind it carries and y too\n"
+  "  mbk_await(); // behind it carries and y too\n"
   "  for (; left > 0; left -= 2) {\n"
   "    const mbk_cb_head ahead = mbk_cb_prepare(next, next_first, data, cols);\n",
   "    const mbk_u64 later = mbk_load(words + 4) & ~(mbk_u64)drop;\n"
@@ -9582,7 +9582,7 @@ static const char *const mbi_source_spmv_many_copies_cuh[] = {
   "MBK_KERNEL MBK_BOUNDS(256) mbk_many_collect(const MBK_VECTOR *x, mbk_u64 ldx, mbk_u64 cols,\n"
   "                                            MBK_VECTOR *copy, MBK_SCALAR_PARAMETERS) {\n"
   "  mbk_release();\n"
-  "  mbk_await_for(x);\n"
+  "  mbk_await();\n"
   "  if (MBK_ALPHA == (MBK_COMPUTE)0) {\n"
   "    return;\n"
   "  }\n"
@@ -9593,7 +9593,7 @@ static const char *const mbi_source_spmv_many_copies_cuh[] = {
   "      mbk_many_pack pack;\n"
   "#pragma unroll\n"
   "      for (mbk_u32 j = 0; j < MBK_SPAN; j++) {\n"
-  "        pack.at[j] = c + j < MBK_VECTORS ? mbk_load(x + (c + j) * ldx + i) : (MBK_VECTOR)0;\n"
+  "        pack.at[j] = c + j < MBK_VECTORS ? mbk_load_late(x + (c + j) * ldx + i) : (MBK_VECTOR)0;\n"
   "      }\n"
   "      mbk_store_pack(copy + i * MBK_WIDTH + c, pack);\n"
   "    }\n"
@@ -9604,13 +9604,13 @@ static const char *const mbi_source_spmv_many_copies_cuh[] = {
   "MBK_KERNEL MBK_BOUNDS(256) mbk_many_spread(const MBK_VECTOR *copy, mbk_u64 rows, MBK_VECTOR *y,\n"
   "                                           mbk_u64 ldy, MBK_SCALAR_PARAMETERS) {\n"
   "  mbk_release();\n"
-  "  mbk_await_for(copy);\n"
+  "  mbk_await();\n"
   "  MBK_SCALARS_LOAD;\n"
   "  for (mbk_u64 i = (mbk_u64)mbk_block() * 256 + mbk_thread(); i < rows;\n"
   "       i += (mbk_u64)mbk_grid() * 256) {\n"
   "#pragma unroll 4\n"
   "    for (mbk_u32 c = 0; c < MBK_WIDTH; c += MBK_SPAN) {\n"
-  "      const mbk_many_pack pack = mbk_load_pack<MBK_VECTOR, MBK_SPAN>(copy + i * MBK_WIDTH + c);\n"
+  "      const mbk_many_pack pack = mbk_load_pack_late<MBK_VECTOR, MBK_SPAN>(copy + i * MBK_WIDTH + c);\n"
   "#pragma unroll\n"
   "      for (mbk_u32 j = 0; j < MBK_SPAN; j++) {\n",
   "        if (c + j < MBK_VECTORS) {\n"
@@ -9692,11 +9692,11 @@ static const char *const mbi_source_spmv_many_lane_cuh[] = {
   "template <bool packed> MBK_DEVICE mbk_many_pack mbk_many_load(const MBK_VECTOR *from) {\n"
   "  mbk_many_pack pack;\n"
   "  if (packed) {\n"
-  "    return mbk_load_pack<MBK_VECTOR, MBK_SPAN>(from);\n"
+  "    return mbk_load_pack_late<MBK_VECTOR, MBK_SPAN>(from);\n"
   "  }\n"
   "#pragma unroll\n"
   "  for (int j = 0; j < MBK_SPAN; j++) {\n"
-  "    pack.at[j] = mbk_load(from + j);\n"
+  "    pack.at[j] = mbk_load_late(from + j);\n"
   "  }\n"
   "  return pack;\n"
   "}\n"
@@ -9946,7 +9946,7 @@ static const char *const mbi_source_spmv_many_run_cuh[] = {
   "    }\n"
   "    mbk_copy_wait();\n"
   "    mbk_warp_sync(MBK_ALL);\n"
-  "    mbk_await_for(x);\n"
+  "    mbk_await();\n"
   "#pragma unroll 1\n"
   "    for (mbk_u32 in = 0; in < MBK_PIECE; in += MBK_UNROLL) {\n"
   "      const mbk_u32 at = piece + in, there = at < count ? count - at : 0;\n"
@@ -10268,7 +10268,7 @@ static const char *const mbi_source_spmv_many_rows_cu[] = {
   "    }\n"
   "    mbk_copy_wait();\n"
   "    mbk_warp_sync(MBK_ALL);\n"
-  "    mbk_await_for(x);\n"
+  "    mbk_await();\n"
   "    const mbk_u32 to = end > piece ? (mbk_u32)((end < behind ? end : behind) - piece) : 0;\n"
   "#pragma unroll 1\n"
   "    for (mbk_u32 at = begin > piece ? (mbk_u32)(begin - piece < MBK_ROOM ? begin - piece : to)\n"
@@ -13586,7 +13586,7 @@ static const char *const mbi_source_spmv_row_study_cu[] = {
   "  for (mbk_u64 at = mbk_study_start(row_ptr, row) + mbk_lane() % MBK_LANES; at < end;\n"
   "       at += MBK_LANES) {\n"
   "    sum = MBK_ADD(\n"
-  "        sum, mbk_study_term(values, at, mbk_load(x + (mbk_load(col_ind + at) - MBK_BASE))));\n"
+  "        sum, mbk_study_term(values, at, mbk_load_late(x + (mbk_load(col_ind + at) - MBK_BASE))));\n"
   "  }\n"
   "  return sum;\n"
   "}\n"
@@ -13594,10 +13594,10 @@ static const char *const mbi_source_spmv_row_study_cu[] = {
   "// Launch: any number of blocks, behind mbk_loop_reset.\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1)\n"
   "    mbk_loop_product(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,\n"
-  "                     const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y,\n"
-  "                     mbk_u64 *counter, mbk_u64 rows, MBK_SCALAR_PARAMETERS) {\n",
+  "                     const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y,\n",
+  "                     mbk_u64 *counter, mbk_u64 rows, MBK_SCALAR_PARAMETERS) {\n"
   "  mbk_release();\n"
-  "  mbk_await_for(x);\n"
+  "  mbk_await();\n"
   "  MBK_SCALARS_LOAD;\n"
   "  for (;;) {\n"
   "    mbk_u64 first = 0;\n"
@@ -13650,8 +13650,8 @@ static const char *const mbi_source_spmv_row_study_cu[] = {
   "MBK_DEVICE mbk_u64 mbk_tiled_first_row() {\n"
   "  return ((mbk_u64)mbk_block() * MBK_WARPS + mbk_thread() / 32) * MBK_ROWS;\n"
   "}\n"
-  "\n"
-  "MBK_DEVICE mbk_u32 mbk_tiled_column(const mbk_i32 *col_ind, mbk_u64 at) {\n",
+  "\n",
+  "MBK_DEVICE mbk_u32 mbk_tiled_column(const mbk_i32 *col_ind, mbk_u64 at) {\n"
   "  return (mbk_u32)(mbk_load(col_ind + at) - MBK_BASE);\n"
   "}\n"
   "\n"
@@ -13689,10 +13689,10 @@ static const char *const mbi_source_spmv_row_study_cu[] = {
   "    for (mbk_u64 at = own.at[i]; at + 1 < own.end[i]; at += 32) {\n"
   "      ascend = ascend && mbk_tiled_column(col_ind, at) <= mbk_tiled_column(col_ind, at + 1);\n"
   "    }\n"
-  "  }\n"
+  "  }\n",
   "  ascend = mbk_tiled_least(ascend, (mbk_u32 *)shared) != 0;\n"
   "  mbk_u64 count = 0;\n"
-  "  mbk_u32 next = 0;\n",
+  "  mbk_u32 next = 0;\n"
   "  for (;;) {\n"
   "    mbk_u32 least = MBK_NOTHING;\n"
   "#pragma unroll\n"
@@ -13735,12 +13735,12 @@ static const char *const mbi_source_spmv_row_study_cu[] = {
   "    mbk_u64 at = own.at[i];\n"
   "    for (; at < own.end[i]; at += 32) {\n"
   "      const mbk_u32 place = mbk_tiled_column(col_ind, at) - start; // huge if before the tile\n"
-  "      if (place < MBK_WIDTH) {\n"
+  "      if (place < MBK_WIDTH) {\n",
   "        sum[i] = MBK_ADD(sum[i], mbk_study_term(values, at, part[place]));\n"
   "      } else if (ascend) {\n"
   "        break;\n"
   "      }\n"
-  "    }\n",
+  "    }\n"
   "    own.at[i] = ascend ? at : own.at[i];\n"
   "  }\n"
   "}\n"
@@ -13763,7 +13763,7 @@ static const char *const mbi_source_spmv_row_study_cu[] = {
   "  for (mbk_u32 i = 0; i < MBK_ROWS; i++) {\n"
   "    sum[i] = MBK_ZERO;\n"
   "  }\n"
-  "  mbk_await_for(x);\n"
+  "  mbk_await();\n"
   "  MBK_SCALARS_LOAD;\n"
   "  mbk_u64 tile = mbk_load(tile_first + mbk_block());\n"
   "  const mbk_u64 last = !MBK_VANISHES(alpha) ? mbk_load(tile_first + mbk_block() + 1) : tile;\n"
@@ -13771,18 +13771,18 @@ static const char *const mbi_source_spmv_row_study_cu[] = {
   "    const mbk_u32 start = mbk_load(tile_col + tile);\n"
   "    mbk_block_sync(); // the tile before has been multiplied\n"
   "    for (mbk_u32 c = mbk_thread(); c < MBK_WIDTH && start + c < cols; c += MBK_THREADS) {\n"
-  "      part[c] = mbk_load(x + start + c);\n"
+  "      part[c] = mbk_load_late(x + start + c);\n"
   "    }\n"
   "    mbk_block_sync();\n"
   "    mbk_tiled_add(col_ind, values, part, start, ascend, own, sum);\n"
   "  }\n"
   "#pragma unroll\n"
-  "  for (mbk_u32 i = 0; i < MBK_ROWS; i++) {\n"
+  "  for (mbk_u32 i = 0; i < MBK_ROWS; i++) {\n",
   "    const MBK_COMPUTE whole = mbk_study_reduce(sum[i], 32);\n"
   "    if (mbk_lane() == 0 && first + i < rows) {\n"
   "      MBK_COMMIT(first + i, whole);\n"
   "    }\n"
-  "  }\n",
+  "  }\n"
   "}\n"
   "\n"
   "#endif\n",
@@ -14001,7 +14001,7 @@ static const char *const mbi_source_spmv_split_study_cu[] = {
   "    if (k < c.nonzeros && !multiply) {\n"
   "      product[k] = MBK_ZERO;\n"
   "    } else if (k < c.nonzeros) {\n",
-  "      const MBK_VECTOR factor = mbk_load(x + (MBK_MATRIX_LOAD(col_ind + k) - MBK_BASE));\n"
+  "      const MBK_VECTOR factor = mbk_load_late(x + (MBK_MATRIX_LOAD(col_ind + k) - MBK_BASE));\n"
   "#if MBK_PATTERN\n"
   "      product[k] = MBK_UNIT(values, factor);\n"
   "#else\n"
@@ -14083,7 +14083,7 @@ static const char *const mbi_source_spmv_split_study_cu[] = {
   "  MBK_COMPUTE *const warp_tails = product + MBK_SLOTS + 1;\n"
   "  mbk_u32 *const warp_ended = (mbk_u32 *)(warp_tails + MBK_WARPS);\n"
   "  mbk_release();\n"
-  "  mbk_await_for(x); // and chunk_row is mbk_split_cut's\n"
+  "  mbk_await(); // and chunk_row is mbk_split_cut's\n"
   "  MBK_SCALARS_LOAD;\n",
   "  const mbk_split_chunk c = mbk_split_take(mbk_block(), rows, nnz, chunk_row);\n"
   "  mbk_u32 *const stop = (mbk_u32 *)(product + c.nonzeros);\n"
@@ -14203,7 +14203,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "0baf491da141bdaeb8fb910e9f78acefd7d257bf9f3b133ad046f14f4fbd48ca"
+#define MBI_KERNEL_HASH "8d13d5772a04e588eb2dcfdebeb6e15e4929e35945c72b6b3a684b6a1edf12d6"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -22197,6 +22197,7 @@ typedef struct mbi_plan_making {
                     long as one call, and keeps what a transpose was made in */
   int dots;      /* x'A x comes with a product, where that costs it little */
   int stops;     /* a product of an epilogue ends where its flag is set */
+  int calm;      /* products start when all before them is done: mbi_plan_start */
   int hasty;     /* what the GPU does for the plan may still be on the default stream */
   /* What the maker wants to be enqueued beside what the plan does, once its arrays have been
    * found sound; NULL: nothing. */
@@ -22259,8 +22260,6 @@ struct merbit_plan {
   mbi_operators *operators;    /* MERBIT_SEMIRING_CUSTOM: spmv/semiring.c */
   int stops; /* CUDA: products take no scalars but the skip of their epilogue, whose iterations
                 need nothing of them once it is set */
-  int calm; /* its products start when all before them is done: those of recorded solvers; see
-               mbi_plan_start */
   mbi_epilogue *epilogue;      /* spmv/epilogue.c; or NULL */
   int once;                    /* the matrix is loaded past the caches */
   merbit_workspace *workspace; /* the plan's own; holds no reference */
@@ -22286,7 +22285,7 @@ struct merbit_workspace {
  * that was written since. Between two fix-ups of a calm plan there is always a kernel that is
  * not early, the next product, and a fix-up reads the carries as data that others write. */
 static int mbi_plan_start(const merbit_plan *plan, int behind) {
-  return plan->calm && !behind ? MBI_START_PLAIN : MBI_START_EARLY;
+  return plan->making.calm && !behind ? MBI_START_PLAIN : MBI_START_EARLY;
 }
 
 /* A kernel of a product with nothing of the same call before it that it could be `behind`. */
@@ -28713,6 +28712,9 @@ static void mbi_plan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
                           plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE);
   if (plan->stops) {
     mbi_preamble_define_int(preamble, "MBK_STOPS", 1);
+  }
+  if (plan->making.calm) {
+    mbi_preamble_define_int(preamble, "MBK_CALM", 1);
   }
 }
 
@@ -43992,10 +43994,9 @@ static merbit_status mbi_solver_make_plan(merbit_solver *solver) {
   merbit_plan_desc desc;
   mbi_plan_making making;
   merbit_epilogue sums;
-  merbit_status status;
   memset(&making, 0, sizeof making);
   making.dots = making.stops = mbi_solver_is_cg(solver);
-  making.hasty = 1;
+  making.hasty = making.calm = 1;
   making.checked = mbi_examine_there(solver, &solver->view) ? mbi_examine_checked : NULL;
   making.maker = solver;
   memset(&desc, 0, sizeof desc);
@@ -44009,11 +44010,7 @@ static merbit_status mbi_solver_make_plan(merbit_solver *solver) {
   desc.reordering =
       mbi_solver_reorders(solver) ? MERBIT_REORDERING_RCM : MERBIT_REORDERING_NONE;
   desc.expected_calls = products < INT32_MAX ? (int)products : INT32_MAX;
-  status = mbi_plan_create(solver->context, &solver->view, &desc, &making, &solver->plan);
-  if (status == MERBIT_OK) {
-    solver->plan->calm = 1;
-  }
-  return status;
+  return mbi_plan_create(solver->context, &solver->view, &desc, &making, &solver->plan);
 }
 
 static void mbi_solver_forget(merbit_solver *solver) {
@@ -44989,7 +44986,6 @@ static merbit_status mbi_pagerank_plan(mbi_pagerank *run, merbit_side side) {
   merbit_plan_desc desc;
   mbi_plan_making making;
   merbit_epilogue epilogue;
-  merbit_status status;
   memset(&making, 0, sizeof making);
   memset(&desc, 0, sizeof desc);
   desc.side = side;
@@ -45007,11 +45003,8 @@ static merbit_status mbi_pagerank_plan(mbi_pagerank *run, merbit_side side) {
   making.room = side == MERBIT_SIDE_CUDA ? mbi_pagerank_divide(run, dual, 0) : 0;
   making.stops = 1;
   making.hasty = 1;
-  status = mbi_plan_create(run->context, &run->links, &desc, &making, &run->plan);
-  if (status == MERBIT_OK) {
-    run->plan->calm = 1;
-  }
-  return status;
+  making.calm = 1;
+  return mbi_plan_create(run->context, &run->links, &desc, &making, &run->plan);
 }
 
 /* What either side starts from, but for the base. */

@@ -6,6 +6,10 @@
 #ifndef MBK_DEVICE_CUH
 #define MBK_DEVICE_CUH
 
+#ifndef MBK_CALM
+#define MBK_CALM 0 // 1: no kernel that reads x is launched early (mbi_plan_start)
+#endif
+
 #define MBK_KERNEL extern "C" __global__ void
 #define MBK_DEVICE static __device__ __forceinline__
 #define MBK_CALLED                                                                             \
@@ -262,28 +266,21 @@ MBK_DEVICE void mbk_await() {
   asm volatile("griddepcontrol.wait;" : : : "memory");
 #endif
 }
-// The same; `data`, which earlier work may have written, can then be loaded as what nobody
-// writes: its address comes out of the wait, so that no such load moves before it.
-template <class T> MBK_DEVICE void mbk_await_for(const T *&data) {
-#if __CUDA_ARCH__ >= 900
-  asm volatile("griddepcontrol.wait;" : "+l"(data) : : "memory");
+// x, and what else earlier work in the stream may have written; behind mbk_await in kernels that
+// are launched early. There it is no load of data that nobody writes (LDG.CONSTANT): ptxas moves
+// those in front of the wait, whatever the program says.
+template <class T> MBK_DEVICE T mbk_load_late(const T *address) {
+#if MBK_CALM
+  return mbk_load(address);
+#else
+  return *address;
 #endif
 }
-// The same for what lies at `index` of `data`: either comes out of the wait, whichever takes
-// fewer registers.
-template <class T, int GROUPS, int PACK>
-MBK_DEVICE void mbk_await_at(const T *&data, mbk_i32 (&index)[GROUPS][PACK]) {
-#if __CUDA_ARCH__ >= 1000
-  mbk_await_for(data);
-#elif __CUDA_ARCH__ >= 900
-  mbk_await();
-#pragma unroll
-  for (int g = 0; g < GROUPS; g++) {
-#pragma unroll
-    for (int j = 0; j < PACK; j++) {
-      asm volatile("" : "+r"(index[g][j]));
-    }
-  }
+template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack_late(const T *address) {
+#if MBK_CALM
+  return mbk_load_pack<T, N>(address);
+#else
+  return *(const mbk_pack<T, N> *)address;
 #endif
 }
 // What comes next may start once all blocks got here or ended.

@@ -49,7 +49,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
   const mbk_u64 first = (mbk_u64)mbk_load(item) * MBK_STRIP;
   const mbk_u32 width = (mbk_u32)(cols - first < MBK_STRIP ? cols - first : MBK_STRIP);
   const mbk_u32 group = mbk_load(item + 1), packs = 2 * (mbk_load(item + 2) - group);
-  mbk_await_for(x);
+  mbk_await();
   MBK_STOP_HERE
   const MBK_COMPUTE factor = MBK_ALPHA;
   if (factor == (MBK_COMPUTE)0) {
@@ -64,7 +64,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
   products += mbk_thread() % 2 * MBK_PACK;
   x += first;
   for (mbk_u32 i = mbk_thread(); i < width; i += MBK_THREADS) {
-    strip[i] = mbk_load(x + i);
+    strip[i] = mbk_load_late(x + i);
   }
   mbk_block_sync();
   for (mbk_u32 at = mbk_thread(); at < packs; at += MBK_IN_FLIGHT * MBK_THREADS) {

@@ -104,14 +104,14 @@ MBK_DEVICE void mbk_bsr_factors(const mbk_i32 *columns, const MBK_VECTOR *x, mbk
     const mbk_u32 k = i * MBK_LANES + at.lane;
     column[i] = k < MBK_GROUP_FACTORS ? (mbk_u32)mbk_load(columns + k / MBK_BLOCK_COLS) : 0;
   }
-  mbk_await_for(x);
+  mbk_await();
 #pragma unroll
   for (int i = 0; i < LOADS; i++) {
     const mbk_u32 k = i * MBK_LANES + at.lane;
     const mbk_u64 col = (mbk_u64)column[i] * MBK_BLOCK_COLS + k % MBK_BLOCK_COLS;
     own[i] = (MBK_VECTOR)0;
     if (k < MBK_GROUP_FACTORS && (!MBK_EDGE || col < cols)) {
-      own[i] = mbk_load(x + col);
+      own[i] = mbk_load_late(x + col);
     }
   }
 #pragma unroll
@@ -137,7 +137,7 @@ MBK_DEVICE void mbk_bsr_factors(const mbk_i32 *columns, const MBK_VECTOR *x, mbk
       column[u + j] = pack.at[j];
     }
   }
-  mbk_await_for(x);
+  mbk_await();
 #pragma unroll
   for (int u = 0; u < MBK_TOGETHER; u++) {
     const mbk_u64 col = (mbk_u64)(mbk_u32)column[u] * MBK_BLOCK_COLS + at.col;
@@ -146,7 +146,7 @@ MBK_DEVICE void mbk_bsr_factors(const mbk_i32 *columns, const MBK_VECTOR *x, mbk
       mbk_pack<MBK_VECTOR, neighbours> some = {};
       if ((MBK_LANE_COLS * MBK_SPLIT == MBK_BLOCK_COLS || at.col + j < MBK_BLOCK_COLS) &&
           (!MBK_EDGE || col + j < cols)) {
-        some = mbk_load_pack<MBK_VECTOR, neighbours>(x + col + j);
+        some = mbk_load_pack_late<MBK_VECTOR, neighbours>(x + col + j);
       }
 #pragma unroll
       for (int n = 0; n < neighbours; n++) {

@@ -215,7 +215,7 @@ MBK_DEVICE MBK_COMPUTE mbk_cb_blocks(mbk_u64 word, mbk_cb_head head, const unsig
                                      const MBK_VALUE *one, const MBK_VECTOR *x,
                                      MBK_COMPUTE *sums, MBK_COMPUTE sum) {
   const mbk_u32 count = MBK_COUNT(word), form = MBK_FORM(word), steps = MBK_STEPS_OF(word);
-  const MBK_COMPUTE factor = count != 0 ? (MBK_COMPUTE)mbk_load(x + head.column) : MBK_ZERO;
+  const MBK_COMPUTE factor = count != 0 ? (MBK_COMPUTE)mbk_load_late(x + head.column) : MBK_ZERO;
   data += MBK_OFFSET(word) + MBK_COLUMNS(word);
   if (mbk_ballot(MBK_ALL, form == MBK_COO && count != 0) != 0) {
     const bool mine = form == MBK_COO;
@@ -275,7 +275,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
   MBK_COMPUTE sum = MBK_ZERO;
   sums[lane] = MBK_ZERO;
   mbk_warp_sync(MBK_ALL);
-  mbk_await_for(x); // behind it carries and y too
+  mbk_await(); // behind it carries and y too
   for (; left > 0; left -= 2) {
     const mbk_cb_head ahead = mbk_cb_prepare(next, next_first, data, cols);
     const mbk_u64 later = mbk_load(words + 4) & ~(mbk_u64)drop;

@@ -17,11 +17,10 @@ struct mbk_hubs_source {
 };
 
 MBK_DEVICE MBK_VECTOR mbk_hubs_gather(const mbk_hubs_source &source, mbk_i32 code) {
-  return code < 0 ? source.hubs[~code] : mbk_load(source.x + code);
+  return code < 0 ? source.hubs[~code] : mbk_load_late(source.x + code);
 }
 #define MBK_SOURCE mbk_hubs_source
 #define MBK_GATHER(source, code) mbk_hubs_gather(source, code)
-#define MBK_AWAIT(source, code) mbk_await_at((source).x, code)
 #include "spmv/scan_products.cuh"
 
 #include "spmv/scan_build.cuh"
@@ -38,11 +37,11 @@ MBK_DEVICE void mbk_hubs_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
                              MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR alpha,
                              MBK_SCALAR beta, MBK_VECTOR *shared) {
   MBK_VECTOR *const old = shared + MBK_HUBS + mbk_thread() / 32 * 32;
-  mbk_await_for(x);
+  mbk_await();
   const mbk_hubs_source source = {x, shared};
   if (!MBK_VANISHES(alpha)) {
     for (mbk_u32 i = mbk_thread(); i < hub_count; i += MBK_THREADS) {
-      shared[i] = mbk_load(x + mbk_load(hub_col + i));
+      shared[i] = mbk_load_late(x + mbk_load(hub_col + i));
     }
   }
   mbk_block_sync();

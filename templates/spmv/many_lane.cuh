@@ -66,11 +66,11 @@ MBK_DEVICE mbk_u32 mbk_many_source(mbk_u32 chunk) {
 template <bool packed> MBK_DEVICE mbk_many_pack mbk_many_load(const MBK_VECTOR *from) {
   mbk_many_pack pack;
   if (packed) {
-    return mbk_load_pack<MBK_VECTOR, MBK_SPAN>(from);
+    return mbk_load_pack_late<MBK_VECTOR, MBK_SPAN>(from);
   }
 #pragma unroll
   for (int j = 0; j < MBK_SPAN; j++) {
-    pack.at[j] = mbk_load(from + j);
+    pack.at[j] = mbk_load_late(from + j);
   }
   return pack;
 }

@@ -90,7 +90,7 @@ MBK_DEVICE void mbk_rows_tile(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind
     }
     mbk_copy_wait();
     mbk_warp_sync(MBK_ALL);
-    mbk_await_for(x);
+    mbk_await();
     const mbk_u32 to = end > piece ? (mbk_u32)((end < behind ? end : behind) - piece) : 0;
 #pragma unroll 1
     for (mbk_u32 at = begin > piece ? (mbk_u32)(begin - piece < MBK_ROOM ? begin - piece : to)

@@ -150,7 +150,7 @@ MBK_DEVICE void mbk_many_run(const mbk_i32 *col_ind, const MBK_VALUE *values, mb
     }
     mbk_copy_wait();
     mbk_warp_sync(MBK_ALL);
-    mbk_await_for(x);
+    mbk_await();
 #pragma unroll 1
     for (mbk_u32 in = 0; in < MBK_PIECE; in += MBK_UNROLL) {
       const mbk_u32 at = piece + in, there = at < count ? count - at : 0;

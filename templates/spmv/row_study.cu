@@ -74,7 +74,7 @@ MBK_DEVICE MBK_COMPUTE mbk_loop_sum(const MBK_ROW_PTR *row_ptr, const mbk_i32 *c
   for (mbk_u64 at = mbk_study_start(row_ptr, row) + mbk_lane() % MBK_LANES; at < end;
        at += MBK_LANES) {
     sum = MBK_ADD(
-        sum, mbk_study_term(values, at, mbk_load(x + (mbk_load(col_ind + at) - MBK_BASE))));
+        sum, mbk_study_term(values, at, mbk_load_late(x + (mbk_load(col_ind + at) - MBK_BASE))));
   }
   return sum;
 }
@@ -85,7 +85,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1)
                      const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y,
                      mbk_u64 *counter, mbk_u64 rows, MBK_SCALAR_PARAMETERS) {
   mbk_release();
-  mbk_await_for(x);
+  mbk_await();
   MBK_SCALARS_LOAD;
   for (;;) {
     mbk_u64 first = 0;
@@ -251,7 +251,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1)
   for (mbk_u32 i = 0; i < MBK_ROWS; i++) {
     sum[i] = MBK_ZERO;
   }
-  mbk_await_for(x);
+  mbk_await();
   MBK_SCALARS_LOAD;
   mbk_u64 tile = mbk_load(tile_first + mbk_block());
   const mbk_u64 last = !MBK_VANISHES(alpha) ? mbk_load(tile_first + mbk_block() + 1) : tile;
@@ -259,7 +259,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1)
     const mbk_u32 start = mbk_load(tile_col + tile);
     mbk_block_sync(); // the tile before has been multiplied
     for (mbk_u32 c = mbk_thread(); c < MBK_WIDTH && start + c < cols; c += MBK_THREADS) {
-      part[c] = mbk_load(x + start + c);
+      part[c] = mbk_load_late(x + start + c);
     }
     mbk_block_sync();
     mbk_tiled_add(col_ind, values, part, start, ascend, own, sum);

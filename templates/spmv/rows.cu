@@ -57,14 +57,14 @@ MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
 #endif
         }
       }
-      mbk_await_for(x);
+      mbk_await();
 #pragma unroll
       for (int u = 0; u < MBK_UNROLL; u++) {
         if (u * MBK_LANES < left) {
 #if MBK_PATTERN
-          product[u] = MBK_UNIT(values, mbk_load(x + column[u]));
+          product[u] = MBK_UNIT(values, mbk_load_late(x + column[u]));
 #else
-          product[u] = MBK_MUL(mbk_value(value[u]), mbk_load(x + column[u]));
+          product[u] = MBK_MUL(mbk_value(value[u]), mbk_load_late(x + column[u]));
 #endif
         }
       }

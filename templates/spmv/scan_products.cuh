@@ -10,8 +10,7 @@
 // What x is to a tile, and its factor for what stands in the place of a column.
 #ifndef MBK_GATHER
 #define MBK_SOURCE const MBK_VECTOR *
-#define MBK_GATHER(source, column) mbk_load((source) + ((column)-MBK_BASE))
-#define MBK_AWAIT(source, column) mbk_await_at(source, column)
+#define MBK_GATHER(source, column) mbk_load_late((source) + ((column)-MBK_BASE))
 #endif
 
 // MBK_PACK neighbours at `address`, the first `count` of which are there.
@@ -98,6 +97,9 @@ MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *value
 #if !MBK_PATTERN || MBK_BY_ROW
   MBK_VALUE value[MBK_GROUPS][MBK_PACK];
 #endif
+#if MBK_ONCE // few of the blocks wait: in others loads of the matrix and gathers take turns
+  mbk_await();
+#endif
 #pragma unroll
   for (int g = 0; g < MBK_GROUPS; g++) {
     const mbk_u32 k = MBK_PACK * (32 * g + mbk_lane()), left = k < count ? count - k : 0;
@@ -109,7 +111,9 @@ MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *value
 #if MBK_BY_ROW
   mbk_scan_by_row<full>(values, rows, count, value);
 #endif
-  MBK_AWAIT(x, column);
+#if !MBK_ONCE
+  mbk_await();
+#endif
   old = adds ? mbk_scan_old(rows) : (MBK_VECTOR)0;
 #pragma unroll
   for (int g = 0; g < MBK_GROUPS; g++) {

@@ -44,7 +44,7 @@ struct mbk_scan_dot {
   double sum;
 };
 MBK_DEVICE void mbk_scan_meet(mbk_scan_dot &dot, mbk_u32 row, MBK_COMPUTE part) {
-  dot.sum += (double)part * (double)mbk_load(dot.x + row);
+  dot.sum += (double)part * (double)mbk_load_late(dot.x + row);
 }
 #endif
 

@@ -70,9 +70,9 @@ MBK_DEVICE MBK_COMPUTE mbk_sliced_sum(const T *columns, const MBK_VALUE *values,
         product[u][j] = MBK_ZERO;
         if (at + u * MBK_PACK + j < count) {
 #if MBK_PATTERN
-          product[u][j] = MBK_UNIT(values, mbk_load(x + from));
+          product[u][j] = MBK_UNIT(values, mbk_load_late(x + from));
 #else
-          product[u][j] = MBK_MUL(mbk_value(value[u].at[j]), mbk_load(x + from));
+          product[u][j] = MBK_MUL(mbk_value(value[u].at[j]), mbk_load_late(x + from));
 #endif
         }
       }
@@ -118,7 +118,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
 #if MBK_BY_ROW
   values += MBK_SORTED ? mbk_load(row_id + thread) : thread; // which is there where count > 0
 #endif
-  mbk_await_for(x);
+  mbk_await();
   const MBK_COMPUTE sum = mbk_shuffle(MBK_ALL, page, 0, 32) == MBK_NO_PAGE
                               ? mbk_sliced_sum((const mbk_u32 *)columns + mbk_lane() * MBK_PACK,
                                                values, x, 0, count, width / 2)

@@ -210,7 +210,7 @@ MBK_DEVICE void mbk_split_multiply(const mbk_split_chunk &c, const mbk_i32 *col_
     if (k < c.nonzeros && !multiply) {
       product[k] = MBK_ZERO;
     } else if (k < c.nonzeros) {
-      const MBK_VECTOR factor = mbk_load(x + (MBK_MATRIX_LOAD(col_ind + k) - MBK_BASE));
+      const MBK_VECTOR factor = mbk_load_late(x + (MBK_MATRIX_LOAD(col_ind + k) - MBK_BASE));
 #if MBK_PATTERN
       product[k] = MBK_UNIT(values, factor);
 #else
@@ -292,7 +292,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1)
   MBK_COMPUTE *const warp_tails = product + MBK_SLOTS + 1;
   mbk_u32 *const warp_ended = (mbk_u32 *)(warp_tails + MBK_WARPS);
   mbk_release();
-  mbk_await_for(x); // and chunk_row is mbk_split_cut's
+  mbk_await(); // and chunk_row is mbk_split_cut's
   MBK_SCALARS_LOAD;
   const mbk_split_chunk c = mbk_split_take(mbk_block(), rows, nnz, chunk_row);
   mbk_u32 *const stop = (mbk_u32 *)(product + c.nonzeros);

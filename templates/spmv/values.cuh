@@ -64,14 +64,14 @@ MBK_KERNEL MBK_BOUNDS(256)
     mbk_values_scale(const MBK_VALUE *by_column, const MBK_VECTOR *x, mbk_u64 cols,
                      MBK_VECTOR *scaled, MBK_SCALAR_PARAMETERS) {
   mbk_release();
-  mbk_await_for(x);
+  mbk_await();
   if (MBK_VANISHES(MBK_ALPHA)) {
     return;
   }
 #pragma unroll 4
   for (mbk_u64 c = (mbk_u64)mbk_block() * 256 + mbk_thread(); c < cols;
        c += (mbk_u64)mbk_grid() * 256) {
-    scaled[c] = (MBK_VECTOR)MBK_MUL(mbk_load(by_column + c), mbk_load(x + c));
+    scaled[c] = (MBK_VECTOR)MBK_MUL(mbk_load(by_column + c), mbk_load_late(x + c));
   }
 }
 #endif

@@ -88,7 +88,7 @@ static void expect_overlaps(const merbit_view *view, const merbit_plan_desc *des
   assert_int_equal(make_plan(context, view, desc, &plan), MERBIT_OK);
   for (i = 0; i < 2; i++) {
     const long early = cuda->early, launches = cuda->launches;
-    plan->calm = i;
+    plan->making.calm = i;
     assert_int_equal(merbit_spmv(plan, NULL, NULL, x, &beta, y, NULL), MERBIT_OK);
     assert_int_equal(cuda->early - early, i == 0 ? usual : calm);
     assert_int_equal(cuda->launches - launches, all);

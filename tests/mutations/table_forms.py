@@ -101,7 +101,7 @@ MUTATIONS = [
      "what fills up a copy's rows is written behind Y", MANY),
     ("spmv/many_copies.cuh", "  if (MBK_ALPHA == (MBK_COMPUTE)0) {\n    return;\n  }\n", "", "alpha 0 reads X", MANY),
     ("spmv/many.cu", "alpha != (MBK_COMPUTE)0 && begin + MBK", "begin + MBK", "alpha 0 reads the matrix and X", MANY),
-    ("spmv/many_copies.cuh", "  mbk_await_for(copy);\n", "", "early: Y is written before its sums are there", MANY),
+    ("spmv/many_copies.cuh", "  mbk_await();\n  MBK_SCALARS_LOAD;\n", "  MBK_SCALARS_LOAD;\n", "early: Y is written before its sums are there", MANY),
     ("spmv/many_sizes.c.j2", "!even || plan->device.nnz == 0 ||", "plan->device.nnz == 0 ||",
      "all matrices are taken for even ones", "fake_gpu_many"),
     ("spmv/many.cu", "#define MBK_LEADING 1", "#define MBK_LEADING 0",

@@ -383,9 +383,9 @@ MUTATIONS = [
      "  if (missing != NULL && 0) {\n    return mbi_fail(context, MERBIT_NO_DEVICE,",
      "a driver that lacks a function is called through NULL", "fake_versions"),
     # ---- spmv/: which launches overlap ----------------------------------------------------------
-    ("spmv/plan_types.h.j2", "return plan->calm && !behind ?", "return plan->calm ?",
+    ("spmv/plan_types.h.j2", "return plan->making.calm && !behind ?", "return plan->making.calm ?",
      "fix-ups of calm plans wait for all before them", "fake_versions"),
-    ("spmv/plan_types.h.j2", "return plan->calm && !behind ?", "return plan->calm && behind ?",
+    ("spmv/plan_types.h.j2", "return plan->making.calm && !behind ?", "return plan->making.calm && behind ?",
      "products of calm plans start early", "fake_versions"),
     ("spmv/scan.c.j2", "mbi_plan_start(plan, s->blocks > 0)", "mbi_plan_start(plan, 1)",
      "a fix-up with nothing before it starts early in a calm plan", "fake_versions"),

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "fibres.h"
 #include "machine.h"
 #ifdef SIMT_ASAN
 #include <sanitizer/asan_interface.h>
@@ -33,6 +34,15 @@ inline void simt_late_end() {
       __asan_unpoison_memory_region(address, bytes);
     }
 #endif
+  }
+}
+
+// Nor may it ever be loaded as data that nobody writes: on a GPU such a load passes the wait.
+inline void simt_read_only_check(const void *at) {
+  for (const auto &[address, bytes] : simt_late) {
+    if (at >= address && at < (const char *)address + bytes) {
+      SIMT_FAIL("%s loads %p as data that nobody writes", simt_name(simt.current).text, at);
+    }
   }
 }
 #endif // SIMT_LATE_H

@@ -326,6 +326,31 @@ static void test_late(void **) {
   assert_false(SIMT_BANNED(late.data()));
 }
 
+// Behind the wait too it is no data that nobody writes.
+static void test_late_read_only(void **) {
+  const std::vector<double> late(16);
+  const double other = 2;
+  double got = 0;
+  simt_late.emplace_back(late.data(), late.size() * sizeof(double));
+  const std::string none = error_of(1, [&] {
+    mbk_await();
+    got = mbk_load(&other) + mbk_load_late(&late[15]) +
+          mbk_load_pack_late<double, 2>(&late[14]).at[1];
+  });
+  const std::string one = error_of(1, [&] {
+    mbk_await();
+    got += mbk_load(&late[15]);
+  });
+  const std::string pack = error_of(1, [&] {
+    mbk_await();
+    got += mbk_load_pack<double, 2>(&late[14]).at[0];
+  });
+  simt_late.clear();
+  assert_true(none == "none" && got == 2);
+  assert_true(one.find("as data that nobody writes") != std::string::npos);
+  assert_true(pack.find("as data that nobody writes") != std::string::npos);
+}
+
 int main() {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_barrier),
@@ -339,6 +364,7 @@ int main() {
       cmocka_unit_test(test_lost_update),
       cmocka_unit_test(test_load),
       cmocka_unit_test(test_late),
+      cmocka_unit_test(test_late_read_only),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

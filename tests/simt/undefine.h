@@ -82,7 +82,6 @@
 #undef MBK_PACK
 #undef MBK_SOURCE
 #undef MBK_GATHER
-#undef MBK_AWAIT
 #undef MBK_STUDY
 #undef MBK_ROWS_AT_ONCE
 #undef MBK_ROWS_LEFT

@@ -217,6 +217,7 @@ MBK_DEVICE mbk_u32 mbk_peek(const mbk_u32 *address) {
 }
 
 template <class T> MBK_DEVICE T mbk_load(const T *address) {
+  simt_read_only_check(address);
   return *address;
 }
 template <class T> MBK_DEVICE T mbk_load_once(const T *address) {
@@ -248,9 +249,13 @@ MBK_DEVICE void mbk_collect(const mbk_u64 *slots, mbk_u32 mark, double (&values)
   }
 }
 template <class T, int N> struct alignas(sizeof(T) * N) mbk_pack { T at[N]; };
-template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack(const T *address) {
+template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack_late(const T *address) {
   simt_pack_check(address, sizeof(T) * N);
   return *(const mbk_pack<T, N> *)address;
+}
+template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack(const T *address) {
+  simt_read_only_check(address);
+  return mbk_load_pack_late<T, N>(address);
 }
 template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack_once(const T *address) {
   static_assert(sizeof(T) * N == 2 || sizeof(T) * N == 4 || sizeof(T) * N == 8 ||
@@ -272,12 +277,8 @@ MBK_DEVICE void mbk_copy_wait() {
 MBK_DEVICE void mbk_await() {
   simt_late_end();
 }
-template <class T> MBK_DEVICE void mbk_await_for(const T *&) {
-  simt_late_end();
-}
-template <class T, int GROUPS, int PACK>
-MBK_DEVICE void mbk_await_at(const T *&, mbk_i32 (&)[GROUPS][PACK]) {
-  simt_late_end();
+template <class T> MBK_DEVICE T mbk_load_late(const T *address) {
+  return *address;
 }
 MBK_DEVICE void mbk_release() {
 }
