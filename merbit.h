@@ -3916,9 +3916,9 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "  asm volatile(\"griddepcontrol.wait;\" : : : \"memory\");\n"
   "#endif\n"
   "}\n"
-  "// x, and what else earlier work in the stream may have written; behind mbk_await in kernels that\n"
-  "// are launched early. There it is no load of data that nobody writes (LDG.CONSTANT): ptxas moves\n"
-  "// those in front of the wait, whatever the program says.\n"
+  "// x, and what else earlier work in the stream may have written; behind mbk_await in kernels\n"
+  "// that are launched early. There it is no load of data that nobody writes (LDG.CONSTANT): ptxas\n"
+  "// moves those in front of the wait, whatever the program says.\n"
   "template <class T> MBK_DEVICE T mbk_load_late(const T *address) {\n"
   "#if MBK_CALM\n"
   "  return mbk_load(address);\n"
@@ -3932,6 +3932,11 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "#else\n",
   "  return *(const mbk_pack<T, N> *)address;\n"
   "#endif\n"
+  "}\n"
+  "// The same at an address that itself comes from a load behind the wait other than of data that\n"
+  "// nobody writes (mbk_load_once): before that it cannot be, and takes fewer registers.\n"
+  "template <class T> MBK_DEVICE T mbk_load_behind(const T *address) {\n"
+  "  return mbk_load(address);\n"
   "}\n"
   "// What comes next may start once all blocks got here or ended.\n"
   "MBK_DEVICE void mbk_release() {\n"
@@ -5914,8 +5919,7 @@ static const char *const mbi_source_spmv_scan_tile_cuh[] = {
   "#error \"define MBK_STEPS: nonzeros per lane and tile, 1 to 32\"\n"
   "#endif\n"
   "#ifndef MBK_PACK\n"
-  "#error                                                                                         \\\n"
-  "    \"define MBK_PACK: neighbours that a lane takes, a power of two, at most 32 bytes of sums\"\n"
+  "#error \"define MBK_PACK: neighbours that a lane takes, a power of two, at most 32 bytes of sums\"\n"
   "#endif\n"
   "#ifndef MBK_DEPTH\n"
   "#error \"define MBK_DEPTH: ceil(log2) of the longest row, at most 5\"\n"
@@ -5953,11 +5957,11 @@ static const char *const mbi_source_spmv_scan_tile_cuh[] = {
   "  const MBK_VECTOR *x;\n"
   "  double sum;\n"
   "};\n"
-  "MBK_DEVICE void mbk_scan_meet(mbk_scan_dot &dot, mbk_u32 row, MBK_COMPUTE part) {\n",
+  "MBK_DEVICE void mbk_scan_meet(mbk_scan_dot &dot, mbk_u32 row, MBK_COMPUTE part) {\n"
   "  dot.sum += (double)part * (double)mbk_load_late(dot.x + row);\n"
   "}\n"
   "#endif\n"
-  "\n"
+  "\n",
   "// The tile's row number `ended`, of which the first `held` have their old y at `old`.\n"
   "template <class DOT>\n"
   "MBK_DEVICE void mbk_scan_commit_row(mbk_u32 rank, mbk_u32 ended, MBK_COMPUTE sum,\n"
@@ -5986,9 +5990,9 @@ static const char *const mbi_source_spmv_scan_tile_cuh[] = {
   "// k / 32, which lane k / 32 holds as `ends`, says that a row ends with nonzero k. The rows that\n"
   "// end in the tile are committed but for the first, whose part goes to firsts[tile]; what\n"
   "// follows the last row end goes to tails[tile], and is lane 31's answer. mbk_scan_fixup puts\n"
-  "// these together. `rank` is that of the tile's first row; the first `held` of its rows have\n",
+  "// these together. `rank` is that of the tile's first row; the first `held` of its rows have\n"
   "// their old y at `old`. `dot` gets all but what is behind the last row end.\n"
-  "template <class DOT>\n"
+  "template <class DOT>\n",
   "MBK_DEVICE MBK_COMPUTE mbk_scan_commit(const MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK],\n"
   "                                       mbk_u32 ends, mbk_u32 rank, mbk_u64 tile,\n"
   "                                       const mbk_u32 *row_id, MBK_VECTOR *y,\n"
@@ -6019,9 +6023,9 @@ static const char *const mbi_source_spmv_scan_tile_cuh[] = {
   "    mbk_u32 ended = mbk_shuffle(MBK_ALL, before, word_lane, 32) +\n"
   "                    (mbk_u32)mbk_popcount(word & ((1u << bit) - 1));\n"
   "    const mbk_u32 first = ended;\n"
-  "    MBK_COMPUTE sum = lane == 0 ? open : MBK_ZERO, head = MBK_ZERO;\n",
+  "    MBK_COMPUTE sum = lane == 0 ? open : MBK_ZERO, head = MBK_ZERO;\n"
   "#pragma unroll\n"
-  "    for (int j = 0; j < MBK_PACK; j++) {\n"
+  "    for (int j = 0; j < MBK_PACK; j++) {\n",
   "      sum = MBK_ADD(sum, product[g][j]);\n"
   "      if (own >> j & 1) {\n"
   "        if (ended == first) {\n"
@@ -6079,7 +6083,11 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "// What x is to a tile, and its factor for what stands in the place of a column.\n"
   "#ifndef MBK_GATHER\n"
   "#define MBK_SOURCE const MBK_VECTOR *\n"
+  "#if MBK_ONCE\n"
+  "#define MBK_GATHER(source, column) mbk_load_behind((source) + ((column)-MBK_BASE))\n"
+  "#else\n"
   "#define MBK_GATHER(source, column) mbk_load_late((source) + ((column)-MBK_BASE))\n"
+  "#endif\n"
   "#endif\n"
   "\n"
   "// MBK_PACK neighbours at `address`, the first `count` of which are there.\n"
@@ -6110,10 +6118,10 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "  mbk_u32 from, to;\n"
   "  mbk_u32 ends; // as mbk_scan_commit takes them\n"
   "};\n"
-  "\n"
+  "\n",
   "// Where each value stands for its row, as if there were one for each nonzero: those of the\n"
   "// first `count`. `by_row` has one for each row.\n"
-  "template <bool full>\n",
+  "template <bool full>\n"
   "MBK_DEVICE void mbk_scan_by_row(const MBK_VALUE *by_row, const mbk_scan_rows &rows,\n"
   "                                mbk_u32 count, MBK_VALUE (&value)[MBK_GROUPS][MBK_PACK]) {\n"
   "  const mbk_u32 *const row_id = rows.row_id;\n"
@@ -6146,11 +6154,11 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "MBK_DEVICE MBK_VECTOR mbk_scan_old(const mbk_scan_rows &rows) {\n"
   "  const mbk_u32 *const row_id = rows.row_id;\n"
   "  const mbk_u32 lane = mbk_lane(), count = rows.to - rows.from;\n"
-  "#if !MBK_EMPTY_ROWS\n"
+  "#if !MBK_EMPTY_ROWS\n",
   "  const mbk_u32 ahead = 32 + lane * (128 / sizeof(MBK_VECTOR));\n"
   "  mbk_prefetch(rows.y + rows.from + (ahead < count ? ahead : 0));\n"
   "  (void)row_id;\n"
-  "#endif\n",
+  "#endif\n"
   "  return lane < count ? rows.y[MBK_ROW_OF(rows.from + lane)] : (MBK_VECTOR)0;\n"
   "}\n"
   "\n"
@@ -6166,9 +6174,9 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "#if !MBK_PATTERN || MBK_BY_ROW\n"
   "  MBK_VALUE value[MBK_GROUPS][MBK_PACK];\n"
   "#endif\n"
-  "#if MBK_ONCE // loads of a matrix for which few blocks wait take turns with gathers as they like\n"
+  "#if MBK_ONCE // few of the blocks wait: in others loads of the matrix and gathers take turns\n"
   "  mbk_await();\n"
-  "#endif\n"
+  "#endif // gathers are behind it, for their columns are no data that nobody writes\n"
   "#pragma unroll\n"
   "  for (int g = 0; g < MBK_GROUPS; g++) {\n"
   "    const mbk_u32 k = MBK_PACK * (32 * g + mbk_lane()), left = k < count ? count - k : 0;\n"
@@ -6188,12 +6196,12 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "  for (int g = 0; g < MBK_GROUPS; g++) {\n"
   "#pragma unroll\n"
   "    for (int j = 0; j < MBK_PACK; j++) {\n"
-  "      product[g][j] = MBK_ZERO;\n"
+  "      product[g][j] = MBK_ZERO;\n",
   "      if (full || MBK_PACK * (32 * g + mbk_lane()) + j < count) {\n"
   "        const MBK_VECTOR factor = MBK_GATHER(x, column[g][j]);\n"
   "#if MBK_PATTERN && !MBK_BY_ROW\n"
   "        product[g][j] = MBK_UNIT(values, factor);\n"
-  "#else\n",
+  "#else\n"
   "        product[g][j] = MBK_MUL(mbk_value(value[g][j]), factor);\n"
   "#endif\n"
   "      }\n"
@@ -6229,11 +6237,11 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "  return old;\n"
   "}\n"
   "\n"
-  "// Tile `tile`, taken by a warp; where `adds` with the old y, which is held in shared memory\n"
+  "// Tile `tile`, taken by a warp; where `adds` with the old y, which is held in shared memory\n",
   "// from when the nonzeros are loaded: `old` is the warp's MBK_VECTOR[32]. Without, beta must be\n"
   "// zero.\n"
   "template <bool adds, class DOT>\n"
-  "MBK_DEVICE MBK_COMPUTE mbk_scan_take(const mbk_u32 *row_ends, const mbk_u32 *tile_row,\n",
+  "MBK_DEVICE MBK_COMPUTE mbk_scan_take(const mbk_u32 *row_ends, const mbk_u32 *tile_row,\n"
   "                                     const mbk_u32 *row_id, const mbk_i32 *col_ind,\n"
   "                                     const MBK_VALUE *values, MBK_SOURCE x, MBK_VECTOR *y,\n"
   "                                     MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz,\n"
@@ -9446,7 +9454,8 @@ static const char *const mbi_source_spmv_cb_cu[] = {
   "                                     const MBK_VALUE *one, const MBK_VECTOR *x,\n",
   "                                     MBK_COMPUTE *sums, MBK_COMPUTE sum) {\n"
   "  const mbk_u32 count = MBK_COUNT(word), form = MBK_FORM(word), steps = MBK_STEPS_OF(word);\n"
-  "  const MBK_COMPUTE factor = count != 0 ? (MBK_COMPUTE)mbk_load_late(x + head.column) : MBK_ZERO;\n"
+  "  const MBK_COMPUTE factor =\n"
+  "      count != 0 ? (MBK_COMPUTE)mbk_load_late(x + head.column) : MBK_ZERO;\n"
   "  data += MBK_OFFSET(word) + MBK_COLUMNS(word);\n"
   "  if (mbk_ballot(MBK_ALL, form == MBK_COO && count != 0) != 0) {\n"
   "    const bool mine = form == MBK_COO;\n"
@@ -9610,9 +9619,10 @@ static const char *const mbi_source_spmv_many_copies_cuh[] = {
   "       i += (mbk_u64)mbk_grid() * 256) {\n"
   "#pragma unroll 4\n"
   "    for (mbk_u32 c = 0; c < MBK_WIDTH; c += MBK_SPAN) {\n"
-  "      const mbk_many_pack pack = mbk_load_pack_late<MBK_VECTOR, MBK_SPAN>(copy + i * MBK_WIDTH + c);\n"
-  "#pragma unroll\n"
-  "      for (mbk_u32 j = 0; j < MBK_SPAN; j++) {\n",
+  "      const mbk_many_pack pack =\n"
+  "          mbk_load_pack_late<MBK_VECTOR, MBK_SPAN>(copy + i * MBK_WIDTH + c);\n"
+  "#pragma unroll\n",
+  "      for (mbk_u32 j = 0; j < MBK_SPAN; j++) {\n"
   "        if (c + j < MBK_VECTORS) {\n"
   "          MBK_COMMIT((c + j) * ldy + i, (MBK_COMPUTE)pack.at[j]);\n"
   "        }\n"
@@ -13585,8 +13595,8 @@ static const char *const mbi_source_spmv_row_study_cu[] = {
   "#pragma unroll 4\n"
   "  for (mbk_u64 at = mbk_study_start(row_ptr, row) + mbk_lane() % MBK_LANES; at < end;\n"
   "       at += MBK_LANES) {\n"
-  "    sum = MBK_ADD(\n"
-  "        sum, mbk_study_term(values, at, mbk_load_late(x + (mbk_load(col_ind + at) - MBK_BASE))));\n"
+  "    sum = MBK_ADD(sum, mbk_study_term(values, at,\n"
+  "                                      mbk_load_late(x + (mbk_load(col_ind + at) - MBK_BASE))));\n"
   "  }\n"
   "  return sum;\n"
   "}\n"
@@ -14203,7 +14213,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "8d13d5772a04e588eb2dcfdebeb6e15e4929e35945c72b6b3a684b6a1edf12d6"
+#define MBI_KERNEL_HASH "707eff68b609ef5c1ac6aa49e6544f3819a0b470dab318d9d90a1fd4186cfbda"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -34836,7 +34846,9 @@ static int mbi_many_resident(const merbit_plan *plan) {
   const int lane = (m->width + m->span * m->team - 1) / (m->span * m->team) * m->span;
   const int scalars = plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE ? 2 * value : 0;
   const int words = m->unroll * (1 + value) + (m->unroll + 1) * lane * value + scalars +
-                    (lane > m->span ? 4 : 0) + (m->room == 0 && m->words > 1 ? 4 : 0);
+                    (lane > m->span ? 4 : 0) + (m->room == 0 && m->words > 1 ? 4 : 0) +
+                    /* lanes without a sum, and rows by their number */
+                    (m->width % (m->span * m->team) != 0 && plan->ranks.count < plan->device.rows);
   const int threads = words > 80                             ? 384
                       : words > 60 || mbi_many_roams(plan) ? 512
                       : words > 34                           ? 768

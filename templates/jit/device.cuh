@@ -266,9 +266,9 @@ MBK_DEVICE void mbk_await() {
   asm volatile("griddepcontrol.wait;" : : : "memory");
 #endif
 }
-// x, and what else earlier work in the stream may have written; behind mbk_await in kernels that
-// are launched early. There it is no load of data that nobody writes (LDG.CONSTANT): ptxas moves
-// those in front of the wait, whatever the program says.
+// x, and what else earlier work in the stream may have written; behind mbk_await in kernels
+// that are launched early. There it is no load of data that nobody writes (LDG.CONSTANT): ptxas
+// moves those in front of the wait, whatever the program says.
 template <class T> MBK_DEVICE T mbk_load_late(const T *address) {
 #if MBK_CALM
   return mbk_load(address);
@@ -282,6 +282,11 @@ template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack_late(const T *
 #else
   return *(const mbk_pack<T, N> *)address;
 #endif
+}
+// The same at an address that itself comes from a load behind the wait other than of data that
+// nobody writes (mbk_load_once): before that it cannot be, and takes fewer registers.
+template <class T> MBK_DEVICE T mbk_load_behind(const T *address) {
+  return mbk_load(address);
 }
 // What comes next may start once all blocks got here or ended.
 MBK_DEVICE void mbk_release() {

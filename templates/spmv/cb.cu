@@ -215,7 +215,8 @@ MBK_DEVICE MBK_COMPUTE mbk_cb_blocks(mbk_u64 word, mbk_cb_head head, const unsig
                                      const MBK_VALUE *one, const MBK_VECTOR *x,
                                      MBK_COMPUTE *sums, MBK_COMPUTE sum) {
   const mbk_u32 count = MBK_COUNT(word), form = MBK_FORM(word), steps = MBK_STEPS_OF(word);
-  const MBK_COMPUTE factor = count != 0 ? (MBK_COMPUTE)mbk_load_late(x + head.column) : MBK_ZERO;
+  const MBK_COMPUTE factor =
+      count != 0 ? (MBK_COMPUTE)mbk_load_late(x + head.column) : MBK_ZERO;
   data += MBK_OFFSET(word) + MBK_COLUMNS(word);
   if (mbk_ballot(MBK_ALL, form == MBK_COO && count != 0) != 0) {
     const bool mine = form == MBK_COO;

@@ -38,7 +38,8 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_many_spread(const MBK_VECTOR *copy, mbk_u64 rows,
        i += (mbk_u64)mbk_grid() * 256) {
 #pragma unroll 4
     for (mbk_u32 c = 0; c < MBK_WIDTH; c += MBK_SPAN) {
-      const mbk_many_pack pack = mbk_load_pack_late<MBK_VECTOR, MBK_SPAN>(copy + i * MBK_WIDTH + c);
+      const mbk_many_pack pack =
+          mbk_load_pack_late<MBK_VECTOR, MBK_SPAN>(copy + i * MBK_WIDTH + c);
 #pragma unroll
       for (mbk_u32 j = 0; j < MBK_SPAN; j++) {
         if (c + j < MBK_VECTORS) {

@@ -73,8 +73,8 @@ MBK_DEVICE MBK_COMPUTE mbk_loop_sum(const MBK_ROW_PTR *row_ptr, const mbk_i32 *c
 #pragma unroll 4
   for (mbk_u64 at = mbk_study_start(row_ptr, row) + mbk_lane() % MBK_LANES; at < end;
        at += MBK_LANES) {
-    sum = MBK_ADD(
-        sum, mbk_study_term(values, at, mbk_load_late(x + (mbk_load(col_ind + at) - MBK_BASE))));
+    sum = MBK_ADD(sum, mbk_study_term(values, at,
+                                      mbk_load_late(x + (mbk_load(col_ind + at) - MBK_BASE))));
   }
   return sum;
 }

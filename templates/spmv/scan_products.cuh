@@ -10,7 +10,11 @@
 // What x is to a tile, and its factor for what stands in the place of a column.
 #ifndef MBK_GATHER
 #define MBK_SOURCE const MBK_VECTOR *
+#if MBK_ONCE
+#define MBK_GATHER(source, column) mbk_load_behind((source) + ((column)-MBK_BASE))
+#else
 #define MBK_GATHER(source, column) mbk_load_late((source) + ((column)-MBK_BASE))
+#endif
 #endif
 
 // MBK_PACK neighbours at `address`, the first `count` of which are there.
@@ -99,7 +103,7 @@ MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *value
 #endif
 #if MBK_ONCE // few of the blocks wait: in others loads of the matrix and gathers take turns
   mbk_await();
-#endif
+#endif // gathers are behind it, for their columns are no data that nobody writes
 #pragma unroll
   for (int g = 0; g < MBK_GROUPS; g++) {
     const mbk_u32 k = MBK_PACK * (32 * g + mbk_lane()), left = k < count ? count - k : 0;

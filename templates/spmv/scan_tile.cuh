@@ -4,8 +4,7 @@
 #error "define MBK_STEPS: nonzeros per lane and tile, 1 to 32"
 #endif
 #ifndef MBK_PACK
-#error                                                                                         \
-    "define MBK_PACK: neighbours that a lane takes, a power of two, at most 32 bytes of sums"
+#error "define MBK_PACK: neighbours that a lane takes, a power of two, at most 32 bytes of sums"
 #endif
 #ifndef MBK_DEPTH
 #error "define MBK_DEPTH: ceil(log2) of the longest row, at most 5"

@@ -56,7 +56,7 @@ static void twice_preamble(merbit_type type, int form, mbi_preamble *preamble) {
   plan_make(type, form | 1, 0, 0, 0, &plan);
   plan.device.nnz = 40000000;
   plan.device.rows = plan.device.cols = 4000000;
-  plan.stops = form >> 2 & 1;
+  plan.stops = plan.making.calm = form >> 2 & 1;
   plan.once = 1;
   plan.ranks.longest = 100;
   plan.ranks.count = plan.device.rows - (form & 32 ? 1 : 0);
@@ -69,7 +69,7 @@ static void twice_preamble(merbit_type type, int form, mbi_preamble *preamble) {
 static void dots_preamble(merbit_type type, int form, mbi_preamble *preamble) {
   merbit_plan plan;
   plan_make(type, form & ~16, 0, 0, 0, &plan);
-  plan.making.dots = 1;
+  plan.making.dots = plan.making.calm = 1;
   plan.stops = 1;
   plan.device.nnz = 40000000;
   plan.device.rows = plan.device.cols = 10000000;

@@ -280,6 +280,9 @@ MBK_DEVICE void mbk_await() {
 template <class T> MBK_DEVICE T mbk_load_late(const T *address) {
   return *address;
 }
+template <class T> MBK_DEVICE T mbk_load_behind(const T *address) {
+  return *address;
+}
 MBK_DEVICE void mbk_release() {
 }
 // Nothing is read, so that nothing need be there.
