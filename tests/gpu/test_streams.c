@@ -139,19 +139,20 @@ static void two_workspaces_serve_two_streams(void **state) {
 
 /* y = A x / 64 + y / 2 again and again, each time with the y of before as x; `waiting` for
  * each. The last two vectors go to `ends`. */
-static void run_chain(merbit_plan *plan, const test_matrix *m, int waiting, double *ends) {
+static void run_chain(merbit_plan *plan, int64_t rows, int products, int waiting,
+                      double *ends) {
   static const double alpha = 1.0 / 64, beta = 0.5;
-  const size_t bytes = (size_t)m->rows * sizeof(double);
+  const size_t bytes = (size_t)rows * sizeof(double);
   merbit_buffer *v[2];
   uint64_t state = 3;
   int64_t i;
   int k;
-  for (i = 0; i < 2 * m->rows; i++) {
+  for (i = 0; i < 2 * rows; i++) {
     ends[i] = test_uniform(&state);
   }
   (void)products_move(gpu, ends, bytes, &v[0]);
-  (void)products_move(gpu, ends + m->rows, bytes, &v[1]);
-  for (k = 0; k < 100; k++) {
+  (void)products_move(gpu, ends + rows, bytes, &v[1]);
+  for (k = 0; k < products; k++) {
     assert_int_equal(merbit_spmv(plan, NULL, &alpha, merbit_buffer_pointer(v[k % 2]),
                                  k % 3 ? &beta : NULL, merbit_buffer_pointer(v[1 - k % 2]),
                                  NULL),
@@ -163,7 +164,7 @@ static void run_chain(merbit_plan *plan, const test_matrix *m, int waiting, doub
     }
   }
   for (k = 0; k < 2; k++) {
-    assert_int_equal(merbit_buffer_download(v[k], 0, ends + k * m->rows, bytes), MERBIT_OK);
+    assert_int_equal(merbit_buffer_download(v[k], 0, ends + k * rows, bytes), MERBIT_OK);
     merbit_buffer_destroy(v[k]);
   }
 }
@@ -190,9 +191,9 @@ static void chains_of_products(void **state) {
       assert_int_equal(merbit_plan_create(gpu, &arrays.view, &desc, &plan), MERBIT_OK);
       ends[0] = (double *)test_allocate(2 * m.rows, sizeof(double));
       ends[1] = (double *)test_allocate(2 * m.rows, sizeof(double));
-      run_chain(plan, &m, 1, ends[0]);
+      run_chain(plan, m.rows, 100, 1, ends[0]);
       for (round = 0; round < 3; round++) {
-        run_chain(plan, &m, 0, ends[1]);
+        run_chain(plan, m.rows, 100, 0, ends[1]);
         if (memcmp(ends[0], ends[1], (size_t)m.rows * 2 * sizeof(double)) != 0) {
           fail_msg("%s on %s: products that overlap differ from those that do not",
                    mbi_method_name(plan->method), m.name);
@@ -205,6 +206,68 @@ static void chains_of_products(void **state) {
     }
     test_matrix_free(&m);
   }
+}
+
+/* Three rows that read all of x, then rows of 24 nonzeros anywhere. */
+static void dense_first(int64_t rows, test_matrix *m) {
+  const int64_t length = 24;
+  uint64_t random = 5;
+  int64_t row, i;
+  memset(m, 0, sizeof *m);
+  m->rows = m->cols = rows;
+  m->nnz = 3 * rows + (rows - 3) * length;
+  m->row_ptr = (int64_t *)test_allocate(rows + 1, sizeof *m->row_ptr);
+  m->col_ind = (int32_t *)test_allocate(m->nnz, sizeof *m->col_ind);
+  m->values = (double *)test_allocate(m->nnz, sizeof *m->values);
+  for (row = 0; row < rows; row++) {
+    const int64_t from = m->row_ptr[row], count = row < 3 ? rows : length;
+    const int64_t first = (int64_t)(test_random(&random) % (uint64_t)(rows - length));
+    m->row_ptr[row + 1] = from + count;
+    for (i = 0; i < count; i++) {
+      m->col_ind[from + i] = (int32_t)(row < 3 ? i : first + i);
+      m->values[from + i] = (row < 3 ? 64.0 / (double)rows : 2.0) * test_uniform(&random);
+    }
+  }
+}
+
+/* The same for a matrix past the caches, whose first blocks start while others still write what
+ * they read. */
+static void chains_of_large_products(void **state) {
+  static const merbit_method methods[] = {MERBIT_METHOD_AUTO, MERBIT_METHOD_SCAN,
+                                          MERBIT_METHOD_HUBS};
+  test_matrix m;
+  products_form form;
+  products_arrays arrays;
+  double *ends[2];
+  int k, round;
+  (void)state;
+  dense_first(2000 * (int64_t)gpu->device.multiprocessors, &m);
+  memset(&form, 0, sizeof form);
+  form.type = MERBIT_F64;
+  form.device_arrays = 1;
+  products_arrays_make(gpu, &m, &form, &arrays);
+  ends[0] = (double *)test_allocate(2 * m.rows, sizeof(double));
+  ends[1] = (double *)test_allocate(2 * m.rows, sizeof(double));
+  for (k = 0; k < 3; k++) {
+    merbit_plan_desc desc;
+    merbit_plan *plan;
+    memset(&desc, 0, sizeof desc);
+    desc.method = methods[k];
+    assert_int_equal(merbit_plan_create(gpu, &arrays.view, &desc, &plan), MERBIT_OK);
+    run_chain(plan, m.rows, 30, 1, ends[0]);
+    for (round = 0; round < 3; round++) {
+      run_chain(plan, m.rows, 30, 0, ends[1]);
+      if (memcmp(ends[0], ends[1], (size_t)m.rows * 2 * sizeof(double)) != 0) {
+        fail_msg("%s: products that overlap differ from those that do not",
+                 mbi_method_name(plan->method));
+      }
+    }
+    merbit_plan_destroy(plan);
+  }
+  free(ends[0]);
+  free(ends[1]);
+  products_arrays_free(&arrays);
+  test_matrix_free(&m);
 }
 
 static void the_callers_context_is_used_and_restored(void **state) {
@@ -235,6 +298,7 @@ int main(void) {
       cmocka_unit_test(cubins_come_from_the_cache),
       cmocka_unit_test(products_can_be_captured),
       cmocka_unit_test(chains_of_products),
+      cmocka_unit_test(chains_of_large_products),
       cmocka_unit_test(two_workspaces_serve_two_streams),
       cmocka_unit_test(the_callers_context_is_used_and_restored),
   };
