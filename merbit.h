@@ -4162,7 +4162,7 @@ static const char *const mbi_source_spmv_algebra_cuh[] = {
   "#if MBK_STOPS\n"
   "#undef MBK_STOP_HERE\n"
   "#define MBK_STOP_HERE                                                                          \\\n"
-  "  if (stop != (const mbk_i32 *)0 && mbk_load(stop) != 0) {                                     \\\n"
+  "  if (stop != (const mbk_i32 *)0 && mbk_load_late(stop) != 0) {                                \\\n"
   "    return;                                                                                    \\\n"
   "  }\n"
   "#define MBK_SCALAR_PARAMETERS const mbk_i32 *stop, const MBK_SCALAR none\n"
@@ -4562,12 +4562,14 @@ static const char *const mbi_source_spmv_epilogue_cu[] = {
   "// ---- Launch -------------------------------------------------------------------------------\n"
   "\n",
   "// y[row] of product[row], which may be y itself; without a result y is not written. `aligned`:\n"
-  "// product, y and the vectors are at multiples of 16 bytes. Launch: any grid, the same for each\n"
-  "// product of a plan, of MBK_EPILOGUE_THREADS threads; without any sums to add up one that\n"
-  "// writes zeros. Shared: double[MBK_EPILOGUE_THREADS / 16].\n"
+  "// product, y and the vectors are at multiples of 16 bytes. Launch: early, any grid, the same\n"
+  "// for each product of a plan, of MBK_EPILOGUE_THREADS threads; without any sums to add up one\n"
+  "// that writes zeros. Shared: double[MBK_EPILOGUE_THREADS / 16].\n"
   "MBK_KERNEL MBK_BOUNDS(MBK_EPILOGUE_THREADS)\n"
   "    mbk_epilogue_rows(const MBK_VECTOR *product, MBK_VECTOR *y, mbk_u64 rows, int aligned,\n"
   "                      const mbk_epilogue call) {\n"
+  "  mbk_release();\n"
+  "  mbk_await();\n"
   "  if (call.skip != (const mbk_i32 *)0 && *call.skip != 0) {\n"
   "    return;\n"
   "  }\n"
@@ -4591,8 +4593,8 @@ static const char *const mbi_source_spmv_epilogue_cu[] = {
   "                               counts ? count : 0, counts && whole);\n"
   "    }\n"
   "#pragma unroll\n"
-  "    for (int j = 0; j < MBK_EPILOGUE_PACK; j++) {\n"
-  "      const MBK_VECTOR ax = taken.at[j];\n",
+  "    for (int j = 0; j < MBK_EPILOGUE_PACK; j++) {\n",
+  "      const MBK_VECTOR ax = taken.at[j];\n"
   "      const mbk_u64 row = at + (mbk_u64)j;\n"
   "      result.at[j] = (MBK_VECTOR)mbk_epilogue_result(MBK_EPILOGUE_VALUES(MBK_COMPUTE, 0));\n"
   "      const double terms[2] = {mbk_epilogue_sum0(MBK_EPILOGUE_VALUES(double, result.at[j])),\n"
@@ -9200,7 +9202,6 @@ static const char *const mbi_source_spmv_sliced_cu[] = {
   "  const mbk_u64 thread = (mbk_u64)mbk_block() * MBK_THREADS + mbk_thread();\n"
   "  const mbk_u64 slice = thread / 32;\n"
   "  mbk_release();\n"
-  "  MBK_STOP_HERE\n"
   "  const MBK_COMPUTE factor = MBK_ALPHA;\n"
   "  mbk_table_take(table, factor, MBK_THREADS);\n"
   "  if (slice * 32 >= rows) {\n"
@@ -9219,6 +9220,7 @@ static const char *const mbi_source_spmv_sliced_cu[] = {
   "  values += MBK_SORTED ? mbk_load(row_id + thread) : thread; // which is there where count > 0\n"
   "#endif\n"
   "  mbk_await();\n"
+  "  MBK_STOP_HERE\n"
   "  const MBK_COMPUTE sum = mbk_shuffle(MBK_ALL, page, 0, 32) == MBK_NO_PAGE\n"
   "                              ? mbk_sliced_sum((const mbk_u32 *)columns + mbk_lane() * MBK_PACK,\n"
   "                                               values, x, 0, count, width / 2)\n",
@@ -11501,11 +11503,13 @@ static const char *const mbi_source_solve_sweep_cuh[] = {
   "  }\n"
   "}\n"
   "\n"
-  "// Before the first stage; `shared` is that of the launch.\n"
+  "// Before the first stage; `shared` is that of the launch. All blocks are here at once: what\n"
+  "// comes next, where it is launched early, takes the room that they leave and waits.\n"
   "MBK_DEVICE mbk_sweep mbk_sweep_begin(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory *m,\n"
   "                                     double *shared) {\n"
   "  const mbk_sweep s = {v, n, m, shared};\n"
   "  mbi_solve_state *const own = mbk_sweep_state(shared);\n"
+  "  mbk_release();\n"
   "  mbk_sweep_copy(own, &m->state);\n"
   "  mbk_block_sync();\n"
   "  if (mbk_thread() == 0) {\n"
@@ -11533,9 +11537,9 @@ static const char *const mbi_source_solve_sweep_cuh[] = {
   "\n"
   "// To L2 what the next stage reads first and none before has read, the vectors in `slots`, a bit\n"
   "// for each: while sums are on their way memory has nothing else to do. A thread for each\n"
-  "// sector.\n"
+  "// sector.\n",
   "MBK_DEVICE void mbk_sweep_ahead(const mbk_sweep &s, mbk_u32 slots, bool backwards) {\n"
-  "  const mbk_step_share share = mbk_step_shared_out(s.n);\n",
+  "  const mbk_step_share share = mbk_step_shared_out(s.n);\n"
   "  if (slots == 0 || mbk_thread() % (32 / sizeof(MBK_VECTOR)) != 0) {\n"
   "    return;\n"
   "  }\n"
@@ -11576,10 +11580,10 @@ static const char *const mbi_source_solve_sweep_cuh[] = {
   "    sums[k] = 0;\n"
   "  }\n"
   "  for (mbk_u32 b = mbk_thread(); b < mbk_grid(); b += mbk_threads()) {\n"
-  "    double parts[COUNT];\n"
+  "    double parts[COUNT];\n",
   "    mbk_collect<COUNT>(slots + 2 * COUNT * b, c.turn + 1, parts);\n"
   "#pragma unroll\n"
-  "    for (int k = 0; k < COUNT; k++) {\n",
+  "    for (int k = 0; k < COUNT; k++) {\n"
   "      sums[k] = k < ADDS ? sums[k] + parts[k] : parts[k] > sums[k] ? parts[k] : sums[k];\n"
   "    }\n"
   "  }\n"
@@ -11616,11 +11620,11 @@ static const char *const mbi_source_solve_sweep_cuh[] = {
   "  if (mbk_sweep_stopped(s, c)) {\n"
   "    return false;\n"
   "  }\n"
-  "  for (mbk_i64 i = (mbk_i64)mbk_block() * mbk_threads() + mbk_thread(); i < s.v.dot_count;\n"
+  "  for (mbk_i64 i = (mbk_i64)mbk_block() * mbk_threads() + mbk_thread(); i < s.v.dot_count;\n",
   "       i += (mbk_i64)mbk_grid() * mbk_threads()) {\n"
   "    sum += mbk_load_fresh(&s.v.dots[i]);\n"
   "  }\n"
-  "  mbk_sweep_exchange<1, 0>(s, c, &sum, true, ahead, backwards);\n",
+  "  mbk_sweep_exchange<1, 0>(s, c, &sum, true, ahead, backwards);\n"
   "  mbk_sweep_after<AFTER>(s, c, &sum);\n"
   "  return true;\n"
   "}\n"
@@ -11659,10 +11663,10 @@ static const char *const mbi_source_solve_sweep_cuh[] = {
   "  }\n"
   "  if (s.v.pre == MBI_PRE_NONE) {\n"
   "    mbk_step_rows<ELEMENT, ADDS, MAXES, MBI_PRE_NONE>(s.v, s.n, c, sums, backwards);\n"
-  "  } else {\n"
+  "  } else {\n",
   "    mbk_step_rows<ELEMENT, ADDS, MAXES, MBI_PRE_DIAGONAL>(s.v, s.n, c, sums, backwards);\n"
   "  }\n"
-  "  if (ADDS + MAXES > 0) {\n",
+  "  if (ADDS + MAXES > 0) {\n"
   "    const bool collects = BEHIND != MBK_SWEEP_END || mbk_block() == 0;\n"
   "    mbk_sweep_exchange<ADDS, MAXES>(s, c, sums, collects, ahead, backwards);\n"
   "    if (collects) {\n"
@@ -14213,7 +14217,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "707eff68b609ef5c1ac6aa49e6544f3819a0b470dab318d9d90a1fd4186cfbda"
+#define MBI_KERNEL_HASH "56648536a3989084dcaea4547fd117a8fc4c723d5280966d099313cc87499c80"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -22207,7 +22211,7 @@ typedef struct mbi_plan_making {
                     long as one call, and keeps what a transpose was made in */
   int dots;      /* x'A x comes with a product, where that costs it little */
   int stops;     /* a product of an epilogue ends where its flag is set */
-  int calm;      /* products start when all before them is done: mbi_plan_start */
+  int calm;      /* other kernels stand between products: mbi_plan_calm */
   int hasty;     /* what the GPU does for the plan may still be on the default stream */
   /* What the maker wants to be enqueued beside what the plan does, once its arrays have been
    * found sound; NULL: nothing. */
@@ -22288,14 +22292,17 @@ struct merbit_workspace {
   const void *known_epilogue[9]; /* as known_x: vectors, scalars, sums, skip */
 };
 
-/* A MBI_START of a kernel of a product: early unless the plan is calm. A fix-up `behind` the
- * product of the same call is early in calm plans too. What must not be is a chain of early
- * kernels from one product to the next: the L1 of one that started early is not emptied once all
- * before it has ended, and could hold what a kernel two launches before has read of an array
- * that was written since. Between two fix-ups of a calm plan there is always a kernel that is
- * not early, the next product, and a fix-up reads the carries as data that others write. */
+/* Whether products start only when all before them is done. Then x is read as data that nobody
+ * writes, which most methods gain more by than by an early start; SLICED loses nothing without.
+ */
+static int mbi_plan_calm(const merbit_plan *plan) {
+  return plan->making.calm && plan->method != MERBIT_METHOD_SLICED;
+}
+
+/* A MBI_START of a kernel of a product. A fix-up `behind` the product of the same call is early
+ * in calm plans too: it reads the carries as data that others write. */
 static int mbi_plan_start(const merbit_plan *plan, int behind) {
-  return plan->making.calm && !behind ? MBI_START_PLAIN : MBI_START_EARLY;
+  return mbi_plan_calm(plan) && !behind ? MBI_START_PLAIN : MBI_START_EARLY;
 }
 
 /* A kernel of a product with nothing of the same call before it that it could be `behind`. */
@@ -28723,7 +28730,7 @@ static void mbi_plan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   if (plan->stops) {
     mbi_preamble_define_int(preamble, "MBK_STOPS", 1);
   }
-  if (plan->making.calm) {
+  if (mbi_plan_calm(plan)) {
     mbi_preamble_define_int(preamble, "MBK_CALM", 1);
   }
 }
@@ -39502,10 +39509,11 @@ static merbit_status mbi_epilogue_cuda(merbit_plan *plan, merbit_workspace *work
   arguments[3] = &aligned;
   arguments[4] = &call;
   return status == MERBIT_OK && (plan->epilogue->result[0] != '\0' || sums != NULL)
-             ? mbi_device_launch(plan->context, plan->epilogue->kernel, "mbk_epilogue_rows",
-                                 (int64_t)mbi_epilogue_blocks(plan), MBI_EPILOGUE_THREADS,
-                                 MBI_EPILOGUE_THREADS / 16 * (unsigned)sizeof(double), stream,
-                                 arguments)
+             ? mbi_device_launch_some(plan->context, plan->epilogue->kernel,
+                                      "mbk_epilogue_rows", (int64_t)mbi_epilogue_blocks(plan),
+                                      MBI_EPILOGUE_THREADS,
+                                      MBI_EPILOGUE_THREADS / 16 * (unsigned)sizeof(double),
+                                      stream, arguments, MBI_START_EARLY)
              : status;
 }
 
@@ -42271,8 +42279,6 @@ static merbit_status mbi_solve_step(merbit_solver *solver, int index) {
   arguments[1] = &n;
   arguments[2] = &solver->memory;
   arguments[3] = &solver->partials;
-  /* Not early: with early launches of steps and epilogues behind early products, sums were
-   * wrong on an H200; mbi_plan_start says why. */
   return mbi_device_launch(solver->context, solver->gpu.kernels[index], step->kernel,
                            mbi_solve_blocks(solver), mbi_solve_threads(solver), MBI_STEP_SHARED,
                            solver->gpu.stream, arguments);

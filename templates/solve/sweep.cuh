@@ -42,11 +42,13 @@ MBK_DEVICE void mbk_sweep_copy(mbi_solve_state *to, const mbi_solve_state *from)
   }
 }
 
-// Before the first stage; `shared` is that of the launch.
+// Before the first stage; `shared` is that of the launch. All blocks are here at once: what
+// comes next, where it is launched early, takes the room that they leave and waits.
 MBK_DEVICE mbk_sweep mbk_sweep_begin(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory *m,
                                      double *shared) {
   const mbk_sweep s = {v, n, m, shared};
   mbi_solve_state *const own = mbk_sweep_state(shared);
+  mbk_release();
   mbk_sweep_copy(own, &m->state);
   mbk_block_sync();
   if (mbk_thread() == 0) {

@@ -188,12 +188,14 @@ MBK_DEVICE void mbk_epilogue_finish(const mbk_epilogue &call, double (&sums)[2])
 // ---- Launch -------------------------------------------------------------------------------
 
 // y[row] of product[row], which may be y itself; without a result y is not written. `aligned`:
-// product, y and the vectors are at multiples of 16 bytes. Launch: any grid, the same for each
-// product of a plan, of MBK_EPILOGUE_THREADS threads; without any sums to add up one that
-// writes zeros. Shared: double[MBK_EPILOGUE_THREADS / 16].
+// product, y and the vectors are at multiples of 16 bytes. Launch: early, any grid, the same
+// for each product of a plan, of MBK_EPILOGUE_THREADS threads; without any sums to add up one
+// that writes zeros. Shared: double[MBK_EPILOGUE_THREADS / 16].
 MBK_KERNEL MBK_BOUNDS(MBK_EPILOGUE_THREADS)
     mbk_epilogue_rows(const MBK_VECTOR *product, MBK_VECTOR *y, mbk_u64 rows, int aligned,
                       const mbk_epilogue call) {
+  mbk_release();
+  mbk_await();
   if (call.skip != (const mbk_i32 *)0 && *call.skip != 0) {
     return;
   }

@@ -100,7 +100,6 @@ MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
   const mbk_u64 thread = (mbk_u64)mbk_block() * MBK_THREADS + mbk_thread();
   const mbk_u64 slice = thread / 32;
   mbk_release();
-  MBK_STOP_HERE
   const MBK_COMPUTE factor = MBK_ALPHA;
   mbk_table_take(table, factor, MBK_THREADS);
   if (slice * 32 >= rows) {
@@ -119,6 +118,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
   values += MBK_SORTED ? mbk_load(row_id + thread) : thread; // which is there where count > 0
 #endif
   mbk_await();
+  MBK_STOP_HERE
   const MBK_COMPUTE sum = mbk_shuffle(MBK_ALL, page, 0, 32) == MBK_NO_PAGE
                               ? mbk_sliced_sum((const mbk_u32 *)columns + mbk_lane() * MBK_PACK,
                                                values, x, 0, count, width / 2)

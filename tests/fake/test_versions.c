@@ -75,7 +75,7 @@ static void early_launches(void **state) {
 }
 
 /* Of the launches of a product those that may overlap: of a plan as it comes, and of a calm
- * one. */
+ * one, whose kernels are told if none of them that reads x does. */
 static void expect_overlaps(const merbit_view *view, const merbit_plan_desc *desc, int usual,
                             int calm, int all) {
   const double beta = 2;
@@ -88,7 +88,11 @@ static void expect_overlaps(const merbit_view *view, const merbit_plan_desc *des
   assert_int_equal(make_plan(context, view, desc, &plan), MERBIT_OK);
   for (i = 0; i < 2; i++) {
     const long early = cuda->early, launches = cuda->launches;
+    mbi_preamble preamble;
     plan->making.calm = i;
+    mbi_plan_preamble(plan, &preamble);
+    assert_int_equal(strstr(preamble.text, "MBK_CALM 1") != NULL,
+                     i == 1 && plan->method != MERBIT_METHOD_SLICED);
     assert_int_equal(merbit_spmv(plan, NULL, NULL, x, &beta, y, NULL), MERBIT_OK);
     assert_int_equal(cuda->early - early, i == 0 ? usual : calm);
     assert_int_equal(cuda->launches - launches, all);
@@ -98,7 +102,8 @@ static void expect_overlaps(const merbit_view *view, const merbit_plan_desc *des
   fake_expect_clean();
 }
 
-/* In calm plans a fix-up alone, and not where it is the first launch of its call. */
+/* In calm plans a fix-up alone, and not where it is the first launch of its call; SLICED's are
+ * as ever. */
 static void calm_plans(void **state) {
   static const int32_t wide[] = {0, WIDE}, none[ROWS + 1] = {0};
   static const struct {
@@ -112,7 +117,8 @@ static void calm_plans(void **state) {
                {MERBIT_METHOD_BINNED, MERBIT_F64, 0, 0, 0, 3},
                {MERBIT_METHOD_BSR, MERBIT_F64, 0, 2, 1, 2},
                {MERBIT_METHOD_MERGE, MERBIT_F64, 0, 3, 1, 3},
-               {MERBIT_METHOD_ROWS, MERBIT_F64, 0, 1, 0, 1}};
+               {MERBIT_METHOD_ROWS, MERBIT_F64, 0, 1, 0, 1},
+               {MERBIT_METHOD_SLICED, MERBIT_F64, 0, 1, 1, 1}};
   int32_t columns[WIDE];
   merbit_plan_desc desc;
   merbit_view view;

@@ -137,13 +137,18 @@ static void two_workspaces_serve_two_streams(void **state) {
   fixture_free(&f);
 }
 
-/* y = A x / 64 + y / 2 again and again, each time with the y of before as x; `waiting` for
- * each. The last two vectors go to `ends`. */
+/* Of a chain whose products have a sum, from which the next one goes on. */
+static const merbit_epilogue chained = {
+    "ax / 64 + v0 / (2 + s0 * s0)", {"v0 * y", NULL}, 1, 1, NULL, NULL};
+
+/* y = A x / 64 + y / 2, or what `chained` says, again and again, each time with the y of before
+ * as x; `waiting` for each. The last two vectors go to `ends`. */
 static void run_chain(merbit_plan *plan, int64_t rows, int products, int waiting,
                       double *ends) {
-  static const double alpha = 1.0 / 64, beta = 0.5;
+  static const double alpha = 1.0 / 64, beta = 0.5, none[4] = {0};
   const size_t bytes = (size_t)rows * sizeof(double);
-  merbit_buffer *v[2];
+  merbit_buffer *v[2], *pairs;
+  double *const sums = (double *)(uintptr_t)products_move(gpu, none, sizeof none, &pairs);
   uint64_t state = 3;
   int64_t i;
   int k;
@@ -153,9 +158,12 @@ static void run_chain(merbit_plan *plan, int64_t rows, int products, int waiting
   (void)products_move(gpu, ends, bytes, &v[0]);
   (void)products_move(gpu, ends + rows, bytes, &v[1]);
   for (k = 0; k < products; k++) {
-    assert_int_equal(merbit_spmv(plan, NULL, &alpha, merbit_buffer_pointer(v[k % 2]),
-                                 k % 3 ? &beta : NULL, merbit_buffer_pointer(v[1 - k % 2]),
-                                 NULL),
+    const void *const x = merbit_buffer_pointer(v[k % 2]);
+    void *const y = merbit_buffer_pointer(v[1 - k % 2]);
+    assert_int_equal(mbi_plan_has_epilogue(plan)
+                         ? merbit_spmv_epilogue(plan, NULL, x, y, &x, sums + k % 2 * 2,
+                                                sums + (1 - k % 2) * 2, NULL, NULL)
+                         : merbit_spmv(plan, NULL, &alpha, x, k % 3 ? &beta : NULL, y, NULL),
                      MERBIT_OK);
     if (waiting) {
       assert_int_equal(mbi_device_enter(gpu), MERBIT_OK);
@@ -167,6 +175,7 @@ static void run_chain(merbit_plan *plan, int64_t rows, int products, int waiting
     assert_int_equal(merbit_buffer_download(v[k], 0, ends + k * rows, bytes), MERBIT_OK);
     merbit_buffer_destroy(v[k]);
   }
+  merbit_buffer_destroy(pairs);
 }
 
 /* Launches that overlap give the bits of launches that do not, where every product reads what
@@ -231,10 +240,10 @@ static void dense_first(int64_t rows, test_matrix *m) {
 }
 
 /* The same for a matrix past the caches, whose first blocks start while others still write what
- * they read. */
+ * they read; and with a kernel between two products that starts early too. */
 static void chains_of_large_products(void **state) {
   static const merbit_method methods[] = {MERBIT_METHOD_AUTO, MERBIT_METHOD_SCAN,
-                                          MERBIT_METHOD_HUBS};
+                                          MERBIT_METHOD_HUBS, MERBIT_METHOD_SLICED};
   test_matrix m;
   products_form form;
   products_arrays arrays;
@@ -248,18 +257,19 @@ static void chains_of_large_products(void **state) {
   products_arrays_make(gpu, &m, &form, &arrays);
   ends[0] = (double *)test_allocate(2 * m.rows, sizeof(double));
   ends[1] = (double *)test_allocate(2 * m.rows, sizeof(double));
-  for (k = 0; k < 3; k++) {
+  for (k = 0; k < 8; k++) {
     merbit_plan_desc desc;
     merbit_plan *plan;
     memset(&desc, 0, sizeof desc);
-    desc.method = methods[k];
+    desc.method = methods[k / 2];
+    desc.epilogue = k % 2 ? &chained : NULL;
     assert_int_equal(merbit_plan_create(gpu, &arrays.view, &desc, &plan), MERBIT_OK);
     run_chain(plan, m.rows, 30, 1, ends[0]);
     for (round = 0; round < 3; round++) {
       run_chain(plan, m.rows, 30, 0, ends[1]);
       if (memcmp(ends[0], ends[1], (size_t)m.rows * 2 * sizeof(double)) != 0) {
-        fail_msg("%s: products that overlap differ from those that do not",
-                 mbi_method_name(plan->method));
+        fail_msg("%s%s: products that overlap differ from those that do not",
+                 mbi_method_name(plan->method), k % 2 ? " with a sum" : "");
       }
     }
     merbit_plan_destroy(plan);

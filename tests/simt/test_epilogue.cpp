@@ -140,8 +140,11 @@ void check(const epilogue_form &f, uint64_t rows, unsigned grid, size_t shift, b
       v1.forbid();
       from.forbid();
     }
-    simt_run(f.kernel, {f.name, size.c_str(), seed + (uint64_t)turn}, {grid, 256, 128},
-             from.get(), y.get(), rows, (int)(shift == 0), call);
+    {
+      const simt_late_guard late({&from, &y, &v0, &v1, &scalars, &told, &sums, &parts, &ticket});
+      simt_run(f.kernel, {f.name, size.c_str(), seed + (uint64_t)turn}, {grid, 256, 128},
+               from.get(), y.get(), rows, (int)(shift == 0), call);
+    }
     v0.allow();
     v1.allow();
     from.allow();

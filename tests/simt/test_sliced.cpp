@@ -1,5 +1,6 @@
 // Slices of 32 rows: their making against a plain sort and copy, products against the bound,
-// columns of two and of four bytes, sizes as the launcher has them.
+// columns of two and of four bytes, products that end where a solver has, sizes as the launcher
+// has them.
 #define MERBIT_IMPLEMENTATION
 #include "merbit.h"
 
@@ -42,6 +43,13 @@
 #include "simt/sliced_form.h"
 #define SIMT_FORM f64_p32_b0_column_host_sorted_u1_t256, double, 32, 0, 7, 0, 1, 1, 0, 256
 #include "simt/sliced_form.h"
+
+// Of solvers: a flag in place of alpha and beta, so that it is on no list.
+#define MBK_STOPS 1
+#define SIMT_FORM f64_p32_b0_ones_stops_t64, double, 32, 0, 1, 0, 0, 2, 1, 64
+#include "simt/sliced_form.h"
+static const sliced_form &stopping = *sliced_forms.back();
+static const bool unlisted = (sliced_forms.pop_back(), true);
 
 static void check(void **state) {
   const sliced_form &f = *(const sliced_form *)*state;
@@ -92,6 +100,47 @@ static void test_pages(void **) {
   }
 }
 
+// ---- Products that are no longer wanted
+// ---------------------------------------------------------------
+
+// What comes before sets the flag, so that it is late as x and y are.
+static void test_stop(void **) {
+  test_matrix m;
+  sliced_make_pages(&m);
+  {
+    sliced_bed<double> b(stopping, 0, m);
+    simt_array y(b.rows, 8), flag(1, 4);
+    sliced_build(b, 1);
+    sliced_fill(b, 1);
+    for (size_t i = 0; i < b.x.count; i++) {
+      b.x.as<double>()[i] = (double)(i % 5);
+    }
+    for (int turn = 0; turn < 3; turn++) { // no flag, not set, set
+      const void *const stop = turn > 0 ? flag.get() : nullptr;
+      flag.as<int>()[0] = turn == 2 ? -1 : 0;
+      for (uint64_t i = 0; i < b.rows; i++) {
+        y.as<double>()[i] = -7;
+      }
+      {
+        const simt_late_guard late({&b.x, &y, &flag});
+        simt_run(stopping.product, b.run((uint64_t)turn),
+                 {csr_divide_up(b.slices * 32, stopping.threads), stopping.threads, 0},
+                 b.slice_start.get(), b.slice_column_start.get(), b.pages.get(), b.length.get(),
+                 b.row_id.get(), b.columns.get(), b.slots.get(), b.table.get(), b.x.get(),
+                 y.get(), b.rows, stop, 0.0);
+      }
+      for (uint64_t i = 0; i < b.rows; i++) {
+        double want = 0;
+        for (int64_t k = m.row_ptr[i]; k < m.row_ptr[i + 1]; k++) {
+          want += (double)(m.col_ind[k] % 5);
+        }
+        assert_true(y.as<double>()[i] == (turn == 2 ? -7 : want));
+      }
+    }
+  }
+  test_matrix_free(&m);
+}
+
 // ---- The launcher
 // ------------------------------------------------------------------------------
 
@@ -114,5 +163,8 @@ static void test_sizes(void **) {
 }
 
 int main() {
-  return csr_main("sliced", sliced_forms, {cmocka_unit_test(test_sizes), cmocka_unit_test(test_pages)}, check);
+  return csr_main(
+      "sliced", sliced_forms,
+      {cmocka_unit_test(test_sizes), cmocka_unit_test(test_pages), cmocka_unit_test(test_stop)},
+      check);
 }

@@ -5,6 +5,7 @@
 #undef MBK_COMPUTE
 #undef MBK_PATTERN
 #undef MBK_STORED
+#undef MBK_STOPS
 #undef MBK_UNIT
 #undef MBK_SEMIRING
 #undef MBK_SCALAR
