@@ -35959,7 +35959,7 @@ static mbi_forecast mbi_choose_forecast(const merbit_plan *plan) {
   f.blocks = f.scan;
   if (mbi_choose_full(plan)) {
     const double column = 4.0 / (plan->ranks.block_rows * plan->ranks.block_cols);
-    f.blocks = vectors + gathers + nnz * (column + values) * MBI_CHOOSE_STREAM * 1.08;
+    f.blocks = vectors + gathers + nnz * (column + values) * MBI_CHOOSE_STREAM * 1.08 * light;
   }
   return f;
 }

@@ -81,6 +81,22 @@ static void columns_of_even_rows(void **state) {
   takes(&plan, MERBIT_METHOD_SCAN, "even rows");
 }
 
+/* Full blocks want fewer bytes of columns than slices, however short their columns; and no row
+ * ends either, so that doubles gain as much as those. */
+static void full_blocks(void **state) {
+  int type;
+  (void)state;
+  for (type = 0; type < 2; type++) {
+    merbit_plan plan;
+    square_of(&plan, type ? MERBIT_F64 : MERBIT_F32, 864505, 60010400);
+    plan.ranks.narrow = 1;
+    takes(&plan, MERBIT_METHOD_SLICED, "even rows");
+    plan.ranks.block_rows = plan.ranks.block_cols = 5;
+    takes(&plan, MERBIT_METHOD_BSR, type ? ", sliced 118 us" : ", sliced 87 us");
+    assert_non_null(strstr(plan.why, type ? ", blocks 104 us" : ", blocks 66 us"));
+  }
+}
+
 /* Bins take the gathers away, and cost a pass of the products through memory. */
 static void gathers_that_miss(void **state) {
   merbit_plan plan;
@@ -226,7 +242,7 @@ int main(void) {
       cmocka_unit_test(columns_of_even_rows), cmocka_unit_test(gathers_that_miss),
       cmocka_unit_test(gathers_alone),        cmocka_unit_test(hubs_that_many_meet),
       cmocka_unit_test(what_making_costs),    cmocka_unit_test(few_calls),
-      cmocka_unit_test(rates_of_gathers),
+      cmocka_unit_test(rates_of_gathers),     cmocka_unit_test(full_blocks),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
