@@ -92,10 +92,12 @@ static int too_late(const failure *f) {
       "cuCtxPushCurrent_v2", "cuCtxPopCurrent_v2",  "cuLaunchKernel",
       "cuMemcpyDtoH_v2",     "cuMemcpyHtoD_v2",     "cuGraphLaunch",
       "cuLaunchKernelEx",    "cuStreamSynchronize", NULL};
-  /* Where PageRank's iterations cannot be recorded it goes on without, and then all fails. */
-  const int recording = f->for_good && (strncmp(f->calls->first, "cuGraph", 7) == 0 ||
-                                        strncmp(f->calls->first, "cuStream", 8) == 0 ||
-                                        strncmp(f->calls->first, "cuModule", 8) == 0);
+  /* PageRank's iterations are recorded while the first ones run. Where they cannot be it goes
+   * on without, unless the GPU is dead or all fails from then on. */
+  const int recording = (f->for_good || mbi_device_deadly(f->code)) &&
+                        (strncmp(f->calls->first, "cuGraph", 7) == 0 ||
+                         strncmp(f->calls->first, "cuStream", 8) == 0 ||
+                         strncmp(f->calls->first, "cuModule", 8) == 0);
   return plan_made ||
          (f->scenario == ranks && (recording || one_of(f->calls->first, iterating)));
 }

@@ -197,6 +197,44 @@ static void large_ones_of_other_kinds(void **state) {
   small_limit = 40000000u;
 }
 
+/* Measuring makes a plan, takes it apart and makes it again: the same columns are hubs each
+ * time, though codes have taken the place of their counts. */
+static void hubs_are_found_again(void **state) {
+  enum { ROWS = 3000, LONG = 8, HUBS = 16 };
+  static int32_t row_ptr[ROWS + 1], col_ind[LONG * ROWS];
+  static double values[LONG * ROWS];
+  merbit_context *context = gpu_context();
+  merbit_view view;
+  merbit_plan *plan;
+  uint32_t count;
+  int i;
+  (void)state;
+  for (i = 0; i < LONG * ROWS; i++) { /* half of them in the hubs, the others once or twice */
+    col_ind[i] = i % LONG < LONG / 2 ? i % HUBS : HUBS + (i * 7) % (ROWS - HUBS);
+  }
+  for (i = 0; i < ROWS; i++) {
+    row_ptr[i + 1] = row_ptr[i] + LONG;
+  }
+  view = merbit_csr(ROWS, ROWS, row_ptr[ROWS], row_ptr, col_ind, values);
+  memset(&desc, 0, sizeof desc);
+  desc.side = MERBIT_SIDE_CUDA;
+  desc.method = MERBIT_METHOD_HUBS;
+  assert_int_equal(merbit_plan_create(context, &view, &desc, &plan), MERBIT_OK);
+  count = plan->hubs.count;
+  assert_in_range(count, 1, ROWS - 1);
+  assert_int_equal(mbi_device_enter(context), MERBIT_OK);
+  for (i = 0; i < 2; i++) {
+    plan->cuda->destroy(plan);
+    mbi_plan_forget(plan);
+    assert_int_equal(mbi_method_create(plan), MERBIT_OK);
+    assert_int_equal(plan->hubs.count, count);
+  }
+  mbi_ranks_finish(context, &plan->ranks);
+  mbi_device_leave(context);
+  merbit_plan_destroy(plan);
+  merbit_context_destroy(context);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(answers_are_remembered),
@@ -205,6 +243,7 @@ int main(void) {
       cmocka_unit_test(candidates_are_ranked),
       cmocka_unit_test(the_quickest_answers),
       cmocka_unit_test(large_ones_of_other_kinds),
+      cmocka_unit_test(hubs_are_found_again),
   };
   int failed;
   merbit_context_destroy(gpu_context()); /* skipped where there is none */
