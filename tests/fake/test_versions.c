@@ -102,6 +102,39 @@ static void expect_overlaps(const merbit_view *view, const merbit_plan_desc *des
   fake_expect_clean();
 }
 
+/* What follows a product in its call starts early too. */
+static void early_epilogues(void **state) {
+  static const merbit_epilogue sum = {NULL, {"ax", NULL}, 0, 0, NULL, NULL};
+  merbit_view view = merbit_csr(ROWS, COLS, data_nnz(), data.row_ptr, data.col_ind, NULL);
+  merbit_context *context;
+  merbit_plan *plan = NULL;
+  merbit_plan_desc desc;
+  merbit_buffer *room;
+  char *at;
+  long early, launches;
+  (void)state;
+  fake_reset();
+  context = fake_context(NULL);
+  memset(&desc, 0, sizeof desc);
+  desc.method = MERBIT_METHOD_ROWS;
+  desc.epilogue = &sum;
+  view.value_type = MERBIT_F64;
+  assert_int_equal(make_plan(context, &view, &desc, &plan), MERBIT_OK);
+  assert_int_equal(merbit_buffer_create(context, 3 * 8 * (ROWS + COLS), &room), MERBIT_OK);
+  at = (char *)merbit_buffer_pointer(room);
+  early = cuda->early;
+  launches = cuda->launches;
+  assert_int_equal(merbit_spmv_epilogue(plan, NULL, at, at + 8 * COLS, NULL, NULL,
+                                        (double *)(void *)(at + 8 * (ROWS + COLS)), NULL, NULL),
+                   MERBIT_OK);
+  assert_int_equal(cuda->launches - launches, 2);
+  assert_int_equal(cuda->early - early, 2);
+  merbit_buffer_destroy(room);
+  merbit_plan_destroy(plan);
+  merbit_context_destroy(context);
+  fake_expect_clean();
+}
+
 /* In calm plans a fix-up alone, and not where it is the first launch of its call; SLICED's are
  * as ever. */
 static void calm_plans(void **state) {
@@ -303,8 +336,8 @@ int main(void) {
       cmocka_unit_test(missing_functions), /* first: nothing is open yet */
       cmocka_unit_test(open_here),         cmocka_unit_test(drivers),
       cmocka_unit_test(early_launches),    cmocka_unit_test(calm_plans),
-      cmocka_unit_test(several_devices),   cmocka_unit_test(callers_context),
-      cmocka_unit_test(compilers),
+      cmocka_unit_test(early_epilogues),   cmocka_unit_test(several_devices),
+      cmocka_unit_test(callers_context),   cmocka_unit_test(compilers),
   };
   scenarios_prepare();
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,8 @@ from groups import EPILOGUE
 MUTATIONS = [
     ("spmv/epilogue.cu", "      *ticket = 0;\n", "", "nobody comes last of the next product", EPILOGUE),
     ("spmv/epilogue.cu", "  mbk_await();\n", "", "early: what the product before writes is read", "simt_epilogue"),
+    ("spmv/epilogue_product.c.j2", "stream, arguments, MBI_START_EARLY)", "stream, arguments, MBI_START_PLAIN)",
+     "epilogues wait for all before them", "fake_versions"),
     ("spmv/epilogue.cu", "== mbk_grid() - 1;", "== mbk_grid();", "nobody comes last", EPILOGUE),
     ("spmv/epilogue.cu", "  if (mbk_thread() == 0) {\n    mbk_epilogue_after", "  {\n    mbk_epilogue_after",
      "every thread of the last block goes on", EPILOGUE),
