@@ -13,13 +13,18 @@
 
 enum { FORM_ROWS = 1024, FORM_NONZEROS = 5 * FORM_ROWS };
 
-/* FORM_ROWS rows of `length` nonzeros, or where `uneven` one in eight of eight times as many;
- * their columns keep apart, so that there are no blocks. */
+enum { EVENLY, ONE_IN_EIGHT, LINKING }; /* how rows differ */
+
+/* FORM_ROWS rows of `length` nonzeros; or one in eight of eight times as many; or the first 32
+ * of a hundred times as many. Their columns keep apart, so that there are no blocks. */
 static merbit_view rows_of(int length, int uneven, int32_t *row_ptr, int32_t *col_ind) {
   int i, k;
   row_ptr[0] = 0;
   for (i = 0; i < FORM_ROWS; i++) {
-    const int count = !uneven ? length : i % 8 == 0 ? 8 * length : 0;
+    const int count = uneven == EVENLY         ? length
+                      : uneven == ONE_IN_EIGHT ? (i % 8 == 0 ? 8 * length : 0)
+                      : i < 32                 ? 100 * length
+                                               : length;
     for (k = 0; k < count; k++) {
       col_ind[row_ptr[i] + k] = (i * 37 + k * k * 3 + 5 * k) % FORM_ROWS;
     }
@@ -64,29 +69,37 @@ static void expect_form(int length, int uneven, merbit_type type, int by_row, do
 /* 300 different values, no halves. */
 static void general_values(void **state) {
   (void)state;
-  expect_form(5, 0, MERBIT_F64, 0, 1e-9, "; general values;");
-  expect_form(5, 0, MERBIT_F32, 0, 1e-5, "; general values;");
+  expect_form(5, EVENLY, MERBIT_F64, 0, 1e-9, "; general values;");
+  expect_form(5, EVENLY, MERBIT_F32, 0, 1e-5, "; general values;");
 }
 
 /* In slices, which need even rows. */
 static void values_of_rows(void **state) {
   (void)state;
-  expect_form(5, 0, MERBIT_F64, 1, 1e-9, "; values equal in each row;");
-  expect_form(5, 1, MERBIT_F64, 1, 1e-9, "; general values;");
+  expect_form(5, EVENLY, MERBIT_F64, 1, 1e-9, "; values equal in each row;");
+  expect_form(5, ONE_IN_EIGHT, MERBIT_F64, 1, 1e-9, "; general values;");
+}
+
+/* 32 rows of 100 side by side leave slices full, but a lane would walk longer than the scan. */
+static void linking_rows(void **state) {
+  (void)state;
+  expect_form(1, LINKING, MERBIT_F64, 1, 1e-9, "scan on ");
+  expect_form(1, LINKING, MERBIT_F64, 1, 1e-9, "; general values;");
 }
 
 /* Not in f32 where rows are so short that lanes load two nonzeros at once. */
 static void halves(void **state) {
   (void)state;
-  expect_form(5, 1, MERBIT_F32, 0, 0x1p-10, "; values exact in f16;");
-  expect_form(3, 0, MERBIT_F32, 0, 0x1p-10, "; general values;");
-  expect_form(3, 0, MERBIT_F64, 0, 0x1p-10, "; values exact in f16;");
+  expect_form(5, ONE_IN_EIGHT, MERBIT_F32, 0, 0x1p-10, "; values exact in f16;");
+  expect_form(3, EVENLY, MERBIT_F32, 0, 0x1p-10, "; general values;");
+  expect_form(3, EVENLY, MERBIT_F64, 0, 0x1p-10, "; values exact in f16;");
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(general_values),
       cmocka_unit_test(values_of_rows),
+      cmocka_unit_test(linking_rows),
       cmocka_unit_test(halves),
   };
   fake_open("new");

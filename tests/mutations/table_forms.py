@@ -162,7 +162,7 @@ MUTATIONS = [
      "new values are forced into the old form", "fake_gpu_values"),
     ("spmv/update.c.j2", "  mbi_device_release(context, plan->device.table);\n", "",
      "a table leaks when general values come", "fake_path"),
-    ("spmv/choose.c.j2", "mbi_choose_even(plan) ? MBI_FORMS_ALL", "1 ? MBI_FORMS_ALL", "values of rows for SCAN",
+    ("spmv/choose.c.j2", "mbi_choose_slices(plan) ? MBI_FORMS_ALL", "1 ? MBI_FORMS_ALL", "values of rows for SCAN",
      "fake_forms"),
     ("spmv/choose.c.j2", "plan->once || plan->type == MERBIT_F64 ? MBI_FORMS_ALL", "1 ? MBI_FORMS_ALL",
      "halves where lanes load two at once", "fake_forms"),

@@ -45,6 +45,7 @@ static void small_matrices(void **state) {
   plan.ranks.slots++;
   takes(&plan, MERBIT_METHOD_SCAN, "forecast");
   square_of(&plan, MERBIT_F64, 0, 0);
+  plan.ranks.longest = 0;
   takes(&plan, MERBIT_METHOD_ROWS, "small");
   square_of(&plan, MERBIT_F64, 1000, 300000);
   takes(&plan, MERBIT_METHOD_ROWS, "small");
@@ -211,6 +212,114 @@ static void what_making_costs(void **state) {
   takes(&plan, MERBIT_METHOD_BINNED, "forecast scan ");
 }
 
+/* 4 million rows of 8, and 200 side by side of 40,000: slices as they come waste next to
+ * nothing, and yet a lane walks 40,000 nonzeros. */
+static void with_linking_rows(merbit_plan *plan, merbit_type type) {
+  square_of(plan, type, 4000000, 8 * (4000000 - 200) + 200 * 40000);
+  plan->ranks.longest = 40000;
+  plan->ranks.slots = 8 * (4000000 - 224) + 7 * 32 * 40000;
+  plan->ranks.narrow = 1;
+}
+
+static void long_rows_among_even_ones(void **state) {
+  int type;
+  (void)state;
+  for (type = 0; type < 2; type++) {
+    merbit_plan plan;
+    double scan;
+    int step = type ? 4 : 8;
+    with_linking_rows(&plan, type ? MERBIT_F64 : MERBIT_F32);
+    takes(&plan, MERBIT_METHOD_SCAN, type ? ", sliced 9994 us" : ", sliced 4994 us");
+    plan.desc.sigma = 4; /* more in flight, fewer steps */
+    takes(&plan, MERBIT_METHOD_SCAN, type ? ", sliced 4994 us" : ", sliced 2494 us");
+    plan.desc.sigma = 0;
+    /* As long as SCAN's product, of which all forecasts leave 6 us out. */
+    scan = mbi_choose_forecast(&plan).scan;
+    plan.ranks.longest = (uint32_t)((scan + 6e-6) / 1e-6 * step) + 1;
+    takes(&plan, MERBIT_METHOD_SCAN, "even rows");
+    assert_true(mbi_choose_forecast(&plan).sliced > scan);
+    plan.ranks.longest -= 1 + 15 * (uint32_t)step; /* saves enough */
+    takes(&plan, MERBIT_METHOD_SLICED, "even rows");
+    assert_true(mbi_choose_forecast(&plan).sliced < scan);
+  }
+}
+
+/* Where the walk takes no longer than the rest, forecasts are those of rows of one length. */
+static void walks_that_do_not_show(void **state) {
+  merbit_plan plan;
+  mbi_forecast even, uneven;
+  (void)state;
+  with_linking_rows(&plan, MERBIT_F32);
+  plan.ranks.longest = 8;
+  even = mbi_choose_forecast(&plan);
+  takes(&plan, MERBIT_METHOD_SLICED, "even rows");
+  plan.ranks.longest = 400;
+  uneven = mbi_choose_forecast(&plan);
+  assert_memory_equal(&even, &uneven, sizeof even);
+  takes(&plan, MERBIT_METHOD_SLICED, "even rows");
+}
+
+/* Lanes per row walk too: 4 lanes take 20 nonzeros a step of 1 us, of a small matrix 6 by one
+ * lane in 0.4 us. */
+static void long_rows_by_lanes(void **state) {
+  merbit_plan plan;
+  (void)state;
+  square_of(&plan, MERBIT_F64, 4000000, 64000000);
+  plan.device.values = 0;
+  plan.ranks.sectors = 1;
+  plan.ranks.longest = 20 * 522;
+  takes(&plan, MERBIT_METHOD_ROWS, "rows 517 us");
+  plan.ranks.longest = 20 * 532;
+  takes(&plan, MERBIT_METHOD_ROWS, "rows 526 us");
+  plan.ranks.longest = 20 * 540;
+  takes(&plan, MERBIT_METHOD_SCAN, "forecast scan 533 us, sliced 2694 us");
+  square_of(&plan, MERBIT_F32, 100000, 500000);
+  plan.ranks.longest = 16 * 6; /* 6.4 us; the scan takes 1.1 us and those 6 */
+  takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows");
+  plan.ranks.longest = 18 * 6;
+  takes(&plan, MERBIT_METHOD_SCAN, "small, with uneven rows");
+  plan.desc.omega = 4; /* lanes of two nonzeros each */
+  takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows");
+}
+
+/* What others decide by even rows: semirings, measuring, forms of values, several vectors. */
+static void long_rows_elsewhere(void **state) {
+  mbi_candidate candidates[MBI_MEASURE_MOST];
+  merbit_plan plan;
+  uint32_t forms = 0;
+  int i, count;
+  (void)state;
+  square_of(&plan, MERBIT_F32, 100000, 500000);
+  plan.ranks.row_start = 256; /* counted */
+  assert_int_equal(mbi_choose_semiring(&plan), MERBIT_OK);
+  assert_int_equal(plan.method, MERBIT_METHOD_ROWS);
+  assert_int_equal(mbi_measure_candidates(&plan, candidates), 3);
+  plan.ranks.longest = 40000;
+  assert_int_equal(mbi_choose_semiring(&plan), MERBIT_OK);
+  assert_int_equal(plan.method, MERBIT_METHOD_SCAN);
+  assert_int_equal(mbi_measure_candidates(&plan, candidates), 2);
+  with_linking_rows(&plan, MERBIT_F64);
+  count = mbi_measure_candidates(&plan, candidates);
+  for (i = 0; i < count; i++) {
+    assert_int_not_equal(candidates[i].method, MERBIT_METHOD_SLICED);
+    assert_int_not_equal(candidates[i].method, MERBIT_METHOD_ROWS);
+  }
+  plan.desc.expected_calls = MBI_VALUES_MORE_CALLS;
+  plan.ranks.block_rows = plan.ranks.block_cols = 1; /* known */
+  assert_int_equal(mbi_choose_forms(&plan, &forms), MERBIT_OK);
+  assert_int_equal(forms & MBI_FORMS_SLOW, 0);
+  plan.ranks.longest = 8;
+  assert_int_equal(mbi_choose_forms(&plan, &forms), MERBIT_OK);
+  assert_int_equal(forms & MBI_FORMS_SLOW, MBI_FORMS_SLOW);
+  plan.desc.vectors = 4;
+  plan.desc.vector_order = MERBIT_VECTORS_ROW_MAJOR;
+  assert_int_equal(mbi_many_size(&plan), MERBIT_OK);
+  assert_true(plan.many.room > 0);
+  plan.ranks.longest = 40000;
+  assert_int_equal(mbi_many_size(&plan), MERBIT_OK);
+  assert_int_equal(plan.many.room, 0);
+}
+
 static void few_calls(void **state) {
   merbit_plan plan;
   (void)state;
@@ -238,11 +347,20 @@ static void rates_of_gathers(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(small_matrices),       cmocka_unit_test(even_rows),
-      cmocka_unit_test(columns_of_even_rows), cmocka_unit_test(gathers_that_miss),
-      cmocka_unit_test(gathers_alone),        cmocka_unit_test(hubs_that_many_meet),
-      cmocka_unit_test(what_making_costs),    cmocka_unit_test(few_calls),
-      cmocka_unit_test(rates_of_gathers),     cmocka_unit_test(full_blocks),
+      cmocka_unit_test(small_matrices),
+      cmocka_unit_test(even_rows),
+      cmocka_unit_test(columns_of_even_rows),
+      cmocka_unit_test(gathers_that_miss),
+      cmocka_unit_test(gathers_alone),
+      cmocka_unit_test(hubs_that_many_meet),
+      cmocka_unit_test(what_making_costs),
+      cmocka_unit_test(few_calls),
+      cmocka_unit_test(rates_of_gathers),
+      cmocka_unit_test(full_blocks),
+      cmocka_unit_test(long_rows_among_even_ones),
+      cmocka_unit_test(walks_that_do_not_show),
+      cmocka_unit_test(long_rows_by_lanes),
+      cmocka_unit_test(long_rows_elsewhere),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
