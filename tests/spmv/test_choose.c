@@ -320,6 +320,52 @@ static void long_rows_elsewhere(void **state) {
   assert_int_equal(plan.many.room, 0);
 }
 
+/* A wish for a method's sizes is kept, so nothing is measured; nor for few products, for equal
+ * bits, nor without nonzeros. */
+static void what_is_measured(void **state) {
+  merbit_plan plan;
+  int i, *const wishes[] = {&plan.desc.sigma, &plan.desc.omega, &plan.desc.block_threads,
+                            &plan.desc.deterministic};
+  (void)state;
+  square_of(&plan, MERBIT_F64, 4000000, 64000000);
+  plan.desc.expected_calls = 2000;
+  assert_true(mbi_choose_by_measuring(&plan));
+  for (i = 0; i < 4; i++) {
+    *wishes[i] = 1;
+    assert_false(mbi_choose_by_measuring(&plan));
+    *wishes[i] = 0;
+  }
+  assert_true(mbi_choose_by_measuring(&plan));
+  plan.desc.expected_calls = 1999;
+  assert_false(mbi_choose_by_measuring(&plan));
+  plan.desc.expected_calls = 2000;
+  plan.device.nnz = 0;
+  assert_false(mbi_choose_by_measuring(&plan));
+}
+
+/* From 2^32 - 1 rows on, of which 32 bits number each but leave none for no row, AUTO takes
+ * MERBIT, whatever their values, and MERGE for a semiring. */
+static void most_rows(void **state) {
+  merbit_plan plan;
+  (void)state;
+  square_of(&plan, MERBIT_F64, UINT32_MAX, 3000000);
+  assert_int_equal(mbi_choose_auto(&plan), MERBIT_OK);
+  assert_int_equal(plan.method, MERBIT_METHOD_MERBIT);
+  assert_string_equal(plan.why, "more rows than the others take");
+  assert_int_equal(mbi_choose_values(&plan), MERBIT_OK); /* without a look, for want of a GPU */
+  assert_int_equal(mbi_scan_rank(&plan), MERBIT_TOO_LARGE);
+  cpu_expect(context, MERBIT_TOO_LARGE, "fewer than 2^32 - 1 rows, not 4294967295");
+  plan.desc.semiring = MERBIT_SEMIRING_MIN_PLUS;
+  assert_int_equal(mbi_choose_auto(&plan), MERBIT_OK);
+  assert_int_equal(plan.method, MERBIT_METHOD_MERGE);
+  assert_string_equal(plan.why, "more rows than the others take");
+  square_of(&plan, MERBIT_F64, UINT32_MAX - 1, 3000000);
+  plan.ranks.row_start = 256; /* counted */
+  assert_int_equal(mbi_choose_auto(&plan), MERBIT_OK);
+  assert_int_equal(plan.method, MERBIT_METHOD_ROWS);
+  assert_int_equal(mbi_scan_rank(&plan), MERBIT_OK);
+}
+
 static void few_calls(void **state) {
   merbit_plan plan;
   (void)state;
@@ -361,6 +407,8 @@ int main(void) {
       cmocka_unit_test(walks_that_do_not_show),
       cmocka_unit_test(long_rows_by_lanes),
       cmocka_unit_test(long_rows_elsewhere),
+      cmocka_unit_test(what_is_measured),
+      cmocka_unit_test(most_rows),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
