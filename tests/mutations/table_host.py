@@ -285,6 +285,7 @@ MUTATIONS = [
      "duplicates are added up in another order", "matrix_build.*"),
     ("matrix/row_sort.c.j2", "(cols - 1) >> shift > 0", "(cols - 1) >> shift > 255",
      "the highest byte of columns is not sorted", "matrix_build.*"),
+    ("matrix/build.c.j2", "  spare += spare % 2;", "", "columns lie where no int32_t may, behind short values", "spmv_types"),
     ("matrix/build.c.j2", "if (at > first && build->col_ind[at - 1]", "if (at > 0 && build->col_ind[at - 1]",
      "entries of neighbouring rows are added up", "matrix_build.*"),
     ("matrix/build.c.j2", "while (build->walk && i >= column_end) {", "if (build->walk && i >= column_end) {",

@@ -162,6 +162,35 @@ static void duplicates_add_up(void **state) {
   merbit_context_destroy(context);
 }
 
+/* Long rows out of order are sorted in scratch whose columns lie behind short values: also where
+ * these are an odd number. */
+static void short_values_of_long_rows_are_sorted(void **state) {
+  enum { LENGTH = 77 };
+  merbit_context *context = cpu_open(NULL, 1);
+  const int32_t row_ptr[] = {0, LENGTH};
+  int32_t col_ind[LENGTH];
+  uint16_t values[LENGTH];
+  merbit_view view = merbit_csr(1, LENGTH, LENGTH, row_ptr, col_ind, values), made;
+  merbit_matrix *matrix;
+  int type, i;
+  (void)state;
+  for (i = 0; i < LENGTH; i++) {
+    col_ind[i] = i * 5 % LENGTH;
+    values[i] = (uint16_t)(0x3c00 + col_ind[i]);
+  }
+  for (type = MERBIT_F16; type <= MERBIT_BF16; type++) {
+    view.value_type = (merbit_type)type;
+    assert_int_equal(merbit_matrix_create(context, &view, &matrix), MERBIT_OK);
+    made = merbit_matrix_view(matrix);
+    for (i = 0; i < LENGTH; i++) {
+      assert_int_equal(((const int32_t *)made.col_ind)[i], i);
+      assert_int_equal(((const uint16_t *)made.values)[i], 0x3c00 + i);
+    }
+    merbit_matrix_destroy(matrix);
+  }
+  merbit_context_destroy(context);
+}
+
 /* A solver's order moves values and vectors of any type. */
 static void reordered_plans_multiply_in_their_order(void **state) {
   enum { N = 40 };
@@ -254,6 +283,7 @@ int main(void) {
       cmocka_unit_test(every_short_value_is_read_right),
       cmocka_unit_test(what_does_not_fit_is_refused),
       cmocka_unit_test(duplicates_add_up),
+      cmocka_unit_test(short_values_of_long_rows_are_sorted),
       cmocka_unit_test(reordered_plans_multiply_in_their_order),
       cmocka_unit_test(memory_may_run_out),
   };
