@@ -82,7 +82,7 @@ MUTATIONS = [
      "rows of half type by ROWS though their lengths differ", "fake_gpu_measured"),
     ("spmv/choose.c.j2", "plan->type == MERBIT_F64 && mbi_choose_even(plan) &&", "mbi_choose_even(plan) &&",
      "semirings of floats by ROWS", "fake_gpu_measured"),
-    ("spmv/many_sizes.c.j2", "value == 4 && !mbi_many_far(plan) ?", "value == 4 ?",
+    ("spmv/many_sizes.c.j2", "mbi_many_far(plan) ? 6144", "0 ? 6144",
      "where gathers go far little is staged at once", "jit_kernels"),
     ("spmv/many_run.cuh", "walk.count + more > MBK_HELD)", "walk.count > MBK_HELD)",
      "more rows are held than there is room for", MANY),

@@ -151,6 +151,8 @@ MUTATIONS = [
      "small matrices with a long row take lanes per row", "spmv_choose"),
     ("spmv/choose.c.j2", "mbi_choose_even(plan) && mbi_sliced_walk(plan) <=", "mbi_choose_even(plan) || mbi_sliced_walk(plan) <=",
      "tables for the scan of a matrix with long rows", "spmv_choose|fake_forms"),
+    ("spmv/many_sizes.c.j2", "value == 8 ? 3072", "value == 8 ? 6144",
+     "four vectors of doubles leave the cache too little", "spmv_many_sizes"),
     ("spmv/many_sizes.c.j2", "return mbi_walk(plan, MBI_MANY_ROWS_UNROLL, 1);", "return 0;",
      "a team walks a long row for several vectors", "spmv_choose"),
     ("spmv/measure.c.j2", "    even = even && mbi_rows_walk(plan) <= f.scan;\n", "",

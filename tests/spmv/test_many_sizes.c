@@ -84,6 +84,32 @@ static void small_blocks(void **state) {
   assert_true(most > 49152); /* else nothing was tried */
 }
 
+/* What the product lives on is the first-level cache, which is what the blocks of a
+ * multiprocessor leave of 256 KB: at least 96 KB in f64, of few vectors as of many. */
+static void room_for_the_cache(void **state) {
+  merbit_plan plan;
+  int vectors;
+  (void)state;
+  for (vectors = 2; vectors <= 64; vectors++) {
+    unsigned block, blocks;
+    memset(&plan, 0, sizeof plan);
+    plan.context = context;
+    plan.type = MERBIT_F64;
+    plan.device.nnz = 43000000;
+    plan.device.rows = plan.device.cols = 2000000;
+    plan.device.values = 256;
+    plan.ranks.slots = UINT64_MAX;
+    plan.desc.vectors = vectors;
+    plan.desc.vector_order = MERBIT_VECTORS_ROW_MAJOR;
+    assert_int_equal(mbi_many_size(&plan), MERBIT_OK);
+    block = plan.many.shared + 1024;
+    blocks = (228u << 10) / block;
+    blocks = blocks < (unsigned)plan.many.resident ? blocks : (unsigned)plan.many.resident;
+    assert_in_range(blocks, 1, 16);
+    assert_true(blocks * block <= 160u << 10);
+  }
+}
+
 static void sizes_refused(void **state) {
   static const int wishes[][3] = {{3, 0, 0},  {-1, 0, 0}, {0, 5, 0},   {0, 16, 0},
                                   {0, 0, 33}, {0, 0, 16}, {0, 0, 2048}};
@@ -117,6 +143,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(shapes),
       cmocka_unit_test(small_blocks),
+      cmocka_unit_test(room_for_the_cache),
       cmocka_unit_test(sizes_refused),
   };
   int failed;
