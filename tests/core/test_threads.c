@@ -133,6 +133,59 @@ static void callers_from_several_threads(void **state) {
   merbit_context_destroy(context);
 }
 
+enum { ROWS = 3000, WIDTH = 7 };
+
+/* A plan for rows of ones and one product of it: the sums are WIDTH. */
+static void *make_a_plan(void *argument) {
+  merbit_context *context = (merbit_context *)argument;
+  int32_t *row_ptr = (int32_t *)test_allocate(ROWS + 1, sizeof *row_ptr);
+  int32_t *col_ind = (int32_t *)test_allocate(ROWS * WIDTH, sizeof *col_ind);
+  double *x = (double *)test_allocate(ROWS, sizeof *x), *y = (double *)test_allocate(ROWS, sizeof *y);
+  merbit_view view = merbit_csr(ROWS, ROWS, ROWS * WIDTH, row_ptr, col_ind, NULL);
+  const double one = 1;
+  merbit_plan *plan;
+  intptr_t wrong = 0;
+  int i;
+  for (i = 0; i < ROWS * WIDTH; i++) {
+    row_ptr[1 + i / WIDTH] = i + 1;
+    col_ind[i] = (i / WIDTH + i % WIDTH) % ROWS;
+    x[i / WIDTH] = 1;
+  }
+  if (merbit_plan_create(context, &view, NULL, &plan) != MERBIT_OK) {
+    wrong = 1;
+  } else {
+    wrong = merbit_spmv(plan, NULL, &one, x, NULL, y, NULL) != MERBIT_OK;
+    for (i = 0; i < ROWS; i++) {
+      wrong += y[i] != WIDTH;
+    }
+    merbit_plan_destroy(plan);
+  }
+  free(row_ptr);
+  free(col_ind);
+  free(x);
+  free(y);
+  return (void *)wrong;
+}
+
+/* The first work of a context may come from several threads at once. */
+static void threads_make_plans_at_once(void **state) {
+  int turn, i;
+  (void)state;
+  for (turn = 0; turn < 10; turn++) {
+    merbit_context *context = cpu_open(NULL, 3);
+    pthread_t threads[2];
+    for (i = 0; i < 2; i++) {
+      assert_int_equal(pthread_create(&threads[i], NULL, make_a_plan, context), 0);
+    }
+    for (i = 0; i < 2; i++) {
+      void *wrong;
+      assert_int_equal(pthread_join(threads[i], &wrong), 0);
+      assert_null(wrong);
+    }
+    merbit_context_destroy(context);
+  }
+}
+
 static void without_memory_for_workers(void **state) {
   cpu_memory memory;
   merbit_context *context = cpu_open(&memory, 4);
@@ -145,10 +198,9 @@ static void without_memory_for_workers(void **state) {
   assert_int_equal(memory.live, 0);
 }
 
-#ifndef _OPENMP
-/* Workers do not survive a fork; their work is done all the same. */
+/* Threads do not survive a fork; their work is done all the same. */
 static void after_a_fork(void **state) {
-  merbit_context *context = cpu_open(NULL, 3);
+  merbit_context *context = cpu_open(NULL, 3), *fresh = cpu_open(NULL, 3);
   pid_t child;
   int status;
   (void)state;
@@ -159,16 +211,18 @@ static void after_a_fork(void **state) {
   if (child == 0) {
     int good;
     (void)alarm(20);
-    good = each_once(context, 100) && each_once(context, 100);
+    good = each_once(context, 100) && each_once(context, 100) && each_once(fresh, 100);
     merbit_context_destroy(context); /* waits for no worker */
+    merbit_context_destroy(fresh);
     _exit(good ? 0 : 1);
   }
   assert_int_equal(waitpid(child, &status, 0), child);
   assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
   assert_true(each_once(context, 100));
+  assert_true(each_once(fresh, 100));
   merbit_context_destroy(context);
+  merbit_context_destroy(fresh);
 }
-#endif
 
 static void contexts_that_never_worked(void **state) {
   int i;
@@ -191,10 +245,9 @@ int main(void) {
       cmocka_unit_test(results_are_visible),
       cmocka_unit_test(tasks_may_start_tasks),
       cmocka_unit_test(callers_from_several_threads),
+      cmocka_unit_test(threads_make_plans_at_once),
       cmocka_unit_test(without_memory_for_workers),
-#ifndef _OPENMP
       cmocka_unit_test(after_a_fork),
-#endif
       cmocka_unit_test(contexts_that_never_worked),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

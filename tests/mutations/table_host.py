@@ -351,8 +351,10 @@ MUTATIONS = [
      "more threads than the arrays per task have room for", "core_context"),
     ("core/threads.c.j2", "    while (pool->active > 0) {", "    while (pool->active > pool->count) {",
      "a call returns while workers are at work", "core_threads"),
-    ("core/threads.c.j2", "if (!mbi_pool_inherited(&context->pool)) {", "if (1) {",
+    ("core/threads.c.j2", "if (!mbi_context_forked(context)) {", "if (1) {",
      "a forked child waits for workers that it does not have", "core_threads"),
+    ("core/threads.c.j2", "  return context->process != getpid();", "  return 0;",
+     "a forked child waits for threads that it does not have", "core_threads"),
     ("core/threads.c.j2", "  while (index < pool->tasks) {", "  while (index <= pool->tasks) {",
      "a task behind the last is run", "core_threads"),
     # ---- jit/ ------------------------------------------------------------------------------------
