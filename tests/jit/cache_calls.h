@@ -97,6 +97,7 @@ DISK_CALL(COUNTED, int, -1, mkdir, (const char *p, mode_t m), (p, m))
 DISK_CALL(COUNTED, int, -1, chmod, (const char *p, mode_t m), (p, m))
 DISK_CALL(COUNTED, int, -1, fchmod, (int f, mode_t m), (f, m))
 DISK_CALL(COUNTED, ssize_t, -1, readlink, (const char *p, char *b, size_t n), (p, b, n))
+DISK_CALL(COUNTED, int, -1, faccessat, (int d, const char *n, int m, int f), (d, n, m, f))
 DISK_CALL(COUNTED, char *, NULL, realpath, (const char *p, char *b), (p, b))
 DISK_CALL(COUNTED, ssize_t, -1, read, (int f, void *b, size_t n), (f, b, n))
 DISK_CALL(IGNORED, int, -1, futimens, (int f, const struct timespec *t), (f, t))
@@ -114,6 +115,7 @@ DISK_CALL(KEEPS, struct dirent *, NULL, readdir, (DIR * d), (d))
 #define chmod disk_chmod
 #define fchmod disk_fchmod
 #define readlink disk_readlink
+#define faccessat disk_faccessat
 #define realpath disk_realpath
 #define read disk_read
 #define write disk_write
@@ -137,6 +139,7 @@ DISK_CALL(KEEPS, struct dirent *, NULL, readdir, (DIR * d), (d))
 #undef chmod
 #undef fchmod
 #undef readlink
+#undef faccessat
 #undef realpath
 #undef read
 #undef write

@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <cmocka.h>
 #include <dirent.h>
-#include <signal.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include "matrix/mm_write.h"
 
 /* Entries of a folder other than . and .. */
@@ -91,8 +91,7 @@ static void test_failure_leaves_the_old_file(void **state) {
   const merbit_view small = merbit_csr(3, 4, 3, csr_row_ptr, csr_col_ind, csr_values);
   int32_t row_ptr[2] = {0, COUNT}, *col_ind = (int32_t *)malloc(COUNT * sizeof *col_ind);
   merbit_view large;
-  struct rlimit limit, old;
-  void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
+  struct rlimit limit, old; /* beyond it a write would kill the process */
   merbit_status status;
   int i;
   (void)state;
@@ -107,11 +106,75 @@ static void test_failure_leaves_the_old_file(void **state) {
   assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
   status = merbit_matrix_write_file(context, &large, target);
   assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
-  (void)signal(SIGXFSZ, handler);
   assert_failed(context, status, MERBIT_IO_ERROR, "a.mtx: File too large");
   assert_file(target, csr_text);
   assert_int_equal(entries_of(folder), 1);
   free(col_ind);
+  merbit_context_destroy(context);
+}
+
+/* A link is followed though its target does not exist, be it absolute, relative or of links; a ring is refused. */
+static void test_links(void **state) {
+  merbit_context *context = cpu_open(NULL, 1);
+  const merbit_view view = merbit_csr(3, 4, 3, csr_row_ptr, csr_col_ind, csr_values);
+  const char *targets[] = {target, "a.mtx", "second.mtx", "link.mtx"};
+  char second[96];
+  int i, here = open(".", O_RDONLY | O_DIRECTORY);
+  (void)state;
+  assert_true(here >= 0);
+  (void)snprintf(second, sizeof second, "%s/second.mtx", folder);
+  assert_int_equal(symlink("a.mtx", second), 0);
+  for (i = 0; i < 4; i++) {
+    struct stat facts;
+    assert_int_equal(symlink(targets[i], link_path), 0);
+    assert_int_equal(chdir(i % 2 ? folder : "/"), 0); /* a path of a name alone too */
+    if (i == 3) {
+      assert_failed(context, merbit_matrix_write_file(context, &view, "link.mtx"), MERBIT_IO_ERROR,
+                    "Too many levels");
+    } else {
+      assert_int_equal(merbit_matrix_write_file(context, &view, i % 2 ? "link.mtx" : link_path), MERBIT_OK);
+      assert_file(target, csr_text);
+      assert_int_equal(unlink(target), 0);
+    }
+    assert_int_equal(lstat(link_path, &facts), 0);
+    assert_true(S_ISLNK(facts.st_mode));
+    assert_int_equal(unlink(link_path), 0);
+  }
+  assert_int_equal(fchdir(here), 0);
+  (void)close(here);
+  assert_int_equal(unlink(second), 0);
+  merbit_context_destroy(context);
+}
+
+/* In a child without root's rights: a file that the user may not write stays as it is. */
+static void test_read_only_target(void **state) {
+  merbit_context *context = cpu_open(NULL, 1);
+  const merbit_view view = merbit_csr(3, 4, 3, csr_row_ptr, csr_col_ind, csr_values);
+  const int file = open(target, O_WRONLY | O_CREAT, 0444);
+  struct stat before, after;
+  pid_t child;
+  int status;
+  (void)state;
+  assert_true(file >= 0);
+  assert_int_equal(fstat(file, &before), 0);
+  (void)close(file);
+  assert_int_equal(chmod(folder, 0777), 0);
+  child = fork();
+  assert_true(child >= 0);
+  if (child == 0) {
+    char message[300];
+    if (geteuid() == 0 && seteuid(65534) != 0) {
+      _exit(77);
+    }
+    status = merbit_matrix_write_file(context, &view, target) == MERBIT_IO_ERROR;
+    merbit_last_error(context, message, sizeof message);
+    _exit(status && strstr(message, "Permission denied") != NULL ? 0 : 1);
+  }
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_true(WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 77));
+  assert_int_equal(stat(target, &after), 0);
+  assert_true(before.st_ino == after.st_ino && after.st_size == 0);
+  assert_int_equal(entries_of(folder), 1);
   merbit_context_destroy(context);
 }
 
@@ -122,7 +185,7 @@ static void test_targets(void **state) {
   (void)state;
   assert_failed(context, merbit_matrix_write_file(context, &view, "/nonexistent/a.mtx"),
                 MERBIT_IO_ERROR,
-                "cannot create a file beside /nonexistent/a.mtx: No such file");
+                "cannot write /nonexistent/a.mtx, or a file beside it: No such file");
   assert_failed(context, merbit_matrix_write_file(context, &view, folder), MERBIT_IO_ERROR,
                 "Is a directory");
   assert_failed(context, merbit_matrix_write_file(context, &view, "/dev/null"), MERBIT_IO_ERROR,
@@ -192,6 +255,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_file, make_folder, remove_folder),
       cmocka_unit_test_setup_teardown(test_failure_leaves_the_old_file, make_folder,
                                       remove_folder),
+      cmocka_unit_test_setup_teardown(test_links, make_folder, remove_folder),
+      cmocka_unit_test_setup_teardown(test_read_only_target, make_folder, remove_folder),
       cmocka_unit_test_setup_teardown(test_targets, make_folder, remove_folder),
       cmocka_unit_test_setup_teardown(test_arguments, make_folder, remove_folder),
       cmocka_unit_test_setup_teardown(test_memory_runs_out, make_folder, remove_folder),
