@@ -152,6 +152,32 @@ static void bound_threads_share_every_task_once(void **state) {
   merbit_context_destroy(context);
 }
 
+static void count_run(void *argument, int index) {
+  (void)__atomic_add_fetch((int *)argument + index, 1, __ATOMIC_RELAXED);
+}
+
+/* Which tasks are taken is kept in words of 64: full ones, and one task more. */
+static void bound_threads_forget_the_call_before(void **state) {
+  static const int counts[] = {63, 64, 65, 128, 129, 8191, 8192, 8193};
+  merbit_context_desc desc = cpu_desc(NULL, 3);
+  merbit_context *context;
+  int turn, i, k;
+  (void)state;
+  desc.bind_threads = 1;
+  assert_int_equal(merbit_context_create(&desc, &context, NULL), MERBIT_OK);
+  for (k = 0; k < 8; k++) {
+    int *ran = (int *)test_allocate(counts[k], sizeof *ran);
+    for (turn = 1; turn <= 2; turn++) {
+      mbi_parallel(context, counts[k], count_run, ran);
+      for (i = 0; i < counts[k]; i++) {
+        assert_int_equal(ran[i], turn);
+      }
+    }
+    free(ran);
+  }
+  merbit_context_destroy(context);
+}
+
 /* ---- Plans --------------------------------------------------------------------------------
  */
 
@@ -266,6 +292,71 @@ static void parts_are_moved_or_copied(void **state) {
   test_matrix_free(&m);
 }
 
+static int asked[200], ran[400], runs;
+
+static int64_t record(const void *array, size_t bytes, int node) {
+  (void)array;
+  (void)bytes;
+  asked[moves++] = node;
+  return 0;
+}
+
+static void note_run(void *argument, int index) {
+  (void)argument;
+  ran[runs++] = index;
+}
+
+/* Each task's part of the matrix goes to the node of the bound thread whose own it is. That thread begins with its own,
+ * and takes the rest; one that has none takes none; and nothing is left, or taken twice. */
+static void parts_are_where_their_tasks_run(void **state) {
+  static const int cases[][2] = {{40, 10}, {40, 39}, {40, 40}, {7, 3}, {4, 2}, {3, 10}, {2, 129}};
+  products_form form = products_form_of(0);
+  mbi_pool *pool = (mbi_pool *)test_allocate(1, sizeof *pool);
+  test_matrix m;
+  products_case c;
+  mbi_numa numa;
+  int i;
+  (void)state;
+  two_nodes(&numa);
+  make_matrix(&m);
+  products_case_make(NULL, &m, &form, &c);
+  for (i = 0; i < 7; i++) {
+    const int threads = cases[i][0], tasks = cases[i][1];
+    merbit_context *context = cpu_open(NULL, threads);
+    merbit_plan *plan = make_plan(context, &c, MERBIT_METHOD_MERGE);
+    const int made = plan->tasks;
+    int number, k, owned = 0;
+    plan->tasks = tasks;
+    moves = 0;
+    assert_int_equal(mbi_numa_settle(plan, &numa, plan->csr.col_ind, 4, record), 1);
+    plan->tasks = made;
+    assert_int_equal(moves, tasks);
+    pool->threads = threads;
+    pool->tasks = tasks;
+    pool->task = note_run;
+    for (number = 0; number < threads; number++) {
+      const int own =
+          mbi_first_task(tasks, threads, number + 1) - mbi_first_task(tasks, threads, number);
+      memset(pool->claims, 0, sizeof pool->claims);
+      runs = 0;
+      mbi_pool_drain_near(pool, number);
+      assert_int_equal(runs, own > 0 ? tasks : 0);
+      for (k = 0; k < own; k++, owned++) {
+        assert_int_equal(asked[ran[k]], mbi_numa_node(&numa, threads, number));
+        assert_int_equal(ran[k], owned);
+      }
+      mbi_pool_drain_near(pool, 0);
+      assert_int_equal(runs, tasks);
+    }
+    assert_int_equal(owned, tasks);
+    merbit_plan_destroy(plan);
+    merbit_context_destroy(context);
+  }
+  products_case_free(&c);
+  test_matrix_free(&m);
+  free(pool);
+}
+
 static void sorted_rows_are_written_where_they_are_read(void **state) {
   products_form form = products_form_of(0);
   merbit_context *context = cpu_open(NULL, 2);
@@ -330,6 +421,21 @@ static void as_a_user_asks(void **state) {
   test_matrix_free(&m);
 }
 
+/* The pages that lie wholly in an array: of one that begins with a page, its first too. */
+static void pages_of_an_array(void **state) {
+  static const uintptr_t expected[][4] = {/* array, bytes, first, end */
+                                          {8192, 4096, 8192, 12288}, {8192, 8191, 8192, 12288},
+                                          {8193, 8191, 12288, 16384}, {4095, 4098, 4096, 8192},
+                                          {8192, 4095, 8192, 8192}};
+  int i;
+  (void)state;
+  for (i = 0; i < 5; i++) {
+    uintptr_t first, end;
+    mbi_numa_pages(expected[i][0], expected[i][1], 4096, &first, &end);
+    assert_true(first == expected[i][2] && end == expected[i][3]);
+  }
+}
+
 /* The kernel's call: pages of ours are on node 0 or stay; there is no node 1000. */
 static void the_kernel_moves_or_says_no(void **state) {
   const size_t bytes = 1500 * (size_t)sysconf(_SC_PAGESIZE);
@@ -381,9 +487,12 @@ int main(void) {
       cmocka_unit_test(only_allowed_processors_count),
       cmocka_unit_test(folders_that_say_nothing),
       cmocka_unit_test(bound_threads_share_every_task_once),
+      cmocka_unit_test(bound_threads_forget_the_call_before),
       cmocka_unit_test(parts_are_moved_or_copied),
+      cmocka_unit_test(parts_are_where_their_tasks_run),
       cmocka_unit_test(sorted_rows_are_written_where_they_are_read),
       cmocka_unit_test(as_a_user_asks),
+      cmocka_unit_test(pages_of_an_array),
       cmocka_unit_test(the_kernel_moves_or_says_no),
       cmocka_unit_test(copies_that_find_no_memory),
   };
