@@ -103,6 +103,29 @@ static void every_call_fails(void **state) {
   destroy_context(context);
 }
 
+/* A program is refused and the compiler's log cannot be had: no memory is left behind. */
+static void the_log_fails(void **state) {
+  static const char *const calls[] = {"nvrtcGetProgramLogSize", "nvrtcGetProgramLog"};
+  merbit_context *context = make_context();
+  const long before = host.live;
+  int i;
+  (void)state;
+  for (i = 0; i < 2; i++) {
+    void *image;
+    size_t size;
+    fake_nvrtc_clean();
+    nvrtc->calls.fail_at = 5 + i;
+    nvrtc->calls.code = 11;
+    assert_int_equal(compile(context, "#error no such luck\n", &image, &size), MERBIT_COMPILE_ERROR);
+    assert_string_equal(nvrtc->calls.first, calls[i]);
+    cpu_expect(context, MERBIT_COMPILE_ERROR, "failed in nvrtcCompileProgram");
+    assert_null(image);
+    assert_int_equal(nvrtc->programs, 0);
+    assert_int_equal(host.live, before);
+  }
+  destroy_context(context);
+}
+
 /* Every field changes the key. */
 static void keys(void **state) {
   merbit_context *context = make_context();
@@ -145,6 +168,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(errors),
       cmocka_unit_test(every_call_fails),
+      cmocka_unit_test(the_log_fails),
       cmocka_unit_test(keys),
   };
   fake_open("new");

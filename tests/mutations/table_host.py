@@ -387,6 +387,8 @@ MUTATIONS = [
      "result == MBI_CUDA_OUT_OF_MEMORY", "a dead device is asked to load again", FAKE),
     ("jit/program.c.j2", "  mbi_release(context, log);\n  return status;", "  return status;",
      "every compilation leaks its log", NVRTC),
+    ("jit/nvrtc.c.j2", "      mbi_release(context, log);\n      log = NULL;\n", "      log = NULL;\n",
+     "a compiler's log that cannot be had stays in memory", "fake_nvrtc"),
     ("jit/nvrtc.c.j2", "list[i] <= capability && list[i] > best", "list[i] < capability && list[i] > best",
      "the device's own architecture is passed over", NVRTC),
     ("jit/nvrtc.c.j2", "for (major = own; major >= MBI_NVRTC_OLDEST; major--) {",
