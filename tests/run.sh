@@ -3,12 +3,17 @@
 # Installs what is missing (Debian's apt-get for tools; Jinja2, pinned, in a virtual environment under build/), then
 # runs twice: optimised, and under AddressSanitizer and UndefinedBehaviorSanitizer (kernels on the CPU and the fake
 # driver only so). Tests that need a GPU are reported as skipped where there is none. --full runs the
-# random ones at length. MERBIT_TEST_SEED=N repeats the run that printed it.
+# random ones at length, and then tests of the CPU's threads under ThreadSanitizer, not at length.
+# MERBIT_TEST_SEED=N repeats the run that printed it.
 set -eu
 case "${1-}" in
-"") timeout=1500 ;;
+"")
+  presets="release sanitize"
+  timeout=1500
+  ;;
 --full)
   export MERBIT_TEST_FULL=1
+  presets="release sanitize thread"
   timeout=7200
   ;;
 *)
@@ -84,12 +89,13 @@ fi
 say "MERBIT_TEST_SEED=$MERBIT_TEST_SEED"
 jobs=$(getconf _NPROCESSORS_ONLN)
 mkdir -p build
-for preset in release sanitize; do
+for preset in $presets; do
   say "building: $preset (log: build/$preset.log)"
   { cmake --preset "$preset" -DMERBIT_PYTHON="$python" -DMERBIT_TEST_TIMEOUT=$timeout &&
     cmake --build --preset "$preset" --parallel "$jobs"; } >build/"$preset".log 2>&1 ||
     { cat build/"$preset".log; exit 1; }
   say "testing: $preset"
+  [ "$preset" != thread ] || unset MERBIT_TEST_FULL
   ctest --preset "$preset" --parallel "$jobs"
 done
 say "all tests passed"
