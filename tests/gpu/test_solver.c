@@ -77,7 +77,7 @@ static void test_matrix_in_gpu_memory(void **state) {
       const void *there;
       solved s;
       desc.preconditioner = (merbit_preconditioner)pre;
-      desc.block_size = 3;
+      desc.block_size = pre == MERBIT_PRECONDITIONER_BLOCK_JACOBI ? 3 : 0;
       desc.refine = way / 2;
       desc.reorder = pre == MERBIT_PRECONDITIONER_JACOBI && wide && !desc.refine ? 1 : 0;
       s = solve_once(&l, &desc, x);

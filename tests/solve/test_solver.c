@@ -149,6 +149,15 @@ static void test_refusals(void **state) {
   REFUSED(d.preconditioner = (merbit_preconditioner)8, MERBIT_INVALID_ARGUMENT, "is 8")
   REFUSED(d.preconditioner = MERBIT_PRECONDITIONER_CALLBACK, MERBIT_INVALID_ARGUMENT, "NULL")
   REFUSED(d.block_size = 33, MERBIT_INVALID_ARGUMENT, "block_size is 33")
+  REFUSED(d.block_size = 3, MERBIT_INVALID_ARGUMENT,
+          "block_size is 3, but solver_desc.preconditioner is NONE")
+  REFUSED(d.block_size = 1; d.preconditioner = MERBIT_PRECONDITIONER_JACOBI,
+          MERBIT_INVALID_ARGUMENT, "is JACOBI; use MERBIT_PRECONDITIONER_BLOCK_JACOBI")
+  REFUSED(d.apply = apply_other, MERBIT_INVALID_ARGUMENT,
+          "apply is given, but solver_desc.preconditioner is NONE")
+  REFUSED(d.apply = apply_other; d.preconditioner = MERBIT_PRECONDITIONER_BLOCK_JACOBI,
+          MERBIT_INVALID_ARGUMENT, "is BLOCK_JACOBI; use MERBIT_PRECONDITIONER_CALLBACK")
+  REFUSED(d.expected_solves = -1, MERBIT_INVALID_ARGUMENT, "expected_solves is -1")
   REFUSED(v.cols = 10, MERBIT_INVALID_MATRIX, "9 x 10")
   REFUSED(v.value_type = MERBIT_C128, MERBIT_NOT_SUPPORTED, "solvers take")
   REFUSED(d.refine = 1; v.value_type = MERBIT_F32, MERBIT_NOT_SUPPORTED, "refine is for")
@@ -173,6 +182,35 @@ static void test_refusals(void **state) {
                    MERBIT_INVALID_ARGUMENT);
   merbit_solver_destroy(solver);
   merbit_solver_destroy(NULL);
+  linear_free(&l);
+}
+
+/* A plan is made for 1000 products a solve, as far as its own field counts them. */
+static void test_expected_solves(void **state) {
+  static const struct {
+    int64_t solves;
+    int calls;
+  } table[] = {{0, 1000},
+               {1, 1000},
+               {7, 7000},
+               {INT32_MAX / 1000, INT32_MAX / 1000 * 1000},
+               {INT32_MAX / 1000 + 1, INT32_MAX},
+               {INT64_C(1) << 40, INT32_MAX},
+               {INT64_C(18446744073709552), INT32_MAX}, /* times 1000: 384 where 64 bits wrap */
+               {INT64_MAX, INT32_MAX}};
+  linear l = linear_grid(3, 0, 1, 0);
+  const merbit_view view = linear_view(&l);
+  merbit_solver_desc desc = solver_desc(MERBIT_SOLVER_CG, 0);
+  size_t i;
+  (void)state;
+  desc.reorder = -1;
+  for (i = 0; i < sizeof table / sizeof table[0]; i++) {
+    merbit_solver *solver;
+    desc.expected_solves = table[i].solves;
+    assert_int_equal(merbit_solver_create(context, &view, &desc, &solver), MERBIT_OK);
+    assert_int_equal(solver->plan->desc.expected_calls, table[i].calls);
+    merbit_solver_destroy(solver);
+  }
   linear_free(&l);
 }
 
@@ -227,6 +265,7 @@ int main(void) {
       cmocka_unit_test(test_flexible_callback),
       cmocka_unit_test(test_allocation),
       cmocka_unit_test(test_refusals),
+      cmocka_unit_test(test_expected_solves),
       cmocka_unit_test(test_allocations),
   };
   int failed;
