@@ -120,7 +120,8 @@ static void lanes_of_32_and_64_bits(void **state) {
   int omega, sigma, narrow = 0, wide = 0, refused = 0;
   (void)state;
   for (omega = 8; omega <= 32; omega *= 2) {
-    for (sigma = 1; sigma <= 64; sigma++) {
+    int most = 0;
+    for (sigma = 1; sigma <= 66; sigma++) {
       int offset = 0, bits;
       merbit_plan plan;
       merbit_status status;
@@ -134,17 +135,22 @@ static void lanes_of_32_and_64_bits(void **state) {
       plan.desc.block_threads = 256;
       status = mbi_merbit_size(&plan);
       if (bits > 64) {
+        char piece[64];
+        (void)snprintf(piece, sizeof piece, "sigma is %d; with omega %d use 1 to %d", sigma,
+                       omega, most);
         assert_int_equal(status, MERBIT_INVALID_ARGUMENT);
-        cpu_expect(context, status, "use a smaller sigma");
+        cpu_expect(context, status, piece);
         refused++;
         continue;
       }
       assert_int_equal(status, MERBIT_OK);
+      most = sigma;
       assert_int_equal(plan.merbit.coordinate_bits, offset);
       assert_int_equal(plan.merbit.descriptor_bits, bits <= 32 ? 32 : 64);
       narrow += bits <= 32;
       wide += bits > 32;
     }
+    assert_int_equal(most, omega == 32 ? 42 : omega == 16 ? 44 : 46);
   }
   assert_true(narrow > 30 && wide > 60 && refused > 40);
   merbit_context_destroy(context);
@@ -163,7 +169,7 @@ static void shapes_that_are_refused(void **state) {
              {0, 0, 33, "block_threads is 33"},
              {0, 0, 1056, "block_threads is 1056"},
              {0, 0, -32, "block_threads is -32"},
-             {43, 32, 0, "sigma 43 with omega 32 needs"}};
+             {43, 32, 0, "sigma is 43; with omega 32 use 1 to 42"}};
   merbit_context *context = cpu_open(NULL, 1);
   size_t i;
   (void)state;
