@@ -365,6 +365,26 @@ static void hostile_expressions(void **state) {
                    MERBIT_TOO_LARGE);
   cpu_expect(context, MERBIT_TOO_LARGE, "too long once it is written out");
   assert_string_equal(text, "");
+  /* 26 numbers and their sum fit, as the manual says, and 21 and their product; 27 do not. */
+  for (i = 0; i < 41; i++) {
+    source[i] = "1*"[i % 2];
+  }
+  source[41] = '\0';
+  assert_int_equal(mbi_expression_check(context, "it", source, names, MERBIT_F64, text),
+                   MERBIT_OK);
+  for (i = 0; i < 53; i++) {
+    source[i] = "1+"[i % 2];
+  }
+  source[51] = '\0';
+  assert_int_equal(mbi_expression_check(context, "it", source, names, MERBIT_F64, text),
+                   MERBIT_OK);
+  assert_int_equal(strlen(text), 26 * MBI_EXPRESSION_NUMBER + 25 * strlen("( + )"));
+  source[51] = '+';
+  source[53] = '\0';
+  assert_int_equal(mbi_expression_check(context, "it", source, names, MERBIT_F64, text),
+                   MERBIT_TOO_LARGE);
+  cpu_expect(context, MERBIT_TOO_LARGE,
+             "more than 1399 characters, of which a number takes 48; use fewer numbers");
   merbit_context_destroy(context);
 }
 
