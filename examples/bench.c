@@ -70,6 +70,7 @@ static int bench_run_cpu(merbit_context *context, const bench_options *o, bench_
       }
     }
     bench_matrix_free(&m);
+    bench_check_names("--methods", o->methods);
   }
   bench_json_close(json, ']');
   bench_report_summary(&sum, "the OpenMP loop over rows", json);
@@ -151,6 +152,7 @@ static int bench_run_gpu(merbit_context *context, const bench_options *o, bench_
   bench_json_open(json, "results", '[');
   for (i = 0; i < o->input_count; i++) {
     bench_gpu_input(&lab, o->inputs[i], &sum);
+    bench_check_methods(o->methods);
   }
   bench_json_close(json, ']');
   good = bench_startup(&lab.gpu, json);

@@ -130,4 +130,13 @@ static void bench_add_rivals(bench_bench *b) {
   }
 }
 
+/* Rivals may be named where there is no cuSPARSE: the head of the run says so. */
+static void bench_check_methods(const char *methods) {
+  int i;
+  for (i = 0; i < BENCH_RIVALS; i++) {
+    (void)bench_chosen(methods, bench_cusparse_algorithms[i].name);
+  }
+  bench_check_names("--methods", methods);
+}
+
 #endif

@@ -138,15 +138,15 @@ static const bench_generator bench_generators[] = {
 };
 #define BENCH_GENERATORS ((int)(sizeof bench_generators / sizeof bench_generators[0]))
 
-/* "60M", "57.5M", "100k", "1G" or plain digits; -1 where it is none of these. */
+/* "60M", "57.5M", "100k", "100K", "1G" or plain digits; -1 where it is none of these. */
 static int64_t bench_parse_count(const char *text) {
   char *end = NULL;
   double count = text[0] >= '0' && text[0] <= '9' ? strtod(text, &end) : -1;
   if (count < 0) {
     return -1;
   }
-  if (*end == 'k' || *end == 'M' || *end == 'G') {
-    count *= *end == 'k' ? 1e3 : *end == 'M' ? 1e6 : 1e9;
+  if (*end == 'k' || *end == 'K' || *end == 'M' || *end == 'G') {
+    count *= *end == 'M' ? 1e6 : *end == 'G' ? 1e9 : 1e3;
     end++;
   }
   return *end == '\0' && count < 2147483648.0 ? (int64_t)(count + 0.5) : -1;

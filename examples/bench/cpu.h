@@ -202,7 +202,7 @@ static void bench_cpu_problem(merbit_context *context, const char *methods, int 
     const int named = (list[i].reordering == MERBIT_REORDERING_NONE &&
                        list[i].method != MERBIT_METHOD_HALF) ||
                       strcmp(methods, "all") != 0;
-    if (list[i].rival || (named && bench_chosen(methods, list[i].name))) {
+    if ((bench_chosen(methods, list[i].name) && named) || list[i].rival) {
       objects[count].problem = p;
       objects[count].context = context;
       objects[count].threads = info.threads;

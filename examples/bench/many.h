@@ -285,11 +285,11 @@ static void bench_many_add_rival(bench_bench *b, bench_several *s, const char *v
   bench_many *m;
   char name[64];
   double start;
-  int status;
+  int status, chosen;
   memset(&spmm, 0, sizeof spmm);
   (void)snprintf(name, sizeof name, "cusparse-spmm-%d%s", b->lab->options->vectors, variant);
-  if (b->lab->cusparse.handle == NULL ||
-      (strstr(methods, "cusparse") != NULL && !bench_chosen(methods, name))) {
+  chosen = bench_chosen(methods, name) || strstr(methods, "cusparse") == NULL;
+  if (b->lab->cusparse.handle == NULL || !chosen) {
     return;
   }
   missing = bench_spmm_load(&b->lab->cusparse, &spmm);

@@ -168,6 +168,7 @@ static void bench_solve_all(bench_solve *s, const char *title, bench_solve_sum *
   int algorithm;
   (void)printf("\n%s: %s, tolerance %.3g, at most %d iterations\n", title,
                s->problem.single ? "f32" : "f64", s->tolerance, s->cap);
+  (void)bench_chosen(methods, "auto"); /* always measured, and may be named */
   bench_solve_ours(s, rounds, 0);
   if (s->task != BENCH_PAGERANK && !s->problem.single && bench_chosen(methods, "refine")) {
     bench_solve_ours(s, rounds, 1);
@@ -353,6 +354,8 @@ static int bench_solve_inputs(bench_lab *lab) {
   bench_json_open(lab->json, "results", '[');
   for (i = 0; i < o->input_count; i++) {
     bench_solve_input(lab, programs, o->inputs[i], &sum);
+    bench_check_names("--solve", o->solve);
+    bench_check_methods(o->methods);
   }
   bench_json_close(lab->json, ']');
   wrong = bench_solve_summary(&sum, lab->json);

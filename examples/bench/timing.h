@@ -202,20 +202,63 @@ static double bench_csr_bytes(const bench_problem *p, bench_kind kind) {
          bench_vector_bytes(p, kind);
 }
 
+/* ---- Names in lists ---------------------------------------------------------------------- */
+
+#define BENCH_NAMES 128
+
+/* Places in lists of names that bench_chosen has met. */
+static struct {
+  const char *places[BENCH_NAMES];
+  int count;
+} bench_met;
+
+static int bench_has_met(const char *place) {
+  int i = 0;
+  while (i < bench_met.count && bench_met.places[i] != place) {
+    i++;
+  }
+  return i < bench_met.count;
+}
+
 /* `list` is what --methods says: names separated by commas; a name takes in everything that
  * begins with it and goes on with '-'. */
 static int bench_chosen(const char *list, const char *name) {
+  int chosen = 0;
   while (*list != '\0') {
     const size_t length = strcspn(list, ",");
     if ((length == 3 && strncmp(list, "all", 3) == 0) ||
         (length > 0 && strncmp(list, name, length) == 0 &&
          (name[length] == '\0' || name[length] == '-'))) {
-      return 1;
+      chosen = 1;
+      if (!bench_has_met(list)) {
+        if (bench_met.count == BENCH_NAMES) {
+          bench_die("give at most %d names", BENCH_NAMES);
+        }
+        bench_met.places[bench_met.count++] = list;
+      }
     }
     list += length;
     list += *list == ',';
   }
-  return 0;
+  return chosen;
+}
+
+/* Ends the program where a name in the list has chosen nothing. */
+static void bench_check_names(const char *option, const char *list) {
+  int count = 0;
+  while (*list != '\0') {
+    const size_t length = strcspn(list, ",");
+    if (length > 0 && !bench_has_met(list)) {
+      bench_die("%s: %.*s names nothing that is measured here; see bench --help", option,
+                (int)length, list);
+    }
+    count += length > 0;
+    list += length;
+    list += *list == ',';
+  }
+  if (count == 0) {
+    bench_die("%s: give a name; see bench --help", option);
+  }
 }
 
 #endif

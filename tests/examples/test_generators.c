@@ -252,6 +252,7 @@ static void counts_are_read(void **state) {
   assert_int_equal(bench_parse_count("60M"), 60000000);
   assert_int_equal(bench_parse_count("57.5M"), 57500000);
   assert_int_equal(bench_parse_count("100k"), 100000);
+  assert_int_equal(bench_parse_count("100K"), 100000);
   assert_int_equal(bench_parse_count("1G"), 1000000000);
   assert_int_equal(bench_parse_count("12345"), 12345);
   assert_int_equal(bench_parse_count("3G"), -1);
