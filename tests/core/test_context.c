@@ -73,6 +73,45 @@ static void information(void **state) {
   merbit_context_destroy(NULL);
 }
 
+/* The system's call, or one of a system with `possible` processors, of which this process may use every second. */
+static int possible;
+
+int sched_getaffinity(pid_t process, size_t size, cpu_set_t *set) {
+  long filled;
+  int i;
+  memset(set, 0, size);
+  if (possible == 0) {
+    filled = syscall(SYS_sched_getaffinity, process, size, set);
+    return filled < 0 ? -1 : 0;
+  }
+  if (8 * size < (size_t)possible) {
+    errno = EINVAL;
+    return -1;
+  }
+  for (i = 0; i < possible; i += 2) {
+    CPU_SET_S((size_t)i, size, set);
+  }
+  return 0;
+}
+
+static void threads_of_large_machines(void **state) {
+  static const struct {
+    int possible, threads;
+  } table[] = {{1024, 512}, {1030, 515}, {2000, 1000}, {8192, 1024}, {65536, 1024}, {65600, 1}};
+  size_t i;
+  (void)state;
+  for (i = 0; i < sizeof table / sizeof table[0]; i++) {
+    merbit_context *context;
+    merbit_context_info info;
+    possible = table[i].possible;
+    context = cpu_open(NULL, 0);
+    assert_int_equal(merbit_context_get_info(context, &info), MERBIT_OK);
+    assert_int_equal(info.threads, table[i].threads);
+    merbit_context_destroy(context);
+  }
+  possible = 0;
+}
+
 static void threads_by_default(void **state) {
   cpu_set_t all, one;
   merbit_context *context;
@@ -183,6 +222,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(bad_descriptors_are_named),
       cmocka_unit_test(information),
+      cmocka_unit_test(threads_of_large_machines),
       cmocka_unit_test(threads_by_default),
       cmocka_unit_test(references),
       cmocka_unit_test(log_from_the_environment),

@@ -248,6 +248,8 @@ MUTATIONS = [
      "all parts go to the first node", "spmv_numa"),
     ("core/numa.c.j2", "          if (CPU_ISSET((size_t)cpu, allowed)) {", "          if (cpu >= 0) {",
      "processors that the process may not use get threads", "spmv_numa"),
+    ("core/os.c.j2", "  cpu_set_t sets[64];", "  cpu_set_t sets[1];", "machines with more than 1,024 processors get one thread",
+     "core_context"),
     ("core/threads.c.j2", "    if (mbi_pool_claim(pool, index)) {\n      pool->task(pool->argument, index);\n    }\n  }\n}",
      "    pool->task(pool->argument, index);\n  }\n}", "tasks of bound threads run twice", "spmv_numa"),
     ("core/threads.c.j2", "(size_t)(tasks + 63) / 64 * sizeof", "(size_t)(tasks + 62) / 64 * sizeof",
