@@ -109,12 +109,82 @@ static void search(void **state) {
   merbit_context_destroy(context);
 }
 
+/* Directories whose names hold what patterns are made of. */
+static void literal_directories(void **state) {
+  static const char *const table[][2] = {
+      {"CUDA_HOME", "/lib64"},
+      {"CUDA_PATH", MBI_CUDA_TARGET},
+      {"VIRTUAL_ENV", "/lib/python3.11/site-packages/nvidia/cu99/lib"},
+      {"HOME", "/.local/lib/python3.11/site-packages/nvidia/cu99/lib"}};
+  merbit_context *context = make_context();
+  size_t i;
+  (void)state;
+  for (i = 0; i < sizeof table / sizeof table[0]; i++) {
+    char base[64] = "/tmp/merbit[x-z]*?\\{1,2}~XXXXXX", path[256], kept[256];
+    const char *before = getenv(table[i][0]);
+    mbi_nvrtc_search found;
+    FILE *file;
+    (void)snprintf(kept, sizeof kept, "%s", before != NULL ? before : "");
+    assert_non_null(mkdtemp(base));
+    (void)snprintf(path, sizeof path, "%s%s", base, table[i][1]);
+    make_directories(path);
+    (void)snprintf(path + strlen(path), 64, "/libnvrtc.so.99");
+    file = fopen(path, "w");
+    assert_non_null(file);
+    (void)fputs("not a library\n", file);
+    (void)fclose(file);
+    memset(&found, 0, sizeof found);
+    found.context = context;
+    setenv(table[i][0], base, 1);
+    assert_int_equal(mbi_nvrtc_try_name(&found, "libnvrtc.so.99"), 0);
+    assert_non_null(strstr(found.refused, path));
+    if (before != NULL) {
+      setenv(table[i][0], kept, 1);
+    } else {
+      unsetenv(table[i][0]);
+    }
+    assert_int_equal(unlink(path), 0);
+    for (*strrchr(path, '/') = '\0'; strlen(path) >= strlen(base); *strrchr(path, '/') = '\0') {
+      assert_int_equal(rmdir(path), 0);
+    }
+  }
+  merbit_context_destroy(context);
+}
+
+/* Directories around the longest that a pattern holds: each '*' takes two places there. */
+static void long_directories(void **state) {
+  merbit_context *context = make_context();
+  static char base[MBI_PATH_SIZE + 16];
+  int turn, more;
+  (void)state;
+  for (turn = 0; turn < 3; turn++) {
+    for (more = -8; more < 8; more++) {
+      const int length = (turn == 0 ? MBI_PATH_SIZE : MBI_PATH_SIZE / 2) + more;
+      mbi_nvrtc_search found;
+      memset(base, turn == 0 ? 'a' : '*', sizeof base);
+      base[0] = '/';
+      base[1] = turn == 1 ? 'a' : base[1];
+      base[length] = '\0';
+      memset(&found, 0, sizeof found);
+      found.context = context;
+      setenv("VIRTUAL_ENV", base, 1);
+      assert_int_equal(mbi_nvrtc_try_name(&found, "libnvrtc.so.99"), 0);
+      assert_null(strstr(log_text, base));
+      log_text[0] = '\0';
+    }
+  }
+  unsetenv("VIRTUAL_ENV");
+  merbit_context_destroy(context);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(named_but_missing),
       cmocka_unit_test(not_nvrtc),
       cmocka_unit_test(too_new_for_the_device),
       cmocka_unit_test(search),
+      cmocka_unit_test(literal_directories),
+      cmocka_unit_test(long_directories),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
