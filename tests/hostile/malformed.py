@@ -39,7 +39,7 @@ ANSWERS = {
     "fast_matrix_market__invalid_indices_out_of_range_4": ("INVALID_FILE", 6, "column index 0"),
     "fast_matrix_market__invalid_indices_out_of_range_6": ("INVALID_FILE", 6, '"-2" is not a column index'),
     "fast_matrix_market__invalid_matrix_coord_too_long": ("INVALID_FILE", 7, '"3 3 2" follows the last of 3 entries'),
-    "fast_matrix_market__invalid_truncated_header_1": ("INVALID_FILE", 3, "the input ends before its size line"),
+    "fast_matrix_market__invalid_truncated_header_1": ("INVALID_FILE", 3, "the file ends early, before its size line"),
     "fast_matrix_market__invalid_truncated_header_2": ("INVALID_FILE", 1, "the banner ends before its symmetry"),
     "fast_matrix_market__invalid_truncated_line_2": ("INVALID_FILE", 2, "12 entries of at least"),
     "fast_matrix_market__invalid_truncated_lines": ("INVALID_FILE", 1, 'is "double"'),

@@ -74,9 +74,9 @@ CASES = [
     ("zstd", b"\x28\xb5\x2f\xfd\x04", Bad(1, "zstd")),
     ("zip", b"PK\x03\x04\x14\0", Bad(1, "zip")),
     # ---- The size line ---------------------------------------------------------------------------
-    ("no_size_line", G, Bad(2, "ends before its size line")),
-    ("banner_without_newline", G[:-1], Bad(2, "ends before its size line")),
-    ("only_comments", G + b"% a\n\n \t\n%b", Bad(6, "ends before its size line")),
+    ("no_size_line", G, Bad(2, "ends early, before its size line")),
+    ("banner_without_newline", G[:-1], Bad(2, "ends early, before its size line")),
+    ("only_comments", G + b"% a\n\n \t\n%b", Bad(6, "ends early, before its size line")),
     ("one_size", G + b"3\n", Bad(2, "ends before the number of columns")),
     ("two_sizes", G + b"3 3\n", Bad(2, "ends before the number of entries")),
     ("sizes_on_two_lines", G + b"3 3\n0\n", Bad(2, "ends before the number of entries")),
