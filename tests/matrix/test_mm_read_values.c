@@ -43,6 +43,55 @@ static void test_values(void **state) {
   merbit_context_destroy(context);
 }
 
+static char logged[1024];
+
+static void keep_line(void *user, const char *line) {
+  const size_t length = strlen(logged);
+  (void)user;
+  (void)snprintf(logged + length, sizeof logged - length, "%s\n", line);
+}
+
+/* Integers that a value may not hold are counted in the log, once for a file. */
+static void test_large_integers(void **state) {
+  static const struct {
+    const char *text;
+    merbit_type type;
+    const char *line;
+  } table[] = {
+      {I "1 3 3\n1 1 9007199254740991\n1 2 -9007199254740991\n1 3 7\n", MERBIT_F64, ""},
+      {I "1 3 3\n% 1\n1 1 9007199254740991\n\n1 2 -9007199254740993\n1 3 99999999999999999999\n",
+       MERBIT_F64,
+       "a Matrix Market file: line 6: integers of 2^53 and more become the nearest f64; 2 in "
+       "all\n"},
+      {I "1 3 3\n1 1 16777215\n1 2 16777217\n1 3 -inf\n", MERBIT_F32,
+       "a Matrix Market file: line 4: integers of 2^24 and more become the nearest f32; 1 in "
+       "all\n"},
+      {I "1 1 1\n1 1 16777217\n", MERBIT_C128, ""},
+      {"%%MatrixMarket matrix array integer symmetric\n2 2\n1\n9007199254740993\n3\n",
+       MERBIT_C128,
+       "a Matrix Market file: line 4: integers of 2^53 and more become the nearest f64; 1 in "
+       "all\n"},
+      {G "1 1 1\n1 1 9007199254740993\n", MERBIT_F64, ""}};
+  merbit_context_desc context_desc = cpu_desc(NULL, 1);
+  merbit_context *context;
+  merbit_read_desc desc;
+  size_t i;
+  (void)state;
+  context_desc.log = keep_line;
+  assert_int_equal(merbit_context_create(&context_desc, &context, NULL), MERBIT_OK);
+  memset(&desc, 0, sizeof desc);
+  for (i = 0; i < sizeof table / sizeof table[0]; i++) {
+    merbit_matrix *m;
+    desc.value_type = table[i].type;
+    logged[0] = '\0';
+    assert_int_equal(read_block(context, table[i].text, strlen(table[i].text), &desc, &m),
+                     MERBIT_OK);
+    assert_string_equal(logged, table[i].line);
+    merbit_matrix_destroy(m);
+  }
+  merbit_context_destroy(context);
+}
+
 /* A 3 x 3 matrix with entries below the diagonal only, expanded by its symmetry; and real files
  * in complex types. */
 static void test_complex(void **state) {
@@ -236,7 +285,8 @@ static void test_f32(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_values),    cmocka_unit_test(test_complex),
+      cmocka_unit_test(test_values),    cmocka_unit_test(test_large_integers),
+      cmocka_unit_test(test_complex),
       cmocka_unit_test(test_tolerance), cmocka_unit_test(test_hermitian_real_is_symmetric),
       cmocka_unit_test(test_shortest),  cmocka_unit_test(test_empty_shapes),
       cmocka_unit_test(test_f32),

@@ -312,6 +312,7 @@ MUTATIONS = [
     ("matrix/create.c.j2", "view->rows > INT32_MAX) {", "view->rows < 0) {",
      "rows beyond 2^31 wrap as columns", "matrix_large|matrix_build.*"),
     # ---- matrix/: reader and writer --------------------------------------------------------------
+    ("matrix/mm_read.c.j2", "? 16777216.0 : 9007199254740992.0;", "? 16777216.0 : 9007199254740993e1;", "integers are rounded without a word", "matrix_mm_read_values"),
     ("matrix/mm_read.c.j2", "mbi_mm_cut(&r->in) && done + 1 < r->header.entries", "mbi_mm_cut(&r->in)",
      "a fault in the last line is taken for the end of a file that was cut", "matrix_mm_read_faults"),
     ("matrix/mm_read.c.j2", "  return in->added &&\n", "  return 1 &&\n", "a fault in a whole last line is taken for a cut", "matrix_mm_read_faults"),
