@@ -4,7 +4,7 @@ manual. All numbers are exact until they are rounded once. It answers where a fi
 What the definition leaves open, and is decided so: blanks (space, tab, CR, VT, FF) may surround everything but the
 banner's first word; blank lines and comments may stand anywhere behind the banner; a byte order mark is passed over; only
 comments may have 262,144 bytes or more; exponents may be written E or D; nan, inf and infinity are values, in any
-case; a real hermitian file is symmetric; a symmetric file lists nothing above its diagonal."""
+case; a real hermitian file is symmetric; a symmetric file lists entries on one side of its diagonal."""
 import re
 import struct
 import sys
@@ -196,7 +196,7 @@ def read_entry(number, tokens, array, place, field, symmetry, rows, cols, form):
         row, col = ([whole_of(token) for token in tokens[:2]] + [None, None])[:2]
         if not row or not col or row > rows or col > cols:
             raise Fault("INVALID_FILE", number)
-        if symmetry != b"general" and (row < col or (row == col and symmetry == b"skew-symmetric")):
+        if symmetry == b"skew-symmetric" and row == col:
             raise Fault("INVALID_FILE", number)
     if len(tokens) != (2 if field == b"pattern" else 3):
         raise Fault("INVALID_FILE", number)
@@ -260,12 +260,17 @@ def read_text(data, form, length_known):
         if count * shortest > behind + 1:
             raise Fault("INVALID_FILE", number)
     place = array_places(rows, cols, symmetry) if array else None
-    listed = []
+    listed, side = [], None
     for _ in range(count):
         number, tokens = next(remaining, (None, None))
         if number is None:
             raise Fault("INVALID_FILE", len(lines) + 1)
-        listed.append(read_entry(number, tokens, array, place, field, symmetry, rows, cols, form))
+        row, col, bits = read_entry(number, tokens, array, place, field, symmetry, rows, cols, form)
+        listed.append((row, col, bits))
+        if symmetry != b"general" and row != col:
+            if side not in (None, row > col):
+                raise Fault("INVALID_FILE", number)
+            side = row > col
     for number, _ in remaining:
         raise Fault("INVALID_FILE", number)
     if not limit_rows(rows, size):

@@ -169,6 +169,43 @@ static void test_complex(void **state) {
   merbit_context_destroy(context);
 }
 
+/* A file with a symmetry may give the upper triangle, which is the lower one's mirror image. */
+static void test_upper_triangles(void **state) {
+  static const char *const texts[][2] = {
+      {S "3 3 4\n1 1 5\n2 1 0.1\n3 1 7\n3 3 2\n", S "3 3 4\n1 1 5\n1 2 0.1\n1 3 7\n3 3 2\n"},
+      {"%%MatrixMarket matrix coordinate pattern symmetric\n3 3 3\n2 1\n3 2\n3 3\n",
+       "%%MatrixMarket matrix coordinate pattern symmetric\n3 3 3\n3 3\n1 2\n2 3\n"},
+      {K "3 3 2\n2 1 0.1\n3 2 -7\n", K "3 3 2\n1 2 -0.1\n2 3 7\n"},
+      {"%%MatrixMarket matrix coordinate complex hermitian\n2 2 2\n2 1 3 4\n2 2 1 0\n",
+       "%%MatrixMarket matrix coordinate complex hermitian\n2 2 2\n1 2 3 -4\n2 2 1 0\n"}};
+  merbit_context *context = cpu_open(NULL, 1);
+  merbit_read_desc desc;
+  size_t i;
+  (void)state;
+  memset(&desc, 0, sizeof desc);
+  desc.keep_half = 1;
+  for (i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+    merbit_matrix *lower, *upper, *half, *whole;
+    merbit_view view;
+    assert_int_equal(read_block(context, texts[i][0], strlen(texts[i][0]), NULL, &lower),
+                     MERBIT_OK);
+    assert_int_equal(read_block(context, texts[i][1], strlen(texts[i][1]), NULL, &upper),
+                     MERBIT_OK);
+    assert_same(lower, upper);
+    assert_int_equal(read_stream(context, texts[i][1], strlen(texts[i][1]), 3, &desc, &half),
+                     MERBIT_OK);
+    view = merbit_matrix_view(half);
+    assert_int_not_equal(view.symmetry, MERBIT_SYMMETRY_NONE);
+    assert_int_equal(merbit_matrix_create(context, &view, &whole), MERBIT_OK);
+    assert_same(lower, whole);
+    merbit_matrix_destroy(lower);
+    merbit_matrix_destroy(upper);
+    merbit_matrix_destroy(half);
+    merbit_matrix_destroy(whole);
+  }
+  merbit_context_destroy(context);
+}
+
 /* Variants of one matrix: the same result for all. */
 static void test_tolerance(void **state) {
   static const char *const texts[] = {
@@ -285,7 +322,7 @@ static void test_f32(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_values),    cmocka_unit_test(test_large_integers),
+      cmocka_unit_test(test_values),    cmocka_unit_test(test_large_integers), cmocka_unit_test(test_upper_triangles),
       cmocka_unit_test(test_complex),
       cmocka_unit_test(test_tolerance), cmocka_unit_test(test_hermitian_real_is_symmetric),
       cmocka_unit_test(test_shortest),  cmocka_unit_test(test_empty_shapes),

@@ -312,6 +312,9 @@ MUTATIONS = [
     ("matrix/create.c.j2", "view->rows > INT32_MAX) {", "view->rows < 0) {",
      "rows beyond 2^31 wrap as columns", "matrix_large|matrix_build.*"),
     # ---- matrix/: reader and writer --------------------------------------------------------------
+    ("matrix/mm_read.c.j2", "    if (r->triangle == 0) {", "    if (1) {", "a diagonal entry lets both triangles in", "matrix_mm_read_faults"),
+    ("matrix/mm_entry.c.j2", "(row > col) == (r->triangle > 0)", "1", "a file with a symmetry may give both triangles",
+     "matrix_mm_read_faults"),
     ("matrix/mm_read.c.j2", "? 16777216.0 : 9007199254740992.0;", "? 16777216.0 : 9007199254740993e1;", "integers are rounded without a word", "matrix_mm_read_values"),
     ("matrix/mm_read.c.j2", "mbi_mm_cut(&r->in) && done + 1 < r->header.entries", "mbi_mm_cut(&r->in)",
      "a fault in the last line is taken for the end of a file that was cut", "matrix_mm_read_faults"),
@@ -335,7 +338,7 @@ MUTATIONS = [
     ("matrix/mm_header.c.j2", "if (end - first > 18) {", "if (end - first > 20) {", "2^64 + 1 reads as 1", READER),
     ("matrix/mm_entry.c.j2", "(uint64_t)entry->row - 1 >= (uint64_t)r->header.rows",
      "(uint64_t)entry->row - 1 > (uint64_t)r->header.rows", "the row behind the last is taken", READER),
-    ("matrix/mm_entry.c.j2", "? row > col : row >= col", "? row >= col : row >= col",
+    ("matrix/mm_entry.c.j2", "row == col ? r->header.symmetry != MBI_MM_SKEW", "row == col ? 1",
      "a skew-symmetric file may have a diagonal", READER),
     ("matrix/mm_read.c.j2", "MBI_MM_SKEW ? -entry->value : entry->value", "MBI_MM_SKEW ? entry->value : entry->value",
      "the mirror image of a skew-symmetric entry has the wrong sign", READER),
