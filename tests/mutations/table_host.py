@@ -259,6 +259,8 @@ MUTATIONS = [
      "pages are not where the threads are that read them", "spmv_numa"),
     ("core/numa.c.j2", "*first = (array + page - 1) / page * page;", "*first = array / page * page + page;",
      "the first page of an aligned array stays", "spmv_numa"),
+    ("spmv/many_product.c.j2", "(ldx != 1 || ldy != 1)", "ldx != 1", "a strided y of one vector is written side by side",
+     "spmv_many"),
     ("spmv/merbit.c.j2", "  most = 64 - 2 * 6 - 2 * ", "  most = 64 - 2 * 5 - 2 * ", "lanes' coordinates run into the bits of their rows",
      "spmv_sizes"),
     ("spmv/merbit.c.j2", "return (m->tiles + block_tiles - 1) / block_tiles;", "return m->tiles / block_tiles;",

@@ -214,6 +214,12 @@ static void one_vector(void **state) {
       assert_int_equal(merbit_spmm(plan, NULL, NULL, x, 2, NULL, y, 1, NULL),
                        MERBIT_NOT_SUPPORTED);
       cpu_expect(context, MERBIT_NOT_SUPPORTED, "ldx is 2 and ldy 1; row-major");
+      assert_int_equal(merbit_spmm(plan, NULL, NULL, x, 1, NULL, y, 2, NULL),
+                       MERBIT_NOT_SUPPORTED);
+      cpu_expect(context, MERBIT_NOT_SUPPORTED,
+                 "ldx is 1 and ldy 2; row-major, a plan of one vector takes 1, elements side by "
+                 "side: copy the vector");
+      assert_true(y[0] == 14 && y[1] == 15 && y[2] == 1);
     }
     merbit_plan_destroy(plan);
   }
