@@ -5,7 +5,7 @@ set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-warnings="-Wall -Wextra -Wconversion -pedantic -Werror"
+warnings="-Wall -Wextra -Wconversion -Wshadow -pedantic -Werror"
 cases=0
 
 fail() {

@@ -1,0 +1,42 @@
+#!/bin/sh
+# merbit.h without a warning at every level of optimisation, for each has warnings of its own: by default gcc -O3 and
+# clang -O1 as C99 (test_modes.sh has -O0 and -O2); with MERBIT_TEST_FULL all levels, also as C++11, by every version of
+# gcc and clang on the PATH.
+set -eu
+root=$(cd "$(dirname "$0")/../.." && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+warnings="-Wall -Wextra -Wconversion -Wshadow -pedantic -Werror"
+cases=0
+
+printf '#define MERBIT_IMPLEMENTATION\n#include "merbit.h"\n' >"$work/library.c"
+
+# compile COMMAND...
+compile() {
+  "$@" $warnings -I"$root" -c "$work/library.c" -o "$work/library.o" || {
+    echo "FAILED: $*" >&2
+    exit 1
+  }
+  cases=$((cases + 1))
+}
+
+if [ -z "${MERBIT_TEST_FULL-}" ]; then
+  ! command -v gcc >/dev/null || compile gcc -std=c99 -O3
+  ! command -v clang >/dev/null || compile clang -std=c99 -O1
+else
+  # Names of one compiler are tried once: /usr/bin/gcc may be a link to gcc-12.
+  tried=""
+  for path in $(echo "$PATH" | tr : '\n' | sed 's|.*|&/gcc &/clang &/gcc-[0-9]* &/clang-[0-9]*|'); do
+    cxx=$(echo "$path" | sed 's|\(.*\)gcc|\1g++|; s|\(.*\)clang|\1clang++|')
+    [ -x "$path" ] && [ -x "$cxx" ] || continue
+    case " $tried " in *" $(readlink -f "$path") "*) continue ;; esac
+    tried="$tried $(readlink -f "$path")"
+    for level in -O0 -O1 -O2 -O3; do
+      compile "$path" -std=c99 "$level"
+      compile "$cxx" -x c++ -std=c++11 "$level"
+    done
+    echo "$path: no warnings"
+  done
+fi
+[ "$cases" -gt 0 ] || { echo "no compiler found"; exit 77; }
+echo "$cases builds"
