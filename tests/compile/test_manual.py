@@ -11,6 +11,7 @@ LIBRARY = '#define MERBIT_IMPLEMENTATION\n#include "merbit.h"\n'
 FRAME = """#include "merbit.h"
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 int main(void) {
 %s
   return 0;
@@ -37,7 +38,7 @@ def main():
     if len(found) < 3:
         print(f"only {len(found)} examples found in the manual")
         return 1
-    flags = ["-Wall", "-Wextra", "-Wno-missing-field-initializers", "-Werror", f"-I{ROOT}"]
+    flags = ["-Wall", "-Wextra", "-Wconversion", "-pedantic", "-Werror", f"-I{ROOT}"]
     link = ["-lm", "-ldl", "-pthread"]
     with tempfile.TemporaryDirectory() as work:
         library = pathlib.Path(work, "library.c")
