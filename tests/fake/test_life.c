@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 
 #include "fake/scenarios.h"
+#include "support/lifetime.h"
 
 /* With a cubin cache the first context compiles, later ones do not, in other processes neither.
  */
@@ -73,6 +74,47 @@ static void any_order_of_destruction(void **state) {
   merbit_workspace_destroy(workspace);
   assert_int_equal(cuda->modules, 2); /* until the context goes */
   merbit_buffer_destroy(x);
+  fake_expect_clean();
+}
+
+/* A matrix goes before the plans and solvers of its view. A plan keeps it only for new values that pass through its
+ * arrays. */
+static void matrices_go_first(void **state) {
+  static const struct {
+    int kind, keeps;
+    merbit_method method;
+    merbit_operation operation;
+  } plans[] = {{LIFE_CSR, 0, MERBIT_METHOD_SCAN, MERBIT_OPERATION_N},
+               {LIFE_CSR, 0, MERBIT_METHOD_CB, MERBIT_OPERATION_N},
+               {LIFE_CSR, 1, MERBIT_METHOD_BSR, MERBIT_OPERATION_N},
+               {LIFE_CSR, 0, MERBIT_METHOD_SCAN, MERBIT_OPERATION_T},
+               {LIFE_BSR, 1, MERBIT_METHOD_SCAN, MERBIT_OPERATION_N},
+               {LIFE_BSR, 0, MERBIT_METHOD_BSR, MERBIT_OPERATION_N},
+               {LIFE_HALF, 0, MERBIT_METHOD_SCAN, MERBIT_OPERATION_N}};
+  merbit_context *context;
+  size_t i;
+  (void)state;
+  fake_reset();
+  context = fake_context(NULL);
+  for (i = 0; i < sizeof plans / sizeof plans[0]; i++) {
+    merbit_plan_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.side = MERBIT_SIDE_CUDA;
+    desc.method = plans[i].method;
+    desc.operation = plans[i].operation;
+    desc.vector_memory = MERBIT_MEMORY_HOST;
+    assert_int_equal(life_of_plan(context, &host, plans[i].kind, &desc, 0), plans[i].keeps);
+  }
+  for (i = LIFE_CSR; i <= LIFE_HALF; i++) {
+    merbit_solver_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.side = MERBIT_SIDE_CUDA;
+    desc.method = MERBIT_SOLVER_CG;
+    desc.preconditioner = MERBIT_PRECONDITIONER_JACOBI;
+    desc.vector_memory = MERBIT_MEMORY_HOST;
+    life_of_solver(context, (int)i, &desc);
+  }
+  merbit_context_destroy(context);
   fake_expect_clean();
 }
 
@@ -151,6 +193,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(cold_and_warm),
       cmocka_unit_test(any_order_of_destruction),
+      cmocka_unit_test(matrices_go_first),
       cmocka_unit_test(streams),
       cmocka_unit_test(threads),
   };

@@ -57,8 +57,8 @@ MUTATIONS = [
      "a warp that could take one more strip does not", "spmv_cb"),
     ("spmv/cb_fill.c.j2", "        f->words[block - 1] |= MBI_CB_END;\n", "        (void)block;\n",
      "a part's sums are not handed on", "spmv_cb|simt_cb"),
-    ("spmv/cb.c.j2", "there && plan->workspace == NULL && csr->form", "there && csr->form",
-     "new values are looked for in the old array", "fake_gpu_values"),
+    ("spmv/cb.c.j2", "!= MERBIT_MEMORY_DEVICE && plan->workspace == NULL;", "!= MERBIT_MEMORY_DEVICE;",
+     "new values are looked for in arrays that may be gone", "fake_life|fake_gpu_values"),
     # ---- blocks ----------------------------------------------------------------------------------
     ("matrix/blocks.c.j2", "mask[k / 64] |= (uint64_t)1 << k % 64;", "mask[0] |= (uint64_t)1 << k % 64;",
      "masks of a large block fall into its first word", "matrix_blocks"),

@@ -441,6 +441,12 @@ MUTATIONS = [
      "bins of calm plans start early", "fake_versions"),
     ("spmv/cb.c.j2", "stream, arguments, mbi_plan_start(plan, 1));", "stream, arguments, mbi_plan_start(plan, 0));",
      "a strip's parts are added late in calm plans", "fake_versions"),
+    # ---- what outlives what ----------------------------------------------------------------------
+    ("matrix/create.c.j2", "    matrix->references++;\n", "", "plans do not count as owners of a matrix", "spmv_lifetime"),
+    ("solve/solver.c.j2", "  merbit_matrix_destroy(solver->view.owner);\n", "", "solvers never let go of a matrix",
+     "spmv_lifetime"),
+    ("spmv/plan.c.j2", "made->side == MERBIT_SIDE_CUDA && !mbi_update_converts(made)", "made->side == MERBIT_SIDE_CUDA",
+     "plans on CUDA let go of arrays that new values pass through", "fake_life"),
 ]
 
 
