@@ -230,7 +230,7 @@ static void refused(void **state) {
   memset(&desc, 0, sizeof desc);
   view.symmetry = (merbit_symmetry)4;
   refuse(context, &view, NULL, MERBIT_INVALID_ARGUMENT,
-         "view.symmetry is 4; use a MERBIT_SYMM");
+         "view.symmetry is 4; use MERBIT_SYMM");
   view.symmetry = (merbit_symmetry)-1;
   refuse(context, &view, NULL, MERBIT_INVALID_ARGUMENT, "view.symmetry is -1");
   view.symmetry = MERBIT_SYMMETRY_SYMMETRIC;
