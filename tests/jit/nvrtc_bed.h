@@ -25,7 +25,9 @@ static merbit_context *make_context(void) {
 static merbit_context *make_or_skip(void) {
   merbit_context *context = make_context();
   if (mbi_nvrtc_open(context, NULL) != MERBIT_OK) {
-    print_message("skipped: %s\n", context->error.message);
+    char sentence[MERBIT_MESSAGE_SIZE];
+    (void)merbit_last_error(context, sentence, sizeof sentence);
+    print_message("skipped: %s\n", sentence);
     merbit_context_destroy(context);
     skip();
   }

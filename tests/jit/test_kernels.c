@@ -61,7 +61,9 @@ static int tear_down(void **state) {
 
 static void need_nvrtc(void) {
   if (host->device.nvrtc.library == NULL && mbi_nvrtc_open(host, NULL) != MERBIT_OK) {
-    print_message("skipped: %s\n", host->error.message);
+    char sentence[MERBIT_MESSAGE_SIZE];
+    (void)merbit_last_error(host, sentence, sizeof sentence);
+    print_message("skipped: %s\n", sentence);
     skip();
   }
 }

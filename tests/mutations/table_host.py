@@ -381,7 +381,7 @@ MUTATIONS = [
      "a large offset wraps around the check", "core_buffer"),
     ("core/buffer.c.j2", "\"a buffer\", &address);\n      mbi_device_leave(context);", "\"a buffer\", &address);",
      "the caller's CUDA context is not restored", FAKE),
-    ("core/status.c.j2", "  context->error.status = MERBIT_OK;\n", "",
+    ("core/status.c.j2", "    failure->number = 0;\n", "",
      "a failure that was made good is still the last error", "core_status|core_context|fake_failures"),
     ("core/context.c.j2", "desc->threads < 0 || desc->threads > MBI_MAX_THREADS", "desc->threads < 0",
      "more threads than the arrays per task have room for", "core_context"),
@@ -441,6 +441,11 @@ MUTATIONS = [
      "bins of calm plans start early", "fake_versions"),
     ("spmv/cb.c.j2", "stream, arguments, mbi_plan_start(plan, 1));", "stream, arguments, mbi_plan_start(plan, 0));",
      "a strip's parts are added late in calm plans", "fake_versions"),
+    # ---- core/status: failures of threads --------------------------------------------------------
+    ("core/status.c.j2", "failure->number > 0 && pthread_equal(failure->thread, pthread_self())", "failure->number > 0",
+     "a thread finds another's failure", "core_status"),
+    ("core/status.c.j2", "if (context->failures[i].number < failure->number) {", "if (0) {",
+     "the newest failure goes for another thread's", "core_status"),
     # ---- what outlives what ----------------------------------------------------------------------
     ("matrix/create.c.j2", "    matrix->references++;\n", "", "plans do not count as owners of a matrix", "spmv_lifetime"),
     ("solve/solver.c.j2", "  merbit_matrix_destroy(solver->view.owner);\n", "", "solvers never let go of a matrix",
