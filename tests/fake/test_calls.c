@@ -124,9 +124,45 @@ static void plans_that_are_done(void **state) {
   assert_int_equal(waits[0], waits[1] + 1);
 }
 
+/* New values have arrived on return, for products on any stream: the host waits for their copy, and for the kernel that
+ * fills the slices from it. */
+static void updates_that_are_done(void **state) {
+  static double values[2 * N];
+  merbit_buffer *buffer, *numbers;
+  merbit_context *context;
+  merbit_plan_desc desc;
+  merbit_plan *plan;
+  merbit_view view;
+  int update;
+  (void)state;
+  memset(&desc, 0, sizeof desc);
+  desc.method = MERBIT_METHOD_SLICED;
+  desc.changing_values = 1; /* or it would look at them, and wait for that */
+  fake_reset();
+  context = fake_context(NULL);
+  view = put(context, &buffer);
+  assert_int_equal(merbit_buffer_create(context, sizeof values, &numbers), MERBIT_OK);
+  assert_int_equal(merbit_buffer_upload(numbers, 0, values, sizeof values), MERBIT_OK);
+  view.values = merbit_buffer_pointer(numbers);
+  assert_int_equal(merbit_plan_create(context, &view, &desc, &plan), MERBIT_OK);
+  for (update = 0; update < 2; update++) {
+    cuda->calls.made = 0;
+    cuda->calls.only = "cuStreamSynchronize";
+    assert_int_equal(merbit_plan_update_values(plan, view.values, MERBIT_MEMORY_DEVICE),
+                     MERBIT_OK);
+    assert_int_equal(cuda->calls.made, 2);
+  }
+  merbit_plan_destroy(plan);
+  merbit_buffer_destroy(numbers);
+  merbit_buffer_destroy(buffer);
+  merbit_context_destroy(context);
+  fake_expect_clean();
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(calls),
-                                     cmocka_unit_test(plans_that_are_done)};
+                                     cmocka_unit_test(plans_that_are_done),
+                                     cmocka_unit_test(updates_that_are_done)};
   fake_open("new");
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

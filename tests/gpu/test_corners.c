@@ -121,23 +121,57 @@ static void unchecked_arrays(void **state) {
   }
 }
 
+/* A plan that holds the caller's values takes an array of its own for new ones; one that stores them shorter has it. */
 static void new_values_from_either_side(void **state) {
+  int changing;
+  (void)state;
+  for (changing = 0; changing < 2; changing++) {
+    merbit_buffer *fresh;
+    merbit_plan_desc desc;
+    merbit_plan_info before, after;
+    merbit_plan *plan;
+    there t;
+    there_make(&t, 0);
+    (void)products_move(gpu, more, sizeof more, &fresh);
+    memset(&desc, 0, sizeof desc);
+    desc.changing_values = changing;
+    assert_int_equal(merbit_plan_create(gpu, &t.view, &desc, &plan), MERBIT_OK);
+    assert_int_equal(merbit_plan_get_info(plan, &before), MERBIT_OK);
+    assert_int_equal(
+        merbit_plan_update_values(plan, merbit_buffer_pointer(fresh), MERBIT_MEMORY_DEFAULT),
+        MERBIT_OK);
+    expect_product(plan, 2010, 300, 5040);
+    assert_int_equal(merbit_plan_update_values(plan, more, MERBIT_MEMORY_DEFAULT),
+                     MERBIT_INVALID_ARGUMENT);
+    expect(MERBIT_INVALID_ARGUMENT, "is not an address of the GPU");
+    assert_int_equal(merbit_plan_update_values(plan, values, MERBIT_MEMORY_HOST), MERBIT_OK);
+    expect_product(plan, 201, 30, 504);
+    assert_int_equal(merbit_plan_get_info(plan, &after), MERBIT_OK);
+    assert_int_equal(after.device_bytes - before.device_bytes, changing ? sizeof values : 0);
+    merbit_plan_destroy(plan);
+    merbit_buffer_destroy(fresh);
+    there_free(&t);
+  }
+}
+
+/* A plan of one triangle in GPU memory holds both in host memory; by default new values lie where the triangle does. */
+static void new_values_of_a_triangle(void **state) {
+  static const int32_t lower_ptr[] = {0, 1, 3, 5}, lower_ind[] = {0, 0, 1, 1, 2};
   merbit_buffer *fresh;
   merbit_plan *plan;
   there t;
   (void)state;
   there_make(&t, 0);
+  assert_int_equal(merbit_buffer_upload(t.row_ptr, 0, lower_ptr, sizeof lower_ptr), MERBIT_OK);
+  assert_int_equal(merbit_buffer_upload(t.col_ind, 0, lower_ind, sizeof lower_ind), MERBIT_OK);
   (void)products_move(gpu, more, sizeof more, &fresh);
+  t.view.symmetry = MERBIT_SYMMETRY_SYMMETRIC;
   assert_int_equal(merbit_plan_create(gpu, &t.view, NULL, &plan), MERBIT_OK);
+  expect_product(plan, 21, 432, 540);
   assert_int_equal(
       merbit_plan_update_values(plan, merbit_buffer_pointer(fresh), MERBIT_MEMORY_DEFAULT),
       MERBIT_OK);
-  expect_product(plan, 2010, 300, 5040);
-  assert_int_equal(merbit_plan_update_values(plan, more, MERBIT_MEMORY_DEFAULT),
-                   MERBIT_INVALID_ARGUMENT);
-  expect(MERBIT_INVALID_ARGUMENT, "is not an address of the GPU");
-  assert_int_equal(merbit_plan_update_values(plan, values, MERBIT_MEMORY_HOST), MERBIT_OK);
-  expect_product(plan, 201, 30, 504);
+  expect_product(plan, 210, 4320, 5400);
   merbit_plan_destroy(plan);
   merbit_buffer_destroy(fresh);
   there_free(&t);
@@ -296,6 +330,7 @@ int main(void) {
       cmocka_unit_test(what_plans_tell),
       cmocka_unit_test(unchecked_arrays),
       cmocka_unit_test(new_values_from_either_side),
+      cmocka_unit_test(new_values_of_a_triangle),
       cmocka_unit_test(every_method_on_little),
       cmocka_unit_test(impossible_forms_are_refused),
       cmocka_unit_test(impossible_blocks_are_refused),

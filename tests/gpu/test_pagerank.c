@@ -9,6 +9,8 @@
 
 #include "solve/pagerank_cases.h"
 #include "support/gpu.h"
+#include "support/cpu.h"
+#include "support/products.h"
 
 static merbit_context *context;
 
@@ -168,6 +170,83 @@ static void test_device_graph(void **state) {
   }
 }
 
+/* Its arrays are checked where they lie, before anything counts or sorts them. */
+static void test_bad_device_graph(void **state) {
+  static const int32_t row_ptr[] = {0, 2, 3, 4}, bad_row_ptr[] = {0, 2, 1, 4};
+  static const int32_t col_ind[] = {1, 2, 0, 1}, bad_col_ind[] = {1, 2, 3, 1};
+  static const double values[] = {1, 3, 1, 2};
+  static const merbit_method methods[] = {MERBIT_METHOD_AUTO, MERBIT_METHOD_MERBIT};
+  merbit_buffer *buffers[3];
+  merbit_view view;
+  merbit_pagerank_desc desc;
+  double ranks[3];
+  int i, bad;
+  (void)state;
+  memset(&desc, 0, sizeof desc);
+  assert_int_equal(merbit_buffer_create(context, sizeof row_ptr, &buffers[0]), MERBIT_OK);
+  assert_int_equal(merbit_buffer_create(context, sizeof col_ind, &buffers[1]), MERBIT_OK);
+  assert_int_equal(merbit_buffer_create(context, sizeof values, &buffers[2]), MERBIT_OK);
+  assert_int_equal(merbit_buffer_upload(buffers[2], 0, values, sizeof values), MERBIT_OK);
+  view = merbit_csr(3, 3, 4, merbit_buffer_pointer(buffers[0]),
+                    merbit_buffer_pointer(buffers[1]), NULL);
+  view.memory = MERBIT_MEMORY_DEVICE;
+  for (bad = 0; bad < 2; bad++) {
+    assert_int_equal(merbit_buffer_upload(buffers[0], 0, bad == 0 ? bad_row_ptr : row_ptr,
+                                          sizeof row_ptr),
+                     MERBIT_OK);
+    assert_int_equal(merbit_buffer_upload(buffers[1], 0, bad == 1 ? bad_col_ind : col_ind,
+                                          sizeof col_ind),
+                     MERBIT_OK);
+    for (i = 0; i < 6; i++) { /* a pattern, weights, and weights that do not count */
+      view.values = i / 2 > 0 ? merbit_buffer_pointer(buffers[2]) : NULL;
+      desc.unweighted = i / 2 == 2;
+      desc.method = methods[i % 2];
+      assert_int_equal(merbit_pagerank(context, &view, &desc, ranks, NULL),
+                       MERBIT_INVALID_MATRIX);
+      cpu_expect(context, MERBIT_INVALID_MATRIX, bad == 0 ? "row_ptr[2]" : "col_ind[2]");
+    }
+  }
+  for (i = 0; i < 3; i++) {
+    merbit_buffer_destroy(buffers[i]);
+  }
+}
+
+/* A symmetric graph by one triangle: the links of both count, from either memory, whether they have weights or not. */
+static void test_one_triangle(void **state) {
+  static const int32_t row_ptr[] = {0, 0, 1, 3, 4}, col_ind[] = {0, 0, 1, 2};
+  static const double values[] = {1, 3, 1, 2};
+  static const int64_t from[] = {1, 2, 2, 3, 0, 0, 1, 2}, to[] = {0, 0, 1, 2, 1, 2, 2, 3};
+  static const double both[] = {1, 3, 1, 2, 1, 3, 1, 2};
+  const edges weighted = edges_of(4, 8, from, to, both), links = edges_of(4, 8, from, to, NULL);
+  merbit_buffer *buffers[3];
+  const void *there[3];
+  merbit_pagerank_desc desc;
+  merbit_pagerank_result result;
+  double ranks[4];
+  int i, device;
+  (void)state;
+  memset(&desc, 0, sizeof desc);
+  there[0] = products_move(context, row_ptr, sizeof row_ptr, &buffers[0]);
+  there[1] = products_move(context, col_ind, sizeof col_ind, &buffers[1]);
+  there[2] = products_move(context, values, sizeof values, &buffers[2]);
+  for (device = 0; device < 2; device++) {
+    merbit_view view = device ? merbit_csr(4, 4, 4, there[0], there[1], NULL)
+                              : merbit_csr(4, 4, 4, row_ptr, col_ind, NULL);
+    view.memory = device ? MERBIT_MEMORY_DEVICE : MERBIT_MEMORY_HOST;
+    view.symmetry = MERBIT_SYMMETRY_SYMMETRIC;
+    for (i = 0; i < 3; i++) { /* ones, weights, and weights that do not count */
+      view.values = i == 0 ? NULL : device ? there[2] : values;
+      desc.unweighted = i == 2;
+      assert_int_equal(merbit_pagerank(context, &view, &desc, ranks, &result), MERBIT_OK);
+      assert_int_equal(result.plan.side, MERBIT_SIDE_CUDA);
+      check_ranks(i == 1 ? &weighted : &links, 0.85, 1e-10, MERBIT_F64, ranks, &result);
+    }
+  }
+  for (i = 0; i < 3; i++) {
+    merbit_buffer_destroy(buffers[i]);
+  }
+}
+
 static void test_cases(void **state) {
   static const merbit_method methods[] = {
       MERBIT_METHOD_AUTO,   MERBIT_METHOD_MERBIT, MERBIT_METHOD_SCAN,   MERBIT_METHOD_ROWS,
@@ -187,6 +266,7 @@ int main(void) {
       cmocka_unit_test(test_random_graphs),         cmocka_unit_test(test_stops),
       cmocka_unit_test(test_buffer_meanwhile),      cmocka_unit_test(test_cases),
       cmocka_unit_test(test_cpu_on_a_cuda_context), cmocka_unit_test(test_device_graph),
+      cmocka_unit_test(test_bad_device_graph),      cmocka_unit_test(test_one_triangle),
   };
   int failed;
   context = gpu_context();

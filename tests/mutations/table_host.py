@@ -446,6 +446,17 @@ MUTATIONS = [
      "a thread finds another's failure", "core_status"),
     ("core/status.c.j2", "if (context->failures[i].number < failure->number) {", "if (0) {",
      "the newest failure goes for another thread's", "core_status"),
+    # ---- device arrays: graphs before PageRank, new values ---------------------------------------
+    ("solve/pagerank.c.j2", "desc.unchecked = run->links.memory != MERBIT_MEMORY_DEVICE;", "desc.unchecked = 1;",
+     "PageRank believes a graph in GPU memory", "fake_gpu_pagerank"),
+    ("solve/pagerank.c.j2", "view->values == NULL && !mbi_view_is_half(view);", "view->values == NULL;",
+     "the GPU counts the weights of one triangle", "fake_gpu_pagerank"),
+    ("spmv/update.c.j2", "    memory = plan->given.memory == MERBIT_MEMORY_DEVICE ||\n                     plan->half.view.memory == MERBIT_MEMORY_DEVICE\n",
+     "    memory = plan->given.memory == MERBIT_MEMORY_DEVICE\n",
+     "new values of a triangle in GPU memory are looked for on the host", "fake_gpu_corners"),
+    ("spmv/update.c.j2", "  if (status == MERBIT_OK) {\n    status = mbi_device_synchronize(context, NULL);\n  }\n", "",
+     "new values are still on their way when they are said to be there", "fake_calls"),
+    ("spmv/update.c.j2", "      csr->bytes += bytes;\n", "", "a plan does not tell of its own values", "fake_gpu_corners"),
     # ---- what outlives what ----------------------------------------------------------------------
     ("matrix/create.c.j2", "    matrix->references++;\n", "", "plans do not count as owners of a matrix", "spmv_lifetime"),
     ("solve/solver.c.j2", "  merbit_matrix_destroy(solver->view.owner);\n", "", "solvers never let go of a matrix",
