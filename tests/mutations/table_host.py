@@ -187,6 +187,8 @@ MUTATIONS = [
      "new values lie where nobody looks", "fake_gpu_solver"),
     ("solve/refine.c.j2", "    solver->history[first + k] *= ratio;\n", "", "the history of corrections begins anew at 1",
      "solve_solver"),
+    ("solve/refine.c.j2", "  solver->inner_iterations = 0;\n", "",
+     "a second solve counts the iterations of the first", "solve_solver"),
     ("solve/batch.c.j2", "    if (solver->gpu.loops) {\n      break;\n    }\n", "",
      "a loop that has ended is launched again", "fake_path"),
     ("solve/arnoldi.cuh", "    second[k] = sums[k];", "    second[k] = 0;", "what the second pass finds is not subtracted", ARNOLDI),

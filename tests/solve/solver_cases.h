@@ -369,6 +369,8 @@ static void test_refine(void **state) {
   linear_free(&l);
 }
 
+#include "solve/solver_twice.h"
+
 #define SOLVER_CASES                                                                           \
   cmocka_unit_test(test_iteration_counts), cmocka_unit_test(test_zero_right_hand_side),        \
       cmocka_unit_test(test_indefinite), cmocka_unit_test(test_breakdown),                     \
@@ -378,6 +380,7 @@ static void test_refine(void **state) {
       cmocka_unit_test(test_limit), cmocka_unit_test(test_repeats),                            \
       cmocka_unit_test(test_buffers), cmocka_unit_test(test_views),                            \
       cmocka_unit_test(test_blocks), cmocka_unit_test(test_singular_block),                    \
-      cmocka_unit_test(test_reorder), cmocka_unit_test(test_refine)
+      cmocka_unit_test(test_reorder), cmocka_unit_test(test_refine),                           \
+      cmocka_unit_test(test_twice)
 
 #endif /* TEST_SOLVE_SOLVER_CASES_H */
