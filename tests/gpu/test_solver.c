@@ -135,6 +135,57 @@ static void test_values_in_gpu_memory(void **state) {
   linear_free(&l);
 }
 
+/* 2^exponent times the values of l. */
+static void linear_scale(linear *l, int exponent) {
+  int32_t k;
+  for (k = 0; k < l->nnz; k++) {
+    l->values[k] = ldexp(l->values[k], exponent);
+  }
+}
+
+/* Matrices far from 1 in GPU memory, and new values for them from either memory. */
+static void test_far_in_gpu_memory(void **state) {
+  linear l = linear_grid(7, 0, 2, 0);
+  double x[49], y[49];
+  int refine, i, way;
+  (void)state;
+  for (refine = 0; refine <= 1; refine++) {
+    merbit_solver_desc desc = solver_desc(MERBIT_SOLVER_CG, 1e-9);
+    merbit_solver *solver;
+    merbit_solver_result result;
+    placed p;
+    desc.preconditioner = MERBIT_PRECONDITIONER_JACOBI;
+    desc.refine = refine;
+    assert_int_equal(solve_once(&l, &desc, x).status, MERBIT_OK);
+    linear_scale(&l, -550);
+    p = place_matrix(&l, refine);
+    assert_int_equal(merbit_solver_create(context, &p.view, &desc, &solver), MERBIT_OK);
+    for (way = 0; way < 3; way++) {
+      const int exponent = way == 0 ? -550 : way == 1 ? 500 : -400;
+      merbit_buffer *fresh = NULL;
+      if (way > 0) {
+        linear_scale(&l, exponent);
+        assert_int_equal(merbit_solver_update_values(
+                             solver,
+                             way == 1 ? place(l.values, (size_t)l.nnz * 8, &fresh) : l.values,
+                             way == 1 ? MERBIT_MEMORY_DEVICE : MERBIT_MEMORY_HOST),
+                         MERBIT_OK);
+      }
+      assert_int_equal(merbit_solver_solve(solver, l.b, y, 0, NULL, 0, &result), MERBIT_OK);
+      assert_int_equal(result.stop, MERBIT_STOP_CONVERGED);
+      assert_true(result.device_bytes >= 2 * l.nnz * 8);
+      for (i = 0; i < l.n; i++) {
+        assert_true(ldexp(y[i], exponent) == x[i]);
+      }
+      linear_scale(&l, -exponent);
+      merbit_buffer_destroy(fresh);
+    }
+    merbit_solver_destroy(solver);
+    placed_free(&p);
+  }
+  linear_free(&l);
+}
+
 /* Values in GPU memory that f32 does not hold, at first and later. */
 static void test_values_beyond_f32_there(void **state) {
   linear l = linear_grid(7, 0, 2, 0);
@@ -231,6 +282,7 @@ int main(void) {
       SOLVER_CASES,
       cmocka_unit_test(test_matrix_in_gpu_memory),
       cmocka_unit_test(test_values_in_gpu_memory),
+      cmocka_unit_test(test_far_in_gpu_memory),
       cmocka_unit_test(test_values_beyond_f32_there),
       cmocka_unit_test(test_zero_diagonal_there),
       cmocka_unit_test(test_no_marks_before),

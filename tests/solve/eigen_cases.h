@@ -323,6 +323,69 @@ static void test_power(void **state) {
   linear_free(&l);
 }
 
+/* ---- Matrices far from 1 ----------------------------------------------------------------- */
+
+/* Pairs of 2^exponent A: eigenvalues are so many times those of A, vectors are the same, bit by
+ * bit. */
+static void check_eigen_far(linear *l, const merbit_eigen_desc *desc, int exponent) {
+  static pairs near, far;
+  int32_t k;
+  int q;
+  eigen_once(l, desc, &near);
+  for (k = 0; k < l->nnz; k++) {
+    l->values[k] = ldexp(l->values[k], exponent);
+  }
+  eigen_once(l, desc, &far);
+  for (k = 0; k < l->nnz; k++) {
+    l->values[k] = ldexp(l->values[k], -exponent);
+  }
+  assert_int_equal(far.status, MERBIT_OK);
+  if (far.result.stop != near.result.stop || far.result.iterations != near.result.iterations) {
+    fail_msg("2^%d: stop %d after %d products, %d after %d wanted: %s", exponent,
+             (int)far.result.stop, far.result.iterations, (int)near.result.stop,
+             near.result.iterations, far.result.description);
+  }
+  assert_int_equal(far.result.converged, near.result.converged);
+  assert_memory_equal(far.vectors, near.vectors,
+                      (size_t)(l->n * far.result.converged) * sizeof far.vectors[0]);
+  for (q = 0; q < far.result.converged; q++) {
+    assert_true(far.values[q] == ldexp(near.values[q], exponent));
+    assert_true(far.result.residuals[q] == near.result.residuals[q]);
+  }
+}
+
+static void test_eigen_far(void **state) {
+  static const int exponents[] = {-548, 548, -1000, 1000, -300, 300, 60};
+  static const dense power = {2, {1, 0.25, 0, 2}, {0}};
+  static const dense tiny = {2, {1e-170, 0, 0, 2e-170}, {0}};
+  const int count = context->side == MERBIT_SIDE_CPU ? 7 : 2; /* a GPU may be played */
+  merbit_eigen_desc desc = eigen_desc(MERBIT_EIGEN_BOTH_ENDS, 4, 1e-10);
+  linear path = eigen_path(30, 1), windy = linear_grid(5, 0.1, 1, 0),
+         two = linear_dense(&power);
+  static pairs p;
+  int e;
+  (void)state;
+  for (e = 0; e < count; e++) {
+    desc.method = MERBIT_EIGEN_LANCZOS;
+    desc.which = MERBIT_EIGEN_BOTH_ENDS;
+    desc.count = 4;
+    check_eigen_far(&path, &desc, exponents[e]);
+    check_eigen_far(&windy, &desc, exponents[e]); /* is told not to be symmetric */
+    desc.method = MERBIT_EIGEN_POWER;
+    desc.which = MERBIT_EIGEN_LARGEST_MAGNITUDE;
+    desc.count = 1;
+    check_eigen_far(&two, &desc, exponents[e]);
+  }
+  linear_free(&two);
+  two = linear_dense(&tiny);
+  eigen_once(&two, &desc, &p);
+  expect_eigen(&p, MERBIT_STOP_CONVERGED, "of 2e-170");
+  assert_true(fabs(p.values[0] / 2e-170 - 1) <= 1e-9);
+  linear_free(&path);
+  linear_free(&windy);
+  linear_free(&two);
+}
+
 /* ---- Refusals ---------------------------------------------------------------------------- */
 
 static void refuse(const merbit_view *view, const merbit_eigen_desc *desc, merbit_status status,
@@ -380,6 +443,7 @@ static void test_eigen_refusals(void **state) {
   cmocka_unit_test(test_eigen_path), cmocka_unit_test(test_eigen_grid),                        \
       cmocka_unit_test(test_eigen_small), cmocka_unit_test(test_eigen_f32),                    \
       cmocka_unit_test(test_eigen_repeats), cmocka_unit_test(test_eigen_ends),                 \
-      cmocka_unit_test(test_power), cmocka_unit_test(test_eigen_refusals)
+      cmocka_unit_test(test_power), cmocka_unit_test(test_eigen_far),                          \
+      cmocka_unit_test(test_eigen_refusals)
 
 #endif /* TEST_SOLVE_EIGEN_CASES_H */

@@ -369,6 +369,7 @@ static void test_refine(void **state) {
   linear_free(&l);
 }
 
+#include "solve/far_cases.h"
 #include "solve/solver_twice.h"
 
 #define SOLVER_CASES                                                                           \
@@ -381,6 +382,6 @@ static void test_refine(void **state) {
       cmocka_unit_test(test_buffers), cmocka_unit_test(test_views),                            \
       cmocka_unit_test(test_blocks), cmocka_unit_test(test_singular_block),                    \
       cmocka_unit_test(test_reorder), cmocka_unit_test(test_refine),                           \
-      cmocka_unit_test(test_twice)
+      cmocka_unit_test(test_twice), cmocka_unit_test(test_far), cmocka_unit_test(test_too_far)
 
 #endif /* TEST_SOLVE_SOLVER_CASES_H */

@@ -109,11 +109,11 @@ static void test_breakdown(void **state) {
 }
 
 static void test_not_finite(void **state) {
-  static const double bad[] = {(double)NAN, (double)INFINITY, 1e300};
+  static const double bad[] = {(double)NAN, (double)INFINITY};
   size_t i;
   int method;
   (void)state;
-  for (i = 0; i < 3; i++) {
+  for (i = 0; i < 2; i++) {
     for (method = MERBIT_SOLVER_CG; method <= MERBIT_SOLVER_GMRES; method++) {
       const merbit_solver_desc desc = solver_desc((merbit_solver_method)method, 0);
       dense b = {2, {4, 1, 1, 3}, {1, 2}}, a = {2, {4, 1, 1, 3}, {1, 2}};
@@ -124,16 +124,14 @@ static void test_not_finite(void **state) {
       expect_stop(&s, MERBIT_STOP_NOT_FINITE, "not finite by iteration 0");
       a.a[1] = bad[i];
       s = solve_dense(&a, &desc, x);
-      if (i < 2) { /* a large entry is none of an ill-natured matrix */
-        expect_stop(&s, MERBIT_STOP_NOT_FINITE, "not finite");
-      }
+      expect_stop(&s, MERBIT_STOP_NOT_FINITE, "not finite");
     }
   }
 }
 
 /* A sum that overflows leaves x as it was. */
 static void test_overflow(void **state) {
-  static const dense large = {2, {4e10, 1e10, 1e10, 3e10}, {1e150, 2e150}};
+  static const dense large = {2, {1.5e308, 1.5e308, 1.5e308, 1e-10}, {1, 2}}; /* not scaled */
   static const dense turn = {2, {1, 1e160, -1e160, 1}, {1, 0}}; /* by the second product */
   merbit_solver_desc desc = solver_desc(MERBIT_SOLVER_CG, 0);
   double x[2];

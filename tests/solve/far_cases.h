@@ -1,0 +1,170 @@
+/* Systems whose numbers have squares that no double holds: what solvers make of 2^i A x = 2^j b
+ * is what they make of A x = b, bit by bit. Part of solver_cases.h. */
+#ifndef TEST_SOLVE_FAR_CASES_H
+#define TEST_SOLVE_FAR_CASES_H
+
+enum { FAR_MOST = 100 };
+
+typedef struct far_system { /* in f64 or f32, as the view says */
+  merbit_view view;
+  double values[5 * FAR_MOST], b[FAR_MOST], x[FAR_MOST];
+  float single_values[5 * FAR_MOST], single_b[FAR_MOST], single_x[FAR_MOST];
+  solved s;
+} far_system;
+
+/* 2^i times the values of l, 2^j times b, and an x for it to start from. */
+static void far_make(const linear *l, int single, int i, int j, far_system *f) {
+  int k;
+  memset(f, 0, sizeof *f);
+  f->view = linear_view(l);
+  f->view.value_type = single ? MERBIT_F32 : MERBIT_F64;
+  f->view.values = single ? (const void *)f->single_values : f->values;
+  for (k = 0; k < l->nnz; k++) {
+    const double value = (double)(float)l->values[k];
+    f->values[k] = ldexp(value, i);
+    f->single_values[k] = (float)(single ? f->values[k] : 0);
+  }
+  for (k = 0; k < l->n; k++) {
+    f->b[k] = ldexp((double)(float)l->b[k], j);
+    f->x[k] = ldexp((double)(float)l->answer[k] + 0.25 * (k % 3), j - i);
+    f->single_b[k] = (float)(single ? f->b[k] : 0);
+    f->single_x[k] = (float)(single ? f->x[k] : 0);
+  }
+}
+
+static void far_solve(merbit_solver *solver, int from_x, far_system *f) {
+  const int single = f->view.value_type == MERBIT_F32;
+  int k;
+  memset(f->s.history, 0, sizeof f->s.history);
+  f->s.status = merbit_solver_solve(solver, single ? (const void *)f->single_b : f->b,
+                                    single ? (void *)f->single_x : f->x, from_x, f->s.history,
+                                    400, &f->s.result);
+  for (k = 0; k < FAR_MOST && single; k++) {
+    f->x[k] = (double)f->single_x[k];
+  }
+}
+
+static void far_expect(const far_system *f, const far_system *near, int exponent) {
+  const merbit_solver_result *found = &f->s.result, *wanted = &near->s.result;
+  int k;
+  assert_int_equal(f->s.status, MERBIT_OK);
+  if (found->stop != wanted->stop || found->iterations != wanted->iterations) {
+    fail_msg("stop %d after %d iterations, %d after %d wanted: %s", (int)found->stop,
+             found->iterations, (int)wanted->stop, wanted->iterations, found->description);
+  }
+  assert_string_equal(found->description, wanted->description);
+  assert_true(found->residual == wanted->residual && found->restarts == wanted->restarts &&
+              found->estimated_residual == wanted->estimated_residual &&
+              found->backward_error == wanted->backward_error);
+  assert_memory_equal(f->s.history, near->s.history, sizeof near->s.history);
+  for (k = 0; k < f->view.rows; k++) {
+    assert_true(f->x[k] == ldexp(near->x[k], exponent));
+  }
+}
+
+typedef struct far_exponents {
+  int i, j;
+} far_exponents;
+
+/* Numbers near 1, then far ones by new values, then near ones again; solvers that are made for
+ * far ones; and what starts from an x. */
+static void check_far(const linear *l, const merbit_solver_desc *desc, int single,
+                      const far_exponents *e, int count) {
+  static far_system f, near;
+  merbit_solver *solver, *made;
+  int from_x, at;
+  for (from_x = 0; from_x <= 1; from_x++) {
+    far_make(l, single, 0, 0, &near);
+    assert_int_equal(merbit_solver_create(context, &near.view, desc, &solver), MERBIT_OK);
+    far_solve(solver, from_x, &near);
+    expect_stop(&near.s, MERBIT_STOP_CONVERGED, "at most the tolerance");
+    assert_true(near.s.result.iterations > 1);
+    for (at = 0; at < count; at++) {
+      far_make(l, single, e[at].i, e[at].j, &f);
+      assert_int_equal(merbit_solver_create(context, &f.view, desc, &made), MERBIT_OK);
+      far_solve(made, from_x, &f);
+      far_expect(&f, &near, e[at].j - e[at].i);
+      merbit_solver_destroy(made);
+      assert_int_equal(merbit_solver_update_values(solver, f.view.values, MERBIT_MEMORY_HOST),
+                       MERBIT_OK);
+      far_make(l, single, e[at].i, e[at].j, &f);
+      far_solve(solver, from_x, &f);
+      far_expect(&f, &near, e[at].j - e[at].i);
+    }
+    far_make(l, single, 0, 0, &f);
+    assert_int_equal(merbit_solver_update_values(solver, f.view.values, MERBIT_MEMORY_HOST),
+                     MERBIT_OK);
+    far_solve(solver, from_x, &f);
+    far_expect(&f, &near, 0);
+    merbit_solver_destroy(solver);
+  }
+}
+
+static void test_far(void **state) {
+  static const far_exponents wide_range[] = {
+      {-550, -550}, {0, -510},   {500, 0},   {0, -1000},     {0, 450},
+      {0, 1000},    {-550, 0},   {500, 500}, {-1000, -1000}, {1000, 1000},
+      {500, -400},  {-400, 500}, {150, -90}};
+  static const far_exponents narrow[] = {{-100, -100}, {0, -90}, {0, 90},   {-90, 0},
+                                         {90, 0},      {90, 90}, {-60, 60}, {60, -40}};
+  const int on_cpu = context->side == MERBIT_SIDE_CPU; /* a GPU may be played */
+  linear l = linear_grid(on_cpu ? 10 : 4, 0.1, 2, 0),
+         even = linear_grid(on_cpu ? 10 : 4, 0, 2, 0);
+  int method, kind, pre;
+  (void)state;
+  for (method = MERBIT_SOLVER_CG; method <= MERBIT_SOLVER_GMRES; method++) {
+    for (kind = 0; kind < 3; kind++) { /* f64, f32, corrections in f32 */
+      for (pre = MERBIT_PRECONDITIONER_NONE; pre <= MERBIT_PRECONDITIONER_BLOCK_JACOBI; pre++) {
+        merbit_solver_desc desc =
+            solver_desc((merbit_solver_method)method, kind == 1 ? 1e-5 : 1e-10);
+        desc.deterministic = 1;
+        desc.preconditioner = (merbit_preconditioner)pre;
+        desc.refine = kind == 2;
+        if (on_cpu || pre == kind) {
+          check_far(method == MERBIT_SOLVER_CG ? &even : &l, &desc, kind == 1,
+                    kind == 1 ? narrow : wide_range,
+                    !on_cpu     ? 1
+                    : kind == 1 ? 8
+                                : 13);
+        }
+      }
+    }
+  }
+  linear_free(&l);
+  linear_free(&even);
+}
+
+/* What cannot be scaled is told: an x that its type does not hold, and a matrix whose smallest
+ * values would be lost. */
+static void test_too_far(void **state) {
+  static const dense apart = {2, {1e200, 0, 0, 1e-160}, {1e200, 1e-160}};
+  static const dense lost = {2, {1e21, 0, 0, 1e-50}, {1e21, 1e-50}};
+  static const far_exponents e[] = {{600, -600}, {-600, 600}, {0, -1072}};
+  linear l = linear_grid(4, 0, 1, 0);
+  merbit_solver_desc desc = solver_desc(MERBIT_SOLVER_CG, 0);
+  static far_system f;
+  merbit_solver *solver;
+  double x[2];
+  solved s;
+  int at;
+  (void)state;
+  for (at = context->side == MERBIT_SIDE_CPU ? 0 : 2; at < 3; at++) {
+    far_make(&l, 0, e[at].i, e[at].j, &f);
+    assert_int_equal(merbit_solver_create(context, &f.view, &desc, &solver), MERBIT_OK);
+    far_solve(solver, 0, &f);
+    expect_stop(&f.s, MERBIT_STOP_NOT_FINITE, "which f64 does not hold: scale A or b");
+    merbit_solver_destroy(solver);
+  }
+  desc.preconditioner = MERBIT_PRECONDITIONER_JACOBI;
+  s = solve_dense(&apart, &desc, x);
+  expect_stop(&s, MERBIT_STOP_CONVERGED, "");
+  desc.preconditioner =
+      MERBIT_PRECONDITIONER_NONE; /* f32 has a zero in the small one's place */
+  desc.refine = 1;
+  s = solve_dense(&lost, &desc, x);
+  expect_stop(&s, MERBIT_STOP_CONVERGED, "");
+  assert_true(fabs(x[0] - 1) <= 1e-9);
+  linear_free(&l);
+}
+
+#endif /* TEST_SOLVE_FAR_CASES_H */
