@@ -20,6 +20,8 @@ MUTATIONS = [
     ("spmv/workspace.c.j2", "  bytes[4] = plan->making.room;\n", "  bytes[4] = 0;\n", "ranks on the GPU have no room", "fake_path"),
     ("spmv/transpose.c.j2", "    plan->device.scratch = from.scratch;\n    plan->device.scratch_bytes = from.scratch_bytes;\n    from.scratch = 0;\n", "",
      "the rows of a transpose are counted in new memory", "fake_calls"),
+    ("solve/pagerank_cuda.c.j2", "  if (run->plan->merbit.dual) {\n    status =", "  if (0) {\n    status =",
+     "the first sums begin with what lies in GPU memory", "fake_gpu_pagerank"),
     ("solve/pagerank_cuda.c.j2", "  if (mbi_batch_loops(&run->engine) && look !=", "  if (0 && look !=",
      "a loop goes no further than to the first look", "fake_gpu_pagerank"),
     ("solve/pagerank_steps.cuh", "if (!(change - change == 0)) {", "if (0) {",
