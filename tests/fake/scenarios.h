@@ -290,6 +290,7 @@ TEST_UNUSED static const struct {
     {"solver, buffers", solves_in_buffers, MERBIT_SIDE_CUDA},
     {"solver, AUTO", solves, MERBIT_SIDE_AUTO},
     {"refinement, device CSR", refines_there, MERBIT_SIDE_CUDA},
+    {"solver, numbers far from 1", solves_far_there, MERBIT_SIDE_CUDA},
     {"GMRES", solves_by_gmres, MERBIT_SIDE_CUDA},
     {"eigenpairs", eigenpairs, MERBIT_SIDE_CUDA},
     {"epilogues", epilogue_products, MERBIT_SIDE_CUDA},

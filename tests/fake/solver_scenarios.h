@@ -145,6 +145,40 @@ TEST_UNUSED static merbit_status refines_there(merbit_context *context) {
   return status;
 }
 
+/* A matrix in GPU memory and a right-hand side that have to be scaled. */
+TEST_UNUSED static merbit_status solves_far_there(merbit_context *context) {
+  chain c;
+  merbit_view view = chain_make(&c);
+  merbit_solver *solver = NULL;
+  merbit_buffer *arrays[3] = {NULL, NULL, NULL};
+  double x[SOLVED];
+  int i, k;
+  merbit_status status;
+  for (k = 0; k < view.nnz; k++) {
+    c.values[k] = ldexp(c.values[k], -600);
+  }
+  for (k = 0; k < SOLVED; k++) {
+    c.b[k] = ldexp(c.b[k], -500);
+  }
+  status = put_csr(context, &view, arrays);
+  TRY(chain_create(context, &view, MERBIT_SOLVER_CG, MERBIT_PRECONDITIONER_JACOBI,
+                   MERBIT_MEMORY_HOST, &solver));
+  if (TRY(chain_solve(solver, &c, 1, 0, x)) == MERBIT_OK) {
+    for (k = 0; k < view.nnz; k++) {
+      c.values[k] = ldexp(c.values[k], 600);
+    }
+    for (k = 0; k < SOLVED; k++) {
+      c.b[k] = ldexp(c.b[k], 500);
+    }
+    chain_expect(&c, ldexp(1, -100), x);
+  }
+  merbit_solver_destroy(solver);
+  for (i = 0; i < 3; i++) {
+    merbit_buffer_destroy(arrays[i]);
+  }
+  return status;
+}
+
 /* GMRES, restarted, host vectors. */
 TEST_UNUSED static merbit_status solves_by_gmres(merbit_context *context) {
   chain c;
