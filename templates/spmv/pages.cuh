@@ -56,10 +56,10 @@ MBK_DEVICE mbk_u32 mbk_page_list(mbk_u32 *set) {
   if (!fits) {
     return MBK_NO_PAGE;
   }
+  mbk_warp_sync(0xffffffffu); // all lanes have read their slots
   if (low != MBK_PAGE_EMPTY) {
     set[mbk_popcount(lows & before)] = low;
   }
-  mbk_warp_sync(0xffffffffu);
   if (high != MBK_PAGE_EMPTY) {
     set[mbk_popcount(lows) + mbk_popcount(highs & before)] = high;
   }

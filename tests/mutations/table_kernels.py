@@ -77,6 +77,8 @@ MUTATIONS = [
     ("spmv/sliced_build.cuh", "const mbk_u32 k = at + u * MBK_PACK + j;", "const mbk_u32 k = at + u + j * MBK_FILL;",
      "a pack holds nonzeros that are no neighbours", "simt_sliced"),
     ("spmv/sample.cuh", "      return there != sector;", "      return true;", "sectors are counted again", "simt_sample"),
+    ("spmv/pages.cuh", "  mbk_warp_sync(0xffffffffu); // all lanes have read their slots\n", "",
+     "a lane moves its page to a slot that another lane has yet to read", "simt_races"),
     ("spmv/pages.cuh", "MBK_PAGE + column % MBK_PAGE);", "MBK_PAGE + column);",
      "a code holds its page twice", "simt_sliced"),
     ("spmv/pages.cuh", "own, i, 32) < own;", "own, i, 32) <= own;",

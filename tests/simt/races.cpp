@@ -62,7 +62,7 @@
 #define SIMT_FORM path_f64, double, 64, 1, 0, 1, 1, 2, 0, 96
 #include "simt/split_study_form.h"
 
-#include "simt/sliced_bed.h"
+#include "simt/sliced_pages.h"
 #define SIMT_FORM sliced_f32, float, 32, 0, 0, 0, 1, 4, 0, 64
 #include "simt/sliced_form.h"
 
@@ -272,6 +272,10 @@ static void test_sliced(void **) {
   each_small([](int index, test_matrix &m) {
     sliced_check_matrix<float>(sliced_f32::form, index, m, simt_seeds[2], false);
   });
+  test_matrix m; // the pages of small matrices are one, which no lane moves
+  sliced_make_pages(&m);
+  sliced_check_matrix<float>(sliced_f32::form, 0, m, simt_seeds[2], false);
+  test_matrix_free(&m);
 }
 
 static void test_studies(void **) {
