@@ -152,11 +152,32 @@ static void new_values_are_used(void **state) {
   assert_int_equal(merbit_spmv(plan, NULL, NULL, x, NULL, y, NULL), MERBIT_OK);
   assert_true(y[0] == 200 && y[1] == 4000 && y[2] == 40);
   merbit_plan_destroy(plan);
-  view.values = NULL;
-  assert_int_equal(merbit_plan_create(context, &view, NULL, &plan), MERBIT_OK);
-  assert_int_equal(merbit_plan_update_values(plan, new_values, MERBIT_MEMORY_HOST),
-                   plan->csr.values == NULL ? MERBIT_INVALID_ARGUMENT : MERBIT_OK);
-  merbit_plan_destroy(plan);
+  merbit_context_destroy(context);
+}
+
+/* A pattern stays one where its duplicates, added up, give the plan values of its own. */
+static void patterns_take_no_values(void **state) {
+  static const int32_t rows[] = {0, 0, 1}, cols[] = {1, 1, 0}, blocks[] = {0, 2}, twice[] = {0, 0};
+  const double fresh[] = {1, 2, 3, 4, 5, 6, 7, 8};
+  merbit_context *context = cpu_open(NULL, 2);
+  merbit_view views[2];
+  merbit_plan_desc desc;
+  int i;
+  (void)state;
+  views[0] = merbit_csr(2, 2, 3, NULL, cols, NULL);
+  views[0].format = MERBIT_COO;
+  views[0].row_ind = rows;
+  views[1] = merbit_bsr(2, 2, 2, 2, 2, blocks, twice, NULL);
+  memset(&desc, 0, sizeof desc);
+  for (i = 0; i < 4; i++) {
+    merbit_plan *plan;
+    desc.operation = i / 2 ? MERBIT_OPERATION_T : MERBIT_OPERATION_N;
+    assert_int_equal(merbit_plan_create(context, &views[i % 2], &desc, &plan), MERBIT_OK);
+    assert_int_equal(merbit_plan_update_values(plan, fresh, MERBIT_MEMORY_HOST),
+                     MERBIT_INVALID_ARGUMENT);
+    cpu_expect(context, MERBIT_INVALID_ARGUMENT, "a pattern of ones");
+    merbit_plan_destroy(plan);
+  }
   merbit_context_destroy(context);
 }
 
@@ -166,6 +187,7 @@ int main(void) {
       cmocka_unit_test(bad_matrices_are_named),
       cmocka_unit_test(a_plan_tells_what_it_is),
       cmocka_unit_test(new_values_are_used),
+      cmocka_unit_test(patterns_take_no_values),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
