@@ -1,0 +1,167 @@
+/* What the sweeps share: findings, contexts, the driver's side door where the driver is the fake one, and arrays that lie
+ * where a plan computes. Include merbit.h and cmocka.h first. */
+#ifndef TEST_SWEEP_BED_H
+#define TEST_SWEEP_BED_H
+#include <setjmp.h>
+#include "fake/fake.h"
+#include "support/cpu.h"
+#include "support/effort.h"
+#include "support/gpu.h"
+
+static struct {
+  int cuda;          /* whether contexts are for CUDA */
+  fake_cuda *driver; /* the fake one's state; NULL on a GPU and on the CPU */
+  char what[1200];   /* what is being tried */
+  long findings;
+  jmp_buf out;       /* where a finding goes on */
+  cpu_memory memory; /* of the context at hand */
+} sweep;
+
+/* Prints a finding and leaves what is being tried. */
+TEST_UNUSED __attribute__((noreturn, format(printf, 1, 2))) static void
+sweep_fail(const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  (void)fprintf(stderr, "finding: ");
+  (void)vfprintf(stderr, format, arguments);
+  (void)fprintf(stderr, "\n  with %s\n", sweep.what);
+  va_end(arguments);
+  sweep.findings++;
+  longjmp(sweep.out, 1);
+}
+
+/* The sentence of a failure on a context. */
+static const char *sweep_sentence(merbit_context *context) {
+  static char sentence[MERBIT_MESSAGE_SIZE];
+  (void)merbit_last_error(context, sentence, sizeof sentence);
+  return sentence;
+}
+
+static void sweep_done(merbit_context *context, merbit_status status, const char *call) {
+  if (status != MERBIT_OK) {
+    sweep_fail("%s: %s: %s", call, merbit_status_name(status), sweep_sentence(context));
+  }
+}
+
+/* A refusal is one of the statuses for wrong or missing support, with a sentence. */
+static void sweep_refused(merbit_context *context, merbit_status status, const char *call) {
+  const char *sentence = sweep_sentence(context);
+  if ((status != MERBIT_INVALID_ARGUMENT && status != MERBIT_NOT_SUPPORTED && status != MERBIT_NO_DEVICE &&
+       status != MERBIT_INVALID_MATRIX) ||
+      strlen(sentence) < 20) {
+    sweep_fail("%s was refused with %s: \"%s\"", call, merbit_status_name(status), sentence);
+  }
+}
+
+/* Opens a context whose host memory is counted. */
+static merbit_context *sweep_context(int threads, int bind) {
+  merbit_context_desc desc = cpu_desc(&sweep.memory, threads);
+  merbit_context *context;
+  merbit_error error;
+  desc.bind_threads = bind;
+  desc.side = sweep.cuda ? MERBIT_SIDE_CUDA : MERBIT_SIDE_CPU;
+  desc.cache_dir = gpu_cache();
+  if (merbit_context_create(&desc, &context, &error) != MERBIT_OK) {
+    sweep_fail("no context: %s", error.message);
+  }
+  return context;
+}
+
+/* Destroys it, after which nothing may be left, neither of the host's memory nor of the fake driver's. */
+static void sweep_close(merbit_context *context) {
+  merbit_context_destroy(context);
+  if (sweep.memory.live != 0) {
+    sweep_fail("%ld blocks of host memory are left", sweep.memory.live);
+  }
+  if (sweep.driver != NULL) {
+    const fake_cuda *d = sweep.driver;
+    if (d->faults != 0) {
+      sweep_fail("%ld faults; the first: %s", d->faults, d->fault);
+    }
+    if (d->blocks != 0 || d->modules != 0 || d->streams != 0 || d->graphs != 0 || d->retained != 0 ||
+        d->depth != 0) {
+      sweep_fail("the driver is left with %ld blocks, %ld modules, %ld streams, %ld graphs, %ld retained, depth %ld",
+                 d->blocks, d->modules, d->streams, d->graphs, d->retained, d->depth);
+    }
+  }
+}
+
+/* The side door of the fake driver, which is opened by its soname as the real one is. */
+static void sweep_open(int cuda) {
+  void *symbol, *library = cuda ? dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL) : NULL;
+  fake_cuda_getter get;
+  sweep.cuda = cuda;
+  symbol = library != NULL ? dlsym(library, "fake_cuda_state") : NULL;
+  if (symbol != NULL) {
+    memcpy(&get, &symbol, sizeof symbol);
+    sweep.driver = get();
+  }
+}
+
+/* ---- Arrays -------------------------------------------------------------------------------- */
+
+enum { MOST_PLACES = 32 };
+
+typedef struct place { /* an array where it is needed */
+  merbit_buffer *buffer;
+  void *at;
+  size_t bytes;
+} place;
+
+static struct {
+  merbit_context *context;
+  place all[MOST_PLACES];
+  int count;
+} places;
+
+/* Copies an array to the device or to host memory without slack. `from` NULL: bytes of 0x5a. */
+static void *place_put(int device, const void *from, size_t bytes) {
+  place *p = &places.all[places.count++];
+  void *host = malloc(bytes > 0 ? bytes : 1);
+  if (host == NULL || places.count > MOST_PLACES) {
+    abort();
+  }
+  if (from != NULL) {
+    memcpy(host, from, bytes);
+  } else {
+    memset(host, 0x5a, bytes);
+  }
+  p->buffer = NULL;
+  p->bytes = bytes;
+  p->at = host;
+  if (device) {
+    sweep_done(places.context, merbit_buffer_create(places.context, bytes, &p->buffer), "merbit_buffer_create");
+    sweep_done(places.context, merbit_buffer_upload(p->buffer, 0, host, bytes), "merbit_buffer_upload");
+    p->at = merbit_buffer_pointer(p->buffer);
+    free(host);
+  }
+  return p->at;
+}
+
+/* Copies it back to the host. */
+static void place_get(const void *at, void *to) {
+  int i = 0;
+  while (places.all[i].at != at) {
+    i++;
+  }
+  if (places.all[i].buffer != NULL) {
+    sweep_done(places.context, merbit_buffer_download(places.all[i].buffer, 0, to, places.all[i].bytes),
+               "merbit_buffer_download");
+  } else {
+    memcpy(to, at, places.all[i].bytes);
+  }
+}
+
+/* Releases all but the first `keep`. */
+static void place_release(int keep) {
+  while (places.count > keep) {
+    place *p = &places.all[--places.count];
+    if (p->buffer != NULL) {
+      merbit_buffer_destroy(p->buffer);
+    } else {
+      free(p->at);
+    }
+  }
+}
+
+#endif /* TEST_SWEEP_BED_H */
