@@ -1,5 +1,5 @@
-/* What the sweeps share: findings, contexts, the driver's side door where the driver is the fake one, and arrays that lie
- * where a plan computes. Include merbit.h and cmocka.h first. */
+/* What the sweeps share: findings, contexts, the driver's side door where the driver is the
+ * fake one, and arrays that lie where a plan computes. Include merbit.h and cmocka.h first. */
 #ifndef TEST_SWEEP_BED_H
 #define TEST_SWEEP_BED_H
 #include <setjmp.h>
@@ -9,9 +9,10 @@
 #include "support/gpu.h"
 
 static struct {
-  int cuda;          /* whether contexts are for CUDA */
-  fake_cuda *driver; /* the fake one's state; NULL on a GPU and on the CPU */
-  char what[1200];   /* what is being tried */
+  int cuda;            /* whether contexts are for CUDA */
+  fake_cuda *driver;   /* the fake one's state; NULL on a GPU and on the CPU */
+  void (*reset)(void); /* sets it back */
+  char what[1200];     /* what is being tried */
   long findings;
   jmp_buf out;       /* where a finding goes on */
   cpu_memory memory; /* of the context at hand */
@@ -46,18 +47,30 @@ static void sweep_done(merbit_context *context, merbit_status status, const char
 /* A refusal is one of the statuses for wrong or missing support, with a sentence. */
 static void sweep_refused(merbit_context *context, merbit_status status, const char *call) {
   const char *sentence = sweep_sentence(context);
-  if ((status != MERBIT_INVALID_ARGUMENT && status != MERBIT_NOT_SUPPORTED && status != MERBIT_NO_DEVICE &&
-       status != MERBIT_INVALID_MATRIX) ||
+  if ((status != MERBIT_INVALID_ARGUMENT && status != MERBIT_NOT_SUPPORTED &&
+       status != MERBIT_NO_DEVICE && status != MERBIT_INVALID_MATRIX) ||
       strlen(sentence) < 20) {
     sweep_fail("%s was refused with %s: \"%s\"", call, merbit_status_name(status), sentence);
   }
 }
 
+/* Begins with something new, whatever a finding has left. */
+static void sweep_begin(const char *what) {
+  (void)snprintf(sweep.what, sizeof sweep.what, "%s", what);
+  memset(&sweep.memory, 0, sizeof sweep.memory);
+  if (sweep.reset != NULL) {
+    sweep.reset();
+  }
+}
+
 /* Opens a context whose host memory is counted. */
 static merbit_context *sweep_context(int threads, int bind) {
-  merbit_context_desc desc = cpu_desc(&sweep.memory, threads);
+  merbit_context_desc desc = cpu_desc(NULL, threads);
   merbit_context *context;
   merbit_error error;
+  desc.allocator.allocate = cpu_allocate;
+  desc.allocator.release = cpu_release;
+  desc.allocator.user = &sweep.memory;
   desc.bind_threads = bind;
   desc.side = sweep.cuda ? MERBIT_SIDE_CUDA : MERBIT_SIDE_CPU;
   desc.cache_dir = gpu_cache();
@@ -67,7 +80,8 @@ static merbit_context *sweep_context(int threads, int bind) {
   return context;
 }
 
-/* Destroys it, after which nothing may be left, neither of the host's memory nor of the fake driver's. */
+/* Destroys it, after which nothing may be left, neither of the host's memory nor of the fake
+ * driver's. */
 static void sweep_close(merbit_context *context) {
   merbit_context_destroy(context);
   if (sweep.memory.live != 0) {
@@ -78,9 +92,13 @@ static void sweep_close(merbit_context *context) {
     if (d->faults != 0) {
       sweep_fail("%ld faults; the first: %s", d->faults, d->fault);
     }
-    if (d->blocks != 0 || d->modules != 0 || d->streams != 0 || d->graphs != 0 || d->retained != 0 ||
-        d->depth != 0) {
-      sweep_fail("the driver is left with %ld blocks, %ld modules, %ld streams, %ld graphs, %ld retained, depth %ld",
+    if (d->dead != 0 || d->refused_pushes != 0) {
+      return; /* nobody can release what is there */
+    }
+    if (d->blocks != 0 || d->modules != 0 || d->streams != 0 || d->graphs != 0 ||
+        d->retained != 0 || d->depth != 0) {
+      sweep_fail("the driver is left with %ld blocks, %ld modules, %ld streams, %ld graphs, "
+                 "%ld retained, depth %ld",
                  d->blocks, d->modules, d->streams, d->graphs, d->retained, d->depth);
     }
   }
@@ -95,10 +113,13 @@ static void sweep_open(int cuda) {
   if (symbol != NULL) {
     memcpy(&get, &symbol, sizeof symbol);
     sweep.driver = get();
+    symbol = dlsym(library, "fake_cuda_reset");
+    memcpy(&sweep.reset, &symbol, sizeof symbol);
   }
 }
 
-/* ---- Arrays -------------------------------------------------------------------------------- */
+/* ---- Arrays --------------------------------------------------------------------------------
+ */
 
 enum { MOST_PLACES = 32 };
 
@@ -130,8 +151,10 @@ static void *place_put(int device, const void *from, size_t bytes) {
   p->bytes = bytes;
   p->at = host;
   if (device) {
-    sweep_done(places.context, merbit_buffer_create(places.context, bytes, &p->buffer), "merbit_buffer_create");
-    sweep_done(places.context, merbit_buffer_upload(p->buffer, 0, host, bytes), "merbit_buffer_upload");
+    sweep_done(places.context, merbit_buffer_create(places.context, bytes, &p->buffer),
+               "merbit_buffer_create");
+    sweep_done(places.context, merbit_buffer_upload(p->buffer, 0, host, bytes),
+               "merbit_buffer_upload");
     p->at = merbit_buffer_pointer(p->buffer);
     free(host);
   }
@@ -145,7 +168,8 @@ static void place_get(const void *at, void *to) {
     i++;
   }
   if (places.all[i].buffer != NULL) {
-    sweep_done(places.context, merbit_buffer_download(places.all[i].buffer, 0, to, places.all[i].bytes),
+    sweep_done(places.context,
+               merbit_buffer_download(places.all[i].buffer, 0, to, places.all[i].bytes),
                "merbit_buffer_download");
   } else {
     memcpy(to, at, places.all[i].bytes);

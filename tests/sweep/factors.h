@@ -1,6 +1,7 @@
-/* The features of the public interface as a table of factors, the rules of the manual on which of them go together, and a
- * greedy generator of combinations that hold every pair of levels (Cohen, Dalal, Fredman, Patton: The AETG system, IEEE
- * Transactions on Software Engineering 23, 1997). Include merbit.h first. */
+/* The features of the public interface as a table of factors, the rules of the manual on which
+ * of them go together, and a greedy generator of combinations that hold every pair of levels
+ * (Cohen, Dalal, Fredman, Patton: The AETG system, IEEE Transactions on Software Engineering
+ * 23, 1997). Include merbit.h first. */
 #ifndef TEST_SWEEP_FACTORS_H
 #define TEST_SWEEP_FACTORS_H
 #include "support/matrices.h"
@@ -54,13 +55,16 @@ static const factor factors[FACTORS] = {
     {"offsets", {"32", "64"}},
     {"indices", {"32", "64"}},
     {"base", {"0", "1"}},
-    {"symmetry", {"none", "symmetric lower", "symmetric upper", "skew lower", "skew upper",
-                  "hermitian lower"}},
+    {"symmetry",
+     {"none", "symmetric lower", "symmetric upper", "skew lower", "skew upper",
+      "hermitian lower"}},
     {"values", {"any", "pattern", "one", "by column", "by row", "table", "eighths"}},
-    {"source", {"arrays", "device arrays", "matrix", "blocks", "file", "stream", "transpose",
-                "matrix of device arrays"}},
+    {"source",
+     {"arrays", "device arrays", "matrix", "blocks", "file", "stream", "transpose",
+      "matrix of device arrays"}},
     {"vector memory", {"default", "HOST", "DEVICE"}},
-    {"vectors", {"1", "2 column-major", "3 row-major", "4 row-major, gaps", "8 column-major, gaps"}},
+    {"vectors",
+     {"1", "2 column-major", "3 row-major", "4 row-major, gaps", "8 column-major, gaps"}},
     {"semiring", {"plus-times", "min-plus", "max-times", "or-and", "custom"}},
     {"epilogue", {"none", "v0 - ax", "dot", "function"}},
     {"reordering", {"none", "degree", "RCM"}},
@@ -78,9 +82,10 @@ static const factor factors[FACTORS] = {
     {"unchecked", {"0", "1"}},
     {"block threads", {"0", "64", "256"}},
     {"x", {"tame", "wild"}},
-    {"shape", {"2 x 3", "0 x 5", "5 x 0", "1 x 1 five duplicates", "tridiagonal", "band of 27", "wide", "tall", "first rows empty",
-      "one row, 447", "one column, duplicates", "long row amid", "power law, small", "descending columns",
-      "duplicates in few columns", "448 empty rows"}},
+    {"shape",
+     {"2 x 3", "0 x 5", "5 x 0", "1 x 1 five duplicates", "tridiagonal", "band of 27", "wide",
+      "tall", "first rows empty", "one row, 447", "one column, duplicates", "long row amid",
+      "power law, small", "descending columns", "duplicates in few columns", "448 empty rows"}},
 };
 
 /* Returns the number of levels of a factor. */
@@ -97,21 +102,23 @@ typedef struct combination { /* a level for each factor */
 } combination;
 
 /* Writes the levels that are not the defaults. */
-static const char *combination_text(const combination *c) {
+TEST_UNUSED static const char *combination_text(const combination *c) {
   static char text[1024];
   size_t used = 0;
   int f;
   text[0] = '\0';
   for (f = 0; f < FACTORS; f++) {
     if (c->at[f] != 0 && used < sizeof text) {
-      used += (size_t)snprintf(text + used, sizeof text - used, "%s%s = %s", used > 0 ? "; " : "",
-                               factors[f].name, factors[f].levels[c->at[f]]);
+      used +=
+          (size_t)snprintf(text + used, sizeof text - used, "%s%s = %s", used > 0 ? "; " : "",
+                           factors[f].name, factors[f].levels[c->at[f]]);
     }
   }
   return text;
 }
 
-/* ---- What the manual says goes together ---------------------------------------------------- */
+/* ---- What the manual says goes together ----------------------------------------------------
+ */
 
 static int combination_has_device_arrays(const combination *c) {
   return c->at[SOURCE] == 1;
@@ -188,8 +195,8 @@ static int combination_taken(const combination *c, int cuda) {
   if (!combination_source_taken(c, cuda) || !combination_method_taken(c, on_cuda)) {
     return 0;
   }
-  if (!on_cuda && (combination_has_device_arrays(c) || c->at[MEMORY] == 2 || c->at[SCALARS_AT] == 1 ||
-                   c->at[UPDATE] == 2)) {
+  if (!on_cuda && (combination_has_device_arrays(c) || c->at[MEMORY] == 2 ||
+                   c->at[SCALARS_AT] == 1 || c->at[UPDATE] == 2)) {
     return 0;
   }
   if (semiring && (c->at[KIND] > 1 || blocks || many || c->at[EPILOGUE] != 0)) {
@@ -201,13 +208,15 @@ static int combination_taken(const combination *c, int cuda) {
   if (c->at[EPILOGUE] != 0 && (c->at[KIND] >= 5 || (on_cuda && c->at[MEMORY] == 1))) {
     return 0;
   }
-  if (c->at[ORDER] != 0 && (blocks || c->at[FORMAT] >= 2 || c->at[METHOD] == MERBIT_METHOD_BSR)) {
+  if (c->at[ORDER] != 0 &&
+      (blocks || c->at[FORMAT] >= 2 || c->at[METHOD] == MERBIT_METHOD_BSR)) {
     return 0;
   }
   return 1;
 }
 
-/* ---- Pairs ----------------------------------------------------------------------------------- */
+/* ---- Pairs
+ * ----------------------------------------------------------------------------------- */
 
 typedef struct pairs {
   int cuda;
@@ -231,7 +240,7 @@ static void pairs_mark(pairs *p, int f, int a, int g, int b, int mark) {
 }
 
 /* Begins a new cover: every pair is wanted. */
-static void pairs_begin(pairs *p, int cuda, uint64_t seed) {
+TEST_UNUSED static void pairs_begin(pairs *p, int cuda, uint64_t seed) {
   int f, g;
   memset(p, 0, sizeof *p);
   p->cuda = cuda;
@@ -243,7 +252,8 @@ static void pairs_begin(pairs *p, int cuda, uint64_t seed) {
   }
 }
 
-/* Makes a combination that is taken of defaults and the two levels: as they are, or with one or two other levels. */
+/* Makes a combination that is taken of defaults and the two levels: as they are, or with one or
+ * two other levels. */
 static int pairs_repair(pairs *p, combination *c, int *fixed) {
   const combination wanted = *c;
   int pass, f, g, a, b;
@@ -274,7 +284,8 @@ static int pairs_repair(pairs *p, combination *c, int *fixed) {
   return 0;
 }
 
-/* Fills the factors that are not fixed, in random order, each with the level that adds most new pairs. */
+/* Fills the factors that are not fixed, in random order, each with the level that adds most new
+ * pairs. */
 static void pairs_fill(pairs *p, combination *c, int *fixed) {
   int order[FACTORS], i, level;
   for (i = 0; i < FACTORS; i++) {
@@ -283,7 +294,8 @@ static void pairs_fill(pairs *p, combination *c, int *fixed) {
     order[j] = i;
   }
   for (i = 0; i < FACTORS; i++) {
-    const int f = order[i], levels = factor_levels(f), first = (int)test_below(&p->random, levels);
+    const int f = order[i], levels = factor_levels(f),
+              first = (int)test_below(&p->random, levels);
     int best = -1, chosen = c->at[f];
     for (level = 0; !fixed[f] && level < levels; level++) {
       int gain;
@@ -299,9 +311,10 @@ static void pairs_fill(pairs *p, combination *c, int *fixed) {
   }
 }
 
-/* Finds the next combination, which holds a pair that is wanted. Returns 0 where none is left, 1 for a combination that
- * is to be taken and -1 for a pair that is to be refused, beside defaults. */
-static int pairs_next(pairs *p, combination *c) {
+/* Finds the next combination, which holds a pair that is wanted. Returns 0 where none is left,
+ * 1 for a combination that is to be taken and -1 for a pair that is to be refused, beside
+ * defaults. */
+TEST_UNUSED static int pairs_next(pairs *p, combination *c) {
   int f, g, a, b, fixed[FACTORS];
   int64_t skip;
   if (p->left == 0) {

@@ -1,5 +1,5 @@
-/* The matrix of a combination: its arrays, the view that a plan is made of, and its entries for the reference. Include
- * merbit.h and cmocka.h first. */
+/* The matrix of a combination: its arrays, the view that a plan is made of, and its entries for
+ * the reference. Include merbit.h and cmocka.h first. */
 #ifndef TEST_SWEEP_PROBLEM_H
 #define TEST_SWEEP_PROBLEM_H
 #include "support/halves.h"
@@ -52,7 +52,8 @@ static void entries_mirror(const merbit_view *view, char *value) {
   }
 }
 
-static void entries_add(entries *e, const merbit_view *view, int64_t row, int64_t col, int64_t k) {
+static void entries_add(entries *e, const merbit_view *view, int64_t row, int64_t col,
+                        int64_t k) {
   const size_t size = typed_size(view->value_type);
   int mirror;
   if (row >= view->rows || col >= view->cols) {
@@ -77,7 +78,7 @@ typedef struct entry_key {
 
 static int entry_compare(const void *a, const void *b) {
   const entry_key *x = (const entry_key *)a, *y = (const entry_key *)b;
-  return x->row != y->row ? (x->row < y->row ? -1 : 1)
+  return x->row != y->row   ? (x->row < y->row ? -1 : 1)
          : x->col != y->col ? (x->col < y->col ? -1 : 1)
                             : (x->k > y->k) - (x->k < y->k);
 }
@@ -114,13 +115,15 @@ static void entries_of_view(const merbit_view *view, entries *e) {
     if (view->format == MERBIT_COO) {
       row = mbi_index_at(view->row_ind, view->index_type, k) - view->base;
     } else {
-      while (row < 0 || mbi_index_at(view->row_ptr, view->offset_type, row + 1) - view->base <= k) {
+      while (row < 0 ||
+             mbi_index_at(view->row_ptr, view->offset_type, row + 1) - view->base <= k) {
         row++;
       }
     }
     for (i = 0; i < height; i++) {
       for (j = 0; j < width; j++) {
-        const int within = view->block_order == MERBIT_BLOCK_COLUMN_MAJOR ? j * height + i : i * width + j;
+        const int within =
+            view->block_order == MERBIT_BLOCK_COLUMN_MAJOR ? j * height + i : i * width + j;
         entries_add(e, view, row * height + i, col * width + j, k * height * width + within);
       }
     }
@@ -137,13 +140,15 @@ static void entries_of_view(const merbit_view *view, entries *e) {
 }
 
 /* Adds up the part `im` of the entries from keys[*k] on that are in one place. */
-static long double entries_sum(const problem *p, const entries *e, const entry_key *keys, int64_t *k, int im,
-                               long double *size) {
+static long double entries_sum(const problem *p, const entries *e, const entry_key *keys,
+                               int64_t *k, int im, long double *size) {
   const entry_key *first = &keys[*k];
   long double sum = 0;
-  for (*size = 0; *k < e->count && keys[*k].row == first->row && keys[*k].col == first->col; (*k)++) {
+  for (*size = 0; *k < e->count && keys[*k].row == first->row && keys[*k].col == first->col;
+       (*k)++) {
     const typed_number one = {1, 0};
-    const typed_number a = e->values != NULL ? typed_load(p->kind.values, e->values, keys[*k].k) : one;
+    const typed_number a =
+        e->values != NULL ? typed_load(p->kind.values, e->values, keys[*k].k) : one;
     const long double part = im ? a.im : a.re;
     sum += part;
     *size += fabsl(part);
@@ -154,7 +159,10 @@ static long double entries_sum(const problem *p, const entries *e, const entry_k
 /* A matrix made of another one holds its entries, duplicates added up, and zeros. */
 static void entries_compare(const problem *p, entries *made, entries *from) {
   const merbit_type type = p->kind.values;
-  const long double u = type == MERBIT_F16 ? 0x1p-11L : type == MERBIT_BF16 ? 0x1p-8L : typed_single(type) ? 0x1p-24L : 0x1p-53L;
+  const long double u = type == MERBIT_F16    ? 0x1p-11L
+                        : type == MERBIT_BF16 ? 0x1p-8L
+                        : typed_single(type)  ? 0x1p-24L
+                                              : 0x1p-53L;
   entry_key *a = entries_sorted(made), *b = entries_sorted(from);
   int64_t i = 0, j = 0;
   int im;
@@ -168,26 +176,30 @@ static void entries_compare(const problem *p, entries *made, entries *from) {
       got = entries_sum(p, made, a, &i, im, &unused);
       want = both ? entries_sum(p, from, b, &j, im, &size) : 0;
       if (i != at_i + 1 || !(fabsl(got - want) <= (long double)(j - at_j) * u * size)) {
-        sweep_fail("a matrix was made whose entry (%lld, %lld) is %Lg, %d times, not %Lg", (long long)a[at_i].row,
-                   (long long)a[at_i].col, got, (int)(i - at_i), want);
+        sweep_fail("a matrix was made whose entry (%lld, %lld) is %Lg, %d times, not %Lg",
+                   (long long)a[at_i].row, (long long)a[at_i].col, got, (int)(i - at_i), want);
       }
     }
   }
   if (j != from->count || made->rows != from->rows || made->cols != from->cols) {
-    sweep_fail("a matrix was made without entry (%lld, %lld)", (long long)b[j].row, (long long)b[j].col);
+    sweep_fail("a matrix was made without entry (%lld, %lld)", (long long)b[j].row,
+               (long long)b[j].col);
   }
   free(a);
   free(b);
 }
 
-/* ---- Arrays ---------------------------------------------------------------------------------- */
+/* ---- Arrays
+ * ---------------------------------------------------------------------------------- */
 
 /* Fills what p->host stores with values of a kind. */
 static void problem_values(problem *p, int kind, void *values) {
   const merbit_type type = p->kind.values;
   const size_t size = typed_size(type);
   const int semiring = p->c->at[SEMIRING] != 0 && p->c->at[KIND] <= 1;
-  const int64_t per = p->stored > 0 && p->host.format == MERBIT_BSR ? p->host.block_rows * p->host.block_cols : 1;
+  const int64_t per = p->stored > 0 && p->host.format == MERBIT_BSR
+                          ? p->host.block_rows * p->host.block_cols
+                          : 1;
   double *numbers = (double *)test_allocate(p->stored * per + 8, sizeof *numbers);
   char pool[8 * 16];
   int64_t k;
@@ -200,8 +212,10 @@ static void problem_values(problem *p, int kind, void *values) {
       typed_set(type, values, k, numbers[k], 0);
     }
   }
-  for (i = 0; i < 8 && type != MERBIT_F16 && type != MERBIT_BF16 && (semiring || kind == 6); i++) {
-    typed_set(type, pool, i, semiring ? numbers[p->stored * per + i] : (i - 3) / 8.0, 0.125 * i);
+  for (i = 0; i < 8 && type != MERBIT_F16 && type != MERBIT_BF16 && (semiring || kind == 6);
+       i++) {
+    typed_set(type, pool, i, semiring ? numbers[p->stored * per + i] : (i - 3) / 8.0,
+              0.125 * i);
   }
   for (k = 0; kind >= 2 && k < p->stored * per; k++) {
     const int64_t from = kind == 2   ? 0
@@ -210,7 +224,9 @@ static void problem_values(problem *p, int kind, void *values) {
                                      : test_below(&p->random, 8);
     memcpy((char *)values + (size_t)k * size, pool + (size_t)from * size, size);
   }
-  for (k = 0; p->host.symmetry == MERBIT_SYMMETRY_HERMITIAN && typed_complex(type) && k < p->stored; k++) {
+  for (k = 0;
+       p->host.symmetry == MERBIT_SYMMETRY_HERMITIAN && typed_complex(type) && k < p->stored;
+       k++) {
     if (p->row[k] == p->col[k]) { /* real on the diagonal */
       memset((char *)values + (size_t)k * size + size / 2, 0, size / 2);
     }
@@ -233,8 +249,9 @@ static void problem_places(problem *p, test_matrix *m) {
   }
   if (symmetry != 0) {
     test_matrix half;
-    halves_fold(m, symmetry == 3 || symmetry == 4 ? MERBIT_SYMMETRY_SKEW : MERBIT_SYMMETRY_SYMMETRIC,
-                symmetry == 2 || symmetry == 4, &half);
+    halves_fold(
+        m, symmetry == 3 || symmetry == 4 ? MERBIT_SYMMETRY_SKEW : MERBIT_SYMMETRY_SYMMETRIC,
+        symmetry == 2 || symmetry == 4, &half);
     test_matrix_free(m);
     *m = half;
   }
@@ -259,9 +276,9 @@ static void problem_places(problem *p, test_matrix *m) {
 
 /* p->host: the arrays as the combination says. */
 static void problem_arrays(problem *p) {
-  static const merbit_symmetry symmetries[] = {MERBIT_SYMMETRY_NONE,      MERBIT_SYMMETRY_SYMMETRIC,
-                                               MERBIT_SYMMETRY_SYMMETRIC, MERBIT_SYMMETRY_SKEW,
-                                               MERBIT_SYMMETRY_SKEW,      MERBIT_SYMMETRY_HERMITIAN};
+  static const merbit_symmetry symmetries[] = {
+      MERBIT_SYMMETRY_NONE, MERBIT_SYMMETRY_SYMMETRIC, MERBIT_SYMMETRY_SYMMETRIC,
+      MERBIT_SYMMETRY_SKEW, MERBIT_SYMMETRY_SKEW,      MERBIT_SYMMETRY_HERMITIAN};
   const int *at = p->c->at, format = at[FORMAT];
   const int height = format == 2 ? 2 : format == 3 ? 4 : 1, width = format == 2 ? 3 : 1;
   merbit_view *v = &p->host;
@@ -284,7 +301,8 @@ static void problem_arrays(problem *p) {
   if (format == 1) {
     v->row_ind = p->arrays[0] = products_indices(p->row, NULL, m.nnz, v->index_type, v->base);
   } else {
-    v->row_ptr = p->arrays[1] = products_indices(m.row_ptr, NULL, m.rows + 1, v->offset_type, v->base);
+    v->row_ptr = p->arrays[1] =
+        products_indices(m.row_ptr, NULL, m.rows + 1, v->offset_type, v->base);
   }
   v->col_ind = p->arrays[2] = products_indices(p->col, NULL, m.nnz, v->index_type, v->base);
   if (at[VALUES] != 1) {
@@ -328,6 +346,124 @@ static void problem_upload(problem *p) {
   if (v->values != NULL) {
     v->values = place_put(1, v->values, (size_t)mbi_view_values(v) * typed_size(v->value_type));
   }
+}
+
+/* ---- Conversions
+ * -------------------------------------------------------------------------------- */
+
+typedef struct text { /* a file in memory */
+  char *data;
+  size_t size;
+} text;
+
+static int text_take(void *user, const void *data, size_t size) {
+  text *t = (text *)user;
+  t->data = (char *)realloc(t->data, t->size + size + 1);
+  if (t->data == NULL) {
+    return 1;
+  }
+  memcpy(t->data + t->size, data, size);
+  t->size += size;
+  return 0;
+}
+
+/* Makes p->matrix as the factor "source" says; returns the status. */
+static merbit_status problem_convert(problem *p) {
+  const int source = p->c->at[SOURCE];
+  merbit_context *context = p->context;
+  merbit_read_desc desc;
+  merbit_status status;
+  char path[96];
+  text t = {NULL, 0};
+  memset(&desc, 0, sizeof desc);
+  desc.value_type = p->kind.values;
+  desc.keep_half = 1;
+  switch (source) {
+  case 3:
+    return merbit_matrix_create_bsr(context, &p->view, NULL, &p->matrix);
+  case 4:
+    (void)snprintf(path, sizeof path, "%s/sweep.mtx", gpu_cache());
+    status = merbit_matrix_write_file(context, &p->view, path);
+    return status == MERBIT_OK ? merbit_matrix_read_file(context, path, &desc, &p->matrix)
+                               : status;
+  case 5:
+    status = merbit_matrix_write_stream(context, &p->view, text_take, &t);
+    if (status == MERBIT_OK) {
+      status = merbit_matrix_read_memory(context, t.data, t.size, &desc, &p->matrix);
+    }
+    free(t.data);
+    return status;
+  case 6:
+    return merbit_matrix_transpose(context, &p->view, &p->matrix);
+  default:
+    return merbit_matrix_create(context, &p->view, &p->matrix);
+  }
+}
+
+static void entries_transpose(entries *e) {
+  int64_t *row = e->row, rows = e->rows;
+  e->row = e->col;
+  e->col = row;
+  e->rows = e->cols;
+  e->cols = rows;
+}
+
+/* Makes all of a problem; returns whether it was not refused. */
+static int problem_make(problem *p, int taken) {
+  static const typed_kind kinds[] = {
+      {"f64", MERBIT_F64, MERBIT_F64},        {"f32", MERBIT_F32, MERBIT_F32},
+      {"f32 in f64", MERBIT_F32, MERBIT_F64}, {"f16", MERBIT_F16, MERBIT_F32},
+      {"bf16", MERBIT_BF16, MERBIT_F32},      {"c64", MERBIT_C64, MERBIT_C64},
+      {"c128", MERBIT_C128, MERBIT_C128}};
+  const int source = p->c->at[SOURCE];
+  merbit_status status;
+  entries made;
+  p->kind = kinds[p->c->at[KIND]];
+  problem_arrays(p);
+  p->view = p->host;
+  if (!(p->c->at[VALUES] == 1 && p->host.symmetry == MERBIT_SYMMETRY_SKEW)) {
+    entries_of_view(&p->host, &p->e);
+  }
+  if (source == 1 || source == 7) {
+    problem_upload(p);
+  }
+  if (source <= 1) {
+    return 1;
+  }
+  status = problem_convert(p);
+  if (status == MERBIT_NOT_SUPPORTED && taken && p->e.repeated &&
+      (p->c->at[KIND] == 3 || p->c->at[KIND] == 4)) {
+    sweep_refused(p->context, status, "duplicates of short values");
+    return 0;
+  }
+  if (status != MERBIT_OK) {
+    if (taken) {
+      sweep_done(p->context, status, "the matrix");
+    }
+    sweep_refused(p->context, status, "the matrix");
+    return 0;
+  }
+  p->view = p->host = merbit_matrix_view(p->matrix);
+  problem_adopt(p);
+  entries_of_view(&p->host, &made);
+  if (source == 6) {
+    entries_transpose(&p->e);
+  }
+  entries_compare(p, &made, &p->e);
+  entries_free(&p->e);
+  p->e = made;
+  return 1;
+}
+
+static void problem_free(problem *p) {
+  int i;
+  for (i = 0; i < 4; i++) {
+    free(p->arrays[i]);
+  }
+  merbit_matrix_destroy(p->matrix);
+  entries_free(&p->e);
+  free(p->row);
+  free(p->col);
 }
 
 #endif /* TEST_SWEEP_PROBLEM_H */

@@ -1,6 +1,6 @@
-/* Every pair of the public interface's features, in random combinations that hold several pairs at once: what goes
- * together gives results within the bound, what does not is refused with a sentence.
- * test_sweep_pairs [cpu | cuda [COMBINATIONS]] */
+/* Every pair of the public interface's features, in random combinations that hold several pairs
+ * at once: what goes together gives results within the bound, what does not is refused with a
+ * sentence. test_sweep_pairs [cpu | cuda [COMBINATIONS]] */
 #define MERBIT_IMPLEMENTATION
 #include "merbit.h"
 #include <setjmp.h>
@@ -12,8 +12,7 @@
 static long budget;
 
 static void try_one(const combination *c, uint64_t seed, int taken) {
-  (void)snprintf(sweep.what, sizeof sweep.what, "%s", combination_text(c));
-  memset(&sweep.memory, 0, sizeof sweep.memory);
+  sweep_begin(combination_text(c));
   if (setjmp(sweep.out) == 0) {
     run_combination(c, seed, taken);
   }
@@ -36,7 +35,8 @@ static void every_pair(void **state) {
     }
     covers += p.left == 0;
   }
-  (void)printf("%ld combinations, %ld refused pairs, every pair %ld times\n", taken, refused, covers);
+  (void)printf("%ld combinations, %ld refused pairs, every pair %ld times\n", taken, refused,
+               covers);
   assert_int_equal(sweep.findings, 0);
 }
 
@@ -47,7 +47,9 @@ int main(int argc, char **argv) {
   if (sweep.cuda) {
     merbit_context_destroy(gpu_context()); /* skips the program where there is none */
   }
-  budget = argc > 2 ? atol(argv[2]) : sweep.cuda ? test_effort(12, 1000) : test_effort(1500, 100000);
+  budget = argc > 2     ? atol(argv[2])
+           : sweep.cuda ? test_effort(12, 1000)
+                        : test_effort(1500, 100000);
   failed = cmocka_run_group_tests(tests, NULL, NULL);
   gpu_clean();
   return failed;
