@@ -63,6 +63,12 @@ static void sweep_begin(const char *what) {
   }
 }
 
+/* Adds to what is being tried. */
+TEST_UNUSED static void sweep_note(const char *step) {
+  const size_t used = strlen(sweep.what);
+  (void)snprintf(sweep.what + used, sizeof sweep.what - used, "; %s", step);
+}
+
 /* Opens a context whose host memory is counted. */
 static merbit_context *sweep_context(int threads, int bind) {
   merbit_context_desc desc = cpu_desc(NULL, threads);

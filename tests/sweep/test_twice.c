@@ -1,6 +1,6 @@
 /* Every object used again with other input, after new values, failures and cancelled solves,
  * gives what a fresh object gives: the same bits, iterations and counts, and leaves nothing
- * behind. test_sweep_twice [cpu | cuda [TRIALS]] */
+ * behind. test_sweep_twice [cpu | cuda [TRIALS [FIRST]]] */
 #define MERBIT_IMPLEMENTATION
 #include "merbit.h"
 #include <setjmp.h>
@@ -10,13 +10,13 @@
 #include "sweep/twice_plan.h"
 #include "sweep/twice_ranks.h"
 
-static long trials;
+static long trials, first_trial;
 
 static void try_all(void (*trial)(uint64_t seed)) {
   const uint64_t seed = test_rotating_seed();
   const long before = sweep.findings;
   long i;
-  for (i = 0; i < trials && sweep.findings < before + 10; i++) {
+  for (i = first_trial; i < first_trial + trials && sweep.findings < before + 10; i++) {
     sweep_begin("");
     if (setjmp(sweep.out) == 0) {
       trial(seed * 1000003 + (uint64_t)i);
@@ -56,6 +56,7 @@ int main(int argc, char **argv) {
   trials = argc > 2     ? atol(argv[2])
            : sweep.cuda ? test_effort(8, 500)
                         : test_effort(300, 30000);
+  first_trial = argc > 3 ? atol(argv[3]) : 0;
   failed = cmocka_run_group_tests(tests, NULL, NULL);
   gpu_clean();
   return failed;
