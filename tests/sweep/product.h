@@ -98,7 +98,7 @@ static void run_count(run *r, long before, int again) {
   }
   slack = (uint64_t)(sweep.driver->bytes - before - info.device_bytes);
   if (sweep.driver->bytes - before < info.device_bytes || slack > 256 * 40 ||
-      (again && slack > r->slack + 256)) {
+      (again && slack > r->slack)) {
     sweep_fail("device_bytes is %lld, but the driver gave %ld (%d)",
                (long long)info.device_bytes, sweep.driver->bytes - before, again);
   }

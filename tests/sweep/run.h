@@ -113,7 +113,13 @@ static int run_update(run *r, int taken) {
   const int device = how == 2 ? r->cuda : how == 3 && p->view.memory == MERBIT_MEMORY_DEVICE;
   merbit_view other = p->host;
   void *values = products_exact((int64_t)bytes, 1), *from;
+  merbit_plan_info info;
+  long without = 0; /* of the driver's bytes */
   merbit_status status;
+  if (sweep.driver != NULL) {
+    sweep_done(p->context, merbit_plan_get_info(r->plan, &info), "merbit_plan_get_info");
+    without = sweep.driver->bytes - (long)(info.device_bytes + (int64_t)r->slack);
+  }
   problem_values(p, how == 5 ? p->c->at[VALUES] : 0, values);
   from = place_put(device, values, bytes);
   status = merbit_plan_update_values(r->plan, from,
@@ -145,6 +151,7 @@ static int run_update(run *r, int taken) {
     other.values = values;
     entries_free(&p->e);
     entries_of_view(&other, &p->e);
+    run_count(r, without, 1);
     free(r->latest);
     r->latest = values;
     values = NULL;
@@ -163,13 +170,9 @@ static int run_products(run *r, int taken) {
   }
   if (r->p.c->at[UPDATE] != 0) {
     for (times = 0; times < 1 + (r->p.c->at[UPDATE] == 4); times++) {
-      const long before = sweep.driver != NULL ? sweep.driver->bytes : 0;
-      merbit_plan_info info;
-      sweep_done(r->p.context, merbit_plan_get_info(r->plan, &info), "merbit_plan_get_info");
       if (!run_update(r, taken)) {
         return taken; /* a pattern */
       }
-      run_count(r, before - (long)(info.device_bytes + (int64_t)r->slack), 1);
       (void)run_product(r, taken);
     }
   }

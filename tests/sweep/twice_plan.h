@@ -23,12 +23,17 @@ static void plan_combination(combination *c, uint64_t *random) {
         c->at[f] = (int)test_below(random, factor_levels(f));
       }
     }
+    if (sweep.cuda && test_below(random, 2)) {
+      c->at[SOURCE] = 1; /* device arrays, which a plan borrows */
+    }
   } while (!combination_taken(c, sweep.cuda));
 }
 
 static void plan_open(run *r) {
+  const long before = sweep.driver != NULL ? sweep.driver->bytes : 0;
   sweep_done(r->p.context, merbit_plan_create(r->p.context, &r->p.view, &r->desc, &r->plan),
              "merbit_plan_create");
+  run_count(r, before, 0);
   if (r->p.c->at[WORKSPACE]) {
     sweep_done(r->p.context, merbit_workspace_create(r->plan, &r->workspace),
                "merbit_workspace_create");
