@@ -36,9 +36,10 @@
  *     int row_ptr[] = {0, 2, 3, 5}, col_ind[] = {0, 2, 1, 0, 2};
  *     double values[] = {1, 2, 3, 4, 5}, x[] = {1, 1, 1}, y[3];
  *     merbit_view A = merbit_csr(3, 3, 5, row_ptr, col_ind, values);
- *     merbit_plan_desc desc = {MERBIT_SIDE_AUTO};
+ *     merbit_plan_desc desc;
  *     merbit_context *context;
  *     merbit_plan *plan;
+ *     memset(&desc, 0, sizeof desc);
  *     desc.vector_memory = MERBIT_MEMORY_HOST;
  *     if (merbit_context_create(NULL, &context, NULL) == MERBIT_OK) {
  *       if (merbit_plan_create(context, &A, &desc, &plan) == MERBIT_OK) {
@@ -103,10 +104,12 @@
  *     int row_ptr[] = {0, 2, 5, 7}, col_ind[] = {0, 1, 0, 1, 2, 1, 2};
  *     double values[] = {4, -1, -1, 4, -1, -1, 4}, b[] = {3, 2, 3}, x[3];
  *     merbit_view A = merbit_csr(3, 3, 7, row_ptr, col_ind, values);
- *     merbit_solver_desc desc = {MERBIT_SOLVER_CG};
+ *     merbit_solver_desc desc;
  *     merbit_solver_result result;
  *     merbit_context *context = NULL;
  *     merbit_solver *solver = NULL;
+ *     memset(&desc, 0, sizeof desc);
+ *     desc.method = MERBIT_SOLVER_CG;
  *     desc.vector_memory = MERBIT_MEMORY_HOST;
  *     desc.preconditioner = MERBIT_PRECONDITIONER_JACOBI;
  *     if (merbit_context_create(NULL, &context, NULL) == MERBIT_OK &&
@@ -125,11 +128,12 @@
  *     int row_ptr[] = {0, 1, 3}, col_ind[] = {0, 0, 1}; // of blocks
  *     double values[] = {4, 1, 1, 4, -1, 0, 0, -1, 4, 1, 1, 4}, x[] = {1, 2, 3, 4}, y[4];
  *     merbit_view A = merbit_bsr(4, 4, 3, 2, 2, row_ptr, col_ind, values), B;
- *     merbit_plan_desc desc = {MERBIT_SIDE_AUTO};
+ *     merbit_plan_desc desc;
  *     merbit_bsr_desc shape = {4, 2, MERBIT_BLOCK_COLUMN_MAJOR};
  *     merbit_context *context = NULL;
  *     merbit_matrix *larger = NULL;
  *     merbit_plan *plan = NULL;
+ *     memset(&desc, 0, sizeof desc);
  *     desc.vector_memory = MERBIT_MEMORY_HOST;
  *     if (merbit_context_create(NULL, &context, NULL) == MERBIT_OK &&
  *         merbit_matrix_create_bsr(context, &A, &shape, &larger) == MERBIT_OK) {
@@ -154,10 +158,11 @@
  *     int row_ptr[] = {0, 2, 4, 6, 8}, col_ind[] = {0, 2, 1, 3, 0, 2, 1, 3};
  *     double values[] = {4, 1, 4, 1, 1, 4, 1, 4}, x[] = {1, 2, 3, 4}, y[4], px[4], py[4];
  *     merbit_view A = merbit_csr(4, 4, 8, row_ptr, col_ind, values);
- *     merbit_plan_desc desc = {MERBIT_SIDE_AUTO};
+ *     merbit_plan_desc desc;
  *     merbit_context *context = NULL;
  *     merbit_plan *plan = NULL;
  *     int i;
+ *     memset(&desc, 0, sizeof desc);
  *     desc.vector_memory = MERBIT_MEMORY_HOST;
  *     desc.reordering = MERBIT_REORDERING_RCM;
  *     if (merbit_context_create(NULL, &context, NULL) == MERBIT_OK &&
@@ -181,9 +186,10 @@
  *     int row_ptr[] = {0, 2, 3}, col_ind[] = {0, 2, 1};
  *     double values[] = {1, 2, 3}, x[] = {1, 10}, y[3];
  *     merbit_view A = merbit_csr(2, 3, 3, row_ptr, col_ind, values);
- *     merbit_plan_desc desc = {MERBIT_SIDE_AUTO};
+ *     merbit_plan_desc desc;
  *     merbit_context *context = NULL;
  *     merbit_plan *plan = NULL;
+ *     memset(&desc, 0, sizeof desc);
  *     desc.vector_memory = MERBIT_MEMORY_HOST;
  *     desc.operation = MERBIT_OPERATION_T;
  *     if (merbit_context_create(NULL, &context, NULL) == MERBIT_OK &&
@@ -205,8 +211,10 @@
  *     int row_ptr[] = {0, 2, 5, 7}, col_ind[] = {0, 1, 0, 1, 2, 1, 2};
  *     double values[] = {2, -1, -1, 2, -1, -1, 2}, largest[2], vectors[6];
  *     merbit_view A = merbit_csr(3, 3, 7, row_ptr, col_ind, values);
- *     merbit_eigen_desc desc = {MERBIT_EIGEN_LANCZOS};
+ *     merbit_eigen_desc desc;
  *     merbit_context *context = NULL;
+ *     memset(&desc, 0, sizeof desc);
+ *     desc.method = MERBIT_EIGEN_LANCZOS;
  *     desc.which = MERBIT_EIGEN_LARGEST;
  *     desc.count = 2;
  *     if (merbit_context_create(NULL, &context, NULL) == MERBIT_OK) {
@@ -221,9 +229,10 @@
  *     int row_ptr[] = {0, 2, 3}, col_ind[] = {0, 2, 1};
  *     double values[] = {1, 2, 3}, x[] = {1, 2, 10, 20, 100, 200}, y[4]; // (1, 10, 100) and (2, 20, 200)
  *     merbit_view A = merbit_csr(2, 3, 3, row_ptr, col_ind, values);
- *     merbit_plan_desc desc = {MERBIT_SIDE_AUTO};
+ *     merbit_plan_desc desc;
  *     merbit_context *context = NULL;
  *     merbit_plan *plan = NULL;
+ *     memset(&desc, 0, sizeof desc);
  *     desc.vector_memory = MERBIT_MEMORY_HOST;
  *     desc.vectors = 2;
  *     desc.vector_order = MERBIT_VECTORS_ROW_MAJOR;
@@ -242,9 +251,10 @@
  *     int row_ptr[] = {0, 1, 3, 5}, col_ind[] = {0, 0, 1, 1, 2}; // the lower one
  *     double values[] = {4, -1, 4, -1, 4}, x[] = {1, 2, 3}, y[3];
  *     merbit_view A = merbit_csr(3, 3, 5, row_ptr, col_ind, values);
- *     merbit_plan_desc desc = {MERBIT_SIDE_AUTO};
+ *     merbit_plan_desc desc;
  *     merbit_context *context = NULL;
  *     merbit_plan *plan = NULL;
+ *     memset(&desc, 0, sizeof desc);
  *     A.symmetry = MERBIT_SYMMETRY_SYMMETRIC;
  *     desc.vector_memory = MERBIT_MEMORY_HOST;
  *     if (merbit_context_create(NULL, &context, NULL) == MERBIT_OK &&
@@ -279,9 +289,10 @@
  *     int row_ptr[] = {0, 1, 2}, col_ind[] = {1, 0};
  *     double values[] = {0, 1, 2, -3}, x[] = {1, 0, 0, 1}, y[4], alpha[] = {0, 2}; // i, 2 - 3i; 1, i; 2i
  *     merbit_view A = merbit_csr(2, 2, 2, row_ptr, col_ind, values);
- *     merbit_plan_desc desc = {MERBIT_SIDE_AUTO};
+ *     merbit_plan_desc desc;
  *     merbit_context *context = NULL;
  *     merbit_plan *plan = NULL;
+ *     memset(&desc, 0, sizeof desc);
  *     desc.vector_memory = MERBIT_MEMORY_HOST;
  *     desc.operation = MERBIT_OPERATION_H;
  *     A.value_type = MERBIT_C128;
@@ -299,9 +310,10 @@
  *     int row_ptr[] = {0, 2, 3, 3}, col_ind[] = {1, 2, 2}; // roads from 0 to 1 and 2, from 1 to 2
  *     double lengths[] = {4, 9, 3}, zero = 0, d[] = {0, 1e300, 1e300}, e[] = {0, 1e300, 1e300};
  *     merbit_view A = merbit_csr(3, 3, 3, row_ptr, col_ind, lengths);
- *     merbit_plan_desc desc = {MERBIT_SIDE_AUTO};
+ *     merbit_plan_desc desc;
  *     merbit_context *context = NULL;
  *     merbit_plan *plan = NULL;
+ *     memset(&desc, 0, sizeof desc);
  *     desc.vector_memory = MERBIT_MEMORY_HOST;
  *     desc.operation = MERBIT_OPERATION_T;
  *     desc.semiring = MERBIT_SEMIRING_MIN_PLUS;
@@ -350,11 +362,16 @@
  *     int row_ptr[] = {0, 2, 3}, col_ind[] = {0, 1, 1};
  *     double values[] = {2, 1, 4}, x[] = {1, 10}, b[] = {10, 41}, r[2], norm[2]; // r = b - A x and ||r||^2
  *     merbit_view A = merbit_csr(2, 2, 3, row_ptr, col_ind, values);
- *     merbit_plan_desc desc = {MERBIT_SIDE_AUTO};
- *     merbit_epilogue epilogue = {"v0 - ax", {"y * y"}, 1};
+ *     merbit_plan_desc desc;
+ *     merbit_epilogue epilogue;
  *     const void *vectors[1];
  *     merbit_context *context = NULL;
  *     merbit_plan *plan = NULL;
+ *     memset(&desc, 0, sizeof desc);
+ *     memset(&epilogue, 0, sizeof epilogue);
+ *     epilogue.result = "v0 - ax";
+ *     epilogue.sums[0] = "y * y";
+ *     epilogue.vectors = 1;
  *     desc.side = MERBIT_SIDE_CPU;
  *     desc.epilogue = &epilogue;
  *     vectors[0] = b;
@@ -379,21 +396,37 @@
  * type; comparisons are 1 or 0 where a number is wanted, numbers are true unless zero. Each operation is rounded by
  * itself, as in C without contraction; exp, log and pow may differ from the C library's in the last bits. min and max
  * of a NaN are NaN. Whatever else a text holds is refused by its place; what reaches the compiler is written anew
- * from the checked tokens, and is part of the cubin's key. At most 512 characters.
+ * from the checked tokens, and is part of the cubin's key. A text has at most 512
+ * characters, and what is written from it at most 1399, of which a number takes 48: 26 numbers and their sum fit, or 21
+ * and their product. An epilogue that needs more takes them as scalars.
  *
  * STATUS. Every call that can fail returns a merbit_status, sets its out pointer to NULL on failure and
- * leaves a sentence that names the value at fault (merbit_last_error; merbit_context_create fills a
- * merbit_error instead). A NULL context, buffer, matrix or plan is MERBIT_INVALID_ARGUMENT, without a
+ * leaves a sentence that names the value at fault (merbit_last_error, which each thread asks for its own failures;
+ * merbit_context_create fills a merbit_error instead). A NULL context, buffer, matrix or plan is MERBIT_INVALID_ARGUMENT, without a
  * sentence. Destroying NULL does nothing. Nothing prints unless MERBIT_LOG is set; nothing exits.
  *
- * DESCRIPTORS. Fill a descriptor with zeros first: zero means the default, and fields may be added.
+ * DESCRIPTORS. Fill a descriptor with zeros first: zero means the default, and fields may be added. The examples
+ * do it by memset, which needs string.h; = {0} does it in C, = {} in C++.
  *
- * OWNERSHIP. Views borrow. Matrices, buffers, plans and workspaces are yours to destroy, in any order:
- * each keeps alive what it was made from.
+ * OWNERSHIP. Contexts, matrices, buffers, plans, workspaces and solvers are yours to destroy, in any order: each
+ * keeps alive what it was made from. The view of a merbit_matrix names that matrix in its field `owner`, and so do
+ * copies of the view, and views in which you replace an array by yours: plans and solvers made from any of these
+ * keep the matrix alive. A view itself does not: make nothing more from it once the matrix is destroyed.
+ * Arrays of your own (`owner` NULL) are borrowed: later products read them, and so does giving new values. They
+ * must stay, unchanged, until every plan and solver made from them is destroyed. How much of them a plan has copied
+ * depends on its method, so that changes in place reach some products and not others: use merbit_plan_update_values
+ * or merbit_solver_update_values, which copy the new values, and make another plan for another structure. Only
+ * products on CUDA do not read arrays in host memory again: these may go when the plan is made, but for a plan
+ * that is to take new values of a COO, of 64-bit columns or of blocks, and for a solver that is to take new values.
+ * merbit_matrix_create and its kin copy; merbit_pagerank and merbit_eigen read arrays until they return.
  *
  * THREADS. A context, a matrix and a plan may be shared by threads. Products of one plan at the same time
  * need a workspace each (merbit_workspace_create); so do products in different streams and in captured
  * graphs. Changing values and destroying need the object alone.
+ *
+ * FORK. In a forked child, contexts that the parent made compute with one thread and cannot use the GPU: make a
+ * context in the child. Fork while no other thread is in a call. In a program built with gcc's OpenMP whose parent
+ * process has run OpenMP threads, a child's new context needs context_desc.threads = 1, or its first product hangs.
  *
  * CUDA. The context retains the device's primary context, or uses yours (context_desc.cuda_context), and
  * restores the caller's current context after each call. merbit_spmv only enqueues work on the stream and
@@ -724,6 +757,8 @@ typedef struct merbit_view {
   int block_rows, block_cols;    /* BSR: 1 to 64 each */
   merbit_block_order block_order;
   merbit_symmetry symmetry;      /* of CSR and COO: the entries are one triangle of a square matrix */
+  merbit_matrix *owner;          /* the matrix whose view this is, NULL for arrays of your own: what is
+                                    made from the view keeps it alive */
 } merbit_view;
 
 typedef struct merbit_bsr_desc {
@@ -760,7 +795,8 @@ typedef struct merbit_plan_desc {
   merbit_memory scalar_memory; /* of alpha and beta; DEVICE only with CUDA */
   int expected_calls;          /* products to come; 0: 100. On CUDA AUTO looks at nothing of a large
                                   matrix for 1, and measures from 2000 on */
-  int sigma;                   /* MERBIT: steps per lane; 0: 14 in f32, 7 in f64. SCAN: nonzeros per lane.
+  int sigma;                   /* MERBIT: steps per lane, up to 42, with omega 16 to 44, with 8 to 46; 0: 14
+                                  in f32, 7 in f64. SCAN: nonzeros per lane.
                                   MERGE on CUDA: nonzeros per lane; with block_threads, a chunk's length.
                                   CB: steps per warp, about 32 nonzeros each, 20 to 65536 */
   int omega;                   /* MERBIT: lanes per tile, 32, 16 or 8; 0: 32. ROWS: lanes per row. SCAN:
@@ -879,8 +915,8 @@ typedef struct merbit_solver_desc {
   int restart;                 /* GMRES: iterations of a cycle, up to 512; 0: 30. It keeps restart + 1 vectors,
                                   twice as many with BLOCK_JACOBI and CALLBACK: M may then change */
   merbit_preconditioner preconditioner;
-  int block_size;              /* BLOCK_JACOBI: rows of a block, up to 32; 0: 4 */
-  merbit_precondition_callback apply; /* CALLBACK */
+  int block_size;              /* BLOCK_JACOBI: rows of a block, up to 32; 0: 4. Else 0 */
+  merbit_precondition_callback apply; /* CALLBACK. Else NULL */
   void *apply_user;
   int refine;                  /* nonzero, f64: iterations in f32, corrected by residuals in f64 */
   int deterministic;           /* nonzero: as plan_desc.deterministic: equal bits in every run */
@@ -972,8 +1008,9 @@ MERBIT_API merbit_status merbit_context_create(const merbit_context_desc *desc,
 MERBIT_API void merbit_context_destroy(merbit_context *context);
 MERBIT_API merbit_status merbit_context_get_info(merbit_context *context,
                                                  merbit_context_info *info);
-/* The last failure of any call on this context or on what was made from it, by any thread.
- * `message` (may be NULL) receives up to `size` bytes, always terminated. */
+/* The last failure of the calling thread: of its calls on this context and on what was made from it.
+ * MERBIT_OK and an empty message where it had none, or where 64 other threads have failed since. `message`
+ * (may be NULL) receives up to `size` bytes, always terminated. */
 MERBIT_API merbit_status merbit_last_error(merbit_context *context, char *message, size_t size);
 
 /* ---- Buffers: vectors where the context computes, without CUDA headers ---------------------- */
@@ -1023,13 +1060,16 @@ MERBIT_API merbit_status merbit_view_find_blocks(merbit_context *context,
                                                  const merbit_view *view,
                                                  const merbit_bsr_desc *desc,
                                                  merbit_block_info *info);
-/* Valid until the matrix is destroyed. */
+/* The matrix's own arrays, for anything that takes a view and may outlive the matrix: see OWNERSHIP in the
+ * manual. */
 MERBIT_API merbit_view merbit_matrix_view(const merbit_matrix *matrix);
 MERBIT_API void merbit_matrix_destroy(merbit_matrix *matrix); /* NULL is accepted */
 
 /* Matrix Market (Boisvert, Pozo, Remington: NISTIR 5935), from a path, a block of memory or a
  * callback. Duplicates are added up in file order, symmetric halves expanded (hermitian ones with
- * conjugates) unless read_desc.keep_half, patterns kept as patterns. INVALID_FILE names line and culprit. `desc` NULL means all defaults. */
+ * conjugates) unless read_desc.keep_half, patterns kept as patterns. A file with a symmetry gives the lower triangle,
+ * or all of the upper one instead. Integers of 2^53 and more (2^24 in f32) become
+ * the nearest number, and the log says so. INVALID_FILE names line and culprit. `desc` NULL means all defaults. */
 MERBIT_API merbit_status merbit_matrix_read_file(merbit_context *context, const char *path,
                                                  const merbit_read_desc *desc,
                                                  merbit_matrix **matrix);
@@ -1042,7 +1082,8 @@ MERBIT_API merbit_status merbit_matrix_read_stream(merbit_context *context,
                                                    merbit_matrix **matrix);
 /* Coordinate, general, or with the symmetry of a view of one triangle, which files have below the
  * diagonal; values with the digits that read back bit for bit. A file is written beside
- * its target and renamed, so that a failure leaves the old one. Host views only. */
+ * its target and renamed, so that a failure leaves the old one. Symbolic links are followed, to a target that does
+ * not exist too; a target that the caller may not write is refused. Host views only. */
 MERBIT_API merbit_status merbit_matrix_write_file(merbit_context *context,
                                                   const merbit_view *view, const char *path);
 MERBIT_API merbit_status merbit_matrix_write_stream(merbit_context *context,
@@ -1051,16 +1092,16 @@ MERBIT_API merbit_status merbit_matrix_write_stream(merbit_context *context,
 
 /* ---- Plans and products ---------------------------------------------------------------------- */
 
-/* Prepare `view` for repeated products. The arrays are borrowed: they must stay as they are until the
- * plan is destroyed, unless they lie in host memory and the plan is for CUDA, which copies them.
- * `desc` NULL means all defaults. */
+/* Prepare `view` for repeated products. Its arrays are borrowed: see OWNERSHIP in the manual. `desc`
+ * NULL means all defaults. */
 MERBIT_API merbit_status merbit_plan_create(merbit_context *context, const merbit_view *view,
                                             const merbit_plan_desc *desc, merbit_plan **plan);
 /* New values for the same structure, in the order of the view given at creation (copied). `memory`
  * says where they lie; DEFAULT is the view's. No product of the plan may be in flight. Where a plan on
  * CUDA stores its values shorter (merbit_plan_describe says how) and new ones do not fit that, it is
  * made again for general ones by the same call; graphs captured before are then to be captured
- * again. A reordered or transposed plan takes them in the order of the view too. */
+ * again. A reordered or transposed plan takes them in the order of the view too. A plan of a pattern
+ * takes none. */
 MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void *values,
                                                    merbit_memory memory);
 /* One line: what was chosen and why. Writes up to `size` bytes, always terminated where size > 0;
@@ -1102,7 +1143,8 @@ MERBIT_API merbit_status merbit_spmv(merbit_plan *plan, merbit_workspace *worksp
 /* The same for the plan_desc.vectors columns of X and Y, in the order plan_desc.vector_order, by a plan
  * that was made for them: Y = alpha op(A) X + beta Y. The matrix is read once for all. ldx and ldy say
  * how far rows (row-major) or vectors (column-major) are apart, in elements: at least what they hold;
- * what is between them is neither read nor written. On CUDA column-major ones pass through row-major
+ * what is between them is neither read nor written. A plan of one vector takes its elements side by side: row-major,
+ * ldx and ldy are 1, or it is NOT_SUPPORTED. On CUDA column-major ones pass through row-major
  * copies in the workspace. Orders (merbit_plan_reorder) move one vector at a time. */
 MERBIT_API merbit_status merbit_spmm(merbit_plan *plan, merbit_workspace *workspace,
                                      const void *alpha, const void *x, int64_t ldx,
@@ -1137,19 +1179,20 @@ MERBIT_API merbit_status merbit_pagerank(merbit_context *context, const merbit_v
 
 /* A solver of A x = b for the square matrix `view` of F64 or F32: its plan, vectors and kernels are
  * made once; on CUDA the first solve, and the first with new values, records its iterations beside the
- * GPU's work on them. The arrays of the view are borrowed as merbit_plan_create borrows them; for
- * merbit_solver_update_values all of them must stay. The diagonal and the norm of a matrix are found where
+ * GPU's work on them. The arrays of the view are borrowed: see OWNERSHIP in the manual. The diagonal and the norm of a matrix are found where
  * its arrays lie; blocks are inverted on the CPU. INVALID_MATRIX names a zero on the diagonal that JACOBI
- * would divide by. desc->method has to be named. */
+ * would divide by. desc->method has to be named. A matrix or a right-hand side far from 1 is multiplied by
+ * a power of two inside, which rounds nothing: if the norm of A is not between 2^-200 and 2^200 (2^-50 and
+ * 2^50 in f32 or with refine), the solver keeps a scaled copy of the values. With CALLBACK only b is scaled. */
 MERBIT_API merbit_status merbit_solver_create(merbit_context *context, const merbit_view *view,
                                               const merbit_solver_desc *desc,
                                               merbit_solver **solver);
 /* Solve for b, from zero or, with start_from_x, from the x that comes; complete on return, and ordered
  * behind work on the default stream. b and x must not overlap; where the caller's vectors lie is said by
  * vector_memory. MERBIT_OK however the iteration ended: result->stop says it, and x is the last one
- * (zero for b = 0). history[k], where there is room, becomes the estimated residual after k iterations.
- * `history` and `result` may be NULL. On CUDA no number passes through the host while it iterates. One
- * thread at a time. */
+ * (zero for b = 0). The stop is NOT_FINITE too if x is too large or too small for its type. history[k],
+ * where there is room, becomes the estimated residual after k iterations. `history` and `result` may be
+ * NULL. On CUDA no number passes through the host while it iterates. One thread at a time. */
 MERBIT_API merbit_status merbit_solver_solve(merbit_solver *solver, const void *b, void *x,
                                              int start_from_x, double *history, int history_size,
                                              merbit_solver_result *result);
@@ -1237,8 +1280,7 @@ typedef struct mbi_pool { /* core/threads.c */
   mbi_mutex lock;         /* guards the rest */
   pthread_cond_t wake, idle;
   pthread_t *workers;
-  pid_t process;          /* that started them: a forked child has none */
-  int count, started, stop;
+  int count, started, stop; /* started is the caller's */
   int open, active;       /* a call may be joined; workers that have joined */
   unsigned generation;    /* counts calls */
   mbi_task task;
@@ -1392,13 +1434,23 @@ typedef struct mbi_program { /* one compiled specialisation: jit/program.c */
   double load_seconds;    /* finding, reading and loading the cubin */
 } mbi_program;
 
+#define MBI_FAILURES 64 /* threads whose last failure a context remembers */
+
+typedef struct mbi_failure { /* core/status.c */
+  pthread_t thread;
+  uint64_t number; /* failures are counted from 1; 0: none */
+  merbit_error error;
+} mbi_failure;
+
 struct merbit_context {
   merbit_allocator allocator;
   merbit_log_callback log;
   void *log_user;
-  mbi_mutex lock; /* guards error, references, loaded programs and the cache's counters */
-  merbit_error error;
+  mbi_mutex lock; /* guards failures, references, loaded programs and the cache's counters */
+  mbi_failure failures[MBI_FAILURES];
+  uint64_t failed; /* failures so far */
   int64_t references;
+  pid_t process;    /* that made the context: core/threads.c */
   merbit_side side; /* CPU or CUDA */
   char reason[384]; /* why AUTO took the CPU */
   int threads;
@@ -1419,6 +1471,7 @@ struct merbit_buffer {
 
 struct merbit_matrix {
   merbit_context *context;
+  int64_t references; /* the user, and what was made from its view */
   merbit_view view; /* CSR or BSR, host, base 0, 32-bit columns; its arrays are the matrix's */
   void *memory;     /* that holds all of them; NULL: each is an allocation */
 };
@@ -1440,12 +1493,12 @@ static const char *mbi_environment(const char *name) {
   return value != NULL && value[0] != '\0' ? value : NULL;
 }
 
+/* Returns how many processors this process may use, 1 to MBI_MAX_THREADS. */
 static int mbi_processors(void) {
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) == 0) {
-    return CPU_COUNT(&set) > 0 ? CPU_COUNT(&set) : 1;
-  }
-  return 1;
+  cpu_set_t sets[64]; /* of 1,024 each; the kernel refuses to fill fewer than it was built for */
+  const int known = sched_getaffinity(0, sizeof sets, sets) == 0;
+  const int count = known ? CPU_COUNT_S(sizeof sets, sets) : 1;
+  return count < 1 ? 1 : count < MBI_MAX_THREADS ? count : MBI_MAX_THREADS;
 }
 
 static void *mbi_library_open(const char *path) {
@@ -1532,6 +1585,38 @@ MBI_PRINTF(2, 3) static void mbi_log(merbit_context *context, const char *format
   context->log(context->log_user, line);
 }
 
+/* Returns the calling thread's last failure, or NULL where it has none. The lock must be held. */
+static mbi_failure *mbi_failure_find(merbit_context *context) {
+  int i;
+  for (i = 0; i < MBI_FAILURES; i++) {
+    mbi_failure *failure = &context->failures[i];
+    if (failure->number > 0 && pthread_equal(failure->thread, pthread_self())) {
+      return failure;
+    }
+  }
+  return NULL;
+}
+
+/* Keeps a failure of the calling thread, in the place of its last one or else of the oldest. */
+static void mbi_failure_keep(merbit_context *context, const merbit_error *error) {
+  mbi_failure *failure;
+  int i;
+  mbi_mutex_lock(&context->lock);
+  failure = mbi_failure_find(context);
+  if (failure == NULL) {
+    failure = context->failures;
+    for (i = 1; i < MBI_FAILURES; i++) {
+      if (context->failures[i].number < failure->number) {
+        failure = &context->failures[i];
+      }
+    }
+  }
+  failure->thread = pthread_self();
+  failure->number = ++context->failed;
+  failure->error = *error;
+  mbi_mutex_unlock(&context->lock);
+}
+
 /* Keep the sentence of a failure for merbit_last_error, and return its status. Say which value is at
  * fault and what to do. */
 MBI_PRINTF(3, 4)
@@ -1543,24 +1628,27 @@ static merbit_status mbi_fail(merbit_context *context, merbit_status status, con
   va_start(arguments, format);
   (void)vsnprintf(error.message, sizeof error.message, format, arguments);
   va_end(arguments);
-  mbi_mutex_lock(&context->lock);
-  context->error = error;
-  mbi_mutex_unlock(&context->lock);
+  mbi_failure_keep(context, &error);
   mbi_log(context, "%s: %s", merbit_status_name(status), error.message);
   return status;
 }
 
 /* Take a failure back that a fall-back has made good, and keep its sentence in `reason`. */
 static void mbi_forgive(merbit_context *context, char *reason, size_t size) {
+  mbi_failure *failure;
   mbi_mutex_lock(&context->lock);
-  (void)snprintf(reason, size, "%.*s", (int)size - 1, context->error.message);
-  context->error.status = MERBIT_OK;
-  context->error.message[0] = '\0';
+  failure = mbi_failure_find(context);
+  (void)snprintf(reason, size, "%.*s", (int)size - 1,
+                 failure != NULL ? failure->error.message : "");
+  if (failure != NULL) {
+    failure->number = 0;
+  }
   mbi_mutex_unlock(&context->lock);
 }
 
 MERBIT_API merbit_status merbit_last_error(merbit_context *context, char *message, size_t size) {
-  merbit_error error;
+  merbit_error error = {MERBIT_OK, ""};
+  const mbi_failure *failure;
   if (context == NULL) {
     if (message != NULL && size > 0) {
       (void)snprintf(message, size, "the context is NULL");
@@ -1568,7 +1656,10 @@ MERBIT_API merbit_status merbit_last_error(merbit_context *context, char *messag
     return MERBIT_INVALID_ARGUMENT;
   }
   mbi_mutex_lock(&context->lock);
-  error = context->error;
+  failure = mbi_failure_find(context);
+  if (failure != NULL) {
+    error = failure->error;
+  }
   mbi_mutex_unlock(&context->lock);
   if (message != NULL && size > 0) {
     (void)snprintf(message, size, "%s", error.message);
@@ -1703,6 +1794,17 @@ static void mbi_numa_here(mbi_numa *numa) {
   mbi_numa_read(MBI_NODE_ROOT, &allowed, numa);
 }
 
+/* Returns the first of the tasks that are a thread's own, by which pages are placed too. They end where
+ * the next thread's begin, so that there may be none. */
+static int mbi_first_task(int tasks, int threads, int thread) {
+  return (int)(((int64_t)thread * tasks + threads - 1) / threads);
+}
+
+/* Returns the thread whose own the task is. */
+static int mbi_task_thread(int tasks, int threads, int task) {
+  return (int)((int64_t)task * threads / tasks);
+}
+
 /* Which of the processors a thread takes: they are dealt so that neighbours share a node. */
 static int mbi_numa_slot(const mbi_numa *numa, int threads, int thread) {
   return (int)((int64_t)thread % threads * numa->count / threads);
@@ -1722,15 +1824,22 @@ static void mbi_numa_bind(const mbi_numa *numa, int threads, int thread) {
   }
 }
 
+/* Set *first and *end to the bounds of the pages of `page` bytes that lie wholly in an array. */
+static void mbi_numa_pages(uintptr_t array, size_t bytes, uintptr_t page, uintptr_t *first,
+                           uintptr_t *end) {
+  *first = (array + page - 1) / page * page;
+  *end = (array + bytes) / page * page;
+}
+
 /* Move the pages that lie wholly in the array to a node. Returns how many are not there then,
  * or -1 where the system moves none. */
 static int64_t mbi_numa_move(const void *array, size_t bytes, int node) {
   const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-  uintptr_t at = ((uintptr_t)array + page - 1) / page * page;
-  const uintptr_t end = ((uintptr_t)array + bytes) / page * page;
+  uintptr_t at, end;
   void *pages[MBI_MOVED_AT_ONCE];
   int nodes[MBI_MOVED_AT_ONCE], where[MBI_MOVED_AT_ONCE];
   int64_t elsewhere = 0;
+  mbi_numa_pages((uintptr_t)array, bytes, page, &at, &end);
   while (at < end) {
     unsigned long count = 0, i;
     for (; count < MBI_MOVED_AT_ONCE && at < end; count++, at += page) {
@@ -1751,6 +1860,13 @@ static int64_t mbi_numa_move(const void *array, size_t bytes, int node) {
 /* ==== >>core/threads.c  OpenMP or the context's own pool ================================== */
 /* mbi_parallel runs task(argument, index) for every index below `tasks` and returns when all are done.
  * What a task computes must depend on its index alone, never on the thread that runs it. */
+
+/* Returns whether this process is a forked child of the one that made the context. It has none of the
+ * context's threads, and perhaps locks that nobody will release: it works alone. */
+static int mbi_context_forked(const merbit_context *context) {
+  return context->process != getpid();
+}
+
 #ifdef _OPENMP
 
 static void mbi_context_locks_create(merbit_context *context) {
@@ -1773,9 +1889,20 @@ static void mbi_threads_bind_one(void *argument, int index) {
   }
 }
 
+/* libgomp waits for ever for the threads that a forked child lacks. */
 static void mbi_parallel(merbit_context *context, int tasks, mbi_task task, void *argument) {
-  int index;
-#pragma omp parallel for schedule(static, 1) num_threads(context->threads) if (tasks > 1)
+  const int threads = context->threads;
+  int thread, index;
+  if (tasks > 1 && threads > 1 && !mbi_context_forked(context)) {
+#pragma omp parallel for schedule(static, 1) num_threads(threads) private(index)
+    for (thread = 0; thread < threads; thread++) {
+      const int end = mbi_first_task(tasks, threads, thread + 1);
+      for (index = mbi_first_task(tasks, threads, thread); index < end; index++) {
+        task(argument, index);
+      }
+    }
+    return;
+  }
   for (index = 0; index < tasks; index++) {
     task(argument, index);
   }
@@ -1796,13 +1923,8 @@ static void mbi_context_locks_create(merbit_context *context) {
   (void)pthread_cond_init(&context->pool.idle, NULL);
 }
 
-/* A forked child has the pool, but none of its workers. */
-static int mbi_pool_inherited(const mbi_pool *pool) {
-  return pool->started && pool->process != getpid();
-}
-
 static void mbi_context_locks_destroy(merbit_context *context) {
-  if (!mbi_pool_inherited(&context->pool)) { /* else it would wait for workers to leave the conditions */
+  if (!mbi_context_forked(context)) { /* else it would wait for workers to leave the conditions */
     (void)pthread_cond_destroy(&context->pool.idle);
     (void)pthread_cond_destroy(&context->pool.wake);
     (void)pthread_mutex_destroy(&context->pool.lock);
@@ -1818,15 +1940,14 @@ static int mbi_pool_claim(mbi_pool *pool, int index) {
   return (__atomic_fetch_or(&pool->claims[index >> 6], bit, __ATOMIC_RELAXED) & bit) == 0;
 }
 
-/* Bound threads take their own tasks first, for which memory lies near, and then what is left. */
+/* Bound threads take their own tasks first, for which memory lies near, and then what is left. A thread
+ * without tasks of its own takes none. The caller, thread 0, always has some. */
 static void mbi_pool_drain_near(mbi_pool *pool, int number) {
-  int index;
-  for (index = number; index < pool->tasks; index += pool->threads) {
-    if (mbi_pool_claim(pool, index)) {
-      pool->task(pool->argument, index);
-    }
-  }
-  for (index = 0; index < pool->tasks; index++) {
+  const int first = mbi_first_task(pool->tasks, pool->threads, number);
+  const int own = mbi_first_task(pool->tasks, pool->threads, number + 1) - first;
+  int i;
+  for (i = 0; own > 0 && i < pool->tasks; i++) {
+    const int index = (first + i) % pool->tasks;
     if (mbi_pool_claim(pool, index)) {
       pool->task(pool->argument, index);
     }
@@ -1888,7 +2009,6 @@ static void *mbi_pool_worker(void *argument) {
 static void mbi_pool_start(merbit_context *context) {
   mbi_pool *pool = &context->pool;
   pool->started = 1;
-  pool->process = getpid();
   pool->workers = (pthread_t *)mbi_allocate(context, (size_t)context->threads * sizeof(pthread_t));
   while (pool->workers != NULL && pool->count < context->threads - 1 &&
          pthread_create(&pool->workers[pool->count], NULL, mbi_pool_worker, pool) == 0) {
@@ -1907,7 +2027,7 @@ static void mbi_threads_bind(merbit_context *context) {
 static void mbi_pool_destroy(merbit_context *context) {
   mbi_pool *pool = &context->pool;
   int i;
-  if (pool->count == 0 || mbi_pool_inherited(pool)) {
+  if (pool->count == 0 || mbi_context_forked(context)) {
     mbi_release(context, pool->workers);
     return;
   }
@@ -1922,12 +2042,11 @@ static void mbi_pool_destroy(merbit_context *context) {
 }
 
 /* The caller works too, and waits only for workers that have joined: a pool that is busy with another
- * thread's call costs speed and nothing else. A forked child has no workers, and perhaps a lock that
- * nobody will release: it works alone. */
+ * thread's call costs speed and nothing else. */
 static void mbi_parallel(merbit_context *context, int tasks, mbi_task task, void *argument) {
   mbi_pool *pool = &context->pool;
   int index;
-  if (tasks > 1 && context->threads > 1 && !mbi_pool_inherited(pool) &&
+  if (tasks > 1 && context->threads > 1 && !mbi_context_forked(context) &&
       pthread_mutex_trylock(&pool->caller) == 0) {
     if (!pool->started) {
       mbi_pool_start(context);
@@ -2030,7 +2149,7 @@ static const char *mbi_directory_fault(const struct stat *facts, int last) {
 
 /* Put the target of the symbolic link path[0..end) into its place. */
 static int mbi_link_replace(char *path, size_t size, size_t end) {
-  char target[MBI_PATH_SIZE], rest[MBI_PATH_SIZE];
+  char target[PATH_MAX], rest[PATH_MAX];
   ssize_t length;
   (void)snprintf(rest, sizeof rest, "%s", path + end);
   path[end] = '\0';
@@ -2039,7 +2158,7 @@ static int mbi_link_replace(char *path, size_t size, size_t end) {
     return length < 0 ? errno : ENAMETOOLONG;
   }
   target[length] = '\0';
-  while (target[0] != '/' && path[end - 1] != '/') {
+  while (target[0] != '/' && end > 0 && path[end - 1] != '/') {
     end--; /* a relative target begins beside the link */
   }
   end = target[0] == '/' ? 0 : end;
@@ -2161,33 +2280,25 @@ static int mbi_private_read(merbit_context *context, const char *path, uint64_t 
   return error;
 }
 
-static int mbi_private_write_all(int file, const mbi_piece *pieces, int count) {
-  int i;
-  for (i = 0; i < count; i++) {
-    size_t done = 0;
-    while (done < pieces[i].size) {
-      const ssize_t put =
-          write(file, (const char *)pieces[i].data + done, pieces[i].size - done);
-      if (put > 0) {
-        done += (size_t)put;
-      } else if (put == 0 || errno != EINTR) {
-        return put == 0 ? EIO : errno;
-      }
+/* Append to a new file, of which *length bytes are written. EFBIG: the file would pass RLIMIT_FSIZE,
+ * which the system answers with a deadly signal. */
+static int mbi_file_append(int file, uint64_t *length, const void *data, size_t size) {
+  struct rlimit limit;
+  size_t done = 0;
+  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+      *length + size > (uint64_t)limit.rlim_cur) {
+    return EFBIG;
+  }
+  while (done < size) {
+    const ssize_t put = write(file, (const char *)data + done, size - done);
+    if (put > 0) {
+      done += (size_t)put;
+    } else if (put == 0 || errno != EINTR) {
+      return put == 0 ? EIO : errno;
     }
   }
-  return fsync(file) == 0 ? 0 : errno;
-}
-
-/* A file beyond RLIMIT_FSIZE would not be an error but a deadly signal. */
-static int mbi_private_fits(const mbi_piece *pieces, int count) {
-  struct rlimit limit;
-  uint64_t bytes = 0;
-  int i;
-  for (i = 0; i < count; i++) {
-    bytes += pieces[i].size;
-  }
-  return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
-         bytes <= (uint64_t)limit.rlim_cur;
+  *length += size;
+  return 0;
 }
 
 /* Create a new file in `directory` under a name nobody guesses; its path is left in `path`. */
@@ -2216,10 +2327,8 @@ static int mbi_temporary_create(const char *directory, char *path, size_t size, 
 static int mbi_private_write(const char *directory, const char *name, const mbi_piece *pieces,
                              int count) {
   char temporary[MBI_PATH_SIZE], path[MBI_PATH_SIZE];
-  int file = -1, error;
-  if (!mbi_private_fits(pieces, count)) {
-    return EFBIG;
-  }
+  uint64_t length = 0;
+  int file = -1, error, i;
   if ((size_t)snprintf(path, sizeof path, "%s/%s", directory, name) >= sizeof path) {
     return ENAMETOOLONG;
   }
@@ -2230,8 +2339,11 @@ static int mbi_private_write(const char *directory, const char *name, const mbi_
   if (fchmod(file, 0600) != 0) { /* a umask may have taken too much */
     error = errno;
   }
-  if (error == 0) {
-    error = mbi_private_write_all(file, pieces, count);
+  for (i = 0; i < count && error == 0; i++) {
+    error = mbi_file_append(file, &length, pieces[i].data, pieces[i].size);
+  }
+  if (error == 0 && fsync(file) != 0) {
+    error = errno;
   }
   if (close(file) != 0 && error == 0) {
     error = errno;
@@ -2363,6 +2475,23 @@ static int mbi_directory_trim(merbit_context *context, const char *path, const c
 
 /* ---- Finding libraries ------------------------------------------------------------------ */
 
+/* Writes a shell pattern that only `text` matches. Returns its length, or `size` where it is
+ * too long. */
+static size_t mbi_pattern_of(const char *text, char *pattern, size_t size) {
+  size_t length = 0;
+  for (; *text != '\0'; text++) {
+    if (length + 2 >= size) {
+      return size;
+    }
+    if (strchr("*?[\\", *text) != NULL) {
+      pattern[length++] = '\\';
+    }
+    pattern[length++] = *text;
+  }
+  pattern[length] = '\0';
+  return length;
+}
+
 /* Call `take` for each existing file that matches a shell pattern, in order, until it returns
  * nonzero: the result. */
 static int mbi_files_matching(const char *pattern, int (*take)(void *user, const char *path),
@@ -2438,48 +2567,60 @@ static void mbi_file_close(int file) {
   (void)close(file);
 }
 
-/* A merbit_write_callback: `user` points to the descriptor; nonzero leaves errno. */
-static int mbi_file_write(void *user, const void *data, size_t size) {
-  const int file = *(const int *)user;
-  size_t done = 0;
-  while (done < size) {
-    const ssize_t put = write(file, (const char *)data + done, size - done);
-    if (put > 0) {
-      done += (size_t)put;
-    } else if (put == 0) {
-      errno = EIO;
-      return -1;
-    } else if (errno != EINTR) {
-      return -1;
-    }
-  }
-  return 0;
-}
-
 typedef struct mbi_replacement { /* a file that takes its target's place when it is complete */
   int file;
+  uint64_t length; /* bytes written */
   char target[PATH_MAX];
   char temporary[PATH_MAX];
 } mbi_replacement;
 
-/* Create the temporary beside the target, with the target's permissions where there is one. A
- * link is followed, so that it stays; what is no regular file (a device, a pipe) must not be
- * replaced: ENOTSUP. */
+/* A merbit_write_callback: `user` is the mbi_replacement; nonzero leaves errno. */
+static int mbi_replacement_write(void *user, const void *data, size_t size) {
+  mbi_replacement *r = (mbi_replacement *)user;
+  errno = mbi_file_append(r->file, &r->length, data, size);
+  return errno != 0 ? -1 : 0;
+}
+
+/* Follow links from the path to the target. ENOENT: there is none yet. */
+static int mbi_replacement_find(mbi_replacement *r, const char *path) {
+  int links, error = 0;
+  if (strlen(path) >= sizeof r->target) {
+    return ENAMETOOLONG;
+  }
+  memcpy(r->target, path, strlen(path) + 1);
+  for (links = 0; error == 0; links++) {
+    struct stat facts;
+    if (lstat(r->target, &facts) != 0) {
+      return errno;
+    }
+    if (!S_ISLNK(facts.st_mode)) {
+      return 0;
+    }
+    error = links < MBI_MAX_LINKS
+                ? mbi_link_replace(r->target, sizeof r->target, strlen(r->target))
+                : ELOOP;
+  }
+  return error;
+}
+
+/* Create the temporary beside the target, with the target's permissions where there is one. The target
+ * must be a regular file (ENOTSUP: a device, a pipe) that the user may write. */
 static int mbi_replacement_begin(mbi_replacement *r, const char *path) {
   struct stat facts;
   const int exists = stat(path, &facts) == 0;
-  int attempt, error = EEXIST;
+  int attempt, error;
   if (exists && !S_ISREG(facts.st_mode)) {
     return S_ISDIR(facts.st_mode) ? EISDIR : ENOTSUP;
   }
-  if (path[0] == '\0' || strlen(path) >= sizeof r->target) {
-    return path[0] == '\0' ? ENOENT : ENAMETOOLONG;
+  error = mbi_replacement_find(r, path);
+  if (error != 0 && (error != ENOENT || exists || path[0] == '\0')) {
+    return error;
   }
-  if (!exists) {
-    memcpy(r->target, path, strlen(path) + 1);
-  } else if (realpath(path, r->target) == NULL) {
+  if (exists && faccessat(AT_FDCWD, r->target, W_OK, AT_EACCESS) != 0) {
     return errno;
   }
+  r->length = 0;
+  error = EEXIST;
   for (attempt = 0; attempt < 16 && error == EEXIST; attempt++) {
     struct timespec now;
     (void)clock_gettime(CLOCK_REALTIME, &now);
@@ -2903,9 +3044,14 @@ static int mbi_nvrtc_try_name(mbi_nvrtc_search *search, const char *name) {
     const char *variable = mbi_nvrtc_places[i].variable;
     const char *prefix = variable != NULL ? mbi_environment(variable) : "";
     char pattern[MBI_PATH_SIZE];
-    if (prefix == NULL || (variable != NULL && prefix[0] != '/') ||
-        (size_t)snprintf(pattern, sizeof pattern, "%s%s/%s", prefix,
-                         mbi_nvrtc_places[i].pattern, name) >= sizeof pattern) {
+    size_t length, left;
+    if (prefix == NULL || (variable != NULL && prefix[0] != '/')) {
+      continue;
+    }
+    length = mbi_pattern_of(prefix, pattern, sizeof pattern);
+    left = sizeof pattern - length;
+    if ((size_t)snprintf(pattern + length, left, "%s/%s", mbi_nvrtc_places[i].pattern, name) >=
+        left) {
       continue;
     }
     mbi_nvrtc_note(search, pattern);
@@ -8779,10 +8925,10 @@ static const char *const mbi_source_spmv_pages_cuh[] = {
   "  if (!fits) {\n"
   "    return MBK_NO_PAGE;\n"
   "  }\n"
+  "  mbk_warp_sync(0xffffffffu); // all lanes have read their slots\n"
   "  if (low != MBK_PAGE_EMPTY) {\n"
   "    set[mbk_popcount(lows & before)] = low;\n"
   "  }\n"
-  "  mbk_warp_sync(0xffffffffu);\n"
   "  if (high != MBK_PAGE_EMPTY) {\n"
   "    set[mbk_popcount(lows) + mbk_popcount(highs & before)] = high;\n"
   "  }\n"
@@ -14217,7 +14363,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "56648536a3989084dcaea4547fd117a8fc4c723d5280966d099313cc87499c80"
+#define MBI_KERNEL_HASH "1959bce2bf99a9fabf92fc0c58a5a891a2d875ee00113253440921d0a908d3ff"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -15018,7 +15164,9 @@ static merbit_status mbi_context_set_up(merbit_context *context,
                     MBI_MAX_THREADS);
   }
   if (desc->side < MERBIT_SIDE_AUTO || desc->side > MERBIT_SIDE_CUDA) {
-    return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "context_desc.side is %d; use a MERBIT_SIDE",
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "context_desc.side is %d; use MERBIT_SIDE_AUTO, MERBIT_SIDE_CPU or "
+                    "MERBIT_SIDE_CUDA",
                     (int)desc->side);
   }
   if (desc->cache_max_bytes < 0) {
@@ -15063,10 +15211,13 @@ MERBIT_API merbit_status merbit_context_create(const merbit_context_desc *desc,
   memset(made, 0, sizeof *made);
   made->allocator = allocator;
   made->references = 1;
+  made->process = getpid();
   mbi_context_locks_create(made);
   status = mbi_context_set_up(made, desc);
   if (status != MERBIT_OK) {
-    (void)mbi_error_set(error, status, made->error.message);
+    if (error != NULL) {
+      error->status = merbit_last_error(made, error->message, sizeof error->message);
+    }
     mbi_context_unref(made);
     return status;
   }
@@ -15290,15 +15441,18 @@ static int mbi_scalar_zero(merbit_type type, const void *scalar) {
   }
 }
 
-/* What a half's bits stand for: as a float's they are too small by 2^112, subnormals as well. */
+/* What a half's bits stand for. No float on the way is subnormal: a program may have set the
+ * processor to take those for zero. */
 static float mbi_f16_value(uint16_t half) {
-  uint32_t bits = (uint32_t)(half & 0x7fff) << 13;
-  float value;
-  memcpy(&value, &bits, sizeof value);
-  value *= 5192296858534827628530496329220096.0f;
+  const uint32_t size = half & 0x7fff;
+  float value = (float)size * 5.9604644775390625e-8f; /* 2^-24: what subnormals count */
+  uint32_t bits;
   memcpy(&bits, &value, sizeof bits);
-  if ((half & 0x7c00) == 0x7c00) { /* Inf and NaN */
-    bits = (uint32_t)(half & 0x7fff) << 13 | 0x7f800000u;
+  if (size >= 0x0400) { /* the exponents' biases are 15 and 127 */
+    bits = (size << 13) + (112u << 23);
+  }
+  if (size >= 0x7c00) { /* Inf and NaN */
+    bits |= 0x7f800000u;
   }
   bits |= (uint32_t)(half & 0x8000) << 16;
   memcpy(&value, &bits, sizeof value);
@@ -15490,7 +15644,8 @@ static merbit_status mbi_triangle_check_header(merbit_context *context,
   if ((int)view->symmetry < MERBIT_SYMMETRY_NONE ||
       view->symmetry > MERBIT_SYMMETRY_HERMITIAN) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "view.symmetry is %d; use a MERBIT_SYMMETRY", (int)view->symmetry);
+                    "view.symmetry is %d; use MERBIT_SYMMETRY_NONE or another merbit_symmetry",
+                    (int)view->symmetry);
   }
   if (!mbi_view_is_half(view)) {
     return MERBIT_OK;
@@ -15641,7 +15796,9 @@ static merbit_status mbi_block_check(merbit_context *context, const char *what, 
   }
   if (order != MERBIT_BLOCK_ROW_MAJOR && order != MERBIT_BLOCK_COLUMN_MAJOR) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "%s.block_order is %d; use a MERBIT_BLOCK_ORDER", what, (int)order);
+                    "%s.block_order is %d; use MERBIT_BLOCK_ROW_MAJOR or "
+                    "MERBIT_BLOCK_COLUMN_MAJOR",
+                    what, (int)order);
   }
   return MERBIT_OK;
 }
@@ -15655,18 +15812,22 @@ static merbit_status mbi_view_check_kinds(merbit_context *context, const merbit_
   }
   if (type < 0 || (size_t)type >= sizeof mbi_type_names / sizeof mbi_type_names[0]) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "view.value_type is %d; use a MERBIT_TYPE, MERBIT_F64 for one", type);
+                    "view.value_type is %d; use MERBIT_F64 or another merbit_type", type);
   }
   if (view->offset_type != MERBIT_INDEX_32 && view->offset_type != MERBIT_INDEX_64) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "view.offset_type is %d; use a MERBIT_INDEX", (int)view->offset_type);
+                    "view.offset_type is %d; use MERBIT_INDEX_32 or MERBIT_INDEX_64",
+                    (int)view->offset_type);
   }
   if (view->index_type != MERBIT_INDEX_32 && view->index_type != MERBIT_INDEX_64) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "view.index_type is %d; use a MERBIT_INDEX", (int)view->index_type);
+                    "view.index_type is %d; use MERBIT_INDEX_32 or MERBIT_INDEX_64",
+                    (int)view->index_type);
   }
   if ((int)view->memory < MERBIT_MEMORY_DEFAULT || (int)view->memory > MERBIT_MEMORY_DEVICE) {
-    return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "view.memory is %d; use a MERBIT_MEMORY",
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "view.memory is %d; use MERBIT_MEMORY_DEFAULT, MERBIT_MEMORY_HOST or "
+                    "MERBIT_MEMORY_DEVICE",
                     (int)view->memory);
   }
   if (view->base != 0 && view->base != 1) {
@@ -16660,6 +16821,7 @@ static merbit_status mbi_build_sort(mbi_build *build) {
   if (spare == 0) {
     return MERBIT_OK;
   }
+  spare += spare % 2; /* columns lie behind the values, which may be of 2 bytes */
   status = mbi_allocate_array(build->context, spare, size + sizeof(int32_t),
                               "the scratch of a sort by columns", &build->scratch);
   if (status != MERBIT_OK) {
@@ -17887,7 +18049,9 @@ static merbit_status mbi_matrix_record(merbit_context *context, const merbit_vie
     return mbi_fail(context, MERBIT_OUT_OF_MEMORY, "no memory for a matrix's record");
   }
   made->context = context;
+  made->references = 1;
   made->view = *view;
+  made->view.owner = made;
   made->memory = memory;
   mbi_context_retain(context);
   return MERBIT_OK;
@@ -18015,12 +18179,29 @@ MERBIT_API merbit_view merbit_matrix_view(const merbit_matrix *matrix) {
   return none;
 }
 
+/* Keeps the owner of a view alive for an object made from it; NULL is accepted. */
+static void mbi_matrix_retain(merbit_matrix *matrix) {
+  if (matrix != NULL) {
+    mbi_mutex_lock(&matrix->context->lock);
+    matrix->references++;
+    mbi_mutex_unlock(&matrix->context->lock);
+  }
+}
+
+/* Drops one reference; the last one frees the matrix. */
 MERBIT_API void merbit_matrix_destroy(merbit_matrix *matrix) {
   merbit_context *context;
+  int64_t left;
   if (matrix == NULL) {
     return;
   }
   context = matrix->context;
+  mbi_mutex_lock(&context->lock);
+  left = --matrix->references;
+  mbi_mutex_unlock(&context->lock);
+  if (left > 0) {
+    return;
+  }
   if (matrix->memory == NULL) {
     mbi_host_view_release(context, &matrix->view);
   }
@@ -20071,6 +20252,7 @@ static int mbi_decimal_f32(const mbi_decimal *d, float *value) {
 #define MBI_EXPRESSION_SIZE 1400  /* of what is written, its terminating zero included */
 #define MBI_EXPRESSION_DEPTH 64   /* of operands within each other; parentheses count twice */
 #define MBI_EXPRESSION_DIGITS 64  /* characters of a number */
+#define MBI_EXPRESSION_NUMBER 48  /* at most, as it is written */
 #define MBI_EXPRESSION_MARK "in_" /* begins the names in what is written */
 
 typedef struct mbi_expression { /* one that is being read */
@@ -20181,8 +20363,10 @@ static merbit_status mbi_expression_insert(mbi_expression *e, size_t at, const c
   const size_t length = strlen(text);
   if (e->written + length >= MBI_EXPRESSION_SIZE) {
     return mbi_fail(e->context, MERBIT_TOO_LARGE,
-                    "%s is too long once it is written out, by position %zu", e->what,
-                    (size_t)(e->at - e->source) + 1);
+                    "%s is too long once it is written out for a kernel: by position %zu it has "
+                    "more than %d characters, of which a number takes %d; use fewer numbers",
+                    e->what, (size_t)(e->at - e->source) + 1, MBI_EXPRESSION_SIZE - 1,
+                    MBI_EXPRESSION_NUMBER);
   }
   memmove(e->text + at + length, e->text + at, e->written - at + 1);
   memcpy(e->text + at, text, length);
@@ -21067,7 +21251,8 @@ static merbit_status mbi_mm_check_entries(const mbi_mm_input *in, const mbi_mm_h
   }
   return mbi_fail(in->context, MERBIT_INVALID_FILE,
                   "line %" PRId64 ": %" PRId64 " entries of at least %" PRId64
-                  " bytes each cannot be in the %" PRId64 " bytes that follow",
+                  " bytes each cannot be in the %" PRId64
+                  " bytes that follow; the file ends early",
                   header->line, header->entries, shortest, left);
 }
 
@@ -21080,7 +21265,7 @@ static merbit_status mbi_mm_read_sizes(mbi_mm_input *in, mbi_mm_header *header) 
   }
   if (in->next == in->end) {
     return mbi_fail(in->context, MERBIT_INVALID_FILE,
-                    "line %" PRId64 ": the input ends before its size line", in->line);
+                    "line %" PRId64 ": the file ends early, before its size line", in->line);
   }
   p = in->next;
   status = mbi_mm_read_size(in, &p, "rows", &header->rows);
@@ -21116,6 +21301,8 @@ typedef struct mbi_mm_reader {
   int each;                /* array elements that an entry may need: 2 with a mirror image */
   int64_t count, capacity; /* of the arrays */
   int wide;                /* 64-bit indices, for the sake of rows beyond 2^31 */
+  int triangle; /* of a symmetric file: 1 lower, -1 upper, 0 not known yet */
+  int64_t large, large_line; /* integers that the type may not hold, and the first one's line */
   void *row_ind, *col_ind, *values;
 } mbi_mm_reader;
 
@@ -21186,13 +21373,15 @@ static int mbi_mm_suits_diagonal(const mbi_mm_reader *r, const mbi_mm_entry *ent
          entry->imaginary == 0;
 }
 
-/* Is a 1-based entry where the file's symmetry has it: on or below the diagonal, or below it?
- */
+/* Is a 1-based entry where the file's symmetry has it: in the triangle of the first entry off
+ * the diagonal, or on the diagonal, which is no part of a skew-symmetric one? The format knows
+ * lower triangles alone, but files with upper ones are common. */
 static int mbi_mm_in_triangle(const mbi_mm_reader *r, int64_t row, int64_t col) {
   if (r->header.symmetry == MBI_MM_GENERAL) {
     return 1;
   }
-  return r->header.symmetry == MBI_MM_SKEW ? row > col : row >= col;
+  return row == col ? r->header.symmetry != MBI_MM_SKEW
+                    : r->triangle == 0 || (row > col) == (r->triangle > 0);
 }
 
 static const char *mbi_mm_line_end(const char *p) {
@@ -21319,12 +21508,13 @@ static merbit_status mbi_mm_explain(const mbi_mm_reader *r) {
     }
     if (status == MERBIT_OK && !mbi_mm_in_triangle(r, row, col)) {
       status = mbi_fail(in->context, MERBIT_INVALID_FILE,
-                        "line %" PRId64 ": entry (%" PRId64 ", %" PRId64
-                        ") is not below the diagonal%s",
-                        in->line, row, col,
-                        r->header.symmetry == MBI_MM_SKEW
-                            ? ", where skew-symmetric files have all entries"
-                            : " or on it, where symmetric files have all entries");
+                        "line %" PRId64 ": entry (%" PRId64 ", %" PRId64 ") is %s", in->line,
+                        row, col,
+                        row == col  ? "on the diagonal, which skew-symmetric files leave out"
+                        : row < col ? "above the diagonal and earlier ones below it; files with "
+                                      "a symmetry have one triangle"
+                                    : "below the diagonal and earlier ones above it; files with "
+                                      "a symmetry have one triangle");
     }
   }
   if (status == MERBIT_OK && r->header.field != MBI_MM_PATTERN) {
@@ -21428,6 +21618,25 @@ static void mbi_mm_put_both(mbi_mm_reader *r, const mbi_mm_entry *entry) {
   }
 }
 
+/* Counts an entry of 2^24 or 2^53 and more: beyond, the type lacks some of the integers. */
+static void mbi_mm_count_large(mbi_mm_reader *r, const mbi_mm_entry *entry, int64_t line) {
+  const double least = mbi_mm_single(r->type) ? 16777216.0 : 9007199254740992.0;
+  if (fabs(entry->value) >= least && fabs(entry->value) < (double)INFINITY) {
+    r->large_line = r->large++ == 0 ? line : r->large_line;
+  }
+}
+
+static void mbi_mm_tell_large(const mbi_mm_reader *r) {
+  const int single = mbi_mm_single(r->type);
+  if (r->large > 0) {
+    mbi_log(r->in.context,
+            "%.300s: line %" PRId64 ": integers of 2^%d and more become the nearest %s; %" PRId64
+            " in all",
+            r->in.path != NULL ? r->in.path : "a Matrix Market file", r->large_line,
+            single ? 24 : 53, single ? "f32" : "f64", r->large);
+  }
+}
+
 /* Entries from in->next on while lines are plain and there is room for them. Returns how many.
  */
 static int64_t mbi_mm_read_run(mbi_mm_reader *r, mbi_mm_entry *entry, int64_t most) {
@@ -21439,11 +21648,31 @@ static int64_t mbi_mm_read_run(mbi_mm_reader *r, mbi_mm_entry *entry, int64_t mo
       break;
     }
     mbi_mm_put_both(r, entry);
+    if (r->triangle == 0) {
+      r->triangle = (entry->row > entry->col) - (entry->row < entry->col);
+    }
+    if (r->header.field == MBI_MM_INTEGER) {
+      mbi_mm_count_large(r, entry, r->in.line + done);
+    }
     p = q;
   }
   r->in.next = p;
   r->in.line += done;
   return done;
+}
+
+/* Is the line at in->next the last one, and has no newline? */
+static int mbi_mm_cut(const mbi_mm_input *in) {
+  return in->added &&
+         (const char *)memchr(in->next, '\n', (size_t)(in->end - in->next)) + 1 == in->end;
+}
+
+static merbit_status mbi_mm_explain_cut(const mbi_mm_reader *r, int64_t done) {
+  char quoted[MBI_MM_QUOTE];
+  return mbi_fail(r->in.context, MERBIT_INVALID_FILE,
+                  "line %" PRId64 ": the file ends early, with %s after %" PRId64 " of %" PRId64
+                  " entries",
+                  r->in.line, mbi_mm_quote_line(r->in.next, quoted), done, r->header.entries);
 }
 
 static merbit_status mbi_mm_read_entries(mbi_mm_reader *r) {
@@ -21459,7 +21688,8 @@ static merbit_status mbi_mm_read_entries(mbi_mm_reader *r) {
     if (status == MERBIT_OK && r->in.next == r->in.end) {
       status =
           mbi_fail(r->in.context, MERBIT_INVALID_FILE,
-                   "line %" PRId64 ": the input ends after %" PRId64 " of %" PRId64 " entries",
+                   "line %" PRId64 ": the file ends early, after %" PRId64 " of %" PRId64
+                   " entries",
                    r->in.line, done, r->header.entries);
     }
     if (status == MERBIT_OK && r->count + r->each > r->capacity) {
@@ -21468,7 +21698,10 @@ static merbit_status mbi_mm_read_entries(mbi_mm_reader *r) {
     if (status == MERBIT_OK) {
       run = mbi_mm_read_run(r, &entry, r->header.entries - done);
       done += run;
-      status = run > 0 ? MERBIT_OK : mbi_mm_explain(r);
+      if (run == 0) {
+        const int early = mbi_mm_cut(&r->in) && done + 1 < r->header.entries;
+        status = early ? mbi_mm_explain_cut(r, done) : mbi_mm_explain(r);
+      }
     }
   }
   return status;
@@ -21541,6 +21774,7 @@ static merbit_status mbi_mm_read(mbi_mm_reader *r, merbit_matrix **matrix) {
   }
   mbi_release(context, buffer);
   if (status == MERBIT_OK) {
+    mbi_mm_tell_large(r);
     status = mbi_mm_build(r, matrix);
   }
   mbi_release(context, r->row_ind);
@@ -21715,7 +21949,7 @@ static int mbi_mm_reads_back(const char *text, double value, int single) {
 
 /* The fewest digits from 15 on (6 for a float) that read back bit for bit; 17 (9) always do. */
 static void mbi_mm_put_value(mbi_mm_output *out, double value, int single) {
-  char text[32];
+  char text[40]; /* 24 characters at most; gcc 11 counts to 33 */
   int digits = single ? 6 : 15;
   const int most = single ? 9 : 17;
   if (isnan(value) || isinf(value)) {
@@ -21876,14 +22110,14 @@ MERBIT_API merbit_status merbit_matrix_write_file(merbit_context *context,
                     path);
   }
   if (error != 0) {
-    return mbi_fail(context, MERBIT_IO_ERROR, "cannot create a file beside %.300s: %s", path,
+    return mbi_fail(context, MERBIT_IO_ERROR, "cannot write %.300s, or a file beside it: %s", path,
                     strerror(error));
   }
   memset(&out, 0, sizeof out);
   out.context = context;
   out.path = path;
-  out.write = mbi_file_write;
-  out.user = &replacement.file;
+  out.write = mbi_replacement_write;
+  out.user = &replacement;
   status = mbi_mm_write(&out, view);
   error = mbi_replacement_end(&replacement, status == MERBIT_OK ? 0 : EIO);
   if (status == MERBIT_OK && error != 0) {
@@ -22226,6 +22460,7 @@ struct merbit_plan {
   merbit_view given;     /* the user's, with both triangles */
   merbit_view view;      /* the same, or its transpose */
   merbit_view csr;       /* what is multiplied, or was uploaded */
+  merbit_matrix *owner;  /* whose arrays these may be; NULL: the user's */
   merbit_matrix *matrix; /* holds csr where the view had to be converted or reordered */
   mbi_reorder reorder;
   mbi_transpose transpose;
@@ -22511,7 +22746,8 @@ static merbit_status mbi_types_choose(merbit_context *context, merbit_type type,
                     (int)compute >= MERBIT_TYPE_DEFAULT && compute <= MERBIT_C128;
   if (!known) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "plan_desc.vector_type is %d and compute_type %d; use a MERBIT_TYPE",
+                    "plan_desc.vector_type is %d and compute_type %d; use "
+                    "MERBIT_TYPE_DEFAULT or another merbit_type",
                     (int)vector, (int)compute);
   }
   sums = sums != MERBIT_TYPE_DEFAULT ? sums : mbi_type_sums(type);
@@ -22622,7 +22858,9 @@ static merbit_status mbi_semiring_check(merbit_context *context, const merbit_vi
   const merbit_semiring semiring = desc->semiring;
   if (semiring < MERBIT_SEMIRING_PLUS_TIMES || semiring > MERBIT_SEMIRING_CUSTOM) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "plan_desc.semiring is %d; use a MERBIT_SEMIRING", (int)semiring);
+                    "plan_desc.semiring is %d; use MERBIT_SEMIRING_PLUS_TIMES or another "
+                    "merbit_semiring",
+                    (int)semiring);
   }
   if ((semiring == MERBIT_SEMIRING_CUSTOM) != (desc->operators != NULL)) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -26947,12 +27185,14 @@ static int64_t mbi_numa_entry(const merbit_plan *plan, int task) {
  * for pages that two share and a few that were busy. */
 static int mbi_numa_settle(const merbit_plan *plan, const mbi_numa *numa, const void *array,
                            size_t size, mbi_page_mover move) {
+  const int threads = plan->context->threads;
   int task, settled = 1;
   for (task = 0; task < plan->tasks && settled; task++) {
     const int64_t begin = mbi_numa_entry(plan, task), end = mbi_numa_entry(plan, task + 1);
     const int64_t bytes = (end - begin) * (int64_t)size;
-    const int64_t elsewhere = move((const char *)array + (size_t)begin * size, (size_t)bytes,
-                                   mbi_numa_node(numa, plan->tasks, task));
+    const int node = mbi_numa_node(numa, threads, mbi_task_thread(plan->tasks, threads, task));
+    const int64_t elsewhere =
+        move((const char *)array + (size_t)begin * size, (size_t)bytes, node);
     settled = elsewhere >= 0 && elsewhere <= bytes / MBI_NUMA_FEW;
   }
   return settled;
@@ -28763,7 +29003,7 @@ static merbit_status mbi_merbit_size(merbit_plan *plan) {
   mbi_merbit *m = &plan->merbit;
   merbit_context *context = plan->context;
   uint64_t tile_steps;
-  int bits;
+  int bits, most;
   m->omega = plan->desc.omega != 0 ? plan->desc.omega : 32;
   m->sigma = plan->desc.sigma != 0 ? plan->desc.sigma : plan->type == MERBIT_F32 ? 14 : 7;
   m->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : 512;
@@ -28775,20 +29015,18 @@ static merbit_status mbi_merbit_size(merbit_plan *plan) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
                     "plan_desc.block_threads is %d; use a multiple of 32 up to 1024", m->threads);
   }
-  if (m->sigma < 1 || m->sigma > 64) {
-    return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "plan_desc.sigma is %d; use 1 to 42",
-                    m->sigma);
+  /* A lane's descriptor of 64 bits holds sigma bits and two coordinates of
+   * log2(omega) + ceil(log2(sigma)); where sigma is above 32, the last term is 6. */
+  most = 64 - 2 * 6 - 2 * mbi_log2_ceiling((uint64_t)m->omega);
+  if (m->sigma < 1 || m->sigma > most) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "plan_desc.sigma is %d; with omega %d use 1 to %d", m->sigma, m->omega,
+                    most);
   }
   tile_steps = (uint64_t)m->omega * (uint64_t)m->sigma;
   m->coordinate_bits = mbi_log2_ceiling(tile_steps);
   bits = 2 * m->coordinate_bits + m->sigma;
   m->descriptor_bits = bits <= 32 ? 32 : 64;
-  if (bits > 64) {
-    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "plan_desc.sigma %d with omega %d needs 2 * %d + %d = %d bits in a lane "
-                    "descriptor of 64; use a smaller sigma",
-                    m->sigma, m->omega, m->coordinate_bits, m->sigma, bits);
-  }
   m->path = plan->device.rows + plan->device.nnz;
   m->tiles = (m->path + tile_steps - 1) / tile_steps;
   if (plan->desc.block_threads == 0 &&
@@ -29354,6 +29592,11 @@ static merbit_status mbi_ranks_hash(merbit_plan *plan, uint64_t *hash) {
   return status == MERBIT_OK ? mbi_device_download(context, hash, sum, sizeof *hash) : status;
 }
 
+/* Whether 32 bits number the plan's rows and have a number left that is none. */
+static int mbi_ranks_fit(const merbit_plan *plan) {
+  return plan->device.rows < UINT32_MAX;
+}
+
 /* For a method, unless the choice has counted already. */
 static merbit_status mbi_ranks_need(merbit_plan *plan) {
   return plan->ranks.row_start != 0
@@ -29404,6 +29647,38 @@ static merbit_status mbi_ranks_compact(merbit_context *context, const mbi_device
   ranks->start_apart = apart;
   ranks->bytes = ids + empties + (apart ? 0 : starts);
   return MERBIT_OK;
+}
+
+/* ==== >>spmv/walk.c  CUDA: what the longest row takes who walks it alone ================== */
+/* The critical path: what a row takes that one lane, or one team of lanes, walks alone, however
+ * even the other rows are. Part of the forecast of each method that does not cut rows. */
+
+/* Bytes of columns and values that L2 holds. */
+#ifndef MBI_CHOOSE_SMALL
+#define MBI_CHOOSE_SMALL 40000000u
+#endif
+
+static int mbi_choose_small(const merbit_plan *plan) {
+  return mbi_device_csr_stream_bytes(plan) <= MBI_CHOOSE_SMALL;
+}
+
+/* Seconds per byte that is streamed; measured on an H200, as all figures of forecasts. What
+ * counts in a choice is their proportion. */
+#define MBI_CHOOSE_STREAM (1.0 / 4.2e12)
+
+/* Seconds for a load on which the next one waits, from memory and from L2, as on an H200
+ * (40,000 nonzeros by SLICED in f32, 8 a step of columns and then x: 5.5 ms). */
+#define MBI_WALK_FAR 0.5e-6
+#define MBI_WALK_NEAR 0.2e-6
+
+/* Seconds of any product, launches and first loads, that all forecasts leave out. */
+#define MBI_WALK_LEAST 6e-6
+
+/* Seconds that the plan's longest row takes who walks it alone, less MBI_WALK_LEAST: a step is
+ * `at_once` nonzeros and `loads` loads, each of which waits for the one before. */
+static double mbi_walk(const merbit_plan *plan, double at_once, int loads) {
+  const double load = mbi_choose_small(plan) ? MBI_WALK_NEAR : MBI_WALK_FAR;
+  return (double)plan->ranks.longest / at_once * loads * load - MBI_WALK_LEAST;
 }
 
 /* ==== >>spmv/scan_sizes.c  CUDA: how the scan cuts a matrix into tiles and blocks ========= */
@@ -29693,7 +29968,7 @@ static merbit_status mbi_scan_build(merbit_plan *plan) {
 /* plan->ranks, listed where some rows are empty. */
 static merbit_status mbi_scan_rank(merbit_plan *plan) {
   merbit_status status;
-  if (plan->device.rows >= UINT32_MAX) {
+  if (!mbi_ranks_fit(plan)) {
     return mbi_fail(plan->context, MERBIT_TOO_LARGE,
                     "tiles of nonzeros take fewer than 2^32 - 1 rows, not %" PRIu64,
                     plan->device.rows);
@@ -30796,32 +31071,46 @@ static const mbi_cuda_method mbi_hubs_method = {mbi_hubs_create,
 /* ==== >>spmv/rows.c  CUDA: lanes per row ================================================== */
 /* ---- Encode: lanes per row and loads in flight ------------------------------------------- */
 
+/* The average length of a row, rounded up. */
+static uint64_t mbi_rows_mean(const merbit_plan *plan) {
+  const uint64_t rows = plan->device.rows > 0 ? plan->device.rows : 1;
+  return (plan->device.nnz + rows - 1) / rows;
+}
+
 /* Lanes so that one batch of loads takes a row of average length; in f64 of half of it, for a
  * lane's loads of a row lie in as many lines again. */
+static int mbi_rows_lanes(const merbit_plan *plan) {
+  const uint64_t batch = mbi_plan_sums(plan) == MERBIT_F32 ? 8 : 4;
+  int lanes = 1;
+  while (lanes < 32 && (uint64_t)lanes * batch < mbi_rows_mean(plan)) {
+    lanes *= 2;
+  }
+  return plan->desc.omega != 0 ? plan->desc.omega : lanes;
+}
+
+/* Nonzeros that each of a row's lanes loads at once. */
+static int mbi_rows_unroll(const merbit_plan *plan, int lanes) {
+  const uint64_t share = mbi_rows_mean(plan) / (uint64_t)lanes + 1;
+  return plan->desc.sigma != 0 ? plan->desc.sigma : share > 8 ? 8 : (int)share;
+}
+
+/* The lanes of a row walk it: columns with values, then x. */
+static double mbi_rows_walk(const merbit_plan *plan) {
+  const int lanes = mbi_rows_lanes(plan);
+  return mbi_walk(plan, (double)lanes * mbi_rows_unroll(plan, lanes), 2);
+}
+
 static merbit_status mbi_rows_size(merbit_plan *plan) {
   mbi_rows *r = &plan->rows;
   merbit_context *context = plan->context;
-  const uint64_t rows = plan->device.rows > 0 ? plan->device.rows : 1;
-  const uint64_t mean = (plan->device.nnz + rows - 1) / rows;
   uint64_t groups;
-  r->lanes = plan->desc.omega;
-  if (r->lanes == 0) {
-    const int single = mbi_plan_sums(plan) == MERBIT_F32;
-    r->lanes = 1;
-    while (r->lanes < 32 && (uint64_t)r->lanes * (single ? 8 : 4) < mean) {
-      r->lanes *= 2;
-    }
-  }
+  r->lanes = mbi_rows_lanes(plan);
   if (r->lanes < 1 || r->lanes > 32 || (r->lanes & (r->lanes - 1)) != 0) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
                     "plan_desc.omega is %d; lanes per row are a power of two up to 32",
                     r->lanes);
   }
-  r->unroll = plan->desc.sigma;
-  if (r->unroll == 0) {
-    r->unroll = (int)(mean / (uint64_t)r->lanes) + 1;
-    r->unroll = r->unroll > 8 ? 8 : r->unroll;
-  }
+  r->unroll = mbi_rows_unroll(plan, r->lanes);
   r->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : 256;
   if (r->unroll < 1 || r->unroll > 32 || r->threads < 32 || r->threads > 1024 ||
       r->threads % 32 != 0) {
@@ -31051,7 +31340,7 @@ static merbit_status mbi_bsr_size(merbit_plan *plan) {
   t->blocks = (t->tiles * (uint64_t)t->strips + warps - 1) / warps;
   t->empty_rows = plan->device.rows - plan->ranks.count;
   t->parts = (t->tiles > t->empty_rows ? t->tiles : t->empty_rows) * (uint64_t)t->block_rows;
-  if (plan->device.rows >= UINT32_MAX || t->blocks > (uint64_t)INT32_MAX ||
+  if (!mbi_ranks_fit(plan) || t->blocks > (uint64_t)INT32_MAX ||
       t->parts / MBI_SCAN_FIXUP_THREADS >= (uint64_t)INT32_MAX) {
     return mbi_fail(context, MERBIT_TOO_LARGE,
                     "%" PRIu64 " blocks in %" PRIu64 " rows of blocks are too many for the GPU",
@@ -31443,7 +31732,7 @@ static merbit_status mbi_bsr_study_size(merbit_plan *plan) {
                     "plan_desc.sigma is %d; method %s fills the GPU 1 to 64 times",
                     plan->desc.sigma, mbi_method_name(plan->method));
   }
-  if (plan->device.rows >= UINT32_MAX) {
+  if (!mbi_ranks_fit(plan)) {
     return mbi_fail(context, MERBIT_TOO_LARGE,
                     "%" PRIu64 " rows of blocks are too many for the GPU", plan->device.rows);
   }
@@ -33141,13 +33430,24 @@ static void mbi_many_cpu(merbit_plan *plan, void *scratch, const void *alpha, co
 #define MBI_PAGE_SET                                                                           \
   65 /* MBK_PAGE_SET of spmv/pages.cuh: words of each warp that makes a list */
 
+/* Values that a lane keeps in flight, in loads of 16 bytes. */
+static int mbi_sliced_unroll(const merbit_plan *plan) {
+  return plan->desc.sigma != 0 ? plan->desc.sigma : 2;
+}
+
+/* A lane walks a row: columns with values, then x. */
+static double mbi_sliced_walk(const merbit_plan *plan) {
+  const double pack = 16.0 / (double)mbi_type_size(plan->type);
+  return mbi_walk(plan, mbi_sliced_unroll(plan) * pack, 2);
+}
+
 static merbit_status mbi_sliced_size(merbit_plan *plan) {
   mbi_sliced *s = &plan->sliced;
   merbit_context *context = plan->context;
   /* Sorting costs a row number for each row: where there is next to nothing to gain, not. */
   s->sorted =
       plan->desc.omega != 1 && plan->ranks.slots > plan->device.nnz + plan->device.nnz / 32;
-  s->unroll = plan->desc.sigma != 0 ? plan->desc.sigma : 2;
+  s->unroll = mbi_sliced_unroll(plan);
   s->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : 256;
   if (s->unroll < 1 || s->unroll > 16 || s->threads < 32 || s->threads > 1024 ||
       s->threads % 32 != 0) {
@@ -33159,7 +33459,7 @@ static merbit_status mbi_sliced_size(merbit_plan *plan) {
   }
   s->slices = (plan->device.rows + 31) / 32;
   s->blocks = (s->slices * 32 + (uint64_t)s->threads - 1) / (uint64_t)s->threads;
-  if (plan->device.rows >= UINT32_MAX || s->blocks > (uint64_t)INT32_MAX) {
+  if (!mbi_ranks_fit(plan) || s->blocks > (uint64_t)INT32_MAX) {
     return mbi_fail(context, MERBIT_TOO_LARGE, "%" PRIu64 " rows are too many for slices",
                     plan->device.rows);
   }
@@ -34084,13 +34384,18 @@ static merbit_status mbi_cb_options_take(merbit_plan *plan, mbi_cb_options *opti
   return MERBIT_OK;
 }
 
-/* The plan's CSR on the host: the user's own arrays if they are there; values as the plan
- * stores them, which are the user's only while the plan is made for the first time. Release
- * what is not the user's with mbi_cb_host_release, after a failure too. */
+/* Whether the host arrays of the plan's CSR can be read: only while the plan is made for the
+ * first time, for the user's may be gone later. */
+static int mbi_cb_reads_csr(const merbit_plan *plan) {
+  return plan->csr.memory != MERBIT_MEMORY_DEVICE && plan->workspace == NULL;
+}
+
+/* The plan's CSR on the host: its own arrays if they can be read; values as the plan stores them.
+ * Release what is a copy with mbi_cb_host_release, after a failure too. */
 static merbit_status mbi_cb_host_take(const merbit_plan *plan, merbit_view *host) {
   const mbi_device_csr *csr = &plan->device;
   merbit_context *context = plan->context;
-  const int there = plan->csr.memory != MERBIT_MEMORY_DEVICE;
+  const int there = mbi_cb_reads_csr(plan);
   merbit_status status = MERBIT_OK;
   *host = plan->csr;
   host->memory = MERBIT_MEMORY_HOST;
@@ -34107,7 +34412,7 @@ static merbit_status mbi_cb_host_take(const merbit_plan *plan, merbit_view *host
     }
   }
   if (status == MERBIT_OK && mbi_value_bytes(plan) > 0) {
-    if (there && plan->workspace == NULL && csr->form == MBI_VALUES_GENERAL) {
+    if (there && csr->form == MBI_VALUES_GENERAL) {
       host->values = plan->csr.values;
     } else {
       status = mbi_array_download(context, mbi_device_pointer(csr->values), (int64_t)csr->nnz,
@@ -34118,11 +34423,12 @@ static merbit_status mbi_cb_host_take(const merbit_plan *plan, merbit_view *host
 }
 
 static void mbi_cb_host_release(const merbit_plan *plan, merbit_view *host) {
-  if (plan->csr.memory == MERBIT_MEMORY_DEVICE) {
+  const int there = mbi_cb_reads_csr(plan);
+  if (!there) {
     mbi_release(plan->context, (void *)(uintptr_t)host->row_ptr);
     mbi_release(plan->context, (void *)(uintptr_t)host->col_ind);
   }
-  if (host->values != plan->csr.values || plan->csr.memory == MERBIT_MEMORY_DEVICE) {
+  if (!there || host->values != plan->csr.values) {
     mbi_release(plan->context, (void *)(uintptr_t)host->values);
   }
 }
@@ -34867,14 +35173,15 @@ static int mbi_many_resident(const merbit_plan *plan) {
 /* Of rows that ended a lane holds so many. */
 #define MBI_MANY_HELD 5
 
-/* A warp's columns and values take up to 6 KiB, and its rows that ended two or four: the caches
- * need the rest. In f32, where gathers hit, 2 KiB are better still, at least 16 nonzeros of
+/* A warp's columns and values take up to 3 KiB in f64, which are whole runs but of few vectors, and
+ * its rows that ended two or four: the first-level cache needs the rest. In f32 they take up to
+ * 6 KiB where fewer warps are resident because gathers go far, else 2; at least 16 nonzeros of
  * each run. */
 static void mbi_many_size_shared(const merbit_plan *plan, mbi_many *m) {
   const int value = (int)mbi_type_size(plan->type), teams = 32 / m->team;
   const int lane = (m->width + m->span * m->team - 1) / (m->span * m->team) * m->span;
   const int stored = (int)mbi_value_bytes(plan);
-  const int room = value == 4 && !mbi_many_far(plan) ? 2048 : 6144;
+  const int room = value == 8 ? 3072 : mbi_many_far(plan) ? 6144 : 2048;
   m->piece = 32 * m->words;
   while (m->piece % 16 == 0 && m->piece > 16 && m->piece * teams * (4 + stored) > room) {
     m->piece /= 2;
@@ -34897,10 +35204,19 @@ static void mbi_many_size_block(const merbit_plan *plan, mbi_many *m) {
   m->resident = mbi_many_resident(plan);
 }
 
-/* Rows of nearly equal length, as they stand; a sigma of the user's is that of runs. Staged are
- * the nonzeros of a warp's rows, where each has 32. */
+/* A team walks a row of a warp's, whose columns and values are staged: rows of X. */
+#define MBI_MANY_ROWS_UNROLL 4
+static double mbi_many_rows_walk(const merbit_plan *plan) {
+  return mbi_walk(plan, MBI_MANY_ROWS_UNROLL, 1);
+}
+
+/* Rows of nearly equal length, none of which takes longer than to stream the matrix, as they
+ * stand; a sigma of the user's is that of runs. Staged are the nonzeros of a warp's rows, where
+ * each has 32. */
 static int mbi_many_room(const merbit_plan *plan) {
-  const int even = mbi_ranks_equal(plan);
+  const int even =
+      mbi_ranks_equal(plan) &&
+      mbi_many_rows_walk(plan) <= (double)mbi_device_csr_stream_bytes(plan) * MBI_CHOOSE_STREAM;
   const int room = 1024 / plan->many.team;
   return !even || plan->device.nnz == 0 || plan->desc.sigma != 0 ? 0
          : room > 512                                            ? 512
@@ -34934,7 +35250,7 @@ static merbit_status mbi_many_size(merbit_plan *plan) {
   m->room = mbi_many_room(plan);
   m->threads = wish->block_threads != 0 ? wish->block_threads : mbi_many_roams(plan) ? 512 : 256;
   if (m->room > 0 && wish->omega == 0) {
-    m->unroll = 4;
+    m->unroll = MBI_MANY_ROWS_UNROLL;
   }
   if (m->words < 1 || m->words > m->team || (m->unroll != 4 && m->unroll != 8) ||
       m->threads < 32 || m->threads > 1024 || m->threads % 32 != 0) {
@@ -35887,10 +36203,6 @@ static const mbi_cuda_method *mbi_cuda_method_of(const merbit_plan *plan,
   }
 }
 
-/* Seconds per byte that is streamed; measured on an H200, as all figures here. What counts in a
- * choice is their proportion. */
-#define MBI_CHOOSE_STREAM (1.0 / 4.2e12)
-
 /* Seconds for one sector of x that no cache near the threads holds, by the bytes of x: the L2's
  * rate, which falls where x does not fit. */
 static double mbi_choose_gather(double bytes) {
@@ -35907,7 +36219,7 @@ static double mbi_choose_gather(double bytes) {
          (rate[i] + (rate[i + 1] - rate[i]) * (bytes - size[i]) / (size[i + 1] - size[i]));
 }
 
-/* Seconds that one product is expected to take. */
+/* Seconds that one product is expected to take, launches left out. */
 typedef struct mbi_forecast {
   double scan, rows, sliced, binned, hubs, blocks;
 } mbi_forecast;
@@ -35925,6 +36237,13 @@ static int mbi_choose_gathered(const merbit_plan *plan) {
          plan->ranks.slots / 2 <= plan->device.nnz;
 }
 
+/* The longer one: a row that is walked alone goes on while the others are multiplied. */
+static double mbi_choose_longer(double seconds, double walk) {
+  return walk > seconds ? walk : seconds;
+}
+
+/* Only ROWS and SLICED walk rows. All others cut a long row into tiles, whose sums a warp or a
+ * thread block adds up. */
 static mbi_forecast mbi_choose_forecast(const merbit_plan *plan) {
   const double size = (double)mbi_type_size(plan->type), nnz = (double)plan->device.nnz;
   const double rows = (double)plan->device.rows, cols = (double)plan->device.cols;
@@ -35941,7 +36260,8 @@ static mbi_forecast mbi_choose_forecast(const merbit_plan *plan) {
   /* Lanes of a row load what does not lie side by side, which counts little beside gathers
    * that all miss; then no launch has to follow, and nothing is made (ones on an H200: 143 us
    * for 145 where columns lie anywhere; but 121 for 91 of roads, which share sectors). */
-  f.rows = (mbi_choose_gathered(plan) ? 0.97 : 1.2) * f.scan;
+  f.rows =
+      mbi_choose_longer((mbi_choose_gathered(plan) ? 0.97 : 1.2) * f.scan, mbi_rows_walk(plan));
   if (plan->device.form == MBI_VALUES_TABLE || plan->device.form == MBI_VALUES_ROW) {
     /* To look values up is slower there than to stream them. */
     f.scan += nnz * (plan->type == MERBIT_F32 ? 0.8e-12 : 1.3e-12);
@@ -35952,8 +36272,10 @@ static mbi_forecast mbi_choose_forecast(const merbit_plan *plan) {
       nnz >= 4.0 * rows && plan->ranks.hub_share > 1.0 - plan->ranks.sectors
           ? vectors + stream + gathers * (1.0 - plan->ranks.hub_share) / plan->ranks.sectors
           : f.scan;
-  f.sliced = vectors + gathers +
-             nnz * (4.0 - 2.0 * plan->ranks.narrow + values) * MBI_CHOOSE_STREAM * light;
+  f.sliced = mbi_choose_longer(vectors + gathers +
+                                   nnz * (4.0 - 2.0 * plan->ranks.narrow + values) *
+                                       MBI_CHOOSE_STREAM * light,
+                               mbi_sliced_walk(plan));
   /* Products are written and read; reads and writes mixed reach three quarters of the rate. */
   f.binned = vectors + nnz * 1.1 * (4.5 + values + 2.0 * size) * MBI_CHOOSE_STREAM * 1.35;
   f.blocks = f.scan;
@@ -35963,11 +36285,6 @@ static mbi_forecast mbi_choose_forecast(const merbit_plan *plan) {
   }
   return f;
 }
-
-/* Bytes of columns and values that L2 holds. */
-#ifndef MBI_CHOOSE_SMALL
-#define MBI_CHOOSE_SMALL 40000000u
-#endif
 
 /* Bytes of columns and values from which on a plan for so few products that no look at the
  * matrix pays takes the merge path. Below, launches count, and lanes per row want one. */
@@ -35991,10 +36308,6 @@ static int mbi_choose_blocks_calls(const merbit_plan *plan) {
 static int mbi_choose_unseen(const merbit_plan *plan) {
   return plan->desc.expected_calls <= MBI_CHOOSE_UNSEEN_CALLS &&
          mbi_device_csr_stream_bytes(plan) >= MBI_CHOOSE_UNSEEN;
-}
-
-static int mbi_choose_small(const merbit_plan *plan) {
-  return mbi_device_csr_stream_bytes(plan) <= MBI_CHOOSE_SMALL;
 }
 
 /* ==== >>spmv/measure.c  CUDA: what it takes, measured and remembered ====================== */
@@ -36044,9 +36357,11 @@ static int mbi_measure_add(mbi_candidate *candidates, int count, merbit_method m
  * within half as much again of the best. */
 static int mbi_measure_candidates(const merbit_plan *plan, mbi_candidate *candidates) {
   const mbi_ranks *ranks = &plan->ranks;
-  const int even = ranks->slots / 2 <= plan->device.nnz;
+  const mbi_forecast f = mbi_choose_forecast(plan);
+  int even = ranks->slots / 2 <= plan->device.nnz;
   int count = 0;
   if (mbi_choose_small(plan)) {
+    even = even && mbi_rows_walk(plan) <= f.scan;
     if (mbi_choose_full(plan)) {
       count = mbi_measure_add(candidates, count, MERBIT_METHOD_BSR, 0, 0);
     }
@@ -36057,7 +36372,6 @@ static int mbi_measure_candidates(const merbit_plan *plan, mbi_candidate *candid
     count = mbi_measure_add(candidates, count, MERBIT_METHOD_SCAN, 2, 0);
     return even ? mbi_measure_add(candidates, count, MERBIT_METHOD_ROWS, 0, 0) : count;
   } else {
-    const mbi_forecast f = mbi_choose_forecast(plan);
     count = mbi_measure_add(candidates, count, MERBIT_METHOD_SCAN, 1, f.scan);
     count = mbi_measure_add(candidates, count, MERBIT_METHOD_BINNED, 0, f.binned);
     if (f.blocks < f.scan) {
@@ -36082,17 +36396,19 @@ static int mbi_measure_candidates(const merbit_plan *plan, mbi_candidate *candid
 /* Seconds of a product of the plan as it is made now. */
 static merbit_status mbi_measure_product(merbit_plan *plan, mbi_devptr carries, mbi_devptr x,
                                          mbi_devptr y, double *seconds) {
-  static const double one = 1.0, zero = 0.0;
-  static const float one_f32 = 1.0f, zero_f32 = 0.0f;
-  const void *none = NULL, *alpha = &one, *beta = &zero;
+  /* The second parts are for mbi_scalar_zero, which would read both of a complex number: gcc -O3 sees it. */
+  static const double one[2] = {1, 0}, zero[2] = {0, 0};
+  static const float one_f32[2] = {1, 0}, zero_f32[2] = {0, 0};
+  static const void *const none[2] = {NULL, NULL};
+  const void *alpha = one, *beta = zero;
   const int batch = mbi_choose_small(plan) ? 10 * MBI_MEASURE_BATCH : MBI_MEASURE_BATCH;
   merbit_status status = MERBIT_OK;
   int round, i;
   if (plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE) {
-    alpha = beta = &none;
+    alpha = beta = none;
   } else if (plan->type == MERBIT_F32) {
-    alpha = &one_f32;
-    beta = &zero_f32;
+    alpha = one_f32;
+    beta = zero_f32;
   }
   *seconds = HUGE_VAL;
   for (round = 0; round <= MBI_MEASURE_ROUNDS && status == MERBIT_OK; round++) {
@@ -36302,10 +36618,21 @@ static int mbi_choose_even(const merbit_plan *plan) {
   return csr->nnz >= 4 * csr->rows && plan->ranks.slots / 5 <= csr->nnz / 3;
 }
 
+/* Whether slices may pay: no lane walks longer than the scan takes either. */
+static int mbi_choose_slices(const merbit_plan *plan) {
+  return mbi_choose_even(plan) && mbi_sliced_walk(plan) <= mbi_choose_forecast(plan).scan;
+}
+
+/* Whether lanes per row pay for a small matrix: rows are even, and none is so long that its
+ * lanes walk longer than the scan takes. */
+static int mbi_choose_small_rows(const merbit_plan *plan) {
+  return plan->ranks.slots / 8 <= plan->device.nnz / 5 &&
+         mbi_rows_walk(plan) <= mbi_choose_forecast(plan).scan;
+}
+
 /* Small: all of it stays in L2, and launches count; lanes share a row. plan->why says what
  * decided. */
 static merbit_method mbi_choose_method(merbit_plan *plan) {
-  const mbi_device_csr *csr = &plan->device;
   const mbi_ranks *ranks = &plan->ranks;
   const int even = mbi_choose_even(plan);
   const mbi_forecast f = mbi_choose_forecast(plan);
@@ -36317,7 +36644,7 @@ static merbit_method mbi_choose_method(merbit_plan *plan) {
     return MERBIT_METHOD_BSR;
   }
   if (mbi_choose_small(plan)) {
-    const int rows = ranks->slots / 8 <= csr->nnz / 5;
+    const int rows = mbi_choose_small_rows(plan);
     (void)snprintf(plan->why, sizeof plan->why, "small, with %s rows; runner-up %s",
                    rows ? "even" : "uneven", rows ? "scan" : "rows");
     return rows ? MERBIT_METHOD_ROWS : MERBIT_METHOD_SCAN;
@@ -36362,13 +36689,13 @@ static merbit_status mbi_choose_semiring(merbit_plan *plan) {
   if (mbi_choose_unseen(plan)) {
     (void)snprintf(plan->why, sizeof plan->why, "for %d product without a look at the matrix",
                    plan->desc.expected_calls);
-  } else if (plan->device.rows >= UINT32_MAX) {
+  } else if (!mbi_ranks_fit(plan)) {
     (void)snprintf(plan->why, sizeof plan->why, "more rows than the others take");
   } else {
     status = mbi_ranks_need(plan);
     if (status == MERBIT_OK) {
       const int small = mbi_choose_small(plan);
-      const int rows = small ? plan->ranks.slots / 8 <= plan->device.nnz / 5
+      const int rows = small ? mbi_choose_small_rows(plan)
                              : plan->type == MERBIT_F64 && mbi_choose_even(plan) &&
                                    plan->ranks.longest <= 64;
       plan->method = rows ? MERBIT_METHOD_ROWS : MERBIT_METHOD_SCAN;
@@ -36458,7 +36785,7 @@ static merbit_status mbi_choose_forms(merbit_plan *plan, uint32_t *forms) {
       status = mbi_ranks_blocks(plan);
       if (!mbi_full_blocks(&plan->ranks)) {
         *forms = MBI_FORMS_ALL;
-        *forms &= mbi_choose_even(plan) ? MBI_FORMS_ALL : ~MBI_FORMS_SLOW;
+        *forms &= mbi_choose_slices(plan) ? MBI_FORMS_ALL : ~MBI_FORMS_SLOW;
         *forms &=
             plan->once || plan->type == MERBIT_F64 ? MBI_FORMS_ALL : ~MBI_FORM(MBI_VALUES_HALF);
       }
@@ -36476,7 +36803,7 @@ static merbit_status mbi_choose_values(merbit_plan *plan) {
   if (plan->device.values == 0 || plan->device.nnz == 0 || plan->desc.changing_values ||
       plan->desc.expected_calls < MBI_VALUES_CALLS || plan->method == MERBIT_METHOD_MERBIT ||
       plan->method == MERBIT_METHOD_MERGE || plan->method == MERBIT_METHOD_BSR ||
-      plan->device.rows >= UINT32_MAX) {
+      !mbi_ranks_fit(plan)) {
     return MERBIT_OK;
   }
   status = mbi_ranks_need(plan);
@@ -36507,9 +36834,38 @@ static merbit_status mbi_choose_many(merbit_plan *plan) {
   return status;
 }
 
-/* Set plan->method and plan->cuda and make it. AUTO: the merge path for one product of a large
- * matrix; MERBIT beyond 2^32 - 2 rows; and SCAN where another finds no memory for its form of
- * the matrix or cannot take its sizes. */
+/* Set plan->method, where the user leaves it open: the merge path for one product of a large
+ * matrix, MERBIT beyond 2^32 - 2 rows, else what the forecasts or measuring say. */
+static merbit_status mbi_choose_auto(merbit_plan *plan) {
+  merbit_status status = MERBIT_OK;
+  if (mbi_plan_has_semiring(plan)) {
+    return mbi_choose_semiring(plan);
+  }
+  if (mbi_choose_unseen(plan)) {
+    plan->method = MERBIT_METHOD_MERGE;
+    (void)snprintf(plan->why, sizeof plan->why, "for %d product without a look at the matrix",
+                   plan->desc.expected_calls);
+    return MERBIT_OK;
+  }
+  if (!mbi_ranks_fit(plan)) {
+    plan->method = mbi_plan_plain(plan) ? MERBIT_METHOD_MERBIT : MERBIT_METHOD_MERGE;
+    (void)snprintf(plan->why, sizeof plan->why, "more rows than the others take");
+    return MERBIT_OK;
+  }
+  status = mbi_ranks_need(plan);
+  if (status == MERBIT_OK && mbi_plan_plain(plan)) {
+    status = mbi_choose_look(plan);
+  }
+  if (status == MERBIT_OK && mbi_choose_by_measuring(plan)) {
+    status = mbi_measure(plan);
+  } else if (status == MERBIT_OK) {
+    plan->method = mbi_choose_method(plan);
+  }
+  return status;
+}
+
+/* Set plan->method and plan->cuda and make it. AUTO takes SCAN where its choice finds no memory
+ * for its form of the matrix or cannot take its sizes. */
 static merbit_status mbi_choose(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const int any = plan->method == MERBIT_METHOD_AUTO;
@@ -36520,34 +36876,11 @@ static merbit_status mbi_choose(merbit_plan *plan) {
     return mbi_choose_many(plan);
   }
   status = mbi_plan_plain(plan) ? mbi_choose_values(plan) : MERBIT_OK;
+  if (status == MERBIT_OK && any) {
+    status = mbi_choose_auto(plan);
+  }
   if (status != MERBIT_OK) {
     return status;
-  }
-  if (any && mbi_plan_has_semiring(plan)) {
-    status = mbi_choose_semiring(plan);
-    if (status != MERBIT_OK) {
-      return status;
-    }
-  } else if (any && mbi_choose_unseen(plan)) {
-    plan->method = MERBIT_METHOD_MERGE;
-    (void)snprintf(plan->why, sizeof plan->why, "for %d product without a look at the matrix",
-                   plan->desc.expected_calls);
-  } else if (any && plan->device.rows >= UINT32_MAX) {
-    plan->method = mbi_plan_plain(plan) ? MERBIT_METHOD_MERBIT : MERBIT_METHOD_MERGE;
-    (void)snprintf(plan->why, sizeof plan->why, "more rows than the others take");
-  } else if (any) {
-    status = mbi_ranks_need(plan);
-    if (status == MERBIT_OK && mbi_plan_plain(plan)) {
-      status = mbi_choose_look(plan);
-    }
-    if (status == MERBIT_OK && mbi_choose_by_measuring(plan)) {
-      status = mbi_measure(plan);
-    } else if (status == MERBIT_OK) {
-      plan->method = mbi_choose_method(plan);
-    }
-    if (status != MERBIT_OK) {
-      return status;
-    }
   }
   plan->cuda = mbi_cuda_method_of(plan, plan->method);
   status = mbi_method_create(plan);
@@ -36589,7 +36922,8 @@ static merbit_status mbi_reorder_check(merbit_context *context, const merbit_vie
   }
   if (desc->reordering < MERBIT_REORDERING_NONE || desc->reordering > MERBIT_REORDERING_RCM) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "plan_desc.reordering is %d; use a MERBIT_REORDERING",
+                    "plan_desc.reordering is %d; use MERBIT_REORDERING_NONE or another "
+                    "merbit_reordering",
                     (int)desc->reordering);
   }
   if (view->format == MERBIT_BSR || desc->method == MERBIT_METHOD_BSR ||
@@ -37859,7 +38193,9 @@ static merbit_status mbi_transpose_check(merbit_context *context, const merbit_v
                                          const merbit_plan_desc *desc) {
   if (desc->operation < MERBIT_OPERATION_N || desc->operation > MERBIT_OPERATION_H) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "plan_desc.operation is %d; use a MERBIT_OPERATION", (int)desc->operation);
+                    "plan_desc.operation is %d; use MERBIT_OPERATION_N, MERBIT_OPERATION_T "
+                    "or MERBIT_OPERATION_H",
+                    (int)desc->operation);
   }
   if (desc->operation != MERBIT_OPERATION_N && view->rows > INT32_MAX) {
     return mbi_fail(context, MERBIT_TOO_LARGE,
@@ -38350,7 +38686,9 @@ static int mbi_method_known(merbit_method method) {
 static merbit_status mbi_plan_check_desc(merbit_context *context,
                                          const merbit_plan_desc *desc) {
   if (desc->side < MERBIT_SIDE_AUTO || desc->side > MERBIT_SIDE_CUDA) {
-    return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "plan_desc.side is %d; use a MERBIT_SIDE",
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "plan_desc.side is %d; use MERBIT_SIDE_AUTO, MERBIT_SIDE_CPU or "
+                    "MERBIT_SIDE_CUDA",
                     (int)desc->side);
   }
   if (desc->side == MERBIT_SIDE_CUDA && context->side != MERBIT_SIDE_CUDA) {
@@ -38361,14 +38699,16 @@ static merbit_status mbi_plan_check_desc(merbit_context *context,
   }
   if (!mbi_method_known(desc->method)) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "plan_desc.method is %d; use a MERBIT_METHOD", (int)desc->method);
+                    "plan_desc.method is %d; use MERBIT_METHOD_AUTO or another merbit_method",
+                    (int)desc->method);
   }
   if (desc->vector_memory < MERBIT_MEMORY_DEFAULT ||
       desc->vector_memory > MERBIT_MEMORY_DEVICE ||
       desc->scalar_memory < MERBIT_MEMORY_DEFAULT ||
       desc->scalar_memory > MERBIT_MEMORY_DEVICE) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "plan_desc.vector_memory is %d and scalar_memory %d; use a MERBIT_MEMORY",
+                    "plan_desc.vector_memory is %d and scalar_memory %d; use "
+                    "MERBIT_MEMORY_DEFAULT, MERBIT_MEMORY_HOST or MERBIT_MEMORY_DEVICE",
                     (int)desc->vector_memory, (int)desc->scalar_memory);
   }
   if (desc->block_rows != 0 || desc->block_cols != 0) {
@@ -38514,6 +38854,7 @@ static void mbi_plan_free(merbit_plan *plan) {
   mbi_reorder_destroy(plan);
   mbi_half_destroy(plan);
   merbit_matrix_destroy(plan->transpose.matrix);
+  merbit_matrix_destroy(plan->owner);
   mbi_release(context, plan->own_values);
   mbi_release(context, plan->operators);
   mbi_release(context, plan->epilogue);
@@ -38642,6 +38983,9 @@ static merbit_status mbi_plan_build(merbit_plan *plan) {
   return status == MERBIT_OK ? mbi_plan_build_cpu(plan) : status;
 }
 
+/* Whether new values pass through the arrays of the view: spmv/update.c. */
+static int mbi_update_converts(const merbit_plan *plan);
+
 /* `how` NULL: as for a user. */
 static merbit_status mbi_plan_create(merbit_context *context, const merbit_view *view,
                                      const merbit_plan_desc *desc, const mbi_plan_making *how,
@@ -38695,6 +39039,8 @@ static merbit_status mbi_plan_create(merbit_context *context, const merbit_view 
   made->context = context;
   made->references = 1;
   made->given = made->view = *view;
+  made->owner = view->owner;
+  mbi_matrix_retain(made->owner);
   made->desc = taken;
   made->desc.expected_calls = desc->expected_calls != 0 ? desc->expected_calls : 100;
   made->type = mbi_view_type(view);
@@ -38708,6 +39054,10 @@ static merbit_status mbi_plan_create(merbit_context *context, const merbit_view 
   if (status != MERBIT_OK) {
     mbi_plan_free(made);
     return status;
+  }
+  if (made->side == MERBIT_SIDE_CUDA && !mbi_update_converts(made)) { /* all is in GPU memory */
+    merbit_matrix_destroy(made->owner);
+    made->owner = NULL;
   }
   made->plan_seconds = mbi_seconds() - start;
   *plan = made;
@@ -38975,7 +39325,7 @@ MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void
   if (plan == NULL) {
     return MERBIT_INVALID_ARGUMENT;
   }
-  if (plan->csr.values == NULL) {
+  if (plan->given.values == NULL) {
     return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
                     "the plan is for a pattern of ones; make a plan from a view with values");
   }
@@ -39674,7 +40024,8 @@ static merbit_status mbi_many_check(merbit_context *context, merbit_type type,
   if (desc->vector_order < MERBIT_VECTORS_COLUMN_MAJOR ||
       desc->vector_order > MERBIT_VECTORS_ROW_MAJOR) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "plan_desc.vector_order is %d; use a merbit_vector_order",
+                    "plan_desc.vector_order is %d; use MERBIT_VECTORS_COLUMN_MAJOR or "
+                    "MERBIT_VECTORS_ROW_MAJOR",
                     (int)desc->vector_order);
   }
   if (desc->vectors <= 1) {
@@ -39915,7 +40266,8 @@ MERBIT_API merbit_status merbit_spmm(merbit_plan *plan, merbit_workspace *worksp
   if (plan->desc.vector_order == MERBIT_VECTORS_ROW_MAJOR && (ldx != 1 || ldy != 1)) {
     return mbi_fail(plan->context, MERBIT_NOT_SUPPORTED,
                     "merbit_spmm: ldx is %" PRId64 " and ldy %" PRId64
-                    "; row-major, a plan of one vector takes 1",
+                    "; row-major, a plan of one vector takes 1, elements side by side: copy "
+                    "the vector, or make a plan with plan_desc.vectors for all that are there",
                     ldx, ldy);
   }
   return merbit_spmv(plan, workspace, alpha, x, beta, y, stream);
@@ -40465,6 +40817,7 @@ typedef struct mbi_step {
 #define MBI_SOLVER_REORDER_ROWS (1 << 22)
 #define MBI_SOLVER_REORDER_SOLVES 60
 #define MBI_SOLVE_ON (-1)        /* of a solve: there is no merbit_stop yet */
+#define MBI_SOLVE_FAR (-3)       /* b has to be scaled */
 #define MBI_SOLVE_NONE (-1)  /* in solver->alias: no such vector, or one with memory of its own */
 #define MBI_SOLVE_OWN (-2)
 
@@ -40518,12 +40871,16 @@ struct merbit_solver {
   merbit_context *context;
   merbit_solver_desc desc; /* defaults filled in */
   const mbi_solve_method *method;
-  merbit_view view; /* borrowed; values NULL after an update by others */
+  merbit_view view; /* borrowed, but its owner is kept alive */
   merbit_type type; /* of vectors */
   int64_t n;
   merbit_plan *plan;
   merbit_side side;
   double norm; /* of A, in the infinity norm */
+  int scale;   /* values are 2^scale times the caller's, in memory of the solver's own: */
+  void *scaled;            /* solve/scale.c */
+  mbi_devptr scaled_there; /* or in GPU memory */
+  int corrects;            /* another solver's inner */
   mbi_solve_vectors v;
   int64_t bytes_at[MBI_SOLVE_VECTORS]; /* of a vector that is not one of n elements; else 0 */
   int kept; /* Lanczos: vectors that a rotation of the basis makes, at most */
@@ -40548,6 +40905,7 @@ struct merbit_solver {
   double shrink, worst; /* as in the state; ||b - A x||^2 where the last restart began */
   double started;
   int inner_iterations;
+  int rhs_scale; /* b is 2^rhs_scale times the caller's */
 };
 
 /* ==== >>solve/steps.c  solvers: steps on the CPU ========================================== */
@@ -42046,6 +42404,152 @@ static void mbi_solve_release_memory(merbit_solver *solver) {
   solver->partials = NULL;
 }
 
+/* ==== >>solve/scale.c  solvers: matrices and right-hand sides far from 1 ================== */
+/* Numbers whose squares no double holds. A matrix whose norm, or a right-hand side whose
+ * largest entry, is too far from 1 is multiplied by a power of two, which rounds nothing: (2^s
+ * A) (2^(t - s) x) = 2^t b. Numbers nearer to 1 stay what they are. Scaling goes through host
+ * memory on either side. */
+#define MBI_SCALE_REACH 200       /* f64 takes norms from 2^-200 to 2^200 */
+#define MBI_SCALE_REACH_SINGLE 50 /* f32, and matrices whose corrections are found in f32 */
+#define MBI_SCALE_WHOLE 1e6 /* times the least normal number: x so large has all its bits */
+
+static int mbi_scale_is_far(double size, int reach) {
+  return size > ldexp(1, reach) || (size > 0 && size < ldexp(1, -reach));
+}
+
+/* Whether the right-hand side of the last look has to be scaled. */
+static int mbi_scale_far_rhs(const merbit_solver *solver, const mbi_solve_state *seen) {
+  return solver->rhs_scale == 0 && seen->b_most <= DBL_MAX &&
+         mbi_scale_is_far(seen->b_most, solver->type == MERBIT_F32 ? MBI_SCALE_REACH_SINGLE
+                                                                   : MBI_SCALE_REACH);
+}
+
+/* `to` = 2^exponent `from`; both may be the same. */
+static void mbi_scale_numbers(merbit_type type, const void *from, int64_t count, int exponent,
+                              void *to) {
+  int64_t k;
+  for (k = 0; k < count; k++) {
+    if (type == MERBIT_F32) {
+      ((float *)to)[k] = (float)ldexp((double)((const float *)from)[k], exponent);
+    } else {
+      ((double *)to)[k] = ldexp(((const double *)from)[k], exponent);
+    }
+  }
+}
+
+/* The solver's vector at `slot` times 2^exponent, on its side. */
+static merbit_status mbi_scale_vector(merbit_solver *solver, int slot, int exponent) {
+  const size_t bytes = mbi_solve_bytes(solver);
+  void *copy = NULL;
+  merbit_status status;
+  if (exponent == 0) {
+    return MERBIT_OK;
+  }
+  status = mbi_allocate_array(solver->context, solver->n, mbi_type_size(solver->type),
+                              "a scaled vector", &copy);
+  if (status == MERBIT_OK) {
+    status = mbi_solve_download(solver, copy, solver->v.at[slot], bytes);
+  }
+  if (status == MERBIT_OK) {
+    mbi_scale_numbers(solver->type, copy, solver->n, exponent, copy);
+    status = mbi_solve_upload(solver, solver->v.at[slot], copy, bytes);
+  }
+  mbi_release(solver->context, copy);
+  return status;
+}
+
+/* 2^this times the solver's x is the caller's. */
+static int mbi_scale_of_x(const merbit_solver *solver) {
+  return solver->scale - solver->rhs_scale;
+}
+
+/* Whether the caller's x has entries that its type does not hold in full. */
+static int mbi_scale_far_x(const merbit_solver *solver, double x_most) {
+  const int single = solver->type == MERBIT_F32;
+  const double least = MBI_SCALE_WHOLE * (single ? FLT_MIN : DBL_MIN);
+  const double size = ldexp(x_most, mbi_scale_of_x(solver));
+  return mbi_scale_of_x(solver) != 0 && x_most > 0 && x_most <= DBL_MAX &&
+         (size < least || size > (single ? FLT_MAX : DBL_MAX));
+}
+
+/* ---- The matrix -------------------------------------------------------------------------- */
+
+/* Whether its values may have to be scaled, `made` being what became of a solver for them. A
+ * solver of corrections has its matrix from another, which scales for both; a callback's z =
+ * M^-1 r goes with A as it is. */
+static int mbi_scale_may(const merbit_solver *solver, merbit_status made) {
+  const int reach = solver->type == MERBIT_F32 || solver->desc.refine ? MBI_SCALE_REACH_SINGLE
+                                                                      : MBI_SCALE_REACH;
+  if (solver->view.values == NULL || solver->corrects ||
+      solver->desc.preconditioner == MERBIT_PRECONDITIONER_CALLBACK) {
+    return 0;
+  }
+  return made == MERBIT_OK ? mbi_scale_is_far(solver->norm, reach)
+                           : made == MERBIT_INVALID_MATRIX || made == MERBIT_NOT_SUPPORTED;
+}
+
+/* The exponent that brings the largest of `count` values near 1; 0: it is near, or not finite,
+ * or the smallest would be lost. */
+static int mbi_scale_exponent(const merbit_solver *solver, const void *values, int64_t count) {
+  const int single = solver->type == MERBIT_F32;
+  const int narrow = single || solver->desc.refine;
+  double most = 0, least = HUGE_VAL;
+  int64_t k;
+  int exponent;
+  for (k = 0; k < count; k++) {
+    const double size =
+        fabs(single ? (double)((const float *)values)[k] : ((const double *)values)[k]);
+    if (!(size <= DBL_MAX)) {
+      return 0;
+    }
+    most = size > most ? size : most;
+    least = size > 0 && size < least ? size : least;
+  }
+  if (!mbi_scale_is_far(most, (narrow ? MBI_SCALE_REACH_SINGLE : MBI_SCALE_REACH) / 2)) {
+    return 0; /* half: a norm may be larger than the values */
+  }
+  exponent = -ilogb(most);
+  return exponent < 0 && ldexp(least, exponent) < (narrow ? FLT_MIN : DBL_MIN) ? 0 : exponent;
+}
+
+/* Values, where `memory` says they are (DEFAULT: where the matrix is), scaled in the solver's
+ * own memory, which *scaled becomes; NULL: they need none. In an entered context. */
+static merbit_status mbi_scale_values(merbit_solver *solver, const void *values,
+                                      merbit_memory memory, const void **scaled) {
+  merbit_context *context = solver->context;
+  const int there =
+      memory == MERBIT_MEMORY_DEVICE ||
+      (memory == MERBIT_MEMORY_DEFAULT && solver->view.memory == MERBIT_MEMORY_DEVICE);
+  const int64_t count = mbi_view_values(&solver->view);
+  const size_t size = mbi_type_size(solver->type), bytes = (size_t)count * size;
+  merbit_status status = MERBIT_OK;
+  *scaled = NULL;
+  if (solver->scaled == NULL) {
+    status = mbi_allocate_array(context, count, size, "scaled values", &solver->scaled);
+  }
+  if (status == MERBIT_OK && there) {
+    status = mbi_device_download(context, solver->scaled, mbi_device_address(values), bytes);
+    values = solver->scaled;
+  }
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  solver->scale = mbi_scale_exponent(solver, values, count);
+  if (solver->scale == 0) {
+    return MERBIT_OK;
+  }
+  mbi_scale_numbers(solver->type, values, count, solver->scale, solver->scaled);
+  *scaled = solver->scaled;
+  if (there && solver->scaled_there == 0) {
+    status = mbi_device_allocate(context, bytes, "scaled values", &solver->scaled_there);
+  }
+  if (there && status == MERBIT_OK) {
+    status = mbi_device_upload(context, solver->scaled_there, solver->scaled, bytes);
+    *scaled = mbi_device_pointer(solver->scaled_there);
+  }
+  return status;
+}
+
 /* ==== >>solve/matrix.c  solvers: norm and diagonal of a matrix ============================ */
 /* What a solver wants to know of A beside products: its norm, and for preconditioners the
  * blocks along its diagonal (JACOBI: of one row each), inverted. */
@@ -43130,7 +43634,7 @@ static merbit_status mbi_solve_look(merbit_solver *solver) {
     status = solver->memory->state.stop != MBI_SOLVE_RUNNING ? mbi_solve_residual(solver, 0)
                                                              : MERBIT_OK;
   }
-  if (status == MERBIT_OK) {
+  if (status == MERBIT_OK && !mbi_scale_far_rhs(solver, &mbi_solve_seen(solver)->state)) {
     mbi_solve_note_history(solver);
   }
   return status;
@@ -43181,7 +43685,7 @@ static int mbi_solve_decide(merbit_solver *solver, int *how) {
   if (stop == MBI_SOLVE_RUNNING) {
     return MBI_SOLVE_ON;
   }
-  if (!(state->bb - state->bb == 0) || (state->bb < DBL_MIN && state->b_most > 0)) {
+  if (!(state->bb - state->bb == 0)) {
     return MERBIT_STOP_NOT_FINITE;
   }
   if (state->bb == 0 || state->ww <= goal) {
@@ -43252,6 +43756,10 @@ static merbit_status mbi_solve_loop(merbit_solver *solver, int x_zero, int *stop
       break;
     }
     state = &mbi_solve_seen(solver)->state;
+    if (mbi_scale_far_rhs(solver, state)) {
+      *stop = MBI_SOLVE_FAR;
+      break;
+    }
     now = mbi_seconds();
     span = mbi_solve_next_span(state->iterations - (known > 0 ? known : 0), now - before);
     before = now;
@@ -43342,11 +43850,15 @@ static void mbi_solve_tell(const merbit_solver *solver, const merbit_solver_resu
                    result->restarts > 0 ? "; restarts did not help" : "");
     return;
   default:
+    if (mbi_scale_far_x(solver, state->x_most)) {
+      (void)snprintf(text, size, "x has entries near 2^%d, which %s does not hold: scale A or b",
+                     ilogb(state->x_most) + mbi_scale_of_x(solver),
+                     solver->type == MERBIT_F32 ? "f32" : "f64");
+      return;
+    }
     (void)snprintf(text, size,
-                   state->bb > 0 && state->bb < DBL_MIN
-                       ? "||b||^2 is too small for a double: scale b"
-                       : "a number overflowed or was not finite by iteration %d: look at A, b "
-                         "and the first x",
+                   "a number overflowed or was not finite by iteration %d: look at A, b and the "
+                   "first x",
                    result->iterations);
     return;
   }
@@ -43456,6 +43968,10 @@ static merbit_status mbi_refine_holds(merbit_solver *solver) {
                         "use solver_desc.refine 0");
 }
 
+static merbit_status mbi_solver_create(merbit_context *context, const merbit_view *view,
+                                       const merbit_solver_desc *desc, int corrects,
+                                       merbit_solver **solver);
+
 /* The solver of corrections, on the side of `solver`. */
 static merbit_status mbi_refine_create(merbit_solver *solver) {
   merbit_solver_desc desc = solver->desc;
@@ -43471,7 +43987,7 @@ static merbit_status mbi_refine_create(merbit_solver *solver) {
   desc.reorder = -1;
   desc.progress = NULL;
   desc.tolerance = MBI_REFINE_TOLERANCE;
-  status = merbit_solver_create(solver->context, &view, &desc, &solver->inner);
+  status = mbi_solver_create(solver->context, &view, &desc, 1, &solver->inner);
   if (status == MERBIT_OK) {
     solver->gpu.stream = solver->inner->gpu.stream;
     status = mbi_refine_holds(solver);
@@ -43498,8 +44014,7 @@ static merbit_status mbi_refine_look(merbit_solver *solver, int x_zero) {
 static int mbi_refine_decide(merbit_solver *solver, double last) {
   const mbi_solve_state *state = &mbi_solve_seen(solver)->state;
   const double goal = solver->desc.tolerance * solver->desc.tolerance * state->bb;
-  if (!(state->ww - state->ww == 0) || !(state->bb - state->bb == 0) ||
-      (state->bb < DBL_MIN && state->b_most > 0)) {
+  if (!(state->ww - state->ww == 0) || !(state->bb - state->bb == 0)) {
     return MERBIT_STOP_NOT_FINITE;
   }
   if (state->bb == 0 || state->ww <= goal) {
@@ -43559,6 +44074,10 @@ static merbit_status mbi_refine_loop(merbit_solver *solver, int x_zero, int *sto
   }
   while (status == MERBIT_OK) {
     const mbi_solve_state *state = &mbi_solve_seen(solver)->state;
+    if (mbi_scale_far_rhs(solver, state)) {
+      *stop = MBI_SOLVE_FAR;
+      break;
+    }
     *stop = mbi_refine_decide(solver, last);
     if (desc->progress != NULL &&
         desc->progress(desc->progress_user, solver->inner_iterations,
@@ -43910,18 +44429,29 @@ static merbit_status mbi_solver_check_numbers(merbit_context *context,
                     "solver_desc.max_iterations is %d; use 0 for the default",
                     desc->max_iterations);
   }
+  if (desc->expected_solves < 0) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "solver_desc.expected_solves is %" PRId64 "; use 0 for one",
+                    desc->expected_solves);
+  }
   if ((int)desc->side < MERBIT_SIDE_AUTO || (int)desc->side > MERBIT_SIDE_CUDA) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "solver_desc.side is %d; use a MERBIT_SIDE", (int)desc->side);
+                    "solver_desc.side is %d; use MERBIT_SIDE_AUTO, MERBIT_SIDE_CPU or "
+                    "MERBIT_SIDE_CUDA",
+                    (int)desc->side);
   }
   if ((int)desc->vector_memory < MERBIT_MEMORY_DEFAULT ||
       (int)desc->vector_memory > MERBIT_MEMORY_DEVICE) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "solver_desc.vector_memory is %d; use a MERBIT_MEMORY",
+                    "solver_desc.vector_memory is %d; use MERBIT_MEMORY_DEFAULT, "
+                    "MERBIT_MEMORY_HOST or MERBIT_MEMORY_DEVICE",
                     (int)desc->vector_memory);
   }
   return MERBIT_OK;
 }
+
+static const char *const mbi_preconditioner_names[] = {"NONE", "JACOBI", "BLOCK_JACOBI",
+                                                       "CALLBACK"};
 
 static merbit_status mbi_solver_check_method(merbit_context *context,
                                              const merbit_solver_desc *desc) {
@@ -43935,17 +44465,30 @@ static merbit_status mbi_solver_check_method(merbit_context *context,
   if ((int)desc->preconditioner < MERBIT_PRECONDITIONER_NONE ||
       (int)desc->preconditioner > MERBIT_PRECONDITIONER_CALLBACK) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "solver_desc.preconditioner is %d; use a MERBIT_PRECONDITIONER",
+                    "solver_desc.preconditioner is %d; use MERBIT_PRECONDITIONER_NONE or "
+                    "another merbit_preconditioner",
                     (int)desc->preconditioner);
   }
   if (desc->preconditioner == MERBIT_PRECONDITIONER_CALLBACK && desc->apply == NULL) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
                     "solver_desc.preconditioner is CALLBACK, but solver_desc.apply is NULL");
   }
+  if (desc->preconditioner != MERBIT_PRECONDITIONER_CALLBACK && desc->apply != NULL) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "solver_desc.apply is given, but solver_desc.preconditioner is %s; use "
+                    "MERBIT_PRECONDITIONER_CALLBACK, or apply NULL",
+                    mbi_preconditioner_names[desc->preconditioner]);
+  }
   if (desc->block_size < 0 || desc->block_size > MBI_SOLVE_BLOCK_MOST) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
                     "solver_desc.block_size is %d; use 1 to %d, or 0 for 4", desc->block_size,
                     MBI_SOLVE_BLOCK_MOST);
+  }
+  if (desc->preconditioner != MERBIT_PRECONDITIONER_BLOCK_JACOBI && desc->block_size > 0) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "solver_desc.block_size is %d, but solver_desc.preconditioner is %s; use "
+                    "MERBIT_PRECONDITIONER_BLOCK_JACOBI, or block_size 0",
+                    desc->block_size, mbi_preconditioner_names[desc->preconditioner]);
   }
   if (desc->reorder > 0 && desc->preconditioner > MERBIT_PRECONDITIONER_JACOBI) {
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
@@ -44006,9 +44549,7 @@ static int mbi_solver_is_cg(const merbit_solver *solver) {
 }
 
 static merbit_status mbi_solver_make_plan(merbit_solver *solver) {
-  const int64_t products = solver->desc.expected_solves > 0
-                               ? solver->desc.expected_solves * MBI_SOLVER_PRODUCTS
-                               : MBI_SOLVER_PRODUCTS;
+  const int64_t solves = solver->desc.expected_solves != 0 ? solver->desc.expected_solves : 1;
   merbit_plan_desc desc;
   mbi_plan_making making;
   merbit_epilogue sums;
@@ -44027,7 +44568,9 @@ static merbit_status mbi_solver_make_plan(merbit_solver *solver) {
   desc.deterministic = solver->desc.deterministic;
   desc.reordering =
       mbi_solver_reorders(solver) ? MERBIT_REORDERING_RCM : MERBIT_REORDERING_NONE;
-  desc.expected_calls = products < INT32_MAX ? (int)products : INT32_MAX;
+  desc.expected_calls = solves <= INT32_MAX / MBI_SOLVER_PRODUCTS
+                            ? (int)solves * MBI_SOLVER_PRODUCTS
+                            : INT32_MAX;
   return mbi_plan_create(solver->context, &solver->view, &desc, &making, &solver->plan);
 }
 
@@ -44112,6 +44655,30 @@ static merbit_status mbi_solver_make(merbit_solver *solver) {
   return status;
 }
 
+/* With scaled values where they are too far from 1. */
+static merbit_status mbi_solver_make_scaled(merbit_solver *solver) {
+  const merbit_status made = mbi_solver_make(solver);
+  const void *scaled = NULL;
+  char reason[2];
+  merbit_status status;
+  if (!mbi_scale_may(solver, made)) {
+    return made;
+  }
+  status = mbi_solver_enter(solver);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  status = mbi_scale_values(solver, solver->view.values, MERBIT_MEMORY_DEFAULT, &scaled);
+  mbi_solver_leave(solver);
+  if (status != MERBIT_OK || scaled == NULL) {
+    return status == MERBIT_OK ? made : status;
+  }
+  mbi_solver_forget(solver);
+  mbi_forgive(solver->context, reason, sizeof reason);
+  solver->view.values = scaled;
+  return mbi_solver_make(solver);
+}
+
 /* AUTO may take the CPU for host arrays where the GPU fails. */
 static merbit_status mbi_solver_build(merbit_solver *solver) {
   merbit_context *context = solver->context;
@@ -44130,7 +44697,7 @@ static merbit_status mbi_solver_build(merbit_solver *solver) {
         context, MERBIT_INVALID_ARGUMENT,
         "solver_desc.vector_memory is device memory, but the solver is for the CPU");
   }
-  status = mbi_solver_make(solver);
+  status = mbi_solver_make_scaled(solver);
   if (status == MERBIT_OK || solver->side == MERBIT_SIDE_CPU ||
       desc->side != MERBIT_SIDE_AUTO || solver->view.memory == MERBIT_MEMORY_DEVICE ||
       desc->vector_memory != MERBIT_MEMORY_HOST || status == MERBIT_OUT_OF_MEMORY ||
@@ -44141,12 +44708,27 @@ static merbit_status mbi_solver_build(merbit_solver *solver) {
   mbi_forgive(context, solver->reason, sizeof solver->reason);
   mbi_log(context, "this solver computes on the CPU: %s", solver->reason);
   solver->side = MERBIT_SIDE_CPU;
-  return mbi_solver_make(solver);
+  return mbi_solver_make_scaled(solver);
+}
+
+/* Beside what a solver of corrections has. */
+static int64_t mbi_solver_device_bytes(const merbit_solver *solver,
+                                       const merbit_plan_info *plan) {
+  const int64_t values = solver->scaled_there != 0 ? mbi_view_values(&solver->view) : 0;
+  return mbi_solve_on_gpu(solver) ? (int64_t)solver->bytes + plan->device_bytes +
+                                        values * (int64_t)mbi_type_size(solver->type)
+                                  : 0;
 }
 
 static void mbi_solver_free(merbit_solver *solver) {
   merbit_context *context = solver->context;
   mbi_solver_forget(solver);
+  mbi_release(context, solver->scaled);
+  if (solver->scaled_there != 0 && mbi_device_enter_alive(context)) {
+    mbi_device_release(context, solver->scaled_there);
+    mbi_device_leave(context);
+  }
+  merbit_matrix_destroy(solver->view.owner);
   mbi_release(context, solver);
   mbi_context_unref(context);
 }
@@ -44177,9 +44759,10 @@ static void mbi_solver_take_desc(merbit_solver *solver, const merbit_solver_desc
   }
 }
 
-MERBIT_API merbit_status merbit_solver_create(merbit_context *context, const merbit_view *view,
-                                              const merbit_solver_desc *desc,
-                                              merbit_solver **solver) {
+/* `corrects`: for a solver that refines. */
+static merbit_status mbi_solver_create(merbit_context *context, const merbit_view *view,
+                                       const merbit_solver_desc *desc, int corrects,
+                                       merbit_solver **solver) {
   const double start = mbi_seconds();
   merbit_solver_desc none;
   merbit_solver *made;
@@ -44208,8 +44791,10 @@ MERBIT_API merbit_status merbit_solver_create(merbit_context *context, const mer
   mbi_context_retain(context);
   made->context = context;
   made->view = *view;
+  mbi_matrix_retain(view->owner);
   made->type = mbi_view_type(view);
   made->n = view->rows;
+  made->corrects = corrects;
   mbi_solver_take_desc(made, desc);
   status = mbi_solver_build(made);
   if (status != MERBIT_OK) {
@@ -44221,21 +44806,24 @@ MERBIT_API merbit_status merbit_solver_create(merbit_context *context, const mer
   return MERBIT_OK;
 }
 
+MERBIT_API merbit_status merbit_solver_create(merbit_context *context, const merbit_view *view,
+                                              const merbit_solver_desc *desc,
+                                              merbit_solver **solver) {
+  return mbi_solver_create(context, view, desc, 0, solver);
+}
+
 MERBIT_API void merbit_solver_destroy(merbit_solver *solver) {
   if (solver != NULL) {
     mbi_solver_free(solver);
   }
 }
 
-MERBIT_API merbit_status merbit_solver_update_values(merbit_solver *solver, const void *values,
-                                                     merbit_memory memory) {
+/* New values as they are: for the plan, corrections, the norm and the preconditioner. */
+static merbit_status mbi_solver_renew(merbit_solver *solver, const void *values,
+                                      merbit_memory memory) {
   merbit_view view;
   void *own;
-  merbit_status status;
-  if (solver == NULL) {
-    return MERBIT_INVALID_ARGUMENT;
-  }
-  status = mbi_solver_enter(solver);
+  merbit_status status = mbi_solver_enter(solver);
   if (status != MERBIT_OK) {
     return status;
   }
@@ -44271,6 +44859,32 @@ MERBIT_API merbit_status merbit_solver_update_values(merbit_solver *solver, cons
   return status;
 }
 
+MERBIT_API merbit_status merbit_solver_update_values(merbit_solver *solver, const void *values,
+                                                     merbit_memory memory) {
+  const void *scaled = NULL;
+  char reason[2];
+  merbit_status renewed, status;
+  if (solver == NULL) {
+    return MERBIT_INVALID_ARGUMENT;
+  }
+  solver->scale = 0;
+  renewed = mbi_solver_renew(solver, values, memory);
+  if (!mbi_scale_may(solver, renewed)) {
+    return renewed;
+  }
+  status = mbi_solver_enter(solver);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  status = mbi_scale_values(solver, values, memory, &scaled);
+  mbi_solver_leave(solver);
+  if (status != MERBIT_OK || scaled == NULL) {
+    return status == MERBIT_OK ? renewed : status;
+  }
+  mbi_forgive(solver->context, reason, sizeof reason);
+  return mbi_solver_renew(solver, scaled, memory);
+}
+
 /* ==== >>solve/solve.c  solvers: a solve =================================================== */
 /* A solve: vectors in, the loop, vectors out, the report. */
 
@@ -44297,15 +44911,21 @@ static merbit_status mbi_solver_check_vectors(merbit_solver *solver, const void 
   return MERBIT_OK;
 }
 
-/* b and the first x into the solver's vectors. */
+/* b and the first x into the solver's vectors, scaled. */
 static merbit_status mbi_solver_load(merbit_solver *solver, const void *b, const void *x,
                                      int start_from_x) {
   merbit_status status = mbi_solve_take(solver, MBI_AT_B, b);
-  if (status != MERBIT_OK) {
-    return status;
+  if (status == MERBIT_OK) {
+    status = mbi_scale_vector(solver, MBI_AT_B, solver->rhs_scale);
   }
-  return start_from_x ? mbi_solve_take(solver, MBI_AT_X, x)
-                      : mbi_solve_zero(solver, solver->v.at[MBI_AT_X], mbi_solve_bytes(solver));
+  if (status != MERBIT_OK || !start_from_x) {
+    return status != MERBIT_OK ? status
+                               : mbi_solve_zero(solver, solver->v.at[MBI_AT_X],
+                                                mbi_solve_bytes(solver));
+  }
+  status = mbi_solve_take(solver, MBI_AT_X, x);
+  return status == MERBIT_OK ? mbi_scale_vector(solver, MBI_AT_X, -mbi_scale_of_x(solver))
+                             : status;
 }
 
 static void mbi_solver_report(merbit_solver *solver, int stop, merbit_solver_result *result) {
@@ -44324,16 +44944,34 @@ static void mbi_solver_report(merbit_solver *solver, int stop, merbit_solver_res
   }
 }
 
+/* From the caller's vectors to the end. */
+static merbit_status mbi_solver_iterate(merbit_solver *solver, const void *b, const void *x,
+                                        int start_from_x, int *stop) {
+  const merbit_status status = mbi_solver_load(solver, b, x, start_from_x);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  return solver->inner != NULL ? mbi_refine_loop(solver, !start_from_x, stop)
+                               : mbi_solve_loop(solver, !start_from_x, stop);
+}
+
 /* In an entered context. */
 static merbit_status mbi_solver_run(merbit_solver *solver, const void *b, void *x,
                                     int start_from_x, merbit_solver_result *result) {
   int stop = MBI_SOLVE_ON;
-  merbit_status status = mbi_solver_load(solver, b, x, start_from_x);
-  if (status == MERBIT_OK) {
-    status = solver->inner != NULL ? mbi_refine_loop(solver, !start_from_x, &stop)
-                                   : mbi_solve_loop(solver, !start_from_x, &stop);
+  merbit_status status;
+  solver->rhs_scale = 0;
+  status = mbi_solver_iterate(solver, b, x, start_from_x, &stop);
+  if (status == MERBIT_OK && stop == MBI_SOLVE_FAR) {
+    solver->rhs_scale = -ilogb(mbi_solve_seen(solver)->state.b_most);
+    status = mbi_solver_iterate(solver, b, x, start_from_x, &stop);
   }
   if (status == MERBIT_OK) {
+    status = mbi_scale_vector(solver, MBI_AT_X, mbi_scale_of_x(solver));
+  }
+  if (status == MERBIT_OK) {
+    stop = mbi_scale_far_x(solver, mbi_solve_seen(solver)->state.x_most) ? MERBIT_STOP_NOT_FINITE
+                                                                        : stop;
     mbi_solver_report(solver, stop, result);
     if (mbi_solve_seen(solver)->state.b_most == 0 && stop == MERBIT_STOP_CONVERGED) {
       status = mbi_solve_zero(solver, solver->v.at[MBI_AT_X], mbi_solve_bytes(solver));
@@ -44352,8 +44990,7 @@ static void mbi_solver_finish(merbit_solver *solver, merbit_solver_result *resul
   (void)merbit_plan_describe(solver->plan, result->plan_description,
                              sizeof result->plan_description);
   result->recorded = iterating->gpu.graph == NULL ? 0 : iterating->gpu.loops ? 2 : 1;
-  result->device_bytes =
-      mbi_solve_on_gpu(solver) ? (int64_t)solver->bytes + result->plan.device_bytes : 0;
+  result->device_bytes = mbi_solver_device_bytes(solver, &result->plan);
   if (mbi_solve_on_gpu(solver) && solver->inner != NULL) {
     (void)merbit_plan_get_info(iterating->plan, &inner_plan);
     result->device_bytes += (int64_t)iterating->bytes + inner_plan.device_bytes;
@@ -44805,11 +45442,15 @@ static merbit_status mbi_pagerank_check_desc(mbi_pagerank *run) {
   }
   if ((int)desc->side < MERBIT_SIDE_AUTO || (int)desc->side > MERBIT_SIDE_CUDA) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "pagerank_desc.side is %d; use a MERBIT_SIDE", (int)desc->side);
+                    "pagerank_desc.side is %d; use MERBIT_SIDE_AUTO, MERBIT_SIDE_CPU or "
+                    "MERBIT_SIDE_CUDA",
+                    (int)desc->side);
   }
   if (!mbi_method_known(desc->method)) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "pagerank_desc.method is %d; use a MERBIT_METHOD", (int)desc->method);
+                    "pagerank_desc.method is %d; use MERBIT_METHOD_AUTO or another "
+                    "merbit_method",
+                    (int)desc->method);
   }
   if (desc->history_size < 0 || (desc->history_size > 0 && desc->history == NULL)) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -45177,11 +45818,12 @@ static merbit_status mbi_pagerank_send(mbi_pagerank *run, void *target, const vo
 static merbit_status mbi_pagerank_upload(mbi_pagerank *run) {
   merbit_solver *engine = &run->engine;
   mbi_pagerank_gpu *gpu = &run->gpu;
-  merbit_status status;
-  /* The later z's: with method MERBIT sums begin there, else the first iteration takes 0 of
-   * one. */
-  status =
-      mbi_solve_zero(engine, gpu->z[1], (size_t)((char *)gpu->weights - (char *)gpu->z[1]));
+  merbit_status status = MERBIT_OK;
+  /* Method MERBIT adds to its first y, and each product leaves zeros in the next one's. Other
+   * methods do not read the z before the first: solve/pagerank_after.cuh. */
+  if (run->plan->merbit.dual) {
+    status = mbi_solve_zero(engine, gpu->z[1], (size_t)run->n * mbi_type_size(run->type));
+  }
   if (status == MERBIT_OK) {
     status = mbi_pagerank_send(run, gpu->z[0], run->desc.start != NULL ? run->ranks : NULL);
   }
@@ -46474,13 +47116,15 @@ static merbit_status mbi_eigen_check_desc(merbit_context *context,
                                           const merbit_eigen_desc *desc, int64_t n) {
   const int lanczos = desc->method == MERBIT_EIGEN_LANCZOS;
   if ((int)desc->method < MERBIT_EIGEN_LANCZOS || (int)desc->method > MERBIT_EIGEN_POWER) {
-    return mbi_eigen_refuse(context, "method", (int)desc->method, "a MERBIT_EIGEN method");
+    return mbi_eigen_refuse(context, "method", (int)desc->method,
+                            "MERBIT_EIGEN_LANCZOS or MERBIT_EIGEN_POWER");
   }
   if ((int)desc->which < MERBIT_EIGEN_LARGEST_MAGNITUDE ||
       (int)desc->which > MERBIT_EIGEN_BOTH_ENDS ||
       (!lanczos && desc->which != MERBIT_EIGEN_LARGEST_MAGNITUDE)) {
     return mbi_eigen_refuse(context, "which", (int)desc->which,
-                            lanczos ? "a merbit_eigen_which"
+                            lanczos ? "MERBIT_EIGEN_LARGEST_MAGNITUDE or another "
+                                      "merbit_eigen_which"
                                     : "MERBIT_EIGEN_LARGEST_MAGNITUDE with the power method");
   }
   if (desc->count < 1 || desc->count > (lanczos ? MERBIT_EIGEN_MOST : 1)) {
@@ -46501,7 +47145,8 @@ static merbit_status mbi_eigen_check_desc(merbit_context *context,
                             "0 for the default");
   }
   if ((int)desc->side < MERBIT_SIDE_AUTO || (int)desc->side > MERBIT_SIDE_CUDA) {
-    return mbi_eigen_refuse(context, "side", (int)desc->side, "a MERBIT_SIDE");
+    return mbi_eigen_refuse(context, "side", (int)desc->side,
+                            "MERBIT_SIDE_AUTO, MERBIT_SIDE_CPU or MERBIT_SIDE_CUDA");
   }
   if (!(desc->tolerance > 0 && desc->tolerance < 1)) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -46553,6 +47198,7 @@ static merbit_status mbi_eigen_make_solver(mbi_eigen *e, merbit_context *context
   mbi_context_retain(context);
   solver->context = context;
   solver->view = *view;
+  mbi_matrix_retain(view->owner);
   solver->type = mbi_view_type(view);
   solver->n = solver->v.n = view->rows;
   solver->method = desc->method == MERBIT_EIGEN_LANCZOS ? &lanczos : &power;
@@ -46628,7 +47274,7 @@ static merbit_status mbi_eigen_check(mbi_eigen *e, double *values, char *vectors
   for (q = 0; q < e->found && status == MERBIT_OK; q++) {
     const double *sums = solver->seen.ring + 3 * q;
     const double residual = sqrt(sums[0] / sums[1]);
-    values[q] = lanczos ? value[q] : sums[2] / sums[1];
+    values[q] = ldexp(lanczos ? value[q] : sums[2] / sums[1], -solver->scale);
     result->residuals[q] = e->scale > 0 ? residual / e->scale : residual;
     result->converged += result->residuals[q] <= e->desc.tolerance;
   }
@@ -46642,7 +47288,8 @@ static void mbi_eigen_describe(const mbi_eigen *e, merbit_eigen_result *result) 
   switch (result->stop) {
   case MERBIT_STOP_CONVERGED:
     (void)snprintf(text, size, "||A v - lambda v|| of %d eigenpair%s is at most %.3g of %.6g",
-                   count, count == 1 ? "" : "s", e->desc.tolerance, e->scale);
+                   count, count == 1 ? "" : "s", e->desc.tolerance,
+                   ldexp(e->scale, -e->solver->scale));
     break;
   case MERBIT_STOP_CAP:
     (void)snprintf(
@@ -46660,7 +47307,7 @@ static void mbi_eigen_describe(const mbi_eigen *e, merbit_eigen_result *result) 
         text, size,
         "the matrix is not symmetric: v%d'A v%d and v%d'A v%d of orthonormal vectors "
         "differ by %.3g; take MERBIT_EIGEN_POWER",
-        e->row, e->column, e->column, e->row, e->value);
+        e->row, e->column, e->column, e->row, ldexp(e->value, -e->solver->scale));
     break;
   case MERBIT_STOP_STAGNATED:
     (void)snprintf(text, size, "%s",
@@ -46706,8 +47353,7 @@ static void mbi_eigen_finish(mbi_eigen *e, merbit_eigen_result *result) {
   (void)merbit_plan_get_info(solver->plan, &result->plan);
   (void)merbit_plan_describe(solver->plan, result->plan_description,
                              sizeof result->plan_description);
-  result->device_bytes =
-      mbi_solve_on_gpu(solver) ? (int64_t)solver->bytes + result->plan.device_bytes : 0;
+  result->device_bytes = mbi_solver_device_bytes(solver, &result->plan);
   mbi_eigen_describe(e, result);
 }
 
