@@ -219,6 +219,8 @@ MUTATIONS = [
     ("spmv/carve.cu", "    base += all;\n", "    base = all;\n", "offsets start again behind many blocks", "simt_carve"),
     ("spmv/carve.cu", "first + i <= block_rows && large != 0", "first + i < block_rows && large != 0",
      "the last row of blocks has no end", "simt_carve"),
+    ("spmv/carve.cu", "  mbk_block_sync(); // the last turn's sums have been read\n", "",
+     "a turn's sums take the place of those that others have yet to read", "simt_races"),
     ("spmv/carve.cu", "    bits >>= 32 - shift;\n", "    bits >>= 32;\n", "masks that begin within a word lose bits", "simt_carve"),
     ("spmv/carve.cu", "    while (next == column) {\n", "    while (false) {\n", "of duplicates the last one counts", "simt_carve"),
     ("spmv/carve.cu", "(entries + 63) / 64 * 2", "(entries + 31) / 32", "masks have words of 32 bits", "simt_carve"),

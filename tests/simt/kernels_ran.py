@@ -1,9 +1,10 @@
-"""Every kernel of templates/ has run through the shim: kernels_ran.py TEMPLATES SHIM RUNS...
+"""Every kernel of templates/ has run through the shim: kernels_ran.py TEMPLATES SHIM RACES RUNS...
 
 Compares the kernels that the .cu files define with those that the test programs ran; each
 program left PROGRAM.runs, lines of "kernel forms matrices runs". Fails for a kernel that none
-of them ran, or that ran on fewer than 60 matrices, for a .cu file without kernels, and for a
-function of jit/device.cuh that the shim lacks.
+of them ran, or that ran on fewer than 60 matrices, for a .cu file without kernels, for a
+function of jit/device.cuh that the shim lacks, and for a kernel with shared memory or barriers,
+in itself or in what it calls, that the race detector's program, which left RACES, did not run.
 """
 
 import collections
@@ -12,6 +13,7 @@ import re
 import sys
 
 LEAST_MATRICES = 60
+SHARING = {"MBK_SHARED_MEMORY", "mbk_block_sync", "mbk_warp_sync"}
 
 
 def without_comments(text):
@@ -26,6 +28,27 @@ def kernels_of(text):
 
 def device_functions(path):
     return set(re.findall(r"\bMBK_DEVICE\s+[\w\s]+?\b(mbk_\w+)\s*\(", without_comments(path.read_text())))
+
+
+def sharing_kernels(texts):
+    """Names of the kernels whose code, or that of a function or macro it names, is of SHARING."""
+    names = {}  # of a function, a kernel or a macro: the words of its definition
+    for text in texts:
+        text = without_comments(text)
+        found = [(match[1], match[0]) for match in re.finditer(r"#define\s+(\w+)(?:[^\n]*\\\n)*[^\n]*", text)]
+        plain = re.sub(r"#define(?:[^\n]*\\\n)*[^\n]*", "", text)
+        plain = re.sub(r"MBK_(?:BOUNDS|RESIDENT)\s*\([^)]*\)", "", plain)
+        found += [(match[1], match[0]) for match in re.finditer(
+            r"\bMBK_(?:DEVICE|CALLED|KERNEL)\b[^;{]*?\b(\w+)\s*\(.*?^}", plain, re.S | re.M)]
+        for name, code in found:
+            names.setdefault(name, set()).update(re.findall(r"\w+", code))
+    sharing = set(SHARING)
+    while True:
+        more = {name for name, words in names.items() if name not in sharing and words & sharing}
+        if not more:
+            break
+        sharing |= more
+    return {kernel for text in texts for kernel in kernels_of(text)} & sharing
 
 
 def read_runs(paths):
@@ -60,12 +83,17 @@ def check_itself(runs):
                "MBK_KERNEL MBK_RESIDENT(128, 8)\n    mbk_third() {}")
     if len(list(faults({"made/up.cu": made_up}, runs))) != 3 or not list(faults({"empty.cu": ""}, runs)):
         sys.exit("kernels_ran.py finds no kernel without a test")
+    calls = ("MBK_DEVICE void a(int n) {\n  mbk_block_sync();\n}\n#define B(x) \\\n  a(x)\n"
+             "MBK_KERNEL MBK_BOUNDS(128)\n    mbk_b(int n) {\n  B(n);\n}\nMBK_KERNEL mbk_c(int n) {\n  n = 1;\n}\n"
+             "MBK_KERNEL mbk_d() {\n  MBK_SHARED_MEMORY(shared);\n}\n")
+    if sharing_kernels([calls]) != {"mbk_b", "mbk_d"}:
+        sys.exit("kernels_ran.py does not see which kernels have shared memory")
 
 
 def main():
     templates, shim = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
-    paths = [pathlib.Path(path) for path in sys.argv[3:]]
-    missing = [str(path) for path in paths if not path.exists()]
+    races, paths = pathlib.Path(sys.argv[3]), [pathlib.Path(path) for path in sys.argv[4:]]
+    missing = [str(path) for path in [races, *paths] if not path.exists()]
     if missing:
         sys.exit("run the tests simt_* first; not there: " + " ".join(missing))
     runs = read_runs(paths)
@@ -76,6 +104,8 @@ def main():
     found = list(faults(files, runs))
     found += [f"{name} of jit/device.cuh is not in the shim's"
               for name in sorted(device_functions(device) - device_functions(shim))]
+    found += [f"{kernel} has shared memory or barriers; run it in the race detector's program, races.cpp"
+              for kernel in sorted(sharing_kernels(files.values()) - set(read_runs([races])))]
     for kernel, (forms, matrices, count) in sorted(runs.items()):
         print(f"{kernel:<22}{forms:4} forms, {matrices:4} matrices, {count:7} (kernel, matrix, seed) runs")
     kernels = sum(len(kernels_of(text)) for text in files.values())

@@ -1,9 +1,9 @@
 // Unordered accesses to shared memory, found whatever the schedule: what compute-sanitizer's
 // racecheck does on a GPU. Where kernels are compiled with -fsanitize=thread, but not linked
-// with it, and SIMT_RACES is defined in the one source of the program, the compiler's calls
-// arrive here; elsewhere nothing is checked. Two accesses of one byte by two threads, one of
-// them a write and not both atomic, must have a barrier between them, or a __syncwarp that
-// orders them; votes and shuffles order no memory. Part of simt.h.
+// with it, and SIMT_RACES is defined in all sources of the program, the compiler's calls arrive
+// here; elsewhere nothing is checked. Two accesses of one byte by two threads, one of them a
+// write and not both atomic, must have a barrier between them, or a __syncwarp that orders
+// them; votes and shuffles order no memory. Part of simt.h.
 #ifndef SIMT_RACES_H
 #define SIMT_RACES_H
 #include "fibres.h"

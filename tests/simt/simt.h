@@ -42,7 +42,8 @@
 //      in pairs: two schedules of one matrix, for what must not change a bit.
 //   5. Compare with a plain reference within the bound (support/bound.h); end the program with
 //      simt_runs_report as the group's teardown, which prints the counts.
-//   6. If it uses shared memory, run it in races.cpp, too.
+//   6. If it uses shared memory or barriers, run it in races.cpp or races_builds.cpp, too; the
+//      test simt_kernels fails where that is missing.
 //   7. Name the program in CMakeLists.txt.
 // A new function of templates/jit/device.cuh gets its twin in include/jit/device.cuh.
 #ifndef SIMT_H

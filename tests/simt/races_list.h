@@ -1,0 +1,7 @@
+// The tests of the race detector's program, a list from each of its sources.
+#ifndef SIMT_RACES_LIST_H
+#define SIMT_RACES_LIST_H
+#include "simt/runs.h"
+
+extern const std::vector<CMUnitTest> races_of_builds, races_of_arnoldi;
+#endif // SIMT_RACES_LIST_H
