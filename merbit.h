@@ -858,10 +858,11 @@ typedef struct merbit_pagerank_desc {
                                   teleports go, in proportion; NULL: everywhere alike */
   const void *start;   /* the same: what the first ranks are in proportion to, earlier ranks for one; may be
                           `ranks`. NULL: all equal */
-  merbit_method method; /* of the product with A^T; MERBIT on CUDA commits into two buffers by turns, and no
-                           iteration goes further than the power method's */
+  merbit_method method; /* of the product with A^T; MERBIT on CUDA commits into two buffers by turns, and is
+                           never accelerated */
   double *history;     /* host: the changes of the first history_size iterations, at the end; or NULL */
   int history_size;
+  int unaccelerated;   /* nonzero: the power method alone; 0: accelerated where that pays (merbit_pagerank) */
 } merbit_pagerank_desc;
 
 typedef enum merbit_stop { /* why an iteration ended */
@@ -1168,11 +1169,14 @@ MERBIT_API merbit_status merbit_spmv_epilogue(merbit_plan *plan, merbit_workspac
 
 /* PageRank of a link graph: entry (i, j) is an edge from i to j, its value (1 in a pattern) the weight.
  * Vertices without outgoing weight spread theirs where teleports go, as NetworkX has it. `ranks` is a host array of graph->rows
- * elements of the graph's value type; they add up to 1. A run that stops early still returns its
- * last ranks, of which single ones may lie below 0 where it was cancelled. `desc` and `result` may be NULL. Power method: the MERBIT paper, section 5.5.1; each iteration goes
- * as much further as the changes so far show to pay (second-order Richardson iteration: Golub, Varga 1961), but not
- * with MERBIT_METHOD_MERBIT. The last one is the power method's: where it stops as converged the ranks are off by
- * at most damping / (1 - damping) times the tolerance in all, and rounding. */
+ * elements of the graph's value type, none below 0; they add up to 1. `desc` and `result` may be NULL.
+ * Power method: the MERBIT paper, section 5.5.1. It is accelerated where the changes show that this pays
+ * (second-order Richardson iteration: Golub, Varga 1961), but not with MERBIT_METHOD_MERBIT or
+ * pagerank_desc.unaccelerated: fewer iterations where links go both ways, hardly ever more than a tenth and 2 more.
+ * The last iteration is the power method's: where it stops as converged the ranks are off by at most
+ * damping / (1 - damping) times the tolerance in all, and rounding. A run that stops early returns its last
+ * ranks; single ones that acceleration then leaves below 0 become 0, which is nearer to the true rank, and the sum
+ * exceeds 1 by as much. */
 MERBIT_API merbit_status merbit_pagerank(merbit_context *context, const merbit_view *graph,
                                          const merbit_pagerank_desc *desc, void *ranks,
                                          merbit_pagerank_result *result);
@@ -10903,7 +10907,7 @@ static const char *const mbi_source_solve_state_cuh[] = {
   "// so that no number passes through the host. Whoever includes this defines MBS_FUNCTION.\n"
   "\n"
   "#define MBI_SOLVE_VECTORS 12\n"
-  "#define MBI_SOLVE_SCALARS 12\n"
+  "#define MBI_SOLVE_SCALARS 16\n"
   "#define MBI_STEP_SHARED 2048 // bytes of a step on the GPU\n"
   "#define MBI_SOLVE_SUMS 5 // of a step, the greatest values it looks for included\n"
   "#define MBI_SWEEP_SUMS 4 // of a stage of a sweep\n"
@@ -11059,24 +11063,31 @@ static const char *const mbi_source_solve_pagerank_steps_cuh[] = {
   "#define MBI_PAGERANK_SUM 4   // of the distribution as it is stored: 1, or n where all are 1\n"
   "#define MBI_PAGERANK_LEAST 5 // change so far\n"
   "#define MBI_PAGERANK_STALE 6 // iterations since\n"
-  "#define MBI_PAGERANK_DANGLING 7 // vertices that nothing leaves\n"
-  "#define MBI_PAGERANK_MOST 8     // that MBI_PAGERANK_RELAX may be\n"
-  "#define MBI_PAGERANK_MARK 9     // change at the end of the last window\n"
+  "#define MBI_PAGERANK_DANGLING 7   // vertices that nothing leaves\n"
+  "#define MBI_PAGERANK_MOST 8       // the largest relaxation factor allowed; 1: the power method\n"
+  "#define MBI_PAGERANK_PLAIN_RATE 9 // of the power method's changes, when it was last measured\n"
+  "#define MBI_PAGERANK_SWITCHED 10  // the iteration after which the factor changed last\n"
+  "#define MBI_PAGERANK_STARTED 11   // the iteration after which relaxation began\n"
+  "#define MBI_PAGERANK_HOLD 12      // the first iteration that may begin or question relaxation\n"
+  "#define MBI_PAGERANK_KEPT 13      // the factor that a probe may return to; 0: no probe\n"
+  "#define MBI_PAGERANK_KEPT_RATE 14 // and the rate that it had\n"
+  "#define MBI_PAGERANK_LOST 15      // iterations lost by relaxation, against the power method\n"
   "\n"
   "// In state.stop, which else is a merbit_stop.\n"
   "#define MBI_PAGERANK_CONVERGED 100\n"
-  "#define MBI_PAGERANK_STAGNATED 4\n"
+  "#define MBI_PAGERANK_STAGNATED 4\n",
   "// But for rounding each iteration of the power method takes the change down, by the damping at\n"
   "// least.\n"
   "#define MBI_PAGERANK_PATIENCE 16\n"
   "\n"
-  "#define MBI_PAGERANK_WINDOW 3 // iterations between two looks at how fast it goes\n"
-  "#define MBI_PAGERANK_WORTH 10 // iterations that must be left for a change of speed\n"
-  "// Relaxation, in steps of 1 / 64, so that it depends on no rounding error: to begin with, and\n"
-  "// then twice what it was above 1, at most: what goes wrong shall do so slowly.\n"
-  "#define MBI_PAGERANK_GRAIN 64.0\n"
-  "#define MBI_PAGERANK_LEAP 1.3125\n"
-  "\n",
+  "// Acceleration, tuned on random graphs of many families (tests/solve/pagerank_graphs.h).\n"
+  "#define MBI_PAGERANK_WINDOW 3 // iterations between two decisions on the factor\n"
+  "#define MBI_PAGERANK_AHEAD 14 // iterations that must be left when relaxation begins,\n"
+  "#define MBI_PAGERANK_WORTH 10 // and when its factor grows\n"
+  "#define MBI_PAGERANK_GRAIN 256.0 // factors are multiples of 1 / 256: rounding changes none\n"
+  "#define MBI_PAGERANK_LEAP 1.3125 // a factor grows to this, or twice its part above 1, at most\n"
+  "#define MBI_PAGERANK_SHARE 0.15  // of the iterations that may be lost, for one start\n"
+  "\n"
   "// The mass of dangling vertices goes where all teleports go.\n"
   "MBS_FUNCTION void mbi_pagerank_spread(mbi_solve_state *s, double mass) {\n"
   "  const double damping = s->scalar[MBI_PAGERANK_DAMPING];\n"
@@ -11088,41 +11099,216 @@ static const char *const mbi_source_solve_pagerank_steps_cuh[] = {
   "  s->scalar[MBI_PAGERANK_PAST] = 1 - factor;\n"
   "}\n"
   "\n"
-  "// At the end of a window: second-order Richardson iteration, whose factor comes from the\n"
-  "// largest eigenvalue that the changes show. Golub, Varga, \"Chebyshev semi-iterative methods,\n"
-  "// successive overrelaxation iterative methods, and second order Richardson iterative methods\",\n"
-  "// Numer. Math. 3 (1961), section 4; estimates as in Hageman, Young, \"Applied Iterative Methods\"\n"
-  "// (1981), chapter 5. With eigenvalues in [-lambda, lambda] and factor f = 2 / (1 + sqrt(1 -\n"
-  "// lambda^2)) the changes fall by sqrt(f - 1): at damping 0.85 by 0.56 in place of 0.85. Links\n"
-  "// both ways make such eigenvalues; cycles of links make others, of which too high a factor\n"
-  "// shows itself by changes that fall hardly faster than the damping alone has them fall.\n"
-  "MBS_FUNCTION void mbi_pagerank_hasten(mbi_solve_state *s) {\n"
+  "// Acceleration: second-order Richardson iteration, Golub, Varga, \"Chebyshev semi-iterative\n"
+  "// methods, successive overrelaxation iterative methods, and second order Richardson iterative\n"
+  "// methods\", Numer. Math. 3 (1961), section 4; estimates of eigenvalues as in Hageman, Young,\n"
+  "// \"Applied Iterative Methods\" (1981), chapter 5. Where the eigenvalues lie in [-lambda,\n"
+  "// lambda], the factor f = 2 / (1 + sqrt(1 - lambda^2)) takes the changes down by sqrt(f - 1)\n",
+  "// an iteration: at damping 0.85 by 0.56 in place of 0.85. Links both ways make such eigenvalues.\n"
+  "// Cycles of links make complex ones, with which relaxed changes fall more slowly than the power\n"
+  "// method's, or grow. So relaxation is a trial: it begins with a factor whose failure costs\n"
+  "// little, grows while the changes fall as real eigenvalues have them fall, and is given up,\n"
+  "// for a while, where the power method is as fast.\n"
+  "\n"
+  "MBS_FUNCTION double mbi_pagerank_least(double a, double b) {\n"
+  "  return a < b ? a : b;\n"
+  "}\n"
+  "\n"
+  "MBS_FUNCTION double mbi_pagerank_round(double factor) {\n"
+  "  return floor(factor * MBI_PAGERANK_GRAIN) / MBI_PAGERANK_GRAIN;\n"
+  "}\n"
+  "\n"
+  "// Returns the best factor for real eigenvalues of at most `lambda`, and at most the damping.\n"
+  "MBS_FUNCTION double mbi_pagerank_factor(const mbi_solve_state *s, double lambda) {\n"
+  "  lambda = mbi_pagerank_least(lambda, s->scalar[MBI_PAGERANK_DAMPING]);\n"
+  "  return mbi_pagerank_round(2 / (1 + sqrt(1 - lambda * lambda)));\n"
+  "}\n"
+  "\n"
+  "// Returns the factor that may follow `factor`.\n"
+  "MBS_FUNCTION double mbi_pagerank_raised(const mbi_solve_state *s, double factor, double wanted,\n"
+  "                                        double leap) {\n"
+  "  const double twice = 2 * factor - 1;\n"
+  "  const double most = mbi_pagerank_least(twice > leap ? twice : leap, 2.5 * factor - 1.5);\n"
+  "  return mbi_pagerank_least(wanted,\n"
+  "                            mbi_pagerank_least(most, s->scalar[MBI_PAGERANK_MOST]));\n"
+  "}\n"
+  "\n"
+  "// Returns the rate at which changes fall with this factor if they belong to the real eigenvalue\n"
+  "// `lambda`: the larger root of r^2 - factor lambda r + factor - 1.\n"
+  "MBS_FUNCTION double mbi_pagerank_expected(double lambda, double factor) {\n",
+  "  const double half = factor * lambda / 2, root = half * half - (factor - 1);\n"
+  "  return root > 0 ? half + sqrt(root) : sqrt(factor - 1);\n"
+  "}\n"
+  "\n"
+  "// Returns the change `ago` iterations before the last.\n"
+  "MBS_FUNCTION double mbi_pagerank_before(const mbi_solve_memory *m, int ago) {\n"
+  "  return m->ring[(m->state.iterations - ago) % MBI_SOLVE_RING];\n"
+  "}\n"
+  "\n"
+  "// Returns the mean rate of the last `count` iterations.\n"
+  "MBS_FUNCTION double mbi_pagerank_rate(const mbi_solve_memory *m, int count) {\n"
+  "  const double fell = m->state.rr / mbi_pagerank_before(m, count);\n"
+  "  return count == 3 ? cbrt(fell) : count == 2 ? sqrt(fell) : fell;\n"
+  "}\n"
+  "\n"
+  "MBS_FUNCTION void mbi_pagerank_switch(mbi_solve_state *s, double factor) {\n"
+  "  mbi_pagerank_relax(s, factor);\n"
+  "  s->scalar[MBI_PAGERANK_SWITCHED] = s->iterations;\n"
+  "}\n"
+  "\n"
+  "// Adds what the iterations of this window lost against the power method.\n"
+  "MBS_FUNCTION void mbi_pagerank_account(mbi_solve_memory *m) {\n"
+  "  mbi_solve_state *s = &m->state;\n"
+  "  const int count = (s->iterations - 1) % MBI_PAGERANK_WINDOW + 1;\n"
+  "  const double needed = log(s->rr / mbi_pagerank_before(m, count)) /\n"
+  "                        log(s->scalar[MBI_PAGERANK_PLAIN_RATE]);\n"
+  "  const double lost = s->scalar[MBI_PAGERANK_LOST] + count - needed;\n"
+  "  s->scalar[MBI_PAGERANK_LOST] = lost > 0 ? lost : 0;\n"
+  "}\n"
+  "\n"
+  "// Returns how many iterations `share` of what all trials may lose, 2 and a tenth of the power\n"
+  "// method's, leaves for the next.\n"
+  "MBS_FUNCTION double mbi_pagerank_budget(const mbi_solve_state *s, double share) {\n"
+  "  const double left =\n"
+  "      log(s->tolerance / s->rr) / log(s->scalar[MBI_PAGERANK_PLAIN_RATE]);\n"
+  "  return share * (2 + 0.1 * (s->iterations + left)) - s->scalar[MBI_PAGERANK_LOST];\n"
+  "}\n"
+  "\n",
+  "// Returns the power method to the next window, and to later ones until HOLD.\n"
+  "MBS_FUNCTION void mbi_pagerank_give_up(mbi_solve_memory *m, double factor) {\n"
+  "  mbi_solve_state *s = &m->state;\n"
+  "  mbi_pagerank_account(m);\n"
+  "  s->scalar[MBI_PAGERANK_MOST] = 1 + mbi_pagerank_round(0.4 * (factor - 1));\n"
+  "  s->scalar[MBI_PAGERANK_HOLD] = s->iterations + floor(0.5 * s->iterations) + 12;\n"
+  "  s->scalar[MBI_PAGERANK_KEPT] = 0;\n"
+  "  mbi_pagerank_switch(s, 1);\n"
+  "}\n"
+  "\n"
+  "// Returns whether the rates of the last five iterations neither fall nor rise much: before\n"
+  "// that they tell nothing about eigenvalues. After a failure they must not rise either.\n"
+  "MBS_FUNCTION int mbi_pagerank_steady(const mbi_solve_memory *m) {\n"
+  "  const double last = m->state.rr / mbi_pagerank_before(m, 1);\n"
+  "  const double rise = m->state.scalar[MBI_PAGERANK_HOLD] > 0 ? 1.02 : 1.5;\n"
+  "  double later = last;\n"
+  "  int k;\n"
+  "  for (k = 1; k < 5; k++) {\n"
+  "    const double rate = mbi_pagerank_before(m, k) / mbi_pagerank_before(m, k + 1);\n"
+  "    if (!(later >= 0.99 * rate && last <= rise * rate)) {\n"
+  "      return 0;\n"
+  "    }\n"
+  "    later = rate;\n"
+  "  }\n"
+  "  return 1;\n"
+  "}\n"
+  "\n"
+  "// At the end of a window of the power method: begins a trial if its rates are steady. The first\n"
+  "// factor f is bounded by what a failure costs: two iterations in which an eigenvalue off the\n"
+  "// real axis takes the change to about f (1 + rate^2) - 1 of it for rate^2.\n"
+  "MBS_FUNCTION void mbi_pagerank_begin_trial(mbi_solve_memory *m) {\n"
+  "  mbi_solve_state *s = &m->state;\n"
   "  const double damping = s->scalar[MBI_PAGERANK_DAMPING];\n"
-  "  const double factor = s->scalar[MBI_PAGERANK_RELAX], more = factor - 1;\n"
-  "  const double rate = cbrt(s->rr / s->scalar[MBI_PAGERANK_MARK]);\n"
-  "  double lambda, wanted, most;\n"
-  "  s->scalar[MBI_PAGERANK_MARK] = s->rr;\n"
-  "  if (s->iterations == MBI_PAGERANK_WINDOW) {\n"
+  "  const double rate =\n"
+  "      mbi_pagerank_rate(m, s->iterations > MBI_PAGERANK_WINDOW ? MBI_PAGERANK_WINDOW : 2);\n"
+  "  double budget, growth, wanted;\n",
+  "  s->scalar[MBI_PAGERANK_PLAIN_RATE] = rate;\n"
+  "  if (s->iterations < 2 * MBI_PAGERANK_WINDOW ||\n"
+  "      s->iterations < s->scalar[MBI_PAGERANK_HOLD] ||\n"
+  "      !(rate < damping + 0.1 * (1 - damping)) || // else that is rounding\n"
+  "      !(log(s->tolerance / s->rr) <= MBI_PAGERANK_AHEAD * log(rate)) ||\n"
+  "      !mbi_pagerank_steady(m)) {\n"
   "    return;\n"
   "  }\n"
-  "  if (!(rate < damping - 0.2 * (1 - damping)) && more > 0) {\n"
-  "    s->scalar[MBI_PAGERANK_MOST] =\n",
-  "        1 + floor(0.4 * more * MBI_PAGERANK_GRAIN) / MBI_PAGERANK_GRAIN;\n"
-  "    mbi_pagerank_relax(s, s->scalar[MBI_PAGERANK_MOST]);\n"
+  "  budget = mbi_pagerank_budget(s, MBI_PAGERANK_SHARE);\n"
+  "  if (!(budget > 0)) {\n"
   "    return;\n"
   "  }\n"
-  "  // Where both of a pair of roots have the size sqrt(more) nothing is to be learnt.\n"
-  "  if (!(rate * rate > more) || !(rate < damping + 0.1 * (1 - damping))) { // or rounding\n"
+  "  growth = exp(-0.5 * budget * log(rate));\n"
+  "  wanted = mbi_pagerank_least((growth * rate * rate + 1) / (rate * rate + 1),\n"
+  "                              mbi_pagerank_factor(s, rate));\n"
+  "  wanted = mbi_pagerank_least(mbi_pagerank_least(wanted, MBI_PAGERANK_LEAP),\n"
+  "                              s->scalar[MBI_PAGERANK_MOST]);\n"
+  "  wanted = mbi_pagerank_round(wanted);\n"
+  "  if (wanted > 1) {\n"
+  "    s->scalar[MBI_PAGERANK_STARTED] = s->iterations;\n"
+  "    mbi_pagerank_switch(s, wanted);\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// After a relaxed iteration. The change that follows a switch is still of the iterate before.\n"
+  "MBS_FUNCTION void mbi_pagerank_watch(mbi_solve_memory *m) {\n"
+  "  mbi_solve_state *s = &m->state;\n"
+  "  const double factor = s->scalar[MBI_PAGERANK_RELAX], damping = s->scalar[MBI_PAGERANK_DAMPING];\n"
+  "  const double plain = s->scalar[MBI_PAGERANK_PLAIN_RATE], last = mbi_pagerank_rate(m, 1);\n"
+  "  const int since = s->iterations - (int)s->scalar[MBI_PAGERANK_SWITCHED];\n"
+  "  double rate, lambda, wanted;\n"
+  "  if (since == 1) {\n"
+  "    if (s->scalar[MBI_PAGERANK_STARTED] == s->iterations - 1 && last < 0.9 * plain) {\n"
+  "      // The power method is about to converge faster: chains of links have ended.\n"
+  "      s->scalar[MBI_PAGERANK_HOLD] = 2 * s->iterations + 6;\n"
+  "      s->scalar[MBI_PAGERANK_LOST] += 4;\n",
+  "      mbi_pagerank_switch(s, 1);\n"
+  "    }\n"
   "    return;\n"
   "  }\n"
-  "  lambda = (rate * rate + more) / (factor * rate);\n"
-  "  lambda = lambda < damping ? lambda : damping;\n"
-  "  wanted = floor(2 / (1 + sqrt(1 - lambda * lambda)) * MBI_PAGERANK_GRAIN) / MBI_PAGERANK_GRAIN;\n"
-  "  most = factor + more > MBI_PAGERANK_LEAP ? factor + more : MBI_PAGERANK_LEAP;\n"
-  "  most = most < s->scalar[MBI_PAGERANK_MOST] ? most : s->scalar[MBI_PAGERANK_MOST];\n"
-  "  wanted = wanted < most ? wanted : most;\n"
+  "  if (last > 1) {\n"
+  "    mbi_pagerank_give_up(m, factor);\n"
+  "    return;\n"
+  "  }\n"
+  "  if (s->iterations % MBI_PAGERANK_WINDOW != 0) {\n"
+  "    return;\n"
+  "  }\n"
+  "  rate = mbi_pagerank_rate(m, since > MBI_PAGERANK_WINDOW ? MBI_PAGERANK_WINDOW : 2);\n"
+  "  if (mbi_pagerank_budget(s, 0.5) < 0) {\n"
+  "    mbi_pagerank_give_up(m, factor);\n"
+  "    return;\n"
+  "  }\n"
+  "  mbi_pagerank_account(m);\n"
+  "  if (rate > plain && (s->iterations >= s->scalar[MBI_PAGERANK_HOLD] || rate > damping)) {\n"
+  "    // Either a slower real eigenvalue shows, or relaxing hinders: a probe tells.\n"
+  "    s->scalar[MBI_PAGERANK_KEPT] = factor;\n"
+  "    s->scalar[MBI_PAGERANK_KEPT_RATE] = rate;\n"
+  "    mbi_pagerank_switch(s, 1);\n"
+  "    return;\n"
+  "  }\n"
+  "  // Where both of a pair of roots have the size sqrt(factor - 1) nothing is to be learnt.\n"
+  "  if (!(rate * rate > factor - 1) || !(rate < damping + 0.1 * (1 - damping)) ||\n"
+  "      rate > plain - 0.15 * (plain - mbi_pagerank_expected(plain, factor))) {\n"
+  "    return;\n"
+  "  }\n"
+  "  lambda = (rate * rate + factor - 1) / (factor * rate);\n"
+  "  wanted = mbi_pagerank_raised(s, factor, mbi_pagerank_factor(s, lambda), MBI_PAGERANK_LEAP);\n"
   "  if (wanted > factor && log(s->tolerance / s->rr) <= MBI_PAGERANK_WORTH * log(rate)) {\n"
-  "    mbi_pagerank_relax(s, wanted);\n"
+  "    mbi_pagerank_switch(s, wanted);\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// At the end of a window of the power method amid a trial, which goes on if that was no faster.\n"
+  "MBS_FUNCTION void mbi_pagerank_end_probe(mbi_solve_memory *m) {\n"
+  "  mbi_solve_state *s = &m->state;\n"
+  "  const double kept = s->scalar[MBI_PAGERANK_KEPT], rate = mbi_pagerank_rate(m, 2);\n"
+  "  const double wanted = mbi_pagerank_factor(s, rate);\n"
+  "  if (!(rate >= s->scalar[MBI_PAGERANK_KEPT_RATE] && rate < 1)) {\n",
+  "    mbi_pagerank_give_up(m, kept);\n"
+  "    return;\n"
+  "  }\n"
+  "  mbi_pagerank_account(m);\n"
+  "  s->scalar[MBI_PAGERANK_PLAIN_RATE] = rate;\n"
+  "  s->scalar[MBI_PAGERANK_HOLD] = s->iterations + 2 * MBI_PAGERANK_WINDOW;\n"
+  "  s->scalar[MBI_PAGERANK_KEPT] = 0;\n"
+  "  mbi_pagerank_switch(s, mbi_pagerank_raised(s, kept, wanted > kept ? wanted : kept, 1));\n"
+  "}\n"
+  "\n"
+  "// Chooses the factor of the next iteration.\n"
+  "MBS_FUNCTION void mbi_pagerank_accelerate(mbi_solve_memory *m) {\n"
+  "  const mbi_solve_state *s = &m->state;\n"
+  "  if (s->scalar[MBI_PAGERANK_RELAX] != 1) {\n"
+  "    mbi_pagerank_watch(m);\n"
+  "  } else if (s->iterations % MBI_PAGERANK_WINDOW == 0 && s->scalar[MBI_PAGERANK_MOST] > 1) {\n"
+  "    if (s->scalar[MBI_PAGERANK_KEPT] != 0) {\n"
+  "      mbi_pagerank_end_probe(m);\n"
+  "    } else {\n"
+  "      mbi_pagerank_begin_trial(m);\n"
+  "    }\n"
   "  }\n"
   "}\n"
   "\n"
@@ -11143,8 +11329,8 @@ static const char *const mbi_source_solve_pagerank_steps_cuh[] = {
   "    s->scalar[MBI_PAGERANK_STALE] = 0;\n"
   "  } else {\n"
   "    s->scalar[MBI_PAGERANK_STALE] += 1;\n"
-  "  }\n",
-  "  if (!(change - change == 0)) { // NaN or Inf\n"
+  "  }\n"
+  "  if (!(change - change == 0)) { // NaN or Inf\n",
   "    s->stop = MBI_SOLVE_NOT_FINITE;\n"
   "  } else if (change < s->tolerance && !relaxed) {\n"
   "    s->stop = MBI_PAGERANK_CONVERGED;\n"
@@ -11154,8 +11340,8 @@ static const char *const mbi_source_solve_pagerank_steps_cuh[] = {
   "    s->stop = MBI_SOLVE_CAP;\n"
   "  } else if (change < s->tolerance || s->iterations + 1 >= s->cap) {\n"
   "    mbi_pagerank_relax(s, 1);\n"
-  "  } else if (s->iterations % MBI_PAGERANK_WINDOW == 0) {\n"
-  "    mbi_pagerank_hasten(s);\n"
+  "  } else {\n"
+  "    mbi_pagerank_accelerate(m);\n"
   "  }\n"
   "  s->closed = s->stop != MBI_SOLVE_RUNNING;\n"
   "}\n",
@@ -11171,7 +11357,7 @@ static const char *const mbi_source_solve_pagerank_after_cuh[] = {
   "\n"
   "#include \"solve/pagerank_steps.cuh\"\n"
   "\n"
-  "// The z before the last comes times s3, which is 0 as long as no iteration goes further.\n"
+  "// The z before the last comes times s3, which is 0 unless the iteration is accelerated.\n"
   "#define MBK_EPILOGUE_IDLE(i, scalars) ((i) == 2 && (scalars)[3] == 0.0)\n"
   "\n"
   "// `memory` is a mbi_solve_memory whose iterations go on.\n"
@@ -11340,7 +11526,8 @@ static const char *const mbi_source_solve_pagerank_cu[] = {
   "MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n",
   "    mbk_pagerank_end(MBK_VECTOR *z, const MBK_VECTOR *weights, mbk_u64 n) {\n"
   "  for (mbk_u64 i = mbk_pagerank_place(); i < n; i += mbk_pagerank_stride()) {\n"
-  "    z[i] = weights[i] < 0 ? z[i] : z[i] * weights[i];\n"
+  "    const MBK_VECTOR rank = weights[i] < 0 ? z[i] : z[i] * weights[i];\n"
+  "    z[i] = rank < 0 ? (MBK_VECTOR)0 : rank;\n"
   "  }\n"
   "}\n",
   NULL};
@@ -14363,7 +14550,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "1959bce2bf99a9fabf92fc0c58a5a891a2d875ee00113253440921d0a908d3ff"
+#define MBI_KERNEL_HASH "07cad3bdd0782f7daddb73598d492a747a5a7656aec8dbc541379a359f32b407"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -20362,11 +20549,12 @@ static void mbi_expression_next(mbi_expression *e) {
 static merbit_status mbi_expression_insert(mbi_expression *e, size_t at, const char *text) {
   const size_t length = strlen(text);
   if (e->written + length >= MBI_EXPRESSION_SIZE) {
-    return mbi_fail(e->context, MERBIT_TOO_LARGE,
-                    "%s is too long once it is written out for a kernel: by position %zu it has "
-                    "more than %d characters, of which a number takes %d; use fewer numbers",
-                    e->what, (size_t)(e->at - e->source) + 1, MBI_EXPRESSION_SIZE - 1,
-                    MBI_EXPRESSION_NUMBER);
+    return mbi_fail(
+        e->context, MERBIT_TOO_LARGE,
+        "%s is too long once it is written out for a kernel: by position %zu it has "
+        "more than %d characters, of which a number takes %d; use fewer numbers",
+        e->what, (size_t)(e->at - e->source) + 1, MBI_EXPRESSION_SIZE - 1,
+        MBI_EXPRESSION_NUMBER);
   }
   memmove(e->text + at + length, e->text + at, e->written - at + 1);
   memcpy(e->text + at, text, length);
@@ -21297,11 +21485,11 @@ static merbit_status mbi_mm_read_sizes(mbi_mm_input *in, mbi_mm_header *header) 
 typedef struct mbi_mm_reader {
   mbi_mm_input in;
   mbi_mm_header header;
-  merbit_type type;        /* of the values; DEFAULT until the field is known */
-  int each;                /* array elements that an entry may need: 2 with a mirror image */
-  int64_t count, capacity; /* of the arrays */
-  int wide;                /* 64-bit indices, for the sake of rows beyond 2^31 */
-  int triangle; /* of a symmetric file: 1 lower, -1 upper, 0 not known yet */
+  merbit_type type;          /* of the values; DEFAULT until the field is known */
+  int each;                  /* array elements that an entry may need: 2 with a mirror image */
+  int64_t count, capacity;   /* of the arrays */
+  int wide;                  /* 64-bit indices, for the sake of rows beyond 2^31 */
+  int triangle;              /* of a symmetric file: 1 lower, -1 upper, 0 not known yet */
   int64_t large, large_line; /* integers that the type may not hold, and the first one's line */
   void *row_ind, *col_ind, *values;
 } mbi_mm_reader;
@@ -21507,14 +21695,14 @@ static merbit_status mbi_mm_explain(const mbi_mm_reader *r) {
       status = mbi_mm_explain_index(in, &p, "column", r->header.cols, &col);
     }
     if (status == MERBIT_OK && !mbi_mm_in_triangle(r, row, col)) {
-      status = mbi_fail(in->context, MERBIT_INVALID_FILE,
-                        "line %" PRId64 ": entry (%" PRId64 ", %" PRId64 ") is %s", in->line,
-                        row, col,
-                        row == col  ? "on the diagonal, which skew-symmetric files leave out"
-                        : row < col ? "above the diagonal and earlier ones below it; files with "
-                                      "a symmetry have one triangle"
-                                    : "below the diagonal and earlier ones above it; files with "
-                                      "a symmetry have one triangle");
+      status = mbi_fail(
+          in->context, MERBIT_INVALID_FILE,
+          "line %" PRId64 ": entry (%" PRId64 ", %" PRId64 ") is %s", in->line, row, col,
+          row == col  ? "on the diagonal, which skew-symmetric files leave out"
+          : row < col ? "above the diagonal and earlier ones below it; files with "
+                        "a symmetry have one triangle"
+                      : "below the diagonal and earlier ones above it; files with "
+                        "a symmetry have one triangle");
     }
   }
   if (status == MERBIT_OK && r->header.field != MBI_MM_PATTERN) {
@@ -21630,8 +21818,8 @@ static void mbi_mm_tell_large(const mbi_mm_reader *r) {
   const int single = mbi_mm_single(r->type);
   if (r->large > 0) {
     mbi_log(r->in.context,
-            "%.300s: line %" PRId64 ": integers of 2^%d and more become the nearest %s; %" PRId64
-            " in all",
+            "%.300s: line %" PRId64
+            ": integers of 2^%d and more become the nearest %s; %" PRId64 " in all",
             r->in.path != NULL ? r->in.path : "a Matrix Market file", r->large_line,
             single ? 24 : 53, single ? "f32" : "f64", r->large);
   }
@@ -21686,11 +21874,10 @@ static merbit_status mbi_mm_read_entries(mbi_mm_reader *r) {
     int64_t run;
     status = mbi_mm_next_line(&r->in);
     if (status == MERBIT_OK && r->in.next == r->in.end) {
-      status =
-          mbi_fail(r->in.context, MERBIT_INVALID_FILE,
-                   "line %" PRId64 ": the file ends early, after %" PRId64 " of %" PRId64
-                   " entries",
-                   r->in.line, done, r->header.entries);
+      status = mbi_fail(r->in.context, MERBIT_INVALID_FILE,
+                        "line %" PRId64 ": the file ends early, after %" PRId64 " of %" PRId64
+                        " entries",
+                        r->in.line, done, r->header.entries);
     }
     if (status == MERBIT_OK && r->count + r->each > r->capacity) {
       status = mbi_mm_grow(r);
@@ -40401,7 +40588,7 @@ MERBIT_API merbit_status merbit_plan_get_order(const merbit_plan *plan, int64_t 
 // so that no number passes through the host. Whoever includes this defines MBS_FUNCTION.
 
 #define MBI_SOLVE_VECTORS 12
-#define MBI_SOLVE_SCALARS 12
+#define MBI_SOLVE_SCALARS 16
 #define MBI_STEP_SHARED 2048 // bytes of a step on the GPU
 #define MBI_SOLVE_SUMS 5 // of a step, the greatest values it looks for included
 #define MBI_SWEEP_SUMS 4 // of a stage of a sweep
@@ -45267,10 +45454,9 @@ static void mbi_weights_destroy(merbit_context *context, mbi_weights *w) {
 /* PageRank by the power method: Zhang, Yao, Jiang, Zhang, "MERBIT: A GPU-Based SpMV Method for
  * Iterative Workloads", section 5.5.1. With P(i, j) = w(i, j) / W(i), an iteration is x' =
  * d P^T x + (1 - d + d * (mass of dangling vertices)) t. Here it is on z = x / W, for P^T x is
- * A^T z: no value is scaled, and a pattern stays one. Where the changes show that it pays, x' is
- * taken further in the direction it goes (mbi_pagerank_hasten), but not with method MERBIT, which
- * is the paper's. Sums over vertices are in double and in an
- * order that depends on their number alone. */
+ * A^T z: no value is scaled, and a pattern stays one. Where the changes show that it pays, iterations
+ * are relaxed (solve/pagerank_steps.cuh), but not with method MERBIT, which is the paper's. Sums
+ * over vertices are in double and in an order that depends on their number alone. */
 #define MBS_FUNCTION static
 // PageRank's scalars between two iterations, in the state that solvers have: one text for the
 // CPU and the GPU. state.rr and the ring hold the L1 change of an iteration; state.closed is
@@ -45284,9 +45470,15 @@ static void mbi_weights_destroy(merbit_context *context, mbi_weights *w) {
 #define MBI_PAGERANK_SUM 4   // of the distribution as it is stored: 1, or n where all are 1
 #define MBI_PAGERANK_LEAST 5 // change so far
 #define MBI_PAGERANK_STALE 6 // iterations since
-#define MBI_PAGERANK_DANGLING 7 // vertices that nothing leaves
-#define MBI_PAGERANK_MOST 8     // that MBI_PAGERANK_RELAX may be
-#define MBI_PAGERANK_MARK 9     // change at the end of the last window
+#define MBI_PAGERANK_DANGLING 7   // vertices that nothing leaves
+#define MBI_PAGERANK_MOST 8       // the largest relaxation factor allowed; 1: the power method
+#define MBI_PAGERANK_PLAIN_RATE 9 // of the power method's changes, when it was last measured
+#define MBI_PAGERANK_SWITCHED 10  // the iteration after which the factor changed last
+#define MBI_PAGERANK_STARTED 11   // the iteration after which relaxation began
+#define MBI_PAGERANK_HOLD 12      // the first iteration that may begin or question relaxation
+#define MBI_PAGERANK_KEPT 13      // the factor that a probe may return to; 0: no probe
+#define MBI_PAGERANK_KEPT_RATE 14 // and the rate that it had
+#define MBI_PAGERANK_LOST 15      // iterations lost by relaxation, against the power method
 
 // In state.stop, which else is a merbit_stop.
 #define MBI_PAGERANK_CONVERGED 100
@@ -45295,12 +45487,13 @@ static void mbi_weights_destroy(merbit_context *context, mbi_weights *w) {
 // least.
 #define MBI_PAGERANK_PATIENCE 16
 
-#define MBI_PAGERANK_WINDOW 3 // iterations between two looks at how fast it goes
-#define MBI_PAGERANK_WORTH 10 // iterations that must be left for a change of speed
-// Relaxation, in steps of 1 / 64, so that it depends on no rounding error: to begin with, and
-// then twice what it was above 1, at most: what goes wrong shall do so slowly.
-#define MBI_PAGERANK_GRAIN 64.0
-#define MBI_PAGERANK_LEAP 1.3125
+// Acceleration, tuned on random graphs of many families (tests/solve/pagerank_graphs.h).
+#define MBI_PAGERANK_WINDOW 3 // iterations between two decisions on the factor
+#define MBI_PAGERANK_AHEAD 14 // iterations that must be left when relaxation begins,
+#define MBI_PAGERANK_WORTH 10 // and when its factor grows
+#define MBI_PAGERANK_GRAIN 256.0 // factors are multiples of 1 / 256: rounding changes none
+#define MBI_PAGERANK_LEAP 1.3125 // a factor grows to this, or twice its part above 1, at most
+#define MBI_PAGERANK_SHARE 0.15  // of the iterations that may be lost, for one start
 
 // The mass of dangling vertices goes where all teleports go.
 MBS_FUNCTION void mbi_pagerank_spread(mbi_solve_state *s, double mass) {
@@ -45313,41 +45506,216 @@ MBS_FUNCTION void mbi_pagerank_relax(mbi_solve_state *s, double factor) {
   s->scalar[MBI_PAGERANK_PAST] = 1 - factor;
 }
 
-// At the end of a window: second-order Richardson iteration, whose factor comes from the
-// largest eigenvalue that the changes show. Golub, Varga, "Chebyshev semi-iterative methods,
-// successive overrelaxation iterative methods, and second order Richardson iterative methods",
-// Numer. Math. 3 (1961), section 4; estimates as in Hageman, Young, "Applied Iterative Methods"
-// (1981), chapter 5. With eigenvalues in [-lambda, lambda] and factor f = 2 / (1 + sqrt(1 -
-// lambda^2)) the changes fall by sqrt(f - 1): at damping 0.85 by 0.56 in place of 0.85. Links
-// both ways make such eigenvalues; cycles of links make others, of which too high a factor
-// shows itself by changes that fall hardly faster than the damping alone has them fall.
-MBS_FUNCTION void mbi_pagerank_hasten(mbi_solve_state *s) {
+// Acceleration: second-order Richardson iteration, Golub, Varga, "Chebyshev semi-iterative
+// methods, successive overrelaxation iterative methods, and second order Richardson iterative
+// methods", Numer. Math. 3 (1961), section 4; estimates of eigenvalues as in Hageman, Young,
+// "Applied Iterative Methods" (1981), chapter 5. Where the eigenvalues lie in [-lambda,
+// lambda], the factor f = 2 / (1 + sqrt(1 - lambda^2)) takes the changes down by sqrt(f - 1)
+// an iteration: at damping 0.85 by 0.56 in place of 0.85. Links both ways make such eigenvalues.
+// Cycles of links make complex ones, with which relaxed changes fall more slowly than the power
+// method's, or grow. So relaxation is a trial: it begins with a factor whose failure costs
+// little, grows while the changes fall as real eigenvalues have them fall, and is given up,
+// for a while, where the power method is as fast.
+
+MBS_FUNCTION double mbi_pagerank_least(double a, double b) {
+  return a < b ? a : b;
+}
+
+MBS_FUNCTION double mbi_pagerank_round(double factor) {
+  return floor(factor * MBI_PAGERANK_GRAIN) / MBI_PAGERANK_GRAIN;
+}
+
+// Returns the best factor for real eigenvalues of at most `lambda`, and at most the damping.
+MBS_FUNCTION double mbi_pagerank_factor(const mbi_solve_state *s, double lambda) {
+  lambda = mbi_pagerank_least(lambda, s->scalar[MBI_PAGERANK_DAMPING]);
+  return mbi_pagerank_round(2 / (1 + sqrt(1 - lambda * lambda)));
+}
+
+// Returns the factor that may follow `factor`.
+MBS_FUNCTION double mbi_pagerank_raised(const mbi_solve_state *s, double factor, double wanted,
+                                        double leap) {
+  const double twice = 2 * factor - 1;
+  const double most = mbi_pagerank_least(twice > leap ? twice : leap, 2.5 * factor - 1.5);
+  return mbi_pagerank_least(wanted,
+                            mbi_pagerank_least(most, s->scalar[MBI_PAGERANK_MOST]));
+}
+
+// Returns the rate at which changes fall with this factor if they belong to the real eigenvalue
+// `lambda`: the larger root of r^2 - factor lambda r + factor - 1.
+MBS_FUNCTION double mbi_pagerank_expected(double lambda, double factor) {
+  const double half = factor * lambda / 2, root = half * half - (factor - 1);
+  return root > 0 ? half + sqrt(root) : sqrt(factor - 1);
+}
+
+// Returns the change `ago` iterations before the last.
+MBS_FUNCTION double mbi_pagerank_before(const mbi_solve_memory *m, int ago) {
+  return m->ring[(m->state.iterations - ago) % MBI_SOLVE_RING];
+}
+
+// Returns the mean rate of the last `count` iterations.
+MBS_FUNCTION double mbi_pagerank_rate(const mbi_solve_memory *m, int count) {
+  const double fell = m->state.rr / mbi_pagerank_before(m, count);
+  return count == 3 ? cbrt(fell) : count == 2 ? sqrt(fell) : fell;
+}
+
+MBS_FUNCTION void mbi_pagerank_switch(mbi_solve_state *s, double factor) {
+  mbi_pagerank_relax(s, factor);
+  s->scalar[MBI_PAGERANK_SWITCHED] = s->iterations;
+}
+
+// Adds what the iterations of this window lost against the power method.
+MBS_FUNCTION void mbi_pagerank_account(mbi_solve_memory *m) {
+  mbi_solve_state *s = &m->state;
+  const int count = (s->iterations - 1) % MBI_PAGERANK_WINDOW + 1;
+  const double needed = log(s->rr / mbi_pagerank_before(m, count)) /
+                        log(s->scalar[MBI_PAGERANK_PLAIN_RATE]);
+  const double lost = s->scalar[MBI_PAGERANK_LOST] + count - needed;
+  s->scalar[MBI_PAGERANK_LOST] = lost > 0 ? lost : 0;
+}
+
+// Returns how many iterations `share` of what all trials may lose, 2 and a tenth of the power
+// method's, leaves for the next.
+MBS_FUNCTION double mbi_pagerank_budget(const mbi_solve_state *s, double share) {
+  const double left =
+      log(s->tolerance / s->rr) / log(s->scalar[MBI_PAGERANK_PLAIN_RATE]);
+  return share * (2 + 0.1 * (s->iterations + left)) - s->scalar[MBI_PAGERANK_LOST];
+}
+
+// Returns the power method to the next window, and to later ones until HOLD.
+MBS_FUNCTION void mbi_pagerank_give_up(mbi_solve_memory *m, double factor) {
+  mbi_solve_state *s = &m->state;
+  mbi_pagerank_account(m);
+  s->scalar[MBI_PAGERANK_MOST] = 1 + mbi_pagerank_round(0.4 * (factor - 1));
+  s->scalar[MBI_PAGERANK_HOLD] = s->iterations + floor(0.5 * s->iterations) + 12;
+  s->scalar[MBI_PAGERANK_KEPT] = 0;
+  mbi_pagerank_switch(s, 1);
+}
+
+// Returns whether the rates of the last five iterations neither fall nor rise much: before
+// that they tell nothing about eigenvalues. After a failure they must not rise either.
+MBS_FUNCTION int mbi_pagerank_steady(const mbi_solve_memory *m) {
+  const double last = m->state.rr / mbi_pagerank_before(m, 1);
+  const double rise = m->state.scalar[MBI_PAGERANK_HOLD] > 0 ? 1.02 : 1.5;
+  double later = last;
+  int k;
+  for (k = 1; k < 5; k++) {
+    const double rate = mbi_pagerank_before(m, k) / mbi_pagerank_before(m, k + 1);
+    if (!(later >= 0.99 * rate && last <= rise * rate)) {
+      return 0;
+    }
+    later = rate;
+  }
+  return 1;
+}
+
+// At the end of a window of the power method: begins a trial if its rates are steady. The first
+// factor f is bounded by what a failure costs: two iterations in which an eigenvalue off the
+// real axis takes the change to about f (1 + rate^2) - 1 of it for rate^2.
+MBS_FUNCTION void mbi_pagerank_begin_trial(mbi_solve_memory *m) {
+  mbi_solve_state *s = &m->state;
   const double damping = s->scalar[MBI_PAGERANK_DAMPING];
-  const double factor = s->scalar[MBI_PAGERANK_RELAX], more = factor - 1;
-  const double rate = cbrt(s->rr / s->scalar[MBI_PAGERANK_MARK]);
-  double lambda, wanted, most;
-  s->scalar[MBI_PAGERANK_MARK] = s->rr;
-  if (s->iterations == MBI_PAGERANK_WINDOW) {
+  const double rate =
+      mbi_pagerank_rate(m, s->iterations > MBI_PAGERANK_WINDOW ? MBI_PAGERANK_WINDOW : 2);
+  double budget, growth, wanted;
+  s->scalar[MBI_PAGERANK_PLAIN_RATE] = rate;
+  if (s->iterations < 2 * MBI_PAGERANK_WINDOW ||
+      s->iterations < s->scalar[MBI_PAGERANK_HOLD] ||
+      !(rate < damping + 0.1 * (1 - damping)) || // else that is rounding
+      !(log(s->tolerance / s->rr) <= MBI_PAGERANK_AHEAD * log(rate)) ||
+      !mbi_pagerank_steady(m)) {
     return;
   }
-  if (!(rate < damping - 0.2 * (1 - damping)) && more > 0) {
-    s->scalar[MBI_PAGERANK_MOST] =
-        1 + floor(0.4 * more * MBI_PAGERANK_GRAIN) / MBI_PAGERANK_GRAIN;
-    mbi_pagerank_relax(s, s->scalar[MBI_PAGERANK_MOST]);
+  budget = mbi_pagerank_budget(s, MBI_PAGERANK_SHARE);
+  if (!(budget > 0)) {
     return;
   }
-  // Where both of a pair of roots have the size sqrt(more) nothing is to be learnt.
-  if (!(rate * rate > more) || !(rate < damping + 0.1 * (1 - damping))) { // or rounding
+  growth = exp(-0.5 * budget * log(rate));
+  wanted = mbi_pagerank_least((growth * rate * rate + 1) / (rate * rate + 1),
+                              mbi_pagerank_factor(s, rate));
+  wanted = mbi_pagerank_least(mbi_pagerank_least(wanted, MBI_PAGERANK_LEAP),
+                              s->scalar[MBI_PAGERANK_MOST]);
+  wanted = mbi_pagerank_round(wanted);
+  if (wanted > 1) {
+    s->scalar[MBI_PAGERANK_STARTED] = s->iterations;
+    mbi_pagerank_switch(s, wanted);
+  }
+}
+
+// After a relaxed iteration. The change that follows a switch is still of the iterate before.
+MBS_FUNCTION void mbi_pagerank_watch(mbi_solve_memory *m) {
+  mbi_solve_state *s = &m->state;
+  const double factor = s->scalar[MBI_PAGERANK_RELAX], damping = s->scalar[MBI_PAGERANK_DAMPING];
+  const double plain = s->scalar[MBI_PAGERANK_PLAIN_RATE], last = mbi_pagerank_rate(m, 1);
+  const int since = s->iterations - (int)s->scalar[MBI_PAGERANK_SWITCHED];
+  double rate, lambda, wanted;
+  if (since == 1) {
+    if (s->scalar[MBI_PAGERANK_STARTED] == s->iterations - 1 && last < 0.9 * plain) {
+      // The power method is about to converge faster: chains of links have ended.
+      s->scalar[MBI_PAGERANK_HOLD] = 2 * s->iterations + 6;
+      s->scalar[MBI_PAGERANK_LOST] += 4;
+      mbi_pagerank_switch(s, 1);
+    }
     return;
   }
-  lambda = (rate * rate + more) / (factor * rate);
-  lambda = lambda < damping ? lambda : damping;
-  wanted = floor(2 / (1 + sqrt(1 - lambda * lambda)) * MBI_PAGERANK_GRAIN) / MBI_PAGERANK_GRAIN;
-  most = factor + more > MBI_PAGERANK_LEAP ? factor + more : MBI_PAGERANK_LEAP;
-  most = most < s->scalar[MBI_PAGERANK_MOST] ? most : s->scalar[MBI_PAGERANK_MOST];
-  wanted = wanted < most ? wanted : most;
+  if (last > 1) {
+    mbi_pagerank_give_up(m, factor);
+    return;
+  }
+  if (s->iterations % MBI_PAGERANK_WINDOW != 0) {
+    return;
+  }
+  rate = mbi_pagerank_rate(m, since > MBI_PAGERANK_WINDOW ? MBI_PAGERANK_WINDOW : 2);
+  if (mbi_pagerank_budget(s, 0.5) < 0) {
+    mbi_pagerank_give_up(m, factor);
+    return;
+  }
+  mbi_pagerank_account(m);
+  if (rate > plain && (s->iterations >= s->scalar[MBI_PAGERANK_HOLD] || rate > damping)) {
+    // Either a slower real eigenvalue shows, or relaxing hinders: a probe tells.
+    s->scalar[MBI_PAGERANK_KEPT] = factor;
+    s->scalar[MBI_PAGERANK_KEPT_RATE] = rate;
+    mbi_pagerank_switch(s, 1);
+    return;
+  }
+  // Where both of a pair of roots have the size sqrt(factor - 1) nothing is to be learnt.
+  if (!(rate * rate > factor - 1) || !(rate < damping + 0.1 * (1 - damping)) ||
+      rate > plain - 0.15 * (plain - mbi_pagerank_expected(plain, factor))) {
+    return;
+  }
+  lambda = (rate * rate + factor - 1) / (factor * rate);
+  wanted = mbi_pagerank_raised(s, factor, mbi_pagerank_factor(s, lambda), MBI_PAGERANK_LEAP);
   if (wanted > factor && log(s->tolerance / s->rr) <= MBI_PAGERANK_WORTH * log(rate)) {
-    mbi_pagerank_relax(s, wanted);
+    mbi_pagerank_switch(s, wanted);
+  }
+}
+
+// At the end of a window of the power method amid a trial, which goes on if that was no faster.
+MBS_FUNCTION void mbi_pagerank_end_probe(mbi_solve_memory *m) {
+  mbi_solve_state *s = &m->state;
+  const double kept = s->scalar[MBI_PAGERANK_KEPT], rate = mbi_pagerank_rate(m, 2);
+  const double wanted = mbi_pagerank_factor(s, rate);
+  if (!(rate >= s->scalar[MBI_PAGERANK_KEPT_RATE] && rate < 1)) {
+    mbi_pagerank_give_up(m, kept);
+    return;
+  }
+  mbi_pagerank_account(m);
+  s->scalar[MBI_PAGERANK_PLAIN_RATE] = rate;
+  s->scalar[MBI_PAGERANK_HOLD] = s->iterations + 2 * MBI_PAGERANK_WINDOW;
+  s->scalar[MBI_PAGERANK_KEPT] = 0;
+  mbi_pagerank_switch(s, mbi_pagerank_raised(s, kept, wanted > kept ? wanted : kept, 1));
+}
+
+// Chooses the factor of the next iteration.
+MBS_FUNCTION void mbi_pagerank_accelerate(mbi_solve_memory *m) {
+  const mbi_solve_state *s = &m->state;
+  if (s->scalar[MBI_PAGERANK_RELAX] != 1) {
+    mbi_pagerank_watch(m);
+  } else if (s->iterations % MBI_PAGERANK_WINDOW == 0 && s->scalar[MBI_PAGERANK_MOST] > 1) {
+    if (s->scalar[MBI_PAGERANK_KEPT] != 0) {
+      mbi_pagerank_end_probe(m);
+    } else {
+      mbi_pagerank_begin_trial(m);
+    }
   }
 }
 
@@ -45379,8 +45747,8 @@ MBS_FUNCTION void mbi_pagerank_decide(mbi_solve_memory *m, double change, double
     s->stop = MBI_SOLVE_CAP;
   } else if (change < s->tolerance || s->iterations + 1 >= s->cap) {
     mbi_pagerank_relax(s, 1);
-  } else if (s->iterations % MBI_PAGERANK_WINDOW == 0) {
-    mbi_pagerank_hasten(s);
+  } else {
+    mbi_pagerank_accelerate(m);
   }
   s->closed = s->stop != MBI_SOLVE_RUNNING;
 }
@@ -45672,7 +46040,8 @@ static void mbi_pagerank_start(mbi_pagerank *run) {
   state->scalar[MBI_PAGERANK_DAMPING] = run->desc.damping;
   state->scalar[MBI_PAGERANK_SUM] = run->teleport != NULL ? 1 : (double)run->n;
   state->scalar[MBI_PAGERANK_LEAST] = DBL_MAX;
-  state->scalar[MBI_PAGERANK_MOST] = run->desc.method == MERBIT_METHOD_MERBIT ? 1 : 2;
+  state->scalar[MBI_PAGERANK_MOST] =
+      run->desc.unaccelerated || run->desc.method == MERBIT_METHOD_MERBIT ? 1 : 2;
   mbi_pagerank_relax(state, 1);
   state->tolerance = run->desc.tolerance;
   state->cap = run->desc.max_iterations;
@@ -46206,6 +46575,7 @@ static void mbi_pagerank_personal_relaxed_f64(void *argument, int chunk) {
                     (mass[0] + mass[1] + mass[2] + mass[3]) / 2);
 }
 
+/* One chunk of ranks from z. Relaxation may leave single ones below 0: the nearest rank is 0. */
 static void mbi_pagerank_end_f64(void *argument, int chunk) {
   const mbi_pagerank *run = (const mbi_pagerank *)argument;
   const double *weights = (const double *)run->weights.totals;
@@ -46213,7 +46583,8 @@ static void mbi_pagerank_end_f64(void *argument, int chunk) {
   int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK;
   const int64_t end = mbi_pagerank_chunk_end(run, i);
   for (; i < end; i++) {
-    z[i] = weights[i] < 0 ? z[i] : z[i] * weights[i];
+    const double rank = weights[i] < 0 ? z[i] : z[i] * weights[i];
+    z[i] = rank < 0 ? 0 : rank;
   }
 }
 
@@ -46400,6 +46771,7 @@ static void mbi_pagerank_personal_relaxed_f32(void *argument, int chunk) {
                     (mass[0] + mass[1] + mass[2] + mass[3]) / 2);
 }
 
+/* One chunk of ranks from z. Relaxation may leave single ones below 0: the nearest rank is 0. */
 static void mbi_pagerank_end_f32(void *argument, int chunk) {
   const mbi_pagerank *run = (const mbi_pagerank *)argument;
   const float *weights = (const float *)run->weights.totals;
@@ -46407,7 +46779,8 @@ static void mbi_pagerank_end_f32(void *argument, int chunk) {
   int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK;
   const int64_t end = mbi_pagerank_chunk_end(run, i);
   for (; i < end; i++) {
-    z[i] = weights[i] < 0 ? z[i] : z[i] * weights[i];
+    const float rank = weights[i] < 0 ? z[i] : z[i] * weights[i];
+    z[i] = rank < 0 ? 0 : rank;
   }
 }
 

@@ -157,6 +157,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)
 MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)
     mbk_pagerank_end(MBK_VECTOR *z, const MBK_VECTOR *weights, mbk_u64 n) {
   for (mbk_u64 i = mbk_pagerank_place(); i < n; i += mbk_pagerank_stride()) {
-    z[i] = weights[i] < 0 ? z[i] : z[i] * weights[i];
+    const MBK_VECTOR rank = weights[i] < 0 ? z[i] : z[i] * weights[i];
+    z[i] = rank < 0 ? (MBK_VECTOR)0 : rank;
   }
 }

@@ -7,7 +7,7 @@
 
 #include "solve/pagerank_steps.cuh"
 
-// The z before the last comes times s3, which is 0 as long as no iteration goes further.
+// The z before the last comes times s3, which is 0 unless the iteration is accelerated.
 #define MBK_EPILOGUE_IDLE(i, scalars) ((i) == 2 && (scalars)[3] == 0.0)
 
 // `memory` is a mbi_solve_memory whose iterations go on.

@@ -3,7 +3,7 @@
 // so that no number passes through the host. Whoever includes this defines MBS_FUNCTION.
 
 #define MBI_SOLVE_VECTORS 12
-#define MBI_SOLVE_SCALARS 12
+#define MBI_SOLVE_SCALARS 16
 #define MBI_STEP_SHARED 2048 // bytes of a step on the GPU
 #define MBI_SOLVE_SUMS 5 // of a step, the greatest values it looks for included
 #define MBI_SWEEP_SUMS 4 // of a stage of a sweep

@@ -1,6 +1,8 @@
 // The PageRank kernels on the CPU: the start, and one iteration as the dual-buffer commit has
 // it, against the same sums in long double, under several schedules, which must not change a
 // bit. Iterations within products are tested with epilogues.
+#include <complex> // before jit/device.cuh, whose macros it would meet
+
 #include "jit/device.cuh"
 #include "simt/runs.h"
 #include "support/matrices.h"
@@ -10,6 +12,7 @@
 #include <algorithm>
 #include <limits>
 #include <memory>
+#include <vector>
 
 namespace f32 {
 #define MBK_VECTOR float
@@ -340,61 +343,203 @@ static void test_decide(void **) {
   }
 }
 
-// How far the next iteration goes, after one whose change is so many times that of three
-// before.
-static void test_relaxation(void **) {
-  const double fast = 83.0 / 64; // 2 / (1 + sqrt(1 - 0.85^2)), rounded down to 64ths
-  const struct {
-    double factor, most, rate, tolerance;
-    int iterations;
-    double then, then_most, damping = 0.85;
-  } cases[] = {
-      {1, 2, 0.99, 1e-9, 5, 1.3125, 2, 0.99}, // of 1.753
-      {1.3125, 2, 0.98, 1e-9, 5, 1.625, 2, 0.99},
-      {1.625, 2, 0.98, 1e-9, 5, 1.75, 2, 0.99},
-      {1, 2, 0.85, 1e-9, 5, fast, 2},          // all of the damping
-      {1, 2, 0.855, 1e-9, 5, fast, 2},         // no eigenvalue is above it
-      {1, 2, 0.9, 1e-9, 5, 1, 2},              // that is rounding
-      {1, 2, 0.85, 1e-9, 2, 1, 2},             // the first window tells nothing
-      {1, 2, 0.85, 1e-9, 6, 1, 2},             // within a window
-      {1, 1, 0.85, 1e-9, 5, 1, 1},             // not wanted
-      {1, 1.125, 0.85, 1e-9, 5, 1.125, 1.125}, // nor further
-      {1, 2, 0.5, 1e-9, 5, 1 + 4.0 / 64, 2},   // 2 / (1 + sqrt(3 / 4)) = 1.0718
-      {1, 2, 0.2, 1e-9, 5, 1, 2},              // 1.0103: less than a 64th
-      {1, 2, 0.85, 0.5 * 0.196, 5, fast, 2},   // 0.85^10 = 0.197: ten iterations are left
-      {1, 2, 0.85, 0.5 * 0.198, 5, 1, 2},      // and fewer
-      {1.0625, 2, 0.7, 1e-9, 5, 76.0 / 64, 2}, // lambda = (0.49 + 0.0625) / 0.74375
-      {1.25, 2, 0.45, 1e-9, 5, 1.25, 2},       // below sqrt(0.25): nothing to be learnt
-      {1.25, 2, 0.81, 1e-9, 5, fast, 2},       // still faster than 0.82
-      {1.25, 2, 0.83, 1e-9, 5, 1 + 6.0 / 64, 1 + 6.0 / 64}, // no faster than the damping
-      {1.25, 2, 1.5, 1e-9, 5, 1 + 6.0 / 64, 1 + 6.0 / 64},
-      {1 + 2.0 / 64, 2, 0.9, 1e-9, 5, 1, 1},
-      {1.25, 2, 0.85, 1e-9, 999, 1, 2}, // the last iteration is the power method's
-  };
-  for (const auto &c : cases) {
-    ranks<twice> r(10, 1);
-    f64::mbi_solve_state &state = r.memory->state;
-    double *const scalar = state.scalar;
-    state.cap = 1001;
-    state.tolerance = c.tolerance;
-    state.iterations = c.iterations;
-    state.product_sums[0] = 0.5;
-    scalar[MBI_PAGERANK_DAMPING] = c.damping;
-    scalar[MBI_PAGERANK_RELAX] = c.factor;
-    scalar[MBI_PAGERANK_PAST] = 1 - c.factor;
-    scalar[MBI_PAGERANK_MOST] = c.most;
-    scalar[MBI_PAGERANK_LEAST] = 0.25;
-    scalar[MBI_PAGERANK_STALE] = 3;
-    scalar[MBI_PAGERANK_MARK] = 0.5 / (c.rate * c.rate * c.rate);
-    simt_run(decide, {"f64", "sums", 1}, {1, 1, 0}, r.memory.get());
-    assert_int_equal(state.stop, MBI_SOLVE_RUNNING);
-    assert_true(scalar[MBI_PAGERANK_RELAX] == c.then);
-    assert_true(scalar[MBI_PAGERANK_PAST] == 1 - c.then);
-    assert_true(scalar[MBI_PAGERANK_MOST] == c.then_most);
-    assert_true((scalar[MBI_PAGERANK_MARK] == 0.5) == ((c.iterations + 1) % 3 == 0));
-    // Only iterations of the power method must take the change down.
-    assert_true(scalar[MBI_PAGERANK_STALE] == (c.factor == 1 ? 4 : 0));
-    assert_true(scalar[MBI_PAGERANK_LEAST] == (c.factor == 1 ? 0.25 : 1e300));
+// What is decided after an iteration from the rates of the last ones, at damping 0.85, a change
+// of 1e-3 and a tolerance of 1e-10.
+struct decision {
+  const char *what;
+  int iterations;            // done, this one included
+  std::vector<double> rates; // of the changes, the last one last; earlier ones are as the first
+  double factor, then;       // relaxation of this iteration and of the next
+  double most = 2, plain = 0.85, hold = 0, lost = 0, kept = 0, kept_rate = 0;
+  int switched = 0, started = 0; // after which iteration
+  double tolerance = 1e-10;
+  double then_most = 2, then_hold = 0, then_kept = 0; // -1: the same
+};
+
+static void expect_decision(const decision &c) {
+  ranks<twice> r(10, 1);
+  f64::mbi_solve_state &state = r.memory->state;
+  double *const scalar = state.scalar, change = 1e-3;
+  int k = c.iterations;
+  state.tolerance = c.tolerance;
+  state.iterations = c.iterations - 1;
+  state.product_sums[0] = change;
+  for (size_t i = c.rates.size(); k > 0; k--) {
+    change /= c.rates[i > 0 ? --i : 0];
+    r.memory->ring[k - 1] = change;
+  }
+  scalar[MBI_PAGERANK_RELAX] = c.factor;
+  scalar[MBI_PAGERANK_PAST] = 1 - c.factor;
+  scalar[MBI_PAGERANK_MOST] = c.most;
+  scalar[MBI_PAGERANK_PLAIN_RATE] = c.plain;
+  scalar[MBI_PAGERANK_HOLD] = c.hold;
+  scalar[MBI_PAGERANK_LOST] = c.lost;
+  scalar[MBI_PAGERANK_KEPT] = c.kept;
+  scalar[MBI_PAGERANK_KEPT_RATE] = c.kept_rate;
+  scalar[MBI_PAGERANK_SWITCHED] = c.switched;
+  scalar[MBI_PAGERANK_STARTED] = c.started;
+  scalar[MBI_PAGERANK_LEAST] = 0.25e-3;
+  scalar[MBI_PAGERANK_STALE] = 3;
+  simt_run(decide, {"f64", "sums", 1}, {1, 1, 0}, r.memory.get());
+  const bool right = state.stop == MBI_SOLVE_RUNNING && scalar[MBI_PAGERANK_RELAX] == c.then &&
+                     scalar[MBI_PAGERANK_PAST] == 1 - c.then &&
+                     scalar[MBI_PAGERANK_MOST] == c.then_most &&
+                     scalar[MBI_PAGERANK_HOLD] == c.then_hold &&
+                     scalar[MBI_PAGERANK_KEPT] == c.then_kept;
+  if (!right) {
+    fail_msg("%s: factor %g, most %g, hold %g, kept %g", c.what, scalar[MBI_PAGERANK_RELAX],
+             scalar[MBI_PAGERANK_MOST], scalar[MBI_PAGERANK_HOLD], scalar[MBI_PAGERANK_KEPT]);
+  }
+  // Only iterations of the power method must take the change down.
+  assert_true(scalar[MBI_PAGERANK_STALE] == (c.factor == 1 ? 4 : 0));
+  assert_true(scalar[MBI_PAGERANK_LEAST] == (c.factor == 1 ? 0.25e-3 : 1e300));
+}
+
+// The power method's rate is 0.5: the best factor would be 1.0718, but 23 iterations are left,
+// of which a trial may lose 0.15 (2 + 0.1 (9 + 23.25)) = 0.784. In two iterations that is a
+// growth by 1.312, of (1.312 0.25 + 1) / 1.25 = 1.0624 (271.97 / 256).
+static void test_trials_begin(void **) {
+  const double half = 271.0 / 256;
+  decision base = {"steady", 9, {0.5}, 1, half};
+  expect_decision(base);
+  decision c = base;
+  c.what = "the first window that is known whole", c.iterations = 6, c.then = 270.0 / 256;
+  expect_decision(c);
+  c = base, c.what = "the first window", c.iterations = 3, c.then = 1;
+  expect_decision(c);
+  c = base, c.what = "within a window", c.iterations = 10, c.then = 1;
+  expect_decision(c);
+  c = base, c.what = "on hold", c.hold = c.then_hold = 10, c.then = 1;
+  expect_decision(c);
+  c = base, c.what = "no longer on hold", c.hold = c.then_hold = 9;
+  expect_decision(c);
+  c = base, c.what = "not wanted", c.most = c.then_most = c.then = 1;
+  expect_decision(c);
+  c = base, c.what = "little is allowed", c.most = c.then_most = c.then = 264.0 / 256;
+  expect_decision(c);
+  c = base, c.what = "falling rates", c.rates = {0.5, 0.49}, c.then = 1;
+  expect_decision(c);
+  c = base, c.what = "a rate that fell before", c.rates = {0.51, 0.5, 0.5, 0.5, 0.5}, c.then = 1;
+  expect_decision(c);
+  c = base, c.what = "rates that rise much", c.rates = {0.3, 0.5, 0.5, 0.5, 0.5}, c.then = 1;
+  expect_decision(c);
+  c = base, c.what = "rounding", c.rates = {0.87}, c.then = 1;
+  expect_decision(c);
+  c = base, c.what = "thirteen iterations are left", c.tolerance = 1e-3 / 8192, c.then = 1;
+  expect_decision(c);
+  c = base, c.what = "fifteen", c.tolerance = 1e-3 / 32768;
+  c.then = 269.0 / 256; // a growth by 1.257
+  expect_decision(c);
+  c = base, c.what = "too much was lost before", c.lost = 0.8, c.then = 1;
+  expect_decision(c);
+  // The damping bounds eigenvalues: 2 / (1 + sqrt(1 - 0.85^2)) = 1.30995, where 1e6
+  // iterations are left.
+  c = base, c.what = "as slow as the damping", c.rates = {0.86}, c.tolerance = 1e-300;
+  c.then = 335.0 / 256;
+  expect_decision(c);
+}
+
+// Factor 1.25, after changes of the power method that fell by 0.85: real eigenvalues would take
+// relaxed ones down by 0.711.
+static void test_trials_go_on(void **) {
+  decision base = {"real eigenvalues", 12, {0.75}, 1.25, 335.0 / 256};
+  base.switched = base.started = 9;
+  expect_decision(base);
+  decision c = base;
+  c.what = "within a window", c.iterations = 11, c.then = 1.25;
+  expect_decision(c);
+  c = base, c.what = "hardly faster", c.rates = {0.84}, c.then = 1.25;
+  expect_decision(c);
+  c = base, c.what = "both roots are of one size", c.rates = {0.49}, c.then = 1.25;
+  expect_decision(c);
+  c = base, c.what = "at most 2.5 times as far from 1", c.factor = 260.0 / 256;
+  c.rates = {0.83}, c.then = 266.0 / 256;
+  expect_decision(c);
+  c = base, c.what = "nine iterations are left", c.tolerance = 1e-3 * pow(0.75, 9);
+  c.then = 1.25;
+  expect_decision(c);
+  c = base, c.what = "the last two rates count after a switch", c.rates = {0.1, 0.75, 0.75};
+  expect_decision(c);
+  c = base, c.what = "later all three do", c.switched = 6, c.rates = {0.49, 0.49, 0.49, 0.49};
+  c.then = 1.25;
+  expect_decision(c);
+  c = base, c.what = "slower: a probe", c.rates = {0.86}, c.then = 1, c.then_kept = 1.25;
+  expect_decision(c);
+  c = base, c.what = "slower, on hold", c.plain = 0.8, c.rates = {0.82};
+  c.hold = c.then_hold = 13, c.then = 1.25;
+  expect_decision(c);
+  c = base, c.what = "slower than the damping: a probe, on hold or not", c.rates = {0.86};
+  c.hold = c.then_hold = 13, c.then = 1, c.then_kept = 1.25;
+  expect_decision(c);
+  c = base, c.what = "growing", c.iterations = 11, c.rates = {0.8, 1.01}, c.then = 1;
+  c.then_most = 281.0 / 256, c.then_hold = 11 + 5 + 12;
+  expect_decision(c);
+  c = base, c.what = "too much is lost", c.lost = 10, c.then = 1;
+  c.then_most = 281.0 / 256, c.then_hold = 12 + 6 + 12;
+  expect_decision(c);
+  c = base, c.what = "the change after a switch is of before", c.iterations = 10;
+  c.rates = {0.85, 1.5}, c.then = 1.25;
+  expect_decision(c);
+  c.what = "the power method speeds up", c.rates = {0.85, 0.7}, c.then = 1, c.then_hold = 26;
+  expect_decision(c);
+  c.what = "the factor grew: no wonder", c.started = 6, c.then = 1.25, c.then_hold = 0;
+  expect_decision(c);
+  c = base, c.what = "the last iteration is the power method's", c.iterations = 999, c.then = 1;
+  expect_decision(c);
+}
+
+// A window of the power method amid a trial of factor 1.125, whose rate was 0.8.
+static void test_probes(void **) {
+  decision base = {"slower without", 15, {0.83}, 1, 1.25}; // of 1.2839, at most twice as far
+  base.kept = 1.125, base.kept_rate = 0.8, base.then_hold = 21, base.switched = 12;
+  expect_decision(base);
+  decision c = base;
+  c.what = "within a window", c.iterations = 14, c.then = 1, c.then_kept = 1.125;
+  c.then_hold = 0;
+  expect_decision(c);
+  c = base, c.what = "faster without", c.rates = {0.79}, c.then = 1;
+  c.then_most = 268.0 / 256, c.then_hold = 15 + 7 + 12;
+  expect_decision(c);
+  c.what = "growing without", c.rates = {1.05};
+  expect_decision(c);
+}
+
+// Real eigenvalues, where relaxation is best, and pairs off the axis, where it never is: the
+// changes of a vector of such parts, as decided upon by mbi_pagerank_decide.
+static int iterations_of(std::vector<std::complex<double>> eigenvalues, double damping,
+                         double most) {
+  ranks<twice> r(10, 1);
+  f64::mbi_solve_state &state = r.memory->state;
+  std::vector<std::complex<double>> error(eigenvalues.size(), 1), past(eigenvalues.size());
+  state.iterations = 0;
+  state.cap = 5000;
+  state.tolerance = 1e-10;
+  state.scalar[MBI_PAGERANK_DAMPING] = damping;
+  state.scalar[MBI_PAGERANK_MOST] = most;
+  while (state.stop == MBI_SOLVE_RUNNING) {
+    const double factor = state.scalar[MBI_PAGERANK_RELAX];
+    double change = 0;
+    for (size_t i = 0; i < error.size(); i++) {
+      const std::complex<double> next = eigenvalues[i] * error[i], old = error[i];
+      change += std::abs(next - old);
+      error[i] = factor * next + (1 - factor) * past[i];
+      past[i] = old;
+    }
+    f64::mbi_pagerank_decide(r.memory.get(), change, 0);
+  }
+  assert_int_equal(state.stop, MBI_PAGERANK_CONVERGED);
+  return state.iterations;
+}
+
+static void test_spectra(void **) {
+  for (const double damping : {0.7, 0.85, 0.95, 0.99}) {
+    const std::complex<double> turn = std::polar(damping, 1.0), third = std::polar(damping, 2.1);
+    const int plain = iterations_of({damping, -damping}, damping, 1);
+    assert_true(iterations_of({damping, -damping}, damping, 2) < 0.8 * plain);
+    assert_true(iterations_of({damping, 0.4}, damping, 2) < 0.8 * plain);
+    assert_true(iterations_of({turn, std::conj(turn)}, damping, 2) <= 1.1 * plain + 2);
+    assert_true(iterations_of({damping, third, std::conj(third)}, damping, 2) <=
+                1.1 * plain + 2);
   }
 }
 
@@ -419,7 +564,9 @@ int main(void) {
       cmocka_unit_test(test_sizes<single>),    cmocka_unit_test(test_sizes<twice>),
       cmocka_unit_test(test_many_blocks),      cmocka_unit_test(test_stops<single>),
       cmocka_unit_test(test_stops<twice>),     cmocka_unit_test(test_decide),
-      cmocka_unit_test(test_relaxation),       cmocka_unit_test(test_relaxed_end),
+      cmocka_unit_test(test_trials_begin),     cmocka_unit_test(test_trials_go_on),
+      cmocka_unit_test(test_probes),           cmocka_unit_test(test_spectra),
+      cmocka_unit_test(test_relaxed_end),
   };
   return cmocka_run_group_tests(tests, nullptr, simt_runs_report);
 }

@@ -2,7 +2,9 @@
  * one, methods, ends. Include after pagerank_reference.h. */
 #ifndef TEST_SOLVE_PAGERANK_CASES_H
 #define TEST_SOLVE_PAGERANK_CASES_H
+
 #include "solve/pagerank_reference.h"
+#include "solve/pagerank_graphs.h"
 
 /* n vertices with `out` edges each at random, every seventh dangling; free with edges_free. */
 TEST_UNUSED static edges cases_graph(int64_t n, int out, uint64_t seed) {
@@ -189,12 +191,14 @@ TEST_UNUSED static int cases_plain(const edges *e) {
 
 /* Links both ways take less than half of the iterations, links around circles hardly more; a
  * damping of 0.99 a quarter of what it would. */
-TEST_UNUSED static void cases_hastened(merbit_context *context) {
+TEST_UNUSED static void cases_accelerated(merbit_context *context) {
   enum { SIDE = 20, VERTICES = SIDE * SIDE };
   static int64_t from[4 * VERTICES], to[4 * VERTICES];
+  static double ranks[VERTICES];
   edges grid = edges_of(VERTICES, 0, from, to, NULL), circles;
   merbit_pagerank_desc desc;
   merbit_pagerank_result result;
+  merbit_view view;
   int64_t i, one[12], next[12];
   memset(&desc, 0, sizeof desc);
   for (i = 0; i < VERTICES; i++) {
@@ -209,9 +213,15 @@ TEST_UNUSED static void cases_hastened(merbit_context *context) {
       }
     }
   }
+  view = coo(&grid);
   free(cases_run(context, &grid, MERBIT_F64, desc, NULL, NULL, &result));
   assert_true(2 * result.iterations < cases_plain(&grid));
   free(cases_run(context, &grid, MERBIT_F32, desc, NULL, NULL, &result));
+  desc.unaccelerated = 1;
+  desc.tolerance = 1e-12;
+  assert_int_equal(merbit_pagerank(context, &view, &desc, ranks, &result), MERBIT_OK);
+  assert_true(abs(result.iterations - cases_plain(&grid)) <= 1); /* rounding at the tolerance */
+  desc.unaccelerated = 0;
   desc.damping = 0.99;
   free(cases_run(context, &grid, MERBIT_F64, desc, NULL, NULL, &result));
   assert_true(4 * result.iterations < 2749); /* log(1e-12) / log(0.99) */
@@ -226,6 +236,49 @@ TEST_UNUSED static void cases_hastened(merbit_context *context) {
     double start[12] = {1, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0};
     free(cases_run(context, &circles, MERBIT_F64, desc, NULL, start, &result));
     assert_true(result.iterations < 200);
+  }
+}
+
+/* A run that ends at its cap, soon after it was accelerated, returns no rank below 0. */
+TEST_UNUSED static void cases_not_negative(merbit_context *context) {
+  static const struct {
+    int family, seed, cap;
+  } graphs[] = {{10, 39, 11}, {3, 36, 11}, {16, 20, 8}};
+  int g;
+  for (g = 0; g < 3; g++) {
+    edges e = graph_of_family(graphs[g].family, (uint64_t)graphs[g].seed);
+    double *teleport = (double *)test_allocate(e.n, sizeof *teleport);
+    double *ranks = (double *)test_allocate(e.n, sizeof *ranks);
+    merbit_view view = coo(&e);
+    merbit_pagerank_desc desc;
+    merbit_pagerank_result result;
+    reference_run run;
+    reference r;
+    long double least = 0;
+    int64_t i;
+    teleport[0] += 0.5;
+    teleport[e.n / 2] += 0.5;
+    memset(&desc, 0, sizeof desc);
+    desc.max_iterations = graphs[g].cap;
+    desc.personalisation = teleport;
+    assert_int_equal(merbit_pagerank(context, &view, &desc, ranks, &result), MERBIT_OK);
+    assert_int_equal(result.stop, MERBIT_STOP_CAP);
+    check_ranks_from(&e, 0.85, 1e-10, MERBIT_F64, teleport, NULL, ranks, &result);
+    memset(&run, 0, sizeof run);
+    run.damping = 0.85;
+    run.tolerance = 1e-10;
+    run.type = MERBIT_F64;
+    run.cap = graphs[g].cap;
+    run.teleport = teleport;
+    r = reference_make(&e, run.cap, &run);
+    for (i = 0; i < e.n; i++) {
+      least = r.ranks[i] < least ? r.ranks[i] : least;
+    }
+    assert_true(least < -1e-4L); /* else this tests nothing */
+    reference_free(&r);
+    free(teleport);
+    free(ranks);
+    edges_free(&e);
   }
 }
 

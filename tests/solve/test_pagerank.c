@@ -212,7 +212,8 @@ static void test_cases(void **state) {
   cases_personalised(context);
   cases_warm(context);
   cases_history(context);
-  cases_hastened(context);
+  cases_accelerated(context);
+  cases_not_negative(context);
   cases_far(context);
   cases_stagnates(context, 3);
   cases_methods(context, methods, 5);
