@@ -193,8 +193,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_EXAMINE_THREADS, MBK_EXAMINE_BLOCKS)
       }
     }
   }
-  mbk_block_sync();
-  most_of[mbk_thread()] = most;
+  most_of[mbk_thread()] = most; // free behind every block sum
   mbk_block_sync();
   for (mbk_u32 half = MBK_EXAMINE_THREADS / 2; half > 0; half /= 2) {
     if (mbk_thread() < half && most_of[mbk_thread() + half] > most_of[mbk_thread()]) {

@@ -61,7 +61,7 @@ MBK_DEVICE mbk_sweep mbk_sweep_begin(const mbi_solve_vectors &v, mbk_i64 n, mbi_
 // What the block has made of the state, to all.
 MBK_DEVICE void mbk_sweep_give(mbi_solve_memory *m, const mbi_solve_state *own) {
   mbk_sweep_copy(&m->state, own);
-  mbk_block_sync();
+  mbk_block_sync(); // global memory: another thread copies the word that this one clears
   if (mbk_thread() == 0) {
     m->state.copied = 0;
     m->ring[own->iterations % MBI_SOLVE_RING] = own->rr;

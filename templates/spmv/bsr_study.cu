@@ -247,7 +247,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
     if (from >= to) {
       continue;
     }
-    mbk_block_sync(); // the sums of the row before have been read
+    // Each sum of the row before has been read by the thread that clears it.
     for (mbk_u32 r = mbk_thread(); r < MBK_BLOCK_ROWS; r += MBK_THREADS) {
       shared[r] = MBK_ZERO;
     }

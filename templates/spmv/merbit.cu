@@ -100,7 +100,7 @@ MBK_DEVICE MBK_COMPUTE mbk_tile_long(const mbk_stream &a, mbk_u32 count, mbk_u32
       }
     }
   }
-  mbk_warp_sync(mask);
+  mbk_warp_sync(mask); // orders no memory: lanes meet once, not at each shuffle
 #pragma unroll
   for (int d = MBK_OMEGA / 2; d > 0; d >>= 1) {
     sum = MBK_ADD(sum, mbk_shuffle_down(mask, sum, d, MBK_OMEGA));
@@ -353,10 +353,9 @@ MBK_KERNEL MBK_BOUNDS(MBK_FIXUP_THREADS)
         }
         mbk_block_sync();
       }
-      if (mbk_thread() == 0) {
+      if (mbk_thread() == 0) { // who alone writes partial[0] for the next row
         MBK_COMMIT(row, MBK_ADD(partial[0], carry_first[end]));
       }
-      mbk_block_sync();
     }
   }
 }

@@ -76,7 +76,7 @@ MBK_DEVICE void mbk_arrays_pages(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *c
       mbk_page_add(set, column[j]);
     }
   }
-  mbk_warp_sync(0xffffffffu);
+  mbk_warp_sync(0xffffffffu); // all lanes' pages are in the set
   if (mbk_lane() == 0 && mbk_peek(set + MBK_PAGE_SLOTS) <= MBK_PAGES) {
     mbk_atomic_add(narrow, 1u);
   }

@@ -249,22 +249,20 @@ static void test_scan(void **) {
   });
 }
 
-// A row over more than 128 tiles, of 64 nonzeros, which a thread block adds up.
+// Two rows over more than 128 tiles of 64 nonzeros: the thread block that adds them up one
+// after the other, from tile 256 on, meets the ends of both.
 static void test_scan_long(void **) {
-  test_matrix m = {};
-  m.rows = 3;
-  m.cols = 10;
-  m.nnz = 9000;
-  m.row_ptr = (int64_t *)test_allocate(4, sizeof *m.row_ptr);
-  m.row_ptr[1] = 5;
-  m.row_ptr[2] = 8990;
-  m.row_ptr[3] = m.nnz;
-  m.col_ind = (int32_t *)test_allocate(m.nnz, sizeof *m.col_ind);
-  m.values = (double *)test_allocate(m.nnz, sizeof *m.values);
-  for (int64_t i = 0; i < m.nnz; i++) {
-    m.values[i] = 1;
-  }
+  test_matrix m;
+  merge_make("long rows", {5, 64 * 257, 64 * 135, 10}, &m);
   scan_check_long<double>(scan_f64::form, m, simt_seeds[2]);
+  test_matrix_free(&m);
+}
+
+// As much for MERBIT, where a row is long that enters more than 24 blocks of 32 steps.
+static void test_merbit_long(void **) {
+  test_matrix m;
+  merge_make("long rows", {3, 2000, 2000, 5}, &m);
+  merbit_check_matrix<float>(f32_long_rows::form, 0, m, simt_seeds[2]);
   test_matrix_free(&m);
 }
 
@@ -449,7 +447,7 @@ int main() {
       cmocka_unit_test(test_merge),       cmocka_unit_test(test_studies),
       cmocka_unit_test(test_ranks),       cmocka_unit_test(test_solvers),
       cmocka_unit_test(test_rows),        cmocka_unit_test(test_blocks),
-      cmocka_unit_test(test_many),
+      cmocka_unit_test(test_many),        cmocka_unit_test(test_merbit_long),
   };
   tests.insert(tests.end(), races_of_builds.begin(), races_of_builds.end());
   tests.insert(tests.end(), races_of_arnoldi.begin(), races_of_arnoldi.end());

@@ -57,18 +57,19 @@ namespace examine {
 #include "solve/examine.cu"
 } // namespace examine
 
-// Rows of 0 to 6 nonzeros in columns far apart, most of them in few pages, with few different
-// values.
+// Rows of 0 to 6 nonzeros in columns far apart, most of them in few pages. Each 2048 nonzeros
+// have 100 different values, where `more` none that others have.
 struct small_matrix {
   enum : uint64_t { ROWS = 3000, COLS = 40000 };
   std::vector<mbk_i32> row_ptr{0}, col_ind;
   std::vector<double> values;
 
-  small_matrix() {
+  explicit small_matrix(bool more = false) {
     for (uint64_t row = 0; row < ROWS; row++) {
       for (uint64_t k = 0; k < row * 5 % 7; k++) {
         col_ind.push_back((mbk_i32)((row * 7919 + k * 2048) % COLS));
-        values.push_back((double)(values.size() % 100));
+        const size_t before = values.size();
+        values.push_back((double)(before % 100 + (more ? before / 2048 * 100 : 0)));
       }
       row_ptr.push_back((mbk_i32)col_ind.size());
     }
@@ -89,22 +90,26 @@ static void test_sample(void **) {
   }
 }
 
+// Values that a table takes, and such that every block takes them for few, but all are many.
 static void test_forms(void **) {
-  const small_matrix m;
-  const mbk_u64 rows = m.ROWS, nnz = m.nnz();
-  for (uint64_t seed : simt_seeds) {
-    const simt_case what = {"forms", "small", seed};
-    std::vector<mbk_u64> keys(512);
-    std::vector<mbk_u8> number(512), shorter(nnz);
-    mbk_u32 distinct = 0, against = 0, *const at_distinct = &distinct, *const told = &against;
-    simt_run(SIMT_KERNEL(arrays::mbk_forms_sample), what, {3, 256, (4096 + 512) * 8 + 8},
-             m.row_ptr.data(), m.col_ind.data(), m.values.data(), rows, nnz, 1u, keys.data(),
-             at_distinct, told);
-    simt_run(SIMT_KERNEL(arrays::mbk_forms_collect), what, {2, 256, 512 * 8}, m.values.data(),
-             nnz, 1u, keys.data(), at_distinct, told);
-    simt_run(SIMT_KERNEL(arrays::mbk_forms_number), what, {2, 256, 512 * 9}, m.values.data(),
-             nnz, 1u, keys.data(), number.data(), shorter.data());
-    assert_int_equal(distinct, 100);
+  for (const bool more : {false, true}) {
+    const small_matrix m(more);
+    const mbk_u64 rows = m.ROWS, nnz = m.nnz();
+    for (uint64_t seed : simt_seeds) {
+      const simt_case what = {"forms", more ? "many values" : "few values", seed};
+      std::vector<mbk_u64> keys(512);
+      std::vector<mbk_u8> number(512), shorter(nnz);
+      mbk_u32 distinct = 0, against = 0, *const at_distinct = &distinct, *const told = &against;
+      simt_run(SIMT_KERNEL(arrays::mbk_forms_sample), what, {3, 256, (4096 + 512) * 8 + 8},
+               m.row_ptr.data(), m.col_ind.data(), m.values.data(), rows, nnz, 1u, keys.data(),
+               at_distinct, told);
+      simt_run(SIMT_KERNEL(arrays::mbk_forms_collect), what, {2, 256, 512 * 8}, m.values.data(),
+               nnz, 1u, keys.data(), at_distinct, told);
+      simt_run(SIMT_KERNEL(arrays::mbk_forms_number), what, {2, 256, 512 * 9}, m.values.data(),
+               nnz, 1u, keys.data(), number.data(), shorter.data());
+      const mbk_u32 TABLE = 1u << 4; // MBK_FORM_TABLE
+      assert_int_equal(against & TABLE, more ? TABLE : 0);
+    }
   }
 }
 
@@ -137,7 +142,7 @@ template <class P> static void check_transpose(const transpose_kernels &k, uint6
   const P *const none = nullptr;
   const mbk_u64 block_count = blocks;
   for (mbk_u64 i = 0; i < nnz; i++) {
-    keys[i] = (mbk_i32)(i * 7919 % cols);
+    keys[i] = (mbk_i32)(i % 5 == 0 ? 7 : i * 7919 % cols); // also the same in a warp
   }
   simt_run(k.count, what, {blocks, threads, 256 * 4}, keys.data(), 0u, nnz, 0u, 255u, chunk,
            counts.data());
@@ -175,9 +180,9 @@ static void test_epilogue(void **) {
   }
 }
 
-// Rows that a block adds up, and then more of them than it remembers.
+// Rows that a block adds up: none, some, and more than it remembers.
 static void test_examine(void **) {
-  for (const mbk_u64 long_rows : {2, 65}) {
+  for (const mbk_u64 long_rows : {0, 2, 65}) {
     const mbk_u64 n = 200;
     const mbk_u32 width = 2;
     std::vector<mbk_i32> row_ptr{0};
@@ -185,7 +190,10 @@ static void test_examine(void **) {
       row_ptr.push_back(row_ptr.back() + (row < long_rows ? 1025 : (mbk_i32)row % 5));
     }
     const std::vector<mbk_i32> col_ind((size_t)row_ptr.back());
-    const std::vector<double> values(col_ind.size(), 1);
+    std::vector<double> values(col_ind.size());
+    for (size_t k = 0; k < values.size(); k++) {
+      values[k] = (double)k;
+    }
     std::vector<double> blocks(n * width), norms(1);
     for (uint64_t seed : simt_seeds) {
       simt_run(SIMT_KERNEL(examine::mbk_examine_rows), {"examine", "long rows", seed},
