@@ -5605,7 +5605,7 @@ static const char *const mbi_source_spmv_merbit_cu[] = {
   "      }\n"
   "    }\n"
   "  }\n"
-  "  mbk_warp_sync(mask);\n"
+  "  mbk_warp_sync(mask); // orders no memory: lanes meet once, not at each shuffle\n"
   "#pragma unroll\n"
   "  for (int d = MBK_OMEGA / 2; d > 0; d >>= 1) {\n"
   "    sum = MBK_ADD(sum, mbk_shuffle_down(mask, sum, d, MBK_OMEGA));\n"
@@ -5626,10 +5626,10 @@ static const char *const mbi_source_spmv_merbit_cu[] = {
   "#pragma unroll\n"
   "  for (int k = 0; k < MBK_SIGMA; k++) {\n"
   "    if (k < steps) {\n"
-  "      if (flags >> k & 1) {\n"
+  "      if (flags >> k & 1) {\n",
   "        if (row == first_row) {\n"
   "          first = sum;\n"
-  "        } else {\n",
+  "        } else {\n"
   "          sums[row] = sum;\n"
   "        }\n"
   "        sum = MBK_ZERO;\n"
@@ -5676,8 +5676,8 @@ static const char *const mbi_source_spmv_merbit_cu[] = {
   "  }\n"
   "  return sum;\n"
   "}\n"
-  "\n"
-  "// The product (Algorithm 3). Launch: MBK_BLOCK_TILES tiles per block. Shared, in this order:\n",
+  "\n",
+  "// The product (Algorithm 3). Launch: MBK_BLOCK_TILES tiles per block. Shared, in this order:\n"
   "// MBK_COMPUTE staged[MBK_BLOCK_TILES][MBK_TILE_STEPS] (a tile's products, then its row sums),\n"
   "// MBK_COMPUTE tails[MBK_BLOCK_TILES], mbk_u32 ends[MBK_BLOCK_TILES].\n"
   "//\n"
@@ -5704,9 +5704,9 @@ static const char *const mbi_source_spmv_merbit_cu[] = {
   "  const mbk_u32 group = mbk_thread() / MBK_OMEGA, lane = mbk_thread() % MBK_OMEGA;\n"
   "  const mbk_u32 mask = mbk_group_mask();\n"
   "  MBK_COMPUTE *const products = (MBK_COMPUTE *)shared + group * MBK_TILE_STEPS;\n"
-  "  MBK_COMPUTE *const tails = (MBK_COMPUTE *)shared + MBK_BLOCK_TILES * MBK_TILE_STEPS;\n"
+  "  MBK_COMPUTE *const tails = (MBK_COMPUTE *)shared + MBK_BLOCK_TILES * MBK_TILE_STEPS;\n",
   "  mbk_u32 *const ends = (mbk_u32 *)(tails + MBK_BLOCK_TILES);\n"
-  "  const mbk_u64 tile = (mbk_u64)mbk_block() * MBK_BLOCK_TILES + group;\n",
+  "  const mbk_u64 tile = (mbk_u64)mbk_block() * MBK_BLOCK_TILES + group;\n"
   "  const bool active = tile < tiles;\n"
   "  MBK_TILE row = 0; // the first row that ends in the tile, or passes through it\n"
   "  mbk_u32 tile_rows = 0;\n"
@@ -5744,7 +5744,7 @@ static const char *const mbi_source_spmv_merbit_cu[] = {
   "          (int)(left < MBK_TILE_STEPS ? left : MBK_TILE_STEPS) - (int)lane * MBK_SIGMA;\n"
   "      tail = mbk_tile_rows(products, descriptor, steps, lane, mask, sums);\n"
   "    }\n"
-  "    if (lane == 0) {\n"
+  "    if (lane == 0) {\n",
   "      tails[group] = tail;\n"
   "      ends[group] = tile_rows;\n"
   "    }\n"
@@ -5752,7 +5752,7 @@ static const char *const mbi_source_spmv_merbit_cu[] = {
   "  }\n"
   "#if !MBK_DUAL\n"
   "  MBK_SCALARS_LOAD;\n"
-  "#endif\n",
+  "#endif\n"
   "  for (mbk_u32 i = lane == 0 ? MBK_OMEGA : lane; i < tile_rows; i += MBK_OMEGA) {\n"
   "#if MBK_DUAL\n"
   "    y[row + i] = (MBK_VECTOR)sums[i];\n"
@@ -5805,10 +5805,10 @@ static const char *const mbi_source_spmv_merbit_cu[] = {
   "// the row began, then its own part, in that order. A row over many blocks is added up by the\n"
   "// whole thread block. Launch: MBK_FIXUP_THREADS product blocks per block. Shared:\n"
   "// MBK_COMPUTE[MBK_FIXUP_THREADS], then mbk_u32[MBK_FIXUP_THREADS / 32].\n"
-  "#define MBK_FIXUP_THREADS 256\n"
+  "#define MBK_FIXUP_THREADS 256\n",
   "#define MBK_FIXUP_LONG 24 // carries beyond which a row is shared by the thread block\n"
   "MBK_KERNEL MBK_BOUNDS(MBK_FIXUP_THREADS)\n"
-  "    mbk_merbit_fixup(const MBK_ROW_PTR *row_ptr, const MBK_TILE *tile_y,\n",
+  "    mbk_merbit_fixup(const MBK_ROW_PTR *row_ptr, const MBK_TILE *tile_y,\n"
   "                     const MBK_COMPUTE *carry_first, const MBK_COMPUTE *carry_out,\n"
   "                     MBK_VECTOR *y, mbk_u64 tiles, mbk_u64 blocks, MBK_SCALAR_PARAMETERS) {\n"
   "  MBK_SCALARS_LOAD;\n"
@@ -5841,10 +5841,10 @@ static const char *const mbi_source_spmv_merbit_cu[] = {
   "  mbk_block_sync();\n"
   "  for (mbk_u32 w = 0; w < MBK_FIXUP_THREADS / 32; w++) {\n"
   "    for (mbk_u32 left = long_rows[w]; left != 0; left &= left - 1) {\n"
-  "      const mbk_u32 bit = (mbk_u32)mbk_popcount((left & (0u - left)) - 1u);\n"
+  "      const mbk_u32 bit = (mbk_u32)mbk_popcount((left & (0u - left)) - 1u);\n",
   "      const mbk_u64 end = first_block + w * 32 + bit;\n"
   "      const mbk_u64 row = MBK_ROW(tile_y[end * MBK_BLOCK_TILES]);\n"
-  "      const mbk_u64 start = (mbk_u64)(row_ptr[row] - MBK_BASE) + row;\n",
+  "      const mbk_u64 start = (mbk_u64)(row_ptr[row] - MBK_BASE) + row;\n"
   "      MBK_COMPUTE sum = MBK_ZERO;\n"
   "      for (mbk_u64 from = start / ((mbk_u64)MBK_TILE_STEPS * MBK_BLOCK_TILES) + mbk_thread();\n"
   "           from < end; from += MBK_FIXUP_THREADS) {\n"
@@ -5858,10 +5858,9 @@ static const char *const mbi_source_spmv_merbit_cu[] = {
   "        }\n"
   "        mbk_block_sync();\n"
   "      }\n"
-  "      if (mbk_thread() == 0) {\n"
+  "      if (mbk_thread() == 0) { // who alone writes partial[0] for the next row\n"
   "        MBK_COMMIT(row, MBK_ADD(partial[0], carry_first[end]));\n"
   "      }\n"
-  "      mbk_block_sync();\n"
   "    }\n"
   "  }\n"
   "}\n"
@@ -9047,8 +9046,8 @@ static const char *const mbi_source_spmv_sample_cuh[] = {
   "    for (mbk_u32 j = 0; j < MBK_SAMPLE_TOGETHER; j++) {\n"
   "      mbk_page_add(set, column[j]);\n"
   "    }\n"
-  "  }\n"
-  "  mbk_warp_sync(0xffffffffu);\n",
+  "  }\n",
+  "  mbk_warp_sync(0xffffffffu); // all lanes' pages are in the set\n"
   "  if (mbk_lane() == 0 && mbk_peek(set + MBK_PAGE_SLOTS) <= MBK_PAGES) {\n"
   "    mbk_atomic_add(narrow, 1u);\n"
   "  }\n"
@@ -11855,7 +11854,7 @@ static const char *const mbi_source_solve_sweep_cuh[] = {
   "// What the block has made of the state, to all.\n"
   "MBK_DEVICE void mbk_sweep_give(mbi_solve_memory *m, const mbi_solve_state *own) {\n"
   "  mbk_sweep_copy(&m->state, own);\n"
-  "  mbk_block_sync();\n"
+  "  mbk_block_sync(); // global memory: another thread copies the word that this one clears\n"
   "  if (mbk_thread() == 0) {\n"
   "    m->state.copied = 0;\n"
   "    m->ring[own->iterations % MBI_SOLVE_RING] = own->rr;\n"
@@ -11868,9 +11867,9 @@ static const char *const mbi_source_solve_sweep_cuh[] = {
   "  return s.v.posts + (c.turn & 1u) * 2 * MBI_SWEEP_SUMS * mbk_grid();\n"
   "}\n"
   "\n"
-  "// To L2 what the next stage reads first and none before has read, the vectors in `slots`, a bit\n"
+  "// To L2 what the next stage reads first and none before has read, the vectors in `slots`, a bit\n",
   "// for each: while sums are on their way memory has nothing else to do. A thread for each\n"
-  "// sector.\n",
+  "// sector.\n"
   "MBK_DEVICE void mbk_sweep_ahead(const mbk_sweep &s, mbk_u32 slots, bool backwards) {\n"
   "  const mbk_step_share share = mbk_step_shared_out(s.n);\n"
   "  if (slots == 0 || mbk_thread() % (32 / sizeof(MBK_VECTOR)) != 0) {\n"
@@ -11911,9 +11910,9 @@ static const char *const mbi_source_solve_sweep_cuh[] = {
   "#pragma unroll\n"
   "  for (int k = 0; k < COUNT; k++) {\n"
   "    sums[k] = 0;\n"
-  "  }\n"
+  "  }\n",
   "  for (mbk_u32 b = mbk_thread(); b < mbk_grid(); b += mbk_threads()) {\n"
-  "    double parts[COUNT];\n",
+  "    double parts[COUNT];\n"
   "    mbk_collect<COUNT>(slots + 2 * COUNT * b, c.turn + 1, parts);\n"
   "#pragma unroll\n"
   "    for (int k = 0; k < COUNT; k++) {\n"
@@ -11952,8 +11951,8 @@ static const char *const mbi_source_solve_sweep_cuh[] = {
   "  double sum = 0;\n"
   "  if (mbk_sweep_stopped(s, c)) {\n"
   "    return false;\n"
-  "  }\n"
-  "  for (mbk_i64 i = (mbk_i64)mbk_block() * mbk_threads() + mbk_thread(); i < s.v.dot_count;\n",
+  "  }\n",
+  "  for (mbk_i64 i = (mbk_i64)mbk_block() * mbk_threads() + mbk_thread(); i < s.v.dot_count;\n"
   "       i += (mbk_i64)mbk_grid() * mbk_threads()) {\n"
   "    sum += mbk_load_fresh(&s.v.dots[i]);\n"
   "  }\n"
@@ -11994,9 +11993,9 @@ static const char *const mbi_source_solve_sweep_cuh[] = {
   "    }\n"
   "    return false;\n"
   "  }\n"
-  "  if (s.v.pre == MBI_PRE_NONE) {\n"
+  "  if (s.v.pre == MBI_PRE_NONE) {\n",
   "    mbk_step_rows<ELEMENT, ADDS, MAXES, MBI_PRE_NONE>(s.v, s.n, c, sums, backwards);\n"
-  "  } else {\n",
+  "  } else {\n"
   "    mbk_step_rows<ELEMENT, ADDS, MAXES, MBI_PRE_DIAGONAL>(s.v, s.n, c, sums, backwards);\n"
   "  }\n"
   "  if (ADDS + MAXES > 0) {\n"
@@ -12297,8 +12296,7 @@ static const char *const mbi_source_solve_examine_cu[] = {
   "      }\n"
   "    }\n"
   "  }\n"
-  "  mbk_block_sync();\n"
-  "  most_of[mbk_thread()] = most;\n"
+  "  most_of[mbk_thread()] = most; // free behind every block sum\n"
   "  mbk_block_sync();\n"
   "  for (mbk_u32 half = MBK_EXAMINE_THREADS / 2; half > 0; half /= 2) {\n"
   "    if (mbk_thread() < half && most_of[mbk_thread() + half] > most_of[mbk_thread()]) {\n"
@@ -13839,7 +13837,7 @@ static const char *const mbi_source_spmv_bsr_study_cu[] = {
   "    if (from >= to) {\n"
   "      continue;\n"
   "    }\n"
-  "    mbk_block_sync(); // the sums of the row before have been read\n"
+  "    // Each sum of the row before has been read by the thread that clears it.\n"
   "    for (mbk_u32 r = mbk_thread(); r < MBK_BLOCK_ROWS; r += MBK_THREADS) {\n"
   "      shared[r] = MBK_ZERO;\n"
   "    }\n"
@@ -14550,7 +14548,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "07cad3bdd0782f7daddb73598d492a747a5a7656aec8dbc541379a359f32b407"
+#define MBI_KERNEL_HASH "5408c9962e605e265b4dd989f101b0ae6381297c6794f4fe1cc81ff88b338f2d"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
