@@ -134,6 +134,12 @@ __tsan_atomic32_compare_exchange_strong(volatile int *address, int *expected, in
   *(same ? address : expected) = same ? value : old;
   return same;
 }
+SIMT_PLAIN inline __attribute__((used)) int
+__tsan_atomic32_compare_exchange_val(volatile int *address, int expected, int value, int, int) {
+  const int old = *address;
+  *address = old == expected ? value : old;
+  return old;
+}
 SIMT_PLAIN inline __attribute__((used)) void *__tsan_memcpy(void *to, const void *from,
                                                             size_t bytes) {
   simt_races_access(from, bytes, SIMT_READ);
