@@ -11826,11 +11826,9 @@ static const char *const mbi_source_solve_sweep_cuh[] = {
   "  return (mbi_solve_state *)(shared + MBK_STEP_WARPS * MBI_SOLVE_SUMS);\n"
   "}\n"
   "\n"
-  "// By all threads of a block, at once; the smallest block is a warp.\n",
+  "// Copies the state. All threads of a block call it at once; the smallest block is a warp.\n",
   "MBK_DEVICE void mbk_sweep_copy(mbi_solve_state *to, const mbi_solve_state *from) {\n"
-  "  static_assert(sizeof *to <= 32 * sizeof(mbk_u64), \"a warp copies it\");\n"
-  "  const mbk_u32 i = mbk_thread();\n"
-  "  if (i < sizeof *to / sizeof(mbk_u64)) {\n"
+  "  for (mbk_u32 i = mbk_thread(); i < sizeof *to / sizeof(mbk_u64); i += mbk_threads()) {\n"
   "    ((mbk_u64 *)to)[i] = ((const mbk_u64 *)from)[i];\n"
   "  }\n"
   "}\n"
@@ -11867,9 +11865,9 @@ static const char *const mbi_source_solve_sweep_cuh[] = {
   "  return s.v.posts + (c.turn & 1u) * 2 * MBI_SWEEP_SUMS * mbk_grid();\n"
   "}\n"
   "\n"
-  "// To L2 what the next stage reads first and none before has read, the vectors in `slots`, a bit\n",
+  "// To L2 what the next stage reads first and none before has read, the vectors in `slots`, a bit\n"
   "// for each: while sums are on their way memory has nothing else to do. A thread for each\n"
-  "// sector.\n"
+  "// sector.\n",
   "MBK_DEVICE void mbk_sweep_ahead(const mbk_sweep &s, mbk_u32 slots, bool backwards) {\n"
   "  const mbk_step_share share = mbk_step_shared_out(s.n);\n"
   "  if (slots == 0 || mbk_thread() % (32 / sizeof(MBK_VECTOR)) != 0) {\n"
@@ -11910,9 +11908,9 @@ static const char *const mbi_source_solve_sweep_cuh[] = {
   "#pragma unroll\n"
   "  for (int k = 0; k < COUNT; k++) {\n"
   "    sums[k] = 0;\n"
-  "  }\n",
+  "  }\n"
   "  for (mbk_u32 b = mbk_thread(); b < mbk_grid(); b += mbk_threads()) {\n"
-  "    double parts[COUNT];\n"
+  "    double parts[COUNT];\n",
   "    mbk_collect<COUNT>(slots + 2 * COUNT * b, c.turn + 1, parts);\n"
   "#pragma unroll\n"
   "    for (int k = 0; k < COUNT; k++) {\n"
@@ -11951,8 +11949,8 @@ static const char *const mbi_source_solve_sweep_cuh[] = {
   "  double sum = 0;\n"
   "  if (mbk_sweep_stopped(s, c)) {\n"
   "    return false;\n"
-  "  }\n",
-  "  for (mbk_i64 i = (mbk_i64)mbk_block() * mbk_threads() + mbk_thread(); i < s.v.dot_count;\n"
+  "  }\n"
+  "  for (mbk_i64 i = (mbk_i64)mbk_block() * mbk_threads() + mbk_thread(); i < s.v.dot_count;\n",
   "       i += (mbk_i64)mbk_grid() * mbk_threads()) {\n"
   "    sum += mbk_load_fresh(&s.v.dots[i]);\n"
   "  }\n"
@@ -11993,9 +11991,9 @@ static const char *const mbi_source_solve_sweep_cuh[] = {
   "    }\n"
   "    return false;\n"
   "  }\n"
-  "  if (s.v.pre == MBI_PRE_NONE) {\n",
+  "  if (s.v.pre == MBI_PRE_NONE) {\n"
   "    mbk_step_rows<ELEMENT, ADDS, MAXES, MBI_PRE_NONE>(s.v, s.n, c, sums, backwards);\n"
-  "  } else {\n"
+  "  } else {\n",
   "    mbk_step_rows<ELEMENT, ADDS, MAXES, MBI_PRE_DIAGONAL>(s.v, s.n, c, sums, backwards);\n"
   "  }\n"
   "  if (ADDS + MAXES > 0) {\n"
@@ -14548,7 +14546,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "5408c9962e605e265b4dd989f101b0ae6381297c6794f4fe1cc81ff88b338f2d"
+#define MBI_KERNEL_HASH "b196799081e335fd241ae3e30b745c24c825ab03bc096325f2ca962bc3061d31"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -35330,10 +35328,16 @@ static int mbi_many_far(const merbit_plan *plan) {
          (uint64_t)64 << 20;
 }
 
+/* Rows of X of at most one sector. */
+static int mbi_many_narrow(const merbit_plan *plan) {
+  return plan->many.width * (int)mbi_type_size(plan->type) <= 32;
+}
+
 /* Runs whose gathers of f32 go far: one large block with more in flight each is quicker there (on
  * an H200, lp and road of 20M nonzeros: 254 and 265 us, two of 256 threads 289 and 339). */
 static int mbi_many_roams(const merbit_plan *plan) {
-  return plan->many.room == 0 && plan->type == MERBIT_F32 && mbi_many_far(plan);
+  return plan->many.room == 0 && plan->type == MERBIT_F32 && mbi_many_far(plan) &&
+         mbi_many_narrow(plan);
 }
 
 /* Blocks that leave registers for a batch of columns and values, for what is in flight and for
@@ -35397,10 +35401,11 @@ static double mbi_many_rows_walk(const merbit_plan *plan) {
 
 /* Rows of nearly equal length, none of which takes longer than to stream the matrix, as they
  * stand; a sigma of the user's is that of runs. Staged are the nonzeros of a warp's rows, where
- * each has 32. */
+ * each has 32. Wider rows of X are quicker by runs: 42M nonzeros of a 5-point mesh in f64 on an
+ * H200, 4, 8 and 16 vectors: 378, 677 and 1346 us by rows, 433, 510 and 828 by runs. */
 static int mbi_many_room(const merbit_plan *plan) {
   const int even =
-      mbi_ranks_equal(plan) &&
+      mbi_many_narrow(plan) && mbi_ranks_equal(plan) &&
       mbi_many_rows_walk(plan) <= (double)mbi_device_csr_stream_bytes(plan) * MBI_CHOOSE_STREAM;
   const int room = 1024 / plan->many.team;
   return !even || plan->device.nnz == 0 || plan->desc.sigma != 0 ? 0
@@ -35433,7 +35438,10 @@ static merbit_status mbi_many_size(merbit_plan *plan) {
   m->words = wish->sigma != 0 ? wish->sigma : m->words;
   m->unroll = wish->omega != 0 ? wish->omega : m->width <= m->span * m->team ? 8 : 4;
   m->room = mbi_many_room(plan);
-  m->threads = wish->block_threads != 0 ? wish->block_threads : mbi_many_roams(plan) ? 512 : 256;
+  m->threads = wish->block_threads != 0   ? wish->block_threads
+               : mbi_many_roams(plan)      ? 512
+               : mbi_many_narrow(plan)        ? 256
+                                           : 128;
   if (m->room > 0 && wish->omega == 0) {
     m->unroll = MBI_MANY_ROWS_UNROLL;
   }

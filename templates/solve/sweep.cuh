@@ -33,11 +33,9 @@ MBK_DEVICE mbi_solve_state *mbk_sweep_state(double *shared) {
   return (mbi_solve_state *)(shared + MBK_STEP_WARPS * MBI_SOLVE_SUMS);
 }
 
-// By all threads of a block, at once; the smallest block is a warp.
+// Copies the state. All threads of a block call it at once; the smallest block is a warp.
 MBK_DEVICE void mbk_sweep_copy(mbi_solve_state *to, const mbi_solve_state *from) {
-  static_assert(sizeof *to <= 32 * sizeof(mbk_u64), "a warp copies it");
-  const mbk_u32 i = mbk_thread();
-  if (i < sizeof *to / sizeof(mbk_u64)) {
+  for (mbk_u32 i = mbk_thread(); i < sizeof *to / sizeof(mbk_u64); i += mbk_threads()) {
     ((mbk_u64 *)to)[i] = ((const mbk_u64 *)from)[i];
   }
 }

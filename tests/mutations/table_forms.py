@@ -82,6 +82,8 @@ MUTATIONS = [
      "rows of half type by ROWS though their lengths differ", "fake_gpu_measured"),
     ("spmv/choose.c.j2", "plan->type == MERBIT_F64 && mbi_choose_even(plan) &&", "mbi_choose_even(plan) &&",
      "semirings of floats by ROWS", "fake_gpu_measured"),
+    ("spmv/many_sizes.c.j2", "mbi_type_size(plan->type) <= 32;", "mbi_type_size(plan->type) <= 64;",
+     "wide rows of X go by rows of the matrix", "spmv_many_sizes"),
     ("spmv/many_sizes.c.j2", "mbi_many_far(plan) ? 6144", "0 ? 6144",
      "where gathers go far little is staged at once", "jit_kernels"),
     ("spmv/many_run.cuh", "walk.count + more > MBK_HELD)", "walk.count > MBK_HELD)",

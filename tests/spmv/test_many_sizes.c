@@ -71,7 +71,9 @@ static void small_blocks(void **state) {
       plan.desc.vector_order = MERBIT_VECTORS_ROW_MAJOR;
       context->device.shared_bytes_per_block = 0;
       assert_int_equal(mbi_many_size(&plan), MERBIT_OK);
-      assert_int_equal(plan.many.threads, far && type % 2 == 0 ? 512 : 256);
+      assert_int_equal(plan.many.threads, vectors * (type % 2 == 0 ? 4 : 8) > 32 ? 128
+                                          : far && type % 2 == 0                 ? 512
+                                                                                 : 256);
       most = plan.many.shared > (unsigned)most ? (int)plan.many.shared : most;
       context->device.shared_bytes_per_block = 49152;
       assert_int_equal(mbi_many_size(&plan), MERBIT_OK);
@@ -110,6 +112,29 @@ static void room_for_the_cache(void **state) {
   }
 }
 
+/* Rows of equal length stand as they are where a row of X is one sector. */
+static void rows_or_runs(void **state) {
+  merbit_plan plan;
+  int vectors, type;
+  (void)state;
+  for (vectors = 2; vectors <= 64; vectors++) {
+    for (type = 0; type < 2; type++) {
+      memset(&plan, 0, sizeof plan);
+      plan.context = context;
+      plan.type = type == 0 ? MERBIT_F32 : MERBIT_F64;
+      plan.device.nnz = 5000000;
+      plan.device.rows = plan.device.cols = 1000000;
+      plan.ranks.count = plan.device.rows;
+      plan.ranks.longest = 5;
+      plan.ranks.slots = plan.device.nnz;
+      plan.desc.vectors = vectors;
+      plan.desc.vector_order = MERBIT_VECTORS_ROW_MAJOR;
+      assert_int_equal(mbi_many_size(&plan), MERBIT_OK);
+      assert_int_equal(plan.many.room > 0, vectors * (type == 0 ? 4 : 8) <= 32);
+    }
+  }
+}
+
 static void sizes_refused(void **state) {
   static const int wishes[][3] = {{3, 0, 0},  {-1, 0, 0}, {0, 5, 0},   {0, 16, 0},
                                   {0, 0, 33}, {0, 0, 16}, {0, 0, 2048}};
@@ -144,6 +169,7 @@ int main(void) {
       cmocka_unit_test(shapes),
       cmocka_unit_test(small_blocks),
       cmocka_unit_test(room_for_the_cache),
+      cmocka_unit_test(rows_or_runs),
       cmocka_unit_test(sizes_refused),
   };
   int failed;
