@@ -200,7 +200,10 @@ int cuMemcpyDtoH_v2(void *target, device_pointer source, size_t bytes) {
   CALL(ENTERED);
   state.waits++;
   (void)(c.on_device(source, bytes) && c.on_host(target, bytes));
-  return move(c, nullptr, {source}, [=] { memcpy(target, (const void *)source, bytes); });
+  const int result =
+      move(c, nullptr, {source}, [=] { memcpy(target, (const void *)source, bytes); });
+  state.unwaited = 0;
+  return result;
 }
 
 int cuMemcpyDtoD_v2(device_pointer target, device_pointer source, size_t bytes) {

@@ -252,6 +252,7 @@ struct call {
   // returns; other streams work when they are waited for.
   int enqueue(void *handle, const job &j) {
     if (handle == nullptr) {
+      state.unwaited++;
       return wait() == 0 ? run(j) : result;
     }
     stream *s = find(streams, handle);

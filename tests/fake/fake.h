@@ -36,6 +36,7 @@ typedef struct fake_cuda {
   long together; /* of them, whose blocks may wait for each other */
   long waits;    /* of the host for the device: calls that may only return when work is done */
   long early;    /* of them, that may overlap with the end of what is before */
+  long unwaited; /* pieces of work on the default stream since the host last waited for it */
   long refused_pushes; /* contexts not entered: what was to be released there cannot be */
   int dead;            /* the result that killed the device */
   long after_death;    /* calls of a dead context */

@@ -16,6 +16,7 @@ int cuStreamSynchronize(void *handle) {
   state.waits++;
   stream *s = find(streams, handle);
   if (handle == nullptr) {
+    state.unwaited = 0;
     return c.wait();
   }
   return s != nullptr ? c.run_all(*s) : c.wrong(INVALID_HANDLE, "the stream does not exist");

@@ -179,6 +179,51 @@ static void bytes_of_a_plan(void **state) {
   }
 }
 
+/* New values for a plan that borrows device arrays become its own, which it tells of, and the GPU
+ * has them when the call returns. */
+static void bytes_after_new_values(void **state) {
+  enum { MANY = 3000, ROUNDING = 256, ARRAYS = 16 };
+  static const merbit_method methods[] = {MERBIT_METHOD_SCAN, MERBIT_METHOD_SLICED};
+  static int32_t row_ptr[MANY + 1], col_ind[2 * MANY];
+  static double values[2 * MANY];
+  size_t i;
+  int k;
+  (void)state;
+  for (k = 0; k < 2 * MANY; k++) {
+    row_ptr[k / 2 + 1] = k / 2 * 2 + 2;
+    col_ind[k] = (k / 2 + k % 2 * 7) % MANY;
+    values[k] = 1 + 0.1 * k;
+  }
+  for (i = 0; i < sizeof methods / sizeof methods[0]; i++) {
+    merbit_view view = merbit_csr(MANY, MANY, 2 * MANY, row_ptr, col_ind, values);
+    merbit_buffer *buffers[3] = {NULL, NULL, NULL};
+    merbit_context *context;
+    merbit_plan_desc desc;
+    merbit_plan_info found;
+    merbit_plan *plan = NULL;
+    long before;
+    fake_reset();
+    context = fake_context(NULL);
+    assert_int_equal(put_csr(context, &view, buffers), MERBIT_OK);
+    before = cuda->bytes;
+    memset(&desc, 0, sizeof desc);
+    desc.method = methods[i];
+    desc.changing_values = 1;
+    assert_int_equal(make_plan(context, &view, &desc, &plan), MERBIT_OK);
+    assert_int_equal(merbit_plan_update_values(plan, values, MERBIT_MEMORY_HOST), MERBIT_OK);
+    assert_int_equal(cuda->unwaited, 0);
+    assert_int_equal(merbit_plan_get_info(plan, &found), MERBIT_OK);
+    assert_in_range(cuda->bytes - before, found.device_bytes,
+                    found.device_bytes + ARRAYS * ROUNDING);
+    merbit_plan_destroy(plan);
+    for (k = 0; k < 3; k++) {
+      merbit_buffer_destroy(buffers[k]);
+    }
+    merbit_context_destroy(context);
+    fake_expect_clean();
+  }
+}
+
 /* Slices and codes need room for a second copy of columns; without it AUTO takes the scan. */
 static void give_way(merbit_status (*scenario)(merbit_context *), const merbit_method *taking,
                      merbit_method first, long ways) {
@@ -397,6 +442,7 @@ int main(void) {
       cmocka_unit_test(every_scenario),
       cmocka_unit_test(what_a_plan_keeps),
       cmocka_unit_test(bytes_of_a_plan),
+      cmocka_unit_test(bytes_after_new_values),
       cmocka_unit_test(slices_give_way),
       cmocka_unit_test(hubs_give_way),
       cmocka_unit_test(columns_are_counted_for_hubs),

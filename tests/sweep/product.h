@@ -15,6 +15,7 @@ typedef struct run {
   int vectors, by_rows, device, cuda;
   int64_t gap, ldx, ldy, *order;
   void *stream;
+  int late;       /* whether new values come right before the next product */
   char *kept;     /* where the next result goes too; or NULL */
   void *latest;   /* the last new values */
   uint64_t slack; /* device memory beyond what the plan tells of */

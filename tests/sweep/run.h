@@ -18,6 +18,75 @@ static void *run_reorder(run *r, void *at, size_t bytes, int back, void *to) {
   return moved;
 }
 
+/* New values as the factor "update" says; returns whether they were not refused. */
+static int run_update(run *r, int taken) {
+  problem *p = &r->p;
+  const int how = p->c->at[UPDATE], keep = places.count;
+  const size_t bytes = (size_t)mbi_view_values(&p->host) * typed_size(p->kind.values);
+  const int device = how == 2 ? r->cuda : how == 3 && p->view.memory == MERBIT_MEMORY_DEVICE;
+  merbit_view other = p->host;
+  void *values = products_exact((int64_t)bytes, 1), *from;
+  merbit_plan_info info;
+  long without = 0; /* the driver's bytes but the plan's */
+  merbit_status status;
+  problem_values(p, how == 5 ? p->c->at[VALUES] : 0, values);
+  from = place_put(device, values, bytes);
+  if (sweep.driver != NULL) {
+    sweep_done(p->context, merbit_plan_get_info(r->plan, &info), "merbit_plan_get_info");
+    without = sweep.driver->bytes - (long)(info.device_bytes + (int64_t)r->slack);
+  }
+  status = merbit_plan_update_values(r->plan, from,
+                                     how == 2   ? MERBIT_MEMORY_DEVICE
+                                     : how == 3 ? MERBIT_MEMORY_DEFAULT
+                                                : MERBIT_MEMORY_HOST);
+  if (status == MERBIT_OK) {
+    run_count(r, without, 1);
+    if (sweep.driver != NULL && r->cuda && sweep.driver->unwaited > 0) {
+      sweep_fail("new values were not waited for");
+    }
+  }
+  if (!device) {
+    memset(from, 0xff, bytes); /* they were copied */
+  } else if (status == MERBIT_OK && !r->late) {
+    place *last = &places.all[places.count - 1];
+    void *spoilt = products_exact((int64_t)bytes, 1);
+    memset(spoilt, 0xff, bytes);
+    sweep_done(p->context, merbit_buffer_upload(last->buffer, 0, spoilt, bytes),
+               "merbit_buffer_upload");
+    free(spoilt);
+  }
+  place_release(r->late ? places.count : keep);
+  if (p->host.values == NULL) {
+    if (status != MERBIT_INVALID_ARGUMENT) {
+      sweep_fail("values for a pattern: %s", merbit_status_name(status));
+    }
+    sweep_refused(p->context, status, "values for a pattern");
+  } else if (status != MERBIT_OK) {
+    if (taken) {
+      sweep_done(p->context, status, "merbit_plan_update_values");
+    }
+    sweep_refused(p->context, status, "merbit_plan_update_values");
+  } else {
+    other.values = values;
+    entries_free(&p->e);
+    entries_of_view(&other, &p->e);
+    free(r->latest);
+    r->latest = values;
+    values = NULL;
+  }
+  free(values);
+  return status == MERBIT_OK;
+}
+
+/* Waits for what the default stream has to do for vectors in the plan's order. */
+static void run_settle(run *r) {
+  if (r->cuda) {
+    sweep_done(r->p.context, mbi_device_enter(r->p.context), "the context");
+    sweep_done(r->p.context, mbi_device_synchronize(r->p.context, NULL), "the default stream");
+    mbi_device_leave(r->p.context);
+  }
+}
+
 /* Makes one product, and checks it unless it is refused; returns whether it was not. */
 static int run_product(run *r, int taken) {
   const size_t size = typed_size(r->p.kind.sums);
@@ -67,6 +136,12 @@ static int run_product(run *r, int taken) {
                         0, NULL);
     at[6] = place_put(r->device, extra, sizeof extra);
   }
+  run_settle(r);
+  if (r->late) { /* nothing but the call itself waits between new values and their product */
+    (void)run_update(r, taken);
+    r->late = 0;
+    run_operation(r);
+  }
   status = product_on_stream(r, &q, at);
   if (status == MERBIT_OK) {
     (void)run_reorder(r, at[1], y_bytes, 1, plain_y);
@@ -105,61 +180,6 @@ static int run_product(run *r, int taken) {
   return status == MERBIT_OK;
 }
 
-/* New values as the factor "update" says; returns whether they were not refused. */
-static int run_update(run *r, int taken) {
-  problem *p = &r->p;
-  const int how = p->c->at[UPDATE], keep = places.count;
-  const size_t bytes = (size_t)mbi_view_values(&p->host) * typed_size(p->kind.values);
-  const int device = how == 2 ? r->cuda : how == 3 && p->view.memory == MERBIT_MEMORY_DEVICE;
-  merbit_view other = p->host;
-  void *values = products_exact((int64_t)bytes, 1), *from;
-  merbit_plan_info info;
-  long without = 0; /* of the driver's bytes */
-  merbit_status status;
-  if (sweep.driver != NULL) {
-    sweep_done(p->context, merbit_plan_get_info(r->plan, &info), "merbit_plan_get_info");
-    without = sweep.driver->bytes - (long)(info.device_bytes + (int64_t)r->slack);
-  }
-  problem_values(p, how == 5 ? p->c->at[VALUES] : 0, values);
-  from = place_put(device, values, bytes);
-  status = merbit_plan_update_values(r->plan, from,
-                                     how == 2   ? MERBIT_MEMORY_DEVICE
-                                     : how == 3 ? MERBIT_MEMORY_DEFAULT
-                                                : MERBIT_MEMORY_HOST);
-  if (!device) {
-    memset(from, 0xff, bytes); /* they were copied */
-  } else if (status == MERBIT_OK) {
-    place *last = &places.all[places.count - 1];
-    void *spoilt = products_exact((int64_t)bytes, 1);
-    memset(spoilt, 0xff, bytes);
-    sweep_done(p->context, merbit_buffer_upload(last->buffer, 0, spoilt, bytes),
-               "merbit_buffer_upload");
-    free(spoilt);
-  }
-  place_release(keep);
-  if (p->host.values == NULL) {
-    if (status != MERBIT_INVALID_ARGUMENT) {
-      sweep_fail("values for a pattern: %s", merbit_status_name(status));
-    }
-    sweep_refused(p->context, status, "values for a pattern");
-  } else if (status != MERBIT_OK) {
-    if (taken) {
-      sweep_done(p->context, status, "merbit_plan_update_values");
-    }
-    sweep_refused(p->context, status, "merbit_plan_update_values");
-  } else {
-    other.values = values;
-    entries_free(&p->e);
-    entries_of_view(&other, &p->e);
-    run_count(r, without, 1);
-    free(r->latest);
-    r->latest = values;
-    values = NULL;
-  }
-  free(values);
-  return status == MERBIT_OK;
-}
-
 /* ---- A combination
  * --------------------------------------------------------------------------- */
 
@@ -170,10 +190,13 @@ static int run_products(run *r, int taken) {
   }
   if (r->p.c->at[UPDATE] != 0) {
     for (times = 0; times < 1 + (r->p.c->at[UPDATE] == 4); times++) {
-      if (!run_update(r, taken)) {
+      r->late = r->p.c->at[STREAM] == 1;
+      if (!r->late && !run_update(r, taken)) {
         return taken; /* a pattern */
       }
-      (void)run_product(r, taken);
+      if (!run_product(r, taken)) {
+        return 0;
+      }
     }
   }
   return run_product(r, taken);

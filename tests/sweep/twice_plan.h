@@ -25,6 +25,7 @@ static void plan_combination(combination *c, uint64_t *random) {
     }
     if (sweep.cuda && test_below(random, 2)) {
       c->at[SOURCE] = 1; /* device arrays, which a plan borrows */
+      c->at[STREAM] = 1;
     }
   } while (!combination_taken(c, sweep.cuda));
 }
@@ -161,6 +162,7 @@ static void twice_plan(uint64_t seed) {
         (void)run_update(&r, 1);
         break;
       default:
+        r.late = (int)test_below(&random, 2);
         (void)run_product(&r, 1);
       }
     }
