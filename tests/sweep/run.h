@@ -190,7 +190,7 @@ static int run_products(run *r, int taken) {
   }
   if (r->p.c->at[UPDATE] != 0) {
     for (times = 0; times < 1 + (r->p.c->at[UPDATE] == 4); times++) {
-      r->late = r->p.c->at[STREAM] == 1;
+      r->late = taken && r->p.c->at[STREAM] == 1;
       if (!r->late && !run_update(r, taken)) {
         return taken; /* a pattern */
       }
