@@ -48,7 +48,7 @@ int main(int argc, char **argv) {
     merbit_context_destroy(gpu_context()); /* skips the program where there is none */
   }
   budget = argc > 2     ? atol(argv[2])
-           : sweep.cuda ? test_effort(12, 1000)
+           : sweep.cuda ? test_effort(6, 1000)
                         : test_effort(1500, 100000);
   failed = cmocka_run_group_tests(tests, NULL, NULL);
   gpu_clean();
