@@ -164,11 +164,11 @@ static void compile_many(int capability) {
     for (form = 0; form < 256; form += 8) {
       const int spread = (form ^ (form >> 3 & 31) ^ turn) & 255;
       if (all || (turn++ % 29 == 0 && capability == 90) || turn % 53 == 0) {
-        many_preamble(turn % 2 ? MERBIT_F32 : MERBIT_F64, spread, counts[c], 0, &preamble);
+        const merbit_type type = turn % 2 ? MERBIT_F32 : MERBIT_F64;
+        many_preamble(type, spread, counts[c], 0, &preamble);
         compile("spmv/many.cu", &preamble, capability);
-        if (all || turn % 2) {
-          many_preamble(turn % 2 ? MERBIT_F32 : MERBIT_F64, spread | 256, counts[c], 0,
-                        &preamble);
+        if ((all || turn % 2) && counts[c] * (int)mbi_type_size(type) <= 32) { /* else by runs */
+          many_preamble(type, spread | 256, counts[c], 0, &preamble);
           compile("spmv/many_rows.cu", &preamble, capability);
         }
       }
@@ -177,7 +177,7 @@ static void compile_many(int capability) {
   for (c = 0; c < 4; c++) { /* what most will take */
     many_preamble(c % 2 ? MERBIT_F32 : MERBIT_F64, c / 2 * 64, 8, 0, &preamble);
     compile("spmv/many.cu", &preamble, capability);
-    many_preamble(c % 2 ? MERBIT_F32 : MERBIT_F64, c / 2 * 64 + 256, 8, 0, &preamble);
+    many_preamble(c % 2 ? MERBIT_F32 : MERBIT_F64, c / 2 * 64 + 256, c % 2 ? 8 : 4, 0, &preamble);
     compile("spmv/many_rows.cu", &preamble, capability);
   }
 }
