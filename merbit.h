@@ -35325,7 +35325,7 @@ static void mbi_many_shape(const merbit_plan *plan, mbi_many *m) {
 /* Gathers of X miss what caches there are. */
 static int mbi_many_far(const merbit_plan *plan) {
   return plan->device.cols * (uint64_t)plan->many.width * mbi_type_size(plan->type) >
-         (uint64_t)64 << 20;
+         (uint64_t)16 << 20;
 }
 
 /* Rows of X of at most one sector. */
@@ -35334,7 +35334,8 @@ static int mbi_many_narrow(const merbit_plan *plan) {
 }
 
 /* Runs whose gathers of f32 go far: one large block with more in flight each is quicker there (on
- * an H200, lp and road of 20M nonzeros: 254 and 265 us, two of 256 threads 289 and 339). */
+ * an H200, four vectors, uniform matrix of 40M nonzeros and power law of 43M: 472 and 445 us, two
+ * of 256 threads 545 and 483). */
 static int mbi_many_roams(const merbit_plan *plan) {
   return plan->many.room == 0 && plan->type == MERBIT_F32 && mbi_many_far(plan) &&
          mbi_many_narrow(plan);
