@@ -75,7 +75,7 @@ static void identities_hold(void **state) {
   merbit_context_destroy(how.context);
 }
 
-/* ---- Which bits depend on what: the table in the README ------------------------------------------ */
+/* ---- Which bits depend on what: the table in docs/repeatability.md ----------------------------- */
 
 typedef struct repeated { /* a matrix large enough for four tasks, with vectors */
   test_matrix m;
@@ -185,7 +185,7 @@ static void bits_repeat(void **state) {
       repeated_free(&r);
     }
   }
-  assert_true(differ > 0); /* or the number of threads would not matter, and the README be wrong */
+  assert_true(differ > 0); /* or the number of threads would not matter, and docs/repeatability.md be wrong */
 }
 
 int main(void) {
