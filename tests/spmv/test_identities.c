@@ -185,7 +185,7 @@ static void bits_repeat(void **state) {
       repeated_free(&r);
     }
   }
-  assert_true(differ > 0); /* or the number of threads would not matter, and docs/repeatability.md be wrong */
+  assert_true(differ > 0); /* else docs/repeatability.md is wrong: threads matter */
 }
 
 int main(void) {
