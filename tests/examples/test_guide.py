@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+"""Compile and run the programs of docs/guide.md and compare their output with what the guide shows.
+
+Usage: test_guide.py CC CXX SPLIT LIBRARY [--update] [--only WORD] [FILE ...]
+
+SPLIT is the folder of the header that tests/split.py makes, LIBRARY its compiled definitions: nothing here compiles the
+implementation. FILE is docs/guide.md unless given. With --update the ```text blocks are rewritten, and added where one is
+missing. With --only just the sections whose title contains WORD are tested.
+
+Each ```c and ```cpp block is a complete program, each ```sh block a script, and the ```text block behind it is its standard
+output. All blocks below one "## " heading share a folder. A comment on the line before the fence changes what a block is:
+
+    <!-- guide: file NAME -->   the block is a file in the folder (any language); later blocks may compile or read it
+    <!-- guide: cuda -->        the program needs an NVIDIA GPU: it is compiled, and run only where there is one
+
+Programs are compiled as C99 or C++11 with all warnings as errors and AddressSanitizer, which also finds what they do not
+destroy. They run without a visible GPU, unless marked. In a ```sh block cc and c++ are CC and CXX, and what they make of merbit.c or
+merbit.cpp with -c is LIBRARY.
+"""
+import argparse
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+FLAGS = ["-Wall", "-Wextra", "-Wconversion", "-pedantic", "-Werror", "-fsanitize=address"]
+BLOCK = re.compile(r"(?:^<!-- guide: ([^\n]*) -->\n)?^```(\w+)\n(.*?)^```\n", re.M | re.S)
+SHIM = """#!/bin/sh
+{0} "$@" || exit
+output=merbit.o
+for word; do
+  [ "$previous" = -o ] && output=$word
+  case $word in *merbit.c | *merbit.cpp) implementation=1;; esac
+  previous=$word
+done
+[ -z "$implementation" ] || {0} -r -nostdlib -Wl,--whole-archive {1} -o "$output"
+"""
+PROBE = """#include "merbit.h"
+#include <stdio.h>
+int main(void) {
+  merbit_context_desc desc = {0};
+  merbit_error error;
+  merbit_context *context;
+  desc.side = MERBIT_SIDE_CUDA;
+  if (merbit_context_create(&desc, &context, &error) != MERBIT_OK) puts(error.message);
+  merbit_context_destroy(context);
+  return 0;
+}
+"""
+
+
+class Failure(Exception):
+    """What is wrong, for the reader of the test's output."""
+
+
+def call(command, folder, **environment):
+    """Run a command; return its standard output."""
+    done = subprocess.run(command, cwd=folder, env={**os.environ, **environment}, text=True, capture_output=True)
+    if done.returncode:
+        raise Failure(f"{' '.join(map(str, command))}: exit {done.returncode}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def toolkit():
+    """The folder of a CUDA toolkit with its headers and runtime library, or None."""
+    for folder in (os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"):
+        if folder and pathlib.Path(folder, "include/cuda_runtime.h").exists():
+            return folder
+    return None
+
+
+class Tester:
+    def __init__(self, arguments, work):
+        self.compilers = {"c": [arguments.cc, "-std=c99"], "cpp": [arguments.cxx, "-std=c++11"]}
+        self.split, self.library = pathlib.Path(arguments.split).resolve(), pathlib.Path(arguments.library).resolve()
+        self.cuda = toolkit()
+        self.hidden = {"CUDA_VISIBLE_DEVICES": "", "HOME": str(work)}
+        self.shims = work / "bin"
+        self.shims.mkdir()
+        for name, compiler in (("cc", arguments.cc), ("c++", arguments.cxx)):
+            (self.shims / name).write_text(SHIM.format(compiler, self.library))
+            (self.shims / name).chmod(0o755)
+        self.no_gpu = self.run_program(work, "c", PROBE, True).strip()
+
+    def run_program(self, folder, language, text, on_gpu):
+        source = folder / f"program.{language}"
+        source.write_text(text)
+        self.compile(folder, language, source, str(self.library), "-o", "program")
+        if on_gpu:  # libcuda keeps memory of its own, and maps some where AddressSanitizer would keep a gap
+            return call(["./program"], folder, ASAN_OPTIONS="protect_shadow_gap=0:detect_leaks=0")
+        return call(["./program"], folder, **self.hidden)
+
+    def compile(self, folder, language, *what):
+        command = self.compilers[language] + FLAGS + [f"-I{self.split}"] + list(what) + ["-lm", "-ldl", "-pthread"]
+        if "cuda_runtime.h" in what[0].read_text():
+            command[-3:-3] = ["-isystem", f"{self.cuda}/include", f"-L{self.cuda}/lib64", "-lcudart",
+                              f"-Wl,-rpath,{self.cuda}/lib64"]
+        call(command, folder)
+
+    def run(self, folder, mark, language, text):
+        """The output of a block, or None where it cannot run here."""
+        if language == "sh":
+            return call(["sh", "-euc", text], folder, PATH=f"{self.shims}:{os.environ['PATH']}", CC="cc", CXX="c++",
+                        **self.hidden)
+        if mark == "cuda" and self.no_gpu:
+            source = folder / f"program.{language}"
+            source.write_text(text)
+            if "cuda_runtime.h" not in text or self.cuda:
+                self.compile(folder, language, source, "-c")
+            return None
+        return self.run_program(folder, language, text, mark == "cuda")
+
+
+def check_contents(text):
+    """The list at the top has every section, in order."""
+    titles = re.findall(r"^## (.*)$", text, re.M)
+    listed = re.findall(r"^- \[(.*)\]\(#(.*)\)$", text, re.M)
+    anchors = [(title, re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")) for title in titles]
+    if listed != anchors:
+        raise Failure(f"the contents differ from the sections: {sorted(set(listed) ^ set(anchors))}")
+
+
+def test_section(tester, section, folder, update, skipped):
+    """Test the blocks of one section; return its text, with new outputs if `update`."""
+    folder.mkdir()
+    (folder / "merbit.h").symlink_to(tester.split / "merbit.h")
+    result, place, shown, tests = "", 0, None, 0
+    blocks = list(BLOCK.finditer(section))
+    for index, block in enumerate(blocks):
+        mark, language, text = block.groups()
+        if mark and mark.startswith("file "):
+            (folder / mark[5:]).write_text(text)
+        if mark and mark.startswith("file ") or language not in ("c", "cpp", "sh"):
+            continue
+        output = tester.run(folder, mark, language, text)
+        tests += 1
+        following = blocks[index + 1] if index + 1 < len(blocks) else None
+        if following and following.group(2) == "text" and not following.group(1):
+            shown, start, end = following.group(3), *following.span()
+        else:
+            shown, start, end = None, block.end(), block.end()
+        if output is None:
+            skipped.append(tester.no_gpu)
+        elif update:
+            result += section[place:start] + ("" if shown is not None else "\n") + f"```text\n{output}```\n"
+            place = end
+        elif shown != output:
+            raise Failure(f"the guide shows\n{shown}and the program prints\n{output}")
+    return result + section[place:], tests
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__)
+    for name in ("cc", "cxx", "split", "library"):
+        parser.add_argument(name)
+    parser.add_argument("--update", action="store_true")
+    parser.add_argument("--only", default="")
+    parser.add_argument("files", nargs="*", type=pathlib.Path)
+    arguments = parser.parse_args()
+    failures, tests, skipped = 0, 0, []
+    with tempfile.TemporaryDirectory() as work:
+        tester = Tester(arguments, pathlib.Path(work))
+        for file in arguments.files or [ROOT / "docs/guide.md"]:
+            text = file.read_text()
+            sections = re.split(r"^(?=## )", text, flags=re.M)
+            for number, section in enumerate(sections):
+                title = section.split("\n", 1)[0].strip("# ")
+                if arguments.only.lower() not in title.lower():
+                    continue
+                try:
+                    folder = pathlib.Path(work, f"{file.stem}-{number}")
+                    sections[number], count = test_section(tester, section, folder, arguments.update, skipped)
+                    tests += count
+                except Failure as failure:
+                    print(f"FAILED: {file.name}, {title}: {failure}")
+                    failures += 1
+            if arguments.update:
+                file.write_text("".join(sections))
+            try:
+                check_contents(text)
+            except Failure as failure:
+                print(f"FAILED: {file.name}: {failure}")
+                failures += 1
+    print(f"{tests} programs, {len(skipped)} of them compiled only{': ' + skipped[0] if skipped else ''}")
+    return failures > 0 or tests == 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
