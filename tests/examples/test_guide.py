@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
 """Compile and run the programs of docs/guide.md and compare their output with what the guide shows.
 
-Usage: test_guide.py CC CXX SPLIT LIBRARY [--update] [--only WORD] [FILE ...]
+Usage: test_guide.py CC CXX LIBRARY [--update] [--only WORD] [FILE ...]
 
-SPLIT is the folder of the header that tests/split.py makes, LIBRARY its compiled definitions: nothing here compiles the
-implementation. FILE is docs/guide.md unless given. With --update the ```text blocks are rewritten, and added where one is
+LIBRARY is the compiled implementation, which nothing here compiles again. FILE is docs/guide.md unless given. With --update the ```text blocks are rewritten, and added where one is
 missing. With --only just the sections whose title contains WORD are tested.
 
 Each ```c and ```cpp block is a complete program, each ```sh block a script, and the ```text block behind it is its standard
@@ -29,7 +28,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 FLAGS = ["-Wall", "-Wextra", "-Wconversion", "-pedantic", "-Werror", "-fsanitize=address"]
 BLOCK = re.compile(r"(?:^<!-- guide: ([^\n]*) -->\n)?^```(\w+)\n(.*?)^```\n", re.M | re.S)
 SHIM = """#!/bin/sh
-{0} "$@" || exit
+{0} -DMERBIT_IMPLEMENTATION_DONE "$@" || exit
 output=merbit.o
 for word; do
   [ "$previous" = -o ] && output=$word
@@ -75,7 +74,7 @@ def toolkit():
 class Tester:
     def __init__(self, arguments, work):
         self.compilers = {"c": [arguments.cc, "-std=c99"], "cpp": [arguments.cxx, "-std=c++11"]}
-        self.split, self.library = pathlib.Path(arguments.split).resolve(), pathlib.Path(arguments.library).resolve()
+        self.library = str(pathlib.Path(arguments.library).resolve())
         self.cuda = toolkit()
         self.hidden = {"CUDA_VISIBLE_DEVICES": "", "HOME": str(work)}
         self.shims = work / "bin"
@@ -88,13 +87,13 @@ class Tester:
     def run_program(self, folder, language, text, on_gpu):
         source = folder / f"program.{language}"
         source.write_text(text)
-        self.compile(folder, language, source, str(self.library), "-o", "program")
+        self.compile(folder, language, source, self.library, "-o", "program")
         if on_gpu:  # libcuda keeps memory of its own, and maps some where AddressSanitizer would keep a gap
             return call(["./program"], folder, ASAN_OPTIONS="protect_shadow_gap=0:detect_leaks=0")
         return call(["./program"], folder, **self.hidden)
 
     def compile(self, folder, language, *what):
-        command = self.compilers[language] + FLAGS + [f"-I{self.split}"] + list(what) + ["-lm", "-ldl", "-pthread"]
+        command = self.compilers[language] + FLAGS + [f"-I{ROOT}"] + list(what) + ["-lm", "-ldl", "-pthread"]
         if "cuda_runtime.h" in what[0].read_text():
             command[-3:-3] = ["-isystem", f"{self.cuda}/include", f"-L{self.cuda}/lib64", "-lcudart",
                               f"-Wl,-rpath,{self.cuda}/lib64"]
@@ -126,8 +125,8 @@ def check_contents(text):
 def test_section(tester, section, folder, update, skipped):
     """Test the blocks of one section; return its text, with new outputs if `update`."""
     folder.mkdir()
-    (folder / "merbit.h").symlink_to(tester.split / "merbit.h")
-    result, place, shown, tests = "", 0, None, 0
+    (folder / "merbit.h").symlink_to(ROOT / "merbit.h")
+    result, place, tests = "", 0, 0
     blocks = list(BLOCK.finditer(section))
     for index, block in enumerate(blocks):
         mark, language, text = block.groups()
@@ -141,20 +140,20 @@ def test_section(tester, section, folder, update, skipped):
         if following and following.group(2) == "text" and not following.group(1):
             shown, start, end = following.group(3), *following.span()
         else:
-            shown, start, end = None, block.end(), block.end()
+            shown, start, end = "", block.end(), block.end()
         if output is None:
             skipped.append(tester.no_gpu)
-        elif update:
-            result += section[place:start] + ("" if shown is not None else "\n") + f"```text\n{output}```\n"
+        elif update and shown != output:
+            result += section[place:start] + ("" if shown else "\n") + f"```text\n{output}```\n"
             place = end
         elif shown != output:
-            raise Failure(f"the guide shows\n{shown}and the program prints\n{output}")
+            raise Failure(f"the guide shows\n{shown}and block {index + 1} prints\n{output}")
     return result + section[place:], tests
 
 
 def main():
     parser = argparse.ArgumentParser(usage=__doc__)
-    for name in ("cc", "cxx", "split", "library"):
+    for name in ("cc", "cxx", "library"):
         parser.add_argument(name)
     parser.add_argument("--update", action="store_true")
     parser.add_argument("--only", default="")
@@ -184,7 +183,8 @@ def main():
             except Failure as failure:
                 print(f"FAILED: {file.name}: {failure}")
                 failures += 1
-    print(f"{tests} programs, {len(skipped)} of them compiled only{': ' + skipped[0] if skipped else ''}")
+    note = f", {len(skipped)} of them not run: {skipped[0]}" if skipped else ""
+    print(f"{tests} programs{note}")
     return failures > 0 or tests == 0
 
 
