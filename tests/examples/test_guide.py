@@ -3,18 +3,20 @@
 
 Usage: test_guide.py CC CXX LIBRARY [--update] [--only WORD] [FILE ...]
 
-LIBRARY is the compiled implementation, which nothing here compiles again. FILE is docs/guide.md unless given. With --update the ```text blocks are rewritten, and added where one is
-missing. With --only just the sections whose title contains WORD are tested.
+LIBRARY is the compiled implementation, which nothing here compiles again. FILE is docs/guide.md unless given. With
+--update the ```text blocks are rewritten, and added where one is missing. With --only just the sections whose title
+contains WORD are tested.
 
-Each ```c and ```cpp block is a complete program, each ```sh block a script, and the ```text block behind it is its standard
-output. All blocks below one "## " heading share a folder. A comment on the line before the fence changes what a block is:
+Each ```c and ```cpp block is a complete program, each ```sh block a script, and the ```text block behind it is its
+standard output. All blocks below one "## " heading share a folder, in which merbit.h and a clone of the repository,
+merbit, lie. A comment on the line before the fence changes what a block is:
 
-    <!-- guide: file NAME -->   the block is a file in the folder (any language); later blocks may compile or read it
+    <!-- guide: file NAME -->   the block is a file in the folder (any language); later blocks compile or read it
     <!-- guide: cuda -->        the program needs an NVIDIA GPU: it is compiled, and run only where there is one
 
-Programs are compiled as C99 or C++11 with all warnings as errors and AddressSanitizer, which also finds what they do not
-destroy. They run without a visible GPU, unless marked. In a ```sh block cc and c++ are CC and CXX, and what they make of merbit.c or
-merbit.cpp with -c is LIBRARY.
+Programs are compiled as C99 or C++11 with all warnings as errors and AddressSanitizer, which also finds what they do
+not destroy. Those that include cuda_runtime.h need a CUDA toolkit. Programs run without a visible GPU, unless marked.
+In a ```sh block cc and c++ are CC and CXX, and what they make of merbit.c or merbit.cpp with -c is LIBRARY.
 """
 import argparse
 import os
@@ -82,35 +84,33 @@ class Tester:
         for name, compiler in (("cc", arguments.cc), ("c++", arguments.cxx)):
             (self.shims / name).write_text(SHIM.format(compiler, self.library))
             (self.shims / name).chmod(0o755)
-        self.no_gpu = self.run_program(work, "c", PROBE, True).strip()
+        self.build(work, "c", PROBE)
+        self.no_gpu = self.run_on_gpu(work).strip()
 
-    def run_program(self, folder, language, text, on_gpu):
+    def build(self, folder, language, text):
         source = folder / f"program.{language}"
         source.write_text(text)
-        self.compile(folder, language, source, self.library, "-o", "program")
-        if on_gpu:  # libcuda keeps memory of its own, and maps some where AddressSanitizer would keep a gap
-            return call(["./program"], folder, ASAN_OPTIONS="protect_shadow_gap=0:detect_leaks=0")
-        return call(["./program"], folder, **self.hidden)
+        command = self.compilers[language] + FLAGS + [f"-I{ROOT}", source, self.library, "-o", "program"]
+        if "cuda_runtime.h" in text:
+            library = f"{self.cuda}/lib64"
+            command += ["-isystem", f"{self.cuda}/include", f"-L{library}", "-lcudart", f"-Wl,-rpath,{library}"]
+        call(command + ["-lm", "-ldl", "-pthread"], folder)
 
-    def compile(self, folder, language, *what):
-        command = self.compilers[language] + FLAGS + [f"-I{ROOT}"] + list(what) + ["-lm", "-ldl", "-pthread"]
-        if "cuda_runtime.h" in what[0].read_text():
-            command[-3:-3] = ["-isystem", f"{self.cuda}/include", f"-L{self.cuda}/lib64", "-lcudart",
-                              f"-Wl,-rpath,{self.cuda}/lib64"]
-        call(command, folder)
+    def run_on_gpu(self, folder):
+        # libcuda keeps memory of its own, and maps some where AddressSanitizer would keep a gap.
+        return call(["./program"], folder, ASAN_OPTIONS="protect_shadow_gap=0:detect_leaks=0")
 
     def run(self, folder, mark, language, text):
-        """The output of a block, or None where it cannot run here."""
+        """The output of a block and None, or None and why it cannot run here."""
         if language == "sh":
             return call(["sh", "-euc", text], folder, PATH=f"{self.shims}:{os.environ['PATH']}", CC="cc", CXX="c++",
-                        **self.hidden)
-        if mark == "cuda" and self.no_gpu:
-            source = folder / f"program.{language}"
-            source.write_text(text)
-            if "cuda_runtime.h" not in text or self.cuda:
-                self.compile(folder, language, source, "-c")
-            return None
-        return self.run_program(folder, language, text, mark == "cuda")
+                        **self.hidden), None
+        if "cuda_runtime.h" in text and not self.cuda:
+            return None, "no CUDA toolkit was found"
+        self.build(folder, language, text)
+        if mark != "cuda":
+            return call(["./program"], folder, **self.hidden), None
+        return (None, self.no_gpu) if self.no_gpu else (self.run_on_gpu(folder), None)
 
 
 def check_contents(text):
@@ -126,6 +126,7 @@ def test_section(tester, section, folder, update, skipped):
     """Test the blocks of one section; return its text, with new outputs if `update`."""
     folder.mkdir()
     (folder / "merbit.h").symlink_to(ROOT / "merbit.h")
+    (folder / "merbit").symlink_to(ROOT)
     result, place, tests = "", 0, 0
     blocks = list(BLOCK.finditer(section))
     for index, block in enumerate(blocks):
@@ -134,7 +135,7 @@ def test_section(tester, section, folder, update, skipped):
             (folder / mark[5:]).write_text(text)
         if mark and mark.startswith("file ") or language not in ("c", "cpp", "sh"):
             continue
-        output = tester.run(folder, mark, language, text)
+        output, reason = tester.run(folder, mark, language, text)
         tests += 1
         following = blocks[index + 1] if index + 1 < len(blocks) else None
         if following and following.group(2) == "text" and not following.group(1):
@@ -142,7 +143,7 @@ def test_section(tester, section, folder, update, skipped):
         else:
             shown, start, end = "", block.end(), block.end()
         if output is None:
-            skipped.append(tester.no_gpu)
+            skipped.append(reason)
         elif update and shown != output:
             result += section[place:start] + ("" if shown else "\n") + f"```text\n{output}```\n"
             place = end
