@@ -78,6 +78,9 @@ class Tester:
         self.compilers = {"c": [arguments.cc, "-std=c99"], "cpp": [arguments.cxx, "-std=c++11"]}
         self.library = str(pathlib.Path(arguments.library).resolve())
         self.cuda = toolkit()
+        # libcuda keeps memory of its own, and maps some where AddressSanitizer would keep a gap.
+        os.environ["ASAN_OPTIONS"] = "protect_shadow_gap=0"
+        os.environ["LSAN_OPTIONS"] = f"suppressions={ROOT}/tests/lsan.supp:print_suppressions=0"
         self.hidden = {"CUDA_VISIBLE_DEVICES": "", "HOME": str(work)}
         self.shims = work / "bin"
         self.shims.mkdir()
@@ -85,7 +88,7 @@ class Tester:
             (self.shims / name).write_text(SHIM.format(compiler, self.library))
             (self.shims / name).chmod(0o755)
         self.build(work, "c", PROBE)
-        self.no_gpu = self.run_on_gpu(work).strip()
+        self.no_gpu = call(["./program"], work).strip()
 
     def build(self, folder, language, text):
         source = folder / f"program.{language}"
@@ -96,10 +99,6 @@ class Tester:
             command += ["-isystem", f"{self.cuda}/include", f"-L{library}", "-lcudart", f"-Wl,-rpath,{library}"]
         call(command + ["-lm", "-ldl", "-pthread"], folder)
 
-    def run_on_gpu(self, folder):
-        # libcuda keeps memory of its own, and maps some where AddressSanitizer would keep a gap.
-        return call(["./program"], folder, ASAN_OPTIONS="protect_shadow_gap=0:detect_leaks=0")
-
     def run(self, folder, mark, language, text):
         """The output of a block and None, or None and why it cannot run here."""
         if language == "sh":
@@ -108,9 +107,9 @@ class Tester:
         if "cuda_runtime.h" in text and not self.cuda:
             return None, "no CUDA toolkit was found"
         self.build(folder, language, text)
-        if mark != "cuda":
-            return call(["./program"], folder, **self.hidden), None
-        return (None, self.no_gpu) if self.no_gpu else (self.run_on_gpu(folder), None)
+        if mark == "cuda" and self.no_gpu:
+            return None, self.no_gpu
+        return call(["./program"], folder, **({} if mark == "cuda" else self.hidden)), None
 
 
 def check_contents(text):
