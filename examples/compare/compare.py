@@ -19,6 +19,7 @@ import math
 import os
 import pathlib
 import random
+import re
 import statistics
 import subprocess
 import sys
@@ -200,7 +201,8 @@ def compare(library, path, kind, options, mkl):
     stored = (matrix.nnz * (4 + matrix.data.itemsize) + 4 * matrix.shape[0] +
               sum(matrix.shape) * matrix.data.itemsize)
     record = dict(file=os.path.basename(path), values=kind, nnz=int(matrix.nnz), medians=medians,
-                  best=best[1], ratio=best[0] / ours[first], least_ratio=least_best / least[first], rate=stored / ours[first],
+                  least=least, best=best[1], ratio=best[0] / ours[first],
+                  least_ratio=least_best / least[first], rate=stored / ours[first],
                   times={p.name: p.times for p in found}, note=found[0].note())
     for product in found:
         product.close()
@@ -212,6 +214,19 @@ def show(record, names):
                      for n in names)
     print(f"{record['file'].split('.')[0]:24.24} {record['values']:6} {times} {record['ratio']:6.2f} "
           f"{record['best']:9} {1e-9 * record['rate']:6.1f}", flush=True)
+
+
+def processor():
+    found = re.search(r"^model name\s*: (.*)$", pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8"), re.M)
+    return found[1] if found else "unknown CPU"
+
+
+def write_json(options, records):
+    """What was measured, where and when, and the records: docs/tables.py reads it."""
+    run = dict(program=os.path.basename(sys.argv[0]), date=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+               device=f"{processor()}, {options.threads} threads", cpu_threads=options.threads,
+               precision=getattr(options, "precision", "f64"), command=" ".join(["python3", *sys.argv]), results=records)
+    pathlib.Path(options.json).write_text(json.dumps(run, indent=1) + "\n", encoding="utf-8")
 
 
 def main():
@@ -238,7 +253,7 @@ def main():
               f"{geometric_mean(least):.2f}, {min(least):.2f}, {max(least):.2f}")
     print(f"STREAM triad again {1e-9 * triad(library, options):.1f} GB/s")
     if options.json:
-        pathlib.Path(options.json).write_text(json.dumps(records, indent=1), encoding="utf-8")
+        write_json(options, records)
 
 
 if __name__ == "__main__":

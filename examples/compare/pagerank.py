@@ -48,6 +48,7 @@ def arguments():
     parser.add_argument("--damping", type=float, default=0.85)
     parser.add_argument("--tolerance", type=float, default=1e-10)
     parser.add_argument("--only", default=",".join(NAMES))
+    parser.add_argument("--json", help="write times, iterations and ratios here")
     return parser.parse_args()
 
 
@@ -151,7 +152,7 @@ def main():
           f"{options.tolerance}; milliseconds, medians of {options.rounds} rounds: all / iterate")
     print(f"{'graph':20}" + "".join(f"{name:>22}" for name in options.only.split(",")) +
           "   best rival's time over merbit's: all, iterate; iterations; L1 distance")
-    ratios = []
+    ratios, records = [], []
     for path in options.files:
         matrix = compare.read(path)
         if matrix.shape[0] != matrix.shape[1]:
@@ -163,6 +164,8 @@ def main():
         ratio = [min(medians[n][k] for n in found if n != "merbit") / medians["merbit"][k]
                  for k in (0, 1)] if len(found) > 1 else [1, 1]
         ratios.append(ratio)
+        records.append(dict(file=os.path.basename(path), medians={n: t[0] for n, t in medians.items()},
+                            iterations=counts, ratio=ratio[0], distance=float(away)))
         print(f"{os.path.basename(path).split('.')[0]:20}" +
               "".join(f"{1e3 * t[0]:11.1f}{1e3 * t[1]:11.1f}" for t in medians.values()) +
               f"   {ratio[0]:5.2f} {ratio[1]:5.2f}  {counts['merbit']}"
@@ -172,6 +175,8 @@ def main():
         column = [r[k] for r in ratios]
         print(f"{what}: geometric mean {compare.geometric_mean(column):.2f}, worst "
               f"{min(column):.2f}")
+    if options.json:
+        compare.write_json(options, records)
 
 
 if __name__ == "__main__":

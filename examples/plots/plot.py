@@ -1,4 +1,4 @@
-"""Pictures of the benchmark's JSON files: speed-up per matrix, roofline, distribution.
+"""Pictures of the benchmark's JSON files, as SVG: speed-up per matrix, distribution, and the roofline where bytes are known.
 
     pip install -r examples/plots/requirements.txt
     python3 examples/plots/plot.py bench.json... [--output DIR] [--method auto] [--general]
@@ -15,6 +15,9 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
+# Text stays text, and the same JSON gives the same file.
+plt.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "merbit", "font.family": "sans-serif"})
+
 PRECISIONS = ("f32", "f64")
 COLOURS = {"f32": "#1f77b4", "f64": "#e07b00"}
 RIVAL = "#777777"
@@ -29,12 +32,13 @@ def short(name):
 
 
 def load(paths, method, kind):
-    """The points to draw, and the ceilings of the last file that has any."""
-    points, ceilings = [], None
+    """The points to draw, the ceilings of the last file that has any, and what was measured where and when."""
+    points, ceilings, about = [], None, []
     for path in paths:
         with open(path, encoding="utf-8") as file:
             run = json.load(file)
         ceilings = run.get("ceilings", ceilings)
+        about.append(f"{run['device']}, {run['date'][:10]}")
         for result in run["results"]:
             ours = [m for m in result["methods"]
                     if m["kind"] == kind and m["name"].removesuffix("-ab") == method]
@@ -42,8 +46,8 @@ def load(paths, method, kind):
                 continue
             rival = next(m for m in result["methods"] if m["name"] == ours[0]["compared_with"])
             points.append({"input": short(result["input"]), "precision": result["precision"],
-                           "nnz": result["nnz"], "ours": ours[0], "rival": rival})
-    return points, ceilings
+                           "nnz": result.get("nnz"), "ours": ours[0], "rival": rival})
+    return points, ceilings, f"y = {kind}, {method}, " + "; ".join(dict.fromkeys(about))
 
 
 def geometric_mean(numbers):
@@ -60,31 +64,36 @@ def with_mean(points, precision):
     return f"{precision}, geometric mean {geometric_mean(found):.2f}, worst {min(found):.2f}"
 
 
-def draw_speedups(points, method, title):
-    """A group of bars per matrix; whiskers are the quartiles of our time."""
+def spread_of(point):
+    """How far the quartiles of our time move the speed-up down and up; 0 where the file has none."""
+    ours = point["ours"]
+    low, high = (ours["seconds"] / ours.get(f"seconds_quartile_{k}", ours["seconds"]) for k in (3, 1))
+    return ours["speedup"] * max(0.0, 1 - low), ours["speedup"] * max(0.0, high - 1)
+
+
+def draw_speedups(points, title):
+    """A pair of bars per matrix, one for each precision; whiskers are the quartiles of our time."""
     inputs = list(dict.fromkeys(p["input"] for p in points))
-    figure, axes = plt.subplots(figsize=(max(6, 1.1 * len(inputs) + 2), 4.8))
+    figure, axes = plt.subplots(figsize=(max(6, 0.42 * len(inputs) + 2), 4.4))
     for side, precision in zip((-0.2, 0.2), PRECISIONS):
         mine = [p for p in points if p["precision"] == precision]
         if not mine:
             continue
         places = [inputs.index(p["input"]) + side for p in mine]
         heights = [p["ours"]["speedup"] for p in mine]
-        spread = [[max(0.0, s - s * p["ours"]["seconds"] / p["ours"]["seconds_quartile_3"])
-                   for s, p in zip(heights, mine)],
-                  [max(0.0, s * p["ours"]["seconds"] / p["ours"]["seconds_quartile_1"] - s)
-                   for s, p in zip(heights, mine)]]
-        axes.bar(places, heights, 0.38, yerr=spread, color=COLOURS[precision], ecolor="#333333",
-                 capsize=2, label=with_mean(points, precision))
-        for x, height, above in zip(places, heights, spread[1]):
-            axes.annotate(f"{height:.2f}", (x, height + above), ha="center", va="bottom",
+        spread = [spread_of(p) for p in mine]
+        axes.bar(places, heights, 0.38, color=COLOURS[precision], label=with_mean(points, precision))
+        if any(map(any, spread)):
+            axes.errorbar(places, heights, yerr=list(zip(*spread)), fmt="none", ecolor="#333333", capsize=2)
+        for x, height, (_, above) in zip(places, heights, spread):
+            axes.annotate(f"{height:.2f}", (x, height + above), ha="center", va="bottom", rotation=90,
                           fontsize=7, xytext=(0, 3), textcoords="offset points")
     axes.axhline(1.0, color="black", linewidth=1)
-    axes.set_xticks(range(len(inputs)), inputs, rotation=35, ha="right")
+    axes.set_xticks(range(len(inputs)), inputs, rotation=35, ha="right", rotation_mode="anchor")
     axes.set_ylabel("speed-up over the best rival")
-    axes.set_title(f"{method}: {title}")
-    axes.margins(y=0.12)
-    axes.legend()
+    axes.set_title(title)
+    axes.margins(x=0.01, y=0.28)
+    axes.legend(loc="upper right", ncols=2)
     return figure
 
 
@@ -138,11 +147,11 @@ def draw_roofline(points, ceilings, method, title):
         axes.set_xlabel("nonzeros per byte moved")
         axes.legend(loc="upper left")
     panels[0][0].set_ylabel("nonzeros per second")
-    figure.suptitle(f"{method}: {title}")
+    figure.suptitle(title)
     return figure
 
 
-def draw_distribution(points, method, title):
+def draw_distribution(points, title):
     """For every speed-up the share of matrices that reach it."""
     figure, axes = plt.subplots(figsize=(6.4, 4.4))
     for precision in PRECISIONS:
@@ -155,32 +164,35 @@ def draw_distribution(points, method, title):
     axes.set_xlabel("speed-up over the best rival")
     axes.set_ylabel("percent of the matrices with at least this")
     axes.set_ylim(0, 105)
-    axes.set_title(f"{method}: {title}")
+    axes.set_title(title)
     axes.legend(loc="lower left")
     return figure
+
+
+def save(figure, path):
+    os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+    figure.savefig(path, bbox_inches="tight", metadata={"Date": None})
+    plt.close(figure)
+    print(path)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("runs", nargs="+", metavar="JSON", help="written by bench --json")
-    parser.add_argument("--output", default=".", metavar="DIR", help="where the PNG files go")
+    parser.add_argument("--output", default=".", metavar="DIR", help="where the SVG files go")
     parser.add_argument("--method", default="auto", help="auto by default")
     parser.add_argument("--general", action="store_true", help="alpha A x + beta y, not A x")
     options = parser.parse_args()
     kind = "alpha A x + beta y" if options.general else "A x"
-    points, ceilings = load(options.runs, options.method, kind)
+    points, ceilings, title = load(options.runs, options.method, kind)
     if not points:
         sys.exit(f"no verified result of {options.method} for {kind} beside a rival's")
-    os.makedirs(options.output, exist_ok=True)
-    for name, figure in (
-        ("speedups", draw_speedups(points, options.method, kind)),
-        ("roofline", draw_roofline(points, ceilings, options.method, kind)),
-        ("distribution", draw_distribution(points, options.method, kind)),
-    ):
-        path = os.path.join(options.output, f"{name}.png")
-        figure.savefig(path, dpi=150, bbox_inches="tight")
-        plt.close(figure)
-        print(path)
+    figures = {"speedups": draw_speedups(points, title),
+               "distribution": draw_distribution(points, title)}
+    if all("bytes" in m for p in points for m in (p["ours"], p["rival"])):
+        figures["roofline"] = draw_roofline(points, ceilings, options.method, title)
+    for name, figure in figures.items():
+        save(figure, os.path.join(options.output, f"{name}.svg"))
 
 
 if __name__ == "__main__":

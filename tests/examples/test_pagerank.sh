@@ -11,6 +11,12 @@ cat "$work/output"
 grep -q 'libc6' "$work/output"
 first=$(grep -n 'libc6' "$work/output" | head -1)
 echo "$first" | grep -q '8\.0' || { echo "libc6 does not hold 8.0 percent: $first"; exit 1; }
+# What the README shows of the ranks and the iterations; the last change may differ in rounding.
+sed -n 's/^ *[0-9]*\. .*%  .*/&/p; s/^\(iterations: .*\), last change.*\(; .*\)/\1, last change .*\2/p' "$root/README.md" >"$work/shown"
+[ "$(grep -c . "$work/shown")" -ge 4 ] || { echo "README.md does not show what pagerank prints"; exit 1; }
+while IFS= read -r line; do
+  grep -qx -- "$line" "$work/output" || { echo "README.md shows what pagerank does not print: $line"; exit 1; }
+done <"$work/shown"
 picture=$(sed -n 's/^picture: *//p' "$work/output")
 grep -q '^</svg>$' "$picture" || { echo "no picture at $picture"; exit 1; }
 [ "$(grep -c 'PageRank of debian12-deps.mtx' "$picture")" = 1 ] || { echo "the picture has no title"; exit 1; }

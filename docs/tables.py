@@ -1,0 +1,223 @@
+"""The tables of docs/benchmarks.md and README.md, made from the JSON files in docs/results/.
+
+    python3 docs/tables.py          write the tables between their marks in both files
+    python3 docs/tables.py --check  fail if a file differs from what would be written
+
+A mark is <!-- table NAME.json -->, or <!-- summary --> for a line on each file; <!-- end --> closes it. A file
+is what `bench --json`, compare.py --json or pagerank.py --json (both in examples/compare/) wrote, with "commit" added,
+or has "columns" and "rows" of its own.
+"""
+
+import json
+import math
+import pathlib
+import re
+import sys
+
+DOCS = pathlib.Path(__file__).resolve().parent
+RESULTS = DOCS / "results"
+REQUIRED = ("device", "date", "commit", "command")
+RIVALS = {"mkl": "MKL", "eigen": "Eigen", "graphblas": "GraphBLAS", "networkx": "NetworkX", "igraph": "igraph",
+          "scipy": "SciPy", "librsb": "librsb"}
+CASES = {"merbit f64": "f64", "merbit f32": "f32", "merbit-refine f64": "refined in f32", "random": "general values",
+         "given": "values as they come"}
+TASKS = {"cg": "CG", "bicgstab": "BiCGSTAB", "pagerank": "PageRank"}
+# A row of the summary: what was computed, the rivals, the file and which of its cases.
+SUMMARY = (
+    ("y = A x, f32", "cuSPARSE's CSR, COO and SELL", "h200-products.json", "f32"),
+    ("y = A x, f64", "cuSPARSE's CSR, COO and SELL", "h200-products.json", "f64"),
+    ("CG, f64", "loops over cuSPARSE", "h200-cg.json", "merbit f64"),
+    ("CG, f64, iterating in f32", "loops over cuSPARSE, f64", "h200-cg.json", "merbit-refine f64"),
+    ("BiCGSTAB, f64", "loops over cuSPARSE", "h200-bicgstab.json", "merbit f64"),
+    ("PageRank, f64", "loops over cuSPARSE", "h200-pagerank.json", "merbit f64"),
+    ("PageRank, f32", "loops over cuSPARSE", "h200-pagerank.json", "merbit f32"),
+    ("y = A x, f64", "MKL, Eigen, GraphBLAS, librsb, SciPy", "cpu-products.json", "random"),
+    ("y = A x, f64, values as given", "the same", "cpu-products.json", "given"),
+    ("PageRank, f64", "igraph, GraphBLAS, NetworkX", "cpu-pagerank.json", "f64"),
+)
+
+
+def load(name):
+    run = json.loads((RESULTS / name).read_text(encoding="utf-8"))
+    missing = [field for field in REQUIRED if not run.get(field)]
+    if missing:
+        sys.exit(f"docs/results/{name} lacks {', '.join(missing)}: say what was measured, where and when")
+    return run
+
+
+def short(name):
+    """gen:road:57.5M seed 1 -> road:57.5M; paths lose folders and endings."""
+    if name.startswith("gen:"):
+        return name[4:].replace(" seed 1", "")
+    return re.sub(r"\.(mtx|csr)(\.xz)?$", "", name.split("/")[-1])
+
+
+def grouped(number):
+    """Thousands apart from five digits on."""
+    return f"{number:,.0f}" if number >= 9999.5 else f"{number:.0f}"
+
+
+def scaled(number):
+    """One digit behind the point below 100."""
+    return f"{number:.1f}" if number < 99.95 else grouped(number)
+
+
+def three_digits(number):
+    return f"{number:.3g}" if number < 99.95 else grouped(number)
+
+
+def markdown(columns, rows, left=1):
+    lines = ["| " + " | ".join(columns) + " |", "|" + "---|" * left + "--:|" * (len(columns) - left)]
+    return lines + ["| " + " | ".join(row) + " |" for row in rows]
+
+
+def method_of(about):
+    """The method's name, with which a plan's description begins."""
+    return about.split()[0].upper()
+
+
+# ---- Kinds of files ----------------------------------------------------------------------------
+def products(run):
+    found, rows = {}, []
+    for result in run["results"]:
+        found.setdefault(short(result["input"]), {})[result["precision"]] = result["methods"]
+    for name, precisions in found.items():
+        row = [name]
+        for precision in ("f32", "f64"):
+            auto = next(m for m in precisions[precision] if m["name"] == "auto" and m["kind"] == "A x")
+            best = next(m for m in precisions[precision] if m["name"] == auto["compared_with"])
+            row += [f"{scaled(1e6 * best['seconds'])} {best['name'].removeprefix('cusparse-')}",
+                    f"{scaled(1e6 * auto['seconds'])} {method_of(auto['about'])}",
+                    f"{auto['speedup']:.2f}", f"{1e3 * auto['plan_seconds']:.1f}"]
+        rows.append(row)
+    return markdown(["matrix", "f32: best cuSPARSE", "AUTO", "ratio", "plan", "f64: best cuSPARSE", "AUTO", "ratio",
+                     "plan"], rows)
+
+
+def solves(run):
+    rows = []
+    for result in run["results"]:
+        best = min((m for m in result["methods"] if m["rival"]), key=lambda m: m.get("total_seconds", math.inf))
+        for ours in (m for m in result["methods"] if not m["rival"]):
+            name = TASKS[result["task"]]
+            name += {"merbit": "", "merbit-refine": " refined in f32"}[ours["name"]]
+            name += " in f32" if result["precision"] == "f32" else ""
+            name += ", " + short(result["input"]).replace(":20M", "").replace(", spd", "")
+            capped = [m["stop"] == "cap" for m in (ours, best)]
+            count = f"{ours['iterations']}, {best['iterations']}" + (" (cap)" if all(capped) else "")
+            count = "not within " + count if capped == [True, False] else count
+            step = f"{1e6 * ours['iteration_seconds']:.0f} of {1e6 * best['iteration_seconds']:.0f}"
+            rows.append([name, count, step])
+            rows[-1] += ([f"{ours['speedup_iteration']:.2f}", three_digits(1e3 * ours["total_seconds"]) + " of "
+                          + three_digits(1e3 * best["total_seconds"]), f"{ours['speedup']:.2f}"]
+                         if "speedup" in ours else ["-"] * 3)
+    return markdown(["case", "iterations: merbit, cuSPARSE", "us an iteration", "ratio", "end to end, ms", "ratio"],
+                    rows)
+
+
+def cpu_products(run):
+    found, rows = {}, []
+    for record in run["results"]:
+        least = record["least"]
+        best = min((n for n in least if not n.startswith("merbit")), key=least.get)
+        ours = next(n for n in least if n.startswith("merbit"))
+        found.setdefault(short(record["file"]), {})[record["values"]] = [
+            f"{grouped(1e6 * least[best])} {RIVALS[best]}",
+            f"{grouped(1e6 * least[ours])} {method_of(record['note'])}", f"{record['least_ratio']:.2f}"]
+    for name, kinds in found.items():
+        rows.append([name] + kinds["random"] + kinds["given"])
+    return markdown(["matrix", "general values: best rival", "AUTO", "ratio", "as they come: best rival", "AUTO",
+                     "ratio"], rows)
+
+
+def cpu_pagerank(run):
+    rows = []
+    for record in run["results"]:
+        medians, counts = record["medians"], record["iterations"]
+        best = min((n for n in medians if n != "merbit"), key=medians.get)
+        rows.append([short(record["file"]), f"{scaled(1e3 * medians['merbit'])} ({counts['merbit']})",
+                     f"{scaled(1e3 * medians[best])} {RIVALS[best]}"
+                     + (f" ({counts[best]})" if best in counts else ""), f"{record['ratio']:.2f}"])
+    return markdown(["graph", "merbit, ms (iterations)", "best rival, ms (iterations)", "ratio"], rows)
+
+
+def kind_of(run):
+    if "columns" in run:
+        return lambda run: markdown(run["columns"], run["rows"])
+    if run["program"] != "bench":
+        return {"compare.py": cpu_products, "pagerank.py": cpu_pagerank}[run["program"]]
+    return solves if "task" in run["results"][0] else products
+
+
+# ---- What is said of all cases of a file --------------------------------------------------------
+def ratios(run):
+    """{which cases: {case: the best rival's time over ours, None where ours does not converge}}."""
+    found = {}
+    for result in run.get("results", ()):
+        if "file" in result:
+            key = result.get("values", "f64")
+            found.setdefault(key, {})[short(result["file"])] = result.get("least_ratio", result.get("ratio"))
+        for method in result.get("methods", ()):
+            name = short(result["input"]).split(":")[0] + "".join(re.findall(", (?:flow|ones)", result["input"]))
+            key = result["precision"] if "task" not in result else f"{method['name']} {result['precision']}"
+            if not method["rival"] and (method["name"] == "auto" and method["kind"] == "A x" or "task" in result):
+                found.setdefault(key, {})[name] = method.get("speedup")
+    return found
+
+
+def aggregate(cases):
+    """(geometric mean, worst, best) as text."""
+    solved = {name: ratio for name, ratio in cases.items() if ratio is not None}
+    failed = [name for name in cases if name not in solved]
+    worst, best = min(solved, key=solved.get), max(solved, key=solved.get)
+    mean = math.exp(sum(map(math.log, solved.values())) / len(solved))
+    return (f"{mean:.2f}", f"{solved[worst]:.2f} ({worst})" + "".join(f"; {n} does not converge" for n in failed),
+            f"{solved[best]:.2f} ({best})")
+
+
+def table(name):
+    run = load(name)
+    lines = kind_of(run)(run)
+    means = [f"{CASES.get(key, key)} {mean}, worst {worst}, best {best}"
+             for key, (mean, worst, best) in ((k, aggregate(v)) for k, v in ratios(run).items())]
+    about = f"{run['device']}, {run['date'][:10]}, commit {run['commit']}"
+    about += f", [{name}](results/{name}):\n`{run['command']}`."
+    return lines + [""] + ([f"Geometric means of the ratio: {'; '.join(means)}.", ""] if means else []) + [about]
+
+
+def summary():
+    rows = []
+    for task, rivals, name, key in SUMMARY:
+        run = load(name)
+        cases = ratios(run)[key]
+        rows.append([task, f"{run['device']}, {run['date'][:10]}", rivals, str(len(cases)), *aggregate(cases)])
+    return markdown(["task", "device, date", "ratio to the best of", "cases", "mean", "worst", "best"], rows, 3)
+
+
+def filled(text):
+    def fill(match):
+        lines = summary() if match[2] is None else table(match[2])
+        return "\n".join([match[1], *lines, "<!-- end -->"])
+
+    return re.sub(r"(<!-- (?:summary|table (\S+)) -->)\n.*?<!-- end -->", fill, text, flags=re.S)
+
+
+def main():
+    stale = []
+    pages = [DOCS / "benchmarks.md", DOCS.parent / "README.md"]
+    texts = {page: page.read_text(encoding="utf-8") for page in pages}
+    for page, text in texts.items():
+        if filled(text) != text:
+            stale.append(page.name)
+            if "--check" not in sys.argv[1:]:
+                page.write_text(filled(text), encoding="utf-8")
+    shown = "".join(texts.values())
+    unused = [path.name for path in RESULTS.glob("*.json") if f"<!-- table {path.name} -->" not in shown]
+    if unused:
+        sys.exit(f"no table shows {', '.join(sorted(unused))}: add its mark to docs/benchmarks.md")
+    if "--check" in sys.argv[1:] and stale:
+        sys.exit(f"{' and '.join(stale)}: not as docs/results/ says; run python3 docs/tables.py")
+
+
+if __name__ == "__main__":
+    main()
