@@ -1,9 +1,10 @@
-/* PageRank of a link graph: pagerank [graph.mtx [names.txt]]
+/* PageRank of a link graph: pagerank [--picture FILE] [graph.mtx [names.txt]]
  *
  * graph.mtx is a Matrix Market file whose entry (i, j) is a link from i to j; line i of
  * names.txt names vertex i. Without arguments: the packages of Debian 12, unpacked beside this
  * program by examples/data/unpack.sh. Runs on the GPU if there is one, else on the CPU's
- * threads. How it converged is drawn in pagerank.svg beside this program. */
+ * threads. How it converged is drawn in FILE, pagerank.svg beside this program by default; if
+ * FILE ends in .json, it gets the numbers. */
 #define MERBIT_IMPLEMENTATION
 #include "merbit.h"
 
@@ -211,13 +212,18 @@ int main(int argc, char **argv) {
   char graph_path[4096], names_path[4096], picture_path[4096];
   job j = {NULL, NULL, NULL, NULL, NULL};
   int code;
-  if (argc > 3 || (argc > 1 && argv[1][0] == '-')) {
-    (void)fprintf(stderr, "usage: pagerank [graph.mtx [names.txt]]\n");
-    return 1;
-  }
   beside(argv[0], "debian12-deps.mtx", graph_path, sizeof graph_path);
   beside(argv[0], "debian12-deps.names.txt", names_path, sizeof names_path);
   beside(argv[0], "pagerank.svg", picture_path, sizeof picture_path);
+  if (argc > 2 && strcmp(argv[1], "--picture") == 0) {
+    (void)snprintf(picture_path, sizeof picture_path, "%s", argv[2]);
+    argc -= 2;
+    argv += 2;
+  }
+  if (argc > 3 || (argc > 1 && argv[1][0] == '-')) {
+    (void)fprintf(stderr, "usage: pagerank [--picture FILE] [graph.mtx [names.txt]]\n");
+    return 1;
+  }
   code = argc > 1 ? run(&j, argv[1], argc > 2 ? argv[2] : NULL, picture_path)
                   : run(&j, graph_path, names_path, picture_path);
   if (j.names != NULL) {

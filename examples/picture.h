@@ -1,6 +1,7 @@
-/* How an iteration converges, as an SVG: a quantity on a logarithmic scale against the
- * iteration. For programs that print a progress line, keep what it showed, and write the
- * picture at the end:
+/* How an iteration converges: a quantity on a logarithmic scale against the iteration. The
+ * picture is an SVG; if its path ends in .json, the file gets the numbers instead, which
+ * examples/plots/convergence.py draws. For programs that print a progress line, keep what it
+ * showed, and write the picture at the end:
  *
  *   picture_curve curve = {"f64", iterations, changes, count};
  *   picture p = {"PageRank of the web", "iteration", "L1 change", 1e-10};
@@ -11,6 +12,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 typedef struct picture_curve {
   const char *name;
@@ -159,16 +161,10 @@ static void picture_draw(FILE *file, const picture_curve *curve, const picture_s
   (void)fputs("\"/>\n", file);
 }
 
-/* 0, or -1 with errno where the file cannot be written. */
-static int picture_write(const char *path, const picture *p, const picture_curve *curves,
-                         int count) {
+static void picture_svg(FILE *file, const picture *p, const picture_curve *curves, int count) {
   static const char *const colours[] = {"#1f6fb4", "#d1495b", "#3a8f4d", "#8a5fb0"};
   const picture_scale scale = picture_measure(p, curves, count);
-  FILE *file = fopen(path, "w");
-  int c, failed;
-  if (file == NULL) {
-    return -1;
-  }
+  int c;
   (void)fprintf(file,
                 "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
                 "font-family=\"sans-serif\" font-size=\"13\" fill=\"#333\">\n"
@@ -189,6 +185,59 @@ static int picture_write(const char *path, const picture *p, const picture_curve
     picture_label(file, PICTURE_RIGHT - 42, y, "text-anchor=\"end\"", curves[c].name);
   }
   (void)fputs("</svg>\n", file);
+}
+
+static void picture_json_text(FILE *file, const char *name, const char *text) {
+  (void)fprintf(file, "\"%s\": \"", name);
+  for (; *text != '\0'; text++) {
+    if (*text == '"' || *text == '\\' || (unsigned char)*text < 32) {
+      (void)fprintf(file, "\\u%04x", (unsigned)(unsigned char)*text);
+    } else {
+      (void)fputc(*text, file);
+    }
+  }
+  (void)fputs("\",\n", file);
+}
+
+/* Values that the SVG leaves out are null. */
+static void picture_json(FILE *file, const picture *p, const picture_curve *curves, int count) {
+  int c, k;
+  (void)fputs("{\n", file);
+  picture_json_text(file, "title", p->title);
+  picture_json_text(file, "x_label", p->x_label);
+  picture_json_text(file, "y_label", p->y_label);
+  (void)fprintf(file, "\"target\": %.17g,\n\"curves\": [", p->target);
+  for (c = 0; c < count; c++) {
+    (void)fputs(c > 0 ? ", {\n" : "{\n", file);
+    picture_json_text(file, "name", curves[c].name);
+    (void)fputs("\"points\": [", file);
+    for (k = 0; k < curves[c].count; k++) {
+      (void)fprintf(file, "%s[%d, ", k > 0 ? ", " : "", picture_iteration(&curves[c], k));
+      if (picture_shows(curves[c].values[k])) {
+        (void)fprintf(file, "%.4g]", curves[c].values[k]);
+      } else {
+        (void)fputs("null]", file);
+      }
+    }
+    (void)fputs("]}", file);
+  }
+  (void)fputs("]\n}\n", file);
+}
+
+/* 0, or -1 with errno where the file cannot be written. */
+static int picture_write(const char *path, const picture *p, const picture_curve *curves,
+                         int count) {
+  const char *ending = strrchr(path, '.');
+  FILE *file = fopen(path, "w");
+  int failed;
+  if (file == NULL) {
+    return -1;
+  }
+  if (ending != NULL && strcmp(ending, ".json") == 0) {
+    picture_json(file, p, curves, count);
+  } else {
+    picture_svg(file, p, curves, count);
+  }
   failed = ferror(file);
   return fclose(file) != 0 || failed ? -1 : 0;
 }

@@ -1,10 +1,11 @@
 /* A x = b from a Matrix Market file: solve [--method cg|bicgstab|gmres] [--plain] [--picture
- * FILE.svg] matrix.mtx
+ * FILE] matrix.mtx
  *
  * b is A times a vector of ones, so that the answer is known. Jacobi preconditions where the
  * diagonal has no zero (--plain: never). CG is the default for symmetric matrices, BiCGSTAB for
- * others. examples/data/1138_bus.mtx ships with this program. Runs on the GPU if there is one,
- * else on the CPU's threads. */
+ * others. FILE gets a picture of the residuals as SVG, or the numbers if it ends in .json.
+ * examples/data/1138_bus.mtx ships with this program. Runs on the GPU if there is one, else on
+ * the CPU's threads. */
 #define MERBIT_IMPLEMENTATION
 #include "merbit.h"
 
@@ -129,8 +130,9 @@ static void tell(const job *j, const merbit_solver_result *r, int64_t n) {
   (void)printf("plan: %s\n", r->plan_description);
 }
 
-static int draw(const job *j, const char *method, const merbit_solver_result *r) {
-  char title[256];
+static int draw(const job *j, const char *method, merbit_preconditioner preconditioner,
+                const merbit_solver_result *r) {
+  char title[256], label[64];
   const char *name = strrchr(j->path, '/');
   picture p;
   picture_curve curve;
@@ -141,9 +143,11 @@ static int draw(const job *j, const char *method, const merbit_solver_result *r)
   p.x_label = "iteration";
   p.y_label = "residual";
   p.target = 1e-10;
-  curve.name = method;
-  curve.values = j->history;
-  curve.count = r->iterations + 1 < HISTORY ? r->iterations + 1 : HISTORY;
+  (void)snprintf(label, sizeof label, "%s%s", method,
+                 preconditioner == MERBIT_PRECONDITIONER_JACOBI ? ", Jacobi" : "");
+  curve.name = label;
+  curve.values = j->history + 1; /* the first is of x = 0 */
+  curve.count = r->iterations < HISTORY - 1 ? r->iterations : HISTORY - 1;
   if (picture_write(j->picture, &p, &curve, 1) != 0) {
     perror(j->picture);
     return 1;
@@ -203,13 +207,14 @@ static int run(job *j) {
     (void)fputs("\r\033[K", stderr);
   }
   tell(j, &result, view.rows);
-  return (j->picture != NULL && draw(j, names[desc.method], &result) != 0) ||
+  return (j->picture != NULL &&
+          draw(j, names[desc.method], desc.preconditioner, &result) != 0) ||
          result.stop != MERBIT_STOP_CONVERGED;
 }
 
 static int usage(void) {
   (void)fputs(
-      "usage: solve [--method cg|bicgstab|gmres] [--plain] [--picture FILE.svg] matrix.mtx\n",
+      "usage: solve [--method cg|bicgstab|gmres] [--plain] [--picture FILE] matrix.mtx\n",
       stderr);
   return 2;
 }

@@ -74,8 +74,17 @@ def stale():
         yield "docs/pictures/speedups.svg does not show docs/results/h200-products.json: run examples/plots/plot.py"
 
 
+def unsigned():
+    """Results that do not say what was measured, where and when."""
+    for path in (ROOT / "docs" / "results").glob("**/*.json"):
+        run = json.loads(path.read_text(encoding="utf-8"))
+        for field in ("device", "date", "commit", "command"):
+            if not run.get(field):
+                yield f"{path.relative_to(ROOT)} lacks {field}"
+
+
 def main():
-    found = [*too_long(), *broken_links(), *stale()]
+    found = [*too_long(), *broken_links(), *stale(), *unsigned()]
     print("\n".join(found) or "README.md is short, links lead somewhere, tables are those of docs/results/")
     return 1 if found else 0
 

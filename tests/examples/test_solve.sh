@@ -16,10 +16,14 @@ grep -q '1138 unknowns, 4054 nonzeros, symmetric; CG, preconditioned by Jacobi' 
 off "$work/cg" 1e-6
 grep -q '<svg' "$work/cg.svg"
 grep -q 'CG on 1138_bus.mtx' "$work/cg.svg"
-"$1" --plain "$bus" >"$work/plain"
+"$1" --plain --picture "$work/plain.json" "$bus" >"$work/plain"
 off "$work/plain" 1e-5
 iterations() { sed -n 's/^\([0-9]*\) iterations.*/\1/p' "$1"; }
 [ "$(iterations "$work/cg")" -lt "$(iterations "$work/plain")" ]
+python3 -c 'import json, sys
+curve, = json.load(open(sys.argv[1], encoding="utf-8"))["curves"]
+sys.exit(curve["name"] != "CG" or curve["points"][-1][0] != int(sys.argv[2]) or curve["points"][-1][1] > 1e-10)' \
+  "$work/plain.json" "$(iterations "$work/plain")" || { echo "the numbers are not of this solve"; head -c 500 "$work/plain.json"; exit 1; }
 "$1" --method bicgstab "$bus" >"$work/bicgstab"
 off "$work/bicgstab" 1e-4
 "$1" --method gmres "$root/tests/data/mtx/cage5.mtx" >"$work/gmres"

@@ -1,0 +1,46 @@
+"""Draw convergence curves from JSON files: what solve and pagerank write with --picture FILE.json.
+
+    pip install -r examples/plots/requirements.txt
+    python3 examples/plots/convergence.py --output cg.svg curve.json...
+"""
+
+import argparse
+import json
+import os
+
+import matplotlib.pyplot as plt
+from plot import save  # which sets Matplotlib up
+
+
+def draw(runs, title):
+    """All curves of all files against the iteration, on a logarithmic scale, and the targets."""
+    figure, axes = plt.subplots(figsize=(7, 4))
+    for run in runs:
+        for curve in run["curves"]:
+            points = [p for p in curve["points"] if p[1] is not None]
+            axes.plot(*zip(*points), label=curve["name"] + f": {points[-1][0]} iterations")
+    for target in {run["target"] for run in runs if run["target"] > 0}:
+        axes.axhline(target, color="#333333", linestyle="--", linewidth=0.8)
+    axes.set_yscale("log")
+    axes.set_xlabel(runs[0]["x_label"])
+    axes.set_ylabel(runs[0]["y_label"])
+    axes.set_title(title or runs[0]["title"])
+    axes.legend()
+    return figure
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("files", nargs="+", metavar="JSON")
+    parser.add_argument("--output", default="convergence.svg", metavar="SVG")
+    parser.add_argument("--title", help="of the first file by default")
+    options = parser.parse_args()
+    runs = []
+    for path in options.files:
+        with open(path, encoding="utf-8") as file:
+            runs.append(json.load(file))
+    save(draw(runs, options.title), os.path.normpath(options.output))
+
+
+if __name__ == "__main__":
+    main()
