@@ -81,24 +81,27 @@ def products(run):
     found, rows = {}, []
     for result in run["results"]:
         found.setdefault(short(result["input"]), {})[result["precision"]] = result["methods"]
+    shown = [p for p in ("f32", "f64") if any(p in precisions for precisions in found.values())]
     for name, precisions in found.items():
         row = [name]
-        for precision in ("f32", "f64"):
+        for precision in shown:
             auto = next(m for m in precisions[precision] if m["name"] == "auto" and m["kind"] == "A x")
             best = next(m for m in precisions[precision] if m["name"] == auto["compared_with"])
             row += [f"{scaled(1e6 * best['seconds'])} {best['name'].removeprefix('cusparse-')}",
                     f"{scaled(1e6 * auto['seconds'])} {method_of(auto['about'])}",
                     f"{auto['speedup']:.2f}", f"{1e3 * auto['plan_seconds']:.1f}"]
         rows.append(row)
-    return markdown(["matrix", "f32: best cuSPARSE", "AUTO", "ratio", "plan", "f64: best cuSPARSE", "AUTO", "ratio",
-                     "plan"], rows)
+    rival = "best cuSPARSE" if run.get("compute_capability") else "OpenMP loop"
+    heads = [head for p in shown for head in (f"{p}: {rival}", "AUTO", "ratio", "plan")]
+    return markdown(["matrix", *heads], rows)
 
 
 def solves(run):
     rows = []
     for result in run["results"]:
-        best = min((m for m in result["methods"] if m["rival"]), key=lambda m: m.get("total_seconds", math.inf))
-        for ours in (m for m in result["methods"] if not m["rival"]):
+        measured = [m for m in result["methods"] if "iterations" in m]
+        best = min((m for m in measured if m["rival"]), key=lambda m: m.get("total_seconds", math.inf))
+        for ours in (m for m in measured if not m["rival"]):
             name = TASKS[result["task"]]
             name += {"merbit": "", "merbit-refine": " refined in f32"}[ours["name"]]
             name += " in f32" if result["precision"] == "f32" else ""
