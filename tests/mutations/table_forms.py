@@ -181,8 +181,6 @@ MUTATIONS = [
      "  mbi_device_release(context, fresh);\n", "new values are given back before the GPU has them", "fake_path"),
     ("spmv/update.c.j2", "plan->given.values == NULL", "plan->csr.values == NULL",
      "a pattern whose duplicates were added up takes new values", "spmv_plan"),
-    ("solve/pagerank_cuda.c.j2", "mbi_solve_zero(engine, gpu->z[1], (size_t)((char *)gpu->weights - (char *)gpu->z[1]))", "MERBIT_OK",
-     "the later z begins with what the memory held", "fake_sweep_twice"),
     ("spmv/choose.c.j2", "expected_calls < MBI_VALUES_CALLS", "expected_calls <= MBI_VALUES_CALLS",
      "values are looked at one product too late", "fake_gpu_values"),
     ("spmv/scan_sizes.c.j2", "? longest <= round", "? longest <= 8 * round",
