@@ -15624,7 +15624,7 @@ static int mbi_scalar_zero(merbit_type type, const void *scalar) {
   }
 }
 
-/* What a half's bits stand for. No float on the way is subnormal: a program may have set the
+/* Returns the number that a half's bits stand for. No float on the way is subnormal: a program may have set the
  * processor to take those for zero. */
 static float mbi_f16_value(uint16_t half) {
   const uint32_t size = half & 0x7fff;
@@ -29775,7 +29775,7 @@ static merbit_status mbi_ranks_hash(merbit_plan *plan, uint64_t *hash) {
   return status == MERBIT_OK ? mbi_device_download(context, hash, sum, sizeof *hash) : status;
 }
 
-/* Whether 32 bits number the plan's rows and have a number left that is none. */
+/* Returns whether 32 bits number the plan's rows and have a number left that is none. */
 static int mbi_ranks_fit(const merbit_plan *plan) {
   return plan->device.rows < UINT32_MAX;
 }
@@ -34567,7 +34567,7 @@ static merbit_status mbi_cb_options_take(merbit_plan *plan, mbi_cb_options *opti
   return MERBIT_OK;
 }
 
-/* Whether the host arrays of the plan's CSR can be read: only while the plan is made for the
+/* Returns whether the host arrays of the plan's CSR can be read: only while the plan is made for the
  * first time, for the user's may be gone later. */
 static int mbi_cb_reads_csr(const merbit_plan *plan) {
   return plan->csr.memory != MERBIT_MEMORY_DEVICE && plan->workspace == NULL;
@@ -36812,12 +36812,12 @@ static int mbi_choose_even(const merbit_plan *plan) {
   return csr->nnz >= 4 * csr->rows && plan->ranks.slots / 5 <= csr->nnz / 3;
 }
 
-/* Whether slices may pay: no lane walks longer than the scan takes either. */
+/* Returns whether slices may pay: no lane walks longer than the scan takes either. */
 static int mbi_choose_slices(const merbit_plan *plan) {
   return mbi_choose_even(plan) && mbi_sliced_walk(plan) <= mbi_choose_forecast(plan).scan;
 }
 
-/* Whether lanes per row pay for a small matrix: rows are even, and none is so long that its
+/* Returns whether lanes per row pay for a small matrix: rows are even, and none is so long that its
  * lanes walk longer than the scan takes. */
 static int mbi_choose_small_rows(const merbit_plan *plan) {
   return plan->ranks.slots / 8 <= plan->device.nnz / 5 &&
@@ -39177,7 +39177,7 @@ static merbit_status mbi_plan_build(merbit_plan *plan) {
   return status == MERBIT_OK ? mbi_plan_build_cpu(plan) : status;
 }
 
-/* Whether new values pass through the arrays of the view: spmv/update.c. */
+/* Returns whether new values pass through the arrays of the view: spmv/update.c. */
 static int mbi_update_converts(const merbit_plan *plan);
 
 /* `how` NULL: as for a user. */
@@ -42611,7 +42611,7 @@ static int mbi_scale_is_far(double size, int reach) {
   return size > ldexp(1, reach) || (size > 0 && size < ldexp(1, -reach));
 }
 
-/* Whether the right-hand side of the last look has to be scaled. */
+/* Returns whether the right-hand side of the last look has to be scaled. */
 static int mbi_scale_far_rhs(const merbit_solver *solver, const mbi_solve_state *seen) {
   return solver->rhs_scale == 0 && seen->b_most <= DBL_MAX &&
          mbi_scale_is_far(seen->b_most, solver->type == MERBIT_F32 ? MBI_SCALE_REACH_SINGLE
@@ -42657,7 +42657,7 @@ static int mbi_scale_of_x(const merbit_solver *solver) {
   return solver->scale - solver->rhs_scale;
 }
 
-/* Whether the caller's x has entries that its type does not hold in full. */
+/* Returns whether the caller's x has entries that its type does not hold in full. */
 static int mbi_scale_far_x(const merbit_solver *solver, double x_most) {
   const int single = solver->type == MERBIT_F32;
   const double least = MBI_SCALE_WHOLE * (single ? FLT_MIN : DBL_MIN);
@@ -42668,7 +42668,7 @@ static int mbi_scale_far_x(const merbit_solver *solver, double x_most) {
 
 /* ---- The matrix -------------------------------------------------------------------------- */
 
-/* Whether its values may have to be scaled, `made` being what became of a solver for them. A
+/* Returns whether its values may have to be scaled, `made` being what became of a solver for them. A
  * solver of corrections has its matrix from another, which scales for both; a callback's z =
  * M^-1 r goes with A as it is. */
 static int mbi_scale_may(const merbit_solver *solver, merbit_status made) {

@@ -56,7 +56,7 @@ def print_table(title, table):
              if not n.startswith("cusparse")]
     rivals = any(best_rival(methods) for methods in table.values())
     heads = names + (["best cuSPARSE"] if rivals else [])
-    print(f"\n{title}: microseconds (percent of the limit)\n")
+    print(f"\n## {title}: microseconds (percent of the limit)\n")
     print("| matrix | " + " | ".join(heads) + " |")
     print("|---|" + "--:|" * len(heads))
     for matrix, methods in table.items():

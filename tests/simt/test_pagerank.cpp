@@ -343,7 +343,7 @@ static void test_decide(void **) {
   }
 }
 
-// What is decided after an iteration from the rates of the last ones, at damping 0.85, a change
+// A decision after an iteration, from the rates of the last ones, at damping 0.85, a change
 // of 1e-3 and a tolerance of 1e-10.
 struct decision {
   const char *what;

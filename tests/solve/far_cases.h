@@ -134,7 +134,7 @@ static void test_far(void **state) {
   linear_free(&even);
 }
 
-/* What cannot be scaled is told: an x that its type does not hold, and a matrix whose smallest
+/* Systems that cannot be scaled are refused: an x that its type does not hold, and a matrix whose smallest
  * values would be lost. */
 static void test_too_far(void **state) {
   static const dense apart = {2, {1e200, 0, 0, 1e-160}, {1e200, 1e-160}};

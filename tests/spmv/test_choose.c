@@ -282,7 +282,7 @@ static void long_rows_by_lanes(void **state) {
   takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows");
 }
 
-/* What others decide by even rows: semirings, measuring, forms of values, several vectors. */
+/* Decisions by even rows elsewhere: semirings, measuring, forms of values, several vectors. */
 static void long_rows_elsewhere(void **state) {
   mbi_candidate candidates[MBI_MEASURE_MOST];
   merbit_plan plan;

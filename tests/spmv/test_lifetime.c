@@ -1,4 +1,4 @@
-/* What was made from the view of a merbit_matrix outlives the matrix, by every method of the CPU. */
+/* Plans and solvers made from the view of a merbit_matrix outlive the matrix, by every method of the CPU. */
 #define MERBIT_IMPLEMENTATION
 #include "merbit.h"
 #include <setjmp.h>

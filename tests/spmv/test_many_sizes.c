@@ -86,7 +86,7 @@ static void small_blocks(void **state) {
   assert_true(most > 49152); /* else nothing was tried */
 }
 
-/* What the product lives on is the first-level cache, which is what the blocks of a
+/* The product needs the first-level cache, which has what the blocks of a
  * multiprocessor leave of 256 KB: at least 96 KB in f64, of few vectors as of many. */
 static void room_for_the_cache(void **state) {
   merbit_plan plan;

@@ -1,4 +1,4 @@
-/* What the sweeps share: findings, contexts, the driver's side door where the driver is the
+/* Shared by the sweeps: findings, contexts, the driver's side door where the driver is the
  * fake one, and arrays that lie where a plan computes. Include merbit.h and cmocka.h first. */
 #ifndef TEST_SWEEP_BED_H
 #define TEST_SWEEP_BED_H
