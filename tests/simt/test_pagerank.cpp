@@ -353,7 +353,8 @@ struct decision {
   double most = 2, plain = 0.85, hold = 0, lost = 0, kept = 0, kept_rate = 0;
   int switched = 0, started = 0; // after which iteration
   double tolerance = 1e-10;
-  double then_most = 2, then_hold = 0, then_kept = 0; // -1: the same
+  double then_most = 2, then_hold = 0, then_kept = 0;
+  double then_lost = -1; // -1: not looked at
 };
 
 static void expect_decision(const decision &c) {
@@ -385,10 +386,12 @@ static void expect_decision(const decision &c) {
                      scalar[MBI_PAGERANK_PAST] == 1 - c.then &&
                      scalar[MBI_PAGERANK_MOST] == c.then_most &&
                      scalar[MBI_PAGERANK_HOLD] == c.then_hold &&
-                     scalar[MBI_PAGERANK_KEPT] == c.then_kept;
+                     scalar[MBI_PAGERANK_KEPT] == c.then_kept &&
+                     (c.then_lost < 0 || fabs(scalar[MBI_PAGERANK_LOST] - c.then_lost) < 1e-9);
   if (!right) {
-    fail_msg("%s: factor %g, most %g, hold %g, kept %g", c.what, scalar[MBI_PAGERANK_RELAX],
-             scalar[MBI_PAGERANK_MOST], scalar[MBI_PAGERANK_HOLD], scalar[MBI_PAGERANK_KEPT]);
+    fail_msg("%s: factor %g, most %g, hold %g, kept %g, lost %g", c.what,
+             scalar[MBI_PAGERANK_RELAX], scalar[MBI_PAGERANK_MOST], scalar[MBI_PAGERANK_HOLD],
+             scalar[MBI_PAGERANK_KEPT], scalar[MBI_PAGERANK_LOST]);
   }
   // Only iterations of the power method must take the change down.
   assert_true(scalar[MBI_PAGERANK_STALE] == (c.factor == 1 ? 4 : 0));
@@ -412,6 +415,8 @@ static void test_trials_begin(void **) {
   c = base, c.what = "on hold", c.hold = c.then_hold = 10, c.then = 1;
   expect_decision(c);
   c = base, c.what = "no longer on hold", c.hold = c.then_hold = 9;
+  expect_decision(c);
+  c.what = "rates that rise after a failure", c.rates = {0.48, 0.5}, c.then = 1;
   expect_decision(c);
   c = base, c.what = "not wanted", c.most = c.then_most = c.then = 1;
   expect_decision(c);
@@ -464,6 +469,9 @@ static void test_trials_go_on(void **) {
   c.then = 1.25;
   expect_decision(c);
   c = base, c.what = "slower: a probe", c.rates = {0.86}, c.then = 1, c.then_kept = 1.25;
+  c.lost = 0.5, c.then_lost = 0.5 + 3 - 3 * log(0.86) / log(0.85);
+  expect_decision(c);
+  c = base, c.what = "faster: what was lost is won back", c.lost = 0.5, c.then_lost = 0;
   expect_decision(c);
   c = base, c.what = "slower, on hold", c.plain = 0.8, c.rates = {0.82};
   c.hold = c.then_hold = 13, c.then = 1.25;
