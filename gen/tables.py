@@ -7,24 +7,24 @@ VERSION = (0, 1, 0)
 STATUSES = [
     ("MERBIT_OK", "success"),
     ("MERBIT_INVALID_ARGUMENT", "an argument is missing, out of range or contradicts another"),
-    ("MERBIT_INVALID_MATRIX", "an array of a matrix has an entry that cannot be right"),
+    ("MERBIT_INVALID_MATRIX", "an array of a matrix has an invalid entry"),
     ("MERBIT_INVALID_FILE", "a file does not follow its format"),
     ("MERBIT_IO_ERROR", "a file or stream could not be opened, read or written"),
     ("MERBIT_OUT_OF_MEMORY", "the host has no memory left"),
     ("MERBIT_DEVICE_OUT_OF_MEMORY", "the GPU has no memory left"),
     ("MERBIT_TOO_LARGE", "a size is beyond what this version handles"),
-    ("MERBIT_NOT_SUPPORTED", "this version does not support that yet"),
+    ("MERBIT_NOT_SUPPORTED", "this version does not support what was asked for"),
     ("MERBIT_NO_DEVICE", "no usable NVIDIA driver or GPU"),
     ("MERBIT_NO_COMPILER", "no usable NVRTC"),
     ("MERBIT_COMPILE_ERROR", "NVRTC refused a kernel"),
     ("MERBIT_DEVICE_ERROR", "a CUDA driver call failed"),
-    ("MERBIT_DEVICE_LOST", "the GPU context is dead; destroy the context and make a new one"),
-    ("MERBIT_CANCELLED", "a progress callback asked to stop"),
+    ("MERBIT_DEVICE_LOST", "the CUDA context is dead; destroy it and make another"),
+    ("MERBIT_CANCELLED", "a callback asked to stop"),
 ]
 
 # Scalar types, in the order of merbit_type; `stored`: which of STORED_TYPES moves them.
 VALUE_TYPES = [
-    dict(name="TYPE_DEFAULT", value=0, stored="f64", text="what is usual there"),
+    dict(name="TYPE_DEFAULT", value=0, stored="f64", text="F64 in a view; elsewhere what the matrix needs"),
     dict(name="F64", value=1, stored="f64", text="double"),
     dict(name="F32", value=2, stored="f32", text="float"),
     dict(name="F16", value=3, stored="h16", text="the bits of an IEEE half; values only"),

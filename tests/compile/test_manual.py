@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
-"""Compile and run every "Example:" of the manual at the head of merbit.h, as C99 and as C++11."""
+"""Check the part of merbit.h that users read: no long line, comments name what exists, the manual's list of functions has
+them all. Compile and run every "Example:" of the manual, as C99 and as C++11."""
 import pathlib
 import re
 import subprocess
 import sys
 import tempfile
 
+import test_messages
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+WIDTH = 100
 LIBRARY = '#define MERBIT_IMPLEMENTATION\n#include "merbit.h"\n'
 FRAME = """#include "merbit.h"
 #include <stdio.h>
@@ -32,9 +36,45 @@ def examples(header):
         yield name.strip(), "\n".join(body)
 
 
+def listed(header):
+    """The functions under "FUNCTIONS BY TASK"; "merbit_noun_verb, _other" stands for merbit_noun_other too."""
+    found, noun = set(), ""
+    for name in re.findall(r"\bmerbit_\w+|(?<=, )_\w+", header.split("FUNCTIONS BY TASK.")[1].split("\n *\n * A PRODUCT.")[0]):
+        noun = "_".join(name.split("_")[:2]) if name.startswith("merbit") else noun
+        found.add(name if name.startswith("merbit") else noun + name)
+    return found
+
+
+def faults(header):
+    public = header[: header.index("#endif /* MERBIT_H */")]
+    own = header[header.rindex(test_messages.GUARD) :]
+    code = re.sub(test_messages.TOKEN, " ", public)
+    known = set(re.findall(r"\b(?:MERBIT|merbit)_\w+", code)) | test_messages.UNKNOWN
+    known |= set(re.findall(r'mbi_environment\("(\w+)"\)', own))
+    structs = test_messages.fields(code)
+    for number, line in enumerate(public.splitlines(), 1):
+        if len(line) > WIDTH:
+            yield f"line {number} has {len(line)} characters, more than {WIDTH}: {line}"
+    for comment in re.findall(r"/\*.*?\*/", public, re.S):
+        for name in re.findall(r"\b(?:MERBIT|merbit)_\w+", comment):
+            if name not in known:
+                yield f"{name} is no public name: {comment[:120]!r}"
+        for struct, field in re.findall(r"\b(\w+_desc|view)\.(\w+)", comment):
+            if field not in structs.get(struct, ()):
+                yield f"{struct}.{field} is no field: {comment[:120]!r}"
+    functions = set(re.findall(r"^MERBIT_API [^;(]*?(merbit_\w+)\(", code, re.M))
+    for name in sorted((functions ^ listed(header)) - {"merbit_view"}):
+        yield f"{name} is not both a function and in the manual's list of functions"
+
+
 def main():
     cc, cxx = sys.argv[1:3]
-    found = dict(examples((ROOT / "merbit.h").read_text()))
+    header = (ROOT / "merbit.h").read_text()
+    wrong = list(faults(header))
+    if wrong:
+        print("\n".join(wrong))
+        return 1
+    found = dict(examples(header))
     if len(found) < 3:
         print(f"only {len(found)} examples found in the manual")
         return 1
