@@ -163,7 +163,7 @@ static int run(job *j, const char *graph_path, const char *names_path,
   start = seconds();
   read.progress = read_progress;
   if (merbit_matrix_read_file(j->context, graph_path, &read, &j->matrix) != MERBIT_OK) {
-    return fail(j, graph_path);
+    return fail(j, "reading the graph");
   }
   progress("");
   read_seconds = seconds() - start;

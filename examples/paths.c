@@ -145,7 +145,7 @@ static int run(job *j, const char *path, int64_t source) {
                           : merbit_matrix_read_file(j->context, path, NULL, &j->matrix);
   }
   if (status != MERBIT_OK) {
-    return fail(j, path != NULL ? path : "the towns");
+    return fail(j, path != NULL ? "reading the graph" : "the towns");
   }
   graph = links = merbit_matrix_view(j->matrix);
   links.values = NULL; /* each entry is an edge, whatever its length */

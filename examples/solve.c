@@ -169,7 +169,7 @@ static int run(job *j) {
     return 1;
   }
   if (merbit_matrix_read_file(j->context, j->path, NULL, &j->matrix) != MERBIT_OK) {
-    return fail(j, j->path);
+    return fail(j, "reading the matrix");
   }
   view = merbit_matrix_view(j->matrix);
   if (view.rows != view.cols || view.offset_type != MERBIT_INDEX_32) {

@@ -64,7 +64,7 @@ def ask(program, paths, work):
     if process.returncode != 0:
         sys.exit(f"{program} {work}/list: exit status {process.returncode}")
     with open(work / "answers", "rb") as output:
-        for _ in paths:
+        for path in paths:
             answers = []
             for expected_source in SOURCES:
                 source, status, rest = output.readline().decode("latin-1").rstrip("\n").split(" ", 2)
@@ -72,8 +72,9 @@ def ask(program, paths, work):
                 if status == "MERBIT_OK":
                     answers.append(read_matrix(output, source, rest))
                 else:
-                    line = re.match(r"line (\d+): ", rest)
-                    fault = (status.removeprefix("MERBIT_"), int(line.group(1)) if line else None)
+                    line = re.match(r"(.*, )?line (\d+): ", rest)
+                    assert not line or line.group(1) == (f"{path}, " if source == "path" else None), rest
+                    fault = (status.removeprefix("MERBIT_"), int(line.group(2)) if line else None)
                     answers.append(Answer(source, fault=fault, sentence=rest))
             yield answers
 

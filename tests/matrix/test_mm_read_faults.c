@@ -220,7 +220,7 @@ static void test_arguments(void **state) {
                 MERBIT_INVALID_ARGUMENT, "`read` is NULL", &m);
   desc.value_type = MERBIT_BF16;
   assert_failed(context, "", read_block(context, text, size, &desc, &m), MERBIT_NOT_SUPPORTED,
-                "read_desc.value_type is 4", &m);
+                "read_desc.value_type is MERBIT_BF16; use MERBIT_F64", &m);
   desc.value_type = MERBIT_F32;
   assert_failed(context, "", read_block(context, C "1 1 0\n", sizeof C + 5, &desc, &m),
                 MERBIT_NOT_SUPPORTED, "the field is complex, but read_desc.value_type", &m);

@@ -378,6 +378,7 @@ static void test_refine(void **state) {
       cmocka_unit_test(test_not_finite), cmocka_unit_test(test_overflow),                      \
       cmocka_unit_test(test_diagonal), cmocka_unit_test(test_empty),                           \
       cmocka_unit_test(test_cap_and_cancel), cmocka_unit_test(test_stagnation),                \
+      cmocka_unit_test(test_cap_without_progress),                                             \
       cmocka_unit_test(test_limit), cmocka_unit_test(test_repeats),                            \
       cmocka_unit_test(test_buffers), cmocka_unit_test(test_views),                            \
       cmocka_unit_test(test_blocks), cmocka_unit_test(test_singular_block),                    \

@@ -211,6 +211,21 @@ static int watch_progress(void *user, int iteration, double residual, double sec
   return w->calls == w->cancel_at;
 }
 
+/* A matrix that CG is not made for: p'Ap stays positive, and the residual grows. */
+static void test_cap_without_progress(void **state) {
+  linear l = linear_grid(20, 0.9, 1, 0);
+  merbit_solver_desc desc = solver_desc(MERBIT_SOLVER_CG, 1e-10);
+  double x[400];
+  solved s;
+  (void)state;
+  desc.max_iterations = 30;
+  s = solve_once(&l, &desc, x);
+  expect_stop(&s, MERBIT_STOP_CAP, "no better than x = 0");
+  assert_true(s.result.residual >= 1);
+  expect_stop(&s, MERBIT_STOP_CAP, "use MERBIT_SOLVER_BICGSTAB or MERBIT_SOLVER_GMRES");
+  linear_free(&l);
+}
+
 static void test_cap_and_cancel(void **state) {
   linear l = linear_grid(20, 0, 4, 0);
   merbit_solver_desc desc = solver_desc(MERBIT_SOLVER_CG, 1e-12);
@@ -228,6 +243,7 @@ static void test_cap_and_cancel(void **state) {
   assert_true(s.result.residual > 1e-12 &&
               fabs(s.result.residual - linear_residual(&l, x, 0)) <= 1e-10);
   assert_true(s.history[37] > 0 && s.history[38] == 0);
+  assert_null(strstr(s.result.description, "x = 0"));
   memset(&w, 0, sizeof w);
   w.cancel_at = 1;
   desc.max_iterations = 0;
