@@ -161,16 +161,16 @@ static void refuse_plans(merbit_context *context, merbit_side side) {
   cpu_refuses_plan(context, &view, &desc, MERBIT_INVALID_ARGUMENT, "epilogue.sums[1]: \";\"");
   e.sums[1] = NULL;
   desc.semiring = MERBIT_SEMIRING_MIN_PLUS;
-  cpu_refuses_plan(context, &view, &desc, MERBIT_NOT_SUPPORTED, "for plus and times");
+  cpu_refuses_plan(context, &view, &desc, MERBIT_NOT_SUPPORTED, "for MERBIT_SEMIRING_PLUS_TIMES");
   desc.semiring = MERBIT_SEMIRING_PLUS_TIMES;
   desc.vectors = 2;
   cpu_refuses_plan(context, &view, &desc, MERBIT_NOT_SUPPORTED, "for one vector");
   desc.vectors = 0;
   complex_view.value_type = MERBIT_C64;
-  cpu_refuses_plan(context, &complex_view, &desc, MERBIT_NOT_SUPPORTED, "of F64 or F32");
+  cpu_refuses_plan(context, &complex_view, &desc, MERBIT_NOT_SUPPORTED, "of MERBIT_F64 or MERBIT_F32");
   if (side == MERBIT_SIDE_CPU) {
     e.cpu = NULL;
-    cpu_refuses_plan(context, &view, &desc, MERBIT_NOT_SUPPORTED, "needs epilogue.cpu");
+    cpu_refuses_plan(context, &view, &desc, MERBIT_NOT_SUPPORTED, "needs the function epilogue.cpu");
   } else {
     desc.vector_memory = MERBIT_MEMORY_HOST;
     cpu_refuses_plan(context, &view, &desc, MERBIT_NOT_SUPPORTED, "in GPU memory");
@@ -210,7 +210,7 @@ static void refuse_products(merbit_context *context, merbit_side side) {
   assert_int_equal(merbit_spmv_epilogue(NULL, NULL, x, y, vectors, scalars, sums, NULL, NULL),
                    MERBIT_INVALID_ARGUMENT);
   refuse(context, merbit_spmv_epilogue(plain, NULL, x, y, vectors, scalars, sums, NULL, NULL),
-         "the plan has none");
+         "the plan has no epilogue");
   refuse(context, merbit_spmv(plan, NULL, NULL, x, NULL, y, NULL), "has an epilogue");
   refuse(context,
          merbit_spmv_epilogue(plan, plain->workspace, x, y, vectors, scalars, sums, NULL, NULL),

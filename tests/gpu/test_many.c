@@ -217,7 +217,7 @@ static void refused(void **state) {
   desc.vectors = 8;
   desc.method = MERBIT_METHOD_MERGE;
   assert_int_equal(merbit_plan_create(gpu, &view, &desc, &none), MERBIT_NOT_SUPPORTED);
-  cpu_expect(gpu, MERBIT_NOT_SUPPORTED, "method merge has no form for 8 vectors");
+  cpu_expect(gpu, MERBIT_NOT_SUPPORTED, "MERBIT_METHOD_MERGE, which has no form for 8 vectors");
   desc.method = MERBIT_METHOD_MANY;
   desc.sigma = 5;
   assert_int_equal(merbit_plan_create(gpu, &view, &desc, &none), MERBIT_INVALID_ARGUMENT);

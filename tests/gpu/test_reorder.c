@@ -183,7 +183,7 @@ static void refused(void **state) {
   cpu_expect(gpu, MERBIT_INVALID_ARGUMENT, "overlap; use two vectors");
   assert_int_equal(merbit_plan_update_values(plan, values, MERBIT_MEMORY_DEVICE),
                    MERBIT_INVALID_ARGUMENT);
-  cpu_expect(gpu, MERBIT_INVALID_ARGUMENT, "the new values are said to be in device memory");
+  cpu_expect(gpu, MERBIT_INVALID_ARGUMENT, "says that the new values are in device memory");
   merbit_plan_destroy(plan);
   view.memory = MERBIT_MEMORY_DEVICE;
   assert_int_equal(merbit_plan_create(gpu, &view, &desc, &plan), MERBIT_INVALID_ARGUMENT);

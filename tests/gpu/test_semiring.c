@@ -140,11 +140,11 @@ static void refusals(void **state) {
   for (i = 0; i < sizeof others / sizeof others[0]; i++) {
     desc.method = others[i];
     cpu_refuses_plan(gpu, &view, &desc, MERBIT_NOT_SUPPORTED,
-                     "MERGE, on CUDA also by SCAN and ROWS");
+                     "MERBIT_METHOD_MERGE, on CUDA also");
   }
   desc.method = MERBIT_METHOD_REFERENCE;
   desc.side = MERBIT_SIDE_CUDA;
-  cpu_refuses_plan(gpu, &view, &desc, MERBIT_INVALID_ARGUMENT, "reference runs on the CPU");
+  cpu_refuses_plan(gpu, &view, &desc, MERBIT_INVALID_ARGUMENT, "REFERENCE, which runs on the CPU");
   desc.method = MERBIT_METHOD_AUTO;
   desc.semiring = MERBIT_SEMIRING_CUSTOM;
   desc.operators = &o;

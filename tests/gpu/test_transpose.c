@@ -218,7 +218,7 @@ static void what_a_plan_tells(void **state) {
   assert_non_null(strstr(line, "; transposed from 2 x 4 on the GPU in "));
   assert_int_equal(merbit_plan_update_values(plan, values, MERBIT_MEMORY_DEVICE),
                    MERBIT_INVALID_ARGUMENT);
-  cpu_expect(gpu, MERBIT_INVALID_ARGUMENT, "the new values are said to be in device memory");
+  cpu_expect(gpu, MERBIT_INVALID_ARGUMENT, "says that the new values are in device memory");
   merbit_plan_destroy(plan);
 }
 

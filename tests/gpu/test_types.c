@@ -108,7 +108,7 @@ static void what_does_not_fit_is_refused(void **state) {
   for (k = 0; k < sizeof others / sizeof others[0]; k++) {
     desc.method = others[k];
     expect(merbit_plan_create(gpu, &view, &desc, &plan), MERBIT_NOT_SUPPORTED,
-           "MERGE, SCAN and ROWS do on CUDA");
+           "use MERBIT_METHOD_MERGE, on CUDA also");
   }
   assert_int_equal(merbit_plan_create(gpu, &view, NULL, &plan), MERBIT_OK);
   (void)typed_move(gpu, 1, values, sizeof values, &buffers[0]);

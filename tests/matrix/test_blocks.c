@@ -297,7 +297,7 @@ static void errors_are_named(void **state) {
   refused(&view, &desc, MERBIT_INVALID_MATRIX, "col_ind[1] (row 1) is 2");
   view.cols = 3;
   view.memory = MERBIT_MEMORY_DEVICE;
-  refused(&view, &desc, MERBIT_INVALID_ARGUMENT, "device memory");
+  refused(&view, &desc, MERBIT_INVALID_ARGUMENT, "MERBIT_MEMORY_DEVICE");
 }
 
 int main(void) {

@@ -189,7 +189,7 @@ static void test_gmres_refusals(void **state) {
   cpu_expect(context, MERBIT_INVALID_ARGUMENT, "solver_desc.restart is -1");
   desc.restart = 513;
   assert_int_equal(solve_once(&l, &desc, x).status, MERBIT_INVALID_ARGUMENT);
-  cpu_expect(context, MERBIT_INVALID_ARGUMENT, "use up to 512");
+  cpu_expect(context, MERBIT_INVALID_ARGUMENT, "use 1 to 512");
   desc.restart = 512;
   assert_int_equal(solve_once(&l, &desc, x).status, MERBIT_OK);
   linear_free(&l);

@@ -41,7 +41,7 @@ static void test_refused_arguments(void **state) {
   refused(context, &view, NULL, ranks, MERBIT_INVALID_MATRIX, "2 x 3");
   view = good;
   view.memory = MERBIT_MEMORY_DEVICE;
-  refused(context, &view, NULL, ranks, MERBIT_INVALID_ARGUMENT, "device memory");
+  refused(context, &view, NULL, ranks, MERBIT_INVALID_ARGUMENT, "MERBIT_MEMORY_DEVICE");
   desc = zero;
   desc.damping = 1;
   refused(context, &good, &desc, ranks, MERBIT_INVALID_ARGUMENT, "damping is 1;");

@@ -145,23 +145,28 @@ static void test_refusals(void **state) {
   REFUSED(d.side = (merbit_side)7, MERBIT_INVALID_ARGUMENT, "side is 7")
   REFUSED(d.side = MERBIT_SIDE_CUDA, MERBIT_NO_DEVICE, "CUDA")
   REFUSED(d.vector_memory = (merbit_memory)9, MERBIT_INVALID_ARGUMENT, "vector_memory is 9")
-  REFUSED(d.vector_memory = MERBIT_MEMORY_DEVICE, MERBIT_INVALID_ARGUMENT, "for the CPU")
+  REFUSED(d.vector_memory = MERBIT_MEMORY_DEVICE, MERBIT_INVALID_ARGUMENT,
+          "computes on the CPU")
   REFUSED(d.preconditioner = (merbit_preconditioner)8, MERBIT_INVALID_ARGUMENT, "is 8")
   REFUSED(d.preconditioner = MERBIT_PRECONDITIONER_CALLBACK, MERBIT_INVALID_ARGUMENT, "NULL")
   REFUSED(d.block_size = 33, MERBIT_INVALID_ARGUMENT, "block_size is 33")
   REFUSED(d.block_size = 3, MERBIT_INVALID_ARGUMENT,
-          "block_size is 3, but solver_desc.preconditioner is NONE")
-  REFUSED(d.block_size = 1; d.preconditioner = MERBIT_PRECONDITIONER_JACOBI,
-          MERBIT_INVALID_ARGUMENT, "is JACOBI; use MERBIT_PRECONDITIONER_BLOCK_JACOBI")
+          "block_size is 3, but solver_desc.preconditioner is MERBIT_PRECONDITIONER_NONE")
+  REFUSED(d.block_size = 1;
+          d.preconditioner = MERBIT_PRECONDITIONER_JACOBI, MERBIT_INVALID_ARGUMENT,
+          "is MERBIT_PRECONDITIONER_JACOBI; use MERBIT_PRECONDITIONER_BLOCK_JACOBI")
   REFUSED(d.apply = apply_other, MERBIT_INVALID_ARGUMENT,
-          "apply is given, but solver_desc.preconditioner is NONE")
-  REFUSED(d.apply = apply_other; d.preconditioner = MERBIT_PRECONDITIONER_BLOCK_JACOBI,
-          MERBIT_INVALID_ARGUMENT, "is BLOCK_JACOBI; use MERBIT_PRECONDITIONER_CALLBACK")
+          "apply is given, but solver_desc.preconditioner is MERBIT_PRECONDITIONER_NONE")
+  REFUSED(d.apply = apply_other;
+          d.preconditioner = MERBIT_PRECONDITIONER_BLOCK_JACOBI, MERBIT_INVALID_ARGUMENT,
+          "is MERBIT_PRECONDITIONER_BLOCK_JACOBI; use MERBIT_PRECONDITIONER_CALLBACK")
   REFUSED(d.expected_solves = -1, MERBIT_INVALID_ARGUMENT, "expected_solves is -1")
   REFUSED(v.cols = 10, MERBIT_INVALID_MATRIX, "9 x 10")
   REFUSED(v.value_type = MERBIT_C128, MERBIT_NOT_SUPPORTED, "solvers take")
-  REFUSED(d.refine = 1; v.value_type = MERBIT_F32, MERBIT_NOT_SUPPORTED, "refine is for")
-  REFUSED(d.refine = 1; d.reorder = 1, MERBIT_NOT_SUPPORTED, "refine goes with")
+  REFUSED(d.refine = 1;
+          v.value_type = MERBIT_F32, MERBIT_NOT_SUPPORTED, "refine needs MERBIT_F64")
+  REFUSED(d.refine = 1; d.reorder = 1, MERBIT_NOT_SUPPORTED,
+                        "solver_desc.reorder 1, which it does not support")
   assert_int_equal(merbit_solver_create(NULL, &view, &good, &solver), MERBIT_INVALID_ARGUMENT);
   assert_int_equal(merbit_solver_create(context, NULL, &good, &solver),
                    MERBIT_INVALID_ARGUMENT);

@@ -266,10 +266,10 @@ static void refused_plans(void **state) {
   desc.vector_order = MERBIT_VECTORS_ROW_MAJOR;
   for (method = MERBIT_METHOD_REFERENCE; method < MERBIT_METHOD_MANY; method++) {
     if (method != MERBIT_METHOD_MERGE) {
-      char text[64];
+      char text[80];
       desc.method = (merbit_method)method;
-      (void)snprintf(text, sizeof text, "method %s has no form for 2 vectors",
-                     mbi_method_name(desc.method));
+      (void)snprintf(text, sizeof text, "%s, which has no form for 2 vectors",
+                     mbi_method_identifier(desc.method));
       expect_plan(&desc, MERBIT_NOT_SUPPORTED, text);
     }
   }
@@ -280,9 +280,9 @@ static void refused_plans(void **state) {
   expect_plan_of(MERBIT_C128, &desc, MERBIT_NOT_SUPPORTED,
                  "in f64 or f32 throughout, not with");
   desc.method = MERBIT_METHOD_MANY;
-  expect_plan(&desc, MERBIT_NO_DEVICE, "many runs on CUDA");
+  expect_plan(&desc, MERBIT_NO_DEVICE, "MERBIT_METHOD_MANY, which runs on CUDA");
   desc.vectors = 1;
-  expect_plan(&desc, MERBIT_INVALID_ARGUMENT, "many is for several vectors");
+  expect_plan(&desc, MERBIT_INVALID_ARGUMENT, "MERBIT_METHOD_MANY, but plan_desc.vectors is 1");
 }
 
 static void refused_products(void **state) {

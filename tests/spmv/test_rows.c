@@ -36,7 +36,7 @@ static void lanes_per_row(void **state) {
   assert_int_equal(mbi_rows_size(&plan), MERBIT_OK);
   plan.device.rows++;
   assert_int_equal(mbi_rows_size(&plan), MERBIT_TOO_LARGE);
-  cpu_expect(context, MERBIT_TOO_LARGE, "too many for lanes per row");
+  cpu_expect(context, MERBIT_TOO_LARGE, "too many for MERBIT_METHOD_ROWS");
 }
 
 /* Forms of lanes per row that no kernel is compiled for. */

@@ -17,7 +17,7 @@ static void slices_that_do_not_fit(void **state) {
   assert_true(plan.sliced.slices == TWO(27));
   plan.device.rows++;
   assert_int_equal(mbi_sliced_size(&plan), MERBIT_TOO_LARGE);
-  cpu_expect(context, MERBIT_TOO_LARGE, "too many for slices");
+  cpu_expect(context, MERBIT_TOO_LARGE, "too many for MERBIT_METHOD_SLICED");
   /* Every slice wide and four slots of f32 with one nonzero at its end: columns are counted
    * by two bytes. */
   plan_of(&plan, MERBIT_F32, 100, 5);

@@ -48,8 +48,8 @@ static void flush_subnormals(int on) {
 #endif
 }
 
-/* Every half and every bfloat16, through a plan of a diagonal. Halves also where subnormal floats are lost: none
- * of theirs is one. */
+/* Every half and every bfloat16, through a plan of a diagonal. Halves also where subnormal
+ * floats are lost: none of theirs is one. */
 static void every_short_value_is_read_right(void **state) {
   enum { COUNT = 65536 };
   merbit_context *context = cpu_open(NULL, 1);
@@ -119,16 +119,16 @@ static void what_does_not_fit_is_refused(void **state) {
   assert_int_equal(mbi_plan_sums(plan), MERBIT_F64); /* one follows the other */
   merbit_plan_destroy(plan);
   desc.method = MERBIT_METHOD_BSR;
-  refused(context, &view, &desc, "plan_desc.method bsr does not take f32 values with f64");
+  refused(context, &view, &desc, "MERBIT_METHOD_BSR, which does not take f32 values with f64");
   desc.compute_type = MERBIT_TYPE_DEFAULT;
   view.value_type = MERBIT_C64;
-  refused(context, &view, &desc, "MERGE, SCAN and ROWS do on CUDA");
+  refused(context, &view, &desc, "use MERBIT_METHOD_MERGE, on CUDA also");
   desc.method = MERBIT_METHOD_AUTO;
   desc.vector_type = MERBIT_C128;
   refused(context, &view, &desc, "MERBIT_C64 values with vectors of MERBIT_C128");
   view.value_type = MERBIT_F16;
   desc.vector_type = MERBIT_F16;
-  refused(context, &view, &desc, "MERBIT_F32 for values of F16 and BF16");
+  refused(context, &view, &desc, "MERBIT_F32 for values of MERBIT_F16");
   desc.vector_type = (merbit_type)7;
   assert_int_equal(merbit_plan_create(context, &view, &desc, &plan), MERBIT_INVALID_ARGUMENT);
   cpu_expect(context, MERBIT_INVALID_ARGUMENT, "vector_type is 7");
@@ -181,8 +181,8 @@ static void duplicates_add_up(void **state) {
   merbit_context_destroy(context);
 }
 
-/* Long rows out of order are sorted in scratch whose columns lie behind short values: also where
- * these are an odd number. */
+/* Long rows out of order are sorted in scratch whose columns lie behind short values: also
+ * where these are an odd number. */
 static void short_values_of_long_rows_are_sorted(void **state) {
   enum { LENGTH = 77 };
   merbit_context *context = cpu_open(NULL, 1);
