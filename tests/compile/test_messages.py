@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Check that what the strings of merbit.h name exists: identifiers in its public part, fields of descriptors and views, and
-environment variables that it reads."""
+environment variables that it reads. Check that sentences name enumerators in full: MERBIT_METHOD_MERGE, not MERGE."""
 import pathlib
 import re
 import sys
@@ -35,6 +35,11 @@ def fields(public):
     return found
 
 
+ENUMERATOR = r"\bMERBIT_(?:METHOD|SIDE|MEMORY|SEMIRING|SYMMETRY|SOLVER|PRECONDITIONER|EIGEN|STOP)_(\w+)"
+WORDS = {"CPU", "CUDA", "BSR", "CG", "NONE"}  # which sentences use as words too
+SHORT = re.compile(r"(?<![\w.])[A-Z][A-Z_]+\b(?!'s)")
+
+
 def faults(header):
     public, own = header[: header.rindex(GUARD)], header[header.rindex(GUARD) :]
     public = re.sub(TOKEN, " ", public)
@@ -43,7 +48,11 @@ def faults(header):
     structs = fields(public)
     if len(known) < 150 or len(structs) < 7:
         yield f"only {len(known)} names and {len(structs)} descriptors found"
+    short = set(re.findall(ENUMERATOR, public)) - WORDS
     for text in strings(own):
+        for name in SHORT.findall(text) if " " in text and "\\n" not in text else ():
+            if name in short:
+                yield f"{name} is not named in full: {text[:120]!r}"
         for name, behind in re.findall(r"\b((?:MERBIT|merbit)_\w+)(\.cuh?\b|\.h\b|%?)", text):
             begins = behind == "%" and any(other.startswith(name) for other in known)
             if name not in known and not begins and not behind.startswith("."):

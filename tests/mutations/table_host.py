@@ -194,7 +194,7 @@ MUTATIONS = [
      "a block is divided by what is no pivot", "solve_solver"),
     ("solve/space.c.j2", "status = merbit_plan_restore(", "status = merbit_plan_reorder(",
      "x comes back in the plan's order", "solve_solver"),
-    ("solve/refine.c.j2", "  return norm - norm == 0\n", "  return norm >= 0\n", "values that f32 does not hold are infinite there",
+    ("solve/refine.c.j2", "  return norm - norm == 0 ?", "  return norm >= 0 ?", "values that f32 does not hold are infinite there",
      "fake_gpu_solver"),
     ("solve/refine.c.j2", "(memory == MERBIT_MEMORY_DEFAULT &&",
      "(0 &&",
