@@ -1,10 +1,10 @@
-/* merbit.h 0.1.0 - sparse matrix-vector products that repeat, on NVIDIA GPUs and on CPU threads.
+/* merbit.h 0.1.0 - repeated sparse matrix-vector products on NVIDIA GPUs and CPU threads.
  *
- * Generated from templates/ by gen/generate.py: edit there. MIT licence, at the end of this file. */
+ * Generated from templates/ by gen/generate.py: edit there. The MIT licence ends this file. */
 #if defined(MERBIT_IMPLEMENTATION) && !defined(MERBIT_IMPLEMENTATION_DONE)
 /* The implementation needs GNU/POSIX declarations, so it must come before any system header. */
 #if defined(_FEATURES_H) && !defined(__USE_GNU)
-#error "merbit.h: with MERBIT_IMPLEMENTATION, include merbit.h before any system header, or compile with -D_GNU_SOURCE"
+#error "include merbit.h before any system header where it is implemented, or use -D_GNU_SOURCE"
 #endif
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -16,19 +16,48 @@
 #define MERBIT_H
 /* ==== >>MANUAL ===================================================================================
  *
- * merbit multiplies sparse matrices by dense vectors, again and again: y = alpha A x + beta y. On an
- * NVIDIA GPU it compiles kernels for the very matrix with NVRTC, while the program runs, and keeps them
- * on disk; without a GPU, or without NVRTC, the same calls run on CPU threads.
+ * merbit multiplies a sparse matrix by dense vectors, many times: y = alpha A x + beta y. On an
+ * NVIDIA GPU it compiles kernels for that matrix with NVRTC at run time and keeps the compiled
+ * kernels (cubins) on disk. Without a GPU, or without NVRTC, the same calls run on CPU threads.
  *
- * USE. Copy this file into your project. In one C or C++ file write
+ * USE. Copy this file into your project. In exactly one C or C++ file write, before any system
+ * header,
  *
  *     #define MERBIT_IMPLEMENTATION
  *     #include "merbit.h"
  *
- * before any system header; elsewhere just include it. Link with -lm -ldl (and -pthread where the C
- * library is older than glibc 2.34). No CUDA header or library is needed to build: libcuda and libnvrtc
- * are opened at run time. Define MERBIT_STATIC before the include to make every function static. With
- * OpenMP enabled the CPU methods use it, else a small pool that the context owns.
+ * In all other files write the include alone. Link with -lm -ldl, and with -pthread if the C
+ * library is older than glibc 2.34. The build needs no CUDA header and no CUDA library: merbit
+ * opens libcuda and libnvrtc at run time. Define MERBIT_STATIC before the include to make every
+ * function static. The CPU methods use OpenMP if the compiler has it enabled; else they use a small
+ * thread pool that belongs to the context.
+ *
+ * FUNCTIONS BY TASK. A name that begins with an underscore continues the name before it: _get_info
+ * stands for merbit_context_get_info.
+ *
+ *     open a GPU or the CPU            merbit_context_create, _get_info, _destroy
+ *     say why a call failed            merbit_last_error, merbit_status_name, merbit_status_text
+ *     keep vectors on the GPU          merbit_buffer_create, _upload, _download, _pointer, _destroy
+ *     describe your own arrays         merbit_csr, merbit_bsr; merbit_view for all other forms
+ *     check them                       merbit_view_check
+ *     copy, sort, add up duplicates    merbit_matrix_create
+ *     transpose; make blocks           merbit_matrix_transpose; merbit_matrix_create_bsr
+ *     estimate blocks                  merbit_view_find_blocks
+ *     use or free an owned matrix      merbit_matrix_view, merbit_matrix_destroy
+ *     read a Matrix Market file        merbit_matrix_read_file, _read_memory, _read_stream
+ *     write one                        merbit_matrix_write_file, _write_stream
+ *     prepare for products             merbit_plan_create, merbit_plan_destroy
+ *     y = alpha A x + beta y           merbit_spmv
+ *     the same for several vectors     merbit_spmm
+ *     a product with dot products      merbit_spmv_epilogue
+ *     products in several streams      merbit_workspace_create, merbit_workspace_destroy
+ *     change the values                merbit_plan_update_values
+ *     see what a plan chose            merbit_plan_describe, merbit_plan_get_info
+ *     vectors of a reordered plan      merbit_plan_reorder, _restore, _get_order
+ *     solve A x = b                    merbit_solver_create, _solve, _update_values, _destroy
+ *     eigenvalues and eigenvectors     merbit_eigen
+ *     PageRank                         merbit_pagerank
+ *     the version                      merbit_version
  *
  * A PRODUCT.
  *
@@ -49,8 +78,12 @@
  *       merbit_context_destroy(context);
  *     }
  *
- * Host vectors are convenient and, on a GPU, slow: they travel with every product. Vectors in buffers stay
- * where the context computes; any device pointer of your own does as well.
+ * plan_desc.vector_memory says where x and y are. MERBIT_MEMORY_DEFAULT, which is zero, means:
+ * where the plan computes. So x and y are device pointers if the plan computes on the GPU, and host
+ * pointers if it computes on the CPU. The example has arrays in host memory and must run on both,
+ * so it asks for MERBIT_MEMORY_HOST. On a GPU, such vectors are convenient and slow, because every
+ * product copies x to the GPU and y back. Vectors in a merbit_buffer stay where the context
+ * computes. Any device pointer of your own works too.
  *
  * Example: buffers
  *     int row_ptr[] = {0, 1, 2}, col_ind[] = {1, 0};
@@ -69,7 +102,7 @@
  *         merbit_spmv(plan, NULL, &alpha, merbit_buffer_pointer(bx), NULL,
  *                     merbit_buffer_pointer(by), NULL) ||
  *         merbit_buffer_download(by, 0, y, sizeof y)) {
- *       merbit_last_error(context, sentence, sizeof sentence); // what went wrong, with the culprit
+ *       merbit_last_error(context, sentence, sizeof sentence); // what went wrong, and what to do
  *     }
  *     merbit_plan_destroy(plan);
  *     merbit_buffer_destroy(bx);
@@ -98,7 +131,8 @@
  *     merbit_matrix_destroy(graph);
  *     merbit_context_destroy(context);
  *
- * A SYSTEM. merbit_solver_solve finds x with A x = b, on either side; see SOLVERS.
+ * A SYSTEM OF EQUATIONS. merbit_solver_solve finds x with A x = b, on the GPU or on the CPU.
+ * SOLVERS below has the details.
  *
  * Example: solver
  *     int row_ptr[] = {0, 2, 5, 7}, col_ind[] = {0, 1, 0, 1, 2, 1, 2};
@@ -120,12 +154,14 @@
  *     merbit_solver_destroy(solver);
  *     merbit_context_destroy(context);
  *
- * BLOCKS. Where entries come in small dense blocks, as in finite elements with several unknowns to a node,
- * BSR stores one index for a block. Such a view is multiplied in blocks on the CPU; merbit_matrix_create_bsr
- * makes one from any other, in the shape you give or in the one that moves the fewest bytes.
+ * BLOCKS. Some matrices have their entries in small dense blocks, as in finite elements with
+ * several unknowns per node. BSR stores one column index per block. On the CPU, AUTO multiplies a
+ * BSR view of F64 or F32 block by block; MERBIT_METHOD_BSR does so on either side.
+ * merbit_matrix_create_bsr makes a BSR matrix from any view, with the block shape that you give or
+ * with the shape that moves the fewest bytes.
  *
  * Example: blocks
- *     int row_ptr[] = {0, 1, 3}, col_ind[] = {0, 0, 1}; // of blocks
+ *     int row_ptr[] = {0, 1, 3}, col_ind[] = {0, 0, 1}; // block rows, block columns
  *     double values[] = {4, 1, 1, 4, -1, 0, 0, -1, 4, 1, 1, 4}, x[] = {1, 2, 3, 4}, y[4];
  *     merbit_view A = merbit_bsr(4, 4, 3, 2, 2, row_ptr, col_ind, values), B;
  *     merbit_plan_desc desc;
@@ -146,13 +182,14 @@
  *     merbit_matrix_destroy(larger);
  *     merbit_context_destroy(context);
  *
- * What fills a block of such a matrix up is a stored zero, and so an entry: times Inf it is NaN. A plan with
- * MERBIT_METHOD_BSR from a view of single entries makes blocks whose holes do not act: on the GPU where a CSR
- * with ascending rows lies there, else on the CPU's threads.
+ * Where merbit_matrix_create_bsr fills up a block, it stores a zero. A stored zero is an entry:
+ * zero times Inf is NaN. A plan with MERBIT_METHOD_BSR of a CSR or COO view also makes blocks, and
+ * there the filled places do not act. The GPU makes these blocks from a CSR in device memory whose
+ * rows have ascending columns; CPU threads make them from any other view.
  *
- * ORDER. A plan can hold its matrix in another order of rows and columns, in which entries of x that are used
- * together lie together (plan_desc.reordering). Its x and y then come in that order: a solver moves its
- * vectors once, iterates, and moves the result back.
+ * ORDER. A plan can hold its matrix with rows and columns in another order (plan_desc.reordering),
+ * so that entries of x that are used together are stored together. x and y then have the plan's
+ * order. A solver permutes its vectors once, iterates, and permutes the result back.
  *
  * Example: order
  *     int row_ptr[] = {0, 2, 4, 6, 8}, col_ind[] = {0, 2, 1, 3, 0, 2, 1, 3};
@@ -169,18 +206,19 @@
  *         merbit_plan_create(context, &A, &desc, &plan) == MERBIT_OK) {
  *       merbit_plan_reorder(plan, x, px, NULL);
  *       for (i = 0; i < 10; i++) {
- *         merbit_spmv(plan, NULL, NULL, px, NULL, py, NULL); // and what else the solver does
+ *         merbit_spmv(plan, NULL, NULL, px, NULL, py, NULL); // a solver does more here
  *       }
  *       merbit_plan_restore(plan, py, y, NULL);
  *     }
  *     merbit_plan_destroy(plan);
  *     merbit_context_destroy(context);
  *
- * The order is found on the CPU, so that device arrays are downloaded first; plan_info.reorder_seconds says
- * what it took, which is thousands of GPU products. New values come in the order of the view as ever.
+ * CPU threads find the order; arrays in device memory are downloaded for it.
+ * plan_info.reorder_seconds is the time it took, which is that of thousands of products on a GPU.
+ * New values (merbit_plan_update_values) come in the order of the view, not of the plan.
  *
- * TRANSPOSE. With plan_desc.operation MERBIT_OPERATION_T a plan multiplies by the transpose: x then has
- * view.rows entries and y view.cols. MERBIT_OPERATION_H also conjugates, where values are complex.
+ * TRANSPOSE. A plan with plan_desc.operation = MERBIT_OPERATION_T multiplies by the transpose: x
+ * has view.rows elements and y has view.cols. MERBIT_OPERATION_H also conjugates complex values.
  *
  * Example: transpose
  *     int row_ptr[] = {0, 2, 3}, col_ind[] = {0, 2, 1};
@@ -199,13 +237,15 @@
  *     merbit_plan_destroy(plan);
  *     merbit_context_destroy(context);
  *
- * The plan holds a transposed copy, however few products are expected, so that products are repeatable: made
- * on the GPU from a CSR, by CPU threads from blocks, for a reordered plan and for the CPU; a COO is read the
- * other way round. New values come in the order of the view as ever. plan_desc.block_rows and block_cols, and
- * what plan_info tells, are of the transpose.
+ * The plan holds a transposed copy even if few products are expected, so that products are
+ * repeatable. The GPU makes the copy from a CSR view if the plan computes there. CPU threads make
+ * it from blocks, for a reordered plan, and for a plan on the CPU. A COO view needs no copy,
+ * because its rows and columns can change places. New values come in the order of the view.
+ * plan_desc.block_rows, plan_desc.block_cols and all fields of merbit_plan_info refer to the
+ * transpose.
  *
- * EIGENPAIRS. merbit_eigen finds eigenvalues at the ends of a spectrum: of a symmetric matrix by Lanczos, the one
- * that is largest in size by the power method.
+ * EIGENPAIRS. merbit_eigen finds eigenvalues at the ends of a spectrum. Lanczos is for symmetric
+ * matrices. The power method finds the eigenvalue of largest absolute value.
  *
  * Example: eigen
  *     int row_ptr[] = {0, 2, 5, 7}, col_ind[] = {0, 1, 0, 1, 2, 1, 2};
@@ -222,12 +262,13 @@
  *     }
  *     merbit_context_destroy(context);
  *
- * VECTORS. A plan for several vectors (plan_desc.vectors, up to 64) multiplies them all while it reads the
- * matrix once. They stand in one array, row-major or column-major; row-major is the faster one on the GPU.
+ * SEVERAL VECTORS. A plan for several vectors (plan_desc.vectors, up to 64) multiplies them all
+ * while it reads the matrix once. The vectors are in one array, row-major or column-major.
+ * Row-major is faster on the GPU.
  *
  * Example: vectors
  *     int row_ptr[] = {0, 2, 3}, col_ind[] = {0, 2, 1};
- *     double values[] = {1, 2, 3}, x[] = {1, 2, 10, 20, 100, 200}, y[4]; // (1, 10, 100) and (2, 20, 200)
+ *     double values[] = {1, 2, 3}, x[] = {1, 2, 10, 20, 100, 200}, y[4]; // two vectors of 3
  *     merbit_view A = merbit_csr(2, 3, 3, row_ptr, col_ind, values);
  *     merbit_plan_desc desc;
  *     merbit_context *context = NULL;
@@ -243,12 +284,12 @@
  *     merbit_plan_destroy(plan);
  *     merbit_context_destroy(context);
  *
- * ONE TRIANGLE. A view of CSR or COO may give one triangle of a symmetric, skew-symmetric or Hermitian matrix,
- * lower or upper, the diagonal in it (a skew-symmetric one has none): set view.symmetry. That entries lie in one
- * triangle is checked.
+ * ONE TRIANGLE. A CSR or COO view may give one triangle, lower or upper, of a symmetric,
+ * skew-symmetric or Hermitian matrix. Set view.symmetry. The triangle includes the diagonal; a
+ * skew-symmetric one has no diagonal. merbit checks that all entries are in one triangle.
  *
  * Example: half
- *     int row_ptr[] = {0, 1, 3, 5}, col_ind[] = {0, 0, 1, 1, 2}; // the lower one
+ *     int row_ptr[] = {0, 1, 3, 5}, col_ind[] = {0, 0, 1, 1, 2}; // the lower triangle
  *     double values[] = {4, -1, 4, -1, 4}, x[] = {1, 2, 3}, y[3];
  *     merbit_view A = merbit_csr(3, 3, 5, row_ptr, col_ind, values);
  *     merbit_plan_desc desc;
@@ -264,30 +305,35 @@
  *     merbit_plan_destroy(plan);
  *     merbit_context_destroy(context);
  *
- * On the CPU method HALF multiplies by the triangle as it is, which streams half the bytes; AUTO takes it where
- * long rows reach to columns near by, or products are few. Other methods, other types and the GPU have a plan make both
- * triangles, on the CPU (device arrays are downloaded; plan_info.expand_seconds). A transpose costs nothing more. New
- * values come in the order of the triangle. All else that takes a view (merbit_matrix_create and the like,
- * merbit_pagerank) works on both triangles too; merbit_matrix_write_file writes one. read_desc.keep_half keeps a
- * file's.
+ * On the CPU, MERBIT_METHOD_HALF multiplies by the triangle as it is and streams half the bytes.
+ * AUTO takes it if long rows reach only to columns nearby, or if few products are expected. For
+ * other methods, for types other than F64 and F32, and on the GPU, the plan makes both triangles on
+ * the CPU: device arrays are downloaded, and plan_info.expand_seconds is the time. A transposed
+ * plan of one triangle costs nothing more. New values come in the order of the triangle. All other
+ * calls that take a view (merbit_matrix_create, merbit_pagerank and so on) also work on both
+ * triangles; merbit_matrix_write_file writes one. read_desc.keep_half keeps the one triangle that a
+ * file stores.
  *
- * TYPES. A view's value_type says what its values are; x, y, sums, alpha and beta have one other or the same:
+ * TYPES. A view's value_type is the type of its values. x, y, the sums, alpha and beta have one
+ * common type:
  *
  *     values (value_type)            x, y, sums, alpha, beta      methods
  *     F64, F32                       the same                     all
- *     F32, with vector_type F64      F64                          MERGE, SCAN, ROWS; REFERENCE on the CPU
- *     F16, BF16                      F32                          the same
- *     C64, C128                      the same                     the same
+ *     F32, with vector_type F64      F64                          MERGE, SCAN, ROWS on CUDA;
+ *                                                                 MERGE, REFERENCE on the CPU
+ *     F16, BF16                      F32                          as in the row above
+ *     C64, C128                      the same                     as in the row above
  *
- * A complex number is two neighbouring reals, real part first, alpha and beta too; on CUDA arrays of them begin
- * at a multiple of their element's size. F16 and BF16 are the bits of a number in 16. Where values are narrower
- * than sums, a plan keeps duplicates apart, so that nothing is rounded but products and sums. Blocks
- * (merbit_matrix_create_bsr, method BSR) and merbit_pagerank are of F64 and F32; a BSR view of another type is
- * multiplied as a CSR.
+ * A complex number is two adjacent reals, real part first; alpha and beta too. On CUDA an array of
+ * complex numbers begins at a multiple of its element's size. F16 and BF16 values are 16-bit
+ * patterns (uint16_t). If values are narrower than sums, a plan keeps duplicate entries apart, so
+ * that only products and sums are rounded. Blocks (merbit_matrix_create_bsr, MERBIT_METHOD_BSR) and
+ * merbit_pagerank take F64 and F32. A plan multiplies a BSR view of any other type as a CSR.
  *
  * Example: complex
  *     int row_ptr[] = {0, 1, 2}, col_ind[] = {1, 0};
- *     double values[] = {0, 1, 2, -3}, x[] = {1, 0, 0, 1}, y[4], alpha[] = {0, 2}; // i, 2 - 3i; 1, i; 2i
+ *     double values[] = {0, 1, 2, -3}, x[] = {1, 0, 0, 1}; // i and 2 - 3i; 1 and i
+ *     double alpha[] = {0, 2}, y[4];                       // 2i
  *     merbit_view A = merbit_csr(2, 2, 2, row_ptr, col_ind, values);
  *     merbit_plan_desc desc;
  *     merbit_context *context = NULL;
@@ -298,13 +344,14 @@
  *     A.value_type = MERBIT_C128;
  *     if (merbit_context_create(NULL, &context, NULL) == MERBIT_OK &&
  *         merbit_plan_create(context, &A, &desc, &plan) == MERBIT_OK) {
- *       merbit_spmv(plan, NULL, alpha, x, NULL, y, NULL); // 2i (2 + 3i) i, 2i (-i) 1
+ *       merbit_spmv(plan, NULL, alpha, x, NULL, y, NULL); // -4 - 6i, 2
  *     }
  *     merbit_plan_destroy(plan);
  *     merbit_context_destroy(context);
  *
- * SEMIRINGS. A plan may add and multiply by other operators (plan_desc.semiring): min-plus makes a product one step
- * of shortest paths, or-and one of breadth-first search, max-times one of most likely paths; or give your own.
+ * SEMIRINGS. A plan may add and multiply by other operators (plan_desc.semiring). A product over
+ * min-plus is one step of shortest paths, over or-and one step of breadth-first search, over
+ * max-times one step of most likely paths. MERBIT_SEMIRING_CUSTOM takes operators of your own.
  *
  * Example: semirings
  *     int row_ptr[] = {0, 2, 3, 3}, col_ind[] = {1, 2, 2}; // roads from 0 to 1 and 2, from 1 to 2
@@ -319,48 +366,65 @@
  *     desc.semiring = MERBIT_SEMIRING_MIN_PLUS;
  *     if (merbit_context_create(NULL, &context, NULL) == MERBIT_OK &&
  *         merbit_plan_create(context, &A, &desc, &plan) == MERBIT_OK) {
- *       merbit_spmv(plan, NULL, NULL, d, &zero, e, NULL); // the least of A' + d and 0 + e: 0, 4, 9
- *       merbit_spmv(plan, NULL, NULL, e, &zero, d, NULL); // 0, 4, 7
+ *       merbit_spmv(plan, NULL, NULL, d, &zero, e, NULL); // 0, 4, 9: paths of one road
+ *       merbit_spmv(plan, NULL, NULL, e, &zero, d, NULL); // 0, 4, 7: paths of two
  *     }
  *     merbit_plan_destroy(plan);
  *     merbit_context_destroy(context);
  *
- * y = (alpha (x) sum) (+) (beta (x) y), a row's sum beginning with the semiring's zero, which an empty row gives: Inf
- * for min-plus, 0 for max-times and or-and. alpha NULL: the sum is not multiplied; beta NULL: y is not read. alpha
- * the zero of the semiring reads neither A nor x, and the zero stands in place of alpha (x) sum; beta the zero does
- * not read y. Any other number, 0 in min-plus as well, is an operand like an entry: there alpha adds to each sum, and
- * beta 0 keeps the old y among those of which the least is taken. Patterns are of the number one for every semiring:
- * in min-plus each entry is an edge of length 1. Duplicates are entries of their own and never added up. A stored
- * zero is an entry: an edge of length 0 in min-plus, none in or-and.
+ * Write (+) for the semiring's addition and (x) for its multiplication. Then y = (alpha (x) sum)
+ * (+) (beta (x) y). The sum of a row begins with the semiring's zero, which is also the sum of an
+ * empty row: Inf for min-plus, 0 for max-times and for or-and. The rules for the scalars are:
+ * - If alpha is NULL, the sum is not multiplied. If beta is NULL, y is not read.
+ * - If alpha is the semiring's zero, neither A nor x is read, and the zero takes the place of alpha
+ *   (x) sum.
+ * - If beta is the semiring's zero, y is not read.
+ * - Any other number is an operand like an entry. In min-plus, 0 is an ordinary number: alpha is
+ *   added to each sum, and beta = 0 gives the lesser of the old y and the new value.
+ * A pattern has the value 1 everywhere in every semiring: in min-plus each entry is an edge of
+ * length 1. Duplicates are separate entries; they are never added up. A stored zero is an entry: in
+ * min-plus an edge of length 0, in or-and no edge.
  *
- * min, max and or give the same bits in any order, so every method does: a NaN product makes its row NaN, a result
- * that is zero is +0, and in or-and any number that is not zero, NaN too, is true and results are 0 or 1. max-times
- * is for numbers that are not negative, whose zero is 0; for others take your own max from -Inf on.
- * MERGE, and on CUDA SCAN and ROWS, on the CPU REFERENCE, take semirings, AUTO takes one of these, and views are CSR or
- * COO; all else works as with plus-times: transposes, orders, new values, device arrays, scalars in device memory.
+ * min, max and or give the same bits in any order, so every method gives the same bits. A NaN
+ * product makes its row NaN. A result that is zero is +0. In or-and every number that is not zero,
+ * NaN too, is true, and results are 0 or 1. max-times is for numbers that are not negative, for
+ * which its zero is 0; for other numbers give your own operators with max and the zero -Inf. MERGE,
+ * SCAN and ROWS on CUDA, and MERGE and REFERENCE on the CPU, take semirings; AUTO takes one of
+ * these. Views are CSR or COO of F64 or F32. All else works as with plus-times: transposes, orders,
+ * new values, device arrays, scalars in device memory.
  *
- * With MERBIT_SEMIRING_CUSTOM, plan_desc.operators has `add` and `multiply` as expressions for CUDA and as functions for
- * the CPU; a plan needs both for its side, AUTO's fall-back to the CPU too. `add` must be associative and
- * commutative, but for plans on the CPU and for ROWS with one lane a row (omega 1), where entries come in their order
- * and it need not commute.
+ * With MERBIT_SEMIRING_CUSTOM, plan_desc.operators gives `add` and `multiply`, as expressions for
+ * CUDA and as functions for the CPU. A plan needs both operators for its side; if AUTO is to fall
+ * back to the CPU, it needs the functions too. `add` must be associative and commutative. It need
+ * not be commutative for plans on the CPU, nor for ROWS with one lane per row (plan_desc.omega =
+ * 1): these take the entries of a row in their order.
  *
- * SOLVERS. A solver (merbit_solver_create) holds the plan of a square matrix, its vectors and, on CUDA, from the
- * first solve on, its iterations recorded as a graph, so that solves for many right-hand sides repeat nothing. CG is for symmetric
- * positive definite matrices, BICGSTAB for any. Scalars stay on the device: with CUDA 12.4 or later the loop
- * itself runs there (result.recorded 2), and the host looks about ten times a second, at most once for 50
- * iterations; there the progress callback is called and may cancel. Dot products are added up by kernels behind
- * the products, in double, in an order that depends on the matrix alone: one plan gives equal bits in every solve.
- * A solve has converged when ||b - A x|| / ||b||, computed anew from x, is at most the tolerance; where only the
- * recurrence says so it goes on, first to a lower goal, then from the true residual, and ends as STAGNATED if
- * that does not help. A breakdown of BICGSTAB is restarted from the true residual up to ten times. refine solves
- * for corrections in f32 and takes residuals in f64. result.description says in words why it ended.
+ * SOLVERS. A solver (merbit_solver_create) holds the plan of a square matrix and its vectors. On
+ * CUDA it also holds its iterations, which the first solve records as a CUDA graph, so that further
+ * solves repeat no preparation. CG is for symmetric positive definite matrices. BICGSTAB and GMRES
+ * are for any square matrix; GMRES restarts every solver_desc.restart iterations.
  *
- * EPILOGUES. A plan may carry work on each row of op(A) x on its way to y, and up to two sums over all rows
- * (plan_desc.epilogue), so that one call gives y and a dot product, a norm or a difference: merbit_spmv_epilogue.
+ * Scalars stay on the GPU. With CUDA 12.4 or later the loop itself runs there (result.recorded is
+ * 2), and the host checks about ten times a second, but at most once per 50 iterations. At such a
+ * check the host calls the progress callback, which may cancel the solve. Kernels behind the
+ * products add up the dot products, in double, in an order that depends on the matrix alone. So one
+ * solver gives equal bits in every solve.
+ *
+ * A solve has converged when ||b - A x|| / ||b||, recomputed from x, is at most the tolerance. If
+ * only the recurrence's residual is that small, the solver goes on: first with a lower goal for the
+ * recurrence, then from the recomputed residual. It ends as STAGNATED if that does not help. After
+ * a breakdown, BICGSTAB starts again from the recomputed residual, up to ten times.
+ * solver_desc.refine solves for corrections in f32 and computes residuals in f64.
+ * result.description says in one sentence why the solve ended.
+ *
+ * EPILOGUES. A plan may apply an expression to each row of op(A) x before it is stored in y, and
+ * may add up to two sums over all rows (plan_desc.epilogue). One call, merbit_spmv_epilogue, then
+ * gives y and a dot product, a norm or a difference.
  *
  * Example: epilogues
  *     int row_ptr[] = {0, 2, 3}, col_ind[] = {0, 1, 1};
- *     double values[] = {2, 1, 4}, x[] = {1, 10}, b[] = {10, 41}, r[2], norm[2]; // r = b - A x and ||r||^2
+ *     double values[] = {2, 1, 4}, x[] = {1, 10}, b[] = {10, 41};
+ *     double r[2], norm[2]; // r = b - A x and its ||r||^2
  *     merbit_view A = merbit_csr(2, 2, 3, row_ptr, col_ind, values);
  *     merbit_plan_desc desc;
  *     merbit_epilogue epilogue;
@@ -377,100 +441,136 @@
  *     vectors[0] = b;
  *     if (merbit_context_create(NULL, &context, NULL) == MERBIT_OK &&
  *         merbit_plan_create(context, &A, &desc, &plan) == MERBIT_OK) {
- *       merbit_spmv_epilogue(plan, NULL, x, r, vectors, NULL, norm, NULL, NULL); // -2, 1; 5
+ *       merbit_spmv_epilogue(plan, NULL, x, r, vectors, NULL, norm, NULL, NULL); // y: -2, 1; 5
  *     }
  *     merbit_plan_destroy(plan);
  *     merbit_context_destroy(context);
  *
- * Expressions know ax, the row of op(A) x, row, its number in the plan, and the vectors' v0[row], ... and scalars s0,
- * ... as v0 and s0; sums know y too, the result. The result is of the plan's type, to which scalars are rounded; sums
- * and all in them are double, in f32 too. Each row passes once, an empty one with ax 0. For plus and times, one vector, F64 and F32
- * (and narrower values with these). With any method: on CUDA one kernel behind
- * the product reads y and the vectors, and writes y where there is a result. Sums of a plan on CUDA have the same bits from run to run, on the CPU
- * for one number of threads. On the CPU an epilogue is a function (merbit_epilogue.cpu), over chunks of rows behind the product; the expressions
- * of the example and these need none: (NULL; "v0 * ax"), (NULL; "v0 * ax", "ax * ax"), ("(s0 * ax + s1) / abs(v1)";
- * "abs(s0 * ax + s1 - v0 * abs(v1))", "v1 < 0 ? y : 0").
+ * The names in expressions are: ax, the row of op(A) x; row, its number in the plan; v0, v1, ...
+ * for element `row` of each vector; s0, s1, ... for the scalars. The sums also know y, which is the
+ * result. The result is computed in the plan's vector type, to which scalars are rounded. The sums
+ * and all their operands are double, also in an f32 plan. Each row counts once; an empty row has ax
+ * = 0. Epilogues work with plus and times, with one vector, and with F64 and F32 vectors (so with
+ * narrower values too), by any method.
  *
- * EXPRESSIONS have + - * / and parentheses, < <= > >= == != (which do not chain), && || !, c ? a : b, decimal
- * numbers, inf, the names said where one is given, and min max abs sqrt exp log pow floor ceil. All are of the plan's
- * type; comparisons are 1 or 0 where a number is wanted, numbers are true unless zero. Each operation is rounded by
- * itself, as in C without contraction; exp, log and pow may differ from the C library's in the last bits. min and max
- * of a NaN are NaN. Whatever else a text holds is refused by its place; what reaches the compiler is written anew
- * from the checked tokens, and is part of the cubin's key. A text has at most 512
- * characters, and what is written from it at most 1399, of which a number takes 48: 26 numbers and their sum fit, or 21
- * and their product. An epilogue that needs more takes them as scalars.
+ * On CUDA one kernel after the product reads y and the vectors, and writes y if there is a result.
+ * The sums of a plan on CUDA have the same bits in every run; those on the CPU do for the same
+ * number of threads. On the CPU an epilogue is a function (merbit_epilogue.cpu), which is called
+ * for ranges of rows after the product. These expressions, and those of the example above, need no
+ * function:
  *
- * STATUS. Every call that can fail returns a merbit_status, sets its out pointer to NULL on failure and
- * leaves a sentence that names the value at fault (merbit_last_error, which each thread asks for its own failures;
- * merbit_context_create fills a merbit_error instead). A NULL context, buffer, matrix or plan is MERBIT_INVALID_ARGUMENT, without a
- * sentence. Destroying NULL does nothing. Nothing prints unless MERBIT_LOG is set; nothing exits.
+ *     result                  sums[0]                              sums[1]
+ *     NULL                    "v0 * ax"                            NULL
+ *     NULL                    "v0 * ax"                            "ax * ax"
+ *     "(s0 * ax + s1) /       "abs(s0 * ax + s1 - v0 * abs(v1))"   "v1 < 0 ? y : 0"
+ *       abs(v1)"
  *
- * DESCRIPTORS. Fill a descriptor with zeros first: zero means the default, and fields may be added. The examples
- * do it by memset, which needs string.h; = {0} does it in C, = {} in C++.
+ * EXPRESSIONS. An expression has + - * / and parentheses, the comparisons < <= > >= == != (which do
+ * not chain), && || !, c ? a : b, decimal numbers, inf, the names listed where the expression is
+ * given, and the functions min max abs sqrt exp log pow floor ceil. All operands have the plan's
+ * type. A comparison is 1 or 0 where a number is wanted; a number is true unless it is zero. Each
+ * operation is rounded separately, as in C without contraction. exp, log and pow may differ from
+ * the C library's in the last bits. min and max of a NaN are NaN. merbit refuses everything else
+ * and names its position. The compiler gets a text that merbit writes from the checked tokens; that
+ * text is part of the cubin's key. An expression has at most 512 characters, and the text written
+ * from it at most 1399. A number takes 48 of these: 26 numbers and their sum fit, or 21 numbers and
+ * their product. If an epilogue needs more numbers, pass them as scalars.
  *
- * OWNERSHIP. Contexts, matrices, buffers, plans, workspaces and solvers are yours to destroy, in any order: each
- * keeps alive what it was made from. The view of a merbit_matrix names that matrix in its field `owner`, and so do
- * copies of the view, and views in which you replace an array by yours: plans and solvers made from any of these
- * keep the matrix alive. A view itself does not: make nothing more from it once the matrix is destroyed.
- * Arrays of your own (`owner` NULL) are borrowed: later products read them, and so does giving new values. They
- * must stay, unchanged, until every plan and solver made from them is destroyed. How much of them a plan has copied
- * depends on its method, so that changes in place reach some products and not others: use merbit_plan_update_values
- * or merbit_solver_update_values, which copy the new values, and make another plan for another structure. Only
- * products on CUDA do not read arrays in host memory again: these may go when the plan is made, but for a plan
- * that is to take new values of a COO, of 64-bit columns or of blocks, and for a solver that is to take new values.
- * merbit_matrix_create and its kin copy; merbit_pagerank and merbit_eigen read arrays until they return.
+ * STATUS. Every call that can fail returns a merbit_status. On failure it sets its out pointer to
+ * NULL and leaves a sentence that names the value at fault. merbit_last_error gives the sentence of
+ * the calling thread's last FAILURE on a context. A later success does not clear that sentence, so
+ * test the status of each call. merbit_context_create fills a merbit_error instead. If the context,
+ * buffer, plan or solver of a call is NULL, the call returns MERBIT_INVALID_ARGUMENT and leaves no
+ * sentence, because no context is known to hold it; a sentence that merbit_last_error gives after
+ * such a call belongs to an earlier failure. Destroying NULL does nothing. merbit prints nothing
+ * unless MERBIT_LOG is set, and never exits.
  *
- * THREADS. A context, a matrix and a plan may be shared by threads. Products of one plan at the same time
- * need a workspace each (merbit_workspace_create); so do products in different streams and in captured
- * graphs. Changing values and destroying need the object alone.
+ * DESCRIPTORS. Fill a descriptor with zeros first: zero means the default, and later versions may
+ * add fields. The examples use memset, which needs string.h; = {0} does the same in C, and = {} in
+ * C++. There are three exceptions. merbit_solver_create needs a descriptor with `method` set,
+ * because no method suits every matrix. MERBIT_SEMIRING_CUSTOM needs plan_desc.operators.
+ * MERBIT_PRECONDITIONER_CALLBACK needs solver_desc.apply.
  *
- * FORK. In a forked child, contexts that the parent made compute with one thread and cannot use the GPU: make a
- * context in the child. Fork while no other thread is in a call. In a program built with gcc's OpenMP whose parent
- * process has run OpenMP threads, a child's new context needs context_desc.threads = 1, or its first product hangs.
+ * OWNERSHIP. Contexts, matrices, buffers, plans, workspaces and solvers are yours to destroy, in
+ * any order: each keeps alive what it was made from. The field `owner` of a merbit_matrix's view
+ * names that matrix. Copies of the view name it too, even if you replace an array in a copy. Plans
+ * and solvers made from any of these views keep the matrix alive. The view itself does not: make
+ * nothing more from it after the matrix is destroyed.
  *
- * CUDA. The context retains the device's primary context, or uses yours (context_desc.cuda_context), and
- * restores the caller's current context after each call. merbit_spmv only enqueues work on the stream and
- * may be captured in a CUDA graph. A dead CUDA context answers MERBIT_DEVICE_LOST from then on.
+ * Arrays of your own (`owner` is NULL) are borrowed. Later products read them, and so does
+ * merbit_plan_update_values. Keep them, unchanged, until every plan and solver made from them is
+ * destroyed. How much of them a plan copies depends on its method, so a change in place reaches
+ * some products and not others. For new values, use merbit_plan_update_values or
+ * merbit_solver_update_values, which copy them; for another structure, make another plan. There is
+ * one exception: products on CUDA do not read arrays in host memory again. Such arrays may go once
+ * the plan is made, unless the plan is to take new values of a COO, of 64-bit columns or of blocks,
+ * or a solver is to take new values. merbit_matrix_create, merbit_matrix_transpose and
+ * merbit_matrix_create_bsr copy. merbit_pagerank and merbit_eigen read arrays only until they
+ * return.
  *
- * VALUES. A plan on CUDA for eight products or more looks at the values and stores them shorter where nothing is
- * lost: once if all are equal, once for each column or row that has one value throughout, as bytes if at most
- * 256 are different, as halves or floats that are exactly the values. Results are what general ones would give.
- * merbit_plan_update_values keeps the form if the new values have it, else makes the plan general.
- * plan_desc.changing_values turns all of this off.
+ * THREADS. Threads may share a context, a matrix and a plan. Products of one plan that run at the
+ * same time need a workspace each (merbit_workspace_create); so do products in different streams
+ * and in different captured graphs. Changing values and destroying need the object for one thread
+ * alone.
  *
- * THE CPU. Where enough products are expected AUTO makes another form of the matrix there too: rows sorted by
- * length (SORTED), or blocks if the CSR consists of full ones; merbit_plan_describe gives the forecast and the
- * runner-up's. The plan then holds a copy of the columns and, unless all are equal, of the values. MERGE and
- * REFERENCE read the caller's arrays. plan_desc.numa moves each thread's part of columns and values to its own
- * memory node, in the caller's arrays where MERGE reads those; context_desc.bind_threads keeps threads where
- * they are, but not the one that calls: it is thread 0, and belongs on the first processor.
+ * FORK. In a forked child, contexts that the parent made compute with one thread and cannot use the
+ * GPU; make a context in the child. Fork while no other thread is in a call. If the program is
+ * built with gcc's OpenMP and the parent process has run OpenMP threads, a new context in the child
+ * needs context_desc.threads = 1; else its first product hangs.
  *
- * SIDES. MERBIT_SIDE_AUTO takes the GPU if there is a driver, a device and NVRTC, else the CPU, and says
- * why in merbit_context_info.reason. MERBIT_SIDE_CUDA fails with the reason instead. A plan under AUTO whose
- * matrix, vectors and scalars are said to be in host memory may still fall back when it is made; then no
- * more. merbit_plan_describe tells.
+ * CUDA. The context retains the device's primary context, or uses your own
+ * (context_desc.cuda_context). Each call restores the caller's current context. merbit_spmv only
+ * enqueues work on the stream, so a CUDA graph can capture it. After a CUDA context has died, every
+ * call answers MERBIT_DEVICE_LOST.
  *
- * NUMBERS. A result's error is at most gamma(k + 2) (|alpha| |A| |x| + |beta| |y|) in every component, for a row
- * of k nonzeros, barring overflow and underflow; of complex numbers in each part, with gamma(k + 4) and the
- * same sums over absolute values of parts (two products and a sum for each part of a product; Inf times a
- * complex number is what these give, often NaN in both parts). beta 0 does not read y; alpha 0 does not read A or x. NaN and
- * Inf stay in the rows whose nonzeros meet them. A sum that is zero is +0, as every sum is where alpha is 0; what
- * follows, alpha * sum + beta * y, is IEEE 754's: -1 times an empty row is -0, Inf times one is NaN. Subnormal
- * numbers are kept. Products are bitwise repeatable for one plan: GPU products whatever the launch, CPU products
- * for one number of threads. So is merbit_pagerank, but with MERBIT_METHOD_MERBIT, which adds atomically where a
- * row spans thread blocks.
+ * VALUES. A plan on CUDA for eight products or more looks at the values and stores them in a
+ * shorter form if nothing is lost: one value if all are equal, one per column or per row if each
+ * column or row has equal values, bytes if at most 256 values differ, or halves or floats that are
+ * exactly the values. Results are those of the general form. merbit_plan_update_values keeps the
+ * form if the new values fit it; else it makes the plan general. plan_desc.changing_values turns
+ * this off.
  *
- * LIMITS. cols < 2^31. Rows and nonzeros are counted in 64 bits.
+ * THE CPU. If enough products are expected, AUTO makes another form of the matrix on the CPU too:
+ * rows sorted by length (SORTED), or blocks if the CSR consists of full ones. merbit_plan_describe
+ * gives the forecast of the chosen method and of the next best. Such a plan holds a copy of the
+ * columns and, unless all values are equal, of the values. MERGE and REFERENCE read the caller's
+ * arrays. plan_desc.numa moves each thread's part of columns and values to the thread's memory
+ * node, inside the caller's arrays if MERGE reads those. context_desc.bind_threads binds each
+ * thread to one processor, except the calling thread: that one is thread 0, and should run on the
+ * first processor.
  *
- * NVRTC is looked for in context_desc.nvrtc_path; else MERBIT_NVRTC; else the loader's path; CUDA_HOME and
- * CUDA_PATH; /usr/local/cuda; pip's nvidia wheels.
+ * SIDES. MERBIT_SIDE_AUTO takes the GPU if a driver, a device and NVRTC are there, else the CPU;
+ * merbit_context_info.reason then says why. MERBIT_SIDE_CUDA fails with that reason instead. A plan
+ * under AUTO may still fall back to the CPU when it is made, if its matrix, vectors and scalars are
+ * said to be in host memory. After that it never changes sides. merbit_plan_describe names the
+ * side.
  *
- * CACHE. Cubins are kept in context_desc.cache_dir; else MERBIT_CACHE_DIR; else XDG_CACHE_HOME/merbit; else
- * ~/.cache/merbit. An empty cache_dir turns the disk cache off. The directory must belong to you, in a path that
- * nobody but you and root may write to; else there is no disk cache (context_info.cache_off_reason).
+ * NUMBERS. For a row of k nonzeros, the error of each component of y is at most gamma(k + 2)
+ * (|alpha| |A| |x| + |beta| |y|), barring overflow and underflow. For complex numbers this holds
+ * for each part with gamma(k + 4) and the same sums over absolute values of parts: each part of a
+ * product is two products and a sum. Inf times a complex number is what these operations give,
+ * often NaN in both parts. beta = 0 does not read y. alpha = 0 does not read A or x. NaN and Inf
+ * stay in the rows whose nonzeros meet them. A sum that is zero is +0, and so is every sum if alpha
+ * is 0. The rest, alpha * sum + beta * y, follows IEEE 754: -1 times an empty row is -0, Inf times
+ * an empty row is NaN. Subnormal numbers are kept. Products of one plan are bitwise repeatable: on
+ * the GPU in every launch, on the CPU for the same number of threads. So is merbit_pagerank, except
+ * with MERBIT_METHOD_MERBIT, which adds atomically if a row spans thread blocks.
  *
- * ENVIRONMENT. MERBIT_CACHE_DIR, MERBIT_NVRTC: above. MERBIT_LOG=1: log lines to stderr where no callback is set.
- * MERBIT_DUMP=DIR: program texts, compiler logs and cubins are written there.
+ * LIMITS. A matrix has fewer than 2^31 columns. Rows and nonzeros are counted in 64 bits.
+ *
+ * NVRTC. merbit opens the libnvrtc that context_desc.nvrtc_path names, else the one that
+ * MERBIT_NVRTC names. A library that is named is the only one tried. If none is named, merbit looks
+ * in the loader's path, CUDA_HOME, CUDA_PATH, /usr/local/cuda and pip's nvidia wheels.
+ *
+ * CACHE. merbit keeps cubins in context_desc.cache_dir; else in MERBIT_CACHE_DIR; else in
+ * XDG_CACHE_HOME/merbit; else in ~/.cache/merbit. An empty cache_dir turns the disk cache off. The
+ * directory must belong to you, and nobody but you and root may have the right to write to any
+ * folder of its path. Else there is no disk cache, and merbit_context_info.cache_off_reason says
+ * why.
+ *
+ * ENVIRONMENT. MERBIT_CACHE_DIR and MERBIT_NVRTC are described above. MERBIT_LOG=1 writes log lines
+ * to stderr if no log callback is set. MERBIT_DUMP=DIR writes program texts, compiler logs and
+ * cubins to DIR.
  */
 
 #include <stddef.h>
@@ -496,28 +596,28 @@
 extern "C" {
 #endif
 
-/* What a call answered. MERBIT_OK is zero; `merbit_last_error` has the sentence. */
+/* The answer of a call. MERBIT_OK is zero. After a failure merbit_last_error gives the sentence. */
 typedef enum merbit_status {
-  MERBIT_OK                        = 0, /* success */
-  MERBIT_INVALID_ARGUMENT          = 1, /* an argument is missing, out of range or contradicts another */
-  MERBIT_INVALID_MATRIX            = 2, /* an array of a matrix has an entry that cannot be right */
-  MERBIT_INVALID_FILE              = 3, /* a file does not follow its format */
-  MERBIT_IO_ERROR                  = 4, /* a file or stream could not be opened, read or written */
-  MERBIT_OUT_OF_MEMORY             = 5, /* the host has no memory left */
-  MERBIT_DEVICE_OUT_OF_MEMORY      = 6, /* the GPU has no memory left */
-  MERBIT_TOO_LARGE                 = 7, /* a size is beyond what this version handles */
-  MERBIT_NOT_SUPPORTED             = 8, /* this version does not support that yet */
-  MERBIT_NO_DEVICE                 = 9, /* no usable NVIDIA driver or GPU */
-  MERBIT_NO_COMPILER               = 10, /* no usable NVRTC */
-  MERBIT_COMPILE_ERROR             = 11, /* NVRTC refused a kernel */
-  MERBIT_DEVICE_ERROR              = 12, /* a CUDA driver call failed */
-  MERBIT_DEVICE_LOST               = 13, /* the GPU context is dead; destroy the context and make a new one */
-  MERBIT_CANCELLED                 = 14 /* a progress callback asked to stop */
+  MERBIT_OK                   = 0, /* success */
+  MERBIT_INVALID_ARGUMENT     = 1, /* an argument is missing, out of range or contradicts another */
+  MERBIT_INVALID_MATRIX       = 2, /* an array of a matrix has an invalid entry */
+  MERBIT_INVALID_FILE         = 3, /* a file does not follow its format */
+  MERBIT_IO_ERROR             = 4, /* a file or stream could not be opened, read or written */
+  MERBIT_OUT_OF_MEMORY        = 5, /* the host has no memory left */
+  MERBIT_DEVICE_OUT_OF_MEMORY = 6, /* the GPU has no memory left */
+  MERBIT_TOO_LARGE            = 7, /* a size is beyond what this version handles */
+  MERBIT_NOT_SUPPORTED        = 8, /* this version does not support what was asked for */
+  MERBIT_NO_DEVICE            = 9, /* no usable NVIDIA driver or GPU */
+  MERBIT_NO_COMPILER          = 10, /* no usable NVRTC */
+  MERBIT_COMPILE_ERROR        = 11, /* NVRTC refused a kernel */
+  MERBIT_DEVICE_ERROR         = 12, /* a CUDA driver call failed */
+  MERBIT_DEVICE_LOST          = 13, /* the CUDA context is dead; destroy it and make another */
+  MERBIT_CANCELLED            = 14 /* a callback asked to stop */
 } merbit_status;
 
-/* Scalar types. DEFAULT means f64 in a view; elsewhere what follows from the matrix. */
+/* Scalar types. MERBIT_TYPE_DEFAULT means F64 in a view; elsewhere the matrix decides. */
 typedef enum merbit_type {
-  MERBIT_TYPE_DEFAULT  = 0, /* what is usual there */
+  MERBIT_TYPE_DEFAULT  = 0, /* F64 in a view; elsewhere what the matrix needs */
   MERBIT_F64           = 1, /* double */
   MERBIT_F32           = 2, /* float */
   MERBIT_F16           = 3, /* the bits of an IEEE half; values only */
@@ -526,551 +626,635 @@ typedef enum merbit_type {
   MERBIT_C128          = 6 /* complex: two doubles */
 } merbit_type;
 
-typedef enum merbit_index_type { /* width of an array of offsets or indices, signed */
+/* The width of an array of offsets or indices, which are signed integers. */
+typedef enum merbit_index_type {
   MERBIT_INDEX_32 = 0,
   MERBIT_INDEX_64 = 1
 } merbit_index_type;
 
+/* The format of a matrix: which arrays it has, and their lengths. */
 typedef enum merbit_format {
-  MERBIT_CSR = 0, /* row_ptr[rows + 1], col_ind[nnz] */
-  MERBIT_COO = 1, /* row_ind[nnz], col_ind[nnz], in any order */
-  MERBIT_BSR = 2  /* dense blocks: row_ptr[block rows + 1], col_ind[nnz] of blocks */
+  MERBIT_CSR = 0, /* row_ptr[rows + 1], col_ind[nnz], values[nnz] */
+  MERBIT_COO = 1, /* row_ind[nnz], col_ind[nnz], values[nnz]; entries in any order */
+  MERBIT_BSR = 2  /* dense blocks: row_ptr[block rows + 1], col_ind[nnz], values of nnz blocks */
 } merbit_format;
 
-typedef enum merbit_block_order { /* of the values within a block of BSR */
+/* The order of the values within one block of a BSR matrix. */
+typedef enum merbit_block_order {
   MERBIT_BLOCK_ROW_MAJOR = 0,
   MERBIT_BLOCK_COLUMN_MAJOR = 1
 } merbit_block_order;
 
-typedef enum merbit_memory { /* where an array lives */
-  MERBIT_MEMORY_DEFAULT = 0, /* views and scalars: host; vectors: the plan's side */
+/* The memory in which an array lives. */
+typedef enum merbit_memory {
+  MERBIT_MEMORY_DEFAULT = 0, /* views and scalars: host memory; x and y: where the plan computes */
   MERBIT_MEMORY_HOST = 1,
-  MERBIT_MEMORY_DEVICE = 2
+  MERBIT_MEMORY_DEVICE = 2   /* GPU memory */
 } merbit_memory;
 
-typedef enum merbit_side { /* who computes */
-  MERBIT_SIDE_AUTO = 0,    /* the GPU if driver, device and NVRTC are there, else the CPU */
+/* The side that computes. */
+typedef enum merbit_side {
+  MERBIT_SIDE_AUTO = 0, /* the GPU if driver, device and NVRTC are there, else the CPU */
   MERBIT_SIDE_CPU = 1,
-  MERBIT_SIDE_CUDA = 2     /* fails with the reason where that is impossible */
+  MERBIT_SIDE_CUDA = 2  /* the GPU; the call fails with the reason if that is impossible */
 } merbit_side;
 
+/* The op of y = alpha op(A) x + beta y. */
 typedef enum merbit_operation {
-  MERBIT_OPERATION_N = 0, /* y = alpha A x + beta y */
-  MERBIT_OPERATION_T = 1, /* y = alpha A^T x + beta y */
-  MERBIT_OPERATION_H = 2  /* y = alpha A^H x + beta y: as T where values are real */
+  MERBIT_OPERATION_N = 0, /* A */
+  MERBIT_OPERATION_T = 1, /* the transpose of A */
+  MERBIT_OPERATION_H = 2  /* the conjugate transpose of A; the same as T if values are real */
 } merbit_operation;
 
+/* The methods of a product. A plan takes one; merbit_plan_describe names it. */
 typedef enum merbit_method {
-  MERBIT_METHOD_AUTO = 0,      /* what suits the matrix and the number of products */
-  MERBIT_METHOD_REFERENCE = 1, /* CPU: the sequential row loop */
-  MERBIT_METHOD_MERGE = 2,     /* merge path straight on the CSR (Merrill, Garland, SC16) */
+  MERBIT_METHOD_AUTO = 0,      /* chooses by the matrix and the number of expected products */
+  MERBIT_METHOD_REFERENCE = 1, /* CPU: the sequential loop over rows */
+  MERBIT_METHOD_MERGE = 2,     /* CPU, CUDA: merge path on the CSR (Merrill, Garland, SC16) */
   MERBIT_METHOD_MERBIT = 3,    /* CUDA: merge-path tiles with packed lanes (Zhang et al.) */
-  MERBIT_METHOD_SCAN = 4,      /* CUDA: tiles of nonzeros, segmented sums by shuffles */
-  MERBIT_METHOD_ROWS = 5,      /* CUDA: lanes per row */
-  MERBIT_METHOD_SLICED = 6,    /* CUDA: slices of 32 rows stored column by column */
+  MERBIT_METHOD_SCAN = 4,      /* CUDA: tiles of nonzeros, segmented scans by shuffles */
+  MERBIT_METHOD_ROWS = 5,      /* CUDA: a number of lanes per row */
+  MERBIT_METHOD_SLICED = 6,    /* CUDA: slices of 32 rows, stored column by column */
   MERBIT_METHOD_BINNED = 7,    /* CUDA: products by strips of columns, then sums by rows */
-  MERBIT_METHOD_BSR = 8,       /* dense blocks: tasks of as many blocks each (Chirila) */
-  MERBIT_METHOD_CB = 9,        /* CUDA: COO, CSR and dense blocks of 16 x 16 (CB-SpMV) */
-  MERBIT_METHOD_HUBS = 10,     /* CUDA: as SCAN, with the fullest columns' x in shared memory */
+  MERBIT_METHOD_BSR = 8,       /* CPU, CUDA: dense blocks in tasks of equal numbers (Chirila) */
+  MERBIT_METHOD_CB = 9,        /* CUDA: 16 x 16 blocks, each COO, CSR or dense (CB-SpMV) */
+  MERBIT_METHOD_HUBS = 10,     /* CUDA: SCAN with x of the fullest columns in shared memory */
   MERBIT_METHOD_SORTED = 11,   /* CPU: rows sorted by length within windows, equal values once */
-  MERBIT_METHOD_MANY = 12,     /* CUDA: several vectors at once, see plan_desc.vectors */
+  MERBIT_METHOD_MANY = 12,     /* CUDA: several vectors at once (plan_desc.vectors) */
   MERBIT_METHOD_HALF = 13      /* CPU: one triangle of a symmetric matrix, without the other */
-#ifdef MERBIT_STUDY_METHODS /* for comparison: spmv/block_study.c and the other studies there */
+#ifdef MERBIT_STUDY_METHODS    /* methods that only comparisons need; AUTO takes none of them */
   ,
-  MERBIT_METHOD_BSR_ROWS = 32,
+  MERBIT_METHOD_BSR_ROWS = 32, /* CPU: other schedules of blocks (Chirila), up to BSR_FIXED */
   MERBIT_METHOD_BSR_NAIVE = 33,
   MERBIT_METHOD_BSR_SPLIT = 34,
   MERBIT_METHOD_BSR_MAXIMUM = 35,
   MERBIT_METHOD_BSR_FIXED = 36,
-  MERBIT_METHOD_BSR_ROW_MAJOR = 40, /* CUDA from here on */
+  MERBIT_METHOD_BSR_ROW_MAJOR = 40, /* CUDA: other products of blocks (Chirila), to BSR_VECTOR */
   MERBIT_METHOD_BSR_PRIVATE = 41,
   MERBIT_METHOD_BSR_TEAM = 42,
   MERBIT_METHOD_BSR_VECTOR = 43,
-  MERBIT_METHOD_WARP_LOOP = 48, /* and of CSR; his warp per row is ROWS with 32 lanes (Marconi) */
+  MERBIT_METHOD_WARP_LOOP = 48, /* CUDA: other products of CSR (Marconi), up to PATH_WALK */
   MERBIT_METHOD_WARP_TILED = 49,
   MERBIT_METHOD_NONZERO_SPLIT = 50,
   MERBIT_METHOD_PATH_WALK = 51
 #endif
 } merbit_method;
 
-/* What A has of itself: with a symmetry a view gives one triangle of it, lower or upper, each entry
- * once; the other follows, A(j, i) from A(i, j). The diagonal belongs to either. */
+/* The symmetry of a view that gives one triangle of A, lower or upper, each entry once. The other
+ * triangle follows from it: A(j, i) from A(i, j). The diagonal is part of the triangle. */
 typedef enum merbit_symmetry {
-  MERBIT_SYMMETRY_NONE = 0,     /* the view gives all entries */
+  MERBIT_SYMMETRY_NONE = 0,      /* the view gives all entries */
   MERBIT_SYMMETRY_SYMMETRIC = 1, /* A(j, i) = A(i, j) */
-  MERBIT_SYMMETRY_SKEW = 2,     /* A(j, i) = -A(i, j); no entry lies on the diagonal */
-  MERBIT_SYMMETRY_HERMITIAN = 3 /* A(j, i) = conj(A(i, j)): as SYMMETRIC, where values are real */
+  MERBIT_SYMMETRY_SKEW = 2,      /* A(j, i) = -A(i, j); no entry is on the diagonal */
+  MERBIT_SYMMETRY_HERMITIAN = 3  /* A(j, i) = conj(A(i, j)); SYMMETRIC if values are real */
 } merbit_symmetry;
 
-/* The order in which a plan multiplies, found in the graph whose edges are the entries of A and
- * its transpose, off the diagonal: the plan then holds P A P', and x and y come in its order. */
+/* The order of rows and columns in which a plan multiplies. The plan then holds P A P', and its x
+ * and y have that order. The order is found in the graph whose edges are the entries of A and of
+ * its transpose off the diagonal. */
 typedef enum merbit_reordering {
-  MERBIT_REORDERING_NONE = 0,   /* as the rows come */
-  MERBIT_REORDERING_DEGREE = 1, /* rows with the most neighbours first; as they come if the same */
-  MERBIT_REORDERING_RCM = 2     /* reverse Cuthill-McKee, from ends of each component */
+  MERBIT_REORDERING_NONE = 0,   /* the order of the view */
+  MERBIT_REORDERING_DEGREE = 1, /* rows with the most neighbours first, stable */
+  MERBIT_REORDERING_RCM = 2     /* reverse Cuthill-McKee, from an end of each component */
 } merbit_reordering;
 
-/* How several vectors stand in one array: element (i, v) of vector v is x[i + v * ldx] or
- * x[i * ldx + v]. Row-major is the faster one. */
+/* The order of several vectors in one array. Row-major is faster on the GPU. */
 typedef enum merbit_vector_order {
-  MERBIT_VECTORS_COLUMN_MAJOR = 0, /* vector after vector */
-  MERBIT_VECTORS_ROW_MAJOR = 1     /* what belongs to one row together */
+  MERBIT_VECTORS_COLUMN_MAJOR = 0, /* element i of vector v is x[i + v * ldx] */
+  MERBIT_VECTORS_ROW_MAJOR = 1     /* element i of vector v is x[i * ldx + v] */
 } merbit_vector_order;
-/* What a product adds and multiplies by: y = (alpha (x) sum) (+) (beta (x) y), where a row's sum is
- * a1 (x) x1 (+) a2 (x) x2 (+) ... See SEMIRINGS in the manual. */
+
+/* The operators of a product. Write (+) for addition and (x) for multiplication:
+ * y = (alpha (x) sum) (+) (beta (x) y), and the sum of a row is a1 (x) x1 (+) a2 (x) x2 (+) ...
+ * SEMIRINGS in the manual has the rules for alpha, beta and zeros. */
 typedef enum merbit_semiring {
   MERBIT_SEMIRING_PLUS_TIMES = 0,
-  MERBIT_SEMIRING_MIN_PLUS = 1,  /* the least a + x; zero is Inf */
-  MERBIT_SEMIRING_MAX_TIMES = 2, /* the greatest a * x, of numbers that are not negative; zero is 0 */
-  MERBIT_SEMIRING_OR_AND = 3,    /* 1 where an a and its x are both not zero, else 0; zero is 0 */
-  MERBIT_SEMIRING_CUSTOM = 4     /* of a merbit_operators */
+  MERBIT_SEMIRING_MIN_PLUS = 1,  /* the least a + x; its zero is Inf */
+  MERBIT_SEMIRING_MAX_TIMES = 2, /* the greatest a * x of numbers >= 0; its zero is 0 */
+  MERBIT_SEMIRING_OR_AND = 3,    /* 1 if an a and its x are both not zero, else 0; its zero is 0 */
+  MERBIT_SEMIRING_CUSTOM = 4     /* the operators in plan_desc.operators */
 } merbit_semiring;
 
-/* An operator on the CPU. Several threads call it at once. */
+/* An operator on the CPU: returns a (+) b, or a (x) b. Several threads call it at the same time.
+ * `user` is merbit_operators.user. */
 typedef double (*merbit_operator_f64)(void *user, double a, double b);
 typedef float (*merbit_operator_f32)(void *user, float a, float b);
 
-/* MERBIT_SEMIRING_CUSTOM: expressions for CUDA, functions for the CPU; what a plan's side does not
- * use may be NULL. `add` must be associative and commutative, and leave any b as it is where a is
- * `zero`. Expressions: see EXPRESSIONS in the manual. */
+/* The operators of MERBIT_SEMIRING_CUSTOM: expressions for plans on CUDA, functions for plans on
+ * the CPU. Those that the plan's side does not use may be NULL. `add` must be associative and
+ * commutative, and add(zero, b) must be b for every b. EXPRESSIONS in the manual lists what an
+ * expression may contain. */
 typedef struct merbit_operators {
-  const char *add;      /* a (+) b, in `a` and `b`: "min(a, b)" */
-  const char *multiply; /* a (x) x, in `a`, an entry or alpha or beta, and `x`: "a + x" */
-  double zero;          /* of add: what an empty row gives; a number of the plan's type, or infinite */
-  merbit_operator_f64 add_f64, multiply_f64;
-  merbit_operator_f32 add_f32, multiply_f32;
-  void *user;
+  const char *add;      /* a (+) b as an expression in `a` and `b`, for example "min(a, b)" */
+  const char *multiply; /* a (x) x in `a` (an entry, alpha or beta) and `x`, for example "a + x" */
+  double zero;          /* the sum of an empty row: a number of the plan's type, or infinite */
+  merbit_operator_f64 add_f64, multiply_f64; /* for matrices of F64 */
+  merbit_operator_f32 add_f32, multiply_f32; /* for matrices of F32 */
+  void *user;           /* passed to the functions */
 } merbit_operators;
 
-/* The CPU's part of an epilogue: make of y[row], which holds the row of op(A) x, the result, for the rows
- * from `begin` up to `end`, and add what the sums take to sums[0] and sums[1], which begin at 0. y and the
- * vectors are of the plan's vector type. Several threads call it at once, for other rows. */
+/* An epilogue on the CPU. Replaces y[row], which holds the row of op(A) x, by the result for all
+ * rows from `begin` up to but not including `end`, and adds these rows' parts of the sums to
+ * sums[0] and sums[1], which begin at 0. `y` and `vectors` are whole arrays of the plan's vector
+ * type. Several threads call it at the same time for different rows. */
 typedef void (*merbit_epilogue_rows)(void *user, int64_t begin, int64_t end, void *y,
                                      const void *const *vectors, const double *scalars,
                                      double sums[2]);
 
-/* What a plan's products make of each row of op(A) x on its way to y, and two sums over all rows: see
- * EPILOGUES in the manual. Expressions for CUDA, a function for the CPU; what a plan's side does not use may
- * be NULL. */
+/* What a plan's products make of each row of op(A) x before y gets it, and up to two sums over
+ * all rows. The expressions are for plans on CUDA, the function is for plans on the CPU. What the
+ * plan's side does not use may be NULL. EPILOGUES in the manual explains the names. */
 typedef struct merbit_epilogue {
-  const char *result;       /* y[row], in ax (the row of op(A) x), row, v0, ..., s0, ...; NULL: ax */
-  const char *sums[2];      /* added up over rows, in the same names and y, the result; NULL: none */
-  int vectors;              /* v0, ... up to v5: of the plan's vector type, each taken at [row] */
-  int scalars;              /* s0, ... up to s7: doubles, read by each product */
-  merbit_epilogue_rows cpu; /* all of it on the CPU */
-  void *cpu_user;
+  const char *result;       /* y[row], in ax, row, v0, ..., s0, ...; NULL: ax */
+  const char *sums[2];      /* the terms of two sums, in the same names and y; NULL: no sum */
+  int vectors;              /* number of vectors v0, v1, ...: 0 to 6 */
+  int scalars;              /* number of scalars s0, s1, ...: 0 to 8; doubles that a call passes */
+  merbit_epilogue_rows cpu; /* the result and the sums on the CPU */
+  void *cpu_user;           /* passed to `cpu` */
 } merbit_epilogue;
 
-/* One context is one device, or the CPU. Made by merbit_context_create. Reference-counted: what was
- * made from it keeps it alive after merbit_context_destroy. Threads may share it. */
+/* One GPU, or the CPU. Threads may share it. Whatever was made from it keeps it alive after
+ * merbit_context_destroy. */
 typedef struct merbit_context merbit_context;
-/* A vector where the context computes. */
+/* An array where the context computes. */
 typedef struct merbit_buffer merbit_buffer;
-/* A CSR or BSR matrix in host memory that the library owns. Immutable, so threads may share it. */
+/* A CSR or BSR matrix in host memory that merbit owns. It never changes. Threads may share it. */
 typedef struct merbit_matrix merbit_matrix;
-/* A matrix prepared for repeated products. Immutable but for merbit_plan_update_values. */
+/* A matrix prepared for products. Only merbit_plan_update_values changes it. */
 typedef struct merbit_plan merbit_plan;
-/* The scratch of one product in flight. */
+/* The scratch memory of one product at a time. */
 typedef struct merbit_workspace merbit_workspace;
-/* A linear system whose right-hand sides change. One solve at a time; different solvers do not meet. */
+/* A linear system for many right-hand sides. It runs one solve at a time; several solvers are
+ * independent. */
 typedef struct merbit_solver merbit_solver;
 
-#define MERBIT_MESSAGE_SIZE 512 /* bytes of an error sentence, its terminating zero included */
+/* The size in bytes of an error sentence, its terminating zero included. */
+#define MERBIT_MESSAGE_SIZE 512
 
+/* A status and its sentence, which is empty for MERBIT_OK. */
 typedef struct merbit_error {
   merbit_status status;
   char message[MERBIT_MESSAGE_SIZE];
 } merbit_error;
 
-/* Both functions or neither. `allocate` returns memory aligned for any type, or NULL; both may be
- * called from several threads at once. */
+/* Your allocator for host memory. Set both functions or neither. `allocate` returns memory aligned
+ * for every type, or NULL. Several threads may call both at the same time. */
 typedef struct merbit_allocator {
   void *(*allocate)(void *user, size_t bytes);
   void (*release)(void *user, void *memory);
-  void *user;
+  void *user; /* passed to the functions */
 } merbit_allocator;
 
-/* One line without newline. May be called from several threads at once, never with a lock held. */
+/* Receives one log line without a newline. Several threads may call it at the same time. merbit
+ * holds no lock during the call. */
 typedef void (*merbit_log_callback)(void *user, const char *line);
-/* Bytes read so far, and the total or 0 where it is not known. Nonzero cancels the read. */
+/* Receives the bytes read so far and their total, which is 0 if unknown. A nonzero answer cancels
+ * the read with MERBIT_CANCELLED. */
 typedef int (*merbit_read_progress)(void *user, int64_t bytes_done, int64_t bytes_total);
-/* Iterations done, L1 change of the last one (solvers: their residual), seconds since the first. Nonzero
- * cancels. */
+/* Receives the iterations done, the last change in the L1 norm (solvers and merbit_eigen: the
+ * relative residual), and the seconds since the first iteration. A nonzero answer stops the
+ * iteration with MERBIT_STOP_CANCELLED. */
 typedef int (*merbit_solve_progress)(void *user, int iteration, double change, double seconds);
-/* Fill up to `size` bytes: returns how many, 0 at the end, negative on failure. */
+/* Fills `data` with up to `size` bytes. Returns how many, 0 at the end, or a negative number on
+ * failure. */
 typedef int64_t (*merbit_read_callback)(void *user, void *data, size_t size);
-/* Take all `size` bytes: returns 0, or nonzero on failure. */
+/* Takes all `size` bytes at `data`. Returns 0, or a nonzero number on failure. */
 typedef int (*merbit_write_callback)(void *user, const void *data, size_t size);
 
+/* What merbit_context_create opens. merbit copies the strings. */
 typedef struct merbit_context_desc {
   merbit_side side;
-  int device;               /* CUDA ordinal; ignored with cuda_context */
-  void *cuda_context;       /* a CUcontext of yours; NULL: the device's primary context */
+  int device;               /* CUDA ordinal, from 0; ignored if cuda_context is set */
+  void *cuda_context;       /* your own CUcontext; NULL: the device's primary context */
   int threads;              /* CPU threads; 0: as many as the process may use */
-  const char *cache_dir;    /* directory of cubins; NULL: see the manual; "": no disk cache */
-  int64_t cache_max_bytes;  /* 0: 256 MiB; oldest entries go first */
-  const char *nvrtc_path;   /* the libnvrtc to open; NULL: see the manual */
-  merbit_allocator allocator;
-  merbit_log_callback log;
-  void *log_user;
-  int bind_threads;         /* nonzero: each CPU thread but the caller's stays on one processor */
+  const char *cache_dir;    /* directory of cubins; NULL: CACHE in the manual; "": no disk cache */
+  int64_t cache_max_bytes;  /* limit of the disk cache; 0: 256 MiB; the oldest files go first */
+  const char *nvrtc_path;   /* the libnvrtc to open; NULL: NVRTC in the manual */
+  merbit_allocator allocator; /* for host memory; zero: malloc and free */
+  merbit_log_callback log;  /* NULL: no log, or stderr if MERBIT_LOG is set */
+  void *log_user;           /* passed to `log` */
+  int bind_threads;         /* nonzero: bind each CPU thread but the caller's to one processor */
 } merbit_context_desc;
 
+/* What a context is and has done, from merbit_context_get_info. */
 typedef struct merbit_context_info {
-  merbit_side side;           /* CPU or CUDA, never AUTO */
+  merbit_side side;           /* MERBIT_SIDE_CPU or MERBIT_SIDE_CUDA */
   char device[128];           /* the GPU's name, or "CPU" */
-  char reason[384];           /* why the CPU was taken under AUTO; else empty */
+  char reason[384];           /* why AUTO took the CPU; else empty */
   char nvrtc[256];            /* path of the libnvrtc in use; else empty */
-  char cache_dir[512];        /* empty: no disk cache */
+  char cache_dir[512];        /* directory of the disk cache; empty: there is none */
   char cache_off_reason[256]; /* why there is no disk cache; else empty */
-  int threads;                /* CPU threads */
+  int threads;                /* number of CPU threads */
   int compute_capability;     /* 90 for 9.0; 0 on the CPU */
-  int driver_version;         /* as CUDA counts: 13000; 0 on the CPU */
-  int nvrtc_version;
-  int64_t cache_hits;
-  int64_t cache_misses;
-  int64_t cache_errors;       /* disk errors met and survived */
+  int driver_version;         /* the CUDA version of the driver: 13000 for 13.0; 0 on the CPU */
+  int nvrtc_version;          /* the same for NVRTC */
+  int64_t cache_hits;         /* kernels found in the disk cache */
+  int64_t cache_misses;       /* kernels that were compiled */
+  int64_t cache_errors;       /* disk errors that the cache survived */
 } merbit_context_info;
 
-/* A borrowed description of a matrix: nothing is copied or owned. All-zero fields mean: CSR, f64,
- * 32-bit offsets and indices, base 0, host memory. Columns need not be sorted, and duplicates add
- * up. `values == NULL` is a pattern of ones. With base 1, row_ptr[0] is 1.
+/* A description of a matrix in arrays of yours; OWNERSHIP in the manual says how long they must
+ * stay. All-zero fields mean CSR, F64, 32-bit offsets and indices, base 0 and host memory. Columns
+ * of a row need not be sorted. Duplicate entries add up. `values == NULL` is a pattern: every
+ * entry is 1.
  *
- * BSR: `nnz` dense blocks of block_rows x block_cols. Block (I, J) covers the rows from
- * I * block_rows and the columns from J * block_cols on; `rows` and `cols` count scalars and need
- * not be multiples: what a block holds beyond them is padding and never acts. All else that a
- * block holds is an entry, a stored zero too. */
+ * BSR has `nnz` dense blocks of block_rows x block_cols. Block (I, J) covers block_rows rows from
+ * row I * block_rows and block_cols columns from column J * block_cols. `rows` and `cols` count
+ * scalars and need not be multiples of the block's; what a block holds beyond them is padding,
+ * which no product reads. All other values of a block are entries, stored zeros too. */
 typedef struct merbit_view {
   merbit_format format;
   merbit_type value_type;
-  merbit_index_type offset_type; /* of row_ptr */
-  merbit_index_type index_type;  /* of row_ind and col_ind */
-  merbit_memory memory;          /* of all arrays */
-  int base;                      /* 0 or 1 */
+  merbit_index_type offset_type; /* type of row_ptr */
+  merbit_index_type index_type;  /* type of row_ind and col_ind */
+  merbit_memory memory;          /* where all arrays are */
+  int base;                      /* the first index: 0 or 1; with base 1, row_ptr[0] is 1 */
   int64_t rows;
   int64_t cols;                  /* at most 2^31 - 1 */
-  int64_t nnz;                   /* entries; BSR: blocks */
-  const void *row_ptr;           /* CSR: rows + 1 offsets; BSR: block rows + 1 */
-  const void *row_ind;           /* COO: nnz rows */
-  const void *col_ind;           /* nnz columns; BSR: block columns */
-  const void *values;            /* nnz values (BSR: blocks, one after the other), or NULL */
+  int64_t nnz;                   /* number of entries; BSR: of blocks */
+  const void *row_ptr;           /* CSR: rows + 1 offsets; BSR: block rows + 1 offsets */
+  const void *row_ind;           /* COO: the rows of the nnz entries; else NULL */
+  const void *col_ind;           /* the columns of the nnz entries; BSR: block columns */
+  const void *values;            /* nnz values; BSR: block after block; NULL: all are 1 */
   int block_rows, block_cols;    /* BSR: 1 to 64 each */
-  merbit_block_order block_order;
-  merbit_symmetry symmetry;      /* of CSR and COO: the entries are one triangle of a square matrix */
-  merbit_matrix *owner;          /* the matrix whose view this is, NULL for arrays of your own: what is
-                                    made from the view keeps it alive */
+  merbit_block_order block_order; /* BSR */
+  merbit_symmetry symmetry;      /* CSR, COO: the entries are one triangle of a square matrix */
+  merbit_matrix *owner;          /* the matrix that owns the arrays; NULL: they are yours */
 } merbit_view;
 
+/* The shape of the blocks that merbit_matrix_create_bsr makes. */
 typedef struct merbit_bsr_desc {
-  int block_rows, block_cols; /* 1 to 64 each; both 0: the shape of fewest bytes, of those tried */
+  int block_rows, block_cols; /* 1 to 64 each; both 0: the tried shape that needs fewest bytes */
   merbit_block_order block_order;
 } merbit_bsr_desc;
 
+/* What blocks of a matrix would look like, from merbit_view_find_blocks. */
 typedef struct merbit_block_info {
   int block_rows, block_cols;
-  int64_t blocks;    /* that hold an entry */
-  double fill;       /* entries per value stored, at most 1 */
-  int64_t bytes;     /* of the arrays as blocks */
-  int64_t csr_bytes; /* and as CSR with 32-bit columns */
+  int64_t blocks;    /* number of blocks that hold an entry */
+  double fill;       /* entries per stored value, at most 1 */
+  int64_t bytes;     /* size of the arrays as BSR */
+  int64_t csr_bytes; /* size of the arrays as CSR with 32-bit columns */
 } merbit_block_info;
 
+/* How to read a Matrix Market file. */
 typedef struct merbit_read_desc {
-  merbit_type value_type; /* F64 by default, C128 for complex files; F32 and C64 round each decimal
-                             once; complex ones take real files too */
-  int64_t max_rows;       /* most rows to accept; 0: 2^20 plus 64 for each byte of input */
-  merbit_read_progress progress;
-  void *progress_user;
-  int keep_half; /* nonzero: a file with a symmetry stays one triangle, and the matrix's view says so */
+  merbit_type value_type; /* type of the values that are read; DEFAULT: F64, or C128 for complex
+                             files. F32 and C64 round each decimal once. C64 and C128 also take
+                             real files. */
+  int64_t max_rows;       /* most rows to accept; 0: 2^20 plus 64 per byte of input */
+  merbit_read_progress progress; /* may be NULL */
+  void *progress_user;    /* passed to `progress` */
+  int keep_half;          /* nonzero: keep the one triangle of a file with a symmetry; the view of
+                             the matrix then has that symmetry */
 } merbit_read_desc;
 
+/* What a plan shall multiply, and how. The fields from `sigma` to `block_threads` and the cb_
+ * fields tune single methods; leave them 0. */
 typedef struct merbit_plan_desc {
-  merbit_side side;            /* AUTO: the context's */
-  merbit_operation operation;  /* T and H: the plan holds a transposed copy, x has view.rows elements
-                                  and y view.cols; at most 2^31 - 1 rows */
+  merbit_side side;            /* AUTO: the context's side */
+  merbit_operation operation;  /* T and H: the plan holds a transposed copy, x has view.rows
+                                  elements and y view.cols; at most 2^31 - 1 rows */
   merbit_method method;
-  merbit_type vector_type;     /* of x and y: the matrix's own; F32 for F16 and BF16; F64 for F32 where
-                                  that is asked for */
-  merbit_type compute_type;    /* of sums, alpha and beta: the same */
-  merbit_memory vector_memory; /* of x and y; HOST with CUDA: staged and synchronous */
-  merbit_memory scalar_memory; /* of alpha and beta; DEVICE only with CUDA */
-  int expected_calls;          /* products to come; 0: 100. On CUDA AUTO looks at nothing of a large
-                                  matrix for 1, and measures from 2000 on */
-  int sigma;                   /* MERBIT: steps per lane, up to 42, with omega 16 to 44, with 8 to 46; 0: 14
-                                  in f32, 7 in f64. SCAN: nonzeros per lane.
-                                  MERGE on CUDA: nonzeros per lane; with block_threads, a chunk's length.
-                                  CB: steps per warp, about 32 nonzeros each, 20 to 65536 */
-  int omega;                   /* MERBIT: lanes per tile, 32, 16 or 8; 0: 32. ROWS: lanes per row. SCAN:
-                                  1: rows cross blocks, 2: blocks take whole rows. HUBS: kilobytes of x.
-                                  MERGE on CUDA: chunks a block takes one after the other, 1 to 32 */
+  merbit_type vector_type;     /* type of x and y. DEFAULT: the type of the matrix, but F32 for F16
+                                  and BF16. F64 is possible for a matrix of F32. */
+  merbit_type compute_type;    /* type of sums, alpha and beta: the same as vector_type */
+  merbit_memory vector_memory; /* where x and y are. DEFAULT: where the plan computes. HOST on CUDA:
+                                  every product copies them and waits */
+  merbit_memory scalar_memory; /* where alpha and beta are. DEFAULT: host. DEVICE needs CUDA */
+  int expected_calls;          /* number of products to come; 0: 100. On CUDA, AUTO inspects nothing
+                                  of a large matrix for 1, and times methods from 2000 on */
+  int sigma;                   /* 0: by method and matrix. MERBIT: steps per lane, up to 42 (44 with
+                                  omega 16, 46 with omega 8); default 14 in f32, 7 in f64. SCAN:
+                                  nonzeros per lane. MERGE on CUDA: nonzeros per lane; times
+                                  block_threads, the length of a chunk. CB: steps per warp of about
+                                  32 nonzeros each, 20 to 65536. MANY: nonzeros of a run, in units
+                                  of 32 */
+  int omega;                   /* 0: by method and matrix. MERBIT: lanes per tile: 32, 16 or 8;
+                                  default 32. ROWS: lanes per row. SCAN: 1: rows cross blocks, 2:
+                                  blocks take whole rows. HUBS: kilobytes of x. MERGE on CUDA:
+                                  chunks that a block takes one after the other, 1 to 32. MANY:
+                                  gathers in flight, 4 or 8 */
   int block_threads;           /* CUDA: threads per block, 32 to 1024; 0: by method and size */
-  int unchecked;               /* nonzero: the arrays are known to be valid */
-  int changing_values;         /* nonzero: nothing is specialised to the values, for they will change */
-  int deterministic;           /* nonzero: AUTO does not measure, so that equal plans on equal GPUs
+  int unchecked;               /* nonzero: the arrays are known to be valid; do not check them */
+  int changing_values;         /* nonzero: the values will change; specialise nothing to them */
+  int deterministic;           /* nonzero: AUTO times nothing, so that equal plans on equal GPUs
                                   give equal bits */
-  int block_rows, block_cols;  /* BSR of a view that is not: 1 to 64 each; both 0: found automatically */
-  double cb_aggregate;         /* CB: columns are aggregated where more than this share of the blocks has
+  int block_rows, block_cols;  /* method BSR: shape of the blocks, 1 to 64 each; both 0: a BSR
+                                  view's own, else the shape that needs fewest bytes */
+  double cb_aggregate;         /* CB: aggregate columns if more than this share of the blocks has
                                   fewer than 32 nonzeros; 0: 0.15 */
-  int cb_coo_max;              /* CB: blocks with fewer nonzeros are COO; 0: 32, and where their rows are
-                                  uneven */
-  int cb_csr_max;              /* CB: others with more are dense; 0: 128 */
-  merbit_reordering reordering; /* of rows and columns, for solvers; square CSR and COO only */
-  merbit_semiring semiring;     /* by MERGE, and on CUDA SCAN and ROWS, on the CPU REFERENCE */
-  const merbit_operators *operators; /* CUSTOM; read while the plan is made, and no more */
-  int numa;                    /* CPU, nonzero: each thread's part of columns and values lies on its own
-                                  memory node: pages are moved, or else copied; see bind_threads */
-  int vectors;                 /* that merbit_spmm multiplies at once, up to 64; 0: one. MANY: sigma is the
-                                  nonzeros of a run by 32, omega how many gathers are in flight, 4 or 8 */
-  merbit_vector_order vector_order; /* of several */
-  const merbit_epilogue *epilogue; /* for merbit_spmv_epilogue; read while the plan is made, and no more */
+  int cb_coo_max;              /* CB: blocks with fewer nonzeros are COO; 0: 32, and blocks with
+                                  uneven rows too */
+  int cb_csr_max;              /* CB: other blocks with more nonzeros are dense; 0: 128 */
+  merbit_reordering reordering; /* of rows and columns; square CSR and COO only */
+  merbit_semiring semiring;     /* on CUDA by MERGE, SCAN and ROWS, on the CPU by MERGE
+                                   and REFERENCE */
+  const merbit_operators *operators; /* MERBIT_SEMIRING_CUSTOM; read only while the plan is made */
+  int numa;                    /* CPU, nonzero: put each thread's part of columns and values on its
+                                  own memory node, by moving pages or else by copying. Set
+                                  context_desc.bind_threads too */
+  int vectors;                 /* number of vectors that merbit_spmm multiplies, 1 to 64; 0: 1 */
+  merbit_vector_order vector_order; /* of several vectors */
+  const merbit_epilogue *epilogue; /* for merbit_spmv_epilogue; read only while the plan is made */
 } merbit_plan_desc;
 
+/* What a plan is and what it cost, from merbit_plan_get_info. */
 typedef struct merbit_plan_info {
-  merbit_side side;
+  merbit_side side;                /* MERBIT_SIDE_CPU or MERBIT_SIDE_CUDA */
   merbit_method method;
-  int sigma, omega, block_threads; /* 0 on the CPU */
-  int descriptor_bits;             /* of a lane: 32 or 64; 0 on the CPU */
-  int64_t tiles;                   /* 0 on the CPU */
-  int64_t bytes_per_product;       /* matrix streams once, x and y once */
-  int64_t device_bytes;            /* GPU memory that the plan holds, its own
-                                      workspace included */
-  int cubin_from_cache;            /* 1: from disk, or loaded by an earlier plan; 0: compiled (or CPU) */
-  double plan_seconds;             /* all of merbit_plan_create */
-  double compile_seconds;          /* NVRTC; 0 after a cache hit */
-  double load_seconds;             /* reading and loading the cubin */
-  double transpose_seconds;        /* of plan_seconds: making the transpose; 0 for a COO, which is
-                                      read the other way round */
-  double reorder_seconds;          /* of plan_seconds: finding the order and moving the matrix */
-  int64_t bandwidth_before;        /* most that a nonzero's column is off its row, in the view */
-  int64_t bandwidth;               /* and in the plan's order; both 0 unless reordered */
-  int vectors;                     /* that a product multiplies */
-  double expand_seconds;           /* of plan_seconds: making both triangles of the one in the view */
+  int sigma, omega, block_threads; /* as in merbit_plan_desc; 0 on the CPU */
+  int descriptor_bits;             /* size of a lane's descriptor: 32 or 64; 0 on the CPU */
+  int64_t tiles;                   /* number of tiles; 0 on the CPU */
+  int64_t bytes_per_product;       /* the bytes of the matrix, x and y, each once */
+  int64_t device_bytes;            /* GPU memory that the plan holds, its workspace included */
+  int cubin_from_cache;            /* 1: from disk, or loaded by an earlier plan; 0: compiled, or
+                                      on the CPU */
+  double plan_seconds;             /* time of merbit_plan_create */
+  double compile_seconds;          /* NVRTC's part of plan_seconds; 0 after a cache hit */
+  double load_seconds;             /* part of plan_seconds: reading and loading the cubin */
+  double transpose_seconds;        /* part of plan_seconds: making the transpose; 0 for a COO */
+  double reorder_seconds;          /* part of plan_seconds: finding the order, moving the matrix */
+  int64_t bandwidth_before;        /* reordered plans: the largest |i - j| of the view's entries */
+  int64_t bandwidth;               /* reordered plans: the same in the plan's order; else both 0 */
+  int vectors;                     /* number of vectors that a product multiplies */
+  double expand_seconds;           /* part of plan_seconds: making both triangles from one */
 } merbit_plan_info;
 
+/* What merbit_pagerank shall do. All arrays are in host memory, yours, and read or written only
+ * until the call returns. */
 typedef struct merbit_pagerank_desc {
-  double damping;      /* in (0, 1); 0: 0.85 */
-  double tolerance;    /* on the L1 change by an iteration of the power method; 0: 1e-10 in f64, 2^-22 in f32 */
+  double damping;      /* the probability to follow a link, in (0, 1); 0: 0.85 */
+  double tolerance;    /* for the L1 norm of the change by one iteration of the power method; 0:
+                          1e-10 in f64, 2^-22 in f32 */
   int max_iterations;  /* 0: 1000 */
-  int unweighted;      /* nonzero: ignore the values, every edge counts one */
-  merbit_side side;    /* AUTO: the context's */
-  merbit_solve_progress progress; /* on the CPU after each iteration; on CUDA where the host looks */
-  void *progress_user;
-  const void *personalisation; /* host, graph->rows weights of the graph's type, >= 0 and not all zero: where
-                                  teleports go, in proportion; NULL: everywhere alike */
-  const void *start;   /* the same: what the first ranks are in proportion to, earlier ranks for one; may be
-                          `ranks`. NULL: all equal */
-  merbit_method method; /* of the product with A^T; MERBIT on CUDA commits into two buffers by turns, and is
-                           never accelerated */
-  double *history;     /* host: the changes of the first history_size iterations, at the end; or NULL */
-  int history_size;
-  int unaccelerated;   /* nonzero: the power method alone; 0: accelerated where that pays (merbit_pagerank) */
+  int unweighted;      /* nonzero: ignore the values; every edge has weight 1 */
+  merbit_side side;    /* AUTO: the context's side */
+  merbit_solve_progress progress; /* may be NULL. On the CPU called after each iteration, on CUDA
+                                     whenever the host checks convergence */
+  void *progress_user; /* passed to `progress` */
+  const void *personalisation; /* the distribution of teleports: graph->rows weights of the graph's
+                                  type, >= 0 and not all zero; only their ratios count. NULL: all
+                                  vertices alike */
+  const void *start;   /* the first ranks, for example earlier ones: in the form of personalisation;
+                          may be the array `ranks`. NULL: all equal */
+  merbit_method method; /* of the product with A^T. MERBIT on CUDA writes into two buffers in turn
+                           and is never accelerated */
+  double *history;     /* receives the changes of the first history_size iterations when the call
+                          ends; may be NULL */
+  int history_size;    /* number of elements of `history` */
+  int unaccelerated;   /* nonzero: the plain power method; 0: accelerated where that pays */
 } merbit_pagerank_desc;
 
-typedef enum merbit_stop { /* why an iteration ended */
-  MERBIT_STOP_CONVERGED = 0,
-  MERBIT_STOP_CAP = 1,       /* max_iterations reached */
-  MERBIT_STOP_CANCELLED = 2, /* by the progress callback */
-  MERBIT_STOP_NOT_FINITE = 3,
-  MERBIT_STOP_STAGNATED = 4, /* rounding errors allow no more progress, above the tolerance */
-  MERBIT_STOP_BREAKDOWN = 5  /* the method divides by what is zero, or of the wrong sign */
+/* Why an iteration ended. */
+typedef enum merbit_stop {
+  MERBIT_STOP_CONVERGED = 0,  /* the tolerance is reached */
+  MERBIT_STOP_CAP = 1,        /* max_iterations is reached, the tolerance is not */
+  MERBIT_STOP_CANCELLED = 2,  /* the progress callback asked for it */
+  MERBIT_STOP_NOT_FINITE = 3, /* a number is Inf or NaN, or too large or small for its type */
+  MERBIT_STOP_STAGNATED = 4,  /* rounding errors allow no progress, above the tolerance */
+  MERBIT_STOP_BREAKDOWN = 5   /* the method would divide by zero or by a number of wrong sign */
 } merbit_stop;
 
+/* How a call of merbit_pagerank went. */
 typedef struct merbit_pagerank_result {
   merbit_stop stop;
   int iterations;
-  double change;            /* what the last iteration was of, in L1: ||G(x) - x||, G the power method's */
-  int64_t dangling;         /* vertices without outgoing weight */
-  double prepare_seconds;   /* weighing, transposing, planning */
-  double iterate_seconds;
+  double change;            /* L1 norm of G(x) - x in the last iteration; G is a power step */
+  int64_t dangling;         /* number of vertices without outgoing weight */
+  double prepare_seconds;   /* time for weights, transpose and plan */
+  double iterate_seconds;   /* time for the iterations */
   merbit_plan_info plan;
-  char description[512];    /* of the plan, as merbit_plan_describe gives it */
-  int64_t synchronizations; /* CUDA: how often the host waited for the GPU between first and last iteration */
-  int recorded;             /* CUDA: 2: the loop runs on the GPU, 1: as recorded graphs, 0: single launches */
-  int64_t device_bytes;     /* GPU memory held, the plan's included */
+  char description[512];    /* the line of merbit_plan_describe */
+  int64_t synchronizations; /* CUDA: how often the host waited for the GPU during the iterations */
+  int recorded;             /* CUDA: 2: the loop runs on the GPU, 1: recorded graphs, 0: single
+                               launches */
+  int64_t device_bytes;     /* GPU memory that was held, the plan's included */
 } merbit_pagerank_result;
 
-typedef enum merbit_solver_method { /* of A x = b; 0 is none: a method has to be named */
+/* The method of a solver of A x = b. There is no default. */
+typedef enum merbit_solver_method {
   MERBIT_SOLVER_CG = 1,       /* A symmetric positive definite: Hestenes, Stiefel 1952 */
-  MERBIT_SOLVER_BICGSTAB = 2, /* any A: van der Vorst 1992 */
-  MERBIT_SOLVER_GMRES = 3     /* any A, restarted: Saad, Schultz 1986 */
+  MERBIT_SOLVER_BICGSTAB = 2, /* any square A: van der Vorst 1992 */
+  MERBIT_SOLVER_GMRES = 3     /* any square A, restarted: Saad, Schultz 1986 */
 } merbit_solver_method;
 
+/* The preconditioner M of a solver, which approximates A. */
 typedef enum merbit_preconditioner {
   MERBIT_PRECONDITIONER_NONE = 0,
-  MERBIT_PRECONDITIONER_JACOBI = 1,       /* M is the diagonal of A, which must have no zero */
-  MERBIT_PRECONDITIONER_BLOCK_JACOBI = 2, /* blocks of rows along the diagonal, inverted once */
-  MERBIT_PRECONDITIONER_CALLBACK = 3
+  MERBIT_PRECONDITIONER_JACOBI = 1,       /* the diagonal of A, which must have no zero */
+  MERBIT_PRECONDITIONER_BLOCK_JACOBI = 2, /* square blocks along the diagonal, inverted once */
+  MERBIT_PRECONDITIONER_CALLBACK = 3      /* your function, solver_desc.apply */
 } merbit_preconditioner;
 
-/* z = M^-1 r for vectors of the solver's type on its side; on CUDA enqueued on `stream`. Called by the
- * thread that solves, for every iteration. Nonzero ends the solve with MERBIT_CANCELLED. */
+/* Computes z = M^-1 r. r and z have n elements of the solver's type, on the solver's side. On CUDA
+ * the callback enqueues its work on `stream`, a CUstream. The solving thread calls it in every
+ * iteration. A nonzero answer ends the solve with MERBIT_CANCELLED. */
 typedef int (*merbit_precondition_callback)(void *user, const void *r, void *z, int64_t n,
                                             void *stream);
 
+/* What merbit_solver_create makes. `method` must be set. */
 typedef struct merbit_solver_desc {
   merbit_solver_method method;
-  merbit_side side;            /* AUTO: the context's */
-  merbit_memory vector_memory; /* of b and x; DEFAULT: the solver's side. With HOST, AUTO takes the CPU
-                                  for a matrix in host memory where the GPU fails */
-  double tolerance;            /* on ||b - A x|| / ||b||; 0: 1e-10 in f64, 1e-5 in f32 */
+  merbit_side side;            /* AUTO: the context's side */
+  merbit_memory vector_memory; /* where b and x are. DEFAULT: on the solver's side. With HOST and a
+                                  matrix in host memory, AUTO takes the CPU if the GPU fails */
+  double tolerance;            /* for ||b - A x|| / ||b||; 0: 1e-10 in f64, 1e-5 in f32 */
   int max_iterations;          /* 0: 20000 */
-  int restart;                 /* GMRES: iterations of a cycle, up to 512; 0: 30. It keeps restart + 1 vectors,
-                                  twice as many with BLOCK_JACOBI and CALLBACK: M may then change */
+  int restart;                 /* GMRES: iterations of a cycle, up to 512; 0: 30. GMRES keeps
+                                  restart + 1 vectors, and twice as many with BLOCK_JACOBI and
+                                  CALLBACK, with which M may change between iterations */
   merbit_preconditioner preconditioner;
   int block_size;              /* BLOCK_JACOBI: rows of a block, up to 32; 0: 4. Else 0 */
-  merbit_precondition_callback apply; /* CALLBACK. Else NULL */
-  void *apply_user;
-  int refine;                  /* nonzero, f64: iterations in f32, corrected by residuals in f64 */
-  int deterministic;           /* nonzero: as plan_desc.deterministic: equal bits in every run */
-  int reorder;                 /* 0: where it pays: 60 expected solves of four million rows; 1: always; -1: never. The
-                                  caller never sees it */
-  int64_t expected_solves;     /* with this solver; 0: 1. The more, the longer the plan may take */
-  merbit_solve_progress progress; /* iteration, estimated residual, seconds: at every look of the host,
-                                     about ten a second */
-  void *progress_user;
+  merbit_precondition_callback apply; /* CALLBACK: the preconditioner. Else NULL */
+  void *apply_user;            /* passed to `apply` */
+  int refine;                  /* nonzero, F64 only: iterate in f32, correct by residuals in f64 */
+  int deterministic;           /* nonzero: equal bits in every run, as plan_desc.deterministic */
+  int reorder;                 /* reorder the matrix; b and x keep their order. 0: if it pays (for
+                                  example 60 expected solves of four million rows); 1: always;
+                                  -1: never */
+  int64_t expected_solves;     /* number of solves to come; 0: 1. The more, the longer the plan
+                                  may take */
+  merbit_solve_progress progress; /* may be NULL. Gets iteration, estimated residual and seconds
+                                     whenever the host checks convergence, about ten times a
+                                     second */
+  void *progress_user;         /* passed to `progress` */
 } merbit_solver_desc;
 
+/* How a call of merbit_solver_solve went. */
 typedef struct merbit_solver_result {
   merbit_stop stop;
   int iterations;
-  int restarts;              /* from the true residual, after breakdowns or where the two residuals differed;
-                                and GMRES's own */
-  double residual;           /* ||b - A x|| / ||b||, in the 2-norm, computed anew from x */
-  double estimated_residual; /* the same as the iteration had it */
-  double backward_error;     /* ||b - A x|| / (||A|| ||x|| + ||b||), in the infinity norm */
-  double prepare_seconds;    /* of merbit_solver_create */
-  double iterate_seconds;    /* of this solve, copies of b and x included */
-  int synchronizations;      /* waits of the host for the GPU while it iterated; 0 on the CPU */
-  int recorded;              /* CUDA: 2: the loop runs on the GPU, 1: as recorded graphs, 0: single launches */
+  int restarts;              /* of GMRES; and from the recomputed residual, after breakdowns or if
+                                the recurrence's residual differed from it */
+  double residual;           /* ||b - A x|| / ||b|| in the 2-norm, recomputed from x */
+  double estimated_residual; /* the same as the iteration's recurrence had it */
+  double backward_error;     /* ||b - A x|| / (||A|| ||x|| + ||b||) in the infinity norm */
+  double prepare_seconds;    /* time of merbit_solver_create */
+  double iterate_seconds;    /* time of this solve, copies of b and x included */
+  int synchronizations;      /* how often the host waited for the GPU; 0 on the CPU */
+  int recorded;              /* CUDA: 2: the loop runs on the GPU, 1: recorded graphs, 0: single
+                                launches */
   int64_t device_bytes;      /* GPU memory that the solver holds, its plan included */
   merbit_plan_info plan;
-  char plan_description[512]; /* as merbit_plan_describe gives it */
-  char description[384];      /* why it stopped, in words */
+  char plan_description[512]; /* the line of merbit_plan_describe */
+  char description[384];      /* why the solve stopped, in words */
 } merbit_solver_result;
 
+/* The method of merbit_eigen. */
 typedef enum merbit_eigen_method {
-  MERBIT_EIGEN_LANCZOS = 0, /* symmetric A: Lanczos with full reorthogonalisation, thick restarts */
-  MERBIT_EIGEN_POWER = 1    /* any real A: the one eigenvalue that is largest in size, if it is real */
+  MERBIT_EIGEN_LANCZOS = 0, /* symmetric A: full reorthogonalisation, thick restarts */
+  MERBIT_EIGEN_POWER = 1    /* any real A: the one eigenvalue of largest |lambda|, if it is real */
 } merbit_eigen_method;
 
+/* The eigenvalues that merbit_eigen finds, and their order. */
 typedef enum merbit_eigen_which {
-  MERBIT_EIGEN_LARGEST_MAGNITUDE = 0,
-  MERBIT_EIGEN_LARGEST = 1,  /* the rightmost */
-  MERBIT_EIGEN_SMALLEST = 2, /* the leftmost, not those next to zero */
-  MERBIT_EIGEN_BOTH_ENDS = 3 /* rightmost, leftmost, second from the right, and so on */
+  MERBIT_EIGEN_LARGEST_MAGNITUDE = 0, /* largest absolute value first */
+  MERBIT_EIGEN_LARGEST = 1,           /* rightmost first */
+  MERBIT_EIGEN_SMALLEST = 2,          /* leftmost first; not those nearest to zero */
+  MERBIT_EIGEN_BOTH_ENDS = 3          /* rightmost, leftmost, second from the right, and so on */
 } merbit_eigen_which;
 
-#define MERBIT_EIGEN_MOST 32 /* eigenpairs of a call */
+/* The largest number of eigenpairs of one call. */
+#define MERBIT_EIGEN_MOST 32
 
+/* What merbit_eigen shall do. */
 typedef struct merbit_eigen_desc {
   merbit_eigen_method method;
-  merbit_eigen_which which; /* POWER: LARGEST_MAGNITUDE */
-  int count;                /* eigenpairs, up to MERBIT_EIGEN_MOST; 0: 1. POWER: 1 */
-  int basis;                /* LANCZOS: vectors kept, above count + 1, up to 256; 0: 2 count + 16 */
-  merbit_side side;         /* AUTO: the context's */
-  double tolerance;         /* on ||A v - lambda v|| / s, where v has length 1 and s is the size of the
-                               largest eigenvalue seen; 0: 1e-10 in f64, 1e-5 in f32 */
-  int max_iterations;       /* products with A; 0: 10000 */
-  uint64_t seed;            /* of the first vector */
-  int deterministic;        /* nonzero: as plan_desc.deterministic: equal bits in every run */
-  merbit_solve_progress progress; /* products, the largest estimate of the above, seconds */
-  void *progress_user;
+  merbit_eigen_which which; /* POWER: LARGEST_MAGNITUDE only */
+  int count;                /* number of eigenpairs, up to MERBIT_EIGEN_MOST; 0: 1. POWER: 1 */
+  int basis;                /* LANCZOS: vectors kept, more than count + 1, up to 256; 0:
+                               2 count + 16 */
+  merbit_side side;         /* AUTO: the context's side */
+  double tolerance;         /* for ||A v - lambda v|| / s, where v has length 1 and s is the largest
+                               |lambda| seen; 0: 1e-10 in f64, 1e-5 in f32 */
+  int max_iterations;       /* most products with A; 0: 10000 */
+  uint64_t seed;            /* of the first vector, which is random */
+  int deterministic;        /* nonzero: equal bits in every run, as plan_desc.deterministic */
+  merbit_solve_progress progress; /* may be NULL. Gets the products so far, the largest estimated
+                                     residual and the seconds */
+  void *progress_user;      /* passed to `progress` */
 } merbit_eigen_desc;
 
+/* How a call of merbit_eigen went. */
 typedef struct merbit_eigen_result {
   merbit_stop stop;
-  int iterations;            /* products with A */
-  int restarts;              /* of Lanczos */
-  int converged;             /* eigenpairs whose residual is at most the tolerance */
-  double residuals[MERBIT_EIGEN_MOST]; /* ||A v - lambda v|| / s of each, computed anew */
-  double prepare_seconds, iterate_seconds;
-  int synchronizations;      /* waits of the host for the GPU; 0 on the CPU */
+  int iterations;            /* number of products with A */
+  int restarts;              /* number of Lanczos restarts */
+  int converged;             /* number of eigenpairs whose residual is at most the tolerance */
+  double residuals[MERBIT_EIGEN_MOST]; /* ||A v - lambda v|| / s of each pair, recomputed */
+  double prepare_seconds;    /* time to make the plan and vectors */
+  double iterate_seconds;    /* time of the iterations */
+  int synchronizations;      /* how often the host waited for the GPU; 0 on the CPU */
   int64_t device_bytes;      /* GPU memory that was held, the plan included */
   merbit_plan_info plan;
-  char plan_description[512];
-  char description[384];     /* why it stopped, in words */
+  char plan_description[512]; /* the line of merbit_plan_describe */
+  char description[384];      /* why it stopped, in words */
 } merbit_eigen_result;
 
 /* ---- Library ------------------------------------------------------------------------------- */
 
-/* "MAJOR.MINOR.PATCH" of the implementation. Static storage. */
+/* Returns the version of the implementation, "MAJOR.MINOR.PATCH", in static storage. */
 MERBIT_API const char *merbit_version(void);
-/* "MERBIT_INVALID_MATRIX" and the like; never NULL. Static storage. */
+/* Returns the name of a status, for example "MERBIT_INVALID_MATRIX", in static storage; never NULL.
+ * A number that is no status gives "MERBIT_UNKNOWN_STATUS". */
 MERBIT_API const char *merbit_status_name(merbit_status status);
-/* One line on what the status means; never NULL. Static storage. */
+/* Returns one line that explains a status, in static storage; never NULL. */
 MERBIT_API const char *merbit_status_text(merbit_status status);
 
 /* ---- Context ------------------------------------------------------------------------------- */
 
-/* Open a device or the CPU. `desc` NULL means all defaults, its strings are copied; `error`, if not
- * NULL, receives the sentence. Fails with NO_DEVICE or NO_COMPILER only under MERBIT_SIDE_CUDA. */
+/* Opens a GPU or the CPU. `desc` may be NULL, which means all defaults; its strings are copied.
+ * `error` may be NULL; else it receives status and sentence. Destroy the context with
+ * merbit_context_destroy. Fails with MERBIT_NO_DEVICE or MERBIT_NO_COMPILER only under
+ * MERBIT_SIDE_CUDA; MERBIT_SIDE_AUTO takes the CPU then. */
 MERBIT_API merbit_status merbit_context_create(const merbit_context_desc *desc,
                                                merbit_context **context, merbit_error *error);
-/* NULL is accepted. Buffers, plans and matrices made from it stay valid. */
+/* Gives the context up; NULL is accepted. Buffers, plans, matrices and solvers made from it stay
+ * valid, and the last of them frees it. */
 MERBIT_API void merbit_context_destroy(merbit_context *context);
+/* Writes to *info what the context is and has done so far. Fails only if a pointer is NULL. */
 MERBIT_API merbit_status merbit_context_get_info(merbit_context *context,
                                                  merbit_context_info *info);
-/* The last failure of the calling thread: of its calls on this context and on what was made from it.
- * MERBIT_OK and an empty message where it had none, or where 64 other threads have failed since. `message`
- * (may be NULL) receives up to `size` bytes, always terminated. */
+/* Returns the status of the calling thread's last failure in a call on this context or on what was
+ * made from it, and writes its sentence to `message`. A later success does not clear it: test the
+ * status of every call, and ask here only after a failure. Returns MERBIT_OK and an empty sentence
+ * if the thread has had no failure, or if 64 other threads have failed since. `message` may be
+ * NULL; it receives at most `size` bytes and is always terminated. MERBIT_MESSAGE_SIZE suffices. */
 MERBIT_API merbit_status merbit_last_error(merbit_context *context, char *message, size_t size);
 
-/* ---- Buffers: vectors where the context computes, without CUDA headers ---------------------- */
+/* ---- Buffers: arrays where the context computes, without CUDA headers ----------------------- */
 
-/* `bytes` may be 0. The memory is not initialised. */
+/* Allocates `bytes` bytes, which may be 0, where the context computes. The memory is not
+ * initialised. Destroy the buffer with merbit_buffer_destroy. */
 MERBIT_API merbit_status merbit_buffer_create(merbit_context *context, size_t bytes,
                                               merbit_buffer **buffer);
-/* Host to buffer and back; complete on return. They order themselves behind work on the default
- * stream; synchronise other streams first. */
+/* Copies `bytes` bytes from host memory into the buffer from `offset` on, or back. The copy is
+ * complete on return. It waits for work on the default stream; synchronise other streams first.
+ * Fails if the part exceeds the buffer. */
 MERBIT_API merbit_status merbit_buffer_upload(merbit_buffer *buffer, size_t offset,
                                               const void *source, size_t bytes);
 MERBIT_API merbit_status merbit_buffer_download(const merbit_buffer *buffer, size_t offset,
                                                 void *target, size_t bytes);
-/* The address to hand to merbit_spmv: a device pointer on CUDA, else a host pointer. */
+/* Returns the buffer's address for merbit_spmv and other calls: a device pointer on CUDA, a host
+ * pointer on the CPU, NULL for a NULL buffer. */
 MERBIT_API void *merbit_buffer_pointer(const merbit_buffer *buffer);
-MERBIT_API void merbit_buffer_destroy(merbit_buffer *buffer); /* NULL is accepted */
+/* Frees the buffer; NULL is accepted. */
+MERBIT_API void merbit_buffer_destroy(merbit_buffer *buffer);
 
-/* ---- Matrices -------------------------------------------------------------------------------- */
+/* ---- Matrices ------------------------------------------------------------------------------ */
 
-/* A view of host CSR arrays with 32-bit indices from 0 and f64 values; set its fields for others. */
+/* Returns a view of CSR arrays in host memory with 32-bit indices, base 0 and F64 values:
+ * row_ptr[rows + 1], col_ind[nnz], values[nnz]; `values` may be NULL, a pattern of ones. Nothing is
+ * read or copied. For other types, bases or memory set the fields of the view. */
 MERBIT_API merbit_view merbit_csr(int64_t rows, int64_t cols, int64_t nnz, const void *row_ptr,
                                   const void *col_ind, const void *values);
-/* The same of host BSR arrays: row-major blocks; rows and cols count scalars. */
+/* Returns a view of BSR arrays of the same kind: row_ptr[block rows + 1], col_ind[blocks], and
+ * blocks * block_rows * block_cols values, each block row by row. `rows` and `cols` count scalars,
+ * not blocks. */
 MERBIT_API merbit_view merbit_bsr(int64_t rows, int64_t cols, int64_t blocks, int block_rows,
                                   int block_cols, const void *row_ptr, const void *col_ind,
                                   const void *values);
-/* Check every array of a view: INVALID_MATRIX names the first bad entry. Reads O(rows + nnz). */
+/* Checks every array of a view. MERBIT_INVALID_MATRIX names the first bad entry. Reads O(rows +
+ * nnz) numbers; arrays in device memory are downloaded. */
 MERBIT_API merbit_status merbit_view_check(merbit_context *context, const merbit_view *view);
 
-/* An owned CSR copy with sorted columns and without duplicates (added up in the order of the arrays),
- * base 0, 32-bit columns, 32-bit offsets where nnz < 2^31. Any view; a device view is downloaded, and
- * one triangle becomes both, as in all calls below but those that write files. */
+/* Copies any view into a CSR matrix in host memory that merbit owns: columns sorted, duplicates
+ * added up in the order of the arrays, base 0, 32-bit columns, 32-bit offsets if nnz < 2^31. Arrays
+ * in device memory are downloaded. One triangle becomes both, here and in all calls below except
+ * those that write files. */
 MERBIT_API merbit_status merbit_matrix_create(merbit_context *context, const merbit_view *view,
                                               merbit_matrix **matrix);
-/* The same of the transpose: columns become rows. */
+/* Copies the transpose of any view, in the same form: its columns become rows. */
 MERBIT_API merbit_status merbit_matrix_transpose(merbit_context *context, const merbit_view *view,
                                                  merbit_matrix **matrix);
-/* An owned BSR copy, likewise sorted and without duplicates: every block that holds an entry, zeros
- * where it holds none (they are entries of the copy). 32-bit offsets where there are fewer than 2^31
- * blocks. A pattern stays one if its blocks are full. `desc` NULL means all defaults. */
+/* Copies any view into a BSR matrix in host memory that merbit owns, sorted and without duplicates.
+ * It has every block that holds an entry. A place of such a block without an entry becomes a stored
+ * zero, which is an entry of the copy. Offsets have 32 bits if there are fewer than 2^31 blocks. A
+ * pattern stays a pattern if its blocks are full. `desc` may be NULL, which means all defaults. */
 MERBIT_API merbit_status merbit_matrix_create_bsr(merbit_context *context,
                                                   const merbit_view *view,
                                                   const merbit_bsr_desc *desc,
                                                   merbit_matrix **matrix);
-/* What merbit_matrix_create_bsr would make, without making it. */
+/* Writes to *info what merbit_matrix_create_bsr would make, without making it. */
 MERBIT_API merbit_status merbit_view_find_blocks(merbit_context *context,
                                                  const merbit_view *view,
                                                  const merbit_bsr_desc *desc,
                                                  merbit_block_info *info);
-/* The matrix's own arrays, for anything that takes a view and may outlive the matrix: see OWNERSHIP in the
- * manual. */
+/* Returns a view of the matrix's own arrays. Plans and solvers made from the view keep the matrix
+ * alive; the view itself does not (OWNERSHIP in the manual). NULL gives a view of all zeros. */
 MERBIT_API merbit_view merbit_matrix_view(const merbit_matrix *matrix);
-MERBIT_API void merbit_matrix_destroy(merbit_matrix *matrix); /* NULL is accepted */
+/* Gives the matrix up; NULL is accepted. */
+MERBIT_API void merbit_matrix_destroy(merbit_matrix *matrix);
 
-/* Matrix Market (Boisvert, Pozo, Remington: NISTIR 5935), from a path, a block of memory or a
- * callback. Duplicates are added up in file order, symmetric halves expanded (hermitian ones with
- * conjugates) unless read_desc.keep_half, patterns kept as patterns. A file with a symmetry gives the lower triangle,
- * or all of the upper one instead. Integers of 2^53 and more (2^24 in f32) become
- * the nearest number, and the log says so. INVALID_FILE names line and culprit. `desc` NULL means all defaults. */
+/* Reads a Matrix Market file into a CSR matrix that merbit owns: from a path, from `size` bytes of
+ * memory, or from a callback that is called until it returns 0. `desc` may be NULL, which means all
+ * defaults. Duplicates are added up in the order of the file. A file with a symmetry must hold one
+ * triangle, lower or upper. Both triangles are made from it, Hermitian ones with conjugates, unless
+ * read_desc.keep_half is set. Patterns stay patterns. Integers of 2^53 and more (2^24 in F32)
+ * become the nearest number, and the log says so. Packed files, for example by gzip, are refused.
+ * MERBIT_INVALID_FILE names the line and the text at fault. The format: Boisvert, Pozo, Remington,
+ * NISTIR 5935. */
 MERBIT_API merbit_status merbit_matrix_read_file(merbit_context *context, const char *path,
                                                  const merbit_read_desc *desc,
                                                  merbit_matrix **matrix);
@@ -1081,139 +1265,180 @@ MERBIT_API merbit_status merbit_matrix_read_stream(merbit_context *context,
                                                    merbit_read_callback read, void *user,
                                                    const merbit_read_desc *desc,
                                                    merbit_matrix **matrix);
-/* Coordinate, general, or with the symmetry of a view of one triangle, which files have below the
- * diagonal; values with the digits that read back bit for bit. A file is written beside
- * its target and renamed, so that a failure leaves the old one. Symbolic links are followed, to a target that does
- * not exist too; a target that the caller may not write is refused. Host views only. */
+/* Writes a view in host memory as a Matrix Market file to a path, or through a callback. The file
+ * is of the kinds coordinate and general; a view of one triangle gives a file with its symmetry,
+ * which has the entries below the diagonal. Values have the digits that read back bit for bit. The
+ * path's file is written beside its target and renamed, so a failure leaves the old file in place.
+ * Symbolic links are followed, even to a target that does not exist. A target that the caller has
+ * no right to write is refused. Values of F16 and BF16 are refused. */
 MERBIT_API merbit_status merbit_matrix_write_file(merbit_context *context,
                                                   const merbit_view *view, const char *path);
 MERBIT_API merbit_status merbit_matrix_write_stream(merbit_context *context,
                                                     const merbit_view *view,
                                                     merbit_write_callback write, void *user);
 
-/* ---- Plans and products ---------------------------------------------------------------------- */
+/* ---- Plans and products -------------------------------------------------------------------- */
 
-/* Prepare `view` for repeated products. Its arrays are borrowed: see OWNERSHIP in the manual. `desc`
- * NULL means all defaults. */
+/* Prepares `view` for repeated products. `desc` may be NULL, which means all defaults. The arrays
+ * of the view are borrowed and must stay unchanged until the plan is destroyed; OWNERSHIP in the
+ * manual has the exceptions. Destroy the plan with merbit_plan_destroy. Fails with
+ * MERBIT_INVALID_MATRIX if an array has a bad entry (unless plan_desc.unchecked is set), and with
+ * MERBIT_NOT_SUPPORTED if a method does not take what is asked for. The first plan of its kind
+ * compiles kernels, which takes some tenths of a second; later ones find them in the cache. */
 MERBIT_API merbit_status merbit_plan_create(merbit_context *context, const merbit_view *view,
                                             const merbit_plan_desc *desc, merbit_plan **plan);
-/* New values for the same structure, in the order of the view given at creation (copied). `memory`
- * says where they lie; DEFAULT is the view's. No product of the plan may be in flight. Where a plan on
- * CUDA stores its values shorter (merbit_plan_describe says how) and new ones do not fit that, it is
- * made again for general ones by the same call; graphs captured before are then to be captured
- * again. A reordered or transposed plan takes them in the order of the view too. A plan of a pattern
- * takes none. */
+/* Copies new values for the same structure into the plan: as many as the view had, in its type and
+ * in its order, for reordered and transposed plans too. `memory` says where they are;
+ * MERBIT_MEMORY_DEFAULT means where the view's values were. No product of the plan may be running.
+ * If a plan on CUDA stores its values in a shorter form (merbit_plan_describe says so) that the new
+ * values do not fit, this call makes the plan general; captured graphs must then be captured again.
+ * Fails if the view was a pattern. */
 MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void *values,
                                                    merbit_memory memory);
-/* One line: what was chosen and why. Writes up to `size` bytes, always terminated where size > 0;
- * returns the length of the whole line. */
+/* Writes one line that says what the plan chose and why. Writes at most `size` bytes, always
+ * terminated if size > 0. Returns the length of the whole line without its terminating zero. */
 MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size_t size);
+/* Writes to *info what the plan is and what it cost. Fails only if a pointer is NULL. */
 MERBIT_API merbit_status merbit_plan_get_info(const merbit_plan *plan, merbit_plan_info *info);
-MERBIT_API void merbit_plan_destroy(merbit_plan *plan); /* NULL is accepted */
+/* Gives the plan up; NULL is accepted. Its workspaces keep it alive. */
+MERBIT_API void merbit_plan_destroy(merbit_plan *plan);
 
-/* With plan_desc.reordering a plan multiplies P A P', so that a solver permutes its vectors once,
- * iterates in the plan's order, and permutes the result back. px[i] = x[order[i]]; cols elements of the
- * plan's vector type where the plan expects vectors, which must not overlap. On CUDA enqueued as
- * merbit_spmv is; vectors of MERBIT_MEMORY_HOST are moved by CPU threads at once. A plan that is not
- * reordered copies. */
+/* Permutes a vector into the order of a plan with plan_desc.reordering, which multiplies P A P':
+ * px[i] = x[order[i]]. A solver permutes its vectors once, iterates in the plan's order, and
+ * permutes the result back. Both vectors have cols elements of the plan's vector type, are where
+ * the plan expects vectors, and must not overlap. On CUDA the work is enqueued on `stream` like
+ * that of merbit_spmv; vectors of MERBIT_MEMORY_HOST are moved at once by CPU threads. A plan that
+ * is not reordered copies. */
 MERBIT_API merbit_status merbit_plan_reorder(merbit_plan *plan, const void *x, void *px,
                                              void *stream);
-/* The way back: y[order[i]] = py[i], for rows elements. */
+/* Permutes a vector of rows elements back: y[order[i]] = py[i]. */
 MERBIT_API merbit_status merbit_plan_restore(merbit_plan *plan, const void *py, void *y,
                                              void *stream);
-/* order[i] is the row of the view that is row i of the plan; `count` is how many elements y has. */
+/* Writes the plan's order: row i of the plan is row order[i] of the view. `order` is a host array
+ * of `count` elements, which must be the number of elements of y. */
 MERBIT_API merbit_status merbit_plan_get_order(const merbit_plan *plan, int64_t *order,
                                                int64_t count);
 
-/* Scratch for one product in flight: one for each stream or captured graph that uses the plan at the
- * same time. Keeps its plan alive. */
+/* Allocates the scratch memory of one product at a time. Each stream, thread or captured graph that
+ * uses the plan at the same time as others needs one. It keeps its plan alive. Destroy it with
+ * merbit_workspace_destroy. */
 MERBIT_API merbit_status merbit_workspace_create(merbit_plan *plan, merbit_workspace **workspace);
-MERBIT_API void merbit_workspace_destroy(merbit_workspace *workspace); /* NULL is accepted */
+/* Frees the workspace; NULL is accepted. No product that uses it may be running. */
+MERBIT_API void merbit_workspace_destroy(merbit_workspace *workspace);
 
-/* y = alpha op(A) x + beta y. x holds cols, y rows elements of the plan's vector type, with a
- * transposed operation x rows and y cols; they must not overlap. alpha and beta are of the
- * compute type (complex: two reals); NULL means alpha 1 and beta 0. beta 0 never reads y, alpha 0 never reads A or
- * x; what they mean over other semirings: SEMIRINGS in the manual. `workspace` NULL is the plan's own: one product at a time. `stream` is a CUstream (NULL:
- * the default stream), unused on the CPU. On CUDA the call returns when the product is
- * enqueued, allocates nothing, waits for nothing and may be captured in a graph; host vectors
- * are the exception, see vector_memory. Threads may share a plan, each with its own workspace. */
+/* Computes y = alpha op(A) x + beta y. x has cols elements of the plan's vector type and y has rows
+ * elements; a transposed operation exchanges the two. They must not overlap, and are where
+ * plan_desc.vector_memory says. alpha and beta point to one number of the compute type each
+ * (complex: two reals), where plan_desc.scalar_memory says. alpha NULL means 1, beta NULL means 0.
+ * beta = 0 never reads y, alpha = 0 never reads A or x. For other semirings see SEMIRINGS in the
+ * manual.
+ *
+ * `workspace` may be NULL: the plan's own, for one product at a time. Threads may share a plan if
+ * each has its own workspace. `stream` is a CUstream, or NULL for the default stream; the CPU
+ * ignores it. On CUDA the call returns when the product is enqueued. It allocates nothing, waits
+ * for nothing, and may be captured in a graph. Only host vectors (plan_desc.vector_memory HOST)
+ * make it copy and wait. Fails if a pointer is NULL, overlaps, or is in the wrong memory. */
 MERBIT_API merbit_status merbit_spmv(merbit_plan *plan, merbit_workspace *workspace,
                                      const void *alpha, const void *x, const void *beta, void *y,
                                      void *stream);
 
-/* The same for the plan_desc.vectors columns of X and Y, in the order plan_desc.vector_order, by a plan
- * that was made for them: Y = alpha op(A) X + beta Y. The matrix is read once for all. ldx and ldy say
- * how far rows (row-major) or vectors (column-major) are apart, in elements: at least what they hold;
- * what is between them is neither read nor written. A plan of one vector takes its elements side by side: row-major,
- * ldx and ldy are 1, or it is NOT_SUPPORTED. On CUDA column-major ones pass through row-major
- * copies in the workspace. Orders (merbit_plan_reorder) move one vector at a time. */
+/* Computes Y = alpha op(A) X + beta Y for the plan_desc.vectors columns of X and Y. The matrix is
+ * read once for all of them. plan_desc.vector_order is the order of X and Y. ldx and ldy are the
+ * distances, in elements, between rows (row-major) or between vectors (column-major): at least the
+ * number of elements of one. Elements between them are neither read nor written. All other
+ * arguments are those of merbit_spmv. A plan of one vector needs its elements adjacent: row-major
+ * with ldx or ldy other than 1 gives MERBIT_NOT_SUPPORTED. On CUDA, column-major vectors pass
+ * through row-major copies in the workspace. merbit_plan_reorder moves one vector per call. */
 MERBIT_API merbit_status merbit_spmm(merbit_plan *plan, merbit_workspace *workspace,
                                      const void *alpha, const void *x, int64_t ldx,
                                      const void *beta, void *y, int64_t ldy, void *stream);
 
-/* The product of a plan with plan_desc.epilogue: each row of op(A) x becomes a row of y by the epilogue's
- * `result`, and sums[0] and sums[1] become its sums over all rows (0 where it has none), which have the same
- * bits from run to run. All arrays lie where the plan computes: vectors[] (the array itself is the caller's,
- * in host memory) as long as y, `scalars`, and the two doubles at `sums`, which may be NULL. They are read and written
- * when the product runs, not when it is enqueued. `skip` NULL, or an int there: unless it is 0 the sums keep what they
- * hold, and y does where the epilogue has a `result`; without one y may hold the product (on CUDA, whose product knows nothing
- * of `skip` and takes its time). y must not overlap x, nor a vector;
- * a vector may be x. Else as merbit_spmv, with alpha 1 and beta 0. */
+/* Computes the product of a plan with plan_desc.epilogue: y[row] becomes the epilogue's `result` of
+ * row `row` of op(A) x, and sums[0] and sums[1] become its sums over all rows, which have the same
+ * bits in every run. A sum without an expression becomes 0. alpha is 1 and beta is 0. All arrays
+ * are where the plan computes: x, y, the epilogue's vectors (as long as y), `scalars`, the two
+ * doubles at `sums`, and the int at `skip`. Only the array `vectors` of their addresses is yours in
+ * host memory; it is read at once. Everything else is read and written when the product runs, not
+ * when it is enqueued. y must not overlap x or a vector; a vector may be x.
+ *
+ * `sums` may be NULL: then no sums are stored. `skip` may be NULL. If the int at `skip` is not 0,
+ * the sums stay unchanged. y stays unchanged too if the epilogue has a `result`; otherwise y may be
+ * overwritten by the product, which on CUDA runs in any case and takes its time. `workspace` and
+ * `stream` are those of merbit_spmv. */
 MERBIT_API merbit_status merbit_spmv_epilogue(merbit_plan *plan, merbit_workspace *workspace,
                                               const void *x, void *y,
                                               const void *const *vectors,
                                               const double *scalars, double *sums,
                                               const int *skip, void *stream);
 
-/* ---- Solvers ----------------------------------------------------------------------------------- */
+/* ---- Solvers ------------------------------------------------------------------------------- */
 
-/* PageRank of a link graph: entry (i, j) is an edge from i to j, its value (1 in a pattern) the weight.
- * Vertices without outgoing weight spread theirs where teleports go, as NetworkX has it. `ranks` is a host array of graph->rows
- * elements of the graph's value type, none below 0; they add up to 1. `desc` and `result` may be NULL.
- * Power method: the MERBIT paper, section 5.5.1. It is accelerated where the changes show that this pays
- * (second-order Richardson iteration: Golub, Varga 1961), but not with MERBIT_METHOD_MERBIT or
- * pagerank_desc.unaccelerated: fewer iterations where links go both ways, hardly ever more than a tenth and 2 more.
- * The last iteration is the power method's: where it stops as converged the ranks are off by at most
- * damping / (1 - damping) times the tolerance in all, and rounding. A run that stops early returns its last
- * ranks; single ones that acceleration then leaves below 0 become 0, which is nearer to the true rank, and the sum
- * exceeds 1 by as much. */
+/* Computes the PageRank of a link graph. Entry (i, j) of `graph` is an edge from i to j, and its
+ * value is the weight, which is 1 in a pattern. The value type is F64 or F32. Weights must be
+ * finite and not negative; else the call fails with MERBIT_INVALID_MATRIX. The weight of vertices
+ * without outgoing edges goes where teleports go, as in NetworkX. `ranks` is a host array of
+ * graph->rows elements of the graph's value type. It receives ranks of at least 0 that add up to 1.
+ * `desc` and `result` may be NULL. The call returns MERBIT_OK however the iteration ended;
+ * result->stop says how.
+ *
+ * The method is the power method (the MERBIT paper, section 5.5.1). Where the changes show that it
+ * pays, it is accelerated by second-order Richardson iteration (Golub, Varga 1961), except with
+ * MERBIT_METHOD_MERBIT or pagerank_desc.unaccelerated. Acceleration needs fewer iterations if links
+ * go both ways; it hardly ever costs more than a tenth of the iterations and 2 more. The last
+ * iteration is a step of the power method. So if it stops as converged, the sum of all errors of
+ * the ranks is at most damping / (1 - damping) times the tolerance, plus rounding. If it stops
+ * earlier, `ranks` has the last iterate. Acceleration may leave some ranks of it below 0; these
+ * become 0, which is nearer to the true rank, and the sum then exceeds 1 by as much. */
 MERBIT_API merbit_status merbit_pagerank(merbit_context *context, const merbit_view *graph,
                                          const merbit_pagerank_desc *desc, void *ranks,
                                          merbit_pagerank_result *result);
 
-/* A solver of A x = b for the square matrix `view` of F64 or F32: its plan, vectors and kernels are
- * made once; on CUDA the first solve, and the first with new values, records its iterations beside the
- * GPU's work on them. The arrays of the view are borrowed: see OWNERSHIP in the manual. The diagonal and the norm of a matrix are found where
- * its arrays lie; blocks are inverted on the CPU. INVALID_MATRIX names a zero on the diagonal that JACOBI
- * would divide by. desc->method has to be named. A matrix or a right-hand side far from 1 is multiplied by
- * a power of two inside, which rounds nothing: if the norm of A is not between 2^-200 and 2^200 (2^-50 and
- * 2^50 in f32 or with refine), the solver keeps a scaled copy of the values. With CALLBACK only b is scaled. */
+/* Makes a solver of A x = b for the square matrix `view` of F64 or F32: its plan, vectors and
+ * kernels. `desc` must name a method. The arrays of the view are borrowed and must stay unchanged
+ * until the solver is destroyed; OWNERSHIP in the manual has the exceptions. Destroy the solver
+ * with merbit_solver_destroy. Fails with MERBIT_INVALID_MATRIX if JACOBI would divide by a zero on
+ * the diagonal, which the sentence names, or if a block of BLOCK_JACOBI has no inverse.
+ *
+ * On CUDA, the first solve and the first solve with new values record the iterations while the GPU
+ * computes. The diagonal and the norm of A are found where its arrays are; the CPU inverts blocks.
+ * A matrix or right-hand side far from 1 is multiplied by a power of two inside, which rounds
+ * nothing: if the norm of A is not between 2^-200 and 2^200 (2^-50 and 2^50 in F32 or with refine),
+ * the solver keeps a scaled copy of the values. With CALLBACK only b is scaled. */
 MERBIT_API merbit_status merbit_solver_create(merbit_context *context, const merbit_view *view,
                                               const merbit_solver_desc *desc,
                                               merbit_solver **solver);
-/* Solve for b, from zero or, with start_from_x, from the x that comes; complete on return, and ordered
- * behind work on the default stream. b and x must not overlap; where the caller's vectors lie is said by
- * vector_memory. MERBIT_OK however the iteration ended: result->stop says it, and x is the last one
- * (zero for b = 0). The stop is NOT_FINITE too if x is too large or too small for its type. history[k],
- * where there is room, becomes the estimated residual after k iterations. `history` and `result` may be
- * NULL. On CUDA no number passes through the host while it iterates. One thread at a time. */
+/* Solves A x = b. b and x have view.rows elements of the matrix's type, must not overlap, and are
+ * where solver_desc.vector_memory says. The iteration begins with x = 0 or, if start_from_x is not
+ * 0, with the given x. The call waits for work on the default stream and is complete on return. One
+ * thread at a time may use a solver.
+ *
+ * Returns MERBIT_OK however the iteration ended: result->stop says how, and x is the last iterate
+ * (zero for b = 0). The stop is MERBIT_STOP_NOT_FINITE also if x is too large or too small for its
+ * type. `history` is a host array of history_size doubles: history[k] becomes the estimated
+ * residual after k iterations. `history` and `result` may be NULL. On CUDA no number passes through
+ * the host during the iterations. */
 MERBIT_API merbit_status merbit_solver_solve(merbit_solver *solver, const void *b, void *x,
                                              int start_from_x, double *history, int history_size,
                                              merbit_solver_result *result);
-/* New values for the same structure: as merbit_plan_update_values; the preconditioner follows. After a
- * failure the solver may have some of them: give it values again before the next solve. */
+/* Copies new values for the same structure into the solver, like merbit_plan_update_values, and
+ * makes the preconditioner again. After a failure the solver may have some of the new values: give
+ * it values again before the next solve. */
 MERBIT_API merbit_status merbit_solver_update_values(merbit_solver *solver, const void *values,
                                                      merbit_memory memory);
-MERBIT_API void merbit_solver_destroy(merbit_solver *solver); /* NULL is accepted */
+/* Gives the solver up; NULL is accepted. */
+MERBIT_API void merbit_solver_destroy(merbit_solver *solver);
 
-/* Eigenvalues at the ends of the spectrum of the square matrix `view` of F64 or F32, and their vectors.
- * `values` takes desc->count doubles in the order of desc->which; `vectors`, which may be NULL, as many
- * vectors of length 1 one after the other, view->rows elements of the matrix' type each; both are host
- * memory. MERBIT_OK however the iteration ended: result->stop says it, and how far each pair has come
- * result->residuals; pairs that were not reached are NaN. Copies of a multiple eigenvalue come one after the
- * other, and some may be missed, as by every method that begins with one vector. LANCZOS finds out where A is
- * not symmetric (BREAKDOWN), POWER where no eigenvalue is larger than all others (STAGNATED). `desc` and
- * `result` may be NULL. */
+/* Computes eigenvalues at the ends of the spectrum of the square matrix `view` of F64 or F32, and
+ * their vectors. `values` is a host array of eigen_desc.count doubles; it receives the eigenvalues
+ * in the order of eigen_desc.which. `vectors` is NULL or a host array of as many vectors, one after
+ * the other, each of view->rows elements of the matrix's type; it receives vectors of length 1.
+ * `desc` and `result` may be NULL.
+ *
+ * Returns MERBIT_OK however the iteration ended: result->stop says how, and result->residuals how
+ * accurate each pair is. Pairs that were not reached are NaN. Copies of a multiple eigenvalue
+ * follow one another; some may be missed, as by every method that begins with one vector. LANCZOS
+ * stops with MERBIT_STOP_BREAKDOWN if it finds that A is not symmetric. POWER stops with
+ * MERBIT_STOP_STAGNATED if no eigenvalue is larger than all others. */
 MERBIT_API merbit_status merbit_eigen(merbit_context *context, const merbit_view *view,
                                       const merbit_eigen_desc *desc, double *values, void *vectors,
                                       merbit_eigen_result *result);
@@ -1535,19 +1760,19 @@ static const struct {
 } mbi_statuses[] = {
     {"MERBIT_OK", "success"},
     {"MERBIT_INVALID_ARGUMENT", "an argument is missing, out of range or contradicts another"},
-    {"MERBIT_INVALID_MATRIX", "an array of a matrix has an entry that cannot be right"},
+    {"MERBIT_INVALID_MATRIX", "an array of a matrix has an invalid entry"},
     {"MERBIT_INVALID_FILE", "a file does not follow its format"},
     {"MERBIT_IO_ERROR", "a file or stream could not be opened, read or written"},
     {"MERBIT_OUT_OF_MEMORY", "the host has no memory left"},
     {"MERBIT_DEVICE_OUT_OF_MEMORY", "the GPU has no memory left"},
     {"MERBIT_TOO_LARGE", "a size is beyond what this version handles"},
-    {"MERBIT_NOT_SUPPORTED", "this version does not support that yet"},
+    {"MERBIT_NOT_SUPPORTED", "this version does not support what was asked for"},
     {"MERBIT_NO_DEVICE", "no usable NVIDIA driver or GPU"},
     {"MERBIT_NO_COMPILER", "no usable NVRTC"},
     {"MERBIT_COMPILE_ERROR", "NVRTC refused a kernel"},
     {"MERBIT_DEVICE_ERROR", "a CUDA driver call failed"},
-    {"MERBIT_DEVICE_LOST", "the GPU context is dead; destroy the context and make a new one"},
-    {"MERBIT_CANCELLED", "a progress callback asked to stop"},
+    {"MERBIT_DEVICE_LOST", "the CUDA context is dead; destroy it and make another"},
+    {"MERBIT_CANCELLED", "a callback asked to stop"},
 };
 
 MERBIT_API const char *merbit_version(void) {
@@ -3773,8 +3998,9 @@ static merbit_status mbi_device_launch_some(merbit_context *context, void *funct
   }
   if (grid > INT32_MAX) {
     return mbi_fail(context, MERBIT_TOO_LARGE,
-                    "%s would need %" PRId64 " blocks; a launch has at most 2^31 - 1", name,
-                    grid);
+                    "%s would need %" PRId64
+                    " blocks; a launch has at most 2^31 - 1: use another plan_desc.method",
+                    name, grid);
   }
   result = mbi_device_start(&context->device, function, (unsigned)grid, (unsigned)threads,
                             shared_bytes, stream, arguments, how, &call);
@@ -14942,7 +15168,8 @@ static merbit_status mbi_target_choose(merbit_context *context, const char *main
   }
   if (known == 0) {
     return mbi_fail(context, MERBIT_NO_COMPILER,
-                    "NVRTC %d.%d (%s) does not compile for compute capability %d.%d",
+                    "NVRTC %d.%d (%s) does not compile for compute capability %d.%d; install a "
+                    "newer one, or name one in MERBIT_NVRTC",
                     nvrtc->version / 1000, nvrtc->version % 1000 / 10, nvrtc->path,
                     capability / 10, capability % 10);
   }
@@ -15579,6 +15806,21 @@ static const char *const mbi_type_names[] = {
     "MERBIT_C128",
 };
 
+#define MBI_TYPE_NAME 24 /* bytes */
+
+static int mbi_type_known(merbit_type type) {
+  return (int)type >= 0 && (size_t)type < sizeof mbi_type_names / sizeof mbi_type_names[0];
+}
+
+/* Returns the name of a type; of a number that is none, the number, written to `text`. */
+static const char *mbi_type_name(merbit_type type, char text[MBI_TYPE_NAME]) {
+  if (mbi_type_known(type)) {
+    return mbi_type_names[type];
+  }
+  (void)snprintf(text, MBI_TYPE_NAME, "%d", (int)type);
+  return text;
+}
+
 /* Of one element in memory. */
 static size_t mbi_type_size(merbit_type type) {
   switch (type) {
@@ -15750,7 +15992,9 @@ static merbit_status mbi_array_download(merbit_context *context, const void *sou
   }
   if (!mbi_device_owns(context, source)) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "the view says device memory, but %p is not an address of the GPU", source);
+                    "view.memory is MERBIT_MEMORY_DEVICE, but %p is not an address of the GPU; "
+                    "give device pointers, or MERBIT_MEMORY_HOST",
+                    source);
   }
   status = mbi_allocate_array(context, count, size, "a host copy of a device array", &copy);
   if (status == MERBIT_OK && count > 0) {
@@ -15776,7 +16020,8 @@ static merbit_status mbi_view_download(merbit_context *context, const merbit_vie
   host->row_ptr = host->row_ind = host->col_ind = host->values = NULL;
   if (context->side != MERBIT_SIDE_CUDA) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "the view says device memory, but this context computes on the CPU");
+                    "view.memory is MERBIT_MEMORY_DEVICE, but this context computes on the "
+                    "CPU; give arrays in host memory, or make a context with MERBIT_SIDE_CUDA");
   }
   status = mbi_device_enter(context);
   if (status != MERBIT_OK) {
@@ -15987,15 +16232,15 @@ static merbit_status mbi_block_check(merbit_context *context, const char *what, 
 }
 
 static merbit_status mbi_view_check_kinds(merbit_context *context, const merbit_view *view) {
-  int type = (int)view->value_type;
   if (view->format != MERBIT_CSR && view->format != MERBIT_COO && view->format != MERBIT_BSR) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
                     "view.format is %d; use MERBIT_CSR, MERBIT_COO or MERBIT_BSR",
                     (int)view->format);
   }
-  if (type < 0 || (size_t)type >= sizeof mbi_type_names / sizeof mbi_type_names[0]) {
+  if (!mbi_type_known(view->value_type)) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "view.value_type is %d; use MERBIT_F64 or another merbit_type", type);
+                    "view.value_type is %d; use MERBIT_F64 or another merbit_type",
+                    (int)view->value_type);
   }
   if (view->offset_type != MERBIT_INDEX_32 && view->offset_type != MERBIT_INDEX_64) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -20930,6 +21175,20 @@ static int64_t mbi_mm_read_block(void *user, void *data, size_t size) {
 
 /* ---- Sentences --------------------------------------------------------------------------- */
 
+/* Fails with a sentence on line `line` of the input, which names the file if there is one. */
+MBI_PRINTF(4, 5)
+static merbit_status mbi_mm_fail(const mbi_mm_input *in, merbit_status status, int64_t line,
+                                 const char *format, ...) {
+  char text[MERBIT_MESSAGE_SIZE];
+  va_list arguments;
+  va_start(arguments, format);
+  (void)vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  return in->path != NULL ? mbi_fail(in->context, status, "%.200s, line %" PRId64 ": %s",
+                                     in->path, line, text)
+                          : mbi_fail(in->context, status, "line %" PRId64 ": %s", line, text);
+}
+
 /* The bytes from `text` to `end` in quotes; what is not plain ASCII as \xNN, what is long cut.
  */
 static const char *mbi_mm_quote(const char *text, const char *end, char *quoted) {
@@ -21016,9 +21275,9 @@ static merbit_status mbi_mm_refuse_packed(const mbi_mm_input *in, const char *da
   for (i = 0; i < sizeof packers / sizeof packers[0]; i++) {
     const size_t length = strlen(packers[i].magic);
     if (size >= length && memcmp(data, packers[i].magic, length) == 0) {
-      return mbi_fail(
-          in->context, MERBIT_INVALID_FILE,
-          "line 1: the input is packed with %s; unpack it first (%s) and read the result",
+      return mbi_mm_fail(
+          in, MERBIT_INVALID_FILE, 1,
+          "the input is packed with %s; unpack it first (%s) and read the result",
           packers[i].name, packers[i].remedy);
     }
   }
@@ -21097,9 +21356,8 @@ static void mbi_mm_window_in_buffer(mbi_mm_input *in, size_t used) {
 /* Lines longer than the buffer may be comments, and are dropped piece by piece. */
 static merbit_status mbi_mm_long_line(mbi_mm_input *in) {
   if (!in->in_comment && (in->line == 1 || *mbi_mm_skip_blanks(in->rest) != '%')) {
-    return mbi_fail(in->context, MERBIT_INVALID_FILE,
-                    "line %" PRId64 ": longer than %d bytes, which only comments may be",
-                    in->line, MBI_MM_WINDOW);
+    return mbi_mm_fail(in, MERBIT_INVALID_FILE, in->line,
+                       "longer than %d bytes, which only comments may be", MBI_MM_WINDOW);
   }
   in->in_comment = 1;
   in->rest_size = 0;
@@ -21114,8 +21372,7 @@ static merbit_status mbi_mm_refuse_nul(mbi_mm_input *in, const char *data, size_
   for (; data < nul; data++) {
     in->line += *data == '\n';
   }
-  return mbi_fail(in->context, MERBIT_INVALID_FILE,
-                  "line %" PRId64 ": a zero byte; this is not a text file", in->line);
+  return mbi_mm_fail(in, MERBIT_INVALID_FILE, in->line, "a zero byte; this is not a text file");
 }
 
 /* The next window; next == end at the end of the input. */
@@ -21184,8 +21441,8 @@ static merbit_status mbi_mm_start(mbi_mm_input *in) {
     in->rest_size = size;
   }
   if (status == MERBIT_OK && size == 0) {
-    status = mbi_fail(in->context, MERBIT_INVALID_FILE,
-                      "line 1: the input is empty; a Matrix Market banner is expected");
+    status = mbi_mm_fail(in, MERBIT_INVALID_FILE, 1,
+                         "the input is empty; a Matrix Market banner is expected");
   }
   if (status == MERBIT_OK) {
     status = mbi_mm_refuse_packed(in, head, size);
@@ -21263,28 +21520,28 @@ static merbit_status mbi_mm_choose(const mbi_mm_input *in, const char **at, cons
                              words[i]);
   }
   if (*p == '\n') {
-    return mbi_fail(in->context, MERBIT_INVALID_FILE,
-                    "line 1: the banner ends before its %s; expected: %s", what, expected);
+    return mbi_mm_fail(in, MERBIT_INVALID_FILE, 1,
+                       "the banner ends before its %s; expected: %s", what, expected);
   }
-  return mbi_fail(in->context, MERBIT_INVALID_FILE, "line 1: the %s is %s; expected: %s", what,
-                  mbi_mm_quote_word(p, quoted), expected);
+  return mbi_mm_fail(in, MERBIT_INVALID_FILE, 1, "the %s is %s; expected: %s", what,
+                     mbi_mm_quote_word(p, quoted), expected);
 }
 
 /* What the definition's table of combinations leaves out. */
 static merbit_status mbi_mm_check_banner(const mbi_mm_input *in, const mbi_mm_header *header) {
   if (header->field == MBI_MM_PATTERN && header->array) {
-    return mbi_fail(in->context, MERBIT_INVALID_FILE,
-                    "line 1: an array file cannot be a pattern, which has no values to list");
+    return mbi_mm_fail(in, MERBIT_INVALID_FILE, 1,
+                       "an array file cannot be a pattern, which has no values to list");
   }
   if (header->field == MBI_MM_PATTERN && header->symmetry >= MBI_MM_SKEW) {
-    return mbi_fail(in->context, MERBIT_INVALID_FILE,
-                    "line 1: a pattern is general or symmetric; it has no values to negate");
+    return mbi_mm_fail(in, MERBIT_INVALID_FILE, 1,
+                       "a pattern is general or symmetric; it has no values to negate");
   }
   if (header->field == MBI_MM_COMPLEX && mbi_type_plain(in->desc->value_type)) {
-    return mbi_fail(in->context, MERBIT_NOT_SUPPORTED,
-                    "line 1: the field is complex, but read_desc.value_type is %s; use "
-                    "MERBIT_C64 or MERBIT_C128",
-                    mbi_type_names[in->desc->value_type]);
+    return mbi_mm_fail(in, MERBIT_NOT_SUPPORTED, 1,
+                       "the field is complex, but read_desc.value_type is %s; use "
+                       "MERBIT_C64 or MERBIT_C128",
+                       mbi_type_names[in->desc->value_type]);
   }
   return MERBIT_OK;
 }
@@ -21300,9 +21557,9 @@ static merbit_status mbi_mm_read_banner(mbi_mm_input *in, mbi_mm_header *header)
   int object;
   merbit_status status;
   if (p == NULL) {
-    return mbi_fail(in->context, MERBIT_INVALID_FILE,
-                    "line 1: %s; expected a banner that begins with %%%%MatrixMarket",
-                    mbi_mm_quote_line(in->next, quoted));
+    return mbi_mm_fail(in, MERBIT_INVALID_FILE, 1,
+                       "%s; expected a banner that begins with %%%%MatrixMarket",
+                       mbi_mm_quote_line(in->next, quoted));
   }
   status = mbi_mm_choose(in, &p, "object", objects, &object);
   if (status == MERBIT_OK) {
@@ -21319,8 +21576,8 @@ static merbit_status mbi_mm_read_banner(mbi_mm_input *in, mbi_mm_header *header)
   }
   p = mbi_mm_skip_blanks(p);
   if (*p != '\n') {
-    return mbi_fail(in->context, MERBIT_INVALID_FILE, "line 1: %s follows the symmetry",
-                    mbi_mm_quote_line(p, quoted));
+    return mbi_mm_fail(in, MERBIT_INVALID_FILE, 1, "%s follows the symmetry",
+                       mbi_mm_quote_line(p, quoted));
   }
   in->next = p + 1;
   in->line++;
@@ -21354,19 +21611,17 @@ static merbit_status mbi_mm_read_size(const mbi_mm_input *in, const char **at, c
   const char *end = mbi_mm_whole(p, size);
   char quoted[MBI_MM_QUOTE];
   if (*p == '\n') {
-    return mbi_fail(in->context, MERBIT_INVALID_FILE,
-                    "line %" PRId64 ": the size line %s ends before the number of %s", in->line,
-                    mbi_mm_quote_line(in->next, quoted), what);
+    return mbi_mm_fail(in, MERBIT_INVALID_FILE, in->line,
+                       "the size line %s ends before the number of %s",
+                       mbi_mm_quote_line(in->next, quoted), what);
   }
   if (end == NULL || end != mbi_mm_word_end(p)) {
-    return mbi_fail(in->context, MERBIT_INVALID_FILE,
-                    "line %" PRId64 ": %s is not a number of %s", in->line,
-                    mbi_mm_quote_word(p, quoted), what);
+    return mbi_mm_fail(in, MERBIT_INVALID_FILE, in->line, "%s is not a number of %s",
+                       mbi_mm_quote_word(p, quoted), what);
   }
   if (*size == INT64_MAX) {
-    return mbi_fail(in->context, MERBIT_TOO_LARGE,
-                    "line %" PRId64 ": %s is too large a number of %s", in->line,
-                    mbi_mm_quote_word(p, quoted), what);
+    return mbi_mm_fail(in, MERBIT_TOO_LARGE, in->line, "%s is too large a number of %s",
+                       mbi_mm_quote_word(p, quoted), what);
   }
   *at = end;
   return MERBIT_OK;
@@ -21383,10 +21638,10 @@ static merbit_status mbi_mm_check_rows(const mbi_mm_input *in, const mbi_mm_head
   if (header->rows <= most) {
     return MERBIT_OK;
   }
-  return mbi_fail(in->context, MERBIT_TOO_LARGE,
-                  "line %" PRId64 ": %" PRId64 " rows exceed the limit of %" PRId64
-                  "; set max_rows of merbit_read_desc to read such a file",
-                  header->line, header->rows, most);
+  return mbi_mm_fail(in, MERBIT_TOO_LARGE, header->line,
+                     "%" PRId64 " rows exceed the limit of %" PRId64
+                     "; set max_rows of merbit_read_desc to read such a file",
+                     header->rows, most);
 }
 
 /* How many lines an array file has: all entries, the lower triangle, or that without the
@@ -21403,16 +21658,15 @@ static int64_t mbi_mm_array_entries(const mbi_mm_header *header) {
 
 static merbit_status mbi_mm_check_sizes(const mbi_mm_input *in, const mbi_mm_header *header) {
   if (header->cols > INT32_MAX) {
-    return mbi_fail(in->context, MERBIT_TOO_LARGE,
-                    "line %" PRId64 ": %" PRId64
-                    " columns; this version takes at most 2^31 - 1",
-                    in->line, header->cols);
+    return mbi_mm_fail(in, MERBIT_TOO_LARGE, in->line,
+                       "%" PRId64 " columns; this version takes at most 2^31 - 1",
+                       header->cols);
   }
   if (header->symmetry != MBI_MM_GENERAL && header->rows != header->cols) {
-    return mbi_fail(in->context, MERBIT_INVALID_FILE,
-                    "line %" PRId64 ": %" PRId64 " rows and %" PRId64
-                    " columns; only square matrices have a symmetry",
-                    in->line, header->rows, header->cols);
+    return mbi_mm_fail(in, MERBIT_INVALID_FILE, in->line,
+                       "%" PRId64 " rows and %" PRId64
+                       " columns; only square matrices have a symmetry",
+                       header->rows, header->cols);
   }
   if (in->total > 0 || in->desc->max_rows > 0) {
     return mbi_mm_check_rows(in, header, in->total);
@@ -21433,11 +21687,11 @@ static merbit_status mbi_mm_check_entries(const mbi_mm_input *in, const mbi_mm_h
   if (in->total == 0 || header->entries <= (left + 1) / shortest) {
     return MERBIT_OK;
   }
-  return mbi_fail(in->context, MERBIT_INVALID_FILE,
-                  "line %" PRId64 ": %" PRId64 " entries of at least %" PRId64
-                  " bytes each cannot be in the %" PRId64
-                  " bytes that follow; the file ends early",
-                  header->line, header->entries, shortest, left);
+  return mbi_mm_fail(in, MERBIT_INVALID_FILE, header->line,
+                     "%" PRId64 " entries of at least %" PRId64
+                     " bytes each cannot be in the %" PRId64
+                     " bytes that follow; the file ends early",
+                     header->entries, shortest, left);
 }
 
 static merbit_status mbi_mm_read_sizes(mbi_mm_input *in, mbi_mm_header *header) {
@@ -21448,8 +21702,8 @@ static merbit_status mbi_mm_read_sizes(mbi_mm_input *in, mbi_mm_header *header) 
     return status;
   }
   if (in->next == in->end) {
-    return mbi_fail(in->context, MERBIT_INVALID_FILE,
-                    "line %" PRId64 ": the file ends early, before its size line", in->line);
+    return mbi_mm_fail(in, MERBIT_INVALID_FILE, in->line,
+                       "the file ends early, before its size line");
   }
   p = in->next;
   status = mbi_mm_read_size(in, &p, "rows", &header->rows);
@@ -21464,8 +21718,8 @@ static merbit_status mbi_mm_read_sizes(mbi_mm_input *in, mbi_mm_header *header) 
   }
   p = mbi_mm_skip_blanks(p);
   if (*p != '\n') {
-    return mbi_fail(in->context, MERBIT_INVALID_FILE, "line %" PRId64 ": %s follows the sizes",
-                    in->line, mbi_mm_quote_line(p, quoted));
+    return mbi_mm_fail(in, MERBIT_INVALID_FILE, in->line, "%s follows the sizes",
+                       mbi_mm_quote_line(p, quoted));
   }
   header->line = in->line;
   status = mbi_mm_check_sizes(in, header);
@@ -21625,21 +21879,21 @@ static merbit_status mbi_mm_explain_index(const mbi_mm_input *in, const char **a
   char quoted[MBI_MM_QUOTE];
   *at = mbi_mm_whole(p, index);
   if (*p == '\n') {
-    return mbi_fail(in->context, MERBIT_INVALID_FILE, "line %" PRId64 ": %s has no %s index",
-                    in->line, mbi_mm_quote_line(in->next, quoted), what);
+    return mbi_mm_fail(in, MERBIT_INVALID_FILE, in->line, "%s has no %s index",
+                       mbi_mm_quote_line(in->next, quoted), what);
   }
   if (*at == NULL || *at != mbi_mm_word_end(p)) {
-    return mbi_fail(in->context, MERBIT_INVALID_FILE, "line %" PRId64 ": %s is not a %s index",
-                    in->line, mbi_mm_quote_word(p, quoted), what);
+    return mbi_mm_fail(in, MERBIT_INVALID_FILE, in->line, "%s is not a %s index",
+                       mbi_mm_quote_word(p, quoted), what);
   }
   if (*index == 0) {
-    return mbi_fail(in->context, MERBIT_INVALID_FILE,
-                    "line %" PRId64 ": %s index 0; indices begin with 1", in->line, what);
+    return mbi_mm_fail(in, MERBIT_INVALID_FILE, in->line, "%s index 0; indices begin with 1",
+                       what);
   }
   if (*index > limit) {
-    return mbi_fail(in->context, MERBIT_INVALID_FILE,
-                    "line %" PRId64 ": %s index %.*s exceeds the %" PRId64 " %ss", in->line,
-                    what, (int)(*at - p < 40 ? *at - p : 40), p, limit, what);
+    return mbi_mm_fail(in, MERBIT_INVALID_FILE, in->line,
+                       "%s index %.*s exceeds the %" PRId64 " %ss", what,
+                       (int)(*at - p < 40 ? *at - p : 40), p, limit, what);
   }
   return MERBIT_OK;
 }
@@ -21654,26 +21908,23 @@ static merbit_status mbi_mm_explain_value(const mbi_mm_reader *r, const char *wh
   double value;
   *at = mbi_decimal_scan(p, &decimal);
   if (*p == '\n') {
-    return mbi_fail(in->context, MERBIT_INVALID_FILE, "line %" PRId64 ": %s has no %s",
-                    in->line, mbi_mm_quote_line(in->next, quoted), what);
+    return mbi_mm_fail(in, MERBIT_INVALID_FILE, in->line, "%s has no %s",
+                       mbi_mm_quote_line(in->next, quoted), what);
   }
   if (*at == NULL && (*at = mbi_mm_special(p, &value)) != NULL) {
     return MERBIT_OK;
   }
   (void)mbi_mm_quote_word(p, quoted);
   if (*at == NULL || *at != mbi_mm_word_end(p)) {
-    return mbi_fail(in->context, MERBIT_INVALID_FILE, "line %" PRId64 ": %s is not a number",
-                    in->line, quoted);
+    return mbi_mm_fail(in, MERBIT_INVALID_FILE, in->line, "%s is not a number", quoted);
   }
   if (r->header.field == MBI_MM_INTEGER && !decimal.integer) {
-    return mbi_fail(in->context, MERBIT_INVALID_FILE,
-                    "line %" PRId64 ": %s is not an integer, as the banner promises", in->line,
-                    quoted);
+    return mbi_mm_fail(in, MERBIT_INVALID_FILE, in->line,
+                       "%s is not an integer, as the banner promises", quoted);
   }
   if (!mbi_mm_convert(&decimal, r->type, &value)) {
-    return mbi_fail(in->context, MERBIT_INVALID_FILE,
-                    "line %" PRId64 ": %s is beyond the range of %s", in->line, quoted,
-                    mbi_mm_single(r->type) ? "f32; read the file as f64" : "f64");
+    return mbi_mm_fail(in, MERBIT_INVALID_FILE, in->line, "%s is beyond the range of %s",
+                       quoted, mbi_mm_single(r->type) ? "f32; read the file as f64" : "f64");
   }
   return MERBIT_OK;
 }
@@ -21691,9 +21942,8 @@ static merbit_status mbi_mm_explain(const mbi_mm_reader *r) {
       status = mbi_mm_explain_index(in, &p, "column", r->header.cols, &col);
     }
     if (status == MERBIT_OK && !mbi_mm_in_triangle(r, row, col)) {
-      status = mbi_fail(
-          in->context, MERBIT_INVALID_FILE,
-          "line %" PRId64 ": entry (%" PRId64 ", %" PRId64 ") is %s", in->line, row, col,
+      status = mbi_mm_fail(
+          in, MERBIT_INVALID_FILE, in->line, "entry (%" PRId64 ", %" PRId64 ") is %s", row, col,
           row == col  ? "on the diagonal, which skew-symmetric files leave out"
           : row < col ? "above the diagonal and earlier ones below it; files with "
                         "a symmetry have one triangle"
@@ -21710,16 +21960,15 @@ static merbit_status mbi_mm_explain(const mbi_mm_reader *r) {
   }
   if (status == MERBIT_OK && r->header.symmetry == MBI_MM_HERMITIAN &&
       r->header.field == MBI_MM_COMPLEX && *mbi_mm_skip_blanks(p) == '\n') {
-    status = mbi_fail(in->context, MERBIT_INVALID_FILE,
-                      "line %" PRId64
-                      ": %s has an imaginary part on the diagonal, which is real in a "
-                      "Hermitian matrix",
-                      in->line, mbi_mm_quote_line(in->next, quoted));
+    status = mbi_mm_fail(in, MERBIT_INVALID_FILE, in->line,
+                         "%s has an imaginary part on the diagonal, which is real in a "
+                         "Hermitian matrix",
+                         mbi_mm_quote_line(in->next, quoted));
   }
   if (status == MERBIT_OK) {
-    status = mbi_fail(in->context, MERBIT_INVALID_FILE,
-                      "line %" PRId64 ": %s follows the entry, which ends its line", in->line,
-                      mbi_mm_quote_line(p, quoted));
+    status =
+        mbi_mm_fail(in, MERBIT_INVALID_FILE, in->line,
+                    "%s follows the entry, which ends its line", mbi_mm_quote_line(p, quoted));
   }
   return status;
 }
@@ -21853,10 +22102,9 @@ static int mbi_mm_cut(const mbi_mm_input *in) {
 
 static merbit_status mbi_mm_explain_cut(const mbi_mm_reader *r, int64_t done) {
   char quoted[MBI_MM_QUOTE];
-  return mbi_fail(r->in.context, MERBIT_INVALID_FILE,
-                  "line %" PRId64 ": the file ends early, with %s after %" PRId64 " of %" PRId64
-                  " entries",
-                  r->in.line, mbi_mm_quote_line(r->in.next, quoted), done, r->header.entries);
+  return mbi_mm_fail(&r->in, MERBIT_INVALID_FILE, r->in.line,
+                     "the file ends early, with %s after %" PRId64 " of %" PRId64 " entries",
+                     mbi_mm_quote_line(r->in.next, quoted), done, r->header.entries);
 }
 
 static merbit_status mbi_mm_read_entries(mbi_mm_reader *r) {
@@ -21870,10 +22118,9 @@ static merbit_status mbi_mm_read_entries(mbi_mm_reader *r) {
     int64_t run;
     status = mbi_mm_next_line(&r->in);
     if (status == MERBIT_OK && r->in.next == r->in.end) {
-      status = mbi_fail(r->in.context, MERBIT_INVALID_FILE,
-                        "line %" PRId64 ": the file ends early, after %" PRId64 " of %" PRId64
-                        " entries",
-                        r->in.line, done, r->header.entries);
+      status = mbi_mm_fail(&r->in, MERBIT_INVALID_FILE, r->in.line,
+                           "the file ends early, after %" PRId64 " of %" PRId64 " entries",
+                           done, r->header.entries);
     }
     if (status == MERBIT_OK && r->count + r->each > r->capacity) {
       status = mbi_mm_grow(r);
@@ -21896,9 +22143,9 @@ static merbit_status mbi_mm_read_end(mbi_mm_reader *r) {
   char quoted[MBI_MM_QUOTE];
   merbit_status status = mbi_mm_next_line(in);
   if (status == MERBIT_OK && in->next != in->end) {
-    status = mbi_fail(in->context, MERBIT_INVALID_FILE,
-                      "line %" PRId64 ": %s follows the last of %" PRId64 " entries", in->line,
-                      mbi_mm_quote_line(in->next, quoted), r->header.entries);
+    status = mbi_mm_fail(in, MERBIT_INVALID_FILE, in->line,
+                         "%s follows the last of %" PRId64 " entries",
+                         mbi_mm_quote_line(in->next, quoted), r->header.entries);
   }
   if (status == MERBIT_OK) {
     status = mbi_mm_check_rows(in, &r->header, in->taken);
@@ -21995,10 +22242,11 @@ static merbit_status mbi_mm_reader_create(mbi_mm_reader *r, merbit_context *cont
   }
   if (r->type != MERBIT_TYPE_DEFAULT && !mbi_type_plain(r->type) &&
       !mbi_type_complex(r->type)) {
+    char name[MBI_TYPE_NAME];
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
-                    "read_desc.value_type is %d; files are read as MERBIT_F64, MERBIT_F32, "
-                    "MERBIT_C64 or MERBIT_C128",
-                    (int)r->type);
+                    "read_desc.value_type is %s; use MERBIT_F64, MERBIT_F32, MERBIT_C64 or "
+                    "MERBIT_C128",
+                    mbi_type_name(r->type, name));
   }
   return MERBIT_OK;
 }
@@ -22251,7 +22499,8 @@ static merbit_status mbi_mm_check_writable(merbit_context *context, const merbit
   }
   if (view != NULL && view->memory == MERBIT_MEMORY_DEVICE) {
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
-                    "view.memory is MERBIT_MEMORY_DEVICE; write a copy in host memory");
+                    "view.memory is MERBIT_MEMORY_DEVICE; write a copy in host memory, as "
+                    "merbit_matrix_create makes it");
   }
   if (view != NULL && mbi_type_short(view->value_type) && view->values != NULL) {
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
@@ -22291,6 +22540,13 @@ MERBIT_API merbit_status merbit_matrix_write_file(merbit_context *context,
     return mbi_fail(context, MERBIT_IO_ERROR,
                     "%.300s is no regular file; write to it by merbit_matrix_write_stream",
                     path);
+  }
+  if (error == ENOENT && path[0] != '\0') {
+    const char *name = strrchr(replacement.target, '/');
+    return mbi_fail(context, MERBIT_IO_ERROR,
+                    "cannot write %.200s: the folder %.*s does not exist; create it first", path,
+                    name != NULL ? (int)(name - replacement.target) : 1,
+                    name != NULL ? replacement.target : ".");
   }
   if (error != 0) {
     return mbi_fail(context, MERBIT_IO_ERROR, "cannot write %.300s, or a file beside it: %s", path,
@@ -22818,6 +23074,22 @@ static const char *mbi_method_name(merbit_method method) {
   return names[method];
 }
 
+/* Returns the name that users write; of methods for comparison, that of mbi_method_name. */
+static const char *mbi_method_identifier(merbit_method method) {
+  static const char *const names[] = {
+      "MERBIT_METHOD_AUTO",   "MERBIT_METHOD_REFERENCE", "MERBIT_METHOD_MERGE",
+      "MERBIT_METHOD_MERBIT", "MERBIT_METHOD_SCAN",      "MERBIT_METHOD_ROWS",
+      "MERBIT_METHOD_SLICED", "MERBIT_METHOD_BINNED",    "MERBIT_METHOD_BSR",
+      "MERBIT_METHOD_CB",     "MERBIT_METHOD_HUBS",      "MERBIT_METHOD_SORTED",
+      "MERBIT_METHOD_MANY",   "MERBIT_METHOD_HALF"};
+#ifdef MERBIT_STUDY_METHODS
+  if (method >= MERBIT_METHOD_BSR_ROWS) {
+    return mbi_study_name(method);
+  }
+#endif
+  return names[method];
+}
+
 static int mbi_plan_transposes(const merbit_plan *plan) {
   return plan->desc.operation != MERBIT_OPERATION_N;
 }
@@ -22925,13 +23197,12 @@ static merbit_status mbi_types_choose(merbit_context *context, merbit_type type,
                                       merbit_plan_desc *desc) {
   const merbit_type vector = desc->vector_type, compute = desc->compute_type;
   merbit_type sums = vector != MERBIT_TYPE_DEFAULT ? vector : compute;
-  const int known = (int)vector >= MERBIT_TYPE_DEFAULT && vector <= MERBIT_C128 &&
-                    (int)compute >= MERBIT_TYPE_DEFAULT && compute <= MERBIT_C128;
-  if (!known) {
+  if (!mbi_type_known(vector) || !mbi_type_known(compute)) {
+    char names[2][MBI_TYPE_NAME];
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "plan_desc.vector_type is %d and compute_type %d; use "
+                    "plan_desc.vector_type is %s and compute_type %s; use "
                     "MERBIT_TYPE_DEFAULT or another merbit_type",
-                    (int)vector, (int)compute);
+                    mbi_type_name(vector, names[0]), mbi_type_name(compute, names[1]));
   }
   sums = sums != MERBIT_TYPE_DEFAULT ? sums : mbi_type_sums(type);
   if ((compute != MERBIT_TYPE_DEFAULT && compute != sums) ||
@@ -22939,8 +23210,8 @@ static merbit_status mbi_types_choose(merbit_context *context, merbit_type type,
     return mbi_fail(
         context, MERBIT_NOT_SUPPORTED,
         "a matrix of %s values with vectors of %s and sums of %s is not supported: vectors and "
-        "sums have one type, MERBIT_F32 for values of F16 and BF16, F32 or F64 for those of "
-        "F32, else that of the values",
+        "sums have one type: MERBIT_F32 for values of MERBIT_F16 and MERBIT_BF16, MERBIT_F32 "
+        "or MERBIT_F64 for MERBIT_F32, else that of the values",
         mbi_type_names[type], mbi_type_names[vector != MERBIT_TYPE_DEFAULT ? vector : sums],
         mbi_type_names[compute != MERBIT_TYPE_DEFAULT ? compute : sums]);
   }
@@ -22962,10 +23233,11 @@ static merbit_status mbi_types_check_method(merbit_context *context, merbit_type
   case MERBIT_METHOD_ROWS:
     return MERBIT_OK;
   default:
-    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
-                    "plan_desc.method %s does not take %s; MERGE, SCAN and ROWS do on CUDA, "
-                    "REFERENCE and MERGE on the CPU",
-                    mbi_method_name(desc->method), mbi_type_text(type, desc->vector_type));
+    return mbi_fail(
+        context, MERBIT_NOT_SUPPORTED,
+        "plan_desc.method is %s, which does not take %s; use MERBIT_METHOD_MERGE, on CUDA also "
+        "MERBIT_METHOD_SCAN or MERBIT_METHOD_ROWS, on the CPU MERBIT_METHOD_REFERENCE",
+        mbi_method_identifier(desc->method), mbi_type_text(type, desc->vector_type));
   }
 }
 
@@ -23009,8 +23281,9 @@ static int mbi_plan_has_semiring(const merbit_plan *plan) {
 }
 
 static const char *mbi_semiring_name(merbit_semiring semiring) {
-  static const char *const names[] = {"plus-times", "min-plus", "max-times", "or-and",
-                                      "custom"};
+  static const char *const names[] = {"MERBIT_SEMIRING_PLUS_TIMES", "MERBIT_SEMIRING_MIN_PLUS",
+                                      "MERBIT_SEMIRING_MAX_TIMES", "MERBIT_SEMIRING_OR_AND",
+                                      "MERBIT_SEMIRING_CUSTOM"};
   return names[semiring];
 }
 
@@ -23056,23 +23329,23 @@ static merbit_status mbi_semiring_check(merbit_context *context, const merbit_vi
   if (!mbi_semiring_method(desc->method)) {
     return mbi_fail(
         context, MERBIT_NOT_SUPPORTED,
-        "plan_desc.semiring %s is multiplied by MERGE, on CUDA also by SCAN and ROWS, "
-        "on the CPU by REFERENCE, not by the method asked for",
-        mbi_semiring_name(semiring));
+        "plan_desc.method %s does not take plan_desc.semiring %s; use MERBIT_METHOD_AUTO or "
+        "MERBIT_METHOD_MERGE, on CUDA also MERBIT_METHOD_SCAN or MERBIT_METHOD_ROWS, on the CPU "
+        "MERBIT_METHOD_REFERENCE",
+        mbi_method_identifier(desc->method), mbi_semiring_name(semiring));
   }
   if (!mbi_type_plain(mbi_view_type(view)) || desc->vector_type != mbi_view_type(view)) {
-    return mbi_fail(
-        context, MERBIT_NOT_SUPPORTED,
-        "plan_desc.semiring %s is for matrices and vectors of F64 or of F32, not for "
-        "%s",
-        mbi_semiring_name(semiring), mbi_type_text(mbi_view_type(view), desc->vector_type));
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                    "plan_desc.semiring %s is for matrices and vectors of MERBIT_F64 or of "
+                    "MERBIT_F32, not for %s; convert the values",
+                    mbi_semiring_name(semiring),
+                    mbi_type_text(mbi_view_type(view), desc->vector_type));
   }
   if (view->format == MERBIT_BSR) {
-    return mbi_fail(
-        context, MERBIT_NOT_SUPPORTED,
-        "plan_desc.semiring %s takes CSR and COO views: the zeros that fill blocks of "
-        "BSR would be entries",
-        mbi_semiring_name(semiring));
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                    "plan_desc.semiring %s takes views of MERBIT_CSR and MERBIT_COO: the zeros "
+                    "that fill blocks of MERBIT_BSR would be entries",
+                    mbi_semiring_name(semiring));
   }
   return MERBIT_OK;
 }
@@ -23132,11 +23405,10 @@ static merbit_status mbi_semiring_take(merbit_plan *plan) {
                ? mbi_fail(context, MERBIT_NOT_SUPPORTED,
                           "the plan is for CUDA, which needs both expressions of "
                           "plan_desc.operators, "
-                          "add and multiply; give them, or say MERBIT_SIDE_CPU")
+                          "add and multiply; give them, or use MERBIT_SIDE_CPU")
                : mbi_fail(context, MERBIT_NOT_SUPPORTED,
                           "the plan is for the CPU, which needs both functions of "
-                          "plan_desc.operators, "
-                          "add_%s and multiply_%s",
+                          "plan_desc.operators, add_%s and multiply_%s; give them",
                           mbi_plan_type_text(plan), mbi_plan_type_text(plan));
   }
   return status;
@@ -23525,9 +23797,9 @@ static merbit_status mbi_epilogue_check(merbit_context *context, const merbit_pl
   }
   if (!mbi_type_plain(desc->vector_type) || desc->semiring != MERBIT_SEMIRING_PLUS_TIMES ||
       desc->vectors > 1) {
-    return mbi_fail(
-        context, MERBIT_NOT_SUPPORTED,
-        "plan_desc.epilogue is for one vector of F64 or F32, and for plus and times");
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                    "plan_desc.epilogue is for one vector of MERBIT_F64 or MERBIT_F32 and for "
+                    "MERBIT_SEMIRING_PLUS_TIMES; make a plan without it");
   }
   return MERBIT_OK;
 }
@@ -23592,15 +23864,17 @@ static merbit_status mbi_epilogue_take(merbit_plan *plan, const char *after) {
     status = mbi_epilogue_take_one(plan, 1, "epilogue.sums[1]", given->sums[1], e->sums[1]);
   }
   if (status == MERBIT_OK && plan->side == MERBIT_SIDE_CPU && e->given.cpu == NULL) {
-    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
-                    "the plan is for the CPU, which needs epilogue.cpu, a function: the "
-                    "expressions are none of those that go without");
+    return mbi_fail(
+        context, MERBIT_NOT_SUPPORTED,
+        "the plan is for the CPU, which needs the function epilogue.cpu for these expressions; "
+        "give it, or use the expressions that EPILOGUES in the manual lists");
   }
   if (status == MERBIT_OK && plan->side == MERBIT_SIDE_CUDA &&
       plan->desc.vector_memory == MERBIT_MEMORY_HOST) {
-    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
-                    "a plan on CUDA with an epilogue takes vectors in GPU memory, not those of "
-                    "plan_desc.vector_memory HOST");
+    return mbi_fail(
+        context, MERBIT_NOT_SUPPORTED,
+        "plan_desc.vector_memory is MERBIT_MEMORY_HOST, but a plan on CUDA with an epilogue "
+        "takes vectors in GPU memory; use MERBIT_MEMORY_DEFAULT and a merbit_buffer");
   }
   return status;
 }
@@ -28992,7 +29266,8 @@ static merbit_status mbi_device_csr_check(merbit_context *context, const merbit_
     mbi_host_view_release(context, &host);
     if (status == MERBIT_OK) {
       status = mbi_fail(context, MERBIT_INVALID_MATRIX,
-                        "the device arrays changed while they were checked");
+                        "the device arrays changed while they were checked; keep them "
+                        "unchanged until the plan is destroyed");
     }
   }
   return status;
@@ -29065,7 +29340,8 @@ static merbit_status mbi_device_csr_borrow(merbit_context *context, const merbit
   for (i = 0; i < 3; i++) {
     if (arrays[i] != NULL && !mbi_device_owns(context, arrays[i])) {
       return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                      "the view says device memory, but %p is not an address of the GPU",
+                      "view.memory is MERBIT_MEMORY_DEVICE, but %p is not an address of the "
+                      "GPU; give device pointers, or MERBIT_MEMORY_HOST",
                       arrays[i]);
     }
   }
@@ -30153,7 +30429,9 @@ static merbit_status mbi_scan_rank(merbit_plan *plan) {
   merbit_status status;
   if (!mbi_ranks_fit(plan)) {
     return mbi_fail(plan->context, MERBIT_TOO_LARGE,
-                    "tiles of nonzeros take fewer than 2^32 - 1 rows, not %" PRIu64,
+                    "%" PRIu64
+                    " rows are too many for MERBIT_METHOD_SCAN and MERBIT_METHOD_HUBS, which "
+                    "take fewer than 2^32 - 1; use another plan_desc.method",
                     plan->device.rows);
   }
   status = mbi_ranks_need(plan);
@@ -31307,7 +31585,9 @@ static merbit_status mbi_rows_size(merbit_plan *plan) {
   r->blocks = (plan->device.rows + groups - 1) / groups;
   if (r->blocks > (uint64_t)INT32_MAX) {
     return mbi_fail(context, MERBIT_TOO_LARGE,
-                    "%" PRIu64 " rows are too many for lanes per row", plan->device.rows);
+                    "%" PRIu64
+                    " rows are too many for MERBIT_METHOD_ROWS; use another plan_desc.method",
+                    plan->device.rows);
   }
   return MERBIT_OK;
 }
@@ -31526,7 +31806,8 @@ static merbit_status mbi_bsr_size(merbit_plan *plan) {
   if (!mbi_ranks_fit(plan) || t->blocks > (uint64_t)INT32_MAX ||
       t->parts / MBI_SCAN_FIXUP_THREADS >= (uint64_t)INT32_MAX) {
     return mbi_fail(context, MERBIT_TOO_LARGE,
-                    "%" PRIu64 " blocks in %" PRIu64 " rows of blocks are too many for the GPU",
+                    "%" PRIu64 " blocks in %" PRIu64
+                    " rows of blocks are too many for the GPU; use another plan_desc.method",
                     plan->device.nnz, plan->device.rows);
   }
   t->words = (t->tiles * tile + 31) / 32;
@@ -31695,7 +31976,8 @@ static merbit_status mbi_bsr_take_values(merbit_plan *plan) {
   }
   if (!mbi_device_owns(context, view->values)) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "the view says device memory, but %p is not an address of the GPU",
+                    "view.memory is MERBIT_MEMORY_DEVICE, but %p is not an address of the GPU; "
+                    "give device pointers, or MERBIT_MEMORY_HOST",
                     view->values);
   }
   csr->values = mbi_device_address(view->values);
@@ -33643,7 +33925,9 @@ static merbit_status mbi_sliced_size(merbit_plan *plan) {
   s->slices = (plan->device.rows + 31) / 32;
   s->blocks = (s->slices * 32 + (uint64_t)s->threads - 1) / (uint64_t)s->threads;
   if (!mbi_ranks_fit(plan) || s->blocks > (uint64_t)INT32_MAX) {
-    return mbi_fail(context, MERBIT_TOO_LARGE, "%" PRIu64 " rows are too many for slices",
+    return mbi_fail(context, MERBIT_TOO_LARGE,
+                    "%" PRIu64
+                    " rows are too many for MERBIT_METHOD_SLICED; use another plan_desc.method",
                     plan->device.rows);
   }
   return MERBIT_OK;
@@ -34486,8 +34770,11 @@ static merbit_status mbi_cb_balance(merbit_context *context, mbi_cb_build *b) {
   mbi_cb_survey(f, b->options);
   mbi_cb_deal(f, b->strips, 0);
   if (f->parts >= MBI_CB_PART) {
-    return mbi_fail(context, MERBIT_TOO_LARGE, "%" PRIu64 " parts of strips are too many",
-                    f->parts);
+    return mbi_fail(
+        context, MERBIT_TOO_LARGE,
+        "%" PRIu64
+        " parts of strips are too many for MERBIT_METHOD_CB; use another plan_desc.method",
+        f->parts);
   }
   status = mbi_cb_array(context, f->tasks + 1, 8, "tasks", status, &task_block);
   status = mbi_cb_array(context, f->tasks, 4, "targets of tasks", status, &task_target);
@@ -36282,9 +36569,11 @@ static merbit_status mbi_carve_all(mbi_carve *c, mbi_carve_tally *tally) {
                       c->plan->view.values);
   c->csr.value_type = c->plan->type;
   if (csr->rows / (uint64_t)(shape.block_rows > 0 ? shape.block_rows : 1) >= UINT32_MAX) {
-    return mbi_fail(c->plan->context, MERBIT_TOO_LARGE,
-                    "%" PRIu64 " rows are too many to make blocks of on the GPU%s", csr->rows,
-                    shape.block_rows > 0 ? "" : " without a shape for them");
+    return mbi_fail(
+        c->plan->context, MERBIT_TOO_LARGE,
+        "%" PRIu64
+        " rows are too many to make blocks of on the GPU%s; use another plan_desc.method",
+        csr->rows, shape.block_rows > 0 ? "" : " without a shape for them");
   }
   if (shape.block_rows == 0) {
     merbit_bsr_desc single = shape;
@@ -37906,14 +38195,15 @@ static merbit_status mbi_half_check(merbit_context *context, const merbit_view *
     return MERBIT_OK;
   }
   if (!mbi_view_is_half(view)) {
-    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "plan_desc.method is HALF, but view.symmetry is MERBIT_SYMMETRY_NONE; give "
-                    "one triangle and its symmetry, or use another method");
+    return mbi_fail(
+        context, MERBIT_INVALID_ARGUMENT,
+        "plan_desc.method is MERBIT_METHOD_HALF, but view.symmetry is MERBIT_SYMMETRY_NONE; "
+        "give one triangle and its symmetry, or use another method");
   }
   if (desc->reordering != MERBIT_REORDERING_NONE) {
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
-                    "plan_desc.reordering moves entries across the diagonal, which method HALF "
-                    "does not follow; use MERGE");
+                    "plan_desc.reordering moves entries across the diagonal, which "
+                    "MERBIT_METHOD_HALF does not follow; use MERBIT_METHOD_MERGE");
   }
   return MERBIT_OK;
 }
@@ -38886,10 +39176,11 @@ static merbit_status mbi_plan_check_desc(merbit_context *context,
                     (int)desc->side);
   }
   if (desc->side == MERBIT_SIDE_CUDA && context->side != MERBIT_SIDE_CUDA) {
-    return mbi_fail(context, MERBIT_NO_DEVICE,
-                    "plan_desc.side is CUDA, but the context computes on the CPU%s%s",
-                    context->reason[0] != '\0' ? ": " : "; make one with MERBIT_SIDE_CUDA",
-                    context->reason);
+    return mbi_fail(
+        context, MERBIT_NO_DEVICE,
+        "plan_desc.side is MERBIT_SIDE_CUDA, but the context computes on the CPU%s%s",
+        context->reason[0] != '\0' ? ": " : "; make one with MERBIT_SIDE_CUDA",
+        context->reason);
   }
   if (!mbi_method_known(desc->method)) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -38956,18 +39247,19 @@ static merbit_status mbi_plan_check_side(const merbit_plan *plan) {
   const int cuda = plan->side == MERBIT_SIDE_CUDA;
   if (!mbi_method_runs(desc->method, cuda)) {
     return mbi_fail(context, cuda ? MERBIT_INVALID_ARGUMENT : MERBIT_NO_DEVICE,
-                    "plan_desc.method %s runs on %s, but the plan is for %s%s%s",
-                    mbi_method_name(desc->method), cuda ? "the CPU" : "CUDA",
-                    cuda ? "CUDA" : "the CPU", context->reason[0] != '\0' ? ": " : "",
-                    context->reason);
+                    "plan_desc.method is %s, which runs on %s, but the plan is for %s%s%s%s; "
+                    "use MERBIT_METHOD_AUTO",
+                    mbi_method_identifier(desc->method), cuda ? "the CPU" : "CUDA",
+                    cuda ? "CUDA" : "the CPU", context->reason[0] != '\0' ? " (" : "",
+                    context->reason, context->reason[0] != '\0' ? ")" : "");
   }
   if (!cuda && (plan->view.memory == MERBIT_MEMORY_DEVICE ||
                 desc->vector_memory == MERBIT_MEMORY_DEVICE ||
                 desc->scalar_memory == MERBIT_MEMORY_DEVICE)) {
     return mbi_fail(
         context, MERBIT_INVALID_ARGUMENT,
-        "arrays, vectors or scalars are said to be in device memory, but the plan is "
-        "for the CPU");
+        "view.memory, plan_desc.vector_memory or plan_desc.scalar_memory is "
+        "MERBIT_MEMORY_DEVICE, but the plan is for the CPU; use MERBIT_MEMORY_HOST");
   }
   return MERBIT_OK;
 }
@@ -39422,8 +39714,8 @@ static merbit_status mbi_update_cuda(merbit_plan *plan, const void *values,
   if (memory == MERBIT_MEMORY_DEVICE && !mbi_device_owns(context, values)) {
     status =
         mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                 "the new values are said to be in device memory, but %p is not an address "
-                 "of the GPU",
+                 "`memory` says that the new values are in device memory, but %p is not an "
+                 "address of the GPU; use MERBIT_MEMORY_HOST for an array in host memory",
                  values);
   } else if (memory == MERBIT_MEMORY_DEVICE) {
     status = mbi_types_check_address(context, "the new values", plan->type, values);
@@ -39524,7 +39816,9 @@ MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void
                     "the plan is for a pattern of ones; make a plan from a view with values");
   }
   if (plan->view.nnz > 0 && values == NULL) {
-    return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT, "the new values are NULL");
+    return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
+                    "the new values are NULL; give %" PRId64 " of them",
+                    mbi_view_values(&plan->given));
   }
   if (memory == MERBIT_MEMORY_DEFAULT) {
     memory = plan->given.memory == MERBIT_MEMORY_DEVICE ||
@@ -39533,9 +39827,9 @@ MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void
                  : MERBIT_MEMORY_HOST;
   }
   if (memory == MERBIT_MEMORY_DEVICE && plan->side == MERBIT_SIDE_CPU) {
-    return mbi_fail(
-        plan->context, MERBIT_INVALID_ARGUMENT,
-        "the new values are said to be in device memory, but the plan is for the CPU");
+    return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
+                    "`memory` says that the new values are in device memory, but the plan is "
+                    "for the CPU; give an array in host memory and MERBIT_MEMORY_HOST");
   }
   if (plan->view.nnz == 0) {
     return MERBIT_OK;
@@ -39780,7 +40074,8 @@ static merbit_status mbi_spmv_check(merbit_plan *plan, const merbit_workspace *w
   }
   if (workspace->plan != plan) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "merbit_spmv: the workspace belongs to another plan");
+                    "merbit_spmv: the workspace belongs to another plan; make one by "
+                    "merbit_workspace_create");
   }
   if ((x == NULL && plan->csr.cols > 0) || (y == NULL && plan->csr.rows > 0)) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "merbit_spmv: `%s` is NULL",
@@ -40183,7 +40478,7 @@ MERBIT_API merbit_status merbit_spmv_epilogue(merbit_plan *plan, merbit_workspac
   }
   if (plan->epilogue == NULL) {
     return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
-                    "merbit_spmv_epilogue: the plan has none; set plan_desc.epilogue");
+                    "merbit_spmv_epilogue: the plan has no epilogue; set plan_desc.epilogue");
   }
   workspace = workspace != NULL ? workspace : plan->workspace;
   status = mbi_spmv_check(plan, workspace, x, y);
@@ -40226,25 +40521,29 @@ static merbit_status mbi_many_check(merbit_context *context, merbit_type type,
     return method != MERBIT_METHOD_MANY
                ? MERBIT_OK
                : mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                          "plan_desc.method many is for several vectors, but plan_desc.vectors "
-                          "is %d",
+                          "plan_desc.method is MERBIT_METHOD_MANY, but plan_desc.vectors is "
+                          "%d; set it to 2 or more, or use MERBIT_METHOD_AUTO",
                           desc->vectors);
   }
   if (!mbi_type_plain(type) || desc->vector_type != type) {
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
-                    "several vectors are multiplied in f64 or f32 throughout, not with %s",
-                    mbi_type_text(type, desc->vector_type));
+                    "plan_desc.vectors is %d, but several vectors are multiplied in f64 or f32 "
+                    "throughout, not with %s; make a plan for one vector",
+                    desc->vectors, mbi_type_text(type, desc->vector_type));
   }
   if (desc->semiring != MERBIT_SEMIRING_PLUS_TIMES) {
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
-                    "several vectors are multiplied by plus-times, not over a semiring");
+                    "plan_desc.vectors is %d, but several vectors are multiplied by plus-times "
+                    "only; make a plan for one vector with this plan_desc.semiring",
+                    desc->vectors);
   }
   if (method != MERBIT_METHOD_AUTO && method != MERBIT_METHOD_MANY &&
       (method != MERBIT_METHOD_MERGE || mbi_plan_side(context, desc) != MERBIT_SIDE_CPU)) {
-    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
-                    "plan_desc.method %s has no form for %d vectors; use AUTO, MANY on CUDA or "
-                    "MERGE on the CPU",
-                    mbi_method_name(method), desc->vectors);
+    return mbi_fail(
+        context, MERBIT_NOT_SUPPORTED,
+        "plan_desc.method is %s, which has no form for %d vectors; use MERBIT_METHOD_AUTO, on "
+        "CUDA MERBIT_METHOD_MANY, on the CPU MERBIT_METHOD_MERGE",
+        mbi_method_identifier(method), desc->vectors);
   }
   return MERBIT_OK;
 }
@@ -40302,7 +40601,8 @@ static merbit_status mbi_spmm_check(merbit_plan *plan, const merbit_workspace *w
   merbit_status status;
   if (workspace->plan != plan) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "merbit_spmm: the workspace belongs to another plan");
+                    "merbit_spmm: the workspace belongs to another plan; make one by "
+                    "merbit_workspace_create");
   }
   status = mbi_many_check_leading(plan, "ldx", x_layout);
   if (status == MERBIT_OK) {
@@ -42930,7 +43230,7 @@ static merbit_status mbi_examine_refuse(const merbit_solver *solver, int64_t row
   return mbi_fail(solver->context, MERBIT_INVALID_MATRIX,
                   "A(%" PRId64 ", %" PRId64
                   "), counted from 0, is %g: MERBIT_PRECONDITIONER_JACOBI divides by the "
-                  "diagonal; take another preconditioner, or none",
+                  "diagonal; use another solver_desc.preconditioner, or none",
                   row, row, value);
 }
 
@@ -42951,7 +43251,7 @@ static merbit_status mbi_examine_invert(merbit_solver *solver, const double *blo
   if (t.bad >= 0) {
     return mbi_fail(solver->context, MERBIT_INVALID_MATRIX,
                     "the block of A from row %" PRId64
-                    " on, counted from 0, of %d rows, has no inverse; take another "
+                    " on, counted from 0, of %d rows, has no inverse; use another "
                     "solver_desc.block_size or preconditioner",
                     t.bad, width);
   }
@@ -43186,8 +43486,7 @@ static merbit_status mbi_gmres_iterate(merbit_solver *solver) {
 static merbit_status mbi_gmres_check(merbit_context *context, const merbit_solver_desc *desc) {
   if (desc->restart < 0 || desc->restart > MBI_GMRES_RESTART_MOST) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "solver_desc.restart is %d; use up to %d iterations, for each of which a "
-                    "vector is kept, or 0 for %d",
+                    "solver_desc.restart is %d; use 1 to %d iterations, or 0 for %d",
                     desc->restart, MBI_GMRES_RESTART_MOST, MBI_GMRES_RESTART);
   }
   return MERBIT_OK;
@@ -43979,10 +44278,11 @@ static void mbi_solve_tell_breakdown(const mbi_solve_state *state, char *text, s
   const int at = state->iterations + 1;
   switch (state->why) {
   case MBI_WHY_CURVATURE:
-    (void)snprintf(text, size,
-                   "p'Ap = %.3g in iteration %d, which is not positive: the matrix is not "
-                   "symmetric positive definite; take MERBIT_SOLVER_BICGSTAB",
-                   state->value, at);
+    (void)snprintf(
+        text, size,
+        "p'Ap = %.3g in iteration %d, which is not positive: the matrix is not "
+        "symmetric positive definite; use MERBIT_SOLVER_BICGSTAB or MERBIT_SOLVER_GMRES",
+        state->value, at);
     break;
   case MBI_WHY_PRECONDITIONER:
     (void)snprintf(
@@ -44023,8 +44323,16 @@ static void mbi_solve_tell(const merbit_solver *solver, const merbit_solver_resu
                    result->residual, solver->desc.tolerance);
     return;
   case MERBIT_STOP_CAP:
-    (void)snprintf(text, size, "max_iterations = %d came before the tolerance %.3g",
-                   solver->desc.max_iterations, solver->desc.tolerance);
+    (void)snprintf(
+        text, size,
+        "max_iterations = %d came before the tolerance %.3g: ||b - A x|| / ||b|| = %.3g%s",
+        solver->desc.max_iterations, solver->desc.tolerance, result->residual,
+        result->residual < 1 ? ""
+        : solver->desc.method == MERBIT_SOLVER_CG
+            ? ", no better than x = 0; CG needs a symmetric positive definite matrix: for any "
+              "other "
+              "use MERBIT_SOLVER_BICGSTAB or MERBIT_SOLVER_GMRES"
+            : ", no better than x = 0; use another method or preconditioner");
     return;
   case MERBIT_STOP_CANCELLED:
     (void)snprintf(text, size, "the progress callback asked to stop after iteration %d",
@@ -44045,15 +44353,17 @@ static void mbi_solve_tell(const merbit_solver *solver, const merbit_solver_resu
     return;
   default:
     if (mbi_scale_far_x(solver, state->x_most)) {
-      (void)snprintf(text, size, "x has entries near 2^%d, which %s does not hold: scale A or b",
+      (void)snprintf(text, size,
+                     "x has entries near 2^%d, which %s does not hold: scale A or b",
                      ilogb(state->x_most) + mbi_scale_of_x(solver),
                      solver->type == MERBIT_F32 ? "f32" : "f64");
       return;
     }
-    (void)snprintf(text, size,
-                   "a number overflowed or was not finite by iteration %d: look at A, b and the "
-                   "first x",
-                   result->iterations);
+    (void)snprintf(
+        text, size,
+        "a number overflowed or was not finite by iteration %d: look at A, b and the "
+        "first x",
+        result->iterations);
     return;
   }
 }
@@ -44080,8 +44390,8 @@ static merbit_status mbi_refine_round_host(merbit_solver *solver, const void *va
     ((float *)memory)[k] = (float)from[k];
     if (fabs(from[k]) > FLT_MAX) {
       return mbi_fail(solver->context, MERBIT_NOT_SUPPORTED,
-                      "values[%" PRId64 "] is %g, which f32 does not hold; use "
-                      "solver_desc.refine 0",
+                      "values[%" PRId64
+                      "] is %g, which f32 does not hold; set solver_desc.refine to 0",
                       k, from[k]);
     }
   }
@@ -44155,11 +44465,10 @@ static merbit_status mbi_refine_round(merbit_solver *solver, const void *values,
 /* Whether f32 has room for the values that the GPU has rounded. */
 static merbit_status mbi_refine_holds(merbit_solver *solver) {
   const double norm = solver->inner->norm;
-  return norm - norm == 0
-             ? MERBIT_OK
-             : mbi_fail(solver->context, MERBIT_NOT_SUPPORTED,
-                        "the matrix has a value that f32 does not hold, or that is not finite; "
-                        "use solver_desc.refine 0");
+  return norm - norm == 0 ? MERBIT_OK
+                          : mbi_fail(solver->context, MERBIT_NOT_SUPPORTED,
+                                     "the matrix has a value that f32 does not hold, or that "
+                                     "is not finite; set solver_desc.refine to 0");
 }
 
 static merbit_status mbi_solver_create(merbit_context *context, const merbit_view *view,
@@ -44644,8 +44953,9 @@ static merbit_status mbi_solver_check_numbers(merbit_context *context,
   return MERBIT_OK;
 }
 
-static const char *const mbi_preconditioner_names[] = {"NONE", "JACOBI", "BLOCK_JACOBI",
-                                                       "CALLBACK"};
+static const char *const mbi_preconditioner_names[] = {
+    "MERBIT_PRECONDITIONER_NONE", "MERBIT_PRECONDITIONER_JACOBI",
+    "MERBIT_PRECONDITIONER_BLOCK_JACOBI", "MERBIT_PRECONDITIONER_CALLBACK"};
 
 static merbit_status mbi_solver_check_method(merbit_context *context,
                                              const merbit_solver_desc *desc) {
@@ -44665,12 +44975,13 @@ static merbit_status mbi_solver_check_method(merbit_context *context,
   }
   if (desc->preconditioner == MERBIT_PRECONDITIONER_CALLBACK && desc->apply == NULL) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "solver_desc.preconditioner is CALLBACK, but solver_desc.apply is NULL");
+                    "solver_desc.preconditioner is MERBIT_PRECONDITIONER_CALLBACK, but "
+                    "solver_desc.apply is NULL; give the function");
   }
   if (desc->preconditioner != MERBIT_PRECONDITIONER_CALLBACK && desc->apply != NULL) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
                     "solver_desc.apply is given, but solver_desc.preconditioner is %s; use "
-                    "MERBIT_PRECONDITIONER_CALLBACK, or apply NULL",
+                    "MERBIT_PRECONDITIONER_CALLBACK, or set apply to NULL",
                     mbi_preconditioner_names[desc->preconditioner]);
   }
   if (desc->block_size < 0 || desc->block_size > MBI_SOLVE_BLOCK_MOST) {
@@ -44681,19 +44992,19 @@ static merbit_status mbi_solver_check_method(merbit_context *context,
   if (desc->preconditioner != MERBIT_PRECONDITIONER_BLOCK_JACOBI && desc->block_size > 0) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
                     "solver_desc.block_size is %d, but solver_desc.preconditioner is %s; use "
-                    "MERBIT_PRECONDITIONER_BLOCK_JACOBI, or block_size 0",
+                    "MERBIT_PRECONDITIONER_BLOCK_JACOBI, or set block_size to 0",
                     desc->block_size, mbi_preconditioner_names[desc->preconditioner]);
   }
   if (desc->reorder > 0 && desc->preconditioner > MERBIT_PRECONDITIONER_JACOBI) {
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
                     "solver_desc.reorder moves rows, which blocks and callbacks know by their "
-                    "numbers; use -1, or another preconditioner");
+                    "numbers; set it to -1, or use another solver_desc.preconditioner");
   }
   if (desc->refine &&
       (desc->preconditioner == MERBIT_PRECONDITIONER_CALLBACK || desc->reorder > 0)) {
-    return mbi_fail(
-        context, MERBIT_NOT_SUPPORTED,
-        "solver_desc.refine goes with neither a callback nor solver_desc.reorder 1");
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                    "solver_desc.refine is set together with MERBIT_PRECONDITIONER_CALLBACK or "
+                    "solver_desc.reorder 1, which it does not support; set refine to 0");
   }
   return mbi_gmres_check(context, desc);
 }
@@ -44713,7 +45024,8 @@ static merbit_status mbi_solver_check(merbit_context *context, const merbit_view
   }
   if (status == MERBIT_OK && desc->refine && mbi_view_type(view) != MERBIT_F64) {
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
-                    "solver_desc.refine is for matrices of MERBIT_F64");
+                    "solver_desc.refine is set, but the matrix's value_type is MERBIT_F32; "
+                    "refine needs MERBIT_F64, or set it to 0");
   }
   if (status == MERBIT_OK) {
     status = mbi_solver_check_method(context, desc);
@@ -44881,15 +45193,16 @@ static merbit_status mbi_solver_build(merbit_solver *solver) {
   solver->side = desc->side != MERBIT_SIDE_AUTO ? desc->side : context->side;
   if (solver->side == MERBIT_SIDE_CUDA && context->side != MERBIT_SIDE_CUDA) {
     solver->side = MERBIT_SIDE_CPU; /* nothing is made */
-    return mbi_fail(context, MERBIT_NO_DEVICE,
-                    "solver_desc.side is CUDA, but the context computes on the CPU%s%s",
-                    context->reason[0] != '\0' ? ": " : "; make one with MERBIT_SIDE_CUDA",
-                    context->reason);
+    return mbi_fail(
+        context, MERBIT_NO_DEVICE,
+        "solver_desc.side is MERBIT_SIDE_CUDA, but the context computes on the CPU%s%s",
+        context->reason[0] != '\0' ? ": " : "; make one with MERBIT_SIDE_CUDA",
+        context->reason);
   }
   if (solver->side == MERBIT_SIDE_CPU && desc->vector_memory == MERBIT_MEMORY_DEVICE) {
-    return mbi_fail(
-        context, MERBIT_INVALID_ARGUMENT,
-        "solver_desc.vector_memory is device memory, but the solver is for the CPU");
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "solver_desc.vector_memory is MERBIT_MEMORY_DEVICE, but the solver "
+                    "computes on the CPU; use MERBIT_MEMORY_HOST");
   }
   status = mbi_solver_make_scaled(solver);
   if (status == MERBIT_OK || solver->side == MERBIT_SIDE_CPU ||
@@ -45828,9 +46141,11 @@ static merbit_status mbi_pagerank_check_desc(mbi_pagerank *run) {
                     (int)desc->method);
   }
   if (desc->history_size < 0 || (desc->history_size > 0 && desc->history == NULL)) {
-    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "pagerank_desc.history_size is %d%s", desc->history_size,
-                    desc->history_size < 0 ? "; use 0 for none" : ", but `history` is NULL");
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "pagerank_desc.history_size is %d%s",
+                    desc->history_size,
+                    desc->history_size < 0
+                        ? "; use 0 for none"
+                        : ", but `history` is NULL; set it, or history_size to 0");
   }
   desc->damping = desc->damping != 0 ? desc->damping : 0.85;
   desc->max_iterations = desc->max_iterations != 0 ? desc->max_iterations : 1000;
@@ -47513,8 +47828,9 @@ static merbit_status mbi_eigen_check_desc(merbit_context *context,
   }
   if (desc->count > n) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "eigen_desc.count is %d, but the matrix has %" PRId64 " rows", desc->count,
-                    n);
+                    "eigen_desc.count is %d, but the matrix has %" PRId64
+                    " rows; use at most as many",
+                    desc->count, n);
   }
   if (desc->basis <= desc->count + 1 || desc->basis > MBI_EIGEN_BASIS_MOST) {
     return mbi_eigen_refuse(context, "basis", desc->basis,
