@@ -39,7 +39,8 @@ def examples(header):
 def listed(header):
     """The functions under "FUNCTIONS BY TASK"; "merbit_noun_verb, _other" stands for merbit_noun_other too."""
     found, noun = set(), ""
-    for name in re.findall(r"\bmerbit_\w+|(?<=, )_\w+", header.split("FUNCTIONS BY TASK.")[1].split("\n *\n * A PRODUCT.")[0]):
+    text = header.split("FUNCTIONS BY TASK.")[1].split("\n *\n * A PRODUCT.")[0]
+    for name in re.findall(r"\bmerbit_\w+|(?<=, )_\w+", text):
         noun = "_".join(name.split("_")[:2]) if name.startswith("merbit") else noun
         found.add(name if name.startswith("merbit") else noun + name)
     return found
