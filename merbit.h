@@ -72,7 +72,7 @@
  *     desc.vector_memory = MERBIT_MEMORY_HOST;
  *     if (merbit_context_create(NULL, &context, NULL) == MERBIT_OK) {
  *       if (merbit_plan_create(context, &A, &desc, &plan) == MERBIT_OK) {
- *         merbit_spmv(plan, NULL, NULL, x, NULL, y, NULL); // y = A x
+ *         merbit_spmv(plan, NULL, NULL, x, NULL, y, NULL); // y = A x: 3, 3, 9
  *         merbit_plan_destroy(plan);
  *       }
  *       merbit_context_destroy(context);
@@ -406,20 +406,21 @@
  *
  * Scalars stay on the GPU. With CUDA 12.4 or later the loop itself runs there (result.recorded is
  * 2), and the host checks about ten times a second, but at most once per 50 iterations. At such a
- * check the host calls the progress callback, which may cancel the solve. Kernels behind the
+ * check the host calls the progress callback, which may cancel the solve. Kernels after the
  * products add up the dot products, in double, in an order that depends on the matrix alone. So one
  * solver gives equal bits in every solve.
  *
  * A solve has converged when ||b - A x|| / ||b||, recomputed from x, is at most the tolerance. If
  * only the recurrence's residual is that small, the solver goes on: first with a lower goal for the
- * recurrence, then from the recomputed residual. It ends as STAGNATED if that does not help. After
- * a breakdown, BICGSTAB starts again from the recomputed residual, up to ten times.
+ * recurrence, then from the recomputed residual. It ends with MERBIT_STOP_STAGNATED if that does
+ * not help. After a breakdown, BICGSTAB starts again from the recomputed residual, up to ten times.
  * solver_desc.refine solves for corrections in f32 and computes residuals in f64.
  * result.description says in one sentence why the solve ended.
  *
- * EPILOGUES. A plan may apply an expression to each row of op(A) x before it is stored in y, and
- * may add up to two sums over all rows (plan_desc.epilogue). One call, merbit_spmv_epilogue, then
- * gives y and a dot product, a norm or a difference.
+ * EPILOGUES. Write op(A) for A, or for its transpose if plan_desc.operation says so. A plan may
+ * apply an expression to each row of op(A) x before it is stored in y, and may add up to two sums
+ * over all rows (plan_desc.epilogue). One call, merbit_spmv_epilogue, then gives y and a dot
+ * product, a norm or a difference.
  *
  * Example: epilogues
  *     int row_ptr[] = {0, 2, 3}, col_ind[] = {0, 1, 1};
@@ -441,7 +442,7 @@
  *     vectors[0] = b;
  *     if (merbit_context_create(NULL, &context, NULL) == MERBIT_OK &&
  *         merbit_plan_create(context, &A, &desc, &plan) == MERBIT_OK) {
- *       merbit_spmv_epilogue(plan, NULL, x, r, vectors, NULL, norm, NULL, NULL); // y: -2, 1; 5
+ *       merbit_spmv_epilogue(plan, NULL, x, r, vectors, NULL, norm, NULL, NULL); // r: -2, 1; 5
  *     }
  *     merbit_plan_destroy(plan);
  *     merbit_context_destroy(context);
@@ -478,7 +479,7 @@
  *
  * STATUS. Every call that can fail returns a merbit_status. On failure it sets its out pointer to
  * NULL and leaves a sentence that names the value at fault. merbit_last_error gives the sentence of
- * the calling thread's last FAILURE on a context. A later success does not clear that sentence, so
+ * the calling thread's last failure on a context. A later success does not clear that sentence, so
  * test the status of each call. merbit_context_create fills a merbit_error instead. If the context,
  * buffer, plan or solver of a call is NULL, the call returns MERBIT_INVALID_ARGUMENT and leaves no
  * sentence, because no context is known to hold it; a sentence that merbit_last_error gives after
@@ -510,8 +511,8 @@
  *
  * THREADS. Threads may share a context, a matrix and a plan. Products of one plan that run at the
  * same time need a workspace each (merbit_workspace_create); so do products in different streams
- * and in different captured graphs. Changing values and destroying need the object for one thread
- * alone.
+ * and in different captured graphs. While one thread changes values or destroys an object, no other
+ * thread may use it.
  *
  * FORK. In a forked child, contexts that the parent made compute with one thread and cannot use the
  * GPU; make a context in the child. Fork while no other thread is in a call. If the program is
@@ -546,15 +547,16 @@
  * side.
  *
  * NUMBERS. For a row of k nonzeros, the error of each component of y is at most gamma(k + 2)
- * (|alpha| |A| |x| + |beta| |y|), barring overflow and underflow. For complex numbers this holds
- * for each part with gamma(k + 4) and the same sums over absolute values of parts: each part of a
- * product is two products and a sum. Inf times a complex number is what these operations give,
- * often NaN in both parts. beta = 0 does not read y. alpha = 0 does not read A or x. NaN and Inf
- * stay in the rows whose nonzeros meet them. A sum that is zero is +0, and so is every sum if alpha
- * is 0. The rest, alpha * sum + beta * y, follows IEEE 754: -1 times an empty row is -0, Inf times
- * an empty row is NaN. Subnormal numbers are kept. Products of one plan are bitwise repeatable: on
- * the GPU in every launch, on the CPU for the same number of threads. So is merbit_pagerank, except
- * with MERBIT_METHOD_MERBIT, which adds atomically if a row spans thread blocks.
+ * (|alpha| |A| |x| + |beta| |y|), barring overflow and underflow; gamma(n) = n u / (1 - n u) with
+ * the unit roundoff u of the sums. For complex numbers this holds for each part with gamma(k + 4)
+ * and the same sums over absolute values of parts: each part of a product is two products and a
+ * sum. Inf times a complex number is what these operations give, often NaN in both parts. beta = 0
+ * does not read y. alpha = 0 does not read A or x. NaN and Inf stay in the rows whose nonzeros meet
+ * them. A sum that is zero is +0, and so is every sum if alpha is 0. The rest, alpha * sum + beta *
+ * y, follows IEEE 754: -1 times an empty row is -0, Inf times an empty row is NaN. Subnormal
+ * numbers are kept. Products of one plan are bitwise repeatable: on the GPU in every launch, on the
+ * CPU for the same number of threads. So is merbit_pagerank, except with MERBIT_METHOD_MERBIT,
+ * which adds atomically if a row spans thread blocks.
  *
  * LIMITS. A matrix has fewer than 2^31 columns. Rows and nonzeros are counted in 64 bits.
  *
@@ -568,9 +570,10 @@
  * folder of its path. Else there is no disk cache, and merbit_context_info.cache_off_reason says
  * why.
  *
- * ENVIRONMENT. MERBIT_CACHE_DIR and MERBIT_NVRTC are described above. MERBIT_LOG=1 writes log lines
- * to stderr if no log callback is set. MERBIT_DUMP=DIR writes program texts, compiler logs and
- * cubins to DIR.
+ * ENVIRONMENT. MERBIT_CACHE_DIR and MERBIT_NVRTC are described above. MERBIT_LOG, with any value,
+ * writes log lines to stderr if no log callback is set. MERBIT_DUMP=DIR writes program texts,
+ * compiler logs and cubins to DIR. Programs that run with raised privileges (setuid) ignore all
+ * four.
  */
 
 #include <stddef.h>
@@ -30429,10 +30432,9 @@ static merbit_status mbi_scan_rank(merbit_plan *plan) {
   merbit_status status;
   if (!mbi_ranks_fit(plan)) {
     return mbi_fail(plan->context, MERBIT_TOO_LARGE,
-                    "%" PRIu64
-                    " rows are too many for MERBIT_METHOD_SCAN and MERBIT_METHOD_HUBS, which "
-                    "take fewer than 2^32 - 1; use another plan_desc.method",
-                    plan->device.rows);
+                    "%s takes fewer than 2^32 - 1 rows, not %" PRIu64
+                    "; for one vector use MERBIT_METHOD_MERBIT",
+                    mbi_method_identifier(plan->method), plan->device.rows);
   }
   status = mbi_ranks_need(plan);
   if (status == MERBIT_OK && plan->ranks.count < plan->device.rows && plan->ranks.row_id == 0) {

@@ -32,7 +32,7 @@ SUMMARY = (
     ("PageRank, f64", "loops over cuSPARSE", "h200-pagerank.json", "merbit f64"),
     ("PageRank, f32", "loops over cuSPARSE", "h200-pagerank.json", "merbit f32"),
     ("y = A x, f64", "MKL, Eigen, GraphBLAS, librsb, SciPy", "cpu-products.json", "random"),
-    ("y = A x, f64, values as given", "the same", "cpu-products.json", "given"),
+    ("y = A x, f64, values of the files (mostly ones)", "the same", "cpu-products.json", "given"),
     ("PageRank, f64", "igraph, GraphBLAS, NetworkX", "cpu-pagerank.json", "f64"),
 )
 
