@@ -9,17 +9,17 @@ int main(void) {
   merbit_plan_desc desc = {.vector_memory = MERBIT_MEMORY_HOST}; /* x and y are host arrays */
   merbit_context *context = NULL;
   merbit_plan *plan = NULL;
-  char text[MERBIT_MESSAGE_SIZE];
-  int failed = merbit_context_create(NULL, &context, NULL) || /* the GPU, else the CPU */
+  merbit_error error = {MERBIT_OK, ""};
+  int failed = merbit_context_create(NULL, &context, &error) || /* the GPU, else the CPU */
                merbit_plan_create(context, &a, &desc, &plan) ||
                merbit_spmv(plan, NULL, NULL, x, NULL, y, NULL); /* y = A x */
-  if (failed) {
-    merbit_last_error(context, text, sizeof text);
-  } else {
+  if (failed && context != NULL) {
+    merbit_last_error(context, error.message, sizeof error.message);
+  } else if (!failed) {
     printf("%g %g %g\n", y[0], y[1], y[2]);
-    merbit_plan_describe(plan, text, sizeof text);
+    merbit_plan_describe(plan, error.message, sizeof error.message);
   }
-  puts(text);
+  puts(error.message); /* what went wrong, or how the plan computes */
   merbit_plan_destroy(plan);
   merbit_context_destroy(context);
   return failed;
