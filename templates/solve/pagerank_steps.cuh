@@ -205,7 +205,10 @@ MBS_FUNCTION void mbi_pagerank_watch(mbi_solve_memory *m) {
     return;
   }
   rate = mbi_pagerank_rate(m, since > MBI_PAGERANK_WINDOW ? MBI_PAGERANK_WINDOW : 2);
-  if (mbi_pagerank_budget(s, 0.5) < 0) {
+  // A factor that promises less than a tenth fewer iterations, and did not grow, is not worth it.
+  if (mbi_pagerank_budget(s, 0.5) < 0 ||
+      (since >= 4 * MBI_PAGERANK_WINDOW &&
+       log(mbi_pagerank_expected(plain, factor)) > 1.1 * log(plain))) {
     mbi_pagerank_give_up(m, factor);
     return;
   }

@@ -40,6 +40,7 @@ MUTATIONS = [
      "PageRank takes the rate for the eigenvalue", PAGERANK),
     ("solve/pagerank_steps.cuh", "  s->scalar[MBI_PAGERANK_MOST] = 1 + mbi_pagerank_round(0.4 * (factor - 1));\n", "",
      "PageRank tries what failed again", PAGERANK),
+    ("solve/pagerank_steps.cuh", "> 1.1 * log(plain)", "> 0", "PageRank keeps a factor that promises nothing", PAGERANK),
     ("solve/pagerank_steps.cuh", "  if (last > 1) {", "  if (0) {", "PageRank's changes may grow", PAGERANK),
     ("solve/pagerank_steps.cuh", "    mbi_pagerank_give_up(m, kept);\n    return;", "",
      "a trial of PageRank goes on where the power method is faster", PAGERANK),

@@ -485,6 +485,13 @@ static void test_trials_go_on(void **) {
   c = base, c.what = "too much is lost", c.lost = 10, c.then = 1;
   c.then_most = 281.0 / 256, c.then_hold = 12 + 6 + 12;
   expect_decision(c);
+  c = base, c.what = "a factor that promises little", c.iterations = 24, c.switched = 12;
+  c.plain = 0.97, c.rates = {0.96}, c.factor = 264.0 / 256, c.then = 1;
+  c.then_most = 259.0 / 256, c.then_hold = 24 + 12 + 12;
+  expect_decision(c);
+  c.what = "that may still grow", c.switched = 15, c.then = 264.0 / 256;
+  c.then_most = 2, c.then_hold = 0;
+  expect_decision(c);
   c = base, c.what = "the change after a switch is of before", c.iterations = 10;
   c.rates = {0.85, 1.5}, c.then = 1.25;
   expect_decision(c);
