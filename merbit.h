@@ -764,9 +764,9 @@ typedef void (*merbit_epilogue_rows)(void *user, int64_t begin, int64_t end, voi
                                      const void *const *vectors, const double *scalars,
                                      double sums[2]);
 
-/* What a plan's products make of each row of op(A) x before y gets it, and up to two sums over
- * all rows. The expressions are for plans on CUDA, the function is for plans on the CPU. What the
- * plan's side does not use may be NULL. EPILOGUES in the manual explains the names. */
+/* An epilogue: what a plan's products make of each row of op(A) x before y gets it, and up to two
+ * sums over all rows. The expressions are for plans on CUDA, the function is for plans on the CPU.
+ * What the plan's side does not use may be NULL. EPILOGUES in the manual explains the names. */
 typedef struct merbit_epilogue {
   const char *result;       /* y[row], in ax, row, v0, ..., s0, ...; NULL: ax */
   const char *sums[2];      /* the terms of two sums, in the same names and y; NULL: no sum */
@@ -824,7 +824,7 @@ typedef int64_t (*merbit_read_callback)(void *user, void *data, size_t size);
 /* Takes all `size` bytes at `data`. Returns 0, or a nonzero number on failure. */
 typedef int (*merbit_write_callback)(void *user, const void *data, size_t size);
 
-/* What merbit_context_create opens. merbit copies the strings. */
+/* Options of merbit_context_create. merbit copies the strings. */
 typedef struct merbit_context_desc {
   merbit_side side;
   int device;               /* CUDA ordinal, from 0; ignored if cuda_context is set */
@@ -839,7 +839,7 @@ typedef struct merbit_context_desc {
   int bind_threads;         /* nonzero: bind each CPU thread but the caller's to one processor */
 } merbit_context_desc;
 
-/* What a context is and has done, from merbit_context_get_info. */
+/* Facts about a context and its work so far, from merbit_context_get_info. */
 typedef struct merbit_context_info {
   merbit_side side;           /* MERBIT_SIDE_CPU or MERBIT_SIDE_CUDA */
   char device[128];           /* the GPU's name, or "CPU" */
@@ -891,7 +891,7 @@ typedef struct merbit_bsr_desc {
   merbit_block_order block_order;
 } merbit_bsr_desc;
 
-/* What blocks of a matrix would look like, from merbit_view_find_blocks. */
+/* The blocks that a matrix would have, from merbit_view_find_blocks. */
 typedef struct merbit_block_info {
   int block_rows, block_cols;
   int64_t blocks;    /* number of blocks that hold an entry */
@@ -912,8 +912,8 @@ typedef struct merbit_read_desc {
                              the matrix then has that symmetry */
 } merbit_read_desc;
 
-/* What a plan shall multiply, and how. The fields from `sigma` to `block_threads` and the cb_
- * fields tune single methods; leave them 0. */
+/* Options of merbit_plan_create: what to multiply, and how. The fields from `sigma` to
+ * `block_threads` and the cb_ fields tune single methods; leave them 0. */
 typedef struct merbit_plan_desc {
   merbit_side side;            /* AUTO: the context's side */
   merbit_operation operation;  /* T and H: the plan holds a transposed copy, x has view.rows
@@ -962,7 +962,7 @@ typedef struct merbit_plan_desc {
   const merbit_epilogue *epilogue; /* for merbit_spmv_epilogue; read only while the plan is made */
 } merbit_plan_desc;
 
-/* What a plan is and what it cost, from merbit_plan_get_info. */
+/* Facts about a plan and its cost, from merbit_plan_get_info. */
 typedef struct merbit_plan_info {
   merbit_side side;                /* MERBIT_SIDE_CPU or MERBIT_SIDE_CUDA */
   merbit_method method;
@@ -984,7 +984,7 @@ typedef struct merbit_plan_info {
   double expand_seconds;           /* part of plan_seconds: making both triangles from one */
 } merbit_plan_info;
 
-/* What merbit_pagerank shall do. All arrays are in host memory, yours, and read or written only
+/* Options of merbit_pagerank. All arrays are in host memory, yours, and read or written only
  * until the call returns. */
 typedef struct merbit_pagerank_desc {
   double damping;      /* the probability to follow a link, in (0, 1); 0: 0.85 */
@@ -1056,7 +1056,7 @@ typedef enum merbit_preconditioner {
 typedef int (*merbit_precondition_callback)(void *user, const void *r, void *z, int64_t n,
                                             void *stream);
 
-/* What merbit_solver_create makes. `method` must be set. */
+/* Options of merbit_solver_create. `method` must be set. */
 typedef struct merbit_solver_desc {
   merbit_solver_method method;
   merbit_side side;            /* AUTO: the context's side */
@@ -1121,7 +1121,7 @@ typedef enum merbit_eigen_which {
 /* The largest number of eigenpairs of one call. */
 #define MERBIT_EIGEN_MOST 32
 
-/* What merbit_eigen shall do. */
+/* Options of merbit_eigen. */
 typedef struct merbit_eigen_desc {
   merbit_eigen_method method;
   merbit_eigen_which which; /* POWER: LARGEST_MAGNITUDE only */
