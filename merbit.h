@@ -11529,8 +11529,9 @@ static const char *const mbi_source_solve_pagerank_steps_cuh[] = {
   "  mbi_pagerank_switch(s, mbi_pagerank_raised(s, kept, wanted > kept ? wanted : kept, 1));\n"
   "}\n"
   "\n"
-  "// Chooses the factor of the next iteration.\n"
-  "MBS_FUNCTION void mbi_pagerank_accelerate(mbi_solve_memory *m) {\n"
+  "// Chooses the factor of the next iteration. A function of its own, so that the kernel around it\n"
+  "// needs no more registers.\n"
+  "MBS_CALLED void mbi_pagerank_accelerate(mbi_solve_memory *m) {\n"
   "  const mbi_solve_state *s = &m->state;\n"
   "  if (s->scalar[MBI_PAGERANK_RELAX] != 1) {\n"
   "    mbi_pagerank_watch(m);\n"
@@ -11554,8 +11555,8 @@ static const char *const mbi_source_solve_pagerank_steps_cuh[] = {
   "  m->ring[s->iterations % MBI_SOLVE_RING] = change;\n"
   "  if (relaxed) { // then the next change may be any\n"
   "    s->scalar[MBI_PAGERANK_LEAST] = 1e300;\n"
-  "    s->scalar[MBI_PAGERANK_STALE] = 0;\n"
-  "  } else if (change < s->scalar[MBI_PAGERANK_LEAST]) {\n",
+  "    s->scalar[MBI_PAGERANK_STALE] = 0;\n",
+  "  } else if (change < s->scalar[MBI_PAGERANK_LEAST]) {\n"
   "    s->scalar[MBI_PAGERANK_LEAST] = change;\n"
   "    s->scalar[MBI_PAGERANK_STALE] = 0;\n"
   "  } else {\n"
@@ -11584,6 +11585,7 @@ static const char *const mbi_source_solve_pagerank_after_cuh[] = {
   "#include \"jit/device.cuh\"\n"
   "\n"
   "#define MBS_FUNCTION MBK_DEVICE\n"
+  "#define MBS_CALLED MBK_CALLED\n"
   "#include \"solve/state.cuh\"\n"
   "\n"
   "#include \"solve/pagerank_steps.cuh\"\n"
@@ -11617,6 +11619,7 @@ static const char *const mbi_source_solve_pagerank_cu[] = {
   "#include \"jit/device.cuh\"\n"
   "\n"
   "#define MBS_FUNCTION MBK_DEVICE\n"
+  "#define MBS_CALLED MBK_DEVICE\n"
   "#include \"solve/state.cuh\"\n"
   "\n"
   "#include \"solve/pagerank_steps.cuh\"\n"
@@ -11635,9 +11638,9 @@ static const char *const mbi_source_solve_pagerank_cu[] = {
   "MBK_DEVICE void mbk_pagerank_sum(double *shared, double &first, double &second) {\n"
   "  double *const firsts = shared, *const seconds = shared + MBK_PAGERANK_THREADS;\n"
   "  const mbk_u32 thread = mbk_thread();\n"
-  "  firsts[thread] = first;\n"
+  "  firsts[thread] = first;\n",
   "  seconds[thread] = second;\n"
-  "  mbk_block_sync();\n",
+  "  mbk_block_sync();\n"
   "  for (mbk_u32 half = MBK_PAGERANK_THREADS / 2; half > 0; half /= 2) {\n"
   "    if (thread < half) {\n"
   "      firsts[thread] += firsts[thread + half];\n"
@@ -11679,8 +11682,8 @@ static const char *const mbi_source_solve_pagerank_cu[] = {
   "    weights[i] = length > 0 ? (MBK_VECTOR)length : (MBK_VECTOR)-1;\n"
   "  }\n"
   "}\n"
-  "\n"
-  "// z holds ranks, or where not `given` nothing, and all are 1 / n; becomes those by W. Sums:\n",
+  "\n",
+  "// z holds ranks, or where not `given` nothing, and all are 1 / n; becomes those by W. Sums:\n"
   "// vertices that dangle, and their mass.\n"
   "// Launch: a grid that depends on n alone, MBK_PAGERANK_THREADS threads.\n"
   "// Shared: double[2 * MBK_PAGERANK_THREADS].\n"
@@ -11715,8 +11718,8 @@ static const char *const mbi_source_solve_pagerank_cu[] = {
   "\n"
   "// z = (damping * y + base * teleport) / W; teleport null: ones. Sums: the change and the mass\n"
   "// of dangling vertices. Launch and shared memory as mbk_pagerank_begin.\n"
-  "MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
-  "    mbk_pagerank_update(MBK_VECTOR *z, const MBK_VECTOR *y, const MBK_VECTOR *weights,\n",
+  "MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n",
+  "    mbk_pagerank_update(MBK_VECTOR *z, const MBK_VECTOR *y, const MBK_VECTOR *weights,\n"
   "                        const MBK_VECTOR *teleport, mbk_u64 n, const mbi_solve_memory *m,\n"
   "                        double *partials) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
@@ -11753,8 +11756,8 @@ static const char *const mbi_source_solve_pagerank_cu[] = {
   "  }\n"
   "}\n"
   "\n"
-  "// Ranks again. Launch: any grid of MBK_PAGERANK_THREADS threads. Shared: none.\n"
-  "MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n",
+  "// Ranks again. Launch: any grid of MBK_PAGERANK_THREADS threads. Shared: none.\n",
+  "MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
   "    mbk_pagerank_end(MBK_VECTOR *z, const MBK_VECTOR *weights, mbk_u64 n) {\n"
   "  for (mbk_u64 i = mbk_pagerank_place(); i < n; i += mbk_pagerank_stride()) {\n"
   "    const MBK_VECTOR rank = weights[i] < 0 ? z[i] : z[i] * weights[i];\n"
@@ -14778,7 +14781,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "1af490c88ec7658d3162f0976ea3d00dcb2c29f813947321542057c7aeb013c4"
+#define MBI_KERNEL_HASH "7265d5d3d1f12815f3434a58f3f380cd98bf5395b596a9546ab8dfc179c857d6"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -45783,6 +45786,7 @@ static void mbi_weights_destroy(merbit_context *context, mbi_weights *w) {
  * are relaxed (solve/pagerank_steps.cuh), but not with method MERBIT, which is the paper's. Sums
  * over vertices are in double and in an order that depends on their number alone. */
 #define MBS_FUNCTION static
+#define MBS_CALLED static
 // PageRank's scalars between two iterations, in the state that solvers have: one text for the
 // CPU and the GPU. state.rr and the ring hold the L1 change of an iteration; state.closed is
 // not 0 once it has stopped.
@@ -46033,8 +46037,9 @@ MBS_FUNCTION void mbi_pagerank_end_probe(mbi_solve_memory *m) {
   mbi_pagerank_switch(s, mbi_pagerank_raised(s, kept, wanted > kept ? wanted : kept, 1));
 }
 
-// Chooses the factor of the next iteration.
-MBS_FUNCTION void mbi_pagerank_accelerate(mbi_solve_memory *m) {
+// Chooses the factor of the next iteration. A function of its own, so that the kernel around it
+// needs no more registers.
+MBS_CALLED void mbi_pagerank_accelerate(mbi_solve_memory *m) {
   const mbi_solve_state *s = &m->state;
   if (s->scalar[MBI_PAGERANK_RELAX] != 1) {
     mbi_pagerank_watch(m);
@@ -46082,6 +46087,7 @@ MBS_FUNCTION void mbi_pagerank_decide(mbi_solve_memory *m, double change, double
 }
 
 #undef MBS_FUNCTION
+#undef MBS_CALLED
 
 #define MBI_PAGERANK_KERNELS 6
 #define MBI_PAGERANK_LOOK (2 * MBI_SOLVE_SPAN) /* iterations before the first, of a loop */

@@ -17,6 +17,7 @@
 #include "jit/device.cuh"
 
 #define MBS_FUNCTION MBK_DEVICE
+#define MBS_CALLED MBK_DEVICE
 #include "solve/state.cuh"
 
 #include "solve/pagerank_steps.cuh"

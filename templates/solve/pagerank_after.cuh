@@ -3,6 +3,7 @@
 #include "jit/device.cuh"
 
 #define MBS_FUNCTION MBK_DEVICE
+#define MBS_CALLED MBK_CALLED
 #include "solve/state.cuh"
 
 #include "solve/pagerank_steps.cuh"

@@ -248,8 +248,9 @@ MBS_FUNCTION void mbi_pagerank_end_probe(mbi_solve_memory *m) {
   mbi_pagerank_switch(s, mbi_pagerank_raised(s, kept, wanted > kept ? wanted : kept, 1));
 }
 
-// Chooses the factor of the next iteration.
-MBS_FUNCTION void mbi_pagerank_accelerate(mbi_solve_memory *m) {
+// Chooses the factor of the next iteration. A function of its own, so that the kernel around it
+// needs no more registers.
+MBS_CALLED void mbi_pagerank_accelerate(mbi_solve_memory *m) {
   const mbi_solve_state *s = &m->state;
   if (s->scalar[MBI_PAGERANK_RELAX] != 1) {
     mbi_pagerank_watch(m);
