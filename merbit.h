@@ -766,7 +766,7 @@ typedef void (*merbit_epilogue_rows)(void *user, int64_t begin, int64_t end, voi
 
 /* An epilogue: what a plan's products make of each row of op(A) x before y gets it, and up to two
  * sums over all rows. The expressions are for plans on CUDA, the function is for plans on the CPU.
- * Fields that the plan's side does not use may be NULL. EPILOGUES in the manual explains the names. */
+ * Fields that the plan's side does not use may be NULL. EPILOGUES in the manual has the names. */
 typedef struct merbit_epilogue {
   const char *result;       /* y[row], in ax, row, v0, ..., s0, ...; NULL: ax */
   const char *sums[2];      /* the terms of two sums, in the same names and y; NULL: no sum */
