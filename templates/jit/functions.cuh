@@ -1,4 +1,4 @@
-// What expressions (jit/expression.c) and semirings call, for float and double: with operands
+// What expressions (spmv/shared/expression.c) and semirings call, for float and double: with operands
 // of one type.
 
 // NaN where an operand is NaN; of two equal ones the second.

@@ -10,9 +10,9 @@
 #include <cmocka.h>
 
 #pragma GCC diagnostic ignored "-Wunused-function" /* the benchmark uses them all */
-#include "../../examples/bench/ceilings.h"
-#include "../../examples/bench/loop_program.h"
-#include "../../examples/bench/summary.h"
+#include "../../bench/ceilings.h"
+#include "../../bench/loop_program.h"
+#include "../../bench/summary.h"
 
 static void near(double value, double expected) {
   if (!(fabs(value - expected) <= 1e-12 * fabs(expected))) {

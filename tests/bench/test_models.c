@@ -11,9 +11,9 @@
 #include <cmocka.h>
 
 #pragma GCC diagnostic ignored "-Wunused-function" /* the benchmark uses them all */
-#include "../../examples/bench/catalogue.h"
-#include "../../examples/bench/formats.h"
-#include "../../examples/bench/systems.h"
+#include "../../bench/catalogue.h"
+#include "../../bench/formats.h"
+#include "../../bench/systems.h"
 
 typedef struct shape {
   int64_t longest, longest_column, empty, near, unpaired;

@@ -90,7 +90,7 @@ static void products_end_where_they_are_told(void **state) {
     shape_take(&shapes[turn / 3], &form);
     form.plan.epilogue = &ranks;
     memset(&making, 0, sizeof making);
-    making.after = "\"solve/pagerank_after.cuh\"";
+    making.after = "\"solve/pagerank/after.cuh\"";
     making.stops = 1;
     assert_int_equal(mbi_plan_create(gpu, &view, &form.plan, &making, &plan), MERBIT_OK);
     for (i = 0; i < N; i++) {

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-#include "solve/pagerank_cases.h"
+#include "solve/pagerank/pagerank_cases.h"
 #include "support/gpu.h"
 #include "support/cpu.h"
 #include "support/products.h"

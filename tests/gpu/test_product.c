@@ -1,6 +1,6 @@
 /* Products on the GPU through plans: every generated matrix in every form and specialisation of
  * MERBIT, the data files, new values for every method, and what is refused. The CPU's twin is
- * spmv/test_product.c; the other methods' specialisations are in test_methods.c, streams in
+ * spmv/plan/test_product.c; the other methods' specialisations are in test_methods.c, streams in
  * test_streams.c. */
 #define MERBIT_IMPLEMENTATION
 #include "merbit.h"

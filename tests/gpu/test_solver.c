@@ -1,4 +1,4 @@
-/* Solvers on the GPU: solve/solver_cases.h, and what only the GPU has. */
+/* Solvers on the GPU: solve/core/solver_cases.h, and what only the GPU has. */
 #define MERBIT_IMPLEMENTATION
 #include "merbit.h"
 
@@ -9,8 +9,8 @@
 
 #include "support/cpu.h"
 #include "support/gpu.h"
-#include "solve/eigen_cases.h"
-#include "solve/gmres_cases.h"
+#include "solve/eigen/eigen_cases.h"
+#include "solve/core/gmres_cases.h"
 
 /* A host matrix in GPU memory, with the widest or the narrowest indices. */
 typedef struct placed {

@@ -1,6 +1,6 @@
 /* Complex, short and mixed types on the GPU: every kind by every method that takes it, in all
  * forms, the kernels' sizes, what AUTO takes, what is refused. The CPU's twin is
- * spmv/test_types.c. */
+ * spmv/plan/test_types.c. */
 #define MERBIT_IMPLEMENTATION
 #include "merbit.h"
 #include <setjmp.h>

@@ -133,14 +133,14 @@ typedef struct variant { /* what one program is made from */
 } variant;
 
 static const variant variants[] = {
-    {"the first", "spmv/merbit.cu", "MBK_SIGMA", "7", 13000, 90, 90},
-    {"main file", "spmv/arrays.cu", "MBK_SIGMA", "7", 13000, 90, 90},
-    {"name in the preamble", "spmv/merbit.cu", "MBK_OMEGA", "7", 13000, 90, 90},
-    {"value in the preamble", "spmv/merbit.cu", "MBK_SIGMA", "8", 13000, 90, 90},
-    {"version of NVRTC", "spmv/merbit.cu", "MBK_SIGMA", "7", 12080, 90, 90},
-    {"architecture", "spmv/merbit.cu", "MBK_SIGMA", "7", 13000, 80, 80},
-    {"PTX in place of a cubin", "spmv/merbit.cu", "MBK_SIGMA", "7", 13000, 120, 90},
-    {"options", "spmv/merbit.cu", "MBK_SIGMA", "7", 11060, 90, 90},
+    {"the first", "spmv/gpu/merbit/merbit.cu", "MBK_SIGMA", "7", 13000, 90, 90},
+    {"main file", "spmv/shared/device_csr.cu", "MBK_SIGMA", "7", 13000, 90, 90},
+    {"name in the preamble", "spmv/gpu/merbit/merbit.cu", "MBK_OMEGA", "7", 13000, 90, 90},
+    {"value in the preamble", "spmv/gpu/merbit/merbit.cu", "MBK_SIGMA", "8", 13000, 90, 90},
+    {"version of NVRTC", "spmv/gpu/merbit/merbit.cu", "MBK_SIGMA", "7", 12080, 90, 90},
+    {"architecture", "spmv/gpu/merbit/merbit.cu", "MBK_SIGMA", "7", 13000, 80, 80},
+    {"PTX in place of a cubin", "spmv/gpu/merbit/merbit.cu", "MBK_SIGMA", "7", 13000, 120, 90},
+    {"options", "spmv/gpu/merbit/merbit.cu", "MBK_SIGMA", "7", 11060, 90, 90},
 };
 #define VARIANTS ((int)(sizeof variants / sizeof variants[0]))
 

@@ -34,7 +34,7 @@ static void epilogue_make(int kind, merbit_type type, mbi_epilogue *epilogue) {
   plan.type = plan.desc.vector_type = type;
   plan.epilogue = epilogue;
   epilogue->given = epilogue_texts[kind];
-  epilogue->after = kind == 2 ? "\"solve/pagerank_after.cuh\"" : NULL;
+  epilogue->after = kind == 2 ? "\"solve/pagerank/after.cuh\"" : NULL;
   assert_int_equal(
       mbi_epilogue_take_one(&plan, 0, "result", epilogue->given.result, epilogue->result),
       MERBIT_OK);
@@ -51,7 +51,7 @@ static void compile_epilogue(int kind, merbit_type type, int capability) {
   mbi_preamble preamble;
   epilogue_make(kind, type, &epilogue);
   mbi_epilogue_preamble(&epilogue, type, &preamble);
-  compile("spmv/epilogue.cu", &preamble, capability);
+  compile("spmv/shared/epilogue.cu", &preamble, capability);
 }
 
 /* Each epilogue, in quick effort and elsewhere than on 9.0 in one type that turns. */

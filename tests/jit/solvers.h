@@ -12,7 +12,7 @@ static void compile_examine(merbit_type type, int capability) {
   view.base = type == MERBIT_F32;
   view.offset_type = view.index_type = type == MERBIT_F32 ? MERBIT_INDEX_64 : MERBIT_INDEX_32;
   mbi_examine_preamble(&view, &preamble);
-  compile("solve/examine.cu", &preamble, capability);
+  compile("solve/precondition/setup.cu", &preamble, capability);
 }
 
 /* Of solvers their steps and their loop; of PageRank all. */
@@ -27,18 +27,18 @@ static void compile_solvers(merbit_type type, int capability) {
     }
   }
   mbi_solve_preamble(type, &preamble);
-  compile("solve/eigen.cu", &preamble, capability);
+  compile("solve/eigen/eigen.cu", &preamble, capability);
   if (type == MERBIT_F64) { /* the only one that is refined */
     mbi_solve_preamble(type, &preamble);
     compile(mbi_refine_method()->file, &preamble, capability);
   }
   memset(&preamble, 0, sizeof preamble);
-  compile("solve/loop.cu", &preamble, capability);
+  compile("solve/core/loop.cu", &preamble, capability);
   compile_examine(type, capability);
   memset(&preamble, 0, sizeof preamble);
   mbi_pagerank_preamble(type, type == MERBIT_F32 ? MERBIT_INDEX_64 : MERBIT_INDEX_32,
                         &preamble);
-  compile("solve/pagerank.cu", &preamble, capability);
+  compile("solve/pagerank/pagerank.cu", &preamble, capability);
 }
 
 #endif /* TEST_JIT_SOLVERS_H */

@@ -17,7 +17,7 @@ static void compile_studies(int capability) {
     assert_int_equal(mbi_bsr_study_size(&plan), MERBIT_OK);
     host->device.multiprocessors = 0; /* the other sizes are those of any GPU */
     mbi_bsr_study_preamble(&plan, &preamble);
-    compile("spmv/bsr_study.cu", &preamble, capability);
+    compile("spmv/study/bsr_study.cu", &preamble, capability);
   }
 }
 
@@ -35,11 +35,11 @@ static void compile_csr_studies(int capability) {
     if (study % 4 < 2) {
       assert_int_equal(mbi_row_study_size(&plan), MERBIT_OK);
       mbi_row_study_preamble(&plan, &preamble);
-      compile("spmv/row_study.cu", &preamble, capability);
+      compile("spmv/study/row_study.cu", &preamble, capability);
     } else {
       assert_int_equal(mbi_split_size(&plan), MERBIT_OK);
       mbi_split_preamble(&plan, &preamble);
-      compile("spmv/split_study.cu", &preamble, capability);
+      compile("spmv/study/split_study.cu", &preamble, capability);
     }
   }
 }

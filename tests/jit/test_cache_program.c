@@ -77,7 +77,7 @@ static void fields_of_the_key(void **state) {
   const char *expected[] = {NULL,
                             MERBIT_VERSION_STRING,
                             MBI_KERNEL_HASH,
-                            "spmv/merbit.cu",
+                            "spmv/gpu/merbit/merbit.cu",
                             "#define MBK_SIGMA 7\n",
                             "13000",
                             "--gpu-architecture=sm_90",

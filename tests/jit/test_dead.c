@@ -49,7 +49,7 @@ static void nothing_reaches_a_dead_driver(void **state) {
   assert_int_equal(mbi_device_launch(context, function, "f", 1, 32, 0, NULL, arguments),
                    MERBIT_DEVICE_LOST);
   assert_int_equal(mbi_device_owns(context, bytes), 1);
-  assert_int_equal(mbi_program_create(context, "spmv/merbit.cu", &preamble, &program),
+  assert_int_equal(mbi_program_create(context, "spmv/gpu/merbit/merbit.cu", &preamble, &program),
                    MERBIT_DEVICE_LOST);
   program.module = &address;
   assert_int_equal(mbi_program_kernel(context, &program, "f", &function), MERBIT_DEVICE_LOST);

@@ -133,16 +133,16 @@ static void compile_blocks(int capability) {
     const int turn = (int)s / 2 + (capability == 90 ? 1 : 0);
     if (turn % 2 == 0 || all) {
       bsr_preamble(MERBIT_F64, 0, rows, cols, 0, &preamble);
-      compile("spmv/bsr.cu", &preamble, capability);
+      compile("spmv/gpu/bsr/bsr.cu", &preamble, capability);
       bsr_preamble(MERBIT_F32, odd ? 32 + 64 + 4 : 8 + 16 + 1, rows, cols, odd ? 0 : 1,
                    &preamble);
-      compile("spmv/bsr.cu", &preamble, capability);
+      compile("spmv/gpu/bsr/bsr.cu", &preamble, capability);
     }
     if (turn % 2 != 0 || all) {
       bsr_preamble(MERBIT_F32, 0, rows, cols, 0, &preamble);
-      compile("spmv/bsr.cu", &preamble, capability);
+      compile("spmv/gpu/bsr/bsr.cu", &preamble, capability);
       bsr_preamble(MERBIT_F64, odd ? 8 + 16 : 32 + 64, rows, cols, odd ? 1 : 0, &preamble);
-      compile("spmv/bsr.cu", &preamble, capability);
+      compile("spmv/gpu/bsr/bsr.cu", &preamble, capability);
     }
   }
 }
@@ -166,19 +166,19 @@ static void compile_many(int capability) {
       if (all || (turn++ % 29 == 0 && capability == 90) || turn % 53 == 0) {
         const merbit_type type = turn % 2 ? MERBIT_F32 : MERBIT_F64;
         many_preamble(type, spread, counts[c], 0, &preamble);
-        compile("spmv/many.cu", &preamble, capability);
+        compile("spmv/gpu/many/many.cu", &preamble, capability);
         if ((all || turn % 2) && counts[c] * (int)mbi_type_size(type) <= 32) { /* else by runs */
           many_preamble(type, spread | 256, counts[c], 0, &preamble);
-          compile("spmv/many_rows.cu", &preamble, capability);
+          compile("spmv/gpu/many/rows.cu", &preamble, capability);
         }
       }
     }
   }
   for (c = 0; c < 4; c++) { /* what most will take */
     many_preamble(c % 2 ? MERBIT_F32 : MERBIT_F64, c / 2 * 64, 8, 0, &preamble);
-    compile("spmv/many.cu", &preamble, capability);
+    compile("spmv/gpu/many/many.cu", &preamble, capability);
     many_preamble(c % 2 ? MERBIT_F32 : MERBIT_F64, c / 2 * 64 + 256, c % 2 ? 8 : 4, 0, &preamble);
-    compile("spmv/many_rows.cu", &preamble, capability);
+    compile("spmv/gpu/many/rows.cu", &preamble, capability);
   }
 }
 
@@ -186,27 +186,27 @@ static void compile_methods(int form, int capability) {
   const merbit_type type = (form ^ form >> 1 ^ form >> 4) & 1 ? MERBIT_F32 : MERBIT_F64;
   mbi_preamble preamble;
   scan_preamble(type, form, 0, form & 4 ? 512 : 0, form & 8 ? 32 : 5, &preamble);
-  compile("spmv/scan.cu", &preamble, capability);
+  compile("spmv/gpu/scan/scan.cu", &preamble, capability);
   whole_preamble(type, form, form & 4 ? 8 : 4, form & 4 ? 1024 : 512, &preamble);
-  compile("spmv/scan_whole.cu", &preamble, capability);
+  compile("spmv/gpu/scan/whole.cu", &preamble, capability);
   twice_preamble(type, form & ~8, &preamble);
-  compile("spmv/scan.cu", &preamble, capability);
+  compile("spmv/gpu/scan/scan.cu", &preamble, capability);
   dots_preamble(type, form, &preamble);
-  compile("spmv/scan.cu", &preamble, capability);
+  compile("spmv/gpu/scan/scan.cu", &preamble, capability);
   if (form % 2 == 0) {
     rows_preamble(type, form, 0, 1 << form % 6, 0, &preamble);
-    compile("spmv/rows.cu", &preamble, capability);
+    compile("spmv/gpu/rows/rows.cu", &preamble, capability);
     sliced_preamble(type, form, 0, 0, &preamble);
-    compile("spmv/sliced.cu", &preamble, capability);
+    compile("spmv/gpu/sliced/sliced.cu", &preamble, capability);
   }
   merge_preamble(type, form, 0, form & 4 ? 4 : 1, form & 8 ? 512 : 0, &preamble);
-  compile("spmv/merge_path.cu", &preamble, capability);
+  compile("spmv/gpu/merge/merge.cu", &preamble, capability);
   cb_preamble(type, form, form & 4 ? 512 : 0, &preamble);
-  compile("spmv/cb.cu", &preamble, capability);
+  compile("spmv/gpu/cb/cb.cu", &preamble, capability);
   binned_preamble(type, form | (form & 2) << 5, 0, 0, &preamble);
-  compile("spmv/binned.cu", &preamble, capability);
+  compile("spmv/gpu/binned/binned.cu", &preamble, capability);
   hubs_preamble(type, form, 0, form & 4 ? 512 : 0, &preamble);
-  compile("spmv/hubs.cu", &preamble, capability);
+  compile("spmv/gpu/hubs/hubs.cu", &preamble, capability);
 }
 
 static void every_architecture_takes_every_file(void **state) {
@@ -221,43 +221,43 @@ static void every_architecture_takes_every_file(void **state) {
     host->device.compute_capability = archs[i];
     deal((size_t)i, 3, 1);
     merbit_preamble(MERBIT_F64, 0, 0, 0, 0, &preamble);
-    compile("spmv/merbit.cu", &preamble, archs[i]);
+    compile("spmv/gpu/merbit/merbit.cu", &preamble, archs[i]);
     scan_preamble(MERBIT_F32, 0, 0, 0, 32, &preamble);
-    compile("spmv/scan.cu", &preamble, archs[i]);
+    compile("spmv/gpu/scan/scan.cu", &preamble, archs[i]);
     whole_preamble(MERBIT_F32, 0, 8, 512, &preamble);
-    compile("spmv/scan_whole.cu", &preamble, archs[i]);
+    compile("spmv/gpu/scan/whole.cu", &preamble, archs[i]);
     rows_preamble(MERBIT_F64, 0, 8, 4, 0, &preamble);
-    compile("spmv/rows.cu", &preamble, archs[i]);
+    compile("spmv/gpu/rows/rows.cu", &preamble, archs[i]);
     merge_preamble(MERBIT_F64, 0, 0, 0, 0, &preamble);
-    compile("spmv/merge_path.cu", &preamble, archs[i]);
+    compile("spmv/gpu/merge/merge.cu", &preamble, archs[i]);
     scan_preamble(MERBIT_C128, 0, 0, 0, 32, &preamble);
-    compile("spmv/scan.cu", &preamble, archs[i]);
+    compile("spmv/gpu/scan/scan.cu", &preamble, archs[i]);
     merge_preamble(MERBIT_C64, 0, 0, 0, 0, &preamble);
-    compile("spmv/merge_path.cu", &preamble, archs[i]);
+    compile("spmv/gpu/merge/merge.cu", &preamble, archs[i]);
     sliced_preamble(MERBIT_F64, 0, 0, 0, &preamble);
-    compile("spmv/sliced.cu", &preamble, archs[i]);
+    compile("spmv/gpu/sliced/sliced.cu", &preamble, archs[i]);
     cb_preamble(MERBIT_F64, 32, 0, &preamble);
-    compile("spmv/cb.cu", &preamble, archs[i]);
+    compile("spmv/gpu/cb/cb.cu", &preamble, archs[i]);
     binned_preamble(MERBIT_F64, 0, 0, 0, &preamble);
-    compile("spmv/binned.cu", &preamble, archs[i]);
+    compile("spmv/gpu/binned/binned.cu", &preamble, archs[i]);
     bsr_preamble(MERBIT_F64, 0, 5, 5, 0, &preamble);
-    compile("spmv/bsr.cu", &preamble, archs[i]);
+    compile("spmv/gpu/bsr/bsr.cu", &preamble, archs[i]);
     hubs_preamble(MERBIT_F32, 0, 0, 0, &preamble);
-    compile("spmv/hubs.cu", &preamble, archs[i]);
+    compile("spmv/gpu/hubs/hubs.cu", &preamble, archs[i]);
     many_preamble(MERBIT_F64, 64, 8, 0, &preamble);
-    compile("spmv/many.cu", &preamble, archs[i]);
+    compile("spmv/gpu/many/many.cu", &preamble, archs[i]);
     many_preamble(MERBIT_F32, 64 + 256, 8, 0, &preamble);
-    compile("spmv/many_rows.cu", &preamble, archs[i]);
+    compile("spmv/gpu/many/rows.cu", &preamble, archs[i]);
     arrays_preamble(0, &preamble);
-    compile("spmv/arrays.cu", &preamble, archs[i]);
+    compile("spmv/shared/device_csr.cu", &preamble, archs[i]);
     carve_preamble(0, &preamble);
-    compile("spmv/carve.cu", &preamble, archs[i]);
+    compile("spmv/stages/extract_blocks.cu", &preamble, archs[i]);
     full_preamble(0, &preamble);
-    compile("spmv/full.cu", &preamble, archs[i]);
+    compile("spmv/stages/full_blocks.cu", &preamble, archs[i]);
     reorder_preamble(0, &preamble);
-    compile("spmv/reorder.cu", &preamble, archs[i]);
+    compile("spmv/stages/reorder.cu", &preamble, archs[i]);
     transpose_preamble(0, &preamble);
-    compile("spmv/transpose.cu", &preamble, archs[i]);
+    compile("spmv/stages/transpose.cu", &preamble, archs[i]);
     compile_epilogue(3, MERBIT_F64, archs[i]);
     compile_solvers(MERBIT_F64, archs[i]);
   }
@@ -281,24 +281,24 @@ static void every_form_compiles_without_spills(void **state) {
     deal(c, capabilities[c] == 90 ? 3 : 4, capabilities[c] == 90 ? 2 : 1);
     for (form = 0; form < 32; form++) {
       merbit_preamble(form & 1 ? MERBIT_F32 : MERBIT_F64, form, 0, 0, 0, &preamble);
-      compile("spmv/merbit.cu", &preamble, capabilities[c]);
+      compile("spmv/gpu/merbit/merbit.cu", &preamble, capabilities[c]);
     }
     for (s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
       merbit_preamble(MERBIT_F32, 0, shapes[s][0], shapes[s][1], shapes[s][2], &preamble);
-      compile("spmv/merbit.cu", &preamble, capabilities[c]);
+      compile("spmv/gpu/merbit/merbit.cu", &preamble, capabilities[c]);
       merbit_preamble(MERBIT_F64, 8, shapes[s][0], shapes[s][1], shapes[s][2], &preamble);
-      compile("spmv/merbit.cu", &preamble, capabilities[c]);
+      compile("spmv/gpu/merbit/merbit.cu", &preamble, capabilities[c]);
     }
     for (form = 0; form < 16; form += 4) { /* what large general matrices take */
       scan_preamble(MERBIT_F32, form, 0, 0, 100, &preamble);
-      compile("spmv/scan.cu", &preamble, capabilities[c]);
+      compile("spmv/gpu/scan/scan.cu", &preamble, capabilities[c]);
       scan_preamble(MERBIT_F64, form, 0, 0, 100, &preamble);
-      compile("spmv/scan.cu", &preamble, capabilities[c]);
+      compile("spmv/gpu/scan/scan.cu", &preamble, capabilities[c]);
       whole_preamble(MERBIT_F32, form, 12, 1024, &preamble);
-      compile("spmv/scan_whole.cu", &preamble, capabilities[c]);
+      compile("spmv/gpu/scan/whole.cu", &preamble, capabilities[c]);
       if (capabilities[c] < 100) {
         whole_preamble(MERBIT_F64, form, 12, 1024, &preamble);
-        compile("spmv/scan_whole.cu", &preamble, capabilities[c]);
+        compile("spmv/gpu/scan/whole.cu", &preamble, capabilities[c]);
       }
     }
     /* Every pair of bits in all ways; elsewhere than on 9.0 in quick effort a third of them. */
@@ -307,19 +307,19 @@ static void every_form_compiles_without_spills(void **state) {
     }
     for (s = 0; s < sizeof steps / sizeof steps[0]; s++) {
       scan_preamble(MERBIT_F32, 32, steps[s], 512, 32, &preamble);
-      compile("spmv/scan.cu", &preamble, capabilities[c]);
+      compile("spmv/gpu/scan/scan.cu", &preamble, capabilities[c]);
       scan_preamble(MERBIT_F64, 0, steps[s], 128, 32, &preamble);
-      compile("spmv/scan.cu", &preamble, capabilities[c]);
+      compile("spmv/gpu/scan/scan.cu", &preamble, capabilities[c]);
       if (steps[s] <= MBI_MERGE_STEPS) {
         merge_preamble(MERBIT_F32, 8, steps[s], 2, 512, &preamble);
-        compile("spmv/merge_path.cu", &preamble, capabilities[c]);
+        compile("spmv/gpu/merge/merge.cu", &preamble, capabilities[c]);
         merge_preamble(MERBIT_F64, 0, steps[s], 1, 128, &preamble);
-        compile("spmv/merge_path.cu", &preamble, capabilities[c]);
+        compile("spmv/gpu/merge/merge.cu", &preamble, capabilities[c]);
       }
       rows_preamble(MERBIT_F64, 0, steps[s], 32, 256, &preamble);
-      compile("spmv/rows.cu", &preamble, capabilities[c]);
+      compile("spmv/gpu/rows/rows.cu", &preamble, capabilities[c]);
       sliced_preamble(s % 2 ? MERBIT_F32 : MERBIT_F64, 0, steps[s] / 2, 256, &preamble);
-      compile("spmv/sliced.cu", &preamble, capabilities[c]);
+      compile("spmv/gpu/sliced/sliced.cu", &preamble, capabilities[c]);
     }
     compile_blocks(capabilities[c]);
     compile_values(capabilities[c]);
@@ -333,17 +333,17 @@ static void every_form_compiles_without_spills(void **state) {
     }
     for (form = 0; form < 8; form++) {
       arrays_preamble(form, &preamble);
-      compile("spmv/arrays.cu", &preamble, capabilities[c]);
+      compile("spmv/shared/device_csr.cu", &preamble, capabilities[c]);
       carve_preamble(form, &preamble);
-      compile("spmv/carve.cu", &preamble, capabilities[c]);
+      compile("spmv/stages/extract_blocks.cu", &preamble, capabilities[c]);
       full_preamble(form, &preamble);
-      compile("spmv/full.cu", &preamble, capabilities[c]);
+      compile("spmv/stages/full_blocks.cu", &preamble, capabilities[c]);
     }
     for (form = 0; form < 4; form++) {
       reorder_preamble(form, &preamble);
-      compile("spmv/reorder.cu", &preamble, capabilities[c]);
+      compile("spmv/stages/reorder.cu", &preamble, capabilities[c]);
       transpose_preamble(form, &preamble);
-      compile("spmv/transpose.cu", &preamble, capabilities[c]);
+      compile("spmv/stages/transpose.cu", &preamble, capabilities[c]);
     }
     compile_solvers(MERBIT_F32, capabilities[c]);
   }

@@ -20,24 +20,24 @@ static void compile_values(int capability) {
       }
       plan_values = (mbi_value_form)stored;
       scan_preamble(type, form, 0, 512, 5, &preamble);
-      compile("spmv/scan.cu", &preamble, capability);
+      compile("spmv/gpu/scan/scan.cu", &preamble, capability);
       whole_preamble(type, form, single ? 8 : 4, 512, &preamble);
-      compile("spmv/scan_whole.cu", &preamble, capability);
+      compile("spmv/gpu/scan/whole.cu", &preamble, capability);
       hubs_preamble(type, form, 0, 0, &preamble);
-      compile("spmv/hubs.cu", &preamble, capability);
+      compile("spmv/gpu/hubs/hubs.cu", &preamble, capability);
       if (turn % 4 < 2 || all) {
         scan_preamble(type, form | 20, 0, 512, 32, &preamble);
-        compile("spmv/scan.cu", &preamble, capability);
+        compile("spmv/gpu/scan/scan.cu", &preamble, capability);
         whole_preamble(type, form | 20, single ? 8 : 4, 1024, &preamble);
-        compile("spmv/scan_whole.cu", &preamble, capability);
+        compile("spmv/gpu/scan/whole.cu", &preamble, capability);
         rows_preamble(type, form, 0, single ? 4 : 32, 0, &preamble);
-        compile("spmv/rows.cu", &preamble, capability);
+        compile("spmv/gpu/rows/rows.cu", &preamble, capability);
       }
       if (turn % 4 >= 2 || all) {
         sliced_preamble(type, form, 0, 0, &preamble);
-        compile("spmv/sliced.cu", &preamble, capability);
+        compile("spmv/gpu/sliced/sliced.cu", &preamble, capability);
         binned_preamble(type, form | 64, 0, 0, &preamble);
-        compile("spmv/binned.cu", &preamble, capability);
+        compile("spmv/gpu/binned/binned.cu", &preamble, capability);
       }
     }
   }
@@ -62,16 +62,16 @@ static void compile_types(int capability) {
       plan_sums = form & 8 && type == MERBIT_BF16 ? MERBIT_F64 : MERBIT_TYPE_DEFAULT;
       scan_preamble(plan_sums != MERBIT_TYPE_DEFAULT ? MERBIT_F32 : type, form, wide ? 8 : 0,
                     wide ? 256 : 0, form & 8 ? 100 : 5, &preamble);
-      compile("spmv/scan.cu", &preamble, capability);
+      compile("spmv/gpu/scan/scan.cu", &preamble, capability);
       whole_preamble(plan_sums != MERBIT_TYPE_DEFAULT ? MERBIT_F32 : type, form, 0, 0,
                      &preamble);
-      compile("spmv/scan_whole.cu", &preamble, capability);
+      compile("spmv/gpu/scan/whole.cu", &preamble, capability);
       merge_preamble(plan_sums != MERBIT_TYPE_DEFAULT ? MERBIT_F32 : type, form, 0, 0, 0,
                      &preamble);
-      compile("spmv/merge_path.cu", &preamble, capability);
+      compile("spmv/gpu/merge/merge.cu", &preamble, capability);
       rows_preamble(plan_sums != MERBIT_TYPE_DEFAULT ? MERBIT_F32 : type, form, 0, 8, 0,
                     &preamble);
-      compile("spmv/rows.cu", &preamble, capability);
+      compile("spmv/gpu/rows/rows.cu", &preamble, capability);
     }
   }
   plan_sums = MERBIT_TYPE_DEFAULT;
@@ -106,10 +106,10 @@ static void compile_semirings(int capability) {
           } else {
             rows_preamble(type, forms[f], 0, f % 2 ? 1 : 8, 0, &preamble);
           }
-          compile(method == 0   ? "spmv/scan.cu"
-                  : method == 1 ? "spmv/scan_whole.cu"
-                  : method == 2 ? "spmv/merge_path.cu"
-                                : "spmv/rows.cu",
+          compile(method == 0   ? "spmv/gpu/scan/scan.cu"
+                  : method == 1 ? "spmv/gpu/scan/whole.cu"
+                  : method == 2 ? "spmv/gpu/merge/merge.cu"
+                                : "spmv/gpu/rows/rows.cu",
                   &preamble, capability);
         }
       }

@@ -1,4 +1,4 @@
-// One specialisation of spmv/binned.cu. No include guard:
+// One specialisation of spmv/gpu/binned/binned.cu. No include guard:
 //
 //   #define SIMT_FORM name, value, offset, base, ones, device, steps, empty, once, threads,
 //     strip, tiles
@@ -28,7 +28,7 @@
 #endif
 // clang-format off
 namespace SIMT_ARG(0, SIMT_FORM) {
-#include "spmv/binned.cu"
+#include "spmv/gpu/binned/binned.cu"
 
 static const binned_form form = {
   {

@@ -1,4 +1,4 @@
-// Blocks as a form of spmv/bsr.cu takes them: tiles built and compared with a plain walk,
+// Blocks as a form of spmv/gpu/bsr/bsr.cu takes them: tiles built and compared with a plain walk,
 // products on them.
 #ifndef SIMT_BSR_BED_H
 #define SIMT_BSR_BED_H

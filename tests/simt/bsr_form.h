@@ -1,4 +1,4 @@
-// One specialisation of spmv/bsr.cu. No include guard:
+// One specialisation of spmv/gpu/bsr/bsr.cu. No include guard:
 //
 //   #define SIMT_FORM name, value, offset, base, ones, device, rows, cols, split, together, blocks,
 //                     shuffled, column_major, masked, edge, empty, threads
@@ -32,7 +32,7 @@
 #endif
 // clang-format off
 namespace SIMT_ARG(0, SIMT_FORM) {
-#include "spmv/bsr.cu"
+#include "spmv/gpu/bsr/bsr.cu"
 
 static const bsr_form form = {
   SIMT_CSR_FORM,

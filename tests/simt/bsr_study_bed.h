@@ -1,4 +1,4 @@
-// Blocks as they come, as a form of spmv/bsr_study.cu takes them, and products of them. They
+// Blocks as they come, as a form of spmv/study/bsr_study.cu takes them, and products of them. They
 // are not repeatable: only the bound is asked for.
 #ifndef SIMT_BSR_STUDY_BED_H
 #define SIMT_BSR_STUDY_BED_H

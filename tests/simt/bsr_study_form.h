@@ -1,4 +1,4 @@
-// One specialisation of spmv/bsr_study.cu. No include guard:
+// One specialisation of spmv/study/bsr_study.cu. No include guard:
 //
 //   #define SIMT_FORM name, value, offset, base, ones, device, study, rows, cols, column_major, edge,
 //                     threads
@@ -20,7 +20,7 @@
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 // clang-format off
 namespace SIMT_ARG(0, SIMT_FORM) {
-#include "spmv/bsr_study.cu"
+#include "spmv/study/bsr_study.cu"
 
 static const study_form form = {
   SIMT_CSR_FORM,

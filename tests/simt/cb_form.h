@@ -1,4 +1,4 @@
-// One specialisation of spmv/cb.cu. No include guard:
+// One specialisation of spmv/gpu/cb/cb.cu. No include guard:
 //
 //   #define SIMT_FORM name, value, offset, base, ones, device, aggregated, once, threads
 //   #include "simt/cb_form.h"
@@ -21,7 +21,7 @@
 #endif
 // clang-format off
 namespace SIMT_ARG(0, SIMT_FORM) {
-#include "spmv/cb.cu"
+#include "spmv/gpu/cb/cb.cu"
 
 static const cb_form form = {
   SIMT_CSR_FORM,

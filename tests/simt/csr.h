@@ -70,7 +70,7 @@ struct csr_form { // of a kernel, but for what only its own method has
   bool pattern, device; // no nonzero has a value stored; alpha and beta behind device pointers
   int stored = CSR_EACH;
   simt_kernel scale = {}; // of CSR_COLUMN
-  int semiring = 0;       // of spmv/semiring.cuh; its alpha and beta are NaN where not given
+  int semiring = 0;       // of spmv/shared/semiring.cuh; its alpha and beta are NaN where not given
   double zero = 0;
 
   // With this alpha neither A nor x may be read.

@@ -1,4 +1,4 @@
-// One specialisation of spmv/hubs.cu. No include guard:
+// One specialisation of spmv/gpu/hubs/hubs.cu. No include guard:
 //
 //   #define SIMT_FORM name, value, offset, base, ones, device, steps, depth, empty, once, threads,
 //     hubs
@@ -27,7 +27,7 @@
 #endif
 // clang-format off
 namespace SIMT_ARG(0, SIMT_FORM) {
-#include "spmv/hubs.cu"
+#include "spmv/gpu/hubs/hubs.cu"
 
 static const hubs_form form = {
   {

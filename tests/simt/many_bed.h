@@ -1,4 +1,4 @@
-// A generated matrix as a form of spmv/many.cu takes it; products of several vectors, each of
+// A generated matrix as a form of spmv/gpu/many/many.cu takes it; products of several vectors, each of
 // which is held to the bound.
 #ifndef SIMT_MANY_BED_H
 #define SIMT_MANY_BED_H

@@ -1,4 +1,4 @@
-// One specialisation of spmv/many.cu; of spmv/many_rows.cu, which stages SIMT_ROOM nonzeros,
+// One specialisation of spmv/gpu/many/many.cu; of spmv/gpu/many/rows.cu, which stages SIMT_ROOM nonzeros,
 // where that is defined. No include guard:
 //
 //   #define SIMT_FORM name, value, offset, base, ones, device, vectors, width, span, team,
@@ -37,9 +37,9 @@
 // clang-format off
 namespace SIMT_ARG(0, SIMT_FORM) {
 #ifdef SIMT_ROOM
-#include "spmv/many_rows.cu"
+#include "spmv/gpu/many/rows.cu"
 #else
-#include "spmv/many.cu"
+#include "spmv/gpu/many/many.cu"
 #endif
 
 static const many_form form = {

@@ -1,4 +1,4 @@
-// One specialisation of spmv/merbit.cu. No include guard:
+// One specialisation of spmv/gpu/merbit/merbit.cu. No include guard:
 //
 //   #define SIMT_FORM name, value, sigma, omega, threads, offset, base, tile, ones, device,
 //   dual #include "simt/merbit_form.h"
@@ -35,7 +35,7 @@
 #endif
 // clang-format off
 namespace SIMT_ARG(0, SIMT_FORM) {
-#include "spmv/merbit.cu"
+#include "spmv/gpu/merbit/merbit.cu"
 
 static const merbit_form form = {
   {SIMT_TEXT(SIMT_ARG(0, SIMT_FORM)), sizeof(MBK_VALUE), sizeof(MBK_ROW_PTR), MBK_BASE,

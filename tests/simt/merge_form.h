@@ -1,4 +1,4 @@
-// One specialisation of spmv/merge_path.cu. No include guard:
+// One specialisation of spmv/gpu/merge/merge.cu. No include guard:
 //
 //   #define SIMT_FORM name, value, offset, base, ones, device, steps, rounds, once, threads
 //   #include "simt/merge_form.h"
@@ -26,7 +26,7 @@
 #endif
 // clang-format off
 namespace SIMT_ARG(0, SIMT_FORM) {
-#include "spmv/merge_path.cu"
+#include "spmv/gpu/merge/merge.cu"
 
 static const merge_form form = {
   SIMT_CSR_FORM,

@@ -8,8 +8,8 @@
 
 #define MBS_FUNCTION [[maybe_unused]] static
 #define MBS_CALLED MBS_FUNCTION
-#include "solve/state.cuh"
-#include "solve/arnoldi.cuh"
+#include "solve/core/state.cuh"
+#include "solve/gmres/arnoldi.cuh"
 #undef MBS_CALLED
 #undef MBS_FUNCTION
 
@@ -65,23 +65,23 @@ static std::map<std::string, plain_step> plain_steps[2]; // by kernel: f64, f32
   MBS_KNOWN(name, MBS_RUNNING)
 namespace plain_f64 {
 #define MBS_VECTOR double
-#include "solve/look_steps.cuh"
-#include "solve/cg_steps.cuh"
-#include "solve/bicgstab_steps.cuh"
-#include "solve/refine_steps.cuh"
-#include "solve/wide_steps.cuh"
-#include "solve/arnoldi_steps.cuh"
-#include "solve/eigen_steps.cuh"
+#include "solve/core/check_steps.cuh"
+#include "solve/cg/steps.cuh"
+#include "solve/bicgstab/steps.cuh"
+#include "solve/core/refine_steps.cuh"
+#include "solve/core/wide_steps.cuh"
+#include "solve/gmres/arnoldi_steps.cuh"
+#include "solve/eigen/steps.cuh"
 #undef MBS_VECTOR
 } // namespace plain_f64
 namespace plain_f32 {
 #define MBS_VECTOR float
-#include "solve/look_steps.cuh"
-#include "solve/cg_steps.cuh"
-#include "solve/bicgstab_steps.cuh"
-#include "solve/wide_steps.cuh"
-#include "solve/arnoldi_steps.cuh"
-#include "solve/eigen_steps.cuh"
+#include "solve/core/check_steps.cuh"
+#include "solve/cg/steps.cuh"
+#include "solve/bicgstab/steps.cuh"
+#include "solve/core/wide_steps.cuh"
+#include "solve/gmres/arnoldi_steps.cuh"
+#include "solve/eigen/steps.cuh"
 #undef MBS_VECTOR
 } // namespace plain_f32
 #include "undefine_steps.h"

@@ -105,14 +105,14 @@ namespace ranks {
 #define MBK_ROW_PTR mbk_i32
 #define MBK_COLUMN mbk_i32
 #define MBK_BASE 0
-#include "spmv/arrays.cu"
+#include "spmv/shared/device_csr.cu"
 #include "simt/undefine.h"
 } // namespace ranks
 
 namespace pagerank {
 #define MBK_VECTOR float
 #define MBK_ROW_PTR mbk_i32
-#include "solve/pagerank.cu"
+#include "solve/pagerank/pagerank.cu"
 #undef MBK_ROW_PTR
 #undef MBK_VECTOR
 } // namespace pagerank
@@ -122,13 +122,13 @@ namespace pagerank {
 #include "simt/undefine_steps.h"
 #define MBK_VECTOR double
 namespace cg {
-#include "solve/cg.cu"
+#include "solve/cg/cg.cu"
 }
 #undef MBS_FUNCTION
 #undef MBS_VECTOR
 #undef MBK_STEP_ROWS
 namespace bicgstab {
-#include "solve/bicgstab.cu"
+#include "solve/bicgstab/bicgstab.cu"
 }
 #undef MBK_VECTOR
 

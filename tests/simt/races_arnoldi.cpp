@@ -6,19 +6,19 @@
 
 #define MBK_VECTOR double
 namespace arnoldi {
-#include "solve/arnoldi.cu"
+#include "solve/gmres/arnoldi.cu"
 }
 #undef MBS_FUNCTION
 #undef MBS_VECTOR
 #undef MBK_STEP_ROWS
 namespace eigen {
-#include "solve/eigen.cu"
+#include "solve/eigen/eigen.cu"
 }
 #undef MBS_FUNCTION
 #undef MBS_VECTOR
 #undef MBK_STEP_ROWS
 namespace refine {
-#include "solve/refine.cu"
+#include "solve/core/refine.cu"
 }
 
 enum { COLUMNS = 19, SIZE = 12 }; // of the basis; more than a group of sums has

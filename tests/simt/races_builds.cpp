@@ -9,7 +9,7 @@ namespace arrays {
 #define MBK_ROW_PTR mbk_i32
 #define MBK_COLUMN mbk_i32
 #define MBK_BASE 0
-#include "spmv/arrays.cu"
+#include "spmv/shared/device_csr.cu"
 #include "simt/undefine.h"
 } // namespace arrays
 
@@ -17,19 +17,19 @@ namespace carve {
 #define MBK_ROW_PTR mbk_i32
 #define MBK_VALUE float
 #define MBK_BASE 0
-#include "spmv/carve.cu"
+#include "spmv/stages/extract_blocks.cu"
 #include "simt/undefine.h"
 } // namespace carve
 
 #define MBK_ROW_PTR mbk_i32
 #define MBK_PLACE mbk_i32
 namespace places32 {
-#include "spmv/transpose.cu"
+#include "spmv/stages/transpose.cu"
 }
 #undef MBK_PLACE
 #define MBK_PLACE mbk_i64
 namespace places64 {
-#include "spmv/transpose.cu"
+#include "spmv/stages/transpose.cu"
 }
 #include "simt/undefine.h"
 
@@ -42,7 +42,7 @@ namespace epilogue {
 #define MBK_EPILOGUE_SCALARS 0
 #define MBK_EPILOGUE_SUM0 in_y
 #define MBK_EPILOGUE_SUM1 (in_y + in_row)
-#include "spmv/epilogue.cu"
+#include "spmv/shared/epilogue.cu"
 #include "simt/undefine.h"
 } // namespace epilogue
 #pragma GCC diagnostic pop
@@ -54,7 +54,7 @@ namespace examine {
 #define MBK_COLUMN mbk_i32
 #define MBK_BASE 0
 #define MBK_EXAMINE_LANES 8
-#include "solve/examine.cu"
+#include "solve/precondition/setup.cu"
 } // namespace examine
 
 // Rows of 0 to 6 nonzeros in columns far apart, most of them in few pages. Each 2048 nonzeros

@@ -1,4 +1,4 @@
-// A generated matrix as a form of spmv/row_study.cu takes it: products on it, and tiles of
+// A generated matrix as a form of spmv/study/row_study.cu takes it: products on it, and tiles of
 // columns against a plain search.
 #ifndef SIMT_ROW_STUDY_BED_H
 #define SIMT_ROW_STUDY_BED_H

@@ -1,4 +1,4 @@
-// One specialisation of spmv/row_study.cu. No include guard:
+// One specialisation of spmv/study/row_study.cu. No include guard:
 //
 //   #define SIMT_FORM name, value, offset, base, ones, device, study, lanes, rows, width, threads
 //   #include "simt/row_study_form.h"
@@ -18,7 +18,7 @@
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 // clang-format off
 namespace SIMT_ARG(0, SIMT_FORM) {
-#include "spmv/row_study.cu"
+#include "spmv/study/row_study.cu"
 
 static const row_study_form form = {
   SIMT_CSR_FORM,

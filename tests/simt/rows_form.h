@@ -1,4 +1,4 @@
-// One specialisation of spmv/rows.cu. No include guard:
+// One specialisation of spmv/gpu/rows/rows.cu. No include guard:
 //
 //   #define SIMT_FORM name, value, offset, base, ones, device, lanes, unroll, once, threads
 //   #include "simt/rows_form.h"
@@ -21,7 +21,7 @@
 #endif
 // clang-format off
 namespace SIMT_ARG(0, SIMT_FORM) {
-#include "spmv/rows.cu"
+#include "spmv/gpu/rows/rows.cu"
 
 static const rows_form form = {
   SIMT_CSR_FORM,

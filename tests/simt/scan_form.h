@@ -1,4 +1,4 @@
-// One specialisation of spmv/scan.cu. No include guard:
+// One specialisation of spmv/gpu/scan/scan.cu. No include guard:
 //
 //   #define SIMT_FORM name, value, offset, base, ones, device, steps, depth, empty, once, threads
 //   #include "simt/scan_form.h"
@@ -8,7 +8,7 @@
 // device, `empty` that some rows are empty. Forms of 128 threads load one element at a time, and
 // get their columns and values where a vector load would be misaligned. Forms without `once` load
 // two nonzeros at once, as in f32 short rows ask for. With SIMT_WHOLE defined it
-// is spmv/scan_whole.cu instead; with SIMT_DOTS its product adds up x'A x too; with SIMT_TWICE
+// is spmv/gpu/scan/whole.cu instead; with SIMT_DOTS its product adds up x'A x too; with SIMT_TWICE
 // lanes take 32 bytes of sums, as for patterns.
 #include "simt/plan_form.h"
 #include "simt/scan_bed.h"
@@ -37,9 +37,9 @@
 // clang-format off
 namespace SIMT_ARG(0, SIMT_FORM) {
 #ifdef SIMT_WHOLE
-#include "spmv/scan_whole.cu"
+#include "spmv/gpu/scan/whole.cu"
 #else
-#include "spmv/scan.cu"
+#include "spmv/gpu/scan/scan.cu"
 #endif
 
 static const scan_form form = {

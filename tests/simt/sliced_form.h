@@ -1,4 +1,4 @@
-// One specialisation of spmv/sliced.cu. No include guard:
+// One specialisation of spmv/gpu/sliced/sliced.cu. No include guard:
 //
 //   #define SIMT_FORM name, value, offset, base, ones, device, sorted, unroll, once, threads
 //   #include "simt/sliced_form.h"
@@ -21,7 +21,7 @@
 #endif
 // clang-format off
 namespace SIMT_ARG(0, SIMT_FORM) {
-#include "spmv/sliced.cu"
+#include "spmv/gpu/sliced/sliced.cu"
 
 static const sliced_form form = {
   SIMT_CSR_FORM,

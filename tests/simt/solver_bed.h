@@ -8,7 +8,7 @@
 
 #if !defined MERBIT_IMPLEMENTATION && !defined SIMT_PLAIN_STEPS_H // which have it
 #define MBS_FUNCTION [[maybe_unused]] static
-#include "solve/state.cuh"
+#include "solve/core/state.cuh"
 #undef MBS_FUNCTION
 #endif
 

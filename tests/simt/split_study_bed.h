@@ -1,4 +1,4 @@
-// A generated matrix as a form of spmv/split_study.cu takes it: products on it, and where its
+// A generated matrix as a form of spmv/study/split_study.cu takes it: products on it, and where its
 // chunks begin against a plain walk.
 #ifndef SIMT_SPLIT_STUDY_BED_H
 #define SIMT_SPLIT_STUDY_BED_H

@@ -1,4 +1,4 @@
-// One specialisation of spmv/split_study.cu. No include guard:
+// One specialisation of spmv/study/split_study.cu. No include guard:
 //
 //   #define SIMT_FORM name, value, offset, base, ones, device, study, steps, once, threads
 //   #include "simt/split_study_form.h"
@@ -17,7 +17,7 @@
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 // clang-format off
 namespace SIMT_ARG(0, SIMT_FORM) {
-#include "spmv/split_study.cu"
+#include "spmv/study/split_study.cu"
 
 static const split_study_form form = {
   SIMT_CSR_FORM,

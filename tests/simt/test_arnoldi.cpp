@@ -14,24 +14,24 @@
 
 #define MBK_VECTOR double
 namespace arnoldi_f64 {
-#include "solve/arnoldi.cu"
+#include "solve/gmres/arnoldi.cu"
 }
 #undef MBS_FUNCTION
 #undef MBS_VECTOR
 namespace eigen_f64 {
-#include "solve/eigen.cu"
+#include "solve/eigen/eigen.cu"
 }
 #undef MBS_FUNCTION
 #undef MBS_VECTOR
 #undef MBK_VECTOR
 #define MBK_VECTOR float
 namespace arnoldi_f32 {
-#include "solve/arnoldi.cu"
+#include "solve/gmres/arnoldi.cu"
 }
 #undef MBS_FUNCTION
 #undef MBS_VECTOR
 namespace eigen_f32 {
-#include "solve/eigen.cu"
+#include "solve/eigen/eigen.cu"
 }
 
 #define KERNELS(gmres, eigen)                                                                  \

@@ -21,13 +21,13 @@ struct arrays_form {
 #define MBK_COLUMN mbk_i32
 #define MBK_BASE 0
 namespace offsets32_columns32_base0 {
-#include "spmv/arrays.cu"
+#include "spmv/shared/device_csr.cu"
 static const arrays_form form = FORM(offsets32_columns32_base0);
 } // namespace offsets32_columns32_base0
 #undef MBK_BASE
 #define MBK_BASE 1
 namespace offsets32_columns32_base1 {
-#include "spmv/arrays.cu"
+#include "spmv/shared/device_csr.cu"
 static const arrays_form form = FORM(offsets32_columns32_base1);
 } // namespace offsets32_columns32_base1
 #include "simt/undefine.h"
@@ -36,13 +36,13 @@ static const arrays_form form = FORM(offsets32_columns32_base1);
 #define MBK_COLUMN mbk_i32
 #define MBK_BASE 0
 namespace offsets64_columns32_base0 {
-#include "spmv/arrays.cu"
+#include "spmv/shared/device_csr.cu"
 static const arrays_form form = FORM(offsets64_columns32_base0);
 } // namespace offsets64_columns32_base0
 #undef MBK_BASE
 #define MBK_BASE 1
 namespace offsets64_columns32_base1 {
-#include "spmv/arrays.cu"
+#include "spmv/shared/device_csr.cu"
 static const arrays_form form = FORM(offsets64_columns32_base1);
 } // namespace offsets64_columns32_base1
 #include "simt/undefine.h"
@@ -51,13 +51,13 @@ static const arrays_form form = FORM(offsets64_columns32_base1);
 #define MBK_COLUMN mbk_i64
 #define MBK_BASE 0
 namespace offsets32_columns64_base0 {
-#include "spmv/arrays.cu"
+#include "spmv/shared/device_csr.cu"
 static const arrays_form form = FORM(offsets32_columns64_base0);
 } // namespace offsets32_columns64_base0
 #undef MBK_BASE
 #define MBK_BASE 1
 namespace offsets32_columns64_base1 {
-#include "spmv/arrays.cu"
+#include "spmv/shared/device_csr.cu"
 static const arrays_form form = FORM(offsets32_columns64_base1);
 } // namespace offsets32_columns64_base1
 #include "simt/undefine.h"
@@ -66,13 +66,13 @@ static const arrays_form form = FORM(offsets32_columns64_base1);
 #define MBK_COLUMN mbk_i64
 #define MBK_BASE 0
 namespace offsets64_columns64_base0 {
-#include "spmv/arrays.cu"
+#include "spmv/shared/device_csr.cu"
 static const arrays_form form = FORM(offsets64_columns64_base0);
 } // namespace offsets64_columns64_base0
 #undef MBK_BASE
 #define MBK_BASE 1
 namespace offsets64_columns64_base1 {
-#include "spmv/arrays.cu"
+#include "spmv/shared/device_csr.cu"
 static const arrays_form form = FORM(offsets64_columns64_base1);
 } // namespace offsets64_columns64_base1
 #include "simt/undefine.h"

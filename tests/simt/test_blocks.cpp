@@ -20,7 +20,7 @@ struct blocks_form {
 #define MBK_COLUMN mbk_i32
 #define MBK_BASE 0
 namespace offsets32_base0 {
-#include "spmv/arrays.cu"
+#include "spmv/shared/device_csr.cu"
 static const blocks_form form = FORM(offsets32_base0);
 } // namespace offsets32_base0
 #include "simt/undefine.h"
@@ -29,7 +29,7 @@ static const blocks_form form = FORM(offsets32_base0);
 #define MBK_COLUMN mbk_i32
 #define MBK_BASE 1
 namespace offsets64_base1 {
-#include "spmv/arrays.cu"
+#include "spmv/shared/device_csr.cu"
 static const blocks_form form = FORM(offsets64_base1);
 } // namespace offsets64_base1
 #include "simt/undefine.h"

@@ -1,4 +1,4 @@
-// The kernels of spmv/bsr_study.cu, which are there for comparison: chunks against a plain
+// The kernels of spmv/study/bsr_study.cu, which are there for comparison: chunks against a plain
 // walk, products against the bound.
 #include "simt/bsr_study_bed.h"
 

@@ -26,7 +26,7 @@ struct carve_form {
 #define MBK_VALUE float
 #define MBK_BASE 0
 namespace f32_offsets32_base0 {
-#include "spmv/carve.cu"
+#include "spmv/stages/extract_blocks.cu"
 static const carve_form form = FORM(f32_offsets32_base0, false);
 } // namespace f32_offsets32_base0
 #include "simt/undefine.h"
@@ -34,7 +34,7 @@ static const carve_form form = FORM(f32_offsets32_base0, false);
 #define MBK_VALUE double
 #define MBK_BASE 1
 namespace f64_offsets64_base1 {
-#include "spmv/carve.cu"
+#include "spmv/stages/extract_blocks.cu"
 static const carve_form form = FORM(f64_offsets64_base1, false);
 static const carve_form ones = FORM(f64_offsets64_base1, true);
 } // namespace f64_offsets64_base1

@@ -16,7 +16,7 @@ namespace result_f64 {
 #define MBK_EPILOGUE_RESULT (mbk_multiply(in_ax, in_s0) - in_v1)
 #define MBK_EPILOGUE_SUM0 mbk_multiply(in_v0, in_ax)
 #define MBK_EPILOGUE_SUM1 (in_y + in_row)
-#include "spmv/epilogue.cu"
+#include "spmv/shared/epilogue.cu"
 static const simt_kernel kernel = SIMT_KERNEL(mbk_epilogue_rows);
 #include "simt/undefine.h"
 } // namespace result_f64
@@ -29,7 +29,7 @@ namespace result_f32 {
 #define MBK_EPILOGUE_RESULT (mbk_multiply(in_ax, in_s0) - in_v1)
 #define MBK_EPILOGUE_SUM0 mbk_multiply(in_v0, in_ax)
 #define MBK_EPILOGUE_SUM1 (in_y + in_row)
-#include "spmv/epilogue.cu"
+#include "spmv/shared/epilogue.cu"
 static const simt_kernel kernel = SIMT_KERNEL(mbk_epilogue_rows);
 #include "simt/undefine.h"
 } // namespace result_f32
@@ -43,7 +43,7 @@ namespace after_f64 {
 #define MBK_EPILOGUE_SUM0 mbk_multiply(in_v0, in_ax)
 #define MBK_EPILOGUE_SUM1 (in_y + in_row)
 #define MBK_EPILOGUE_AFTER "simt/epilogue_after.h"
-#include "spmv/epilogue.cu"
+#include "spmv/shared/epilogue.cu"
 static const simt_kernel kernel = SIMT_KERNEL(mbk_epilogue_rows);
 #include "simt/undefine.h"
 } // namespace after_f64
@@ -54,7 +54,7 @@ namespace second_f32 {
 #define MBK_EPILOGUE_VECTORS 0
 #define MBK_EPILOGUE_SCALARS 0
 #define MBK_EPILOGUE_SUM1 (in_y + in_row)
-#include "spmv/epilogue.cu"
+#include "spmv/shared/epilogue.cu"
 static const simt_kernel kernel = SIMT_KERNEL(mbk_epilogue_rows);
 #include "simt/undefine.h"
 } // namespace second_f32
@@ -65,7 +65,7 @@ namespace no_sums_f64 {
 #define MBK_EPILOGUE_VECTORS 2
 #define MBK_EPILOGUE_SCALARS 1
 #define MBK_EPILOGUE_RESULT (mbk_multiply(in_ax, in_s0) - in_v1)
-#include "spmv/epilogue.cu"
+#include "spmv/shared/epilogue.cu"
 static const simt_kernel kernel = SIMT_KERNEL(mbk_epilogue_rows);
 #include "simt/undefine.h"
 } // namespace no_sums_f64

@@ -1,4 +1,4 @@
-// Norm and diagonal blocks of a matrix in GPU memory (solve/examine.cu), against plain loops,
+// Norm and diagonal blocks of a matrix in GPU memory (solve/precondition/setup.cu), against plain loops,
 // with equal bits under every schedule.
 #include "jit/device.cuh"
 #include "simt/runs.h"
@@ -16,7 +16,7 @@
 #define MBK_BASE 1
 #define MBK_EXAMINE_LANES 8
 namespace of_values {
-#include "solve/examine.cu"
+#include "solve/precondition/setup.cu"
 }
 #undef MBK_VALUE
 #undef MBK_PATTERN
@@ -36,7 +36,7 @@ namespace of_values {
 #define MBK_BASE 0
 #define MBK_EXAMINE_LANES 2
 namespace of_ones {
-#include "solve/examine.cu"
+#include "solve/precondition/setup.cu"
 }
 
 enum { THREADS = 256, KEPT = 64, SHARED = THREADS * 8 + KEPT * 8 + 4 };

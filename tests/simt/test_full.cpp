@@ -20,7 +20,7 @@ struct full_form {
 #define MBK_HIGH 3
 #define MBK_WIDE 3
 namespace f32_offsets32_base0_3x3 {
-#include "spmv/full.cu"
+#include "spmv/stages/full_blocks.cu"
 static const full_form form = FORM(f32_offsets32_base0_3x3);
 } // namespace f32_offsets32_base0_3x3
 #undef MBK_HIGH
@@ -28,7 +28,7 @@ static const full_form form = FORM(f32_offsets32_base0_3x3);
 #define MBK_HIGH 16
 #define MBK_WIDE 1
 namespace f32_offsets32_base0_16x1 {
-#include "spmv/full.cu"
+#include "spmv/stages/full_blocks.cu"
 static const full_form form = FORM(f32_offsets32_base0_16x1);
 } // namespace f32_offsets32_base0_16x1
 #undef MBK_ROW_PTR
@@ -42,7 +42,7 @@ static const full_form form = FORM(f32_offsets32_base0_16x1);
 #define MBK_HIGH 2
 #define MBK_WIDE 5
 namespace f64_offsets64_base1_2x5 {
-#include "spmv/full.cu"
+#include "spmv/stages/full_blocks.cu"
 static const full_form form = FORM(f64_offsets64_base1_2x5);
 } // namespace f64_offsets64_base1_2x5
 #undef MBK_HIGH
@@ -50,7 +50,7 @@ static const full_form form = FORM(f64_offsets64_base1_2x5);
 #define MBK_HIGH 4
 #define MBK_WIDE 1
 namespace f64_offsets64_base1_4x1 {
-#include "spmv/full.cu"
+#include "spmv/stages/full_blocks.cu"
 static const full_form form = FORM(f64_offsets64_base1_4x1);
 } // namespace f64_offsets64_base1_4x1
 #undef MBK_HIGH
@@ -58,7 +58,7 @@ static const full_form form = FORM(f64_offsets64_base1_4x1);
 #define MBK_HIGH 1
 #define MBK_WIDE 8
 namespace f64_offsets64_base1_1x8 {
-#include "spmv/full.cu"
+#include "spmv/stages/full_blocks.cu"
 static const full_form form = FORM(f64_offsets64_base1_1x8);
 } // namespace f64_offsets64_base1_1x8
 #include "simt/undefine.h"

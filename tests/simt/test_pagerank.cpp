@@ -17,7 +17,7 @@
 namespace f32 {
 #define MBK_VECTOR float
 #define MBK_ROW_PTR mbk_i32
-#include "solve/pagerank.cu"
+#include "solve/pagerank/pagerank.cu"
 #undef MBK_VECTOR
 #undef MBK_ROW_PTR
 } // namespace f32
@@ -25,13 +25,13 @@ namespace f32 {
 namespace f64 {
 #define MBK_VECTOR double
 #define MBK_ROW_PTR mbk_i64
-#include "solve/pagerank.cu"
+#include "solve/pagerank/pagerank.cu"
 #undef MBK_VECTOR
 #undef MBK_ROW_PTR
 } // namespace f64
 #undef MBS_FUNCTION
 namespace behind {
-#include "solve/pagerank_after.cuh"
+#include "solve/pagerank/after.cuh"
 MBK_KERNEL mbk_decide(mbi_solve_memory *m) { // as the last thread of an epilogue
   mbk_epilogue_after(m, m->state.product_sums[0], m->state.product_sums[1]);
 }

@@ -25,7 +25,7 @@ struct ranks_form {
 #define MBK_COLUMN mbk_i32
 #define MBK_BASE 0
 namespace offsets32_base0 {
-#include "spmv/arrays.cu"
+#include "spmv/shared/device_csr.cu"
 static const ranks_form form = FORM(offsets32_base0);
 } // namespace offsets32_base0
 #include "simt/undefine.h"
@@ -34,7 +34,7 @@ static const ranks_form form = FORM(offsets32_base0);
 #define MBK_COLUMN mbk_i32
 #define MBK_BASE 1
 namespace offsets64_base1 {
-#include "spmv/arrays.cu"
+#include "spmv/shared/device_csr.cu"
 static const ranks_form form = FORM(offsets64_base1);
 } // namespace offsets64_base1
 #include "simt/undefine.h"

@@ -19,7 +19,7 @@ struct reorder_form {
 #define MBK_VALUE float
 #define MBK_PLACE mbk_i64
 namespace f32_places64 {
-#include "spmv/reorder.cu"
+#include "spmv/stages/reorder.cu"
 static const reorder_form form = FORM(f32_places64);
 } // namespace f32_places64
 #undef MBK_VECTOR
@@ -29,7 +29,7 @@ static const reorder_form form = FORM(f32_places64);
 #define MBK_VALUE double
 #define MBK_PLACE mbk_i32
 namespace f64_places32 {
-#include "spmv/reorder.cu"
+#include "spmv/stages/reorder.cu"
 static const reorder_form form = FORM(f64_places32);
 } // namespace f64_places32
 #include "simt/undefine.h"

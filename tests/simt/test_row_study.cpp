@@ -1,4 +1,4 @@
-// The kernels of spmv/row_study.cu, which are there for comparison: tiles against a plain
+// The kernels of spmv/study/row_study.cu, which are there for comparison: tiles against a plain
 // search, products against the bound, whichever warp takes a row.
 #include "simt/row_study_bed.h"
 

@@ -13,7 +13,7 @@
 #define MBK_COLUMN mbk_i32
 #define MBK_BASE 0
 namespace offsets32_base0 {
-#include "spmv/arrays.cu"
+#include "spmv/shared/device_csr.cu"
 } // namespace offsets32_base0
 #include "simt/undefine.h"
 
@@ -21,7 +21,7 @@ namespace offsets32_base0 {
 #define MBK_COLUMN mbk_i32
 #define MBK_BASE 1
 namespace offsets64_base1 {
-#include "spmv/arrays.cu"
+#include "spmv/shared/device_csr.cu"
 } // namespace offsets64_base1
 #include "simt/undefine.h"
 

@@ -12,19 +12,19 @@
 
 #define MBK_VECTOR double
 namespace cg_f64 {
-#include "solve/cg.cu"
+#include "solve/cg/cg.cu"
 }
 #undef MBS_FUNCTION
 #undef MBK_STEP_ROWS
 #undef MBS_VECTOR
 namespace bicgstab_f64 {
-#include "solve/bicgstab.cu"
+#include "solve/bicgstab/bicgstab.cu"
 }
 #undef MBS_FUNCTION
 #undef MBK_STEP_ROWS
 #undef MBS_VECTOR
 namespace refine_f64 {
-#include "solve/refine.cu"
+#include "solve/core/refine.cu"
 }
 #undef MBS_FUNCTION
 #undef MBK_STEP_ROWS
@@ -32,19 +32,19 @@ namespace refine_f64 {
 #undef MBK_VECTOR
 #define MBK_VECTOR float
 namespace cg_f32 {
-#include "solve/cg.cu"
+#include "solve/cg/cg.cu"
 }
 #undef MBS_FUNCTION
 #undef MBK_STEP_ROWS
 #undef MBS_VECTOR
 namespace bicgstab_f32 {
-#include "solve/bicgstab.cu"
+#include "solve/bicgstab/bicgstab.cu"
 }
 #undef MBS_FUNCTION
 #undef MBK_STEP_ROWS
 #undef MBS_VECTOR
 namespace loop {
-#include "solve/loop.cu"
+#include "solve/core/loop.cu"
 }
 
 #define CG(space)                                                                              \

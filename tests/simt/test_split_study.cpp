@@ -1,4 +1,4 @@
-// The kernels of spmv/split_study.cu, which are there for comparison: chunks against a plain
+// The kernels of spmv/study/split_study.cu, which are there for comparison: chunks against a plain
 // walk, products against the bound, rows that end where chunks and threads do, empty rows by
 // the chunk, rows over many chunks.
 #include "simt/split_study_bed.h"

@@ -6,13 +6,13 @@
 
 #define MBK_VECTOR double
 namespace cg_f64 {
-#include "solve/cg.cu"
+#include "solve/cg/cg.cu"
 }
 #undef MBS_FUNCTION
 #undef MBS_VECTOR
 #undef MBK_STEP_ROWS
 namespace bicgstab_f64 {
-#include "solve/bicgstab.cu"
+#include "solve/bicgstab/bicgstab.cu"
 }
 #undef MBS_FUNCTION
 #undef MBS_VECTOR
@@ -20,13 +20,13 @@ namespace bicgstab_f64 {
 #undef MBK_VECTOR
 #define MBK_VECTOR float
 namespace cg_f32 {
-#include "solve/cg.cu"
+#include "solve/cg/cg.cu"
 }
 #undef MBS_FUNCTION
 #undef MBS_VECTOR
 #undef MBK_STEP_ROWS
 namespace bicgstab_f32 {
-#include "solve/bicgstab.cu"
+#include "solve/bicgstab/bicgstab.cu"
 }
 
 struct product {             // of two vectors, and where it goes

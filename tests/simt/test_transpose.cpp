@@ -20,19 +20,19 @@ struct transpose_form {
 #define MBK_ROW_PTR mbk_i32
 #define MBK_PLACE mbk_i32
 namespace offsets32_places32 {
-#include "spmv/transpose.cu"
+#include "spmv/stages/transpose.cu"
 static const transpose_form form = FORM(offsets32_places32);
 } // namespace offsets32_places32
 #undef MBK_PLACE
 #define MBK_PLACE mbk_i64
 namespace offsets32_places64 {
-#include "spmv/transpose.cu"
+#include "spmv/stages/transpose.cu"
 static const transpose_form form = FORM(offsets32_places64);
 } // namespace offsets32_places64
 #undef MBK_ROW_PTR
 #define MBK_ROW_PTR mbk_i64
 namespace offsets64_places64 {
-#include "spmv/transpose.cu"
+#include "spmv/stages/transpose.cu"
 static const transpose_form form = FORM(offsets64_places64);
 } // namespace offsets64_places64
 #include "simt/undefine.h"

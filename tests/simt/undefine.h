@@ -1,4 +1,4 @@
-// Frees every macro of spmv/*.cu and spmv/algebra.cuh for the next specialisation. No include
+// Frees every macro of spmv/*.cu and spmv/shared/algebra.cuh for the next specialisation. No include
 // guard.
 #undef MBK_VALUE
 #undef MBK_VECTOR

@@ -1,7 +1,7 @@
 /* A solver used again and again, against a fresh one. Include merbit.h and cmocka.h first. */
 #ifndef TEST_SWEEP_TWICE_SOLVER_H
 #define TEST_SWEEP_TWICE_SOLVER_H
-#include "solve/solver_reference.h"
+#include "solve/core/solver_reference.h"
 #include "sweep/provoke.h"
 
 enum { HISTORY = 2000, MOST_UNKNOWNS = 200 };

@@ -1,0 +1,95 @@
+#include "solve/core/cpu_steps.h"
+
+/* BiCGSTAB: solve/bicgstab/steps.cuh. */
+#define MBS_VECTOR double
+#define MBS_NAME(name, part) mbi_##name##part##_f64
+#include "solve/bicgstab/steps.cuh"
+#undef MBS_VECTOR
+#undef MBS_NAME
+#define MBS_VECTOR float
+#define MBS_NAME(name, part) mbi_##name##part##_f32
+#include "solve/bicgstab/steps.cuh"
+#undef MBS_VECTOR
+#undef MBS_NAME
+
+static const mbi_step mbi_bicgstab_steps[] = {
+    MBI_STEP(solve_look),
+    MBI_STEP(solve_blocks),
+    MBI_STEP(bicgstab_start),
+    MBI_STEP(bicgstab_half),
+    MBI_STEP(bicgstab_update),
+    MBI_STEP(bicgstab_direct),
+};
+enum {
+  MBI_SOLVE_LOOK_IN_BICGSTAB = 0,
+  MBI_SOLVE_BLOCKS_IN_BICGSTAB,
+  MBI_BICGSTAB_START_IN_BICGSTAB,
+  MBI_BICGSTAB_HALF_IN_BICGSTAB,
+  MBI_BICGSTAB_UPDATE_IN_BICGSTAB,
+  MBI_BICGSTAB_DIRECT_IN_BICGSTAB
+};
+static void mbi_bicgstab_layout(merbit_solver *solver) {
+  const int plain = solver->v.pre == MBI_PRE_NONE;
+  int slot;
+  for (slot = MBI_BICG_R; slot <= MBI_BICG_SHADOW; slot++) {
+    solver->alias[slot] = MBI_SOLVE_OWN;
+  }
+  solver->alias[MBI_BICG_P_HAT] = plain ? MBI_BICG_P : MBI_SOLVE_OWN;
+  solver->alias[MBI_BICG_S_HAT] = plain ? MBI_BICG_R : MBI_SOLVE_OWN;
+}
+
+static merbit_status mbi_bicgstab_start(merbit_solver *solver) {
+  return mbi_solve_step(solver, MBI_BICGSTAB_START_IN_BICGSTAB);
+}
+
+/* A M^-1 `from`, where M^-1 `from` is in `hat`, and its product with `with`. */
+static merbit_status mbi_bicgstab_multiply(merbit_solver *solver, int from, int hat, int to,
+                                           int with) {
+  merbit_status status = MERBIT_OK;
+  if (mbi_solve_apart(solver)) {
+    status = mbi_solve_apply(solver, from, hat);
+  }
+  return status == MERBIT_OK ? mbi_solve_product_sums(solver, hat, to, with) : status;
+}
+
+static merbit_status mbi_bicgstab_sweeps(merbit_solver *solver) {
+  merbit_status status = mbi_solve_product_unless_stopped(solver, MBI_BICG_P_HAT, MBI_BICG_V);
+  if (status == MERBIT_OK) {
+    status = mbi_solve_sweep(solver, 0);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_solve_product_unless_stopped(solver, MBI_BICG_S_HAT, MBI_AT_W);
+  }
+  return status == MERBIT_OK ? mbi_solve_sweep(solver, 1) : status;
+}
+
+static merbit_status mbi_bicgstab_iterate(merbit_solver *solver) {
+  merbit_status status;
+  if (solver->gpu.sweep_blocks > 0) {
+    return mbi_bicgstab_sweeps(solver);
+  }
+  status = mbi_bicgstab_multiply(solver, MBI_BICG_P, MBI_BICG_P_HAT, MBI_BICG_V,
+                                 MBI_BICG_SHADOW);
+  if (status == MERBIT_OK) {
+    status = mbi_solve_step(solver, MBI_BICGSTAB_HALF_IN_BICGSTAB);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_bicgstab_multiply(solver, MBI_BICG_R, MBI_BICG_S_HAT, MBI_AT_W, MBI_BICG_R);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_solve_step(solver, MBI_BICGSTAB_UPDATE_IN_BICGSTAB);
+  }
+  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_BICGSTAB_DIRECT_IN_BICGSTAB) : status;
+}
+
+MBI_INTERNAL const mbi_solve_method mbi_bicgstab_method = {
+    "BiCGSTAB",
+    "solve/bicgstab/bicgstab.cu",
+    mbi_bicgstab_steps,
+    (int)(sizeof mbi_bicgstab_steps / sizeof mbi_bicgstab_steps[0]),
+    2,
+    10,
+    mbi_bicgstab_layout,
+    mbi_bicgstab_start,
+    mbi_bicgstab_iterate,
+    {"mbk_bicgstab_sweep_half", "mbk_bicgstab_sweep"}};

@@ -1,0 +1,85 @@
+#ifndef MBI_CPU_STEPS_H
+#define MBI_CPU_STEPS_H
+#include "solve/core/solver.h"
+
+/* Steps on the CPU: the text of a *steps.cuh file, which the GPU runs too, compiled once for each
+ * type in chunks of rows for the threads. Sums depend on the number of rows alone. Who includes
+ * such a file defines MBS_VECTOR, the type, and MBS_NAME(name, part), a name with its suffix. */
+#define MBI_SOLVE_CHUNK 8192
+
+typedef struct mbi_step_call {
+  const mbi_solve_vectors *v;
+  const mbi_solve_state *scalars;
+  double *partials;
+  int64_t n;
+} mbi_step_call;
+
+#define MBS_INDEX int64_t
+#define MBS_ALWAYS MBI_STEP_ALWAYS
+#define MBS_RUNNING MBI_STEP_RUNNING
+#define MBS_LATE MBI_STEP_LATE
+#define MBS_BEFORE(name) static int MBS_NAME(name, _before)(mbi_solve_state * c)
+#define MBS_ELEMENT(name)                                                                      \
+  static void MBS_NAME(name, _element)(MBS_INDEX i, const mbi_solve_vectors *v,                \
+                                       const mbi_solve_state *c, double *sums)
+#define MBS_AFTER(name)                                                                        \
+  static void MBS_NAME(name, _after)(mbi_solve_memory * m, const mbi_solve_state *c,           \
+                                     const double *sums)
+#define MBS_STEP(name, adds, maxes, when)                                                      \
+  static void MBS_NAME(name, _chunk)(void *argument, int chunk) {                              \
+    const mbi_step_call *call = (const mbi_step_call *)argument;                               \
+    const mbi_solve_vectors v = *call->v; /* copies, which no store can change */              \
+    const mbi_solve_state c = *call->scalars;                                                  \
+    double sums[MBI_SOLVE_SUMS] = {0};                                                         \
+    const int64_t begin = (int64_t)chunk * MBI_SOLVE_CHUNK;                                    \
+    const int64_t end = begin + MBI_SOLVE_CHUNK < call->n ? begin + MBI_SOLVE_CHUNK : call->n; \
+    int64_t i;                                                                                 \
+    for (i = begin; i < end; i++) {                                                            \
+      MBS_NAME(name, _element)(i, &v, &c, sums);                                               \
+    }                                                                                          \
+    memcpy(call->partials + (size_t)chunk * MBI_SOLVE_SUMS, sums, sizeof sums);                \
+  }                                                                                            \
+  MBI_INTERNAL const mbi_step_code MBS_NAME(name, _code) = {                                         \
+      MBS_NAME(name, _before), MBS_NAME(name, _chunk), MBS_NAME(name, _after), adds, maxes,    \
+      when,                      NULL};
+
+/* Steps with many sums: solve/core/wide_steps.cuh. */
+typedef struct mbi_wide_code {
+  int (*count)(const mbi_solve_state *scalars);
+  mbi_task chunk; /* takes a mbi_step_call */
+  void (*after)(mbi_solve_memory *memory, const mbi_solve_vectors *v, const double *sums);
+} mbi_wide_code;
+
+#define MBS_WIDE_COUNT(name) static int MBS_NAME(name, _count)(const mbi_solve_state *c)
+#define MBS_WIDE_ELEMENT(name)                                                                 \
+  static void MBS_NAME(name, _element)(MBS_INDEX i, const mbi_solve_vectors *v,                \
+                                       const mbi_solve_state *c, int first, double *sums)
+#define MBS_WIDE_AFTER(name)                                                                   \
+  static void MBS_NAME(name, _after)(mbi_solve_memory * m, const mbi_solve_vectors *v,         \
+                                     const double *sums)
+#define MBS_WIDE_STEP(name)                                                                    \
+  static void MBS_NAME(name, _chunk)(void *argument, int chunk) {                              \
+    const mbi_step_call *call = (const mbi_step_call *)argument;                               \
+    const mbi_solve_vectors v = *call->v;                                                      \
+    const mbi_solve_state c = *call->scalars;                                                  \
+    const int count = MBS_NAME(name, _count)(&c);                                              \
+    const int64_t begin = (int64_t)chunk * MBI_SOLVE_CHUNK;                                    \
+    const int64_t end = begin + MBI_SOLVE_CHUNK < call->n ? begin + MBI_SOLVE_CHUNK : call->n; \
+    int first, k;                                                                              \
+    for (first = 0; first < count; first += MBI_WIDE_GROUP) {                                  \
+      double sums[MBI_WIDE_GROUP] = {0};                                                       \
+      int64_t i;                                                                               \
+      for (i = begin; i < end; i++) {                                                          \
+        MBS_NAME(name, _element)(i, &v, &c, first, sums);                                      \
+      }                                                                                        \
+      for (k = 0; k < MBI_WIDE_GROUP && first + k < count; k++) {                              \
+        call->partials[(size_t)chunk * (size_t)count + (size_t)(first + k)] = sums[k];         \
+      }                                                                                        \
+    }                                                                                          \
+  }                                                                                            \
+  static const mbi_wide_code MBS_NAME(name, _wide) = {                                         \
+      MBS_NAME(name, _count), MBS_NAME(name, _chunk), MBS_NAME(name, _after)};                 \
+  MBI_INTERNAL const mbi_step_code MBS_NAME(name, _code) = {                                         \
+      NULL, NULL, NULL, 0, 0, MBI_STEP_RUNNING, &MBS_NAME(name, _wide)};
+
+#endif

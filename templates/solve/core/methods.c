@@ -1,0 +1,13 @@
+/* Returns the method of that name; NULL for none. */
+static const mbi_solve_method *mbi_solve_method_of(merbit_solver_method method) {
+  switch (method) {
+  case MERBIT_SOLVER_CG:
+    return &mbi_cg_method;
+  case MERBIT_SOLVER_BICGSTAB:
+    return &mbi_bicgstab_method;
+  case MERBIT_SOLVER_GMRES:
+    return &mbi_gmres_method;
+  default:
+    return NULL;
+  }
+}

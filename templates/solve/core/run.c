@@ -1,0 +1,172 @@
+/* Steps, products and preconditioners of a solver: enqueued on the GPU, done at once on the
+ * CPU.
+ */
+
+/* `index` in the method's table of steps. */
+static merbit_status mbi_solve_step(merbit_solver *solver, int index) {
+  const mbi_step *step = &solver->method->steps[index];
+  int64_t n = solver->n;
+  void *arguments[4];
+  if (!mbi_solve_on_gpu(solver)) {
+    mbi_step_run(solver->context, step->code[solver->type == MERBIT_F32], &solver->v, n,
+                 solver->memory, solver->partials);
+    return MERBIT_OK;
+  }
+  arguments[0] = &solver->v;
+  arguments[1] = &n;
+  arguments[2] = &solver->memory;
+  arguments[3] = &solver->partials;
+  return mbi_device_launch(solver->context, solver->gpu.kernels[index], step->kernel,
+                           mbi_solve_blocks(solver), mbi_solve_threads(solver), MBI_STEP_SHARED,
+                           solver->gpu.stream, arguments);
+}
+
+/* All steps from a product to the next one in one launch, `index` in the method's list; and the
+ * sums of the product before, which has none: mbi_solve_product. Where
+ * solver->gpu.sweep_blocks.
+ */
+static merbit_status mbi_solve_sweep(merbit_solver *solver, int index) {
+  int64_t n = solver->n;
+  void *arguments[4];
+  arguments[0] = &solver->v;
+  arguments[1] = &n;
+  arguments[2] = &solver->memory;
+  arguments[3] = &solver->partials;
+  return mbi_device_launch_some(solver->context, solver->gpu.sweeps[index],
+                                solver->method->sweeps[index], solver->gpu.sweep_blocks,
+                                mbi_solve_threads(solver), MBI_STEP_SHARED, solver->gpu.stream,
+                                arguments, MBI_START_TOGETHER);
+}
+
+/* By the plan's epilogue; `sums` and `skip` may be NULL. */
+static merbit_status mbi_solve_multiply(merbit_solver *solver, int from, int to, int with,
+                                        double *sums, const int *skip) {
+  const void *vectors[1];
+  vectors[0] = solver->v.at[with];
+  return mbi_spmv_epilogue(solver->plan, NULL, solver->v.at[from], solver->v.at[to], vectors,
+                           NULL, sums, skip, solver->gpu.stream);
+}
+
+/* The vector at `to` = A times the one at `from`, whatever the state. */
+static merbit_status mbi_solve_product(merbit_solver *solver, int from, int to) {
+  return solver->method->sums == 0 ? merbit_spmv(solver->plan, NULL, NULL, solver->v.at[from],
+                                                 NULL, solver->v.at[to], solver->gpu.stream)
+                                   : mbi_solve_multiply(solver, from, to, from, NULL, NULL);
+}
+
+/* The same for a sweep; where there are method->sums. */
+static merbit_status mbi_solve_product_unless_stopped(merbit_solver *solver, int from, int to) {
+  return mbi_solve_multiply(solver, from, to, from, NULL, &solver->memory->state.stop);
+}
+
+/* The same in an iteration without sweeps; the sums of method->sums, v being the vector at
+ * `with` and u the one at `from`, go to state.product_sums. */
+static merbit_status mbi_solve_product_sums(merbit_solver *solver, int from, int to, int with) {
+  mbi_solve_state *state = &solver->memory->state;
+  return mbi_solve_multiply(solver, from, to, with, state->product_sums, &state->stop);
+}
+
+/* mbi_solve_open on the solver's side: `how` is a MBI_OPEN, `span` iterations may follow. */
+static merbit_status mbi_solve_prepare_batch(merbit_solver *solver, int how, int span) {
+  double tolerance = solver->desc.tolerance;
+  double epsilon = solver->type == MERBIT_F32 ? FLT_EPSILON : DBL_EPSILON;
+  int cap = solver->desc.max_iterations;
+  void *arguments[7];
+  if (!mbi_solve_on_gpu(solver)) {
+    mbi_solve_open(solver->memory, how, span, cap, tolerance, solver->shrink, epsilon);
+    return MERBIT_OK;
+  }
+  arguments[0] = &solver->memory;
+  arguments[1] = &how;
+  arguments[2] = &span;
+  arguments[3] = &cap;
+  arguments[4] = &tolerance;
+  arguments[5] = &solver->shrink;
+  arguments[6] = &epsilon;
+  return mbi_device_launch(solver->context, solver->gpu.open, "mbk_solve_open", 1, 1, 0,
+                           solver->gpu.stream, arguments);
+}
+
+/* b - A x into MBI_AT_W and what a look wants to know; `x_zero`: A x need not be computed. */
+static merbit_status mbi_solve_residual(merbit_solver *solver, int x_zero) {
+  const merbit_status status =
+      x_zero ? mbi_solve_zero(solver, solver->v.at[MBI_AT_W], mbi_solve_bytes(solver))
+             : mbi_solve_product(solver, MBI_AT_X, MBI_AT_W);
+  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_STEP_LOOK) : status;
+}
+
+/* ---- The GPU's program ------------------------------------------------------------------- */
+
+static void mbi_solve_preamble(merbit_type type, mbi_preamble *preamble) {
+  memset(preamble, 0, sizeof *preamble);
+  mbi_preamble_define(preamble, "MBK_VECTOR", type == MERBIT_F32 ? "float" : "double");
+}
+
+/* Sweeps, where all blocks of a step can be resident at once, and z = M^-1 r needs no step of
+ * its own. Where the driver does not tell there are none. */
+static merbit_status mbi_solve_find_sweeps(merbit_solver *solver) {
+  merbit_context *context = solver->context;
+  const mbi_device *device = &context->device;
+  const int blocks = mbi_solve_blocks(solver);
+  int fits = 1, i;
+  merbit_status status = MERBIT_OK;
+  if (solver->method->sweeps[0] == NULL || solver->v.pre == MBI_PRE_APART || blocks == 0 ||
+      !device->cooperative) {
+    return MERBIT_OK;
+  }
+  for (i = 0; i < MBI_SOLVE_SWEEPS && solver->method->sweeps[i] != NULL; i++) {
+    const char *name = solver->method->sweeps[i];
+    void **kernel = &solver->gpu.sweeps[i];
+    int resident = 0;
+    mbi_curesult result;
+    status = mbi_program_kernel(context, &solver->gpu.program, name, kernel);
+    if (status != MERBIT_OK) {
+      return status;
+    }
+    result = device->driver.occupancy(&resident, *kernel, MBI_STEP_THREADS, MBI_STEP_SHARED);
+    if (mbi_device_bury(context, result)) {
+      return mbi_device_alive(context);
+    }
+    fits = fits && result == 0 && (int64_t)resident * device->multiprocessors >= blocks;
+  }
+  solver->gpu.sweep_blocks = fits ? blocks : 0;
+  return MERBIT_OK;
+}
+
+static merbit_status mbi_solve_specialise(merbit_solver *solver) {
+  merbit_context *context = solver->context;
+  const mbi_solve_method *method = solver->method;
+  mbi_preamble preamble;
+  merbit_status status;
+  int i;
+  mbi_solve_preamble(solver->type, &preamble);
+  status = mbi_program_create(context, method->file, &preamble, &solver->gpu.program);
+  for (i = 0; i < method->step_count && status == MERBIT_OK; i++) {
+    status = mbi_program_kernel(context, &solver->gpu.program, method->steps[i].kernel,
+                                &solver->gpu.kernels[i]);
+  }
+  if (status == MERBIT_OK) {
+    status =
+        mbi_program_kernel(context, &solver->gpu.program, "mbk_solve_open", &solver->gpu.open);
+  }
+  return status == MERBIT_OK ? mbi_solve_find_sweeps(solver) : status;
+}
+
+/* z = M^-1 r between steps: only for MBI_PRE_APART. */
+static merbit_status mbi_solve_apply(merbit_solver *solver, int r, int z) {
+  const merbit_solver_desc *desc = &solver->desc;
+  if (desc->preconditioner != MERBIT_PRECONDITIONER_CALLBACK) {
+    solver->v.from = r;
+    solver->v.to = z;
+    return mbi_solve_step(solver, MBI_STEP_BLOCKS);
+  }
+  return desc->apply(desc->apply_user, solver->v.at[r], solver->v.at[z], solver->n,
+                     solver->gpu.stream) == 0
+             ? MERBIT_OK
+             : mbi_fail(solver->context, MERBIT_CANCELLED,
+                        "solver_desc.apply, the preconditioner, asked to stop");
+}
+
+static int mbi_solve_apart(const merbit_solver *solver) {
+  return solver->v.pre == MBI_PRE_APART;
+}

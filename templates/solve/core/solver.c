@@ -1,0 +1,474 @@
+/* Solvers: what was asked, and what is made once. */
+
+static merbit_status mbi_solver_check_numbers(merbit_context *context,
+                                              const merbit_solver_desc *desc) {
+  if (desc->tolerance != 0 && !(desc->tolerance > 0 && desc->tolerance < 1)) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "solver_desc.tolerance is %g; use a number between 0 and 1, or 0 for the "
+                    "default",
+                    desc->tolerance);
+  }
+  if (desc->max_iterations < 0) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "solver_desc.max_iterations is %d; use 0 for the default",
+                    desc->max_iterations);
+  }
+  if (desc->expected_solves < 0) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "solver_desc.expected_solves is %" PRId64 "; use 0 for one",
+                    desc->expected_solves);
+  }
+  if ((int)desc->side < MERBIT_SIDE_AUTO || (int)desc->side > MERBIT_SIDE_CUDA) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "solver_desc.side is %d; use MERBIT_SIDE_AUTO, MERBIT_SIDE_CPU or "
+                    "MERBIT_SIDE_CUDA",
+                    (int)desc->side);
+  }
+  if ((int)desc->vector_memory < MERBIT_MEMORY_DEFAULT ||
+      (int)desc->vector_memory > MERBIT_MEMORY_DEVICE) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "solver_desc.vector_memory is %d; use MERBIT_MEMORY_DEFAULT, "
+                    "MERBIT_MEMORY_HOST or MERBIT_MEMORY_DEVICE",
+                    (int)desc->vector_memory);
+  }
+  return MERBIT_OK;
+}
+
+static const char *const mbi_preconditioner_names[] = {
+    "MERBIT_PRECONDITIONER_NONE", "MERBIT_PRECONDITIONER_JACOBI",
+    "MERBIT_PRECONDITIONER_BLOCK_JACOBI", "MERBIT_PRECONDITIONER_CALLBACK"};
+
+static merbit_status mbi_solver_check_method(merbit_context *context,
+                                             const merbit_solver_desc *desc) {
+  if ((int)desc->method < MERBIT_SOLVER_CG || (int)desc->method > MERBIT_SOLVER_GMRES) {
+    return mbi_fail(
+        context, MERBIT_INVALID_ARGUMENT,
+        "solver_desc.method is %d; choose MERBIT_SOLVER_CG for a symmetric positive "
+        "definite matrix, else MERBIT_SOLVER_BICGSTAB or MERBIT_SOLVER_GMRES",
+        (int)desc->method);
+  }
+  if ((int)desc->preconditioner < MERBIT_PRECONDITIONER_NONE ||
+      (int)desc->preconditioner > MERBIT_PRECONDITIONER_CALLBACK) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "solver_desc.preconditioner is %d; use MERBIT_PRECONDITIONER_NONE or "
+                    "another merbit_preconditioner",
+                    (int)desc->preconditioner);
+  }
+  if (desc->preconditioner == MERBIT_PRECONDITIONER_CALLBACK && desc->apply == NULL) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "solver_desc.preconditioner is MERBIT_PRECONDITIONER_CALLBACK, but "
+                    "solver_desc.apply is NULL; give the function");
+  }
+  if (desc->preconditioner != MERBIT_PRECONDITIONER_CALLBACK && desc->apply != NULL) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "solver_desc.apply is given, but solver_desc.preconditioner is %s; use "
+                    "MERBIT_PRECONDITIONER_CALLBACK, or set apply to NULL",
+                    mbi_preconditioner_names[desc->preconditioner]);
+  }
+  if (desc->block_size < 0 || desc->block_size > MBI_SOLVE_BLOCK_MOST) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "solver_desc.block_size is %d; use 1 to %d, or 0 for 4", desc->block_size,
+                    MBI_SOLVE_BLOCK_MOST);
+  }
+  if (desc->preconditioner != MERBIT_PRECONDITIONER_BLOCK_JACOBI && desc->block_size > 0) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "solver_desc.block_size is %d, but solver_desc.preconditioner is %s; use "
+                    "MERBIT_PRECONDITIONER_BLOCK_JACOBI, or set block_size to 0",
+                    desc->block_size, mbi_preconditioner_names[desc->preconditioner]);
+  }
+  if (desc->reorder > 0 && desc->preconditioner > MERBIT_PRECONDITIONER_JACOBI) {
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                    "solver_desc.reorder moves rows, which blocks and callbacks know by their "
+                    "numbers; set it to -1, or use another solver_desc.preconditioner");
+  }
+  if (desc->refine &&
+      (desc->preconditioner == MERBIT_PRECONDITIONER_CALLBACK || desc->reorder > 0)) {
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                    "solver_desc.refine is set together with MERBIT_PRECONDITIONER_CALLBACK or "
+                    "solver_desc.reorder 1, which it does not support; set refine to 0");
+  }
+  return mbi_gmres_check(context, desc);
+}
+
+static merbit_status mbi_solver_check(merbit_context *context, const merbit_view *view,
+                                      const merbit_solver_desc *desc) {
+  merbit_status status = mbi_view_check_header(context, view);
+  if (status == MERBIT_OK && !mbi_type_plain(mbi_view_type(view))) {
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                    "the matrix's value_type is %s; solvers take MERBIT_F64 and MERBIT_F32",
+                    mbi_type_names[mbi_view_type(view)]);
+  }
+  if (status == MERBIT_OK && view->rows != view->cols) {
+    return mbi_fail(context, MERBIT_INVALID_MATRIX,
+                    "the matrix is %" PRId64 " x %" PRId64 "; a solver takes square ones",
+                    view->rows, view->cols);
+  }
+  if (status == MERBIT_OK && desc->refine && mbi_view_type(view) != MERBIT_F64) {
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                    "solver_desc.refine is set, but the matrix's value_type is MERBIT_F32; "
+                    "refine needs MERBIT_F64, or set it to 0");
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_solver_check_method(context, desc);
+  }
+  return status == MERBIT_OK ? mbi_solver_check_numbers(context, desc) : status;
+}
+
+/* ---- What is made once ------------------------------------------------------------------- */
+
+/* Whether to multiply in the order of reverse Cuthill-McKee, where vectors are permuted once
+ * for a solve. Finding it takes as long as some thousands of products: only many solves pay,
+ * and only where x is too large for caches. Blocks and callbacks know the rows by their own
+ * numbers. */
+static int mbi_solver_reorders(const merbit_solver *solver) {
+  const merbit_solver_desc *desc = &solver->desc;
+  if (desc->reorder == 0) {
+    return solver->n >= MBI_SOLVER_REORDER_ROWS &&
+           desc->expected_solves >= MBI_SOLVER_REORDER_SOLVES &&
+           solver->view.format != MERBIT_BSR && solver->v.pre != MBI_PRE_APART;
+  }
+  return desc->reorder > 0;
+}
+
+/* Refinement and eigenpairs have methods of their own. */
+static int mbi_solver_is_cg(const merbit_solver *solver) {
+  return solver->method == mbi_solve_method_of(MERBIT_SOLVER_CG);
+}
+
+static merbit_status mbi_solver_make_plan(merbit_solver *solver) {
+  const int64_t solves = solver->desc.expected_solves != 0 ? solver->desc.expected_solves : 1;
+  merbit_plan_desc desc;
+  mbi_plan_making making;
+  merbit_epilogue sums;
+  memset(&making, 0, sizeof making);
+  making.dots = making.stops = mbi_solver_is_cg(solver);
+  making.hasty = making.calm = 1;
+  making.checked = mbi_examine_there(solver, &solver->view) ? mbi_examine_checked : NULL;
+  making.maker = solver;
+  memset(&desc, 0, sizeof desc);
+  memset(&sums, 0, sizeof sums);
+  sums.sums[0] = "v0 * ax";
+  sums.sums[1] = solver->method->sums > 1 ? "ax * ax" : NULL;
+  sums.vectors = 1;
+  desc.epilogue = solver->method->sums > 0 ? &sums : NULL;
+  desc.side = solver->side;
+  desc.deterministic = solver->desc.deterministic;
+  desc.reordering =
+      mbi_solver_reorders(solver) ? MERBIT_REORDERING_RCM : MERBIT_REORDERING_NONE;
+  desc.expected_calls = solves <= INT32_MAX / MBI_SOLVER_PRODUCTS
+                            ? (int)solves * MBI_SOLVER_PRODUCTS
+                            : INT32_MAX;
+  return mbi_plan_create(solver->context, &solver->view, &desc, &making, &solver->plan);
+}
+
+static void mbi_solver_forget(merbit_solver *solver) {
+  merbit_context *context = solver->context;
+  if (solver->inner != NULL) { /* whose stream is both's: what was enqueued there is done then */
+    merbit_solver_destroy(solver->inner);
+    solver->inner = NULL;
+    solver->gpu.stream = NULL;
+  }
+  if (mbi_solve_on_gpu(solver) && mbi_device_enter_alive(context)) {
+    mbi_examine_forget(solver);
+    mbi_batch_destroy(solver);
+    mbi_device_release(context, solver->single_there);
+    mbi_program_destroy(context, &solver->gpu.program);
+    mbi_device_leave(context);
+  }
+  merbit_plan_destroy(solver->plan); /* some of whose arrays lie behind the vectors */
+  solver->plan = NULL;
+  (void)mbi_spare_close(context, &solver->gpu.spare);
+  if (!mbi_solve_on_gpu(solver)) {
+    mbi_solve_release_memory(solver);
+  } else if (mbi_device_enter_alive(context)) {
+    mbi_solve_release_memory(solver);
+    mbi_device_leave(context);
+  }
+  solver->single_there = 0;
+  memset(&solver->gpu, 0, sizeof solver->gpu);
+  mbi_release(context, solver->single_values);
+  solver->single_values = NULL;
+}
+
+/* Enter the context of a solver on the GPU; leave it. */
+static merbit_status mbi_solver_enter(merbit_solver *solver) {
+  return mbi_solve_on_gpu(solver) ? mbi_device_enter(solver->context) : MERBIT_OK;
+}
+
+static void mbi_solver_leave(merbit_solver *solver) {
+  if (mbi_solve_on_gpu(solver)) {
+    mbi_device_leave(solver->context);
+  }
+}
+
+/* What a solver has beside its plan. */
+static merbit_status mbi_solver_make_space(merbit_solver *solver) {
+  merbit_status status = mbi_solver_enter(solver);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  if (mbi_solve_on_gpu(solver)) {
+    solver->gpu.turn = mbi_solver_is_cg(solver) ? MBI_SOLVE_TURN : 0;
+    if (solver->inner == NULL) {
+      mbi_batch_stream(solver);
+    }
+    status = mbi_solve_specialise(solver);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_solve_allocate_memory(solver);
+  }
+  mbi_solver_leave(solver);
+  return status;
+}
+
+/* On solver->side. After a failure mbi_solver_forget cleans up. */
+static merbit_status mbi_solver_make(merbit_solver *solver) {
+  merbit_status status = solver->desc.refine ? mbi_refine_create(solver) : MERBIT_OK;
+  if (status == MERBIT_OK) {
+    status = mbi_solver_make_space(solver);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_solver_make_plan(solver);
+  }
+  mbi_spare_shut(solver->context, &solver->gpu.spare);
+  if (status == MERBIT_OK) {
+    status = mbi_solver_enter(solver);
+  }
+  if (status == MERBIT_OK) {
+    solver->bytes -= solver->gpu.spare.used; /* the plan counts them */
+    status = mbi_solver_examine(solver, &solver->view);
+    mbi_solver_leave(solver);
+  }
+  return status;
+}
+
+/* With scaled values where they are too far from 1. */
+static merbit_status mbi_solver_make_scaled(merbit_solver *solver) {
+  const merbit_status made = mbi_solver_make(solver);
+  const void *scaled = NULL;
+  char reason[2];
+  merbit_status status;
+  if (!mbi_scale_may(solver, made)) {
+    return made;
+  }
+  status = mbi_solver_enter(solver);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  status = mbi_scale_values(solver, solver->view.values, MERBIT_MEMORY_DEFAULT, &scaled);
+  mbi_solver_leave(solver);
+  if (status != MERBIT_OK || scaled == NULL) {
+    return status == MERBIT_OK ? made : status;
+  }
+  mbi_solver_forget(solver);
+  mbi_forgive(solver->context, reason, sizeof reason);
+  solver->view.values = scaled;
+  return mbi_solver_make(solver);
+}
+
+/* AUTO may take the CPU for host arrays where the GPU fails. */
+static merbit_status mbi_solver_build(merbit_solver *solver) {
+  merbit_context *context = solver->context;
+  const merbit_solver_desc *desc = &solver->desc;
+  merbit_status status;
+  solver->side = desc->side != MERBIT_SIDE_AUTO ? desc->side : context->side;
+  if (solver->side == MERBIT_SIDE_CUDA && context->side != MERBIT_SIDE_CUDA) {
+    solver->side = MERBIT_SIDE_CPU; /* nothing is made */
+    return mbi_fail(
+        context, MERBIT_NO_DEVICE,
+        "solver_desc.side is MERBIT_SIDE_CUDA, but the context computes on the CPU%s%s",
+        context->reason[0] != '\0' ? ": " : "; make one with MERBIT_SIDE_CUDA",
+        context->reason);
+  }
+  if (solver->side == MERBIT_SIDE_CPU && desc->vector_memory == MERBIT_MEMORY_DEVICE) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "solver_desc.vector_memory is MERBIT_MEMORY_DEVICE, but the solver "
+                    "computes on the CPU; use MERBIT_MEMORY_HOST");
+  }
+  status = mbi_solver_make_scaled(solver);
+  if (status == MERBIT_OK || solver->side == MERBIT_SIDE_CPU ||
+      desc->side != MERBIT_SIDE_AUTO || solver->view.memory == MERBIT_MEMORY_DEVICE ||
+      desc->vector_memory != MERBIT_MEMORY_HOST || status == MERBIT_OUT_OF_MEMORY ||
+      status == MERBIT_INVALID_ARGUMENT || status == MERBIT_INVALID_MATRIX) {
+    return status;
+  }
+  mbi_solver_forget(solver);
+  mbi_forgive(context, solver->reason, sizeof solver->reason);
+  mbi_log(context, "this solver computes on the CPU: %s", solver->reason);
+  solver->side = MERBIT_SIDE_CPU;
+  return mbi_solver_make_scaled(solver);
+}
+
+/* Beside what a solver of corrections has. */
+static int64_t mbi_solver_device_bytes(const merbit_solver *solver,
+                                       const merbit_plan_info *plan) {
+  const int64_t values = solver->scaled_there != 0 ? mbi_view_values(&solver->view) : 0;
+  return mbi_solve_on_gpu(solver) ? (int64_t)solver->bytes + plan->device_bytes +
+                                        values * (int64_t)mbi_type_size(solver->type)
+                                  : 0;
+}
+
+static void mbi_solver_free(merbit_solver *solver) {
+  merbit_context *context = solver->context;
+  mbi_solver_forget(solver);
+  mbi_release(context, solver->scaled);
+  if (solver->scaled_there != 0 && mbi_device_enter_alive(context)) {
+    mbi_device_release(context, solver->scaled_there);
+    mbi_device_leave(context);
+  }
+  merbit_matrix_destroy(solver->view.owner);
+  mbi_release(context, solver);
+  mbi_context_unref(context);
+}
+
+static void mbi_solver_take_desc(merbit_solver *solver, const merbit_solver_desc *desc) {
+  merbit_solver_desc *own = &solver->desc;
+  *own = *desc;
+  if (own->tolerance == 0) {
+    own->tolerance = solver->type == MERBIT_F32 ? 1e-5 : 1e-10;
+  }
+  own->max_iterations = own->max_iterations != 0 ? own->max_iterations : 20000;
+  solver->method = mbi_solve_method_of(own->method);
+  if (own->preconditioner == MERBIT_PRECONDITIONER_JACOBI) {
+    solver->v.pre = MBI_PRE_DIAGONAL;
+    solver->v.block = 1;
+  } else if (own->preconditioner == MERBIT_PRECONDITIONER_BLOCK_JACOBI) {
+    solver->v.pre = MBI_PRE_APART;
+    solver->v.block = own->block_size > 0 ? own->block_size : 4;
+  } else if (own->preconditioner == MERBIT_PRECONDITIONER_CALLBACK) {
+    solver->v.pre = MBI_PRE_APART;
+  }
+  solver->v.n = solver->n;
+  if (own->refine) {
+    solver->method = &mbi_refine_method;
+    solver->v.pre = MBI_PRE_NONE;
+    solver->v.block = 0;
+    own->reorder = -1;
+  }
+}
+
+/* `corrects`: for a solver that refines. */
+static merbit_status mbi_solver_create(merbit_context *context, const merbit_view *view,
+                                       const merbit_solver_desc *desc, int corrects,
+                                       merbit_solver **solver) {
+  const double start = mbi_seconds();
+  merbit_solver_desc none;
+  merbit_solver *made;
+  merbit_status status;
+  if (solver != NULL) {
+    *solver = NULL;
+  }
+  if (context == NULL) {
+    return MERBIT_INVALID_ARGUMENT;
+  }
+  if (solver == NULL || view == NULL) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "merbit_solver_create: `%s` is NULL",
+                    solver == NULL ? "solver" : "view");
+  }
+  memset(&none, 0, sizeof none);
+  desc = desc != NULL ? desc : &none;
+  status = mbi_solver_check(context, view, desc);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  made = (merbit_solver *)mbi_allocate(context, sizeof *made);
+  if (made == NULL) {
+    return mbi_fail(context, MERBIT_OUT_OF_MEMORY, "no memory for a solver's record");
+  }
+  memset(made, 0, sizeof *made);
+  mbi_context_retain(context);
+  made->context = context;
+  made->view = *view;
+  mbi_matrix_retain(view->owner);
+  made->type = mbi_view_type(view);
+  made->n = view->rows;
+  made->corrects = corrects;
+  mbi_solver_take_desc(made, desc);
+  status = mbi_solver_build(made);
+  if (status != MERBIT_OK) {
+    mbi_solver_free(made);
+    return status;
+  }
+  made->prepare_seconds = mbi_seconds() - start;
+  *solver = made;
+  return MERBIT_OK;
+}
+
+MERBIT_API merbit_status merbit_solver_create(merbit_context *context, const merbit_view *view,
+                                              const merbit_solver_desc *desc,
+                                              merbit_solver **solver) {
+  return mbi_solver_create(context, view, desc, 0, solver);
+}
+
+MERBIT_API void merbit_solver_destroy(merbit_solver *solver) {
+  if (solver != NULL) {
+    mbi_solver_free(solver);
+  }
+}
+
+/* New values as they are: for the plan, corrections, the norm and the preconditioner. */
+static merbit_status mbi_solver_renew(merbit_solver *solver, const void *values,
+                                      merbit_memory memory) {
+  merbit_view view;
+  void *own;
+  merbit_status status = mbi_solver_enter(solver);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  if (mbi_solve_on_gpu(solver)) {
+    mbi_batch_forget(solver); /* it knows where the plan's arrays lie, which may move */
+  }
+  mbi_solver_leave(solver);
+  status = merbit_plan_update_values(solver->plan, values, memory);
+  if (status == MERBIT_OK && solver->inner != NULL) {
+    const void *rounded;
+    status = mbi_refine_round(solver, values, memory, &rounded);
+    if (status == MERBIT_OK) {
+      status = merbit_solver_update_values(solver->inner, rounded, memory);
+    }
+    if (status == MERBIT_OK) {
+      status = mbi_refine_holds(solver);
+    }
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_solver_enter(solver);
+  }
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  view = solver->view;
+  view.values = values;
+  status = mbi_examine_bring(solver, memory, &view, &own);
+  if (status == MERBIT_OK) {
+    status = mbi_solver_examine(solver, &view);
+  }
+  mbi_examine_let_go(solver, &view, own);
+  mbi_solver_leave(solver);
+  return status;
+}
+
+MERBIT_API merbit_status merbit_solver_update_values(merbit_solver *solver, const void *values,
+                                                     merbit_memory memory) {
+  const void *scaled = NULL;
+  char reason[2];
+  merbit_status renewed, status;
+  if (solver == NULL) {
+    return MERBIT_INVALID_ARGUMENT;
+  }
+  solver->scale = 0;
+  renewed = mbi_solver_renew(solver, values, memory);
+  if (!mbi_scale_may(solver, renewed)) {
+    return renewed;
+  }
+  status = mbi_solver_enter(solver);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  status = mbi_scale_values(solver, values, memory, &scaled);
+  mbi_solver_leave(solver);
+  if (status != MERBIT_OK || scaled == NULL) {
+    return status == MERBIT_OK ? renewed : status;
+  }
+  mbi_forgive(solver->context, reason, sizeof reason);
+  return mbi_solver_renew(solver, scaled, memory);
+}

@@ -1,0 +1,139 @@
+#ifndef MBI_SOLVER_H
+#define MBI_SOLVER_H
+#include "spmv/choose/choose.h"
+
+/* Solvers: solve/core/solver.c. What every room of theirs shares. */
+
+#define MBS_FUNCTION static
+#define MBS_CALLED static
+#include "solve/core/state.cuh"
+#include "solve/gmres/arnoldi.cuh"
+#undef MBS_FUNCTION
+#undef MBS_CALLED
+
+enum { MBI_STEP_ALWAYS, MBI_STEP_RUNNING, MBI_STEP_LATE }; /* MBS_ALWAYS and so on */
+
+/* A step as the CPU runs it: solve/core/steps.c. `chunk` takes a mbi_step_call. */
+typedef struct mbi_step_code {
+  int (*before)(mbi_solve_state *scalars);
+  mbi_task chunk;
+  void (*after)(mbi_solve_memory *memory, const mbi_solve_state *scalars, const double *sums);
+  int adds, maxes, when;
+  const struct mbi_wide_code *wide; /* of a step with many sums: solve/core/wide.c */
+} mbi_step_code;
+
+/* A step on both sides: its kernel in the method's program, and its code in f64 and f32. */
+typedef struct mbi_step {
+  const char *kernel;
+  const mbi_step_code *code[2];
+} mbi_step;
+
+/* The step of that name, as an entry of a method's list. */
+#define MBI_STEP(name) {"mbk_" #name, {&mbi_##name##_code_f64, &mbi_##name##_code_f32}}
+
+#define MBI_SOLVE_STEPS 16 /* of a method, at most; every one has these: */
+#define MBI_SOLVE_SWEEPS 2
+#define MBI_STEP_LOOK 0
+#define MBI_STEP_BLOCKS 1
+#define MBI_STEP_THREADS 768 /* of a block of the GPU, at most, and the most blocks of a */
+#define MBI_STEP_RESIDENT 1  /* multiprocessor: as solve/core/step.cuh has them */
+#define MBI_SOLVER_PRODUCTS 1000 /* that a plan is made for, per solve expected */
+#define MBI_SOLVE_TURN 16 /* iterations of CG in a turn of a loop: one costs 4 us, to skip an */
+                          /* iteration behind the last 6, for products end where it has stopped */
+#define MBI_SOLVE_BATCH 0.1      /* seconds that a batch of iterations should take */
+#define MBI_SOLVE_BLOCK_MOST 32  /* rows of a block of BLOCK_JACOBI */
+#define MBI_SOLVER_REORDER_ROWS (1 << 22)
+#define MBI_SOLVER_REORDER_SOLVES 60
+#define MBI_SOLVE_ON (-1)        /* of a solve: there is no merbit_stop yet */
+#define MBI_SOLVE_FAR (-3)       /* b has to be scaled */
+#define MBI_SOLVE_NONE (-1)  /* in solver->alias: no such vector, or one with memory of its own */
+#define MBI_SOLVE_OWN (-2)
+
+/* What a method of solving is made of. `start` and `iterate` enqueue steps and products
+ * (mbi_solve_step, mbi_solve_product, mbi_solve_apply); the same calls compute at once on the
+ * CPU. They must enqueue the same each time, for iterations are recorded once and replayed. */
+typedef struct mbi_solve_method {
+  const char *name;
+  const char *file; /* of the kernels; NULL ends a list of methods */
+  const mbi_step *steps; /* beginning with mbk_solve_look and mbk_solve_blocks */
+  int step_count;
+  int sums;     /* that its products add up: 1: v'A u; 2: and ||A u||^2; see mbi_solve_product_sums */
+  int restarts; /* breakdowns after which it begins again from b - A x */
+  /* Says in solver->alias which vectors it wants from MBI_AT_OWN on: MBI_SOLVE_OWN, or the place
+   * of another, below, whose memory it shares. */
+  void (*layout)(struct merbit_solver *solver);
+  merbit_status (*start)(struct merbit_solver *solver);   /* from b - A x in MBI_AT_W */
+  merbit_status (*iterate)(struct merbit_solver *solver); /* mbi_solve_count in the last sums */
+  const char *sweeps[MBI_SOLVE_SWEEPS]; /* kernels of several steps, or NULL: see mbi_solve_sweep */
+} mbi_solve_method;
+
+/* What the GPU looks up in A's arrays: solve/precondition/setup_cuda.c. */
+typedef struct mbi_examine_gpu {
+  mbi_program program;
+  void *rows, *invert; /* CUfunction */
+  mbi_devptr blocks, norms, bad;
+  int64_t grid; /* of rows, and how many norms there are; 0: nothing has begun */
+  void *stream; /* CUstream, which waits for no other; NULL: the default stream */
+} mbi_examine_gpu;
+
+typedef struct mbi_solve_gpu {
+  mbi_program program;
+  void *kernels[MBI_SOLVE_STEPS]; /* CUfunction: steps */
+  void *open;                     /* CUfunction: mbk_solve_open */
+  void *sweeps[MBI_SOLVE_SWEEPS]; /* CUfunction */
+  int sweep_blocks;               /* of their grid; 0: steps are launched one by one */
+  int turn;                       /* calls of method->iterate in a turn of a loop; 0: four */
+  int place, followed; /* of an iteration that is recorded: its number, whether another follows */
+  void *stream;                   /* CUstream; NULL: the default stream */
+  mbi_spare spare; /* behind the vectors, for what is allocated with the plan */
+  mbi_examine_gpu examine;
+  mbi_program loop_program;
+  void *loop;    /* CUfunction: mbk_solve_loop */
+  void *graph;   /* CUgraphExec: solve/core/recorded.c; NULL: nothing is recorded */
+  int loops;     /* and it loops by itself */
+  int tried;     /* nothing more is to be recorded */
+  char why[384]; /* why not, where a call failed */
+} mbi_solve_gpu;
+
+struct merbit_solver {
+  merbit_context *context;
+  merbit_solver_desc desc; /* defaults filled in */
+  const mbi_solve_method *method;
+  merbit_view view; /* borrowed, but its owner is kept alive */
+  merbit_type type; /* of vectors */
+  int64_t n;
+  merbit_plan *plan;
+  merbit_side side;
+  double norm; /* of A, in the infinity norm */
+  int scale;   /* values are 2^scale times the caller's, in memory of the solver's own: */
+  void *scaled;            /* solve/core/scale.c */
+  mbi_devptr scaled_there; /* or in GPU memory */
+  int corrects;            /* another solver's inner */
+  mbi_solve_vectors v;
+  int64_t bytes_at[MBI_SOLVE_VECTORS]; /* of a vector that is not one of n elements; else 0 */
+  int kept; /* Lanczos: vectors that a rotation of the basis makes, at most */
+  int alias[MBI_SOLVE_VECTORS]; /* whose memory a vector has: see mbi_solve_method.layout */
+  void *space;                  /* on the solver's side: what all vectors lie in, and */
+  mbi_solve_memory *memory;     /* these */
+  double *partials;
+  mbi_solve_gpu gpu;
+  struct merbit_solver *inner;  /* of corrections in f32: solve/core/refine.c; NULL: none */
+  void *single_values;          /* of its matrix */
+  mbi_devptr single_there;      /* or in GPU memory */
+  uint64_t bytes; /* of space */
+  double prepare_seconds;
+  char reason[384]; /* why the CPU was taken */
+  /* Of the solve that runs: */
+  mbi_solve_memory seen; /* CUDA: what the last look found */
+  double *history;
+  int history_size, history_known; /* entries; iterations whose residuals have been seen */
+  int restarts, synchronizations;
+  int breakdowns, tightenings; /* of `restarts`; of the goal since the last one */
+  int restarted;               /* in this iteration */
+  double shrink, worst; /* as in the state; ||b - A x||^2 where the last restart began */
+  double started;
+  int inner_iterations;
+  int rhs_scale; /* b is 2^rhs_scale times the caller's */
+};
+
+#endif

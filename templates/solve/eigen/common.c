@@ -1,0 +1,97 @@
+#include "solve/core/cpu_steps.h"
+#include "solve/eigen/eigen.h"
+
+/* What both methods for eigenpairs do. */
+#define MBS_VECTOR double
+#define MBS_NAME(name, part) mbi_##name##part##_f64
+#include "solve/core/wide_steps.cuh"
+#include "solve/eigen/steps.cuh"
+#undef MBS_VECTOR
+#undef MBS_NAME
+#define MBS_VECTOR float
+#define MBS_NAME(name, part) mbi_##name##part##_f32
+#include "solve/core/wide_steps.cuh"
+#include "solve/eigen/steps.cuh"
+#undef MBS_VECTOR
+#undef MBS_NAME
+
+MBI_INTERNAL const mbi_step mbi_eigen_steps[MBI_EIGEN_STEPS] = {
+    MBI_STEP(arnoldi_project),
+    MBI_STEP(arnoldi_again),
+    MBI_STEP(arnoldi_extend),
+    MBI_STEP(eigen_rotate),
+    MBI_STEP(eigen_check),
+    MBI_STEP(power_measure),
+    MBI_STEP(power_turn),
+};
+
+/* The next of numbers in [-1, 1) that depend on the seed alone: Steele, Lea, Flood,
+ * "Fast splittable pseudorandom number generators" (2014). */
+static double mbi_eigen_random(mbi_eigen *e) {
+  uint64_t z = e->random += 0x9e3779b97f4a7c15u;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  z ^= z >> 31;
+  return (double)(z >> 11) / 4503599627370496.0 - 1;
+}
+
+/* A random vector of length 1 at `slot`. */
+static merbit_status mbi_eigen_throw(mbi_eigen *e, int slot) {
+  merbit_solver *solver = e->solver;
+  const int64_t n = solver->n;
+  void *host = NULL;
+  double *numbers, square = 0;
+  int64_t i;
+  merbit_status status =
+      mbi_allocate_array(solver->context, n, sizeof(double), "a random vector", &host);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  numbers = (double *)host;
+  for (i = 0; i < n; i++) {
+    numbers[i] = mbi_eigen_random(e);
+    square += numbers[i] * numbers[i];
+  }
+  for (i = 0; i < n; i++) {
+    const double number = numbers[i] / sqrt(square);
+    if (solver->type == MERBIT_F32) {
+      ((float *)host)[i] = (float)number; /* behind what is still to be read */
+    } else {
+      numbers[i] = number;
+    }
+  }
+  status = mbi_solve_upload(solver, solver->v.at[slot], host, mbi_solve_bytes(solver));
+  mbi_release(solver->context, host);
+  return status;
+}
+
+static merbit_status mbi_eigen_look(mbi_eigen *e) {
+  e->solver->synchronizations += mbi_solve_on_gpu(e->solver);
+  return mbi_solve_download(e->solver, &e->state, &e->solver->memory->state, sizeof e->state);
+}
+
+/* What the host has changed in e->state. The solver may go on. */
+static merbit_status mbi_eigen_tell(mbi_eigen *e) {
+  e->state.stop = MBI_SOLVE_RUNNING;
+  e->state.closed = 0;
+  return mbi_solve_upload(e->solver, &e->solver->memory->state, &e->state, sizeof e->state);
+}
+
+/* After a look: the caller is told, and may ask to stop. */
+static void mbi_eigen_progress(mbi_eigen *e, double estimate) {
+  if (e->desc.progress != NULL &&
+      e->desc.progress(e->desc.progress_user, e->state.iterations, estimate,
+                       mbi_seconds() - e->solver->started) != 0 &&
+      e->stop == MBI_SOLVE_ON) {
+    e->stop = MERBIT_STOP_CANCELLED;
+  }
+}
+
+/* Whether `now` comes without a gain of a tenth for `patience`. */
+static int mbi_eigen_stagnates(mbi_eigen *e, double estimate, int now, int patience) {
+  if (!(estimate > 0.9 * e->best)) {
+    e->best = estimate;
+    e->since = now;
+  }
+  return now - e->since >= patience;
+}

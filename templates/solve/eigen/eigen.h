@@ -1,0 +1,42 @@
+#ifndef MBI_EIGEN_H
+#define MBI_EIGEN_H
+#include "solve/core/solver.h"
+
+/* Eigenpairs: solve/eigen/eigen.c. The vectors are those of a solver, whose engine multiplies. */
+enum {
+  MBI_ARNOLDI_PROJECT_IN_EIGEN = 0,
+  MBI_ARNOLDI_AGAIN_IN_EIGEN,
+  MBI_ARNOLDI_EXTEND_IN_EIGEN,
+  MBI_EIGEN_ROTATE_IN_EIGEN,
+  MBI_EIGEN_CHECK_IN_EIGEN,
+  MBI_POWER_MEASURE_IN_EIGEN,
+  MBI_POWER_TURN_IN_EIGEN,
+  MBI_EIGEN_STEPS
+};
+
+typedef struct mbi_eigen {
+  merbit_solver *solver;
+  merbit_eigen_desc desc; /* defaults filled in */
+  mbi_solve_state state;  /* as the last look found it, or as it will go on */
+  uint64_t random;
+  int stop;     /* a merbit_stop, or MBI_SOLVE_ON */
+  int found;    /* pairs to be checked and returned */
+  double best;  /* residual or estimate at the last gain, */
+  int since;    /* and when that was: restarts, for the power method iterations */
+  double scale; /* the size of the largest eigenvalue seen */
+  /* Lanczos; matrices are m x m for a basis of m vectors: */
+  double *memory;
+  double *t;        /* v_i'A v_j */
+  double *work;     /* its diagonal: eigenvalues */
+  double *s;        /* rows: eigenvectors of t */
+  double *columns;  /* as they come from the solver: m + 1 numbers each */
+  double *couple;   /* of vectors behind a rotation with the next one */
+  double *estimate; /* ||A v - lambda v|| by Lanczos, in the order of `order` */
+  int *order;       /* rows of s, the wanted ones first */
+  int done, size;   /* columns of t: before this cycle, and complete */
+  int restarts;
+  int row, column; /* where t is not symmetric */
+  double value;    /* and what t(row, column) should have been zero apart from */
+} mbi_eigen;
+
+#endif

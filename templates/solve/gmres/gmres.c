@@ -1,0 +1,125 @@
+#include "solve/core/cpu_steps.h"
+
+/* GMRES as a method of the engine: solve/gmres/arnoldi.cuh. An iteration is one more vector of the
+ * basis; cycles begin anew on the side that computes, without a product. */
+#define MBI_GMRES_RESTART 30     /* where the caller says nothing */
+#define MBI_GMRES_RESTART_MOST 512 /* for scalars of a cycle are computed by one thread */
+#define MBI_BASIS_ALIGNED 32     /* elements from one vector of a basis to the next */
+
+#define MBS_VECTOR double
+#define MBS_NAME(name, part) mbi_##name##part##_f64
+#include "solve/core/wide_steps.cuh"
+#include "solve/gmres/arnoldi_steps.cuh"
+#undef MBS_VECTOR
+#undef MBS_NAME
+#define MBS_VECTOR float
+#define MBS_NAME(name, part) mbi_##name##part##_f32
+#include "solve/core/wide_steps.cuh"
+#include "solve/gmres/arnoldi_steps.cuh"
+#undef MBS_VECTOR
+#undef MBS_NAME
+
+static const mbi_step mbi_gmres_steps[] = {
+    MBI_STEP(solve_look),
+    MBI_STEP(solve_blocks),
+    MBI_STEP(arnoldi_start),
+    MBI_STEP(arnoldi_project),
+    MBI_STEP(arnoldi_again),
+    MBI_STEP(arnoldi_extend),
+};
+enum {
+  MBI_SOLVE_LOOK_IN_GMRES = 0,
+  MBI_SOLVE_BLOCKS_IN_GMRES,
+  MBI_ARNOLDI_START_IN_GMRES,
+  MBI_ARNOLDI_PROJECT_IN_GMRES,
+  MBI_ARNOLDI_AGAIN_IN_GMRES,
+  MBI_ARNOLDI_EXTEND_IN_GMRES
+};
+
+/* A basis of `columns` + 1 vectors and what its scalars need. */
+static void mbi_arnoldi_layout(merbit_solver *solver, int columns) {
+  const int apart = solver->v.pre == MBI_PRE_APART;
+  const int64_t stride =
+      (solver->n + MBI_BASIS_ALIGNED - 1) / MBI_BASIS_ALIGNED * MBI_BASIS_ALIGNED;
+  const int64_t bytes = stride * (int64_t)mbi_type_size(solver->type);
+  solver->v.basis = columns;
+  solver->v.stride = stride;
+  solver->bytes_at[MBI_ARNOLDI_V] = bytes * (columns + 1);
+  solver->bytes_at[MBI_ARNOLDI_ZS] = bytes * columns;
+  solver->bytes_at[MBI_ARNOLDI_SMALL] =
+      (int64_t)sizeof(double) * (MBI_SMALL_COLUMN + columns) * (columns + 1);
+  solver->alias[MBI_ARNOLDI_V] = MBI_SOLVE_OWN;
+  solver->alias[MBI_ARNOLDI_U] = MBI_SOLVE_OWN;
+  solver->alias[MBI_ARNOLDI_SMALL] = MBI_SOLVE_OWN;
+  solver->alias[MBI_ARNOLDI_Z] = apart ? MBI_SOLVE_OWN : MBI_SOLVE_NONE;
+  solver->alias[MBI_ARNOLDI_ZS] = apart ? MBI_SOLVE_OWN : MBI_SOLVE_NONE;
+}
+
+static void mbi_gmres_layout(merbit_solver *solver) {
+  const int wanted = solver->desc.restart > 0 ? solver->desc.restart : MBI_GMRES_RESTART;
+  mbi_arnoldi_layout(solver, solver->n < wanted && solver->n > 0 ? (int)solver->n : wanted);
+}
+
+static merbit_status mbi_gmres_start(merbit_solver *solver) {
+  return mbi_solve_step(solver, MBI_ARNOLDI_START_IN_GMRES);
+}
+
+static merbit_status mbi_gmres_iterate(merbit_solver *solver) {
+  const int apart = solver->v.pre == MBI_PRE_APART;
+  merbit_status status =
+      apart ? mbi_solve_apply(solver, MBI_ARNOLDI_U, MBI_ARNOLDI_Z) : MERBIT_OK;
+  if (status == MERBIT_OK) {
+    status = mbi_solve_product(solver, apart ? MBI_ARNOLDI_Z : MBI_ARNOLDI_U, MBI_AT_W);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_solve_step(solver, MBI_ARNOLDI_PROJECT_IN_GMRES);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_solve_step(solver, MBI_ARNOLDI_AGAIN_IN_GMRES);
+  }
+  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_ARNOLDI_EXTEND_IN_GMRES) : status;
+}
+
+static merbit_status mbi_gmres_check(merbit_context *context, const merbit_solver_desc *desc) {
+  if (desc->restart < 0 || desc->restart > MBI_GMRES_RESTART_MOST) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "solver_desc.restart is %d; use 1 to %d iterations, or 0 for %d",
+                    desc->restart, MBI_GMRES_RESTART_MOST, MBI_GMRES_RESTART);
+  }
+  return MERBIT_OK;
+}
+
+/* Of its cycles, in this solve. */
+static int mbi_gmres_restarts(const merbit_solver *solver, const mbi_solve_state *state) {
+  return solver->desc.method == MERBIT_SOLVER_GMRES ? (int)state->scalar[MBI_GMRES_RESTARTS] : 0;
+}
+
+static int mbi_gmres_ended(const mbi_solve_state *state) {
+  return state->why == MBI_WHY_SINGULAR || state->why == MBI_WHY_STALLED;
+}
+
+static void mbi_gmres_tell(const mbi_solve_state *state, char *text, size_t size) {
+  if (state->why == MBI_WHY_SINGULAR) {
+    (void)snprintf(text, size,
+                   "A maps the %d vectors of iteration %d's basis into their own span, and no "
+                   "combination of them solves the system: the matrix is singular",
+                   (int)state->value, state->iterations);
+  } else {
+    (void)snprintf(text, size,
+                   "||r|| did not fall in the last %d cycles of %d iterations: raise "
+                   "solver_desc.restart, or take a preconditioner",
+                   MBI_GMRES_PATIENCE, (int)state->value);
+  }
+}
+
+MBI_INTERNAL const mbi_solve_method mbi_gmres_method = {
+    "GMRES",
+    "solve/gmres/arnoldi.cu",
+    mbi_gmres_steps,
+    (int)(sizeof mbi_gmres_steps / sizeof mbi_gmres_steps[0]),
+    0,
+    0,
+    mbi_gmres_layout,
+    mbi_gmres_start,
+    mbi_gmres_iterate,
+    {NULL, NULL}};

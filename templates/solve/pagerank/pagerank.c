@@ -1,0 +1,270 @@
+#include "solve/pagerank/pagerank.h"
+
+/* PageRank by the power method: Zhang, Yao, Jiang, Zhang, "MERBIT: A GPU-Based SpMV Method for
+ * Iterative Workloads", section 5.5.1. With P(i, j) = w(i, j) / W(i), an iteration is x' =
+ * d P^T x + (1 - d + d * (mass of dangling vertices)) t. Here it is on z = x / W, for P^T x is
+ * A^T z: no value is scaled, and a pattern stays one. Where the changes show that it pays, iterations
+ * are relaxed (solve/pagerank/steps.cuh), but not with method MERBIT, which is the paper's. Sums
+ * over vertices are in double and in an order that depends on their number alone. */
+/* ---- What was asked ---------------------------------------------------------------------- */
+
+static merbit_status mbi_pagerank_check_desc(mbi_pagerank *run) {
+  merbit_context *context = run->context;
+  merbit_pagerank_desc *desc = &run->desc;
+  if (desc->damping != 0 && !(desc->damping > 0 && desc->damping < 1)) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "pagerank_desc.damping is %g; use a number between 0 and 1, or 0 for 0.85",
+                    desc->damping);
+  }
+  if (desc->tolerance != 0 && !(desc->tolerance > 0 && desc->tolerance <= DBL_MAX)) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "pagerank_desc.tolerance is %g; use a number above 0, or 0 for the default",
+                    desc->tolerance);
+  }
+  if (desc->max_iterations < 0) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "pagerank_desc.max_iterations is %d; use 0 for the default",
+                    desc->max_iterations);
+  }
+  if ((int)desc->side < MERBIT_SIDE_AUTO || (int)desc->side > MERBIT_SIDE_CUDA) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "pagerank_desc.side is %d; use MERBIT_SIDE_AUTO, MERBIT_SIDE_CPU or "
+                    "MERBIT_SIDE_CUDA",
+                    (int)desc->side);
+  }
+  if (!mbi_method_known(desc->method)) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "pagerank_desc.method is %d; use MERBIT_METHOD_AUTO or another "
+                    "merbit_method",
+                    (int)desc->method);
+  }
+  if (desc->history_size < 0 || (desc->history_size > 0 && desc->history == NULL)) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "pagerank_desc.history_size is %d%s",
+                    desc->history_size,
+                    desc->history_size < 0
+                        ? "; use 0 for none"
+                        : ", but `history` is NULL; set it, or history_size to 0");
+  }
+  desc->damping = desc->damping != 0 ? desc->damping : 0.85;
+  desc->max_iterations = desc->max_iterations != 0 ? desc->max_iterations : 1000;
+  if (desc->tolerance == 0) {
+    desc->tolerance = run->type == MERBIT_F32 ? 2.384185791015625e-7 : 1e-10; /* 2^-22 */
+  }
+  return MERBIT_OK;
+}
+
+static merbit_status mbi_pagerank_check(mbi_pagerank *run, const merbit_view *graph,
+                                        const void *ranks) {
+  merbit_context *context = run->context;
+  const merbit_status status = mbi_view_check_header(context, graph);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  if (!mbi_type_plain(mbi_view_type(graph))) {
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                    "the graph's value_type is %s; merbit_pagerank takes MERBIT_F64 and "
+                    "MERBIT_F32",
+                    mbi_type_names[mbi_view_type(graph)]);
+  }
+  if (graph->rows != graph->cols) {
+    return mbi_fail(context, MERBIT_INVALID_MATRIX,
+                    "the graph is a matrix of %" PRId64 " x %" PRId64
+                    "; a link graph has as many rows as columns",
+                    graph->rows, graph->cols);
+  }
+  if (graph->symmetry == MERBIT_SYMMETRY_SKEW && !run->desc.unweighted) {
+    return mbi_fail(context, MERBIT_INVALID_MATRIX,
+                    "view.symmetry is MERBIT_SYMMETRY_SKEW: half of the weights would be "
+                    "negative; weights must be finite and not negative");
+  }
+  if (ranks == NULL && graph->rows > 0) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "merbit_pagerank: `ranks` is NULL; give room for %" PRId64 " values",
+                    graph->rows);
+  }
+  run->type = mbi_view_type(graph);
+  run->n = graph->rows;
+  return mbi_pagerank_check_desc(run);
+}
+
+/* ---- Distributions of the caller --------------------------------------------------------- */
+
+static double mbi_pagerank_at(merbit_type type, const void *vector, int64_t i) {
+  return type == MERBIT_F32 ? (double)((const float *)vector)[i] : ((const double *)vector)[i];
+}
+
+/* target[i] = given[i] / (the sum of all); may be the same array. First by the greatest, for
+ * what is far from 1 would overflow or vanish in a sum. */
+static merbit_status mbi_pagerank_distribution(const mbi_pagerank *run, const char *name,
+                                               const void *given, void *target) {
+  double most = 0, sum = 0;
+  int64_t i;
+  for (i = 0; i < run->n; i++) {
+    const double weight = mbi_pagerank_at(run->type, given, i);
+    if (!(weight >= 0 && weight <= DBL_MAX)) {
+      return mbi_fail(run->context, MERBIT_INVALID_ARGUMENT,
+                      "pagerank_desc.%s[%" PRId64
+                      "] is %g; weights must be finite and not negative",
+                      name, i, weight);
+    }
+    most = weight > most ? weight : most;
+  }
+  if (most == 0) {
+    return mbi_fail(run->context, MERBIT_INVALID_ARGUMENT,
+                    "pagerank_desc.%s has %" PRId64
+                    " weights, all zero; at least one must be above",
+                    name, run->n);
+  }
+  for (i = 0; i < run->n; i++) {
+    sum += mbi_pagerank_at(run->type, given, i) / most;
+  }
+  for (i = 0; i < run->n; i++) {
+    const double share = mbi_pagerank_at(run->type, given, i) / most / sum;
+    if (run->type == MERBIT_F32) {
+      ((float *)target)[i] = (float)share;
+    } else {
+      ((double *)target)[i] = share;
+    }
+  }
+  return MERBIT_OK;
+}
+
+/* The teleport distribution, and the first ranks, in the caller's array, where they are given.
+ */
+static merbit_status mbi_pagerank_distribute(mbi_pagerank *run) {
+  const merbit_pagerank_desc *desc = &run->desc;
+  merbit_status status = MERBIT_OK;
+  if (desc->personalisation != NULL) {
+    status = mbi_allocate_array(run->context, run->n, mbi_type_size(run->type),
+                                "the teleport distribution", &run->teleport);
+    if (status == MERBIT_OK) {
+      status = mbi_pagerank_distribution(run, "personalisation", desc->personalisation,
+                                         run->teleport);
+    }
+  }
+  return status == MERBIT_OK && desc->start != NULL
+             ? mbi_pagerank_distribution(run, "start", desc->start, run->ranks)
+             : status;
+}
+
+/* ---- Encode: A and its weights, A^T as a plan -------------------------------------------- */
+
+/* run->links: all entries of `host`, whose header has been checked. */
+static merbit_status mbi_pagerank_take(mbi_pagerank *run, const merbit_view *host) {
+  merbit_context *context = run->context;
+  merbit_status status = mbi_view_check_arrays(context, host);
+  run->links = *host;
+  run->operation = MERBIT_OPERATION_T;
+  if (status == MERBIT_OK && host->format == MERBIT_BSR) {
+    status = mbi_matrix_from_view(context, host, 0, &run->entries);
+    if (status == MERBIT_OK) {
+      run->links = run->entries->view;
+    }
+  } else if (status == MERBIT_OK && mbi_view_is_half(host)) {
+    status = mbi_weights_check(context, host); /* names weights as they were given */
+    if (status == MERBIT_OK) {
+      status =
+          mbi_half_expand(context, host, MERBIT_OPERATION_N, 0, &run->expanded, NULL);
+      run->links = run->expanded;
+      run->operation = MERBIT_OPERATION_N; /* its own transpose */
+    }
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_weights_create(context, &run->links, &run->weights);
+  }
+  if (status == MERBIT_OK && run->weights.scaled != NULL) {
+    run->links.values = run->weights.scaled;
+  }
+  return status;
+}
+
+/* The side, before a failure of the GPU. */
+static merbit_side mbi_pagerank_side(const mbi_pagerank *run) {
+  return run->desc.side != MERBIT_SIDE_AUTO          ? run->desc.side
+         : mbi_method_runs(run->desc.method, 1) ? run->context->side
+                                                     : MERBIT_SIDE_CPU;
+}
+
+/* A pattern's weights are counted on the GPU, which has row_ptr or gets it. */
+static int mbi_pagerank_counts(const mbi_pagerank *run, const merbit_view *view) {
+  return mbi_pagerank_side(run) == MERBIT_SIDE_CUDA &&
+         run->context->side == MERBIT_SIDE_CUDA && view->format == MERBIT_CSR &&
+         view->values == NULL && !mbi_view_is_half(view);
+}
+
+static merbit_status mbi_pagerank_encode(mbi_pagerank *run, const merbit_view *graph) {
+  const int device = graph->memory == MERBIT_MEMORY_DEVICE;
+  merbit_view view = *graph;
+  merbit_status status = MERBIT_OK;
+  if (run->desc.unweighted) {
+    view.values = NULL;
+  }
+  if (mbi_pagerank_counts(run, &view)) {
+    status = device ? MERBIT_OK : mbi_view_check_arrays(run->context, &view);
+    run->links = view;
+    run->operation = MERBIT_OPERATION_T;
+  } else {
+    if (device) {
+      status = mbi_view_download(run->context, &view, &run->copy);
+      view = run->copy;
+    }
+    if (status == MERBIT_OK) {
+      status = mbi_pagerank_take(run, &view);
+    }
+  }
+  return status == MERBIT_OK ? mbi_pagerank_distribute(run) : status;
+}
+
+/* Products to count on. The change, at most 2, falls below the tolerance by the damping alone in
+ * so many; but graphs take a tenth to four tenths of these, and what the GPU's products could
+ * gain by another form of the matrix is soon less than making it costs. */
+static int mbi_pagerank_calls(const merbit_pagerank_desc *desc, merbit_side side) {
+  const double most = desc->max_iterations < 1000 ? desc->max_iterations : 1000;
+  const double worst = ceil(log(desc->tolerance / 2) / log(desc->damping));
+  const double calls = side == MERBIT_SIDE_CUDA ? ceil(worst / 6) : worst;
+  return calls < 1 ? 1 : (int)(calls < most ? calls : most);
+}
+
+static void mbi_pagerank_epilogue(const mbi_pagerank *run, merbit_epilogue *epilogue);
+static uint64_t mbi_pagerank_divide(mbi_pagerank *run, int dual, mbi_devptr space);
+
+static merbit_status mbi_pagerank_plan(mbi_pagerank *run, merbit_side side) {
+  const int dual = side == MERBIT_SIDE_CUDA && run->desc.method == MERBIT_METHOD_MERBIT;
+  merbit_plan_desc desc;
+  mbi_plan_making making;
+  merbit_epilogue epilogue;
+  memset(&making, 0, sizeof making);
+  memset(&desc, 0, sizeof desc);
+  desc.side = side;
+  desc.operation = run->operation;
+  desc.method = run->desc.method;
+  desc.expected_calls = mbi_pagerank_calls(&run->desc, side);
+  desc.unchecked = run->links.memory != MERBIT_MEMORY_DEVICE;
+  desc.deterministic = 1;
+  mbi_pagerank_epilogue(run, &epilogue);
+  if (side == MERBIT_SIDE_CUDA && !dual) {
+    desc.epilogue = &epilogue;
+  }
+  making.dual = dual;
+  making.after = "\"solve/pagerank/after.cuh\"";
+  making.room = side == MERBIT_SIDE_CUDA ? mbi_pagerank_divide(run, dual, 0) : 0;
+  making.stops = 1;
+  making.hasty = 1;
+  making.calm = 1;
+  return mbi_plan_create(run->context, &run->links, &desc, &making, &run->plan);
+}
+
+/* What either side starts from, but for the base. */
+static void mbi_pagerank_start(mbi_pagerank *run) {
+  mbi_solve_state *state = &run->memory.state;
+  state->scalar[MBI_PAGERANK_DAMPING] = run->desc.damping;
+  state->scalar[MBI_PAGERANK_SUM] = run->teleport != NULL ? 1 : (double)run->n;
+  state->scalar[MBI_PAGERANK_LEAST] = DBL_MAX;
+  state->scalar[MBI_PAGERANK_MOST] =
+      run->desc.unaccelerated || run->desc.method == MERBIT_METHOD_MERBIT ? 1 : 2;
+  mbi_pagerank_relax(state, 1);
+  state->tolerance = run->desc.tolerance;
+  state->cap = run->desc.max_iterations;
+  state->look = MBI_PAGERANK_LOOK;
+  state->stop = MBI_SOLVE_RUNNING;
+}

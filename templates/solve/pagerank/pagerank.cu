@@ -1,0 +1,164 @@
+// PageRank around its products: weights of vertices, first ranks, the scalar part of an
+// iteration, ranks at the end. Source: the power method of Zhang, Yao, Jiang, Zhang, "MERBIT: A
+// GPU-Based SpMV Method for Iterative Workloads", section 5.5.1, on z = rank / W, where W is
+// the weight of all edges that leave a vertex, -1 where none does. New z, their L1 change and
+// the mass of dangling vertices come with the product, by its epilogue, and the scalars behind
+// it (solve/pagerank/after.cuh); where the product is MERBIT's with two buffers, from
+// mbk_pagerank_update and mbk_pagerank_finish.
+//
+// Iterations run ahead of the host. Once state.closed is set, later ones leave ranks and state
+// alone, so that both are those of the iteration that stopped.
+#ifndef MBK_VECTOR
+#error "define MBK_VECTOR: the type of ranks in memory"
+#endif
+#ifndef MBK_ROW_PTR
+#error "define MBK_ROW_PTR: the type of the graph's row_ptr"
+#endif
+#include "jit/device.cuh"
+
+#define MBS_FUNCTION MBK_DEVICE
+#define MBS_CALLED MBK_DEVICE
+#include "solve/core/state.cuh"
+
+#include "solve/pagerank/steps.cuh"
+
+#define MBK_PAGERANK_THREADS 256
+
+MBK_DEVICE mbk_u64 mbk_pagerank_place() {
+  return (mbk_u64)mbk_block() * MBK_PAGERANK_THREADS + mbk_thread();
+}
+
+MBK_DEVICE mbk_u64 mbk_pagerank_stride() {
+  return (mbk_u64)mbk_grid() * MBK_PAGERANK_THREADS;
+}
+
+// The two sums over the block, complete in thread 0: a tree of fixed shape.
+MBK_DEVICE void mbk_pagerank_sum(double *shared, double &first, double &second) {
+  double *const firsts = shared, *const seconds = shared + MBK_PAGERANK_THREADS;
+  const mbk_u32 thread = mbk_thread();
+  firsts[thread] = first;
+  seconds[thread] = second;
+  mbk_block_sync();
+  for (mbk_u32 half = MBK_PAGERANK_THREADS / 2; half > 0; half /= 2) {
+    if (thread < half) {
+      firsts[thread] += firsts[thread + half];
+      seconds[thread] += seconds[thread + half];
+    }
+    mbk_block_sync();
+  }
+  first = firsts[0];
+  second = seconds[0];
+}
+
+// Block b leaves its parts of the two sums in partials[2 b] and partials[2 b + 1].
+MBK_DEVICE void mbk_pagerank_leave(double *shared, double first, double second,
+                                   double *partials) {
+  mbk_pagerank_sum(shared, first, second);
+  if (mbk_thread() == 0) {
+    partials[2 * mbk_block()] = first;
+    partials[2 * mbk_block() + 1] = second;
+  }
+}
+
+// Adds up the parts of `blocks` blocks in a fixed order, complete in thread 0.
+MBK_DEVICE void mbk_pagerank_gather(double *shared, const double *partials, mbk_u32 blocks,
+                                    double &first, double &second) {
+  first = second = 0;
+  for (mbk_u32 b = mbk_thread(); b < blocks; b += MBK_PAGERANK_THREADS) {
+    first += partials[2 * b];
+    second += partials[2 * b + 1];
+  }
+  mbk_pagerank_sum(shared, first, second);
+}
+
+// W of a pattern: the lengths of its rows.
+// Launch: any grid of MBK_PAGERANK_THREADS threads. Shared: none.
+MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)
+    mbk_pagerank_weigh(MBK_VECTOR *weights, const MBK_ROW_PTR *row_ptr, mbk_u64 n) {
+  for (mbk_u64 i = mbk_pagerank_place(); i < n; i += mbk_pagerank_stride()) {
+    const MBK_ROW_PTR length = row_ptr[i + 1] - row_ptr[i];
+    weights[i] = length > 0 ? (MBK_VECTOR)length : (MBK_VECTOR)-1;
+  }
+}
+
+// z holds ranks, or where not `given` nothing, and all are 1 / n; becomes those by W. Sums:
+// vertices that dangle, and their mass.
+// Launch: a grid that depends on n alone, MBK_PAGERANK_THREADS threads.
+// Shared: double[2 * MBK_PAGERANK_THREADS].
+MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)
+    mbk_pagerank_begin(MBK_VECTOR *z, const MBK_VECTOR *weights, mbk_i32 given, mbk_u64 n,
+                       double *partials) {
+  MBK_SHARED_MEMORY(shared);
+  double count = 0, mass = 0;
+  for (mbk_u64 i = mbk_pagerank_place(); i < n; i += mbk_pagerank_stride()) {
+    const double weight = (double)weights[i];
+    const MBK_VECTOR rank = given ? z[i] : (MBK_VECTOR)(1.0 / (double)n);
+    const MBK_VECTOR share = (MBK_VECTOR)((double)rank / (weight < 0 ? 1.0 : weight));
+    count += weight < 0 ? 1.0 : 0.0;
+    mass += weight < 0 ? (double)share : 0.0;
+    z[i] = share;
+  }
+  mbk_pagerank_leave((double *)shared, count, mass, partials);
+}
+
+// What the first iteration starts from.
+// Launch: one block of MBK_PAGERANK_THREADS threads. Shared: double[2 * MBK_PAGERANK_THREADS].
+MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)
+    mbk_pagerank_first(const double *partials, mbk_u32 blocks, mbi_solve_memory *m) {
+  MBK_SHARED_MEMORY(shared);
+  double count, mass;
+  mbk_pagerank_gather((double *)shared, partials, blocks, count, mass);
+  if (mbk_thread() == 0) {
+    m->state.scalar[MBI_PAGERANK_DANGLING] = count;
+    mbi_pagerank_spread(&m->state, mass);
+  }
+}
+
+// z = (damping * y + base * teleport) / W; teleport null: ones. Sums: the change and the mass
+// of dangling vertices. Launch and shared memory as mbk_pagerank_begin.
+MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)
+    mbk_pagerank_update(MBK_VECTOR *z, const MBK_VECTOR *y, const MBK_VECTOR *weights,
+                        const MBK_VECTOR *teleport, mbk_u64 n, const mbi_solve_memory *m,
+                        double *partials) {
+  MBK_SHARED_MEMORY(shared);
+  if (m->state.closed) {
+    return;
+  }
+  const double damping = m->state.scalar[MBI_PAGERANK_DAMPING];
+  const double base = m->state.scalar[MBI_PAGERANK_BASE];
+  double change = 0, mass = 0;
+  for (mbk_u64 i = mbk_pagerank_place(); i < n; i += mbk_pagerank_stride()) {
+    const double given = (double)weights[i], weight = given < 0 ? 1.0 : given;
+    const double share = teleport != nullptr ? base * (double)teleport[i] : base;
+    const MBK_VECTOR next = (MBK_VECTOR)((damping * (double)y[i] + share) / weight);
+    const double difference = ((double)next - (double)z[i]) * weight;
+    change += difference < 0 ? -difference : difference;
+    mass += given < 0 ? (double)next : 0.0;
+    z[i] = next;
+  }
+  mbk_pagerank_leave((double *)shared, change, mass, partials);
+}
+
+// Adds up what mbk_pagerank_update has left, and decides.
+// Launch: one block of MBK_PAGERANK_THREADS threads. Shared: double[2 * MBK_PAGERANK_THREADS].
+MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)
+    mbk_pagerank_finish(const double *partials, mbk_u32 blocks, mbi_solve_memory *m) {
+  MBK_SHARED_MEMORY(shared);
+  if (m->state.closed) {
+    return;
+  }
+  double change, mass;
+  mbk_pagerank_gather((double *)shared, partials, blocks, change, mass);
+  if (mbk_thread() == 0) { // behind a barrier: all have read `closed`
+    mbi_pagerank_decide(m, change, mass);
+  }
+}
+
+// Ranks again. Launch: any grid of MBK_PAGERANK_THREADS threads. Shared: none.
+MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)
+    mbk_pagerank_end(MBK_VECTOR *z, const MBK_VECTOR *weights, mbk_u64 n) {
+  for (mbk_u64 i = mbk_pagerank_place(); i < n; i += mbk_pagerank_stride()) {
+    const MBK_VECTOR rank = weights[i] < 0 ? z[i] : z[i] * weights[i];
+    z[i] = rank < 0 ? (MBK_VECTOR)0 : rank;
+  }
+}

@@ -1,0 +1,72 @@
+#include "solve/core/solver.h"
+
+/* What a solver wants to know of A, to where it is wanted: on the GPU from arrays that lie there,
+ * else by CPU threads (solve/precondition/diagonal.c). */
+
+/* The norm of A and the preconditioner, from the arrays of `view`. In an entered context. */
+static merbit_status mbi_solver_examine(merbit_solver *solver, const merbit_view *view) {
+  merbit_context *context = solver->context;
+  const int64_t entries = solver->n * solver->v.block;
+  merbit_matrix *copy;
+  merbit_view csr;
+  void *blocks = NULL;
+  merbit_status status;
+  if (mbi_examine_there(solver, view)) {
+    status = solver->gpu.examine.grid > 0 ? MERBIT_OK : mbi_examine_begin(solver, view);
+    status = status == MERBIT_OK ? mbi_examine_end(solver) : status;
+    mbi_examine_forget(solver);
+    return status;
+  }
+  status = mbi_examine_csr(context, view, &copy, &csr);
+  if (status == MERBIT_OK && entries > 0) {
+    status = mbi_allocate_array(context, entries, sizeof(double), "blocks of A", &blocks);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_examine_run(solver, &csr, (double *)blocks);
+  }
+  if (status == MERBIT_OK && entries > 0) {
+    status = mbi_solver_invert(solver, (const double *)blocks);
+  }
+  mbi_release(context, blocks);
+  merbit_matrix_destroy(copy);
+  return status;
+}
+
+/* New values that do not lie where the structure does are brought there; the caller lets go of
+ * them (mbi_examine_let_go). `memory` DEFAULT: they do. */
+static merbit_status mbi_examine_bring(merbit_solver *solver, merbit_memory memory,
+                                       merbit_view *view, void **own) {
+  merbit_context *context = solver->context;
+  const int64_t count = mbi_view_values(view);
+  const size_t size = mbi_type_size(mbi_view_type(view));
+  const int device = view->memory == MERBIT_MEMORY_DEVICE;
+  mbi_devptr there = 0;
+  merbit_status status;
+  *own = NULL;
+  if (memory == MERBIT_MEMORY_DEFAULT || (memory == MERBIT_MEMORY_DEVICE) == device) {
+    return MERBIT_OK;
+  }
+  if (device) {
+    status = mbi_device_allocate(context, (uint64_t)count * size, "new values", &there);
+    *own = mbi_device_pointer(there);
+    if (status == MERBIT_OK) {
+      status = mbi_device_upload(context, there, view->values, (size_t)count * size);
+    }
+  } else {
+    status = mbi_allocate_array(context, count, size, "new values", own);
+    if (status == MERBIT_OK) {
+      status = mbi_device_download(context, *own, mbi_device_address(view->values),
+                                   (size_t)count * size);
+    }
+  }
+  view->values = *own;
+  return status;
+}
+
+static void mbi_examine_let_go(merbit_solver *solver, const merbit_view *view, void *own) {
+  if (view->memory == MERBIT_MEMORY_DEVICE) {
+    mbi_device_release(solver->context, mbi_device_address(own));
+  } else {
+    mbi_release(solver->context, own);
+  }
+}

@@ -1,0 +1,204 @@
+/* The same from a CSR in GPU memory, which stays there; only blocks wider than one row are
+ * inverted by CPU threads. */
+#define MBI_EXAMINE_THREADS 256 /* of a block, and the most blocks: solve/precondition/setup.cu */
+#define MBI_EXAMINE_TOGETHER 4  /* rows */
+#define MBI_EXAMINE_KEPT 64     /* long rows of a block */
+#define MBI_EXAMINE_SHARED      /* bytes */                                                    \
+  (MBI_EXAMINE_THREADS * sizeof(double) + MBI_EXAMINE_KEPT * sizeof(uint64_t) +                \
+   sizeof(uint32_t))
+#define MBI_EXAMINE_BLOCKS 1024
+#define MBI_EXAMINE_ASIDE 2 /* blocks of a multiprocessor that leave room for others' */
+#define MBI_STREAM_ALONE 1  /* CU_STREAM_NON_BLOCKING: nor does the default stream wait */
+
+static int mbi_examine_there(const merbit_solver *solver, const merbit_view *view) {
+  return mbi_solve_on_gpu(solver) && view->memory == MERBIT_MEMORY_DEVICE &&
+         view->format == MERBIT_CSR && !mbi_view_is_half(view);
+}
+
+/* Of a row: no more than nonzeros, in the mean. */
+static int mbi_examine_lanes(const merbit_view *view) {
+  int lanes = 2;
+  while (lanes < 32 && view->nnz >= 2 * lanes * view->rows) {
+    lanes *= 2;
+  }
+  return lanes;
+}
+
+static void mbi_examine_preamble(const merbit_view *view, mbi_preamble *preamble) {
+  memset(preamble, 0, sizeof *preamble);
+  mbi_preamble_define(preamble, "MBK_VALUE",
+                      mbi_view_type(view) == MERBIT_F32 ? "float" : "double");
+  mbi_preamble_define_int(preamble, "MBK_PATTERN", view->values == NULL);
+  mbi_preamble_define(preamble, "MBK_ROW_PTR",
+                      view->offset_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
+  mbi_preamble_define(preamble, "MBK_COLUMN",
+                      view->index_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
+  mbi_preamble_define_int(preamble, "MBK_BASE", view->base);
+  mbi_preamble_define_int(preamble, "MBK_EXAMINE_LANES", mbi_examine_lanes(view));
+}
+
+static merbit_status mbi_examine_specialise(merbit_context *context, const merbit_view *view,
+                                            mbi_examine_gpu *gpu) {
+  mbi_preamble preamble;
+  merbit_status status;
+  mbi_examine_preamble(view, &preamble);
+  status = mbi_program_create(context, "solve/precondition/setup.cu", &preamble, &gpu->program);
+  if (status == MERBIT_OK) {
+    status = mbi_program_kernel(context, &gpu->program, "mbk_examine_rows", &gpu->rows);
+  }
+  return status != MERBIT_OK
+             ? status
+             : mbi_program_kernel(context, &gpu->program, "mbk_examine_invert", &gpu->invert);
+}
+
+/* gpu->norms, and gpu->blocks where they are wanted. */
+static merbit_status mbi_examine_launch_rows(merbit_solver *solver, const merbit_view *view,
+                                             mbi_examine_gpu *gpu) {
+  const int64_t most = gpu->stream == NULL ? MBI_EXAMINE_BLOCKS
+                                           : (int64_t)MBI_EXAMINE_ASIDE *
+                                                 solver->context->device.multiprocessors;
+  const int64_t rows = MBI_EXAMINE_TOGETHER * MBI_EXAMINE_THREADS / mbi_examine_lanes(view);
+  const int64_t wanted = (solver->n + rows - 1) / rows;
+  uint64_t n = (uint64_t)solver->n;
+  uint32_t width = (uint32_t)solver->v.block;
+  void *arguments[7];
+  gpu->grid = most < MBI_EXAMINE_BLOCKS ? most : MBI_EXAMINE_BLOCKS;
+  gpu->grid = wanted < gpu->grid ? wanted : gpu->grid;
+  arguments[0] = (void *)(uintptr_t)&view->row_ptr;
+  arguments[1] = (void *)(uintptr_t)&view->col_ind;
+  arguments[2] = (void *)(uintptr_t)&view->values;
+  arguments[3] = &n;
+  arguments[4] = &width;
+  arguments[5] = &gpu->blocks;
+  arguments[6] = &gpu->norms;
+  return mbi_device_launch(solver->context, gpu->rows, "mbk_examine_rows", gpu->grid,
+                           MBI_EXAMINE_THREADS, MBI_EXAMINE_SHARED, gpu->stream, arguments);
+}
+
+/* solver->norm. */
+static merbit_status mbi_examine_norm(merbit_solver *solver, const mbi_examine_gpu *gpu) {
+  double norms[MBI_EXAMINE_BLOCKS];
+  const merbit_status status = mbi_device_download(solver->context, norms, gpu->norms,
+                                                   (size_t)gpu->grid * sizeof norms[0]);
+  int64_t i;
+  solver->norm = 0;
+  for (i = 0; i < gpu->grid && status == MERBIT_OK; i++) {
+    solver->norm = norms[i] > solver->norm ? norms[i] : solver->norm;
+  }
+  return status;
+}
+
+/* JACOBI: 1 / a diagonal to `target`. */
+static merbit_status mbi_examine_launch_invert(merbit_solver *solver, mbi_examine_gpu *gpu,
+                                               void *target) {
+  merbit_context *context = solver->context;
+  const int64_t wanted = (solver->n + MBI_EXAMINE_THREADS - 1) / MBI_EXAMINE_THREADS;
+  const uint64_t none = UINT64_MAX;
+  uint64_t n = (uint64_t)solver->n, bad = 0;
+  void *arguments[4];
+  merbit_status status = mbi_device_upload(context, gpu->bad, &none, sizeof none);
+  arguments[0] = &gpu->blocks;
+  arguments[1] = &target;
+  arguments[2] = &n;
+  arguments[3] = &gpu->bad;
+  if (status == MERBIT_OK) {
+    status = mbi_device_launch(context, gpu->invert, "mbk_examine_invert",
+                               wanted < MBI_EXAMINE_BLOCKS ? wanted : MBI_EXAMINE_BLOCKS,
+                               MBI_EXAMINE_THREADS, 0, NULL, arguments);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_download(context, &bad, gpu->bad, sizeof bad);
+  }
+  if (status == MERBIT_OK && bad != none) {
+    double value = 0;
+    status =
+        mbi_device_download(context, &value, gpu->blocks + bad * sizeof value, sizeof value);
+    return status == MERBIT_OK ? mbi_examine_refuse(solver, (int64_t)bad, value) : status;
+  }
+  return status;
+}
+
+static merbit_status mbi_examine_allocate(merbit_solver *solver, mbi_examine_gpu *gpu) {
+  merbit_context *context = solver->context;
+  const uint64_t entries = (uint64_t)solver->n * (uint64_t)solver->v.block;
+  mbi_devptr *const parts[] = {&gpu->norms, &gpu->blocks, &gpu->bad};
+  const uint64_t bytes[] = {MBI_EXAMINE_BLOCKS * sizeof(double), entries * sizeof(double),
+                            entries > 0 ? sizeof(uint64_t) : 0};
+  return mbi_device_allocate_parts(context, "norms and blocks of A", 3, parts, bytes);
+}
+
+/* Behind what the GPU does. */
+static merbit_status mbi_examine_await(merbit_solver *solver) {
+  merbit_context *context = solver->context;
+  mbi_examine_gpu *gpu = &solver->gpu.examine;
+  const merbit_status status = mbi_device_synchronize(context, gpu->stream);
+  if (gpu->stream != NULL && mbi_device_lost(context) == 0) {
+    (void)mbi_device_bury(context, context->device.driver.stream_destroy(gpu->stream));
+  }
+  gpu->stream = NULL;
+  return status;
+}
+
+/* Forget what has begun. */
+static void mbi_examine_forget(merbit_solver *solver) {
+  merbit_context *context = solver->context;
+  mbi_examine_gpu *gpu = &solver->gpu.examine;
+  if (gpu->stream != NULL) {
+    (void)mbi_examine_await(solver);
+  }
+  mbi_device_release(context, gpu->norms);
+  mbi_program_destroy(context, &gpu->program);
+  memset(gpu, 0, sizeof *gpu);
+}
+
+/* Begin: the GPU looks at the rows of `view`, which are sound, beside whatever follows. */
+static merbit_status mbi_examine_begin(merbit_solver *solver, const merbit_view *view) {
+  merbit_context *context = solver->context;
+  const mbi_driver *driver = &context->device.driver;
+  mbi_examine_gpu *gpu = &solver->gpu.examine;
+  merbit_status status = mbi_examine_specialise(context, view, gpu);
+  if (status == MERBIT_OK) {
+    status = mbi_examine_allocate(solver, gpu);
+  }
+  if (status == MERBIT_OK && driver->stream_create != NULL && driver->stream_destroy != NULL) {
+    const mbi_curesult result = driver->stream_create(&gpu->stream, MBI_STREAM_ALONE);
+    gpu->stream = result == 0 ? gpu->stream : NULL;
+    (void)mbi_device_bury(context, result);
+  }
+  return status == MERBIT_OK ? mbi_examine_launch_rows(solver, view, gpu) : status;
+}
+
+/* And end: the norm, and the preconditioner in the solver's vector. */
+static merbit_status mbi_examine_end(merbit_solver *solver) {
+  merbit_context *context = solver->context;
+  const int64_t entries = solver->n * solver->v.block;
+  mbi_examine_gpu *gpu = &solver->gpu.examine;
+  void *blocks = NULL;
+  merbit_status status = mbi_examine_await(solver);
+  if (status == MERBIT_OK) {
+    status = mbi_examine_norm(solver, gpu);
+  }
+  if (status == MERBIT_OK && solver->v.block == 1) {
+    status = mbi_examine_launch_invert(solver, gpu, mbi_solver_inverse_place(solver));
+    if (status == MERBIT_OK) {
+      status = mbi_solver_order_inverse(solver);
+    }
+  } else if (status == MERBIT_OK && solver->v.block > 1) {
+    status = mbi_allocate_array(context, entries, sizeof(double), "blocks of A", &blocks);
+    if (status == MERBIT_OK) {
+      status =
+          mbi_device_download(context, blocks, gpu->blocks, (size_t)entries * sizeof(double));
+    }
+    if (status == MERBIT_OK) {
+      status = mbi_solver_invert(solver, (const double *)blocks);
+    }
+    mbi_release(context, blocks);
+  }
+  return status;
+}
+
+/* For a plan that is being made: its arrays, which are the solver's, are sound. */
+static merbit_status mbi_examine_checked(void *maker) {
+  merbit_solver *solver = (merbit_solver *)maker;
+  return mbi_examine_begin(solver, &solver->view);
+}

@@ -1,0 +1,320 @@
+/* Rows sorted by length within windows. The sigma of SELL-C-sigma (M. Kreutzer et al., A
+ * Unified Sparse Matrix Data Format, SISC 36(5), 2014) without its padding: a CPU's cores lose
+ * most of their time on short rows to wrong guesses of where a row ends, and guess rightly
+ * where the next row is as long as the last. The rows of a window stay together, so that x and
+ * y are met as before. Tasks are cut as in spmv/cpu/merge.c; a row that tasks share stays as it is.
+ *
+ * The plan holds copies of the columns, and of the values unless they are all equal. Each task
+ * writes its own part first, so that its pages lie where it runs. */
+
+#define MBI_SORTED_WINDOW 4096    /* rows: their part of y stays in the first cache */
+#define MBI_SORTED_FAR (16 << 20) /* bytes of x that caches near a core do not hold */
+#define MBI_SORTED_LONG 64 /* longer rows are not sorted: nothing is lost at their ends */
+
+typedef struct mbi_sorted_build {
+  merbit_plan *plan;
+  int *differ; /* for each task: some value of its is not the first of all */
+} mbi_sorted_build;
+
+static int64_t mbi_sorted_start(const merbit_view *csr, int64_t row) {
+  return mbi_index_at(csr->row_ptr, csr->offset_type, row) - csr->base;
+}
+
+static int64_t mbi_sorted_windows(const mbi_sorted_share *share) {
+  return (share->last - share->row + MBI_SORTED_WINDOW - 1) / MBI_SORTED_WINDOW;
+}
+
+/* The parts of the tasks, cut as in spmv/cpu/merge.c. */
+static void mbi_sorted_cut(merbit_plan *plan) {
+  const merbit_view *csr = &plan->csr;
+  const int64_t path = csr->rows + csr->nnz;
+  mbi_sorted_share *share = plan->sorted.shares;
+  mbi_merge_point from = {0, 0};
+  int task;
+  for (task = 0; task < plan->tasks; task++, share++) {
+    const mbi_merge_point to = mbi_merge_search(csr, mbi_share(path, plan->tasks, task + 1));
+    share->head_row = -1;
+    share->head = share->head_end = share->carry = from.entry;
+    share->row = from.row;
+    share->last = to.row;
+    share->carry_end = to.entry;
+    if (from.row < to.row) {
+      if (mbi_sorted_start(csr, from.row) < from.entry) {
+        share->head_row = from.row;
+        share->row++;
+        share->head_end = mbi_sorted_start(csr, share->row);
+      }
+      share->carry = mbi_sorted_start(csr, to.row);
+    }
+    share->windows = mbi_sorted_windows(share);
+    from = to;
+  }
+}
+
+static int mbi_sorted_bucket(int64_t length) {
+  return length < MBI_SORTED_LONG ? (int)length : MBI_SORTED_LONG;
+}
+
+/* How many rows of a window are of each length; the last count is of all long ones. */
+static void mbi_sorted_count(const merbit_view *csr, int64_t row, int64_t last,
+                             int64_t *counts) {
+  int64_t start = mbi_sorted_start(csr, row);
+  memset(counts, 0, (MBI_SORTED_LONG + 1) * sizeof *counts);
+  for (; row < last; row++) {
+    const int64_t end = mbi_sorted_start(csr, row + 1);
+    counts[mbi_sorted_bucket(end - start)]++;
+    start = end;
+  }
+}
+
+static int64_t mbi_sorted_window_end(const mbi_sorted_share *share, int64_t row) {
+  return row < share->last - MBI_SORTED_WINDOW ? row + MBI_SORTED_WINDOW : share->last;
+}
+
+/* Whether all values of a task have the bits of the first of all. */
+static int mbi_sorted_differ(const merbit_plan *plan, const mbi_sorted_share *share) {
+  const size_t size = mbi_type_size(plan->type);
+  const char *first = (const char *)plan->values;
+  int64_t k;
+  for (k = share->head; first != NULL && k < share->carry_end; k++) {
+    if (memcmp(first, first + (size_t)k * size, size) != 0) {
+      return 1;
+    }
+  }
+  return 0;
+}
+
+/* First pass of a task: how many runs there will be, and how its values are. */
+static void mbi_sorted_measure(void *argument, int task) {
+  const mbi_sorted_build *build = (const mbi_sorted_build *)argument;
+  const merbit_plan *plan = build->plan;
+  mbi_sorted_share *share = plan->sorted.shares + task;
+  int64_t counts[MBI_SORTED_LONG + 1], row;
+  int length;
+  share->runs = 0;
+  for (row = share->row; row < share->last; row += MBI_SORTED_WINDOW) {
+    mbi_sorted_count(&plan->csr, row, mbi_sorted_window_end(share, row), counts);
+    for (length = 0; length < MBI_SORTED_LONG; length++) {
+      share->runs += counts[length] > 0;
+    }
+    share->runs += counts[MBI_SORTED_LONG];
+  }
+  build->differ[task] = mbi_sorted_differ(plan, share);
+}
+
+/* Columns [begin, end) of the CSR to `target`, counted from 0. */
+static void mbi_sorted_columns(const merbit_view *csr, int64_t begin, int64_t end,
+                               int32_t *target) {
+  const int32_t *col_ind = (const int32_t *)csr->col_ind;
+  for (; begin < end; begin++) {
+    *target++ = col_ind[begin] - csr->base;
+  }
+}
+
+/* The order of a window's rows, its runs, and its columns in that order. Returns the runs. */
+static int64_t mbi_sorted_window_fill(const merbit_plan *plan, mbi_sorted_window *window,
+                                      int64_t last) {
+  const merbit_view *csr = &plan->csr;
+  const mbi_sorted *sorted = &plan->sorted;
+  uint16_t *id = sorted->row_id + window->row;
+  mbi_sorted_run *run = sorted->runs + window->run;
+  int64_t counts[MBI_SORTED_LONG + 1], places[MBI_SORTED_LONG + 1], row, place = 0, entry;
+  int length;
+  mbi_sorted_count(csr, window->row, last, counts);
+  for (length = 0; length <= MBI_SORTED_LONG; length++) {
+    places[length] = place;
+    place += counts[length];
+  }
+  for (row = window->row; row < last; row++) {
+    const int64_t start = mbi_sorted_start(csr, row);
+    id[places[mbi_sorted_bucket(mbi_sorted_start(csr, row + 1) - start)]++] =
+        (uint16_t)(row - window->row);
+  }
+  for (length = 0; length < MBI_SORTED_LONG; length++) {
+    if (counts[length] > 0) {
+      run->length = length;
+      run->count = counts[length];
+      run++;
+    }
+  }
+  entry = window->entry;
+  for (row = 0; row < last - window->row; row++) {
+    const int64_t start = mbi_sorted_start(csr, window->row + id[row]);
+    const int64_t end = mbi_sorted_start(csr, window->row + id[row] + 1);
+    mbi_sorted_columns(csr, start, end, sorted->col_ind + entry);
+    entry += end - start;
+    if (end - start >= MBI_SORTED_LONG) {
+      run->length = end - start;
+      run->count = 1;
+      run++;
+    }
+  }
+  return run - (sorted->runs + window->run);
+}
+
+/* Values of a task in the order of its columns. */
+static void mbi_sorted_values(void *argument, int task) {
+  const mbi_sorted_build *build = (const mbi_sorted_build *)argument;
+  const merbit_plan *plan = build->plan;
+  const mbi_sorted *sorted = &plan->sorted;
+  const mbi_sorted_share *share = sorted->shares + task;
+  const size_t size = mbi_type_size(plan->type);
+  const char *from = (const char *)plan->values;
+  char *to = (char *)sorted->values;
+  int64_t window, i;
+  memcpy(to + (size_t)share->head * size, from + (size_t)share->head * size,
+         (size_t)(share->head_end - share->head) * size);
+  for (window = share->window; window < share->window + share->windows; window++) {
+    const mbi_sorted_window *w = sorted->windows + window;
+    const int64_t last = mbi_sorted_window_end(share, w->row);
+    char *next = to + (size_t)w->entry * size;
+    for (i = w->row; i < last; i++) {
+      const int64_t row = w->row + sorted->row_id[i];
+      const int64_t start = mbi_sorted_start(&plan->csr, row);
+      const size_t bytes = (size_t)(mbi_sorted_start(&plan->csr, row + 1) - start) * size;
+      memcpy(next, from + (size_t)start * size, bytes);
+      next += bytes;
+    }
+  }
+  memcpy(to + (size_t)share->carry * size, from + (size_t)share->carry * size,
+         (size_t)(share->carry_end - share->carry) * size);
+}
+
+/* Second pass of a task. */
+static void mbi_sorted_fill(void *argument, int task) {
+  const mbi_sorted_build *build = (const mbi_sorted_build *)argument;
+  const merbit_plan *plan = build->plan;
+  const merbit_view *csr = &plan->csr;
+  const mbi_sorted *sorted = &plan->sorted;
+  const mbi_sorted_share *share = sorted->shares + task;
+  int64_t row, run = share->run;
+  mbi_sorted_window *window = sorted->windows + share->window;
+  mbi_sorted_columns(csr, share->head, share->head_end, sorted->col_ind + share->head);
+  for (row = share->row; row < share->last; row += MBI_SORTED_WINDOW, window++) {
+    window->row = row;
+    window->entry = mbi_sorted_start(csr, row);
+    window->run = run;
+    window->runs = mbi_sorted_window_fill(plan, window, mbi_sorted_window_end(share, row));
+    run += window->runs;
+  }
+  mbi_sorted_columns(csr, share->carry, share->carry_end, sorted->col_ind + share->carry);
+  if (task == plan->tasks - 1) { /* that are asked for ahead */
+    memset(sorted->col_ind + csr->nnz, 0, MBI_SORTED_PADDING * sizeof *sorted->col_ind);
+  }
+  if (sorted->values != NULL) {
+    mbi_sorted_values(argument, task);
+  }
+}
+
+static void mbi_sorted_destroy(merbit_plan *plan) {
+  mbi_sorted *sorted = &plan->sorted;
+  mbi_release(plan->context, sorted->shares);
+  mbi_release(plan->context, sorted->windows);
+  mbi_release(plan->context, sorted->runs);
+  mbi_release(plan->context, sorted->row_id);
+  mbi_release(plan->context, sorted->col_ind);
+  mbi_release(plan->context, sorted->values);
+  memset(sorted, 0, sizeof *sorted);
+}
+
+/* The value of all nonzeros: a float is exactly a double. */
+static double mbi_sorted_first(const merbit_plan *plan) {
+  return plan->values == NULL || plan->csr.nnz == 0 ? 1
+         : plan->type == MERBIT_F32                 ? (double)*(const float *)plan->values
+                                                    : *(const double *)plan->values;
+}
+
+static merbit_status mbi_sorted_allocate_values(merbit_plan *plan) {
+  return mbi_allocate_array(plan->context, plan->csr.nnz, mbi_type_size(plan->type),
+                            "the values of sorted rows", &plan->sorted.values);
+}
+
+/* Everything whose size is known after the first pass. */
+static merbit_status mbi_sorted_allocate(merbit_plan *plan, int differ) {
+  merbit_context *context = plan->context;
+  mbi_sorted *sorted = &plan->sorted;
+  int64_t windows = 0, runs = 0;
+  void *memory;
+  int task;
+  merbit_status status;
+  for (task = 0; task < plan->tasks; task++) {
+    sorted->shares[task].window = windows;
+    sorted->shares[task].run = runs;
+    windows += sorted->shares[task].windows;
+    runs += sorted->shares[task].runs;
+  }
+  status = mbi_allocate_array(context, windows, sizeof *sorted->windows,
+                              "the windows of sorted rows", &memory);
+  sorted->windows = (mbi_sorted_window *)memory;
+  if (status == MERBIT_OK) {
+    status = mbi_allocate_array(context, runs, sizeof *sorted->runs, "the runs of sorted rows",
+                                &memory);
+    sorted->runs = status == MERBIT_OK ? (mbi_sorted_run *)memory : NULL;
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_allocate_array(context, plan->csr.rows, sizeof *sorted->row_id,
+                                "the numbers of sorted rows", &memory);
+    sorted->row_id = status == MERBIT_OK ? (uint16_t *)memory : NULL;
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_allocate_array(context, plan->csr.nnz + MBI_SORTED_PADDING,
+                                sizeof *sorted->col_ind, "the columns of sorted rows", &memory);
+    sorted->col_ind = status == MERBIT_OK ? (int32_t *)memory : NULL;
+  }
+  return status == MERBIT_OK && differ ? mbi_sorted_allocate_values(plan) : status;
+}
+
+/* Make plan->sorted of plan->csr and plan->values. After a failure mbi_sorted_destroy cleans
+ * up. */
+static merbit_status mbi_sorted_create(merbit_plan *plan) {
+  merbit_context *context = plan->context;
+  mbi_sorted *sorted = &plan->sorted;
+  const int64_t x_bytes = plan->csr.cols * (int64_t)mbi_type_size(plan->type);
+  mbi_sorted_build build;
+  void *memory;
+  int task, differ = plan->desc.changing_values && plan->values != NULL;
+  merbit_status status =
+      mbi_allocate_array(context, plan->tasks, sizeof *sorted->shares + sizeof *build.differ,
+                         "the parts of sorted rows", &memory);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  sorted->shares = (mbi_sorted_share *)memory;
+  build.differ = (int *)(void *)(sorted->shares + plan->tasks);
+  build.plan = plan;
+  mbi_sorted_cut(plan);
+  mbi_parallel(context, plan->tasks, mbi_sorted_measure, &build);
+  for (task = 0; task < plan->tasks; task++) {
+    differ |= build.differ[task];
+  }
+  sorted->value = mbi_sorted_first(plan);
+  sorted->far_x = x_bytes > MBI_SORTED_FAR;
+  status = mbi_sorted_allocate(plan, differ);
+  if (status == MERBIT_OK) {
+    mbi_parallel(context, plan->tasks, mbi_sorted_fill, &build);
+  }
+  return status;
+}
+
+/* plan->values are new. Values that are no longer equal need an array, kept from then on. */
+static merbit_status mbi_sorted_update(merbit_plan *plan) {
+  mbi_sorted_build build;
+  merbit_status status = MERBIT_OK;
+  int task, differ = plan->sorted.values != NULL;
+  for (task = 0; task < plan->tasks && !differ; task++) {
+    differ = mbi_sorted_differ(plan, plan->sorted.shares + task);
+  }
+  build.plan = plan;
+  build.differ = NULL;
+  if (!differ) {
+    plan->sorted.value = mbi_sorted_first(plan);
+    return MERBIT_OK;
+  }
+  if (plan->sorted.values == NULL) {
+    status = mbi_sorted_allocate_values(plan);
+  }
+  if (status == MERBIT_OK) {
+    mbi_parallel(plan->context, plan->tasks, mbi_sorted_values, &build);
+  }
+  return status;
+}

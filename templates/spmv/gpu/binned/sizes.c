@@ -1,0 +1,117 @@
+/* ---- Encode: strips and parts ------------------------------------------------------------ */
+
+#define MBI_BINNED_BUILD_THREADS 512
+#define MBI_BINNED_STEPS 8
+#define MBI_BINNED_ROOM 229376u /* bytes of shared memory that wide strips and parts need */
+#define MBI_BINNED_ITEM 4096u   /* groups of an item of phase 1: they pay for its strip of x */
+
+static uint64_t mbi_binned_group(const merbit_plan *plan) {
+  return 32 / mbi_type_size(plan->type);
+}
+
+/* Strips, parts and threads where the plan leaves them open. Two blocks to a multiprocessor
+ * hide each other's waits; one with twice the strip and part makes longer runs, where those
+ * would be mostly padding. A GPU whose blocks have little shared memory gets half of it. */
+static void mbi_binned_defaults(merbit_plan *plan) {
+  mbi_binned *b = &plan->binned;
+  const uint64_t room = (uint64_t)plan->context->device.shared_bytes_per_block;
+  const int little = room < MBI_BINNED_ROOM;
+  const uint64_t size = mbi_type_size(plan->type), part = 65536 / size;
+  const uint64_t strip = little ? room / 2 / size / 1024 * 1024 : 98304 / size;
+  const uint64_t strips = strip > 0 ? (plan->device.cols + strip - 1) / strip : 0;
+  const int wide =
+      !little && strips * (plan->device.nnz / part + 1) > plan->device.nnz / (128 / size);
+  b->strip = plan->desc.sigma != 0 ? (uint64_t)plan->desc.sigma * 1024
+             : wide                ? 2 * strip
+                                   : strip;
+  b->warp_tiles = plan->desc.omega != 0 ? plan->desc.omega : (int)(16 / size);
+  plan->scan.pack = mbi_scan_widest(plan->type);
+  plan->scan.threads = plan->desc.block_threads != 0 ? plan->desc.block_threads
+                       : wide                        ? 1024
+                       : little                      ? 256
+                                                     : 512;
+}
+
+/* Shared memory: a table of values and a strip of x for phase 1. */
+static uint64_t mbi_binned_multiply_shared(const merbit_plan *plan) {
+  return mbi_value_shared(plan) + plan->binned.strip * mbi_type_size(plan->type);
+}
+
+/* And the sums of a tile for each warp and the groups of a part, for phase 2. */
+static uint64_t mbi_binned_sum_shared(const merbit_plan *plan, uint64_t groups) {
+  return (uint64_t)(plan->scan.threads * plan->scan.steps) * mbi_type_size(plan->type) +
+         groups * 32;
+}
+
+/* Three words for each strip to fill a part, and its columns. */
+static uint64_t mbi_binned_fill_shared(const merbit_plan *plan) {
+  return 3 * plan->binned.strips * sizeof(uint32_t) +
+         plan->binned.part_groups * mbi_binned_group(plan) * sizeof(uint16_t);
+}
+
+/* Sizes of the specialisation; needs plan->ranks. */
+static merbit_status mbi_binned_size(merbit_plan *plan) {
+  mbi_binned *b = &plan->binned;
+  mbi_scan_schedule *s = &plan->scan;
+  merbit_context *context = plan->context;
+  const uint64_t room = (uint64_t)context->device.shared_bytes_per_block;
+  uint64_t full; /* bytes of a part without padding */
+  mbi_binned_defaults(plan);
+  if (b->strip < 1024 || b->strip > 65536 || b->warp_tiles < 1 || b->warp_tiles > 8 ||
+      s->threads < 32 || s->threads > 1024 || s->threads % 32 != 0) {
+    return mbi_fail(
+        context, MERBIT_INVALID_ARGUMENT,
+        "plan_desc.sigma is %d, omega %d and block_threads %d; use 1 to 64, 1 to 8, and "
+        "a multiple of 32 up to 1024",
+        plan->desc.sigma, plan->desc.omega, plan->desc.block_threads);
+  }
+  s->steps = MBI_BINNED_STEPS;
+  s->tiles = (plan->device.nnz + 32 * MBI_BINNED_STEPS - 1) / (32 * MBI_BINNED_STEPS);
+  b->part_nonzeros = (uint64_t)(b->warp_tiles * s->threads) * MBI_BINNED_STEPS;
+  full = mbi_binned_sum_shared(plan, b->part_nonzeros / mbi_binned_group(plan));
+  s->resident = s->threads > 512 || 2 * full > room ? 1 : 2;
+  b->strips = (plan->device.cols + b->strip - 1) / b->strip;
+  b->parts = (plan->device.nnz + b->part_nonzeros - 1) / b->part_nonzeros;
+  if (s->tiles > (uint64_t)INT32_MAX || b->strips * 12 > room) {
+    return mbi_fail(context, MERBIT_TOO_LARGE,
+                    "%" PRIu64 " strips of columns and %" PRIu64
+                    " parts are too many; use another plan_desc.method",
+                    b->strips, b->parts);
+  }
+  if (mbi_binned_multiply_shared(plan) > room) {
+    return mbi_fail(context, MERBIT_TOO_LARGE,
+                    "a strip of %" PRIu64 " columns takes %" PRIu64
+                    " bytes of shared memory, of which there are %" PRIu64
+                    "; lower plan_desc.sigma",
+                    b->strip, mbi_binned_multiply_shared(plan), room);
+  }
+  mbi_scan_size_rows(plan);
+  return MERBIT_OK;
+}
+
+/* ---- Specialise -------------------------------------------------------------------------- */
+
+static void mbi_binned_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+  mbi_scan_preamble(plan, preamble);
+  mbi_preamble_define_int(preamble, "MBK_STRIP", (int)plan->binned.strip);
+  mbi_preamble_define_int(preamble, "MBK_WARP_TILES", plan->binned.warp_tiles);
+}
+
+static merbit_status mbi_binned_specialise(merbit_plan *plan) {
+  static const char *const names[6] = {"mbk_binned_count",    "mbk_binned_total",
+                                       "mbk_binned_offsets",  "mbk_binned_fill",
+                                       "mbk_binned_multiply", "mbk_binned_sum"};
+  mbi_preamble preamble;
+  merbit_status status;
+  int i;
+  mbi_binned_preamble(plan, &preamble);
+  status = mbi_program_create(plan->context, "spmv/gpu/binned/binned.cu", &preamble, &plan->program);
+  if (status == MERBIT_OK) {
+    status = mbi_scan_kernels(plan);
+  }
+  for (i = 0; i < 6 && status == MERBIT_OK; i++) {
+    status =
+        mbi_program_kernel(plan->context, &plan->program, names[i], &plan->binned.kernels[i]);
+  }
+  return status;
+}

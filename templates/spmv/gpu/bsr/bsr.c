@@ -1,0 +1,316 @@
+/* ---- Specialise -------------------------------------------------------------------------- */
+
+static void mbi_bsr_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+  const mbi_bsr_tiles *t = &plan->bsr_tiles;
+  mbi_plan_preamble(plan, preamble);
+  mbi_preamble_define_int(preamble, "MBK_BLOCK_ROWS", t->block_rows);
+  mbi_preamble_define_int(preamble, "MBK_BLOCK_COLS", t->block_cols);
+  mbi_preamble_define_int(preamble, "MBK_COLUMN_MAJOR",
+                          plan->bsr.view.block_order == MERBIT_BLOCK_COLUMN_MAJOR);
+  mbi_preamble_define_int(preamble, "MBK_MASKED", plan->bsr.mask_words > 0);
+  mbi_preamble_define_int(preamble, "MBK_EDGE", t->edge);
+  mbi_preamble_define_int(preamble, "MBK_SPLIT", t->split);
+  mbi_preamble_define_int(preamble, "MBK_TOGETHER", t->together);
+  mbi_preamble_define_int(preamble, "MBK_SLOT_BLOCKS", t->slot_blocks);
+  mbi_preamble_define_int(preamble, "MBK_SHUFFLED", t->shuffled);
+  mbi_preamble_define_int(preamble, "MBK_EMPTY_ROWS", t->empty_rows > 0);
+  mbi_preamble_define_int(preamble, "MBK_ONCE", 1);
+  mbi_preamble_define_int(preamble, "MBK_THREADS", t->threads);
+  mbi_preamble_define_int(preamble, "MBK_BLOCKS", t->resident);
+}
+
+static merbit_status mbi_bsr_specialise(merbit_plan *plan) {
+  static const char *const names[MBI_BSR_KERNELS] = {"mbk_bsr_schedule", "mbk_bsr_columns",
+                                                     "mbk_bsr_fill",     "mbk_bsr_product",
+                                                     "mbk_bsr_fixup",    "mbk_bsr_masks"};
+  mbi_bsr_tiles *t = &plan->bsr_tiles;
+  const int kernels = plan->bsr.mask_words > 0 ? MBI_BSR_KERNELS : MBI_BSR_KERNELS - 1;
+  mbi_preamble preamble;
+  merbit_status status;
+  int i;
+  mbi_bsr_preamble(plan, &preamble);
+  status = mbi_program_create(plan->context, "spmv/gpu/bsr/bsr.cu", &preamble, &plan->program);
+  for (i = 0; i < kernels && status == MERBIT_OK; i++) {
+    status = mbi_program_kernel(plan->context, &plan->program, names[i], &t->kernels[i]);
+  }
+  return status;
+}
+
+/* ---- Launch: build, fill, multiply ------------------------------------------------------- */
+
+static merbit_status mbi_bsr_launch_build(merbit_plan *plan, int kernel, const char *name,
+                                          uint64_t items, void **arguments) {
+  return mbi_device_launch(
+      plan->context, plan->bsr_tiles.kernels[kernel], name,
+      (int64_t)((items + MBI_BSR_BUILD_THREADS - 1) / MBI_BSR_BUILD_THREADS),
+      MBI_BSR_BUILD_THREADS, 0, NULL, arguments);
+}
+
+/* row_ends and slot_row. */
+static merbit_status mbi_bsr_schedule(merbit_plan *plan) {
+  mbi_bsr_tiles *t = &plan->bsr_tiles;
+  uint32_t ranks = (uint32_t)plan->ranks.count;
+  uint64_t slots = t->tiles * (uint64_t)t->slots;
+  void *arguments[7];
+  arguments[0] = &plan->ranks.row_start;
+  arguments[1] = &ranks;
+  arguments[2] = &plan->device.nnz;
+  arguments[3] = &t->words;
+  arguments[4] = &slots;
+  arguments[5] = &t->row_ends;
+  arguments[6] = &t->slot_row;
+  return mbi_bsr_launch_build(plan, 0, "mbk_bsr_schedule",
+                              t->words > slots + 1 ? t->words : slots + 1, arguments);
+}
+
+static merbit_status mbi_bsr_columns(merbit_plan *plan) {
+  mbi_bsr_tiles *t = &plan->bsr_tiles;
+  void *arguments[4];
+  arguments[0] = &plan->device.col_ind;
+  arguments[1] = &plan->device.nnz;
+  arguments[2] = &t->tiles;
+  arguments[3] = &t->columns;
+  return mbi_bsr_launch_build(plan, 1, "mbk_bsr_columns", t->places, arguments);
+}
+
+/* The masks of the blocks go to the GPU, unless they were made there, and become those of
+ * lanes. Both stay: new values are put in their places by the first. */
+static merbit_status mbi_bsr_masks(merbit_plan *plan) {
+  mbi_bsr_tiles *t = &plan->bsr_tiles;
+  merbit_context *context = plan->context;
+  const uint64_t bytes = plan->device.nnz * (uint64_t)plan->bsr.mask_words * sizeof(uint64_t);
+  const int upload = t->mask_words == 0;
+  void *arguments[4];
+  merbit_status status =
+      upload ? mbi_device_allocate(context, bytes, "masks of blocks", &t->mask_words)
+             : MERBIT_OK;
+  if (status == MERBIT_OK && upload) {
+    status = mbi_device_upload(context, t->mask_words, plan->bsr.masks, (size_t)bytes);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_allocate(context, mbi_bsr_mask_bytes(t), "masks of lanes", &t->masks);
+  }
+  arguments[0] = &t->mask_words;
+  arguments[1] = &plan->device.nnz;
+  arguments[2] = &t->tiles;
+  arguments[3] = &t->masks;
+  return status != MERBIT_OK
+             ? status
+             : mbi_bsr_launch_build(plan, 5, "mbk_bsr_masks",
+                                    t->groups * (uint64_t)(t->slots * t->lanes), arguments);
+}
+
+/* The blocks in plan->device.values, as they come, to the plan's copy, which is all that a
+ * product reads: an array of the plan's own is given back. */
+static merbit_status mbi_bsr_fill(merbit_plan *plan) {
+  mbi_bsr_tiles *t = &plan->bsr_tiles;
+  merbit_context *context = plan->context;
+  mbi_device_csr *csr = &plan->device;
+  const uint64_t entries = csr->nnz * (uint64_t)t->block_rows * (uint64_t)t->block_cols;
+  const uint64_t size = mbi_type_size(plan->type);
+  uint64_t cols = (uint64_t)plan->bsr.view.cols;
+  void *arguments[7];
+  merbit_status status;
+  arguments[0] = &csr->col_ind;
+  arguments[1] = &csr->values;
+  arguments[2] = &t->mask_words;
+  arguments[3] = &cols;
+  arguments[4] = &csr->nnz;
+  arguments[5] = &t->tiles;
+  arguments[6] = &t->packs;
+  status =
+      mbi_bsr_launch_build(plan, 2, "mbk_bsr_fill", mbi_bsr_entries(t) * size / 16, arguments);
+  if (status == MERBIT_OK) {
+    status = mbi_device_synchronize(context, NULL);
+  }
+  if (status == MERBIT_OK && csr->owns_values) {
+    mbi_device_release(context, csr->values);
+    csr->values = 0;
+    csr->owns_values = 0;
+    csr->bytes -= entries * size;
+  }
+  return status;
+}
+
+/* plan->device.values, borrowed or uploaded. */
+static merbit_status mbi_bsr_take_values(merbit_plan *plan) {
+  merbit_context *context = plan->context;
+  const merbit_view *view = &plan->bsr.view;
+  mbi_device_csr *csr = &plan->device;
+  const uint64_t entries = csr->nnz * (uint64_t)view->block_rows * (uint64_t)view->block_cols;
+  if (view->values == NULL) {
+    return MERBIT_OK;
+  }
+  if (view->memory != MERBIT_MEMORY_DEVICE) {
+    return mbi_array_upload(context, view->values, entries * mbi_type_size(plan->type),
+                            "blocks", csr, &csr->values, &csr->owns_values);
+  }
+  if (!mbi_device_owns(context, view->values)) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "view.memory is MERBIT_MEMORY_DEVICE, but %p is not an address of the GPU; "
+                    "give device pointers, or MERBIT_MEMORY_HOST",
+                    view->values);
+  }
+  csr->values = mbi_device_address(view->values);
+  return MERBIT_OK;
+}
+
+static merbit_status mbi_bsr_allocate(merbit_plan *plan) {
+  mbi_bsr_tiles *t = &plan->bsr_tiles;
+  merbit_context *context = plan->context;
+  const uint64_t words = t->words * sizeof(uint32_t);
+  const uint64_t slots = (t->tiles * (uint64_t)(t->slots + 1) + 1) * sizeof(uint32_t);
+  const uint64_t columns = t->places * sizeof(int32_t);
+  const uint64_t packs =
+      plan->device.values != 0 ? mbi_bsr_entries(t) * mbi_type_size(plan->type) : 0;
+  merbit_status status =
+      mbi_device_allocate(context, words, "ends of block rows", &t->row_ends);
+  if (status == MERBIT_OK) {
+    status = mbi_device_allocate(context, slots, "block rows of slots", &t->slot_row);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_allocate(context, columns, "block columns", &t->columns);
+  }
+  if (status == MERBIT_OK && packs > 0) {
+    status = mbi_device_allocate(context, packs, "blocks of tiles", &t->packs);
+  }
+  plan->schedule_bytes = words + slots + columns + packs + plan->ranks.bytes;
+  plan->stream_bytes = words + slots + columns + packs +
+                       2 * t->tiles * (uint64_t)t->block_rows * mbi_type_size(plan->type);
+  if (plan->bsr.mask_words > 0) {
+    plan->schedule_bytes += mbi_bsr_mask_bytes(t) + plan->device.nnz *
+                                                        (uint64_t)plan->bsr.mask_words *
+                                                        sizeof(uint64_t);
+    plan->stream_bytes += mbi_bsr_mask_bytes(t);
+  }
+  return status;
+}
+
+/* plan->device holds the places of the blocks as a CSR. After a failure mbi_bsr_destroy cleans
+ * up. */
+static merbit_status mbi_bsr_create(merbit_plan *plan) {
+  merbit_status status = mbi_scan_rank(plan);
+  if (status == MERBIT_OK) {
+    status = mbi_bsr_size(plan);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_bsr_take_values(plan);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_bsr_specialise(plan);
+  }
+  if (status != MERBIT_OK || plan->bsr_tiles.tiles == 0) {
+    return status;
+  }
+  status = mbi_bsr_allocate(plan);
+  if (status == MERBIT_OK) {
+    status = mbi_bsr_schedule(plan);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_bsr_columns(plan);
+  }
+  if (status == MERBIT_OK && plan->bsr.mask_words > 0) {
+    status = mbi_bsr_masks(plan);
+  }
+  return status != MERBIT_OK          ? status
+         : plan->bsr_tiles.packs != 0 ? mbi_bsr_fill(plan)
+                                      : mbi_device_synchronize(plan->context, NULL);
+}
+
+static void mbi_bsr_destroy(merbit_plan *plan) {
+  mbi_bsr_tiles *t = &plan->bsr_tiles;
+  mbi_device_release(plan->context, t->row_ends);
+  mbi_device_release(plan->context, t->slot_row);
+  mbi_device_release(plan->context, t->columns);
+  mbi_device_release(plan->context, t->mask_words);
+  mbi_device_release(plan->context, t->masks);
+  mbi_device_release(plan->context, t->packs);
+  mbi_program_destroy(plan->context, &plan->program);
+}
+
+/* Of firsts and tails. */
+static uint64_t mbi_bsr_carry_bytes(const merbit_plan *plan) {
+  const mbi_bsr_tiles *t = &plan->bsr_tiles;
+  return 2 * t->tiles * (uint64_t)t->block_rows * mbi_type_size(plan->type);
+}
+
+static merbit_status mbi_bsr_launch_fixup(merbit_plan *plan, mbi_devptr carries,
+                                          const void *alpha, const void *beta, mbi_devptr y,
+                                          void *stream) {
+  mbi_bsr_tiles *t = &plan->bsr_tiles;
+  const unsigned size = (unsigned)mbi_type_size(plan->type);
+  uint64_t rows = (uint64_t)plan->bsr.view.rows;
+  mbi_devptr tails = carries + t->tiles * (uint64_t)t->block_rows * size;
+  void *arguments[11];
+  arguments[0] = &t->slot_row;
+  arguments[1] = &plan->ranks.row_id;
+  arguments[2] = &plan->ranks.empty_id;
+  arguments[3] = &carries;
+  arguments[4] = &tails;
+  arguments[5] = &y;
+  arguments[6] = &t->tiles;
+  arguments[7] = &t->empty_rows;
+  arguments[8] = &rows;
+  arguments[9] = (void *)(uintptr_t)alpha;
+  arguments[10] = (void *)(uintptr_t)beta;
+  return mbi_device_launch_some(
+      plan->context, t->kernels[4], "mbk_bsr_fixup",
+      (int64_t)((t->parts + MBI_SCAN_FIXUP_THREADS - 1) / MBI_SCAN_FIXUP_THREADS),
+      MBI_SCAN_FIXUP_THREADS,
+      (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 * (size + sizeof(uint32_t))), stream, arguments,
+      mbi_plan_start(plan, t->blocks > 0));
+}
+
+static merbit_status mbi_bsr_multiply(merbit_plan *plan, mbi_devptr carries, const void *alpha,
+                                      mbi_devptr x, const void *beta, mbi_devptr y,
+                                      void *stream) {
+  mbi_bsr_tiles *t = &plan->bsr_tiles;
+  uint64_t rows = (uint64_t)plan->bsr.view.rows, cols = (uint64_t)plan->bsr.view.cols;
+  mbi_devptr tails = carries + t->tiles * (uint64_t)t->block_rows * mbi_type_size(plan->type);
+  void *arguments[15];
+  merbit_status status;
+  arguments[0] = &t->row_ends;
+  arguments[1] = &t->slot_row;
+  arguments[2] = &plan->ranks.row_id;
+  arguments[3] = &t->columns;
+  arguments[4] = &t->packs;
+  arguments[5] = &t->masks;
+  arguments[6] = &x;
+  arguments[7] = &y;
+  arguments[8] = &carries;
+  arguments[9] = &tails;
+  arguments[10] = &rows;
+  arguments[11] = &cols;
+  arguments[12] = &t->tiles;
+  arguments[13] = (void *)(uintptr_t)alpha;
+  arguments[14] = (void *)(uintptr_t)beta;
+  status = mbi_plan_launch(plan, t->kernels[3], "mbk_bsr_product", (int64_t)t->blocks,
+                           t->threads, 0, stream, arguments);
+  return status == MERBIT_OK ? mbi_bsr_launch_fixup(plan, carries, alpha, beta, y, stream)
+                             : status;
+}
+
+/* ---- Describe ---------------------------------------------------------------------------- */
+
+static void mbi_bsr_info(const merbit_plan *plan, merbit_plan_info *info) {
+  info->sigma = plan->bsr_tiles.slot_blocks;
+  info->omega = plan->bsr_tiles.slots;
+  info->block_threads = plan->bsr_tiles.threads;
+  info->tiles = (int64_t)plan->bsr_tiles.tiles;
+}
+
+static int mbi_bsr_describe(const merbit_plan *plan, char *text, size_t size) {
+  const mbi_bsr_tiles *t = &plan->bsr_tiles;
+  const double stored = (double)plan->device.nnz * t->block_rows * t->block_cols;
+  return snprintf(text, size,
+                  "%" PRIu64 " blocks of %d x %d, %.1f%% filled, %" PRIu64 " tiles of %d x %d "
+                  "in groups of %d%s, %d threads",
+                  plan->device.nnz, t->block_rows, t->block_cols,
+                  stored > 0 ? 100.0 * (double)plan->bsr.entries / stored : 100.0, t->tiles,
+                  t->slots, t->slot_blocks, t->together, t->shuffled ? ", x by shuffles" : "",
+                  t->threads);
+}
+
+static const mbi_cuda_method mbi_bsr_method = {
+    mbi_bsr_create, mbi_bsr_destroy,  mbi_bsr_carry_bytes, mbi_bsr_multiply,
+    mbi_bsr_info,   mbi_bsr_describe, mbi_bsr_fill};

@@ -1,0 +1,165 @@
+// Blocks: y = alpha A x + beta y over tiles of consecutive blocks, one bit per block for "ends
+// its row of blocks", and a segmented sum by shuffles. Source: that every task holds the same
+// number of blocks, and shapes as constants, are of Chirila (Architectural-Aware Optimization
+// of SpMV on GPUs, Bucharest 2025, chapters 6 and 8); the layout, sums in registers and the
+// fixed order are ours.
+//
+// A warp is MBK_SLOTS slots of MBK_LANES lanes: one for each row of a block, or MBK_SPLIT for
+// each. A tile is MBK_SLOTS times MBK_SLOT_BLOCKS blocks, of which a slot takes consecutive
+// ones, MBK_TOGETHER at a time: a group. The copy of the entries lies in the order in which
+// they are read: tile, strip, group, pack, lane; block columns: tile, group, slot, block. Rows
+// of blocks are numbered by rank among those that hold something; slot_row[s] is the rank of
+// the row of slot s's first block, behind the last slot the number of ranks; there follows for
+// each tile how many tiles before it its first row began, or MBK_OPEN.
+#include "jit/device.cuh"
+#include "spmv/shared/algebra.cuh"
+
+#include "spmv/gpu/bsr/tile.cuh"
+
+#include "spmv/gpu/bsr/build.cuh"
+
+#define MBK_PARTS MBK_BLOCK_ROWS
+#define MBK_RANK mbk_u32
+#define MBK_TILE_RANK(tile) mbk_load(tile_row + (tile)*MBK_SLOTS)
+#include "spmv/shared/fixup.cuh"
+
+// What a lane writes: the entry `part` of each row of blocks, if any.
+struct mbk_bsr_target {
+  const mbk_u32 *row_id;
+  MBK_VECTOR *y;
+  mbk_u64 rows;
+  mbk_u32 part;
+  bool writes;
+};
+
+MBK_DEVICE void mbk_bsr_commit(const mbk_bsr_target &to, mbk_u32 rank, MBK_COMPUTE sum,
+                               MBK_COMPUTE alpha, MBK_COMPUTE beta) {
+  const mbk_u32 *const row_id = to.row_id;
+  const mbk_u64 row = (mbk_u64)MBK_ROW_OF(rank) * MBK_BLOCK_ROWS + to.part;
+  (void)row_id;
+  if (to.writes && row < to.rows) {
+    mbk_commit(to.y, row, MBK_ADD(MBK_ZERO, sum), alpha, beta);
+  }
+}
+
+// One strip of a tile by its warp. Each lane sums its row up to each end of a row of blocks
+// alone; the first of these may have begun in slots before. The row of the tile's first
+// block goes to firsts, what follows the last row end to tails: mbk_bsr_fixup puts these
+// together.
+template <int neighbours>
+MBK_DEVICE void mbk_bsr_run(const mbk_u32 *row_ends, const mbk_u32 *slot_row,
+                            const mbk_u32 *row_id, const mbk_i32 *columns,
+                            const MBK_VALUE *values, const MBK_MASK *masks, const MBK_VECTOR *x,
+                            MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,
+                            mbk_u64 rows, mbk_u64 cols, mbk_u64 tile, mbk_u32 strip,
+                            MBK_COMPUTE alpha, MBK_COMPUTE beta) {
+  const mbk_u32 lane = mbk_lane();
+  const mbk_bsr_place at = mbk_bsr_where(lane);
+  const mbk_u64 first_block = tile * MBK_TILE_BLOCKS + at.slot * MBK_SLOT_BLOCKS;
+  mbk_bsr_target to = {row_id, y, rows, strip * MBK_STRIP_ROWS + at.row, false};
+  to.writes = lane < MBK_ACTIVE && at.col == 0 && to.part < MBK_BLOCK_ROWS;
+  columns += tile * MBK_TILE_BLOCKS + at.slot * MBK_TOGETHER;
+  const mbk_u64 group = (tile * MBK_STRIPS + strip) * MBK_GROUPS;
+  (void)group;
+#if !MBK_PATTERN
+  values += (group * MBK_GROUP_PACKS * MBK_ACTIVE + at.slot * MBK_LANES + at.lane) * MBK_PACK;
+#endif
+#if MBK_MASKED
+  masks += group * MBK_ACTIVE + at.slot * MBK_LANES + at.lane;
+#endif
+  const mbk_u32 first = mbk_load(slot_row + tile * MBK_SLOTS + at.slot);
+  mbk_u32 rank = first;
+  MBK_COMPUTE sum = MBK_ZERO, head = MBK_ZERO;
+#pragma unroll 1
+  for (mbk_u32 g = 0; g < MBK_GROUPS; g++) {
+    const mbk_u64 block = first_block + g * MBK_TOGETHER;
+    const mbk_u32 ends = mbk_load(row_ends + block / 32) >> block % 32;
+    MBK_COMPUTE part[MBK_TOGETHER];
+    if (alpha == (MBK_COMPUTE)0) { // nothing is read of the matrix or of x
+      mbk_await();
+#pragma unroll
+      for (int u = 0; u < MBK_TOGETHER; u++) {
+        part[u] = MBK_ZERO;
+      }
+    } else {
+      mbk_bsr_group<neighbours>(
+          columns + g * (MBK_TOGETHER * MBK_SLOTS),
+          MBK_PATTERN ? values : values + g * (MBK_GROUP_PACKS * MBK_ACTIVE * MBK_PACK),
+          masks + g * MBK_ACTIVE, x, cols, at, part);
+    }
+#pragma unroll
+    for (int u = 0; u < MBK_TOGETHER; u++) {
+      sum = MBK_ADD(sum, part[u]);
+      if (ends >> u & 1) {
+        if (rank == first) {
+          head = sum; // the slots before may hold some of it
+        } else {
+          mbk_bsr_commit(to, rank, sum, alpha, beta);
+        }
+        rank++;
+        sum = MBK_ZERO;
+      }
+    }
+  }
+  // What the slots from the last closed one on hold of the row that is open behind each.
+  const mbk_u32 closed = mbk_ballot(MBK_ALL, rank != first);
+  const mbk_u32 until = closed & (0xffffffffu >> (31 - lane));
+  const int distance =
+      (int)at.slot - (until != 0 ? (31 - mbk_leading_zeros(until)) / MBK_LANES : 0);
+#pragma unroll
+  for (int d = 1; d < MBK_SLOTS; d <<= 1) {
+    const MBK_COMPUTE other = mbk_shuffle_up(MBK_ALL, sum, d * MBK_LANES, 32);
+    if (distance >= d) {
+      sum = MBK_ADD(other, sum);
+    }
+  }
+  const MBK_COMPUTE earlier =
+      MBK_SLOTS > 1 ? mbk_shuffle_up(MBK_ALL, sum, MBK_LANES % 32, 32) : MBK_ZERO;
+  const mbk_u64 carry = tile * MBK_BLOCK_ROWS + to.part;
+  if (rank != first) {
+    head = at.slot > 0 ? MBK_ADD(earlier, head) : head;
+    if ((closed & ((1u << (at.slot * MBK_LANES)) - 1)) != 0) {
+      mbk_bsr_commit(to, first, head, alpha, beta);
+    } else if (to.writes) {
+      firsts[carry] = head;
+    }
+  }
+  if (to.writes && at.slot == MBK_SLOTS - 1) {
+    tails[carry] = sum;
+  }
+}
+
+// Launch: one warp per strip of a tile. mbk_bsr_fixup follows.
+MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
+    mbk_bsr_product(const mbk_u32 *row_ends, const mbk_u32 *slot_row, const mbk_u32 *row_id,
+                    const mbk_i32 *columns, const MBK_VALUE *values, const MBK_MASK *masks,
+                    const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,
+                    mbk_u64 rows, mbk_u64 cols, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {
+  mbk_release();
+  MBK_STOP_HERE
+  MBK_SCALARS_LOAD;
+  const mbk_u64 warp = (mbk_u64)mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;
+  const mbk_u64 tile = warp / MBK_STRIPS;
+  const mbk_u32 strip = (mbk_u32)(warp % MBK_STRIPS);
+  if (tile >= tiles) {
+    return;
+  }
+  if (MBK_NEIGHBOURS == 1 || (mbk_u64)x % (MBK_NEIGHBOURS * sizeof(MBK_VECTOR)) == 0) {
+    mbk_bsr_run<MBK_NEIGHBOURS>(row_ends, slot_row, row_id, columns, values, masks, x, y,
+                                firsts, tails, rows, cols, tile, strip, alpha, beta);
+  } else {
+    mbk_bsr_run<1>(row_ends, slot_row, row_id, columns, values, masks, x, y, firsts, tails,
+                   rows, cols, tile, strip, alpha, beta);
+  }
+}
+
+// Launch: MBK_FIXUP_THREADS rows of tiles, of which each has MBK_BLOCK_ROWS, per block. Shared:
+// as mbk_fixup.
+MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, 4)
+    mbk_bsr_fixup(const mbk_u32 *slot_row, const mbk_u32 *row_id, const mbk_u32 *empty_id,
+                  const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails, MBK_VECTOR *y,
+                  mbk_u64 tiles, mbk_u64 empty_rows, mbk_u64 rows, MBK_SCALAR_PARAMETERS) {
+  MBK_SHARED_MEMORY(shared);
+  mbk_fixup(slot_row + tiles * MBK_SLOTS + 1, slot_row, row_id, empty_id, firsts, tails, y,
+            tiles, empty_rows, rows, (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);
+}

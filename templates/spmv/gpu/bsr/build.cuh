@@ -1,0 +1,142 @@
+// Tiles of blocks, made on the GPU from the block rows, the block columns and the blocks as
+// they come: part of spmv/gpu/bsr/bsr.cu.
+#ifndef MBK_TILE_BLOCKS
+#error "include spmv/gpu/bsr/tile.cuh before"
+#endif
+
+#define MBK_BUILD_THREADS 256
+
+// row_ends: word w has the bits of the blocks from 32 w on, `words` words; and slot_row, a word
+// for each slot, one more, and one for each tile.
+// Launch: one thread for each of the more numerous.
+MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
+    mbk_bsr_schedule(const MBK_ROW_PTR *row_start, mbk_u32 ranks, mbk_u64 blocks, mbk_u64 words,
+                     mbk_u64 slots, mbk_u32 *row_ends, mbk_u32 *slot_row) {
+  const mbk_u64 at = (mbk_u64)mbk_block() * MBK_BUILD_THREADS + mbk_thread();
+  if (at < words) {
+    const mbk_u64 first = 32 * at;
+    mbk_u32 bits = 0;
+    if (first < blocks) {
+      mbk_u32 rank = mbk_rank_search(row_start, ranks, first);
+      for (; rank < ranks; rank++) {
+        const mbk_u64 last = (mbk_u64)(mbk_load(row_start + rank + 1) - MBK_BASE) - 1;
+        if (last >= first + 32) {
+          break;
+        }
+        bits |= 1u << (last - first);
+      }
+    }
+    row_ends[at] = bits;
+  }
+  if (at <= slots) {
+    const mbk_u64 first = at * MBK_SLOT_BLOCKS;
+    const mbk_u32 rank = first < blocks ? mbk_rank_search(row_start, ranks, first) : ranks;
+    slot_row[at] = rank;
+    if (at < slots && at % MBK_SLOTS == 0) { // a tile begins, and holds a block
+      const mbk_u64 begin = (mbk_u64)(mbk_load(row_start + rank) - MBK_BASE);
+      const mbk_u64 end = (mbk_u64)(mbk_load(row_start + rank + 1) - MBK_BASE);
+      const mbk_u64 tile = at / MBK_SLOTS;
+      slot_row[slots + 1 + tile] =
+          end <= first + MBK_TILE_BLOCKS ? (mbk_u32)(tile - begin / MBK_TILE_BLOCKS) : MBK_OPEN;
+    }
+  }
+}
+
+// The entry of a lane's group: `e` of MBK_GROUP_ENTRIES.
+struct mbk_bsr_entry {
+  mbk_u64 block;
+  mbk_u32 offset; // in the block as it comes
+  bool inside;    // the block
+  mbk_u32 col;
+};
+
+MBK_DEVICE mbk_bsr_entry mbk_bsr_find(mbk_u64 tile, mbk_u32 strip, mbk_u32 group,
+                                      mbk_u32 thread, mbk_u32 e) {
+  const mbk_bsr_place at = mbk_bsr_where(thread);
+  const mbk_u32 row = strip * MBK_STRIP_ROWS + at.row, col = at.col + e % MBK_LANE_COLS;
+  mbk_bsr_entry found;
+  found.block = tile * MBK_TILE_BLOCKS + at.slot * MBK_SLOT_BLOCKS + group * MBK_TOGETHER +
+                e / MBK_LANE_COLS;
+  found.offset = MBK_COLUMN_MAJOR ? col * MBK_BLOCK_ROWS + row : row * MBK_BLOCK_COLS + col;
+  found.inside = row < MBK_BLOCK_ROWS && col < MBK_BLOCK_COLS;
+  found.col = col;
+  return found;
+}
+
+// Block columns, in the order in which the product reads them. Launch: one thread per place,
+// also behind the last block.
+MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
+    mbk_bsr_columns(const mbk_i32 *col_ind, mbk_u64 blocks, mbk_u64 tiles, mbk_i32 *columns) {
+  const mbk_u64 at = (mbk_u64)mbk_block() * MBK_BUILD_THREADS + mbk_thread();
+  const mbk_u64 tile = at / MBK_TILE_BLOCKS;
+  const mbk_u32 place = (mbk_u32)(at % MBK_TILE_BLOCKS), u = place % MBK_TOGETHER;
+  const mbk_u32 slot = place / MBK_TOGETHER % MBK_SLOTS;
+  const mbk_u32 group = place / (MBK_TOGETHER * MBK_SLOTS);
+  const mbk_u64 block =
+      tile * MBK_TILE_BLOCKS + slot * MBK_SLOT_BLOCKS + group * MBK_TOGETHER + u;
+  if (tile < tiles) {
+    columns[at] = block < blocks ? mbk_load(col_ind + block) - MBK_BASE : 0;
+  }
+}
+
+#if MBK_MASKED
+#define MBK_THERE(found)                                                                       \
+  (mbk_load(mask_words + (found).block * ((MBK_ENTRIES + 63) / 64) + (found).offset / 64) >>   \
+       (found).offset % 64 &                                                                   \
+   1)
+
+// Bits of a block's entries, in whole words in the order of its entries, to bits of lanes.
+// Launch: one thread per lane and group.
+MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
+    mbk_bsr_masks(const mbk_u64 *mask_words, mbk_u64 blocks, mbk_u64 tiles, MBK_MASK *masks) {
+  const mbk_u64 at = (mbk_u64)mbk_block() * MBK_BUILD_THREADS + mbk_thread();
+  const mbk_u32 thread = (mbk_u32)(at % MBK_ACTIVE);
+  const mbk_u32 group = (mbk_u32)(at / MBK_ACTIVE % MBK_GROUPS);
+  const mbk_u64 strip = at / MBK_ACTIVE / MBK_GROUPS, tile = strip / MBK_STRIPS;
+  mbk_u32 bits = 0;
+  if (tile >= tiles) {
+    return;
+  }
+  for (mbk_u32 e = 0; e < MBK_GROUP_ENTRIES; e++) {
+    const mbk_bsr_entry found =
+        mbk_bsr_find(tile, (mbk_u32)(strip % MBK_STRIPS), group, thread, e);
+    if (found.block < blocks && found.inside && MBK_THERE(found)) {
+      bits |= 1u << e;
+    }
+  }
+  masks[at] = (MBK_MASK)bits;
+}
+#else
+#define MBK_THERE(found) true
+#endif
+
+// Entries to packs of lanes; those that are not the matrix's become zero. Launch: one thread
+// per pack.
+MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
+    mbk_bsr_fill(const mbk_i32 *col_ind, const MBK_VALUE *values, const mbk_u64 *mask_words,
+                 mbk_u64 cols, mbk_u64 blocks, mbk_u64 tiles, MBK_VALUE *packs) {
+  const mbk_u64 at = (mbk_u64)mbk_block() * MBK_BUILD_THREADS + mbk_thread();
+  const mbk_u32 thread = (mbk_u32)(at % MBK_ACTIVE);
+  const mbk_u32 p = (mbk_u32)(at / MBK_ACTIVE % MBK_GROUP_PACKS);
+  const mbk_u32 group = (mbk_u32)(at / (MBK_ACTIVE * MBK_GROUP_PACKS) % MBK_GROUPS);
+  const mbk_u64 strip = at / ((mbk_u64)MBK_ACTIVE * MBK_GROUP_PACKS * MBK_GROUPS);
+  const mbk_u64 tile = strip / MBK_STRIPS;
+  mbk_pack<MBK_VALUE, MBK_PACK> pack;
+  if (tile >= tiles) {
+    return;
+  }
+#pragma unroll
+  for (mbk_u32 k = 0; k < MBK_PACK; k++) {
+    const mbk_bsr_entry found =
+        mbk_bsr_find(tile, (mbk_u32)(strip % MBK_STRIPS), group, thread, p * MBK_PACK + k);
+    bool there = found.block < blocks && found.inside;
+    if (MBK_EDGE && there) {
+      const mbk_u32 column = (mbk_u32)(mbk_load(col_ind + found.block) - MBK_BASE);
+      there = (mbk_u64)column * MBK_BLOCK_COLS + found.col < cols;
+    }
+    pack.at[k] = there && MBK_THERE(found)
+                     ? mbk_load(values + found.block * MBK_ENTRIES + found.offset)
+                     : (MBK_VALUE)0;
+  }
+  mbk_store_pack(packs + at * MBK_PACK, pack);
+}

@@ -1,0 +1,304 @@
+/* CB-SpMV's storage of a host CSR (Cong, Sun, Chen, Xie, Liu, Qian, ICS 2025, sections 3.1 to
+ * 3.3): strips of 16 rows in blocks of 16 columns, each a COO, a CSR or a dense one, whose
+ * indices and values lie together in one buffer behind an aligned offset. With columns
+ * aggregated a strip's empty ones are left out.
+ *
+ * What is unlike the paper: the columns that stay (restore_cols there) lie with the block, as
+ * offsets from its first one in no, one or two bytes where they fit. A dense block is a mask of
+ * 256 bits and the values that are there, so that what is absent takes no room and meets no x.
+ * Entries of one place all stay. Sparse blocks whose rows are about even are CSR, too. A strip
+ * has an even number of blocks, two at least, of which the last may be empty COO blocks: a warp
+ * takes two at once, and sees every strip.
+ *
+ * A block's data, each part padded to a value's size, the whole to 8 bytes:
+ *   none or 16 columns, the last ones of a strip repeated; then, for
+ *   COO    a byte for each entry, row | column << 4, sorted by row; the values
+ *   CSR    16 bytes, where each row begins; then as COO
+ *   dense  16 half words, one a column, whose bits say which rows there are; the values in the
+ *          order of the bits */
+
+enum { MBI_CB_COO, MBI_CB_CSR, MBI_CB_DENSE, MBI_CB_FORMS };
+
+#define MBI_CB_SIDE 16
+#define MBI_CB_SPARSE 32   /* entries below which a block is super-sparse */
+#define MBI_CB_EVEN 8      /* entries of a lane's row that take as long as 16 of COO */
+#define MBI_CB_CROWDED 255 /* most entries of a block some of which share a place */
+#define MBI_CB_PLACE 29    /* bits of an entry's place in its strip */
+
+/* A block's word: entries, form, steps, the end of a strip or part, the width of a column, the
+ * offset of its data in units of 8 bytes. The steps are the kernel's: of COO, doublings until a
+ * segmented sum of 16 spans the longest row; of CSR, the longest row. Widths: 0, the columns
+ * follow each other; 1 and 2, as many bytes; 3, four bytes. */
+#define MBI_CB_WORD(count, form, steps, width, offset)                                         \
+  ((uint64_t)(count) | (uint64_t)(form) << 9 | (uint64_t)(steps) << 11 |                       \
+   (uint64_t)(width) << 20 | (offset) / 8 << 22)
+#define MBI_CB_COUNT(word) ((word)&511)
+#define MBI_CB_FORM(word) ((word) >> 9 & 3)
+#define MBI_CB_END ((uint64_t)1 << 19)
+#define MBI_CB_SPARE 4 /* empty blocks behind the last, for the kernel reads ahead */
+
+typedef struct mbi_cb_format { /* on the host */
+  int aggregated;
+  uint64_t blocks, data_bytes, forms[MBI_CB_FORMS];
+  uint64_t *words;
+  uint32_t *first; /* column of each block */
+  unsigned char *data;
+  uint64_t limit, cut, tasks, parts, splits; /* spmv/gpu/cb/fill.c */
+  uint64_t *task_block;
+  uint32_t *task_target, *split_strip, *split_part;
+} mbi_cb_format;
+
+typedef struct mbi_cb_strip { /* counts, then starts */
+  uint64_t blocks, bytes, sparse;
+} mbi_cb_strip;
+
+typedef struct mbi_cb_options {
+  double aggregate; /* share of super-sparse blocks from which columns are aggregated */
+  uint64_t coo_max, csr_max; /* fewer entries: COO; more: dense */
+  uint64_t steps;            /* of a warp; 0: by size and processors */
+  int processors;            /* of the GPU */
+  int weighed;               /* below coo_max COO only where CSR would take longer */
+} mbi_cb_options;
+
+typedef struct mbi_cb_build {
+  const merbit_view *from; /* host CSR, 32-bit columns */
+  const char *values;      /* as they are stored */
+  size_t value_bytes;      /* 0: none */
+  const mbi_cb_options *options;
+  uint64_t strips;
+  int tasks;
+  uint64_t *keys, *spare; /* of entries: column, four bits of row, place in the strip */
+  mbi_cb_strip *strip[2]; /* as the columns are; aggregated */
+  mbi_cb_format *format;
+} mbi_cb_build;
+
+static uint64_t mbi_cb_pad(uint64_t bytes, uint64_t size) {
+  return size > 0 ? (bytes + size - 1) / size * size : bytes;
+}
+
+/* Of 16 columns. */
+static uint64_t mbi_cb_column_bytes(unsigned width) {
+  return width == 3 ? 4 * MBI_CB_SIDE : width * MBI_CB_SIDE;
+}
+
+static uint64_t mbi_cb_bytes(int form, unsigned width, uint64_t count, uint64_t size) {
+  const uint64_t head = form == MBI_CB_DENSE ? 32 : form == MBI_CB_CSR ? 16 : 0;
+  const uint64_t indices = form == MBI_CB_DENSE ? 0 : mbi_cb_pad(count, size);
+  return mbi_cb_pad(mbi_cb_column_bytes(width) + head + indices + count * size, 8);
+}
+
+/* Where the entries of a row begin; behind the last row they end. */
+static uint64_t mbi_cb_offset(const mbi_cb_build *b, uint64_t row) {
+  const merbit_view *from = b->from;
+  const int64_t last = from->rows < (int64_t)row ? from->rows : (int64_t)row;
+  return (uint64_t)(mbi_index_at(from->row_ptr, from->offset_type, last) - from->base);
+}
+
+/* The first strip of a task: entries and rows are dealt evenly. */
+static uint64_t mbi_cb_share(const mbi_cb_build *b, int task) {
+  const uint64_t all = mbi_cb_offset(b, UINT64_MAX >> 1) + b->strips * MBI_CB_SIDE;
+  const uint64_t wish = (uint64_t)mbi_share((int64_t)all, b->tasks, task);
+  uint64_t low = 0, high = b->strips;
+  while (low < high) {
+    const uint64_t middle = low + (high - low) / 2;
+    if (mbi_cb_offset(b, middle * MBI_CB_SIDE) + middle * MBI_CB_SIDE < wish) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+/* ---- A strip's entries by columns -------------------------------------------------------- */
+
+/* The end of the ascending run that begins at `at`. */
+static uint64_t mbi_cb_run(const uint64_t *keys, uint64_t at, uint64_t count) {
+  for (at++; at < count && keys[at - 1] < keys[at]; at++) {
+  }
+  return at < count ? at : count;
+}
+
+/* Merge neighbouring runs; whether there was but one. */
+static int mbi_cb_merge(const uint64_t *from, uint64_t *to, uint64_t count) {
+  uint64_t at = 0;
+  while (at < count) {
+    const uint64_t middle = mbi_cb_run(from, at, count);
+    const uint64_t end = middle < count ? mbi_cb_run(from, middle, count) : count;
+    uint64_t left = at, right = middle, k = at;
+    if (at == 0 && middle == count) {
+      return 1;
+    }
+    while (left < middle && right < end) {
+      to[k++] = from[left] < from[right] ? from[left++] : from[right++];
+    }
+    memcpy(to + k, from + left, (size_t)(middle - left) * sizeof *to);
+    memcpy(to + k + (middle - left), from + right, (size_t)(end - right) * sizeof *to);
+    at = end;
+  }
+  return count == 0;
+}
+
+/* A natural merge sort: rows that are sorted are 16 runs. */
+static void mbi_cb_sort(mbi_cb_build *b, uint64_t strip) {
+  const merbit_view *from = b->from;
+  const uint64_t first = mbi_cb_offset(b, strip * MBI_CB_SIDE);
+  const uint64_t count = mbi_cb_offset(b, (strip + 1) * MBI_CB_SIDE) - first;
+  const int32_t *col_ind = (const int32_t *)from->col_ind;
+  uint64_t *keys = b->keys + first, *other = b->spare + first, k, row;
+  for (k = 0, row = 0; row < MBI_CB_SIDE; row++) {
+    const uint64_t end = mbi_cb_offset(b, strip * MBI_CB_SIDE + row + 1) - first;
+    for (; k < end; k++) {
+      keys[k] = (uint64_t)(col_ind[first + k] - from->base) << (MBI_CB_PLACE + 4) |
+                row << MBI_CB_PLACE | k;
+    }
+  }
+  while (!mbi_cb_merge(keys, other, count)) {
+    uint64_t *swapped = keys;
+    keys = other;
+    other = swapped;
+  }
+  if (keys != b->keys + first) {
+    memcpy(other, keys, (size_t)count * sizeof *keys);
+  }
+}
+
+/* ---- The blocks of a strip, one after another -------------------------------------------- */
+
+typedef struct mbi_cb_cursor {
+  const mbi_cb_build *build;
+  int aggregated, crowded; /* crowded: entries of the group share a place */
+  int form;
+  const uint64_t *keys; /* of the strip */
+  uint64_t count, group_to;
+  uint32_t columns[MBI_CB_SIDE]; /* of the group */
+  unsigned width;
+  uint64_t from, to; /* the block's keys */
+} mbi_cb_cursor;
+
+static void mbi_cb_begin(const mbi_cb_build *b, uint64_t strip, int aggregated,
+                         mbi_cb_cursor *c) {
+  const uint64_t first = mbi_cb_offset(b, strip * MBI_CB_SIDE);
+  memset(c, 0, sizeof *c);
+  c->build = b;
+  c->aggregated = aggregated;
+  c->keys = b->keys + first;
+  c->count = mbi_cb_offset(b, (strip + 1) * MBI_CB_SIDE) - first;
+}
+
+static unsigned mbi_cb_row(uint64_t key) {
+  return (unsigned)(key >> MBI_CB_PLACE) & (MBI_CB_SIDE - 1);
+}
+
+static uint32_t mbi_cb_column(uint64_t key) {
+  return (uint32_t)(key >> (MBI_CB_PLACE + 4));
+}
+
+/* The width that offsets from the first column take. */
+static unsigned mbi_cb_width(const uint32_t *columns, unsigned count) {
+  const uint32_t span = columns[count - 1] - columns[0];
+  return span == count - 1 ? 0 : span < 256 ? 1 : span < 65536 ? 2 : 3;
+}
+
+/* The next up to 16 columns. */
+static void mbi_cb_group(mbi_cb_cursor *c) {
+  const uint32_t first = mbi_cb_column(c->keys[c->to]);
+  const uint64_t end = c->aggregated ? UINT64_MAX : (uint64_t)(first | (MBI_CB_SIDE - 1)) + 1;
+  uint64_t k = c->to;
+  unsigned columns = 0;
+  c->crowded = 0;
+  for (; k < c->count; k++) {
+    const uint32_t column = mbi_cb_column(c->keys[k]);
+    if (columns > 0 && column == c->columns[columns - 1]) {
+      c->crowded |= c->keys[k] >> MBI_CB_PLACE == c->keys[k - 1] >> MBI_CB_PLACE;
+    } else if (columns == MBI_CB_SIDE || column >= end) {
+      break;
+    } else {
+      c->columns[columns++] = column;
+    }
+  }
+  c->group_to = k;
+  c->width = c->aggregated ? mbi_cb_width(c->columns, columns) : 0;
+  for (; columns < MBI_CB_SIDE; columns++) {
+    c->columns[columns] = c->columns[columns - 1];
+  }
+}
+
+/* Whether the block is faster with a lane for each row than entry by entry. */
+static int mbi_cb_even(const mbi_cb_cursor *c) {
+  unsigned counts[MBI_CB_SIDE] = {0}, longest = 0, row;
+  uint64_t k;
+  for (k = c->from; k < c->to; k++) {
+    counts[mbi_cb_row(c->keys[k])]++;
+  }
+  for (row = 0; row < MBI_CB_SIDE; row++) {
+    longest = counts[row] > longest ? counts[row] : longest;
+  }
+  return longest <= MBI_CB_EVEN * ((c->to - c->from + 15) / 16);
+}
+
+/* 0 behind the last block. */
+static int mbi_cb_next(mbi_cb_cursor *c) {
+  const mbi_cb_options *options = c->build->options;
+  uint64_t count;
+  if (c->to == c->count) {
+    return 0;
+  }
+  if (c->to == c->group_to) {
+    mbi_cb_group(c);
+  }
+  count = c->group_to - c->to;
+  count = c->crowded && count > MBI_CB_CROWDED ? MBI_CB_CROWDED : count;
+  c->from = c->to;
+  c->to += count;
+  c->form = count < options->coo_max                  ? MBI_CB_COO
+            : count > options->csr_max && !c->crowded ? MBI_CB_DENSE
+                                                      : MBI_CB_CSR;
+  if (c->form == MBI_CB_COO && options->weighed && mbi_cb_even(c)) {
+    c->form = MBI_CB_CSR;
+  }
+  return 1;
+}
+
+/* ---- Pass 1: count ----------------------------------------------------------------------- */
+
+static void mbi_cb_count_task(void *argument, int task) {
+  mbi_cb_build *b = (mbi_cb_build *)argument;
+  const uint64_t end = mbi_cb_share(b, task + 1);
+  uint64_t strip;
+  int aggregated;
+  for (strip = mbi_cb_share(b, task); strip < end; strip++) {
+    mbi_cb_sort(b, strip);
+    for (aggregated = 0; aggregated < 2; aggregated++) {
+      mbi_cb_strip *counts = &b->strip[aggregated][strip];
+      mbi_cb_cursor c;
+      mbi_cb_begin(b, strip, aggregated, &c);
+      memset(counts, 0, sizeof *counts);
+      while (mbi_cb_next(&c)) {
+        counts->blocks++;
+        counts->sparse += c.to - c.from < MBI_CB_SPARSE;
+        counts->bytes += mbi_cb_bytes(c.form, c.width, c.to - c.from, b->value_bytes);
+      }
+    }
+  }
+}
+
+/* The choice of section 3.3.1, and counts become starts. */
+static void mbi_cb_place(mbi_cb_build *b) {
+  mbi_cb_format *f = b->format;
+  mbi_cb_strip *strip = b->strip[0];
+  uint64_t s, sparse = 0, blocks = 0;
+  for (s = 0; s < b->strips; s++) {
+    sparse += strip[s].sparse;
+    blocks += strip[s].blocks;
+  }
+  f->aggregated = (double)sparse > b->options->aggregate * (double)blocks;
+  strip = b->strip[f->aggregated];
+  for (s = 0; s < b->strips; s++) {
+    const mbi_cb_strip counts = strip[s];
+    strip[s].blocks = f->blocks;
+    strip[s].bytes = f->data_bytes;
+    f->blocks += counts.blocks > 0 ? (counts.blocks + 1) / 2 * 2 : 2;
+    f->data_bytes += counts.bytes;
+  }
+}

@@ -1,0 +1,301 @@
+#define MBI_CB_FIXUP_THREADS 512
+#define MBI_CB_AHEAD 2048
+
+/* ---- Encode: on the CPU, from the plan's CSR --------------------------------------------- */
+
+static merbit_status mbi_cb_options_take(merbit_plan *plan, mbi_cb_options *options) {
+  const merbit_plan_desc *desc = &plan->desc;
+  merbit_context *context = plan->context;
+  mbi_cb *cb = &plan->cb;
+  if (!(desc->cb_aggregate >= 0.0 && desc->cb_aggregate <= 1.0) || desc->cb_coo_max < 0 ||
+      desc->cb_coo_max > 257 || desc->cb_csr_max < 0 || desc->cb_csr_max > 256) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "plan_desc.cb_aggregate is %g, cb_coo_max %d and cb_csr_max %d; use up to "
+                    "1, 257 and 256, or 0 for 0.15, 32 and 128",
+                    desc->cb_aggregate, desc->cb_coo_max, desc->cb_csr_max);
+  }
+  cb->threads = desc->block_threads != 0 ? desc->block_threads : 128;
+  if (cb->threads < 32 || cb->threads > 512 || cb->threads % 32 != 0 ||
+      (desc->sigma != 0 && (desc->sigma < MBI_CB_LEAST_LIMIT || desc->sigma > 65536))) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "plan_desc.sigma is %d and block_threads %d; use %d to 65536, and a "
+                    "multiple of 32 up to 512",
+                    desc->sigma, cb->threads, MBI_CB_LEAST_LIMIT);
+  }
+  options->aggregate = desc->cb_aggregate > 0.0 ? desc->cb_aggregate : 0.15;
+  options->coo_max = desc->cb_coo_max > 0 ? (uint64_t)desc->cb_coo_max : MBI_CB_SPARSE;
+  options->weighed = desc->cb_coo_max == 0;
+  options->csr_max = desc->cb_csr_max > 0 ? (uint64_t)desc->cb_csr_max : 128;
+  options->steps = (uint64_t)desc->sigma;
+  options->processors = context->device.multiprocessors;
+  return MERBIT_OK;
+}
+
+/* Returns whether the host arrays of the plan's CSR can be read: only while the plan is made for the
+ * first time, for the user's may be gone later. */
+static int mbi_cb_reads_csr(const merbit_plan *plan) {
+  return plan->csr.memory != MERBIT_MEMORY_DEVICE && plan->workspace == NULL;
+}
+
+/* The plan's CSR on the host: its own arrays if they can be read; values as the plan stores them.
+ * Release what is a copy with mbi_cb_host_release, after a failure too. */
+static merbit_status mbi_cb_host_take(const merbit_plan *plan, merbit_view *host) {
+  const mbi_device_csr *csr = &plan->device;
+  merbit_context *context = plan->context;
+  const int there = mbi_cb_reads_csr(plan);
+  merbit_status status = MERBIT_OK;
+  *host = plan->csr;
+  host->memory = MERBIT_MEMORY_HOST;
+  host->index_type = MERBIT_INDEX_32;
+  host->values = NULL;
+  if (!there) {
+    host->row_ptr = host->col_ind = NULL;
+    status =
+        mbi_array_download(context, mbi_device_pointer(csr->row_ptr), (int64_t)csr->rows + 1,
+                           mbi_index_bytes(csr->offset_type), &host->row_ptr);
+    if (status == MERBIT_OK) {
+      status = mbi_array_download(context, mbi_device_pointer(csr->col_ind), (int64_t)csr->nnz,
+                                  sizeof(int32_t), &host->col_ind);
+    }
+  }
+  if (status == MERBIT_OK && mbi_value_bytes(plan) > 0) {
+    if (there && csr->form == MBI_VALUES_GENERAL) {
+      host->values = plan->csr.values;
+    } else {
+      status = mbi_array_download(context, mbi_device_pointer(csr->values), (int64_t)csr->nnz,
+                                  mbi_value_bytes(plan), &host->values);
+    }
+  }
+  return status;
+}
+
+static void mbi_cb_host_release(const merbit_plan *plan, merbit_view *host) {
+  const int there = mbi_cb_reads_csr(plan);
+  if (!there) {
+    mbi_release(plan->context, (void *)(uintptr_t)host->row_ptr);
+    mbi_release(plan->context, (void *)(uintptr_t)host->col_ind);
+  }
+  if (!there || host->values != plan->csr.values) {
+    mbi_release(plan->context, (void *)(uintptr_t)host->values);
+  }
+}
+
+/* Release `format` after a failure too. */
+static merbit_status mbi_cb_encode(merbit_plan *plan, mbi_cb_format *format) {
+  mbi_cb_options options;
+  merbit_view host;
+  merbit_status status = mbi_cb_options_take(plan, &options);
+  memset(format, 0, sizeof *format);
+  if (status != MERBIT_OK || plan->device.rows == 0) {
+    return status;
+  }
+  status = mbi_cb_host_take(plan, &host);
+  if (status == MERBIT_OK) {
+    status = mbi_cb_create_format(plan->context, &host, host.values, mbi_value_bytes(plan),
+                                  &options, format);
+  }
+  mbi_cb_host_release(plan, &host);
+  return status;
+}
+
+/* An array of the format to the GPU; plan->schedule_bytes counts it. Behind the data there is
+ * room for what the kernel brings to L2 ahead. */
+static merbit_status mbi_cb_upload(merbit_plan *plan, const void *source, uint64_t bytes,
+                                   const char *what, merbit_status status, mbi_devptr *target) {
+  const uint64_t room = bytes + (target == &plan->cb.data ? MBI_CB_AHEAD : 0);
+  if (status == MERBIT_OK) {
+    status = mbi_device_allocate(plan->context, room, what, target);
+  }
+  if (status == MERBIT_OK) {
+    plan->schedule_bytes += room;
+    status = mbi_device_upload(plan->context, *target, source, (size_t)bytes);
+  }
+  return status;
+}
+
+static merbit_status mbi_cb_upload_all(merbit_plan *plan, const mbi_cb_format *f) {
+  mbi_cb *cb = &plan->cb;
+  const uint64_t blocks = f->blocks + MBI_CB_SPARE;
+  merbit_status status = MERBIT_OK;
+  status = mbi_cb_upload(plan, f->words, blocks * 8, "blocks", status, &cb->words);
+  status = mbi_cb_upload(plan, f->first, blocks * 4, "columns of blocks", status, &cb->first);
+  status = mbi_cb_upload(plan, f->data, f->data_bytes, "data of blocks", status, &cb->data);
+  status =
+      mbi_cb_upload(plan, f->task_block, (f->tasks + 1) * 8, "tasks", status, &cb->task_block);
+  status = mbi_cb_upload(plan, f->task_target, f->tasks * 4, "targets of tasks", status,
+                         &cb->task_target);
+  plan->stream_bytes =
+      plan->schedule_bytes + 2 * f->parts * MBI_CB_SIDE * (uint64_t)mbi_type_size(plan->type);
+  if (f->splits > 0) {
+    status = mbi_cb_upload(plan, f->split_strip, f->splits * 4, "strips in parts", status,
+                           &cb->split_strip);
+    status = mbi_cb_upload(plan, f->split_part, (f->splits + 1) * 4, "parts of strips", status,
+                           &cb->split_part);
+  }
+  cb->aggregated = f->aggregated;
+  cb->limit = f->limit;
+  cb->block_count = f->blocks;
+  cb->tasks = f->tasks;
+  cb->parts = f->parts;
+  cb->splits = f->splits;
+  cb->data_bytes = f->data_bytes;
+  memcpy(cb->forms, f->forms, sizeof cb->forms);
+  return status;
+}
+
+/* ---- Specialise -------------------------------------------------------------------------- */
+
+/* Blocks on a multiprocessor: as many as leave enough registers, of which addresses take more
+ * from compute capability 10.0 on. */
+static int mbi_cb_resident(const merbit_plan *plan) {
+  const int capability = plan->context->device.compute_capability;
+  const int threads = capability >= 100                              ? 768
+                      : capability == 90 && plan->type == MERBIT_F32 ? 1280
+                                                                     : 1024;
+  const int blocks = threads / plan->cb.threads;
+  return blocks > 16 ? 16 : blocks;
+}
+
+static void mbi_cb_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+  mbi_plan_preamble(plan, preamble);
+  mbi_preamble_define_int(preamble, "MBK_AGGREGATED", plan->cb.aggregated);
+  mbi_preamble_define_int(preamble, "MBK_ONCE", plan->once);
+  mbi_preamble_define_int(preamble, "MBK_THREADS", plan->cb.threads);
+  mbi_preamble_define_int(preamble, "MBK_BLOCKS", mbi_cb_resident(plan));
+}
+
+static merbit_status mbi_cb_specialise(merbit_plan *plan) {
+  mbi_cb *cb = &plan->cb;
+  mbi_preamble preamble;
+  merbit_status status;
+  mbi_cb_preamble(plan, &preamble);
+  status = mbi_program_create(plan->context, "spmv/gpu/cb/cb.cu", &preamble, &plan->program);
+  if (status == MERBIT_OK) {
+    status = mbi_program_kernel(plan->context, &plan->program, "mbk_cb_product", &cb->product);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_program_kernel(plan->context, &plan->program, "mbk_cb_fixup", &cb->fixup);
+  }
+  return status;
+}
+
+static merbit_status mbi_cb_create(merbit_plan *plan) {
+  mbi_cb_format format;
+  merbit_status status = mbi_cb_encode(plan, &format);
+  if (status == MERBIT_OK && plan->device.rows > 0) {
+    status = mbi_cb_upload_all(plan, &format);
+    if (status == MERBIT_OK) {
+      status = mbi_cb_specialise(plan);
+    }
+  }
+  mbi_cb_format_free(plan->context, &format);
+  return status;
+}
+
+/* New values: the same blocks once more on the CPU, of which only the data differ. A map of
+ * each value's place would cost as much memory as the columns of a CSR. */
+static merbit_status mbi_cb_refresh(merbit_plan *plan) {
+  mbi_cb_format format;
+  merbit_status status = mbi_cb_encode(plan, &format);
+  if (status == MERBIT_OK) {
+    status =
+        mbi_device_upload(plan->context, plan->cb.data, format.data, (size_t)format.data_bytes);
+  }
+  mbi_cb_format_free(plan->context, &format);
+  return status;
+}
+
+static void mbi_cb_destroy(merbit_plan *plan) {
+  mbi_cb *cb = &plan->cb;
+  mbi_device_release(plan->context, cb->words);
+  mbi_device_release(plan->context, cb->first);
+  mbi_device_release(plan->context, cb->data);
+  mbi_device_release(plan->context, cb->task_block);
+  mbi_device_release(plan->context, cb->task_target);
+  mbi_device_release(plan->context, cb->split_strip);
+  mbi_device_release(plan->context, cb->split_part);
+  mbi_program_destroy(plan->context, &plan->program);
+}
+
+/* ---- Launch ------------------------------------------------------------------------------ */
+
+/* The sums of the parts of strips. */
+static uint64_t mbi_cb_carry_bytes(const merbit_plan *plan) {
+  return plan->cb.parts * MBI_CB_SIDE * mbi_type_size(plan->type);
+}
+
+static merbit_status mbi_cb_launch_fixup(merbit_plan *plan, mbi_devptr carries,
+                                         const void *alpha, const void *beta, mbi_devptr y,
+                                         void *stream) {
+  mbi_cb *cb = &plan->cb;
+  void *arguments[7];
+  arguments[0] = &cb->split_strip;
+  arguments[1] = &cb->split_part;
+  arguments[2] = &carries;
+  arguments[3] = &y;
+  arguments[4] = &plan->device.rows;
+  arguments[5] = (void *)(uintptr_t)alpha;
+  arguments[6] = (void *)(uintptr_t)beta;
+  return mbi_device_launch_some(plan->context, cb->fixup, "mbk_cb_fixup", (int64_t)cb->splits,
+                                MBI_CB_FIXUP_THREADS,
+                                (unsigned)(MBI_CB_FIXUP_THREADS * mbi_type_size(plan->type)),
+                                stream, arguments, mbi_plan_start(plan, 1));
+}
+
+static merbit_status mbi_cb_multiply(merbit_plan *plan, mbi_devptr carries, const void *alpha,
+                                     mbi_devptr x, const void *beta, mbi_devptr y,
+                                     void *stream) {
+  mbi_cb *cb = &plan->cb;
+  const uint64_t warps = (uint64_t)cb->threads / 32;
+  void *arguments[14];
+  merbit_status status;
+  arguments[0] = &cb->task_block;
+  arguments[1] = &cb->task_target;
+  arguments[2] = &cb->words;
+  arguments[3] = &cb->first;
+  arguments[4] = &cb->data;
+  arguments[5] = &plan->device.values;
+  arguments[6] = &x;
+  arguments[7] = &y;
+  arguments[8] = &carries;
+  arguments[9] = &plan->device.rows;
+  arguments[10] = &plan->device.cols;
+  arguments[11] = &cb->tasks;
+  arguments[12] = (void *)(uintptr_t)alpha;
+  arguments[13] = (void *)(uintptr_t)beta;
+  status = mbi_plan_launch(plan, cb->product, "mbk_cb_product",
+                           (int64_t)((cb->tasks + warps - 1) / warps), cb->threads,
+                           (unsigned)((unsigned)cb->threads * mbi_type_size(plan->type)),
+                           stream, arguments);
+  return status == MERBIT_OK && cb->splits > 0
+             ? mbi_cb_launch_fixup(plan, carries, alpha, beta, y, stream)
+             : status;
+}
+
+/* ---- Describe ---------------------------------------------------------------------------- */
+
+static void mbi_cb_info(const merbit_plan *plan, merbit_plan_info *info) {
+  info->sigma = (int)plan->cb.limit;
+  info->omega = 32;
+  info->block_threads = plan->cb.threads;
+  info->tiles = (int64_t)plan->cb.block_count;
+}
+
+static int mbi_cb_describe(const merbit_plan *plan, char *text, size_t size) {
+  const mbi_cb *cb = &plan->cb;
+  const double csr =
+      (double)(mbi_device_csr_stream_bytes(plan) +
+               (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type));
+  return snprintf(text, size,
+                  "%" PRIu64 " COO, %" PRIu64 " CSR and %" PRIu64 " dense blocks of 16 x 16, "
+                  "columns %s, %.3g times the bytes of CSR, %" PRIu64 " warps, %" PRIu64
+                  " parts of %" PRIu64 " block rows, %d threads",
+                  cb->forms[MBI_CB_COO], cb->forms[MBI_CB_CSR], cb->forms[MBI_CB_DENSE],
+                  cb->aggregated ? "aggregated" : "as they are",
+                  (double)plan->schedule_bytes / csr, cb->tasks, cb->parts, cb->splits,
+                  cb->threads);
+}
+
+static const mbi_cuda_method mbi_cb_method = {
+    mbi_cb_create, mbi_cb_destroy,  mbi_cb_carry_bytes, mbi_cb_multiply,
+    mbi_cb_info,   mbi_cb_describe, mbi_cb_refresh};

@@ -1,0 +1,37 @@
+// Columns in two kinds: part of spmv/gpu/hubs/hubs.cu.
+#ifndef MBK_TILE_NONZEROS
+#error "include spmv/gpu/scan/tile.cuh before"
+#endif
+
+// code[c] becomes c, or ~h for the hub number h: the columns that were counted `least` times or
+// more, of which there are at most `room`. It may be `counts` itself. hub_col[h] is the column.
+// *taken counts the hubs; zero before. Launch: one thread for each column, 256 per block.
+MBK_KERNEL MBK_BOUNDS(256)
+    mbk_hubs_assign(const mbk_u32 *counts, mbk_u64 cols, mbk_u32 least, mbk_u32 room,
+                    mbk_i32 *code, mbk_u32 *hub_col, mbk_u32 *taken) {
+  const mbk_u64 column = (mbk_u64)mbk_block() * 256 + mbk_thread();
+  const bool hub = column < cols && counts[column] >= least;
+  const mbk_u32 hubs = mbk_ballot(MBK_ALL, hub);
+  mbk_u32 first = 0;
+  if (hubs != 0 && mbk_lane() == 0) {
+    first = mbk_atomic_add(taken, (mbk_u32)mbk_popcount(hubs));
+  }
+  first = mbk_shuffle(MBK_ALL, first, 0, 32);
+  if (column < cols) {
+    const mbk_u32 number = first + (mbk_u32)mbk_popcount(hubs & ((1u << mbk_lane()) - 1));
+    const bool taking = hub && number < room;
+    if (taking) {
+      hub_col[number] = (mbk_u32)column;
+    }
+    code[column] = taking ? ~(mbk_i32)number : (mbk_i32)column;
+  }
+}
+
+// codes[k] is the code of nonzero k's column. Launch: any grid of 256 threads.
+MBK_KERNEL MBK_BOUNDS(256)
+    mbk_hubs_encode(const mbk_i32 *col_ind, mbk_u64 nnz, const mbk_i32 *code, mbk_i32 *codes) {
+  for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < nnz;
+       k += (mbk_u64)mbk_grid() * 256) {
+    codes[k] = mbk_load(code + (mbk_load(col_ind + k) - MBK_BASE));
+  }
+}

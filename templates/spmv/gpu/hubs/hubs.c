@@ -1,0 +1,222 @@
+/* ---- Encode: room for hubs, tiles -------------------------------------------------------- */
+
+#define MBI_HUBS_THREADS 1024
+#define MBI_HUBS_ROOM 160 /* kilobytes of x in shared memory; the rest of it is L1 */
+
+static uint64_t mbi_hubs_room(const merbit_plan *plan) {
+  const uint64_t bytes =
+      1024 * (uint64_t)(plan->desc.omega != 0 ? plan->desc.omega : MBI_HUBS_ROOM);
+  const uint64_t most = (uint64_t)plan->context->device.shared_bytes_per_block;
+  const uint64_t old =
+      (uint64_t)MBI_HUBS_THREADS * mbi_type_size(plan->type) + mbi_value_shared(plan);
+  const uint64_t room = bytes + old <= most ? bytes : most > old ? most - old : 0;
+  return room / mbi_type_size(plan->type);
+}
+
+/* Sizes of the specialisation; needs plan->ranks. */
+static merbit_status mbi_hubs_size(merbit_plan *plan) {
+  mbi_hubs *h = &plan->hubs;
+  mbi_scan_schedule *s = &plan->scan;
+  merbit_context *context = plan->context;
+  s->pack = mbi_scan_widest(plan->type);
+  s->steps = plan->desc.sigma != 0 ? plan->desc.sigma : plan->type == MERBIT_F32 ? 8 : 4;
+  s->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : MBI_HUBS_THREADS;
+  s->resident = 1;
+  h->room = mbi_hubs_room(plan);
+  if (plan->desc.omega < 0 || plan->desc.omega > 224 || s->steps < 1 || s->steps > 32 ||
+      s->steps % s->pack != 0 || s->threads < 32 || s->threads > MBI_HUBS_THREADS ||
+      s->threads % 32 != 0) {
+    return mbi_fail(
+        context, MERBIT_INVALID_ARGUMENT,
+        "plan_desc.sigma is %d, omega %d and block_threads %d; use a multiple of %d "
+        "up to 32, kilobytes of hubs up to 224, and a multiple of 32 up to %d",
+        plan->desc.sigma, plan->desc.omega, plan->desc.block_threads, s->pack,
+        MBI_HUBS_THREADS);
+  }
+  s->tiles = (plan->device.nnz + 32 * (uint64_t)s->steps - 1) / (32 * (uint64_t)s->steps);
+  if (s->tiles > (uint64_t)INT32_MAX) {
+    return mbi_fail(context, MERBIT_TOO_LARGE,
+                    "%" PRIu64 " nonzeros make %" PRIu64 " tiles; raise plan_desc.sigma",
+                    plan->device.nnz, s->tiles);
+  }
+  s->blocks = (s->tiles * 32 + (uint64_t)s->threads - 1) / (uint64_t)s->threads;
+  if (s->blocks > (uint64_t)context->device.multiprocessors) {
+    s->blocks = (uint64_t)context->device.multiprocessors;
+  }
+  mbi_scan_size_rows(plan);
+  return MERBIT_OK;
+}
+
+/* ---- Specialise -------------------------------------------------------------------------- */
+
+static void mbi_hubs_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+  mbi_scan_preamble(plan, preamble);
+  mbi_preamble_define_int(preamble, "MBK_HUBS", (int)plan->hubs.room);
+}
+
+static merbit_status mbi_hubs_specialise(merbit_plan *plan) {
+  static const char *const names[4] = {"mbk_hubs_assign", "mbk_hubs_encode", "mbk_hubs_product",
+                                       "mbk_hubs_sum"};
+  mbi_preamble preamble;
+  merbit_status status;
+  int i;
+  mbi_hubs_preamble(plan, &preamble);
+  status = mbi_program_create(plan->context, "spmv/gpu/hubs/hubs.cu", &preamble, &plan->program);
+  if (status == MERBIT_OK) {
+    status = mbi_scan_kernels(plan);
+  }
+  for (i = 0; i < 4 && status == MERBIT_OK; i++) {
+    status =
+        mbi_program_kernel(plan->context, &plan->program, names[i], &plan->hubs.kernels[i]);
+  }
+  return status;
+}
+
+/* Bytes of shared memory of a product. */
+static unsigned mbi_hubs_shared(const merbit_plan *plan, int adds) {
+  const uint64_t count = plan->hubs.room + (adds ? (uint64_t)plan->scan.threads : 0);
+  return mbi_value_shared(plan) + (unsigned)(count * mbi_type_size(plan->type));
+}
+
+/* ---- Launch: codes, products ------------------------------------------------------------- */
+
+static merbit_status mbi_hubs_encode(merbit_plan *plan) {
+  mbi_hubs *h = &plan->hubs;
+  merbit_context *context = plan->context;
+  uint32_t least = plan->ranks.hub_least, room = (uint32_t)h->room;
+  /* Codes take the place of the counts, and what was taken that of the first bin behind them: an
+   * allocation of their own would cost as much as a product. */
+  mbi_devptr code = plan->ranks.column_counts;
+  mbi_devptr taken = code + plan->device.cols * sizeof(int32_t);
+  void *arguments[7];
+  merbit_status status = mbi_device_zero(context, taken, sizeof h->count, NULL);
+  plan->ranks.columns_coded = 1;
+  arguments[0] = &plan->ranks.column_counts;
+  arguments[1] = &plan->device.cols;
+  arguments[2] = &least;
+  arguments[3] = &room;
+  arguments[4] = &code;
+  arguments[5] = &h->hub_col;
+  arguments[6] = &taken;
+  if (status == MERBIT_OK) {
+    status =
+        mbi_device_launch(context, h->kernels[0], "mbk_hubs_assign",
+                          (int64_t)((plan->device.cols + 255) / 256), 256, 0, NULL, arguments);
+  }
+  arguments[0] = &plan->device.col_ind;
+  arguments[1] = &plan->device.nnz;
+  arguments[2] = &code;
+  arguments[3] = &h->codes;
+  if (status == MERBIT_OK) {
+    status = mbi_device_launch(context, h->kernels[1], "mbk_hubs_encode",
+                               mbi_arrays_blocks((int64_t)plan->device.nnz), 256, 0, NULL,
+                               arguments);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_download(context, &h->count, taken, sizeof h->count);
+    h->count = h->count < room ? h->count : room;
+  }
+  return status;
+}
+
+static merbit_status mbi_hubs_create(merbit_plan *plan) {
+  mbi_hubs *h = &plan->hubs;
+  merbit_context *context = plan->context;
+  const uint64_t codes = plan->device.nnz * sizeof(int32_t);
+  merbit_status status = mbi_scan_rank(plan);
+  if (status == MERBIT_OK) {
+    status = mbi_hubs_size(plan);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_ranks_columns(plan, h->room);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_hubs_specialise(plan);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_reserve_shared(context, h->kernels[2], "mbk_hubs_product",
+                                       mbi_hubs_shared(plan, 0));
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_reserve_shared(context, h->kernels[3], "mbk_hubs_sum",
+                                       mbi_hubs_shared(plan, 1));
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_scan_schedule_create(plan);
+  }
+  if (status == MERBIT_OK) {
+    mbi_devptr *const parts[] = {&h->codes, &h->hub_col};
+    const uint64_t bytes[] = {codes, h->room * sizeof(uint32_t)};
+    status = mbi_device_allocate_parts(context, "columns by codes", 2, parts, bytes);
+  }
+  if (status == MERBIT_OK && plan->device.nnz > 0) {
+    status = mbi_hubs_encode(plan);
+  }
+  plan->schedule_bytes += codes + h->room * sizeof(uint32_t);
+  plan->stream_bytes += mbi_device_csr_stream_bytes(plan);
+  return status;
+}
+
+static void mbi_hubs_destroy(merbit_plan *plan) {
+  mbi_device_release(plan->context, plan->hubs.codes);
+  mbi_scan_destroy(plan);
+}
+
+static merbit_status mbi_hubs_multiply(merbit_plan *plan, mbi_devptr carries, const void *alpha,
+                                       mbi_devptr x, const void *beta, mbi_devptr y,
+                                       void *stream) {
+  mbi_hubs *h = &plan->hubs;
+  mbi_scan_schedule *s = &plan->scan;
+  const int adds = mbi_scan_adds(plan, beta);
+  mbi_devptr tails = carries + s->tiles * mbi_type_size(plan->type);
+  void *arguments[16];
+  merbit_status status = MERBIT_OK;
+  arguments[0] = &s->row_ends;
+  arguments[1] = &s->tile_row;
+  arguments[2] = &plan->ranks.row_id;
+  arguments[3] = &h->codes;
+  arguments[4] = &plan->device.values;
+  arguments[5] = &plan->device.table;
+  arguments[6] = &h->hub_col;
+  arguments[7] = &h->count;
+  arguments[8] = &x;
+  arguments[9] = &y;
+  arguments[10] = &carries;
+  arguments[11] = &tails;
+  arguments[12] = &plan->device.nnz;
+  arguments[13] = &s->tiles;
+  arguments[14] = (void *)(uintptr_t)alpha;
+  arguments[15] = (void *)(uintptr_t)beta;
+  if (s->blocks > 0) {
+    status = mbi_plan_launch(plan, h->kernels[adds ? 3 : 2],
+                             adds ? "mbk_hubs_sum" : "mbk_hubs_product", (int64_t)s->blocks,
+                             s->threads, mbi_hubs_shared(plan, adds), stream, arguments);
+  }
+  return status == MERBIT_OK ? mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream,
+                                                     mbi_plan_start(plan, s->blocks > 0))
+                             : status;
+}
+
+/* ---- Describe ---------------------------------------------------------------------------- */
+
+static void mbi_hubs_info(const merbit_plan *plan, merbit_plan_info *info) {
+  mbi_scan_info(plan, info);
+  info->omega = (int)(plan->hubs.room * mbi_type_size(plan->type) / 1024);
+}
+
+static int mbi_hubs_describe(const merbit_plan *plan, char *text, size_t size) {
+  return snprintf(text, size,
+                  "%" PRIu64 " tiles of 32 x %d, %" PRIu32
+                  " hubs with %.0f%% of the nonzeros in shared memory, %" PRIu64
+                  " empty rows, %d threads",
+                  plan->scan.tiles, plan->scan.steps, plan->hubs.count,
+                  100.0 * plan->ranks.hub_share, plan->scan.empty_rows, plan->scan.threads);
+}
+
+static const mbi_cuda_method mbi_hubs_method = {mbi_hubs_create,
+                                                mbi_hubs_destroy,
+                                                mbi_scan_carry_bytes,
+                                                mbi_hubs_multiply,
+                                                mbi_hubs_info,
+                                                mbi_hubs_describe,
+                                                NULL};

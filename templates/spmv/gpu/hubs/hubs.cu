@@ -1,0 +1,89 @@
+// Register scan with hubs: y = alpha A x + beta y, where the entries of x that most nonzeros
+// meet wait in shared memory. Tiles, their schedule and their rows are those of spmv/gpu/scan/scan.cu;
+// thread blocks stay and take tile after tile, so that each loads the hubs once. Source: a
+// matrix split at its fullest columns is common (degree sorting, Beamer et al., PACT 2012); one
+// pass over codes that tell hubs from columns, so that both ways of a gather overlap in every
+// warp, is ours.
+#ifndef MBK_HUBS
+#error "define MBK_HUBS: the hubs that shared memory has room for"
+#endif
+#include "jit/device.cuh"
+#include "spmv/shared/algebra.cuh"
+
+#include "spmv/gpu/scan/tile.cuh"
+
+struct mbk_hubs_source {
+  const MBK_VECTOR *x, *hubs;
+};
+
+MBK_DEVICE MBK_VECTOR mbk_hubs_gather(const mbk_hubs_source &source, mbk_i32 code) {
+  return code < 0 ? source.hubs[~code] : mbk_load_late(source.x + code);
+}
+#define MBK_SOURCE mbk_hubs_source
+#define MBK_GATHER(source, code) mbk_hubs_gather(source, code)
+#include "spmv/gpu/scan/products.cuh"
+
+#include "spmv/gpu/scan/build.cuh"
+#include "spmv/gpu/scan/fixup.cuh"
+
+#include "spmv/gpu/hubs/build.cuh"
+
+// A block's tiles; where `adds` with the old y. Without, beta must be zero.
+template <bool adds>
+MBK_DEVICE void mbk_hubs_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
+                             const mbk_u32 *row_id, const mbk_i32 *codes,
+                             const MBK_VALUE *values, const mbk_u32 *hub_col, mbk_u32 hub_count,
+                             const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts,
+                             MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR alpha,
+                             MBK_SCALAR beta, MBK_VECTOR *shared) {
+  MBK_VECTOR *const old = shared + MBK_HUBS + mbk_thread() / 32 * 32;
+  mbk_await();
+  const mbk_hubs_source source = {x, shared};
+  if (!MBK_VANISHES(alpha)) {
+    for (mbk_u32 i = mbk_thread(); i < hub_count; i += MBK_THREADS) {
+      shared[i] = mbk_load_late(x + mbk_load(hub_col + i));
+    }
+  }
+  mbk_block_sync();
+  for (mbk_u64 tile = (mbk_u64)mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;
+       tile < tiles; tile += (mbk_u64)mbk_grid() * (MBK_THREADS / 32)) {
+    mbk_scan_no_dot none;
+    (void)mbk_scan_take<adds>(row_ends, tile_row, row_id, codes, values, source, y, firsts,
+                              tails, nnz, tile, alpha, beta, old, none);
+    mbk_warp_sync(MBK_ALL); // the next tile's old y takes the place of this one's
+  }
+}
+
+// Launch: as many blocks as the GPU holds at once, or fewer. mbk_scan_fixup follows. beta must
+// be zero. Shared: MBK_VECTOR[MBK_TABLE + MBK_HUBS].
+MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
+    mbk_hubs_product(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,
+                     const mbk_i32 *codes, const MBK_VALUE *values, const MBK_COMPUTE *table,
+                     const mbk_u32 *hub_col, mbk_u32 hub_count, const MBK_VECTOR *x,
+                     MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz,
+                     mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {
+  MBK_SHARED_MEMORY(shared);
+  mbk_release();
+  MBK_STOP_HERE
+  const MBK_SCALAR factor = MBK_ALPHA;
+  mbk_table_take(table, factor, MBK_THREADS);
+  mbk_hubs_run<false>(row_ends, tile_row, row_id, codes, values, hub_col, hub_count, x, y,
+                      firsts, tails, nnz, tiles, factor, MBK_ABSENT,
+                      (MBK_VECTOR *)shared + MBK_TABLE);
+}
+
+// The same with any beta. Shared: MBK_VECTOR[MBK_TABLE + MBK_HUBS +
+// MBK_THREADS].
+MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
+    mbk_hubs_sum(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,
+                 const mbk_i32 *codes, const MBK_VALUE *values, const MBK_COMPUTE *table,
+                 const mbk_u32 *hub_col, mbk_u32 hub_count, const MBK_VECTOR *x, MBK_VECTOR *y,
+                 MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles,
+                 MBK_SCALAR_PARAMETERS) {
+  MBK_SHARED_MEMORY(shared);
+  mbk_release();
+  MBK_SCALARS_LOAD;
+  mbk_table_take(table, alpha, MBK_THREADS);
+  mbk_hubs_run<true>(row_ends, tile_row, row_id, codes, values, hub_col, hub_count, x, y,
+                     firsts, tails, nnz, tiles, alpha, beta, (MBK_VECTOR *)shared + MBK_TABLE);
+}

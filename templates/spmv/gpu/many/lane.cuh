@@ -1,0 +1,167 @@
+// What programs of several vectors share: what a lane holds of rows of X and Y, how rows leave,
+// and how columns and values come through shared memory. Part of spmv/gpu/many/many.cu and many_rows.cu.
+//
+// A warp is cut into teams of MBK_TEAM lanes. A team multiplies one nonzero after the other by
+// rows of X; each of its lanes has MBK_SPAN neighbouring columns of X, or two times as many.
+#ifndef MBK_VECTORS
+#error "define MBK_VECTORS: columns of X and Y"
+#endif
+#ifndef MBK_WIDTH
+#error "define MBK_WIDTH: MBK_VECTORS; in copies by rows what MBK_SPAN divides"
+#endif
+#ifndef MBK_SPAN
+#error "define MBK_SPAN: columns that a lane loads at once, 16 bytes at most; divides MBK_WIDTH"
+#endif
+#ifndef MBK_TEAM
+#error "define MBK_TEAM: lanes to a nonzero, a power of two up to 32"
+#endif
+#ifndef MBK_UNROLL
+#error "define MBK_UNROLL: gathers of X in flight, 4 or 8"
+#endif
+#ifndef MBK_COLUMNS
+#error "define MBK_COLUMNS: 1 if X and Y come column by column"
+#endif
+#ifndef MBK_ALIGNED
+#error "define MBK_ALIGNED: 1 if col_ind and values start at multiples of 16 bytes"
+#endif
+#ifndef MBK_ONCE
+#error "define MBK_ONCE: 1 if the matrix is loaded past the caches"
+#endif
+#ifndef MBK_THREADS
+#error "define MBK_THREADS: threads per block of the product, a multiple of 32"
+#endif
+#ifndef MBK_BLOCKS
+#error "define MBK_BLOCKS: blocks of the product that a multiprocessor should hold"
+#endif
+#include "jit/device.cuh"
+#include "spmv/shared/algebra.cuh"
+
+// For X and Y whose rows start anywhere a lane has more addresses to keep.
+#define MBK_BLOCKS_LOOSE (MBK_BLOCKS > 2 ? MBK_BLOCKS - 1 : MBK_BLOCKS)
+// For 12.0 and later compilers take a register or two more, and spill.
+#if defined __CUDA_ARCH__ && __CUDA_ARCH__ >= 1200
+#define MBK_BLOCKS_PACKED MBK_BLOCKS_LOOSE
+#else
+#define MBK_BLOCKS_PACKED MBK_BLOCKS
+#endif
+#define MBK_TEAMS (32 / MBK_TEAM)
+#define MBK_CHUNKS ((MBK_WIDTH + MBK_SPAN * MBK_TEAM - 1) / (MBK_SPAN * MBK_TEAM))
+
+// What a lane has of a row of X or Y.
+typedef MBK_COMPUTE mbk_many_row[MBK_CHUNKS][MBK_SPAN];
+typedef mbk_pack<MBK_VECTOR, MBK_SPAN> mbk_many_pack;
+typedef mbk_pack<MBK_COMPUTE, MBK_SPAN> mbk_many_sums;
+
+// A lane's first column of a chunk. Lanes beyond the last column take the first ones, whose
+// sums they do not write.
+MBK_DEVICE mbk_u32 mbk_many_column(mbk_u32 chunk) {
+  return (chunk * MBK_TEAM + mbk_lane() % MBK_TEAM) * MBK_SPAN;
+}
+MBK_DEVICE mbk_u32 mbk_many_source(mbk_u32 chunk) {
+  const mbk_u32 column = mbk_many_column(chunk);
+  return column < MBK_WIDTH ? column : 0;
+}
+
+// `packed`: rows of X and Y start at multiples of what a lane loads at once.
+template <bool packed> MBK_DEVICE mbk_many_pack mbk_many_load(const MBK_VECTOR *from) {
+  mbk_many_pack pack;
+  if (packed) {
+    return mbk_load_pack_late<MBK_VECTOR, MBK_SPAN>(from);
+  }
+#pragma unroll
+  for (int j = 0; j < MBK_SPAN; j++) {
+    pack.at[j] = mbk_load_late(from + j);
+  }
+  return pack;
+}
+
+// ---- From sums to rows of Y
+// ---------------------------------------------------------------------
+
+// One row of Y, which begins at `y`, but for a copy whose elements are still to be scaled.
+template <bool packed>
+MBK_DEVICE void mbk_many_commit(MBK_VECTOR *y, const mbk_many_row &sum, MBK_COMPUTE alpha,
+                                MBK_COMPUTE beta) {
+#pragma unroll
+  for (mbk_u32 c = 0; c < MBK_CHUNKS; c++) {
+    const mbk_u32 column = mbk_many_column(c);
+    if (MBK_CHUNKS * MBK_TEAM * MBK_SPAN == MBK_WIDTH || column < MBK_WIDTH) {
+      MBK_VECTOR *const to = y + column;
+      mbk_many_pack result;
+      if (MBK_COLUMNS || beta == (MBK_COMPUTE)0) {
+#pragma unroll
+        for (int j = 0; j < MBK_SPAN; j++) {
+          const MBK_COMPUTE final = MBK_ADD(MBK_ZERO, sum[c][j]); // a tiny product leaves -0
+          result.at[j] = (MBK_VECTOR)(MBK_COLUMNS ? final : MBK_MUL(alpha, final));
+        }
+      } else {
+        if (packed) {
+          result = *(const mbk_many_pack *)to;
+        }
+#pragma unroll
+        for (int j = 0; j < MBK_SPAN; j++) {
+          const MBK_COMPUTE final = MBK_ADD(MBK_ZERO, sum[c][j]);
+          result.at[j] = MBK_RESULT(final, (packed ? result.at[j] : to[j]));
+        }
+      }
+      if (packed) {
+        mbk_store_pack(to, result);
+      } else {
+#pragma unroll
+        for (int j = 0; j < MBK_SPAN; j++) {
+          to[j] = result.at[j];
+        }
+      }
+    }
+  }
+}
+
+MBK_DEVICE void mbk_many_clear(mbk_many_row &sum) {
+#pragma unroll
+  for (int c = 0; c < MBK_CHUNKS; c++) {
+#pragma unroll
+    for (int j = 0; j < MBK_SPAN; j++) {
+      sum[c][j] = MBK_ZERO;
+    }
+  }
+}
+
+// ---- Products
+// -----------------------------------------------------------------------------------
+
+// Rows of X of MBK_UNROLL neighbours, of which `left` are there.
+typedef mbk_many_pack mbk_many_factors[MBK_UNROLL][MBK_CHUNKS];
+
+template <bool packed, bool full>
+MBK_DEVICE void mbk_many_gather(const mbk_i32 (&column)[MBK_UNROLL], mbk_u32 left,
+                                const MBK_VECTOR *x, mbk_u32 x_step, mbk_many_factors &factor) {
+#pragma unroll
+  for (mbk_u32 c = 0; c < MBK_CHUNKS; c++) {
+    const unsigned char *const from = (const unsigned char *)(x + mbk_many_source(c));
+#pragma unroll
+    for (mbk_u32 u = 0; u < MBK_UNROLL; u++) {
+      if (full || u < left) {
+        factor[u][c] = mbk_many_load<packed>(
+            (const MBK_VECTOR *)(from + (mbk_u64)(mbk_u32)(column[u] - MBK_BASE) * x_step));
+      }
+    }
+  }
+}
+
+// A nonzero's product, rounded once with the sum: in plus-times, which is all there is here.
+MBK_DEVICE void mbk_many_add(const MBK_VALUE &value, const mbk_many_pack (&factor)[MBK_CHUNKS],
+                             mbk_many_row &sum) {
+#pragma unroll
+  for (int c = 0; c < MBK_CHUNKS; c++) {
+#pragma unroll
+    for (int j = 0; j < MBK_SPAN; j++) {
+#if MBK_PATTERN
+      (void)value;
+      sum[c][j] = MBK_ADD(sum[c][j], (MBK_COMPUTE)factor[c].at[j]);
+#else
+      sum[c][j] =
+          mbk_fused((MBK_COMPUTE)mbk_value(value), (MBK_COMPUTE)factor[c].at[j], sum[c][j]);
+#endif
+    }
+  }
+}

@@ -1,0 +1,283 @@
+/* ---- Specialise -------------------------------------------------------------------------- */
+
+static merbit_status mbi_many_specialise(merbit_plan *plan) {
+  mbi_many *m = &plan->many;
+  const int copies = mbi_many_copies(plan), loose = m->span > 1 && !copies;
+  const int runs = m->room == 0;
+  const char *const names[] = {"mbk_scan_build",   runs ? "mbk_many_product" : "mbk_rows_many",
+                               "mbk_many_fixup",   runs ? "mbk_many_loose" : "mbk_rows_loose",
+                               "mbk_many_collect", "mbk_many_spread"};
+  const int wanted[] = {runs, 1, runs, loose, copies, copies};
+  void **const places[] = {&plan->scan.build, &plan->scan.product, &plan->scan.fixup,
+                           &m->loose,         &m->collect,         &m->spread};
+  mbi_preamble preamble;
+  merbit_status status;
+  size_t i;
+  mbi_many_preamble(plan, &preamble);
+  status = mbi_program_create(plan->context, runs ? "spmv/gpu/many/many.cu" : "spmv/gpu/many/rows.cu",
+                              &preamble, &plan->program);
+  for (i = 0; i < sizeof names / sizeof names[0] && status == MERBIT_OK; i++) {
+    if (wanted[i]) {
+      status = mbi_program_kernel(plan->context, &plan->program, names[i], places[i]);
+    }
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_reserve_shared(plan->context, plan->scan.product, names[1], m->shared);
+  }
+  if (status == MERBIT_OK && loose) {
+    status = mbi_device_reserve_shared(plan->context, m->loose, names[3], m->shared);
+  }
+  return status;
+}
+
+static merbit_status mbi_many_create(merbit_plan *plan) {
+  const uint64_t row = (uint64_t)plan->desc.vectors * mbi_type_size(plan->type);
+  merbit_status status = mbi_scan_rank(plan);
+  if (status == MERBIT_OK) {
+    status = mbi_many_size(plan);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_many_specialise(plan);
+  }
+  if (status == MERBIT_OK) {
+    if (plan->many.room > 0) {
+      plan->schedule_bytes = plan->ranks.bytes;
+      plan->stream_bytes =
+          (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type);
+    } else {
+      status = mbi_scan_schedule_create(plan);
+    }
+    plan->stream_bytes += mbi_device_csr_stream_bytes(plan) +
+                          4 * plan->scan.tiles * (row - mbi_type_size(plan->type));
+    if (mbi_many_copies(plan)) {
+      plan->stream_bytes += 2 * (plan->device.rows + plan->device.cols) *
+                            (uint64_t)plan->many.width * mbi_type_size(plan->type);
+    }
+  }
+  return status;
+}
+
+/* ---- Scratch: firsts, tails, and copies of X and Y by rows --------------------------------
+ */
+
+#define MBI_MANY_ALIGNMENT 256
+
+static uint64_t mbi_many_round(uint64_t bytes) {
+  return (bytes + MBI_MANY_ALIGNMENT - 1) / MBI_MANY_ALIGNMENT * MBI_MANY_ALIGNMENT;
+}
+
+/* Where the copy of X begins, and of Y. */
+static uint64_t mbi_many_x_place(const merbit_plan *plan) {
+  return mbi_many_round(2 * plan->scan.tiles * (uint64_t)plan->many.width *
+                        mbi_type_size(plan->type));
+}
+static uint64_t mbi_many_y_place(const merbit_plan *plan) {
+  return mbi_many_round(mbi_many_x_place(plan) + plan->device.cols *
+                                                     (uint64_t)plan->many.width *
+                                                     mbi_type_size(plan->type));
+}
+
+static uint64_t mbi_many_scratch_bytes(const merbit_plan *plan) {
+  const uint64_t row = (uint64_t)plan->many.width * mbi_type_size(plan->type);
+  return mbi_many_copies(plan) ? mbi_many_y_place(plan) + plan->device.rows * row
+                               : 2 * plan->scan.tiles * row;
+}
+
+/* Of host memory through which pieces pass that do not lie together. */
+#define MBI_MANY_BOUNCE 65536
+
+static merbit_status mbi_many_workspace(merbit_workspace *workspace) {
+  const merbit_plan *plan = workspace->plan;
+  return plan->desc.vectors > 1 && plan->desc.vector_memory == MERBIT_MEMORY_HOST
+             ? mbi_allocate_array(plan->context, MBI_MANY_BOUNCE, 1,
+                                  "pieces of a workspace's host vectors", &workspace->bounce)
+             : MERBIT_OK;
+}
+
+/* ---- Launch ------------------------------------------------------------------------------ */
+
+/* Threads for `count` rows of a copy. */
+static int64_t mbi_many_grid(const merbit_plan *plan, uint64_t count) {
+  const uint64_t wanted = (count + 255) / 256;
+  const uint64_t most = 64 * (uint64_t)plan->context->device.multiprocessors;
+  return (int64_t)(wanted < most || most == 0 ? wanted : most);
+}
+
+static merbit_status mbi_many_launch_collect(merbit_plan *plan, const void *alpha, mbi_devptr x,
+                                             uint64_t ldx, const void *beta, mbi_devptr copy,
+                                             void *stream) {
+  void *arguments[6];
+  arguments[0] = &x;
+  arguments[1] = &ldx;
+  arguments[2] = &plan->device.cols;
+  arguments[3] = &copy;
+  arguments[4] = (void *)(uintptr_t)alpha;
+  arguments[5] = (void *)(uintptr_t)beta;
+  return mbi_plan_launch(plan, plan->many.collect, "mbk_many_collect",
+                         mbi_many_grid(plan, plan->device.cols), 256, 0, stream, arguments);
+}
+
+static merbit_status mbi_many_launch_spread(merbit_plan *plan, const void *alpha,
+                                            mbi_devptr copy, const void *beta, mbi_devptr y,
+                                            uint64_t ldy, void *stream) {
+  void *arguments[6];
+  arguments[0] = &copy;
+  arguments[1] = &plan->device.rows;
+  arguments[2] = &y;
+  arguments[3] = &ldy;
+  arguments[4] = (void *)(uintptr_t)alpha;
+  arguments[5] = (void *)(uintptr_t)beta;
+  return mbi_plan_launch(plan, plan->many.spread, "mbk_many_spread",
+                         mbi_many_grid(plan, plan->device.rows), 256, 0, stream, arguments);
+}
+
+/* The schedule of rows: X and Y by rows. */
+static merbit_status mbi_many_launch_teams(merbit_plan *plan, int packed, const void *alpha,
+                                           mbi_devptr x, uint32_t x_step, const void *beta,
+                                           mbi_devptr y, uint64_t ldy, void *stream) {
+  const mbi_many *m = &plan->many;
+  void *arguments[11];
+  arguments[0] = &plan->device.row_ptr;
+  arguments[1] = &plan->device.col_ind;
+  arguments[2] = &plan->device.values;
+  arguments[3] = &x;
+  arguments[4] = &x_step;
+  arguments[5] = &y;
+  arguments[6] = &ldy;
+  arguments[7] = &plan->device.rows;
+  arguments[8] = &plan->device.nnz;
+  arguments[9] = (void *)(uintptr_t)alpha;
+  arguments[10] = (void *)(uintptr_t)beta;
+  return mbi_plan_launch(plan, packed ? plan->scan.product : m->loose,
+                         packed ? "mbk_rows_many" : "mbk_rows_loose",
+                         (int64_t)plan->scan.blocks, m->threads, m->shared, stream, arguments);
+}
+
+/* X and Y by rows; to a copy all sums go unscaled. */
+static merbit_status mbi_many_launch_rows(merbit_plan *plan, mbi_devptr carries,
+                                          const void *alpha, mbi_devptr x, uint64_t ldx,
+                                          const void *beta, mbi_devptr y, uint64_t ldy,
+                                          void *stream) {
+  static const float one_f32 = 1.0f, zero_f32 = 0.0f;
+  static const double one_f64 = 1.0, zero_f64 = 0.0;
+  static const void *const none = NULL;
+  const int single = plan->type == MERBIT_F32;
+  const int device = plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE;
+  mbi_many *m = &plan->many;
+  mbi_scan_schedule *s = &plan->scan;
+  const uint64_t size = mbi_type_size(plan->type), span = (uint64_t)m->span;
+  uint32_t x_step = (uint32_t)(ldx * size);
+  mbi_devptr tails = carries + s->tiles * (uint64_t)m->width * size;
+  const int packed =
+      m->span == 1 || ((x | y) % (span * size) == 0 && ldx % span == 0 && ldy % span == 0);
+  merbit_status status = MERBIT_OK;
+  void *arguments[15];
+  if (m->room > 0) {
+    return mbi_many_launch_teams(plan, packed, alpha, x, x_step, beta, y, ldy, stream);
+  }
+  arguments[0] = &s->row_ends;
+  arguments[1] = &s->tile_row;
+  arguments[2] = &plan->ranks.row_id;
+  arguments[3] = &plan->device.col_ind;
+  arguments[4] = &plan->device.values;
+  arguments[5] = &x;
+  arguments[6] = &x_step;
+  arguments[7] = &y;
+  arguments[8] = &ldy;
+  arguments[9] = &carries;
+  arguments[10] = &tails;
+  arguments[11] = &plan->device.nnz;
+  arguments[12] = &s->tiles;
+  arguments[13] = (void *)(uintptr_t)alpha;
+  arguments[14] = (void *)(uintptr_t)beta;
+  if (s->blocks > 0) {
+    status = mbi_plan_launch(plan, packed ? s->product : m->loose,
+                             packed ? "mbk_many_product" : "mbk_many_loose", (int64_t)s->blocks,
+                             m->threads, m->shared, stream, arguments);
+  }
+  if (status != MERBIT_OK || s->fixup_blocks == 0) {
+    return status;
+  }
+  if (mbi_many_copies(plan)) {
+    alpha = device ? (const void *)&none : single ? (const void *)&one_f32 : &one_f64;
+    beta = device ? (const void *)&none : single ? (const void *)&zero_f32 : &zero_f64;
+  }
+  arguments[0] = &s->tile_row;
+  arguments[1] = &plan->ranks.row_id;
+  arguments[2] = &plan->ranks.empty_id;
+  arguments[3] = &carries;
+  arguments[4] = &tails;
+  arguments[5] = &y;
+  arguments[6] = &ldy;
+  arguments[7] = &s->tiles;
+  arguments[8] = &s->empty_rows;
+  arguments[9] = (void *)(uintptr_t)alpha;
+  arguments[10] = (void *)(uintptr_t)beta;
+  return mbi_device_launch_some(
+      plan->context, s->fixup, "mbk_many_fixup", (int64_t)s->fixup_blocks,
+      MBI_SCAN_FIXUP_THREADS,
+      (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 * (size + sizeof(uint32_t))), stream, arguments,
+      mbi_plan_start(plan, s->blocks > 0));
+}
+
+/* Y = alpha A X + beta Y, with leading dimensions as merbit_spmm takes them. */
+static merbit_status mbi_many_multiply(merbit_plan *plan, mbi_devptr scratch, const void *alpha,
+                                       mbi_devptr x, uint64_t ldx, const void *beta,
+                                       mbi_devptr y, uint64_t ldy, void *stream) {
+  const mbi_devptr x_copy = scratch + mbi_many_x_place(plan);
+  const mbi_devptr y_copy = scratch + mbi_many_y_place(plan);
+  const uint64_t width = (uint64_t)plan->many.width;
+  merbit_status status = MERBIT_OK;
+  if (plan->device.rows == 0) {
+    return MERBIT_OK;
+  }
+  if (!mbi_many_copies(plan)) {
+    return mbi_many_launch_rows(plan, scratch, alpha, x, ldx, beta, y, ldy, stream);
+  }
+  if (plan->device.nnz > 0 && !mbi_alpha_zero(plan, alpha)) {
+    status = mbi_many_launch_collect(plan, alpha, x, ldx, beta, x_copy, stream);
+  }
+  if (status == MERBIT_OK) {
+    status =
+        mbi_many_launch_rows(plan, scratch, alpha, x_copy, width, beta, y_copy, width, stream);
+  }
+  return status != MERBIT_OK
+             ? status
+             : mbi_many_launch_spread(plan, alpha, y_copy, beta, y, ldy, stream);
+}
+
+/* ---- Describe ---------------------------------------------------------------------------- */
+
+static void mbi_many_info(const merbit_plan *plan, merbit_plan_info *info) {
+  info->sigma = plan->many.room > 0 ? 0 : plan->many.words;
+  info->omega = plan->many.unroll;
+  info->block_threads = plan->many.threads;
+  info->tiles = (int64_t)plan->scan.tiles;
+}
+
+static int mbi_many_describe(const merbit_plan *plan, char *text, size_t size) {
+  const mbi_many *m = &plan->many;
+  const mbi_scan_schedule *s = &plan->scan;
+  if (m->room > 0) {
+    return snprintf(text, size, "even rows, %d lane%s of %d columns to each, %d threads%s%s",
+                    m->team, m->team == 1 ? "" : "s", m->span, m->threads,
+                    mbi_many_copies(plan) ? ", copies by rows" : "",
+                    plan->once ? ", matrix past the caches" : "");
+  }
+  return snprintf(text, size,
+                  "%" PRIu64 " tiles of %d runs of %d, %d lane%s of %d columns to a nonzero, "
+                  "%" PRIu64 " empty rows, %d threads%s%s",
+                  s->tiles, 32 / m->team, 32 * m->words, m->team, m->team == 1 ? "" : "s",
+                  m->span, s->empty_rows, m->threads,
+                  mbi_many_copies(plan) ? ", copies by rows" : "",
+                  plan->once ? ", matrix past the caches" : "");
+}
+
+/* merbit_spmm launches: its rows have a distance. */
+static const mbi_cuda_method mbi_many_method = {mbi_many_create,
+                                                mbi_scan_destroy,
+                                                mbi_many_scratch_bytes,
+                                                NULL,
+                                                mbi_many_info,
+                                                mbi_many_describe,
+                                                NULL};

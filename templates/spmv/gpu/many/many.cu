@@ -1,0 +1,193 @@
+// Several vectors at once: Y = alpha A X + beta Y, the matrix streamed once for all of them.
+// Source: ours; the schedule is the register scan's (spmv/gpu/scan/scan.cu), a bit per nonzero for "ends
+// its row". X is taken by rows, so that one gather brings what a nonzero multiplies.
+//
+// A warp owns a tile, and each of its teams (spmv/gpu/many/lane.cuh) walks a run of neighbouring
+// nonzeros, one after the other, with its sums in registers. What runs hold of rows
+// that cross them is put together by shuffles, what tiles do by mbk_many_fixup, always in the
+// same order. Where X and Y come column by column, they pass through copies by rows.
+#ifndef MBK_WORDS
+#error "define MBK_WORDS: nonzeros of a run by 32, at most MBK_TEAM"
+#endif
+#ifndef MBK_PIECE
+#error                                                                                         \
+    "define MBK_PIECE: nonzeros of a run that are staged at once; divides it, and MBK_UNROLL it"
+#endif
+#include "spmv/gpu/many/lane.cuh"
+
+#define MBK_STEPS (MBK_TEAMS * MBK_WORDS)
+#define MBK_PACK 1  // what belongs to the scan's own products
+#define MBK_DEPTH 5 // likewise
+
+#include "spmv/gpu/scan/tile.cuh"
+
+#include "spmv/gpu/scan/build.cuh"
+
+#define MBK_RUN (32 * MBK_WORDS)
+
+#include "spmv/gpu/many/run.cuh"
+
+// ---- A tile
+// -------------------------------------------------------------------------------------
+
+// The runs of a tile to its rows, as in mbk_scan_commit: those that end in it are committed but
+// for the first, whose part goes to firsts[tile]; what follows the last to tails[tile].
+template <bool packed>
+MBK_DEVICE void mbk_many_join(mbk_many_walk &walk, mbk_u32 ends, const mbk_u32 *row_id,
+                              mbk_u64 tile, MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE *firsts,
+                              MBK_COMPUTE *tails, MBK_COMPUTE alpha, MBK_COMPUTE beta) {
+  const mbk_u32 lane = mbk_lane(), team = lane / MBK_TEAM;
+  const bool ended = walk.count > 0;
+  mbk_many_row head;
+  const mbk_u32 closed = mbk_ballot(MBK_ALL, ended);
+  // What the teams from the last one on in which a row ended hold of what is open behind each.
+  const mbk_u32 until = closed & (0xffffffffu >> (31 - lane));
+  const int last = until != 0 ? (31 - mbk_leading_zeros(until)) / MBK_TEAM : 0;
+  mbk_u32 rows = 0; // that ended in the run
+#pragma unroll
+  for (int w = 0; w < MBK_WORDS; w++) {
+    rows += (mbk_u32)mbk_popcount(mbk_shuffle(MBK_ALL, ends, (int)(team * MBK_WORDS) + w, 32));
+  }
+  (void)row_id;
+  mbk_many_clear(head);
+  if (ended) {
+    mbk_many_held(walk, 0, head);
+  }
+  mbk_many_flush<packed>(walk, row_id, y, ldy, alpha, beta);
+#pragma unroll
+  for (int d = 1; d < MBK_TEAMS; d <<= 1) {
+#pragma unroll
+    for (int c = 0; c < MBK_CHUNKS; c++) {
+#pragma unroll
+      for (int j = 0; j < MBK_SPAN; j++) {
+        const MBK_COMPUTE other = mbk_shuffle_up(MBK_ALL, walk.sum[c][j], d * MBK_TEAM, 32);
+        if ((int)team - last >= d) {
+          walk.sum[c][j] = MBK_ADD(other, walk.sum[c][j]);
+        }
+      }
+    }
+  }
+#if MBK_TEAM < 32
+#pragma unroll
+  for (int c = 0; c < MBK_CHUNKS; c++) {
+#pragma unroll
+    for (int j = 0; j < MBK_SPAN; j++) {
+      const MBK_COMPUTE earlier = mbk_shuffle_up(MBK_ALL, walk.sum[c][j], MBK_TEAM, 32);
+      head[c][j] = team > 0 ? MBK_ADD(earlier, head[c][j]) : head[c][j];
+    }
+  }
+#endif
+  if (ended && (closed & ((1u << team * MBK_TEAM) - 1)) == 0) {
+    mbk_many_carry(firsts, tile, head);
+  } else if (ended) {
+    const mbk_u64 row = MBK_ROW_OF(walk.rank - rows);
+    mbk_many_commit<packed>(y + row * ldy, head, alpha, beta);
+  }
+  if (team == MBK_TEAMS - 1) {
+    mbk_many_carry(tails, tile, walk.sum);
+  }
+}
+
+// Rows of Y whose old elements are wanted, closer to where their commits will meet them.
+MBK_DEVICE void mbk_many_ahead(const MBK_VECTOR *y, mbk_u64 ldy, const mbk_u32 *row_id,
+                               mbk_u32 from, mbk_u32 to) {
+  (void)row_id;
+  mbk_await();
+  for (mbk_u32 rank = from + mbk_lane(); rank < to; rank += 32) {
+    const mbk_u64 row = MBK_ROW_OF(rank);
+    for (mbk_u32 c = 0; c < MBK_WIDTH; c += 64 / sizeof(MBK_VECTOR)) {
+      mbk_prefetch(y + row * ldy + c);
+    }
+  }
+}
+
+// A warp's tile. x_step: bytes from row to row of X; ldy: elements from row to row of Y.
+template <bool packed>
+MBK_DEVICE void mbk_many_tile(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
+                              const mbk_u32 *row_id, const mbk_i32 *col_ind,
+                              const MBK_VALUE *values, const MBK_VECTOR *x, mbk_u32 x_step,
+                              MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE *firsts,
+                              MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_COMPUTE alpha,
+                              MBK_COMPUTE beta) {
+  MBK_SHARED_MEMORY(stages);
+  const mbk_u32 warp = mbk_thread() / 32, tile = mbk_block() * (MBK_THREADS / 32) + warp;
+  unsigned char *const stage = stages + warp * (MBK_STAGE_BYTES + MBK_HELD_BYTES);
+  if (tile >= tiles) {
+    return;
+  }
+  const mbk_u32 lane = mbk_lane(), team = lane / MBK_TEAM;
+  const mbk_u64 begin = (mbk_u64)tile * MBK_TILE_NONZEROS;
+  const mbk_u32 ends =
+      lane < MBK_STEPS ? mbk_load(row_ends + (mbk_u64)tile * MBK_STEPS + lane) : 0;
+  const mbk_u32 from = mbk_load(tile_row + tile), to = mbk_load(tile_row + tile + 1);
+  const mbk_u32 before = mbk_scan_ends_before(ends);
+  mbk_many_walk walk;
+  mbk_many_clear(walk.sum);
+  walk.held = (mbk_many_sums *)(stage + MBK_STAGE_BYTES) + lane;
+  walk.count = 0;
+  walk.rank = from + mbk_shuffle(MBK_ALL, before, (int)(team * MBK_WORDS), 32) + 1;
+  if (!MBK_COLUMNS && beta != (MBK_COMPUTE)0) {
+    mbk_many_ahead(y, ldy, row_id, from, to);
+  }
+  if (alpha != (MBK_COMPUTE)0 && begin + MBK_TILE_NONZEROS <= nnz) {
+    mbk_many_run<packed, true>(col_ind + begin, MBK_PATTERN ? values : values + begin,
+                               MBK_TILE_NONZEROS, stage, ends, x, x_step, walk, row_id, y, ldy,
+                               alpha, beta);
+  } else { // with alpha 0 nothing is read of the matrix or of X
+    mbk_many_run<packed, false>(col_ind + begin, MBK_PATTERN ? values : values + begin,
+                                alpha != (MBK_COMPUTE)0 ? nnz - begin : 0, stage, ends, x,
+                                x_step, walk, row_id, y, ldy, alpha, beta);
+  }
+  mbk_many_join<packed>(walk, ends, row_id, tile, y, ldy, firsts, tails, alpha, beta);
+}
+
+// Launch: a warp per tile. Shared: MBK_STAGE_BYTES + MBK_HELD_BYTES for each.
+// mbk_many_fixup follows. Where MBK_COLUMNS, x and y are copies by rows, and mbk_many_spread
+// follows too.
+MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_PACKED)
+    mbk_many_product(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,
+                     const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_VECTOR *x,
+                     mbk_u32 x_step, MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE *firsts,
+                     MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {
+  mbk_release();
+  MBK_SCALARS_LOAD;
+  mbk_many_tile<true>(row_ends, tile_row, row_id, col_ind, values, x, x_step, y, ldy, firsts,
+                      tails, nnz, tiles, alpha, beta);
+}
+
+#if MBK_SPAN > 1 && !MBK_COLUMNS
+// The same for X and Y whose rows start anywhere.
+MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_LOOSE)
+    mbk_many_loose(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,
+                   const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_VECTOR *x,
+                   mbk_u32 x_step, MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE *firsts,
+                   MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {
+  mbk_release();
+  MBK_SCALARS_LOAD;
+  mbk_many_tile<false>(row_ends, tile_row, row_id, col_ind, values, x, x_step, y, ldy, firsts,
+                       tails, nnz, tiles, alpha, beta);
+}
+#endif
+
+#include "spmv/gpu/many/copies.cuh"
+
+// ---- Rows over several tiles
+// --------------------------------------------------------------------------
+
+#define MBK_PARTS MBK_WIDTH
+#define MBK_LEADING 1
+#define MBK_RANK mbk_u32
+#define MBK_TILE_RANK(tile) mbk_load(tile_row + (tile))
+#include "spmv/shared/fixup.cuh"
+
+// Launch: MBK_FIXUP_THREADS columns of tiles per block. Shared: as mbk_fixup. To a copy by rows
+// with alpha 1 and beta 0.
+// Four blocks to a multiprocessor: with what more would leave it, columns would spill.
+MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, 4)
+    mbk_many_fixup(const mbk_u32 *tile_row, const mbk_u32 *row_id, const mbk_u32 *empty_id,
+                   const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails, MBK_VECTOR *y,
+                   mbk_u64 ldy, mbk_u64 tiles, mbk_u64 empty_rows, MBK_SCALAR_PARAMETERS) {
+  MBK_SHARED_MEMORY(shared);
+  mbk_fixup(tile_row + tiles + 1, tile_row, row_id, empty_id, firsts, tails, y, tiles,
+            empty_rows, ldy, (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);
+}

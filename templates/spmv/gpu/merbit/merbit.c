@@ -1,0 +1,271 @@
+/* ---- Encode: from the plan's wishes to sizes -------------------------------------------------- */
+
+#define MBI_MERBIT_BUILD_THREADS 128
+#define MBI_MERBIT_FIXUP_THREADS 256
+/* Blocks of 512 threads over neighbouring tiles share more of x in L1; below this many for each
+ * multiprocessor, smaller ones spread the work better. */
+#define MBI_MERBIT_FEW_BLOCKS 8
+
+/* ceil(log2(value)) for value >= 1. */
+static int mbi_log2_ceiling(uint64_t value) {
+  int bits = 0;
+  while (((uint64_t)1 << bits) < value) {
+    bits++;
+  }
+  return bits;
+}
+
+static uint64_t mbi_merbit_blocks(const mbi_merbit *m) {
+  const uint64_t block_tiles = (uint64_t)(m->threads / m->omega);
+  return (m->tiles + block_tiles - 1) / block_tiles;
+}
+
+/* Sizes of the specialisation; fails where a lane does not fit 64 bits or a block the GPU. */
+static merbit_status mbi_merbit_size(merbit_plan *plan) {
+  mbi_merbit *m = &plan->merbit;
+  merbit_context *context = plan->context;
+  uint64_t tile_steps;
+  int bits, most;
+  m->omega = plan->desc.omega != 0 ? plan->desc.omega : 32;
+  m->sigma = plan->desc.sigma != 0 ? plan->desc.sigma : plan->type == MERBIT_F32 ? 14 : 7;
+  m->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : 512;
+  if (m->omega != 32 && m->omega != 16 && m->omega != 8) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "plan_desc.omega is %d; use 32, 16 or 8",
+                    m->omega);
+  }
+  if (m->threads < 32 || m->threads > 1024 || m->threads % 32 != 0) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "plan_desc.block_threads is %d; use a multiple of 32 up to 1024", m->threads);
+  }
+  /* A lane's descriptor of 64 bits holds sigma bits and two coordinates of
+   * log2(omega) + ceil(log2(sigma)); where sigma is above 32, the last term is 6. */
+  most = 64 - 2 * 6 - 2 * mbi_log2_ceiling((uint64_t)m->omega);
+  if (m->sigma < 1 || m->sigma > most) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "plan_desc.sigma is %d; with omega %d use 1 to %d", m->sigma, m->omega,
+                    most);
+  }
+  tile_steps = (uint64_t)m->omega * (uint64_t)m->sigma;
+  m->coordinate_bits = mbi_log2_ceiling(tile_steps);
+  bits = 2 * m->coordinate_bits + m->sigma;
+  m->descriptor_bits = bits <= 32 ? 32 : 64;
+  m->path = plan->device.rows + plan->device.nnz;
+  m->tiles = (m->path + tile_steps - 1) / tile_steps;
+  if (plan->desc.block_threads == 0 &&
+      mbi_merbit_blocks(m) < MBI_MERBIT_FEW_BLOCKS * (uint64_t)context->device.multiprocessors) {
+    m->threads = 128;
+  }
+  m->blocks = mbi_merbit_blocks(m);
+  m->tile_bytes = m->path < (uint64_t)1 << 31 ? 4 : 8;
+  if (m->tiles > (uint64_t)INT32_MAX) {
+    return mbi_fail(context, MERBIT_TOO_LARGE,
+                    "%" PRIu64 " rows and %" PRIu64 " nonzeros make %" PRIu64
+                    " tiles; raise plan_desc.sigma",
+                    plan->device.rows, plan->device.nnz, m->tiles);
+  }
+  return MERBIT_OK;
+}
+
+/* Dynamic shared memory as spmv/gpu/merbit/merbit.cu lays it out. */
+static unsigned mbi_merbit_product_shared(const mbi_merbit *m, merbit_type type) {
+  const size_t groups = (size_t)(m->threads / m->omega);
+  return (unsigned)(mbi_type_size(type) * ((size_t)(m->threads * m->sigma) + groups) +
+                    sizeof(uint32_t) * groups);
+}
+
+static unsigned mbi_merbit_build_shared(const mbi_merbit *m) {
+  const int words = (m->omega * m->sigma + 31) / 32 + 2;
+  return (unsigned)((size_t)(MBI_MERBIT_BUILD_THREADS / m->omega * words) * sizeof(uint32_t));
+}
+
+/* ---- Specialise: one program with the three kernels ------------------------------------------- */
+
+static void mbi_merbit_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+  const mbi_merbit *m = &plan->merbit;
+  mbi_plan_preamble(plan, preamble);
+  mbi_preamble_define(preamble, "MBK_TILE", m->tile_bytes == 8 ? "mbk_u64" : "mbk_u32");
+  mbi_preamble_define(preamble, "MBK_DESCRIPTOR", m->descriptor_bits == 64 ? "mbk_u64" : "mbk_u32");
+  mbi_preamble_define_int(preamble, "MBK_COORDINATE_BITS", m->coordinate_bits);
+  mbi_preamble_define_int(preamble, "MBK_SIGMA", m->sigma);
+  mbi_preamble_define_int(preamble, "MBK_OMEGA", m->omega);
+  mbi_preamble_define_int(preamble, "MBK_THREADS", m->threads);
+  mbi_preamble_define_int(preamble, "MBK_DUAL", m->dual);
+}
+
+static merbit_status mbi_merbit_specialise(merbit_plan *plan) {
+  mbi_merbit *m = &plan->merbit;
+  merbit_context *context = plan->context;
+  const unsigned shared = mbi_merbit_product_shared(m, plan->type);
+  mbi_preamble preamble;
+  merbit_status status;
+  if (shared > (unsigned)context->device.shared_bytes_per_block) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "sigma %d with %d threads per block needs %u bytes of shared memory, %s has %d; "
+                    "use a smaller plan_desc.sigma or block_threads",
+                    m->sigma, m->threads, shared, context->device.name,
+                    context->device.shared_bytes_per_block);
+  }
+  mbi_merbit_preamble(plan, &preamble);
+  status = mbi_program_create(context, "spmv/gpu/merbit/merbit.cu", &preamble, &plan->program);
+  if (status == MERBIT_OK) {
+    status = mbi_program_kernel(context, &plan->program, "mbk_merbit_build", &m->build);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_program_kernel(context, &plan->program, "mbk_merbit_product", &m->product);
+  }
+  if (status == MERBIT_OK && !m->dual) {
+    status = mbi_program_kernel(context, &plan->program, "mbk_merbit_fixup", &m->fixup);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_reserve_shared(context, m->product, "mbk_merbit_product", shared);
+  }
+  return status;
+}
+
+/* ---- Launch: build TILE once, then products --------------------------------------------------- */
+
+/* Enqueue the TILE kernel. */
+static merbit_status mbi_merbit_build(merbit_plan *plan, void *stream) {
+  mbi_merbit *m = &plan->merbit;
+  const uint64_t block_tiles = (uint64_t)(MBI_MERBIT_BUILD_THREADS / m->omega);
+  void *arguments[7];
+  arguments[0] = &plan->device.row_ptr;
+  arguments[1] = &plan->device.rows;
+  arguments[2] = &plan->device.nnz;
+  arguments[3] = &m->tiles;
+  arguments[4] = &m->tile_x;
+  arguments[5] = &m->tile_y;
+  arguments[6] = &m->lane_desc;
+  return mbi_device_launch(plan->context, m->build, "mbk_merbit_build",
+                           (int64_t)((m->tiles + block_tiles - 1) / block_tiles),
+                           MBI_MERBIT_BUILD_THREADS, mbi_merbit_build_shared(m), stream, arguments);
+}
+
+/* Bytes of the carries of one product in flight. */
+static uint64_t mbi_merbit_carry_bytes(const merbit_plan *plan) {
+  return plan->merbit.dual ? 0 : 2 * plan->merbit.blocks * mbi_type_size(plan->type);
+}
+
+/* Everything of MERBIT for the matrix in plan->device. After a failure mbi_merbit_destroy cleans up. */
+static merbit_status mbi_merbit_create(merbit_plan *plan) {
+  mbi_merbit *m = &plan->merbit;
+  merbit_context *context = plan->context;
+  uint64_t coordinates, descriptors;
+  merbit_status status = mbi_merbit_size(plan);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  coordinates = (m->tiles + 1) * (uint64_t)m->tile_bytes;
+  descriptors = m->tiles * (uint64_t)m->omega * (uint64_t)(m->descriptor_bits / 8);
+  plan->schedule_bytes = 2 * coordinates + descriptors;
+  plan->stream_bytes = plan->schedule_bytes + mbi_device_csr_stream_bytes(plan) +
+                       2 * mbi_merbit_carry_bytes(plan);
+  status = mbi_merbit_specialise(plan);
+  if (status == MERBIT_OK) {
+    mbi_devptr *const parts[] = {&m->tile_x, &m->tile_y, &m->lane_desc};
+    const uint64_t bytes[] = {coordinates, coordinates, descriptors};
+    status = mbi_device_allocate_parts(context, "lane descriptors", 3, parts, bytes);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_merbit_build(plan, NULL);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_synchronize(context, NULL);
+  }
+  return status;
+}
+
+static void mbi_merbit_destroy(merbit_plan *plan) {
+  mbi_device_release(plan->context, plan->merbit.tile_x); /* and what is behind it */
+  mbi_program_destroy(plan->context, &plan->program);
+}
+
+/* The arguments that both commits share; `arguments` has room for 13. */
+static void mbi_merbit_arguments(merbit_plan *plan, mbi_devptr *x, mbi_devptr *y,
+                                 void **arguments) {
+  mbi_merbit *m = &plan->merbit;
+  arguments[0] = &m->tile_x;
+  arguments[1] = &m->tile_y;
+  arguments[2] = &m->lane_desc;
+  arguments[3] = &plan->device.col_ind;
+  arguments[4] = &plan->device.values;
+  arguments[5] = x;
+  arguments[6] = y;
+  arguments[7] = &m->path;
+  arguments[8] = &m->tiles;
+}
+
+/* y = alpha A x + beta y: product and fix-up. `alpha` and `beta` point to what the kernels take: a value, or
+ * a device pointer where scalars live on the device. */
+static merbit_status mbi_merbit_multiply(merbit_plan *plan, mbi_devptr carries, const void *alpha,
+                                         mbi_devptr x, const void *beta, mbi_devptr y,
+                                         void *stream) {
+  mbi_merbit *m = &plan->merbit;
+  mbi_devptr carry_out = carries + m->blocks * mbi_type_size(plan->type);
+  void *arguments[13];
+  merbit_status status;
+  mbi_merbit_arguments(plan, &x, &y, arguments);
+  arguments[9] = &carries;
+  arguments[10] = &carry_out;
+  arguments[11] = (void *)(uintptr_t)alpha;
+  arguments[12] = (void *)(uintptr_t)beta;
+  status = mbi_device_launch(plan->context, m->product, "mbk_merbit_product", (int64_t)m->blocks,
+                             m->threads, mbi_merbit_product_shared(m, plan->type), stream,
+                             arguments);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  arguments[0] = &plan->device.row_ptr;
+  arguments[1] = &m->tile_y;
+  arguments[2] = &carries;
+  arguments[3] = &carry_out;
+  arguments[4] = &y;
+  arguments[5] = &m->tiles;
+  arguments[6] = &m->blocks;
+  arguments[7] = (void *)(uintptr_t)alpha;
+  arguments[8] = (void *)(uintptr_t)beta;
+  return mbi_device_launch(
+      plan->context, m->fixup, "mbk_merbit_fixup",
+      (int64_t)((m->blocks + MBI_MERBIT_FIXUP_THREADS - 1) / MBI_MERBIT_FIXUP_THREADS),
+      MBI_MERBIT_FIXUP_THREADS,
+      (unsigned)(MBI_MERBIT_FIXUP_THREADS * mbi_type_size(plan->type) +
+                 MBI_MERBIT_FIXUP_THREADS / 32 * sizeof(uint32_t)),
+      stream, arguments);
+}
+
+/* y = A x, with y zero where blocks share rows (all zero before the first call); leaves z so for the next
+ * call, which swaps the two (section 4.2 (3)). Not bitwise stable where a row spans three blocks. */
+static merbit_status mbi_merbit_multiply_dual(merbit_plan *plan, mbi_devptr x, mbi_devptr y,
+                                              mbi_devptr z, void *stream) {
+  mbi_merbit *m = &plan->merbit;
+  void *arguments[13];
+  mbi_merbit_arguments(plan, &x, &y, arguments);
+  arguments[9] = &z;
+  arguments[10] = &plan->device.rows;
+  return mbi_device_launch(plan->context, m->product, "mbk_merbit_product", (int64_t)m->blocks,
+                           m->threads, mbi_merbit_product_shared(m, plan->type), stream,
+                           arguments);
+}
+
+/* ---- Describe --------------------------------------------------------------------------------- */
+
+static void mbi_merbit_info(const merbit_plan *plan, merbit_plan_info *info) {
+  const mbi_merbit *m = &plan->merbit;
+  info->sigma = m->sigma;
+  info->omega = m->omega;
+  info->block_threads = m->threads;
+  info->descriptor_bits = m->descriptor_bits;
+  info->tiles = (int64_t)m->tiles;
+}
+
+static int mbi_merbit_describe(const merbit_plan *plan, char *text, size_t size) {
+  const mbi_merbit *m = &plan->merbit;
+  return snprintf(text, size,
+                  "%" PRIu64 " tiles, omega %d, sigma %d, %d-bit lanes, %d threads, %s commit",
+                  m->tiles, m->omega, m->sigma, m->descriptor_bits, m->threads,
+                  m->dual ? "dual-buffer" : "carry-out");
+}
+
+static const mbi_cuda_method mbi_merbit_method = {mbi_merbit_create, mbi_merbit_destroy,
+                                                  mbi_merbit_carry_bytes, mbi_merbit_multiply,
+                                                  mbi_merbit_info, mbi_merbit_describe, NULL};

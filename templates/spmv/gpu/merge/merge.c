@@ -1,0 +1,229 @@
+/* ---- Encode: sizes, from what is known without a look at the matrix ---------------------- */
+
+/* At most: shared memory then needs no asking. */
+#define MBI_MERGE_STEPS 16
+#define MBI_MERGE_ROUNDS 32
+#define MBI_MERGE_CUT_THREADS 128
+
+/* Blocks that leave registers for what a lane holds, without spilling. For 9.0 NVRTC gets by
+ * with fewer than elsewhere. */
+static int mbi_merge_resident(const merbit_plan *plan) {
+  const mbi_merge_path *p = &plan->merge;
+  const int single = mbi_plan_sums(plan) == MERBIT_F32, words = p->steps * (single ? 1 : 2);
+  const int heavy = mbi_plan_sums(plan) == MERBIT_C128; /* see mbi_scan_resident */
+  const int known = plan->context->device.compute_capability == 90 && mbi_scan_aligned(plan) &&
+                    plan->device.offset_type == MERBIT_INDEX_32 &&
+                    !mbi_plan_has_semiring(plan) &&
+                    plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE;
+  const int threads = heavy                        ? (p->steps > 8 ? 384 : 512)
+                      : words > 24                 ? 512
+                      : words > (single ? 12 : 16) ? 768
+                      : words > 8 || !known        ? 1024
+                      : p->pack == 2               ? 1280
+                                                   : 1536;
+  const int blocks = threads / p->threads;
+  return blocks > 16 ? 16 : blocks < 1 ? 1 : blocks;
+}
+
+/* A block's chunks share its start, but few blocks share a GPU badly. */
+static int mbi_merge_rounds(const merbit_plan *plan) {
+  const mbi_merge_path *p = &plan->merge;
+  const uint64_t places =
+      (uint64_t)plan->context->device.multiprocessors * (uint64_t)p->resident;
+  return p->chunks > 32 * places && mbi_plan_sums(plan) == MERBIT_F32 ? 4
+         : p->chunks > 8 * places                                     ? 2
+                                                                      : 1;
+}
+
+/* The steps of the path in a chunk: see spmv/gpu/merge/path.cuh. */
+static uint64_t mbi_merge_chunk(const mbi_merge_path *p) {
+  return (uint64_t)p->threads * (uint64_t)p->steps - (uint64_t)p->pack + 1;
+}
+
+static merbit_status mbi_merge_size(merbit_plan *plan) {
+  mbi_merge_path *p = &plan->merge;
+  const merbit_plan_desc *wish = &plan->desc;
+  const uint64_t path = plan->device.rows + plan->device.nnz;
+  p->pack = mbi_plan_sums(plan) == MERBIT_F32 && !plan->once
+                ? 2
+                : mbi_scan_widest(mbi_plan_sums(plan));
+  p->steps = wish->sigma != 0 ? wish->sigma : mbi_plan_sums(plan) == MERBIT_C128 ? 4 : 8;
+  p->threads = wish->block_threads != 0 ? wish->block_threads : 256;
+  if (p->steps < 1 || p->steps > MBI_MERGE_STEPS || p->steps % p->pack != 0 ||
+      p->threads < 32 || p->threads > 1024 || p->threads % 32 != 0) {
+    return mbi_fail(
+        plan->context, MERBIT_INVALID_ARGUMENT,
+        "plan_desc.sigma is %d and block_threads %d; the merge path takes multiples "
+        "of %d up to %d, and multiples of 32 up to 1024",
+        p->steps, p->threads, p->pack, MBI_MERGE_STEPS);
+  }
+  if (wish->omega < 0 || wish->omega > MBI_MERGE_ROUNDS) {
+    return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
+                    "plan_desc.omega is %d; a block takes 1 to %d chunks of the merge path",
+                    wish->omega, MBI_MERGE_ROUNDS);
+  }
+  p->resident = mbi_merge_resident(plan);
+  /* Without rows there is nothing to write. */
+  p->chunks = plan->device.rows > 0 ? (path - 1) / mbi_merge_chunk(p) + 1 : 0;
+  if (p->chunks > (uint64_t)INT32_MAX) {
+    return mbi_fail(plan->context, MERBIT_TOO_LARGE,
+                    "%" PRIu64 " rows and nonzeros make %" PRIu64
+                    " chunks; raise plan_desc.sigma or block_threads",
+                    path, p->chunks);
+  }
+  p->rounds = wish->omega != 0 ? wish->omega : mbi_merge_rounds(plan);
+  p->blocks = (p->chunks + (uint64_t)p->rounds - 1) / (uint64_t)p->rounds;
+  return MERBIT_OK;
+}
+
+/* Of one block: see mbk_merge_places. */
+static unsigned mbi_merge_shared(const merbit_plan *plan, int adds) {
+  const mbi_merge_path *p = &plan->merge;
+  const unsigned size = (unsigned)mbi_type_size(mbi_plan_sums(plan)),
+                 threads = (unsigned)p->threads;
+  const unsigned warps = threads / 32;
+  return threads * (unsigned)p->steps * 2 + 2 * warps * size +
+         (adds ? (threads + warps) * size : 0) + (warps + 2) * 4;
+}
+
+/* ---- Specialise -------------------------------------------------------------------------- */
+
+static void mbi_merge_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+  const mbi_merge_path *p = &plan->merge;
+  mbi_plan_preamble(plan, preamble);
+  mbi_preamble_define_int(preamble, "MBK_STEPS", p->steps);
+  mbi_preamble_define_int(preamble, "MBK_PACK", p->pack);
+  mbi_preamble_define_int(preamble, "MBK_ROUNDS", p->rounds);
+  mbi_preamble_define_int(preamble, "MBK_ALIGNED", mbi_scan_aligned(plan));
+  mbi_preamble_define_int(preamble, "MBK_ONCE", plan->once);
+  mbi_preamble_define_int(preamble, "MBK_THREADS", p->threads);
+  mbi_preamble_define_int(preamble, "MBK_BLOCKS", p->resident);
+}
+
+static merbit_status mbi_merge_path_create(merbit_plan *plan) {
+  mbi_merge_path *p = &plan->merge;
+  mbi_preamble preamble;
+  merbit_status status = mbi_merge_size(plan);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  plan->stream_bytes =
+      mbi_device_csr_stream_bytes(plan) +
+      (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type) +
+      4 * p->chunks * (sizeof(uint64_t) + mbi_type_size(mbi_plan_sums(plan)));
+  mbi_merge_preamble(plan, &preamble);
+  status = mbi_program_create(plan->context, "spmv/gpu/merge/merge.cu", &preamble, &plan->program);
+  if (status == MERBIT_OK) {
+    status = mbi_program_kernel(plan->context, &plan->program, "mbk_merge_cut", &p->cut);
+  }
+  if (status == MERBIT_OK) {
+    status =
+        mbi_program_kernel(plan->context, &plan->program, "mbk_merge_product", &p->product);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_program_kernel(plan->context, &plan->program, "mbk_merge_sum", &p->sum);
+  }
+  return status != MERBIT_OK
+             ? status
+             : mbi_program_kernel(plan->context, &plan->program, "mbk_merge_fixup", &p->fixup);
+}
+
+static void mbi_merge_path_destroy(merbit_plan *plan) {
+  mbi_program_destroy(plan->context, &plan->program);
+}
+
+/* Where chunks begin, up to a multiple of 16 bytes. */
+static uint64_t mbi_merge_begin_bytes(const merbit_plan *plan) {
+  return (plan->merge.chunks + 2) / 2 * 2 * sizeof(uint64_t);
+}
+
+/* Where chunks begin, then what each holds of its first row and of the one open at its end. */
+static uint64_t mbi_merge_carry_bytes(const merbit_plan *plan) {
+  const uint64_t chunks = plan->merge.chunks;
+  return chunks > 0
+             ? mbi_merge_begin_bytes(plan) + 2 * chunks * mbi_type_size(mbi_plan_sums(plan))
+             : 0;
+}
+
+/* ---- Launch ------------------------------------------------------------------------------ */
+
+static merbit_status mbi_merge_path_multiply(merbit_plan *plan, mbi_devptr carries,
+                                             const void *alpha, mbi_devptr x, const void *beta,
+                                             mbi_devptr y, void *stream) {
+  mbi_merge_path *p = &plan->merge;
+  const size_t size = mbi_type_size(mbi_plan_sums(plan));
+  const int adds = mbi_scan_adds(plan, beta);
+  mbi_devptr firsts = carries + mbi_merge_begin_bytes(plan);
+  mbi_devptr tails = firsts + p->chunks * size;
+  void *arguments[13];
+  merbit_status status;
+  if (p->chunks == 0) {
+    return MERBIT_OK;
+  }
+  arguments[0] = &plan->device.row_ptr;
+  arguments[1] = &carries;
+  arguments[2] = &plan->device.rows;
+  arguments[3] = &plan->device.nnz;
+  arguments[4] = &p->chunks;
+  status = mbi_plan_launch(plan, p->cut, "mbk_merge_cut",
+                           (int64_t)(p->chunks / MBI_MERGE_CUT_THREADS + 1),
+                           MBI_MERGE_CUT_THREADS, 0, stream, arguments);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  arguments[1] = &plan->device.col_ind;
+  arguments[2] = &plan->device.values;
+  arguments[3] = &x;
+  arguments[4] = &y;
+  arguments[5] = &carries;
+  arguments[6] = &firsts;
+  arguments[7] = &tails;
+  arguments[8] = &plan->device.rows;
+  arguments[9] = &plan->device.nnz;
+  arguments[10] = &p->chunks;
+  arguments[11] = (void *)(uintptr_t)alpha;
+  arguments[12] = (void *)(uintptr_t)beta;
+  status = mbi_plan_launch(plan, adds ? p->sum : p->product,
+                           adds ? "mbk_merge_sum" : "mbk_merge_product", (int64_t)p->blocks,
+                           p->threads, mbi_merge_shared(plan, adds), stream, arguments);
+  if (status != MERBIT_OK || p->chunks == 1) { /* no row crosses chunks */
+    return status;
+  }
+  arguments[1] = &carries;
+  arguments[2] = &firsts;
+  arguments[3] = &tails;
+  arguments[5] = &p->chunks;
+  arguments[6] = (void *)(uintptr_t)alpha;
+  arguments[7] = (void *)(uintptr_t)beta;
+  return mbi_device_launch_some(
+      plan->context, p->fixup, "mbk_merge_fixup",
+      (int64_t)((p->chunks + MBI_SCAN_FIXUP_THREADS - 1) / MBI_SCAN_FIXUP_THREADS),
+      MBI_SCAN_FIXUP_THREADS,
+      (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 * (size + sizeof(uint32_t))), stream, arguments,
+      mbi_plan_start(plan, 1));
+}
+
+/* ---- Describe ---------------------------------------------------------------------------- */
+
+static void mbi_merge_info(const merbit_plan *plan, merbit_plan_info *info) {
+  const mbi_merge_path *p = &plan->merge;
+  info->sigma = p->steps;
+  info->omega = p->rounds;
+  info->block_threads = p->threads;
+  info->tiles = (int64_t)p->chunks;
+}
+
+static int mbi_merge_describe(const merbit_plan *plan, char *text, size_t size) {
+  const mbi_merge_path *p = &plan->merge;
+  return snprintf(text, size, "%" PRIu64 " chunks of %d x %d steps, %d to a block%s", p->chunks,
+                  p->threads, p->steps, p->rounds,
+                  plan->once ? ", matrix past the caches" : "");
+}
+
+static const mbi_cuda_method mbi_merge_path_method = {mbi_merge_path_create,
+                                                      mbi_merge_path_destroy,
+                                                      mbi_merge_carry_bytes,
+                                                      mbi_merge_path_multiply,
+                                                      mbi_merge_info,
+                                                      mbi_merge_describe,
+                                                      NULL};

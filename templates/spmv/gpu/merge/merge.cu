@@ -1,0 +1,186 @@
+// Merge path: y = alpha A x + beta y straight on the CSR, with nothing made beforehand.
+// Source: D. Merrill, M. Garland, Merge-based Parallel Sparse Matrix-Vector Multiplication,
+// SC16, section III.E: a path of rows + nnz steps, cut into equal chunks, so that no matrix
+// gives a block more to do than another. Unlike there, threads do not walk the path: a block
+// marks in shared memory where its rows end, keeps its products in registers and sums them by
+// shuffles; a row over several chunks is put together by mbk_merge_fixup, in a fixed order, and
+// written once.
+#include "jit/device.cuh"
+#include "spmv/shared/algebra.cuh"
+
+#define MBK_DEPTH 5      // rows of any length
+#define MBK_EMPTY_ROWS 0 // all rows are counted, those that hold nothing too
+
+#include "spmv/gpu/scan/tile.cuh"
+
+#include "spmv/gpu/scan/products.cuh"
+
+#include "spmv/gpu/merge/path.cuh"
+
+#include "spmv/gpu/merge/tile.cuh"
+
+#define MBK_CUT_THREADS 128
+
+// Rows whose ends a thread loads together with its nonzeros.
+#define MBK_AHEAD 2
+
+// A warp's products; slots that are not the chunk's give zero, for they lie before its first
+// row or behind every row end. `base`: the nonzero of the block's first slot.
+MBK_DEVICE void mbk_merge_multiply(const mbk_merge_chunk &at, mbk_u64 base,
+                                   const mbk_i32 *col_ind, const MBK_VALUE *values,
+                                   const MBK_VECTOR *x, MBK_SCALAR alpha,
+                                   MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK]) {
+  const mbk_u32 skip = (mbk_u32)(at.first - base), filled = skip + at.nonzeros;
+  const mbk_u32 slot = mbk_thread() / 32 * MBK_TILE_NONZEROS;
+  const mbk_scan_rows none = {};
+  MBK_VECTOR old;
+  if (MBK_VANISHES(alpha) || slot >= filled) {
+    mbk_await();
+#pragma unroll
+    for (int g = 0; g < MBK_GROUPS; g++) {
+#pragma unroll
+      for (int j = 0; j < MBK_PACK; j++) {
+        product[g][j] = MBK_ZERO;
+      }
+    }
+    return;
+  }
+  col_ind += base + slot;
+  values += MBK_PATTERN ? 0 : base + slot;
+  if (slot + MBK_TILE_NONZEROS <= filled) {
+    mbk_scan_products<false, true>(col_ind, values, x, 0, none, product, old);
+  } else {
+    mbk_scan_products<false, false>(col_ind, values, x, filled - slot, none, product, old);
+  }
+#pragma unroll
+  for (mbk_u32 j = 0; j < MBK_PACK; j++) {
+    product[0][j] = MBK_PACK * mbk_thread() + j < skip ? MBK_ZERO : product[0][j];
+  }
+}
+
+// A block's chunks. With `adds` the old y is read; without, beta must be zero.
+template <bool adds>
+MBK_DEVICE void mbk_merge_run(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,
+                              const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y,
+                              const mbk_u64 *chunk_row, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,
+                              mbk_u64 rows, mbk_u64 nnz, mbk_u64 chunks, MBK_SCALAR alpha,
+                              MBK_SCALAR beta, unsigned char *shared) {
+  const mbk_merge_memory m = mbk_merge_places<adds>(shared);
+  const mbk_u64 block_chunk = (mbk_u64)mbk_block() * MBK_ROUNDS;
+  const mbk_u32 place = MBK_THREADS - 1 - mbk_thread(); // the last warps have fewest nonzeros
+  mbk_u16 *const marks =
+      m.marks + mbk_thread() / 32 * MBK_TILE_NONZEROS + MBK_PACK * mbk_lane();
+  mbk_pack<mbk_u16, MBK_PACK> none;
+#pragma unroll
+  for (int j = 0; j < MBK_PACK; j++) {
+    none.at[j] = MBK_NO_ROW;
+  }
+#pragma unroll
+  for (int g = 0; g < MBK_GROUPS; g++) {
+    mbk_store_pack(marks + 32 * MBK_PACK * g, none);
+  }
+  mbk_await(); // chunk_row is mbk_merge_cut's
+  mbk_block_sync();
+  for (mbk_u32 i = 0; i < MBK_ROUNDS && block_chunk + i < chunks; i++) {
+    const mbk_u64 chunk = block_chunk + i;
+    const mbk_merge_chunk at =
+        mbk_merge_between(chunk, rows, nnz, chunk_row[chunk], chunk_row[chunk + 1]);
+    const mbk_u64 base = at.first - at.first % MBK_PACK;
+    mbk_u32 *const crossing = m.crossing + i % 2;
+    MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];
+    MBK_ROW_PTR row_end[MBK_AHEAD];
+#pragma unroll
+    for (mbk_u32 a = 0; a < MBK_AHEAD; a++) {
+      const mbk_u32 row = place + a * MBK_THREADS;
+      if (row < at.rows) {
+        row_end[a] = mbk_load(row_ptr + at.row + row + 1);
+      }
+    }
+    mbk_merge_multiply(at, base, col_ind, values, x, alpha, product);
+#pragma unroll
+    for (mbk_u32 a = 0; a < MBK_AHEAD; a++) {
+      const mbk_u32 row = place + a * MBK_THREADS;
+      if (row < at.rows) {
+        const MBK_ROW_PTR row_start = mbk_load(row_ptr + at.row + row); // by now in L1
+        mbk_merge_mark<adds>(m, y + at.row, row, row_start, row_end[a], base, alpha, beta);
+        if (row == 0) {
+          *crossing = (mbk_u64)(row_start - MBK_BASE) < at.first;
+        }
+      }
+    }
+    for (mbk_u32 row = place + MBK_AHEAD * MBK_THREADS; row < at.rows; row += MBK_THREADS) {
+      mbk_merge_mark<adds>(m, y + at.row, row, mbk_load(row_ptr + at.row + row),
+                           mbk_load(row_ptr + at.row + row + 1), base, alpha, beta);
+    }
+    mbk_block_sync();
+    mbk_merge_scan<adds>(m, product, y + at.row, alpha, beta);
+    mbk_block_sync();
+    mbk_merge_join<adds>(m, *crossing != 0, y + at.row, firsts + chunk, tails + chunk, alpha,
+                         beta);
+  }
+}
+
+// Launch: a thread for each chunk and one more. chunk_row: as mbk_merge_begin has them.
+MBK_KERNEL MBK_BOUNDS(MBK_CUT_THREADS)
+    mbk_merge_cut(const MBK_ROW_PTR *row_ptr, mbk_u64 *chunk_row, mbk_u64 rows, mbk_u64 nnz,
+                  mbk_u64 chunks) {
+  const mbk_u64 chunk = (mbk_u64)mbk_block() * MBK_CUT_THREADS + mbk_thread();
+  mbk_release();
+  const mbk_u64 begin = chunk <= chunks ? mbk_merge_begin(row_ptr, rows, nnz, chunk) : 0;
+  mbk_await(); // the fix-up of a product before reads chunk_row
+  if (chunk <= chunks) {
+    chunk_row[chunk] = begin;
+  }
+}
+
+// Launch: a block for each MBK_ROUNDS chunks, behind mbk_merge_cut. mbk_merge_fixup follows.
+// beta must be zero. Shared: mbk_u16[MBK_SLOTS], MBK_COMPUTE[2 * MBK_WARPS], mbk_u32[MBK_WARPS
+// + 2].
+MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
+    mbk_merge_product(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,
+                      const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y,
+                      const mbk_u64 *chunk_row, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,
+                      mbk_u64 rows, mbk_u64 nnz, mbk_u64 chunks, MBK_SCALAR_PARAMETERS) {
+  MBK_SHARED_MEMORY(shared);
+  mbk_release();
+  mbk_merge_run<false>(row_ptr, col_ind, values, x, y, chunk_row, firsts, tails, rows, nnz,
+                       chunks, MBK_ALPHA, MBK_ABSENT, shared);
+}
+
+// Fewer blocks to a multiprocessor than without the old y: it takes registers.
+#define MBK_SUM_BLOCKS (MBK_BLOCKS > 4 ? 5 * MBK_BLOCKS / 6 : (2 * MBK_BLOCKS + 1) / 3)
+
+// The same with any beta. Shared: also MBK_VECTOR[MBK_THREADS + MBK_WARPS].
+MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)
+    mbk_merge_sum(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, const MBK_VALUE *values,
+                  const MBK_VECTOR *x, MBK_VECTOR *y, const mbk_u64 *chunk_row,
+                  MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 rows, mbk_u64 nnz,
+                  mbk_u64 chunks, MBK_SCALAR_PARAMETERS) {
+  MBK_SHARED_MEMORY(shared);
+  mbk_release();
+  MBK_SCALARS_LOAD;
+  mbk_merge_run<true>(row_ptr, col_ind, values, x, y, chunk_row, firsts, tails, rows, nnz,
+                      chunks, alpha, beta, shared);
+}
+
+// ---- Rows over several chunks
+// ----------------------------------------------------------------
+
+#define MBK_PARTS 1
+#define MBK_RANK mbk_u64
+#define MBK_TILE_RANK(chunk) (tile_row[chunk] / 2)
+#define MBK_BACK MBK_ROW_PTR
+#define MBK_TILE_BACK(chunk) mbk_merge_back(tile_back, tile_row, chunk, 1)
+#include "spmv/shared/fixup.cuh"
+
+// Launch: MBK_FIXUP_THREADS chunks per block. Shared: as mbk_fixup.
+MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, MBK_FIXUP_BLOCKS)
+    mbk_merge_fixup(const MBK_ROW_PTR *row_ptr, const mbk_u64 *chunk_row,
+                    const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails, MBK_VECTOR *y,
+                    mbk_u64 chunks, MBK_SCALAR_PARAMETERS) {
+  MBK_SHARED_MEMORY(shared);
+  mbk_release();
+  mbk_await(); // chunk_row is the product's
+  mbk_fixup(row_ptr, chunk_row, (const mbk_u32 *)0, (const mbk_u32 *)0, firsts, tails, y,
+            chunks, 0, 0, (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);
+}

@@ -1,0 +1,145 @@
+/* ---- Encode: lanes per row and loads in flight ------------------------------------------- */
+
+/* The average length of a row, rounded up. */
+static uint64_t mbi_rows_mean(const merbit_plan *plan) {
+  const uint64_t rows = plan->device.rows > 0 ? plan->device.rows : 1;
+  return (plan->device.nnz + rows - 1) / rows;
+}
+
+/* Lanes so that one batch of loads takes a row of average length; in f64 of half of it, for a
+ * lane's loads of a row lie in as many lines again. */
+static int mbi_rows_lanes(const merbit_plan *plan) {
+  const uint64_t batch = mbi_plan_sums(plan) == MERBIT_F32 ? 8 : 4;
+  int lanes = 1;
+  while (lanes < 32 && (uint64_t)lanes * batch < mbi_rows_mean(plan)) {
+    lanes *= 2;
+  }
+  return plan->desc.omega != 0 ? plan->desc.omega : lanes;
+}
+
+/* Nonzeros that each of a row's lanes loads at once. */
+static int mbi_rows_unroll(const merbit_plan *plan, int lanes) {
+  const uint64_t share = mbi_rows_mean(plan) / (uint64_t)lanes + 1;
+  return plan->desc.sigma != 0 ? plan->desc.sigma : share > 8 ? 8 : (int)share;
+}
+
+/* The lanes of a row walk it: columns with values, then x. */
+static double mbi_rows_walk(const merbit_plan *plan) {
+  const int lanes = mbi_rows_lanes(plan);
+  return mbi_walk(plan, (double)lanes * mbi_rows_unroll(plan, lanes), 2);
+}
+
+static merbit_status mbi_rows_size(merbit_plan *plan) {
+  mbi_rows *r = &plan->rows;
+  merbit_context *context = plan->context;
+  uint64_t groups;
+  r->lanes = mbi_rows_lanes(plan);
+  if (r->lanes < 1 || r->lanes > 32 || (r->lanes & (r->lanes - 1)) != 0) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "plan_desc.omega is %d; lanes per row are a power of two up to 32",
+                    r->lanes);
+  }
+  r->unroll = mbi_rows_unroll(plan, r->lanes);
+  r->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : 256;
+  if (r->unroll < 1 || r->unroll > 32 || r->threads < 32 || r->threads > 1024 ||
+      r->threads % 32 != 0) {
+    return mbi_fail(
+        context, MERBIT_INVALID_ARGUMENT,
+        "plan_desc.sigma is %d and block_threads %d; use 1 to 32, and a multiple of 32 "
+        "up to 1024",
+        r->unroll, r->threads);
+  }
+  groups = (uint64_t)(r->threads / r->lanes);
+  r->blocks = (plan->device.rows + groups - 1) / groups;
+  if (r->blocks > (uint64_t)INT32_MAX) {
+    return mbi_fail(context, MERBIT_TOO_LARGE,
+                    "%" PRIu64
+                    " rows are too many for MERBIT_METHOD_ROWS; use another plan_desc.method",
+                    plan->device.rows);
+  }
+  return MERBIT_OK;
+}
+
+/* ---- Specialise -------------------------------------------------------------------------- */
+
+static void mbi_rows_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+  const mbi_rows *r = &plan->rows;
+  mbi_plan_preamble(plan, preamble);
+  mbi_preamble_define_int(preamble, "MBK_LANES", r->lanes);
+  mbi_preamble_define_int(preamble, "MBK_UNROLL", r->unroll);
+  mbi_preamble_define_int(preamble, "MBK_ONCE", plan->once);
+  mbi_preamble_define_int(preamble, "MBK_THREADS", r->threads);
+}
+
+static merbit_status mbi_rows_create(merbit_plan *plan) {
+  mbi_rows *r = &plan->rows;
+  mbi_preamble preamble;
+  merbit_status status = mbi_rows_size(plan);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  plan->stream_bytes =
+      mbi_device_csr_stream_bytes(plan) +
+      (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type);
+  mbi_rows_preamble(plan, &preamble);
+  status = mbi_program_create(plan->context, "spmv/gpu/rows/rows.cu", &preamble, &plan->program);
+  if (status == MERBIT_OK) {
+    status = mbi_program_kernel(plan->context, &plan->program, "mbk_rows_product", &r->product);
+  }
+  return status;
+}
+
+static void mbi_rows_destroy(merbit_plan *plan) {
+  mbi_program_destroy(plan->context, &plan->program);
+}
+
+static uint64_t mbi_rows_carry_bytes(const merbit_plan *plan) {
+  (void)plan;
+  return 0;
+}
+
+/* ---- Launch ------------------------------------------------------------------------------ */
+
+static merbit_status mbi_rows_multiply(merbit_plan *plan, mbi_devptr carries, const void *alpha,
+                                       mbi_devptr x, const void *beta, mbi_devptr y,
+                                       void *stream) {
+  mbi_rows *r = &plan->rows;
+  void *arguments[9];
+  (void)carries;
+  if (r->blocks == 0) {
+    return MERBIT_OK;
+  }
+  arguments[0] = &plan->device.row_ptr;
+  arguments[1] = &plan->device.col_ind;
+  arguments[2] = &plan->device.values;
+  arguments[3] = &plan->device.table;
+  arguments[4] = &x;
+  arguments[5] = &y;
+  arguments[6] = &plan->device.rows;
+  arguments[7] = (void *)(uintptr_t)alpha;
+  arguments[8] = (void *)(uintptr_t)beta;
+  return mbi_plan_launch(plan, r->product, "mbk_rows_product", (int64_t)r->blocks, r->threads,
+                         mbi_value_shared(plan), stream, arguments);
+}
+
+/* ---- Describe ---------------------------------------------------------------------------- */
+
+static void mbi_rows_info(const merbit_plan *plan, merbit_plan_info *info) {
+  info->sigma = plan->rows.unroll;
+  info->omega = plan->rows.lanes;
+  info->block_threads = plan->rows.threads;
+}
+
+static int mbi_rows_describe(const merbit_plan *plan, char *text, size_t size) {
+  const mbi_rows *r = &plan->rows;
+  return snprintf(text, size, "%d lane%s a row, %d nonzeros in flight, %d threads", r->lanes,
+                  r->lanes == 1 ? "" : "s", r->unroll, r->threads);
+}
+
+static const mbi_cuda_method mbi_rows_method = {mbi_rows_create,
+                                                mbi_rows_destroy,
+                                                mbi_rows_carry_bytes,
+                                                mbi_rows_multiply,
+                                                mbi_rows_info,
+                                                mbi_rows_describe,
+                                                NULL};

@@ -1,0 +1,87 @@
+// Lanes per row: y = alpha A x + beta y straight on CSR; MBK_LANES lanes of a warp share a row.
+// Source: the vector kernel of Bell, Garland, SC09, with the lanes per row a constant.
+#ifndef MBK_LANES
+#error "define MBK_LANES: lanes per row, a power of two up to 32"
+#endif
+#ifndef MBK_UNROLL
+#error "define MBK_UNROLL: nonzeros whose loads one lane keeps in flight"
+#endif
+#ifndef MBK_ONCE
+#error "define MBK_ONCE: 1 if the matrix is loaded past the caches"
+#endif
+#ifndef MBK_THREADS
+#error "define MBK_THREADS: threads per block, a multiple of 32"
+#endif
+#include "jit/device.cuh"
+#include "spmv/shared/algebra.cuh"
+
+#if MBK_ONCE
+#define MBK_MATRIX_LOAD mbk_load_once
+#else
+#define MBK_MATRIX_LOAD mbk_load
+#endif
+
+// Launch: MBK_LANES threads per row. Shared: MBK_COMPUTE[MBK_TABLE].
+MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
+    mbk_rows_product(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,
+                     const MBK_VALUE *values, const MBK_COMPUTE *table, const MBK_VECTOR *x,
+                     MBK_VECTOR *y, mbk_u64 rows, MBK_SCALAR_PARAMETERS) {
+  mbk_release();
+  MBK_STOP_HERE
+  MBK_SCALARS_LOAD;
+  mbk_table_take(table, alpha, MBK_THREADS);
+  const mbk_u64 row = ((mbk_u64)mbk_block() * MBK_THREADS + mbk_thread()) / MBK_LANES;
+  const mbk_u32 lane = mbk_thread() % MBK_LANES;
+  MBK_COMPUTE sum = MBK_ZERO;
+  if (row < rows && !MBK_VANISHES(alpha)) {
+    const MBK_ROW_PTR start = mbk_load(row_ptr + row);
+#if MBK_BY_ROW
+    values += row;
+#endif
+    mbk_i64 at = (mbk_i64)start - MBK_BASE + lane;
+    // Nonzeros from `at` on, counted down: 32-bit offsets may end where adding to them
+    // overflows.
+    MBK_ROW_PTR left = mbk_load(row_ptr + row + 1) - start - (MBK_ROW_PTR)lane;
+    for (; left > 0; left -= MBK_LANES * MBK_UNROLL, at += MBK_LANES * MBK_UNROLL) {
+      mbk_i32 column[MBK_UNROLL];
+#if !MBK_PATTERN
+      MBK_VALUE value[MBK_UNROLL];
+#endif
+      MBK_COMPUTE product[MBK_UNROLL];
+#pragma unroll
+      for (int u = 0; u < MBK_UNROLL; u++) {
+        if (u * MBK_LANES < left) {
+          column[u] = MBK_MATRIX_LOAD(col_ind + at + u * MBK_LANES) - MBK_BASE;
+#if !MBK_PATTERN
+          value[u] = MBK_MATRIX_LOAD(values + at + u * MBK_LANES);
+#endif
+        }
+      }
+      mbk_await();
+#pragma unroll
+      for (int u = 0; u < MBK_UNROLL; u++) {
+        if (u * MBK_LANES < left) {
+#if MBK_PATTERN
+          product[u] = MBK_UNIT(values, mbk_load_late(x + column[u]));
+#else
+          product[u] = MBK_MUL(mbk_value(value[u]), mbk_load_late(x + column[u]));
+#endif
+        }
+      }
+#pragma unroll
+      for (int u = 0; u < MBK_UNROLL; u++) {
+        if (u * MBK_LANES < left) {
+          sum = MBK_ADD(sum, product[u]);
+        }
+      }
+    }
+  }
+#pragma unroll
+  for (int d = MBK_LANES / 2; d > 0; d >>= 1) {
+    sum = MBK_ADD(sum, mbk_shuffle_down(0xffffffffu, sum, d, MBK_LANES));
+  }
+  if (lane == 0 && row < rows) {
+    mbk_await();
+    MBK_COMMIT(row, sum);
+  }
+}

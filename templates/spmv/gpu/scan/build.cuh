@@ -1,0 +1,48 @@
+// The schedule of tiles of nonzeros, built on the GPU: part of the programs that work on them.
+#ifndef MBK_TILE_NONZEROS
+#error "include spmv/gpu/scan/tile.cuh before"
+#endif
+
+// row_ends and tile_row, of 2 * tiles + 1 words. Launch: one warp per tile, 128 threads per
+// block. Shared: mbk_u32[4][MBK_STEPS].
+MBK_KERNEL MBK_BOUNDS(128)
+    mbk_scan_build(const MBK_ROW_PTR *row_start, mbk_u32 ranks, mbk_u64 nnz, mbk_u64 tiles,
+                   mbk_u32 *row_ends, mbk_u32 *tile_row) {
+  MBK_SHARED_MEMORY(shared);
+  mbk_u32 *const words = (mbk_u32 *)shared + mbk_thread() / 32 * MBK_STEPS;
+  const mbk_u64 tile = (mbk_u64)mbk_block() * 4 + mbk_thread() / 32;
+  const mbk_u32 lane = mbk_lane();
+  if (tile >= tiles) {
+    return;
+  }
+  const mbk_u64 start = tile * MBK_TILE_NONZEROS;
+  mbk_u32 bound = ranks; // lane 0: the tile's first row; lane 1: the next tile's
+  if (lane < 2 && start + lane * MBK_TILE_NONZEROS < nnz) {
+    bound = mbk_rank_search(row_start, ranks, start + lane * MBK_TILE_NONZEROS);
+  }
+  if (lane < MBK_STEPS) {
+    words[lane] = 0;
+  }
+  const mbk_u32 from = mbk_shuffle(MBK_ALL, bound, 0, 32);
+  const mbk_u32 to = mbk_shuffle(MBK_ALL, bound, 1, 32);
+  mbk_warp_sync(MBK_ALL);
+  for (mbk_u32 rank = from + lane; rank < to; rank += 32) {
+    const mbk_u32 at =
+        (mbk_u32)((mbk_u64)(mbk_load(row_start + rank + 1) - MBK_BASE) - 1 - start);
+    mbk_atomic_or(words + (at >> 5), 1u << (at & 31u));
+  }
+  mbk_warp_sync(MBK_ALL);
+  if (lane < MBK_STEPS) {
+    row_ends[tile * MBK_STEPS + lane] = words[lane];
+  }
+  if (lane == 0) {
+    tile_row[tile] = from;
+    tile_row[tiles + 1 + tile] =
+        from < to ? (mbk_u32)(tile - (mbk_u64)(mbk_load(row_start + from) - MBK_BASE) /
+                                         MBK_TILE_NONZEROS)
+                  : MBK_OPEN;
+    if (tile == tiles - 1) {
+      tile_row[tiles] = ranks;
+    }
+  }
+}

@@ -1,0 +1,293 @@
+/* ---- Specialise: the kernels of one program -----------------------------------------------
+ */
+
+static void mbi_scan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+  const mbi_scan_schedule *s = &plan->scan;
+  mbi_plan_preamble(plan, preamble);
+  mbi_preamble_define_int(preamble, "MBK_BLOCKS", s->resident);
+  mbi_preamble_define_int(preamble, "MBK_STEPS", s->steps);
+  mbi_preamble_define_int(preamble, "MBK_PACK", s->pack);
+  mbi_preamble_define_int(preamble, "MBK_DEPTH", s->depth);
+  mbi_preamble_define_int(preamble, "MBK_EMPTY_ROWS", s->empty_rows > 0);
+  mbi_preamble_define_int(preamble, "MBK_ALIGNED", mbi_scan_aligned(plan));
+  mbi_preamble_define_int(preamble, "MBK_ONCE", plan->once);
+  mbi_preamble_define_int(preamble, "MBK_THREADS", s->threads);
+  if (s->dots) {
+    mbi_preamble_define_int(preamble, "MBK_DOTS", 1);
+  }
+}
+
+/* The kernels of tiles whose rows cross them, from the plan's program. */
+static merbit_status mbi_scan_kernels(merbit_plan *plan) {
+  mbi_scan_schedule *s = &plan->scan;
+  merbit_status status =
+      mbi_program_kernel(plan->context, &plan->program, "mbk_scan_build", &s->build);
+  return status != MERBIT_OK
+             ? status
+             : mbi_program_kernel(plan->context, &plan->program, "mbk_scan_fixup", &s->fixup);
+}
+
+static merbit_status mbi_scan_specialise(merbit_plan *plan) {
+  merbit_context *context = plan->context;
+  mbi_scan_schedule *s = &plan->scan;
+  mbi_preamble preamble;
+  merbit_status status;
+  mbi_scan_preamble(plan, &preamble);
+  status = mbi_program_create(context, s->whole ? "spmv/gpu/scan/whole.cu" : "spmv/gpu/scan/scan.cu",
+                              &preamble, &plan->program);
+  if (status == MERBIT_OK && s->whole) {
+    status = mbi_program_kernel(context, &plan->program, "mbk_scan_build", &s->build);
+    if (status == MERBIT_OK) {
+      status = mbi_program_kernel(context, &plan->program, "mbk_scan_cut", &s->cut);
+    }
+  } else if (status == MERBIT_OK) {
+    status = mbi_scan_kernels(plan);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_program_kernel(context, &plan->program,
+                                s->whole ? "mbk_scan_whole" : "mbk_scan_product", &s->product);
+  }
+  return status != MERBIT_OK
+             ? status
+             : mbi_program_kernel(context, &plan->program,
+                                  s->whole ? "mbk_scan_whole_sum" : "mbk_scan_sum", &s->sum);
+}
+
+/* ---- Launch: build the schedule once, then products -------------------------------------- */
+
+static merbit_status mbi_scan_build(merbit_plan *plan) {
+  mbi_scan_schedule *s = &plan->scan;
+  const int64_t block_tiles = MBI_SCAN_BUILD_THREADS / 32;
+  uint32_t ranks = (uint32_t)plan->ranks.count;
+  void *arguments[6];
+  if (s->tiles == 0) {
+    return MERBIT_OK;
+  }
+  arguments[0] = &plan->ranks.row_start;
+  arguments[1] = &ranks;
+  arguments[2] = &plan->device.nnz;
+  arguments[3] = &s->tiles;
+  arguments[4] = &s->row_ends;
+  arguments[5] = &s->tile_row;
+  return mbi_device_launch(
+      plan->context, s->build, "mbk_scan_build",
+      ((int64_t)s->tiles + block_tiles - 1) / block_tiles, MBI_SCAN_BUILD_THREADS,
+      (unsigned)(MBI_SCAN_BUILD_THREADS / 32 * (size_t)s->steps * sizeof(uint32_t)), NULL,
+      arguments);
+}
+
+/* plan->ranks, listed where some rows are empty. */
+static merbit_status mbi_scan_rank(merbit_plan *plan) {
+  merbit_status status;
+  if (!mbi_ranks_fit(plan)) {
+    return mbi_fail(plan->context, MERBIT_TOO_LARGE,
+                    "%s takes fewer than 2^32 - 1 rows, not %" PRIu64
+                    "; for one vector use MERBIT_METHOD_MERBIT",
+                    mbi_method_identifier(plan->method), plan->device.rows);
+  }
+  status = mbi_ranks_need(plan);
+  if (status == MERBIT_OK && plan->ranks.count < plan->device.rows && plan->ranks.row_id == 0) {
+    status = mbi_ranks_compact(plan->context, &plan->device, &plan->ranks);
+  }
+  return status;
+}
+
+/* row_ends and tile_row, made and counted, and room for block_start; needs the kernels. */
+static merbit_status mbi_scan_schedule_create(merbit_plan *plan) {
+  mbi_scan_schedule *s = &plan->scan;
+  const uint64_t words = s->tiles * (uint64_t)s->steps * sizeof(uint32_t);
+  const uint64_t tile_rows = (2 * s->tiles + 1) * sizeof(uint32_t);
+  const uint64_t starts = s->whole ? (s->blocks + 1) * sizeof(uint64_t) : 0;
+  mbi_devptr *const parts[] = {&s->row_ends, &s->tile_row, &s->block_start};
+  const uint64_t bytes[] = {words, tile_rows, starts};
+  merbit_status status =
+      mbi_device_allocate_parts(plan->context, "the ends and tiles of rows", 3, parts, bytes);
+  if (status == MERBIT_OK) {
+    plan->schedule_bytes = words + tile_rows + starts + plan->ranks.bytes;
+    plan->stream_bytes = words + tile_rows + s->tiles * sizeof(uint32_t) + starts +
+                         4 * s->tiles * mbi_type_size(mbi_plan_sums(plan)) +
+                         (s->empty_rows > 0 ? plan->device.rows * sizeof(uint32_t) : 0);
+    status = mbi_scan_build(plan);
+  }
+  return status;
+}
+
+/* block_start, after the schedule. */
+static merbit_status mbi_scan_cut(merbit_plan *plan) {
+  mbi_scan_schedule *s = &plan->scan;
+  void *arguments[6];
+  arguments[0] = &plan->ranks.row_start;
+  arguments[1] = &s->tile_row;
+  arguments[2] = &plan->device.nnz;
+  arguments[3] = &s->tiles;
+  arguments[4] = &s->blocks;
+  arguments[5] = &s->block_start;
+  return mbi_device_launch(plan->context, s->cut, "mbk_scan_cut",
+                           (int64_t)s->blocks / MBI_SCAN_BUILD_THREADS + 1,
+                           MBI_SCAN_BUILD_THREADS, 0, NULL, arguments);
+}
+
+/* Everything for the matrix in plan->device. After a failure mbi_scan_destroy cleans up. */
+static merbit_status mbi_scan_create(merbit_plan *plan) {
+  merbit_status status = mbi_scan_rank(plan);
+  if (status == MERBIT_OK) {
+    status = mbi_scan_size(plan);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_scan_specialise(plan);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_scan_schedule_create(plan);
+    plan->stream_bytes += mbi_device_csr_stream_bytes(plan);
+  }
+  return status == MERBIT_OK && plan->scan.whole ? mbi_scan_cut(plan) : status;
+}
+
+static void mbi_scan_destroy(merbit_plan *plan) {
+  mbi_device_release(plan->context, plan->scan.row_ends);
+  mbi_program_destroy(plan->context, &plan->program);
+}
+
+/* Bytes of the carries of one product in flight: firsts and tails, and parts of x'A x. */
+static uint64_t mbi_scan_carry_bytes(const merbit_plan *plan) {
+  const mbi_scan_schedule *s = &plan->scan;
+  return s->whole ? 0
+                  : s->tiles * (2 * mbi_type_size(mbi_plan_sums(plan)) +
+                                (s->dots ? sizeof(double) : 0));
+}
+
+/* Where the last product with the plan's own workspace has left x'A x, in plan->scan.tiles
+ * parts. 0: nowhere. */
+static mbi_devptr mbi_scan_dots(const merbit_plan *plan) {
+  const mbi_scan_schedule *s = &plan->scan;
+  return s->dots ? plan->workspace->device_carries +
+                       2 * s->tiles * mbi_type_size(mbi_plan_sums(plan))
+                 : 0;
+}
+
+/* After a product over all tiles: rows that cross tiles, and empty ones. `how`: a MBI_START. */
+static merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr carries,
+                                           const void *alpha, const void *beta, mbi_devptr y,
+                                           void *stream, int how) {
+  mbi_scan_schedule *s = &plan->scan;
+  mbi_devptr tails = carries + s->tiles * mbi_type_size(mbi_plan_sums(plan));
+  void *arguments[10];
+  if (s->fixup_blocks == 0) {
+    return MERBIT_OK;
+  }
+  arguments[0] = &s->tile_row;
+  arguments[1] = &plan->ranks.row_id;
+  arguments[2] = &plan->ranks.empty_id;
+  arguments[3] = &carries;
+  arguments[4] = &tails;
+  arguments[5] = &y;
+  arguments[6] = &s->tiles;
+  arguments[7] = &s->empty_rows;
+  arguments[8] = (void *)(uintptr_t)alpha;
+  arguments[9] = (void *)(uintptr_t)beta;
+  return mbi_device_launch_some(
+      plan->context, s->fixup, "mbk_scan_fixup", (int64_t)s->fixup_blocks,
+      MBI_SCAN_FIXUP_THREADS,
+      (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 *
+                 (mbi_type_size(mbi_plan_sums(plan)) + sizeof(uint32_t))),
+      stream, arguments, how);
+}
+
+/* Whether the old y is wanted, for all that the host knows of beta, a kernel's argument. */
+static int mbi_scan_adds(const merbit_plan *plan, const void *beta) {
+  if (mbi_plan_has_semiring(plan)) {
+    return mbi_semiring_adds(plan, beta);
+  }
+  return plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE
+             ? *(const void *const *)beta != NULL
+             : !mbi_scalar_zero(mbi_plan_sums(plan), beta);
+}
+
+static merbit_status mbi_scan_launch_whole(merbit_plan *plan, const void *alpha, mbi_devptr x,
+                                           const void *beta, mbi_devptr y, void *stream) {
+  mbi_scan_schedule *s = &plan->scan;
+  const int adds = mbi_scan_adds(plan, beta);
+  void *arguments[15];
+  arguments[0] = &s->row_ends;
+  arguments[1] = &s->tile_row;
+  arguments[2] = &plan->ranks.row_id;
+  arguments[3] = &plan->ranks.empty_id;
+  arguments[4] = &s->block_start;
+  arguments[5] = &plan->device.col_ind;
+  arguments[6] = &plan->device.values;
+  arguments[7] = &plan->device.table;
+  arguments[8] = &x;
+  arguments[9] = &y;
+  arguments[10] = &plan->device.nnz;
+  arguments[11] = &s->tiles;
+  arguments[12] = &s->empty_rows;
+  arguments[13] = (void *)(uintptr_t)alpha;
+  arguments[14] = (void *)(uintptr_t)beta;
+  return mbi_plan_launch(plan, adds ? s->sum : s->product,
+                         adds ? "mbk_scan_whole_sum" : "mbk_scan_whole", (int64_t)s->blocks,
+                         s->threads, mbi_scan_whole_shared(plan, adds), stream, arguments);
+}
+
+static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, const void *alpha,
+                                       mbi_devptr x, const void *beta, mbi_devptr y,
+                                       void *stream) {
+  mbi_scan_schedule *s = &plan->scan;
+  const unsigned size = (unsigned)mbi_type_size(mbi_plan_sums(plan));
+  const int adds = mbi_scan_adds(plan, beta);
+  mbi_devptr tails = carries + s->tiles * size;
+  void *arguments[14];
+  merbit_status status = MERBIT_OK;
+  if (s->whole) {
+    return mbi_scan_launch_whole(plan, alpha, x, beta, y, stream);
+  }
+  arguments[0] = &s->row_ends;
+  arguments[1] = &s->tile_row;
+  arguments[2] = &plan->ranks.row_id;
+  arguments[3] = &plan->device.col_ind;
+  arguments[4] = &plan->device.values;
+  arguments[5] = &plan->device.table;
+  arguments[6] = &x;
+  arguments[7] = &y;
+  arguments[8] = &carries;
+  arguments[9] = &tails;
+  arguments[10] = &plan->device.nnz;
+  arguments[11] = &s->tiles;
+  arguments[12] = (void *)(uintptr_t)alpha;
+  arguments[13] = (void *)(uintptr_t)beta;
+  if (s->blocks > 0) {
+    status = mbi_plan_launch(
+        plan, adds ? s->sum : s->product, adds ? "mbk_scan_sum" : "mbk_scan_product",
+        (int64_t)s->blocks, s->threads,
+        mbi_value_shared(plan) + (adds ? (unsigned)s->threads * size : 0), stream, arguments);
+  }
+  return status == MERBIT_OK ? mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream,
+                                                     mbi_plan_start(plan, s->blocks > 0))
+                             : status;
+}
+
+/* ---- Describe ---------------------------------------------------------------------------- */
+
+static void mbi_scan_info(const merbit_plan *plan, merbit_plan_info *info) {
+  const mbi_scan_schedule *s = &plan->scan;
+  info->sigma = s->steps;
+  info->omega = 32;
+  info->block_threads = s->threads;
+  info->tiles = (int64_t)s->tiles;
+}
+
+static int mbi_scan_describe(const merbit_plan *plan, char *text, size_t size) {
+  const mbi_scan_schedule *s = &plan->scan;
+  return snprintf(
+      text, size,
+      "%" PRIu64 " tiles of 32 x %d, scan depth %d, %" PRIu64 " empty rows, %d threads%s%s",
+      s->tiles, s->steps, s->depth, s->empty_rows, s->threads,
+      s->whole ? " with whole rows" : "", plan->once ? ", matrix past the caches" : "");
+}
+
+static const mbi_cuda_method mbi_scan_method = {mbi_scan_create,
+                                                mbi_scan_destroy,
+                                                mbi_scan_carry_bytes,
+                                                mbi_scan_multiply,
+                                                mbi_scan_info,
+                                                mbi_scan_describe,
+                                                NULL};

@@ -1,0 +1,273 @@
+/* ---- Encode: windows, slices, loads in flight -------------------------------------------- */
+
+#define MBI_SLICED_WINDOW 1024
+#define MBI_SLICED_BUILD_THREADS 128
+#define MBI_PAGE_SET                                                                           \
+  65 /* MBK_PAGE_SET of spmv/shared/pages.cuh: words of each warp that makes a list */
+
+/* Values that a lane keeps in flight, in loads of 16 bytes. */
+static int mbi_sliced_unroll(const merbit_plan *plan) {
+  return plan->desc.sigma != 0 ? plan->desc.sigma : 2;
+}
+
+/* A lane walks a row: columns with values, then x. */
+static double mbi_sliced_walk(const merbit_plan *plan) {
+  const double pack = 16.0 / (double)mbi_type_size(plan->type);
+  return mbi_walk(plan, mbi_sliced_unroll(plan) * pack, 2);
+}
+
+static merbit_status mbi_sliced_size(merbit_plan *plan) {
+  mbi_sliced *s = &plan->sliced;
+  merbit_context *context = plan->context;
+  /* Sorting costs a row number for each row: where there is next to nothing to gain, not. */
+  s->sorted =
+      plan->desc.omega != 1 && plan->ranks.slots > plan->device.nnz + plan->device.nnz / 32;
+  s->unroll = mbi_sliced_unroll(plan);
+  s->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : 256;
+  if (s->unroll < 1 || s->unroll > 16 || s->threads < 32 || s->threads > 1024 ||
+      s->threads % 32 != 0) {
+    return mbi_fail(
+        context, MERBIT_INVALID_ARGUMENT,
+        "plan_desc.sigma is %d and block_threads %d; use 1 to 16, and a multiple of 32 "
+        "up to 1024",
+        s->unroll, s->threads);
+  }
+  s->slices = (plan->device.rows + 31) / 32;
+  s->blocks = (s->slices * 32 + (uint64_t)s->threads - 1) / (uint64_t)s->threads;
+  if (!mbi_ranks_fit(plan) || s->blocks > (uint64_t)INT32_MAX) {
+    return mbi_fail(context, MERBIT_TOO_LARGE,
+                    "%" PRIu64
+                    " rows are too many for MERBIT_METHOD_SLICED; use another plan_desc.method",
+                    plan->device.rows);
+  }
+  return MERBIT_OK;
+}
+
+/* Lengths and the starts of slices are 32-bit; needs plan->ranks. */
+static merbit_status mbi_sliced_check(const merbit_plan *plan) {
+  const mbi_ranks *ranks = &plan->ranks;
+  if (ranks->longest > INT32_MAX || ranks->slots / 16 + 6 * plan->sliced.slices > UINT32_MAX) {
+    return mbi_fail(plan->context, MERBIT_TOO_LARGE,
+                    "slices of 32 rows would take %" PRIu64 " slots, and %" PRIu32
+                    " for one row; use another plan_desc.method",
+                    ranks->slots, ranks->longest);
+  }
+  return MERBIT_OK;
+}
+
+/* ---- Specialise -------------------------------------------------------------------------- */
+
+static void mbi_sliced_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+  const mbi_sliced *s = &plan->sliced;
+  mbi_plan_preamble(plan, preamble);
+  mbi_preamble_define_int(preamble, "MBK_UNROLL", s->unroll);
+  mbi_preamble_define_int(preamble, "MBK_SORTED", s->sorted);
+  mbi_preamble_define_int(preamble, "MBK_ONCE", plan->once);
+  mbi_preamble_define_int(preamble, "MBK_THREADS", s->threads);
+}
+
+static merbit_status mbi_sliced_specialise(merbit_plan *plan) {
+  static const char *const names[4] = {"mbk_sliced_order", "mbk_sliced_width",
+                                       "mbk_sliced_fill", "mbk_sliced_product"};
+  mbi_sliced *s = &plan->sliced;
+  mbi_preamble preamble;
+  merbit_status status;
+  int i;
+  mbi_sliced_preamble(plan, &preamble);
+  status = mbi_program_create(plan->context, "spmv/gpu/sliced/sliced.cu", &preamble, &plan->program);
+  for (i = 0; i < 4 && status == MERBIT_OK; i++) {
+    status = mbi_program_kernel(plan->context, &plan->program, names[i], &s->kernels[i]);
+  }
+  return status;
+}
+
+/* ---- Launch: build, fill, multiply ------------------------------------------------------- */
+
+static int64_t mbi_sliced_build_blocks(const mbi_sliced *s) {
+  return ((int64_t)s->slices * 32 + MBI_SLICED_BUILD_THREADS - 1) / MBI_SLICED_BUILD_THREADS;
+}
+
+/* The sums before each entry of an array of one entry a slice, and the sum of all, there and in
+ * *sum. */
+static merbit_status mbi_sliced_offsets(merbit_plan *plan, mbi_devptr array, uint64_t *sum) {
+  merbit_context *context = plan->context;
+  mbi_devptr total = array + plan->sliced.slices * sizeof(uint32_t);
+  void *offsets = NULL, *arguments[3];
+  uint32_t found = 0;
+  merbit_status status =
+      mbi_program_kernel(context, &plan->ranks.program, "mbk_arrays_offsets", &offsets);
+  arguments[0] = &array;
+  arguments[1] = &plan->sliced.slices;
+  arguments[2] = &total;
+  if (status == MERBIT_OK) {
+    status = mbi_device_launch(context, offsets, "mbk_arrays_offsets", 1, 1024,
+                               (unsigned)(33 * sizeof(uint32_t)), NULL, arguments);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_download(context, &found, total, sizeof found);
+  }
+  *sum = found;
+  return status;
+}
+
+/* Which rows make a slice, and how wide it and its columns are. */
+static merbit_status mbi_sliced_order(merbit_plan *plan) {
+  mbi_sliced *s = &plan->sliced;
+  void *arguments[8];
+  merbit_status status;
+  arguments[0] = &plan->device.row_ptr;
+  arguments[1] = &plan->device.rows;
+  arguments[2] = &s->length;
+  arguments[3] = &s->row_id;
+  status = mbi_device_launch(
+      plan->context, s->kernels[0], "mbk_sliced_order",
+      (int64_t)((plan->device.rows + MBI_SLICED_WINDOW - 1) / MBI_SLICED_WINDOW), 512,
+      (unsigned)(MBI_SLICED_WINDOW * sizeof(uint64_t)), NULL, arguments);
+  arguments[1] = &plan->device.col_ind;
+  arguments[4] = &s->slices;
+  arguments[5] = &s->slice_start;
+  arguments[6] = &s->pages;
+  arguments[7] = &s->column_start;
+  return status != MERBIT_OK
+             ? status
+             : mbi_device_launch(
+                   plan->context, s->kernels[1], "mbk_sliced_width", mbi_sliced_build_blocks(s),
+                   MBI_SLICED_BUILD_THREADS,
+                   (unsigned)(MBI_SLICED_BUILD_THREADS / 32 * MBI_PAGE_SET * sizeof(uint32_t)),
+                   NULL, arguments);
+}
+
+/* Everything but columns and values, whose sizes come out: slots of values, and of two-byte
+ * columns. */
+static merbit_status mbi_sliced_build(merbit_plan *plan) {
+  mbi_sliced *s = &plan->sliced;
+  const uint64_t places = s->slices * 32 * sizeof(uint32_t);
+  const uint64_t starts = (s->slices + 1) * sizeof(uint32_t);
+  mbi_devptr *const parts[] = {&s->length, &s->row_id, &s->slice_start, &s->column_start,
+                               &s->pages};
+  const uint64_t bytes[] = {places, s->sorted ? places : 0, starts, starts, places / 2};
+  merbit_status status =
+      mbi_device_allocate_parts(plan->context, "rows and slices", 5, parts, bytes);
+  if (status == MERBIT_OK) {
+    status = mbi_sliced_order(plan);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_sliced_offsets(plan, s->slice_start, &s->slots);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_sliced_offsets(plan, s->column_start, &s->column_slots);
+  }
+  s->slots *= 32;
+  s->column_slots *= 32;
+  return status;
+}
+
+static merbit_status mbi_sliced_fill(merbit_plan *plan) {
+  mbi_sliced *s = &plan->sliced;
+  void *arguments[11];
+  arguments[0] = &plan->device.row_ptr;
+  arguments[1] = &plan->device.col_ind;
+  arguments[2] = &plan->device.values;
+  arguments[3] = &s->slice_start;
+  arguments[4] = &s->column_start;
+  arguments[5] = &s->pages;
+  arguments[6] = &s->length;
+  arguments[7] = &s->row_id;
+  arguments[8] = &s->slices;
+  arguments[9] = &s->columns;
+  arguments[10] = &s->values;
+  return mbi_device_launch(plan->context, s->kernels[2], "mbk_sliced_fill",
+                           mbi_sliced_build_blocks(s), MBI_SLICED_BUILD_THREADS,
+                           (unsigned)(MBI_SLICED_BUILD_THREADS * sizeof(uint32_t)), NULL,
+                           arguments);
+}
+
+static merbit_status mbi_sliced_create(merbit_plan *plan) {
+  mbi_sliced *s = &plan->sliced;
+  const uint64_t values = mbi_value_bytes(plan);
+  merbit_status status = mbi_ranks_need(plan);
+  if (status == MERBIT_OK) {
+    status = mbi_sliced_size(plan);
+  }
+  if (status != MERBIT_OK || s->slices == 0) {
+    return status;
+  }
+  status = mbi_sliced_check(plan);
+  if (status == MERBIT_OK) {
+    status = mbi_sliced_specialise(plan);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_sliced_build(plan);
+  }
+  if (status == MERBIT_OK) {
+    const uint64_t order = (s->slices * (s->sorted ? 82 : 50) + 2) * sizeof(uint32_t);
+    const uint64_t columns = s->column_slots * sizeof(uint16_t);
+    mbi_devptr *const parts[] = {&s->columns, &s->values};
+    const uint64_t bytes[] = {columns, s->slots * values};
+    status =
+        mbi_device_allocate_parts(plan->context, "sliced columns and values", 2, parts, bytes);
+    plan->schedule_bytes = order + columns + s->slots * values;
+    /* Slots past a row's end stay. */
+    plan->stream_bytes = order + plan->device.nnz * values + mbi_value_bytes_once(plan);
+    plan->stream_bytes +=
+        s->slots > 0 ? (uint64_t)((double)columns * (double)plan->device.nnz / (double)s->slots)
+                     : 0;
+  }
+  return status == MERBIT_OK ? mbi_sliced_fill(plan) : status;
+}
+
+static void mbi_sliced_destroy(merbit_plan *plan) {
+  mbi_device_release(plan->context, plan->sliced.length); /* and what is behind it */
+  mbi_device_release(plan->context, plan->sliced.columns);
+  mbi_program_destroy(plan->context, &plan->program);
+}
+
+static merbit_status mbi_sliced_multiply(merbit_plan *plan, mbi_devptr carries,
+                                         const void *alpha, mbi_devptr x, const void *beta,
+                                         mbi_devptr y, void *stream) {
+  mbi_sliced *s = &plan->sliced;
+  void *arguments[13];
+  (void)carries;
+  if (s->blocks == 0) {
+    return MERBIT_OK;
+  }
+  arguments[0] = &s->slice_start;
+  arguments[1] = &s->column_start;
+  arguments[2] = &s->pages;
+  arguments[3] = &s->length;
+  arguments[4] = &s->row_id;
+  arguments[5] = &s->columns;
+  arguments[6] = s->values != 0 ? &s->values : &plan->device.values;
+  arguments[7] = &plan->device.table;
+  arguments[8] = &x;
+  arguments[9] = &y;
+  arguments[10] = &plan->device.rows;
+  arguments[11] = (void *)(uintptr_t)alpha;
+  arguments[12] = (void *)(uintptr_t)beta;
+  return mbi_plan_launch(plan, s->kernels[3], "mbk_sliced_product", (int64_t)s->blocks,
+                         s->threads, mbi_value_shared(plan), stream, arguments);
+}
+
+/* ---- Describe ---------------------------------------------------------------------------- */
+
+static void mbi_sliced_info(const merbit_plan *plan, merbit_plan_info *info) {
+  info->sigma = plan->sliced.unroll;
+  info->omega = 32;
+  info->block_threads = plan->sliced.threads;
+  info->tiles = (int64_t)plan->sliced.slices;
+}
+
+static int mbi_sliced_describe(const merbit_plan *plan, char *text, size_t size) {
+  const mbi_sliced *s = &plan->sliced;
+  const double slots = s->slots > 0 ? (double)s->slots : 1.0;
+  return snprintf(text, size,
+                  "%" PRIu64 " slices of 32 rows%s, %.1f%% of the slots filled, %.1f bytes a "
+                  "column, %d threads",
+                  s->slices, s->sorted ? " sorted in windows of 1024" : "",
+                  100.0 * (double)plan->device.nnz / slots,
+                  2.0 * (double)s->column_slots / slots, s->threads);
+}
+
+static const mbi_cuda_method mbi_sliced_method = {
+    mbi_sliced_create, mbi_sliced_destroy,  mbi_rows_carry_bytes, mbi_sliced_multiply,
+    mbi_sliced_info,   mbi_sliced_describe, mbi_sliced_fill};

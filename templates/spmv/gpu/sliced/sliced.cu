@@ -1,0 +1,136 @@
+// Sliced storage: y = alpha A x + beta y over slices of 32 rows, each stored column by column,
+// one row per lane; columns in two bytes where few pages hold them (spmv/shared/pages.cuh). Source:
+// sliced ELLPACK (Monakov, Lokhmotov, Avetisyan, HiPEAC 2010) and its sorting window
+// (SELL-C-sigma: Kreutzer et al., SIAM J. Sci. Comput. 36, 2014). Slots past a row's end are
+// never read.
+#ifndef MBK_SORTED
+#error "define MBK_SORTED: 1 if rows are sorted by length within windows of MBK_WINDOW"
+#endif
+#ifndef MBK_UNROLL
+#error "define MBK_UNROLL: loads of values that one lane keeps in flight"
+#endif
+#ifndef MBK_ONCE
+#error "define MBK_ONCE: 1 if the matrix is loaded past the caches"
+#endif
+#ifndef MBK_THREADS
+#error "define MBK_THREADS: threads per block, a multiple of 32"
+#endif
+#include "jit/device.cuh"
+#include "spmv/shared/algebra.cuh"
+
+#if MBK_ONCE
+#define MBK_PACK_LOAD mbk_load_pack_once
+#else
+#define MBK_PACK_LOAD mbk_load_pack
+#endif
+#define MBK_ALL 0xffffffffu
+#define MBK_WINDOW 1024
+#define MBK_PACK (16 / (int)sizeof(MBK_COMPUTE)) // neighbours of a row that one load brings
+
+#include "spmv/shared/pages.cuh"
+#include "spmv/gpu/sliced/build.cuh"
+
+// By all lanes: a column from what stands for it.
+MBK_DEVICE mbk_u32 mbk_sliced_column(mbk_u32 base, mbk_u16 code) {
+  return mbk_page_column(base, code);
+}
+MBK_DEVICE mbk_u32 mbk_sliced_column(mbk_u32, mbk_u32 column) {
+  return column;
+}
+
+// The sum of `count` nonzeros of a row, of which the slice's longest has `width`; number k is
+// at k / MBK_PACK * 32 * MBK_PACK + k % MBK_PACK of `values`, and what stands for its column
+// there of `columns`.
+template <class T>
+MBK_DEVICE MBK_COMPUTE mbk_sliced_sum(const T *columns, const MBK_VALUE *values,
+                                      const MBK_VECTOR *x, mbk_u32 base, mbk_u32 count,
+                                      mbk_u32 width) {
+  MBK_COMPUTE sum = MBK_ZERO;
+  for (mbk_u32 at = 0; at < width; at += MBK_UNROLL * MBK_PACK) {
+    mbk_pack<T, MBK_PACK> column[MBK_UNROLL] = {};
+#if !MBK_PATTERN
+    mbk_pack<MBK_VALUE, MBK_PACK> value[MBK_UNROLL];
+#endif
+#pragma unroll
+    for (int u = 0; u < MBK_UNROLL; u++) {
+      const mbk_u32 k = at + u * MBK_PACK;
+      if (k < count) {
+        column[u] = MBK_PACK_LOAD<T, MBK_PACK>(columns + (mbk_u64)k * 32);
+#if !MBK_PATTERN
+        value[u] = MBK_PACK_LOAD<MBK_VALUE, MBK_PACK>(values + (mbk_u64)k * 32);
+#endif
+      }
+    }
+    MBK_COMPUTE product[MBK_UNROLL][MBK_PACK];
+#pragma unroll
+    for (int u = 0; u < MBK_UNROLL; u++) {
+#pragma unroll
+      for (int j = 0; j < MBK_PACK; j++) {
+        const mbk_u32 from = mbk_sliced_column(base, column[u].at[j]);
+        product[u][j] = MBK_ZERO;
+        if (at + u * MBK_PACK + j < count) {
+#if MBK_PATTERN
+          product[u][j] = MBK_UNIT(values, mbk_load_late(x + from));
+#else
+          product[u][j] = MBK_MUL(mbk_value(value[u].at[j]), mbk_load_late(x + from));
+#endif
+        }
+      }
+    }
+#pragma unroll
+    for (int u = 0; u < MBK_UNROLL; u++) {
+#pragma unroll
+      for (int j = 0; j < MBK_PACK; j++) {
+        sum = MBK_ADD(sum, product[u][j]);
+      }
+    }
+  }
+  return sum;
+}
+
+// Launch: one warp per slice. slice_start counts columns of 32 values, column_start columns of
+// 32 two-byte numbers, of which slices without a list of pages take two. Shared:
+// MBK_COMPUTE[MBK_TABLE].
+MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
+    mbk_sliced_product(const mbk_u32 *slice_start, const mbk_u32 *column_start,
+                       const mbk_u16 *pages, const mbk_u32 *length, const mbk_u32 *row_id,
+                       const mbk_u16 *columns, const MBK_VALUE *values,
+                       const MBK_COMPUTE *table, const MBK_VECTOR *x, MBK_VECTOR *y,
+                       mbk_u64 rows, MBK_SCALAR_PARAMETERS) {
+  const mbk_u64 thread = (mbk_u64)mbk_block() * MBK_THREADS + mbk_thread();
+  const mbk_u64 slice = thread / 32;
+  mbk_release();
+  const MBK_COMPUTE factor = MBK_ALPHA;
+  mbk_table_take(table, factor, MBK_THREADS);
+  if (slice * 32 >= rows) {
+    return;
+  }
+  const mbk_u32 count = factor != (MBK_COMPUTE)0 ? mbk_load(length + thread) : 0;
+  const mbk_u32 page = mbk_load(pages + thread);
+  const mbk_u32 start = mbk_load(column_start + slice);
+  const mbk_u32 width =
+      factor != (MBK_COMPUTE)0 ? mbk_load(column_start + slice + 1) - start : 0;
+  columns += (mbk_u64)start * 32;
+#if !MBK_PATTERN
+  values += (mbk_u64)mbk_load(slice_start + slice) * 32 + mbk_lane() * MBK_PACK;
+#endif
+#if MBK_BY_ROW
+  values += MBK_SORTED ? mbk_load(row_id + thread) : thread; // which is there where count > 0
+#endif
+  mbk_await();
+  MBK_STOP_HERE
+  const MBK_COMPUTE sum = mbk_shuffle(MBK_ALL, page, 0, 32) == MBK_NO_PAGE
+                              ? mbk_sliced_sum((const mbk_u32 *)columns + mbk_lane() * MBK_PACK,
+                                               values, x, 0, count, width / 2)
+                              : mbk_sliced_sum(columns + mbk_lane() * MBK_PACK, values, x,
+                                               mbk_page_base(page), count, width);
+#if MBK_SORTED
+  const mbk_u32 row = mbk_load(row_id + thread);
+#else
+  const mbk_u64 row = thread;
+#endif
+  if (row < rows) {
+    MBK_SCALARS_LOAD;
+    MBK_COMMIT(row, sum);
+  }
+}

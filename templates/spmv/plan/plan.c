@@ -1,0 +1,416 @@
+/* ---- Checks -------------------------------------------------------------------------------
+ */
+
+static int mbi_method_known(merbit_method method) {
+#ifdef MERBIT_STUDY_METHODS
+  if (mbi_study_method(method) || mbi_cuda_study_method(method) ||
+      mbi_csr_study_method(method)) {
+    return 1;
+  }
+#endif
+  return method >= MERBIT_METHOD_AUTO && method <= MERBIT_METHOD_HALF;
+}
+
+static merbit_status mbi_plan_check_desc(merbit_context *context,
+                                         const merbit_plan_desc *desc) {
+  if (desc->side < MERBIT_SIDE_AUTO || desc->side > MERBIT_SIDE_CUDA) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "plan_desc.side is %d; use MERBIT_SIDE_AUTO, MERBIT_SIDE_CPU or "
+                    "MERBIT_SIDE_CUDA",
+                    (int)desc->side);
+  }
+  if (desc->side == MERBIT_SIDE_CUDA && context->side != MERBIT_SIDE_CUDA) {
+    return mbi_fail(
+        context, MERBIT_NO_DEVICE,
+        "plan_desc.side is MERBIT_SIDE_CUDA, but the context computes on the CPU%s%s",
+        context->reason[0] != '\0' ? ": " : "; make one with MERBIT_SIDE_CUDA",
+        context->reason);
+  }
+  if (!mbi_method_known(desc->method)) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "plan_desc.method is %d; use MERBIT_METHOD_AUTO or another merbit_method",
+                    (int)desc->method);
+  }
+  if (desc->vector_memory < MERBIT_MEMORY_DEFAULT ||
+      desc->vector_memory > MERBIT_MEMORY_DEVICE ||
+      desc->scalar_memory < MERBIT_MEMORY_DEFAULT ||
+      desc->scalar_memory > MERBIT_MEMORY_DEVICE) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "plan_desc.vector_memory is %d and scalar_memory %d; use "
+                    "MERBIT_MEMORY_DEFAULT, MERBIT_MEMORY_HOST or MERBIT_MEMORY_DEVICE",
+                    (int)desc->vector_memory, (int)desc->scalar_memory);
+  }
+  if (desc->block_rows != 0 || desc->block_cols != 0) {
+    const merbit_status status = mbi_block_check(context, "plan_desc", desc->block_rows,
+                                                 desc->block_cols, MERBIT_BLOCK_ROW_MAJOR);
+    if (status != MERBIT_OK) {
+      return status;
+    }
+  }
+  if (desc->expected_calls < 0) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "plan_desc.expected_calls is %d; use 0 for the default",
+                    desc->expected_calls);
+  }
+  return MERBIT_OK;
+}
+
+/* Of several vectors: spmv/plan/many_product.c. */
+static merbit_status mbi_many_check(merbit_context *context, merbit_type type,
+                                    const merbit_plan_desc *desc);
+
+/* Whether a method runs on a side; AUTO does on both. */
+static int mbi_method_runs(merbit_method method, int cuda) {
+#ifdef MERBIT_STUDY_METHODS
+  if (mbi_study_method(method)) {
+    return !cuda;
+  }
+  if (mbi_cuda_study_method(method) || mbi_csr_study_method(method)) {
+    return cuda;
+  }
+#endif
+  if (method == MERBIT_METHOD_SORTED || method == MERBIT_METHOD_HALF) {
+    return !cuda;
+  }
+  return method == MERBIT_METHOD_AUTO || method == MERBIT_METHOD_BSR ||
+         method == MERBIT_METHOD_MERGE || (method >= MERBIT_METHOD_MERBIT) == cuda;
+}
+
+/* The side, before anything is built: AUTO follows the context, a method of one side its side.
+ */
+static merbit_side mbi_plan_side(const merbit_context *context, const merbit_plan_desc *desc) {
+  if (desc->side != MERBIT_SIDE_AUTO) {
+    return desc->side;
+  }
+  return mbi_method_runs(desc->method, 1) ? context->side : MERBIT_SIDE_CPU;
+}
+
+static merbit_status mbi_plan_check_side(const merbit_plan *plan) {
+  merbit_context *context = plan->context;
+  const merbit_plan_desc *desc = &plan->desc;
+  const int cuda = plan->side == MERBIT_SIDE_CUDA;
+  if (!mbi_method_runs(desc->method, cuda)) {
+    return mbi_fail(context, cuda ? MERBIT_INVALID_ARGUMENT : MERBIT_NO_DEVICE,
+                    "plan_desc.method is %s, which runs on %s, but the plan is for %s%s%s%s; "
+                    "use MERBIT_METHOD_AUTO",
+                    mbi_method_identifier(desc->method), cuda ? "the CPU" : "CUDA",
+                    cuda ? "CUDA" : "the CPU", context->reason[0] != '\0' ? " (" : "",
+                    context->reason, context->reason[0] != '\0' ? ")" : "");
+  }
+  if (!cuda && (plan->view.memory == MERBIT_MEMORY_DEVICE ||
+                desc->vector_memory == MERBIT_MEMORY_DEVICE ||
+                desc->scalar_memory == MERBIT_MEMORY_DEVICE)) {
+    return mbi_fail(
+        context, MERBIT_INVALID_ARGUMENT,
+        "view.memory, plan_desc.vector_memory or plan_desc.scalar_memory is "
+        "MERBIT_MEMORY_DEVICE, but the plan is for the CPU; use MERBIT_MEMORY_HOST");
+  }
+  return MERBIT_OK;
+}
+
+/* ---- The CSR that is multiplied
+ * --------------------------------------------------------------- */
+
+/* Columns as they lie, 32-bit: such a CSR needs no copy. */
+static int mbi_view_is_plain(const merbit_view *view) {
+  return view->format == MERBIT_CSR && view->index_type == MERBIT_INDEX_32;
+}
+
+/* Check the user's arrays and set plan->csr: the view itself, or an owned conversion. */
+static merbit_status mbi_plan_take_matrix(merbit_plan *plan) {
+  merbit_context *context = plan->context;
+  merbit_view host = plan->view;
+  const int device = plan->view.memory == MERBIT_MEMORY_DEVICE;
+  merbit_status status = MERBIT_OK;
+  plan->csr = plan->view;
+  if (device && plan->view.format == MERBIT_CSR && !mbi_plan_reorders(plan)) {
+    return MERBIT_OK; /* spmv/shared/device_csr.c checks and narrows on the GPU */
+  }
+  if (device) {
+    status = mbi_view_download(context, &plan->view, &host);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_plan_check_arrays(plan, &host);
+  }
+  if (status == MERBIT_OK && !mbi_view_is_plain(&plan->view)) {
+    status = mbi_matrix_from_view(context, &host, mbi_plan_build_flags(plan), &plan->matrix);
+  }
+  if (status == MERBIT_OK && plan->matrix != NULL) {
+    plan->csr = plan->matrix->view;
+  }
+  if (status == MERBIT_OK && mbi_plan_reorders(plan)) {
+    status = mbi_reorder_take(plan, plan->matrix != NULL ? &plan->csr : &host);
+  }
+  if (device) {
+    mbi_host_view_release(context, &host);
+  }
+  return status;
+}
+
+/* ---- Life
+ * ------------------------------------------------------------------------------------- */
+
+static void mbi_plan_release_cuda(merbit_plan *plan) {
+  if (mbi_device_enter_alive(plan->context)) {
+    if (plan->cuda != NULL) {
+      plan->cuda->destroy(plan);
+    }
+    mbi_ranks_destroy(plan->context, &plan->ranks);
+    mbi_device_csr_destroy(plan->context, &plan->device);
+    mbi_reorder_release_cuda(plan);
+    mbi_epilogue_release_cuda(plan);
+    mbi_device_release(plan->context, mbi_spare_close(plan->context, &plan->spare));
+    mbi_device_leave(plan->context);
+  }
+  (void)mbi_spare_close(plan->context, &plan->spare); /* gone with a dead context */
+  plan->cuda = NULL;
+  mbi_plan_forget(plan);
+  memset(&plan->merbit, 0, sizeof plan->merbit);
+  memset(&plan->device, 0, sizeof plan->device);
+}
+
+static void mbi_plan_free(merbit_plan *plan) {
+  merbit_context *context = plan->context;
+  if (plan->workspace != NULL) {
+    mbi_workspace_free(plan->workspace);
+  }
+  if (plan->side == MERBIT_SIDE_CUDA) {
+    mbi_plan_release_cuda(plan);
+  }
+  merbit_matrix_destroy(plan->matrix);
+  mbi_blocks_destroy(plan);
+  mbi_sorted_destroy(plan);
+  mbi_release(context, plan->placed_columns);
+  mbi_reorder_destroy(plan);
+  mbi_half_destroy(plan);
+  merbit_matrix_destroy(plan->transpose.matrix);
+  merbit_matrix_destroy(plan->owner);
+  mbi_release(context, plan->own_values);
+  mbi_release(context, plan->operators);
+  mbi_release(context, plan->epilogue);
+  mbi_release(context, plan);
+  mbi_context_unref(context);
+}
+
+static void mbi_plan_unref(merbit_plan *plan) {
+  int64_t left;
+  mbi_mutex_lock(&plan->context->lock);
+  left = --plan->references;
+  mbi_mutex_unlock(&plan->context->lock);
+  if (left == 0) {
+    mbi_plan_free(plan);
+  }
+}
+
+static merbit_status mbi_plan_build_cuda(merbit_plan *plan) {
+  merbit_context *context = plan->context;
+  const merbit_view frame =
+      mbi_plan_has_blocks(plan) ? mbi_block_frame(&plan->bsr.view) : plan->csr;
+  merbit_status status = mbi_device_enter(context);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  if (!plan->transpose.on_gpu) {
+    status = mbi_device_csr_create(context, &frame, plan->desc.unchecked, &plan->device);
+  }
+  if (status == MERBIT_OK && plan->making.checked != NULL) {
+    status = plan->making.checked(plan->making.maker);
+  }
+  if (status == MERBIT_OK) {
+    plan->merbit.dual = plan->making.dual;
+    status = mbi_choose(plan);
+    mbi_device_release(context, plan->device.scratch); /* where no ranks were wanted */
+    plan->device.scratch = 0;
+  }
+  if (status == MERBIT_OK && mbi_plan_has_epilogue(plan)) {
+    status = mbi_epilogue_specialise(plan);
+  }
+  if (status == MERBIT_OK && mbi_reorder_on_gpu(plan)) {
+    status = mbi_reorder_upload(plan);
+  }
+  mbi_device_leave(context);
+  if (status == MERBIT_OK) {
+    status = mbi_workspace_make(plan, &plan->workspace);
+  }
+  if (status == MERBIT_OK && !plan->making.hasty) {
+    status = mbi_plan_wait(plan);
+    if (status != MERBIT_OK) { /* the CPU may follow, with one of its own */
+      mbi_workspace_free(plan->workspace);
+      plan->workspace = NULL;
+    }
+  }
+  return status;
+}
+
+static merbit_status mbi_plan_build_cpu(merbit_plan *plan) {
+  merbit_status status = MERBIT_OK;
+  if (mbi_plan_takes_blocks(plan)) {
+    status = mbi_blocks_create(plan);
+  } else if (plan->half.direct) {
+    status = mbi_half_cut(plan);
+  } else {
+    plan->values = plan->csr.values;
+    plan->tasks = mbi_merge_tasks(plan->context, &plan->csr);
+    status = mbi_choose_cpu(plan);
+    if (status == MERBIT_OK) {
+      status = mbi_numa_plan(plan);
+    }
+  }
+  return status == MERBIT_OK ? mbi_workspace_make(plan, &plan->workspace) : status;
+}
+
+/* plan->view, and from it plan->csr or plan->bsr. */
+static merbit_status mbi_plan_take(merbit_plan *plan) {
+  const merbit_status status = mbi_transpose_take(plan);
+  return status != MERBIT_OK           ? status
+         : mbi_plan_takes_blocks(plan) ? mbi_plan_take_blocks(plan)
+                                       : mbi_plan_take_matrix(plan);
+}
+
+/* A plan for the GPU whose matrix has been taken becomes one for the CPU. */
+static merbit_status mbi_plan_move_to_cpu(merbit_plan *plan) {
+  mbi_plan_release_cuda(plan);
+  mbi_forgive(plan->context, plan->reason, sizeof plan->reason);
+  mbi_log(plan->context, "this plan computes on the CPU: %s", plan->reason);
+  plan->side = MERBIT_SIDE_CPU;
+  plan->why[0] = '\0';
+  if (plan->transpose.on_gpu) {
+    return mbi_plan_take(plan);
+  }
+  if (!mbi_plan_takes_blocks(plan)) {
+    return MERBIT_OK;
+  }
+  merbit_matrix_destroy(plan->matrix);
+  plan->matrix = NULL;
+  return mbi_plan_take_blocks(plan);
+}
+
+static merbit_status mbi_plan_build(merbit_plan *plan) {
+  merbit_status status = mbi_plan_check_side(plan);
+  if (status == MERBIT_OK && mbi_view_is_half(&plan->given)) {
+    status = mbi_half_take(plan);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_semiring_take(plan);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_epilogue_take(plan, plan->making.after);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_plan_take(plan);
+  }
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  if (plan->side == MERBIT_SIDE_CUDA) {
+    status = mbi_plan_build_cuda(plan);
+    if (status == MERBIT_OK || !mbi_plan_may_fall_back(plan, status)) {
+      mbi_reorder_let_go(plan);
+      return status;
+    }
+    status = mbi_plan_move_to_cpu(plan);
+  }
+  return status == MERBIT_OK ? mbi_plan_build_cpu(plan) : status;
+}
+
+/* Returns whether new values pass through the arrays of the view: spmv/plan/update.c. */
+static int mbi_update_converts(const merbit_plan *plan);
+
+/* `how` NULL: as for a user. */
+static merbit_status mbi_plan_create(merbit_context *context, const merbit_view *view,
+                                     const merbit_plan_desc *desc, const mbi_plan_making *how,
+                                     merbit_plan **plan) {
+  const double start = mbi_seconds();
+  merbit_plan_desc defaults, taken;
+  merbit_plan *made;
+  merbit_status status = mbi_view_check_header(context, view);
+  *plan = NULL;
+  memset(&defaults, 0, sizeof defaults);
+  if (desc == NULL) {
+    desc = &defaults;
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_plan_check_desc(context, desc);
+  }
+  if (status == MERBIT_OK) {
+    taken = *desc;
+    status = mbi_types_choose(context, mbi_view_type(view), &taken);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_types_check_method(context, mbi_view_type(view), &taken);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_semiring_check(context, view, &taken);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_transpose_check(context, view, desc);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_many_check(context, mbi_view_type(view), &taken);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_epilogue_check(context, &taken);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_half_check(context, view, desc);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_reorder_check(context, view, desc);
+  }
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  made = (merbit_plan *)mbi_allocate(context, sizeof *made);
+  if (made == NULL) {
+    return mbi_fail(context, MERBIT_OUT_OF_MEMORY, "no memory for a plan's record");
+  }
+  memset(made, 0, sizeof *made);
+  mbi_context_retain(context);
+  made->context = context;
+  made->references = 1;
+  made->given = made->view = *view;
+  made->owner = view->owner;
+  mbi_matrix_retain(made->owner);
+  made->desc = taken;
+  made->desc.expected_calls = desc->expected_calls != 0 ? desc->expected_calls : 100;
+  made->type = mbi_view_type(view);
+  made->side = mbi_plan_side(context, desc);
+  if (how != NULL) {
+    made->making = *how;
+  }
+  made->method = made->making.dual ? MERBIT_METHOD_MERBIT : desc->method;
+  status = mbi_plan_build(made);
+  mbi_spare_shut(context, &made->spare);
+  if (status != MERBIT_OK) {
+    mbi_plan_free(made);
+    return status;
+  }
+  if (made->side == MERBIT_SIDE_CUDA && !mbi_update_converts(made)) { /* all is in GPU memory */
+    merbit_matrix_destroy(made->owner);
+    made->owner = NULL;
+  }
+  made->plan_seconds = mbi_seconds() - start;
+  *plan = made;
+  return MERBIT_OK;
+}
+
+MERBIT_API merbit_status merbit_plan_create(merbit_context *context, const merbit_view *view,
+                                            const merbit_plan_desc *desc, merbit_plan **plan) {
+  if (plan != NULL) {
+    *plan = NULL;
+  }
+  if (context == NULL) {
+    return MERBIT_INVALID_ARGUMENT;
+  }
+  if (plan == NULL || view == NULL) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "merbit_plan_create: `%s` is NULL",
+                    plan == NULL ? "plan" : "view");
+  }
+  return mbi_plan_create(context, view, desc, NULL, plan);
+}
+
+MERBIT_API void merbit_plan_destroy(merbit_plan *plan) {
+  if (plan != NULL) {
+    mbi_plan_unref(plan);
+  }
+}

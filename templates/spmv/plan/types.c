@@ -1,0 +1,131 @@
+/* The types of a plan: plan->type is that of the stored values; vectors, sums, alpha and beta
+ * have one type, which may be wider. */
+
+/* What a matrix is multiplied in, where the plan does not say. */
+static merbit_type mbi_type_sums(merbit_type type) {
+  return mbi_type_short(type) ? MERBIT_F32 : type;
+}
+
+/* The type of x, y, sums, alpha and beta. */
+static merbit_type mbi_plan_sums(const merbit_plan *plan) {
+  return plan->desc.vector_type != MERBIT_TYPE_DEFAULT ? plan->desc.vector_type
+                                                       : mbi_type_sums(plan->type);
+}
+
+/* That a product multiplies. */
+static int mbi_plan_vectors(const merbit_plan *plan) {
+  return plan->desc.vectors > 1 ? plan->desc.vectors : 1;
+}
+
+/* Whether values, vectors and sums are all f64 or all f32, which every method and every shorter
+ * form of the values takes. */
+static int mbi_plan_plain(const merbit_plan *plan) {
+  return mbi_type_plain(plan->type) && mbi_plan_sums(plan) == plan->type;
+}
+
+/* In kernels: short values are their bits. */
+static const char *mbi_type_device(merbit_type type) {
+  static const char *const names[] = {"double",  "double",  "float",   "mbk_u16",
+                                      "mbk_u16", "mbk_c64", "mbk_c128"};
+  return names[type];
+}
+
+/* Whether values are multiplied with their imaginary part negated. */
+static int mbi_plan_conjugates(const merbit_plan *plan) {
+  return plan->desc.operation == MERBIT_OPERATION_H && mbi_type_complex(plan->type);
+}
+
+/* What spmv/shared/values.cuh calls MBK_STORED: the form of values, or how those of the plan's type
+ * become numbers. */
+static int mbi_plan_stored(const merbit_plan *plan) {
+  return plan->device.form != MBI_VALUES_GENERAL ? (int)plan->device.form
+         : mbi_plan_conjugates(plan)             ? 8
+         : plan->type == MERBIT_F16              ? MBI_VALUES_HALF
+         : plan->type == MERBIT_BF16             ? 7
+                                                 : MBI_VALUES_GENERAL;
+}
+
+/* For merbit_plan_describe. */
+static const char *mbi_type_text(merbit_type values, merbit_type sums) {
+  switch (values) {
+  case MERBIT_F16:
+    return "f16 values with f32 vectors";
+  case MERBIT_BF16:
+    return "bf16 values with f32 vectors";
+  case MERBIT_F32:
+    return sums == MERBIT_F64 ? "f32 values with f64 vectors" : "f32";
+  case MERBIT_C64:
+    return "c64";
+  case MERBIT_C128:
+    return "c128";
+  default:
+    return "f64";
+  }
+}
+
+static const char *mbi_plan_type_text(const merbit_plan *plan) {
+  return mbi_type_text(plan->type, mbi_plan_sums(plan));
+}
+
+/* plan_desc.vector_type and compute_type: each follows the other, and both the matrix. */
+static merbit_status mbi_types_choose(merbit_context *context, merbit_type type,
+                                      merbit_plan_desc *desc) {
+  const merbit_type vector = desc->vector_type, compute = desc->compute_type;
+  merbit_type sums = vector != MERBIT_TYPE_DEFAULT ? vector : compute;
+  if (!mbi_type_known(vector) || !mbi_type_known(compute)) {
+    char names[2][MBI_TYPE_NAME];
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "plan_desc.vector_type is %s and compute_type %s; use "
+                    "MERBIT_TYPE_DEFAULT or another merbit_type",
+                    mbi_type_name(vector, names[0]), mbi_type_name(compute, names[1]));
+  }
+  sums = sums != MERBIT_TYPE_DEFAULT ? sums : mbi_type_sums(type);
+  if ((compute != MERBIT_TYPE_DEFAULT && compute != sums) ||
+      (sums != mbi_type_sums(type) && !(type == MERBIT_F32 && sums == MERBIT_F64))) {
+    return mbi_fail(
+        context, MERBIT_NOT_SUPPORTED,
+        "a matrix of %s values with vectors of %s and sums of %s is not supported: vectors and "
+        "sums have one type: MERBIT_F32 for values of MERBIT_F16 and MERBIT_BF16, MERBIT_F32 "
+        "or MERBIT_F64 for MERBIT_F32, else that of the values",
+        mbi_type_names[type], mbi_type_names[vector != MERBIT_TYPE_DEFAULT ? vector : sums],
+        mbi_type_names[compute != MERBIT_TYPE_DEFAULT ? compute : sums]);
+  }
+  desc->vector_type = desc->compute_type = sums;
+  return MERBIT_OK;
+}
+
+/* Methods that take what is not plain. */
+static merbit_status mbi_types_check_method(merbit_context *context, merbit_type type,
+                                            const merbit_plan_desc *desc) {
+  if (mbi_type_plain(type) && desc->vector_type == type) {
+    return MERBIT_OK;
+  }
+  switch (desc->method) {
+  case MERBIT_METHOD_AUTO:
+  case MERBIT_METHOD_REFERENCE:
+  case MERBIT_METHOD_MERGE:
+  case MERBIT_METHOD_SCAN:
+  case MERBIT_METHOD_ROWS:
+    return MERBIT_OK;
+  default:
+    return mbi_fail(
+        context, MERBIT_NOT_SUPPORTED,
+        "plan_desc.method is %s, which does not take %s; use MERBIT_METHOD_MERGE, on CUDA also "
+        "MERBIT_METHOD_SCAN or MERBIT_METHOD_ROWS, on the CPU MERBIT_METHOD_REFERENCE",
+        mbi_method_identifier(desc->method), mbi_type_text(type, desc->vector_type));
+  }
+}
+
+/* On CUDA elements are loaded whole: the address of an array of them is a multiple of their
+ * size.
+ */
+static merbit_status mbi_types_check_address(merbit_context *context, const char *what,
+                                             merbit_type type, const void *address) {
+  const size_t size = mbi_type_size(type);
+  return (uintptr_t)address % size == 0
+             ? MERBIT_OK
+             : mbi_fail(
+                   context, MERBIT_INVALID_ARGUMENT,
+                   "%s at %p does not begin at a multiple of %zu bytes, its elements' size",
+                   what, address, size);
+}

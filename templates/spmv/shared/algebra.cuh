@@ -1,0 +1,93 @@
+// What every product kernel is told of a plan, the algebra of a product, and the one place
+// where a finished row leaves a kernel.
+#ifndef MBK_VALUE
+#error "define MBK_VALUE: the type of the matrix's values in memory"
+#endif
+#ifndef MBK_PATTERN
+#error "define MBK_PATTERN: 1 if no nonzero has its value stored"
+#endif
+#ifndef MBK_ROW_PTR
+#error "define MBK_ROW_PTR: the type of the offsets of rows, mbk_i32 or mbk_i64"
+#endif
+#ifndef MBK_BASE
+#error "define MBK_BASE: the first index of the matrix's arrays, 0 or 1"
+#endif
+#ifndef MBK_COMPUTE
+#error "define MBK_COMPUTE: the type of sums, alpha and beta"
+#endif
+#ifndef MBK_VECTOR
+#error "define MBK_VECTOR: the type of x and y in memory"
+#endif
+#ifndef MBK_STORED
+#error "define MBK_STORED: how values are stored, a number of spmv/shared/values.cuh"
+#endif
+#ifndef MBK_SCALARS_DEVICE
+#error                                                                                         \
+    "define MBK_SCALARS_DEVICE: 1 if alpha and beta are read through device pointers, 0 if passed"
+#endif
+
+#ifndef MBK_SEMIRING
+#error "define MBK_SEMIRING: 0 for plus-times, else a number of spmv/shared/semiring.cuh"
+#endif
+
+// MBK_SCALAR is what alpha and beta are on their way through a kernel; MBK_ABSENT one that was
+// not given, as beta; with an alpha that MBK_VANISHES nothing is read of the matrix and of x.
+#if MBK_SEMIRING
+#include "spmv/shared/semiring.cuh"
+#else
+// Plus-times. Every sum starts at MBK_ZERO, so that a sum that is zero is +0 in any order.
+#define MBK_SCALAR MBK_COMPUTE
+#define MBK_ABSENT ((MBK_COMPUTE)0)
+#define MBK_VANISHES(alpha) ((alpha) == (MBK_COMPUTE)0)
+#define MBK_SCALAR_AT(address, absent) ((address) ? *(address) : (MBK_COMPUTE)(absent))
+#define MBK_ZERO ((MBK_COMPUTE)0)
+#define MBK_ADD(a, b) ((a) + (b))
+#define MBK_MUL(a, x) mbk_multiply((MBK_COMPUTE)(a), (MBK_COMPUTE)(x))
+// What becomes of a row's final sum. With alpha 0 the sum is zero because nothing was read;
+// with beta 0 the old y is not read, else it is `old`, a place in memory.
+#define MBK_RESULT(sum, old)                                                                   \
+  ((MBK_VECTOR)(beta == (MBK_COMPUTE)0 ? MBK_MUL(alpha, sum)                                   \
+                                       : MBK_ADD(MBK_MUL(alpha, sum), MBK_MUL(beta, old))))
+#endif
+
+#ifndef MBK_STOPS
+#define MBK_STOPS 0 // 1: products have no scalars, but a flag beyond which they are not wanted
+#endif
+
+// alpha and beta as kernel parameters, and as what one function passes on to another. A null
+// device pointer stands for the default. MBK_SCALARS_LOAD goes where MBK_COMMIT follows: held
+// from a kernel's start, the two would cost registers. MBK_STOP_HERE is where a kernel ends
+// that is not wanted; what it would have written is left as it is. No flag: it is wanted.
+#define MBK_STOP_HERE
+#if MBK_STOPS
+#undef MBK_STOP_HERE
+#define MBK_STOP_HERE                                                                          \
+  if (stop != (const mbk_i32 *)0 && mbk_load_late(stop) != 0) {                                \
+    return;                                                                                    \
+  }
+#define MBK_SCALAR_PARAMETERS const mbk_i32 *stop, const MBK_SCALAR none
+#define MBK_SCALAR_ARGUMENTS stop, none
+#define MBK_ALPHA ((MBK_SCALAR)1)
+#define MBK_SCALARS_LOAD const MBK_SCALAR alpha = MBK_ALPHA, beta = MBK_ABSENT
+#elif MBK_SCALARS_DEVICE
+#define MBK_SCALAR_PARAMETERS const MBK_COMPUTE *alpha_at, const MBK_COMPUTE *beta_at
+#define MBK_SCALAR_ARGUMENTS alpha_at, beta_at
+#define MBK_ALPHA (mbk_await(), MBK_SCALAR_AT(alpha_at, 1))
+#define MBK_SCALARS_LOAD                                                                       \
+  const MBK_SCALAR alpha = MBK_ALPHA;                                                          \
+  const MBK_SCALAR beta = MBK_SCALAR_AT(beta_at, 0)
+#else
+#define MBK_SCALAR_PARAMETERS const MBK_SCALAR alpha, const MBK_SCALAR beta
+#define MBK_SCALAR_ARGUMENTS alpha, beta
+#define MBK_ALPHA alpha
+#define MBK_SCALARS_LOAD
+#endif
+
+// Every row passes here, or through MBK_RESULT, exactly once.
+MBK_DEVICE void mbk_commit(MBK_VECTOR *y, mbk_u64 row, MBK_COMPUTE sum, MBK_SCALAR alpha,
+                           MBK_SCALAR beta) {
+  y[row] = MBK_RESULT(sum, y[row]);
+}
+#define MBK_COMMIT(row, sum) mbk_commit(y, (row), (sum), alpha, beta)
+
+#include "spmv/shared/values.cuh"

@@ -1,0 +1,234 @@
+/* Host views are checked and narrowed on the CPU and uploaded; device CSR views are used where
+ * they lie, checked and, if their columns are 64-bit, narrowed by spmv/shared/device_csr.cu. */
+#define MBI_ARRAYS_THREADS 256
+#define MBI_ARRAYS_GRID 4096 /* the most blocks; each strides over the arrays */
+
+static int64_t mbi_arrays_blocks(int64_t count) {
+  const int64_t blocks = count / MBI_ARRAYS_THREADS + 1;
+  return blocks < MBI_ARRAYS_GRID ? blocks : MBI_ARRAYS_GRID;
+}
+
+/* The specialisation of spmv/shared/device_csr.cu for arrays of these types. */
+static merbit_status mbi_arrays_program(merbit_context *context, merbit_index_type offset_type,
+                                        merbit_index_type index_type, int base,
+                                        mbi_program *program) {
+  mbi_preamble preamble;
+  memset(&preamble, 0, sizeof preamble);
+  mbi_preamble_define(&preamble, "MBK_ROW_PTR",
+                      offset_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
+  mbi_preamble_define(&preamble, "MBK_COLUMN",
+                      index_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
+  mbi_preamble_define_int(&preamble, "MBK_BASE", base);
+  return mbi_program_create(context, "spmv/shared/device_csr.cu", &preamble, program);
+}
+
+static uint64_t mbi_ranks_bytes(int64_t rows);
+
+/* Find out on the GPU whether the arrays are sound; if not, let the host's check name the
+ * culprit. What the answer lies in is kept for the ranks of rows, or of a transpose's. */
+static merbit_status mbi_device_csr_check(merbit_context *context, const merbit_view *view,
+                                          const mbi_program *program, mbi_device_csr *csr) {
+  void *function = NULL;
+  uint32_t found = 0;
+  const void *row_ptr = view->row_ptr, *col_ind = view->col_ind;
+  int64_t rows = view->rows, cols = view->cols, nnz = view->nnz;
+  void *arguments[6];
+  merbit_status status = mbi_program_kernel(context, program, "mbk_arrays_check", &function);
+  if (status == MERBIT_OK) {
+    csr->scratch_bytes = mbi_ranks_bytes(view->rows > view->cols ? view->rows : view->cols);
+    status =
+        mbi_device_allocate(context, csr->scratch_bytes, "a check's answer", &csr->scratch);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_zero(context, csr->scratch, sizeof found, NULL);
+  }
+  arguments[0] = &row_ptr;
+  arguments[1] = &col_ind;
+  arguments[2] = &rows;
+  arguments[3] = &cols;
+  arguments[4] = &nnz;
+  arguments[5] = &csr->scratch;
+  if (status == MERBIT_OK) {
+    status = mbi_device_launch(context, function, "mbk_arrays_check",
+                               mbi_arrays_blocks(nnz > rows ? nnz : rows), MBI_ARRAYS_THREADS,
+                               0, NULL, arguments);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_download(context, &found, csr->scratch, sizeof found);
+  }
+  if (status == MERBIT_OK && found != 0) {
+    merbit_view host;
+    status = mbi_view_download(context, view, &host);
+    if (status == MERBIT_OK) {
+      status = mbi_view_check_arrays(context, &host);
+    }
+    mbi_host_view_release(context, &host);
+    if (status == MERBIT_OK) {
+      status = mbi_fail(context, MERBIT_INVALID_MATRIX,
+                        "the device arrays changed while they were checked; keep them "
+                        "unchanged until the plan is destroyed");
+    }
+  }
+  return status;
+}
+
+static merbit_status mbi_device_csr_narrow(merbit_context *context, const merbit_view *view,
+                                           const mbi_program *program, mbi_device_csr *csr) {
+  void *function = NULL;
+  const void *wide = view->col_ind;
+  int64_t nnz = view->nnz;
+  void *arguments[3];
+  merbit_status status = mbi_program_kernel(context, program, "mbk_arrays_narrow", &function);
+  if (status == MERBIT_OK) {
+    status = mbi_device_allocate(context, (uint64_t)nnz * sizeof(int32_t), "32-bit columns",
+                                 &csr->col_ind);
+  }
+  if (status == MERBIT_OK) {
+    csr->owns_col_ind = 1;
+    csr->bytes += (uint64_t)nnz * sizeof(int32_t);
+    arguments[0] = &wide;
+    arguments[1] = &nnz;
+    arguments[2] = &csr->col_ind;
+    status = mbi_device_launch(context, function, "mbk_arrays_narrow", mbi_arrays_blocks(nnz),
+                               MBI_ARRAYS_THREADS, 0, NULL, arguments);
+  }
+  return status;
+}
+
+static merbit_status mbi_array_upload(merbit_context *context, const void *source,
+                                      uint64_t bytes, const char *what, mbi_device_csr *csr,
+                                      mbi_devptr *target, int *owns) {
+  merbit_status status = mbi_device_allocate(context, bytes, what, target);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  *owns = 1;
+  csr->bytes += bytes;
+  return bytes > 0 ? mbi_device_upload(context, *target, source, (size_t)bytes) : MERBIT_OK;
+}
+
+/* `view` is a checked host CSR with 32-bit columns. */
+static merbit_status mbi_device_csr_upload(merbit_context *context, const merbit_view *view,
+                                           mbi_device_csr *csr) {
+  const uint64_t nnz = (uint64_t)view->nnz;
+  merbit_status status = mbi_array_upload(
+      context, view->row_ptr, ((uint64_t)view->rows + 1) * mbi_index_bytes(view->offset_type),
+      "row_ptr", csr, &csr->row_ptr, &csr->owns_row_ptr);
+  if (status == MERBIT_OK) {
+    status = mbi_array_upload(context, view->col_ind, nnz * sizeof(int32_t), "col_ind", csr,
+                              &csr->col_ind, &csr->owns_col_ind);
+  }
+  if (status == MERBIT_OK && view->values != NULL) {
+    status = mbi_array_upload(context, view->values, nnz * mbi_type_size(view->value_type),
+                              "values", csr, &csr->values, &csr->owns_values);
+  }
+  return status;
+}
+
+/* `view` is a device CSR whose header has been checked. */
+static merbit_status mbi_device_csr_borrow(merbit_context *context, const merbit_view *view,
+                                           int unchecked, mbi_device_csr *csr) {
+  const void *arrays[3];
+  mbi_program program;
+  merbit_status status = MERBIT_OK;
+  const int narrow = view->index_type == MERBIT_INDEX_64;
+  int i;
+  arrays[0] = view->row_ptr;
+  arrays[1] = view->col_ind;
+  arrays[2] = view->values;
+  for (i = 0; i < 3; i++) {
+    if (arrays[i] != NULL && !mbi_device_owns(context, arrays[i])) {
+      return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                      "view.memory is MERBIT_MEMORY_DEVICE, but %p is not an address of the "
+                      "GPU; give device pointers, or MERBIT_MEMORY_HOST",
+                      arrays[i]);
+    }
+  }
+  status = mbi_types_check_address(context, "view.values", view->value_type, view->values);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  csr->row_ptr = mbi_device_address(view->row_ptr);
+  csr->col_ind = mbi_device_address(view->col_ind);
+  csr->values = mbi_device_address(view->values);
+  if (unchecked && !narrow) {
+    return MERBIT_OK;
+  }
+  status =
+      mbi_arrays_program(context, view->offset_type, view->index_type, view->base, &program);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  if (!unchecked) {
+    status = mbi_device_csr_check(context, view, &program, csr);
+  }
+  if (status == MERBIT_OK && narrow) {
+    status = mbi_device_csr_narrow(context, view, &program, csr);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_synchronize(context, NULL);
+  }
+  mbi_program_destroy(context, &program);
+  return status;
+}
+
+/* Needs an entered context. After a failure mbi_device_csr_destroy cleans up. */
+static merbit_status mbi_device_csr_create(merbit_context *context, const merbit_view *view,
+                                           int unchecked, mbi_device_csr *csr) {
+  memset(csr, 0, sizeof *csr);
+  csr->offset_type = view->offset_type;
+  csr->base = view->base;
+  csr->rows = (uint64_t)view->rows;
+  csr->cols = (uint64_t)view->cols;
+  csr->nnz = (uint64_t)view->nnz;
+  return view->memory == MERBIT_MEMORY_DEVICE
+             ? mbi_device_csr_borrow(context, view, unchecked, csr)
+             : mbi_device_csr_upload(context, view, csr);
+}
+
+static void mbi_device_csr_destroy(merbit_context *context, mbi_device_csr *csr) {
+  if (csr->owns_row_ptr) {
+    mbi_device_release(context, csr->row_ptr);
+  }
+  if (csr->owns_col_ind) {
+    mbi_device_release(context, csr->col_ind);
+  }
+  if (csr->owns_values) {
+    mbi_device_release(context, csr->values);
+  }
+  mbi_device_release(context, csr->table);
+  mbi_device_release(context, csr->scratch);
+}
+
+/* Of a CSR's columns and values, read once. */
+static uint64_t mbi_device_csr_stream_bytes(const merbit_plan *plan) {
+  return plan->device.nnz * (sizeof(int32_t) + mbi_value_bytes(plan)) +
+         mbi_value_bytes_once(plan);
+}
+
+/* What every product kernel is told of a plan. */
+static void mbi_plan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+  const char *sums = mbi_type_device(mbi_plan_sums(plan));
+  memset(preamble, 0, sizeof *preamble);
+  mbi_preamble_define(preamble, "MBK_VALUE",
+                      plan->device.form == MBI_VALUES_SINGLE  ? "float"
+                      : plan->device.form == MBI_VALUES_HALF  ? "mbk_u16"
+                      : plan->device.form == MBI_VALUES_TABLE ? "mbk_u8"
+                                                              : mbi_type_device(plan->type));
+  mbi_preamble_define(preamble, "MBK_VECTOR", sums);
+  mbi_preamble_define(preamble, "MBK_COMPUTE", sums);
+  mbi_preamble_define_int(preamble, "MBK_PATTERN", mbi_value_bytes(plan) == 0);
+  mbi_preamble_define_int(preamble, "MBK_STORED", mbi_plan_stored(plan));
+  mbi_preamble_define(preamble, "MBK_ROW_PTR",
+                      plan->device.offset_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
+  mbi_preamble_define_int(preamble, "MBK_BASE", plan->device.base);
+  mbi_semiring_preamble(plan, preamble);
+  mbi_preamble_define_int(preamble, "MBK_SCALARS_DEVICE",
+                          plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE);
+  if (plan->stops) {
+    mbi_preamble_define_int(preamble, "MBK_STOPS", 1);
+  }
+  if (mbi_plan_calm(plan)) {
+    mbi_preamble_define_int(preamble, "MBK_CALM", 1);
+  }
+}

@@ -1,0 +1,334 @@
+// A plan's CSR arrays that came in device memory: their check and their narrowing to 32-bit
+// columns.
+#ifndef MBK_ROW_PTR
+#error "define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64"
+#endif
+#ifndef MBK_COLUMN
+#error "define MBK_COLUMN: the type of col_ind, mbk_i32 or mbk_i64"
+#endif
+#ifndef MBK_BASE
+#error "define MBK_BASE: the first index of the matrix's arrays, 0 or 1"
+#endif
+#include "jit/device.cuh"
+
+#include "spmv/shared/sample.cuh"
+
+// *bad becomes 1 if row_ptr does not rise from the base to nnz + base, or a column is out of
+// range. Launch: any grid of 256 threads. Each thread strides over both arrays.
+MBK_KERNEL MBK_BOUNDS(256)
+    mbk_arrays_check(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind, mbk_i64 rows,
+                     mbk_i64 cols, mbk_i64 nnz, mbk_u32 *bad) {
+  const mbk_i64 stride = (mbk_i64)mbk_grid() * 256;
+  const mbk_i64 first = (mbk_i64)mbk_block() * 256 + mbk_thread();
+  bool wrong = first == 0 && (row_ptr[0] != MBK_BASE || row_ptr[rows] != nnz + MBK_BASE);
+  for (mbk_i64 i = first; i < rows; i += stride) {
+    wrong |= row_ptr[i] > row_ptr[i + 1];
+  }
+  for (mbk_i64 k = first; k < nnz; k += stride) {
+    const mbk_i64 column = (mbk_i64)col_ind[k] - MBK_BASE;
+    wrong |= column < 0 || column >= cols;
+  }
+  if (wrong) {
+    mbk_atomic_or(bad, 1u);
+  }
+}
+
+// Launch: any grid of 256 threads.
+MBK_KERNEL MBK_BOUNDS(256)
+    mbk_arrays_narrow(const MBK_COLUMN *wide, mbk_i64 nnz, mbk_i32 *narrow) {
+  for (mbk_i64 k = (mbk_i64)mbk_block() * 256 + mbk_thread(); k < nnz;
+       k += (mbk_i64)mbk_grid() * 256) {
+    narrow[k] = (mbk_i32)wide[k];
+  }
+}
+
+// ---- Rows that hold something ---------------------------------------------------------------
+
+// Rows per block of the two kernels below: four for each of 256 threads.
+#define MBK_ROWS_PER_BLOCK 1024
+
+// counts[block]: the block's rows with a nonzero. *longest: the longest row of all (at most
+// 2^32 - 1); *widths: the sum over slices of 32 rows of their longest; zero both before.
+// Shared: mbk_u64, mbk_u32.
+MBK_KERNEL MBK_BOUNDS(256)
+    mbk_arrays_count(const MBK_ROW_PTR *row_ptr, mbk_u64 rows, mbk_u32 *counts,
+                     mbk_u32 *longest, mbk_u64 *widths) {
+  MBK_SHARED_MEMORY(shared);
+  mbk_u64 *const width = (mbk_u64 *)shared;
+  mbk_u32 *const total = (mbk_u32 *)(width + 1);
+  const mbk_u64 first = (mbk_u64)mbk_block() * MBK_ROWS_PER_BLOCK + mbk_thread();
+  mbk_u64 slots = 0;
+  mbk_u32 count = 0, most = 0;
+  if (mbk_thread() == 0) {
+    *width = 0;
+    *total = 0;
+  }
+  mbk_block_sync();
+  for (int i = 0; i < 4; i++) {
+    const mbk_u64 row = first + (mbk_u64)i * 256;
+    mbk_u32 slice = 0;
+    if (row < rows) {
+      const mbk_u64 length = (mbk_u64)(row_ptr[row + 1] - row_ptr[row]);
+      slice = length < 0xffffffffull ? (mbk_u32)length : 0xffffffffu;
+    }
+    count += (mbk_u32)mbk_popcount(mbk_ballot(0xffffffffu, slice > 0));
+    for (int d = 16; d > 0; d >>= 1) {
+      const mbk_u32 other = mbk_shuffle_xor(0xffffffffu, slice, d, 32);
+      slice = other > slice ? other : slice;
+    }
+    slots += slice;
+    most = slice > most ? slice : most;
+  }
+  if (mbk_lane() == 0) {
+    mbk_atomic_add(width, slots);
+    mbk_atomic_add(total, count);
+    mbk_atomic_max(longest, most);
+  }
+  mbk_block_sync();
+  if (mbk_thread() == 0) {
+    counts[mbk_block()] = *total;
+    mbk_atomic_add(widths, *width);
+  }
+}
+
+// counts becomes its exclusive prefix sum; *total, which may be counts + blocks, the sum.
+// Launch: one block of 1024 threads. Shared: mbk_u32[33].
+MBK_KERNEL MBK_BOUNDS(1024)
+    mbk_arrays_offsets(mbk_u32 *counts, mbk_u64 blocks, mbk_u32 *total) {
+  MBK_SHARED_MEMORY(shared);
+  mbk_u32 *const warps = (mbk_u32 *)shared; // sums of the warps, then of those before each
+  mbk_u32 base = 0;
+  for (mbk_u64 from = 0; from < blocks; from += 1024) {
+    const mbk_u64 i = from + mbk_thread();
+    const mbk_u32 own = i < blocks ? counts[i] : 0;
+    mbk_u32 sum = own;
+    for (int d = 1; d < 32; d <<= 1) {
+      const mbk_u32 before = mbk_shuffle_up(0xffffffffu, sum, d, 32);
+      sum += mbk_lane() >= (mbk_u32)d ? before : 0;
+    }
+    if (mbk_lane() == 31) {
+      warps[mbk_thread() / 32] = sum;
+    }
+    mbk_block_sync();
+    if (mbk_thread() < 32) {
+      const mbk_u32 warp = warps[mbk_thread()];
+      mbk_u32 before = warp;
+      for (int d = 1; d < 32; d <<= 1) {
+        const mbk_u32 other = mbk_shuffle_up(0xffffffffu, before, d, 32);
+        before += mbk_lane() >= (mbk_u32)d ? other : 0;
+      }
+      warps[mbk_thread()] = before - warp;
+      if (mbk_thread() == 31) {
+        warps[32] = before;
+      }
+    }
+    mbk_block_sync();
+    if (i < blocks) {
+      counts[i] = base + warps[mbk_thread() / 32] + sum - own;
+    }
+    base += warps[32];
+    mbk_block_sync();
+  }
+  if (mbk_thread() == 0) {
+    *total = base;
+  }
+}
+
+// Rows with a nonzero in row_id, in order, and where they start in row_start, which ends with
+// the end of the last; the others in empty_id. offsets: from mbk_arrays_offsets. Shared:
+// mbk_u32[8].
+MBK_KERNEL MBK_BOUNDS(256)
+    mbk_arrays_compact(const MBK_ROW_PTR *row_ptr, mbk_u64 rows, const mbk_u32 *offsets,
+                       mbk_u32 *row_id, MBK_ROW_PTR *row_start, mbk_u32 *empty_id) {
+  MBK_SHARED_MEMORY(shared);
+  mbk_u32 *const warps = (mbk_u32 *)shared;
+  mbk_u32 rank = offsets[mbk_block()];
+  for (int i = 0; i < 4; i++) {
+    const mbk_u64 row =
+        (mbk_u64)mbk_block() * MBK_ROWS_PER_BLOCK + (mbk_u64)i * 256 + mbk_thread();
+    const bool holds = row < rows && row_ptr[row] < row_ptr[row + 1];
+    const mbk_u32 ballot = mbk_ballot(0xffffffffu, holds);
+    if (mbk_lane() == 0) {
+      warps[mbk_thread() / 32] = (mbk_u32)mbk_popcount(ballot);
+    }
+    mbk_block_sync();
+    mbk_u32 before = rank, all = 0;
+    for (mbk_u32 w = 0; w < 8; w++) {
+      before += w < mbk_thread() / 32 ? warps[w] : 0;
+      all += warps[w];
+    }
+    before += (mbk_u32)mbk_popcount(ballot & ((1u << mbk_lane()) - 1));
+    if (holds) {
+      row_id[before] = (mbk_u32)row;
+      row_start[before] = row_ptr[row];
+    } else if (row < rows) {
+      empty_id[row - before] = (mbk_u32)row;
+    }
+    if (row + 1 == rows) {
+      row_start[before + holds] = row_ptr[rows];
+    }
+    rank += all;
+    mbk_block_sync();
+  }
+}
+
+// ---- Columns that many nonzeros meet
+// ---------------------------------------------------------
+
+// counts[c]: how many of the nonzeros of every `stride`th run of 32 lie in column c; zero
+// before. Launch: any grid of 256 threads.
+MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_columns(const MBK_COLUMN *col_ind, mbk_u64 nnz,
+                                              mbk_u32 stride, mbk_u32 *counts) {
+  const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;
+  const mbk_u64 step = (mbk_u64)mbk_grid() * 8 * stride * 32;
+  for (mbk_u64 k = warp * stride * 32 + mbk_lane(); k < nnz; k += step) {
+    mbk_atomic_add(counts + (col_ind[k] - MBK_BASE), 1u);
+  }
+}
+
+// The same, rounded, where the columns are the rows of a CSR. Launch: any grid of 256 threads.
+MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_lengths(const MBK_ROW_PTR *row_ptr, mbk_u64 cols,
+                                              mbk_u32 stride, mbk_u32 *counts) {
+  for (mbk_u64 c = (mbk_u64)mbk_block() * 256 + mbk_thread(); c < cols;
+       c += (mbk_u64)mbk_grid() * 256) {
+    const mbk_u64 count = ((mbk_u64)(row_ptr[c + 1] - row_ptr[c]) + stride / 2) / stride;
+    counts[c] = count < 0xffffffffull ? (mbk_u32)count : 0xffffffffu;
+  }
+}
+
+// bins[n]: the columns counted n times, or for the last bin that often or more; zero before.
+// Launch: any grid of 256 threads. Shared: mbk_u32[MBK_BINS].
+#define MBK_BINS 4096
+MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_bins(const mbk_u32 *counts, mbk_u64 cols, mbk_u32 *bins) {
+  MBK_SHARED_MEMORY(shared);
+  mbk_u32 *const own = (mbk_u32 *)shared;
+  for (mbk_u32 i = mbk_thread(); i < MBK_BINS; i += 256) {
+    own[i] = 0;
+  }
+  mbk_block_sync();
+  for (mbk_u64 c = (mbk_u64)mbk_block() * 256 + mbk_thread(); c < cols;
+       c += (mbk_u64)mbk_grid() * 256) {
+    if (counts[c] > 0) {
+      mbk_atomic_add(own + (counts[c] < MBK_BINS ? counts[c] : MBK_BINS - 1), 1u);
+    }
+  }
+  mbk_block_sync();
+  for (mbk_u32 i = mbk_thread(); i < MBK_BINS; i += 256) {
+    if (own[i] > 0) {
+      mbk_atomic_add(bins + i, own[i]);
+    }
+  }
+}
+
+// ---- The structure as a number
+// ---------------------------------------------------------------
+
+// The bits of a number and of its place, well mixed (the end of SplitMix64: Steele, Lea, Flood,
+// OOPSLA 2014).
+MBK_DEVICE mbk_u64 mbk_arrays_mix(mbk_u64 place, mbk_u64 number) {
+  mbk_u64 bits = place * 0x9e3779b97f4a7c15ull ^ number * 0xd1342543de82ef95ull;
+  bits = (bits ^ bits >> 30) * 0xbf58476d1ce4e5b9ull;
+  bits = (bits ^ bits >> 27) * 0x94d049bb133111ebull;
+  return bits ^ bits >> 31;
+}
+
+// *hash: a sum over row_ptr and col_ind, the same in any order; zero before. Launch: any grid
+// of 256 threads.
+MBK_KERNEL MBK_BOUNDS(256)
+    mbk_arrays_hash(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind, mbk_u64 rows,
+                    mbk_u64 nnz, mbk_u64 *hash) {
+  const mbk_u64 stride = (mbk_u64)mbk_grid() * 256;
+  const mbk_u64 first = (mbk_u64)mbk_block() * 256 + mbk_thread();
+  mbk_u64 sum = 0;
+  for (mbk_u64 i = first; i <= rows; i += stride) {
+    sum += mbk_arrays_mix(2 * i, (mbk_u64)(row_ptr[i] - MBK_BASE));
+  }
+  for (mbk_u64 k = first; k < nnz; k += stride) {
+    sum += mbk_arrays_mix(2 * k + 1, (mbk_u64)(col_ind[k] - MBK_BASE));
+  }
+  for (int d = 16; d > 0; d >>= 1) {
+    sum += mbk_shuffle_xor(0xffffffffu, sum, d, 32);
+  }
+  if (mbk_lane() == 0) {
+    mbk_atomic_add(hash, sum);
+  }
+}
+
+// ---- Blocks -------------------------------------------------------------------------------
+
+// Bit n: blocks may be n rows high, or n columns wide; 2 to 16.
+#define MBK_BLOCK_SHAPES 0x1fffcu
+#define MBK_BLOCK_PART 256 // nonzeros of a row between looks at what was found
+
+// The sizes of which `place` is no multiple.
+MBK_DEVICE mbk_u32 mbk_arrays_inside(mbk_u64 place) {
+  mbk_u32 sizes = 0;
+  for (mbk_u32 n = 2; n <= 16; n++) {
+    sizes |= place % n != 0 ? 1u << n : 0;
+  }
+  return sizes;
+}
+
+// Over the lanes, in all of them.
+MBK_DEVICE mbk_u32 mbk_arrays_any(mbk_u32 bits) {
+  for (int d = 16; d > 0; d >>= 1) {
+    bits |= mbk_shuffle_xor(0xffffffffu, bits, d, 32);
+  }
+  return bits;
+}
+
+// Whether other warps have found something against every size, in the eyes of the whole warp.
+MBK_DEVICE bool mbk_arrays_ruled_out(mbk_u32 *against) {
+  mbk_u32 both = 0;
+  if (mbk_lane() == 0) {
+    both = mbk_atomic_add(against, 0u) & mbk_atomic_add(against + 1, 0u);
+  }
+  both = mbk_shuffle(0xffffffffu, both, 0, 32);
+  return (both & MBK_BLOCK_SHAPES) == MBK_BLOCK_SHAPES;
+}
+
+// What speaks against full blocks: bit n of against[0] that rows of one block of n rows differ
+// in their columns, of against[1] that a row's columns are no runs of n, each from a multiple
+// of n on. Both zero before. Launch: one warp for each of `count` rows, `step` apart; 256
+// threads per block.
+MBK_KERNEL MBK_BOUNDS(256)
+    mbk_arrays_blocks(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind, mbk_u64 rows,
+                      mbk_u64 count, mbk_u64 step, mbk_u32 *against) {
+  const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32, row = warp * step;
+  mbk_u32 high = 0, wide = 0;
+  if (warp < count) {
+    const mbk_i64 start = (mbk_i64)row_ptr[row] - MBK_BASE;
+    const mbk_i64 end = (mbk_i64)row_ptr[row + 1] - MBK_BASE;
+    const mbk_i64 next = row + 1 < rows ? (mbk_i64)row_ptr[row + 2] - MBK_BASE - end : -1;
+    bool same = next == end - start;
+    for (mbk_i64 part = 0; part < end - start; part += MBK_BLOCK_PART) {
+      const mbk_i64 stop =
+          part + MBK_BLOCK_PART < end - start ? part + MBK_BLOCK_PART : end - start;
+      if (part > 0 && ((mbk_ballot(0xffffffffu, !same) != 0 &&
+                        (mbk_arrays_any(wide) & MBK_BLOCK_SHAPES) == MBK_BLOCK_SHAPES) ||
+                       mbk_arrays_ruled_out(against))) {
+        break; // a long row need not be walked to its end
+      }
+      for (mbk_i64 k = part + mbk_lane(); k < stop; k += 32) {
+        const mbk_i64 column = (mbk_i64)col_ind[start + k] - MBK_BASE;
+        same = same && (mbk_i64)col_ind[end + k] - MBK_BASE == column;
+        if (k + 1 == end - start || (mbk_i64)col_ind[start + k + 1] - MBK_BASE != column + 1) {
+          wide |= mbk_arrays_inside((mbk_u64)k + 1); // the run that ends here
+        }
+        // Where a run of n begins both are multiples of n.
+        wide |= mbk_arrays_inside((mbk_u64)column) & ~mbk_arrays_inside((mbk_u64)k);
+      }
+    }
+    high = same ? 0 : mbk_arrays_inside(row + 1);
+  }
+  high = mbk_arrays_any(high);
+  wide = mbk_arrays_any(wide);
+  if (mbk_lane() == 0 && (high & ~against[0] & MBK_BLOCK_SHAPES) != 0) {
+    mbk_atomic_or(against, high);
+  }
+  if (mbk_lane() == 0 && (wide & ~against[1] & MBK_BLOCK_SHAPES) != 0) {
+    mbk_atomic_or(against + 1, wide);
+  }
+}
+
+#include "spmv/stages/value_forms.cuh"

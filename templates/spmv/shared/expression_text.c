@@ -1,0 +1,153 @@
+/* Reading and writing of expressions: tokens from what a user gave, and the text that a kernel
+ * gets instead. The grammar: spmv/shared/expression.c. */
+
+#define MBI_EXPRESSION_TEXT 512   /* characters of what comes */
+#define MBI_EXPRESSION_SIZE 1400  /* of what is written, its terminating zero included */
+#define MBI_EXPRESSION_DEPTH 64   /* of operands within each other; parentheses count twice */
+#define MBI_EXPRESSION_DIGITS 64  /* characters of a number */
+#define MBI_EXPRESSION_NUMBER 48  /* at most, as it is written */
+#define MBI_EXPRESSION_MARK "in_" /* begins the names in what is written */
+
+typedef struct mbi_expression { /* one that is being read */
+  merbit_context *context;
+  const char *what;         /* as messages call it */
+  const char *const *names; /* ended by NULL */
+  merbit_type type;
+  const char *number; /* what kernels call that type */
+  const char *source;
+  const char *at; /* the token in hand; of `length` characters, 0 at the end */
+  size_t length;
+  char *text; /* what is written */
+  size_t written;
+  int depth, operand;
+} mbi_expression;
+
+/* What an operand stands for, in mbi_expression.operand. */
+enum { MBI_OPERAND_NUMBER, MBI_OPERAND_TRUTH };
+
+static const struct {
+  const char *name;
+  int arguments;
+} mbi_calls[] = {
+    {"min", 2}, {"max", 2}, {"abs", 1},   {"sqrt", 1}, {"exp", 1},
+    {"log", 1}, {"pow", 2}, {"floor", 1}, {"ceil", 1},
+};
+
+/* ---- Tokens -------------------------------------------------------------------------------
+ */
+
+/* Without the locale. */
+static int mbi_is_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+/* Refuse the token in hand. Other characters than ASCII's are shown by their numbers. */
+static merbit_status mbi_expression_refuse(mbi_expression *e, const char *why) {
+  char token[48];
+  if (e->length == 0) {
+    (void)snprintf(token, sizeof token, "its end");
+  } else if (*e->at < ' ' || *e->at > '~') {
+    (void)snprintf(token, sizeof token, "character %d", (int)(unsigned char)*e->at);
+  } else {
+    (void)snprintf(token, sizeof token, "\"%.*s\"", (int)(e->length < 32 ? e->length : 32),
+                   e->at);
+  }
+  return mbi_fail(e->context, MERBIT_INVALID_ARGUMENT, "%s: %s at position %zu %s", e->what,
+                  token, (size_t)(e->at - e->source) + 1, why);
+}
+
+static int mbi_expression_is(const mbi_expression *e, const char *token) {
+  return strlen(token) == e->length && memcmp(e->at, token, e->length) == 0;
+}
+
+/* The end of a decimal number: [digits] [. [digits]] [e [+-] digits]. */
+static const char *mbi_expression_decimal(const char *p) {
+  const char *exponent;
+  while (mbi_is_digit(*p)) {
+    p++;
+  }
+  p += *p == '.' ? 1 : 0;
+  while (mbi_is_digit(*p)) {
+    p++;
+  }
+  if (*p != 'e' && *p != 'E') {
+    return p;
+  }
+  exponent = p[1] == '+' || p[1] == '-' ? p + 2 : p + 1;
+  if (!mbi_is_digit(*exponent)) {
+    return p;
+  }
+  while (mbi_is_digit(*exponent)) {
+    exponent++;
+  }
+  return exponent;
+}
+
+/* Take the next token in hand. What is no token is one of one character, which no rule takes.
+ */
+static void mbi_expression_next(mbi_expression *e) {
+  static const char *const pairs[] = {"<=", ">=", "==", "!=", "&&", "||"};
+  const char *p;
+  size_t i;
+  e->at += e->length;
+  while (*e->at == ' ' || *e->at == '\t') {
+    e->at++;
+  }
+  p = e->at;
+  if (mbi_is_letter(*p)) {
+    while (mbi_is_letter(*p) || mbi_is_digit(*p)) {
+      p++;
+    }
+  } else if (mbi_is_digit(*p) || (*p == '.' && mbi_is_digit(p[1]))) {
+    p = mbi_expression_decimal(p);
+  } else if (*p != '\0') {
+    for (i = 0; i < sizeof pairs / sizeof pairs[0] && p == e->at; i++) {
+      p += strncmp(p, pairs[i], 2) == 0 ? 2 : 0;
+    }
+    p += p == e->at ? 1 : 0;
+  }
+  e->length = (size_t)(p - e->at);
+}
+
+/* ---- What is written -----------------------------------------------------------------------
+ */
+
+static merbit_status mbi_expression_insert(mbi_expression *e, size_t at, const char *text) {
+  const size_t length = strlen(text);
+  if (e->written + length >= MBI_EXPRESSION_SIZE) {
+    return mbi_fail(
+        e->context, MERBIT_TOO_LARGE,
+        "%s is too long once it is written out for a kernel: by position %zu it has "
+        "more than %d characters, of which a number takes %d; use fewer numbers",
+        e->what, (size_t)(e->at - e->source) + 1, MBI_EXPRESSION_SIZE - 1,
+        MBI_EXPRESSION_NUMBER);
+  }
+  memmove(e->text + at + length, e->text + at, e->written - at + 1);
+  memcpy(e->text + at, text, length);
+  e->written += length;
+  return MERBIT_OK;
+}
+
+static merbit_status mbi_expression_append(mbi_expression *e, const char *text) {
+  return mbi_expression_insert(e, e->written, text);
+}
+
+/* `head`, what has been written from `from` on, `tail`. */
+static merbit_status mbi_expression_wrap(mbi_expression *e, size_t from, const char *head,
+                                         const char *tail) {
+  const merbit_status status = mbi_expression_insert(e, from, head);
+  return status == MERBIT_OK ? mbi_expression_append(e, tail) : status;
+}
+
+/* The operand written from `from` on as a number or a truth, whichever is `wanted`. */
+static merbit_status mbi_expression_want(mbi_expression *e, size_t from, int wanted) {
+  const int have = e->operand;
+  char head[48];
+  e->operand = wanted;
+  if (have == wanted) {
+    return MERBIT_OK;
+  }
+  (void)snprintf(head, sizeof head, "mbk_number_of<%s>(", e->number);
+  return mbi_expression_wrap(e, from, wanted == MBI_OPERAND_TRUTH ? "mbk_truth_of(" : head,
+                             ")");
+}

@@ -1,0 +1,103 @@
+// Samples of the columns, from which forecasts are made: part of spmv/shared/device_csr.cu.
+#ifndef MBK_BASE
+#error "define MBK_BASE: the first index of the matrix's arrays, 0 or 1"
+#endif
+#include "spmv/shared/pages.cuh"
+
+#define MBK_SAMPLE_WINDOW 8192
+#define MBK_SAMPLE_TABLE 12288
+#define MBK_SAMPLE_THREADS 1024
+#define MBK_SAMPLE_TOGETHER 8 // loads in flight
+
+// Whether the table does not hold `sector` yet; then it does. Most are found by reading, which
+// many lanes can do at once.
+MBK_DEVICE bool mbk_arrays_new(mbk_u32 *table, mbk_u32 sector) {
+  const mbk_u32 hash = sector * 2654435761u;
+  const mbk_u32 step = 6 * (hash >> 21) + 1; // below the table's size, and no divisor in common
+  mbk_u32 at = (hash >> 8) % MBK_SAMPLE_TABLE;
+  while (true) {
+    mbk_u32 there = mbk_peek(table + at);
+    if (there == 0xffffffffu) {
+      there = mbk_atomic_swap_if(table + at, 0xffffffffu, sector);
+    }
+    if (there == 0xffffffffu || there == sector) {
+      return there != sector;
+    }
+    at += at + step < MBK_SAMPLE_TABLE ? step : step - MBK_SAMPLE_TABLE;
+  }
+}
+
+// How many different 32-byte sectors of x the block's window of nonzeros touches is added to
+// *sectors. Shared: mbk_u32[MBK_SAMPLE_TABLE].
+MBK_DEVICE void mbk_arrays_sectors(const MBK_COLUMN *col_ind, mbk_u64 nnz, mbk_u32 windows,
+                                   mbk_u32 shift, mbk_u32 *sectors, mbk_u32 *table) {
+  const mbk_u64 most = nnz < MBK_SAMPLE_WINDOW ? nnz : MBK_SAMPLE_WINDOW;
+  const mbk_u64 first = (nnz - most) / windows * mbk_block();
+  mbk_u32 found = 0;
+  for (mbk_u32 i = mbk_thread(); i < MBK_SAMPLE_TABLE; i += MBK_SAMPLE_THREADS) {
+    table[i] = 0xffffffffu;
+  }
+  mbk_block_sync();
+  for (mbk_u32 i = mbk_thread(); i < most; i += MBK_SAMPLE_THREADS * MBK_SAMPLE_TOGETHER) {
+    mbk_u32 sector[MBK_SAMPLE_TOGETHER];
+#pragma unroll
+    for (mbk_u32 j = 0; j < MBK_SAMPLE_TOGETHER; j++) {
+      const mbk_u32 k = i + j * MBK_SAMPLE_THREADS;
+      sector[j] = (mbk_u32)(mbk_load(col_ind + first + (k < most ? k : i)) - MBK_BASE) >> shift;
+    }
+#pragma unroll
+    for (mbk_u32 j = 0; j < MBK_SAMPLE_TOGETHER; j++) { // the first one again changes nothing
+      found += mbk_arrays_new(table, sector[j]);
+    }
+  }
+  for (int d = 16; d > 0; d >>= 1) {
+    found += mbk_shuffle_xor(0xffffffffu, found, d, 32);
+  }
+  if (mbk_lane() == 0) {
+    mbk_atomic_add(sectors, found);
+  }
+}
+
+// Slice number `slice`, by a warp: is one added to *narrow, as its columns lie in few pages?
+MBK_DEVICE void mbk_arrays_pages(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind,
+                                 mbk_u64 rows, mbk_u64 slice, mbk_u32 *narrow, mbk_u32 *set) {
+  const mbk_u64 row = slice * 32, next = row + 32 < rows ? row + 32 : rows;
+  const mbk_u64 end = (mbk_u64)(mbk_load(row_ptr + next) - MBK_BASE);
+  mbk_page_begin(set);
+  for (mbk_u64 k = (mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE) + mbk_lane();
+       k < end && mbk_peek(set + MBK_PAGE_SLOTS) <= MBK_PAGES; k += 32 * MBK_SAMPLE_TOGETHER) {
+    mbk_u32 column[MBK_SAMPLE_TOGETHER];
+#pragma unroll
+    for (mbk_u32 j = 0; j < MBK_SAMPLE_TOGETHER; j++) {
+      column[j] = (mbk_u32)(mbk_load(col_ind + (k + 32 * j < end ? k + 32 * j : k)) - MBK_BASE);
+    }
+#pragma unroll
+    for (mbk_u32 j = 0; j < MBK_SAMPLE_TOGETHER; j++) {
+      mbk_page_add(set, column[j]);
+    }
+  }
+  mbk_warp_sync(0xffffffffu); // all lanes' pages are in the set
+  if (mbk_lane() == 0 && mbk_peek(set + MBK_PAGE_SLOTS) <= MBK_PAGES) {
+    mbk_atomic_add(narrow, 1u);
+  }
+}
+
+// Samples of how gathers of x will fare: *sectors becomes the number of different 32-byte
+// sectors of x that windows of nonzeros touch, each counted on its own, and *narrow that of
+// slices of 32 rows, out of 8 for each window, whose columns lie in few pages; zero before.
+// `shift` is log2 of the elements in a sector. Launch: a block of MBK_SAMPLE_THREADS for each
+// window, and as many for the slices. Shared: mbk_u32[MBK_SAMPLE_TABLE].
+MBK_KERNEL MBK_BOUNDS(MBK_SAMPLE_THREADS)
+    mbk_arrays_sample(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind, mbk_u64 rows,
+                      mbk_u64 nnz, mbk_u32 shift, mbk_u32 *sectors, mbk_u32 *narrow) {
+  MBK_SHARED_MEMORY(shared);
+  mbk_u32 *const words = (mbk_u32 *)shared;
+  const mbk_u32 windows = mbk_grid() / 2, warp = mbk_thread() / 32;
+  if (mbk_block() < windows) {
+    mbk_arrays_sectors(col_ind, nnz, windows, shift, sectors, words);
+  } else if (warp < 8) {
+    const mbk_u64 number = (mbk_block() - windows) * 8 + warp, slices = (rows + 31) / 32;
+    mbk_arrays_pages(row_ptr, col_ind, rows, slices * number / (8 * windows), narrow,
+                     words + warp * MBK_PAGE_SET);
+  }
+}

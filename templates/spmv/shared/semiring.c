@@ -1,0 +1,204 @@
+/* Products over other semirings than plus-times. Kernels: spmv/shared/semiring.cuh; CPU threads:
+ * spmv/cpu/semirings.c. */
+
+struct mbi_operators {                                          /* a copy of the user's */
+  merbit_operators given;                                       /* without its expressions */
+  char add[MBI_EXPRESSION_SIZE], multiply[MBI_EXPRESSION_SIZE]; /* for kernels; empty: none */
+};
+
+/* alpha or beta on its way to a product: kernels of semirings take one as an argument. */
+typedef union mbi_scalar {
+  struct {
+    double value;
+    uint32_t given;
+  } f64;
+  struct {
+    float value;
+    uint32_t given;
+  } f32;
+} mbi_scalar;
+
+static int mbi_plan_has_semiring(const merbit_plan *plan) {
+  return plan->desc.semiring != MERBIT_SEMIRING_PLUS_TIMES;
+}
+
+static const char *mbi_semiring_name(merbit_semiring semiring) {
+  static const char *const names[] = {"MERBIT_SEMIRING_PLUS_TIMES", "MERBIT_SEMIRING_MIN_PLUS",
+                                      "MERBIT_SEMIRING_MAX_TIMES", "MERBIT_SEMIRING_OR_AND",
+                                      "MERBIT_SEMIRING_CUSTOM"};
+  return names[semiring];
+}
+
+/* How a view becomes a CSR: duplicates are added up only where (+) is +, and where products do
+ * not add up in a wider type, for their sums would be rounded to that of the values. */
+static int mbi_plan_build_flags(const merbit_plan *plan) {
+  return mbi_plan_has_semiring(plan) || plan->type != mbi_plan_sums(plan) ? MBI_BUILD_KEEP : 0;
+}
+
+/* For merbit_plan_describe, behind the type. */
+static const char *mbi_semiring_label(const merbit_plan *plan) {
+  static const char *const labels[] = {"", " min-plus", " max-times", " or-and", " custom"};
+  return labels[plan->desc.semiring];
+}
+
+/* ---- Checks -------------------------------------------------------------------------------
+ */
+
+static int mbi_semiring_method(merbit_method method) {
+  return method == MERBIT_METHOD_AUTO || method == MERBIT_METHOD_REFERENCE ||
+         method == MERBIT_METHOD_MERGE || method == MERBIT_METHOD_SCAN ||
+         method == MERBIT_METHOD_ROWS;
+}
+
+/* After the checks of the type and of the method. */
+static merbit_status mbi_semiring_check(merbit_context *context, const merbit_view *view,
+                                        const merbit_plan_desc *desc) {
+  const merbit_semiring semiring = desc->semiring;
+  if (semiring < MERBIT_SEMIRING_PLUS_TIMES || semiring > MERBIT_SEMIRING_CUSTOM) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "plan_desc.semiring is %d; use MERBIT_SEMIRING_PLUS_TIMES or another "
+                    "merbit_semiring",
+                    (int)semiring);
+  }
+  if ((semiring == MERBIT_SEMIRING_CUSTOM) != (desc->operators != NULL)) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "plan_desc.semiring is %s, but operators is %s; the two go together",
+                    mbi_semiring_name(semiring), desc->operators != NULL ? "set" : "NULL");
+  }
+  if (semiring == MERBIT_SEMIRING_PLUS_TIMES) {
+    return MERBIT_OK;
+  }
+  if (!mbi_semiring_method(desc->method)) {
+    return mbi_fail(
+        context, MERBIT_NOT_SUPPORTED,
+        "plan_desc.method %s does not take plan_desc.semiring %s; use MERBIT_METHOD_AUTO or "
+        "MERBIT_METHOD_MERGE, on CUDA also MERBIT_METHOD_SCAN or MERBIT_METHOD_ROWS, on the CPU "
+        "MERBIT_METHOD_REFERENCE",
+        mbi_method_identifier(desc->method), mbi_semiring_name(semiring));
+  }
+  if (!mbi_type_plain(mbi_view_type(view)) || desc->vector_type != mbi_view_type(view)) {
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                    "plan_desc.semiring %s is for matrices and vectors of MERBIT_F64 or of "
+                    "MERBIT_F32, not for %s; convert the values",
+                    mbi_semiring_name(semiring),
+                    mbi_type_text(mbi_view_type(view), desc->vector_type));
+  }
+  if (view->format == MERBIT_BSR) {
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                    "plan_desc.semiring %s takes views of MERBIT_CSR and MERBIT_COO: the zeros "
+                    "that fill blocks of MERBIT_BSR would be entries",
+                    mbi_semiring_name(semiring));
+  }
+  return MERBIT_OK;
+}
+
+/* Whether the operators have what a side needs. */
+static int mbi_semiring_runs(const merbit_plan *plan, merbit_side side) {
+  const mbi_operators *o = plan->operators;
+  return o == NULL                  ? 1
+         : side == MERBIT_SIDE_CUDA ? o->add[0] != '\0' && o->multiply[0] != '\0'
+         : plan->type == MERBIT_F32 ? o->given.add_f32 != NULL && o->given.multiply_f32 != NULL
+                                    : o->given.add_f64 != NULL && o->given.multiply_f64 != NULL;
+}
+
+/* The zero as the plan's type has it. */
+static merbit_status mbi_semiring_check_zero(const merbit_plan *plan) {
+  const double zero = plan->operators->given.zero, most = (double)FLT_MAX;
+  const int finite = zero >= -DBL_MAX && zero <= DBL_MAX;
+  if (zero == zero && (plan->type != MERBIT_F32 || !finite ||
+                       (zero >= -most && zero <= most && (double)(float)zero == zero))) {
+    return MERBIT_OK;
+  }
+  return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
+                  "operators.zero is %g, which is no %s; use one, or an infinity", zero,
+                  mbi_plan_type_text(plan));
+}
+
+/* plan->operators: a copy of the user's, checked. mbi_plan_free releases it. */
+static merbit_status mbi_semiring_take(merbit_plan *plan) {
+  static const char *const sums[] = {"a", "b", NULL}, *const products[] = {"a", "x", NULL};
+  const merbit_operators *given = plan->desc.operators;
+  merbit_context *context = plan->context;
+  merbit_status status;
+  mbi_operators *o;
+  plan->desc.operators = NULL; /* the user's from here on */
+  if (given == NULL) {
+    return MERBIT_OK;
+  }
+  o = (mbi_operators *)mbi_allocate(context, sizeof *o);
+  if (o == NULL) {
+    return mbi_fail(context, MERBIT_OUT_OF_MEMORY, "no memory for a plan's operators");
+  }
+  memset(o, 0, sizeof *o);
+  plan->operators = o;
+  o->given = *given;
+  o->given.add = o->given.multiply = NULL;
+  status = mbi_semiring_check_zero(plan);
+  if (status == MERBIT_OK && given->add != NULL) {
+    status =
+        mbi_expression_check(context, "operators.add", given->add, sums, plan->type, o->add);
+  }
+  if (status == MERBIT_OK && given->multiply != NULL) {
+    status = mbi_expression_check(context, "operators.multiply", given->multiply, products,
+                                  plan->type, o->multiply);
+  }
+  if (status == MERBIT_OK && !mbi_semiring_runs(plan, plan->side)) {
+    return plan->side == MERBIT_SIDE_CUDA
+               ? mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                          "the plan is for CUDA, which needs both expressions of "
+                          "plan_desc.operators, "
+                          "add and multiply; give them, or use MERBIT_SIDE_CPU")
+               : mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                          "the plan is for the CPU, which needs both functions of "
+                          "plan_desc.operators, add_%s and multiply_%s; give them",
+                          mbi_plan_type_text(plan), mbi_plan_type_text(plan));
+  }
+  return status;
+}
+
+/* ---- What kernels are told ------------------------------------------------------------------
+ */
+
+static void mbi_semiring_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+  mbi_preamble_define_int(preamble, "MBK_SEMIRING", (int)plan->desc.semiring);
+  if (plan->operators != NULL) {
+    char zero[48];
+    uint64_t bits;
+    memcpy(&bits, &plan->operators->given.zero, sizeof bits);
+    (void)snprintf(zero, sizeof zero, "mbk_number(0x%016" PRIx64 "ull)", bits);
+    mbi_preamble_define(preamble, "MBK_OPERATOR_ZERO", zero);
+    mbi_preamble_define(preamble, "MBK_OPERATOR_ADD", plan->operators->add);
+    mbi_preamble_define(preamble, "MBK_OPERATOR_MULTIPLY", plan->operators->multiply);
+  }
+}
+
+static double mbi_semiring_zero(const merbit_plan *plan) {
+  return plan->operators != NULL                           ? plan->operators->given.zero
+         : plan->desc.semiring == MERBIT_SEMIRING_MIN_PLUS ? (double)INFINITY
+                                                           : 0.0;
+}
+
+/* A scalar in host memory, or NULL. */
+static mbi_scalar mbi_semiring_scalar(const merbit_plan *plan, const void *scalar) {
+  mbi_scalar made;
+  memset(&made, 0, sizeof made);
+  if (plan->type == MERBIT_F32) {
+    made.f32.given = scalar != NULL;
+    made.f32.value = scalar != NULL ? *(const float *)scalar : 0.0f;
+  } else {
+    made.f64.given = scalar != NULL;
+    made.f64.value = scalar != NULL ? *(const double *)scalar : 0.0;
+  }
+  return made;
+}
+
+/* Whether the old y is read, for all that the host knows of beta, a kernel's argument. */
+static int mbi_semiring_adds(const merbit_plan *plan, const void *beta) {
+  const mbi_scalar *scalar = (const mbi_scalar *)beta;
+  if (plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE) {
+    return *(const void *const *)beta != NULL;
+  }
+  return plan->type == MERBIT_F32
+             ? scalar->f32.given != 0 && (double)scalar->f32.value != mbi_semiring_zero(plan)
+             : scalar->f64.given != 0 && scalar->f64.value != mbi_semiring_zero(plan);
+}

@@ -1,0 +1,77 @@
+// What the values stored for a product stand for: part of spmv/shared/algebra.cuh. MBK_STORED is
+//   0  each is an MBK_VALUE, or with MBK_PATTERN all are one and none is there;
+//   1  one for all, at `values`;
+//   2  each is a float;
+//   3  each is the bits of a half;
+//   4  each is a byte, the number of one in a table of MBK_TABLE;
+//   5  one for each row;
+//   6  all are one here: they are the same throughout a column, and x comes multiplied by them;
+//   7  each is the bits of a bfloat16;
+//   8  each is an MBK_VALUE that stands for its conjugate.
+// spmv/stages/value_forms.cuh makes them.
+#ifndef MBK_STORED
+#error "include spmv/shared/algebra.cuh, which opens with the list of macros"
+#endif
+
+#define MBK_BY_ROW (MBK_STORED == 5)
+// MBK_COMPUTEs at the start of a product's shared memory.
+#define MBK_TABLE (MBK_STORED == 4 ? 256 : 0)
+
+// What a nonzero adds whose value is not stored with it: one, or the one at `values`.
+#if MBK_STORED == 1 || MBK_BY_ROW
+#define MBK_UNIT(values, factor) MBK_MUL(mbk_load(values), factor)
+#elif MBK_SEMIRING && MBK_STORED != 6 // a one that the semiring multiplies by
+#define MBK_UNIT(values, factor) MBK_MUL((MBK_COMPUTE)1, factor)
+#else
+#define MBK_UNIT(values, factor) ((MBK_COMPUTE)(factor))
+#endif
+
+// What is stored with a nonzero, as a number; of a table after mbk_table_take.
+MBK_DEVICE MBK_COMPUTE mbk_value(MBK_VALUE stored) {
+#if MBK_STORED == 3
+  return (MBK_COMPUTE)mbk_half_value(stored);
+#elif MBK_STORED == 4
+  MBK_SHARED_MEMORY(shared);
+  return ((const MBK_COMPUTE *)shared)[stored];
+#elif MBK_STORED == 7
+  return (MBK_COMPUTE)mbk_bf16_value(stored);
+#elif MBK_STORED == 8
+  return mbk_conjugate((MBK_COMPUTE)stored);
+#else
+  return (MBK_COMPUTE)stored;
+#endif
+}
+
+// The table to shared memory, by all `threads` of a block. With alpha 0 nothing is read.
+MBK_DEVICE void mbk_table_take(const MBK_COMPUTE *table, MBK_SCALAR alpha, mbk_u32 threads) {
+#if MBK_STORED == 4
+  MBK_SHARED_MEMORY(shared);
+  for (mbk_u32 i = mbk_thread(); i < MBK_TABLE && !MBK_VANISHES(alpha); i += threads) {
+    ((MBK_COMPUTE *)shared)[i] = mbk_load(table + i);
+  }
+  mbk_block_sync();
+#else
+  (void)table;
+  (void)alpha;
+  (void)threads;
+#endif
+}
+
+#if MBK_STORED == 6
+// x times the values of its columns, rounded as in any product. Launch: any grid of 256
+// threads.
+MBK_KERNEL MBK_BOUNDS(256)
+    mbk_values_scale(const MBK_VALUE *by_column, const MBK_VECTOR *x, mbk_u64 cols,
+                     MBK_VECTOR *scaled, MBK_SCALAR_PARAMETERS) {
+  mbk_release();
+  mbk_await();
+  if (MBK_VANISHES(MBK_ALPHA)) {
+    return;
+  }
+#pragma unroll 4
+  for (mbk_u64 c = (mbk_u64)mbk_block() * 256 + mbk_thread(); c < cols;
+       c += (mbk_u64)mbk_grid() * 256) {
+    scaled[c] = (MBK_VECTOR)MBK_MUL(mbk_load(by_column + c), mbk_load_late(x + c));
+  }
+}
+#endif

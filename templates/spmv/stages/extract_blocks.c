@@ -1,0 +1,384 @@
+/* A CSR in GPU memory becomes blocks there, with masks where they have holes: the arrays that
+ * matrix/blocks.c makes on the CPU. Its rows must ascend; equal columns are added up. */
+#define MBI_CARVE_CHUNK 1024 /* rows of blocks whose counts are summed, as in spmv/stages/extract_blocks.cu */
+
+enum { MBI_CARVE_COUNT, MBI_CARVE_SUMS, MBI_CARVE_OFFSETS, MBI_CARVE_FILL, MBI_CARVE_KERNELS };
+
+typedef struct mbi_carve_tally { /* as the GPU counts them */
+  uint64_t blocks, inside, entries;
+  uint64_t descends; /* not 0: a row does, and the others mean nothing */
+} mbi_carve_tally;
+
+typedef struct mbi_carve { /* while blocks are made */
+  merbit_plan *plan;
+  merbit_view csr; /* without its arrays; after mbi_carve_order nnz counts each place once */
+  mbi_devptr answers, counts, sums;
+} mbi_carve;
+
+/* ---- Specialise -------------------------------------------------------------------------- */
+
+static void mbi_carve_preamble(const merbit_plan *plan, const mbi_device_csr *csr,
+                               mbi_preamble *preamble) {
+  memset(preamble, 0, sizeof *preamble);
+  mbi_preamble_define(preamble, "MBK_ROW_PTR",
+                      csr->offset_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
+  mbi_preamble_define(preamble, "MBK_VALUE", plan->type == MERBIT_F32 ? "float" : "double");
+  mbi_preamble_define_int(preamble, "MBK_BASE", csr->base);
+}
+
+static merbit_status mbi_carve_specialise(merbit_plan *plan) {
+  static const char *const names[MBI_CARVE_KERNELS] = {"mbk_carve_count", "mbk_carve_sums",
+                                                       "mbk_carve_offsets", "mbk_carve_fill"};
+  mbi_full *full = &plan->full;
+  mbi_preamble preamble;
+  merbit_status status;
+  int i;
+  mbi_carve_preamble(plan, &full->csr, &preamble);
+  status = mbi_program_create(plan->context, "spmv/stages/extract_blocks.cu", &preamble, &full->program);
+  for (i = 0; i < MBI_CARVE_KERNELS && status == MERBIT_OK; i++) {
+    status = mbi_program_kernel(plan->context, &full->program, names[i], &full->kernels[i]);
+  }
+  return status;
+}
+
+/* ---- Count ------------------------------------------------------------------------------- */
+
+/* Lanes to a row of blocks. */
+static uint32_t mbi_carve_group(int height) {
+  uint32_t group = 1;
+  while ((int)group < height && group < 32) {
+    group *= 2;
+  }
+  return group;
+}
+
+/* The answer number `answer`, of windows of the matrix or, for 0 of them, of all of it. */
+static merbit_status mbi_carve_count(mbi_carve *c, const merbit_bsr_desc *shape, int windows,
+                                     int answer) {
+  merbit_plan *plan = c->plan;
+  mbi_device_csr *csr = &plan->full.csr;
+  const int height = shape->block_rows;
+  const int64_t most = 8 * (int64_t)plan->context->device.multiprocessors;
+  uint32_t high = (uint32_t)height, wide = (uint32_t)shape->block_cols;
+  uint32_t group = mbi_carve_group(height);
+  uint64_t block_rows = (uint64_t)mbi_block_count(c->csr.rows, height);
+  uint64_t spans = (uint64_t)(mbi_shape_span(&c->csr, windows) / height);
+  uint32_t rest = (uint32_t)(mbi_shape_span(&c->csr, windows) % height);
+  uint32_t count = (uint32_t)mbi_shape_rows(&c->csr, windows, height);
+  uint32_t parts = windows > 0 ? (uint32_t)windows : 1;
+  mbi_devptr to = c->answers + (uint64_t)answer * sizeof(mbi_carve_tally);
+  const int64_t blocks = (int64_t)((uint64_t)parts * count * group / 256) + 1;
+  void *arguments[15];
+  arguments[0] = &csr->row_ptr;
+  arguments[1] = &csr->col_ind;
+  arguments[2] = &csr->rows;
+  arguments[3] = &csr->cols;
+  arguments[4] = &block_rows;
+  arguments[5] = &high;
+  arguments[6] = &wide;
+  arguments[7] = &group;
+  arguments[8] = &parts;
+  arguments[9] = &spans;
+  arguments[10] = &rest;
+  arguments[11] = &count;
+  arguments[12] = &c->counts;
+  arguments[13] = &c->sums;
+  arguments[14] = &to;
+  return mbi_device_launch(plan->context, plan->full.kernels[MBI_CARVE_COUNT],
+                           "mbk_carve_count", blocks < most ? blocks : most, 256, 0, NULL,
+                           arguments);
+}
+
+/* `shapes` answers of the same windows. */
+static merbit_status mbi_carve_count_all(mbi_carve *c, const merbit_bsr_desc *shapes, int count,
+                                         int windows, mbi_carve_tally *tallies) {
+  merbit_context *context = c->plan->context;
+  const size_t bytes = (size_t)count * sizeof *tallies;
+  merbit_status status = mbi_device_zero(context, c->answers, bytes, NULL);
+  int i;
+  for (i = 0; i < count && status == MERBIT_OK; i++) {
+    status = mbi_carve_count(c, &shapes[i], windows, i);
+  }
+  return status == MERBIT_OK ? mbi_device_download(context, tallies, c->answers, bytes)
+                             : status;
+}
+
+/* ---- The shape, as matrix/block_shape.c finds it ----------------------------------------- */
+
+/* Bytes of an entry for every candidate. */
+static merbit_status mbi_carve_sample(mbi_carve *c, double *bytes) {
+  merbit_bsr_desc shapes[MBI_SHAPE_CANDIDATES];
+  mbi_carve_tally tallies[MBI_SHAPE_CANDIDATES];
+  const merbit_view *csr = &c->csr;
+  const int windows = mbi_shape_windows(csr);
+  merbit_status status;
+  int i, w;
+  memset(shapes, 0, sizeof shapes);
+  for (i = 0; i < MBI_SHAPE_CANDIDATES; i++) {
+    mbi_shape_of(i, &shapes[i]);
+  }
+  status = mbi_carve_count_all(c, shapes, MBI_SHAPE_CANDIDATES, windows, tallies);
+  for (i = 0; i < MBI_SHAPE_CANDIDATES && status == MERBIT_OK; i++) {
+    const mbi_carve_tally *t = &tallies[i];
+    const int height = shapes[i].block_rows;
+    int64_t rows = 0, first, last;
+    for (w = 0; w < windows || w == 0; w++) {
+      const int64_t end = mbi_shape_window(csr, windows, w, height, &first, &last);
+      rows += end - first * height;
+    }
+    bytes[i] = t->entries == 0
+                   ? DBL_MAX
+                   : (double)mbi_shape_bytes(csr, &shapes[i], rows, (int64_t)t->blocks,
+                                             t->inside == t->entries, MBI_MASKS_READ) /
+                         (double)t->entries;
+  }
+  return status;
+}
+
+/* Of c->csr, whose rows ascend. */
+static merbit_status mbi_carve_find(mbi_carve *c, merbit_bsr_desc *shape) {
+  double bytes[MBI_SHAPE_CANDIDATES];
+  merbit_bsr_desc finalists[MBI_SHAPE_FINALISTS];
+  mbi_carve_tally tallies[MBI_SHAPE_FINALISTS];
+  int64_t least;
+  int i;
+  merbit_status status = mbi_carve_sample(c, bytes);
+  shape->block_rows = shape->block_cols = 1;
+  least = mbi_shape_bytes(&c->csr, shape, c->csr.rows, c->csr.nnz, 1, MBI_MASKS_READ);
+  memset(finalists, 0, sizeof finalists);
+  for (i = 0; i < MBI_SHAPE_FINALISTS && status == MERBIT_OK; i++) {
+    mbi_shape_of(mbi_shape_next(bytes), &finalists[i]);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_carve_count_all(c, finalists, MBI_SHAPE_FINALISTS, 0, tallies);
+  }
+  for (i = 0; i < MBI_SHAPE_FINALISTS && status == MERBIT_OK; i++) {
+    const int64_t moved =
+        mbi_shape_bytes(&c->csr, &finalists[i], c->csr.rows, (int64_t)tallies[i].blocks,
+                        tallies[i].inside == tallies[i].entries, MBI_MASKS_READ);
+    if (moved < least) {
+      least = moved;
+      *shape = finalists[i];
+    }
+  }
+  return status;
+}
+
+/* ---- Fill -------------------------------------------------------------------------------- */
+
+/* Columns, masks and values, each unless 0; the values from those at `from`, or ones. */
+static merbit_status mbi_carve_fill(merbit_plan *plan, mbi_devptr from, mbi_devptr columns,
+                                    mbi_devptr masks, mbi_devptr values) {
+  mbi_device_csr *csr = &plan->full.csr;
+  const int height = plan->bsr.view.block_rows;
+  uint32_t high = (uint32_t)height, wide = (uint32_t)plan->bsr.view.block_cols;
+  uint32_t group = mbi_carve_group(height);
+  uint32_t large = plan->device.offset_type == MERBIT_INDEX_64;
+  void *arguments[14];
+  arguments[0] = &csr->row_ptr;
+  arguments[1] = &csr->col_ind;
+  arguments[2] = &from;
+  arguments[3] = &csr->rows;
+  arguments[4] = &csr->cols;
+  arguments[5] = &plan->device.rows;
+  arguments[6] = &high;
+  arguments[7] = &wide;
+  arguments[8] = &group;
+  arguments[9] = &plan->device.row_ptr;
+  arguments[10] = &large;
+  arguments[11] = &columns;
+  arguments[12] = &masks;
+  arguments[13] = &values;
+  return mbi_device_launch(plan->context, plan->full.kernels[MBI_CARVE_FILL], "mbk_carve_fill",
+                           (int64_t)(plan->device.rows * group / 256) + 1, 256, 0, NULL,
+                           arguments);
+}
+
+/* plan->device.values, zero where there is no entry; but what masks leave out is never read. */
+static merbit_status mbi_carve_allocate_values(merbit_plan *plan) {
+  mbi_device_csr *csr = &plan->device;
+  const merbit_view *view = &plan->bsr.view;
+  const uint64_t stored = (uint64_t)mbi_view_values(view);
+  const uint64_t bytes = stored * mbi_type_size(plan->type);
+  const merbit_status status =
+      mbi_device_allocate(plan->context, bytes, "values of blocks", &csr->values);
+  csr->owns_values = status == MERBIT_OK;
+  csr->bytes += status == MERBIT_OK ? bytes : 0;
+  return status != MERBIT_OK || plan->bsr.mask_words > 0 ||
+                 stored == (uint64_t)plan->bsr.entries
+             ? status
+             : mbi_device_zero(plan->context, csr->values, (size_t)bytes, NULL);
+}
+
+static merbit_status mbi_carve_values(merbit_plan *plan, mbi_devptr from) {
+  const merbit_status status = mbi_carve_allocate_values(plan);
+  return status == MERBIT_OK ? mbi_carve_fill(plan, from, 0, 0, plan->device.values) : status;
+}
+
+static merbit_status mbi_carve_refresh(merbit_plan *plan) {
+  return mbi_full_refill(plan, mbi_carve_values);
+}
+
+/* ---- Make -------------------------------------------------------------------------------- */
+
+/* plan->device.row_ptr, from the counts. */
+static merbit_status mbi_carve_offsets(mbi_carve *c) {
+  merbit_plan *plan = c->plan;
+  mbi_device_csr *csr = &plan->device;
+  uint64_t chunks = csr->rows / MBI_CARVE_CHUNK + 1;
+  uint32_t large = csr->offset_type == MERBIT_INDEX_64;
+  void *arguments[5];
+  merbit_status status;
+  arguments[0] = &c->sums;
+  arguments[1] = &chunks;
+  status = mbi_device_launch(plan->context, plan->full.kernels[MBI_CARVE_SUMS],
+                             "mbk_carve_sums", 1, 1024, 32 * sizeof(uint64_t), NULL, arguments);
+  arguments[0] = &c->counts;
+  arguments[1] = &c->sums;
+  arguments[2] = &csr->rows;
+  arguments[3] = &large;
+  arguments[4] = &csr->row_ptr;
+  return status == MERBIT_OK
+             ? mbi_device_launch(plan->context, plan->full.kernels[MBI_CARVE_OFFSETS],
+                                 "mbk_carve_offsets", (int64_t)chunks, 256,
+                                 8 * sizeof(uint64_t), NULL, arguments)
+             : status;
+}
+
+/* plan->device and plan->bsr, for counted blocks. */
+static merbit_status mbi_carve_take(mbi_carve *c, const merbit_bsr_desc *shape,
+                                    const mbi_carve_tally *tally) {
+  merbit_plan *plan = c->plan;
+  merbit_context *context = plan->context;
+  mbi_devptr *masks = &plan->bsr_tiles.mask_words;
+  const mbi_devptr from = plan->full.csr.values;
+  const int full = tally->inside == tally->entries;
+  const int words = full ? 0 : (shape->block_rows * shape->block_cols + 63) / 64;
+  const uint64_t bytes = tally->blocks * (uint64_t)words * sizeof(uint64_t);
+  merbit_status status = mbi_full_allocate(
+      plan, shape->block_rows, shape->block_cols, tally->blocks,
+      tally->blocks > (uint64_t)INT32_MAX ? MERBIT_INDEX_64 : MERBIT_INDEX_32);
+  plan->bsr.entries = (int64_t)tally->entries;
+  plan->bsr.mask_words = words;
+  if (status == MERBIT_OK) {
+    status = mbi_carve_offsets(c);
+  }
+  if (status == MERBIT_OK && words > 0) {
+    status = mbi_device_allocate(context, bytes, "masks of blocks", masks);
+  }
+  if (status == MERBIT_OK && words > 0) {
+    status = mbi_device_zero(context, *masks, (size_t)bytes, NULL);
+  }
+  /* Holes and duplicates make numbers of a pattern's ones. */
+  if (status == MERBIT_OK && (from != 0 || !full || tally->entries < plan->full.csr.nnz)) {
+    status = mbi_carve_allocate_values(plan);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_carve_fill(plan, from, plan->device.col_ind, *masks, plan->device.values);
+  }
+  return status == MERBIT_OK ? mbi_device_synchronize(context, NULL) : status;
+}
+
+/* The last count, which tells each row of blocks its number, and what follows from it. */
+static merbit_status mbi_carve_build(mbi_carve *c, const merbit_bsr_desc *shape,
+                                     mbi_carve_tally *tally) {
+  merbit_context *context = c->plan->context;
+  const uint64_t rows = (uint64_t)mbi_block_count(c->csr.rows, shape->block_rows);
+  const uint64_t sums = (rows / MBI_CARVE_CHUNK + 1) * sizeof(uint64_t);
+  merbit_status status;
+  status =
+      mbi_device_allocate(context, rows * sizeof(uint32_t), "counts of blocks", &c->counts);
+  if (status == MERBIT_OK) {
+    status = mbi_device_allocate(context, sums, "sums of blocks", &c->sums);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_zero(context, c->sums, (size_t)sums, NULL);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_carve_count_all(c, shape, 1, 0, tally);
+  }
+  return status == MERBIT_OK && tally->descends == 0 ? mbi_carve_take(c, shape, tally) : status;
+}
+
+/* Find a shape where none is given, and build; but for a row that descends. */
+static merbit_status mbi_carve_all(mbi_carve *c, mbi_carve_tally *tally) {
+  const mbi_device_csr *csr = &c->plan->full.csr;
+  merbit_bsr_desc shape;
+  merbit_status status = MERBIT_OK;
+  memset(&shape, 0, sizeof shape);
+  shape.block_rows = c->plan->desc.block_rows;
+  shape.block_cols = c->plan->desc.block_cols;
+  c->csr = merbit_csr((int64_t)csr->rows, (int64_t)csr->cols, (int64_t)csr->nnz, NULL, NULL,
+                      c->plan->view.values);
+  c->csr.value_type = c->plan->type;
+  if (csr->rows / (uint64_t)(shape.block_rows > 0 ? shape.block_rows : 1) >= UINT32_MAX) {
+    return mbi_fail(
+        c->plan->context, MERBIT_TOO_LARGE,
+        "%" PRIu64
+        " rows are too many to make blocks of on the GPU%s; use another plan_desc.method",
+        csr->rows, shape.block_rows > 0 ? "" : " without a shape for them");
+  }
+  if (shape.block_rows == 0) {
+    merbit_bsr_desc single = shape;
+    single.block_rows = single.block_cols = 1;
+    status = mbi_carve_count_all(c, &single, 1, 0, tally);
+    if (status != MERBIT_OK || tally->descends != 0) {
+      return status;
+    }
+    if (tally->entries < csr->nnz) { /* duplicates: of a pattern, they count */
+      c->csr.values = c->csr.values != NULL ? c->csr.values : c->plan->view.col_ind;
+      c->csr.nnz = (int64_t)tally->entries;
+    }
+    status = mbi_carve_find(c, &shape);
+  }
+  return status == MERBIT_OK ? mbi_carve_build(c, &shape, tally) : status;
+}
+
+/* The matrix passes through the host, where its rows are sorted. */
+static merbit_status mbi_carve_on_cpu(merbit_plan *plan) {
+  merbit_context *context = plan->context;
+  merbit_view places;
+  merbit_status status;
+  mbi_log(context, "blocks are made on the CPU, for the columns of a row descend");
+  mbi_full_destroy(plan);
+  mbi_device_csr_destroy(context, &plan->device);
+  memset(&plan->device, 0, sizeof plan->device);
+  plan->cuda = &mbi_bsr_method;
+  status = mbi_plan_take_host_blocks(plan);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  places = mbi_block_frame(&plan->bsr.view);
+  status = mbi_device_csr_create(context, &places, 1, &plan->device);
+  return status == MERBIT_OK ? mbi_bsr_create(plan) : status;
+}
+
+static merbit_status mbi_carve_create(merbit_plan *plan) {
+  merbit_context *context = plan->context;
+  mbi_carve_tally tally = {0, 0, 0, 0};
+  mbi_carve c;
+  merbit_status status;
+  memset(&c, 0, sizeof c);
+  c.plan = plan;
+  mbi_full_enter(plan);
+  plan->full.carved = 1;
+  status = mbi_carve_specialise(plan);
+  if (status == MERBIT_OK) {
+    status = mbi_device_allocate(context, MBI_SHAPE_CANDIDATES * sizeof tally,
+                                 "counts of shapes", &c.answers);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_carve_all(&c, &tally);
+  }
+  mbi_device_release(context, c.answers);
+  mbi_device_release(context, c.counts);
+  mbi_device_release(context, c.sums);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  return tally.descends != 0 ? mbi_carve_on_cpu(plan) : mbi_bsr_create(plan);
+}
+
+static const mbi_cuda_method mbi_carve_method = {
+    mbi_carve_create, mbi_full_destroy, mbi_bsr_carry_bytes, mbi_bsr_multiply,
+    mbi_bsr_info,     mbi_bsr_describe, mbi_carve_refresh};

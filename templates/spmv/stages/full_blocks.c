@@ -1,0 +1,183 @@
+/* ---- Encode: a CSR of full blocks as blocks, for the kernels of spmv/gpu/bsr/bsr.c
+ * ------------------- */
+
+static int mbi_full_blocks(const mbi_ranks *ranks) {
+  return ranks->block_rows * ranks->block_cols >= 4;
+}
+
+/* The CSR and its ranks wait in plan->full. */
+static void mbi_full_enter(merbit_plan *plan) {
+  plan->full.csr = plan->device;
+  plan->full.ranks = plan->ranks;
+  memset(&plan->ranks, 0, sizeof plan->ranks);
+  memset(&plan->device, 0, sizeof plan->device);
+}
+
+/* plan->bsr and plan->device become those of so many blocks, whose places are allocated. */
+static merbit_status mbi_full_allocate(merbit_plan *plan, int high, int wide, uint64_t blocks,
+                                       merbit_index_type offset_type) {
+  const mbi_device_csr *from = &plan->full.csr;
+  merbit_view *view = &plan->bsr.view;
+  mbi_device_csr *csr = &plan->device;
+  merbit_status status;
+  csr->offset_type = offset_type;
+  csr->rows = (uint64_t)mbi_block_count((int64_t)from->rows, high);
+  csr->cols = (uint64_t)mbi_block_count((int64_t)from->cols, wide);
+  csr->nnz = blocks;
+  *view = merbit_bsr((int64_t)from->rows, (int64_t)from->cols, (int64_t)blocks, high, wide,
+                     NULL, NULL, NULL);
+  view->value_type = plan->type;
+  view->memory = MERBIT_MEMORY_DEVICE;
+  plan->bsr.entries = (int64_t)from->nnz;
+  csr->bytes = (csr->rows + 1) * mbi_index_bytes(csr->offset_type);
+  csr->owns_row_ptr = csr->owns_col_ind = 1;
+  status = mbi_device_allocate(plan->context, csr->bytes, "offsets of blocks", &csr->row_ptr);
+  if (status == MERBIT_OK) {
+    const uint64_t columns = csr->nnz * sizeof(int32_t);
+    csr->bytes += columns;
+    status = mbi_device_allocate(plan->context, columns, "columns of blocks", &csr->col_ind);
+  }
+  return status;
+}
+
+/* ---- Specialise -------------------------------------------------------------------------- */
+
+static merbit_status mbi_full_specialise(merbit_plan *plan) {
+  mbi_full *full = &plan->full;
+  mbi_preamble preamble;
+  merbit_status status;
+  memset(&preamble, 0, sizeof preamble);
+  mbi_preamble_define(&preamble, "MBK_ROW_PTR",
+                      full->csr.offset_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
+  mbi_preamble_define(&preamble, "MBK_VALUE", plan->type == MERBIT_F32 ? "float" : "double");
+  mbi_preamble_define_int(&preamble, "MBK_BASE", full->csr.base);
+  mbi_preamble_define_int(&preamble, "MBK_HIGH", plan->bsr.view.block_rows);
+  mbi_preamble_define_int(&preamble, "MBK_WIDE", plan->bsr.view.block_cols);
+  status = mbi_program_create(plan->context, "spmv/stages/full_blocks.cu", &preamble, &full->program);
+  if (status == MERBIT_OK) {
+    status =
+        mbi_program_kernel(plan->context, &full->program, "mbk_full_places", &full->kernels[0]);
+  }
+  return status == MERBIT_OK ? mbi_program_kernel(plan->context, &full->program,
+                                                  "mbk_full_values", &full->kernels[1])
+                             : status;
+}
+
+/* ---- Launch ------------------------------------------------------------------------------ */
+
+static merbit_status mbi_full_places(merbit_plan *plan) {
+  void *arguments[5];
+  arguments[0] = &plan->full.csr.row_ptr;
+  arguments[1] = &plan->full.csr.col_ind;
+  arguments[2] = &plan->device.rows;
+  arguments[3] = &plan->device.row_ptr;
+  arguments[4] = &plan->device.col_ind;
+  return mbi_device_launch(plan->context, plan->full.kernels[0], "mbk_full_places",
+                           (int64_t)(plan->device.rows / 8 + 1), 256, 0, NULL, arguments);
+}
+
+/* plan->device.values become those at `from`, which are in the order of the CSR, block by
+ * block. */
+static merbit_status mbi_full_values(merbit_plan *plan, mbi_devptr from) {
+  mbi_device_csr *csr = &plan->device;
+  const uint64_t bytes = plan->full.csr.nnz * mbi_type_size(plan->type);
+  uint64_t rows = plan->full.csr.rows;
+  void *arguments[4];
+  merbit_status status =
+      mbi_device_allocate(plan->context, bytes, "values of blocks", &csr->values);
+  csr->owns_values = status == MERBIT_OK;
+  csr->bytes += status == MERBIT_OK ? bytes : 0;
+  arguments[0] = &plan->full.csr.row_ptr;
+  arguments[1] = &from;
+  arguments[2] = &rows;
+  arguments[3] = &csr->values;
+  return status != MERBIT_OK
+             ? status
+             : mbi_device_launch(plan->context, plan->full.kernels[1], "mbk_full_values",
+                                 (int64_t)((rows + 7) / 8), 256, 0, NULL, arguments);
+}
+
+/* For new values in the order of the CSR, which the plan has taken: `put` brings them to the
+ * blocks. */
+static merbit_status mbi_full_refill(merbit_plan *plan,
+                                     merbit_status (*put)(merbit_plan *plan, mbi_devptr from)) {
+  mbi_device_csr *csr = &plan->device;
+  const mbi_devptr from = csr->values;
+  merbit_status status;
+  csr->bytes -= plan->full.csr.nnz * mbi_type_size(plan->type);
+  status = put(plan, from);
+  if (status == MERBIT_OK) {
+    status = mbi_bsr_fill(plan);
+  }
+  if (csr->owns_values) { /* a failure: the next values find an array of their own size */
+    mbi_device_release(plan->context, csr->values);
+    csr->values = 0;
+    csr->owns_values = 0;
+    csr->bytes -= (uint64_t)mbi_view_values(&plan->bsr.view) * mbi_type_size(plan->type);
+  }
+  mbi_device_release(plan->context, from);
+  return status;
+}
+
+static merbit_status mbi_full_refresh(merbit_plan *plan) {
+  return mbi_full_refill(plan, mbi_full_values);
+}
+
+/* Once the choice is made, of an uploaded CSR only the offsets are needed again, for new
+ * values; of one whose blocks have holes the columns too. */
+static void mbi_full_let_go(merbit_plan *plan) {
+  merbit_context *context = plan->context;
+  mbi_device_csr *csr = &plan->full.csr;
+  if (csr->owns_col_ind && !plan->full.carved) {
+    mbi_device_release(context, csr->col_ind);
+    csr->bytes -= csr->nnz * sizeof(int32_t);
+    csr->owns_col_ind = 0;
+    csr->col_ind = 0;
+  }
+  if (csr->owns_values) {
+    mbi_device_release(context, csr->values);
+    csr->bytes -= csr->nnz * mbi_type_size(plan->type);
+  }
+  csr->owns_values = 0;
+  csr->values = 0;
+  mbi_ranks_destroy(context, &plan->full.ranks);
+  plan->device.bytes += csr->bytes;
+}
+
+static merbit_status mbi_full_create(merbit_plan *plan) {
+  const int high = plan->ranks.block_rows, wide = plan->ranks.block_cols;
+  merbit_status status;
+  mbi_full_enter(plan);
+  status = mbi_full_allocate(plan, high, wide, plan->full.csr.nnz / (uint64_t)(high * wide),
+                             plan->full.csr.offset_type);
+  if (status == MERBIT_OK) {
+    status = mbi_full_specialise(plan);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_full_places(plan);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_full_values(plan, plan->full.csr.values);
+  }
+  return status == MERBIT_OK ? mbi_bsr_create(plan) : status;
+}
+
+/* The plan has its CSR again, or what is left of it. */
+static void mbi_full_destroy(merbit_plan *plan) {
+  mbi_full *full = &plan->full;
+  if (full->csr.rows == 0) {
+    return; /* taken apart before */
+  }
+  mbi_bsr_destroy(plan);
+  mbi_program_destroy(plan->context, &full->program);
+  mbi_ranks_destroy(plan->context, &plan->ranks);
+  mbi_device_csr_destroy(plan->context, &plan->device);
+  plan->device = full->csr;
+  plan->ranks = full->ranks;
+  memset(&plan->bsr, 0, sizeof plan->bsr);
+  memset(full, 0, sizeof *full);
+}
+
+static const mbi_cuda_method mbi_full_method = {
+    mbi_full_create, mbi_full_destroy, mbi_bsr_carry_bytes, mbi_bsr_multiply,
+    mbi_bsr_info,    mbi_bsr_describe, mbi_full_refresh};

@@ -1,0 +1,228 @@
+/* A plan that multiplies P A P' instead of A: its order, made on the CPU; and new values of any
+ * plan that moved its matrix. */
+
+static int mbi_plan_reorders(const merbit_plan *plan) {
+  return plan->desc.reordering != MERBIT_REORDERING_NONE;
+}
+
+/* For merbit_plan_describe. */
+static const char *mbi_reordering_name(merbit_reordering reordering) {
+  return reordering == MERBIT_REORDERING_RCM ? "reverse Cuthill-McKee" : "falling degree";
+}
+
+static merbit_status mbi_reorder_check(merbit_context *context, const merbit_view *view,
+                                       const merbit_plan_desc *desc) {
+  if (desc->reordering == MERBIT_REORDERING_NONE) {
+    return MERBIT_OK;
+  }
+  if (desc->reordering < MERBIT_REORDERING_NONE || desc->reordering > MERBIT_REORDERING_RCM) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "plan_desc.reordering is %d; use MERBIT_REORDERING_NONE or another "
+                    "merbit_reordering",
+                    (int)desc->reordering);
+  }
+  if (view->format == MERBIT_BSR || desc->method == MERBIT_METHOD_BSR ||
+      desc->method > MERBIT_METHOD_HALF) { /* and those for study */
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                    "plan_desc.reordering moves single rows and columns, which would break %s "
+                    "apart; use a CSR or COO view and a method of single entries",
+                    view->format == MERBIT_BSR ? "the view's blocks" : "the method's blocks");
+  }
+  if (view->rows != view->cols) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "plan_desc.reordering takes square matrices, but view.rows is %" PRId64
+                    " and view.cols %" PRId64,
+                    view->rows, view->cols);
+  }
+  return MERBIT_OK;
+}
+
+/* places[k] = earlier[places[k]]: a move after another. */
+static void mbi_reorder_follow(void *places, const void *earlier, merbit_index_type type,
+                               int64_t count) {
+  int64_t k;
+  for (k = 0; k < count; k++) {
+    mbi_index_set(places, type, k, mbi_index_at(earlier, type, mbi_index_at(places, type, k)));
+  }
+}
+
+/* plan->csr and plan->matrix become the checked host CSR `from`, which may be plan->matrix's,
+ * in the plan's order. */
+static merbit_status mbi_reorder_take(merbit_plan *plan, const merbit_view *from) {
+  mbi_reorder *r = &plan->reorder;
+  merbit_context *context = plan->context;
+  const double start = mbi_seconds();
+  merbit_matrix *made = NULL;
+  void *places = NULL;
+  merbit_status status = mbi_order_create(context, from, plan->desc.reordering, &r->order);
+  if (status == MERBIT_OK) {
+    status = mbi_matrix_permute(context, from, r->order, &made, &places);
+  }
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  r->bandwidth_before = mbi_bandwidth(context, from);
+  r->bandwidth = mbi_bandwidth(context, &made->view);
+  if (r->places != NULL) { /* a transpose's */
+    mbi_reorder_follow(places, r->places, made->view.offset_type, made->view.nnz);
+    mbi_release(context, r->places);
+  }
+  r->places = places;
+  r->place_type = made->view.offset_type;
+  merbit_matrix_destroy(plan->matrix);
+  plan->matrix = made;
+  plan->csr = made->view;
+  r->seconds = mbi_seconds() - start;
+  return MERBIT_OK;
+}
+
+/* ---- In GPU memory ----------------------------------------------------------------------- */
+
+static const char *const mbi_reorder_kernels[3] = {"mbk_reorder_gather", "mbk_reorder_scatter",
+                                                   "mbk_reorder_values"};
+
+static void mbi_reorder_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+  memset(preamble, 0, sizeof *preamble);
+  mbi_preamble_define(preamble, "MBK_VECTOR", mbi_type_device(mbi_plan_sums(plan)));
+  mbi_preamble_define(preamble, "MBK_VALUE", mbi_type_device(plan->type));
+  mbi_preamble_define(preamble, "MBK_PLACE",
+                      plan->reorder.place_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
+}
+
+static merbit_status mbi_reorder_specialise(merbit_plan *plan) {
+  mbi_reorder *r = &plan->reorder;
+  mbi_preamble preamble;
+  merbit_status status;
+  int i;
+  mbi_reorder_preamble(plan, &preamble);
+  status = mbi_program_create(plan->context, "spmv/stages/reorder.cu", &preamble, &r->program);
+  for (i = 0; i < 3 && status == MERBIT_OK; i++) {
+    status =
+        mbi_program_kernel(plan->context, &r->program, mbi_reorder_kernels[i], &r->kernels[i]);
+  }
+  return status;
+}
+
+static merbit_status mbi_reorder_upload_one(merbit_plan *plan, const void *source,
+                                            uint64_t bytes, const char *what,
+                                            mbi_devptr *target) {
+  const merbit_status status = mbi_device_allocate(plan->context, bytes, what, target);
+  plan->reorder.bytes += status == MERBIT_OK ? bytes : 0;
+  return status == MERBIT_OK ? mbi_device_upload(plan->context, *target, source, (size_t)bytes)
+                             : status;
+}
+
+/* Whether new values find their places in blocks, or entries of blocks, on the CPU. */
+static int mbi_reorder_on_cpu(const merbit_plan *plan) {
+  return plan->transpose.matrix != NULL &&
+         (mbi_plan_takes_blocks(plan) || plan->view.format == MERBIT_BSR);
+}
+
+/* Whether the GPU moves vectors or values. */
+static int mbi_reorder_on_gpu(const merbit_plan *plan) {
+  return mbi_plan_reorders(plan) || plan->reorder.device_places != 0 ||
+         (plan->reorder.places != NULL && !mbi_reorder_on_cpu(plan));
+}
+
+/* Needs an entered context. After a failure mbi_reorder_release_cuda cleans up. */
+static merbit_status mbi_reorder_upload(merbit_plan *plan) {
+  mbi_reorder *r = &plan->reorder;
+  const double start = mbi_seconds();
+  merbit_status status = r->kernels[0] != NULL ? MERBIT_OK : mbi_reorder_specialise(plan);
+  if (status == MERBIT_OK && r->order != NULL) {
+    status = mbi_reorder_upload_one(plan, r->order, (uint64_t)plan->csr.rows * sizeof(int32_t),
+                                    "an order of rows", &r->device_order);
+  }
+  if (status == MERBIT_OK && r->places != NULL) {
+    status = mbi_reorder_upload_one(plan, r->places,
+                                    (uint64_t)plan->csr.nnz * mbi_index_bytes(r->place_type),
+                                    "the places of values", &r->device_places);
+  }
+  *(mbi_plan_reorders(plan) ? &r->seconds : &plan->transpose.seconds) += mbi_seconds() - start;
+  return status;
+}
+
+/* A plan on CUDA that is made has no use for the places on the host. */
+static void mbi_reorder_let_go(merbit_plan *plan) {
+  if (!mbi_reorder_on_cpu(plan)) {
+    mbi_release(plan->context, plan->reorder.places);
+    plan->reorder.places = NULL;
+  }
+}
+
+static void mbi_reorder_release_cuda(merbit_plan *plan) {
+  mbi_reorder *r = &plan->reorder;
+  mbi_device_release(plan->context, r->device_order);
+  mbi_device_release(plan->context, r->device_places);
+  mbi_program_destroy(plan->context, &r->program);
+  memset(r->kernels, 0, sizeof r->kernels);
+  r->device_order = r->device_places = 0;
+  r->bytes = 0;
+}
+
+static void mbi_reorder_destroy(merbit_plan *plan) {
+  mbi_release(plan->context, plan->reorder.order);
+  mbi_release(plan->context, plan->reorder.places);
+}
+
+/* ---- Order, vectors and values by a kernel ----------------------------------------------- */
+
+/* kernels[kernel], on a stream: `index` is the order or the places. */
+static merbit_status mbi_reorder_launch(merbit_plan *plan, int kernel, mbi_devptr index,
+                                        mbi_devptr from, mbi_devptr to, int64_t count,
+                                        void *stream) {
+  uint64_t elements = (uint64_t)count;
+  void *arguments[4];
+  arguments[0] = &index;
+  arguments[1] = &from;
+  arguments[2] = &to;
+  arguments[3] = &elements;
+  return mbi_device_launch(plan->context, plan->reorder.kernels[kernel],
+                           mbi_reorder_kernels[kernel], mbi_arrays_blocks(count),
+                           MBI_ARRAYS_THREADS, 0, stream, arguments);
+}
+
+/* The user's values at `from` to the plan's nonzeros at `to`, complete on return. */
+static merbit_status mbi_reorder_values_cuda(merbit_plan *plan, mbi_devptr from,
+                                             mbi_devptr to) {
+  const merbit_status status =
+      mbi_reorder_launch(plan, 2, plan->reorder.device_places, from, to, plan->csr.nnz, NULL);
+  return status == MERBIT_OK ? mbi_device_synchronize(plan->context, NULL) : status;
+}
+
+/* ---- On CPU threads ---------------------------------------------------------------------- */
+
+typedef struct mbi_reorder_call {
+  void (*move)(merbit_type type, void *to, const void *from, const void *places,
+               merbit_index_type place_type, int64_t first, int64_t last);
+  merbit_type type;
+  const void *from, *places;
+  void *to;
+  merbit_index_type place_type;
+  int64_t count;
+  int tasks;
+} mbi_reorder_call;
+
+static void mbi_reorder_task(void *argument, int task) {
+  const mbi_reorder_call *c = (const mbi_reorder_call *)argument;
+  c->move(c->type, c->to, c->from, c->places, c->place_type,
+          mbi_share(c->count, c->tasks, task), mbi_share(c->count, c->tasks, task + 1));
+}
+
+static void mbi_reorder_run(merbit_plan *plan, mbi_reorder_call *call) {
+  call->tasks = mbi_share_tasks(plan->context, call->count);
+  mbi_parallel(plan->context, call->tasks, mbi_reorder_task, call);
+}
+
+/* The user's host values into the plan's matrix. */
+static void mbi_reorder_values(merbit_plan *plan, const void *values) {
+  mbi_reorder_call call;
+  call.move = mbi_gather;
+  call.type = plan->type;
+  call.from = values;
+  call.to = (void *)(uintptr_t)plan->csr.values;
+  call.places = plan->reorder.places;
+  call.place_type = plan->reorder.place_type;
+  call.count = plan->csr.nnz;
+  mbi_reorder_run(plan, &call);
+}

@@ -1,0 +1,267 @@
+/* The transpose of a CSR in GPU memory: its entries sorted by column, stably. The kernels are
+ * in spmv/stages/transpose.cu. */
+
+/* ---- Encode ------------------------------------------------------------------------------ */
+
+#define MBI_TRANSPOSE_THREADS 512 /* MBK_TRANSPOSE_THREADS */
+#define MBI_TRANSPOSE_TILE 6144   /* entries that a block moves at once: MBK_TRANSPOSE_TILE */
+#define MBI_TRANSPOSE_RESIDENT 2  /* blocks of a multiprocessor; each has a run of tiles */
+#define MBI_TRANSPOSE_DIGITS 256
+
+enum {
+  MBI_TRANSPOSE_ROWS,
+  MBI_TRANSPOSE_COUNT,
+  MBI_TRANSPOSE_SCAN,
+  MBI_TRANSPOSE_MOVE,
+  MBI_TRANSPOSE_STARTS,
+  MBI_TRANSPOSE_KERNELS
+};
+
+static const char *const mbi_transpose_kernels[MBI_TRANSPOSE_KERNELS] = {
+    "mbk_transpose_rows", "mbk_transpose_count", "mbk_transpose_scan", "mbk_transpose_move",
+    "mbk_transpose_starts"};
+
+/* Entries by column, least significant digits first: keys are columns, and with them go the
+ * rows of entries and, where there are values, the places where entries were.
+ */
+typedef struct mbi_transposing {
+  const mbi_device_csr *from;
+  mbi_device_csr *to;
+  mbi_program program;
+  void *kernels[MBI_TRANSPOSE_KERNELS];   /* CUfunction */
+  int passes, last;                       /* the buffers that the last pass writes to */
+  uint32_t bits;                          /* of a digit */
+  uint64_t blocks, chunk;                 /* and the entries of each */
+  mbi_devptr space;                       /* all that the plan does not keep */
+  uint64_t bytes;                         /* of it */
+  mbi_devptr keys[2], rows[2], places[2]; /* passes write to the one and to the other */
+  mbi_devptr counts, totals;              /* of digits: in each block, and in all */
+  merbit_index_type place_type;
+} mbi_transposing;
+
+static void mbi_transpose_size(const merbit_context *context, mbi_transposing *t) {
+  const uint64_t nnz = t->from->nnz;
+  const uint64_t tiles = (nnz + MBI_TRANSPOSE_TILE - 1) / MBI_TRANSPOSE_TILE;
+  const uint64_t resident = MBI_TRANSPOSE_RESIDENT * (uint64_t)context->device.multiprocessors;
+  const uint64_t most = tiles < resident ? tiles : resident;
+  uint32_t bits = 1; /* of a column */
+  t->chunk = (tiles + most - 1) / most * MBI_TRANSPOSE_TILE;
+  t->blocks = (nnz + t->chunk - 1) / t->chunk;
+  t->place_type = nnz <= INT32_MAX ? MERBIT_INDEX_32 : MERBIT_INDEX_64;
+  while ((t->from->cols - 1) >> bits > 0) {
+    bits++;
+  }
+  t->passes = (int)(bits + 7) / 8;
+  t->last = (t->passes - 1) & 1;
+  t->bits = (bits + (uint32_t)t->passes - 1) / (uint32_t)t->passes;
+}
+
+/* Where everything lies that is not kept: in t->space, whose size is returned, so that it can
+ * be allocated and all be divided again; and keys, as far as they fit, where values will be,
+ * which are written when all is sorted. */
+static uint64_t mbi_transpose_divide(mbi_transposing *t, uint64_t value) {
+  const uint64_t place = mbi_index_bytes(t->place_type);
+  const uint64_t columns = t->from->nnz * sizeof(int32_t);
+  uint64_t used = 0;
+  t->counts = mbi_device_part(t->space, (t->blocks * place) << t->bits, &used);
+  t->totals = mbi_device_part(t->space, place << t->bits, &used);
+  t->keys[0] = value >= 4 ? t->to->values : mbi_device_part(t->space, columns, &used);
+  t->rows[1 - t->last] = mbi_device_part(t->space, columns, &used);
+  if (t->passes > 1) {
+    t->keys[1] =
+        value >= 8 ? t->to->values + columns : mbi_device_part(t->space, columns, &used);
+    if (value > 0) {
+      t->places[1 - t->last] = mbi_device_part(t->space, t->from->nnz * place, &used);
+    }
+  }
+  return used;
+}
+
+static merbit_status mbi_transpose_allocate(merbit_plan *plan, mbi_transposing *t) {
+  merbit_context *context = plan->context;
+  mbi_device_csr *to = t->to;
+  const uint64_t place = mbi_index_bytes(t->place_type), nnz = to->nnz;
+  const uint64_t value = t->from->values != 0 ? mbi_type_size(plan->type) : 0;
+  const uint64_t offsets = (to->rows + 1) * place, columns = nnz * sizeof(int32_t);
+  mbi_devptr *const parts[] = {&to->row_ptr, &to->col_ind};
+  const uint64_t bytes[] = {offsets, value > 0 ? 0 : columns};
+  merbit_status status =
+      mbi_device_allocate_parts(context, "row_ptr and col_ind", 2, parts, bytes);
+  to->owns_row_ptr = status == MERBIT_OK;
+  if (status == MERBIT_OK && value > 0) { /* blocks that are made of the matrix let them go */
+    status = mbi_device_allocate(context, columns, "col_ind", &to->col_ind);
+    to->owns_col_ind = status == MERBIT_OK;
+  }
+  t->rows[t->last] = to->col_ind;
+  if (status == MERBIT_OK && value > 0) {
+    status = mbi_device_allocate(context, nnz * value, "values", &to->values);
+    to->owns_values = status == MERBIT_OK;
+  }
+  if (status == MERBIT_OK && value > 0) {
+    mbi_reorder *r = &plan->reorder;
+    r->place_type = t->place_type;
+    r->bytes = nnz * place;
+    status = mbi_device_allocate(context, r->bytes, "places of entries", &r->device_places);
+    t->places[t->last] = r->device_places;
+  }
+  if (status == MERBIT_OK) {
+    to->bytes = offsets + columns + nnz * value;
+    t->bytes = mbi_transpose_divide(t, value);
+    status = mbi_device_allocate(context, t->bytes, "columns to sort", &t->space);
+    (void)mbi_transpose_divide(t, value);
+  }
+  return status;
+}
+
+static void mbi_transpose_release(merbit_context *context, mbi_transposing *t) {
+  mbi_device_release(context, t->space);
+  mbi_program_destroy(context, &t->program);
+}
+
+/* ---- Specialise -------------------------------------------------------------------------- */
+
+static void mbi_transpose_preamble(const mbi_transposing *t, mbi_preamble *preamble) {
+  memset(preamble, 0, sizeof *preamble);
+  mbi_preamble_define(preamble, "MBK_ROW_PTR",
+                      t->from->offset_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
+  mbi_preamble_define(preamble, "MBK_PLACE",
+                      t->place_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
+}
+
+static merbit_status mbi_transpose_specialise(merbit_context *context, mbi_transposing *t) {
+  mbi_preamble preamble;
+  merbit_status status;
+  int i;
+  mbi_transpose_preamble(t, &preamble);
+  status = mbi_program_create(context, "spmv/stages/transpose.cu", &preamble, &t->program);
+  for (i = 0; i < MBI_TRANSPOSE_KERNELS && status == MERBIT_OK; i++) {
+    status = mbi_program_kernel(context, &t->program, mbi_transpose_kernels[i], &t->kernels[i]);
+  }
+  return status;
+}
+
+/* ---- Launch: sort, then offsets and values ----------------------------------------------- */
+
+static merbit_status mbi_transpose_launch(merbit_context *context, mbi_transposing *t,
+                                          int kernel, uint64_t blocks, size_t shared,
+                                          void **arguments) {
+  return mbi_device_launch(context, t->kernels[kernel], mbi_transpose_kernels[kernel],
+                           (int64_t)blocks, MBI_TRANSPOSE_THREADS, (unsigned)shared, NULL,
+                           arguments);
+}
+
+/* The rows of entries, where the first pass looks for them. */
+static merbit_status mbi_transpose_rows(merbit_context *context, mbi_transposing *t) {
+  mbi_devptr row_ptr = t->from->row_ptr;
+  uint64_t rows = t->from->rows, nnz = t->from->nnz;
+  const uint64_t tiles = (nnz + MBI_TRANSPOSE_TILE - 1) / MBI_TRANSPOSE_TILE;
+  uint32_t base = (uint32_t)t->from->base;
+  void *arguments[5];
+  arguments[0] = &row_ptr;
+  arguments[1] = &rows;
+  arguments[2] = &nnz;
+  arguments[3] = &base;
+  arguments[4] = &t->rows[1];
+  return mbi_transpose_launch(context, t, MBI_TRANSPOSE_ROWS,
+                              tiles < MBI_ARRAYS_GRID ? tiles : MBI_ARRAYS_GRID, 0, arguments);
+}
+
+static merbit_status mbi_transpose_pass(merbit_context *context, mbi_transposing *t, int pass) {
+  const size_t place = mbi_index_bytes(t->place_type), warps = MBI_TRANSPOSE_THREADS / 32;
+  const int to = pass & 1, from = 1 - to;
+  mbi_devptr keys = pass == 0 ? t->from->col_ind : t->keys[from];
+  mbi_devptr places = pass == 0 ? 0 : t->places[from];
+  uint64_t nnz = t->from->nnz;
+  uint32_t base = pass == 0 ? (uint32_t)t->from->base : 0, shift = t->bits * (uint32_t)pass;
+  uint32_t mask = (1u << t->bits) - 1;
+  void *arguments[13], *sums[3];
+  merbit_status status;
+  arguments[0] = &keys;
+  arguments[1] = &base;
+  arguments[2] = &nnz;
+  arguments[3] = &shift;
+  arguments[4] = &mask;
+  arguments[5] = &t->chunk;
+  arguments[6] = &t->counts;
+  arguments[7] = sums[2] = &t->totals;
+  arguments[8] = &t->rows[from];
+  arguments[9] = &places;
+  arguments[10] = &t->keys[to];
+  arguments[11] = &t->rows[to];
+  arguments[12] = &t->places[to];
+  sums[0] = &t->counts;
+  sums[1] = &t->blocks;
+  status = mbi_transpose_launch(context, t, MBI_TRANSPOSE_COUNT, t->blocks,
+                                MBI_TRANSPOSE_DIGITS * sizeof(uint32_t), arguments);
+  if (status == MERBIT_OK) {
+    status = mbi_transpose_launch(context, t, MBI_TRANSPOSE_SCAN, (uint64_t)mask + 1,
+                                  warps * place, sums);
+  }
+  return status == MERBIT_OK
+             ? mbi_transpose_launch(context, t, MBI_TRANSPOSE_MOVE, t->blocks,
+                                    (MBI_TRANSPOSE_DIGITS + warps) * place +
+                                        MBI_TRANSPOSE_TILE * (sizeof(uint32_t) + 1),
+                                    arguments)
+             : status;
+}
+
+/* The sorted keys become the offsets of rows. */
+static merbit_status mbi_transpose_starts(merbit_context *context, mbi_transposing *t) {
+  mbi_device_csr *to = t->to;
+  const uint64_t all = to->nnz + to->rows + 1;
+  void *arguments[4];
+  arguments[0] = &t->keys[t->last];
+  arguments[1] = &to->nnz;
+  arguments[2] = &to->rows;
+  arguments[3] = &to->row_ptr;
+  return mbi_transpose_launch(
+      context, t, MBI_TRANSPOSE_STARTS, (all + MBI_TRANSPOSE_TILE - 1) / MBI_TRANSPOSE_TILE,
+      2 * sizeof(uint64_t) + MBI_TRANSPOSE_TILE * sizeof(uint32_t), arguments);
+}
+
+/* plan->device becomes the transpose of `from`. */
+static merbit_status mbi_transpose_sort(merbit_plan *plan, const mbi_device_csr *from) {
+  merbit_context *context = plan->context;
+  mbi_device_csr *to = &plan->device;
+  mbi_transposing t;
+  int pass;
+  merbit_status status;
+  memset(&t, 0, sizeof t);
+  t.from = from;
+  t.to = to;
+  mbi_transpose_size(context, &t);
+  memset(to, 0, sizeof *to);
+  to->offset_type = t.place_type;
+  to->rows = from->cols;
+  to->cols = from->rows;
+  to->nnz = from->nnz;
+  status = mbi_transpose_specialise(context, &t);
+  if (status == MERBIT_OK) {
+    status = mbi_transpose_allocate(plan, &t);
+  }
+  if (status == MERBIT_OK && from->values != 0) {
+    status = mbi_reorder_specialise(plan);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_transpose_rows(context, &t);
+  }
+  for (pass = 0; pass < t.passes && status == MERBIT_OK; pass++) {
+    status = mbi_transpose_pass(context, &t, pass);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_transpose_starts(context, &t);
+  }
+  if (status == MERBIT_OK && from->values != 0) {
+    status = mbi_reorder_launch(plan, 2, plan->reorder.device_places, from->values, to->values,
+                                (int64_t)to->nnz, NULL);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_synchronize(context, NULL);
+  }
+  if (status == MERBIT_OK && plan->making.room > 0) {
+    mbi_spare_open(context, &plan->spare, t.space, t.bytes);
+    t.space = 0;
+  }
+  mbi_transpose_release(context, &t);
+  return status;
+}

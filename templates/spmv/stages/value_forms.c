@@ -1,0 +1,398 @@
+/* Values stored shorter than as they come, without a loss: one for all, for each column or row,
+ * bytes that number those of a table, halves, or doubles as floats. spmv/stages/value_forms.cuh finds and
+ * makes them on the GPU. */
+
+/* Products from which on looking at the values, and copying them, has paid for itself; and for
+ * forms that take more than one pass over the matrix. */
+#define MBI_VALUES_CALLS 8
+#define MBI_VALUES_MORE_CALLS 24
+#define MBI_VALUES_BLOCKS 1024
+#define MBI_VALUES_SAMPLES 128 /* windows of 2,048 nonzeros at most */
+#define MBI_VALUES_WINDOW 2048
+#define MBI_VALUES_SAMPLE_SHARED ((4096 + MBI_VALUES_KEYS) * 8 + 8) /* bytes */
+#define MBI_VALUES_KEYS 512
+/* Bytes that might be moved in the time of the launch that multiplies x by its columns' values.
+ */
+#ifndef MBI_VALUES_LAUNCH
+#define MBI_VALUES_LAUNCH 4000000u
+#endif
+#define MBI_VALUES_TABLE_BYTES (MBI_VALUES_MOST * sizeof(double))
+
+#define MBI_FORM(form) (1u << (form))
+#define MBI_FORMS_CHEAP (MBI_FORM(MBI_VALUES_EQUAL) | MBI_FORM(MBI_VALUES_SINGLE))
+#define MBI_FORMS_ALL                                                                          \
+  (MBI_FORMS_CHEAP | MBI_FORM(MBI_VALUES_HALF) | MBI_FORM(MBI_VALUES_TABLE) |                  \
+   MBI_FORM(MBI_VALUES_ROW) | MBI_FORM(MBI_VALUES_COLUMN))
+
+/* What is known of general values. */
+typedef struct mbi_values_look {
+  mbi_program *program; /* of spmv/shared/device_csr.cu */
+  mbi_devptr values;
+  mbi_devptr room;    /* of a mbi_values_room */
+  mbi_devptr columns; /* one for each column, once they were asked for; else 0 */
+  uint32_t against;   /* forms that they do not have, as far as is known */
+} mbi_values_look;
+
+typedef struct mbi_values_room { /* in GPU memory */
+  uint64_t changes[2], keys[MBI_VALUES_KEYS];
+  uint32_t against, distinct;
+  unsigned char number[MBI_VALUES_KEYS];
+} mbi_values_room;
+
+#define MBI_VALUES_AT(look, field) ((look)->room + offsetof(mbi_values_room, field))
+
+static int64_t mbi_values_blocks(uint64_t count) {
+  return count / 256 < MBI_VALUES_BLOCKS ? (int64_t)(count / 256 + 1) : MBI_VALUES_BLOCKS;
+}
+
+/* ---- Sizes ------------------------------------------------------------------------------- */
+
+/* Bytes of the array of values in a form. */
+static uint64_t mbi_values_bytes(const merbit_plan *plan, mbi_value_form form) {
+  const mbi_device_csr *csr = &plan->device;
+  const uint64_t size = mbi_type_size(plan->type);
+  switch (form) {
+  case MBI_VALUES_EQUAL:
+    return size;
+  case MBI_VALUES_SINGLE:
+    return csr->nnz * sizeof(float);
+  case MBI_VALUES_HALF:
+    return csr->nnz * sizeof(uint16_t);
+  case MBI_VALUES_TABLE:
+    return csr->nnz;
+  case MBI_VALUES_ROW:
+    return csr->rows * size;
+  case MBI_VALUES_COLUMN:
+    return csr->cols * size;
+  default:
+    return csr->nnz * size;
+  }
+}
+
+/* The one of `forms` that moves the fewest bytes in a product; general ones if none saves an
+ * eighth. */
+static mbi_value_form mbi_values_shortest(const merbit_plan *plan, uint32_t forms) {
+  static const mbi_value_form order[] = {MBI_VALUES_EQUAL, MBI_VALUES_COLUMN,
+                                         MBI_VALUES_ROW,   MBI_VALUES_TABLE,
+                                         MBI_VALUES_HALF,  MBI_VALUES_SINGLE};
+  const uint64_t general = mbi_values_bytes(plan, MBI_VALUES_GENERAL);
+  mbi_value_form best = MBI_VALUES_GENERAL;
+  uint64_t least = general - general / 8;
+  size_t i;
+  for (i = 0; i < sizeof order / sizeof order[0]; i++) {
+    const uint64_t once = order[i] == MBI_VALUES_EQUAL ? 0 : mbi_values_bytes(plan, order[i]);
+    /* Those of columns and x are read, and their products written. */
+    const uint64_t bytes = order[i] == MBI_VALUES_COLUMN  ? 3 * once + MBI_VALUES_LAUNCH
+                           : order[i] == MBI_VALUES_TABLE ? once + MBI_VALUES_TABLE_BYTES
+                                                          : once;
+    if ((forms & MBI_FORM(order[i])) != 0 && bytes <= least) {
+      best = order[i];
+      least = bytes > 0 ? bytes - 1 : 0;
+    }
+  }
+  return best;
+}
+
+/* ---- Looking at values ------------------------------------------------------------------- */
+
+static merbit_status mbi_values_launch(merbit_plan *plan, mbi_values_look *look,
+                                       const char *name, int64_t blocks, uint64_t shared,
+                                       void **arguments) {
+  void *kernel = NULL;
+  const merbit_status status = mbi_program_kernel(plan->context, look->program, name, &kernel);
+  return status != MERBIT_OK ? status
+                             : mbi_device_launch(plan->context, kernel, name, blocks, 256,
+                                                 (unsigned)shared, NULL, arguments);
+}
+
+static merbit_status mbi_values_answer(merbit_plan *plan, mbi_values_look *look) {
+  return mbi_device_download(plan->context, &look->against, MBI_VALUES_AT(look, against),
+                             sizeof look->against);
+}
+
+/* What a sample of the values at `values` speaks against, by an arrays program. Release with
+ * mbi_values_look_end, after a failure too. */
+static merbit_status mbi_values_look_begin(merbit_plan *plan, mbi_program *program,
+                                           mbi_devptr values, mbi_values_look *look) {
+  merbit_context *context = plan->context;
+  mbi_device_csr *csr = &plan->device;
+  const uint64_t windows = csr->nnz / MBI_VALUES_WINDOW + 1;
+  uint32_t wide = plan->type == MERBIT_F64;
+  mbi_devptr keys, distinct, against;
+  void *arguments[9];
+  merbit_status status;
+  memset(look, 0, sizeof *look);
+  look->program = program;
+  look->values = values;
+  status = mbi_device_allocate(context, sizeof(mbi_values_room), "what the values are like",
+                               &look->room);
+  if (status == MERBIT_OK) {
+    status = mbi_device_zero(context, look->room, sizeof(mbi_values_room), NULL);
+  }
+  keys = MBI_VALUES_AT(look, keys);
+  distinct = MBI_VALUES_AT(look, distinct);
+  against = MBI_VALUES_AT(look, against);
+  arguments[0] = &csr->row_ptr;
+  arguments[1] = &csr->col_ind;
+  arguments[2] = &look->values;
+  arguments[3] = &csr->rows;
+  arguments[4] = &csr->nnz;
+  arguments[5] = &wide;
+  arguments[6] = &keys;
+  arguments[7] = &distinct;
+  arguments[8] = &against;
+  if (status == MERBIT_OK) {
+    status = mbi_values_launch(
+        plan, look, "mbk_forms_sample",
+        (int64_t)(windows < MBI_VALUES_SAMPLES ? windows : MBI_VALUES_SAMPLES),
+        MBI_VALUES_SAMPLE_SHARED, arguments);
+  }
+  return status == MERBIT_OK ? mbi_values_answer(plan, look) : status;
+}
+
+static void mbi_values_look_end(merbit_plan *plan, mbi_values_look *look) {
+  mbi_device_release(plan->context, look->room);
+  mbi_device_release(plan->context, look->columns);
+}
+
+/* Forms that show value by value. */
+static merbit_status mbi_values_check(merbit_plan *plan, mbi_values_look *look,
+                                      mbi_value_form form) {
+  uint32_t wide = plan->type == MERBIT_F64, asked = MBI_FORM(form);
+  mbi_devptr against = MBI_VALUES_AT(look, against);
+  void *arguments[5];
+  arguments[0] = &look->values;
+  arguments[1] = &plan->device.nnz;
+  arguments[2] = &wide;
+  arguments[3] = &asked;
+  arguments[4] = &against;
+  return mbi_values_launch(plan, look, "mbk_forms_check", mbi_values_blocks(plan->device.nnz),
+                           0, arguments);
+}
+
+static merbit_status mbi_values_collect(merbit_plan *plan, mbi_values_look *look) {
+  uint32_t wide = plan->type == MERBIT_F64;
+  mbi_devptr keys = MBI_VALUES_AT(look, keys), distinct = MBI_VALUES_AT(look, distinct);
+  mbi_devptr against = MBI_VALUES_AT(look, against);
+  void *arguments[6];
+  arguments[0] = &look->values;
+  arguments[1] = &plan->device.nnz;
+  arguments[2] = &wide;
+  arguments[3] = &keys;
+  arguments[4] = &distinct;
+  arguments[5] = &against;
+  return mbi_values_launch(plan, look, "mbk_forms_collect", mbi_values_blocks(plan->device.nnz),
+                           MBI_VALUES_KEYS * sizeof(uint64_t), arguments);
+}
+
+/* Rows: look->against is complete. */
+static merbit_status mbi_values_check_rows(merbit_plan *plan, mbi_values_look *look) {
+  const uint64_t rows = plan->device.rows, nnz = plan->device.nnz;
+  uint32_t wide = plan->type == MERBIT_F64;
+  uint64_t found[2] = {0, 0};
+  mbi_devptr changes = MBI_VALUES_AT(look, changes);
+  void *arguments[6];
+  merbit_status status;
+  arguments[0] = &plan->device.row_ptr;
+  arguments[1] = &look->values;
+  arguments[2] = &plan->device.rows;
+  arguments[3] = &plan->device.nnz;
+  arguments[4] = &wide;
+  arguments[5] = &changes;
+  status = mbi_values_launch(plan, look, "mbk_forms_changes",
+                             mbi_values_blocks(rows > nnz ? rows : nnz), 0, arguments);
+  if (status == MERBIT_OK) {
+    status = mbi_device_download(plan->context, found, changes, sizeof found);
+  }
+  look->against |= found[0] != found[1] ? MBI_FORM(MBI_VALUES_ROW) : 0;
+  return status;
+}
+
+/* look->columns, and whether all values are there. */
+static merbit_status mbi_values_check_columns(merbit_plan *plan, mbi_values_look *look) {
+  const uint64_t bytes = mbi_values_bytes(plan, MBI_VALUES_COLUMN);
+  uint32_t wide = plan->type == MERBIT_F64;
+  mbi_devptr against = MBI_VALUES_AT(look, against);
+  void *arguments[6];
+  merbit_status status =
+      mbi_device_allocate(plan->context, bytes, "the values of columns", &look->columns);
+  if (status == MERBIT_OK) {
+    status = mbi_device_zero(plan->context, look->columns, (size_t)bytes, NULL);
+  }
+  arguments[0] = &plan->device.col_ind;
+  arguments[1] = &look->values;
+  arguments[2] = &plan->device.nnz;
+  arguments[3] = &wide;
+  arguments[4] = &look->columns;
+  arguments[5] = &against;
+  if (status == MERBIT_OK) {
+    status = mbi_values_launch(plan, look, "mbk_forms_columns",
+                               mbi_values_blocks(plan->device.nnz), 0, arguments);
+  }
+  return status == MERBIT_OK
+             ? mbi_values_launch(plan, look, "mbk_forms_differ",
+                                 mbi_values_blocks(plan->device.nnz), 0, arguments)
+             : status;
+}
+
+/* Whether all values have a form, of which the sample has not said that they do not. */
+static merbit_status mbi_values_have(merbit_plan *plan, mbi_values_look *look,
+                                     mbi_value_form form, int *have) {
+  merbit_status status = MERBIT_OK;
+  *have = 0;
+  if ((look->against & MBI_FORM(form)) != 0) {
+    return MERBIT_OK;
+  }
+  status = form == MBI_VALUES_ROW      ? mbi_values_check_rows(plan, look)
+           : form == MBI_VALUES_COLUMN ? mbi_values_check_columns(plan, look)
+           : form == MBI_VALUES_TABLE  ? mbi_values_collect(plan, look)
+                                       : mbi_values_check(plan, look, form);
+  if (status == MERBIT_OK && form != MBI_VALUES_ROW) {
+    status = mbi_values_answer(plan, look);
+  }
+  *have = (look->against & MBI_FORM(form)) == 0;
+  return status;
+}
+
+/* ---- Storing them ------------------------------------------------------------------------ */
+
+/* The table in the order of the values' bits, so that equal plans are equal; and the number of
+ * each in the order of look's keys. */
+static merbit_status mbi_values_store_table(merbit_plan *plan, mbi_values_look *look,
+                                            mbi_devptr table) {
+  merbit_context *context = plan->context;
+  const uint64_t size = mbi_type_size(plan->type);
+  uint64_t sorted[MBI_VALUES_MOST], at, count = 0, place;
+  unsigned char values[MBI_VALUES_MOST * sizeof(double)];
+  mbi_values_room room;
+  merbit_status status = mbi_device_download(context, &room, look->room, sizeof room);
+  memset(values, 0, sizeof values);
+  memset(room.number, 0, sizeof room.number);
+  for (at = 0; at < MBI_VALUES_KEYS && status == MERBIT_OK; at++) {
+    const uint64_t bits = ~room.keys[at];
+    if (room.keys[at] != 0 && count < MBI_VALUES_MOST) {
+      for (place = count++; place > 0 && sorted[place - 1] > bits; place--) {
+        sorted[place] = sorted[place - 1];
+      }
+      sorted[place] = bits;
+    }
+  }
+  for (at = 0; at < MBI_VALUES_KEYS; at++) {
+    for (place = 0; place < count && room.keys[at] != 0; place++) {
+      room.number[at] =
+          sorted[place] == ~room.keys[at] ? (unsigned char)place : room.number[at];
+    }
+  }
+  for (place = 0; place < count; place++) {
+    const uint32_t low = (uint32_t)sorted[place];
+    memcpy(values + place * size,
+           size == sizeof low ? (const void *)&low : (const void *)&sorted[place],
+           (size_t)size);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_upload(context, table, values, (size_t)(MBI_VALUES_MOST * size));
+  }
+  return status == MERBIT_OK ? mbi_device_upload(context, MBI_VALUES_AT(look, number),
+                                                 room.number, sizeof room.number)
+                             : status;
+}
+
+/* The values to the array at `stored`, and to the `table` that goes with it, in a form that
+ * they have been found to have. */
+static merbit_status mbi_values_store(merbit_plan *plan, mbi_values_look *look,
+                                      mbi_value_form form, mbi_devptr stored,
+                                      mbi_devptr table) {
+  merbit_context *context = plan->context;
+  mbi_device_csr *csr = &plan->device;
+  uint32_t wide = plan->type == MERBIT_F64, half = form == MBI_VALUES_HALF;
+  mbi_devptr keys = MBI_VALUES_AT(look, keys), number = MBI_VALUES_AT(look, number);
+  void *arguments[6];
+  merbit_status status = MERBIT_OK;
+  if (form == MBI_VALUES_EQUAL || form == MBI_VALUES_COLUMN) {
+    return mbi_device_copy(context, stored,
+                           form == MBI_VALUES_EQUAL ? look->values : look->columns,
+                           (size_t)mbi_values_bytes(plan, form));
+  }
+  arguments[0] = &look->values;
+  arguments[1] = &csr->nnz;
+  arguments[2] = &wide;
+  if (form == MBI_VALUES_TABLE) {
+    arguments[3] = &keys;
+    arguments[4] = &number;
+    arguments[5] = &stored;
+    status = mbi_values_store_table(plan, look, table);
+    if (status == MERBIT_OK) {
+      status = mbi_values_launch(plan, look, "mbk_forms_number", mbi_values_blocks(csr->nnz),
+                                 MBI_VALUES_KEYS * (sizeof(uint64_t) + 1), arguments);
+    }
+  } else if (form == MBI_VALUES_ROW) {
+    arguments[0] = &csr->row_ptr;
+    arguments[1] = &look->values;
+    arguments[2] = &csr->rows;
+    arguments[3] = &wide;
+    arguments[4] = &stored;
+    status = mbi_values_launch(plan, look, "mbk_forms_rows", mbi_values_blocks(csr->rows), 0,
+                               arguments);
+  } else {
+    arguments[3] = &half;
+    arguments[4] = &stored;
+    status = mbi_values_launch(plan, look, "mbk_forms_shorten", mbi_values_blocks(csr->nnz), 0,
+                               arguments);
+  }
+  return status == MERBIT_OK ? mbi_device_synchronize(context, NULL) : status;
+}
+
+/* plan->device.values become those of `look` in `form`, in memory of the plan's own. */
+static merbit_status mbi_values_take(merbit_plan *plan, mbi_values_look *look,
+                                     mbi_value_form form) {
+  merbit_context *context = plan->context;
+  mbi_device_csr *csr = &plan->device;
+  const uint64_t size = mbi_type_size(plan->type), bytes = mbi_values_bytes(plan, form);
+  const uint64_t table_bytes = form == MBI_VALUES_TABLE ? MBI_VALUES_MOST * size : 0;
+  mbi_devptr stored = 0, table = 0;
+  merbit_status status = mbi_device_allocate(context, bytes, "shorter values", &stored);
+  if (status == MERBIT_OK && table_bytes > 0) {
+    status = mbi_device_allocate(context, table_bytes, "a table of values", &table);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_values_store(plan, look, form, stored, table);
+  }
+  if (status != MERBIT_OK) {
+    mbi_device_release(context, stored);
+    mbi_device_release(context, table);
+    return status;
+  }
+  if (csr->owns_values) {
+    mbi_device_release(context, csr->values);
+    csr->bytes -= csr->nnz * size;
+  }
+  csr->values = stored;
+  csr->table = table;
+  csr->owns_values = 1;
+  csr->bytes += bytes + table_bytes;
+  csr->form = form;
+  return MERBIT_OK;
+}
+
+/* Put plan->device.values into the shortest of `forms` that they have; after mbi_ranks_need. */
+static merbit_status mbi_values_specialise(merbit_plan *plan, uint32_t forms) {
+  mbi_values_look look;
+  mbi_value_form form = MBI_VALUES_GENERAL;
+  int have = 0;
+  merbit_status status =
+      mbi_values_look_begin(plan, &plan->ranks.program, plan->device.values, &look);
+  while (status == MERBIT_OK && !have) {
+    forms &= ~look.against;
+    form = mbi_values_shortest(plan, forms);
+    if (form == MBI_VALUES_GENERAL) {
+      break;
+    }
+    status = mbi_values_have(plan, &look, form, &have);
+    forms &= ~MBI_FORM(form);
+  }
+  if (status == MERBIT_OK && have) {
+    status = mbi_values_take(plan, &look, form);
+  }
+  mbi_values_look_end(plan, &look);
+  return status;
+}

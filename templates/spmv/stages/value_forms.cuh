@@ -1,0 +1,299 @@
+// Whether values can be stored shorter, and the shorter ones: part of spmv/shared/device_csr.cu. Values
+// are of 8 bytes where `wide`, else of 4, and are the same where their bits are. A form that
+// they have is a bit of a mask, by the numbers of spmv/shared/values.cuh.
+#ifndef MBK_ROW_PTR
+#error "include spmv/shared/device_csr.cu, which opens with the list of macros"
+#endif
+
+#define MBK_FORM_EQUAL (1u << 1)
+#define MBK_FORM_SINGLE (1u << 2)
+#define MBK_FORM_HALF (1u << 3)
+#define MBK_FORM_TABLE (1u << 4)
+#define MBK_FORM_ROW (1u << 5)
+#define MBK_FORM_COLUMN (1u << 6)
+#define MBK_KEYS 512       // slots for different values, at most half of which are taken
+#define MBK_KEYS_MOST 256  // different values
+#define MBK_KEYS_TRIES 128 // slots looked at for one value
+#define MBK_FORMS_WINDOW 2048
+#define MBK_FORMS_COLUMNS 4096 // slots for the different columns of a window
+
+MBK_DEVICE mbk_u64 mbk_forms_bits(const void *values, mbk_u64 k, mbk_u32 wide) {
+  return wide != 0 ? mbk_load((const mbk_u64 *)values + k)
+                   : mbk_load((const mbk_u32 *)values + k);
+}
+
+// The elementwise forms that nonzero k speaks against. A NaN is no float here: its bits may not
+// come through.
+MBK_DEVICE mbk_u32 mbk_forms_against(const void *values, mbk_u64 k, mbk_u32 wide) {
+  const double value =
+      wide != 0 ? mbk_load((const double *)values + k) : mbk_load((const float *)values + k);
+  const float single = (float)value;
+  mbk_u32 against = 0;
+  if (!((double)single == value)) {
+    against = MBK_FORM_SINGLE | MBK_FORM_HALF;
+  } else if (!(mbk_half_value(mbk_half_of(single)) == single)) {
+    against = MBK_FORM_HALF;
+  }
+  return against |
+         (mbk_forms_bits(values, k, wide) != mbk_forms_bits(values, 0, wide) ? MBK_FORM_EQUAL
+                                                                             : 0);
+}
+
+// ---- Different values: keys in open addressing, the complement of a value's bits or 0 where
+// ---- there is none.
+
+MBK_DEVICE mbk_u32 mbk_forms_slot(mbk_u64 key) {
+  return (mbk_u32)(key * 0x9e3779b97f4a7c15ull >> 55);
+}
+
+// Whether `key` was not there; also where there is no room for it.
+MBK_DEVICE bool mbk_forms_insert(mbk_u64 *keys, mbk_u64 key) {
+  mbk_u32 at = mbk_forms_slot(key);
+  for (int i = 0; i < MBK_KEYS_TRIES; i++) {
+    const mbk_u64 there = mbk_atomic_swap_if(keys + at, 0ull, key);
+    if (there == 0 || there == key) {
+      return there == 0;
+    }
+    at = (at + 1) % MBK_KEYS;
+  }
+  return true;
+}
+
+// A key that *distinct others may have come before, in every block's eyes; whether there are
+// too many.
+MBK_DEVICE bool mbk_forms_take(mbk_u64 *keys, mbk_u32 *distinct, mbk_u64 key) {
+  return key == 0 ||
+         (mbk_forms_insert(keys, key) && mbk_atomic_add(distinct, 1u) >= MBK_KEYS_MOST);
+}
+
+// ---- A sample -----------------------------------------------------------------------------
+
+// *against: the forms that samples speak against. keys and *distinct: the samples' values.
+// All zero before. Each block takes a window of nonzeros, and each of its warps the begin of a
+// row. Launch: 256 threads per block. Shared: mbk_u64[MBK_FORMS_COLUMNS + MBK_KEYS],
+// mbk_u32[2].
+MBK_KERNEL MBK_BOUNDS(256)
+    mbk_forms_sample(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind, const void *values,
+                     mbk_u64 rows, mbk_u64 nnz, mbk_u32 wide, mbk_u64 *keys, mbk_u32 *distinct,
+                     mbk_u32 *against) {
+  MBK_SHARED_MEMORY(shared);
+  mbk_u64 *const columns = (mbk_u64 *)shared; // column, a mark, the place in the window
+  mbk_u64 *const own = columns + MBK_FORMS_COLUMNS;
+  mbk_u32 *const found = (mbk_u32 *)(own + MBK_KEYS), *const count = found + 1;
+  for (mbk_u32 i = mbk_thread(); i < MBK_FORMS_COLUMNS + MBK_KEYS; i += 256) {
+    columns[i] = 0;
+  }
+  if (mbk_thread() == 0) {
+    *found = *count = 0;
+  }
+  mbk_block_sync();
+  const mbk_u64 most = nnz < MBK_FORMS_WINDOW ? nnz : MBK_FORMS_WINDOW;
+  const mbk_u64 first = (nnz - most) / mbk_grid() * mbk_block();
+  mbk_u32 mine = 0;
+  for (mbk_u32 i = mbk_thread(); i < most; i += 256) {
+    const mbk_u64 bits = mbk_forms_bits(values, first + i, wide);
+    const mbk_u32 column = (mbk_u32)(mbk_load(col_ind + first + i) - MBK_BASE);
+    const mbk_u64 entry = (mbk_u64)column << 32 | 0x80000000u | i;
+    mine |= mbk_forms_against(values, first + i, wide);
+    mbk_u32 at = (column * 2654435761u) >> 20;
+    mbk_u64 there = mbk_atomic_swap_if(columns + at, 0ull, entry);
+    while (there != 0 && there >> 32 != column) {
+      at = (at + 1) % MBK_FORMS_COLUMNS;
+      there = mbk_atomic_swap_if(columns + at, 0ull, entry);
+    }
+    if (there != 0 && mbk_forms_bits(values, first + (there & 0x7fffffffu), wide) != bits) {
+      mine |= MBK_FORM_COLUMN;
+    }
+    if (mbk_atomic_add(count, 0u) > MBK_KEYS_MOST || mbk_forms_take(own, count, ~bits)) {
+      mine |= MBK_FORM_TABLE;
+    }
+  }
+  const mbk_u64 row = rows * (mbk_block() * 8 + mbk_thread() / 32) / (8 * (mbk_u64)mbk_grid());
+  const mbk_u64 start = (mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE);
+  const mbk_u64 end = (mbk_u64)(mbk_load(row_ptr + row + 1) - MBK_BASE);
+  if (start + mbk_lane() < end &&
+      mbk_forms_bits(values, start + mbk_lane(), wide) != mbk_forms_bits(values, start, wide)) {
+    mine |= MBK_FORM_ROW;
+  }
+  if (mine != 0) {
+    mbk_atomic_or(found, mine);
+  }
+  mbk_block_sync();
+  const bool many = (*found & MBK_FORM_TABLE) != 0;
+  mbk_block_sync();
+  for (mbk_u32 i = mbk_thread(); i < MBK_KEYS && !many; i += 256) {
+    if (own[i] != 0 && mbk_forms_take(keys, distinct, own[i])) {
+      mbk_atomic_or(found, MBK_FORM_TABLE);
+    }
+  }
+  mbk_block_sync();
+  if (mbk_thread() == 0) {
+    mbk_atomic_or(against, *found);
+  }
+}
+
+// ---- All values ---------------------------------------------------------------------------
+
+// *against: the elementwise forms that a value speaks against; complete for those of `asked`. A
+// thread looks no further than to values that speak against all of them. Launch: any grid of
+// 256 threads.
+MBK_KERNEL MBK_BOUNDS(256) mbk_forms_check(const void *values, mbk_u64 nnz, mbk_u32 wide,
+                                           mbk_u32 asked, mbk_u32 *against) {
+  mbk_u32 found = 0;
+  for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread();
+       k < nnz && (found & asked) != asked; k += (mbk_u64)mbk_grid() * 256) {
+    found |= mbk_forms_against(values, k, wide);
+  }
+  for (int d = 16; d > 0; d >>= 1) {
+    found |= mbk_shuffle_xor(0xffffffffu, found, d, 32);
+  }
+  if (mbk_lane() == 0 && found != 0) {
+    mbk_atomic_or(against, found);
+  }
+}
+
+// keys and *distinct: also those that the sample has not met; *against says if they are too
+// many. Launch: any grid of 256 threads. Shared: mbk_u64[MBK_KEYS].
+MBK_KERNEL MBK_BOUNDS(256)
+    mbk_forms_collect(const void *values, mbk_u64 nnz, mbk_u32 wide, mbk_u64 *keys,
+                      mbk_u32 *distinct, mbk_u32 *against) {
+  MBK_SHARED_MEMORY(shared);
+  mbk_u64 *const known = (mbk_u64 *)shared; // from before: to look up a key takes no atomic
+  for (mbk_u32 i = mbk_thread(); i < MBK_KEYS; i += 256) {
+    known[i] = keys[i];
+  }
+  mbk_block_sync();
+  bool many = false;
+  mbk_u64 last = 0;
+  for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < nnz && !many;
+       k += (mbk_u64)mbk_grid() * 256) {
+    const mbk_u64 key = ~mbk_forms_bits(values, k, wide);
+    mbk_u32 at = mbk_forms_slot(key);
+    for (int i = 0; i < MBK_KEYS_TRIES && known[at] != 0 && known[at] != key; i++) {
+      at = (at + 1) % MBK_KEYS;
+    }
+    if (known[at] != key || key == 0) {
+      many = key != last || key == 0 ? mbk_forms_take(keys, distinct, key) : false;
+      last = key;
+    }
+  }
+  if (many) {
+    mbk_atomic_or(against, MBK_FORM_TABLE);
+  }
+}
+
+// changes[0]: neighbours among the nonzeros whose values differ; changes[1]: those of them that
+// stand in different rows. Zero before; where they are the same, no row changes. Launch: any
+// grid of 256 threads.
+MBK_KERNEL MBK_BOUNDS(256)
+    mbk_forms_changes(const MBK_ROW_PTR *row_ptr, const void *values, mbk_u64 rows, mbk_u64 nnz,
+                      mbk_u32 wide, mbk_u64 *changes) {
+  const mbk_u64 first = (mbk_u64)mbk_block() * 256 + mbk_thread();
+  const mbk_u64 stride = (mbk_u64)mbk_grid() * 256;
+  mbk_u64 all = 0, between = 0;
+  for (mbk_u64 k = first + 1; k < nnz; k += stride) {
+    all += mbk_forms_bits(values, k, wide) != mbk_forms_bits(values, k - 1, wide);
+  }
+  for (mbk_u64 row = first; row < rows; row += stride) {
+    const mbk_u64 start = (mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE);
+    if (start > 0 && start < (mbk_u64)(mbk_load(row_ptr + row + 1) - MBK_BASE)) {
+      between += mbk_forms_bits(values, start, wide) != mbk_forms_bits(values, start - 1, wide);
+    }
+  }
+  for (int d = 16; d > 0; d >>= 1) {
+    all += mbk_shuffle_xor(0xffffffffu, all, d, 32);
+    between += mbk_shuffle_xor(0xffffffffu, between, d, 32);
+  }
+  if (mbk_lane() == 0) {
+    mbk_atomic_add(changes, all);
+    mbk_atomic_add(changes + 1, between);
+  }
+}
+
+// ---- Shorter ones -------------------------------------------------------------------------
+
+// `bits` as element i of an array like the values.
+MBK_DEVICE void mbk_forms_put(void *array, mbk_u64 i, mbk_u32 wide, mbk_u64 bits) {
+  if (wide != 0) {
+    ((mbk_u64 *)array)[i] = bits;
+  } else {
+    ((mbk_u32 *)array)[i] = (mbk_u32)bits;
+  }
+}
+
+// Values that are floats, or where `half` halves, as such. Launch: any grid of 256 threads.
+MBK_KERNEL MBK_BOUNDS(256) mbk_forms_shorten(const void *values, mbk_u64 nnz, mbk_u32 wide,
+                                             mbk_u32 half, void *shorter) {
+  for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < nnz;
+       k += (mbk_u64)mbk_grid() * 256) {
+    const float value = wide != 0 ? (float)mbk_load((const double *)values + k)
+                                  : mbk_load((const float *)values + k);
+    if (half != 0) {
+      ((mbk_u16 *)shorter)[k] = mbk_half_of(value);
+    } else {
+      ((float *)shorter)[k] = value;
+    }
+  }
+}
+
+// The numbers of values in a table; number[i] is that of the value of keys[i]. Launch: any grid
+// of 256 threads. Shared: mbk_u64[MBK_KEYS], mbk_u8[MBK_KEYS].
+MBK_KERNEL MBK_BOUNDS(256)
+    mbk_forms_number(const void *values, mbk_u64 nnz, mbk_u32 wide, const mbk_u64 *keys,
+                     const mbk_u8 *number, mbk_u8 *shorter) {
+  MBK_SHARED_MEMORY(shared);
+  mbk_u64 *const known = (mbk_u64 *)shared;
+  mbk_u8 *const numbers = (mbk_u8 *)(known + MBK_KEYS);
+  for (mbk_u32 i = mbk_thread(); i < MBK_KEYS; i += 256) {
+    known[i] = mbk_load(keys + i);
+    numbers[i] = mbk_load(number + i);
+  }
+  mbk_block_sync();
+  for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < nnz;
+       k += (mbk_u64)mbk_grid() * 256) {
+    const mbk_u64 key = ~mbk_forms_bits(values, k, wide);
+    mbk_u32 at = mbk_forms_slot(key);
+    while (known[at] != key && known[at] != 0) {
+      at = (at + 1) % MBK_KEYS;
+    }
+    shorter[k] = numbers[at];
+  }
+}
+
+// The value of each row's first nonzero; 0 for an empty one. Launch: any grid of 256 threads.
+MBK_KERNEL MBK_BOUNDS(256) mbk_forms_rows(const MBK_ROW_PTR *row_ptr, const void *values,
+                                          mbk_u64 rows, mbk_u32 wide, void *by_row) {
+  for (mbk_u64 row = (mbk_u64)mbk_block() * 256 + mbk_thread(); row < rows;
+       row += (mbk_u64)mbk_grid() * 256) {
+    const MBK_ROW_PTR start = mbk_load(row_ptr + row);
+    const bool holds = start < mbk_load(row_ptr + row + 1);
+    mbk_forms_put(by_row, row, wide,
+                  holds ? mbk_forms_bits(values, (mbk_u64)(start - MBK_BASE), wide) : 0);
+  }
+}
+
+// For each column the value of one of its nonzeros. Launch: any grid of 256 threads.
+MBK_KERNEL MBK_BOUNDS(256) mbk_forms_columns(const MBK_COLUMN *col_ind, const void *values,
+                                             mbk_u64 nnz, mbk_u32 wide, void *by_column) {
+  for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < nnz;
+       k += (mbk_u64)mbk_grid() * 256) {
+    mbk_forms_put(by_column, (mbk_u64)(mbk_load(col_ind + k) - MBK_BASE), wide,
+                  mbk_forms_bits(values, k, wide));
+  }
+}
+
+// *against: whether they are not the values of all. A thread stops at the first that differs.
+// Launch: any grid of 256 threads.
+MBK_KERNEL MBK_BOUNDS(256)
+    mbk_forms_differ(const MBK_COLUMN *col_ind, const void *values, mbk_u64 nnz, mbk_u32 wide,
+                     const void *by_column, mbk_u32 *against) {
+  bool differs = false;
+  for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < nnz && !differs;
+       k += (mbk_u64)mbk_grid() * 256) {
+    const mbk_u64 column = (mbk_u64)(mbk_load(col_ind + k) - MBK_BASE);
+    differs = mbk_forms_bits(by_column, column, wide) != mbk_forms_bits(values, k, wide);
+  }
+  if (differs) {
+    mbk_atomic_or(against, MBK_FORM_COLUMN);
+  }
+}

@@ -1,0 +1,203 @@
+/* The kernels of spmv/study/bsr_study.cu on blocks as they come. All add to y by atomics, so that
+ * their products are not repeatable to the bit; all but thread-private accumulation also use
+ * atomics in shared memory. */
+#ifdef MERBIT_STUDY_METHODS
+
+#define MBI_BSR_STUDY_THREADS 256 /* of the kernels that do not multiply */
+
+/* ---- Encode: chunks of blocks ------------------------------------------------------------ */
+
+/* The fastest of its tables 7, 9, 10 and 12; a team needs a thread for each entry. */
+static int mbi_bsr_study_threads(const merbit_plan *plan) {
+  const merbit_view *view = &plan->bsr.view;
+  const int entries = view->block_rows * view->block_cols;
+  if (plan->desc.block_threads != 0) {
+    return plan->desc.block_threads;
+  }
+  if (plan->method == MERBIT_METHOD_BSR_TEAM) {
+    return entries > 128 ? mbi_ceiling(entries, 32) * 32 : 128;
+  }
+  return plan->method == MERBIT_METHOD_BSR_VECTOR ? 128 : 32;
+}
+
+/* As many chunks as thread blocks, which fill the GPU plan_desc.sigma times. */
+static merbit_status mbi_bsr_study_size(merbit_plan *plan) {
+  merbit_context *context = plan->context;
+  mbi_bsr_study *s = &plan->bsr_study;
+  const merbit_view *view = &plan->bsr.view;
+  const int own = plan->method == MERBIT_METHOD_BSR_VECTOR ? 8 : 1;
+  const int entries = view->block_rows * view->block_cols;
+  const int filled = plan->desc.sigma != 0 ? plan->desc.sigma : own;
+  uint64_t most;
+  s->threads = mbi_bsr_study_threads(plan);
+  if (plan->bsr.masks != NULL) {
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                    "method %s takes blocks as they come; make them by "
+                    "merbit_matrix_create_bsr",
+                    mbi_method_name(plan->method));
+  }
+  if (s->threads < 32 || s->threads > 1024 || s->threads % 32 != 0 ||
+      (plan->method == MERBIT_METHOD_BSR_TEAM && s->threads < entries)) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "%d threads for blocks of %d x %d; method %s takes a multiple of 32 up to "
+                    "1024%s",
+                    s->threads, view->block_rows, view->block_cols,
+                    mbi_method_name(plan->method),
+                    plan->method == MERBIT_METHOD_BSR_TEAM ? ", one for each entry" : "");
+  }
+  if (filled < 1 || filled > 64) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "plan_desc.sigma is %d; method %s fills the GPU 1 to 64 times",
+                    plan->desc.sigma, mbi_method_name(plan->method));
+  }
+  if (!mbi_ranks_fit(plan)) {
+    return mbi_fail(context, MERBIT_TOO_LARGE,
+                    "%" PRIu64 " rows of blocks are too many for the GPU", plan->device.rows);
+  }
+  most = (uint64_t)context->device.multiprocessors * (uint64_t)filled *
+         (uint64_t)(s->threads < 64 ? 32 : 2048 / s->threads);
+  s->chunk_blocks = plan->device.nnz / most + (plan->device.nnz % most != 0);
+  s->chunks = s->chunk_blocks == 0 ? 0 : (plan->device.nnz - 1) / s->chunk_blocks + 1;
+  return MERBIT_OK;
+}
+
+/* ---- Specialise -------------------------------------------------------------------------- */
+
+static void mbi_bsr_study_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+  const merbit_view *view = &plan->bsr.view;
+  mbi_plan_preamble(plan, preamble);
+  mbi_preamble_define_int(preamble, "MBK_STUDY",
+                          (int)plan->method - (int)MERBIT_METHOD_BSR_ROW_MAJOR);
+  mbi_preamble_define_int(preamble, "MBK_BLOCK_ROWS", view->block_rows);
+  mbi_preamble_define_int(preamble, "MBK_BLOCK_COLS", view->block_cols);
+  mbi_preamble_define_int(preamble, "MBK_COLUMN_MAJOR",
+                          view->block_order == MERBIT_BLOCK_COLUMN_MAJOR);
+  mbi_preamble_define_int(preamble, "MBK_EDGE", view->cols % view->block_cols != 0);
+  mbi_preamble_define_int(preamble, "MBK_THREADS", plan->bsr_study.threads);
+}
+
+static merbit_status mbi_bsr_study_specialise(merbit_plan *plan) {
+  static const char *const names[3] = {"mbk_study_cut", "mbk_study_scale", "mbk_study_product"};
+  mbi_preamble preamble;
+  merbit_status status;
+  int i;
+  mbi_bsr_study_preamble(plan, &preamble);
+  status = mbi_program_create(plan->context, "spmv/study/bsr_study.cu", &preamble, &plan->program);
+  for (i = 0; i < 3 && status == MERBIT_OK; i++) {
+    status = mbi_program_kernel(plan->context, &plan->program, names[i],
+                                &plan->bsr_study.kernels[i]);
+  }
+  return status;
+}
+
+/* ---- Launch: cut, scale, multiply -------------------------------------------------------- */
+
+static int64_t mbi_bsr_study_grid(uint64_t items) {
+  return (int64_t)((items + MBI_BSR_STUDY_THREADS - 1) / MBI_BSR_STUDY_THREADS);
+}
+
+static merbit_status mbi_bsr_study_cut(merbit_plan *plan) {
+  mbi_bsr_study *s = &plan->bsr_study;
+  merbit_context *context = plan->context;
+  const uint64_t bytes = (s->chunks + 1) * sizeof(uint32_t);
+  uint32_t rows = (uint32_t)plan->device.rows;
+  void *arguments[6];
+  merbit_status status = mbi_device_allocate(context, bytes, "rows of chunks", &s->chunk_row);
+  plan->schedule_bytes = bytes;
+  plan->stream_bytes =
+      bytes + plan->device.nnz * sizeof(int32_t) +
+      (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type) +
+      (plan->device.values != 0
+           ? (uint64_t)mbi_view_values(&plan->bsr.view) * mbi_type_size(plan->type)
+           : 0);
+  arguments[0] = &plan->device.row_ptr;
+  arguments[1] = &rows;
+  arguments[2] = &plan->device.nnz;
+  arguments[3] = &s->chunk_blocks;
+  arguments[4] = &s->chunks;
+  arguments[5] = &s->chunk_row;
+  if (status == MERBIT_OK) {
+    status = mbi_device_launch(context, s->kernels[0], "mbk_study_cut",
+                               mbi_bsr_study_grid(s->chunks + 1), MBI_BSR_STUDY_THREADS, 0,
+                               NULL, arguments);
+  }
+  return status == MERBIT_OK ? mbi_device_synchronize(context, NULL) : status;
+}
+
+/* plan->device holds the places of the blocks as a CSR. After a failure mbi_bsr_study_destroy
+ * cleans up. */
+static merbit_status mbi_bsr_study_create(merbit_plan *plan) {
+  merbit_status status = mbi_bsr_study_size(plan);
+  if (status == MERBIT_OK) {
+    status = mbi_bsr_take_values(plan);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_bsr_study_specialise(plan);
+  }
+  return status == MERBIT_OK && plan->bsr_study.chunks > 0 ? mbi_bsr_study_cut(plan) : status;
+}
+
+static void mbi_bsr_study_destroy(merbit_plan *plan) {
+  mbi_device_release(plan->context, plan->bsr_study.chunk_row);
+  mbi_program_destroy(plan->context, &plan->program);
+}
+
+static merbit_status mbi_bsr_study_multiply(merbit_plan *plan, mbi_devptr carries,
+                                            const void *alpha, mbi_devptr x, const void *beta,
+                                            mbi_devptr y, void *stream) {
+  mbi_bsr_study *s = &plan->bsr_study;
+  const unsigned sums = (unsigned)(plan->bsr.view.block_rows + s->threads / 32);
+  uint64_t rows = (uint64_t)plan->bsr.view.rows, cols = (uint64_t)plan->bsr.view.cols;
+  void *scale[4], *arguments[12];
+  merbit_status status;
+  (void)carries;
+  scale[0] = &y;
+  scale[1] = &rows;
+  scale[2] = arguments[10] = (void *)(uintptr_t)alpha;
+  scale[3] = arguments[11] = (void *)(uintptr_t)beta;
+  status = mbi_device_launch(plan->context, s->kernels[1], "mbk_study_scale",
+                             mbi_bsr_study_grid(rows), MBI_BSR_STUDY_THREADS, 0, stream, scale);
+  arguments[0] = &plan->device.row_ptr;
+  arguments[1] = &plan->device.col_ind;
+  arguments[2] = &plan->device.values;
+  arguments[3] = &s->chunk_row;
+  arguments[4] = &x;
+  arguments[5] = &y;
+  arguments[6] = &rows;
+  arguments[7] = &cols;
+  arguments[8] = &plan->device.nnz;
+  arguments[9] = &s->chunk_blocks;
+  return status == MERBIT_OK
+             ? mbi_device_launch(plan->context, s->kernels[2], "mbk_study_product",
+                                 (int64_t)s->chunks, s->threads,
+                                 sums * (unsigned)mbi_type_size(plan->type), stream, arguments)
+             : status;
+}
+
+/* ---- Describe ---------------------------------------------------------------------------- */
+
+static void mbi_bsr_study_info(const merbit_plan *plan, merbit_plan_info *info) {
+  info->sigma = (int)(plan->bsr_study.chunk_blocks < INT32_MAX ? plan->bsr_study.chunk_blocks
+                                                               : INT32_MAX);
+  info->block_threads = plan->bsr_study.threads;
+  info->tiles = (int64_t)plan->bsr_study.chunks;
+}
+
+static int mbi_bsr_study_describe(const merbit_plan *plan, char *text, size_t size) {
+  return snprintf(text, size,
+                  "%" PRIu64 " blocks of %d x %d, %" PRIu64 " chunks of %" PRIu64
+                  " blocks, %d threads; sums by atomics",
+                  plan->device.nnz, plan->bsr.view.block_rows, plan->bsr.view.block_cols,
+                  plan->bsr_study.chunks, plan->bsr_study.chunk_blocks,
+                  plan->bsr_study.threads);
+}
+
+static const mbi_cuda_method mbi_bsr_study_method = {mbi_bsr_study_create,
+                                                     mbi_bsr_study_destroy,
+                                                     mbi_rows_carry_bytes,
+                                                     mbi_bsr_study_multiply,
+                                                     mbi_bsr_study_info,
+                                                     mbi_bsr_study_describe,
+                                                     NULL};
+
+#endif /* MERBIT_STUDY_METHODS */

@@ -1,0 +1,264 @@
+// Blocks as they come: the four kernels of Chirila (Architectural-Aware Optimization of SpMV on
+// GPUs, Bucharest 2025, chapter 8), for comparison. Each thread block takes a chunk of as many
+// blocks as the others and walks through its rows of blocks; chunk_row is made once. What it
+// sums of a row is added to y by atomics, which is why y is scaled before (Listing 13), and why
+// products by these kernels are not repeatable to the bit. MBK_STUDY says how it sums:
+//   0  row-major access: an atomic addition in shared memory for each entry (Listing 14)
+//   1  thread-private accumulation: R sums in local memory, reduced without atomics in shared
+//      memory (Listings 15 and 16)
+//   2  team-based accumulation: R C threads for each block, of which each keeps to one entry;
+//      an atomic addition in shared memory for each thread (Listing 17)
+//   3  vector accumulation, unrolled: rows at once in registers, shuffles, an atomic addition
+//      in shared memory for each warp and row (Listing 18)
+#include "jit/device.cuh"
+#include "spmv/shared/algebra.cuh"
+#ifndef MBK_STUDY
+#error "define MBK_STUDY: 0 to 3"
+#endif
+#ifndef MBK_BLOCK_ROWS
+#error "define MBK_BLOCK_ROWS: rows of a block"
+#endif
+#ifndef MBK_BLOCK_COLS
+#error "define MBK_BLOCK_COLS: columns of a block"
+#endif
+#ifndef MBK_COLUMN_MAJOR
+#error "define MBK_COLUMN_MAJOR: 1 if blocks come column by column"
+#endif
+#ifndef MBK_EDGE
+#error "define MBK_EDGE: 1 if the last column of blocks reaches beyond the matrix"
+#endif
+#ifndef MBK_THREADS
+#error "define MBK_THREADS: threads per block of the product, a multiple of 32"
+#endif
+
+#define MBK_ENTRIES (MBK_BLOCK_ROWS * MBK_BLOCK_COLS)
+#define MBK_BUILD_THREADS 256
+#define MBK_ALL 0xffffffffu
+#define MBK_ROWS_AT_ONCE (MBK_BLOCK_ROWS < 8 ? MBK_BLOCK_ROWS : 8)
+#define MBK_ROWS_LEFT (MBK_BLOCK_ROWS % MBK_ROWS_AT_ONCE)
+
+// Of an entry in its block, and back.
+#define MBK_ROW_IN_BLOCK(e) (MBK_COLUMN_MAJOR ? (e) % MBK_BLOCK_ROWS : (e) / MBK_BLOCK_COLS)
+#define MBK_COL_IN_BLOCK(e) (MBK_COLUMN_MAJOR ? (e) / MBK_BLOCK_ROWS : (e) % MBK_BLOCK_COLS)
+#define MBK_IN_BLOCK(r, c)                                                                     \
+  (MBK_COLUMN_MAJOR ? (c)*MBK_BLOCK_ROWS + (r) : (r)*MBK_BLOCK_COLS + (c))
+
+struct mbk_study_blocks {
+  const mbk_i32 *col_ind;
+  const MBK_VALUE *values;
+  const MBK_VECTOR *x;
+  mbk_u64 cols;
+};
+
+// What entry `at` adds, which is in column `c` of block number `block`.
+MBK_DEVICE MBK_COMPUTE mbk_study_term(const mbk_study_blocks &a, mbk_u64 block, mbk_u64 at,
+                                      mbk_u32 c) {
+  const mbk_u32 column = (mbk_u32)(mbk_load(a.col_ind + block) - MBK_BASE);
+  const mbk_u64 col = (mbk_u64)column * MBK_BLOCK_COLS + c;
+  if (MBK_EDGE && col >= a.cols) {
+    return MBK_ZERO;
+  }
+#if MBK_PATTERN
+  (void)at;
+  return MBK_UNIT(a.values, a.x[col]);
+#else
+  return MBK_MUL(mbk_load(a.values + at), a.x[col]);
+#endif
+}
+
+MBK_DEVICE MBK_COMPUTE mbk_study_reduce(MBK_COMPUTE sum) { // in lane 0
+#pragma unroll
+  for (int d = 16; d > 0; d >>= 1) {
+    sum = MBK_ADD(sum, mbk_shuffle_down(MBK_ALL, sum, d, 32));
+  }
+  return sum;
+}
+
+// ---- A row of blocks, or a chunk's part of it: blocks [from, to), to `shared`
+// -------------------------------------------------------------------------------
+
+#if MBK_STUDY == 0
+
+MBK_DEVICE void mbk_study_sum(const mbk_study_blocks &a, mbk_u64 from, mbk_u64 to,
+                              MBK_COMPUTE *shared) {
+  for (mbk_u64 at = from * MBK_ENTRIES + mbk_thread(); at < to * MBK_ENTRIES;
+       at += MBK_THREADS) {
+    const mbk_u32 e = (mbk_u32)(at % MBK_ENTRIES);
+    mbk_atomic_add(shared + MBK_ROW_IN_BLOCK(e),
+                   mbk_study_term(a, at / MBK_ENTRIES, at, MBK_COL_IN_BLOCK(e)));
+  }
+}
+
+#elif MBK_STUDY == 1
+
+// `partial` is behind the sums, one for each warp.
+MBK_DEVICE void mbk_study_sum(const mbk_study_blocks &a, mbk_u64 from, mbk_u64 to,
+                              MBK_COMPUTE *shared) {
+  MBK_COMPUTE *const partial = shared + MBK_BLOCK_ROWS;
+  MBK_COMPUTE sum[MBK_BLOCK_ROWS];
+  for (int r = 0; r < MBK_BLOCK_ROWS; r++) {
+    sum[r] = MBK_ZERO;
+  }
+  for (mbk_u64 at = from * MBK_ENTRIES + mbk_thread(); at < to * MBK_ENTRIES;
+       at += MBK_THREADS) {
+    const mbk_u32 e = (mbk_u32)(at % MBK_ENTRIES), r = MBK_ROW_IN_BLOCK(e);
+    sum[r] = MBK_ADD(sum[r], mbk_study_term(a, at / MBK_ENTRIES, at, MBK_COL_IN_BLOCK(e)));
+  }
+  for (int r = 0; r < MBK_BLOCK_ROWS; r++) {
+    const MBK_COMPUTE own = mbk_study_reduce(sum[r]);
+    if (mbk_lane() == 0) {
+      partial[mbk_thread() / 32] = own;
+    }
+    mbk_block_sync();
+    if (mbk_thread() < 32) {
+      const MBK_COMPUTE all =
+          mbk_study_reduce(mbk_thread() < MBK_THREADS / 32 ? partial[mbk_thread()] : MBK_ZERO);
+      if (mbk_thread() == 0) {
+        shared[r] = all;
+      }
+    }
+    mbk_block_sync();
+  }
+}
+
+#elif MBK_STUDY == 2
+
+// Threads that no whole team is left for do nothing.
+MBK_DEVICE void mbk_study_sum(const mbk_study_blocks &a, mbk_u64 from, mbk_u64 to,
+                              MBK_COMPUTE *shared) {
+  enum { TEAMS = MBK_THREADS / MBK_ENTRIES };
+  const mbk_u32 team = mbk_thread() / MBK_ENTRIES, e = mbk_thread() % MBK_ENTRIES;
+  if (team < TEAMS) {
+    MBK_COMPUTE sum = MBK_ZERO;
+    for (mbk_u64 block = from + team; block < to; block += TEAMS) {
+      sum =
+          MBK_ADD(sum, mbk_study_term(a, block, block * MBK_ENTRIES + e, MBK_COL_IN_BLOCK(e)));
+    }
+    mbk_atomic_add(shared + MBK_ROW_IN_BLOCK(e), sum);
+  }
+}
+
+#else
+
+// Rows [first, first + rows) of the blocks; a thread takes columns of them.
+template <int rows>
+MBK_DEVICE void mbk_study_strip(const mbk_study_blocks &a, mbk_u64 from, mbk_u64 to, int first,
+                                MBK_COMPUTE *shared) {
+  MBK_COMPUTE sum[rows];
+#pragma unroll
+  for (int k = 0; k < rows; k++) {
+    sum[k] = MBK_ZERO;
+  }
+  for (mbk_u64 at = from * MBK_BLOCK_COLS + mbk_thread(); at < to * MBK_BLOCK_COLS;
+       at += MBK_THREADS) {
+    const mbk_u64 block = at / MBK_BLOCK_COLS;
+    const mbk_u32 c = (mbk_u32)(at % MBK_BLOCK_COLS);
+#pragma unroll
+    for (int k = 0; k < rows; k++) {
+      sum[k] = MBK_ADD(
+          sum[k],
+          mbk_study_term(a, block, block * MBK_ENTRIES + MBK_IN_BLOCK((mbk_u32)(first + k), c),
+                         c));
+    }
+  }
+#pragma unroll
+  for (int k = 0; k < rows; k++) {
+    sum[k] = mbk_study_reduce(sum[k]);
+    if (mbk_lane() == 0) {
+      mbk_atomic_add(shared + first + k, sum[k]);
+    }
+  }
+}
+
+// The listing goes down from 8 rows at once; what is left behind whole strips is one strip.
+MBK_DEVICE void mbk_study_sum(const mbk_study_blocks &a, mbk_u64 from, mbk_u64 to,
+                              MBK_COMPUTE *shared) {
+  for (int r = 0; r + MBK_ROWS_AT_ONCE <= MBK_BLOCK_ROWS; r += MBK_ROWS_AT_ONCE) {
+    mbk_study_strip<MBK_ROWS_AT_ONCE>(a, from, to, r, shared);
+  }
+#if MBK_ROWS_LEFT > 0
+  mbk_study_strip<MBK_ROWS_LEFT>(a, from, to, MBK_BLOCK_ROWS - MBK_ROWS_LEFT, shared);
+#endif
+}
+
+#endif
+
+// ---- Kernels
+// --------------------------------------------------------------------------------
+
+MBK_DEVICE mbk_u64 mbk_study_start(const MBK_ROW_PTR *row_ptr, mbk_u64 row) {
+  return (mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE);
+}
+
+// chunk_row[i] is the row of the first block of chunk i, behind the last chunk that of the last
+// block. Launch: one thread for each of chunks + 1.
+MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
+    mbk_study_cut(const MBK_ROW_PTR *row_ptr, mbk_u32 block_rows, mbk_u64 blocks,
+                  mbk_u64 chunk_blocks, mbk_u64 chunks, mbk_u32 *chunk_row) {
+  const mbk_u64 at = (mbk_u64)mbk_block() * MBK_BUILD_THREADS + mbk_thread();
+  if (at <= chunks) {
+    const mbk_u64 block = at * chunk_blocks < blocks ? at * chunk_blocks : blocks - 1;
+    mbk_u32 low = 0, high = block_rows;
+    while (high - low > 1) {
+      const mbk_u32 middle = low + (high - low) / 2;
+      if (mbk_study_start(row_ptr, middle) <= block) {
+        low = middle;
+      } else {
+        high = middle;
+      }
+    }
+    chunk_row[at] = low;
+  }
+}
+
+// y = beta y. Launch: one thread per row.
+MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
+    mbk_study_scale(MBK_VECTOR *y, mbk_u64 rows, MBK_SCALAR_PARAMETERS) {
+  MBK_SCALARS_LOAD;
+  const mbk_u64 row = (mbk_u64)mbk_block() * MBK_BUILD_THREADS + mbk_thread();
+  (void)alpha;
+  if (row < rows) {
+    y[row] = beta == (MBK_COMPUTE)0 ? (MBK_VECTOR)0 : (MBK_VECTOR)MBK_MUL(beta, y[row]);
+  }
+}
+
+// y += alpha A x. Launch: one block per chunk. Shared: MBK_COMPUTE[MBK_BLOCK_ROWS + MBK_THREADS
+// / 32].
+MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
+    mbk_study_product(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,
+                      const MBK_VALUE *values, const mbk_u32 *chunk_row, const MBK_VECTOR *x,
+                      MBK_VECTOR *y, mbk_u64 rows, mbk_u64 cols, mbk_u64 blocks,
+                      mbk_u64 chunk_blocks, MBK_SCALAR_PARAMETERS) {
+  MBK_SCALARS_LOAD;
+  MBK_SHARED_MEMORY(memory);
+  MBK_COMPUTE *const shared = (MBK_COMPUTE *)memory;
+  const mbk_study_blocks a = {col_ind, values, x, cols};
+  const mbk_u64 first = mbk_block() * chunk_blocks;
+  const mbk_u64 last = first + chunk_blocks < blocks ? first + chunk_blocks : blocks;
+  (void)beta;
+  if (alpha == (MBK_COMPUTE)0) {
+    return;
+  }
+  const mbk_u32 last_row = mbk_load(chunk_row + mbk_block() + 1);
+  for (mbk_u32 row = mbk_load(chunk_row + mbk_block()); row <= last_row; row++) {
+    const mbk_u64 start = mbk_study_start(row_ptr, row);
+    const mbk_u64 end = mbk_study_start(row_ptr, (mbk_u64)row + 1);
+    const mbk_u64 from = start > first ? start : first, to = end < last ? end : last;
+    if (from >= to) {
+      continue;
+    }
+    // Each sum of the row before has been read by the thread that clears it.
+    for (mbk_u32 r = mbk_thread(); r < MBK_BLOCK_ROWS; r += MBK_THREADS) {
+      shared[r] = MBK_ZERO;
+    }
+    mbk_block_sync();
+    mbk_study_sum(a, from, to, shared);
+    mbk_block_sync();
+    for (mbk_u32 r = mbk_thread(); r < MBK_BLOCK_ROWS; r += MBK_THREADS) {
+      const mbk_u64 at = (mbk_u64)row * MBK_BLOCK_ROWS + r;
+      if (at < rows) {
+        mbk_atomic_add(y + at, (MBK_VECTOR)MBK_MUL(alpha, shared[r]));
+      }
+    }
+  }
+}

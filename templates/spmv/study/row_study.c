@@ -1,0 +1,268 @@
+/* The kernels of spmv/study/row_study.cu. plan_desc.omega: the warp loop's lanes per row, 32 as in
+ * the report where it is 0; the rows of a warp of the tiled one, 0: 1. plan_desc.sigma: rows
+ * that lanes take at once, 0: 1; columns of a tile, 0: 2024. */
+#ifdef MERBIT_STUDY_METHODS
+
+#define MBI_TILED_COLUMNS 4096 /* at most: shared memory then needs no asking */
+
+/* ---- Encode: sizes; tiles of columns for each block of rows ------------------------------ */
+
+static int mbi_row_study_tiled(const merbit_plan *plan) {
+  return plan->method == MERBIT_METHOD_WARP_TILED;
+}
+
+static merbit_status mbi_row_study_sizes_fit(const merbit_plan *plan) {
+  const mbi_csr_study *s = &plan->csr_study;
+  const int tiled = mbi_row_study_tiled(plan);
+  if (s->threads < 32 || s->threads > 1024 || s->threads % 32 != 0 || s->lanes < 1 ||
+      s->lanes > 32 || (s->lanes & (s->lanes - 1)) != 0 || s->rows < 1 ||
+      s->rows > (tiled ? 4 : 16) || s->width < 32 || s->width > MBI_TILED_COLUMNS) {
+    return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
+                    "plan_desc.sigma is %d, omega %d and block_threads %d; method %s takes %s, "
+                    "and multiples "
+                    "of 32 up to 1024",
+                    plan->desc.sigma, plan->desc.omega, plan->desc.block_threads,
+                    mbi_method_name(plan->method),
+                    tiled ? "32 to 4096 columns, 1 to 4 rows a warp"
+                          : "1 to 16 rows at once, a power of two up to 32 of lanes");
+  }
+  return MERBIT_OK;
+}
+
+static merbit_status mbi_row_study_size(merbit_plan *plan) {
+  mbi_csr_study *s = &plan->csr_study;
+  const merbit_plan_desc *wish = &plan->desc;
+  const int tiled = mbi_row_study_tiled(plan);
+  uint64_t block_rows, resident;
+  merbit_status status;
+  s->threads = wish->block_threads != 0 ? wish->block_threads : 256;
+  s->lanes = !tiled && wish->omega != 0 ? wish->omega : 32;
+  s->rows = tiled ? wish->omega : wish->sigma;
+  s->rows = s->rows != 0 ? s->rows : 1;
+  s->width = tiled && wish->sigma != 0 ? wish->sigma : 2024;
+  status = mbi_row_study_sizes_fit(plan);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  block_rows = (uint64_t)(s->threads / s->lanes * s->rows);
+  s->blocks = plan->device.rows / block_rows + (plan->device.rows % block_rows != 0);
+  resident = (uint64_t)plan->context->device.multiprocessors * (uint64_t)(2048 / s->threads);
+  if (!tiled && s->blocks > resident && resident > 0) {
+    s->blocks = resident;
+  }
+  if (s->blocks > (uint64_t)INT32_MAX) {
+    return mbi_fail(plan->context, MERBIT_TOO_LARGE,
+                    "%" PRIu64 " rows are too many for method %s", plan->device.rows,
+                    mbi_method_name(plan->method));
+  }
+  return MERBIT_OK;
+}
+
+static merbit_status mbi_tiled_cut(merbit_plan *plan) {
+  mbi_csr_study *s = &plan->csr_study;
+  void *arguments[6];
+  arguments[0] = &plan->device.row_ptr;
+  arguments[1] = &plan->device.col_ind;
+  arguments[2] = &plan->device.rows;
+  arguments[3] = &s->tile_first;
+  arguments[4] = &s->mixed;
+  arguments[5] = &s->tile_col;
+  return mbi_device_launch(plan->context, s->kernels[0], "mbk_tiled_cut", (int64_t)s->blocks,
+                           s->threads, (unsigned)(s->threads / 32 * (int)sizeof(uint32_t)),
+                           NULL, arguments);
+}
+
+/* Numbers of tiles at s->tile_first become the number of each block's first. */
+static merbit_status mbi_tiled_sum(merbit_plan *plan) {
+  mbi_csr_study *s = &plan->csr_study;
+  merbit_context *context = plan->context;
+  const size_t bytes = (size_t)s->blocks * sizeof(uint64_t);
+  void *memory = NULL;
+  uint64_t block;
+  merbit_status status = mbi_allocate_array(context, (int64_t)s->blocks + 1, sizeof(uint64_t),
+                                            "numbers of tiles", &memory);
+  if (status == MERBIT_OK) {
+    status = mbi_device_download(context, memory, s->tile_first, bytes);
+  }
+  if (status == MERBIT_OK) {
+    uint64_t *first = (uint64_t *)memory;
+    for (block = 0; block < s->blocks; block++) {
+      const uint64_t count = first[block];
+      first[block] = s->tiles;
+      s->tiles += count;
+    }
+    first[s->blocks] = s->tiles;
+    status = mbi_device_upload(context, s->tile_first, memory, bytes + sizeof(uint64_t));
+  }
+  mbi_release(context, memory);
+  return status;
+}
+
+static merbit_status mbi_tiled_encode(merbit_plan *plan) {
+  mbi_csr_study *s = &plan->csr_study;
+  merbit_context *context = plan->context;
+  merbit_status status = mbi_device_allocate(context, (s->blocks + 1) * sizeof(uint64_t),
+                                             "first tiles", &s->tile_first);
+  if (status == MERBIT_OK) {
+    status = mbi_device_allocate(context, s->blocks * sizeof(uint32_t), "blocks of mixed rows",
+                                 &s->mixed);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_tiled_cut(plan);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_tiled_sum(plan);
+  }
+  if (status == MERBIT_OK && s->tiles > 0) {
+    status = mbi_device_allocate(context, s->tiles * sizeof(uint32_t), "tiles of columns",
+                                 &s->tile_col);
+    if (status == MERBIT_OK) {
+      status = mbi_tiled_cut(plan);
+    }
+    if (status == MERBIT_OK) {
+      status = mbi_device_synchronize(context, NULL);
+    }
+  }
+  plan->schedule_bytes =
+      (s->blocks + 1) * sizeof(uint64_t) + (s->blocks + s->tiles) * sizeof(uint32_t);
+  plan->stream_bytes += plan->schedule_bytes;
+  return status;
+}
+
+/* ---- Specialise -------------------------------------------------------------------------- */
+
+static void mbi_row_study_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+  const mbi_csr_study *s = &plan->csr_study;
+  mbi_plan_preamble(plan, preamble);
+  mbi_preamble_define_int(preamble, "MBK_STUDY", mbi_row_study_tiled(plan));
+  mbi_preamble_define_int(preamble, "MBK_LANES", s->lanes);
+  mbi_preamble_define_int(preamble, "MBK_ROWS", s->rows);
+  mbi_preamble_define_int(preamble, "MBK_WIDTH", s->width);
+  mbi_preamble_define_int(preamble, "MBK_THREADS", s->threads);
+}
+
+/* After a failure mbi_csr_study_destroy cleans up. */
+static merbit_status mbi_row_study_create(merbit_plan *plan) {
+  static const char *const names[4] = {"mbk_loop_reset", "mbk_loop_product", "mbk_tiled_cut",
+                                       "mbk_tiled_product"};
+  mbi_csr_study *s = &plan->csr_study;
+  const int tiled = mbi_row_study_tiled(plan);
+  mbi_preamble preamble;
+  merbit_status status = mbi_row_study_size(plan);
+  int i;
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  plan->stream_bytes =
+      mbi_device_csr_stream_bytes(plan) +
+      (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type);
+  mbi_row_study_preamble(plan, &preamble);
+  status = mbi_program_create(plan->context, "spmv/study/row_study.cu", &preamble, &plan->program);
+  for (i = 0; i < 2 && status == MERBIT_OK; i++) {
+    status =
+        mbi_program_kernel(plan->context, &plan->program, names[2 * tiled + i], &s->kernels[i]);
+  }
+  return status == MERBIT_OK && tiled && s->blocks > 0 ? mbi_tiled_encode(plan) : status;
+}
+
+static void mbi_csr_study_destroy(merbit_plan *plan) {
+  mbi_device_release(plan->context, plan->csr_study.tile_first);
+  mbi_device_release(plan->context, plan->csr_study.mixed);
+  mbi_device_release(plan->context, plan->csr_study.tile_col);
+  mbi_program_destroy(plan->context, &plan->program);
+}
+
+/* The loop's counter of rows: a product in flight has its own. */
+static uint64_t mbi_row_study_carry_bytes(const merbit_plan *plan) {
+  return mbi_row_study_tiled(plan) || plan->csr_study.blocks == 0 ? 0 : sizeof(uint64_t);
+}
+
+/* ---- Launch ------------------------------------------------------------------------------ */
+
+static merbit_status mbi_warp_loop_multiply(merbit_plan *plan, mbi_devptr carries,
+                                            const void *alpha, mbi_devptr x, const void *beta,
+                                            mbi_devptr y, void *stream) {
+  mbi_csr_study *s = &plan->csr_study;
+  void *reset[1], *arguments[9];
+  merbit_status status;
+  if (s->blocks == 0) {
+    return MERBIT_OK;
+  }
+  reset[0] = &carries;
+  status = mbi_plan_launch(plan, s->kernels[0], "mbk_loop_reset", 1, 1, 0, stream, reset);
+  arguments[0] = &plan->device.row_ptr;
+  arguments[1] = &plan->device.col_ind;
+  arguments[2] = &plan->device.values;
+  arguments[3] = &x;
+  arguments[4] = &y;
+  arguments[5] = &carries;
+  arguments[6] = &plan->device.rows;
+  arguments[7] = (void *)(uintptr_t)alpha;
+  arguments[8] = (void *)(uintptr_t)beta;
+  return status == MERBIT_OK
+             ? mbi_plan_launch(plan, s->kernels[1], "mbk_loop_product", (int64_t)s->blocks,
+                               s->threads, 0, stream, arguments)
+             : status;
+}
+
+static merbit_status mbi_warp_tiled_multiply(merbit_plan *plan, mbi_devptr carries,
+                                             const void *alpha, mbi_devptr x, const void *beta,
+                                             mbi_devptr y, void *stream) {
+  mbi_csr_study *s = &plan->csr_study;
+  void *arguments[12];
+  (void)carries;
+  arguments[0] = &plan->device.row_ptr;
+  arguments[1] = &plan->device.col_ind;
+  arguments[2] = &plan->device.values;
+  arguments[3] = &x;
+  arguments[4] = &y;
+  arguments[5] = &s->tile_first;
+  arguments[6] = &s->mixed;
+  arguments[7] = &s->tile_col;
+  arguments[8] = &plan->device.rows;
+  arguments[9] = &plan->device.cols;
+  arguments[10] = (void *)(uintptr_t)alpha;
+  arguments[11] = (void *)(uintptr_t)beta;
+  return mbi_plan_launch(plan, s->kernels[1], "mbk_tiled_product", (int64_t)s->blocks,
+                         s->threads, (unsigned)(s->width * (int)mbi_type_size(plan->type)),
+                         stream, arguments);
+}
+
+/* ---- Describe ---------------------------------------------------------------------------- */
+
+static void mbi_row_study_info(const merbit_plan *plan, merbit_plan_info *info) {
+  const mbi_csr_study *s = &plan->csr_study;
+  const int tiled = mbi_row_study_tiled(plan);
+  info->sigma = tiled ? s->width : s->rows;
+  info->omega = tiled ? s->rows : s->lanes;
+  info->block_threads = s->threads;
+  info->tiles = (int64_t)s->tiles;
+}
+
+static int mbi_row_study_describe(const merbit_plan *plan, char *text, size_t size) {
+  const mbi_csr_study *s = &plan->csr_study;
+  if (mbi_row_study_tiled(plan)) {
+    return snprintf(text, size,
+                    "%" PRIu64 " tiles of %d columns for %" PRIu64 " blocks of %d rows",
+                    s->tiles, s->width, s->blocks, s->threads / 32 * s->rows);
+  }
+  return snprintf(text, size, "%" PRIu64 " blocks of %d threads, %d lanes a row, %d at once",
+                  s->blocks, s->threads, s->lanes, s->rows);
+}
+
+static const mbi_cuda_method mbi_warp_loop_method = {mbi_row_study_create,
+                                                     mbi_csr_study_destroy,
+                                                     mbi_row_study_carry_bytes,
+                                                     mbi_warp_loop_multiply,
+                                                     mbi_row_study_info,
+                                                     mbi_row_study_describe,
+                                                     NULL};
+static const mbi_cuda_method mbi_warp_tiled_method = {mbi_row_study_create,
+                                                      mbi_csr_study_destroy,
+                                                      mbi_row_study_carry_bytes,
+                                                      mbi_warp_tiled_multiply,
+                                                      mbi_row_study_info,
+                                                      mbi_row_study_describe,
+                                                      NULL};
+
+#endif /* MERBIT_STUDY_METHODS */

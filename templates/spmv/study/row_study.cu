@@ -1,0 +1,276 @@
+// Warps that sum whole rows: two kernels of Marconi (Optimization for SpMV, report, Trento
+// 2025, section IV), for comparison. His first, a warp per row, is spmv/gpu/rows/rows.cu with 32 lanes.
+// MBK_STUDY says which this is:
+//   0  warp loop (Algorithm 1): as many warps as the GPU holds take their next rows from a
+//      counter, until there are none
+//   1  warp tiled (Algorithm 2): a thread block takes MBK_ROWS rows for each of its warps and
+//      goes through tiles of columns, whose part of x it has in shared memory
+// Unlike there, a row passes one warp only, so that nothing is added to y atomically, and each
+// row's sum has one order: which warp takes a row makes no difference to the bits. Kernels ask
+// for one resident block: left to itself a compiler keeps to the registers of as many as
+// possible, and spills.
+#include "jit/device.cuh"
+#include "spmv/shared/algebra.cuh"
+#ifndef MBK_STUDY
+#error "define MBK_STUDY: 0 or 1"
+#endif
+#ifndef MBK_LANES
+#error "define MBK_LANES: lanes per row of the warp loop, a power of two up to 32"
+#endif
+#ifndef MBK_ROWS
+#error "define MBK_ROWS: rows that a group of lanes, or a warp, takes at once"
+#endif
+#ifndef MBK_WIDTH
+#error "define MBK_WIDTH: columns of a tile"
+#endif
+#ifndef MBK_THREADS
+#error "define MBK_THREADS: threads per block, a multiple of 32"
+#endif
+
+#define MBK_ALL 0xffffffffu
+#define MBK_WARPS (MBK_THREADS / 32)
+
+// Where the nonzeros of a row begin, and those of the row before end.
+MBK_DEVICE mbk_u64 mbk_study_start(const MBK_ROW_PTR *row_ptr, mbk_u64 row) {
+  return (mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE);
+}
+
+// What the nonzero number `at` adds.
+MBK_DEVICE MBK_COMPUTE mbk_study_term(const MBK_VALUE *values, mbk_u64 at, MBK_VECTOR factor) {
+#if MBK_PATTERN
+  (void)at;
+  return MBK_UNIT(values, factor);
+#else
+  return MBK_MUL(mbk_value(mbk_load(values + at)), factor);
+#endif
+}
+
+// The sum over `lanes` neighbours, in the first.
+MBK_DEVICE MBK_COMPUTE mbk_study_reduce(MBK_COMPUTE sum, int lanes) {
+#pragma unroll
+  for (int d = lanes / 2; d > 0; d >>= 1) {
+    sum = MBK_ADD(sum, mbk_shuffle_down(MBK_ALL, sum, d, lanes));
+  }
+  return sum;
+}
+
+#if MBK_STUDY == 0
+
+// Rows that a warp takes at once.
+#define MBK_TAKEN (MBK_ROWS * (32 / MBK_LANES))
+
+// Launch: one thread, before each product.
+MBK_KERNEL MBK_BOUNDS(1) mbk_loop_reset(mbk_u64 *counter) {
+  mbk_release();
+  mbk_await(); // a product before counts on it
+  *counter = 0;
+}
+
+MBK_DEVICE MBK_COMPUTE mbk_loop_sum(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,
+                                    const MBK_VALUE *values, const MBK_VECTOR *x, mbk_u64 row) {
+  const mbk_u64 end = mbk_study_start(row_ptr, row + 1);
+  MBK_COMPUTE sum = MBK_ZERO;
+#pragma unroll 4
+  for (mbk_u64 at = mbk_study_start(row_ptr, row) + mbk_lane() % MBK_LANES; at < end;
+       at += MBK_LANES) {
+    sum = MBK_ADD(sum, mbk_study_term(values, at,
+                                      mbk_load_late(x + (mbk_load(col_ind + at) - MBK_BASE))));
+  }
+  return sum;
+}
+
+// Launch: any number of blocks, behind mbk_loop_reset.
+MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1)
+    mbk_loop_product(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,
+                     const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y,
+                     mbk_u64 *counter, mbk_u64 rows, MBK_SCALAR_PARAMETERS) {
+  mbk_release();
+  mbk_await();
+  MBK_SCALARS_LOAD;
+  for (;;) {
+    mbk_u64 first = 0;
+    if (mbk_lane() == 0) {
+      first = mbk_atomic_add(counter, (mbk_u64)MBK_TAKEN);
+    }
+    first = mbk_shuffle(MBK_ALL, first, 0, 32);
+    if (first >= rows) {
+      break;
+    }
+    for (mbk_u32 i = 0; i < MBK_ROWS; i++) {
+      const mbk_u64 row = first + i * (32 / MBK_LANES) + mbk_lane() / MBK_LANES;
+      MBK_COMPUTE sum = MBK_ZERO;
+      if (row < rows && !MBK_VANISHES(alpha)) {
+        sum = mbk_loop_sum(row_ptr, col_ind, values, x, row);
+      }
+      sum = mbk_study_reduce(sum, MBK_LANES);
+      if (row < rows && mbk_lane() % MBK_LANES == 0) {
+        MBK_COMMIT(row, sum);
+      }
+    }
+  }
+}
+
+#else
+
+#define MBK_NOTHING 0xffffffffu // no column
+
+// The nonzeros of a warp's rows that a lane has: of row i those from at[i] on, every 32nd.
+struct mbk_tiled_rows {
+  mbk_u64 at[MBK_ROWS], end[MBK_ROWS];
+};
+
+// Rows beyond the last hold nothing.
+MBK_DEVICE mbk_tiled_rows mbk_tiled_begin(const MBK_ROW_PTR *row_ptr, mbk_u64 first,
+                                          mbk_u64 rows) {
+  mbk_tiled_rows own;
+#pragma unroll
+  for (mbk_u32 i = 0; i < MBK_ROWS; i++) {
+    const mbk_u64 row = first + i;
+    own.at[i] = own.end[i] = 0;
+    if (row < rows) {
+      own.at[i] = mbk_study_start(row_ptr, row) + mbk_lane();
+      own.end[i] = mbk_study_start(row_ptr, row + 1);
+    }
+  }
+  return own;
+}
+
+MBK_DEVICE mbk_u64 mbk_tiled_first_row() {
+  return ((mbk_u64)mbk_block() * MBK_WARPS + mbk_thread() / 32) * MBK_ROWS;
+}
+
+MBK_DEVICE mbk_u32 mbk_tiled_column(const mbk_i32 *col_ind, mbk_u64 at) {
+  return (mbk_u32)(mbk_load(col_ind + at) - MBK_BASE);
+}
+
+// The least, over the thread block, in every thread. Shared: mbk_u32[MBK_WARPS].
+MBK_DEVICE mbk_u32 mbk_tiled_least(mbk_u32 own, mbk_u32 *least) {
+#pragma unroll
+  for (int d = 16; d > 0; d >>= 1) {
+    const mbk_u32 other = mbk_shuffle_xor(MBK_ALL, own, d, 32);
+    own = other < own ? other : own;
+  }
+  mbk_block_sync(); // what is there has been read
+  if (mbk_lane() == 0) {
+    least[mbk_thread() / 32] = own;
+  }
+  mbk_block_sync();
+  for (mbk_u32 w = 0; w < MBK_WARPS; w++) {
+    own = least[w] < own ? least[w] : own;
+  }
+  return own;
+}
+
+// Tiles of columns: each begins with the least column that the ones before do not cover, so
+// that every one holds a nonzero of the block's rows. Without tile_col counts them, to
+// tile_first[block], and finds out whether the columns of each row ascend; with it writes where
+// they begin, from number tile_first[block] on. Launch: a block for each MBK_WARPS * MBK_ROWS
+// rows. Shared: mbk_u32[MBK_WARPS].
+MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1)
+    mbk_tiled_cut(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, mbk_u64 rows,
+                  mbk_u64 *tile_first, mbk_u32 *mixed, mbk_u32 *tile_col) {
+  MBK_SHARED_MEMORY(shared);
+  mbk_tiled_rows own = mbk_tiled_begin(row_ptr, mbk_tiled_first_row(), rows);
+  bool ascend = true;
+#pragma unroll
+  for (mbk_u32 i = 0; i < MBK_ROWS; i++) {
+    for (mbk_u64 at = own.at[i]; at + 1 < own.end[i]; at += 32) {
+      ascend = ascend && mbk_tiled_column(col_ind, at) <= mbk_tiled_column(col_ind, at + 1);
+    }
+  }
+  ascend = mbk_tiled_least(ascend, (mbk_u32 *)shared) != 0;
+  mbk_u64 count = 0;
+  mbk_u32 next = 0;
+  for (;;) {
+    mbk_u32 least = MBK_NOTHING;
+#pragma unroll
+    for (mbk_u32 i = 0; i < MBK_ROWS; i++) {
+      mbk_u64 at = own.at[i];
+      for (; at < own.end[i]; at += 32) {
+        const mbk_u32 column = mbk_tiled_column(col_ind, at);
+        if (column >= next) {
+          least = column < least ? column : least;
+          if (ascend) {
+            break;
+          }
+        }
+      }
+      own.at[i] = ascend ? at : own.at[i];
+    }
+    least = mbk_tiled_least(least, (mbk_u32 *)shared);
+    if (least == MBK_NOTHING) {
+      break;
+    }
+    if (tile_col != (mbk_u32 *)0 && mbk_thread() == 0) {
+      tile_col[tile_first[mbk_block()] + count] = least;
+    }
+    next = least + MBK_WIDTH;
+    count++;
+  }
+  if (tile_col == (mbk_u32 *)0 && mbk_thread() == 0) {
+    tile_first[mbk_block()] = count;
+    mixed[mbk_block()] = !ascend;
+  }
+}
+
+// A tile's part of the lane's sums. Rows that ascend go on where the tile before ended; others
+// are looked through for each tile, as in the report.
+MBK_DEVICE void mbk_tiled_add(const mbk_i32 *col_ind, const MBK_VALUE *values,
+                              const MBK_VECTOR *part, mbk_u32 start, bool ascend,
+                              mbk_tiled_rows &own, MBK_COMPUTE (&sum)[MBK_ROWS]) {
+#pragma unroll
+  for (mbk_u32 i = 0; i < MBK_ROWS; i++) {
+    mbk_u64 at = own.at[i];
+    for (; at < own.end[i]; at += 32) {
+      const mbk_u32 place = mbk_tiled_column(col_ind, at) - start; // huge if before the tile
+      if (place < MBK_WIDTH) {
+        sum[i] = MBK_ADD(sum[i], mbk_study_term(values, at, part[place]));
+      } else if (ascend) {
+        break;
+      }
+    }
+    own.at[i] = ascend ? at : own.at[i];
+  }
+}
+
+// Launch: as mbk_tiled_cut. No thread leaves before the last barrier. Shared:
+// MBK_VECTOR[MBK_WIDTH].
+MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1)
+    mbk_tiled_product(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,
+                      const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y,
+                      const mbk_u64 *tile_first, const mbk_u32 *mixed, const mbk_u32 *tile_col,
+                      mbk_u64 rows, mbk_u64 cols, MBK_SCALAR_PARAMETERS) {
+  MBK_SHARED_MEMORY(shared);
+  MBK_VECTOR *const part = (MBK_VECTOR *)shared;
+  mbk_release();
+  const mbk_u64 first = mbk_tiled_first_row();
+  mbk_tiled_rows own = mbk_tiled_begin(row_ptr, first, rows);
+  const bool ascend = mbk_load(mixed + mbk_block()) == 0;
+  MBK_COMPUTE sum[MBK_ROWS];
+#pragma unroll
+  for (mbk_u32 i = 0; i < MBK_ROWS; i++) {
+    sum[i] = MBK_ZERO;
+  }
+  mbk_await();
+  MBK_SCALARS_LOAD;
+  mbk_u64 tile = mbk_load(tile_first + mbk_block());
+  const mbk_u64 last = !MBK_VANISHES(alpha) ? mbk_load(tile_first + mbk_block() + 1) : tile;
+  for (; tile < last; tile++) {
+    const mbk_u32 start = mbk_load(tile_col + tile);
+    mbk_block_sync(); // the tile before has been multiplied
+    for (mbk_u32 c = mbk_thread(); c < MBK_WIDTH && start + c < cols; c += MBK_THREADS) {
+      part[c] = mbk_load_late(x + start + c);
+    }
+    mbk_block_sync();
+    mbk_tiled_add(col_ind, values, part, start, ascend, own, sum);
+  }
+#pragma unroll
+  for (mbk_u32 i = 0; i < MBK_ROWS; i++) {
+    const MBK_COMPUTE whole = mbk_study_reduce(sum[i], 32);
+    if (mbk_lane() == 0 && first + i < rows) {
+      MBK_COMMIT(first + i, whole);
+    }
+  }
+}
+
+#endif

@@ -1,0 +1,180 @@
+/* The kernels of spmv/study/split_study.cu. plan_desc.sigma: what a thread takes, 0: 7 (odd, so that
+ * a warp's threads walk through different banks). */
+#ifdef MERBIT_STUDY_METHODS
+
+#define MBI_SPLIT_CUT_THREADS 128
+
+/* ---- Encode: sizes ----------------------------------------------------------------------- */
+
+/* Chunks of equal nonzeros, or of equal steps of the merge path. */
+static merbit_status mbi_split_size(merbit_plan *plan) {
+  mbi_csr_study *s = &plan->csr_study;
+  const merbit_plan_desc *wish = &plan->desc;
+  const int path = plan->method == MERBIT_METHOD_PATH_WALK;
+  const uint64_t items = plan->device.nnz + (path ? plan->device.rows : 0);
+  uint64_t chunk;
+  s->steps = wish->sigma != 0 ? wish->sigma : 7;
+  s->threads = wish->block_threads != 0 ? wish->block_threads : 256;
+  if (s->steps < 1 || s->steps > 16 || s->threads < 32 || s->threads > 1024 ||
+      s->threads % 32 != 0 || s->steps * s->threads > 4096) {
+    return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
+                    "plan_desc.sigma is %d and block_threads %d; method %s takes 1 to 16, and "
+                    "multiples of 32 up to 1024, together up to 4096",
+                    s->steps, s->threads, mbi_method_name(plan->method));
+  }
+  chunk = (uint64_t)(s->steps * s->threads);
+  /* Without rows there is nothing to write; without nonzeros there still is. */
+  s->blocks = plan->device.rows == 0 ? 0 : items == 0 ? 1 : (items - 1) / chunk + 1;
+  if (s->blocks > (uint64_t)INT32_MAX) {
+    return mbi_fail(plan->context, MERBIT_TOO_LARGE,
+                    "%" PRIu64 " rows and %" PRIu64 " nonzeros make %" PRIu64
+                    " chunks; raise plan_desc.sigma or block_threads",
+                    plan->device.rows, plan->device.nnz, s->blocks);
+  }
+  return MERBIT_OK;
+}
+
+/* Of one block: see mbk_split_product. */
+static unsigned mbi_split_shared(const merbit_plan *plan) {
+  const mbi_csr_study *s = &plan->csr_study;
+  const unsigned warps = (unsigned)s->threads / 32;
+  return ((unsigned)(s->steps * s->threads) + 1 + warps) * (unsigned)mbi_type_size(plan->type) +
+         warps * (unsigned)sizeof(uint32_t);
+}
+
+/* ---- Specialise -------------------------------------------------------------------------- */
+
+static void mbi_split_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+  const mbi_csr_study *s = &plan->csr_study;
+  mbi_plan_preamble(plan, preamble);
+  mbi_preamble_define_int(preamble, "MBK_STUDY", plan->method == MERBIT_METHOD_PATH_WALK);
+  mbi_preamble_define_int(preamble, "MBK_STEPS", s->steps);
+  mbi_preamble_define_int(preamble, "MBK_ONCE", plan->once);
+  mbi_preamble_define_int(preamble, "MBK_THREADS", s->threads);
+}
+
+static merbit_status mbi_split_create(merbit_plan *plan) {
+  static const char *const names[3] = {"mbk_split_cut", "mbk_split_product", "mbk_split_fixup"};
+  mbi_preamble preamble;
+  merbit_status status = mbi_split_size(plan);
+  int i;
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  plan->stream_bytes =
+      mbi_device_csr_stream_bytes(plan) +
+      (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type) +
+      4 * plan->csr_study.blocks * (sizeof(uint64_t) + mbi_type_size(plan->type));
+  mbi_split_preamble(plan, &preamble);
+  status = mbi_program_create(plan->context, "spmv/study/split_study.cu", &preamble, &plan->program);
+  for (i = 0; i < 3 && status == MERBIT_OK; i++) {
+    status = mbi_program_kernel(plan->context, &plan->program, names[i],
+                                &plan->csr_study.kernels[i]);
+  }
+  return status;
+}
+
+/* Where chunks begin, then what each holds of its first row and of the one open at its end. */
+static uint64_t mbi_split_carry_bytes(const merbit_plan *plan) {
+  const uint64_t chunks = plan->csr_study.blocks;
+  return chunks > 0 ? (chunks + 1) * sizeof(uint64_t) + 2 * chunks * mbi_type_size(plan->type)
+                    : 0;
+}
+
+/* ---- Launch: cut, multiply, put together ------------------------------------------------- */
+
+static merbit_status mbi_split_product(merbit_plan *plan, mbi_devptr chunk_row,
+                                       mbi_devptr firsts, mbi_devptr tails, const void *alpha,
+                                       mbi_devptr x, const void *beta, mbi_devptr y,
+                                       void *stream) {
+  mbi_csr_study *s = &plan->csr_study;
+  void *arguments[12];
+  arguments[0] = &plan->device.row_ptr;
+  arguments[1] = &plan->device.col_ind;
+  arguments[2] = &plan->device.values;
+  arguments[3] = &x;
+  arguments[4] = &y;
+  arguments[5] = &chunk_row;
+  arguments[6] = &firsts;
+  arguments[7] = &tails;
+  arguments[8] = &plan->device.rows;
+  arguments[9] = &plan->device.nnz;
+  arguments[10] = (void *)(uintptr_t)alpha;
+  arguments[11] = (void *)(uintptr_t)beta;
+  return mbi_plan_launch(plan, s->kernels[1], "mbk_split_product", (int64_t)s->blocks,
+                         s->threads, mbi_split_shared(plan), stream, arguments);
+}
+
+static merbit_status mbi_split_fixup(merbit_plan *plan, mbi_devptr chunk_row, mbi_devptr firsts,
+                                     mbi_devptr tails, const void *alpha, const void *beta,
+                                     mbi_devptr y, void *stream) {
+  mbi_csr_study *s = &plan->csr_study;
+  const size_t size = mbi_type_size(plan->type);
+  void *arguments[8];
+  arguments[0] = &plan->device.row_ptr;
+  arguments[1] = &chunk_row;
+  arguments[2] = &firsts;
+  arguments[3] = &tails;
+  arguments[4] = &y;
+  arguments[5] = &s->blocks;
+  arguments[6] = (void *)(uintptr_t)alpha;
+  arguments[7] = (void *)(uintptr_t)beta;
+  return mbi_device_launch_some(
+      plan->context, s->kernels[2], "mbk_split_fixup",
+      (int64_t)((s->blocks + MBI_SCAN_FIXUP_THREADS - 1) / MBI_SCAN_FIXUP_THREADS),
+      MBI_SCAN_FIXUP_THREADS,
+      (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 * (size + sizeof(uint32_t))), stream, arguments,
+      mbi_plan_start(plan, 1));
+}
+
+static merbit_status mbi_split_multiply(merbit_plan *plan, mbi_devptr carries,
+                                        const void *alpha, mbi_devptr x, const void *beta,
+                                        mbi_devptr y, void *stream) {
+  mbi_csr_study *s = &plan->csr_study;
+  const mbi_devptr firsts = carries + (s->blocks + 1) * sizeof(uint64_t);
+  const mbi_devptr tails = firsts + s->blocks * mbi_type_size(plan->type);
+  void *arguments[5];
+  merbit_status status;
+  if (s->blocks == 0) {
+    return MERBIT_OK;
+  }
+  arguments[0] = &plan->device.row_ptr;
+  arguments[1] = &carries;
+  arguments[2] = &plan->device.rows;
+  arguments[3] = &plan->device.nnz;
+  arguments[4] = &s->blocks;
+  status = mbi_plan_launch(plan, s->kernels[0], "mbk_split_cut",
+                           (int64_t)(s->blocks / MBI_SPLIT_CUT_THREADS + 1),
+                           MBI_SPLIT_CUT_THREADS, 0, stream, arguments);
+  if (status == MERBIT_OK) {
+    status = mbi_split_product(plan, carries, firsts, tails, alpha, x, beta, y, stream);
+  }
+  return status == MERBIT_OK && s->blocks > 1 /* else no row crosses chunks */
+             ? mbi_split_fixup(plan, carries, firsts, tails, alpha, beta, y, stream)
+             : status;
+}
+
+/* ---- Describe ---------------------------------------------------------------------------- */
+
+static void mbi_split_info(const merbit_plan *plan, merbit_plan_info *info) {
+  info->sigma = plan->csr_study.steps;
+  info->block_threads = plan->csr_study.threads;
+  info->tiles = (int64_t)plan->csr_study.blocks;
+}
+
+static int mbi_split_describe(const merbit_plan *plan, char *text, size_t size) {
+  const mbi_csr_study *s = &plan->csr_study;
+  return snprintf(text, size, "%" PRIu64 " chunks of %d x %d %s", s->blocks, s->threads,
+                  s->steps,
+                  plan->method == MERBIT_METHOD_PATH_WALK ? "steps of the path" : "nonzeros");
+}
+
+static const mbi_cuda_method mbi_split_method = {mbi_split_create,
+                                                 mbi_csr_study_destroy,
+                                                 mbi_split_carry_bytes,
+                                                 mbi_split_multiply,
+                                                 mbi_split_info,
+                                                 mbi_split_describe,
+                                                 NULL};
+
+#endif /* MERBIT_STUDY_METHODS */

@@ -1,0 +1,414 @@
+/* Which method AUTO takes, from counts and samples of a matrix: each limit of spmv/choose/choose.c
+ * from both sides, and what it says of its reasons. */
+#define MERBIT_IMPLEMENTATION
+#include "merbit.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include "support/plan_sizes.h"
+
+/* A square matrix whose slices are full, whose gathers hit the caches and whose columns are
+ * wide. */
+static void square_of(merbit_plan *plan, merbit_type type, uint64_t rows, uint64_t nnz) {
+  plan_of(plan, type, rows, nnz);
+  plan->desc.expected_calls = 100;
+  plan->device.cols = rows;
+  plan->device.values = 16;
+  plan->ranks.slots = nnz;
+}
+
+static void takes(merbit_plan *plan, merbit_method method, const char *why) {
+  const merbit_method taken = mbi_choose_method(plan);
+  if (taken != method || strstr(plan->why, why) == NULL) {
+    fail_msg("%s (%s) instead of %s (%s)", mbi_method_name(taken), plan->why,
+             mbi_method_name(method), why);
+  }
+}
+
+/* 40 MB of columns and values; slots 8/5 of the nonzeros, of rows of any length. */
+static void small_matrices(void **state) {
+  merbit_plan plan;
+  (void)state;
+  square_of(&plan, MERBIT_F32, 1000000, 5000000);
+  plan.ranks.slots = 8000007;
+  takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows; runner-up scan");
+  plan.ranks.slots = 8000008;
+  takes(&plan, MERBIT_METHOD_SCAN, "small, with uneven rows; runner-up rows");
+  plan.ranks.slots = 5000000;
+  plan.device.nnz++;
+  takes(&plan, MERBIT_METHOD_SCAN, "forecast");
+  square_of(&plan, MERBIT_F64, 1000000, 3333333);
+  takes(&plan, MERBIT_METHOD_ROWS, "small");
+  plan.device.nnz++;
+  plan.ranks.slots++;
+  takes(&plan, MERBIT_METHOD_SCAN, "forecast");
+  square_of(&plan, MERBIT_F64, 0, 0);
+  plan.ranks.longest = 0;
+  takes(&plan, MERBIT_METHOD_ROWS, "small");
+  square_of(&plan, MERBIT_F64, 1000, 300000);
+  takes(&plan, MERBIT_METHOD_ROWS, "small");
+}
+
+/* Even: at least 4 nonzeros a row, and slots within 5/3 of them. */
+static void even_rows(void **state) {
+  merbit_plan plan;
+  (void)state;
+  square_of(&plan, MERBIT_F64, 15000000, 60000000);
+  plan.ranks.narrow = 1;
+  takes(&plan, MERBIT_METHOD_SLICED, "even rows, forecast scan ");
+  plan.device.rows++;
+  takes(&plan, MERBIT_METHOD_SCAN, "forecast scan ");
+  assert_null(strstr(plan.why, "even"));
+  plan.device.rows--;
+  plan.ranks.slots = 100000004;
+  takes(&plan, MERBIT_METHOD_SLICED, "even rows");
+  plan.ranks.slots = 100000005;
+  takes(&plan, MERBIT_METHOD_SCAN, "forecast scan ");
+}
+
+/* In f32 only narrow columns make slices faster; in f64 wide ones do, unless gathers decide. */
+static void columns_of_even_rows(void **state) {
+  merbit_plan plan;
+  (void)state;
+  square_of(&plan, MERBIT_F32, 3000000, 60000000);
+  takes(&plan, MERBIT_METHOD_SCAN, "even rows");
+  plan.ranks.narrow = 1;
+  takes(&plan, MERBIT_METHOD_SLICED, "even rows");
+  square_of(&plan, MERBIT_F64, 3000000, 60000000);
+  takes(&plan, MERBIT_METHOD_SLICED, "even rows");
+  plan.ranks.sectors = 0.5;
+  takes(&plan, MERBIT_METHOD_SCAN, "even rows");
+}
+
+/* Full blocks want fewer bytes of columns than slices, however short their columns; and no row
+ * ends either, so that doubles gain as much as those. */
+static void full_blocks(void **state) {
+  int type;
+  (void)state;
+  for (type = 0; type < 2; type++) {
+    merbit_plan plan;
+    square_of(&plan, type ? MERBIT_F64 : MERBIT_F32, 864505, 60010400);
+    plan.ranks.narrow = 1;
+    takes(&plan, MERBIT_METHOD_SLICED, "even rows");
+    plan.ranks.block_rows = plan.ranks.block_cols = 5;
+    takes(&plan, MERBIT_METHOD_BSR, type ? ", sliced 118 us" : ", sliced 87 us");
+    assert_non_null(strstr(plan.why, type ? ", blocks 104 us" : ", blocks 66 us"));
+  }
+}
+
+/* Bins take the gathers away, and cost a pass of the products through memory. */
+static void gathers_that_miss(void **state) {
+  merbit_plan plan;
+  (void)state;
+  square_of(&plan, MERBIT_F32, 32000000, 64000000);
+  plan.ranks.sectors = 1;
+  takes(&plan, MERBIT_METHOD_BINNED, "forecast scan ");
+  plan.ranks.sectors = 0.1;
+  takes(&plan, MERBIT_METHOD_SCAN, "forecast scan ");
+  square_of(&plan, MERBIT_F64, 4000000, 64000000); /* x stays in L2 */
+  plan.ranks.sectors = 1;
+  plan.ranks.slots = 2 * plan.device.nnz;
+  takes(&plan, MERBIT_METHOD_SCAN, "forecast scan ");
+  plan.type = MERBIT_F32;
+  takes(&plan, MERBIT_METHOD_BINNED, "forecast scan ");
+  plan.ranks.slots = plan.device.nnz;
+  takes(&plan, MERBIT_METHOD_BINNED, "even rows");
+  plan.device.values = 0; /* ones are not streamed by any */
+  takes(&plan, MERBIT_METHOD_BINNED, "even rows");
+}
+
+/* Lanes of a row where doubles are gathered from a sector each, no nonzero has a value, and
+ * lanes idle half the time at most. */
+static void gathers_alone(void **state) {
+  merbit_plan plan;
+  (void)state;
+  square_of(&plan, MERBIT_F64, 4000000, 64000000);
+  plan.device.values = 0;
+  plan.ranks.sectors = 1;
+  plan.ranks.slots = 2 * plan.device.nnz + 1;
+  takes(&plan, MERBIT_METHOD_ROWS, "forecast scan 533 us, rows 517 us, binned");
+  plan.ranks.slots++;
+  takes(&plan, MERBIT_METHOD_SCAN, "forecast scan 533 us, binned");
+  plan.ranks.slots = plan.device.nnz;
+  takes(&plan, MERBIT_METHOD_ROWS, "even rows, forecast scan 533 us, rows 517 us, sliced");
+  plan.desc.expected_calls = 1; /* nothing is made for them */
+  takes(&plan, MERBIT_METHOD_ROWS, "rows 517 us");
+  plan.ranks.sectors = 0.9;
+  takes(&plan, MERBIT_METHOD_SCAN, "forecast scan ");
+  plan.ranks.sectors = 0.901;
+  takes(&plan, MERBIT_METHOD_ROWS, "rows ");
+  plan.device.values = 16;
+  plan.ranks.sectors = 1;
+  takes(&plan, MERBIT_METHOD_SCAN, "forecast scan ");
+  plan.device.values = 0;
+  plan.type = MERBIT_F32;
+  takes(&plan, MERBIT_METHOD_SCAN, "forecast scan ");
+}
+
+/* The nonzeros in hubs gather from shared memory: that pays where they are more than what the
+ * caches catch anyway. */
+/* Rows that are uneven, and more than half of whose nonzeros are of hubs. */
+static void with_hubs(merbit_plan *plan) {
+  square_of(plan, MERBIT_F32, 4000000, 64000000);
+  plan->ranks.slots = 4 * plan->device.nnz;
+  plan->ranks.sectors = 0.9;
+  plan->ranks.hub_share = 0.55;
+}
+
+static void hubs_that_many_meet(void **state) {
+  merbit_plan plan;
+  (void)state;
+  with_hubs(&plan);
+  takes(&plan, MERBIT_METHOD_HUBS, ", hubs 310 us");
+  plan.ranks.slots = plan.device.nnz;
+  takes(&plan, MERBIT_METHOD_HUBS, "even rows, forecast scan ");
+  plan.ranks.hub_share = 0.1; /* what the caches catch, too */
+  takes(&plan, MERBIT_METHOD_BINNED, "hubs 490 us");
+  plan.ranks.hub_share = 0.15;
+  takes(&plan, MERBIT_METHOD_BINNED, "hubs 470 us");
+  plan.type = MERBIT_F64; /* bins cost more */
+  plan.ranks.hub_share = 0.55;
+  takes(&plan, MERBIT_METHOD_HUBS, "hubs ");
+  plan.desc.expected_calls = 1;
+  takes(&plan, MERBIT_METHOD_SCAN, "hubs ");
+  plan.device.rows = plan.device.nnz / 4 + 1; /* rows are too short for them */
+  plan.desc.expected_calls = 1000;
+  takes(&plan, MERBIT_METHOD_SCAN, "hubs ");
+  plan.device.rows = 4000000;
+  plan.type = MERBIT_F32; /* both pay, and bins end at 381 us */
+  plan.desc.expected_calls = 1000;
+  plan.ranks.hub_share = 0.35;
+  takes(&plan, MERBIT_METHOD_BINNED, "hubs 390 us");
+  plan.ranks.hub_share = 0.4;
+  takes(&plan, MERBIT_METHOD_HUBS, "hubs 370 us");
+}
+
+/* From so many products on another form pays for itself, that takes as long as `making` of them
+ * to make. */
+static int calls_that_pay(const merbit_plan *plan, double then, double making) {
+  return (int)(making * then / (mbi_choose_forecast(plan).scan - then)) + 1;
+}
+
+/* Hubs cost less to make than bins, and both less where memory is at hand. */
+static void what_making_costs(void **state) {
+  merbit_plan plan;
+  (void)state;
+  with_hubs(&plan);
+  plan.desc.expected_calls = calls_that_pay(&plan, mbi_choose_forecast(&plan).hubs, 8) - 1;
+  takes(&plan, MERBIT_METHOD_SCAN, "forecast scan ");
+  plan.desc.expected_calls++;
+  takes(&plan, MERBIT_METHOD_HUBS, "forecast scan ");
+  plan.ranks.hub_share = 0;
+  plan.desc.expected_calls = calls_that_pay(&plan, mbi_choose_forecast(&plan).binned, 12) - 1;
+  takes(&plan, MERBIT_METHOD_SCAN, "forecast scan ");
+  plan.desc.expected_calls++;
+  takes(&plan, MERBIT_METHOD_BINNED, "forecast scan ");
+  plan.spare.at = 256;
+  plan.desc.expected_calls = calls_that_pay(&plan, mbi_choose_forecast(&plan).binned, 8) - 1;
+  takes(&plan, MERBIT_METHOD_SCAN, "forecast scan ");
+  plan.desc.expected_calls++;
+  takes(&plan, MERBIT_METHOD_BINNED, "forecast scan ");
+}
+
+/* 4 million rows of 8, and 200 side by side of 40,000: slices as they come waste next to
+ * nothing, and yet a lane walks 40,000 nonzeros. */
+static void with_linking_rows(merbit_plan *plan, merbit_type type) {
+  square_of(plan, type, 4000000, 8 * (4000000 - 200) + 200 * 40000);
+  plan->ranks.longest = 40000;
+  plan->ranks.slots = 8 * (4000000 - 224) + 7 * 32 * 40000;
+  plan->ranks.narrow = 1;
+}
+
+static void long_rows_among_even_ones(void **state) {
+  int type;
+  (void)state;
+  for (type = 0; type < 2; type++) {
+    merbit_plan plan;
+    double scan;
+    int step = type ? 4 : 8;
+    with_linking_rows(&plan, type ? MERBIT_F64 : MERBIT_F32);
+    takes(&plan, MERBIT_METHOD_SCAN, type ? ", sliced 9994 us" : ", sliced 4994 us");
+    plan.desc.sigma = 4; /* more in flight, fewer steps */
+    takes(&plan, MERBIT_METHOD_SCAN, type ? ", sliced 4994 us" : ", sliced 2494 us");
+    plan.desc.sigma = 0;
+    /* As long as SCAN's product, of which all forecasts leave 6 us out. */
+    scan = mbi_choose_forecast(&plan).scan;
+    plan.ranks.longest = (uint32_t)((scan + 6e-6) / 1e-6 * step) + 1;
+    takes(&plan, MERBIT_METHOD_SCAN, "even rows");
+    assert_true(mbi_choose_forecast(&plan).sliced > scan);
+    plan.ranks.longest -= 1 + 15 * (uint32_t)step; /* saves enough */
+    takes(&plan, MERBIT_METHOD_SLICED, "even rows");
+    assert_true(mbi_choose_forecast(&plan).sliced < scan);
+  }
+}
+
+/* Where the walk takes no longer than the rest, forecasts are those of rows of one length. */
+static void walks_that_do_not_show(void **state) {
+  merbit_plan plan;
+  mbi_forecast even, uneven;
+  (void)state;
+  with_linking_rows(&plan, MERBIT_F32);
+  plan.ranks.longest = 8;
+  even = mbi_choose_forecast(&plan);
+  takes(&plan, MERBIT_METHOD_SLICED, "even rows");
+  plan.ranks.longest = 400;
+  uneven = mbi_choose_forecast(&plan);
+  assert_memory_equal(&even, &uneven, sizeof even);
+  takes(&plan, MERBIT_METHOD_SLICED, "even rows");
+}
+
+/* Lanes per row walk too: 4 lanes take 20 nonzeros a step of 1 us, of a small matrix 6 by one
+ * lane in 0.4 us. */
+static void long_rows_by_lanes(void **state) {
+  merbit_plan plan;
+  (void)state;
+  square_of(&plan, MERBIT_F64, 4000000, 64000000);
+  plan.device.values = 0;
+  plan.ranks.sectors = 1;
+  plan.ranks.longest = 20 * 522;
+  takes(&plan, MERBIT_METHOD_ROWS, "rows 517 us");
+  plan.ranks.longest = 20 * 532;
+  takes(&plan, MERBIT_METHOD_ROWS, "rows 526 us");
+  plan.ranks.longest = 20 * 540;
+  takes(&plan, MERBIT_METHOD_SCAN, "forecast scan 533 us, sliced 2694 us");
+  square_of(&plan, MERBIT_F32, 100000, 500000);
+  plan.ranks.longest = 16 * 6; /* 6.4 us; the scan takes 1.1 us and those 6 */
+  takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows");
+  plan.ranks.longest = 18 * 6;
+  takes(&plan, MERBIT_METHOD_SCAN, "small, with uneven rows");
+  plan.desc.omega = 4; /* lanes of two nonzeros each */
+  takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows");
+}
+
+/* Decisions by even rows elsewhere: semirings, measuring, forms of values, several vectors. */
+static void long_rows_elsewhere(void **state) {
+  mbi_candidate candidates[MBI_MEASURE_MOST];
+  merbit_plan plan;
+  uint32_t forms = 0;
+  int i, count;
+  (void)state;
+  square_of(&plan, MERBIT_F32, 100000, 500000);
+  plan.ranks.row_start = 256; /* counted */
+  assert_int_equal(mbi_choose_semiring(&plan), MERBIT_OK);
+  assert_int_equal(plan.method, MERBIT_METHOD_ROWS);
+  assert_int_equal(mbi_measure_candidates(&plan, candidates), 3);
+  plan.ranks.longest = 40000;
+  assert_int_equal(mbi_choose_semiring(&plan), MERBIT_OK);
+  assert_int_equal(plan.method, MERBIT_METHOD_SCAN);
+  assert_int_equal(mbi_measure_candidates(&plan, candidates), 2);
+  with_linking_rows(&plan, MERBIT_F64);
+  count = mbi_measure_candidates(&plan, candidates);
+  for (i = 0; i < count; i++) {
+    assert_int_not_equal(candidates[i].method, MERBIT_METHOD_SLICED);
+    assert_int_not_equal(candidates[i].method, MERBIT_METHOD_ROWS);
+  }
+  plan.desc.expected_calls = MBI_VALUES_MORE_CALLS;
+  plan.ranks.block_rows = plan.ranks.block_cols = 1; /* known */
+  assert_int_equal(mbi_choose_forms(&plan, &forms), MERBIT_OK);
+  assert_int_equal(forms & MBI_FORMS_SLOW, 0);
+  plan.ranks.longest = 8;
+  assert_int_equal(mbi_choose_forms(&plan, &forms), MERBIT_OK);
+  assert_int_equal(forms & MBI_FORMS_SLOW, MBI_FORMS_SLOW);
+  plan.desc.vectors = 4;
+  plan.desc.vector_order = MERBIT_VECTORS_ROW_MAJOR;
+  assert_int_equal(mbi_many_size(&plan), MERBIT_OK);
+  assert_true(plan.many.room > 0);
+  plan.ranks.longest = 40000;
+  assert_int_equal(mbi_many_size(&plan), MERBIT_OK);
+  assert_int_equal(plan.many.room, 0);
+}
+
+/* A wish for a method's sizes is kept, so nothing is measured; nor for few products, for equal
+ * bits, nor without nonzeros. */
+static void what_is_measured(void **state) {
+  merbit_plan plan;
+  int i, *const wishes[] = {&plan.desc.sigma, &plan.desc.omega, &plan.desc.block_threads,
+                            &plan.desc.deterministic};
+  (void)state;
+  square_of(&plan, MERBIT_F64, 4000000, 64000000);
+  plan.desc.expected_calls = 2000;
+  assert_true(mbi_choose_by_measuring(&plan));
+  for (i = 0; i < 4; i++) {
+    *wishes[i] = 1;
+    assert_false(mbi_choose_by_measuring(&plan));
+    *wishes[i] = 0;
+  }
+  assert_true(mbi_choose_by_measuring(&plan));
+  plan.desc.expected_calls = 1999;
+  assert_false(mbi_choose_by_measuring(&plan));
+  plan.desc.expected_calls = 2000;
+  plan.device.nnz = 0;
+  assert_false(mbi_choose_by_measuring(&plan));
+}
+
+/* From 2^32 - 1 rows on, of which 32 bits number each but leave none for no row, AUTO takes
+ * MERBIT, whatever their values, and MERGE for a semiring. */
+static void most_rows(void **state) {
+  merbit_plan plan;
+  (void)state;
+  square_of(&plan, MERBIT_F64, UINT32_MAX, 3000000);
+  assert_int_equal(mbi_choose_auto(&plan), MERBIT_OK);
+  assert_int_equal(plan.method, MERBIT_METHOD_MERBIT);
+  assert_string_equal(plan.why, "more rows than the others take");
+  assert_int_equal(mbi_choose_values(&plan), MERBIT_OK); /* without a look, for want of a GPU */
+  assert_int_equal(mbi_scan_rank(&plan), MERBIT_TOO_LARGE);
+  cpu_expect(context, MERBIT_TOO_LARGE, "fewer than 2^32 - 1 rows, not 4294967295");
+  plan.desc.semiring = MERBIT_SEMIRING_MIN_PLUS;
+  assert_int_equal(mbi_choose_auto(&plan), MERBIT_OK);
+  assert_int_equal(plan.method, MERBIT_METHOD_MERGE);
+  assert_string_equal(plan.why, "more rows than the others take");
+  square_of(&plan, MERBIT_F64, UINT32_MAX - 1, 3000000);
+  plan.ranks.row_start = 256; /* counted */
+  assert_int_equal(mbi_choose_auto(&plan), MERBIT_OK);
+  assert_int_equal(plan.method, MERBIT_METHOD_ROWS);
+  assert_int_equal(mbi_scan_rank(&plan), MERBIT_OK);
+}
+
+static void few_calls(void **state) {
+  merbit_plan plan;
+  (void)state;
+  square_of(&plan, MERBIT_F32, 32000000, 64000000);
+  plan.ranks.sectors = 1;
+  plan.desc.expected_calls = 1;
+  takes(&plan, MERBIT_METHOD_SCAN, "forecast scan ");
+  plan.desc.expected_calls = 10;
+  takes(&plan, MERBIT_METHOD_BINNED, "forecast scan ");
+}
+
+/* The rate of gathers falls with the size of x, without a step. */
+static void rates_of_gathers(void **state) {
+  double bytes, before = 0;
+  (void)state;
+  assert_true(mbi_choose_gather(0) == 1 / 160e9);
+  assert_true(mbi_choose_gather(32e6) == 1 / 140e9);
+  assert_true(mbi_choose_gather(1e12) == 1 / 40e9);
+  for (bytes = 1e6; bytes < 4e9; bytes *= 1.01) {
+    const double now = mbi_choose_gather(bytes);
+    assert_true(now >= before && (before == 0 || now < 1.05 * before));
+    before = now;
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(small_matrices),
+      cmocka_unit_test(even_rows),
+      cmocka_unit_test(columns_of_even_rows),
+      cmocka_unit_test(gathers_that_miss),
+      cmocka_unit_test(gathers_alone),
+      cmocka_unit_test(hubs_that_many_meet),
+      cmocka_unit_test(what_making_costs),
+      cmocka_unit_test(few_calls),
+      cmocka_unit_test(rates_of_gathers),
+      cmocka_unit_test(full_blocks),
+      cmocka_unit_test(long_rows_among_even_ones),
+      cmocka_unit_test(walks_that_do_not_show),
+      cmocka_unit_test(long_rows_by_lanes),
+      cmocka_unit_test(long_rows_elsewhere),
+      cmocka_unit_test(what_is_measured),
+      cmocka_unit_test(most_rows),
+  };
+  return cmocka_run_group_tests(tests, set_up, tear_down);
+}
