@@ -25,7 +25,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 TEMPLATES = ROOT / "templates"
 CHUNK = 1800  # bytes of one string literal; ISO C99 guarantees 4,095 characters
 INCLUDE = re.compile(r'#include "([^"]+)".*\n')
-SEPARATE = re.compile(r"#ifdef MBI_SEPARATE\n.*?#endif[^\n]*\n", re.S)
+SEPARATE = re.compile(r"#ifdef MBI_SEPARATE\n.*?#endif /\* MBI_SEPARATE \*/\n", re.S)
 COMMENT = re.compile(r'("(?:\\.|[^"\\\n])*")|[ \t]*//[^\n]*')
 
 
@@ -79,9 +79,9 @@ class Generator:
 
     def kernel(self, name):
         """A kernel source as a C array of short string literals, ending in NULL. Lines keep their numbers."""
-        source = COMMENT.sub(lambda match: match.group(1) or "", self.load(name)).rstrip() + "\n"
+        source = self.kernel_source(name)
         symbol = "mbi_source_" + "".join(c if c.isalnum() else "_" for c in name)
-        self.kernels[name] = dict(name=name, symbol=symbol, source=source)
+        self.kernels[name] = dict(symbol=symbol)
         chunks, current = [], []
         size = 0
         for line in re.findall(r"[^\n]*\n+", source):
@@ -95,6 +95,10 @@ class Generator:
         body = ",\n".join("\n".join("  " + text for text in chunk) for chunk in chunks)
         return f"static const char *const {symbol}[] = {{\n{body},\n  NULL}};\n"
 
+    def kernel_source(self, name):
+        """A kernel's text without comments; its lines keep their numbers."""
+        return COMMENT.sub(lambda match: match.group(1) or "", self.load(name)).rstrip() + "\n"
+
     @staticmethod
     def escape(line):
         table = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t"}
@@ -105,8 +109,8 @@ class Generator:
     def kernel_hash(self):
         """Changes whenever any embedded kernel text does: part of the cubin cache's key."""
         digest = hashlib.sha256()
-        for name in sorted(self.kernels):
-            digest.update(f"{name}\0{self.kernels[name]['source']}\0".encode())
+        for name in sorted(tables.KERNEL_FILES + tables.STUDY_KERNEL_FILES):
+            digest.update(f"{name}\0{self.kernel_source(name)}\0".encode())
         return digest.hexdigest()
 
     def generate(self):

@@ -33,8 +33,9 @@
 #define MBI_PRINTF(at, first)
 #endif
 
-/* The linkage of what another source uses: in merbit.h, which is one translation unit, static. */
-#ifdef MBI_SEPARATE
+/* The linkage of what another source uses: in merbit.h, which is one translation unit, static.
+ */
+#if defined(MBI_SEPARATE)
 #define MBI_INTERNAL
 #else
 #define MBI_INTERNAL static
@@ -69,13 +70,13 @@ typedef struct mbi_pool { /* core/threads.c */
   pthread_cond_t wake, idle;
   pthread_t *workers;
   int count, started, stop; /* started is the caller's */
-  int open, active;       /* a call may be joined; workers that have joined */
-  unsigned generation;    /* counts calls */
+  int open, active;         /* a call may be joined; workers that have joined */
+  unsigned generation;      /* counts calls */
   mbi_task task;
   void *argument;
   int tasks, next;
-  const mbi_numa *bound; /* threads to processors; NULL: they are not */
-  int threads, named;    /* the caller's too; workers that have a number */
+  const mbi_numa *bound;                 /* threads to processors; NULL: they are not */
+  int threads, named;                    /* the caller's too; workers that have a number */
   uint64_t claims[MBI_POOL_CLAIMS / 64]; /* tasks taken, where threads are bound */
 } mbi_pool;
 
@@ -87,4 +88,111 @@ static void mbi_pause(void) {
 #endif
 }
 #endif
+
+typedef struct mbi_hash {
+  uint64_t high, low;
+} mbi_hash;
+#define MBI_HASH_TEXT 33 /* 32 hexadecimal digits and the zero */
+
+#define MBI_PATH_SIZE 1024
+#define MBI_MAX_LINKS 40           /* followed in one path, as in Linux */
+#define MBI_TEMPORARY ".merbit-"   /* how the name of a file being written begins */
+#define MBI_TEMPORARY_SECONDS 3600 /* older ones were left by a writer that died */
+typedef struct mbi_piece {
+  const void *data;
+  size_t size;
+} mbi_piece;
+
+typedef struct mbi_replacement { /* a file that takes its target's place when it is complete */
+  int file;
+  uint64_t length; /* bytes written */
+  char target[PATH_MAX];
+  char temporary[PATH_MAX];
+} mbi_replacement;
+
+#ifdef MBI_SEPARATE
+/* core/os.c */
+MBI_INTERNAL double mbi_seconds(void);
+MBI_INTERNAL const char *mbi_environment(const char *name);
+MBI_INTERNAL int mbi_processors(void);
+MBI_INTERNAL void *mbi_library_open(const char *path);
+MBI_INTERNAL const char *mbi_library_error(void);
+MBI_INTERNAL int mbi_library_function(void *library, const char *name, void *pointer,
+                                      size_t size);
+MBI_INTERNAL void mbi_library_close(void *library);
+/* core/status.c */
+MBI_INTERNAL merbit_status mbi_error_set(merbit_error *error, merbit_status status,
+                                         const char *message);
+MBI_PRINTF(2, 3) MBI_INTERNAL void mbi_log(merbit_context *context, const char *format, ...);
+MBI_PRINTF(3, 4)
+MBI_INTERNAL merbit_status mbi_fail(merbit_context *context, merbit_status status,
+                                    const char *format, ...);
+MBI_INTERNAL void mbi_forgive(merbit_context *context, char *reason, size_t size);
+/* core/memory.c */
+MBI_INTERNAL void *mbi_default_allocate(void *user, size_t bytes);
+MBI_INTERNAL void mbi_default_release(void *user, void *memory);
+MBI_INTERNAL void *mbi_allocate(merbit_context *context, size_t bytes);
+MBI_INTERNAL void mbi_release(merbit_context *context, void *memory);
+MBI_INTERNAL merbit_status mbi_allocate_array(merbit_context *context, int64_t count,
+                                              size_t size, const char *what, void **array);
+/* core/numa.c */
+MBI_INTERNAL void mbi_numa_read(const char *root, const cpu_set_t *allowed, mbi_numa *numa);
+MBI_INTERNAL void mbi_numa_here(mbi_numa *numa);
+MBI_INTERNAL int mbi_first_task(int tasks, int threads, int thread);
+MBI_INTERNAL int mbi_task_thread(int tasks, int threads, int task);
+MBI_INTERNAL int mbi_numa_slot(const mbi_numa *numa, int threads, int thread);
+MBI_INTERNAL int mbi_numa_node(const mbi_numa *numa, int threads, int thread);
+MBI_INTERNAL void mbi_numa_bind(const mbi_numa *numa, int threads, int thread);
+MBI_INTERNAL void mbi_numa_pages(uintptr_t array, size_t bytes, uintptr_t page,
+                                 uintptr_t *first, uintptr_t *end);
+MBI_INTERNAL int64_t mbi_numa_move(const void *array, size_t bytes, int node);
+/* core/threads.c */
+MBI_INTERNAL void mbi_context_locks_create(merbit_context *context);
+MBI_INTERNAL void mbi_context_locks_destroy(merbit_context *context);
+MBI_INTERNAL void mbi_pool_destroy(merbit_context *context);
+MBI_INTERNAL void mbi_parallel(merbit_context *context, int tasks, mbi_task task,
+                               void *argument);
+MBI_INTERNAL void mbi_threads_bind(merbit_context *context);
+MBI_INTERNAL void mbi_context_locks_create(merbit_context *context);
+MBI_INTERNAL void mbi_context_locks_destroy(merbit_context *context);
+#ifndef _OPENMP
+MBI_INTERNAL void mbi_pool_drain_near(mbi_pool *pool, int number);
+#endif
+MBI_INTERNAL void mbi_threads_bind(merbit_context *context);
+MBI_INTERNAL void mbi_pool_destroy(merbit_context *context);
+MBI_INTERNAL void mbi_parallel(merbit_context *context, int tasks, mbi_task task,
+                               void *argument);
+/* core/hash.c */
+MBI_INTERNAL mbi_hash mbi_hash_start(void);
+MBI_INTERNAL mbi_hash mbi_hash_add(mbi_hash hash, const void *data, size_t size);
+MBI_INTERNAL void mbi_hash_text(mbi_hash hash, char text[MBI_HASH_TEXT]);
+/* core/files.c */
+MBI_INTERNAL int mbi_link_replace(char *path, size_t size, size_t end);
+MBI_INTERNAL const char *mbi_directory_distrust(char *path, int create, int *error);
+MBI_INTERNAL int mbi_path_absolute(const char *path, char *absolute, size_t size);
+MBI_INTERNAL int mbi_directory_resolve(const char *path, char *resolved, size_t size);
+MBI_INTERNAL int mbi_private_read(merbit_context *context, const char *path, uint64_t limit,
+                                  void **data, size_t *size);
+MBI_INTERNAL int mbi_file_append(int file, uint64_t *length, const void *data, size_t size);
+MBI_INTERNAL int mbi_temporary_create(const char *directory, char *path, size_t size,
+                                      int *file);
+MBI_INTERNAL int mbi_private_write(const char *directory, const char *name,
+                                   const mbi_piece *pieces, int count);
+MBI_INTERNAL int mbi_file_remove(const char *path);
+MBI_INTERNAL int mbi_directory_trim(merbit_context *context, const char *path,
+                                    const char *suffix, int64_t cap);
+MBI_INTERNAL size_t mbi_pattern_of(const char *text, char *pattern, size_t size);
+MBI_INTERNAL int mbi_files_matching(const char *pattern,
+                                    int (*take)(void *user, const char *path), void *user);
+MBI_INTERNAL void mbi_library_path(void *library, char *path, size_t size);
+MBI_INTERNAL void mbi_library_keep(void *library);
+/* core/user_files.c */
+MBI_INTERNAL int mbi_file_open(const char *path, int *file, int64_t *size);
+MBI_INTERNAL int64_t mbi_file_read(void *user, void *data, size_t size);
+MBI_INTERNAL void mbi_file_close(int file);
+MBI_INTERNAL int mbi_replacement_write(void *user, const void *data, size_t size);
+MBI_INTERNAL int mbi_replacement_begin(mbi_replacement *r, const char *path);
+MBI_INTERNAL int mbi_replacement_end(mbi_replacement *r, int error);
+#endif /* MBI_SEPARATE */
+
 #endif

@@ -1,15 +1,8 @@
+#include "core/context.h"
+
 /* ---- Private files: the cubin cache and dumps. Results are 0 or an errno. --------------- */
 
-#define MBI_PATH_SIZE 1024
-#define MBI_MAX_LINKS 40           /* followed in one path, as in Linux */
-#define MBI_TEMPORARY ".merbit-"   /* how the name of a file being written begins */
-#define MBI_TEMPORARY_SECONDS 3600 /* older ones were left by a writer that died */
 #define MBI_COUNTED_BYTES ((int64_t)1 << 40)
-
-typedef struct mbi_piece {
-  const void *data;
-  size_t size;
-} mbi_piece;
 
 /* Why others could put files of theirs into a directory, or NULL where only this user and root
  * can. On the way to the `last` one a sticky directory is accepted: there, others can neither
@@ -29,7 +22,7 @@ static const char *mbi_directory_fault(const struct stat *facts, int last) {
 }
 
 /* Put the target of the symbolic link path[0..end) into its place. */
-static int mbi_link_replace(char *path, size_t size, size_t end) {
+MBI_INTERNAL int mbi_link_replace(char *path, size_t size, size_t end) {
   char target[PATH_MAX], rest[PATH_MAX];
   ssize_t length;
   (void)snprintf(rest, sizeof rest, "%s", path + end);
@@ -68,7 +61,7 @@ static int mbi_directory_look(const char *path, size_t end, int create, struct s
  * what is missing of it where `create` says so: nothing behind a part that others control. NULL
  * where the directory is safe; else what is wrong with the part that `path` is cut to, and an
  * errno or 0. */
-static const char *mbi_directory_distrust(char *path, int create, int *error) {
+MBI_INTERNAL const char *mbi_directory_distrust(char *path, int create, int *error) {
   const char *fault = NULL;
   size_t end = 1;
   int links = 0, last = 0;
@@ -95,7 +88,7 @@ static const char *mbi_directory_distrust(char *path, int create, int *error) {
   return *error != 0 ? "cannot be created or examined" : fault;
 }
 
-static int mbi_path_absolute(const char *path, char *absolute, size_t size) {
+MBI_INTERNAL int mbi_path_absolute(const char *path, char *absolute, size_t size) {
   char here[MBI_PATH_SIZE];
   here[0] = '\0';
   if (path[0] != '/' && getcwd(here, sizeof here - 1) == NULL) {
@@ -107,7 +100,7 @@ static int mbi_path_absolute(const char *path, char *absolute, size_t size) {
 }
 
 /* The absolute path without symbolic links. */
-static int mbi_directory_resolve(const char *path, char *resolved, size_t size) {
+MBI_INTERNAL int mbi_directory_resolve(const char *path, char *resolved, size_t size) {
   char buffer[PATH_MAX];
   if (realpath(path, buffer) == NULL) {
     return errno;
@@ -122,8 +115,8 @@ static int mbi_directory_resolve(const char *path, char *resolved, size_t size) 
 /* The whole of a regular file of this user that others cannot write, and note its use for
  * mbi_directory_trim. EINVAL: it is something else, or over `limit` bytes, or shrank while
  * read. */
-static int mbi_private_read(merbit_context *context, const char *path, uint64_t limit,
-                            void **data, size_t *size) {
+MBI_INTERNAL int mbi_private_read(merbit_context *context, const char *path, uint64_t limit,
+                                  void **data, size_t *size) {
   const int file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
   struct stat facts;
   size_t done = 0;
@@ -161,9 +154,9 @@ static int mbi_private_read(merbit_context *context, const char *path, uint64_t 
   return error;
 }
 
-/* Append to a new file, of which *length bytes are written. EFBIG: the file would pass RLIMIT_FSIZE,
- * which the system answers with a deadly signal. */
-static int mbi_file_append(int file, uint64_t *length, const void *data, size_t size) {
+/* Append to a new file, of which *length bytes are written. EFBIG: the file would pass
+ * RLIMIT_FSIZE, which the system answers with a deadly signal. */
+MBI_INTERNAL int mbi_file_append(int file, uint64_t *length, const void *data, size_t size) {
   struct rlimit limit;
   size_t done = 0;
   if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
@@ -183,7 +176,8 @@ static int mbi_file_append(int file, uint64_t *length, const void *data, size_t 
 }
 
 /* Create a new file in `directory` under a name nobody guesses; its path is left in `path`. */
-static int mbi_temporary_create(const char *directory, char *path, size_t size, int *file) {
+MBI_INTERNAL int mbi_temporary_create(const char *directory, char *path, size_t size,
+                                      int *file) {
   int attempt, error = EEXIST;
   for (attempt = 0; attempt < 16 && error == EEXIST; attempt++) {
     struct timespec now;
@@ -205,8 +199,8 @@ static int mbi_temporary_create(const char *directory, char *path, size_t size, 
 }
 
 /* Write the pieces to `directory`/`name`: whole or not at all, whoever else writes there. */
-static int mbi_private_write(const char *directory, const char *name, const mbi_piece *pieces,
-                             int count) {
+MBI_INTERNAL int mbi_private_write(const char *directory, const char *name,
+                                   const mbi_piece *pieces, int count) {
   char temporary[MBI_PATH_SIZE], path[MBI_PATH_SIZE];
   uint64_t length = 0;
   int file = -1, error, i;
@@ -239,7 +233,7 @@ static int mbi_private_write(const char *directory, const char *name, const mbi_
 }
 
 /* That the file is gone already is fine. */
-static int mbi_file_remove(const char *path) {
+MBI_INTERNAL int mbi_file_remove(const char *path) {
   return unlink(path) == 0 || errno == ENOENT ? 0 : errno;
 }
 
@@ -326,8 +320,8 @@ static int mbi_directory_list(merbit_context *context, DIR *directory, const cha
 /* Remove the files named *suffix that were not used for longest, until the rest holds at most
  * `cap` bytes, and temporaries of dead writers. Other processes may do the same at the same
  * time. */
-static int mbi_directory_trim(merbit_context *context, const char *path, const char *suffix,
-                              int64_t cap) {
+MBI_INTERNAL int mbi_directory_trim(merbit_context *context, const char *path,
+                                    const char *suffix, int64_t cap) {
   mbi_aged *files = NULL;
   size_t count = 0, i;
   int64_t total = 0;
@@ -358,7 +352,7 @@ static int mbi_directory_trim(merbit_context *context, const char *path, const c
 
 /* Writes a shell pattern that only `text` matches. Returns its length, or `size` where it is
  * too long. */
-static size_t mbi_pattern_of(const char *text, char *pattern, size_t size) {
+MBI_INTERNAL size_t mbi_pattern_of(const char *text, char *pattern, size_t size) {
   size_t length = 0;
   for (; *text != '\0'; text++) {
     if (length + 2 >= size) {
@@ -375,8 +369,8 @@ static size_t mbi_pattern_of(const char *text, char *pattern, size_t size) {
 
 /* Call `take` for each existing file that matches a shell pattern, in order, until it returns
  * nonzero: the result. */
-static int mbi_files_matching(const char *pattern, int (*take)(void *user, const char *path),
-                              void *user) {
+MBI_INTERNAL int mbi_files_matching(const char *pattern,
+                                    int (*take)(void *user, const char *path), void *user) {
   glob_t found;
   int taken = 0;
   size_t i;
@@ -391,7 +385,7 @@ static int mbi_files_matching(const char *pattern, int (*take)(void *user, const
 }
 
 /* Where the loader found an open library; "" where it does not say. */
-static void mbi_library_path(void *library, char *path, size_t size) {
+MBI_INTERNAL void mbi_library_path(void *library, char *path, size_t size) {
   struct link_map *map = NULL;
   const int known = dlinfo(library, RTLD_DI_LINKMAP, &map) == 0 && map != NULL;
   (void)snprintf(path, size, "%s", known ? map->l_name : "");
@@ -399,7 +393,7 @@ static void mbi_library_path(void *library, char *path, size_t size) {
 
 /* Let a library stay in memory after its last close: for those that own threads, exit handlers
  * and memory of their own, or take long to load. */
-static void mbi_library_keep(void *library) {
+MBI_INTERNAL void mbi_library_keep(void *library) {
   char path[MBI_PATH_SIZE];
   mbi_library_path(library, path, sizeof path);
   if (path[0] != '\0') {

@@ -1,20 +1,17 @@
+#include "core/context.h"
+
 /* FNV-1a with 128 bits (Fowler, Noll, Vo; draft-eastlake-fnv). It names cache entries and finds
  * damage: every step is a bijection of the state, so that no change of a single byte goes
  * unseen. It is no defence against forgery; the cache's directory is (core/files.c). */
-typedef struct mbi_hash {
-  uint64_t high, low;
-} mbi_hash;
 
-#define MBI_HASH_TEXT 33 /* 32 hexadecimal digits and the zero */
-
-static mbi_hash mbi_hash_start(void) {
+MBI_INTERNAL mbi_hash mbi_hash_start(void) {
   mbi_hash hash;
   hash.high = UINT64_C(0x6c62272e07bb0142);
   hash.low = UINT64_C(0x62b821756295c58d);
   return hash;
 }
 
-static mbi_hash mbi_hash_add(mbi_hash hash, const void *data, size_t size) {
+MBI_INTERNAL mbi_hash mbi_hash_add(mbi_hash hash, const void *data, size_t size) {
   const unsigned char *bytes = (const unsigned char *)data;
   const uint64_t prime = 0x13b; /* the prime is 2^88 + 0x13b */
   size_t i;
@@ -29,6 +26,6 @@ static mbi_hash mbi_hash_add(mbi_hash hash, const void *data, size_t size) {
   return hash;
 }
 
-static void mbi_hash_text(mbi_hash hash, char text[MBI_HASH_TEXT]) {
+MBI_INTERNAL void mbi_hash_text(mbi_hash hash, char text[MBI_HASH_TEXT]) {
   (void)snprintf(text, MBI_HASH_TEXT, "%016" PRIx64 "%016" PRIx64, hash.high, hash.low);
 }

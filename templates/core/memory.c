@@ -1,28 +1,30 @@
-static void *mbi_default_allocate(void *user, size_t bytes) {
+#include "core/context.h"
+
+MBI_INTERNAL void *mbi_default_allocate(void *user, size_t bytes) {
   (void)user;
   return malloc(bytes);
 }
 
-static void mbi_default_release(void *user, void *memory) {
+MBI_INTERNAL void mbi_default_release(void *user, void *memory) {
   (void)user;
   free(memory);
 }
 
-/* All heap memory of the library passes through these two. NULL when there is none left; the caller
- * reports it. */
-static void *mbi_allocate(merbit_context *context, size_t bytes) {
+/* All heap memory of the library passes through these two. NULL when there is none left; the
+ * caller reports it. */
+MBI_INTERNAL void *mbi_allocate(merbit_context *context, size_t bytes) {
   return context->allocator.allocate(context->allocator.user, bytes > 0 ? bytes : 1);
 }
 
-static void mbi_release(merbit_context *context, void *memory) {
+MBI_INTERNAL void mbi_release(merbit_context *context, void *memory) {
   if (memory != NULL) {
     context->allocator.release(context->allocator.user, memory);
   }
 }
 
 /* `count` elements of `size` bytes for `what`, a noun for the sentence. */
-static merbit_status mbi_allocate_array(merbit_context *context, int64_t count, size_t size,
-                                        const char *what, void **array) {
+MBI_INTERNAL merbit_status mbi_allocate_array(merbit_context *context, int64_t count,
+                                              size_t size, const char *what, void **array) {
   *array = NULL;
   if (count < 0 || (uint64_t)count > (uint64_t)PTRDIFF_MAX / size) {
     return mbi_fail(context, MERBIT_OUT_OF_MEMORY,

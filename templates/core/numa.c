@@ -1,3 +1,5 @@
+#include "core/context.h"
+
 /* Which processor belongs to which memory node, threads bound to processors, and pages moved to
  * nodes: by the kernel's own calls, without libnuma. */
 
@@ -45,7 +47,7 @@ static void mbi_numa_add(mbi_numa *numa, long cpu, long node) {
 }
 
 /* The processors of `allowed`, node by node. Where `root` does not say, all are of one node. */
-static void mbi_numa_read(const char *root, const cpu_set_t *allowed, mbi_numa *numa) {
+MBI_INTERNAL void mbi_numa_read(const char *root, const cpu_set_t *allowed, mbi_numa *numa) {
   char nodes[1024], cpus[4096], name[64];
   const char *node_list = nodes;
   long node, last_node, cpu, last_cpu;
@@ -76,7 +78,7 @@ static void mbi_numa_read(const char *root, const cpu_set_t *allowed, mbi_numa *
 }
 
 /* Of this process, as it may run now. */
-static void mbi_numa_here(mbi_numa *numa) {
+MBI_INTERNAL void mbi_numa_here(mbi_numa *numa) {
   cpu_set_t allowed;
   if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) {
     CPU_ZERO(&allowed);
@@ -84,28 +86,28 @@ static void mbi_numa_here(mbi_numa *numa) {
   mbi_numa_read(MBI_NODE_ROOT, &allowed, numa);
 }
 
-/* Returns the first of the tasks that are a thread's own, by which pages are placed too. They end where
- * the next thread's begin, so that there may be none. */
-static int mbi_first_task(int tasks, int threads, int thread) {
+/* Returns the first of the tasks that are a thread's own, by which pages are placed too. They
+ * end where the next thread's begin, so that there may be none. */
+MBI_INTERNAL int mbi_first_task(int tasks, int threads, int thread) {
   return (int)(((int64_t)thread * tasks + threads - 1) / threads);
 }
 
 /* Returns the thread whose own the task is. */
-static int mbi_task_thread(int tasks, int threads, int task) {
+MBI_INTERNAL int mbi_task_thread(int tasks, int threads, int task) {
   return (int)((int64_t)task * threads / tasks);
 }
 
 /* Which of the processors a thread takes: they are dealt so that neighbours share a node. */
-static int mbi_numa_slot(const mbi_numa *numa, int threads, int thread) {
+MBI_INTERNAL int mbi_numa_slot(const mbi_numa *numa, int threads, int thread) {
   return (int)((int64_t)thread % threads * numa->count / threads);
 }
 
-static int mbi_numa_node(const mbi_numa *numa, int threads, int thread) {
+MBI_INTERNAL int mbi_numa_node(const mbi_numa *numa, int threads, int thread) {
   return numa->count > 0 ? numa->node[mbi_numa_slot(numa, threads, thread)] : 0;
 }
 
 /* Bind the calling thread to its processor. It runs on where the system refuses. */
-static void mbi_numa_bind(const mbi_numa *numa, int threads, int thread) {
+MBI_INTERNAL void mbi_numa_bind(const mbi_numa *numa, int threads, int thread) {
   cpu_set_t own;
   if (numa->count > 0) {
     CPU_ZERO(&own);
@@ -114,16 +116,17 @@ static void mbi_numa_bind(const mbi_numa *numa, int threads, int thread) {
   }
 }
 
-/* Set *first and *end to the bounds of the pages of `page` bytes that lie wholly in an array. */
-static void mbi_numa_pages(uintptr_t array, size_t bytes, uintptr_t page, uintptr_t *first,
-                           uintptr_t *end) {
+/* Set *first and *end to the bounds of the pages of `page` bytes that lie wholly in an array.
+ */
+MBI_INTERNAL void mbi_numa_pages(uintptr_t array, size_t bytes, uintptr_t page,
+                                 uintptr_t *first, uintptr_t *end) {
   *first = (array + page - 1) / page * page;
   *end = (array + bytes) / page * page;
 }
 
 /* Move the pages that lie wholly in the array to a node. Returns how many are not there then,
  * or -1 where the system moves none. */
-static int64_t mbi_numa_move(const void *array, size_t bytes, int node) {
+MBI_INTERNAL int64_t mbi_numa_move(const void *array, size_t bytes, int node) {
   const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
   uintptr_t at, end;
   void *pages[MBI_MOVED_AT_ONCE];

@@ -1,41 +1,45 @@
-static double mbi_seconds(void) {
+#include "core/context.h"
+
+MBI_INTERNAL double mbi_seconds(void) {
   struct timespec now;
   (void)clock_gettime(CLOCK_MONOTONIC, &now);
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
 /* NULL where the variable is unset or empty, or the process runs with raised privileges. */
-static const char *mbi_environment(const char *name) {
+MBI_INTERNAL const char *mbi_environment(const char *name) {
   const char *value = secure_getenv(name);
   return value != NULL && value[0] != '\0' ? value : NULL;
 }
 
 /* Returns how many processors this process may use, 1 to MBI_MAX_THREADS. */
-static int mbi_processors(void) {
-  cpu_set_t sets[64]; /* of 1,024 each; the kernel refuses to fill fewer than it was built for */
+MBI_INTERNAL int mbi_processors(void) {
+  cpu_set_t
+      sets[64]; /* of 1,024 each; the kernel refuses to fill fewer than it was built for */
   const int known = sched_getaffinity(0, sizeof sets, sets) == 0;
   const int count = known ? CPU_COUNT_S(sizeof sets, sets) : 1;
   return count < 1 ? 1 : count < MBI_MAX_THREADS ? count : MBI_MAX_THREADS;
 }
 
-static void *mbi_library_open(const char *path) {
+MBI_INTERNAL void *mbi_library_open(const char *path) {
   return dlopen(path, RTLD_NOW | RTLD_LOCAL);
 }
 
-static const char *mbi_library_error(void) {
+MBI_INTERNAL const char *mbi_library_error(void) {
   const char *text = dlerror();
   return text != NULL ? text : "unknown reason";
 }
 
-/* A function of a library, written to a function pointer of any type through its bytes: ISO C has no
- * conversion from void * to a function pointer. */
-static int mbi_library_function(void *library, const char *name, void *pointer, size_t size) {
+/* A function of a library, written to a function pointer of any type through its bytes: ISO C
+ * has no conversion from void * to a function pointer. */
+MBI_INTERNAL int mbi_library_function(void *library, const char *name, void *pointer,
+                                      size_t size) {
   void *symbol = dlsym(library, name);
   memcpy(pointer, &symbol, size);
   return symbol != NULL;
 }
 
-static void mbi_library_close(void *library) {
+MBI_INTERNAL void mbi_library_close(void *library) {
   if (library != NULL) {
     (void)dlclose(library);
   }

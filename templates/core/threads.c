@@ -1,23 +1,26 @@
-/* mbi_parallel runs task(argument, index) for every index below `tasks` and returns when all are done.
- * What a task computes must depend on its index alone, never on the thread that runs it. */
+#include "core/context.h"
 
-/* Returns whether this process is a forked child of the one that made the context. It has none of the
- * context's threads, and perhaps locks that nobody will release: it works alone. */
+/* mbi_parallel runs task(argument, index) for every index below `tasks` and returns when all
+ * are done. What a task computes must depend on its index alone, never on the thread that runs
+ * it. */
+
+/* Returns whether this process is a forked child of the one that made the context. It has none
+ * of the context's threads, and perhaps locks that nobody will release: it works alone. */
 static int mbi_context_forked(const merbit_context *context) {
   return context->process != getpid();
 }
 
 #ifdef _OPENMP
 
-static void mbi_context_locks_create(merbit_context *context) {
+MBI_INTERNAL void mbi_context_locks_create(merbit_context *context) {
   (void)pthread_mutex_init(&context->lock, NULL);
 }
 
-static void mbi_context_locks_destroy(merbit_context *context) {
+MBI_INTERNAL void mbi_context_locks_destroy(merbit_context *context) {
   (void)pthread_mutex_destroy(&context->lock);
 }
 
-static void mbi_pool_destroy(merbit_context *context) {
+MBI_INTERNAL void mbi_pool_destroy(merbit_context *context) {
   (void)context;
 }
 
@@ -30,7 +33,8 @@ static void mbi_threads_bind_one(void *argument, int index) {
 }
 
 /* libgomp waits for ever for the threads that a forked child lacks. */
-static void mbi_parallel(merbit_context *context, int tasks, mbi_task task, void *argument) {
+MBI_INTERNAL void mbi_parallel(merbit_context *context, int tasks, mbi_task task,
+                               void *argument) {
   const int threads = context->threads;
   int thread, index;
   if (tasks > 1 && threads > 1 && !mbi_context_forked(context)) {
@@ -48,14 +52,14 @@ static void mbi_parallel(merbit_context *context, int tasks, mbi_task task, void
   }
 }
 
-static void mbi_threads_bind(merbit_context *context) {
+MBI_INTERNAL void mbi_threads_bind(merbit_context *context) {
   mbi_numa_here(&context->numa);
   mbi_parallel(context, context->threads, mbi_threads_bind_one, context);
 }
 
 #else
 
-static void mbi_context_locks_create(merbit_context *context) {
+MBI_INTERNAL void mbi_context_locks_create(merbit_context *context) {
   (void)pthread_mutex_init(&context->lock, NULL);
   (void)pthread_mutex_init(&context->pool.caller, NULL);
   (void)pthread_mutex_init(&context->pool.lock, NULL);
@@ -63,8 +67,9 @@ static void mbi_context_locks_create(merbit_context *context) {
   (void)pthread_cond_init(&context->pool.idle, NULL);
 }
 
-static void mbi_context_locks_destroy(merbit_context *context) {
-  if (!mbi_context_forked(context)) { /* else it would wait for workers to leave the conditions */
+MBI_INTERNAL void mbi_context_locks_destroy(merbit_context *context) {
+  if (!mbi_context_forked(
+          context)) { /* else it would wait for workers to leave the conditions */
     (void)pthread_cond_destroy(&context->pool.idle);
     (void)pthread_cond_destroy(&context->pool.wake);
     (void)pthread_mutex_destroy(&context->pool.lock);
@@ -73,16 +78,17 @@ static void mbi_context_locks_destroy(merbit_context *context) {
   (void)pthread_mutex_destroy(&context->lock);
 }
 
-#define MBI_SPINS 4000 /* polls before a worker sleeps: about 20 us, so that products in a row stay awake */
+#define MBI_SPINS                                                                              \
+  4000 /* polls before a worker sleeps: about 20 us, so that products in a row stay awake */
 
 static int mbi_pool_claim(mbi_pool *pool, int index) {
   const uint64_t bit = (uint64_t)1 << (index & 63);
   return (__atomic_fetch_or(&pool->claims[index >> 6], bit, __ATOMIC_RELAXED) & bit) == 0;
 }
 
-/* Bound threads take their own tasks first, for which memory lies near, and then what is left. A thread
- * without tasks of its own takes none. The caller, thread 0, always has some. */
-static void mbi_pool_drain_near(mbi_pool *pool, int number) {
+/* Bound threads take their own tasks first, for which memory lies near, and then what is left.
+ * A thread without tasks of its own takes none. The caller, thread 0, always has some. */
+MBI_INTERNAL void mbi_pool_drain_near(mbi_pool *pool, int number) {
   const int first = mbi_first_task(pool->tasks, pool->threads, number);
   const int own = mbi_first_task(pool->tasks, pool->threads, number + 1) - first;
   int i;
@@ -145,11 +151,13 @@ static void *mbi_pool_worker(void *argument) {
   }
 }
 
-/* Workers start with the first parallel call. Where a thread cannot be had, fewer do the same work. */
+/* Workers start with the first parallel call. Where a thread cannot be had, fewer do the same
+ * work. */
 static void mbi_pool_start(merbit_context *context) {
   mbi_pool *pool = &context->pool;
   pool->started = 1;
-  pool->workers = (pthread_t *)mbi_allocate(context, (size_t)context->threads * sizeof(pthread_t));
+  pool->workers =
+      (pthread_t *)mbi_allocate(context, (size_t)context->threads * sizeof(pthread_t));
   while (pool->workers != NULL && pool->count < context->threads - 1 &&
          pthread_create(&pool->workers[pool->count], NULL, mbi_pool_worker, pool) == 0) {
     pool->count++;
@@ -158,13 +166,13 @@ static void mbi_pool_start(merbit_context *context) {
 
 /* Before the pool starts: workers bind themselves. Thread 0 is the caller's, and so are its
  * processors. */
-static void mbi_threads_bind(merbit_context *context) {
+MBI_INTERNAL void mbi_threads_bind(merbit_context *context) {
   mbi_numa_here(&context->numa);
   context->pool.threads = context->threads;
   context->pool.bound = &context->numa;
 }
 
-static void mbi_pool_destroy(merbit_context *context) {
+MBI_INTERNAL void mbi_pool_destroy(merbit_context *context) {
   mbi_pool *pool = &context->pool;
   int i;
   if (pool->count == 0 || mbi_context_forked(context)) {
@@ -181,9 +189,10 @@ static void mbi_pool_destroy(merbit_context *context) {
   mbi_release(context, pool->workers);
 }
 
-/* The caller works too, and waits only for workers that have joined: a pool that is busy with another
- * thread's call costs speed and nothing else. */
-static void mbi_parallel(merbit_context *context, int tasks, mbi_task task, void *argument) {
+/* The caller works too, and waits only for workers that have joined: a pool that is busy with
+ * another thread's call costs speed and nothing else. */
+MBI_INTERNAL void mbi_parallel(merbit_context *context, int tasks, mbi_task task,
+                               void *argument) {
   mbi_pool *pool = &context->pool;
   int index;
   if (tasks > 1 && context->threads > 1 && !mbi_context_forked(context) &&

@@ -1,9 +1,10 @@
+#include "core/context.h"
 
 /* Files that the user names. Results are 0 or an errno where nothing else is said. */
 
 /* Open for reading. *size is 0 where it is not known: pipes, and files that the kernel makes
  * up. */
-static int mbi_file_open(const char *path, int *file, int64_t *size) {
+MBI_INTERNAL int mbi_file_open(const char *path, int *file, int64_t *size) {
   struct stat facts;
   int error = 0;
   *size = 0;
@@ -25,7 +26,7 @@ static int mbi_file_open(const char *path, int *file, int64_t *size) {
 }
 
 /* A merbit_read_callback: `user` points to the descriptor; -1 leaves errno. */
-static int64_t mbi_file_read(void *user, void *data, size_t size) {
+MBI_INTERNAL int64_t mbi_file_read(void *user, void *data, size_t size) {
   const int file = *(const int *)user;
   ssize_t got;
   do {
@@ -34,19 +35,12 @@ static int64_t mbi_file_read(void *user, void *data, size_t size) {
   return (int64_t)got;
 }
 
-static void mbi_file_close(int file) {
+MBI_INTERNAL void mbi_file_close(int file) {
   (void)close(file);
 }
 
-typedef struct mbi_replacement { /* a file that takes its target's place when it is complete */
-  int file;
-  uint64_t length; /* bytes written */
-  char target[PATH_MAX];
-  char temporary[PATH_MAX];
-} mbi_replacement;
-
 /* A merbit_write_callback: `user` is the mbi_replacement; nonzero leaves errno. */
-static int mbi_replacement_write(void *user, const void *data, size_t size) {
+MBI_INTERNAL int mbi_replacement_write(void *user, const void *data, size_t size) {
   mbi_replacement *r = (mbi_replacement *)user;
   errno = mbi_file_append(r->file, &r->length, data, size);
   return errno != 0 ? -1 : 0;
@@ -74,9 +68,9 @@ static int mbi_replacement_find(mbi_replacement *r, const char *path) {
   return error;
 }
 
-/* Create the temporary beside the target, with the target's permissions where there is one. The target
- * must be a regular file (ENOTSUP: a device, a pipe) that the user may write. */
-static int mbi_replacement_begin(mbi_replacement *r, const char *path) {
+/* Create the temporary beside the target, with the target's permissions where there is one. The
+ * target must be a regular file (ENOTSUP: a device, a pipe) that the user may write. */
+MBI_INTERNAL int mbi_replacement_begin(mbi_replacement *r, const char *path) {
   struct stat facts;
   const int exists = stat(path, &facts) == 0;
   int attempt, error;
@@ -110,7 +104,7 @@ static int mbi_replacement_begin(mbi_replacement *r, const char *path) {
 }
 
 /* `error` as it stands: 0 puts the file in its place, anything else removes it. */
-static int mbi_replacement_end(mbi_replacement *r, int error) {
+MBI_INTERNAL int mbi_replacement_end(mbi_replacement *r, int error) {
   if (error == 0 && fsync(r->file) != 0) {
     error = errno;
   }

@@ -1,3 +1,6 @@
+#include "core/context.h"
+#include "jit/jit.h"
+
 MERBIT_API merbit_status merbit_buffer_create(merbit_context *context, size_t bytes,
                                               merbit_buffer **buffer) {
   merbit_buffer *made;
@@ -27,7 +30,8 @@ MERBIT_API merbit_status merbit_buffer_create(merbit_context *context, size_t by
     }
     made->pointer = mbi_device_pointer(address);
   } else if ((made->pointer = mbi_allocate(context, bytes)) == NULL) {
-    status = mbi_fail(context, MERBIT_OUT_OF_MEMORY, "no memory for a buffer of %zu bytes", bytes);
+    status =
+        mbi_fail(context, MERBIT_OUT_OF_MEMORY, "no memory for a buffer of %zu bytes", bytes);
   }
   if (status != MERBIT_OK) {
     mbi_release(context, made);
@@ -39,8 +43,8 @@ MERBIT_API merbit_status merbit_buffer_create(merbit_context *context, size_t by
 }
 
 /* Shared by both directions: a part [offset, offset + bytes) must lie inside the buffer. */
-static merbit_status mbi_buffer_check(const merbit_buffer *buffer, size_t offset, const void *host,
-                                      size_t bytes, const char *verb) {
+static merbit_status mbi_buffer_check(const merbit_buffer *buffer, size_t offset,
+                                      const void *host, size_t bytes, const char *verb) {
   if (buffer == NULL) {
     return MERBIT_INVALID_ARGUMENT;
   }
@@ -50,8 +54,8 @@ static merbit_status mbi_buffer_check(const merbit_buffer *buffer, size_t offset
   }
   if (offset > buffer->bytes || bytes > buffer->bytes - offset) {
     return mbi_fail(buffer->context, MERBIT_INVALID_ARGUMENT,
-                    "merbit_buffer_%s: %zu bytes at offset %zu exceed the buffer's %zu bytes", verb,
-                    bytes, offset, buffer->bytes);
+                    "merbit_buffer_%s: %zu bytes at offset %zu exceed the buffer's %zu bytes",
+                    verb, bytes, offset, buffer->bytes);
   }
   return MERBIT_OK;
 }

@@ -1,19 +1,11 @@
+#include "core/context.h"
+#include "jit/jit.h"
+
 /* One file per compiled program: head, full key, image. It is written whole under another name
  * and renamed, by any number of processes at once, never locked; whatever is not exactly right
  * on reading is a miss. Errors of the disk are counted and otherwise ignored. */
-#define MBI_CACHE_FORMAT 1
 #define MBI_CACHE_MAGIC "merbit\r\n"
-#define MBI_CACHE_SUFFIX ".merbit"
 #define MBI_CACHE_MAX_BYTES ((int64_t)256 << 20)
-#define MBI_CACHE_LARGEST ((uint64_t)1 << 30) /* bytes; no larger entry is read or written */
-
-typedef struct mbi_cache_head {
-  char magic[8];
-  uint64_t format;
-  uint64_t key_size;
-  uint64_t image_size;
-  mbi_hash checksum; /* of the fields above, key and image */
-} mbi_cache_head;
 
 static void mbi_cache_count(merbit_context *context, int64_t *counter) {
   mbi_mutex_lock(&context->lock);
@@ -65,7 +57,7 @@ static const char *mbi_cache_wish(merbit_context *context, const merbit_context_
 }
 
 /* Choose, create and examine the directory. Never fails: without one there is no disk cache. */
-static void mbi_cache_open(merbit_context *context, const merbit_context_desc *desc) {
+MBI_INTERNAL void mbi_cache_open(merbit_context *context, const merbit_context_desc *desc) {
   mbi_cache *cache = &context->cache;
   char wish[MBI_PATH_SIZE], path[MBI_PATH_SIZE], reason[sizeof cache->off_reason];
   char number[32] = "";
@@ -115,15 +107,15 @@ static void mbi_cache_name(const char *key, size_t key_size, char *name, size_t 
   (void)snprintf(name, size, "%s" MBI_CACHE_SUFFIX, text);
 }
 
-static void mbi_cache_path(const merbit_context *context, const char *key, size_t key_size,
-                           char *path, size_t size) {
+MBI_INTERNAL void mbi_cache_path(const merbit_context *context, const char *key,
+                                 size_t key_size, char *path, size_t size) {
   char name[64];
   mbi_cache_name(key, key_size, name, sizeof name);
   (void)snprintf(path, size, "%s/%s", context->cache.directory, name);
 }
 
-static mbi_cache_head mbi_cache_seal(const char *key, size_t key_size, const void *image,
-                                     size_t size) {
+MBI_INTERNAL mbi_cache_head mbi_cache_seal(const char *key, size_t key_size, const void *image,
+                                           size_t size) {
   mbi_cache_head head;
   memset(&head, 0, sizeof head);
   memcpy(head.magic, MBI_CACHE_MAGIC, sizeof head.magic);
@@ -148,7 +140,7 @@ static int mbi_cache_valid(const char *entry, size_t size, const char *key, size
 }
 
 /* Remove the entry of a key: it is damaged, or the driver refuses its image. */
-static void mbi_cache_drop(merbit_context *context, const char *key, size_t key_size) {
+MBI_INTERNAL void mbi_cache_drop(merbit_context *context, const char *key, size_t key_size) {
   char path[MBI_PATH_SIZE];
   int error;
   if (context->cache.directory[0] == '\0') {
@@ -162,8 +154,8 @@ static void mbi_cache_drop(merbit_context *context, const char *key, size_t key_
 }
 
 /* 1 and the image, to be released by the caller; 0 where there is none. */
-static int mbi_cache_load(merbit_context *context, const char *key, size_t key_size,
-                          void **image, size_t *size) {
+MBI_INTERNAL int mbi_cache_load(merbit_context *context, const char *key, size_t key_size,
+                                void **image, size_t *size) {
   const size_t image_at = sizeof(mbi_cache_head) + key_size;
   char path[MBI_PATH_SIZE];
   int error;
@@ -199,8 +191,8 @@ static int mbi_cache_load(merbit_context *context, const char *key, size_t key_s
   return 0;
 }
 
-static void mbi_cache_store(merbit_context *context, const char *key, size_t key_size,
-                            const void *image, size_t size) {
+MBI_INTERNAL void mbi_cache_store(merbit_context *context, const char *key, size_t key_size,
+                                  const void *image, size_t size) {
   const mbi_cache *cache = &context->cache;
   mbi_cache_head head;
   mbi_piece pieces[3];

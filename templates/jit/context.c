@@ -1,10 +1,13 @@
-static void mbi_context_retain(merbit_context *context) {
+#include "core/context.h"
+#include "jit/jit.h"
+
+MBI_INTERNAL void mbi_context_retain(merbit_context *context) {
   mbi_mutex_lock(&context->lock);
   context->references++;
   mbi_mutex_unlock(&context->lock);
 }
 
-static void mbi_context_unref(merbit_context *context) {
+MBI_INTERNAL void mbi_context_unref(merbit_context *context) {
   merbit_allocator allocator = context->allocator;
   int64_t left;
   mbi_mutex_lock(&context->lock);

@@ -1,19 +1,18 @@
+#include "core/context.h"
+#include "jit/jit.h"
+
 #define MBI_ATTRIBUTE_MULTIPROCESSORS 16 /* cuda.h: CUdevice_attribute */
 #define MBI_ATTRIBUTE_CAPABILITY_MAJOR 75
 #define MBI_ATTRIBUTE_CAPABILITY_MINOR 76
 #define MBI_ATTRIBUTE_COOPERATIVE 95
 #define MBI_ATTRIBUTE_SHARED_PER_BLOCK 97
-#define MBI_POINTER_MEMORY_TYPE 2     /* CUpointer_attribute */
-#define MBI_FUNCTION_DYNAMIC_SHARED 8 /* CUfunction_attribute */
-#define MBI_SHARED_WITHOUT_ASKING 49152
-#define MBI_LAUNCH_EARLY 6 /* CUlaunchAttributeID: programmatic stream serialization */
 
 /* ---- Errors ----------------------------------------------------------------------------- */
 
 /* Results after which every call on the context fails, or nothing that it computes can be
  * trusted: the driver goes away, memory or a link is broken, the context is gone, a kernel was
  * killed. */
-static int mbi_device_deadly(mbi_curesult result) {
+MBI_INTERNAL int mbi_device_deadly(mbi_curesult result) {
   switch (result) {
   case 4:   /* DEINITIALIZED */
   case 214: /* ECC_UNCORRECTABLE */
@@ -37,7 +36,7 @@ static int mbi_device_deadly(mbi_curesult result) {
 }
 
 /* The first deadly result is kept. */
-static int mbi_device_bury(merbit_context *context, mbi_curesult result) {
+MBI_INTERNAL int mbi_device_bury(merbit_context *context, mbi_curesult result) {
   int alive = 0;
   if (!mbi_device_deadly(result)) {
     return 0;
@@ -47,12 +46,12 @@ static int mbi_device_bury(merbit_context *context, mbi_curesult result) {
   return 1;
 }
 
-static mbi_curesult mbi_device_lost(const merbit_context *context) {
+MBI_INTERNAL mbi_curesult mbi_device_lost(const merbit_context *context) {
   return __atomic_load_n(&context->device.lost, __ATOMIC_RELAXED);
 }
 
 /* DEVICE_LOST without asking the driver, once the context is dead. */
-static merbit_status mbi_device_alive(merbit_context *context) {
+MBI_INTERNAL merbit_status mbi_device_alive(merbit_context *context) {
   const mbi_curesult lost = mbi_device_lost(context);
   if (lost == 0) {
     return MERBIT_OK;
@@ -65,8 +64,8 @@ static merbit_status mbi_device_alive(merbit_context *context) {
 }
 
 /* Turn the answer of `call` into a status. `what` says what was attempted: "uploading x". */
-static merbit_status mbi_device_check(merbit_context *context, mbi_curesult result,
-                                      const char *call, const char *what) {
+MBI_INTERNAL merbit_status mbi_device_check(merbit_context *context, mbi_curesult result,
+                                            const char *call, const char *what) {
   const mbi_driver *driver = &context->device.driver;
   const char *advice = "";
   merbit_status status = MERBIT_DEVICE_ERROR;
@@ -132,7 +131,7 @@ static merbit_status mbi_device_of_ordinal(merbit_context *context, int ordinal)
 }
 
 /* Name and properties, which need no CUDA context. */
-static merbit_status mbi_device_examine(merbit_context *context) {
+MBI_INTERNAL merbit_status mbi_device_examine(merbit_context *context) {
   mbi_device *device = &context->device;
   int major = 0, minor = 0, cooperative = 0;
   merbit_status status =
@@ -207,7 +206,7 @@ static merbit_status mbi_device_choose(merbit_context *context,
 /* ---- Calls: all that follow need an entered context ------------------------------------- */
 
 /* Make the context current on this thread, on top of the caller's. */
-static merbit_status mbi_device_enter(merbit_context *context) {
+MBI_INTERNAL merbit_status mbi_device_enter(merbit_context *context) {
   const merbit_status status = mbi_device_alive(context);
   if (status != MERBIT_OK) {
     return status;
@@ -219,7 +218,7 @@ static merbit_status mbi_device_enter(merbit_context *context) {
 
 /* Enter in order to release: on a dead context there is nothing to do, and a failure is not
  * reported, for it would hide the one that led here. */
-static int mbi_device_enter_alive(merbit_context *context) {
+MBI_INTERNAL int mbi_device_enter_alive(merbit_context *context) {
   mbi_curesult result;
   if (mbi_device_lost(context) != 0) {
     return 0;
@@ -229,12 +228,12 @@ static int mbi_device_enter_alive(merbit_context *context) {
   return result == 0;
 }
 
-static void mbi_device_leave(merbit_context *context) {
+MBI_INTERNAL void mbi_device_leave(merbit_context *context) {
   void *popped = NULL;
   (void)mbi_device_bury(context, context->device.driver.ctx_pop(&popped));
 }
 
-static merbit_status mbi_device_synchronize(merbit_context *context, void *stream) {
+MBI_INTERNAL merbit_status mbi_device_synchronize(merbit_context *context, void *stream) {
   const merbit_status status = mbi_device_alive(context);
   if (status != MERBIT_OK) {
     return status;
@@ -267,7 +266,8 @@ static void mbi_device_let_go(merbit_context *context) {
 }
 
 /* Driver, device, compiler and CUDA context. After a failure mbi_device_close cleans up. */
-static merbit_status mbi_device_open(merbit_context *context, const merbit_context_desc *desc) {
+MBI_INTERNAL merbit_status mbi_device_open(merbit_context *context,
+                                           const merbit_context_desc *desc) {
   merbit_status status = mbi_driver_open(context);
   if (status == MERBIT_OK) {
     status = mbi_device_choose(context, desc);
@@ -278,7 +278,7 @@ static merbit_status mbi_device_open(merbit_context *context, const merbit_conte
   return status;
 }
 
-static void mbi_device_close(merbit_context *context) {
+MBI_INTERNAL void mbi_device_close(merbit_context *context) {
   mbi_device *device = &context->device;
   mbi_device_let_go(context);
   if (device->primary) {

@@ -1,11 +1,209 @@
 #ifndef MBI_JIT_H
 #define MBI_JIT_H
 #include "core/context.h"
+#include "jit/sources.h"
 
 struct merbit_buffer {
   merbit_context *context;
   size_t bytes;
   void *pointer;
 };
+
+#define MBI_CUDA_OUT_OF_MEMORY 2
+#define MBI_CUDA_DRIVER_OLDEST 11000
+#define MBI_CUDA_DRIVER_EARLY 12030 /* early launches, captured in graphs too */
+
+#define MBI_NVRTC_OUT_OF_MEMORY 1
+#if defined(__aarch64__)
+#define MBI_CUDA_TARGET "/targets/sbsa-linux/lib"
+#else
+#define MBI_CUDA_TARGET "/targets/x86_64-linux/lib"
+#endif
+typedef struct mbi_nvrtc_search {
+  merbit_context *context;
+  int tried;
+  char places[160];  /* the first ones */
+  char refused[192]; /* the last library that was there but did not do, and why */
+} mbi_nvrtc_search;
+
+#define MBI_POINTER_MEMORY_TYPE 2     /* CUpointer_attribute */
+#define MBI_FUNCTION_DYNAMIC_SHARED 8 /* CUfunction_attribute */
+#define MBI_SHARED_WITHOUT_ASKING 49152
+#define MBI_LAUNCH_EARLY 6 /* CUlaunchAttributeID: programmatic stream serialization */
+
+#define MBI_DEVICE_PART 256 /* bytes, as the driver aligns an allocation */
+
+/* How a kernel is launched. */
+enum {
+  MBI_START_PLAIN,
+  MBI_START_EARLY,   /* it may start while what is before it in the stream ends, for it calls
+                        mbk_await before it touches what that may still write or read */
+  MBI_START_TOGETHER /* its blocks are all resident: they may wait for each other */
+};
+
+#define MBI_CACHE_FORMAT 1
+#define MBI_CACHE_SUFFIX ".merbit"
+#define MBI_CACHE_LARGEST ((uint64_t)1 << 30) /* bytes; no larger entry is read or written */
+typedef struct mbi_cache_head {
+  char magic[8];
+  uint64_t format;
+  uint64_t key_size;
+  uint64_t image_size;
+  mbi_hash checksum; /* of the fields above, key and image */
+} mbi_cache_head;
+
+#ifndef MBI_LOADED_IDLE
+#define MBI_LOADED_IDLE 32 /* programs kept that no plan uses */
+#endif
+typedef struct mbi_loaded { /* in context->loaded, the last used first; guarded by the lock */
+  struct mbi_loaded *next;
+  char *key; /* as the cubin cache has it */
+  size_t key_size;
+  void *module; /* CUmodule */
+  int64_t users;
+} mbi_loaded;
+
+typedef struct mbi_preamble { /* all zero is empty */
+  char text[8192];
+  size_t length;
+  int overflow; /* a line did not fit; mbi_program_create refuses */
+} mbi_preamble;
+#define MBI_MAIN_NAME "merbit_program.cu"
+#define MBI_PREAMBLE_NAME "merbit_preamble.h"
+#define MBI_NO_SOURCE_INCLUDE 11070 /* the oldest NVRTC known to have the option */
+typedef struct mbi_target {
+  char architecture[48];
+  const char *options[3];
+  int count;
+  int ptx; /* NVRTC does not know this GPU: the driver compiles the rest */
+} mbi_target;
+typedef struct mbi_texts { /* the files that NVRTC sees, by name */
+  const char *names[MBI_SOURCES + 1];
+  const char *texts[MBI_SOURCES + 1];
+  char *owned[MBI_SOURCES];
+} mbi_texts;
+
+#ifdef MBI_SEPARATE
+/* jit/driver.c */
+MBI_INTERNAL const char *mbi_driver_text(mbi_curesult (*get)(mbi_curesult, const char **),
+                                         mbi_curesult result);
+MBI_INTERNAL const char *mbi_driver_error_name(const mbi_driver *driver, mbi_curesult result);
+MBI_INTERNAL const char *mbi_driver_error_string(const mbi_driver *driver, mbi_curesult result);
+MBI_INTERNAL void mbi_driver_close(mbi_driver *driver);
+MBI_INTERNAL const char *mbi_driver_load(mbi_driver *driver);
+MBI_INTERNAL merbit_status mbi_driver_open(merbit_context *context);
+/* jit/nvrtc.c */
+MBI_INTERNAL void mbi_nvrtc_close(mbi_nvrtc *nvrtc);
+MBI_INTERNAL const char *mbi_nvrtc_load(mbi_nvrtc *nvrtc);
+MBI_INTERNAL int mbi_nvrtc_architecture(const mbi_nvrtc *nvrtc, int capability);
+MBI_INTERNAL int mbi_nvrtc_try_name(mbi_nvrtc_search *search, const char *name);
+MBI_INTERNAL merbit_status mbi_nvrtc_open(merbit_context *context, const char *path);
+MBI_INTERNAL merbit_status mbi_nvrtc_check(merbit_context *context, int result,
+                                           const char *call, const char *main_file);
+MBI_INTERNAL char *mbi_nvrtc_log(merbit_context *context, void *program);
+MBI_INTERNAL void mbi_nvrtc_tell(merbit_context *context, const char *log, char *first,
+                                 size_t size);
+/* jit/device.c */
+MBI_INTERNAL int mbi_device_deadly(mbi_curesult result);
+MBI_INTERNAL int mbi_device_bury(merbit_context *context, mbi_curesult result);
+MBI_INTERNAL mbi_curesult mbi_device_lost(const merbit_context *context);
+MBI_INTERNAL merbit_status mbi_device_alive(merbit_context *context);
+MBI_INTERNAL merbit_status mbi_device_check(merbit_context *context, mbi_curesult result,
+                                            const char *call, const char *what);
+MBI_INTERNAL merbit_status mbi_device_examine(merbit_context *context);
+MBI_INTERNAL merbit_status mbi_device_enter(merbit_context *context);
+MBI_INTERNAL int mbi_device_enter_alive(merbit_context *context);
+MBI_INTERNAL void mbi_device_leave(merbit_context *context);
+MBI_INTERNAL merbit_status mbi_device_synchronize(merbit_context *context, void *stream);
+MBI_INTERNAL merbit_status mbi_device_open(merbit_context *context,
+                                           const merbit_context_desc *desc);
+MBI_INTERNAL void mbi_device_close(merbit_context *context);
+/* jit/memory.c */
+MBI_INTERNAL mbi_devptr mbi_device_address(const void *pointer);
+MBI_INTERNAL void *mbi_device_pointer(mbi_devptr address);
+MBI_INTERNAL mbi_devptr mbi_device_part(mbi_devptr space, uint64_t bytes, uint64_t *used);
+MBI_INTERNAL void mbi_spare_open(merbit_context *context, mbi_spare *spare, mbi_devptr at,
+                                 uint64_t bytes);
+MBI_INTERNAL void mbi_spare_shut(merbit_context *context, mbi_spare *spare);
+MBI_INTERNAL mbi_devptr mbi_spare_close(merbit_context *context, mbi_spare *spare);
+MBI_INTERNAL merbit_status mbi_device_allocate(merbit_context *context, uint64_t bytes,
+                                               const char *what, mbi_devptr *address);
+MBI_INTERNAL merbit_status mbi_device_allocate_parts(merbit_context *context, const char *what,
+                                                     int count, mbi_devptr *const *parts,
+                                                     const uint64_t *bytes);
+MBI_INTERNAL void mbi_device_release(merbit_context *context, mbi_devptr address);
+MBI_INTERNAL merbit_status mbi_device_upload(merbit_context *context, mbi_devptr target,
+                                             const void *source, size_t bytes);
+MBI_INTERNAL merbit_status mbi_device_download(merbit_context *context, void *target,
+                                               mbi_devptr source, size_t bytes);
+MBI_INTERNAL merbit_status mbi_device_copy(merbit_context *context, mbi_devptr target,
+                                           mbi_devptr source, size_t bytes);
+MBI_INTERNAL merbit_status mbi_device_copy_async(merbit_context *context, mbi_devptr target,
+                                                 mbi_devptr source, size_t bytes, void *stream);
+MBI_INTERNAL merbit_status mbi_device_zero(merbit_context *context, mbi_devptr target,
+                                           size_t bytes, void *stream);
+MBI_INTERNAL int mbi_device_owns(merbit_context *context, const void *pointer);
+/* jit/launch.c */
+MBI_INTERNAL merbit_status mbi_device_reserve_shared(merbit_context *context, void *function,
+                                                     const char *name, unsigned shared_bytes);
+MBI_INTERNAL merbit_status mbi_device_launch_some(merbit_context *context, void *function,
+                                                  const char *name, int64_t grid, int threads,
+                                                  unsigned shared_bytes, void *stream,
+                                                  void **arguments, int how);
+MBI_INTERNAL merbit_status mbi_device_launch(merbit_context *context, void *function,
+                                             const char *name, int64_t grid, int threads,
+                                             unsigned shared_bytes, void *stream,
+                                             void **arguments);
+/* jit/cache.c */
+MBI_INTERNAL void mbi_cache_open(merbit_context *context, const merbit_context_desc *desc);
+MBI_INTERNAL void mbi_cache_path(const merbit_context *context, const char *key,
+                                 size_t key_size, char *path, size_t size);
+MBI_INTERNAL mbi_cache_head mbi_cache_seal(const char *key, size_t key_size, const void *image,
+                                           size_t size);
+MBI_INTERNAL void mbi_cache_drop(merbit_context *context, const char *key, size_t key_size);
+MBI_INTERNAL int mbi_cache_load(merbit_context *context, const char *key, size_t key_size,
+                                void **image, size_t *size);
+MBI_INTERNAL void mbi_cache_store(merbit_context *context, const char *key, size_t key_size,
+                                  const void *image, size_t size);
+/* jit/loaded.c */
+MBI_INTERNAL void mbi_loaded_unload(merbit_context *context, void *module);
+MBI_INTERNAL mbi_loaded *mbi_loaded_take(merbit_context *context, const char *key,
+                                         size_t key_size);
+MBI_INTERNAL mbi_loaded *mbi_loaded_share(merbit_context *context, char *key, size_t key_size,
+                                          void *module);
+MBI_INTERNAL void mbi_loaded_trim(merbit_context *context, int keep);
+MBI_INTERNAL void mbi_loaded_leave(merbit_context *context, mbi_loaded *entry);
+MBI_INTERNAL void mbi_loaded_close(merbit_context *context);
+/* jit/program.c */
+MBI_INTERNAL void mbi_preamble_define(mbi_preamble *preamble, const char *name,
+                                      const char *value);
+MBI_INTERNAL void mbi_preamble_define_int(mbi_preamble *preamble, const char *name,
+                                          int64_t value);
+MBI_INTERNAL merbit_status mbi_target_choose(merbit_context *context, const char *main_file,
+                                             const mbi_preamble *preamble, int capability,
+                                             mbi_target *target);
+MBI_INTERNAL char *mbi_key_create(merbit_context *context, const char *main_file,
+                                  const mbi_preamble *preamble, const mbi_target *target,
+                                  size_t *size);
+MBI_INTERNAL void mbi_texts_release(merbit_context *context, mbi_texts *texts);
+MBI_INTERNAL merbit_status mbi_texts_create(merbit_context *context,
+                                            const mbi_preamble *preamble, mbi_texts *texts);
+MBI_INTERNAL merbit_status mbi_nvrtc_run(merbit_context *context, void *program,
+                                         const char *main_file, const mbi_preamble *preamble,
+                                         const mbi_target *target, void **image, size_t *size);
+MBI_INTERNAL merbit_status mbi_program_compile(merbit_context *context, const char *main_file,
+                                               const mbi_preamble *preamble, int capability,
+                                               void **image, size_t *size);
+MBI_INTERNAL merbit_status mbi_program_create(merbit_context *context, const char *main_file,
+                                              const mbi_preamble *preamble,
+                                              mbi_program *program);
+MBI_INTERNAL merbit_status mbi_program_kernel(merbit_context *context,
+                                              const mbi_program *program, const char *name,
+                                              void **function);
+MBI_INTERNAL void mbi_program_destroy(merbit_context *context, mbi_program *program);
+/* jit/context.c */
+MBI_INTERNAL void mbi_context_retain(merbit_context *context);
+MBI_INTERNAL void mbi_context_unref(merbit_context *context);
+#endif /* MBI_SEPARATE */
 
 #endif

@@ -1,10 +1,13 @@
+#include "core/context.h"
+#include "jit/jit.h"
+
 /* Launches of kernels, in an entered context. */
 
 /* Let `function` be launched with `shared_bytes` of dynamic shared memory, and with all that a
  * block may have, for plans that need different amounts may share it. `name` is for the
  * sentence. */
-static merbit_status mbi_device_reserve_shared(merbit_context *context, void *function,
-                                               const char *name, unsigned shared_bytes) {
+MBI_INTERNAL merbit_status mbi_device_reserve_shared(merbit_context *context, void *function,
+                                                     const char *name, unsigned shared_bytes) {
   const int limit = context->device.shared_bytes_per_block;
   char attempt[160];
   const merbit_status status = mbi_device_alive(context);
@@ -23,14 +26,6 @@ static merbit_status mbi_device_reserve_shared(merbit_context *context, void *fu
       context->device.driver.func_set_attribute(function, MBI_FUNCTION_DYNAMIC_SHARED, limit),
       "cuFuncSetAttribute", attempt);
 }
-
-/* How a kernel is launched. */
-enum {
-  MBI_START_PLAIN,
-  MBI_START_EARLY,   /* it may start while what is before it in the stream ends, for it calls
-                        mbk_await before it touches what that may still write or read */
-  MBI_START_TOGETHER /* its blocks are all resident: they may wait for each other */
-};
 
 /* The driver's call, whose name is `call`. */
 static mbi_curesult mbi_device_start(const mbi_device *device, void *function, unsigned grid,
@@ -64,10 +59,10 @@ static mbi_curesult mbi_device_start(const mbi_device *device, void *function, u
 }
 
 /* `grid` blocks of `threads`; `how`: a MBI_START. No block is nothing to do. */
-static merbit_status mbi_device_launch_some(merbit_context *context, void *function,
-                                            const char *name, int64_t grid, int threads,
-                                            unsigned shared_bytes, void *stream,
-                                            void **arguments, int how) {
+MBI_INTERNAL merbit_status mbi_device_launch_some(merbit_context *context, void *function,
+                                                  const char *name, int64_t grid, int threads,
+                                                  unsigned shared_bytes, void *stream,
+                                                  void **arguments, int how) {
   const char *call = NULL;
   merbit_status status = mbi_device_alive(context);
   mbi_curesult result;
@@ -92,9 +87,10 @@ static merbit_status mbi_device_launch_some(merbit_context *context, void *funct
   return status;
 }
 
-static merbit_status mbi_device_launch(merbit_context *context, void *function,
-                                       const char *name, int64_t grid, int threads,
-                                       unsigned shared_bytes, void *stream, void **arguments) {
+MBI_INTERNAL merbit_status mbi_device_launch(merbit_context *context, void *function,
+                                             const char *name, int64_t grid, int threads,
+                                             unsigned shared_bytes, void *stream,
+                                             void **arguments) {
   return mbi_device_launch_some(context, function, name, grid, threads, shared_bytes, stream,
                                 arguments, MBI_START_PLAIN);
 }

@@ -1,20 +1,11 @@
+#include "core/context.h"
+#include "jit/jit.h"
+
 /* Programs that are loaded stay so, shared by the plans of a context: a second plan of the same
  * form loads nothing. */
 
-#ifndef MBI_LOADED_IDLE
-#define MBI_LOADED_IDLE 32 /* programs kept that no plan uses */
-#endif
-
-typedef struct mbi_loaded { /* in context->loaded, the last used first; guarded by the lock */
-  struct mbi_loaded *next;
-  char *key; /* as the cubin cache has it */
-  size_t key_size;
-  void *module; /* CUmodule */
-  int64_t users;
-} mbi_loaded;
-
 /* In an entered context. */
-static void mbi_loaded_unload(merbit_context *context, void *module) {
+MBI_INTERNAL void mbi_loaded_unload(merbit_context *context, void *module) {
   if (mbi_device_lost(context) == 0) {
     (void)mbi_device_bury(context, context->device.driver.module_unload(module));
   }
@@ -26,7 +17,8 @@ static void mbi_loaded_free(merbit_context *context, mbi_loaded *entry) {
 }
 
 /* One more user of a program that is there, else NULL. */
-static mbi_loaded *mbi_loaded_take(merbit_context *context, const char *key, size_t key_size) {
+MBI_INTERNAL mbi_loaded *mbi_loaded_take(merbit_context *context, const char *key,
+                                         size_t key_size) {
   mbi_loaded **at, *found;
   mbi_mutex_lock(&context->lock);
   for (at = &context->loaded; *at != NULL; at = &(*at)->next) {
@@ -47,8 +39,8 @@ static mbi_loaded *mbi_loaded_take(merbit_context *context, const char *key, siz
 
 /* Share `module` under `key`, which the entry takes over. NULL, and nothing changed, where
  * memory is short. */
-static mbi_loaded *mbi_loaded_share(merbit_context *context, char *key, size_t key_size,
-                                    void *module) {
+MBI_INTERNAL mbi_loaded *mbi_loaded_share(merbit_context *context, char *key, size_t key_size,
+                                          void *module) {
   mbi_loaded *entry = (mbi_loaded *)mbi_allocate(context, sizeof *entry);
   if (entry != NULL) {
     entry->key = key;
@@ -64,7 +56,7 @@ static mbi_loaded *mbi_loaded_share(merbit_context *context, char *key, size_t k
 }
 
 /* Unload what nobody uses, but for the `keep` that were used last. In an entered context. */
-static void mbi_loaded_trim(merbit_context *context, int keep) {
+MBI_INTERNAL void mbi_loaded_trim(merbit_context *context, int keep) {
   mbi_loaded *dropped = NULL, **at;
   mbi_mutex_lock(&context->lock);
   for (at = &context->loaded; *at != NULL;) {
@@ -88,7 +80,7 @@ static void mbi_loaded_trim(merbit_context *context, int keep) {
 
 /* One user less. A CUcontext of the caller's may be gone before ours is, so nothing stays
  * there. */
-static void mbi_loaded_leave(merbit_context *context, mbi_loaded *entry) {
+MBI_INTERNAL void mbi_loaded_leave(merbit_context *context, mbi_loaded *entry) {
   mbi_mutex_lock(&context->lock);
   entry->users--;
   mbi_mutex_unlock(&context->lock);
@@ -96,7 +88,7 @@ static void mbi_loaded_leave(merbit_context *context, mbi_loaded *entry) {
 }
 
 /* All of them, before the device is closed. */
-static void mbi_loaded_close(merbit_context *context) {
+MBI_INTERNAL void mbi_loaded_close(merbit_context *context) {
   if (context->loaded != NULL && mbi_device_enter_alive(context)) {
     mbi_loaded_trim(context, 0);
     mbi_device_leave(context);

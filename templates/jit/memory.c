@@ -1,19 +1,20 @@
+#include "core/context.h"
+#include "jit/jit.h"
+
 /* GPU memory: allocations and their parts, copies. In an entered context. */
 
-static mbi_devptr mbi_device_address(const void *pointer) {
+MBI_INTERNAL mbi_devptr mbi_device_address(const void *pointer) {
   return (mbi_devptr)(uintptr_t)pointer;
 }
 
-static void *mbi_device_pointer(mbi_devptr address) {
+MBI_INTERNAL void *mbi_device_pointer(mbi_devptr address) {
   return (void *)(uintptr_t)address;
 }
-
-#define MBI_DEVICE_PART 256 /* bytes, as the driver aligns an allocation */
 
 /* A part of the allocation at `space`, behind `used` bytes, which grow. Arrays that are made at
  * once share one, for the driver takes as long for each as for ten launches: they are divided
  * at 0 to learn its size, and again where it lies. */
-static mbi_devptr mbi_device_part(mbi_devptr space, uint64_t bytes, uint64_t *used) {
+MBI_INTERNAL mbi_devptr mbi_device_part(mbi_devptr space, uint64_t bytes, uint64_t *used) {
   const uint64_t at = *used;
   *used += (bytes + MBI_DEVICE_PART - 1) / MBI_DEVICE_PART * MBI_DEVICE_PART;
   return space + at;
@@ -26,8 +27,8 @@ static mbi_devptr mbi_device_part(mbi_devptr space, uint64_t bytes, uint64_t *us
 
 /* From here on what this thread allocates comes from the `bytes` at `at`, as long as they
  * last. */
-static void mbi_spare_open(merbit_context *context, mbi_spare *spare, mbi_devptr at,
-                           uint64_t bytes) {
+MBI_INTERNAL void mbi_spare_open(merbit_context *context, mbi_spare *spare, mbi_devptr at,
+                                 uint64_t bytes) {
   spare->at = at;
   spare->bytes = bytes;
   spare->used = 0;
@@ -40,7 +41,7 @@ static void mbi_spare_open(merbit_context *context, mbi_spare *spare, mbi_devptr
 }
 
 /* And from here on no more. */
-static void mbi_spare_shut(merbit_context *context, mbi_spare *spare) {
+MBI_INTERNAL void mbi_spare_shut(merbit_context *context, mbi_spare *spare) {
   mbi_mutex_lock(&context->lock);
   spare->open = 0;
   mbi_mutex_unlock(&context->lock);
@@ -48,7 +49,7 @@ static void mbi_spare_shut(merbit_context *context, mbi_spare *spare) {
 
 /* Behind the last use of anything that came from it. Where it lies, for who releases it, or 0.
  */
-static mbi_devptr mbi_spare_close(merbit_context *context, mbi_spare *spare) {
+MBI_INTERNAL mbi_devptr mbi_spare_close(merbit_context *context, mbi_spare *spare) {
   const mbi_devptr at = spare->at;
   mbi_spare **link = &context->device.spares;
   mbi_mutex_lock(&context->lock);
@@ -96,8 +97,8 @@ static int mbi_spare_holds(merbit_context *context, mbi_devptr address) {
  */
 
 /* `what` is a noun for the sentence. Never gives address 0. */
-static merbit_status mbi_device_allocate(merbit_context *context, uint64_t bytes,
-                                         const char *what, mbi_devptr *address) {
+MBI_INTERNAL merbit_status mbi_device_allocate(merbit_context *context, uint64_t bytes,
+                                               const char *what, mbi_devptr *address) {
   char attempt[128];
   merbit_status status = mbi_device_alive(context);
   *address = status == MERBIT_OK ? mbi_spare_take(context, bytes) : 0;
@@ -115,9 +116,9 @@ static merbit_status mbi_device_allocate(merbit_context *context, uint64_t bytes
 
 /* `count` arrays in one allocation, which the first of them begins: releasing that one releases
  * all. Another of no bytes is at address 0, as all are after a failure. */
-static merbit_status mbi_device_allocate_parts(merbit_context *context, const char *what,
-                                               int count, mbi_devptr *const *parts,
-                                               const uint64_t *bytes) {
+MBI_INTERNAL merbit_status mbi_device_allocate_parts(merbit_context *context, const char *what,
+                                                     int count, mbi_devptr *const *parts,
+                                                     const uint64_t *bytes) {
   uint64_t used = 0;
   mbi_devptr space = 0;
   merbit_status status = MERBIT_OK;
@@ -138,7 +139,7 @@ static merbit_status mbi_device_allocate_parts(merbit_context *context, const ch
 }
 
 /* What a dead context held is gone with it. */
-static void mbi_device_release(merbit_context *context, mbi_devptr address) {
+MBI_INTERNAL void mbi_device_release(merbit_context *context, mbi_devptr address) {
   if (address != 0 && mbi_device_lost(context) == 0 && !mbi_spare_holds(context, address)) {
     (void)mbi_device_bury(context, context->device.driver.mem_free(address));
   }
@@ -147,8 +148,8 @@ static void mbi_device_release(merbit_context *context, mbi_devptr address) {
 /* Behind work on the default stream. cuMemcpyHtoD may return while the last piece is still on
  * its way from the driver's staging memory, which other streams would not wait for: so wait
  * here. */
-static merbit_status mbi_device_upload(merbit_context *context, mbi_devptr target,
-                                       const void *source, size_t bytes) {
+MBI_INTERNAL merbit_status mbi_device_upload(merbit_context *context, mbi_devptr target,
+                                             const void *source, size_t bytes) {
   merbit_status status = mbi_device_alive(context);
   if (status != MERBIT_OK || bytes == 0) {
     return status;
@@ -158,8 +159,8 @@ static merbit_status mbi_device_upload(merbit_context *context, mbi_devptr targe
   return status == MERBIT_OK ? mbi_device_synchronize(context, NULL) : status;
 }
 
-static merbit_status mbi_device_download(merbit_context *context, void *target,
-                                         mbi_devptr source, size_t bytes) {
+MBI_INTERNAL merbit_status mbi_device_download(merbit_context *context, void *target,
+                                               mbi_devptr source, size_t bytes) {
   const merbit_status status = mbi_device_alive(context);
   if (status != MERBIT_OK || bytes == 0) {
     return status;
@@ -169,8 +170,8 @@ static merbit_status mbi_device_download(merbit_context *context, void *target,
 }
 
 /* From GPU memory to GPU memory, complete on return. */
-static merbit_status mbi_device_copy(merbit_context *context, mbi_devptr target,
-                                     mbi_devptr source, size_t bytes) {
+MBI_INTERNAL merbit_status mbi_device_copy(merbit_context *context, mbi_devptr target,
+                                           mbi_devptr source, size_t bytes) {
   merbit_status status = mbi_device_alive(context);
   if (status != MERBIT_OK || bytes == 0) {
     return status;
@@ -181,8 +182,9 @@ static merbit_status mbi_device_copy(merbit_context *context, mbi_devptr target,
 }
 
 /* The same, only enqueued. */
-static merbit_status mbi_device_copy_async(merbit_context *context, mbi_devptr target,
-                                           mbi_devptr source, size_t bytes, void *stream) {
+MBI_INTERNAL merbit_status mbi_device_copy_async(merbit_context *context, mbi_devptr target,
+                                                 mbi_devptr source, size_t bytes,
+                                                 void *stream) {
   const merbit_status status = mbi_device_alive(context);
   if (status != MERBIT_OK || bytes == 0) {
     return status;
@@ -192,8 +194,8 @@ static merbit_status mbi_device_copy_async(merbit_context *context, mbi_devptr t
       "cuMemcpyDtoDAsync", "copying in GPU memory");
 }
 
-static merbit_status mbi_device_zero(merbit_context *context, mbi_devptr target, size_t bytes,
-                                     void *stream) {
+MBI_INTERNAL merbit_status mbi_device_zero(merbit_context *context, mbi_devptr target,
+                                           size_t bytes, void *stream) {
   const merbit_status status = mbi_device_alive(context);
   if (status != MERBIT_OK || bytes == 0) {
     return status;
@@ -207,7 +209,7 @@ static merbit_status mbi_device_zero(merbit_context *context, mbi_devptr target,
  * driver gives no answer the pointer is let through, so that the next call reports the true
  * reason. Asked in the plural: for one attribute the driver calls a host pointer an error, and
  * tools that watch the driver would blame the program. */
-static int mbi_device_owns(merbit_context *context, const void *pointer) {
+MBI_INTERNAL int mbi_device_owns(merbit_context *context, const void *pointer) {
   unsigned type = 0;
   int attribute = MBI_POINTER_MEMORY_TYPE;
   void *value = &type;

@@ -1,12 +1,11 @@
+#include "core/context.h"
+#include "jit/sources.h"
+#include "jit/jit.h"
+
 /* ---- Preamble: the #defines of one specialisation --------------------------------------- */
 
-typedef struct mbi_preamble { /* all zero is empty */
-  char text[8192];
-  size_t length;
-  int overflow; /* a line did not fit; mbi_program_create refuses */
-} mbi_preamble;
-
-static void mbi_preamble_define(mbi_preamble *preamble, const char *name, const char *value) {
+MBI_INTERNAL void mbi_preamble_define(mbi_preamble *preamble, const char *name,
+                                      const char *value) {
   const size_t room = sizeof preamble->text - preamble->length;
   const int written =
       snprintf(preamble->text + preamble->length, room, "#define %s %s\n", name, value);
@@ -18,7 +17,8 @@ static void mbi_preamble_define(mbi_preamble *preamble, const char *name, const 
   }
 }
 
-static void mbi_preamble_define_int(mbi_preamble *preamble, const char *name, int64_t value) {
+MBI_INTERNAL void mbi_preamble_define_int(mbi_preamble *preamble, const char *name,
+                                          int64_t value) {
   char text[32];
   (void)snprintf(text, sizeof text, "%" PRId64, value);
   mbi_preamble_define(preamble, name, text);
@@ -26,20 +26,9 @@ static void mbi_preamble_define_int(mbi_preamble *preamble, const char *name, in
 
 /* ---- Target: what NVRTC is asked for ---------------------------------------------------- */
 
-#define MBI_MAIN_NAME "merbit_program.cu"
-#define MBI_PREAMBLE_NAME "merbit_preamble.h"
-#define MBI_NO_SOURCE_INCLUDE 11070 /* the oldest NVRTC known to have the option */
-
-typedef struct mbi_target {
-  char architecture[48];
-  const char *options[3];
-  int count;
-  int ptx; /* NVRTC does not know this GPU: the driver compiles the rest */
-} mbi_target;
-
-static merbit_status mbi_target_choose(merbit_context *context, const char *main_file,
-                                       const mbi_preamble *preamble, int capability,
-                                       mbi_target *target) {
+MBI_INTERNAL merbit_status mbi_target_choose(merbit_context *context, const char *main_file,
+                                             const mbi_preamble *preamble, int capability,
+                                             mbi_target *target) {
   const mbi_nvrtc *nvrtc = &context->device.nvrtc;
   const int known = mbi_nvrtc_architecture(nvrtc, capability);
   if (preamble->overflow) {
@@ -66,9 +55,9 @@ static merbit_status mbi_target_choose(merbit_context *context, const char *main
 /* ---- Key: all that the image depends on, each field behind its length ------------------- */
 
 /* NULL where memory is short. */
-static char *mbi_key_create(merbit_context *context, const char *main_file,
-                            const mbi_preamble *preamble, const mbi_target *target,
-                            size_t *size) {
+MBI_INTERNAL char *mbi_key_create(merbit_context *context, const char *main_file,
+                                  const mbi_preamble *preamble, const mbi_target *target,
+                                  size_t *size) {
   const char *fields[10];
   char format[16], version[16];
   size_t room = 1;
@@ -99,13 +88,7 @@ static char *mbi_key_create(merbit_context *context, const char *main_file,
 
 /* ---- Compilation ------------------------------------------------------------------------ */
 
-typedef struct mbi_texts { /* the files that NVRTC sees, by name */
-  const char *names[MBI_SOURCES + 1];
-  const char *texts[MBI_SOURCES + 1];
-  char *owned[MBI_SOURCES];
-} mbi_texts;
-
-static void mbi_texts_release(merbit_context *context, mbi_texts *texts) {
+MBI_INTERNAL void mbi_texts_release(merbit_context *context, mbi_texts *texts) {
   size_t i;
   for (i = 0; i < MBI_SOURCES; i++) {
     mbi_release(context, texts->owned[i]);
@@ -113,8 +96,8 @@ static void mbi_texts_release(merbit_context *context, mbi_texts *texts) {
 }
 
 /* Join the pieces of every embedded file. After a failure mbi_texts_release cleans up. */
-static merbit_status mbi_texts_create(merbit_context *context, const mbi_preamble *preamble,
-                                      mbi_texts *texts) {
+MBI_INTERNAL merbit_status mbi_texts_create(merbit_context *context,
+                                            const mbi_preamble *preamble, mbi_texts *texts) {
   size_t i, piece;
   memset(texts, 0, sizeof *texts);
   for (i = 0; i < MBI_SOURCES; i++) {
@@ -210,9 +193,9 @@ static merbit_status mbi_nvrtc_image(merbit_context *context, void *program,
 }
 
 /* Compile a program that NVRTC has taken in. */
-static merbit_status mbi_nvrtc_run(merbit_context *context, void *program,
-                                   const char *main_file, const mbi_preamble *preamble,
-                                   const mbi_target *target, void **image, size_t *size) {
+MBI_INTERNAL merbit_status mbi_nvrtc_run(merbit_context *context, void *program,
+                                         const char *main_file, const mbi_preamble *preamble,
+                                         const mbi_target *target, void **image, size_t *size) {
   const int result =
       context->device.nvrtc.compile_program(program, target->count, target->options);
   char *log = mbi_nvrtc_log(context, program);
@@ -235,9 +218,9 @@ static merbit_status mbi_nvrtc_run(merbit_context *context, void *program,
 
 /* Compile `main_file` for a compute capability (90 is 9.0). Needs NVRTC, but neither driver nor
  * GPU. */
-static merbit_status mbi_program_compile(merbit_context *context, const char *main_file,
-                                         const mbi_preamble *preamble, int capability,
-                                         void **image, size_t *size) {
+MBI_INTERNAL merbit_status mbi_program_compile(merbit_context *context, const char *main_file,
+                                               const mbi_preamble *preamble, int capability,
+                                               void **image, size_t *size) {
   const mbi_nvrtc *nvrtc = &context->device.nvrtc;
   mbi_target target;
   mbi_texts texts;
@@ -321,8 +304,9 @@ static merbit_status mbi_program_load_compiled(merbit_context *context, const ch
 }
 
 /* One specialisation of `main_file`, ready for mbi_program_kernel. Needs an entered context. */
-static merbit_status mbi_program_create(merbit_context *context, const char *main_file,
-                                        const mbi_preamble *preamble, mbi_program *program) {
+MBI_INTERNAL merbit_status mbi_program_create(merbit_context *context, const char *main_file,
+                                              const mbi_preamble *preamble,
+                                              mbi_program *program) {
   const double start = mbi_seconds();
   mbi_target target;
   char *key;
@@ -361,8 +345,9 @@ static merbit_status mbi_program_create(merbit_context *context, const char *mai
   return status;
 }
 
-static merbit_status mbi_program_kernel(merbit_context *context, const mbi_program *program,
-                                        const char *name, void **function) {
+MBI_INTERNAL merbit_status mbi_program_kernel(merbit_context *context,
+                                              const mbi_program *program, const char *name,
+                                              void **function) {
   char attempt[128];
   merbit_status status = mbi_device_alive(context);
   *function = NULL;
@@ -379,7 +364,7 @@ static merbit_status mbi_program_kernel(merbit_context *context, const mbi_progr
 }
 
 /* An all-zero program is accepted. What a dead context held is gone with it. */
-static void mbi_program_destroy(merbit_context *context, mbi_program *program) {
+MBI_INTERNAL void mbi_program_destroy(merbit_context *context, mbi_program *program) {
   if (program->shared != NULL) {
     mbi_loaded_leave(context, program->shared);
   } else if (program->module != NULL) {

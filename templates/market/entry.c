@@ -1,20 +1,4 @@
-typedef struct mbi_mm_reader {
-  mbi_mm_input in;
-  mbi_mm_header header;
-  merbit_type type;          /* of the values; DEFAULT until the field is known */
-  int each;                  /* array elements that an entry may need: 2 with a mirror image */
-  int64_t count, capacity;   /* of the arrays */
-  int wide;                  /* 64-bit indices, for the sake of rows beyond 2^31 */
-  int triangle;              /* of a symmetric file: 1 lower, -1 upper, 0 not known yet */
-  int64_t large, large_line; /* integers that the type may not hold, and the first one's line */
-  void *row_ind, *col_ind, *values;
-} mbi_mm_reader;
-
-typedef struct mbi_mm_entry {
-  int64_t row, col; /* from 1 */
-  double value;     /* of a float's precision where the reader's type is F32 or C64 */
-  double imaginary; /* likewise; of a complex file */
-} mbi_mm_entry;
+#include "market/market.h"
 
 /* ---- One line: NULL on any fault, which is then looked for at leisure -------------------- */
 
@@ -33,7 +17,7 @@ static const char *mbi_mm_special(const char *p, double *value) {
   return end != NULL ? end : mbi_mm_match(p, "infinity");
 }
 
-static int mbi_mm_single(merbit_type type) {
+MBI_INTERNAL int mbi_mm_single(merbit_type type) {
   return type == MERBIT_F32 || type == MERBIT_C64;
 }
 
@@ -132,8 +116,8 @@ static const char *mbi_mm_element(const mbi_mm_reader *r, const char *p, mbi_mm_
   return mbi_mm_suits_diagonal(r, entry) ? p : NULL;
 }
 
-static const char *mbi_mm_entry_line(const mbi_mm_reader *r, const char *p,
-                                     mbi_mm_entry *entry) {
+MBI_INTERNAL const char *mbi_mm_entry_line(const mbi_mm_reader *r, const char *p,
+                                           mbi_mm_entry *entry) {
   return r->header.array ? mbi_mm_element(r, p, entry) : mbi_mm_coordinates(r, p, entry);
 }
 
@@ -196,7 +180,7 @@ static merbit_status mbi_mm_explain_value(const mbi_mm_reader *r, const char *wh
 }
 
 /* Why the line at in->next is no entry. */
-static merbit_status mbi_mm_explain(const mbi_mm_reader *r) {
+MBI_INTERNAL merbit_status mbi_mm_explain(const mbi_mm_reader *r) {
   const mbi_mm_input *in = &r->in;
   const char *p = in->next;
   char quoted[MBI_MM_QUOTE];

@@ -1,35 +1,17 @@
+#include "matrix/matrix.h"
+#include "market/market.h"
+
 /* Banner and size line as R. F. Boisvert, R. Pozo and K. Remington define them: The Matrix
  * Market Exchange Formats: Initial Design, NISTIR 5935, 1996. One relaxation: a real
  * `hermitian` file is read as the symmetric matrix that it is. Comments mean nothing, so that a
  * `%%GraphBLAS type` line changes nothing. */
-typedef enum mbi_mm_field {
-  MBI_MM_REAL,
-  MBI_MM_INTEGER,
-  MBI_MM_PATTERN,
-  MBI_MM_COMPLEX
-} mbi_mm_field;
 
-typedef enum mbi_mm_symmetry {
-  MBI_MM_GENERAL,
-  MBI_MM_SYMMETRIC,
-  MBI_MM_SKEW,
-  MBI_MM_HERMITIAN
-} mbi_mm_symmetry;
-
-static const merbit_symmetry mbi_mm_symmetries[] = {
+MBI_INTERNAL const merbit_symmetry mbi_mm_symmetries[] = {
     MERBIT_SYMMETRY_NONE, MERBIT_SYMMETRY_SYMMETRIC, MERBIT_SYMMETRY_SKEW,
     MERBIT_SYMMETRY_HERMITIAN};
 
-typedef struct mbi_mm_header {
-  int array; /* every entry, column by column; else coordinates */
-  int field, symmetry;
-  int64_t rows, cols;
-  int64_t entries; /* lines that follow */
-  int64_t line;    /* of these sizes */
-} mbi_mm_header;
-
 /* Behind `word` at `p`, whatever its case; NULL where that word does not stand there. */
-static const char *mbi_mm_match(const char *p, const char *word) {
+MBI_INTERNAL const char *mbi_mm_match(const char *p, const char *word) {
   for (; *word != '\0'; p++, word++) {
     const char c = *p >= 'A' && *p <= 'Z' ? (char)(*p + ('a' - 'A')) : *p;
     if (c != *word) {
@@ -83,7 +65,7 @@ static merbit_status mbi_mm_check_banner(const mbi_mm_input *in, const mbi_mm_he
   return MERBIT_OK;
 }
 
-static merbit_status mbi_mm_read_banner(mbi_mm_input *in, mbi_mm_header *header) {
+MBI_INTERNAL merbit_status mbi_mm_read_banner(mbi_mm_input *in, mbi_mm_header *header) {
   static const char *const objects[] = {"matrix", NULL};
   static const char *const formats[] = {"coordinate", "array", NULL};
   static const char *const fields[] = {"real", "integer", "pattern", "complex", NULL};
@@ -123,7 +105,7 @@ static merbit_status mbi_mm_read_banner(mbi_mm_input *in, mbi_mm_header *header)
 
 /* A whole number from 0, INT64_MAX for any of more than 18 digits. Returns the end, or NULL
  * where there is none; an index or size may have a '+'. */
-static const char *mbi_mm_whole(const char *p, int64_t *number) {
+MBI_INTERNAL const char *mbi_mm_whole(const char *p, int64_t *number) {
   uint64_t value = 0;
   const char *first, *end;
   p += *p == '+';
@@ -166,8 +148,8 @@ static merbit_status mbi_mm_read_size(const mbi_mm_input *in, const char **at, c
 
 /* Arrays of the size of the matrix are only made for sizes in proportion to the input's. A
  * stream shows its length at its end only, and is asked then. */
-static merbit_status mbi_mm_check_rows(const mbi_mm_input *in, const mbi_mm_header *header,
-                                       int64_t bytes) {
+MBI_INTERNAL merbit_status mbi_mm_check_rows(const mbi_mm_input *in,
+                                             const mbi_mm_header *header, int64_t bytes) {
   int64_t most = in->desc->max_rows;
   if (most == 0) {
     most = bytes > INT64_MAX / 128 ? INT64_MAX : 1048576 + 64 * bytes;
@@ -231,7 +213,7 @@ static merbit_status mbi_mm_check_entries(const mbi_mm_input *in, const mbi_mm_h
                      header->entries, shortest, left);
 }
 
-static merbit_status mbi_mm_read_sizes(mbi_mm_input *in, mbi_mm_header *header) {
+MBI_INTERNAL merbit_status mbi_mm_read_sizes(mbi_mm_input *in, mbi_mm_header *header) {
   char quoted[MBI_MM_QUOTE];
   const char *p;
   merbit_status status = mbi_mm_next_line(in);

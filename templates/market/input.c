@@ -1,33 +1,9 @@
-#define MBI_MM_WINDOW 262144     /* bytes: the longest data line; stays in a core's cache */
-#define MBI_MM_PAD 16            /* bytes that may be read behind a window */
-#define MBI_MM_PROGRESS 16777216 /* bytes between two reports */
-#define MBI_MM_QUOTE 80          /* a quoted piece of the input, every byte escaped */
+#include "market/market.h"
 
-/* Text comes in windows of whole lines. Each ends with a newline and has MBI_MM_PAD readable
- * bytes behind it: scanning that stops at '\n' may load eight bytes at once and needs no other
- * check. Memory is handed out in place but for its end. */
-typedef struct mbi_mm_input {
-  merbit_context *context;
-  const merbit_read_desc *desc;
-  const char *path; /* for the sentence; NULL where there is none */
-  merbit_read_callback read;
-  void *user;
-  const char *block; /* memory that is not handed out yet */
-  size_t block_size;
-  const char *next, *end; /* the window's unread part */
-  int64_t line;           /* the number of the line at `next` */
-  char *buffer;
-  const char *rest; /* in the buffer, behind the window: the start of a line */
-  size_t rest_size;
-  int ended;            /* the source is */
-  int added;            /* 1: the last line's newline, which the input lacks */
-  int in_comment;       /* of a line longer than the buffer */
-  int64_t total, taken; /* bytes: in all (0: not known), so far */
-  int64_t reported;
-} mbi_mm_input;
+#define MBI_MM_PROGRESS 16777216 /* bytes between two reports */
 
 /* A merbit_read_callback over in->block. */
-static int64_t mbi_mm_read_block(void *user, void *data, size_t size) {
+MBI_INTERNAL int64_t mbi_mm_read_block(void *user, void *data, size_t size) {
   mbi_mm_input *in = (mbi_mm_input *)user;
   if (size > in->block_size) {
     size = in->block_size;
@@ -44,8 +20,8 @@ static int64_t mbi_mm_read_block(void *user, void *data, size_t size) {
 
 /* Fails with a sentence on line `line` of the input, which names the file if there is one. */
 MBI_PRINTF(4, 5)
-static merbit_status mbi_mm_fail(const mbi_mm_input *in, merbit_status status, int64_t line,
-                                 const char *format, ...) {
+MBI_INTERNAL merbit_status mbi_mm_fail(const mbi_mm_input *in, merbit_status status,
+                                       int64_t line, const char *format, ...) {
   char text[MERBIT_MESSAGE_SIZE];
   va_list arguments;
   va_start(arguments, format);
@@ -77,18 +53,18 @@ static const char *mbi_mm_quote(const char *text, const char *end, char *quoted)
   return quoted;
 }
 
-static int mbi_mm_is_blank(char c) {
+MBI_INTERNAL int mbi_mm_is_blank(char c) {
   return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f';
 }
 
-static const char *mbi_mm_skip_blanks(const char *p) {
+MBI_INTERNAL const char *mbi_mm_skip_blanks(const char *p) {
   while (mbi_mm_is_blank(*p)) {
     p++;
   }
   return p;
 }
 
-static const char *mbi_mm_word_end(const char *p) {
+MBI_INTERNAL const char *mbi_mm_word_end(const char *p) {
   while (!mbi_mm_is_blank(*p) && *p != '\n') {
     p++;
   }
@@ -96,11 +72,11 @@ static const char *mbi_mm_word_end(const char *p) {
 }
 
 /* The word at `p`, or the line without the blanks around it. */
-static const char *mbi_mm_quote_word(const char *p, char *quoted) {
+MBI_INTERNAL const char *mbi_mm_quote_word(const char *p, char *quoted) {
   return mbi_mm_quote(p, mbi_mm_word_end(p), quoted);
 }
 
-static const char *mbi_mm_quote_line(const char *p, char *quoted) {
+MBI_INTERNAL const char *mbi_mm_quote_line(const char *p, char *quoted) {
   const char *end;
   p = mbi_mm_skip_blanks(p);
   end = p;
@@ -153,7 +129,7 @@ static merbit_status mbi_mm_refuse_packed(const mbi_mm_input *in, const char *da
 
 /* ---- Windows ----------------------------------------------------------------------------- */
 
-static merbit_status mbi_mm_report(mbi_mm_input *in, int64_t step) {
+MBI_INTERNAL merbit_status mbi_mm_report(mbi_mm_input *in, int64_t step) {
   if (in->desc->progress == NULL || in->taken - in->reported < step) {
     return MERBIT_OK;
   }
@@ -277,7 +253,7 @@ static merbit_status mbi_mm_refill(mbi_mm_input *in) {
 
 /* Go to the next line that is neither blank nor a comment. Both are taken anywhere behind the
  * banner, which is more than the definition allows and what its readers do. */
-static merbit_status mbi_mm_next_line(mbi_mm_input *in) {
+MBI_INTERNAL merbit_status mbi_mm_next_line(mbi_mm_input *in) {
   for (;;) {
     const char *p;
     if (in->next == in->end) {
@@ -296,7 +272,7 @@ static merbit_status mbi_mm_next_line(mbi_mm_input *in) {
 }
 
 /* The first window: not of an empty or packed input, and behind a byte order mark. */
-static merbit_status mbi_mm_start(mbi_mm_input *in) {
+MBI_INTERNAL merbit_status mbi_mm_start(mbi_mm_input *in) {
   const char *head = in->block;
   size_t size = in->block_size;
   merbit_status status = MERBIT_OK;

@@ -2,4 +2,126 @@
 #define MBI_MARKET_H
 #include "matrix/matrix.h"
 
+#define MBI_FIVE_FIRST (-342) /* below, 19 digits round to zero */
+#define MBI_FIVE_LAST 308     /* above, one digit is beyond any double */
+typedef struct mbi_decimal {  /* a scanned number: +-digits * 10^exponent */
+  const char *text;           /* the first digit or point */
+  const char *text_end;       /* behind the last one */
+  uint64_t digits;            /* the first 19 significant digits */
+  int64_t exponent;           /* of the last of them */
+  int negative;
+  int integer; /* neither point nor exponent */
+  int cut;     /* there are digits beyond the 19th */
+} mbi_decimal;
+#define MBI_BIG_LIMBS 96 /* 801 digits or 5^1143 times a significand, and a word to spare */
+typedef struct mbi_big { /* little-endian, no leading zero limbs */
+  uint32_t limb[MBI_BIG_LIMBS];
+  int count;
+} mbi_big;
+
+#define MBI_MM_WINDOW 262144 /* bytes: the longest data line; stays in a core's cache */
+#define MBI_MM_PAD 16        /* bytes that may be read behind a window */
+#define MBI_MM_QUOTE 80      /* a quoted piece of the input, every byte escaped */
+/* Text comes in windows of whole lines. Each ends with a newline and has MBI_MM_PAD readable
+ * bytes behind it: scanning that stops at '\n' may load eight bytes at once and needs no other
+ * check. Memory is handed out in place but for its end. */
+typedef struct mbi_mm_input {
+  merbit_context *context;
+  const merbit_read_desc *desc;
+  const char *path; /* for the sentence; NULL where there is none */
+  merbit_read_callback read;
+  void *user;
+  const char *block; /* memory that is not handed out yet */
+  size_t block_size;
+  const char *next, *end; /* the window's unread part */
+  int64_t line;           /* the number of the line at `next` */
+  char *buffer;
+  const char *rest; /* in the buffer, behind the window: the start of a line */
+  size_t rest_size;
+  int ended;            /* the source is */
+  int added;            /* 1: the last line's newline, which the input lacks */
+  int in_comment;       /* of a line longer than the buffer */
+  int64_t total, taken; /* bytes: in all (0: not known), so far */
+  int64_t reported;
+} mbi_mm_input;
+
+typedef enum mbi_mm_field {
+  MBI_MM_REAL,
+  MBI_MM_INTEGER,
+  MBI_MM_PATTERN,
+  MBI_MM_COMPLEX
+} mbi_mm_field;
+typedef enum mbi_mm_symmetry {
+  MBI_MM_GENERAL,
+  MBI_MM_SYMMETRIC,
+  MBI_MM_SKEW,
+  MBI_MM_HERMITIAN
+} mbi_mm_symmetry;
+typedef struct mbi_mm_header {
+  int array; /* every entry, column by column; else coordinates */
+  int field, symmetry;
+  int64_t rows, cols;
+  int64_t entries; /* lines that follow */
+  int64_t line;    /* of these sizes */
+} mbi_mm_header;
+
+typedef struct mbi_mm_reader {
+  mbi_mm_input in;
+  mbi_mm_header header;
+  merbit_type type;          /* of the values; DEFAULT until the field is known */
+  int each;                  /* array elements that an entry may need: 2 with a mirror image */
+  int64_t count, capacity;   /* of the arrays */
+  int wide;                  /* 64-bit indices, for the sake of rows beyond 2^31 */
+  int triangle;              /* of a symmetric file: 1 lower, -1 upper, 0 not known yet */
+  int64_t large, large_line; /* integers that the type may not hold, and the first one's line */
+  void *row_ind, *col_ind, *values;
+} mbi_mm_reader;
+typedef struct mbi_mm_entry {
+  int64_t row, col; /* from 1 */
+  double value;     /* of a float's precision where the reader's type is F32 or C64 */
+  double imaginary; /* likewise; of a complex file */
+} mbi_mm_entry;
+
+__extension__ typedef unsigned __int128 mbi_u128;
+
+#ifdef MBI_SEPARATE
+/* market/decimal.c */
+extern const uint64_t mbi_powers_of_five[MBI_FIVE_LAST - MBI_FIVE_FIRST + 1][2];
+MBI_INTERNAL int mbi_is_digit(char c);
+MBI_INTERNAL const char *mbi_digits_scan(const char *p, uint64_t *value);
+MBI_INTERNAL const char *mbi_decimal_scan(const char *p, mbi_decimal *d);
+MBI_INTERNAL void mbi_big_scale(mbi_big *big, uint32_t factor, uint32_t addend);
+MBI_INTERNAL int mbi_big_compare(const mbi_big *a, const mbi_big *b);
+MBI_INTERNAL int mbi_decimal_f64(const mbi_decimal *d, double *value);
+MBI_INTERNAL int mbi_decimal_f32(const mbi_decimal *d, float *value);
+/* market/input.c */
+MBI_INTERNAL int64_t mbi_mm_read_block(void *user, void *data, size_t size);
+MBI_PRINTF(4, 5)
+MBI_INTERNAL merbit_status mbi_mm_fail(const mbi_mm_input *in, merbit_status status,
+                                       int64_t line, const char *format, ...);
+MBI_INTERNAL int mbi_mm_is_blank(char c);
+MBI_INTERNAL const char *mbi_mm_skip_blanks(const char *p);
+MBI_INTERNAL const char *mbi_mm_word_end(const char *p);
+MBI_INTERNAL const char *mbi_mm_quote_word(const char *p, char *quoted);
+MBI_INTERNAL const char *mbi_mm_quote_line(const char *p, char *quoted);
+MBI_INTERNAL merbit_status mbi_mm_report(mbi_mm_input *in, int64_t step);
+MBI_INTERNAL merbit_status mbi_mm_next_line(mbi_mm_input *in);
+MBI_INTERNAL merbit_status mbi_mm_start(mbi_mm_input *in);
+/* market/header.c */
+extern const merbit_symmetry mbi_mm_symmetries[];
+MBI_INTERNAL const char *mbi_mm_match(const char *p, const char *word);
+MBI_INTERNAL merbit_status mbi_mm_read_banner(mbi_mm_input *in, mbi_mm_header *header);
+MBI_INTERNAL const char *mbi_mm_whole(const char *p, int64_t *number);
+MBI_INTERNAL merbit_status mbi_mm_check_rows(const mbi_mm_input *in,
+                                             const mbi_mm_header *header, int64_t bytes);
+MBI_INTERNAL merbit_status mbi_mm_read_sizes(mbi_mm_input *in, mbi_mm_header *header);
+/* market/entry.c */
+MBI_INTERNAL int mbi_mm_single(merbit_type type);
+MBI_INTERNAL const char *mbi_mm_entry_line(const mbi_mm_reader *r, const char *p,
+                                           mbi_mm_entry *entry);
+MBI_INTERNAL merbit_status mbi_mm_explain(const mbi_mm_reader *r);
+/* market/write.c */
+MBI_INTERNAL void mbi_mm_mend_point(char *text);
+#endif /* MBI_SEPARATE */
+
 #endif

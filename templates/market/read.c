@@ -1,3 +1,7 @@
+#include "core/context.h"
+#include "matrix/matrix.h"
+#include "market/market.h"
+
 /* Another array of `capacity` elements in the place of *array, with its first `count` elements.
  */
 static merbit_status mbi_mm_grow_array(merbit_context *context, void **array, int64_t count,

@@ -1,3 +1,7 @@
+#include "core/context.h"
+#include "matrix/matrix.h"
+#include "market/market.h"
+
 #define MBI_MM_OUTPUT 65536 /* bytes handed to the callback at once */
 #define MBI_MM_LINE 128     /* no line is longer: two indices of 19 digits, two parts of 24 */
 
@@ -44,7 +48,7 @@ static void mbi_mm_put_whole(mbi_mm_output *out, int64_t number, char separator)
 }
 
 /* The locale's decimal separator, of however many bytes, becomes a point. */
-static void mbi_mm_mend_point(char *text) {
+MBI_INTERNAL void mbi_mm_mend_point(char *text) {
   char *to = text;
   for (; *text != '\0'; text++) {
     if (mbi_is_digit(*text) || *text == '-' || *text == '+' || *text == 'e') {
@@ -236,13 +240,13 @@ MERBIT_API merbit_status merbit_matrix_write_file(merbit_context *context,
   if (error == ENOENT && path[0] != '\0') {
     const char *name = strrchr(replacement.target, '/');
     return mbi_fail(context, MERBIT_IO_ERROR,
-                    "cannot write %.200s: the folder %.*s does not exist; create it first", path,
-                    name != NULL ? (int)(name - replacement.target) : 1,
+                    "cannot write %.200s: the folder %.*s does not exist; create it first",
+                    path, name != NULL ? (int)(name - replacement.target) : 1,
                     name != NULL ? replacement.target : ".");
   }
   if (error != 0) {
-    return mbi_fail(context, MERBIT_IO_ERROR, "cannot write %.300s, or a file beside it: %s", path,
-                    strerror(error));
+    return mbi_fail(context, MERBIT_IO_ERROR, "cannot write %.300s, or a file beside it: %s",
+                    path, strerror(error));
   }
   memset(&out, 0, sizeof out);
   out.context = context;

@@ -1,21 +1,14 @@
+#include "core/context.h"
+#include "matrix/matrix.h"
+
 /* The shape of blocks that moves the fewest bytes. Every candidate is counted in windows of
  * rows, the best of them in the whole matrix; a small matrix is one window. */
 
-#define MBI_SHAPE_SQUARE 8      /* all shapes up to 8 x 8 are candidates */
-#define MBI_SHAPE_CANDIDATES 70 /* with those of mbi_shape_of */
-#define MBI_SHAPE_FINALISTS 3
+#define MBI_SHAPE_SQUARE 8   /* all shapes up to 8 x 8 are candidates */
 #define MBI_SHAPE_ALONE 1024 /* entries up to which one thread counts */
 #define MBI_SHAPE_WINDOWS 64 /* at most */
 
-/* Entries to look at for each candidate, about, and rows of a window. */
-#ifndef MBI_SHAPE_ENTRIES
-#define MBI_SHAPE_ENTRIES (1 << 18)
-#endif
-#ifndef MBI_SHAPE_WINDOW
-#define MBI_SHAPE_WINDOW 256
-#endif
-
-static void mbi_shape_of(int candidate, merbit_bsr_desc *shape) {
+MBI_INTERNAL void mbi_shape_of(int candidate, merbit_bsr_desc *shape) {
   static const unsigned char larger[MBI_SHAPE_CANDIDATES - 64][2] = {
       {10, 10}, {12, 12}, {16, 16}, {16, 1}, {1, 16}, {16, 8}};
   const int square = MBI_SHAPE_SQUARE * MBI_SHAPE_SQUARE;
@@ -26,8 +19,8 @@ static void mbi_shape_of(int candidate, merbit_bsr_desc *shape) {
 }
 
 /* Of the arrays that mbi_blocks_make would fill. */
-static int64_t mbi_shape_bytes(const merbit_view *csr, const merbit_bsr_desc *shape,
-                               int64_t rows, int64_t blocks, int full, int masks) {
+MBI_INTERNAL int64_t mbi_shape_bytes(const merbit_view *csr, const merbit_bsr_desc *shape,
+                                     int64_t rows, int64_t blocks, int full, int masks) {
   const int64_t size = shape->block_rows * shape->block_cols;
   const int64_t value =
       csr->values != NULL || !full ? (int64_t)mbi_type_size(csr->value_type) : 0;
@@ -45,19 +38,19 @@ typedef struct mbi_shape_search {
 } mbi_shape_search;
 
 /* Rows of blocks that a window takes for blocks of `height`; windows 0: all. */
-static int64_t mbi_shape_rows(const merbit_view *csr, int windows, int height) {
+MBI_INTERNAL int64_t mbi_shape_rows(const merbit_view *csr, int windows, int height) {
   return mbi_block_count(windows > 0 ? MBI_SHAPE_WINDOW : csr->rows, height);
 }
 
 /* Rows between the beginnings of windows. */
-static int64_t mbi_shape_span(const merbit_view *csr, int windows) {
+MBI_INTERNAL int64_t mbi_shape_span(const merbit_view *csr, int windows) {
   return windows > 0 ? (csr->rows - MBI_SHAPE_WINDOW) / windows : 0;
 }
 
 /* From *first to the one before *last they are those of window `w`, which ends in front of the
  * matrix's row that is returned. */
-static int64_t mbi_shape_window(const merbit_view *csr, int windows, int w, int height,
-                                int64_t *first, int64_t *last) {
+MBI_INTERNAL int64_t mbi_shape_window(const merbit_view *csr, int windows, int w, int height,
+                                      int64_t *first, int64_t *last) {
   const int64_t all = mbi_block_count(csr->rows, height);
   *first = mbi_shape_span(csr, windows) * w / height;
   *last = *first + mbi_shape_rows(csr, windows, height);
@@ -66,7 +59,7 @@ static int64_t mbi_shape_window(const merbit_view *csr, int windows, int w, int 
 }
 
 /* The candidate of fewest bytes, which drops out. */
-static int mbi_shape_next(double *bytes) {
+MBI_INTERNAL int mbi_shape_next(double *bytes) {
   int next = 0, i;
   for (i = 1; i < MBI_SHAPE_CANDIDATES; i++) {
     next = bytes[i] < bytes[next] ? i : next;
@@ -101,7 +94,7 @@ static void mbi_shape_task(void *argument, int candidate) {
 }
 
 /* Windows of about MBI_SHAPE_ENTRIES entries in all. */
-static int mbi_shape_windows(const merbit_view *csr) {
+MBI_INTERNAL int mbi_shape_windows(const merbit_view *csr) {
   const int64_t rows = csr->rows / (csr->nnz / MBI_SHAPE_ENTRIES + 1);
   const int64_t windows = rows / MBI_SHAPE_WINDOW;
   if (csr->nnz <= MBI_SHAPE_ENTRIES || csr->rows <= 2 * MBI_SHAPE_WINDOW) {
@@ -170,8 +163,9 @@ static merbit_status mbi_shape_check(merbit_context *context, const char *what,
 
 /* *bsr: the blocks of a checked host view, in the shape that `desc` says. mbi_bsr_release frees
  * it. */
-static merbit_status mbi_bsr_from_view(merbit_context *context, const merbit_view *host,
-                                       const merbit_bsr_desc *desc, int masks, mbi_bsr *bsr) {
+MBI_INTERNAL merbit_status mbi_bsr_from_view(merbit_context *context, const merbit_view *host,
+                                             const merbit_bsr_desc *desc, int masks,
+                                             mbi_bsr *bsr) {
   merbit_bsr_desc shape = *desc;
   merbit_matrix *made = NULL;
   merbit_view csr;
@@ -189,8 +183,8 @@ static merbit_status mbi_bsr_from_view(merbit_context *context, const merbit_vie
 }
 
 /* The blocks of a checked host BSR view as they lie; only 64-bit columns are copied. */
-static merbit_status mbi_bsr_borrow(merbit_context *context, const merbit_view *view,
-                                    mbi_bsr *bsr) {
+MBI_INTERNAL merbit_status mbi_bsr_borrow(merbit_context *context, const merbit_view *view,
+                                          mbi_bsr *bsr) {
   int64_t i;
   int32_t *narrow;
   merbit_status status;
@@ -216,8 +210,8 @@ static merbit_status mbi_bsr_borrow(merbit_context *context, const merbit_view *
 
 /* Other values in the places of bsr's: `host` is the view from which it was made, but for them.
  */
-static merbit_status mbi_bsr_refill(merbit_context *context, const merbit_view *host,
-                                    mbi_bsr *bsr) {
+MBI_INTERNAL merbit_status mbi_bsr_refill(merbit_context *context, const merbit_view *host,
+                                          mbi_bsr *bsr) {
   merbit_matrix *made;
   merbit_view csr;
   mbi_blocking b;

@@ -1,4 +1,8 @@
-static void mbi_host_view_release(merbit_context *context, merbit_view *view) {
+#include "core/context.h"
+#include "jit/jit.h"
+#include "matrix/matrix.h"
+
+MBI_INTERNAL void mbi_host_view_release(merbit_context *context, merbit_view *view) {
   mbi_release(context, (void *)(uintptr_t)view->row_ptr);
   mbi_release(context, (void *)(uintptr_t)view->row_ind);
   mbi_release(context, (void *)(uintptr_t)view->col_ind);
@@ -6,8 +10,8 @@ static void mbi_host_view_release(merbit_context *context, merbit_view *view) {
 }
 
 /* A host copy of one device array; NULL stays NULL. */
-static merbit_status mbi_array_download(merbit_context *context, const void *source,
-                                        int64_t count, size_t size, const void **target) {
+MBI_INTERNAL merbit_status mbi_array_download(merbit_context *context, const void *source,
+                                              int64_t count, size_t size, const void **target) {
   void *copy = NULL;
   merbit_status status = MERBIT_OK;
   *target = NULL;
@@ -35,8 +39,8 @@ static merbit_status mbi_array_download(merbit_context *context, const void *sou
 
 /* A host copy of a device view whose header has been checked. Release it with
  * mbi_host_view_release, after a failure too. */
-static merbit_status mbi_view_download(merbit_context *context, const merbit_view *view,
-                                       merbit_view *host) {
+MBI_INTERNAL merbit_status mbi_view_download(merbit_context *context, const merbit_view *view,
+                                             merbit_view *host) {
   const size_t index_bytes = mbi_index_bytes(view->index_type);
   merbit_status status;
   *host = *view;

@@ -1,23 +1,11 @@
+#include "core/context.h"
+#include "matrix/matrix.h"
+
 /* The graph of a square CSR for matrix/order.c: its own arrays where their pattern is
  * symmetric, each row strictly ascending; else those of A + A', made here. */
 
-typedef struct mbi_graph {
-  merbit_context *context;
-  merbit_view csr; /* host, 32-bit columns */
-  int64_t rows;
-  int base;        /* of the columns of mbi_graph_row */
-  int32_t *degree; /* neighbours, the vertex itself left out */
-  int64_t *starts; /* rows of A + A', each of degree[v] columns; NULL: the CSR's own */
-  int32_t *columns;
-  int32_t *spare; /* for sorting long rows */
-  int tasks;
-  int64_t
-      found[MBI_MAX_THREADS];  /* by task: entries below less those above, or the longest row */
-  int uneven[MBI_MAX_THREADS]; /* by task: has it met what makes it another graph */
-} mbi_graph;
-
 /* The neighbours of a vertex, and perhaps itself, ascending. */
-static const int32_t *mbi_graph_row(const mbi_graph *graph, int64_t v, int64_t *length) {
+MBI_INTERNAL const int32_t *mbi_graph_row(const mbi_graph *graph, int64_t v, int64_t *length) {
   const merbit_view *csr = &graph->csr;
   int64_t start;
   if (graph->starts != NULL) {
@@ -226,8 +214,8 @@ static merbit_status mbi_graph_symmetrise(mbi_graph *graph) {
 
 /* For a checked square host CSR with 32-bit columns, which is borrowed. mbi_graph_release frees
  * it, after a failure too. */
-static merbit_status mbi_graph_create(merbit_context *context, const merbit_view *csr,
-                                      mbi_graph *graph) {
+MBI_INTERNAL merbit_status mbi_graph_create(merbit_context *context, const merbit_view *csr,
+                                            mbi_graph *graph) {
   void *memory;
   merbit_status status;
   memset(graph, 0, sizeof *graph);
@@ -245,7 +233,7 @@ static merbit_status mbi_graph_create(merbit_context *context, const merbit_view
   return status;
 }
 
-static void mbi_graph_release(merbit_context *context, mbi_graph *graph) {
+MBI_INTERNAL void mbi_graph_release(merbit_context *context, mbi_graph *graph) {
   mbi_release(context, graph->degree);
   mbi_release(context, graph->starts);
   mbi_release(context, graph->columns);

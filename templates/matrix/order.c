@@ -1,3 +1,6 @@
+#include "core/context.h"
+#include "matrix/matrix.h"
+
 /* Orders of the vertices of a square matrix's graph: entry (i, j) joins i and j whichever way
  * it points, and the diagonal and duplicates count nothing. By degree; and reverse
  * Cuthill-McKee (E. Cuthill, J. McKee, 1969), begun where A. George, J. W. H. Liu, An
@@ -19,7 +22,8 @@ static void mbi_keys_insertion(uint64_t *keys, int64_t count) {
 
 /* Upper halves up to `most`; lower halves rise, where upper ones are equal. `spare`: as many,
  * where there are more than MBI_SHORT_ROW. Returns where the sorted keys are. */
-static uint64_t *mbi_keys_sort(uint64_t *keys, uint64_t *spare, int64_t count, uint32_t most) {
+MBI_INTERNAL uint64_t *mbi_keys_sort(uint64_t *keys, uint64_t *spare, int64_t count,
+                                     uint32_t most) {
   int64_t starts[256], i;
   int shift, byte;
   if (count <= MBI_SHORT_ROW) {
@@ -48,8 +52,6 @@ static uint64_t *mbi_keys_sort(uint64_t *keys, uint64_t *spare, int64_t count, u
 }
 
 /* ---- Breadth-first searches -------------------------------------------------------------- */
-
-#define MBI_ORDER_SEARCHES 8 /* of a component; meshes take 3 or 4 */
 
 typedef struct mbi_order_walk {
   const mbi_graph *graph;
@@ -209,8 +211,8 @@ static merbit_status mbi_order_degree(merbit_context *context, const mbi_graph *
 
 /* *order: an allocation; order[new] is the row of the checked square host CSR, with 32-bit
  * columns, that comes there. */
-static merbit_status mbi_order_create(merbit_context *context, const merbit_view *csr,
-                                      merbit_reordering reordering, int32_t **order) {
+MBI_INTERNAL merbit_status mbi_order_create(merbit_context *context, const merbit_view *csr,
+                                            merbit_reordering reordering, int32_t **order) {
   mbi_graph graph;
   void *memory;
   merbit_status status =

@@ -1,25 +1,28 @@
-static size_t mbi_index_bytes(merbit_index_type type) {
+#include "core/context.h"
+#include "matrix/matrix.h"
+
+MBI_INTERNAL size_t mbi_index_bytes(merbit_index_type type) {
   return type == MERBIT_INDEX_64 ? sizeof(int64_t) : sizeof(int32_t);
 }
 
 /* What the type of a view means: DEFAULT is F64. */
-static merbit_type mbi_view_type(const merbit_view *view) {
+MBI_INTERNAL merbit_type mbi_view_type(const merbit_view *view) {
   return view->value_type == MERBIT_TYPE_DEFAULT ? MERBIT_F64 : view->value_type;
 }
 
 /* Values that a view holds. */
-static int64_t mbi_view_values(const merbit_view *view) {
+MBI_INTERNAL int64_t mbi_view_values(const merbit_view *view) {
   return view->format == MERBIT_BSR ? view->nnz * view->block_rows * view->block_cols
                                     : view->nnz;
 }
 
 /* One entry of an array of either width. In loops the branch is always predicted. */
-static int64_t mbi_index_at(const void *array, merbit_index_type type, int64_t i) {
+MBI_INTERNAL int64_t mbi_index_at(const void *array, merbit_index_type type, int64_t i) {
   return type == MERBIT_INDEX_32 ? (int64_t)((const int32_t *)array)[i]
                                  : ((const int64_t *)array)[i];
 }
 
-static void mbi_index_set(void *array, merbit_index_type type, int64_t i, int64_t index) {
+MBI_INTERNAL void mbi_index_set(void *array, merbit_index_type type, int64_t i, int64_t index) {
   if (type == MERBIT_INDEX_32) {
     ((int32_t *)array)[i] = (int32_t)index;
   } else {
@@ -28,20 +31,20 @@ static void mbi_index_set(void *array, merbit_index_type type, int64_t i, int64_
 }
 
 /* First of the items of `task` where `count` are dealt to `tasks` evenly and in order. */
-static int64_t mbi_share(int64_t count, int tasks, int task) {
+MBI_INTERNAL int64_t mbi_share(int64_t count, int tasks, int task) {
   int64_t rest = count % tasks;
   return count / tasks * task + (task < rest ? task : rest);
 }
 
 /* Tasks worth starting for `count` cheap steps. */
-static int mbi_share_tasks(const merbit_context *context, int64_t count) {
+MBI_INTERNAL int mbi_share_tasks(const merbit_context *context, int64_t count) {
   int64_t useful = count / 32768;
   return useful < 1 ? 1 : useful < context->threads ? (int)useful : context->threads;
 }
 
 /* The row, counted from 0, that holds `entry` of a valid CSR view: the first that ends behind
  * it. Needs 0 <= entry < nnz. */
-static int64_t mbi_row_of(const merbit_view *csr, int64_t entry) {
+MBI_INTERNAL int64_t mbi_row_of(const merbit_view *csr, int64_t entry) {
   int64_t low = 0, high = csr->rows - 1;
   while (low < high) {
     int64_t middle = low + (high - low) / 2;
@@ -56,21 +59,19 @@ static int64_t mbi_row_of(const merbit_view *csr, int64_t entry) {
 
 /* Rows of `task` where the rows of a valid CSR view are dealt to `tasks` by their entries: they
  * begin at this one and end where the next task's begin. */
-static int64_t mbi_share_rows(const merbit_view *csr, int tasks, int task) {
+MBI_INTERNAL int64_t mbi_share_rows(const merbit_view *csr, int tasks, int task) {
   return task == 0       ? 0
          : task == tasks ? csr->rows
                          : mbi_row_of(csr, mbi_share(csr->nnz, tasks, task));
 }
 
-#define MBI_BLOCK_MOST 64 /* rows or columns of a block */
-
 /* Blocks of `size` that `count` rows or columns need. */
-static int64_t mbi_block_count(int64_t count, int size) {
+MBI_INTERNAL int64_t mbi_block_count(int64_t count, int size) {
   return count / size + (count % size != 0);
 }
 
 /* The places of the blocks of a BSR view: a CSR of block rows and block columns. */
-static merbit_view mbi_block_frame(const merbit_view *bsr) {
+MBI_INTERNAL merbit_view mbi_block_frame(const merbit_view *bsr) {
   merbit_view frame = *bsr;
   frame.format = MERBIT_CSR;
   frame.rows = mbi_block_count(bsr->rows, bsr->block_rows);

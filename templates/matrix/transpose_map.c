@@ -1,3 +1,6 @@
+#include "core/context.h"
+#include "matrix/matrix.h"
+
 /* The transpose of a CSR or a BSR, entry by entry: duplicates stay, and it is known where each
  * entry was, so that new values find their way. merbit_matrix_transpose sorts and adds up
  * beyond that. */
@@ -25,8 +28,8 @@ static void mbi_flip_blocks_task(void *argument, int task) {
 
 /* The values at `values`, in the order of the matrix that `to` is the transpose of, entries or
  * blocks, become those of `to`. */
-static void mbi_flip_values(merbit_context *context, const void *values, const void *places,
-                            merbit_view *to) {
+MBI_INTERNAL void mbi_flip_values(merbit_context *context, const void *values,
+                                  const void *places, merbit_view *to) {
   merbit_view from = *to;
   mbi_flip f;
   from.values = values;
@@ -66,8 +69,8 @@ static merbit_status mbi_flip_run(mbi_build *build, const merbit_view *from) {
 /* *matrix: the transpose of the checked host view `from`, a CSR with 32-bit columns and base 0,
  * or a BSR. *places: an allocation that says where each entry or block was, of the matrix's
  * offset_type; NULL for a pattern. `from` has at most 2^31 - 1 rows. */
-static merbit_status mbi_matrix_flip(merbit_context *context, const merbit_view *from,
-                                     merbit_matrix **matrix, void **places) {
+MBI_INTERNAL merbit_status mbi_matrix_flip(merbit_context *context, const merbit_view *from,
+                                           merbit_matrix **matrix, void **places) {
   const int blocks = from->format == MERBIT_BSR;
   const merbit_view frame = blocks ? mbi_block_frame(from) : *from;
   merbit_view made;

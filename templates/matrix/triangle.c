@@ -1,25 +1,22 @@
+#include "core/context.h"
+#include "matrix/matrix.h"
+
 /* Views that give one triangle of a symmetric, skew-symmetric or Hermitian matrix: what they
  * must keep to. Matrix Market's rules (NISTIR 5935), but that the upper triangle will do as
  * well. */
 
-static int mbi_view_is_half(const merbit_view *view) {
+MBI_INTERNAL int mbi_view_is_half(const merbit_view *view) {
   return view->symmetry != MERBIT_SYMMETRY_NONE;
 }
 
-/* For calls that take any matrix: matrix/symmetric_expansion.c. */
-static merbit_status mbi_view_to_full(merbit_context *context, const merbit_view *view,
-                                      merbit_view *host);
-static void mbi_view_from_full(merbit_context *context, const merbit_view *view,
-                               merbit_view *host);
-
 /* For sentences and merbit_plan_describe. */
-static const char *mbi_symmetry_name(merbit_symmetry symmetry) {
+MBI_INTERNAL const char *mbi_symmetry_name(merbit_symmetry symmetry) {
   static const char *const names[] = {"general", "symmetric", "skew-symmetric", "Hermitian"};
   return names[symmetry];
 }
 
-static merbit_status mbi_triangle_check_header(merbit_context *context,
-                                               const merbit_view *view) {
+MBI_INTERNAL merbit_status mbi_triangle_check_header(merbit_context *context,
+                                                     const merbit_view *view) {
   if ((int)view->symmetry < MERBIT_SYMMETRY_NONE ||
       view->symmetry > MERBIT_SYMMETRY_HERMITIAN) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -49,7 +46,7 @@ static merbit_status mbi_triangle_check_header(merbit_context *context,
 }
 
 /* The row of `entry`, counted from 0; `row`: one that is not behind it, for a CSR. */
-static int64_t mbi_entry_row(const merbit_view *view, int64_t row, int64_t entry) {
+MBI_INTERNAL int64_t mbi_entry_row(const merbit_view *view, int64_t row, int64_t entry) {
   if (view->format == MERBIT_COO) {
     return mbi_index_at(view->row_ind, view->index_type, entry) - view->base;
   }
@@ -60,15 +57,13 @@ static int64_t mbi_entry_row(const merbit_view *view, int64_t row, int64_t entry
 }
 
 /* Where a walk over entries from `first` on begins; needs first < nnz of a CSR. */
-static int64_t mbi_entry_first_row(const merbit_view *view, int64_t first) {
+MBI_INTERNAL int64_t mbi_entry_first_row(const merbit_view *view, int64_t first) {
   return view->format == MERBIT_CSR ? mbi_row_of(view, first) : 0;
 }
 
-static int64_t mbi_entry_column(const merbit_view *view, int64_t entry) {
+MBI_INTERNAL int64_t mbi_entry_column(const merbit_view *view, int64_t entry) {
   return mbi_index_at(view->col_ind, view->index_type, entry) - view->base;
 }
-
-enum { MBI_BELOW, MBI_DIAGONAL, MBI_ABOVE, MBI_WRONG };
 
 typedef struct mbi_triangle {
   const merbit_view *view;
@@ -111,8 +106,8 @@ static void mbi_triangle_task(void *argument, int task) {
 
 /* first[kind]: the first entry there, whatever the number of threads. Returns how many lie on
  * the diagonal. */
-static int64_t mbi_triangle_find(merbit_context *context, const merbit_view *view,
-                                 int64_t *first) {
+MBI_INTERNAL int64_t mbi_triangle_find(merbit_context *context, const merbit_view *view,
+                                       int64_t *first) {
   mbi_triangle t;
   int64_t diagonal = 0;
   int task, kind;
@@ -133,7 +128,8 @@ static int64_t mbi_triangle_find(merbit_context *context, const merbit_view *vie
 
 /* Entries of a host view, with sound indices, in one triangle. The sentence names the first
  * that is not where the ones before it are; rows and columns count as they are stored. */
-static merbit_status mbi_triangle_check(merbit_context *context, const merbit_view *view) {
+MBI_INTERNAL merbit_status mbi_triangle_check(merbit_context *context,
+                                              const merbit_view *view) {
   int64_t first[4], bad, row, column;
   if (!mbi_view_is_half(view) || view->nnz == 0) {
     return MERBIT_OK;

@@ -1,7 +1,6 @@
 /* What the benchmark makes of its samples: quantiles, pay-back, limits, means; and that its
  * kernels compile. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,8 +2,7 @@
  * gets all it asks for: OUT_OF_MEMORY with a sentence, no out pointer, no leak, what was there
  * before unharmed, and the same call right when memory is back. The table below covers every
  * function of merbit.h. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

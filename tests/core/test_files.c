@@ -1,6 +1,5 @@
 /* The pieces of core/files.c on paths, links and limits that the cache itself seldom meets. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,7 +1,6 @@
 /* FNV-1a, 128 bits: published vectors, independence of how the bytes are cut, and no blind
  * spot. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

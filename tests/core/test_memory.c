@@ -1,7 +1,6 @@
 /* The two doors to the heap: sizes that cannot be, memory that is not there, the user's
  * pointer. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,5 @@
 /* Status table, the last error of a context, its log. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

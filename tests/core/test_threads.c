@@ -1,7 +1,6 @@
 /* mbi_parallel: every index once, whatever the threads, the callers, nesting, missing memory or
  * a fork. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

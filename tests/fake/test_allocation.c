@@ -1,12 +1,11 @@
 /* What core/test_allocation.c shows of the CPU, on a device: every allocation of host memory
  * that a user's work makes fails in turn, once and for good. OUT_OF_MEMORY with a sentence,
  * nothing leaked on either side, and the same work right when memory is back. */
-#define MERBIT_IMPLEMENTATION
 #define MBI_CHOOSE_SMALL 0u  /* AUTO takes even little matrices for large ones */
 #define MBI_VALUES_LAUNCH 0u /* and multiplies x by values of columns */
 #define MBI_MEASURE_ROUNDS 1 /* and measures as little as it can */
 #define MBI_MEASURE_BATCH 1
-#include "merbit.h"
+#include "support/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

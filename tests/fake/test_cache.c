@@ -1,8 +1,7 @@
 /* The cubin cache through the public calls: plans and products on the fake GPU, whose cached
  * programs are damaged, cut and swapped. Each plan compiles anew, stores, and multiplies right;
  * the next finds the entry. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,6 @@
 /* What a PageRank and a solver of a matrix in GPU memory ask of the driver beside launches:
  * each allocation takes it as long as ten of those, and each upload of a few bytes a wait. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

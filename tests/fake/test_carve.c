@@ -1,7 +1,6 @@
 /* New values of carved blocks after new values that failed at each driver call: every entry
  * comes twice, so that the values are more than the blocks hold. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

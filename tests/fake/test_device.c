@@ -1,8 +1,7 @@
 /* The device layer's sentences and edges, and programs whose cached image the driver refuses.
  */
 #define MBI_LOADED_IDLE 3 /* programs that stay loaded though nobody uses them */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,12 +1,11 @@
 /* Every driver and NVRTC call that a user's work makes is failed in turn, once and for good,
  * with many results: a clean status and a sentence, nothing leaked, nothing launched on a dead
  * device, and the CPU's result where AUTO may take it. */
-#define MERBIT_IMPLEMENTATION
 #define MBI_CHOOSE_SMALL 0u  /* AUTO takes even little matrices for large ones */
 #define MBI_VALUES_LAUNCH 0u /* and multiplies x by values of columns */
 #define MBI_MEASURE_ROUNDS 1 /* and measures as little as it can */
 #define MBI_MEASURE_BATCH 1
-#include "merbit.h"
+#include "support/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,6 @@
 /* The fakes themselves: they must see what a driver must never be asked, or the other tests
  * here prove nothing. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

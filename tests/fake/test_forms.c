@@ -1,8 +1,7 @@
 /* Which forms of values AUTO takes for a matrix that the caches do not hold: those that pay
  * with the methods that its rows allow. */
-#define MERBIT_IMPLEMENTATION
 #define MBI_CHOOSE_SMALL 0u /* little matrices stand for large ones */
-#include "merbit.h"
+#include "support/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,12 +1,11 @@
 /* What outlives what on the fake device: cubins their process, objects each other, work on a
  * stream the call, a context its threads. */
-#define MERBIT_IMPLEMENTATION
 #define MBI_CHOOSE_SMALL 0u /* AUTO takes even little matrices for large ones */
 #define MBI_VALUES_LAUNCH 0u
 #define MBI_CHOOSE_UNSEEN 1u
 #define MBI_MEASURE_ROUNDS 1
 #define MBI_MEASURE_BATCH 1
-#include "merbit.h"
+#include "support/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

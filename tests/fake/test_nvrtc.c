@@ -1,7 +1,6 @@
 /* The NVRTC layer against one whose calls fail on demand; keys of the cubin cache. No driver.
  */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,13 +1,12 @@
 /* The whole CUDA side on the fake device, where only a fake can look: what a plan and a product
  * ask of the driver, and that all is given back. The products, PageRank and the device layer
  * themselves are run there by the programs of tests/gpu/. */
-#define MERBIT_IMPLEMENTATION
 #define MBI_CHOOSE_SMALL 0u  /* AUTO takes even little matrices for large ones */
 #define MBI_VALUES_LAUNCH 0u /* and multiplies x by values of columns */
 #define MBI_CHOOSE_UNSEEN 1u
 #define MBI_MEASURE_ROUNDS 1 /* and measures as little as it can */
 #define MBI_MEASURE_BATCH 1
-#include "merbit.h"
+#include "support/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

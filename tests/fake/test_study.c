@@ -1,8 +1,6 @@
 /* The study methods on CUDA, on the fake driver: products, new values, what they refuse, and
  * failing calls. */
-#define MERBIT_STUDY_METHODS
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,5 @@
 /* Other drivers, GPUs and compilers than the usual: too old, incomplete, absent, several. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,6 @@
 /* Blocks on the GPU: matrices of single entries in blocks of many shapes, blocks as they come
  * in either order with padding that must not act, new values, refusals. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

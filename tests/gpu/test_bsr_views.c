@@ -1,8 +1,7 @@
 /* BSR views on either side of a context on the GPU: checked, converted, multiplied by the
  * methods that know no blocks, with new values; and a plan that falls back to the CPU takes the
  * blocks. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

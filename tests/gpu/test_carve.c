@@ -2,8 +2,7 @@
  * same bits as from the host's arrays, new values too; what goes through the host instead. */
 #define MBI_SHAPE_ENTRIES 2000 /* shapes are looked for in windows, as in large matrices */
 #define MBI_SHAPE_WINDOW 50
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

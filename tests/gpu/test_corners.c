@@ -1,7 +1,6 @@
 /* Corners of the CUDA side that a user meets seldom: wishes that contradict each other, arrays
  * that are not where they are said to be, unchecked 64-bit columns, what a plan tells. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

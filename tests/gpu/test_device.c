@@ -1,6 +1,5 @@
 /* The device layer against a driver: memory, programs and their cache, the caller's context. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

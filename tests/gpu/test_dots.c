@@ -1,10 +1,9 @@
 /* CG's products: that they add up p'A p, of matrices that stand for ones of short rows and
  * large vectors, and that they end where the solver has stopped. */
-#define MERBIT_IMPLEMENTATION
 #define MBI_VALUES_LAUNCH 0u
 #define MBI_CHOOSE_SMALL 0u /* even little matrices are large */
 #define MBI_SCAN_DOTS 1u    /* and their vectors */
-#include "merbit.h"
+#include "support/internal.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

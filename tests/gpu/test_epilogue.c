@@ -1,6 +1,5 @@
 /* Products with epilogues: on the CPU, and on the GPU by every method. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,7 +1,6 @@
 /* A kernel that writes where no memory is kills the CUDA context, and with it all CUDA work of
  * the process: so this is a program of its own, and its tests follow each other. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

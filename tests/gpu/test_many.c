@@ -1,6 +1,5 @@
 /* Several vectors at once on the GPU: every generated matrix, every form, what is refused. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

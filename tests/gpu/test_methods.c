@@ -1,8 +1,6 @@
 /* The methods other than MERBIT on the GPU, and AUTO: every generated matrix in every form and
  * specialisation, the data files, what a plan tells of its choice. */
-#define MERBIT_STUDY_METHODS
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

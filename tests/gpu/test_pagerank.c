@@ -1,6 +1,5 @@
 /* PageRank on the GPU, where iterations run in batches ahead of the host. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

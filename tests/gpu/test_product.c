@@ -2,8 +2,7 @@
  * MERBIT, the data files, new values for every method, and what is refused. The CPU's twin is
  * spmv/plan/test_product.c; the other methods' specialisations are in test_methods.c, streams in
  * test_streams.c. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,7 +1,6 @@
 /* Reordered plans on the GPU: every method, vectors in buffers and on the host, new values from
  * both sides, vectors in streams and graphs, and what is refused. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

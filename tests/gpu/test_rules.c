@@ -1,8 +1,7 @@
 /* The table of support/rules.h, the identities and the promised bits on a GPU. The CPU's twins
  * are spmv/choose/test_rules.c and spmv/plan/test_identities.c, the kernels' on the CPU
  * simt/test_rules.cpp. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,10 +1,9 @@
 /* Products over semirings on the GPU, bit for bit: every method that takes them, every form of
  * arrays, scalars and vectors; the user's operators; what is refused there. */
-#define MERBIT_IMPLEMENTATION
 #define MBI_CHOOSE_UNSEEN                                                                      \
   1u /* little matrices count as large where one product is expected                           \
       */
-#include "merbit.h"
+#include "support/internal.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,5 @@
 /* Solvers on the GPU: solve/core/solver_cases.h, and what only the GPU has. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,8 +1,6 @@
 /* What surrounds products on the GPU: streams, graphs, workspaces, the cubin cache and the
  * caller's CUDA context. */
-#define MERBIT_STUDY_METHODS /* one of which counts rows in its workspace */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

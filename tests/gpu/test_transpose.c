@@ -1,8 +1,7 @@
 /* Plans of transposes and of triangles on the GPU: every method and form, arrays on both sides,
  * blocks, new values; what the GPU makes is what the CPU makes, again and again. */
-#define MERBIT_IMPLEMENTATION
 #define MBI_CHOOSE_SMALL 0u /* even little matrices are large */
-#include "merbit.h"
+#include "support/internal.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

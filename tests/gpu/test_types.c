@@ -1,8 +1,7 @@
 /* Complex, short and mixed types on the GPU: every kind by every method that takes it, in all
  * forms, the kernels' sizes, what AUTO takes, what is refused. The CPU's twin is
  * spmv/plan/test_types.c. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -2,8 +2,7 @@
  * products do not change by it, and what becomes of new values. All numbers are such that every
  * sum is exact. */
 #define MBI_VALUES_LAUNCH 0 /* so that small matrices take values of columns */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

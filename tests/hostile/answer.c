@@ -4,8 +4,7 @@
  *     SOURCE MERBIT_OK rows cols nnz bytes_of_a_value       (0: a pattern), then row_ptr
  * (int64), col_ind (int32), values Exits with 1 where the reader leaks, or leaves its out
  * pointer set on failure. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -30,7 +30,7 @@ static void compile_solvers(merbit_type type, int capability) {
   compile("solve/eigen/eigen.cu", &preamble, capability);
   if (type == MERBIT_F64) { /* the only one that is refined */
     mbi_solve_preamble(type, &preamble);
-    compile(mbi_refine_method()->file, &preamble, capability);
+    compile(mbi_refine_method.file, &preamble, capability);
   }
   memset(&preamble, 0, sizeof preamble);
   compile("solve/core/loop.cu", &preamble, capability);

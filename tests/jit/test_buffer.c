@@ -1,6 +1,5 @@
 /* Buffers on the CPU: copies in and out, ranges, failures. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

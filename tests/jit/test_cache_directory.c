@@ -1,8 +1,7 @@
 /* The directory of the cubin cache: none is used into which others could put files: not through
  * its mode, its owner, its parents or a link, when it is opened or later. Which one is taken is
  * in test_cache_environment.c. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,6 @@
 /* Entries of the cubin cache: what is stored comes back; whatever is not exactly that, is a
  * miss and goes, and can be stored anew. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

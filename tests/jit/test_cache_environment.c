@@ -1,7 +1,6 @@
 /* Which directory the cubin cache takes, and what it makes there, in every environment: its
  * variables, the current directory, the umask, and raised privileges. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,6 @@
 /* The size cap of the cubin cache, whose oldest entries go first, also among many writers and
  * with clocks that are wrong; and the sweeping of what dead writers left. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

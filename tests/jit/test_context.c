@@ -1,6 +1,5 @@
 /* Contexts on the CPU: descriptors that are refused, what they tell, how long they live. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,6 @@
 /* Once the device is lost no call reaches the driver: here every one of its functions is a trap. What works
  * on the device says DEVICE_LOST, what releases does nothing. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,8 +1,7 @@
 /* The device layer where there is no GPU: CUDA fails with the reason, AUTO takes the CPU for
  * it. What a driver answers is tested in fake/ (one that fails on demand) and in gpu/ (a real
  * one). */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,9 +2,7 @@
  * file for every architecture that NVRTC knows, all of them for sm_75, sm_90 and sm_120, and no
  * register spilled in any. In quick effort a part of them, by turns with the seed: each file
  * for every third architecture, two thirds of the others for sm_90, a quarter elsewhere. */
-#define MERBIT_STUDY_METHODS
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,8 +1,7 @@
 /* NVRTC: compiling for every architecture, errors, what is dumped. What needs an NVRTC is
  * skipped without one; no GPU is needed. Its failures are in fake/test_nvrtc.c, how it is found
  * in test_nvrtc_search.c. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

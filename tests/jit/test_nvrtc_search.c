@@ -1,7 +1,6 @@
 /* Finding an NVRTC, and refusing wrong ones. What needs one is skipped without; the order of
  * versions is in test_nvrtc_order.c. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

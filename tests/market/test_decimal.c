@@ -1,7 +1,6 @@
 /* mbi_decimal_* against the C library's strtod and strtof, which are correctly rounded, bit for
  * bit. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

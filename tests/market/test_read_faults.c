@@ -1,7 +1,6 @@
 /* Every error sentence of the Matrix Market reader, and its arguments. tests/hostile/ has more
  * files. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,5 @@
 /* The Matrix Market reader on real files, against what the C library makes of them. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

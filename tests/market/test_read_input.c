@@ -1,7 +1,6 @@
 /* The Matrix Market reader on large inputs, pipes and streams that lie; memory that runs out.
  */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

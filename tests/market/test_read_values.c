@@ -1,6 +1,5 @@
 /* What the Matrix Market reader accepts, and what it makes of it. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

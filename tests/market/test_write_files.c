@@ -1,6 +1,5 @@
 /* Files that the Matrix Market writer makes, and failures, which leave nothing behind. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

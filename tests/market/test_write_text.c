@@ -1,6 +1,5 @@
 /* The text that the Matrix Market writer makes: it reads back bit for bit, in any locale. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

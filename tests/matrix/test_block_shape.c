@@ -1,7 +1,6 @@
 /* The shape that moves the fewest bytes: found by our own count of every candidate in small
  * matrices, known beforehand in large ones, whose rows are only sampled at first. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,6 @@
 /* BSR from every kind of view, entry by entry: every block that holds an entry and no other,
  * sorted, with zeros elsewhere; masks that say which values are entries; and back to CSR. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,5 @@
 /* Builders that fail: every allocation, every bad view; and the life of a matrix. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,6 @@
 /* Owned matrices from every kind of view, and their transposes, bit for bit against a sort by
  * (row, column, place in the arrays). */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,6 @@
 /* merbit_view_check: every good view passes, every bad one is refused with the first culprit's
  * name, whatever the number of threads. More of them in test_mutants.c. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

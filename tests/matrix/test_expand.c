@@ -1,7 +1,6 @@
 /* BSR views become the CSR of their entries, bit for bit what the same entries give as CSR, in
  * every call that takes a view. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,6 @@
 /* Sizes near and beyond 2^24, 2^31 and the address space: checks that name a culprit far out,
  * matrices that are built and transposed, and sizes that are refused in a sentence. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

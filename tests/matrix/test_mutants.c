@@ -1,8 +1,7 @@
 /* 100,000 spoilt matrices, a million with --full: each is refused with the culprit that our own
  * checker finds first, or multiplied, built and transposed with the right result. Arrays have
  * their exact length, so that AddressSanitizer sees any read beyond them. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

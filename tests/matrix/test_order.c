@@ -1,7 +1,6 @@
 /* Orders of a graph, against hand-made ones and against naive ones on a table of n x n; and
  * matrices moved into them. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,6 @@
 /* One triangle in types that are expanded: complex, short and mixed values; what a diagonal may
  * hold. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

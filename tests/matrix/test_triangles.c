@@ -1,6 +1,5 @@
 /* Views of one triangle: what is refused, what calls beside plans make of them, and files. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,6 @@
 // The binned kernels: runs against a plain walk, products against the bound, rows over so many
 // tiles that their warp or their thread block adds them up, sizes as the launcher has them.
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include "simt/binned_bed.h"
 #include "simt/scan_long.h"

@@ -1,7 +1,6 @@
 // Tiles of blocks: their making against a plain walk, products against the bound; every shape,
 // order, mask and edge; rows over many tiles; sizes as the launcher has them.
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include "simt/bsr_bed.h"
 

@@ -1,7 +1,6 @@
 // Blocks carved out of a CSR: counts, offsets, columns, masks and values to the byte as the CPU
 // makes them, rows that descend found, windows counted as the CPU counts them.
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include "jit/device.cuh"
 #include "simt/runs.h"

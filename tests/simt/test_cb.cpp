@@ -1,7 +1,6 @@
 // CB-SpMV: products over blocks of every form against the bound, with columns aggregated or
 // not, strips in one piece and in parts, sizes as the launcher has them.
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include "simt/cb_bed.h"
 #include "support/rules.h"

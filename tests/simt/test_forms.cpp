@@ -1,7 +1,6 @@
 // The kernels that find out how values can be stored, and store them, against a plain walk: on
 // generated matrices whose values have each form, and on such where one nonzero breaks it.
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include "jit/device.cuh"
 #include "simt/csr.h"

@@ -1,8 +1,7 @@
 // The scan with hubs: columns in two kinds and their codes against a plain walk, products
 // against the bound, by blocks that take many tiles in turn, rows over so many tiles that their
 // warp or their thread block adds them up, sizes as the launcher has them.
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include "simt/hubs_bed.h"
 #include "simt/scan_long.h"

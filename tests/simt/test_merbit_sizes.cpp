@@ -1,7 +1,6 @@
 // The launch sizes that the tests of the MERBIT kernels use are those that the launcher
 // computes, whatever omega, sigma, threads and type.
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,8 +1,7 @@
 // The merge path on the GPU: products against the bound, chunks against a plain walk, rows that
 // end where chunks do, empty rows by the chunk, rows over so many chunks that their warp or
 // their thread block adds them up, sizes as the launcher has them.
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include "simt/merge_bed.h"
 

@@ -1,8 +1,7 @@
 // The kernels that rank a plan's rows and columns, against plain walks: counts and their
 // offsets, rows with and without nonzeros, the longest row, the width of slices, columns that
 // many nonzeros meet.
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include "jit/device.cuh"
 #include "simt/csr.h"

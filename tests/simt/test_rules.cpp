@@ -1,7 +1,6 @@
 // The table of support/rules.h and the identities of support/identities.h for the MERBIT kernels on
 // the CPU.
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h" // for transposes
+#include "support/internal.h" // for transposes
 
 #include "simt/merbit_product.h"
 #include "support/identities.h"

@@ -1,8 +1,7 @@
 // The kernel that looks at a matrix before a method is chosen: it samples its
 // columns, against sets (sectors of x in each window of nonzeros, slices whose columns lie in
 // few pages).
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include <set>
 

@@ -1,8 +1,7 @@
 // The scan's kernels: the schedule against a plain walk, products against the bound, rows over
 // so many tiles that their warp or their thread block adds them up, sizes as the launcher has
 // them.
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include "simt/scan_bed.h"
 #include "simt/scan_long.h"

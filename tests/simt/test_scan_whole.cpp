@@ -1,7 +1,6 @@
 // The scan of whole rows in one launch: cuts against a plain walk, products against the bound,
 // rows over many rounds of a block.
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #define SIMT_WHOLE
 #include "simt/scan_bed.h"

@@ -1,8 +1,7 @@
 // Slices of 32 rows: their making against a plain sort and copy, products against the bound,
 // columns of two and of four bytes, products that end where a solver has, sizes as the launcher
 // has them.
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include "simt/sliced_bed.h"
 #include "simt/sliced_pages.h"

@@ -1,8 +1,7 @@
 /* Every pair of the public interface's features, in random combinations that hold several pairs
  * at once: what goes together gives results within the bound, what does not is refused with a
  * sentence. test_sweep_pairs [cpu | cuda [COMBINATIONS]] */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,8 +1,7 @@
 /* Every object used again with other input, after new values, failures and cancelled solves,
  * gives what a fresh object gives: the same bits, iterations and counts, and leaves nothing
  * behind. test_sweep_twice [cpu | cuda [TRIALS [FIRST]]] */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+#include "solve/core/solver.h"
 #include "solve/core/cpu_steps.h"
 
 /* BiCGSTAB: solve/bicgstab/steps.cuh. */
@@ -13,12 +14,8 @@
 #undef MBS_NAME
 
 static const mbi_step mbi_bicgstab_steps[] = {
-    MBI_STEP(solve_look),
-    MBI_STEP(solve_blocks),
-    MBI_STEP(bicgstab_start),
-    MBI_STEP(bicgstab_half),
-    MBI_STEP(bicgstab_update),
-    MBI_STEP(bicgstab_direct),
+    MBI_STEP(solve_look),    MBI_STEP(solve_blocks),    MBI_STEP(bicgstab_start),
+    MBI_STEP(bicgstab_half), MBI_STEP(bicgstab_update), MBI_STEP(bicgstab_direct),
 };
 enum {
   MBI_SOLVE_LOOK_IN_BICGSTAB = 0,
@@ -68,8 +65,8 @@ static merbit_status mbi_bicgstab_iterate(merbit_solver *solver) {
   if (solver->gpu.sweep_blocks > 0) {
     return mbi_bicgstab_sweeps(solver);
   }
-  status = mbi_bicgstab_multiply(solver, MBI_BICG_P, MBI_BICG_P_HAT, MBI_BICG_V,
-                                 MBI_BICG_SHADOW);
+  status =
+      mbi_bicgstab_multiply(solver, MBI_BICG_P, MBI_BICG_P_HAT, MBI_BICG_V, MBI_BICG_SHADOW);
   if (status == MERBIT_OK) {
     status = mbi_solve_step(solver, MBI_BICGSTAB_HALF_IN_BICGSTAB);
   }

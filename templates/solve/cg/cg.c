@@ -1,3 +1,6 @@
+#include "jit/jit.h"
+#include "spmv/gpu/scan/scan.h"
+#include "solve/core/solver.h"
 #include "solve/core/cpu_steps.h"
 
 /* The conjugate gradient method: solve/cg/steps.cuh. */
@@ -13,13 +16,8 @@
 #undef MBS_NAME
 
 static const mbi_step mbi_cg_steps[] = {
-    MBI_STEP(solve_look),
-    MBI_STEP(solve_blocks),
-    MBI_STEP(cg_start),
-    MBI_STEP(cg_direct),
-    MBI_STEP(cg_descend),
-    MBI_STEP(cg_correct),
-    MBI_STEP(cg_advance),
+    MBI_STEP(solve_look), MBI_STEP(solve_blocks), MBI_STEP(cg_start),   MBI_STEP(cg_direct),
+    MBI_STEP(cg_descend), MBI_STEP(cg_correct),   MBI_STEP(cg_advance),
 };
 enum {
   MBI_SOLVE_LOOK_IN_CG = 0,
@@ -99,7 +97,8 @@ static merbit_status mbi_cg_iterate(merbit_solver *solver) {
   return status == MERBIT_OK ? mbi_solve_step(solver, MBI_CG_ADVANCE_IN_CG) : status;
 }
 
-MBI_INTERNAL const mbi_solve_method mbi_cg_method = {"CG",
+MBI_INTERNAL const mbi_solve_method mbi_cg_method = {
+    "CG",
     "solve/cg/cg.cu",
     mbi_cg_steps,
     (int)(sizeof mbi_cg_steps / sizeof mbi_cg_steps[0]),

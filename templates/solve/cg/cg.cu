@@ -5,6 +5,7 @@
 #define MBK_STEP_ROWS 4
 #include "solve/core/step.cuh"
 #include "solve/core/check_steps.cuh"
+#include "solve/cg/slots.cuh"
 #include "solve/cg/steps.cuh"
 
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)

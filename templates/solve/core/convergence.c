@@ -1,15 +1,17 @@
+#include "spmv/choose/choose.h"
+#include "solve/core/solver.h"
+
 /* The loop of every solver: batches of iterations, and between them a look, at which the host
  * learns how far it is, tells the caller, and decides how to go on. */
-#define MBI_SOLVE_LEAST 50     /* and of any */
 #define MBI_SOLVE_LATENCY 1e-5 /* seconds that an iteration takes beside its products */
 #define MBI_SOLVE_TIGHTENINGS 6
 
-static const mbi_solve_memory *mbi_solve_seen(const merbit_solver *solver) {
+MBI_INTERNAL const mbi_solve_memory *mbi_solve_seen(const merbit_solver *solver) {
   return mbi_solve_on_gpu(solver) ? &solver->seen : solver->memory;
 }
 
 /* ||r|| / ||b||, from squares. */
-static double mbi_solve_ratio(const mbi_solve_state *state, double square) {
+MBI_INTERNAL double mbi_solve_ratio(const mbi_solve_state *state, double square) {
   return state->bb > 0 ? sqrt(square) / sqrt(state->bb) : 0;
 }
 
@@ -44,7 +46,7 @@ static merbit_status mbi_solve_look(merbit_solver *solver) {
 }
 
 /* Iterations for the next batch, after `done` in `seconds`. */
-static int mbi_solve_next_span(int done, double seconds) {
+MBI_INTERNAL int mbi_solve_next_span(int done, double seconds) {
   const int most = MBI_SOLVE_RING - MBI_BATCH_PLAIN; /* recorded ones overshoot */
   const double span = seconds > 0 ? done * (MBI_SOLVE_BATCH / seconds) : most;
   return span >= most ? most : span <= MBI_SOLVE_LEAST ? MBI_SOLVE_LEAST : (int)span;
@@ -123,7 +125,7 @@ static merbit_status mbi_solve_go_on(merbit_solver *solver, int how, int span) {
 }
 
 /* Before a solve. */
-static void mbi_solver_reset(merbit_solver *solver, double *history, int history_size) {
+MBI_INTERNAL void mbi_solver_reset(merbit_solver *solver, double *history, int history_size) {
   solver->history = history;
   solver->history_size = history != NULL ? history_size : 0;
   solver->history_known = -1;
@@ -135,7 +137,7 @@ static void mbi_solver_reset(merbit_solver *solver, double *history, int history
 }
 
 /* From the vectors in place to the end, the reason of which is in *stop. */
-static merbit_status mbi_solve_loop(merbit_solver *solver, int x_zero, int *stop) {
+MBI_INTERNAL merbit_status mbi_solve_loop(merbit_solver *solver, int x_zero, int *stop) {
   double before = mbi_seconds();
   int span = mbi_solve_first_span(solver), how;
   merbit_status status;
@@ -214,8 +216,8 @@ static void mbi_solve_tell_breakdown(const mbi_solve_state *state, char *text, s
   }
 }
 
-static void mbi_solve_tell(const merbit_solver *solver, const merbit_solver_result *result,
-                           char *text, size_t size) {
+MBI_INTERNAL void mbi_solve_tell(const merbit_solver *solver,
+                                 const merbit_solver_result *result, char *text, size_t size) {
   const mbi_solve_state *state = &mbi_solve_seen(solver)->state;
   char broken[240] = "";
   if (mbi_gmres_ended(state) &&

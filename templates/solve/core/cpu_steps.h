@@ -2,9 +2,13 @@
 #define MBI_CPU_STEPS_H
 #include "solve/core/solver.h"
 
-/* Steps on the CPU: the text of a *steps.cuh file, which the GPU runs too, compiled once for each
- * type in chunks of rows for the threads. Sums depend on the number of rows alone. Who includes
- * such a file defines MBS_VECTOR, the type, and MBS_NAME(name, part), a name with its suffix. */
+/* Steps on the CPU: the text of a *steps.cuh file, which the GPU runs too, compiled once for
+ * each type in chunks of rows for the threads. Sums depend on the number of rows alone. Who
+ * includes such a file defines MBS_VECTOR, the type, and MBS_NAME(name, part), a name with its
+ * suffix. */
+#include "solve/core/step_text.cuh"
+#include "solve/core/wide_steps.cuh"
+
 #define MBI_SOLVE_CHUNK 8192
 
 typedef struct mbi_step_call {
@@ -39,9 +43,13 @@ typedef struct mbi_step_call {
     }                                                                                          \
     memcpy(call->partials + (size_t)chunk * MBI_SOLVE_SUMS, sums, sizeof sums);                \
   }                                                                                            \
-  MBI_INTERNAL const mbi_step_code MBS_NAME(name, _code) = {                                         \
-      MBS_NAME(name, _before), MBS_NAME(name, _chunk), MBS_NAME(name, _after), adds, maxes,    \
-      when,                      NULL};
+  MBI_INTERNAL const mbi_step_code MBS_NAME(name, _code) = {MBS_NAME(name, _before),           \
+                                                            MBS_NAME(name, _chunk),            \
+                                                            MBS_NAME(name, _after),            \
+                                                            adds,                              \
+                                                            maxes,                             \
+                                                            when,                              \
+                                                            NULL};
 
 /* Steps with many sums: solve/core/wide_steps.cuh. */
 typedef struct mbi_wide_code {
@@ -79,7 +87,14 @@ typedef struct mbi_wide_code {
   }                                                                                            \
   static const mbi_wide_code MBS_NAME(name, _wide) = {                                         \
       MBS_NAME(name, _count), MBS_NAME(name, _chunk), MBS_NAME(name, _after)};                 \
-  MBI_INTERNAL const mbi_step_code MBS_NAME(name, _code) = {                                         \
+  MBI_INTERNAL const mbi_step_code MBS_NAME(name, _code) = {                                   \
       NULL, NULL, NULL, 0, 0, MBI_STEP_RUNNING, &MBS_NAME(name, _wide)};
+
+#ifdef MBI_SEPARATE
+/* solve/core/wide.c */
+MBI_INTERNAL void mbi_wide_run(merbit_context *context, const mbi_wide_code *code,
+                               const mbi_solve_vectors *v, int64_t n, mbi_solve_memory *memory,
+                               double *partials);
+#endif /* MBI_SEPARATE */
 
 #endif

@@ -1,5 +1,7 @@
+#include "solve/core/solver.h"
+
 /* Returns the method of that name; NULL for none. */
-static const mbi_solve_method *mbi_solve_method_of(merbit_solver_method method) {
+MBI_INTERNAL const mbi_solve_method *mbi_solve_method_of(merbit_solver_method method) {
   switch (method) {
   case MERBIT_SOLVER_CG:
     return &mbi_cg_method;

@@ -1,13 +1,13 @@
+#include "core/context.h"
+#include "jit/jit.h"
+#include "solve/core/solver.h"
+
 /* Iterations recorded once, as a CUDA graph, and replayed: launches then cost what the GPU
  * needs for them, not what the host does. With conditional nodes (CUDA 12.4) the loop itself
  * runs on the GPU, until the solver stops or the host wants to look; else the host launches as
  * many graphs as it likes to have iterations. Where a driver does neither, single launches do.
  * To record costs as much as some iterations take, so the first ones do not wait for it.
  */
-#define MBI_BATCH_LOOP 4   /* iterations recorded for a loop on the GPU: a turn costs 3 us */
-#define MBI_BATCH_PLAIN 10 /* and for a graph that the host launches again and again */
-#define MBI_SOLVE_SPAN                                                                         \
-  100 /* iterations of the first batch; of a loop that ends by itself twice that or more */
 #define MBI_CUDA_DRIVER_LOOPS 12040
 #define MBI_CAPTURE_RELAXED 2 /* CUstreamCaptureMode: other threads may do as they like */
 #define MBI_GRAPH_NODE_CONDITIONAL 13 /* CUgraphNodeType */
@@ -17,7 +17,7 @@
 
 /* A stream of its own, which waits for the default stream and the other way round. The default
  * one, where that fails: then nothing is recorded. */
-static void mbi_batch_stream(merbit_solver *solver) {
+MBI_INTERNAL void mbi_batch_stream(merbit_solver *solver) {
   const mbi_driver *driver = &solver->context->device.driver;
   void *stream = NULL;
   if (driver->stream_create != NULL && driver->stream_destroy != NULL) {
@@ -91,7 +91,8 @@ static merbit_status mbi_batch_make_loop(merbit_solver *solver, void **graph) {
   void *added = NULL, *body = NULL, *ended = NULL;
   merbit_status status;
   memset(&preamble, 0, sizeof preamble);
-  status = mbi_program_create(context, "solve/core/loop.cu", &preamble, &solver->gpu.loop_program);
+  status =
+      mbi_program_create(context, "solve/core/loop.cu", &preamble, &solver->gpu.loop_program);
   if (status == MERBIT_OK) {
     status = mbi_program_kernel(context, &solver->gpu.loop_program, "mbk_solve_loop",
                                 &solver->gpu.loop);
@@ -167,7 +168,7 @@ static merbit_status mbi_batch_make(merbit_solver *solver, int loop) {
 }
 
 /* What was recorded: the next solve records again. */
-static void mbi_batch_forget(merbit_solver *solver) {
+MBI_INTERNAL void mbi_batch_forget(merbit_solver *solver) {
   merbit_context *context = solver->context;
   if (solver->gpu.graph != NULL) {
     (void)mbi_device_bury(context,
@@ -201,7 +202,7 @@ static int mbi_batch_wanted(const merbit_solver *solver) {
 }
 
 /* Whether they loop by themselves: before they are recorded, as far as anyone knows. */
-static int mbi_batch_loops(const merbit_solver *solver) {
+MBI_INTERNAL int mbi_batch_loops(const merbit_solver *solver) {
   return solver->gpu.loops ||
          (mbi_batch_wanted(solver) && mbi_batch_can_loop(&solver->context->device));
 }
@@ -230,7 +231,7 @@ static merbit_status mbi_batch_create(merbit_solver *solver) {
   return mbi_device_alive(context);
 }
 
-static void mbi_batch_destroy(merbit_solver *solver) {
+MBI_INTERNAL void mbi_batch_destroy(merbit_solver *solver) {
   merbit_context *context = solver->context;
   const mbi_driver *driver = &context->device.driver;
   mbi_batch_forget(solver);
@@ -287,7 +288,7 @@ static merbit_status mbi_batch_launch(merbit_solver *solver, int span) {
 }
 
 /* Enqueue iterations up to state.look, or until the solver stops; on the CPU take them. */
-static merbit_status mbi_batch_run(merbit_solver *solver, int span) {
+MBI_INTERNAL merbit_status mbi_batch_run(merbit_solver *solver, int span) {
   const double start = mbi_seconds();
   merbit_status status = mbi_batch_wanted(solver) ? mbi_batch_begin(solver, &span) : MERBIT_OK;
   int i;

@@ -1,3 +1,9 @@
+#include "core/context.h"
+#include "jit/jit.h"
+#include "matrix/matrix.h"
+#include "spmv/shared/shared.h"
+#include "spmv/stages/stages.h"
+#include "solve/core/solver.h"
 #include "solve/core/cpu_steps.h"
 
 /* Refinement: residuals in f64, corrections by a solver of the same method in f32, whose
@@ -93,8 +99,8 @@ static merbit_status mbi_refine_round_there(merbit_solver *solver, mbi_devptr va
 
 /* The values, where `memory` says they are (DEFAULT: where the matrix is), in f32; *rounded
  * stays NULL for a pattern. */
-static merbit_status mbi_refine_round(merbit_solver *solver, const void *values,
-                                      merbit_memory memory, const void **rounded) {
+MBI_INTERNAL merbit_status mbi_refine_round(merbit_solver *solver, const void *values,
+                                            merbit_memory memory, const void **rounded) {
   const int there =
       memory == MERBIT_MEMORY_DEVICE ||
       (memory == MERBIT_MEMORY_DEFAULT && solver->view.memory == MERBIT_MEMORY_DEVICE);
@@ -118,7 +124,7 @@ static merbit_status mbi_refine_round(merbit_solver *solver, const void *values,
 }
 
 /* Whether f32 has room for the values that the GPU has rounded. */
-static merbit_status mbi_refine_holds(merbit_solver *solver) {
+MBI_INTERNAL merbit_status mbi_refine_holds(merbit_solver *solver) {
   const double norm = solver->inner->norm;
   return norm - norm == 0 ? MERBIT_OK
                           : mbi_fail(solver->context, MERBIT_NOT_SUPPORTED,
@@ -126,31 +132,18 @@ static merbit_status mbi_refine_holds(merbit_solver *solver) {
                                      "is not finite; set solver_desc.refine to 0");
 }
 
-static merbit_status mbi_solver_create(merbit_context *context, const merbit_view *view,
-                                       const merbit_solver_desc *desc, int corrects,
-                                       merbit_solver **solver);
-
-/* The solver of corrections, on the side of `solver`. */
-static merbit_status mbi_refine_create(merbit_solver *solver) {
-  merbit_solver_desc desc = solver->desc;
-  merbit_view view = solver->view;
-  merbit_status status =
-      mbi_refine_round(solver, solver->view.values, view.memory, &view.values);
-  if (status != MERBIT_OK) {
-    return status;
-  }
-  view.value_type = MERBIT_F32;
-  desc.refine = 0;
-  desc.side = solver->side;
-  desc.reorder = -1;
-  desc.progress = NULL;
-  desc.tolerance = MBI_REFINE_TOLERANCE;
-  status = mbi_solver_create(solver->context, &view, &desc, 1, &solver->inner);
-  if (status == MERBIT_OK) {
-    solver->gpu.stream = solver->inner->gpu.stream;
-    status = mbi_refine_holds(solver);
-  }
-  return status;
+/* Sets what the solver of corrections is made from, on the side of `solver`. */
+MBI_INTERNAL merbit_status mbi_refine_describe(merbit_solver *solver, merbit_view *view,
+                                               merbit_solver_desc *desc) {
+  *desc = solver->desc;
+  *view = solver->view;
+  view->value_type = MERBIT_F32;
+  desc->refine = 0;
+  desc->side = solver->side;
+  desc->reorder = -1;
+  desc->progress = NULL;
+  desc->tolerance = MBI_REFINE_TOLERANCE;
+  return mbi_refine_round(solver, solver->view.values, view->memory, &view->values);
 }
 
 static void mbi_refine_layout(merbit_solver *solver) {
@@ -221,7 +214,7 @@ static merbit_status mbi_refine_correct(merbit_solver *solver, int *stop) {
 }
 
 /* mbi_solve_loop for a solver that refines. */
-static merbit_status mbi_refine_loop(merbit_solver *solver, int x_zero, int *stop) {
+MBI_INTERNAL merbit_status mbi_refine_loop(merbit_solver *solver, int x_zero, int *stop) {
   const merbit_solver_desc *desc = &solver->desc;
   double last = 0;
   merbit_status status = mbi_solve_prepare_batch(solver, MBI_OPEN_BEGIN, 0);

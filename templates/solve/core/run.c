@@ -1,9 +1,14 @@
+#include "core/context.h"
+#include "jit/jit.h"
+#include "spmv/plan/plan.h"
+#include "solve/core/solver.h"
+
 /* Steps, products and preconditioners of a solver: enqueued on the GPU, done at once on the
  * CPU.
  */
 
 /* `index` in the method's table of steps. */
-static merbit_status mbi_solve_step(merbit_solver *solver, int index) {
+MBI_INTERNAL merbit_status mbi_solve_step(merbit_solver *solver, int index) {
   const mbi_step *step = &solver->method->steps[index];
   int64_t n = solver->n;
   void *arguments[4];
@@ -25,7 +30,7 @@ static merbit_status mbi_solve_step(merbit_solver *solver, int index) {
  * sums of the product before, which has none: mbi_solve_product. Where
  * solver->gpu.sweep_blocks.
  */
-static merbit_status mbi_solve_sweep(merbit_solver *solver, int index) {
+MBI_INTERNAL merbit_status mbi_solve_sweep(merbit_solver *solver, int index) {
   int64_t n = solver->n;
   void *arguments[4];
   arguments[0] = &solver->v;
@@ -48,26 +53,28 @@ static merbit_status mbi_solve_multiply(merbit_solver *solver, int from, int to,
 }
 
 /* The vector at `to` = A times the one at `from`, whatever the state. */
-static merbit_status mbi_solve_product(merbit_solver *solver, int from, int to) {
+MBI_INTERNAL merbit_status mbi_solve_product(merbit_solver *solver, int from, int to) {
   return solver->method->sums == 0 ? merbit_spmv(solver->plan, NULL, NULL, solver->v.at[from],
                                                  NULL, solver->v.at[to], solver->gpu.stream)
                                    : mbi_solve_multiply(solver, from, to, from, NULL, NULL);
 }
 
 /* The same for a sweep; where there are method->sums. */
-static merbit_status mbi_solve_product_unless_stopped(merbit_solver *solver, int from, int to) {
+MBI_INTERNAL merbit_status mbi_solve_product_unless_stopped(merbit_solver *solver, int from,
+                                                            int to) {
   return mbi_solve_multiply(solver, from, to, from, NULL, &solver->memory->state.stop);
 }
 
 /* The same in an iteration without sweeps; the sums of method->sums, v being the vector at
  * `with` and u the one at `from`, go to state.product_sums. */
-static merbit_status mbi_solve_product_sums(merbit_solver *solver, int from, int to, int with) {
+MBI_INTERNAL merbit_status mbi_solve_product_sums(merbit_solver *solver, int from, int to,
+                                                  int with) {
   mbi_solve_state *state = &solver->memory->state;
   return mbi_solve_multiply(solver, from, to, with, state->product_sums, &state->stop);
 }
 
 /* mbi_solve_open on the solver's side: `how` is a MBI_OPEN, `span` iterations may follow. */
-static merbit_status mbi_solve_prepare_batch(merbit_solver *solver, int how, int span) {
+MBI_INTERNAL merbit_status mbi_solve_prepare_batch(merbit_solver *solver, int how, int span) {
   double tolerance = solver->desc.tolerance;
   double epsilon = solver->type == MERBIT_F32 ? FLT_EPSILON : DBL_EPSILON;
   int cap = solver->desc.max_iterations;
@@ -88,7 +95,7 @@ static merbit_status mbi_solve_prepare_batch(merbit_solver *solver, int how, int
 }
 
 /* b - A x into MBI_AT_W and what a look wants to know; `x_zero`: A x need not be computed. */
-static merbit_status mbi_solve_residual(merbit_solver *solver, int x_zero) {
+MBI_INTERNAL merbit_status mbi_solve_residual(merbit_solver *solver, int x_zero) {
   const merbit_status status =
       x_zero ? mbi_solve_zero(solver, solver->v.at[MBI_AT_W], mbi_solve_bytes(solver))
              : mbi_solve_product(solver, MBI_AT_X, MBI_AT_W);
@@ -97,7 +104,7 @@ static merbit_status mbi_solve_residual(merbit_solver *solver, int x_zero) {
 
 /* ---- The GPU's program ------------------------------------------------------------------- */
 
-static void mbi_solve_preamble(merbit_type type, mbi_preamble *preamble) {
+MBI_INTERNAL void mbi_solve_preamble(merbit_type type, mbi_preamble *preamble) {
   memset(preamble, 0, sizeof *preamble);
   mbi_preamble_define(preamble, "MBK_VECTOR", type == MERBIT_F32 ? "float" : "double");
 }
@@ -133,7 +140,7 @@ static merbit_status mbi_solve_find_sweeps(merbit_solver *solver) {
   return MERBIT_OK;
 }
 
-static merbit_status mbi_solve_specialise(merbit_solver *solver) {
+MBI_INTERNAL merbit_status mbi_solve_specialise(merbit_solver *solver) {
   merbit_context *context = solver->context;
   const mbi_solve_method *method = solver->method;
   mbi_preamble preamble;
@@ -153,7 +160,7 @@ static merbit_status mbi_solve_specialise(merbit_solver *solver) {
 }
 
 /* z = M^-1 r between steps: only for MBI_PRE_APART. */
-static merbit_status mbi_solve_apply(merbit_solver *solver, int r, int z) {
+MBI_INTERNAL merbit_status mbi_solve_apply(merbit_solver *solver, int r, int z) {
   const merbit_solver_desc *desc = &solver->desc;
   if (desc->preconditioner != MERBIT_PRECONDITIONER_CALLBACK) {
     solver->v.from = r;
@@ -167,6 +174,6 @@ static merbit_status mbi_solve_apply(merbit_solver *solver, int r, int z) {
                         "solver_desc.apply, the preconditioner, asked to stop");
 }
 
-static int mbi_solve_apart(const merbit_solver *solver) {
+MBI_INTERNAL int mbi_solve_apart(const merbit_solver *solver) {
   return solver->v.pre == MBI_PRE_APART;
 }

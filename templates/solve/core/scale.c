@@ -1,3 +1,8 @@
+#include "core/context.h"
+#include "jit/jit.h"
+#include "matrix/matrix.h"
+#include "solve/core/solver.h"
+
 /* Numbers whose squares no double holds. A matrix whose norm, or a right-hand side whose
  * largest entry, is too far from 1 is multiplied by a power of two, which rounds nothing: (2^s
  * A) (2^(t - s) x) = 2^t b. Numbers nearer to 1 stay what they are. Scaling goes through host
@@ -11,7 +16,7 @@ static int mbi_scale_is_far(double size, int reach) {
 }
 
 /* Returns whether the right-hand side of the last look has to be scaled. */
-static int mbi_scale_far_rhs(const merbit_solver *solver, const mbi_solve_state *seen) {
+MBI_INTERNAL int mbi_scale_far_rhs(const merbit_solver *solver, const mbi_solve_state *seen) {
   return solver->rhs_scale == 0 && seen->b_most <= DBL_MAX &&
          mbi_scale_is_far(seen->b_most, solver->type == MERBIT_F32 ? MBI_SCALE_REACH_SINGLE
                                                                    : MBI_SCALE_REACH);
@@ -31,7 +36,7 @@ static void mbi_scale_numbers(merbit_type type, const void *from, int64_t count,
 }
 
 /* The solver's vector at `slot` times 2^exponent, on its side. */
-static merbit_status mbi_scale_vector(merbit_solver *solver, int slot, int exponent) {
+MBI_INTERNAL merbit_status mbi_scale_vector(merbit_solver *solver, int slot, int exponent) {
   const size_t bytes = mbi_solve_bytes(solver);
   void *copy = NULL;
   merbit_status status;
@@ -52,12 +57,12 @@ static merbit_status mbi_scale_vector(merbit_solver *solver, int slot, int expon
 }
 
 /* 2^this times the solver's x is the caller's. */
-static int mbi_scale_of_x(const merbit_solver *solver) {
+MBI_INTERNAL int mbi_scale_of_x(const merbit_solver *solver) {
   return solver->scale - solver->rhs_scale;
 }
 
 /* Returns whether the caller's x has entries that its type does not hold in full. */
-static int mbi_scale_far_x(const merbit_solver *solver, double x_most) {
+MBI_INTERNAL int mbi_scale_far_x(const merbit_solver *solver, double x_most) {
   const int single = solver->type == MERBIT_F32;
   const double least = MBI_SCALE_WHOLE * (single ? FLT_MIN : DBL_MIN);
   const double size = ldexp(x_most, mbi_scale_of_x(solver));
@@ -67,10 +72,10 @@ static int mbi_scale_far_x(const merbit_solver *solver, double x_most) {
 
 /* ---- The matrix -------------------------------------------------------------------------- */
 
-/* Returns whether its values may have to be scaled, `made` being what became of a solver for them. A
- * solver of corrections has its matrix from another, which scales for both; a callback's z =
- * M^-1 r goes with A as it is. */
-static int mbi_scale_may(const merbit_solver *solver, merbit_status made) {
+/* Returns whether its values may have to be scaled, `made` being what became of a solver for
+ * them. A solver of corrections has its matrix from another, which scales for both; a
+ * callback's z = M^-1 r goes with A as it is. */
+MBI_INTERNAL int mbi_scale_may(const merbit_solver *solver, merbit_status made) {
   const int reach = solver->type == MERBIT_F32 || solver->desc.refine ? MBI_SCALE_REACH_SINGLE
                                                                       : MBI_SCALE_REACH;
   if (solver->view.values == NULL || solver->corrects ||
@@ -107,8 +112,8 @@ static int mbi_scale_exponent(const merbit_solver *solver, const void *values, i
 
 /* Values, where `memory` says they are (DEFAULT: where the matrix is), scaled in the solver's
  * own memory, which *scaled becomes; NULL: they need none. In an entered context. */
-static merbit_status mbi_scale_values(merbit_solver *solver, const void *values,
-                                      merbit_memory memory, const void **scaled) {
+MBI_INTERNAL merbit_status mbi_scale_values(merbit_solver *solver, const void *values,
+                                            merbit_memory memory, const void **scaled) {
   merbit_context *context = solver->context;
   const int there =
       memory == MERBIT_MEMORY_DEVICE ||

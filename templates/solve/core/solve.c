@@ -1,3 +1,9 @@
+#include "core/context.h"
+#include "jit/jit.h"
+#include "matrix/matrix.h"
+#include "spmv/plan/plan.h"
+#include "solve/core/solver.h"
+
 /* A solve: vectors in, the loop, vectors out, the report. */
 
 static merbit_status mbi_solver_check_vectors(merbit_solver *solver, const void *b,
@@ -31,9 +37,9 @@ static merbit_status mbi_solver_load(merbit_solver *solver, const void *b, const
     status = mbi_scale_vector(solver, MBI_AT_B, solver->rhs_scale);
   }
   if (status != MERBIT_OK || !start_from_x) {
-    return status != MERBIT_OK ? status
-                               : mbi_solve_zero(solver, solver->v.at[MBI_AT_X],
-                                                mbi_solve_bytes(solver));
+    return status != MERBIT_OK
+               ? status
+               : mbi_solve_zero(solver, solver->v.at[MBI_AT_X], mbi_solve_bytes(solver));
   }
   status = mbi_solve_take(solver, MBI_AT_X, x);
   return status == MERBIT_OK ? mbi_scale_vector(solver, MBI_AT_X, -mbi_scale_of_x(solver))
@@ -82,8 +88,9 @@ static merbit_status mbi_solver_run(merbit_solver *solver, const void *b, void *
     status = mbi_scale_vector(solver, MBI_AT_X, mbi_scale_of_x(solver));
   }
   if (status == MERBIT_OK) {
-    stop = mbi_scale_far_x(solver, mbi_solve_seen(solver)->state.x_most) ? MERBIT_STOP_NOT_FINITE
-                                                                        : stop;
+    stop = mbi_scale_far_x(solver, mbi_solve_seen(solver)->state.x_most)
+               ? MERBIT_STOP_NOT_FINITE
+               : stop;
     mbi_solver_report(solver, stop, result);
     if (mbi_solve_seen(solver)->state.b_most == 0 && stop == MERBIT_STOP_CONVERGED) {
       status = mbi_solve_zero(solver, solver->v.at[MBI_AT_X], mbi_solve_bytes(solver));

@@ -1,3 +1,9 @@
+#include "core/context.h"
+#include "jit/jit.h"
+#include "matrix/matrix.h"
+#include "spmv/plan/plan.h"
+#include "solve/core/solver.h"
+
 /* Solvers: what was asked, and what is made once. */
 
 static merbit_status mbi_solver_check_numbers(merbit_context *context,
@@ -155,15 +161,15 @@ static merbit_status mbi_solver_make_plan(merbit_solver *solver) {
   desc.deterministic = solver->desc.deterministic;
   desc.reordering =
       mbi_solver_reorders(solver) ? MERBIT_REORDERING_RCM : MERBIT_REORDERING_NONE;
-  desc.expected_calls = solves <= INT32_MAX / MBI_SOLVER_PRODUCTS
-                            ? (int)solves * MBI_SOLVER_PRODUCTS
-                            : INT32_MAX;
+  desc.expected_calls =
+      solves <= INT32_MAX / MBI_SOLVER_PRODUCTS ? (int)solves * MBI_SOLVER_PRODUCTS : INT32_MAX;
   return mbi_plan_create(solver->context, &solver->view, &desc, &making, &solver->plan);
 }
 
 static void mbi_solver_forget(merbit_solver *solver) {
   merbit_context *context = solver->context;
-  if (solver->inner != NULL) { /* whose stream is both's: what was enqueued there is done then */
+  if (solver->inner !=
+      NULL) { /* whose stream is both's: what was enqueued there is done then */
     merbit_solver_destroy(solver->inner);
     solver->inner = NULL;
     solver->gpu.stream = NULL;
@@ -191,11 +197,11 @@ static void mbi_solver_forget(merbit_solver *solver) {
 }
 
 /* Enter the context of a solver on the GPU; leave it. */
-static merbit_status mbi_solver_enter(merbit_solver *solver) {
+MBI_INTERNAL merbit_status mbi_solver_enter(merbit_solver *solver) {
   return mbi_solve_on_gpu(solver) ? mbi_device_enter(solver->context) : MERBIT_OK;
 }
 
-static void mbi_solver_leave(merbit_solver *solver) {
+MBI_INTERNAL void mbi_solver_leave(merbit_solver *solver) {
   if (mbi_solve_on_gpu(solver)) {
     mbi_device_leave(solver->context);
   }
@@ -221,9 +227,28 @@ static merbit_status mbi_solver_make_space(merbit_solver *solver) {
   return status;
 }
 
+static merbit_status mbi_solver_create(merbit_context *context, const merbit_view *view,
+                                       const merbit_solver_desc *desc, int corrects,
+                                       merbit_solver **solver);
+
+/* Creates solver->inner, which finds the corrections of a solver that refines. */
+static merbit_status mbi_solver_make_inner(merbit_solver *solver) {
+  merbit_solver_desc desc;
+  merbit_view view;
+  merbit_status status = mbi_refine_describe(solver, &view, &desc);
+  if (status == MERBIT_OK) {
+    status = mbi_solver_create(solver->context, &view, &desc, 1, &solver->inner);
+  }
+  if (status == MERBIT_OK) {
+    solver->gpu.stream = solver->inner->gpu.stream;
+    status = mbi_refine_holds(solver);
+  }
+  return status;
+}
+
 /* On solver->side. After a failure mbi_solver_forget cleans up. */
 static merbit_status mbi_solver_make(merbit_solver *solver) {
-  merbit_status status = solver->desc.refine ? mbi_refine_create(solver) : MERBIT_OK;
+  merbit_status status = solver->desc.refine ? mbi_solver_make_inner(solver) : MERBIT_OK;
   if (status == MERBIT_OK) {
     status = mbi_solver_make_space(solver);
   }
@@ -267,7 +292,7 @@ static merbit_status mbi_solver_make_scaled(merbit_solver *solver) {
 }
 
 /* AUTO may take the CPU for host arrays where the GPU fails. */
-static merbit_status mbi_solver_build(merbit_solver *solver) {
+MBI_INTERNAL merbit_status mbi_solver_build(merbit_solver *solver) {
   merbit_context *context = solver->context;
   const merbit_solver_desc *desc = &solver->desc;
   merbit_status status;
@@ -300,15 +325,15 @@ static merbit_status mbi_solver_build(merbit_solver *solver) {
 }
 
 /* Beside what a solver of corrections has. */
-static int64_t mbi_solver_device_bytes(const merbit_solver *solver,
-                                       const merbit_plan_info *plan) {
+MBI_INTERNAL int64_t mbi_solver_device_bytes(const merbit_solver *solver,
+                                             const merbit_plan_info *plan) {
   const int64_t values = solver->scaled_there != 0 ? mbi_view_values(&solver->view) : 0;
   return mbi_solve_on_gpu(solver) ? (int64_t)solver->bytes + plan->device_bytes +
                                         values * (int64_t)mbi_type_size(solver->type)
                                   : 0;
 }
 
-static void mbi_solver_free(merbit_solver *solver) {
+MBI_INTERNAL void mbi_solver_free(merbit_solver *solver) {
   merbit_context *context = solver->context;
   mbi_solver_forget(solver);
   mbi_release(context, solver->scaled);

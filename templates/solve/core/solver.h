@@ -8,6 +8,7 @@
 #define MBS_CALLED static
 #include "solve/core/state.cuh"
 #include "solve/gmres/arnoldi.cuh"
+#include "solve/cg/slots.cuh"
 #undef MBS_FUNCTION
 #undef MBS_CALLED
 
@@ -29,24 +30,31 @@ typedef struct mbi_step {
 } mbi_step;
 
 /* The step of that name, as an entry of a method's list. */
-#define MBI_STEP(name) {"mbk_" #name, {&mbi_##name##_code_f64, &mbi_##name##_code_f32}}
+#define MBI_STEP(name)                                                                         \
+  {                                                                                            \
+    "mbk_" #name, {                                                                            \
+      &mbi_##name##_code_f64, &mbi_##name##_code_f32                                           \
+    }                                                                                          \
+  }
 
 #define MBI_SOLVE_STEPS 16 /* of a method, at most; every one has these: */
 #define MBI_SOLVE_SWEEPS 2
 #define MBI_STEP_LOOK 0
 #define MBI_STEP_BLOCKS 1
-#define MBI_STEP_THREADS 768 /* of a block of the GPU, at most, and the most blocks of a */
-#define MBI_STEP_RESIDENT 1  /* multiprocessor: as solve/core/step.cuh has them */
+#define MBI_STEP_THREADS 768     /* of a block of the GPU, at most, and the most blocks of a */
+#define MBI_STEP_RESIDENT 1      /* multiprocessor: as solve/core/step.cuh has them */
 #define MBI_SOLVER_PRODUCTS 1000 /* that a plan is made for, per solve expected */
-#define MBI_SOLVE_TURN 16 /* iterations of CG in a turn of a loop: one costs 4 us, to skip an */
-                          /* iteration behind the last 6, for products end where it has stopped */
-#define MBI_SOLVE_BATCH 0.1      /* seconds that a batch of iterations should take */
-#define MBI_SOLVE_BLOCK_MOST 32  /* rows of a block of BLOCK_JACOBI */
+#define MBI_SOLVE_TURN 16 /* iterations of CG in a turn of a loop: one costs 4 us, to skip an  \
+                           */
+/* iteration behind the last 6, for products end where it has stopped */
+#define MBI_SOLVE_BATCH 0.1     /* seconds that a batch of iterations should take */
+#define MBI_SOLVE_BLOCK_MOST 32 /* rows of a block of BLOCK_JACOBI */
 #define MBI_SOLVER_REORDER_ROWS (1 << 22)
 #define MBI_SOLVER_REORDER_SOLVES 60
-#define MBI_SOLVE_ON (-1)        /* of a solve: there is no merbit_stop yet */
-#define MBI_SOLVE_FAR (-3)       /* b has to be scaled */
-#define MBI_SOLVE_NONE (-1)  /* in solver->alias: no such vector, or one with memory of its own */
+#define MBI_SOLVE_ON (-1)  /* of a solve: there is no merbit_stop yet */
+#define MBI_SOLVE_FAR (-3) /* b has to be scaled */
+#define MBI_SOLVE_NONE                                                                         \
+  (-1) /* in solver->alias: no such vector, or one with memory of its own */
 #define MBI_SOLVE_OWN (-2)
 
 /* What a method of solving is made of. `start` and `iterate` enqueue steps and products
@@ -54,17 +62,19 @@ typedef struct mbi_step {
  * CPU. They must enqueue the same each time, for iterations are recorded once and replayed. */
 typedef struct mbi_solve_method {
   const char *name;
-  const char *file; /* of the kernels; NULL ends a list of methods */
+  const char *file;      /* of the kernels; NULL ends a list of methods */
   const mbi_step *steps; /* beginning with mbk_solve_look and mbk_solve_blocks */
   int step_count;
-  int sums;     /* that its products add up: 1: v'A u; 2: and ||A u||^2; see mbi_solve_product_sums */
+  int sums; /* that its products add up: 1: v'A u; 2: and ||A u||^2; see mbi_solve_product_sums
+             */
   int restarts; /* breakdowns after which it begins again from b - A x */
-  /* Says in solver->alias which vectors it wants from MBI_AT_OWN on: MBI_SOLVE_OWN, or the place
-   * of another, below, whose memory it shares. */
+  /* Says in solver->alias which vectors it wants from MBI_AT_OWN on: MBI_SOLVE_OWN, or the
+   * place of another, below, whose memory it shares. */
   void (*layout)(struct merbit_solver *solver);
   merbit_status (*start)(struct merbit_solver *solver);   /* from b - A x in MBI_AT_W */
   merbit_status (*iterate)(struct merbit_solver *solver); /* mbi_solve_count in the last sums */
-  const char *sweeps[MBI_SOLVE_SWEEPS]; /* kernels of several steps, or NULL: see mbi_solve_sweep */
+  const char
+      *sweeps[MBI_SOLVE_SWEEPS]; /* kernels of several steps, or NULL: see mbi_solve_sweep */
 } mbi_solve_method;
 
 /* What the GPU looks up in A's arrays: solve/precondition/setup_cuda.c. */
@@ -83,8 +93,9 @@ typedef struct mbi_solve_gpu {
   void *sweeps[MBI_SOLVE_SWEEPS]; /* CUfunction */
   int sweep_blocks;               /* of their grid; 0: steps are launched one by one */
   int turn;                       /* calls of method->iterate in a turn of a loop; 0: four */
-  int place, followed; /* of an iteration that is recorded: its number, whether another follows */
-  void *stream;                   /* CUstream; NULL: the default stream */
+  int place,
+      followed;    /* of an iteration that is recorded: its number, whether another follows */
+  void *stream;    /* CUstream; NULL: the default stream */
   mbi_spare spare; /* behind the vectors, for what is allocated with the plan */
   mbi_examine_gpu examine;
   mbi_program loop_program;
@@ -104,9 +115,9 @@ struct merbit_solver {
   int64_t n;
   merbit_plan *plan;
   merbit_side side;
-  double norm; /* of A, in the infinity norm */
-  int scale;   /* values are 2^scale times the caller's, in memory of the solver's own: */
-  void *scaled;            /* solve/core/scale.c */
+  double norm;  /* of A, in the infinity norm */
+  int scale;    /* values are 2^scale times the caller's, in memory of the solver's own: */
+  void *scaled; /* solve/core/scale.c */
   mbi_devptr scaled_there; /* or in GPU memory */
   int corrects;            /* another solver's inner */
   mbi_solve_vectors v;
@@ -117,10 +128,10 @@ struct merbit_solver {
   mbi_solve_memory *memory;     /* these */
   double *partials;
   mbi_solve_gpu gpu;
-  struct merbit_solver *inner;  /* of corrections in f32: solve/core/refine.c; NULL: none */
-  void *single_values;          /* of its matrix */
-  mbi_devptr single_there;      /* or in GPU memory */
-  uint64_t bytes; /* of space */
+  struct merbit_solver *inner; /* of corrections in f32: solve/core/refine.c; NULL: none */
+  void *single_values;         /* of its matrix */
+  mbi_devptr single_there;     /* or in GPU memory */
+  uint64_t bytes;              /* of space */
   double prepare_seconds;
   char reason[384]; /* why the CPU was taken */
   /* Of the solve that runs: */
@@ -130,10 +141,136 @@ struct merbit_solver {
   int restarts, synchronizations;
   int breakdowns, tightenings; /* of `restarts`; of the goal since the last one */
   int restarted;               /* in this iteration */
-  double shrink, worst; /* as in the state; ||b - A x||^2 where the last restart began */
+  double shrink, worst;        /* as in the state; ||b - A x||^2 where the last restart began */
   double started;
   int inner_iterations;
   int rhs_scale; /* b is 2^rhs_scale times the caller's */
 };
+
+#define MBI_BATCH_LOOP 4   /* iterations recorded for a loop on the GPU: a turn costs 3 us */
+#define MBI_BATCH_PLAIN 10 /* and for a graph that the host launches again and again */
+#define MBI_SOLVE_SPAN                                                                         \
+  100 /* iterations of the first batch; of a loop that ends by itself twice that or more */
+
+#define MBI_SOLVE_LEAST 50 /* and of any */
+
+#ifdef MBI_SEPARATE
+extern const mbi_step_code mbi_solve_look_code_f64, mbi_solve_look_code_f32;
+extern const mbi_step_code mbi_solve_blocks_code_f64, mbi_solve_blocks_code_f32;
+extern const mbi_step_code mbi_arnoldi_project_code_f64, mbi_arnoldi_project_code_f32;
+extern const mbi_step_code mbi_arnoldi_again_code_f64, mbi_arnoldi_again_code_f32;
+extern const mbi_step_code mbi_arnoldi_extend_code_f64, mbi_arnoldi_extend_code_f32;
+/* solve/core/steps.c */
+MBI_INTERNAL int64_t mbi_step_chunks(int64_t n);
+MBI_INTERNAL void mbi_step_run(merbit_context *context, const mbi_step_code *code,
+                               const mbi_solve_vectors *v, int64_t n, mbi_solve_memory *memory,
+                               double *partials);
+/* solve/core/space.c */
+MBI_INTERNAL int mbi_solve_on_gpu(const merbit_solver *solver);
+MBI_INTERNAL merbit_status mbi_solve_zero(merbit_solver *solver, void *memory, size_t bytes);
+MBI_INTERNAL size_t mbi_solve_bytes(const merbit_solver *solver);
+MBI_INTERNAL merbit_status mbi_solve_upload(merbit_solver *solver, void *target,
+                                            const void *source, size_t bytes);
+MBI_INTERNAL merbit_status mbi_solve_download(merbit_solver *solver, void *target,
+                                              const void *source, size_t bytes);
+MBI_INTERNAL int mbi_solve_host_vectors(const merbit_solver *solver);
+MBI_INTERNAL merbit_status mbi_solve_take(merbit_solver *solver, int slot, const void *source);
+MBI_INTERNAL merbit_status mbi_solve_give(merbit_solver *solver, int slot, void *target);
+MBI_INTERNAL int mbi_solve_threads(const merbit_solver *solver);
+MBI_INTERNAL int mbi_solve_blocks(const merbit_solver *solver);
+MBI_INTERNAL uint64_t mbi_solve_post_bytes(const merbit_solver *solver);
+MBI_INTERNAL merbit_status mbi_solve_allocate_memory(merbit_solver *solver);
+MBI_INTERNAL void mbi_solve_release_memory(merbit_solver *solver);
+/* solve/core/scale.c */
+MBI_INTERNAL int mbi_scale_far_rhs(const merbit_solver *solver, const mbi_solve_state *seen);
+MBI_INTERNAL merbit_status mbi_scale_vector(merbit_solver *solver, int slot, int exponent);
+MBI_INTERNAL int mbi_scale_of_x(const merbit_solver *solver);
+MBI_INTERNAL int mbi_scale_far_x(const merbit_solver *solver, double x_most);
+MBI_INTERNAL int mbi_scale_may(const merbit_solver *solver, merbit_status made);
+MBI_INTERNAL merbit_status mbi_scale_values(merbit_solver *solver, const void *values,
+                                            merbit_memory memory, const void **scaled);
+/* solve/precondition/diagonal.c */
+MBI_INTERNAL merbit_status mbi_examine_csr(merbit_context *context, const merbit_view *view,
+                                           merbit_matrix **copy, merbit_view *csr);
+MBI_INTERNAL merbit_status mbi_examine_run(merbit_solver *solver, const merbit_view *csr,
+                                           double *blocks);
+MBI_INTERNAL merbit_status mbi_examine_refuse(const merbit_solver *solver, int64_t row,
+                                              double value);
+MBI_INTERNAL merbit_status mbi_examine_invert(merbit_solver *solver, const double *blocks,
+                                              void *inverse);
+/* solve/core/run.c */
+MBI_INTERNAL merbit_status mbi_solve_step(merbit_solver *solver, int index);
+MBI_INTERNAL merbit_status mbi_solve_sweep(merbit_solver *solver, int index);
+MBI_INTERNAL merbit_status mbi_solve_product(merbit_solver *solver, int from, int to);
+MBI_INTERNAL merbit_status mbi_solve_product_unless_stopped(merbit_solver *solver, int from,
+                                                            int to);
+MBI_INTERNAL merbit_status mbi_solve_product_sums(merbit_solver *solver, int from, int to,
+                                                  int with);
+MBI_INTERNAL merbit_status mbi_solve_prepare_batch(merbit_solver *solver, int how, int span);
+MBI_INTERNAL merbit_status mbi_solve_residual(merbit_solver *solver, int x_zero);
+MBI_INTERNAL void mbi_solve_preamble(merbit_type type, mbi_preamble *preamble);
+MBI_INTERNAL merbit_status mbi_solve_specialise(merbit_solver *solver);
+MBI_INTERNAL merbit_status mbi_solve_apply(merbit_solver *solver, int r, int z);
+MBI_INTERNAL int mbi_solve_apart(const merbit_solver *solver);
+/* solve/cg/cg.c */
+extern const mbi_solve_method mbi_cg_method;
+/* solve/bicgstab/bicgstab.c */
+extern const mbi_solve_method mbi_bicgstab_method;
+/* solve/gmres/gmres.c */
+MBI_INTERNAL void mbi_arnoldi_layout(merbit_solver *solver, int columns);
+MBI_INTERNAL merbit_status mbi_gmres_check(merbit_context *context,
+                                           const merbit_solver_desc *desc);
+MBI_INTERNAL int mbi_gmres_restarts(const merbit_solver *solver, const mbi_solve_state *state);
+MBI_INTERNAL int mbi_gmres_ended(const mbi_solve_state *state);
+MBI_INTERNAL void mbi_gmres_tell(const mbi_solve_state *state, char *text, size_t size);
+extern const mbi_solve_method mbi_gmres_method;
+/* solve/core/methods.c */
+MBI_INTERNAL const mbi_solve_method *mbi_solve_method_of(merbit_solver_method method);
+/* solve/core/recorded.c */
+MBI_INTERNAL void mbi_batch_stream(merbit_solver *solver);
+MBI_INTERNAL void mbi_batch_forget(merbit_solver *solver);
+MBI_INTERNAL int mbi_batch_loops(const merbit_solver *solver);
+MBI_INTERNAL void mbi_batch_destroy(merbit_solver *solver);
+MBI_INTERNAL merbit_status mbi_batch_run(merbit_solver *solver, int span);
+/* solve/core/convergence.c */
+MBI_INTERNAL const mbi_solve_memory *mbi_solve_seen(const merbit_solver *solver);
+MBI_INTERNAL double mbi_solve_ratio(const mbi_solve_state *state, double square);
+MBI_INTERNAL int mbi_solve_next_span(int done, double seconds);
+MBI_INTERNAL void mbi_solver_reset(merbit_solver *solver, double *history, int history_size);
+MBI_INTERNAL merbit_status mbi_solve_loop(merbit_solver *solver, int x_zero, int *stop);
+MBI_INTERNAL void mbi_solve_tell(const merbit_solver *solver,
+                                 const merbit_solver_result *result, char *text, size_t size);
+/* solve/core/refine.c */
+MBI_INTERNAL merbit_status mbi_refine_round(merbit_solver *solver, const void *values,
+                                            merbit_memory memory, const void **rounded);
+MBI_INTERNAL merbit_status mbi_refine_holds(merbit_solver *solver);
+MBI_INTERNAL merbit_status mbi_refine_describe(merbit_solver *solver, merbit_view *view,
+                                               merbit_solver_desc *desc);
+MBI_INTERNAL merbit_status mbi_refine_loop(merbit_solver *solver, int x_zero, int *stop);
+extern const mbi_solve_method mbi_refine_method;
+/* solve/precondition/inverse.c */
+MBI_INTERNAL void *mbi_solver_inverse_place(const merbit_solver *solver);
+MBI_INTERNAL merbit_status mbi_solver_order_inverse(merbit_solver *solver);
+MBI_INTERNAL merbit_status mbi_solver_invert(merbit_solver *solver, const double *blocks);
+/* solve/precondition/setup_cuda.c */
+MBI_INTERNAL int mbi_examine_there(const merbit_solver *solver, const merbit_view *view);
+MBI_INTERNAL void mbi_examine_preamble(const merbit_view *view, mbi_preamble *preamble);
+MBI_INTERNAL void mbi_examine_forget(merbit_solver *solver);
+MBI_INTERNAL merbit_status mbi_examine_begin(merbit_solver *solver, const merbit_view *view);
+MBI_INTERNAL merbit_status mbi_examine_end(merbit_solver *solver);
+MBI_INTERNAL merbit_status mbi_examine_checked(void *maker);
+/* solve/precondition/setup.c */
+MBI_INTERNAL merbit_status mbi_solver_examine(merbit_solver *solver, const merbit_view *view);
+MBI_INTERNAL merbit_status mbi_examine_bring(merbit_solver *solver, merbit_memory memory,
+                                             merbit_view *view, void **own);
+MBI_INTERNAL void mbi_examine_let_go(merbit_solver *solver, const merbit_view *view, void *own);
+/* solve/core/solver.c */
+MBI_INTERNAL merbit_status mbi_solver_enter(merbit_solver *solver);
+MBI_INTERNAL void mbi_solver_leave(merbit_solver *solver);
+MBI_INTERNAL merbit_status mbi_solver_build(merbit_solver *solver);
+MBI_INTERNAL int64_t mbi_solver_device_bytes(const merbit_solver *solver,
+                                             const merbit_plan_info *plan);
+MBI_INTERNAL void mbi_solver_free(merbit_solver *solver);
+#endif /* MBI_SEPARATE */
 
 #endif

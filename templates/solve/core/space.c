@@ -1,7 +1,12 @@
+#include "core/context.h"
+#include "jit/jit.h"
+#include "matrix/matrix.h"
+#include "solve/core/solver.h"
+
 /* Memory of a solver on its side: vectors, scalars, copies. On CUDA all calls need an entered
  * context, addresses are those of the GPU, and what is enqueued goes to solver->gpu.stream. */
 
-static int mbi_solve_on_gpu(const merbit_solver *solver) {
+MBI_INTERNAL int mbi_solve_on_gpu(const merbit_solver *solver) {
   return solver->side == MERBIT_SIDE_CUDA;
 }
 
@@ -31,7 +36,7 @@ static void mbi_solve_free(merbit_solver *solver) {
   solver->bytes = 0;
 }
 
-static merbit_status mbi_solve_zero(merbit_solver *solver, void *memory, size_t bytes) {
+MBI_INTERNAL merbit_status mbi_solve_zero(merbit_solver *solver, void *memory, size_t bytes) {
   if (mbi_solve_on_gpu(solver)) {
     return mbi_device_zero(solver->context, mbi_device_address(memory), bytes,
                            solver->gpu.stream);
@@ -43,13 +48,13 @@ static merbit_status mbi_solve_zero(merbit_solver *solver, void *memory, size_t 
 }
 
 /* Of n elements of the solver's type. */
-static size_t mbi_solve_bytes(const merbit_solver *solver) {
+MBI_INTERNAL size_t mbi_solve_bytes(const merbit_solver *solver) {
   return (size_t)solver->n * mbi_type_size(solver->type);
 }
 
 /* From host memory to the solver's side, complete on return. */
-static merbit_status mbi_solve_upload(merbit_solver *solver, void *target, const void *source,
-                                      size_t bytes) {
+MBI_INTERNAL merbit_status mbi_solve_upload(merbit_solver *solver, void *target,
+                                            const void *source, size_t bytes) {
   if (mbi_solve_on_gpu(solver)) {
     return mbi_device_upload(solver->context, mbi_device_address(target), source, bytes);
   }
@@ -58,8 +63,8 @@ static merbit_status mbi_solve_upload(merbit_solver *solver, void *target, const
 }
 
 /* And back, behind all that was enqueued. */
-static merbit_status mbi_solve_download(merbit_solver *solver, void *target, const void *source,
-                                        size_t bytes) {
+MBI_INTERNAL merbit_status mbi_solve_download(merbit_solver *solver, void *target,
+                                              const void *source, size_t bytes) {
   if (mbi_solve_on_gpu(solver)) {
     return mbi_device_download(solver->context, target, mbi_device_address(source), bytes);
   }
@@ -68,13 +73,13 @@ static merbit_status mbi_solve_download(merbit_solver *solver, void *target, con
 }
 
 /* Whether the caller's vectors lie in host memory. */
-static int mbi_solve_host_vectors(const merbit_solver *solver) {
+MBI_INTERNAL int mbi_solve_host_vectors(const merbit_solver *solver) {
   return !mbi_solve_on_gpu(solver) || solver->desc.vector_memory == MERBIT_MEMORY_HOST;
 }
 
 /* A vector of the caller's into one of the solver's, in the plan's order. MBI_AT_W is scratch.
  */
-static merbit_status mbi_solve_take(merbit_solver *solver, int slot, const void *source) {
+MBI_INTERNAL merbit_status mbi_solve_take(merbit_solver *solver, int slot, const void *source) {
   void *target = solver->v.at[slot], *stage = target;
   merbit_status status = MERBIT_OK;
   if (mbi_solve_host_vectors(solver)) {
@@ -88,7 +93,7 @@ static merbit_status mbi_solve_take(merbit_solver *solver, int slot, const void 
 }
 
 /* And back; complete on return. */
-static merbit_status mbi_solve_give(merbit_solver *solver, int slot, void *target) {
+MBI_INTERNAL merbit_status mbi_solve_give(merbit_solver *solver, int slot, void *target) {
   const int host = mbi_solve_host_vectors(solver);
   const void *source = solver->v.at[slot];
   merbit_status status = MERBIT_OK;
@@ -105,12 +110,12 @@ static merbit_status mbi_solve_give(merbit_solver *solver, int slot, void *targe
 }
 
 /* Of a block of a step on the GPU: whole warps. */
-static int mbi_solve_threads(const merbit_solver *solver) {
+MBI_INTERNAL int mbi_solve_threads(const merbit_solver *solver) {
   return solver->n < MBI_STEP_THREADS ? ((int)solver->n + 31) / 32 * 32 : MBI_STEP_THREADS;
 }
 
 /* Blocks: no more than are resident at once. */
-static int mbi_solve_blocks(const merbit_solver *solver) {
+MBI_INTERNAL int mbi_solve_blocks(const merbit_solver *solver) {
   const int64_t blocks = (solver->n + MBI_STEP_THREADS - 1) / MBI_STEP_THREADS;
   const int most = solver->context->device.multiprocessors * MBI_STEP_RESIDENT;
   return blocks < most ? (int)blocks : most;
@@ -129,7 +134,7 @@ static void mbi_solve_lay_out(merbit_solver *solver) {
 }
 
 /* Of the slots in which the blocks of a sweep leave numbers for each other. */
-static uint64_t mbi_solve_post_bytes(const merbit_solver *solver) {
+MBI_INTERNAL uint64_t mbi_solve_post_bytes(const merbit_solver *solver) {
   return (uint64_t)solver->gpu.sweep_blocks * 2 * MBI_SWEEP_SUMS * 16;
 }
 
@@ -137,8 +142,7 @@ static uint64_t mbi_solve_post_bytes(const merbit_solver *solver) {
 static uint64_t mbi_solve_divide(merbit_solver *solver, mbi_devptr space) {
   const int64_t parts =
       mbi_solve_on_gpu(solver) ? mbi_solve_blocks(solver) : mbi_step_chunks(solver->n);
-  const int sums =
-      solver->v.basis + 1 > MBI_SOLVE_SUMS ? solver->v.basis + 1 : MBI_SOLVE_SUMS;
+  const int sums = solver->v.basis + 1 > MBI_SOLVE_SUMS ? solver->v.basis + 1 : MBI_SOLVE_SUMS;
   uint64_t used = 0;
   int slot;
   for (slot = 0; slot < MBI_SOLVE_VECTORS; slot++) {
@@ -169,7 +173,7 @@ static uint64_t mbi_solve_spare(const merbit_solver *solver) {
 
 /* From here on what is allocated comes from behind the vectors (mbi_solve_spare). After a
  * failure mbi_solve_release_memory cleans up. */
-static merbit_status mbi_solve_allocate_memory(merbit_solver *solver) {
+MBI_INTERNAL merbit_status mbi_solve_allocate_memory(merbit_solver *solver) {
   const uint64_t spare = mbi_solve_spare(solver);
   uint64_t bytes;
   merbit_status status;
@@ -201,7 +205,7 @@ static merbit_status mbi_solve_allocate_memory(merbit_solver *solver) {
   return status;
 }
 
-static void mbi_solve_release_memory(merbit_solver *solver) {
+MBI_INTERNAL void mbi_solve_release_memory(merbit_solver *solver) {
   mbi_solve_free(solver);
   memset(solver->v.at, 0, sizeof solver->v.at);
   solver->memory = NULL;

@@ -253,4 +253,6 @@ MBK_KERNEL mbk_solve_open(mbi_solve_memory *m, int how, int span, int cap, doubl
   mbi_solve_open(m, how, span, cap, tolerance, shrink, epsilon);
 }
 
+#include "solve/core/step_text.cuh"
+
 #include "solve/core/fused.cuh"

@@ -1,3 +1,5 @@
+#include "core/context.h"
+#include "solve/core/solver.h"
 #include "solve/core/cpu_steps.h"
 
 /* The steps that every solver has. */
@@ -12,7 +14,7 @@
 #undef MBS_VECTOR
 #undef MBS_NAME
 
-static int64_t mbi_step_chunks(int64_t n) {
+MBI_INTERNAL int64_t mbi_step_chunks(int64_t n) {
   return (n + MBI_SOLVE_CHUNK - 1) / MBI_SOLVE_CHUNK;
 }
 
@@ -30,9 +32,9 @@ static void mbi_step_total(const mbi_step_code *code, const double *partials, in
 }
 
 /* What mbk_step of solve/core/step.cuh does. */
-static void mbi_step_run(merbit_context *context, const mbi_step_code *code,
-                         const mbi_solve_vectors *v, int64_t n, mbi_solve_memory *memory,
-                         double *partials) {
+MBI_INTERNAL void mbi_step_run(merbit_context *context, const mbi_step_code *code,
+                               const mbi_solve_vectors *v, int64_t n, mbi_solve_memory *memory,
+                               double *partials) {
   mbi_solve_state *state = &memory->state, scalars = memory->state;
   double sums[MBI_SOLVE_SUMS] = {0};
   mbi_step_call call;

@@ -1,9 +1,11 @@
+#include "core/context.h"
+#include "solve/core/solver.h"
 #include "solve/core/cpu_steps.h"
 
 /* What mbk_wide_step of solve/core/wide.cuh does, in a solver that runs. */
-static void mbi_wide_run(merbit_context *context, const mbi_wide_code *code,
-                         const mbi_solve_vectors *v, int64_t n, mbi_solve_memory *memory,
-                         double *partials) {
+MBI_INTERNAL void mbi_wide_run(merbit_context *context, const mbi_wide_code *code,
+                               const mbi_solve_vectors *v, int64_t n, mbi_solve_memory *memory,
+                               double *partials) {
   const mbi_solve_state scalars = memory->state;
   const int count = code->count(&scalars);
   const int64_t chunks = (n + MBI_SOLVE_CHUNK - 1) / MBI_SOLVE_CHUNK;

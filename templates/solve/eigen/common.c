@@ -1,27 +1,22 @@
+#include "solve/core/solver.h"
 #include "solve/core/cpu_steps.h"
 #include "solve/eigen/eigen.h"
 
 /* What both methods for eigenpairs do. */
 #define MBS_VECTOR double
 #define MBS_NAME(name, part) mbi_##name##part##_f64
-#include "solve/core/wide_steps.cuh"
 #include "solve/eigen/steps.cuh"
 #undef MBS_VECTOR
 #undef MBS_NAME
 #define MBS_VECTOR float
 #define MBS_NAME(name, part) mbi_##name##part##_f32
-#include "solve/core/wide_steps.cuh"
 #include "solve/eigen/steps.cuh"
 #undef MBS_VECTOR
 #undef MBS_NAME
 
 MBI_INTERNAL const mbi_step mbi_eigen_steps[MBI_EIGEN_STEPS] = {
-    MBI_STEP(arnoldi_project),
-    MBI_STEP(arnoldi_again),
-    MBI_STEP(arnoldi_extend),
-    MBI_STEP(eigen_rotate),
-    MBI_STEP(eigen_check),
-    MBI_STEP(power_measure),
+    MBI_STEP(arnoldi_project), MBI_STEP(arnoldi_again), MBI_STEP(arnoldi_extend),
+    MBI_STEP(eigen_rotate),    MBI_STEP(eigen_check),   MBI_STEP(power_measure),
     MBI_STEP(power_turn),
 };
 
@@ -36,7 +31,7 @@ static double mbi_eigen_random(mbi_eigen *e) {
 }
 
 /* A random vector of length 1 at `slot`. */
-static merbit_status mbi_eigen_throw(mbi_eigen *e, int slot) {
+MBI_INTERNAL merbit_status mbi_eigen_throw(mbi_eigen *e, int slot) {
   merbit_solver *solver = e->solver;
   const int64_t n = solver->n;
   void *host = NULL;
@@ -65,20 +60,20 @@ static merbit_status mbi_eigen_throw(mbi_eigen *e, int slot) {
   return status;
 }
 
-static merbit_status mbi_eigen_look(mbi_eigen *e) {
+MBI_INTERNAL merbit_status mbi_eigen_look(mbi_eigen *e) {
   e->solver->synchronizations += mbi_solve_on_gpu(e->solver);
   return mbi_solve_download(e->solver, &e->state, &e->solver->memory->state, sizeof e->state);
 }
 
 /* What the host has changed in e->state. The solver may go on. */
-static merbit_status mbi_eigen_tell(mbi_eigen *e) {
+MBI_INTERNAL merbit_status mbi_eigen_tell(mbi_eigen *e) {
   e->state.stop = MBI_SOLVE_RUNNING;
   e->state.closed = 0;
   return mbi_solve_upload(e->solver, &e->solver->memory->state, &e->state, sizeof e->state);
 }
 
 /* After a look: the caller is told, and may ask to stop. */
-static void mbi_eigen_progress(mbi_eigen *e, double estimate) {
+MBI_INTERNAL void mbi_eigen_progress(mbi_eigen *e, double estimate) {
   if (e->desc.progress != NULL &&
       e->desc.progress(e->desc.progress_user, e->state.iterations, estimate,
                        mbi_seconds() - e->solver->started) != 0 &&
@@ -88,7 +83,7 @@ static void mbi_eigen_progress(mbi_eigen *e, double estimate) {
 }
 
 /* Whether `now` comes without a gain of a tenth for `patience`. */
-static int mbi_eigen_stagnates(mbi_eigen *e, double estimate, int now, int patience) {
+MBI_INTERNAL int mbi_eigen_stagnates(mbi_eigen *e, double estimate, int now, int patience) {
   if (!(estimate > 0.9 * e->best)) {
     e->best = estimate;
     e->since = now;

@@ -1,3 +1,9 @@
+#include "core/context.h"
+#include "jit/jit.h"
+#include "matrix/matrix.h"
+#include "solve/core/solver.h"
+#include "solve/eigen/eigen.h"
+
 /* Eigenpairs: what was asked, a solver's vectors to compute with, residuals, and what is told.
  */
 #define MBI_EIGEN_BASIS 16 /* vectors beside two for each pair wanted, by default */

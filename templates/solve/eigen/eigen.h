@@ -2,7 +2,8 @@
 #define MBI_EIGEN_H
 #include "solve/core/solver.h"
 
-/* Eigenpairs: solve/eigen/eigen.c. The vectors are those of a solver, whose engine multiplies. */
+/* Eigenpairs: solve/eigen/eigen.c. The vectors are those of a solver, whose engine multiplies.
+ */
 enum {
   MBI_ARNOLDI_PROJECT_IN_EIGEN = 0,
   MBI_ARNOLDI_AGAIN_IN_EIGEN,
@@ -38,5 +39,26 @@ typedef struct mbi_eigen {
   int row, column; /* where t is not symmetric */
   double value;    /* and what t(row, column) should have been zero apart from */
 } mbi_eigen;
+
+#ifdef MBI_SEPARATE
+/* solve/eigen/jacobi.c */
+MBI_INTERNAL void mbi_jacobi(double *a, double *vectors, int n);
+/* solve/eigen/common.c */
+extern const mbi_step mbi_eigen_steps[MBI_EIGEN_STEPS];
+MBI_INTERNAL merbit_status mbi_eigen_throw(mbi_eigen *e, int slot);
+MBI_INTERNAL merbit_status mbi_eigen_look(mbi_eigen *e);
+MBI_INTERNAL merbit_status mbi_eigen_tell(mbi_eigen *e);
+MBI_INTERNAL void mbi_eigen_progress(mbi_eigen *e, double estimate);
+MBI_INTERNAL int mbi_eigen_stagnates(mbi_eigen *e, double estimate, int now, int patience);
+/* solve/eigen/lanczos.c */
+MBI_INTERNAL void mbi_lanczos_layout(merbit_solver *solver);
+MBI_INTERNAL merbit_status mbi_lanczos_iterate(merbit_solver *solver);
+MBI_INTERNAL int mbi_lanczos_kept(const merbit_eigen_desc *desc, int basis);
+MBI_INTERNAL merbit_status mbi_lanczos_run(mbi_eigen *e);
+/* solve/eigen/power.c */
+MBI_INTERNAL void mbi_power_layout(merbit_solver *solver);
+MBI_INTERNAL merbit_status mbi_power_iterate(merbit_solver *solver);
+MBI_INTERNAL merbit_status mbi_power_run(mbi_eigen *e);
+#endif /* MBI_SEPARATE */
 
 #endif

@@ -1,3 +1,5 @@
+#include "solve/eigen/eigen.h"
+
 /* Eigenvalues and vectors of a small dense symmetric matrix by Jacobi's rotations, which find
  * small ones as accurately as large ones: Golub, Van Loan, "Matrix Computations", section 8.5.
  */
@@ -43,7 +45,7 @@ static int mbi_jacobi_sweep(double *a, double *vectors, int n, double least) {
 
 /* a, n x n, loses everything but its diagonal: the eigenvalues. Row q of `vectors` is the one
  * that belongs to a(q, q). The numbers are finite. */
-static void mbi_jacobi(double *a, double *vectors, int n) {
+MBI_INTERNAL void mbi_jacobi(double *a, double *vectors, int n) {
   double most = 0;
   int i, sweep;
   for (i = 0; i < n * n; i++) {

@@ -1,3 +1,7 @@
+#include "matrix/matrix.h"
+#include "solve/core/solver.h"
+#include "solve/eigen/eigen.h"
+
 /* Lanczos with full reorthogonalisation and thick restarts: Wu, Simon (2000); Saad, "Numerical
  * Methods for Large Eigenvalue Problems", 2nd ed. (2011), section 6.3. The host looks once a
  * cycle, when the basis is full, and computes the eigenvalues of the small matrix. */
@@ -6,7 +10,7 @@
 #define MBI_LANCZOS_SYMMETRY                                                                   \
   1e4 /* roundings of ||A|| by which t may differ from a symmetric one */
 
-static void mbi_lanczos_layout(merbit_solver *solver) {
+MBI_INTERNAL void mbi_lanczos_layout(merbit_solver *solver) {
   const int columns = solver->desc.restart;
   mbi_arnoldi_layout(solver, columns);
   solver->v.lanczos = 1;
@@ -27,7 +31,7 @@ static merbit_status mbi_lanczos_join(merbit_solver *solver) {
   return status == MERBIT_OK ? mbi_solve_step(solver, MBI_ARNOLDI_EXTEND_IN_EIGEN) : status;
 }
 
-static merbit_status mbi_lanczos_iterate(merbit_solver *solver) {
+MBI_INTERNAL merbit_status mbi_lanczos_iterate(merbit_solver *solver) {
   const merbit_status status = mbi_solve_product(solver, MBI_ARNOLDI_U, MBI_AT_W);
   return status == MERBIT_OK ? mbi_lanczos_join(solver) : status;
 }
@@ -191,13 +195,13 @@ static void mbi_lanczos_decide(mbi_eigen *e) {
 }
 
 /* Vectors kept through a restart: the wanted ones, and some on their way. */
-static int mbi_lanczos_kept(const merbit_eigen_desc *desc, int basis) {
+MBI_INTERNAL int mbi_lanczos_kept(const merbit_eigen_desc *desc, int basis) {
   const int kept = desc->count + (basis - desc->count) / 3;
   return kept < basis ? kept : basis;
 }
 
 /* To the end: e->stop, and the pairs found as the first vectors of the basis. */
-static merbit_status mbi_lanczos_run(mbi_eigen *e) {
+MBI_INTERNAL merbit_status mbi_lanczos_run(mbi_eigen *e) {
   const int basis = e->solver->v.basis;
   merbit_status status = mbi_lanczos_fresh(e, 0);
   e->state.scalar[MBI_ARNOLDI_SIZE] = 1;

@@ -1,7 +1,10 @@
+#include "solve/core/solver.h"
+#include "solve/eigen/eigen.h"
+
 /* The power method: the eigenvalue that is largest in size, where there is one. */
 #define MBI_POWER_PATIENCE 1000 /* iterations in which the residual has to fall by a tenth */
 
-static void mbi_power_layout(merbit_solver *solver) {
+MBI_INTERNAL void mbi_power_layout(merbit_solver *solver) {
   solver->v.basis = 1;
   solver->v.stride = 0;
   solver->bytes_at[MBI_AT_X] = solver->bytes_at[MBI_AT_B] = (int64_t)sizeof(double);
@@ -11,7 +14,7 @@ static void mbi_power_layout(merbit_solver *solver) {
   solver->alias[MBI_EIGEN_S] = MBI_SOLVE_OWN;
 }
 
-static merbit_status mbi_power_iterate(merbit_solver *solver) {
+MBI_INTERNAL merbit_status mbi_power_iterate(merbit_solver *solver) {
   merbit_status status = mbi_solve_product(solver, MBI_ARNOLDI_U, MBI_AT_W);
   if (status == MERBIT_OK) {
     status = mbi_solve_step(solver, MBI_POWER_MEASURE_IN_EIGEN);
@@ -35,7 +38,7 @@ static void mbi_power_decide(mbi_eigen *e) {
 }
 
 /* To the end: e->stop, and the vector in the basis. */
-static merbit_status mbi_power_run(mbi_eigen *e) {
+MBI_INTERNAL merbit_status mbi_power_run(mbi_eigen *e) {
   double before = mbi_seconds();
   int span = MBI_SOLVE_SPAN;
   merbit_status status = mbi_eigen_throw(e, MBI_ARNOLDI_U);

@@ -1,31 +1,28 @@
+#include "core/context.h"
+#include "matrix/matrix.h"
+#include "solve/core/solver.h"
 #include "solve/core/cpu_steps.h"
 
-/* GMRES as a method of the engine: solve/gmres/arnoldi.cuh. An iteration is one more vector of the
- * basis; cycles begin anew on the side that computes, without a product. */
-#define MBI_GMRES_RESTART 30     /* where the caller says nothing */
+/* GMRES as a method of the engine: solve/gmres/arnoldi.cuh. An iteration is one more vector of
+ * the basis; cycles begin anew on the side that computes, without a product. */
+#define MBI_GMRES_RESTART 30       /* where the caller says nothing */
 #define MBI_GMRES_RESTART_MOST 512 /* for scalars of a cycle are computed by one thread */
-#define MBI_BASIS_ALIGNED 32     /* elements from one vector of a basis to the next */
+#define MBI_BASIS_ALIGNED 32       /* elements from one vector of a basis to the next */
 
 #define MBS_VECTOR double
 #define MBS_NAME(name, part) mbi_##name##part##_f64
-#include "solve/core/wide_steps.cuh"
 #include "solve/gmres/arnoldi_steps.cuh"
 #undef MBS_VECTOR
 #undef MBS_NAME
 #define MBS_VECTOR float
 #define MBS_NAME(name, part) mbi_##name##part##_f32
-#include "solve/core/wide_steps.cuh"
 #include "solve/gmres/arnoldi_steps.cuh"
 #undef MBS_VECTOR
 #undef MBS_NAME
 
 static const mbi_step mbi_gmres_steps[] = {
-    MBI_STEP(solve_look),
-    MBI_STEP(solve_blocks),
-    MBI_STEP(arnoldi_start),
-    MBI_STEP(arnoldi_project),
-    MBI_STEP(arnoldi_again),
-    MBI_STEP(arnoldi_extend),
+    MBI_STEP(solve_look),      MBI_STEP(solve_blocks),  MBI_STEP(arnoldi_start),
+    MBI_STEP(arnoldi_project), MBI_STEP(arnoldi_again), MBI_STEP(arnoldi_extend),
 };
 enum {
   MBI_SOLVE_LOOK_IN_GMRES = 0,
@@ -37,7 +34,7 @@ enum {
 };
 
 /* A basis of `columns` + 1 vectors and what its scalars need. */
-static void mbi_arnoldi_layout(merbit_solver *solver, int columns) {
+MBI_INTERNAL void mbi_arnoldi_layout(merbit_solver *solver, int columns) {
   const int apart = solver->v.pre == MBI_PRE_APART;
   const int64_t stride =
       (solver->n + MBI_BASIS_ALIGNED - 1) / MBI_BASIS_ALIGNED * MBI_BASIS_ALIGNED;
@@ -80,7 +77,8 @@ static merbit_status mbi_gmres_iterate(merbit_solver *solver) {
   return status == MERBIT_OK ? mbi_solve_step(solver, MBI_ARNOLDI_EXTEND_IN_GMRES) : status;
 }
 
-static merbit_status mbi_gmres_check(merbit_context *context, const merbit_solver_desc *desc) {
+MBI_INTERNAL merbit_status mbi_gmres_check(merbit_context *context,
+                                           const merbit_solver_desc *desc) {
   if (desc->restart < 0 || desc->restart > MBI_GMRES_RESTART_MOST) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
                     "solver_desc.restart is %d; use 1 to %d iterations, or 0 for %d",
@@ -90,15 +88,16 @@ static merbit_status mbi_gmres_check(merbit_context *context, const merbit_solve
 }
 
 /* Of its cycles, in this solve. */
-static int mbi_gmres_restarts(const merbit_solver *solver, const mbi_solve_state *state) {
-  return solver->desc.method == MERBIT_SOLVER_GMRES ? (int)state->scalar[MBI_GMRES_RESTARTS] : 0;
+MBI_INTERNAL int mbi_gmres_restarts(const merbit_solver *solver, const mbi_solve_state *state) {
+  return solver->desc.method == MERBIT_SOLVER_GMRES ? (int)state->scalar[MBI_GMRES_RESTARTS]
+                                                    : 0;
 }
 
-static int mbi_gmres_ended(const mbi_solve_state *state) {
+MBI_INTERNAL int mbi_gmres_ended(const mbi_solve_state *state) {
   return state->why == MBI_WHY_SINGULAR || state->why == MBI_WHY_STALLED;
 }
 
-static void mbi_gmres_tell(const mbi_solve_state *state, char *text, size_t size) {
+MBI_INTERNAL void mbi_gmres_tell(const mbi_solve_state *state, char *text, size_t size) {
   if (state->why == MBI_WHY_SINGULAR) {
     (void)snprintf(text, size,
                    "A maps the %d vectors of iteration %d's basis into their own span, and no "

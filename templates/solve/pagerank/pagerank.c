@@ -1,11 +1,15 @@
+#include "core/context.h"
+#include "matrix/matrix.h"
+#include "spmv/plan/plan.h"
 #include "solve/pagerank/pagerank.h"
 
 /* PageRank by the power method: Zhang, Yao, Jiang, Zhang, "MERBIT: A GPU-Based SpMV Method for
  * Iterative Workloads", section 5.5.1. With P(i, j) = w(i, j) / W(i), an iteration is x' =
  * d P^T x + (1 - d + d * (mass of dangling vertices)) t. Here it is on z = x / W, for P^T x is
- * A^T z: no value is scaled, and a pattern stays one. Where the changes show that it pays, iterations
- * are relaxed (solve/pagerank/steps.cuh), but not with method MERBIT, which is the paper's. Sums
- * over vertices are in double and in an order that depends on their number alone. */
+ * A^T z: no value is scaled, and a pattern stays one. Where the changes show that it pays,
+ * iterations are relaxed (solve/pagerank/steps.cuh), but not with method MERBIT, which is the
+ * paper's. Sums over vertices are in double and in an order that depends on their number alone.
+ */
 /* ---- What was asked ---------------------------------------------------------------------- */
 
 static merbit_status mbi_pagerank_check_desc(mbi_pagerank *run) {
@@ -53,8 +57,8 @@ static merbit_status mbi_pagerank_check_desc(mbi_pagerank *run) {
   return MERBIT_OK;
 }
 
-static merbit_status mbi_pagerank_check(mbi_pagerank *run, const merbit_view *graph,
-                                        const void *ranks) {
+MBI_INTERNAL merbit_status mbi_pagerank_check(mbi_pagerank *run, const merbit_view *graph,
+                                              const void *ranks) {
   merbit_context *context = run->context;
   const merbit_status status = mbi_view_check_header(context, graph);
   if (status != MERBIT_OK) {
@@ -163,8 +167,7 @@ static merbit_status mbi_pagerank_take(mbi_pagerank *run, const merbit_view *hos
   } else if (status == MERBIT_OK && mbi_view_is_half(host)) {
     status = mbi_weights_check(context, host); /* names weights as they were given */
     if (status == MERBIT_OK) {
-      status =
-          mbi_half_expand(context, host, MERBIT_OPERATION_N, 0, &run->expanded, NULL);
+      status = mbi_half_expand(context, host, MERBIT_OPERATION_N, 0, &run->expanded, NULL);
       run->links = run->expanded;
       run->operation = MERBIT_OPERATION_N; /* its own transpose */
     }
@@ -179,20 +182,19 @@ static merbit_status mbi_pagerank_take(mbi_pagerank *run, const merbit_view *hos
 }
 
 /* The side, before a failure of the GPU. */
-static merbit_side mbi_pagerank_side(const mbi_pagerank *run) {
-  return run->desc.side != MERBIT_SIDE_AUTO          ? run->desc.side
+MBI_INTERNAL merbit_side mbi_pagerank_side(const mbi_pagerank *run) {
+  return run->desc.side != MERBIT_SIDE_AUTO     ? run->desc.side
          : mbi_method_runs(run->desc.method, 1) ? run->context->side
-                                                     : MERBIT_SIDE_CPU;
+                                                : MERBIT_SIDE_CPU;
 }
 
 /* A pattern's weights are counted on the GPU, which has row_ptr or gets it. */
 static int mbi_pagerank_counts(const mbi_pagerank *run, const merbit_view *view) {
-  return mbi_pagerank_side(run) == MERBIT_SIDE_CUDA &&
-         run->context->side == MERBIT_SIDE_CUDA && view->format == MERBIT_CSR &&
-         view->values == NULL && !mbi_view_is_half(view);
+  return mbi_pagerank_side(run) == MERBIT_SIDE_CUDA && run->context->side == MERBIT_SIDE_CUDA &&
+         view->format == MERBIT_CSR && view->values == NULL && !mbi_view_is_half(view);
 }
 
-static merbit_status mbi_pagerank_encode(mbi_pagerank *run, const merbit_view *graph) {
+MBI_INTERNAL merbit_status mbi_pagerank_encode(mbi_pagerank *run, const merbit_view *graph) {
   const int device = graph->memory == MERBIT_MEMORY_DEVICE;
   merbit_view view = *graph;
   merbit_status status = MERBIT_OK;
@@ -215,20 +217,59 @@ static merbit_status mbi_pagerank_encode(mbi_pagerank *run, const merbit_view *g
   return status == MERBIT_OK ? mbi_pagerank_distribute(run) : status;
 }
 
-/* Products to count on. The change, at most 2, falls below the tolerance by the damping alone in
- * so many; but graphs take a tenth to four tenths of these, and what the GPU's products could
- * gain by another form of the matrix is soon less than making it costs. */
-static int mbi_pagerank_calls(const merbit_pagerank_desc *desc, merbit_side side) {
+/* Products to count on. The change, at most 2, falls below the tolerance by the damping alone
+ * in so many; but graphs take a tenth to four tenths of these, and what the GPU's products
+ * could gain by another form of the matrix is soon less than making it costs. */
+MBI_INTERNAL int mbi_pagerank_calls(const merbit_pagerank_desc *desc, merbit_side side) {
   const double most = desc->max_iterations < 1000 ? desc->max_iterations : 1000;
   const double worst = ceil(log(desc->tolerance / 2) / log(desc->damping));
   const double calls = side == MERBIT_SIDE_CUDA ? ceil(worst / 6) : worst;
   return calls < 1 ? 1 : (int)(calls < most ? calls : most);
 }
 
-static void mbi_pagerank_epilogue(const mbi_pagerank *run, merbit_epilogue *epilogue);
-static uint64_t mbi_pagerank_divide(mbi_pagerank *run, int dual, mbi_devptr space);
+/* v0 is z, v1 is W with its sign, v2 the z of the iteration before, v3 the teleport
+ * distribution. */
+static const char *const mbi_pagerank_result[2] = {
+    "s2 * (s0 * ax + s1) / abs(v1) + s3 * v2", "s2 * (s0 * ax + s1 * v3) / abs(v1) + s3 * v2"};
+static const char *const mbi_pagerank_change[2] = {"abs(s0 * ax + s1 - v0 * abs(v1))",
+                                                   "abs(s0 * ax + s1 * v3 - v0 * abs(v1))"};
+static const char mbi_pagerank_mass[] = "v1 < 0 ? y : 0";
 
-static merbit_status mbi_pagerank_plan(mbi_pagerank *run, merbit_side side) {
+static void mbi_pagerank_epilogue(const mbi_pagerank *run, merbit_epilogue *epilogue) {
+  memset(epilogue, 0, sizeof *epilogue);
+  epilogue->result = mbi_pagerank_result[run->teleport != NULL];
+  epilogue->sums[0] = mbi_pagerank_change[run->teleport != NULL];
+  epilogue->sums[1] = mbi_pagerank_mass;
+  epilogue->vectors = run->teleport != NULL ? 4 : 3;
+  epilogue->scalars = 4;
+}
+
+MBI_INTERNAL int64_t mbi_pagerank_blocks(const mbi_pagerank *run) {
+  const int64_t blocks = (run->n + MBI_PAGERANK_THREADS - 1) / MBI_PAGERANK_THREADS;
+  return blocks < MBI_PAGERANK_BLOCKS ? blocks : MBI_PAGERANK_BLOCKS;
+}
+
+/* Everything at its place in the memory at `space`, z's first; the bytes that it takes. */
+MBI_INTERNAL uint64_t mbi_pagerank_divide(mbi_pagerank *run, int dual, mbi_devptr space) {
+  const uint64_t bytes = (uint64_t)run->n * mbi_type_size(run->type);
+  mbi_pagerank_gpu *gpu = &run->gpu;
+  uint64_t used = 0;
+  int i;
+  for (i = 0; i < (dual ? 3 : 2); i++) {
+    gpu->z[i] = mbi_device_pointer(mbi_device_part(space, bytes, &used));
+  }
+  gpu->weights = mbi_device_pointer(mbi_device_part(space, bytes, &used));
+  if (run->teleport != NULL) {
+    gpu->teleport = mbi_device_pointer(mbi_device_part(space, bytes, &used));
+  }
+  gpu->partials = mbi_device_pointer(
+      mbi_device_part(space, (uint64_t)mbi_pagerank_blocks(run) * 2 * sizeof(double), &used));
+  run->engine.memory =
+      (mbi_solve_memory *)mbi_device_pointer(mbi_device_part(space, sizeof run->memory, &used));
+  return used;
+}
+
+MBI_INTERNAL merbit_status mbi_pagerank_plan(mbi_pagerank *run, merbit_side side) {
   const int dual = side == MERBIT_SIDE_CUDA && run->desc.method == MERBIT_METHOD_MERBIT;
   merbit_plan_desc desc;
   mbi_plan_making making;
@@ -255,7 +296,7 @@ static merbit_status mbi_pagerank_plan(mbi_pagerank *run, merbit_side side) {
 }
 
 /* What either side starts from, but for the base. */
-static void mbi_pagerank_start(mbi_pagerank *run) {
+MBI_INTERNAL void mbi_pagerank_start(mbi_pagerank *run) {
   mbi_solve_state *state = &run->memory.state;
   state->scalar[MBI_PAGERANK_DAMPING] = run->desc.damping;
   state->scalar[MBI_PAGERANK_SUM] = run->teleport != NULL ? 1 : (double)run->n;

@@ -2,11 +2,24 @@
 #define MBI_PAGERANK_H
 #include "solve/core/solver.h"
 
+typedef struct mbi_weights {
+  merbit_context *context;
+  const merbit_view *graph; /* a host CSR or COO whose arrays have been checked */
+  double *sums;             /* W, and 0 where nothing leaves */
+  void *totals;             /* of the graph's type: W, and -1 */
+  void *scaled;             /* values: of row i divided by the power of two in W(i); or NULL */
+  int tasks;
+  int64_t bad[MBI_MAX_THREADS]; /* of each task: the first entry that is no weight, or -1 */
+} mbi_weights;
+
 #define MBS_FUNCTION static
 #define MBS_CALLED static
 #include "solve/pagerank/steps.cuh"
 #undef MBS_FUNCTION
 #undef MBS_CALLED
+
+#define MBI_PAGERANK_THREADS 256 /* of a block, and the most blocks */
+#define MBI_PAGERANK_BLOCKS 1024
 
 #define MBI_PAGERANK_KERNELS 6
 #define MBI_PAGERANK_LOOK (2 * MBI_SOLVE_SPAN) /* iterations before the first, of a loop */
@@ -18,7 +31,8 @@ typedef struct mbi_pagerank_gpu {
 } mbi_pagerank_gpu;
 
 typedef struct mbi_pagerank {
-  merbit_solver engine; /* CUDA: what solve/core/recorded.c needs of a solver; stream, scalars */
+  merbit_solver
+      engine; /* CUDA: what solve/core/recorded.c needs of a solver; stream, scalars */
   mbi_solve_method method;
   merbit_context *context;
   merbit_pagerank_desc desc; /* defaults filled in */
@@ -28,11 +42,11 @@ typedef struct mbi_pagerank {
   merbit_view copy, expanded; /* a device graph's copy; of a triangle: both */
   merbit_matrix *entries;     /* of blocks */
   merbit_operation operation; /* that makes A^T of links */
-  mbi_weights weights; /* none where CUDA counts those of a pattern */
-  void *teleport;      /* the distribution, where it is the caller's */
-  merbit_plan *plan;   /* of A^T */
-  void *ranks;         /* the caller's; on the CPU they hold z until the end */
-  mbi_solve_memory memory; /* scalars, CUDA: as the last look found them */
+  mbi_weights weights;        /* none where CUDA counts those of a pattern */
+  void *teleport;             /* the distribution, where it is the caller's */
+  merbit_plan *plan;          /* of A^T */
+  void *ranks;                /* the caller's; on the CPU they hold z until the end */
+  mbi_solve_memory memory;    /* scalars, CUDA: as the last look found them */
   int64_t looks;
   int known;        /* iterations whose changes are in the history */
   void *y;          /* CPU: the product, */
@@ -40,5 +54,31 @@ typedef struct mbi_pagerank {
   double *partials; /* CPU: change and dangling mass of each chunk */
   mbi_pagerank_gpu gpu;
 } mbi_pagerank;
+
+#ifdef MBI_SEPARATE
+/* solve/pagerank/weights.c */
+MBI_INTERNAL merbit_status mbi_weights_check(merbit_context *context, const merbit_view *graph);
+MBI_INTERNAL merbit_status mbi_weights_create(merbit_context *context, const merbit_view *graph,
+                                              mbi_weights *w);
+MBI_INTERNAL void mbi_weights_destroy(merbit_context *context, mbi_weights *w);
+/* solve/pagerank/pagerank.c */
+MBI_INTERNAL int64_t mbi_pagerank_blocks(const mbi_pagerank *run);
+MBI_INTERNAL uint64_t mbi_pagerank_divide(mbi_pagerank *run, int dual, mbi_devptr space);
+MBI_INTERNAL merbit_status mbi_pagerank_check(mbi_pagerank *run, const merbit_view *graph,
+                                              const void *ranks);
+MBI_INTERNAL merbit_side mbi_pagerank_side(const mbi_pagerank *run);
+MBI_INTERNAL merbit_status mbi_pagerank_encode(mbi_pagerank *run, const merbit_view *graph);
+MBI_INTERNAL int mbi_pagerank_calls(const merbit_pagerank_desc *desc, merbit_side side);
+MBI_INTERNAL merbit_status mbi_pagerank_plan(mbi_pagerank *run, merbit_side side);
+MBI_INTERNAL void mbi_pagerank_start(mbi_pagerank *run);
+/* solve/pagerank/pagerank_cuda.c */
+MBI_INTERNAL void mbi_pagerank_preamble(merbit_type type, merbit_index_type offset_type,
+                                        mbi_preamble *preamble);
+MBI_INTERNAL merbit_status mbi_pagerank_prepare_cuda(mbi_pagerank *run);
+MBI_INTERNAL void mbi_pagerank_release_cuda(mbi_pagerank *run);
+MBI_INTERNAL merbit_status mbi_pagerank_iterate_cuda(mbi_pagerank *run, int span);
+MBI_INTERNAL merbit_status mbi_pagerank_fetch(mbi_pagerank *run);
+/* solve/pagerank/pagerank_cpu.c */
+#endif /* MBI_SEPARATE */
 
 #endif

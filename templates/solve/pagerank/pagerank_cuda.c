@@ -1,26 +1,15 @@
+#include "core/context.h"
+#include "jit/jit.h"
+#include "matrix/matrix.h"
+#include "spmv/gpu/merbit/merbit.h"
+#include "spmv/plan/plan.h"
+#include "solve/core/solver.h"
+#include "solve/pagerank/pagerank.h"
+
 /* PageRank on the GPU: vectors and scalars stay there. An iteration is one product, whose
  * epilogue makes the new z and two sums, and what follows from them; iterations are recorded
  * and run as those of solvers (solve/core/recorded.c). */
-#define MBI_PAGERANK_THREADS 256 /* of a block, and the most blocks */
-#define MBI_PAGERANK_BLOCKS 1024
 #define MBI_PAGERANK_SHARED (2 * MBI_PAGERANK_THREADS * sizeof(double))
-
-/* v0 is z, v1 is W with its sign, v2 the z of the iteration before, v3 the teleport
- * distribution. */
-static const char *const mbi_pagerank_result[2] = {
-    "s2 * (s0 * ax + s1) / abs(v1) + s3 * v2", "s2 * (s0 * ax + s1 * v3) / abs(v1) + s3 * v2"};
-static const char *const mbi_pagerank_change[2] = {"abs(s0 * ax + s1 - v0 * abs(v1))",
-                                                   "abs(s0 * ax + s1 * v3 - v0 * abs(v1))"};
-static const char mbi_pagerank_mass[] = "v1 < 0 ? y : 0";
-
-static void mbi_pagerank_epilogue(const mbi_pagerank *run, merbit_epilogue *epilogue) {
-  memset(epilogue, 0, sizeof *epilogue);
-  epilogue->result = mbi_pagerank_result[run->teleport != NULL];
-  epilogue->sums[0] = mbi_pagerank_change[run->teleport != NULL];
-  epilogue->sums[1] = mbi_pagerank_mass;
-  epilogue->vectors = run->teleport != NULL ? 4 : 3;
-  epilogue->scalars = 4;
-}
 
 /* ---- Specialise: one program with the kernels -------------------------------------------- */
 
@@ -37,8 +26,8 @@ static const char *const mbi_pagerank_kernels[MBI_PAGERANK_KERNELS] = {
     "mbk_pagerank_weigh",  "mbk_pagerank_begin",  "mbk_pagerank_first",
     "mbk_pagerank_update", "mbk_pagerank_finish", "mbk_pagerank_end"};
 
-static void mbi_pagerank_preamble(merbit_type type, merbit_index_type offset_type,
-                                  mbi_preamble *preamble) {
+MBI_INTERNAL void mbi_pagerank_preamble(merbit_type type, merbit_index_type offset_type,
+                                        mbi_preamble *preamble) {
   memset(preamble, 0, sizeof *preamble);
   mbi_preamble_define(preamble, "MBK_VECTOR", type == MERBIT_F32 ? "float" : "double");
   mbi_preamble_define(preamble, "MBK_ROW_PTR",
@@ -59,11 +48,6 @@ static merbit_status mbi_pagerank_specialise(mbi_pagerank *run) {
   return status;
 }
 
-static int64_t mbi_pagerank_blocks(const mbi_pagerank *run) {
-  const int64_t blocks = (run->n + MBI_PAGERANK_THREADS - 1) / MBI_PAGERANK_THREADS;
-  return blocks < MBI_PAGERANK_BLOCKS ? blocks : MBI_PAGERANK_BLOCKS;
-}
-
 /* Of `blocks` blocks; 0: as many as the vertices take. */
 static merbit_status mbi_pagerank_launch(mbi_pagerank *run, int kernel, int64_t blocks,
                                          void **arguments) {
@@ -73,26 +57,6 @@ static merbit_status mbi_pagerank_launch(mbi_pagerank *run, int kernel, int64_t 
 }
 
 /* ---- Vectors ----------------------------------------------------------------------------- */
-
-/* Everything at its place in the memory at `space`, z's first; the bytes that it takes. */
-static uint64_t mbi_pagerank_divide(mbi_pagerank *run, int dual, mbi_devptr space) {
-  const uint64_t bytes = (uint64_t)run->n * mbi_type_size(run->type);
-  mbi_pagerank_gpu *gpu = &run->gpu;
-  uint64_t used = 0;
-  int i;
-  for (i = 0; i < (dual ? 3 : 2); i++) {
-    gpu->z[i] = mbi_device_pointer(mbi_device_part(space, bytes, &used));
-  }
-  gpu->weights = mbi_device_pointer(mbi_device_part(space, bytes, &used));
-  if (run->teleport != NULL) {
-    gpu->teleport = mbi_device_pointer(mbi_device_part(space, bytes, &used));
-  }
-  gpu->partials = mbi_device_pointer(
-      mbi_device_part(space, (uint64_t)mbi_pagerank_blocks(run) * 2 * sizeof(double), &used));
-  run->engine.memory =
-      (mbi_solve_memory *)mbi_device_pointer(mbi_device_part(space, sizeof run->memory, &used));
-  return used;
-}
 
 /* W of a pattern from its row_ptr, so that no host vector of it is made and moved. */
 static merbit_status mbi_pagerank_weigh(mbi_pagerank *run) {
@@ -233,7 +197,7 @@ static merbit_status mbi_pagerank_enqueue(merbit_solver *engine) {
 
 /* ---- Life -------------------------------------------------------------------------------- */
 
-static merbit_status mbi_pagerank_prepare_cuda(mbi_pagerank *run) {
+MBI_INTERNAL merbit_status mbi_pagerank_prepare_cuda(mbi_pagerank *run) {
   merbit_solver *engine = &run->engine;
   merbit_status status = mbi_pagerank_plan(run, MERBIT_SIDE_CUDA);
   if (status == MERBIT_OK) {
@@ -266,7 +230,7 @@ static merbit_status mbi_pagerank_prepare_cuda(mbi_pagerank *run) {
 }
 
 /* What a dead device held is gone with it. Leaves `gpu` empty, so that the CPU may follow. */
-static void mbi_pagerank_release_cuda(mbi_pagerank *run) {
+MBI_INTERNAL void mbi_pagerank_release_cuda(mbi_pagerank *run) {
   merbit_context *context = run->context;
   merbit_solver *engine = &run->engine;
   if (engine->side == MERBIT_SIDE_CUDA && mbi_device_enter_alive(context)) {
@@ -283,7 +247,7 @@ static void mbi_pagerank_release_cuda(mbi_pagerank *run) {
 /* ---- Batches, and one look after each ---------------------------------------------------- */
 
 /* The next batch ends `span` iterations on. */
-static merbit_status mbi_pagerank_iterate_cuda(mbi_pagerank *run, int span) {
+MBI_INTERNAL merbit_status mbi_pagerank_iterate_cuda(mbi_pagerank *run, int span) {
   mbi_solve_memory *m = run->engine.memory;
   const int look = run->memory.state.iterations + span;
   merbit_status status = mbi_device_enter(run->context);
@@ -305,7 +269,7 @@ static merbit_status mbi_pagerank_iterate_cuda(mbi_pagerank *run, int span) {
 }
 
 /* Ranks, at the end. */
-static merbit_status mbi_pagerank_fetch(mbi_pagerank *run) {
+MBI_INTERNAL merbit_status mbi_pagerank_fetch(mbi_pagerank *run) {
   void *z = run->gpu.z[run->plan->merbit.dual ? 0 : run->memory.state.iterations % 2];
   uint64_t n = (uint64_t)run->n;
   void *end[3];

@@ -1,3 +1,7 @@
+#include "core/context.h"
+#include "matrix/matrix.h"
+#include "solve/pagerank/pagerank.h"
+
 /* What leaves each vertex of a link graph: W(i) = sum over j of w(i, j), the weights of the
  * edges i -> j. The iteration is on z = x / W, so that the product is A^T z with the weights as
  * they were given, of a pattern none. A vertex that nothing leaves ("dangling") has -1: its
@@ -7,16 +11,6 @@
 /* W within 2^-n and 2^n keeps z and its products far from the ends of the type. */
 #define MBI_WEIGHTS_POWER_F64 300
 #define MBI_WEIGHTS_POWER_F32 40
-
-typedef struct mbi_weights {
-  merbit_context *context;
-  const merbit_view *graph; /* a host CSR or COO whose arrays have been checked */
-  double *sums;             /* W, and 0 where nothing leaves */
-  void *totals;             /* of the graph's type: W, and -1 */
-  void *scaled;             /* values: of row i divided by the power of two in W(i); or NULL */
-  int tasks;
-  int64_t bad[MBI_MAX_THREADS]; /* of each task: the first entry that is no weight, or -1 */
-} mbi_weights;
 
 static double mbi_weights_at(const merbit_view *graph, int64_t k) {
   if (graph->values == NULL) {
@@ -43,7 +37,8 @@ static void mbi_weights_check_task(void *argument, int task) {
 }
 
 /* `graph` is a host view whose arrays have been checked. */
-static merbit_status mbi_weights_check(merbit_context *context, const merbit_view *graph) {
+MBI_INTERNAL merbit_status mbi_weights_check(merbit_context *context,
+                                             const merbit_view *graph) {
   mbi_weights w;
   int task;
   if (graph->values == NULL || graph->nnz == 0) {
@@ -197,8 +192,8 @@ static merbit_status mbi_weights_store(mbi_weights *w) {
 
 /* `graph` is a host CSR or COO, square, whose arrays have been checked and stay while `w` does.
  * Weights that are none are named. After a failure too, mbi_weights_destroy cleans up. */
-static merbit_status mbi_weights_create(merbit_context *context, const merbit_view *graph,
-                                        mbi_weights *w) {
+MBI_INTERNAL merbit_status mbi_weights_create(merbit_context *context, const merbit_view *graph,
+                                              mbi_weights *w) {
   void *memory = NULL;
   merbit_status status;
   memset(w, 0, sizeof *w);
@@ -224,7 +219,7 @@ static merbit_status mbi_weights_create(merbit_context *context, const merbit_vi
   return status;
 }
 
-static void mbi_weights_destroy(merbit_context *context, mbi_weights *w) {
+MBI_INTERNAL void mbi_weights_destroy(merbit_context *context, mbi_weights *w) {
   mbi_release(context, w->totals);
   mbi_release(context, w->scaled);
 }

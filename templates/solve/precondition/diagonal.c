@@ -1,3 +1,7 @@
+#include "core/context.h"
+#include "matrix/matrix.h"
+#include "solve/core/solver.h"
+
 /* What a solver wants to know of A beside products: its norm, and for preconditioners the
  * blocks along its diagonal (JACOBI: of one row each), inverted. */
 
@@ -46,8 +50,8 @@ static void mbi_examine_rows(void *argument, int task) {
 }
 
 /* A host CSR: the view itself, or a copy, to be destroyed. */
-static merbit_status mbi_examine_csr(merbit_context *context, const merbit_view *view,
-                                     merbit_matrix **copy, merbit_view *csr) {
+MBI_INTERNAL merbit_status mbi_examine_csr(merbit_context *context, const merbit_view *view,
+                                           merbit_matrix **copy, merbit_view *csr) {
   merbit_status status = MERBIT_OK;
   *copy = NULL;
   *csr = *view;
@@ -60,8 +64,8 @@ static merbit_status mbi_examine_csr(merbit_context *context, const merbit_view 
 }
 
 /* The norm of A, and the blocks where they are not NULL. The arrays of `csr` are sound. */
-static merbit_status mbi_examine_run(merbit_solver *solver, const merbit_view *csr,
-                                     double *blocks) {
+MBI_INTERNAL merbit_status mbi_examine_run(merbit_solver *solver, const merbit_view *csr,
+                                           double *blocks) {
   mbi_examine e;
   void *norms = NULL;
   merbit_status status;
@@ -178,8 +182,8 @@ static void mbi_invert_task(void *argument, int task) {
   }
 }
 
-static merbit_status mbi_examine_refuse(const merbit_solver *solver, int64_t row,
-                                        double value) {
+MBI_INTERNAL merbit_status mbi_examine_refuse(const merbit_solver *solver, int64_t row,
+                                              double value) {
   return mbi_fail(solver->context, MERBIT_INVALID_MATRIX,
                   "A(%" PRId64 ", %" PRId64
                   "), counted from 0, is %g: MERBIT_PRECONDITIONER_JACOBI divides by the "
@@ -188,8 +192,8 @@ static merbit_status mbi_examine_refuse(const merbit_solver *solver, int64_t row
 }
 
 /* To `inverse`, which is zero. */
-static merbit_status mbi_examine_invert(merbit_solver *solver, const double *blocks,
-                                        void *inverse) {
+MBI_INTERNAL merbit_status mbi_examine_invert(merbit_solver *solver, const double *blocks,
+                                              void *inverse) {
   const int width = solver->v.block;
   mbi_invert t;
   t.solver = solver;

@@ -1,13 +1,14 @@
+#include "matrix/matrix.h"
 #include "solve/core/solver.h"
 
 /* Where a preconditioner is put: a diagonal of a reordered plan first in the view's order. */
-static void *mbi_solver_inverse_place(const merbit_solver *solver) {
+MBI_INTERNAL void *mbi_solver_inverse_place(const merbit_solver *solver) {
   const int ordered = solver->plan->reorder.order != NULL;
   return solver->v.at[ordered ? MBI_AT_W : MBI_AT_INVERSE];
 }
 
 /* From there to the plan's order. */
-static merbit_status mbi_solver_order_inverse(merbit_solver *solver) {
+MBI_INTERNAL merbit_status mbi_solver_order_inverse(merbit_solver *solver) {
   return solver->plan->reorder.order == NULL
              ? MERBIT_OK
              : merbit_plan_reorder(solver->plan, solver->v.at[MBI_AT_W],
@@ -15,7 +16,7 @@ static merbit_status mbi_solver_order_inverse(merbit_solver *solver) {
 }
 
 /* The inverses of host blocks to the solver's side. */
-static merbit_status mbi_solver_invert(merbit_solver *solver, const double *blocks) {
+MBI_INTERNAL merbit_status mbi_solver_invert(merbit_solver *solver, const double *blocks) {
   const int64_t entries = solver->n * solver->v.block;
   const size_t size = mbi_type_size(solver->type), bytes = (size_t)entries * size;
   void *inverse = NULL;

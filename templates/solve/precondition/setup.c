@@ -1,10 +1,13 @@
+#include "core/context.h"
+#include "jit/jit.h"
+#include "matrix/matrix.h"
 #include "solve/core/solver.h"
 
-/* What a solver wants to know of A, to where it is wanted: on the GPU from arrays that lie there,
- * else by CPU threads (solve/precondition/diagonal.c). */
+/* What a solver wants to know of A, to where it is wanted: on the GPU from arrays that lie
+ * there, else by CPU threads (solve/precondition/diagonal.c). */
 
 /* The norm of A and the preconditioner, from the arrays of `view`. In an entered context. */
-static merbit_status mbi_solver_examine(merbit_solver *solver, const merbit_view *view) {
+MBI_INTERNAL merbit_status mbi_solver_examine(merbit_solver *solver, const merbit_view *view) {
   merbit_context *context = solver->context;
   const int64_t entries = solver->n * solver->v.block;
   merbit_matrix *copy;
@@ -34,8 +37,8 @@ static merbit_status mbi_solver_examine(merbit_solver *solver, const merbit_view
 
 /* New values that do not lie where the structure does are brought there; the caller lets go of
  * them (mbi_examine_let_go). `memory` DEFAULT: they do. */
-static merbit_status mbi_examine_bring(merbit_solver *solver, merbit_memory memory,
-                                       merbit_view *view, void **own) {
+MBI_INTERNAL merbit_status mbi_examine_bring(merbit_solver *solver, merbit_memory memory,
+                                             merbit_view *view, void **own) {
   merbit_context *context = solver->context;
   const int64_t count = mbi_view_values(view);
   const size_t size = mbi_type_size(mbi_view_type(view));
@@ -63,7 +66,8 @@ static merbit_status mbi_examine_bring(merbit_solver *solver, merbit_memory memo
   return status;
 }
 
-static void mbi_examine_let_go(merbit_solver *solver, const merbit_view *view, void *own) {
+MBI_INTERNAL void mbi_examine_let_go(merbit_solver *solver, const merbit_view *view,
+                                     void *own) {
   if (view->memory == MERBIT_MEMORY_DEVICE) {
     mbi_device_release(solver->context, mbi_device_address(own));
   } else {

@@ -1,16 +1,22 @@
+#include "core/context.h"
+#include "jit/jit.h"
+#include "matrix/matrix.h"
+#include "solve/core/solver.h"
+
 /* The same from a CSR in GPU memory, which stays there; only blocks wider than one row are
  * inverted by CPU threads. */
-#define MBI_EXAMINE_THREADS 256 /* of a block, and the most blocks: solve/precondition/setup.cu */
-#define MBI_EXAMINE_TOGETHER 4  /* rows */
-#define MBI_EXAMINE_KEPT 64     /* long rows of a block */
-#define MBI_EXAMINE_SHARED      /* bytes */                                                    \
+#define MBI_EXAMINE_THREADS                                                                    \
+  256 /* of a block, and the most blocks: solve/precondition/setup.cu */
+#define MBI_EXAMINE_TOGETHER 4 /* rows */
+#define MBI_EXAMINE_KEPT 64    /* long rows of a block */
+#define MBI_EXAMINE_SHARED     /* bytes */                                                     \
   (MBI_EXAMINE_THREADS * sizeof(double) + MBI_EXAMINE_KEPT * sizeof(uint64_t) +                \
    sizeof(uint32_t))
 #define MBI_EXAMINE_BLOCKS 1024
 #define MBI_EXAMINE_ASIDE 2 /* blocks of a multiprocessor that leave room for others' */
 #define MBI_STREAM_ALONE 1  /* CU_STREAM_NON_BLOCKING: nor does the default stream wait */
 
-static int mbi_examine_there(const merbit_solver *solver, const merbit_view *view) {
+MBI_INTERNAL int mbi_examine_there(const merbit_solver *solver, const merbit_view *view) {
   return mbi_solve_on_gpu(solver) && view->memory == MERBIT_MEMORY_DEVICE &&
          view->format == MERBIT_CSR && !mbi_view_is_half(view);
 }
@@ -24,7 +30,7 @@ static int mbi_examine_lanes(const merbit_view *view) {
   return lanes;
 }
 
-static void mbi_examine_preamble(const merbit_view *view, mbi_preamble *preamble) {
+MBI_INTERNAL void mbi_examine_preamble(const merbit_view *view, mbi_preamble *preamble) {
   memset(preamble, 0, sizeof *preamble);
   mbi_preamble_define(preamble, "MBK_VALUE",
                       mbi_view_type(view) == MERBIT_F32 ? "float" : "double");
@@ -140,7 +146,7 @@ static merbit_status mbi_examine_await(merbit_solver *solver) {
 }
 
 /* Forget what has begun. */
-static void mbi_examine_forget(merbit_solver *solver) {
+MBI_INTERNAL void mbi_examine_forget(merbit_solver *solver) {
   merbit_context *context = solver->context;
   mbi_examine_gpu *gpu = &solver->gpu.examine;
   if (gpu->stream != NULL) {
@@ -152,7 +158,7 @@ static void mbi_examine_forget(merbit_solver *solver) {
 }
 
 /* Begin: the GPU looks at the rows of `view`, which are sound, beside whatever follows. */
-static merbit_status mbi_examine_begin(merbit_solver *solver, const merbit_view *view) {
+MBI_INTERNAL merbit_status mbi_examine_begin(merbit_solver *solver, const merbit_view *view) {
   merbit_context *context = solver->context;
   const mbi_driver *driver = &context->device.driver;
   mbi_examine_gpu *gpu = &solver->gpu.examine;
@@ -169,7 +175,7 @@ static merbit_status mbi_examine_begin(merbit_solver *solver, const merbit_view 
 }
 
 /* And end: the norm, and the preconditioner in the solver's vector. */
-static merbit_status mbi_examine_end(merbit_solver *solver) {
+MBI_INTERNAL merbit_status mbi_examine_end(merbit_solver *solver) {
   merbit_context *context = solver->context;
   const int64_t entries = solver->n * solver->v.block;
   mbi_examine_gpu *gpu = &solver->gpu.examine;
@@ -198,7 +204,7 @@ static merbit_status mbi_examine_end(merbit_solver *solver) {
 }
 
 /* For a plan that is being made: its arrays, which are the solver's, are sound. */
-static merbit_status mbi_examine_checked(void *maker) {
+MBI_INTERNAL merbit_status mbi_examine_checked(void *maker) {
   merbit_solver *solver = (merbit_solver *)maker;
   return mbi_examine_begin(solver, &solver->view);
 }

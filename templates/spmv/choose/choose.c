@@ -1,3 +1,13 @@
+#include "core/context.h"
+#include "matrix/matrix.h"
+#include "spmv/shared/shared.h"
+#include "spmv/gpu/rows/rows.h"
+#include "spmv/gpu/sliced/sliced.h"
+#include "spmv/gpu/hubs/hubs.h"
+#include "spmv/stages/stages.h"
+#include "spmv/plan/plan.h"
+#include "spmv/choose/choose.h"
+
 /* The method of a plan on CUDA. */
 
 /* Products that making another form of the matrix costs, beyond the scan's plan; less where it
@@ -41,8 +51,8 @@ static int mbi_choose_slices(const merbit_plan *plan) {
   return mbi_choose_even(plan) && mbi_sliced_walk(plan) <= mbi_choose_forecast(plan).scan;
 }
 
-/* Returns whether lanes per row pay for a small matrix: rows are even, and none is so long that its
- * lanes walk longer than the scan takes. */
+/* Returns whether lanes per row pay for a small matrix: rows are even, and none is so long that
+ * its lanes walk longer than the scan takes. */
 static int mbi_choose_small_rows(const merbit_plan *plan) {
   return plan->ranks.slots / 8 <= plan->device.nnz / 5 &&
          mbi_rows_walk(plan) <= mbi_choose_forecast(plan).scan;
@@ -50,7 +60,7 @@ static int mbi_choose_small_rows(const merbit_plan *plan) {
 
 /* Small: all of it stays in L2, and launches count; lanes share a row. plan->why says what
  * decided. */
-static merbit_method mbi_choose_method(merbit_plan *plan) {
+MBI_INTERNAL merbit_method mbi_choose_method(merbit_plan *plan) {
   const mbi_ranks *ranks = &plan->ranks;
   const int even = mbi_choose_even(plan);
   const mbi_forecast f = mbi_choose_forecast(plan);
@@ -101,7 +111,7 @@ static merbit_method mbi_choose_method(merbit_plan *plan) {
 /* Of the methods that take semirings. In doubles a scan of their sums costs more than lanes
  * that idle where rows are even (on an H200, 27-point stencil and mesh: 375 and 295 us, by rows
  * 285 and 253), in floats it does not (197 and 166, by rows 262 and 238). */
-static merbit_status mbi_choose_semiring(merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_choose_semiring(merbit_plan *plan) {
   merbit_status status = MERBIT_OK;
   plan->method = MERBIT_METHOD_MERGE;
   if (mbi_choose_unseen(plan)) {
@@ -165,15 +175,12 @@ static merbit_status mbi_choose_look(merbit_plan *plan) {
 }
 
 /* Measuring needs products that pay for it, and a user who leaves everything open. */
-static int mbi_choose_by_measuring(const merbit_plan *plan) {
+MBI_INTERNAL int mbi_choose_by_measuring(const merbit_plan *plan) {
   const merbit_plan_desc *desc = &plan->desc;
   return desc->expected_calls >= MBI_MEASURE_CALLS && !desc->deterministic &&
          desc->sigma == 0 && desc->omega == 0 && desc->block_threads == 0 &&
          plan->device.nnz > 0 && mbi_plan_plain(plan);
 }
-
-/* Forms that cost SCAN more than they save. */
-#define MBI_FORMS_SLOW (MBI_FORM(MBI_VALUES_TABLE) | MBI_FORM(MBI_VALUES_ROW))
 
 /* The forms of values that pay with the plan's method. */
 static uint32_t mbi_choose_forms_of(merbit_method method) {
@@ -193,7 +200,7 @@ static uint32_t mbi_choose_forms_of(merbit_method method) {
 /* And with any that AUTO may take. What L2 holds need not be shorter. Blocks are multiplied
  * with general values: their columns cost so little that no shorter value makes up for it.
  * Tables pay in slices; halves not where lanes of the scan load two at once. */
-static merbit_status mbi_choose_forms(merbit_plan *plan, uint32_t *forms) {
+MBI_INTERNAL merbit_status mbi_choose_forms(merbit_plan *plan, uint32_t *forms) {
   merbit_status status = MERBIT_OK;
   *forms = MBI_FORMS_CHEAP;
   if (plan->desc.expected_calls >= MBI_VALUES_MORE_CALLS && !mbi_plan_has_semiring(plan)) {
@@ -215,7 +222,7 @@ static merbit_status mbi_choose_forms(merbit_plan *plan, uint32_t *forms) {
 
 /* A method other than MERBIT, which is as published, the merge path, before which nothing looks
  * at the matrix, and blocks may take shorter forms of the values. */
-static merbit_status mbi_choose_values(merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_choose_values(merbit_plan *plan) {
   uint32_t forms = 0;
   merbit_status status;
   if (plan->device.values == 0 || plan->device.nnz == 0 || plan->desc.changing_values ||
@@ -254,7 +261,7 @@ static merbit_status mbi_choose_many(merbit_plan *plan) {
 
 /* Set plan->method, where the user leaves it open: the merge path for one product of a large
  * matrix, MERBIT beyond 2^32 - 2 rows, else what the forecasts or measuring say. */
-static merbit_status mbi_choose_auto(merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_choose_auto(merbit_plan *plan) {
   merbit_status status = MERBIT_OK;
   if (mbi_plan_has_semiring(plan)) {
     return mbi_choose_semiring(plan);
@@ -284,7 +291,7 @@ static merbit_status mbi_choose_auto(merbit_plan *plan) {
 
 /* Set plan->method and plan->cuda and make it. AUTO takes SCAN where its choice finds no memory
  * for its form of the matrix or cannot take its sizes. */
-static merbit_status mbi_choose(merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_choose(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const int any = plan->method == MERBIT_METHOD_AUTO;
   char reason[384];

@@ -2,4 +2,78 @@
 #define MBI_CHOOSE_H
 #include "spmv/plan/plan.h"
 
+/* Bytes of columns and values that L2 holds. */
+#ifndef MBI_CHOOSE_SMALL
+#define MBI_CHOOSE_SMALL 40000000u
+#endif
+/* Seconds per byte that is streamed; measured on an H200, as all figures of forecasts. What
+ * counts in a choice is their proportion. */
+#define MBI_CHOOSE_STREAM (1.0 / 4.2e12)
+
+/* Seconds that one product is expected to take, launches left out. */
+typedef struct mbi_forecast {
+  double scan, rows, sliced, binned, hubs, blocks;
+} mbi_forecast;
+/* Bytes of columns and values from which on a plan for so few products that no look at the
+ * matrix pays takes the merge path. Below, launches count, and lanes per row want one. */
+#ifndef MBI_CHOOSE_UNSEEN
+#define MBI_CHOOSE_UNSEEN 1000000u
+#endif
+/* A small matrix is looked at for full blocks from so many bytes on that what they save is more
+ * than a launch. */
+#ifndef MBI_CHOOSE_BLOCKS
+#define MBI_CHOOSE_BLOCKS 16000000u
+#endif
+
+#define MBI_MEASURE_CALLS 2000 /* products that pay for it */
+#define MBI_MEASURE_MOST 3
+#define MBI_MEASURE_ROUNDS 2
+#define MBI_MEASURE_BATCH 5 /* products of a round; of a small matrix ten times as many */
+typedef struct mbi_candidate {
+  merbit_method method;
+  int omega;      /* of SCAN, 1 or 2: whether rows cross blocks; else 0 */
+  double seconds; /* forecast where that is how they are ranked, then measured */
+} mbi_candidate;
+/* What is kept of an answer. */
+typedef struct mbi_measured {
+  int32_t method, omega;
+  char why[160];
+} mbi_measured;
+
+/* Forms that cost SCAN more than they save. */
+#define MBI_FORMS_SLOW (MBI_FORM(MBI_VALUES_TABLE) | MBI_FORM(MBI_VALUES_ROW))
+
+#ifdef MBI_SEPARATE
+/* spmv/choose/critical_path.c */
+MBI_INTERNAL int mbi_choose_small(const merbit_plan *plan);
+MBI_INTERNAL double mbi_walk(const merbit_plan *plan, double at_once, int loads);
+/* spmv/choose/forecast.c */
+MBI_INTERNAL const mbi_cuda_method *mbi_cuda_method_of(const merbit_plan *plan,
+                                                       merbit_method method);
+MBI_INTERNAL double mbi_choose_gather(double bytes);
+MBI_INTERNAL int mbi_choose_full(const merbit_plan *plan);
+MBI_INTERNAL mbi_forecast mbi_choose_forecast(const merbit_plan *plan);
+MBI_INTERNAL int mbi_choose_blocks_calls(const merbit_plan *plan);
+MBI_INTERNAL int mbi_choose_unseen(const merbit_plan *plan);
+/* spmv/choose/measure.c */
+MBI_INTERNAL int mbi_measure_add(mbi_candidate *candidates, int count, merbit_method method,
+                                 int omega, double seconds);
+MBI_INTERNAL int mbi_measure_candidates(const merbit_plan *plan, mbi_candidate *candidates);
+MBI_INTERNAL int mbi_measured_valid(const merbit_plan *plan, const mbi_measured *found,
+                                    size_t size);
+MBI_INTERNAL void mbi_measure_answer(const mbi_candidate *candidates, int count,
+                                     mbi_measured *answer);
+MBI_INTERNAL merbit_status mbi_measure(merbit_plan *plan);
+/* spmv/choose/choose.c */
+MBI_INTERNAL merbit_method mbi_choose_method(merbit_plan *plan);
+MBI_INTERNAL merbit_status mbi_choose_semiring(merbit_plan *plan);
+MBI_INTERNAL int mbi_choose_by_measuring(const merbit_plan *plan);
+MBI_INTERNAL merbit_status mbi_choose_forms(merbit_plan *plan, uint32_t *forms);
+MBI_INTERNAL merbit_status mbi_choose_values(merbit_plan *plan);
+MBI_INTERNAL merbit_status mbi_choose_auto(merbit_plan *plan);
+MBI_INTERNAL merbit_status mbi_choose(merbit_plan *plan);
+/* spmv/choose/choose_cpu.c */
+MBI_INTERNAL merbit_status mbi_choose_cpu(merbit_plan *plan);
+#endif /* MBI_SEPARATE */
+
 #endif

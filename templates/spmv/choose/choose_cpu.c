@@ -1,3 +1,10 @@
+#include "matrix/matrix.h"
+#include "spmv/shared/shared.h"
+#include "spmv/cpu/cpu.h"
+#include "spmv/stages/stages.h"
+#include "spmv/plan/plan.h"
+#include "spmv/choose/choose.h"
+
 /* The method of a plan on the CPU for a CSR; what comes in blocks stays in blocks. It looks at
  * products to come, rows, nonzeros, the size of x, whether all values are equal, and whether
  * the matrix consists of full square blocks: docs/cpu.md has the figures. */
@@ -157,7 +164,7 @@ static merbit_status mbi_choose_by_forecast(merbit_plan *plan) {
 }
 
 /* Set plan->method and make what it needs. */
-static merbit_status mbi_choose_cpu(merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_choose_cpu(merbit_plan *plan) {
   plan->method = plan->desc.method;
   if (plan->method == MERBIT_METHOD_SORTED) {
     return mbi_choose_sorted(plan);

@@ -1,8 +1,25 @@
+#include "matrix/matrix.h"
+#include "spmv/shared/shared.h"
+#include "spmv/gpu/merbit/merbit.h"
+#include "spmv/gpu/scan/scan.h"
+#include "spmv/gpu/rows/rows.h"
+#include "spmv/gpu/merge/merge.h"
+#include "spmv/gpu/sliced/sliced.h"
+#include "spmv/gpu/binned/binned.h"
+#include "spmv/gpu/bsr/bsr.h"
+#include "spmv/gpu/hubs/hubs.h"
+#include "spmv/gpu/cb/cb.h"
+#include "spmv/gpu/many/many.h"
+#include "spmv/stages/stages.h"
+#include "spmv/study/study.h"
+#include "spmv/plan/plan.h"
+#include "spmv/choose/choose.h"
+
 /* What a product by each method should take, from what the GPU counts of a matrix's rows and
  * samples of its columns. */
 
-static const mbi_cuda_method *mbi_cuda_method_of(const merbit_plan *plan,
-                                                 merbit_method method) {
+MBI_INTERNAL const mbi_cuda_method *mbi_cuda_method_of(const merbit_plan *plan,
+                                                       merbit_method method) {
   switch (method) {
   case MERBIT_METHOD_MERGE:
     return &mbi_merge_path_method;
@@ -45,7 +62,7 @@ static const mbi_cuda_method *mbi_cuda_method_of(const merbit_plan *plan,
 
 /* Seconds for one sector of x that no cache near the threads holds, by the bytes of x: the L2's
  * rate, which falls where x does not fit. */
-static double mbi_choose_gather(double bytes) {
+MBI_INTERNAL double mbi_choose_gather(double bytes) {
   static const double size[6] = {16e6, 32e6, 67e6, 134e6, 268e6, 1074e6};
   static const double rate[6] = {160e9, 140e9, 76e9, 53e9, 45e9, 40e9};
   int i = 0;
@@ -59,13 +76,9 @@ static double mbi_choose_gather(double bytes) {
          (rate[i] + (rate[i + 1] - rate[i]) * (bytes - size[i]) / (size[i + 1] - size[i]));
 }
 
-/* Seconds that one product is expected to take, launches left out. */
-typedef struct mbi_forecast {
-  double scan, rows, sliced, binned, hubs, blocks;
-} mbi_forecast;
-
-/* Whether the matrix was found to consist of full blocks, and stores a value for each nonzero. */
-static int mbi_choose_full(const merbit_plan *plan) {
+/* Whether the matrix was found to consist of full blocks, and stores a value for each nonzero.
+ */
+MBI_INTERNAL int mbi_choose_full(const merbit_plan *plan) {
   return mbi_full_blocks(&plan->ranks) && plan->device.form == MBI_VALUES_GENERAL &&
          plan->device.values != 0;
 }
@@ -84,7 +97,7 @@ static double mbi_choose_longer(double seconds, double walk) {
 
 /* Only ROWS and SLICED walk rows. All others cut a long row into tiles, whose sums a warp or a
  * thread block adds up. */
-static mbi_forecast mbi_choose_forecast(const merbit_plan *plan) {
+MBI_INTERNAL mbi_forecast mbi_choose_forecast(const merbit_plan *plan) {
   const double size = (double)mbi_type_size(plan->type), nnz = (double)plan->device.nnz;
   const double rows = (double)plan->device.rows, cols = (double)plan->device.cols;
   const double vectors =
@@ -106,8 +119,8 @@ static mbi_forecast mbi_choose_forecast(const merbit_plan *plan) {
     /* To look values up is slower there than to stream them. */
     f.scan += nnz * (plan->type == MERBIT_F32 ? 0.8e-12 : 1.3e-12);
   }
-  /* Where rows are short, one block to a multiprocessor loses by them what hubs save (a star, ones
-   * in f64 on an H200: 224 us where the scan takes 206). */
+  /* Where rows are short, one block to a multiprocessor loses by them what hubs save (a star,
+   * ones in f64 on an H200: 224 us where the scan takes 206). */
   f.hubs =
       nnz >= 4.0 * rows && plan->ranks.hub_share > 1.0 - plan->ranks.sectors
           ? vectors + stream + gathers * (1.0 - plan->ranks.hub_share) / plan->ranks.sectors
@@ -126,26 +139,15 @@ static mbi_forecast mbi_choose_forecast(const merbit_plan *plan) {
   return f;
 }
 
-/* Bytes of columns and values from which on a plan for so few products that no look at the
- * matrix pays takes the merge path. Below, launches count, and lanes per row want one. */
-#ifndef MBI_CHOOSE_UNSEEN
-#define MBI_CHOOSE_UNSEEN 1000000u
-#endif
 #define MBI_CHOOSE_UNSEEN_CALLS 1
 
-/* A small matrix is looked at for full blocks from so many bytes on that what they save is more
- * than a launch. */
-#ifndef MBI_CHOOSE_BLOCKS
-#define MBI_CHOOSE_BLOCKS 16000000u
-#endif
-
-/* And where about so many products follow that making them, 0.4 ms, pays: of floats they save 3 us
- * a product on an H200, of doubles a third of that. */
-static int mbi_choose_blocks_calls(const merbit_plan *plan) {
+/* And where about so many products follow that making them, 0.4 ms, pays: of floats they save 3
+ * us a product on an H200, of doubles a third of that. */
+MBI_INTERNAL int mbi_choose_blocks_calls(const merbit_plan *plan) {
   return plan->type == MERBIT_F32 ? 100 : 300;
 }
 
-static int mbi_choose_unseen(const merbit_plan *plan) {
+MBI_INTERNAL int mbi_choose_unseen(const merbit_plan *plan) {
   return plan->desc.expected_calls <= MBI_CHOOSE_UNSEEN_CALLS &&
          mbi_device_csr_stream_bytes(plan) >= MBI_CHOOSE_UNSEEN;
 }

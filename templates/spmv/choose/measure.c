@@ -1,30 +1,24 @@
+#include "core/context.h"
+#include "jit/sources.h"
+#include "jit/jit.h"
+#include "matrix/matrix.h"
+#include "spmv/shared/shared.h"
+#include "spmv/gpu/rows/rows.h"
+#include "spmv/stages/stages.h"
+#include "spmv/plan/plan.h"
+#include "spmv/choose/choose.h"
+
 /* AUTO by measuring: where thousands of products will follow, the best two or three methods are
  * made in turn and timed on the very matrix, and the answer is kept on disk beside the cubins,
  * by the structure's hash and the device. */
-#define MBI_MEASURE_CALLS 2000 /* products that pay for it */
-#define MBI_MEASURE_MOST 3
 #ifndef MBI_MEASURE_ROUNDS
-#define MBI_MEASURE_ROUNDS 2
-#define MBI_MEASURE_BATCH 5 /* products of a round; of a small matrix ten times as many */
 #endif
-
-typedef struct mbi_candidate {
-  merbit_method method;
-  int omega;      /* of SCAN, 1 or 2: whether rows cross blocks; else 0 */
-  double seconds; /* forecast where that is how they are ranked, then measured */
-} mbi_candidate;
-
-/* What is kept of an answer. */
-typedef struct mbi_measured {
-  int32_t method, omega;
-  char why[160];
-} mbi_measured;
 
 /* ---- Candidates -------------------------------------------------------------------------- */
 
 /* Keep the MBI_MEASURE_MOST quickest, quickest first. Returns how many there are. */
-static int mbi_measure_add(mbi_candidate *candidates, int count, merbit_method method,
-                           int omega, double seconds) {
+MBI_INTERNAL int mbi_measure_add(mbi_candidate *candidates, int count, merbit_method method,
+                                 int omega, double seconds) {
   int at = count < MBI_MEASURE_MOST ? count : MBI_MEASURE_MOST;
   for (; at > 0 && candidates[at - 1].seconds > seconds; at--) {
     if (at < MBI_MEASURE_MOST) {
@@ -42,7 +36,7 @@ static int mbi_measure_add(mbi_candidate *candidates, int count, merbit_method m
 /* Small: launches and latency decide, which no forecast knows; one of full blocks is large
  * enough for rows that cross thread blocks. Else what the forecasts put
  * within half as much again of the best. */
-static int mbi_measure_candidates(const merbit_plan *plan, mbi_candidate *candidates) {
+MBI_INTERNAL int mbi_measure_candidates(const merbit_plan *plan, mbi_candidate *candidates) {
   const mbi_ranks *ranks = &plan->ranks;
   const mbi_forecast f = mbi_choose_forecast(plan);
   int even = ranks->slots / 2 <= plan->device.nnz;
@@ -83,7 +77,8 @@ static int mbi_measure_candidates(const merbit_plan *plan, mbi_candidate *candid
 /* Seconds of a product of the plan as it is made now. */
 static merbit_status mbi_measure_product(merbit_plan *plan, mbi_devptr carries, mbi_devptr x,
                                          mbi_devptr y, double *seconds) {
-  /* The second parts are for mbi_scalar_zero, which would read both of a complex number: gcc -O3 sees it. */
+  /* The second parts are for mbi_scalar_zero, which would read both of a complex number: gcc
+   * -O3 sees it. */
   static const double one[2] = {1, 0}, zero[2] = {0, 0};
   static const float one_f32[2] = {1, 0}, zero_f32[2] = {0, 0};
   static const void *const none[2] = {NULL, NULL};
@@ -179,19 +174,20 @@ static merbit_status mbi_measure_key(merbit_plan *plan, char **key, size_t *size
   }
   if (status == MERBIT_OK) {
     *key = (char *)room;
-    *size = (size_t)snprintf(
-        *key, 1024,
-        "choice %d %s %s %s %d: %" PRIu64 " x %" PRIu64 ", %" PRIu64 " nonzeros, %016" PRIx64
-        ", base %d, %s, %s",
-        MBI_CACHE_FORMAT, MERBIT_VERSION_STRING, MBI_KERNEL_HASH, context->device.name,
-        context->device.multiprocessors, plan->device.rows, plan->device.cols, plan->device.nnz,
-        hash, plan->device.base, mbi_plan_type_text(plan), mbi_value_name(plan));
+    *size = (size_t)snprintf(*key, 1024,
+                             "choice %d %s %s %s %d: %" PRIu64 " x %" PRIu64 ", %" PRIu64
+                             " nonzeros, %016" PRIx64 ", base %d, %s, %s",
+                             MBI_CACHE_FORMAT, MERBIT_VERSION_STRING, MBI_KERNEL_HASH,
+                             context->device.name, context->device.multiprocessors,
+                             plan->device.rows, plan->device.cols, plan->device.nnz, hash,
+                             plan->device.base, mbi_plan_type_text(plan), mbi_value_name(plan));
   }
   return status;
 }
 
 /* Whether an answer from disk is one that this version could have given. */
-static int mbi_measured_valid(const merbit_plan *plan, const mbi_measured *found, size_t size) {
+MBI_INTERNAL int mbi_measured_valid(const merbit_plan *plan, const mbi_measured *found,
+                                    size_t size) {
   return size == sizeof *found && found->why[sizeof found->why - 1] == '\0' &&
          (found->method == MERBIT_METHOD_SCAN || found->method == MERBIT_METHOD_ROWS ||
           found->method == MERBIT_METHOD_SLICED || found->method == MERBIT_METHOD_BINNED ||
@@ -218,8 +214,8 @@ static int mbi_measure_recall(merbit_plan *plan, const char *key, size_t key_siz
 
 /* ---- The answer -------------------------------------------------------------------------- */
 
-static void mbi_measure_answer(const mbi_candidate *candidates, int count,
-                               mbi_measured *answer) {
+MBI_INTERNAL void mbi_measure_answer(const mbi_candidate *candidates, int count,
+                                     mbi_measured *answer) {
   size_t length;
   int best = 0, i;
   memset(answer, 0, sizeof *answer);
@@ -239,7 +235,7 @@ static void mbi_measure_answer(const mbi_candidate *candidates, int count,
 }
 
 /* Set plan->method, plan->desc.omega and plan->why. Needs plan->ranks, sampled. */
-static merbit_status mbi_measure(merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_measure(merbit_plan *plan) {
   mbi_candidate candidates[MBI_MEASURE_MOST];
   mbi_measured answer;
   char *key = NULL;

@@ -1,12 +1,13 @@
+#include "matrix/matrix.h"
+#include "spmv/cpu/cpu.h"
+#include "spmv/plan/plan.h"
+
 /* Each task's part of the matrix on the memory node of the thread that takes it: section III.D
  * of D. Merrill, M. Garland, Merge-based Parallel Sparse Matrix-Vector Multiplication, SC16.
  * Pages are moved, the user's too; where the system does not move them, a copy is made in which
  * each task writes its part first. */
 
 #define MBI_NUMA_FEW (64 * 4096) /* a page of so many bytes may stay where it is */
-
-/* Moves the pages of an array to a node: returns how many are elsewhere then, -1: it cannot. */
-typedef int64_t (*mbi_page_mover)(const void *array, size_t bytes, int node);
 
 typedef struct mbi_numa_copy {
   const merbit_plan *plan;
@@ -23,8 +24,8 @@ static int64_t mbi_numa_entry(const merbit_plan *plan, int task) {
 
 /* Whether the tasks' parts of an array of an element for each entry are on their nodes now, but
  * for pages that two share and a few that were busy. */
-static int mbi_numa_settle(const merbit_plan *plan, const mbi_numa *numa, const void *array,
-                           size_t size, mbi_page_mover move) {
+MBI_INTERNAL int mbi_numa_settle(const merbit_plan *plan, const mbi_numa *numa,
+                                 const void *array, size_t size, mbi_page_mover move) {
   const int threads = plan->context->threads;
   int task, settled = 1;
   for (task = 0; task < plan->tasks && settled; task++) {
@@ -89,8 +90,8 @@ static merbit_status mbi_numa_place_csr(merbit_plan *plan, const mbi_numa *numa,
 
 /* Place what the plan's method reads; new values again, for they may lie in new pages. Sorted
  * rows were written by the tasks that read them, so that they need no copy. */
-static merbit_status mbi_numa_place(merbit_plan *plan, const mbi_numa *numa,
-                                    mbi_page_mover move) {
+MBI_INTERNAL merbit_status mbi_numa_place(merbit_plan *plan, const mbi_numa *numa,
+                                          mbi_page_mover move) {
   const mbi_sorted *sorted = &plan->sorted;
   if (numa->nodes < 2) {
     plan->placed = MBI_PLACED_ONE_NODE;
@@ -115,7 +116,7 @@ static merbit_status mbi_numa_place(merbit_plan *plan, const mbi_numa *numa,
 }
 
 /* Where the user asked for it. */
-static merbit_status mbi_numa_plan(merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_numa_plan(merbit_plan *plan) {
   mbi_numa numa;
   if (!plan->desc.numa) {
     return MERBIT_OK;
@@ -128,7 +129,7 @@ static merbit_status mbi_numa_plan(merbit_plan *plan) {
 }
 
 /* What is appended to the plan's line. */
-static int mbi_numa_describe(const merbit_plan *plan, char *text, size_t size) {
+MBI_INTERNAL int mbi_numa_describe(const merbit_plan *plan, char *text, size_t size) {
   const char *bound = plan->context->numa.count > 0 ? "" : ", but threads are not bound";
   switch (plan->placed) {
   case MBI_PLACED_ONE_NODE:

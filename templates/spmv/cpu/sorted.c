@@ -1,14 +1,18 @@
+#include "core/context.h"
+#include "matrix/matrix.h"
+#include "spmv/cpu/cpu.h"
+#include "spmv/plan/plan.h"
+
 /* Rows sorted by length within windows. The sigma of SELL-C-sigma (M. Kreutzer et al., A
  * Unified Sparse Matrix Data Format, SISC 36(5), 2014) without its padding: a CPU's cores lose
  * most of their time on short rows to wrong guesses of where a row ends, and guess rightly
  * where the next row is as long as the last. The rows of a window stay together, so that x and
- * y are met as before. Tasks are cut as in spmv/cpu/merge.c; a row that tasks share stays as it is.
+ * y are met as before. Tasks are cut as in spmv/cpu/merge.c; a row that tasks share stays as it
+ * is.
  *
  * The plan holds copies of the columns, and of the values unless they are all equal. Each task
  * writes its own part first, so that its pages lie where it runs. */
 
-#define MBI_SORTED_WINDOW 4096    /* rows: their part of y stays in the first cache */
-#define MBI_SORTED_FAR (16 << 20) /* bytes of x that caches near a core do not hold */
 #define MBI_SORTED_LONG 64 /* longer rows are not sorted: nothing is lost at their ends */
 
 typedef struct mbi_sorted_build {
@@ -16,7 +20,7 @@ typedef struct mbi_sorted_build {
   int *differ; /* for each task: some value of its is not the first of all */
 } mbi_sorted_build;
 
-static int64_t mbi_sorted_start(const merbit_view *csr, int64_t row) {
+MBI_INTERNAL int64_t mbi_sorted_start(const merbit_view *csr, int64_t row) {
   return mbi_index_at(csr->row_ptr, csr->offset_type, row) - csr->base;
 }
 
@@ -206,7 +210,7 @@ static void mbi_sorted_fill(void *argument, int task) {
   }
 }
 
-static void mbi_sorted_destroy(merbit_plan *plan) {
+MBI_INTERNAL void mbi_sorted_destroy(merbit_plan *plan) {
   mbi_sorted *sorted = &plan->sorted;
   mbi_release(plan->context, sorted->shares);
   mbi_release(plan->context, sorted->windows);
@@ -266,7 +270,7 @@ static merbit_status mbi_sorted_allocate(merbit_plan *plan, int differ) {
 
 /* Make plan->sorted of plan->csr and plan->values. After a failure mbi_sorted_destroy cleans
  * up. */
-static merbit_status mbi_sorted_create(merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_sorted_create(merbit_plan *plan) {
   merbit_context *context = plan->context;
   mbi_sorted *sorted = &plan->sorted;
   const int64_t x_bytes = plan->csr.cols * (int64_t)mbi_type_size(plan->type);
@@ -297,7 +301,7 @@ static merbit_status mbi_sorted_create(merbit_plan *plan) {
 }
 
 /* plan->values are new. Values that are no longer equal need an array, kept from then on. */
-static merbit_status mbi_sorted_update(merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_sorted_update(merbit_plan *plan) {
   mbi_sorted_build build;
   merbit_status status = MERBIT_OK;
   int task, differ = plan->sorted.values != NULL;

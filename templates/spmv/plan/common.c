@@ -1,28 +1,34 @@
+#include "jit/jit.h"
+#include "matrix/matrix.h"
+#include "spmv/shared/shared.h"
+#include "spmv/study/study.h"
+#include "spmv/plan/plan.h"
+
 /* What methods and stages ask of a plan. */
 
 /* Whether products start only when all before them is done. Then x is read as data that nobody
  * writes, which most methods gain more by than by an early start; SLICED loses nothing without.
  */
-static int mbi_plan_calm(const merbit_plan *plan) {
+MBI_INTERNAL int mbi_plan_calm(const merbit_plan *plan) {
   return plan->making.calm && plan->method != MERBIT_METHOD_SLICED;
 }
 
 /* A MBI_START of a kernel of a product. A fix-up `behind` the product of the same call is early
  * in calm plans too: it reads the carries as data that others write. */
-static int mbi_plan_start(const merbit_plan *plan, int behind) {
+MBI_INTERNAL int mbi_plan_start(const merbit_plan *plan, int behind) {
   return mbi_plan_calm(plan) && !behind ? MBI_START_PLAIN : MBI_START_EARLY;
 }
 
 /* A kernel of a product with nothing of the same call before it that it could be `behind`. */
-static merbit_status mbi_plan_launch(merbit_plan *plan, void *function, const char *name,
-                                     int64_t grid, int threads, unsigned shared_bytes,
-                                     void *stream, void **arguments) {
+MBI_INTERNAL merbit_status mbi_plan_launch(merbit_plan *plan, void *function, const char *name,
+                                           int64_t grid, int threads, unsigned shared_bytes,
+                                           void *stream, void **arguments) {
   return mbi_device_launch_some(plan->context, function, name, grid, threads, shared_bytes,
                                 stream, arguments, mbi_plan_start(plan, 0));
 }
 
 /* What a method made of the matrix is gone, or belongs to another plan. */
-static void mbi_plan_forget(merbit_plan *plan) {
+MBI_INTERNAL void mbi_plan_forget(merbit_plan *plan) {
   plan->schedule_bytes = plan->stream_bytes = 0;
   memset(&plan->program, 0, sizeof plan->program);
   plan->scale = NULL;
@@ -42,7 +48,7 @@ static void mbi_plan_forget(merbit_plan *plan) {
 }
 
 /* That a product reads of each nonzero's value. */
-static size_t mbi_value_bytes(const merbit_plan *plan) {
+MBI_INTERNAL size_t mbi_value_bytes(const merbit_plan *plan) {
   const mbi_device_csr *csr = &plan->device;
   switch (csr->form) {
   case MBI_VALUES_GENERAL:
@@ -59,7 +65,7 @@ static size_t mbi_value_bytes(const merbit_plan *plan) {
 }
 
 /* That a product moves for values beside. */
-static uint64_t mbi_value_bytes_once(const merbit_plan *plan) {
+MBI_INTERNAL uint64_t mbi_value_bytes_once(const merbit_plan *plan) {
   const mbi_device_csr *csr = &plan->device;
   const uint64_t size = mbi_type_size(plan->type);
   return csr->form == MBI_VALUES_EQUAL    ? size
@@ -70,14 +76,14 @@ static uint64_t mbi_value_bytes_once(const merbit_plan *plan) {
 }
 
 /* Of shared memory that each block of a product keeps for a table. */
-static unsigned mbi_value_shared(const merbit_plan *plan) {
+MBI_INTERNAL unsigned mbi_value_shared(const merbit_plan *plan) {
   return plan->device.form == MBI_VALUES_TABLE
              ? (unsigned)(MBI_VALUES_MOST * mbi_type_size(plan->type))
              : 0;
 }
 
 /* For merbit_plan_describe. */
-static const char *mbi_value_name(const merbit_plan *plan) {
+MBI_INTERNAL const char *mbi_value_name(const merbit_plan *plan) {
   static const char *const names[] = {"general values",
                                       "values all equal",
                                       "values exact in f32",
@@ -92,14 +98,14 @@ static const char *mbi_value_name(const merbit_plan *plan) {
 }
 
 /* Whether plan->bsr is what is multiplied. */
-static int mbi_plan_has_blocks(const merbit_plan *plan) {
+MBI_INTERNAL int mbi_plan_has_blocks(const merbit_plan *plan) {
   return plan->bsr.view.block_rows > 0;
 }
 
-static const char *mbi_method_name(merbit_method method) {
-  static const char *const names[] = {"auto", "reference", "merge",  "merbit",
-                                      "scan", "rows",      "sliced", "binned",
-                                      "bsr",  "cb",        "hubs",   "sorted", "many", "half"};
+MBI_INTERNAL const char *mbi_method_name(merbit_method method) {
+  static const char *const names[] = {"auto", "reference", "merge",  "merbit", "scan",
+                                      "rows", "sliced",    "binned", "bsr",    "cb",
+                                      "hubs", "sorted",    "many",   "half"};
 #ifdef MERBIT_STUDY_METHODS
   if (method >= MERBIT_METHOD_BSR_ROWS) {
     return mbi_study_name(method);
@@ -109,7 +115,7 @@ static const char *mbi_method_name(merbit_method method) {
 }
 
 /* Returns the name that users write; of methods for comparison, that of mbi_method_name. */
-static const char *mbi_method_identifier(merbit_method method) {
+MBI_INTERNAL const char *mbi_method_identifier(merbit_method method) {
   static const char *const names[] = {
       "MERBIT_METHOD_AUTO",   "MERBIT_METHOD_REFERENCE", "MERBIT_METHOD_MERGE",
       "MERBIT_METHOD_MERBIT", "MERBIT_METHOD_SCAN",      "MERBIT_METHOD_ROWS",
@@ -124,12 +130,12 @@ static const char *mbi_method_identifier(merbit_method method) {
   return names[method];
 }
 
-static int mbi_plan_transposes(const merbit_plan *plan) {
+MBI_INTERNAL int mbi_plan_transposes(const merbit_plan *plan) {
   return plan->desc.operation != MERBIT_OPERATION_N;
 }
 
 /* The transpose of a COO, as it lies. */
-static void mbi_view_swap(merbit_view *coo) {
+MBI_INTERNAL void mbi_view_swap(merbit_view *coo) {
   const void *rows = coo->row_ind;
   const int64_t count = coo->rows;
   coo->row_ind = coo->col_ind;
@@ -139,7 +145,8 @@ static void mbi_view_swap(merbit_view *coo) {
 }
 
 /* Check the arrays of plan->view, which are on the host, by the names under which they came. */
-static merbit_status mbi_plan_check_arrays(const merbit_plan *plan, const merbit_view *host) {
+MBI_INTERNAL merbit_status mbi_plan_check_arrays(const merbit_plan *plan,
+                                                 const merbit_view *host) {
   merbit_view given = *host;
   if (plan->desc.unchecked) {
     return MERBIT_OK;

@@ -1,3 +1,10 @@
+#include "core/context.h"
+#include "matrix/matrix.h"
+#include "spmv/shared/shared.h"
+#include "spmv/cpu/cpu.h"
+#include "spmv/stages/stages.h"
+#include "spmv/plan/plan.h"
+
 /* Bytes that one product moves if everything is moved once: the plan's streams, x and y. */
 static int64_t mbi_plan_product_bytes(const merbit_plan *plan) {
   const int64_t size = (int64_t)mbi_type_size(plan->type);
@@ -43,11 +50,11 @@ MERBIT_API merbit_status merbit_plan_get_info(const merbit_plan *plan, merbit_pl
   if (plan->side == MERBIT_SIDE_CUDA) {
     uint64_t workspace[5];
     plan->cuda->info(plan, info);
-    info->device_bytes = (int64_t)(plan->device.bytes + plan->schedule_bytes +
-                                   plan->ranks.counts_bytes + plan->ranks.column_bytes +
-                                   plan->reorder.bytes +
-                                   (plan->spare.bytes - plan->spare.used) +
-                                   mbi_workspace_bytes(plan, workspace) - plan->making.room);
+    info->device_bytes =
+        (int64_t)(plan->device.bytes + plan->schedule_bytes + plan->ranks.counts_bytes +
+                  plan->ranks.column_bytes + plan->reorder.bytes +
+                  (plan->spare.bytes - plan->spare.used) +
+                  mbi_workspace_bytes(plan, workspace) - plan->making.room);
     info->cubin_from_cache = plan->program.from_cache;
     info->compile_seconds = plan->program.compile_seconds;
     info->load_seconds = plan->program.load_seconds;

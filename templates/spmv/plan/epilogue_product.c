@@ -1,3 +1,9 @@
+#include "core/context.h"
+#include "jit/jit.h"
+#include "matrix/matrix.h"
+#include "spmv/shared/shared.h"
+#include "spmv/plan/plan.h"
+
 /* Products of plans with an epilogue: on CUDA the product of any method and one kernel behind
  * it, on the CPU a function over chunks of rows behind the product. */
 
@@ -27,7 +33,7 @@ static void mbi_epilogue_chunk(void *argument, int chunk) {
 }
 
 /* alpha or beta. */
-static const void *mbi_epilogue_factor(const merbit_plan *plan, int one) {
+MBI_INTERNAL const void *mbi_epilogue_factor(const merbit_plan *plan, int one) {
   static const float f32[2] = {0, 1};
   static const double f64[2] = {0, 1};
   return mbi_plan_sums(plan) == MERBIT_F32 ? (const void *)&f32[one] : (const void *)&f64[one];
@@ -119,10 +125,10 @@ static merbit_status mbi_epilogue_cuda(merbit_plan *plan, merbit_workspace *work
  * the public header. On CUDA it enters the context, only launches kernels, and
  * may be captured; the caller's `vectors` array is read at once, all else when the product
  * runs. workspace NULL: the plan's own. */
-static merbit_status mbi_spmv_epilogue(merbit_plan *plan, merbit_workspace *workspace,
-                                       const void *x, void *y, const void *const *vectors,
-                                       const double *scalars, double *sums, const int *skip,
-                                       void *stream) {
+MBI_INTERNAL merbit_status mbi_spmv_epilogue(merbit_plan *plan, merbit_workspace *workspace,
+                                             const void *x, void *y, const void *const *vectors,
+                                             const double *scalars, double *sums,
+                                             const int *skip, void *stream) {
   merbit_status status;
   workspace = workspace != NULL ? workspace : plan->workspace;
   if (plan->side == MERBIT_SIDE_CPU) {

@@ -1,52 +1,11 @@
+#include "core/context.h"
+#include "jit/jit.h"
+#include "matrix/matrix.h"
+#include "spmv/cpu/cpu.h"
+#include "spmv/gpu/many/many.h"
+#include "spmv/plan/plan.h"
+
 /* Products of several vectors: checks, and vectors with leading dimensions. */
-
-/* ---- What a plan of several vectors takes ------------------------------------------------ */
-
-static merbit_status mbi_many_check(merbit_context *context, merbit_type type,
-                                    const merbit_plan_desc *desc) {
-  const merbit_method method = desc->method;
-  if (desc->vectors < 0 || desc->vectors > MBI_MANY_MOST) {
-    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "plan_desc.vectors is %d; use 1 to %d, or 0 for one", desc->vectors,
-                    MBI_MANY_MOST);
-  }
-  if (desc->vector_order < MERBIT_VECTORS_COLUMN_MAJOR ||
-      desc->vector_order > MERBIT_VECTORS_ROW_MAJOR) {
-    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "plan_desc.vector_order is %d; use MERBIT_VECTORS_COLUMN_MAJOR or "
-                    "MERBIT_VECTORS_ROW_MAJOR",
-                    (int)desc->vector_order);
-  }
-  if (desc->vectors <= 1) {
-    return method != MERBIT_METHOD_MANY
-               ? MERBIT_OK
-               : mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                          "plan_desc.method is MERBIT_METHOD_MANY, but plan_desc.vectors is "
-                          "%d; set it to 2 or more, or use MERBIT_METHOD_AUTO",
-                          desc->vectors);
-  }
-  if (!mbi_type_plain(type) || desc->vector_type != type) {
-    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
-                    "plan_desc.vectors is %d, but several vectors are multiplied in f64 or f32 "
-                    "throughout, not with %s; make a plan for one vector",
-                    desc->vectors, mbi_type_text(type, desc->vector_type));
-  }
-  if (desc->semiring != MERBIT_SEMIRING_PLUS_TIMES) {
-    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
-                    "plan_desc.vectors is %d, but several vectors are multiplied by plus-times "
-                    "only; make a plan for one vector with this plan_desc.semiring",
-                    desc->vectors);
-  }
-  if (method != MERBIT_METHOD_AUTO && method != MERBIT_METHOD_MANY &&
-      (method != MERBIT_METHOD_MERGE || mbi_plan_side(context, desc) != MERBIT_SIDE_CPU)) {
-    return mbi_fail(
-        context, MERBIT_NOT_SUPPORTED,
-        "plan_desc.method is %s, which has no form for %d vectors; use MERBIT_METHOD_AUTO, on "
-        "CUDA MERBIT_METHOD_MANY, on the CPU MERBIT_METHOD_MERGE",
-        mbi_method_identifier(method), desc->vectors);
-  }
-  return MERBIT_OK;
-}
 
 /* ---- Leading dimensions ------------------------------------------------------------------ */
 

@@ -1,7 +1,17 @@
+#include "core/context.h"
+#include "jit/jit.h"
+#include "matrix/matrix.h"
+#include "spmv/shared/shared.h"
+#include "spmv/cpu/cpu.h"
+#include "spmv/stages/stages.h"
+#include "spmv/study/study.h"
+#include "spmv/plan/plan.h"
+#include "spmv/choose/choose.h"
+
 /* ---- Checks -------------------------------------------------------------------------------
  */
 
-static int mbi_method_known(merbit_method method) {
+MBI_INTERNAL int mbi_method_known(merbit_method method) {
 #ifdef MERBIT_STUDY_METHODS
   if (mbi_study_method(method) || mbi_cuda_study_method(method) ||
       mbi_csr_study_method(method)) {
@@ -55,12 +65,8 @@ static merbit_status mbi_plan_check_desc(merbit_context *context,
   return MERBIT_OK;
 }
 
-/* Of several vectors: spmv/plan/many_product.c. */
-static merbit_status mbi_many_check(merbit_context *context, merbit_type type,
-                                    const merbit_plan_desc *desc);
-
 /* Whether a method runs on a side; AUTO does on both. */
-static int mbi_method_runs(merbit_method method, int cuda) {
+MBI_INTERNAL int mbi_method_runs(merbit_method method, int cuda) {
 #ifdef MERBIT_STUDY_METHODS
   if (mbi_study_method(method)) {
     return !cuda;
@@ -78,11 +84,59 @@ static int mbi_method_runs(merbit_method method, int cuda) {
 
 /* The side, before anything is built: AUTO follows the context, a method of one side its side.
  */
-static merbit_side mbi_plan_side(const merbit_context *context, const merbit_plan_desc *desc) {
+MBI_INTERNAL merbit_side mbi_plan_side(const merbit_context *context,
+                                       const merbit_plan_desc *desc) {
   if (desc->side != MERBIT_SIDE_AUTO) {
     return desc->side;
   }
   return mbi_method_runs(desc->method, 1) ? context->side : MERBIT_SIDE_CPU;
+}
+
+/* What a plan of several vectors takes. */
+static merbit_status mbi_many_check(merbit_context *context, merbit_type type,
+                                    const merbit_plan_desc *desc) {
+  const merbit_method method = desc->method;
+  if (desc->vectors < 0 || desc->vectors > MBI_MANY_MOST) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "plan_desc.vectors is %d; use 1 to %d, or 0 for one", desc->vectors,
+                    MBI_MANY_MOST);
+  }
+  if (desc->vector_order < MERBIT_VECTORS_COLUMN_MAJOR ||
+      desc->vector_order > MERBIT_VECTORS_ROW_MAJOR) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "plan_desc.vector_order is %d; use MERBIT_VECTORS_COLUMN_MAJOR or "
+                    "MERBIT_VECTORS_ROW_MAJOR",
+                    (int)desc->vector_order);
+  }
+  if (desc->vectors <= 1) {
+    return method != MERBIT_METHOD_MANY
+               ? MERBIT_OK
+               : mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                          "plan_desc.method is MERBIT_METHOD_MANY, but plan_desc.vectors is "
+                          "%d; set it to 2 or more, or use MERBIT_METHOD_AUTO",
+                          desc->vectors);
+  }
+  if (!mbi_type_plain(type) || desc->vector_type != type) {
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                    "plan_desc.vectors is %d, but several vectors are multiplied in f64 or f32 "
+                    "throughout, not with %s; make a plan for one vector",
+                    desc->vectors, mbi_type_text(type, desc->vector_type));
+  }
+  if (desc->semiring != MERBIT_SEMIRING_PLUS_TIMES) {
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                    "plan_desc.vectors is %d, but several vectors are multiplied by plus-times "
+                    "only; make a plan for one vector with this plan_desc.semiring",
+                    desc->vectors);
+  }
+  if (method != MERBIT_METHOD_AUTO && method != MERBIT_METHOD_MANY &&
+      (method != MERBIT_METHOD_MERGE || mbi_plan_side(context, desc) != MERBIT_SIDE_CPU)) {
+    return mbi_fail(
+        context, MERBIT_NOT_SUPPORTED,
+        "plan_desc.method is %s, which has no form for %d vectors; use MERBIT_METHOD_AUTO, on "
+        "CUDA MERBIT_METHOD_MANY, on the CPU MERBIT_METHOD_MERGE",
+        mbi_method_identifier(method), desc->vectors);
+  }
+  return MERBIT_OK;
 }
 
 static merbit_status mbi_plan_check_side(const merbit_plan *plan) {
@@ -112,7 +166,7 @@ static merbit_status mbi_plan_check_side(const merbit_plan *plan) {
  * --------------------------------------------------------------- */
 
 /* Columns as they lie, 32-bit: such a CSR needs no copy. */
-static int mbi_view_is_plain(const merbit_view *view) {
+MBI_INTERNAL int mbi_view_is_plain(const merbit_view *view) {
   return view->format == MERBIT_CSR && view->index_type == MERBIT_INDEX_32;
 }
 
@@ -169,6 +223,12 @@ static void mbi_plan_release_cuda(merbit_plan *plan) {
   memset(&plan->device, 0, sizeof plan->device);
 }
 
+/* Whether the user's values are not those that the plan multiplies. */
+MBI_INTERNAL int mbi_update_converts(const merbit_plan *plan) {
+  return (plan->matrix != NULL && !mbi_view_is_plain(&plan->view)) ||
+         (mbi_plan_has_blocks(plan) && plan->full.csr.rows == 0 && !mbi_plan_blocks_fit(plan));
+}
+
 static void mbi_plan_free(merbit_plan *plan) {
   merbit_context *context = plan->context;
   if (plan->workspace != NULL) {
@@ -192,7 +252,7 @@ static void mbi_plan_free(merbit_plan *plan) {
   mbi_context_unref(context);
 }
 
-static void mbi_plan_unref(merbit_plan *plan) {
+MBI_INTERNAL void mbi_plan_unref(merbit_plan *plan) {
   int64_t left;
   mbi_mutex_lock(&plan->context->lock);
   left = --plan->references;
@@ -313,13 +373,10 @@ static merbit_status mbi_plan_build(merbit_plan *plan) {
   return status == MERBIT_OK ? mbi_plan_build_cpu(plan) : status;
 }
 
-/* Returns whether new values pass through the arrays of the view: spmv/plan/update.c. */
-static int mbi_update_converts(const merbit_plan *plan);
-
 /* `how` NULL: as for a user. */
-static merbit_status mbi_plan_create(merbit_context *context, const merbit_view *view,
-                                     const merbit_plan_desc *desc, const mbi_plan_making *how,
-                                     merbit_plan **plan) {
+MBI_INTERNAL merbit_status mbi_plan_create(merbit_context *context, const merbit_view *view,
+                                           const merbit_plan_desc *desc,
+                                           const mbi_plan_making *how, merbit_plan **plan) {
   const double start = mbi_seconds();
   merbit_plan_desc defaults, taken;
   merbit_plan *made;
@@ -411,6 +468,46 @@ MERBIT_API merbit_status merbit_plan_create(merbit_context *context, const merbi
 
 MERBIT_API void merbit_plan_destroy(merbit_plan *plan) {
   if (plan != NULL) {
+    mbi_plan_unref(plan);
+  }
+}
+
+/* ---- Workspaces of the user ---------------------------------------------------------------
+ */
+
+MERBIT_API merbit_status merbit_workspace_create(merbit_plan *plan,
+                                                 merbit_workspace **workspace) {
+  merbit_status status;
+  if (workspace != NULL) {
+    *workspace = NULL;
+  }
+  if (plan == NULL) {
+    return MERBIT_INVALID_ARGUMENT;
+  }
+  if (workspace == NULL) {
+    return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
+                    "the out pointer `workspace` is NULL");
+  }
+  status = mbi_workspace_make(plan, workspace);
+  if (status == MERBIT_OK && plan->side == MERBIT_SIDE_CUDA) {
+    status = mbi_plan_wait(plan);
+    if (status != MERBIT_OK) {
+      mbi_workspace_free(*workspace);
+      *workspace = NULL;
+    }
+  }
+  if (status == MERBIT_OK) {
+    mbi_mutex_lock(&plan->context->lock);
+    plan->references++;
+    mbi_mutex_unlock(&plan->context->lock);
+  }
+  return status;
+}
+
+MERBIT_API void merbit_workspace_destroy(merbit_workspace *workspace) {
+  if (workspace != NULL) {
+    merbit_plan *plan = workspace->plan;
+    mbi_workspace_free(workspace);
     mbi_plan_unref(plan);
   }
 }

@@ -14,23 +14,6 @@
 #include "spmv/stages/stages.h"
 #include "spmv/study/study.h"
 
-typedef struct mbi_operators mbi_operators;
-typedef struct mbi_epilogue mbi_epilogue;
-
-/* What a method on CUDA provides. create: for the matrix in plan->device, in an entered
- * context; after a failure destroy cleans up. describe: its part of the plan's line. */
-typedef struct mbi_cuda_method {
-  merbit_status (*create)(merbit_plan *plan);
-  void (*destroy)(merbit_plan *plan);
-  uint64_t (*carry_bytes)(const merbit_plan *plan);
-  merbit_status (*multiply)(merbit_plan *plan, mbi_devptr carries, const void *alpha,
-                            mbi_devptr x, const void *beta, mbi_devptr y, void *stream);
-  void (*info)(const merbit_plan *plan, merbit_plan_info *info);
-  int (*describe)(const merbit_plan *plan, char *text, size_t size);
-  merbit_status (*refresh)(
-      merbit_plan *plan); /* new plan->device.values; NULL: read in place */
-} mbi_cuda_method;
-
 /* What the library's own iterations want of a plan; all zero for a user's. */
 typedef struct mbi_plan_making {
   int dual;          /* the dual-buffer commit */
@@ -60,7 +43,7 @@ struct merbit_plan {
   mbi_reorder reorder;
   mbi_transpose transpose;
   mbi_half half; /* of a matrix given by one triangle */
-  mbi_bsr bsr;           /* what is multiplied by methods of blocks; csr is the view then */
+  mbi_bsr bsr;   /* what is multiplied by methods of blocks; csr is the view then */
   merbit_side side;
   merbit_method method;
   merbit_type type; /* of values; of vectors and sums: spmv/plan/types.c */
@@ -101,7 +84,7 @@ struct merbit_plan {
   mbi_hubs hubs;
   mbi_cb cb;
   mbi_many many;
-  mbi_operators *operators;    /* MERBIT_SEMIRING_CUSTOM: spmv/shared/semiring.c */
+  mbi_operators *operators; /* MERBIT_SEMIRING_CUSTOM: spmv/shared/semiring.c */
   int stops; /* CUDA: products take no scalars but the skip of their epilogue, whose iterations
                 need nothing of them once it is set */
   mbi_epilogue *epilogue;      /* spmv/shared/epilogue.c; or NULL */
@@ -121,5 +104,80 @@ struct merbit_workspace {
   mbi_devptr room;               /* CUDA: plan->making.room bytes of it */
   const void *known_epilogue[9]; /* as known_x: vectors, scalars, sums, skip */
 };
+
+#ifdef MBI_SEPARATE
+/* spmv/plan/common.c */
+MBI_INTERNAL int mbi_plan_calm(const merbit_plan *plan);
+MBI_INTERNAL int mbi_plan_start(const merbit_plan *plan, int behind);
+MBI_INTERNAL merbit_status mbi_plan_launch(merbit_plan *plan, void *function, const char *name,
+                                           int64_t grid, int threads, unsigned shared_bytes,
+                                           void *stream, void **arguments);
+MBI_INTERNAL void mbi_plan_forget(merbit_plan *plan);
+MBI_INTERNAL size_t mbi_value_bytes(const merbit_plan *plan);
+MBI_INTERNAL uint64_t mbi_value_bytes_once(const merbit_plan *plan);
+MBI_INTERNAL unsigned mbi_value_shared(const merbit_plan *plan);
+MBI_INTERNAL const char *mbi_value_name(const merbit_plan *plan);
+MBI_INTERNAL int mbi_plan_has_blocks(const merbit_plan *plan);
+MBI_INTERNAL const char *mbi_method_name(merbit_method method);
+MBI_INTERNAL const char *mbi_method_identifier(merbit_method method);
+MBI_INTERNAL int mbi_plan_transposes(const merbit_plan *plan);
+MBI_INTERNAL void mbi_view_swap(merbit_view *coo);
+MBI_INTERNAL merbit_status mbi_plan_check_arrays(const merbit_plan *plan,
+                                                 const merbit_view *host);
+/* spmv/plan/types.c */
+MBI_INTERNAL merbit_type mbi_plan_sums(const merbit_plan *plan);
+MBI_INTERNAL int mbi_plan_vectors(const merbit_plan *plan);
+MBI_INTERNAL int mbi_plan_plain(const merbit_plan *plan);
+MBI_INTERNAL const char *mbi_type_device(merbit_type type);
+MBI_INTERNAL int mbi_plan_conjugates(const merbit_plan *plan);
+MBI_INTERNAL int mbi_plan_stored(const merbit_plan *plan);
+MBI_INTERNAL const char *mbi_type_text(merbit_type values, merbit_type sums);
+MBI_INTERNAL const char *mbi_plan_type_text(const merbit_plan *plan);
+MBI_INTERNAL merbit_status mbi_types_choose(merbit_context *context, merbit_type type,
+                                            merbit_plan_desc *desc);
+MBI_INTERNAL merbit_status mbi_types_check_method(merbit_context *context, merbit_type type,
+                                                  const merbit_plan_desc *desc);
+MBI_INTERNAL merbit_status mbi_types_check_address(merbit_context *context, const char *what,
+                                                   merbit_type type, const void *address);
+/* spmv/plan/dispatch.c */
+MBI_INTERNAL uint64_t mbi_scratch_bytes(const merbit_plan *plan);
+MBI_INTERNAL merbit_status mbi_method_create(merbit_plan *plan);
+MBI_INTERNAL int mbi_alpha_zero(const merbit_plan *plan, const void *alpha);
+MBI_INTERNAL merbit_status mbi_method_multiply(merbit_plan *plan, mbi_devptr scratch,
+                                               const void *alpha, mbi_devptr x,
+                                               const void *beta, mbi_devptr y, void *stream);
+/* spmv/plan/workspace.c */
+MBI_INTERNAL void mbi_workspace_free(merbit_workspace *workspace);
+MBI_INTERNAL uint64_t mbi_workspace_bytes(const merbit_plan *plan, uint64_t bytes[5]);
+MBI_INTERNAL merbit_status mbi_workspace_make(merbit_plan *plan, merbit_workspace **workspace);
+MBI_INTERNAL merbit_status mbi_plan_wait(merbit_plan *plan);
+/* spmv/plan/plan.c */
+MBI_INTERNAL int mbi_update_converts(const merbit_plan *plan);
+MBI_INTERNAL int mbi_method_known(merbit_method method);
+MBI_INTERNAL int mbi_method_runs(merbit_method method, int cuda);
+MBI_INTERNAL merbit_side mbi_plan_side(const merbit_context *context,
+                                       const merbit_plan_desc *desc);
+MBI_INTERNAL int mbi_view_is_plain(const merbit_view *view);
+MBI_INTERNAL void mbi_plan_unref(merbit_plan *plan);
+MBI_INTERNAL merbit_status mbi_plan_create(merbit_context *context, const merbit_view *view,
+                                           const merbit_plan_desc *desc,
+                                           const mbi_plan_making *how, merbit_plan **plan);
+/* spmv/plan/update.c */
+/* spmv/plan/product.c */
+MBI_INTERNAL int mbi_overlap(const void *x, uint64_t x_bytes, const void *y, uint64_t y_bytes);
+MBI_INTERNAL merbit_status mbi_spmv_check(merbit_plan *plan, const merbit_workspace *workspace,
+                                          const void *x, const void *y);
+MBI_INTERNAL void mbi_spmv_cpu(merbit_plan *plan, merbit_workspace *workspace,
+                               const void *alpha, const void *x, const void *beta, void *y);
+MBI_INTERNAL merbit_status mbi_spmv_check_address(const merbit_plan *plan, const void *pointer,
+                                                  const void **known, const char *name);
+/* spmv/plan/epilogue_product.c */
+MBI_INTERNAL const void *mbi_epilogue_factor(const merbit_plan *plan, int one);
+MBI_INTERNAL merbit_status mbi_spmv_epilogue(merbit_plan *plan, merbit_workspace *workspace,
+                                             const void *x, void *y, const void *const *vectors,
+                                             const double *scalars, double *sums,
+                                             const int *skip, void *stream);
+/* spmv/plan/many_product.c */
+#endif /* MBI_SEPARATE */
 
 #endif

@@ -1,11 +1,18 @@
+#include "core/context.h"
+#include "jit/jit.h"
+#include "matrix/matrix.h"
+#include "spmv/shared/shared.h"
+#include "spmv/cpu/cpu.h"
+#include "spmv/plan/plan.h"
+
 /* Whether two vectors share memory, as addresses of one side. */
-static int mbi_overlap(const void *x, uint64_t x_bytes, const void *y, uint64_t y_bytes) {
+MBI_INTERNAL int mbi_overlap(const void *x, uint64_t x_bytes, const void *y, uint64_t y_bytes) {
   const uint64_t a = (uint64_t)(uintptr_t)x, b = (uint64_t)(uintptr_t)y;
   return x_bytes > 0 && y_bytes > 0 && a < b + y_bytes && b < a + x_bytes;
 }
 
-static merbit_status mbi_spmv_check(merbit_plan *plan, const merbit_workspace *workspace,
-                                    const void *x, const void *y) {
+MBI_INTERNAL merbit_status mbi_spmv_check(merbit_plan *plan, const merbit_workspace *workspace,
+                                          const void *x, const void *y) {
   merbit_context *context = plan->context;
   const size_t size = mbi_type_size(mbi_plan_sums(plan));
   if (mbi_plan_vectors(plan) > 1) {
@@ -31,8 +38,8 @@ static merbit_status mbi_spmv_check(merbit_plan *plan, const merbit_workspace *w
   return MERBIT_OK;
 }
 
-static void mbi_spmv_cpu(merbit_plan *plan, merbit_workspace *workspace, const void *alpha,
-                         const void *x, const void *beta, void *y) {
+MBI_INTERNAL void mbi_spmv_cpu(merbit_plan *plan, merbit_workspace *workspace,
+                               const void *alpha, const void *x, const void *beta, void *y) {
   if (!mbi_plan_plain(plan)) {
     mbi_mixed_multiply(plan, workspace->carries, alpha, x, beta, y);
   } else if (plan->method == MERBIT_METHOD_REFERENCE) {
@@ -50,18 +57,19 @@ static void mbi_spmv_cpu(merbit_plan *plan, merbit_workspace *workspace, const v
 }
 
 /* The driver is asked once per address: repeated products mostly repeat their vectors. */
-static merbit_status mbi_spmv_check_address(const merbit_plan *plan, const void *pointer,
-                                            const void **known, const char *name) {
+MBI_INTERNAL merbit_status mbi_spmv_check_address(const merbit_plan *plan, const void *pointer,
+                                                  const void **known, const char *name) {
   merbit_context *context = plan->context;
   merbit_status status;
   if (pointer == *known) {
     return MERBIT_OK;
   }
   if (!mbi_device_owns(context, pointer)) {
-    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "merbit_spmv: %s at %p is host memory, but the plan computes on CUDA; use a "
-                    "merbit_buffer, or plan_desc.vector_memory = MERBIT_MEMORY_HOST",
-                    name, pointer);
+    return mbi_fail(
+        context, MERBIT_INVALID_ARGUMENT,
+        "merbit_spmv: %s at %p is host memory, but the plan computes on CUDA; use a "
+        "merbit_buffer, or plan_desc.vector_memory = MERBIT_MEMORY_HOST",
+        name, pointer);
   }
   status = mbi_types_check_address(context, name, mbi_plan_sums(plan), pointer);
   *known = status == MERBIT_OK ? pointer : *known;
@@ -70,8 +78,8 @@ static merbit_status mbi_spmv_check_address(const merbit_plan *plan, const void 
 
 /* Host vectors: copied to the GPU and back, synchronously. */
 static merbit_status mbi_spmv_staged(merbit_plan *plan, merbit_workspace *workspace,
-                                     const void *alpha, const void *x, const void *beta, void *y,
-                                     int reads_y, void *stream) {
+                                     const void *alpha, const void *x, const void *beta,
+                                     void *y, int reads_y, void *stream) {
   merbit_context *context = plan->context;
   const size_t size = mbi_type_size(mbi_plan_sums(plan));
   const size_t x_bytes = (size_t)plan->csr.cols * size, y_bytes = (size_t)plan->csr.rows * size;
@@ -83,8 +91,8 @@ static merbit_status mbi_spmv_staged(merbit_plan *plan, merbit_workspace *worksp
     status = mbi_device_upload(context, workspace->staged_y, y, y_bytes);
   }
   if (status == MERBIT_OK) {
-    status = mbi_method_multiply(plan, workspace->device_carries, alpha, workspace->staged_x, beta,
-                                 workspace->staged_y, stream);
+    status = mbi_method_multiply(plan, workspace->device_carries, alpha, workspace->staged_x,
+                                 beta, workspace->staged_y, stream);
   }
   if (status == MERBIT_OK) {
     status = mbi_device_synchronize(context, stream);
@@ -113,8 +121,8 @@ static merbit_status mbi_spmv_cuda(merbit_plan *plan, merbit_workspace *workspac
       status = mbi_spmv_check_address(plan, y, &workspace->known_y, "y");
     }
     if (status == MERBIT_OK) {
-      status = mbi_method_multiply(plan, workspace->device_carries, alpha, mbi_device_address(x),
-                                   beta, mbi_device_address(y), stream);
+      status = mbi_method_multiply(plan, workspace->device_carries, alpha,
+                                   mbi_device_address(x), beta, mbi_device_address(y), stream);
     }
   }
   mbi_device_leave(context);
@@ -134,8 +142,8 @@ static merbit_status mbi_spmv_semiring(merbit_plan *plan, merbit_workspace *work
 }
 
 MERBIT_API merbit_status merbit_spmv(merbit_plan *plan, merbit_workspace *workspace,
-                                     const void *alpha, const void *x, const void *beta, void *y,
-                                     void *stream) {
+                                     const void *alpha, const void *x, const void *beta,
+                                     void *y, void *stream) {
   /* The second parts are for complex numbers. */
   static const float one_f32[2] = {1, 0}, zero_f32[2] = {0, 0};
   static const double one_f64[2] = {1, 0}, zero_f64[2] = {0, 0};

@@ -1,3 +1,8 @@
+#include "core/context.h"
+#include "matrix/matrix.h"
+#include "spmv/shared/shared.h"
+#include "spmv/plan/plan.h"
+
 /* The types of a plan: plan->type is that of the stored values; vectors, sums, alpha and beta
  * have one type, which may be wider. */
 
@@ -7,37 +12,37 @@ static merbit_type mbi_type_sums(merbit_type type) {
 }
 
 /* The type of x, y, sums, alpha and beta. */
-static merbit_type mbi_plan_sums(const merbit_plan *plan) {
+MBI_INTERNAL merbit_type mbi_plan_sums(const merbit_plan *plan) {
   return plan->desc.vector_type != MERBIT_TYPE_DEFAULT ? plan->desc.vector_type
                                                        : mbi_type_sums(plan->type);
 }
 
 /* That a product multiplies. */
-static int mbi_plan_vectors(const merbit_plan *plan) {
+MBI_INTERNAL int mbi_plan_vectors(const merbit_plan *plan) {
   return plan->desc.vectors > 1 ? plan->desc.vectors : 1;
 }
 
 /* Whether values, vectors and sums are all f64 or all f32, which every method and every shorter
  * form of the values takes. */
-static int mbi_plan_plain(const merbit_plan *plan) {
+MBI_INTERNAL int mbi_plan_plain(const merbit_plan *plan) {
   return mbi_type_plain(plan->type) && mbi_plan_sums(plan) == plan->type;
 }
 
 /* In kernels: short values are their bits. */
-static const char *mbi_type_device(merbit_type type) {
+MBI_INTERNAL const char *mbi_type_device(merbit_type type) {
   static const char *const names[] = {"double",  "double",  "float",   "mbk_u16",
                                       "mbk_u16", "mbk_c64", "mbk_c128"};
   return names[type];
 }
 
 /* Whether values are multiplied with their imaginary part negated. */
-static int mbi_plan_conjugates(const merbit_plan *plan) {
+MBI_INTERNAL int mbi_plan_conjugates(const merbit_plan *plan) {
   return plan->desc.operation == MERBIT_OPERATION_H && mbi_type_complex(plan->type);
 }
 
-/* What spmv/shared/values.cuh calls MBK_STORED: the form of values, or how those of the plan's type
- * become numbers. */
-static int mbi_plan_stored(const merbit_plan *plan) {
+/* What spmv/shared/values.cuh calls MBK_STORED: the form of values, or how those of the plan's
+ * type become numbers. */
+MBI_INTERNAL int mbi_plan_stored(const merbit_plan *plan) {
   return plan->device.form != MBI_VALUES_GENERAL ? (int)plan->device.form
          : mbi_plan_conjugates(plan)             ? 8
          : plan->type == MERBIT_F16              ? MBI_VALUES_HALF
@@ -46,7 +51,7 @@ static int mbi_plan_stored(const merbit_plan *plan) {
 }
 
 /* For merbit_plan_describe. */
-static const char *mbi_type_text(merbit_type values, merbit_type sums) {
+MBI_INTERNAL const char *mbi_type_text(merbit_type values, merbit_type sums) {
   switch (values) {
   case MERBIT_F16:
     return "f16 values with f32 vectors";
@@ -63,13 +68,13 @@ static const char *mbi_type_text(merbit_type values, merbit_type sums) {
   }
 }
 
-static const char *mbi_plan_type_text(const merbit_plan *plan) {
+MBI_INTERNAL const char *mbi_plan_type_text(const merbit_plan *plan) {
   return mbi_type_text(plan->type, mbi_plan_sums(plan));
 }
 
 /* plan_desc.vector_type and compute_type: each follows the other, and both the matrix. */
-static merbit_status mbi_types_choose(merbit_context *context, merbit_type type,
-                                      merbit_plan_desc *desc) {
+MBI_INTERNAL merbit_status mbi_types_choose(merbit_context *context, merbit_type type,
+                                            merbit_plan_desc *desc) {
   const merbit_type vector = desc->vector_type, compute = desc->compute_type;
   merbit_type sums = vector != MERBIT_TYPE_DEFAULT ? vector : compute;
   if (!mbi_type_known(vector) || !mbi_type_known(compute)) {
@@ -95,8 +100,8 @@ static merbit_status mbi_types_choose(merbit_context *context, merbit_type type,
 }
 
 /* Methods that take what is not plain. */
-static merbit_status mbi_types_check_method(merbit_context *context, merbit_type type,
-                                            const merbit_plan_desc *desc) {
+MBI_INTERNAL merbit_status mbi_types_check_method(merbit_context *context, merbit_type type,
+                                                  const merbit_plan_desc *desc) {
   if (mbi_type_plain(type) && desc->vector_type == type) {
     return MERBIT_OK;
   }
@@ -119,8 +124,8 @@ static merbit_status mbi_types_check_method(merbit_context *context, merbit_type
 /* On CUDA elements are loaded whole: the address of an array of them is a multiple of their
  * size.
  */
-static merbit_status mbi_types_check_address(merbit_context *context, const char *what,
-                                             merbit_type type, const void *address) {
+MBI_INTERNAL merbit_status mbi_types_check_address(merbit_context *context, const char *what,
+                                                   merbit_type type, const void *address) {
   const size_t size = mbi_type_size(type);
   return (uintptr_t)address % size == 0
              ? MERBIT_OK

@@ -1,8 +1,11 @@
-/* Whether the user's values are not those that the plan multiplies. */
-static int mbi_update_converts(const merbit_plan *plan) {
-  return (plan->matrix != NULL && !mbi_view_is_plain(&plan->view)) ||
-         (mbi_plan_has_blocks(plan) && plan->full.csr.rows == 0 && !mbi_plan_blocks_fit(plan));
-}
+#include "core/context.h"
+#include "jit/jit.h"
+#include "matrix/matrix.h"
+#include "spmv/shared/shared.h"
+#include "spmv/cpu/cpu.h"
+#include "spmv/stages/stages.h"
+#include "spmv/plan/plan.h"
+#include "spmv/choose/choose.h"
 
 /* The new values in the order in which the plan multiplies: those of a CSR, or of plan->bsr. A
  * COO or 64-bit view is converted again, since duplicates may have been added up. */

@@ -1,3 +1,9 @@
+#include "core/context.h"
+#include "jit/jit.h"
+#include "matrix/matrix.h"
+#include "spmv/stages/stages.h"
+#include "spmv/plan/plan.h"
+
 /* Vectors into a plan's order and back. */
 
 static merbit_status mbi_vector_check(merbit_plan *plan, const char *call, const void *from,

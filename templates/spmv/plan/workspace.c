@@ -1,4 +1,12 @@
-static void mbi_workspace_free(merbit_workspace *workspace) {
+#include "core/context.h"
+#include "jit/jit.h"
+#include "matrix/matrix.h"
+#include "spmv/shared/shared.h"
+#include "spmv/cpu/cpu.h"
+#include "spmv/gpu/many/many.h"
+#include "spmv/plan/plan.h"
+
+MBI_INTERNAL void mbi_workspace_free(merbit_workspace *workspace) {
   merbit_context *context = workspace->plan->context;
   if (workspace->plan->side == MERBIT_SIDE_CUDA && mbi_device_enter_alive(context)) {
     mbi_device_release(context, workspace->device_carries); /* and what is behind them */
@@ -12,7 +20,7 @@ static void mbi_workspace_free(merbit_workspace *workspace) {
 
 /* GPU memory of a workspace: carries, x and y where they are the host's, what an epilogue
  * takes, what the plan's maker does. Returns the sum. */
-static uint64_t mbi_workspace_bytes(const merbit_plan *plan, uint64_t bytes[5]) {
+MBI_INTERNAL uint64_t mbi_workspace_bytes(const merbit_plan *plan, uint64_t bytes[5]) {
   const size_t size = mbi_type_size(mbi_plan_sums(plan)) * (size_t)mbi_plan_vectors(plan);
   const int host = plan->desc.vector_memory == MERBIT_MEMORY_HOST;
   bytes[0] = mbi_scratch_bytes(plan);
@@ -43,7 +51,7 @@ static merbit_status mbi_workspace_fill_cuda(merbit_workspace *workspace) {
   return status;
 }
 
-static merbit_status mbi_workspace_make(merbit_plan *plan, merbit_workspace **workspace) {
+MBI_INTERNAL merbit_status mbi_workspace_make(merbit_plan *plan, merbit_workspace **workspace) {
   merbit_context *context = plan->context;
   merbit_workspace *made = (merbit_workspace *)mbi_allocate(context, sizeof *made);
   merbit_status status;
@@ -77,48 +85,11 @@ static merbit_status mbi_workspace_make(merbit_plan *plan, merbit_workspace **wo
 }
 
 /* For what the GPU does on the default stream: streams of the user's need not wait for that. */
-static merbit_status mbi_plan_wait(merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_plan_wait(merbit_plan *plan) {
   merbit_status status = mbi_device_enter(plan->context);
   if (status == MERBIT_OK) {
     status = mbi_device_synchronize(plan->context, NULL);
     mbi_device_leave(plan->context);
   }
   return status;
-}
-
-MERBIT_API merbit_status merbit_workspace_create(merbit_plan *plan,
-                                                 merbit_workspace **workspace) {
-  merbit_status status;
-  if (workspace != NULL) {
-    *workspace = NULL;
-  }
-  if (plan == NULL) {
-    return MERBIT_INVALID_ARGUMENT;
-  }
-  if (workspace == NULL) {
-    return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
-                    "the out pointer `workspace` is NULL");
-  }
-  status = mbi_workspace_make(plan, workspace);
-  if (status == MERBIT_OK && plan->side == MERBIT_SIDE_CUDA) {
-    status = mbi_plan_wait(plan);
-    if (status != MERBIT_OK) {
-      mbi_workspace_free(*workspace);
-      *workspace = NULL;
-    }
-  }
-  if (status == MERBIT_OK) {
-    mbi_mutex_lock(&plan->context->lock);
-    plan->references++;
-    mbi_mutex_unlock(&plan->context->lock);
-  }
-  return status;
-}
-
-MERBIT_API void merbit_workspace_destroy(merbit_workspace *workspace) {
-  if (workspace != NULL) {
-    merbit_plan *plan = workspace->plan;
-    mbi_workspace_free(workspace);
-    mbi_plan_unref(plan);
-  }
 }

@@ -1,17 +1,22 @@
+#include "core/context.h"
+#include "jit/jit.h"
+#include "matrix/matrix.h"
+#include "spmv/shared/shared.h"
+#include "spmv/plan/plan.h"
+
 /* Host views are checked and narrowed on the CPU and uploaded; device CSR views are used where
  * they lie, checked and, if their columns are 64-bit, narrowed by spmv/shared/device_csr.cu. */
-#define MBI_ARRAYS_THREADS 256
-#define MBI_ARRAYS_GRID 4096 /* the most blocks; each strides over the arrays */
 
-static int64_t mbi_arrays_blocks(int64_t count) {
+MBI_INTERNAL int64_t mbi_arrays_blocks(int64_t count) {
   const int64_t blocks = count / MBI_ARRAYS_THREADS + 1;
   return blocks < MBI_ARRAYS_GRID ? blocks : MBI_ARRAYS_GRID;
 }
 
 /* The specialisation of spmv/shared/device_csr.cu for arrays of these types. */
-static merbit_status mbi_arrays_program(merbit_context *context, merbit_index_type offset_type,
-                                        merbit_index_type index_type, int base,
-                                        mbi_program *program) {
+MBI_INTERNAL merbit_status mbi_arrays_program(merbit_context *context,
+                                              merbit_index_type offset_type,
+                                              merbit_index_type index_type, int base,
+                                              mbi_program *program) {
   mbi_preamble preamble;
   memset(&preamble, 0, sizeof preamble);
   mbi_preamble_define(&preamble, "MBK_ROW_PTR",
@@ -22,7 +27,14 @@ static merbit_status mbi_arrays_program(merbit_context *context, merbit_index_ty
   return mbi_program_create(context, "spmv/shared/device_csr.cu", &preamble, program);
 }
 
-static uint64_t mbi_ranks_bytes(int64_t rows);
+MBI_INTERNAL uint64_t mbi_ranks_blocks_of(int64_t rows) {
+  return ((uint64_t)rows + MBI_RANKS_PER_BLOCK - 1) / MBI_RANKS_PER_BLOCK;
+}
+
+/* Of ranks->counts: four sums, and the offset of each block. */
+MBI_INTERNAL uint64_t mbi_ranks_bytes(int64_t rows) {
+  return (4 + mbi_ranks_blocks_of(rows)) * sizeof(uint32_t);
+}
 
 /* Find out on the GPU whether the arrays are sound; if not, let the host's check name the
  * culprit. What the answer lies in is kept for the ranks of rows, or of a transpose's. */
@@ -95,9 +107,10 @@ static merbit_status mbi_device_csr_narrow(merbit_context *context, const merbit
   return status;
 }
 
-static merbit_status mbi_array_upload(merbit_context *context, const void *source,
-                                      uint64_t bytes, const char *what, mbi_device_csr *csr,
-                                      mbi_devptr *target, int *owns) {
+MBI_INTERNAL merbit_status mbi_array_upload(merbit_context *context, const void *source,
+                                            uint64_t bytes, const char *what,
+                                            mbi_device_csr *csr, mbi_devptr *target,
+                                            int *owns) {
   merbit_status status = mbi_device_allocate(context, bytes, what, target);
   if (status != MERBIT_OK) {
     return status;
@@ -173,8 +186,9 @@ static merbit_status mbi_device_csr_borrow(merbit_context *context, const merbit
 }
 
 /* Needs an entered context. After a failure mbi_device_csr_destroy cleans up. */
-static merbit_status mbi_device_csr_create(merbit_context *context, const merbit_view *view,
-                                           int unchecked, mbi_device_csr *csr) {
+MBI_INTERNAL merbit_status mbi_device_csr_create(merbit_context *context,
+                                                 const merbit_view *view, int unchecked,
+                                                 mbi_device_csr *csr) {
   memset(csr, 0, sizeof *csr);
   csr->offset_type = view->offset_type;
   csr->base = view->base;
@@ -186,7 +200,7 @@ static merbit_status mbi_device_csr_create(merbit_context *context, const merbit
              : mbi_device_csr_upload(context, view, csr);
 }
 
-static void mbi_device_csr_destroy(merbit_context *context, mbi_device_csr *csr) {
+MBI_INTERNAL void mbi_device_csr_destroy(merbit_context *context, mbi_device_csr *csr) {
   if (csr->owns_row_ptr) {
     mbi_device_release(context, csr->row_ptr);
   }
@@ -201,13 +215,13 @@ static void mbi_device_csr_destroy(merbit_context *context, mbi_device_csr *csr)
 }
 
 /* Of a CSR's columns and values, read once. */
-static uint64_t mbi_device_csr_stream_bytes(const merbit_plan *plan) {
+MBI_INTERNAL uint64_t mbi_device_csr_stream_bytes(const merbit_plan *plan) {
   return plan->device.nnz * (sizeof(int32_t) + mbi_value_bytes(plan)) +
          mbi_value_bytes_once(plan);
 }
 
 /* What every product kernel is told of a plan. */
-static void mbi_plan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+MBI_INTERNAL void mbi_plan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   const char *sums = mbi_type_device(mbi_plan_sums(plan));
   memset(preamble, 0, sizeof *preamble);
   mbi_preamble_define(preamble, "MBK_VALUE",

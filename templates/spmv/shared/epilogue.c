@@ -1,39 +1,23 @@
+#include "core/context.h"
+#include "jit/jit.h"
+#include "matrix/matrix.h"
+#include "spmv/shared/shared.h"
+#include "spmv/plan/plan.h"
+
 /* Epilogues: what a plan's products make of each row of op(A) x on its way to y, and two sums
  * over all rows. On CUDA by a kernel behind the product, spmv/shared/epilogue.cu; products:
  * spmv/plan/epilogue_product.c. */
 
-#define MBI_EPILOGUE_VECTORS 6
 #define MBI_EPILOGUE_SCALARS 8
-#define MBI_EPILOGUE_CHUNK 8192  /* rows that one task takes on the CPU */
-#define MBI_EPILOGUE_THREADS 256 /* of a block of the kernel */
-#define MBI_EPILOGUE_BLOCKS 1024 /* at most, as many as the last one adds up at once */
-#define MBI_EPILOGUE_RESIDENT 4  /* of a multiprocessor: fewer parts for the last one */
+#define MBI_EPILOGUE_RESIDENT 4 /* of a multiprocessor: fewer parts for the last one */
 
-struct mbi_epilogue {                                             /* a copy of the user's */
-  merbit_epilogue given;                                          /* without its expressions */
-  char result[MBI_EXPRESSION_SIZE], sums[2][MBI_EXPRESSION_SIZE]; /* for kernels; empty: none */
-  /* Of the library's own iterations: a file of what the last block does with the sums, as it is
-   * included, and where it does so; or NULL. */
-  const char *after;
-  mbi_devptr after_memory;
-  mbi_program program;
-  void *kernel; /* CUfunction */
-};
-
-/* What the kernel is given of a product: mbk_epilogue of spmv/shared/epilogue.cu. */
-typedef struct mbi_epilogue_call {
-  mbi_devptr vectors[MBI_EPILOGUE_VECTORS];
-  mbi_devptr scalars, sums, skip;
-  mbi_devptr parts, ticket, after;
-} mbi_epilogue_call;
-
-static int mbi_plan_has_epilogue(const merbit_plan *plan) {
+MBI_INTERNAL int mbi_plan_has_epilogue(const merbit_plan *plan) {
   return plan->epilogue != NULL;
 }
 
 /* That a product moves behind its own: the vectors, y, and y once more where there is a result.
  */
-static int64_t mbi_epilogue_stream_bytes(const merbit_plan *plan) {
+MBI_INTERNAL int64_t mbi_epilogue_stream_bytes(const merbit_plan *plan) {
   const int64_t bytes = plan->csr.rows * (int64_t)mbi_type_size(mbi_plan_sums(plan));
   return plan->epilogue == NULL ? 0
                                 : bytes * (plan->epilogue->given.vectors + 1 +
@@ -44,7 +28,8 @@ static int64_t mbi_epilogue_stream_bytes(const merbit_plan *plan) {
  */
 
 /* After the checks of types, semirings and of several vectors. */
-static merbit_status mbi_epilogue_check(merbit_context *context, const merbit_plan_desc *desc) {
+MBI_INTERNAL merbit_status mbi_epilogue_check(merbit_context *context,
+                                              const merbit_plan_desc *desc) {
   const merbit_epilogue *e = desc->epilogue;
   if (e == NULL) {
     return MERBIT_OK;
@@ -65,8 +50,9 @@ static merbit_status mbi_epilogue_check(merbit_context *context, const merbit_pl
 }
 
 /* One expression; the result is of the plan's type, sums are double. */
-static merbit_status mbi_epilogue_take_one(const merbit_plan *plan, int sum, const char *what,
-                                           const char *source, char *text) {
+MBI_INTERNAL merbit_status mbi_epilogue_take_one(const merbit_plan *plan, int sum,
+                                                 const char *what, const char *source,
+                                                 char *text) {
   static const char *const vectors[] = {"v0", "v1", "v2", "v3", "v4", "v5"};
   static const char *const scalars[] = {"s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7"};
   const merbit_epilogue *given = &plan->epilogue->given;
@@ -93,7 +79,7 @@ static merbit_status mbi_epilogue_take_one(const merbit_plan *plan, int sum, con
 }
 
 /* plan->epilogue: a copy of the user's, checked. mbi_plan_free releases it. */
-static merbit_status mbi_epilogue_take(merbit_plan *plan, const char *after) {
+MBI_INTERNAL merbit_status mbi_epilogue_take(merbit_plan *plan, const char *after) {
   const merbit_epilogue *given = plan->desc.epilogue;
   merbit_context *context = plan->context;
   merbit_status status;
@@ -142,8 +128,8 @@ static merbit_status mbi_epilogue_take(merbit_plan *plan, const char *after) {
 /* ---- The kernel ----------------------------------------------------------------------------
  */
 
-static void mbi_epilogue_preamble(const mbi_epilogue *e, merbit_type type,
-                                  mbi_preamble *preamble) {
+MBI_INTERNAL void mbi_epilogue_preamble(const mbi_epilogue *e, merbit_type type,
+                                        mbi_preamble *preamble) {
   memset(preamble, 0, sizeof *preamble);
   mbi_preamble_define(preamble, "MBK_VECTOR", mbi_type_device(type));
   mbi_preamble_define(preamble, "MBK_COMPUTE", mbi_type_device(type));
@@ -164,7 +150,7 @@ static void mbi_epilogue_preamble(const mbi_epilogue *e, merbit_type type,
 }
 
 /* Needs an entered context. */
-static merbit_status mbi_epilogue_specialise(merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_epilogue_specialise(merbit_plan *plan) {
   mbi_epilogue *e = plan->epilogue;
   mbi_preamble preamble;
   merbit_status status;
@@ -176,7 +162,7 @@ static merbit_status mbi_epilogue_specialise(merbit_plan *plan) {
 }
 
 /* Needs an entered context. */
-static void mbi_epilogue_release_cuda(merbit_plan *plan) {
+MBI_INTERNAL void mbi_epilogue_release_cuda(merbit_plan *plan) {
   if (plan->epilogue != NULL) {
     mbi_program_destroy(plan->context, &plan->epilogue->program);
   }
@@ -186,7 +172,7 @@ static void mbi_epilogue_release_cuda(merbit_plan *plan) {
  */
 
 /* For a plan the same each time; a thread takes 16 bytes of each vector at once. */
-static uint64_t mbi_epilogue_blocks(const merbit_plan *plan) {
+MBI_INTERNAL uint64_t mbi_epilogue_blocks(const merbit_plan *plan) {
   const uint64_t packs = (uint64_t)plan->csr.rows * mbi_type_size(mbi_plan_sums(plan)) / 16 + 1;
   const uint64_t blocks = (packs + MBI_EPILOGUE_THREADS - 1) / MBI_EPILOGUE_THREADS;
   const uint64_t resident =
@@ -195,17 +181,11 @@ static uint64_t mbi_epilogue_blocks(const merbit_plan *plan) {
   return blocks < most ? blocks : most;
 }
 
-/* A product's scratch: the ticket, which is zero between products even where the plan is made
- * again; from here on the blocks' sums; then, where there is a result, room for a product that
- * may not go to y. */
-#define MBI_EPILOGUE_PARTS 256
-#define MBI_EPILOGUE_PRODUCT (MBI_EPILOGUE_PARTS + 2 * MBI_EPILOGUE_BLOCKS * sizeof(double))
-
-static int64_t mbi_epilogue_chunks(const merbit_plan *plan) {
+MBI_INTERNAL int64_t mbi_epilogue_chunks(const merbit_plan *plan) {
   return (plan->csr.rows + MBI_EPILOGUE_CHUNK - 1) / MBI_EPILOGUE_CHUNK;
 }
 
-static uint64_t mbi_epilogue_scratch_bytes(const merbit_plan *plan) {
+MBI_INTERNAL uint64_t mbi_epilogue_scratch_bytes(const merbit_plan *plan) {
   return plan->epilogue == NULL ? 0
          : plan->epilogue->result[0] == '\0'
              ? MBI_EPILOGUE_PRODUCT
@@ -214,7 +194,7 @@ static uint64_t mbi_epilogue_scratch_bytes(const merbit_plan *plan) {
 }
 
 /* What a workspace on the CPU needs beside; mbi_workspace_free releases it. */
-static merbit_status mbi_epilogue_room(merbit_workspace *workspace) {
+MBI_INTERNAL merbit_status mbi_epilogue_room(merbit_workspace *workspace) {
   const merbit_plan *plan = workspace->plan;
   void *sums = NULL;
   merbit_status status;

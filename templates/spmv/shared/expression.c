@@ -1,3 +1,7 @@
+#include "core/context.h"
+#include "market/market.h"
+#include "spmv/shared/shared.h"
+
 /* Expressions of users become text of a kernel: only what this grammar knows, written anew from
  * its tokens, so that nothing else reaches the compiler.
  *
@@ -261,9 +265,10 @@ static merbit_status mbi_expression_choice(mbi_expression *e) {
  * expression for kernels, which call its type, `type`, `number`. `names`, ended by NULL, are
  * what it may use; kernels know them behind MBI_EXPRESSION_MARK. After a failure the text is
  * empty. */
-static merbit_status mbi_expression_write(merbit_context *context, const char *what,
-                                          const char *source, const char *const *names,
-                                          merbit_type type, const char *number, char *text) {
+MBI_INTERNAL merbit_status mbi_expression_write(merbit_context *context, const char *what,
+                                                const char *source, const char *const *names,
+                                                merbit_type type, const char *number,
+                                                char *text) {
   mbi_expression e;
   merbit_status status;
   memset(&e, 0, sizeof e);
@@ -294,8 +299,8 @@ static merbit_status mbi_expression_write(merbit_context *context, const char *w
 }
 
 /* The same of type MBK_COMPUTE. */
-static merbit_status mbi_expression_check(merbit_context *context, const char *what,
-                                          const char *source, const char *const *names,
-                                          merbit_type type, char *text) {
+MBI_INTERNAL merbit_status mbi_expression_check(merbit_context *context, const char *what,
+                                                const char *source, const char *const *names,
+                                                merbit_type type, char *text) {
   return mbi_expression_write(context, what, source, names, type, "MBK_COMPUTE", text);
 }

@@ -1,34 +1,10 @@
+#include "market/market.h"
+#include "spmv/shared/shared.h"
+
 /* Reading and writing of expressions: tokens from what a user gave, and the text that a kernel
  * gets instead. The grammar: spmv/shared/expression.c. */
 
-#define MBI_EXPRESSION_TEXT 512   /* characters of what comes */
-#define MBI_EXPRESSION_SIZE 1400  /* of what is written, its terminating zero included */
-#define MBI_EXPRESSION_DEPTH 64   /* of operands within each other; parentheses count twice */
-#define MBI_EXPRESSION_DIGITS 64  /* characters of a number */
-#define MBI_EXPRESSION_NUMBER 48  /* at most, as it is written */
-#define MBI_EXPRESSION_MARK "in_" /* begins the names in what is written */
-
-typedef struct mbi_expression { /* one that is being read */
-  merbit_context *context;
-  const char *what;         /* as messages call it */
-  const char *const *names; /* ended by NULL */
-  merbit_type type;
-  const char *number; /* what kernels call that type */
-  const char *source;
-  const char *at; /* the token in hand; of `length` characters, 0 at the end */
-  size_t length;
-  char *text; /* what is written */
-  size_t written;
-  int depth, operand;
-} mbi_expression;
-
-/* What an operand stands for, in mbi_expression.operand. */
-enum { MBI_OPERAND_NUMBER, MBI_OPERAND_TRUTH };
-
-static const struct {
-  const char *name;
-  int arguments;
-} mbi_calls[] = {
+MBI_INTERNAL const mbi_call mbi_calls[MBI_CALLS] = {
     {"min", 2}, {"max", 2}, {"abs", 1},   {"sqrt", 1}, {"exp", 1},
     {"log", 1}, {"pow", 2}, {"floor", 1}, {"ceil", 1},
 };
@@ -37,12 +13,12 @@ static const struct {
  */
 
 /* Without the locale. */
-static int mbi_is_letter(char c) {
+MBI_INTERNAL int mbi_is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
 /* Refuse the token in hand. Other characters than ASCII's are shown by their numbers. */
-static merbit_status mbi_expression_refuse(mbi_expression *e, const char *why) {
+MBI_INTERNAL merbit_status mbi_expression_refuse(mbi_expression *e, const char *why) {
   char token[48];
   if (e->length == 0) {
     (void)snprintf(token, sizeof token, "its end");
@@ -56,7 +32,7 @@ static merbit_status mbi_expression_refuse(mbi_expression *e, const char *why) {
                   token, (size_t)(e->at - e->source) + 1, why);
 }
 
-static int mbi_expression_is(const mbi_expression *e, const char *token) {
+MBI_INTERNAL int mbi_expression_is(const mbi_expression *e, const char *token) {
   return strlen(token) == e->length && memcmp(e->at, token, e->length) == 0;
 }
 
@@ -85,7 +61,7 @@ static const char *mbi_expression_decimal(const char *p) {
 
 /* Take the next token in hand. What is no token is one of one character, which no rule takes.
  */
-static void mbi_expression_next(mbi_expression *e) {
+MBI_INTERNAL void mbi_expression_next(mbi_expression *e) {
   static const char *const pairs[] = {"<=", ">=", "==", "!=", "&&", "||"};
   const char *p;
   size_t i;
@@ -112,7 +88,8 @@ static void mbi_expression_next(mbi_expression *e) {
 /* ---- What is written -----------------------------------------------------------------------
  */
 
-static merbit_status mbi_expression_insert(mbi_expression *e, size_t at, const char *text) {
+MBI_INTERNAL merbit_status mbi_expression_insert(mbi_expression *e, size_t at,
+                                                 const char *text) {
   const size_t length = strlen(text);
   if (e->written + length >= MBI_EXPRESSION_SIZE) {
     return mbi_fail(
@@ -128,19 +105,19 @@ static merbit_status mbi_expression_insert(mbi_expression *e, size_t at, const c
   return MERBIT_OK;
 }
 
-static merbit_status mbi_expression_append(mbi_expression *e, const char *text) {
+MBI_INTERNAL merbit_status mbi_expression_append(mbi_expression *e, const char *text) {
   return mbi_expression_insert(e, e->written, text);
 }
 
 /* `head`, what has been written from `from` on, `tail`. */
-static merbit_status mbi_expression_wrap(mbi_expression *e, size_t from, const char *head,
-                                         const char *tail) {
+MBI_INTERNAL merbit_status mbi_expression_wrap(mbi_expression *e, size_t from, const char *head,
+                                               const char *tail) {
   const merbit_status status = mbi_expression_insert(e, from, head);
   return status == MERBIT_OK ? mbi_expression_append(e, tail) : status;
 }
 
 /* The operand written from `from` on as a number or a truth, whichever is `wanted`. */
-static merbit_status mbi_expression_want(mbi_expression *e, size_t from, int wanted) {
+MBI_INTERNAL merbit_status mbi_expression_want(mbi_expression *e, size_t from, int wanted) {
   const int have = e->operand;
   char head[48];
   e->operand = wanted;

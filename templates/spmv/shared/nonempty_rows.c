@@ -1,29 +1,22 @@
+#include "core/context.h"
+#include "jit/jit.h"
+#include "matrix/matrix.h"
+#include "spmv/shared/shared.h"
+#include "spmv/plan/plan.h"
+
 /* Which rows hold something, and how even they are: the GPU counts, and lists them where some
  * are empty and the method asks. */
-#define MBI_RANKS_PER_BLOCK 1024
 #define MBI_RANKS_SAMPLES 128 /* windows of nonzeros at most */
-#define MBI_RANKS_WINDOW 8192
-#define MBI_RANKS_TABLE 12288
 #define MBI_RANKS_THREADS 1024
-#define MBI_RANKS_BINS 4096
 #define MBI_RANKS_BLOCK_SAMPLES 4096        /* rows */
 #define MBI_RANKS_COLUMN_SAMPLES (8u << 20) /* nonzeros */
 /* Bytes up to which an array stays that only making a plan needs: to allocate and release one
  * costs as much as a product or more. */
 #define MBI_RANKS_SMALL (16u << 20)
 
-static uint64_t mbi_ranks_blocks_of(int64_t rows) {
-  return ((uint64_t)rows + MBI_RANKS_PER_BLOCK - 1) / MBI_RANKS_PER_BLOCK;
-}
-
-/* Of ranks->counts: four sums, and the offset of each block. */
-static uint64_t mbi_ranks_bytes(int64_t rows) {
-  return (4 + mbi_ranks_blocks_of(rows)) * sizeof(uint32_t);
-}
-
 /* What the plan's products do not need, unless it is small: the choice and the method are made.
  */
-static void mbi_ranks_finish(merbit_context *context, mbi_ranks *ranks) {
+MBI_INTERNAL void mbi_ranks_finish(merbit_context *context, mbi_ranks *ranks) {
   if (ranks->column_bytes > MBI_RANKS_SMALL) {
     mbi_device_release(context, ranks->column_counts);
     ranks->column_counts = 0;
@@ -37,7 +30,7 @@ static void mbi_ranks_finish(merbit_context *context, mbi_ranks *ranks) {
   mbi_program_destroy(context, &ranks->program);
 }
 
-static void mbi_ranks_destroy(merbit_context *context, mbi_ranks *ranks) {
+MBI_INTERNAL void mbi_ranks_destroy(merbit_context *context, mbi_ranks *ranks) {
   mbi_ranks_finish(context, ranks);
   mbi_device_release(context, ranks->column_counts);
   mbi_device_release(context, ranks->counts);
@@ -115,13 +108,13 @@ static merbit_status mbi_ranks_create(merbit_context *context, mbi_device_csr *c
 }
 
 /* Rows of nearly equal length: slices of 32, filled up, hold an eighth more at most. */
-static int mbi_ranks_equal(const merbit_plan *plan) {
+MBI_INTERNAL int mbi_ranks_equal(const merbit_plan *plan) {
   return plan->ranks.slots <= plan->device.nnz + plan->device.nnz / 8;
 }
 
 /* Samples of the columns; after mbi_ranks_create, of a matrix with nonzeros. */
-static merbit_status mbi_ranks_sample(merbit_context *context, const mbi_device_csr *csr,
-                                      merbit_type type, mbi_ranks *ranks) {
+MBI_INTERNAL merbit_status mbi_ranks_sample(merbit_context *context, const mbi_device_csr *csr,
+                                            merbit_type type, mbi_ranks *ranks) {
   mbi_devptr row_ptr = csr->row_ptr, col_ind = csr->col_ind, narrow;
   uint64_t row_count = csr->rows, nnz = csr->nnz;
   const uint64_t window = nnz < MBI_RANKS_WINDOW ? nnz : MBI_RANKS_WINDOW;
@@ -228,8 +221,8 @@ static merbit_status mbi_ranks_count_columns(merbit_plan *plan, uint32_t *bins) 
 
 /* The fullest columns, at most `room` of them and each with two nonzeros of the sample or more:
  * how often they are counted at least, and their share of the `sampled` nonzeros. */
-static void mbi_ranks_take_hubs(mbi_ranks *ranks, const uint32_t *bins, uint64_t sampled,
-                                uint64_t room) {
+MBI_INTERNAL void mbi_ranks_take_hubs(mbi_ranks *ranks, const uint32_t *bins, uint64_t sampled,
+                                      uint64_t room) {
   uint64_t hubs = 0, cold = 0;
   uint32_t n;
   ranks->hub_least = MBI_RANKS_BINS;
@@ -244,7 +237,7 @@ static void mbi_ranks_take_hubs(mbi_ranks *ranks, const uint32_t *bins, uint64_t
 }
 
 /* plan->ranks.hub_least and hub_share, unless they are known and the counts are still there. */
-static merbit_status mbi_ranks_columns(merbit_plan *plan, uint64_t room) {
+MBI_INTERNAL merbit_status mbi_ranks_columns(merbit_plan *plan, uint64_t room) {
   uint32_t bins[MBI_RANKS_BINS];
   const uint64_t nnz = plan->device.nnz, stride = nnz / MBI_RANKS_COLUMN_SAMPLES + 1;
   merbit_status status;
@@ -290,7 +283,7 @@ static merbit_status mbi_ranks_against(merbit_plan *plan, uint64_t count, uint32
 /* The largest blocks, up to 16 x 16, of which the matrix wholly consists, in plan->ranks; 1 x 1
  * where there are no larger ones. Some rows are looked at first, which rules most matrices out.
  */
-static merbit_status mbi_ranks_blocks(merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_ranks_blocks(merbit_plan *plan) {
   const uint64_t rows = plan->device.rows;
   uint64_t count = rows < MBI_RANKS_BLOCK_SAMPLES ? rows : MBI_RANKS_BLOCK_SAMPLES;
   uint32_t against[2] = {0, 0};
@@ -317,7 +310,7 @@ static merbit_status mbi_ranks_blocks(merbit_plan *plan) {
 }
 
 /* A number of the structure, after mbi_ranks_create. */
-static merbit_status mbi_ranks_hash(merbit_plan *plan, uint64_t *hash) {
+MBI_INTERNAL merbit_status mbi_ranks_hash(merbit_plan *plan, uint64_t *hash) {
   merbit_context *context = plan->context;
   const uint64_t most =
       plan->device.nnz > plan->device.rows ? plan->device.nnz : plan->device.rows;
@@ -342,20 +335,20 @@ static merbit_status mbi_ranks_hash(merbit_plan *plan, uint64_t *hash) {
 }
 
 /* Returns whether 32 bits number the plan's rows and have a number left that is none. */
-static int mbi_ranks_fit(const merbit_plan *plan) {
+MBI_INTERNAL int mbi_ranks_fit(const merbit_plan *plan) {
   return plan->device.rows < UINT32_MAX;
 }
 
 /* For a method, unless the choice has counted already. */
-static merbit_status mbi_ranks_need(merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_ranks_need(merbit_plan *plan) {
   return plan->ranks.row_start != 0
              ? MERBIT_OK
              : mbi_ranks_create(plan->context, &plan->device, &plan->ranks);
 }
 
 /* List the rows; after mbi_ranks_create, where some are empty. A failure changes nothing. */
-static merbit_status mbi_ranks_compact(merbit_context *context, const mbi_device_csr *csr,
-                                       mbi_ranks *ranks) {
+MBI_INTERNAL merbit_status mbi_ranks_compact(merbit_context *context, const mbi_device_csr *csr,
+                                             mbi_ranks *ranks) {
   const uint64_t starts = (ranks->count + 1) * mbi_index_bytes(csr->offset_type);
   const uint64_t ids = (ranks->count + 1) * sizeof(uint32_t); /* never none */
   const uint64_t empties = (csr->rows - ranks->count) * sizeof(uint32_t);

@@ -1,24 +1,13 @@
-/* Products over other semirings than plus-times. Kernels: spmv/shared/semiring.cuh; CPU threads:
- * spmv/cpu/semirings.c. */
+#include "core/context.h"
+#include "jit/jit.h"
+#include "matrix/matrix.h"
+#include "spmv/shared/shared.h"
+#include "spmv/plan/plan.h"
 
-struct mbi_operators {                                          /* a copy of the user's */
-  merbit_operators given;                                       /* without its expressions */
-  char add[MBI_EXPRESSION_SIZE], multiply[MBI_EXPRESSION_SIZE]; /* for kernels; empty: none */
-};
+/* Products over other semirings than plus-times. Kernels: spmv/shared/semiring.cuh; CPU
+ * threads: spmv/cpu/semirings.c. */
 
-/* alpha or beta on its way to a product: kernels of semirings take one as an argument. */
-typedef union mbi_scalar {
-  struct {
-    double value;
-    uint32_t given;
-  } f64;
-  struct {
-    float value;
-    uint32_t given;
-  } f32;
-} mbi_scalar;
-
-static int mbi_plan_has_semiring(const merbit_plan *plan) {
+MBI_INTERNAL int mbi_plan_has_semiring(const merbit_plan *plan) {
   return plan->desc.semiring != MERBIT_SEMIRING_PLUS_TIMES;
 }
 
@@ -31,12 +20,12 @@ static const char *mbi_semiring_name(merbit_semiring semiring) {
 
 /* How a view becomes a CSR: duplicates are added up only where (+) is +, and where products do
  * not add up in a wider type, for their sums would be rounded to that of the values. */
-static int mbi_plan_build_flags(const merbit_plan *plan) {
+MBI_INTERNAL int mbi_plan_build_flags(const merbit_plan *plan) {
   return mbi_plan_has_semiring(plan) || plan->type != mbi_plan_sums(plan) ? MBI_BUILD_KEEP : 0;
 }
 
 /* For merbit_plan_describe, behind the type. */
-static const char *mbi_semiring_label(const merbit_plan *plan) {
+MBI_INTERNAL const char *mbi_semiring_label(const merbit_plan *plan) {
   static const char *const labels[] = {"", " min-plus", " max-times", " or-and", " custom"};
   return labels[plan->desc.semiring];
 }
@@ -51,8 +40,8 @@ static int mbi_semiring_method(merbit_method method) {
 }
 
 /* After the checks of the type and of the method. */
-static merbit_status mbi_semiring_check(merbit_context *context, const merbit_view *view,
-                                        const merbit_plan_desc *desc) {
+MBI_INTERNAL merbit_status mbi_semiring_check(merbit_context *context, const merbit_view *view,
+                                              const merbit_plan_desc *desc) {
   const merbit_semiring semiring = desc->semiring;
   if (semiring < MERBIT_SEMIRING_PLUS_TIMES || semiring > MERBIT_SEMIRING_CUSTOM) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -72,7 +61,8 @@ static merbit_status mbi_semiring_check(merbit_context *context, const merbit_vi
     return mbi_fail(
         context, MERBIT_NOT_SUPPORTED,
         "plan_desc.method %s does not take plan_desc.semiring %s; use MERBIT_METHOD_AUTO or "
-        "MERBIT_METHOD_MERGE, on CUDA also MERBIT_METHOD_SCAN or MERBIT_METHOD_ROWS, on the CPU "
+        "MERBIT_METHOD_MERGE, on CUDA also MERBIT_METHOD_SCAN or MERBIT_METHOD_ROWS, on the "
+        "CPU "
         "MERBIT_METHOD_REFERENCE",
         mbi_method_identifier(desc->method), mbi_semiring_name(semiring));
   }
@@ -93,7 +83,7 @@ static merbit_status mbi_semiring_check(merbit_context *context, const merbit_vi
 }
 
 /* Whether the operators have what a side needs. */
-static int mbi_semiring_runs(const merbit_plan *plan, merbit_side side) {
+MBI_INTERNAL int mbi_semiring_runs(const merbit_plan *plan, merbit_side side) {
   const mbi_operators *o = plan->operators;
   return o == NULL                  ? 1
          : side == MERBIT_SIDE_CUDA ? o->add[0] != '\0' && o->multiply[0] != '\0'
@@ -115,7 +105,7 @@ static merbit_status mbi_semiring_check_zero(const merbit_plan *plan) {
 }
 
 /* plan->operators: a copy of the user's, checked. mbi_plan_free releases it. */
-static merbit_status mbi_semiring_take(merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_semiring_take(merbit_plan *plan) {
   static const char *const sums[] = {"a", "b", NULL}, *const products[] = {"a", "x", NULL};
   const merbit_operators *given = plan->desc.operators;
   merbit_context *context = plan->context;
@@ -159,7 +149,7 @@ static merbit_status mbi_semiring_take(merbit_plan *plan) {
 /* ---- What kernels are told ------------------------------------------------------------------
  */
 
-static void mbi_semiring_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+MBI_INTERNAL void mbi_semiring_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   mbi_preamble_define_int(preamble, "MBK_SEMIRING", (int)plan->desc.semiring);
   if (plan->operators != NULL) {
     char zero[48];
@@ -172,14 +162,14 @@ static void mbi_semiring_preamble(const merbit_plan *plan, mbi_preamble *preambl
   }
 }
 
-static double mbi_semiring_zero(const merbit_plan *plan) {
+MBI_INTERNAL double mbi_semiring_zero(const merbit_plan *plan) {
   return plan->operators != NULL                           ? plan->operators->given.zero
          : plan->desc.semiring == MERBIT_SEMIRING_MIN_PLUS ? (double)INFINITY
                                                            : 0.0;
 }
 
 /* A scalar in host memory, or NULL. */
-static mbi_scalar mbi_semiring_scalar(const merbit_plan *plan, const void *scalar) {
+MBI_INTERNAL mbi_scalar mbi_semiring_scalar(const merbit_plan *plan, const void *scalar) {
   mbi_scalar made;
   memset(&made, 0, sizeof made);
   if (plan->type == MERBIT_F32) {
@@ -193,7 +183,7 @@ static mbi_scalar mbi_semiring_scalar(const merbit_plan *plan, const void *scala
 }
 
 /* Whether the old y is read, for all that the host knows of beta, a kernel's argument. */
-static int mbi_semiring_adds(const merbit_plan *plan, const void *beta) {
+MBI_INTERNAL int mbi_semiring_adds(const merbit_plan *plan, const void *beta) {
   const mbi_scalar *scalar = (const mbi_scalar *)beta;
   if (plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE) {
     return *(const void *const *)beta != NULL;

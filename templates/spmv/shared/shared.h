@@ -2,7 +2,11 @@
 #define MBI_SHARED_H
 #include "market/market.h"
 
-/* How values are stored: spmv/stages/value_forms.c. Kernels know the numbers: spmv/shared/values.cuh. */
+typedef struct mbi_operators mbi_operators;
+typedef struct mbi_epilogue mbi_epilogue;
+
+/* How values are stored: spmv/stages/value_forms.c. Kernels know the numbers:
+ * spmv/shared/values.cuh. */
 typedef enum mbi_value_form {
   MBI_VALUES_GENERAL, /* each, in the plan's type; or none, for a pattern of ones */
   MBI_VALUES_EQUAL,   /* one for all */
@@ -15,7 +19,8 @@ typedef enum mbi_value_form {
 
 #define MBI_VALUES_MOST 256 /* of a table */
 
-/* A CSR matrix in GPU memory: spmv/shared/device_csr.c. Arrays that the plan owns are freed with it. */
+/* A CSR matrix in GPU memory: spmv/shared/device_csr.c. Arrays that the plan owns are freed
+ * with it. */
 typedef struct mbi_device_csr {
   mbi_devptr row_ptr, col_ind, values; /* values 0: a pattern of ones */
   mbi_value_form form;                 /* of `values` */
@@ -39,17 +44,197 @@ typedef struct mbi_ranks {
   mbi_devptr row_id, empty_id; /* rows with and without a nonzero; 0 where no row is empty */
   int start_apart;             /* row_start is not behind them, but released before */
   uint64_t bytes;              /* of what is owned of the three, and stays */
-  mbi_devptr column_counts; /* of a sample of the nonzeros: see mbi_ranks_columns */
+  mbi_devptr column_counts;    /* of a sample of the nonzeros: see mbi_ranks_columns */
   uint64_t column_bytes;
-  int columns_coded;        /* HUBS has put codes in the place of counts */
-  uint32_t hub_least;       /* a column counted this often is a hub */
-  double hub_share;         /* of the nonzeros that lie in hubs */
+  int columns_coded;  /* HUBS has put codes in the place of counts */
+  uint32_t hub_least; /* a column counted this often is a hub */
+  double hub_share;   /* of the nonzeros that lie in hubs */
   double sectors; /* of x that a nonzero adds in a window of neighbours: spmv/choose/choose.c */
   int block_rows, block_cols; /* of the full blocks that the matrix consists of */
-  double narrow; /* share of slices of 32 rows whose columns lie in few pages: spmv/shared/pages.cuh */
+  double narrow;              /* share of slices of 32 rows whose columns lie in few pages:
+                                 spmv/shared/pages.cuh */
   mbi_devptr counts, offsets; /* scratch, kept, and in it the rank of each block's first row */
   uint64_t counts_bytes, blocks;
   mbi_program program; /* until mbi_ranks_finish */
 } mbi_ranks;
+
+#define MBI_EXPRESSION_TEXT 512   /* characters of what comes */
+#define MBI_EXPRESSION_SIZE 1400  /* of what is written, its terminating zero included */
+#define MBI_EXPRESSION_DEPTH 64   /* of operands within each other; parentheses count twice */
+#define MBI_EXPRESSION_DIGITS 64  /* characters of a number */
+#define MBI_EXPRESSION_NUMBER 48  /* at most, as it is written */
+#define MBI_EXPRESSION_MARK "in_" /* begins the names in what is written */
+typedef struct mbi_expression {   /* one that is being read */
+  merbit_context *context;
+  const char *what;         /* as messages call it */
+  const char *const *names; /* ended by NULL */
+  merbit_type type;
+  const char *number; /* what kernels call that type */
+  const char *source;
+  const char *at; /* the token in hand; of `length` characters, 0 at the end */
+  size_t length;
+  char *text; /* what is written */
+  size_t written;
+  int depth, operand;
+} mbi_expression;
+#define MBI_CALLS 9 /* functions that an expression may call */
+typedef struct mbi_call {
+  const char *name;
+  int arguments;
+} mbi_call;
+
+/* What an operand stands for, in mbi_expression.operand. */
+enum { MBI_OPERAND_NUMBER, MBI_OPERAND_TRUTH };
+
+struct mbi_operators {                                          /* a copy of the user's */
+  merbit_operators given;                                       /* without its expressions */
+  char add[MBI_EXPRESSION_SIZE], multiply[MBI_EXPRESSION_SIZE]; /* for kernels; empty: none */
+};
+/* alpha or beta on its way to a product: kernels of semirings take one as an argument. */
+typedef union mbi_scalar {
+  struct {
+    double value;
+    uint32_t given;
+  } f64;
+  struct {
+    float value;
+    uint32_t given;
+  } f32;
+} mbi_scalar;
+
+#define MBI_EPILOGUE_VECTORS 6
+#define MBI_EPILOGUE_CHUNK 8192  /* rows that one task takes on the CPU */
+#define MBI_EPILOGUE_THREADS 256 /* of a block of the kernel */
+#define MBI_EPILOGUE_BLOCKS 1024 /* at most, as many as the last one adds up at once */
+struct mbi_epilogue {            /* a copy of the user's */
+  merbit_epilogue given;         /* without its expressions */
+  char result[MBI_EXPRESSION_SIZE], sums[2][MBI_EXPRESSION_SIZE]; /* for kernels; empty: none */
+  /* Of the library's own iterations: a file of what the last block does with the sums, as it is
+   * included, and where it does so; or NULL. */
+  const char *after;
+  mbi_devptr after_memory;
+  mbi_program program;
+  void *kernel; /* CUfunction */
+};
+/* What the kernel is given of a product: mbk_epilogue of spmv/shared/epilogue.cu. */
+typedef struct mbi_epilogue_call {
+  mbi_devptr vectors[MBI_EPILOGUE_VECTORS];
+  mbi_devptr scalars, sums, skip;
+  mbi_devptr parts, ticket, after;
+} mbi_epilogue_call;
+/* A product's scratch: the ticket, which is zero between products even where the plan is made
+ * again; from here on the blocks' sums; then, where there is a result, room for a product that
+ * may not go to y. */
+#define MBI_EPILOGUE_PARTS 256
+#define MBI_EPILOGUE_PRODUCT (MBI_EPILOGUE_PARTS + 2 * MBI_EPILOGUE_BLOCKS * sizeof(double))
+
+#define MBI_ARRAYS_THREADS 256
+#define MBI_ARRAYS_GRID 4096 /* the most blocks; each strides over the arrays */
+
+#define MBI_RANKS_PER_BLOCK 1024
+#define MBI_RANKS_WINDOW 8192
+#define MBI_RANKS_TABLE 12288
+#define MBI_RANKS_BINS 4096
+
+/* What a method on CUDA provides. create: for the matrix in plan->device, in an entered
+ * context; after a failure destroy cleans up. describe: its part of the plan's line. */
+typedef struct mbi_cuda_method {
+  merbit_status (*create)(merbit_plan *plan);
+  void (*destroy)(merbit_plan *plan);
+  uint64_t (*carry_bytes)(const merbit_plan *plan);
+  merbit_status (*multiply)(merbit_plan *plan, mbi_devptr carries, const void *alpha,
+                            mbi_devptr x, const void *beta, mbi_devptr y, void *stream);
+  void (*info)(const merbit_plan *plan, merbit_plan_info *info);
+  int (*describe)(const merbit_plan *plan, char *text, size_t size);
+  merbit_status (*refresh)(
+      merbit_plan *plan); /* new plan->device.values; NULL: read in place */
+} mbi_cuda_method;
+
+#ifdef MBI_SEPARATE
+/* spmv/shared/expression_text.c */
+extern const mbi_call mbi_calls[MBI_CALLS];
+MBI_INTERNAL int mbi_is_letter(char c);
+MBI_INTERNAL merbit_status mbi_expression_refuse(mbi_expression *e, const char *why);
+MBI_INTERNAL int mbi_expression_is(const mbi_expression *e, const char *token);
+MBI_INTERNAL void mbi_expression_next(mbi_expression *e);
+MBI_INTERNAL merbit_status mbi_expression_insert(mbi_expression *e, size_t at,
+                                                 const char *text);
+MBI_INTERNAL merbit_status mbi_expression_append(mbi_expression *e, const char *text);
+MBI_INTERNAL merbit_status mbi_expression_wrap(mbi_expression *e, size_t from, const char *head,
+                                               const char *tail);
+MBI_INTERNAL merbit_status mbi_expression_want(mbi_expression *e, size_t from, int wanted);
+/* spmv/shared/expression.c */
+MBI_INTERNAL merbit_status mbi_expression_write(merbit_context *context, const char *what,
+                                                const char *source, const char *const *names,
+                                                merbit_type type, const char *number,
+                                                char *text);
+MBI_INTERNAL merbit_status mbi_expression_check(merbit_context *context, const char *what,
+                                                const char *source, const char *const *names,
+                                                merbit_type type, char *text);
+/* spmv/shared/semiring.c */
+MBI_INTERNAL int mbi_plan_has_semiring(const merbit_plan *plan);
+MBI_INTERNAL int mbi_plan_build_flags(const merbit_plan *plan);
+MBI_INTERNAL const char *mbi_semiring_label(const merbit_plan *plan);
+MBI_INTERNAL merbit_status mbi_semiring_check(merbit_context *context, const merbit_view *view,
+                                              const merbit_plan_desc *desc);
+MBI_INTERNAL int mbi_semiring_runs(const merbit_plan *plan, merbit_side side);
+MBI_INTERNAL merbit_status mbi_semiring_take(merbit_plan *plan);
+MBI_INTERNAL void mbi_semiring_preamble(const merbit_plan *plan, mbi_preamble *preamble);
+MBI_INTERNAL double mbi_semiring_zero(const merbit_plan *plan);
+MBI_INTERNAL mbi_scalar mbi_semiring_scalar(const merbit_plan *plan, const void *scalar);
+MBI_INTERNAL int mbi_semiring_adds(const merbit_plan *plan, const void *beta);
+/* spmv/shared/epilogue_table.c */
+MBI_INTERNAL merbit_epilogue_rows mbi_epilogue_known(const merbit_epilogue *given,
+                                                     merbit_type type);
+/* spmv/shared/epilogue.c */
+MBI_INTERNAL int mbi_plan_has_epilogue(const merbit_plan *plan);
+MBI_INTERNAL int64_t mbi_epilogue_stream_bytes(const merbit_plan *plan);
+MBI_INTERNAL merbit_status mbi_epilogue_check(merbit_context *context,
+                                              const merbit_plan_desc *desc);
+MBI_INTERNAL merbit_status mbi_epilogue_take_one(const merbit_plan *plan, int sum,
+                                                 const char *what, const char *source,
+                                                 char *text);
+MBI_INTERNAL merbit_status mbi_epilogue_take(merbit_plan *plan, const char *after);
+MBI_INTERNAL void mbi_epilogue_preamble(const mbi_epilogue *e, merbit_type type,
+                                        mbi_preamble *preamble);
+MBI_INTERNAL merbit_status mbi_epilogue_specialise(merbit_plan *plan);
+MBI_INTERNAL void mbi_epilogue_release_cuda(merbit_plan *plan);
+MBI_INTERNAL uint64_t mbi_epilogue_blocks(const merbit_plan *plan);
+MBI_INTERNAL int64_t mbi_epilogue_chunks(const merbit_plan *plan);
+MBI_INTERNAL uint64_t mbi_epilogue_scratch_bytes(const merbit_plan *plan);
+MBI_INTERNAL merbit_status mbi_epilogue_room(merbit_workspace *workspace);
+/* spmv/shared/device_csr.c */
+MBI_INTERNAL uint64_t mbi_ranks_blocks_of(int64_t rows);
+MBI_INTERNAL uint64_t mbi_ranks_bytes(int64_t rows);
+MBI_INTERNAL int64_t mbi_arrays_blocks(int64_t count);
+MBI_INTERNAL merbit_status mbi_arrays_program(merbit_context *context,
+                                              merbit_index_type offset_type,
+                                              merbit_index_type index_type, int base,
+                                              mbi_program *program);
+MBI_INTERNAL merbit_status mbi_array_upload(merbit_context *context, const void *source,
+                                            uint64_t bytes, const char *what,
+                                            mbi_device_csr *csr, mbi_devptr *target, int *owns);
+MBI_INTERNAL merbit_status mbi_device_csr_create(merbit_context *context,
+                                                 const merbit_view *view, int unchecked,
+                                                 mbi_device_csr *csr);
+MBI_INTERNAL void mbi_device_csr_destroy(merbit_context *context, mbi_device_csr *csr);
+MBI_INTERNAL uint64_t mbi_device_csr_stream_bytes(const merbit_plan *plan);
+MBI_INTERNAL void mbi_plan_preamble(const merbit_plan *plan, mbi_preamble *preamble);
+/* spmv/shared/nonempty_rows.c */
+MBI_INTERNAL void mbi_ranks_finish(merbit_context *context, mbi_ranks *ranks);
+MBI_INTERNAL void mbi_ranks_destroy(merbit_context *context, mbi_ranks *ranks);
+MBI_INTERNAL int mbi_ranks_equal(const merbit_plan *plan);
+MBI_INTERNAL merbit_status mbi_ranks_sample(merbit_context *context, const mbi_device_csr *csr,
+                                            merbit_type type, mbi_ranks *ranks);
+MBI_INTERNAL void mbi_ranks_take_hubs(mbi_ranks *ranks, const uint32_t *bins, uint64_t sampled,
+                                      uint64_t room);
+MBI_INTERNAL merbit_status mbi_ranks_columns(merbit_plan *plan, uint64_t room);
+MBI_INTERNAL merbit_status mbi_ranks_blocks(merbit_plan *plan);
+MBI_INTERNAL merbit_status mbi_ranks_hash(merbit_plan *plan, uint64_t *hash);
+MBI_INTERNAL int mbi_ranks_fit(const merbit_plan *plan);
+MBI_INTERNAL merbit_status mbi_ranks_need(merbit_plan *plan);
+MBI_INTERNAL merbit_status mbi_ranks_compact(merbit_context *context, const mbi_device_csr *csr,
+                                             mbi_ranks *ranks);
+#endif /* MBI_SEPARATE */
 
 #endif

@@ -1,24 +1,23 @@
+#include "core/context.h"
+#include "jit/jit.h"
+#include "matrix/matrix.h"
+#include "spmv/shared/shared.h"
+#include "spmv/cpu/cpu.h"
+#include "spmv/gpu/bsr/bsr.h"
+#include "spmv/stages/stages.h"
+#include "spmv/plan/plan.h"
+
 /* A CSR in GPU memory becomes blocks there, with masks where they have holes: the arrays that
  * matrix/blocks.c makes on the CPU. Its rows must ascend; equal columns are added up. */
-#define MBI_CARVE_CHUNK 1024 /* rows of blocks whose counts are summed, as in spmv/stages/extract_blocks.cu */
+#define MBI_CARVE_CHUNK                                                                        \
+  1024 /* rows of blocks whose counts are summed, as in spmv/stages/extract_blocks.cu */
 
 enum { MBI_CARVE_COUNT, MBI_CARVE_SUMS, MBI_CARVE_OFFSETS, MBI_CARVE_FILL, MBI_CARVE_KERNELS };
 
-typedef struct mbi_carve_tally { /* as the GPU counts them */
-  uint64_t blocks, inside, entries;
-  uint64_t descends; /* not 0: a row does, and the others mean nothing */
-} mbi_carve_tally;
-
-typedef struct mbi_carve { /* while blocks are made */
-  merbit_plan *plan;
-  merbit_view csr; /* without its arrays; after mbi_carve_order nnz counts each place once */
-  mbi_devptr answers, counts, sums;
-} mbi_carve;
-
 /* ---- Specialise -------------------------------------------------------------------------- */
 
-static void mbi_carve_preamble(const merbit_plan *plan, const mbi_device_csr *csr,
-                               mbi_preamble *preamble) {
+MBI_INTERNAL void mbi_carve_preamble(const merbit_plan *plan, const mbi_device_csr *csr,
+                                     mbi_preamble *preamble) {
   memset(preamble, 0, sizeof *preamble);
   mbi_preamble_define(preamble, "MBK_ROW_PTR",
                       csr->offset_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
@@ -34,7 +33,8 @@ static merbit_status mbi_carve_specialise(merbit_plan *plan) {
   merbit_status status;
   int i;
   mbi_carve_preamble(plan, &full->csr, &preamble);
-  status = mbi_program_create(plan->context, "spmv/stages/extract_blocks.cu", &preamble, &full->program);
+  status = mbi_program_create(plan->context, "spmv/stages/extract_blocks.cu", &preamble,
+                              &full->program);
   for (i = 0; i < MBI_CARVE_KERNELS && status == MERBIT_OK; i++) {
     status = mbi_program_kernel(plan->context, &full->program, names[i], &full->kernels[i]);
   }
@@ -301,7 +301,7 @@ static merbit_status mbi_carve_build(mbi_carve *c, const merbit_bsr_desc *shape,
 }
 
 /* Find a shape where none is given, and build; but for a row that descends. */
-static merbit_status mbi_carve_all(mbi_carve *c, mbi_carve_tally *tally) {
+MBI_INTERNAL merbit_status mbi_carve_all(mbi_carve *c, mbi_carve_tally *tally) {
   const mbi_device_csr *csr = &c->plan->full.csr;
   merbit_bsr_desc shape;
   merbit_status status = MERBIT_OK;
@@ -379,6 +379,6 @@ static merbit_status mbi_carve_create(merbit_plan *plan) {
   return tally.descends != 0 ? mbi_carve_on_cpu(plan) : mbi_bsr_create(plan);
 }
 
-static const mbi_cuda_method mbi_carve_method = {
+MBI_INTERNAL const mbi_cuda_method mbi_carve_method = {
     mbi_carve_create, mbi_full_destroy, mbi_bsr_carry_bytes, mbi_bsr_multiply,
     mbi_bsr_info,     mbi_bsr_describe, mbi_carve_refresh};

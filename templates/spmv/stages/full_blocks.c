@@ -1,12 +1,20 @@
+#include "core/context.h"
+#include "jit/jit.h"
+#include "matrix/matrix.h"
+#include "spmv/shared/shared.h"
+#include "spmv/gpu/bsr/bsr.h"
+#include "spmv/stages/stages.h"
+#include "spmv/plan/plan.h"
+
 /* ---- Encode: a CSR of full blocks as blocks, for the kernels of spmv/gpu/bsr/bsr.c
  * ------------------- */
 
-static int mbi_full_blocks(const mbi_ranks *ranks) {
+MBI_INTERNAL int mbi_full_blocks(const mbi_ranks *ranks) {
   return ranks->block_rows * ranks->block_cols >= 4;
 }
 
 /* The CSR and its ranks wait in plan->full. */
-static void mbi_full_enter(merbit_plan *plan) {
+MBI_INTERNAL void mbi_full_enter(merbit_plan *plan) {
   plan->full.csr = plan->device;
   plan->full.ranks = plan->ranks;
   memset(&plan->ranks, 0, sizeof plan->ranks);
@@ -14,8 +22,8 @@ static void mbi_full_enter(merbit_plan *plan) {
 }
 
 /* plan->bsr and plan->device become those of so many blocks, whose places are allocated. */
-static merbit_status mbi_full_allocate(merbit_plan *plan, int high, int wide, uint64_t blocks,
-                                       merbit_index_type offset_type) {
+MBI_INTERNAL merbit_status mbi_full_allocate(merbit_plan *plan, int high, int wide,
+                                             uint64_t blocks, merbit_index_type offset_type) {
   const mbi_device_csr *from = &plan->full.csr;
   merbit_view *view = &plan->bsr.view;
   mbi_device_csr *csr = &plan->device;
@@ -53,7 +61,8 @@ static merbit_status mbi_full_specialise(merbit_plan *plan) {
   mbi_preamble_define_int(&preamble, "MBK_BASE", full->csr.base);
   mbi_preamble_define_int(&preamble, "MBK_HIGH", plan->bsr.view.block_rows);
   mbi_preamble_define_int(&preamble, "MBK_WIDE", plan->bsr.view.block_cols);
-  status = mbi_program_create(plan->context, "spmv/stages/full_blocks.cu", &preamble, &full->program);
+  status = mbi_program_create(plan->context, "spmv/stages/full_blocks.cu", &preamble,
+                              &full->program);
   if (status == MERBIT_OK) {
     status =
         mbi_program_kernel(plan->context, &full->program, "mbk_full_places", &full->kernels[0]);
@@ -99,8 +108,9 @@ static merbit_status mbi_full_values(merbit_plan *plan, mbi_devptr from) {
 
 /* For new values in the order of the CSR, which the plan has taken: `put` brings them to the
  * blocks. */
-static merbit_status mbi_full_refill(merbit_plan *plan,
-                                     merbit_status (*put)(merbit_plan *plan, mbi_devptr from)) {
+MBI_INTERNAL merbit_status mbi_full_refill(merbit_plan *plan,
+                                           merbit_status (*put)(merbit_plan *plan,
+                                                                mbi_devptr from)) {
   mbi_device_csr *csr = &plan->device;
   const mbi_devptr from = csr->values;
   merbit_status status;
@@ -125,7 +135,7 @@ static merbit_status mbi_full_refresh(merbit_plan *plan) {
 
 /* Once the choice is made, of an uploaded CSR only the offsets are needed again, for new
  * values; of one whose blocks have holes the columns too. */
-static void mbi_full_let_go(merbit_plan *plan) {
+MBI_INTERNAL void mbi_full_let_go(merbit_plan *plan) {
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->full.csr;
   if (csr->owns_col_ind && !plan->full.carved) {
@@ -163,7 +173,7 @@ static merbit_status mbi_full_create(merbit_plan *plan) {
 }
 
 /* The plan has its CSR again, or what is left of it. */
-static void mbi_full_destroy(merbit_plan *plan) {
+MBI_INTERNAL void mbi_full_destroy(merbit_plan *plan) {
   mbi_full *full = &plan->full;
   if (full->csr.rows == 0) {
     return; /* taken apart before */
@@ -178,6 +188,6 @@ static void mbi_full_destroy(merbit_plan *plan) {
   memset(full, 0, sizeof *full);
 }
 
-static const mbi_cuda_method mbi_full_method = {
+MBI_INTERNAL const mbi_cuda_method mbi_full_method = {
     mbi_full_create, mbi_full_destroy, mbi_bsr_carry_bytes, mbi_bsr_multiply,
     mbi_bsr_info,    mbi_bsr_describe, mbi_full_refresh};

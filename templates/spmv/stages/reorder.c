@@ -1,17 +1,25 @@
+#include "core/context.h"
+#include "jit/jit.h"
+#include "matrix/matrix.h"
+#include "spmv/shared/shared.h"
+#include "spmv/cpu/cpu.h"
+#include "spmv/stages/stages.h"
+#include "spmv/plan/plan.h"
+
 /* A plan that multiplies P A P' instead of A: its order, made on the CPU; and new values of any
  * plan that moved its matrix. */
 
-static int mbi_plan_reorders(const merbit_plan *plan) {
+MBI_INTERNAL int mbi_plan_reorders(const merbit_plan *plan) {
   return plan->desc.reordering != MERBIT_REORDERING_NONE;
 }
 
 /* For merbit_plan_describe. */
-static const char *mbi_reordering_name(merbit_reordering reordering) {
+MBI_INTERNAL const char *mbi_reordering_name(merbit_reordering reordering) {
   return reordering == MERBIT_REORDERING_RCM ? "reverse Cuthill-McKee" : "falling degree";
 }
 
-static merbit_status mbi_reorder_check(merbit_context *context, const merbit_view *view,
-                                       const merbit_plan_desc *desc) {
+MBI_INTERNAL merbit_status mbi_reorder_check(merbit_context *context, const merbit_view *view,
+                                             const merbit_plan_desc *desc) {
   if (desc->reordering == MERBIT_REORDERING_NONE) {
     return MERBIT_OK;
   }
@@ -48,7 +56,7 @@ static void mbi_reorder_follow(void *places, const void *earlier, merbit_index_t
 
 /* plan->csr and plan->matrix become the checked host CSR `from`, which may be plan->matrix's,
  * in the plan's order. */
-static merbit_status mbi_reorder_take(merbit_plan *plan, const merbit_view *from) {
+MBI_INTERNAL merbit_status mbi_reorder_take(merbit_plan *plan, const merbit_view *from) {
   mbi_reorder *r = &plan->reorder;
   merbit_context *context = plan->context;
   const double start = mbi_seconds();
@@ -81,7 +89,7 @@ static merbit_status mbi_reorder_take(merbit_plan *plan, const merbit_view *from
 static const char *const mbi_reorder_kernels[3] = {"mbk_reorder_gather", "mbk_reorder_scatter",
                                                    "mbk_reorder_values"};
 
-static void mbi_reorder_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+MBI_INTERNAL void mbi_reorder_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   memset(preamble, 0, sizeof *preamble);
   mbi_preamble_define(preamble, "MBK_VECTOR", mbi_type_device(mbi_plan_sums(plan)));
   mbi_preamble_define(preamble, "MBK_VALUE", mbi_type_device(plan->type));
@@ -89,7 +97,7 @@ static void mbi_reorder_preamble(const merbit_plan *plan, mbi_preamble *preamble
                       plan->reorder.place_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
 }
 
-static merbit_status mbi_reorder_specialise(merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_reorder_specialise(merbit_plan *plan) {
   mbi_reorder *r = &plan->reorder;
   mbi_preamble preamble;
   merbit_status status;
@@ -113,19 +121,19 @@ static merbit_status mbi_reorder_upload_one(merbit_plan *plan, const void *sourc
 }
 
 /* Whether new values find their places in blocks, or entries of blocks, on the CPU. */
-static int mbi_reorder_on_cpu(const merbit_plan *plan) {
+MBI_INTERNAL int mbi_reorder_on_cpu(const merbit_plan *plan) {
   return plan->transpose.matrix != NULL &&
          (mbi_plan_takes_blocks(plan) || plan->view.format == MERBIT_BSR);
 }
 
 /* Whether the GPU moves vectors or values. */
-static int mbi_reorder_on_gpu(const merbit_plan *plan) {
+MBI_INTERNAL int mbi_reorder_on_gpu(const merbit_plan *plan) {
   return mbi_plan_reorders(plan) || plan->reorder.device_places != 0 ||
          (plan->reorder.places != NULL && !mbi_reorder_on_cpu(plan));
 }
 
 /* Needs an entered context. After a failure mbi_reorder_release_cuda cleans up. */
-static merbit_status mbi_reorder_upload(merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_reorder_upload(merbit_plan *plan) {
   mbi_reorder *r = &plan->reorder;
   const double start = mbi_seconds();
   merbit_status status = r->kernels[0] != NULL ? MERBIT_OK : mbi_reorder_specialise(plan);
@@ -143,14 +151,14 @@ static merbit_status mbi_reorder_upload(merbit_plan *plan) {
 }
 
 /* A plan on CUDA that is made has no use for the places on the host. */
-static void mbi_reorder_let_go(merbit_plan *plan) {
+MBI_INTERNAL void mbi_reorder_let_go(merbit_plan *plan) {
   if (!mbi_reorder_on_cpu(plan)) {
     mbi_release(plan->context, plan->reorder.places);
     plan->reorder.places = NULL;
   }
 }
 
-static void mbi_reorder_release_cuda(merbit_plan *plan) {
+MBI_INTERNAL void mbi_reorder_release_cuda(merbit_plan *plan) {
   mbi_reorder *r = &plan->reorder;
   mbi_device_release(plan->context, r->device_order);
   mbi_device_release(plan->context, r->device_places);
@@ -160,7 +168,7 @@ static void mbi_reorder_release_cuda(merbit_plan *plan) {
   r->bytes = 0;
 }
 
-static void mbi_reorder_destroy(merbit_plan *plan) {
+MBI_INTERNAL void mbi_reorder_destroy(merbit_plan *plan) {
   mbi_release(plan->context, plan->reorder.order);
   mbi_release(plan->context, plan->reorder.places);
 }
@@ -168,9 +176,9 @@ static void mbi_reorder_destroy(merbit_plan *plan) {
 /* ---- Order, vectors and values by a kernel ----------------------------------------------- */
 
 /* kernels[kernel], on a stream: `index` is the order or the places. */
-static merbit_status mbi_reorder_launch(merbit_plan *plan, int kernel, mbi_devptr index,
-                                        mbi_devptr from, mbi_devptr to, int64_t count,
-                                        void *stream) {
+MBI_INTERNAL merbit_status mbi_reorder_launch(merbit_plan *plan, int kernel, mbi_devptr index,
+                                              mbi_devptr from, mbi_devptr to, int64_t count,
+                                              void *stream) {
   uint64_t elements = (uint64_t)count;
   void *arguments[4];
   arguments[0] = &index;
@@ -183,8 +191,8 @@ static merbit_status mbi_reorder_launch(merbit_plan *plan, int kernel, mbi_devpt
 }
 
 /* The user's values at `from` to the plan's nonzeros at `to`, complete on return. */
-static merbit_status mbi_reorder_values_cuda(merbit_plan *plan, mbi_devptr from,
-                                             mbi_devptr to) {
+MBI_INTERNAL merbit_status mbi_reorder_values_cuda(merbit_plan *plan, mbi_devptr from,
+                                                   mbi_devptr to) {
   const merbit_status status =
       mbi_reorder_launch(plan, 2, plan->reorder.device_places, from, to, plan->csr.nnz, NULL);
   return status == MERBIT_OK ? mbi_device_synchronize(plan->context, NULL) : status;
@@ -192,30 +200,19 @@ static merbit_status mbi_reorder_values_cuda(merbit_plan *plan, mbi_devptr from,
 
 /* ---- On CPU threads ---------------------------------------------------------------------- */
 
-typedef struct mbi_reorder_call {
-  void (*move)(merbit_type type, void *to, const void *from, const void *places,
-               merbit_index_type place_type, int64_t first, int64_t last);
-  merbit_type type;
-  const void *from, *places;
-  void *to;
-  merbit_index_type place_type;
-  int64_t count;
-  int tasks;
-} mbi_reorder_call;
-
 static void mbi_reorder_task(void *argument, int task) {
   const mbi_reorder_call *c = (const mbi_reorder_call *)argument;
   c->move(c->type, c->to, c->from, c->places, c->place_type,
           mbi_share(c->count, c->tasks, task), mbi_share(c->count, c->tasks, task + 1));
 }
 
-static void mbi_reorder_run(merbit_plan *plan, mbi_reorder_call *call) {
+MBI_INTERNAL void mbi_reorder_run(merbit_plan *plan, mbi_reorder_call *call) {
   call->tasks = mbi_share_tasks(plan->context, call->count);
   mbi_parallel(plan->context, call->tasks, mbi_reorder_task, call);
 }
 
 /* The user's host values into the plan's matrix. */
-static void mbi_reorder_values(merbit_plan *plan, const void *values) {
+MBI_INTERNAL void mbi_reorder_values(merbit_plan *plan, const void *values) {
   mbi_reorder_call call;
   call.move = mbi_gather;
   call.type = plan->type;

@@ -16,8 +16,8 @@ typedef struct mbi_half {
                      begin, and its scratch: tasks + 1 each */
 } mbi_half;
 
-/* The CSR that became blocks on the GPU, while plan->device holds those: spmv/stages/full_blocks.c, where AUTO
- * took it for full ones; spmv/stages/extract_blocks.c. */
+/* The CSR that became blocks on the GPU, while plan->device holds those:
+ * spmv/stages/full_blocks.c, where AUTO took it for full ones; spmv/stages/extract_blocks.c. */
 typedef struct mbi_full {
   mbi_device_csr csr; /* csr.rows 0: none did */
   mbi_ranks ranks;
@@ -26,7 +26,8 @@ typedef struct mbi_full {
   int carved;       /* by spmv/stages/extract_blocks.c */
 } mbi_full;
 
-/* The order of a reordered plan, and where the values of a plan were that it moved: spmv/stages/reorder.c.
+/* The order of a reordered plan, and where the values of a plan were that it moved:
+ * spmv/stages/reorder.c.
  */
 typedef struct mbi_reorder {
   int32_t *order; /* order[new] = old; NULL: as the view's */
@@ -47,5 +48,148 @@ typedef struct mbi_transpose {
   int on_gpu;            /* plan->view lies in plan->device instead */
   double seconds;
 } mbi_transpose;
+
+/* Products from which on looking at the values, and copying them, has paid for itself; and for
+ * forms that take more than one pass over the matrix. */
+#define MBI_VALUES_CALLS 8
+#define MBI_VALUES_MORE_CALLS 24
+#define MBI_VALUES_WINDOW 2048
+#define MBI_VALUES_SAMPLE_SHARED ((4096 + MBI_VALUES_KEYS) * 8 + 8) /* bytes */
+#define MBI_VALUES_KEYS 512
+/* Bytes that might be moved in the time of the launch that multiplies x by its columns' values.
+ */
+#ifndef MBI_VALUES_LAUNCH
+#define MBI_VALUES_LAUNCH 4000000u
+#endif
+#define MBI_FORM(form) (1u << (form))
+#define MBI_FORMS_CHEAP (MBI_FORM(MBI_VALUES_EQUAL) | MBI_FORM(MBI_VALUES_SINGLE))
+#define MBI_FORMS_ALL                                                                          \
+  (MBI_FORMS_CHEAP | MBI_FORM(MBI_VALUES_HALF) | MBI_FORM(MBI_VALUES_TABLE) |                  \
+   MBI_FORM(MBI_VALUES_ROW) | MBI_FORM(MBI_VALUES_COLUMN))
+/* What is known of general values. */
+typedef struct mbi_values_look {
+  mbi_program *program; /* of spmv/shared/device_csr.cu */
+  mbi_devptr values;
+  mbi_devptr room;    /* of a mbi_values_room */
+  mbi_devptr columns; /* one for each column, once they were asked for; else 0 */
+  uint32_t against;   /* forms that they do not have, as far as is known */
+} mbi_values_look;
+
+typedef struct mbi_carve_tally { /* as the GPU counts them */
+  uint64_t blocks, inside, entries;
+  uint64_t descends; /* not 0: a row does, and the others mean nothing */
+} mbi_carve_tally;
+typedef struct mbi_carve { /* while blocks are made */
+  merbit_plan *plan;
+  merbit_view csr; /* without its arrays; after mbi_carve_order nnz counts each place once */
+  mbi_devptr answers, counts, sums;
+} mbi_carve;
+
+typedef struct mbi_reorder_call {
+  void (*move)(merbit_type type, void *to, const void *from, const void *places,
+               merbit_index_type place_type, int64_t first, int64_t last);
+  merbit_type type;
+  const void *from, *places;
+  void *to;
+  merbit_index_type place_type;
+  int64_t count;
+  int tasks;
+} mbi_reorder_call;
+
+enum {
+  MBI_TRANSPOSE_ROWS,
+  MBI_TRANSPOSE_COUNT,
+  MBI_TRANSPOSE_SCAN,
+  MBI_TRANSPOSE_MOVE,
+  MBI_TRANSPOSE_STARTS,
+  MBI_TRANSPOSE_KERNELS
+};
+/* Entries by column, least significant digits first: keys are columns, and with them go the
+ * rows of entries and, where there are values, the places where entries were.
+ */
+typedef struct mbi_transposing {
+  const mbi_device_csr *from;
+  mbi_device_csr *to;
+  mbi_program program;
+  void *kernels[MBI_TRANSPOSE_KERNELS];   /* CUfunction */
+  int passes, last;                       /* the buffers that the last pass writes to */
+  uint32_t bits;                          /* of a digit */
+  uint64_t blocks, chunk;                 /* and the entries of each */
+  mbi_devptr space;                       /* all that the plan does not keep */
+  uint64_t bytes;                         /* of it */
+  mbi_devptr keys[2], rows[2], places[2]; /* passes write to the one and to the other */
+  mbi_devptr counts, totals;              /* of digits: in each block, and in all */
+  merbit_index_type place_type;
+} mbi_transposing;
+
+#ifdef MBI_SEPARATE
+/* spmv/stages/value_forms.c */
+MBI_INTERNAL int64_t mbi_values_blocks(uint64_t count);
+MBI_INTERNAL uint64_t mbi_values_bytes(const merbit_plan *plan, mbi_value_form form);
+MBI_INTERNAL merbit_status mbi_values_look_begin(merbit_plan *plan, mbi_program *program,
+                                                 mbi_devptr values, mbi_values_look *look);
+MBI_INTERNAL void mbi_values_look_end(merbit_plan *plan, mbi_values_look *look);
+MBI_INTERNAL merbit_status mbi_values_have(merbit_plan *plan, mbi_values_look *look,
+                                           mbi_value_form form, int *have);
+MBI_INTERNAL merbit_status mbi_values_store(merbit_plan *plan, mbi_values_look *look,
+                                            mbi_value_form form, mbi_devptr stored,
+                                            mbi_devptr table);
+MBI_INTERNAL merbit_status mbi_values_specialise(merbit_plan *plan, uint32_t forms);
+/* spmv/stages/full_blocks.c */
+MBI_INTERNAL int mbi_full_blocks(const mbi_ranks *ranks);
+MBI_INTERNAL void mbi_full_enter(merbit_plan *plan);
+MBI_INTERNAL merbit_status mbi_full_allocate(merbit_plan *plan, int high, int wide,
+                                             uint64_t blocks, merbit_index_type offset_type);
+MBI_INTERNAL merbit_status mbi_full_refill(merbit_plan *plan,
+                                           merbit_status (*put)(merbit_plan *plan,
+                                                                mbi_devptr from));
+MBI_INTERNAL void mbi_full_let_go(merbit_plan *plan);
+MBI_INTERNAL void mbi_full_destroy(merbit_plan *plan);
+extern const mbi_cuda_method mbi_full_method;
+/* spmv/stages/extract_blocks.c */
+MBI_INTERNAL void mbi_carve_preamble(const merbit_plan *plan, const mbi_device_csr *csr,
+                                     mbi_preamble *preamble);
+MBI_INTERNAL merbit_status mbi_carve_all(mbi_carve *c, mbi_carve_tally *tally);
+extern const mbi_cuda_method mbi_carve_method;
+/* spmv/stages/reorder.c */
+MBI_INTERNAL int mbi_plan_reorders(const merbit_plan *plan);
+MBI_INTERNAL const char *mbi_reordering_name(merbit_reordering reordering);
+MBI_INTERNAL merbit_status mbi_reorder_check(merbit_context *context, const merbit_view *view,
+                                             const merbit_plan_desc *desc);
+MBI_INTERNAL merbit_status mbi_reorder_take(merbit_plan *plan, const merbit_view *from);
+MBI_INTERNAL void mbi_reorder_preamble(const merbit_plan *plan, mbi_preamble *preamble);
+MBI_INTERNAL merbit_status mbi_reorder_specialise(merbit_plan *plan);
+MBI_INTERNAL int mbi_reorder_on_cpu(const merbit_plan *plan);
+MBI_INTERNAL int mbi_reorder_on_gpu(const merbit_plan *plan);
+MBI_INTERNAL merbit_status mbi_reorder_upload(merbit_plan *plan);
+MBI_INTERNAL void mbi_reorder_let_go(merbit_plan *plan);
+MBI_INTERNAL void mbi_reorder_release_cuda(merbit_plan *plan);
+MBI_INTERNAL void mbi_reorder_destroy(merbit_plan *plan);
+MBI_INTERNAL merbit_status mbi_reorder_launch(merbit_plan *plan, int kernel, mbi_devptr index,
+                                              mbi_devptr from, mbi_devptr to, int64_t count,
+                                              void *stream);
+MBI_INTERNAL merbit_status mbi_reorder_values_cuda(merbit_plan *plan, mbi_devptr from,
+                                                   mbi_devptr to);
+MBI_INTERNAL void mbi_reorder_run(merbit_plan *plan, mbi_reorder_call *call);
+MBI_INTERNAL void mbi_reorder_values(merbit_plan *plan, const void *values);
+/* spmv/stages/symmetric.c */
+MBI_INTERNAL int mbi_plan_is_half(const merbit_plan *plan);
+MBI_INTERNAL merbit_status mbi_half_check(merbit_context *context, const merbit_view *view,
+                                          const merbit_plan_desc *desc);
+MBI_INTERNAL merbit_status mbi_half_take(merbit_plan *plan);
+MBI_INTERNAL void mbi_half_destroy(merbit_plan *plan);
+MBI_INTERNAL merbit_status mbi_half_values(merbit_plan *plan, const void *values,
+                                           merbit_memory memory);
+/* spmv/stages/transpose_sort.c */
+MBI_INTERNAL void mbi_transpose_preamble(const mbi_transposing *t, mbi_preamble *preamble);
+MBI_INTERNAL merbit_status mbi_transpose_sort(merbit_plan *plan, const mbi_device_csr *from);
+/* spmv/stages/transpose.c */
+MBI_INTERNAL merbit_status mbi_transpose_check(merbit_context *context, const merbit_view *view,
+                                               const merbit_plan_desc *desc);
+MBI_INTERNAL merbit_status mbi_transpose_values(merbit_plan *plan, const void *values,
+                                                merbit_memory memory);
+MBI_INTERNAL int mbi_plan_may_fall_back(const merbit_plan *plan, merbit_status status);
+MBI_INTERNAL merbit_status mbi_transpose_take(merbit_plan *plan);
+#endif /* MBI_SEPARATE */
 
 #endif

@@ -1,14 +1,22 @@
+#include "core/context.h"
+#include "jit/jit.h"
+#include "matrix/matrix.h"
+#include "spmv/shared/shared.h"
+#include "spmv/cpu/cpu.h"
+#include "spmv/stages/stages.h"
+#include "spmv/plan/plan.h"
+
 /* Plans of matrices given by one triangle. On the CPU method HALF multiplies by the lower one:
  * the user's arrays, if they are that in order, else a copy. Other methods have plan->given
  * become op(A) with both, in host memory, and all that follows is a plan of that. The transpose
  * is at hand: it differs in signs alone. */
 
-static int mbi_plan_is_half(const merbit_plan *plan) {
+MBI_INTERNAL int mbi_plan_is_half(const merbit_plan *plan) {
   return mbi_view_is_half(&plan->half.view);
 }
 
-static merbit_status mbi_half_check(merbit_context *context, const merbit_view *view,
-                                    const merbit_plan_desc *desc) {
+MBI_INTERNAL merbit_status mbi_half_check(merbit_context *context, const merbit_view *view,
+                                          const merbit_plan_desc *desc) {
   if (desc->method != MERBIT_METHOD_HALF) {
     return MERBIT_OK;
   }
@@ -143,7 +151,7 @@ static merbit_status mbi_half_take_lower(merbit_plan *plan, const merbit_view *h
 }
 
 /* Set plan->half, and plan->given to what it holds. Once that is made it needs no check. */
-static merbit_status mbi_half_take(merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_half_take(merbit_plan *plan) {
   merbit_context *context = plan->context;
   mbi_half *half = &plan->half;
   const double start = mbi_seconds();
@@ -186,14 +194,14 @@ static merbit_status mbi_half_take(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-static void mbi_half_destroy(merbit_plan *plan) {
+MBI_INTERNAL void mbi_half_destroy(merbit_plan *plan) {
   mbi_half_release(plan);
   mbi_release(plan->context, plan->half.parts);
 }
 
 /* New values in the order of the triangle become those of plan->half.full. */
-static merbit_status mbi_half_values(merbit_plan *plan, const void *values,
-                                     merbit_memory memory) {
+MBI_INTERNAL merbit_status mbi_half_values(merbit_plan *plan, const void *values,
+                                           merbit_memory memory) {
   merbit_context *context = plan->context;
   const mbi_half *half = &plan->half;
   const void *host = values;

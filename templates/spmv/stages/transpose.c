@@ -1,10 +1,18 @@
+#include "core/context.h"
+#include "jit/jit.h"
+#include "matrix/matrix.h"
+#include "spmv/shared/shared.h"
+#include "spmv/cpu/cpu.h"
+#include "spmv/stages/stages.h"
+#include "spmv/plan/plan.h"
+
 /* Plans that multiply by the transpose: plan->view becomes the transpose of what the user gave,
  * and all that follows is a plan of that. A COO is read the other way round; a CSR is sorted by
  * columns on the GPU, stably, so that equal plans give equal bits; the rest, and all on the
  * CPU, by CPU threads. */
 
-static merbit_status mbi_transpose_check(merbit_context *context, const merbit_view *view,
-                                         const merbit_plan_desc *desc) {
+MBI_INTERNAL merbit_status mbi_transpose_check(merbit_context *context, const merbit_view *view,
+                                               const merbit_plan_desc *desc) {
   if (desc->operation < MERBIT_OPERATION_N || desc->operation > MERBIT_OPERATION_H) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
                     "plan_desc.operation is %d; use MERBIT_OPERATION_N, MERBIT_OPERATION_T "
@@ -48,8 +56,8 @@ static merbit_status mbi_transpose_on_cpu(merbit_plan *plan) {
 }
 
 /* New values in the user's order become those of plan->view, where the plan converts that. */
-static merbit_status mbi_transpose_values(merbit_plan *plan, const void *values,
-                                          merbit_memory memory) {
+MBI_INTERNAL merbit_status mbi_transpose_values(merbit_plan *plan, const void *values,
+                                                merbit_memory memory) {
   merbit_context *context = plan->context;
   const void *host = values;
   merbit_status status = MERBIT_OK;
@@ -124,7 +132,7 @@ static int mbi_transpose_fits_gpu(const merbit_plan *plan) {
 }
 
 /* AUTO may still take the CPU when the GPU fails now, if everything is in host memory. */
-static int mbi_plan_may_fall_back(const merbit_plan *plan, merbit_status status) {
+MBI_INTERNAL int mbi_plan_may_fall_back(const merbit_plan *plan, merbit_status status) {
   return plan->desc.side == MERBIT_SIDE_AUTO && plan->desc.method == MERBIT_METHOD_AUTO &&
          plan->given.memory != MERBIT_MEMORY_DEVICE &&
          plan->half.view.memory != MERBIT_MEMORY_DEVICE &&
@@ -135,7 +143,7 @@ static int mbi_plan_may_fall_back(const merbit_plan *plan, merbit_status status)
 }
 
 /* Set plan->view to what the plan multiplies by. Once that is made it needs no check. */
-static merbit_status mbi_transpose_take(merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_transpose_take(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const double start = mbi_seconds();
   merbit_status status = MERBIT_DEVICE_OUT_OF_MEMORY;

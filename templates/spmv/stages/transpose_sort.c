@@ -1,3 +1,10 @@
+#include "core/context.h"
+#include "jit/jit.h"
+#include "matrix/matrix.h"
+#include "spmv/shared/shared.h"
+#include "spmv/stages/stages.h"
+#include "spmv/plan/plan.h"
+
 /* The transpose of a CSR in GPU memory: its entries sorted by column, stably. The kernels are
  * in spmv/stages/transpose.cu. */
 
@@ -8,36 +15,9 @@
 #define MBI_TRANSPOSE_RESIDENT 2  /* blocks of a multiprocessor; each has a run of tiles */
 #define MBI_TRANSPOSE_DIGITS 256
 
-enum {
-  MBI_TRANSPOSE_ROWS,
-  MBI_TRANSPOSE_COUNT,
-  MBI_TRANSPOSE_SCAN,
-  MBI_TRANSPOSE_MOVE,
-  MBI_TRANSPOSE_STARTS,
-  MBI_TRANSPOSE_KERNELS
-};
-
 static const char *const mbi_transpose_kernels[MBI_TRANSPOSE_KERNELS] = {
     "mbk_transpose_rows", "mbk_transpose_count", "mbk_transpose_scan", "mbk_transpose_move",
     "mbk_transpose_starts"};
-
-/* Entries by column, least significant digits first: keys are columns, and with them go the
- * rows of entries and, where there are values, the places where entries were.
- */
-typedef struct mbi_transposing {
-  const mbi_device_csr *from;
-  mbi_device_csr *to;
-  mbi_program program;
-  void *kernels[MBI_TRANSPOSE_KERNELS];   /* CUfunction */
-  int passes, last;                       /* the buffers that the last pass writes to */
-  uint32_t bits;                          /* of a digit */
-  uint64_t blocks, chunk;                 /* and the entries of each */
-  mbi_devptr space;                       /* all that the plan does not keep */
-  uint64_t bytes;                         /* of it */
-  mbi_devptr keys[2], rows[2], places[2]; /* passes write to the one and to the other */
-  mbi_devptr counts, totals;              /* of digits: in each block, and in all */
-  merbit_index_type place_type;
-} mbi_transposing;
 
 static void mbi_transpose_size(const merbit_context *context, mbi_transposing *t) {
   const uint64_t nnz = t->from->nnz;
@@ -120,7 +100,7 @@ static void mbi_transpose_release(merbit_context *context, mbi_transposing *t) {
 
 /* ---- Specialise -------------------------------------------------------------------------- */
 
-static void mbi_transpose_preamble(const mbi_transposing *t, mbi_preamble *preamble) {
+MBI_INTERNAL void mbi_transpose_preamble(const mbi_transposing *t, mbi_preamble *preamble) {
   memset(preamble, 0, sizeof *preamble);
   mbi_preamble_define(preamble, "MBK_ROW_PTR",
                       t->from->offset_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
@@ -220,7 +200,7 @@ static merbit_status mbi_transpose_starts(merbit_context *context, mbi_transposi
 }
 
 /* plan->device becomes the transpose of `from`. */
-static merbit_status mbi_transpose_sort(merbit_plan *plan, const mbi_device_csr *from) {
+MBI_INTERNAL merbit_status mbi_transpose_sort(merbit_plan *plan, const mbi_device_csr *from) {
   merbit_context *context = plan->context;
   mbi_device_csr *to = &plan->device;
   mbi_transposing t;

@@ -1,37 +1,17 @@
-/* Values stored shorter than as they come, without a loss: one for all, for each column or row,
- * bytes that number those of a table, halves, or doubles as floats. spmv/stages/value_forms.cuh finds and
- * makes them on the GPU. */
+#include "core/context.h"
+#include "jit/jit.h"
+#include "matrix/matrix.h"
+#include "spmv/shared/shared.h"
+#include "spmv/stages/stages.h"
+#include "spmv/plan/plan.h"
 
-/* Products from which on looking at the values, and copying them, has paid for itself; and for
- * forms that take more than one pass over the matrix. */
-#define MBI_VALUES_CALLS 8
-#define MBI_VALUES_MORE_CALLS 24
+/* Values stored shorter than as they come, without a loss: one for all, for each column or row,
+ * bytes that number those of a table, halves, or doubles as floats. spmv/stages/value_forms.cuh
+ * finds and makes them on the GPU. */
+
 #define MBI_VALUES_BLOCKS 1024
 #define MBI_VALUES_SAMPLES 128 /* windows of 2,048 nonzeros at most */
-#define MBI_VALUES_WINDOW 2048
-#define MBI_VALUES_SAMPLE_SHARED ((4096 + MBI_VALUES_KEYS) * 8 + 8) /* bytes */
-#define MBI_VALUES_KEYS 512
-/* Bytes that might be moved in the time of the launch that multiplies x by its columns' values.
- */
-#ifndef MBI_VALUES_LAUNCH
-#define MBI_VALUES_LAUNCH 4000000u
-#endif
 #define MBI_VALUES_TABLE_BYTES (MBI_VALUES_MOST * sizeof(double))
-
-#define MBI_FORM(form) (1u << (form))
-#define MBI_FORMS_CHEAP (MBI_FORM(MBI_VALUES_EQUAL) | MBI_FORM(MBI_VALUES_SINGLE))
-#define MBI_FORMS_ALL                                                                          \
-  (MBI_FORMS_CHEAP | MBI_FORM(MBI_VALUES_HALF) | MBI_FORM(MBI_VALUES_TABLE) |                  \
-   MBI_FORM(MBI_VALUES_ROW) | MBI_FORM(MBI_VALUES_COLUMN))
-
-/* What is known of general values. */
-typedef struct mbi_values_look {
-  mbi_program *program; /* of spmv/shared/device_csr.cu */
-  mbi_devptr values;
-  mbi_devptr room;    /* of a mbi_values_room */
-  mbi_devptr columns; /* one for each column, once they were asked for; else 0 */
-  uint32_t against;   /* forms that they do not have, as far as is known */
-} mbi_values_look;
 
 typedef struct mbi_values_room { /* in GPU memory */
   uint64_t changes[2], keys[MBI_VALUES_KEYS];
@@ -41,14 +21,14 @@ typedef struct mbi_values_room { /* in GPU memory */
 
 #define MBI_VALUES_AT(look, field) ((look)->room + offsetof(mbi_values_room, field))
 
-static int64_t mbi_values_blocks(uint64_t count) {
+MBI_INTERNAL int64_t mbi_values_blocks(uint64_t count) {
   return count / 256 < MBI_VALUES_BLOCKS ? (int64_t)(count / 256 + 1) : MBI_VALUES_BLOCKS;
 }
 
 /* ---- Sizes ------------------------------------------------------------------------------- */
 
 /* Bytes of the array of values in a form. */
-static uint64_t mbi_values_bytes(const merbit_plan *plan, mbi_value_form form) {
+MBI_INTERNAL uint64_t mbi_values_bytes(const merbit_plan *plan, mbi_value_form form) {
   const mbi_device_csr *csr = &plan->device;
   const uint64_t size = mbi_type_size(plan->type);
   switch (form) {
@@ -112,8 +92,8 @@ static merbit_status mbi_values_answer(merbit_plan *plan, mbi_values_look *look)
 
 /* What a sample of the values at `values` speaks against, by an arrays program. Release with
  * mbi_values_look_end, after a failure too. */
-static merbit_status mbi_values_look_begin(merbit_plan *plan, mbi_program *program,
-                                           mbi_devptr values, mbi_values_look *look) {
+MBI_INTERNAL merbit_status mbi_values_look_begin(merbit_plan *plan, mbi_program *program,
+                                                 mbi_devptr values, mbi_values_look *look) {
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->device;
   const uint64_t windows = csr->nnz / MBI_VALUES_WINDOW + 1;
@@ -150,7 +130,7 @@ static merbit_status mbi_values_look_begin(merbit_plan *plan, mbi_program *progr
   return status == MERBIT_OK ? mbi_values_answer(plan, look) : status;
 }
 
-static void mbi_values_look_end(merbit_plan *plan, mbi_values_look *look) {
+MBI_INTERNAL void mbi_values_look_end(merbit_plan *plan, mbi_values_look *look) {
   mbi_device_release(plan->context, look->room);
   mbi_device_release(plan->context, look->columns);
 }
@@ -236,8 +216,8 @@ static merbit_status mbi_values_check_columns(merbit_plan *plan, mbi_values_look
 }
 
 /* Whether all values have a form, of which the sample has not said that they do not. */
-static merbit_status mbi_values_have(merbit_plan *plan, mbi_values_look *look,
-                                     mbi_value_form form, int *have) {
+MBI_INTERNAL merbit_status mbi_values_have(merbit_plan *plan, mbi_values_look *look,
+                                           mbi_value_form form, int *have) {
   merbit_status status = MERBIT_OK;
   *have = 0;
   if ((look->against & MBI_FORM(form)) != 0) {
@@ -299,9 +279,9 @@ static merbit_status mbi_values_store_table(merbit_plan *plan, mbi_values_look *
 
 /* The values to the array at `stored`, and to the `table` that goes with it, in a form that
  * they have been found to have. */
-static merbit_status mbi_values_store(merbit_plan *plan, mbi_values_look *look,
-                                      mbi_value_form form, mbi_devptr stored,
-                                      mbi_devptr table) {
+MBI_INTERNAL merbit_status mbi_values_store(merbit_plan *plan, mbi_values_look *look,
+                                            mbi_value_form form, mbi_devptr stored,
+                                            mbi_devptr table) {
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->device;
   uint32_t wide = plan->type == MERBIT_F64, half = form == MBI_VALUES_HALF;
@@ -375,7 +355,7 @@ static merbit_status mbi_values_take(merbit_plan *plan, mbi_values_look *look,
 }
 
 /* Put plan->device.values into the shortest of `forms` that they have; after mbi_ranks_need. */
-static merbit_status mbi_values_specialise(merbit_plan *plan, uint32_t forms) {
+MBI_INTERNAL merbit_status mbi_values_specialise(merbit_plan *plan, uint32_t forms) {
   mbi_values_look look;
   mbi_value_form form = MBI_VALUES_GENERAL;
   int have = 0;

@@ -1,6 +1,15 @@
-/* The kernels of spmv/study/bsr_study.cu on blocks as they come. All add to y by atomics, so that
- * their products are not repeatable to the bit; all but thread-private accumulation also use
- * atomics in shared memory. */
+#include "core/context.h"
+#include "jit/jit.h"
+#include "matrix/matrix.h"
+#include "spmv/shared/shared.h"
+#include "spmv/gpu/rows/rows.h"
+#include "spmv/gpu/bsr/bsr.h"
+#include "spmv/study/study.h"
+#include "spmv/plan/plan.h"
+
+/* The kernels of spmv/study/bsr_study.cu on blocks as they come. All add to y by atomics, so
+ * that their products are not repeatable to the bit; all but thread-private accumulation also
+ * use atomics in shared memory. */
 #ifdef MERBIT_STUDY_METHODS
 
 #define MBI_BSR_STUDY_THREADS 256 /* of the kernels that do not multiply */
@@ -21,7 +30,7 @@ static int mbi_bsr_study_threads(const merbit_plan *plan) {
 }
 
 /* As many chunks as thread blocks, which fill the GPU plan_desc.sigma times. */
-static merbit_status mbi_bsr_study_size(merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_bsr_study_size(merbit_plan *plan) {
   merbit_context *context = plan->context;
   mbi_bsr_study *s = &plan->bsr_study;
   const merbit_view *view = &plan->bsr.view;
@@ -63,7 +72,7 @@ static merbit_status mbi_bsr_study_size(merbit_plan *plan) {
 
 /* ---- Specialise -------------------------------------------------------------------------- */
 
-static void mbi_bsr_study_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+MBI_INTERNAL void mbi_bsr_study_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   const merbit_view *view = &plan->bsr.view;
   mbi_plan_preamble(plan, preamble);
   mbi_preamble_define_int(preamble, "MBK_STUDY",
@@ -82,7 +91,8 @@ static merbit_status mbi_bsr_study_specialise(merbit_plan *plan) {
   merbit_status status;
   int i;
   mbi_bsr_study_preamble(plan, &preamble);
-  status = mbi_program_create(plan->context, "spmv/study/bsr_study.cu", &preamble, &plan->program);
+  status =
+      mbi_program_create(plan->context, "spmv/study/bsr_study.cu", &preamble, &plan->program);
   for (i = 0; i < 3 && status == MERBIT_OK; i++) {
     status = mbi_program_kernel(plan->context, &plan->program, names[i],
                                 &plan->bsr_study.kernels[i]);
@@ -192,12 +202,12 @@ static int mbi_bsr_study_describe(const merbit_plan *plan, char *text, size_t si
                   plan->bsr_study.threads);
 }
 
-static const mbi_cuda_method mbi_bsr_study_method = {mbi_bsr_study_create,
-                                                     mbi_bsr_study_destroy,
-                                                     mbi_rows_carry_bytes,
-                                                     mbi_bsr_study_multiply,
-                                                     mbi_bsr_study_info,
-                                                     mbi_bsr_study_describe,
-                                                     NULL};
+MBI_INTERNAL const mbi_cuda_method mbi_bsr_study_method = {mbi_bsr_study_create,
+                                                           mbi_bsr_study_destroy,
+                                                           mbi_rows_carry_bytes,
+                                                           mbi_bsr_study_multiply,
+                                                           mbi_bsr_study_info,
+                                                           mbi_bsr_study_describe,
+                                                           NULL};
 
 #endif /* MERBIT_STUDY_METHODS */

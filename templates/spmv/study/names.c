@@ -1,14 +1,16 @@
+#include "spmv/study/study.h"
+
 #ifdef MERBIT_STUDY_METHODS
 /* Of blocks, on CUDA. */
-static int mbi_cuda_study_method(merbit_method method) {
+MBI_INTERNAL int mbi_cuda_study_method(merbit_method method) {
   return method >= MERBIT_METHOD_BSR_ROW_MAJOR && method <= MERBIT_METHOD_BSR_VECTOR;
 }
 
-static int mbi_csr_study_method(merbit_method method) {
+MBI_INTERNAL int mbi_csr_study_method(merbit_method method) {
   return method >= MERBIT_METHOD_WARP_LOOP && method <= MERBIT_METHOD_PATH_WALK;
 }
 
-static const char *mbi_study_name(merbit_method method) {
+MBI_INTERNAL const char *mbi_study_name(merbit_method method) {
   static const char *const cpu[] = {"bsr-rows", "bsr-naive", "bsr-split", "bsr-maximum",
                                     "bsr-fixed"};
   static const char *const cuda[] = {"bsr-rowmajor", "bsr-private", "bsr-team", "bsr-vector"};

@@ -1,5 +1,12 @@
-/* The kernels of spmv/study/row_study.cu. plan_desc.omega: the warp loop's lanes per row, 32 as in
- * the report where it is 0; the rows of a warp of the tiled one, 0: 1. plan_desc.sigma: rows
+#include "core/context.h"
+#include "jit/jit.h"
+#include "matrix/matrix.h"
+#include "spmv/shared/shared.h"
+#include "spmv/study/study.h"
+#include "spmv/plan/plan.h"
+
+/* The kernels of spmv/study/row_study.cu. plan_desc.omega: the warp loop's lanes per row, 32 as
+ * in the report where it is 0; the rows of a warp of the tiled one, 0: 1. plan_desc.sigma: rows
  * that lanes take at once, 0: 1; columns of a tile, 0: 2024. */
 #ifdef MERBIT_STUDY_METHODS
 
@@ -29,7 +36,7 @@ static merbit_status mbi_row_study_sizes_fit(const merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-static merbit_status mbi_row_study_size(merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_row_study_size(merbit_plan *plan) {
   mbi_csr_study *s = &plan->csr_study;
   const merbit_plan_desc *wish = &plan->desc;
   const int tiled = mbi_row_study_tiled(plan);
@@ -131,7 +138,7 @@ static merbit_status mbi_tiled_encode(merbit_plan *plan) {
 
 /* ---- Specialise -------------------------------------------------------------------------- */
 
-static void mbi_row_study_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+MBI_INTERNAL void mbi_row_study_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   const mbi_csr_study *s = &plan->csr_study;
   mbi_plan_preamble(plan, preamble);
   mbi_preamble_define_int(preamble, "MBK_STUDY", mbi_row_study_tiled(plan));
@@ -157,7 +164,8 @@ static merbit_status mbi_row_study_create(merbit_plan *plan) {
       mbi_device_csr_stream_bytes(plan) +
       (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type);
   mbi_row_study_preamble(plan, &preamble);
-  status = mbi_program_create(plan->context, "spmv/study/row_study.cu", &preamble, &plan->program);
+  status =
+      mbi_program_create(plan->context, "spmv/study/row_study.cu", &preamble, &plan->program);
   for (i = 0; i < 2 && status == MERBIT_OK; i++) {
     status =
         mbi_program_kernel(plan->context, &plan->program, names[2 * tiled + i], &s->kernels[i]);
@@ -165,7 +173,7 @@ static merbit_status mbi_row_study_create(merbit_plan *plan) {
   return status == MERBIT_OK && tiled && s->blocks > 0 ? mbi_tiled_encode(plan) : status;
 }
 
-static void mbi_csr_study_destroy(merbit_plan *plan) {
+MBI_INTERNAL void mbi_csr_study_destroy(merbit_plan *plan) {
   mbi_device_release(plan->context, plan->csr_study.tile_first);
   mbi_device_release(plan->context, plan->csr_study.mixed);
   mbi_device_release(plan->context, plan->csr_study.tile_col);
@@ -250,19 +258,19 @@ static int mbi_row_study_describe(const merbit_plan *plan, char *text, size_t si
                   s->blocks, s->threads, s->lanes, s->rows);
 }
 
-static const mbi_cuda_method mbi_warp_loop_method = {mbi_row_study_create,
-                                                     mbi_csr_study_destroy,
-                                                     mbi_row_study_carry_bytes,
-                                                     mbi_warp_loop_multiply,
-                                                     mbi_row_study_info,
-                                                     mbi_row_study_describe,
-                                                     NULL};
-static const mbi_cuda_method mbi_warp_tiled_method = {mbi_row_study_create,
-                                                      mbi_csr_study_destroy,
-                                                      mbi_row_study_carry_bytes,
-                                                      mbi_warp_tiled_multiply,
-                                                      mbi_row_study_info,
-                                                      mbi_row_study_describe,
-                                                      NULL};
+MBI_INTERNAL const mbi_cuda_method mbi_warp_loop_method = {mbi_row_study_create,
+                                                           mbi_csr_study_destroy,
+                                                           mbi_row_study_carry_bytes,
+                                                           mbi_warp_loop_multiply,
+                                                           mbi_row_study_info,
+                                                           mbi_row_study_describe,
+                                                           NULL};
+MBI_INTERNAL const mbi_cuda_method mbi_warp_tiled_method = {mbi_row_study_create,
+                                                            mbi_csr_study_destroy,
+                                                            mbi_row_study_carry_bytes,
+                                                            mbi_warp_tiled_multiply,
+                                                            mbi_row_study_info,
+                                                            mbi_row_study_describe,
+                                                            NULL};
 
 #endif /* MERBIT_STUDY_METHODS */

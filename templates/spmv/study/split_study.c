@@ -1,5 +1,13 @@
-/* The kernels of spmv/study/split_study.cu. plan_desc.sigma: what a thread takes, 0: 7 (odd, so that
- * a warp's threads walk through different banks). */
+#include "core/context.h"
+#include "jit/jit.h"
+#include "matrix/matrix.h"
+#include "spmv/shared/shared.h"
+#include "spmv/gpu/scan/scan.h"
+#include "spmv/study/study.h"
+#include "spmv/plan/plan.h"
+
+/* The kernels of spmv/study/split_study.cu. plan_desc.sigma: what a thread takes, 0: 7 (odd, so
+ * that a warp's threads walk through different banks). */
 #ifdef MERBIT_STUDY_METHODS
 
 #define MBI_SPLIT_CUT_THREADS 128
@@ -7,7 +15,7 @@
 /* ---- Encode: sizes ----------------------------------------------------------------------- */
 
 /* Chunks of equal nonzeros, or of equal steps of the merge path. */
-static merbit_status mbi_split_size(merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_split_size(merbit_plan *plan) {
   mbi_csr_study *s = &plan->csr_study;
   const merbit_plan_desc *wish = &plan->desc;
   const int path = plan->method == MERBIT_METHOD_PATH_WALK;
@@ -35,7 +43,7 @@ static merbit_status mbi_split_size(merbit_plan *plan) {
 }
 
 /* Of one block: see mbk_split_product. */
-static unsigned mbi_split_shared(const merbit_plan *plan) {
+MBI_INTERNAL unsigned mbi_split_shared(const merbit_plan *plan) {
   const mbi_csr_study *s = &plan->csr_study;
   const unsigned warps = (unsigned)s->threads / 32;
   return ((unsigned)(s->steps * s->threads) + 1 + warps) * (unsigned)mbi_type_size(plan->type) +
@@ -44,7 +52,7 @@ static unsigned mbi_split_shared(const merbit_plan *plan) {
 
 /* ---- Specialise -------------------------------------------------------------------------- */
 
-static void mbi_split_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+MBI_INTERNAL void mbi_split_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   const mbi_csr_study *s = &plan->csr_study;
   mbi_plan_preamble(plan, preamble);
   mbi_preamble_define_int(preamble, "MBK_STUDY", plan->method == MERBIT_METHOD_PATH_WALK);
@@ -66,7 +74,8 @@ static merbit_status mbi_split_create(merbit_plan *plan) {
       (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type) +
       4 * plan->csr_study.blocks * (sizeof(uint64_t) + mbi_type_size(plan->type));
   mbi_split_preamble(plan, &preamble);
-  status = mbi_program_create(plan->context, "spmv/study/split_study.cu", &preamble, &plan->program);
+  status =
+      mbi_program_create(plan->context, "spmv/study/split_study.cu", &preamble, &plan->program);
   for (i = 0; i < 3 && status == MERBIT_OK; i++) {
     status = mbi_program_kernel(plan->context, &plan->program, names[i],
                                 &plan->csr_study.kernels[i]);
@@ -169,12 +178,12 @@ static int mbi_split_describe(const merbit_plan *plan, char *text, size_t size) 
                   plan->method == MERBIT_METHOD_PATH_WALK ? "steps of the path" : "nonzeros");
 }
 
-static const mbi_cuda_method mbi_split_method = {mbi_split_create,
-                                                 mbi_csr_study_destroy,
-                                                 mbi_split_carry_bytes,
-                                                 mbi_split_multiply,
-                                                 mbi_split_info,
-                                                 mbi_split_describe,
-                                                 NULL};
+MBI_INTERNAL const mbi_cuda_method mbi_split_method = {mbi_split_create,
+                                                       mbi_csr_study_destroy,
+                                                       mbi_split_carry_bytes,
+                                                       mbi_split_multiply,
+                                                       mbi_split_info,
+                                                       mbi_split_describe,
+                                                       NULL};
 
 #endif /* MERBIT_STUDY_METHODS */

@@ -1,6 +1,6 @@
 #ifndef MBI_STUDY_H
 #define MBI_STUDY_H
-#include "spmv/shared/shared.h"
+#include "spmv/cpu/cpu.h"
 
 #ifdef MERBIT_STUDY_METHODS
 
@@ -23,5 +23,35 @@ typedef struct mbi_csr_study {
 } mbi_csr_study;
 
 #endif /* MERBIT_STUDY_METHODS */
+
+#ifdef MBI_SEPARATE
+/* spmv/study/names.c */
+MBI_INTERNAL int mbi_cuda_study_method(merbit_method method);
+MBI_INTERNAL int mbi_csr_study_method(merbit_method method);
+MBI_INTERNAL const char *mbi_study_name(merbit_method method);
+/* spmv/study/block_study.c */
+MBI_INTERNAL int mbi_study_method(merbit_method method);
+MBI_INTERNAL void mbi_study_prepare(merbit_plan *plan);
+MBI_INTERNAL size_t mbi_study_scratch_bytes(const merbit_plan *plan);
+MBI_INTERNAL void mbi_study_multiply_f64(const merbit_plan *plan, void *scratch,
+                                         mbi_block_call_f64 *call);
+MBI_INTERNAL void mbi_study_multiply_f32(const merbit_plan *plan, void *scratch,
+                                         mbi_block_call_f32 *call);
+/* spmv/study/bsr_study.c */
+MBI_INTERNAL merbit_status mbi_bsr_study_size(merbit_plan *plan);
+MBI_INTERNAL void mbi_bsr_study_preamble(const merbit_plan *plan, mbi_preamble *preamble);
+extern const mbi_cuda_method mbi_bsr_study_method;
+/* spmv/study/row_study.c */
+MBI_INTERNAL merbit_status mbi_row_study_size(merbit_plan *plan);
+MBI_INTERNAL void mbi_row_study_preamble(const merbit_plan *plan, mbi_preamble *preamble);
+MBI_INTERNAL void mbi_csr_study_destroy(merbit_plan *plan);
+extern const mbi_cuda_method mbi_warp_loop_method;
+extern const mbi_cuda_method mbi_warp_tiled_method;
+/* spmv/study/split_study.c */
+MBI_INTERNAL merbit_status mbi_split_size(merbit_plan *plan);
+MBI_INTERNAL unsigned mbi_split_shared(const merbit_plan *plan);
+MBI_INTERNAL void mbi_split_preamble(const merbit_plan *plan, mbi_preamble *preamble);
+extern const mbi_cuda_method mbi_split_method;
+#endif /* MBI_SEPARATE */
 
 #endif

@@ -1,6 +1,5 @@
 /* Solvers on the CPU: solver_cases.h, and what only one side has. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,6 @@
 /* PageRank on the CPU: known answers, random graphs, what stops it, threads. What it refuses is
  * in test_pagerank_refusals.c. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,5 @@
 /* What PageRank refuses, and the GPU that fails when its plan is made. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

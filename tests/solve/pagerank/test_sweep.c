@@ -1,7 +1,6 @@
 /* PageRank on random graphs of many families, at many dampings: acceleration never costs more than
  * a tenth of the power method's iterations and two. `--full` tries 9,600 graphs. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,6 @@
 /* Which method AUTO takes, from counts and samples of a matrix: each limit of spmv/choose/choose.c
  * from both sides, and what it says of its reasons. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

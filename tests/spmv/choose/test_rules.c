@@ -1,7 +1,6 @@
 /* The table of support/rules.h on the CPU: the sequential loop, the merge in many pieces,
  * blocks of several shapes, and plans with one to four threads. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,8 +1,7 @@
 /* Products of blocks on the CPU in every shape, order and form of arrays, cut into many chunks:
  * BSR views as they lie, whose padding is NaN, and blocks made from CSR and COO, whose padding
  * must not act. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

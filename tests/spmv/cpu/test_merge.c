@@ -1,8 +1,7 @@
 /* The merge-path product: any number of tasks, on any number of threads, within the
  * componentwise bound; the same tasks give the same bits; one task gives the bits of the row
  * loop where rows are short. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,8 +1,7 @@
 /* Memory nodes: processors and nodes read from folders like the kernel's, threads bound to
  * processors, parts of a matrix moved or copied. One node is all that most machines have: maps
  * of more are made up, and so is what moves pages. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,6 @@
 /* The sequential row loop: every matrix in every form within the componentwise bound; alpha 0
  * reads nothing, beta 0 reads no y, NaN and Inf stay in their rows. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

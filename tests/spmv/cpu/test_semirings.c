@@ -1,7 +1,6 @@
 /* Semirings on the CPU: products bit for bit, duplicates, what is refused; and the expressions
  * that kernels get. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

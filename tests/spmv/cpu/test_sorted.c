@@ -1,8 +1,7 @@
 /* Sorted rows on the CPU: any number of threads within the componentwise bound, in every form
  * of the values; the same bits from any pool; new values; failing allocations; what AUTO takes.
  */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

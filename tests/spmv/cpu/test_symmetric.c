@@ -1,7 +1,6 @@
 /* Plans of matrices given by one triangle on the CPU: products and new values in every form,
  * what is chosen and told, and memory that runs out. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,6 @@
 /* The arithmetic of bins, with no GPU: strips and parts for shared memory of every size, what
  * is too large, and what is refused. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,6 @@
 /* CB-SpMV's storage, made on the CPU: decoded again and compared with the CSR, entry by entry;
  * which form, which columns, which warp; the same bytes for any number of threads. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,7 +1,6 @@
 /* The arithmetic of hubs, with no GPU: room in shared memory of every size, which columns are
  * full, what is too large, and what is refused. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,5 @@
 /* Several vectors at once: the sizes that plans on CUDA take, of which a GPU is not needed. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

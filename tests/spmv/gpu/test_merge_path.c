@@ -1,7 +1,6 @@
 /* The arithmetic of the merge path on the GPU, with no GPU: chunks of every size, how many a
  * block takes, what is too large; and when AUTO takes it. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,6 @@
 /* The arithmetic of the scan, with no GPU: tiles, blocks, carries and loads up to what is too
  * large, and what is refused. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,6 @@
 /* The arithmetic of slices, with no GPU: sizes up to what is too large, what is refused, and
  * when rows are sorted. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,6 @@
 /* The identities of support/identities.h on random vectors, for both CPU methods; and what their bits
  * depend on. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,7 +1,6 @@
 /* Sizes near and beyond 2^24, 2^31 and 2^32: the merge path's search, products on sparse
  * mappings, and the arithmetic of MERBIT's tiles. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,5 @@
 /* Plans and solvers made from the view of a merbit_matrix outlive the matrix, by every method of the CPU. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,5 @@
 /* Plans on the CPU: what is refused, what is told, new values. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

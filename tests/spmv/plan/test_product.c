@@ -1,7 +1,6 @@
 /* Products on the CPU through plans: forms, scalars, data files. The GPU's twin is
  * gpu/test_product.c. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

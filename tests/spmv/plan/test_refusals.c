@@ -1,7 +1,6 @@
 /* The corners of plans and products on the CPU that a user meets seldom: NULL where there is nothing to
  * point to, wishes that only just fit, views of strange kinds. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,8 +1,7 @@
 /* The arithmetic of MERBIT's tiles, with no GPU: counts near 2^31, 2^32, 2^40 and the largest
  * that a view may claim, the switch from 32- to 64-bit lanes and tile starts, and what is too
  * large. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

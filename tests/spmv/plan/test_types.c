@@ -1,7 +1,6 @@
 /* Complex, short and mixed types on the CPU: products of every kind and form within the bound,
  * the methods that take them, what is refused, memory that runs out. */
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,8 +1,6 @@
 /* The schedules of blocks that are there for comparison: the same products, in the same forms,
  * as repeatable as the method's. */
-#define MERBIT_STUDY_METHODS
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

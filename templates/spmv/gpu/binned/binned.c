@@ -1,3 +1,10 @@
+#include "core/context.h"
+#include "jit/jit.h"
+#include "matrix/matrix.h"
+#include "spmv/gpu/scan/scan.h"
+#include "spmv/gpu/binned/binned.h"
+#include "spmv/plan/plan.h"
+
 /* ---- Build: count, place, fill ----------------------------------------------------------- */
 
 /* Build kernel `which`. */
@@ -23,7 +30,7 @@ static merbit_status mbi_binned_send(merbit_plan *plan, const uint32_t *array, u
 }
 
 /* part_start, from the groups of the parts. */
-static merbit_status mbi_binned_place_parts(merbit_plan *plan, uint32_t *groups) {
+MBI_INTERNAL merbit_status mbi_binned_place_parts(merbit_plan *plan, uint32_t *groups) {
   mbi_binned *b = &plan->binned;
   const uint64_t most = (uint64_t)plan->context->device.shared_bytes_per_block;
   uint64_t part;
@@ -187,7 +194,7 @@ static merbit_status mbi_binned_store(merbit_plan *plan) {
   return status;
 }
 
-static merbit_status mbi_binned_create(merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_binned_create(merbit_plan *plan) {
   mbi_binned *b = &plan->binned;
   merbit_context *context = plan->context;
   merbit_status status = mbi_scan_rank(plan);
@@ -307,6 +314,6 @@ static int mbi_binned_describe(const merbit_plan *plan, char *text, size_t size)
                   plan->scan.threads);
 }
 
-static const mbi_cuda_method mbi_binned_method = {
+MBI_INTERNAL const mbi_cuda_method mbi_binned_method = {
     mbi_binned_create, mbi_binned_destroy,  mbi_binned_carry_bytes, mbi_binned_multiply,
     mbi_binned_info,   mbi_binned_describe, mbi_binned_refresh};

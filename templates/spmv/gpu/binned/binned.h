@@ -12,4 +12,23 @@ typedef struct mbi_binned {
   void *kernels[6]; /* CUfunction: count, total, offsets, fill, multiply, sum */
 } mbi_binned;
 
+#define MBI_BINNED_BUILD_THREADS 512
+#define MBI_BINNED_STEPS 8
+#define MBI_BINNED_ITEM 4096u /* groups of an item of phase 1: they pay for its strip of x */
+
+#ifdef MBI_SEPARATE
+/* spmv/gpu/binned/sizes.c */
+MBI_INTERNAL uint64_t mbi_binned_group(const merbit_plan *plan);
+MBI_INTERNAL uint64_t mbi_binned_multiply_shared(const merbit_plan *plan);
+MBI_INTERNAL uint64_t mbi_binned_sum_shared(const merbit_plan *plan, uint64_t groups);
+MBI_INTERNAL uint64_t mbi_binned_fill_shared(const merbit_plan *plan);
+MBI_INTERNAL merbit_status mbi_binned_size(merbit_plan *plan);
+MBI_INTERNAL void mbi_binned_preamble(const merbit_plan *plan, mbi_preamble *preamble);
+MBI_INTERNAL merbit_status mbi_binned_specialise(merbit_plan *plan);
+/* spmv/gpu/binned/binned.c */
+MBI_INTERNAL merbit_status mbi_binned_place_parts(merbit_plan *plan, uint32_t *groups);
+MBI_INTERNAL merbit_status mbi_binned_create(merbit_plan *plan);
+extern const mbi_cuda_method mbi_binned_method;
+#endif /* MBI_SEPARATE */
+
 #endif

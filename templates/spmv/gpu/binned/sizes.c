@@ -1,11 +1,15 @@
+#include "core/context.h"
+#include "jit/jit.h"
+#include "matrix/matrix.h"
+#include "spmv/gpu/scan/scan.h"
+#include "spmv/gpu/binned/binned.h"
+#include "spmv/plan/plan.h"
+
 /* ---- Encode: strips and parts ------------------------------------------------------------ */
 
-#define MBI_BINNED_BUILD_THREADS 512
-#define MBI_BINNED_STEPS 8
 #define MBI_BINNED_ROOM 229376u /* bytes of shared memory that wide strips and parts need */
-#define MBI_BINNED_ITEM 4096u   /* groups of an item of phase 1: they pay for its strip of x */
 
-static uint64_t mbi_binned_group(const merbit_plan *plan) {
+MBI_INTERNAL uint64_t mbi_binned_group(const merbit_plan *plan) {
   return 32 / mbi_type_size(plan->type);
 }
 
@@ -33,24 +37,24 @@ static void mbi_binned_defaults(merbit_plan *plan) {
 }
 
 /* Shared memory: a table of values and a strip of x for phase 1. */
-static uint64_t mbi_binned_multiply_shared(const merbit_plan *plan) {
+MBI_INTERNAL uint64_t mbi_binned_multiply_shared(const merbit_plan *plan) {
   return mbi_value_shared(plan) + plan->binned.strip * mbi_type_size(plan->type);
 }
 
 /* And the sums of a tile for each warp and the groups of a part, for phase 2. */
-static uint64_t mbi_binned_sum_shared(const merbit_plan *plan, uint64_t groups) {
+MBI_INTERNAL uint64_t mbi_binned_sum_shared(const merbit_plan *plan, uint64_t groups) {
   return (uint64_t)(plan->scan.threads * plan->scan.steps) * mbi_type_size(plan->type) +
          groups * 32;
 }
 
 /* Three words for each strip to fill a part, and its columns. */
-static uint64_t mbi_binned_fill_shared(const merbit_plan *plan) {
+MBI_INTERNAL uint64_t mbi_binned_fill_shared(const merbit_plan *plan) {
   return 3 * plan->binned.strips * sizeof(uint32_t) +
          plan->binned.part_groups * mbi_binned_group(plan) * sizeof(uint16_t);
 }
 
 /* Sizes of the specialisation; needs plan->ranks. */
-static merbit_status mbi_binned_size(merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_binned_size(merbit_plan *plan) {
   mbi_binned *b = &plan->binned;
   mbi_scan_schedule *s = &plan->scan;
   merbit_context *context = plan->context;
@@ -91,13 +95,13 @@ static merbit_status mbi_binned_size(merbit_plan *plan) {
 
 /* ---- Specialise -------------------------------------------------------------------------- */
 
-static void mbi_binned_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+MBI_INTERNAL void mbi_binned_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   mbi_scan_preamble(plan, preamble);
   mbi_preamble_define_int(preamble, "MBK_STRIP", (int)plan->binned.strip);
   mbi_preamble_define_int(preamble, "MBK_WARP_TILES", plan->binned.warp_tiles);
 }
 
-static merbit_status mbi_binned_specialise(merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_binned_specialise(merbit_plan *plan) {
   static const char *const names[6] = {"mbk_binned_count",    "mbk_binned_total",
                                        "mbk_binned_offsets",  "mbk_binned_fill",
                                        "mbk_binned_multiply", "mbk_binned_sum"};
@@ -105,7 +109,8 @@ static merbit_status mbi_binned_specialise(merbit_plan *plan) {
   merbit_status status;
   int i;
   mbi_binned_preamble(plan, &preamble);
-  status = mbi_program_create(plan->context, "spmv/gpu/binned/binned.cu", &preamble, &plan->program);
+  status =
+      mbi_program_create(plan->context, "spmv/gpu/binned/binned.cu", &preamble, &plan->program);
   if (status == MERBIT_OK) {
     status = mbi_scan_kernels(plan);
   }

@@ -1,6 +1,14 @@
+#include "core/context.h"
+#include "jit/jit.h"
+#include "matrix/matrix.h"
+#include "spmv/shared/shared.h"
+#include "spmv/gpu/scan/scan.h"
+#include "spmv/gpu/bsr/bsr.h"
+#include "spmv/plan/plan.h"
+
 /* ---- Specialise -------------------------------------------------------------------------- */
 
-static void mbi_bsr_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+MBI_INTERNAL void mbi_bsr_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   const mbi_bsr_tiles *t = &plan->bsr_tiles;
   mbi_plan_preamble(plan, preamble);
   mbi_preamble_define_int(preamble, "MBK_BLOCK_ROWS", t->block_rows);
@@ -102,7 +110,7 @@ static merbit_status mbi_bsr_masks(merbit_plan *plan) {
 
 /* The blocks in plan->device.values, as they come, to the plan's copy, which is all that a
  * product reads: an array of the plan's own is given back. */
-static merbit_status mbi_bsr_fill(merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_bsr_fill(merbit_plan *plan) {
   mbi_bsr_tiles *t = &plan->bsr_tiles;
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->device;
@@ -133,7 +141,7 @@ static merbit_status mbi_bsr_fill(merbit_plan *plan) {
 }
 
 /* plan->device.values, borrowed or uploaded. */
-static merbit_status mbi_bsr_take_values(merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_bsr_take_values(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const merbit_view *view = &plan->bsr.view;
   mbi_device_csr *csr = &plan->device;
@@ -188,7 +196,7 @@ static merbit_status mbi_bsr_allocate(merbit_plan *plan) {
 
 /* plan->device holds the places of the blocks as a CSR. After a failure mbi_bsr_destroy cleans
  * up. */
-static merbit_status mbi_bsr_create(merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_bsr_create(merbit_plan *plan) {
   merbit_status status = mbi_scan_rank(plan);
   if (status == MERBIT_OK) {
     status = mbi_bsr_size(plan);
@@ -217,7 +225,7 @@ static merbit_status mbi_bsr_create(merbit_plan *plan) {
                                       : mbi_device_synchronize(plan->context, NULL);
 }
 
-static void mbi_bsr_destroy(merbit_plan *plan) {
+MBI_INTERNAL void mbi_bsr_destroy(merbit_plan *plan) {
   mbi_bsr_tiles *t = &plan->bsr_tiles;
   mbi_device_release(plan->context, t->row_ends);
   mbi_device_release(plan->context, t->slot_row);
@@ -229,7 +237,7 @@ static void mbi_bsr_destroy(merbit_plan *plan) {
 }
 
 /* Of firsts and tails. */
-static uint64_t mbi_bsr_carry_bytes(const merbit_plan *plan) {
+MBI_INTERNAL uint64_t mbi_bsr_carry_bytes(const merbit_plan *plan) {
   const mbi_bsr_tiles *t = &plan->bsr_tiles;
   return 2 * t->tiles * (uint64_t)t->block_rows * mbi_type_size(plan->type);
 }
@@ -261,9 +269,9 @@ static merbit_status mbi_bsr_launch_fixup(merbit_plan *plan, mbi_devptr carries,
       mbi_plan_start(plan, t->blocks > 0));
 }
 
-static merbit_status mbi_bsr_multiply(merbit_plan *plan, mbi_devptr carries, const void *alpha,
-                                      mbi_devptr x, const void *beta, mbi_devptr y,
-                                      void *stream) {
+MBI_INTERNAL merbit_status mbi_bsr_multiply(merbit_plan *plan, mbi_devptr carries,
+                                            const void *alpha, mbi_devptr x, const void *beta,
+                                            mbi_devptr y, void *stream) {
   mbi_bsr_tiles *t = &plan->bsr_tiles;
   uint64_t rows = (uint64_t)plan->bsr.view.rows, cols = (uint64_t)plan->bsr.view.cols;
   mbi_devptr tails = carries + t->tiles * (uint64_t)t->block_rows * mbi_type_size(plan->type);
@@ -292,14 +300,14 @@ static merbit_status mbi_bsr_multiply(merbit_plan *plan, mbi_devptr carries, con
 
 /* ---- Describe ---------------------------------------------------------------------------- */
 
-static void mbi_bsr_info(const merbit_plan *plan, merbit_plan_info *info) {
+MBI_INTERNAL void mbi_bsr_info(const merbit_plan *plan, merbit_plan_info *info) {
   info->sigma = plan->bsr_tiles.slot_blocks;
   info->omega = plan->bsr_tiles.slots;
   info->block_threads = plan->bsr_tiles.threads;
   info->tiles = (int64_t)plan->bsr_tiles.tiles;
 }
 
-static int mbi_bsr_describe(const merbit_plan *plan, char *text, size_t size) {
+MBI_INTERNAL int mbi_bsr_describe(const merbit_plan *plan, char *text, size_t size) {
   const mbi_bsr_tiles *t = &plan->bsr_tiles;
   const double stored = (double)plan->device.nnz * t->block_rows * t->block_cols;
   return snprintf(text, size,
@@ -311,6 +319,6 @@ static int mbi_bsr_describe(const merbit_plan *plan, char *text, size_t size) {
                   t->threads);
 }
 
-static const mbi_cuda_method mbi_bsr_method = {
+MBI_INTERNAL const mbi_cuda_method mbi_bsr_method = {
     mbi_bsr_create, mbi_bsr_destroy,  mbi_bsr_carry_bytes, mbi_bsr_multiply,
     mbi_bsr_info,   mbi_bsr_describe, mbi_bsr_fill};

@@ -15,7 +15,31 @@ typedef struct mbi_bsr_tiles {
   int threads, resident;
   uint64_t tiles, blocks, empty_rows, parts, words, groups, places;
   mbi_devptr row_ends, slot_row, columns, mask_words, masks, packs;
-  void *kernels[MBI_BSR_KERNELS]; /* CUfunction: schedule, columns, fill, product, fixup, masks */
+  void *
+      kernels[MBI_BSR_KERNELS]; /* CUfunction: schedule, columns, fill, product, fixup, masks */
 } mbi_bsr_tiles;
+
+#define MBI_BSR_BUILD_THREADS 256
+
+#ifdef MBI_SEPARATE
+/* spmv/gpu/bsr/sizes.c */
+MBI_INTERNAL int mbi_ceiling(int a, int b);
+MBI_INTERNAL merbit_status mbi_bsr_size(merbit_plan *plan);
+MBI_INTERNAL uint64_t mbi_bsr_entries(const mbi_bsr_tiles *t);
+MBI_INTERNAL uint64_t mbi_bsr_mask_bytes(const mbi_bsr_tiles *t);
+/* spmv/gpu/bsr/bsr.c */
+MBI_INTERNAL void mbi_bsr_preamble(const merbit_plan *plan, mbi_preamble *preamble);
+MBI_INTERNAL merbit_status mbi_bsr_fill(merbit_plan *plan);
+MBI_INTERNAL merbit_status mbi_bsr_take_values(merbit_plan *plan);
+MBI_INTERNAL merbit_status mbi_bsr_create(merbit_plan *plan);
+MBI_INTERNAL void mbi_bsr_destroy(merbit_plan *plan);
+MBI_INTERNAL uint64_t mbi_bsr_carry_bytes(const merbit_plan *plan);
+MBI_INTERNAL merbit_status mbi_bsr_multiply(merbit_plan *plan, mbi_devptr carries,
+                                            const void *alpha, mbi_devptr x, const void *beta,
+                                            mbi_devptr y, void *stream);
+MBI_INTERNAL void mbi_bsr_info(const merbit_plan *plan, merbit_plan_info *info);
+MBI_INTERNAL int mbi_bsr_describe(const merbit_plan *plan, char *text, size_t size);
+extern const mbi_cuda_method mbi_bsr_method;
+#endif /* MBI_SEPARATE */
 
 #endif

@@ -1,6 +1,12 @@
+#include "core/context.h"
+#include "matrix/matrix.h"
+#include "spmv/shared/shared.h"
+#include "spmv/gpu/scan/scan.h"
+#include "spmv/gpu/bsr/bsr.h"
+#include "spmv/plan/plan.h"
+
 /* ---- Encode: from the shape of the blocks to slots, groups and tiles --------------------- */
 
-#define MBI_BSR_BUILD_THREADS 256
 #define MBI_BSR_GROUP_MOST 32 /* entries of a lane: bits of a mask */
 
 /* Bytes of entries that a lane has on their way, and in a tile; measured on an H200. */
@@ -11,7 +17,7 @@
 #define MBI_BSR_TILE_BYTES 256
 #endif
 
-static int mbi_ceiling(int a, int b) {
+MBI_INTERNAL int mbi_ceiling(int a, int b) {
   return (a + b - 1) / b;
 }
 
@@ -95,7 +101,7 @@ static void mbi_bsr_tile(merbit_plan *plan) {
 }
 
 /* Sizes of the specialisation; needs plan->ranks of the block rows. */
-static merbit_status mbi_bsr_size(merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_bsr_size(merbit_plan *plan) {
   mbi_bsr_tiles *t = &plan->bsr_tiles;
   merbit_context *context = plan->context;
   uint64_t tile, warps;
@@ -138,11 +144,11 @@ static merbit_status mbi_bsr_size(merbit_plan *plan) {
 }
 
 /* Entries of the copy, those that no lane needs included. */
-static uint64_t mbi_bsr_entries(const mbi_bsr_tiles *t) {
+MBI_INTERNAL uint64_t mbi_bsr_entries(const mbi_bsr_tiles *t) {
   return t->groups * (uint64_t)(t->slots * t->lanes * t->together * t->lane_cols);
 }
 
-static uint64_t mbi_bsr_mask_bytes(const mbi_bsr_tiles *t) {
+MBI_INTERNAL uint64_t mbi_bsr_mask_bytes(const mbi_bsr_tiles *t) {
   return t->groups * (uint64_t)(t->slots * t->lanes) *
          (t->together * t->lane_cols <= 16 ? sizeof(uint16_t) : sizeof(uint32_t));
 }

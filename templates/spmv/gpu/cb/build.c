@@ -1,3 +1,6 @@
+#include "matrix/matrix.h"
+#include "spmv/gpu/cb/cb.h"
+
 /* CB-SpMV's storage of a host CSR (Cong, Sun, Chen, Xie, Liu, Qian, ICS 2025, sections 3.1 to
  * 3.3): strips of 16 rows in blocks of 16 columns, each a COO, a CSR or a dense one, whose
  * indices and values lie together in one buffer behind an aligned offset. With columns
@@ -17,85 +20,33 @@
  *   dense  16 half words, one a column, whose bits say which rows there are; the values in the
  *          order of the bits */
 
-enum { MBI_CB_COO, MBI_CB_CSR, MBI_CB_DENSE, MBI_CB_FORMS };
-
-#define MBI_CB_SIDE 16
-#define MBI_CB_SPARSE 32   /* entries below which a block is super-sparse */
 #define MBI_CB_EVEN 8      /* entries of a lane's row that take as long as 16 of COO */
 #define MBI_CB_CROWDED 255 /* most entries of a block some of which share a place */
-#define MBI_CB_PLACE 29    /* bits of an entry's place in its strip */
 
-/* A block's word: entries, form, steps, the end of a strip or part, the width of a column, the
- * offset of its data in units of 8 bytes. The steps are the kernel's: of COO, doublings until a
- * segmented sum of 16 spans the longest row; of CSR, the longest row. Widths: 0, the columns
- * follow each other; 1 and 2, as many bytes; 3, four bytes. */
-#define MBI_CB_WORD(count, form, steps, width, offset)                                         \
-  ((uint64_t)(count) | (uint64_t)(form) << 9 | (uint64_t)(steps) << 11 |                       \
-   (uint64_t)(width) << 20 | (offset) / 8 << 22)
-#define MBI_CB_COUNT(word) ((word)&511)
-#define MBI_CB_FORM(word) ((word) >> 9 & 3)
-#define MBI_CB_END ((uint64_t)1 << 19)
-#define MBI_CB_SPARE 4 /* empty blocks behind the last, for the kernel reads ahead */
-
-typedef struct mbi_cb_format { /* on the host */
-  int aggregated;
-  uint64_t blocks, data_bytes, forms[MBI_CB_FORMS];
-  uint64_t *words;
-  uint32_t *first; /* column of each block */
-  unsigned char *data;
-  uint64_t limit, cut, tasks, parts, splits; /* spmv/gpu/cb/fill.c */
-  uint64_t *task_block;
-  uint32_t *task_target, *split_strip, *split_part;
-} mbi_cb_format;
-
-typedef struct mbi_cb_strip { /* counts, then starts */
-  uint64_t blocks, bytes, sparse;
-} mbi_cb_strip;
-
-typedef struct mbi_cb_options {
-  double aggregate; /* share of super-sparse blocks from which columns are aggregated */
-  uint64_t coo_max, csr_max; /* fewer entries: COO; more: dense */
-  uint64_t steps;            /* of a warp; 0: by size and processors */
-  int processors;            /* of the GPU */
-  int weighed;               /* below coo_max COO only where CSR would take longer */
-} mbi_cb_options;
-
-typedef struct mbi_cb_build {
-  const merbit_view *from; /* host CSR, 32-bit columns */
-  const char *values;      /* as they are stored */
-  size_t value_bytes;      /* 0: none */
-  const mbi_cb_options *options;
-  uint64_t strips;
-  int tasks;
-  uint64_t *keys, *spare; /* of entries: column, four bits of row, place in the strip */
-  mbi_cb_strip *strip[2]; /* as the columns are; aggregated */
-  mbi_cb_format *format;
-} mbi_cb_build;
-
-static uint64_t mbi_cb_pad(uint64_t bytes, uint64_t size) {
+MBI_INTERNAL uint64_t mbi_cb_pad(uint64_t bytes, uint64_t size) {
   return size > 0 ? (bytes + size - 1) / size * size : bytes;
 }
 
 /* Of 16 columns. */
-static uint64_t mbi_cb_column_bytes(unsigned width) {
+MBI_INTERNAL uint64_t mbi_cb_column_bytes(unsigned width) {
   return width == 3 ? 4 * MBI_CB_SIDE : width * MBI_CB_SIDE;
 }
 
-static uint64_t mbi_cb_bytes(int form, unsigned width, uint64_t count, uint64_t size) {
+MBI_INTERNAL uint64_t mbi_cb_bytes(int form, unsigned width, uint64_t count, uint64_t size) {
   const uint64_t head = form == MBI_CB_DENSE ? 32 : form == MBI_CB_CSR ? 16 : 0;
   const uint64_t indices = form == MBI_CB_DENSE ? 0 : mbi_cb_pad(count, size);
   return mbi_cb_pad(mbi_cb_column_bytes(width) + head + indices + count * size, 8);
 }
 
 /* Where the entries of a row begin; behind the last row they end. */
-static uint64_t mbi_cb_offset(const mbi_cb_build *b, uint64_t row) {
+MBI_INTERNAL uint64_t mbi_cb_offset(const mbi_cb_build *b, uint64_t row) {
   const merbit_view *from = b->from;
   const int64_t last = from->rows < (int64_t)row ? from->rows : (int64_t)row;
   return (uint64_t)(mbi_index_at(from->row_ptr, from->offset_type, last) - from->base);
 }
 
 /* The first strip of a task: entries and rows are dealt evenly. */
-static uint64_t mbi_cb_share(const mbi_cb_build *b, int task) {
+MBI_INTERNAL uint64_t mbi_cb_share(const mbi_cb_build *b, int task) {
   const uint64_t all = mbi_cb_offset(b, UINT64_MAX >> 1) + b->strips * MBI_CB_SIDE;
   const uint64_t wish = (uint64_t)mbi_share((int64_t)all, b->tasks, task);
   uint64_t low = 0, high = b->strips;
@@ -165,19 +116,8 @@ static void mbi_cb_sort(mbi_cb_build *b, uint64_t strip) {
 
 /* ---- The blocks of a strip, one after another -------------------------------------------- */
 
-typedef struct mbi_cb_cursor {
-  const mbi_cb_build *build;
-  int aggregated, crowded; /* crowded: entries of the group share a place */
-  int form;
-  const uint64_t *keys; /* of the strip */
-  uint64_t count, group_to;
-  uint32_t columns[MBI_CB_SIDE]; /* of the group */
-  unsigned width;
-  uint64_t from, to; /* the block's keys */
-} mbi_cb_cursor;
-
-static void mbi_cb_begin(const mbi_cb_build *b, uint64_t strip, int aggregated,
-                         mbi_cb_cursor *c) {
+MBI_INTERNAL void mbi_cb_begin(const mbi_cb_build *b, uint64_t strip, int aggregated,
+                               mbi_cb_cursor *c) {
   const uint64_t first = mbi_cb_offset(b, strip * MBI_CB_SIDE);
   memset(c, 0, sizeof *c);
   c->build = b;
@@ -186,11 +126,11 @@ static void mbi_cb_begin(const mbi_cb_build *b, uint64_t strip, int aggregated,
   c->count = mbi_cb_offset(b, (strip + 1) * MBI_CB_SIDE) - first;
 }
 
-static unsigned mbi_cb_row(uint64_t key) {
+MBI_INTERNAL unsigned mbi_cb_row(uint64_t key) {
   return (unsigned)(key >> MBI_CB_PLACE) & (MBI_CB_SIDE - 1);
 }
 
-static uint32_t mbi_cb_column(uint64_t key) {
+MBI_INTERNAL uint32_t mbi_cb_column(uint64_t key) {
   return (uint32_t)(key >> (MBI_CB_PLACE + 4));
 }
 
@@ -238,7 +178,7 @@ static int mbi_cb_even(const mbi_cb_cursor *c) {
 }
 
 /* 0 behind the last block. */
-static int mbi_cb_next(mbi_cb_cursor *c) {
+MBI_INTERNAL int mbi_cb_next(mbi_cb_cursor *c) {
   const mbi_cb_options *options = c->build->options;
   uint64_t count;
   if (c->to == c->count) {
@@ -262,7 +202,7 @@ static int mbi_cb_next(mbi_cb_cursor *c) {
 
 /* ---- Pass 1: count ----------------------------------------------------------------------- */
 
-static void mbi_cb_count_task(void *argument, int task) {
+MBI_INTERNAL void mbi_cb_count_task(void *argument, int task) {
   mbi_cb_build *b = (mbi_cb_build *)argument;
   const uint64_t end = mbi_cb_share(b, task + 1);
   uint64_t strip;
@@ -284,7 +224,7 @@ static void mbi_cb_count_task(void *argument, int task) {
 }
 
 /* The choice of section 3.3.1, and counts become starts. */
-static void mbi_cb_place(mbi_cb_build *b) {
+MBI_INTERNAL void mbi_cb_place(mbi_cb_build *b) {
   mbi_cb_format *f = b->format;
   mbi_cb_strip *strip = b->strip[0];
   uint64_t s, sparse = 0, blocks = 0;

@@ -1,9 +1,15 @@
-#define MBI_CB_FIXUP_THREADS 512
+#include "core/context.h"
+#include "jit/jit.h"
+#include "matrix/matrix.h"
+#include "spmv/shared/shared.h"
+#include "spmv/gpu/cb/cb.h"
+#include "spmv/plan/plan.h"
+
 #define MBI_CB_AHEAD 2048
 
 /* ---- Encode: on the CPU, from the plan's CSR --------------------------------------------- */
 
-static merbit_status mbi_cb_options_take(merbit_plan *plan, mbi_cb_options *options) {
+MBI_INTERNAL merbit_status mbi_cb_options_take(merbit_plan *plan, mbi_cb_options *options) {
   const merbit_plan_desc *desc = &plan->desc;
   merbit_context *context = plan->context;
   mbi_cb *cb = &plan->cb;
@@ -31,14 +37,14 @@ static merbit_status mbi_cb_options_take(merbit_plan *plan, mbi_cb_options *opti
   return MERBIT_OK;
 }
 
-/* Returns whether the host arrays of the plan's CSR can be read: only while the plan is made for the
- * first time, for the user's may be gone later. */
+/* Returns whether the host arrays of the plan's CSR can be read: only while the plan is made
+ * for the first time, for the user's may be gone later. */
 static int mbi_cb_reads_csr(const merbit_plan *plan) {
   return plan->csr.memory != MERBIT_MEMORY_DEVICE && plan->workspace == NULL;
 }
 
-/* The plan's CSR on the host: its own arrays if they can be read; values as the plan stores them.
- * Release what is a copy with mbi_cb_host_release, after a failure too. */
+/* The plan's CSR on the host: its own arrays if they can be read; values as the plan stores
+ * them. Release what is a copy with mbi_cb_host_release, after a failure too. */
 static merbit_status mbi_cb_host_take(const merbit_plan *plan, merbit_view *host) {
   const mbi_device_csr *csr = &plan->device;
   merbit_context *context = plan->context;
@@ -156,7 +162,7 @@ static int mbi_cb_resident(const merbit_plan *plan) {
   return blocks > 16 ? 16 : blocks;
 }
 
-static void mbi_cb_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+MBI_INTERNAL void mbi_cb_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   mbi_plan_preamble(plan, preamble);
   mbi_preamble_define_int(preamble, "MBK_AGGREGATED", plan->cb.aggregated);
   mbi_preamble_define_int(preamble, "MBK_ONCE", plan->once);
@@ -296,6 +302,6 @@ static int mbi_cb_describe(const merbit_plan *plan, char *text, size_t size) {
                   cb->threads);
 }
 
-static const mbi_cuda_method mbi_cb_method = {
+MBI_INTERNAL const mbi_cuda_method mbi_cb_method = {
     mbi_cb_create, mbi_cb_destroy,  mbi_cb_carry_bytes, mbi_cb_multiply,
     mbi_cb_info,   mbi_cb_describe, mbi_cb_refresh};

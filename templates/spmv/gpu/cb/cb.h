@@ -12,4 +12,99 @@ typedef struct mbi_cb {
   void *product, *fixup; /* CUfunction */
 } mbi_cb;
 
+enum { MBI_CB_COO, MBI_CB_CSR, MBI_CB_DENSE, MBI_CB_FORMS };
+#define MBI_CB_SIDE 16
+#define MBI_CB_SPARSE 32 /* entries below which a block is super-sparse */
+#define MBI_CB_PLACE 29  /* bits of an entry's place in its strip */
+/* A block's word: entries, form, steps, the end of a strip or part, the width of a column, the
+ * offset of its data in units of 8 bytes. The steps are the kernel's: of COO, doublings until a
+ * segmented sum of 16 spans the longest row; of CSR, the longest row. Widths: 0, the columns
+ * follow each other; 1 and 2, as many bytes; 3, four bytes. */
+#define MBI_CB_WORD(count, form, steps, width, offset)                                         \
+  ((uint64_t)(count) | (uint64_t)(form) << 9 | (uint64_t)(steps) << 11 |                       \
+   (uint64_t)(width) << 20 | (offset) / 8 << 22)
+#define MBI_CB_COUNT(word) ((word)&511)
+#define MBI_CB_FORM(word) ((word) >> 9 & 3)
+#define MBI_CB_END ((uint64_t)1 << 19)
+#define MBI_CB_SPARE 4         /* empty blocks behind the last, for the kernel reads ahead */
+typedef struct mbi_cb_format { /* on the host */
+  int aggregated;
+  uint64_t blocks, data_bytes, forms[MBI_CB_FORMS];
+  uint64_t *words;
+  uint32_t *first; /* column of each block */
+  unsigned char *data;
+  uint64_t limit, cut, tasks, parts, splits; /* spmv/gpu/cb/fill.c */
+  uint64_t *task_block;
+  uint32_t *task_target, *split_strip, *split_part;
+} mbi_cb_format;
+typedef struct mbi_cb_strip { /* counts, then starts */
+  uint64_t blocks, bytes, sparse;
+} mbi_cb_strip;
+typedef struct mbi_cb_options {
+  double aggregate; /* share of super-sparse blocks from which columns are aggregated */
+  uint64_t coo_max, csr_max; /* fewer entries: COO; more: dense */
+  uint64_t steps;            /* of a warp; 0: by size and processors */
+  int processors;            /* of the GPU */
+  int weighed;               /* below coo_max COO only where CSR would take longer */
+} mbi_cb_options;
+typedef struct mbi_cb_build {
+  const merbit_view *from; /* host CSR, 32-bit columns */
+  const char *values;      /* as they are stored */
+  size_t value_bytes;      /* 0: none */
+  const mbi_cb_options *options;
+  uint64_t strips;
+  int tasks;
+  uint64_t *keys, *spare; /* of entries: column, four bits of row, place in the strip */
+  mbi_cb_strip *strip[2]; /* as the columns are; aggregated */
+  mbi_cb_format *format;
+} mbi_cb_build;
+typedef struct mbi_cb_cursor {
+  const mbi_cb_build *build;
+  int aggregated, crowded; /* crowded: entries of the group share a place */
+  int form;
+  const uint64_t *keys; /* of the strip */
+  uint64_t count, group_to;
+  uint32_t columns[MBI_CB_SIDE]; /* of the group */
+  unsigned width;
+  uint64_t from, to; /* the block's keys */
+} mbi_cb_cursor;
+
+/* In place of the paper's priority queue (section 3.4), which scatters neighbours over the GPU:
+ * strips go to warps in their order, as many to each as keep it within `limit` steps, or one of
+ * up to `cut`; a strip of more is cut into parts of as many, a warp each. The GPU deals thread
+ * blocks to free processors, which is list scheduling: all ends within the mean load and one
+ * thread block's, the bound that the queue has too (Graham, SIAM J. Appl. Math. 17, 1969). */
+#define MBI_CB_PART 0x80000000u /* in task_target: the number of a part, not of a strip */
+#define MBI_CB_LEAST_LIMIT 20
+
+#define MBI_CB_FIXUP_THREADS 512
+
+#ifdef MBI_SEPARATE
+/* spmv/gpu/cb/build.c */
+MBI_INTERNAL uint64_t mbi_cb_pad(uint64_t bytes, uint64_t size);
+MBI_INTERNAL uint64_t mbi_cb_column_bytes(unsigned width);
+MBI_INTERNAL uint64_t mbi_cb_bytes(int form, unsigned width, uint64_t count, uint64_t size);
+MBI_INTERNAL uint64_t mbi_cb_offset(const mbi_cb_build *b, uint64_t row);
+MBI_INTERNAL uint64_t mbi_cb_share(const mbi_cb_build *b, int task);
+MBI_INTERNAL void mbi_cb_begin(const mbi_cb_build *b, uint64_t strip, int aggregated,
+                               mbi_cb_cursor *c);
+MBI_INTERNAL unsigned mbi_cb_row(uint64_t key);
+MBI_INTERNAL uint32_t mbi_cb_column(uint64_t key);
+MBI_INTERNAL int mbi_cb_next(mbi_cb_cursor *c);
+MBI_INTERNAL void mbi_cb_count_task(void *argument, int task);
+MBI_INTERNAL void mbi_cb_place(mbi_cb_build *b);
+/* spmv/gpu/cb/fill.c */
+MBI_INTERNAL void mbi_cb_format_free(merbit_context *context, mbi_cb_format *f);
+MBI_INTERNAL merbit_status mbi_cb_check_sizes(merbit_context *context, const mbi_cb_build *b);
+MBI_INTERNAL merbit_status mbi_cb_create_format(merbit_context *context,
+                                                const merbit_view *from, const void *values,
+                                                size_t value_bytes,
+                                                const mbi_cb_options *options,
+                                                mbi_cb_format *format);
+/* spmv/gpu/cb/cb.c */
+MBI_INTERNAL merbit_status mbi_cb_options_take(merbit_plan *plan, mbi_cb_options *options);
+MBI_INTERNAL void mbi_cb_preamble(const merbit_plan *plan, mbi_preamble *preamble);
+extern const mbi_cuda_method mbi_cb_method;
+#endif /* MBI_SEPARATE */
+
 #endif

@@ -1,3 +1,7 @@
+#include "core/context.h"
+#include "matrix/matrix.h"
+#include "spmv/gpu/cb/cb.h"
+
 /* ---- Pass 2: fill ------------------------------------------------------------------------ */
 
 static void mbi_cb_put(const mbi_cb_cursor *c, unsigned char *values, uint64_t slot,
@@ -125,14 +129,7 @@ static void mbi_cb_fill_task(void *argument, int task) {
 
 /* ---- Balance ----------------------------------------------------------------------------- */
 
-/* In place of the paper's priority queue (section 3.4), which scatters neighbours over the GPU:
- * strips go to warps in their order, as many to each as keep it within `limit` steps, or one of
- * up to `cut`; a strip of more is cut into parts of as many, a warp each. The GPU deals thread
- * blocks to free processors, which is list scheduling: all ends within the mean load and one
- * thread block's, the bound that the queue has too (Graham, SIAM J. Appl. Math. 17, 1969). */
-#define MBI_CB_PART 0x80000000u /* in task_target: the number of a part, not of a strip */
-#define MBI_CB_MOST_PARTS 8192  /* of a strip: the fix-up adds them in turn */
-#define MBI_CB_LEAST_LIMIT 20
+#define MBI_CB_MOST_PARTS 8192 /* of a strip: the fix-up adds them in turn */
 #define MBI_CB_USUAL_LIMIT 128
 #define MBI_CB_LEAST_CUT 32 /* below, a fix-up costs more than it gains */
 
@@ -220,7 +217,7 @@ static void mbi_cb_deal(mbi_cb_format *f, uint64_t strips, int write) {
 
 /* ---- The whole --------------------------------------------------------------------------- */
 
-static void mbi_cb_format_free(merbit_context *context, mbi_cb_format *f) {
+MBI_INTERNAL void mbi_cb_format_free(merbit_context *context, mbi_cb_format *f) {
   mbi_release(context, f->words);
   mbi_release(context, f->first);
   mbi_release(context, f->data);
@@ -238,7 +235,7 @@ static merbit_status mbi_cb_array(merbit_context *context, uint64_t count, size_
 }
 
 /* Numbers of strips and parts have 31 bits, of an entry in its strip 29. */
-static merbit_status mbi_cb_check_sizes(merbit_context *context, const mbi_cb_build *b) {
+MBI_INTERNAL merbit_status mbi_cb_check_sizes(merbit_context *context, const mbi_cb_build *b) {
   uint64_t strip, longest = 0;
   for (strip = 0; strip < b->strips; strip++) {
     const uint64_t count =
@@ -321,10 +318,11 @@ static merbit_status mbi_cb_balance(merbit_context *context, mbi_cb_build *b) {
 
 /* The same bytes for any number of threads. Release `format` with mbi_cb_format_free, after a
  * failure too. `values` as they are stored, 0 bytes each: none. */
-static merbit_status mbi_cb_create_format(merbit_context *context, const merbit_view *from,
-                                          const void *values, size_t value_bytes,
-                                          const mbi_cb_options *options,
-                                          mbi_cb_format *format) {
+MBI_INTERNAL merbit_status mbi_cb_create_format(merbit_context *context,
+                                                const merbit_view *from, const void *values,
+                                                size_t value_bytes,
+                                                const mbi_cb_options *options,
+                                                mbi_cb_format *format) {
   mbi_cb_build b;
   merbit_status status;
   memset(format, 0, sizeof *format);

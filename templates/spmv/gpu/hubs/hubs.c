@@ -1,9 +1,17 @@
+#include "core/context.h"
+#include "jit/jit.h"
+#include "matrix/matrix.h"
+#include "spmv/shared/shared.h"
+#include "spmv/gpu/scan/scan.h"
+#include "spmv/gpu/hubs/hubs.h"
+#include "spmv/plan/plan.h"
+
 /* ---- Encode: room for hubs, tiles -------------------------------------------------------- */
 
 #define MBI_HUBS_THREADS 1024
 #define MBI_HUBS_ROOM 160 /* kilobytes of x in shared memory; the rest of it is L1 */
 
-static uint64_t mbi_hubs_room(const merbit_plan *plan) {
+MBI_INTERNAL uint64_t mbi_hubs_room(const merbit_plan *plan) {
   const uint64_t bytes =
       1024 * (uint64_t)(plan->desc.omega != 0 ? plan->desc.omega : MBI_HUBS_ROOM);
   const uint64_t most = (uint64_t)plan->context->device.shared_bytes_per_block;
@@ -14,7 +22,7 @@ static uint64_t mbi_hubs_room(const merbit_plan *plan) {
 }
 
 /* Sizes of the specialisation; needs plan->ranks. */
-static merbit_status mbi_hubs_size(merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_hubs_size(merbit_plan *plan) {
   mbi_hubs *h = &plan->hubs;
   mbi_scan_schedule *s = &plan->scan;
   merbit_context *context = plan->context;
@@ -49,7 +57,7 @@ static merbit_status mbi_hubs_size(merbit_plan *plan) {
 
 /* ---- Specialise -------------------------------------------------------------------------- */
 
-static void mbi_hubs_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+MBI_INTERNAL void mbi_hubs_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   mbi_scan_preamble(plan, preamble);
   mbi_preamble_define_int(preamble, "MBK_HUBS", (int)plan->hubs.room);
 }
@@ -61,7 +69,8 @@ static merbit_status mbi_hubs_specialise(merbit_plan *plan) {
   merbit_status status;
   int i;
   mbi_hubs_preamble(plan, &preamble);
-  status = mbi_program_create(plan->context, "spmv/gpu/hubs/hubs.cu", &preamble, &plan->program);
+  status =
+      mbi_program_create(plan->context, "spmv/gpu/hubs/hubs.cu", &preamble, &plan->program);
   if (status == MERBIT_OK) {
     status = mbi_scan_kernels(plan);
   }
@@ -73,7 +82,7 @@ static merbit_status mbi_hubs_specialise(merbit_plan *plan) {
 }
 
 /* Bytes of shared memory of a product. */
-static unsigned mbi_hubs_shared(const merbit_plan *plan, int adds) {
+MBI_INTERNAL unsigned mbi_hubs_shared(const merbit_plan *plan, int adds) {
   const uint64_t count = plan->hubs.room + (adds ? (uint64_t)plan->scan.threads : 0);
   return mbi_value_shared(plan) + (unsigned)(count * mbi_type_size(plan->type));
 }
@@ -84,8 +93,8 @@ static merbit_status mbi_hubs_encode(merbit_plan *plan) {
   mbi_hubs *h = &plan->hubs;
   merbit_context *context = plan->context;
   uint32_t least = plan->ranks.hub_least, room = (uint32_t)h->room;
-  /* Codes take the place of the counts, and what was taken that of the first bin behind them: an
-   * allocation of their own would cost as much as a product. */
+  /* Codes take the place of the counts, and what was taken that of the first bin behind them:
+   * an allocation of their own would cost as much as a product. */
   mbi_devptr code = plan->ranks.column_counts;
   mbi_devptr taken = code + plan->device.cols * sizeof(int32_t);
   void *arguments[7];
@@ -119,7 +128,7 @@ static merbit_status mbi_hubs_encode(merbit_plan *plan) {
   return status;
 }
 
-static merbit_status mbi_hubs_create(merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_hubs_create(merbit_plan *plan) {
   mbi_hubs *h = &plan->hubs;
   merbit_context *context = plan->context;
   const uint64_t codes = plan->device.nnz * sizeof(int32_t);
@@ -199,7 +208,7 @@ static merbit_status mbi_hubs_multiply(merbit_plan *plan, mbi_devptr carries, co
 
 /* ---- Describe ---------------------------------------------------------------------------- */
 
-static void mbi_hubs_info(const merbit_plan *plan, merbit_plan_info *info) {
+MBI_INTERNAL void mbi_hubs_info(const merbit_plan *plan, merbit_plan_info *info) {
   mbi_scan_info(plan, info);
   info->omega = (int)(plan->hubs.room * mbi_type_size(plan->type) / 1024);
 }
@@ -213,10 +222,10 @@ static int mbi_hubs_describe(const merbit_plan *plan, char *text, size_t size) {
                   100.0 * plan->ranks.hub_share, plan->scan.empty_rows, plan->scan.threads);
 }
 
-static const mbi_cuda_method mbi_hubs_method = {mbi_hubs_create,
-                                                mbi_hubs_destroy,
-                                                mbi_scan_carry_bytes,
-                                                mbi_hubs_multiply,
-                                                mbi_hubs_info,
-                                                mbi_hubs_describe,
-                                                NULL};
+MBI_INTERNAL const mbi_cuda_method mbi_hubs_method = {mbi_hubs_create,
+                                                      mbi_hubs_destroy,
+                                                      mbi_scan_carry_bytes,
+                                                      mbi_hubs_multiply,
+                                                      mbi_hubs_info,
+                                                      mbi_hubs_describe,
+                                                      NULL};

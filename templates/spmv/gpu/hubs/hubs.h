@@ -10,4 +10,15 @@ typedef struct mbi_hubs {
   void *kernels[4]; /* CUfunction: assign, encode, product, sum */
 } mbi_hubs;
 
+#ifdef MBI_SEPARATE
+/* spmv/gpu/hubs/hubs.c */
+MBI_INTERNAL uint64_t mbi_hubs_room(const merbit_plan *plan);
+MBI_INTERNAL merbit_status mbi_hubs_size(merbit_plan *plan);
+MBI_INTERNAL void mbi_hubs_preamble(const merbit_plan *plan, mbi_preamble *preamble);
+MBI_INTERNAL unsigned mbi_hubs_shared(const merbit_plan *plan, int adds);
+MBI_INTERNAL merbit_status mbi_hubs_create(merbit_plan *plan);
+MBI_INTERNAL void mbi_hubs_info(const merbit_plan *plan, merbit_plan_info *info);
+extern const mbi_cuda_method mbi_hubs_method;
+#endif /* MBI_SEPARATE */
+
 #endif

@@ -1,3 +1,11 @@
+#include "core/context.h"
+#include "jit/jit.h"
+#include "matrix/matrix.h"
+#include "spmv/shared/shared.h"
+#include "spmv/gpu/scan/scan.h"
+#include "spmv/gpu/many/many.h"
+#include "spmv/plan/plan.h"
+
 /* ---- Specialise -------------------------------------------------------------------------- */
 
 static merbit_status mbi_many_specialise(merbit_plan *plan) {
@@ -14,7 +22,8 @@ static merbit_status mbi_many_specialise(merbit_plan *plan) {
   merbit_status status;
   size_t i;
   mbi_many_preamble(plan, &preamble);
-  status = mbi_program_create(plan->context, runs ? "spmv/gpu/many/many.cu" : "spmv/gpu/many/rows.cu",
+  status = mbi_program_create(plan->context,
+                              runs ? "spmv/gpu/many/many.cu" : "spmv/gpu/many/rows.cu",
                               &preamble, &plan->program);
   for (i = 0; i < sizeof names / sizeof names[0] && status == MERBIT_OK; i++) {
     if (wanted[i]) {
@@ -83,10 +92,7 @@ static uint64_t mbi_many_scratch_bytes(const merbit_plan *plan) {
                                : 2 * plan->scan.tiles * row;
 }
 
-/* Of host memory through which pieces pass that do not lie together. */
-#define MBI_MANY_BOUNCE 65536
-
-static merbit_status mbi_many_workspace(merbit_workspace *workspace) {
+MBI_INTERNAL merbit_status mbi_many_workspace(merbit_workspace *workspace) {
   const merbit_plan *plan = workspace->plan;
   return plan->desc.vectors > 1 && plan->desc.vector_memory == MERBIT_MEMORY_HOST
              ? mbi_allocate_array(plan->context, MBI_MANY_BOUNCE, 1,
@@ -221,9 +227,10 @@ static merbit_status mbi_many_launch_rows(merbit_plan *plan, mbi_devptr carries,
 }
 
 /* Y = alpha A X + beta Y, with leading dimensions as merbit_spmm takes them. */
-static merbit_status mbi_many_multiply(merbit_plan *plan, mbi_devptr scratch, const void *alpha,
-                                       mbi_devptr x, uint64_t ldx, const void *beta,
-                                       mbi_devptr y, uint64_t ldy, void *stream) {
+MBI_INTERNAL merbit_status mbi_many_multiply(merbit_plan *plan, mbi_devptr scratch,
+                                             const void *alpha, mbi_devptr x, uint64_t ldx,
+                                             const void *beta, mbi_devptr y, uint64_t ldy,
+                                             void *stream) {
   const mbi_devptr x_copy = scratch + mbi_many_x_place(plan);
   const mbi_devptr y_copy = scratch + mbi_many_y_place(plan);
   const uint64_t width = (uint64_t)plan->many.width;
@@ -274,10 +281,10 @@ static int mbi_many_describe(const merbit_plan *plan, char *text, size_t size) {
 }
 
 /* merbit_spmm launches: its rows have a distance. */
-static const mbi_cuda_method mbi_many_method = {mbi_many_create,
-                                                mbi_scan_destroy,
-                                                mbi_many_scratch_bytes,
-                                                NULL,
-                                                mbi_many_info,
-                                                mbi_many_describe,
-                                                NULL};
+MBI_INTERNAL const mbi_cuda_method mbi_many_method = {mbi_many_create,
+                                                      mbi_scan_destroy,
+                                                      mbi_many_scratch_bytes,
+                                                      NULL,
+                                                      mbi_many_info,
+                                                      mbi_many_describe,
+                                                      NULL};

@@ -11,8 +11,26 @@ typedef struct mbi_many {
   int piece; /* nonzeros of it that are staged at once */
   int room;  /* nonzeros that a warp stages where each team has a row; 0: in runs */
   int unroll, threads, resident;
-  unsigned shared; /* bytes of a block */
+  unsigned shared;                /* bytes of a block */
   void *loose, *collect, *spread; /* CUfunction */
 } mbi_many;
+
+/* Of host memory through which pieces pass that do not lie together. */
+#define MBI_MANY_BOUNCE 65536
+
+#ifdef MBI_SEPARATE
+/* spmv/gpu/many/sizes.c */
+MBI_INTERNAL int mbi_many_copies(const merbit_plan *plan);
+MBI_INTERNAL void mbi_many_shape(const merbit_plan *plan, mbi_many *m);
+MBI_INTERNAL merbit_status mbi_many_size(merbit_plan *plan);
+MBI_INTERNAL void mbi_many_preamble(const merbit_plan *plan, mbi_preamble *preamble);
+/* spmv/gpu/many/many.c */
+MBI_INTERNAL merbit_status mbi_many_workspace(merbit_workspace *workspace);
+MBI_INTERNAL merbit_status mbi_many_multiply(merbit_plan *plan, mbi_devptr scratch,
+                                             const void *alpha, mbi_devptr x, uint64_t ldx,
+                                             const void *beta, mbi_devptr y, uint64_t ldy,
+                                             void *stream);
+extern const mbi_cuda_method mbi_many_method;
+#endif /* MBI_SEPARATE */
 
 #endif

@@ -1,14 +1,23 @@
+#include "core/context.h"
+#include "jit/jit.h"
+#include "matrix/matrix.h"
+#include "spmv/shared/shared.h"
+#include "spmv/gpu/scan/scan.h"
+#include "spmv/gpu/many/many.h"
+#include "spmv/plan/plan.h"
+#include "spmv/choose/choose.h"
+
 /* ---- Encode: columns to lanes, from the number of vectors alone ---------------------------
  */
 
 /* By columns X and Y pass through copies by rows, which the plan lays out as it likes. */
-static int mbi_many_copies(const merbit_plan *plan) {
+MBI_INTERNAL int mbi_many_copies(const merbit_plan *plan) {
   return plan->desc.vector_order == MERBIT_VECTORS_COLUMN_MAJOR;
 }
 
 /* 16 bytes to a lane where they divide a row, and lanes for all of it, up to a warp. Runs so
  * long that what tiles leave for the fix-up is little beside the matrix. */
-static void mbi_many_shape(const merbit_plan *plan, mbi_many *m) {
+MBI_INTERNAL void mbi_many_shape(const merbit_plan *plan, mbi_many *m) {
   const int widest = mbi_scan_widest(plan->type), vectors = plan->desc.vectors;
   m->span = widest;
   if (mbi_many_copies(plan)) {
@@ -38,9 +47,9 @@ static int mbi_many_narrow(const merbit_plan *plan) {
   return plan->many.width * (int)mbi_type_size(plan->type) <= 32;
 }
 
-/* Runs whose gathers of f32 go far: one large block with more in flight each is quicker there (on
- * an H200, four vectors, uniform matrix of 40M nonzeros and power law of 43M: 472 and 445 us, two
- * of 256 threads 545 and 483). */
+/* Runs whose gathers of f32 go far: one large block with more in flight each is quicker there
+ * (on an H200, four vectors, uniform matrix of 40M nonzeros and power law of 43M: 472 and 445
+ * us, two of 256 threads 545 and 483). */
 static int mbi_many_roams(const merbit_plan *plan) {
   return plan->many.room == 0 && plan->type == MERBIT_F32 && mbi_many_far(plan) &&
          mbi_many_narrow(plan);
@@ -53,14 +62,15 @@ static int mbi_many_resident(const merbit_plan *plan) {
   const int value = (int)mbi_type_size(plan->type) / 4;
   const int lane = (m->width + m->span * m->team - 1) / (m->span * m->team) * m->span;
   const int scalars = plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE ? 2 * value : 0;
-  const int words = m->unroll * (1 + value) + (m->unroll + 1) * lane * value + scalars +
-                    (lane > m->span ? 4 : 0) + (m->room == 0 && m->words > 1 ? 4 : 0) +
-                    /* lanes without a sum, and rows by their number */
-                    (m->width % (m->span * m->team) != 0 && plan->ranks.count < plan->device.rows);
-  const int threads = words > 80                             ? 384
+  const int words =
+      m->unroll * (1 + value) + (m->unroll + 1) * lane * value + scalars +
+      (lane > m->span ? 4 : 0) + (m->room == 0 && m->words > 1 ? 4 : 0) +
+      /* lanes without a sum, and rows by their number */
+      (m->width % (m->span * m->team) != 0 && plan->ranks.count < plan->device.rows);
+  const int threads = words > 80                           ? 384
                       : words > 60 || mbi_many_roams(plan) ? 512
-                      : words > 34                           ? 768
-                                                             : 1024;
+                      : words > 34                         ? 768
+                                                           : 1024;
   const int blocks = threads / m->threads;
   return blocks > 16 ? 16 : blocks < 1 ? 1 : blocks;
 }
@@ -68,10 +78,10 @@ static int mbi_many_resident(const merbit_plan *plan) {
 /* Of rows that ended a lane holds so many. */
 #define MBI_MANY_HELD 5
 
-/* A warp's columns and values take up to 3 KiB in f64, which are whole runs but of few vectors, and
- * its rows that ended two or four: the first-level cache needs the rest. In f32 they take up to
- * 6 KiB where fewer warps are resident because gathers go far, else 2; at least 16 nonzeros of
- * each run. */
+/* A warp's columns and values take up to 3 KiB in f64, which are whole runs but of few vectors,
+ * and its rows that ended two or four: the first-level cache needs the rest. In f32 they take
+ * up to 6 KiB where fewer warps are resident because gathers go far, else 2; at least 16
+ * nonzeros of each run. */
 static void mbi_many_size_shared(const merbit_plan *plan, mbi_many *m) {
   const int value = (int)mbi_type_size(plan->type), teams = 32 / m->team;
   const int lane = (m->width + m->span * m->team - 1) / (m->span * m->team) * m->span;
@@ -134,7 +144,7 @@ static merbit_status mbi_many_size_rows(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-static merbit_status mbi_many_size(merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_many_size(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const merbit_plan_desc *wish = &plan->desc;
   mbi_many *m = &plan->many;
@@ -144,10 +154,10 @@ static merbit_status mbi_many_size(merbit_plan *plan) {
   m->words = wish->sigma != 0 ? wish->sigma : m->words;
   m->unroll = wish->omega != 0 ? wish->omega : m->width <= m->span * m->team ? 8 : 4;
   m->room = mbi_many_room(plan);
-  m->threads = wish->block_threads != 0   ? wish->block_threads
-               : mbi_many_roams(plan)      ? 512
-               : mbi_many_narrow(plan)        ? 256
-                                           : 128;
+  m->threads = wish->block_threads != 0 ? wish->block_threads
+               : mbi_many_roams(plan)   ? 512
+               : mbi_many_narrow(plan)  ? 256
+                                        : 128;
   if (m->room > 0 && wish->omega == 0) {
     m->unroll = MBI_MANY_ROWS_UNROLL;
   }
@@ -180,7 +190,7 @@ static merbit_status mbi_many_size(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-static void mbi_many_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+MBI_INTERNAL void mbi_many_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   const mbi_many *m = &plan->many;
   mbi_plan_preamble(plan, preamble);
   mbi_preamble_define_int(preamble, "MBK_VECTORS", plan->desc.vectors);

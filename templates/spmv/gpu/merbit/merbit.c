@@ -1,13 +1,19 @@
-/* ---- Encode: from the plan's wishes to sizes -------------------------------------------------- */
+#include "core/context.h"
+#include "jit/jit.h"
+#include "matrix/matrix.h"
+#include "spmv/shared/shared.h"
+#include "spmv/gpu/merbit/merbit.h"
+#include "spmv/plan/plan.h"
 
-#define MBI_MERBIT_BUILD_THREADS 128
-#define MBI_MERBIT_FIXUP_THREADS 256
+/* ---- Encode: from the plan's wishes to sizes
+ * -------------------------------------------------- */
+
 /* Blocks of 512 threads over neighbouring tiles share more of x in L1; below this many for each
  * multiprocessor, smaller ones spread the work better. */
 #define MBI_MERBIT_FEW_BLOCKS 8
 
 /* ceil(log2(value)) for value >= 1. */
-static int mbi_log2_ceiling(uint64_t value) {
+MBI_INTERNAL int mbi_log2_ceiling(uint64_t value) {
   int bits = 0;
   while (((uint64_t)1 << bits) < value) {
     bits++;
@@ -21,7 +27,7 @@ static uint64_t mbi_merbit_blocks(const mbi_merbit *m) {
 }
 
 /* Sizes of the specialisation; fails where a lane does not fit 64 bits or a block the GPU. */
-static merbit_status mbi_merbit_size(merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_merbit_size(merbit_plan *plan) {
   mbi_merbit *m = &plan->merbit;
   merbit_context *context = plan->context;
   uint64_t tile_steps;
@@ -35,7 +41,8 @@ static merbit_status mbi_merbit_size(merbit_plan *plan) {
   }
   if (m->threads < 32 || m->threads > 1024 || m->threads % 32 != 0) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "plan_desc.block_threads is %d; use a multiple of 32 up to 1024", m->threads);
+                    "plan_desc.block_threads is %d; use a multiple of 32 up to 1024",
+                    m->threads);
   }
   /* A lane's descriptor of 64 bits holds sigma bits and two coordinates of
    * log2(omega) + ceil(log2(sigma)); where sigma is above 32, the last term is 6. */
@@ -52,7 +59,8 @@ static merbit_status mbi_merbit_size(merbit_plan *plan) {
   m->path = plan->device.rows + plan->device.nnz;
   m->tiles = (m->path + tile_steps - 1) / tile_steps;
   if (plan->desc.block_threads == 0 &&
-      mbi_merbit_blocks(m) < MBI_MERBIT_FEW_BLOCKS * (uint64_t)context->device.multiprocessors) {
+      mbi_merbit_blocks(m) <
+          MBI_MERBIT_FEW_BLOCKS * (uint64_t)context->device.multiprocessors) {
     m->threads = 128;
   }
   m->blocks = mbi_merbit_blocks(m);
@@ -67,24 +75,26 @@ static merbit_status mbi_merbit_size(merbit_plan *plan) {
 }
 
 /* Dynamic shared memory as spmv/gpu/merbit/merbit.cu lays it out. */
-static unsigned mbi_merbit_product_shared(const mbi_merbit *m, merbit_type type) {
+MBI_INTERNAL unsigned mbi_merbit_product_shared(const mbi_merbit *m, merbit_type type) {
   const size_t groups = (size_t)(m->threads / m->omega);
   return (unsigned)(mbi_type_size(type) * ((size_t)(m->threads * m->sigma) + groups) +
                     sizeof(uint32_t) * groups);
 }
 
-static unsigned mbi_merbit_build_shared(const mbi_merbit *m) {
+MBI_INTERNAL unsigned mbi_merbit_build_shared(const mbi_merbit *m) {
   const int words = (m->omega * m->sigma + 31) / 32 + 2;
   return (unsigned)((size_t)(MBI_MERBIT_BUILD_THREADS / m->omega * words) * sizeof(uint32_t));
 }
 
-/* ---- Specialise: one program with the three kernels ------------------------------------------- */
+/* ---- Specialise: one program with the three kernels
+ * ------------------------------------------- */
 
-static void mbi_merbit_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+MBI_INTERNAL void mbi_merbit_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   const mbi_merbit *m = &plan->merbit;
   mbi_plan_preamble(plan, preamble);
   mbi_preamble_define(preamble, "MBK_TILE", m->tile_bytes == 8 ? "mbk_u64" : "mbk_u32");
-  mbi_preamble_define(preamble, "MBK_DESCRIPTOR", m->descriptor_bits == 64 ? "mbk_u64" : "mbk_u32");
+  mbi_preamble_define(preamble, "MBK_DESCRIPTOR",
+                      m->descriptor_bits == 64 ? "mbk_u64" : "mbk_u32");
   mbi_preamble_define_int(preamble, "MBK_COORDINATE_BITS", m->coordinate_bits);
   mbi_preamble_define_int(preamble, "MBK_SIGMA", m->sigma);
   mbi_preamble_define_int(preamble, "MBK_OMEGA", m->omega);
@@ -99,11 +109,12 @@ static merbit_status mbi_merbit_specialise(merbit_plan *plan) {
   mbi_preamble preamble;
   merbit_status status;
   if (shared > (unsigned)context->device.shared_bytes_per_block) {
-    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "sigma %d with %d threads per block needs %u bytes of shared memory, %s has %d; "
-                    "use a smaller plan_desc.sigma or block_threads",
-                    m->sigma, m->threads, shared, context->device.name,
-                    context->device.shared_bytes_per_block);
+    return mbi_fail(
+        context, MERBIT_INVALID_ARGUMENT,
+        "sigma %d with %d threads per block needs %u bytes of shared memory, %s has %d; "
+        "use a smaller plan_desc.sigma or block_threads",
+        m->sigma, m->threads, shared, context->device.name,
+        context->device.shared_bytes_per_block);
   }
   mbi_merbit_preamble(plan, &preamble);
   status = mbi_program_create(context, "spmv/gpu/merbit/merbit.cu", &preamble, &plan->program);
@@ -122,10 +133,11 @@ static merbit_status mbi_merbit_specialise(merbit_plan *plan) {
   return status;
 }
 
-/* ---- Launch: build TILE once, then products --------------------------------------------------- */
+/* ---- Launch: build TILE once, then products
+ * --------------------------------------------------- */
 
 /* Enqueue the TILE kernel. */
-static merbit_status mbi_merbit_build(merbit_plan *plan, void *stream) {
+MBI_INTERNAL merbit_status mbi_merbit_build(merbit_plan *plan, void *stream) {
   mbi_merbit *m = &plan->merbit;
   const uint64_t block_tiles = (uint64_t)(MBI_MERBIT_BUILD_THREADS / m->omega);
   void *arguments[7];
@@ -138,15 +150,17 @@ static merbit_status mbi_merbit_build(merbit_plan *plan, void *stream) {
   arguments[6] = &m->lane_desc;
   return mbi_device_launch(plan->context, m->build, "mbk_merbit_build",
                            (int64_t)((m->tiles + block_tiles - 1) / block_tiles),
-                           MBI_MERBIT_BUILD_THREADS, mbi_merbit_build_shared(m), stream, arguments);
+                           MBI_MERBIT_BUILD_THREADS, mbi_merbit_build_shared(m), stream,
+                           arguments);
 }
 
 /* Bytes of the carries of one product in flight. */
-static uint64_t mbi_merbit_carry_bytes(const merbit_plan *plan) {
+MBI_INTERNAL uint64_t mbi_merbit_carry_bytes(const merbit_plan *plan) {
   return plan->merbit.dual ? 0 : 2 * plan->merbit.blocks * mbi_type_size(plan->type);
 }
 
-/* Everything of MERBIT for the matrix in plan->device. After a failure mbi_merbit_destroy cleans up. */
+/* Everything of MERBIT for the matrix in plan->device. After a failure mbi_merbit_destroy
+ * cleans up. */
 static merbit_status mbi_merbit_create(merbit_plan *plan) {
   mbi_merbit *m = &plan->merbit;
   merbit_context *context = plan->context;
@@ -195,11 +209,11 @@ static void mbi_merbit_arguments(merbit_plan *plan, mbi_devptr *x, mbi_devptr *y
   arguments[8] = &m->tiles;
 }
 
-/* y = alpha A x + beta y: product and fix-up. `alpha` and `beta` point to what the kernels take: a value, or
- * a device pointer where scalars live on the device. */
-static merbit_status mbi_merbit_multiply(merbit_plan *plan, mbi_devptr carries, const void *alpha,
-                                         mbi_devptr x, const void *beta, mbi_devptr y,
-                                         void *stream) {
+/* y = alpha A x + beta y: product and fix-up. `alpha` and `beta` point to what the kernels
+ * take: a value, or a device pointer where scalars live on the device. */
+static merbit_status mbi_merbit_multiply(merbit_plan *plan, mbi_devptr carries,
+                                         const void *alpha, mbi_devptr x, const void *beta,
+                                         mbi_devptr y, void *stream) {
   mbi_merbit *m = &plan->merbit;
   mbi_devptr carry_out = carries + m->blocks * mbi_type_size(plan->type);
   void *arguments[13];
@@ -209,9 +223,9 @@ static merbit_status mbi_merbit_multiply(merbit_plan *plan, mbi_devptr carries, 
   arguments[10] = &carry_out;
   arguments[11] = (void *)(uintptr_t)alpha;
   arguments[12] = (void *)(uintptr_t)beta;
-  status = mbi_device_launch(plan->context, m->product, "mbk_merbit_product", (int64_t)m->blocks,
-                             m->threads, mbi_merbit_product_shared(m, plan->type), stream,
-                             arguments);
+  status = mbi_device_launch(plan->context, m->product, "mbk_merbit_product",
+                             (int64_t)m->blocks, m->threads,
+                             mbi_merbit_product_shared(m, plan->type), stream, arguments);
   if (status != MERBIT_OK) {
     return status;
   }
@@ -233,10 +247,11 @@ static merbit_status mbi_merbit_multiply(merbit_plan *plan, mbi_devptr carries, 
       stream, arguments);
 }
 
-/* y = A x, with y zero where blocks share rows (all zero before the first call); leaves z so for the next
- * call, which swaps the two (section 4.2 (3)). Not bitwise stable where a row spans three blocks. */
-static merbit_status mbi_merbit_multiply_dual(merbit_plan *plan, mbi_devptr x, mbi_devptr y,
-                                              mbi_devptr z, void *stream) {
+/* y = A x, with y zero where blocks share rows (all zero before the first call); leaves z so
+ * for the next call, which swaps the two (section 4.2 (3)). Not bitwise stable where a row
+ * spans three blocks. */
+MBI_INTERNAL merbit_status mbi_merbit_multiply_dual(merbit_plan *plan, mbi_devptr x,
+                                                    mbi_devptr y, mbi_devptr z, void *stream) {
   mbi_merbit *m = &plan->merbit;
   void *arguments[13];
   mbi_merbit_arguments(plan, &x, &y, arguments);
@@ -247,7 +262,8 @@ static merbit_status mbi_merbit_multiply_dual(merbit_plan *plan, mbi_devptr x, m
                            arguments);
 }
 
-/* ---- Describe --------------------------------------------------------------------------------- */
+/* ---- Describe
+ * --------------------------------------------------------------------------------- */
 
 static void mbi_merbit_info(const merbit_plan *plan, merbit_plan_info *info) {
   const mbi_merbit *m = &plan->merbit;
@@ -266,6 +282,10 @@ static int mbi_merbit_describe(const merbit_plan *plan, char *text, size_t size)
                   m->dual ? "dual-buffer" : "carry-out");
 }
 
-static const mbi_cuda_method mbi_merbit_method = {mbi_merbit_create, mbi_merbit_destroy,
-                                                  mbi_merbit_carry_bytes, mbi_merbit_multiply,
-                                                  mbi_merbit_info, mbi_merbit_describe, NULL};
+MBI_INTERNAL const mbi_cuda_method mbi_merbit_method = {mbi_merbit_create,
+                                                        mbi_merbit_destroy,
+                                                        mbi_merbit_carry_bytes,
+                                                        mbi_merbit_multiply,
+                                                        mbi_merbit_info,
+                                                        mbi_merbit_describe,
+                                                        NULL};

@@ -14,4 +14,21 @@ typedef struct mbi_merbit {
   void *build, *product, *fixup; /* CUfunction */
 } mbi_merbit;
 
+#define MBI_MERBIT_BUILD_THREADS 128
+#define MBI_MERBIT_FIXUP_THREADS 256
+
+#ifdef MBI_SEPARATE
+/* spmv/gpu/merbit/merbit.c */
+MBI_INTERNAL int mbi_log2_ceiling(uint64_t value);
+MBI_INTERNAL merbit_status mbi_merbit_size(merbit_plan *plan);
+MBI_INTERNAL unsigned mbi_merbit_product_shared(const mbi_merbit *m, merbit_type type);
+MBI_INTERNAL unsigned mbi_merbit_build_shared(const mbi_merbit *m);
+MBI_INTERNAL void mbi_merbit_preamble(const merbit_plan *plan, mbi_preamble *preamble);
+MBI_INTERNAL merbit_status mbi_merbit_build(merbit_plan *plan, void *stream);
+MBI_INTERNAL uint64_t mbi_merbit_carry_bytes(const merbit_plan *plan);
+MBI_INTERNAL merbit_status mbi_merbit_multiply_dual(merbit_plan *plan, mbi_devptr x,
+                                                    mbi_devptr y, mbi_devptr z, void *stream);
+extern const mbi_cuda_method mbi_merbit_method;
+#endif /* MBI_SEPARATE */
+
 #endif

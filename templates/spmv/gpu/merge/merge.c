@@ -1,9 +1,12 @@
-/* ---- Encode: sizes, from what is known without a look at the matrix ---------------------- */
+#include "core/context.h"
+#include "jit/jit.h"
+#include "matrix/matrix.h"
+#include "spmv/shared/shared.h"
+#include "spmv/gpu/scan/scan.h"
+#include "spmv/gpu/merge/merge.h"
+#include "spmv/plan/plan.h"
 
-/* At most: shared memory then needs no asking. */
-#define MBI_MERGE_STEPS 16
-#define MBI_MERGE_ROUNDS 32
-#define MBI_MERGE_CUT_THREADS 128
+/* ---- Encode: sizes, from what is known without a look at the matrix ---------------------- */
 
 /* Blocks that leave registers for what a lane holds, without spilling. For 9.0 NVRTC gets by
  * with fewer than elsewhere. */
@@ -40,7 +43,7 @@ static uint64_t mbi_merge_chunk(const mbi_merge_path *p) {
   return (uint64_t)p->threads * (uint64_t)p->steps - (uint64_t)p->pack + 1;
 }
 
-static merbit_status mbi_merge_size(merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_merge_size(merbit_plan *plan) {
   mbi_merge_path *p = &plan->merge;
   const merbit_plan_desc *wish = &plan->desc;
   const uint64_t path = plan->device.rows + plan->device.nnz;
@@ -77,7 +80,7 @@ static merbit_status mbi_merge_size(merbit_plan *plan) {
 }
 
 /* Of one block: see mbk_merge_places. */
-static unsigned mbi_merge_shared(const merbit_plan *plan, int adds) {
+MBI_INTERNAL unsigned mbi_merge_shared(const merbit_plan *plan, int adds) {
   const mbi_merge_path *p = &plan->merge;
   const unsigned size = (unsigned)mbi_type_size(mbi_plan_sums(plan)),
                  threads = (unsigned)p->threads;
@@ -88,7 +91,7 @@ static unsigned mbi_merge_shared(const merbit_plan *plan, int adds) {
 
 /* ---- Specialise -------------------------------------------------------------------------- */
 
-static void mbi_merge_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+MBI_INTERNAL void mbi_merge_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   const mbi_merge_path *p = &plan->merge;
   mbi_plan_preamble(plan, preamble);
   mbi_preamble_define_int(preamble, "MBK_STEPS", p->steps);
@@ -112,7 +115,8 @@ static merbit_status mbi_merge_path_create(merbit_plan *plan) {
       (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type) +
       4 * p->chunks * (sizeof(uint64_t) + mbi_type_size(mbi_plan_sums(plan)));
   mbi_merge_preamble(plan, &preamble);
-  status = mbi_program_create(plan->context, "spmv/gpu/merge/merge.cu", &preamble, &plan->program);
+  status =
+      mbi_program_create(plan->context, "spmv/gpu/merge/merge.cu", &preamble, &plan->program);
   if (status == MERBIT_OK) {
     status = mbi_program_kernel(plan->context, &plan->program, "mbk_merge_cut", &p->cut);
   }
@@ -138,7 +142,7 @@ static uint64_t mbi_merge_begin_bytes(const merbit_plan *plan) {
 }
 
 /* Where chunks begin, then what each holds of its first row and of the one open at its end. */
-static uint64_t mbi_merge_carry_bytes(const merbit_plan *plan) {
+MBI_INTERNAL uint64_t mbi_merge_carry_bytes(const merbit_plan *plan) {
   const uint64_t chunks = plan->merge.chunks;
   return chunks > 0
              ? mbi_merge_begin_bytes(plan) + 2 * chunks * mbi_type_size(mbi_plan_sums(plan))
@@ -205,7 +209,7 @@ static merbit_status mbi_merge_path_multiply(merbit_plan *plan, mbi_devptr carri
 
 /* ---- Describe ---------------------------------------------------------------------------- */
 
-static void mbi_merge_info(const merbit_plan *plan, merbit_plan_info *info) {
+MBI_INTERNAL void mbi_merge_info(const merbit_plan *plan, merbit_plan_info *info) {
   const mbi_merge_path *p = &plan->merge;
   info->sigma = p->steps;
   info->omega = p->rounds;
@@ -220,10 +224,10 @@ static int mbi_merge_describe(const merbit_plan *plan, char *text, size_t size) 
                   plan->once ? ", matrix past the caches" : "");
 }
 
-static const mbi_cuda_method mbi_merge_path_method = {mbi_merge_path_create,
-                                                      mbi_merge_path_destroy,
-                                                      mbi_merge_carry_bytes,
-                                                      mbi_merge_path_multiply,
-                                                      mbi_merge_info,
-                                                      mbi_merge_describe,
-                                                      NULL};
+MBI_INTERNAL const mbi_cuda_method mbi_merge_path_method = {mbi_merge_path_create,
+                                                            mbi_merge_path_destroy,
+                                                            mbi_merge_carry_bytes,
+                                                            mbi_merge_path_multiply,
+                                                            mbi_merge_info,
+                                                            mbi_merge_describe,
+                                                            NULL};

@@ -11,4 +11,19 @@ typedef struct mbi_merge_path {
   void *cut, *product, *sum, *fixup; /* CUfunction; product where beta is zero */
 } mbi_merge_path;
 
+/* At most: shared memory then needs no asking. */
+#define MBI_MERGE_STEPS 16
+#define MBI_MERGE_ROUNDS 32
+#define MBI_MERGE_CUT_THREADS 128
+
+#ifdef MBI_SEPARATE
+/* spmv/gpu/merge/merge.c */
+MBI_INTERNAL merbit_status mbi_merge_size(merbit_plan *plan);
+MBI_INTERNAL unsigned mbi_merge_shared(const merbit_plan *plan, int adds);
+MBI_INTERNAL void mbi_merge_preamble(const merbit_plan *plan, mbi_preamble *preamble);
+MBI_INTERNAL uint64_t mbi_merge_carry_bytes(const merbit_plan *plan);
+MBI_INTERNAL void mbi_merge_info(const merbit_plan *plan, merbit_plan_info *info);
+extern const mbi_cuda_method mbi_merge_path_method;
+#endif /* MBI_SEPARATE */
+
 #endif

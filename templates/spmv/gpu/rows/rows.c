@@ -1,3 +1,11 @@
+#include "core/context.h"
+#include "jit/jit.h"
+#include "matrix/matrix.h"
+#include "spmv/shared/shared.h"
+#include "spmv/gpu/rows/rows.h"
+#include "spmv/plan/plan.h"
+#include "spmv/choose/choose.h"
+
 /* ---- Encode: lanes per row and loads in flight ------------------------------------------- */
 
 /* The average length of a row, rounded up. */
@@ -24,12 +32,12 @@ static int mbi_rows_unroll(const merbit_plan *plan, int lanes) {
 }
 
 /* The lanes of a row walk it: columns with values, then x. */
-static double mbi_rows_walk(const merbit_plan *plan) {
+MBI_INTERNAL double mbi_rows_walk(const merbit_plan *plan) {
   const int lanes = mbi_rows_lanes(plan);
   return mbi_walk(plan, (double)lanes * mbi_rows_unroll(plan, lanes), 2);
 }
 
-static merbit_status mbi_rows_size(merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_rows_size(merbit_plan *plan) {
   mbi_rows *r = &plan->rows;
   merbit_context *context = plan->context;
   uint64_t groups;
@@ -62,7 +70,7 @@ static merbit_status mbi_rows_size(merbit_plan *plan) {
 
 /* ---- Specialise -------------------------------------------------------------------------- */
 
-static void mbi_rows_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+MBI_INTERNAL void mbi_rows_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   const mbi_rows *r = &plan->rows;
   mbi_plan_preamble(plan, preamble);
   mbi_preamble_define_int(preamble, "MBK_LANES", r->lanes);
@@ -82,7 +90,8 @@ static merbit_status mbi_rows_create(merbit_plan *plan) {
       mbi_device_csr_stream_bytes(plan) +
       (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type);
   mbi_rows_preamble(plan, &preamble);
-  status = mbi_program_create(plan->context, "spmv/gpu/rows/rows.cu", &preamble, &plan->program);
+  status =
+      mbi_program_create(plan->context, "spmv/gpu/rows/rows.cu", &preamble, &plan->program);
   if (status == MERBIT_OK) {
     status = mbi_program_kernel(plan->context, &plan->program, "mbk_rows_product", &r->product);
   }
@@ -93,7 +102,7 @@ static void mbi_rows_destroy(merbit_plan *plan) {
   mbi_program_destroy(plan->context, &plan->program);
 }
 
-static uint64_t mbi_rows_carry_bytes(const merbit_plan *plan) {
+MBI_INTERNAL uint64_t mbi_rows_carry_bytes(const merbit_plan *plan) {
   (void)plan;
   return 0;
 }
@@ -136,10 +145,10 @@ static int mbi_rows_describe(const merbit_plan *plan, char *text, size_t size) {
                   r->lanes == 1 ? "" : "s", r->unroll, r->threads);
 }
 
-static const mbi_cuda_method mbi_rows_method = {mbi_rows_create,
-                                                mbi_rows_destroy,
-                                                mbi_rows_carry_bytes,
-                                                mbi_rows_multiply,
-                                                mbi_rows_info,
-                                                mbi_rows_describe,
-                                                NULL};
+MBI_INTERNAL const mbi_cuda_method mbi_rows_method = {mbi_rows_create,
+                                                      mbi_rows_destroy,
+                                                      mbi_rows_carry_bytes,
+                                                      mbi_rows_multiply,
+                                                      mbi_rows_info,
+                                                      mbi_rows_describe,
+                                                      NULL};

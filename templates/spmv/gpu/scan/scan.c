@@ -1,7 +1,14 @@
+#include "core/context.h"
+#include "jit/jit.h"
+#include "matrix/matrix.h"
+#include "spmv/shared/shared.h"
+#include "spmv/gpu/scan/scan.h"
+#include "spmv/plan/plan.h"
+
 /* ---- Specialise: the kernels of one program -----------------------------------------------
  */
 
-static void mbi_scan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+MBI_INTERNAL void mbi_scan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   const mbi_scan_schedule *s = &plan->scan;
   mbi_plan_preamble(plan, preamble);
   mbi_preamble_define_int(preamble, "MBK_BLOCKS", s->resident);
@@ -18,7 +25,7 @@ static void mbi_scan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
 }
 
 /* The kernels of tiles whose rows cross them, from the plan's program. */
-static merbit_status mbi_scan_kernels(merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_scan_kernels(merbit_plan *plan) {
   mbi_scan_schedule *s = &plan->scan;
   merbit_status status =
       mbi_program_kernel(plan->context, &plan->program, "mbk_scan_build", &s->build);
@@ -33,8 +40,9 @@ static merbit_status mbi_scan_specialise(merbit_plan *plan) {
   mbi_preamble preamble;
   merbit_status status;
   mbi_scan_preamble(plan, &preamble);
-  status = mbi_program_create(context, s->whole ? "spmv/gpu/scan/whole.cu" : "spmv/gpu/scan/scan.cu",
-                              &preamble, &plan->program);
+  status =
+      mbi_program_create(context, s->whole ? "spmv/gpu/scan/whole.cu" : "spmv/gpu/scan/scan.cu",
+                         &preamble, &plan->program);
   if (status == MERBIT_OK && s->whole) {
     status = mbi_program_kernel(context, &plan->program, "mbk_scan_build", &s->build);
     if (status == MERBIT_OK) {
@@ -77,7 +85,7 @@ static merbit_status mbi_scan_build(merbit_plan *plan) {
 }
 
 /* plan->ranks, listed where some rows are empty. */
-static merbit_status mbi_scan_rank(merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_scan_rank(merbit_plan *plan) {
   merbit_status status;
   if (!mbi_ranks_fit(plan)) {
     return mbi_fail(plan->context, MERBIT_TOO_LARGE,
@@ -93,7 +101,7 @@ static merbit_status mbi_scan_rank(merbit_plan *plan) {
 }
 
 /* row_ends and tile_row, made and counted, and room for block_start; needs the kernels. */
-static merbit_status mbi_scan_schedule_create(merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_scan_schedule_create(merbit_plan *plan) {
   mbi_scan_schedule *s = &plan->scan;
   const uint64_t words = s->tiles * (uint64_t)s->steps * sizeof(uint32_t);
   const uint64_t tile_rows = (2 * s->tiles + 1) * sizeof(uint32_t);
@@ -128,7 +136,7 @@ static merbit_status mbi_scan_cut(merbit_plan *plan) {
 }
 
 /* Everything for the matrix in plan->device. After a failure mbi_scan_destroy cleans up. */
-static merbit_status mbi_scan_create(merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_scan_create(merbit_plan *plan) {
   merbit_status status = mbi_scan_rank(plan);
   if (status == MERBIT_OK) {
     status = mbi_scan_size(plan);
@@ -143,13 +151,13 @@ static merbit_status mbi_scan_create(merbit_plan *plan) {
   return status == MERBIT_OK && plan->scan.whole ? mbi_scan_cut(plan) : status;
 }
 
-static void mbi_scan_destroy(merbit_plan *plan) {
+MBI_INTERNAL void mbi_scan_destroy(merbit_plan *plan) {
   mbi_device_release(plan->context, plan->scan.row_ends);
   mbi_program_destroy(plan->context, &plan->program);
 }
 
 /* Bytes of the carries of one product in flight: firsts and tails, and parts of x'A x. */
-static uint64_t mbi_scan_carry_bytes(const merbit_plan *plan) {
+MBI_INTERNAL uint64_t mbi_scan_carry_bytes(const merbit_plan *plan) {
   const mbi_scan_schedule *s = &plan->scan;
   return s->whole ? 0
                   : s->tiles * (2 * mbi_type_size(mbi_plan_sums(plan)) +
@@ -158,7 +166,7 @@ static uint64_t mbi_scan_carry_bytes(const merbit_plan *plan) {
 
 /* Where the last product with the plan's own workspace has left x'A x, in plan->scan.tiles
  * parts. 0: nowhere. */
-static mbi_devptr mbi_scan_dots(const merbit_plan *plan) {
+MBI_INTERNAL mbi_devptr mbi_scan_dots(const merbit_plan *plan) {
   const mbi_scan_schedule *s = &plan->scan;
   return s->dots ? plan->workspace->device_carries +
                        2 * s->tiles * mbi_type_size(mbi_plan_sums(plan))
@@ -166,9 +174,9 @@ static mbi_devptr mbi_scan_dots(const merbit_plan *plan) {
 }
 
 /* After a product over all tiles: rows that cross tiles, and empty ones. `how`: a MBI_START. */
-static merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr carries,
-                                           const void *alpha, const void *beta, mbi_devptr y,
-                                           void *stream, int how) {
+MBI_INTERNAL merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr carries,
+                                                 const void *alpha, const void *beta,
+                                                 mbi_devptr y, void *stream, int how) {
   mbi_scan_schedule *s = &plan->scan;
   mbi_devptr tails = carries + s->tiles * mbi_type_size(mbi_plan_sums(plan));
   void *arguments[10];
@@ -194,7 +202,7 @@ static merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr carries
 }
 
 /* Whether the old y is wanted, for all that the host knows of beta, a kernel's argument. */
-static int mbi_scan_adds(const merbit_plan *plan, const void *beta) {
+MBI_INTERNAL int mbi_scan_adds(const merbit_plan *plan, const void *beta) {
   if (mbi_plan_has_semiring(plan)) {
     return mbi_semiring_adds(plan, beta);
   }
@@ -267,7 +275,7 @@ static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, co
 
 /* ---- Describe ---------------------------------------------------------------------------- */
 
-static void mbi_scan_info(const merbit_plan *plan, merbit_plan_info *info) {
+MBI_INTERNAL void mbi_scan_info(const merbit_plan *plan, merbit_plan_info *info) {
   const mbi_scan_schedule *s = &plan->scan;
   info->sigma = s->steps;
   info->omega = 32;
@@ -284,10 +292,10 @@ static int mbi_scan_describe(const merbit_plan *plan, char *text, size_t size) {
       s->whole ? " with whole rows" : "", plan->once ? ", matrix past the caches" : "");
 }
 
-static const mbi_cuda_method mbi_scan_method = {mbi_scan_create,
-                                                mbi_scan_destroy,
-                                                mbi_scan_carry_bytes,
-                                                mbi_scan_multiply,
-                                                mbi_scan_info,
-                                                mbi_scan_describe,
-                                                NULL};
+MBI_INTERNAL const mbi_cuda_method mbi_scan_method = {mbi_scan_create,
+                                                      mbi_scan_destroy,
+                                                      mbi_scan_carry_bytes,
+                                                      mbi_scan_multiply,
+                                                      mbi_scan_info,
+                                                      mbi_scan_describe,
+                                                      NULL};

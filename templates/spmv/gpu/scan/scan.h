@@ -14,4 +14,37 @@ typedef struct mbi_scan_schedule {
   void *build, *cut, *product, *sum, *fixup; /* CUfunction; product where beta is zero */
 } mbi_scan_schedule;
 
+#define MBI_SCAN_BUILD_THREADS 128
+#define MBI_SCAN_FIXUP_THREADS 256
+/* Whether x'A x comes with a product, for who wants it: rows are so short and vectors so large
+ * that reading x and A x again takes longer than what the sum costs the product. */
+#ifndef MBI_SCAN_DOTS
+#define MBI_SCAN_DOTS 24000000u /* bytes of a vector */
+#endif
+
+#ifdef MBI_SEPARATE
+/* spmv/gpu/scan/sizes.c */
+MBI_INTERNAL int mbi_scan_widest(merbit_type type);
+MBI_INTERNAL int mbi_scan_aligned(const merbit_plan *plan);
+MBI_INTERNAL int mbi_scan_resident(const merbit_plan *plan);
+MBI_INTERNAL void mbi_scan_size_rows(merbit_plan *plan);
+MBI_INTERNAL merbit_status mbi_scan_size(merbit_plan *plan);
+MBI_INTERNAL unsigned mbi_scan_whole_shared(const merbit_plan *plan, int adds);
+/* spmv/gpu/scan/scan.c */
+MBI_INTERNAL void mbi_scan_preamble(const merbit_plan *plan, mbi_preamble *preamble);
+MBI_INTERNAL merbit_status mbi_scan_kernels(merbit_plan *plan);
+MBI_INTERNAL merbit_status mbi_scan_rank(merbit_plan *plan);
+MBI_INTERNAL merbit_status mbi_scan_schedule_create(merbit_plan *plan);
+MBI_INTERNAL merbit_status mbi_scan_create(merbit_plan *plan);
+MBI_INTERNAL void mbi_scan_destroy(merbit_plan *plan);
+MBI_INTERNAL uint64_t mbi_scan_carry_bytes(const merbit_plan *plan);
+MBI_INTERNAL mbi_devptr mbi_scan_dots(const merbit_plan *plan);
+MBI_INTERNAL merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr carries,
+                                                 const void *alpha, const void *beta,
+                                                 mbi_devptr y, void *stream, int how);
+MBI_INTERNAL int mbi_scan_adds(const merbit_plan *plan, const void *beta);
+MBI_INTERNAL void mbi_scan_info(const merbit_plan *plan, merbit_plan_info *info);
+extern const mbi_cuda_method mbi_scan_method;
+#endif /* MBI_SEPARATE */
+
 #endif

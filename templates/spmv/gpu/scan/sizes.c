@@ -1,15 +1,19 @@
+#include "core/context.h"
+#include "matrix/matrix.h"
+#include "spmv/shared/shared.h"
+#include "spmv/gpu/merbit/merbit.h"
+#include "spmv/gpu/scan/scan.h"
+#include "spmv/plan/plan.h"
+
 /* ---- Encode: from the plan's wishes to sizes --------------------------------------------- */
 
-#define MBI_SCAN_BUILD_THREADS 128
-#define MBI_SCAN_FIXUP_THREADS 256
-
 /* Nonzeros of 16 bytes of sums. */
-static int mbi_scan_widest(merbit_type type) {
+MBI_INTERNAL int mbi_scan_widest(merbit_type type) {
   return (int)(16 / mbi_type_size(type));
 }
 
 /* Whether columns and values can be loaded 16 bytes at once. */
-static int mbi_scan_aligned(const merbit_plan *plan) {
+MBI_INTERNAL int mbi_scan_aligned(const merbit_plan *plan) {
   return (plan->device.col_ind | plan->device.values) % 16 == 0;
 }
 
@@ -21,7 +25,7 @@ static int mbi_scan_looks_up(const merbit_plan *plan) {
 /* Blocks that leave registers for what a lane holds, without spilling. For 9.0 NVRTC gets by
  * with 40 of them for a pack of 16 bytes more than elsewhere, but not where values are
  * looked up; blocks that take whole rows need more. */
-static int mbi_scan_resident(const merbit_plan *plan) {
+MBI_INTERNAL int mbi_scan_resident(const merbit_plan *plan) {
   const int packs = plan->scan.steps / mbi_scan_widest(mbi_plan_sums(plan)),
             threads = plan->scan.threads;
   const int single = mbi_plan_sums(plan) == MERBIT_F32;
@@ -48,7 +52,7 @@ static int mbi_scan_resident(const merbit_plan *plan) {
 }
 
 /* What follows from the rows and from s->tiles, for every method on tiles of nonzeros. */
-static void mbi_scan_size_rows(merbit_plan *plan) {
+MBI_INTERNAL void mbi_scan_size_rows(merbit_plan *plan) {
   mbi_scan_schedule *s = &plan->scan;
   const uint64_t pack = (uint64_t)s->pack;
   /* That hold of a row that none of them ends. */
@@ -142,11 +146,6 @@ static void mbi_scan_defaults(merbit_plan *plan) {
   }
 }
 
-/* Whether x'A x comes with a product, for who wants it: rows are so short and vectors so large
- * that reading x and A x again takes longer than what the sum costs the product. */
-#ifndef MBI_SCAN_DOTS
-#define MBI_SCAN_DOTS 24000000u /* bytes of a vector */
-#endif
 static int mbi_scan_has_dots(const merbit_plan *plan) {
   const mbi_device_csr *csr = &plan->device;
   return plan->making.dots && !plan->scan.whole && mbi_plan_plain(plan) &&
@@ -156,7 +155,7 @@ static int mbi_scan_has_dots(const merbit_plan *plan) {
 }
 
 /* Sizes of the specialisation; needs plan->ranks. */
-static merbit_status mbi_scan_size(merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_scan_size(merbit_plan *plan) {
   mbi_scan_schedule *s = &plan->scan;
   merbit_context *context = plan->context;
   uint64_t tile, warps;
@@ -195,7 +194,7 @@ static merbit_status mbi_scan_size(merbit_plan *plan) {
 
 /* Of one block that takes whole rows: a table of values, what its warps tell each other, twice,
  * and the old y. */
-static unsigned mbi_scan_whole_shared(const merbit_plan *plan, int adds) {
+MBI_INTERNAL unsigned mbi_scan_whole_shared(const merbit_plan *plan, int adds) {
   const unsigned size = (unsigned)mbi_type_size(mbi_plan_sums(plan));
   const unsigned threads = (unsigned)plan->scan.threads;
   return mbi_value_shared(plan) + threads / 32 * 2 * (2 * size + (unsigned)sizeof(uint32_t)) +

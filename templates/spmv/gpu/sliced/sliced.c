@@ -1,9 +1,13 @@
-/* ---- Encode: windows, slices, loads in flight -------------------------------------------- */
+#include "core/context.h"
+#include "jit/jit.h"
+#include "matrix/matrix.h"
+#include "spmv/shared/shared.h"
+#include "spmv/gpu/rows/rows.h"
+#include "spmv/gpu/sliced/sliced.h"
+#include "spmv/plan/plan.h"
+#include "spmv/choose/choose.h"
 
-#define MBI_SLICED_WINDOW 1024
-#define MBI_SLICED_BUILD_THREADS 128
-#define MBI_PAGE_SET                                                                           \
-  65 /* MBK_PAGE_SET of spmv/shared/pages.cuh: words of each warp that makes a list */
+/* ---- Encode: windows, slices, loads in flight -------------------------------------------- */
 
 /* Values that a lane keeps in flight, in loads of 16 bytes. */
 static int mbi_sliced_unroll(const merbit_plan *plan) {
@@ -11,12 +15,12 @@ static int mbi_sliced_unroll(const merbit_plan *plan) {
 }
 
 /* A lane walks a row: columns with values, then x. */
-static double mbi_sliced_walk(const merbit_plan *plan) {
+MBI_INTERNAL double mbi_sliced_walk(const merbit_plan *plan) {
   const double pack = 16.0 / (double)mbi_type_size(plan->type);
   return mbi_walk(plan, mbi_sliced_unroll(plan) * pack, 2);
 }
 
-static merbit_status mbi_sliced_size(merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_sliced_size(merbit_plan *plan) {
   mbi_sliced *s = &plan->sliced;
   merbit_context *context = plan->context;
   /* Sorting costs a row number for each row: where there is next to nothing to gain, not. */
@@ -44,7 +48,7 @@ static merbit_status mbi_sliced_size(merbit_plan *plan) {
 }
 
 /* Lengths and the starts of slices are 32-bit; needs plan->ranks. */
-static merbit_status mbi_sliced_check(const merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_sliced_check(const merbit_plan *plan) {
   const mbi_ranks *ranks = &plan->ranks;
   if (ranks->longest > INT32_MAX || ranks->slots / 16 + 6 * plan->sliced.slices > UINT32_MAX) {
     return mbi_fail(plan->context, MERBIT_TOO_LARGE,
@@ -57,7 +61,7 @@ static merbit_status mbi_sliced_check(const merbit_plan *plan) {
 
 /* ---- Specialise -------------------------------------------------------------------------- */
 
-static void mbi_sliced_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+MBI_INTERNAL void mbi_sliced_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   const mbi_sliced *s = &plan->sliced;
   mbi_plan_preamble(plan, preamble);
   mbi_preamble_define_int(preamble, "MBK_UNROLL", s->unroll);
@@ -74,7 +78,8 @@ static merbit_status mbi_sliced_specialise(merbit_plan *plan) {
   merbit_status status;
   int i;
   mbi_sliced_preamble(plan, &preamble);
-  status = mbi_program_create(plan->context, "spmv/gpu/sliced/sliced.cu", &preamble, &plan->program);
+  status =
+      mbi_program_create(plan->context, "spmv/gpu/sliced/sliced.cu", &preamble, &plan->program);
   for (i = 0; i < 4 && status == MERBIT_OK; i++) {
     status = mbi_program_kernel(plan->context, &plan->program, names[i], &s->kernels[i]);
   }
@@ -83,7 +88,7 @@ static merbit_status mbi_sliced_specialise(merbit_plan *plan) {
 
 /* ---- Launch: build, fill, multiply ------------------------------------------------------- */
 
-static int64_t mbi_sliced_build_blocks(const mbi_sliced *s) {
+MBI_INTERNAL int64_t mbi_sliced_build_blocks(const mbi_sliced *s) {
   return ((int64_t)s->slices * 32 + MBI_SLICED_BUILD_THREADS - 1) / MBI_SLICED_BUILD_THREADS;
 }
 
@@ -268,6 +273,6 @@ static int mbi_sliced_describe(const merbit_plan *plan, char *text, size_t size)
                   2.0 * (double)s->column_slots / slots, s->threads);
 }
 
-static const mbi_cuda_method mbi_sliced_method = {
+MBI_INTERNAL const mbi_cuda_method mbi_sliced_method = {
     mbi_sliced_create, mbi_sliced_destroy,  mbi_rows_carry_bytes, mbi_sliced_multiply,
     mbi_sliced_info,   mbi_sliced_describe, mbi_sliced_fill};

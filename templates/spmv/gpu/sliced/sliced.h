@@ -12,4 +12,19 @@ typedef struct mbi_sliced {
   void *kernels[4]; /* CUfunction: order, width, fill, product */
 } mbi_sliced;
 
+#define MBI_SLICED_WINDOW 1024
+#define MBI_SLICED_BUILD_THREADS 128
+#define MBI_PAGE_SET                                                                           \
+  65 /* MBK_PAGE_SET of spmv/shared/pages.cuh: words of each warp that makes a list */
+
+#ifdef MBI_SEPARATE
+/* spmv/gpu/sliced/sliced.c */
+MBI_INTERNAL double mbi_sliced_walk(const merbit_plan *plan);
+MBI_INTERNAL merbit_status mbi_sliced_size(merbit_plan *plan);
+MBI_INTERNAL merbit_status mbi_sliced_check(const merbit_plan *plan);
+MBI_INTERNAL void mbi_sliced_preamble(const merbit_plan *plan, mbi_preamble *preamble);
+MBI_INTERNAL int64_t mbi_sliced_build_blocks(const mbi_sliced *s);
+extern const mbi_cuda_method mbi_sliced_method;
+#endif /* MBI_SEPARATE */
+
 #endif
