@@ -305,7 +305,7 @@
  *     merbit_plan_destroy(plan);
  *     merbit_context_destroy(context);
  *
- * On the CPU, MERBIT_METHOD_HALF multiplies by the triangle as it is and streams half the bytes.
+ * On the CPU, MERBIT_METHOD_SYMMETRIC multiplies by the triangle as it is and streams half the bytes.
  * AUTO takes it if long rows reach only to columns nearby, or if few products are expected. For
  * other methods, for types other than F64 and F32, and on the GPU, the plan makes both triangles on
  * the CPU: device arrays are downloaded, and plan_info.expand_seconds is the time. A transposed
@@ -684,7 +684,7 @@ typedef enum merbit_method {
   MERBIT_METHOD_HUBS = 10,     /* CUDA: SCAN with x of the fullest columns in shared memory */
   MERBIT_METHOD_SORTED = 11,   /* CPU: rows sorted by length within windows, equal values once */
   MERBIT_METHOD_MANY = 12,     /* CUDA: several vectors at once (plan_desc.vectors) */
-  MERBIT_METHOD_HALF = 13      /* CPU: one triangle of a symmetric matrix, without the other */
+  MERBIT_METHOD_SYMMETRIC = 13      /* CPU: one triangle of a symmetric matrix, without the other */
 #ifdef MERBIT_STUDY_METHODS    /* methods that only comparisons need; AUTO takes none of them */
   ,
   MERBIT_METHOD_BSR_ROWS = 32, /* CPU: other schedules of blocks (Chirila), up to BSR_FIXED */
@@ -1500,6 +1500,15 @@ MERBIT_API merbit_status merbit_eigen(merbit_context *context, const merbit_view
 #define MBI_INTERNAL static
 #endif
 
+/* Returns from the calling function with the status of `call` unless that is MERBIT_OK. */
+#define MBI_TRY(call)                                                                          \
+  do {                                                                                         \
+    const merbit_status mbi_status = (call);                                                   \
+    if (mbi_status != MERBIT_OK) {                                                             \
+      return mbi_status;                                                                       \
+    }                                                                                          \
+  } while (0)
+
 #define MBI_MAX_THREADS 1024
 
 #define MBI_NUMA_CPUS 1024
@@ -1664,13 +1673,13 @@ typedef struct mbi_nvrtc { /* jit/nvrtc.c */
 } mbi_nvrtc;
 
 /* GPU memory that the maker of a plan has to spare: jit/memory.c. */
-typedef struct mbi_spare {
+typedef struct mbi_arena {
   mbi_devptr at; /* 0: there is none */
   uint64_t bytes, used;
   int open; /* for what the thread `maker` allocates */
   pthread_t maker;
-  struct mbi_spare *next; /* of the context */
-} mbi_spare;
+  struct mbi_arena *next; /* of the context */
+} mbi_arena;
 
 typedef struct mbi_device { /* jit/device.c */
   mbi_driver driver;
@@ -1679,12 +1688,12 @@ typedef struct mbi_device { /* jit/device.c */
   void *cuda_context;
   int primary;  /* cuda_context is the retained primary context */
   mbi_devptr held; /* see mbi_device_hold */
-  mbi_spare *spares; /* guarded by the context's lock */
+  mbi_arena *arenas; /* guarded by the context's lock */
   int lost;     /* the CUresult that killed the context; 0 while it lives */
   int compute_capability;
   int driver_version;
   int multiprocessors;
-  int early; /* launches may overlap with the end of what is before them */
+  int dependent_launch; /* launches may overlap with the end of what is before them */
   int cooperative; /* blocks of a launch may wait for each other */
   int shared_bytes_per_block; /* the opt-in limit */
   char name[128];
@@ -1889,7 +1898,7 @@ MBI_INTERNAL merbit_status mbi_fail(merbit_context *context, merbit_status statu
 }
 
 /* Take a failure back that a fall-back has made good, and keep its sentence in `reason`. */
-MBI_INTERNAL void mbi_forgive(merbit_context *context, char *reason, size_t size) {
+MBI_INTERNAL void mbi_error_clear(merbit_context *context, char *reason, size_t size) {
   mbi_failure *failure;
   mbi_mutex_lock(&context->lock);
   failure = mbi_failure_find(context);
@@ -2416,7 +2425,7 @@ MBI_INTERNAL int mbi_link_replace(char *path, size_t size, size_t end) {
 }
 
 /* Examine path[0..end), making it where it is missing and wanted. */
-static int mbi_directory_look(const char *path, size_t end, int create, struct stat *facts) {
+static int mbi_directory_inspect(const char *path, size_t end, int create, struct stat *facts) {
   char part[MBI_PATH_SIZE];
   memcpy(part, path, end);
   part[end] = '\0';
@@ -2443,7 +2452,7 @@ MBI_INTERNAL const char *mbi_directory_distrust(char *path, int create, int *err
   *error = path[0] == '/' ? 0 : EINVAL;
   while (*error == 0 && fault == NULL && !last) {
     struct stat facts;
-    *error = mbi_directory_look(path, end, create, &facts);
+    *error = mbi_directory_inspect(path, end, create, &facts);
     if (*error != 0) {
       break;
     }
@@ -2911,7 +2920,7 @@ MBI_INTERNAL int mbi_replacement_end(mbi_replacement *r, int error) {
 #else
 #define MBI_SOURCES 68
 #endif
-#define MBI_KERNEL_HASH "a035a73cca93822e10333f7af7646dd509c06d48a61e29d9a23a3bfb648c6299"
+#define MBI_KERNEL_HASH "3e8c6b10a143595e3c365f922be855bf8d692717e0a4ee048d0063a663ac6df8"
 
 typedef struct mbi_source {
   const char *name; /* as kernels include it */
@@ -2928,7 +2937,7 @@ struct merbit_buffer {
 
 #define MBI_CUDA_OUT_OF_MEMORY 2
 #define MBI_CUDA_DRIVER_OLDEST 11000
-#define MBI_CUDA_DRIVER_EARLY 12030 /* early launches, captured in graphs too */
+#define MBI_CUDA_DRIVER_DEPENDENT 12030 /* early launches, captured in graphs too */
 
 #define MBI_NVRTC_OUT_OF_MEMORY 1
 #if defined(__aarch64__)
@@ -2946,16 +2955,16 @@ typedef struct mbi_nvrtc_search {
 #define MBI_POINTER_MEMORY_TYPE 2     /* CUpointer_attribute */
 #define MBI_FUNCTION_DYNAMIC_SHARED 8 /* CUfunction_attribute */
 #define MBI_SHARED_WITHOUT_ASKING 49152
-#define MBI_LAUNCH_EARLY 6 /* CUlaunchAttributeID: programmatic stream serialization */
+#define MBI_LAUNCH_ATTRIBUTE_DEPENDENT 6 /* CUlaunchAttributeID: programmatic stream serialization */
 
 #define MBI_DEVICE_PART 256 /* bytes, as the driver aligns an allocation */
 
 /* How a kernel is launched. */
 enum {
-  MBI_START_PLAIN,
-  MBI_START_EARLY,   /* it may start while what is before it in the stream ends, for it calls
+  MBI_LAUNCH_PLAIN,
+  MBI_LAUNCH_DEPENDENT,   /* it may start while what is before it in the stream ends, for it calls
                         mbk_await before it touches what that may still write or read */
-  MBI_START_TOGETHER /* its blocks are all resident: they may wait for each other */
+  MBI_LAUNCH_COOPERATIVE /* its blocks are all resident: they may wait for each other */
 };
 
 #define MBI_CACHE_FORMAT 1
@@ -3660,8 +3669,8 @@ MBI_INTERNAL merbit_status mbi_device_examine(merbit_context *context) {
     status = mbi_device_attribute(context, MBI_ATTRIBUTE_COOPERATIVE, &cooperative);
   }
   device->compute_capability = 10 * major + minor;
-  device->early = device->compute_capability >= 90 && device->driver.launch_kernel_ex != NULL &&
-                  device->driver_version >= MBI_CUDA_DRIVER_EARLY;
+  device->dependent_launch = device->compute_capability >= 90 && device->driver.launch_kernel_ex != NULL &&
+                  device->driver_version >= MBI_CUDA_DRIVER_DEPENDENT;
   device->cooperative = cooperative != 0 && device->driver.launch_cooperative != NULL &&
                         device->driver.occupancy != NULL;
   if (status == MERBIT_OK && device->compute_capability < 50) {
@@ -3760,7 +3769,7 @@ static void mbi_device_hold(merbit_context *context) {
   }
 }
 
-static void mbi_device_let_go(merbit_context *context) {
+static void mbi_device_release_sources(merbit_context *context) {
   mbi_device *device = &context->device;
   if (device->held != 0 && mbi_device_enter_alive(context)) {
     (void)device->driver.mem_free(device->held);
@@ -3783,7 +3792,7 @@ MBI_INTERNAL merbit_status mbi_device_open(merbit_context *context,
 
 MBI_INTERNAL void mbi_device_close(merbit_context *context) {
   mbi_device *device = &context->device;
-  mbi_device_let_go(context);
+  mbi_device_release_sources(context);
   if (device->primary) {
     (void)device->driver.primary_release(device->ordinal);
   }
@@ -3819,7 +3828,7 @@ MBI_INTERNAL mbi_devptr mbi_device_part(mbi_devptr space, uint64_t bytes, uint64
 
 /* From here on what this thread allocates comes from the `bytes` at `at`, as long as they
  * last. */
-MBI_INTERNAL void mbi_spare_open(merbit_context *context, mbi_spare *spare, mbi_devptr at,
+MBI_INTERNAL void mbi_arena_open(merbit_context *context, mbi_arena *spare, mbi_devptr at,
                                  uint64_t bytes) {
   spare->at = at;
   spare->bytes = bytes;
@@ -3827,13 +3836,13 @@ MBI_INTERNAL void mbi_spare_open(merbit_context *context, mbi_spare *spare, mbi_
   spare->open = 1;
   spare->maker = pthread_self();
   mbi_mutex_lock(&context->lock);
-  spare->next = context->device.spares;
-  context->device.spares = spare;
+  spare->next = context->device.arenas;
+  context->device.arenas = spare;
   mbi_mutex_unlock(&context->lock);
 }
 
 /* And from here on no more. */
-MBI_INTERNAL void mbi_spare_shut(merbit_context *context, mbi_spare *spare) {
+MBI_INTERNAL void mbi_arena_shut(merbit_context *context, mbi_arena *spare) {
   mbi_mutex_lock(&context->lock);
   spare->open = 0;
   mbi_mutex_unlock(&context->lock);
@@ -3841,9 +3850,9 @@ MBI_INTERNAL void mbi_spare_shut(merbit_context *context, mbi_spare *spare) {
 
 /* Behind the last use of anything that came from it. Where it lies, for who releases it, or 0.
  */
-MBI_INTERNAL mbi_devptr mbi_spare_close(merbit_context *context, mbi_spare *spare) {
+MBI_INTERNAL mbi_devptr mbi_arena_close(merbit_context *context, mbi_arena *spare) {
   const mbi_devptr at = spare->at;
-  mbi_spare **link = &context->device.spares;
+  mbi_arena **link = &context->device.arenas;
   mbi_mutex_lock(&context->lock);
   while (*link != NULL && *link != spare) {
     link = &(*link)->next;
@@ -3857,11 +3866,11 @@ MBI_INTERNAL mbi_devptr mbi_spare_close(merbit_context *context, mbi_spare *spar
 }
 
 /* Address 0: there is not so much. */
-static mbi_devptr mbi_spare_take(merbit_context *context, uint64_t bytes) {
+static mbi_devptr mbi_arena_take(merbit_context *context, uint64_t bytes) {
   mbi_devptr address = 0;
-  mbi_spare *spare;
+  mbi_arena *spare;
   mbi_mutex_lock(&context->lock);
-  for (spare = context->device.spares; spare != NULL && address == 0; spare = spare->next) {
+  for (spare = context->device.arenas; spare != NULL && address == 0; spare = spare->next) {
     uint64_t used = spare->used;
     const mbi_devptr at = mbi_device_part(spare->at, bytes > 0 ? bytes : 1, &used);
     if (spare->open && pthread_equal(spare->maker, pthread_self()) && used <= spare->bytes) {
@@ -3874,11 +3883,11 @@ static mbi_devptr mbi_spare_take(merbit_context *context, uint64_t bytes) {
 }
 
 /* Whether an array came from spare memory: then it is not released by itself. */
-static int mbi_spare_holds(merbit_context *context, mbi_devptr address) {
-  const mbi_spare *spare;
+static int mbi_arena_holds(merbit_context *context, mbi_devptr address) {
+  const mbi_arena *spare;
   int holds = 0;
   mbi_mutex_lock(&context->lock);
-  for (spare = context->device.spares; spare != NULL && !holds; spare = spare->next) {
+  for (spare = context->device.arenas; spare != NULL && !holds; spare = spare->next) {
     holds = address - spare->at < spare->bytes;
   }
   mbi_mutex_unlock(&context->lock);
@@ -3893,7 +3902,7 @@ MBI_INTERNAL merbit_status mbi_device_allocate(merbit_context *context, uint64_t
                                                const char *what, mbi_devptr *address) {
   char attempt[128];
   merbit_status status = mbi_device_alive(context);
-  *address = status == MERBIT_OK ? mbi_spare_take(context, bytes) : 0;
+  *address = status == MERBIT_OK ? mbi_arena_take(context, bytes) : 0;
   if (status == MERBIT_OK && *address == 0) {
     (void)snprintf(attempt, sizeof attempt, "allocating %" PRIu64 " bytes for %s", bytes, what);
     status = mbi_device_check(
@@ -3932,7 +3941,7 @@ MBI_INTERNAL merbit_status mbi_device_allocate_parts(merbit_context *context, co
 
 /* What a dead context held is gone with it. */
 MBI_INTERNAL void mbi_device_release(merbit_context *context, mbi_devptr address) {
-  if (address != 0 && mbi_device_lost(context) == 0 && !mbi_spare_holds(context, address)) {
+  if (address != 0 && mbi_device_lost(context) == 0 && !mbi_arena_holds(context, address)) {
     (void)mbi_device_bury(context, context->device.driver.mem_free(address));
   }
 }
@@ -4048,19 +4057,19 @@ static mbi_curesult mbi_device_start(const mbi_device *device, void *function, u
                                      void **arguments, int how, const char **call) {
   mbi_launch_config config;
   mbi_launch_attribute attribute;
-  if (how == MBI_START_TOGETHER) {
+  if (how == MBI_LAUNCH_COOPERATIVE) {
     *call = "cuLaunchCooperativeKernel";
     return device->driver.launch_cooperative(function, grid, 1, 1, threads, 1, 1, shared_bytes,
                                              stream, arguments);
   }
-  if (how != MBI_START_EARLY || !device->early) {
+  if (how != MBI_LAUNCH_DEPENDENT || !device->dependent_launch) {
     *call = "cuLaunchKernel";
     return device->driver.launch_kernel(function, grid, 1, 1, threads, 1, 1, shared_bytes,
                                         stream, arguments, NULL);
   }
   *call = "cuLaunchKernelEx";
   memset(&attribute, 0, sizeof attribute);
-  attribute.id = MBI_LAUNCH_EARLY;
+  attribute.id = MBI_LAUNCH_ATTRIBUTE_DEPENDENT;
   attribute.value[0] = 1;
   memset(&config, 0, sizeof config);
   config.grid_x = grid;
@@ -4107,7 +4116,7 @@ MBI_INTERNAL merbit_status mbi_device_launch(merbit_context *context, void *func
                                              unsigned shared_bytes, void *stream,
                                              void **arguments) {
   return mbi_device_launch_some(context, function, name, grid, threads, shared_bytes, stream,
-                                arguments, MBI_START_PLAIN);
+                                arguments, MBI_LAUNCH_PLAIN);
 }
 
 /* ==== >>jit/sources.c  kernel texts ======================================================= */
@@ -4117,8 +4126,8 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "\n\n\n\n\n"
   "#ifndef MBK_DEVICE_CUH\n"
   "#define MBK_DEVICE_CUH\n\n"
-  "#ifndef MBK_CALM\n"
-  "#define MBK_CALM 0\n"
+  "#ifndef MBK_PLAIN_LAUNCH\n"
+  "#define MBK_PLAIN_LAUNCH 0\n"
   "#endif\n\n"
   "#define MBK_KERNEL extern \"C\" __global__ void\n"
   "#define MBK_DEVICE static __device__ __forceinline__\n"
@@ -4225,7 +4234,7 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "template <class T> MBK_DEVICE T mbk_load(const T *address) {\n"
   "  return __ldg(address);\n"
   "}\n\n\n"
-  "template <class T> MBK_DEVICE T mbk_load_once(const T *address) {\n"
+  "template <class T> MBK_DEVICE T mbk_load_streaming(const T *address) {\n"
   "  return __ldcs(address);\n"
   "}\n\n\n\n"
   "template <class T> MBK_DEVICE T mbk_load_fresh(const T *address) {\n"
@@ -4260,8 +4269,8 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "                   : \"=l\"(low), \"=l\"(high)\n"
   "                   : \"l\"(slots + 2 * k)\n"
   "                   : \"memory\");\n"
-  "#else\n"
-  "      low = ((const volatile mbk_u64 *)slots)[2 * k];\n",
+  "#else\n",
+  "      low = ((const volatile mbk_u64 *)slots)[2 * k];\n"
   "      high = ((const volatile mbk_u64 *)slots)[2 * k + 1];\n"
   "#endif\n"
   "      missing |= (mbk_u32)low != mark || (mbk_u32)high != mark;\n"
@@ -4292,7 +4301,7 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "  }\n"
   "  return bits.pack;\n"
   "}\n\n\n"
-  "template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack_once(const T *address) {\n"
+  "template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack_streaming(const T *address) {\n"
   "  mbk_pack_bits<T, N> bits;\n"
   "  if (sizeof(T) * N == 16) {\n"
   "    bits.four = __ldcs((const uint4 *)address);\n"
@@ -4308,8 +4317,8 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "template <class T, int N> MBK_DEVICE void mbk_store_pack(T *address, mbk_pack<T, N> pack) {\n"
   "  *(mbk_pack<T, N> *)address = pack;\n"
   "}\n\n\n\n"
-  "MBK_DEVICE void mbk_copy_ahead(void *shared, const void *global) {\n"
-  "#if __CUDA_ARCH__ >= 800\n",
+  "MBK_DEVICE void mbk_copy_ahead(void *shared, const void *global) {\n",
+  "#if __CUDA_ARCH__ >= 800\n"
   "  asm volatile(\"cp.async.cg.shared.global [%0], [%1], 16;\"\n"
   "               :\n"
   "               : \"r\"((unsigned)__cvta_generic_to_shared(shared)), \"l\"(global)\n"
@@ -4328,15 +4337,15 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "  asm volatile(\"griddepcontrol.wait;\" : : : \"memory\");\n"
   "#endif\n"
   "}\n\n\n\n"
-  "template <class T> MBK_DEVICE T mbk_load_late(const T *address) {\n"
-  "#if MBK_CALM\n"
+  "template <class T> MBK_DEVICE T mbk_load_after_wait(const T *address) {\n"
+  "#if MBK_PLAIN_LAUNCH\n"
   "  return mbk_load(address);\n"
   "#else\n"
   "  return *address;\n"
   "#endif\n"
   "}\n"
-  "template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack_late(const T *address) {\n"
-  "#if MBK_CALM\n"
+  "template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack_after_wait(const T *address) {\n"
+  "#if MBK_PLAIN_LAUNCH\n"
   "  return mbk_load_pack<T, N>(address);\n"
   "#else\n"
   "  return *(const mbk_pack<T, N> *)address;\n"
@@ -4425,8 +4434,8 @@ static const char *const mbi_source_jit_complex_cuh[] = {
   "template <class T> MBK_DEVICE mbk_complex<T> mbk_load(const mbk_complex<T> *address) {\n"
   "  return mbk_load_pack<mbk_complex<T>, 1>(address).at[0];\n"
   "}\n"
-  "template <class T> MBK_DEVICE mbk_complex<T> mbk_load_once(const mbk_complex<T> *address) {\n"
-  "  return mbk_load_pack_once<mbk_complex<T>, 1>(address).at[0];\n"
+  "template <class T> MBK_DEVICE mbk_complex<T> mbk_load_streaming(const mbk_complex<T> *address) {\n"
+  "  return mbk_load_pack_streaming<mbk_complex<T>, 1>(address).at[0];\n"
   "}\n\n"
   "#endif\n",
   NULL};
@@ -4525,7 +4534,7 @@ static const char *const mbi_source_spmv_shared_algebra_cuh[] = {
   "#if MBK_STOPS\n"
   "#undef MBK_STOP_HERE\n"
   "#define MBK_STOP_HERE                                                                          \\\n"
-  "  if (stop != (const mbk_i32 *)0 && mbk_load_late(stop) != 0) {                                \\\n"
+  "  if (stop != (const mbk_i32 *)0 && mbk_load_after_wait(stop) != 0) {                                \\\n"
   "    return;                                                                                    \\\n"
   "  }\n"
   "#define MBK_SCALAR_PARAMETERS const mbk_i32 *stop, const MBK_SCALAR none\n"
@@ -4686,7 +4695,7 @@ static const char *const mbi_source_spmv_shared_values_cuh[] = {
   "#pragma unroll 4\n"
   "  for (mbk_u64 c = (mbk_u64)mbk_block() * 256 + mbk_thread(); c < cols;\n",
   "       c += (mbk_u64)mbk_grid() * 256) {\n"
-  "    scaled[c] = (MBK_VECTOR)MBK_MUL(mbk_load(by_column + c), mbk_load_late(x + c));\n"
+  "    scaled[c] = (MBK_VECTOR)MBK_MUL(mbk_load(by_column + c), mbk_load_after_wait(x + c));\n"
   "  }\n"
   "}\n"
   "#endif\n",
@@ -6002,8 +6011,8 @@ static const char *const mbi_source_spmv_gpu_scan_tile_cuh[] = {
   "#ifndef MBK_DEPTH\n"
   "#error \"define MBK_DEPTH: ceil(log2) of the longest row, at most 5\"\n"
   "#endif\n"
-  "#ifndef MBK_ONCE\n"
-  "#error \"define MBK_ONCE: 1 if the matrix is loaded past the caches\"\n"
+  "#ifndef MBK_STREAMING\n"
+  "#error \"define MBK_STREAMING: 1 if the matrix is loaded past the caches\"\n"
   "#endif\n"
   "#ifndef MBK_THREADS\n"
   "#error \"define MBK_THREADS: threads per block of the product, a multiple of 32\"\n"
@@ -6014,9 +6023,9 @@ static const char *const mbi_source_spmv_gpu_scan_tile_cuh[] = {
   "#include \"spmv/shared/nonempty_rows.cuh\"\n\n"
   "#define MBK_TILE_NONZEROS (32 * MBK_STEPS)\n"
   "#define MBK_GROUPS (MBK_STEPS / MBK_PACK)\n\n"
-  "#if MBK_ONCE\n"
-  "#define MBK_MATRIX_LOAD mbk_load_once\n"
-  "#define MBK_PACK_LOAD mbk_load_pack_once\n"
+  "#if MBK_STREAMING\n"
+  "#define MBK_MATRIX_LOAD mbk_load_streaming\n"
+  "#define MBK_PACK_LOAD mbk_load_pack_streaming\n"
   "#else\n"
   "#define MBK_MATRIX_LOAD mbk_load\n"
   "#define MBK_PACK_LOAD mbk_load_pack\n"
@@ -6030,15 +6039,15 @@ static const char *const mbi_source_spmv_gpu_scan_tile_cuh[] = {
   "  double sum;\n"
   "};\n"
   "MBK_DEVICE void mbk_scan_meet(mbk_scan_dot &dot, mbk_u32 row, MBK_COMPUTE part) {\n"
-  "  dot.sum += (double)part * (double)mbk_load_late(dot.x + row);\n"
+  "  dot.sum += (double)part * (double)mbk_load_after_wait(dot.x + row);\n"
   "}\n"
   "#endif\n\n\n"
   "template <class DOT>\n"
   "MBK_DEVICE void mbk_scan_commit_row(mbk_u32 rank, mbk_u32 ended, MBK_COMPUTE sum,\n"
   "                                    const mbk_u32 *row_id, MBK_VECTOR *y, MBK_SCALAR alpha,\n"
   "                                    MBK_SCALAR beta, const MBK_VECTOR *old, mbk_u32 held,\n"
-  "                                    DOT &dot) {\n"
-  "  const mbk_u32 row = MBK_ROW_OF(rank + ended);\n",
+  "                                    DOT &dot) {\n",
+  "  const mbk_u32 row = MBK_ROW_OF(rank + ended);\n"
   "  const MBK_COMPUTE final = MBK_ADD(MBK_ZERO, sum);\n"
   "  y[row] = MBK_RESULT(final, (ended < held ? old[ended] : y[row]));\n"
   "  mbk_scan_meet(dot, row, final);\n"
@@ -6072,10 +6081,10 @@ static const char *const mbi_source_spmv_gpu_scan_tile_cuh[] = {
   "    const mbk_u32 closed = mbk_ballot(MBK_ALL, own != 0);\n"
   "    if (closed == 0) {\n"
   "#pragma unroll\n"
-  "      for (int j = 0; j < MBK_PACK; j++) {\n"
+  "      for (int j = 0; j < MBK_PACK; j++) {\n",
   "        carry = MBK_ADD(carry, product[g][j]);\n"
   "      }\n"
-  "      spread = true;\n",
+  "      spread = true;\n"
   "      continue;\n"
   "    }\n"
   "    const MBK_COMPUTE open =\n"
@@ -6121,7 +6130,7 @@ static const char *const mbi_source_spmv_gpu_scan_tile_cuh[] = {
   "  }\n"
   "  if (spread) {\n"
   "    carry = mbk_scan_reduce(carry);\n"
-  "  }\n"
+  "  }\n",
   "  if (lane == 31) {\n"
   "    tails[tile] = carry;\n"
   "  }\n"
@@ -6139,10 +6148,10 @@ static const char *const mbi_source_spmv_gpu_scan_products_cuh[] = {
   "#endif\n\n\n"
   "#ifndef MBK_GATHER\n"
   "#define MBK_SOURCE const MBK_VECTOR *\n"
-  "#if MBK_ONCE\n"
+  "#if MBK_STREAMING\n"
   "#define MBK_GATHER(source, column) mbk_load_behind((source) + ((column)-MBK_BASE))\n"
   "#else\n"
-  "#define MBK_GATHER(source, column) mbk_load_late((source) + ((column)-MBK_BASE))\n"
+  "#define MBK_GATHER(source, column) mbk_load_after_wait((source) + ((column)-MBK_BASE))\n"
   "#endif\n"
   "#endif\n\n\n"
   "template <bool full, class T>\n"
@@ -6215,7 +6224,7 @@ static const char *const mbi_source_spmv_gpu_scan_products_cuh[] = {
   "#if !MBK_PATTERN || MBK_BY_ROW\n"
   "  MBK_VALUE value[MBK_GROUPS][MBK_PACK];\n"
   "#endif\n"
-  "#if MBK_ONCE\n"
+  "#if MBK_STREAMING\n"
   "  mbk_await();\n"
   "#endif\n",
   "#pragma unroll\n"
@@ -6229,7 +6238,7 @@ static const char *const mbi_source_spmv_gpu_scan_products_cuh[] = {
   "#if MBK_BY_ROW\n"
   "  mbk_scan_by_row<full>(values, rows, count, value);\n"
   "#endif\n"
-  "#if !MBK_ONCE\n"
+  "#if !MBK_STREAMING\n"
   "  mbk_await();\n"
   "#endif\n"
   "  old = adds ? mbk_scan_old(rows) : (MBK_VECTOR)0;\n"
@@ -7222,7 +7231,7 @@ static const char *const mbi_source_spmv_gpu_binned_binned_cu[] = {
   "  products += mbk_thread() % 2 * MBK_PACK;\n"
   "  x += first;\n"
   "  for (mbk_u32 i = mbk_thread(); i < width; i += MBK_THREADS) {\n"
-  "    strip[i] = mbk_load_late(x + i);\n"
+  "    strip[i] = mbk_load_after_wait(x + i);\n"
   "  }\n"
   "  mbk_block_sync();\n"
   "  for (mbk_u32 at = mbk_thread(); at < packs; at += MBK_IN_FLIGHT * MBK_THREADS) {\n"
@@ -7440,7 +7449,7 @@ static const char *const mbi_source_spmv_gpu_hubs_hubs_cu[] = {
   "  const MBK_VECTOR *x, *hubs;\n"
   "};\n\n"
   "MBK_DEVICE MBK_VECTOR mbk_hubs_gather(const mbk_hubs_source &source, mbk_i32 code) {\n"
-  "  return code < 0 ? source.hubs[~code] : mbk_load_late(source.x + code);\n"
+  "  return code < 0 ? source.hubs[~code] : mbk_load_after_wait(source.x + code);\n"
   "}\n"
   "#define MBK_SOURCE mbk_hubs_source\n"
   "#define MBK_GATHER(source, code) mbk_hubs_gather(source, code)\n"
@@ -7460,12 +7469,12 @@ static const char *const mbi_source_spmv_gpu_hubs_hubs_cu[] = {
   "  const mbk_hubs_source source = {x, shared};\n"
   "  if (!MBK_VANISHES(alpha)) {\n"
   "    for (mbk_u32 i = mbk_thread(); i < hub_count; i += MBK_THREADS) {\n"
-  "      shared[i] = mbk_load_late(x + mbk_load(hub_col + i));\n"
+  "      shared[i] = mbk_load_after_wait(x + mbk_load(hub_col + i));\n"
   "    }\n"
   "  }\n"
   "  mbk_block_sync();\n"
-  "  for (mbk_u64 tile = (mbk_u64)mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;\n"
-  "       tile < tiles; tile += (mbk_u64)mbk_grid() * (MBK_THREADS / 32)) {\n",
+  "  for (mbk_u64 tile = (mbk_u64)mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;\n",
+  "       tile < tiles; tile += (mbk_u64)mbk_grid() * (MBK_THREADS / 32)) {\n"
   "    mbk_scan_no_dot none;\n"
   "    (void)mbk_scan_take<adds>(row_ends, tile_row, row_id, codes, values, source, y, firsts,\n"
   "                              tails, nnz, tile, alpha, beta, old, none);\n"
@@ -7495,8 +7504,8 @@ static const char *const mbi_source_spmv_gpu_hubs_hubs_cu[] = {
   "                 MBK_SCALAR_PARAMETERS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  mbk_release();\n"
-  "  MBK_SCALARS_LOAD;\n"
-  "  mbk_table_take(table, alpha, MBK_THREADS);\n",
+  "  MBK_SCALARS_LOAD;\n",
+  "  mbk_table_take(table, alpha, MBK_THREADS);\n"
   "  mbk_hubs_run<true>(row_ends, tile_row, row_id, codes, values, hub_col, hub_count, x, y,\n"
   "                     firsts, tails, nnz, tiles, alpha, beta, (MBK_VECTOR *)shared + MBK_TABLE);\n"
   "}\n",
@@ -7520,38 +7529,38 @@ static const char *const mbi_source_spmv_stages_full_blocks_cu[] = {
   "#error \"define MBK_WIDE: columns of a block\"\n"
   "#endif\n"
   "#include \"jit/device.cuh\"\n\n\n"
-  "MBK_DEVICE mbk_u64 mbk_full_first(const MBK_ROW_PTR *row_ptr, mbk_u64 block_row) {\n"
+  "MBK_DEVICE mbk_u64 mbk_full_blocks_first(const MBK_ROW_PTR *row_ptr, mbk_u64 block_row) {\n"
   "  return (mbk_u64)(mbk_load(row_ptr + block_row * MBK_HIGH) - MBK_BASE) / (MBK_HIGH * MBK_WIDE);\n"
   "}\n\n\n\n"
   "MBK_KERNEL MBK_BOUNDS(256)\n"
-  "    mbk_full_places(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, mbk_u64 block_rows,\n"
+  "    mbk_full_blocks_places(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, mbk_u64 block_rows,\n"
   "                    MBK_ROW_PTR *block_ptr, mbk_i32 *block_col) {\n"
   "  const mbk_u64 row = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;\n"
   "  if (row > block_rows) {\n"
   "    return;\n"
   "  }\n"
-  "  const mbk_u64 first = mbk_full_first(row_ptr, row);\n"
+  "  const mbk_u64 first = mbk_full_blocks_first(row_ptr, row);\n"
   "  if (mbk_lane() == 0) {\n"
   "    block_ptr[row] = (MBK_ROW_PTR)first;\n"
   "  }\n"
   "  if (row < block_rows) {\n"
-  "    const mbk_u64 count = mbk_full_first(row_ptr, row + 1) - first;\n"
+  "    const mbk_u64 count = mbk_full_blocks_first(row_ptr, row + 1) - first;\n"
   "    col_ind += mbk_load(row_ptr + row * MBK_HIGH) - MBK_BASE;\n"
   "    for (mbk_u64 b = mbk_lane(); b < count; b += 32) {\n"
   "      block_col[first + b] = (mbk_load(col_ind + b * MBK_WIDE) - MBK_BASE) / MBK_WIDE;\n"
   "    }\n"
   "  }\n"
   "}\n\n\n\n"
-  "MBK_KERNEL MBK_BOUNDS(256) mbk_full_values(const MBK_ROW_PTR *row_ptr, const MBK_VALUE *values,\n"
+  "MBK_KERNEL MBK_BOUNDS(256) mbk_full_blocks_values(const MBK_ROW_PTR *row_ptr, const MBK_VALUE *values,\n"
   "                                           mbk_u64 rows, MBK_VALUE *blocks) {\n"
-  "  const mbk_u64 row = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;\n"
+  "  const mbk_u64 row = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;\n",
   "  if (row >= rows) {\n"
-  "    return;\n",
+  "    return;\n"
   "  }\n"
   "  const mbk_u64 start = (mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE);\n"
   "  const mbk_u64 length = (mbk_u64)(mbk_load(row_ptr + row + 1) - MBK_BASE) - start;\n"
   "  values += start;\n"
-  "  blocks += mbk_full_first(row_ptr, row / MBK_HIGH) * (MBK_HIGH * MBK_WIDE) +\n"
+  "  blocks += mbk_full_blocks_first(row_ptr, row / MBK_HIGH) * (MBK_HIGH * MBK_WIDE) +\n"
   "            row % MBK_HIGH * MBK_WIDE;\n"
   "  for (mbk_u64 k = mbk_lane(); k < length; k += 32) {\n"
   "    blocks[k / MBK_WIDE * (MBK_HIGH * MBK_WIDE) + k % MBK_WIDE] = mbk_load(values + k);\n"
@@ -7572,27 +7581,27 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
   "#endif\n"
   "#include \"jit/device.cuh\"\n\n"
   "#define MBK_CHUNK 1024\n"
-  "#define MBK_CARVE_END 0xffffffffu\n"
+  "#define MBK_EXTRACT_END 0xffffffffu\n"
   "#define MBK_ALL 0xffffffffu\n\n\n\n"
-  "struct mbk_carve_csr {\n"
+  "struct mbk_extract_csr {\n"
   "  const MBK_ROW_PTR *row_ptr;\n"
   "  const mbk_i32 *col_ind;\n"
   "  mbk_u64 rows, cols;\n"
   "};\n\n\n\n\n"
-  "struct mbk_carve_shape {\n"
+  "struct mbk_extract_shape {\n"
   "  mbk_u32 high, wide, group;\n"
   "};\n\n"
-  "template <int ROWS> struct mbk_carve_walk {\n"
+  "template <int ROWS> struct mbk_extract_walk {\n"
   "  MBK_ROW_PTR at[ROWS], end[ROWS];\n"
   "  mbk_u32 next[ROWS];\n"
   "};\n\n"
-  "MBK_DEVICE mbk_u32 mbk_carve_look(const mbk_i32 *col_ind, MBK_ROW_PTR at, MBK_ROW_PTR end) {\n"
-  "  return at < end ? (mbk_u32)(mbk_load(col_ind + at) - MBK_BASE) : MBK_CARVE_END;\n"
+  "MBK_DEVICE mbk_u32 mbk_extract_look(const mbk_i32 *col_ind, MBK_ROW_PTR at, MBK_ROW_PTR end) {\n"
+  "  return at < end ? (mbk_u32)(mbk_load(col_ind + at) - MBK_BASE) : MBK_EXTRACT_END;\n"
   "}\n\n\n"
   "template <int ROWS>\n"
-  "MBK_DEVICE mbk_carve_walk<ROWS>\n"
-  "mbk_carve_start(const mbk_carve_csr &csr, const mbk_carve_shape &shape, mbk_u64 block_row) {\n"
-  "  mbk_carve_walk<ROWS> walk;\n"
+  "MBK_DEVICE mbk_extract_walk<ROWS>\n"
+  "mbk_extract_start(const mbk_extract_csr &csr, const mbk_extract_shape &shape, mbk_u64 block_row) {\n"
+  "  mbk_extract_walk<ROWS> walk;\n"
   "#pragma unroll\n"
   "  for (int j = 0; j < ROWS; j++) {\n"
   "    const mbk_u32 r = mbk_lane() % shape.group + 32 * j;\n"
@@ -7602,13 +7611,13 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
   "      walk.at[j] = mbk_load(csr.row_ptr + row) - MBK_BASE;\n"
   "      walk.end[j] = mbk_load(csr.row_ptr + row + 1) - MBK_BASE;\n"
   "    }\n"
-  "    walk.next[j] = mbk_carve_look(csr.col_ind, walk.at[j], walk.end[j]);\n"
+  "    walk.next[j] = mbk_extract_look(csr.col_ind, walk.at[j], walk.end[j]);\n"
   "  }\n"
   "  return walk;\n"
   "}\n\n\n"
   "template <int ROWS>\n"
-  "MBK_DEVICE mbk_u32 mbk_carve_least(const mbk_carve_walk<ROWS> &walk, mbk_u32 group) {\n"
-  "  mbk_u32 least = walk.next[0];\n",
+  "MBK_DEVICE mbk_u32 mbk_extract_least(const mbk_extract_walk<ROWS> &walk, mbk_u32 group) {\n",
+  "  mbk_u32 least = walk.next[0];\n"
   "  if (ROWS > 1 && walk.next[ROWS - 1] < least) {\n"
   "    least = walk.next[ROWS - 1];\n"
   "  }\n"
@@ -7618,79 +7627,79 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
   "  }\n"
   "  return least;\n"
   "}\n\n\n\n\n"
-  "struct mbk_carve_tally {\n"
+  "struct mbk_extract_tally {\n"
   "  mbk_u64 blocks;\n"
   "  mbk_u64 inside;\n"
   "  mbk_u64 entries;\n"
   "  bool descends;\n"
   "};\n\n\n"
-  "MBK_DEVICE void mbk_carve_pass(const mbk_i32 *col_ind, MBK_ROW_PTR &at, MBK_ROW_PTR end,\n"
-  "                               mbk_u32 &next, mbk_u32 limit, mbk_carve_tally &tally) {\n"
+  "MBK_DEVICE void mbk_extract_pass(const mbk_i32 *col_ind, MBK_ROW_PTR &at, MBK_ROW_PTR end,\n"
+  "                               mbk_u32 &next, mbk_u32 limit, mbk_extract_tally &tally) {\n"
   "  while (next < limit) {\n"
-  "    const mbk_u32 behind = mbk_carve_look(col_ind, ++at, end);\n"
+  "    const mbk_u32 behind = mbk_extract_look(col_ind, ++at, end);\n"
   "    tally.entries += behind != next;\n"
   "    tally.descends |= behind < next;\n"
   "    next = behind;\n"
   "  }\n"
   "}\n\n\n"
   "template <int ROWS>\n"
-  "MBK_DEVICE mbk_u32 mbk_carve_row(const mbk_carve_csr &csr, const mbk_carve_shape &shape,\n"
-  "                                 mbk_u64 block_row, mbk_carve_tally &tally) {\n"
-  "  mbk_carve_walk<ROWS> walk = mbk_carve_start<ROWS>(csr, shape, block_row);\n"
+  "MBK_DEVICE mbk_u32 mbk_extract_row(const mbk_extract_csr &csr, const mbk_extract_shape &shape,\n"
+  "                                 mbk_u64 block_row, mbk_extract_tally &tally) {\n"
+  "  mbk_extract_walk<ROWS> walk = mbk_extract_start<ROWS>(csr, shape, block_row);\n"
   "  const mbk_u64 below = csr.rows - block_row * shape.high;\n"
   "  const mbk_u32 high = below < shape.high ? (mbk_u32)below : shape.high;\n"
   "  mbk_u32 found = 0;\n"
   "  for (;;) {\n"
-  "    const mbk_u32 least = mbk_carve_least(walk, shape.group);\n"
-  "    if (mbk_ballot(MBK_ALL, least != MBK_CARVE_END) == 0) {\n"
+  "    const mbk_u32 least = mbk_extract_least(walk, shape.group);\n"
+  "    if (mbk_ballot(MBK_ALL, least != MBK_EXTRACT_END) == 0) {\n"
   "      return found;\n"
   "    }\n"
-  "    if (least != MBK_CARVE_END) {\n"
+  "    if (least != MBK_EXTRACT_END) {\n"
   "      const mbk_u32 first = least / shape.wide * shape.wide;\n"
   "      const mbk_u64 right = csr.cols - first;\n"
   "      found++;\n"
   "      tally.inside += high * (right < shape.wide ? right : shape.wide);\n"
   "#pragma unroll\n"
   "      for (int j = 0; j < ROWS; j++) {\n",
-  "        mbk_carve_pass(csr.col_ind, walk.at[j], walk.end[j], walk.next[j], first + shape.wide,\n"
+  "        mbk_extract_pass(csr.col_ind, walk.at[j], walk.end[j], walk.next[j], first + shape.wide,\n"
   "                       tally);\n"
   "      }\n"
   "    }\n"
   "  }\n"
   "}\n\n"
-  "MBK_DEVICE mbk_u64 mbk_carve_total(mbk_u64 own) {\n"
+  "MBK_DEVICE mbk_u64 mbk_extract_total(mbk_u64 own) {\n"
   "  for (int d = 16; d > 0; d >>= 1) {\n"
   "    own += mbk_shuffle_xor(MBK_ALL, own, d, 32);\n"
   "  }\n"
   "  return own;\n"
   "}\n\n\n\n"
-  "MBK_DEVICE mbk_u64 mbk_carve_window(mbk_u64 spans, mbk_u32 rest, mbk_u32 high, mbk_u32 w) {\n"
+  "MBK_DEVICE mbk_u64 mbk_extract_window(mbk_u64 spans, mbk_u32 rest, mbk_u32 high, mbk_u32 w) {\n"
   "  return spans * w + rest * w / high;\n"
   "}\n\n\n\n\n\n\n\n"
   "MBK_KERNEL MBK_RESIDENT(256, 4)\n"
-  "    mbk_carve_count(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, mbk_u64 rows,\n"
+  "    mbk_extract_count(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, mbk_u64 rows,\n"
   "                    mbk_u64 cols, mbk_u64 block_rows, mbk_u32 high, mbk_u32 wide, mbk_u32 group,\n"
   "                    mbk_u32 windows, mbk_u64 spans, mbk_u32 rest, mbk_u32 count,\n"
   "                    mbk_u32 *counts, mbk_u64 *sums, mbk_u64 *answer) {\n"
-  "  const mbk_carve_csr csr = {row_ptr, col_ind, rows, cols};\n"
-  "  const mbk_carve_shape shape = {high, wide, group};\n"
+  "  const mbk_extract_csr csr = {row_ptr, col_ind, rows, cols};\n"
+  "  const mbk_extract_shape shape = {high, wide, group};\n"
   "  const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;\n"
   "  const mbk_u64 items = (mbk_u64)windows * count;\n"
   "  const mbk_u32 side_by_side = 32 / group;\n"
   "  const bool speaks = mbk_lane() % group == 0;\n"
-  "  mbk_carve_tally tally = {0, 0, 0, false};\n"
+  "  mbk_extract_tally tally = {0, 0, 0, false};\n"
   "  for (mbk_u64 first = warp * side_by_side; first < items;\n"
   "       first += (mbk_u64)mbk_grid() * 8 * side_by_side) {\n"
   "    const mbk_u64 item = first + mbk_lane() / group;\n"
   "    const mbk_u32 w = (mbk_u32)item / count;\n"
-  "    const mbk_u64 block_row = mbk_carve_window(spans, rest, high, w) + (mbk_u32)item % count;\n"
+  "    const mbk_u64 block_row = mbk_extract_window(spans, rest, high, w) + (mbk_u32)item % count;\n"
   "    const bool there = item < items && block_row < block_rows;\n"
   "    const mbk_u64 place = there ? block_row : block_rows;\n",
-  "    const mbk_u32 found = high > 32 ? mbk_carve_row<2>(csr, shape, place, tally)\n"
-  "                                    : mbk_carve_row<1>(csr, shape, place, tally);\n"
+  "    const mbk_u32 found = high > 32 ? mbk_extract_row<2>(csr, shape, place, tally)\n"
+  "                                    : mbk_extract_row<1>(csr, shape, place, tally);\n"
   "    tally.blocks += speaks ? found : 0;\n"
   "    if (counts != 0) {\n"
-  "      const mbk_u64 sum = mbk_carve_total(speaks ? found : 0);\n"
+  "      const mbk_u64 sum = mbk_extract_total(speaks ? found : 0);\n"
   "      if (speaks && there) {\n"
   "        counts[block_row] = found;\n"
   "      }\n"
@@ -7699,9 +7708,9 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
   "      }\n"
   "    }\n"
   "  }\n"
-  "  const mbk_u64 blocks = mbk_carve_total(tally.blocks);\n"
-  "  const mbk_u64 inside = mbk_carve_total(speaks ? tally.inside : 0);\n"
-  "  const mbk_u64 entries = mbk_carve_total(tally.entries);\n"
+  "  const mbk_u64 blocks = mbk_extract_total(tally.blocks);\n"
+  "  const mbk_u64 inside = mbk_extract_total(speaks ? tally.inside : 0);\n"
+  "  const mbk_u64 entries = mbk_extract_total(tally.entries);\n"
   "  const mbk_u32 descends = mbk_ballot(MBK_ALL, tally.descends);\n"
   "  if (mbk_lane() == 0 && entries > 0) {\n"
   "    mbk_atomic_add(answer, blocks);\n"
@@ -7712,7 +7721,7 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
   "    }\n"
   "  }\n"
   "}\n\n\n\n\n\n"
-  "MBK_DEVICE mbk_u64 mbk_carve_before(mbk_u64 own, mbk_u64 *warps, mbk_u32 warp_count,\n"
+  "MBK_DEVICE mbk_u64 mbk_extract_before(mbk_u64 own, mbk_u64 *warps, mbk_u32 warp_count,\n"
   "                                    mbk_u64 *all) {\n"
   "  mbk_u64 sum = own, before = 0, total = 0;\n"
   "  for (int d = 1; d < 32; d <<= 1) {\n"
@@ -7731,14 +7740,14 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
   "  *all = total;\n"
   "  return before + sum - own;\n"
   "}\n\n\n\n",
-  "MBK_KERNEL MBK_BOUNDS(1024) mbk_carve_sums(mbk_u64 *sums, mbk_u64 chunks) {\n"
+  "MBK_KERNEL MBK_BOUNDS(1024) mbk_extract_sums(mbk_u64 *sums, mbk_u64 chunks) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  mbk_u64 base = 0;\n"
   "  for (mbk_u64 from = 0; from < chunks; from += 1024) {\n"
   "    const mbk_u64 i = from + mbk_thread();\n"
   "    mbk_u64 all;\n"
   "    const mbk_u64 before =\n"
-  "        mbk_carve_before(i < chunks ? sums[i] : 0, (mbk_u64 *)shared, 32, &all);\n"
+  "        mbk_extract_before(i < chunks ? sums[i] : 0, (mbk_u64 *)shared, 32, &all);\n"
   "    if (i < chunks) {\n"
   "      sums[i] = base + before;\n"
   "    }\n"
@@ -7746,7 +7755,7 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
   "  }\n"
   "}\n\n\n\n\n"
   "MBK_KERNEL MBK_BOUNDS(256)\n"
-  "    mbk_carve_offsets(const mbk_u32 *counts, const mbk_u64 *sums, mbk_u64 block_rows,\n"
+  "    mbk_extract_offsets(const mbk_u32 *counts, const mbk_u64 *sums, mbk_u64 block_rows,\n"
   "                      mbk_u32 large, void *block_ptr) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  const mbk_u64 first = (mbk_u64)mbk_block() * MBK_CHUNK + 4 * mbk_thread();\n"
@@ -7757,7 +7766,7 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
   "    own[i] = first + i < block_rows ? counts[first + i] : 0;\n"
   "    sum += own[i];\n"
   "  }\n"
-  "  mbk_u64 before = sums[mbk_block()] + mbk_carve_before(sum, (mbk_u64 *)shared, 8, &all);\n"
+  "  mbk_u64 before = sums[mbk_block()] + mbk_extract_before(sum, (mbk_u64 *)shared, 8, &all);\n"
   "#pragma unroll\n"
   "  for (int i = 0; i < 4; i++) {\n"
   "    if (first + i <= block_rows && large != 0) {\n"
@@ -7768,12 +7777,12 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
   "    before += own[i];\n"
   "  }\n"
   "}\n\n\n\n"
-  "struct mbk_carve_target {\n"
+  "struct mbk_extract_target {\n"
   "  mbk_i32 *block_col;\n"
   "  mbk_u32 *masks;\n"
   "  MBK_VALUE *blocks;\n"
   "};\n\n\n"
-  "MBK_DEVICE void mbk_carve_mark(mbk_u32 *mask, mbk_u32 bit, mbk_u64 bits) {\n"
+  "MBK_DEVICE void mbk_extract_mark(mbk_u32 *mask, mbk_u32 bit, mbk_u64 bits) {\n"
   "  mbk_u32 shift = bit % 32;\n"
   "  for (mask += bit / 32; bits != 0; mask++) {\n"
   "    if ((mbk_u32)(bits << shift) != 0) {\n"
@@ -7783,8 +7792,8 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
   "    shift = 0;\n"
   "  }\n"
   "}\n\n\n\n"
-  "MBK_DEVICE void mbk_carve_put(const mbk_carve_csr &csr, const mbk_carve_shape &shape,\n"
-  "                              const MBK_VALUE *values, const mbk_carve_target &to,\n"
+  "MBK_DEVICE void mbk_extract_put(const mbk_extract_csr &csr, const mbk_extract_shape &shape,\n"
+  "                              const MBK_VALUE *values, const mbk_extract_target &to,\n"
   "                              MBK_ROW_PTR &at, MBK_ROW_PTR end, mbk_u32 &next, mbk_u32 first,\n"
   "                              mbk_u32 r, mbk_u64 block) {\n"
   "  const mbk_u32 entries = shape.high * shape.wide;\n"
@@ -7792,10 +7801,10 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
   "  while (next < first + shape.wide) {\n"
   "    const mbk_u32 column = next;\n"
   "    MBK_VALUE sum = values != 0 ? mbk_load(values + at) : (MBK_VALUE)1;\n"
-  "    next = mbk_carve_look(csr.col_ind, ++at, end);\n"
+  "    next = mbk_extract_look(csr.col_ind, ++at, end);\n"
   "    while (next == column) {\n"
   "      sum += values != 0 ? mbk_load(values + at) : (MBK_VALUE)1;\n"
-  "      next = mbk_carve_look(csr.col_ind, ++at, end);\n"
+  "      next = mbk_extract_look(csr.col_ind, ++at, end);\n"
   "    }\n"
   "    bits |= (mbk_u64)1 << (column - first);\n"
   "    if (to.blocks != 0) {\n"
@@ -7803,49 +7812,49 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
   "    }\n"
   "  }\n"
   "  if (to.masks != 0) {\n"
-  "    mbk_carve_mark(to.masks + block * ((entries + 63) / 64 * 2), r * shape.wide, bits);\n"
+  "    mbk_extract_mark(to.masks + block * ((entries + 63) / 64 * 2), r * shape.wide, bits);\n"
   "  }\n"
   "}\n\n"
   "template <int ROWS>\n"
-  "MBK_DEVICE void mbk_carve_fill_row(const mbk_carve_csr &csr, const mbk_carve_shape &shape,\n"
-  "                                   const MBK_VALUE *values, const mbk_carve_target &to,\n"
+  "MBK_DEVICE void mbk_extract_fill_row(const mbk_extract_csr &csr, const mbk_extract_shape &shape,\n"
+  "                                   const MBK_VALUE *values, const mbk_extract_target &to,\n"
   "                                   mbk_u64 block_row, mbk_u64 block) {\n"
-  "  mbk_carve_walk<ROWS> walk = mbk_carve_start<ROWS>(csr, shape, block_row);\n"
+  "  mbk_extract_walk<ROWS> walk = mbk_extract_start<ROWS>(csr, shape, block_row);\n"
   "  for (;; block++) {\n"
-  "    const mbk_u32 least = mbk_carve_least(walk, shape.group);\n"
-  "    if (mbk_ballot(MBK_ALL, least != MBK_CARVE_END) == 0) {\n"
+  "    const mbk_u32 least = mbk_extract_least(walk, shape.group);\n"
+  "    if (mbk_ballot(MBK_ALL, least != MBK_EXTRACT_END) == 0) {\n"
   "      return;\n"
   "    }\n"
-  "    if (least != MBK_CARVE_END) {\n"
+  "    if (least != MBK_EXTRACT_END) {\n"
   "      const mbk_u32 column = least / shape.wide;\n",
   "      if (to.block_col != 0 && mbk_lane() % shape.group == 0) {\n"
   "        to.block_col[block] = (mbk_i32)column;\n"
   "      }\n"
   "#pragma unroll\n"
   "      for (int j = 0; j < ROWS; j++) {\n"
-  "        mbk_carve_put(csr, shape, values, to, walk.at[j], walk.end[j], walk.next[j],\n"
+  "        mbk_extract_put(csr, shape, values, to, walk.at[j], walk.end[j], walk.next[j],\n"
   "                      column * shape.wide, mbk_lane() % shape.group + 32 * j, block);\n"
   "      }\n"
   "    }\n"
   "  }\n"
   "}\n\n\n\n\n"
   "MBK_KERNEL MBK_RESIDENT(256, 4)\n"
-  "    mbk_carve_fill(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, const MBK_VALUE *values,\n"
+  "    mbk_extract_fill(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, const MBK_VALUE *values,\n"
   "                   mbk_u64 rows, mbk_u64 cols, mbk_u64 block_rows, mbk_u32 high, mbk_u32 wide,\n"
   "                   mbk_u32 group, const void *block_ptr, mbk_u32 large, mbk_i32 *block_col,\n"
   "                   mbk_u32 *masks, MBK_VALUE *blocks) {\n"
-  "  const mbk_carve_csr csr = {row_ptr, col_ind, rows, cols};\n"
-  "  const mbk_carve_shape shape = {high, wide, group};\n"
-  "  const mbk_carve_target to = {block_col, masks, blocks};\n"
+  "  const mbk_extract_csr csr = {row_ptr, col_ind, rows, cols};\n"
+  "  const mbk_extract_shape shape = {high, wide, group};\n"
+  "  const mbk_extract_target to = {block_col, masks, blocks};\n"
   "  const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;\n"
   "  const mbk_u64 item = warp * (32 / group) + mbk_lane() / group;\n"
   "  const mbk_u64 block_row = item < block_rows ? item : block_rows;\n"
   "  const mbk_u64 block = large != 0 ? (mbk_u64)((const mbk_i64 *)block_ptr)[block_row]\n"
   "                                   : (mbk_u64)((const mbk_i32 *)block_ptr)[block_row];\n"
   "  if (high > 32) {\n"
-  "    mbk_carve_fill_row<2>(csr, shape, values, to, block_row, block);\n"
+  "    mbk_extract_fill_row<2>(csr, shape, values, to, block_row, block);\n"
   "  } else {\n"
-  "    mbk_carve_fill_row<1>(csr, shape, values, to, block_row, block);\n"
+  "    mbk_extract_fill_row<1>(csr, shape, values, to, block_row, block);\n"
   "  }\n"
   "}\n",
   NULL};
@@ -7858,16 +7867,16 @@ static const char *const mbi_source_spmv_gpu_rows_rows_cu[] = {
   "#ifndef MBK_UNROLL\n"
   "#error \"define MBK_UNROLL: nonzeros whose loads one lane keeps in flight\"\n"
   "#endif\n"
-  "#ifndef MBK_ONCE\n"
-  "#error \"define MBK_ONCE: 1 if the matrix is loaded past the caches\"\n"
+  "#ifndef MBK_STREAMING\n"
+  "#error \"define MBK_STREAMING: 1 if the matrix is loaded past the caches\"\n"
   "#endif\n"
   "#ifndef MBK_THREADS\n"
   "#error \"define MBK_THREADS: threads per block, a multiple of 32\"\n"
   "#endif\n"
   "#include \"jit/device.cuh\"\n"
   "#include \"spmv/shared/algebra.cuh\"\n\n"
-  "#if MBK_ONCE\n"
-  "#define MBK_MATRIX_LOAD mbk_load_once\n"
+  "#if MBK_STREAMING\n"
+  "#define MBK_MATRIX_LOAD mbk_load_streaming\n"
   "#else\n"
   "#define MBK_MATRIX_LOAD mbk_load\n"
   "#endif\n\n\n"
@@ -7895,8 +7904,8 @@ static const char *const mbi_source_spmv_gpu_rows_rows_cu[] = {
   "      MBK_VALUE value[MBK_UNROLL];\n"
   "#endif\n"
   "      MBK_COMPUTE product[MBK_UNROLL];\n"
-  "#pragma unroll\n"
-  "      for (int u = 0; u < MBK_UNROLL; u++) {\n",
+  "#pragma unroll\n",
+  "      for (int u = 0; u < MBK_UNROLL; u++) {\n"
   "        if (u * MBK_LANES < left) {\n"
   "          column[u] = MBK_MATRIX_LOAD(col_ind + at + u * MBK_LANES) - MBK_BASE;\n"
   "#if !MBK_PATTERN\n"
@@ -7909,9 +7918,9 @@ static const char *const mbi_source_spmv_gpu_rows_rows_cu[] = {
   "      for (int u = 0; u < MBK_UNROLL; u++) {\n"
   "        if (u * MBK_LANES < left) {\n"
   "#if MBK_PATTERN\n"
-  "          product[u] = MBK_UNIT(values, mbk_load_late(x + column[u]));\n"
+  "          product[u] = MBK_UNIT(values, mbk_load_after_wait(x + column[u]));\n"
   "#else\n"
-  "          product[u] = MBK_MUL(mbk_value(value[u]), mbk_load_late(x + column[u]));\n"
+  "          product[u] = MBK_MUL(mbk_value(value[u]), mbk_load_after_wait(x + column[u]));\n"
   "#endif\n"
   "        }\n"
   "      }\n"
@@ -7963,8 +7972,8 @@ static const char *const mbi_source_spmv_gpu_bsr_tile_cuh[] = {
   "#ifndef MBK_SHUFFLED\n"
   "#error \"define MBK_SHUFFLED: 1 if a slot's lanes load x together and pass it on by shuffles\"\n"
   "#endif\n"
-  "#ifndef MBK_ONCE\n"
-  "#error \"define MBK_ONCE: 1 if the matrix is loaded past the caches\"\n"
+  "#ifndef MBK_STREAMING\n"
+  "#error \"define MBK_STREAMING: 1 if the matrix is loaded past the caches\"\n"
   "#endif\n"
   "#ifndef MBK_THREADS\n"
   "#error \"define MBK_THREADS: threads per block of the product, a multiple of 32\"\n"
@@ -7977,8 +7986,8 @@ static const char *const mbi_source_spmv_gpu_bsr_tile_cuh[] = {
   "#define MBK_PACK (16 / (int)sizeof(MBK_COMPUTE))\n\n"
   "#define MBK_STRIPS ((MBK_BLOCK_ROWS * MBK_SPLIT + 31) / 32)\n"
   "#define MBK_STRIP_ROWS ((MBK_BLOCK_ROWS + MBK_STRIPS - 1) / MBK_STRIPS)\n"
-  "#define MBK_LANE_COLS ((MBK_BLOCK_COLS + MBK_SPLIT - 1) / MBK_SPLIT)\n"
-  "#define MBK_LANES (MBK_STRIP_ROWS * MBK_SPLIT)\n",
+  "#define MBK_LANE_COLS ((MBK_BLOCK_COLS + MBK_SPLIT - 1) / MBK_SPLIT)\n",
+  "#define MBK_LANES (MBK_STRIP_ROWS * MBK_SPLIT)\n"
   "#define MBK_SLOTS (32 / MBK_LANES)\n"
   "#define MBK_ACTIVE (MBK_SLOTS * MBK_LANES)\n"
   "#define MBK_TILE_BLOCKS (MBK_SLOTS * MBK_SLOT_BLOCKS)\n"
@@ -7991,9 +8000,9 @@ static const char *const mbi_source_spmv_gpu_bsr_tile_cuh[] = {
   "#else\n"
   "#define MBK_MASK mbk_u32\n"
   "#endif\n\n"
-  "#if MBK_ONCE\n"
-  "#define MBK_PACK_LOAD mbk_load_pack_once\n"
-  "#define MBK_MATRIX_LOAD mbk_load_once\n"
+  "#if MBK_STREAMING\n"
+  "#define MBK_PACK_LOAD mbk_load_pack_streaming\n"
+  "#define MBK_MATRIX_LOAD mbk_load_streaming\n"
   "#else\n"
   "#define MBK_PACK_LOAD mbk_load_pack\n"
   "#define MBK_MATRIX_LOAD mbk_load\n"
@@ -8023,14 +8032,14 @@ static const char *const mbi_source_spmv_gpu_bsr_tile_cuh[] = {
   "    const mbk_u32 k = i * MBK_LANES + at.lane;\n"
   "    column[i] = k < MBK_GROUP_FACTORS ? (mbk_u32)mbk_load(columns + k / MBK_BLOCK_COLS) : 0;\n"
   "  }\n"
-  "  mbk_await();\n"
+  "  mbk_await();\n",
   "#pragma unroll\n"
-  "  for (int i = 0; i < LOADS; i++) {\n",
+  "  for (int i = 0; i < LOADS; i++) {\n"
   "    const mbk_u32 k = i * MBK_LANES + at.lane;\n"
   "    const mbk_u64 col = (mbk_u64)column[i] * MBK_BLOCK_COLS + k % MBK_BLOCK_COLS;\n"
   "    own[i] = (MBK_VECTOR)0;\n"
   "    if (k < MBK_GROUP_FACTORS && (!MBK_EDGE || col < cols)) {\n"
-  "      own[i] = mbk_load_late(x + col);\n"
+  "      own[i] = mbk_load_after_wait(x + col);\n"
   "    }\n"
   "  }\n"
   "#pragma unroll\n"
@@ -8063,11 +8072,11 @@ static const char *const mbi_source_spmv_gpu_bsr_tile_cuh[] = {
   "      mbk_pack<MBK_VECTOR, neighbours> some = {};\n"
   "      if ((MBK_LANE_COLS * MBK_SPLIT == MBK_BLOCK_COLS || at.col + j < MBK_BLOCK_COLS) &&\n"
   "          (!MBK_EDGE || col + j < cols)) {\n"
-  "        some = mbk_load_pack_late<MBK_VECTOR, neighbours>(x + col + j);\n"
+  "        some = mbk_load_pack_after_wait<MBK_VECTOR, neighbours>(x + col + j);\n"
   "      }\n"
-  "#pragma unroll\n"
+  "#pragma unroll\n",
   "      for (int n = 0; n < neighbours; n++) {\n"
-  "        factor[u * MBK_LANE_COLS + j + n] = some.at[n];\n",
+  "        factor[u * MBK_LANE_COLS + j + n] = some.at[n];\n"
   "      }\n"
   "    }\n"
   "  }\n"
@@ -8108,7 +8117,7 @@ static const char *const mbi_source_spmv_gpu_bsr_tile_cuh[] = {
   "#endif\n"
   "    }\n"
   "#pragma unroll\n"
-  "    for (int d = 1; d < MBK_SPLIT; d <<= 1) {\n"
+  "    for (int d = 1; d < MBK_SPLIT; d <<= 1) {\n",
   "      sum[u] = MBK_ADD(sum[u], mbk_shuffle_xor(MBK_ALL, sum[u], d, 32));\n"
   "    }\n"
   "  }\n"
@@ -8720,16 +8729,16 @@ static const char *const mbi_source_spmv_gpu_sliced_sliced_cu[] = {
   "#ifndef MBK_UNROLL\n"
   "#error \"define MBK_UNROLL: loads of values that one lane keeps in flight\"\n"
   "#endif\n"
-  "#ifndef MBK_ONCE\n"
-  "#error \"define MBK_ONCE: 1 if the matrix is loaded past the caches\"\n"
+  "#ifndef MBK_STREAMING\n"
+  "#error \"define MBK_STREAMING: 1 if the matrix is loaded past the caches\"\n"
   "#endif\n"
   "#ifndef MBK_THREADS\n"
   "#error \"define MBK_THREADS: threads per block, a multiple of 32\"\n"
   "#endif\n"
   "#include \"jit/device.cuh\"\n"
   "#include \"spmv/shared/algebra.cuh\"\n\n"
-  "#if MBK_ONCE\n"
-  "#define MBK_PACK_LOAD mbk_load_pack_once\n"
+  "#if MBK_STREAMING\n"
+  "#define MBK_PACK_LOAD mbk_load_pack_streaming\n"
   "#else\n"
   "#define MBK_PACK_LOAD mbk_load_pack\n"
   "#endif\n"
@@ -8758,8 +8767,8 @@ static const char *const mbi_source_spmv_gpu_sliced_sliced_cu[] = {
   "    for (int u = 0; u < MBK_UNROLL; u++) {\n"
   "      const mbk_u32 k = at + u * MBK_PACK;\n"
   "      if (k < count) {\n"
-  "        column[u] = MBK_PACK_LOAD<T, MBK_PACK>(columns + (mbk_u64)k * 32);\n"
-  "#if !MBK_PATTERN\n",
+  "        column[u] = MBK_PACK_LOAD<T, MBK_PACK>(columns + (mbk_u64)k * 32);\n",
+  "#if !MBK_PATTERN\n"
   "        value[u] = MBK_PACK_LOAD<MBK_VALUE, MBK_PACK>(values + (mbk_u64)k * 32);\n"
   "#endif\n"
   "      }\n"
@@ -8773,9 +8782,9 @@ static const char *const mbi_source_spmv_gpu_sliced_sliced_cu[] = {
   "        product[u][j] = MBK_ZERO;\n"
   "        if (at + u * MBK_PACK + j < count) {\n"
   "#if MBK_PATTERN\n"
-  "          product[u][j] = MBK_UNIT(values, mbk_load_late(x + from));\n"
+  "          product[u][j] = MBK_UNIT(values, mbk_load_after_wait(x + from));\n"
   "#else\n"
-  "          product[u][j] = MBK_MUL(mbk_value(value[u].at[j]), mbk_load_late(x + from));\n"
+  "          product[u][j] = MBK_MUL(mbk_value(value[u].at[j]), mbk_load_after_wait(x + from));\n"
   "#endif\n"
   "        }\n"
   "      }\n"
@@ -8804,8 +8813,8 @@ static const char *const mbi_source_spmv_gpu_sliced_sliced_cu[] = {
   "  if (slice * 32 >= rows) {\n"
   "    return;\n"
   "  }\n"
-  "  const mbk_u32 count = factor != (MBK_COMPUTE)0 ? mbk_load(length + thread) : 0;\n"
-  "  const mbk_u32 page = mbk_load(pages + thread);\n",
+  "  const mbk_u32 count = factor != (MBK_COMPUTE)0 ? mbk_load(length + thread) : 0;\n",
+  "  const mbk_u32 page = mbk_load(pages + thread);\n"
   "  const mbk_u32 start = mbk_load(column_start + slice);\n"
   "  const mbk_u32 width =\n"
   "      factor != (MBK_COMPUTE)0 ? mbk_load(column_start + slice + 1) - start : 0;\n"
@@ -8840,8 +8849,8 @@ static const char *const mbi_source_spmv_gpu_cb_cb_cu[] = {
   "#ifndef MBK_AGGREGATED\n"
   "#error \"define MBK_AGGREGATED: 1 if blocks may list their columns, 0 if all are neighbours\"\n"
   "#endif\n"
-  "#ifndef MBK_ONCE\n"
-  "#error \"define MBK_ONCE: 1 if the matrix is loaded past the caches\"\n"
+  "#ifndef MBK_STREAMING\n"
+  "#error \"define MBK_STREAMING: 1 if the matrix is loaded past the caches\"\n"
   "#endif\n"
   "#ifndef MBK_THREADS\n"
   "#error \"define MBK_THREADS: threads per block, a multiple of 32\"\n"
@@ -8851,8 +8860,8 @@ static const char *const mbi_source_spmv_gpu_cb_cb_cu[] = {
   "#endif\n"
   "#include \"jit/device.cuh\"\n"
   "#include \"spmv/shared/algebra.cuh\"\n\n"
-  "#if MBK_ONCE\n"
-  "#define MBK_MATRIX_LOAD mbk_load_once\n"
+  "#if MBK_STREAMING\n"
+  "#define MBK_MATRIX_LOAD mbk_load_streaming\n"
   "#else\n"
   "#define MBK_MATRIX_LOAD mbk_load\n"
   "#endif\n"
@@ -8881,8 +8890,8 @@ static const char *const mbi_source_spmv_gpu_cb_cb_cu[] = {
   "};\n\n"
   "MBK_DEVICE mbk_cb_head mbk_cb_prepare(mbk_u64 word, mbk_u32 first, const unsigned char *data,\n"
   "                                      mbk_u64 cols) {\n"
-  "  const mbk_u32 place = mbk_lane() % MBK_SIDE;\n"
-  "  mbk_cb_head head = {0, 0};\n",
+  "  const mbk_u32 place = mbk_lane() % MBK_SIDE;\n",
+  "  mbk_cb_head head = {0, 0};\n"
   "  if (MBK_COUNT(word) != 0) {\n"
   "    data += MBK_OFFSET(word);\n"
   "#if MBK_AGGREGATED\n"
@@ -9027,7 +9036,7 @@ static const char *const mbi_source_spmv_gpu_cb_cb_cu[] = {
   "                                     MBK_COMPUTE *sums, MBK_COMPUTE sum) {\n"
   "  const mbk_u32 count = MBK_COUNT(word), form = MBK_FORM(word), steps = MBK_STEPS_OF(word);\n"
   "  const MBK_COMPUTE factor =\n"
-  "      count != 0 ? (MBK_COMPUTE)mbk_load_late(x + head.column) : MBK_ZERO;\n"
+  "      count != 0 ? (MBK_COMPUTE)mbk_load_after_wait(x + head.column) : MBK_ZERO;\n"
   "  data += MBK_OFFSET(word) + MBK_COLUMNS(word);\n"
   "  if (mbk_ballot(MBK_ALL, form == MBK_COO && count != 0) != 0) {\n"
   "    const bool mine = form == MBK_COO;\n"
@@ -9157,7 +9166,7 @@ static const char *const mbi_source_spmv_gpu_many_copies_cuh[] = {
   "      mbk_many_pack pack;\n"
   "#pragma unroll\n"
   "      for (mbk_u32 j = 0; j < MBK_SPAN; j++) {\n"
-  "        pack.at[j] = c + j < MBK_VECTORS ? mbk_load_late(x + (c + j) * ldx + i) : (MBK_VECTOR)0;\n"
+  "        pack.at[j] = c + j < MBK_VECTORS ? mbk_load_after_wait(x + (c + j) * ldx + i) : (MBK_VECTOR)0;\n"
   "      }\n"
   "      mbk_store_pack(copy + i * MBK_WIDTH + c, pack);\n"
   "    }\n"
@@ -9173,7 +9182,7 @@ static const char *const mbi_source_spmv_gpu_many_copies_cuh[] = {
   "#pragma unroll 4\n"
   "    for (mbk_u32 c = 0; c < MBK_WIDTH; c += MBK_SPAN) {\n"
   "      const mbk_many_pack pack =\n"
-  "          mbk_load_pack_late<MBK_VECTOR, MBK_SPAN>(copy + i * MBK_WIDTH + c);\n"
+  "          mbk_load_pack_after_wait<MBK_VECTOR, MBK_SPAN>(copy + i * MBK_WIDTH + c);\n"
   "#pragma unroll\n"
   "      for (mbk_u32 j = 0; j < MBK_SPAN; j++) {\n"
   "        if (c + j < MBK_VECTORS) {\n"
@@ -9209,8 +9218,8 @@ static const char *const mbi_source_spmv_gpu_many_lane_cuh[] = {
   "#ifndef MBK_ALIGNED\n"
   "#error \"define MBK_ALIGNED: 1 if col_ind and values start at multiples of 16 bytes\"\n"
   "#endif\n"
-  "#ifndef MBK_ONCE\n"
-  "#error \"define MBK_ONCE: 1 if the matrix is loaded past the caches\"\n"
+  "#ifndef MBK_STREAMING\n"
+  "#error \"define MBK_STREAMING: 1 if the matrix is loaded past the caches\"\n"
   "#endif\n"
   "#ifndef MBK_THREADS\n"
   "#error \"define MBK_THREADS: threads per block of the product, a multiple of 32\"\n"
@@ -9241,11 +9250,11 @@ static const char *const mbi_source_spmv_gpu_many_lane_cuh[] = {
   "template <bool packed> MBK_DEVICE mbk_many_pack mbk_many_load(const MBK_VECTOR *from) {\n"
   "  mbk_many_pack pack;\n"
   "  if (packed) {\n"
-  "    return mbk_load_pack_late<MBK_VECTOR, MBK_SPAN>(from);\n"
+  "    return mbk_load_pack_after_wait<MBK_VECTOR, MBK_SPAN>(from);\n"
   "  }\n"
   "#pragma unroll\n"
   "  for (int j = 0; j < MBK_SPAN; j++) {\n"
-  "    pack.at[j] = mbk_load_late(from + j);\n"
+  "    pack.at[j] = mbk_load_after_wait(from + j);\n"
   "  }\n"
   "  return pack;\n"
   "}\n\n\n\n\n\n"
@@ -9648,8 +9657,8 @@ static const char *const mbi_source_spmv_gpu_many_rows_cu[] = {
   "#endif\n"
   "#include \"spmv/gpu/many/lane.cuh\"\n\n"
   "#define MBK_ALL 0xffffffffu\n"
-  "#if MBK_ONCE\n"
-  "#define MBK_MATRIX_LOAD mbk_load_once\n"
+  "#if MBK_STREAMING\n"
+  "#define MBK_MATRIX_LOAD mbk_load_streaming\n"
   "#else\n"
   "#define MBK_MATRIX_LOAD mbk_load\n"
   "#endif\n\n\n\n"
@@ -9786,7 +9795,7 @@ static const char *const mbi_source_spmv_stages_reorder_cu[] = {
   "                                              MBK_VALUE *to, mbk_u64 count) {\n"
   "  for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < count;\n"
   "       k += (mbk_u64)mbk_grid() * 256) {\n"
-  "    to[k] = mbk_load(from + mbk_load_once(places + k));\n"
+  "    to[k] = mbk_load(from + mbk_load_streaming(places + k));\n"
   "  }\n"
   "}\n",
   NULL};
@@ -10134,7 +10143,7 @@ static const char *const mbi_source_solve_core_state_cuh[] = {
   "#define MBI_SOLVE_SCALARS 16\n"
   "#define MBI_STEP_SHARED 2048\n"
   "#define MBI_SOLVE_SUMS 5\n"
-  "#define MBI_SWEEP_SUMS 4\n"
+  "#define MBI_FUSED_SUMS 4\n"
   "#define MBI_WIDE_GROUP 8\n"
   "#define MBI_SOLVE_RING                                                                         \\\n"
   "  2048\n\n\n\n"
@@ -10685,8 +10694,8 @@ static const char *const mbi_source_solve_core_step_cuh[] = {
   "        v, n, m, partials, shared);                                                            \\\n"
   "  }                                                                                            \\\n"
   "  template <int BEHIND>                                                                        \\\n"
-  "  MBK_DEVICE bool name##_stage(const mbk_sweep &s, bool backwards, mbk_u32 ahead) {            \\\n"
-  "    return mbk_sweep_stage<name##_before, name##_element, name##_after, adds, maxes, when,     \\\n"
+  "  MBK_DEVICE bool name##_stage(const mbk_fused &s, bool backwards, mbk_u32 ahead) {            \\\n"
+  "    return mbk_fused_stage<name##_before, name##_element, name##_after, adds, maxes, when,     \\\n"
   "                           BEHIND>(s, backwards, ahead);                                       \\\n"
   "  }\n\n\n\n\n\n"
   "#define MBK_STEP_ARGUMENTS mbi_solve_vectors v, mbk_i64 n, mbi_solve_memory *m, double *partials\n\n"
@@ -10867,30 +10876,30 @@ static const char *const mbi_source_solve_core_step_cuh[] = {
 
 static const char *const mbi_source_solve_core_fused_cuh[] = {
   "\n\n\n\n\n\n\n\n\n\n\n\n\n\n"
-  "#define MBK_SWEEP_SUMS_FOLLOW 0\n"
-  "#define MBK_SWEEP_ROWS_FOLLOW 1\n"
-  "#define MBK_SWEEP_END 2\n\n\n"
-  "#define MBK_SWEEP_AHEAD 2\n\n\n\n"
-  "struct mbk_sweep {\n"
+  "#define MBK_FUSED_SUMS_FOLLOW 0\n"
+  "#define MBK_FUSED_ROWS_FOLLOW 1\n"
+  "#define MBK_FUSED_END 2\n\n\n"
+  "#define MBK_FUSED_AHEAD 2\n\n\n\n"
+  "struct mbk_fused {\n"
   "  const mbi_solve_vectors &v;\n"
   "  mbk_i64 n;\n"
   "  mbi_solve_memory *m;\n"
   "  double *shared;\n"
   "};\n\n\n"
-  "MBK_DEVICE mbi_solve_state *mbk_sweep_state(double *shared) {\n"
+  "MBK_DEVICE mbi_solve_state *mbk_fused_state(double *shared) {\n"
   "  return (mbi_solve_state *)(shared + MBK_STEP_WARPS * MBI_SOLVE_SUMS);\n"
   "}\n\n\n"
-  "MBK_DEVICE void mbk_sweep_copy(mbi_solve_state *to, const mbi_solve_state *from) {\n"
+  "MBK_DEVICE void mbk_fused_copy(mbi_solve_state *to, const mbi_solve_state *from) {\n"
   "  for (mbk_u32 i = mbk_thread(); i < sizeof *to / sizeof(mbk_u64); i += mbk_threads()) {\n"
   "    ((mbk_u64 *)to)[i] = ((const mbk_u64 *)from)[i];\n"
   "  }\n"
   "}\n\n\n\n"
-  "MBK_DEVICE mbk_sweep mbk_sweep_begin(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory *m,\n"
+  "MBK_DEVICE mbk_fused mbk_fused_begin(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory *m,\n"
   "                                     double *shared) {\n"
-  "  const mbk_sweep s = {v, n, m, shared};\n"
-  "  mbi_solve_state *const own = mbk_sweep_state(shared);\n"
+  "  const mbk_fused s = {v, n, m, shared};\n"
+  "  mbi_solve_state *const own = mbk_fused_state(shared);\n"
   "  mbk_release();\n"
-  "  mbk_sweep_copy(own, &m->state);\n"
+  "  mbk_fused_copy(own, &m->state);\n"
   "  mbk_block_sync();\n"
   "  if (mbk_thread() == 0) {\n"
   "    own->copied = 1;\n"
@@ -10898,23 +10907,23 @@ static const char *const mbi_source_solve_core_fused_cuh[] = {
   "  mbk_block_sync();\n"
   "  return s;\n"
   "}\n\n\n"
-  "MBK_DEVICE void mbk_sweep_give(mbi_solve_memory *m, const mbi_solve_state *own) {\n"
-  "  mbk_sweep_copy(&m->state, own);\n"
+  "MBK_DEVICE void mbk_fused_give(mbi_solve_memory *m, const mbi_solve_state *own) {\n"
+  "  mbk_fused_copy(&m->state, own);\n"
   "  mbk_block_sync();\n"
   "  if (mbk_thread() == 0) {\n"
   "    m->state.copied = 0;\n"
   "    m->ring[own->iterations % MBI_SOLVE_RING] = own->rr;\n"
   "  }\n"
   "}\n\n\n\n"
-  "MBK_DEVICE mbk_u64 *mbk_sweep_slots(const mbk_sweep &s, const mbi_solve_state &c) {\n"
-  "  return s.v.posts + (c.turn & 1u) * 2 * MBI_SWEEP_SUMS * mbk_grid();\n"
+  "MBK_DEVICE mbk_u64 *mbk_fused_slots(const mbk_fused &s, const mbi_solve_state &c) {\n"
+  "  return s.v.posts + (c.turn & 1u) * 2 * MBI_FUSED_SUMS * mbk_grid();\n"
   "}\n\n\n\n\n"
-  "MBK_DEVICE void mbk_sweep_ahead(const mbk_sweep &s, mbk_u32 slots, bool backwards) {\n"
+  "MBK_DEVICE void mbk_fused_ahead(const mbk_fused &s, mbk_u32 slots, bool backwards) {\n"
   "  const mbk_step_share share = mbk_step_shared_out(s.n);\n",
   "  if (slots == 0 || mbk_thread() % (32 / sizeof(MBK_VECTOR)) != 0) {\n"
   "    return;\n"
   "  }\n"
-  "  for (mbk_u32 round = 0; round < MBK_SWEEP_AHEAD && round < share.rounds; round++) {\n"
+  "  for (mbk_u32 round = 0; round < MBK_FUSED_AHEAD && round < share.rounds; round++) {\n"
   "    const mbk_u32 first = mbk_step_first(share, round, backwards);\n"
   "    for (mbk_u32 i = first; i < first + MBK_STEP_ROWS * share.stride && i < share.count;\n"
   "         i += share.stride) {\n"
@@ -10928,10 +10937,10 @@ static const char *const mbi_source_solve_core_fused_cuh[] = {
   "  }\n"
   "}\n\n\n\n"
   "template <int ADDS, int MAXES>\n"
-  "MBK_DEVICE void mbk_sweep_exchange(const mbk_sweep &s, const mbi_solve_state &c, double *sums,\n"
+  "MBK_DEVICE void mbk_fused_exchange(const mbk_fused &s, const mbi_solve_state &c, double *sums,\n"
   "                                   bool collects, mbk_u32 ahead, bool backwards) {\n"
   "  const int COUNT = ADDS + MAXES > 0 ? ADDS + MAXES : 1;\n"
-  "  mbk_u64 *const slots = mbk_sweep_slots(s, c);\n"
+  "  mbk_u64 *const slots = mbk_fused_slots(s, c);\n"
   "  mbk_step_reduce<ADDS, MAXES>(sums, s.shared);\n"
   "  if (mbk_thread() == 0) {\n"
   "#pragma unroll\n"
@@ -10942,7 +10951,7 @@ static const char *const mbi_source_solve_core_fused_cuh[] = {
   "  if (!collects) {\n"
   "    return;\n"
   "  }\n"
-  "  mbk_sweep_ahead(s, ahead, !backwards);\n"
+  "  mbk_fused_ahead(s, ahead, !backwards);\n"
   "#pragma unroll\n"
   "  for (int k = 0; k < COUNT; k++) {\n"
   "    sums[k] = 0;\n"
@@ -10958,34 +10967,34 @@ static const char *const mbi_source_solve_core_fused_cuh[] = {
   "  mbk_step_reduce<ADDS, MAXES>(sums, s.shared);\n"
   "}\n\n\n",
   "template <void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *)>\n"
-  "MBK_DEVICE void mbk_sweep_after(const mbk_sweep &s, const mbi_solve_state &c,\n"
+  "MBK_DEVICE void mbk_fused_after(const mbk_fused &s, const mbi_solve_state &c,\n"
   "                                const double *sums) {\n"
-  "  mbi_solve_state *const own = mbk_sweep_state(s.shared);\n"
+  "  mbi_solve_state *const own = mbk_fused_state(s.shared);\n"
   "  if (mbk_thread() == 0) {\n"
   "    AFTER((mbi_solve_memory *)own, &c, sums);\n"
   "    own->turn = c.turn + 1;\n"
   "  }\n"
   "  mbk_block_sync();\n"
   "}\n\n\n\n"
-  "MBK_DEVICE bool mbk_sweep_stopped(const mbk_sweep &s, const mbi_solve_state &c) {\n"
+  "MBK_DEVICE bool mbk_fused_stopped(const mbk_fused &s, const mbi_solve_state &c) {\n"
   "  if (c.stop != MBI_SOLVE_RUNNING && mbk_block() == 0 && mbk_thread() == 0) {\n"
   "    s.m->state.closed = 1;\n"
   "  }\n"
   "  return c.stop != MBI_SOLVE_RUNNING;\n"
   "}\n\n\n\n"
   "template <void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *)>\n"
-  "MBK_DEVICE bool mbk_sweep_dots(const mbk_sweep &s, bool backwards, mbk_u32 ahead) {\n"
-  "  const mbi_solve_state c = *mbk_sweep_state(s.shared);\n"
+  "MBK_DEVICE bool mbk_fused_dots(const mbk_fused &s, bool backwards, mbk_u32 ahead) {\n"
+  "  const mbi_solve_state c = *mbk_fused_state(s.shared);\n"
   "  double sum = 0;\n"
-  "  if (mbk_sweep_stopped(s, c)) {\n"
+  "  if (mbk_fused_stopped(s, c)) {\n"
   "    return false;\n"
   "  }\n"
   "  for (mbk_i64 i = (mbk_i64)mbk_block() * mbk_threads() + mbk_thread(); i < s.v.dot_count;\n"
   "       i += (mbk_i64)mbk_grid() * mbk_threads()) {\n"
   "    sum += mbk_load_fresh(&s.v.dots[i]);\n"
   "  }\n"
-  "  mbk_sweep_exchange<1, 0>(s, c, &sum, true, ahead, backwards);\n"
-  "  mbk_sweep_after<AFTER>(s, c, &sum);\n"
+  "  mbk_fused_exchange<1, 0>(s, c, &sum, true, ahead, backwards);\n"
+  "  mbk_fused_after<AFTER>(s, c, &sum);\n"
   "  return true;\n"
   "}\n\n\n\n\n"
   "template <int (*BEFORE)(mbi_solve_state *),\n"
@@ -10993,12 +11002,12 @@ static const char *const mbi_source_solve_core_fused_cuh[] = {
   "                          mbk_step_row *),\n"
   "          void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *), int ADDS,\n"
   "          int MAXES, int WHEN, int BEHIND>\n"
-  "MBK_DEVICE bool mbk_sweep_stage(const mbk_sweep &s, bool backwards, mbk_u32 ahead) {\n",
+  "MBK_DEVICE bool mbk_fused_stage(const mbk_fused &s, bool backwards, mbk_u32 ahead) {\n",
   "  const bool first = mbk_block() == 0 && mbk_thread() == 0;\n"
-  "  mbi_solve_state *const own = mbk_sweep_state(s.shared);\n"
+  "  mbi_solve_state *const own = mbk_fused_state(s.shared);\n"
   "  double sums[ADDS + MAXES > 0 ? ADDS + MAXES : 1] = {};\n"
   "  mbi_solve_state c = *own;\n"
-  "  if (WHEN == MBS_RUNNING && mbk_sweep_stopped(s, c)) {\n"
+  "  if (WHEN == MBS_RUNNING && mbk_fused_stopped(s, c)) {\n"
   "    return false;\n"
   "  }\n"
   "  if (WHEN == MBS_LATE && c.closed) {\n"
@@ -11007,7 +11016,7 @@ static const char *const mbi_source_solve_core_fused_cuh[] = {
   "  const int wrong = BEFORE(&c);\n"
   "  if (wrong != 0) {\n"
   "    if (mbk_block() == 0) {\n"
-  "      mbk_sweep_give(s.m, own);\n"
+  "      mbk_fused_give(s.m, own);\n"
   "    }\n"
   "    if (first) {\n"
   "      s.m->state.why = c.why;\n"
@@ -11023,13 +11032,13 @@ static const char *const mbi_source_solve_core_fused_cuh[] = {
   "    mbk_step_rows<ELEMENT, ADDS, MAXES, MBI_PRE_DIAGONAL>(s.v, s.n, c, sums, backwards);\n"
   "  }\n"
   "  if (ADDS + MAXES > 0) {\n"
-  "    const bool collects = BEHIND != MBK_SWEEP_END || mbk_block() == 0;\n"
-  "    mbk_sweep_exchange<ADDS, MAXES>(s, c, sums, collects, ahead, backwards);\n"
+  "    const bool collects = BEHIND != MBK_FUSED_END || mbk_block() == 0;\n"
+  "    mbk_fused_exchange<ADDS, MAXES>(s, c, sums, collects, ahead, backwards);\n"
   "    if (collects) {\n"
-  "      mbk_sweep_after<AFTER>(s, c, sums);\n"
+  "      mbk_fused_after<AFTER>(s, c, sums);\n"
   "    }\n"
-  "    if (BEHIND != MBK_SWEEP_SUMS_FOLLOW && mbk_block() == 0) {\n"
-  "      mbk_sweep_give(s.m, own);\n"
+  "    if (BEHIND != MBK_FUSED_SUMS_FOLLOW && mbk_block() == 0) {\n"
+  "      mbk_fused_give(s.m, own);\n"
   "    }\n"
   "  }\n"
   "  return true;\n"
@@ -11038,8 +11047,8 @@ static const char *const mbi_source_solve_core_fused_cuh[] = {
 
 static const char *const mbi_source_solve_core_check_steps_cuh[] = {
   "\n\n\n"
-  "MBS_NOTHING_BEFORE(solve_look)\n"
-  "MBS_ELEMENT(solve_look) {\n"
+  "MBS_NOTHING_BEFORE(solve_residual_step)\n"
+  "MBS_ELEMENT(solve_residual_step) {\n"
   "  const double b = MBS_LOAD(MBI_AT_B), x = MBS_LOAD(MBI_AT_X), w = b - MBS_LOAD(MBI_AT_W);\n"
   "  (void)c;\n"
   "  MBS_STORE(MBI_AT_W, w);\n"
@@ -11049,7 +11058,7 @@ static const char *const mbi_source_solve_core_check_steps_cuh[] = {
   "  MBS_GREATER(sums[3], MBS_SIZE(x));\n"
   "  MBS_GREATER(sums[4], MBS_SIZE(b));\n"
   "}\n"
-  "MBS_AFTER(solve_look) {\n"
+  "MBS_AFTER(solve_residual_step) {\n"
   "  mbi_solve_state *s = &m->state;\n"
   "  (void)c;\n"
   "  s->ww = sums[0];\n"
@@ -11059,7 +11068,7 @@ static const char *const mbi_source_solve_core_check_steps_cuh[] = {
   "  s->b_most = sums[4];\n"
   "  s->goal = s->shrink * s->tolerance * s->shrink * s->tolerance * s->bb;\n"
   "}\n"
-  "MBS_STEP(solve_look, 2, 3, MBS_ALWAYS)\n\n\n"
+  "MBS_STEP(solve_residual_step, 2, 3, MBS_ALWAYS)\n\n\n"
   "MBS_NOTHING_BEFORE(solve_blocks)\n"
   "MBS_ELEMENT(solve_blocks) {\n"
   "  const MBS_VECTOR *r = MBS_AT(v->from), *inverse = MBS_AT(MBI_AT_INVERSE);\n"
@@ -11401,7 +11410,7 @@ static const char *const mbi_source_solve_cg_cg_cu[] = {
   "#include \"solve/cg/slots.cuh\"\n"
   "#include \"solve/cg/steps.cuh\"\n\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-  "    mbk_solve_look(MBK_STEP_ARGUMENTS) {\n"
+  "    mbk_solve_residual_step(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  solve_look_step(v, n, m, partials, (double *)shared);\n"
   "}\n\n"
@@ -11490,23 +11499,23 @@ static const char *const mbi_source_solve_cg_cg_cu[] = {
   "}\n"
   "MBS_NOTHING_AFTER(cg_redeem)\n"
   "MBS_STEP(cg_redeem, 0, 0, MBS_ALWAYS)\n\n\n\n\n"
-  "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT) mbk_cg_sweep(MBK_STEP_ARGUMENTS) {\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT) mbk_cg_fused(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
-  "  const mbk_sweep s = mbk_sweep_begin(v, n, m, (double *)shared);\n"
+  "  const mbk_fused s = mbk_fused_begin(v, n, m, (double *)shared);\n"
   "  const mbk_u32 next = 1u << MBI_CG_P | (v.to != 0 ? 0u : 1u << MBI_AT_X);\n"
   "  if (!(v.dots != (const double *)0\n"
-  "            ? mbk_sweep_dots<cg_curve_after>(s, true, 1u << MBI_CG_R | 1u << MBI_AT_W)\n"
-  "            : cg_curve_stage<MBK_SWEEP_SUMS_FOLLOW>(s, true, 1u << MBI_CG_R))) {\n"
+  "            ? mbk_fused_dots<cg_curve_after>(s, true, 1u << MBI_CG_R | 1u << MBI_AT_W)\n"
+  "            : cg_curve_stage<MBK_FUSED_SUMS_FOLLOW>(s, true, 1u << MBI_CG_R))) {\n"
   "    return;\n"
   "  }\n"
-  "  if (!cg_descend_stage<MBK_SWEEP_ROWS_FOLLOW>(s, false, next)) {\n"
+  "  if (!cg_descend_stage<MBK_FUSED_ROWS_FOLLOW>(s, false, next)) {\n"
   "    if (v.from > 0) {\n"
-  "      (void)cg_redeem_stage<MBK_SWEEP_END>(s, true, 0);\n"
+  "      (void)cg_redeem_stage<MBK_FUSED_END>(s, true, 0);\n"
   "    }\n"
-  "  } else if (v.to != 0 && mbk_sweep_state((double *)shared)->stop == MBI_SOLVE_RUNNING) {\n"
-  "    (void)cg_follow_stage<MBK_SWEEP_END>(s, true, 0);\n"
+  "  } else if (v.to != 0 && mbk_fused_state((double *)shared)->stop == MBI_SOLVE_RUNNING) {\n"
+  "    (void)cg_follow_stage<MBK_FUSED_END>(s, true, 0);\n"
   "  } else {\n"
-  "    (void)cg_settle_stage<MBK_SWEEP_END>(s, true, 0);\n"
+  "    (void)cg_settle_stage<MBK_FUSED_END>(s, true, 0);\n"
   "  }\n"
   "}\n",
   NULL};
@@ -11546,7 +11555,7 @@ static const char *const mbi_source_solve_bicgstab_steps_cuh[] = {
   "  mbi_solve_restart(m);\n"
   "}\n"
   "MBS_STEP(bicgstab_start, 1, 0, MBS_ALWAYS)\n\n\n"
-  "MBS_BEFORE(bicgstab_half) {\n"
+  "MBS_BEFORE(bicgstab_s) {\n"
   "  const double sigma = c->product_sums[0], alpha = c->scalar[MBI_BICG_RHO] / sigma;\n"
   "  if (sigma == 0 || !(alpha - alpha == 0)) {\n"
   "    return mbi_solve_broken(c, MBI_WHY_SHADOW, sigma);\n"
@@ -11554,7 +11563,7 @@ static const char *const mbi_source_solve_bicgstab_steps_cuh[] = {
   "  c->scalar[MBI_BICG_ALPHA] = alpha;\n"
   "  return 0;\n"
   "}\n"
-  "MBS_ELEMENT(bicgstab_half) {\n"
+  "MBS_ELEMENT(bicgstab_s) {\n"
   "  const double exact = MBS_LOAD(MBI_BICG_R) - c->scalar[MBI_BICG_ALPHA] * MBS_LOAD(MBI_BICG_V);\n"
   "  const double s = (double)(MBS_VECTOR)exact;\n"
   "  MBS_STORE(MBI_BICG_R, s);\n"
@@ -11563,11 +11572,11 @@ static const char *const mbi_source_solve_bicgstab_steps_cuh[] = {
   "  }\n"
   "  sums[0] += s * s;\n"
   "}\n"
-  "MBS_AFTER(bicgstab_half) {\n"
+  "MBS_AFTER(bicgstab_s) {\n"
   "  m->state.scalar[MBI_BICG_ALPHA] = c->scalar[MBI_BICG_ALPHA];\n"
   "  m->state.scalar[MBI_BICG_SS] = sums[0];\n"
   "}\n",
-  "MBS_STEP(bicgstab_half, 1, 0, MBS_RUNNING)\n\n\n"
+  "MBS_STEP(bicgstab_s, 1, 0, MBS_RUNNING)\n\n\n"
   "MBS_BEFORE(bicgstab_update) {\n"
   "  const double ts = c->product_sums[0], tt = c->product_sums[1];\n"
   "  const double omega = tt > 0 ? ts / tt : tt;\n"
@@ -11633,7 +11642,7 @@ static const char *const mbi_source_solve_bicgstab_bicgstab_cu[] = {
   "#include \"solve/core/check_steps.cuh\"\n"
   "#include \"solve/bicgstab/steps.cuh\"\n\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-  "    mbk_solve_look(MBK_STEP_ARGUMENTS) {\n"
+  "    mbk_solve_residual_step(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  solve_look_step(v, n, m, partials, (double *)shared);\n"
   "}\n\n"
@@ -11648,7 +11657,7 @@ static const char *const mbi_source_solve_bicgstab_bicgstab_cu[] = {
   "  bicgstab_start_step(v, n, m, partials, (double *)shared);\n"
   "}\n\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-  "    mbk_bicgstab_half(MBK_STEP_ARGUMENTS) {\n"
+  "    mbk_bicgstab_s(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  bicgstab_half_step(v, n, m, partials, (double *)shared);\n"
   "}\n\n"
@@ -11723,20 +11732,20 @@ static const char *const mbi_source_solve_bicgstab_bicgstab_cu[] = {
   "}\n"
   "MBS_STEP(bicgstab_stride, 1, 0, MBS_RUNNING)\n\n\n\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-  "    mbk_bicgstab_sweep_half(MBK_STEP_ARGUMENTS) {\n"
+  "    mbk_bicgstab_fused_s(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
-  "  const mbk_sweep s = mbk_sweep_begin(v, n, m, (double *)shared);\n"
-  "  if (bicgstab_sigma_stage<MBK_SWEEP_SUMS_FOLLOW>(s, true, 1u << MBI_BICG_R)) {\n"
-  "    (void)bicgstab_half_stage<MBK_SWEEP_END>(s, false, 0);\n"
+  "  const mbk_fused s = mbk_fused_begin(v, n, m, (double *)shared);\n"
+  "  if (bicgstab_sigma_stage<MBK_FUSED_SUMS_FOLLOW>(s, true, 1u << MBI_BICG_R)) {\n"
+  "    (void)bicgstab_half_stage<MBK_FUSED_END>(s, false, 0);\n"
   "  }\n"
   "}\n\n\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-  "    mbk_bicgstab_sweep(MBK_STEP_ARGUMENTS) {\n"
+  "    mbk_bicgstab_fused(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
-  "  const mbk_sweep s = mbk_sweep_begin(v, n, m, (double *)shared);\n"
+  "  const mbk_fused s = mbk_fused_begin(v, n, m, (double *)shared);\n"
   "  const mbk_u32 next = 1u << MBI_AT_X | 1u << MBI_BICG_P | 1u << MBI_BICG_V;\n"
-  "  if (bicgstab_omega_stage<MBK_SWEEP_SUMS_FOLLOW>(s, true, next)) {\n"
-  "    (void)bicgstab_stride_stage<MBK_SWEEP_END>(s, false, 0);\n"
+  "  if (bicgstab_omega_stage<MBK_FUSED_SUMS_FOLLOW>(s, true, next)) {\n"
+  "    (void)bicgstab_stride_stage<MBK_FUSED_END>(s, false, 0);\n"
   "  }\n"
   "}\n",
   NULL};
@@ -12159,7 +12168,7 @@ static const char *const mbi_source_solve_gmres_arnoldi_cu[] = {
   "#include \"solve/core/wide_steps.cuh\"\n"
   "#include \"solve/gmres/arnoldi_steps.cuh\"\n\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-  "    mbk_solve_look(MBK_STEP_ARGUMENTS) {\n"
+  "    mbk_solve_residual_step(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  solve_look_step(v, n, m, partials, (double *)shared);\n"
   "}\n\n"
@@ -12343,7 +12352,7 @@ static const char *const mbi_source_solve_core_refine_cu[] = {
   "#include \"solve/core/check_steps.cuh\"\n"
   "#include \"solve/core/refine_steps.cuh\"\n\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-  "    mbk_solve_look(MBK_STEP_ARGUMENTS) {\n"
+  "    mbk_solve_residual_step(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  solve_look_step(v, n, m, partials, (double *)shared);\n"
   "}\n\n"
@@ -12637,7 +12646,7 @@ static const char *const mbi_source_spmv_study_row_study_cu[] = {
   "  for (mbk_u64 at = mbk_study_start(row_ptr, row) + mbk_lane() % MBK_LANES; at < end;\n"
   "       at += MBK_LANES) {\n"
   "    sum = MBK_ADD(sum, mbk_study_term(values, at,\n"
-  "                                      mbk_load_late(x + (mbk_load(col_ind + at) - MBK_BASE))));\n"
+  "                                      mbk_load_after_wait(x + (mbk_load(col_ind + at) - MBK_BASE))));\n"
   "  }\n"
   "  return sum;\n"
   "}\n\n\n"
@@ -12798,7 +12807,7 @@ static const char *const mbi_source_spmv_study_row_study_cu[] = {
   "    const mbk_u32 start = mbk_load(tile_col + tile);\n"
   "    mbk_block_sync();\n"
   "    for (mbk_u32 c = mbk_thread(); c < MBK_WIDTH && start + c < cols; c += MBK_THREADS) {\n"
-  "      part[c] = mbk_load_late(x + start + c);\n"
+  "      part[c] = mbk_load_after_wait(x + start + c);\n"
   "    }\n"
   "    mbk_block_sync();\n"
   "    mbk_tiled_add(col_ind, values, part, start, ascend, own, sum);\n"
@@ -12976,7 +12985,7 @@ static const char *const mbi_source_spmv_study_split_study_cu[] = {
   "    if (k < c.nonzeros && !multiply) {\n"
   "      product[k] = MBK_ZERO;\n"
   "    } else if (k < c.nonzeros) {\n"
-  "      const MBK_VECTOR factor = mbk_load_late(x + (MBK_MATRIX_LOAD(col_ind + k) - MBK_BASE));\n"
+  "      const MBK_VECTOR factor = mbk_load_after_wait(x + (MBK_MATRIX_LOAD(col_ind + k) - MBK_BASE));\n"
   "#if MBK_PATTERN\n"
   "      product[k] = MBK_UNIT(values, factor);\n"
   "#else\n"
@@ -13891,7 +13900,7 @@ static merbit_status mbi_context_choose_side(merbit_context *context,
   if (desc->side == MERBIT_SIDE_CUDA || status == MERBIT_OUT_OF_MEMORY) {
     return status;
   }
-  mbi_forgive(context, context->reason, sizeof context->reason);
+  mbi_error_clear(context, context->reason, sizeof context->reason);
   mbi_log(context, "computing on the CPU: %s", context->reason);
   return MERBIT_OK;
 }
@@ -14249,9 +14258,9 @@ typedef struct mbi_permute {
 
 enum { MBI_AS_IT_IS = 0, MBI_NEGATED = 1, MBI_CONJUGATED = 2 };
 /* What entries, and their mirror images, are of the values given. */
-typedef struct mbi_halves_signs {
+typedef struct mbi_symmetry_signs {
   int direct, mirror;
-} mbi_halves_signs;
+} mbi_symmetry_signs;
 
 typedef struct mbi_strip { /* the rows of one block row on their way */
   const int32_t *col_ind;
@@ -14517,7 +14526,7 @@ MBI_INTERNAL merbit_status mbi_view_download(merbit_context *context, const merb
  * must keep to. Matrix Market's rules (NISTIR 5935), but that the upper triangle will do as
  * well. */
 
-MBI_INTERNAL int mbi_view_is_half(const merbit_view *view) {
+MBI_INTERNAL int mbi_view_is_triangle(const merbit_view *view) {
   return view->symmetry != MERBIT_SYMMETRY_NONE;
 }
 
@@ -14535,7 +14544,7 @@ MBI_INTERNAL merbit_status mbi_triangle_check_header(merbit_context *context,
                     "view.symmetry is %d; use MERBIT_SYMMETRY_NONE or another merbit_symmetry",
                     (int)view->symmetry);
   }
-  if (!mbi_view_is_half(view)) {
+  if (!mbi_view_is_triangle(view)) {
     return MERBIT_OK;
   }
   if (view->format == MERBIT_BSR) {
@@ -14643,7 +14652,7 @@ MBI_INTERNAL int64_t mbi_triangle_find(merbit_context *context, const merbit_vie
 MBI_INTERNAL merbit_status mbi_triangle_check(merbit_context *context,
                                               const merbit_view *view) {
   int64_t first[4], bad, row, column;
-  if (!mbi_view_is_half(view) || view->nnz == 0) {
+  if (!mbi_view_is_triangle(view) || view->nnz == 0) {
     return MERBIT_OK;
   }
   (void)mbi_triangle_find(context, view, first);
@@ -15622,7 +15631,7 @@ MBI_INTERNAL int mbi_row_order(const int32_t *columns, int64_t length) {
   return order;
 }
 
-static void mbi_build_look_task(void *argument, int task) {
+static void mbi_build_inspect_task(void *argument, int task) {
   mbi_build *build = (mbi_build *)argument;
   int64_t row = mbi_share_rows(&build->to, build->tasks, task);
   const int64_t last = mbi_share_rows(&build->to, build->tasks, task + 1);
@@ -15676,7 +15685,7 @@ MBI_INTERNAL merbit_status mbi_build_sort(mbi_build *build) {
   int task;
   merbit_status status;
   build->tasks = mbi_share_tasks(build->context, build->to.nnz);
-  mbi_parallel(build->context, build->tasks, mbi_build_look_task, build);
+  mbi_parallel(build->context, build->tasks, mbi_build_inspect_task, build);
   for (task = 0; task < build->tasks; task++) {
     spare += build->longest[task];
   }
@@ -16297,7 +16306,7 @@ static int mbi_graph_has(const int32_t *row, int64_t length, int32_t column) {
 
 /* Each entry below the diagonal has a partner above; and if there are as many above, they all
  * have one. */
-static void mbi_graph_look_task(void *argument, int task) {
+static void mbi_graph_inspect_task(void *argument, int task) {
   mbi_graph *graph = (mbi_graph *)argument;
   int64_t v = mbi_share_rows(&graph->csr, graph->tasks, task), balance = 0, k;
   const int64_t last = mbi_share_rows(&graph->csr, graph->tasks, task + 1);
@@ -16329,7 +16338,7 @@ static void mbi_graph_look_task(void *argument, int task) {
 static int mbi_graph_is_symmetric(mbi_graph *graph) {
   int64_t balance = 0;
   int task, uneven = 0;
-  mbi_parallel(graph->context, graph->tasks, mbi_graph_look_task, graph);
+  mbi_parallel(graph->context, graph->tasks, mbi_graph_inspect_task, graph);
   for (task = 0; task < graph->tasks; task++) {
     uneven |= graph->uneven[task];
     balance += graph->uneven[task] ? 0 : graph->found[task];
@@ -17083,17 +17092,17 @@ MBI_INTERNAL merbit_status mbi_matrix_permute(merbit_context *context, const mer
  * entry was, so that new values find their way. merbit_matrix_transpose sorts and adds up
  * beyond that. */
 
-typedef struct mbi_flip {
+typedef struct mbi_transpose_map {
   const merbit_view *from;
   merbit_view *to;
   const void *places;
   size_t unit; /* bytes of the values of a block */
   int tasks;
-} mbi_flip;
+} mbi_transpose_map;
 
 /* A block by columns is its transpose by rows: blocks move as they are. */
-static void mbi_flip_blocks_task(void *argument, int task) {
-  const mbi_flip *f = (const mbi_flip *)argument;
+static void mbi_transpose_map_blocks_task(void *argument, int task) {
+  const mbi_transpose_map *f = (const mbi_transpose_map *)argument;
   const char *from = (const char *)f->from->values;
   char *to = (char *)(uintptr_t)f->to->values;
   int64_t k = mbi_share(f->to->nnz, f->tasks, task);
@@ -17106,10 +17115,10 @@ static void mbi_flip_blocks_task(void *argument, int task) {
 
 /* The values at `values`, in the order of the matrix that `to` is the transpose of, entries or
  * blocks, become those of `to`. */
-MBI_INTERNAL void mbi_flip_values(merbit_context *context, const void *values,
+MBI_INTERNAL void mbi_transpose_map_values(merbit_context *context, const void *values,
                                   const void *places, merbit_view *to) {
   merbit_view from = *to;
-  mbi_flip f;
+  mbi_transpose_map f;
   from.values = values;
   f.from = &from;
   f.to = to;
@@ -17117,11 +17126,11 @@ MBI_INTERNAL void mbi_flip_values(merbit_context *context, const void *values,
   f.unit = mbi_type_size(mbi_view_type(to)) *
            (to->format == MERBIT_BSR ? (size_t)to->block_rows * (size_t)to->block_cols : 1);
   f.tasks = mbi_share_tasks(context, mbi_view_values(to));
-  mbi_parallel(context, f.tasks, mbi_flip_blocks_task, &f);
+  mbi_parallel(context, f.tasks, mbi_transpose_map_blocks_task, &f);
 }
 
 /* In build->to; needs build->to.row_ptr and the like where it fails too. */
-static merbit_status mbi_flip_run(mbi_build *build, const merbit_view *from) {
+static merbit_status mbi_transpose_map_run(mbi_build *build, const merbit_view *from) {
   merbit_context *context = build->context;
   merbit_status status;
   build->place_type = from->nnz <= INT32_MAX ? MERBIT_INDEX_32 : MERBIT_INDEX_64;
@@ -17147,7 +17156,7 @@ static merbit_status mbi_flip_run(mbi_build *build, const merbit_view *from) {
 /* *matrix: the transpose of the checked host view `from`, a CSR with 32-bit columns and base 0,
  * or a BSR. *places: an allocation that says where each entry or block was, of the matrix's
  * offset_type; NULL for a pattern. `from` has at most 2^31 - 1 rows. */
-MBI_INTERNAL merbit_status mbi_matrix_flip(merbit_context *context, const merbit_view *from,
+MBI_INTERNAL merbit_status mbi_matrix_transpose_map(merbit_context *context, const merbit_view *from,
                                            merbit_matrix **matrix, void **places) {
   const int blocks = from->format == MERBIT_BSR;
   const merbit_view frame = blocks ? mbi_block_frame(from) : *from;
@@ -17157,7 +17166,7 @@ MBI_INTERNAL merbit_status mbi_matrix_flip(merbit_context *context, const merbit
   *matrix = NULL;
   *places = NULL;
   mbi_build_describe(&build, context, &frame, MBI_BUILD_TRANSPOSE);
-  status = mbi_flip_run(&build, from);
+  status = mbi_transpose_map_run(&build, from);
   if (status == MERBIT_OK) {
     made = build.to;
     made.col_ind = build.col_ind;
@@ -17172,7 +17181,7 @@ MBI_INTERNAL merbit_status mbi_matrix_flip(merbit_context *context, const merbit
                                                                      : MERBIT_BLOCK_ROW_MAJOR;
     }
     if (blocks && made.values != NULL) {
-      mbi_flip_values(context, from->values, build.places, &made);
+      mbi_transpose_map_values(context, from->values, build.places, &made);
     }
     status = mbi_matrix_record(context, &made, NULL, matrix);
   }
@@ -17194,7 +17203,7 @@ MBI_INTERNAL merbit_status mbi_matrix_flip(merbit_context *context, const merbit
  * After it rows ascend where those of the triangle did; the others are sorted. Duplicates stay,
  * and it is known where each entry was, so that new values find their way. */
 
-typedef struct mbi_halves {
+typedef struct mbi_expansion {
   merbit_context *context;
   const merbit_view *half;
   merbit_view to; /* CSR, base 0 */
@@ -17205,16 +17214,16 @@ typedef struct mbi_halves {
   merbit_index_type place_type;
   void *cursors;  /* per task and row: where the next entry goes; offsets too */
   uint64_t *keys; /* twice as many as entries of the tasks' longest rows out of order */
-  mbi_halves_signs signs;
+  mbi_symmetry_signs signs;
   int fold; /* to the lower triangle */
   int tasks;
   int64_t longest[MBI_MAX_THREADS];
-} mbi_halves;
+} mbi_expansion;
 
 /* op(A), by the triangle that is given of A. */
-MBI_INTERNAL mbi_halves_signs mbi_halves_signs_of(merbit_symmetry symmetry,
+MBI_INTERNAL mbi_symmetry_signs mbi_symmetry_signs_of(merbit_symmetry symmetry,
                                             merbit_operation operation) {
-  mbi_halves_signs signs = {MBI_AS_IT_IS, MBI_AS_IT_IS};
+  mbi_symmetry_signs signs = {MBI_AS_IT_IS, MBI_AS_IT_IS};
   const int mirror = symmetry == MERBIT_SYMMETRY_SKEW        ? MBI_NEGATED
                      : symmetry == MERBIT_SYMMETRY_HERMITIAN ? MBI_CONJUGATED
                                                              : MBI_AS_IT_IS;
@@ -17232,7 +17241,7 @@ MBI_INTERNAL mbi_halves_signs mbi_halves_signs_of(merbit_symmetry symmetry,
 
 /* ---- Values ---- */
 /* to[i], of `parts` numbers, for i in [first, last): a sign is a bit. */
-static void mbi_halves_move_16(const mbi_halves_signs *signs, int parts, void *to,
+static void mbi_expansion_move_16(const mbi_symmetry_signs *signs, int parts, void *to,
                                        const void *from, const void *places,
                                        merbit_index_type place_type, int64_t first,
                                        int64_t last) {
@@ -17255,7 +17264,7 @@ static void mbi_halves_move_16(const mbi_halves_signs *signs, int parts, void *t
 }
 
 /* to[i], of `parts` numbers, for i in [first, last): a sign is a bit. */
-static void mbi_halves_move_32(const mbi_halves_signs *signs, int parts, void *to,
+static void mbi_expansion_move_32(const mbi_symmetry_signs *signs, int parts, void *to,
                                        const void *from, const void *places,
                                        merbit_index_type place_type, int64_t first,
                                        int64_t last) {
@@ -17278,7 +17287,7 @@ static void mbi_halves_move_32(const mbi_halves_signs *signs, int parts, void *t
 }
 
 /* to[i], of `parts` numbers, for i in [first, last): a sign is a bit. */
-static void mbi_halves_move_64(const mbi_halves_signs *signs, int parts, void *to,
+static void mbi_expansion_move_64(const mbi_symmetry_signs *signs, int parts, void *to,
                                        const void *from, const void *places,
                                        merbit_index_type place_type, int64_t first,
                                        int64_t last) {
@@ -17300,48 +17309,48 @@ static void mbi_halves_move_64(const mbi_halves_signs *signs, int parts, void *t
   }
 }
 
-/* Those of the matrix that mbi_half_expand made, from values in the order of the triangle. */
-typedef struct mbi_halves_call {
-  mbi_halves_signs signs;
+/* Those of the matrix that mbi_symmetric_expand made, from values in the order of the triangle. */
+typedef struct mbi_expansion_call {
+  mbi_symmetry_signs signs;
   const merbit_view *to;
   const void *from, *places;
   merbit_index_type place_type;
   int tasks;
-} mbi_halves_call;
+} mbi_expansion_call;
 
-static void mbi_halves_values_task(void *argument, int task) {
-  const mbi_halves_call *c = (const mbi_halves_call *)argument;
+static void mbi_expansion_values_task(void *argument, int task) {
+  const mbi_expansion_call *c = (const mbi_expansion_call *)argument;
   void *to = (void *)(uintptr_t)c->to->values;
   const int64_t first = mbi_share(c->to->nnz, c->tasks, task);
   const int64_t last = mbi_share(c->to->nnz, c->tasks, task + 1);
   const merbit_type type = mbi_view_type(c->to);
   const int parts = mbi_type_complex(type) ? 2 : 1;
   if (mbi_type_short(type)) {
-    mbi_halves_move_16(&c->signs, parts, to, c->from, c->places, c->place_type, first, last);
+    mbi_expansion_move_16(&c->signs, parts, to, c->from, c->places, c->place_type, first, last);
   } else if (type == MERBIT_F32 || type == MERBIT_C64) {
-    mbi_halves_move_32(&c->signs, parts, to, c->from, c->places, c->place_type, first, last);
+    mbi_expansion_move_32(&c->signs, parts, to, c->from, c->places, c->place_type, first, last);
   } else {
-    mbi_halves_move_64(&c->signs, parts, to, c->from, c->places, c->place_type, first, last);
+    mbi_expansion_move_64(&c->signs, parts, to, c->from, c->places, c->place_type, first, last);
   }
 }
 
-MBI_INTERNAL void mbi_halves_values(merbit_context *context, mbi_halves_signs signs, const void *from,
+MBI_INTERNAL void mbi_expansion_values(merbit_context *context, mbi_symmetry_signs signs, const void *from,
                               const void *places, merbit_index_type place_type,
                               const merbit_view *to) {
-  mbi_halves_call call;
+  mbi_expansion_call call;
   call.signs = signs;
   call.to = to;
   call.from = from;
   call.places = places;
   call.place_type = place_type;
   call.tasks = mbi_share_tasks(context, to->nnz);
-  mbi_parallel(context, call.tasks, mbi_halves_values_task, &call);
+  mbi_parallel(context, call.tasks, mbi_expansion_values_task, &call);
 }
 
 /* ---- Step 1: group by row ---- */
 
-static void mbi_halves_count_task(void *argument, int task) {
-  const mbi_halves *h = (const mbi_halves *)argument;
+static void mbi_expansion_count_task(void *argument, int task) {
+  const mbi_expansion *h = (const mbi_expansion *)argument;
   const merbit_view *half = h->half;
   const merbit_index_type type = h->to.offset_type;
   char *cursors =
@@ -17363,7 +17372,7 @@ static void mbi_halves_count_task(void *argument, int task) {
 }
 
 /* Counts become starts: row by row, within a row the tasks in order. */
-static void mbi_halves_place(mbi_halves *h) {
+static void mbi_expansion_place(mbi_expansion *h) {
   const merbit_index_type type = h->to.offset_type;
   const int64_t rows = h->to.rows;
   int64_t at = 0, row;
@@ -17379,7 +17388,7 @@ static void mbi_halves_place(mbi_halves *h) {
   mbi_index_set(h->row_ptr, type, rows, at);
 }
 
-static void mbi_halves_put(const mbi_halves *h, void *cursors, int64_t row, int64_t column,
+static void mbi_expansion_put(const mbi_expansion *h, void *cursors, int64_t row, int64_t column,
                            int64_t place) {
   const int64_t at = mbi_index_at(cursors, h->to.offset_type, row);
   mbi_index_set(cursors, h->to.offset_type, row, at + 1);
@@ -17389,8 +17398,8 @@ static void mbi_halves_put(const mbi_halves *h, void *cursors, int64_t row, int6
   }
 }
 
-static void mbi_halves_scatter_task(void *argument, int task) {
-  const mbi_halves *h = (const mbi_halves *)argument;
+static void mbi_expansion_scatter_task(void *argument, int task) {
+  const mbi_expansion *h = (const mbi_expansion *)argument;
   const merbit_view *half = h->half;
   char *cursors = (char *)h->cursors +
                   (size_t)task * (size_t)h->to.rows * mbi_index_bytes(h->to.offset_type);
@@ -17401,15 +17410,15 @@ static void mbi_halves_scatter_task(void *argument, int task) {
     const int64_t column = mbi_entry_column(half, i);
     row = mbi_entry_row(half, row, i);
     if (!h->fold || column <= row) {
-      mbi_halves_put(h, cursors, row, column, i);
+      mbi_expansion_put(h, cursors, row, column, i);
     }
     if (h->fold ? column > row : column != row) {
-      mbi_halves_put(h, cursors, column, row, -1 - i);
+      mbi_expansion_put(h, cursors, column, row, -1 - i);
     }
   }
 }
 
-static merbit_status mbi_halves_group(mbi_halves *h) {
+static merbit_status mbi_expansion_group(mbi_expansion *h) {
   merbit_context *context = h->context;
   const int64_t rows = h->to.rows, affordable = h->to.nnz / (rows > 0 ? rows : 1);
   merbit_status status;
@@ -17424,26 +17433,26 @@ static merbit_status mbi_halves_group(mbi_halves *h) {
   if (status != MERBIT_OK) {
     return status;
   }
-  mbi_parallel(context, h->tasks, mbi_halves_count_task, h);
-  mbi_halves_place(h);
-  mbi_parallel(context, h->tasks, mbi_halves_scatter_task, h);
+  mbi_parallel(context, h->tasks, mbi_expansion_count_task, h);
+  mbi_expansion_place(h);
+  mbi_parallel(context, h->tasks, mbi_expansion_scatter_task, h);
   mbi_release(context, h->cursors);
   return MERBIT_OK;
 }
 
 /* ---- Step 2: sort the rows that need it ---- */
 
-static int64_t mbi_halves_start(const mbi_halves *h, int64_t row) {
+static int64_t mbi_expansion_start(const mbi_expansion *h, int64_t row) {
   return mbi_index_at(h->row_ptr, h->to.offset_type, row);
 }
 
-static void mbi_halves_look_task(void *argument, int task) {
-  mbi_halves *h = (mbi_halves *)argument;
+static void mbi_expansion_inspect_task(void *argument, int task) {
+  mbi_expansion *h = (mbi_expansion *)argument;
   int64_t row = mbi_share_rows(&h->to, h->tasks, task), longest = 0;
   const int64_t last = mbi_share_rows(&h->to, h->tasks, task + 1);
   for (; row < last; row++) {
-    const int64_t start = mbi_halves_start(h, row);
-    const int64_t length = mbi_halves_start(h, row + 1) - start;
+    const int64_t start = mbi_expansion_start(h, row);
+    const int64_t length = mbi_expansion_start(h, row + 1) - start;
     if (length > longest && mbi_row_order(h->col_ind + start, length) < 0) {
       longest = length;
     }
@@ -17452,7 +17461,7 @@ static void mbi_halves_look_task(void *argument, int task) {
 }
 
 /* Entries of the same column stay as they come. `keys`: twice the length. */
-static void mbi_halves_sort_row(const mbi_halves *h, int64_t start, int64_t length,
+static void mbi_expansion_sort_row(const mbi_expansion *h, int64_t start, int64_t length,
                                 uint64_t *keys) {
   uint64_t *sorted, *places;
   int64_t k;
@@ -17472,8 +17481,8 @@ static void mbi_halves_sort_row(const mbi_halves *h, int64_t start, int64_t leng
   }
 }
 
-static void mbi_halves_sort_task(void *argument, int task) {
-  const mbi_halves *h = (const mbi_halves *)argument;
+static void mbi_expansion_sort_task(void *argument, int task) {
+  const mbi_expansion *h = (const mbi_expansion *)argument;
   int64_t row = mbi_share_rows(&h->to, h->tasks, task), before = 0;
   const int64_t last = mbi_share_rows(&h->to, h->tasks, task + 1);
   int i;
@@ -17481,21 +17490,21 @@ static void mbi_halves_sort_task(void *argument, int task) {
     before += h->longest[i];
   }
   for (; h->longest[task] > 0 && row < last; row++) {
-    const int64_t start = mbi_halves_start(h, row);
-    const int64_t length = mbi_halves_start(h, row + 1) - start;
+    const int64_t start = mbi_expansion_start(h, row);
+    const int64_t length = mbi_expansion_start(h, row + 1) - start;
     if (mbi_row_order(h->col_ind + start, length) < 0) {
-      mbi_halves_sort_row(h, start, length, h->keys + 2 * before);
+      mbi_expansion_sort_row(h, start, length, h->keys + 2 * before);
     }
   }
 }
 
-static merbit_status mbi_halves_sort(mbi_halves *h) {
+static merbit_status mbi_expansion_sort(mbi_expansion *h) {
   int64_t keys = 0;
   void *memory;
   int task;
   merbit_status status;
   h->tasks = mbi_share_tasks(h->context, h->to.nnz);
-  mbi_parallel(h->context, h->tasks, mbi_halves_look_task, h);
+  mbi_parallel(h->context, h->tasks, mbi_expansion_inspect_task, h);
   for (task = 0; task < h->tasks; task++) {
     if (h->longest[task] > (int64_t)UINT32_MAX) {
       return mbi_fail(h->context, MERBIT_TOO_LARGE,
@@ -17512,7 +17521,7 @@ static merbit_status mbi_halves_sort(mbi_halves *h) {
                               "the scratch of a triangle's expansion", &memory);
   if (status == MERBIT_OK) {
     h->keys = (uint64_t *)memory;
-    mbi_parallel(h->context, h->tasks, mbi_halves_sort_task, h);
+    mbi_parallel(h->context, h->tasks, mbi_expansion_sort_task, h);
     mbi_release(h->context, memory);
   }
   return status;
@@ -17520,7 +17529,7 @@ static merbit_status mbi_halves_sort(mbi_halves *h) {
 
 /* ---- All of it ---- */
 
-static merbit_status mbi_halves_allocate(mbi_halves *h) {
+static merbit_status mbi_expansion_allocate(mbi_expansion *h) {
   merbit_context *context = h->context;
   void *memory = NULL;
   merbit_status status =
@@ -17549,17 +17558,17 @@ static merbit_status mbi_halves_allocate(mbi_halves *h) {
  * checked host view `half` gives a triangle of A; mbi_host_view_release frees it. *places: an
  * allocation that says where each entry was; NULL for a pattern. `places` may be NULL. A failure
  * leaves nothing. */
-MBI_INTERNAL merbit_status mbi_half_expand(merbit_context *context, const merbit_view *half,
+MBI_INTERNAL merbit_status mbi_symmetric_expand(merbit_context *context, const merbit_view *half,
                                      merbit_operation operation, int fold, merbit_view *full,
                                      void **places) {
-  mbi_halves h;
+  mbi_expansion h;
   int64_t first[4];
   merbit_status status;
   memset(&h, 0, sizeof h);
   h.context = context;
   h.half = half;
   h.fold = fold;
-  h.signs = mbi_halves_signs_of(half->symmetry, operation);
+  h.signs = mbi_symmetry_signs_of(half->symmetry, operation);
   h.place_type = half->nnz <= INT32_MAX ? MERBIT_INDEX_32 : MERBIT_INDEX_64;
   h.to.value_type = mbi_view_type(half);
   h.to.memory = MERBIT_MEMORY_HOST;
@@ -17567,15 +17576,15 @@ MBI_INTERNAL merbit_status mbi_half_expand(merbit_context *context, const merbit
   h.to.cols = half->cols;
   h.to.nnz = fold ? half->nnz : 2 * half->nnz - mbi_triangle_find(context, half, first);
   h.to.offset_type = h.to.nnz <= INT32_MAX ? MERBIT_INDEX_32 : MERBIT_INDEX_64;
-  status = mbi_halves_allocate(&h);
+  status = mbi_expansion_allocate(&h);
   if (status == MERBIT_OK) {
-    status = mbi_halves_group(&h);
+    status = mbi_expansion_group(&h);
   }
   if (status == MERBIT_OK) {
-    status = mbi_halves_sort(&h);
+    status = mbi_expansion_sort(&h);
   }
   if (status == MERBIT_OK && h.values != NULL) {
-    mbi_halves_values(context, h.signs, half->values, h.places, h.place_type, &h.to);
+    mbi_expansion_values(context, h.signs, half->values, h.places, h.place_type, &h.to);
   }
   if (status != MERBIT_OK) {
     mbi_host_view_release(context, &h.to);
@@ -17600,18 +17609,18 @@ MBI_INTERNAL merbit_status mbi_view_to_full(merbit_context *context, const merbi
                                       merbit_view *host) {
   merbit_view half;
   merbit_status status = mbi_view_to_host(context, view, host);
-  if (status != MERBIT_OK || !mbi_view_is_half(host)) {
+  if (status != MERBIT_OK || !mbi_view_is_triangle(host)) {
     return status;
   }
   half = *host;
-  status = mbi_half_expand(context, &half, MERBIT_OPERATION_N, 0, host, NULL);
+  status = mbi_symmetric_expand(context, &half, MERBIT_OPERATION_N, 0, host, NULL);
   mbi_view_from_host(context, view, &half);
   return status;
 }
 
 MBI_INTERNAL void mbi_view_from_full(merbit_context *context, const merbit_view *view,
                                merbit_view *host) {
-  if (mbi_view_is_half(view)) {
+  if (mbi_view_is_triangle(view)) {
     mbi_host_view_release(context, host);
   } else {
     mbi_view_from_host(context, view, host);
@@ -17694,7 +17703,7 @@ MBI_INTERNAL merbit_status mbi_blocks_source(merbit_context *context, const merb
 
 #define MBI_STRIP_END UINT32_MAX /* beyond every column */
 
-static void mbi_strip_look(mbi_strip *s, int r) {
+static void mbi_strip_read(mbi_strip *s, int r) {
   s->next[r] =
       s->at[r] < s->end[r] ? (uint32_t)s->col_ind[s->at[r]] - (uint32_t)s->base : MBI_STRIP_END;
 }
@@ -17711,7 +17720,7 @@ static void mbi_strip_start(mbi_strip *s, const merbit_view *csr, int size, int6
     if (r > 0) {
       s->at[r] = s->end[r - 1];
     }
-    mbi_strip_look(s, r);
+    mbi_strip_read(s, r);
   }
 }
 
@@ -19134,16 +19143,16 @@ typedef struct mbi_device_csr {
 } mbi_device_csr;
 
 /* Rows that hold something, ranked: spmv/shared/nonempty_rows.c. */
-typedef struct mbi_ranks {
+typedef struct mbi_nonempty_rows {
   uint64_t count;       /* rows with a nonzero */
   uint64_t slots;       /* of slices of 32 rows as they come, each as wide as its longest row */
   uint32_t longest;     /* nonzeros of the longest row, at most 2^32 - 1 */
   mbi_devptr row_start; /* ranks + 1 offsets; the plan's row_ptr where no row is empty; until
-                           mbi_ranks_finish */
+                           mbi_nonempty_finish */
   mbi_devptr row_id, empty_id; /* rows with and without a nonzero; 0 where no row is empty */
   int start_apart;             /* row_start is not behind them, but released before */
   uint64_t bytes;              /* of what is owned of the three, and stays */
-  mbi_devptr column_counts;    /* of a sample of the nonzeros: see mbi_ranks_columns */
+  mbi_devptr column_counts;    /* of a sample of the nonzeros: see mbi_nonempty_columns */
   uint64_t column_bytes;
   int columns_coded;  /* HUBS has put codes in the place of counts */
   uint32_t hub_least; /* a column counted this often is a hub */
@@ -19154,8 +19163,8 @@ typedef struct mbi_ranks {
                                  spmv/shared/pages.cuh */
   mbi_devptr counts, offsets; /* scratch, kept, and in it the rank of each block's first row */
   uint64_t counts_bytes, blocks;
-  mbi_program program; /* until mbi_ranks_finish */
-} mbi_ranks;
+  mbi_program program; /* until mbi_nonempty_finish */
+} mbi_nonempty_rows;
 
 #define MBI_EXPRESSION_TEXT 512   /* characters of what comes */
 #define MBI_EXPRESSION_SIZE 1400  /* of what is written, its terminating zero included */
@@ -19230,14 +19239,15 @@ typedef struct mbi_epilogue_call {
 #define MBI_ARRAYS_THREADS 256
 #define MBI_ARRAYS_GRID 4096 /* the most blocks; each strides over the arrays */
 
-#define MBI_RANKS_PER_BLOCK 1024
-#define MBI_RANKS_WINDOW 8192
-#define MBI_RANKS_TABLE 12288
-#define MBI_RANKS_BINS 4096
+#define MBI_NONEMPTY_PER_BLOCK 1024
+#define MBI_NONEMPTY_WINDOW 8192
+#define MBI_NONEMPTY_TABLE 12288
+#define MBI_NONEMPTY_BINS 4096
 
 /* What a method on CUDA provides. create: for the matrix in plan->device, in an entered
  * context; after a failure destroy cleans up. describe: its part of the plan's line. */
 typedef struct mbi_cuda_method {
+  size_t state_bytes; /* of plan->state, which is zero before `create` */
   merbit_status (*create)(merbit_plan *plan);
   void (*destroy)(merbit_plan *plan);
   uint64_t (*carry_bytes)(const merbit_plan *plan);
@@ -20888,7 +20898,7 @@ static void mbi_mm_put_entry(mbi_mm_output *out, const merbit_view *view, int64_
   const int64_t col = mbi_index_at(view->col_ind, view->index_type, i) - view->base;
   const merbit_type type = mbi_view_type(view);
   const int single = mbi_mm_single(type), parts = mbi_type_complex(type) ? 2 : 1;
-  const int mirrored = mbi_view_is_half(view) && col > row;
+  const int mirrored = mbi_view_is_triangle(view) && col > row;
   int part;
   mbi_mm_put_whole(out, (mirrored ? col : row) + 1, ' ');
   mbi_mm_put_whole(out, (mirrored ? row : col) + 1, view->values != NULL ? ' ' : '\n');
@@ -21379,6 +21389,7 @@ typedef struct mbi_sliced {
 
 /* The binned product's specialisation and runs, beside plan->scan: spmv/gpu/binned/binned.c. */
 typedef struct mbi_binned {
+  mbi_scan_schedule scan; /* first, so that mbi_scan_of finds it */
   int warp_tiles;                /* tiles of a warp in a part */
   uint64_t strip, part_nonzeros; /* columns; nonzeros */
   uint64_t strips, parts, items;
@@ -21422,6 +21433,7 @@ typedef struct mbi_bsr_tiles {
 
 /* The scan with hubs, beside plan->scan: spmv/gpu/hubs/hubs.c. */
 typedef struct mbi_hubs {
+  mbi_scan_schedule scan; /* first, so that mbi_scan_of finds it */
   uint64_t room;  /* for this many hubs */
   uint32_t count; /* hubs */
   mbi_devptr hub_col, codes;
@@ -21517,6 +21529,7 @@ typedef struct mbi_cb_cursor {
 
 /* Several vectors, beside plan->scan: spmv/gpu/many/many.c. */
 typedef struct mbi_many {
+  mbi_scan_schedule scan; /* first, so that mbi_scan_of finds it */
   int width; /* columns that are multiplied: the vectors, in copies some more */
   int span;  /* that a lane loads at once */
   int team;  /* lanes to a nonzero */
@@ -21537,28 +21550,28 @@ typedef struct mbi_many {
 #define MBI_STAGES_H
 
 /* What a plan of one triangle holds beside its arrays: spmv/stages/symmetric.c. */
-typedef struct mbi_half {
+typedef struct mbi_symmetric {
   merbit_view view; /* the user's */
   merbit_view full; /* both triangles, or the lower one, where it is not the view itself */
   void *places;     /* where its values were */
   merbit_index_type place_type;
-  mbi_halves_signs signs;
+  mbi_symmetry_signs signs;
   int upper;
   double seconds;
   int direct;     /* the lower triangle is multiplied, by method HALF: spmv/cpu/symmetric.c */
   int64_t *parts; /* of its tasks, and in one allocation behind them where each part's columns
                      begin, and its scratch: tasks + 1 each */
-} mbi_half;
+} mbi_symmetric;
 
 /* The CSR that became blocks on the GPU, while plan->device holds those:
  * spmv/stages/full_blocks.c, where AUTO took it for full ones; spmv/stages/extract_blocks.c. */
-typedef struct mbi_full {
+typedef struct mbi_extracted {
   mbi_device_csr csr; /* csr.rows 0: none did */
-  mbi_ranks ranks;
+  mbi_nonempty_rows nonempty;
   mbi_program program;
   void *kernels[4]; /* CUfunction: places, values; carved: count, sums, offsets, fill */
   int carved;       /* by spmv/stages/extract_blocks.c */
-} mbi_full;
+} mbi_extracted;
 
 /* The order of a reordered plan, and where the values of a plan were that it moved:
  * spmv/stages/reorder.c.
@@ -21601,23 +21614,23 @@ typedef struct mbi_transpose {
   (MBI_FORMS_CHEAP | MBI_FORM(MBI_VALUES_HALF) | MBI_FORM(MBI_VALUES_TABLE) |                  \
    MBI_FORM(MBI_VALUES_ROW) | MBI_FORM(MBI_VALUES_COLUMN))
 /* What is known of general values. */
-typedef struct mbi_values_look {
+typedef struct mbi_values_search {
   mbi_program *program; /* of spmv/shared/device_csr.cu */
   mbi_devptr values;
-  mbi_devptr room;    /* of a mbi_values_room */
+  mbi_devptr room;    /* of a mbi_values_scratch */
   mbi_devptr columns; /* one for each column, once they were asked for; else 0 */
   uint32_t against;   /* forms that they do not have, as far as is known */
-} mbi_values_look;
+} mbi_values_search;
 
-typedef struct mbi_carve_tally { /* as the GPU counts them */
+typedef struct mbi_extract_tally { /* as the GPU counts them */
   uint64_t blocks, inside, entries;
   uint64_t descends; /* not 0: a row does, and the others mean nothing */
-} mbi_carve_tally;
-typedef struct mbi_carve { /* while blocks are made */
+} mbi_extract_tally;
+typedef struct mbi_extract { /* while blocks are made */
   merbit_plan *plan;
-  merbit_view csr; /* without its arrays; after mbi_carve_order nnz counts each place once */
+  merbit_view csr; /* without its arrays; after mbi_extract_order nnz counts each place once */
   mbi_devptr answers, counts, sums;
-} mbi_carve;
+} mbi_extract;
 
 typedef struct mbi_reorder_call {
   void (*move)(merbit_type type, void *to, const void *from, const void *places,
@@ -21663,12 +21676,12 @@ typedef struct mbi_plan_making {
   int dual;          /* the dual-buffer commit */
   const char *after; /* of mbi_epilogue; NULL: nothing */
   /* CUDA: */
-  uint64_t room; /* bytes that the maker wants behind what products use; then the plan lives as
+  uint64_t arena_bytes; /* bytes that the maker wants behind what products use; then the plan lives as
                     long as one call, and keeps what a transpose was made in */
   int dots;      /* x'A x comes with a product, where that costs it little */
   int stops;     /* a product of an epilogue ends where its flag is set */
-  int calm;      /* other kernels stand between products: mbi_plan_calm */
-  int hasty;     /* what the GPU does for the plan may still be on the default stream */
+  int interleaved;      /* other kernels stand between products: mbi_plan_launches_plainly */
+  int unsynchronised;     /* what the GPU does for the plan may still be on the default stream */
   /* What the maker wants to be enqueued beside what the plan does, once its arrays have been
    * found sound; NULL: nothing. */
   merbit_status (*checked)(void *maker);
@@ -21686,7 +21699,7 @@ struct merbit_plan {
   merbit_matrix *matrix; /* holds csr where the view had to be converted or reordered */
   mbi_reorder reorder;
   mbi_transpose transpose;
-  mbi_half half; /* of a matrix given by one triangle */
+  mbi_symmetric symmetric; /* of a matrix given by one triangle */
   mbi_bsr bsr;   /* what is multiplied by methods of blocks; csr is the view then */
   merbit_side side;
   merbit_method method;
@@ -21695,7 +21708,7 @@ struct merbit_plan {
   char why[160];    /* what decided AUTO's choice of a method; else empty */
   double plan_seconds;
   mbi_plan_making making;
-  mbi_spare spare;
+  mbi_arena arena;
   /* CPU */
   int tasks;
   const void *values; /* of csr or bsr; NULL: ones */
@@ -21708,31 +21721,18 @@ struct merbit_plan {
   /* CUDA */
   mbi_device_csr device;
   const mbi_cuda_method *cuda;
+  void *state; /* what the method made of the matrix: a struct of spmv/gpu/NAME/NAME.h */
   mbi_program program;
   void *scale; /* CUfunction: x times the values of its columns, where that comes first */
   uint64_t schedule_bytes; /* what the method added to the CSR */
   uint64_t stream_bytes;   /* that a product moves beside x and y */
-  mbi_merbit merbit;
-  mbi_scan_schedule scan;
-  mbi_ranks ranks; /* where the choice or the method asks */
-  mbi_rows rows;
-  mbi_merge_path merge;
-  mbi_sliced sliced;
-  mbi_binned binned;
-  mbi_bsr_tiles bsr_tiles;
-  mbi_full full;
-#ifdef MERBIT_STUDY_METHODS
-  mbi_bsr_study bsr_study;
-  mbi_csr_study csr_study;
-#endif
-  mbi_hubs hubs;
-  mbi_cb cb;
-  mbi_many many;
+  mbi_nonempty_rows nonempty; /* where the choice or the method asks */
+  mbi_extracted extracted;
   mbi_operators *operators; /* MERBIT_SEMIRING_CUSTOM: spmv/shared/semiring.c */
   int stops; /* CUDA: products take no scalars but the skip of their epilogue, whose iterations
                 need nothing of them once it is set */
   mbi_epilogue *epilogue;      /* spmv/shared/epilogue.c; or NULL */
-  int once;                    /* the matrix is loaded past the caches */
+  int streaming;                    /* the matrix is loaded past the caches */
   merbit_workspace *workspace; /* the plan's own; holds no reference */
 };
 
@@ -21745,7 +21745,7 @@ struct merbit_workspace {
   const void *known_x, *known_y; /* pointers already found to be the GPU's */
   double *sums;                  /* CPU: of each chunk of an epilogue */
   mbi_devptr sums_scratch;       /* CUDA: spmv/plan/epilogue_product.c */
-  mbi_devptr room;               /* CUDA: plan->making.room bytes of it */
+  mbi_devptr arena;               /* CUDA: plan->making.arena_bytes bytes of it */
   const void *known_epilogue[9]; /* as known_x: vectors, scalars, sums, skip */
 };
 
@@ -21756,14 +21756,14 @@ struct merbit_workspace {
 /* Whether products start only when all before them is done. Then x is read as data that nobody
  * writes, which most methods gain more by than by an early start; SLICED loses nothing without.
  */
-MBI_INTERNAL int mbi_plan_calm(const merbit_plan *plan) {
-  return plan->making.calm && plan->method != MERBIT_METHOD_SLICED;
+MBI_INTERNAL int mbi_plan_launches_plainly(const merbit_plan *plan) {
+  return plan->making.interleaved && plan->method != MERBIT_METHOD_SLICED;
 }
 
 /* A MBI_START of a kernel of a product. A fix-up `behind` the product of the same call is early
  * in calm plans too: it reads the carries as data that others write. */
 MBI_INTERNAL int mbi_plan_start(const merbit_plan *plan, int behind) {
-  return mbi_plan_calm(plan) && !behind ? MBI_START_PLAIN : MBI_START_EARLY;
+  return mbi_plan_launches_plainly(plan) && !behind ? MBI_LAUNCH_PLAIN : MBI_LAUNCH_DEPENDENT;
 }
 
 /* A kernel of a product with nothing of the same call before it that it could be `behind`. */
@@ -21772,26 +21772,6 @@ MBI_INTERNAL merbit_status mbi_plan_launch(merbit_plan *plan, void *function, co
                                            void *stream, void **arguments) {
   return mbi_device_launch_some(plan->context, function, name, grid, threads, shared_bytes,
                                 stream, arguments, mbi_plan_start(plan, 0));
-}
-
-/* What a method made of the matrix is gone, or belongs to another plan. */
-MBI_INTERNAL void mbi_plan_forget(merbit_plan *plan) {
-  plan->schedule_bytes = plan->stream_bytes = 0;
-  memset(&plan->program, 0, sizeof plan->program);
-  plan->scale = NULL;
-  memset(&plan->scan, 0, sizeof plan->scan);
-  memset(&plan->rows, 0, sizeof plan->rows);
-  memset(&plan->merge, 0, sizeof plan->merge);
-  memset(&plan->sliced, 0, sizeof plan->sliced);
-  memset(&plan->binned, 0, sizeof plan->binned);
-  memset(&plan->hubs, 0, sizeof plan->hubs);
-  memset(&plan->cb, 0, sizeof plan->cb);
-  memset(&plan->many, 0, sizeof plan->many);
-  memset(&plan->bsr_tiles, 0, sizeof plan->bsr_tiles);
-#ifdef MERBIT_STUDY_METHODS
-  memset(&plan->bsr_study, 0, sizeof plan->bsr_study);
-  memset(&plan->csr_study, 0, sizeof plan->csr_study);
-#endif
 }
 
 /* That a product reads of each nonzero's value. */
@@ -21852,7 +21832,7 @@ MBI_INTERNAL int mbi_plan_has_blocks(const merbit_plan *plan) {
 MBI_INTERNAL const char *mbi_method_name(merbit_method method) {
   static const char *const names[] = {"auto", "reference", "merge",  "merbit", "scan",
                                       "rows", "sliced",    "binned", "bsr",    "cb",
-                                      "hubs", "sorted",    "many",   "half"};
+                                      "hubs", "sorted",    "many",   "symmetric"};
 #ifdef MERBIT_STUDY_METHODS
   if (method >= MERBIT_METHOD_BSR_ROWS) {
     return mbi_study_name(method);
@@ -21868,7 +21848,7 @@ MBI_INTERNAL const char *mbi_method_identifier(merbit_method method) {
       "MERBIT_METHOD_MERBIT", "MERBIT_METHOD_SCAN",      "MERBIT_METHOD_ROWS",
       "MERBIT_METHOD_SLICED", "MERBIT_METHOD_BINNED",    "MERBIT_METHOD_BSR",
       "MERBIT_METHOD_CB",     "MERBIT_METHOD_HUBS",      "MERBIT_METHOD_SORTED",
-      "MERBIT_METHOD_MANY",   "MERBIT_METHOD_HALF"};
+      "MERBIT_METHOD_MANY",   "MERBIT_METHOD_SYMMETRIC"};
 #ifdef MERBIT_STUDY_METHODS
   if (method >= MERBIT_METHOD_BSR_ROWS) {
     return mbi_study_name(method);
@@ -21909,14 +21889,14 @@ MBI_INTERNAL merbit_status mbi_plan_check_arrays(const merbit_plan *plan,
  * have one type, which may be wider. */
 
 /* What a matrix is multiplied in, where the plan does not say. */
-static merbit_type mbi_type_sums(merbit_type type) {
+static merbit_type mbi_type_accumulator(merbit_type type) {
   return mbi_type_short(type) ? MERBIT_F32 : type;
 }
 
 /* The type of x, y, sums, alpha and beta. */
-MBI_INTERNAL merbit_type mbi_plan_sums(const merbit_plan *plan) {
+MBI_INTERNAL merbit_type mbi_plan_accumulator(const merbit_plan *plan) {
   return plan->desc.vector_type != MERBIT_TYPE_DEFAULT ? plan->desc.vector_type
-                                                       : mbi_type_sums(plan->type);
+                                                       : mbi_type_accumulator(plan->type);
 }
 
 /* That a product multiplies. */
@@ -21927,7 +21907,7 @@ MBI_INTERNAL int mbi_plan_vectors(const merbit_plan *plan) {
 /* Whether values, vectors and sums are all f64 or all f32, which every method and every shorter
  * form of the values takes. */
 MBI_INTERNAL int mbi_plan_plain(const merbit_plan *plan) {
-  return mbi_type_plain(plan->type) && mbi_plan_sums(plan) == plan->type;
+  return mbi_type_plain(plan->type) && mbi_plan_accumulator(plan) == plan->type;
 }
 
 /* In kernels: short values are their bits. */
@@ -21971,7 +21951,7 @@ MBI_INTERNAL const char *mbi_type_text(merbit_type values, merbit_type sums) {
 }
 
 MBI_INTERNAL const char *mbi_plan_type_text(const merbit_plan *plan) {
-  return mbi_type_text(plan->type, mbi_plan_sums(plan));
+  return mbi_type_text(plan->type, mbi_plan_accumulator(plan));
 }
 
 /* plan_desc.vector_type and compute_type: each follows the other, and both the matrix. */
@@ -21986,9 +21966,9 @@ MBI_INTERNAL merbit_status mbi_types_choose(merbit_context *context, merbit_type
                     "MERBIT_TYPE_DEFAULT or another merbit_type",
                     mbi_type_name(vector, names[0]), mbi_type_name(compute, names[1]));
   }
-  sums = sums != MERBIT_TYPE_DEFAULT ? sums : mbi_type_sums(type);
+  sums = sums != MERBIT_TYPE_DEFAULT ? sums : mbi_type_accumulator(type);
   if ((compute != MERBIT_TYPE_DEFAULT && compute != sums) ||
-      (sums != mbi_type_sums(type) && !(type == MERBIT_F32 && sums == MERBIT_F64))) {
+      (sums != mbi_type_accumulator(type) && !(type == MERBIT_F32 && sums == MERBIT_F64))) {
     return mbi_fail(
         context, MERBIT_NOT_SUPPORTED,
         "a matrix of %s values with vectors of %s and sums of %s is not supported: vectors and "
@@ -22055,7 +22035,7 @@ static const char *mbi_semiring_name(merbit_semiring semiring) {
 /* How a view becomes a CSR: duplicates are added up only where (+) is +, and where products do
  * not add up in a wider type, for their sums would be rounded to that of the values. */
 MBI_INTERNAL int mbi_plan_build_flags(const merbit_plan *plan) {
-  return mbi_plan_has_semiring(plan) || plan->type != mbi_plan_sums(plan) ? MBI_BUILD_KEEP : 0;
+  return mbi_plan_has_semiring(plan) || plan->type != mbi_plan_accumulator(plan) ? MBI_BUILD_KEEP : 0;
 }
 
 /* For merbit_plan_describe, behind the type. */
@@ -22518,7 +22498,7 @@ MBI_INTERNAL int mbi_plan_has_epilogue(const merbit_plan *plan) {
 /* That a product moves behind its own: the vectors, y, and y once more where there is a result.
  */
 MBI_INTERNAL int64_t mbi_epilogue_stream_bytes(const merbit_plan *plan) {
-  const int64_t bytes = plan->csr.rows * (int64_t)mbi_type_size(mbi_plan_sums(plan));
+  const int64_t bytes = plan->csr.rows * (int64_t)mbi_type_size(mbi_plan_accumulator(plan));
   return plan->epilogue == NULL ? 0
                                 : bytes * (plan->epilogue->given.vectors + 1 +
                                            (plan->epilogue->result[0] != '\0'));
@@ -22574,7 +22554,7 @@ MBI_INTERNAL merbit_status mbi_epilogue_take_one(const merbit_plan *plan, int su
   }
   names[count] = NULL;
   return mbi_expression_write(plan->context, what, source, names,
-                              sum ? MERBIT_F64 : mbi_plan_sums(plan),
+                              sum ? MERBIT_F64 : mbi_plan_accumulator(plan),
                               sum ? "double" : "MBK_COMPUTE", text);
 }
 
@@ -22599,7 +22579,7 @@ MBI_INTERNAL merbit_status mbi_epilogue_take(merbit_plan *plan, const char *afte
   e->after = after;
   plan->stops = plan->making.stops;
   if (given->cpu == NULL) {
-    e->given.cpu = mbi_epilogue_known(given, mbi_plan_sums(plan));
+    e->given.cpu = mbi_epilogue_known(given, mbi_plan_accumulator(plan));
   }
   e->given.result = e->given.sums[0] = e->given.sums[1] = NULL;
   status = mbi_epilogue_take_one(plan, 0, "epilogue.result", given->result, e->result);
@@ -22654,7 +22634,7 @@ MBI_INTERNAL merbit_status mbi_epilogue_specialise(merbit_plan *plan) {
   mbi_epilogue *e = plan->epilogue;
   mbi_preamble preamble;
   merbit_status status;
-  mbi_epilogue_preamble(e, mbi_plan_sums(plan), &preamble);
+  mbi_epilogue_preamble(e, mbi_plan_accumulator(plan), &preamble);
   status = mbi_program_create(plan->context, "spmv/shared/epilogue.cu", &preamble, &e->program);
   return status == MERBIT_OK
              ? mbi_program_kernel(plan->context, &e->program, "mbk_epilogue_rows", &e->kernel)
@@ -22673,7 +22653,7 @@ MBI_INTERNAL void mbi_epilogue_release_cuda(merbit_plan *plan) {
 
 /* For a plan the same each time; a thread takes 16 bytes of each vector at once. */
 MBI_INTERNAL uint64_t mbi_epilogue_blocks(const merbit_plan *plan) {
-  const uint64_t packs = (uint64_t)plan->csr.rows * mbi_type_size(mbi_plan_sums(plan)) / 16 + 1;
+  const uint64_t packs = (uint64_t)plan->csr.rows * mbi_type_size(mbi_plan_accumulator(plan)) / 16 + 1;
   const uint64_t blocks = (packs + MBI_EPILOGUE_THREADS - 1) / MBI_EPILOGUE_THREADS;
   const uint64_t resident =
       MBI_EPILOGUE_RESIDENT * (uint64_t)plan->context->device.multiprocessors;
@@ -22690,7 +22670,7 @@ MBI_INTERNAL uint64_t mbi_epilogue_scratch_bytes(const merbit_plan *plan) {
          : plan->epilogue->result[0] == '\0'
              ? MBI_EPILOGUE_PRODUCT
              : MBI_EPILOGUE_PRODUCT +
-                   (uint64_t)plan->csr.rows * mbi_type_size(mbi_plan_sums(plan));
+                   (uint64_t)plan->csr.rows * mbi_type_size(mbi_plan_accumulator(plan));
 }
 
 /* What a workspace on the CPU needs beside; mbi_workspace_free releases it. */
@@ -23574,8 +23554,8 @@ static void mbi_mixed_run_f16(const merbit_plan *plan, void *scratch,
   call.parts = (mbi_mixed_part_f16 *)scratch;
   call.tasks = plan->method == MERBIT_METHOD_REFERENCE ? 1 : plan->tasks;
   call.conjugates = mbi_plan_conjugates(plan);
-  call.scales = mbi_scalar_zero(mbi_plan_sums(plan), alpha);
-  call.adds = !mbi_scalar_zero(mbi_plan_sums(plan), beta);
+  call.scales = mbi_scalar_zero(mbi_plan_accumulator(plan), alpha);
+  call.adds = !mbi_scalar_zero(mbi_plan_accumulator(plan), beta);
   mbi_parallel(plan->context, call.tasks, mbi_mixed_task_f16, &call);
   mbi_mixed_fix_up_f16(&call);
 }
@@ -23697,8 +23677,8 @@ static void mbi_mixed_run_bf16(const merbit_plan *plan, void *scratch,
   call.parts = (mbi_mixed_part_bf16 *)scratch;
   call.tasks = plan->method == MERBIT_METHOD_REFERENCE ? 1 : plan->tasks;
   call.conjugates = mbi_plan_conjugates(plan);
-  call.scales = mbi_scalar_zero(mbi_plan_sums(plan), alpha);
-  call.adds = !mbi_scalar_zero(mbi_plan_sums(plan), beta);
+  call.scales = mbi_scalar_zero(mbi_plan_accumulator(plan), alpha);
+  call.adds = !mbi_scalar_zero(mbi_plan_accumulator(plan), beta);
   mbi_parallel(plan->context, call.tasks, mbi_mixed_task_bf16, &call);
   mbi_mixed_fix_up_bf16(&call);
 }
@@ -23820,8 +23800,8 @@ static void mbi_mixed_run_f32_f64(const merbit_plan *plan, void *scratch,
   call.parts = (mbi_mixed_part_f32_f64 *)scratch;
   call.tasks = plan->method == MERBIT_METHOD_REFERENCE ? 1 : plan->tasks;
   call.conjugates = mbi_plan_conjugates(plan);
-  call.scales = mbi_scalar_zero(mbi_plan_sums(plan), alpha);
-  call.adds = !mbi_scalar_zero(mbi_plan_sums(plan), beta);
+  call.scales = mbi_scalar_zero(mbi_plan_accumulator(plan), alpha);
+  call.adds = !mbi_scalar_zero(mbi_plan_accumulator(plan), beta);
   mbi_parallel(plan->context, call.tasks, mbi_mixed_task_f32_f64, &call);
   mbi_mixed_fix_up_f32_f64(&call);
 }
@@ -23944,8 +23924,8 @@ static void mbi_mixed_run_c64(const merbit_plan *plan, void *scratch,
   call.parts = (mbi_mixed_part_c64 *)scratch;
   call.tasks = plan->method == MERBIT_METHOD_REFERENCE ? 1 : plan->tasks;
   call.conjugates = mbi_plan_conjugates(plan);
-  call.scales = mbi_scalar_zero(mbi_plan_sums(plan), alpha);
-  call.adds = !mbi_scalar_zero(mbi_plan_sums(plan), beta);
+  call.scales = mbi_scalar_zero(mbi_plan_accumulator(plan), alpha);
+  call.adds = !mbi_scalar_zero(mbi_plan_accumulator(plan), beta);
   mbi_parallel(plan->context, call.tasks, mbi_mixed_task_c64, &call);
   mbi_mixed_fix_up_c64(&call);
 }
@@ -24068,8 +24048,8 @@ static void mbi_mixed_run_c128(const merbit_plan *plan, void *scratch,
   call.parts = (mbi_mixed_part_c128 *)scratch;
   call.tasks = plan->method == MERBIT_METHOD_REFERENCE ? 1 : plan->tasks;
   call.conjugates = mbi_plan_conjugates(plan);
-  call.scales = mbi_scalar_zero(mbi_plan_sums(plan), alpha);
-  call.adds = !mbi_scalar_zero(mbi_plan_sums(plan), beta);
+  call.scales = mbi_scalar_zero(mbi_plan_accumulator(plan), alpha);
+  call.adds = !mbi_scalar_zero(mbi_plan_accumulator(plan), beta);
   mbi_parallel(plan->context, call.tasks, mbi_mixed_task_c128, &call);
   mbi_mixed_fix_up_c128(&call);
 }
@@ -27795,13 +27775,13 @@ MBI_INTERNAL merbit_status mbi_arrays_program(merbit_context *context,
   return mbi_program_create(context, "spmv/shared/device_csr.cu", &preamble, program);
 }
 
-MBI_INTERNAL uint64_t mbi_ranks_blocks_of(int64_t rows) {
-  return ((uint64_t)rows + MBI_RANKS_PER_BLOCK - 1) / MBI_RANKS_PER_BLOCK;
+MBI_INTERNAL uint64_t mbi_nonempty_blocks_of(int64_t rows) {
+  return ((uint64_t)rows + MBI_NONEMPTY_PER_BLOCK - 1) / MBI_NONEMPTY_PER_BLOCK;
 }
 
-/* Of ranks->counts: four sums, and the offset of each block. */
-MBI_INTERNAL uint64_t mbi_ranks_bytes(int64_t rows) {
-  return (4 + mbi_ranks_blocks_of(rows)) * sizeof(uint32_t);
+/* Of nonempty->counts: four sums, and the offset of each block. */
+MBI_INTERNAL uint64_t mbi_nonempty_bytes(int64_t rows) {
+  return (4 + mbi_nonempty_blocks_of(rows)) * sizeof(uint32_t);
 }
 
 /* Find out on the GPU whether the arrays are sound; if not, let the host's check name the
@@ -27815,7 +27795,7 @@ static merbit_status mbi_device_csr_check(merbit_context *context, const merbit_
   void *arguments[6];
   merbit_status status = mbi_program_kernel(context, program, "mbk_arrays_check", &function);
   if (status == MERBIT_OK) {
-    csr->scratch_bytes = mbi_ranks_bytes(view->rows > view->cols ? view->rows : view->cols);
+    csr->scratch_bytes = mbi_nonempty_bytes(view->rows > view->cols ? view->rows : view->cols);
     status =
         mbi_device_allocate(context, csr->scratch_bytes, "a check's answer", &csr->scratch);
   }
@@ -27990,7 +27970,7 @@ MBI_INTERNAL uint64_t mbi_device_csr_stream_bytes(const merbit_plan *plan) {
 
 /* What every product kernel is told of a plan. */
 MBI_INTERNAL void mbi_plan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
-  const char *sums = mbi_type_device(mbi_plan_sums(plan));
+  const char *sums = mbi_type_device(mbi_plan_accumulator(plan));
   memset(preamble, 0, sizeof *preamble);
   mbi_preamble_define(preamble, "MBK_VALUE",
                       plan->device.form == MBI_VALUES_SINGLE  ? "float"
@@ -28010,14 +27990,19 @@ MBI_INTERNAL void mbi_plan_preamble(const merbit_plan *plan, mbi_preamble *pream
   if (plan->stops) {
     mbi_preamble_define_int(preamble, "MBK_STOPS", 1);
   }
-  if (mbi_plan_calm(plan)) {
-    mbi_preamble_define_int(preamble, "MBK_CALM", 1);
+  if (mbi_plan_launches_plainly(plan)) {
+    mbi_preamble_define_int(preamble, "MBK_PLAIN_LAUNCH", 1);
   }
 }
 
 /* ==== >>spmv/gpu/merbit/merbit.c  CUDA: merge-path tiles with packed lanes ================ */
 /* ---- Encode: from the plan's wishes to sizes
  * -------------------------------------------------- */
+
+/* Returns the state of a plan by this method. */
+MBI_INTERNAL mbi_merbit *mbi_merbit_of(const merbit_plan *plan) {
+  return (mbi_merbit *)plan->state;
+}
 
 /* Blocks of 512 threads over neighbouring tiles share more of x in L1; below this many for each
  * multiprocessor, smaller ones spread the work better. */
@@ -28039,10 +28024,11 @@ static uint64_t mbi_merbit_blocks(const mbi_merbit *m) {
 
 /* Sizes of the specialisation; fails where a lane does not fit 64 bits or a block the GPU. */
 MBI_INTERNAL merbit_status mbi_merbit_size(merbit_plan *plan) {
-  mbi_merbit *m = &plan->merbit;
+  mbi_merbit *m = mbi_merbit_of(plan);
   merbit_context *context = plan->context;
   uint64_t tile_steps;
   int bits, most;
+  m->dual = plan->making.dual;
   m->omega = plan->desc.omega != 0 ? plan->desc.omega : 32;
   m->sigma = plan->desc.sigma != 0 ? plan->desc.sigma : plan->type == MERBIT_F32 ? 14 : 7;
   m->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : 512;
@@ -28101,7 +28087,7 @@ MBI_INTERNAL unsigned mbi_merbit_build_shared(const mbi_merbit *m) {
  * ------------------------------------------- */
 
 MBI_INTERNAL void mbi_merbit_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
-  const mbi_merbit *m = &plan->merbit;
+  const mbi_merbit *m = mbi_merbit_of(plan);
   mbi_plan_preamble(plan, preamble);
   mbi_preamble_define(preamble, "MBK_TILE", m->tile_bytes == 8 ? "mbk_u64" : "mbk_u32");
   mbi_preamble_define(preamble, "MBK_DESCRIPTOR",
@@ -28114,7 +28100,7 @@ MBI_INTERNAL void mbi_merbit_preamble(const merbit_plan *plan, mbi_preamble *pre
 }
 
 static merbit_status mbi_merbit_specialise(merbit_plan *plan) {
-  mbi_merbit *m = &plan->merbit;
+  mbi_merbit *m = mbi_merbit_of(plan);
   merbit_context *context = plan->context;
   const unsigned shared = mbi_merbit_product_shared(m, plan->type);
   mbi_preamble preamble;
@@ -28149,7 +28135,7 @@ static merbit_status mbi_merbit_specialise(merbit_plan *plan) {
 
 /* Enqueue the TILE kernel. */
 MBI_INTERNAL merbit_status mbi_merbit_build(merbit_plan *plan, void *stream) {
-  mbi_merbit *m = &plan->merbit;
+  mbi_merbit *m = mbi_merbit_of(plan);
   const uint64_t block_tiles = (uint64_t)(MBI_MERBIT_BUILD_THREADS / m->omega);
   void *arguments[7];
   arguments[0] = &plan->device.row_ptr;
@@ -28167,13 +28153,13 @@ MBI_INTERNAL merbit_status mbi_merbit_build(merbit_plan *plan, void *stream) {
 
 /* Bytes of the carries of one product in flight. */
 MBI_INTERNAL uint64_t mbi_merbit_carry_bytes(const merbit_plan *plan) {
-  return plan->merbit.dual ? 0 : 2 * plan->merbit.blocks * mbi_type_size(plan->type);
+  return mbi_merbit_of(plan)->dual ? 0 : 2 * mbi_merbit_of(plan)->blocks * mbi_type_size(plan->type);
 }
 
 /* Everything of MERBIT for the matrix in plan->device. After a failure mbi_merbit_destroy
  * cleans up. */
 static merbit_status mbi_merbit_create(merbit_plan *plan) {
-  mbi_merbit *m = &plan->merbit;
+  mbi_merbit *m = mbi_merbit_of(plan);
   merbit_context *context = plan->context;
   uint64_t coordinates, descriptors;
   merbit_status status = mbi_merbit_size(plan);
@@ -28201,14 +28187,14 @@ static merbit_status mbi_merbit_create(merbit_plan *plan) {
 }
 
 static void mbi_merbit_destroy(merbit_plan *plan) {
-  mbi_device_release(plan->context, plan->merbit.tile_x); /* and what is behind it */
+  mbi_device_release(plan->context, mbi_merbit_of(plan)->tile_x); /* and what is behind it */
   mbi_program_destroy(plan->context, &plan->program);
 }
 
 /* The arguments that both commits share; `arguments` has room for 13. */
 static void mbi_merbit_arguments(merbit_plan *plan, mbi_devptr *x, mbi_devptr *y,
                                  void **arguments) {
-  mbi_merbit *m = &plan->merbit;
+  mbi_merbit *m = mbi_merbit_of(plan);
   arguments[0] = &m->tile_x;
   arguments[1] = &m->tile_y;
   arguments[2] = &m->lane_desc;
@@ -28225,7 +28211,7 @@ static void mbi_merbit_arguments(merbit_plan *plan, mbi_devptr *x, mbi_devptr *y
 static merbit_status mbi_merbit_multiply(merbit_plan *plan, mbi_devptr carries,
                                          const void *alpha, mbi_devptr x, const void *beta,
                                          mbi_devptr y, void *stream) {
-  mbi_merbit *m = &plan->merbit;
+  mbi_merbit *m = mbi_merbit_of(plan);
   mbi_devptr carry_out = carries + m->blocks * mbi_type_size(plan->type);
   void *arguments[13];
   merbit_status status;
@@ -28263,7 +28249,7 @@ static merbit_status mbi_merbit_multiply(merbit_plan *plan, mbi_devptr carries,
  * spans three blocks. */
 MBI_INTERNAL merbit_status mbi_merbit_multiply_dual(merbit_plan *plan, mbi_devptr x,
                                                     mbi_devptr y, mbi_devptr z, void *stream) {
-  mbi_merbit *m = &plan->merbit;
+  mbi_merbit *m = mbi_merbit_of(plan);
   void *arguments[13];
   mbi_merbit_arguments(plan, &x, &y, arguments);
   arguments[9] = &z;
@@ -28277,7 +28263,7 @@ MBI_INTERNAL merbit_status mbi_merbit_multiply_dual(merbit_plan *plan, mbi_devpt
  * --------------------------------------------------------------------------------- */
 
 static void mbi_merbit_info(const merbit_plan *plan, merbit_plan_info *info) {
-  const mbi_merbit *m = &plan->merbit;
+  const mbi_merbit *m = mbi_merbit_of(plan);
   info->sigma = m->sigma;
   info->omega = m->omega;
   info->block_threads = m->threads;
@@ -28286,14 +28272,14 @@ static void mbi_merbit_info(const merbit_plan *plan, merbit_plan_info *info) {
 }
 
 static int mbi_merbit_describe(const merbit_plan *plan, char *text, size_t size) {
-  const mbi_merbit *m = &plan->merbit;
+  const mbi_merbit *m = mbi_merbit_of(plan);
   return snprintf(text, size,
                   "%" PRIu64 " tiles, omega %d, sigma %d, %d-bit lanes, %d threads, %s commit",
                   m->tiles, m->omega, m->sigma, m->descriptor_bits, m->threads,
                   m->dual ? "dual-buffer" : "carry-out");
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_merbit_method = {mbi_merbit_create,
+MBI_INTERNAL const mbi_cuda_method mbi_merbit_method = {sizeof(mbi_merbit), mbi_merbit_create,
                                                         mbi_merbit_destroy,
                                                         mbi_merbit_carry_bytes,
                                                         mbi_merbit_multiply,
@@ -28304,170 +28290,170 @@ MBI_INTERNAL const mbi_cuda_method mbi_merbit_method = {mbi_merbit_create,
 /* ==== >>spmv/shared/nonempty_rows.c  which rows of a device CSR hold something ============ */
 /* Which rows hold something, and how even they are: the GPU counts, and lists them where some
  * are empty and the method asks. */
-#define MBI_RANKS_SAMPLES 128 /* windows of nonzeros at most */
-#define MBI_RANKS_THREADS 1024
-#define MBI_RANKS_BLOCK_SAMPLES 4096        /* rows */
-#define MBI_RANKS_COLUMN_SAMPLES (8u << 20) /* nonzeros */
+#define MBI_NONEMPTY_SAMPLES 128 /* windows of nonzeros at most */
+#define MBI_NONEMPTY_THREADS 1024
+#define MBI_NONEMPTY_BLOCK_SAMPLES 4096        /* rows */
+#define MBI_NONEMPTY_COLUMN_SAMPLES (8u << 20) /* nonzeros */
 /* Bytes up to which an array stays that only making a plan needs: to allocate and release one
  * costs as much as a product or more. */
-#define MBI_RANKS_SMALL (16u << 20)
+#define MBI_NONEMPTY_SMALL (16u << 20)
 
 /* What the plan's products do not need, unless it is small: the choice and the method are made.
  */
-MBI_INTERNAL void mbi_ranks_finish(merbit_context *context, mbi_ranks *ranks) {
-  if (ranks->column_bytes > MBI_RANKS_SMALL) {
-    mbi_device_release(context, ranks->column_counts);
-    ranks->column_counts = 0;
-    ranks->column_bytes = 0;
+MBI_INTERNAL void mbi_nonempty_finish(merbit_context *context, mbi_nonempty_rows *nonempty) {
+  if (nonempty->column_bytes > MBI_NONEMPTY_SMALL) {
+    mbi_device_release(context, nonempty->column_counts);
+    nonempty->column_counts = 0;
+    nonempty->column_bytes = 0;
   }
-  if (ranks->start_apart) {
-    mbi_device_release(context, ranks->row_start);
+  if (nonempty->start_apart) {
+    mbi_device_release(context, nonempty->row_start);
   }
-  ranks->start_apart = 0;
-  ranks->row_start = 0;
-  mbi_program_destroy(context, &ranks->program);
+  nonempty->start_apart = 0;
+  nonempty->row_start = 0;
+  mbi_program_destroy(context, &nonempty->program);
 }
 
-MBI_INTERNAL void mbi_ranks_destroy(merbit_context *context, mbi_ranks *ranks) {
-  mbi_ranks_finish(context, ranks);
-  mbi_device_release(context, ranks->column_counts);
-  mbi_device_release(context, ranks->counts);
-  if (ranks->row_id != 0) {
-    mbi_device_release(context, ranks->row_id); /* and what is behind it */
+MBI_INTERNAL void mbi_nonempty_destroy(merbit_context *context, mbi_nonempty_rows *nonempty) {
+  mbi_nonempty_finish(context, nonempty);
+  mbi_device_release(context, nonempty->column_counts);
+  mbi_device_release(context, nonempty->counts);
+  if (nonempty->row_id != 0) {
+    mbi_device_release(context, nonempty->row_id); /* and what is behind it */
   }
-  memset(ranks, 0, sizeof *ranks);
+  memset(nonempty, 0, sizeof *nonempty);
 }
 
 /* Counts, then their sum, the sum of the slices' widths and the longest row. Needs an entered
- * context. After a failure mbi_ranks_destroy cleans up. */
-static merbit_status mbi_ranks_create(merbit_context *context, mbi_device_csr *csr,
-                                      mbi_ranks *ranks) {
+ * context. After a failure mbi_nonempty_destroy cleans up. */
+static merbit_status mbi_nonempty_create(merbit_context *context, mbi_device_csr *csr,
+                                      mbi_nonempty_rows *nonempty) {
   void *count = NULL, *offsets = NULL, *arguments[6];
-  uint64_t rows = csr->rows, blocks = mbi_ranks_blocks_of((int64_t)rows);
+  uint64_t rows = csr->rows, blocks = mbi_nonempty_blocks_of((int64_t)rows);
   mbi_devptr row_ptr = csr->row_ptr, total, longest, widths;
   uint32_t answer[4] = {0, 0, 0, 0};
   merbit_status status;
-  memset(ranks, 0, sizeof *ranks);
+  memset(nonempty, 0, sizeof *nonempty);
   if (blocks == 0) {
-    ranks->row_start = csr->row_ptr;
+    nonempty->row_start = csr->row_ptr;
     return MERBIT_OK;
   }
-  ranks->blocks = blocks;
+  nonempty->blocks = blocks;
   status = mbi_arrays_program(context, csr->offset_type, MERBIT_INDEX_32, csr->base,
-                              &ranks->program);
+                              &nonempty->program);
   if (status == MERBIT_OK) {
-    status = mbi_program_kernel(context, &ranks->program, "mbk_arrays_count", &count);
+    status = mbi_program_kernel(context, &nonempty->program, "mbk_arrays_count", &count);
   }
   if (status == MERBIT_OK) {
-    status = mbi_program_kernel(context, &ranks->program, "mbk_arrays_offsets", &offsets);
+    status = mbi_program_kernel(context, &nonempty->program, "mbk_arrays_offsets", &offsets);
   }
-  ranks->counts = csr->scratch;
-  ranks->counts_bytes = csr->scratch_bytes;
+  nonempty->counts = csr->scratch;
+  nonempty->counts_bytes = csr->scratch_bytes;
   csr->scratch = 0;
-  if (status == MERBIT_OK && ranks->counts == 0) {
-    ranks->counts_bytes = mbi_ranks_bytes((int64_t)rows);
+  if (status == MERBIT_OK && nonempty->counts == 0) {
+    nonempty->counts_bytes = mbi_nonempty_bytes((int64_t)rows);
     status =
-        mbi_device_allocate(context, ranks->counts_bytes, "counts of rows", &ranks->counts);
+        mbi_device_allocate(context, nonempty->counts_bytes, "counts of rows", &nonempty->counts);
   }
-  widths = ranks->counts; /* 64 bits, so it comes first */
+  widths = nonempty->counts; /* 64 bits, so it comes first */
   total = widths + 2 * sizeof(uint32_t);
   longest = total + sizeof(uint32_t);
-  ranks->offsets = widths + sizeof answer;
+  nonempty->offsets = widths + sizeof answer;
   if (status == MERBIT_OK) {
-    status = mbi_device_zero(context, ranks->counts, sizeof answer, NULL);
+    status = mbi_device_zero(context, nonempty->counts, sizeof answer, NULL);
   }
   if (status == MERBIT_OK) {
     arguments[0] = &row_ptr;
     arguments[1] = &rows;
-    arguments[2] = &ranks->offsets;
+    arguments[2] = &nonempty->offsets;
     arguments[3] = &longest;
     arguments[4] = &widths;
     status = mbi_device_launch(context, count, "mbk_arrays_count", (int64_t)blocks, 256,
                                (unsigned)(4 * sizeof(uint32_t)), NULL, arguments);
   }
   if (status == MERBIT_OK) {
-    arguments[0] = &ranks->offsets;
+    arguments[0] = &nonempty->offsets;
     arguments[1] = &blocks;
     arguments[2] = &total;
     status = mbi_device_launch(context, offsets, "mbk_arrays_offsets", 1, 1024,
                                (unsigned)(33 * sizeof(uint32_t)), NULL, arguments);
   }
   if (status == MERBIT_OK) {
-    status = mbi_device_download(context, answer, ranks->counts, sizeof answer);
+    status = mbi_device_download(context, answer, nonempty->counts, sizeof answer);
   }
   if (status != MERBIT_OK) {
     return status;
   }
-  ranks->row_start = csr->row_ptr;
-  ranks->slots = 32 * ((uint64_t)answer[1] << 32 | answer[0]);
-  ranks->count = answer[2];
-  ranks->longest = answer[3];
+  nonempty->row_start = csr->row_ptr;
+  nonempty->slots = 32 * ((uint64_t)answer[1] << 32 | answer[0]);
+  nonempty->count = answer[2];
+  nonempty->longest = answer[3];
   return MERBIT_OK;
 }
 
 /* Rows of nearly equal length: slices of 32, filled up, hold an eighth more at most. */
-MBI_INTERNAL int mbi_ranks_equal(const merbit_plan *plan) {
-  return plan->ranks.slots <= plan->device.nnz + plan->device.nnz / 8;
+MBI_INTERNAL int mbi_nonempty_equal(const merbit_plan *plan) {
+  return plan->nonempty.slots <= plan->device.nnz + plan->device.nnz / 8;
 }
 
-/* Samples of the columns; after mbi_ranks_create, of a matrix with nonzeros. */
-MBI_INTERNAL merbit_status mbi_ranks_sample(merbit_context *context, const mbi_device_csr *csr,
-                                            merbit_type type, mbi_ranks *ranks) {
+/* Samples of the columns; after mbi_nonempty_create, of a matrix with nonzeros. */
+MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_context *context, const mbi_device_csr *csr,
+                                            merbit_type type, mbi_nonempty_rows *nonempty) {
   mbi_devptr row_ptr = csr->row_ptr, col_ind = csr->col_ind, narrow;
   uint64_t row_count = csr->rows, nnz = csr->nnz;
-  const uint64_t window = nnz < MBI_RANKS_WINDOW ? nnz : MBI_RANKS_WINDOW;
-  const uint64_t windows = nnz / MBI_RANKS_WINDOW + 1;
-  const uint64_t samples = windows < MBI_RANKS_SAMPLES ? windows : MBI_RANKS_SAMPLES;
+  const uint64_t window = nnz < MBI_NONEMPTY_WINDOW ? nnz : MBI_NONEMPTY_WINDOW;
+  const uint64_t windows = nnz / MBI_NONEMPTY_WINDOW + 1;
+  const uint64_t samples = windows < MBI_NONEMPTY_SAMPLES ? windows : MBI_NONEMPTY_SAMPLES;
   uint32_t shift = type == MERBIT_F32 ? 3 : 2, answer[2] = {0, 0};
   void *sample = NULL, *arguments[7];
   merbit_status status =
-      mbi_program_kernel(context, &ranks->program, "mbk_arrays_sample", &sample);
+      mbi_program_kernel(context, &nonempty->program, "mbk_arrays_sample", &sample);
   if (status == MERBIT_OK) { /* where the sums were, which are known */
-    status = mbi_device_zero(context, ranks->counts, sizeof answer, NULL);
+    status = mbi_device_zero(context, nonempty->counts, sizeof answer, NULL);
   }
-  narrow = ranks->counts + sizeof answer[0];
+  narrow = nonempty->counts + sizeof answer[0];
   arguments[0] = &row_ptr;
   arguments[1] = &col_ind;
   arguments[2] = &row_count;
   arguments[3] = &nnz;
   arguments[4] = &shift;
-  arguments[5] = &ranks->counts;
+  arguments[5] = &nonempty->counts;
   arguments[6] = &narrow;
   if (status == MERBIT_OK) {
     status = mbi_device_launch(context, sample, "mbk_arrays_sample", 2 * (int64_t)samples,
-                               MBI_RANKS_THREADS,
-                               (unsigned)(MBI_RANKS_TABLE * sizeof(uint32_t)), NULL, arguments);
+                               MBI_NONEMPTY_THREADS,
+                               (unsigned)(MBI_NONEMPTY_TABLE * sizeof(uint32_t)), NULL, arguments);
   }
   if (status == MERBIT_OK) {
-    status = mbi_device_download(context, answer, ranks->counts, sizeof answer);
+    status = mbi_device_download(context, answer, nonempty->counts, sizeof answer);
   }
-  ranks->sectors = (double)answer[0] / ((double)window * (double)samples);
-  ranks->narrow = (double)answer[1] / (8.0 * (double)samples);
+  nonempty->sectors = (double)answer[0] / ((double)window * (double)samples);
+  nonempty->narrow = (double)answer[1] / (8.0 * (double)samples);
   return status;
 }
 
 /* Whether the columns are the rows of a CSR in GPU memory, of which the plan is the transpose.
  */
-static int mbi_ranks_know_columns(const merbit_plan *plan) {
+static int mbi_nonempty_know_columns(const merbit_plan *plan) {
   const merbit_view *given = &plan->given;
   return plan->transpose.on_gpu && given->format == MERBIT_CSR &&
          given->memory == MERBIT_MEMORY_DEVICE &&
          given->offset_type == plan->device.offset_type;
 }
 
-/* plan->ranks.column_counts, which are zero. */
-static merbit_status mbi_ranks_launch_columns(merbit_plan *plan) {
+/* plan->nonempty.column_counts, which are zero. */
+static merbit_status mbi_nonempty_launch_columns(merbit_plan *plan) {
   merbit_context *context = plan->context;
-  const int known = mbi_ranks_know_columns(plan);
+  const int known = mbi_nonempty_know_columns(plan);
   const char *name = known ? "mbk_arrays_lengths" : "mbk_arrays_columns";
   mbi_devptr row_ptr = mbi_device_address(plan->given.row_ptr);
-  uint32_t stride = (uint32_t)(plan->device.nnz / MBI_RANKS_COLUMN_SAMPLES) + 1;
+  uint32_t stride = (uint32_t)(plan->device.nnz / MBI_NONEMPTY_COLUMN_SAMPLES) + 1;
   void *kernel = NULL, *arguments[4];
-  const merbit_status status = mbi_program_kernel(context, &plan->ranks.program, name, &kernel);
+  const merbit_status status = mbi_program_kernel(context, &plan->nonempty.program, name, &kernel);
   arguments[0] = known ? (void *)&row_ptr : (void *)&plan->device.col_ind;
   arguments[1] = known ? (void *)&plan->device.cols : (void *)&plan->device.nnz;
   arguments[2] = &stride;
-  arguments[3] = &plan->ranks.column_counts;
+  arguments[3] = &plan->nonempty.column_counts;
   return status != MERBIT_OK
              ? status
              : mbi_device_launch(
@@ -28478,86 +28464,86 @@ static merbit_status mbi_ranks_launch_columns(merbit_plan *plan) {
 }
 
 /* How many columns of a sample of the nonzeros are counted how often. `bins` has
- * MBI_RANKS_BINS words, the last for all that are counted more often. */
-static merbit_status mbi_ranks_count_columns(merbit_plan *plan, uint32_t *bins) {
+ * MBI_NONEMPTY_BINS words, the last for all that are counted more often. */
+static merbit_status mbi_nonempty_count_columns(merbit_plan *plan, uint32_t *bins) {
   merbit_context *context = plan->context;
-  mbi_ranks *ranks = &plan->ranks;
-  const uint64_t bytes = (plan->device.cols + MBI_RANKS_BINS) * sizeof(uint32_t);
+  mbi_nonempty_rows *nonempty = &plan->nonempty;
+  const uint64_t bytes = (plan->device.cols + MBI_NONEMPTY_BINS) * sizeof(uint32_t);
   void *bin = NULL, *arguments[3];
   mbi_devptr found = 0;
-  merbit_status status = mbi_program_kernel(context, &ranks->program, "mbk_arrays_bins", &bin);
-  if (status == MERBIT_OK && ranks->column_counts == 0) {
-    status = mbi_device_allocate(context, bytes, "counts of columns", &ranks->column_counts);
+  merbit_status status = mbi_program_kernel(context, &nonempty->program, "mbk_arrays_bins", &bin);
+  if (status == MERBIT_OK && nonempty->column_counts == 0) {
+    status = mbi_device_allocate(context, bytes, "counts of columns", &nonempty->column_counts);
   }
   if (status == MERBIT_OK) {
-    ranks->column_bytes = bytes;
-    ranks->columns_coded = 0;
-    status = mbi_device_zero(context, ranks->column_counts, (size_t)bytes, NULL);
+    nonempty->column_bytes = bytes;
+    nonempty->columns_coded = 0;
+    status = mbi_device_zero(context, nonempty->column_counts, (size_t)bytes, NULL);
   }
-  found = ranks->column_counts + plan->device.cols * sizeof(uint32_t);
+  found = nonempty->column_counts + plan->device.cols * sizeof(uint32_t);
   if (status == MERBIT_OK) {
-    status = mbi_ranks_launch_columns(plan);
+    status = mbi_nonempty_launch_columns(plan);
   }
-  arguments[0] = &ranks->column_counts;
+  arguments[0] = &nonempty->column_counts;
   arguments[1] = &plan->device.cols;
   arguments[2] = &found;
   if (status == MERBIT_OK) {
     status = mbi_device_launch(context, bin, "mbk_arrays_bins",
                                2 * (int64_t)context->device.multiprocessors, MBI_ARRAYS_THREADS,
-                               (unsigned)(MBI_RANKS_BINS * sizeof(uint32_t)), NULL, arguments);
+                               (unsigned)(MBI_NONEMPTY_BINS * sizeof(uint32_t)), NULL, arguments);
   }
   if (status == MERBIT_OK) {
-    status = mbi_device_download(context, bins, found, MBI_RANKS_BINS * sizeof(uint32_t));
+    status = mbi_device_download(context, bins, found, MBI_NONEMPTY_BINS * sizeof(uint32_t));
   }
   if (status != MERBIT_OK) {
-    mbi_device_release(context, ranks->column_counts);
-    ranks->column_counts = 0;
-    ranks->column_bytes = 0;
+    mbi_device_release(context, nonempty->column_counts);
+    nonempty->column_counts = 0;
+    nonempty->column_bytes = 0;
   }
   return status;
 }
 
 /* The fullest columns, at most `room` of them and each with two nonzeros of the sample or more:
  * how often they are counted at least, and their share of the `sampled` nonzeros. */
-MBI_INTERNAL void mbi_ranks_take_hubs(mbi_ranks *ranks, const uint32_t *bins, uint64_t sampled,
+MBI_INTERNAL void mbi_nonempty_take_hubs(mbi_nonempty_rows *nonempty, const uint32_t *bins, uint64_t sampled,
                                       uint64_t room) {
   uint64_t hubs = 0, cold = 0;
   uint32_t n;
-  ranks->hub_least = MBI_RANKS_BINS;
-  for (n = MBI_RANKS_BINS; n-- > 2 && hubs + bins[n] <= room;) {
+  nonempty->hub_least = MBI_NONEMPTY_BINS;
+  for (n = MBI_NONEMPTY_BINS; n-- > 2 && hubs + bins[n] <= room;) {
     hubs += bins[n];
-    ranks->hub_least = n;
+    nonempty->hub_least = n;
   }
-  for (n = 1; n < ranks->hub_least; n++) {
+  for (n = 1; n < nonempty->hub_least; n++) {
     cold += (uint64_t)n * bins[n];
   }
-  ranks->hub_share = hubs > 0 && cold < sampled ? 1.0 - (double)cold / (double)sampled : 0.0;
+  nonempty->hub_share = hubs > 0 && cold < sampled ? 1.0 - (double)cold / (double)sampled : 0.0;
 }
 
-/* plan->ranks.hub_least and hub_share, unless they are known and the counts are still there. */
-MBI_INTERNAL merbit_status mbi_ranks_columns(merbit_plan *plan, uint64_t room) {
-  uint32_t bins[MBI_RANKS_BINS];
-  const uint64_t nnz = plan->device.nnz, stride = nnz / MBI_RANKS_COLUMN_SAMPLES + 1;
+/* plan->nonempty.hub_least and hub_share, unless they are known and the counts are still there. */
+MBI_INTERNAL merbit_status mbi_nonempty_columns(merbit_plan *plan, uint64_t room) {
+  uint32_t bins[MBI_NONEMPTY_BINS];
+  const uint64_t nnz = plan->device.nnz, stride = nnz / MBI_NONEMPTY_COLUMN_SAMPLES + 1;
   merbit_status status;
-  if (nnz == 0 || (plan->ranks.column_counts != 0 && !plan->ranks.columns_coded)) {
+  if (nnz == 0 || (plan->nonempty.column_counts != 0 && !plan->nonempty.columns_coded)) {
     return MERBIT_OK;
   }
-  status = mbi_ranks_count_columns(plan, bins);
+  status = mbi_nonempty_count_columns(plan, bins);
   if (status == MERBIT_OK) {
-    mbi_ranks_take_hubs(&plan->ranks, bins, nnz / stride, room);
+    mbi_nonempty_take_hubs(&plan->nonempty, bins, nnz / stride, room);
   }
   return status;
 }
 
 /* What speaks against full blocks in `count` rows, evenly spread: bits of heights and of
  * widths. */
-static merbit_status mbi_ranks_against(merbit_plan *plan, uint64_t count, uint32_t *against) {
+static merbit_status mbi_nonempty_against(merbit_plan *plan, uint64_t count, uint32_t *against) {
   merbit_context *context = plan->context;
   uint64_t step = plan->device.rows / count;
-  mbi_devptr answer = plan->ranks.counts; /* its sums are known */
+  mbi_devptr answer = plan->nonempty.counts; /* its sums are known */
   void *kernel = NULL, *arguments[6];
   merbit_status status =
-      mbi_program_kernel(context, &plan->ranks.program, "mbk_arrays_blocks", &kernel);
+      mbi_program_kernel(context, &plan->nonempty.program, "mbk_arrays_blocks", &kernel);
   if (status == MERBIT_OK) {
     status = mbi_device_zero(context, answer, 2 * sizeof *against, NULL);
   }
@@ -28578,44 +28564,44 @@ static merbit_status mbi_ranks_against(merbit_plan *plan, uint64_t count, uint32
              : status;
 }
 
-/* The largest blocks, up to 16 x 16, of which the matrix wholly consists, in plan->ranks; 1 x 1
+/* The largest blocks, up to 16 x 16, of which the matrix wholly consists, in plan->nonempty; 1 x 1
  * where there are no larger ones. Some rows are looked at first, which rules most matrices out.
  */
-MBI_INTERNAL merbit_status mbi_ranks_blocks(merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_nonempty_blocks(merbit_plan *plan) {
   const uint64_t rows = plan->device.rows;
-  uint64_t count = rows < MBI_RANKS_BLOCK_SAMPLES ? rows : MBI_RANKS_BLOCK_SAMPLES;
+  uint64_t count = rows < MBI_NONEMPTY_BLOCK_SAMPLES ? rows : MBI_NONEMPTY_BLOCK_SAMPLES;
   uint32_t against[2] = {0, 0};
   int n;
-  if (plan->ranks.block_rows != 0) {
+  if (plan->nonempty.block_rows != 0) {
     return MERBIT_OK; /* known */
   }
-  plan->ranks.block_rows = plan->ranks.block_cols = 1;
+  plan->nonempty.block_rows = plan->nonempty.block_cols = 1;
   for (; plan->device.nnz > 0; count = rows) {
-    const merbit_status status = mbi_ranks_against(plan, count, against);
+    const merbit_status status = mbi_nonempty_against(plan, count, against);
     if (status != MERBIT_OK) {
       return status;
     }
-    plan->ranks.block_rows = plan->ranks.block_cols = 1;
+    plan->nonempty.block_rows = plan->nonempty.block_cols = 1;
     for (n = 2; n <= 16; n++) {
-      plan->ranks.block_rows = against[0] >> n & 1 ? plan->ranks.block_rows : n;
-      plan->ranks.block_cols = against[1] >> n & 1 ? plan->ranks.block_cols : n;
+      plan->nonempty.block_rows = against[0] >> n & 1 ? plan->nonempty.block_rows : n;
+      plan->nonempty.block_cols = against[1] >> n & 1 ? plan->nonempty.block_cols : n;
     }
-    if (count == rows || plan->ranks.block_rows * plan->ranks.block_cols < 4) {
+    if (count == rows || plan->nonempty.block_rows * plan->nonempty.block_cols < 4) {
       break;
     }
   }
   return MERBIT_OK;
 }
 
-/* A number of the structure, after mbi_ranks_create. */
-MBI_INTERNAL merbit_status mbi_ranks_hash(merbit_plan *plan, uint64_t *hash) {
+/* A number of the structure, after mbi_nonempty_create. */
+MBI_INTERNAL merbit_status mbi_nonempty_hash(merbit_plan *plan, uint64_t *hash) {
   merbit_context *context = plan->context;
   const uint64_t most =
       plan->device.nnz > plan->device.rows ? plan->device.nnz : plan->device.rows;
   void *kernel = NULL, *arguments[5];
-  mbi_devptr sum = plan->ranks.counts; /* its sums are known */
+  mbi_devptr sum = plan->nonempty.counts; /* its sums are known */
   merbit_status status =
-      mbi_program_kernel(context, &plan->ranks.program, "mbk_arrays_hash", &kernel);
+      mbi_program_kernel(context, &plan->nonempty.program, "mbk_arrays_hash", &kernel);
   if (status == MERBIT_OK) {
     status = mbi_device_zero(context, sum, sizeof *hash, NULL);
   }
@@ -28633,31 +28619,31 @@ MBI_INTERNAL merbit_status mbi_ranks_hash(merbit_plan *plan, uint64_t *hash) {
 }
 
 /* Returns whether 32 bits number the plan's rows and have a number left that is none. */
-MBI_INTERNAL int mbi_ranks_fit(const merbit_plan *plan) {
+MBI_INTERNAL int mbi_nonempty_fit(const merbit_plan *plan) {
   return plan->device.rows < UINT32_MAX;
 }
 
 /* For a method, unless the choice has counted already. */
-MBI_INTERNAL merbit_status mbi_ranks_need(merbit_plan *plan) {
-  return plan->ranks.row_start != 0
+MBI_INTERNAL merbit_status mbi_nonempty_need(merbit_plan *plan) {
+  return plan->nonempty.row_start != 0
              ? MERBIT_OK
-             : mbi_ranks_create(plan->context, &plan->device, &plan->ranks);
+             : mbi_nonempty_create(plan->context, &plan->device, &plan->nonempty);
 }
 
-/* List the rows; after mbi_ranks_create, where some are empty. A failure changes nothing. */
-MBI_INTERNAL merbit_status mbi_ranks_compact(merbit_context *context, const mbi_device_csr *csr,
-                                             mbi_ranks *ranks) {
-  const uint64_t starts = (ranks->count + 1) * mbi_index_bytes(csr->offset_type);
-  const uint64_t ids = (ranks->count + 1) * sizeof(uint32_t); /* never none */
-  const uint64_t empties = (csr->rows - ranks->count) * sizeof(uint32_t);
-  const int apart = starts > MBI_RANKS_SMALL; /* it goes when the plan is made */
+/* List the rows; after mbi_nonempty_create, where some are empty. A failure changes nothing. */
+MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_context *context, const mbi_device_csr *csr,
+                                             mbi_nonempty_rows *nonempty) {
+  const uint64_t starts = (nonempty->count + 1) * mbi_index_bytes(csr->offset_type);
+  const uint64_t ids = (nonempty->count + 1) * sizeof(uint32_t); /* never none */
+  const uint64_t empties = (csr->rows - nonempty->count) * sizeof(uint32_t);
+  const int apart = starts > MBI_NONEMPTY_SMALL; /* it goes when the plan is made */
   uint64_t row_count = csr->rows;
   mbi_devptr row_ptr = csr->row_ptr, row_id = 0, row_start = 0, empty_id = 0;
   mbi_devptr *const parts[] = {&row_id, &empty_id, &row_start};
   const uint64_t bytes[] = {ids, empties, starts};
   void *compact = NULL, *arguments[6];
   merbit_status status =
-      mbi_program_kernel(context, &ranks->program, "mbk_arrays_compact", &compact);
+      mbi_program_kernel(context, &nonempty->program, "mbk_arrays_compact", &compact);
   if (status == MERBIT_OK) {
     status = mbi_device_allocate_parts(context, "ranks of rows", apart ? 2 : 3, parts, bytes);
   }
@@ -28666,12 +28652,12 @@ MBI_INTERNAL merbit_status mbi_ranks_compact(merbit_context *context, const mbi_
   }
   arguments[0] = &row_ptr;
   arguments[1] = &row_count;
-  arguments[2] = &ranks->offsets;
+  arguments[2] = &nonempty->offsets;
   arguments[3] = &row_id;
   arguments[4] = &row_start;
   arguments[5] = &empty_id;
   if (status == MERBIT_OK) {
-    status = mbi_device_launch(context, compact, "mbk_arrays_compact", (int64_t)ranks->blocks,
+    status = mbi_device_launch(context, compact, "mbk_arrays_compact", (int64_t)nonempty->blocks,
                                256, (unsigned)(8 * sizeof(uint32_t)), NULL, arguments);
   }
   if (status != MERBIT_OK) {
@@ -28681,11 +28667,11 @@ MBI_INTERNAL merbit_status mbi_ranks_compact(merbit_context *context, const mbi_
     }
     return status;
   }
-  ranks->row_id = row_id;
-  ranks->row_start = row_start;
-  ranks->empty_id = empty_id;
-  ranks->start_apart = apart;
-  ranks->bytes = ids + empties + (apart ? 0 : starts);
+  nonempty->row_id = row_id;
+  nonempty->row_start = row_start;
+  nonempty->empty_id = empty_id;
+  nonempty->start_apart = apart;
+  nonempty->bytes = ids + empties + (apart ? 0 : starts);
   return MERBIT_OK;
 }
 
@@ -28756,11 +28742,16 @@ MBI_INTERNAL int mbi_choose_small(const merbit_plan *plan) {
  * `at_once` nonzeros and `loads` loads, each of which waits for the one before. */
 MBI_INTERNAL double mbi_walk(const merbit_plan *plan, double at_once, int loads) {
   const double load = mbi_choose_small(plan) ? MBI_WALK_NEAR : MBI_WALK_FAR;
-  return (double)plan->ranks.longest / at_once * loads * load - MBI_WALK_LEAST;
+  return (double)plan->nonempty.longest / at_once * loads * load - MBI_WALK_LEAST;
 }
 
 /* ==== >>spmv/gpu/scan/sizes.c  CUDA: how the scan cuts a matrix into tiles and blocks ===== */
 /* ---- Encode: from the plan's wishes to sizes --------------------------------------------- */
+
+/* Returns the state of a plan by this method. */
+MBI_INTERNAL mbi_scan_schedule *mbi_scan_of(const merbit_plan *plan) {
+  return (mbi_scan_schedule *)plan->state;
+}
 
 /* Nonzeros of 16 bytes of sums. */
 MBI_INTERNAL int mbi_scan_widest(merbit_type type) {
@@ -28781,19 +28772,19 @@ static int mbi_scan_looks_up(const merbit_plan *plan) {
  * with 40 of them for a pack of 16 bytes more than elsewhere, but not where values are
  * looked up; blocks that take whole rows need more. */
 MBI_INTERNAL int mbi_scan_resident(const merbit_plan *plan) {
-  const int packs = plan->scan.steps / mbi_scan_widest(mbi_plan_sums(plan)),
-            threads = plan->scan.threads;
-  const int single = mbi_plan_sums(plan) == MERBIT_F32;
+  const int packs = mbi_scan_of(plan)->steps / mbi_scan_widest(mbi_plan_accumulator(plan)),
+            threads = mbi_scan_of(plan)->threads;
+  const int single = mbi_plan_accumulator(plan) == MERBIT_F32;
   const int known = plan->context->device.compute_capability == 90 && mbi_scan_aligned(plan) &&
-                    plan->scan.pack >= mbi_scan_widest(mbi_plan_sums(plan)) &&
+                    mbi_scan_of(plan)->pack >= mbi_scan_widest(mbi_plan_accumulator(plan)) &&
                     !mbi_scan_looks_up(plan) && !mbi_plan_has_semiring(plan) &&
                     plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE;
-  const int full = (plan->scan.whole ? 1 : single ? 2 : 3) + known;
+  const int full = (mbi_scan_of(plan)->whole ? 1 : single ? 2 : 3) + known;
   /* Many narrow packs by rows spill at 1,024 threads where addresses take more registers. */
   const int tight = plan->context->device.compute_capability >= 100 && packs == 4 && single &&
                     plan->device.form == MBI_VALUES_ROW;
   /* Of 16 bytes each, what a lane keeps beside its products takes twice the registers. */
-  const int heavy = mbi_plan_sums(plan) == MERBIT_C128;
+  const int heavy = mbi_plan_accumulator(plan) == MERBIT_C128;
   const int blocks = (heavy                      ? (packs > 16  ? 256
                                                     : packs > 8 ? 384
                                                                 : 512)
@@ -28808,13 +28799,13 @@ MBI_INTERNAL int mbi_scan_resident(const merbit_plan *plan) {
 
 /* What follows from the rows and from s->tiles, for every method on tiles of nonzeros. */
 MBI_INTERNAL void mbi_scan_size_rows(merbit_plan *plan) {
-  mbi_scan_schedule *s = &plan->scan;
+  mbi_scan_schedule *s = mbi_scan_of(plan);
   const uint64_t pack = (uint64_t)s->pack;
   /* That hold of a row that none of them ends. */
-  const uint64_t lanes = (plan->ranks.longest > 0 ? plan->ranks.longest - 1 : 0) / pack + 1;
+  const uint64_t lanes = (plan->nonempty.longest > 0 ? plan->nonempty.longest - 1 : 0) / pack + 1;
   s->depth = mbi_log2_ceiling(lanes < 32 ? lanes : 32);
   s->fixup_blocks = (s->tiles + MBI_SCAN_FIXUP_THREADS - 1) / MBI_SCAN_FIXUP_THREADS;
-  s->empty_rows = plan->device.rows - plan->ranks.count;
+  s->empty_rows = plan->device.rows - plan->nonempty.count;
   if (s->empty_rows > 0) {
     const uint64_t wanted = s->empty_rows / MBI_SCAN_FIXUP_THREADS + 1;
     const uint64_t most = 8 * (uint64_t)plan->context->device.multiprocessors;
@@ -28833,9 +28824,9 @@ static uint64_t mbi_scan_at_once(const merbit_plan *plan, int steps) {
  * row takes a block more than one round; and for larger ones of short rows, whose ends the
  * second launch would look for. */
 static int mbi_scan_suits_whole(const merbit_plan *plan, uint64_t round) {
-  const uint64_t nnz = plan->device.nnz, longest = plan->ranks.longest;
+  const uint64_t nnz = plan->device.nnz, longest = plan->nonempty.longest;
   return nnz <= mbi_scan_at_once(plan, 12)   ? longest <= round
-         : nnz <= mbi_scan_at_once(plan, 99) ? !plan->once && longest <= 64
+         : nnz <= mbi_scan_at_once(plan, 99) ? !plan->streaming && longest <= 64
                                              : 0;
 }
 
@@ -28844,9 +28835,9 @@ static int mbi_scan_suits_whole(const merbit_plan *plan, uint64_t round) {
  * an H200, stencil27 of 20M ones 63 to 50 us in f64, a web graph 78 to 66, a circuit of five
  * nonzeros a row 77 to 69; roads of three 92 to 97). Values would come in halves of sectors. */
 static int mbi_scan_takes_twice(const merbit_plan *plan) {
-  const int single = mbi_plan_sums(plan) == MERBIT_F32;
-  const int twice = 2 * mbi_scan_widest(mbi_plan_sums(plan));
-  return (single || mbi_plan_sums(plan) == MERBIT_F64) && !mbi_plan_has_semiring(plan) &&
+  const int single = mbi_plan_accumulator(plan) == MERBIT_F32;
+  const int twice = 2 * mbi_scan_widest(mbi_plan_accumulator(plan));
+  return (single || mbi_plan_accumulator(plan) == MERBIT_F64) && !mbi_plan_has_semiring(plan) &&
          mbi_value_bytes(plan) == 0 && plan->device.form != MBI_VALUES_ROW &&
          plan->device.nnz >= (single ? 8 : 4) * plan->device.rows &&
          plan->device.nnz >= 49152 * (uint64_t)plan->context->device.multiprocessors &&
@@ -28856,20 +28847,20 @@ static int mbi_scan_takes_twice(const merbit_plan *plan) {
 /* Steps, threads and whether blocks take whole rows, where the plan leaves them open. */
 static void mbi_scan_defaults(merbit_plan *plan) {
   const merbit_plan_desc *wish = &plan->desc;
-  mbi_scan_schedule *s = &plan->scan;
+  mbi_scan_schedule *s = mbi_scan_of(plan);
   const uint64_t nnz = plan->device.nnz;
   const uint64_t processors = (uint64_t)plan->context->device.multiprocessors;
-  const int single = mbi_plan_sums(plan) == MERBIT_F32;
+  const int single = mbi_plan_accumulator(plan) == MERBIT_F32;
   /* 12 steps would spill in f64 with alpha and beta in GPU memory, and from compute capability
    * 10.0 on, where addresses take more registers. */
   const int roomy = single || (wish->scalar_memory != MERBIT_MEMORY_DEVICE &&
                                plan->context->device.compute_capability < 100);
-  const int heavy = mbi_plan_sums(plan) == MERBIT_C128; /* see mbi_scan_resident */
+  const int heavy = mbi_plan_accumulator(plan) == MERBIT_C128; /* see mbi_scan_resident */
   const int most = heavy ? 4 : roomy ? 12 : 8;
   const int once = nnz <= mbi_scan_at_once(plan, most);
   int threads = once && !heavy ? 1024 : 512;
   int steps = heavy ? 4 : nnz <= mbi_scan_at_once(plan, 8) ? 8 : once ? 12 : single ? 8 : 4;
-  s->pack = single && !plan->once ? 2 : mbi_scan_widest(mbi_plan_sums(plan));
+  s->pack = single && !plan->streaming ? 2 : mbi_scan_widest(mbi_plan_accumulator(plan));
   s->steps = wish->sigma != 0 ? wish->sigma : steps;
   s->threads = wish->block_threads != 0 ? wish->block_threads : threads;
   s->whole =
@@ -28877,9 +28868,9 @@ static void mbi_scan_defaults(merbit_plan *plan) {
                   (wish->omega == 0 && s->threads >= 64 &&
                    mbi_scan_suits_whole(plan, (uint64_t)s->threads * (uint64_t)s->steps)));
   if (!s->whole) {
-    const int wide = s->pack == mbi_scan_widest(mbi_plan_sums(plan));
+    const int wide = s->pack == mbi_scan_widest(mbi_plan_accumulator(plan));
     const int twice = mbi_scan_takes_twice(plan);
-    s->pack = twice ? 2 * mbi_scan_widest(mbi_plan_sums(plan)) : s->pack;
+    s->pack = twice ? 2 * mbi_scan_widest(mbi_plan_accumulator(plan)) : s->pack;
     if (heavy) {
       threads = nnz < processors * 16384 ? 128 : 256;
     } else if (nnz < processors * 16384) { /* short tiles in small blocks, for latency */
@@ -28903,15 +28894,15 @@ static void mbi_scan_defaults(merbit_plan *plan) {
 
 static int mbi_scan_has_dots(const merbit_plan *plan) {
   const mbi_device_csr *csr = &plan->device;
-  return plan->making.dots && !plan->scan.whole && mbi_plan_plain(plan) &&
+  return plan->making.dots && !mbi_scan_of(plan)->whole && mbi_plan_plain(plan) &&
          csr->rows == csr->cols && csr->rows * mbi_type_size(plan->type) >= MBI_SCAN_DOTS &&
          csr->nnz < 8 * csr->rows &&
          csr->form != MBI_VALUES_COLUMN; /* whose x is scaled before */
 }
 
-/* Sizes of the specialisation; needs plan->ranks. */
+/* Sizes of the specialisation; needs plan->nonempty. */
 MBI_INTERNAL merbit_status mbi_scan_size(merbit_plan *plan) {
-  mbi_scan_schedule *s = &plan->scan;
+  mbi_scan_schedule *s = mbi_scan_of(plan);
   merbit_context *context = plan->context;
   uint64_t tile, warps;
   mbi_scan_defaults(plan);
@@ -28950,8 +28941,8 @@ MBI_INTERNAL merbit_status mbi_scan_size(merbit_plan *plan) {
 /* Of one block that takes whole rows: a table of values, what its warps tell each other, twice,
  * and the old y. */
 MBI_INTERNAL unsigned mbi_scan_whole_shared(const merbit_plan *plan, int adds) {
-  const unsigned size = (unsigned)mbi_type_size(mbi_plan_sums(plan));
-  const unsigned threads = (unsigned)plan->scan.threads;
+  const unsigned size = (unsigned)mbi_type_size(mbi_plan_accumulator(plan));
+  const unsigned threads = (unsigned)mbi_scan_of(plan)->threads;
   return mbi_value_shared(plan) + threads / 32 * 2 * (2 * size + (unsigned)sizeof(uint32_t)) +
          (adds ? threads * size : 0);
 }
@@ -28961,7 +28952,7 @@ MBI_INTERNAL unsigned mbi_scan_whole_shared(const merbit_plan *plan, int adds) {
  */
 
 MBI_INTERNAL void mbi_scan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
-  const mbi_scan_schedule *s = &plan->scan;
+  const mbi_scan_schedule *s = mbi_scan_of(plan);
   mbi_plan_preamble(plan, preamble);
   mbi_preamble_define_int(preamble, "MBK_BLOCKS", s->resident);
   mbi_preamble_define_int(preamble, "MBK_STEPS", s->steps);
@@ -28969,7 +28960,7 @@ MBI_INTERNAL void mbi_scan_preamble(const merbit_plan *plan, mbi_preamble *pream
   mbi_preamble_define_int(preamble, "MBK_DEPTH", s->depth);
   mbi_preamble_define_int(preamble, "MBK_EMPTY_ROWS", s->empty_rows > 0);
   mbi_preamble_define_int(preamble, "MBK_ALIGNED", mbi_scan_aligned(plan));
-  mbi_preamble_define_int(preamble, "MBK_ONCE", plan->once);
+  mbi_preamble_define_int(preamble, "MBK_STREAMING", plan->streaming);
   mbi_preamble_define_int(preamble, "MBK_THREADS", s->threads);
   if (s->dots) {
     mbi_preamble_define_int(preamble, "MBK_DOTS", 1);
@@ -28978,7 +28969,7 @@ MBI_INTERNAL void mbi_scan_preamble(const merbit_plan *plan, mbi_preamble *pream
 
 /* The kernels of tiles whose rows cross them, from the plan's program. */
 MBI_INTERNAL merbit_status mbi_scan_kernels(merbit_plan *plan) {
-  mbi_scan_schedule *s = &plan->scan;
+  mbi_scan_schedule *s = mbi_scan_of(plan);
   merbit_status status =
       mbi_program_kernel(plan->context, &plan->program, "mbk_scan_build", &s->build);
   return status != MERBIT_OK
@@ -28988,7 +28979,7 @@ MBI_INTERNAL merbit_status mbi_scan_kernels(merbit_plan *plan) {
 
 static merbit_status mbi_scan_specialise(merbit_plan *plan) {
   merbit_context *context = plan->context;
-  mbi_scan_schedule *s = &plan->scan;
+  mbi_scan_schedule *s = mbi_scan_of(plan);
   mbi_preamble preamble;
   merbit_status status;
   mbi_scan_preamble(plan, &preamble);
@@ -29016,14 +29007,14 @@ static merbit_status mbi_scan_specialise(merbit_plan *plan) {
 /* ---- Launch: build the schedule once, then products -------------------------------------- */
 
 static merbit_status mbi_scan_build(merbit_plan *plan) {
-  mbi_scan_schedule *s = &plan->scan;
+  mbi_scan_schedule *s = mbi_scan_of(plan);
   const int64_t block_tiles = MBI_SCAN_BUILD_THREADS / 32;
-  uint32_t ranks = (uint32_t)plan->ranks.count;
+  uint32_t ranks = (uint32_t)plan->nonempty.count;
   void *arguments[6];
   if (s->tiles == 0) {
     return MERBIT_OK;
   }
-  arguments[0] = &plan->ranks.row_start;
+  arguments[0] = &plan->nonempty.row_start;
   arguments[1] = &ranks;
   arguments[2] = &plan->device.nnz;
   arguments[3] = &s->tiles;
@@ -29036,25 +29027,25 @@ static merbit_status mbi_scan_build(merbit_plan *plan) {
       arguments);
 }
 
-/* plan->ranks, listed where some rows are empty. */
+/* plan->nonempty, listed where some rows are empty. */
 MBI_INTERNAL merbit_status mbi_scan_rank(merbit_plan *plan) {
   merbit_status status;
-  if (!mbi_ranks_fit(plan)) {
+  if (!mbi_nonempty_fit(plan)) {
     return mbi_fail(plan->context, MERBIT_TOO_LARGE,
                     "%s takes fewer than 2^32 - 1 rows, not %" PRIu64
                     "; for one vector use MERBIT_METHOD_MERBIT",
                     mbi_method_identifier(plan->method), plan->device.rows);
   }
-  status = mbi_ranks_need(plan);
-  if (status == MERBIT_OK && plan->ranks.count < plan->device.rows && plan->ranks.row_id == 0) {
-    status = mbi_ranks_compact(plan->context, &plan->device, &plan->ranks);
+  status = mbi_nonempty_need(plan);
+  if (status == MERBIT_OK && plan->nonempty.count < plan->device.rows && plan->nonempty.row_id == 0) {
+    status = mbi_nonempty_compact(plan->context, &plan->device, &plan->nonempty);
   }
   return status;
 }
 
 /* row_ends and tile_row, made and counted, and room for block_start; needs the kernels. */
 MBI_INTERNAL merbit_status mbi_scan_schedule_create(merbit_plan *plan) {
-  mbi_scan_schedule *s = &plan->scan;
+  mbi_scan_schedule *s = mbi_scan_of(plan);
   const uint64_t words = s->tiles * (uint64_t)s->steps * sizeof(uint32_t);
   const uint64_t tile_rows = (2 * s->tiles + 1) * sizeof(uint32_t);
   const uint64_t starts = s->whole ? (s->blocks + 1) * sizeof(uint64_t) : 0;
@@ -29063,9 +29054,9 @@ MBI_INTERNAL merbit_status mbi_scan_schedule_create(merbit_plan *plan) {
   merbit_status status =
       mbi_device_allocate_parts(plan->context, "the ends and tiles of rows", 3, parts, bytes);
   if (status == MERBIT_OK) {
-    plan->schedule_bytes = words + tile_rows + starts + plan->ranks.bytes;
+    plan->schedule_bytes = words + tile_rows + starts + plan->nonempty.bytes;
     plan->stream_bytes = words + tile_rows + s->tiles * sizeof(uint32_t) + starts +
-                         4 * s->tiles * mbi_type_size(mbi_plan_sums(plan)) +
+                         4 * s->tiles * mbi_type_size(mbi_plan_accumulator(plan)) +
                          (s->empty_rows > 0 ? plan->device.rows * sizeof(uint32_t) : 0);
     status = mbi_scan_build(plan);
   }
@@ -29074,9 +29065,9 @@ MBI_INTERNAL merbit_status mbi_scan_schedule_create(merbit_plan *plan) {
 
 /* block_start, after the schedule. */
 static merbit_status mbi_scan_cut(merbit_plan *plan) {
-  mbi_scan_schedule *s = &plan->scan;
+  mbi_scan_schedule *s = mbi_scan_of(plan);
   void *arguments[6];
-  arguments[0] = &plan->ranks.row_start;
+  arguments[0] = &plan->nonempty.row_start;
   arguments[1] = &s->tile_row;
   arguments[2] = &plan->device.nnz;
   arguments[3] = &s->tiles;
@@ -29100,44 +29091,50 @@ MBI_INTERNAL merbit_status mbi_scan_create(merbit_plan *plan) {
     status = mbi_scan_schedule_create(plan);
     plan->stream_bytes += mbi_device_csr_stream_bytes(plan);
   }
-  return status == MERBIT_OK && plan->scan.whole ? mbi_scan_cut(plan) : status;
+  return status == MERBIT_OK && mbi_scan_of(plan)->whole ? mbi_scan_cut(plan) : status;
 }
 
 MBI_INTERNAL void mbi_scan_destroy(merbit_plan *plan) {
-  mbi_device_release(plan->context, plan->scan.row_ends);
+  mbi_device_release(plan->context, mbi_scan_of(plan)->row_ends);
   mbi_program_destroy(plan->context, &plan->program);
 }
 
 /* Bytes of the carries of one product in flight: firsts and tails, and parts of x'A x. */
 MBI_INTERNAL uint64_t mbi_scan_carry_bytes(const merbit_plan *plan) {
-  const mbi_scan_schedule *s = &plan->scan;
+  const mbi_scan_schedule *s = mbi_scan_of(plan);
   return s->whole ? 0
-                  : s->tiles * (2 * mbi_type_size(mbi_plan_sums(plan)) +
+                  : s->tiles * (2 * mbi_type_size(mbi_plan_accumulator(plan)) +
                                 (s->dots ? sizeof(double) : 0));
 }
 
-/* Where the last product with the plan's own workspace has left x'A x, in plan->scan.tiles
- * parts. 0: nowhere. */
+/* Returns into how many parts of x'A x a product of the plan adds up; 0 if it adds up none. */
+MBI_INTERNAL uint64_t mbi_scan_dot_parts(const merbit_plan *plan) {
+  return plan->cuda != NULL && plan->method == MERBIT_METHOD_SCAN && mbi_scan_of(plan)->dots
+             ? mbi_scan_of(plan)->tiles
+             : 0;
+}
+
+/* Returns where the last product with the plan's own workspace has left these parts, or 0. */
 MBI_INTERNAL mbi_devptr mbi_scan_dots(const merbit_plan *plan) {
-  const mbi_scan_schedule *s = &plan->scan;
-  return s->dots ? plan->workspace->device_carries +
-                       2 * s->tiles * mbi_type_size(mbi_plan_sums(plan))
-                 : 0;
+  const uint64_t parts = mbi_scan_dot_parts(plan);
+  return parts > 0 ? plan->workspace->device_carries +
+                         2 * parts * mbi_type_size(mbi_plan_accumulator(plan))
+                   : 0;
 }
 
 /* After a product over all tiles: rows that cross tiles, and empty ones. `how`: a MBI_START. */
 MBI_INTERNAL merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr carries,
                                                  const void *alpha, const void *beta,
                                                  mbi_devptr y, void *stream, int how) {
-  mbi_scan_schedule *s = &plan->scan;
-  mbi_devptr tails = carries + s->tiles * mbi_type_size(mbi_plan_sums(plan));
+  mbi_scan_schedule *s = mbi_scan_of(plan);
+  mbi_devptr tails = carries + s->tiles * mbi_type_size(mbi_plan_accumulator(plan));
   void *arguments[10];
   if (s->fixup_blocks == 0) {
     return MERBIT_OK;
   }
   arguments[0] = &s->tile_row;
-  arguments[1] = &plan->ranks.row_id;
-  arguments[2] = &plan->ranks.empty_id;
+  arguments[1] = &plan->nonempty.row_id;
+  arguments[2] = &plan->nonempty.empty_id;
   arguments[3] = &carries;
   arguments[4] = &tails;
   arguments[5] = &y;
@@ -29149,7 +29146,7 @@ MBI_INTERNAL merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr c
       plan->context, s->fixup, "mbk_scan_fixup", (int64_t)s->fixup_blocks,
       MBI_SCAN_FIXUP_THREADS,
       (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 *
-                 (mbi_type_size(mbi_plan_sums(plan)) + sizeof(uint32_t))),
+                 (mbi_type_size(mbi_plan_accumulator(plan)) + sizeof(uint32_t))),
       stream, arguments, how);
 }
 
@@ -29160,18 +29157,18 @@ MBI_INTERNAL int mbi_scan_adds(const merbit_plan *plan, const void *beta) {
   }
   return plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE
              ? *(const void *const *)beta != NULL
-             : !mbi_scalar_zero(mbi_plan_sums(plan), beta);
+             : !mbi_scalar_zero(mbi_plan_accumulator(plan), beta);
 }
 
 static merbit_status mbi_scan_launch_whole(merbit_plan *plan, const void *alpha, mbi_devptr x,
                                            const void *beta, mbi_devptr y, void *stream) {
-  mbi_scan_schedule *s = &plan->scan;
+  mbi_scan_schedule *s = mbi_scan_of(plan);
   const int adds = mbi_scan_adds(plan, beta);
   void *arguments[15];
   arguments[0] = &s->row_ends;
   arguments[1] = &s->tile_row;
-  arguments[2] = &plan->ranks.row_id;
-  arguments[3] = &plan->ranks.empty_id;
+  arguments[2] = &plan->nonempty.row_id;
+  arguments[3] = &plan->nonempty.empty_id;
   arguments[4] = &s->block_start;
   arguments[5] = &plan->device.col_ind;
   arguments[6] = &plan->device.values;
@@ -29191,8 +29188,8 @@ static merbit_status mbi_scan_launch_whole(merbit_plan *plan, const void *alpha,
 static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, const void *alpha,
                                        mbi_devptr x, const void *beta, mbi_devptr y,
                                        void *stream) {
-  mbi_scan_schedule *s = &plan->scan;
-  const unsigned size = (unsigned)mbi_type_size(mbi_plan_sums(plan));
+  mbi_scan_schedule *s = mbi_scan_of(plan);
+  const unsigned size = (unsigned)mbi_type_size(mbi_plan_accumulator(plan));
   const int adds = mbi_scan_adds(plan, beta);
   mbi_devptr tails = carries + s->tiles * size;
   void *arguments[14];
@@ -29202,7 +29199,7 @@ static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, co
   }
   arguments[0] = &s->row_ends;
   arguments[1] = &s->tile_row;
-  arguments[2] = &plan->ranks.row_id;
+  arguments[2] = &plan->nonempty.row_id;
   arguments[3] = &plan->device.col_ind;
   arguments[4] = &plan->device.values;
   arguments[5] = &plan->device.table;
@@ -29228,7 +29225,7 @@ static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, co
 /* ---- Describe ---------------------------------------------------------------------------- */
 
 MBI_INTERNAL void mbi_scan_info(const merbit_plan *plan, merbit_plan_info *info) {
-  const mbi_scan_schedule *s = &plan->scan;
+  const mbi_scan_schedule *s = mbi_scan_of(plan);
   info->sigma = s->steps;
   info->omega = 32;
   info->block_threads = s->threads;
@@ -29236,15 +29233,15 @@ MBI_INTERNAL void mbi_scan_info(const merbit_plan *plan, merbit_plan_info *info)
 }
 
 static int mbi_scan_describe(const merbit_plan *plan, char *text, size_t size) {
-  const mbi_scan_schedule *s = &plan->scan;
+  const mbi_scan_schedule *s = mbi_scan_of(plan);
   return snprintf(
       text, size,
       "%" PRIu64 " tiles of 32 x %d, scan depth %d, %" PRIu64 " empty rows, %d threads%s%s",
       s->tiles, s->steps, s->depth, s->empty_rows, s->threads,
-      s->whole ? " with whole rows" : "", plan->once ? ", matrix past the caches" : "");
+      s->whole ? " with whole rows" : "", plan->streaming ? ", matrix past the caches" : "");
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_scan_method = {mbi_scan_create,
+MBI_INTERNAL const mbi_cuda_method mbi_scan_method = {sizeof(mbi_scan_schedule), mbi_scan_create,
                                                       mbi_scan_destroy,
                                                       mbi_scan_carry_bytes,
                                                       mbi_scan_multiply,
@@ -29255,12 +29252,17 @@ MBI_INTERNAL const mbi_cuda_method mbi_scan_method = {mbi_scan_create,
 /* ==== >>spmv/gpu/merge/merge.c  CUDA: the merge path, with nothing made beforehand ======== */
 /* ---- Encode: sizes, from what is known without a look at the matrix ---------------------- */
 
+/* Returns the state of a plan by this method. */
+MBI_INTERNAL mbi_merge_path *mbi_merge_path_of(const merbit_plan *plan) {
+  return (mbi_merge_path *)plan->state;
+}
+
 /* Blocks that leave registers for what a lane holds, without spilling. For 9.0 NVRTC gets by
  * with fewer than elsewhere. */
 static int mbi_merge_resident(const merbit_plan *plan) {
-  const mbi_merge_path *p = &plan->merge;
-  const int single = mbi_plan_sums(plan) == MERBIT_F32, words = p->steps * (single ? 1 : 2);
-  const int heavy = mbi_plan_sums(plan) == MERBIT_C128; /* see mbi_scan_resident */
+  const mbi_merge_path *p = mbi_merge_path_of(plan);
+  const int single = mbi_plan_accumulator(plan) == MERBIT_F32, words = p->steps * (single ? 1 : 2);
+  const int heavy = mbi_plan_accumulator(plan) == MERBIT_C128; /* see mbi_scan_resident */
   const int known = plan->context->device.compute_capability == 90 && mbi_scan_aligned(plan) &&
                     plan->device.offset_type == MERBIT_INDEX_32 &&
                     !mbi_plan_has_semiring(plan) &&
@@ -29277,10 +29279,10 @@ static int mbi_merge_resident(const merbit_plan *plan) {
 
 /* A block's chunks share its start, but few blocks share a GPU badly. */
 static int mbi_merge_rounds(const merbit_plan *plan) {
-  const mbi_merge_path *p = &plan->merge;
+  const mbi_merge_path *p = mbi_merge_path_of(plan);
   const uint64_t places =
       (uint64_t)plan->context->device.multiprocessors * (uint64_t)p->resident;
-  return p->chunks > 32 * places && mbi_plan_sums(plan) == MERBIT_F32 ? 4
+  return p->chunks > 32 * places && mbi_plan_accumulator(plan) == MERBIT_F32 ? 4
          : p->chunks > 8 * places                                     ? 2
                                                                       : 1;
 }
@@ -29291,13 +29293,13 @@ static uint64_t mbi_merge_chunk(const mbi_merge_path *p) {
 }
 
 MBI_INTERNAL merbit_status mbi_merge_size(merbit_plan *plan) {
-  mbi_merge_path *p = &plan->merge;
+  mbi_merge_path *p = mbi_merge_path_of(plan);
   const merbit_plan_desc *wish = &plan->desc;
   const uint64_t path = plan->device.rows + plan->device.nnz;
-  p->pack = mbi_plan_sums(plan) == MERBIT_F32 && !plan->once
+  p->pack = mbi_plan_accumulator(plan) == MERBIT_F32 && !plan->streaming
                 ? 2
-                : mbi_scan_widest(mbi_plan_sums(plan));
-  p->steps = wish->sigma != 0 ? wish->sigma : mbi_plan_sums(plan) == MERBIT_C128 ? 4 : 8;
+                : mbi_scan_widest(mbi_plan_accumulator(plan));
+  p->steps = wish->sigma != 0 ? wish->sigma : mbi_plan_accumulator(plan) == MERBIT_C128 ? 4 : 8;
   p->threads = wish->block_threads != 0 ? wish->block_threads : 256;
   if (p->steps < 1 || p->steps > MBI_MERGE_STEPS || p->steps % p->pack != 0 ||
       p->threads < 32 || p->threads > 1024 || p->threads % 32 != 0) {
@@ -29328,8 +29330,8 @@ MBI_INTERNAL merbit_status mbi_merge_size(merbit_plan *plan) {
 
 /* Of one block: see mbk_merge_places. */
 MBI_INTERNAL unsigned mbi_merge_shared(const merbit_plan *plan, int adds) {
-  const mbi_merge_path *p = &plan->merge;
-  const unsigned size = (unsigned)mbi_type_size(mbi_plan_sums(plan)),
+  const mbi_merge_path *p = mbi_merge_path_of(plan);
+  const unsigned size = (unsigned)mbi_type_size(mbi_plan_accumulator(plan)),
                  threads = (unsigned)p->threads;
   const unsigned warps = threads / 32;
   return threads * (unsigned)p->steps * 2 + 2 * warps * size +
@@ -29339,19 +29341,19 @@ MBI_INTERNAL unsigned mbi_merge_shared(const merbit_plan *plan, int adds) {
 /* ---- Specialise -------------------------------------------------------------------------- */
 
 MBI_INTERNAL void mbi_merge_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
-  const mbi_merge_path *p = &plan->merge;
+  const mbi_merge_path *p = mbi_merge_path_of(plan);
   mbi_plan_preamble(plan, preamble);
   mbi_preamble_define_int(preamble, "MBK_STEPS", p->steps);
   mbi_preamble_define_int(preamble, "MBK_PACK", p->pack);
   mbi_preamble_define_int(preamble, "MBK_ROUNDS", p->rounds);
   mbi_preamble_define_int(preamble, "MBK_ALIGNED", mbi_scan_aligned(plan));
-  mbi_preamble_define_int(preamble, "MBK_ONCE", plan->once);
+  mbi_preamble_define_int(preamble, "MBK_STREAMING", plan->streaming);
   mbi_preamble_define_int(preamble, "MBK_THREADS", p->threads);
   mbi_preamble_define_int(preamble, "MBK_BLOCKS", p->resident);
 }
 
 static merbit_status mbi_merge_path_create(merbit_plan *plan) {
-  mbi_merge_path *p = &plan->merge;
+  mbi_merge_path *p = mbi_merge_path_of(plan);
   mbi_preamble preamble;
   merbit_status status = mbi_merge_size(plan);
   if (status != MERBIT_OK) {
@@ -29360,7 +29362,7 @@ static merbit_status mbi_merge_path_create(merbit_plan *plan) {
   plan->stream_bytes =
       mbi_device_csr_stream_bytes(plan) +
       (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type) +
-      4 * p->chunks * (sizeof(uint64_t) + mbi_type_size(mbi_plan_sums(plan)));
+      4 * p->chunks * (sizeof(uint64_t) + mbi_type_size(mbi_plan_accumulator(plan)));
   mbi_merge_preamble(plan, &preamble);
   status =
       mbi_program_create(plan->context, "spmv/gpu/merge/merge.cu", &preamble, &plan->program);
@@ -29385,14 +29387,14 @@ static void mbi_merge_path_destroy(merbit_plan *plan) {
 
 /* Where chunks begin, up to a multiple of 16 bytes. */
 static uint64_t mbi_merge_begin_bytes(const merbit_plan *plan) {
-  return (plan->merge.chunks + 2) / 2 * 2 * sizeof(uint64_t);
+  return (mbi_merge_path_of(plan)->chunks + 2) / 2 * 2 * sizeof(uint64_t);
 }
 
 /* Where chunks begin, then what each holds of its first row and of the one open at its end. */
 MBI_INTERNAL uint64_t mbi_merge_carry_bytes(const merbit_plan *plan) {
-  const uint64_t chunks = plan->merge.chunks;
+  const uint64_t chunks = mbi_merge_path_of(plan)->chunks;
   return chunks > 0
-             ? mbi_merge_begin_bytes(plan) + 2 * chunks * mbi_type_size(mbi_plan_sums(plan))
+             ? mbi_merge_begin_bytes(plan) + 2 * chunks * mbi_type_size(mbi_plan_accumulator(plan))
              : 0;
 }
 
@@ -29401,8 +29403,8 @@ MBI_INTERNAL uint64_t mbi_merge_carry_bytes(const merbit_plan *plan) {
 static merbit_status mbi_merge_path_multiply(merbit_plan *plan, mbi_devptr carries,
                                              const void *alpha, mbi_devptr x, const void *beta,
                                              mbi_devptr y, void *stream) {
-  mbi_merge_path *p = &plan->merge;
-  const size_t size = mbi_type_size(mbi_plan_sums(plan));
+  mbi_merge_path *p = mbi_merge_path_of(plan);
+  const size_t size = mbi_type_size(mbi_plan_accumulator(plan));
   const int adds = mbi_scan_adds(plan, beta);
   mbi_devptr firsts = carries + mbi_merge_begin_bytes(plan);
   mbi_devptr tails = firsts + p->chunks * size;
@@ -29457,7 +29459,7 @@ static merbit_status mbi_merge_path_multiply(merbit_plan *plan, mbi_devptr carri
 /* ---- Describe ---------------------------------------------------------------------------- */
 
 MBI_INTERNAL void mbi_merge_info(const merbit_plan *plan, merbit_plan_info *info) {
-  const mbi_merge_path *p = &plan->merge;
+  const mbi_merge_path *p = mbi_merge_path_of(plan);
   info->sigma = p->steps;
   info->omega = p->rounds;
   info->block_threads = p->threads;
@@ -29465,13 +29467,13 @@ MBI_INTERNAL void mbi_merge_info(const merbit_plan *plan, merbit_plan_info *info
 }
 
 static int mbi_merge_describe(const merbit_plan *plan, char *text, size_t size) {
-  const mbi_merge_path *p = &plan->merge;
+  const mbi_merge_path *p = mbi_merge_path_of(plan);
   return snprintf(text, size, "%" PRIu64 " chunks of %d x %d steps, %d to a block%s", p->chunks,
                   p->threads, p->steps, p->rounds,
-                  plan->once ? ", matrix past the caches" : "");
+                  plan->streaming ? ", matrix past the caches" : "");
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_merge_path_method = {mbi_merge_path_create,
+MBI_INTERNAL const mbi_cuda_method mbi_merge_path_method = {sizeof(mbi_merge_path), mbi_merge_path_create,
                                                             mbi_merge_path_destroy,
                                                             mbi_merge_carry_bytes,
                                                             mbi_merge_path_multiply,
@@ -29481,6 +29483,11 @@ MBI_INTERNAL const mbi_cuda_method mbi_merge_path_method = {mbi_merge_path_creat
 
 /* ==== >>spmv/gpu/binned/sizes.c  how the binned product cuts a matrix, and its program ==== */
 /* ---- Encode: strips and parts ------------------------------------------------------------ */
+
+/* Returns the state of a plan by this method. */
+MBI_INTERNAL mbi_binned *mbi_binned_of(const merbit_plan *plan) {
+  return (mbi_binned *)plan->state;
+}
 
 #define MBI_BINNED_ROOM 229376u /* bytes of shared memory that wide strips and parts need */
 
@@ -29492,7 +29499,7 @@ MBI_INTERNAL uint64_t mbi_binned_group(const merbit_plan *plan) {
  * hide each other's waits; one with twice the strip and part makes longer runs, where those
  * would be mostly padding. A GPU whose blocks have little shared memory gets half of it. */
 static void mbi_binned_defaults(merbit_plan *plan) {
-  mbi_binned *b = &plan->binned;
+  mbi_binned *b = mbi_binned_of(plan);
   const uint64_t room = (uint64_t)plan->context->device.shared_bytes_per_block;
   const int little = room < MBI_BINNED_ROOM;
   const uint64_t size = mbi_type_size(plan->type), part = 65536 / size;
@@ -29504,8 +29511,8 @@ static void mbi_binned_defaults(merbit_plan *plan) {
              : wide                ? 2 * strip
                                    : strip;
   b->warp_tiles = plan->desc.omega != 0 ? plan->desc.omega : (int)(16 / size);
-  plan->scan.pack = mbi_scan_widest(plan->type);
-  plan->scan.threads = plan->desc.block_threads != 0 ? plan->desc.block_threads
+  mbi_scan_of(plan)->pack = mbi_scan_widest(plan->type);
+  mbi_scan_of(plan)->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads
                        : wide                        ? 1024
                        : little                      ? 256
                                                      : 512;
@@ -29513,25 +29520,25 @@ static void mbi_binned_defaults(merbit_plan *plan) {
 
 /* Shared memory: a table of values and a strip of x for phase 1. */
 MBI_INTERNAL uint64_t mbi_binned_multiply_shared(const merbit_plan *plan) {
-  return mbi_value_shared(plan) + plan->binned.strip * mbi_type_size(plan->type);
+  return mbi_value_shared(plan) + mbi_binned_of(plan)->strip * mbi_type_size(plan->type);
 }
 
 /* And the sums of a tile for each warp and the groups of a part, for phase 2. */
 MBI_INTERNAL uint64_t mbi_binned_sum_shared(const merbit_plan *plan, uint64_t groups) {
-  return (uint64_t)(plan->scan.threads * plan->scan.steps) * mbi_type_size(plan->type) +
+  return (uint64_t)(mbi_scan_of(plan)->threads * mbi_scan_of(plan)->steps) * mbi_type_size(plan->type) +
          groups * 32;
 }
 
 /* Three words for each strip to fill a part, and its columns. */
 MBI_INTERNAL uint64_t mbi_binned_fill_shared(const merbit_plan *plan) {
-  return 3 * plan->binned.strips * sizeof(uint32_t) +
-         plan->binned.part_groups * mbi_binned_group(plan) * sizeof(uint16_t);
+  return 3 * mbi_binned_of(plan)->strips * sizeof(uint32_t) +
+         mbi_binned_of(plan)->part_groups * mbi_binned_group(plan) * sizeof(uint16_t);
 }
 
-/* Sizes of the specialisation; needs plan->ranks. */
+/* Sizes of the specialisation; needs plan->nonempty. */
 MBI_INTERNAL merbit_status mbi_binned_size(merbit_plan *plan) {
-  mbi_binned *b = &plan->binned;
-  mbi_scan_schedule *s = &plan->scan;
+  mbi_binned *b = mbi_binned_of(plan);
+  mbi_scan_schedule *s = mbi_scan_of(plan);
   merbit_context *context = plan->context;
   const uint64_t room = (uint64_t)context->device.shared_bytes_per_block;
   uint64_t full; /* bytes of a part without padding */
@@ -29572,8 +29579,8 @@ MBI_INTERNAL merbit_status mbi_binned_size(merbit_plan *plan) {
 
 MBI_INTERNAL void mbi_binned_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   mbi_scan_preamble(plan, preamble);
-  mbi_preamble_define_int(preamble, "MBK_STRIP", (int)plan->binned.strip);
-  mbi_preamble_define_int(preamble, "MBK_WARP_TILES", plan->binned.warp_tiles);
+  mbi_preamble_define_int(preamble, "MBK_STRIP", (int)mbi_binned_of(plan)->strip);
+  mbi_preamble_define_int(preamble, "MBK_WARP_TILES", mbi_binned_of(plan)->warp_tiles);
 }
 
 MBI_INTERNAL merbit_status mbi_binned_specialise(merbit_plan *plan) {
@@ -29591,7 +29598,7 @@ MBI_INTERNAL merbit_status mbi_binned_specialise(merbit_plan *plan) {
   }
   for (i = 0; i < 6 && status == MERBIT_OK; i++) {
     status =
-        mbi_program_kernel(plan->context, &plan->program, names[i], &plan->binned.kernels[i]);
+        mbi_program_kernel(plan->context, &plan->program, names[i], &mbi_binned_of(plan)->kernels[i]);
   }
   return status;
 }
@@ -29602,7 +29609,7 @@ MBI_INTERNAL merbit_status mbi_binned_specialise(merbit_plan *plan) {
 /* Build kernel `which`. */
 static merbit_status mbi_binned_launch(merbit_plan *plan, int which, const char *name,
                                        uint64_t blocks, uint64_t shared, void **arguments) {
-  void *kernel = plan->binned.kernels[which];
+  void *kernel = mbi_binned_of(plan)->kernels[which];
   merbit_status status =
       mbi_device_reserve_shared(plan->context, kernel, name, (unsigned)shared);
   return status != MERBIT_OK
@@ -29623,7 +29630,7 @@ static merbit_status mbi_binned_send(merbit_plan *plan, const uint32_t *array, u
 
 /* part_start, from the groups of the parts. */
 MBI_INTERNAL merbit_status mbi_binned_place_parts(merbit_plan *plan, uint32_t *groups) {
-  mbi_binned *b = &plan->binned;
+  mbi_binned *b = mbi_binned_of(plan);
   const uint64_t most = (uint64_t)plan->context->device.shared_bytes_per_block;
   uint64_t part;
   for (part = 0; part < b->parts; part++) {
@@ -29648,7 +29655,7 @@ MBI_INTERNAL merbit_status mbi_binned_place_parts(merbit_plan *plan, uint32_t *g
 /* The items of phase 1, from the groups of the strips, which become their first groups. */
 static merbit_status mbi_binned_place_strips(merbit_plan *plan, uint32_t *groups,
                                              uint32_t *items) {
-  mbi_binned *b = &plan->binned;
+  mbi_binned *b = mbi_binned_of(plan);
   uint64_t strip, sum = 0;
   for (strip = 0; strip < b->strips; strip++) {
     uint64_t left = groups[strip];
@@ -29669,7 +29676,7 @@ static merbit_status mbi_binned_place_strips(merbit_plan *plan, uint32_t *groups
 /* Runs counted, then placed in the order of phase 1. `groups` and `host` have room for a word
  * of each strip and for one of each part and one more, `host` for the items too. */
 static merbit_status mbi_binned_place(merbit_plan *plan, mbi_devptr groups, uint32_t *host) {
-  mbi_binned *b = &plan->binned;
+  mbi_binned *b = mbi_binned_of(plan);
   merbit_context *context = plan->context;
   const uint64_t blocks =
       (b->strips * 32 + MBI_BINNED_BUILD_THREADS - 1) / MBI_BINNED_BUILD_THREADS;
@@ -29712,7 +29719,7 @@ static merbit_status mbi_binned_place(merbit_plan *plan, mbi_devptr groups, uint
 
 /* Memory for the runs and their order. */
 static merbit_status mbi_binned_order(merbit_plan *plan) {
-  mbi_binned *b = &plan->binned;
+  mbi_binned *b = mbi_binned_of(plan);
   merbit_context *context = plan->context;
   const uint64_t words = b->strips > b->parts + 1 ? b->strips : b->parts + 1;
   /* One item a strip and one for each full one, whose groups hold a nonzero each. */
@@ -29738,7 +29745,7 @@ static merbit_status mbi_binned_order(merbit_plan *plan) {
 
 /* What the plan holds of the matrix; with `again` only its values. */
 static merbit_status mbi_binned_fill(merbit_plan *plan, uint32_t again) {
-  mbi_binned *b = &plan->binned;
+  mbi_binned *b = mbi_binned_of(plan);
   uint32_t strips = (uint32_t)b->strips;
   void *arguments[11];
   arguments[0] = &plan->device.col_ind;
@@ -29762,11 +29769,11 @@ static merbit_status mbi_binned_refresh(merbit_plan *plan) {
 
 /* The matrix in strips, once its order is known. */
 static merbit_status mbi_binned_store(merbit_plan *plan) {
-  mbi_binned *b = &plan->binned;
+  mbi_binned *b = mbi_binned_of(plan);
   merbit_context *context = plan->context;
   const uint64_t size = mbi_type_size(plan->type), slots = b->groups * mbi_binned_group(plan);
   const uint64_t value_bytes = mbi_value_bytes(plan);
-  const uint64_t places = plan->scan.tiles * 32 * MBI_BINNED_STEPS * sizeof(uint16_t);
+  const uint64_t places = mbi_scan_of(plan)->tiles * 32 * MBI_BINNED_STEPS * sizeof(uint16_t);
   const uint64_t last = 32 * MBI_BINNED_STEPS * sizeof(uint16_t);
   mbi_devptr *const parts[] = {&b->strip_col, &b->values, &b->target, &b->places};
   const uint64_t bytes[] = {slots * sizeof(uint16_t), slots * value_bytes,
@@ -29787,7 +29794,7 @@ static merbit_status mbi_binned_store(merbit_plan *plan) {
 }
 
 MBI_INTERNAL merbit_status mbi_binned_create(merbit_plan *plan) {
-  mbi_binned *b = &plan->binned;
+  mbi_binned *b = mbi_binned_of(plan);
   merbit_context *context = plan->context;
   merbit_status status = mbi_scan_rank(plan);
   if (status == MERBIT_OK) {
@@ -29817,7 +29824,7 @@ MBI_INTERNAL merbit_status mbi_binned_create(merbit_plan *plan) {
 }
 
 static void mbi_binned_destroy(merbit_plan *plan) {
-  mbi_binned *b = &plan->binned;
+  mbi_binned *b = mbi_binned_of(plan);
   mbi_device_release(plan->context, b->runs);
   mbi_device_release(plan->context, b->part_start);
   mbi_device_release(plan->context, b->item_list);
@@ -29829,19 +29836,19 @@ static void mbi_binned_destroy(merbit_plan *plan) {
 
 /* The carries of the tiles, then the products from a multiple of 32 bytes on. */
 static uint64_t mbi_binned_carry_bytes(const merbit_plan *plan) {
-  return mbi_scan_carry_bytes(plan) + 32 + plan->binned.groups * 32;
+  return mbi_scan_carry_bytes(plan) + 32 + mbi_binned_of(plan)->groups * 32;
 }
 
 static merbit_status mbi_binned_multiply(merbit_plan *plan, mbi_devptr carries,
                                          const void *alpha, mbi_devptr x, const void *beta,
                                          mbi_devptr y, void *stream) {
-  mbi_binned *b = &plan->binned;
-  mbi_scan_schedule *s = &plan->scan;
+  mbi_binned *b = mbi_binned_of(plan);
+  mbi_scan_schedule *s = mbi_scan_of(plan);
   mbi_devptr tails = carries + s->tiles * mbi_type_size(plan->type);
   mbi_devptr products = (carries + mbi_scan_carry_bytes(plan) + 31) / 32 * 32;
   /* In f64 they are up to 6% slower where their launches overlap (H200). */
   const int overlaps = plan->type == MERBIT_F32;
-  const int how = overlaps ? mbi_plan_start(plan, 0) : MBI_START_PLAIN;
+  const int how = overlaps ? mbi_plan_start(plan, 0) : MBI_LAUNCH_PLAIN;
   void *arguments[14];
   merbit_status status;
   if (b->parts == 0) {
@@ -29869,7 +29876,7 @@ static merbit_status mbi_binned_multiply(merbit_plan *plan, mbi_devptr carries,
   arguments[3] = &plan->device.values; /* where they are those of rows */
   arguments[4] = &s->row_ends;
   arguments[5] = &s->tile_row;
-  arguments[6] = &plan->ranks.row_id;
+  arguments[6] = &plan->nonempty.row_id;
   arguments[7] = &y;
   arguments[8] = &carries;
   arguments[9] = &tails;
@@ -29882,36 +29889,40 @@ static merbit_status mbi_binned_multiply(merbit_plan *plan, mbi_devptr carries,
       (unsigned)mbi_binned_sum_shared(plan, b->part_groups), stream, arguments, how);
   return status == MERBIT_OK
              ? mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream,
-                                     overlaps ? mbi_plan_start(plan, 1) : MBI_START_PLAIN)
+                                     overlaps ? mbi_plan_start(plan, 1) : MBI_LAUNCH_PLAIN)
              : status;
 }
 
 /* ---- Describe ---------------------------------------------------------------------------- */
 
 static void mbi_binned_info(const merbit_plan *plan, merbit_plan_info *info) {
-  info->sigma = (int)(plan->binned.strip / 1024);
-  info->omega = plan->binned.warp_tiles;
-  info->block_threads = plan->scan.threads;
-  info->tiles = (int64_t)plan->scan.tiles;
+  info->sigma = (int)(mbi_binned_of(plan)->strip / 1024);
+  info->omega = mbi_binned_of(plan)->warp_tiles;
+  info->block_threads = mbi_scan_of(plan)->threads;
+  info->tiles = (int64_t)mbi_scan_of(plan)->tiles;
 }
 
 static int mbi_binned_describe(const merbit_plan *plan, char *text, size_t size) {
-  const mbi_binned *b = &plan->binned;
+  const mbi_binned *b = mbi_binned_of(plan);
   const uint64_t slots = b->groups * mbi_binned_group(plan);
   return snprintf(text, size,
                   "%" PRIu64 " strips of %" PRIu64 " columns, %" PRIu64 " parts of %" PRIu64
                   " nonzeros, %.1f%% of the slots filled, %d threads",
                   b->strips, b->strip, b->parts, b->part_nonzeros,
                   slots > 0 ? 100.0 * (double)plan->device.nnz / (double)slots : 100.0,
-                  plan->scan.threads);
+                  mbi_scan_of(plan)->threads);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_binned_method = {
-    mbi_binned_create, mbi_binned_destroy,  mbi_binned_carry_bytes, mbi_binned_multiply,
+MBI_INTERNAL const mbi_cuda_method mbi_binned_method = {sizeof(mbi_binned), mbi_binned_create, mbi_binned_destroy,  mbi_binned_carry_bytes, mbi_binned_multiply,
     mbi_binned_info,   mbi_binned_describe, mbi_binned_refresh};
 
 /* ==== >>spmv/gpu/hubs/hubs.c  CUDA: the scan, with the fullest columns in shared memory ==== */
 /* ---- Encode: room for hubs, tiles -------------------------------------------------------- */
+
+/* Returns the state of a plan by this method. */
+MBI_INTERNAL mbi_hubs *mbi_hubs_of(const merbit_plan *plan) {
+  return (mbi_hubs *)plan->state;
+}
 
 #define MBI_HUBS_THREADS 1024
 #define MBI_HUBS_ROOM 160 /* kilobytes of x in shared memory; the rest of it is L1 */
@@ -29926,10 +29937,10 @@ MBI_INTERNAL uint64_t mbi_hubs_room(const merbit_plan *plan) {
   return room / mbi_type_size(plan->type);
 }
 
-/* Sizes of the specialisation; needs plan->ranks. */
+/* Sizes of the specialisation; needs plan->nonempty. */
 MBI_INTERNAL merbit_status mbi_hubs_size(merbit_plan *plan) {
-  mbi_hubs *h = &plan->hubs;
-  mbi_scan_schedule *s = &plan->scan;
+  mbi_hubs *h = mbi_hubs_of(plan);
+  mbi_scan_schedule *s = mbi_scan_of(plan);
   merbit_context *context = plan->context;
   s->pack = mbi_scan_widest(plan->type);
   s->steps = plan->desc.sigma != 0 ? plan->desc.sigma : plan->type == MERBIT_F32 ? 8 : 4;
@@ -29964,7 +29975,7 @@ MBI_INTERNAL merbit_status mbi_hubs_size(merbit_plan *plan) {
 
 MBI_INTERNAL void mbi_hubs_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   mbi_scan_preamble(plan, preamble);
-  mbi_preamble_define_int(preamble, "MBK_HUBS", (int)plan->hubs.room);
+  mbi_preamble_define_int(preamble, "MBK_HUBS", (int)mbi_hubs_of(plan)->room);
 }
 
 static merbit_status mbi_hubs_specialise(merbit_plan *plan) {
@@ -29981,31 +29992,31 @@ static merbit_status mbi_hubs_specialise(merbit_plan *plan) {
   }
   for (i = 0; i < 4 && status == MERBIT_OK; i++) {
     status =
-        mbi_program_kernel(plan->context, &plan->program, names[i], &plan->hubs.kernels[i]);
+        mbi_program_kernel(plan->context, &plan->program, names[i], &mbi_hubs_of(plan)->kernels[i]);
   }
   return status;
 }
 
 /* Bytes of shared memory of a product. */
 MBI_INTERNAL unsigned mbi_hubs_shared(const merbit_plan *plan, int adds) {
-  const uint64_t count = plan->hubs.room + (adds ? (uint64_t)plan->scan.threads : 0);
+  const uint64_t count = mbi_hubs_of(plan)->room + (adds ? (uint64_t)mbi_scan_of(plan)->threads : 0);
   return mbi_value_shared(plan) + (unsigned)(count * mbi_type_size(plan->type));
 }
 
 /* ---- Launch: codes, products ------------------------------------------------------------- */
 
 static merbit_status mbi_hubs_encode(merbit_plan *plan) {
-  mbi_hubs *h = &plan->hubs;
+  mbi_hubs *h = mbi_hubs_of(plan);
   merbit_context *context = plan->context;
-  uint32_t least = plan->ranks.hub_least, room = (uint32_t)h->room;
+  uint32_t least = plan->nonempty.hub_least, room = (uint32_t)h->room;
   /* Codes take the place of the counts, and what was taken that of the first bin behind them:
    * an allocation of their own would cost as much as a product. */
-  mbi_devptr code = plan->ranks.column_counts;
+  mbi_devptr code = plan->nonempty.column_counts;
   mbi_devptr taken = code + plan->device.cols * sizeof(int32_t);
   void *arguments[7];
   merbit_status status = mbi_device_zero(context, taken, sizeof h->count, NULL);
-  plan->ranks.columns_coded = 1;
-  arguments[0] = &plan->ranks.column_counts;
+  plan->nonempty.columns_coded = 1;
+  arguments[0] = &plan->nonempty.column_counts;
   arguments[1] = &plan->device.cols;
   arguments[2] = &least;
   arguments[3] = &room;
@@ -30034,7 +30045,7 @@ static merbit_status mbi_hubs_encode(merbit_plan *plan) {
 }
 
 MBI_INTERNAL merbit_status mbi_hubs_create(merbit_plan *plan) {
-  mbi_hubs *h = &plan->hubs;
+  mbi_hubs *h = mbi_hubs_of(plan);
   merbit_context *context = plan->context;
   const uint64_t codes = plan->device.nnz * sizeof(int32_t);
   merbit_status status = mbi_scan_rank(plan);
@@ -30042,7 +30053,7 @@ MBI_INTERNAL merbit_status mbi_hubs_create(merbit_plan *plan) {
     status = mbi_hubs_size(plan);
   }
   if (status == MERBIT_OK) {
-    status = mbi_ranks_columns(plan, h->room);
+    status = mbi_nonempty_columns(plan, h->room);
   }
   if (status == MERBIT_OK) {
     status = mbi_hubs_specialise(plan);
@@ -30072,22 +30083,22 @@ MBI_INTERNAL merbit_status mbi_hubs_create(merbit_plan *plan) {
 }
 
 static void mbi_hubs_destroy(merbit_plan *plan) {
-  mbi_device_release(plan->context, plan->hubs.codes);
+  mbi_device_release(plan->context, mbi_hubs_of(plan)->codes);
   mbi_scan_destroy(plan);
 }
 
 static merbit_status mbi_hubs_multiply(merbit_plan *plan, mbi_devptr carries, const void *alpha,
                                        mbi_devptr x, const void *beta, mbi_devptr y,
                                        void *stream) {
-  mbi_hubs *h = &plan->hubs;
-  mbi_scan_schedule *s = &plan->scan;
+  mbi_hubs *h = mbi_hubs_of(plan);
+  mbi_scan_schedule *s = mbi_scan_of(plan);
   const int adds = mbi_scan_adds(plan, beta);
   mbi_devptr tails = carries + s->tiles * mbi_type_size(plan->type);
   void *arguments[16];
   merbit_status status = MERBIT_OK;
   arguments[0] = &s->row_ends;
   arguments[1] = &s->tile_row;
-  arguments[2] = &plan->ranks.row_id;
+  arguments[2] = &plan->nonempty.row_id;
   arguments[3] = &h->codes;
   arguments[4] = &plan->device.values;
   arguments[5] = &plan->device.table;
@@ -30115,7 +30126,7 @@ static merbit_status mbi_hubs_multiply(merbit_plan *plan, mbi_devptr carries, co
 
 MBI_INTERNAL void mbi_hubs_info(const merbit_plan *plan, merbit_plan_info *info) {
   mbi_scan_info(plan, info);
-  info->omega = (int)(plan->hubs.room * mbi_type_size(plan->type) / 1024);
+  info->omega = (int)(mbi_hubs_of(plan)->room * mbi_type_size(plan->type) / 1024);
 }
 
 static int mbi_hubs_describe(const merbit_plan *plan, char *text, size_t size) {
@@ -30123,11 +30134,11 @@ static int mbi_hubs_describe(const merbit_plan *plan, char *text, size_t size) {
                   "%" PRIu64 " tiles of 32 x %d, %" PRIu32
                   " hubs with %.0f%% of the nonzeros in shared memory, %" PRIu64
                   " empty rows, %d threads",
-                  plan->scan.tiles, plan->scan.steps, plan->hubs.count,
-                  100.0 * plan->ranks.hub_share, plan->scan.empty_rows, plan->scan.threads);
+                  mbi_scan_of(plan)->tiles, mbi_scan_of(plan)->steps, mbi_hubs_of(plan)->count,
+                  100.0 * plan->nonempty.hub_share, mbi_scan_of(plan)->empty_rows, mbi_scan_of(plan)->threads);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_hubs_method = {mbi_hubs_create,
+MBI_INTERNAL const mbi_cuda_method mbi_hubs_method = {sizeof(mbi_hubs), mbi_hubs_create,
                                                       mbi_hubs_destroy,
                                                       mbi_scan_carry_bytes,
                                                       mbi_hubs_multiply,
@@ -30138,6 +30149,11 @@ MBI_INTERNAL const mbi_cuda_method mbi_hubs_method = {mbi_hubs_create,
 /* ==== >>spmv/gpu/rows/rows.c  CUDA: lanes per row ========================================= */
 /* ---- Encode: lanes per row and loads in flight ------------------------------------------- */
 
+/* Returns the state of a plan by this method. */
+MBI_INTERNAL mbi_rows *mbi_rows_of(const merbit_plan *plan) {
+  return (mbi_rows *)plan->state;
+}
+
 /* The average length of a row, rounded up. */
 static uint64_t mbi_rows_mean(const merbit_plan *plan) {
   const uint64_t rows = plan->device.rows > 0 ? plan->device.rows : 1;
@@ -30147,7 +30163,7 @@ static uint64_t mbi_rows_mean(const merbit_plan *plan) {
 /* Lanes so that one batch of loads takes a row of average length; in f64 of half of it, for a
  * lane's loads of a row lie in as many lines again. */
 static int mbi_rows_lanes(const merbit_plan *plan) {
-  const uint64_t batch = mbi_plan_sums(plan) == MERBIT_F32 ? 8 : 4;
+  const uint64_t batch = mbi_plan_accumulator(plan) == MERBIT_F32 ? 8 : 4;
   int lanes = 1;
   while (lanes < 32 && (uint64_t)lanes * batch < mbi_rows_mean(plan)) {
     lanes *= 2;
@@ -30168,7 +30184,7 @@ MBI_INTERNAL double mbi_rows_walk(const merbit_plan *plan) {
 }
 
 MBI_INTERNAL merbit_status mbi_rows_size(merbit_plan *plan) {
-  mbi_rows *r = &plan->rows;
+  mbi_rows *r = mbi_rows_of(plan);
   merbit_context *context = plan->context;
   uint64_t groups;
   r->lanes = mbi_rows_lanes(plan);
@@ -30201,16 +30217,16 @@ MBI_INTERNAL merbit_status mbi_rows_size(merbit_plan *plan) {
 /* ---- Specialise -------------------------------------------------------------------------- */
 
 MBI_INTERNAL void mbi_rows_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
-  const mbi_rows *r = &plan->rows;
+  const mbi_rows *r = mbi_rows_of(plan);
   mbi_plan_preamble(plan, preamble);
   mbi_preamble_define_int(preamble, "MBK_LANES", r->lanes);
   mbi_preamble_define_int(preamble, "MBK_UNROLL", r->unroll);
-  mbi_preamble_define_int(preamble, "MBK_ONCE", plan->once);
+  mbi_preamble_define_int(preamble, "MBK_STREAMING", plan->streaming);
   mbi_preamble_define_int(preamble, "MBK_THREADS", r->threads);
 }
 
 static merbit_status mbi_rows_create(merbit_plan *plan) {
-  mbi_rows *r = &plan->rows;
+  mbi_rows *r = mbi_rows_of(plan);
   mbi_preamble preamble;
   merbit_status status = mbi_rows_size(plan);
   if (status != MERBIT_OK) {
@@ -30242,7 +30258,7 @@ MBI_INTERNAL uint64_t mbi_rows_carry_bytes(const merbit_plan *plan) {
 static merbit_status mbi_rows_multiply(merbit_plan *plan, mbi_devptr carries, const void *alpha,
                                        mbi_devptr x, const void *beta, mbi_devptr y,
                                        void *stream) {
-  mbi_rows *r = &plan->rows;
+  mbi_rows *r = mbi_rows_of(plan);
   void *arguments[9];
   (void)carries;
   if (r->blocks == 0) {
@@ -30264,18 +30280,18 @@ static merbit_status mbi_rows_multiply(merbit_plan *plan, mbi_devptr carries, co
 /* ---- Describe ---------------------------------------------------------------------------- */
 
 static void mbi_rows_info(const merbit_plan *plan, merbit_plan_info *info) {
-  info->sigma = plan->rows.unroll;
-  info->omega = plan->rows.lanes;
-  info->block_threads = plan->rows.threads;
+  info->sigma = mbi_rows_of(plan)->unroll;
+  info->omega = mbi_rows_of(plan)->lanes;
+  info->block_threads = mbi_rows_of(plan)->threads;
 }
 
 static int mbi_rows_describe(const merbit_plan *plan, char *text, size_t size) {
-  const mbi_rows *r = &plan->rows;
+  const mbi_rows *r = mbi_rows_of(plan);
   return snprintf(text, size, "%d lane%s a row, %d nonzeros in flight, %d threads", r->lanes,
                   r->lanes == 1 ? "" : "s", r->unroll, r->threads);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_rows_method = {mbi_rows_create,
+MBI_INTERNAL const mbi_cuda_method mbi_rows_method = {sizeof(mbi_rows), mbi_rows_create,
                                                       mbi_rows_destroy,
                                                       mbi_rows_carry_bytes,
                                                       mbi_rows_multiply,
@@ -30285,6 +30301,11 @@ MBI_INTERNAL const mbi_cuda_method mbi_rows_method = {mbi_rows_create,
 
 /* ==== >>spmv/gpu/bsr/sizes.c  CUDA: how blocks are cut into slots, groups and tiles ======= */
 /* ---- Encode: from the shape of the blocks to slots, groups and tiles --------------------- */
+
+/* Returns the state of a plan by this method. */
+MBI_INTERNAL mbi_bsr_tiles *mbi_bsr_tiles_of(const merbit_plan *plan) {
+  return (mbi_bsr_tiles *)plan->state;
+}
 
 #define MBI_BSR_GROUP_MOST 32 /* entries of a lane: bits of a mask */
 
@@ -30340,7 +30361,7 @@ static int mbi_bsr_shuffles(const mbi_bsr_tiles *t, int size) {
 }
 
 static void mbi_bsr_shape(merbit_plan *plan) {
-  mbi_bsr_tiles *t = &plan->bsr_tiles;
+  mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   const merbit_view *view = &plan->bsr.view;
   const int size = (int)mbi_type_size(plan->type);
   int group;
@@ -30367,7 +30388,7 @@ static void mbi_bsr_shape(merbit_plan *plan) {
 /* Blocks per slot and tile: high blocks leave more in the carries, and few blocks are dealt to
  * more warps. */
 static void mbi_bsr_tile(merbit_plan *plan) {
-  mbi_bsr_tiles *t = &plan->bsr_tiles;
+  mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   const int size = (int)mbi_type_size(plan->type);
   const int group = t->together * t->lane_cols * size;
   const uint64_t enough = 64 * (uint64_t)plan->context->device.multiprocessors;
@@ -30379,9 +30400,9 @@ static void mbi_bsr_tile(merbit_plan *plan) {
   t->slot_blocks = plan->desc.sigma != 0 ? plan->desc.sigma : groups * t->together;
 }
 
-/* Sizes of the specialisation; needs plan->ranks of the block rows. */
+/* Sizes of the specialisation; needs plan->nonempty of the block rows. */
 MBI_INTERNAL merbit_status mbi_bsr_size(merbit_plan *plan) {
-  mbi_bsr_tiles *t = &plan->bsr_tiles;
+  mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   merbit_context *context = plan->context;
   uint64_t tile, warps;
   mbi_bsr_shape(plan);
@@ -30407,9 +30428,9 @@ MBI_INTERNAL merbit_status mbi_bsr_size(merbit_plan *plan) {
   t->tiles = (plan->device.nnz + tile - 1) / tile;
   warps = (uint64_t)t->threads / 32;
   t->blocks = (t->tiles * (uint64_t)t->strips + warps - 1) / warps;
-  t->empty_rows = plan->device.rows - plan->ranks.count;
+  t->empty_rows = plan->device.rows - plan->nonempty.count;
   t->parts = (t->tiles > t->empty_rows ? t->tiles : t->empty_rows) * (uint64_t)t->block_rows;
-  if (!mbi_ranks_fit(plan) || t->blocks > (uint64_t)INT32_MAX ||
+  if (!mbi_nonempty_fit(plan) || t->blocks > (uint64_t)INT32_MAX ||
       t->parts / MBI_SCAN_FIXUP_THREADS >= (uint64_t)INT32_MAX) {
     return mbi_fail(context, MERBIT_TOO_LARGE,
                     "%" PRIu64 " blocks in %" PRIu64
@@ -30436,7 +30457,7 @@ MBI_INTERNAL uint64_t mbi_bsr_mask_bytes(const mbi_bsr_tiles *t) {
 /* ---- Specialise -------------------------------------------------------------------------- */
 
 MBI_INTERNAL void mbi_bsr_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
-  const mbi_bsr_tiles *t = &plan->bsr_tiles;
+  const mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   mbi_plan_preamble(plan, preamble);
   mbi_preamble_define_int(preamble, "MBK_BLOCK_ROWS", t->block_rows);
   mbi_preamble_define_int(preamble, "MBK_BLOCK_COLS", t->block_cols);
@@ -30449,7 +30470,7 @@ MBI_INTERNAL void mbi_bsr_preamble(const merbit_plan *plan, mbi_preamble *preamb
   mbi_preamble_define_int(preamble, "MBK_SLOT_BLOCKS", t->slot_blocks);
   mbi_preamble_define_int(preamble, "MBK_SHUFFLED", t->shuffled);
   mbi_preamble_define_int(preamble, "MBK_EMPTY_ROWS", t->empty_rows > 0);
-  mbi_preamble_define_int(preamble, "MBK_ONCE", 1);
+  mbi_preamble_define_int(preamble, "MBK_STREAMING", 1);
   mbi_preamble_define_int(preamble, "MBK_THREADS", t->threads);
   mbi_preamble_define_int(preamble, "MBK_BLOCKS", t->resident);
 }
@@ -30458,7 +30479,7 @@ static merbit_status mbi_bsr_specialise(merbit_plan *plan) {
   static const char *const names[MBI_BSR_KERNELS] = {"mbk_bsr_schedule", "mbk_bsr_columns",
                                                      "mbk_bsr_fill",     "mbk_bsr_product",
                                                      "mbk_bsr_fixup",    "mbk_bsr_masks"};
-  mbi_bsr_tiles *t = &plan->bsr_tiles;
+  mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   const int kernels = plan->bsr.mask_words > 0 ? MBI_BSR_KERNELS : MBI_BSR_KERNELS - 1;
   mbi_preamble preamble;
   merbit_status status;
@@ -30476,18 +30497,18 @@ static merbit_status mbi_bsr_specialise(merbit_plan *plan) {
 static merbit_status mbi_bsr_launch_build(merbit_plan *plan, int kernel, const char *name,
                                           uint64_t items, void **arguments) {
   return mbi_device_launch(
-      plan->context, plan->bsr_tiles.kernels[kernel], name,
+      plan->context, mbi_bsr_tiles_of(plan)->kernels[kernel], name,
       (int64_t)((items + MBI_BSR_BUILD_THREADS - 1) / MBI_BSR_BUILD_THREADS),
       MBI_BSR_BUILD_THREADS, 0, NULL, arguments);
 }
 
 /* row_ends and slot_row. */
 static merbit_status mbi_bsr_schedule(merbit_plan *plan) {
-  mbi_bsr_tiles *t = &plan->bsr_tiles;
-  uint32_t ranks = (uint32_t)plan->ranks.count;
+  mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
+  uint32_t ranks = (uint32_t)plan->nonempty.count;
   uint64_t slots = t->tiles * (uint64_t)t->slots;
   void *arguments[7];
-  arguments[0] = &plan->ranks.row_start;
+  arguments[0] = &plan->nonempty.row_start;
   arguments[1] = &ranks;
   arguments[2] = &plan->device.nnz;
   arguments[3] = &t->words;
@@ -30499,7 +30520,7 @@ static merbit_status mbi_bsr_schedule(merbit_plan *plan) {
 }
 
 static merbit_status mbi_bsr_columns(merbit_plan *plan) {
-  mbi_bsr_tiles *t = &plan->bsr_tiles;
+  mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   void *arguments[4];
   arguments[0] = &plan->device.col_ind;
   arguments[1] = &plan->device.nnz;
@@ -30511,7 +30532,7 @@ static merbit_status mbi_bsr_columns(merbit_plan *plan) {
 /* The masks of the blocks go to the GPU, unless they were made there, and become those of
  * lanes. Both stay: new values are put in their places by the first. */
 static merbit_status mbi_bsr_masks(merbit_plan *plan) {
-  mbi_bsr_tiles *t = &plan->bsr_tiles;
+  mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   merbit_context *context = plan->context;
   const uint64_t bytes = plan->device.nnz * (uint64_t)plan->bsr.mask_words * sizeof(uint64_t);
   const int upload = t->mask_words == 0;
@@ -30538,7 +30559,7 @@ static merbit_status mbi_bsr_masks(merbit_plan *plan) {
 /* The blocks in plan->device.values, as they come, to the plan's copy, which is all that a
  * product reads: an array of the plan's own is given back. */
 MBI_INTERNAL merbit_status mbi_bsr_fill(merbit_plan *plan) {
-  mbi_bsr_tiles *t = &plan->bsr_tiles;
+  mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->device;
   const uint64_t entries = csr->nnz * (uint64_t)t->block_rows * (uint64_t)t->block_cols;
@@ -30591,7 +30612,7 @@ MBI_INTERNAL merbit_status mbi_bsr_take_values(merbit_plan *plan) {
 }
 
 static merbit_status mbi_bsr_allocate(merbit_plan *plan) {
-  mbi_bsr_tiles *t = &plan->bsr_tiles;
+  mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   merbit_context *context = plan->context;
   const uint64_t words = t->words * sizeof(uint32_t);
   const uint64_t slots = (t->tiles * (uint64_t)(t->slots + 1) + 1) * sizeof(uint32_t);
@@ -30609,7 +30630,7 @@ static merbit_status mbi_bsr_allocate(merbit_plan *plan) {
   if (status == MERBIT_OK && packs > 0) {
     status = mbi_device_allocate(context, packs, "blocks of tiles", &t->packs);
   }
-  plan->schedule_bytes = words + slots + columns + packs + plan->ranks.bytes;
+  plan->schedule_bytes = words + slots + columns + packs + plan->nonempty.bytes;
   plan->stream_bytes = words + slots + columns + packs +
                        2 * t->tiles * (uint64_t)t->block_rows * mbi_type_size(plan->type);
   if (plan->bsr.mask_words > 0) {
@@ -30634,7 +30655,7 @@ MBI_INTERNAL merbit_status mbi_bsr_create(merbit_plan *plan) {
   if (status == MERBIT_OK) {
     status = mbi_bsr_specialise(plan);
   }
-  if (status != MERBIT_OK || plan->bsr_tiles.tiles == 0) {
+  if (status != MERBIT_OK || mbi_bsr_tiles_of(plan)->tiles == 0) {
     return status;
   }
   status = mbi_bsr_allocate(plan);
@@ -30648,12 +30669,12 @@ MBI_INTERNAL merbit_status mbi_bsr_create(merbit_plan *plan) {
     status = mbi_bsr_masks(plan);
   }
   return status != MERBIT_OK          ? status
-         : plan->bsr_tiles.packs != 0 ? mbi_bsr_fill(plan)
+         : mbi_bsr_tiles_of(plan)->packs != 0 ? mbi_bsr_fill(plan)
                                       : mbi_device_synchronize(plan->context, NULL);
 }
 
 MBI_INTERNAL void mbi_bsr_destroy(merbit_plan *plan) {
-  mbi_bsr_tiles *t = &plan->bsr_tiles;
+  mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   mbi_device_release(plan->context, t->row_ends);
   mbi_device_release(plan->context, t->slot_row);
   mbi_device_release(plan->context, t->columns);
@@ -30665,21 +30686,21 @@ MBI_INTERNAL void mbi_bsr_destroy(merbit_plan *plan) {
 
 /* Of firsts and tails. */
 MBI_INTERNAL uint64_t mbi_bsr_carry_bytes(const merbit_plan *plan) {
-  const mbi_bsr_tiles *t = &plan->bsr_tiles;
+  const mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   return 2 * t->tiles * (uint64_t)t->block_rows * mbi_type_size(plan->type);
 }
 
 static merbit_status mbi_bsr_launch_fixup(merbit_plan *plan, mbi_devptr carries,
                                           const void *alpha, const void *beta, mbi_devptr y,
                                           void *stream) {
-  mbi_bsr_tiles *t = &plan->bsr_tiles;
+  mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   const unsigned size = (unsigned)mbi_type_size(plan->type);
   uint64_t rows = (uint64_t)plan->bsr.view.rows;
   mbi_devptr tails = carries + t->tiles * (uint64_t)t->block_rows * size;
   void *arguments[11];
   arguments[0] = &t->slot_row;
-  arguments[1] = &plan->ranks.row_id;
-  arguments[2] = &plan->ranks.empty_id;
+  arguments[1] = &plan->nonempty.row_id;
+  arguments[2] = &plan->nonempty.empty_id;
   arguments[3] = &carries;
   arguments[4] = &tails;
   arguments[5] = &y;
@@ -30699,14 +30720,14 @@ static merbit_status mbi_bsr_launch_fixup(merbit_plan *plan, mbi_devptr carries,
 MBI_INTERNAL merbit_status mbi_bsr_multiply(merbit_plan *plan, mbi_devptr carries,
                                             const void *alpha, mbi_devptr x, const void *beta,
                                             mbi_devptr y, void *stream) {
-  mbi_bsr_tiles *t = &plan->bsr_tiles;
+  mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   uint64_t rows = (uint64_t)plan->bsr.view.rows, cols = (uint64_t)plan->bsr.view.cols;
   mbi_devptr tails = carries + t->tiles * (uint64_t)t->block_rows * mbi_type_size(plan->type);
   void *arguments[15];
   merbit_status status;
   arguments[0] = &t->row_ends;
   arguments[1] = &t->slot_row;
-  arguments[2] = &plan->ranks.row_id;
+  arguments[2] = &plan->nonempty.row_id;
   arguments[3] = &t->columns;
   arguments[4] = &t->packs;
   arguments[5] = &t->masks;
@@ -30728,14 +30749,14 @@ MBI_INTERNAL merbit_status mbi_bsr_multiply(merbit_plan *plan, mbi_devptr carrie
 /* ---- Describe ---------------------------------------------------------------------------- */
 
 MBI_INTERNAL void mbi_bsr_info(const merbit_plan *plan, merbit_plan_info *info) {
-  info->sigma = plan->bsr_tiles.slot_blocks;
-  info->omega = plan->bsr_tiles.slots;
-  info->block_threads = plan->bsr_tiles.threads;
-  info->tiles = (int64_t)plan->bsr_tiles.tiles;
+  info->sigma = mbi_bsr_tiles_of(plan)->slot_blocks;
+  info->omega = mbi_bsr_tiles_of(plan)->slots;
+  info->block_threads = mbi_bsr_tiles_of(plan)->threads;
+  info->tiles = (int64_t)mbi_bsr_tiles_of(plan)->tiles;
 }
 
 MBI_INTERNAL int mbi_bsr_describe(const merbit_plan *plan, char *text, size_t size) {
-  const mbi_bsr_tiles *t = &plan->bsr_tiles;
+  const mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   const double stored = (double)plan->device.nnz * t->block_rows * t->block_cols;
   return snprintf(text, size,
                   "%" PRIu64 " blocks of %d x %d, %.1f%% filled, %" PRIu64 " tiles of %d x %d "
@@ -30746,8 +30767,7 @@ MBI_INTERNAL int mbi_bsr_describe(const merbit_plan *plan, char *text, size_t si
                   t->threads);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_bsr_method = {
-    mbi_bsr_create, mbi_bsr_destroy,  mbi_bsr_carry_bytes, mbi_bsr_multiply,
+MBI_INTERNAL const mbi_cuda_method mbi_bsr_method = {sizeof(mbi_bsr_tiles), mbi_bsr_create, mbi_bsr_destroy,  mbi_bsr_carry_bytes, mbi_bsr_multiply,
     mbi_bsr_info,   mbi_bsr_describe, mbi_bsr_fill};
 
 /* ==== >>spmv/study/bsr_study.c  CUDA: other products of blocks, for comparison ============ */
@@ -30755,6 +30775,11 @@ MBI_INTERNAL const mbi_cuda_method mbi_bsr_method = {
  * that their products are not repeatable to the bit; all but thread-private accumulation also
  * use atomics in shared memory. */
 #ifdef MERBIT_STUDY_METHODS
+
+/* Returns the state of a plan by this method. */
+MBI_INTERNAL mbi_bsr_study *mbi_bsr_study_of(const merbit_plan *plan) {
+  return (mbi_bsr_study *)plan->state;
+}
 
 #define MBI_BSR_STUDY_THREADS 256 /* of the kernels that do not multiply */
 
@@ -30776,7 +30801,7 @@ static int mbi_bsr_study_threads(const merbit_plan *plan) {
 /* As many chunks as thread blocks, which fill the GPU plan_desc.sigma times. */
 MBI_INTERNAL merbit_status mbi_bsr_study_size(merbit_plan *plan) {
   merbit_context *context = plan->context;
-  mbi_bsr_study *s = &plan->bsr_study;
+  mbi_bsr_study *s = mbi_bsr_study_of(plan);
   const merbit_view *view = &plan->bsr.view;
   const int own = plan->method == MERBIT_METHOD_BSR_VECTOR ? 8 : 1;
   const int entries = view->block_rows * view->block_cols;
@@ -30803,7 +30828,7 @@ MBI_INTERNAL merbit_status mbi_bsr_study_size(merbit_plan *plan) {
                     "plan_desc.sigma is %d; method %s fills the GPU 1 to 64 times",
                     plan->desc.sigma, mbi_method_name(plan->method));
   }
-  if (!mbi_ranks_fit(plan)) {
+  if (!mbi_nonempty_fit(plan)) {
     return mbi_fail(context, MERBIT_TOO_LARGE,
                     "%" PRIu64 " rows of blocks are too many for the GPU", plan->device.rows);
   }
@@ -30826,7 +30851,7 @@ MBI_INTERNAL void mbi_bsr_study_preamble(const merbit_plan *plan, mbi_preamble *
   mbi_preamble_define_int(preamble, "MBK_COLUMN_MAJOR",
                           view->block_order == MERBIT_BLOCK_COLUMN_MAJOR);
   mbi_preamble_define_int(preamble, "MBK_EDGE", view->cols % view->block_cols != 0);
-  mbi_preamble_define_int(preamble, "MBK_THREADS", plan->bsr_study.threads);
+  mbi_preamble_define_int(preamble, "MBK_THREADS", mbi_bsr_study_of(plan)->threads);
 }
 
 static merbit_status mbi_bsr_study_specialise(merbit_plan *plan) {
@@ -30839,7 +30864,7 @@ static merbit_status mbi_bsr_study_specialise(merbit_plan *plan) {
       mbi_program_create(plan->context, "spmv/study/bsr_study.cu", &preamble, &plan->program);
   for (i = 0; i < 3 && status == MERBIT_OK; i++) {
     status = mbi_program_kernel(plan->context, &plan->program, names[i],
-                                &plan->bsr_study.kernels[i]);
+                                &mbi_bsr_study_of(plan)->kernels[i]);
   }
   return status;
 }
@@ -30851,7 +30876,7 @@ static int64_t mbi_bsr_study_grid(uint64_t items) {
 }
 
 static merbit_status mbi_bsr_study_cut(merbit_plan *plan) {
-  mbi_bsr_study *s = &plan->bsr_study;
+  mbi_bsr_study *s = mbi_bsr_study_of(plan);
   merbit_context *context = plan->context;
   const uint64_t bytes = (s->chunks + 1) * sizeof(uint32_t);
   uint32_t rows = (uint32_t)plan->device.rows;
@@ -30888,18 +30913,18 @@ static merbit_status mbi_bsr_study_create(merbit_plan *plan) {
   if (status == MERBIT_OK) {
     status = mbi_bsr_study_specialise(plan);
   }
-  return status == MERBIT_OK && plan->bsr_study.chunks > 0 ? mbi_bsr_study_cut(plan) : status;
+  return status == MERBIT_OK && mbi_bsr_study_of(plan)->chunks > 0 ? mbi_bsr_study_cut(plan) : status;
 }
 
 static void mbi_bsr_study_destroy(merbit_plan *plan) {
-  mbi_device_release(plan->context, plan->bsr_study.chunk_row);
+  mbi_device_release(plan->context, mbi_bsr_study_of(plan)->chunk_row);
   mbi_program_destroy(plan->context, &plan->program);
 }
 
 static merbit_status mbi_bsr_study_multiply(merbit_plan *plan, mbi_devptr carries,
                                             const void *alpha, mbi_devptr x, const void *beta,
                                             mbi_devptr y, void *stream) {
-  mbi_bsr_study *s = &plan->bsr_study;
+  mbi_bsr_study *s = mbi_bsr_study_of(plan);
   const unsigned sums = (unsigned)(plan->bsr.view.block_rows + s->threads / 32);
   uint64_t rows = (uint64_t)plan->bsr.view.rows, cols = (uint64_t)plan->bsr.view.cols;
   void *scale[4], *arguments[12];
@@ -30931,10 +30956,10 @@ static merbit_status mbi_bsr_study_multiply(merbit_plan *plan, mbi_devptr carrie
 /* ---- Describe ---------------------------------------------------------------------------- */
 
 static void mbi_bsr_study_info(const merbit_plan *plan, merbit_plan_info *info) {
-  info->sigma = (int)(plan->bsr_study.chunk_blocks < INT32_MAX ? plan->bsr_study.chunk_blocks
+  info->sigma = (int)(mbi_bsr_study_of(plan)->chunk_blocks < INT32_MAX ? mbi_bsr_study_of(plan)->chunk_blocks
                                                                : INT32_MAX);
-  info->block_threads = plan->bsr_study.threads;
-  info->tiles = (int64_t)plan->bsr_study.chunks;
+  info->block_threads = mbi_bsr_study_of(plan)->threads;
+  info->tiles = (int64_t)mbi_bsr_study_of(plan)->chunks;
 }
 
 static int mbi_bsr_study_describe(const merbit_plan *plan, char *text, size_t size) {
@@ -30942,11 +30967,11 @@ static int mbi_bsr_study_describe(const merbit_plan *plan, char *text, size_t si
                   "%" PRIu64 " blocks of %d x %d, %" PRIu64 " chunks of %" PRIu64
                   " blocks, %d threads; sums by atomics",
                   plan->device.nnz, plan->bsr.view.block_rows, plan->bsr.view.block_cols,
-                  plan->bsr_study.chunks, plan->bsr_study.chunk_blocks,
-                  plan->bsr_study.threads);
+                  mbi_bsr_study_of(plan)->chunks, mbi_bsr_study_of(plan)->chunk_blocks,
+                  mbi_bsr_study_of(plan)->threads);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_bsr_study_method = {mbi_bsr_study_create,
+MBI_INTERNAL const mbi_cuda_method mbi_bsr_study_method = {sizeof(mbi_bsr_study), mbi_bsr_study_create,
                                                            mbi_bsr_study_destroy,
                                                            mbi_rows_carry_bytes,
                                                            mbi_bsr_study_multiply,
@@ -30962,6 +30987,11 @@ MBI_INTERNAL const mbi_cuda_method mbi_bsr_study_method = {mbi_bsr_study_create,
  * that lanes take at once, 0: 1; columns of a tile, 0: 2024. */
 #ifdef MERBIT_STUDY_METHODS
 
+/* Returns the state of a plan by this method. */
+MBI_INTERNAL mbi_csr_study *mbi_csr_study_of(const merbit_plan *plan) {
+  return (mbi_csr_study *)plan->state;
+}
+
 #define MBI_TILED_COLUMNS 4096 /* at most: shared memory then needs no asking */
 
 /* ---- Encode: sizes; tiles of columns for each block of rows ------------------------------ */
@@ -30971,7 +31001,7 @@ static int mbi_row_study_tiled(const merbit_plan *plan) {
 }
 
 static merbit_status mbi_row_study_sizes_fit(const merbit_plan *plan) {
-  const mbi_csr_study *s = &plan->csr_study;
+  const mbi_csr_study *s = mbi_csr_study_of(plan);
   const int tiled = mbi_row_study_tiled(plan);
   if (s->threads < 32 || s->threads > 1024 || s->threads % 32 != 0 || s->lanes < 1 ||
       s->lanes > 32 || (s->lanes & (s->lanes - 1)) != 0 || s->rows < 1 ||
@@ -30989,7 +31019,7 @@ static merbit_status mbi_row_study_sizes_fit(const merbit_plan *plan) {
 }
 
 MBI_INTERNAL merbit_status mbi_row_study_size(merbit_plan *plan) {
-  mbi_csr_study *s = &plan->csr_study;
+  mbi_csr_study *s = mbi_csr_study_of(plan);
   const merbit_plan_desc *wish = &plan->desc;
   const int tiled = mbi_row_study_tiled(plan);
   uint64_t block_rows, resident;
@@ -31018,7 +31048,7 @@ MBI_INTERNAL merbit_status mbi_row_study_size(merbit_plan *plan) {
 }
 
 static merbit_status mbi_tiled_cut(merbit_plan *plan) {
-  mbi_csr_study *s = &plan->csr_study;
+  mbi_csr_study *s = mbi_csr_study_of(plan);
   void *arguments[6];
   arguments[0] = &plan->device.row_ptr;
   arguments[1] = &plan->device.col_ind;
@@ -31033,7 +31063,7 @@ static merbit_status mbi_tiled_cut(merbit_plan *plan) {
 
 /* Numbers of tiles at s->tile_first become the number of each block's first. */
 static merbit_status mbi_tiled_sum(merbit_plan *plan) {
-  mbi_csr_study *s = &plan->csr_study;
+  mbi_csr_study *s = mbi_csr_study_of(plan);
   merbit_context *context = plan->context;
   const size_t bytes = (size_t)s->blocks * sizeof(uint64_t);
   void *memory = NULL;
@@ -31058,7 +31088,7 @@ static merbit_status mbi_tiled_sum(merbit_plan *plan) {
 }
 
 static merbit_status mbi_tiled_encode(merbit_plan *plan) {
-  mbi_csr_study *s = &plan->csr_study;
+  mbi_csr_study *s = mbi_csr_study_of(plan);
   merbit_context *context = plan->context;
   merbit_status status = mbi_device_allocate(context, (s->blocks + 1) * sizeof(uint64_t),
                                              "first tiles", &s->tile_first);
@@ -31091,7 +31121,7 @@ static merbit_status mbi_tiled_encode(merbit_plan *plan) {
 /* ---- Specialise -------------------------------------------------------------------------- */
 
 MBI_INTERNAL void mbi_row_study_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
-  const mbi_csr_study *s = &plan->csr_study;
+  const mbi_csr_study *s = mbi_csr_study_of(plan);
   mbi_plan_preamble(plan, preamble);
   mbi_preamble_define_int(preamble, "MBK_STUDY", mbi_row_study_tiled(plan));
   mbi_preamble_define_int(preamble, "MBK_LANES", s->lanes);
@@ -31104,7 +31134,7 @@ MBI_INTERNAL void mbi_row_study_preamble(const merbit_plan *plan, mbi_preamble *
 static merbit_status mbi_row_study_create(merbit_plan *plan) {
   static const char *const names[4] = {"mbk_loop_reset", "mbk_loop_product", "mbk_tiled_cut",
                                        "mbk_tiled_product"};
-  mbi_csr_study *s = &plan->csr_study;
+  mbi_csr_study *s = mbi_csr_study_of(plan);
   const int tiled = mbi_row_study_tiled(plan);
   mbi_preamble preamble;
   merbit_status status = mbi_row_study_size(plan);
@@ -31126,15 +31156,15 @@ static merbit_status mbi_row_study_create(merbit_plan *plan) {
 }
 
 MBI_INTERNAL void mbi_csr_study_destroy(merbit_plan *plan) {
-  mbi_device_release(plan->context, plan->csr_study.tile_first);
-  mbi_device_release(plan->context, plan->csr_study.mixed);
-  mbi_device_release(plan->context, plan->csr_study.tile_col);
+  mbi_device_release(plan->context, mbi_csr_study_of(plan)->tile_first);
+  mbi_device_release(plan->context, mbi_csr_study_of(plan)->mixed);
+  mbi_device_release(plan->context, mbi_csr_study_of(plan)->tile_col);
   mbi_program_destroy(plan->context, &plan->program);
 }
 
 /* The loop's counter of rows: a product in flight has its own. */
 static uint64_t mbi_row_study_carry_bytes(const merbit_plan *plan) {
-  return mbi_row_study_tiled(plan) || plan->csr_study.blocks == 0 ? 0 : sizeof(uint64_t);
+  return mbi_row_study_tiled(plan) || mbi_csr_study_of(plan)->blocks == 0 ? 0 : sizeof(uint64_t);
 }
 
 /* ---- Launch ------------------------------------------------------------------------------ */
@@ -31142,7 +31172,7 @@ static uint64_t mbi_row_study_carry_bytes(const merbit_plan *plan) {
 static merbit_status mbi_warp_loop_multiply(merbit_plan *plan, mbi_devptr carries,
                                             const void *alpha, mbi_devptr x, const void *beta,
                                             mbi_devptr y, void *stream) {
-  mbi_csr_study *s = &plan->csr_study;
+  mbi_csr_study *s = mbi_csr_study_of(plan);
   void *reset[1], *arguments[9];
   merbit_status status;
   if (s->blocks == 0) {
@@ -31168,7 +31198,7 @@ static merbit_status mbi_warp_loop_multiply(merbit_plan *plan, mbi_devptr carrie
 static merbit_status mbi_warp_tiled_multiply(merbit_plan *plan, mbi_devptr carries,
                                              const void *alpha, mbi_devptr x, const void *beta,
                                              mbi_devptr y, void *stream) {
-  mbi_csr_study *s = &plan->csr_study;
+  mbi_csr_study *s = mbi_csr_study_of(plan);
   void *arguments[12];
   (void)carries;
   arguments[0] = &plan->device.row_ptr;
@@ -31191,7 +31221,7 @@ static merbit_status mbi_warp_tiled_multiply(merbit_plan *plan, mbi_devptr carri
 /* ---- Describe ---------------------------------------------------------------------------- */
 
 static void mbi_row_study_info(const merbit_plan *plan, merbit_plan_info *info) {
-  const mbi_csr_study *s = &plan->csr_study;
+  const mbi_csr_study *s = mbi_csr_study_of(plan);
   const int tiled = mbi_row_study_tiled(plan);
   info->sigma = tiled ? s->width : s->rows;
   info->omega = tiled ? s->rows : s->lanes;
@@ -31200,7 +31230,7 @@ static void mbi_row_study_info(const merbit_plan *plan, merbit_plan_info *info) 
 }
 
 static int mbi_row_study_describe(const merbit_plan *plan, char *text, size_t size) {
-  const mbi_csr_study *s = &plan->csr_study;
+  const mbi_csr_study *s = mbi_csr_study_of(plan);
   if (mbi_row_study_tiled(plan)) {
     return snprintf(text, size,
                     "%" PRIu64 " tiles of %d columns for %" PRIu64 " blocks of %d rows",
@@ -31210,14 +31240,14 @@ static int mbi_row_study_describe(const merbit_plan *plan, char *text, size_t si
                   s->blocks, s->threads, s->lanes, s->rows);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_warp_loop_method = {mbi_row_study_create,
+MBI_INTERNAL const mbi_cuda_method mbi_warp_loop_method = {sizeof(mbi_csr_study), mbi_row_study_create,
                                                            mbi_csr_study_destroy,
                                                            mbi_row_study_carry_bytes,
                                                            mbi_warp_loop_multiply,
                                                            mbi_row_study_info,
                                                            mbi_row_study_describe,
                                                            NULL};
-MBI_INTERNAL const mbi_cuda_method mbi_warp_tiled_method = {mbi_row_study_create,
+MBI_INTERNAL const mbi_cuda_method mbi_warp_tiled_method = {sizeof(mbi_csr_study), mbi_row_study_create,
                                                             mbi_csr_study_destroy,
                                                             mbi_row_study_carry_bytes,
                                                             mbi_warp_tiled_multiply,
@@ -31238,7 +31268,7 @@ MBI_INTERNAL const mbi_cuda_method mbi_warp_tiled_method = {mbi_row_study_create
 
 /* Chunks of equal nonzeros, or of equal steps of the merge path. */
 MBI_INTERNAL merbit_status mbi_split_size(merbit_plan *plan) {
-  mbi_csr_study *s = &plan->csr_study;
+  mbi_csr_study *s = mbi_csr_study_of(plan);
   const merbit_plan_desc *wish = &plan->desc;
   const int path = plan->method == MERBIT_METHOD_PATH_WALK;
   const uint64_t items = plan->device.nnz + (path ? plan->device.rows : 0);
@@ -31266,7 +31296,7 @@ MBI_INTERNAL merbit_status mbi_split_size(merbit_plan *plan) {
 
 /* Of one block: see mbk_split_product. */
 MBI_INTERNAL unsigned mbi_split_shared(const merbit_plan *plan) {
-  const mbi_csr_study *s = &plan->csr_study;
+  const mbi_csr_study *s = mbi_csr_study_of(plan);
   const unsigned warps = (unsigned)s->threads / 32;
   return ((unsigned)(s->steps * s->threads) + 1 + warps) * (unsigned)mbi_type_size(plan->type) +
          warps * (unsigned)sizeof(uint32_t);
@@ -31275,11 +31305,11 @@ MBI_INTERNAL unsigned mbi_split_shared(const merbit_plan *plan) {
 /* ---- Specialise -------------------------------------------------------------------------- */
 
 MBI_INTERNAL void mbi_split_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
-  const mbi_csr_study *s = &plan->csr_study;
+  const mbi_csr_study *s = mbi_csr_study_of(plan);
   mbi_plan_preamble(plan, preamble);
   mbi_preamble_define_int(preamble, "MBK_STUDY", plan->method == MERBIT_METHOD_PATH_WALK);
   mbi_preamble_define_int(preamble, "MBK_STEPS", s->steps);
-  mbi_preamble_define_int(preamble, "MBK_ONCE", plan->once);
+  mbi_preamble_define_int(preamble, "MBK_STREAMING", plan->streaming);
   mbi_preamble_define_int(preamble, "MBK_THREADS", s->threads);
 }
 
@@ -31294,20 +31324,20 @@ static merbit_status mbi_split_create(merbit_plan *plan) {
   plan->stream_bytes =
       mbi_device_csr_stream_bytes(plan) +
       (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type) +
-      4 * plan->csr_study.blocks * (sizeof(uint64_t) + mbi_type_size(plan->type));
+      4 * mbi_csr_study_of(plan)->blocks * (sizeof(uint64_t) + mbi_type_size(plan->type));
   mbi_split_preamble(plan, &preamble);
   status =
       mbi_program_create(plan->context, "spmv/study/split_study.cu", &preamble, &plan->program);
   for (i = 0; i < 3 && status == MERBIT_OK; i++) {
     status = mbi_program_kernel(plan->context, &plan->program, names[i],
-                                &plan->csr_study.kernels[i]);
+                                &mbi_csr_study_of(plan)->kernels[i]);
   }
   return status;
 }
 
 /* Where chunks begin, then what each holds of its first row and of the one open at its end. */
 static uint64_t mbi_split_carry_bytes(const merbit_plan *plan) {
-  const uint64_t chunks = plan->csr_study.blocks;
+  const uint64_t chunks = mbi_csr_study_of(plan)->blocks;
   return chunks > 0 ? (chunks + 1) * sizeof(uint64_t) + 2 * chunks * mbi_type_size(plan->type)
                     : 0;
 }
@@ -31318,7 +31348,7 @@ static merbit_status mbi_split_product(merbit_plan *plan, mbi_devptr chunk_row,
                                        mbi_devptr firsts, mbi_devptr tails, const void *alpha,
                                        mbi_devptr x, const void *beta, mbi_devptr y,
                                        void *stream) {
-  mbi_csr_study *s = &plan->csr_study;
+  mbi_csr_study *s = mbi_csr_study_of(plan);
   void *arguments[12];
   arguments[0] = &plan->device.row_ptr;
   arguments[1] = &plan->device.col_ind;
@@ -31339,7 +31369,7 @@ static merbit_status mbi_split_product(merbit_plan *plan, mbi_devptr chunk_row,
 static merbit_status mbi_split_fixup(merbit_plan *plan, mbi_devptr chunk_row, mbi_devptr firsts,
                                      mbi_devptr tails, const void *alpha, const void *beta,
                                      mbi_devptr y, void *stream) {
-  mbi_csr_study *s = &plan->csr_study;
+  mbi_csr_study *s = mbi_csr_study_of(plan);
   const size_t size = mbi_type_size(plan->type);
   void *arguments[8];
   arguments[0] = &plan->device.row_ptr;
@@ -31361,7 +31391,7 @@ static merbit_status mbi_split_fixup(merbit_plan *plan, mbi_devptr chunk_row, mb
 static merbit_status mbi_split_multiply(merbit_plan *plan, mbi_devptr carries,
                                         const void *alpha, mbi_devptr x, const void *beta,
                                         mbi_devptr y, void *stream) {
-  mbi_csr_study *s = &plan->csr_study;
+  mbi_csr_study *s = mbi_csr_study_of(plan);
   const mbi_devptr firsts = carries + (s->blocks + 1) * sizeof(uint64_t);
   const mbi_devptr tails = firsts + s->blocks * mbi_type_size(plan->type);
   void *arguments[5];
@@ -31388,19 +31418,19 @@ static merbit_status mbi_split_multiply(merbit_plan *plan, mbi_devptr carries,
 /* ---- Describe ---------------------------------------------------------------------------- */
 
 static void mbi_split_info(const merbit_plan *plan, merbit_plan_info *info) {
-  info->sigma = plan->csr_study.steps;
-  info->block_threads = plan->csr_study.threads;
-  info->tiles = (int64_t)plan->csr_study.blocks;
+  info->sigma = mbi_csr_study_of(plan)->steps;
+  info->block_threads = mbi_csr_study_of(plan)->threads;
+  info->tiles = (int64_t)mbi_csr_study_of(plan)->blocks;
 }
 
 static int mbi_split_describe(const merbit_plan *plan, char *text, size_t size) {
-  const mbi_csr_study *s = &plan->csr_study;
+  const mbi_csr_study *s = mbi_csr_study_of(plan);
   return snprintf(text, size, "%" PRIu64 " chunks of %d x %d %s", s->blocks, s->threads,
                   s->steps,
                   plan->method == MERBIT_METHOD_PATH_WALK ? "steps of the path" : "nonzeros");
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_split_method = {mbi_split_create,
+MBI_INTERNAL const mbi_cuda_method mbi_split_method = {sizeof(mbi_csr_study), mbi_split_create,
                                                        mbi_csr_study_destroy,
                                                        mbi_split_carry_bytes,
                                                        mbi_split_multiply,
@@ -32476,6 +32506,11 @@ MBI_INTERNAL void mbi_many_cpu(merbit_plan *plan, void *scratch, const void *alp
 /* ==== >>spmv/gpu/sliced/sliced.c  CUDA: slices of rows stored column by column ============ */
 /* ---- Encode: windows, slices, loads in flight -------------------------------------------- */
 
+/* Returns the state of a plan by this method. */
+MBI_INTERNAL mbi_sliced *mbi_sliced_of(const merbit_plan *plan) {
+  return (mbi_sliced *)plan->state;
+}
+
 /* Values that a lane keeps in flight, in loads of 16 bytes. */
 static int mbi_sliced_unroll(const merbit_plan *plan) {
   return plan->desc.sigma != 0 ? plan->desc.sigma : 2;
@@ -32488,11 +32523,11 @@ MBI_INTERNAL double mbi_sliced_walk(const merbit_plan *plan) {
 }
 
 MBI_INTERNAL merbit_status mbi_sliced_size(merbit_plan *plan) {
-  mbi_sliced *s = &plan->sliced;
+  mbi_sliced *s = mbi_sliced_of(plan);
   merbit_context *context = plan->context;
   /* Sorting costs a row number for each row: where there is next to nothing to gain, not. */
   s->sorted =
-      plan->desc.omega != 1 && plan->ranks.slots > plan->device.nnz + plan->device.nnz / 32;
+      plan->desc.omega != 1 && plan->nonempty.slots > plan->device.nnz + plan->device.nnz / 32;
   s->unroll = mbi_sliced_unroll(plan);
   s->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : 256;
   if (s->unroll < 1 || s->unroll > 16 || s->threads < 32 || s->threads > 1024 ||
@@ -32505,7 +32540,7 @@ MBI_INTERNAL merbit_status mbi_sliced_size(merbit_plan *plan) {
   }
   s->slices = (plan->device.rows + 31) / 32;
   s->blocks = (s->slices * 32 + (uint64_t)s->threads - 1) / (uint64_t)s->threads;
-  if (!mbi_ranks_fit(plan) || s->blocks > (uint64_t)INT32_MAX) {
+  if (!mbi_nonempty_fit(plan) || s->blocks > (uint64_t)INT32_MAX) {
     return mbi_fail(context, MERBIT_TOO_LARGE,
                     "%" PRIu64
                     " rows are too many for MERBIT_METHOD_SLICED; use another plan_desc.method",
@@ -32514,14 +32549,14 @@ MBI_INTERNAL merbit_status mbi_sliced_size(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* Lengths and the starts of slices are 32-bit; needs plan->ranks. */
+/* Lengths and the starts of slices are 32-bit; needs plan->nonempty. */
 MBI_INTERNAL merbit_status mbi_sliced_check(const merbit_plan *plan) {
-  const mbi_ranks *ranks = &plan->ranks;
-  if (ranks->longest > INT32_MAX || ranks->slots / 16 + 6 * plan->sliced.slices > UINT32_MAX) {
+  const mbi_nonempty_rows *nonempty = &plan->nonempty;
+  if (nonempty->longest > INT32_MAX || nonempty->slots / 16 + 6 * mbi_sliced_of(plan)->slices > UINT32_MAX) {
     return mbi_fail(plan->context, MERBIT_TOO_LARGE,
                     "slices of 32 rows would take %" PRIu64 " slots, and %" PRIu32
                     " for one row; use another plan_desc.method",
-                    ranks->slots, ranks->longest);
+                    nonempty->slots, nonempty->longest);
   }
   return MERBIT_OK;
 }
@@ -32529,18 +32564,18 @@ MBI_INTERNAL merbit_status mbi_sliced_check(const merbit_plan *plan) {
 /* ---- Specialise -------------------------------------------------------------------------- */
 
 MBI_INTERNAL void mbi_sliced_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
-  const mbi_sliced *s = &plan->sliced;
+  const mbi_sliced *s = mbi_sliced_of(plan);
   mbi_plan_preamble(plan, preamble);
   mbi_preamble_define_int(preamble, "MBK_UNROLL", s->unroll);
   mbi_preamble_define_int(preamble, "MBK_SORTED", s->sorted);
-  mbi_preamble_define_int(preamble, "MBK_ONCE", plan->once);
+  mbi_preamble_define_int(preamble, "MBK_STREAMING", plan->streaming);
   mbi_preamble_define_int(preamble, "MBK_THREADS", s->threads);
 }
 
 static merbit_status mbi_sliced_specialise(merbit_plan *plan) {
   static const char *const names[4] = {"mbk_sliced_order", "mbk_sliced_width",
                                        "mbk_sliced_fill", "mbk_sliced_product"};
-  mbi_sliced *s = &plan->sliced;
+  mbi_sliced *s = mbi_sliced_of(plan);
   mbi_preamble preamble;
   merbit_status status;
   int i;
@@ -32563,13 +32598,13 @@ MBI_INTERNAL int64_t mbi_sliced_build_blocks(const mbi_sliced *s) {
  * *sum. */
 static merbit_status mbi_sliced_offsets(merbit_plan *plan, mbi_devptr array, uint64_t *sum) {
   merbit_context *context = plan->context;
-  mbi_devptr total = array + plan->sliced.slices * sizeof(uint32_t);
+  mbi_devptr total = array + mbi_sliced_of(plan)->slices * sizeof(uint32_t);
   void *offsets = NULL, *arguments[3];
   uint32_t found = 0;
   merbit_status status =
-      mbi_program_kernel(context, &plan->ranks.program, "mbk_arrays_offsets", &offsets);
+      mbi_program_kernel(context, &plan->nonempty.program, "mbk_arrays_offsets", &offsets);
   arguments[0] = &array;
-  arguments[1] = &plan->sliced.slices;
+  arguments[1] = &mbi_sliced_of(plan)->slices;
   arguments[2] = &total;
   if (status == MERBIT_OK) {
     status = mbi_device_launch(context, offsets, "mbk_arrays_offsets", 1, 1024,
@@ -32584,7 +32619,7 @@ static merbit_status mbi_sliced_offsets(merbit_plan *plan, mbi_devptr array, uin
 
 /* Which rows make a slice, and how wide it and its columns are. */
 static merbit_status mbi_sliced_order(merbit_plan *plan) {
-  mbi_sliced *s = &plan->sliced;
+  mbi_sliced *s = mbi_sliced_of(plan);
   void *arguments[8];
   merbit_status status;
   arguments[0] = &plan->device.row_ptr;
@@ -32612,7 +32647,7 @@ static merbit_status mbi_sliced_order(merbit_plan *plan) {
 /* Everything but columns and values, whose sizes come out: slots of values, and of two-byte
  * columns. */
 static merbit_status mbi_sliced_build(merbit_plan *plan) {
-  mbi_sliced *s = &plan->sliced;
+  mbi_sliced *s = mbi_sliced_of(plan);
   const uint64_t places = s->slices * 32 * sizeof(uint32_t);
   const uint64_t starts = (s->slices + 1) * sizeof(uint32_t);
   mbi_devptr *const parts[] = {&s->length, &s->row_id, &s->slice_start, &s->column_start,
@@ -32635,7 +32670,7 @@ static merbit_status mbi_sliced_build(merbit_plan *plan) {
 }
 
 static merbit_status mbi_sliced_fill(merbit_plan *plan) {
-  mbi_sliced *s = &plan->sliced;
+  mbi_sliced *s = mbi_sliced_of(plan);
   void *arguments[11];
   arguments[0] = &plan->device.row_ptr;
   arguments[1] = &plan->device.col_ind;
@@ -32655,9 +32690,9 @@ static merbit_status mbi_sliced_fill(merbit_plan *plan) {
 }
 
 static merbit_status mbi_sliced_create(merbit_plan *plan) {
-  mbi_sliced *s = &plan->sliced;
+  mbi_sliced *s = mbi_sliced_of(plan);
   const uint64_t values = mbi_value_bytes(plan);
-  merbit_status status = mbi_ranks_need(plan);
+  merbit_status status = mbi_nonempty_need(plan);
   if (status == MERBIT_OK) {
     status = mbi_sliced_size(plan);
   }
@@ -32689,15 +32724,15 @@ static merbit_status mbi_sliced_create(merbit_plan *plan) {
 }
 
 static void mbi_sliced_destroy(merbit_plan *plan) {
-  mbi_device_release(plan->context, plan->sliced.length); /* and what is behind it */
-  mbi_device_release(plan->context, plan->sliced.columns);
+  mbi_device_release(plan->context, mbi_sliced_of(plan)->length); /* and what is behind it */
+  mbi_device_release(plan->context, mbi_sliced_of(plan)->columns);
   mbi_program_destroy(plan->context, &plan->program);
 }
 
 static merbit_status mbi_sliced_multiply(merbit_plan *plan, mbi_devptr carries,
                                          const void *alpha, mbi_devptr x, const void *beta,
                                          mbi_devptr y, void *stream) {
-  mbi_sliced *s = &plan->sliced;
+  mbi_sliced *s = mbi_sliced_of(plan);
   void *arguments[13];
   (void)carries;
   if (s->blocks == 0) {
@@ -32723,14 +32758,14 @@ static merbit_status mbi_sliced_multiply(merbit_plan *plan, mbi_devptr carries,
 /* ---- Describe ---------------------------------------------------------------------------- */
 
 static void mbi_sliced_info(const merbit_plan *plan, merbit_plan_info *info) {
-  info->sigma = plan->sliced.unroll;
+  info->sigma = mbi_sliced_of(plan)->unroll;
   info->omega = 32;
-  info->block_threads = plan->sliced.threads;
-  info->tiles = (int64_t)plan->sliced.slices;
+  info->block_threads = mbi_sliced_of(plan)->threads;
+  info->tiles = (int64_t)mbi_sliced_of(plan)->slices;
 }
 
 static int mbi_sliced_describe(const merbit_plan *plan, char *text, size_t size) {
-  const mbi_sliced *s = &plan->sliced;
+  const mbi_sliced *s = mbi_sliced_of(plan);
   const double slots = s->slots > 0 ? (double)s->slots : 1.0;
   return snprintf(text, size,
                   "%" PRIu64 " slices of 32 rows%s, %.1f%% of the slots filled, %.1f bytes a "
@@ -32740,8 +32775,7 @@ static int mbi_sliced_describe(const merbit_plan *plan, char *text, size_t size)
                   2.0 * (double)s->column_slots / slots, s->threads);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_sliced_method = {
-    mbi_sliced_create, mbi_sliced_destroy,  mbi_rows_carry_bytes, mbi_sliced_multiply,
+MBI_INTERNAL const mbi_cuda_method mbi_sliced_method = {sizeof(mbi_sliced), mbi_sliced_create, mbi_sliced_destroy,  mbi_rows_carry_bytes, mbi_sliced_multiply,
     mbi_sliced_info,   mbi_sliced_describe, mbi_sliced_fill};
 
 /* ==== >>spmv/gpu/cb/build.c  blocks of 16 x 16: their sizes, and a first pass over a CSR ==== */
@@ -33334,6 +33368,11 @@ MBI_INTERNAL merbit_status mbi_cb_create_format(merbit_context *context,
 }
 
 /* ==== >>spmv/gpu/cb/cb.c  CUDA: COO, CSR and dense blocks of 16 x 16 ====================== */
+/* Returns the state of a plan by this method. */
+MBI_INTERNAL mbi_cb *mbi_cb_of(const merbit_plan *plan) {
+  return (mbi_cb *)plan->state;
+}
+
 #define MBI_CB_AHEAD 2048
 
 /* ---- Encode: on the CPU, from the plan's CSR --------------------------------------------- */
@@ -33341,7 +33380,7 @@ MBI_INTERNAL merbit_status mbi_cb_create_format(merbit_context *context,
 MBI_INTERNAL merbit_status mbi_cb_options_take(merbit_plan *plan, mbi_cb_options *options) {
   const merbit_plan_desc *desc = &plan->desc;
   merbit_context *context = plan->context;
-  mbi_cb *cb = &plan->cb;
+  mbi_cb *cb = mbi_cb_of(plan);
   if (!(desc->cb_aggregate >= 0.0 && desc->cb_aggregate <= 1.0) || desc->cb_coo_max < 0 ||
       desc->cb_coo_max > 257 || desc->cb_csr_max < 0 || desc->cb_csr_max > 256) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -33437,7 +33476,7 @@ static merbit_status mbi_cb_encode(merbit_plan *plan, mbi_cb_format *format) {
  * room for what the kernel brings to L2 ahead. */
 static merbit_status mbi_cb_upload(merbit_plan *plan, const void *source, uint64_t bytes,
                                    const char *what, merbit_status status, mbi_devptr *target) {
-  const uint64_t room = bytes + (target == &plan->cb.data ? MBI_CB_AHEAD : 0);
+  const uint64_t room = bytes + (target == &mbi_cb_of(plan)->data ? MBI_CB_AHEAD : 0);
   if (status == MERBIT_OK) {
     status = mbi_device_allocate(plan->context, room, what, target);
   }
@@ -33449,7 +33488,7 @@ static merbit_status mbi_cb_upload(merbit_plan *plan, const void *source, uint64
 }
 
 static merbit_status mbi_cb_upload_all(merbit_plan *plan, const mbi_cb_format *f) {
-  mbi_cb *cb = &plan->cb;
+  mbi_cb *cb = mbi_cb_of(plan);
   const uint64_t blocks = f->blocks + MBI_CB_SPARE;
   merbit_status status = MERBIT_OK;
   status = mbi_cb_upload(plan, f->words, blocks * 8, "blocks", status, &cb->words);
@@ -33487,20 +33526,20 @@ static int mbi_cb_resident(const merbit_plan *plan) {
   const int threads = capability >= 100                              ? 768
                       : capability == 90 && plan->type == MERBIT_F32 ? 1280
                                                                      : 1024;
-  const int blocks = threads / plan->cb.threads;
+  const int blocks = threads / mbi_cb_of(plan)->threads;
   return blocks > 16 ? 16 : blocks;
 }
 
 MBI_INTERNAL void mbi_cb_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   mbi_plan_preamble(plan, preamble);
-  mbi_preamble_define_int(preamble, "MBK_AGGREGATED", plan->cb.aggregated);
-  mbi_preamble_define_int(preamble, "MBK_ONCE", plan->once);
-  mbi_preamble_define_int(preamble, "MBK_THREADS", plan->cb.threads);
+  mbi_preamble_define_int(preamble, "MBK_AGGREGATED", mbi_cb_of(plan)->aggregated);
+  mbi_preamble_define_int(preamble, "MBK_STREAMING", plan->streaming);
+  mbi_preamble_define_int(preamble, "MBK_THREADS", mbi_cb_of(plan)->threads);
   mbi_preamble_define_int(preamble, "MBK_BLOCKS", mbi_cb_resident(plan));
 }
 
 static merbit_status mbi_cb_specialise(merbit_plan *plan) {
-  mbi_cb *cb = &plan->cb;
+  mbi_cb *cb = mbi_cb_of(plan);
   mbi_preamble preamble;
   merbit_status status;
   mbi_cb_preamble(plan, &preamble);
@@ -33534,14 +33573,14 @@ static merbit_status mbi_cb_refresh(merbit_plan *plan) {
   merbit_status status = mbi_cb_encode(plan, &format);
   if (status == MERBIT_OK) {
     status =
-        mbi_device_upload(plan->context, plan->cb.data, format.data, (size_t)format.data_bytes);
+        mbi_device_upload(plan->context, mbi_cb_of(plan)->data, format.data, (size_t)format.data_bytes);
   }
   mbi_cb_format_free(plan->context, &format);
   return status;
 }
 
 static void mbi_cb_destroy(merbit_plan *plan) {
-  mbi_cb *cb = &plan->cb;
+  mbi_cb *cb = mbi_cb_of(plan);
   mbi_device_release(plan->context, cb->words);
   mbi_device_release(plan->context, cb->first);
   mbi_device_release(plan->context, cb->data);
@@ -33556,13 +33595,13 @@ static void mbi_cb_destroy(merbit_plan *plan) {
 
 /* The sums of the parts of strips. */
 static uint64_t mbi_cb_carry_bytes(const merbit_plan *plan) {
-  return plan->cb.parts * MBI_CB_SIDE * mbi_type_size(plan->type);
+  return mbi_cb_of(plan)->parts * MBI_CB_SIDE * mbi_type_size(plan->type);
 }
 
 static merbit_status mbi_cb_launch_fixup(merbit_plan *plan, mbi_devptr carries,
                                          const void *alpha, const void *beta, mbi_devptr y,
                                          void *stream) {
-  mbi_cb *cb = &plan->cb;
+  mbi_cb *cb = mbi_cb_of(plan);
   void *arguments[7];
   arguments[0] = &cb->split_strip;
   arguments[1] = &cb->split_part;
@@ -33580,7 +33619,7 @@ static merbit_status mbi_cb_launch_fixup(merbit_plan *plan, mbi_devptr carries,
 static merbit_status mbi_cb_multiply(merbit_plan *plan, mbi_devptr carries, const void *alpha,
                                      mbi_devptr x, const void *beta, mbi_devptr y,
                                      void *stream) {
-  mbi_cb *cb = &plan->cb;
+  mbi_cb *cb = mbi_cb_of(plan);
   const uint64_t warps = (uint64_t)cb->threads / 32;
   void *arguments[14];
   merbit_status status;
@@ -33610,14 +33649,14 @@ static merbit_status mbi_cb_multiply(merbit_plan *plan, mbi_devptr carries, cons
 /* ---- Describe ---------------------------------------------------------------------------- */
 
 static void mbi_cb_info(const merbit_plan *plan, merbit_plan_info *info) {
-  info->sigma = (int)plan->cb.limit;
+  info->sigma = (int)mbi_cb_of(plan)->limit;
   info->omega = 32;
-  info->block_threads = plan->cb.threads;
-  info->tiles = (int64_t)plan->cb.block_count;
+  info->block_threads = mbi_cb_of(plan)->threads;
+  info->tiles = (int64_t)mbi_cb_of(plan)->block_count;
 }
 
 static int mbi_cb_describe(const merbit_plan *plan, char *text, size_t size) {
-  const mbi_cb *cb = &plan->cb;
+  const mbi_cb *cb = mbi_cb_of(plan);
   const double csr =
       (double)(mbi_device_csr_stream_bytes(plan) +
                (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type));
@@ -33631,8 +33670,7 @@ static int mbi_cb_describe(const merbit_plan *plan, char *text, size_t size) {
                   cb->threads);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_cb_method = {
-    mbi_cb_create, mbi_cb_destroy,  mbi_cb_carry_bytes, mbi_cb_multiply,
+MBI_INTERNAL const mbi_cuda_method mbi_cb_method = {sizeof(mbi_cb), mbi_cb_create, mbi_cb_destroy,  mbi_cb_carry_bytes, mbi_cb_multiply,
     mbi_cb_info,   mbi_cb_describe, mbi_cb_refresh};
 
 /* ==== >>spmv/stages/value_forms.c  CUDA: values stored shorter, without a loss ============ */
@@ -33644,13 +33682,13 @@ MBI_INTERNAL const mbi_cuda_method mbi_cb_method = {
 #define MBI_VALUES_SAMPLES 128 /* windows of 2,048 nonzeros at most */
 #define MBI_VALUES_TABLE_BYTES (MBI_VALUES_MOST * sizeof(double))
 
-typedef struct mbi_values_room { /* in GPU memory */
+typedef struct mbi_values_scratch { /* in GPU memory */
   uint64_t changes[2], keys[MBI_VALUES_KEYS];
   uint32_t against, distinct;
   unsigned char number[MBI_VALUES_KEYS];
-} mbi_values_room;
+} mbi_values_scratch;
 
-#define MBI_VALUES_AT(look, field) ((look)->room + offsetof(mbi_values_room, field))
+#define MBI_VALUES_AT(look, field) ((look)->room + offsetof(mbi_values_scratch, field))
 
 MBI_INTERNAL int64_t mbi_values_blocks(uint64_t count) {
   return count / 256 < MBI_VALUES_BLOCKS ? (int64_t)(count / 256 + 1) : MBI_VALUES_BLOCKS;
@@ -33706,7 +33744,7 @@ static mbi_value_form mbi_values_shortest(const merbit_plan *plan, uint32_t form
 
 /* ---- Looking at values ------------------------------------------------------------------- */
 
-static merbit_status mbi_values_launch(merbit_plan *plan, mbi_values_look *look,
+static merbit_status mbi_values_launch(merbit_plan *plan, mbi_values_search *look,
                                        const char *name, int64_t blocks, uint64_t shared,
                                        void **arguments) {
   void *kernel = NULL;
@@ -33716,15 +33754,15 @@ static merbit_status mbi_values_launch(merbit_plan *plan, mbi_values_look *look,
                                                  (unsigned)shared, NULL, arguments);
 }
 
-static merbit_status mbi_values_answer(merbit_plan *plan, mbi_values_look *look) {
+static merbit_status mbi_values_answer(merbit_plan *plan, mbi_values_search *look) {
   return mbi_device_download(plan->context, &look->against, MBI_VALUES_AT(look, against),
                              sizeof look->against);
 }
 
 /* What a sample of the values at `values` speaks against, by an arrays program. Release with
- * mbi_values_look_end, after a failure too. */
-MBI_INTERNAL merbit_status mbi_values_look_begin(merbit_plan *plan, mbi_program *program,
-                                                 mbi_devptr values, mbi_values_look *look) {
+ * mbi_values_search_end, after a failure too. */
+MBI_INTERNAL merbit_status mbi_values_search_begin(merbit_plan *plan, mbi_program *program,
+                                                 mbi_devptr values, mbi_values_search *look) {
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->device;
   const uint64_t windows = csr->nnz / MBI_VALUES_WINDOW + 1;
@@ -33735,10 +33773,10 @@ MBI_INTERNAL merbit_status mbi_values_look_begin(merbit_plan *plan, mbi_program 
   memset(look, 0, sizeof *look);
   look->program = program;
   look->values = values;
-  status = mbi_device_allocate(context, sizeof(mbi_values_room), "what the values are like",
+  status = mbi_device_allocate(context, sizeof(mbi_values_scratch), "what the values are like",
                                &look->room);
   if (status == MERBIT_OK) {
-    status = mbi_device_zero(context, look->room, sizeof(mbi_values_room), NULL);
+    status = mbi_device_zero(context, look->room, sizeof(mbi_values_scratch), NULL);
   }
   keys = MBI_VALUES_AT(look, keys);
   distinct = MBI_VALUES_AT(look, distinct);
@@ -33761,13 +33799,13 @@ MBI_INTERNAL merbit_status mbi_values_look_begin(merbit_plan *plan, mbi_program 
   return status == MERBIT_OK ? mbi_values_answer(plan, look) : status;
 }
 
-MBI_INTERNAL void mbi_values_look_end(merbit_plan *plan, mbi_values_look *look) {
+MBI_INTERNAL void mbi_values_search_end(merbit_plan *plan, mbi_values_search *look) {
   mbi_device_release(plan->context, look->room);
   mbi_device_release(plan->context, look->columns);
 }
 
 /* Forms that show value by value. */
-static merbit_status mbi_values_check(merbit_plan *plan, mbi_values_look *look,
+static merbit_status mbi_values_check(merbit_plan *plan, mbi_values_search *look,
                                       mbi_value_form form) {
   uint32_t wide = plan->type == MERBIT_F64, asked = MBI_FORM(form);
   mbi_devptr against = MBI_VALUES_AT(look, against);
@@ -33781,7 +33819,7 @@ static merbit_status mbi_values_check(merbit_plan *plan, mbi_values_look *look,
                            0, arguments);
 }
 
-static merbit_status mbi_values_collect(merbit_plan *plan, mbi_values_look *look) {
+static merbit_status mbi_values_collect(merbit_plan *plan, mbi_values_search *look) {
   uint32_t wide = plan->type == MERBIT_F64;
   mbi_devptr keys = MBI_VALUES_AT(look, keys), distinct = MBI_VALUES_AT(look, distinct);
   mbi_devptr against = MBI_VALUES_AT(look, against);
@@ -33797,7 +33835,7 @@ static merbit_status mbi_values_collect(merbit_plan *plan, mbi_values_look *look
 }
 
 /* Rows: look->against is complete. */
-static merbit_status mbi_values_check_rows(merbit_plan *plan, mbi_values_look *look) {
+static merbit_status mbi_values_check_rows(merbit_plan *plan, mbi_values_search *look) {
   const uint64_t rows = plan->device.rows, nnz = plan->device.nnz;
   uint32_t wide = plan->type == MERBIT_F64;
   uint64_t found[2] = {0, 0};
@@ -33820,7 +33858,7 @@ static merbit_status mbi_values_check_rows(merbit_plan *plan, mbi_values_look *l
 }
 
 /* look->columns, and whether all values are there. */
-static merbit_status mbi_values_check_columns(merbit_plan *plan, mbi_values_look *look) {
+static merbit_status mbi_values_check_columns(merbit_plan *plan, mbi_values_search *look) {
   const uint64_t bytes = mbi_values_bytes(plan, MBI_VALUES_COLUMN);
   uint32_t wide = plan->type == MERBIT_F64;
   mbi_devptr against = MBI_VALUES_AT(look, against);
@@ -33847,7 +33885,7 @@ static merbit_status mbi_values_check_columns(merbit_plan *plan, mbi_values_look
 }
 
 /* Whether all values have a form, of which the sample has not said that they do not. */
-MBI_INTERNAL merbit_status mbi_values_have(merbit_plan *plan, mbi_values_look *look,
+MBI_INTERNAL merbit_status mbi_values_have(merbit_plan *plan, mbi_values_search *look,
                                            mbi_value_form form, int *have) {
   merbit_status status = MERBIT_OK;
   *have = 0;
@@ -33869,13 +33907,13 @@ MBI_INTERNAL merbit_status mbi_values_have(merbit_plan *plan, mbi_values_look *l
 
 /* The table in the order of the values' bits, so that equal plans are equal; and the number of
  * each in the order of look's keys. */
-static merbit_status mbi_values_store_table(merbit_plan *plan, mbi_values_look *look,
+static merbit_status mbi_values_store_table(merbit_plan *plan, mbi_values_search *look,
                                             mbi_devptr table) {
   merbit_context *context = plan->context;
   const uint64_t size = mbi_type_size(plan->type);
   uint64_t sorted[MBI_VALUES_MOST], at, count = 0, place;
   unsigned char values[MBI_VALUES_MOST * sizeof(double)];
-  mbi_values_room room;
+  mbi_values_scratch room;
   merbit_status status = mbi_device_download(context, &room, look->room, sizeof room);
   memset(values, 0, sizeof values);
   memset(room.number, 0, sizeof room.number);
@@ -33910,7 +33948,7 @@ static merbit_status mbi_values_store_table(merbit_plan *plan, mbi_values_look *
 
 /* The values to the array at `stored`, and to the `table` that goes with it, in a form that
  * they have been found to have. */
-MBI_INTERNAL merbit_status mbi_values_store(merbit_plan *plan, mbi_values_look *look,
+MBI_INTERNAL merbit_status mbi_values_store(merbit_plan *plan, mbi_values_search *look,
                                             mbi_value_form form, mbi_devptr stored,
                                             mbi_devptr table) {
   merbit_context *context = plan->context;
@@ -33954,7 +33992,7 @@ MBI_INTERNAL merbit_status mbi_values_store(merbit_plan *plan, mbi_values_look *
 }
 
 /* plan->device.values become those of `look` in `form`, in memory of the plan's own. */
-static merbit_status mbi_values_take(merbit_plan *plan, mbi_values_look *look,
+static merbit_status mbi_values_take(merbit_plan *plan, mbi_values_search *look,
                                      mbi_value_form form) {
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->device;
@@ -33985,13 +34023,13 @@ static merbit_status mbi_values_take(merbit_plan *plan, mbi_values_look *look,
   return MERBIT_OK;
 }
 
-/* Put plan->device.values into the shortest of `forms` that they have; after mbi_ranks_need. */
+/* Put plan->device.values into the shortest of `forms` that they have; after mbi_nonempty_need. */
 MBI_INTERNAL merbit_status mbi_values_specialise(merbit_plan *plan, uint32_t forms) {
-  mbi_values_look look;
+  mbi_values_search look;
   mbi_value_form form = MBI_VALUES_GENERAL;
   int have = 0;
   merbit_status status =
-      mbi_values_look_begin(plan, &plan->ranks.program, plan->device.values, &look);
+      mbi_values_search_begin(plan, &plan->nonempty.program, plan->device.values, &look);
   while (status == MERBIT_OK && !have) {
     forms &= ~look.against;
     form = mbi_values_shortest(plan, forms);
@@ -34004,7 +34042,7 @@ MBI_INTERNAL merbit_status mbi_values_specialise(merbit_plan *plan, uint32_t for
   if (status == MERBIT_OK && have) {
     status = mbi_values_take(plan, &look, form);
   }
-  mbi_values_look_end(plan, &look);
+  mbi_values_search_end(plan, &look);
   return status;
 }
 
@@ -34027,19 +34065,42 @@ MBI_INTERNAL uint64_t mbi_scratch_bytes(const merbit_plan *plan) {
              : plan->cuda->carry_bytes(plan);
 }
 
-/* plan->cuda, made; after a failure plan->cuda->destroy cleans up. */
+/* Forgets what a method made on a device that is lost. */
+MBI_INTERNAL void mbi_method_forget(merbit_plan *plan) {
+  mbi_release(plan->context, plan->state);
+  plan->state = NULL;
+  plan->schedule_bytes = plan->stream_bytes = 0;
+  memset(&plan->program, 0, sizeof plan->program);
+  plan->scale = NULL;
+}
+
+/* Creates what plan->cuda makes of the matrix in plan->device. After a failure
+ * mbi_method_destroy cleans up. */
 MBI_INTERNAL merbit_status mbi_method_create(merbit_plan *plan) {
-  const merbit_status status = plan->cuda->create(plan);
+  merbit_status status = mbi_allocate_array(plan->context, (int64_t)plan->cuda->state_bytes, 1,
+                                            "the state of a method", &plan->state);
+  if (status == MERBIT_OK) {
+    memset(plan->state, 0, plan->cuda->state_bytes);
+    status = plan->cuda->create(plan);
+  }
   return status == MERBIT_OK && plan->device.form == MBI_VALUES_COLUMN
              ? mbi_program_kernel(plan->context, &plan->program, "mbk_values_scale",
                                   &plan->scale)
              : status;
 }
 
+/* Releases what mbi_method_create made; the plan may then take another method. */
+MBI_INTERNAL void mbi_method_destroy(merbit_plan *plan) {
+  if (plan->state != NULL) {
+    plan->cuda->destroy(plan);
+  }
+  mbi_method_forget(plan);
+}
+
 /* Whether alpha is zero, for all that the host knows of it. */
 MBI_INTERNAL int mbi_alpha_zero(const merbit_plan *plan, const void *alpha) {
   return plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE && !plan->stops &&
-         mbi_scalar_zero(mbi_plan_sums(plan), alpha);
+         mbi_scalar_zero(mbi_plan_accumulator(plan), alpha);
 }
 
 /* y = alpha A x + beta y. */
@@ -34067,6 +34128,11 @@ MBI_INTERNAL merbit_status mbi_method_multiply(merbit_plan *plan, mbi_devptr scr
 /* ==== >>spmv/gpu/many/sizes.c  CUDA: several vectors at once, sizes ======================= */
 /* ---- Encode: columns to lanes, from the number of vectors alone ---------------------------
  */
+
+/* Returns the state of a plan by this method. */
+MBI_INTERNAL mbi_many *mbi_many_of(const merbit_plan *plan) {
+  return (mbi_many *)plan->state;
+}
 
 /* By columns X and Y pass through copies by rows, which the plan lays out as it likes. */
 MBI_INTERNAL int mbi_many_copies(const merbit_plan *plan) {
@@ -34096,27 +34162,27 @@ MBI_INTERNAL void mbi_many_shape(const merbit_plan *plan, mbi_many *m) {
 
 /* Gathers of X miss what caches there are. */
 static int mbi_many_far(const merbit_plan *plan) {
-  return plan->device.cols * (uint64_t)plan->many.width * mbi_type_size(plan->type) >
+  return plan->device.cols * (uint64_t)mbi_many_of(plan)->width * mbi_type_size(plan->type) >
          (uint64_t)16 << 20;
 }
 
 /* Rows of X of at most one sector. */
 static int mbi_many_narrow(const merbit_plan *plan) {
-  return plan->many.width * (int)mbi_type_size(plan->type) <= 32;
+  return mbi_many_of(plan)->width * (int)mbi_type_size(plan->type) <= 32;
 }
 
 /* Runs whose gathers of f32 go far: one large block with more in flight each is quicker there
  * (on an H200, four vectors, uniform matrix of 40M nonzeros and power law of 43M: 472 and 445
  * us, two of 256 threads 545 and 483). */
 static int mbi_many_roams(const merbit_plan *plan) {
-  return plan->many.room == 0 && plan->type == MERBIT_F32 && mbi_many_far(plan) &&
+  return mbi_many_of(plan)->room == 0 && plan->type == MERBIT_F32 && mbi_many_far(plan) &&
          mbi_many_narrow(plan);
 }
 
 /* Blocks that leave registers for a batch of columns and values, for what is in flight and for
  * a row of sums, without spilling. */
 static int mbi_many_resident(const merbit_plan *plan) {
-  const mbi_many *m = &plan->many;
+  const mbi_many *m = mbi_many_of(plan);
   const int value = (int)mbi_type_size(plan->type) / 4;
   const int lane = (m->width + m->span * m->team - 1) / (m->span * m->team) * m->span;
   const int scalars = plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE ? 2 * value : 0;
@@ -34124,7 +34190,7 @@ static int mbi_many_resident(const merbit_plan *plan) {
       m->unroll * (1 + value) + (m->unroll + 1) * lane * value + scalars +
       (lane > m->span ? 4 : 0) + (m->room == 0 && m->words > 1 ? 4 : 0) +
       /* lanes without a sum, and rows by their number */
-      (m->width % (m->span * m->team) != 0 && plan->ranks.count < plan->device.rows);
+      (m->width % (m->span * m->team) != 0 && plan->nonempty.count < plan->device.rows);
   const int threads = words > 80                           ? 384
                       : words > 60 || mbi_many_roams(plan) ? 512
                       : words > 34                         ? 768
@@ -34179,9 +34245,9 @@ static double mbi_many_rows_walk(const merbit_plan *plan) {
  * H200, 4, 8 and 16 vectors: 378, 677 and 1346 us by rows, 433, 510 and 828 by runs. */
 static int mbi_many_room(const merbit_plan *plan) {
   const int even =
-      mbi_many_narrow(plan) && mbi_ranks_equal(plan) &&
+      mbi_many_narrow(plan) && mbi_nonempty_equal(plan) &&
       mbi_many_rows_walk(plan) <= (double)mbi_device_csr_stream_bytes(plan) * MBI_CHOOSE_STREAM;
-  const int room = 1024 / plan->many.team;
+  const int room = 1024 / mbi_many_of(plan)->team;
   return !even || plan->device.nnz == 0 || plan->desc.sigma != 0 ? 0
          : room > 512                                            ? 512
          : room < 128                                            ? 128
@@ -34189,10 +34255,10 @@ static int mbi_many_room(const merbit_plan *plan) {
 }
 
 static merbit_status mbi_many_size_rows(merbit_plan *plan) {
-  mbi_many *m = &plan->many;
+  mbi_many *m = mbi_many_of(plan);
   const uint64_t teams = (uint64_t)(m->threads / m->team);
-  plan->scan.blocks = (plan->device.rows + teams - 1) / teams;
-  if (plan->scan.blocks > (uint64_t)INT32_MAX) {
+  mbi_scan_of(plan)->blocks = (plan->device.rows + teams - 1) / teams;
+  if (mbi_scan_of(plan)->blocks > (uint64_t)INT32_MAX) {
     return mbi_fail(plan->context, MERBIT_TOO_LARGE,
                     "%" PRIu64 " rows are too many for %d vectors; take fewer at once",
                     plan->device.rows, plan->desc.vectors);
@@ -34205,8 +34271,8 @@ static merbit_status mbi_many_size_rows(merbit_plan *plan) {
 MBI_INTERNAL merbit_status mbi_many_size(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const merbit_plan_desc *wish = &plan->desc;
-  mbi_many *m = &plan->many;
-  mbi_scan_schedule *s = &plan->scan;
+  mbi_many *m = mbi_many_of(plan);
+  mbi_scan_schedule *s = mbi_scan_of(plan);
   uint64_t tile, warps, parts;
   mbi_many_shape(plan, m);
   m->words = wish->sigma != 0 ? wish->sigma : m->words;
@@ -34249,7 +34315,7 @@ MBI_INTERNAL merbit_status mbi_many_size(merbit_plan *plan) {
 }
 
 MBI_INTERNAL void mbi_many_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
-  const mbi_many *m = &plan->many;
+  const mbi_many *m = mbi_many_of(plan);
   mbi_plan_preamble(plan, preamble);
   mbi_preamble_define_int(preamble, "MBK_VECTORS", plan->desc.vectors);
   mbi_preamble_define_int(preamble, "MBK_WIDTH", m->width);
@@ -34260,12 +34326,12 @@ MBI_INTERNAL void mbi_many_preamble(const merbit_plan *plan, mbi_preamble *pream
   } else {
     mbi_preamble_define_int(preamble, "MBK_WORDS", m->words);
     mbi_preamble_define_int(preamble, "MBK_PIECE", m->piece);
-    mbi_preamble_define_int(preamble, "MBK_EMPTY_ROWS", plan->scan.empty_rows > 0);
+    mbi_preamble_define_int(preamble, "MBK_EMPTY_ROWS", mbi_scan_of(plan)->empty_rows > 0);
   }
   mbi_preamble_define_int(preamble, "MBK_UNROLL", m->unroll);
   mbi_preamble_define_int(preamble, "MBK_COLUMNS", mbi_many_copies(plan));
   mbi_preamble_define_int(preamble, "MBK_ALIGNED", mbi_scan_aligned(plan));
-  mbi_preamble_define_int(preamble, "MBK_ONCE", plan->once);
+  mbi_preamble_define_int(preamble, "MBK_STREAMING", plan->streaming);
   mbi_preamble_define_int(preamble, "MBK_THREADS", m->threads);
   mbi_preamble_define_int(preamble, "MBK_BLOCKS", m->resident);
 }
@@ -34274,14 +34340,14 @@ MBI_INTERNAL void mbi_many_preamble(const merbit_plan *plan, mbi_preamble *pream
 /* ---- Specialise -------------------------------------------------------------------------- */
 
 static merbit_status mbi_many_specialise(merbit_plan *plan) {
-  mbi_many *m = &plan->many;
+  mbi_many *m = mbi_many_of(plan);
   const int copies = mbi_many_copies(plan), loose = m->span > 1 && !copies;
   const int runs = m->room == 0;
   const char *const names[] = {"mbk_scan_build",   runs ? "mbk_many_product" : "mbk_rows_many",
                                "mbk_many_fixup",   runs ? "mbk_many_loose" : "mbk_rows_loose",
                                "mbk_many_collect", "mbk_many_spread"};
   const int wanted[] = {runs, 1, runs, loose, copies, copies};
-  void **const places[] = {&plan->scan.build, &plan->scan.product, &plan->scan.fixup,
+  void **const places[] = {&mbi_scan_of(plan)->build, &mbi_scan_of(plan)->product, &mbi_scan_of(plan)->fixup,
                            &m->loose,         &m->collect,         &m->spread};
   mbi_preamble preamble;
   merbit_status status;
@@ -34296,7 +34362,7 @@ static merbit_status mbi_many_specialise(merbit_plan *plan) {
     }
   }
   if (status == MERBIT_OK) {
-    status = mbi_device_reserve_shared(plan->context, plan->scan.product, names[1], m->shared);
+    status = mbi_device_reserve_shared(plan->context, mbi_scan_of(plan)->product, names[1], m->shared);
   }
   if (status == MERBIT_OK && loose) {
     status = mbi_device_reserve_shared(plan->context, m->loose, names[3], m->shared);
@@ -34314,18 +34380,18 @@ static merbit_status mbi_many_create(merbit_plan *plan) {
     status = mbi_many_specialise(plan);
   }
   if (status == MERBIT_OK) {
-    if (plan->many.room > 0) {
-      plan->schedule_bytes = plan->ranks.bytes;
+    if (mbi_many_of(plan)->room > 0) {
+      plan->schedule_bytes = plan->nonempty.bytes;
       plan->stream_bytes =
           (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type);
     } else {
       status = mbi_scan_schedule_create(plan);
     }
     plan->stream_bytes += mbi_device_csr_stream_bytes(plan) +
-                          4 * plan->scan.tiles * (row - mbi_type_size(plan->type));
+                          4 * mbi_scan_of(plan)->tiles * (row - mbi_type_size(plan->type));
     if (mbi_many_copies(plan)) {
       plan->stream_bytes += 2 * (plan->device.rows + plan->device.cols) *
-                            (uint64_t)plan->many.width * mbi_type_size(plan->type);
+                            (uint64_t)mbi_many_of(plan)->width * mbi_type_size(plan->type);
     }
   }
   return status;
@@ -34342,19 +34408,19 @@ static uint64_t mbi_many_round(uint64_t bytes) {
 
 /* Where the copy of X begins, and of Y. */
 static uint64_t mbi_many_x_place(const merbit_plan *plan) {
-  return mbi_many_round(2 * plan->scan.tiles * (uint64_t)plan->many.width *
+  return mbi_many_round(2 * mbi_scan_of(plan)->tiles * (uint64_t)mbi_many_of(plan)->width *
                         mbi_type_size(plan->type));
 }
 static uint64_t mbi_many_y_place(const merbit_plan *plan) {
   return mbi_many_round(mbi_many_x_place(plan) + plan->device.cols *
-                                                     (uint64_t)plan->many.width *
+                                                     (uint64_t)mbi_many_of(plan)->width *
                                                      mbi_type_size(plan->type));
 }
 
 static uint64_t mbi_many_scratch_bytes(const merbit_plan *plan) {
-  const uint64_t row = (uint64_t)plan->many.width * mbi_type_size(plan->type);
+  const uint64_t row = (uint64_t)mbi_many_of(plan)->width * mbi_type_size(plan->type);
   return mbi_many_copies(plan) ? mbi_many_y_place(plan) + plan->device.rows * row
-                               : 2 * plan->scan.tiles * row;
+                               : 2 * mbi_scan_of(plan)->tiles * row;
 }
 
 MBI_INTERNAL merbit_status mbi_many_workspace(merbit_workspace *workspace) {
@@ -34384,7 +34450,7 @@ static merbit_status mbi_many_launch_collect(merbit_plan *plan, const void *alph
   arguments[3] = &copy;
   arguments[4] = (void *)(uintptr_t)alpha;
   arguments[5] = (void *)(uintptr_t)beta;
-  return mbi_plan_launch(plan, plan->many.collect, "mbk_many_collect",
+  return mbi_plan_launch(plan, mbi_many_of(plan)->collect, "mbk_many_collect",
                          mbi_many_grid(plan, plan->device.cols), 256, 0, stream, arguments);
 }
 
@@ -34398,7 +34464,7 @@ static merbit_status mbi_many_launch_spread(merbit_plan *plan, const void *alpha
   arguments[3] = &ldy;
   arguments[4] = (void *)(uintptr_t)alpha;
   arguments[5] = (void *)(uintptr_t)beta;
-  return mbi_plan_launch(plan, plan->many.spread, "mbk_many_spread",
+  return mbi_plan_launch(plan, mbi_many_of(plan)->spread, "mbk_many_spread",
                          mbi_many_grid(plan, plan->device.rows), 256, 0, stream, arguments);
 }
 
@@ -34406,7 +34472,7 @@ static merbit_status mbi_many_launch_spread(merbit_plan *plan, const void *alpha
 static merbit_status mbi_many_launch_teams(merbit_plan *plan, int packed, const void *alpha,
                                            mbi_devptr x, uint32_t x_step, const void *beta,
                                            mbi_devptr y, uint64_t ldy, void *stream) {
-  const mbi_many *m = &plan->many;
+  const mbi_many *m = mbi_many_of(plan);
   void *arguments[11];
   arguments[0] = &plan->device.row_ptr;
   arguments[1] = &plan->device.col_ind;
@@ -34419,9 +34485,9 @@ static merbit_status mbi_many_launch_teams(merbit_plan *plan, int packed, const 
   arguments[8] = &plan->device.nnz;
   arguments[9] = (void *)(uintptr_t)alpha;
   arguments[10] = (void *)(uintptr_t)beta;
-  return mbi_plan_launch(plan, packed ? plan->scan.product : m->loose,
+  return mbi_plan_launch(plan, packed ? mbi_scan_of(plan)->product : m->loose,
                          packed ? "mbk_rows_many" : "mbk_rows_loose",
-                         (int64_t)plan->scan.blocks, m->threads, m->shared, stream, arguments);
+                         (int64_t)mbi_scan_of(plan)->blocks, m->threads, m->shared, stream, arguments);
 }
 
 /* X and Y by rows; to a copy all sums go unscaled. */
@@ -34434,8 +34500,8 @@ static merbit_status mbi_many_launch_rows(merbit_plan *plan, mbi_devptr carries,
   static const void *const none = NULL;
   const int single = plan->type == MERBIT_F32;
   const int device = plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE;
-  mbi_many *m = &plan->many;
-  mbi_scan_schedule *s = &plan->scan;
+  mbi_many *m = mbi_many_of(plan);
+  mbi_scan_schedule *s = mbi_scan_of(plan);
   const uint64_t size = mbi_type_size(plan->type), span = (uint64_t)m->span;
   uint32_t x_step = (uint32_t)(ldx * size);
   mbi_devptr tails = carries + s->tiles * (uint64_t)m->width * size;
@@ -34448,7 +34514,7 @@ static merbit_status mbi_many_launch_rows(merbit_plan *plan, mbi_devptr carries,
   }
   arguments[0] = &s->row_ends;
   arguments[1] = &s->tile_row;
-  arguments[2] = &plan->ranks.row_id;
+  arguments[2] = &plan->nonempty.row_id;
   arguments[3] = &plan->device.col_ind;
   arguments[4] = &plan->device.values;
   arguments[5] = &x;
@@ -34474,8 +34540,8 @@ static merbit_status mbi_many_launch_rows(merbit_plan *plan, mbi_devptr carries,
     beta = device ? (const void *)&none : single ? (const void *)&zero_f32 : &zero_f64;
   }
   arguments[0] = &s->tile_row;
-  arguments[1] = &plan->ranks.row_id;
-  arguments[2] = &plan->ranks.empty_id;
+  arguments[1] = &plan->nonempty.row_id;
+  arguments[2] = &plan->nonempty.empty_id;
   arguments[3] = &carries;
   arguments[4] = &tails;
   arguments[5] = &y;
@@ -34498,7 +34564,7 @@ MBI_INTERNAL merbit_status mbi_many_multiply(merbit_plan *plan, mbi_devptr scrat
                                              void *stream) {
   const mbi_devptr x_copy = scratch + mbi_many_x_place(plan);
   const mbi_devptr y_copy = scratch + mbi_many_y_place(plan);
-  const uint64_t width = (uint64_t)plan->many.width;
+  const uint64_t width = (uint64_t)mbi_many_of(plan)->width;
   merbit_status status = MERBIT_OK;
   if (plan->device.rows == 0) {
     return MERBIT_OK;
@@ -34521,20 +34587,20 @@ MBI_INTERNAL merbit_status mbi_many_multiply(merbit_plan *plan, mbi_devptr scrat
 /* ---- Describe ---------------------------------------------------------------------------- */
 
 static void mbi_many_info(const merbit_plan *plan, merbit_plan_info *info) {
-  info->sigma = plan->many.room > 0 ? 0 : plan->many.words;
-  info->omega = plan->many.unroll;
-  info->block_threads = plan->many.threads;
-  info->tiles = (int64_t)plan->scan.tiles;
+  info->sigma = mbi_many_of(plan)->room > 0 ? 0 : mbi_many_of(plan)->words;
+  info->omega = mbi_many_of(plan)->unroll;
+  info->block_threads = mbi_many_of(plan)->threads;
+  info->tiles = (int64_t)mbi_scan_of(plan)->tiles;
 }
 
 static int mbi_many_describe(const merbit_plan *plan, char *text, size_t size) {
-  const mbi_many *m = &plan->many;
-  const mbi_scan_schedule *s = &plan->scan;
+  const mbi_many *m = mbi_many_of(plan);
+  const mbi_scan_schedule *s = mbi_scan_of(plan);
   if (m->room > 0) {
     return snprintf(text, size, "even rows, %d lane%s of %d columns to each, %d threads%s%s",
                     m->team, m->team == 1 ? "" : "s", m->span, m->threads,
                     mbi_many_copies(plan) ? ", copies by rows" : "",
-                    plan->once ? ", matrix past the caches" : "");
+                    plan->streaming ? ", matrix past the caches" : "");
   }
   return snprintf(text, size,
                   "%" PRIu64 " tiles of %d runs of %d, %d lane%s of %d columns to a nonzero, "
@@ -34542,11 +34608,11 @@ static int mbi_many_describe(const merbit_plan *plan, char *text, size_t size) {
                   s->tiles, 32 / m->team, 32 * m->words, m->team, m->team == 1 ? "" : "s",
                   m->span, s->empty_rows, m->threads,
                   mbi_many_copies(plan) ? ", copies by rows" : "",
-                  plan->once ? ", matrix past the caches" : "");
+                  plan->streaming ? ", matrix past the caches" : "");
 }
 
 /* merbit_spmm launches: its rows have a distance. */
-MBI_INTERNAL const mbi_cuda_method mbi_many_method = {mbi_many_create,
+MBI_INTERNAL const mbi_cuda_method mbi_many_method = {sizeof(mbi_many), mbi_many_create,
                                                       mbi_scan_destroy,
                                                       mbi_many_scratch_bytes,
                                                       NULL,
@@ -34558,22 +34624,22 @@ MBI_INTERNAL const mbi_cuda_method mbi_many_method = {mbi_many_create,
 /* ---- Encode: a CSR of full blocks as blocks, for the kernels of spmv/gpu/bsr/bsr.c
  * ------------------- */
 
-MBI_INTERNAL int mbi_full_blocks(const mbi_ranks *ranks) {
-  return ranks->block_rows * ranks->block_cols >= 4;
+MBI_INTERNAL int mbi_has_full_blocks(const mbi_nonempty_rows *nonempty) {
+  return nonempty->block_rows * nonempty->block_cols >= 4;
 }
 
-/* The CSR and its ranks wait in plan->full. */
-MBI_INTERNAL void mbi_full_enter(merbit_plan *plan) {
-  plan->full.csr = plan->device;
-  plan->full.ranks = plan->ranks;
-  memset(&plan->ranks, 0, sizeof plan->ranks);
+/* The CSR and its ranks wait in plan->extracted. */
+MBI_INTERNAL void mbi_extracted_enter(merbit_plan *plan) {
+  plan->extracted.csr = plan->device;
+  plan->extracted.nonempty = plan->nonempty;
+  memset(&plan->nonempty, 0, sizeof plan->nonempty);
   memset(&plan->device, 0, sizeof plan->device);
 }
 
 /* plan->bsr and plan->device become those of so many blocks, whose places are allocated. */
-MBI_INTERNAL merbit_status mbi_full_allocate(merbit_plan *plan, int high, int wide,
+MBI_INTERNAL merbit_status mbi_extracted_allocate(merbit_plan *plan, int high, int wide,
                                              uint64_t blocks, merbit_index_type offset_type) {
-  const mbi_device_csr *from = &plan->full.csr;
+  const mbi_device_csr *from = &plan->extracted.csr;
   merbit_view *view = &plan->bsr.view;
   mbi_device_csr *csr = &plan->device;
   merbit_status status;
@@ -34599,8 +34665,8 @@ MBI_INTERNAL merbit_status mbi_full_allocate(merbit_plan *plan, int high, int wi
 
 /* ---- Specialise -------------------------------------------------------------------------- */
 
-static merbit_status mbi_full_specialise(merbit_plan *plan) {
-  mbi_full *full = &plan->full;
+static merbit_status mbi_extracted_specialise(merbit_plan *plan) {
+  mbi_extracted *full = &plan->extracted;
   mbi_preamble preamble;
   merbit_status status;
   memset(&preamble, 0, sizeof preamble);
@@ -34614,56 +34680,56 @@ static merbit_status mbi_full_specialise(merbit_plan *plan) {
                               &full->program);
   if (status == MERBIT_OK) {
     status =
-        mbi_program_kernel(plan->context, &full->program, "mbk_full_places", &full->kernels[0]);
+        mbi_program_kernel(plan->context, &full->program, "mbk_full_blocks_places", &full->kernels[0]);
   }
   return status == MERBIT_OK ? mbi_program_kernel(plan->context, &full->program,
-                                                  "mbk_full_values", &full->kernels[1])
+                                                  "mbk_full_blocks_values", &full->kernels[1])
                              : status;
 }
 
 /* ---- Launch ------------------------------------------------------------------------------ */
 
-static merbit_status mbi_full_places(merbit_plan *plan) {
+static merbit_status mbi_extracted_places(merbit_plan *plan) {
   void *arguments[5];
-  arguments[0] = &plan->full.csr.row_ptr;
-  arguments[1] = &plan->full.csr.col_ind;
+  arguments[0] = &plan->extracted.csr.row_ptr;
+  arguments[1] = &plan->extracted.csr.col_ind;
   arguments[2] = &plan->device.rows;
   arguments[3] = &plan->device.row_ptr;
   arguments[4] = &plan->device.col_ind;
-  return mbi_device_launch(plan->context, plan->full.kernels[0], "mbk_full_places",
+  return mbi_device_launch(plan->context, plan->extracted.kernels[0], "mbk_full_blocks_places",
                            (int64_t)(plan->device.rows / 8 + 1), 256, 0, NULL, arguments);
 }
 
 /* plan->device.values become those at `from`, which are in the order of the CSR, block by
  * block. */
-static merbit_status mbi_full_values(merbit_plan *plan, mbi_devptr from) {
+static merbit_status mbi_extracted_values(merbit_plan *plan, mbi_devptr from) {
   mbi_device_csr *csr = &plan->device;
-  const uint64_t bytes = plan->full.csr.nnz * mbi_type_size(plan->type);
-  uint64_t rows = plan->full.csr.rows;
+  const uint64_t bytes = plan->extracted.csr.nnz * mbi_type_size(plan->type);
+  uint64_t rows = plan->extracted.csr.rows;
   void *arguments[4];
   merbit_status status =
       mbi_device_allocate(plan->context, bytes, "values of blocks", &csr->values);
   csr->owns_values = status == MERBIT_OK;
   csr->bytes += status == MERBIT_OK ? bytes : 0;
-  arguments[0] = &plan->full.csr.row_ptr;
+  arguments[0] = &plan->extracted.csr.row_ptr;
   arguments[1] = &from;
   arguments[2] = &rows;
   arguments[3] = &csr->values;
   return status != MERBIT_OK
              ? status
-             : mbi_device_launch(plan->context, plan->full.kernels[1], "mbk_full_values",
+             : mbi_device_launch(plan->context, plan->extracted.kernels[1], "mbk_full_blocks_values",
                                  (int64_t)((rows + 7) / 8), 256, 0, NULL, arguments);
 }
 
 /* For new values in the order of the CSR, which the plan has taken: `put` brings them to the
  * blocks. */
-MBI_INTERNAL merbit_status mbi_full_refill(merbit_plan *plan,
+MBI_INTERNAL merbit_status mbi_extracted_refill(merbit_plan *plan,
                                            merbit_status (*put)(merbit_plan *plan,
                                                                 mbi_devptr from)) {
   mbi_device_csr *csr = &plan->device;
   const mbi_devptr from = csr->values;
   merbit_status status;
-  csr->bytes -= plan->full.csr.nnz * mbi_type_size(plan->type);
+  csr->bytes -= plan->extracted.csr.nnz * mbi_type_size(plan->type);
   status = put(plan, from);
   if (status == MERBIT_OK) {
     status = mbi_bsr_fill(plan);
@@ -34678,16 +34744,16 @@ MBI_INTERNAL merbit_status mbi_full_refill(merbit_plan *plan,
   return status;
 }
 
-static merbit_status mbi_full_refresh(merbit_plan *plan) {
-  return mbi_full_refill(plan, mbi_full_values);
+static merbit_status mbi_extracted_refresh(merbit_plan *plan) {
+  return mbi_extracted_refill(plan, mbi_extracted_values);
 }
 
 /* Once the choice is made, of an uploaded CSR only the offsets are needed again, for new
  * values; of one whose blocks have holes the columns too. */
-MBI_INTERNAL void mbi_full_let_go(merbit_plan *plan) {
+MBI_INTERNAL void mbi_extracted_let_go(merbit_plan *plan) {
   merbit_context *context = plan->context;
-  mbi_device_csr *csr = &plan->full.csr;
-  if (csr->owns_col_ind && !plan->full.carved) {
+  mbi_device_csr *csr = &plan->extracted.csr;
+  if (csr->owns_col_ind && !plan->extracted.carved) {
     mbi_device_release(context, csr->col_ind);
     csr->bytes -= csr->nnz * sizeof(int32_t);
     csr->owns_col_ind = 0;
@@ -34699,59 +34765,58 @@ MBI_INTERNAL void mbi_full_let_go(merbit_plan *plan) {
   }
   csr->owns_values = 0;
   csr->values = 0;
-  mbi_ranks_destroy(context, &plan->full.ranks);
+  mbi_nonempty_destroy(context, &plan->extracted.nonempty);
   plan->device.bytes += csr->bytes;
 }
 
-static merbit_status mbi_full_create(merbit_plan *plan) {
-  const int high = plan->ranks.block_rows, wide = plan->ranks.block_cols;
+static merbit_status mbi_extracted_create(merbit_plan *plan) {
+  const int high = plan->nonempty.block_rows, wide = plan->nonempty.block_cols;
   merbit_status status;
-  mbi_full_enter(plan);
-  status = mbi_full_allocate(plan, high, wide, plan->full.csr.nnz / (uint64_t)(high * wide),
-                             plan->full.csr.offset_type);
+  mbi_extracted_enter(plan);
+  status = mbi_extracted_allocate(plan, high, wide, plan->extracted.csr.nnz / (uint64_t)(high * wide),
+                             plan->extracted.csr.offset_type);
   if (status == MERBIT_OK) {
-    status = mbi_full_specialise(plan);
+    status = mbi_extracted_specialise(plan);
   }
   if (status == MERBIT_OK) {
-    status = mbi_full_places(plan);
+    status = mbi_extracted_places(plan);
   }
   if (status == MERBIT_OK) {
-    status = mbi_full_values(plan, plan->full.csr.values);
+    status = mbi_extracted_values(plan, plan->extracted.csr.values);
   }
   return status == MERBIT_OK ? mbi_bsr_create(plan) : status;
 }
 
 /* The plan has its CSR again, or what is left of it. */
-MBI_INTERNAL void mbi_full_destroy(merbit_plan *plan) {
-  mbi_full *full = &plan->full;
+MBI_INTERNAL void mbi_extracted_destroy(merbit_plan *plan) {
+  mbi_extracted *full = &plan->extracted;
   if (full->csr.rows == 0) {
     return; /* taken apart before */
   }
   mbi_bsr_destroy(plan);
   mbi_program_destroy(plan->context, &full->program);
-  mbi_ranks_destroy(plan->context, &plan->ranks);
+  mbi_nonempty_destroy(plan->context, &plan->nonempty);
   mbi_device_csr_destroy(plan->context, &plan->device);
   plan->device = full->csr;
-  plan->ranks = full->ranks;
+  plan->nonempty = full->nonempty;
   memset(&plan->bsr, 0, sizeof plan->bsr);
   memset(full, 0, sizeof *full);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_full_method = {
-    mbi_full_create, mbi_full_destroy, mbi_bsr_carry_bytes, mbi_bsr_multiply,
-    mbi_bsr_info,    mbi_bsr_describe, mbi_full_refresh};
+MBI_INTERNAL const mbi_cuda_method mbi_extracted_method = {sizeof(mbi_bsr_tiles), mbi_extracted_create, mbi_extracted_destroy, mbi_bsr_carry_bytes, mbi_bsr_multiply,
+    mbi_bsr_info,    mbi_bsr_describe, mbi_extracted_refresh};
 
 /* ==== >>spmv/stages/extract_blocks.c  CUDA: any CSR as blocks ============================= */
 /* A CSR in GPU memory becomes blocks there, with masks where they have holes: the arrays that
  * matrix/blocks.c makes on the CPU. Its rows must ascend; equal columns are added up. */
-#define MBI_CARVE_CHUNK                                                                        \
+#define MBI_EXTRACT_CHUNK                                                                        \
   1024 /* rows of blocks whose counts are summed, as in spmv/stages/extract_blocks.cu */
 
-enum { MBI_CARVE_COUNT, MBI_CARVE_SUMS, MBI_CARVE_OFFSETS, MBI_CARVE_FILL, MBI_CARVE_KERNELS };
+enum { MBI_EXTRACT_COUNT, MBI_EXTRACT_SUMS, MBI_EXTRACT_OFFSETS, MBI_EXTRACT_FILL, MBI_EXTRACT_KERNELS };
 
 /* ---- Specialise -------------------------------------------------------------------------- */
 
-MBI_INTERNAL void mbi_carve_preamble(const merbit_plan *plan, const mbi_device_csr *csr,
+MBI_INTERNAL void mbi_extract_preamble(const merbit_plan *plan, const mbi_device_csr *csr,
                                      mbi_preamble *preamble) {
   memset(preamble, 0, sizeof *preamble);
   mbi_preamble_define(preamble, "MBK_ROW_PTR",
@@ -34760,17 +34825,17 @@ MBI_INTERNAL void mbi_carve_preamble(const merbit_plan *plan, const mbi_device_c
   mbi_preamble_define_int(preamble, "MBK_BASE", csr->base);
 }
 
-static merbit_status mbi_carve_specialise(merbit_plan *plan) {
-  static const char *const names[MBI_CARVE_KERNELS] = {"mbk_carve_count", "mbk_carve_sums",
-                                                       "mbk_carve_offsets", "mbk_carve_fill"};
-  mbi_full *full = &plan->full;
+static merbit_status mbi_extract_specialise(merbit_plan *plan) {
+  static const char *const names[MBI_EXTRACT_KERNELS] = {"mbk_extract_count", "mbk_extract_sums",
+                                                       "mbk_extract_offsets", "mbk_extract_fill"};
+  mbi_extracted *full = &plan->extracted;
   mbi_preamble preamble;
   merbit_status status;
   int i;
-  mbi_carve_preamble(plan, &full->csr, &preamble);
+  mbi_extract_preamble(plan, &full->csr, &preamble);
   status = mbi_program_create(plan->context, "spmv/stages/extract_blocks.cu", &preamble,
                               &full->program);
-  for (i = 0; i < MBI_CARVE_KERNELS && status == MERBIT_OK; i++) {
+  for (i = 0; i < MBI_EXTRACT_KERNELS && status == MERBIT_OK; i++) {
     status = mbi_program_kernel(plan->context, &full->program, names[i], &full->kernels[i]);
   }
   return status;
@@ -34779,7 +34844,7 @@ static merbit_status mbi_carve_specialise(merbit_plan *plan) {
 /* ---- Count ------------------------------------------------------------------------------- */
 
 /* Lanes to a row of blocks. */
-static uint32_t mbi_carve_group(int height) {
+static uint32_t mbi_extract_group(int height) {
   uint32_t group = 1;
   while ((int)group < height && group < 32) {
     group *= 2;
@@ -34788,20 +34853,20 @@ static uint32_t mbi_carve_group(int height) {
 }
 
 /* The answer number `answer`, of windows of the matrix or, for 0 of them, of all of it. */
-static merbit_status mbi_carve_count(mbi_carve *c, const merbit_bsr_desc *shape, int windows,
+static merbit_status mbi_extract_count(mbi_extract *c, const merbit_bsr_desc *shape, int windows,
                                      int answer) {
   merbit_plan *plan = c->plan;
-  mbi_device_csr *csr = &plan->full.csr;
+  mbi_device_csr *csr = &plan->extracted.csr;
   const int height = shape->block_rows;
   const int64_t most = 8 * (int64_t)plan->context->device.multiprocessors;
   uint32_t high = (uint32_t)height, wide = (uint32_t)shape->block_cols;
-  uint32_t group = mbi_carve_group(height);
+  uint32_t group = mbi_extract_group(height);
   uint64_t block_rows = (uint64_t)mbi_block_count(c->csr.rows, height);
   uint64_t spans = (uint64_t)(mbi_shape_span(&c->csr, windows) / height);
   uint32_t rest = (uint32_t)(mbi_shape_span(&c->csr, windows) % height);
   uint32_t count = (uint32_t)mbi_shape_rows(&c->csr, windows, height);
   uint32_t parts = windows > 0 ? (uint32_t)windows : 1;
-  mbi_devptr to = c->answers + (uint64_t)answer * sizeof(mbi_carve_tally);
+  mbi_devptr to = c->answers + (uint64_t)answer * sizeof(mbi_extract_tally);
   const int64_t blocks = (int64_t)((uint64_t)parts * count * group / 256) + 1;
   void *arguments[15];
   arguments[0] = &csr->row_ptr;
@@ -34819,20 +34884,20 @@ static merbit_status mbi_carve_count(mbi_carve *c, const merbit_bsr_desc *shape,
   arguments[12] = &c->counts;
   arguments[13] = &c->sums;
   arguments[14] = &to;
-  return mbi_device_launch(plan->context, plan->full.kernels[MBI_CARVE_COUNT],
-                           "mbk_carve_count", blocks < most ? blocks : most, 256, 0, NULL,
+  return mbi_device_launch(plan->context, plan->extracted.kernels[MBI_EXTRACT_COUNT],
+                           "mbk_extract_count", blocks < most ? blocks : most, 256, 0, NULL,
                            arguments);
 }
 
 /* `shapes` answers of the same windows. */
-static merbit_status mbi_carve_count_all(mbi_carve *c, const merbit_bsr_desc *shapes, int count,
-                                         int windows, mbi_carve_tally *tallies) {
+static merbit_status mbi_extract_count_all(mbi_extract *c, const merbit_bsr_desc *shapes, int count,
+                                         int windows, mbi_extract_tally *tallies) {
   merbit_context *context = c->plan->context;
   const size_t bytes = (size_t)count * sizeof *tallies;
   merbit_status status = mbi_device_zero(context, c->answers, bytes, NULL);
   int i;
   for (i = 0; i < count && status == MERBIT_OK; i++) {
-    status = mbi_carve_count(c, &shapes[i], windows, i);
+    status = mbi_extract_count(c, &shapes[i], windows, i);
   }
   return status == MERBIT_OK ? mbi_device_download(context, tallies, c->answers, bytes)
                              : status;
@@ -34841,9 +34906,9 @@ static merbit_status mbi_carve_count_all(mbi_carve *c, const merbit_bsr_desc *sh
 /* ---- The shape, as matrix/block_shape.c finds it ----------------------------------------- */
 
 /* Bytes of an entry for every candidate. */
-static merbit_status mbi_carve_sample(mbi_carve *c, double *bytes) {
+static merbit_status mbi_extract_sample(mbi_extract *c, double *bytes) {
   merbit_bsr_desc shapes[MBI_SHAPE_CANDIDATES];
-  mbi_carve_tally tallies[MBI_SHAPE_CANDIDATES];
+  mbi_extract_tally tallies[MBI_SHAPE_CANDIDATES];
   const merbit_view *csr = &c->csr;
   const int windows = mbi_shape_windows(csr);
   merbit_status status;
@@ -34852,9 +34917,9 @@ static merbit_status mbi_carve_sample(mbi_carve *c, double *bytes) {
   for (i = 0; i < MBI_SHAPE_CANDIDATES; i++) {
     mbi_shape_of(i, &shapes[i]);
   }
-  status = mbi_carve_count_all(c, shapes, MBI_SHAPE_CANDIDATES, windows, tallies);
+  status = mbi_extract_count_all(c, shapes, MBI_SHAPE_CANDIDATES, windows, tallies);
   for (i = 0; i < MBI_SHAPE_CANDIDATES && status == MERBIT_OK; i++) {
-    const mbi_carve_tally *t = &tallies[i];
+    const mbi_extract_tally *t = &tallies[i];
     const int height = shapes[i].block_rows;
     int64_t rows = 0, first, last;
     for (w = 0; w < windows || w == 0; w++) {
@@ -34871,13 +34936,13 @@ static merbit_status mbi_carve_sample(mbi_carve *c, double *bytes) {
 }
 
 /* Of c->csr, whose rows ascend. */
-static merbit_status mbi_carve_find(mbi_carve *c, merbit_bsr_desc *shape) {
+static merbit_status mbi_extract_find(mbi_extract *c, merbit_bsr_desc *shape) {
   double bytes[MBI_SHAPE_CANDIDATES];
   merbit_bsr_desc finalists[MBI_SHAPE_FINALISTS];
-  mbi_carve_tally tallies[MBI_SHAPE_FINALISTS];
+  mbi_extract_tally tallies[MBI_SHAPE_FINALISTS];
   int64_t least;
   int i;
-  merbit_status status = mbi_carve_sample(c, bytes);
+  merbit_status status = mbi_extract_sample(c, bytes);
   shape->block_rows = shape->block_cols = 1;
   least = mbi_shape_bytes(&c->csr, shape, c->csr.rows, c->csr.nnz, 1, MBI_MASKS_READ);
   memset(finalists, 0, sizeof finalists);
@@ -34885,7 +34950,7 @@ static merbit_status mbi_carve_find(mbi_carve *c, merbit_bsr_desc *shape) {
     mbi_shape_of(mbi_shape_next(bytes), &finalists[i]);
   }
   if (status == MERBIT_OK) {
-    status = mbi_carve_count_all(c, finalists, MBI_SHAPE_FINALISTS, 0, tallies);
+    status = mbi_extract_count_all(c, finalists, MBI_SHAPE_FINALISTS, 0, tallies);
   }
   for (i = 0; i < MBI_SHAPE_FINALISTS && status == MERBIT_OK; i++) {
     const int64_t moved =
@@ -34902,12 +34967,12 @@ static merbit_status mbi_carve_find(mbi_carve *c, merbit_bsr_desc *shape) {
 /* ---- Fill -------------------------------------------------------------------------------- */
 
 /* Columns, masks and values, each unless 0; the values from those at `from`, or ones. */
-static merbit_status mbi_carve_fill(merbit_plan *plan, mbi_devptr from, mbi_devptr columns,
+static merbit_status mbi_extract_fill(merbit_plan *plan, mbi_devptr from, mbi_devptr columns,
                                     mbi_devptr masks, mbi_devptr values) {
-  mbi_device_csr *csr = &plan->full.csr;
+  mbi_device_csr *csr = &plan->extracted.csr;
   const int height = plan->bsr.view.block_rows;
   uint32_t high = (uint32_t)height, wide = (uint32_t)plan->bsr.view.block_cols;
-  uint32_t group = mbi_carve_group(height);
+  uint32_t group = mbi_extract_group(height);
   uint32_t large = plan->device.offset_type == MERBIT_INDEX_64;
   void *arguments[14];
   arguments[0] = &csr->row_ptr;
@@ -34924,13 +34989,13 @@ static merbit_status mbi_carve_fill(merbit_plan *plan, mbi_devptr from, mbi_devp
   arguments[11] = &columns;
   arguments[12] = &masks;
   arguments[13] = &values;
-  return mbi_device_launch(plan->context, plan->full.kernels[MBI_CARVE_FILL], "mbk_carve_fill",
+  return mbi_device_launch(plan->context, plan->extracted.kernels[MBI_EXTRACT_FILL], "mbk_extract_fill",
                            (int64_t)(plan->device.rows * group / 256) + 1, 256, 0, NULL,
                            arguments);
 }
 
 /* plan->device.values, zero where there is no entry; but what masks leave out is never read. */
-static merbit_status mbi_carve_allocate_values(merbit_plan *plan) {
+static merbit_status mbi_extract_allocate_values(merbit_plan *plan) {
   mbi_device_csr *csr = &plan->device;
   const merbit_view *view = &plan->bsr.view;
   const uint64_t stored = (uint64_t)mbi_view_values(view);
@@ -34945,58 +35010,58 @@ static merbit_status mbi_carve_allocate_values(merbit_plan *plan) {
              : mbi_device_zero(plan->context, csr->values, (size_t)bytes, NULL);
 }
 
-static merbit_status mbi_carve_values(merbit_plan *plan, mbi_devptr from) {
-  const merbit_status status = mbi_carve_allocate_values(plan);
-  return status == MERBIT_OK ? mbi_carve_fill(plan, from, 0, 0, plan->device.values) : status;
+static merbit_status mbi_extract_values(merbit_plan *plan, mbi_devptr from) {
+  const merbit_status status = mbi_extract_allocate_values(plan);
+  return status == MERBIT_OK ? mbi_extract_fill(plan, from, 0, 0, plan->device.values) : status;
 }
 
-static merbit_status mbi_carve_refresh(merbit_plan *plan) {
-  return mbi_full_refill(plan, mbi_carve_values);
+static merbit_status mbi_extract_refresh(merbit_plan *plan) {
+  return mbi_extracted_refill(plan, mbi_extract_values);
 }
 
 /* ---- Make -------------------------------------------------------------------------------- */
 
 /* plan->device.row_ptr, from the counts. */
-static merbit_status mbi_carve_offsets(mbi_carve *c) {
+static merbit_status mbi_extract_offsets(mbi_extract *c) {
   merbit_plan *plan = c->plan;
   mbi_device_csr *csr = &plan->device;
-  uint64_t chunks = csr->rows / MBI_CARVE_CHUNK + 1;
+  uint64_t chunks = csr->rows / MBI_EXTRACT_CHUNK + 1;
   uint32_t large = csr->offset_type == MERBIT_INDEX_64;
   void *arguments[5];
   merbit_status status;
   arguments[0] = &c->sums;
   arguments[1] = &chunks;
-  status = mbi_device_launch(plan->context, plan->full.kernels[MBI_CARVE_SUMS],
-                             "mbk_carve_sums", 1, 1024, 32 * sizeof(uint64_t), NULL, arguments);
+  status = mbi_device_launch(plan->context, plan->extracted.kernels[MBI_EXTRACT_SUMS],
+                             "mbk_extract_sums", 1, 1024, 32 * sizeof(uint64_t), NULL, arguments);
   arguments[0] = &c->counts;
   arguments[1] = &c->sums;
   arguments[2] = &csr->rows;
   arguments[3] = &large;
   arguments[4] = &csr->row_ptr;
   return status == MERBIT_OK
-             ? mbi_device_launch(plan->context, plan->full.kernels[MBI_CARVE_OFFSETS],
-                                 "mbk_carve_offsets", (int64_t)chunks, 256,
+             ? mbi_device_launch(plan->context, plan->extracted.kernels[MBI_EXTRACT_OFFSETS],
+                                 "mbk_extract_offsets", (int64_t)chunks, 256,
                                  8 * sizeof(uint64_t), NULL, arguments)
              : status;
 }
 
 /* plan->device and plan->bsr, for counted blocks. */
-static merbit_status mbi_carve_take(mbi_carve *c, const merbit_bsr_desc *shape,
-                                    const mbi_carve_tally *tally) {
+static merbit_status mbi_extract_take(mbi_extract *c, const merbit_bsr_desc *shape,
+                                    const mbi_extract_tally *tally) {
   merbit_plan *plan = c->plan;
   merbit_context *context = plan->context;
-  mbi_devptr *masks = &plan->bsr_tiles.mask_words;
-  const mbi_devptr from = plan->full.csr.values;
+  mbi_devptr *masks = &mbi_bsr_tiles_of(plan)->mask_words;
+  const mbi_devptr from = plan->extracted.csr.values;
   const int full = tally->inside == tally->entries;
   const int words = full ? 0 : (shape->block_rows * shape->block_cols + 63) / 64;
   const uint64_t bytes = tally->blocks * (uint64_t)words * sizeof(uint64_t);
-  merbit_status status = mbi_full_allocate(
+  merbit_status status = mbi_extracted_allocate(
       plan, shape->block_rows, shape->block_cols, tally->blocks,
       tally->blocks > (uint64_t)INT32_MAX ? MERBIT_INDEX_64 : MERBIT_INDEX_32);
   plan->bsr.entries = (int64_t)tally->entries;
   plan->bsr.mask_words = words;
   if (status == MERBIT_OK) {
-    status = mbi_carve_offsets(c);
+    status = mbi_extract_offsets(c);
   }
   if (status == MERBIT_OK && words > 0) {
     status = mbi_device_allocate(context, bytes, "masks of blocks", masks);
@@ -35005,21 +35070,21 @@ static merbit_status mbi_carve_take(mbi_carve *c, const merbit_bsr_desc *shape,
     status = mbi_device_zero(context, *masks, (size_t)bytes, NULL);
   }
   /* Holes and duplicates make numbers of a pattern's ones. */
-  if (status == MERBIT_OK && (from != 0 || !full || tally->entries < plan->full.csr.nnz)) {
-    status = mbi_carve_allocate_values(plan);
+  if (status == MERBIT_OK && (from != 0 || !full || tally->entries < plan->extracted.csr.nnz)) {
+    status = mbi_extract_allocate_values(plan);
   }
   if (status == MERBIT_OK) {
-    status = mbi_carve_fill(plan, from, plan->device.col_ind, *masks, plan->device.values);
+    status = mbi_extract_fill(plan, from, plan->device.col_ind, *masks, plan->device.values);
   }
   return status == MERBIT_OK ? mbi_device_synchronize(context, NULL) : status;
 }
 
 /* The last count, which tells each row of blocks its number, and what follows from it. */
-static merbit_status mbi_carve_build(mbi_carve *c, const merbit_bsr_desc *shape,
-                                     mbi_carve_tally *tally) {
+static merbit_status mbi_extract_build(mbi_extract *c, const merbit_bsr_desc *shape,
+                                     mbi_extract_tally *tally) {
   merbit_context *context = c->plan->context;
   const uint64_t rows = (uint64_t)mbi_block_count(c->csr.rows, shape->block_rows);
-  const uint64_t sums = (rows / MBI_CARVE_CHUNK + 1) * sizeof(uint64_t);
+  const uint64_t sums = (rows / MBI_EXTRACT_CHUNK + 1) * sizeof(uint64_t);
   merbit_status status;
   status =
       mbi_device_allocate(context, rows * sizeof(uint32_t), "counts of blocks", &c->counts);
@@ -35030,14 +35095,14 @@ static merbit_status mbi_carve_build(mbi_carve *c, const merbit_bsr_desc *shape,
     status = mbi_device_zero(context, c->sums, (size_t)sums, NULL);
   }
   if (status == MERBIT_OK) {
-    status = mbi_carve_count_all(c, shape, 1, 0, tally);
+    status = mbi_extract_count_all(c, shape, 1, 0, tally);
   }
-  return status == MERBIT_OK && tally->descends == 0 ? mbi_carve_take(c, shape, tally) : status;
+  return status == MERBIT_OK && tally->descends == 0 ? mbi_extract_take(c, shape, tally) : status;
 }
 
 /* Find a shape where none is given, and build; but for a row that descends. */
-MBI_INTERNAL merbit_status mbi_carve_all(mbi_carve *c, mbi_carve_tally *tally) {
-  const mbi_device_csr *csr = &c->plan->full.csr;
+MBI_INTERNAL merbit_status mbi_extract_all(mbi_extract *c, mbi_extract_tally *tally) {
+  const mbi_device_csr *csr = &c->plan->extracted.csr;
   merbit_bsr_desc shape;
   merbit_status status = MERBIT_OK;
   memset(&shape, 0, sizeof shape);
@@ -35056,7 +35121,7 @@ MBI_INTERNAL merbit_status mbi_carve_all(mbi_carve *c, mbi_carve_tally *tally) {
   if (shape.block_rows == 0) {
     merbit_bsr_desc single = shape;
     single.block_rows = single.block_cols = 1;
-    status = mbi_carve_count_all(c, &single, 1, 0, tally);
+    status = mbi_extract_count_all(c, &single, 1, 0, tally);
     if (status != MERBIT_OK || tally->descends != 0) {
       return status;
     }
@@ -35064,18 +35129,18 @@ MBI_INTERNAL merbit_status mbi_carve_all(mbi_carve *c, mbi_carve_tally *tally) {
       c->csr.values = c->csr.values != NULL ? c->csr.values : c->plan->view.col_ind;
       c->csr.nnz = (int64_t)tally->entries;
     }
-    status = mbi_carve_find(c, &shape);
+    status = mbi_extract_find(c, &shape);
   }
-  return status == MERBIT_OK ? mbi_carve_build(c, &shape, tally) : status;
+  return status == MERBIT_OK ? mbi_extract_build(c, &shape, tally) : status;
 }
 
 /* The matrix passes through the host, where its rows are sorted. */
-static merbit_status mbi_carve_on_cpu(merbit_plan *plan) {
+static merbit_status mbi_extract_on_cpu(merbit_plan *plan) {
   merbit_context *context = plan->context;
   merbit_view places;
   merbit_status status;
   mbi_log(context, "blocks are made on the CPU, for the columns of a row descend");
-  mbi_full_destroy(plan);
+  mbi_extracted_destroy(plan);
   mbi_device_csr_destroy(context, &plan->device);
   memset(&plan->device, 0, sizeof plan->device);
   plan->cuda = &mbi_bsr_method;
@@ -35088,22 +35153,22 @@ static merbit_status mbi_carve_on_cpu(merbit_plan *plan) {
   return status == MERBIT_OK ? mbi_bsr_create(plan) : status;
 }
 
-static merbit_status mbi_carve_create(merbit_plan *plan) {
+static merbit_status mbi_extract_create(merbit_plan *plan) {
   merbit_context *context = plan->context;
-  mbi_carve_tally tally = {0, 0, 0, 0};
-  mbi_carve c;
+  mbi_extract_tally tally = {0, 0, 0, 0};
+  mbi_extract c;
   merbit_status status;
   memset(&c, 0, sizeof c);
   c.plan = plan;
-  mbi_full_enter(plan);
-  plan->full.carved = 1;
-  status = mbi_carve_specialise(plan);
+  mbi_extracted_enter(plan);
+  plan->extracted.carved = 1;
+  status = mbi_extract_specialise(plan);
   if (status == MERBIT_OK) {
     status = mbi_device_allocate(context, MBI_SHAPE_CANDIDATES * sizeof tally,
                                  "counts of shapes", &c.answers);
   }
   if (status == MERBIT_OK) {
-    status = mbi_carve_all(&c, &tally);
+    status = mbi_extract_all(&c, &tally);
   }
   mbi_device_release(context, c.answers);
   mbi_device_release(context, c.counts);
@@ -35111,12 +35176,11 @@ static merbit_status mbi_carve_create(merbit_plan *plan) {
   if (status != MERBIT_OK) {
     return status;
   }
-  return tally.descends != 0 ? mbi_carve_on_cpu(plan) : mbi_bsr_create(plan);
+  return tally.descends != 0 ? mbi_extract_on_cpu(plan) : mbi_bsr_create(plan);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_carve_method = {
-    mbi_carve_create, mbi_full_destroy, mbi_bsr_carry_bytes, mbi_bsr_multiply,
-    mbi_bsr_info,     mbi_bsr_describe, mbi_carve_refresh};
+MBI_INTERNAL const mbi_cuda_method mbi_extract_method = {sizeof(mbi_bsr_tiles), mbi_extract_create, mbi_extracted_destroy, mbi_bsr_carry_bytes, mbi_bsr_multiply,
+    mbi_bsr_info,     mbi_bsr_describe, mbi_extract_refresh};
 
 /* ==== >>spmv/choose/forecast.c  CUDA: what a product by each method should take =========== */
 /* What a product by each method should take, from what the GPU counts of a matrix's rows and
@@ -35137,8 +35201,8 @@ MBI_INTERNAL const mbi_cuda_method *mbi_cuda_method_of(const merbit_plan *plan,
     return &mbi_binned_method;
   case MERBIT_METHOD_BSR:
     return mbi_plan_has_blocks(plan)                ? &mbi_bsr_method
-           : plan->desc.method == MERBIT_METHOD_BSR ? &mbi_carve_method
-                                                    : &mbi_full_method;
+           : plan->desc.method == MERBIT_METHOD_BSR ? &mbi_extract_method
+                                                    : &mbi_extracted_method;
   case MERBIT_METHOD_CB:
     return &mbi_cb_method;
   case MERBIT_METHOD_HUBS:
@@ -35183,15 +35247,15 @@ MBI_INTERNAL double mbi_choose_gather(double bytes) {
 /* Whether the matrix was found to consist of full blocks, and stores a value for each nonzero.
  */
 MBI_INTERNAL int mbi_choose_full(const merbit_plan *plan) {
-  return mbi_full_blocks(&plan->ranks) && plan->device.form == MBI_VALUES_GENERAL &&
+  return mbi_has_full_blocks(&plan->nonempty) && plan->device.form == MBI_VALUES_GENERAL &&
          plan->device.values != 0;
 }
 
 /* Whether all that a product does is to gather doubles, each from a sector of its own, for
  * lanes of which half are busy. */
 static int mbi_choose_gathered(const merbit_plan *plan) {
-  return plan->type == MERBIT_F64 && mbi_value_bytes(plan) == 0 && plan->ranks.sectors > 0.9 &&
-         plan->ranks.slots / 2 <= plan->device.nnz;
+  return plan->type == MERBIT_F64 && mbi_value_bytes(plan) == 0 && plan->nonempty.sectors > 0.9 &&
+         plan->nonempty.slots / 2 <= plan->device.nnz;
 }
 
 /* The longer one: a row that is walked alone goes on while the others are multiplied. */
@@ -35208,7 +35272,7 @@ MBI_INTERNAL mbi_forecast mbi_choose_forecast(const merbit_plan *plan) {
       ((rows + cols) * size + (double)mbi_value_bytes_once(plan)) * MBI_CHOOSE_STREAM;
   const double values = (double)mbi_value_bytes(plan);
   const double stream = nnz * (4.0 + values) * MBI_CHOOSE_STREAM;
-  const double gathers = nnz * plan->ranks.sectors * mbi_choose_gather(cols * size);
+  const double gathers = nnz * plan->nonempty.sectors * mbi_choose_gather(cols * size);
   /* No row ends have to be found, which shows in f64; in f32 the scan keeps up with the stream.
    */
   const double light = plan->type == MERBIT_F64 && gathers < stream / 2 ? 0.8 : 1.0;
@@ -35226,18 +35290,18 @@ MBI_INTERNAL mbi_forecast mbi_choose_forecast(const merbit_plan *plan) {
   /* Where rows are short, one block to a multiprocessor loses by them what hubs save (a star,
    * ones in f64 on an H200: 224 us where the scan takes 206). */
   f.hubs =
-      nnz >= 4.0 * rows && plan->ranks.hub_share > 1.0 - plan->ranks.sectors
-          ? vectors + stream + gathers * (1.0 - plan->ranks.hub_share) / plan->ranks.sectors
+      nnz >= 4.0 * rows && plan->nonempty.hub_share > 1.0 - plan->nonempty.sectors
+          ? vectors + stream + gathers * (1.0 - plan->nonempty.hub_share) / plan->nonempty.sectors
           : f.scan;
   f.sliced = mbi_choose_longer(vectors + gathers +
-                                   nnz * (4.0 - 2.0 * plan->ranks.narrow + values) *
+                                   nnz * (4.0 - 2.0 * plan->nonempty.narrow + values) *
                                        MBI_CHOOSE_STREAM * light,
                                mbi_sliced_walk(plan));
   /* Products are written and read; reads and writes mixed reach three quarters of the rate. */
   f.binned = vectors + nnz * 1.1 * (4.5 + values + 2.0 * size) * MBI_CHOOSE_STREAM * 1.35;
   f.blocks = f.scan;
   if (mbi_choose_full(plan)) {
-    const double column = 4.0 / (plan->ranks.block_rows * plan->ranks.block_cols);
+    const double column = 4.0 / (plan->nonempty.block_rows * plan->nonempty.block_cols);
     f.blocks = vectors + gathers + nnz * (column + values) * MBI_CHOOSE_STREAM * 1.08 * light;
   }
   return f;
@@ -35286,9 +35350,9 @@ MBI_INTERNAL int mbi_measure_add(mbi_candidate *candidates, int count, merbit_me
  * enough for rows that cross thread blocks. Else what the forecasts put
  * within half as much again of the best. */
 MBI_INTERNAL int mbi_measure_candidates(const merbit_plan *plan, mbi_candidate *candidates) {
-  const mbi_ranks *ranks = &plan->ranks;
+  const mbi_nonempty_rows *nonempty = &plan->nonempty;
   const mbi_forecast f = mbi_choose_forecast(plan);
-  int even = ranks->slots / 2 <= plan->device.nnz;
+  int even = nonempty->slots / 2 <= plan->device.nnz;
   int count = 0;
   if (mbi_choose_small(plan)) {
     even = even && mbi_rows_walk(plan) <= f.scan;
@@ -35377,12 +35441,11 @@ static merbit_status mbi_measure_try(merbit_plan *plan, mbi_candidate *candidate
     status = mbi_measure_product(plan, carries, x, y, &candidate->seconds);
   }
   mbi_device_release(context, carries);
-  plan->cuda->destroy(plan);
-  mbi_plan_forget(plan);
+  mbi_method_destroy(plan);
   plan->desc.omega = omega;
   if (status == MERBIT_DEVICE_OUT_OF_MEMORY || status == MERBIT_TOO_LARGE) {
     char reason[384];
-    mbi_forgive(context, reason, sizeof reason);
+    mbi_error_clear(context, reason, sizeof reason);
     mbi_log(context, "not measured: %s", reason);
     candidate->seconds = HUGE_VAL;
     return MERBIT_OK;
@@ -35416,7 +35479,7 @@ static merbit_status mbi_measure_key(merbit_plan *plan, char **key, size_t *size
   merbit_context *context = plan->context;
   uint64_t hash = 0;
   void *room = NULL;
-  merbit_status status = mbi_ranks_hash(plan, &hash);
+  merbit_status status = mbi_nonempty_hash(plan, &hash);
   *key = NULL;
   if (status == MERBIT_OK) {
     status = mbi_allocate_array(context, 1024, 1, "the key of a choice", &room);
@@ -35441,7 +35504,7 @@ MBI_INTERNAL int mbi_measured_valid(const merbit_plan *plan, const mbi_measured 
          (found->method == MERBIT_METHOD_SCAN || found->method == MERBIT_METHOD_ROWS ||
           found->method == MERBIT_METHOD_SLICED || found->method == MERBIT_METHOD_BINNED ||
           found->method == MERBIT_METHOD_HUBS ||
-          (found->method == MERBIT_METHOD_BSR && mbi_full_blocks(&plan->ranks))) &&
+          (found->method == MERBIT_METHOD_BSR && mbi_has_full_blocks(&plan->nonempty))) &&
          found->omega >= 0 && found->omega <= (found->method == MERBIT_METHOD_SCAN ? 2 : 0);
 }
 
@@ -35483,7 +35546,7 @@ MBI_INTERNAL void mbi_measure_answer(const mbi_candidate *candidates, int count,
   }
 }
 
-/* Set plan->method, plan->desc.omega and plan->why. Needs plan->ranks, sampled. */
+/* Set plan->method, plan->desc.omega and plan->why. Needs plan->nonempty, sampled. */
 MBI_INTERNAL merbit_status mbi_measure(merbit_plan *plan) {
   mbi_candidate candidates[MBI_MEASURE_MOST];
   mbi_measured answer;
@@ -35521,7 +35584,7 @@ MBI_INTERNAL merbit_status mbi_measure(merbit_plan *plan) {
 
 static int mbi_choose_pays(const merbit_plan *plan, merbit_method method, double now,
                            double then) {
-  const int less = method == MERBIT_METHOD_HUBS || plan->spare.at != 0;
+  const int less = method == MERBIT_METHOD_HUBS || plan->arena.at != 0;
   return plan->desc.expected_calls * (now - then) >
          (less ? MBI_CHOOSE_MAKING_LESS : MBI_CHOOSE_MAKING) * then;
 }
@@ -35547,7 +35610,7 @@ static void mbi_choose_say(merbit_plan *plan, const mbi_forecast *f, int even) {
 /* Slices of 32 rows waste little. */
 static int mbi_choose_even(const merbit_plan *plan) {
   const mbi_device_csr *csr = &plan->device;
-  return csr->nnz >= 4 * csr->rows && plan->ranks.slots / 5 <= csr->nnz / 3;
+  return csr->nnz >= 4 * csr->rows && plan->nonempty.slots / 5 <= csr->nnz / 3;
 }
 
 /* Returns whether slices may pay: no lane walks longer than the scan takes either. */
@@ -35558,14 +35621,14 @@ static int mbi_choose_slices(const merbit_plan *plan) {
 /* Returns whether lanes per row pay for a small matrix: rows are even, and none is so long that
  * its lanes walk longer than the scan takes. */
 static int mbi_choose_small_rows(const merbit_plan *plan) {
-  return plan->ranks.slots / 8 <= plan->device.nnz / 5 &&
+  return plan->nonempty.slots / 8 <= plan->device.nnz / 5 &&
          mbi_rows_walk(plan) <= mbi_choose_forecast(plan).scan;
 }
 
 /* Small: all of it stays in L2, and launches count; lanes share a row. plan->why says what
  * decided. */
 MBI_INTERNAL merbit_method mbi_choose_method(merbit_plan *plan) {
-  const mbi_ranks *ranks = &plan->ranks;
+  const mbi_nonempty_rows *nonempty = &plan->nonempty;
   const int even = mbi_choose_even(plan);
   const mbi_forecast f = mbi_choose_forecast(plan);
   merbit_method method = MERBIT_METHOD_SCAN;
@@ -35582,7 +35645,7 @@ MBI_INTERNAL merbit_method mbi_choose_method(merbit_plan *plan) {
     return rows ? MERBIT_METHOD_ROWS : MERBIT_METHOD_SCAN;
   }
   if (!mbi_plan_plain(plan)) {
-    const int rows = even && ranks->longest <= 64 && mbi_ranks_equal(plan);
+    const int rows = even && nonempty->longest <= 64 && mbi_nonempty_equal(plan);
     (void)snprintf(plan->why, sizeof plan->why, "%s rows of %s; runner-up %s",
                    rows ? "equal, short" : "any", mbi_plan_type_text(plan),
                    rows ? "scan" : "merge");
@@ -35621,15 +35684,15 @@ MBI_INTERNAL merbit_status mbi_choose_semiring(merbit_plan *plan) {
   if (mbi_choose_unseen(plan)) {
     (void)snprintf(plan->why, sizeof plan->why, "for %d product without a look at the matrix",
                    plan->desc.expected_calls);
-  } else if (!mbi_ranks_fit(plan)) {
+  } else if (!mbi_nonempty_fit(plan)) {
     (void)snprintf(plan->why, sizeof plan->why, "more rows than the others take");
   } else {
-    status = mbi_ranks_need(plan);
+    status = mbi_nonempty_need(plan);
     if (status == MERBIT_OK) {
       const int small = mbi_choose_small(plan);
       const int rows = small ? mbi_choose_small_rows(plan)
                              : plan->type == MERBIT_F64 && mbi_choose_even(plan) &&
-                                   plan->ranks.longest <= 64;
+                                   plan->nonempty.longest <= 64;
       plan->method = rows ? MERBIT_METHOD_ROWS : MERBIT_METHOD_SCAN;
       (void)snprintf(plan->why, sizeof plan->why, "%s; runner-up %s",
                      rows && small ? "small, with even rows"
@@ -35646,31 +35709,31 @@ MBI_INTERNAL merbit_status mbi_choose_semiring(merbit_plan *plan) {
  * but not nearly all: with hubs, windows of nonzeros meet some sectors again.
  */
 #define MBI_CHOOSE_NO_HUBS 0.98
-static merbit_status mbi_choose_look(merbit_plan *plan) {
+static merbit_status mbi_choose_sample(merbit_plan *plan) {
   const double cols = (double)plan->device.cols * (double)mbi_type_size(plan->type);
   merbit_status status;
   if (plan->device.nnz > 0 && mbi_choose_small(plan) &&
       plan->desc.expected_calls >= mbi_choose_blocks_calls(plan) &&
       mbi_device_csr_stream_bytes(plan) >= MBI_CHOOSE_BLOCKS) {
-    return mbi_ranks_blocks(plan);
+    return mbi_nonempty_blocks(plan);
   }
   if (plan->device.nnz == 0 || mbi_choose_small(plan)) {
     return MERBIT_OK;
   }
-  status = mbi_ranks_sample(plan->context, &plan->device, plan->type, &plan->ranks);
+  status = mbi_nonempty_sample(plan->context, &plan->device, plan->type, &plan->nonempty);
   if (status == MERBIT_OK && plan->desc.expected_calls > MBI_CHOOSE_MAKING) {
-    status = mbi_ranks_blocks(plan);
+    status = mbi_nonempty_blocks(plan);
   }
   if (status == MERBIT_OK && plan->desc.expected_calls > MBI_CHOOSE_MAKING) {
     const double gathers =
-        (double)plan->device.nnz * plan->ranks.sectors * mbi_choose_gather(cols);
-    if (plan->ranks.sectors > 0.5 && plan->ranks.sectors < MBI_CHOOSE_NO_HUBS &&
+        (double)plan->device.nnz * plan->nonempty.sectors * mbi_choose_gather(cols);
+    if (plan->nonempty.sectors > 0.5 && plan->nonempty.sectors < MBI_CHOOSE_NO_HUBS &&
         3 * gathers > mbi_choose_forecast(plan).scan) {
-      status = mbi_ranks_columns(plan, mbi_hubs_room(plan));
+      status = mbi_nonempty_columns(plan, mbi_hubs_room(plan));
     }
     if (status == MERBIT_DEVICE_OUT_OF_MEMORY) { /* then no hubs */
       char reason[384];
-      mbi_forgive(plan->context, reason, sizeof reason);
+      mbi_error_clear(plan->context, reason, sizeof reason);
       mbi_log(plan->context, "columns are not counted: %s", reason);
       status = MERBIT_OK;
     }
@@ -35711,12 +35774,12 @@ MBI_INTERNAL merbit_status mbi_choose_forms(merbit_plan *plan, uint32_t *forms) 
     if (plan->method != MERBIT_METHOD_AUTO) {
       *forms = mbi_choose_forms_of(plan->method);
     } else if (!mbi_choose_small(plan)) {
-      status = mbi_ranks_blocks(plan);
-      if (!mbi_full_blocks(&plan->ranks)) {
+      status = mbi_nonempty_blocks(plan);
+      if (!mbi_has_full_blocks(&plan->nonempty)) {
         *forms = MBI_FORMS_ALL;
         *forms &= mbi_choose_slices(plan) ? MBI_FORMS_ALL : ~MBI_FORMS_SLOW;
         *forms &=
-            plan->once || plan->type == MERBIT_F64 ? MBI_FORMS_ALL : ~MBI_FORM(MBI_VALUES_HALF);
+            plan->streaming || plan->type == MERBIT_F64 ? MBI_FORMS_ALL : ~MBI_FORM(MBI_VALUES_HALF);
       }
     }
   }
@@ -35732,10 +35795,10 @@ MBI_INTERNAL merbit_status mbi_choose_values(merbit_plan *plan) {
   if (plan->device.values == 0 || plan->device.nnz == 0 || plan->desc.changing_values ||
       plan->desc.expected_calls < MBI_VALUES_CALLS || plan->method == MERBIT_METHOD_MERBIT ||
       plan->method == MERBIT_METHOD_MERGE || plan->method == MERBIT_METHOD_BSR ||
-      !mbi_ranks_fit(plan)) {
+      !mbi_nonempty_fit(plan)) {
     return MERBIT_OK;
   }
-  status = mbi_ranks_need(plan);
+  status = mbi_nonempty_need(plan);
   if (status == MERBIT_OK) {
     status = mbi_choose_forms(plan, &forms);
   }
@@ -35745,7 +35808,7 @@ MBI_INTERNAL merbit_status mbi_choose_values(merbit_plan *plan) {
   status = mbi_values_specialise(plan, forms);
   if (status == MERBIT_DEVICE_OUT_OF_MEMORY) { /* then general ones */
     char reason[384];
-    mbi_forgive(plan->context, reason, sizeof reason);
+    mbi_error_clear(plan->context, reason, sizeof reason);
     mbi_log(plan->context, "values are not stored shorter: %s", reason);
     status = MERBIT_OK;
   }
@@ -35759,7 +35822,7 @@ static merbit_status mbi_choose_many(merbit_plan *plan) {
   plan->cuda = mbi_cuda_method_of(plan, plan->method);
   (void)snprintf(plan->why, sizeof plan->why, "for several vectors");
   status = mbi_method_create(plan);
-  mbi_ranks_finish(plan->context, &plan->ranks);
+  mbi_nonempty_finish(plan->context, &plan->nonempty);
   return status;
 }
 
@@ -35776,14 +35839,14 @@ MBI_INTERNAL merbit_status mbi_choose_auto(merbit_plan *plan) {
                    plan->desc.expected_calls);
     return MERBIT_OK;
   }
-  if (!mbi_ranks_fit(plan)) {
+  if (!mbi_nonempty_fit(plan)) {
     plan->method = mbi_plan_plain(plan) ? MERBIT_METHOD_MERBIT : MERBIT_METHOD_MERGE;
     (void)snprintf(plan->why, sizeof plan->why, "more rows than the others take");
     return MERBIT_OK;
   }
-  status = mbi_ranks_need(plan);
+  status = mbi_nonempty_need(plan);
   if (status == MERBIT_OK && mbi_plan_plain(plan)) {
-    status = mbi_choose_look(plan);
+    status = mbi_choose_sample(plan);
   }
   if (status == MERBIT_OK && mbi_choose_by_measuring(plan)) {
     status = mbi_measure(plan);
@@ -35800,7 +35863,7 @@ MBI_INTERNAL merbit_status mbi_choose(merbit_plan *plan) {
   const int any = plan->method == MERBIT_METHOD_AUTO;
   char reason[384];
   merbit_status status = MERBIT_OK;
-  plan->once = plan->device.nnz >= 4 * plan->device.rows;
+  plan->streaming = plan->device.nnz >= 4 * plan->device.rows;
   if (mbi_plan_vectors(plan) > 1) {
     return mbi_choose_many(plan);
   }
@@ -35815,19 +35878,18 @@ MBI_INTERNAL merbit_status mbi_choose(merbit_plan *plan) {
   status = mbi_method_create(plan);
   if (any && plan->method != MERBIT_METHOD_SCAN &&
       (status == MERBIT_DEVICE_OUT_OF_MEMORY || status == MERBIT_TOO_LARGE)) {
-    plan->cuda->destroy(plan);
-    mbi_plan_forget(plan);
-    mbi_forgive(context, reason, sizeof reason);
+    mbi_method_destroy(plan);
+    mbi_error_clear(context, reason, sizeof reason);
     mbi_log(context, "this plan takes the scan: %s", reason);
     (void)snprintf(plan->why, sizeof plan->why, "the first choice failed: %.60s", reason);
     plan->method = MERBIT_METHOD_SCAN;
     plan->cuda = mbi_cuda_method_of(plan, plan->method);
     status = mbi_method_create(plan);
   }
-  if (status == MERBIT_OK && plan->full.csr.rows > 0) {
-    mbi_full_let_go(plan);
+  if (status == MERBIT_OK && plan->extracted.csr.rows > 0) {
+    mbi_extracted_let_go(plan);
   }
-  mbi_ranks_finish(context, &plan->ranks);
+  mbi_nonempty_finish(context, &plan->nonempty);
   return status;
 }
 
@@ -35856,7 +35918,7 @@ MBI_INTERNAL merbit_status mbi_reorder_check(merbit_context *context, const merb
                     (int)desc->reordering);
   }
   if (view->format == MERBIT_BSR || desc->method == MERBIT_METHOD_BSR ||
-      desc->method > MERBIT_METHOD_HALF) { /* and those for study */
+      desc->method > MERBIT_METHOD_SYMMETRIC) { /* and those for study */
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
                     "plan_desc.reordering moves single rows and columns, which would break %s "
                     "apart; use a CSR or COO view and a method of single entries",
@@ -35917,7 +35979,7 @@ static const char *const mbi_reorder_kernels[3] = {"mbk_reorder_gather", "mbk_re
 
 MBI_INTERNAL void mbi_reorder_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   memset(preamble, 0, sizeof *preamble);
-  mbi_preamble_define(preamble, "MBK_VECTOR", mbi_type_device(mbi_plan_sums(plan)));
+  mbi_preamble_define(preamble, "MBK_VECTOR", mbi_type_device(mbi_plan_accumulator(plan)));
   mbi_preamble_define(preamble, "MBK_VALUE", mbi_type_device(plan->type));
   mbi_preamble_define(preamble, "MBK_PLACE",
                       plan->reorder.place_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
@@ -35977,7 +36039,7 @@ MBI_INTERNAL merbit_status mbi_reorder_upload(merbit_plan *plan) {
 }
 
 /* A plan on CUDA that is made has no use for the places on the host. */
-MBI_INTERNAL void mbi_reorder_let_go(merbit_plan *plan) {
+MBI_INTERNAL void mbi_reorder_release_sources(merbit_plan *plan) {
   if (!mbi_reorder_on_cpu(plan)) {
     mbi_release(plan->context, plan->reorder.places);
     plan->reorder.places = NULL;
@@ -36058,21 +36120,21 @@ MBI_INTERNAL void mbi_reorder_values(merbit_plan *plan, const void *values) {
  * own, which the tasks of those rows add in order: the same number of tasks gives the same
  * bits. Such parts are short where a matrix has a band. */
 
-static int64_t *mbi_half_columns(const merbit_plan *plan) {
-  return plan->half.parts + plan->tasks + 1;
+static int64_t *mbi_symmetric_columns(const merbit_plan *plan) {
+  return plan->symmetric.parts + plan->tasks + 1;
 }
 
 /* Where the part of each task begins in its scratch, behind the sums of all rows. */
-static int64_t *mbi_half_offsets(const merbit_plan *plan) {
-  return plan->half.parts + 2 * (plan->tasks + 1);
+static int64_t *mbi_symmetric_offsets(const merbit_plan *plan) {
+  return plan->symmetric.parts + 2 * (plan->tasks + 1);
 }
 
-MBI_INTERNAL size_t mbi_half_scratch_bytes(const merbit_plan *plan) {
-  return (size_t)mbi_half_offsets(plan)[plan->tasks] * mbi_type_size(plan->type);
+MBI_INTERNAL size_t mbi_symmetric_scratch_bytes(const merbit_plan *plan) {
+  return (size_t)mbi_symmetric_offsets(plan)[plan->tasks] * mbi_type_size(plan->type);
 }
 
 /* The least column of the task's rows, which ascend; or its first row, if that is less. */
-MBI_INTERNAL int64_t mbi_half_reach(const merbit_view *csr, int64_t row, int64_t last) {
+MBI_INTERNAL int64_t mbi_symmetric_reach(const merbit_view *csr, int64_t row, int64_t last) {
   const int32_t *col_ind = (const int32_t *)csr->col_ind;
   int64_t least = row;
   for (; row < last; row++) {
@@ -36086,24 +36148,24 @@ MBI_INTERNAL int64_t mbi_half_reach(const merbit_view *csr, int64_t row, int64_t
 }
 
 /* Entries of rows of other tasks that `tasks` of them would keep apart. */
-MBI_INTERNAL int64_t mbi_half_apart(const merbit_view *csr, int tasks) {
+MBI_INTERNAL int64_t mbi_symmetric_apart(const merbit_view *csr, int tasks) {
   int64_t sum = 0;
   int task;
   for (task = 1; task < tasks; task++) {
     const int64_t row = mbi_share_rows(csr, tasks, task);
-    sum += row - mbi_half_reach(csr, row, mbi_share_rows(csr, tasks, task + 1));
+    sum += row - mbi_symmetric_reach(csr, row, mbi_share_rows(csr, tasks, task + 1));
   }
   return sum;
 }
 
 /* plan->csr, a lower triangle with ascending rows, for its tasks. */
-MBI_INTERNAL merbit_status mbi_half_cut(merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_symmetric_cut(merbit_plan *plan) {
   const merbit_view *csr = &plan->csr;
   int64_t at = csr->rows;
   void *memory;
   int task;
   merbit_status status;
-  plan->method = MERBIT_METHOD_HALF;
+  plan->method = MERBIT_METHOD_SYMMETRIC;
   plan->values = csr->values;
   plan->tasks = mbi_merge_tasks(plan->context, csr);
   status = mbi_allocate_array(plan->context, 3 * (plan->tasks + 1), sizeof(int64_t),
@@ -36111,30 +36173,30 @@ MBI_INTERNAL merbit_status mbi_half_cut(merbit_plan *plan) {
   if (status != MERBIT_OK) {
     return status;
   }
-  plan->half.parts = (int64_t *)memory;
+  plan->symmetric.parts = (int64_t *)memory;
   for (task = 0; task <= plan->tasks; task++) {
     const int64_t row = mbi_share_rows(csr, plan->tasks, task);
     const int64_t last = task < plan->tasks ? mbi_share_rows(csr, plan->tasks, task + 1) : row;
-    plan->half.parts[task] = row;
-    mbi_half_columns(plan)[task] = mbi_half_reach(csr, row, last);
-    mbi_half_offsets(plan)[task] = at;
-    at += row - mbi_half_columns(plan)[task];
+    plan->symmetric.parts[task] = row;
+    mbi_symmetric_columns(plan)[task] = mbi_symmetric_reach(csr, row, last);
+    mbi_symmetric_offsets(plan)[task] = at;
+    at += row - mbi_symmetric_columns(plan)[task];
   }
   (void)snprintf(plan->why, sizeof plan->why,
                  "half the bytes, %" PRId64 " sums in parts; runner-up merge", at - csr->rows);
   return MERBIT_OK;
 }
 
-typedef struct mbi_half_call_f64 {
+typedef struct mbi_symmetric_call_f64 {
   const merbit_plan *plan;
   const double *x;
   double alpha, beta;
   double *y, *sums, *scratch; /* sums: y itself where beta is zero */
-} mbi_half_call_f64;
+} mbi_symmetric_call_f64;
 
 /* Rows [row, last) of a task whose first is `first`; all pointers are moved by the base. */
-static void mbi_half_rows_i32_f64(
-    const mbi_half_call_f64 *call, double *part, int64_t row, int64_t last) {
+static void mbi_symmetric_rows_i32_f64(
+    const mbi_symmetric_call_f64 *call, double *part, int64_t row, int64_t last) {
   const merbit_view *csr = &call->plan->csr;
   const int skew = csr->symmetry == MERBIT_SYMMETRY_SKEW, base = csr->nnz > 0 ? csr->base : 0;
   const int32_t *row_ptr = (const int32_t *)csr->row_ptr - base;
@@ -36213,8 +36275,8 @@ static void mbi_half_rows_i32_f64(
 }
 
 /* Rows [row, last) of a task whose first is `first`; all pointers are moved by the base. */
-static void mbi_half_rows_i64_f64(
-    const mbi_half_call_f64 *call, double *part, int64_t row, int64_t last) {
+static void mbi_symmetric_rows_i64_f64(
+    const mbi_symmetric_call_f64 *call, double *part, int64_t row, int64_t last) {
   const merbit_view *csr = &call->plan->csr;
   const int skew = csr->symmetry == MERBIT_SYMMETRY_SKEW, base = csr->nnz > 0 ? csr->base : 0;
   const int64_t *row_ptr = (const int64_t *)csr->row_ptr - base;
@@ -36292,12 +36354,12 @@ static void mbi_half_rows_i64_f64(
   }
 }
 
-static void mbi_half_task_f64(void *argument, int task) {
-  const mbi_half_call_f64 *call = (const mbi_half_call_f64 *)argument;
+static void mbi_symmetric_task_f64(void *argument, int task) {
+  const mbi_symmetric_call_f64 *call = (const mbi_symmetric_call_f64 *)argument;
   const merbit_plan *plan = call->plan;
-  const int64_t row = plan->half.parts[task], last = plan->half.parts[task + 1];
-  const int64_t column = mbi_half_columns(plan)[task];
-  double *part = call->scratch + mbi_half_offsets(plan)[task];
+  const int64_t row = plan->symmetric.parts[task], last = plan->symmetric.parts[task + 1];
+  const int64_t column = mbi_symmetric_columns(plan)[task];
+  double *part = call->scratch + mbi_symmetric_offsets(plan)[task];
   int64_t i;
   for (i = 0; i < row - column; i++) {
     part[i] = 0;
@@ -36306,24 +36368,24 @@ static void mbi_half_task_f64(void *argument, int task) {
     return;
   }
   if (plan->csr.offset_type == MERBIT_INDEX_32) {
-    mbi_half_rows_i32_f64(call, part - column, row, last);
+    mbi_symmetric_rows_i32_f64(call, part - column, row, last);
   } else {
-    mbi_half_rows_i64_f64(call, part - column, row, last);
+    mbi_symmetric_rows_i64_f64(call, part - column, row, last);
   }
 }
 
 /* What later tasks have for the rows of this one; then alpha and beta. */
-static void mbi_half_finish_f64(void *argument, int task) {
-  const mbi_half_call_f64 *call = (const mbi_half_call_f64 *)argument;
+static void mbi_symmetric_finish_f64(void *argument, int task) {
+  const mbi_symmetric_call_f64 *call = (const mbi_symmetric_call_f64 *)argument;
   const merbit_plan *plan = call->plan;
-  const int64_t first = plan->half.parts[task], last = plan->half.parts[task + 1];
+  const int64_t first = plan->symmetric.parts[task], last = plan->symmetric.parts[task + 1];
   const double alpha = call->alpha, beta = call->beta;
   double *y = call->y, *sums = call->sums;
   int64_t i;
   int other;
   for (other = task + 1; other < plan->tasks; other++) {
-    const int64_t column = mbi_half_columns(plan)[other];
-    const double *part = call->scratch + mbi_half_offsets(plan)[other];
+    const int64_t column = mbi_symmetric_columns(plan)[other];
+    const double *part = call->scratch + mbi_symmetric_offsets(plan)[other];
     for (i = column > first ? column : first; i < last; i++) {
       sums[i] += part[i - column];
     }
@@ -36339,16 +36401,16 @@ static void mbi_half_finish_f64(void *argument, int task) {
   }
 }
 
-static void mbi_half_scale_f64(void *argument, int task) {
-  const mbi_half_call_f64 *call = (const mbi_half_call_f64 *)argument;
-  mbi_scale_f64(call->plan->half.parts[task], call->plan->half.parts[task + 1],
+static void mbi_symmetric_scale_f64(void *argument, int task) {
+  const mbi_symmetric_call_f64 *call = (const mbi_symmetric_call_f64 *)argument;
+  mbi_scale_f64(call->plan->symmetric.parts[task], call->plan->symmetric.parts[task + 1],
                            call->alpha, call->beta, call->y);
 }
 
-static void mbi_half_typed_f64(const merbit_plan *plan, double *scratch,
+static void mbi_symmetric_typed_f64(const merbit_plan *plan, double *scratch,
                                           double alpha, const double *x, double beta,
                                           double *y) {
-  mbi_half_call_f64 call;
+  mbi_symmetric_call_f64 call;
   call.plan = plan;
   call.x = x;
   call.alpha = alpha;
@@ -36357,23 +36419,23 @@ static void mbi_half_typed_f64(const merbit_plan *plan, double *scratch,
   call.sums = beta == 0 ? y : scratch;
   call.scratch = scratch;
   if (alpha == 0) {
-    mbi_parallel(plan->context, plan->tasks, mbi_half_scale_f64, &call);
+    mbi_parallel(plan->context, plan->tasks, mbi_symmetric_scale_f64, &call);
   } else {
-    mbi_parallel(plan->context, plan->tasks, mbi_half_task_f64, &call);
-    mbi_parallel(plan->context, plan->tasks, mbi_half_finish_f64, &call);
+    mbi_parallel(plan->context, plan->tasks, mbi_symmetric_task_f64, &call);
+    mbi_parallel(plan->context, plan->tasks, mbi_symmetric_finish_f64, &call);
   }
 }
 
-typedef struct mbi_half_call_f32 {
+typedef struct mbi_symmetric_call_f32 {
   const merbit_plan *plan;
   const float *x;
   float alpha, beta;
   float *y, *sums, *scratch; /* sums: y itself where beta is zero */
-} mbi_half_call_f32;
+} mbi_symmetric_call_f32;
 
 /* Rows [row, last) of a task whose first is `first`; all pointers are moved by the base. */
-static void mbi_half_rows_i32_f32(
-    const mbi_half_call_f32 *call, float *part, int64_t row, int64_t last) {
+static void mbi_symmetric_rows_i32_f32(
+    const mbi_symmetric_call_f32 *call, float *part, int64_t row, int64_t last) {
   const merbit_view *csr = &call->plan->csr;
   const int skew = csr->symmetry == MERBIT_SYMMETRY_SKEW, base = csr->nnz > 0 ? csr->base : 0;
   const int32_t *row_ptr = (const int32_t *)csr->row_ptr - base;
@@ -36452,8 +36514,8 @@ static void mbi_half_rows_i32_f32(
 }
 
 /* Rows [row, last) of a task whose first is `first`; all pointers are moved by the base. */
-static void mbi_half_rows_i64_f32(
-    const mbi_half_call_f32 *call, float *part, int64_t row, int64_t last) {
+static void mbi_symmetric_rows_i64_f32(
+    const mbi_symmetric_call_f32 *call, float *part, int64_t row, int64_t last) {
   const merbit_view *csr = &call->plan->csr;
   const int skew = csr->symmetry == MERBIT_SYMMETRY_SKEW, base = csr->nnz > 0 ? csr->base : 0;
   const int64_t *row_ptr = (const int64_t *)csr->row_ptr - base;
@@ -36531,12 +36593,12 @@ static void mbi_half_rows_i64_f32(
   }
 }
 
-static void mbi_half_task_f32(void *argument, int task) {
-  const mbi_half_call_f32 *call = (const mbi_half_call_f32 *)argument;
+static void mbi_symmetric_task_f32(void *argument, int task) {
+  const mbi_symmetric_call_f32 *call = (const mbi_symmetric_call_f32 *)argument;
   const merbit_plan *plan = call->plan;
-  const int64_t row = plan->half.parts[task], last = plan->half.parts[task + 1];
-  const int64_t column = mbi_half_columns(plan)[task];
-  float *part = call->scratch + mbi_half_offsets(plan)[task];
+  const int64_t row = plan->symmetric.parts[task], last = plan->symmetric.parts[task + 1];
+  const int64_t column = mbi_symmetric_columns(plan)[task];
+  float *part = call->scratch + mbi_symmetric_offsets(plan)[task];
   int64_t i;
   for (i = 0; i < row - column; i++) {
     part[i] = 0;
@@ -36545,24 +36607,24 @@ static void mbi_half_task_f32(void *argument, int task) {
     return;
   }
   if (plan->csr.offset_type == MERBIT_INDEX_32) {
-    mbi_half_rows_i32_f32(call, part - column, row, last);
+    mbi_symmetric_rows_i32_f32(call, part - column, row, last);
   } else {
-    mbi_half_rows_i64_f32(call, part - column, row, last);
+    mbi_symmetric_rows_i64_f32(call, part - column, row, last);
   }
 }
 
 /* What later tasks have for the rows of this one; then alpha and beta. */
-static void mbi_half_finish_f32(void *argument, int task) {
-  const mbi_half_call_f32 *call = (const mbi_half_call_f32 *)argument;
+static void mbi_symmetric_finish_f32(void *argument, int task) {
+  const mbi_symmetric_call_f32 *call = (const mbi_symmetric_call_f32 *)argument;
   const merbit_plan *plan = call->plan;
-  const int64_t first = plan->half.parts[task], last = plan->half.parts[task + 1];
+  const int64_t first = plan->symmetric.parts[task], last = plan->symmetric.parts[task + 1];
   const float alpha = call->alpha, beta = call->beta;
   float *y = call->y, *sums = call->sums;
   int64_t i;
   int other;
   for (other = task + 1; other < plan->tasks; other++) {
-    const int64_t column = mbi_half_columns(plan)[other];
-    const float *part = call->scratch + mbi_half_offsets(plan)[other];
+    const int64_t column = mbi_symmetric_columns(plan)[other];
+    const float *part = call->scratch + mbi_symmetric_offsets(plan)[other];
     for (i = column > first ? column : first; i < last; i++) {
       sums[i] += part[i - column];
     }
@@ -36578,16 +36640,16 @@ static void mbi_half_finish_f32(void *argument, int task) {
   }
 }
 
-static void mbi_half_scale_f32(void *argument, int task) {
-  const mbi_half_call_f32 *call = (const mbi_half_call_f32 *)argument;
-  mbi_scale_f32(call->plan->half.parts[task], call->plan->half.parts[task + 1],
+static void mbi_symmetric_scale_f32(void *argument, int task) {
+  const mbi_symmetric_call_f32 *call = (const mbi_symmetric_call_f32 *)argument;
+  mbi_scale_f32(call->plan->symmetric.parts[task], call->plan->symmetric.parts[task + 1],
                            call->alpha, call->beta, call->y);
 }
 
-static void mbi_half_typed_f32(const merbit_plan *plan, float *scratch,
+static void mbi_symmetric_typed_f32(const merbit_plan *plan, float *scratch,
                                           float alpha, const float *x, float beta,
                                           float *y) {
-  mbi_half_call_f32 call;
+  mbi_symmetric_call_f32 call;
   call.plan = plan;
   call.x = x;
   call.alpha = alpha;
@@ -36596,20 +36658,20 @@ static void mbi_half_typed_f32(const merbit_plan *plan, float *scratch,
   call.sums = beta == 0 ? y : scratch;
   call.scratch = scratch;
   if (alpha == 0) {
-    mbi_parallel(plan->context, plan->tasks, mbi_half_scale_f32, &call);
+    mbi_parallel(plan->context, plan->tasks, mbi_symmetric_scale_f32, &call);
   } else {
-    mbi_parallel(plan->context, plan->tasks, mbi_half_task_f32, &call);
-    mbi_parallel(plan->context, plan->tasks, mbi_half_finish_f32, &call);
+    mbi_parallel(plan->context, plan->tasks, mbi_symmetric_task_f32, &call);
+    mbi_parallel(plan->context, plan->tasks, mbi_symmetric_finish_f32, &call);
   }
 }
 
-MBI_INTERNAL void mbi_half_multiply(const merbit_plan *plan, void *scratch, const void *alpha,
+MBI_INTERNAL void mbi_symmetric_multiply(const merbit_plan *plan, void *scratch, const void *alpha,
                               const void *x, const void *beta, void *y) {
   if (plan->type == MERBIT_F32) {
-    mbi_half_typed_f32(plan, (float *)scratch, *(const float *)alpha, (const float *)x,
+    mbi_symmetric_typed_f32(plan, (float *)scratch, *(const float *)alpha, (const float *)x,
                        *(const float *)beta, (float *)y);
   } else {
-    mbi_half_typed_f64(plan, (double *)scratch, *(const double *)alpha, (const double *)x,
+    mbi_symmetric_typed_f64(plan, (double *)scratch, *(const double *)alpha, (const double *)x,
                        *(const double *)beta, (double *)y);
   }
 }
@@ -36620,39 +36682,39 @@ MBI_INTERNAL void mbi_half_multiply(const merbit_plan *plan, void *scratch, cons
  * become op(A) with both, in host memory, and all that follows is a plan of that. The transpose
  * is at hand: it differs in signs alone. */
 
-MBI_INTERNAL int mbi_plan_is_half(const merbit_plan *plan) {
-  return mbi_view_is_half(&plan->half.view);
+MBI_INTERNAL int mbi_plan_is_symmetric(const merbit_plan *plan) {
+  return mbi_view_is_triangle(&plan->symmetric.view);
 }
 
-MBI_INTERNAL merbit_status mbi_half_check(merbit_context *context, const merbit_view *view,
+MBI_INTERNAL merbit_status mbi_symmetric_check(merbit_context *context, const merbit_view *view,
                                           const merbit_plan_desc *desc) {
-  if (desc->method != MERBIT_METHOD_HALF) {
+  if (desc->method != MERBIT_METHOD_SYMMETRIC) {
     return MERBIT_OK;
   }
-  if (!mbi_view_is_half(view)) {
+  if (!mbi_view_is_triangle(view)) {
     return mbi_fail(
         context, MERBIT_INVALID_ARGUMENT,
-        "plan_desc.method is MERBIT_METHOD_HALF, but view.symmetry is MERBIT_SYMMETRY_NONE; "
+        "plan_desc.method is MERBIT_METHOD_SYMMETRIC, but view.symmetry is MERBIT_SYMMETRY_NONE; "
         "give one triangle and its symmetry, or use another method");
   }
   if (desc->reordering != MERBIT_REORDERING_NONE) {
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
                     "plan_desc.reordering moves entries across the diagonal, which "
-                    "MERBIT_METHOD_HALF does not follow; use MERBIT_METHOD_MERGE");
+                    "MERBIT_METHOD_SYMMETRIC does not follow; use MERBIT_METHOD_MERGE");
   }
   return MERBIT_OK;
 }
 
 /* ---- Choice ------------------------------------------------------------------------------ */
 
-typedef struct mbi_half_look {
+typedef struct mbi_symmetric_inspect {
   const merbit_view *csr;
   int tasks;
   int unsorted[MBI_MAX_THREADS];
-} mbi_half_look;
+} mbi_symmetric_inspect;
 
-static void mbi_half_look_task(void *argument, int task) {
-  mbi_half_look *look = (mbi_half_look *)argument;
+static void mbi_symmetric_inspect_task(void *argument, int task) {
+  mbi_symmetric_inspect *look = (mbi_symmetric_inspect *)argument;
   const merbit_view *csr = look->csr;
   const int32_t *col_ind = (const int32_t *)csr->col_ind;
   int64_t row = mbi_share_rows(csr, look->tasks, task);
@@ -36667,8 +36729,8 @@ static void mbi_half_look_task(void *argument, int task) {
 }
 
 /* Whether method HALF can read the host view as it lies. */
-static int mbi_half_fits(merbit_context *context, const mbi_half *half) {
-  mbi_half_look look;
+static int mbi_symmetric_fits(merbit_context *context, const mbi_symmetric *half) {
+  mbi_symmetric_inspect look;
   int task, unsorted = 0;
   if (half->view.format != MERBIT_CSR || half->view.index_type != MERBIT_INDEX_32 ||
       half->upper || half->signs.direct != MBI_AS_IT_IS) {
@@ -36676,7 +36738,7 @@ static int mbi_half_fits(merbit_context *context, const mbi_half *half) {
   }
   look.csr = &half->view;
   look.tasks = mbi_share_tasks(context, half->view.nnz);
-  mbi_parallel(context, look.tasks, mbi_half_look_task, &look);
+  mbi_parallel(context, look.tasks, mbi_symmetric_inspect_task, &look);
   for (task = 0; task < look.tasks; task++) {
     unsorted |= look.unsorted[task];
   }
@@ -36686,16 +36748,16 @@ static int mbi_half_fits(merbit_context *context, const mbi_half *half) {
 /* Both triangles are worth their expansion, of some 50 products, where tasks would keep much of
  * y apart, or where a row scatters beyond a cache of its thread: docs/cpu.md has the figures.
  */
-#define MBI_HALF_FEW_CALLS 50
-#define MBI_HALF_APART 8       /* rows to each sum that tasks keep apart, at least */
-#define MBI_HALF_WINDOW 524288 /* bytes of x between a row and its first column, on average */
-#define MBI_HALF_SAMPLE 1024   /* rows that are looked at */
-#define MBI_HALF_LONG                                                                          \
+#define MBI_SYMMETRIC_FEW_CALLS 50
+#define MBI_SYMMETRIC_APART 8       /* rows to each sum that tasks keep apart, at least */
+#define MBI_SYMMETRIC_WINDOW 524288 /* bytes of x between a row and its first column, on average */
+#define MBI_SYMMETRIC_SAMPLE 1024   /* rows that are looked at */
+#define MBI_SYMMETRIC_LONG                                                                          \
   12 /* entries of the triangle's rows, on average: SORTED does not wait for                   \
         the ends of shorter ones */
 
 /* All are, or there are none: SORTED stores one. */
-static int mbi_half_equal(const merbit_view *lower) {
+static int mbi_symmetric_equal(const merbit_view *lower) {
   const size_t size = mbi_type_size(mbi_view_type(lower));
   const char *values = (const char *)lower->values;
   return values == NULL || lower->nnz < 2 ||
@@ -36703,37 +36765,37 @@ static int mbi_half_equal(const merbit_view *lower) {
 }
 
 /* Elements between a row of the triangle and its first column, on average. */
-static int64_t mbi_half_window(const merbit_view *lower) {
-  const int64_t count = lower->rows < MBI_HALF_SAMPLE ? lower->rows : MBI_HALF_SAMPLE;
+static int64_t mbi_symmetric_window(const merbit_view *lower) {
+  const int64_t count = lower->rows < MBI_SYMMETRIC_SAMPLE ? lower->rows : MBI_SYMMETRIC_SAMPLE;
   int64_t sum = 0, i;
   for (i = 0; i < count; i++) {
     const int64_t row = mbi_share(lower->rows, (int)count, (int)i);
-    sum += row - mbi_half_reach(lower, row, row + 1);
+    sum += row - mbi_symmetric_reach(lower, row, row + 1);
   }
   return count > 0 ? sum / count : 0;
 }
 
-static int mbi_half_pays(const merbit_plan *plan, const merbit_view *lower) {
+static int mbi_symmetric_pays(const merbit_plan *plan, const merbit_view *lower) {
   const int tasks = mbi_merge_tasks(plan->context, lower);
   const int64_t size = (int64_t)mbi_type_size(plan->type);
-  return plan->desc.method == MERBIT_METHOD_HALF ||
-         plan->desc.expected_calls < MBI_HALF_FEW_CALLS ||
-         (lower->nnz / MBI_HALF_LONG >= lower->rows && !mbi_half_equal(lower) &&
-          mbi_half_window(lower) <= MBI_HALF_WINDOW / size &&
-          mbi_half_apart(lower, tasks) <= lower->rows / MBI_HALF_APART);
+  return plan->desc.method == MERBIT_METHOD_SYMMETRIC ||
+         plan->desc.expected_calls < MBI_SYMMETRIC_FEW_CALLS ||
+         (lower->nnz / MBI_SYMMETRIC_LONG >= lower->rows && !mbi_symmetric_equal(lower) &&
+          mbi_symmetric_window(lower) <= MBI_SYMMETRIC_WINDOW / size &&
+          mbi_symmetric_apart(lower, tasks) <= lower->rows / MBI_SYMMETRIC_APART);
 }
 
 /* Whether the lower triangle may be what is multiplied. */
-static int mbi_half_may_do(const merbit_plan *plan) {
+static int mbi_symmetric_may_do(const merbit_plan *plan) {
   return plan->side == MERBIT_SIDE_CPU && mbi_plan_plain(plan) &&
          !mbi_plan_has_semiring(plan) && plan->desc.vectors <= 1 && !mbi_plan_reorders(plan) &&
-         (plan->desc.method == MERBIT_METHOD_HALF || plan->desc.method == MERBIT_METHOD_AUTO);
+         (plan->desc.method == MERBIT_METHOD_SYMMETRIC || plan->desc.method == MERBIT_METHOD_AUTO);
 }
 
 /* ---- What is multiplied ------------------------------------------------------------------ */
 
-static void mbi_half_release(merbit_plan *plan) {
-  mbi_half *half = &plan->half;
+static void mbi_symmetric_release(merbit_plan *plan) {
+  mbi_symmetric *half = &plan->symmetric;
   mbi_host_view_release(plan->context, &half->full);
   mbi_release(plan->context, half->places);
   memset(&half->full, 0, sizeof half->full);
@@ -36741,35 +36803,35 @@ static void mbi_half_release(merbit_plan *plan) {
 }
 
 /* The lower triangle, if that pays. */
-static merbit_status mbi_half_take_lower(merbit_plan *plan, const merbit_view *host) {
-  mbi_half *half = &plan->half;
-  const int fits = mbi_half_fits(plan->context, half);
+static merbit_status mbi_symmetric_take_lower(merbit_plan *plan, const merbit_view *host) {
+  mbi_symmetric *half = &plan->symmetric;
+  const int fits = mbi_symmetric_fits(plan->context, half);
   merbit_status status = MERBIT_OK;
   if (!fits) {
-    status = mbi_half_expand(plan->context, host, plan->desc.operation, 1, &half->full,
+    status = mbi_symmetric_expand(plan->context, host, plan->desc.operation, 1, &half->full,
                              &half->places);
     half->full.symmetry = host->symmetry;
   }
   if (status == MERBIT_OK) {
-    half->direct = mbi_half_pays(plan, fits ? host : &half->full);
+    half->direct = mbi_symmetric_pays(plan, fits ? host : &half->full);
   }
   if (status == MERBIT_OK && !half->direct && !fits) {
-    mbi_half_release(plan);
+    mbi_symmetric_release(plan);
   }
   return status;
 }
 
 /* Set plan->half, and plan->given to what it holds. Once that is made it needs no check. */
-MBI_INTERNAL merbit_status mbi_half_take(merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_symmetric_take(merbit_plan *plan) {
   merbit_context *context = plan->context;
-  mbi_half *half = &plan->half;
+  mbi_symmetric *half = &plan->symmetric;
   const double start = mbi_seconds();
   const int device = plan->given.memory == MERBIT_MEMORY_DEVICE;
   merbit_view host = plan->given;
   int64_t first[4];
   merbit_status status = MERBIT_OK;
   half->view = plan->given;
-  half->signs = mbi_halves_signs_of(half->view.symmetry, plan->desc.operation);
+  half->signs = mbi_symmetry_signs_of(half->view.symmetry, plan->desc.operation);
   half->place_type = half->view.nnz <= INT32_MAX ? MERBIT_INDEX_32 : MERBIT_INDEX_64;
   if (device) {
     status = mbi_view_download(context, &plan->given, &host);
@@ -36781,12 +36843,12 @@ MBI_INTERNAL merbit_status mbi_half_take(merbit_plan *plan) {
     (void)mbi_triangle_find(context, &host, first);
     half->upper = first[MBI_ABOVE] < host.nnz;
   }
-  if (status == MERBIT_OK && mbi_half_may_do(plan)) {
-    status = mbi_half_take_lower(plan, &host);
+  if (status == MERBIT_OK && mbi_symmetric_may_do(plan)) {
+    status = mbi_symmetric_take_lower(plan, &host);
   }
   if (status == MERBIT_OK && !half->direct) {
     status =
-        mbi_half_expand(context, &host, plan->desc.operation, 0, &half->full, &half->places);
+        mbi_symmetric_expand(context, &host, plan->desc.operation, 0, &half->full, &half->places);
   }
   if (device) {
     mbi_host_view_release(context, &host);
@@ -36803,16 +36865,16 @@ MBI_INTERNAL merbit_status mbi_half_take(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-MBI_INTERNAL void mbi_half_destroy(merbit_plan *plan) {
-  mbi_half_release(plan);
-  mbi_release(plan->context, plan->half.parts);
+MBI_INTERNAL void mbi_symmetric_destroy(merbit_plan *plan) {
+  mbi_symmetric_release(plan);
+  mbi_release(plan->context, plan->symmetric.parts);
 }
 
-/* New values in the order of the triangle become those of plan->half.full. */
-MBI_INTERNAL merbit_status mbi_half_values(merbit_plan *plan, const void *values,
+/* New values in the order of the triangle become those of plan->symmetric.full. */
+MBI_INTERNAL merbit_status mbi_symmetric_values(merbit_plan *plan, const void *values,
                                            merbit_memory memory) {
   merbit_context *context = plan->context;
-  const mbi_half *half = &plan->half;
+  const mbi_symmetric *half = &plan->symmetric;
   const void *host = values;
   merbit_status status = MERBIT_OK;
   if (memory == MERBIT_MEMORY_DEVICE) {
@@ -36825,7 +36887,7 @@ MBI_INTERNAL merbit_status mbi_half_values(merbit_plan *plan, const void *values
     mbi_device_leave(context);
   }
   if (status == MERBIT_OK) {
-    mbi_halves_values(context, half->signs, host, half->places, half->place_type, &half->full);
+    mbi_expansion_values(context, half->signs, host, half->places, half->place_type, &half->full);
   }
   if (memory == MERBIT_MEMORY_DEVICE) {
     mbi_release(context, (void *)(uintptr_t)host);
@@ -37067,8 +37129,8 @@ MBI_INTERNAL merbit_status mbi_transpose_sort(merbit_plan *plan, const mbi_devic
   if (status == MERBIT_OK) {
     status = mbi_device_synchronize(context, NULL);
   }
-  if (status == MERBIT_OK && plan->making.room > 0) {
-    mbi_spare_open(context, &plan->spare, t.space, t.bytes);
+  if (status == MERBIT_OK && plan->making.arena_bytes > 0) {
+    mbi_arena_open(context, &plan->arena, t.space, t.bytes);
     t.space = 0;
   }
   mbi_transpose_release(context, &t);
@@ -37113,7 +37175,7 @@ static merbit_status mbi_transpose_on_cpu(merbit_plan *plan) {
     status = mbi_view_check_arrays(context, &host);
   }
   if (status == MERBIT_OK) {
-    status = mbi_matrix_flip(context, &host, &plan->transpose.matrix, &plan->reorder.places);
+    status = mbi_matrix_transpose_map(context, &host, &plan->transpose.matrix, &plan->reorder.places);
   }
   if (device) {
     mbi_host_view_release(context, &host);
@@ -37141,7 +37203,7 @@ MBI_INTERNAL merbit_status mbi_transpose_values(merbit_plan *plan, const void *v
     mbi_device_leave(context);
   }
   if (status == MERBIT_OK) {
-    mbi_flip_values(context, host, plan->reorder.places, &plan->view);
+    mbi_transpose_map_values(context, host, plan->reorder.places, &plan->view);
   }
   if (memory == MERBIT_MEMORY_DEVICE) {
     mbi_release(context, (void *)(uintptr_t)host);
@@ -37205,7 +37267,7 @@ static int mbi_transpose_fits_gpu(const merbit_plan *plan) {
 MBI_INTERNAL int mbi_plan_may_fall_back(const merbit_plan *plan, merbit_status status) {
   return plan->desc.side == MERBIT_SIDE_AUTO && plan->desc.method == MERBIT_METHOD_AUTO &&
          plan->given.memory != MERBIT_MEMORY_DEVICE &&
-         plan->half.view.memory != MERBIT_MEMORY_DEVICE &&
+         plan->symmetric.view.memory != MERBIT_MEMORY_DEVICE &&
          plan->desc.vector_memory == MERBIT_MEMORY_HOST &&
          plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE &&
          mbi_semiring_runs(plan, MERBIT_SIDE_CPU) && status != MERBIT_INVALID_ARGUMENT &&
@@ -37232,7 +37294,7 @@ MBI_INTERNAL merbit_status mbi_transpose_take(merbit_plan *plan) {
     plan->transpose.on_gpu = status == MERBIT_OK;
     if (status == MERBIT_DEVICE_OUT_OF_MEMORY ||
         (status != MERBIT_OK && mbi_plan_may_fall_back(plan, status))) {
-      mbi_forgive(context, reason, sizeof reason);
+      mbi_error_clear(context, reason, sizeof reason);
       mbi_log(context, "this plan is transposed on the CPU: %s", reason);
       status = MERBIT_DEVICE_OUT_OF_MEMORY;
     }
@@ -37255,16 +37317,16 @@ MBI_INTERNAL merbit_status mbi_transpose_take(merbit_plan *plan) {
 /* Steps of the path below which a product is over before a plan's form could matter. */
 #define MBI_CHOOSE_TINY 4096
 
-typedef struct mbi_choose_look_cpu {
+typedef struct mbi_choose_sample_cpu {
   int equal; /* all values are, or it is a pattern */
   int block; /* rows and columns of the full blocks; 1: none */
-} mbi_choose_look_cpu;
+} mbi_choose_sample_cpu;
 
 /* Seconds of a product: of each nonzero, and of each row, whose end MERGE often guesses wrongly
  * where rows are short; where the caches do not hold x, MERGE waits there, and SORTED has asked
  * ahead. */
 static double mbi_choose_cpu_seconds(const merbit_plan *plan, merbit_method method,
-                                     const mbi_choose_look_cpu *look) {
+                                     const mbi_choose_sample_cpu *look) {
   const merbit_view *csr = &plan->csr;
   const int far_x = csr->cols * (int64_t)mbi_type_size(plan->type) > MBI_SORTED_FAR;
   const int merge = method == MERBIT_METHOD_MERGE;
@@ -37342,7 +37404,7 @@ static merbit_status mbi_choose_without(merbit_plan *plan, merbit_status status)
   if (status == MERBIT_OUT_OF_MEMORY && plan->desc.method == MERBIT_METHOD_AUTO) {
     mbi_sorted_destroy(plan);
     mbi_blocks_destroy(plan);
-    mbi_forgive(plan->context, reason, sizeof reason);
+    mbi_error_clear(plan->context, reason, sizeof reason);
     mbi_log(plan->context, "this plan takes the merge path: %s", reason);
     (void)snprintf(plan->why, sizeof plan->why, "no memory for another form of the matrix");
     plan->method = MERBIT_METHOD_MERGE;
@@ -37372,7 +37434,7 @@ static merbit_status mbi_choose_blocks(merbit_plan *plan, int block) {
 
 /* The fastest that pays for itself. plan->why: its forecast and that of the next. */
 static merbit_status mbi_choose_by_forecast(merbit_plan *plan) {
-  mbi_choose_look_cpu look;
+  mbi_choose_sample_cpu look;
   merbit_method best = MERBIT_METHOD_MERGE, next = MERBIT_METHOD_SORTED;
   double merge, sorted, blocks, calls = plan->desc.expected_calls;
   look.equal = !plan->desc.changing_values && mbi_choose_equal(plan);
@@ -37451,13 +37513,13 @@ MBI_INTERNAL void mbi_workspace_free(merbit_workspace *workspace) {
 /* GPU memory of a workspace: carries, x and y where they are the host's, what an epilogue
  * takes, what the plan's maker does. Returns the sum. */
 MBI_INTERNAL uint64_t mbi_workspace_bytes(const merbit_plan *plan, uint64_t bytes[5]) {
-  const size_t size = mbi_type_size(mbi_plan_sums(plan)) * (size_t)mbi_plan_vectors(plan);
+  const size_t size = mbi_type_size(mbi_plan_accumulator(plan)) * (size_t)mbi_plan_vectors(plan);
   const int host = plan->desc.vector_memory == MERBIT_MEMORY_HOST;
   bytes[0] = mbi_scratch_bytes(plan);
   bytes[1] = host ? (uint64_t)plan->csr.cols * size : 0;
   bytes[2] = host ? (uint64_t)plan->csr.rows * size : 0;
   bytes[3] = mbi_epilogue_scratch_bytes(plan);
-  bytes[4] = plan->making.room;
+  bytes[4] = plan->making.arena_bytes;
   return bytes[0] + bytes[1] + bytes[2] + bytes[3] + bytes[4];
 }
 
@@ -37466,7 +37528,7 @@ static merbit_status mbi_workspace_fill_cuda(merbit_workspace *workspace) {
   merbit_context *context = plan->context;
   mbi_devptr *const parts[] = {&workspace->device_carries, &workspace->staged_x,
                                &workspace->staged_y, &workspace->sums_scratch,
-                               &workspace->room};
+                               &workspace->arena};
   uint64_t bytes[5];
   merbit_status status = mbi_device_enter(context);
   if (status != MERBIT_OK) {
@@ -37497,7 +37559,7 @@ MBI_INTERNAL merbit_status mbi_workspace_make(merbit_plan *plan, merbit_workspac
   } else {
     const size_t bytes = plan->desc.vectors > 1             ? mbi_many_cpu_bytes(plan)
                          : plan->blocks.chunk_index != NULL ? mbi_block_plan_scratch_bytes(plan)
-                         : plan->half.direct                ? mbi_half_scratch_bytes(plan)
+                         : plan->symmetric.direct                ? mbi_symmetric_scratch_bytes(plan)
                          : mbi_plan_has_semiring(plan)      ? mbi_semiring_scratch_bytes(plan)
                          : mbi_plan_plain(plan)
                              ? mbi_merge_scratch_bytes(plan->tasks, plan->type)
@@ -37535,7 +37597,7 @@ MBI_INTERNAL int mbi_method_known(merbit_method method) {
     return 1;
   }
 #endif
-  return method >= MERBIT_METHOD_AUTO && method <= MERBIT_METHOD_HALF;
+  return method >= MERBIT_METHOD_AUTO && method <= MERBIT_METHOD_SYMMETRIC;
 }
 
 static merbit_status mbi_plan_check_desc(merbit_context *context,
@@ -37592,7 +37654,7 @@ MBI_INTERNAL int mbi_method_runs(merbit_method method, int cuda) {
     return cuda;
   }
 #endif
-  if (method == MERBIT_METHOD_SORTED || method == MERBIT_METHOD_HALF) {
+  if (method == MERBIT_METHOD_SORTED || method == MERBIT_METHOD_SYMMETRIC) {
     return !cuda;
   }
   return method == MERBIT_METHOD_AUTO || method == MERBIT_METHOD_BSR ||
@@ -37723,27 +37785,24 @@ static merbit_status mbi_plan_take_matrix(merbit_plan *plan) {
 
 static void mbi_plan_release_cuda(merbit_plan *plan) {
   if (mbi_device_enter_alive(plan->context)) {
-    if (plan->cuda != NULL) {
-      plan->cuda->destroy(plan);
-    }
-    mbi_ranks_destroy(plan->context, &plan->ranks);
+    mbi_method_destroy(plan);
+    mbi_nonempty_destroy(plan->context, &plan->nonempty);
     mbi_device_csr_destroy(plan->context, &plan->device);
     mbi_reorder_release_cuda(plan);
     mbi_epilogue_release_cuda(plan);
-    mbi_device_release(plan->context, mbi_spare_close(plan->context, &plan->spare));
+    mbi_device_release(plan->context, mbi_arena_close(plan->context, &plan->arena));
     mbi_device_leave(plan->context);
   }
-  (void)mbi_spare_close(plan->context, &plan->spare); /* gone with a dead context */
+  (void)mbi_arena_close(plan->context, &plan->arena); /* gone with a dead context */
+  mbi_method_forget(plan);
   plan->cuda = NULL;
-  mbi_plan_forget(plan);
-  memset(&plan->merbit, 0, sizeof plan->merbit);
   memset(&plan->device, 0, sizeof plan->device);
 }
 
 /* Whether the user's values are not those that the plan multiplies. */
 MBI_INTERNAL int mbi_update_converts(const merbit_plan *plan) {
   return (plan->matrix != NULL && !mbi_view_is_plain(&plan->view)) ||
-         (mbi_plan_has_blocks(plan) && plan->full.csr.rows == 0 && !mbi_plan_blocks_fit(plan));
+         (mbi_plan_has_blocks(plan) && plan->extracted.csr.rows == 0 && !mbi_plan_blocks_fit(plan));
 }
 
 static void mbi_plan_free(merbit_plan *plan) {
@@ -37759,7 +37818,7 @@ static void mbi_plan_free(merbit_plan *plan) {
   mbi_sorted_destroy(plan);
   mbi_release(context, plan->placed_columns);
   mbi_reorder_destroy(plan);
-  mbi_half_destroy(plan);
+  mbi_symmetric_destroy(plan);
   merbit_matrix_destroy(plan->transpose.matrix);
   merbit_matrix_destroy(plan->owner);
   mbi_release(context, plan->own_values);
@@ -37794,7 +37853,6 @@ static merbit_status mbi_plan_build_cuda(merbit_plan *plan) {
     status = plan->making.checked(plan->making.maker);
   }
   if (status == MERBIT_OK) {
-    plan->merbit.dual = plan->making.dual;
     status = mbi_choose(plan);
     mbi_device_release(context, plan->device.scratch); /* where no ranks were wanted */
     plan->device.scratch = 0;
@@ -37809,7 +37867,7 @@ static merbit_status mbi_plan_build_cuda(merbit_plan *plan) {
   if (status == MERBIT_OK) {
     status = mbi_workspace_make(plan, &plan->workspace);
   }
-  if (status == MERBIT_OK && !plan->making.hasty) {
+  if (status == MERBIT_OK && !plan->making.unsynchronised) {
     status = mbi_plan_wait(plan);
     if (status != MERBIT_OK) { /* the CPU may follow, with one of its own */
       mbi_workspace_free(plan->workspace);
@@ -37823,8 +37881,8 @@ static merbit_status mbi_plan_build_cpu(merbit_plan *plan) {
   merbit_status status = MERBIT_OK;
   if (mbi_plan_takes_blocks(plan)) {
     status = mbi_blocks_create(plan);
-  } else if (plan->half.direct) {
-    status = mbi_half_cut(plan);
+  } else if (plan->symmetric.direct) {
+    status = mbi_symmetric_cut(plan);
   } else {
     plan->values = plan->csr.values;
     plan->tasks = mbi_merge_tasks(plan->context, &plan->csr);
@@ -37847,7 +37905,7 @@ static merbit_status mbi_plan_take(merbit_plan *plan) {
 /* A plan for the GPU whose matrix has been taken becomes one for the CPU. */
 static merbit_status mbi_plan_move_to_cpu(merbit_plan *plan) {
   mbi_plan_release_cuda(plan);
-  mbi_forgive(plan->context, plan->reason, sizeof plan->reason);
+  mbi_error_clear(plan->context, plan->reason, sizeof plan->reason);
   mbi_log(plan->context, "this plan computes on the CPU: %s", plan->reason);
   plan->side = MERBIT_SIDE_CPU;
   plan->why[0] = '\0';
@@ -37864,8 +37922,8 @@ static merbit_status mbi_plan_move_to_cpu(merbit_plan *plan) {
 
 static merbit_status mbi_plan_build(merbit_plan *plan) {
   merbit_status status = mbi_plan_check_side(plan);
-  if (status == MERBIT_OK && mbi_view_is_half(&plan->given)) {
-    status = mbi_half_take(plan);
+  if (status == MERBIT_OK && mbi_view_is_triangle(&plan->given)) {
+    status = mbi_symmetric_take(plan);
   }
   if (status == MERBIT_OK) {
     status = mbi_semiring_take(plan);
@@ -37882,7 +37940,7 @@ static merbit_status mbi_plan_build(merbit_plan *plan) {
   if (plan->side == MERBIT_SIDE_CUDA) {
     status = mbi_plan_build_cuda(plan);
     if (status == MERBIT_OK || !mbi_plan_may_fall_back(plan, status)) {
-      mbi_reorder_let_go(plan);
+      mbi_reorder_release_sources(plan);
       return status;
     }
     status = mbi_plan_move_to_cpu(plan);
@@ -37926,7 +37984,7 @@ MBI_INTERNAL merbit_status mbi_plan_create(merbit_context *context, const merbit
     status = mbi_epilogue_check(context, &taken);
   }
   if (status == MERBIT_OK) {
-    status = mbi_half_check(context, view, desc);
+    status = mbi_symmetric_check(context, view, desc);
   }
   if (status == MERBIT_OK) {
     status = mbi_reorder_check(context, view, desc);
@@ -37954,7 +38012,7 @@ MBI_INTERNAL merbit_status mbi_plan_create(merbit_context *context, const merbit
   }
   made->method = made->making.dual ? MERBIT_METHOD_MERBIT : desc->method;
   status = mbi_plan_build(made);
-  mbi_spare_shut(context, &made->spare);
+  mbi_arena_shut(context, &made->arena);
   if (status != MERBIT_OK) {
     mbi_plan_free(made);
     return status;
@@ -38065,10 +38123,11 @@ static merbit_status mbi_update_remake(merbit_plan *plan, mbi_devptr values) {
   const uint64_t bytes = plan->device.nnz * mbi_type_size(plan->type);
   merbit_plan fresh = *plan;
   merbit_status status;
-  mbi_plan_forget(&fresh);
-  memset(&fresh.ranks, 0, sizeof fresh.ranks);
+  fresh.state = NULL; /* the old plan keeps its own until the new one stands */
+  mbi_method_forget(&fresh);
+  memset(&fresh.nonempty, 0, sizeof fresh.nonempty);
   fresh.desc.changing_values = 1;
-  fresh.making.dots = plan->scan.dots;
+  fresh.making.dots = mbi_scan_dot_parts(plan) > 0;
   fresh.device.form = MBI_VALUES_GENERAL;
   fresh.device.table = 0;
   fresh.device.values = values;
@@ -38076,14 +38135,14 @@ static merbit_status mbi_update_remake(merbit_plan *plan, mbi_devptr values) {
   fresh.device.bytes += bytes;
   status = mbi_choose(&fresh);
   if (status != MERBIT_OK) {
-    fresh.cuda->destroy(&fresh);
-    mbi_ranks_destroy(context, &fresh.ranks);
+    mbi_method_destroy(&fresh);
+    mbi_nonempty_destroy(context, &fresh.nonempty);
     return status;
   }
   mbi_log(context, "new values broke the form \"%s\": the plan takes general ones from now on",
           mbi_value_name(plan));
-  plan->cuda->destroy(plan);
-  mbi_ranks_destroy(context, &plan->ranks);
+  mbi_method_destroy(plan);
+  mbi_nonempty_destroy(context, &plan->nonempty);
   mbi_device_release(context, plan->device.values);
   mbi_device_release(context, plan->device.table);
   fresh.device.bytes -=
@@ -38100,7 +38159,7 @@ static merbit_status mbi_update_remake(merbit_plan *plan, mbi_devptr values) {
 static merbit_status mbi_update_shorter(merbit_plan *plan, mbi_devptr *values) {
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->device;
-  mbi_values_look look;
+  mbi_values_search look;
   mbi_program program;
   int have = 0;
   merbit_status status =
@@ -38108,7 +38167,7 @@ static merbit_status mbi_update_shorter(merbit_plan *plan, mbi_devptr *values) {
   if (status != MERBIT_OK) {
     return status;
   }
-  status = mbi_values_look_begin(plan, &program, *values, &look);
+  status = mbi_values_search_begin(plan, &program, *values, &look);
   if (status == MERBIT_OK) {
     status = mbi_values_have(plan, &look, csr->form, &have);
   }
@@ -38121,7 +38180,7 @@ static merbit_status mbi_update_shorter(merbit_plan *plan, mbi_devptr *values) {
     status = mbi_update_remake(plan, *values);
     *values = status == MERBIT_OK ? 0 : *values;
   }
-  mbi_values_look_end(plan, &look);
+  mbi_values_search_end(plan, &look);
   mbi_program_destroy(context, &program);
   return status;
 }
@@ -38229,7 +38288,7 @@ static merbit_status mbi_update_through_host(merbit_plan *plan, const void *valu
   const size_t size = mbi_type_size(plan->type);
   const void *host = values, *fresh = values;
   const merbit_view *multiplied =
-      mbi_plan_has_blocks(plan) && plan->full.csr.rows == 0 ? &plan->bsr.view : &plan->csr;
+      mbi_plan_has_blocks(plan) && plan->extracted.csr.rows == 0 ? &plan->bsr.view : &plan->csr;
   merbit_matrix *matrix = NULL;
   merbit_status status = MERBIT_OK;
   if (memory == MERBIT_MEMORY_DEVICE) {
@@ -38274,7 +38333,7 @@ MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void
   }
   if (memory == MERBIT_MEMORY_DEFAULT) {
     memory = plan->given.memory == MERBIT_MEMORY_DEVICE ||
-                     plan->half.view.memory == MERBIT_MEMORY_DEVICE
+                     plan->symmetric.view.memory == MERBIT_MEMORY_DEVICE
                  ? MERBIT_MEMORY_DEVICE
                  : MERBIT_MEMORY_HOST;
   }
@@ -38286,12 +38345,12 @@ MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void
   if (plan->view.nnz == 0) {
     return MERBIT_OK;
   }
-  if (plan->half.places != NULL) {
-    status = mbi_half_values(plan, values, memory);
+  if (plan->symmetric.places != NULL) {
+    status = mbi_symmetric_values(plan, values, memory);
     if (status != MERBIT_OK) {
       return status;
     }
-    values = plan->half.full.values;
+    values = plan->symmetric.full.values;
     memory = MERBIT_MEMORY_HOST;
   }
   if (mbi_reorder_on_cpu(plan)) {
@@ -38312,7 +38371,7 @@ MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void
   if (status == MERBIT_OK && plan->sorted.shares != NULL) {
     status = mbi_sorted_update(plan);
   }
-  return status == MERBIT_OK && plan->side == MERBIT_SIDE_CPU && !plan->half.direct
+  return status == MERBIT_OK && plan->side == MERBIT_SIDE_CPU && !plan->symmetric.direct
              ? mbi_numa_plan(plan)
              : status;
 }
@@ -38324,7 +38383,7 @@ static int64_t mbi_plan_product_bytes(const merbit_plan *plan) {
   const int64_t nnz = plan->csr.nnz, rows = plan->csr.rows, cols = plan->csr.cols;
   const int64_t values = plan->csr.values != NULL ? nnz * size : 0;
   const int64_t vectors =
-      (rows + cols) * (int64_t)mbi_type_size(mbi_plan_sums(plan)) * mbi_plan_vectors(plan) +
+      (rows + cols) * (int64_t)mbi_type_size(mbi_plan_accumulator(plan)) * mbi_plan_vectors(plan) +
       mbi_epilogue_stream_bytes(plan);
   const int64_t columns = nnz * (int64_t)sizeof(int32_t);
   const merbit_view *bsr = &plan->bsr.view;
@@ -38358,16 +38417,16 @@ MERBIT_API merbit_status merbit_plan_get_info(const merbit_plan *plan, merbit_pl
   info->reorder_seconds = plan->reorder.seconds;
   info->bandwidth_before = plan->reorder.bandwidth_before;
   info->bandwidth = plan->reorder.bandwidth;
-  info->expand_seconds = plan->half.seconds;
+  info->expand_seconds = plan->symmetric.seconds;
   info->vectors = mbi_plan_vectors(plan);
   if (plan->side == MERBIT_SIDE_CUDA) {
     uint64_t workspace[5];
     plan->cuda->info(plan, info);
     info->device_bytes =
-        (int64_t)(plan->device.bytes + plan->schedule_bytes + plan->ranks.counts_bytes +
-                  plan->ranks.column_bytes + plan->reorder.bytes +
-                  (plan->spare.bytes - plan->spare.used) +
-                  mbi_workspace_bytes(plan, workspace) - plan->making.room);
+        (int64_t)(plan->device.bytes + plan->schedule_bytes + plan->nonempty.counts_bytes +
+                  plan->nonempty.column_bytes + plan->reorder.bytes +
+                  (plan->arena.bytes - plan->arena.used) +
+                  mbi_workspace_bytes(plan, workspace) - plan->making.arena_bytes);
     info->cubin_from_cache = plan->program.from_cache;
     info->compile_seconds = plan->program.compile_seconds;
     info->load_seconds = plan->program.load_seconds;
@@ -38415,8 +38474,8 @@ static int mbi_describe_order(const merbit_plan *plan, char *text, size_t size) 
 }
 
 /* What is appended to the line of a plan whose view gives one triangle. */
-static int mbi_describe_half(const merbit_plan *plan, char *text, size_t size) {
-  const mbi_half *half = &plan->half;
+static int mbi_describe_symmetric(const merbit_plan *plan, char *text, size_t size) {
+  const mbi_symmetric *half = &plan->symmetric;
   return snprintf(
       text, size, "; %s, given by %" PRId64 " entries of its %s triangle, %s in %.1f ms",
       mbi_symmetry_name(half->view.symmetry), half->view.nnz, half->upper ? "upper" : "lower",
@@ -38485,8 +38544,8 @@ MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size
       (size_t)length < sizeof line) {
     length += mbi_describe_epilogue(plan, line + length, sizeof line - (size_t)length);
   }
-  if (plan != NULL && mbi_plan_is_half(plan) && length > 0 && (size_t)length < sizeof line) {
-    length += mbi_describe_half(plan, line + length, sizeof line - (size_t)length);
+  if (plan != NULL && mbi_plan_is_symmetric(plan) && length > 0 && (size_t)length < sizeof line) {
+    length += mbi_describe_symmetric(plan, line + length, sizeof line - (size_t)length);
   }
   if (plan != NULL && mbi_plan_vectors(plan) > 1 && length > 0 &&
       (size_t)length < sizeof line) {
@@ -38518,7 +38577,7 @@ MBI_INTERNAL int mbi_overlap(const void *x, uint64_t x_bytes, const void *y, uin
 MBI_INTERNAL merbit_status mbi_spmv_check(merbit_plan *plan, const merbit_workspace *workspace,
                                           const void *x, const void *y) {
   merbit_context *context = plan->context;
-  const size_t size = mbi_type_size(mbi_plan_sums(plan));
+  const size_t size = mbi_type_size(mbi_plan_accumulator(plan));
   if (mbi_plan_vectors(plan) > 1) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
                     "merbit_spmv: the plan is for %d vectors; use merbit_spmm",
@@ -38548,8 +38607,8 @@ MBI_INTERNAL void mbi_spmv_cpu(merbit_plan *plan, merbit_workspace *workspace,
     mbi_mixed_multiply(plan, workspace->carries, alpha, x, beta, y);
   } else if (plan->method == MERBIT_METHOD_REFERENCE) {
     mbi_reference_multiply(&plan->csr, plan->values, alpha, x, beta, y);
-  } else if (plan->half.direct) {
-    mbi_half_multiply(plan, workspace->carries, alpha, x, beta, y);
+  } else if (plan->symmetric.direct) {
+    mbi_symmetric_multiply(plan, workspace->carries, alpha, x, beta, y);
   } else if (plan->blocks.chunk_index != NULL) {
     mbi_blocks_multiply(plan, workspace->carries, alpha, x, beta, y);
   } else if (plan->method == MERBIT_METHOD_SORTED) {
@@ -38575,7 +38634,7 @@ MBI_INTERNAL merbit_status mbi_spmv_check_address(const merbit_plan *plan, const
         "merbit_buffer, or plan_desc.vector_memory = MERBIT_MEMORY_HOST",
         name, pointer);
   }
-  status = mbi_types_check_address(context, name, mbi_plan_sums(plan), pointer);
+  status = mbi_types_check_address(context, name, mbi_plan_accumulator(plan), pointer);
   *known = status == MERBIT_OK ? pointer : *known;
   return status;
 }
@@ -38585,7 +38644,7 @@ static merbit_status mbi_spmv_staged(merbit_plan *plan, merbit_workspace *worksp
                                      const void *alpha, const void *x, const void *beta,
                                      void *y, int reads_y, void *stream) {
   merbit_context *context = plan->context;
-  const size_t size = mbi_type_size(mbi_plan_sums(plan));
+  const size_t size = mbi_type_size(mbi_plan_accumulator(plan));
   const size_t x_bytes = (size_t)plan->csr.cols * size, y_bytes = (size_t)plan->csr.rows * size;
   merbit_status status = MERBIT_OK;
   if (x_bytes > 0) {
@@ -38668,7 +38727,7 @@ MERBIT_API merbit_status merbit_spmv(merbit_plan *plan, merbit_workspace *worksp
   if (status != MERBIT_OK) {
     return status;
   }
-  type = mbi_plan_sums(plan);
+  type = mbi_plan_accumulator(plan);
   if (plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE) {
     status = mbi_types_check_address(plan->context, "alpha", type, alpha);
     if (status == MERBIT_OK) {
@@ -38727,7 +38786,7 @@ static void mbi_epilogue_chunk(void *argument, int chunk) {
 MBI_INTERNAL const void *mbi_epilogue_factor(const merbit_plan *plan, int one) {
   static const float f32[2] = {0, 1};
   static const double f64[2] = {0, 1};
-  return mbi_plan_sums(plan) == MERBIT_F32 ? (const void *)&f32[one] : (const void *)&f64[one];
+  return mbi_plan_accumulator(plan) == MERBIT_F32 ? (const void *)&f32[one] : (const void *)&f64[one];
 }
 
 static void mbi_epilogue_cpu(merbit_plan *plan, merbit_workspace *workspace, const void *x,
@@ -38805,7 +38864,7 @@ static merbit_status mbi_epilogue_cuda(merbit_plan *plan, merbit_workspace *work
                                       "mbk_epilogue_rows", (int64_t)mbi_epilogue_blocks(plan),
                                       MBI_EPILOGUE_THREADS,
                                       MBI_EPILOGUE_THREADS / 16 * (unsigned)sizeof(double),
-                                      stream, arguments, MBI_START_EARLY)
+                                      stream, arguments, MBI_LAUNCH_DEPENDENT)
              : status;
 }
 
@@ -38866,7 +38925,7 @@ static merbit_status mbi_epilogue_check_vectors(const merbit_plan *plan, const v
                                                 const double *scalars) {
   merbit_context *context = plan->context;
   const merbit_epilogue *e = &plan->epilogue->given;
-  const uint64_t bytes = (uint64_t)plan->csr.rows * mbi_type_size(mbi_plan_sums(plan));
+  const uint64_t bytes = (uint64_t)plan->csr.rows * mbi_type_size(mbi_plan_accumulator(plan));
   int i;
   if ((e->vectors > 0 && vectors == NULL) || (e->scalars > 0 && scalars == NULL)) {
     return mbi_fail(
@@ -38895,7 +38954,7 @@ static merbit_status mbi_epilogue_check_pointers(merbit_plan *plan, merbit_works
                                                  const void *const *vectors,
                                                  const double *scalars, const double *sums,
                                                  const int *skip) {
-  const size_t size = mbi_type_size(mbi_plan_sums(plan));
+  const size_t size = mbi_type_size(mbi_plan_accumulator(plan));
   const void **known = workspace->known_epilogue;
   merbit_status status = MERBIT_OK;
   int i;
@@ -39178,7 +39237,7 @@ MERBIT_API merbit_status merbit_spmm(merbit_plan *plan, merbit_workspace *worksp
 static merbit_status mbi_vector_check(merbit_plan *plan, const char *call, const void *from,
                                       const void *to, int64_t count) {
   merbit_context *context = plan->context;
-  const uint64_t bytes = (uint64_t)count * mbi_type_size(mbi_plan_sums(plan));
+  const uint64_t bytes = (uint64_t)count * mbi_type_size(mbi_plan_accumulator(plan));
   if (count > 0 && (from == NULL || to == NULL)) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "%s: the vector %s is NULL", call,
                     from == NULL ? "to read" : "to write");
@@ -39196,11 +39255,11 @@ static void mbi_vector_move_host(merbit_plan *plan, int restore, const void *fro
                                  int64_t count) {
   mbi_reorder_call call;
   if (plan->reorder.order == NULL) {
-    memcpy(to, from, (size_t)count * mbi_type_size(mbi_plan_sums(plan)));
+    memcpy(to, from, (size_t)count * mbi_type_size(mbi_plan_accumulator(plan)));
     return;
   }
   call.move = restore ? mbi_scatter : mbi_gather;
-  call.type = mbi_plan_sums(plan);
+  call.type = mbi_plan_accumulator(plan);
   call.from = from;
   call.to = to;
   call.places = plan->reorder.order;
@@ -39236,7 +39295,7 @@ static merbit_status mbi_vector_move_cuda(merbit_plan *plan, const char *name, i
     status =
         plan->reorder.order == NULL
             ? mbi_device_copy_async(context, target, source,
-                                    (size_t)count * mbi_type_size(mbi_plan_sums(plan)), stream)
+                                    (size_t)count * mbi_type_size(mbi_plan_accumulator(plan)), stream)
             : mbi_reorder_launch(plan, restore, plan->reorder.device_order, source, target,
                                  count, stream);
   }
@@ -39307,7 +39366,7 @@ MERBIT_API merbit_status merbit_plan_get_order(const merbit_plan *plan, int64_t 
 #define MBI_SOLVE_SCALARS 16
 #define MBI_STEP_SHARED 2048 // bytes of a step on the GPU
 #define MBI_SOLVE_SUMS 5 // of a step, the greatest values it looks for included
-#define MBI_SWEEP_SUMS 4 // of a stage of a sweep
+#define MBI_FUSED_SUMS 4 // of a stage of a sweep
 #define MBI_WIDE_GROUP 8 // sums of a step with many that a thread holds at a time
 #define MBI_SOLVE_RING                                                                         \
   2048 // iterations whose residuals are kept; more never pass between two looks
@@ -39351,7 +39410,7 @@ typedef struct mbi_solve_vectors {
   int lanczos;      // the latter
   const double *dots; // of p'A p: the parts that the last product has left; null: it leaves none
   long long dot_count;
-  unsigned long long *posts; // of sweeps: 2 MBI_SWEEP_SUMS slots of 16 bytes for each block
+  unsigned long long *posts; // of sweeps: 2 MBI_FUSED_SUMS slots of 16 bytes for each block
   long long stride; // elements from one vector of the basis to the next
 } mbi_solve_vectors;
 
@@ -39729,8 +39788,8 @@ typedef struct mbi_step {
   }
 
 #define MBI_SOLVE_STEPS 16 /* of a method, at most; every one has these: */
-#define MBI_SOLVE_SWEEPS 2
-#define MBI_STEP_LOOK 0
+#define MBI_SOLVE_FUSED_KERNELS 2
+#define MBI_STEP_RESIDUAL 0
 #define MBI_STEP_BLOCKS 1
 #define MBI_STEP_THREADS 768     /* of a block of the GPU, at most, and the most blocks of a */
 #define MBI_STEP_RESIDENT 1      /* multiprocessor: as solve/core/step.cuh has them */
@@ -39754,7 +39813,7 @@ typedef struct mbi_step {
 typedef struct mbi_solve_method {
   const char *name;
   const char *file;      /* of the kernels; NULL ends a list of methods */
-  const mbi_step *steps; /* beginning with mbk_solve_look and mbk_solve_blocks */
+  const mbi_step *steps; /* beginning with mbk_solve_residual_step and mbk_solve_blocks */
   int step_count;
   int sums; /* that its products add up: 1: v'A u; 2: and ||A u||^2; see mbi_solve_product_sums
              */
@@ -39765,7 +39824,7 @@ typedef struct mbi_solve_method {
   merbit_status (*start)(struct merbit_solver *solver);   /* from b - A x in MBI_AT_W */
   merbit_status (*iterate)(struct merbit_solver *solver); /* mbi_solve_count in the last sums */
   const char
-      *sweeps[MBI_SOLVE_SWEEPS]; /* kernels of several steps, or NULL: see mbi_solve_sweep */
+      *fused[MBI_SOLVE_FUSED_KERNELS]; /* kernels of several steps, or NULL: see mbi_solve_fused */
 } mbi_solve_method;
 
 /* What the GPU looks up in A's arrays: solve/precondition/setup_cuda.c. */
@@ -39781,13 +39840,13 @@ typedef struct mbi_solve_gpu {
   mbi_program program;
   void *kernels[MBI_SOLVE_STEPS]; /* CUfunction: steps */
   void *open;                     /* CUfunction: mbk_solve_open */
-  void *sweeps[MBI_SOLVE_SWEEPS]; /* CUfunction */
-  int sweep_blocks;               /* of their grid; 0: steps are launched one by one */
+  void *fused[MBI_SOLVE_FUSED_KERNELS]; /* CUfunction */
+  int fused_blocks;               /* of their grid; 0: steps are launched one by one */
   int turn;                       /* calls of method->iterate in a turn of a loop; 0: four */
   int place,
       followed;    /* of an iteration that is recorded: its number, whether another follows */
   void *stream;    /* CUstream; NULL: the default stream */
-  mbi_spare spare; /* behind the vectors, for what is allocated with the plan */
+  mbi_arena arena; /* behind the vectors, for what is allocated with the plan */
   mbi_examine_gpu examine;
   mbi_program loop_program;
   void *loop;    /* CUfunction: mbk_solve_loop */
@@ -39838,8 +39897,8 @@ struct merbit_solver {
   int rhs_scale; /* b is 2^rhs_scale times the caller's */
 };
 
-#define MBI_BATCH_LOOP 4   /* iterations recorded for a loop on the GPU: a turn costs 3 us */
-#define MBI_BATCH_PLAIN 10 /* and for a graph that the host launches again and again */
+#define MBI_RECORDED_LOOP 4   /* iterations recorded for a loop on the GPU: a turn costs 3 us */
+#define MBI_RECORDED_PLAIN 10 /* and for a graph that the host launches again and again */
 #define MBI_SOLVE_SPAN                                                                         \
   100 /* iterations of the first batch; of a loop that ends by itself twice that or more */
 
@@ -40010,8 +40069,8 @@ MBI_INTERNAL void mbi_wide_run(merbit_context *context, const mbi_wide_code *cod
 // The steps that every solver has.
 
 // w = b - w, where w = A x: the true residual, and what the backward error needs.
-MBS_NOTHING_BEFORE(solve_look)
-MBS_ELEMENT(solve_look) {
+MBS_NOTHING_BEFORE(solve_residual_step)
+MBS_ELEMENT(solve_residual_step) {
   const double b = MBS_LOAD(MBI_AT_B), x = MBS_LOAD(MBI_AT_X), w = b - MBS_LOAD(MBI_AT_W);
   (void)c;
   MBS_STORE(MBI_AT_W, w);
@@ -40021,7 +40080,7 @@ MBS_ELEMENT(solve_look) {
   MBS_GREATER(sums[3], MBS_SIZE(x));
   MBS_GREATER(sums[4], MBS_SIZE(b));
 }
-MBS_AFTER(solve_look) {
+MBS_AFTER(solve_residual_step) {
   mbi_solve_state *s = &m->state;
   (void)c;
   s->ww = sums[0];
@@ -40031,7 +40090,7 @@ MBS_AFTER(solve_look) {
   s->b_most = sums[4];
   s->goal = s->shrink * s->tolerance * s->shrink * s->tolerance * s->bb;
 }
-MBS_STEP(solve_look, 2, 3, MBS_ALWAYS)
+MBS_STEP(solve_residual_step, 2, 3, MBS_ALWAYS)
 
 // z = M^-1 r for blocks along the diagonal, r and z being the vectors `from` and `to`.
 MBS_NOTHING_BEFORE(solve_blocks)
@@ -40056,8 +40115,8 @@ MBS_STEP(solve_blocks, 0, 0, MBS_LATE)
 // The steps that every solver has.
 
 // w = b - w, where w = A x: the true residual, and what the backward error needs.
-MBS_NOTHING_BEFORE(solve_look)
-MBS_ELEMENT(solve_look) {
+MBS_NOTHING_BEFORE(solve_residual_step)
+MBS_ELEMENT(solve_residual_step) {
   const double b = MBS_LOAD(MBI_AT_B), x = MBS_LOAD(MBI_AT_X), w = b - MBS_LOAD(MBI_AT_W);
   (void)c;
   MBS_STORE(MBI_AT_W, w);
@@ -40067,7 +40126,7 @@ MBS_ELEMENT(solve_look) {
   MBS_GREATER(sums[3], MBS_SIZE(x));
   MBS_GREATER(sums[4], MBS_SIZE(b));
 }
-MBS_AFTER(solve_look) {
+MBS_AFTER(solve_residual_step) {
   mbi_solve_state *s = &m->state;
   (void)c;
   s->ww = sums[0];
@@ -40077,7 +40136,7 @@ MBS_AFTER(solve_look) {
   s->b_most = sums[4];
   s->goal = s->shrink * s->tolerance * s->shrink * s->tolerance * s->bb;
 }
-MBS_STEP(solve_look, 2, 3, MBS_ALWAYS)
+MBS_STEP(solve_residual_step, 2, 3, MBS_ALWAYS)
 
 // z = M^-1 r for blocks along the diagonal, r and z being the vectors `from` and `to`.
 MBS_NOTHING_BEFORE(solve_blocks)
@@ -40286,7 +40345,7 @@ static void mbi_solve_lay_out(merbit_solver *solver) {
 
 /* Of the slots in which the blocks of a sweep leave numbers for each other. */
 MBI_INTERNAL uint64_t mbi_solve_post_bytes(const merbit_solver *solver) {
-  return (uint64_t)solver->gpu.sweep_blocks * 2 * MBI_SWEEP_SUMS * 16;
+  return (uint64_t)solver->gpu.fused_blocks * 2 * MBI_FUSED_SUMS * 16;
 }
 
 /* Everything at its place in the memory at `space`, on either side; the bytes that it takes. */
@@ -40336,13 +40395,13 @@ MBI_INTERNAL merbit_status mbi_solve_allocate_memory(merbit_solver *solver) {
     status = mbi_solve_zero(solver, solver->memory, sizeof *solver->memory);
   }
   if (status == MERBIT_OK && spare > 0) {
-    mbi_spare_open(solver->context, &solver->gpu.spare,
+    mbi_arena_open(solver->context, &solver->gpu.arena,
                    mbi_device_address(solver->space) + bytes, spare);
   }
-  if (status == MERBIT_OK && solver->gpu.sweep_blocks > 0) { /* no turn has mark 0 */
+  if (status == MERBIT_OK && solver->gpu.fused_blocks > 0) { /* no turn has mark 0 */
     status = mbi_solve_zero(solver, solver->v.posts, (size_t)mbi_solve_post_bytes(solver));
   }
-  if (status == MERBIT_OK && solver->gpu.sweep_blocks > 0 &&
+  if (status == MERBIT_OK && solver->gpu.fused_blocks > 0 &&
       solver->desc.method == MERBIT_SOLVER_CG) { /* products behind the last iteration read p */
     const char *from = (const char *)solver->v.at[MBI_CG_BEFORE];
     const char *last = (const char *)solver->v.at[MBI_CG_NEXT];
@@ -40564,7 +40623,7 @@ MBI_INTERNAL merbit_status mbi_examine_csr(merbit_context *context, const merbit
   *copy = NULL;
   *csr = *view;
   if (view->format != MERBIT_CSR || view->memory == MERBIT_MEMORY_DEVICE ||
-      mbi_view_is_half(view)) {
+      mbi_view_is_triangle(view)) {
     status = merbit_matrix_create(context, view, copy);
     *csr = status == MERBIT_OK ? (*copy)->view : *csr;
   }
@@ -40749,19 +40808,19 @@ MBI_INTERNAL merbit_status mbi_solve_step(merbit_solver *solver, int index) {
 
 /* All steps from a product to the next one in one launch, `index` in the method's list; and the
  * sums of the product before, which has none: mbi_solve_product. Where
- * solver->gpu.sweep_blocks.
+ * solver->gpu.fused_blocks.
  */
-MBI_INTERNAL merbit_status mbi_solve_sweep(merbit_solver *solver, int index) {
+MBI_INTERNAL merbit_status mbi_solve_fused(merbit_solver *solver, int index) {
   int64_t n = solver->n;
   void *arguments[4];
   arguments[0] = &solver->v;
   arguments[1] = &n;
   arguments[2] = &solver->memory;
   arguments[3] = &solver->partials;
-  return mbi_device_launch_some(solver->context, solver->gpu.sweeps[index],
-                                solver->method->sweeps[index], solver->gpu.sweep_blocks,
+  return mbi_device_launch_some(solver->context, solver->gpu.fused[index],
+                                solver->method->fused[index], solver->gpu.fused_blocks,
                                 mbi_solve_threads(solver), MBI_STEP_SHARED, solver->gpu.stream,
-                                arguments, MBI_START_TOGETHER);
+                                arguments, MBI_LAUNCH_COOPERATIVE);
 }
 
 /* By the plan's epilogue; `sums` and `skip` may be NULL. */
@@ -40820,7 +40879,7 @@ MBI_INTERNAL merbit_status mbi_solve_residual(merbit_solver *solver, int x_zero)
   const merbit_status status =
       x_zero ? mbi_solve_zero(solver, solver->v.at[MBI_AT_W], mbi_solve_bytes(solver))
              : mbi_solve_product(solver, MBI_AT_X, MBI_AT_W);
-  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_STEP_LOOK) : status;
+  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_STEP_RESIDUAL) : status;
 }
 
 /* ---- The GPU's program ------------------------------------------------------------------- */
@@ -40832,19 +40891,19 @@ MBI_INTERNAL void mbi_solve_preamble(merbit_type type, mbi_preamble *preamble) {
 
 /* Sweeps, where all blocks of a step can be resident at once, and z = M^-1 r needs no step of
  * its own. Where the driver does not tell there are none. */
-static merbit_status mbi_solve_find_sweeps(merbit_solver *solver) {
+static merbit_status mbi_solve_find_fused(merbit_solver *solver) {
   merbit_context *context = solver->context;
   const mbi_device *device = &context->device;
   const int blocks = mbi_solve_blocks(solver);
   int fits = 1, i;
   merbit_status status = MERBIT_OK;
-  if (solver->method->sweeps[0] == NULL || solver->v.pre == MBI_PRE_APART || blocks == 0 ||
+  if (solver->method->fused[0] == NULL || solver->v.pre == MBI_PRE_APART || blocks == 0 ||
       !device->cooperative) {
     return MERBIT_OK;
   }
-  for (i = 0; i < MBI_SOLVE_SWEEPS && solver->method->sweeps[i] != NULL; i++) {
-    const char *name = solver->method->sweeps[i];
-    void **kernel = &solver->gpu.sweeps[i];
+  for (i = 0; i < MBI_SOLVE_FUSED_KERNELS && solver->method->fused[i] != NULL; i++) {
+    const char *name = solver->method->fused[i];
+    void **kernel = &solver->gpu.fused[i];
     int resident = 0;
     mbi_curesult result;
     status = mbi_program_kernel(context, &solver->gpu.program, name, kernel);
@@ -40857,7 +40916,7 @@ static merbit_status mbi_solve_find_sweeps(merbit_solver *solver) {
     }
     fits = fits && result == 0 && (int64_t)resident * device->multiprocessors >= blocks;
   }
-  solver->gpu.sweep_blocks = fits ? blocks : 0;
+  solver->gpu.fused_blocks = fits ? blocks : 0;
   return MERBIT_OK;
 }
 
@@ -40877,7 +40936,7 @@ MBI_INTERNAL merbit_status mbi_solve_specialise(merbit_solver *solver) {
     status =
         mbi_program_kernel(context, &solver->gpu.program, "mbk_solve_open", &solver->gpu.open);
   }
-  return status == MERBIT_OK ? mbi_solve_find_sweeps(solver) : status;
+  return status == MERBIT_OK ? mbi_solve_find_fused(solver) : status;
 }
 
 /* z = M^-1 r between steps: only for MBI_PRE_APART. */
@@ -41103,11 +41162,11 @@ MBS_STEP(cg_advance, 0, 0, MBS_LATE)
 #undef MBS_NAME
 
 static const mbi_step mbi_cg_steps[] = {
-    MBI_STEP(solve_look), MBI_STEP(solve_blocks), MBI_STEP(cg_start),   MBI_STEP(cg_direct),
+    MBI_STEP(solve_residual_step), MBI_STEP(solve_blocks), MBI_STEP(cg_start),   MBI_STEP(cg_direct),
     MBI_STEP(cg_descend), MBI_STEP(cg_correct),   MBI_STEP(cg_advance),
 };
 enum {
-  MBI_SOLVE_LOOK_IN_CG = 0,
+  MBI_SOLVE_RESIDUAL_IN_CG = 0,
   MBI_SOLVE_BLOCKS_IN_CG,
   MBI_CG_START_IN_CG,
   MBI_CG_DIRECT_IN_CG,
@@ -41119,7 +41178,7 @@ static void mbi_cg_layout(merbit_solver *solver) {
   solver->alias[MBI_CG_R] = MBI_SOLVE_OWN;
   solver->alias[MBI_CG_P] = MBI_SOLVE_OWN;
   solver->alias[MBI_CG_Z] = mbi_solve_apart(solver) ? MBI_SOLVE_OWN : MBI_SOLVE_NONE;
-  if (solver->gpu.sweep_blocks > 0) {
+  if (solver->gpu.fused_blocks > 0) {
     int k;
     for (k = 0; k < MBI_CG_RING - 1; k++) {
       solver->alias[MBI_CG_BEFORE + k] = MBI_SOLVE_OWN;
@@ -41141,7 +41200,7 @@ static merbit_status mbi_cg_start(merbit_solver *solver) {
 
 /* Iteration `gpu.place` of those that are recorded together: p goes round its places, and x is
  * complete behind the last place of a round, and behind the last iteration. */
-static merbit_status mbi_cg_sweep(merbit_solver *solver) {
+static merbit_status mbi_cg_fused(merbit_solver *solver) {
   const mbi_solve_vectors whole = solver->v;
   const int held = solver->gpu.place % MBI_CG_RING;
   merbit_status status;
@@ -41157,10 +41216,10 @@ static merbit_status mbi_cg_sweep(merbit_solver *solver) {
   solver->v.from = held;
   solver->v.to = held + 1 < MBI_CG_RING && solver->gpu.followed;
   solver->v.dots = (const double *)mbi_device_pointer(mbi_scan_dots(solver->plan));
-  solver->v.dot_count = (long long)solver->plan->scan.tiles;
+  solver->v.dot_count = (long long)mbi_scan_dot_parts(solver->plan);
   status = mbi_solve_product_unless_stopped(solver, MBI_CG_P, MBI_AT_W);
   if (status == MERBIT_OK) {
-    status = mbi_solve_sweep(solver, 0);
+    status = mbi_solve_fused(solver, 0);
   }
   solver->v = whole;
   return status;
@@ -41168,8 +41227,8 @@ static merbit_status mbi_cg_sweep(merbit_solver *solver) {
 
 static merbit_status mbi_cg_iterate(merbit_solver *solver) {
   merbit_status status;
-  if (solver->gpu.sweep_blocks > 0) {
-    return mbi_cg_sweep(solver);
+  if (solver->gpu.fused_blocks > 0) {
+    return mbi_cg_fused(solver);
   }
   status = mbi_solve_product_sums(solver, MBI_CG_P, MBI_AT_W, MBI_CG_P);
   if (status == MERBIT_OK) {
@@ -41194,7 +41253,7 @@ MBI_INTERNAL const mbi_solve_method mbi_cg_method = {
     mbi_cg_layout,
     mbi_cg_start,
     mbi_cg_iterate,
-    {"mbk_cg_sweep", NULL}};
+    {"mbk_cg_fused", NULL}};
 
 /* ==== >>solve/bicgstab/bicgstab.c  solvers: BiCGSTAB ====================================== */
 /* BiCGSTAB: solve/bicgstab/steps.cuh. */
@@ -41245,7 +41304,7 @@ MBS_AFTER(bicgstab_start) {
 MBS_STEP(bicgstab_start, 1, 0, MBS_ALWAYS)
 
 // s = r - alpha v
-MBS_BEFORE(bicgstab_half) {
+MBS_BEFORE(bicgstab_s) {
   const double sigma = c->product_sums[0], alpha = c->scalar[MBI_BICG_RHO] / sigma;
   if (sigma == 0 || !(alpha - alpha == 0)) {
     return mbi_solve_broken(c, MBI_WHY_SHADOW, sigma);
@@ -41253,7 +41312,7 @@ MBS_BEFORE(bicgstab_half) {
   c->scalar[MBI_BICG_ALPHA] = alpha;
   return 0;
 }
-MBS_ELEMENT(bicgstab_half) {
+MBS_ELEMENT(bicgstab_s) {
   const double exact = MBS_LOAD(MBI_BICG_R) - c->scalar[MBI_BICG_ALPHA] * MBS_LOAD(MBI_BICG_V);
   const double s = (double)(MBS_VECTOR)exact;
   MBS_STORE(MBI_BICG_R, s);
@@ -41262,11 +41321,11 @@ MBS_ELEMENT(bicgstab_half) {
   }
   sums[0] += s * s;
 }
-MBS_AFTER(bicgstab_half) {
+MBS_AFTER(bicgstab_s) {
   m->state.scalar[MBI_BICG_ALPHA] = c->scalar[MBI_BICG_ALPHA];
   m->state.scalar[MBI_BICG_SS] = sums[0];
 }
-MBS_STEP(bicgstab_half, 1, 0, MBS_RUNNING)
+MBS_STEP(bicgstab_s, 1, 0, MBS_RUNNING)
 
 // x += alpha p^ + omega s^, r = s - omega t, ||r||^2 and shadow'r. Where A s is zero, omega is.
 MBS_BEFORE(bicgstab_update) {
@@ -41376,7 +41435,7 @@ MBS_AFTER(bicgstab_start) {
 MBS_STEP(bicgstab_start, 1, 0, MBS_ALWAYS)
 
 // s = r - alpha v
-MBS_BEFORE(bicgstab_half) {
+MBS_BEFORE(bicgstab_s) {
   const double sigma = c->product_sums[0], alpha = c->scalar[MBI_BICG_RHO] / sigma;
   if (sigma == 0 || !(alpha - alpha == 0)) {
     return mbi_solve_broken(c, MBI_WHY_SHADOW, sigma);
@@ -41384,7 +41443,7 @@ MBS_BEFORE(bicgstab_half) {
   c->scalar[MBI_BICG_ALPHA] = alpha;
   return 0;
 }
-MBS_ELEMENT(bicgstab_half) {
+MBS_ELEMENT(bicgstab_s) {
   const double exact = MBS_LOAD(MBI_BICG_R) - c->scalar[MBI_BICG_ALPHA] * MBS_LOAD(MBI_BICG_V);
   const double s = (double)(MBS_VECTOR)exact;
   MBS_STORE(MBI_BICG_R, s);
@@ -41393,11 +41452,11 @@ MBS_ELEMENT(bicgstab_half) {
   }
   sums[0] += s * s;
 }
-MBS_AFTER(bicgstab_half) {
+MBS_AFTER(bicgstab_s) {
   m->state.scalar[MBI_BICG_ALPHA] = c->scalar[MBI_BICG_ALPHA];
   m->state.scalar[MBI_BICG_SS] = sums[0];
 }
-MBS_STEP(bicgstab_half, 1, 0, MBS_RUNNING)
+MBS_STEP(bicgstab_s, 1, 0, MBS_RUNNING)
 
 // x += alpha p^ + omega s^, r = s - omega t, ||r||^2 and shadow'r. Where A s is zero, omega is.
 MBS_BEFORE(bicgstab_update) {
@@ -41462,14 +41521,14 @@ MBS_STEP(bicgstab_direct, 0, 0, MBS_LATE)
 #undef MBS_NAME
 
 static const mbi_step mbi_bicgstab_steps[] = {
-    MBI_STEP(solve_look),    MBI_STEP(solve_blocks),    MBI_STEP(bicgstab_start),
-    MBI_STEP(bicgstab_half), MBI_STEP(bicgstab_update), MBI_STEP(bicgstab_direct),
+    MBI_STEP(solve_residual_step),    MBI_STEP(solve_blocks),    MBI_STEP(bicgstab_start),
+    MBI_STEP(bicgstab_s), MBI_STEP(bicgstab_update), MBI_STEP(bicgstab_direct),
 };
 enum {
-  MBI_SOLVE_LOOK_IN_BICGSTAB = 0,
+  MBI_SOLVE_RESIDUAL_IN_BICGSTAB = 0,
   MBI_SOLVE_BLOCKS_IN_BICGSTAB,
   MBI_BICGSTAB_START_IN_BICGSTAB,
-  MBI_BICGSTAB_HALF_IN_BICGSTAB,
+  MBI_BICGSTAB_S_IN_BICGSTAB,
   MBI_BICGSTAB_UPDATE_IN_BICGSTAB,
   MBI_BICGSTAB_DIRECT_IN_BICGSTAB
 };
@@ -41497,26 +41556,26 @@ static merbit_status mbi_bicgstab_multiply(merbit_solver *solver, int from, int 
   return status == MERBIT_OK ? mbi_solve_product_sums(solver, hat, to, with) : status;
 }
 
-static merbit_status mbi_bicgstab_sweeps(merbit_solver *solver) {
+static merbit_status mbi_bicgstab_fused(merbit_solver *solver) {
   merbit_status status = mbi_solve_product_unless_stopped(solver, MBI_BICG_P_HAT, MBI_BICG_V);
   if (status == MERBIT_OK) {
-    status = mbi_solve_sweep(solver, 0);
+    status = mbi_solve_fused(solver, 0);
   }
   if (status == MERBIT_OK) {
     status = mbi_solve_product_unless_stopped(solver, MBI_BICG_S_HAT, MBI_AT_W);
   }
-  return status == MERBIT_OK ? mbi_solve_sweep(solver, 1) : status;
+  return status == MERBIT_OK ? mbi_solve_fused(solver, 1) : status;
 }
 
 static merbit_status mbi_bicgstab_iterate(merbit_solver *solver) {
   merbit_status status;
-  if (solver->gpu.sweep_blocks > 0) {
-    return mbi_bicgstab_sweeps(solver);
+  if (solver->gpu.fused_blocks > 0) {
+    return mbi_bicgstab_fused(solver);
   }
   status =
       mbi_bicgstab_multiply(solver, MBI_BICG_P, MBI_BICG_P_HAT, MBI_BICG_V, MBI_BICG_SHADOW);
   if (status == MERBIT_OK) {
-    status = mbi_solve_step(solver, MBI_BICGSTAB_HALF_IN_BICGSTAB);
+    status = mbi_solve_step(solver, MBI_BICGSTAB_S_IN_BICGSTAB);
   }
   if (status == MERBIT_OK) {
     status = mbi_bicgstab_multiply(solver, MBI_BICG_R, MBI_BICG_S_HAT, MBI_AT_W, MBI_BICG_R);
@@ -41537,7 +41596,7 @@ MBI_INTERNAL const mbi_solve_method mbi_bicgstab_method = {
     mbi_bicgstab_layout,
     mbi_bicgstab_start,
     mbi_bicgstab_iterate,
-    {"mbk_bicgstab_sweep_half", "mbk_bicgstab_sweep"}};
+    {"mbk_bicgstab_fused_s", "mbk_bicgstab_fused"}};
 
 /* ==== >>solve/gmres/gmres.c  solvers: GMRES =============================================== */
 /* GMRES as a method of the engine: solve/gmres/arnoldi.cuh. An iteration is one more vector of
@@ -41794,11 +41853,11 @@ MBS_STEP(arnoldi_extend, 0, 0, MBS_LATE)
 #undef MBS_NAME
 
 static const mbi_step mbi_gmres_steps[] = {
-    MBI_STEP(solve_look),      MBI_STEP(solve_blocks),  MBI_STEP(arnoldi_start),
+    MBI_STEP(solve_residual_step),      MBI_STEP(solve_blocks),  MBI_STEP(arnoldi_start),
     MBI_STEP(arnoldi_project), MBI_STEP(arnoldi_again), MBI_STEP(arnoldi_extend),
 };
 enum {
-  MBI_SOLVE_LOOK_IN_GMRES = 0,
+  MBI_SOLVE_RESIDUAL_IN_GMRES = 0,
   MBI_SOLVE_BLOCKS_IN_GMRES,
   MBI_ARNOLDI_START_IN_GMRES,
   MBI_ARNOLDI_PROJECT_IN_GMRES,
@@ -41927,7 +41986,7 @@ MBI_INTERNAL const mbi_solve_method *mbi_solve_method_of(merbit_solver_method me
 
 /* A stream of its own, which waits for the default stream and the other way round. The default
  * one, where that fails: then nothing is recorded. */
-MBI_INTERNAL void mbi_batch_stream(merbit_solver *solver) {
+MBI_INTERNAL void mbi_recorded_stream(merbit_solver *solver) {
   const mbi_driver *driver = &solver->context->device.driver;
   void *stream = NULL;
   if (driver->stream_create != NULL && driver->stream_destroy != NULL) {
@@ -41937,13 +41996,13 @@ MBI_INTERNAL void mbi_batch_stream(merbit_solver *solver) {
   }
 }
 
-static int mbi_batch_can_record(const mbi_driver *driver) {
+static int mbi_recorded_can_record(const mbi_driver *driver) {
   return driver->stream_begin_capture != NULL && driver->stream_end_capture != NULL &&
          driver->graph_instantiate != NULL && driver->graph_launch != NULL &&
          driver->graph_destroy != NULL && driver->graph_exec_destroy != NULL;
 }
 
-static int mbi_batch_can_loop(const mbi_device *device) {
+static int mbi_recorded_can_loop(const mbi_device *device) {
   const mbi_driver *driver = &device->driver;
   return device->driver_version >= MBI_CUDA_DRIVER_LOOPS && driver->graph_create != NULL &&
          driver->graph_add_node != NULL && driver->graph_conditional_create != NULL &&
@@ -41951,18 +42010,18 @@ static int mbi_batch_can_loop(const mbi_device *device) {
 }
 
 /* The driver's answer, as a status without a sentence: there is another way. */
-static merbit_status mbi_batch_answer(merbit_solver *solver, mbi_curesult result) {
+static merbit_status mbi_recorded_answer(merbit_solver *solver, mbi_curesult result) {
   return result == 0                                ? MERBIT_OK
          : mbi_device_bury(solver->context, result) ? MERBIT_DEVICE_LOST
                                                     : MERBIT_DEVICE_ERROR;
 }
 
-static int mbi_batch_turn(const merbit_solver *solver) {
-  return solver->gpu.turn > 0 ? solver->gpu.turn : MBI_BATCH_LOOP;
+static int mbi_recorded_turn(const merbit_solver *solver) {
+  return solver->gpu.turn > 0 ? solver->gpu.turn : MBI_RECORDED_LOOP;
 }
 
 /* Iterations that know of each other. */
-static merbit_status mbi_batch_enqueue(merbit_solver *solver, int iterations) {
+static merbit_status mbi_recorded_enqueue(merbit_solver *solver, int iterations) {
   merbit_status status = MERBIT_OK;
   int i;
   for (i = 0; i < iterations && status == MERBIT_OK; i++) {
@@ -41975,9 +42034,9 @@ static merbit_status mbi_batch_enqueue(merbit_solver *solver, int iterations) {
 }
 
 /* To the graph that the stream is captured for. */
-static merbit_status mbi_batch_record(merbit_solver *solver, int iterations,
+static merbit_status mbi_recorded_record(merbit_solver *solver, int iterations,
                                       void *loop_handle) {
-  merbit_status status = mbi_batch_enqueue(solver, iterations);
+  merbit_status status = mbi_recorded_enqueue(solver, iterations);
   if (status == MERBIT_OK && loop_handle != NULL) {
     void *arguments[2];
     arguments[0] = loop_handle;
@@ -41986,13 +42045,13 @@ static merbit_status mbi_batch_record(merbit_solver *solver, int iterations,
                                solver->gpu.stream, arguments);
   }
   if (status != MERBIT_OK) {
-    mbi_forgive(solver->context, solver->gpu.why, sizeof solver->gpu.why);
+    mbi_error_clear(solver->context, solver->gpu.why, sizeof solver->gpu.why);
   }
   return status;
 }
 
 /* The loop as a graph that the caller destroys, after a failure too. */
-static merbit_status mbi_batch_make_loop(merbit_solver *solver, void **graph) {
+static merbit_status mbi_recorded_make_loop(merbit_solver *solver, void **graph) {
   merbit_context *context = solver->context;
   const mbi_driver *driver = &context->device.driver;
   mbi_preamble preamble;
@@ -42009,16 +42068,16 @@ static merbit_status mbi_batch_make_loop(merbit_solver *solver, void **graph) {
   }
   if (status != MERBIT_OK) {
     if (status != MERBIT_OUT_OF_MEMORY) {
-      mbi_forgive(context, solver->gpu.why, sizeof solver->gpu.why);
+      mbi_error_clear(context, solver->gpu.why, sizeof solver->gpu.why);
     }
     return status;
   }
-  status = mbi_batch_answer(solver, driver->graph_create(graph, 0));
+  status = mbi_recorded_answer(solver, driver->graph_create(graph, 0));
   if (status != MERBIT_OK) {
     *graph = NULL;
     return status;
   }
-  status = mbi_batch_answer(
+  status = mbi_recorded_answer(
       solver, driver->graph_conditional_create(&handle, *graph, context->device.cuda_context, 1,
                                                MBI_GRAPH_ASSIGN_DEFAULT));
   memset(&node, 0, sizeof node);
@@ -42029,46 +42088,46 @@ static merbit_status mbi_batch_make_loop(merbit_solver *solver, void **graph) {
   node.context = context->device.cuda_context;
   if (status == MERBIT_OK) {
     status =
-        mbi_batch_answer(solver, driver->graph_add_node(&added, *graph, NULL, NULL, 0, &node));
+        mbi_recorded_answer(solver, driver->graph_add_node(&added, *graph, NULL, NULL, 0, &node));
   }
   if (status == MERBIT_OK) {
     body = node.graphs[0]; /* the driver's */
-    status = mbi_batch_answer(
+    status = mbi_recorded_answer(
         solver, driver->stream_begin_capture_to_graph(solver->gpu.stream, body, NULL, NULL, 0,
                                                       MBI_CAPTURE_RELAXED));
   }
   if (status == MERBIT_OK) {
     merbit_status end;
-    status = mbi_batch_record(solver, mbi_batch_turn(solver), &handle);
-    end = mbi_batch_answer(solver, driver->stream_end_capture(solver->gpu.stream, &ended));
+    status = mbi_recorded_record(solver, mbi_recorded_turn(solver), &handle);
+    end = mbi_recorded_answer(solver, driver->stream_end_capture(solver->gpu.stream, &ended));
     status = status == MERBIT_OK ? end : status;
   }
   return status;
 }
 
-static merbit_status mbi_batch_make_plain(merbit_solver *solver, void **graph) {
+static merbit_status mbi_recorded_make_plain(merbit_solver *solver, void **graph) {
   const mbi_driver *driver = &solver->context->device.driver;
   merbit_status end,
-      status = mbi_batch_answer(
+      status = mbi_recorded_answer(
           solver, driver->stream_begin_capture(solver->gpu.stream, MBI_CAPTURE_RELAXED));
   if (status != MERBIT_OK) {
     return status;
   }
-  status = mbi_batch_record(solver, MBI_BATCH_PLAIN, NULL);
-  end = mbi_batch_answer(solver, driver->stream_end_capture(solver->gpu.stream, graph));
+  status = mbi_recorded_record(solver, MBI_RECORDED_PLAIN, NULL);
+  end = mbi_recorded_answer(solver, driver->stream_end_capture(solver->gpu.stream, graph));
   if (end != MERBIT_OK) {
     *graph = NULL;
   }
   return status == MERBIT_OK ? end : status;
 }
 
-static merbit_status mbi_batch_make(merbit_solver *solver, int loop) {
+static merbit_status mbi_recorded_make(merbit_solver *solver, int loop) {
   const mbi_driver *driver = &solver->context->device.driver;
   void *graph = NULL, *executable = NULL;
   merbit_status status =
-      loop ? mbi_batch_make_loop(solver, &graph) : mbi_batch_make_plain(solver, &graph);
+      loop ? mbi_recorded_make_loop(solver, &graph) : mbi_recorded_make_plain(solver, &graph);
   if (status == MERBIT_OK) {
-    status = mbi_batch_answer(solver, driver->graph_instantiate(&executable, graph, 0));
+    status = mbi_recorded_answer(solver, driver->graph_instantiate(&executable, graph, 0));
     solver->gpu.graph = status == MERBIT_OK ? executable : NULL;
   }
   if (graph != NULL) {
@@ -42078,7 +42137,7 @@ static merbit_status mbi_batch_make(merbit_solver *solver, int loop) {
 }
 
 /* What was recorded: the next solve records again. */
-MBI_INTERNAL void mbi_batch_forget(merbit_solver *solver) {
+MBI_INTERNAL void mbi_recorded_forget(merbit_solver *solver) {
   merbit_context *context = solver->context;
   if (solver->gpu.graph != NULL) {
     (void)mbi_device_bury(context,
@@ -42091,43 +42150,43 @@ MBI_INTERNAL void mbi_batch_forget(merbit_solver *solver) {
 }
 
 /* A loop, or where there can be none a graph. */
-static merbit_status mbi_batch_try(merbit_solver *solver) {
+static merbit_status mbi_recorded_try(merbit_solver *solver) {
   merbit_context *context = solver->context;
   merbit_status status = MERBIT_NOT_SUPPORTED;
-  if (mbi_batch_can_loop(&context->device)) {
-    status = mbi_batch_make(solver, 1);
+  if (mbi_recorded_can_loop(&context->device)) {
+    status = mbi_recorded_make(solver, 1);
     solver->gpu.loops = status == MERBIT_OK;
   }
   if (status == MERBIT_OK || status == MERBIT_OUT_OF_MEMORY || mbi_device_lost(context) != 0) {
     return status; /* without memory of the host nothing will do */
   }
-  return mbi_batch_make(solver, 0);
+  return mbi_recorded_make(solver, 0);
 }
 
 /* Whether iterations are to be recorded yet. */
-static int mbi_batch_wanted(const merbit_solver *solver) {
+static int mbi_recorded_wanted(const merbit_solver *solver) {
   return mbi_solve_on_gpu(solver) && !solver->gpu.tried && solver->gpu.stream != NULL &&
-         solver->inner == NULL && mbi_batch_can_record(&solver->context->device.driver) &&
+         solver->inner == NULL && mbi_recorded_can_record(&solver->context->device.driver) &&
          solver->desc.preconditioner != MERBIT_PRECONDITIONER_CALLBACK;
 }
 
 /* Whether they loop by themselves: before they are recorded, as far as anyone knows. */
-MBI_INTERNAL int mbi_batch_loops(const merbit_solver *solver) {
+MBI_INTERNAL int mbi_recorded_loops(const merbit_solver *solver) {
   return solver->gpu.loops ||
-         (mbi_batch_wanted(solver) && mbi_batch_can_loop(&solver->context->device));
+         (mbi_recorded_wanted(solver) && mbi_recorded_can_loop(&solver->context->device));
 }
 
 /* Record the method's iterations. Nothing recorded is no error, a dead device is. */
-static merbit_status mbi_batch_create(merbit_solver *solver) {
+static merbit_status mbi_recorded_create(merbit_solver *solver) {
   merbit_context *context = solver->context;
   merbit_status status;
-  mbi_batch_forget(solver); /* what a failure has left */
-  status = mbi_batch_try(solver);
-  if (status != MERBIT_OK && status != MERBIT_OUT_OF_MEMORY && solver->gpu.sweep_blocks > 0 &&
+  mbi_recorded_forget(solver); /* what a failure has left */
+  status = mbi_recorded_try(solver);
+  if (status != MERBIT_OK && status != MERBIT_OUT_OF_MEMORY && solver->gpu.fused_blocks > 0 &&
       mbi_device_lost(context) == 0) { /* perhaps it is the sweeps that cannot be recorded */
-    solver->gpu.sweep_blocks = 0;
-    mbi_batch_forget(solver);
-    status = mbi_batch_try(solver);
+    solver->gpu.fused_blocks = 0;
+    mbi_recorded_forget(solver);
+    status = mbi_recorded_try(solver);
   }
   if (status == MERBIT_OUT_OF_MEMORY) {
     return status;
@@ -42141,39 +42200,39 @@ static merbit_status mbi_batch_create(merbit_solver *solver) {
   return mbi_device_alive(context);
 }
 
-MBI_INTERNAL void mbi_batch_destroy(merbit_solver *solver) {
+MBI_INTERNAL void mbi_recorded_destroy(merbit_solver *solver) {
   merbit_context *context = solver->context;
   const mbi_driver *driver = &context->device.driver;
-  mbi_batch_forget(solver);
+  mbi_recorded_forget(solver);
   if (solver->gpu.stream != NULL && solver->inner == NULL) {
     (void)mbi_device_bury(context, driver->stream_destroy(solver->gpu.stream));
   }
 }
 
 /* Sweeps that the driver refuses leave half an iteration: from its x on without them. */
-static merbit_status mbi_batch_without_sweeps(merbit_solver *solver, int iterations) {
+static merbit_status mbi_recorded_without_fused(merbit_solver *solver, int iterations) {
   merbit_status status;
-  mbi_forgive(solver->context, solver->gpu.why, sizeof solver->gpu.why);
+  mbi_error_clear(solver->context, solver->gpu.why, sizeof solver->gpu.why);
   mbi_log(solver->context, "a solver's steps are launched one by one: %s", solver->gpu.why);
   solver->gpu.why[0] = '\0';
-  solver->gpu.sweep_blocks = 0;
+  solver->gpu.fused_blocks = 0;
   status = mbi_solve_residual(solver, 0);
   if (status == MERBIT_OK) {
     status = solver->method->start(solver);
   }
-  return status == MERBIT_OK ? mbi_batch_enqueue(solver, iterations) : status;
+  return status == MERBIT_OK ? mbi_recorded_enqueue(solver, iterations) : status;
 }
 
 /* The first are launched one by one, and recorded while the GPU works on them. */
-static merbit_status mbi_batch_begin(merbit_solver *solver, int *span) {
-  const int turn = mbi_batch_turn(solver);
-  merbit_status status = mbi_batch_enqueue(solver, turn);
-  if (status != MERBIT_OK && status != MERBIT_OUT_OF_MEMORY && solver->gpu.sweep_blocks > 0 &&
+static merbit_status mbi_recorded_begin(merbit_solver *solver, int *span) {
+  const int turn = mbi_recorded_turn(solver);
+  merbit_status status = mbi_recorded_enqueue(solver, turn);
+  if (status != MERBIT_OK && status != MERBIT_OUT_OF_MEMORY && solver->gpu.fused_blocks > 0 &&
       mbi_device_lost(solver->context) == 0) {
-    status = mbi_batch_without_sweeps(solver, turn);
+    status = mbi_recorded_without_fused(solver, turn);
   }
   if (status == MERBIT_OK) {
-    status = mbi_batch_create(solver);
+    status = mbi_recorded_create(solver);
   }
   if (!solver->gpu.loops && *span > MBI_SOLVE_SPAN) { /* which was meant for a loop */
     *span = MBI_SOLVE_SPAN;
@@ -42182,11 +42241,11 @@ static merbit_status mbi_batch_begin(merbit_solver *solver, int *span) {
   return status;
 }
 
-static merbit_status mbi_batch_launch(merbit_solver *solver, int span) {
+static merbit_status mbi_recorded_launch(merbit_solver *solver, int span) {
   merbit_context *context = solver->context;
   merbit_status status = MERBIT_OK;
   int i;
-  for (i = 0; i < span && status == MERBIT_OK; i += MBI_BATCH_PLAIN) {
+  for (i = 0; i < span && status == MERBIT_OK; i += MBI_RECORDED_PLAIN) {
     status = mbi_device_check(
         context, context->device.driver.graph_launch(solver->gpu.graph, solver->gpu.stream),
         "cuGraphLaunch", "launching recorded iterations");
@@ -42198,12 +42257,12 @@ static merbit_status mbi_batch_launch(merbit_solver *solver, int span) {
 }
 
 /* Enqueue iterations up to state.look, or until the solver stops; on the CPU take them. */
-MBI_INTERNAL merbit_status mbi_batch_run(merbit_solver *solver, int span) {
+MBI_INTERNAL merbit_status mbi_recorded_run(merbit_solver *solver, int span) {
   const double start = mbi_seconds();
-  merbit_status status = mbi_batch_wanted(solver) ? mbi_batch_begin(solver, &span) : MERBIT_OK;
+  merbit_status status = mbi_recorded_wanted(solver) ? mbi_recorded_begin(solver, &span) : MERBIT_OK;
   int i;
   if (status == MERBIT_OK && solver->gpu.graph != NULL) {
-    return mbi_batch_launch(solver, span);
+    return mbi_recorded_launch(solver, span);
   }
   for (i = 0; i < span && status == MERBIT_OK; i++) {
     if (!mbi_solve_on_gpu(solver) && (solver->memory->state.stop != MBI_SOLVE_RUNNING ||
@@ -42242,7 +42301,7 @@ static void mbi_solve_note_history(merbit_solver *solver) {
 }
 
 /* On the GPU b - A x was enqueued behind the batch; on the CPU it is only wanted at an end. */
-static merbit_status mbi_solve_look(merbit_solver *solver) {
+static merbit_status mbi_solve_residual_step(merbit_solver *solver) {
   merbit_status status;
   if (mbi_solve_on_gpu(solver)) {
     status = mbi_solve_residual(solver, 0);
@@ -42262,7 +42321,7 @@ static merbit_status mbi_solve_look(merbit_solver *solver) {
 
 /* Iterations for the next batch, after `done` in `seconds`. */
 MBI_INTERNAL int mbi_solve_next_span(int done, double seconds) {
-  const int most = MBI_SOLVE_RING - MBI_BATCH_PLAIN; /* recorded ones overshoot */
+  const int most = MBI_SOLVE_RING - MBI_RECORDED_PLAIN; /* recorded ones overshoot */
   const double span = seconds > 0 ? done * (MBI_SOLVE_BATCH / seconds) : most;
   return span >= most ? most : span <= MBI_SOLVE_LEAST ? MBI_SOLVE_LEAST : (int)span;
 }
@@ -42272,7 +42331,7 @@ MBI_INTERNAL int mbi_solve_next_span(int done, double seconds) {
 static int mbi_solve_first_span(const merbit_solver *solver) {
   const double least =
       MBI_SOLVE_LATENCY + (double)solver->plan->stream_bytes * MBI_CHOOSE_STREAM;
-  return !mbi_batch_loops(solver)        ? MBI_SOLVE_SPAN
+  return !mbi_recorded_loops(solver)        ? MBI_SOLVE_SPAN
          : solver->desc.progress != NULL ? 2 * MBI_SOLVE_SPAN
                                          : mbi_solve_next_span(1, 2 * least);
 }
@@ -42368,9 +42427,9 @@ MBI_INTERNAL merbit_status mbi_solve_loop(merbit_solver *solver, int x_zero, int
     const int known = solver->history_known;
     const mbi_solve_state *state;
     double now;
-    status = mbi_batch_run(solver, span);
+    status = mbi_recorded_run(solver, span);
     if (status == MERBIT_OK) {
-      status = mbi_solve_look(solver);
+      status = mbi_solve_residual_step(solver);
     }
     if (status != MERBIT_OK) {
       break;
@@ -42573,13 +42632,13 @@ MBS_STEP(refine_up, 0, 0, MBS_ALWAYS)
 #undef MBS_NAME
 
 static const mbi_step mbi_refine_steps[] = {
-    MBI_STEP(solve_look),
+    MBI_STEP(solve_residual_step),
     MBI_STEP(solve_blocks),
     MBI_STEP(refine_down),
     MBI_STEP(refine_up),
 };
 enum {
-  MBI_SOLVE_LOOK_IN_REFINE = 0,
+  MBI_SOLVE_RESIDUAL_IN_REFINE = 0,
   MBI_SOLVE_BLOCKS_IN_REFINE,
   MBI_REFINE_DOWN_IN_REFINE,
   MBI_REFINE_UP_IN_REFINE
@@ -42702,7 +42761,7 @@ static void mbi_refine_layout(merbit_solver *solver) {
 }
 
 /* b - A x, and what the host wants to know of it. */
-static merbit_status mbi_refine_look(merbit_solver *solver, int x_zero) {
+static merbit_status mbi_refine_residual(merbit_solver *solver, int x_zero) {
   const merbit_status status = mbi_solve_residual(solver, x_zero);
   if (status != MERBIT_OK || !mbi_solve_on_gpu(solver)) {
     return status;
@@ -42771,7 +42830,7 @@ MBI_INTERNAL merbit_status mbi_refine_loop(merbit_solver *solver, int x_zero, in
   solver->inner_iterations = 0;
   *stop = MBI_SOLVE_ON;
   if (status == MERBIT_OK) {
-    status = mbi_refine_look(solver, x_zero);
+    status = mbi_refine_residual(solver, x_zero);
   }
   while (status == MERBIT_OK) {
     const mbi_solve_state *state = &mbi_solve_seen(solver)->state;
@@ -42795,7 +42854,7 @@ MBI_INTERNAL merbit_status mbi_refine_loop(merbit_solver *solver, int x_zero, in
     status = mbi_refine_correct(solver, stop);
     if (status == MERBIT_OK) {
       const int ended = *stop;
-      status = mbi_refine_look(solver, 0);
+      status = mbi_refine_residual(solver, 0);
       if (ended != MBI_SOLVE_ON) {
         break;
       }
@@ -42866,7 +42925,7 @@ MBI_INTERNAL merbit_status mbi_solver_invert(merbit_solver *solver, const double
 
 MBI_INTERNAL int mbi_examine_there(const merbit_solver *solver, const merbit_view *view) {
   return mbi_solve_on_gpu(solver) && view->memory == MERBIT_MEMORY_DEVICE &&
-         view->format == MERBIT_CSR && !mbi_view_is_half(view);
+         view->format == MERBIT_CSR && !mbi_view_is_triangle(view);
 }
 
 /* Of a row: no more than nonzeros, in the mean. */
@@ -43091,7 +43150,7 @@ MBI_INTERNAL merbit_status mbi_solver_examine(merbit_solver *solver, const merbi
 }
 
 /* New values that do not lie where the structure does are brought there; the caller lets go of
- * them (mbi_examine_let_go). `memory` DEFAULT: they do. */
+ * them (mbi_examine_release_sources). `memory` DEFAULT: they do. */
 MBI_INTERNAL merbit_status mbi_examine_bring(merbit_solver *solver, merbit_memory memory,
                                              merbit_view *view, void **own) {
   merbit_context *context = solver->context;
@@ -43121,7 +43180,7 @@ MBI_INTERNAL merbit_status mbi_examine_bring(merbit_solver *solver, merbit_memor
   return status;
 }
 
-MBI_INTERNAL void mbi_examine_let_go(merbit_solver *solver, const merbit_view *view,
+MBI_INTERNAL void mbi_examine_release_sources(merbit_solver *solver, const merbit_view *view,
                                      void *own) {
   if (view->memory == MERBIT_MEMORY_DEVICE) {
     mbi_device_release(solver->context, mbi_device_address(own));
@@ -43275,7 +43334,7 @@ static merbit_status mbi_solver_make_plan(merbit_solver *solver) {
   merbit_epilogue sums;
   memset(&making, 0, sizeof making);
   making.dots = making.stops = mbi_solver_is_cg(solver);
-  making.hasty = making.calm = 1;
+  making.unsynchronised = making.interleaved = 1;
   making.checked = mbi_examine_there(solver, &solver->view) ? mbi_examine_checked : NULL;
   making.maker = solver;
   memset(&desc, 0, sizeof desc);
@@ -43303,14 +43362,14 @@ static void mbi_solver_forget(merbit_solver *solver) {
   }
   if (mbi_solve_on_gpu(solver) && mbi_device_enter_alive(context)) {
     mbi_examine_forget(solver);
-    mbi_batch_destroy(solver);
+    mbi_recorded_destroy(solver);
     mbi_device_release(context, solver->single_there);
     mbi_program_destroy(context, &solver->gpu.program);
     mbi_device_leave(context);
   }
   merbit_plan_destroy(solver->plan); /* some of whose arrays lie behind the vectors */
   solver->plan = NULL;
-  (void)mbi_spare_close(context, &solver->gpu.spare);
+  (void)mbi_arena_close(context, &solver->gpu.arena);
   if (!mbi_solve_on_gpu(solver)) {
     mbi_solve_release_memory(solver);
   } else if (mbi_device_enter_alive(context)) {
@@ -43343,7 +43402,7 @@ static merbit_status mbi_solver_make_space(merbit_solver *solver) {
   if (mbi_solve_on_gpu(solver)) {
     solver->gpu.turn = mbi_solver_is_cg(solver) ? MBI_SOLVE_TURN : 0;
     if (solver->inner == NULL) {
-      mbi_batch_stream(solver);
+      mbi_recorded_stream(solver);
     }
     status = mbi_solve_specialise(solver);
   }
@@ -43382,12 +43441,12 @@ static merbit_status mbi_solver_make(merbit_solver *solver) {
   if (status == MERBIT_OK) {
     status = mbi_solver_make_plan(solver);
   }
-  mbi_spare_shut(solver->context, &solver->gpu.spare);
+  mbi_arena_shut(solver->context, &solver->gpu.arena);
   if (status == MERBIT_OK) {
     status = mbi_solver_enter(solver);
   }
   if (status == MERBIT_OK) {
-    solver->bytes -= solver->gpu.spare.used; /* the plan counts them */
+    solver->bytes -= solver->gpu.arena.used; /* the plan counts them */
     status = mbi_solver_examine(solver, &solver->view);
     mbi_solver_leave(solver);
   }
@@ -43413,7 +43472,7 @@ static merbit_status mbi_solver_make_scaled(merbit_solver *solver) {
     return status == MERBIT_OK ? made : status;
   }
   mbi_solver_forget(solver);
-  mbi_forgive(solver->context, reason, sizeof reason);
+  mbi_error_clear(solver->context, reason, sizeof reason);
   solver->view.values = scaled;
   return mbi_solver_make(solver);
 }
@@ -43445,7 +43504,7 @@ MBI_INTERNAL merbit_status mbi_solver_build(merbit_solver *solver) {
     return status;
   }
   mbi_solver_forget(solver);
-  mbi_forgive(context, solver->reason, sizeof solver->reason);
+  mbi_error_clear(context, solver->reason, sizeof solver->reason);
   mbi_log(context, "this solver computes on the CPU: %s", solver->reason);
   solver->side = MERBIT_SIDE_CPU;
   return mbi_solver_make_scaled(solver);
@@ -43568,7 +43627,7 @@ static merbit_status mbi_solver_renew(merbit_solver *solver, const void *values,
     return status;
   }
   if (mbi_solve_on_gpu(solver)) {
-    mbi_batch_forget(solver); /* it knows where the plan's arrays lie, which may move */
+    mbi_recorded_forget(solver); /* it knows where the plan's arrays lie, which may move */
   }
   mbi_solver_leave(solver);
   status = merbit_plan_update_values(solver->plan, values, memory);
@@ -43594,7 +43653,7 @@ static merbit_status mbi_solver_renew(merbit_solver *solver, const void *values,
   if (status == MERBIT_OK) {
     status = mbi_solver_examine(solver, &view);
   }
-  mbi_examine_let_go(solver, &view, own);
+  mbi_examine_release_sources(solver, &view, own);
   mbi_solver_leave(solver);
   return status;
 }
@@ -43621,7 +43680,7 @@ MERBIT_API merbit_status merbit_solver_update_values(merbit_solver *solver, cons
   if (status != MERBIT_OK || scaled == NULL) {
     return status == MERBIT_OK ? renewed : status;
   }
-  mbi_forgive(solver->context, reason, sizeof reason);
+  mbi_error_clear(solver->context, reason, sizeof reason);
   return mbi_solver_renew(solver, scaled, memory);
 }
 
@@ -44094,7 +44153,7 @@ MBS_FUNCTION void mbi_pagerank_decide(mbi_solve_memory *m, double change, double
 #define MBI_PAGERANK_BLOCKS 1024
 
 #define MBI_PAGERANK_KERNELS 6
-#define MBI_PAGERANK_LOOK (2 * MBI_SOLVE_SPAN) /* iterations before the first, of a loop */
+#define MBI_PAGERANK_CHECK (2 * MBI_SOLVE_SPAN) /* iterations before the first, of a loop */
 
 typedef struct mbi_pagerank_gpu {
   void *kernels[MBI_PAGERANK_KERNELS]; /* CUfunction */
@@ -44513,10 +44572,10 @@ static merbit_status mbi_pagerank_take(mbi_pagerank *run, const merbit_view *hos
     if (status == MERBIT_OK) {
       run->links = run->entries->view;
     }
-  } else if (status == MERBIT_OK && mbi_view_is_half(host)) {
+  } else if (status == MERBIT_OK && mbi_view_is_triangle(host)) {
     status = mbi_weights_check(context, host); /* names weights as they were given */
     if (status == MERBIT_OK) {
-      status = mbi_half_expand(context, host, MERBIT_OPERATION_N, 0, &run->expanded, NULL);
+      status = mbi_symmetric_expand(context, host, MERBIT_OPERATION_N, 0, &run->expanded, NULL);
       run->links = run->expanded;
       run->operation = MERBIT_OPERATION_N; /* its own transpose */
     }
@@ -44540,7 +44599,7 @@ MBI_INTERNAL merbit_side mbi_pagerank_side(const mbi_pagerank *run) {
 /* A pattern's weights are counted on the GPU, which has row_ptr or gets it. */
 static int mbi_pagerank_counts(const mbi_pagerank *run, const merbit_view *view) {
   return mbi_pagerank_side(run) == MERBIT_SIDE_CUDA && run->context->side == MERBIT_SIDE_CUDA &&
-         view->format == MERBIT_CSR && view->values == NULL && !mbi_view_is_half(view);
+         view->format == MERBIT_CSR && view->values == NULL && !mbi_view_is_triangle(view);
 }
 
 MBI_INTERNAL merbit_status mbi_pagerank_encode(mbi_pagerank *run, const merbit_view *graph) {
@@ -44637,10 +44696,10 @@ MBI_INTERNAL merbit_status mbi_pagerank_plan(mbi_pagerank *run, merbit_side side
   }
   making.dual = dual;
   making.after = "\"solve/pagerank/after.cuh\"";
-  making.room = side == MERBIT_SIDE_CUDA ? mbi_pagerank_divide(run, dual, 0) : 0;
+  making.arena_bytes = side == MERBIT_SIDE_CUDA ? mbi_pagerank_divide(run, dual, 0) : 0;
   making.stops = 1;
-  making.hasty = 1;
-  making.calm = 1;
+  making.unsynchronised = 1;
+  making.interleaved = 1;
   return mbi_plan_create(run->context, &run->links, &desc, &making, &run->plan);
 }
 
@@ -44655,7 +44714,7 @@ MBI_INTERNAL void mbi_pagerank_start(mbi_pagerank *run) {
   mbi_pagerank_relax(state, 1);
   state->tolerance = run->desc.tolerance;
   state->cap = run->desc.max_iterations;
-  state->look = MBI_PAGERANK_LOOK;
+  state->look = MBI_PAGERANK_CHECK;
   state->stop = MBI_SOLVE_RUNNING;
 }
 
@@ -44756,7 +44815,7 @@ static merbit_status mbi_pagerank_upload(mbi_pagerank *run) {
   merbit_status status = MERBIT_OK;
   /* Method MERBIT adds to its first y, and each product leaves zeros in the next one's. Other
    * methods do not read the z before the first: solve/pagerank/after.cuh. */
-  if (run->plan->merbit.dual) {
+  if (run->plan->making.dual) {
     status = mbi_solve_zero(engine, gpu->z[1], (size_t)run->n * mbi_type_size(run->type));
   }
   if (status == MERBIT_OK) {
@@ -44844,7 +44903,7 @@ static merbit_status mbi_pagerank_enqueue(merbit_solver *engine) {
   int turn;
   for (turn = 0; turn < 2 && status == MERBIT_OK; turn++) {
     status =
-        run->plan->merbit.dual ? mbi_pagerank_dual(run, turn) : mbi_pagerank_fused(run, turn);
+        run->plan->making.dual ? mbi_pagerank_dual(run, turn) : mbi_pagerank_fused(run, turn);
   }
   return status;
 }
@@ -44865,10 +44924,10 @@ MBI_INTERNAL merbit_status mbi_pagerank_prepare_cuda(mbi_pagerank *run) {
   run->method.name = "PageRank";
   run->method.iterate = mbi_pagerank_enqueue;
   /* Of two iterations each; a turn costs 4 us, products that do not end where ranks do more. */
-  engine->gpu.turn = run->plan->merbit.dual ? 1 : 2;
+  engine->gpu.turn = run->plan->making.dual ? 1 : 2;
   engine->method = &run->method;
-  mbi_batch_stream(engine);
-  (void)mbi_pagerank_divide(run, run->plan->merbit.dual, run->plan->workspace->room);
+  mbi_recorded_stream(engine);
+  (void)mbi_pagerank_divide(run, run->plan->making.dual, run->plan->workspace->arena);
   if (run->plan->epilogue != NULL) {
     run->plan->epilogue->after_memory = mbi_device_address(engine->memory);
   }
@@ -44888,7 +44947,7 @@ MBI_INTERNAL void mbi_pagerank_release_cuda(mbi_pagerank *run) {
   merbit_context *context = run->context;
   merbit_solver *engine = &run->engine;
   if (engine->side == MERBIT_SIDE_CUDA && mbi_device_enter_alive(context)) {
-    mbi_batch_destroy(engine);
+    mbi_recorded_destroy(engine);
     mbi_program_destroy(context, &engine->gpu.program);
     mbi_device_leave(context);
   }
@@ -44908,11 +44967,11 @@ MBI_INTERNAL merbit_status mbi_pagerank_iterate_cuda(mbi_pagerank *run, int span
   if (status != MERBIT_OK) {
     return status;
   }
-  if (mbi_batch_loops(&run->engine) && look != run->memory.state.look) {
+  if (mbi_recorded_loops(&run->engine) && look != run->memory.state.look) {
     status = mbi_solve_upload(&run->engine, &m->state.look, &look, sizeof look);
   }
   if (status == MERBIT_OK) {
-    status = mbi_batch_run(&run->engine, (span + 1) / 2);
+    status = mbi_recorded_run(&run->engine, (span + 1) / 2);
   }
   if (status == MERBIT_OK) {
     status = mbi_solve_download(&run->engine, &run->memory, m, sizeof *m);
@@ -44924,7 +44983,7 @@ MBI_INTERNAL merbit_status mbi_pagerank_iterate_cuda(mbi_pagerank *run, int span
 
 /* Ranks, at the end. */
 MBI_INTERNAL merbit_status mbi_pagerank_fetch(mbi_pagerank *run) {
-  void *z = run->gpu.z[run->plan->merbit.dual ? 0 : run->memory.state.iterations % 2];
+  void *z = run->gpu.z[run->plan->making.dual ? 0 : run->memory.state.iterations % 2];
   uint64_t n = (uint64_t)run->n;
   void *end[3];
   merbit_status status = mbi_device_enter(run->context);
@@ -45449,7 +45508,7 @@ static merbit_status mbi_pagerank_prepare(mbi_pagerank *run, merbit_memory memor
     return status;
   }
   mbi_pagerank_release_cuda(run);
-  mbi_forgive(context, reason, sizeof reason);
+  mbi_error_clear(context, reason, sizeof reason);
   mbi_log(context, "this PageRank computes on the CPU: %s", reason);
   status = mbi_pagerank_prepare_cpu(run);
   if (status == MERBIT_OK) {
@@ -45473,7 +45532,7 @@ static merbit_status mbi_pagerank_iterate(mbi_pagerank *run) {
   const double start = mbi_seconds();
   const merbit_pagerank_desc *desc = &run->desc;
   mbi_solve_state *state = &run->memory.state;
-  int span = mbi_batch_loops(&run->engine) ? MBI_PAGERANK_LOOK : MBI_SOLVE_SPAN;
+  int span = mbi_recorded_loops(&run->engine) ? MBI_PAGERANK_CHECK : MBI_SOLVE_SPAN;
   double sums[2], before = start;
   while (state->stop == MBI_SOLVE_RUNNING) {
     const merbit_status status =
@@ -45509,7 +45568,7 @@ static void mbi_pagerank_report(const mbi_pagerank *run, merbit_pagerank_result 
   (void)merbit_plan_describe(run->plan, result->description, sizeof result->description);
   result->synchronizations = run->looks;
   result->recorded = run->engine.gpu.graph != NULL ? 1 + run->engine.gpu.loops : 0;
-  result->device_bytes = result->plan.device_bytes + (int64_t)run->plan->making.room;
+  result->device_bytes = result->plan.device_bytes + (int64_t)run->plan->making.arena_bytes;
 }
 
 /* `graph` is a square view, not empty, whose header has been checked. */
@@ -45883,7 +45942,7 @@ MBI_INTERNAL merbit_status mbi_eigen_throw(mbi_eigen *e, int slot) {
   return status;
 }
 
-MBI_INTERNAL merbit_status mbi_eigen_look(mbi_eigen *e) {
+MBI_INTERNAL merbit_status mbi_eigen_read_state(mbi_eigen *e) {
   e->solver->synchronizations += mbi_solve_on_gpu(e->solver);
   return mbi_solve_download(e->solver, &e->state, &e->solver->memory->state, sizeof e->state);
 }
@@ -45969,10 +46028,10 @@ static merbit_status mbi_lanczos_fill(mbi_eigen *e) {
     const int span = solver->v.basis + 1 - (int)e->state.scalar[MBI_ARNOLDI_SIZE];
     status = mbi_solve_prepare_batch(solver, MBI_OPEN_GO_ON, span > 0 ? span : 1);
     if (status == MERBIT_OK) {
-      status = mbi_batch_run(solver, span > 0 ? span : 1);
+      status = mbi_recorded_run(solver, span > 0 ? span : 1);
     }
     if (status == MERBIT_OK) {
-      status = mbi_eigen_look(e);
+      status = mbi_eigen_read_state(e);
     }
   } while (status == MERBIT_OK && e->state.stop == MBI_SOLVE_RUNNING);
   e->size = (int)e->state.scalar[MBI_ARNOLDI_SIZE] - 1;
@@ -46195,10 +46254,10 @@ MBI_INTERNAL merbit_status mbi_power_run(mbi_eigen *e) {
     double now;
     status = mbi_solve_prepare_batch(e->solver, MBI_OPEN_GO_ON, span);
     if (status == MERBIT_OK) {
-      status = mbi_batch_run(e->solver, span);
+      status = mbi_recorded_run(e->solver, span);
     }
     if (status == MERBIT_OK) {
-      status = mbi_eigen_look(e);
+      status = mbi_eigen_read_state(e);
     }
     if (status == MERBIT_OK) {
       now = mbi_seconds();
@@ -46444,7 +46503,7 @@ static merbit_status mbi_eigen_run(mbi_eigen *e, double *values, void *vectors,
   merbit_status status = mbi_solve_prepare_batch(e->solver, MBI_OPEN_BEGIN, 1);
   int lacking;
   if (status == MERBIT_OK) {
-    status = mbi_eigen_look(e);
+    status = mbi_eigen_read_state(e);
   }
   if (status == MERBIT_OK) {
     status = e->solver->v.lanczos ? mbi_lanczos_run(e) : mbi_power_run(e);

@@ -104,8 +104,8 @@ static void bench_add_block_plans(bench_bench *b) {
     }
     bench_add_block_products(b, &request);
     if (i == 0 && b->our_count > before) {
-      own = b->ours[before].plan->bsr_tiles.slot_blocks;
-      together = b->ours[before].plan->bsr_tiles.together;
+      own = mbi_bsr_tiles_of(b->ours[before].plan)->slot_blocks;
+      together = mbi_bsr_tiles_of(b->ours[before].plan)->together;
     }
   }
 }

@@ -107,7 +107,7 @@ static int bench_cpu_plan(bench_cpu *c, merbit_method method, merbit_reordering 
   merbit_plan_desc desc;
   merbit_plan_info info;
   char message[MERBIT_MESSAGE_SIZE];
-  if (method == MERBIT_METHOD_HALF) {
+  if (method == MERBIT_METHOD_SYMMETRIC) {
     view = bench_half_view(p, &c->half);
     if (view.rows == 0) {
       (void)printf("%s is left out: the matrix is not symmetric\n", entry->name);
@@ -183,7 +183,7 @@ static void bench_cpu_problem(merbit_context *context, const char *methods, int 
   } list[BENCH_CPU_CASES] = {{"auto", 0, MERBIT_METHOD_AUTO, MERBIT_REORDERING_NONE},
                              {"merge", 0, MERBIT_METHOD_MERGE, MERBIT_REORDERING_NONE},
                              {"sorted", 0, MERBIT_METHOD_SORTED, MERBIT_REORDERING_NONE},
-                             {"half", 0, MERBIT_METHOD_HALF, MERBIT_REORDERING_NONE},
+                             {"symmetric", 0, MERBIT_METHOD_SYMMETRIC, MERBIT_REORDERING_NONE},
                              {"bsr", 0, MERBIT_METHOD_BSR, MERBIT_REORDERING_NONE},
                              {"static", 1, MERBIT_METHOD_AUTO, MERBIT_REORDERING_NONE},
                              {"reference", 0, MERBIT_METHOD_REFERENCE, MERBIT_REORDERING_NONE},
@@ -200,7 +200,7 @@ static void bench_cpu_problem(merbit_context *context, const char *methods, int 
   bench_report_head(p, json);
   for (i = 0; i < BENCH_CPU_CASES; i++) {
     const int named = (list[i].reordering == MERBIT_REORDERING_NONE &&
-                       list[i].method != MERBIT_METHOD_HALF) ||
+                       list[i].method != MERBIT_METHOD_SYMMETRIC) ||
                       strcmp(methods, "all") != 0;
     if ((bench_chosen(methods, list[i].name) && named) || list[i].rival) {
       objects[count].problem = p;

@@ -41,6 +41,15 @@
 #define MBI_INTERNAL static
 #endif
 
+/* Returns from the calling function with the status of `call` unless that is MERBIT_OK. */
+#define MBI_TRY(call)                                                                          \
+  do {                                                                                         \
+    const merbit_status mbi_status = (call);                                                   \
+    if (mbi_status != MERBIT_OK) {                                                             \
+      return mbi_status;                                                                       \
+    }                                                                                          \
+  } while (0)
+
 #define MBI_MAX_THREADS 1024
 
 #define MBI_NUMA_CPUS 1024
@@ -127,7 +136,7 @@ MBI_PRINTF(2, 3) MBI_INTERNAL void mbi_log(merbit_context *context, const char *
 MBI_PRINTF(3, 4)
 MBI_INTERNAL merbit_status mbi_fail(merbit_context *context, merbit_status status,
                                     const char *format, ...);
-MBI_INTERNAL void mbi_forgive(merbit_context *context, char *reason, size_t size);
+MBI_INTERNAL void mbi_error_clear(merbit_context *context, char *reason, size_t size);
 /* core/memory.c */
 MBI_INTERNAL void *mbi_default_allocate(void *user, size_t bytes);
 MBI_INTERNAL void mbi_default_release(void *user, void *memory);

@@ -41,7 +41,7 @@ MBI_INTERNAL int mbi_link_replace(char *path, size_t size, size_t end) {
 }
 
 /* Examine path[0..end), making it where it is missing and wanted. */
-static int mbi_directory_look(const char *path, size_t end, int create, struct stat *facts) {
+static int mbi_directory_inspect(const char *path, size_t end, int create, struct stat *facts) {
   char part[MBI_PATH_SIZE];
   memcpy(part, path, end);
   part[end] = '\0';
@@ -68,7 +68,7 @@ MBI_INTERNAL const char *mbi_directory_distrust(char *path, int create, int *err
   *error = path[0] == '/' ? 0 : EINVAL;
   while (*error == 0 && fault == NULL && !last) {
     struct stat facts;
-    *error = mbi_directory_look(path, end, create, &facts);
+    *error = mbi_directory_inspect(path, end, create, &facts);
     if (*error != 0) {
       break;
     }

@@ -74,8 +74,8 @@ MBK_DEVICE mbk_complex<T> mbk_shuffle_xor(mbk_u32 mask, mbk_complex<T> value, in
 template <class T> MBK_DEVICE mbk_complex<T> mbk_load(const mbk_complex<T> *address) {
   return mbk_load_pack<mbk_complex<T>, 1>(address).at[0];
 }
-template <class T> MBK_DEVICE mbk_complex<T> mbk_load_once(const mbk_complex<T> *address) {
-  return mbk_load_pack_once<mbk_complex<T>, 1>(address).at[0];
+template <class T> MBK_DEVICE mbk_complex<T> mbk_load_streaming(const mbk_complex<T> *address) {
+  return mbk_load_pack_streaming<mbk_complex<T>, 1>(address).at[0];
 }
 
 #endif

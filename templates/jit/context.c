@@ -41,7 +41,7 @@ static merbit_status mbi_context_choose_side(merbit_context *context,
   if (desc->side == MERBIT_SIDE_CUDA || status == MERBIT_OUT_OF_MEMORY) {
     return status;
   }
-  mbi_forgive(context, context->reason, sizeof context->reason);
+  mbi_error_clear(context, context->reason, sizeof context->reason);
   mbi_log(context, "computing on the CPU: %s", context->reason);
   return MERBIT_OK;
 }

@@ -157,8 +157,8 @@ MBI_INTERNAL merbit_status mbi_device_examine(merbit_context *context) {
     status = mbi_device_attribute(context, MBI_ATTRIBUTE_COOPERATIVE, &cooperative);
   }
   device->compute_capability = 10 * major + minor;
-  device->early = device->compute_capability >= 90 && device->driver.launch_kernel_ex != NULL &&
-                  device->driver_version >= MBI_CUDA_DRIVER_EARLY;
+  device->dependent_launch = device->compute_capability >= 90 && device->driver.launch_kernel_ex != NULL &&
+                  device->driver_version >= MBI_CUDA_DRIVER_DEPENDENT;
   device->cooperative = cooperative != 0 && device->driver.launch_cooperative != NULL &&
                         device->driver.occupancy != NULL;
   if (status == MERBIT_OK && device->compute_capability < 50) {
@@ -257,7 +257,7 @@ static void mbi_device_hold(merbit_context *context) {
   }
 }
 
-static void mbi_device_let_go(merbit_context *context) {
+static void mbi_device_release_sources(merbit_context *context) {
   mbi_device *device = &context->device;
   if (device->held != 0 && mbi_device_enter_alive(context)) {
     (void)device->driver.mem_free(device->held);
@@ -280,7 +280,7 @@ MBI_INTERNAL merbit_status mbi_device_open(merbit_context *context,
 
 MBI_INTERNAL void mbi_device_close(merbit_context *context) {
   mbi_device *device = &context->device;
-  mbi_device_let_go(context);
+  mbi_device_release_sources(context);
   if (device->primary) {
     (void)device->driver.primary_release(device->ordinal);
   }

@@ -6,8 +6,8 @@
 #ifndef MBK_DEVICE_CUH
 #define MBK_DEVICE_CUH
 
-#ifndef MBK_CALM
-#define MBK_CALM 0 // 1: no kernel that reads x is launched early (mbi_plan_start)
+#ifndef MBK_PLAIN_LAUNCH
+#define MBK_PLAIN_LAUNCH 0 // 1: no kernel that reads x is launched early (mbi_plan_start)
 #endif
 
 #define MBK_KERNEL extern "C" __global__ void
@@ -137,7 +137,7 @@ template <class T> MBK_DEVICE T mbk_load(const T *address) {
 }
 
 // The same, for data that is read once: the caches are left to others.
-template <class T> MBK_DEVICE T mbk_load_once(const T *address) {
+template <class T> MBK_DEVICE T mbk_load_streaming(const T *address) {
   return __ldcs(address);
 }
 
@@ -220,8 +220,8 @@ template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack(const T *addre
   return bits.pack;
 }
 
-// As mbk_load_once.
-template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack_once(const T *address) {
+// As mbk_load_streaming.
+template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack_streaming(const T *address) {
   mbk_pack_bits<T, N> bits;
   if (sizeof(T) * N == 16) {
     bits.four = __ldcs((const uint4 *)address);
@@ -257,7 +257,7 @@ MBK_DEVICE void mbk_copy_wait() {
 #endif
 }
 
-// Kernels that the host launches early (MBI_START_EARLY) start while what comes before
+// Kernels that the host launches early (MBI_LAUNCH_DEPENDENT) start while what comes before
 // them in the stream still runs. Until mbk_await they may read what only a plan's making
 // writes; nothing else, and they may write nothing. Every kernel of them waits, so that what is
 // complete behind one kernel is so behind all after it.
@@ -269,22 +269,22 @@ MBK_DEVICE void mbk_await() {
 // x, and what else earlier work in the stream may have written; behind mbk_await in kernels
 // that are launched early. There it is no load of data that nobody writes (LDG.CONSTANT): ptxas
 // moves those in front of the wait, whatever the program says.
-template <class T> MBK_DEVICE T mbk_load_late(const T *address) {
-#if MBK_CALM
+template <class T> MBK_DEVICE T mbk_load_after_wait(const T *address) {
+#if MBK_PLAIN_LAUNCH
   return mbk_load(address);
 #else
   return *address;
 #endif
 }
-template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack_late(const T *address) {
-#if MBK_CALM
+template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack_after_wait(const T *address) {
+#if MBK_PLAIN_LAUNCH
   return mbk_load_pack<T, N>(address);
 #else
   return *(const mbk_pack<T, N> *)address;
 #endif
 }
 // The same at an address that itself comes from a load behind the wait other than of data that
-// nobody writes (mbk_load_once): before that it cannot be, and takes fewer registers.
+// nobody writes (mbk_load_streaming): before that it cannot be, and takes fewer registers.
 template <class T> MBK_DEVICE T mbk_load_behind(const T *address) {
   return mbk_load(address);
 }

@@ -11,7 +11,7 @@ struct merbit_buffer {
 
 #define MBI_CUDA_OUT_OF_MEMORY 2
 #define MBI_CUDA_DRIVER_OLDEST 11000
-#define MBI_CUDA_DRIVER_EARLY 12030 /* early launches, captured in graphs too */
+#define MBI_CUDA_DRIVER_DEPENDENT 12030 /* early launches, captured in graphs too */
 
 #define MBI_NVRTC_OUT_OF_MEMORY 1
 #if defined(__aarch64__)
@@ -29,16 +29,16 @@ typedef struct mbi_nvrtc_search {
 #define MBI_POINTER_MEMORY_TYPE 2     /* CUpointer_attribute */
 #define MBI_FUNCTION_DYNAMIC_SHARED 8 /* CUfunction_attribute */
 #define MBI_SHARED_WITHOUT_ASKING 49152
-#define MBI_LAUNCH_EARLY 6 /* CUlaunchAttributeID: programmatic stream serialization */
+#define MBI_LAUNCH_ATTRIBUTE_DEPENDENT 6 /* CUlaunchAttributeID: programmatic stream serialization */
 
 #define MBI_DEVICE_PART 256 /* bytes, as the driver aligns an allocation */
 
 /* How a kernel is launched. */
 enum {
-  MBI_START_PLAIN,
-  MBI_START_EARLY,   /* it may start while what is before it in the stream ends, for it calls
+  MBI_LAUNCH_PLAIN,
+  MBI_LAUNCH_DEPENDENT,   /* it may start while what is before it in the stream ends, for it calls
                         mbk_await before it touches what that may still write or read */
-  MBI_START_TOGETHER /* its blocks are all resident: they may wait for each other */
+  MBI_LAUNCH_COOPERATIVE /* its blocks are all resident: they may wait for each other */
 };
 
 #define MBI_CACHE_FORMAT 1
@@ -122,10 +122,10 @@ MBI_INTERNAL void mbi_device_close(merbit_context *context);
 MBI_INTERNAL mbi_devptr mbi_device_address(const void *pointer);
 MBI_INTERNAL void *mbi_device_pointer(mbi_devptr address);
 MBI_INTERNAL mbi_devptr mbi_device_part(mbi_devptr space, uint64_t bytes, uint64_t *used);
-MBI_INTERNAL void mbi_spare_open(merbit_context *context, mbi_spare *spare, mbi_devptr at,
+MBI_INTERNAL void mbi_arena_open(merbit_context *context, mbi_arena *spare, mbi_devptr at,
                                  uint64_t bytes);
-MBI_INTERNAL void mbi_spare_shut(merbit_context *context, mbi_spare *spare);
-MBI_INTERNAL mbi_devptr mbi_spare_close(merbit_context *context, mbi_spare *spare);
+MBI_INTERNAL void mbi_arena_shut(merbit_context *context, mbi_arena *spare);
+MBI_INTERNAL mbi_devptr mbi_arena_close(merbit_context *context, mbi_arena *spare);
 MBI_INTERNAL merbit_status mbi_device_allocate(merbit_context *context, uint64_t bytes,
                                                const char *what, mbi_devptr *address);
 MBI_INTERNAL merbit_status mbi_device_allocate_parts(merbit_context *context, const char *what,

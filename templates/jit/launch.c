@@ -33,19 +33,19 @@ static mbi_curesult mbi_device_start(const mbi_device *device, void *function, u
                                      void **arguments, int how, const char **call) {
   mbi_launch_config config;
   mbi_launch_attribute attribute;
-  if (how == MBI_START_TOGETHER) {
+  if (how == MBI_LAUNCH_COOPERATIVE) {
     *call = "cuLaunchCooperativeKernel";
     return device->driver.launch_cooperative(function, grid, 1, 1, threads, 1, 1, shared_bytes,
                                              stream, arguments);
   }
-  if (how != MBI_START_EARLY || !device->early) {
+  if (how != MBI_LAUNCH_DEPENDENT || !device->dependent_launch) {
     *call = "cuLaunchKernel";
     return device->driver.launch_kernel(function, grid, 1, 1, threads, 1, 1, shared_bytes,
                                         stream, arguments, NULL);
   }
   *call = "cuLaunchKernelEx";
   memset(&attribute, 0, sizeof attribute);
-  attribute.id = MBI_LAUNCH_EARLY;
+  attribute.id = MBI_LAUNCH_ATTRIBUTE_DEPENDENT;
   attribute.value[0] = 1;
   memset(&config, 0, sizeof config);
   config.grid_x = grid;
@@ -92,5 +92,5 @@ MBI_INTERNAL merbit_status mbi_device_launch(merbit_context *context, void *func
                                              unsigned shared_bytes, void *stream,
                                              void **arguments) {
   return mbi_device_launch_some(context, function, name, grid, threads, shared_bytes, stream,
-                                arguments, MBI_START_PLAIN);
+                                arguments, MBI_LAUNCH_PLAIN);
 }

@@ -27,7 +27,7 @@ MBI_INTERNAL mbi_devptr mbi_device_part(mbi_devptr space, uint64_t bytes, uint64
 
 /* From here on what this thread allocates comes from the `bytes` at `at`, as long as they
  * last. */
-MBI_INTERNAL void mbi_spare_open(merbit_context *context, mbi_spare *spare, mbi_devptr at,
+MBI_INTERNAL void mbi_arena_open(merbit_context *context, mbi_arena *spare, mbi_devptr at,
                                  uint64_t bytes) {
   spare->at = at;
   spare->bytes = bytes;
@@ -35,13 +35,13 @@ MBI_INTERNAL void mbi_spare_open(merbit_context *context, mbi_spare *spare, mbi_
   spare->open = 1;
   spare->maker = pthread_self();
   mbi_mutex_lock(&context->lock);
-  spare->next = context->device.spares;
-  context->device.spares = spare;
+  spare->next = context->device.arenas;
+  context->device.arenas = spare;
   mbi_mutex_unlock(&context->lock);
 }
 
 /* And from here on no more. */
-MBI_INTERNAL void mbi_spare_shut(merbit_context *context, mbi_spare *spare) {
+MBI_INTERNAL void mbi_arena_shut(merbit_context *context, mbi_arena *spare) {
   mbi_mutex_lock(&context->lock);
   spare->open = 0;
   mbi_mutex_unlock(&context->lock);
@@ -49,9 +49,9 @@ MBI_INTERNAL void mbi_spare_shut(merbit_context *context, mbi_spare *spare) {
 
 /* Behind the last use of anything that came from it. Where it lies, for who releases it, or 0.
  */
-MBI_INTERNAL mbi_devptr mbi_spare_close(merbit_context *context, mbi_spare *spare) {
+MBI_INTERNAL mbi_devptr mbi_arena_close(merbit_context *context, mbi_arena *spare) {
   const mbi_devptr at = spare->at;
-  mbi_spare **link = &context->device.spares;
+  mbi_arena **link = &context->device.arenas;
   mbi_mutex_lock(&context->lock);
   while (*link != NULL && *link != spare) {
     link = &(*link)->next;
@@ -65,11 +65,11 @@ MBI_INTERNAL mbi_devptr mbi_spare_close(merbit_context *context, mbi_spare *spar
 }
 
 /* Address 0: there is not so much. */
-static mbi_devptr mbi_spare_take(merbit_context *context, uint64_t bytes) {
+static mbi_devptr mbi_arena_take(merbit_context *context, uint64_t bytes) {
   mbi_devptr address = 0;
-  mbi_spare *spare;
+  mbi_arena *spare;
   mbi_mutex_lock(&context->lock);
-  for (spare = context->device.spares; spare != NULL && address == 0; spare = spare->next) {
+  for (spare = context->device.arenas; spare != NULL && address == 0; spare = spare->next) {
     uint64_t used = spare->used;
     const mbi_devptr at = mbi_device_part(spare->at, bytes > 0 ? bytes : 1, &used);
     if (spare->open && pthread_equal(spare->maker, pthread_self()) && used <= spare->bytes) {
@@ -82,11 +82,11 @@ static mbi_devptr mbi_spare_take(merbit_context *context, uint64_t bytes) {
 }
 
 /* Whether an array came from spare memory: then it is not released by itself. */
-static int mbi_spare_holds(merbit_context *context, mbi_devptr address) {
-  const mbi_spare *spare;
+static int mbi_arena_holds(merbit_context *context, mbi_devptr address) {
+  const mbi_arena *spare;
   int holds = 0;
   mbi_mutex_lock(&context->lock);
-  for (spare = context->device.spares; spare != NULL && !holds; spare = spare->next) {
+  for (spare = context->device.arenas; spare != NULL && !holds; spare = spare->next) {
     holds = address - spare->at < spare->bytes;
   }
   mbi_mutex_unlock(&context->lock);
@@ -101,7 +101,7 @@ MBI_INTERNAL merbit_status mbi_device_allocate(merbit_context *context, uint64_t
                                                const char *what, mbi_devptr *address) {
   char attempt[128];
   merbit_status status = mbi_device_alive(context);
-  *address = status == MERBIT_OK ? mbi_spare_take(context, bytes) : 0;
+  *address = status == MERBIT_OK ? mbi_arena_take(context, bytes) : 0;
   if (status == MERBIT_OK && *address == 0) {
     (void)snprintf(attempt, sizeof attempt, "allocating %" PRIu64 " bytes for %s", bytes, what);
     status = mbi_device_check(
@@ -140,7 +140,7 @@ MBI_INTERNAL merbit_status mbi_device_allocate_parts(merbit_context *context, co
 
 /* What a dead context held is gone with it. */
 MBI_INTERNAL void mbi_device_release(merbit_context *context, mbi_devptr address) {
-  if (address != 0 && mbi_device_lost(context) == 0 && !mbi_spare_holds(context, address)) {
+  if (address != 0 && mbi_device_lost(context) == 0 && !mbi_arena_holds(context, address)) {
     (void)mbi_device_bury(context, context->device.driver.mem_free(address));
   }
 }

@@ -96,7 +96,7 @@ static void mbi_mm_put_entry(mbi_mm_output *out, const merbit_view *view, int64_
   const int64_t col = mbi_index_at(view->col_ind, view->index_type, i) - view->base;
   const merbit_type type = mbi_view_type(view);
   const int single = mbi_mm_single(type), parts = mbi_type_complex(type) ? 2 : 1;
-  const int mirrored = mbi_view_is_half(view) && col > row;
+  const int mirrored = mbi_view_is_triangle(view) && col > row;
   int part;
   mbi_mm_put_whole(out, (mirrored ? col : row) + 1, ' ');
   mbi_mm_put_whole(out, (mirrored ? row : col) + 1, view->values != NULL ? ' ' : '\n');

@@ -35,7 +35,7 @@ static int mbi_graph_has(const int32_t *row, int64_t length, int32_t column) {
 
 /* Each entry below the diagonal has a partner above; and if there are as many above, they all
  * have one. */
-static void mbi_graph_look_task(void *argument, int task) {
+static void mbi_graph_inspect_task(void *argument, int task) {
   mbi_graph *graph = (mbi_graph *)argument;
   int64_t v = mbi_share_rows(&graph->csr, graph->tasks, task), balance = 0, k;
   const int64_t last = mbi_share_rows(&graph->csr, graph->tasks, task + 1);
@@ -67,7 +67,7 @@ static void mbi_graph_look_task(void *argument, int task) {
 static int mbi_graph_is_symmetric(mbi_graph *graph) {
   int64_t balance = 0;
   int task, uneven = 0;
-  mbi_parallel(graph->context, graph->tasks, mbi_graph_look_task, graph);
+  mbi_parallel(graph->context, graph->tasks, mbi_graph_inspect_task, graph);
   for (task = 0; task < graph->tasks; task++) {
     uneven |= graph->uneven[task];
     balance += graph->uneven[task] ? 0 : graph->found[task];

@@ -115,9 +115,9 @@ typedef struct mbi_permute {
 
 enum { MBI_AS_IT_IS = 0, MBI_NEGATED = 1, MBI_CONJUGATED = 2 };
 /* What entries, and their mirror images, are of the values given. */
-typedef struct mbi_halves_signs {
+typedef struct mbi_symmetry_signs {
   int direct, mirror;
-} mbi_halves_signs;
+} mbi_symmetry_signs;
 
 typedef struct mbi_strip { /* the rows of one block row on their way */
   const int32_t *col_ind;
@@ -162,7 +162,7 @@ MBI_INTERNAL merbit_status mbi_array_download(merbit_context *context, const voi
 MBI_INTERNAL merbit_status mbi_view_download(merbit_context *context, const merbit_view *view,
                                              merbit_view *host);
 /* matrix/triangle.c */
-MBI_INTERNAL int mbi_view_is_half(const merbit_view *view);
+MBI_INTERNAL int mbi_view_is_triangle(const merbit_view *view);
 MBI_INTERNAL const char *mbi_symmetry_name(merbit_symmetry symmetry);
 MBI_INTERNAL merbit_status mbi_triangle_check_header(merbit_context *context,
                                                      const merbit_view *view);
@@ -270,17 +270,17 @@ MBI_INTERNAL merbit_status mbi_matrix_permute(merbit_context *context, const mer
                                               const int32_t *order, merbit_matrix **matrix,
                                               void **places);
 /* matrix/transpose_map.c */
-MBI_INTERNAL void mbi_flip_values(merbit_context *context, const void *values,
+MBI_INTERNAL void mbi_transpose_map_values(merbit_context *context, const void *values,
                                   const void *places, merbit_view *to);
-MBI_INTERNAL merbit_status mbi_matrix_flip(merbit_context *context, const merbit_view *from,
+MBI_INTERNAL merbit_status mbi_matrix_transpose_map(merbit_context *context, const merbit_view *from,
                                            merbit_matrix **matrix, void **places);
 /* matrix/symmetric_expansion.c */
-MBI_INTERNAL mbi_halves_signs mbi_halves_signs_of(merbit_symmetry symmetry,
+MBI_INTERNAL mbi_symmetry_signs mbi_symmetry_signs_of(merbit_symmetry symmetry,
                                                   merbit_operation operation);
-MBI_INTERNAL void mbi_halves_values(merbit_context *context, mbi_halves_signs signs,
+MBI_INTERNAL void mbi_expansion_values(merbit_context *context, mbi_symmetry_signs signs,
                                     const void *from, const void *places,
                                     merbit_index_type place_type, const merbit_view *to);
-MBI_INTERNAL merbit_status mbi_half_expand(merbit_context *context, const merbit_view *half,
+MBI_INTERNAL merbit_status mbi_symmetric_expand(merbit_context *context, const merbit_view *half,
                                            merbit_operation operation, int fold,
                                            merbit_view *full, void **places);
 MBI_INTERNAL merbit_status mbi_view_to_full(merbit_context *context, const merbit_view *view,

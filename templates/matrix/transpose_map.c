@@ -5,17 +5,17 @@
  * entry was, so that new values find their way. merbit_matrix_transpose sorts and adds up
  * beyond that. */
 
-typedef struct mbi_flip {
+typedef struct mbi_transpose_map {
   const merbit_view *from;
   merbit_view *to;
   const void *places;
   size_t unit; /* bytes of the values of a block */
   int tasks;
-} mbi_flip;
+} mbi_transpose_map;
 
 /* A block by columns is its transpose by rows: blocks move as they are. */
-static void mbi_flip_blocks_task(void *argument, int task) {
-  const mbi_flip *f = (const mbi_flip *)argument;
+static void mbi_transpose_map_blocks_task(void *argument, int task) {
+  const mbi_transpose_map *f = (const mbi_transpose_map *)argument;
   const char *from = (const char *)f->from->values;
   char *to = (char *)(uintptr_t)f->to->values;
   int64_t k = mbi_share(f->to->nnz, f->tasks, task);
@@ -28,10 +28,10 @@ static void mbi_flip_blocks_task(void *argument, int task) {
 
 /* The values at `values`, in the order of the matrix that `to` is the transpose of, entries or
  * blocks, become those of `to`. */
-MBI_INTERNAL void mbi_flip_values(merbit_context *context, const void *values,
+MBI_INTERNAL void mbi_transpose_map_values(merbit_context *context, const void *values,
                                   const void *places, merbit_view *to) {
   merbit_view from = *to;
-  mbi_flip f;
+  mbi_transpose_map f;
   from.values = values;
   f.from = &from;
   f.to = to;
@@ -39,11 +39,11 @@ MBI_INTERNAL void mbi_flip_values(merbit_context *context, const void *values,
   f.unit = mbi_type_size(mbi_view_type(to)) *
            (to->format == MERBIT_BSR ? (size_t)to->block_rows * (size_t)to->block_cols : 1);
   f.tasks = mbi_share_tasks(context, mbi_view_values(to));
-  mbi_parallel(context, f.tasks, mbi_flip_blocks_task, &f);
+  mbi_parallel(context, f.tasks, mbi_transpose_map_blocks_task, &f);
 }
 
 /* In build->to; needs build->to.row_ptr and the like where it fails too. */
-static merbit_status mbi_flip_run(mbi_build *build, const merbit_view *from) {
+static merbit_status mbi_transpose_map_run(mbi_build *build, const merbit_view *from) {
   merbit_context *context = build->context;
   merbit_status status;
   build->place_type = from->nnz <= INT32_MAX ? MERBIT_INDEX_32 : MERBIT_INDEX_64;
@@ -69,7 +69,7 @@ static merbit_status mbi_flip_run(mbi_build *build, const merbit_view *from) {
 /* *matrix: the transpose of the checked host view `from`, a CSR with 32-bit columns and base 0,
  * or a BSR. *places: an allocation that says where each entry or block was, of the matrix's
  * offset_type; NULL for a pattern. `from` has at most 2^31 - 1 rows. */
-MBI_INTERNAL merbit_status mbi_matrix_flip(merbit_context *context, const merbit_view *from,
+MBI_INTERNAL merbit_status mbi_matrix_transpose_map(merbit_context *context, const merbit_view *from,
                                            merbit_matrix **matrix, void **places) {
   const int blocks = from->format == MERBIT_BSR;
   const merbit_view frame = blocks ? mbi_block_frame(from) : *from;
@@ -79,7 +79,7 @@ MBI_INTERNAL merbit_status mbi_matrix_flip(merbit_context *context, const merbit
   *matrix = NULL;
   *places = NULL;
   mbi_build_describe(&build, context, &frame, MBI_BUILD_TRANSPOSE);
-  status = mbi_flip_run(&build, from);
+  status = mbi_transpose_map_run(&build, from);
   if (status == MERBIT_OK) {
     made = build.to;
     made.col_ind = build.col_ind;
@@ -94,7 +94,7 @@ MBI_INTERNAL merbit_status mbi_matrix_flip(merbit_context *context, const merbit
                                                                      : MERBIT_BLOCK_ROW_MAJOR;
     }
     if (blocks && made.values != NULL) {
-      mbi_flip_values(context, from->values, build.places, &made);
+      mbi_transpose_map_values(context, from->values, build.places, &made);
     }
     status = mbi_matrix_record(context, &made, NULL, matrix);
   }

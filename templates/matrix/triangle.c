@@ -5,7 +5,7 @@
  * must keep to. Matrix Market's rules (NISTIR 5935), but that the upper triangle will do as
  * well. */
 
-MBI_INTERNAL int mbi_view_is_half(const merbit_view *view) {
+MBI_INTERNAL int mbi_view_is_triangle(const merbit_view *view) {
   return view->symmetry != MERBIT_SYMMETRY_NONE;
 }
 
@@ -23,7 +23,7 @@ MBI_INTERNAL merbit_status mbi_triangle_check_header(merbit_context *context,
                     "view.symmetry is %d; use MERBIT_SYMMETRY_NONE or another merbit_symmetry",
                     (int)view->symmetry);
   }
-  if (!mbi_view_is_half(view)) {
+  if (!mbi_view_is_triangle(view)) {
     return MERBIT_OK;
   }
   if (view->format == MERBIT_BSR) {
@@ -131,7 +131,7 @@ MBI_INTERNAL int64_t mbi_triangle_find(merbit_context *context, const merbit_vie
 MBI_INTERNAL merbit_status mbi_triangle_check(merbit_context *context,
                                               const merbit_view *view) {
   int64_t first[4], bad, row, column;
-  if (!mbi_view_is_half(view) || view->nnz == 0) {
+  if (!mbi_view_is_triangle(view) || view->nnz == 0) {
     return MERBIT_OK;
   }
   (void)mbi_triangle_find(context, view, first);

@@ -151,7 +151,7 @@ static void each_thread_has_its_own_error(void **state) {
   (void)state;
   several.context = cpu_open(NULL, 1);
   (void)mbi_fail(several.context, MERBIT_TOO_LARGE, "made good");
-  mbi_forgive(several.context, reason, sizeof reason);
+  mbi_error_clear(several.context, reason, sizeof reason);
   assert_string_equal(reason, "made good");
   assert_int_equal(merbit_last_error(several.context, NULL, 0), MERBIT_OK);
   assert_int_equal(pthread_barrier_init(&several.turn, NULL, FAILING), 0);
@@ -165,7 +165,7 @@ static void each_thread_has_its_own_error(void **state) {
     assert_null(wrong);
   }
   assert_int_equal(merbit_last_error(several.context, NULL, 0), MERBIT_OK); /* this one's */
-  mbi_forgive(several.context, reason, sizeof reason);
+  mbi_error_clear(several.context, reason, sizeof reason);
   assert_string_equal(reason, "");
   assert_int_equal(pthread_barrier_destroy(&several.turn), 0);
   merbit_context_destroy(several.context);

@@ -39,9 +39,9 @@ static void chain_expect(const chain *c, double scale, const double *x) {
 
 /* Whether iterations are launched from the host, or steps one by one that could be sweeps. */
 static int goes_without(const merbit_solver *solver) {
-  const int sweeps = solver->method->sweeps[0] != NULL && solver->v.pre != MBI_PRE_APART;
+  const int sweeps = solver->method->fused[0] != NULL && solver->v.pre != MBI_PRE_APART;
   return solver->side == MERBIT_SIDE_CPU || !solver->gpu.loops ||
-         (sweeps && solver->gpu.sweep_blocks == 0);
+         (sweeps && solver->gpu.fused_blocks == 0);
 }
 
 static merbit_status chain_create(merbit_context *context, const merbit_view *view,
@@ -351,7 +351,7 @@ static void sweeps_solve(int way, merbit_solver_method method, int launched) {
   assert_int_equal(result.recorded, 2);
   assert_int_equal(result.restarts, 0);
   chain_expect(&c, 1, x);
-  assert_int_equal(solver->gpu.sweep_blocks > 0, way == SWEEPS);
+  assert_int_equal(solver->gpu.fused_blocks > 0, way == SWEEPS);
   assert_int_equal(cuda->together > 0, way == SWEEPS || way == SWEEPS_UNRECORDED);
   merbit_solver_destroy(solver);
   merbit_context_destroy(context);
@@ -367,7 +367,7 @@ TEST_UNUSED static void solver_in_sweeps(void **state) {
   wished = MERBIT_SIDE_CUDA;
   for (way = SWEEPS; way < SWEEPS_WAYS; way++) {
     sweeps_solve(way, MERBIT_SOLVER_CG, MBI_SOLVE_TURN);
-    sweeps_solve(way, MERBIT_SOLVER_BICGSTAB, 2 * MBI_BATCH_LOOP);
+    sweeps_solve(way, MERBIT_SOLVER_BICGSTAB, 2 * MBI_RECORDED_LOOP);
   }
   wished = MERBIT_SIDE_AUTO;
 }

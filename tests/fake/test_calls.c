@@ -96,7 +96,7 @@ static void calls(void **state) {
  * given before. */
 static void plans_that_are_done(void **state) {
   long waits[2];
-  int hasty;
+  int unsynchronised;
   (void)state;
   for (hasty = 0; hasty < 2; hasty++) {
     mbi_plan_making making;
@@ -110,7 +110,7 @@ static void plans_that_are_done(void **state) {
     view = put(context, &buffer);
     memset(&making, 0, sizeof making);
     memset(&desc, 0, sizeof desc);
-    making.hasty = hasty;
+    making.unsynchronised = hasty;
     cuda->calls.made = 0;
     cuda->calls.only = "cuStreamSynchronize";
     assert_int_equal(mbi_plan_create(context, &view, &desc, &making, &plan), MERBIT_OK);

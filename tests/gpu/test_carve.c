@@ -101,8 +101,8 @@ static void pair_update(pair *p, int device) {
 static void pair_compare(const pair *p) {
   char ours[1024], theirs[1024];
   const char *end;
-  assert_true(p->our_plan->full.carved && p->our_plan->full.csr.rows > 0);
-  assert_true(!p->their_plan->full.carved);
+  assert_true(p->our_plan->extracted.carved && p->our_plan->extracted.csr.rows > 0);
+  assert_true(!p->their_plan->extracted.carved);
   assert_int_equal(p->our_plan->bsr.view.nnz, p->their_plan->bsr.view.nnz);
   assert_int_equal(p->our_plan->bsr.mask_words, p->their_plan->bsr.mask_words);
   (void)merbit_plan_describe(p->our_plan, ours, sizeof ours);
@@ -240,7 +240,7 @@ static void rows_that_descend(void **state) {
     form.plan.block_cols = found ? 0 : 2;
     pair_make(&p, &m, &form);
     assert_int_equal(descents, before + 1);
-    assert_true(p.our_plan->full.csr.rows == 0 && !p.our_plan->full.carved);
+    assert_true(p.our_plan->extracted.csr.rows == 0 && !p.our_plan->extracted.carved);
     pair_multiply(&p);
     pair_update(&p, found);
     pair_multiply(&p);
@@ -264,8 +264,8 @@ static void what_is_refused(void **state) {
   products_form form;
   products_case c;
   merbit_plan plan;
-  mbi_carve carve;
-  mbi_carve_tally tally;
+  mbi_extract carve;
+  mbi_extract_tally tally;
   (void)state;
   make_blocks(20, 3, 2, 0, 0, &m);
   m.col_ind[5] = (int32_t)m.cols;
@@ -285,11 +285,11 @@ static void what_is_refused(void **state) {
   memset(&carve, 0, sizeof carve);
   plan.context = gpu;
   plan.type = MERBIT_F64;
-  plan.full.csr.rows = (uint64_t)UINT32_MAX * 2;
+  plan.extracted.csr.rows = (uint64_t)UINT32_MAX * 2;
   carve.plan = &plan;
-  assert_int_equal(mbi_carve_all(&carve, &tally), MERBIT_TOO_LARGE);
+  assert_int_equal(mbi_extract_all(&carve, &tally), MERBIT_TOO_LARGE);
   plan.desc.block_rows = plan.desc.block_cols = 2;
-  assert_int_equal(mbi_carve_all(&carve, &tally), MERBIT_TOO_LARGE);
+  assert_int_equal(mbi_extract_all(&carve, &tally), MERBIT_TOO_LARGE);
   assert_int_equal(merbit_last_error(gpu, line, sizeof line), MERBIT_TOO_LARGE);
   assert_non_null(strstr(line, "8589934590 rows are too many to make blocks of"));
 }

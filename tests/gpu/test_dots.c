@@ -73,7 +73,7 @@ static void solves(merbit_preconditioner preconditioner) {
   merbit_solver_destroy(solver);
   desc.side = MERBIT_SIDE_CUDA;
   assert_int_equal(merbit_solver_create(gpu, &view, &desc, &solver), MERBIT_OK);
-  assert_int_equal(solver->plan->scan.dots, 1);
+  assert_int_equal(mbi_scan_of(solver->plan)->dots, 1);
   assert_int_equal(merbit_solver_solve(solver, b, x, 0, NULL, 0, &result), MERBIT_OK);
   assert_int_equal(result.stop, MERBIT_STOP_CONVERGED);
   assert_true(residual(x) <= 1.001e-11 && result.residual <= 1e-11);
@@ -124,11 +124,11 @@ static void no_longer_by_columns(void **state) {
   assert_int_equal(merbit_solver_create(gpu, &view, &desc, &solver), MERBIT_OK);
   assert_int_equal(solver->plan->method, MERBIT_METHOD_SCAN);
   assert_int_equal(solver->plan->device.form, MBI_VALUES_COLUMN);
-  assert_int_equal(solver->plan->scan.dots, 0);
+  assert_int_equal(mbi_scan_of(solver->plan)->dots, 0);
   view = wider();
   assert_int_equal(merbit_solver_update_values(solver, values, MERBIT_MEMORY_HOST), MERBIT_OK);
   assert_int_equal(solver->plan->device.form, MBI_VALUES_GENERAL);
-  assert_int_equal(solver->plan->scan.dots, 0);
+  assert_int_equal(mbi_scan_of(solver->plan)->dots, 0);
   assert_int_equal(merbit_solver_solve(solver, b, x, 0, NULL, 0, &result), MERBIT_OK);
   assert_int_equal(result.stop, MERBIT_STOP_CONVERGED);
   assert_true(residual(x) <= 1.001e-11);

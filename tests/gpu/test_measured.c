@@ -95,7 +95,7 @@ static void strange_answers_are_not_believed(void **state) {
   merbit_plan plan;
   (void)state;
   memset(&plan, 0, sizeof plan);
-  plan.ranks.block_rows = plan.ranks.block_cols = 1;
+  plan.nonempty.block_rows = plan.nonempty.block_cols = 1;
   assert_true(mbi_measured_valid(&plan, &good, sizeof good));
   assert_false(mbi_measured_valid(&plan, &good, sizeof good - 1));
   bad = good;
@@ -114,7 +114,7 @@ static void strange_answers_are_not_believed(void **state) {
   bad.method = MERBIT_METHOD_BSR; /* of what has no blocks */
   bad.omega = 0;
   assert_false(mbi_measured_valid(&plan, &bad, sizeof bad));
-  plan.ranks.block_cols = 4;
+  plan.nonempty.block_cols = 4;
   assert_true(mbi_measured_valid(&plan, &bad, sizeof bad));
   bad = good;
   memset(bad.why, 'x', sizeof bad.why);
@@ -220,16 +220,15 @@ static void hubs_are_found_again(void **state) {
   desc.side = MERBIT_SIDE_CUDA;
   desc.method = MERBIT_METHOD_HUBS;
   assert_int_equal(merbit_plan_create(context, &view, &desc, &plan), MERBIT_OK);
-  count = plan->hubs.count;
+  count = mbi_hubs_of(plan)->count;
   assert_in_range(count, 1, ROWS - 1);
   assert_int_equal(mbi_device_enter(context), MERBIT_OK);
   for (i = 0; i < 2; i++) {
-    plan->cuda->destroy(plan);
-    mbi_plan_forget(plan);
+    mbi_method_destroy(plan);
     assert_int_equal(mbi_method_create(plan), MERBIT_OK);
-    assert_int_equal(plan->hubs.count, count);
+    assert_int_equal(mbi_hubs_of(plan)->count, count);
   }
-  mbi_ranks_finish(context, &plan->ranks);
+  mbi_nonempty_finish(context, &plan->nonempty);
   mbi_device_leave(context);
   merbit_plan_destroy(plan);
   merbit_context_destroy(context);

@@ -173,7 +173,7 @@ static void as_on_the_cpu(void **state) {
     products_arrays_make(gpu, &m, &form, &a);
     form.device_arrays = 0;
     products_arrays_make(NULL, &m, &form, &host);
-    assert_int_equal(mbi_matrix_flip(gpu, &host.view, &flipped, &places), MERBIT_OK);
+    assert_int_equal(mbi_matrix_transpose_map(gpu, &host.view, &flipped, &places), MERBIT_OK);
     products_done(gpu, merbit_plan_create(gpu, &a.view, &form.plan, &plan), m.name);
     assert_int_equal(plan->transpose.on_gpu, m.nnz > 0);
     assert_int_equal(mbi_device_enter(gpu), MERBIT_OK);

@@ -29,7 +29,7 @@ static const merbit_epilogue epilogue_texts[EPILOGUES] = {
 static void epilogue_make(int kind, merbit_type type, mbi_epilogue *epilogue) {
   merbit_plan plan;
   memset(epilogue, 0, sizeof *epilogue);
-  memset(&plan, 0, sizeof plan);
+  test_plan_clear(&plan);
   plan.context = host;
   plan.type = plan.desc.vector_type = type;
   plan.epilogue = epilogue;

@@ -16,7 +16,7 @@ static mbi_operators plan_operators = {
 /* A plan of this form. */
 static void plan_make(merbit_type type, int form, int sigma, int omega, int threads,
                       merbit_plan *plan) {
-  memset(plan, 0, sizeof *plan);
+  test_plan_clear(plan);
   plan->context = host;
   plan->type = type;
   plan->desc.vector_type = plan_sums;
@@ -29,7 +29,7 @@ static void plan_make(merbit_type type, int form, int sigma, int omega, int thre
   plan->device.base = form >> 2 & 1;
   plan->device.nnz = 1000;
   plan->device.rows = 1000;
-  plan->once = form >> 3 & 1;
+  plan->streaming = form >> 3 & 1;
   plan->desc.semiring = plan_semiring;
   plan->operators = plan_semiring == MERBIT_SEMIRING_CUSTOM ? &plan_operators : NULL;
   plan->desc.scalar_memory = form & 16 ? MERBIT_MEMORY_DEVICE : MERBIT_MEMORY_HOST;
@@ -44,8 +44,8 @@ static void scan_preamble(merbit_type type, int form, int steps, int threads, ui
   merbit_plan plan;
   plan_make(type, form, steps, 0, threads, &plan);
   plan.device.col_ind = (form & 6) == 2 ? 4 : 0;
-  plan.ranks.longest = longest;
-  plan.ranks.count = form & 32 ? 999 : 1000;
+  plan.nonempty.longest = longest;
+  plan.nonempty.count = form & 32 ? 999 : 1000;
   assert_int_equal(mbi_scan_size(&plan), MERBIT_OK);
   mbi_scan_preamble(&plan, preamble);
 }
@@ -56,12 +56,12 @@ static void twice_preamble(merbit_type type, int form, mbi_preamble *preamble) {
   plan_make(type, form | 1, 0, 0, 0, &plan);
   plan.device.nnz = 40000000;
   plan.device.rows = plan.device.cols = 4000000;
-  plan.stops = plan.making.calm = form >> 2 & 1;
-  plan.once = 1;
-  plan.ranks.longest = 100;
-  plan.ranks.count = plan.device.rows - (form & 32 ? 1 : 0);
+  plan.stops = plan.making.interleaved = form >> 2 & 1;
+  plan.streaming = 1;
+  plan.nonempty.longest = 100;
+  plan.nonempty.count = plan.device.rows - (form & 32 ? 1 : 0);
   assert_int_equal(mbi_scan_size(&plan), MERBIT_OK);
-  assert_int_equal(plan.scan.pack * (int)mbi_type_size(mbi_plan_sums(&plan)), 32);
+  assert_int_equal(mbi_scan_of(&plan)->pack * (int)mbi_type_size(mbi_plan_accumulator(&plan)), 32);
   mbi_scan_preamble(&plan, preamble);
 }
 
@@ -69,14 +69,14 @@ static void twice_preamble(merbit_type type, int form, mbi_preamble *preamble) {
 static void dots_preamble(merbit_type type, int form, mbi_preamble *preamble) {
   merbit_plan plan;
   plan_make(type, form & ~16, 0, 0, 0, &plan);
-  plan.making.dots = plan.making.calm = 1;
+  plan.making.dots = plan.making.interleaved = 1;
   plan.stops = 1;
   plan.device.nnz = 40000000;
   plan.device.rows = plan.device.cols = 10000000;
-  plan.ranks.longest = 100;
-  plan.ranks.count = plan.device.rows - (form & 32 ? 1 : 0);
+  plan.nonempty.longest = 100;
+  plan.nonempty.count = plan.device.rows - (form & 32 ? 1 : 0);
   assert_int_equal(mbi_scan_size(&plan), MERBIT_OK);
-  assert_true(plan.scan.dots);
+  assert_true(mbi_scan_of(&plan)->dots);
   mbi_scan_preamble(&plan, preamble);
 }
 
@@ -86,10 +86,10 @@ static void whole_preamble(merbit_type type, int form, int steps, int threads,
   merbit_plan plan;
   plan_make(type, form, steps, 2, threads, &plan);
   plan.device.col_ind = (form & 6) == 2 ? 4 : 0;
-  plan.ranks.longest = form & 8 ? 32 : 5;
-  plan.ranks.count = form & 32 ? 999 : 1000;
+  plan.nonempty.longest = form & 8 ? 32 : 5;
+  plan.nonempty.count = form & 32 ? 999 : 1000;
   assert_int_equal(mbi_scan_size(&plan), MERBIT_OK);
-  assert_true(plan.scan.whole);
+  assert_true(mbi_scan_of(&plan)->whole);
   mbi_scan_preamble(&plan, preamble);
 }
 
@@ -115,9 +115,9 @@ static void sliced_preamble(merbit_type type, int form, int unroll, int threads,
                             mbi_preamble *preamble) {
   merbit_plan plan;
   plan_make(type, form, unroll, form & 32 ? 1 : 0, threads, &plan);
-  plan.ranks.slots = 2 * plan.device.nnz;
+  plan.nonempty.slots = 2 * plan.device.nnz;
   assert_int_equal(mbi_sliced_size(&plan), MERBIT_OK);
-  assert_int_equal(plan.sliced.sorted, !(form & 32));
+  assert_int_equal(mbi_sliced_of(&plan)->sorted, !(form & 32));
   mbi_sliced_preamble(&plan, preamble);
 }
 
@@ -126,7 +126,7 @@ static void cb_preamble(merbit_type type, int form, int threads, mbi_preamble *p
   mbi_cb_options options;
   plan_make(type, form, 0, 0, threads, &plan);
   assert_int_equal(mbi_cb_options_take(&plan, &options), MERBIT_OK);
-  plan.cb.aggregated = form >> 5 & 1;
+  mbi_cb_of(&plan)->aggregated = form >> 5 & 1;
   mbi_cb_preamble(&plan, preamble);
 }
 
@@ -137,10 +137,10 @@ static void binned_preamble(merbit_type type, int form, int warp_tiles, int thre
   plan_make(type, form, 0, warp_tiles, threads, &plan);
   plan.device.cols = form & 64 ? 100000000 : 100000;
   plan.device.nnz = 100000000;
-  plan.ranks.longest = 5;
-  plan.ranks.count = form & 32 ? 999 : 1000;
+  plan.nonempty.longest = 5;
+  plan.nonempty.count = form & 32 ? 999 : 1000;
   assert_int_equal(mbi_binned_size(&plan), MERBIT_OK);
-  assert_int_equal(plan.scan.threads, threads != 0 ? threads : form & 64 ? 1024 : 512);
+  assert_int_equal(mbi_scan_of(&plan)->threads, threads != 0 ? threads : form & 64 ? 1024 : 512);
   mbi_binned_preamble(&plan, preamble);
 }
 
@@ -151,7 +151,7 @@ static void bsr_preamble(merbit_type type, int form, int rows, int cols, int ome
   merbit_plan plan;
   plan_make(type, form & ~10, 0, omega, 0, &plan);
   plan.device.nnz = 10000000;
-  plan.ranks.count = form & 32 ? 999 : 1000;
+  plan.nonempty.count = form & 32 ? 999 : 1000;
   plan.bsr.view = merbit_bsr(1000 * rows, 1000 * cols - (form & 64 && cols > 1), 10000000, rows,
                              cols, NULL, NULL, NULL);
   plan.bsr.view.block_order = form & 32 ? MERBIT_BLOCK_COLUMN_MAJOR : MERBIT_BLOCK_ROW_MAJOR;
@@ -166,8 +166,8 @@ static void hubs_preamble(merbit_type type, int form, int steps, int threads,
   merbit_plan plan;
   plan_make(type, form, steps, form & 64 ? 1 : 0, threads, &plan);
   plan.device.col_ind = (form & 6) == 2 ? 4 : 0;
-  plan.ranks.longest = form & 8 ? 32 : 5;
-  plan.ranks.count = form & 32 ? 999 : 1000;
+  plan.nonempty.longest = form & 8 ? 32 : 5;
+  plan.nonempty.count = form & 32 ? 999 : 1000;
   assert_int_equal(mbi_hubs_size(&plan), MERBIT_OK);
   mbi_hubs_preamble(&plan, preamble);
 }
@@ -180,16 +180,16 @@ static void many_preamble(merbit_type type, int form, int vectors, int threads,
   plan_make(type, form & ~10, 0, form & 128 ? 8 : 0, threads, &plan);
   plan.device.col_ind = (form & 6) == 2 ? 4 : 0;
   plan.device.offset_type = form & 2 ? MERBIT_INDEX_64 : MERBIT_INDEX_32;
-  plan.once = form >> 3 & 1;
+  plan.streaming = form >> 3 & 1;
   plan.device.cols = form & 8 ? 1 << 30 : 1000; /* X is far, or near */
-  plan.ranks.count = form & 32 ? 999 : 1000;
-  plan.ranks.slots = form & 256 ? 0 : UINT64_MAX;
+  plan.nonempty.count = form & 32 ? 999 : 1000;
+  plan.nonempty.slots = form & 256 ? 0 : UINT64_MAX;
   plan.desc.vectors = vectors;
   plan.desc.vector_order = form & 64 ? MERBIT_VECTORS_ROW_MAJOR : MERBIT_VECTORS_COLUMN_MAJOR;
   assert_int_equal(mbi_many_size(&plan), MERBIT_OK);
   if (type == MERBIT_F32 && vectors == 8 && (form & 257) == 0) {
-    assert_int_equal(plan.many.piece, form & 8 ? 32 : 16);
-    assert_in_range(plan.many.resident * plan.many.threads, 1, form & 8 ? 512 : 1024);
+    assert_int_equal(mbi_many_of(&plan)->piece, form & 8 ? 32 : 16);
+    assert_in_range(mbi_many_of(&plan)->resident * mbi_many_of(&plan)->threads, 1, form & 8 ? 512 : 1024);
   }
   mbi_many_preamble(&plan, preamble);
 }
@@ -199,7 +199,7 @@ static void merbit_preamble(merbit_type type, int form, int sigma, int omega, in
                             mbi_preamble *preamble) {
   merbit_plan plan;
   plan_make(type, form, sigma, omega, threads, &plan);
-  plan.merbit.dual = form >> 3 & 1;
+  mbi_merbit_of(&plan)->dual = form >> 3 & 1;
   plan.device.nnz = form & 2 ? (uint64_t)5 << 30 : 1000; /* 64-bit tiles with 64-bit offsets */
   assert_int_equal(mbi_merbit_size(&plan), MERBIT_OK);
   mbi_merbit_preamble(&plan, preamble);
@@ -207,7 +207,7 @@ static void merbit_preamble(merbit_type type, int form, int sigma, int omega, in
 
 static void reorder_preamble(int form, mbi_preamble *preamble) {
   merbit_plan plan;
-  memset(&plan, 0, sizeof plan);
+  test_plan_clear(&plan);
   plan.type = form & 1 ? MERBIT_F32 : MERBIT_F64;
   plan.reorder.place_type = form & 2 ? MERBIT_INDEX_64 : MERBIT_INDEX_32;
   mbi_reorder_preamble(&plan, preamble);
@@ -227,7 +227,7 @@ static void transpose_preamble(int form, mbi_preamble *preamble) {
 static void carve_preamble(int form, mbi_preamble *preamble) {
   merbit_plan plan;
   plan_make(form & 1 ? MERBIT_F32 : MERBIT_F64, form & 6, 0, 0, 0, &plan);
-  mbi_carve_preamble(&plan, &plan.device, preamble);
+  mbi_extract_preamble(&plan, &plan.device, preamble);
 }
 
 static void arrays_preamble(int form, mbi_preamble *preamble) {

@@ -264,12 +264,12 @@ static void refused(void **state) {
   view.symmetry = MERBIT_SYMMETRY_SYMMETRIC;
   refuse(context, &view, NULL, MERBIT_NOT_SUPPORTED, "view.symmetry is set for blocks");
   view = merbit_csr(3, 3, 5, row_ptr, col_ind, values);
-  desc.method = MERBIT_METHOD_HALF;
+  desc.method = MERBIT_METHOD_SYMMETRIC;
   refuse(context, &view, &desc, MERBIT_INVALID_ARGUMENT,
-         "method is MERBIT_METHOD_HALF, but view.symmetry is");
+         "method is MERBIT_METHOD_SYMMETRIC, but view.symmetry is");
   view.symmetry = MERBIT_SYMMETRY_SYMMETRIC;
   desc.reordering = MERBIT_REORDERING_RCM;
-  refuse(context, &view, &desc, MERBIT_NOT_SUPPORTED, "which MERBIT_METHOD_HALF does not follow");
+  refuse(context, &view, &desc, MERBIT_NOT_SUPPORTED, "which MERBIT_METHOD_SYMMETRIC does not follow");
   merbit_context_destroy(context);
 }
 

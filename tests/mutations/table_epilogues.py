@@ -5,7 +5,7 @@ from groups import EPILOGUE
 MUTATIONS = [
     ("spmv/shared/epilogue.cu", "      *ticket = 0;\n", "", "nobody comes last of the next product", EPILOGUE),
     ("spmv/shared/epilogue.cu", "  mbk_await();\n", "", "early: what the product before writes is read", "simt_epilogue"),
-    ("spmv/plan/epilogue_product.c", "stream, arguments, MBI_START_EARLY)", "stream, arguments, MBI_START_PLAIN)",
+    ("spmv/plan/epilogue_product.c", "stream, arguments, MBI_LAUNCH_DEPENDENT)", "stream, arguments, MBI_LAUNCH_PLAIN)",
      "epilogues wait for all before them", "fake_versions"),
     ("spmv/shared/epilogue.cu", "== mbk_grid() - 1;", "== mbk_grid();", "nobody comes last", EPILOGUE),
     ("spmv/shared/epilogue.cu", "  if (mbk_thread() == 0) {\n    mbk_epilogue_after", "  {\n    mbk_epilogue_after",

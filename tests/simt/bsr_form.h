@@ -22,7 +22,7 @@
 #define MBK_EDGE SIMT_ARG(14, SIMT_FORM)
 #define MBK_EMPTY_ROWS SIMT_ARG(15, SIMT_FORM)
 #define MBK_THREADS SIMT_ARG(16, SIMT_FORM)
-#define MBK_ONCE (MBK_THREADS == 128)
+#define MBK_STREAMING (MBK_THREADS == 128)
 #define MBK_BLOCKS 1
 
 #pragma GCC diagnostic push // parameters of other forms

@@ -10,7 +10,7 @@
 #include "simt/plan_form.h"
 
 #define MBK_AGGREGATED SIMT_ARG(6, SIMT_FORM)
-#define MBK_ONCE SIMT_ARG(7, SIMT_FORM)
+#define MBK_STREAMING SIMT_ARG(7, SIMT_FORM)
 #define MBK_THREADS SIMT_ARG(8, SIMT_FORM)
 #define MBK_BLOCKS 1
 

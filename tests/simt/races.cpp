@@ -410,19 +410,19 @@ static void test_pagerank(void **) {
 
 // With several blocks.
 static void test_solvers(void **) {
-  static const simt_kernel steps[] = {SIMT_KERNEL(cg::mbk_solve_look),
+  static const simt_kernel steps[] = {SIMT_KERNEL(cg::mbk_solve_residual_step),
                                       SIMT_KERNEL(cg::mbk_cg_start),
                                       SIMT_KERNEL(cg::mbk_cg_direct),
                                       SIMT_KERNEL(cg::mbk_cg_descend),
                                       SIMT_KERNEL(cg::mbk_cg_correct),
                                       SIMT_KERNEL(cg::mbk_cg_advance),
                                       SIMT_KERNEL(bicgstab::mbk_bicgstab_start),
-                                      SIMT_KERNEL(bicgstab::mbk_bicgstab_half),
+                                      SIMT_KERNEL(bicgstab::mbk_bicgstab_s),
                                       SIMT_KERNEL(bicgstab::mbk_bicgstab_update),
                                       SIMT_KERNEL(bicgstab::mbk_bicgstab_direct)};
-  static const simt_kernel sweeps[] = {SIMT_KERNEL(cg::mbk_cg_sweep),
-                                       SIMT_KERNEL(bicgstab::mbk_bicgstab_sweep_half),
-                                       SIMT_KERNEL(bicgstab::mbk_bicgstab_sweep)};
+  static const simt_kernel sweeps[] = {SIMT_KERNEL(cg::mbk_cg_fused),
+                                       SIMT_KERNEL(bicgstab::mbk_bicgstab_fused_s),
+                                       SIMT_KERNEL(bicgstab::mbk_bicgstab_fused)};
   for (uint64_t seed : simt_seeds) {
     for (const simt_kernel &step : steps) {
       bed b(700, 0, 3);

@@ -30,7 +30,7 @@ static void test_arnoldi(void **) {
       SIMT_KERNEL(eigen::mbk_arnoldi_project), SIMT_KERNEL(eigen::mbk_arnoldi_again),
       SIMT_KERNEL(eigen::mbk_eigen_rotate),    SIMT_KERNEL(eigen::mbk_eigen_check),
       SIMT_KERNEL(eigen::mbk_power_measure),   SIMT_KERNEL(eigen::mbk_power_turn),
-      SIMT_KERNEL(arnoldi::mbk_solve_look),    SIMT_KERNEL(arnoldi::mbk_solve_blocks),
+      SIMT_KERNEL(arnoldi::mbk_solve_residual_step),    SIMT_KERNEL(arnoldi::mbk_solve_blocks),
       SIMT_KERNEL(refine::mbk_refine_down),    SIMT_KERNEL(refine::mbk_refine_up)};
   const long long n = 700;
   const simt_array partials(4 * (COLUMNS + 1), sizeof(double));

@@ -121,8 +121,8 @@ static void test_carve(void **) {
     std::vector<mbk_u32> counts(2000, 2);
     std::vector<mbk_i32> block_ptr(2001);
     const mbk_u64 chunks = sums.size(), block_rows = counts.size();
-    simt_run(SIMT_KERNEL(carve::mbk_carve_sums), what, {1, 1024, 32 * 8}, sums.data(), chunks);
-    simt_run(SIMT_KERNEL(carve::mbk_carve_offsets), what, {2, 256, 8 * 8}, counts.data(),
+    simt_run(SIMT_KERNEL(carve::mbk_extract_sums), what, {1, 1024, 32 * 8}, sums.data(), chunks);
+    simt_run(SIMT_KERNEL(carve::mbk_extract_offsets), what, {2, 256, 8 * 8}, counts.data(),
              sums.data(), block_rows, 0u, (void *)block_ptr.data());
   }
 }

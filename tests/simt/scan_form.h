@@ -16,12 +16,12 @@
 #define MBK_STEPS SIMT_ARG(6, SIMT_FORM)
 #define MBK_DEPTH SIMT_ARG(7, SIMT_FORM)
 #define MBK_EMPTY_ROWS SIMT_ARG(8, SIMT_FORM)
-#define MBK_ONCE SIMT_ARG(9, SIMT_FORM)
+#define MBK_STREAMING SIMT_ARG(9, SIMT_FORM)
 #define MBK_THREADS SIMT_ARG(10, SIMT_FORM)
 #ifdef SIMT_TWICE
 #define MBK_PACK (32 / (int)sizeof(MBK_COMPUTE))
 #else
-#define MBK_PACK (MBK_ONCE ? 16 / (int)sizeof(MBK_COMPUTE) : 2)
+#define MBK_PACK (MBK_STREAMING ? 16 / (int)sizeof(MBK_COMPUTE) : 2)
 #endif
 #define MBK_BLOCKS 1
 #define MBK_ALIGNED (MBK_THREADS != 128)

@@ -11,7 +11,7 @@
 
 #define MBK_SORTED SIMT_ARG(6, SIMT_FORM)
 #define MBK_UNROLL SIMT_ARG(7, SIMT_FORM)
-#define MBK_ONCE SIMT_ARG(8, SIMT_FORM)
+#define MBK_STREAMING SIMT_ARG(8, SIMT_FORM)
 #define MBK_THREADS SIMT_ARG(9, SIMT_FORM)
 
 #pragma GCC diagnostic push // parameters of other forms; slots beyond the row's end

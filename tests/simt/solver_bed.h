@@ -18,7 +18,7 @@ struct bed {
   bed(long long n, int single, unsigned blocks)
       : n(n), single(single), blocks(blocks),
         partials((size_t)blocks * MBI_SOLVE_SUMS, sizeof(double), 0xff),
-        posts((size_t)blocks * 2 * MBI_SWEEP_SUMS, 16) {
+        posts((size_t)blocks * 2 * MBI_FUSED_SUMS, 16) {
     const size_t width = single ? 4 : 8;
     for (int slot = 0; slot < MBI_SOLVE_VECTORS; slot++) {
       const size_t count = (size_t)n * (slot == MBI_AT_INVERSE ? 4 : 1);

@@ -10,7 +10,7 @@
 
 #define MBK_STUDY SIMT_ARG(6, SIMT_FORM)
 #define MBK_STEPS SIMT_ARG(7, SIMT_FORM)
-#define MBK_ONCE SIMT_ARG(8, SIMT_FORM)
+#define MBK_STREAMING SIMT_ARG(8, SIMT_FORM)
 #define MBK_THREADS SIMT_ARG(9, SIMT_FORM)
 
 #pragma GCC diagnostic push // parameters of other forms

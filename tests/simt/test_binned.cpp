@@ -133,12 +133,13 @@ static void test_sizes(void **) {
   for (const binned_form *f : binned_forms) {
     const uint64_t cols = 5 * f->strip + 1, nnz = 100000;
     merbit_plan plan = {};
+    plan.state = test_plan_state();
     if (f->strip % 1024 != 0 || f->steps != MBI_BINNED_STEPS) {
       continue;
     }
     plan.context = context;
     plan.type = f->value_bytes == 4 ? MERBIT_F32 : MERBIT_F64;
-    plan.device.rows = plan.ranks.count = 10;
+    plan.device.rows = plan.nonempty.count = 10;
     plan.device.cols = cols;
     plan.device.nnz = nnz;
     plan.desc.sigma = (int)(f->strip / 1024);
@@ -146,12 +147,12 @@ static void test_sizes(void **) {
     plan.desc.block_threads = (int)f->threads;
     assert_int_equal(mbi_binned_size(&plan), MERBIT_OK);
     assert_int_equal(mbi_binned_group(&plan), BINNED_GROUP_BYTES / f->value_bytes);
-    assert_int_equal(plan.binned.strip, f->strip);
-    assert_int_equal(plan.binned.part_nonzeros, f->warp_tiles * f->threads * f->steps);
-    assert_int_equal(plan.binned.parts, csr_divide_up(nnz, plan.binned.part_nonzeros));
-    assert_int_equal(plan.binned.strips, 6);
-    assert_int_equal(plan.scan.tiles, csr_divide_up(nnz, 32 * f->steps));
-    assert_int_equal(plan.scan.threads, f->threads);
+    assert_int_equal(mbi_binned_of(&plan)->strip, f->strip);
+    assert_int_equal(mbi_binned_of(&plan)->part_nonzeros, f->warp_tiles * f->threads * f->steps);
+    assert_int_equal(mbi_binned_of(&plan)->parts, csr_divide_up(nnz, mbi_binned_of(&plan)->part_nonzeros));
+    assert_int_equal(mbi_binned_of(&plan)->strips, 6);
+    assert_int_equal(mbi_scan_of(&plan)->tiles, csr_divide_up(nnz, 32 * f->steps));
+    assert_int_equal(mbi_scan_of(&plan)->threads, f->threads);
     assert_int_equal(mbi_binned_multiply_shared(&plan), f->strip * f->value_bytes);
     assert_int_equal(mbi_binned_sum_shared(&plan, 123),
                      binned_sum_shared(f->threads, f->steps, f->value_bytes, 123));

@@ -162,7 +162,7 @@ static void check_size(merbit_context &context, int rows, int cols, merbit_type 
                              nullptr, nullptr, nullptr);
   plan.device.nnz = blocks;
   plan.device.rows = 100;
-  plan.ranks.count = 90;
+  plan.nonempty.count = 90;
   assert_int_equal(mbi_bsr_size(&plan), MERBIT_OK);
   f.rows = (unsigned)rows;
   f.cols = (unsigned)cols;

@@ -17,8 +17,8 @@ struct carve_form {
 #define FORM(space, pattern)                                                                   \
   {                                                                                            \
 #space, sizeof(MBK_ROW_PTR), sizeof(MBK_VALUE), MBK_BASE, pattern,                         \
-        SIMT_KERNEL(space::mbk_carve_count), SIMT_KERNEL(space::mbk_carve_sums),               \
-        SIMT_KERNEL(space::mbk_carve_offsets), SIMT_KERNEL(space::mbk_carve_fill)              \
+        SIMT_KERNEL(space::mbk_extract_count), SIMT_KERNEL(space::mbk_extract_sums),               \
+        SIMT_KERNEL(space::mbk_extract_offsets), SIMT_KERNEL(space::mbk_extract_fill)              \
   }
 
 #define MBK_ROW_PTR mbk_i32

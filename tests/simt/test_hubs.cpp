@@ -117,20 +117,21 @@ static void test_sizes(void **) {
   context->device.multiprocessors = 132;
   for (const hubs_form *f : hubs_forms) {
     merbit_plan plan = {};
+    plan.state = test_plan_state();
     if (f->hubs % 1024 != 0 || f->hubs == 0) {
       continue;
     }
     plan.context = context;
     plan.type = f->value_bytes == 4 ? MERBIT_F32 : MERBIT_F64;
-    plan.device.rows = plan.ranks.count = 10;
+    plan.device.rows = plan.nonempty.count = 10;
     plan.device.nnz = 100000;
     assert_int_equal(mbi_hubs_size(&plan), MERBIT_OK);
-    assert_int_equal(plan.hubs.room, f->hubs);
-    assert_int_equal(plan.scan.steps, f->steps);
-    assert_int_equal(plan.scan.pack, f->pack);
-    assert_int_equal(plan.scan.threads, f->threads);
-    assert_int_equal(plan.scan.tiles, csr_divide_up(100000, 32 * f->steps));
-    assert_int_equal(plan.scan.blocks, csr_divide_up(plan.scan.tiles * 32, f->threads));
+    assert_int_equal(mbi_hubs_of(&plan)->room, f->hubs);
+    assert_int_equal(mbi_scan_of(&plan)->steps, f->steps);
+    assert_int_equal(mbi_scan_of(&plan)->pack, f->pack);
+    assert_int_equal(mbi_scan_of(&plan)->threads, f->threads);
+    assert_int_equal(mbi_scan_of(&plan)->tiles, csr_divide_up(100000, 32 * f->steps));
+    assert_int_equal(mbi_scan_of(&plan)->blocks, csr_divide_up(mbi_scan_of(&plan)->tiles * 32, f->threads));
     for (bool adds : {false, true}) {
       assert_int_equal(mbi_hubs_shared(&plan, adds), hubs_shared(*f, adds));
     }

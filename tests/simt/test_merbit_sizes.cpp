@@ -17,7 +17,7 @@ static merbit_plan plan;
 
 static void check(merbit_type type, unsigned omega, unsigned sigma, unsigned threads) {
   const unsigned bits = SIMT_LOG2_CEILING(omega * sigma), steps = omega * sigma;
-  memset(&plan, 0, sizeof plan);
+  test_plan_clear(&plan);
   plan.type = type;
   plan.desc.omega = (int)omega;
   plan.desc.sigma = (int)sigma;
@@ -29,14 +29,14 @@ static void check(merbit_type type, unsigned omega, unsigned sigma, unsigned thr
   }
   assert_int_equal(mbi_merbit_size(&plan), MERBIT_OK);
   const uint64_t tiles = (13345 + steps - 1) / steps, groups = threads / omega;
-  assert_int_equal(plan.merbit.coordinate_bits, bits);
-  assert_int_equal(plan.merbit.descriptor_bits, 2 * bits + sigma > 32 ? 64 : 32);
-  assert_int_equal(plan.merbit.tile_bytes, 4);
-  assert_int_equal(plan.merbit.tiles, tiles);
-  assert_int_equal(plan.merbit.blocks, (tiles + groups - 1) / groups);
-  assert_int_equal(mbi_merbit_product_shared(&plan.merbit, type),
+  assert_int_equal(mbi_merbit_of(&plan)->coordinate_bits, bits);
+  assert_int_equal(mbi_merbit_of(&plan)->descriptor_bits, 2 * bits + sigma > 32 ? 64 : 32);
+  assert_int_equal(mbi_merbit_of(&plan)->tile_bytes, 4);
+  assert_int_equal(mbi_merbit_of(&plan)->tiles, tiles);
+  assert_int_equal(mbi_merbit_of(&plan)->blocks, (tiles + groups - 1) / groups);
+  assert_int_equal(mbi_merbit_product_shared(mbi_merbit_of(&plan), type),
                    merbit_product_shared(type == MERBIT_F32 ? 4 : 8, threads, omega, sigma));
-  assert_int_equal(mbi_merbit_build_shared(&plan.merbit), merbit_build_shared(omega, sigma));
+  assert_int_equal(mbi_merbit_build_shared(mbi_merbit_of(&plan)), merbit_build_shared(omega, sigma));
 }
 
 static void test_sizes(void **) {
@@ -59,15 +59,15 @@ static void test_defaults(void **) {
   context.device.multiprocessors = 132;
   for (const merbit_type type : {MERBIT_F32, MERBIT_F64}) {
     for (const uint64_t rows : {UINT64_C(1000), UINT64_C(100000000)}) {
-      memset(&plan, 0, sizeof plan);
+      test_plan_clear(&plan);
       plan.context = &context;
       plan.type = type;
       plan.device.rows = rows;
       plan.device.nnz = 3 * rows;
       assert_int_equal(mbi_merbit_size(&plan), MERBIT_OK);
-      assert_int_equal(plan.merbit.omega, 32);
-      assert_int_equal(plan.merbit.sigma, type == MERBIT_F32 ? 14 : 7);
-      assert_int_equal(plan.merbit.threads, rows == 1000 ? 128 : 512);
+      assert_int_equal(mbi_merbit_of(&plan)->omega, 32);
+      assert_int_equal(mbi_merbit_of(&plan)->sigma, type == MERBIT_F32 ? 14 : 7);
+      assert_int_equal(mbi_merbit_of(&plan)->threads, rows == 1000 ? 128 : 512);
     }
   }
 }

@@ -80,21 +80,22 @@ static void test_sizes(void **) {
   assert_int_equal(MBI_MERGE_CUT_THREADS, MERGE_CUT_THREADS);
   for (const merge_form *f : merge_forms) {
     merbit_plan plan = {};
+    plan.state = test_plan_state();
     plan.context = context;
     plan.type = f->value_bytes == 4 ? MERBIT_F32 : MERBIT_F64;
-    plan.once = f->pack == 4;
+    plan.streaming = f->pack == 4;
     plan.desc.sigma = (int)f->steps;
     plan.desc.omega = (int)f->rounds;
     plan.desc.block_threads = (int)f->threads;
     plan.device.rows = 10;
     plan.device.nnz = 3 * merge_chunk(*f) - 10;
     assert_int_equal(mbi_merge_size(&plan), MERBIT_OK);
-    assert_int_equal(plan.merge.chunks, 3);
-    assert_int_equal(plan.merge.blocks, csr_divide_up(3, f->rounds));
+    assert_int_equal(mbi_merge_path_of(&plan)->chunks, 3);
+    assert_int_equal(mbi_merge_path_of(&plan)->blocks, csr_divide_up(3, f->rounds));
     plan.device.nnz++;
     assert_int_equal(mbi_merge_size(&plan), MERBIT_OK);
-    assert_int_equal(plan.merge.chunks, 4);
-    assert_int_equal(plan.merge.pack, f->pack);
+    assert_int_equal(mbi_merge_path_of(&plan)->chunks, 4);
+    assert_int_equal(mbi_merge_path_of(&plan)->pack, f->pack);
     for (const bool adds : {false, true}) {
       assert_int_equal(mbi_merge_shared(&plan, adds), merge_shared(*f, adds));
     }

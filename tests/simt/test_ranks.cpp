@@ -253,8 +253,8 @@ static void test_bins(void **) {
 }
 
 static void test_sizes(void **) {
-  assert_int_equal(MBI_RANKS_PER_BLOCK, BLOCK_ROWS);
-  assert_int_equal(MBI_RANKS_BINS, BINS);
+  assert_int_equal(MBI_NONEMPTY_PER_BLOCK, BLOCK_ROWS);
+  assert_int_equal(MBI_NONEMPTY_BINS, BINS);
   assert_int_equal(MBI_ARRAYS_THREADS, THREADS);
 }
 

@@ -117,8 +117,8 @@ static void test_generated(void **) {
 }
 
 static void test_sizes(void **) {
-  assert_int_equal(MBI_RANKS_WINDOW, WINDOW);
-  assert_int_equal(MBI_RANKS_TABLE * 4, SHARED);
+  assert_int_equal(MBI_NONEMPTY_WINDOW, WINDOW);
+  assert_int_equal(MBI_NONEMPTY_TABLE * 4, SHARED);
 }
 
 int main() {

@@ -124,12 +124,13 @@ static void test_sizes(void **) {
   assert_int_equal(MBI_SCAN_FIXUP_THREADS, SCAN_FIXUP_THREADS);
   for (const auto &d : depths) {
     merbit_plan plan = {};
+    plan.state = test_plan_state();
     plan.context = context;
     plan.type = MERBIT_F64;
-    plan.device.rows = plan.ranks.count = 10;
-    plan.ranks.longest = (uint32_t)d.longest;
+    plan.device.rows = plan.nonempty.count = 10;
+    plan.nonempty.longest = (uint32_t)d.longest;
     assert_int_equal(mbi_scan_size(&plan), MERBIT_OK);
-    assert_int_equal(plan.scan.depth, d.depth);
+    assert_int_equal(mbi_scan_of(&plan)->depth, d.depth);
   }
   merbit_context_destroy(context);
 }

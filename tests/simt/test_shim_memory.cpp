@@ -112,13 +112,13 @@ static void test_packs(void **) {
   bool right = true;
   simt_launch("packs", 1, 32, 0, 1, [&] {
     right &= mbk_load_pack<double, 2>(from + 2).at[1] == 4 &&
-             mbk_load_pack_once<double, 2>(from + 4).at[0] == 5 &&
+             mbk_load_pack_streaming<double, 2>(from + 4).at[0] == 5 &&
              mbk_load_pack<mbk_u16, 2>((const mbk_u16 *)(const void *)floats + 2).at[0] == 0;
   });
   assert_true(right);
   assert_error(32, [&] { (void)mbk_load_pack<double, 2>(from + 1); },
                {"kernel wrong, block 0", "moves 16 bytes at once", "misaligned"});
-  assert_error(32, [&] { (void)mbk_load_pack_once<float, 2>(floats + 1); }, {"moves 8 bytes"});
+  assert_error(32, [&] { (void)mbk_load_pack_streaming<float, 2>(floats + 1); }, {"moves 8 bytes"});
   assert_error(32, [&] { mbk_store_pack<double, 2>(from + 3, {{0, 0}}); }, {"misaligned"});
 }
 
@@ -334,8 +334,8 @@ static void test_late_read_only(void **) {
   simt_late.emplace_back(late.data(), late.size() * sizeof(double));
   const std::string none = error_of(1, [&] {
     mbk_await();
-    got = mbk_load(&other) + mbk_load_late(&late[15]) +
-          mbk_load_pack_late<double, 2>(&late[14]).at[1];
+    got = mbk_load(&other) + mbk_load_after_wait(&late[15]) +
+          mbk_load_pack_after_wait<double, 2>(&late[14]).at[1];
   });
   const std::string one = error_of(1, [&] {
     mbk_await();

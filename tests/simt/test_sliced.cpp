@@ -145,6 +145,7 @@ static void test_stop(void **) {
 
 static void test_sizes(void **) {
   merbit_plan plan = {};
+  plan.state = test_plan_state();
   assert_int_equal(MBI_SLICED_WINDOW, SLICED_WINDOW);
   assert_int_equal(MBI_SLICED_BUILD_THREADS, SLICED_BUILD_THREADS);
   assert_int_equal(MBI_PAGE_SET, SLICED_SET);
@@ -153,11 +154,11 @@ static void test_sizes(void **) {
   for (const uint64_t rows : {1, 31, 32, 33, 127, 128, 129, 5000}) {
     plan.device.rows = rows;
     assert_int_equal(mbi_sliced_size(&plan), MERBIT_OK);
-    assert_true(plan.sliced.slices == (rows + 31) / 32);
-    assert_int_equal(plan.sliced.blocks,
-                     csr_divide_up(plan.sliced.slices * 32, (uint64_t)plan.sliced.threads));
-    assert_int_equal(mbi_sliced_build_blocks(&plan.sliced),
-                     csr_divide_up(plan.sliced.slices * 32, SLICED_BUILD_THREADS));
+    assert_true(mbi_sliced_of(&plan)->slices == (rows + 31) / 32);
+    assert_int_equal(mbi_sliced_of(&plan)->blocks,
+                     csr_divide_up(mbi_sliced_of(&plan)->slices * 32, (uint64_t)mbi_sliced_of(&plan)->threads));
+    assert_int_equal(mbi_sliced_build_blocks(mbi_sliced_of(&plan)),
+                     csr_divide_up(mbi_sliced_of(&plan)->slices * 32, SLICED_BUILD_THREADS));
   }
 }
 

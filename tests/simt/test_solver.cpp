@@ -48,12 +48,12 @@ namespace loop {
 }
 
 #define CG(space)                                                                              \
-  SIMT_KERNEL(space::mbk_solve_look), SIMT_KERNEL(space::mbk_solve_blocks),                    \
+  SIMT_KERNEL(space::mbk_solve_residual_step), SIMT_KERNEL(space::mbk_solve_blocks),                    \
       SIMT_KERNEL(space::mbk_cg_start), SIMT_KERNEL(space::mbk_cg_direct),                     \
       SIMT_KERNEL(space::mbk_cg_descend), SIMT_KERNEL(space::mbk_cg_correct),                  \
       SIMT_KERNEL(space::mbk_cg_advance)
 #define BICGSTAB(space)                                                                        \
-  SIMT_KERNEL(space::mbk_bicgstab_start), SIMT_KERNEL(space::mbk_bicgstab_half),               \
+  SIMT_KERNEL(space::mbk_bicgstab_start), SIMT_KERNEL(space::mbk_bicgstab_s),               \
       SIMT_KERNEL(space::mbk_bicgstab_update), SIMT_KERNEL(space::mbk_bicgstab_direct)
 static const std::vector<simt_kernel> kernels[2] = {{CG(cg_f64), BICGSTAB(bicgstab_f64),
                                                      SIMT_KERNEL(refine_f64::mbk_refine_down),

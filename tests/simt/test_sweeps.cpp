@@ -87,21 +87,21 @@ static void bicgstab_last(bed &b, const bed &before, int pre) {
 
 #define CG(space)                                                                              \
   {                                                                                            \
-    SIMT_KERNEL(space::mbk_cg_sweep),                                                          \
+    SIMT_KERNEL(space::mbk_cg_fused),                                                          \
         {SIMT_KERNEL(space::mbk_cg_descend), SIMT_KERNEL(space::mbk_cg_advance)}, nullptr, {   \
       { MBI_CG_P, MBI_AT_W, -1 }                                                               \
     }                                                                                          \
   }
 #define BICGSTAB_HALF(space)                                                                   \
   {                                                                                            \
-    SIMT_KERNEL(space::mbk_bicgstab_sweep_half), {SIMT_KERNEL(space::mbk_bicgstab_half)},      \
+    SIMT_KERNEL(space::mbk_bicgstab_fused_s), {SIMT_KERNEL(space::mbk_bicgstab_s)},      \
         nullptr, {                                                                             \
       { MBI_BICG_SHADOW, MBI_BICG_V, -1 }                                                      \
     }                                                                                          \
   }
 #define BICGSTAB(space)                                                                        \
   {                                                                                            \
-    SIMT_KERNEL(space::mbk_bicgstab_sweep), {SIMT_KERNEL(space::mbk_bicgstab_update)},         \
+    SIMT_KERNEL(space::mbk_bicgstab_fused), {SIMT_KERNEL(space::mbk_bicgstab_update)},         \
         bicgstab_last, {                                                                       \
       {MBI_BICG_R, MBI_AT_W, -1}, {MBI_AT_W, MBI_AT_W, -1},                                    \
           {MBI_BICG_R, MBI_BICG_SHADOW, MBI_BICG_SHADOW_S}, {                                  \

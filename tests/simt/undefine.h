@@ -60,7 +60,7 @@
 #undef MBK_STEPS
 #undef MBK_DEPTH
 #undef MBK_EMPTY_ROWS
-#undef MBK_ONCE
+#undef MBK_STREAMING
 #undef MBK_BLOCKS
 #undef MBK_SUM_BLOCKS
 #undef MBK_ALL
@@ -145,7 +145,7 @@
 #undef MBK_NO_ROW
 #undef MBK_PLACE
 #undef MBK_CHUNK
-#undef MBK_CARVE_END
+#undef MBK_EXTRACT_END
 #undef MBK_TAKEN
 #undef MBK_ROWS
 #undef MBK_WIDTH

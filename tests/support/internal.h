@@ -11,4 +11,29 @@ extern "C" {
 #ifdef __cplusplus
 }
 #endif
+
+/* The state of the one plan that a test fills by hand: zero, and large enough for each method's. */
+static inline void *test_plan_state(void) {
+  static union {
+    mbi_merbit merbit;
+    mbi_rows rows;
+    mbi_merge_path merge;
+    mbi_sliced sliced;
+    mbi_binned binned;
+    mbi_bsr_tiles bsr;
+    mbi_hubs hubs;
+    mbi_cb cb;
+    mbi_many many;
+    mbi_bsr_study bsr_study;
+    mbi_csr_study csr_study;
+  } state;
+  memset(&state, 0, sizeof state);
+  return &state;
+}
+
+/* A plan of which nothing is known. */
+static inline void test_plan_clear(merbit_plan *plan) {
+  memset(plan, 0, sizeof *plan);
+  plan->state = test_plan_state();
+}
 #endif

@@ -23,13 +23,13 @@ static int tear_down(void **state) {
 }
 
 static void plan_of(merbit_plan *plan, merbit_type type, uint64_t rows, uint64_t nnz) {
-  memset(plan, 0, sizeof *plan);
+  test_plan_clear(plan);
   plan->context = context;
   plan->type = type;
-  plan->device.rows = plan->ranks.count = rows;
+  plan->device.rows = plan->nonempty.count = rows;
   plan->device.nnz = nnz;
-  plan->ranks.longest = 100;
-  plan->once = nnz >= 4 * rows;
+  plan->nonempty.longest = 100;
+  plan->streaming = nnz >= 4 * rows;
 }
 
 #endif /* TEST_SUPPORT_PLAN_SIZES_H */

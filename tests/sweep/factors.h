@@ -139,7 +139,7 @@ static int combination_is_blocks(const combination *c) {
 static int combination_on_cuda(const combination *c, int cuda) {
   const int method = c->at[METHOD];
   return cuda && method != MERBIT_METHOD_REFERENCE && method != MERBIT_METHOD_SORTED &&
-         method != MERBIT_METHOD_HALF;
+         method != MERBIT_METHOD_SYMMETRIC;
 }
 
 static int combination_method_taken(const combination *c, int on_cuda) {
@@ -150,13 +150,13 @@ static int combination_method_taken(const combination *c, int on_cuda) {
                        method == MERBIT_METHOD_ROWS;
   if (!on_cuda && method != MERBIT_METHOD_AUTO && method != MERBIT_METHOD_REFERENCE &&
       method != MERBIT_METHOD_MERGE && method != MERBIT_METHOD_BSR &&
-      method != MERBIT_METHOD_SORTED && method != MERBIT_METHOD_HALF) {
+      method != MERBIT_METHOD_SORTED && method != MERBIT_METHOD_SYMMETRIC) {
     return 0;
   }
   if ((!plain || c->at[SEMIRING] != 0) && !any_type) {
     return 0;
   }
-  if (method == MERBIT_METHOD_HALF && (!combination_is_triangle(c) || c->at[ORDER] != 0)) {
+  if (method == MERBIT_METHOD_SYMMETRIC && (!combination_is_triangle(c) || c->at[ORDER] != 0)) {
     return 0;
   }
   return many ? method == MERBIT_METHOD_AUTO || (method == MERBIT_METHOD_MANY && on_cuda) ||

@@ -170,7 +170,7 @@ static merbit_status solver_new_values(system_of *s, merbit_context *context,
 static int solver_gave_way(const merbit_solver *used, const merbit_solver *fresh) {
   const merbit_solver *a = used->inner != NULL ? used->inner : used;
   const merbit_solver *b = fresh->inner != NULL ? fresh->inner : fresh;
-  return a->gpu.loops != b->gpu.loops || a->gpu.sweep_blocks != b->gpu.sweep_blocks;
+  return a->gpu.loops != b->gpu.loops || a->gpu.fused_blocks != b->gpu.fused_blocks;
 }
 
 static void solver_compare(const answer *used, const answer *fresh, size_t bytes) {

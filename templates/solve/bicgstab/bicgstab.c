@@ -14,14 +14,14 @@
 #undef MBS_NAME
 
 static const mbi_step mbi_bicgstab_steps[] = {
-    MBI_STEP(solve_look),    MBI_STEP(solve_blocks),    MBI_STEP(bicgstab_start),
-    MBI_STEP(bicgstab_half), MBI_STEP(bicgstab_update), MBI_STEP(bicgstab_direct),
+    MBI_STEP(solve_residual_step),    MBI_STEP(solve_blocks),    MBI_STEP(bicgstab_start),
+    MBI_STEP(bicgstab_s), MBI_STEP(bicgstab_update), MBI_STEP(bicgstab_direct),
 };
 enum {
-  MBI_SOLVE_LOOK_IN_BICGSTAB = 0,
+  MBI_SOLVE_RESIDUAL_IN_BICGSTAB = 0,
   MBI_SOLVE_BLOCKS_IN_BICGSTAB,
   MBI_BICGSTAB_START_IN_BICGSTAB,
-  MBI_BICGSTAB_HALF_IN_BICGSTAB,
+  MBI_BICGSTAB_S_IN_BICGSTAB,
   MBI_BICGSTAB_UPDATE_IN_BICGSTAB,
   MBI_BICGSTAB_DIRECT_IN_BICGSTAB
 };
@@ -49,26 +49,26 @@ static merbit_status mbi_bicgstab_multiply(merbit_solver *solver, int from, int 
   return status == MERBIT_OK ? mbi_solve_product_sums(solver, hat, to, with) : status;
 }
 
-static merbit_status mbi_bicgstab_sweeps(merbit_solver *solver) {
+static merbit_status mbi_bicgstab_fused(merbit_solver *solver) {
   merbit_status status = mbi_solve_product_unless_stopped(solver, MBI_BICG_P_HAT, MBI_BICG_V);
   if (status == MERBIT_OK) {
-    status = mbi_solve_sweep(solver, 0);
+    status = mbi_solve_fused(solver, 0);
   }
   if (status == MERBIT_OK) {
     status = mbi_solve_product_unless_stopped(solver, MBI_BICG_S_HAT, MBI_AT_W);
   }
-  return status == MERBIT_OK ? mbi_solve_sweep(solver, 1) : status;
+  return status == MERBIT_OK ? mbi_solve_fused(solver, 1) : status;
 }
 
 static merbit_status mbi_bicgstab_iterate(merbit_solver *solver) {
   merbit_status status;
-  if (solver->gpu.sweep_blocks > 0) {
-    return mbi_bicgstab_sweeps(solver);
+  if (solver->gpu.fused_blocks > 0) {
+    return mbi_bicgstab_fused(solver);
   }
   status =
       mbi_bicgstab_multiply(solver, MBI_BICG_P, MBI_BICG_P_HAT, MBI_BICG_V, MBI_BICG_SHADOW);
   if (status == MERBIT_OK) {
-    status = mbi_solve_step(solver, MBI_BICGSTAB_HALF_IN_BICGSTAB);
+    status = mbi_solve_step(solver, MBI_BICGSTAB_S_IN_BICGSTAB);
   }
   if (status == MERBIT_OK) {
     status = mbi_bicgstab_multiply(solver, MBI_BICG_R, MBI_BICG_S_HAT, MBI_AT_W, MBI_BICG_R);
@@ -89,4 +89,4 @@ MBI_INTERNAL const mbi_solve_method mbi_bicgstab_method = {
     mbi_bicgstab_layout,
     mbi_bicgstab_start,
     mbi_bicgstab_iterate,
-    {"mbk_bicgstab_sweep_half", "mbk_bicgstab_sweep"}};
+    {"mbk_bicgstab_fused_s", "mbk_bicgstab_fused"}};

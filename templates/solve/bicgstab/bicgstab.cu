@@ -7,7 +7,7 @@
 #include "solve/bicgstab/steps.cuh"
 
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
-    mbk_solve_look(MBK_STEP_ARGUMENTS) {
+    mbk_solve_residual_step(MBK_STEP_ARGUMENTS) {
   MBK_SHARED_MEMORY(shared);
   solve_look_step(v, n, m, partials, (double *)shared);
 }
@@ -25,7 +25,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
 }
 
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
-    mbk_bicgstab_half(MBK_STEP_ARGUMENTS) {
+    mbk_bicgstab_s(MBK_STEP_ARGUMENTS) {
   MBK_SHARED_MEMORY(shared);
   bicgstab_half_step(v, n, m, partials, (double *)shared);
 }
@@ -115,21 +115,21 @@ MBS_STEP(bicgstab_stride, 1, 0, MBS_RUNNING)
 // All that is between the first product and the second, where M^-1 needs no step of its own.
 // Launch: cooperative.
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
-    mbk_bicgstab_sweep_half(MBK_STEP_ARGUMENTS) {
+    mbk_bicgstab_fused_s(MBK_STEP_ARGUMENTS) {
   MBK_SHARED_MEMORY(shared);
-  const mbk_sweep s = mbk_sweep_begin(v, n, m, (double *)shared);
-  if (bicgstab_sigma_stage<MBK_SWEEP_SUMS_FOLLOW>(s, true, 1u << MBI_BICG_R)) {
-    (void)bicgstab_half_stage<MBK_SWEEP_END>(s, false, 0);
+  const mbk_fused s = mbk_fused_begin(v, n, m, (double *)shared);
+  if (bicgstab_sigma_stage<MBK_FUSED_SUMS_FOLLOW>(s, true, 1u << MBI_BICG_R)) {
+    (void)bicgstab_half_stage<MBK_FUSED_END>(s, false, 0);
   }
 }
 
 // And between the second and the first of the next iteration. Launch: cooperative.
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
-    mbk_bicgstab_sweep(MBK_STEP_ARGUMENTS) {
+    mbk_bicgstab_fused(MBK_STEP_ARGUMENTS) {
   MBK_SHARED_MEMORY(shared);
-  const mbk_sweep s = mbk_sweep_begin(v, n, m, (double *)shared);
+  const mbk_fused s = mbk_fused_begin(v, n, m, (double *)shared);
   const mbk_u32 next = 1u << MBI_AT_X | 1u << MBI_BICG_P | 1u << MBI_BICG_V;
-  if (bicgstab_omega_stage<MBK_SWEEP_SUMS_FOLLOW>(s, true, next)) {
-    (void)bicgstab_stride_stage<MBK_SWEEP_END>(s, false, 0);
+  if (bicgstab_omega_stage<MBK_FUSED_SUMS_FOLLOW>(s, true, next)) {
+    (void)bicgstab_stride_stage<MBK_FUSED_END>(s, false, 0);
   }
 }

@@ -43,7 +43,7 @@ MBS_AFTER(bicgstab_start) {
 MBS_STEP(bicgstab_start, 1, 0, MBS_ALWAYS)
 
 // s = r - alpha v
-MBS_BEFORE(bicgstab_half) {
+MBS_BEFORE(bicgstab_s) {
   const double sigma = c->product_sums[0], alpha = c->scalar[MBI_BICG_RHO] / sigma;
   if (sigma == 0 || !(alpha - alpha == 0)) {
     return mbi_solve_broken(c, MBI_WHY_SHADOW, sigma);
@@ -51,7 +51,7 @@ MBS_BEFORE(bicgstab_half) {
   c->scalar[MBI_BICG_ALPHA] = alpha;
   return 0;
 }
-MBS_ELEMENT(bicgstab_half) {
+MBS_ELEMENT(bicgstab_s) {
   const double exact = MBS_LOAD(MBI_BICG_R) - c->scalar[MBI_BICG_ALPHA] * MBS_LOAD(MBI_BICG_V);
   const double s = (double)(MBS_VECTOR)exact;
   MBS_STORE(MBI_BICG_R, s);
@@ -60,11 +60,11 @@ MBS_ELEMENT(bicgstab_half) {
   }
   sums[0] += s * s;
 }
-MBS_AFTER(bicgstab_half) {
+MBS_AFTER(bicgstab_s) {
   m->state.scalar[MBI_BICG_ALPHA] = c->scalar[MBI_BICG_ALPHA];
   m->state.scalar[MBI_BICG_SS] = sums[0];
 }
-MBS_STEP(bicgstab_half, 1, 0, MBS_RUNNING)
+MBS_STEP(bicgstab_s, 1, 0, MBS_RUNNING)
 
 // x += alpha p^ + omega s^, r = s - omega t, ||r||^2 and shadow'r. Where A s is zero, omega is.
 MBS_BEFORE(bicgstab_update) {

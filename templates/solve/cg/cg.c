@@ -16,11 +16,11 @@
 #undef MBS_NAME
 
 static const mbi_step mbi_cg_steps[] = {
-    MBI_STEP(solve_look), MBI_STEP(solve_blocks), MBI_STEP(cg_start),   MBI_STEP(cg_direct),
+    MBI_STEP(solve_residual_step), MBI_STEP(solve_blocks), MBI_STEP(cg_start),   MBI_STEP(cg_direct),
     MBI_STEP(cg_descend), MBI_STEP(cg_correct),   MBI_STEP(cg_advance),
 };
 enum {
-  MBI_SOLVE_LOOK_IN_CG = 0,
+  MBI_SOLVE_RESIDUAL_IN_CG = 0,
   MBI_SOLVE_BLOCKS_IN_CG,
   MBI_CG_START_IN_CG,
   MBI_CG_DIRECT_IN_CG,
@@ -32,7 +32,7 @@ static void mbi_cg_layout(merbit_solver *solver) {
   solver->alias[MBI_CG_R] = MBI_SOLVE_OWN;
   solver->alias[MBI_CG_P] = MBI_SOLVE_OWN;
   solver->alias[MBI_CG_Z] = mbi_solve_apart(solver) ? MBI_SOLVE_OWN : MBI_SOLVE_NONE;
-  if (solver->gpu.sweep_blocks > 0) {
+  if (solver->gpu.fused_blocks > 0) {
     int k;
     for (k = 0; k < MBI_CG_RING - 1; k++) {
       solver->alias[MBI_CG_BEFORE + k] = MBI_SOLVE_OWN;
@@ -54,7 +54,7 @@ static merbit_status mbi_cg_start(merbit_solver *solver) {
 
 /* Iteration `gpu.place` of those that are recorded together: p goes round its places, and x is
  * complete behind the last place of a round, and behind the last iteration. */
-static merbit_status mbi_cg_sweep(merbit_solver *solver) {
+static merbit_status mbi_cg_fused(merbit_solver *solver) {
   const mbi_solve_vectors whole = solver->v;
   const int held = solver->gpu.place % MBI_CG_RING;
   merbit_status status;
@@ -70,10 +70,10 @@ static merbit_status mbi_cg_sweep(merbit_solver *solver) {
   solver->v.from = held;
   solver->v.to = held + 1 < MBI_CG_RING && solver->gpu.followed;
   solver->v.dots = (const double *)mbi_device_pointer(mbi_scan_dots(solver->plan));
-  solver->v.dot_count = (long long)solver->plan->scan.tiles;
+  solver->v.dot_count = (long long)mbi_scan_dot_parts(solver->plan);
   status = mbi_solve_product_unless_stopped(solver, MBI_CG_P, MBI_AT_W);
   if (status == MERBIT_OK) {
-    status = mbi_solve_sweep(solver, 0);
+    status = mbi_solve_fused(solver, 0);
   }
   solver->v = whole;
   return status;
@@ -81,8 +81,8 @@ static merbit_status mbi_cg_sweep(merbit_solver *solver) {
 
 static merbit_status mbi_cg_iterate(merbit_solver *solver) {
   merbit_status status;
-  if (solver->gpu.sweep_blocks > 0) {
-    return mbi_cg_sweep(solver);
+  if (solver->gpu.fused_blocks > 0) {
+    return mbi_cg_fused(solver);
   }
   status = mbi_solve_product_sums(solver, MBI_CG_P, MBI_AT_W, MBI_CG_P);
   if (status == MERBIT_OK) {
@@ -107,4 +107,4 @@ MBI_INTERNAL const mbi_solve_method mbi_cg_method = {
     mbi_cg_layout,
     mbi_cg_start,
     mbi_cg_iterate,
-    {"mbk_cg_sweep", NULL}};
+    {"mbk_cg_fused", NULL}};

@@ -9,7 +9,7 @@
 #include "solve/cg/steps.cuh"
 
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
-    mbk_solve_look(MBK_STEP_ARGUMENTS) {
+    mbk_solve_residual_step(MBK_STEP_ARGUMENTS) {
   MBK_SHARED_MEMORY(shared);
   solve_look_step(v, n, m, partials, (double *)shared);
 }
@@ -122,22 +122,22 @@ MBS_STEP(cg_redeem, 0, 0, MBS_ALWAYS)
 // All that is between two products, for z that needs no step of its own. v.from: iterations
 // that x waits for; v.to: whether it waits for this one too, unless the solver stops here.
 // Launch: cooperative.
-MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT) mbk_cg_sweep(MBK_STEP_ARGUMENTS) {
+MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT) mbk_cg_fused(MBK_STEP_ARGUMENTS) {
   MBK_SHARED_MEMORY(shared);
-  const mbk_sweep s = mbk_sweep_begin(v, n, m, (double *)shared);
+  const mbk_fused s = mbk_fused_begin(v, n, m, (double *)shared);
   const mbk_u32 next = 1u << MBI_CG_P | (v.to != 0 ? 0u : 1u << MBI_AT_X);
   if (!(v.dots != (const double *)0
-            ? mbk_sweep_dots<cg_curve_after>(s, true, 1u << MBI_CG_R | 1u << MBI_AT_W)
-            : cg_curve_stage<MBK_SWEEP_SUMS_FOLLOW>(s, true, 1u << MBI_CG_R))) {
+            ? mbk_fused_dots<cg_curve_after>(s, true, 1u << MBI_CG_R | 1u << MBI_AT_W)
+            : cg_curve_stage<MBK_FUSED_SUMS_FOLLOW>(s, true, 1u << MBI_CG_R))) {
     return; // the solver had stopped
   }
-  if (!cg_descend_stage<MBK_SWEEP_ROWS_FOLLOW>(s, false, next)) {
+  if (!cg_descend_stage<MBK_FUSED_ROWS_FOLLOW>(s, false, next)) {
     if (v.from > 0) {
-      (void)cg_redeem_stage<MBK_SWEEP_END>(s, true, 0);
+      (void)cg_redeem_stage<MBK_FUSED_END>(s, true, 0);
     }
-  } else if (v.to != 0 && mbk_sweep_state((double *)shared)->stop == MBI_SOLVE_RUNNING) {
-    (void)cg_follow_stage<MBK_SWEEP_END>(s, true, 0);
+  } else if (v.to != 0 && mbk_fused_state((double *)shared)->stop == MBI_SOLVE_RUNNING) {
+    (void)cg_follow_stage<MBK_FUSED_END>(s, true, 0);
   } else {
-    (void)cg_settle_stage<MBK_SWEEP_END>(s, true, 0);
+    (void)cg_settle_stage<MBK_FUSED_END>(s, true, 0);
   }
 }

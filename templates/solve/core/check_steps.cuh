@@ -1,8 +1,8 @@
 // The steps that every solver has.
 
 // w = b - w, where w = A x: the true residual, and what the backward error needs.
-MBS_NOTHING_BEFORE(solve_look)
-MBS_ELEMENT(solve_look) {
+MBS_NOTHING_BEFORE(solve_residual_step)
+MBS_ELEMENT(solve_residual_step) {
   const double b = MBS_LOAD(MBI_AT_B), x = MBS_LOAD(MBI_AT_X), w = b - MBS_LOAD(MBI_AT_W);
   (void)c;
   MBS_STORE(MBI_AT_W, w);
@@ -12,7 +12,7 @@ MBS_ELEMENT(solve_look) {
   MBS_GREATER(sums[3], MBS_SIZE(x));
   MBS_GREATER(sums[4], MBS_SIZE(b));
 }
-MBS_AFTER(solve_look) {
+MBS_AFTER(solve_residual_step) {
   mbi_solve_state *s = &m->state;
   (void)c;
   s->ww = sums[0];
@@ -22,7 +22,7 @@ MBS_AFTER(solve_look) {
   s->b_most = sums[4];
   s->goal = s->shrink * s->tolerance * s->shrink * s->tolerance * s->bb;
 }
-MBS_STEP(solve_look, 2, 3, MBS_ALWAYS)
+MBS_STEP(solve_residual_step, 2, 3, MBS_ALWAYS)
 
 // z = M^-1 r for blocks along the diagonal, r and z being the vectors `from` and `to`.
 MBS_NOTHING_BEFORE(solve_blocks)

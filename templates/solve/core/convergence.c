@@ -27,7 +27,7 @@ static void mbi_solve_note_history(merbit_solver *solver) {
 }
 
 /* On the GPU b - A x was enqueued behind the batch; on the CPU it is only wanted at an end. */
-static merbit_status mbi_solve_look(merbit_solver *solver) {
+static merbit_status mbi_solve_residual_step(merbit_solver *solver) {
   merbit_status status;
   if (mbi_solve_on_gpu(solver)) {
     status = mbi_solve_residual(solver, 0);
@@ -47,7 +47,7 @@ static merbit_status mbi_solve_look(merbit_solver *solver) {
 
 /* Iterations for the next batch, after `done` in `seconds`. */
 MBI_INTERNAL int mbi_solve_next_span(int done, double seconds) {
-  const int most = MBI_SOLVE_RING - MBI_BATCH_PLAIN; /* recorded ones overshoot */
+  const int most = MBI_SOLVE_RING - MBI_RECORDED_PLAIN; /* recorded ones overshoot */
   const double span = seconds > 0 ? done * (MBI_SOLVE_BATCH / seconds) : most;
   return span >= most ? most : span <= MBI_SOLVE_LEAST ? MBI_SOLVE_LEAST : (int)span;
 }
@@ -57,7 +57,7 @@ MBI_INTERNAL int mbi_solve_next_span(int done, double seconds) {
 static int mbi_solve_first_span(const merbit_solver *solver) {
   const double least =
       MBI_SOLVE_LATENCY + (double)solver->plan->stream_bytes * MBI_CHOOSE_STREAM;
-  return !mbi_batch_loops(solver)        ? MBI_SOLVE_SPAN
+  return !mbi_recorded_loops(solver)        ? MBI_SOLVE_SPAN
          : solver->desc.progress != NULL ? 2 * MBI_SOLVE_SPAN
                                          : mbi_solve_next_span(1, 2 * least);
 }
@@ -153,9 +153,9 @@ MBI_INTERNAL merbit_status mbi_solve_loop(merbit_solver *solver, int x_zero, int
     const int known = solver->history_known;
     const mbi_solve_state *state;
     double now;
-    status = mbi_batch_run(solver, span);
+    status = mbi_recorded_run(solver, span);
     if (status == MERBIT_OK) {
-      status = mbi_solve_look(solver);
+      status = mbi_solve_residual_step(solver);
     }
     if (status != MERBIT_OK) {
       break;

@@ -12,16 +12,16 @@
 // What is behind a stage: another one with sums; ones without, which every block takes with its
 // own copy; or nothing, and then the first block waits for the others and runs the scalar part
 // for all.
-#define MBK_SWEEP_SUMS_FOLLOW 0
-#define MBK_SWEEP_ROWS_FOLLOW 1
-#define MBK_SWEEP_END 2
+#define MBK_FUSED_SUMS_FOLLOW 0
+#define MBK_FUSED_ROWS_FOLLOW 1
+#define MBK_FUSED_END 2
 
 // Rounds of the next stage whose rows are asked for while its sums are waited for.
-#define MBK_SWEEP_AHEAD 2
+#define MBK_FUSED_AHEAD 2
 
 // Of every kernel of a sweep. Launch: as of a step's, cooperative; arguments and shared memory
 // too.
-struct mbk_sweep {
+struct mbk_fused {
   const mbi_solve_vectors &v;
   mbk_i64 n;
   mbi_solve_memory *m;
@@ -29,12 +29,12 @@ struct mbk_sweep {
 };
 
 // The block's copy of the state, behind what reductions use.
-MBK_DEVICE mbi_solve_state *mbk_sweep_state(double *shared) {
+MBK_DEVICE mbi_solve_state *mbk_fused_state(double *shared) {
   return (mbi_solve_state *)(shared + MBK_STEP_WARPS * MBI_SOLVE_SUMS);
 }
 
 // Copies the state. All threads of a block call it at once; the smallest block is a warp.
-MBK_DEVICE void mbk_sweep_copy(mbi_solve_state *to, const mbi_solve_state *from) {
+MBK_DEVICE void mbk_fused_copy(mbi_solve_state *to, const mbi_solve_state *from) {
   for (mbk_u32 i = mbk_thread(); i < sizeof *to / sizeof(mbk_u64); i += mbk_threads()) {
     ((mbk_u64 *)to)[i] = ((const mbk_u64 *)from)[i];
   }
@@ -42,12 +42,12 @@ MBK_DEVICE void mbk_sweep_copy(mbi_solve_state *to, const mbi_solve_state *from)
 
 // Before the first stage; `shared` is that of the launch. All blocks are here at once: what
 // comes next, where it is launched early, takes the room that they leave and waits.
-MBK_DEVICE mbk_sweep mbk_sweep_begin(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory *m,
+MBK_DEVICE mbk_fused mbk_fused_begin(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory *m,
                                      double *shared) {
-  const mbk_sweep s = {v, n, m, shared};
-  mbi_solve_state *const own = mbk_sweep_state(shared);
+  const mbk_fused s = {v, n, m, shared};
+  mbi_solve_state *const own = mbk_fused_state(shared);
   mbk_release();
-  mbk_sweep_copy(own, &m->state);
+  mbk_fused_copy(own, &m->state);
   mbk_block_sync();
   if (mbk_thread() == 0) {
     own->copied = 1;
@@ -57,8 +57,8 @@ MBK_DEVICE mbk_sweep mbk_sweep_begin(const mbi_solve_vectors &v, mbk_i64 n, mbi_
 }
 
 // What the block has made of the state, to all.
-MBK_DEVICE void mbk_sweep_give(mbi_solve_memory *m, const mbi_solve_state *own) {
-  mbk_sweep_copy(&m->state, own);
+MBK_DEVICE void mbk_fused_give(mbi_solve_memory *m, const mbi_solve_state *own) {
+  mbk_fused_copy(&m->state, own);
   mbk_block_sync(); // global memory: another thread copies the word that this one clears
   if (mbk_thread() == 0) {
     m->state.copied = 0;
@@ -68,19 +68,19 @@ MBK_DEVICE void mbk_sweep_give(mbi_solve_memory *m, const mbi_solve_state *own) 
 
 // Where a stage's parts go. By turns: who is ahead writes while others still read those of the
 // stage before.
-MBK_DEVICE mbk_u64 *mbk_sweep_slots(const mbk_sweep &s, const mbi_solve_state &c) {
-  return s.v.posts + (c.turn & 1u) * 2 * MBI_SWEEP_SUMS * mbk_grid();
+MBK_DEVICE mbk_u64 *mbk_fused_slots(const mbk_fused &s, const mbi_solve_state &c) {
+  return s.v.posts + (c.turn & 1u) * 2 * MBI_FUSED_SUMS * mbk_grid();
 }
 
 // To L2 what the next stage reads first and none before has read, the vectors in `slots`, a bit
 // for each: while sums are on their way memory has nothing else to do. A thread for each
 // sector.
-MBK_DEVICE void mbk_sweep_ahead(const mbk_sweep &s, mbk_u32 slots, bool backwards) {
+MBK_DEVICE void mbk_fused_ahead(const mbk_fused &s, mbk_u32 slots, bool backwards) {
   const mbk_step_share share = mbk_step_shared_out(s.n);
   if (slots == 0 || mbk_thread() % (32 / sizeof(MBK_VECTOR)) != 0) {
     return;
   }
-  for (mbk_u32 round = 0; round < MBK_SWEEP_AHEAD && round < share.rounds; round++) {
+  for (mbk_u32 round = 0; round < MBK_FUSED_AHEAD && round < share.rounds; round++) {
     const mbk_u32 first = mbk_step_first(share, round, backwards);
     for (mbk_u32 i = first; i < first + MBK_STEP_ROWS * share.stride && i < share.count;
          i += share.stride) {
@@ -95,12 +95,12 @@ MBK_DEVICE void mbk_sweep_ahead(const mbk_sweep &s, mbk_u32 slots, bool backward
 }
 
 // The block's parts for all, and from all of them the sums, complete in thread 0, of who
-// `collects`; `ahead` and `backwards` as for mbk_sweep_stage.
+// `collects`; `ahead` and `backwards` as for mbk_fused_stage.
 template <int ADDS, int MAXES>
-MBK_DEVICE void mbk_sweep_exchange(const mbk_sweep &s, const mbi_solve_state &c, double *sums,
+MBK_DEVICE void mbk_fused_exchange(const mbk_fused &s, const mbi_solve_state &c, double *sums,
                                    bool collects, mbk_u32 ahead, bool backwards) {
   const int COUNT = ADDS + MAXES > 0 ? ADDS + MAXES : 1;
-  mbk_u64 *const slots = mbk_sweep_slots(s, c);
+  mbk_u64 *const slots = mbk_fused_slots(s, c);
   mbk_step_reduce<ADDS, MAXES>(sums, s.shared);
   if (mbk_thread() == 0) {
 #pragma unroll
@@ -111,7 +111,7 @@ MBK_DEVICE void mbk_sweep_exchange(const mbk_sweep &s, const mbi_solve_state &c,
   if (!collects) {
     return;
   }
-  mbk_sweep_ahead(s, ahead, !backwards);
+  mbk_fused_ahead(s, ahead, !backwards);
 #pragma unroll
   for (int k = 0; k < COUNT; k++) {
     sums[k] = 0;
@@ -129,9 +129,9 @@ MBK_DEVICE void mbk_sweep_exchange(const mbk_sweep &s, const mbi_solve_state &c,
 
 // The scalar part, by one thread of a block that has collected.
 template <void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *)>
-MBK_DEVICE void mbk_sweep_after(const mbk_sweep &s, const mbi_solve_state &c,
+MBK_DEVICE void mbk_fused_after(const mbk_fused &s, const mbi_solve_state &c,
                                 const double *sums) {
-  mbi_solve_state *const own = mbk_sweep_state(s.shared);
+  mbi_solve_state *const own = mbk_fused_state(s.shared);
   if (mbk_thread() == 0) {
     AFTER((mbi_solve_memory *)own, &c, sums);
     own->turn = c.turn + 1;
@@ -141,7 +141,7 @@ MBK_DEVICE void mbk_sweep_after(const mbk_sweep &s, const mbi_solve_state &c,
 
 // Whether the solver had stopped; then the iteration in which it did is complete. Nothing else
 // is written here, for other blocks may not have read it.
-MBK_DEVICE bool mbk_sweep_stopped(const mbk_sweep &s, const mbi_solve_state &c) {
+MBK_DEVICE bool mbk_fused_stopped(const mbk_fused &s, const mbi_solve_state &c) {
   if (c.stop != MBI_SOLVE_RUNNING && mbk_block() == 0 && mbk_thread() == 0) {
     s.m->state.closed = 1;
   }
@@ -151,18 +151,18 @@ MBK_DEVICE bool mbk_sweep_stopped(const mbk_sweep &s, const mbi_solve_state &c) 
 // In place of a stage that adds up a product's sum, where that has left its parts: whether the
 // solver runs.
 template <void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *)>
-MBK_DEVICE bool mbk_sweep_dots(const mbk_sweep &s, bool backwards, mbk_u32 ahead) {
-  const mbi_solve_state c = *mbk_sweep_state(s.shared);
+MBK_DEVICE bool mbk_fused_dots(const mbk_fused &s, bool backwards, mbk_u32 ahead) {
+  const mbi_solve_state c = *mbk_fused_state(s.shared);
   double sum = 0;
-  if (mbk_sweep_stopped(s, c)) {
+  if (mbk_fused_stopped(s, c)) {
     return false;
   }
   for (mbk_i64 i = (mbk_i64)mbk_block() * mbk_threads() + mbk_thread(); i < s.v.dot_count;
        i += (mbk_i64)mbk_grid() * mbk_threads()) {
     sum += mbk_load_fresh(&s.v.dots[i]);
   }
-  mbk_sweep_exchange<1, 0>(s, c, &sum, true, ahead, backwards);
-  mbk_sweep_after<AFTER>(s, c, &sum);
+  mbk_fused_exchange<1, 0>(s, c, &sum, true, ahead, backwards);
+  mbk_fused_after<AFTER>(s, c, &sum);
   return true;
 }
 
@@ -174,12 +174,12 @@ template <int (*BEFORE)(mbi_solve_state *),
                           mbk_step_row *),
           void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *), int ADDS,
           int MAXES, int WHEN, int BEHIND>
-MBK_DEVICE bool mbk_sweep_stage(const mbk_sweep &s, bool backwards, mbk_u32 ahead) {
+MBK_DEVICE bool mbk_fused_stage(const mbk_fused &s, bool backwards, mbk_u32 ahead) {
   const bool first = mbk_block() == 0 && mbk_thread() == 0;
-  mbi_solve_state *const own = mbk_sweep_state(s.shared);
+  mbi_solve_state *const own = mbk_fused_state(s.shared);
   double sums[ADDS + MAXES > 0 ? ADDS + MAXES : 1] = {};
   mbi_solve_state c = *own;
-  if (WHEN == MBS_RUNNING && mbk_sweep_stopped(s, c)) {
+  if (WHEN == MBS_RUNNING && mbk_fused_stopped(s, c)) {
     return false;
   }
   if (WHEN == MBS_LATE && c.closed) {
@@ -188,7 +188,7 @@ MBK_DEVICE bool mbk_sweep_stage(const mbk_sweep &s, bool backwards, mbk_u32 ahea
   const int wrong = BEFORE(&c);
   if (wrong != 0) {
     if (mbk_block() == 0) {
-      mbk_sweep_give(s.m, own);
+      mbk_fused_give(s.m, own);
     }
     if (first) {
       s.m->state.why = c.why;
@@ -204,13 +204,13 @@ MBK_DEVICE bool mbk_sweep_stage(const mbk_sweep &s, bool backwards, mbk_u32 ahea
     mbk_step_rows<ELEMENT, ADDS, MAXES, MBI_PRE_DIAGONAL>(s.v, s.n, c, sums, backwards);
   }
   if (ADDS + MAXES > 0) {
-    const bool collects = BEHIND != MBK_SWEEP_END || mbk_block() == 0;
-    mbk_sweep_exchange<ADDS, MAXES>(s, c, sums, collects, ahead, backwards);
+    const bool collects = BEHIND != MBK_FUSED_END || mbk_block() == 0;
+    mbk_fused_exchange<ADDS, MAXES>(s, c, sums, collects, ahead, backwards);
     if (collects) {
-      mbk_sweep_after<AFTER>(s, c, sums);
+      mbk_fused_after<AFTER>(s, c, sums);
     }
-    if (BEHIND != MBK_SWEEP_SUMS_FOLLOW && mbk_block() == 0) { // others' copies are as its own
-      mbk_sweep_give(s.m, own);
+    if (BEHIND != MBK_FUSED_SUMS_FOLLOW && mbk_block() == 0) { // others' copies are as its own
+      mbk_fused_give(s.m, own);
     }
   }
   return true;

@@ -17,7 +17,7 @@
 
 /* A stream of its own, which waits for the default stream and the other way round. The default
  * one, where that fails: then nothing is recorded. */
-MBI_INTERNAL void mbi_batch_stream(merbit_solver *solver) {
+MBI_INTERNAL void mbi_recorded_stream(merbit_solver *solver) {
   const mbi_driver *driver = &solver->context->device.driver;
   void *stream = NULL;
   if (driver->stream_create != NULL && driver->stream_destroy != NULL) {
@@ -27,13 +27,13 @@ MBI_INTERNAL void mbi_batch_stream(merbit_solver *solver) {
   }
 }
 
-static int mbi_batch_can_record(const mbi_driver *driver) {
+static int mbi_recorded_can_record(const mbi_driver *driver) {
   return driver->stream_begin_capture != NULL && driver->stream_end_capture != NULL &&
          driver->graph_instantiate != NULL && driver->graph_launch != NULL &&
          driver->graph_destroy != NULL && driver->graph_exec_destroy != NULL;
 }
 
-static int mbi_batch_can_loop(const mbi_device *device) {
+static int mbi_recorded_can_loop(const mbi_device *device) {
   const mbi_driver *driver = &device->driver;
   return device->driver_version >= MBI_CUDA_DRIVER_LOOPS && driver->graph_create != NULL &&
          driver->graph_add_node != NULL && driver->graph_conditional_create != NULL &&
@@ -41,18 +41,18 @@ static int mbi_batch_can_loop(const mbi_device *device) {
 }
 
 /* The driver's answer, as a status without a sentence: there is another way. */
-static merbit_status mbi_batch_answer(merbit_solver *solver, mbi_curesult result) {
+static merbit_status mbi_recorded_answer(merbit_solver *solver, mbi_curesult result) {
   return result == 0                                ? MERBIT_OK
          : mbi_device_bury(solver->context, result) ? MERBIT_DEVICE_LOST
                                                     : MERBIT_DEVICE_ERROR;
 }
 
-static int mbi_batch_turn(const merbit_solver *solver) {
-  return solver->gpu.turn > 0 ? solver->gpu.turn : MBI_BATCH_LOOP;
+static int mbi_recorded_turn(const merbit_solver *solver) {
+  return solver->gpu.turn > 0 ? solver->gpu.turn : MBI_RECORDED_LOOP;
 }
 
 /* Iterations that know of each other. */
-static merbit_status mbi_batch_enqueue(merbit_solver *solver, int iterations) {
+static merbit_status mbi_recorded_enqueue(merbit_solver *solver, int iterations) {
   merbit_status status = MERBIT_OK;
   int i;
   for (i = 0; i < iterations && status == MERBIT_OK; i++) {
@@ -65,9 +65,9 @@ static merbit_status mbi_batch_enqueue(merbit_solver *solver, int iterations) {
 }
 
 /* To the graph that the stream is captured for. */
-static merbit_status mbi_batch_record(merbit_solver *solver, int iterations,
+static merbit_status mbi_recorded_record(merbit_solver *solver, int iterations,
                                       void *loop_handle) {
-  merbit_status status = mbi_batch_enqueue(solver, iterations);
+  merbit_status status = mbi_recorded_enqueue(solver, iterations);
   if (status == MERBIT_OK && loop_handle != NULL) {
     void *arguments[2];
     arguments[0] = loop_handle;
@@ -76,13 +76,13 @@ static merbit_status mbi_batch_record(merbit_solver *solver, int iterations,
                                solver->gpu.stream, arguments);
   }
   if (status != MERBIT_OK) {
-    mbi_forgive(solver->context, solver->gpu.why, sizeof solver->gpu.why);
+    mbi_error_clear(solver->context, solver->gpu.why, sizeof solver->gpu.why);
   }
   return status;
 }
 
 /* The loop as a graph that the caller destroys, after a failure too. */
-static merbit_status mbi_batch_make_loop(merbit_solver *solver, void **graph) {
+static merbit_status mbi_recorded_make_loop(merbit_solver *solver, void **graph) {
   merbit_context *context = solver->context;
   const mbi_driver *driver = &context->device.driver;
   mbi_preamble preamble;
@@ -99,16 +99,16 @@ static merbit_status mbi_batch_make_loop(merbit_solver *solver, void **graph) {
   }
   if (status != MERBIT_OK) {
     if (status != MERBIT_OUT_OF_MEMORY) {
-      mbi_forgive(context, solver->gpu.why, sizeof solver->gpu.why);
+      mbi_error_clear(context, solver->gpu.why, sizeof solver->gpu.why);
     }
     return status;
   }
-  status = mbi_batch_answer(solver, driver->graph_create(graph, 0));
+  status = mbi_recorded_answer(solver, driver->graph_create(graph, 0));
   if (status != MERBIT_OK) {
     *graph = NULL;
     return status;
   }
-  status = mbi_batch_answer(
+  status = mbi_recorded_answer(
       solver, driver->graph_conditional_create(&handle, *graph, context->device.cuda_context, 1,
                                                MBI_GRAPH_ASSIGN_DEFAULT));
   memset(&node, 0, sizeof node);
@@ -119,46 +119,46 @@ static merbit_status mbi_batch_make_loop(merbit_solver *solver, void **graph) {
   node.context = context->device.cuda_context;
   if (status == MERBIT_OK) {
     status =
-        mbi_batch_answer(solver, driver->graph_add_node(&added, *graph, NULL, NULL, 0, &node));
+        mbi_recorded_answer(solver, driver->graph_add_node(&added, *graph, NULL, NULL, 0, &node));
   }
   if (status == MERBIT_OK) {
     body = node.graphs[0]; /* the driver's */
-    status = mbi_batch_answer(
+    status = mbi_recorded_answer(
         solver, driver->stream_begin_capture_to_graph(solver->gpu.stream, body, NULL, NULL, 0,
                                                       MBI_CAPTURE_RELAXED));
   }
   if (status == MERBIT_OK) {
     merbit_status end;
-    status = mbi_batch_record(solver, mbi_batch_turn(solver), &handle);
-    end = mbi_batch_answer(solver, driver->stream_end_capture(solver->gpu.stream, &ended));
+    status = mbi_recorded_record(solver, mbi_recorded_turn(solver), &handle);
+    end = mbi_recorded_answer(solver, driver->stream_end_capture(solver->gpu.stream, &ended));
     status = status == MERBIT_OK ? end : status;
   }
   return status;
 }
 
-static merbit_status mbi_batch_make_plain(merbit_solver *solver, void **graph) {
+static merbit_status mbi_recorded_make_plain(merbit_solver *solver, void **graph) {
   const mbi_driver *driver = &solver->context->device.driver;
   merbit_status end,
-      status = mbi_batch_answer(
+      status = mbi_recorded_answer(
           solver, driver->stream_begin_capture(solver->gpu.stream, MBI_CAPTURE_RELAXED));
   if (status != MERBIT_OK) {
     return status;
   }
-  status = mbi_batch_record(solver, MBI_BATCH_PLAIN, NULL);
-  end = mbi_batch_answer(solver, driver->stream_end_capture(solver->gpu.stream, graph));
+  status = mbi_recorded_record(solver, MBI_RECORDED_PLAIN, NULL);
+  end = mbi_recorded_answer(solver, driver->stream_end_capture(solver->gpu.stream, graph));
   if (end != MERBIT_OK) {
     *graph = NULL;
   }
   return status == MERBIT_OK ? end : status;
 }
 
-static merbit_status mbi_batch_make(merbit_solver *solver, int loop) {
+static merbit_status mbi_recorded_make(merbit_solver *solver, int loop) {
   const mbi_driver *driver = &solver->context->device.driver;
   void *graph = NULL, *executable = NULL;
   merbit_status status =
-      loop ? mbi_batch_make_loop(solver, &graph) : mbi_batch_make_plain(solver, &graph);
+      loop ? mbi_recorded_make_loop(solver, &graph) : mbi_recorded_make_plain(solver, &graph);
   if (status == MERBIT_OK) {
-    status = mbi_batch_answer(solver, driver->graph_instantiate(&executable, graph, 0));
+    status = mbi_recorded_answer(solver, driver->graph_instantiate(&executable, graph, 0));
     solver->gpu.graph = status == MERBIT_OK ? executable : NULL;
   }
   if (graph != NULL) {
@@ -168,7 +168,7 @@ static merbit_status mbi_batch_make(merbit_solver *solver, int loop) {
 }
 
 /* What was recorded: the next solve records again. */
-MBI_INTERNAL void mbi_batch_forget(merbit_solver *solver) {
+MBI_INTERNAL void mbi_recorded_forget(merbit_solver *solver) {
   merbit_context *context = solver->context;
   if (solver->gpu.graph != NULL) {
     (void)mbi_device_bury(context,
@@ -181,43 +181,43 @@ MBI_INTERNAL void mbi_batch_forget(merbit_solver *solver) {
 }
 
 /* A loop, or where there can be none a graph. */
-static merbit_status mbi_batch_try(merbit_solver *solver) {
+static merbit_status mbi_recorded_try(merbit_solver *solver) {
   merbit_context *context = solver->context;
   merbit_status status = MERBIT_NOT_SUPPORTED;
-  if (mbi_batch_can_loop(&context->device)) {
-    status = mbi_batch_make(solver, 1);
+  if (mbi_recorded_can_loop(&context->device)) {
+    status = mbi_recorded_make(solver, 1);
     solver->gpu.loops = status == MERBIT_OK;
   }
   if (status == MERBIT_OK || status == MERBIT_OUT_OF_MEMORY || mbi_device_lost(context) != 0) {
     return status; /* without memory of the host nothing will do */
   }
-  return mbi_batch_make(solver, 0);
+  return mbi_recorded_make(solver, 0);
 }
 
 /* Whether iterations are to be recorded yet. */
-static int mbi_batch_wanted(const merbit_solver *solver) {
+static int mbi_recorded_wanted(const merbit_solver *solver) {
   return mbi_solve_on_gpu(solver) && !solver->gpu.tried && solver->gpu.stream != NULL &&
-         solver->inner == NULL && mbi_batch_can_record(&solver->context->device.driver) &&
+         solver->inner == NULL && mbi_recorded_can_record(&solver->context->device.driver) &&
          solver->desc.preconditioner != MERBIT_PRECONDITIONER_CALLBACK;
 }
 
 /* Whether they loop by themselves: before they are recorded, as far as anyone knows. */
-MBI_INTERNAL int mbi_batch_loops(const merbit_solver *solver) {
+MBI_INTERNAL int mbi_recorded_loops(const merbit_solver *solver) {
   return solver->gpu.loops ||
-         (mbi_batch_wanted(solver) && mbi_batch_can_loop(&solver->context->device));
+         (mbi_recorded_wanted(solver) && mbi_recorded_can_loop(&solver->context->device));
 }
 
 /* Record the method's iterations. Nothing recorded is no error, a dead device is. */
-static merbit_status mbi_batch_create(merbit_solver *solver) {
+static merbit_status mbi_recorded_create(merbit_solver *solver) {
   merbit_context *context = solver->context;
   merbit_status status;
-  mbi_batch_forget(solver); /* what a failure has left */
-  status = mbi_batch_try(solver);
-  if (status != MERBIT_OK && status != MERBIT_OUT_OF_MEMORY && solver->gpu.sweep_blocks > 0 &&
+  mbi_recorded_forget(solver); /* what a failure has left */
+  status = mbi_recorded_try(solver);
+  if (status != MERBIT_OK && status != MERBIT_OUT_OF_MEMORY && solver->gpu.fused_blocks > 0 &&
       mbi_device_lost(context) == 0) { /* perhaps it is the sweeps that cannot be recorded */
-    solver->gpu.sweep_blocks = 0;
-    mbi_batch_forget(solver);
-    status = mbi_batch_try(solver);
+    solver->gpu.fused_blocks = 0;
+    mbi_recorded_forget(solver);
+    status = mbi_recorded_try(solver);
   }
   if (status == MERBIT_OUT_OF_MEMORY) {
     return status;
@@ -231,39 +231,39 @@ static merbit_status mbi_batch_create(merbit_solver *solver) {
   return mbi_device_alive(context);
 }
 
-MBI_INTERNAL void mbi_batch_destroy(merbit_solver *solver) {
+MBI_INTERNAL void mbi_recorded_destroy(merbit_solver *solver) {
   merbit_context *context = solver->context;
   const mbi_driver *driver = &context->device.driver;
-  mbi_batch_forget(solver);
+  mbi_recorded_forget(solver);
   if (solver->gpu.stream != NULL && solver->inner == NULL) {
     (void)mbi_device_bury(context, driver->stream_destroy(solver->gpu.stream));
   }
 }
 
 /* Sweeps that the driver refuses leave half an iteration: from its x on without them. */
-static merbit_status mbi_batch_without_sweeps(merbit_solver *solver, int iterations) {
+static merbit_status mbi_recorded_without_fused(merbit_solver *solver, int iterations) {
   merbit_status status;
-  mbi_forgive(solver->context, solver->gpu.why, sizeof solver->gpu.why);
+  mbi_error_clear(solver->context, solver->gpu.why, sizeof solver->gpu.why);
   mbi_log(solver->context, "a solver's steps are launched one by one: %s", solver->gpu.why);
   solver->gpu.why[0] = '\0';
-  solver->gpu.sweep_blocks = 0;
+  solver->gpu.fused_blocks = 0;
   status = mbi_solve_residual(solver, 0);
   if (status == MERBIT_OK) {
     status = solver->method->start(solver);
   }
-  return status == MERBIT_OK ? mbi_batch_enqueue(solver, iterations) : status;
+  return status == MERBIT_OK ? mbi_recorded_enqueue(solver, iterations) : status;
 }
 
 /* The first are launched one by one, and recorded while the GPU works on them. */
-static merbit_status mbi_batch_begin(merbit_solver *solver, int *span) {
-  const int turn = mbi_batch_turn(solver);
-  merbit_status status = mbi_batch_enqueue(solver, turn);
-  if (status != MERBIT_OK && status != MERBIT_OUT_OF_MEMORY && solver->gpu.sweep_blocks > 0 &&
+static merbit_status mbi_recorded_begin(merbit_solver *solver, int *span) {
+  const int turn = mbi_recorded_turn(solver);
+  merbit_status status = mbi_recorded_enqueue(solver, turn);
+  if (status != MERBIT_OK && status != MERBIT_OUT_OF_MEMORY && solver->gpu.fused_blocks > 0 &&
       mbi_device_lost(solver->context) == 0) {
-    status = mbi_batch_without_sweeps(solver, turn);
+    status = mbi_recorded_without_fused(solver, turn);
   }
   if (status == MERBIT_OK) {
-    status = mbi_batch_create(solver);
+    status = mbi_recorded_create(solver);
   }
   if (!solver->gpu.loops && *span > MBI_SOLVE_SPAN) { /* which was meant for a loop */
     *span = MBI_SOLVE_SPAN;
@@ -272,11 +272,11 @@ static merbit_status mbi_batch_begin(merbit_solver *solver, int *span) {
   return status;
 }
 
-static merbit_status mbi_batch_launch(merbit_solver *solver, int span) {
+static merbit_status mbi_recorded_launch(merbit_solver *solver, int span) {
   merbit_context *context = solver->context;
   merbit_status status = MERBIT_OK;
   int i;
-  for (i = 0; i < span && status == MERBIT_OK; i += MBI_BATCH_PLAIN) {
+  for (i = 0; i < span && status == MERBIT_OK; i += MBI_RECORDED_PLAIN) {
     status = mbi_device_check(
         context, context->device.driver.graph_launch(solver->gpu.graph, solver->gpu.stream),
         "cuGraphLaunch", "launching recorded iterations");
@@ -288,12 +288,12 @@ static merbit_status mbi_batch_launch(merbit_solver *solver, int span) {
 }
 
 /* Enqueue iterations up to state.look, or until the solver stops; on the CPU take them. */
-MBI_INTERNAL merbit_status mbi_batch_run(merbit_solver *solver, int span) {
+MBI_INTERNAL merbit_status mbi_recorded_run(merbit_solver *solver, int span) {
   const double start = mbi_seconds();
-  merbit_status status = mbi_batch_wanted(solver) ? mbi_batch_begin(solver, &span) : MERBIT_OK;
+  merbit_status status = mbi_recorded_wanted(solver) ? mbi_recorded_begin(solver, &span) : MERBIT_OK;
   int i;
   if (status == MERBIT_OK && solver->gpu.graph != NULL) {
-    return mbi_batch_launch(solver, span);
+    return mbi_recorded_launch(solver, span);
   }
   for (i = 0; i < span && status == MERBIT_OK; i++) {
     if (!mbi_solve_on_gpu(solver) && (solver->memory->state.stop != MBI_SOLVE_RUNNING ||

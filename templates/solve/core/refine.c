@@ -23,13 +23,13 @@
 #undef MBS_NAME
 
 static const mbi_step mbi_refine_steps[] = {
-    MBI_STEP(solve_look),
+    MBI_STEP(solve_residual_step),
     MBI_STEP(solve_blocks),
     MBI_STEP(refine_down),
     MBI_STEP(refine_up),
 };
 enum {
-  MBI_SOLVE_LOOK_IN_REFINE = 0,
+  MBI_SOLVE_RESIDUAL_IN_REFINE = 0,
   MBI_SOLVE_BLOCKS_IN_REFINE,
   MBI_REFINE_DOWN_IN_REFINE,
   MBI_REFINE_UP_IN_REFINE
@@ -152,7 +152,7 @@ static void mbi_refine_layout(merbit_solver *solver) {
 }
 
 /* b - A x, and what the host wants to know of it. */
-static merbit_status mbi_refine_look(merbit_solver *solver, int x_zero) {
+static merbit_status mbi_refine_residual(merbit_solver *solver, int x_zero) {
   const merbit_status status = mbi_solve_residual(solver, x_zero);
   if (status != MERBIT_OK || !mbi_solve_on_gpu(solver)) {
     return status;
@@ -221,7 +221,7 @@ MBI_INTERNAL merbit_status mbi_refine_loop(merbit_solver *solver, int x_zero, in
   solver->inner_iterations = 0;
   *stop = MBI_SOLVE_ON;
   if (status == MERBIT_OK) {
-    status = mbi_refine_look(solver, x_zero);
+    status = mbi_refine_residual(solver, x_zero);
   }
   while (status == MERBIT_OK) {
     const mbi_solve_state *state = &mbi_solve_seen(solver)->state;
@@ -245,7 +245,7 @@ MBI_INTERNAL merbit_status mbi_refine_loop(merbit_solver *solver, int x_zero, in
     status = mbi_refine_correct(solver, stop);
     if (status == MERBIT_OK) {
       const int ended = *stop;
-      status = mbi_refine_look(solver, 0);
+      status = mbi_refine_residual(solver, 0);
       if (ended != MBI_SOLVE_ON) {
         break;
       }

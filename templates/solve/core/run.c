@@ -28,19 +28,19 @@ MBI_INTERNAL merbit_status mbi_solve_step(merbit_solver *solver, int index) {
 
 /* All steps from a product to the next one in one launch, `index` in the method's list; and the
  * sums of the product before, which has none: mbi_solve_product. Where
- * solver->gpu.sweep_blocks.
+ * solver->gpu.fused_blocks.
  */
-MBI_INTERNAL merbit_status mbi_solve_sweep(merbit_solver *solver, int index) {
+MBI_INTERNAL merbit_status mbi_solve_fused(merbit_solver *solver, int index) {
   int64_t n = solver->n;
   void *arguments[4];
   arguments[0] = &solver->v;
   arguments[1] = &n;
   arguments[2] = &solver->memory;
   arguments[3] = &solver->partials;
-  return mbi_device_launch_some(solver->context, solver->gpu.sweeps[index],
-                                solver->method->sweeps[index], solver->gpu.sweep_blocks,
+  return mbi_device_launch_some(solver->context, solver->gpu.fused[index],
+                                solver->method->fused[index], solver->gpu.fused_blocks,
                                 mbi_solve_threads(solver), MBI_STEP_SHARED, solver->gpu.stream,
-                                arguments, MBI_START_TOGETHER);
+                                arguments, MBI_LAUNCH_COOPERATIVE);
 }
 
 /* By the plan's epilogue; `sums` and `skip` may be NULL. */
@@ -99,7 +99,7 @@ MBI_INTERNAL merbit_status mbi_solve_residual(merbit_solver *solver, int x_zero)
   const merbit_status status =
       x_zero ? mbi_solve_zero(solver, solver->v.at[MBI_AT_W], mbi_solve_bytes(solver))
              : mbi_solve_product(solver, MBI_AT_X, MBI_AT_W);
-  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_STEP_LOOK) : status;
+  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_STEP_RESIDUAL) : status;
 }
 
 /* ---- The GPU's program ------------------------------------------------------------------- */
@@ -111,19 +111,19 @@ MBI_INTERNAL void mbi_solve_preamble(merbit_type type, mbi_preamble *preamble) {
 
 /* Sweeps, where all blocks of a step can be resident at once, and z = M^-1 r needs no step of
  * its own. Where the driver does not tell there are none. */
-static merbit_status mbi_solve_find_sweeps(merbit_solver *solver) {
+static merbit_status mbi_solve_find_fused(merbit_solver *solver) {
   merbit_context *context = solver->context;
   const mbi_device *device = &context->device;
   const int blocks = mbi_solve_blocks(solver);
   int fits = 1, i;
   merbit_status status = MERBIT_OK;
-  if (solver->method->sweeps[0] == NULL || solver->v.pre == MBI_PRE_APART || blocks == 0 ||
+  if (solver->method->fused[0] == NULL || solver->v.pre == MBI_PRE_APART || blocks == 0 ||
       !device->cooperative) {
     return MERBIT_OK;
   }
-  for (i = 0; i < MBI_SOLVE_SWEEPS && solver->method->sweeps[i] != NULL; i++) {
-    const char *name = solver->method->sweeps[i];
-    void **kernel = &solver->gpu.sweeps[i];
+  for (i = 0; i < MBI_SOLVE_FUSED_KERNELS && solver->method->fused[i] != NULL; i++) {
+    const char *name = solver->method->fused[i];
+    void **kernel = &solver->gpu.fused[i];
     int resident = 0;
     mbi_curesult result;
     status = mbi_program_kernel(context, &solver->gpu.program, name, kernel);
@@ -136,7 +136,7 @@ static merbit_status mbi_solve_find_sweeps(merbit_solver *solver) {
     }
     fits = fits && result == 0 && (int64_t)resident * device->multiprocessors >= blocks;
   }
-  solver->gpu.sweep_blocks = fits ? blocks : 0;
+  solver->gpu.fused_blocks = fits ? blocks : 0;
   return MERBIT_OK;
 }
 
@@ -156,7 +156,7 @@ MBI_INTERNAL merbit_status mbi_solve_specialise(merbit_solver *solver) {
     status =
         mbi_program_kernel(context, &solver->gpu.program, "mbk_solve_open", &solver->gpu.open);
   }
-  return status == MERBIT_OK ? mbi_solve_find_sweeps(solver) : status;
+  return status == MERBIT_OK ? mbi_solve_find_fused(solver) : status;
 }
 
 /* z = M^-1 r between steps: only for MBI_PRE_APART. */

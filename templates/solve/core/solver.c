@@ -148,7 +148,7 @@ static merbit_status mbi_solver_make_plan(merbit_solver *solver) {
   merbit_epilogue sums;
   memset(&making, 0, sizeof making);
   making.dots = making.stops = mbi_solver_is_cg(solver);
-  making.hasty = making.calm = 1;
+  making.unsynchronised = making.interleaved = 1;
   making.checked = mbi_examine_there(solver, &solver->view) ? mbi_examine_checked : NULL;
   making.maker = solver;
   memset(&desc, 0, sizeof desc);
@@ -176,14 +176,14 @@ static void mbi_solver_forget(merbit_solver *solver) {
   }
   if (mbi_solve_on_gpu(solver) && mbi_device_enter_alive(context)) {
     mbi_examine_forget(solver);
-    mbi_batch_destroy(solver);
+    mbi_recorded_destroy(solver);
     mbi_device_release(context, solver->single_there);
     mbi_program_destroy(context, &solver->gpu.program);
     mbi_device_leave(context);
   }
   merbit_plan_destroy(solver->plan); /* some of whose arrays lie behind the vectors */
   solver->plan = NULL;
-  (void)mbi_spare_close(context, &solver->gpu.spare);
+  (void)mbi_arena_close(context, &solver->gpu.arena);
   if (!mbi_solve_on_gpu(solver)) {
     mbi_solve_release_memory(solver);
   } else if (mbi_device_enter_alive(context)) {
@@ -216,7 +216,7 @@ static merbit_status mbi_solver_make_space(merbit_solver *solver) {
   if (mbi_solve_on_gpu(solver)) {
     solver->gpu.turn = mbi_solver_is_cg(solver) ? MBI_SOLVE_TURN : 0;
     if (solver->inner == NULL) {
-      mbi_batch_stream(solver);
+      mbi_recorded_stream(solver);
     }
     status = mbi_solve_specialise(solver);
   }
@@ -255,12 +255,12 @@ static merbit_status mbi_solver_make(merbit_solver *solver) {
   if (status == MERBIT_OK) {
     status = mbi_solver_make_plan(solver);
   }
-  mbi_spare_shut(solver->context, &solver->gpu.spare);
+  mbi_arena_shut(solver->context, &solver->gpu.arena);
   if (status == MERBIT_OK) {
     status = mbi_solver_enter(solver);
   }
   if (status == MERBIT_OK) {
-    solver->bytes -= solver->gpu.spare.used; /* the plan counts them */
+    solver->bytes -= solver->gpu.arena.used; /* the plan counts them */
     status = mbi_solver_examine(solver, &solver->view);
     mbi_solver_leave(solver);
   }
@@ -286,7 +286,7 @@ static merbit_status mbi_solver_make_scaled(merbit_solver *solver) {
     return status == MERBIT_OK ? made : status;
   }
   mbi_solver_forget(solver);
-  mbi_forgive(solver->context, reason, sizeof reason);
+  mbi_error_clear(solver->context, reason, sizeof reason);
   solver->view.values = scaled;
   return mbi_solver_make(solver);
 }
@@ -318,7 +318,7 @@ MBI_INTERNAL merbit_status mbi_solver_build(merbit_solver *solver) {
     return status;
   }
   mbi_solver_forget(solver);
-  mbi_forgive(context, solver->reason, sizeof solver->reason);
+  mbi_error_clear(context, solver->reason, sizeof solver->reason);
   mbi_log(context, "this solver computes on the CPU: %s", solver->reason);
   solver->side = MERBIT_SIDE_CPU;
   return mbi_solver_make_scaled(solver);
@@ -441,7 +441,7 @@ static merbit_status mbi_solver_renew(merbit_solver *solver, const void *values,
     return status;
   }
   if (mbi_solve_on_gpu(solver)) {
-    mbi_batch_forget(solver); /* it knows where the plan's arrays lie, which may move */
+    mbi_recorded_forget(solver); /* it knows where the plan's arrays lie, which may move */
   }
   mbi_solver_leave(solver);
   status = merbit_plan_update_values(solver->plan, values, memory);
@@ -467,7 +467,7 @@ static merbit_status mbi_solver_renew(merbit_solver *solver, const void *values,
   if (status == MERBIT_OK) {
     status = mbi_solver_examine(solver, &view);
   }
-  mbi_examine_let_go(solver, &view, own);
+  mbi_examine_release_sources(solver, &view, own);
   mbi_solver_leave(solver);
   return status;
 }
@@ -494,6 +494,6 @@ MERBIT_API merbit_status merbit_solver_update_values(merbit_solver *solver, cons
   if (status != MERBIT_OK || scaled == NULL) {
     return status == MERBIT_OK ? renewed : status;
   }
-  mbi_forgive(solver->context, reason, sizeof reason);
+  mbi_error_clear(solver->context, reason, sizeof reason);
   return mbi_solver_renew(solver, scaled, memory);
 }

@@ -38,8 +38,8 @@ typedef struct mbi_step {
   }
 
 #define MBI_SOLVE_STEPS 16 /* of a method, at most; every one has these: */
-#define MBI_SOLVE_SWEEPS 2
-#define MBI_STEP_LOOK 0
+#define MBI_SOLVE_FUSED_KERNELS 2
+#define MBI_STEP_RESIDUAL 0
 #define MBI_STEP_BLOCKS 1
 #define MBI_STEP_THREADS 768     /* of a block of the GPU, at most, and the most blocks of a */
 #define MBI_STEP_RESIDENT 1      /* multiprocessor: as solve/core/step.cuh has them */
@@ -63,7 +63,7 @@ typedef struct mbi_step {
 typedef struct mbi_solve_method {
   const char *name;
   const char *file;      /* of the kernels; NULL ends a list of methods */
-  const mbi_step *steps; /* beginning with mbk_solve_look and mbk_solve_blocks */
+  const mbi_step *steps; /* beginning with mbk_solve_residual_step and mbk_solve_blocks */
   int step_count;
   int sums; /* that its products add up: 1: v'A u; 2: and ||A u||^2; see mbi_solve_product_sums
              */
@@ -74,7 +74,7 @@ typedef struct mbi_solve_method {
   merbit_status (*start)(struct merbit_solver *solver);   /* from b - A x in MBI_AT_W */
   merbit_status (*iterate)(struct merbit_solver *solver); /* mbi_solve_count in the last sums */
   const char
-      *sweeps[MBI_SOLVE_SWEEPS]; /* kernels of several steps, or NULL: see mbi_solve_sweep */
+      *fused[MBI_SOLVE_FUSED_KERNELS]; /* kernels of several steps, or NULL: see mbi_solve_fused */
 } mbi_solve_method;
 
 /* What the GPU looks up in A's arrays: solve/precondition/setup_cuda.c. */
@@ -90,13 +90,13 @@ typedef struct mbi_solve_gpu {
   mbi_program program;
   void *kernels[MBI_SOLVE_STEPS]; /* CUfunction: steps */
   void *open;                     /* CUfunction: mbk_solve_open */
-  void *sweeps[MBI_SOLVE_SWEEPS]; /* CUfunction */
-  int sweep_blocks;               /* of their grid; 0: steps are launched one by one */
+  void *fused[MBI_SOLVE_FUSED_KERNELS]; /* CUfunction */
+  int fused_blocks;               /* of their grid; 0: steps are launched one by one */
   int turn;                       /* calls of method->iterate in a turn of a loop; 0: four */
   int place,
       followed;    /* of an iteration that is recorded: its number, whether another follows */
   void *stream;    /* CUstream; NULL: the default stream */
-  mbi_spare spare; /* behind the vectors, for what is allocated with the plan */
+  mbi_arena arena; /* behind the vectors, for what is allocated with the plan */
   mbi_examine_gpu examine;
   mbi_program loop_program;
   void *loop;    /* CUfunction: mbk_solve_loop */
@@ -147,15 +147,15 @@ struct merbit_solver {
   int rhs_scale; /* b is 2^rhs_scale times the caller's */
 };
 
-#define MBI_BATCH_LOOP 4   /* iterations recorded for a loop on the GPU: a turn costs 3 us */
-#define MBI_BATCH_PLAIN 10 /* and for a graph that the host launches again and again */
+#define MBI_RECORDED_LOOP 4   /* iterations recorded for a loop on the GPU: a turn costs 3 us */
+#define MBI_RECORDED_PLAIN 10 /* and for a graph that the host launches again and again */
 #define MBI_SOLVE_SPAN                                                                         \
   100 /* iterations of the first batch; of a loop that ends by itself twice that or more */
 
 #define MBI_SOLVE_LEAST 50 /* and of any */
 
 #ifdef MBI_SEPARATE
-extern const mbi_step_code mbi_solve_look_code_f64, mbi_solve_look_code_f32;
+extern const mbi_step_code mbi_solve_residual_step_code_f64, mbi_solve_residual_step_code_f32;
 extern const mbi_step_code mbi_solve_blocks_code_f64, mbi_solve_blocks_code_f32;
 extern const mbi_step_code mbi_arnoldi_project_code_f64, mbi_arnoldi_project_code_f32;
 extern const mbi_step_code mbi_arnoldi_again_code_f64, mbi_arnoldi_again_code_f32;
@@ -200,7 +200,7 @@ MBI_INTERNAL merbit_status mbi_examine_invert(merbit_solver *solver, const doubl
                                               void *inverse);
 /* solve/core/run.c */
 MBI_INTERNAL merbit_status mbi_solve_step(merbit_solver *solver, int index);
-MBI_INTERNAL merbit_status mbi_solve_sweep(merbit_solver *solver, int index);
+MBI_INTERNAL merbit_status mbi_solve_fused(merbit_solver *solver, int index);
 MBI_INTERNAL merbit_status mbi_solve_product(merbit_solver *solver, int from, int to);
 MBI_INTERNAL merbit_status mbi_solve_product_unless_stopped(merbit_solver *solver, int from,
                                                             int to);
@@ -227,11 +227,11 @@ extern const mbi_solve_method mbi_gmres_method;
 /* solve/core/methods.c */
 MBI_INTERNAL const mbi_solve_method *mbi_solve_method_of(merbit_solver_method method);
 /* solve/core/recorded.c */
-MBI_INTERNAL void mbi_batch_stream(merbit_solver *solver);
-MBI_INTERNAL void mbi_batch_forget(merbit_solver *solver);
-MBI_INTERNAL int mbi_batch_loops(const merbit_solver *solver);
-MBI_INTERNAL void mbi_batch_destroy(merbit_solver *solver);
-MBI_INTERNAL merbit_status mbi_batch_run(merbit_solver *solver, int span);
+MBI_INTERNAL void mbi_recorded_stream(merbit_solver *solver);
+MBI_INTERNAL void mbi_recorded_forget(merbit_solver *solver);
+MBI_INTERNAL int mbi_recorded_loops(const merbit_solver *solver);
+MBI_INTERNAL void mbi_recorded_destroy(merbit_solver *solver);
+MBI_INTERNAL merbit_status mbi_recorded_run(merbit_solver *solver, int span);
 /* solve/core/convergence.c */
 MBI_INTERNAL const mbi_solve_memory *mbi_solve_seen(const merbit_solver *solver);
 MBI_INTERNAL double mbi_solve_ratio(const mbi_solve_state *state, double square);
@@ -263,7 +263,7 @@ MBI_INTERNAL merbit_status mbi_examine_checked(void *maker);
 MBI_INTERNAL merbit_status mbi_solver_examine(merbit_solver *solver, const merbit_view *view);
 MBI_INTERNAL merbit_status mbi_examine_bring(merbit_solver *solver, merbit_memory memory,
                                              merbit_view *view, void **own);
-MBI_INTERNAL void mbi_examine_let_go(merbit_solver *solver, const merbit_view *view, void *own);
+MBI_INTERNAL void mbi_examine_release_sources(merbit_solver *solver, const merbit_view *view, void *own);
 /* solve/core/solver.c */
 MBI_INTERNAL merbit_status mbi_solver_enter(merbit_solver *solver);
 MBI_INTERNAL void mbi_solver_leave(merbit_solver *solver);

@@ -135,7 +135,7 @@ static void mbi_solve_lay_out(merbit_solver *solver) {
 
 /* Of the slots in which the blocks of a sweep leave numbers for each other. */
 MBI_INTERNAL uint64_t mbi_solve_post_bytes(const merbit_solver *solver) {
-  return (uint64_t)solver->gpu.sweep_blocks * 2 * MBI_SWEEP_SUMS * 16;
+  return (uint64_t)solver->gpu.fused_blocks * 2 * MBI_FUSED_SUMS * 16;
 }
 
 /* Everything at its place in the memory at `space`, on either side; the bytes that it takes. */
@@ -185,13 +185,13 @@ MBI_INTERNAL merbit_status mbi_solve_allocate_memory(merbit_solver *solver) {
     status = mbi_solve_zero(solver, solver->memory, sizeof *solver->memory);
   }
   if (status == MERBIT_OK && spare > 0) {
-    mbi_spare_open(solver->context, &solver->gpu.spare,
+    mbi_arena_open(solver->context, &solver->gpu.arena,
                    mbi_device_address(solver->space) + bytes, spare);
   }
-  if (status == MERBIT_OK && solver->gpu.sweep_blocks > 0) { /* no turn has mark 0 */
+  if (status == MERBIT_OK && solver->gpu.fused_blocks > 0) { /* no turn has mark 0 */
     status = mbi_solve_zero(solver, solver->v.posts, (size_t)mbi_solve_post_bytes(solver));
   }
-  if (status == MERBIT_OK && solver->gpu.sweep_blocks > 0 &&
+  if (status == MERBIT_OK && solver->gpu.fused_blocks > 0 &&
       solver->desc.method == MERBIT_SOLVER_CG) { /* products behind the last iteration read p */
     const char *from = (const char *)solver->v.at[MBI_CG_BEFORE];
     const char *last = (const char *)solver->v.at[MBI_CG_NEXT];

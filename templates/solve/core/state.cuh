@@ -6,7 +6,7 @@
 #define MBI_SOLVE_SCALARS 16
 #define MBI_STEP_SHARED 2048 // bytes of a step on the GPU
 #define MBI_SOLVE_SUMS 5 // of a step, the greatest values it looks for included
-#define MBI_SWEEP_SUMS 4 // of a stage of a sweep
+#define MBI_FUSED_SUMS 4 // of a stage of a sweep
 #define MBI_WIDE_GROUP 8 // sums of a step with many that a thread holds at a time
 #define MBI_SOLVE_RING                                                                         \
   2048 // iterations whose residuals are kept; more never pass between two looks
@@ -50,7 +50,7 @@ typedef struct mbi_solve_vectors {
   int lanczos;      // the latter
   const double *dots; // of p'A p: the parts that the last product has left; null: it leaves none
   long long dot_count;
-  unsigned long long *posts; // of sweeps: 2 MBI_SWEEP_SUMS slots of 16 bytes for each block
+  unsigned long long *posts; // of sweeps: 2 MBI_FUSED_SUMS slots of 16 bytes for each block
   long long stride; // elements from one vector of the basis to the next
 } mbi_solve_vectors;
 

@@ -48,8 +48,8 @@
         v, n, m, partials, shared);                                                            \
   }                                                                                            \
   template <int BEHIND>                                                                        \
-  MBK_DEVICE bool name##_stage(const mbk_sweep &s, bool backwards, mbk_u32 ahead) {            \
-    return mbk_sweep_stage<name##_before, name##_element, name##_after, adds, maxes, when,     \
+  MBK_DEVICE bool name##_stage(const mbk_fused &s, bool backwards, mbk_u32 ahead) {            \
+    return mbk_fused_stage<name##_before, name##_element, name##_after, adds, maxes, when,     \
                            BEHIND>(s, backwards, ahead);                                       \
   }
 

@@ -60,7 +60,7 @@ MBI_INTERNAL merbit_status mbi_eigen_throw(mbi_eigen *e, int slot) {
   return status;
 }
 
-MBI_INTERNAL merbit_status mbi_eigen_look(mbi_eigen *e) {
+MBI_INTERNAL merbit_status mbi_eigen_read_state(mbi_eigen *e) {
   e->solver->synchronizations += mbi_solve_on_gpu(e->solver);
   return mbi_solve_download(e->solver, &e->state, &e->solver->memory->state, sizeof e->state);
 }

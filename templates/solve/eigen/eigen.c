@@ -235,7 +235,7 @@ static merbit_status mbi_eigen_run(mbi_eigen *e, double *values, void *vectors,
   merbit_status status = mbi_solve_prepare_batch(e->solver, MBI_OPEN_BEGIN, 1);
   int lacking;
   if (status == MERBIT_OK) {
-    status = mbi_eigen_look(e);
+    status = mbi_eigen_read_state(e);
   }
   if (status == MERBIT_OK) {
     status = e->solver->v.lanczos ? mbi_lanczos_run(e) : mbi_power_run(e);

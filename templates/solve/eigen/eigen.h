@@ -46,7 +46,7 @@ MBI_INTERNAL void mbi_jacobi(double *a, double *vectors, int n);
 /* solve/eigen/common.c */
 extern const mbi_step mbi_eigen_steps[MBI_EIGEN_STEPS];
 MBI_INTERNAL merbit_status mbi_eigen_throw(mbi_eigen *e, int slot);
-MBI_INTERNAL merbit_status mbi_eigen_look(mbi_eigen *e);
+MBI_INTERNAL merbit_status mbi_eigen_read_state(mbi_eigen *e);
 MBI_INTERNAL merbit_status mbi_eigen_tell(mbi_eigen *e);
 MBI_INTERNAL void mbi_eigen_progress(mbi_eigen *e, double estimate);
 MBI_INTERNAL int mbi_eigen_stagnates(mbi_eigen *e, double estimate, int now, int patience);

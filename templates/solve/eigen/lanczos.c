@@ -56,10 +56,10 @@ static merbit_status mbi_lanczos_fill(mbi_eigen *e) {
     const int span = solver->v.basis + 1 - (int)e->state.scalar[MBI_ARNOLDI_SIZE];
     status = mbi_solve_prepare_batch(solver, MBI_OPEN_GO_ON, span > 0 ? span : 1);
     if (status == MERBIT_OK) {
-      status = mbi_batch_run(solver, span > 0 ? span : 1);
+      status = mbi_recorded_run(solver, span > 0 ? span : 1);
     }
     if (status == MERBIT_OK) {
-      status = mbi_eigen_look(e);
+      status = mbi_eigen_read_state(e);
     }
   } while (status == MERBIT_OK && e->state.stop == MBI_SOLVE_RUNNING);
   e->size = (int)e->state.scalar[MBI_ARNOLDI_SIZE] - 1;

@@ -47,10 +47,10 @@ MBI_INTERNAL merbit_status mbi_power_run(mbi_eigen *e) {
     double now;
     status = mbi_solve_prepare_batch(e->solver, MBI_OPEN_GO_ON, span);
     if (status == MERBIT_OK) {
-      status = mbi_batch_run(e->solver, span);
+      status = mbi_recorded_run(e->solver, span);
     }
     if (status == MERBIT_OK) {
-      status = mbi_eigen_look(e);
+      status = mbi_eigen_read_state(e);
     }
     if (status == MERBIT_OK) {
       now = mbi_seconds();

@@ -21,11 +21,11 @@
 #undef MBS_NAME
 
 static const mbi_step mbi_gmres_steps[] = {
-    MBI_STEP(solve_look),      MBI_STEP(solve_blocks),  MBI_STEP(arnoldi_start),
+    MBI_STEP(solve_residual_step),      MBI_STEP(solve_blocks),  MBI_STEP(arnoldi_start),
     MBI_STEP(arnoldi_project), MBI_STEP(arnoldi_again), MBI_STEP(arnoldi_extend),
 };
 enum {
-  MBI_SOLVE_LOOK_IN_GMRES = 0,
+  MBI_SOLVE_RESIDUAL_IN_GMRES = 0,
   MBI_SOLVE_BLOCKS_IN_GMRES,
   MBI_ARNOLDI_START_IN_GMRES,
   MBI_ARNOLDI_PROJECT_IN_GMRES,

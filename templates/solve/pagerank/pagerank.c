@@ -164,10 +164,10 @@ static merbit_status mbi_pagerank_take(mbi_pagerank *run, const merbit_view *hos
     if (status == MERBIT_OK) {
       run->links = run->entries->view;
     }
-  } else if (status == MERBIT_OK && mbi_view_is_half(host)) {
+  } else if (status == MERBIT_OK && mbi_view_is_triangle(host)) {
     status = mbi_weights_check(context, host); /* names weights as they were given */
     if (status == MERBIT_OK) {
-      status = mbi_half_expand(context, host, MERBIT_OPERATION_N, 0, &run->expanded, NULL);
+      status = mbi_symmetric_expand(context, host, MERBIT_OPERATION_N, 0, &run->expanded, NULL);
       run->links = run->expanded;
       run->operation = MERBIT_OPERATION_N; /* its own transpose */
     }
@@ -191,7 +191,7 @@ MBI_INTERNAL merbit_side mbi_pagerank_side(const mbi_pagerank *run) {
 /* A pattern's weights are counted on the GPU, which has row_ptr or gets it. */
 static int mbi_pagerank_counts(const mbi_pagerank *run, const merbit_view *view) {
   return mbi_pagerank_side(run) == MERBIT_SIDE_CUDA && run->context->side == MERBIT_SIDE_CUDA &&
-         view->format == MERBIT_CSR && view->values == NULL && !mbi_view_is_half(view);
+         view->format == MERBIT_CSR && view->values == NULL && !mbi_view_is_triangle(view);
 }
 
 MBI_INTERNAL merbit_status mbi_pagerank_encode(mbi_pagerank *run, const merbit_view *graph) {
@@ -288,10 +288,10 @@ MBI_INTERNAL merbit_status mbi_pagerank_plan(mbi_pagerank *run, merbit_side side
   }
   making.dual = dual;
   making.after = "\"solve/pagerank/after.cuh\"";
-  making.room = side == MERBIT_SIDE_CUDA ? mbi_pagerank_divide(run, dual, 0) : 0;
+  making.arena_bytes = side == MERBIT_SIDE_CUDA ? mbi_pagerank_divide(run, dual, 0) : 0;
   making.stops = 1;
-  making.hasty = 1;
-  making.calm = 1;
+  making.unsynchronised = 1;
+  making.interleaved = 1;
   return mbi_plan_create(run->context, &run->links, &desc, &making, &run->plan);
 }
 
@@ -306,6 +306,6 @@ MBI_INTERNAL void mbi_pagerank_start(mbi_pagerank *run) {
   mbi_pagerank_relax(state, 1);
   state->tolerance = run->desc.tolerance;
   state->cap = run->desc.max_iterations;
-  state->look = MBI_PAGERANK_LOOK;
+  state->look = MBI_PAGERANK_CHECK;
   state->stop = MBI_SOLVE_RUNNING;
 }

@@ -22,7 +22,7 @@ typedef struct mbi_weights {
 #define MBI_PAGERANK_BLOCKS 1024
 
 #define MBI_PAGERANK_KERNELS 6
-#define MBI_PAGERANK_LOOK (2 * MBI_SOLVE_SPAN) /* iterations before the first, of a loop */
+#define MBI_PAGERANK_CHECK (2 * MBI_SOLVE_SPAN) /* iterations before the first, of a loop */
 
 typedef struct mbi_pagerank_gpu {
   void *kernels[MBI_PAGERANK_KERNELS]; /* CUfunction */

@@ -102,7 +102,7 @@ static merbit_status mbi_pagerank_upload(mbi_pagerank *run) {
   merbit_status status = MERBIT_OK;
   /* Method MERBIT adds to its first y, and each product leaves zeros in the next one's. Other
    * methods do not read the z before the first: solve/pagerank/after.cuh. */
-  if (run->plan->merbit.dual) {
+  if (run->plan->making.dual) {
     status = mbi_solve_zero(engine, gpu->z[1], (size_t)run->n * mbi_type_size(run->type));
   }
   if (status == MERBIT_OK) {
@@ -190,7 +190,7 @@ static merbit_status mbi_pagerank_enqueue(merbit_solver *engine) {
   int turn;
   for (turn = 0; turn < 2 && status == MERBIT_OK; turn++) {
     status =
-        run->plan->merbit.dual ? mbi_pagerank_dual(run, turn) : mbi_pagerank_fused(run, turn);
+        run->plan->making.dual ? mbi_pagerank_dual(run, turn) : mbi_pagerank_fused(run, turn);
   }
   return status;
 }
@@ -211,10 +211,10 @@ MBI_INTERNAL merbit_status mbi_pagerank_prepare_cuda(mbi_pagerank *run) {
   run->method.name = "PageRank";
   run->method.iterate = mbi_pagerank_enqueue;
   /* Of two iterations each; a turn costs 4 us, products that do not end where ranks do more. */
-  engine->gpu.turn = run->plan->merbit.dual ? 1 : 2;
+  engine->gpu.turn = run->plan->making.dual ? 1 : 2;
   engine->method = &run->method;
-  mbi_batch_stream(engine);
-  (void)mbi_pagerank_divide(run, run->plan->merbit.dual, run->plan->workspace->room);
+  mbi_recorded_stream(engine);
+  (void)mbi_pagerank_divide(run, run->plan->making.dual, run->plan->workspace->arena);
   if (run->plan->epilogue != NULL) {
     run->plan->epilogue->after_memory = mbi_device_address(engine->memory);
   }
@@ -234,7 +234,7 @@ MBI_INTERNAL void mbi_pagerank_release_cuda(mbi_pagerank *run) {
   merbit_context *context = run->context;
   merbit_solver *engine = &run->engine;
   if (engine->side == MERBIT_SIDE_CUDA && mbi_device_enter_alive(context)) {
-    mbi_batch_destroy(engine);
+    mbi_recorded_destroy(engine);
     mbi_program_destroy(context, &engine->gpu.program);
     mbi_device_leave(context);
   }
@@ -254,11 +254,11 @@ MBI_INTERNAL merbit_status mbi_pagerank_iterate_cuda(mbi_pagerank *run, int span
   if (status != MERBIT_OK) {
     return status;
   }
-  if (mbi_batch_loops(&run->engine) && look != run->memory.state.look) {
+  if (mbi_recorded_loops(&run->engine) && look != run->memory.state.look) {
     status = mbi_solve_upload(&run->engine, &m->state.look, &look, sizeof look);
   }
   if (status == MERBIT_OK) {
-    status = mbi_batch_run(&run->engine, (span + 1) / 2);
+    status = mbi_recorded_run(&run->engine, (span + 1) / 2);
   }
   if (status == MERBIT_OK) {
     status = mbi_solve_download(&run->engine, &run->memory, m, sizeof *m);
@@ -270,7 +270,7 @@ MBI_INTERNAL merbit_status mbi_pagerank_iterate_cuda(mbi_pagerank *run, int span
 
 /* Ranks, at the end. */
 MBI_INTERNAL merbit_status mbi_pagerank_fetch(mbi_pagerank *run) {
-  void *z = run->gpu.z[run->plan->merbit.dual ? 0 : run->memory.state.iterations % 2];
+  void *z = run->gpu.z[run->plan->making.dual ? 0 : run->memory.state.iterations % 2];
   uint64_t n = (uint64_t)run->n;
   void *end[3];
   merbit_status status = mbi_device_enter(run->context);

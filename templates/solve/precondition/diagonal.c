@@ -56,7 +56,7 @@ MBI_INTERNAL merbit_status mbi_examine_csr(merbit_context *context, const merbit
   *copy = NULL;
   *csr = *view;
   if (view->format != MERBIT_CSR || view->memory == MERBIT_MEMORY_DEVICE ||
-      mbi_view_is_half(view)) {
+      mbi_view_is_triangle(view)) {
     status = merbit_matrix_create(context, view, copy);
     *csr = status == MERBIT_OK ? (*copy)->view : *csr;
   }

@@ -36,7 +36,7 @@ MBI_INTERNAL merbit_status mbi_solver_examine(merbit_solver *solver, const merbi
 }
 
 /* New values that do not lie where the structure does are brought there; the caller lets go of
- * them (mbi_examine_let_go). `memory` DEFAULT: they do. */
+ * them (mbi_examine_release_sources). `memory` DEFAULT: they do. */
 MBI_INTERNAL merbit_status mbi_examine_bring(merbit_solver *solver, merbit_memory memory,
                                              merbit_view *view, void **own) {
   merbit_context *context = solver->context;
@@ -66,7 +66,7 @@ MBI_INTERNAL merbit_status mbi_examine_bring(merbit_solver *solver, merbit_memor
   return status;
 }
 
-MBI_INTERNAL void mbi_examine_let_go(merbit_solver *solver, const merbit_view *view,
+MBI_INTERNAL void mbi_examine_release_sources(merbit_solver *solver, const merbit_view *view,
                                      void *own) {
   if (view->memory == MERBIT_MEMORY_DEVICE) {
     mbi_device_release(solver->context, mbi_device_address(own));

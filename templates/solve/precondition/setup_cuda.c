@@ -18,7 +18,7 @@
 
 MBI_INTERNAL int mbi_examine_there(const merbit_solver *solver, const merbit_view *view) {
   return mbi_solve_on_gpu(solver) && view->memory == MERBIT_MEMORY_DEVICE &&
-         view->format == MERBIT_CSR && !mbi_view_is_half(view);
+         view->format == MERBIT_CSR && !mbi_view_is_triangle(view);
 }
 
 /* Of a row: no more than nonzeros, in the mean. */

@@ -17,7 +17,7 @@
 
 static int mbi_choose_pays(const merbit_plan *plan, merbit_method method, double now,
                            double then) {
-  const int less = method == MERBIT_METHOD_HUBS || plan->spare.at != 0;
+  const int less = method == MERBIT_METHOD_HUBS || plan->arena.at != 0;
   return plan->desc.expected_calls * (now - then) >
          (less ? MBI_CHOOSE_MAKING_LESS : MBI_CHOOSE_MAKING) * then;
 }
@@ -43,7 +43,7 @@ static void mbi_choose_say(merbit_plan *plan, const mbi_forecast *f, int even) {
 /* Slices of 32 rows waste little. */
 static int mbi_choose_even(const merbit_plan *plan) {
   const mbi_device_csr *csr = &plan->device;
-  return csr->nnz >= 4 * csr->rows && plan->ranks.slots / 5 <= csr->nnz / 3;
+  return csr->nnz >= 4 * csr->rows && plan->nonempty.slots / 5 <= csr->nnz / 3;
 }
 
 /* Returns whether slices may pay: no lane walks longer than the scan takes either. */
@@ -54,14 +54,14 @@ static int mbi_choose_slices(const merbit_plan *plan) {
 /* Returns whether lanes per row pay for a small matrix: rows are even, and none is so long that
  * its lanes walk longer than the scan takes. */
 static int mbi_choose_small_rows(const merbit_plan *plan) {
-  return plan->ranks.slots / 8 <= plan->device.nnz / 5 &&
+  return plan->nonempty.slots / 8 <= plan->device.nnz / 5 &&
          mbi_rows_walk(plan) <= mbi_choose_forecast(plan).scan;
 }
 
 /* Small: all of it stays in L2, and launches count; lanes share a row. plan->why says what
  * decided. */
 MBI_INTERNAL merbit_method mbi_choose_method(merbit_plan *plan) {
-  const mbi_ranks *ranks = &plan->ranks;
+  const mbi_nonempty_rows *nonempty = &plan->nonempty;
   const int even = mbi_choose_even(plan);
   const mbi_forecast f = mbi_choose_forecast(plan);
   merbit_method method = MERBIT_METHOD_SCAN;
@@ -78,7 +78,7 @@ MBI_INTERNAL merbit_method mbi_choose_method(merbit_plan *plan) {
     return rows ? MERBIT_METHOD_ROWS : MERBIT_METHOD_SCAN;
   }
   if (!mbi_plan_plain(plan)) {
-    const int rows = even && ranks->longest <= 64 && mbi_ranks_equal(plan);
+    const int rows = even && nonempty->longest <= 64 && mbi_nonempty_equal(plan);
     (void)snprintf(plan->why, sizeof plan->why, "%s rows of %s; runner-up %s",
                    rows ? "equal, short" : "any", mbi_plan_type_text(plan),
                    rows ? "scan" : "merge");
@@ -117,15 +117,15 @@ MBI_INTERNAL merbit_status mbi_choose_semiring(merbit_plan *plan) {
   if (mbi_choose_unseen(plan)) {
     (void)snprintf(plan->why, sizeof plan->why, "for %d product without a look at the matrix",
                    plan->desc.expected_calls);
-  } else if (!mbi_ranks_fit(plan)) {
+  } else if (!mbi_nonempty_fit(plan)) {
     (void)snprintf(plan->why, sizeof plan->why, "more rows than the others take");
   } else {
-    status = mbi_ranks_need(plan);
+    status = mbi_nonempty_need(plan);
     if (status == MERBIT_OK) {
       const int small = mbi_choose_small(plan);
       const int rows = small ? mbi_choose_small_rows(plan)
                              : plan->type == MERBIT_F64 && mbi_choose_even(plan) &&
-                                   plan->ranks.longest <= 64;
+                                   plan->nonempty.longest <= 64;
       plan->method = rows ? MERBIT_METHOD_ROWS : MERBIT_METHOD_SCAN;
       (void)snprintf(plan->why, sizeof plan->why, "%s; runner-up %s",
                      rows && small ? "small, with even rows"
@@ -142,31 +142,31 @@ MBI_INTERNAL merbit_status mbi_choose_semiring(merbit_plan *plan) {
  * but not nearly all: with hubs, windows of nonzeros meet some sectors again.
  */
 #define MBI_CHOOSE_NO_HUBS 0.98
-static merbit_status mbi_choose_look(merbit_plan *plan) {
+static merbit_status mbi_choose_sample(merbit_plan *plan) {
   const double cols = (double)plan->device.cols * (double)mbi_type_size(plan->type);
   merbit_status status;
   if (plan->device.nnz > 0 && mbi_choose_small(plan) &&
       plan->desc.expected_calls >= mbi_choose_blocks_calls(plan) &&
       mbi_device_csr_stream_bytes(plan) >= MBI_CHOOSE_BLOCKS) {
-    return mbi_ranks_blocks(plan);
+    return mbi_nonempty_blocks(plan);
   }
   if (plan->device.nnz == 0 || mbi_choose_small(plan)) {
     return MERBIT_OK;
   }
-  status = mbi_ranks_sample(plan->context, &plan->device, plan->type, &plan->ranks);
+  status = mbi_nonempty_sample(plan->context, &plan->device, plan->type, &plan->nonempty);
   if (status == MERBIT_OK && plan->desc.expected_calls > MBI_CHOOSE_MAKING) {
-    status = mbi_ranks_blocks(plan);
+    status = mbi_nonempty_blocks(plan);
   }
   if (status == MERBIT_OK && plan->desc.expected_calls > MBI_CHOOSE_MAKING) {
     const double gathers =
-        (double)plan->device.nnz * plan->ranks.sectors * mbi_choose_gather(cols);
-    if (plan->ranks.sectors > 0.5 && plan->ranks.sectors < MBI_CHOOSE_NO_HUBS &&
+        (double)plan->device.nnz * plan->nonempty.sectors * mbi_choose_gather(cols);
+    if (plan->nonempty.sectors > 0.5 && plan->nonempty.sectors < MBI_CHOOSE_NO_HUBS &&
         3 * gathers > mbi_choose_forecast(plan).scan) {
-      status = mbi_ranks_columns(plan, mbi_hubs_room(plan));
+      status = mbi_nonempty_columns(plan, mbi_hubs_room(plan));
     }
     if (status == MERBIT_DEVICE_OUT_OF_MEMORY) { /* then no hubs */
       char reason[384];
-      mbi_forgive(plan->context, reason, sizeof reason);
+      mbi_error_clear(plan->context, reason, sizeof reason);
       mbi_log(plan->context, "columns are not counted: %s", reason);
       status = MERBIT_OK;
     }
@@ -207,12 +207,12 @@ MBI_INTERNAL merbit_status mbi_choose_forms(merbit_plan *plan, uint32_t *forms) 
     if (plan->method != MERBIT_METHOD_AUTO) {
       *forms = mbi_choose_forms_of(plan->method);
     } else if (!mbi_choose_small(plan)) {
-      status = mbi_ranks_blocks(plan);
-      if (!mbi_full_blocks(&plan->ranks)) {
+      status = mbi_nonempty_blocks(plan);
+      if (!mbi_has_full_blocks(&plan->nonempty)) {
         *forms = MBI_FORMS_ALL;
         *forms &= mbi_choose_slices(plan) ? MBI_FORMS_ALL : ~MBI_FORMS_SLOW;
         *forms &=
-            plan->once || plan->type == MERBIT_F64 ? MBI_FORMS_ALL : ~MBI_FORM(MBI_VALUES_HALF);
+            plan->streaming || plan->type == MERBIT_F64 ? MBI_FORMS_ALL : ~MBI_FORM(MBI_VALUES_HALF);
       }
     }
   }
@@ -228,10 +228,10 @@ MBI_INTERNAL merbit_status mbi_choose_values(merbit_plan *plan) {
   if (plan->device.values == 0 || plan->device.nnz == 0 || plan->desc.changing_values ||
       plan->desc.expected_calls < MBI_VALUES_CALLS || plan->method == MERBIT_METHOD_MERBIT ||
       plan->method == MERBIT_METHOD_MERGE || plan->method == MERBIT_METHOD_BSR ||
-      !mbi_ranks_fit(plan)) {
+      !mbi_nonempty_fit(plan)) {
     return MERBIT_OK;
   }
-  status = mbi_ranks_need(plan);
+  status = mbi_nonempty_need(plan);
   if (status == MERBIT_OK) {
     status = mbi_choose_forms(plan, &forms);
   }
@@ -241,7 +241,7 @@ MBI_INTERNAL merbit_status mbi_choose_values(merbit_plan *plan) {
   status = mbi_values_specialise(plan, forms);
   if (status == MERBIT_DEVICE_OUT_OF_MEMORY) { /* then general ones */
     char reason[384];
-    mbi_forgive(plan->context, reason, sizeof reason);
+    mbi_error_clear(plan->context, reason, sizeof reason);
     mbi_log(plan->context, "values are not stored shorter: %s", reason);
     status = MERBIT_OK;
   }
@@ -255,7 +255,7 @@ static merbit_status mbi_choose_many(merbit_plan *plan) {
   plan->cuda = mbi_cuda_method_of(plan, plan->method);
   (void)snprintf(plan->why, sizeof plan->why, "for several vectors");
   status = mbi_method_create(plan);
-  mbi_ranks_finish(plan->context, &plan->ranks);
+  mbi_nonempty_finish(plan->context, &plan->nonempty);
   return status;
 }
 
@@ -272,14 +272,14 @@ MBI_INTERNAL merbit_status mbi_choose_auto(merbit_plan *plan) {
                    plan->desc.expected_calls);
     return MERBIT_OK;
   }
-  if (!mbi_ranks_fit(plan)) {
+  if (!mbi_nonempty_fit(plan)) {
     plan->method = mbi_plan_plain(plan) ? MERBIT_METHOD_MERBIT : MERBIT_METHOD_MERGE;
     (void)snprintf(plan->why, sizeof plan->why, "more rows than the others take");
     return MERBIT_OK;
   }
-  status = mbi_ranks_need(plan);
+  status = mbi_nonempty_need(plan);
   if (status == MERBIT_OK && mbi_plan_plain(plan)) {
-    status = mbi_choose_look(plan);
+    status = mbi_choose_sample(plan);
   }
   if (status == MERBIT_OK && mbi_choose_by_measuring(plan)) {
     status = mbi_measure(plan);
@@ -296,7 +296,7 @@ MBI_INTERNAL merbit_status mbi_choose(merbit_plan *plan) {
   const int any = plan->method == MERBIT_METHOD_AUTO;
   char reason[384];
   merbit_status status = MERBIT_OK;
-  plan->once = plan->device.nnz >= 4 * plan->device.rows;
+  plan->streaming = plan->device.nnz >= 4 * plan->device.rows;
   if (mbi_plan_vectors(plan) > 1) {
     return mbi_choose_many(plan);
   }
@@ -311,18 +311,17 @@ MBI_INTERNAL merbit_status mbi_choose(merbit_plan *plan) {
   status = mbi_method_create(plan);
   if (any && plan->method != MERBIT_METHOD_SCAN &&
       (status == MERBIT_DEVICE_OUT_OF_MEMORY || status == MERBIT_TOO_LARGE)) {
-    plan->cuda->destroy(plan);
-    mbi_plan_forget(plan);
-    mbi_forgive(context, reason, sizeof reason);
+    mbi_method_destroy(plan);
+    mbi_error_clear(context, reason, sizeof reason);
     mbi_log(context, "this plan takes the scan: %s", reason);
     (void)snprintf(plan->why, sizeof plan->why, "the first choice failed: %.60s", reason);
     plan->method = MERBIT_METHOD_SCAN;
     plan->cuda = mbi_cuda_method_of(plan, plan->method);
     status = mbi_method_create(plan);
   }
-  if (status == MERBIT_OK && plan->full.csr.rows > 0) {
-    mbi_full_let_go(plan);
+  if (status == MERBIT_OK && plan->extracted.csr.rows > 0) {
+    mbi_extracted_let_go(plan);
   }
-  mbi_ranks_finish(context, &plan->ranks);
+  mbi_nonempty_finish(context, &plan->nonempty);
   return status;
 }

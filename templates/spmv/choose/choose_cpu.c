@@ -14,16 +14,16 @@
 /* Steps of the path below which a product is over before a plan's form could matter. */
 #define MBI_CHOOSE_TINY 4096
 
-typedef struct mbi_choose_look_cpu {
+typedef struct mbi_choose_sample_cpu {
   int equal; /* all values are, or it is a pattern */
   int block; /* rows and columns of the full blocks; 1: none */
-} mbi_choose_look_cpu;
+} mbi_choose_sample_cpu;
 
 /* Seconds of a product: of each nonzero, and of each row, whose end MERGE often guesses wrongly
  * where rows are short; where the caches do not hold x, MERGE waits there, and SORTED has asked
  * ahead. */
 static double mbi_choose_cpu_seconds(const merbit_plan *plan, merbit_method method,
-                                     const mbi_choose_look_cpu *look) {
+                                     const mbi_choose_sample_cpu *look) {
   const merbit_view *csr = &plan->csr;
   const int far_x = csr->cols * (int64_t)mbi_type_size(plan->type) > MBI_SORTED_FAR;
   const int merge = method == MERBIT_METHOD_MERGE;
@@ -101,7 +101,7 @@ static merbit_status mbi_choose_without(merbit_plan *plan, merbit_status status)
   if (status == MERBIT_OUT_OF_MEMORY && plan->desc.method == MERBIT_METHOD_AUTO) {
     mbi_sorted_destroy(plan);
     mbi_blocks_destroy(plan);
-    mbi_forgive(plan->context, reason, sizeof reason);
+    mbi_error_clear(plan->context, reason, sizeof reason);
     mbi_log(plan->context, "this plan takes the merge path: %s", reason);
     (void)snprintf(plan->why, sizeof plan->why, "no memory for another form of the matrix");
     plan->method = MERBIT_METHOD_MERGE;
@@ -131,7 +131,7 @@ static merbit_status mbi_choose_blocks(merbit_plan *plan, int block) {
 
 /* The fastest that pays for itself. plan->why: its forecast and that of the next. */
 static merbit_status mbi_choose_by_forecast(merbit_plan *plan) {
-  mbi_choose_look_cpu look;
+  mbi_choose_sample_cpu look;
   merbit_method best = MERBIT_METHOD_MERGE, next = MERBIT_METHOD_SORTED;
   double merge, sorted, blocks, calls = plan->desc.expected_calls;
   look.equal = !plan->desc.changing_values && mbi_choose_equal(plan);

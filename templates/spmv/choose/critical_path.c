@@ -21,5 +21,5 @@ MBI_INTERNAL int mbi_choose_small(const merbit_plan *plan) {
  * `at_once` nonzeros and `loads` loads, each of which waits for the one before. */
 MBI_INTERNAL double mbi_walk(const merbit_plan *plan, double at_once, int loads) {
   const double load = mbi_choose_small(plan) ? MBI_WALK_NEAR : MBI_WALK_FAR;
-  return (double)plan->ranks.longest / at_once * loads * load - MBI_WALK_LEAST;
+  return (double)plan->nonempty.longest / at_once * loads * load - MBI_WALK_LEAST;
 }

@@ -33,8 +33,8 @@ MBI_INTERNAL const mbi_cuda_method *mbi_cuda_method_of(const merbit_plan *plan,
     return &mbi_binned_method;
   case MERBIT_METHOD_BSR:
     return mbi_plan_has_blocks(plan)                ? &mbi_bsr_method
-           : plan->desc.method == MERBIT_METHOD_BSR ? &mbi_carve_method
-                                                    : &mbi_full_method;
+           : plan->desc.method == MERBIT_METHOD_BSR ? &mbi_extract_method
+                                                    : &mbi_extracted_method;
   case MERBIT_METHOD_CB:
     return &mbi_cb_method;
   case MERBIT_METHOD_HUBS:
@@ -79,15 +79,15 @@ MBI_INTERNAL double mbi_choose_gather(double bytes) {
 /* Whether the matrix was found to consist of full blocks, and stores a value for each nonzero.
  */
 MBI_INTERNAL int mbi_choose_full(const merbit_plan *plan) {
-  return mbi_full_blocks(&plan->ranks) && plan->device.form == MBI_VALUES_GENERAL &&
+  return mbi_has_full_blocks(&plan->nonempty) && plan->device.form == MBI_VALUES_GENERAL &&
          plan->device.values != 0;
 }
 
 /* Whether all that a product does is to gather doubles, each from a sector of its own, for
  * lanes of which half are busy. */
 static int mbi_choose_gathered(const merbit_plan *plan) {
-  return plan->type == MERBIT_F64 && mbi_value_bytes(plan) == 0 && plan->ranks.sectors > 0.9 &&
-         plan->ranks.slots / 2 <= plan->device.nnz;
+  return plan->type == MERBIT_F64 && mbi_value_bytes(plan) == 0 && plan->nonempty.sectors > 0.9 &&
+         plan->nonempty.slots / 2 <= plan->device.nnz;
 }
 
 /* The longer one: a row that is walked alone goes on while the others are multiplied. */
@@ -104,7 +104,7 @@ MBI_INTERNAL mbi_forecast mbi_choose_forecast(const merbit_plan *plan) {
       ((rows + cols) * size + (double)mbi_value_bytes_once(plan)) * MBI_CHOOSE_STREAM;
   const double values = (double)mbi_value_bytes(plan);
   const double stream = nnz * (4.0 + values) * MBI_CHOOSE_STREAM;
-  const double gathers = nnz * plan->ranks.sectors * mbi_choose_gather(cols * size);
+  const double gathers = nnz * plan->nonempty.sectors * mbi_choose_gather(cols * size);
   /* No row ends have to be found, which shows in f64; in f32 the scan keeps up with the stream.
    */
   const double light = plan->type == MERBIT_F64 && gathers < stream / 2 ? 0.8 : 1.0;
@@ -122,18 +122,18 @@ MBI_INTERNAL mbi_forecast mbi_choose_forecast(const merbit_plan *plan) {
   /* Where rows are short, one block to a multiprocessor loses by them what hubs save (a star,
    * ones in f64 on an H200: 224 us where the scan takes 206). */
   f.hubs =
-      nnz >= 4.0 * rows && plan->ranks.hub_share > 1.0 - plan->ranks.sectors
-          ? vectors + stream + gathers * (1.0 - plan->ranks.hub_share) / plan->ranks.sectors
+      nnz >= 4.0 * rows && plan->nonempty.hub_share > 1.0 - plan->nonempty.sectors
+          ? vectors + stream + gathers * (1.0 - plan->nonempty.hub_share) / plan->nonempty.sectors
           : f.scan;
   f.sliced = mbi_choose_longer(vectors + gathers +
-                                   nnz * (4.0 - 2.0 * plan->ranks.narrow + values) *
+                                   nnz * (4.0 - 2.0 * plan->nonempty.narrow + values) *
                                        MBI_CHOOSE_STREAM * light,
                                mbi_sliced_walk(plan));
   /* Products are written and read; reads and writes mixed reach three quarters of the rate. */
   f.binned = vectors + nnz * 1.1 * (4.5 + values + 2.0 * size) * MBI_CHOOSE_STREAM * 1.35;
   f.blocks = f.scan;
   if (mbi_choose_full(plan)) {
-    const double column = 4.0 / (plan->ranks.block_rows * plan->ranks.block_cols);
+    const double column = 4.0 / (plan->nonempty.block_rows * plan->nonempty.block_cols);
     f.blocks = vectors + gathers + nnz * (column + values) * MBI_CHOOSE_STREAM * 1.08 * light;
   }
   return f;

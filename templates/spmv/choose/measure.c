@@ -37,9 +37,9 @@ MBI_INTERNAL int mbi_measure_add(mbi_candidate *candidates, int count, merbit_me
  * enough for rows that cross thread blocks. Else what the forecasts put
  * within half as much again of the best. */
 MBI_INTERNAL int mbi_measure_candidates(const merbit_plan *plan, mbi_candidate *candidates) {
-  const mbi_ranks *ranks = &plan->ranks;
+  const mbi_nonempty_rows *nonempty = &plan->nonempty;
   const mbi_forecast f = mbi_choose_forecast(plan);
-  int even = ranks->slots / 2 <= plan->device.nnz;
+  int even = nonempty->slots / 2 <= plan->device.nnz;
   int count = 0;
   if (mbi_choose_small(plan)) {
     even = even && mbi_rows_walk(plan) <= f.scan;
@@ -128,12 +128,11 @@ static merbit_status mbi_measure_try(merbit_plan *plan, mbi_candidate *candidate
     status = mbi_measure_product(plan, carries, x, y, &candidate->seconds);
   }
   mbi_device_release(context, carries);
-  plan->cuda->destroy(plan);
-  mbi_plan_forget(plan);
+  mbi_method_destroy(plan);
   plan->desc.omega = omega;
   if (status == MERBIT_DEVICE_OUT_OF_MEMORY || status == MERBIT_TOO_LARGE) {
     char reason[384];
-    mbi_forgive(context, reason, sizeof reason);
+    mbi_error_clear(context, reason, sizeof reason);
     mbi_log(context, "not measured: %s", reason);
     candidate->seconds = HUGE_VAL;
     return MERBIT_OK;
@@ -167,7 +166,7 @@ static merbit_status mbi_measure_key(merbit_plan *plan, char **key, size_t *size
   merbit_context *context = plan->context;
   uint64_t hash = 0;
   void *room = NULL;
-  merbit_status status = mbi_ranks_hash(plan, &hash);
+  merbit_status status = mbi_nonempty_hash(plan, &hash);
   *key = NULL;
   if (status == MERBIT_OK) {
     status = mbi_allocate_array(context, 1024, 1, "the key of a choice", &room);
@@ -192,7 +191,7 @@ MBI_INTERNAL int mbi_measured_valid(const merbit_plan *plan, const mbi_measured 
          (found->method == MERBIT_METHOD_SCAN || found->method == MERBIT_METHOD_ROWS ||
           found->method == MERBIT_METHOD_SLICED || found->method == MERBIT_METHOD_BINNED ||
           found->method == MERBIT_METHOD_HUBS ||
-          (found->method == MERBIT_METHOD_BSR && mbi_full_blocks(&plan->ranks))) &&
+          (found->method == MERBIT_METHOD_BSR && mbi_has_full_blocks(&plan->nonempty))) &&
          found->omega >= 0 && found->omega <= (found->method == MERBIT_METHOD_SCAN ? 2 : 0);
 }
 
@@ -234,7 +233,7 @@ MBI_INTERNAL void mbi_measure_answer(const mbi_candidate *candidates, int count,
   }
 }
 
-/* Set plan->method, plan->desc.omega and plan->why. Needs plan->ranks, sampled. */
+/* Set plan->method, plan->desc.omega and plan->why. Needs plan->nonempty, sampled. */
 MBI_INTERNAL merbit_status mbi_measure(merbit_plan *plan) {
   mbi_candidate candidates[MBI_MEASURE_MOST];
   mbi_measured answer;

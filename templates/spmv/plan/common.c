@@ -9,14 +9,14 @@
 /* Whether products start only when all before them is done. Then x is read as data that nobody
  * writes, which most methods gain more by than by an early start; SLICED loses nothing without.
  */
-MBI_INTERNAL int mbi_plan_calm(const merbit_plan *plan) {
-  return plan->making.calm && plan->method != MERBIT_METHOD_SLICED;
+MBI_INTERNAL int mbi_plan_launches_plainly(const merbit_plan *plan) {
+  return plan->making.interleaved && plan->method != MERBIT_METHOD_SLICED;
 }
 
 /* A MBI_START of a kernel of a product. A fix-up `behind` the product of the same call is early
  * in calm plans too: it reads the carries as data that others write. */
 MBI_INTERNAL int mbi_plan_start(const merbit_plan *plan, int behind) {
-  return mbi_plan_calm(plan) && !behind ? MBI_START_PLAIN : MBI_START_EARLY;
+  return mbi_plan_launches_plainly(plan) && !behind ? MBI_LAUNCH_PLAIN : MBI_LAUNCH_DEPENDENT;
 }
 
 /* A kernel of a product with nothing of the same call before it that it could be `behind`. */
@@ -25,26 +25,6 @@ MBI_INTERNAL merbit_status mbi_plan_launch(merbit_plan *plan, void *function, co
                                            void *stream, void **arguments) {
   return mbi_device_launch_some(plan->context, function, name, grid, threads, shared_bytes,
                                 stream, arguments, mbi_plan_start(plan, 0));
-}
-
-/* What a method made of the matrix is gone, or belongs to another plan. */
-MBI_INTERNAL void mbi_plan_forget(merbit_plan *plan) {
-  plan->schedule_bytes = plan->stream_bytes = 0;
-  memset(&plan->program, 0, sizeof plan->program);
-  plan->scale = NULL;
-  memset(&plan->scan, 0, sizeof plan->scan);
-  memset(&plan->rows, 0, sizeof plan->rows);
-  memset(&plan->merge, 0, sizeof plan->merge);
-  memset(&plan->sliced, 0, sizeof plan->sliced);
-  memset(&plan->binned, 0, sizeof plan->binned);
-  memset(&plan->hubs, 0, sizeof plan->hubs);
-  memset(&plan->cb, 0, sizeof plan->cb);
-  memset(&plan->many, 0, sizeof plan->many);
-  memset(&plan->bsr_tiles, 0, sizeof plan->bsr_tiles);
-#ifdef MERBIT_STUDY_METHODS
-  memset(&plan->bsr_study, 0, sizeof plan->bsr_study);
-  memset(&plan->csr_study, 0, sizeof plan->csr_study);
-#endif
 }
 
 /* That a product reads of each nonzero's value. */
@@ -105,7 +85,7 @@ MBI_INTERNAL int mbi_plan_has_blocks(const merbit_plan *plan) {
 MBI_INTERNAL const char *mbi_method_name(merbit_method method) {
   static const char *const names[] = {"auto", "reference", "merge",  "merbit", "scan",
                                       "rows", "sliced",    "binned", "bsr",    "cb",
-                                      "hubs", "sorted",    "many",   "half"};
+                                      "hubs", "sorted",    "many",   "symmetric"};
 #ifdef MERBIT_STUDY_METHODS
   if (method >= MERBIT_METHOD_BSR_ROWS) {
     return mbi_study_name(method);
@@ -121,7 +101,7 @@ MBI_INTERNAL const char *mbi_method_identifier(merbit_method method) {
       "MERBIT_METHOD_MERBIT", "MERBIT_METHOD_SCAN",      "MERBIT_METHOD_ROWS",
       "MERBIT_METHOD_SLICED", "MERBIT_METHOD_BINNED",    "MERBIT_METHOD_BSR",
       "MERBIT_METHOD_CB",     "MERBIT_METHOD_HUBS",      "MERBIT_METHOD_SORTED",
-      "MERBIT_METHOD_MANY",   "MERBIT_METHOD_HALF"};
+      "MERBIT_METHOD_MANY",   "MERBIT_METHOD_SYMMETRIC"};
 #ifdef MERBIT_STUDY_METHODS
   if (method >= MERBIT_METHOD_BSR_ROWS) {
     return mbi_study_name(method);

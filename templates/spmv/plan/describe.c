@@ -11,7 +11,7 @@ static int64_t mbi_plan_product_bytes(const merbit_plan *plan) {
   const int64_t nnz = plan->csr.nnz, rows = plan->csr.rows, cols = plan->csr.cols;
   const int64_t values = plan->csr.values != NULL ? nnz * size : 0;
   const int64_t vectors =
-      (rows + cols) * (int64_t)mbi_type_size(mbi_plan_sums(plan)) * mbi_plan_vectors(plan) +
+      (rows + cols) * (int64_t)mbi_type_size(mbi_plan_accumulator(plan)) * mbi_plan_vectors(plan) +
       mbi_epilogue_stream_bytes(plan);
   const int64_t columns = nnz * (int64_t)sizeof(int32_t);
   const merbit_view *bsr = &plan->bsr.view;
@@ -45,16 +45,16 @@ MERBIT_API merbit_status merbit_plan_get_info(const merbit_plan *plan, merbit_pl
   info->reorder_seconds = plan->reorder.seconds;
   info->bandwidth_before = plan->reorder.bandwidth_before;
   info->bandwidth = plan->reorder.bandwidth;
-  info->expand_seconds = plan->half.seconds;
+  info->expand_seconds = plan->symmetric.seconds;
   info->vectors = mbi_plan_vectors(plan);
   if (plan->side == MERBIT_SIDE_CUDA) {
     uint64_t workspace[5];
     plan->cuda->info(plan, info);
     info->device_bytes =
-        (int64_t)(plan->device.bytes + plan->schedule_bytes + plan->ranks.counts_bytes +
-                  plan->ranks.column_bytes + plan->reorder.bytes +
-                  (plan->spare.bytes - plan->spare.used) +
-                  mbi_workspace_bytes(plan, workspace) - plan->making.room);
+        (int64_t)(plan->device.bytes + plan->schedule_bytes + plan->nonempty.counts_bytes +
+                  plan->nonempty.column_bytes + plan->reorder.bytes +
+                  (plan->arena.bytes - plan->arena.used) +
+                  mbi_workspace_bytes(plan, workspace) - plan->making.arena_bytes);
     info->cubin_from_cache = plan->program.from_cache;
     info->compile_seconds = plan->program.compile_seconds;
     info->load_seconds = plan->program.load_seconds;
@@ -102,8 +102,8 @@ static int mbi_describe_order(const merbit_plan *plan, char *text, size_t size) 
 }
 
 /* What is appended to the line of a plan whose view gives one triangle. */
-static int mbi_describe_half(const merbit_plan *plan, char *text, size_t size) {
-  const mbi_half *half = &plan->half;
+static int mbi_describe_symmetric(const merbit_plan *plan, char *text, size_t size) {
+  const mbi_symmetric *half = &plan->symmetric;
   return snprintf(
       text, size, "; %s, given by %" PRId64 " entries of its %s triangle, %s in %.1f ms",
       mbi_symmetry_name(half->view.symmetry), half->view.nnz, half->upper ? "upper" : "lower",
@@ -172,8 +172,8 @@ MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size
       (size_t)length < sizeof line) {
     length += mbi_describe_epilogue(plan, line + length, sizeof line - (size_t)length);
   }
-  if (plan != NULL && mbi_plan_is_half(plan) && length > 0 && (size_t)length < sizeof line) {
-    length += mbi_describe_half(plan, line + length, sizeof line - (size_t)length);
+  if (plan != NULL && mbi_plan_is_symmetric(plan) && length > 0 && (size_t)length < sizeof line) {
+    length += mbi_describe_symmetric(plan, line + length, sizeof line - (size_t)length);
   }
   if (plan != NULL && mbi_plan_vectors(plan) > 1 && length > 0 &&
       (size_t)length < sizeof line) {

@@ -23,19 +23,42 @@ MBI_INTERNAL uint64_t mbi_scratch_bytes(const merbit_plan *plan) {
              : plan->cuda->carry_bytes(plan);
 }
 
-/* plan->cuda, made; after a failure plan->cuda->destroy cleans up. */
+/* Forgets what a method made on a device that is lost. */
+MBI_INTERNAL void mbi_method_forget(merbit_plan *plan) {
+  mbi_release(plan->context, plan->state);
+  plan->state = NULL;
+  plan->schedule_bytes = plan->stream_bytes = 0;
+  memset(&plan->program, 0, sizeof plan->program);
+  plan->scale = NULL;
+}
+
+/* Creates what plan->cuda makes of the matrix in plan->device. After a failure
+ * mbi_method_destroy cleans up. */
 MBI_INTERNAL merbit_status mbi_method_create(merbit_plan *plan) {
-  const merbit_status status = plan->cuda->create(plan);
+  merbit_status status = mbi_allocate_array(plan->context, (int64_t)plan->cuda->state_bytes, 1,
+                                            "the state of a method", &plan->state);
+  if (status == MERBIT_OK) {
+    memset(plan->state, 0, plan->cuda->state_bytes);
+    status = plan->cuda->create(plan);
+  }
   return status == MERBIT_OK && plan->device.form == MBI_VALUES_COLUMN
              ? mbi_program_kernel(plan->context, &plan->program, "mbk_values_scale",
                                   &plan->scale)
              : status;
 }
 
+/* Releases what mbi_method_create made; the plan may then take another method. */
+MBI_INTERNAL void mbi_method_destroy(merbit_plan *plan) {
+  if (plan->state != NULL) {
+    plan->cuda->destroy(plan);
+  }
+  mbi_method_forget(plan);
+}
+
 /* Whether alpha is zero, for all that the host knows of it. */
 MBI_INTERNAL int mbi_alpha_zero(const merbit_plan *plan, const void *alpha) {
   return plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE && !plan->stops &&
-         mbi_scalar_zero(mbi_plan_sums(plan), alpha);
+         mbi_scalar_zero(mbi_plan_accumulator(plan), alpha);
 }
 
 /* y = alpha A x + beta y. */

@@ -36,7 +36,7 @@ static void mbi_epilogue_chunk(void *argument, int chunk) {
 MBI_INTERNAL const void *mbi_epilogue_factor(const merbit_plan *plan, int one) {
   static const float f32[2] = {0, 1};
   static const double f64[2] = {0, 1};
-  return mbi_plan_sums(plan) == MERBIT_F32 ? (const void *)&f32[one] : (const void *)&f64[one];
+  return mbi_plan_accumulator(plan) == MERBIT_F32 ? (const void *)&f32[one] : (const void *)&f64[one];
 }
 
 static void mbi_epilogue_cpu(merbit_plan *plan, merbit_workspace *workspace, const void *x,
@@ -114,7 +114,7 @@ static merbit_status mbi_epilogue_cuda(merbit_plan *plan, merbit_workspace *work
                                       "mbk_epilogue_rows", (int64_t)mbi_epilogue_blocks(plan),
                                       MBI_EPILOGUE_THREADS,
                                       MBI_EPILOGUE_THREADS / 16 * (unsigned)sizeof(double),
-                                      stream, arguments, MBI_START_EARLY)
+                                      stream, arguments, MBI_LAUNCH_DEPENDENT)
              : status;
 }
 
@@ -175,7 +175,7 @@ static merbit_status mbi_epilogue_check_vectors(const merbit_plan *plan, const v
                                                 const double *scalars) {
   merbit_context *context = plan->context;
   const merbit_epilogue *e = &plan->epilogue->given;
-  const uint64_t bytes = (uint64_t)plan->csr.rows * mbi_type_size(mbi_plan_sums(plan));
+  const uint64_t bytes = (uint64_t)plan->csr.rows * mbi_type_size(mbi_plan_accumulator(plan));
   int i;
   if ((e->vectors > 0 && vectors == NULL) || (e->scalars > 0 && scalars == NULL)) {
     return mbi_fail(
@@ -204,7 +204,7 @@ static merbit_status mbi_epilogue_check_pointers(merbit_plan *plan, merbit_works
                                                  const void *const *vectors,
                                                  const double *scalars, const double *sums,
                                                  const int *skip) {
-  const size_t size = mbi_type_size(mbi_plan_sums(plan));
+  const size_t size = mbi_type_size(mbi_plan_accumulator(plan));
   const void **known = workspace->known_epilogue;
   merbit_status status = MERBIT_OK;
   int i;

@@ -18,7 +18,7 @@ MBI_INTERNAL int mbi_method_known(merbit_method method) {
     return 1;
   }
 #endif
-  return method >= MERBIT_METHOD_AUTO && method <= MERBIT_METHOD_HALF;
+  return method >= MERBIT_METHOD_AUTO && method <= MERBIT_METHOD_SYMMETRIC;
 }
 
 static merbit_status mbi_plan_check_desc(merbit_context *context,
@@ -75,7 +75,7 @@ MBI_INTERNAL int mbi_method_runs(merbit_method method, int cuda) {
     return cuda;
   }
 #endif
-  if (method == MERBIT_METHOD_SORTED || method == MERBIT_METHOD_HALF) {
+  if (method == MERBIT_METHOD_SORTED || method == MERBIT_METHOD_SYMMETRIC) {
     return !cuda;
   }
   return method == MERBIT_METHOD_AUTO || method == MERBIT_METHOD_BSR ||
@@ -206,27 +206,24 @@ static merbit_status mbi_plan_take_matrix(merbit_plan *plan) {
 
 static void mbi_plan_release_cuda(merbit_plan *plan) {
   if (mbi_device_enter_alive(plan->context)) {
-    if (plan->cuda != NULL) {
-      plan->cuda->destroy(plan);
-    }
-    mbi_ranks_destroy(plan->context, &plan->ranks);
+    mbi_method_destroy(plan);
+    mbi_nonempty_destroy(plan->context, &plan->nonempty);
     mbi_device_csr_destroy(plan->context, &plan->device);
     mbi_reorder_release_cuda(plan);
     mbi_epilogue_release_cuda(plan);
-    mbi_device_release(plan->context, mbi_spare_close(plan->context, &plan->spare));
+    mbi_device_release(plan->context, mbi_arena_close(plan->context, &plan->arena));
     mbi_device_leave(plan->context);
   }
-  (void)mbi_spare_close(plan->context, &plan->spare); /* gone with a dead context */
+  (void)mbi_arena_close(plan->context, &plan->arena); /* gone with a dead context */
+  mbi_method_forget(plan);
   plan->cuda = NULL;
-  mbi_plan_forget(plan);
-  memset(&plan->merbit, 0, sizeof plan->merbit);
   memset(&plan->device, 0, sizeof plan->device);
 }
 
 /* Whether the user's values are not those that the plan multiplies. */
 MBI_INTERNAL int mbi_update_converts(const merbit_plan *plan) {
   return (plan->matrix != NULL && !mbi_view_is_plain(&plan->view)) ||
-         (mbi_plan_has_blocks(plan) && plan->full.csr.rows == 0 && !mbi_plan_blocks_fit(plan));
+         (mbi_plan_has_blocks(plan) && plan->extracted.csr.rows == 0 && !mbi_plan_blocks_fit(plan));
 }
 
 static void mbi_plan_free(merbit_plan *plan) {
@@ -242,7 +239,7 @@ static void mbi_plan_free(merbit_plan *plan) {
   mbi_sorted_destroy(plan);
   mbi_release(context, plan->placed_columns);
   mbi_reorder_destroy(plan);
-  mbi_half_destroy(plan);
+  mbi_symmetric_destroy(plan);
   merbit_matrix_destroy(plan->transpose.matrix);
   merbit_matrix_destroy(plan->owner);
   mbi_release(context, plan->own_values);
@@ -277,7 +274,6 @@ static merbit_status mbi_plan_build_cuda(merbit_plan *plan) {
     status = plan->making.checked(plan->making.maker);
   }
   if (status == MERBIT_OK) {
-    plan->merbit.dual = plan->making.dual;
     status = mbi_choose(plan);
     mbi_device_release(context, plan->device.scratch); /* where no ranks were wanted */
     plan->device.scratch = 0;
@@ -292,7 +288,7 @@ static merbit_status mbi_plan_build_cuda(merbit_plan *plan) {
   if (status == MERBIT_OK) {
     status = mbi_workspace_make(plan, &plan->workspace);
   }
-  if (status == MERBIT_OK && !plan->making.hasty) {
+  if (status == MERBIT_OK && !plan->making.unsynchronised) {
     status = mbi_plan_wait(plan);
     if (status != MERBIT_OK) { /* the CPU may follow, with one of its own */
       mbi_workspace_free(plan->workspace);
@@ -306,8 +302,8 @@ static merbit_status mbi_plan_build_cpu(merbit_plan *plan) {
   merbit_status status = MERBIT_OK;
   if (mbi_plan_takes_blocks(plan)) {
     status = mbi_blocks_create(plan);
-  } else if (plan->half.direct) {
-    status = mbi_half_cut(plan);
+  } else if (plan->symmetric.direct) {
+    status = mbi_symmetric_cut(plan);
   } else {
     plan->values = plan->csr.values;
     plan->tasks = mbi_merge_tasks(plan->context, &plan->csr);
@@ -330,7 +326,7 @@ static merbit_status mbi_plan_take(merbit_plan *plan) {
 /* A plan for the GPU whose matrix has been taken becomes one for the CPU. */
 static merbit_status mbi_plan_move_to_cpu(merbit_plan *plan) {
   mbi_plan_release_cuda(plan);
-  mbi_forgive(plan->context, plan->reason, sizeof plan->reason);
+  mbi_error_clear(plan->context, plan->reason, sizeof plan->reason);
   mbi_log(plan->context, "this plan computes on the CPU: %s", plan->reason);
   plan->side = MERBIT_SIDE_CPU;
   plan->why[0] = '\0';
@@ -347,8 +343,8 @@ static merbit_status mbi_plan_move_to_cpu(merbit_plan *plan) {
 
 static merbit_status mbi_plan_build(merbit_plan *plan) {
   merbit_status status = mbi_plan_check_side(plan);
-  if (status == MERBIT_OK && mbi_view_is_half(&plan->given)) {
-    status = mbi_half_take(plan);
+  if (status == MERBIT_OK && mbi_view_is_triangle(&plan->given)) {
+    status = mbi_symmetric_take(plan);
   }
   if (status == MERBIT_OK) {
     status = mbi_semiring_take(plan);
@@ -365,7 +361,7 @@ static merbit_status mbi_plan_build(merbit_plan *plan) {
   if (plan->side == MERBIT_SIDE_CUDA) {
     status = mbi_plan_build_cuda(plan);
     if (status == MERBIT_OK || !mbi_plan_may_fall_back(plan, status)) {
-      mbi_reorder_let_go(plan);
+      mbi_reorder_release_sources(plan);
       return status;
     }
     status = mbi_plan_move_to_cpu(plan);
@@ -409,7 +405,7 @@ MBI_INTERNAL merbit_status mbi_plan_create(merbit_context *context, const merbit
     status = mbi_epilogue_check(context, &taken);
   }
   if (status == MERBIT_OK) {
-    status = mbi_half_check(context, view, desc);
+    status = mbi_symmetric_check(context, view, desc);
   }
   if (status == MERBIT_OK) {
     status = mbi_reorder_check(context, view, desc);
@@ -437,7 +433,7 @@ MBI_INTERNAL merbit_status mbi_plan_create(merbit_context *context, const merbit
   }
   made->method = made->making.dual ? MERBIT_METHOD_MERBIT : desc->method;
   status = mbi_plan_build(made);
-  mbi_spare_shut(context, &made->spare);
+  mbi_arena_shut(context, &made->arena);
   if (status != MERBIT_OK) {
     mbi_plan_free(made);
     return status;

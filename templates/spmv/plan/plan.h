@@ -19,12 +19,12 @@ typedef struct mbi_plan_making {
   int dual;          /* the dual-buffer commit */
   const char *after; /* of mbi_epilogue; NULL: nothing */
   /* CUDA: */
-  uint64_t room; /* bytes that the maker wants behind what products use; then the plan lives as
+  uint64_t arena_bytes; /* bytes that the maker wants behind what products use; then the plan lives as
                     long as one call, and keeps what a transpose was made in */
   int dots;      /* x'A x comes with a product, where that costs it little */
   int stops;     /* a product of an epilogue ends where its flag is set */
-  int calm;      /* other kernels stand between products: mbi_plan_calm */
-  int hasty;     /* what the GPU does for the plan may still be on the default stream */
+  int interleaved;      /* other kernels stand between products: mbi_plan_launches_plainly */
+  int unsynchronised;     /* what the GPU does for the plan may still be on the default stream */
   /* What the maker wants to be enqueued beside what the plan does, once its arrays have been
    * found sound; NULL: nothing. */
   merbit_status (*checked)(void *maker);
@@ -42,7 +42,7 @@ struct merbit_plan {
   merbit_matrix *matrix; /* holds csr where the view had to be converted or reordered */
   mbi_reorder reorder;
   mbi_transpose transpose;
-  mbi_half half; /* of a matrix given by one triangle */
+  mbi_symmetric symmetric; /* of a matrix given by one triangle */
   mbi_bsr bsr;   /* what is multiplied by methods of blocks; csr is the view then */
   merbit_side side;
   merbit_method method;
@@ -51,7 +51,7 @@ struct merbit_plan {
   char why[160];    /* what decided AUTO's choice of a method; else empty */
   double plan_seconds;
   mbi_plan_making making;
-  mbi_spare spare;
+  mbi_arena arena;
   /* CPU */
   int tasks;
   const void *values; /* of csr or bsr; NULL: ones */
@@ -64,31 +64,18 @@ struct merbit_plan {
   /* CUDA */
   mbi_device_csr device;
   const mbi_cuda_method *cuda;
+  void *state; /* what the method made of the matrix: a struct of spmv/gpu/NAME/NAME.h */
   mbi_program program;
   void *scale; /* CUfunction: x times the values of its columns, where that comes first */
   uint64_t schedule_bytes; /* what the method added to the CSR */
   uint64_t stream_bytes;   /* that a product moves beside x and y */
-  mbi_merbit merbit;
-  mbi_scan_schedule scan;
-  mbi_ranks ranks; /* where the choice or the method asks */
-  mbi_rows rows;
-  mbi_merge_path merge;
-  mbi_sliced sliced;
-  mbi_binned binned;
-  mbi_bsr_tiles bsr_tiles;
-  mbi_full full;
-#ifdef MERBIT_STUDY_METHODS
-  mbi_bsr_study bsr_study;
-  mbi_csr_study csr_study;
-#endif
-  mbi_hubs hubs;
-  mbi_cb cb;
-  mbi_many many;
+  mbi_nonempty_rows nonempty; /* where the choice or the method asks */
+  mbi_extracted extracted;
   mbi_operators *operators; /* MERBIT_SEMIRING_CUSTOM: spmv/shared/semiring.c */
   int stops; /* CUDA: products take no scalars but the skip of their epilogue, whose iterations
                 need nothing of them once it is set */
   mbi_epilogue *epilogue;      /* spmv/shared/epilogue.c; or NULL */
-  int once;                    /* the matrix is loaded past the caches */
+  int streaming;                    /* the matrix is loaded past the caches */
   merbit_workspace *workspace; /* the plan's own; holds no reference */
 };
 
@@ -101,18 +88,17 @@ struct merbit_workspace {
   const void *known_x, *known_y; /* pointers already found to be the GPU's */
   double *sums;                  /* CPU: of each chunk of an epilogue */
   mbi_devptr sums_scratch;       /* CUDA: spmv/plan/epilogue_product.c */
-  mbi_devptr room;               /* CUDA: plan->making.room bytes of it */
+  mbi_devptr arena;               /* CUDA: plan->making.arena_bytes bytes of it */
   const void *known_epilogue[9]; /* as known_x: vectors, scalars, sums, skip */
 };
 
 #ifdef MBI_SEPARATE
 /* spmv/plan/common.c */
-MBI_INTERNAL int mbi_plan_calm(const merbit_plan *plan);
+MBI_INTERNAL int mbi_plan_launches_plainly(const merbit_plan *plan);
 MBI_INTERNAL int mbi_plan_start(const merbit_plan *plan, int behind);
 MBI_INTERNAL merbit_status mbi_plan_launch(merbit_plan *plan, void *function, const char *name,
                                            int64_t grid, int threads, unsigned shared_bytes,
                                            void *stream, void **arguments);
-MBI_INTERNAL void mbi_plan_forget(merbit_plan *plan);
 MBI_INTERNAL size_t mbi_value_bytes(const merbit_plan *plan);
 MBI_INTERNAL uint64_t mbi_value_bytes_once(const merbit_plan *plan);
 MBI_INTERNAL unsigned mbi_value_shared(const merbit_plan *plan);
@@ -125,7 +111,7 @@ MBI_INTERNAL void mbi_view_swap(merbit_view *coo);
 MBI_INTERNAL merbit_status mbi_plan_check_arrays(const merbit_plan *plan,
                                                  const merbit_view *host);
 /* spmv/plan/types.c */
-MBI_INTERNAL merbit_type mbi_plan_sums(const merbit_plan *plan);
+MBI_INTERNAL merbit_type mbi_plan_accumulator(const merbit_plan *plan);
 MBI_INTERNAL int mbi_plan_vectors(const merbit_plan *plan);
 MBI_INTERNAL int mbi_plan_plain(const merbit_plan *plan);
 MBI_INTERNAL const char *mbi_type_device(merbit_type type);
@@ -141,7 +127,9 @@ MBI_INTERNAL merbit_status mbi_types_check_address(merbit_context *context, cons
                                                    merbit_type type, const void *address);
 /* spmv/plan/dispatch.c */
 MBI_INTERNAL uint64_t mbi_scratch_bytes(const merbit_plan *plan);
+MBI_INTERNAL void mbi_method_forget(merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_method_create(merbit_plan *plan);
+MBI_INTERNAL void mbi_method_destroy(merbit_plan *plan);
 MBI_INTERNAL int mbi_alpha_zero(const merbit_plan *plan, const void *alpha);
 MBI_INTERNAL merbit_status mbi_method_multiply(merbit_plan *plan, mbi_devptr scratch,
                                                const void *alpha, mbi_devptr x,

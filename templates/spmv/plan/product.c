@@ -14,7 +14,7 @@ MBI_INTERNAL int mbi_overlap(const void *x, uint64_t x_bytes, const void *y, uin
 MBI_INTERNAL merbit_status mbi_spmv_check(merbit_plan *plan, const merbit_workspace *workspace,
                                           const void *x, const void *y) {
   merbit_context *context = plan->context;
-  const size_t size = mbi_type_size(mbi_plan_sums(plan));
+  const size_t size = mbi_type_size(mbi_plan_accumulator(plan));
   if (mbi_plan_vectors(plan) > 1) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
                     "merbit_spmv: the plan is for %d vectors; use merbit_spmm",
@@ -44,8 +44,8 @@ MBI_INTERNAL void mbi_spmv_cpu(merbit_plan *plan, merbit_workspace *workspace,
     mbi_mixed_multiply(plan, workspace->carries, alpha, x, beta, y);
   } else if (plan->method == MERBIT_METHOD_REFERENCE) {
     mbi_reference_multiply(&plan->csr, plan->values, alpha, x, beta, y);
-  } else if (plan->half.direct) {
-    mbi_half_multiply(plan, workspace->carries, alpha, x, beta, y);
+  } else if (plan->symmetric.direct) {
+    mbi_symmetric_multiply(plan, workspace->carries, alpha, x, beta, y);
   } else if (plan->blocks.chunk_index != NULL) {
     mbi_blocks_multiply(plan, workspace->carries, alpha, x, beta, y);
   } else if (plan->method == MERBIT_METHOD_SORTED) {
@@ -71,7 +71,7 @@ MBI_INTERNAL merbit_status mbi_spmv_check_address(const merbit_plan *plan, const
         "merbit_buffer, or plan_desc.vector_memory = MERBIT_MEMORY_HOST",
         name, pointer);
   }
-  status = mbi_types_check_address(context, name, mbi_plan_sums(plan), pointer);
+  status = mbi_types_check_address(context, name, mbi_plan_accumulator(plan), pointer);
   *known = status == MERBIT_OK ? pointer : *known;
   return status;
 }
@@ -81,7 +81,7 @@ static merbit_status mbi_spmv_staged(merbit_plan *plan, merbit_workspace *worksp
                                      const void *alpha, const void *x, const void *beta,
                                      void *y, int reads_y, void *stream) {
   merbit_context *context = plan->context;
-  const size_t size = mbi_type_size(mbi_plan_sums(plan));
+  const size_t size = mbi_type_size(mbi_plan_accumulator(plan));
   const size_t x_bytes = (size_t)plan->csr.cols * size, y_bytes = (size_t)plan->csr.rows * size;
   merbit_status status = MERBIT_OK;
   if (x_bytes > 0) {
@@ -164,7 +164,7 @@ MERBIT_API merbit_status merbit_spmv(merbit_plan *plan, merbit_workspace *worksp
   if (status != MERBIT_OK) {
     return status;
   }
-  type = mbi_plan_sums(plan);
+  type = mbi_plan_accumulator(plan);
   if (plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE) {
     status = mbi_types_check_address(plan->context, "alpha", type, alpha);
     if (status == MERBIT_OK) {

@@ -7,14 +7,14 @@
  * have one type, which may be wider. */
 
 /* What a matrix is multiplied in, where the plan does not say. */
-static merbit_type mbi_type_sums(merbit_type type) {
+static merbit_type mbi_type_accumulator(merbit_type type) {
   return mbi_type_short(type) ? MERBIT_F32 : type;
 }
 
 /* The type of x, y, sums, alpha and beta. */
-MBI_INTERNAL merbit_type mbi_plan_sums(const merbit_plan *plan) {
+MBI_INTERNAL merbit_type mbi_plan_accumulator(const merbit_plan *plan) {
   return plan->desc.vector_type != MERBIT_TYPE_DEFAULT ? plan->desc.vector_type
-                                                       : mbi_type_sums(plan->type);
+                                                       : mbi_type_accumulator(plan->type);
 }
 
 /* That a product multiplies. */
@@ -25,7 +25,7 @@ MBI_INTERNAL int mbi_plan_vectors(const merbit_plan *plan) {
 /* Whether values, vectors and sums are all f64 or all f32, which every method and every shorter
  * form of the values takes. */
 MBI_INTERNAL int mbi_plan_plain(const merbit_plan *plan) {
-  return mbi_type_plain(plan->type) && mbi_plan_sums(plan) == plan->type;
+  return mbi_type_plain(plan->type) && mbi_plan_accumulator(plan) == plan->type;
 }
 
 /* In kernels: short values are their bits. */
@@ -69,7 +69,7 @@ MBI_INTERNAL const char *mbi_type_text(merbit_type values, merbit_type sums) {
 }
 
 MBI_INTERNAL const char *mbi_plan_type_text(const merbit_plan *plan) {
-  return mbi_type_text(plan->type, mbi_plan_sums(plan));
+  return mbi_type_text(plan->type, mbi_plan_accumulator(plan));
 }
 
 /* plan_desc.vector_type and compute_type: each follows the other, and both the matrix. */
@@ -84,9 +84,9 @@ MBI_INTERNAL merbit_status mbi_types_choose(merbit_context *context, merbit_type
                     "MERBIT_TYPE_DEFAULT or another merbit_type",
                     mbi_type_name(vector, names[0]), mbi_type_name(compute, names[1]));
   }
-  sums = sums != MERBIT_TYPE_DEFAULT ? sums : mbi_type_sums(type);
+  sums = sums != MERBIT_TYPE_DEFAULT ? sums : mbi_type_accumulator(type);
   if ((compute != MERBIT_TYPE_DEFAULT && compute != sums) ||
-      (sums != mbi_type_sums(type) && !(type == MERBIT_F32 && sums == MERBIT_F64))) {
+      (sums != mbi_type_accumulator(type) && !(type == MERBIT_F32 && sums == MERBIT_F64))) {
     return mbi_fail(
         context, MERBIT_NOT_SUPPORTED,
         "a matrix of %s values with vectors of %s and sums of %s is not supported: vectors and "

@@ -42,10 +42,11 @@ static merbit_status mbi_update_remake(merbit_plan *plan, mbi_devptr values) {
   const uint64_t bytes = plan->device.nnz * mbi_type_size(plan->type);
   merbit_plan fresh = *plan;
   merbit_status status;
-  mbi_plan_forget(&fresh);
-  memset(&fresh.ranks, 0, sizeof fresh.ranks);
+  fresh.state = NULL; /* the old plan keeps its own until the new one stands */
+  mbi_method_forget(&fresh);
+  memset(&fresh.nonempty, 0, sizeof fresh.nonempty);
   fresh.desc.changing_values = 1;
-  fresh.making.dots = plan->scan.dots;
+  fresh.making.dots = mbi_scan_dot_parts(plan) > 0;
   fresh.device.form = MBI_VALUES_GENERAL;
   fresh.device.table = 0;
   fresh.device.values = values;
@@ -53,14 +54,14 @@ static merbit_status mbi_update_remake(merbit_plan *plan, mbi_devptr values) {
   fresh.device.bytes += bytes;
   status = mbi_choose(&fresh);
   if (status != MERBIT_OK) {
-    fresh.cuda->destroy(&fresh);
-    mbi_ranks_destroy(context, &fresh.ranks);
+    mbi_method_destroy(&fresh);
+    mbi_nonempty_destroy(context, &fresh.nonempty);
     return status;
   }
   mbi_log(context, "new values broke the form \"%s\": the plan takes general ones from now on",
           mbi_value_name(plan));
-  plan->cuda->destroy(plan);
-  mbi_ranks_destroy(context, &plan->ranks);
+  mbi_method_destroy(plan);
+  mbi_nonempty_destroy(context, &plan->nonempty);
   mbi_device_release(context, plan->device.values);
   mbi_device_release(context, plan->device.table);
   fresh.device.bytes -=
@@ -77,7 +78,7 @@ static merbit_status mbi_update_remake(merbit_plan *plan, mbi_devptr values) {
 static merbit_status mbi_update_shorter(merbit_plan *plan, mbi_devptr *values) {
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->device;
-  mbi_values_look look;
+  mbi_values_search look;
   mbi_program program;
   int have = 0;
   merbit_status status =
@@ -85,7 +86,7 @@ static merbit_status mbi_update_shorter(merbit_plan *plan, mbi_devptr *values) {
   if (status != MERBIT_OK) {
     return status;
   }
-  status = mbi_values_look_begin(plan, &program, *values, &look);
+  status = mbi_values_search_begin(plan, &program, *values, &look);
   if (status == MERBIT_OK) {
     status = mbi_values_have(plan, &look, csr->form, &have);
   }
@@ -98,7 +99,7 @@ static merbit_status mbi_update_shorter(merbit_plan *plan, mbi_devptr *values) {
     status = mbi_update_remake(plan, *values);
     *values = status == MERBIT_OK ? 0 : *values;
   }
-  mbi_values_look_end(plan, &look);
+  mbi_values_search_end(plan, &look);
   mbi_program_destroy(context, &program);
   return status;
 }
@@ -206,7 +207,7 @@ static merbit_status mbi_update_through_host(merbit_plan *plan, const void *valu
   const size_t size = mbi_type_size(plan->type);
   const void *host = values, *fresh = values;
   const merbit_view *multiplied =
-      mbi_plan_has_blocks(plan) && plan->full.csr.rows == 0 ? &plan->bsr.view : &plan->csr;
+      mbi_plan_has_blocks(plan) && plan->extracted.csr.rows == 0 ? &plan->bsr.view : &plan->csr;
   merbit_matrix *matrix = NULL;
   merbit_status status = MERBIT_OK;
   if (memory == MERBIT_MEMORY_DEVICE) {
@@ -251,7 +252,7 @@ MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void
   }
   if (memory == MERBIT_MEMORY_DEFAULT) {
     memory = plan->given.memory == MERBIT_MEMORY_DEVICE ||
-                     plan->half.view.memory == MERBIT_MEMORY_DEVICE
+                     plan->symmetric.view.memory == MERBIT_MEMORY_DEVICE
                  ? MERBIT_MEMORY_DEVICE
                  : MERBIT_MEMORY_HOST;
   }
@@ -263,12 +264,12 @@ MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void
   if (plan->view.nnz == 0) {
     return MERBIT_OK;
   }
-  if (plan->half.places != NULL) {
-    status = mbi_half_values(plan, values, memory);
+  if (plan->symmetric.places != NULL) {
+    status = mbi_symmetric_values(plan, values, memory);
     if (status != MERBIT_OK) {
       return status;
     }
-    values = plan->half.full.values;
+    values = plan->symmetric.full.values;
     memory = MERBIT_MEMORY_HOST;
   }
   if (mbi_reorder_on_cpu(plan)) {
@@ -289,7 +290,7 @@ MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void
   if (status == MERBIT_OK && plan->sorted.shares != NULL) {
     status = mbi_sorted_update(plan);
   }
-  return status == MERBIT_OK && plan->side == MERBIT_SIDE_CPU && !plan->half.direct
+  return status == MERBIT_OK && plan->side == MERBIT_SIDE_CPU && !plan->symmetric.direct
              ? mbi_numa_plan(plan)
              : status;
 }

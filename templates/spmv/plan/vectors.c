@@ -9,7 +9,7 @@
 static merbit_status mbi_vector_check(merbit_plan *plan, const char *call, const void *from,
                                       const void *to, int64_t count) {
   merbit_context *context = plan->context;
-  const uint64_t bytes = (uint64_t)count * mbi_type_size(mbi_plan_sums(plan));
+  const uint64_t bytes = (uint64_t)count * mbi_type_size(mbi_plan_accumulator(plan));
   if (count > 0 && (from == NULL || to == NULL)) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "%s: the vector %s is NULL", call,
                     from == NULL ? "to read" : "to write");
@@ -27,11 +27,11 @@ static void mbi_vector_move_host(merbit_plan *plan, int restore, const void *fro
                                  int64_t count) {
   mbi_reorder_call call;
   if (plan->reorder.order == NULL) {
-    memcpy(to, from, (size_t)count * mbi_type_size(mbi_plan_sums(plan)));
+    memcpy(to, from, (size_t)count * mbi_type_size(mbi_plan_accumulator(plan)));
     return;
   }
   call.move = restore ? mbi_scatter : mbi_gather;
-  call.type = mbi_plan_sums(plan);
+  call.type = mbi_plan_accumulator(plan);
   call.from = from;
   call.to = to;
   call.places = plan->reorder.order;
@@ -67,7 +67,7 @@ static merbit_status mbi_vector_move_cuda(merbit_plan *plan, const char *name, i
     status =
         plan->reorder.order == NULL
             ? mbi_device_copy_async(context, target, source,
-                                    (size_t)count * mbi_type_size(mbi_plan_sums(plan)), stream)
+                                    (size_t)count * mbi_type_size(mbi_plan_accumulator(plan)), stream)
             : mbi_reorder_launch(plan, restore, plan->reorder.device_order, source, target,
                                  count, stream);
   }

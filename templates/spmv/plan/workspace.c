@@ -21,13 +21,13 @@ MBI_INTERNAL void mbi_workspace_free(merbit_workspace *workspace) {
 /* GPU memory of a workspace: carries, x and y where they are the host's, what an epilogue
  * takes, what the plan's maker does. Returns the sum. */
 MBI_INTERNAL uint64_t mbi_workspace_bytes(const merbit_plan *plan, uint64_t bytes[5]) {
-  const size_t size = mbi_type_size(mbi_plan_sums(plan)) * (size_t)mbi_plan_vectors(plan);
+  const size_t size = mbi_type_size(mbi_plan_accumulator(plan)) * (size_t)mbi_plan_vectors(plan);
   const int host = plan->desc.vector_memory == MERBIT_MEMORY_HOST;
   bytes[0] = mbi_scratch_bytes(plan);
   bytes[1] = host ? (uint64_t)plan->csr.cols * size : 0;
   bytes[2] = host ? (uint64_t)plan->csr.rows * size : 0;
   bytes[3] = mbi_epilogue_scratch_bytes(plan);
-  bytes[4] = plan->making.room;
+  bytes[4] = plan->making.arena_bytes;
   return bytes[0] + bytes[1] + bytes[2] + bytes[3] + bytes[4];
 }
 
@@ -36,7 +36,7 @@ static merbit_status mbi_workspace_fill_cuda(merbit_workspace *workspace) {
   merbit_context *context = plan->context;
   mbi_devptr *const parts[] = {&workspace->device_carries, &workspace->staged_x,
                                &workspace->staged_y, &workspace->sums_scratch,
-                               &workspace->room};
+                               &workspace->arena};
   uint64_t bytes[5];
   merbit_status status = mbi_device_enter(context);
   if (status != MERBIT_OK) {
@@ -67,7 +67,7 @@ MBI_INTERNAL merbit_status mbi_workspace_make(merbit_plan *plan, merbit_workspac
   } else {
     const size_t bytes = plan->desc.vectors > 1             ? mbi_many_cpu_bytes(plan)
                          : plan->blocks.chunk_index != NULL ? mbi_block_plan_scratch_bytes(plan)
-                         : plan->half.direct                ? mbi_half_scratch_bytes(plan)
+                         : plan->symmetric.direct                ? mbi_symmetric_scratch_bytes(plan)
                          : mbi_plan_has_semiring(plan)      ? mbi_semiring_scratch_bytes(plan)
                          : mbi_plan_plain(plan)
                              ? mbi_merge_scratch_bytes(plan->tasks, plan->type)

@@ -27,13 +27,13 @@ MBI_INTERNAL merbit_status mbi_arrays_program(merbit_context *context,
   return mbi_program_create(context, "spmv/shared/device_csr.cu", &preamble, program);
 }
 
-MBI_INTERNAL uint64_t mbi_ranks_blocks_of(int64_t rows) {
-  return ((uint64_t)rows + MBI_RANKS_PER_BLOCK - 1) / MBI_RANKS_PER_BLOCK;
+MBI_INTERNAL uint64_t mbi_nonempty_blocks_of(int64_t rows) {
+  return ((uint64_t)rows + MBI_NONEMPTY_PER_BLOCK - 1) / MBI_NONEMPTY_PER_BLOCK;
 }
 
-/* Of ranks->counts: four sums, and the offset of each block. */
-MBI_INTERNAL uint64_t mbi_ranks_bytes(int64_t rows) {
-  return (4 + mbi_ranks_blocks_of(rows)) * sizeof(uint32_t);
+/* Of nonempty->counts: four sums, and the offset of each block. */
+MBI_INTERNAL uint64_t mbi_nonempty_bytes(int64_t rows) {
+  return (4 + mbi_nonempty_blocks_of(rows)) * sizeof(uint32_t);
 }
 
 /* Find out on the GPU whether the arrays are sound; if not, let the host's check name the
@@ -47,7 +47,7 @@ static merbit_status mbi_device_csr_check(merbit_context *context, const merbit_
   void *arguments[6];
   merbit_status status = mbi_program_kernel(context, program, "mbk_arrays_check", &function);
   if (status == MERBIT_OK) {
-    csr->scratch_bytes = mbi_ranks_bytes(view->rows > view->cols ? view->rows : view->cols);
+    csr->scratch_bytes = mbi_nonempty_bytes(view->rows > view->cols ? view->rows : view->cols);
     status =
         mbi_device_allocate(context, csr->scratch_bytes, "a check's answer", &csr->scratch);
   }
@@ -222,7 +222,7 @@ MBI_INTERNAL uint64_t mbi_device_csr_stream_bytes(const merbit_plan *plan) {
 
 /* What every product kernel is told of a plan. */
 MBI_INTERNAL void mbi_plan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
-  const char *sums = mbi_type_device(mbi_plan_sums(plan));
+  const char *sums = mbi_type_device(mbi_plan_accumulator(plan));
   memset(preamble, 0, sizeof *preamble);
   mbi_preamble_define(preamble, "MBK_VALUE",
                       plan->device.form == MBI_VALUES_SINGLE  ? "float"
@@ -242,7 +242,7 @@ MBI_INTERNAL void mbi_plan_preamble(const merbit_plan *plan, mbi_preamble *pream
   if (plan->stops) {
     mbi_preamble_define_int(preamble, "MBK_STOPS", 1);
   }
-  if (mbi_plan_calm(plan)) {
-    mbi_preamble_define_int(preamble, "MBK_CALM", 1);
+  if (mbi_plan_launches_plainly(plan)) {
+    mbi_preamble_define_int(preamble, "MBK_PLAIN_LAUNCH", 1);
   }
 }

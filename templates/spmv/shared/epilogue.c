@@ -18,7 +18,7 @@ MBI_INTERNAL int mbi_plan_has_epilogue(const merbit_plan *plan) {
 /* That a product moves behind its own: the vectors, y, and y once more where there is a result.
  */
 MBI_INTERNAL int64_t mbi_epilogue_stream_bytes(const merbit_plan *plan) {
-  const int64_t bytes = plan->csr.rows * (int64_t)mbi_type_size(mbi_plan_sums(plan));
+  const int64_t bytes = plan->csr.rows * (int64_t)mbi_type_size(mbi_plan_accumulator(plan));
   return plan->epilogue == NULL ? 0
                                 : bytes * (plan->epilogue->given.vectors + 1 +
                                            (plan->epilogue->result[0] != '\0'));
@@ -74,7 +74,7 @@ MBI_INTERNAL merbit_status mbi_epilogue_take_one(const merbit_plan *plan, int su
   }
   names[count] = NULL;
   return mbi_expression_write(plan->context, what, source, names,
-                              sum ? MERBIT_F64 : mbi_plan_sums(plan),
+                              sum ? MERBIT_F64 : mbi_plan_accumulator(plan),
                               sum ? "double" : "MBK_COMPUTE", text);
 }
 
@@ -99,7 +99,7 @@ MBI_INTERNAL merbit_status mbi_epilogue_take(merbit_plan *plan, const char *afte
   e->after = after;
   plan->stops = plan->making.stops;
   if (given->cpu == NULL) {
-    e->given.cpu = mbi_epilogue_known(given, mbi_plan_sums(plan));
+    e->given.cpu = mbi_epilogue_known(given, mbi_plan_accumulator(plan));
   }
   e->given.result = e->given.sums[0] = e->given.sums[1] = NULL;
   status = mbi_epilogue_take_one(plan, 0, "epilogue.result", given->result, e->result);
@@ -154,7 +154,7 @@ MBI_INTERNAL merbit_status mbi_epilogue_specialise(merbit_plan *plan) {
   mbi_epilogue *e = plan->epilogue;
   mbi_preamble preamble;
   merbit_status status;
-  mbi_epilogue_preamble(e, mbi_plan_sums(plan), &preamble);
+  mbi_epilogue_preamble(e, mbi_plan_accumulator(plan), &preamble);
   status = mbi_program_create(plan->context, "spmv/shared/epilogue.cu", &preamble, &e->program);
   return status == MERBIT_OK
              ? mbi_program_kernel(plan->context, &e->program, "mbk_epilogue_rows", &e->kernel)
@@ -173,7 +173,7 @@ MBI_INTERNAL void mbi_epilogue_release_cuda(merbit_plan *plan) {
 
 /* For a plan the same each time; a thread takes 16 bytes of each vector at once. */
 MBI_INTERNAL uint64_t mbi_epilogue_blocks(const merbit_plan *plan) {
-  const uint64_t packs = (uint64_t)plan->csr.rows * mbi_type_size(mbi_plan_sums(plan)) / 16 + 1;
+  const uint64_t packs = (uint64_t)plan->csr.rows * mbi_type_size(mbi_plan_accumulator(plan)) / 16 + 1;
   const uint64_t blocks = (packs + MBI_EPILOGUE_THREADS - 1) / MBI_EPILOGUE_THREADS;
   const uint64_t resident =
       MBI_EPILOGUE_RESIDENT * (uint64_t)plan->context->device.multiprocessors;
@@ -190,7 +190,7 @@ MBI_INTERNAL uint64_t mbi_epilogue_scratch_bytes(const merbit_plan *plan) {
          : plan->epilogue->result[0] == '\0'
              ? MBI_EPILOGUE_PRODUCT
              : MBI_EPILOGUE_PRODUCT +
-                   (uint64_t)plan->csr.rows * mbi_type_size(mbi_plan_sums(plan));
+                   (uint64_t)plan->csr.rows * mbi_type_size(mbi_plan_accumulator(plan));
 }
 
 /* What a workspace on the CPU needs beside; mbi_workspace_free releases it. */

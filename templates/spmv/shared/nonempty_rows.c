@@ -6,170 +6,170 @@
 
 /* Which rows hold something, and how even they are: the GPU counts, and lists them where some
  * are empty and the method asks. */
-#define MBI_RANKS_SAMPLES 128 /* windows of nonzeros at most */
-#define MBI_RANKS_THREADS 1024
-#define MBI_RANKS_BLOCK_SAMPLES 4096        /* rows */
-#define MBI_RANKS_COLUMN_SAMPLES (8u << 20) /* nonzeros */
+#define MBI_NONEMPTY_SAMPLES 128 /* windows of nonzeros at most */
+#define MBI_NONEMPTY_THREADS 1024
+#define MBI_NONEMPTY_BLOCK_SAMPLES 4096        /* rows */
+#define MBI_NONEMPTY_COLUMN_SAMPLES (8u << 20) /* nonzeros */
 /* Bytes up to which an array stays that only making a plan needs: to allocate and release one
  * costs as much as a product or more. */
-#define MBI_RANKS_SMALL (16u << 20)
+#define MBI_NONEMPTY_SMALL (16u << 20)
 
 /* What the plan's products do not need, unless it is small: the choice and the method are made.
  */
-MBI_INTERNAL void mbi_ranks_finish(merbit_context *context, mbi_ranks *ranks) {
-  if (ranks->column_bytes > MBI_RANKS_SMALL) {
-    mbi_device_release(context, ranks->column_counts);
-    ranks->column_counts = 0;
-    ranks->column_bytes = 0;
+MBI_INTERNAL void mbi_nonempty_finish(merbit_context *context, mbi_nonempty_rows *nonempty) {
+  if (nonempty->column_bytes > MBI_NONEMPTY_SMALL) {
+    mbi_device_release(context, nonempty->column_counts);
+    nonempty->column_counts = 0;
+    nonempty->column_bytes = 0;
   }
-  if (ranks->start_apart) {
-    mbi_device_release(context, ranks->row_start);
+  if (nonempty->start_apart) {
+    mbi_device_release(context, nonempty->row_start);
   }
-  ranks->start_apart = 0;
-  ranks->row_start = 0;
-  mbi_program_destroy(context, &ranks->program);
+  nonempty->start_apart = 0;
+  nonempty->row_start = 0;
+  mbi_program_destroy(context, &nonempty->program);
 }
 
-MBI_INTERNAL void mbi_ranks_destroy(merbit_context *context, mbi_ranks *ranks) {
-  mbi_ranks_finish(context, ranks);
-  mbi_device_release(context, ranks->column_counts);
-  mbi_device_release(context, ranks->counts);
-  if (ranks->row_id != 0) {
-    mbi_device_release(context, ranks->row_id); /* and what is behind it */
+MBI_INTERNAL void mbi_nonempty_destroy(merbit_context *context, mbi_nonempty_rows *nonempty) {
+  mbi_nonempty_finish(context, nonempty);
+  mbi_device_release(context, nonempty->column_counts);
+  mbi_device_release(context, nonempty->counts);
+  if (nonempty->row_id != 0) {
+    mbi_device_release(context, nonempty->row_id); /* and what is behind it */
   }
-  memset(ranks, 0, sizeof *ranks);
+  memset(nonempty, 0, sizeof *nonempty);
 }
 
 /* Counts, then their sum, the sum of the slices' widths and the longest row. Needs an entered
- * context. After a failure mbi_ranks_destroy cleans up. */
-static merbit_status mbi_ranks_create(merbit_context *context, mbi_device_csr *csr,
-                                      mbi_ranks *ranks) {
+ * context. After a failure mbi_nonempty_destroy cleans up. */
+static merbit_status mbi_nonempty_create(merbit_context *context, mbi_device_csr *csr,
+                                      mbi_nonempty_rows *nonempty) {
   void *count = NULL, *offsets = NULL, *arguments[6];
-  uint64_t rows = csr->rows, blocks = mbi_ranks_blocks_of((int64_t)rows);
+  uint64_t rows = csr->rows, blocks = mbi_nonempty_blocks_of((int64_t)rows);
   mbi_devptr row_ptr = csr->row_ptr, total, longest, widths;
   uint32_t answer[4] = {0, 0, 0, 0};
   merbit_status status;
-  memset(ranks, 0, sizeof *ranks);
+  memset(nonempty, 0, sizeof *nonempty);
   if (blocks == 0) {
-    ranks->row_start = csr->row_ptr;
+    nonempty->row_start = csr->row_ptr;
     return MERBIT_OK;
   }
-  ranks->blocks = blocks;
+  nonempty->blocks = blocks;
   status = mbi_arrays_program(context, csr->offset_type, MERBIT_INDEX_32, csr->base,
-                              &ranks->program);
+                              &nonempty->program);
   if (status == MERBIT_OK) {
-    status = mbi_program_kernel(context, &ranks->program, "mbk_arrays_count", &count);
+    status = mbi_program_kernel(context, &nonempty->program, "mbk_arrays_count", &count);
   }
   if (status == MERBIT_OK) {
-    status = mbi_program_kernel(context, &ranks->program, "mbk_arrays_offsets", &offsets);
+    status = mbi_program_kernel(context, &nonempty->program, "mbk_arrays_offsets", &offsets);
   }
-  ranks->counts = csr->scratch;
-  ranks->counts_bytes = csr->scratch_bytes;
+  nonempty->counts = csr->scratch;
+  nonempty->counts_bytes = csr->scratch_bytes;
   csr->scratch = 0;
-  if (status == MERBIT_OK && ranks->counts == 0) {
-    ranks->counts_bytes = mbi_ranks_bytes((int64_t)rows);
+  if (status == MERBIT_OK && nonempty->counts == 0) {
+    nonempty->counts_bytes = mbi_nonempty_bytes((int64_t)rows);
     status =
-        mbi_device_allocate(context, ranks->counts_bytes, "counts of rows", &ranks->counts);
+        mbi_device_allocate(context, nonempty->counts_bytes, "counts of rows", &nonempty->counts);
   }
-  widths = ranks->counts; /* 64 bits, so it comes first */
+  widths = nonempty->counts; /* 64 bits, so it comes first */
   total = widths + 2 * sizeof(uint32_t);
   longest = total + sizeof(uint32_t);
-  ranks->offsets = widths + sizeof answer;
+  nonempty->offsets = widths + sizeof answer;
   if (status == MERBIT_OK) {
-    status = mbi_device_zero(context, ranks->counts, sizeof answer, NULL);
+    status = mbi_device_zero(context, nonempty->counts, sizeof answer, NULL);
   }
   if (status == MERBIT_OK) {
     arguments[0] = &row_ptr;
     arguments[1] = &rows;
-    arguments[2] = &ranks->offsets;
+    arguments[2] = &nonempty->offsets;
     arguments[3] = &longest;
     arguments[4] = &widths;
     status = mbi_device_launch(context, count, "mbk_arrays_count", (int64_t)blocks, 256,
                                (unsigned)(4 * sizeof(uint32_t)), NULL, arguments);
   }
   if (status == MERBIT_OK) {
-    arguments[0] = &ranks->offsets;
+    arguments[0] = &nonempty->offsets;
     arguments[1] = &blocks;
     arguments[2] = &total;
     status = mbi_device_launch(context, offsets, "mbk_arrays_offsets", 1, 1024,
                                (unsigned)(33 * sizeof(uint32_t)), NULL, arguments);
   }
   if (status == MERBIT_OK) {
-    status = mbi_device_download(context, answer, ranks->counts, sizeof answer);
+    status = mbi_device_download(context, answer, nonempty->counts, sizeof answer);
   }
   if (status != MERBIT_OK) {
     return status;
   }
-  ranks->row_start = csr->row_ptr;
-  ranks->slots = 32 * ((uint64_t)answer[1] << 32 | answer[0]);
-  ranks->count = answer[2];
-  ranks->longest = answer[3];
+  nonempty->row_start = csr->row_ptr;
+  nonempty->slots = 32 * ((uint64_t)answer[1] << 32 | answer[0]);
+  nonempty->count = answer[2];
+  nonempty->longest = answer[3];
   return MERBIT_OK;
 }
 
 /* Rows of nearly equal length: slices of 32, filled up, hold an eighth more at most. */
-MBI_INTERNAL int mbi_ranks_equal(const merbit_plan *plan) {
-  return plan->ranks.slots <= plan->device.nnz + plan->device.nnz / 8;
+MBI_INTERNAL int mbi_nonempty_equal(const merbit_plan *plan) {
+  return plan->nonempty.slots <= plan->device.nnz + plan->device.nnz / 8;
 }
 
-/* Samples of the columns; after mbi_ranks_create, of a matrix with nonzeros. */
-MBI_INTERNAL merbit_status mbi_ranks_sample(merbit_context *context, const mbi_device_csr *csr,
-                                            merbit_type type, mbi_ranks *ranks) {
+/* Samples of the columns; after mbi_nonempty_create, of a matrix with nonzeros. */
+MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_context *context, const mbi_device_csr *csr,
+                                            merbit_type type, mbi_nonempty_rows *nonempty) {
   mbi_devptr row_ptr = csr->row_ptr, col_ind = csr->col_ind, narrow;
   uint64_t row_count = csr->rows, nnz = csr->nnz;
-  const uint64_t window = nnz < MBI_RANKS_WINDOW ? nnz : MBI_RANKS_WINDOW;
-  const uint64_t windows = nnz / MBI_RANKS_WINDOW + 1;
-  const uint64_t samples = windows < MBI_RANKS_SAMPLES ? windows : MBI_RANKS_SAMPLES;
+  const uint64_t window = nnz < MBI_NONEMPTY_WINDOW ? nnz : MBI_NONEMPTY_WINDOW;
+  const uint64_t windows = nnz / MBI_NONEMPTY_WINDOW + 1;
+  const uint64_t samples = windows < MBI_NONEMPTY_SAMPLES ? windows : MBI_NONEMPTY_SAMPLES;
   uint32_t shift = type == MERBIT_F32 ? 3 : 2, answer[2] = {0, 0};
   void *sample = NULL, *arguments[7];
   merbit_status status =
-      mbi_program_kernel(context, &ranks->program, "mbk_arrays_sample", &sample);
+      mbi_program_kernel(context, &nonempty->program, "mbk_arrays_sample", &sample);
   if (status == MERBIT_OK) { /* where the sums were, which are known */
-    status = mbi_device_zero(context, ranks->counts, sizeof answer, NULL);
+    status = mbi_device_zero(context, nonempty->counts, sizeof answer, NULL);
   }
-  narrow = ranks->counts + sizeof answer[0];
+  narrow = nonempty->counts + sizeof answer[0];
   arguments[0] = &row_ptr;
   arguments[1] = &col_ind;
   arguments[2] = &row_count;
   arguments[3] = &nnz;
   arguments[4] = &shift;
-  arguments[5] = &ranks->counts;
+  arguments[5] = &nonempty->counts;
   arguments[6] = &narrow;
   if (status == MERBIT_OK) {
     status = mbi_device_launch(context, sample, "mbk_arrays_sample", 2 * (int64_t)samples,
-                               MBI_RANKS_THREADS,
-                               (unsigned)(MBI_RANKS_TABLE * sizeof(uint32_t)), NULL, arguments);
+                               MBI_NONEMPTY_THREADS,
+                               (unsigned)(MBI_NONEMPTY_TABLE * sizeof(uint32_t)), NULL, arguments);
   }
   if (status == MERBIT_OK) {
-    status = mbi_device_download(context, answer, ranks->counts, sizeof answer);
+    status = mbi_device_download(context, answer, nonempty->counts, sizeof answer);
   }
-  ranks->sectors = (double)answer[0] / ((double)window * (double)samples);
-  ranks->narrow = (double)answer[1] / (8.0 * (double)samples);
+  nonempty->sectors = (double)answer[0] / ((double)window * (double)samples);
+  nonempty->narrow = (double)answer[1] / (8.0 * (double)samples);
   return status;
 }
 
 /* Whether the columns are the rows of a CSR in GPU memory, of which the plan is the transpose.
  */
-static int mbi_ranks_know_columns(const merbit_plan *plan) {
+static int mbi_nonempty_know_columns(const merbit_plan *plan) {
   const merbit_view *given = &plan->given;
   return plan->transpose.on_gpu && given->format == MERBIT_CSR &&
          given->memory == MERBIT_MEMORY_DEVICE &&
          given->offset_type == plan->device.offset_type;
 }
 
-/* plan->ranks.column_counts, which are zero. */
-static merbit_status mbi_ranks_launch_columns(merbit_plan *plan) {
+/* plan->nonempty.column_counts, which are zero. */
+static merbit_status mbi_nonempty_launch_columns(merbit_plan *plan) {
   merbit_context *context = plan->context;
-  const int known = mbi_ranks_know_columns(plan);
+  const int known = mbi_nonempty_know_columns(plan);
   const char *name = known ? "mbk_arrays_lengths" : "mbk_arrays_columns";
   mbi_devptr row_ptr = mbi_device_address(plan->given.row_ptr);
-  uint32_t stride = (uint32_t)(plan->device.nnz / MBI_RANKS_COLUMN_SAMPLES) + 1;
+  uint32_t stride = (uint32_t)(plan->device.nnz / MBI_NONEMPTY_COLUMN_SAMPLES) + 1;
   void *kernel = NULL, *arguments[4];
-  const merbit_status status = mbi_program_kernel(context, &plan->ranks.program, name, &kernel);
+  const merbit_status status = mbi_program_kernel(context, &plan->nonempty.program, name, &kernel);
   arguments[0] = known ? (void *)&row_ptr : (void *)&plan->device.col_ind;
   arguments[1] = known ? (void *)&plan->device.cols : (void *)&plan->device.nnz;
   arguments[2] = &stride;
-  arguments[3] = &plan->ranks.column_counts;
+  arguments[3] = &plan->nonempty.column_counts;
   return status != MERBIT_OK
              ? status
              : mbi_device_launch(
@@ -180,86 +180,86 @@ static merbit_status mbi_ranks_launch_columns(merbit_plan *plan) {
 }
 
 /* How many columns of a sample of the nonzeros are counted how often. `bins` has
- * MBI_RANKS_BINS words, the last for all that are counted more often. */
-static merbit_status mbi_ranks_count_columns(merbit_plan *plan, uint32_t *bins) {
+ * MBI_NONEMPTY_BINS words, the last for all that are counted more often. */
+static merbit_status mbi_nonempty_count_columns(merbit_plan *plan, uint32_t *bins) {
   merbit_context *context = plan->context;
-  mbi_ranks *ranks = &plan->ranks;
-  const uint64_t bytes = (plan->device.cols + MBI_RANKS_BINS) * sizeof(uint32_t);
+  mbi_nonempty_rows *nonempty = &plan->nonempty;
+  const uint64_t bytes = (plan->device.cols + MBI_NONEMPTY_BINS) * sizeof(uint32_t);
   void *bin = NULL, *arguments[3];
   mbi_devptr found = 0;
-  merbit_status status = mbi_program_kernel(context, &ranks->program, "mbk_arrays_bins", &bin);
-  if (status == MERBIT_OK && ranks->column_counts == 0) {
-    status = mbi_device_allocate(context, bytes, "counts of columns", &ranks->column_counts);
+  merbit_status status = mbi_program_kernel(context, &nonempty->program, "mbk_arrays_bins", &bin);
+  if (status == MERBIT_OK && nonempty->column_counts == 0) {
+    status = mbi_device_allocate(context, bytes, "counts of columns", &nonempty->column_counts);
   }
   if (status == MERBIT_OK) {
-    ranks->column_bytes = bytes;
-    ranks->columns_coded = 0;
-    status = mbi_device_zero(context, ranks->column_counts, (size_t)bytes, NULL);
+    nonempty->column_bytes = bytes;
+    nonempty->columns_coded = 0;
+    status = mbi_device_zero(context, nonempty->column_counts, (size_t)bytes, NULL);
   }
-  found = ranks->column_counts + plan->device.cols * sizeof(uint32_t);
+  found = nonempty->column_counts + plan->device.cols * sizeof(uint32_t);
   if (status == MERBIT_OK) {
-    status = mbi_ranks_launch_columns(plan);
+    status = mbi_nonempty_launch_columns(plan);
   }
-  arguments[0] = &ranks->column_counts;
+  arguments[0] = &nonempty->column_counts;
   arguments[1] = &plan->device.cols;
   arguments[2] = &found;
   if (status == MERBIT_OK) {
     status = mbi_device_launch(context, bin, "mbk_arrays_bins",
                                2 * (int64_t)context->device.multiprocessors, MBI_ARRAYS_THREADS,
-                               (unsigned)(MBI_RANKS_BINS * sizeof(uint32_t)), NULL, arguments);
+                               (unsigned)(MBI_NONEMPTY_BINS * sizeof(uint32_t)), NULL, arguments);
   }
   if (status == MERBIT_OK) {
-    status = mbi_device_download(context, bins, found, MBI_RANKS_BINS * sizeof(uint32_t));
+    status = mbi_device_download(context, bins, found, MBI_NONEMPTY_BINS * sizeof(uint32_t));
   }
   if (status != MERBIT_OK) {
-    mbi_device_release(context, ranks->column_counts);
-    ranks->column_counts = 0;
-    ranks->column_bytes = 0;
+    mbi_device_release(context, nonempty->column_counts);
+    nonempty->column_counts = 0;
+    nonempty->column_bytes = 0;
   }
   return status;
 }
 
 /* The fullest columns, at most `room` of them and each with two nonzeros of the sample or more:
  * how often they are counted at least, and their share of the `sampled` nonzeros. */
-MBI_INTERNAL void mbi_ranks_take_hubs(mbi_ranks *ranks, const uint32_t *bins, uint64_t sampled,
+MBI_INTERNAL void mbi_nonempty_take_hubs(mbi_nonempty_rows *nonempty, const uint32_t *bins, uint64_t sampled,
                                       uint64_t room) {
   uint64_t hubs = 0, cold = 0;
   uint32_t n;
-  ranks->hub_least = MBI_RANKS_BINS;
-  for (n = MBI_RANKS_BINS; n-- > 2 && hubs + bins[n] <= room;) {
+  nonempty->hub_least = MBI_NONEMPTY_BINS;
+  for (n = MBI_NONEMPTY_BINS; n-- > 2 && hubs + bins[n] <= room;) {
     hubs += bins[n];
-    ranks->hub_least = n;
+    nonempty->hub_least = n;
   }
-  for (n = 1; n < ranks->hub_least; n++) {
+  for (n = 1; n < nonempty->hub_least; n++) {
     cold += (uint64_t)n * bins[n];
   }
-  ranks->hub_share = hubs > 0 && cold < sampled ? 1.0 - (double)cold / (double)sampled : 0.0;
+  nonempty->hub_share = hubs > 0 && cold < sampled ? 1.0 - (double)cold / (double)sampled : 0.0;
 }
 
-/* plan->ranks.hub_least and hub_share, unless they are known and the counts are still there. */
-MBI_INTERNAL merbit_status mbi_ranks_columns(merbit_plan *plan, uint64_t room) {
-  uint32_t bins[MBI_RANKS_BINS];
-  const uint64_t nnz = plan->device.nnz, stride = nnz / MBI_RANKS_COLUMN_SAMPLES + 1;
+/* plan->nonempty.hub_least and hub_share, unless they are known and the counts are still there. */
+MBI_INTERNAL merbit_status mbi_nonempty_columns(merbit_plan *plan, uint64_t room) {
+  uint32_t bins[MBI_NONEMPTY_BINS];
+  const uint64_t nnz = plan->device.nnz, stride = nnz / MBI_NONEMPTY_COLUMN_SAMPLES + 1;
   merbit_status status;
-  if (nnz == 0 || (plan->ranks.column_counts != 0 && !plan->ranks.columns_coded)) {
+  if (nnz == 0 || (plan->nonempty.column_counts != 0 && !plan->nonempty.columns_coded)) {
     return MERBIT_OK;
   }
-  status = mbi_ranks_count_columns(plan, bins);
+  status = mbi_nonempty_count_columns(plan, bins);
   if (status == MERBIT_OK) {
-    mbi_ranks_take_hubs(&plan->ranks, bins, nnz / stride, room);
+    mbi_nonempty_take_hubs(&plan->nonempty, bins, nnz / stride, room);
   }
   return status;
 }
 
 /* What speaks against full blocks in `count` rows, evenly spread: bits of heights and of
  * widths. */
-static merbit_status mbi_ranks_against(merbit_plan *plan, uint64_t count, uint32_t *against) {
+static merbit_status mbi_nonempty_against(merbit_plan *plan, uint64_t count, uint32_t *against) {
   merbit_context *context = plan->context;
   uint64_t step = plan->device.rows / count;
-  mbi_devptr answer = plan->ranks.counts; /* its sums are known */
+  mbi_devptr answer = plan->nonempty.counts; /* its sums are known */
   void *kernel = NULL, *arguments[6];
   merbit_status status =
-      mbi_program_kernel(context, &plan->ranks.program, "mbk_arrays_blocks", &kernel);
+      mbi_program_kernel(context, &plan->nonempty.program, "mbk_arrays_blocks", &kernel);
   if (status == MERBIT_OK) {
     status = mbi_device_zero(context, answer, 2 * sizeof *against, NULL);
   }
@@ -280,44 +280,44 @@ static merbit_status mbi_ranks_against(merbit_plan *plan, uint64_t count, uint32
              : status;
 }
 
-/* The largest blocks, up to 16 x 16, of which the matrix wholly consists, in plan->ranks; 1 x 1
+/* The largest blocks, up to 16 x 16, of which the matrix wholly consists, in plan->nonempty; 1 x 1
  * where there are no larger ones. Some rows are looked at first, which rules most matrices out.
  */
-MBI_INTERNAL merbit_status mbi_ranks_blocks(merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_nonempty_blocks(merbit_plan *plan) {
   const uint64_t rows = plan->device.rows;
-  uint64_t count = rows < MBI_RANKS_BLOCK_SAMPLES ? rows : MBI_RANKS_BLOCK_SAMPLES;
+  uint64_t count = rows < MBI_NONEMPTY_BLOCK_SAMPLES ? rows : MBI_NONEMPTY_BLOCK_SAMPLES;
   uint32_t against[2] = {0, 0};
   int n;
-  if (plan->ranks.block_rows != 0) {
+  if (plan->nonempty.block_rows != 0) {
     return MERBIT_OK; /* known */
   }
-  plan->ranks.block_rows = plan->ranks.block_cols = 1;
+  plan->nonempty.block_rows = plan->nonempty.block_cols = 1;
   for (; plan->device.nnz > 0; count = rows) {
-    const merbit_status status = mbi_ranks_against(plan, count, against);
+    const merbit_status status = mbi_nonempty_against(plan, count, against);
     if (status != MERBIT_OK) {
       return status;
     }
-    plan->ranks.block_rows = plan->ranks.block_cols = 1;
+    plan->nonempty.block_rows = plan->nonempty.block_cols = 1;
     for (n = 2; n <= 16; n++) {
-      plan->ranks.block_rows = against[0] >> n & 1 ? plan->ranks.block_rows : n;
-      plan->ranks.block_cols = against[1] >> n & 1 ? plan->ranks.block_cols : n;
+      plan->nonempty.block_rows = against[0] >> n & 1 ? plan->nonempty.block_rows : n;
+      plan->nonempty.block_cols = against[1] >> n & 1 ? plan->nonempty.block_cols : n;
     }
-    if (count == rows || plan->ranks.block_rows * plan->ranks.block_cols < 4) {
+    if (count == rows || plan->nonempty.block_rows * plan->nonempty.block_cols < 4) {
       break;
     }
   }
   return MERBIT_OK;
 }
 
-/* A number of the structure, after mbi_ranks_create. */
-MBI_INTERNAL merbit_status mbi_ranks_hash(merbit_plan *plan, uint64_t *hash) {
+/* A number of the structure, after mbi_nonempty_create. */
+MBI_INTERNAL merbit_status mbi_nonempty_hash(merbit_plan *plan, uint64_t *hash) {
   merbit_context *context = plan->context;
   const uint64_t most =
       plan->device.nnz > plan->device.rows ? plan->device.nnz : plan->device.rows;
   void *kernel = NULL, *arguments[5];
-  mbi_devptr sum = plan->ranks.counts; /* its sums are known */
+  mbi_devptr sum = plan->nonempty.counts; /* its sums are known */
   merbit_status status =
-      mbi_program_kernel(context, &plan->ranks.program, "mbk_arrays_hash", &kernel);
+      mbi_program_kernel(context, &plan->nonempty.program, "mbk_arrays_hash", &kernel);
   if (status == MERBIT_OK) {
     status = mbi_device_zero(context, sum, sizeof *hash, NULL);
   }
@@ -335,31 +335,31 @@ MBI_INTERNAL merbit_status mbi_ranks_hash(merbit_plan *plan, uint64_t *hash) {
 }
 
 /* Returns whether 32 bits number the plan's rows and have a number left that is none. */
-MBI_INTERNAL int mbi_ranks_fit(const merbit_plan *plan) {
+MBI_INTERNAL int mbi_nonempty_fit(const merbit_plan *plan) {
   return plan->device.rows < UINT32_MAX;
 }
 
 /* For a method, unless the choice has counted already. */
-MBI_INTERNAL merbit_status mbi_ranks_need(merbit_plan *plan) {
-  return plan->ranks.row_start != 0
+MBI_INTERNAL merbit_status mbi_nonempty_need(merbit_plan *plan) {
+  return plan->nonempty.row_start != 0
              ? MERBIT_OK
-             : mbi_ranks_create(plan->context, &plan->device, &plan->ranks);
+             : mbi_nonempty_create(plan->context, &plan->device, &plan->nonempty);
 }
 
-/* List the rows; after mbi_ranks_create, where some are empty. A failure changes nothing. */
-MBI_INTERNAL merbit_status mbi_ranks_compact(merbit_context *context, const mbi_device_csr *csr,
-                                             mbi_ranks *ranks) {
-  const uint64_t starts = (ranks->count + 1) * mbi_index_bytes(csr->offset_type);
-  const uint64_t ids = (ranks->count + 1) * sizeof(uint32_t); /* never none */
-  const uint64_t empties = (csr->rows - ranks->count) * sizeof(uint32_t);
-  const int apart = starts > MBI_RANKS_SMALL; /* it goes when the plan is made */
+/* List the rows; after mbi_nonempty_create, where some are empty. A failure changes nothing. */
+MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_context *context, const mbi_device_csr *csr,
+                                             mbi_nonempty_rows *nonempty) {
+  const uint64_t starts = (nonempty->count + 1) * mbi_index_bytes(csr->offset_type);
+  const uint64_t ids = (nonempty->count + 1) * sizeof(uint32_t); /* never none */
+  const uint64_t empties = (csr->rows - nonempty->count) * sizeof(uint32_t);
+  const int apart = starts > MBI_NONEMPTY_SMALL; /* it goes when the plan is made */
   uint64_t row_count = csr->rows;
   mbi_devptr row_ptr = csr->row_ptr, row_id = 0, row_start = 0, empty_id = 0;
   mbi_devptr *const parts[] = {&row_id, &empty_id, &row_start};
   const uint64_t bytes[] = {ids, empties, starts};
   void *compact = NULL, *arguments[6];
   merbit_status status =
-      mbi_program_kernel(context, &ranks->program, "mbk_arrays_compact", &compact);
+      mbi_program_kernel(context, &nonempty->program, "mbk_arrays_compact", &compact);
   if (status == MERBIT_OK) {
     status = mbi_device_allocate_parts(context, "ranks of rows", apart ? 2 : 3, parts, bytes);
   }
@@ -368,12 +368,12 @@ MBI_INTERNAL merbit_status mbi_ranks_compact(merbit_context *context, const mbi_
   }
   arguments[0] = &row_ptr;
   arguments[1] = &row_count;
-  arguments[2] = &ranks->offsets;
+  arguments[2] = &nonempty->offsets;
   arguments[3] = &row_id;
   arguments[4] = &row_start;
   arguments[5] = &empty_id;
   if (status == MERBIT_OK) {
-    status = mbi_device_launch(context, compact, "mbk_arrays_compact", (int64_t)ranks->blocks,
+    status = mbi_device_launch(context, compact, "mbk_arrays_compact", (int64_t)nonempty->blocks,
                                256, (unsigned)(8 * sizeof(uint32_t)), NULL, arguments);
   }
   if (status != MERBIT_OK) {
@@ -383,10 +383,10 @@ MBI_INTERNAL merbit_status mbi_ranks_compact(merbit_context *context, const mbi_
     }
     return status;
   }
-  ranks->row_id = row_id;
-  ranks->row_start = row_start;
-  ranks->empty_id = empty_id;
-  ranks->start_apart = apart;
-  ranks->bytes = ids + empties + (apart ? 0 : starts);
+  nonempty->row_id = row_id;
+  nonempty->row_start = row_start;
+  nonempty->empty_id = empty_id;
+  nonempty->start_apart = apart;
+  nonempty->bytes = ids + empties + (apart ? 0 : starts);
   return MERBIT_OK;
 }

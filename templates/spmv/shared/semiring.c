@@ -21,7 +21,7 @@ static const char *mbi_semiring_name(merbit_semiring semiring) {
 /* How a view becomes a CSR: duplicates are added up only where (+) is +, and where products do
  * not add up in a wider type, for their sums would be rounded to that of the values. */
 MBI_INTERNAL int mbi_plan_build_flags(const merbit_plan *plan) {
-  return mbi_plan_has_semiring(plan) || plan->type != mbi_plan_sums(plan) ? MBI_BUILD_KEEP : 0;
+  return mbi_plan_has_semiring(plan) || plan->type != mbi_plan_accumulator(plan) ? MBI_BUILD_KEEP : 0;
 }
 
 /* For merbit_plan_describe, behind the type. */

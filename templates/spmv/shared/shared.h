@@ -35,16 +35,16 @@ typedef struct mbi_device_csr {
 } mbi_device_csr;
 
 /* Rows that hold something, ranked: spmv/shared/nonempty_rows.c. */
-typedef struct mbi_ranks {
+typedef struct mbi_nonempty_rows {
   uint64_t count;       /* rows with a nonzero */
   uint64_t slots;       /* of slices of 32 rows as they come, each as wide as its longest row */
   uint32_t longest;     /* nonzeros of the longest row, at most 2^32 - 1 */
   mbi_devptr row_start; /* ranks + 1 offsets; the plan's row_ptr where no row is empty; until
-                           mbi_ranks_finish */
+                           mbi_nonempty_finish */
   mbi_devptr row_id, empty_id; /* rows with and without a nonzero; 0 where no row is empty */
   int start_apart;             /* row_start is not behind them, but released before */
   uint64_t bytes;              /* of what is owned of the three, and stays */
-  mbi_devptr column_counts;    /* of a sample of the nonzeros: see mbi_ranks_columns */
+  mbi_devptr column_counts;    /* of a sample of the nonzeros: see mbi_nonempty_columns */
   uint64_t column_bytes;
   int columns_coded;  /* HUBS has put codes in the place of counts */
   uint32_t hub_least; /* a column counted this often is a hub */
@@ -55,8 +55,8 @@ typedef struct mbi_ranks {
                                  spmv/shared/pages.cuh */
   mbi_devptr counts, offsets; /* scratch, kept, and in it the rank of each block's first row */
   uint64_t counts_bytes, blocks;
-  mbi_program program; /* until mbi_ranks_finish */
-} mbi_ranks;
+  mbi_program program; /* until mbi_nonempty_finish */
+} mbi_nonempty_rows;
 
 #define MBI_EXPRESSION_TEXT 512   /* characters of what comes */
 #define MBI_EXPRESSION_SIZE 1400  /* of what is written, its terminating zero included */
@@ -131,14 +131,15 @@ typedef struct mbi_epilogue_call {
 #define MBI_ARRAYS_THREADS 256
 #define MBI_ARRAYS_GRID 4096 /* the most blocks; each strides over the arrays */
 
-#define MBI_RANKS_PER_BLOCK 1024
-#define MBI_RANKS_WINDOW 8192
-#define MBI_RANKS_TABLE 12288
-#define MBI_RANKS_BINS 4096
+#define MBI_NONEMPTY_PER_BLOCK 1024
+#define MBI_NONEMPTY_WINDOW 8192
+#define MBI_NONEMPTY_TABLE 12288
+#define MBI_NONEMPTY_BINS 4096
 
 /* What a method on CUDA provides. create: for the matrix in plan->device, in an entered
  * context; after a failure destroy cleans up. describe: its part of the plan's line. */
 typedef struct mbi_cuda_method {
+  size_t state_bytes; /* of plan->state, which is zero before `create` */
   merbit_status (*create)(merbit_plan *plan);
   void (*destroy)(merbit_plan *plan);
   uint64_t (*carry_bytes)(const merbit_plan *plan);
@@ -204,8 +205,8 @@ MBI_INTERNAL int64_t mbi_epilogue_chunks(const merbit_plan *plan);
 MBI_INTERNAL uint64_t mbi_epilogue_scratch_bytes(const merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_epilogue_room(merbit_workspace *workspace);
 /* spmv/shared/device_csr.c */
-MBI_INTERNAL uint64_t mbi_ranks_blocks_of(int64_t rows);
-MBI_INTERNAL uint64_t mbi_ranks_bytes(int64_t rows);
+MBI_INTERNAL uint64_t mbi_nonempty_blocks_of(int64_t rows);
+MBI_INTERNAL uint64_t mbi_nonempty_bytes(int64_t rows);
 MBI_INTERNAL int64_t mbi_arrays_blocks(int64_t count);
 MBI_INTERNAL merbit_status mbi_arrays_program(merbit_context *context,
                                               merbit_index_type offset_type,
@@ -221,20 +222,20 @@ MBI_INTERNAL void mbi_device_csr_destroy(merbit_context *context, mbi_device_csr
 MBI_INTERNAL uint64_t mbi_device_csr_stream_bytes(const merbit_plan *plan);
 MBI_INTERNAL void mbi_plan_preamble(const merbit_plan *plan, mbi_preamble *preamble);
 /* spmv/shared/nonempty_rows.c */
-MBI_INTERNAL void mbi_ranks_finish(merbit_context *context, mbi_ranks *ranks);
-MBI_INTERNAL void mbi_ranks_destroy(merbit_context *context, mbi_ranks *ranks);
-MBI_INTERNAL int mbi_ranks_equal(const merbit_plan *plan);
-MBI_INTERNAL merbit_status mbi_ranks_sample(merbit_context *context, const mbi_device_csr *csr,
-                                            merbit_type type, mbi_ranks *ranks);
-MBI_INTERNAL void mbi_ranks_take_hubs(mbi_ranks *ranks, const uint32_t *bins, uint64_t sampled,
+MBI_INTERNAL void mbi_nonempty_finish(merbit_context *context, mbi_nonempty_rows *nonempty);
+MBI_INTERNAL void mbi_nonempty_destroy(merbit_context *context, mbi_nonempty_rows *nonempty);
+MBI_INTERNAL int mbi_nonempty_equal(const merbit_plan *plan);
+MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_context *context, const mbi_device_csr *csr,
+                                            merbit_type type, mbi_nonempty_rows *nonempty);
+MBI_INTERNAL void mbi_nonempty_take_hubs(mbi_nonempty_rows *nonempty, const uint32_t *bins, uint64_t sampled,
                                       uint64_t room);
-MBI_INTERNAL merbit_status mbi_ranks_columns(merbit_plan *plan, uint64_t room);
-MBI_INTERNAL merbit_status mbi_ranks_blocks(merbit_plan *plan);
-MBI_INTERNAL merbit_status mbi_ranks_hash(merbit_plan *plan, uint64_t *hash);
-MBI_INTERNAL int mbi_ranks_fit(const merbit_plan *plan);
-MBI_INTERNAL merbit_status mbi_ranks_need(merbit_plan *plan);
-MBI_INTERNAL merbit_status mbi_ranks_compact(merbit_context *context, const mbi_device_csr *csr,
-                                             mbi_ranks *ranks);
+MBI_INTERNAL merbit_status mbi_nonempty_columns(merbit_plan *plan, uint64_t room);
+MBI_INTERNAL merbit_status mbi_nonempty_blocks(merbit_plan *plan);
+MBI_INTERNAL merbit_status mbi_nonempty_hash(merbit_plan *plan, uint64_t *hash);
+MBI_INTERNAL int mbi_nonempty_fit(const merbit_plan *plan);
+MBI_INTERNAL merbit_status mbi_nonempty_need(merbit_plan *plan);
+MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_context *context, const mbi_device_csr *csr,
+                                             mbi_nonempty_rows *nonempty);
 #endif /* MBI_SEPARATE */
 
 #endif

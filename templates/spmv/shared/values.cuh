@@ -71,7 +71,7 @@ MBK_KERNEL MBK_BOUNDS(256)
 #pragma unroll 4
   for (mbk_u64 c = (mbk_u64)mbk_block() * 256 + mbk_thread(); c < cols;
        c += (mbk_u64)mbk_grid() * 256) {
-    scaled[c] = (MBK_VECTOR)MBK_MUL(mbk_load(by_column + c), mbk_load_late(x + c));
+    scaled[c] = (MBK_VECTOR)MBK_MUL(mbk_load(by_column + c), mbk_load_after_wait(x + c));
   }
 }
 #endif

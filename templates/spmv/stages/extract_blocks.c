@@ -9,14 +9,14 @@
 
 /* A CSR in GPU memory becomes blocks there, with masks where they have holes: the arrays that
  * matrix/blocks.c makes on the CPU. Its rows must ascend; equal columns are added up. */
-#define MBI_CARVE_CHUNK                                                                        \
+#define MBI_EXTRACT_CHUNK                                                                        \
   1024 /* rows of blocks whose counts are summed, as in spmv/stages/extract_blocks.cu */
 
-enum { MBI_CARVE_COUNT, MBI_CARVE_SUMS, MBI_CARVE_OFFSETS, MBI_CARVE_FILL, MBI_CARVE_KERNELS };
+enum { MBI_EXTRACT_COUNT, MBI_EXTRACT_SUMS, MBI_EXTRACT_OFFSETS, MBI_EXTRACT_FILL, MBI_EXTRACT_KERNELS };
 
 /* ---- Specialise -------------------------------------------------------------------------- */
 
-MBI_INTERNAL void mbi_carve_preamble(const merbit_plan *plan, const mbi_device_csr *csr,
+MBI_INTERNAL void mbi_extract_preamble(const merbit_plan *plan, const mbi_device_csr *csr,
                                      mbi_preamble *preamble) {
   memset(preamble, 0, sizeof *preamble);
   mbi_preamble_define(preamble, "MBK_ROW_PTR",
@@ -25,17 +25,17 @@ MBI_INTERNAL void mbi_carve_preamble(const merbit_plan *plan, const mbi_device_c
   mbi_preamble_define_int(preamble, "MBK_BASE", csr->base);
 }
 
-static merbit_status mbi_carve_specialise(merbit_plan *plan) {
-  static const char *const names[MBI_CARVE_KERNELS] = {"mbk_carve_count", "mbk_carve_sums",
-                                                       "mbk_carve_offsets", "mbk_carve_fill"};
-  mbi_full *full = &plan->full;
+static merbit_status mbi_extract_specialise(merbit_plan *plan) {
+  static const char *const names[MBI_EXTRACT_KERNELS] = {"mbk_extract_count", "mbk_extract_sums",
+                                                       "mbk_extract_offsets", "mbk_extract_fill"};
+  mbi_extracted *full = &plan->extracted;
   mbi_preamble preamble;
   merbit_status status;
   int i;
-  mbi_carve_preamble(plan, &full->csr, &preamble);
+  mbi_extract_preamble(plan, &full->csr, &preamble);
   status = mbi_program_create(plan->context, "spmv/stages/extract_blocks.cu", &preamble,
                               &full->program);
-  for (i = 0; i < MBI_CARVE_KERNELS && status == MERBIT_OK; i++) {
+  for (i = 0; i < MBI_EXTRACT_KERNELS && status == MERBIT_OK; i++) {
     status = mbi_program_kernel(plan->context, &full->program, names[i], &full->kernels[i]);
   }
   return status;
@@ -44,7 +44,7 @@ static merbit_status mbi_carve_specialise(merbit_plan *plan) {
 /* ---- Count ------------------------------------------------------------------------------- */
 
 /* Lanes to a row of blocks. */
-static uint32_t mbi_carve_group(int height) {
+static uint32_t mbi_extract_group(int height) {
   uint32_t group = 1;
   while ((int)group < height && group < 32) {
     group *= 2;
@@ -53,20 +53,20 @@ static uint32_t mbi_carve_group(int height) {
 }
 
 /* The answer number `answer`, of windows of the matrix or, for 0 of them, of all of it. */
-static merbit_status mbi_carve_count(mbi_carve *c, const merbit_bsr_desc *shape, int windows,
+static merbit_status mbi_extract_count(mbi_extract *c, const merbit_bsr_desc *shape, int windows,
                                      int answer) {
   merbit_plan *plan = c->plan;
-  mbi_device_csr *csr = &plan->full.csr;
+  mbi_device_csr *csr = &plan->extracted.csr;
   const int height = shape->block_rows;
   const int64_t most = 8 * (int64_t)plan->context->device.multiprocessors;
   uint32_t high = (uint32_t)height, wide = (uint32_t)shape->block_cols;
-  uint32_t group = mbi_carve_group(height);
+  uint32_t group = mbi_extract_group(height);
   uint64_t block_rows = (uint64_t)mbi_block_count(c->csr.rows, height);
   uint64_t spans = (uint64_t)(mbi_shape_span(&c->csr, windows) / height);
   uint32_t rest = (uint32_t)(mbi_shape_span(&c->csr, windows) % height);
   uint32_t count = (uint32_t)mbi_shape_rows(&c->csr, windows, height);
   uint32_t parts = windows > 0 ? (uint32_t)windows : 1;
-  mbi_devptr to = c->answers + (uint64_t)answer * sizeof(mbi_carve_tally);
+  mbi_devptr to = c->answers + (uint64_t)answer * sizeof(mbi_extract_tally);
   const int64_t blocks = (int64_t)((uint64_t)parts * count * group / 256) + 1;
   void *arguments[15];
   arguments[0] = &csr->row_ptr;
@@ -84,20 +84,20 @@ static merbit_status mbi_carve_count(mbi_carve *c, const merbit_bsr_desc *shape,
   arguments[12] = &c->counts;
   arguments[13] = &c->sums;
   arguments[14] = &to;
-  return mbi_device_launch(plan->context, plan->full.kernels[MBI_CARVE_COUNT],
-                           "mbk_carve_count", blocks < most ? blocks : most, 256, 0, NULL,
+  return mbi_device_launch(plan->context, plan->extracted.kernels[MBI_EXTRACT_COUNT],
+                           "mbk_extract_count", blocks < most ? blocks : most, 256, 0, NULL,
                            arguments);
 }
 
 /* `shapes` answers of the same windows. */
-static merbit_status mbi_carve_count_all(mbi_carve *c, const merbit_bsr_desc *shapes, int count,
-                                         int windows, mbi_carve_tally *tallies) {
+static merbit_status mbi_extract_count_all(mbi_extract *c, const merbit_bsr_desc *shapes, int count,
+                                         int windows, mbi_extract_tally *tallies) {
   merbit_context *context = c->plan->context;
   const size_t bytes = (size_t)count * sizeof *tallies;
   merbit_status status = mbi_device_zero(context, c->answers, bytes, NULL);
   int i;
   for (i = 0; i < count && status == MERBIT_OK; i++) {
-    status = mbi_carve_count(c, &shapes[i], windows, i);
+    status = mbi_extract_count(c, &shapes[i], windows, i);
   }
   return status == MERBIT_OK ? mbi_device_download(context, tallies, c->answers, bytes)
                              : status;
@@ -106,9 +106,9 @@ static merbit_status mbi_carve_count_all(mbi_carve *c, const merbit_bsr_desc *sh
 /* ---- The shape, as matrix/block_shape.c finds it ----------------------------------------- */
 
 /* Bytes of an entry for every candidate. */
-static merbit_status mbi_carve_sample(mbi_carve *c, double *bytes) {
+static merbit_status mbi_extract_sample(mbi_extract *c, double *bytes) {
   merbit_bsr_desc shapes[MBI_SHAPE_CANDIDATES];
-  mbi_carve_tally tallies[MBI_SHAPE_CANDIDATES];
+  mbi_extract_tally tallies[MBI_SHAPE_CANDIDATES];
   const merbit_view *csr = &c->csr;
   const int windows = mbi_shape_windows(csr);
   merbit_status status;
@@ -117,9 +117,9 @@ static merbit_status mbi_carve_sample(mbi_carve *c, double *bytes) {
   for (i = 0; i < MBI_SHAPE_CANDIDATES; i++) {
     mbi_shape_of(i, &shapes[i]);
   }
-  status = mbi_carve_count_all(c, shapes, MBI_SHAPE_CANDIDATES, windows, tallies);
+  status = mbi_extract_count_all(c, shapes, MBI_SHAPE_CANDIDATES, windows, tallies);
   for (i = 0; i < MBI_SHAPE_CANDIDATES && status == MERBIT_OK; i++) {
-    const mbi_carve_tally *t = &tallies[i];
+    const mbi_extract_tally *t = &tallies[i];
     const int height = shapes[i].block_rows;
     int64_t rows = 0, first, last;
     for (w = 0; w < windows || w == 0; w++) {
@@ -136,13 +136,13 @@ static merbit_status mbi_carve_sample(mbi_carve *c, double *bytes) {
 }
 
 /* Of c->csr, whose rows ascend. */
-static merbit_status mbi_carve_find(mbi_carve *c, merbit_bsr_desc *shape) {
+static merbit_status mbi_extract_find(mbi_extract *c, merbit_bsr_desc *shape) {
   double bytes[MBI_SHAPE_CANDIDATES];
   merbit_bsr_desc finalists[MBI_SHAPE_FINALISTS];
-  mbi_carve_tally tallies[MBI_SHAPE_FINALISTS];
+  mbi_extract_tally tallies[MBI_SHAPE_FINALISTS];
   int64_t least;
   int i;
-  merbit_status status = mbi_carve_sample(c, bytes);
+  merbit_status status = mbi_extract_sample(c, bytes);
   shape->block_rows = shape->block_cols = 1;
   least = mbi_shape_bytes(&c->csr, shape, c->csr.rows, c->csr.nnz, 1, MBI_MASKS_READ);
   memset(finalists, 0, sizeof finalists);
@@ -150,7 +150,7 @@ static merbit_status mbi_carve_find(mbi_carve *c, merbit_bsr_desc *shape) {
     mbi_shape_of(mbi_shape_next(bytes), &finalists[i]);
   }
   if (status == MERBIT_OK) {
-    status = mbi_carve_count_all(c, finalists, MBI_SHAPE_FINALISTS, 0, tallies);
+    status = mbi_extract_count_all(c, finalists, MBI_SHAPE_FINALISTS, 0, tallies);
   }
   for (i = 0; i < MBI_SHAPE_FINALISTS && status == MERBIT_OK; i++) {
     const int64_t moved =
@@ -167,12 +167,12 @@ static merbit_status mbi_carve_find(mbi_carve *c, merbit_bsr_desc *shape) {
 /* ---- Fill -------------------------------------------------------------------------------- */
 
 /* Columns, masks and values, each unless 0; the values from those at `from`, or ones. */
-static merbit_status mbi_carve_fill(merbit_plan *plan, mbi_devptr from, mbi_devptr columns,
+static merbit_status mbi_extract_fill(merbit_plan *plan, mbi_devptr from, mbi_devptr columns,
                                     mbi_devptr masks, mbi_devptr values) {
-  mbi_device_csr *csr = &plan->full.csr;
+  mbi_device_csr *csr = &plan->extracted.csr;
   const int height = plan->bsr.view.block_rows;
   uint32_t high = (uint32_t)height, wide = (uint32_t)plan->bsr.view.block_cols;
-  uint32_t group = mbi_carve_group(height);
+  uint32_t group = mbi_extract_group(height);
   uint32_t large = plan->device.offset_type == MERBIT_INDEX_64;
   void *arguments[14];
   arguments[0] = &csr->row_ptr;
@@ -189,13 +189,13 @@ static merbit_status mbi_carve_fill(merbit_plan *plan, mbi_devptr from, mbi_devp
   arguments[11] = &columns;
   arguments[12] = &masks;
   arguments[13] = &values;
-  return mbi_device_launch(plan->context, plan->full.kernels[MBI_CARVE_FILL], "mbk_carve_fill",
+  return mbi_device_launch(plan->context, plan->extracted.kernels[MBI_EXTRACT_FILL], "mbk_extract_fill",
                            (int64_t)(plan->device.rows * group / 256) + 1, 256, 0, NULL,
                            arguments);
 }
 
 /* plan->device.values, zero where there is no entry; but what masks leave out is never read. */
-static merbit_status mbi_carve_allocate_values(merbit_plan *plan) {
+static merbit_status mbi_extract_allocate_values(merbit_plan *plan) {
   mbi_device_csr *csr = &plan->device;
   const merbit_view *view = &plan->bsr.view;
   const uint64_t stored = (uint64_t)mbi_view_values(view);
@@ -210,58 +210,58 @@ static merbit_status mbi_carve_allocate_values(merbit_plan *plan) {
              : mbi_device_zero(plan->context, csr->values, (size_t)bytes, NULL);
 }
 
-static merbit_status mbi_carve_values(merbit_plan *plan, mbi_devptr from) {
-  const merbit_status status = mbi_carve_allocate_values(plan);
-  return status == MERBIT_OK ? mbi_carve_fill(plan, from, 0, 0, plan->device.values) : status;
+static merbit_status mbi_extract_values(merbit_plan *plan, mbi_devptr from) {
+  const merbit_status status = mbi_extract_allocate_values(plan);
+  return status == MERBIT_OK ? mbi_extract_fill(plan, from, 0, 0, plan->device.values) : status;
 }
 
-static merbit_status mbi_carve_refresh(merbit_plan *plan) {
-  return mbi_full_refill(plan, mbi_carve_values);
+static merbit_status mbi_extract_refresh(merbit_plan *plan) {
+  return mbi_extracted_refill(plan, mbi_extract_values);
 }
 
 /* ---- Make -------------------------------------------------------------------------------- */
 
 /* plan->device.row_ptr, from the counts. */
-static merbit_status mbi_carve_offsets(mbi_carve *c) {
+static merbit_status mbi_extract_offsets(mbi_extract *c) {
   merbit_plan *plan = c->plan;
   mbi_device_csr *csr = &plan->device;
-  uint64_t chunks = csr->rows / MBI_CARVE_CHUNK + 1;
+  uint64_t chunks = csr->rows / MBI_EXTRACT_CHUNK + 1;
   uint32_t large = csr->offset_type == MERBIT_INDEX_64;
   void *arguments[5];
   merbit_status status;
   arguments[0] = &c->sums;
   arguments[1] = &chunks;
-  status = mbi_device_launch(plan->context, plan->full.kernels[MBI_CARVE_SUMS],
-                             "mbk_carve_sums", 1, 1024, 32 * sizeof(uint64_t), NULL, arguments);
+  status = mbi_device_launch(plan->context, plan->extracted.kernels[MBI_EXTRACT_SUMS],
+                             "mbk_extract_sums", 1, 1024, 32 * sizeof(uint64_t), NULL, arguments);
   arguments[0] = &c->counts;
   arguments[1] = &c->sums;
   arguments[2] = &csr->rows;
   arguments[3] = &large;
   arguments[4] = &csr->row_ptr;
   return status == MERBIT_OK
-             ? mbi_device_launch(plan->context, plan->full.kernels[MBI_CARVE_OFFSETS],
-                                 "mbk_carve_offsets", (int64_t)chunks, 256,
+             ? mbi_device_launch(plan->context, plan->extracted.kernels[MBI_EXTRACT_OFFSETS],
+                                 "mbk_extract_offsets", (int64_t)chunks, 256,
                                  8 * sizeof(uint64_t), NULL, arguments)
              : status;
 }
 
 /* plan->device and plan->bsr, for counted blocks. */
-static merbit_status mbi_carve_take(mbi_carve *c, const merbit_bsr_desc *shape,
-                                    const mbi_carve_tally *tally) {
+static merbit_status mbi_extract_take(mbi_extract *c, const merbit_bsr_desc *shape,
+                                    const mbi_extract_tally *tally) {
   merbit_plan *plan = c->plan;
   merbit_context *context = plan->context;
-  mbi_devptr *masks = &plan->bsr_tiles.mask_words;
-  const mbi_devptr from = plan->full.csr.values;
+  mbi_devptr *masks = &mbi_bsr_tiles_of(plan)->mask_words;
+  const mbi_devptr from = plan->extracted.csr.values;
   const int full = tally->inside == tally->entries;
   const int words = full ? 0 : (shape->block_rows * shape->block_cols + 63) / 64;
   const uint64_t bytes = tally->blocks * (uint64_t)words * sizeof(uint64_t);
-  merbit_status status = mbi_full_allocate(
+  merbit_status status = mbi_extracted_allocate(
       plan, shape->block_rows, shape->block_cols, tally->blocks,
       tally->blocks > (uint64_t)INT32_MAX ? MERBIT_INDEX_64 : MERBIT_INDEX_32);
   plan->bsr.entries = (int64_t)tally->entries;
   plan->bsr.mask_words = words;
   if (status == MERBIT_OK) {
-    status = mbi_carve_offsets(c);
+    status = mbi_extract_offsets(c);
   }
   if (status == MERBIT_OK && words > 0) {
     status = mbi_device_allocate(context, bytes, "masks of blocks", masks);
@@ -270,21 +270,21 @@ static merbit_status mbi_carve_take(mbi_carve *c, const merbit_bsr_desc *shape,
     status = mbi_device_zero(context, *masks, (size_t)bytes, NULL);
   }
   /* Holes and duplicates make numbers of a pattern's ones. */
-  if (status == MERBIT_OK && (from != 0 || !full || tally->entries < plan->full.csr.nnz)) {
-    status = mbi_carve_allocate_values(plan);
+  if (status == MERBIT_OK && (from != 0 || !full || tally->entries < plan->extracted.csr.nnz)) {
+    status = mbi_extract_allocate_values(plan);
   }
   if (status == MERBIT_OK) {
-    status = mbi_carve_fill(plan, from, plan->device.col_ind, *masks, plan->device.values);
+    status = mbi_extract_fill(plan, from, plan->device.col_ind, *masks, plan->device.values);
   }
   return status == MERBIT_OK ? mbi_device_synchronize(context, NULL) : status;
 }
 
 /* The last count, which tells each row of blocks its number, and what follows from it. */
-static merbit_status mbi_carve_build(mbi_carve *c, const merbit_bsr_desc *shape,
-                                     mbi_carve_tally *tally) {
+static merbit_status mbi_extract_build(mbi_extract *c, const merbit_bsr_desc *shape,
+                                     mbi_extract_tally *tally) {
   merbit_context *context = c->plan->context;
   const uint64_t rows = (uint64_t)mbi_block_count(c->csr.rows, shape->block_rows);
-  const uint64_t sums = (rows / MBI_CARVE_CHUNK + 1) * sizeof(uint64_t);
+  const uint64_t sums = (rows / MBI_EXTRACT_CHUNK + 1) * sizeof(uint64_t);
   merbit_status status;
   status =
       mbi_device_allocate(context, rows * sizeof(uint32_t), "counts of blocks", &c->counts);
@@ -295,14 +295,14 @@ static merbit_status mbi_carve_build(mbi_carve *c, const merbit_bsr_desc *shape,
     status = mbi_device_zero(context, c->sums, (size_t)sums, NULL);
   }
   if (status == MERBIT_OK) {
-    status = mbi_carve_count_all(c, shape, 1, 0, tally);
+    status = mbi_extract_count_all(c, shape, 1, 0, tally);
   }
-  return status == MERBIT_OK && tally->descends == 0 ? mbi_carve_take(c, shape, tally) : status;
+  return status == MERBIT_OK && tally->descends == 0 ? mbi_extract_take(c, shape, tally) : status;
 }
 
 /* Find a shape where none is given, and build; but for a row that descends. */
-MBI_INTERNAL merbit_status mbi_carve_all(mbi_carve *c, mbi_carve_tally *tally) {
-  const mbi_device_csr *csr = &c->plan->full.csr;
+MBI_INTERNAL merbit_status mbi_extract_all(mbi_extract *c, mbi_extract_tally *tally) {
+  const mbi_device_csr *csr = &c->plan->extracted.csr;
   merbit_bsr_desc shape;
   merbit_status status = MERBIT_OK;
   memset(&shape, 0, sizeof shape);
@@ -321,7 +321,7 @@ MBI_INTERNAL merbit_status mbi_carve_all(mbi_carve *c, mbi_carve_tally *tally) {
   if (shape.block_rows == 0) {
     merbit_bsr_desc single = shape;
     single.block_rows = single.block_cols = 1;
-    status = mbi_carve_count_all(c, &single, 1, 0, tally);
+    status = mbi_extract_count_all(c, &single, 1, 0, tally);
     if (status != MERBIT_OK || tally->descends != 0) {
       return status;
     }
@@ -329,18 +329,18 @@ MBI_INTERNAL merbit_status mbi_carve_all(mbi_carve *c, mbi_carve_tally *tally) {
       c->csr.values = c->csr.values != NULL ? c->csr.values : c->plan->view.col_ind;
       c->csr.nnz = (int64_t)tally->entries;
     }
-    status = mbi_carve_find(c, &shape);
+    status = mbi_extract_find(c, &shape);
   }
-  return status == MERBIT_OK ? mbi_carve_build(c, &shape, tally) : status;
+  return status == MERBIT_OK ? mbi_extract_build(c, &shape, tally) : status;
 }
 
 /* The matrix passes through the host, where its rows are sorted. */
-static merbit_status mbi_carve_on_cpu(merbit_plan *plan) {
+static merbit_status mbi_extract_on_cpu(merbit_plan *plan) {
   merbit_context *context = plan->context;
   merbit_view places;
   merbit_status status;
   mbi_log(context, "blocks are made on the CPU, for the columns of a row descend");
-  mbi_full_destroy(plan);
+  mbi_extracted_destroy(plan);
   mbi_device_csr_destroy(context, &plan->device);
   memset(&plan->device, 0, sizeof plan->device);
   plan->cuda = &mbi_bsr_method;
@@ -353,22 +353,22 @@ static merbit_status mbi_carve_on_cpu(merbit_plan *plan) {
   return status == MERBIT_OK ? mbi_bsr_create(plan) : status;
 }
 
-static merbit_status mbi_carve_create(merbit_plan *plan) {
+static merbit_status mbi_extract_create(merbit_plan *plan) {
   merbit_context *context = plan->context;
-  mbi_carve_tally tally = {0, 0, 0, 0};
-  mbi_carve c;
+  mbi_extract_tally tally = {0, 0, 0, 0};
+  mbi_extract c;
   merbit_status status;
   memset(&c, 0, sizeof c);
   c.plan = plan;
-  mbi_full_enter(plan);
-  plan->full.carved = 1;
-  status = mbi_carve_specialise(plan);
+  mbi_extracted_enter(plan);
+  plan->extracted.carved = 1;
+  status = mbi_extract_specialise(plan);
   if (status == MERBIT_OK) {
     status = mbi_device_allocate(context, MBI_SHAPE_CANDIDATES * sizeof tally,
                                  "counts of shapes", &c.answers);
   }
   if (status == MERBIT_OK) {
-    status = mbi_carve_all(&c, &tally);
+    status = mbi_extract_all(&c, &tally);
   }
   mbi_device_release(context, c.answers);
   mbi_device_release(context, c.counts);
@@ -376,9 +376,8 @@ static merbit_status mbi_carve_create(merbit_plan *plan) {
   if (status != MERBIT_OK) {
     return status;
   }
-  return tally.descends != 0 ? mbi_carve_on_cpu(plan) : mbi_bsr_create(plan);
+  return tally.descends != 0 ? mbi_extract_on_cpu(plan) : mbi_bsr_create(plan);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_carve_method = {
-    mbi_carve_create, mbi_full_destroy, mbi_bsr_carry_bytes, mbi_bsr_multiply,
-    mbi_bsr_info,     mbi_bsr_describe, mbi_carve_refresh};
+MBI_INTERNAL const mbi_cuda_method mbi_extract_method = {sizeof(mbi_bsr_tiles), mbi_extract_create, mbi_extracted_destroy, mbi_bsr_carry_bytes, mbi_bsr_multiply,
+    mbi_bsr_info,     mbi_bsr_describe, mbi_extract_refresh};

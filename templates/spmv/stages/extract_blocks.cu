@@ -13,12 +13,12 @@
 #include "jit/device.cuh"
 
 #define MBK_CHUNK 1024            // rows of blocks whose counts are summed
-#define MBK_CARVE_END 0xffffffffu // beyond every column
+#define MBK_EXTRACT_END 0xffffffffu // beyond every column
 #define MBK_ALL 0xffffffffu
 
 // ---- The walk -----------------------------------------------------------------------------
 
-struct mbk_carve_csr {
+struct mbk_extract_csr {
   const MBK_ROW_PTR *row_ptr;
   const mbk_i32 *col_ind;
   mbk_u64 rows, cols;
@@ -27,24 +27,24 @@ struct mbk_carve_csr {
 // Blocks are told at run time: a conversion waits for memory, not for divisions, and one
 // program serves all shapes. group: lanes to a row of blocks, a power of two; each takes the
 // rows whose number is its own, and where blocks are higher than 32, its own and 32.
-struct mbk_carve_shape {
+struct mbk_extract_shape {
   mbk_u32 high, wide, group;
 };
 
-template <int ROWS> struct mbk_carve_walk {
+template <int ROWS> struct mbk_extract_walk {
   MBK_ROW_PTR at[ROWS], end[ROWS];
   mbk_u32 next[ROWS]; // the column where each stands
 };
 
-MBK_DEVICE mbk_u32 mbk_carve_look(const mbk_i32 *col_ind, MBK_ROW_PTR at, MBK_ROW_PTR end) {
-  return at < end ? (mbk_u32)(mbk_load(col_ind + at) - MBK_BASE) : MBK_CARVE_END;
+MBK_DEVICE mbk_u32 mbk_extract_look(const mbk_i32 *col_ind, MBK_ROW_PTR at, MBK_ROW_PTR end) {
+  return at < end ? (mbk_u32)(mbk_load(col_ind + at) - MBK_BASE) : MBK_EXTRACT_END;
 }
 
 // Rows behind the last, and those of a row of blocks that is not there, are empty.
 template <int ROWS>
-MBK_DEVICE mbk_carve_walk<ROWS>
-mbk_carve_start(const mbk_carve_csr &csr, const mbk_carve_shape &shape, mbk_u64 block_row) {
-  mbk_carve_walk<ROWS> walk;
+MBK_DEVICE mbk_extract_walk<ROWS>
+mbk_extract_start(const mbk_extract_csr &csr, const mbk_extract_shape &shape, mbk_u64 block_row) {
+  mbk_extract_walk<ROWS> walk;
 #pragma unroll
   for (int j = 0; j < ROWS; j++) {
     const mbk_u32 r = mbk_lane() % shape.group + 32 * j;
@@ -54,14 +54,14 @@ mbk_carve_start(const mbk_carve_csr &csr, const mbk_carve_shape &shape, mbk_u64 
       walk.at[j] = mbk_load(csr.row_ptr + row) - MBK_BASE;
       walk.end[j] = mbk_load(csr.row_ptr + row + 1) - MBK_BASE;
     }
-    walk.next[j] = mbk_carve_look(csr.col_ind, walk.at[j], walk.end[j]);
+    walk.next[j] = mbk_extract_look(csr.col_ind, walk.at[j], walk.end[j]);
   }
   return walk;
 }
 
 // The least column of a group, in the eyes of all its lanes. All of the warp take part.
 template <int ROWS>
-MBK_DEVICE mbk_u32 mbk_carve_least(const mbk_carve_walk<ROWS> &walk, mbk_u32 group) {
+MBK_DEVICE mbk_u32 mbk_extract_least(const mbk_extract_walk<ROWS> &walk, mbk_u32 group) {
   mbk_u32 least = walk.next[0];
   if (ROWS > 1 && walk.next[ROWS - 1] < least) {
     least = walk.next[ROWS - 1];
@@ -76,7 +76,7 @@ MBK_DEVICE mbk_u32 mbk_carve_least(const mbk_carve_walk<ROWS> &walk, mbk_u32 gro
 // ---- Counting -----------------------------------------------------------------------------
 
 // What is counted: in *answer four numbers.
-struct mbk_carve_tally {
+struct mbk_extract_tally {
   mbk_u64 blocks;
   mbk_u64 inside;  // values of the blocks that lie in the matrix
   mbk_u64 entries; // each place once, however many there share it
@@ -84,10 +84,10 @@ struct mbk_carve_tally {
 };
 
 // Past the columns below `limit`.
-MBK_DEVICE void mbk_carve_pass(const mbk_i32 *col_ind, MBK_ROW_PTR &at, MBK_ROW_PTR end,
-                               mbk_u32 &next, mbk_u32 limit, mbk_carve_tally &tally) {
+MBK_DEVICE void mbk_extract_pass(const mbk_i32 *col_ind, MBK_ROW_PTR &at, MBK_ROW_PTR end,
+                               mbk_u32 &next, mbk_u32 limit, mbk_extract_tally &tally) {
   while (next < limit) {
-    const mbk_u32 behind = mbk_carve_look(col_ind, ++at, end);
+    const mbk_u32 behind = mbk_extract_look(col_ind, ++at, end);
     tally.entries += behind != next;
     tally.descends |= behind < next;
     next = behind;
@@ -96,32 +96,32 @@ MBK_DEVICE void mbk_carve_pass(const mbk_i32 *col_ind, MBK_ROW_PTR &at, MBK_ROW_
 
 // The blocks of a group's row of blocks.
 template <int ROWS>
-MBK_DEVICE mbk_u32 mbk_carve_row(const mbk_carve_csr &csr, const mbk_carve_shape &shape,
-                                 mbk_u64 block_row, mbk_carve_tally &tally) {
-  mbk_carve_walk<ROWS> walk = mbk_carve_start<ROWS>(csr, shape, block_row);
+MBK_DEVICE mbk_u32 mbk_extract_row(const mbk_extract_csr &csr, const mbk_extract_shape &shape,
+                                 mbk_u64 block_row, mbk_extract_tally &tally) {
+  mbk_extract_walk<ROWS> walk = mbk_extract_start<ROWS>(csr, shape, block_row);
   const mbk_u64 below = csr.rows - block_row * shape.high;
   const mbk_u32 high = below < shape.high ? (mbk_u32)below : shape.high;
   mbk_u32 found = 0;
   for (;;) {
-    const mbk_u32 least = mbk_carve_least(walk, shape.group);
-    if (mbk_ballot(MBK_ALL, least != MBK_CARVE_END) == 0) {
+    const mbk_u32 least = mbk_extract_least(walk, shape.group);
+    if (mbk_ballot(MBK_ALL, least != MBK_EXTRACT_END) == 0) {
       return found;
     }
-    if (least != MBK_CARVE_END) {
+    if (least != MBK_EXTRACT_END) {
       const mbk_u32 first = least / shape.wide * shape.wide;
       const mbk_u64 right = csr.cols - first;
       found++;
       tally.inside += high * (right < shape.wide ? right : shape.wide);
 #pragma unroll
       for (int j = 0; j < ROWS; j++) {
-        mbk_carve_pass(csr.col_ind, walk.at[j], walk.end[j], walk.next[j], first + shape.wide,
+        mbk_extract_pass(csr.col_ind, walk.at[j], walk.end[j], walk.next[j], first + shape.wide,
                        tally);
       }
     }
   }
 }
 
-MBK_DEVICE mbk_u64 mbk_carve_total(mbk_u64 own) {
+MBK_DEVICE mbk_u64 mbk_extract_total(mbk_u64 own) {
   for (int d = 16; d > 0; d >>= 1) {
     own += mbk_shuffle_xor(MBK_ALL, own, d, 32);
   }
@@ -130,40 +130,40 @@ MBK_DEVICE mbk_u64 mbk_carve_total(mbk_u64 own) {
 
 // The row of blocks that a window begins with: w * span / high, for a span of `spans` rows of
 // blocks and `rest` rows.
-MBK_DEVICE mbk_u64 mbk_carve_window(mbk_u64 spans, mbk_u32 rest, mbk_u32 high, mbk_u32 w) {
+MBK_DEVICE mbk_u64 mbk_extract_window(mbk_u64 spans, mbk_u32 rest, mbk_u32 high, mbk_u32 w) {
   return spans * w + rest * w / high;
 }
 
 // Adds to answer[0] to answer[3] the blocks, their values inside the matrix, the entries, and
 // whether a row descends (then the others mean nothing), for `windows` of `count` rows of
-// blocks, of at most 2^32 - 1 in all, which begin at mbk_carve_window. Where counts is not null
+// blocks, of at most 2^32 - 1 in all, which begin at mbk_extract_window. Where counts is not null
 // there is one window, of all rows: counts[row] and the sums[row / MBK_CHUNK], zero before,
 // become known. No division is of 64 bits: that would be a call, around which registers are
 // spilled. Launch: any grid of 256 threads.
 MBK_KERNEL MBK_RESIDENT(256, 4)
-    mbk_carve_count(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, mbk_u64 rows,
+    mbk_extract_count(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, mbk_u64 rows,
                     mbk_u64 cols, mbk_u64 block_rows, mbk_u32 high, mbk_u32 wide, mbk_u32 group,
                     mbk_u32 windows, mbk_u64 spans, mbk_u32 rest, mbk_u32 count,
                     mbk_u32 *counts, mbk_u64 *sums, mbk_u64 *answer) {
-  const mbk_carve_csr csr = {row_ptr, col_ind, rows, cols};
-  const mbk_carve_shape shape = {high, wide, group};
+  const mbk_extract_csr csr = {row_ptr, col_ind, rows, cols};
+  const mbk_extract_shape shape = {high, wide, group};
   const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;
   const mbk_u64 items = (mbk_u64)windows * count;
   const mbk_u32 side_by_side = 32 / group;
   const bool speaks = mbk_lane() % group == 0; // for its group
-  mbk_carve_tally tally = {0, 0, 0, false};
+  mbk_extract_tally tally = {0, 0, 0, false};
   for (mbk_u64 first = warp * side_by_side; first < items;
        first += (mbk_u64)mbk_grid() * 8 * side_by_side) {
     const mbk_u64 item = first + mbk_lane() / group;
     const mbk_u32 w = (mbk_u32)item / count;
-    const mbk_u64 block_row = mbk_carve_window(spans, rest, high, w) + (mbk_u32)item % count;
+    const mbk_u64 block_row = mbk_extract_window(spans, rest, high, w) + (mbk_u32)item % count;
     const bool there = item < items && block_row < block_rows;
     const mbk_u64 place = there ? block_row : block_rows;
-    const mbk_u32 found = high > 32 ? mbk_carve_row<2>(csr, shape, place, tally)
-                                    : mbk_carve_row<1>(csr, shape, place, tally);
+    const mbk_u32 found = high > 32 ? mbk_extract_row<2>(csr, shape, place, tally)
+                                    : mbk_extract_row<1>(csr, shape, place, tally);
     tally.blocks += speaks ? found : 0;
     if (counts != 0) {
-      const mbk_u64 sum = mbk_carve_total(speaks ? found : 0);
+      const mbk_u64 sum = mbk_extract_total(speaks ? found : 0);
       if (speaks && there) {
         counts[block_row] = found;
       }
@@ -172,9 +172,9 @@ MBK_KERNEL MBK_RESIDENT(256, 4)
       }
     }
   }
-  const mbk_u64 blocks = mbk_carve_total(tally.blocks);
-  const mbk_u64 inside = mbk_carve_total(speaks ? tally.inside : 0);
-  const mbk_u64 entries = mbk_carve_total(tally.entries);
+  const mbk_u64 blocks = mbk_extract_total(tally.blocks);
+  const mbk_u64 inside = mbk_extract_total(speaks ? tally.inside : 0);
+  const mbk_u64 entries = mbk_extract_total(tally.entries);
   const mbk_u32 descends = mbk_ballot(MBK_ALL, tally.descends);
   if (mbk_lane() == 0 && entries > 0) {
     mbk_atomic_add(answer, blocks);
@@ -190,7 +190,7 @@ MBK_KERNEL MBK_RESIDENT(256, 4)
 
 // The sum over the threads before of the block, and of all. `warps`: one for each warp, and one
 // more.
-MBK_DEVICE mbk_u64 mbk_carve_before(mbk_u64 own, mbk_u64 *warps, mbk_u32 warp_count,
+MBK_DEVICE mbk_u64 mbk_extract_before(mbk_u64 own, mbk_u64 *warps, mbk_u32 warp_count,
                                     mbk_u64 *all) {
   mbk_u64 sum = own, before = 0, total = 0;
   for (int d = 1; d < 32; d <<= 1) {
@@ -212,14 +212,14 @@ MBK_DEVICE mbk_u64 mbk_carve_before(mbk_u64 own, mbk_u64 *warps, mbk_u32 warp_co
 
 // sums become those of the chunks before. Launch: one block of 1024 threads. Shared:
 // mbk_u64[32].
-MBK_KERNEL MBK_BOUNDS(1024) mbk_carve_sums(mbk_u64 *sums, mbk_u64 chunks) {
+MBK_KERNEL MBK_BOUNDS(1024) mbk_extract_sums(mbk_u64 *sums, mbk_u64 chunks) {
   MBK_SHARED_MEMORY(shared);
   mbk_u64 base = 0;
   for (mbk_u64 from = 0; from < chunks; from += 1024) {
     const mbk_u64 i = from + mbk_thread();
     mbk_u64 all;
     const mbk_u64 before =
-        mbk_carve_before(i < chunks ? sums[i] : 0, (mbk_u64 *)shared, 32, &all);
+        mbk_extract_before(i < chunks ? sums[i] : 0, (mbk_u64 *)shared, 32, &all);
     if (i < chunks) {
       sums[i] = base + before;
     }
@@ -231,7 +231,7 @@ MBK_KERNEL MBK_BOUNDS(1024) mbk_carve_sums(mbk_u64 *sums, mbk_u64 chunks) {
 // a block of 256 threads for each chunk, block_rows / MBK_CHUNK + 1 of them. Shared:
 // mbk_u64[8].
 MBK_KERNEL MBK_BOUNDS(256)
-    mbk_carve_offsets(const mbk_u32 *counts, const mbk_u64 *sums, mbk_u64 block_rows,
+    mbk_extract_offsets(const mbk_u32 *counts, const mbk_u64 *sums, mbk_u64 block_rows,
                       mbk_u32 large, void *block_ptr) {
   MBK_SHARED_MEMORY(shared);
   const mbk_u64 first = (mbk_u64)mbk_block() * MBK_CHUNK + 4 * mbk_thread();
@@ -242,7 +242,7 @@ MBK_KERNEL MBK_BOUNDS(256)
     own[i] = first + i < block_rows ? counts[first + i] : 0;
     sum += own[i];
   }
-  mbk_u64 before = sums[mbk_block()] + mbk_carve_before(sum, (mbk_u64 *)shared, 8, &all);
+  mbk_u64 before = sums[mbk_block()] + mbk_extract_before(sum, (mbk_u64 *)shared, 8, &all);
 #pragma unroll
   for (int i = 0; i < 4; i++) {
     if (first + i <= block_rows && large != 0) {
@@ -256,14 +256,14 @@ MBK_KERNEL MBK_BOUNDS(256)
 
 // ---- Filling ------------------------------------------------------------------------------
 
-struct mbk_carve_target { // null: not asked for
+struct mbk_extract_target { // null: not asked for
   mbk_i32 *block_col;
   mbk_u32 *masks; // words of 32 bits, an even number to a block; zero before
   MBK_VALUE *blocks;
 };
 
 // The bits of a row of a block, of which the first is number `bit` of the block.
-MBK_DEVICE void mbk_carve_mark(mbk_u32 *mask, mbk_u32 bit, mbk_u64 bits) {
+MBK_DEVICE void mbk_extract_mark(mbk_u32 *mask, mbk_u32 bit, mbk_u64 bits) {
   mbk_u32 shift = bit % 32;
   for (mask += bit / 32; bits != 0; mask++) {
     if ((mbk_u32)(bits << shift) != 0) {
@@ -276,8 +276,8 @@ MBK_DEVICE void mbk_carve_mark(mbk_u32 *mask, mbk_u32 bit, mbk_u64 bits) {
 
 // A row's entries below `first + wide` go to row `r` of block number `block`. Those of one
 // column are added up as they come.
-MBK_DEVICE void mbk_carve_put(const mbk_carve_csr &csr, const mbk_carve_shape &shape,
-                              const MBK_VALUE *values, const mbk_carve_target &to,
+MBK_DEVICE void mbk_extract_put(const mbk_extract_csr &csr, const mbk_extract_shape &shape,
+                              const MBK_VALUE *values, const mbk_extract_target &to,
                               MBK_ROW_PTR &at, MBK_ROW_PTR end, mbk_u32 &next, mbk_u32 first,
                               mbk_u32 r, mbk_u64 block) {
   const mbk_u32 entries = shape.high * shape.wide;
@@ -285,10 +285,10 @@ MBK_DEVICE void mbk_carve_put(const mbk_carve_csr &csr, const mbk_carve_shape &s
   while (next < first + shape.wide) {
     const mbk_u32 column = next;
     MBK_VALUE sum = values != 0 ? mbk_load(values + at) : (MBK_VALUE)1;
-    next = mbk_carve_look(csr.col_ind, ++at, end);
+    next = mbk_extract_look(csr.col_ind, ++at, end);
     while (next == column) {
       sum += values != 0 ? mbk_load(values + at) : (MBK_VALUE)1;
-      next = mbk_carve_look(csr.col_ind, ++at, end);
+      next = mbk_extract_look(csr.col_ind, ++at, end);
     }
     bits |= (mbk_u64)1 << (column - first);
     if (to.blocks != 0) {
@@ -296,28 +296,28 @@ MBK_DEVICE void mbk_carve_put(const mbk_carve_csr &csr, const mbk_carve_shape &s
     }
   }
   if (to.masks != 0) {
-    mbk_carve_mark(to.masks + block * ((entries + 63) / 64 * 2), r * shape.wide, bits);
+    mbk_extract_mark(to.masks + block * ((entries + 63) / 64 * 2), r * shape.wide, bits);
   }
 }
 
 template <int ROWS>
-MBK_DEVICE void mbk_carve_fill_row(const mbk_carve_csr &csr, const mbk_carve_shape &shape,
-                                   const MBK_VALUE *values, const mbk_carve_target &to,
+MBK_DEVICE void mbk_extract_fill_row(const mbk_extract_csr &csr, const mbk_extract_shape &shape,
+                                   const MBK_VALUE *values, const mbk_extract_target &to,
                                    mbk_u64 block_row, mbk_u64 block) {
-  mbk_carve_walk<ROWS> walk = mbk_carve_start<ROWS>(csr, shape, block_row);
+  mbk_extract_walk<ROWS> walk = mbk_extract_start<ROWS>(csr, shape, block_row);
   for (;; block++) {
-    const mbk_u32 least = mbk_carve_least(walk, shape.group);
-    if (mbk_ballot(MBK_ALL, least != MBK_CARVE_END) == 0) {
+    const mbk_u32 least = mbk_extract_least(walk, shape.group);
+    if (mbk_ballot(MBK_ALL, least != MBK_EXTRACT_END) == 0) {
       return;
     }
-    if (least != MBK_CARVE_END) {
+    if (least != MBK_EXTRACT_END) {
       const mbk_u32 column = least / shape.wide;
       if (to.block_col != 0 && mbk_lane() % shape.group == 0) {
         to.block_col[block] = (mbk_i32)column;
       }
 #pragma unroll
       for (int j = 0; j < ROWS; j++) {
-        mbk_carve_put(csr, shape, values, to, walk.at[j], walk.end[j], walk.next[j],
+        mbk_extract_put(csr, shape, values, to, walk.at[j], walk.end[j], walk.next[j],
                       column * shape.wide, mbk_lane() % shape.group + 32 * j, block);
       }
     }
@@ -325,24 +325,24 @@ MBK_DEVICE void mbk_carve_fill_row(const mbk_carve_csr &csr, const mbk_carve_sha
 }
 
 // block_col, masks and the entries among the values of blocks, each unless null; masks are zero
-// before. values null: ones. block_ptr: from mbk_carve_offsets. Launch: `group` lanes for each
+// before. values null: ones. block_ptr: from mbk_extract_offsets. Launch: `group` lanes for each
 // row of blocks, 256 threads per block.
 MBK_KERNEL MBK_RESIDENT(256, 4)
-    mbk_carve_fill(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, const MBK_VALUE *values,
+    mbk_extract_fill(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, const MBK_VALUE *values,
                    mbk_u64 rows, mbk_u64 cols, mbk_u64 block_rows, mbk_u32 high, mbk_u32 wide,
                    mbk_u32 group, const void *block_ptr, mbk_u32 large, mbk_i32 *block_col,
                    mbk_u32 *masks, MBK_VALUE *blocks) {
-  const mbk_carve_csr csr = {row_ptr, col_ind, rows, cols};
-  const mbk_carve_shape shape = {high, wide, group};
-  const mbk_carve_target to = {block_col, masks, blocks};
+  const mbk_extract_csr csr = {row_ptr, col_ind, rows, cols};
+  const mbk_extract_shape shape = {high, wide, group};
+  const mbk_extract_target to = {block_col, masks, blocks};
   const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;
   const mbk_u64 item = warp * (32 / group) + mbk_lane() / group;
   const mbk_u64 block_row = item < block_rows ? item : block_rows;
   const mbk_u64 block = large != 0 ? (mbk_u64)((const mbk_i64 *)block_ptr)[block_row]
                                    : (mbk_u64)((const mbk_i32 *)block_ptr)[block_row];
   if (high > 32) {
-    mbk_carve_fill_row<2>(csr, shape, values, to, block_row, block);
+    mbk_extract_fill_row<2>(csr, shape, values, to, block_row, block);
   } else {
-    mbk_carve_fill_row<1>(csr, shape, values, to, block_row, block);
+    mbk_extract_fill_row<1>(csr, shape, values, to, block_row, block);
   }
 }

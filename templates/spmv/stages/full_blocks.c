@@ -9,22 +9,22 @@
 /* ---- Encode: a CSR of full blocks as blocks, for the kernels of spmv/gpu/bsr/bsr.c
  * ------------------- */
 
-MBI_INTERNAL int mbi_full_blocks(const mbi_ranks *ranks) {
-  return ranks->block_rows * ranks->block_cols >= 4;
+MBI_INTERNAL int mbi_has_full_blocks(const mbi_nonempty_rows *nonempty) {
+  return nonempty->block_rows * nonempty->block_cols >= 4;
 }
 
-/* The CSR and its ranks wait in plan->full. */
-MBI_INTERNAL void mbi_full_enter(merbit_plan *plan) {
-  plan->full.csr = plan->device;
-  plan->full.ranks = plan->ranks;
-  memset(&plan->ranks, 0, sizeof plan->ranks);
+/* The CSR and its ranks wait in plan->extracted. */
+MBI_INTERNAL void mbi_extracted_enter(merbit_plan *plan) {
+  plan->extracted.csr = plan->device;
+  plan->extracted.nonempty = plan->nonempty;
+  memset(&plan->nonempty, 0, sizeof plan->nonempty);
   memset(&plan->device, 0, sizeof plan->device);
 }
 
 /* plan->bsr and plan->device become those of so many blocks, whose places are allocated. */
-MBI_INTERNAL merbit_status mbi_full_allocate(merbit_plan *plan, int high, int wide,
+MBI_INTERNAL merbit_status mbi_extracted_allocate(merbit_plan *plan, int high, int wide,
                                              uint64_t blocks, merbit_index_type offset_type) {
-  const mbi_device_csr *from = &plan->full.csr;
+  const mbi_device_csr *from = &plan->extracted.csr;
   merbit_view *view = &plan->bsr.view;
   mbi_device_csr *csr = &plan->device;
   merbit_status status;
@@ -50,8 +50,8 @@ MBI_INTERNAL merbit_status mbi_full_allocate(merbit_plan *plan, int high, int wi
 
 /* ---- Specialise -------------------------------------------------------------------------- */
 
-static merbit_status mbi_full_specialise(merbit_plan *plan) {
-  mbi_full *full = &plan->full;
+static merbit_status mbi_extracted_specialise(merbit_plan *plan) {
+  mbi_extracted *full = &plan->extracted;
   mbi_preamble preamble;
   merbit_status status;
   memset(&preamble, 0, sizeof preamble);
@@ -65,56 +65,56 @@ static merbit_status mbi_full_specialise(merbit_plan *plan) {
                               &full->program);
   if (status == MERBIT_OK) {
     status =
-        mbi_program_kernel(plan->context, &full->program, "mbk_full_places", &full->kernels[0]);
+        mbi_program_kernel(plan->context, &full->program, "mbk_full_blocks_places", &full->kernels[0]);
   }
   return status == MERBIT_OK ? mbi_program_kernel(plan->context, &full->program,
-                                                  "mbk_full_values", &full->kernels[1])
+                                                  "mbk_full_blocks_values", &full->kernels[1])
                              : status;
 }
 
 /* ---- Launch ------------------------------------------------------------------------------ */
 
-static merbit_status mbi_full_places(merbit_plan *plan) {
+static merbit_status mbi_extracted_places(merbit_plan *plan) {
   void *arguments[5];
-  arguments[0] = &plan->full.csr.row_ptr;
-  arguments[1] = &plan->full.csr.col_ind;
+  arguments[0] = &plan->extracted.csr.row_ptr;
+  arguments[1] = &plan->extracted.csr.col_ind;
   arguments[2] = &plan->device.rows;
   arguments[3] = &plan->device.row_ptr;
   arguments[4] = &plan->device.col_ind;
-  return mbi_device_launch(plan->context, plan->full.kernels[0], "mbk_full_places",
+  return mbi_device_launch(plan->context, plan->extracted.kernels[0], "mbk_full_blocks_places",
                            (int64_t)(plan->device.rows / 8 + 1), 256, 0, NULL, arguments);
 }
 
 /* plan->device.values become those at `from`, which are in the order of the CSR, block by
  * block. */
-static merbit_status mbi_full_values(merbit_plan *plan, mbi_devptr from) {
+static merbit_status mbi_extracted_values(merbit_plan *plan, mbi_devptr from) {
   mbi_device_csr *csr = &plan->device;
-  const uint64_t bytes = plan->full.csr.nnz * mbi_type_size(plan->type);
-  uint64_t rows = plan->full.csr.rows;
+  const uint64_t bytes = plan->extracted.csr.nnz * mbi_type_size(plan->type);
+  uint64_t rows = plan->extracted.csr.rows;
   void *arguments[4];
   merbit_status status =
       mbi_device_allocate(plan->context, bytes, "values of blocks", &csr->values);
   csr->owns_values = status == MERBIT_OK;
   csr->bytes += status == MERBIT_OK ? bytes : 0;
-  arguments[0] = &plan->full.csr.row_ptr;
+  arguments[0] = &plan->extracted.csr.row_ptr;
   arguments[1] = &from;
   arguments[2] = &rows;
   arguments[3] = &csr->values;
   return status != MERBIT_OK
              ? status
-             : mbi_device_launch(plan->context, plan->full.kernels[1], "mbk_full_values",
+             : mbi_device_launch(plan->context, plan->extracted.kernels[1], "mbk_full_blocks_values",
                                  (int64_t)((rows + 7) / 8), 256, 0, NULL, arguments);
 }
 
 /* For new values in the order of the CSR, which the plan has taken: `put` brings them to the
  * blocks. */
-MBI_INTERNAL merbit_status mbi_full_refill(merbit_plan *plan,
+MBI_INTERNAL merbit_status mbi_extracted_refill(merbit_plan *plan,
                                            merbit_status (*put)(merbit_plan *plan,
                                                                 mbi_devptr from)) {
   mbi_device_csr *csr = &plan->device;
   const mbi_devptr from = csr->values;
   merbit_status status;
-  csr->bytes -= plan->full.csr.nnz * mbi_type_size(plan->type);
+  csr->bytes -= plan->extracted.csr.nnz * mbi_type_size(plan->type);
   status = put(plan, from);
   if (status == MERBIT_OK) {
     status = mbi_bsr_fill(plan);
@@ -129,16 +129,16 @@ MBI_INTERNAL merbit_status mbi_full_refill(merbit_plan *plan,
   return status;
 }
 
-static merbit_status mbi_full_refresh(merbit_plan *plan) {
-  return mbi_full_refill(plan, mbi_full_values);
+static merbit_status mbi_extracted_refresh(merbit_plan *plan) {
+  return mbi_extracted_refill(plan, mbi_extracted_values);
 }
 
 /* Once the choice is made, of an uploaded CSR only the offsets are needed again, for new
  * values; of one whose blocks have holes the columns too. */
-MBI_INTERNAL void mbi_full_let_go(merbit_plan *plan) {
+MBI_INTERNAL void mbi_extracted_let_go(merbit_plan *plan) {
   merbit_context *context = plan->context;
-  mbi_device_csr *csr = &plan->full.csr;
-  if (csr->owns_col_ind && !plan->full.carved) {
+  mbi_device_csr *csr = &plan->extracted.csr;
+  if (csr->owns_col_ind && !plan->extracted.carved) {
     mbi_device_release(context, csr->col_ind);
     csr->bytes -= csr->nnz * sizeof(int32_t);
     csr->owns_col_ind = 0;
@@ -150,44 +150,43 @@ MBI_INTERNAL void mbi_full_let_go(merbit_plan *plan) {
   }
   csr->owns_values = 0;
   csr->values = 0;
-  mbi_ranks_destroy(context, &plan->full.ranks);
+  mbi_nonempty_destroy(context, &plan->extracted.nonempty);
   plan->device.bytes += csr->bytes;
 }
 
-static merbit_status mbi_full_create(merbit_plan *plan) {
-  const int high = plan->ranks.block_rows, wide = plan->ranks.block_cols;
+static merbit_status mbi_extracted_create(merbit_plan *plan) {
+  const int high = plan->nonempty.block_rows, wide = plan->nonempty.block_cols;
   merbit_status status;
-  mbi_full_enter(plan);
-  status = mbi_full_allocate(plan, high, wide, plan->full.csr.nnz / (uint64_t)(high * wide),
-                             plan->full.csr.offset_type);
+  mbi_extracted_enter(plan);
+  status = mbi_extracted_allocate(plan, high, wide, plan->extracted.csr.nnz / (uint64_t)(high * wide),
+                             plan->extracted.csr.offset_type);
   if (status == MERBIT_OK) {
-    status = mbi_full_specialise(plan);
+    status = mbi_extracted_specialise(plan);
   }
   if (status == MERBIT_OK) {
-    status = mbi_full_places(plan);
+    status = mbi_extracted_places(plan);
   }
   if (status == MERBIT_OK) {
-    status = mbi_full_values(plan, plan->full.csr.values);
+    status = mbi_extracted_values(plan, plan->extracted.csr.values);
   }
   return status == MERBIT_OK ? mbi_bsr_create(plan) : status;
 }
 
 /* The plan has its CSR again, or what is left of it. */
-MBI_INTERNAL void mbi_full_destroy(merbit_plan *plan) {
-  mbi_full *full = &plan->full;
+MBI_INTERNAL void mbi_extracted_destroy(merbit_plan *plan) {
+  mbi_extracted *full = &plan->extracted;
   if (full->csr.rows == 0) {
     return; /* taken apart before */
   }
   mbi_bsr_destroy(plan);
   mbi_program_destroy(plan->context, &full->program);
-  mbi_ranks_destroy(plan->context, &plan->ranks);
+  mbi_nonempty_destroy(plan->context, &plan->nonempty);
   mbi_device_csr_destroy(plan->context, &plan->device);
   plan->device = full->csr;
-  plan->ranks = full->ranks;
+  plan->nonempty = full->nonempty;
   memset(&plan->bsr, 0, sizeof plan->bsr);
   memset(full, 0, sizeof *full);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_full_method = {
-    mbi_full_create, mbi_full_destroy, mbi_bsr_carry_bytes, mbi_bsr_multiply,
-    mbi_bsr_info,    mbi_bsr_describe, mbi_full_refresh};
+MBI_INTERNAL const mbi_cuda_method mbi_extracted_method = {sizeof(mbi_bsr_tiles), mbi_extracted_create, mbi_extracted_destroy, mbi_bsr_carry_bytes, mbi_bsr_multiply,
+    mbi_bsr_info,    mbi_bsr_describe, mbi_extracted_refresh};

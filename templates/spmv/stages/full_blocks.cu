@@ -19,25 +19,25 @@
 #include "jit/device.cuh"
 
 // The first block of a row of blocks, and of the one behind the last.
-MBK_DEVICE mbk_u64 mbk_full_first(const MBK_ROW_PTR *row_ptr, mbk_u64 block_row) {
+MBK_DEVICE mbk_u64 mbk_full_blocks_first(const MBK_ROW_PTR *row_ptr, mbk_u64 block_row) {
   return (mbk_u64)(mbk_load(row_ptr + block_row * MBK_HIGH) - MBK_BASE) / (MBK_HIGH * MBK_WIDE);
 }
 
 // Offsets of rows of blocks, and columns of blocks, both from 0. Launch: a warp for each row of
 // blocks and one more, 256 threads per block.
 MBK_KERNEL MBK_BOUNDS(256)
-    mbk_full_places(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, mbk_u64 block_rows,
+    mbk_full_blocks_places(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, mbk_u64 block_rows,
                     MBK_ROW_PTR *block_ptr, mbk_i32 *block_col) {
   const mbk_u64 row = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;
   if (row > block_rows) {
     return;
   }
-  const mbk_u64 first = mbk_full_first(row_ptr, row);
+  const mbk_u64 first = mbk_full_blocks_first(row_ptr, row);
   if (mbk_lane() == 0) {
     block_ptr[row] = (MBK_ROW_PTR)first;
   }
   if (row < block_rows) {
-    const mbk_u64 count = mbk_full_first(row_ptr, row + 1) - first;
+    const mbk_u64 count = mbk_full_blocks_first(row_ptr, row + 1) - first;
     col_ind += mbk_load(row_ptr + row * MBK_HIGH) - MBK_BASE;
     for (mbk_u64 b = mbk_lane(); b < count; b += 32) {
       block_col[first + b] = (mbk_load(col_ind + b * MBK_WIDE) - MBK_BASE) / MBK_WIDE;
@@ -47,7 +47,7 @@ MBK_KERNEL MBK_BOUNDS(256)
 
 // Values in the order of the CSR to blocks, row by row in each. Launch: a warp for each row,
 // 256 threads per block.
-MBK_KERNEL MBK_BOUNDS(256) mbk_full_values(const MBK_ROW_PTR *row_ptr, const MBK_VALUE *values,
+MBK_KERNEL MBK_BOUNDS(256) mbk_full_blocks_values(const MBK_ROW_PTR *row_ptr, const MBK_VALUE *values,
                                            mbk_u64 rows, MBK_VALUE *blocks) {
   const mbk_u64 row = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;
   if (row >= rows) {
@@ -56,7 +56,7 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_full_values(const MBK_ROW_PTR *row_ptr, const MBK
   const mbk_u64 start = (mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE);
   const mbk_u64 length = (mbk_u64)(mbk_load(row_ptr + row + 1) - MBK_BASE) - start;
   values += start;
-  blocks += mbk_full_first(row_ptr, row / MBK_HIGH) * (MBK_HIGH * MBK_WIDE) +
+  blocks += mbk_full_blocks_first(row_ptr, row / MBK_HIGH) * (MBK_HIGH * MBK_WIDE) +
             row % MBK_HIGH * MBK_WIDE;
   for (mbk_u64 k = mbk_lane(); k < length; k += 32) {
     blocks[k / MBK_WIDE * (MBK_HIGH * MBK_WIDE) + k % MBK_WIDE] = mbk_load(values + k);

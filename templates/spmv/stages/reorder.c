@@ -30,7 +30,7 @@ MBI_INTERNAL merbit_status mbi_reorder_check(merbit_context *context, const merb
                     (int)desc->reordering);
   }
   if (view->format == MERBIT_BSR || desc->method == MERBIT_METHOD_BSR ||
-      desc->method > MERBIT_METHOD_HALF) { /* and those for study */
+      desc->method > MERBIT_METHOD_SYMMETRIC) { /* and those for study */
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
                     "plan_desc.reordering moves single rows and columns, which would break %s "
                     "apart; use a CSR or COO view and a method of single entries",
@@ -91,7 +91,7 @@ static const char *const mbi_reorder_kernels[3] = {"mbk_reorder_gather", "mbk_re
 
 MBI_INTERNAL void mbi_reorder_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   memset(preamble, 0, sizeof *preamble);
-  mbi_preamble_define(preamble, "MBK_VECTOR", mbi_type_device(mbi_plan_sums(plan)));
+  mbi_preamble_define(preamble, "MBK_VECTOR", mbi_type_device(mbi_plan_accumulator(plan)));
   mbi_preamble_define(preamble, "MBK_VALUE", mbi_type_device(plan->type));
   mbi_preamble_define(preamble, "MBK_PLACE",
                       plan->reorder.place_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
@@ -151,7 +151,7 @@ MBI_INTERNAL merbit_status mbi_reorder_upload(merbit_plan *plan) {
 }
 
 /* A plan on CUDA that is made has no use for the places on the host. */
-MBI_INTERNAL void mbi_reorder_let_go(merbit_plan *plan) {
+MBI_INTERNAL void mbi_reorder_release_sources(merbit_plan *plan) {
   if (!mbi_reorder_on_cpu(plan)) {
     mbi_release(plan->context, plan->reorder.places);
     plan->reorder.places = NULL;

@@ -34,6 +34,6 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_reorder_values(const MBK_PLACE *places, const MBK
                                               MBK_VALUE *to, mbk_u64 count) {
   for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < count;
        k += (mbk_u64)mbk_grid() * 256) {
-    to[k] = mbk_load(from + mbk_load_once(places + k));
+    to[k] = mbk_load(from + mbk_load_streaming(places + k));
   }
 }

@@ -3,28 +3,28 @@
 #include "spmv/shared/shared.h"
 
 /* What a plan of one triangle holds beside its arrays: spmv/stages/symmetric.c. */
-typedef struct mbi_half {
+typedef struct mbi_symmetric {
   merbit_view view; /* the user's */
   merbit_view full; /* both triangles, or the lower one, where it is not the view itself */
   void *places;     /* where its values were */
   merbit_index_type place_type;
-  mbi_halves_signs signs;
+  mbi_symmetry_signs signs;
   int upper;
   double seconds;
   int direct;     /* the lower triangle is multiplied, by method HALF: spmv/cpu/symmetric.c */
   int64_t *parts; /* of its tasks, and in one allocation behind them where each part's columns
                      begin, and its scratch: tasks + 1 each */
-} mbi_half;
+} mbi_symmetric;
 
 /* The CSR that became blocks on the GPU, while plan->device holds those:
  * spmv/stages/full_blocks.c, where AUTO took it for full ones; spmv/stages/extract_blocks.c. */
-typedef struct mbi_full {
+typedef struct mbi_extracted {
   mbi_device_csr csr; /* csr.rows 0: none did */
-  mbi_ranks ranks;
+  mbi_nonempty_rows nonempty;
   mbi_program program;
   void *kernels[4]; /* CUfunction: places, values; carved: count, sums, offsets, fill */
   int carved;       /* by spmv/stages/extract_blocks.c */
-} mbi_full;
+} mbi_extracted;
 
 /* The order of a reordered plan, and where the values of a plan were that it moved:
  * spmv/stages/reorder.c.
@@ -67,23 +67,23 @@ typedef struct mbi_transpose {
   (MBI_FORMS_CHEAP | MBI_FORM(MBI_VALUES_HALF) | MBI_FORM(MBI_VALUES_TABLE) |                  \
    MBI_FORM(MBI_VALUES_ROW) | MBI_FORM(MBI_VALUES_COLUMN))
 /* What is known of general values. */
-typedef struct mbi_values_look {
+typedef struct mbi_values_search {
   mbi_program *program; /* of spmv/shared/device_csr.cu */
   mbi_devptr values;
-  mbi_devptr room;    /* of a mbi_values_room */
+  mbi_devptr room;    /* of a mbi_values_scratch */
   mbi_devptr columns; /* one for each column, once they were asked for; else 0 */
   uint32_t against;   /* forms that they do not have, as far as is known */
-} mbi_values_look;
+} mbi_values_search;
 
-typedef struct mbi_carve_tally { /* as the GPU counts them */
+typedef struct mbi_extract_tally { /* as the GPU counts them */
   uint64_t blocks, inside, entries;
   uint64_t descends; /* not 0: a row does, and the others mean nothing */
-} mbi_carve_tally;
-typedef struct mbi_carve { /* while blocks are made */
+} mbi_extract_tally;
+typedef struct mbi_extract { /* while blocks are made */
   merbit_plan *plan;
-  merbit_view csr; /* without its arrays; after mbi_carve_order nnz counts each place once */
+  merbit_view csr; /* without its arrays; after mbi_extract_order nnz counts each place once */
   mbi_devptr answers, counts, sums;
-} mbi_carve;
+} mbi_extract;
 
 typedef struct mbi_reorder_call {
   void (*move)(merbit_type type, void *to, const void *from, const void *places,
@@ -126,31 +126,31 @@ typedef struct mbi_transposing {
 /* spmv/stages/value_forms.c */
 MBI_INTERNAL int64_t mbi_values_blocks(uint64_t count);
 MBI_INTERNAL uint64_t mbi_values_bytes(const merbit_plan *plan, mbi_value_form form);
-MBI_INTERNAL merbit_status mbi_values_look_begin(merbit_plan *plan, mbi_program *program,
-                                                 mbi_devptr values, mbi_values_look *look);
-MBI_INTERNAL void mbi_values_look_end(merbit_plan *plan, mbi_values_look *look);
-MBI_INTERNAL merbit_status mbi_values_have(merbit_plan *plan, mbi_values_look *look,
+MBI_INTERNAL merbit_status mbi_values_search_begin(merbit_plan *plan, mbi_program *program,
+                                                 mbi_devptr values, mbi_values_search *look);
+MBI_INTERNAL void mbi_values_search_end(merbit_plan *plan, mbi_values_search *look);
+MBI_INTERNAL merbit_status mbi_values_have(merbit_plan *plan, mbi_values_search *look,
                                            mbi_value_form form, int *have);
-MBI_INTERNAL merbit_status mbi_values_store(merbit_plan *plan, mbi_values_look *look,
+MBI_INTERNAL merbit_status mbi_values_store(merbit_plan *plan, mbi_values_search *look,
                                             mbi_value_form form, mbi_devptr stored,
                                             mbi_devptr table);
 MBI_INTERNAL merbit_status mbi_values_specialise(merbit_plan *plan, uint32_t forms);
 /* spmv/stages/full_blocks.c */
-MBI_INTERNAL int mbi_full_blocks(const mbi_ranks *ranks);
-MBI_INTERNAL void mbi_full_enter(merbit_plan *plan);
-MBI_INTERNAL merbit_status mbi_full_allocate(merbit_plan *plan, int high, int wide,
+MBI_INTERNAL int mbi_has_full_blocks(const mbi_nonempty_rows *nonempty);
+MBI_INTERNAL void mbi_extracted_enter(merbit_plan *plan);
+MBI_INTERNAL merbit_status mbi_extracted_allocate(merbit_plan *plan, int high, int wide,
                                              uint64_t blocks, merbit_index_type offset_type);
-MBI_INTERNAL merbit_status mbi_full_refill(merbit_plan *plan,
+MBI_INTERNAL merbit_status mbi_extracted_refill(merbit_plan *plan,
                                            merbit_status (*put)(merbit_plan *plan,
                                                                 mbi_devptr from));
-MBI_INTERNAL void mbi_full_let_go(merbit_plan *plan);
-MBI_INTERNAL void mbi_full_destroy(merbit_plan *plan);
-extern const mbi_cuda_method mbi_full_method;
+MBI_INTERNAL void mbi_extracted_let_go(merbit_plan *plan);
+MBI_INTERNAL void mbi_extracted_destroy(merbit_plan *plan);
+extern const mbi_cuda_method mbi_extracted_method;
 /* spmv/stages/extract_blocks.c */
-MBI_INTERNAL void mbi_carve_preamble(const merbit_plan *plan, const mbi_device_csr *csr,
+MBI_INTERNAL void mbi_extract_preamble(const merbit_plan *plan, const mbi_device_csr *csr,
                                      mbi_preamble *preamble);
-MBI_INTERNAL merbit_status mbi_carve_all(mbi_carve *c, mbi_carve_tally *tally);
-extern const mbi_cuda_method mbi_carve_method;
+MBI_INTERNAL merbit_status mbi_extract_all(mbi_extract *c, mbi_extract_tally *tally);
+extern const mbi_cuda_method mbi_extract_method;
 /* spmv/stages/reorder.c */
 MBI_INTERNAL int mbi_plan_reorders(const merbit_plan *plan);
 MBI_INTERNAL const char *mbi_reordering_name(merbit_reordering reordering);
@@ -162,7 +162,7 @@ MBI_INTERNAL merbit_status mbi_reorder_specialise(merbit_plan *plan);
 MBI_INTERNAL int mbi_reorder_on_cpu(const merbit_plan *plan);
 MBI_INTERNAL int mbi_reorder_on_gpu(const merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_reorder_upload(merbit_plan *plan);
-MBI_INTERNAL void mbi_reorder_let_go(merbit_plan *plan);
+MBI_INTERNAL void mbi_reorder_release_sources(merbit_plan *plan);
 MBI_INTERNAL void mbi_reorder_release_cuda(merbit_plan *plan);
 MBI_INTERNAL void mbi_reorder_destroy(merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_reorder_launch(merbit_plan *plan, int kernel, mbi_devptr index,
@@ -173,12 +173,12 @@ MBI_INTERNAL merbit_status mbi_reorder_values_cuda(merbit_plan *plan, mbi_devptr
 MBI_INTERNAL void mbi_reorder_run(merbit_plan *plan, mbi_reorder_call *call);
 MBI_INTERNAL void mbi_reorder_values(merbit_plan *plan, const void *values);
 /* spmv/stages/symmetric.c */
-MBI_INTERNAL int mbi_plan_is_half(const merbit_plan *plan);
-MBI_INTERNAL merbit_status mbi_half_check(merbit_context *context, const merbit_view *view,
+MBI_INTERNAL int mbi_plan_is_symmetric(const merbit_plan *plan);
+MBI_INTERNAL merbit_status mbi_symmetric_check(merbit_context *context, const merbit_view *view,
                                           const merbit_plan_desc *desc);
-MBI_INTERNAL merbit_status mbi_half_take(merbit_plan *plan);
-MBI_INTERNAL void mbi_half_destroy(merbit_plan *plan);
-MBI_INTERNAL merbit_status mbi_half_values(merbit_plan *plan, const void *values,
+MBI_INTERNAL merbit_status mbi_symmetric_take(merbit_plan *plan);
+MBI_INTERNAL void mbi_symmetric_destroy(merbit_plan *plan);
+MBI_INTERNAL merbit_status mbi_symmetric_values(merbit_plan *plan, const void *values,
                                            merbit_memory memory);
 /* spmv/stages/transpose_sort.c */
 MBI_INTERNAL void mbi_transpose_preamble(const mbi_transposing *t, mbi_preamble *preamble);

@@ -11,39 +11,39 @@
  * become op(A) with both, in host memory, and all that follows is a plan of that. The transpose
  * is at hand: it differs in signs alone. */
 
-MBI_INTERNAL int mbi_plan_is_half(const merbit_plan *plan) {
-  return mbi_view_is_half(&plan->half.view);
+MBI_INTERNAL int mbi_plan_is_symmetric(const merbit_plan *plan) {
+  return mbi_view_is_triangle(&plan->symmetric.view);
 }
 
-MBI_INTERNAL merbit_status mbi_half_check(merbit_context *context, const merbit_view *view,
+MBI_INTERNAL merbit_status mbi_symmetric_check(merbit_context *context, const merbit_view *view,
                                           const merbit_plan_desc *desc) {
-  if (desc->method != MERBIT_METHOD_HALF) {
+  if (desc->method != MERBIT_METHOD_SYMMETRIC) {
     return MERBIT_OK;
   }
-  if (!mbi_view_is_half(view)) {
+  if (!mbi_view_is_triangle(view)) {
     return mbi_fail(
         context, MERBIT_INVALID_ARGUMENT,
-        "plan_desc.method is MERBIT_METHOD_HALF, but view.symmetry is MERBIT_SYMMETRY_NONE; "
+        "plan_desc.method is MERBIT_METHOD_SYMMETRIC, but view.symmetry is MERBIT_SYMMETRY_NONE; "
         "give one triangle and its symmetry, or use another method");
   }
   if (desc->reordering != MERBIT_REORDERING_NONE) {
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
                     "plan_desc.reordering moves entries across the diagonal, which "
-                    "MERBIT_METHOD_HALF does not follow; use MERBIT_METHOD_MERGE");
+                    "MERBIT_METHOD_SYMMETRIC does not follow; use MERBIT_METHOD_MERGE");
   }
   return MERBIT_OK;
 }
 
 /* ---- Choice ------------------------------------------------------------------------------ */
 
-typedef struct mbi_half_look {
+typedef struct mbi_symmetric_inspect {
   const merbit_view *csr;
   int tasks;
   int unsorted[MBI_MAX_THREADS];
-} mbi_half_look;
+} mbi_symmetric_inspect;
 
-static void mbi_half_look_task(void *argument, int task) {
-  mbi_half_look *look = (mbi_half_look *)argument;
+static void mbi_symmetric_inspect_task(void *argument, int task) {
+  mbi_symmetric_inspect *look = (mbi_symmetric_inspect *)argument;
   const merbit_view *csr = look->csr;
   const int32_t *col_ind = (const int32_t *)csr->col_ind;
   int64_t row = mbi_share_rows(csr, look->tasks, task);
@@ -58,8 +58,8 @@ static void mbi_half_look_task(void *argument, int task) {
 }
 
 /* Whether method HALF can read the host view as it lies. */
-static int mbi_half_fits(merbit_context *context, const mbi_half *half) {
-  mbi_half_look look;
+static int mbi_symmetric_fits(merbit_context *context, const mbi_symmetric *half) {
+  mbi_symmetric_inspect look;
   int task, unsorted = 0;
   if (half->view.format != MERBIT_CSR || half->view.index_type != MERBIT_INDEX_32 ||
       half->upper || half->signs.direct != MBI_AS_IT_IS) {
@@ -67,7 +67,7 @@ static int mbi_half_fits(merbit_context *context, const mbi_half *half) {
   }
   look.csr = &half->view;
   look.tasks = mbi_share_tasks(context, half->view.nnz);
-  mbi_parallel(context, look.tasks, mbi_half_look_task, &look);
+  mbi_parallel(context, look.tasks, mbi_symmetric_inspect_task, &look);
   for (task = 0; task < look.tasks; task++) {
     unsorted |= look.unsorted[task];
   }
@@ -77,16 +77,16 @@ static int mbi_half_fits(merbit_context *context, const mbi_half *half) {
 /* Both triangles are worth their expansion, of some 50 products, where tasks would keep much of
  * y apart, or where a row scatters beyond a cache of its thread: docs/cpu.md has the figures.
  */
-#define MBI_HALF_FEW_CALLS 50
-#define MBI_HALF_APART 8       /* rows to each sum that tasks keep apart, at least */
-#define MBI_HALF_WINDOW 524288 /* bytes of x between a row and its first column, on average */
-#define MBI_HALF_SAMPLE 1024   /* rows that are looked at */
-#define MBI_HALF_LONG                                                                          \
+#define MBI_SYMMETRIC_FEW_CALLS 50
+#define MBI_SYMMETRIC_APART 8       /* rows to each sum that tasks keep apart, at least */
+#define MBI_SYMMETRIC_WINDOW 524288 /* bytes of x between a row and its first column, on average */
+#define MBI_SYMMETRIC_SAMPLE 1024   /* rows that are looked at */
+#define MBI_SYMMETRIC_LONG                                                                          \
   12 /* entries of the triangle's rows, on average: SORTED does not wait for                   \
         the ends of shorter ones */
 
 /* All are, or there are none: SORTED stores one. */
-static int mbi_half_equal(const merbit_view *lower) {
+static int mbi_symmetric_equal(const merbit_view *lower) {
   const size_t size = mbi_type_size(mbi_view_type(lower));
   const char *values = (const char *)lower->values;
   return values == NULL || lower->nnz < 2 ||
@@ -94,37 +94,37 @@ static int mbi_half_equal(const merbit_view *lower) {
 }
 
 /* Elements between a row of the triangle and its first column, on average. */
-static int64_t mbi_half_window(const merbit_view *lower) {
-  const int64_t count = lower->rows < MBI_HALF_SAMPLE ? lower->rows : MBI_HALF_SAMPLE;
+static int64_t mbi_symmetric_window(const merbit_view *lower) {
+  const int64_t count = lower->rows < MBI_SYMMETRIC_SAMPLE ? lower->rows : MBI_SYMMETRIC_SAMPLE;
   int64_t sum = 0, i;
   for (i = 0; i < count; i++) {
     const int64_t row = mbi_share(lower->rows, (int)count, (int)i);
-    sum += row - mbi_half_reach(lower, row, row + 1);
+    sum += row - mbi_symmetric_reach(lower, row, row + 1);
   }
   return count > 0 ? sum / count : 0;
 }
 
-static int mbi_half_pays(const merbit_plan *plan, const merbit_view *lower) {
+static int mbi_symmetric_pays(const merbit_plan *plan, const merbit_view *lower) {
   const int tasks = mbi_merge_tasks(plan->context, lower);
   const int64_t size = (int64_t)mbi_type_size(plan->type);
-  return plan->desc.method == MERBIT_METHOD_HALF ||
-         plan->desc.expected_calls < MBI_HALF_FEW_CALLS ||
-         (lower->nnz / MBI_HALF_LONG >= lower->rows && !mbi_half_equal(lower) &&
-          mbi_half_window(lower) <= MBI_HALF_WINDOW / size &&
-          mbi_half_apart(lower, tasks) <= lower->rows / MBI_HALF_APART);
+  return plan->desc.method == MERBIT_METHOD_SYMMETRIC ||
+         plan->desc.expected_calls < MBI_SYMMETRIC_FEW_CALLS ||
+         (lower->nnz / MBI_SYMMETRIC_LONG >= lower->rows && !mbi_symmetric_equal(lower) &&
+          mbi_symmetric_window(lower) <= MBI_SYMMETRIC_WINDOW / size &&
+          mbi_symmetric_apart(lower, tasks) <= lower->rows / MBI_SYMMETRIC_APART);
 }
 
 /* Whether the lower triangle may be what is multiplied. */
-static int mbi_half_may_do(const merbit_plan *plan) {
+static int mbi_symmetric_may_do(const merbit_plan *plan) {
   return plan->side == MERBIT_SIDE_CPU && mbi_plan_plain(plan) &&
          !mbi_plan_has_semiring(plan) && plan->desc.vectors <= 1 && !mbi_plan_reorders(plan) &&
-         (plan->desc.method == MERBIT_METHOD_HALF || plan->desc.method == MERBIT_METHOD_AUTO);
+         (plan->desc.method == MERBIT_METHOD_SYMMETRIC || plan->desc.method == MERBIT_METHOD_AUTO);
 }
 
 /* ---- What is multiplied ------------------------------------------------------------------ */
 
-static void mbi_half_release(merbit_plan *plan) {
-  mbi_half *half = &plan->half;
+static void mbi_symmetric_release(merbit_plan *plan) {
+  mbi_symmetric *half = &plan->symmetric;
   mbi_host_view_release(plan->context, &half->full);
   mbi_release(plan->context, half->places);
   memset(&half->full, 0, sizeof half->full);
@@ -132,35 +132,35 @@ static void mbi_half_release(merbit_plan *plan) {
 }
 
 /* The lower triangle, if that pays. */
-static merbit_status mbi_half_take_lower(merbit_plan *plan, const merbit_view *host) {
-  mbi_half *half = &plan->half;
-  const int fits = mbi_half_fits(plan->context, half);
+static merbit_status mbi_symmetric_take_lower(merbit_plan *plan, const merbit_view *host) {
+  mbi_symmetric *half = &plan->symmetric;
+  const int fits = mbi_symmetric_fits(plan->context, half);
   merbit_status status = MERBIT_OK;
   if (!fits) {
-    status = mbi_half_expand(plan->context, host, plan->desc.operation, 1, &half->full,
+    status = mbi_symmetric_expand(plan->context, host, plan->desc.operation, 1, &half->full,
                              &half->places);
     half->full.symmetry = host->symmetry;
   }
   if (status == MERBIT_OK) {
-    half->direct = mbi_half_pays(plan, fits ? host : &half->full);
+    half->direct = mbi_symmetric_pays(plan, fits ? host : &half->full);
   }
   if (status == MERBIT_OK && !half->direct && !fits) {
-    mbi_half_release(plan);
+    mbi_symmetric_release(plan);
   }
   return status;
 }
 
 /* Set plan->half, and plan->given to what it holds. Once that is made it needs no check. */
-MBI_INTERNAL merbit_status mbi_half_take(merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_symmetric_take(merbit_plan *plan) {
   merbit_context *context = plan->context;
-  mbi_half *half = &plan->half;
+  mbi_symmetric *half = &plan->symmetric;
   const double start = mbi_seconds();
   const int device = plan->given.memory == MERBIT_MEMORY_DEVICE;
   merbit_view host = plan->given;
   int64_t first[4];
   merbit_status status = MERBIT_OK;
   half->view = plan->given;
-  half->signs = mbi_halves_signs_of(half->view.symmetry, plan->desc.operation);
+  half->signs = mbi_symmetry_signs_of(half->view.symmetry, plan->desc.operation);
   half->place_type = half->view.nnz <= INT32_MAX ? MERBIT_INDEX_32 : MERBIT_INDEX_64;
   if (device) {
     status = mbi_view_download(context, &plan->given, &host);
@@ -172,12 +172,12 @@ MBI_INTERNAL merbit_status mbi_half_take(merbit_plan *plan) {
     (void)mbi_triangle_find(context, &host, first);
     half->upper = first[MBI_ABOVE] < host.nnz;
   }
-  if (status == MERBIT_OK && mbi_half_may_do(plan)) {
-    status = mbi_half_take_lower(plan, &host);
+  if (status == MERBIT_OK && mbi_symmetric_may_do(plan)) {
+    status = mbi_symmetric_take_lower(plan, &host);
   }
   if (status == MERBIT_OK && !half->direct) {
     status =
-        mbi_half_expand(context, &host, plan->desc.operation, 0, &half->full, &half->places);
+        mbi_symmetric_expand(context, &host, plan->desc.operation, 0, &half->full, &half->places);
   }
   if (device) {
     mbi_host_view_release(context, &host);
@@ -194,16 +194,16 @@ MBI_INTERNAL merbit_status mbi_half_take(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-MBI_INTERNAL void mbi_half_destroy(merbit_plan *plan) {
-  mbi_half_release(plan);
-  mbi_release(plan->context, plan->half.parts);
+MBI_INTERNAL void mbi_symmetric_destroy(merbit_plan *plan) {
+  mbi_symmetric_release(plan);
+  mbi_release(plan->context, plan->symmetric.parts);
 }
 
-/* New values in the order of the triangle become those of plan->half.full. */
-MBI_INTERNAL merbit_status mbi_half_values(merbit_plan *plan, const void *values,
+/* New values in the order of the triangle become those of plan->symmetric.full. */
+MBI_INTERNAL merbit_status mbi_symmetric_values(merbit_plan *plan, const void *values,
                                            merbit_memory memory) {
   merbit_context *context = plan->context;
-  const mbi_half *half = &plan->half;
+  const mbi_symmetric *half = &plan->symmetric;
   const void *host = values;
   merbit_status status = MERBIT_OK;
   if (memory == MERBIT_MEMORY_DEVICE) {
@@ -216,7 +216,7 @@ MBI_INTERNAL merbit_status mbi_half_values(merbit_plan *plan, const void *values
     mbi_device_leave(context);
   }
   if (status == MERBIT_OK) {
-    mbi_halves_values(context, half->signs, host, half->places, half->place_type, &half->full);
+    mbi_expansion_values(context, half->signs, host, half->places, half->place_type, &half->full);
   }
   if (memory == MERBIT_MEMORY_DEVICE) {
     mbi_release(context, (void *)(uintptr_t)host);

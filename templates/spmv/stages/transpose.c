@@ -43,7 +43,7 @@ static merbit_status mbi_transpose_on_cpu(merbit_plan *plan) {
     status = mbi_view_check_arrays(context, &host);
   }
   if (status == MERBIT_OK) {
-    status = mbi_matrix_flip(context, &host, &plan->transpose.matrix, &plan->reorder.places);
+    status = mbi_matrix_transpose_map(context, &host, &plan->transpose.matrix, &plan->reorder.places);
   }
   if (device) {
     mbi_host_view_release(context, &host);
@@ -71,7 +71,7 @@ MBI_INTERNAL merbit_status mbi_transpose_values(merbit_plan *plan, const void *v
     mbi_device_leave(context);
   }
   if (status == MERBIT_OK) {
-    mbi_flip_values(context, host, plan->reorder.places, &plan->view);
+    mbi_transpose_map_values(context, host, plan->reorder.places, &plan->view);
   }
   if (memory == MERBIT_MEMORY_DEVICE) {
     mbi_release(context, (void *)(uintptr_t)host);
@@ -135,7 +135,7 @@ static int mbi_transpose_fits_gpu(const merbit_plan *plan) {
 MBI_INTERNAL int mbi_plan_may_fall_back(const merbit_plan *plan, merbit_status status) {
   return plan->desc.side == MERBIT_SIDE_AUTO && plan->desc.method == MERBIT_METHOD_AUTO &&
          plan->given.memory != MERBIT_MEMORY_DEVICE &&
-         plan->half.view.memory != MERBIT_MEMORY_DEVICE &&
+         plan->symmetric.view.memory != MERBIT_MEMORY_DEVICE &&
          plan->desc.vector_memory == MERBIT_MEMORY_HOST &&
          plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE &&
          mbi_semiring_runs(plan, MERBIT_SIDE_CPU) && status != MERBIT_INVALID_ARGUMENT &&
@@ -162,7 +162,7 @@ MBI_INTERNAL merbit_status mbi_transpose_take(merbit_plan *plan) {
     plan->transpose.on_gpu = status == MERBIT_OK;
     if (status == MERBIT_DEVICE_OUT_OF_MEMORY ||
         (status != MERBIT_OK && mbi_plan_may_fall_back(plan, status))) {
-      mbi_forgive(context, reason, sizeof reason);
+      mbi_error_clear(context, reason, sizeof reason);
       mbi_log(context, "this plan is transposed on the CPU: %s", reason);
       status = MERBIT_DEVICE_OUT_OF_MEMORY;
     }

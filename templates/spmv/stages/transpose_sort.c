@@ -238,8 +238,8 @@ MBI_INTERNAL merbit_status mbi_transpose_sort(merbit_plan *plan, const mbi_devic
   if (status == MERBIT_OK) {
     status = mbi_device_synchronize(context, NULL);
   }
-  if (status == MERBIT_OK && plan->making.room > 0) {
-    mbi_spare_open(context, &plan->spare, t.space, t.bytes);
+  if (status == MERBIT_OK && plan->making.arena_bytes > 0) {
+    mbi_arena_open(context, &plan->arena, t.space, t.bytes);
     t.space = 0;
   }
   mbi_transpose_release(context, &t);

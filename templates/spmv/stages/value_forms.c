@@ -13,13 +13,13 @@
 #define MBI_VALUES_SAMPLES 128 /* windows of 2,048 nonzeros at most */
 #define MBI_VALUES_TABLE_BYTES (MBI_VALUES_MOST * sizeof(double))
 
-typedef struct mbi_values_room { /* in GPU memory */
+typedef struct mbi_values_scratch { /* in GPU memory */
   uint64_t changes[2], keys[MBI_VALUES_KEYS];
   uint32_t against, distinct;
   unsigned char number[MBI_VALUES_KEYS];
-} mbi_values_room;
+} mbi_values_scratch;
 
-#define MBI_VALUES_AT(look, field) ((look)->room + offsetof(mbi_values_room, field))
+#define MBI_VALUES_AT(look, field) ((look)->room + offsetof(mbi_values_scratch, field))
 
 MBI_INTERNAL int64_t mbi_values_blocks(uint64_t count) {
   return count / 256 < MBI_VALUES_BLOCKS ? (int64_t)(count / 256 + 1) : MBI_VALUES_BLOCKS;
@@ -75,7 +75,7 @@ static mbi_value_form mbi_values_shortest(const merbit_plan *plan, uint32_t form
 
 /* ---- Looking at values ------------------------------------------------------------------- */
 
-static merbit_status mbi_values_launch(merbit_plan *plan, mbi_values_look *look,
+static merbit_status mbi_values_launch(merbit_plan *plan, mbi_values_search *look,
                                        const char *name, int64_t blocks, uint64_t shared,
                                        void **arguments) {
   void *kernel = NULL;
@@ -85,15 +85,15 @@ static merbit_status mbi_values_launch(merbit_plan *plan, mbi_values_look *look,
                                                  (unsigned)shared, NULL, arguments);
 }
 
-static merbit_status mbi_values_answer(merbit_plan *plan, mbi_values_look *look) {
+static merbit_status mbi_values_answer(merbit_plan *plan, mbi_values_search *look) {
   return mbi_device_download(plan->context, &look->against, MBI_VALUES_AT(look, against),
                              sizeof look->against);
 }
 
 /* What a sample of the values at `values` speaks against, by an arrays program. Release with
- * mbi_values_look_end, after a failure too. */
-MBI_INTERNAL merbit_status mbi_values_look_begin(merbit_plan *plan, mbi_program *program,
-                                                 mbi_devptr values, mbi_values_look *look) {
+ * mbi_values_search_end, after a failure too. */
+MBI_INTERNAL merbit_status mbi_values_search_begin(merbit_plan *plan, mbi_program *program,
+                                                 mbi_devptr values, mbi_values_search *look) {
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->device;
   const uint64_t windows = csr->nnz / MBI_VALUES_WINDOW + 1;
@@ -104,10 +104,10 @@ MBI_INTERNAL merbit_status mbi_values_look_begin(merbit_plan *plan, mbi_program 
   memset(look, 0, sizeof *look);
   look->program = program;
   look->values = values;
-  status = mbi_device_allocate(context, sizeof(mbi_values_room), "what the values are like",
+  status = mbi_device_allocate(context, sizeof(mbi_values_scratch), "what the values are like",
                                &look->room);
   if (status == MERBIT_OK) {
-    status = mbi_device_zero(context, look->room, sizeof(mbi_values_room), NULL);
+    status = mbi_device_zero(context, look->room, sizeof(mbi_values_scratch), NULL);
   }
   keys = MBI_VALUES_AT(look, keys);
   distinct = MBI_VALUES_AT(look, distinct);
@@ -130,13 +130,13 @@ MBI_INTERNAL merbit_status mbi_values_look_begin(merbit_plan *plan, mbi_program 
   return status == MERBIT_OK ? mbi_values_answer(plan, look) : status;
 }
 
-MBI_INTERNAL void mbi_values_look_end(merbit_plan *plan, mbi_values_look *look) {
+MBI_INTERNAL void mbi_values_search_end(merbit_plan *plan, mbi_values_search *look) {
   mbi_device_release(plan->context, look->room);
   mbi_device_release(plan->context, look->columns);
 }
 
 /* Forms that show value by value. */
-static merbit_status mbi_values_check(merbit_plan *plan, mbi_values_look *look,
+static merbit_status mbi_values_check(merbit_plan *plan, mbi_values_search *look,
                                       mbi_value_form form) {
   uint32_t wide = plan->type == MERBIT_F64, asked = MBI_FORM(form);
   mbi_devptr against = MBI_VALUES_AT(look, against);
@@ -150,7 +150,7 @@ static merbit_status mbi_values_check(merbit_plan *plan, mbi_values_look *look,
                            0, arguments);
 }
 
-static merbit_status mbi_values_collect(merbit_plan *plan, mbi_values_look *look) {
+static merbit_status mbi_values_collect(merbit_plan *plan, mbi_values_search *look) {
   uint32_t wide = plan->type == MERBIT_F64;
   mbi_devptr keys = MBI_VALUES_AT(look, keys), distinct = MBI_VALUES_AT(look, distinct);
   mbi_devptr against = MBI_VALUES_AT(look, against);
@@ -166,7 +166,7 @@ static merbit_status mbi_values_collect(merbit_plan *plan, mbi_values_look *look
 }
 
 /* Rows: look->against is complete. */
-static merbit_status mbi_values_check_rows(merbit_plan *plan, mbi_values_look *look) {
+static merbit_status mbi_values_check_rows(merbit_plan *plan, mbi_values_search *look) {
   const uint64_t rows = plan->device.rows, nnz = plan->device.nnz;
   uint32_t wide = plan->type == MERBIT_F64;
   uint64_t found[2] = {0, 0};
@@ -189,7 +189,7 @@ static merbit_status mbi_values_check_rows(merbit_plan *plan, mbi_values_look *l
 }
 
 /* look->columns, and whether all values are there. */
-static merbit_status mbi_values_check_columns(merbit_plan *plan, mbi_values_look *look) {
+static merbit_status mbi_values_check_columns(merbit_plan *plan, mbi_values_search *look) {
   const uint64_t bytes = mbi_values_bytes(plan, MBI_VALUES_COLUMN);
   uint32_t wide = plan->type == MERBIT_F64;
   mbi_devptr against = MBI_VALUES_AT(look, against);
@@ -216,7 +216,7 @@ static merbit_status mbi_values_check_columns(merbit_plan *plan, mbi_values_look
 }
 
 /* Whether all values have a form, of which the sample has not said that they do not. */
-MBI_INTERNAL merbit_status mbi_values_have(merbit_plan *plan, mbi_values_look *look,
+MBI_INTERNAL merbit_status mbi_values_have(merbit_plan *plan, mbi_values_search *look,
                                            mbi_value_form form, int *have) {
   merbit_status status = MERBIT_OK;
   *have = 0;
@@ -238,13 +238,13 @@ MBI_INTERNAL merbit_status mbi_values_have(merbit_plan *plan, mbi_values_look *l
 
 /* The table in the order of the values' bits, so that equal plans are equal; and the number of
  * each in the order of look's keys. */
-static merbit_status mbi_values_store_table(merbit_plan *plan, mbi_values_look *look,
+static merbit_status mbi_values_store_table(merbit_plan *plan, mbi_values_search *look,
                                             mbi_devptr table) {
   merbit_context *context = plan->context;
   const uint64_t size = mbi_type_size(plan->type);
   uint64_t sorted[MBI_VALUES_MOST], at, count = 0, place;
   unsigned char values[MBI_VALUES_MOST * sizeof(double)];
-  mbi_values_room room;
+  mbi_values_scratch room;
   merbit_status status = mbi_device_download(context, &room, look->room, sizeof room);
   memset(values, 0, sizeof values);
   memset(room.number, 0, sizeof room.number);
@@ -279,7 +279,7 @@ static merbit_status mbi_values_store_table(merbit_plan *plan, mbi_values_look *
 
 /* The values to the array at `stored`, and to the `table` that goes with it, in a form that
  * they have been found to have. */
-MBI_INTERNAL merbit_status mbi_values_store(merbit_plan *plan, mbi_values_look *look,
+MBI_INTERNAL merbit_status mbi_values_store(merbit_plan *plan, mbi_values_search *look,
                                             mbi_value_form form, mbi_devptr stored,
                                             mbi_devptr table) {
   merbit_context *context = plan->context;
@@ -323,7 +323,7 @@ MBI_INTERNAL merbit_status mbi_values_store(merbit_plan *plan, mbi_values_look *
 }
 
 /* plan->device.values become those of `look` in `form`, in memory of the plan's own. */
-static merbit_status mbi_values_take(merbit_plan *plan, mbi_values_look *look,
+static merbit_status mbi_values_take(merbit_plan *plan, mbi_values_search *look,
                                      mbi_value_form form) {
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->device;
@@ -354,13 +354,13 @@ static merbit_status mbi_values_take(merbit_plan *plan, mbi_values_look *look,
   return MERBIT_OK;
 }
 
-/* Put plan->device.values into the shortest of `forms` that they have; after mbi_ranks_need. */
+/* Put plan->device.values into the shortest of `forms` that they have; after mbi_nonempty_need. */
 MBI_INTERNAL merbit_status mbi_values_specialise(merbit_plan *plan, uint32_t forms) {
-  mbi_values_look look;
+  mbi_values_search look;
   mbi_value_form form = MBI_VALUES_GENERAL;
   int have = 0;
   merbit_status status =
-      mbi_values_look_begin(plan, &plan->ranks.program, plan->device.values, &look);
+      mbi_values_search_begin(plan, &plan->nonempty.program, plan->device.values, &look);
   while (status == MERBIT_OK && !have) {
     forms &= ~look.against;
     form = mbi_values_shortest(plan, forms);
@@ -373,6 +373,6 @@ MBI_INTERNAL merbit_status mbi_values_specialise(merbit_plan *plan, uint32_t for
   if (status == MERBIT_OK && have) {
     status = mbi_values_take(plan, &look, form);
   }
-  mbi_values_look_end(plan, &look);
+  mbi_values_search_end(plan, &look);
   return status;
 }

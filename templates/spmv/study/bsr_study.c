@@ -12,6 +12,11 @@
  * use atomics in shared memory. */
 #ifdef MERBIT_STUDY_METHODS
 
+/* Returns the state of a plan by this method. */
+MBI_INTERNAL mbi_bsr_study *mbi_bsr_study_of(const merbit_plan *plan) {
+  return (mbi_bsr_study *)plan->state;
+}
+
 #define MBI_BSR_STUDY_THREADS 256 /* of the kernels that do not multiply */
 
 /* ---- Encode: chunks of blocks ------------------------------------------------------------ */
@@ -32,7 +37,7 @@ static int mbi_bsr_study_threads(const merbit_plan *plan) {
 /* As many chunks as thread blocks, which fill the GPU plan_desc.sigma times. */
 MBI_INTERNAL merbit_status mbi_bsr_study_size(merbit_plan *plan) {
   merbit_context *context = plan->context;
-  mbi_bsr_study *s = &plan->bsr_study;
+  mbi_bsr_study *s = mbi_bsr_study_of(plan);
   const merbit_view *view = &plan->bsr.view;
   const int own = plan->method == MERBIT_METHOD_BSR_VECTOR ? 8 : 1;
   const int entries = view->block_rows * view->block_cols;
@@ -59,7 +64,7 @@ MBI_INTERNAL merbit_status mbi_bsr_study_size(merbit_plan *plan) {
                     "plan_desc.sigma is %d; method %s fills the GPU 1 to 64 times",
                     plan->desc.sigma, mbi_method_name(plan->method));
   }
-  if (!mbi_ranks_fit(plan)) {
+  if (!mbi_nonempty_fit(plan)) {
     return mbi_fail(context, MERBIT_TOO_LARGE,
                     "%" PRIu64 " rows of blocks are too many for the GPU", plan->device.rows);
   }
@@ -82,7 +87,7 @@ MBI_INTERNAL void mbi_bsr_study_preamble(const merbit_plan *plan, mbi_preamble *
   mbi_preamble_define_int(preamble, "MBK_COLUMN_MAJOR",
                           view->block_order == MERBIT_BLOCK_COLUMN_MAJOR);
   mbi_preamble_define_int(preamble, "MBK_EDGE", view->cols % view->block_cols != 0);
-  mbi_preamble_define_int(preamble, "MBK_THREADS", plan->bsr_study.threads);
+  mbi_preamble_define_int(preamble, "MBK_THREADS", mbi_bsr_study_of(plan)->threads);
 }
 
 static merbit_status mbi_bsr_study_specialise(merbit_plan *plan) {
@@ -95,7 +100,7 @@ static merbit_status mbi_bsr_study_specialise(merbit_plan *plan) {
       mbi_program_create(plan->context, "spmv/study/bsr_study.cu", &preamble, &plan->program);
   for (i = 0; i < 3 && status == MERBIT_OK; i++) {
     status = mbi_program_kernel(plan->context, &plan->program, names[i],
-                                &plan->bsr_study.kernels[i]);
+                                &mbi_bsr_study_of(plan)->kernels[i]);
   }
   return status;
 }
@@ -107,7 +112,7 @@ static int64_t mbi_bsr_study_grid(uint64_t items) {
 }
 
 static merbit_status mbi_bsr_study_cut(merbit_plan *plan) {
-  mbi_bsr_study *s = &plan->bsr_study;
+  mbi_bsr_study *s = mbi_bsr_study_of(plan);
   merbit_context *context = plan->context;
   const uint64_t bytes = (s->chunks + 1) * sizeof(uint32_t);
   uint32_t rows = (uint32_t)plan->device.rows;
@@ -144,18 +149,18 @@ static merbit_status mbi_bsr_study_create(merbit_plan *plan) {
   if (status == MERBIT_OK) {
     status = mbi_bsr_study_specialise(plan);
   }
-  return status == MERBIT_OK && plan->bsr_study.chunks > 0 ? mbi_bsr_study_cut(plan) : status;
+  return status == MERBIT_OK && mbi_bsr_study_of(plan)->chunks > 0 ? mbi_bsr_study_cut(plan) : status;
 }
 
 static void mbi_bsr_study_destroy(merbit_plan *plan) {
-  mbi_device_release(plan->context, plan->bsr_study.chunk_row);
+  mbi_device_release(plan->context, mbi_bsr_study_of(plan)->chunk_row);
   mbi_program_destroy(plan->context, &plan->program);
 }
 
 static merbit_status mbi_bsr_study_multiply(merbit_plan *plan, mbi_devptr carries,
                                             const void *alpha, mbi_devptr x, const void *beta,
                                             mbi_devptr y, void *stream) {
-  mbi_bsr_study *s = &plan->bsr_study;
+  mbi_bsr_study *s = mbi_bsr_study_of(plan);
   const unsigned sums = (unsigned)(plan->bsr.view.block_rows + s->threads / 32);
   uint64_t rows = (uint64_t)plan->bsr.view.rows, cols = (uint64_t)plan->bsr.view.cols;
   void *scale[4], *arguments[12];
@@ -187,10 +192,10 @@ static merbit_status mbi_bsr_study_multiply(merbit_plan *plan, mbi_devptr carrie
 /* ---- Describe ---------------------------------------------------------------------------- */
 
 static void mbi_bsr_study_info(const merbit_plan *plan, merbit_plan_info *info) {
-  info->sigma = (int)(plan->bsr_study.chunk_blocks < INT32_MAX ? plan->bsr_study.chunk_blocks
+  info->sigma = (int)(mbi_bsr_study_of(plan)->chunk_blocks < INT32_MAX ? mbi_bsr_study_of(plan)->chunk_blocks
                                                                : INT32_MAX);
-  info->block_threads = plan->bsr_study.threads;
-  info->tiles = (int64_t)plan->bsr_study.chunks;
+  info->block_threads = mbi_bsr_study_of(plan)->threads;
+  info->tiles = (int64_t)mbi_bsr_study_of(plan)->chunks;
 }
 
 static int mbi_bsr_study_describe(const merbit_plan *plan, char *text, size_t size) {
@@ -198,11 +203,11 @@ static int mbi_bsr_study_describe(const merbit_plan *plan, char *text, size_t si
                   "%" PRIu64 " blocks of %d x %d, %" PRIu64 " chunks of %" PRIu64
                   " blocks, %d threads; sums by atomics",
                   plan->device.nnz, plan->bsr.view.block_rows, plan->bsr.view.block_cols,
-                  plan->bsr_study.chunks, plan->bsr_study.chunk_blocks,
-                  plan->bsr_study.threads);
+                  mbi_bsr_study_of(plan)->chunks, mbi_bsr_study_of(plan)->chunk_blocks,
+                  mbi_bsr_study_of(plan)->threads);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_bsr_study_method = {mbi_bsr_study_create,
+MBI_INTERNAL const mbi_cuda_method mbi_bsr_study_method = {sizeof(mbi_bsr_study), mbi_bsr_study_create,
                                                            mbi_bsr_study_destroy,
                                                            mbi_rows_carry_bytes,
                                                            mbi_bsr_study_multiply,

@@ -10,6 +10,11 @@
  * that lanes take at once, 0: 1; columns of a tile, 0: 2024. */
 #ifdef MERBIT_STUDY_METHODS
 
+/* Returns the state of a plan by this method. */
+MBI_INTERNAL mbi_csr_study *mbi_csr_study_of(const merbit_plan *plan) {
+  return (mbi_csr_study *)plan->state;
+}
+
 #define MBI_TILED_COLUMNS 4096 /* at most: shared memory then needs no asking */
 
 /* ---- Encode: sizes; tiles of columns for each block of rows ------------------------------ */
@@ -19,7 +24,7 @@ static int mbi_row_study_tiled(const merbit_plan *plan) {
 }
 
 static merbit_status mbi_row_study_sizes_fit(const merbit_plan *plan) {
-  const mbi_csr_study *s = &plan->csr_study;
+  const mbi_csr_study *s = mbi_csr_study_of(plan);
   const int tiled = mbi_row_study_tiled(plan);
   if (s->threads < 32 || s->threads > 1024 || s->threads % 32 != 0 || s->lanes < 1 ||
       s->lanes > 32 || (s->lanes & (s->lanes - 1)) != 0 || s->rows < 1 ||
@@ -37,7 +42,7 @@ static merbit_status mbi_row_study_sizes_fit(const merbit_plan *plan) {
 }
 
 MBI_INTERNAL merbit_status mbi_row_study_size(merbit_plan *plan) {
-  mbi_csr_study *s = &plan->csr_study;
+  mbi_csr_study *s = mbi_csr_study_of(plan);
   const merbit_plan_desc *wish = &plan->desc;
   const int tiled = mbi_row_study_tiled(plan);
   uint64_t block_rows, resident;
@@ -66,7 +71,7 @@ MBI_INTERNAL merbit_status mbi_row_study_size(merbit_plan *plan) {
 }
 
 static merbit_status mbi_tiled_cut(merbit_plan *plan) {
-  mbi_csr_study *s = &plan->csr_study;
+  mbi_csr_study *s = mbi_csr_study_of(plan);
   void *arguments[6];
   arguments[0] = &plan->device.row_ptr;
   arguments[1] = &plan->device.col_ind;
@@ -81,7 +86,7 @@ static merbit_status mbi_tiled_cut(merbit_plan *plan) {
 
 /* Numbers of tiles at s->tile_first become the number of each block's first. */
 static merbit_status mbi_tiled_sum(merbit_plan *plan) {
-  mbi_csr_study *s = &plan->csr_study;
+  mbi_csr_study *s = mbi_csr_study_of(plan);
   merbit_context *context = plan->context;
   const size_t bytes = (size_t)s->blocks * sizeof(uint64_t);
   void *memory = NULL;
@@ -106,7 +111,7 @@ static merbit_status mbi_tiled_sum(merbit_plan *plan) {
 }
 
 static merbit_status mbi_tiled_encode(merbit_plan *plan) {
-  mbi_csr_study *s = &plan->csr_study;
+  mbi_csr_study *s = mbi_csr_study_of(plan);
   merbit_context *context = plan->context;
   merbit_status status = mbi_device_allocate(context, (s->blocks + 1) * sizeof(uint64_t),
                                              "first tiles", &s->tile_first);
@@ -139,7 +144,7 @@ static merbit_status mbi_tiled_encode(merbit_plan *plan) {
 /* ---- Specialise -------------------------------------------------------------------------- */
 
 MBI_INTERNAL void mbi_row_study_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
-  const mbi_csr_study *s = &plan->csr_study;
+  const mbi_csr_study *s = mbi_csr_study_of(plan);
   mbi_plan_preamble(plan, preamble);
   mbi_preamble_define_int(preamble, "MBK_STUDY", mbi_row_study_tiled(plan));
   mbi_preamble_define_int(preamble, "MBK_LANES", s->lanes);
@@ -152,7 +157,7 @@ MBI_INTERNAL void mbi_row_study_preamble(const merbit_plan *plan, mbi_preamble *
 static merbit_status mbi_row_study_create(merbit_plan *plan) {
   static const char *const names[4] = {"mbk_loop_reset", "mbk_loop_product", "mbk_tiled_cut",
                                        "mbk_tiled_product"};
-  mbi_csr_study *s = &plan->csr_study;
+  mbi_csr_study *s = mbi_csr_study_of(plan);
   const int tiled = mbi_row_study_tiled(plan);
   mbi_preamble preamble;
   merbit_status status = mbi_row_study_size(plan);
@@ -174,15 +179,15 @@ static merbit_status mbi_row_study_create(merbit_plan *plan) {
 }
 
 MBI_INTERNAL void mbi_csr_study_destroy(merbit_plan *plan) {
-  mbi_device_release(plan->context, plan->csr_study.tile_first);
-  mbi_device_release(plan->context, plan->csr_study.mixed);
-  mbi_device_release(plan->context, plan->csr_study.tile_col);
+  mbi_device_release(plan->context, mbi_csr_study_of(plan)->tile_first);
+  mbi_device_release(plan->context, mbi_csr_study_of(plan)->mixed);
+  mbi_device_release(plan->context, mbi_csr_study_of(plan)->tile_col);
   mbi_program_destroy(plan->context, &plan->program);
 }
 
 /* The loop's counter of rows: a product in flight has its own. */
 static uint64_t mbi_row_study_carry_bytes(const merbit_plan *plan) {
-  return mbi_row_study_tiled(plan) || plan->csr_study.blocks == 0 ? 0 : sizeof(uint64_t);
+  return mbi_row_study_tiled(plan) || mbi_csr_study_of(plan)->blocks == 0 ? 0 : sizeof(uint64_t);
 }
 
 /* ---- Launch ------------------------------------------------------------------------------ */
@@ -190,7 +195,7 @@ static uint64_t mbi_row_study_carry_bytes(const merbit_plan *plan) {
 static merbit_status mbi_warp_loop_multiply(merbit_plan *plan, mbi_devptr carries,
                                             const void *alpha, mbi_devptr x, const void *beta,
                                             mbi_devptr y, void *stream) {
-  mbi_csr_study *s = &plan->csr_study;
+  mbi_csr_study *s = mbi_csr_study_of(plan);
   void *reset[1], *arguments[9];
   merbit_status status;
   if (s->blocks == 0) {
@@ -216,7 +221,7 @@ static merbit_status mbi_warp_loop_multiply(merbit_plan *plan, mbi_devptr carrie
 static merbit_status mbi_warp_tiled_multiply(merbit_plan *plan, mbi_devptr carries,
                                              const void *alpha, mbi_devptr x, const void *beta,
                                              mbi_devptr y, void *stream) {
-  mbi_csr_study *s = &plan->csr_study;
+  mbi_csr_study *s = mbi_csr_study_of(plan);
   void *arguments[12];
   (void)carries;
   arguments[0] = &plan->device.row_ptr;
@@ -239,7 +244,7 @@ static merbit_status mbi_warp_tiled_multiply(merbit_plan *plan, mbi_devptr carri
 /* ---- Describe ---------------------------------------------------------------------------- */
 
 static void mbi_row_study_info(const merbit_plan *plan, merbit_plan_info *info) {
-  const mbi_csr_study *s = &plan->csr_study;
+  const mbi_csr_study *s = mbi_csr_study_of(plan);
   const int tiled = mbi_row_study_tiled(plan);
   info->sigma = tiled ? s->width : s->rows;
   info->omega = tiled ? s->rows : s->lanes;
@@ -248,7 +253,7 @@ static void mbi_row_study_info(const merbit_plan *plan, merbit_plan_info *info) 
 }
 
 static int mbi_row_study_describe(const merbit_plan *plan, char *text, size_t size) {
-  const mbi_csr_study *s = &plan->csr_study;
+  const mbi_csr_study *s = mbi_csr_study_of(plan);
   if (mbi_row_study_tiled(plan)) {
     return snprintf(text, size,
                     "%" PRIu64 " tiles of %d columns for %" PRIu64 " blocks of %d rows",
@@ -258,14 +263,14 @@ static int mbi_row_study_describe(const merbit_plan *plan, char *text, size_t si
                   s->blocks, s->threads, s->lanes, s->rows);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_warp_loop_method = {mbi_row_study_create,
+MBI_INTERNAL const mbi_cuda_method mbi_warp_loop_method = {sizeof(mbi_csr_study), mbi_row_study_create,
                                                            mbi_csr_study_destroy,
                                                            mbi_row_study_carry_bytes,
                                                            mbi_warp_loop_multiply,
                                                            mbi_row_study_info,
                                                            mbi_row_study_describe,
                                                            NULL};
-MBI_INTERNAL const mbi_cuda_method mbi_warp_tiled_method = {mbi_row_study_create,
+MBI_INTERNAL const mbi_cuda_method mbi_warp_tiled_method = {sizeof(mbi_csr_study), mbi_row_study_create,
                                                             mbi_csr_study_destroy,
                                                             mbi_row_study_carry_bytes,
                                                             mbi_warp_tiled_multiply,

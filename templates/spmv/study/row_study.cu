@@ -74,7 +74,7 @@ MBK_DEVICE MBK_COMPUTE mbk_loop_sum(const MBK_ROW_PTR *row_ptr, const mbk_i32 *c
   for (mbk_u64 at = mbk_study_start(row_ptr, row) + mbk_lane() % MBK_LANES; at < end;
        at += MBK_LANES) {
     sum = MBK_ADD(sum, mbk_study_term(values, at,
-                                      mbk_load_late(x + (mbk_load(col_ind + at) - MBK_BASE))));
+                                      mbk_load_after_wait(x + (mbk_load(col_ind + at) - MBK_BASE))));
   }
   return sum;
 }
@@ -259,7 +259,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1)
     const mbk_u32 start = mbk_load(tile_col + tile);
     mbk_block_sync(); // the tile before has been multiplied
     for (mbk_u32 c = mbk_thread(); c < MBK_WIDTH && start + c < cols; c += MBK_THREADS) {
-      part[c] = mbk_load_late(x + start + c);
+      part[c] = mbk_load_after_wait(x + start + c);
     }
     mbk_block_sync();
     mbk_tiled_add(col_ind, values, part, start, ascend, own, sum);

@@ -16,7 +16,7 @@
 
 /* Chunks of equal nonzeros, or of equal steps of the merge path. */
 MBI_INTERNAL merbit_status mbi_split_size(merbit_plan *plan) {
-  mbi_csr_study *s = &plan->csr_study;
+  mbi_csr_study *s = mbi_csr_study_of(plan);
   const merbit_plan_desc *wish = &plan->desc;
   const int path = plan->method == MERBIT_METHOD_PATH_WALK;
   const uint64_t items = plan->device.nnz + (path ? plan->device.rows : 0);
@@ -44,7 +44,7 @@ MBI_INTERNAL merbit_status mbi_split_size(merbit_plan *plan) {
 
 /* Of one block: see mbk_split_product. */
 MBI_INTERNAL unsigned mbi_split_shared(const merbit_plan *plan) {
-  const mbi_csr_study *s = &plan->csr_study;
+  const mbi_csr_study *s = mbi_csr_study_of(plan);
   const unsigned warps = (unsigned)s->threads / 32;
   return ((unsigned)(s->steps * s->threads) + 1 + warps) * (unsigned)mbi_type_size(plan->type) +
          warps * (unsigned)sizeof(uint32_t);
@@ -53,11 +53,11 @@ MBI_INTERNAL unsigned mbi_split_shared(const merbit_plan *plan) {
 /* ---- Specialise -------------------------------------------------------------------------- */
 
 MBI_INTERNAL void mbi_split_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
-  const mbi_csr_study *s = &plan->csr_study;
+  const mbi_csr_study *s = mbi_csr_study_of(plan);
   mbi_plan_preamble(plan, preamble);
   mbi_preamble_define_int(preamble, "MBK_STUDY", plan->method == MERBIT_METHOD_PATH_WALK);
   mbi_preamble_define_int(preamble, "MBK_STEPS", s->steps);
-  mbi_preamble_define_int(preamble, "MBK_ONCE", plan->once);
+  mbi_preamble_define_int(preamble, "MBK_STREAMING", plan->streaming);
   mbi_preamble_define_int(preamble, "MBK_THREADS", s->threads);
 }
 
@@ -72,20 +72,20 @@ static merbit_status mbi_split_create(merbit_plan *plan) {
   plan->stream_bytes =
       mbi_device_csr_stream_bytes(plan) +
       (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type) +
-      4 * plan->csr_study.blocks * (sizeof(uint64_t) + mbi_type_size(plan->type));
+      4 * mbi_csr_study_of(plan)->blocks * (sizeof(uint64_t) + mbi_type_size(plan->type));
   mbi_split_preamble(plan, &preamble);
   status =
       mbi_program_create(plan->context, "spmv/study/split_study.cu", &preamble, &plan->program);
   for (i = 0; i < 3 && status == MERBIT_OK; i++) {
     status = mbi_program_kernel(plan->context, &plan->program, names[i],
-                                &plan->csr_study.kernels[i]);
+                                &mbi_csr_study_of(plan)->kernels[i]);
   }
   return status;
 }
 
 /* Where chunks begin, then what each holds of its first row and of the one open at its end. */
 static uint64_t mbi_split_carry_bytes(const merbit_plan *plan) {
-  const uint64_t chunks = plan->csr_study.blocks;
+  const uint64_t chunks = mbi_csr_study_of(plan)->blocks;
   return chunks > 0 ? (chunks + 1) * sizeof(uint64_t) + 2 * chunks * mbi_type_size(plan->type)
                     : 0;
 }
@@ -96,7 +96,7 @@ static merbit_status mbi_split_product(merbit_plan *plan, mbi_devptr chunk_row,
                                        mbi_devptr firsts, mbi_devptr tails, const void *alpha,
                                        mbi_devptr x, const void *beta, mbi_devptr y,
                                        void *stream) {
-  mbi_csr_study *s = &plan->csr_study;
+  mbi_csr_study *s = mbi_csr_study_of(plan);
   void *arguments[12];
   arguments[0] = &plan->device.row_ptr;
   arguments[1] = &plan->device.col_ind;
@@ -117,7 +117,7 @@ static merbit_status mbi_split_product(merbit_plan *plan, mbi_devptr chunk_row,
 static merbit_status mbi_split_fixup(merbit_plan *plan, mbi_devptr chunk_row, mbi_devptr firsts,
                                      mbi_devptr tails, const void *alpha, const void *beta,
                                      mbi_devptr y, void *stream) {
-  mbi_csr_study *s = &plan->csr_study;
+  mbi_csr_study *s = mbi_csr_study_of(plan);
   const size_t size = mbi_type_size(plan->type);
   void *arguments[8];
   arguments[0] = &plan->device.row_ptr;
@@ -139,7 +139,7 @@ static merbit_status mbi_split_fixup(merbit_plan *plan, mbi_devptr chunk_row, mb
 static merbit_status mbi_split_multiply(merbit_plan *plan, mbi_devptr carries,
                                         const void *alpha, mbi_devptr x, const void *beta,
                                         mbi_devptr y, void *stream) {
-  mbi_csr_study *s = &plan->csr_study;
+  mbi_csr_study *s = mbi_csr_study_of(plan);
   const mbi_devptr firsts = carries + (s->blocks + 1) * sizeof(uint64_t);
   const mbi_devptr tails = firsts + s->blocks * mbi_type_size(plan->type);
   void *arguments[5];
@@ -166,19 +166,19 @@ static merbit_status mbi_split_multiply(merbit_plan *plan, mbi_devptr carries,
 /* ---- Describe ---------------------------------------------------------------------------- */
 
 static void mbi_split_info(const merbit_plan *plan, merbit_plan_info *info) {
-  info->sigma = plan->csr_study.steps;
-  info->block_threads = plan->csr_study.threads;
-  info->tiles = (int64_t)plan->csr_study.blocks;
+  info->sigma = mbi_csr_study_of(plan)->steps;
+  info->block_threads = mbi_csr_study_of(plan)->threads;
+  info->tiles = (int64_t)mbi_csr_study_of(plan)->blocks;
 }
 
 static int mbi_split_describe(const merbit_plan *plan, char *text, size_t size) {
-  const mbi_csr_study *s = &plan->csr_study;
+  const mbi_csr_study *s = mbi_csr_study_of(plan);
   return snprintf(text, size, "%" PRIu64 " chunks of %d x %d %s", s->blocks, s->threads,
                   s->steps,
                   plan->method == MERBIT_METHOD_PATH_WALK ? "steps of the path" : "nonzeros");
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_split_method = {mbi_split_create,
+MBI_INTERNAL const mbi_cuda_method mbi_split_method = {sizeof(mbi_csr_study), mbi_split_create,
                                                        mbi_csr_study_destroy,
                                                        mbi_split_carry_bytes,
                                                        mbi_split_multiply,

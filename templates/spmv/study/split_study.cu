@@ -210,7 +210,7 @@ MBK_DEVICE void mbk_split_multiply(const mbk_split_chunk &c, const mbk_i32 *col_
     if (k < c.nonzeros && !multiply) {
       product[k] = MBK_ZERO;
     } else if (k < c.nonzeros) {
-      const MBK_VECTOR factor = mbk_load_late(x + (MBK_MATRIX_LOAD(col_ind + k) - MBK_BASE));
+      const MBK_VECTOR factor = mbk_load_after_wait(x + (MBK_MATRIX_LOAD(col_ind + k) - MBK_BASE));
 #if MBK_PATTERN
       product[k] = MBK_UNIT(values, factor);
 #else

@@ -25,6 +25,8 @@ typedef struct mbi_csr_study {
 #endif /* MERBIT_STUDY_METHODS */
 
 #ifdef MBI_SEPARATE
+MBI_INTERNAL mbi_csr_study *mbi_csr_study_of(const merbit_plan *plan);
+MBI_INTERNAL mbi_bsr_study *mbi_bsr_study_of(const merbit_plan *plan);
 /* spmv/study/names.c */
 MBI_INTERNAL int mbi_cuda_study_method(merbit_method method);
 MBI_INTERNAL int mbi_csr_study_method(merbit_method method);

@@ -15,7 +15,7 @@ static void square_of(merbit_plan *plan, merbit_type type, uint64_t rows, uint64
   plan->desc.expected_calls = 100;
   plan->device.cols = rows;
   plan->device.values = 16;
-  plan->ranks.slots = nnz;
+  plan->nonempty.slots = nnz;
 }
 
 static void takes(merbit_plan *plan, merbit_method method, const char *why) {
@@ -31,20 +31,20 @@ static void small_matrices(void **state) {
   merbit_plan plan;
   (void)state;
   square_of(&plan, MERBIT_F32, 1000000, 5000000);
-  plan.ranks.slots = 8000007;
+  plan.nonempty.slots = 8000007;
   takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows; runner-up scan");
-  plan.ranks.slots = 8000008;
+  plan.nonempty.slots = 8000008;
   takes(&plan, MERBIT_METHOD_SCAN, "small, with uneven rows; runner-up rows");
-  plan.ranks.slots = 5000000;
+  plan.nonempty.slots = 5000000;
   plan.device.nnz++;
   takes(&plan, MERBIT_METHOD_SCAN, "forecast");
   square_of(&plan, MERBIT_F64, 1000000, 3333333);
   takes(&plan, MERBIT_METHOD_ROWS, "small");
   plan.device.nnz++;
-  plan.ranks.slots++;
+  plan.nonempty.slots++;
   takes(&plan, MERBIT_METHOD_SCAN, "forecast");
   square_of(&plan, MERBIT_F64, 0, 0);
-  plan.ranks.longest = 0;
+  plan.nonempty.longest = 0;
   takes(&plan, MERBIT_METHOD_ROWS, "small");
   square_of(&plan, MERBIT_F64, 1000, 300000);
   takes(&plan, MERBIT_METHOD_ROWS, "small");
@@ -55,15 +55,15 @@ static void even_rows(void **state) {
   merbit_plan plan;
   (void)state;
   square_of(&plan, MERBIT_F64, 15000000, 60000000);
-  plan.ranks.narrow = 1;
+  plan.nonempty.narrow = 1;
   takes(&plan, MERBIT_METHOD_SLICED, "even rows, forecast scan ");
   plan.device.rows++;
   takes(&plan, MERBIT_METHOD_SCAN, "forecast scan ");
   assert_null(strstr(plan.why, "even"));
   plan.device.rows--;
-  plan.ranks.slots = 100000004;
+  plan.nonempty.slots = 100000004;
   takes(&plan, MERBIT_METHOD_SLICED, "even rows");
-  plan.ranks.slots = 100000005;
+  plan.nonempty.slots = 100000005;
   takes(&plan, MERBIT_METHOD_SCAN, "forecast scan ");
 }
 
@@ -73,11 +73,11 @@ static void columns_of_even_rows(void **state) {
   (void)state;
   square_of(&plan, MERBIT_F32, 3000000, 60000000);
   takes(&plan, MERBIT_METHOD_SCAN, "even rows");
-  plan.ranks.narrow = 1;
+  plan.nonempty.narrow = 1;
   takes(&plan, MERBIT_METHOD_SLICED, "even rows");
   square_of(&plan, MERBIT_F64, 3000000, 60000000);
   takes(&plan, MERBIT_METHOD_SLICED, "even rows");
-  plan.ranks.sectors = 0.5;
+  plan.nonempty.sectors = 0.5;
   takes(&plan, MERBIT_METHOD_SCAN, "even rows");
 }
 
@@ -89,9 +89,9 @@ static void full_blocks(void **state) {
   for (type = 0; type < 2; type++) {
     merbit_plan plan;
     square_of(&plan, type ? MERBIT_F64 : MERBIT_F32, 864505, 60010400);
-    plan.ranks.narrow = 1;
+    plan.nonempty.narrow = 1;
     takes(&plan, MERBIT_METHOD_SLICED, "even rows");
-    plan.ranks.block_rows = plan.ranks.block_cols = 5;
+    plan.nonempty.block_rows = plan.nonempty.block_cols = 5;
     takes(&plan, MERBIT_METHOD_BSR, type ? ", sliced 118 us" : ", sliced 87 us");
     assert_non_null(strstr(plan.why, type ? ", blocks 104 us" : ", blocks 66 us"));
   }
@@ -102,17 +102,17 @@ static void gathers_that_miss(void **state) {
   merbit_plan plan;
   (void)state;
   square_of(&plan, MERBIT_F32, 32000000, 64000000);
-  plan.ranks.sectors = 1;
+  plan.nonempty.sectors = 1;
   takes(&plan, MERBIT_METHOD_BINNED, "forecast scan ");
-  plan.ranks.sectors = 0.1;
+  plan.nonempty.sectors = 0.1;
   takes(&plan, MERBIT_METHOD_SCAN, "forecast scan ");
   square_of(&plan, MERBIT_F64, 4000000, 64000000); /* x stays in L2 */
-  plan.ranks.sectors = 1;
-  plan.ranks.slots = 2 * plan.device.nnz;
+  plan.nonempty.sectors = 1;
+  plan.nonempty.slots = 2 * plan.device.nnz;
   takes(&plan, MERBIT_METHOD_SCAN, "forecast scan ");
   plan.type = MERBIT_F32;
   takes(&plan, MERBIT_METHOD_BINNED, "forecast scan ");
-  plan.ranks.slots = plan.device.nnz;
+  plan.nonempty.slots = plan.device.nnz;
   takes(&plan, MERBIT_METHOD_BINNED, "even rows");
   plan.device.values = 0; /* ones are not streamed by any */
   takes(&plan, MERBIT_METHOD_BINNED, "even rows");
@@ -125,21 +125,21 @@ static void gathers_alone(void **state) {
   (void)state;
   square_of(&plan, MERBIT_F64, 4000000, 64000000);
   plan.device.values = 0;
-  plan.ranks.sectors = 1;
-  plan.ranks.slots = 2 * plan.device.nnz + 1;
+  plan.nonempty.sectors = 1;
+  plan.nonempty.slots = 2 * plan.device.nnz + 1;
   takes(&plan, MERBIT_METHOD_ROWS, "forecast scan 533 us, rows 517 us, binned");
-  plan.ranks.slots++;
+  plan.nonempty.slots++;
   takes(&plan, MERBIT_METHOD_SCAN, "forecast scan 533 us, binned");
-  plan.ranks.slots = plan.device.nnz;
+  plan.nonempty.slots = plan.device.nnz;
   takes(&plan, MERBIT_METHOD_ROWS, "even rows, forecast scan 533 us, rows 517 us, sliced");
   plan.desc.expected_calls = 1; /* nothing is made for them */
   takes(&plan, MERBIT_METHOD_ROWS, "rows 517 us");
-  plan.ranks.sectors = 0.9;
+  plan.nonempty.sectors = 0.9;
   takes(&plan, MERBIT_METHOD_SCAN, "forecast scan ");
-  plan.ranks.sectors = 0.901;
+  plan.nonempty.sectors = 0.901;
   takes(&plan, MERBIT_METHOD_ROWS, "rows ");
   plan.device.values = 16;
-  plan.ranks.sectors = 1;
+  plan.nonempty.sectors = 1;
   takes(&plan, MERBIT_METHOD_SCAN, "forecast scan ");
   plan.device.values = 0;
   plan.type = MERBIT_F32;
@@ -151,9 +151,9 @@ static void gathers_alone(void **state) {
 /* Rows that are uneven, and more than half of whose nonzeros are of hubs. */
 static void with_hubs(merbit_plan *plan) {
   square_of(plan, MERBIT_F32, 4000000, 64000000);
-  plan->ranks.slots = 4 * plan->device.nnz;
-  plan->ranks.sectors = 0.9;
-  plan->ranks.hub_share = 0.55;
+  plan->nonempty.slots = 4 * plan->device.nnz;
+  plan->nonempty.sectors = 0.9;
+  plan->nonempty.hub_share = 0.55;
 }
 
 static void hubs_that_many_meet(void **state) {
@@ -161,14 +161,14 @@ static void hubs_that_many_meet(void **state) {
   (void)state;
   with_hubs(&plan);
   takes(&plan, MERBIT_METHOD_HUBS, ", hubs 310 us");
-  plan.ranks.slots = plan.device.nnz;
+  plan.nonempty.slots = plan.device.nnz;
   takes(&plan, MERBIT_METHOD_HUBS, "even rows, forecast scan ");
-  plan.ranks.hub_share = 0.1; /* what the caches catch, too */
+  plan.nonempty.hub_share = 0.1; /* what the caches catch, too */
   takes(&plan, MERBIT_METHOD_BINNED, "hubs 490 us");
-  plan.ranks.hub_share = 0.15;
+  plan.nonempty.hub_share = 0.15;
   takes(&plan, MERBIT_METHOD_BINNED, "hubs 470 us");
   plan.type = MERBIT_F64; /* bins cost more */
-  plan.ranks.hub_share = 0.55;
+  plan.nonempty.hub_share = 0.55;
   takes(&plan, MERBIT_METHOD_HUBS, "hubs ");
   plan.desc.expected_calls = 1;
   takes(&plan, MERBIT_METHOD_SCAN, "hubs ");
@@ -178,9 +178,9 @@ static void hubs_that_many_meet(void **state) {
   plan.device.rows = 4000000;
   plan.type = MERBIT_F32; /* both pay, and bins end at 381 us */
   plan.desc.expected_calls = 1000;
-  plan.ranks.hub_share = 0.35;
+  plan.nonempty.hub_share = 0.35;
   takes(&plan, MERBIT_METHOD_BINNED, "hubs 390 us");
-  plan.ranks.hub_share = 0.4;
+  plan.nonempty.hub_share = 0.4;
   takes(&plan, MERBIT_METHOD_HUBS, "hubs 370 us");
 }
 
@@ -199,12 +199,12 @@ static void what_making_costs(void **state) {
   takes(&plan, MERBIT_METHOD_SCAN, "forecast scan ");
   plan.desc.expected_calls++;
   takes(&plan, MERBIT_METHOD_HUBS, "forecast scan ");
-  plan.ranks.hub_share = 0;
+  plan.nonempty.hub_share = 0;
   plan.desc.expected_calls = calls_that_pay(&plan, mbi_choose_forecast(&plan).binned, 12) - 1;
   takes(&plan, MERBIT_METHOD_SCAN, "forecast scan ");
   plan.desc.expected_calls++;
   takes(&plan, MERBIT_METHOD_BINNED, "forecast scan ");
-  plan.spare.at = 256;
+  plan.arena.at = 256;
   plan.desc.expected_calls = calls_that_pay(&plan, mbi_choose_forecast(&plan).binned, 8) - 1;
   takes(&plan, MERBIT_METHOD_SCAN, "forecast scan ");
   plan.desc.expected_calls++;
@@ -215,9 +215,9 @@ static void what_making_costs(void **state) {
  * nothing, and yet a lane walks 40,000 nonzeros. */
 static void with_linking_rows(merbit_plan *plan, merbit_type type) {
   square_of(plan, type, 4000000, 8 * (4000000 - 200) + 200 * 40000);
-  plan->ranks.longest = 40000;
-  plan->ranks.slots = 8 * (4000000 - 224) + 7 * 32 * 40000;
-  plan->ranks.narrow = 1;
+  plan->nonempty.longest = 40000;
+  plan->nonempty.slots = 8 * (4000000 - 224) + 7 * 32 * 40000;
+  plan->nonempty.narrow = 1;
 }
 
 static void long_rows_among_even_ones(void **state) {
@@ -234,10 +234,10 @@ static void long_rows_among_even_ones(void **state) {
     plan.desc.sigma = 0;
     /* As long as SCAN's product, of which all forecasts leave 6 us out. */
     scan = mbi_choose_forecast(&plan).scan;
-    plan.ranks.longest = (uint32_t)((scan + 6e-6) / 1e-6 * step) + 1;
+    plan.nonempty.longest = (uint32_t)((scan + 6e-6) / 1e-6 * step) + 1;
     takes(&plan, MERBIT_METHOD_SCAN, "even rows");
     assert_true(mbi_choose_forecast(&plan).sliced > scan);
-    plan.ranks.longest -= 1 + 15 * (uint32_t)step; /* saves enough */
+    plan.nonempty.longest -= 1 + 15 * (uint32_t)step; /* saves enough */
     takes(&plan, MERBIT_METHOD_SLICED, "even rows");
     assert_true(mbi_choose_forecast(&plan).sliced < scan);
   }
@@ -249,10 +249,10 @@ static void walks_that_do_not_show(void **state) {
   mbi_forecast even, uneven;
   (void)state;
   with_linking_rows(&plan, MERBIT_F32);
-  plan.ranks.longest = 8;
+  plan.nonempty.longest = 8;
   even = mbi_choose_forecast(&plan);
   takes(&plan, MERBIT_METHOD_SLICED, "even rows");
-  plan.ranks.longest = 400;
+  plan.nonempty.longest = 400;
   uneven = mbi_choose_forecast(&plan);
   assert_memory_equal(&even, &uneven, sizeof even);
   takes(&plan, MERBIT_METHOD_SLICED, "even rows");
@@ -265,17 +265,17 @@ static void long_rows_by_lanes(void **state) {
   (void)state;
   square_of(&plan, MERBIT_F64, 4000000, 64000000);
   plan.device.values = 0;
-  plan.ranks.sectors = 1;
-  plan.ranks.longest = 20 * 522;
+  plan.nonempty.sectors = 1;
+  plan.nonempty.longest = 20 * 522;
   takes(&plan, MERBIT_METHOD_ROWS, "rows 517 us");
-  plan.ranks.longest = 20 * 532;
+  plan.nonempty.longest = 20 * 532;
   takes(&plan, MERBIT_METHOD_ROWS, "rows 526 us");
-  plan.ranks.longest = 20 * 540;
+  plan.nonempty.longest = 20 * 540;
   takes(&plan, MERBIT_METHOD_SCAN, "forecast scan 533 us, sliced 2694 us");
   square_of(&plan, MERBIT_F32, 100000, 500000);
-  plan.ranks.longest = 16 * 6; /* 6.4 us; the scan takes 1.1 us and those 6 */
+  plan.nonempty.longest = 16 * 6; /* 6.4 us; the scan takes 1.1 us and those 6 */
   takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows");
-  plan.ranks.longest = 18 * 6;
+  plan.nonempty.longest = 18 * 6;
   takes(&plan, MERBIT_METHOD_SCAN, "small, with uneven rows");
   plan.desc.omega = 4; /* lanes of two nonzeros each */
   takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows");
@@ -289,11 +289,11 @@ static void long_rows_elsewhere(void **state) {
   int i, count;
   (void)state;
   square_of(&plan, MERBIT_F32, 100000, 500000);
-  plan.ranks.row_start = 256; /* counted */
+  plan.nonempty.row_start = 256; /* counted */
   assert_int_equal(mbi_choose_semiring(&plan), MERBIT_OK);
   assert_int_equal(plan.method, MERBIT_METHOD_ROWS);
   assert_int_equal(mbi_measure_candidates(&plan, candidates), 3);
-  plan.ranks.longest = 40000;
+  plan.nonempty.longest = 40000;
   assert_int_equal(mbi_choose_semiring(&plan), MERBIT_OK);
   assert_int_equal(plan.method, MERBIT_METHOD_SCAN);
   assert_int_equal(mbi_measure_candidates(&plan, candidates), 2);
@@ -304,19 +304,19 @@ static void long_rows_elsewhere(void **state) {
     assert_int_not_equal(candidates[i].method, MERBIT_METHOD_ROWS);
   }
   plan.desc.expected_calls = MBI_VALUES_MORE_CALLS;
-  plan.ranks.block_rows = plan.ranks.block_cols = 1; /* known */
+  plan.nonempty.block_rows = plan.nonempty.block_cols = 1; /* known */
   assert_int_equal(mbi_choose_forms(&plan, &forms), MERBIT_OK);
   assert_int_equal(forms & MBI_FORMS_SLOW, 0);
-  plan.ranks.longest = 8;
+  plan.nonempty.longest = 8;
   assert_int_equal(mbi_choose_forms(&plan, &forms), MERBIT_OK);
   assert_int_equal(forms & MBI_FORMS_SLOW, MBI_FORMS_SLOW);
   plan.desc.vectors = 4;
   plan.desc.vector_order = MERBIT_VECTORS_ROW_MAJOR;
   assert_int_equal(mbi_many_size(&plan), MERBIT_OK);
-  assert_true(plan.many.room > 0);
-  plan.ranks.longest = 40000;
+  assert_true(mbi_many_of(&plan)->room > 0);
+  plan.nonempty.longest = 40000;
   assert_int_equal(mbi_many_size(&plan), MERBIT_OK);
-  assert_int_equal(plan.many.room, 0);
+  assert_int_equal(mbi_many_of(&plan)->room, 0);
 }
 
 /* A wish for a method's sizes is kept, so nothing is measured; nor for few products, for equal
@@ -359,7 +359,7 @@ static void most_rows(void **state) {
   assert_int_equal(plan.method, MERBIT_METHOD_MERGE);
   assert_string_equal(plan.why, "more rows than the others take");
   square_of(&plan, MERBIT_F64, UINT32_MAX - 1, 3000000);
-  plan.ranks.row_start = 256; /* counted */
+  plan.nonempty.row_start = 256; /* counted */
   assert_int_equal(mbi_choose_auto(&plan), MERBIT_OK);
   assert_int_equal(plan.method, MERBIT_METHOD_ROWS);
   assert_int_equal(mbi_scan_rank(&plan), MERBIT_OK);
@@ -369,7 +369,7 @@ static void few_calls(void **state) {
   merbit_plan plan;
   (void)state;
   square_of(&plan, MERBIT_F32, 32000000, 64000000);
-  plan.ranks.sectors = 1;
+  plan.nonempty.sectors = 1;
   plan.desc.expected_calls = 1;
   takes(&plan, MERBIT_METHOD_SCAN, "forecast scan ");
   plan.desc.expected_calls = 10;

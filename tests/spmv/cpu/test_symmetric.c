@@ -11,7 +11,7 @@
 #include "support/halves.h"
 #include "support/squares.h"
 
-static const merbit_method methods[] = {MERBIT_METHOD_HALF, MERBIT_METHOD_AUTO,
+static const merbit_method methods[] = {MERBIT_METHOD_SYMMETRIC, MERBIT_METHOD_AUTO,
                                         MERBIT_METHOD_MERGE, MERBIT_METHOD_REFERENCE,
                                         MERBIT_METHOD_BSR};
 
@@ -216,7 +216,7 @@ static void told(void **state) {
   view.symmetry = MERBIT_SYMMETRY_SYMMETRIC;
   assert_int_equal(merbit_plan_create(context, &view, &desc, &plan), MERBIT_OK);
   assert_int_equal(merbit_plan_get_info(plan, &info), MERBIT_OK);
-  assert_int_equal(info.method, MERBIT_METHOD_HALF);
+  assert_int_equal(info.method, MERBIT_METHOD_SYMMETRIC);
   assert_int_equal(info.bytes_per_product, 5 * 12 + 6 * 8 + 4 * 4);
   assert_true(info.expand_seconds > 0 && info.expand_seconds <= info.plan_seconds);
   (void)merbit_plan_describe(plan, line, sizeof line);
@@ -240,7 +240,7 @@ static void told(void **state) {
   view.row_ind = col_ind;
   view.col_ind = row_ind;
   view.symmetry = MERBIT_SYMMETRY_HERMITIAN;
-  desc.method = MERBIT_METHOD_HALF;
+  desc.method = MERBIT_METHOD_SYMMETRIC;
   assert_int_equal(merbit_plan_create(context, &view, &desc, &plan), MERBIT_OK);
   (void)merbit_plan_describe(plan, line, sizeof line);
   assert_non_null(strstr(
@@ -291,7 +291,7 @@ static void chosen(void **state) {
     desc.expected_calls = few ? 49 : 50;
     assert_int_equal(merbit_plan_create(context, &view, &desc, &plan), MERBIT_OK);
     assert_int_equal(merbit_plan_get_info(plan, &info), MERBIT_OK);
-    assert_int_equal(info.method == MERBIT_METHOD_HALF,
+    assert_int_equal(info.method == MERBIT_METHOD_SYMMETRIC,
                      few || (!scattered && !equal && length == 13));
     merbit_plan_destroy(plan);
     free(ptr);
@@ -332,7 +332,7 @@ static void first_offender(void **state) {
 
 /* Each allocation of a plan's making and of new values fails once, and then for good. */
 static void memory_runs_out(void **state) {
-  static const merbit_method made_by[] = {MERBIT_METHOD_HALF, MERBIT_METHOD_AUTO,
+  static const merbit_method made_by[] = {MERBIT_METHOD_SYMMETRIC, MERBIT_METHOD_AUTO,
                                           MERBIT_METHOD_MERGE, MERBIT_METHOD_BSR};
   int way, failures = 0;
   (void)state;

@@ -39,18 +39,18 @@ static void sizes_of_the_bins(void **state) {
     plan.device.cols = sizes[i].cols;
     context->device.shared_bytes_per_block = sizes[i].room;
     assert_int_equal(mbi_binned_size(&plan), MERBIT_OK);
-    assert_int_equal(plan.binned.strip, sizes[i].strip);
-    assert_int_equal(plan.binned.warp_tiles, sizes[i].tiles);
-    assert_int_equal(plan.scan.threads, sizes[i].threads);
-    assert_int_equal(plan.scan.resident, sizes[i].resident);
-    assert_int_equal(plan.scan.steps, 8);
-    assert_int_equal(plan.binned.part_nonzeros, part);
-    assert_int_equal(plan.binned.parts, (sizes[i].nnz + part - 1) / part);
-    assert_int_equal(plan.binned.strips, (sizes[i].cols + sizes[i].strip - 1) / sizes[i].strip);
-    assert_int_equal(plan.scan.tiles, (sizes[i].nnz + 255) / 256);
-    assert_int_equal(plan.scan.fixup_blocks, (plan.scan.tiles + 255) / 256);
+    assert_int_equal(mbi_binned_of(&plan)->strip, sizes[i].strip);
+    assert_int_equal(mbi_binned_of(&plan)->warp_tiles, sizes[i].tiles);
+    assert_int_equal(mbi_scan_of(&plan)->threads, sizes[i].threads);
+    assert_int_equal(mbi_scan_of(&plan)->resident, sizes[i].resident);
+    assert_int_equal(mbi_scan_of(&plan)->steps, 8);
+    assert_int_equal(mbi_binned_of(&plan)->part_nonzeros, part);
+    assert_int_equal(mbi_binned_of(&plan)->parts, (sizes[i].nnz + part - 1) / part);
+    assert_int_equal(mbi_binned_of(&plan)->strips, (sizes[i].cols + sizes[i].strip - 1) / sizes[i].strip);
+    assert_int_equal(mbi_scan_of(&plan)->tiles, (sizes[i].nnz + 255) / 256);
+    assert_int_equal(mbi_scan_of(&plan)->fixup_blocks, (mbi_scan_of(&plan)->tiles + 255) / 256);
     /* Both phases fit: each part has room for a padded group at every eighth one. */
-    assert_true(plan.binned.strip * size <= (uint64_t)sizes[i].room);
+    assert_true(mbi_binned_of(&plan)->strip * size <= (uint64_t)sizes[i].room);
     assert_true(mbi_binned_sum_shared(&plan, part * size / 32 * 9 / 8) <=
                 (uint64_t)sizes[i].room);
   }
@@ -64,7 +64,7 @@ static void bins_that_do_not_fit(void **state) {
   plan_of(&plan, MERBIT_F32, 10, 256 * (uint64_t)INT32_MAX);
   plan.device.cols = 10;
   assert_int_equal(mbi_binned_size(&plan), MERBIT_OK);
-  assert_true(plan.scan.tiles == INT32_MAX);
+  assert_true(mbi_scan_of(&plan)->tiles == INT32_MAX);
   plan.device.nnz++;
   assert_int_equal(mbi_binned_size(&plan), MERBIT_TOO_LARGE);
   cpu_expect(context, MERBIT_TOO_LARGE, "parts are too many; use another plan_desc.method");
@@ -72,7 +72,7 @@ static void bins_that_do_not_fit(void **state) {
   plan.desc.sigma = 1;
   plan.device.cols = (227 << 10) / 12 * 1024; /* three words a strip */
   assert_int_equal(mbi_binned_size(&plan), MERBIT_OK);
-  assert_true(plan.binned.strips == (227 << 10) / 12);
+  assert_true(mbi_binned_of(&plan)->strips == (227 << 10) / 12);
   plan.device.cols++;
   assert_int_equal(mbi_binned_size(&plan), MERBIT_TOO_LARGE);
   cpu_expect(context, MERBIT_TOO_LARGE, "19371 strips of columns and 1 parts are too many");
@@ -93,19 +93,19 @@ static void bins_that_do_not_fit(void **state) {
   plan.desc.block_threads = 32;
   plan.device.cols = 10;
   assert_int_equal(mbi_binned_size(&plan), MERBIT_OK);
-  plan.binned.parts = 2;
+  mbi_binned_of(&plan)->parts = 2;
   groups[0] = 5;
   groups[1] = ((227 << 10) - 1024) / 32 + 1;
   assert_int_equal(mbi_binned_place_parts(&plan, groups), MERBIT_TOO_LARGE);
   cpu_expect(context, MERBIT_TOO_LARGE, "7238 groups of products, 7233 of them in one part");
   context->device.shared_bytes_per_block = 1 << 20;
-  plan.binned.groups = plan.binned.part_groups = 0;
+  mbi_binned_of(&plan)->groups = mbi_binned_of(&plan)->part_groups = 0;
   groups[0] = 5;
   groups[1] = 8193;
   assert_int_equal(mbi_binned_place_parts(&plan, groups), MERBIT_TOO_LARGE);
   cpu_expect(context, MERBIT_TOO_LARGE, "8193 of them in one part, are too many");
-  plan.binned.part_groups = 0;
-  plan.binned.groups = (uint64_t)UINT32_MAX - 1;
+  mbi_binned_of(&plan)->part_groups = 0;
+  mbi_binned_of(&plan)->groups = (uint64_t)UINT32_MAX - 1;
   groups[0] = groups[1] = 1;
   assert_int_equal(mbi_binned_place_parts(&plan, groups), MERBIT_TOO_LARGE);
   cpu_expect(context, MERBIT_TOO_LARGE, "4294967296 groups of products, 1 of them");

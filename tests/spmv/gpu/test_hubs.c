@@ -41,13 +41,13 @@ static void room_in_shared_memory(void **state) {
     context->device.shared_bytes_per_block = sizes[i].shared;
     assert_true(mbi_hubs_room(&plan) == sizes[i].room);
     assert_int_equal(mbi_hubs_size(&plan), MERBIT_OK);
-    assert_true(plan.hubs.room == sizes[i].room);
+    assert_true(mbi_hubs_of(&plan)->room == sizes[i].room);
     assert_true(sizes[i].room == 0 || mbi_hubs_shared(&plan, 1) <= (unsigned)sizes[i].shared);
     assert_true(mbi_hubs_shared(&plan, 0) == sizes[i].room * mbi_type_size(plan.type));
     memset(&info, 0, sizeof info);
     mbi_hubs_info(&plan, &info);
     assert_int_equal(info.omega, sizes[i].room * mbi_type_size(plan.type) / 1024);
-    assert_int_equal(info.sigma, plan.scan.steps);
+    assert_int_equal(info.sigma, mbi_scan_of(&plan)->steps);
   }
   context->device.shared_bytes_per_block = 227 << 10;
 }
@@ -77,13 +77,13 @@ static void sizes_of_the_blocks(void **state) {
     plan.desc.sigma = sizes[i].sigma;
     plan.desc.block_threads = sizes[i].threads;
     assert_int_equal(mbi_hubs_size(&plan), MERBIT_OK);
-    assert_int_equal(plan.scan.steps, sizes[i].steps);
-    assert_int_equal(plan.scan.pack, 16 / mbi_type_size(plan.type));
-    assert_int_equal(plan.scan.threads, sizes[i].threads != 0 ? sizes[i].threads : 1024);
-    assert_int_equal(plan.scan.resident, 1);
-    assert_int_equal(plan.scan.depth, 5);
-    assert_true(plan.scan.tiles == sizes[i].tiles && plan.scan.blocks == sizes[i].blocks);
-    assert_int_equal(plan.scan.fixup_blocks, (plan.scan.tiles + 255) / 256);
+    assert_int_equal(mbi_scan_of(&plan)->steps, sizes[i].steps);
+    assert_int_equal(mbi_scan_of(&plan)->pack, 16 / mbi_type_size(plan.type));
+    assert_int_equal(mbi_scan_of(&plan)->threads, sizes[i].threads != 0 ? sizes[i].threads : 1024);
+    assert_int_equal(mbi_scan_of(&plan)->resident, 1);
+    assert_int_equal(mbi_scan_of(&plan)->depth, 5);
+    assert_true(mbi_scan_of(&plan)->tiles == sizes[i].tiles && mbi_scan_of(&plan)->blocks == sizes[i].blocks);
+    assert_int_equal(mbi_scan_of(&plan)->fixup_blocks, (mbi_scan_of(&plan)->tiles + 255) / 256);
   }
 }
 
@@ -92,7 +92,7 @@ static void hubs_that_do_not_fit(void **state) {
   (void)state;
   plan_of(&plan, MERBIT_F64, 10, 128 * (uint64_t)INT32_MAX);
   assert_int_equal(mbi_hubs_size(&plan), MERBIT_OK);
-  assert_true(plan.scan.tiles == INT32_MAX);
+  assert_true(mbi_scan_of(&plan)->tiles == INT32_MAX);
   plan.device.nnz++;
   assert_int_equal(mbi_hubs_size(&plan), MERBIT_TOO_LARGE);
   cpu_expect(context, MERBIT_TOO_LARGE,
@@ -130,17 +130,17 @@ static void hubs_that_nobody_makes(void **state) {
 
 static void expect_hubs(const uint32_t *bins, uint64_t sampled, uint64_t room, uint32_t least,
                         double share) {
-  mbi_ranks ranks;
-  memset(&ranks, 0, sizeof ranks);
-  mbi_ranks_take_hubs(&ranks, bins, sampled, room);
-  assert_int_equal(ranks.hub_least, least);
-  if (fabs(ranks.hub_share - share) > 1e-12) {
-    fail_msg("hubs have %g of the nonzeros, not %g", ranks.hub_share, share);
+  mbi_nonempty_rows nonempty;
+  memset(&nonempty, 0, sizeof nonempty);
+  mbi_nonempty_take_hubs(&nonempty, bins, sampled, room);
+  assert_int_equal(nonempty.hub_least, least);
+  if (fabs(nonempty.hub_share - share) > 1e-12) {
+    fail_msg("hubs have %g of the nonzeros, not %g", nonempty.hub_share, share);
   }
 }
 
 static void the_fullest_columns(void **state) {
-  static uint32_t bins[MBI_RANKS_BINS]; /* 40 columns of one, 30 of two, 10 of three, 1 of 70 */
+  static uint32_t bins[MBI_NONEMPTY_BINS]; /* 40 columns of one, 30 of two, 10 of three, 1 of 70 */
   (void)state;
   expect_hubs(bins, 10, 5, 2, 0);
   bins[1] = 40;
@@ -157,8 +157,8 @@ static void the_fullest_columns(void **state) {
   expect_hubs(bins, 130, 1, 4, 0);            /* what is sampled is known roughly */
   bins[1] = 0;
   expect_hubs(bins, 160, 41, 2, 1);
-  bins[MBI_RANKS_BINS - 1] = 3; /* counted that often or more: their share is the rest */
-  expect_hubs(bins, 100160, 2, MBI_RANKS_BINS, 0);
+  bins[MBI_NONEMPTY_BINS - 1] = 3; /* counted that often or more: their share is the rest */
+  expect_hubs(bins, 100160, 2, MBI_NONEMPTY_BINS, 0);
   expect_hubs(bins, 100160, 3, 71, 1 - 160 / 100160.0);
   expect_hubs(bins, 100160, 4, 4, 1 - 90 / 100160.0);
 }
@@ -168,13 +168,13 @@ static void columns_are_counted_once(void **state) {
   merbit_plan plan;
   (void)state;
   plan_of(&plan, MERBIT_F32, 10, 0);
-  assert_int_equal(mbi_ranks_columns(&plan, 10), MERBIT_OK);
+  assert_int_equal(mbi_nonempty_columns(&plan, 10), MERBIT_OK);
   plan_of(&plan, MERBIT_F32, 10, 1000);
-  plan.ranks.column_counts = 16;
-  plan.ranks.hub_least = 7;
-  plan.ranks.hub_share = 0.25;
-  assert_int_equal(mbi_ranks_columns(&plan, 10), MERBIT_OK);
-  assert_true(plan.ranks.hub_least == 7 && plan.ranks.hub_share == 0.25);
+  plan.nonempty.column_counts = 16;
+  plan.nonempty.hub_least = 7;
+  plan.nonempty.hub_share = 0.25;
+  assert_int_equal(mbi_nonempty_columns(&plan, 10), MERBIT_OK);
+  assert_true(plan.nonempty.hub_least == 7 && plan.nonempty.hub_share == 0.25);
 }
 
 int main(void) {

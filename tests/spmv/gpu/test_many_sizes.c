@@ -25,24 +25,24 @@ static void shapes(void **state) {
   int vectors, form;
   (void)state;
   for (i = 0; i < sizeof expected / sizeof expected[0]; i++) {
-    memset(&plan, 0, sizeof plan);
+    test_plan_clear(&plan);
     plan.type = expected[i].type;
     plan.desc.vectors = expected[i].vectors;
     plan.desc.vector_order = (merbit_vector_order)!expected[i].columns;
-    mbi_many_shape(&plan, &plan.many);
-    assert_int_equal(plan.many.width, expected[i].width);
-    assert_int_equal(plan.many.span, expected[i].span);
-    assert_int_equal(plan.many.team, expected[i].team);
-    assert_int_equal(plan.many.words, expected[i].words);
+    mbi_many_shape(&plan, mbi_many_of(&plan));
+    assert_int_equal(mbi_many_of(&plan)->width, expected[i].width);
+    assert_int_equal(mbi_many_of(&plan)->span, expected[i].span);
+    assert_int_equal(mbi_many_of(&plan)->team, expected[i].team);
+    assert_int_equal(mbi_many_of(&plan)->words, expected[i].words);
   }
   for (vectors = 2; vectors <= 64; vectors++) {
     for (form = 0; form < 4; form++) {
-      const mbi_many *many = &plan.many;
-      memset(&plan, 0, sizeof plan);
+      const mbi_many *many = mbi_many_of(&plan);
+      test_plan_clear(&plan);
       plan.type = form & 1 ? MERBIT_F32 : MERBIT_F64;
       plan.desc.vectors = vectors;
       plan.desc.vector_order = (merbit_vector_order)(form >> 1);
-      mbi_many_shape(&plan, &plan.many);
+      mbi_many_shape(&plan, mbi_many_of(&plan));
       assert_int_equal(many->width % many->span, 0);
       assert_in_range(many->width, vectors, form & 2 ? vectors : vectors + many->span - 1);
       assert_true(many->span * (int)mbi_type_size(plan.type) <= 16);
@@ -59,26 +59,26 @@ static void small_blocks(void **state) {
   (void)state;
   for (vectors = 2; vectors <= 64; vectors++) {
     for (type = 0; type < 4; type++) {
-      memset(&plan, 0, sizeof plan);
+      test_plan_clear(&plan);
       plan.context = context;
       plan.type = type % 2 == 0 ? MERBIT_F32 : MERBIT_F64;
       plan.device.nnz = plan.device.rows = 1000000;
       far = type / 2;
       plan.device.cols = far ? 1 << 28 : 1000;
-      plan.ranks.slots = UINT64_MAX;
+      plan.nonempty.slots = UINT64_MAX;
       plan.desc.vectors = vectors;
       plan.desc.vector_order = MERBIT_VECTORS_ROW_MAJOR;
       context->device.shared_bytes_per_block = 0;
       assert_int_equal(mbi_many_size(&plan), MERBIT_OK);
-      assert_int_equal(plan.many.threads, vectors * (type % 2 == 0 ? 4 : 8) > 32 ? 128
+      assert_int_equal(mbi_many_of(&plan)->threads, vectors * (type % 2 == 0 ? 4 : 8) > 32 ? 128
                                           : far && type % 2 == 0                 ? 512
                                                                                  : 256);
-      most = plan.many.shared > (unsigned)most ? (int)plan.many.shared : most;
+      most = mbi_many_of(&plan)->shared > (unsigned)most ? (int)mbi_many_of(&plan)->shared : most;
       context->device.shared_bytes_per_block = 49152;
       assert_int_equal(mbi_many_size(&plan), MERBIT_OK);
-      assert_in_range(plan.many.shared, 1, 49152);
-      assert_true(plan.many.threads >= 32 && plan.many.resident >= 1);
-      assert_true(plan.scan.blocks * (uint64_t)(plan.many.threads / 32) >= plan.scan.tiles);
+      assert_in_range(mbi_many_of(&plan)->shared, 1, 49152);
+      assert_true(mbi_many_of(&plan)->threads >= 32 && mbi_many_of(&plan)->resident >= 1);
+      assert_true(mbi_scan_of(&plan)->blocks * (uint64_t)(mbi_many_of(&plan)->threads / 32) >= mbi_scan_of(&plan)->tiles);
     }
   }
   context->device.shared_bytes_per_block = 0;
@@ -93,19 +93,19 @@ static void room_for_the_cache(void **state) {
   (void)state;
   for (vectors = 2; vectors <= 64; vectors++) {
     unsigned block, blocks;
-    memset(&plan, 0, sizeof plan);
+    test_plan_clear(&plan);
     plan.context = context;
     plan.type = MERBIT_F64;
     plan.device.nnz = 43000000;
     plan.device.rows = plan.device.cols = 2000000;
     plan.device.values = 256;
-    plan.ranks.slots = UINT64_MAX;
+    plan.nonempty.slots = UINT64_MAX;
     plan.desc.vectors = vectors;
     plan.desc.vector_order = MERBIT_VECTORS_ROW_MAJOR;
     assert_int_equal(mbi_many_size(&plan), MERBIT_OK);
-    block = plan.many.shared + 1024;
+    block = mbi_many_of(&plan)->shared + 1024;
     blocks = (228u << 10) / block;
-    blocks = blocks < (unsigned)plan.many.resident ? blocks : (unsigned)plan.many.resident;
+    blocks = blocks < (unsigned)mbi_many_of(&plan)->resident ? blocks : (unsigned)mbi_many_of(&plan)->resident;
     assert_in_range(blocks, 1, 16);
     assert_true(blocks * block <= 160u << 10);
   }
@@ -118,18 +118,18 @@ static void rows_or_runs(void **state) {
   (void)state;
   for (vectors = 2; vectors <= 64; vectors++) {
     for (type = 0; type < 2; type++) {
-      memset(&plan, 0, sizeof plan);
+      test_plan_clear(&plan);
       plan.context = context;
       plan.type = type == 0 ? MERBIT_F32 : MERBIT_F64;
       plan.device.nnz = 5000000;
       plan.device.rows = plan.device.cols = 1000000;
-      plan.ranks.count = plan.device.rows;
-      plan.ranks.longest = 5;
-      plan.ranks.slots = plan.device.nnz;
+      plan.nonempty.count = plan.device.rows;
+      plan.nonempty.longest = 5;
+      plan.nonempty.slots = plan.device.nnz;
       plan.desc.vectors = vectors;
       plan.desc.vector_order = MERBIT_VECTORS_ROW_MAJOR;
       assert_int_equal(mbi_many_size(&plan), MERBIT_OK);
-      assert_int_equal(plan.many.room > 0, vectors * (type == 0 ? 4 : 8) <= 32);
+      assert_int_equal(mbi_many_of(&plan)->room > 0, vectors * (type == 0 ? 4 : 8) <= 32);
     }
   }
 }
@@ -141,7 +141,7 @@ static void sizes_refused(void **state) {
   size_t i;
   (void)state;
   for (i = 0; i < sizeof wishes / sizeof wishes[0]; i++) {
-    memset(&plan, 0, sizeof plan);
+    test_plan_clear(&plan);
     plan.context = context;
     plan.type = MERBIT_F32;
     plan.desc.vectors = 8;
@@ -152,7 +152,7 @@ static void sizes_refused(void **state) {
     assert_int_equal(mbi_many_size(&plan), MERBIT_INVALID_ARGUMENT);
     cpu_expect(context, MERBIT_INVALID_ARGUMENT, "8 vectors take sigma 1 to 2");
   }
-  memset(&plan, 0, sizeof plan);
+  test_plan_clear(&plan);
   plan.context = context;
   plan.type = MERBIT_F64;
   plan.device.nnz = (uint64_t)1 << 60;

@@ -34,9 +34,9 @@ static void chunks_of_the_path(void **state) {
     merbit_plan_info info;
     plan_of(&plan, sizes[i].type, sizes[i].rows, sizes[i].nnz);
     assert_int_equal(mbi_merge_size(&plan), MERBIT_OK);
-    assert_int_equal(plan.merge.pack, sizes[i].pack);
-    if (plan.merge.chunks != sizes[i].chunks) {
-      fail_msg("%d: %d chunks", (int)i, (int)plan.merge.chunks);
+    assert_int_equal(mbi_merge_path_of(&plan)->pack, sizes[i].pack);
+    if (mbi_merge_path_of(&plan)->chunks != sizes[i].chunks) {
+      fail_msg("%d: %d chunks", (int)i, (int)mbi_merge_path_of(&plan)->chunks);
     }
     assert_true(mbi_merge_carry_bytes(&plan) ==
                 (sizes[i].chunks > 0 ? (sizes[i].chunks + 2) / 2 * 16 +
@@ -46,7 +46,7 @@ static void chunks_of_the_path(void **state) {
     mbi_merge_info(&plan, &info);
     assert_int_equal(info.tiles, sizes[i].chunks);
     assert_int_equal(info.sigma, 8);
-    assert_int_equal(info.omega, plan.merge.rounds);
+    assert_int_equal(info.omega, mbi_merge_path_of(&plan)->rounds);
     assert_int_equal(info.block_threads, 256);
   }
 }
@@ -69,13 +69,13 @@ static void chunks_of_a_block(void **state) {
     plan_of(&plan, sizes[i].type, 1,
             sizes[i].chunks * (sizes[i].type == MERBIT_F32 ? 2045 : 2047) - 1);
     assert_int_equal(mbi_merge_size(&plan), MERBIT_OK);
-    assert_true(plan.merge.chunks == sizes[i].chunks);
-    assert_int_equal(plan.merge.rounds, sizes[i].rounds);
-    assert_true(plan.merge.blocks == (uint64_t)sizes[i].blocks);
+    assert_true(mbi_merge_path_of(&plan)->chunks == sizes[i].chunks);
+    assert_int_equal(mbi_merge_path_of(&plan)->rounds, sizes[i].rounds);
+    assert_true(mbi_merge_path_of(&plan)->blocks == (uint64_t)sizes[i].blocks);
     plan.desc.omega = 3;
     assert_int_equal(mbi_merge_size(&plan), MERBIT_OK);
-    assert_int_equal(plan.merge.rounds, 3);
-    assert_true(plan.merge.blocks == (sizes[i].chunks + 2) / 3);
+    assert_int_equal(mbi_merge_path_of(&plan)->rounds, 3);
+    assert_true(mbi_merge_path_of(&plan)->blocks == (sizes[i].chunks + 2) / 3);
   }
 }
 
@@ -91,7 +91,7 @@ static void shared_memory(void **state) {
       plan.desc.block_threads = threads;
       plan.desc.omega = MBI_MERGE_ROUNDS;
       assert_int_equal(mbi_merge_size(&plan), MERBIT_OK);
-      assert_in_range(plan.merge.resident, 1, 16);
+      assert_in_range(mbi_merge_path_of(&plan)->resident, 1, 16);
       for (adds = 0; adds < 2; adds++) {
         assert_true(mbi_merge_shared(&plan, adds) <= MBI_SHARED_WITHOUT_ASKING);
       }
@@ -106,7 +106,7 @@ static void too_many_chunks(void **state) {
   plan.desc.sigma = 2;
   plan.desc.block_threads = 32;
   assert_int_equal(mbi_merge_size(&plan), MERBIT_OK);
-  assert_true(plan.merge.chunks == INT32_MAX);
+  assert_true(mbi_merge_path_of(&plan)->chunks == INT32_MAX);
   plan.device.nnz++;
   assert_int_equal(mbi_merge_size(&plan), MERBIT_TOO_LARGE);
   cpu_expect(context, MERBIT_TOO_LARGE, "raise plan_desc.sigma or block_threads");

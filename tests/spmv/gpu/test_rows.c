@@ -27,9 +27,9 @@ static void lanes_per_row(void **state) {
   for (i = 0; i < sizeof expected / sizeof expected[0]; i++) {
     plan_of(&plan, expected[i].type, expected[i].rows, expected[i].nnz);
     assert_int_equal(mbi_rows_size(&plan), MERBIT_OK);
-    assert_int_equal(plan.rows.lanes, expected[i].lanes);
-    assert_int_equal(plan.rows.unroll, expected[i].unroll);
-    assert_true(plan.rows.blocks == (expected[i].rows * (uint64_t)plan.rows.lanes + 255) / 256);
+    assert_int_equal(mbi_rows_of(&plan)->lanes, expected[i].lanes);
+    assert_int_equal(mbi_rows_of(&plan)->unroll, expected[i].unroll);
+    assert_true(mbi_rows_of(&plan)->blocks == (expected[i].rows * (uint64_t)mbi_rows_of(&plan)->lanes + 255) / 256);
   }
   plan_of(&plan, MERBIT_F64, 256 * (uint64_t)INT32_MAX, 5);
   assert_int_equal(mbi_rows_size(&plan), MERBIT_OK);

@@ -48,22 +48,22 @@ static void sizes_of_the_scan(void **state) {
     plan.device.values = 256;
     plan.desc.scalar_memory = cases[i].scalars;
     assert_int_equal(mbi_scan_size(&plan), MERBIT_OK);
-    assert_int_equal(plan.scan.steps, cases[i].steps);
-    assert_int_equal(plan.scan.threads, cases[i].threads);
-    assert_int_equal(plan.scan.whole, cases[i].whole);
-    assert_true(plan.scan.tiles == nnz / tile + (nnz % tile != 0));
-    assert_true(plan.scan.blocks * warps >= plan.scan.tiles);
-    assert_true(plan.scan.blocks * warps < plan.scan.tiles + warps);
-    assert_true(plan.scan.fixup_blocks == (plan.scan.tiles + 255) / 256);
+    assert_int_equal(mbi_scan_of(&plan)->steps, cases[i].steps);
+    assert_int_equal(mbi_scan_of(&plan)->threads, cases[i].threads);
+    assert_int_equal(mbi_scan_of(&plan)->whole, cases[i].whole);
+    assert_true(mbi_scan_of(&plan)->tiles == nnz / tile + (nnz % tile != 0));
+    assert_true(mbi_scan_of(&plan)->blocks * warps >= mbi_scan_of(&plan)->tiles);
+    assert_true(mbi_scan_of(&plan)->blocks * warps < mbi_scan_of(&plan)->tiles + warps);
+    assert_true(mbi_scan_of(&plan)->fixup_blocks == (mbi_scan_of(&plan)->tiles + 255) / 256);
     assert_true(mbi_scan_carry_bytes(&plan) ==
-                (cases[i].whole ? 0 : 2 * mbi_type_size(plan.type) * plan.scan.tiles));
+                (cases[i].whole ? 0 : 2 * mbi_type_size(plan.type) * mbi_scan_of(&plan)->tiles));
   }
   {
     merbit_plan plan;
     plan_of(&plan, MERBIT_F64, 10, ONE + 1);
     context->device.compute_capability = 100;
     assert_int_equal(mbi_scan_size(&plan), MERBIT_OK);
-    assert_int_equal(plan.scan.steps, 4);
+    assert_int_equal(mbi_scan_of(&plan)->steps, 4);
     context->device.compute_capability = 0;
   }
   {
@@ -71,8 +71,8 @@ static void sizes_of_the_scan(void **state) {
     plan_of(&plan, MERBIT_F32, 10, 384 * (uint64_t)INT32_MAX);
     plan.device.values = 256;
     assert_int_equal(mbi_scan_size(&plan), MERBIT_OK);
-    assert_int_equal(plan.scan.steps, 12);
-    assert_true(plan.scan.tiles == INT32_MAX);
+    assert_int_equal(mbi_scan_of(&plan)->steps, 12);
+    assert_true(mbi_scan_of(&plan)->tiles == INT32_MAX);
     plan.device.nnz++;
     assert_int_equal(mbi_scan_size(&plan), MERBIT_TOO_LARGE);
     cpu_expect(context, MERBIT_TOO_LARGE, "make 2147483648 tiles; raise plan_desc.sigma");
@@ -103,12 +103,12 @@ static void short_rows(void **state) {
   for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     merbit_plan plan;
     plan_of(&plan, cases[i].type, cases[i].rows, cases[i].nnz);
-    plan.ranks.longest = cases[i].longest;
+    plan.nonempty.longest = cases[i].longest;
     assert_int_equal(mbi_scan_size(&plan), MERBIT_OK);
-    assert_int_equal(plan.scan.steps, cases[i].steps);
-    assert_int_equal(plan.scan.pack, cases[i].pack);
-    assert_int_equal(plan.scan.threads, cases[i].threads);
-    assert_int_equal(plan.scan.whole, cases[i].whole);
+    assert_int_equal(mbi_scan_of(&plan)->steps, cases[i].steps);
+    assert_int_equal(mbi_scan_of(&plan)->pack, cases[i].pack);
+    assert_int_equal(mbi_scan_of(&plan)->threads, cases[i].threads);
+    assert_int_equal(mbi_scan_of(&plan)->whole, cases[i].whole);
   }
 }
 
@@ -142,21 +142,21 @@ static void patterns(void **state) {
     plan.device.values = cases[i].form != MBI_VALUES_GENERAL ? 256 : 0;
     plan.desc.sigma = cases[i].sigma;
     assert_int_equal(mbi_scan_size(&plan), MERBIT_OK);
-    assert_int_equal(plan.scan.steps, cases[i].steps);
-    assert_int_equal(plan.scan.pack, cases[i].pack);
-    assert_int_equal(plan.scan.threads, cases[i].threads);
+    assert_int_equal(mbi_scan_of(&plan)->steps, cases[i].steps);
+    assert_int_equal(mbi_scan_of(&plan)->pack, cases[i].pack);
+    assert_int_equal(mbi_scan_of(&plan)->threads, cases[i].threads);
   }
   plan_of(&plan, MERBIT_F64, SMALL / 8, SMALL);
   plan.device.values = 256;
   assert_int_equal(mbi_scan_size(&plan), MERBIT_OK);
-  assert_int_equal(plan.scan.pack, 2);
+  assert_int_equal(mbi_scan_of(&plan)->pack, 2);
   plan_of(&plan, MERBIT_C64, SMALL / 8, SMALL);
   assert_int_equal(mbi_scan_size(&plan), MERBIT_OK);
-  assert_int_equal(plan.scan.pack, 2);
+  assert_int_equal(mbi_scan_of(&plan)->pack, 2);
   plan_of(&plan, MERBIT_F64, SMALL / 8, SMALL);
   plan.desc.semiring = MERBIT_SEMIRING_MIN_PLUS;
   assert_int_equal(mbi_scan_size(&plan), MERBIT_OK);
-  assert_int_equal(plan.scan.pack, 2);
+  assert_int_equal(mbi_scan_of(&plan)->pack, 2);
 }
 
 /* A row may keep its block for one round, unless the user says so. */
@@ -171,11 +171,11 @@ static void whole_rows_are_short(void **state) {
   for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     merbit_plan plan;
     plan_of(&plan, MERBIT_F64, 10, 100000);
-    plan.ranks.longest = cases[i].longest;
+    plan.nonempty.longest = cases[i].longest;
     plan.desc.omega = cases[i].omega;
     plan.desc.block_threads = cases[i].threads;
     assert_int_equal(mbi_scan_size(&plan), MERBIT_OK);
-    assert_int_equal(plan.scan.whole, cases[i].whole);
+    assert_int_equal(mbi_scan_of(&plan)->whole, cases[i].whole);
   }
 }
 
@@ -265,12 +265,12 @@ static void empty_rows_have_blocks(void **state) {
   for (i = 0; i < sizeof empties / sizeof empties[0]; i++) {
     merbit_plan plan;
     plan_of(&plan, MERBIT_F64, empties[i] + 3, 0);
-    plan.ranks.count = 3;
+    plan.nonempty.count = 3;
     assert_int_equal(mbi_scan_size(&plan), MERBIT_OK);
-    assert_true(plan.scan.fixup_blocks == blocks[i]);
+    assert_true(mbi_scan_of(&plan)->fixup_blocks == blocks[i]);
     plan.device.nnz = 256 * 256 * 2000;
     assert_int_equal(mbi_scan_size(&plan), MERBIT_OK);
-    assert_true(plan.scan.fixup_blocks == 2000);
+    assert_true(mbi_scan_of(&plan)->fixup_blocks == 2000);
   }
 }
 
@@ -284,25 +284,25 @@ static void resident_blocks_are_possible(void **state) {
     const int pack = mbi_scan_widest(type);
     merbit_plan plan;
     plan_of(&plan, type, 10, 1000);
-    plan.scan.pack = pack;
+    mbi_scan_of(&plan)->pack = pack;
     context->device.compute_capability = capabilities[i / 2];
     for (steps = pack; steps <= 32; steps += pack) {
       const int room = steps > 14 * pack ? 384 : steps > 16 ? 512 : 1536;
       for (threads = 32; threads <= 1024; threads += 32) {
         int blocks;
-        plan.scan.steps = steps;
-        plan.scan.threads = threads;
+        mbi_scan_of(&plan)->steps = steps;
+        mbi_scan_of(&plan)->threads = threads;
         blocks = mbi_scan_resident(&plan);
         assert_in_range(blocks, 1, 16);
         assert_true(blocks * threads <= (threads > room ? threads : room));
       }
     }
-    plan.scan.steps = type == MERBIT_F32 ? 12 : 8; /* aligned; then not */
-    plan.scan.threads = 512;
+    mbi_scan_of(&plan)->steps = type == MERBIT_F32 ? 12 : 8; /* aligned; then not */
+    mbi_scan_of(&plan)->threads = 512;
     assert_int_equal(mbi_scan_resident(&plan), capabilities[i / 2] == 90 ? 3 : 2);
-    plan.scan.pack = 1;
+    mbi_scan_of(&plan)->pack = 1;
     assert_int_equal(mbi_scan_resident(&plan), 2);
-    plan.scan.pack = pack;
+    mbi_scan_of(&plan)->pack = pack;
     plan.device.col_ind = 4;
     assert_int_equal(mbi_scan_resident(&plan), 2);
   }

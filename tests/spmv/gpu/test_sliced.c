@@ -13,7 +13,7 @@ static void slices_that_do_not_fit(void **state) {
   (void)state;
   plan_of(&plan, MERBIT_F64, UINT32_MAX - 1, 5);
   assert_int_equal(mbi_sliced_size(&plan), MERBIT_OK);
-  assert_true(plan.sliced.slices == TWO(27));
+  assert_true(mbi_sliced_of(&plan)->slices == TWO(27));
   plan.device.rows++;
   assert_int_equal(mbi_sliced_size(&plan), MERBIT_TOO_LARGE);
   cpu_expect(context, MERBIT_TOO_LARGE, "too many for MERBIT_METHOD_SLICED");
@@ -21,15 +21,15 @@ static void slices_that_do_not_fit(void **state) {
    * by two bytes. */
   plan_of(&plan, MERBIT_F32, 100, 5);
   assert_int_equal(mbi_sliced_size(&plan), MERBIT_OK);
-  plan.ranks.longest = INT32_MAX;
-  plan.ranks.slots = 32 * (TWO(31) - 13);
+  plan.nonempty.longest = INT32_MAX;
+  plan.nonempty.slots = 32 * (TWO(31) - 13);
   assert_int_equal(mbi_sliced_check(&plan), MERBIT_OK);
-  assert_true(2 * (plan.ranks.slots / 32 + 3 * plan.sliced.slices) <= UINT32_MAX);
-  plan.ranks.slots += 32;
+  assert_true(2 * (plan.nonempty.slots / 32 + 3 * mbi_sliced_of(&plan)->slices) <= UINT32_MAX);
+  plan.nonempty.slots += 32;
   assert_int_equal(mbi_sliced_check(&plan), MERBIT_TOO_LARGE);
   cpu_expect(context, MERBIT_TOO_LARGE, "would take 68719476352 slots");
-  plan.ranks.slots = 32;
-  plan.ranks.longest++;
+  plan.nonempty.slots = 32;
+  plan.nonempty.longest++;
   assert_int_equal(mbi_sliced_check(&plan), MERBIT_TOO_LARGE);
   cpu_expect(context, MERBIT_TOO_LARGE, "2147483648 for one row; use another");
 }
@@ -67,10 +67,10 @@ static void slices_that_are_sorted(void **state) {
     mbi_preamble preamble;
     merbit_plan plan;
     plan_of(&plan, MERBIT_F64, 100, cases[i].nnz);
-    plan.ranks.slots = cases[i].slots;
+    plan.nonempty.slots = cases[i].slots;
     plan.desc.omega = cases[i].omega;
     assert_int_equal(mbi_sliced_size(&plan), MERBIT_OK);
-    assert_int_equal(plan.sliced.sorted, cases[i].sorted);
+    assert_int_equal(mbi_sliced_of(&plan)->sorted, cases[i].sorted);
     mbi_sliced_preamble(&plan, &preamble);
     assert_non_null(strstr(preamble.text,
                            cases[i].sorted ? "#define MBK_SORTED 1" : "#define MBK_SORTED 0"));

@@ -9,7 +9,7 @@
 static void plans_keep_the_matrix(void **state) {
   static const merbit_method methods[] = {MERBIT_METHOD_AUTO,   MERBIT_METHOD_REFERENCE,
                                           MERBIT_METHOD_MERGE,  MERBIT_METHOD_SORTED,
-                                          MERBIT_METHOD_BSR,    MERBIT_METHOD_HALF};
+                                          MERBIT_METHOD_BSR,    MERBIT_METHOD_SYMMETRIC};
   cpu_memory memory;
   merbit_context *context = cpu_open(&memory, 2);
   size_t method;
@@ -24,8 +24,8 @@ static void plans_keep_the_matrix(void **state) {
         desc.operation = form % 2 != 0 ? MERBIT_OPERATION_T : MERBIT_OPERATION_N;
         desc.reordering = form / 2 != 0 ? MERBIT_REORDERING_RCM : MERBIT_REORDERING_NONE;
         if ((form / 2 != 0 && (kind == LIFE_BSR || methods[method] == MERBIT_METHOD_BSR ||
-                               methods[method] == MERBIT_METHOD_HALF)) ||
-            (kind != LIFE_HALF && methods[method] == MERBIT_METHOD_HALF)) {
+                               methods[method] == MERBIT_METHOD_SYMMETRIC)) ||
+            (kind != LIFE_HALF && methods[method] == MERBIT_METHOD_SYMMETRIC)) {
           continue; /* these do not go together */
         }
         for (own = 0; own < 2; own++) {

@@ -37,7 +37,7 @@ static void bad_descriptors_are_named(void **state) {
   EXPECT(vector_type, MERBIT_F32, MERBIT_NOT_SUPPORTED, "vectors of MERBIT_F32");
   EXPECT(compute_type, MERBIT_C128, MERBIT_NOT_SUPPORTED, "sums of MERBIT_C128");
   EXPECT(method, (merbit_method)99, MERBIT_INVALID_ARGUMENT, "method is 99");
-  EXPECT(method, (merbit_method)(MERBIT_METHOD_HALF + 1), MERBIT_INVALID_ARGUMENT,
+  EXPECT(method, (merbit_method)(MERBIT_METHOD_SYMMETRIC + 1), MERBIT_INVALID_ARGUMENT,
          "method is 14");
   EXPECT(method, (merbit_method)32, MERBIT_INVALID_ARGUMENT, "method is 32");
   EXPECT(block_rows, 3, MERBIT_INVALID_ARGUMENT, "block_rows is 3 and block_cols 0");

@@ -17,7 +17,7 @@ enum { MULTIPROCESSORS = 132 };
 /* A plan as it is when its tiles are counted. */
 static void plan_of(merbit_plan *plan, merbit_context *context, merbit_type type, int64_t rows,
                     int64_t nnz) {
-  memset(plan, 0, sizeof *plan);
+  test_plan_clear(plan);
   context->device.multiprocessors = MULTIPROCESSORS;
   plan->context = context;
   plan->side = MERBIT_SIDE_CUDA;
@@ -61,13 +61,13 @@ static void check_sizes(merbit_context *context, merbit_type type, int sigma, in
   if (threads == 0 && divide_up(tiles, (uint64_t)(block / width)) < 8 * MULTIPROCESSORS) {
     block = 128;
   }
-  assert_true(plan.merbit.path == path);
-  assert_true(plan.merbit.tiles == tiles);
-  assert_int_equal(plan.merbit.threads, block);
-  assert_true(plan.merbit.blocks == divide_up(tiles, (uint64_t)(block / width)));
-  assert_int_equal(plan.merbit.tile_bytes, path < (uint64_t)TWO(31) ? 4 : 8);
+  assert_true(mbi_merbit_of(&plan)->path == path);
+  assert_true(mbi_merbit_of(&plan)->tiles == tiles);
+  assert_int_equal(mbi_merbit_of(&plan)->threads, block);
+  assert_true(mbi_merbit_of(&plan)->blocks == divide_up(tiles, (uint64_t)(block / width)));
+  assert_int_equal(mbi_merbit_of(&plan)->tile_bytes, path < (uint64_t)TWO(31) ? 4 : 8);
   assert_true(mbi_merbit_carry_bytes(&plan) ==
-              2 * plan.merbit.blocks * (uint64_t)(type == MERBIT_F32 ? 4 : 8));
+              2 * mbi_merbit_of(&plan)->blocks * (uint64_t)(type == MERBIT_F32 ? 4 : 8));
 }
 
 static void tiles_of_every_size(void **state) {
@@ -144,8 +144,8 @@ static void lanes_of_32_and_64_bits(void **state) {
       }
       assert_int_equal(status, MERBIT_OK);
       most = sigma;
-      assert_int_equal(plan.merbit.coordinate_bits, offset);
-      assert_int_equal(plan.merbit.descriptor_bits, bits <= 32 ? 32 : 64);
+      assert_int_equal(mbi_merbit_of(&plan)->coordinate_bits, offset);
+      assert_int_equal(mbi_merbit_of(&plan)->descriptor_bits, bits <= 32 ? 32 : 64);
       narrow += bits <= 32;
       wide += bits > 32;
     }

@@ -115,7 +115,7 @@ static void what_does_not_fit_is_refused(void **state) {
   refused(context, &view, &desc, "vectors of MERBIT_F32 and sums of MERBIT_F64");
   desc.vector_type = MERBIT_TYPE_DEFAULT;
   assert_int_equal(merbit_plan_create(context, &view, &desc, &plan), MERBIT_OK);
-  assert_int_equal(mbi_plan_sums(plan), MERBIT_F64); /* one follows the other */
+  assert_int_equal(mbi_plan_accumulator(plan), MERBIT_F64); /* one follows the other */
   merbit_plan_destroy(plan);
   desc.method = MERBIT_METHOD_BSR;
   refused(context, &view, &desc, "MERBIT_METHOD_BSR, which does not take f32 values with f64");

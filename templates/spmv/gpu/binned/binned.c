@@ -10,7 +10,7 @@
 /* Build kernel `which`. */
 static merbit_status mbi_binned_launch(merbit_plan *plan, int which, const char *name,
                                        uint64_t blocks, uint64_t shared, void **arguments) {
-  void *kernel = plan->binned.kernels[which];
+  void *kernel = mbi_binned_of(plan)->kernels[which];
   merbit_status status =
       mbi_device_reserve_shared(plan->context, kernel, name, (unsigned)shared);
   return status != MERBIT_OK
@@ -31,7 +31,7 @@ static merbit_status mbi_binned_send(merbit_plan *plan, const uint32_t *array, u
 
 /* part_start, from the groups of the parts. */
 MBI_INTERNAL merbit_status mbi_binned_place_parts(merbit_plan *plan, uint32_t *groups) {
-  mbi_binned *b = &plan->binned;
+  mbi_binned *b = mbi_binned_of(plan);
   const uint64_t most = (uint64_t)plan->context->device.shared_bytes_per_block;
   uint64_t part;
   for (part = 0; part < b->parts; part++) {
@@ -56,7 +56,7 @@ MBI_INTERNAL merbit_status mbi_binned_place_parts(merbit_plan *plan, uint32_t *g
 /* The items of phase 1, from the groups of the strips, which become their first groups. */
 static merbit_status mbi_binned_place_strips(merbit_plan *plan, uint32_t *groups,
                                              uint32_t *items) {
-  mbi_binned *b = &plan->binned;
+  mbi_binned *b = mbi_binned_of(plan);
   uint64_t strip, sum = 0;
   for (strip = 0; strip < b->strips; strip++) {
     uint64_t left = groups[strip];
@@ -77,7 +77,7 @@ static merbit_status mbi_binned_place_strips(merbit_plan *plan, uint32_t *groups
 /* Runs counted, then placed in the order of phase 1. `groups` and `host` have room for a word
  * of each strip and for one of each part and one more, `host` for the items too. */
 static merbit_status mbi_binned_place(merbit_plan *plan, mbi_devptr groups, uint32_t *host) {
-  mbi_binned *b = &plan->binned;
+  mbi_binned *b = mbi_binned_of(plan);
   merbit_context *context = plan->context;
   const uint64_t blocks =
       (b->strips * 32 + MBI_BINNED_BUILD_THREADS - 1) / MBI_BINNED_BUILD_THREADS;
@@ -120,7 +120,7 @@ static merbit_status mbi_binned_place(merbit_plan *plan, mbi_devptr groups, uint
 
 /* Memory for the runs and their order. */
 static merbit_status mbi_binned_order(merbit_plan *plan) {
-  mbi_binned *b = &plan->binned;
+  mbi_binned *b = mbi_binned_of(plan);
   merbit_context *context = plan->context;
   const uint64_t words = b->strips > b->parts + 1 ? b->strips : b->parts + 1;
   /* One item a strip and one for each full one, whose groups hold a nonzero each. */
@@ -146,7 +146,7 @@ static merbit_status mbi_binned_order(merbit_plan *plan) {
 
 /* What the plan holds of the matrix; with `again` only its values. */
 static merbit_status mbi_binned_fill(merbit_plan *plan, uint32_t again) {
-  mbi_binned *b = &plan->binned;
+  mbi_binned *b = mbi_binned_of(plan);
   uint32_t strips = (uint32_t)b->strips;
   void *arguments[11];
   arguments[0] = &plan->device.col_ind;
@@ -170,11 +170,11 @@ static merbit_status mbi_binned_refresh(merbit_plan *plan) {
 
 /* The matrix in strips, once its order is known. */
 static merbit_status mbi_binned_store(merbit_plan *plan) {
-  mbi_binned *b = &plan->binned;
+  mbi_binned *b = mbi_binned_of(plan);
   merbit_context *context = plan->context;
   const uint64_t size = mbi_type_size(plan->type), slots = b->groups * mbi_binned_group(plan);
   const uint64_t value_bytes = mbi_value_bytes(plan);
-  const uint64_t places = plan->scan.tiles * 32 * MBI_BINNED_STEPS * sizeof(uint16_t);
+  const uint64_t places = mbi_scan_of(plan)->tiles * 32 * MBI_BINNED_STEPS * sizeof(uint16_t);
   const uint64_t last = 32 * MBI_BINNED_STEPS * sizeof(uint16_t);
   mbi_devptr *const parts[] = {&b->strip_col, &b->values, &b->target, &b->places};
   const uint64_t bytes[] = {slots * sizeof(uint16_t), slots * value_bytes,
@@ -195,7 +195,7 @@ static merbit_status mbi_binned_store(merbit_plan *plan) {
 }
 
 MBI_INTERNAL merbit_status mbi_binned_create(merbit_plan *plan) {
-  mbi_binned *b = &plan->binned;
+  mbi_binned *b = mbi_binned_of(plan);
   merbit_context *context = plan->context;
   merbit_status status = mbi_scan_rank(plan);
   if (status == MERBIT_OK) {
@@ -225,7 +225,7 @@ MBI_INTERNAL merbit_status mbi_binned_create(merbit_plan *plan) {
 }
 
 static void mbi_binned_destroy(merbit_plan *plan) {
-  mbi_binned *b = &plan->binned;
+  mbi_binned *b = mbi_binned_of(plan);
   mbi_device_release(plan->context, b->runs);
   mbi_device_release(plan->context, b->part_start);
   mbi_device_release(plan->context, b->item_list);
@@ -237,19 +237,19 @@ static void mbi_binned_destroy(merbit_plan *plan) {
 
 /* The carries of the tiles, then the products from a multiple of 32 bytes on. */
 static uint64_t mbi_binned_carry_bytes(const merbit_plan *plan) {
-  return mbi_scan_carry_bytes(plan) + 32 + plan->binned.groups * 32;
+  return mbi_scan_carry_bytes(plan) + 32 + mbi_binned_of(plan)->groups * 32;
 }
 
 static merbit_status mbi_binned_multiply(merbit_plan *plan, mbi_devptr carries,
                                          const void *alpha, mbi_devptr x, const void *beta,
                                          mbi_devptr y, void *stream) {
-  mbi_binned *b = &plan->binned;
-  mbi_scan_schedule *s = &plan->scan;
+  mbi_binned *b = mbi_binned_of(plan);
+  mbi_scan_schedule *s = mbi_scan_of(plan);
   mbi_devptr tails = carries + s->tiles * mbi_type_size(plan->type);
   mbi_devptr products = (carries + mbi_scan_carry_bytes(plan) + 31) / 32 * 32;
   /* In f64 they are up to 6% slower where their launches overlap (H200). */
   const int overlaps = plan->type == MERBIT_F32;
-  const int how = overlaps ? mbi_plan_start(plan, 0) : MBI_START_PLAIN;
+  const int how = overlaps ? mbi_plan_start(plan, 0) : MBI_LAUNCH_PLAIN;
   void *arguments[14];
   merbit_status status;
   if (b->parts == 0) {
@@ -277,7 +277,7 @@ static merbit_status mbi_binned_multiply(merbit_plan *plan, mbi_devptr carries,
   arguments[3] = &plan->device.values; /* where they are those of rows */
   arguments[4] = &s->row_ends;
   arguments[5] = &s->tile_row;
-  arguments[6] = &plan->ranks.row_id;
+  arguments[6] = &plan->nonempty.row_id;
   arguments[7] = &y;
   arguments[8] = &carries;
   arguments[9] = &tails;
@@ -290,30 +290,29 @@ static merbit_status mbi_binned_multiply(merbit_plan *plan, mbi_devptr carries,
       (unsigned)mbi_binned_sum_shared(plan, b->part_groups), stream, arguments, how);
   return status == MERBIT_OK
              ? mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream,
-                                     overlaps ? mbi_plan_start(plan, 1) : MBI_START_PLAIN)
+                                     overlaps ? mbi_plan_start(plan, 1) : MBI_LAUNCH_PLAIN)
              : status;
 }
 
 /* ---- Describe ---------------------------------------------------------------------------- */
 
 static void mbi_binned_info(const merbit_plan *plan, merbit_plan_info *info) {
-  info->sigma = (int)(plan->binned.strip / 1024);
-  info->omega = plan->binned.warp_tiles;
-  info->block_threads = plan->scan.threads;
-  info->tiles = (int64_t)plan->scan.tiles;
+  info->sigma = (int)(mbi_binned_of(plan)->strip / 1024);
+  info->omega = mbi_binned_of(plan)->warp_tiles;
+  info->block_threads = mbi_scan_of(plan)->threads;
+  info->tiles = (int64_t)mbi_scan_of(plan)->tiles;
 }
 
 static int mbi_binned_describe(const merbit_plan *plan, char *text, size_t size) {
-  const mbi_binned *b = &plan->binned;
+  const mbi_binned *b = mbi_binned_of(plan);
   const uint64_t slots = b->groups * mbi_binned_group(plan);
   return snprintf(text, size,
                   "%" PRIu64 " strips of %" PRIu64 " columns, %" PRIu64 " parts of %" PRIu64
                   " nonzeros, %.1f%% of the slots filled, %d threads",
                   b->strips, b->strip, b->parts, b->part_nonzeros,
                   slots > 0 ? 100.0 * (double)plan->device.nnz / (double)slots : 100.0,
-                  plan->scan.threads);
+                  mbi_scan_of(plan)->threads);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_binned_method = {
-    mbi_binned_create, mbi_binned_destroy,  mbi_binned_carry_bytes, mbi_binned_multiply,
+MBI_INTERNAL const mbi_cuda_method mbi_binned_method = {sizeof(mbi_binned), mbi_binned_create, mbi_binned_destroy,  mbi_binned_carry_bytes, mbi_binned_multiply,
     mbi_binned_info,   mbi_binned_describe, mbi_binned_refresh};

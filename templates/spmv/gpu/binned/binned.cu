@@ -64,7 +64,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
   products += mbk_thread() % 2 * MBK_PACK;
   x += first;
   for (mbk_u32 i = mbk_thread(); i < width; i += MBK_THREADS) {
-    strip[i] = mbk_load_late(x + i);
+    strip[i] = mbk_load_after_wait(x + i);
   }
   mbk_block_sync();
   for (mbk_u32 at = mbk_thread(); at < packs; at += MBK_IN_FLIGHT * MBK_THREADS) {

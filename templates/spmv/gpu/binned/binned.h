@@ -1,9 +1,10 @@
 #ifndef MBI_GPU_BINNED_H
 #define MBI_GPU_BINNED_H
-#include "spmv/shared/shared.h"
+#include "spmv/gpu/scan/scan.h"
 
 /* The binned product's specialisation and runs, beside plan->scan: spmv/gpu/binned/binned.c. */
 typedef struct mbi_binned {
+  mbi_scan_schedule scan; /* first, so that mbi_scan_of finds it */
   int warp_tiles;                /* tiles of a warp in a part */
   uint64_t strip, part_nonzeros; /* columns; nonzeros */
   uint64_t strips, parts, items;
@@ -17,6 +18,7 @@ typedef struct mbi_binned {
 #define MBI_BINNED_ITEM 4096u /* groups of an item of phase 1: they pay for its strip of x */
 
 #ifdef MBI_SEPARATE
+MBI_INTERNAL mbi_binned *mbi_binned_of(const merbit_plan *plan);
 /* spmv/gpu/binned/sizes.c */
 MBI_INTERNAL uint64_t mbi_binned_group(const merbit_plan *plan);
 MBI_INTERNAL uint64_t mbi_binned_multiply_shared(const merbit_plan *plan);

@@ -7,6 +7,11 @@
 
 /* ---- Encode: strips and parts ------------------------------------------------------------ */
 
+/* Returns the state of a plan by this method. */
+MBI_INTERNAL mbi_binned *mbi_binned_of(const merbit_plan *plan) {
+  return (mbi_binned *)plan->state;
+}
+
 #define MBI_BINNED_ROOM 229376u /* bytes of shared memory that wide strips and parts need */
 
 MBI_INTERNAL uint64_t mbi_binned_group(const merbit_plan *plan) {
@@ -17,7 +22,7 @@ MBI_INTERNAL uint64_t mbi_binned_group(const merbit_plan *plan) {
  * hide each other's waits; one with twice the strip and part makes longer runs, where those
  * would be mostly padding. A GPU whose blocks have little shared memory gets half of it. */
 static void mbi_binned_defaults(merbit_plan *plan) {
-  mbi_binned *b = &plan->binned;
+  mbi_binned *b = mbi_binned_of(plan);
   const uint64_t room = (uint64_t)plan->context->device.shared_bytes_per_block;
   const int little = room < MBI_BINNED_ROOM;
   const uint64_t size = mbi_type_size(plan->type), part = 65536 / size;
@@ -29,8 +34,8 @@ static void mbi_binned_defaults(merbit_plan *plan) {
              : wide                ? 2 * strip
                                    : strip;
   b->warp_tiles = plan->desc.omega != 0 ? plan->desc.omega : (int)(16 / size);
-  plan->scan.pack = mbi_scan_widest(plan->type);
-  plan->scan.threads = plan->desc.block_threads != 0 ? plan->desc.block_threads
+  mbi_scan_of(plan)->pack = mbi_scan_widest(plan->type);
+  mbi_scan_of(plan)->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads
                        : wide                        ? 1024
                        : little                      ? 256
                                                      : 512;
@@ -38,25 +43,25 @@ static void mbi_binned_defaults(merbit_plan *plan) {
 
 /* Shared memory: a table of values and a strip of x for phase 1. */
 MBI_INTERNAL uint64_t mbi_binned_multiply_shared(const merbit_plan *plan) {
-  return mbi_value_shared(plan) + plan->binned.strip * mbi_type_size(plan->type);
+  return mbi_value_shared(plan) + mbi_binned_of(plan)->strip * mbi_type_size(plan->type);
 }
 
 /* And the sums of a tile for each warp and the groups of a part, for phase 2. */
 MBI_INTERNAL uint64_t mbi_binned_sum_shared(const merbit_plan *plan, uint64_t groups) {
-  return (uint64_t)(plan->scan.threads * plan->scan.steps) * mbi_type_size(plan->type) +
+  return (uint64_t)(mbi_scan_of(plan)->threads * mbi_scan_of(plan)->steps) * mbi_type_size(plan->type) +
          groups * 32;
 }
 
 /* Three words for each strip to fill a part, and its columns. */
 MBI_INTERNAL uint64_t mbi_binned_fill_shared(const merbit_plan *plan) {
-  return 3 * plan->binned.strips * sizeof(uint32_t) +
-         plan->binned.part_groups * mbi_binned_group(plan) * sizeof(uint16_t);
+  return 3 * mbi_binned_of(plan)->strips * sizeof(uint32_t) +
+         mbi_binned_of(plan)->part_groups * mbi_binned_group(plan) * sizeof(uint16_t);
 }
 
-/* Sizes of the specialisation; needs plan->ranks. */
+/* Sizes of the specialisation; needs plan->nonempty. */
 MBI_INTERNAL merbit_status mbi_binned_size(merbit_plan *plan) {
-  mbi_binned *b = &plan->binned;
-  mbi_scan_schedule *s = &plan->scan;
+  mbi_binned *b = mbi_binned_of(plan);
+  mbi_scan_schedule *s = mbi_scan_of(plan);
   merbit_context *context = plan->context;
   const uint64_t room = (uint64_t)context->device.shared_bytes_per_block;
   uint64_t full; /* bytes of a part without padding */
@@ -97,8 +102,8 @@ MBI_INTERNAL merbit_status mbi_binned_size(merbit_plan *plan) {
 
 MBI_INTERNAL void mbi_binned_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   mbi_scan_preamble(plan, preamble);
-  mbi_preamble_define_int(preamble, "MBK_STRIP", (int)plan->binned.strip);
-  mbi_preamble_define_int(preamble, "MBK_WARP_TILES", plan->binned.warp_tiles);
+  mbi_preamble_define_int(preamble, "MBK_STRIP", (int)mbi_binned_of(plan)->strip);
+  mbi_preamble_define_int(preamble, "MBK_WARP_TILES", mbi_binned_of(plan)->warp_tiles);
 }
 
 MBI_INTERNAL merbit_status mbi_binned_specialise(merbit_plan *plan) {
@@ -116,7 +121,7 @@ MBI_INTERNAL merbit_status mbi_binned_specialise(merbit_plan *plan) {
   }
   for (i = 0; i < 6 && status == MERBIT_OK; i++) {
     status =
-        mbi_program_kernel(plan->context, &plan->program, names[i], &plan->binned.kernels[i]);
+        mbi_program_kernel(plan->context, &plan->program, names[i], &mbi_binned_of(plan)->kernels[i]);
   }
   return status;
 }

@@ -9,7 +9,7 @@
 /* ---- Specialise -------------------------------------------------------------------------- */
 
 MBI_INTERNAL void mbi_bsr_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
-  const mbi_bsr_tiles *t = &plan->bsr_tiles;
+  const mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   mbi_plan_preamble(plan, preamble);
   mbi_preamble_define_int(preamble, "MBK_BLOCK_ROWS", t->block_rows);
   mbi_preamble_define_int(preamble, "MBK_BLOCK_COLS", t->block_cols);
@@ -22,7 +22,7 @@ MBI_INTERNAL void mbi_bsr_preamble(const merbit_plan *plan, mbi_preamble *preamb
   mbi_preamble_define_int(preamble, "MBK_SLOT_BLOCKS", t->slot_blocks);
   mbi_preamble_define_int(preamble, "MBK_SHUFFLED", t->shuffled);
   mbi_preamble_define_int(preamble, "MBK_EMPTY_ROWS", t->empty_rows > 0);
-  mbi_preamble_define_int(preamble, "MBK_ONCE", 1);
+  mbi_preamble_define_int(preamble, "MBK_STREAMING", 1);
   mbi_preamble_define_int(preamble, "MBK_THREADS", t->threads);
   mbi_preamble_define_int(preamble, "MBK_BLOCKS", t->resident);
 }
@@ -31,7 +31,7 @@ static merbit_status mbi_bsr_specialise(merbit_plan *plan) {
   static const char *const names[MBI_BSR_KERNELS] = {"mbk_bsr_schedule", "mbk_bsr_columns",
                                                      "mbk_bsr_fill",     "mbk_bsr_product",
                                                      "mbk_bsr_fixup",    "mbk_bsr_masks"};
-  mbi_bsr_tiles *t = &plan->bsr_tiles;
+  mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   const int kernels = plan->bsr.mask_words > 0 ? MBI_BSR_KERNELS : MBI_BSR_KERNELS - 1;
   mbi_preamble preamble;
   merbit_status status;
@@ -49,18 +49,18 @@ static merbit_status mbi_bsr_specialise(merbit_plan *plan) {
 static merbit_status mbi_bsr_launch_build(merbit_plan *plan, int kernel, const char *name,
                                           uint64_t items, void **arguments) {
   return mbi_device_launch(
-      plan->context, plan->bsr_tiles.kernels[kernel], name,
+      plan->context, mbi_bsr_tiles_of(plan)->kernels[kernel], name,
       (int64_t)((items + MBI_BSR_BUILD_THREADS - 1) / MBI_BSR_BUILD_THREADS),
       MBI_BSR_BUILD_THREADS, 0, NULL, arguments);
 }
 
 /* row_ends and slot_row. */
 static merbit_status mbi_bsr_schedule(merbit_plan *plan) {
-  mbi_bsr_tiles *t = &plan->bsr_tiles;
-  uint32_t ranks = (uint32_t)plan->ranks.count;
+  mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
+  uint32_t ranks = (uint32_t)plan->nonempty.count;
   uint64_t slots = t->tiles * (uint64_t)t->slots;
   void *arguments[7];
-  arguments[0] = &plan->ranks.row_start;
+  arguments[0] = &plan->nonempty.row_start;
   arguments[1] = &ranks;
   arguments[2] = &plan->device.nnz;
   arguments[3] = &t->words;
@@ -72,7 +72,7 @@ static merbit_status mbi_bsr_schedule(merbit_plan *plan) {
 }
 
 static merbit_status mbi_bsr_columns(merbit_plan *plan) {
-  mbi_bsr_tiles *t = &plan->bsr_tiles;
+  mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   void *arguments[4];
   arguments[0] = &plan->device.col_ind;
   arguments[1] = &plan->device.nnz;
@@ -84,7 +84,7 @@ static merbit_status mbi_bsr_columns(merbit_plan *plan) {
 /* The masks of the blocks go to the GPU, unless they were made there, and become those of
  * lanes. Both stay: new values are put in their places by the first. */
 static merbit_status mbi_bsr_masks(merbit_plan *plan) {
-  mbi_bsr_tiles *t = &plan->bsr_tiles;
+  mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   merbit_context *context = plan->context;
   const uint64_t bytes = plan->device.nnz * (uint64_t)plan->bsr.mask_words * sizeof(uint64_t);
   const int upload = t->mask_words == 0;
@@ -111,7 +111,7 @@ static merbit_status mbi_bsr_masks(merbit_plan *plan) {
 /* The blocks in plan->device.values, as they come, to the plan's copy, which is all that a
  * product reads: an array of the plan's own is given back. */
 MBI_INTERNAL merbit_status mbi_bsr_fill(merbit_plan *plan) {
-  mbi_bsr_tiles *t = &plan->bsr_tiles;
+  mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->device;
   const uint64_t entries = csr->nnz * (uint64_t)t->block_rows * (uint64_t)t->block_cols;
@@ -164,7 +164,7 @@ MBI_INTERNAL merbit_status mbi_bsr_take_values(merbit_plan *plan) {
 }
 
 static merbit_status mbi_bsr_allocate(merbit_plan *plan) {
-  mbi_bsr_tiles *t = &plan->bsr_tiles;
+  mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   merbit_context *context = plan->context;
   const uint64_t words = t->words * sizeof(uint32_t);
   const uint64_t slots = (t->tiles * (uint64_t)(t->slots + 1) + 1) * sizeof(uint32_t);
@@ -182,7 +182,7 @@ static merbit_status mbi_bsr_allocate(merbit_plan *plan) {
   if (status == MERBIT_OK && packs > 0) {
     status = mbi_device_allocate(context, packs, "blocks of tiles", &t->packs);
   }
-  plan->schedule_bytes = words + slots + columns + packs + plan->ranks.bytes;
+  plan->schedule_bytes = words + slots + columns + packs + plan->nonempty.bytes;
   plan->stream_bytes = words + slots + columns + packs +
                        2 * t->tiles * (uint64_t)t->block_rows * mbi_type_size(plan->type);
   if (plan->bsr.mask_words > 0) {
@@ -207,7 +207,7 @@ MBI_INTERNAL merbit_status mbi_bsr_create(merbit_plan *plan) {
   if (status == MERBIT_OK) {
     status = mbi_bsr_specialise(plan);
   }
-  if (status != MERBIT_OK || plan->bsr_tiles.tiles == 0) {
+  if (status != MERBIT_OK || mbi_bsr_tiles_of(plan)->tiles == 0) {
     return status;
   }
   status = mbi_bsr_allocate(plan);
@@ -221,12 +221,12 @@ MBI_INTERNAL merbit_status mbi_bsr_create(merbit_plan *plan) {
     status = mbi_bsr_masks(plan);
   }
   return status != MERBIT_OK          ? status
-         : plan->bsr_tiles.packs != 0 ? mbi_bsr_fill(plan)
+         : mbi_bsr_tiles_of(plan)->packs != 0 ? mbi_bsr_fill(plan)
                                       : mbi_device_synchronize(plan->context, NULL);
 }
 
 MBI_INTERNAL void mbi_bsr_destroy(merbit_plan *plan) {
-  mbi_bsr_tiles *t = &plan->bsr_tiles;
+  mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   mbi_device_release(plan->context, t->row_ends);
   mbi_device_release(plan->context, t->slot_row);
   mbi_device_release(plan->context, t->columns);
@@ -238,21 +238,21 @@ MBI_INTERNAL void mbi_bsr_destroy(merbit_plan *plan) {
 
 /* Of firsts and tails. */
 MBI_INTERNAL uint64_t mbi_bsr_carry_bytes(const merbit_plan *plan) {
-  const mbi_bsr_tiles *t = &plan->bsr_tiles;
+  const mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   return 2 * t->tiles * (uint64_t)t->block_rows * mbi_type_size(plan->type);
 }
 
 static merbit_status mbi_bsr_launch_fixup(merbit_plan *plan, mbi_devptr carries,
                                           const void *alpha, const void *beta, mbi_devptr y,
                                           void *stream) {
-  mbi_bsr_tiles *t = &plan->bsr_tiles;
+  mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   const unsigned size = (unsigned)mbi_type_size(plan->type);
   uint64_t rows = (uint64_t)plan->bsr.view.rows;
   mbi_devptr tails = carries + t->tiles * (uint64_t)t->block_rows * size;
   void *arguments[11];
   arguments[0] = &t->slot_row;
-  arguments[1] = &plan->ranks.row_id;
-  arguments[2] = &plan->ranks.empty_id;
+  arguments[1] = &plan->nonempty.row_id;
+  arguments[2] = &plan->nonempty.empty_id;
   arguments[3] = &carries;
   arguments[4] = &tails;
   arguments[5] = &y;
@@ -272,14 +272,14 @@ static merbit_status mbi_bsr_launch_fixup(merbit_plan *plan, mbi_devptr carries,
 MBI_INTERNAL merbit_status mbi_bsr_multiply(merbit_plan *plan, mbi_devptr carries,
                                             const void *alpha, mbi_devptr x, const void *beta,
                                             mbi_devptr y, void *stream) {
-  mbi_bsr_tiles *t = &plan->bsr_tiles;
+  mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   uint64_t rows = (uint64_t)plan->bsr.view.rows, cols = (uint64_t)plan->bsr.view.cols;
   mbi_devptr tails = carries + t->tiles * (uint64_t)t->block_rows * mbi_type_size(plan->type);
   void *arguments[15];
   merbit_status status;
   arguments[0] = &t->row_ends;
   arguments[1] = &t->slot_row;
-  arguments[2] = &plan->ranks.row_id;
+  arguments[2] = &plan->nonempty.row_id;
   arguments[3] = &t->columns;
   arguments[4] = &t->packs;
   arguments[5] = &t->masks;
@@ -301,14 +301,14 @@ MBI_INTERNAL merbit_status mbi_bsr_multiply(merbit_plan *plan, mbi_devptr carrie
 /* ---- Describe ---------------------------------------------------------------------------- */
 
 MBI_INTERNAL void mbi_bsr_info(const merbit_plan *plan, merbit_plan_info *info) {
-  info->sigma = plan->bsr_tiles.slot_blocks;
-  info->omega = plan->bsr_tiles.slots;
-  info->block_threads = plan->bsr_tiles.threads;
-  info->tiles = (int64_t)plan->bsr_tiles.tiles;
+  info->sigma = mbi_bsr_tiles_of(plan)->slot_blocks;
+  info->omega = mbi_bsr_tiles_of(plan)->slots;
+  info->block_threads = mbi_bsr_tiles_of(plan)->threads;
+  info->tiles = (int64_t)mbi_bsr_tiles_of(plan)->tiles;
 }
 
 MBI_INTERNAL int mbi_bsr_describe(const merbit_plan *plan, char *text, size_t size) {
-  const mbi_bsr_tiles *t = &plan->bsr_tiles;
+  const mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   const double stored = (double)plan->device.nnz * t->block_rows * t->block_cols;
   return snprintf(text, size,
                   "%" PRIu64 " blocks of %d x %d, %.1f%% filled, %" PRIu64 " tiles of %d x %d "
@@ -319,6 +319,5 @@ MBI_INTERNAL int mbi_bsr_describe(const merbit_plan *plan, char *text, size_t si
                   t->threads);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_bsr_method = {
-    mbi_bsr_create, mbi_bsr_destroy,  mbi_bsr_carry_bytes, mbi_bsr_multiply,
+MBI_INTERNAL const mbi_cuda_method mbi_bsr_method = {sizeof(mbi_bsr_tiles), mbi_bsr_create, mbi_bsr_destroy,  mbi_bsr_carry_bytes, mbi_bsr_multiply,
     mbi_bsr_info,   mbi_bsr_describe, mbi_bsr_fill};

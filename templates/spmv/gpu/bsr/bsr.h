@@ -22,6 +22,7 @@ typedef struct mbi_bsr_tiles {
 #define MBI_BSR_BUILD_THREADS 256
 
 #ifdef MBI_SEPARATE
+MBI_INTERNAL mbi_bsr_tiles *mbi_bsr_tiles_of(const merbit_plan *plan);
 /* spmv/gpu/bsr/sizes.c */
 MBI_INTERNAL int mbi_ceiling(int a, int b);
 MBI_INTERNAL merbit_status mbi_bsr_size(merbit_plan *plan);

@@ -7,6 +7,11 @@
 
 /* ---- Encode: from the shape of the blocks to slots, groups and tiles --------------------- */
 
+/* Returns the state of a plan by this method. */
+MBI_INTERNAL mbi_bsr_tiles *mbi_bsr_tiles_of(const merbit_plan *plan) {
+  return (mbi_bsr_tiles *)plan->state;
+}
+
 #define MBI_BSR_GROUP_MOST 32 /* entries of a lane: bits of a mask */
 
 /* Bytes of entries that a lane has on their way, and in a tile; measured on an H200. */
@@ -61,7 +66,7 @@ static int mbi_bsr_shuffles(const mbi_bsr_tiles *t, int size) {
 }
 
 static void mbi_bsr_shape(merbit_plan *plan) {
-  mbi_bsr_tiles *t = &plan->bsr_tiles;
+  mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   const merbit_view *view = &plan->bsr.view;
   const int size = (int)mbi_type_size(plan->type);
   int group;
@@ -88,7 +93,7 @@ static void mbi_bsr_shape(merbit_plan *plan) {
 /* Blocks per slot and tile: high blocks leave more in the carries, and few blocks are dealt to
  * more warps. */
 static void mbi_bsr_tile(merbit_plan *plan) {
-  mbi_bsr_tiles *t = &plan->bsr_tiles;
+  mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   const int size = (int)mbi_type_size(plan->type);
   const int group = t->together * t->lane_cols * size;
   const uint64_t enough = 64 * (uint64_t)plan->context->device.multiprocessors;
@@ -100,9 +105,9 @@ static void mbi_bsr_tile(merbit_plan *plan) {
   t->slot_blocks = plan->desc.sigma != 0 ? plan->desc.sigma : groups * t->together;
 }
 
-/* Sizes of the specialisation; needs plan->ranks of the block rows. */
+/* Sizes of the specialisation; needs plan->nonempty of the block rows. */
 MBI_INTERNAL merbit_status mbi_bsr_size(merbit_plan *plan) {
-  mbi_bsr_tiles *t = &plan->bsr_tiles;
+  mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   merbit_context *context = plan->context;
   uint64_t tile, warps;
   mbi_bsr_shape(plan);
@@ -128,9 +133,9 @@ MBI_INTERNAL merbit_status mbi_bsr_size(merbit_plan *plan) {
   t->tiles = (plan->device.nnz + tile - 1) / tile;
   warps = (uint64_t)t->threads / 32;
   t->blocks = (t->tiles * (uint64_t)t->strips + warps - 1) / warps;
-  t->empty_rows = plan->device.rows - plan->ranks.count;
+  t->empty_rows = plan->device.rows - plan->nonempty.count;
   t->parts = (t->tiles > t->empty_rows ? t->tiles : t->empty_rows) * (uint64_t)t->block_rows;
-  if (!mbi_ranks_fit(plan) || t->blocks > (uint64_t)INT32_MAX ||
+  if (!mbi_nonempty_fit(plan) || t->blocks > (uint64_t)INT32_MAX ||
       t->parts / MBI_SCAN_FIXUP_THREADS >= (uint64_t)INT32_MAX) {
     return mbi_fail(context, MERBIT_TOO_LARGE,
                     "%" PRIu64 " blocks in %" PRIu64

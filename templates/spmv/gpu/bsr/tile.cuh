@@ -27,8 +27,8 @@
 #ifndef MBK_SHUFFLED
 #error "define MBK_SHUFFLED: 1 if a slot's lanes load x together and pass it on by shuffles"
 #endif
-#ifndef MBK_ONCE
-#error "define MBK_ONCE: 1 if the matrix is loaded past the caches"
+#ifndef MBK_STREAMING
+#error "define MBK_STREAMING: 1 if the matrix is loaded past the caches"
 #endif
 #ifndef MBK_THREADS
 #error "define MBK_THREADS: threads per block of the product, a multiple of 32"
@@ -60,9 +60,9 @@
 #define MBK_MASK mbk_u32
 #endif
 
-#if MBK_ONCE
-#define MBK_PACK_LOAD mbk_load_pack_once
-#define MBK_MATRIX_LOAD mbk_load_once
+#if MBK_STREAMING
+#define MBK_PACK_LOAD mbk_load_pack_streaming
+#define MBK_MATRIX_LOAD mbk_load_streaming
 #else
 #define MBK_PACK_LOAD mbk_load_pack
 #define MBK_MATRIX_LOAD mbk_load
@@ -111,7 +111,7 @@ MBK_DEVICE void mbk_bsr_factors(const mbk_i32 *columns, const MBK_VECTOR *x, mbk
     const mbk_u64 col = (mbk_u64)column[i] * MBK_BLOCK_COLS + k % MBK_BLOCK_COLS;
     own[i] = (MBK_VECTOR)0;
     if (k < MBK_GROUP_FACTORS && (!MBK_EDGE || col < cols)) {
-      own[i] = mbk_load_late(x + col);
+      own[i] = mbk_load_after_wait(x + col);
     }
   }
 #pragma unroll
@@ -146,7 +146,7 @@ MBK_DEVICE void mbk_bsr_factors(const mbk_i32 *columns, const MBK_VECTOR *x, mbk
       mbk_pack<MBK_VECTOR, neighbours> some = {};
       if ((MBK_LANE_COLS * MBK_SPLIT == MBK_BLOCK_COLS || at.col + j < MBK_BLOCK_COLS) &&
           (!MBK_EDGE || col + j < cols)) {
-        some = mbk_load_pack_late<MBK_VECTOR, neighbours>(x + col + j);
+        some = mbk_load_pack_after_wait<MBK_VECTOR, neighbours>(x + col + j);
       }
 #pragma unroll
       for (int n = 0; n < neighbours; n++) {

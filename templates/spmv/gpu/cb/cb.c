@@ -5,6 +5,11 @@
 #include "spmv/gpu/cb/cb.h"
 #include "spmv/plan/plan.h"
 
+/* Returns the state of a plan by this method. */
+MBI_INTERNAL mbi_cb *mbi_cb_of(const merbit_plan *plan) {
+  return (mbi_cb *)plan->state;
+}
+
 #define MBI_CB_AHEAD 2048
 
 /* ---- Encode: on the CPU, from the plan's CSR --------------------------------------------- */
@@ -12,7 +17,7 @@
 MBI_INTERNAL merbit_status mbi_cb_options_take(merbit_plan *plan, mbi_cb_options *options) {
   const merbit_plan_desc *desc = &plan->desc;
   merbit_context *context = plan->context;
-  mbi_cb *cb = &plan->cb;
+  mbi_cb *cb = mbi_cb_of(plan);
   if (!(desc->cb_aggregate >= 0.0 && desc->cb_aggregate <= 1.0) || desc->cb_coo_max < 0 ||
       desc->cb_coo_max > 257 || desc->cb_csr_max < 0 || desc->cb_csr_max > 256) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -108,7 +113,7 @@ static merbit_status mbi_cb_encode(merbit_plan *plan, mbi_cb_format *format) {
  * room for what the kernel brings to L2 ahead. */
 static merbit_status mbi_cb_upload(merbit_plan *plan, const void *source, uint64_t bytes,
                                    const char *what, merbit_status status, mbi_devptr *target) {
-  const uint64_t room = bytes + (target == &plan->cb.data ? MBI_CB_AHEAD : 0);
+  const uint64_t room = bytes + (target == &mbi_cb_of(plan)->data ? MBI_CB_AHEAD : 0);
   if (status == MERBIT_OK) {
     status = mbi_device_allocate(plan->context, room, what, target);
   }
@@ -120,7 +125,7 @@ static merbit_status mbi_cb_upload(merbit_plan *plan, const void *source, uint64
 }
 
 static merbit_status mbi_cb_upload_all(merbit_plan *plan, const mbi_cb_format *f) {
-  mbi_cb *cb = &plan->cb;
+  mbi_cb *cb = mbi_cb_of(plan);
   const uint64_t blocks = f->blocks + MBI_CB_SPARE;
   merbit_status status = MERBIT_OK;
   status = mbi_cb_upload(plan, f->words, blocks * 8, "blocks", status, &cb->words);
@@ -158,20 +163,20 @@ static int mbi_cb_resident(const merbit_plan *plan) {
   const int threads = capability >= 100                              ? 768
                       : capability == 90 && plan->type == MERBIT_F32 ? 1280
                                                                      : 1024;
-  const int blocks = threads / plan->cb.threads;
+  const int blocks = threads / mbi_cb_of(plan)->threads;
   return blocks > 16 ? 16 : blocks;
 }
 
 MBI_INTERNAL void mbi_cb_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   mbi_plan_preamble(plan, preamble);
-  mbi_preamble_define_int(preamble, "MBK_AGGREGATED", plan->cb.aggregated);
-  mbi_preamble_define_int(preamble, "MBK_ONCE", plan->once);
-  mbi_preamble_define_int(preamble, "MBK_THREADS", plan->cb.threads);
+  mbi_preamble_define_int(preamble, "MBK_AGGREGATED", mbi_cb_of(plan)->aggregated);
+  mbi_preamble_define_int(preamble, "MBK_STREAMING", plan->streaming);
+  mbi_preamble_define_int(preamble, "MBK_THREADS", mbi_cb_of(plan)->threads);
   mbi_preamble_define_int(preamble, "MBK_BLOCKS", mbi_cb_resident(plan));
 }
 
 static merbit_status mbi_cb_specialise(merbit_plan *plan) {
-  mbi_cb *cb = &plan->cb;
+  mbi_cb *cb = mbi_cb_of(plan);
   mbi_preamble preamble;
   merbit_status status;
   mbi_cb_preamble(plan, &preamble);
@@ -205,14 +210,14 @@ static merbit_status mbi_cb_refresh(merbit_plan *plan) {
   merbit_status status = mbi_cb_encode(plan, &format);
   if (status == MERBIT_OK) {
     status =
-        mbi_device_upload(plan->context, plan->cb.data, format.data, (size_t)format.data_bytes);
+        mbi_device_upload(plan->context, mbi_cb_of(plan)->data, format.data, (size_t)format.data_bytes);
   }
   mbi_cb_format_free(plan->context, &format);
   return status;
 }
 
 static void mbi_cb_destroy(merbit_plan *plan) {
-  mbi_cb *cb = &plan->cb;
+  mbi_cb *cb = mbi_cb_of(plan);
   mbi_device_release(plan->context, cb->words);
   mbi_device_release(plan->context, cb->first);
   mbi_device_release(plan->context, cb->data);
@@ -227,13 +232,13 @@ static void mbi_cb_destroy(merbit_plan *plan) {
 
 /* The sums of the parts of strips. */
 static uint64_t mbi_cb_carry_bytes(const merbit_plan *plan) {
-  return plan->cb.parts * MBI_CB_SIDE * mbi_type_size(plan->type);
+  return mbi_cb_of(plan)->parts * MBI_CB_SIDE * mbi_type_size(plan->type);
 }
 
 static merbit_status mbi_cb_launch_fixup(merbit_plan *plan, mbi_devptr carries,
                                          const void *alpha, const void *beta, mbi_devptr y,
                                          void *stream) {
-  mbi_cb *cb = &plan->cb;
+  mbi_cb *cb = mbi_cb_of(plan);
   void *arguments[7];
   arguments[0] = &cb->split_strip;
   arguments[1] = &cb->split_part;
@@ -251,7 +256,7 @@ static merbit_status mbi_cb_launch_fixup(merbit_plan *plan, mbi_devptr carries,
 static merbit_status mbi_cb_multiply(merbit_plan *plan, mbi_devptr carries, const void *alpha,
                                      mbi_devptr x, const void *beta, mbi_devptr y,
                                      void *stream) {
-  mbi_cb *cb = &plan->cb;
+  mbi_cb *cb = mbi_cb_of(plan);
   const uint64_t warps = (uint64_t)cb->threads / 32;
   void *arguments[14];
   merbit_status status;
@@ -281,14 +286,14 @@ static merbit_status mbi_cb_multiply(merbit_plan *plan, mbi_devptr carries, cons
 /* ---- Describe ---------------------------------------------------------------------------- */
 
 static void mbi_cb_info(const merbit_plan *plan, merbit_plan_info *info) {
-  info->sigma = (int)plan->cb.limit;
+  info->sigma = (int)mbi_cb_of(plan)->limit;
   info->omega = 32;
-  info->block_threads = plan->cb.threads;
-  info->tiles = (int64_t)plan->cb.block_count;
+  info->block_threads = mbi_cb_of(plan)->threads;
+  info->tiles = (int64_t)mbi_cb_of(plan)->block_count;
 }
 
 static int mbi_cb_describe(const merbit_plan *plan, char *text, size_t size) {
-  const mbi_cb *cb = &plan->cb;
+  const mbi_cb *cb = mbi_cb_of(plan);
   const double csr =
       (double)(mbi_device_csr_stream_bytes(plan) +
                (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type));
@@ -302,6 +307,5 @@ static int mbi_cb_describe(const merbit_plan *plan, char *text, size_t size) {
                   cb->threads);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_cb_method = {
-    mbi_cb_create, mbi_cb_destroy,  mbi_cb_carry_bytes, mbi_cb_multiply,
+MBI_INTERNAL const mbi_cuda_method mbi_cb_method = {sizeof(mbi_cb), mbi_cb_create, mbi_cb_destroy,  mbi_cb_carry_bytes, mbi_cb_multiply,
     mbi_cb_info,   mbi_cb_describe, mbi_cb_refresh};

@@ -7,8 +7,8 @@
 #ifndef MBK_AGGREGATED
 #error "define MBK_AGGREGATED: 1 if blocks may list their columns, 0 if all are neighbours"
 #endif
-#ifndef MBK_ONCE
-#error "define MBK_ONCE: 1 if the matrix is loaded past the caches"
+#ifndef MBK_STREAMING
+#error "define MBK_STREAMING: 1 if the matrix is loaded past the caches"
 #endif
 #ifndef MBK_THREADS
 #error "define MBK_THREADS: threads per block, a multiple of 32"
@@ -19,8 +19,8 @@
 #include "jit/device.cuh"
 #include "spmv/shared/algebra.cuh"
 
-#if MBK_ONCE
-#define MBK_MATRIX_LOAD mbk_load_once
+#if MBK_STREAMING
+#define MBK_MATRIX_LOAD mbk_load_streaming
 #else
 #define MBK_MATRIX_LOAD mbk_load
 #endif
@@ -216,7 +216,7 @@ MBK_DEVICE MBK_COMPUTE mbk_cb_blocks(mbk_u64 word, mbk_cb_head head, const unsig
                                      MBK_COMPUTE *sums, MBK_COMPUTE sum) {
   const mbk_u32 count = MBK_COUNT(word), form = MBK_FORM(word), steps = MBK_STEPS_OF(word);
   const MBK_COMPUTE factor =
-      count != 0 ? (MBK_COMPUTE)mbk_load_late(x + head.column) : MBK_ZERO;
+      count != 0 ? (MBK_COMPUTE)mbk_load_after_wait(x + head.column) : MBK_ZERO;
   data += MBK_OFFSET(word) + MBK_COLUMNS(word);
   if (mbk_ballot(MBK_ALL, form == MBK_COO && count != 0) != 0) {
     const bool mine = form == MBK_COO;

@@ -80,6 +80,7 @@ typedef struct mbi_cb_cursor {
 #define MBI_CB_FIXUP_THREADS 512
 
 #ifdef MBI_SEPARATE
+MBI_INTERNAL mbi_cb *mbi_cb_of(const merbit_plan *plan);
 /* spmv/gpu/cb/build.c */
 MBI_INTERNAL uint64_t mbi_cb_pad(uint64_t bytes, uint64_t size);
 MBI_INTERNAL uint64_t mbi_cb_column_bytes(unsigned width);

@@ -8,6 +8,11 @@
 
 /* ---- Encode: room for hubs, tiles -------------------------------------------------------- */
 
+/* Returns the state of a plan by this method. */
+MBI_INTERNAL mbi_hubs *mbi_hubs_of(const merbit_plan *plan) {
+  return (mbi_hubs *)plan->state;
+}
+
 #define MBI_HUBS_THREADS 1024
 #define MBI_HUBS_ROOM 160 /* kilobytes of x in shared memory; the rest of it is L1 */
 
@@ -21,10 +26,10 @@ MBI_INTERNAL uint64_t mbi_hubs_room(const merbit_plan *plan) {
   return room / mbi_type_size(plan->type);
 }
 
-/* Sizes of the specialisation; needs plan->ranks. */
+/* Sizes of the specialisation; needs plan->nonempty. */
 MBI_INTERNAL merbit_status mbi_hubs_size(merbit_plan *plan) {
-  mbi_hubs *h = &plan->hubs;
-  mbi_scan_schedule *s = &plan->scan;
+  mbi_hubs *h = mbi_hubs_of(plan);
+  mbi_scan_schedule *s = mbi_scan_of(plan);
   merbit_context *context = plan->context;
   s->pack = mbi_scan_widest(plan->type);
   s->steps = plan->desc.sigma != 0 ? plan->desc.sigma : plan->type == MERBIT_F32 ? 8 : 4;
@@ -59,7 +64,7 @@ MBI_INTERNAL merbit_status mbi_hubs_size(merbit_plan *plan) {
 
 MBI_INTERNAL void mbi_hubs_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   mbi_scan_preamble(plan, preamble);
-  mbi_preamble_define_int(preamble, "MBK_HUBS", (int)plan->hubs.room);
+  mbi_preamble_define_int(preamble, "MBK_HUBS", (int)mbi_hubs_of(plan)->room);
 }
 
 static merbit_status mbi_hubs_specialise(merbit_plan *plan) {
@@ -76,31 +81,31 @@ static merbit_status mbi_hubs_specialise(merbit_plan *plan) {
   }
   for (i = 0; i < 4 && status == MERBIT_OK; i++) {
     status =
-        mbi_program_kernel(plan->context, &plan->program, names[i], &plan->hubs.kernels[i]);
+        mbi_program_kernel(plan->context, &plan->program, names[i], &mbi_hubs_of(plan)->kernels[i]);
   }
   return status;
 }
 
 /* Bytes of shared memory of a product. */
 MBI_INTERNAL unsigned mbi_hubs_shared(const merbit_plan *plan, int adds) {
-  const uint64_t count = plan->hubs.room + (adds ? (uint64_t)plan->scan.threads : 0);
+  const uint64_t count = mbi_hubs_of(plan)->room + (adds ? (uint64_t)mbi_scan_of(plan)->threads : 0);
   return mbi_value_shared(plan) + (unsigned)(count * mbi_type_size(plan->type));
 }
 
 /* ---- Launch: codes, products ------------------------------------------------------------- */
 
 static merbit_status mbi_hubs_encode(merbit_plan *plan) {
-  mbi_hubs *h = &plan->hubs;
+  mbi_hubs *h = mbi_hubs_of(plan);
   merbit_context *context = plan->context;
-  uint32_t least = plan->ranks.hub_least, room = (uint32_t)h->room;
+  uint32_t least = plan->nonempty.hub_least, room = (uint32_t)h->room;
   /* Codes take the place of the counts, and what was taken that of the first bin behind them:
    * an allocation of their own would cost as much as a product. */
-  mbi_devptr code = plan->ranks.column_counts;
+  mbi_devptr code = plan->nonempty.column_counts;
   mbi_devptr taken = code + plan->device.cols * sizeof(int32_t);
   void *arguments[7];
   merbit_status status = mbi_device_zero(context, taken, sizeof h->count, NULL);
-  plan->ranks.columns_coded = 1;
-  arguments[0] = &plan->ranks.column_counts;
+  plan->nonempty.columns_coded = 1;
+  arguments[0] = &plan->nonempty.column_counts;
   arguments[1] = &plan->device.cols;
   arguments[2] = &least;
   arguments[3] = &room;
@@ -129,7 +134,7 @@ static merbit_status mbi_hubs_encode(merbit_plan *plan) {
 }
 
 MBI_INTERNAL merbit_status mbi_hubs_create(merbit_plan *plan) {
-  mbi_hubs *h = &plan->hubs;
+  mbi_hubs *h = mbi_hubs_of(plan);
   merbit_context *context = plan->context;
   const uint64_t codes = plan->device.nnz * sizeof(int32_t);
   merbit_status status = mbi_scan_rank(plan);
@@ -137,7 +142,7 @@ MBI_INTERNAL merbit_status mbi_hubs_create(merbit_plan *plan) {
     status = mbi_hubs_size(plan);
   }
   if (status == MERBIT_OK) {
-    status = mbi_ranks_columns(plan, h->room);
+    status = mbi_nonempty_columns(plan, h->room);
   }
   if (status == MERBIT_OK) {
     status = mbi_hubs_specialise(plan);
@@ -167,22 +172,22 @@ MBI_INTERNAL merbit_status mbi_hubs_create(merbit_plan *plan) {
 }
 
 static void mbi_hubs_destroy(merbit_plan *plan) {
-  mbi_device_release(plan->context, plan->hubs.codes);
+  mbi_device_release(plan->context, mbi_hubs_of(plan)->codes);
   mbi_scan_destroy(plan);
 }
 
 static merbit_status mbi_hubs_multiply(merbit_plan *plan, mbi_devptr carries, const void *alpha,
                                        mbi_devptr x, const void *beta, mbi_devptr y,
                                        void *stream) {
-  mbi_hubs *h = &plan->hubs;
-  mbi_scan_schedule *s = &plan->scan;
+  mbi_hubs *h = mbi_hubs_of(plan);
+  mbi_scan_schedule *s = mbi_scan_of(plan);
   const int adds = mbi_scan_adds(plan, beta);
   mbi_devptr tails = carries + s->tiles * mbi_type_size(plan->type);
   void *arguments[16];
   merbit_status status = MERBIT_OK;
   arguments[0] = &s->row_ends;
   arguments[1] = &s->tile_row;
-  arguments[2] = &plan->ranks.row_id;
+  arguments[2] = &plan->nonempty.row_id;
   arguments[3] = &h->codes;
   arguments[4] = &plan->device.values;
   arguments[5] = &plan->device.table;
@@ -210,7 +215,7 @@ static merbit_status mbi_hubs_multiply(merbit_plan *plan, mbi_devptr carries, co
 
 MBI_INTERNAL void mbi_hubs_info(const merbit_plan *plan, merbit_plan_info *info) {
   mbi_scan_info(plan, info);
-  info->omega = (int)(plan->hubs.room * mbi_type_size(plan->type) / 1024);
+  info->omega = (int)(mbi_hubs_of(plan)->room * mbi_type_size(plan->type) / 1024);
 }
 
 static int mbi_hubs_describe(const merbit_plan *plan, char *text, size_t size) {
@@ -218,11 +223,11 @@ static int mbi_hubs_describe(const merbit_plan *plan, char *text, size_t size) {
                   "%" PRIu64 " tiles of 32 x %d, %" PRIu32
                   " hubs with %.0f%% of the nonzeros in shared memory, %" PRIu64
                   " empty rows, %d threads",
-                  plan->scan.tiles, plan->scan.steps, plan->hubs.count,
-                  100.0 * plan->ranks.hub_share, plan->scan.empty_rows, plan->scan.threads);
+                  mbi_scan_of(plan)->tiles, mbi_scan_of(plan)->steps, mbi_hubs_of(plan)->count,
+                  100.0 * plan->nonempty.hub_share, mbi_scan_of(plan)->empty_rows, mbi_scan_of(plan)->threads);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_hubs_method = {mbi_hubs_create,
+MBI_INTERNAL const mbi_cuda_method mbi_hubs_method = {sizeof(mbi_hubs), mbi_hubs_create,
                                                       mbi_hubs_destroy,
                                                       mbi_scan_carry_bytes,
                                                       mbi_hubs_multiply,

@@ -17,7 +17,7 @@ struct mbk_hubs_source {
 };
 
 MBK_DEVICE MBK_VECTOR mbk_hubs_gather(const mbk_hubs_source &source, mbk_i32 code) {
-  return code < 0 ? source.hubs[~code] : mbk_load_late(source.x + code);
+  return code < 0 ? source.hubs[~code] : mbk_load_after_wait(source.x + code);
 }
 #define MBK_SOURCE mbk_hubs_source
 #define MBK_GATHER(source, code) mbk_hubs_gather(source, code)
@@ -41,7 +41,7 @@ MBK_DEVICE void mbk_hubs_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
   const mbk_hubs_source source = {x, shared};
   if (!MBK_VANISHES(alpha)) {
     for (mbk_u32 i = mbk_thread(); i < hub_count; i += MBK_THREADS) {
-      shared[i] = mbk_load_late(x + mbk_load(hub_col + i));
+      shared[i] = mbk_load_after_wait(x + mbk_load(hub_col + i));
     }
   }
   mbk_block_sync();

@@ -1,9 +1,10 @@
 #ifndef MBI_GPU_HUBS_H
 #define MBI_GPU_HUBS_H
-#include "spmv/shared/shared.h"
+#include "spmv/gpu/scan/scan.h"
 
 /* The scan with hubs, beside plan->scan: spmv/gpu/hubs/hubs.c. */
 typedef struct mbi_hubs {
+  mbi_scan_schedule scan; /* first, so that mbi_scan_of finds it */
   uint64_t room;  /* for this many hubs */
   uint32_t count; /* hubs */
   mbi_devptr hub_col, codes;
@@ -11,6 +12,7 @@ typedef struct mbi_hubs {
 } mbi_hubs;
 
 #ifdef MBI_SEPARATE
+MBI_INTERNAL mbi_hubs *mbi_hubs_of(const merbit_plan *plan);
 /* spmv/gpu/hubs/hubs.c */
 MBI_INTERNAL uint64_t mbi_hubs_room(const merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_hubs_size(merbit_plan *plan);

@@ -21,7 +21,7 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_many_collect(const MBK_VECTOR *x, mbk_u64 ldx, mb
       mbk_many_pack pack;
 #pragma unroll
       for (mbk_u32 j = 0; j < MBK_SPAN; j++) {
-        pack.at[j] = c + j < MBK_VECTORS ? mbk_load_late(x + (c + j) * ldx + i) : (MBK_VECTOR)0;
+        pack.at[j] = c + j < MBK_VECTORS ? mbk_load_after_wait(x + (c + j) * ldx + i) : (MBK_VECTOR)0;
       }
       mbk_store_pack(copy + i * MBK_WIDTH + c, pack);
     }
@@ -39,7 +39,7 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_many_spread(const MBK_VECTOR *copy, mbk_u64 rows,
 #pragma unroll 4
     for (mbk_u32 c = 0; c < MBK_WIDTH; c += MBK_SPAN) {
       const mbk_many_pack pack =
-          mbk_load_pack_late<MBK_VECTOR, MBK_SPAN>(copy + i * MBK_WIDTH + c);
+          mbk_load_pack_after_wait<MBK_VECTOR, MBK_SPAN>(copy + i * MBK_WIDTH + c);
 #pragma unroll
       for (mbk_u32 j = 0; j < MBK_SPAN; j++) {
         if (c + j < MBK_VECTORS) {

@@ -24,8 +24,8 @@
 #ifndef MBK_ALIGNED
 #error "define MBK_ALIGNED: 1 if col_ind and values start at multiples of 16 bytes"
 #endif
-#ifndef MBK_ONCE
-#error "define MBK_ONCE: 1 if the matrix is loaded past the caches"
+#ifndef MBK_STREAMING
+#error "define MBK_STREAMING: 1 if the matrix is loaded past the caches"
 #endif
 #ifndef MBK_THREADS
 #error "define MBK_THREADS: threads per block of the product, a multiple of 32"
@@ -66,11 +66,11 @@ MBK_DEVICE mbk_u32 mbk_many_source(mbk_u32 chunk) {
 template <bool packed> MBK_DEVICE mbk_many_pack mbk_many_load(const MBK_VECTOR *from) {
   mbk_many_pack pack;
   if (packed) {
-    return mbk_load_pack_late<MBK_VECTOR, MBK_SPAN>(from);
+    return mbk_load_pack_after_wait<MBK_VECTOR, MBK_SPAN>(from);
   }
 #pragma unroll
   for (int j = 0; j < MBK_SPAN; j++) {
-    pack.at[j] = mbk_load_late(from + j);
+    pack.at[j] = mbk_load_after_wait(from + j);
   }
   return pack;
 }

@@ -9,14 +9,14 @@
 /* ---- Specialise -------------------------------------------------------------------------- */
 
 static merbit_status mbi_many_specialise(merbit_plan *plan) {
-  mbi_many *m = &plan->many;
+  mbi_many *m = mbi_many_of(plan);
   const int copies = mbi_many_copies(plan), loose = m->span > 1 && !copies;
   const int runs = m->room == 0;
   const char *const names[] = {"mbk_scan_build",   runs ? "mbk_many_product" : "mbk_rows_many",
                                "mbk_many_fixup",   runs ? "mbk_many_loose" : "mbk_rows_loose",
                                "mbk_many_collect", "mbk_many_spread"};
   const int wanted[] = {runs, 1, runs, loose, copies, copies};
-  void **const places[] = {&plan->scan.build, &plan->scan.product, &plan->scan.fixup,
+  void **const places[] = {&mbi_scan_of(plan)->build, &mbi_scan_of(plan)->product, &mbi_scan_of(plan)->fixup,
                            &m->loose,         &m->collect,         &m->spread};
   mbi_preamble preamble;
   merbit_status status;
@@ -31,7 +31,7 @@ static merbit_status mbi_many_specialise(merbit_plan *plan) {
     }
   }
   if (status == MERBIT_OK) {
-    status = mbi_device_reserve_shared(plan->context, plan->scan.product, names[1], m->shared);
+    status = mbi_device_reserve_shared(plan->context, mbi_scan_of(plan)->product, names[1], m->shared);
   }
   if (status == MERBIT_OK && loose) {
     status = mbi_device_reserve_shared(plan->context, m->loose, names[3], m->shared);
@@ -49,18 +49,18 @@ static merbit_status mbi_many_create(merbit_plan *plan) {
     status = mbi_many_specialise(plan);
   }
   if (status == MERBIT_OK) {
-    if (plan->many.room > 0) {
-      plan->schedule_bytes = plan->ranks.bytes;
+    if (mbi_many_of(plan)->room > 0) {
+      plan->schedule_bytes = plan->nonempty.bytes;
       plan->stream_bytes =
           (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type);
     } else {
       status = mbi_scan_schedule_create(plan);
     }
     plan->stream_bytes += mbi_device_csr_stream_bytes(plan) +
-                          4 * plan->scan.tiles * (row - mbi_type_size(plan->type));
+                          4 * mbi_scan_of(plan)->tiles * (row - mbi_type_size(plan->type));
     if (mbi_many_copies(plan)) {
       plan->stream_bytes += 2 * (plan->device.rows + plan->device.cols) *
-                            (uint64_t)plan->many.width * mbi_type_size(plan->type);
+                            (uint64_t)mbi_many_of(plan)->width * mbi_type_size(plan->type);
     }
   }
   return status;
@@ -77,19 +77,19 @@ static uint64_t mbi_many_round(uint64_t bytes) {
 
 /* Where the copy of X begins, and of Y. */
 static uint64_t mbi_many_x_place(const merbit_plan *plan) {
-  return mbi_many_round(2 * plan->scan.tiles * (uint64_t)plan->many.width *
+  return mbi_many_round(2 * mbi_scan_of(plan)->tiles * (uint64_t)mbi_many_of(plan)->width *
                         mbi_type_size(plan->type));
 }
 static uint64_t mbi_many_y_place(const merbit_plan *plan) {
   return mbi_many_round(mbi_many_x_place(plan) + plan->device.cols *
-                                                     (uint64_t)plan->many.width *
+                                                     (uint64_t)mbi_many_of(plan)->width *
                                                      mbi_type_size(plan->type));
 }
 
 static uint64_t mbi_many_scratch_bytes(const merbit_plan *plan) {
-  const uint64_t row = (uint64_t)plan->many.width * mbi_type_size(plan->type);
+  const uint64_t row = (uint64_t)mbi_many_of(plan)->width * mbi_type_size(plan->type);
   return mbi_many_copies(plan) ? mbi_many_y_place(plan) + plan->device.rows * row
-                               : 2 * plan->scan.tiles * row;
+                               : 2 * mbi_scan_of(plan)->tiles * row;
 }
 
 MBI_INTERNAL merbit_status mbi_many_workspace(merbit_workspace *workspace) {
@@ -119,7 +119,7 @@ static merbit_status mbi_many_launch_collect(merbit_plan *plan, const void *alph
   arguments[3] = &copy;
   arguments[4] = (void *)(uintptr_t)alpha;
   arguments[5] = (void *)(uintptr_t)beta;
-  return mbi_plan_launch(plan, plan->many.collect, "mbk_many_collect",
+  return mbi_plan_launch(plan, mbi_many_of(plan)->collect, "mbk_many_collect",
                          mbi_many_grid(plan, plan->device.cols), 256, 0, stream, arguments);
 }
 
@@ -133,7 +133,7 @@ static merbit_status mbi_many_launch_spread(merbit_plan *plan, const void *alpha
   arguments[3] = &ldy;
   arguments[4] = (void *)(uintptr_t)alpha;
   arguments[5] = (void *)(uintptr_t)beta;
-  return mbi_plan_launch(plan, plan->many.spread, "mbk_many_spread",
+  return mbi_plan_launch(plan, mbi_many_of(plan)->spread, "mbk_many_spread",
                          mbi_many_grid(plan, plan->device.rows), 256, 0, stream, arguments);
 }
 
@@ -141,7 +141,7 @@ static merbit_status mbi_many_launch_spread(merbit_plan *plan, const void *alpha
 static merbit_status mbi_many_launch_teams(merbit_plan *plan, int packed, const void *alpha,
                                            mbi_devptr x, uint32_t x_step, const void *beta,
                                            mbi_devptr y, uint64_t ldy, void *stream) {
-  const mbi_many *m = &plan->many;
+  const mbi_many *m = mbi_many_of(plan);
   void *arguments[11];
   arguments[0] = &plan->device.row_ptr;
   arguments[1] = &plan->device.col_ind;
@@ -154,9 +154,9 @@ static merbit_status mbi_many_launch_teams(merbit_plan *plan, int packed, const 
   arguments[8] = &plan->device.nnz;
   arguments[9] = (void *)(uintptr_t)alpha;
   arguments[10] = (void *)(uintptr_t)beta;
-  return mbi_plan_launch(plan, packed ? plan->scan.product : m->loose,
+  return mbi_plan_launch(plan, packed ? mbi_scan_of(plan)->product : m->loose,
                          packed ? "mbk_rows_many" : "mbk_rows_loose",
-                         (int64_t)plan->scan.blocks, m->threads, m->shared, stream, arguments);
+                         (int64_t)mbi_scan_of(plan)->blocks, m->threads, m->shared, stream, arguments);
 }
 
 /* X and Y by rows; to a copy all sums go unscaled. */
@@ -169,8 +169,8 @@ static merbit_status mbi_many_launch_rows(merbit_plan *plan, mbi_devptr carries,
   static const void *const none = NULL;
   const int single = plan->type == MERBIT_F32;
   const int device = plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE;
-  mbi_many *m = &plan->many;
-  mbi_scan_schedule *s = &plan->scan;
+  mbi_many *m = mbi_many_of(plan);
+  mbi_scan_schedule *s = mbi_scan_of(plan);
   const uint64_t size = mbi_type_size(plan->type), span = (uint64_t)m->span;
   uint32_t x_step = (uint32_t)(ldx * size);
   mbi_devptr tails = carries + s->tiles * (uint64_t)m->width * size;
@@ -183,7 +183,7 @@ static merbit_status mbi_many_launch_rows(merbit_plan *plan, mbi_devptr carries,
   }
   arguments[0] = &s->row_ends;
   arguments[1] = &s->tile_row;
-  arguments[2] = &plan->ranks.row_id;
+  arguments[2] = &plan->nonempty.row_id;
   arguments[3] = &plan->device.col_ind;
   arguments[4] = &plan->device.values;
   arguments[5] = &x;
@@ -209,8 +209,8 @@ static merbit_status mbi_many_launch_rows(merbit_plan *plan, mbi_devptr carries,
     beta = device ? (const void *)&none : single ? (const void *)&zero_f32 : &zero_f64;
   }
   arguments[0] = &s->tile_row;
-  arguments[1] = &plan->ranks.row_id;
-  arguments[2] = &plan->ranks.empty_id;
+  arguments[1] = &plan->nonempty.row_id;
+  arguments[2] = &plan->nonempty.empty_id;
   arguments[3] = &carries;
   arguments[4] = &tails;
   arguments[5] = &y;
@@ -233,7 +233,7 @@ MBI_INTERNAL merbit_status mbi_many_multiply(merbit_plan *plan, mbi_devptr scrat
                                              void *stream) {
   const mbi_devptr x_copy = scratch + mbi_many_x_place(plan);
   const mbi_devptr y_copy = scratch + mbi_many_y_place(plan);
-  const uint64_t width = (uint64_t)plan->many.width;
+  const uint64_t width = (uint64_t)mbi_many_of(plan)->width;
   merbit_status status = MERBIT_OK;
   if (plan->device.rows == 0) {
     return MERBIT_OK;
@@ -256,20 +256,20 @@ MBI_INTERNAL merbit_status mbi_many_multiply(merbit_plan *plan, mbi_devptr scrat
 /* ---- Describe ---------------------------------------------------------------------------- */
 
 static void mbi_many_info(const merbit_plan *plan, merbit_plan_info *info) {
-  info->sigma = plan->many.room > 0 ? 0 : plan->many.words;
-  info->omega = plan->many.unroll;
-  info->block_threads = plan->many.threads;
-  info->tiles = (int64_t)plan->scan.tiles;
+  info->sigma = mbi_many_of(plan)->room > 0 ? 0 : mbi_many_of(plan)->words;
+  info->omega = mbi_many_of(plan)->unroll;
+  info->block_threads = mbi_many_of(plan)->threads;
+  info->tiles = (int64_t)mbi_scan_of(plan)->tiles;
 }
 
 static int mbi_many_describe(const merbit_plan *plan, char *text, size_t size) {
-  const mbi_many *m = &plan->many;
-  const mbi_scan_schedule *s = &plan->scan;
+  const mbi_many *m = mbi_many_of(plan);
+  const mbi_scan_schedule *s = mbi_scan_of(plan);
   if (m->room > 0) {
     return snprintf(text, size, "even rows, %d lane%s of %d columns to each, %d threads%s%s",
                     m->team, m->team == 1 ? "" : "s", m->span, m->threads,
                     mbi_many_copies(plan) ? ", copies by rows" : "",
-                    plan->once ? ", matrix past the caches" : "");
+                    plan->streaming ? ", matrix past the caches" : "");
   }
   return snprintf(text, size,
                   "%" PRIu64 " tiles of %d runs of %d, %d lane%s of %d columns to a nonzero, "
@@ -277,11 +277,11 @@ static int mbi_many_describe(const merbit_plan *plan, char *text, size_t size) {
                   s->tiles, 32 / m->team, 32 * m->words, m->team, m->team == 1 ? "" : "s",
                   m->span, s->empty_rows, m->threads,
                   mbi_many_copies(plan) ? ", copies by rows" : "",
-                  plan->once ? ", matrix past the caches" : "");
+                  plan->streaming ? ", matrix past the caches" : "");
 }
 
 /* merbit_spmm launches: its rows have a distance. */
-MBI_INTERNAL const mbi_cuda_method mbi_many_method = {mbi_many_create,
+MBI_INTERNAL const mbi_cuda_method mbi_many_method = {sizeof(mbi_many), mbi_many_create,
                                                       mbi_scan_destroy,
                                                       mbi_many_scratch_bytes,
                                                       NULL,

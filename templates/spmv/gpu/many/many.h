@@ -1,9 +1,10 @@
 #ifndef MBI_GPU_MANY_H
 #define MBI_GPU_MANY_H
-#include "spmv/shared/shared.h"
+#include "spmv/gpu/scan/scan.h"
 
 /* Several vectors, beside plan->scan: spmv/gpu/many/many.c. */
 typedef struct mbi_many {
+  mbi_scan_schedule scan; /* first, so that mbi_scan_of finds it */
   int width; /* columns that are multiplied: the vectors, in copies some more */
   int span;  /* that a lane loads at once */
   int team;  /* lanes to a nonzero */
@@ -19,6 +20,7 @@ typedef struct mbi_many {
 #define MBI_MANY_BOUNCE 65536
 
 #ifdef MBI_SEPARATE
+MBI_INTERNAL mbi_many *mbi_many_of(const merbit_plan *plan);
 /* spmv/gpu/many/sizes.c */
 MBI_INTERNAL int mbi_many_copies(const merbit_plan *plan);
 MBI_INTERNAL void mbi_many_shape(const merbit_plan *plan, mbi_many *m);

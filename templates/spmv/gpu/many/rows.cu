@@ -11,8 +11,8 @@
 #include "spmv/gpu/many/lane.cuh"
 
 #define MBK_ALL 0xffffffffu
-#if MBK_ONCE
-#define MBK_MATRIX_LOAD mbk_load_once
+#if MBK_STREAMING
+#define MBK_MATRIX_LOAD mbk_load_streaming
 #else
 #define MBK_MATRIX_LOAD mbk_load
 #endif

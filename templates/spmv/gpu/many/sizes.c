@@ -10,6 +10,11 @@
 /* ---- Encode: columns to lanes, from the number of vectors alone ---------------------------
  */
 
+/* Returns the state of a plan by this method. */
+MBI_INTERNAL mbi_many *mbi_many_of(const merbit_plan *plan) {
+  return (mbi_many *)plan->state;
+}
+
 /* By columns X and Y pass through copies by rows, which the plan lays out as it likes. */
 MBI_INTERNAL int mbi_many_copies(const merbit_plan *plan) {
   return plan->desc.vector_order == MERBIT_VECTORS_COLUMN_MAJOR;
@@ -38,27 +43,27 @@ MBI_INTERNAL void mbi_many_shape(const merbit_plan *plan, mbi_many *m) {
 
 /* Gathers of X miss what caches there are. */
 static int mbi_many_far(const merbit_plan *plan) {
-  return plan->device.cols * (uint64_t)plan->many.width * mbi_type_size(plan->type) >
+  return plan->device.cols * (uint64_t)mbi_many_of(plan)->width * mbi_type_size(plan->type) >
          (uint64_t)16 << 20;
 }
 
 /* Rows of X of at most one sector. */
 static int mbi_many_narrow(const merbit_plan *plan) {
-  return plan->many.width * (int)mbi_type_size(plan->type) <= 32;
+  return mbi_many_of(plan)->width * (int)mbi_type_size(plan->type) <= 32;
 }
 
 /* Runs whose gathers of f32 go far: one large block with more in flight each is quicker there
  * (on an H200, four vectors, uniform matrix of 40M nonzeros and power law of 43M: 472 and 445
  * us, two of 256 threads 545 and 483). */
 static int mbi_many_roams(const merbit_plan *plan) {
-  return plan->many.room == 0 && plan->type == MERBIT_F32 && mbi_many_far(plan) &&
+  return mbi_many_of(plan)->room == 0 && plan->type == MERBIT_F32 && mbi_many_far(plan) &&
          mbi_many_narrow(plan);
 }
 
 /* Blocks that leave registers for a batch of columns and values, for what is in flight and for
  * a row of sums, without spilling. */
 static int mbi_many_resident(const merbit_plan *plan) {
-  const mbi_many *m = &plan->many;
+  const mbi_many *m = mbi_many_of(plan);
   const int value = (int)mbi_type_size(plan->type) / 4;
   const int lane = (m->width + m->span * m->team - 1) / (m->span * m->team) * m->span;
   const int scalars = plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE ? 2 * value : 0;
@@ -66,7 +71,7 @@ static int mbi_many_resident(const merbit_plan *plan) {
       m->unroll * (1 + value) + (m->unroll + 1) * lane * value + scalars +
       (lane > m->span ? 4 : 0) + (m->room == 0 && m->words > 1 ? 4 : 0) +
       /* lanes without a sum, and rows by their number */
-      (m->width % (m->span * m->team) != 0 && plan->ranks.count < plan->device.rows);
+      (m->width % (m->span * m->team) != 0 && plan->nonempty.count < plan->device.rows);
   const int threads = words > 80                           ? 384
                       : words > 60 || mbi_many_roams(plan) ? 512
                       : words > 34                         ? 768
@@ -121,9 +126,9 @@ static double mbi_many_rows_walk(const merbit_plan *plan) {
  * H200, 4, 8 and 16 vectors: 378, 677 and 1346 us by rows, 433, 510 and 828 by runs. */
 static int mbi_many_room(const merbit_plan *plan) {
   const int even =
-      mbi_many_narrow(plan) && mbi_ranks_equal(plan) &&
+      mbi_many_narrow(plan) && mbi_nonempty_equal(plan) &&
       mbi_many_rows_walk(plan) <= (double)mbi_device_csr_stream_bytes(plan) * MBI_CHOOSE_STREAM;
-  const int room = 1024 / plan->many.team;
+  const int room = 1024 / mbi_many_of(plan)->team;
   return !even || plan->device.nnz == 0 || plan->desc.sigma != 0 ? 0
          : room > 512                                            ? 512
          : room < 128                                            ? 128
@@ -131,10 +136,10 @@ static int mbi_many_room(const merbit_plan *plan) {
 }
 
 static merbit_status mbi_many_size_rows(merbit_plan *plan) {
-  mbi_many *m = &plan->many;
+  mbi_many *m = mbi_many_of(plan);
   const uint64_t teams = (uint64_t)(m->threads / m->team);
-  plan->scan.blocks = (plan->device.rows + teams - 1) / teams;
-  if (plan->scan.blocks > (uint64_t)INT32_MAX) {
+  mbi_scan_of(plan)->blocks = (plan->device.rows + teams - 1) / teams;
+  if (mbi_scan_of(plan)->blocks > (uint64_t)INT32_MAX) {
     return mbi_fail(plan->context, MERBIT_TOO_LARGE,
                     "%" PRIu64 " rows are too many for %d vectors; take fewer at once",
                     plan->device.rows, plan->desc.vectors);
@@ -147,8 +152,8 @@ static merbit_status mbi_many_size_rows(merbit_plan *plan) {
 MBI_INTERNAL merbit_status mbi_many_size(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const merbit_plan_desc *wish = &plan->desc;
-  mbi_many *m = &plan->many;
-  mbi_scan_schedule *s = &plan->scan;
+  mbi_many *m = mbi_many_of(plan);
+  mbi_scan_schedule *s = mbi_scan_of(plan);
   uint64_t tile, warps, parts;
   mbi_many_shape(plan, m);
   m->words = wish->sigma != 0 ? wish->sigma : m->words;
@@ -191,7 +196,7 @@ MBI_INTERNAL merbit_status mbi_many_size(merbit_plan *plan) {
 }
 
 MBI_INTERNAL void mbi_many_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
-  const mbi_many *m = &plan->many;
+  const mbi_many *m = mbi_many_of(plan);
   mbi_plan_preamble(plan, preamble);
   mbi_preamble_define_int(preamble, "MBK_VECTORS", plan->desc.vectors);
   mbi_preamble_define_int(preamble, "MBK_WIDTH", m->width);
@@ -202,12 +207,12 @@ MBI_INTERNAL void mbi_many_preamble(const merbit_plan *plan, mbi_preamble *pream
   } else {
     mbi_preamble_define_int(preamble, "MBK_WORDS", m->words);
     mbi_preamble_define_int(preamble, "MBK_PIECE", m->piece);
-    mbi_preamble_define_int(preamble, "MBK_EMPTY_ROWS", plan->scan.empty_rows > 0);
+    mbi_preamble_define_int(preamble, "MBK_EMPTY_ROWS", mbi_scan_of(plan)->empty_rows > 0);
   }
   mbi_preamble_define_int(preamble, "MBK_UNROLL", m->unroll);
   mbi_preamble_define_int(preamble, "MBK_COLUMNS", mbi_many_copies(plan));
   mbi_preamble_define_int(preamble, "MBK_ALIGNED", mbi_scan_aligned(plan));
-  mbi_preamble_define_int(preamble, "MBK_ONCE", plan->once);
+  mbi_preamble_define_int(preamble, "MBK_STREAMING", plan->streaming);
   mbi_preamble_define_int(preamble, "MBK_THREADS", m->threads);
   mbi_preamble_define_int(preamble, "MBK_BLOCKS", m->resident);
 }

@@ -8,6 +8,11 @@
 /* ---- Encode: from the plan's wishes to sizes
  * -------------------------------------------------- */
 
+/* Returns the state of a plan by this method. */
+MBI_INTERNAL mbi_merbit *mbi_merbit_of(const merbit_plan *plan) {
+  return (mbi_merbit *)plan->state;
+}
+
 /* Blocks of 512 threads over neighbouring tiles share more of x in L1; below this many for each
  * multiprocessor, smaller ones spread the work better. */
 #define MBI_MERBIT_FEW_BLOCKS 8
@@ -28,10 +33,11 @@ static uint64_t mbi_merbit_blocks(const mbi_merbit *m) {
 
 /* Sizes of the specialisation; fails where a lane does not fit 64 bits or a block the GPU. */
 MBI_INTERNAL merbit_status mbi_merbit_size(merbit_plan *plan) {
-  mbi_merbit *m = &plan->merbit;
+  mbi_merbit *m = mbi_merbit_of(plan);
   merbit_context *context = plan->context;
   uint64_t tile_steps;
   int bits, most;
+  m->dual = plan->making.dual;
   m->omega = plan->desc.omega != 0 ? plan->desc.omega : 32;
   m->sigma = plan->desc.sigma != 0 ? plan->desc.sigma : plan->type == MERBIT_F32 ? 14 : 7;
   m->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : 512;
@@ -90,7 +96,7 @@ MBI_INTERNAL unsigned mbi_merbit_build_shared(const mbi_merbit *m) {
  * ------------------------------------------- */
 
 MBI_INTERNAL void mbi_merbit_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
-  const mbi_merbit *m = &plan->merbit;
+  const mbi_merbit *m = mbi_merbit_of(plan);
   mbi_plan_preamble(plan, preamble);
   mbi_preamble_define(preamble, "MBK_TILE", m->tile_bytes == 8 ? "mbk_u64" : "mbk_u32");
   mbi_preamble_define(preamble, "MBK_DESCRIPTOR",
@@ -103,7 +109,7 @@ MBI_INTERNAL void mbi_merbit_preamble(const merbit_plan *plan, mbi_preamble *pre
 }
 
 static merbit_status mbi_merbit_specialise(merbit_plan *plan) {
-  mbi_merbit *m = &plan->merbit;
+  mbi_merbit *m = mbi_merbit_of(plan);
   merbit_context *context = plan->context;
   const unsigned shared = mbi_merbit_product_shared(m, plan->type);
   mbi_preamble preamble;
@@ -138,7 +144,7 @@ static merbit_status mbi_merbit_specialise(merbit_plan *plan) {
 
 /* Enqueue the TILE kernel. */
 MBI_INTERNAL merbit_status mbi_merbit_build(merbit_plan *plan, void *stream) {
-  mbi_merbit *m = &plan->merbit;
+  mbi_merbit *m = mbi_merbit_of(plan);
   const uint64_t block_tiles = (uint64_t)(MBI_MERBIT_BUILD_THREADS / m->omega);
   void *arguments[7];
   arguments[0] = &plan->device.row_ptr;
@@ -156,13 +162,13 @@ MBI_INTERNAL merbit_status mbi_merbit_build(merbit_plan *plan, void *stream) {
 
 /* Bytes of the carries of one product in flight. */
 MBI_INTERNAL uint64_t mbi_merbit_carry_bytes(const merbit_plan *plan) {
-  return plan->merbit.dual ? 0 : 2 * plan->merbit.blocks * mbi_type_size(plan->type);
+  return mbi_merbit_of(plan)->dual ? 0 : 2 * mbi_merbit_of(plan)->blocks * mbi_type_size(plan->type);
 }
 
 /* Everything of MERBIT for the matrix in plan->device. After a failure mbi_merbit_destroy
  * cleans up. */
 static merbit_status mbi_merbit_create(merbit_plan *plan) {
-  mbi_merbit *m = &plan->merbit;
+  mbi_merbit *m = mbi_merbit_of(plan);
   merbit_context *context = plan->context;
   uint64_t coordinates, descriptors;
   merbit_status status = mbi_merbit_size(plan);
@@ -190,14 +196,14 @@ static merbit_status mbi_merbit_create(merbit_plan *plan) {
 }
 
 static void mbi_merbit_destroy(merbit_plan *plan) {
-  mbi_device_release(plan->context, plan->merbit.tile_x); /* and what is behind it */
+  mbi_device_release(plan->context, mbi_merbit_of(plan)->tile_x); /* and what is behind it */
   mbi_program_destroy(plan->context, &plan->program);
 }
 
 /* The arguments that both commits share; `arguments` has room for 13. */
 static void mbi_merbit_arguments(merbit_plan *plan, mbi_devptr *x, mbi_devptr *y,
                                  void **arguments) {
-  mbi_merbit *m = &plan->merbit;
+  mbi_merbit *m = mbi_merbit_of(plan);
   arguments[0] = &m->tile_x;
   arguments[1] = &m->tile_y;
   arguments[2] = &m->lane_desc;
@@ -214,7 +220,7 @@ static void mbi_merbit_arguments(merbit_plan *plan, mbi_devptr *x, mbi_devptr *y
 static merbit_status mbi_merbit_multiply(merbit_plan *plan, mbi_devptr carries,
                                          const void *alpha, mbi_devptr x, const void *beta,
                                          mbi_devptr y, void *stream) {
-  mbi_merbit *m = &plan->merbit;
+  mbi_merbit *m = mbi_merbit_of(plan);
   mbi_devptr carry_out = carries + m->blocks * mbi_type_size(plan->type);
   void *arguments[13];
   merbit_status status;
@@ -252,7 +258,7 @@ static merbit_status mbi_merbit_multiply(merbit_plan *plan, mbi_devptr carries,
  * spans three blocks. */
 MBI_INTERNAL merbit_status mbi_merbit_multiply_dual(merbit_plan *plan, mbi_devptr x,
                                                     mbi_devptr y, mbi_devptr z, void *stream) {
-  mbi_merbit *m = &plan->merbit;
+  mbi_merbit *m = mbi_merbit_of(plan);
   void *arguments[13];
   mbi_merbit_arguments(plan, &x, &y, arguments);
   arguments[9] = &z;
@@ -266,7 +272,7 @@ MBI_INTERNAL merbit_status mbi_merbit_multiply_dual(merbit_plan *plan, mbi_devpt
  * --------------------------------------------------------------------------------- */
 
 static void mbi_merbit_info(const merbit_plan *plan, merbit_plan_info *info) {
-  const mbi_merbit *m = &plan->merbit;
+  const mbi_merbit *m = mbi_merbit_of(plan);
   info->sigma = m->sigma;
   info->omega = m->omega;
   info->block_threads = m->threads;
@@ -275,14 +281,14 @@ static void mbi_merbit_info(const merbit_plan *plan, merbit_plan_info *info) {
 }
 
 static int mbi_merbit_describe(const merbit_plan *plan, char *text, size_t size) {
-  const mbi_merbit *m = &plan->merbit;
+  const mbi_merbit *m = mbi_merbit_of(plan);
   return snprintf(text, size,
                   "%" PRIu64 " tiles, omega %d, sigma %d, %d-bit lanes, %d threads, %s commit",
                   m->tiles, m->omega, m->sigma, m->descriptor_bits, m->threads,
                   m->dual ? "dual-buffer" : "carry-out");
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_merbit_method = {mbi_merbit_create,
+MBI_INTERNAL const mbi_cuda_method mbi_merbit_method = {sizeof(mbi_merbit), mbi_merbit_create,
                                                         mbi_merbit_destroy,
                                                         mbi_merbit_carry_bytes,
                                                         mbi_merbit_multiply,

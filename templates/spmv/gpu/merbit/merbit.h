@@ -18,6 +18,7 @@ typedef struct mbi_merbit {
 #define MBI_MERBIT_FIXUP_THREADS 256
 
 #ifdef MBI_SEPARATE
+MBI_INTERNAL mbi_merbit *mbi_merbit_of(const merbit_plan *plan);
 /* spmv/gpu/merbit/merbit.c */
 MBI_INTERNAL int mbi_log2_ceiling(uint64_t value);
 MBI_INTERNAL merbit_status mbi_merbit_size(merbit_plan *plan);

@@ -8,12 +8,17 @@
 
 /* ---- Encode: sizes, from what is known without a look at the matrix ---------------------- */
 
+/* Returns the state of a plan by this method. */
+MBI_INTERNAL mbi_merge_path *mbi_merge_path_of(const merbit_plan *plan) {
+  return (mbi_merge_path *)plan->state;
+}
+
 /* Blocks that leave registers for what a lane holds, without spilling. For 9.0 NVRTC gets by
  * with fewer than elsewhere. */
 static int mbi_merge_resident(const merbit_plan *plan) {
-  const mbi_merge_path *p = &plan->merge;
-  const int single = mbi_plan_sums(plan) == MERBIT_F32, words = p->steps * (single ? 1 : 2);
-  const int heavy = mbi_plan_sums(plan) == MERBIT_C128; /* see mbi_scan_resident */
+  const mbi_merge_path *p = mbi_merge_path_of(plan);
+  const int single = mbi_plan_accumulator(plan) == MERBIT_F32, words = p->steps * (single ? 1 : 2);
+  const int heavy = mbi_plan_accumulator(plan) == MERBIT_C128; /* see mbi_scan_resident */
   const int known = plan->context->device.compute_capability == 90 && mbi_scan_aligned(plan) &&
                     plan->device.offset_type == MERBIT_INDEX_32 &&
                     !mbi_plan_has_semiring(plan) &&
@@ -30,10 +35,10 @@ static int mbi_merge_resident(const merbit_plan *plan) {
 
 /* A block's chunks share its start, but few blocks share a GPU badly. */
 static int mbi_merge_rounds(const merbit_plan *plan) {
-  const mbi_merge_path *p = &plan->merge;
+  const mbi_merge_path *p = mbi_merge_path_of(plan);
   const uint64_t places =
       (uint64_t)plan->context->device.multiprocessors * (uint64_t)p->resident;
-  return p->chunks > 32 * places && mbi_plan_sums(plan) == MERBIT_F32 ? 4
+  return p->chunks > 32 * places && mbi_plan_accumulator(plan) == MERBIT_F32 ? 4
          : p->chunks > 8 * places                                     ? 2
                                                                       : 1;
 }
@@ -44,13 +49,13 @@ static uint64_t mbi_merge_chunk(const mbi_merge_path *p) {
 }
 
 MBI_INTERNAL merbit_status mbi_merge_size(merbit_plan *plan) {
-  mbi_merge_path *p = &plan->merge;
+  mbi_merge_path *p = mbi_merge_path_of(plan);
   const merbit_plan_desc *wish = &plan->desc;
   const uint64_t path = plan->device.rows + plan->device.nnz;
-  p->pack = mbi_plan_sums(plan) == MERBIT_F32 && !plan->once
+  p->pack = mbi_plan_accumulator(plan) == MERBIT_F32 && !plan->streaming
                 ? 2
-                : mbi_scan_widest(mbi_plan_sums(plan));
-  p->steps = wish->sigma != 0 ? wish->sigma : mbi_plan_sums(plan) == MERBIT_C128 ? 4 : 8;
+                : mbi_scan_widest(mbi_plan_accumulator(plan));
+  p->steps = wish->sigma != 0 ? wish->sigma : mbi_plan_accumulator(plan) == MERBIT_C128 ? 4 : 8;
   p->threads = wish->block_threads != 0 ? wish->block_threads : 256;
   if (p->steps < 1 || p->steps > MBI_MERGE_STEPS || p->steps % p->pack != 0 ||
       p->threads < 32 || p->threads > 1024 || p->threads % 32 != 0) {
@@ -81,8 +86,8 @@ MBI_INTERNAL merbit_status mbi_merge_size(merbit_plan *plan) {
 
 /* Of one block: see mbk_merge_places. */
 MBI_INTERNAL unsigned mbi_merge_shared(const merbit_plan *plan, int adds) {
-  const mbi_merge_path *p = &plan->merge;
-  const unsigned size = (unsigned)mbi_type_size(mbi_plan_sums(plan)),
+  const mbi_merge_path *p = mbi_merge_path_of(plan);
+  const unsigned size = (unsigned)mbi_type_size(mbi_plan_accumulator(plan)),
                  threads = (unsigned)p->threads;
   const unsigned warps = threads / 32;
   return threads * (unsigned)p->steps * 2 + 2 * warps * size +
@@ -92,19 +97,19 @@ MBI_INTERNAL unsigned mbi_merge_shared(const merbit_plan *plan, int adds) {
 /* ---- Specialise -------------------------------------------------------------------------- */
 
 MBI_INTERNAL void mbi_merge_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
-  const mbi_merge_path *p = &plan->merge;
+  const mbi_merge_path *p = mbi_merge_path_of(plan);
   mbi_plan_preamble(plan, preamble);
   mbi_preamble_define_int(preamble, "MBK_STEPS", p->steps);
   mbi_preamble_define_int(preamble, "MBK_PACK", p->pack);
   mbi_preamble_define_int(preamble, "MBK_ROUNDS", p->rounds);
   mbi_preamble_define_int(preamble, "MBK_ALIGNED", mbi_scan_aligned(plan));
-  mbi_preamble_define_int(preamble, "MBK_ONCE", plan->once);
+  mbi_preamble_define_int(preamble, "MBK_STREAMING", plan->streaming);
   mbi_preamble_define_int(preamble, "MBK_THREADS", p->threads);
   mbi_preamble_define_int(preamble, "MBK_BLOCKS", p->resident);
 }
 
 static merbit_status mbi_merge_path_create(merbit_plan *plan) {
-  mbi_merge_path *p = &plan->merge;
+  mbi_merge_path *p = mbi_merge_path_of(plan);
   mbi_preamble preamble;
   merbit_status status = mbi_merge_size(plan);
   if (status != MERBIT_OK) {
@@ -113,7 +118,7 @@ static merbit_status mbi_merge_path_create(merbit_plan *plan) {
   plan->stream_bytes =
       mbi_device_csr_stream_bytes(plan) +
       (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type) +
-      4 * p->chunks * (sizeof(uint64_t) + mbi_type_size(mbi_plan_sums(plan)));
+      4 * p->chunks * (sizeof(uint64_t) + mbi_type_size(mbi_plan_accumulator(plan)));
   mbi_merge_preamble(plan, &preamble);
   status =
       mbi_program_create(plan->context, "spmv/gpu/merge/merge.cu", &preamble, &plan->program);
@@ -138,14 +143,14 @@ static void mbi_merge_path_destroy(merbit_plan *plan) {
 
 /* Where chunks begin, up to a multiple of 16 bytes. */
 static uint64_t mbi_merge_begin_bytes(const merbit_plan *plan) {
-  return (plan->merge.chunks + 2) / 2 * 2 * sizeof(uint64_t);
+  return (mbi_merge_path_of(plan)->chunks + 2) / 2 * 2 * sizeof(uint64_t);
 }
 
 /* Where chunks begin, then what each holds of its first row and of the one open at its end. */
 MBI_INTERNAL uint64_t mbi_merge_carry_bytes(const merbit_plan *plan) {
-  const uint64_t chunks = plan->merge.chunks;
+  const uint64_t chunks = mbi_merge_path_of(plan)->chunks;
   return chunks > 0
-             ? mbi_merge_begin_bytes(plan) + 2 * chunks * mbi_type_size(mbi_plan_sums(plan))
+             ? mbi_merge_begin_bytes(plan) + 2 * chunks * mbi_type_size(mbi_plan_accumulator(plan))
              : 0;
 }
 
@@ -154,8 +159,8 @@ MBI_INTERNAL uint64_t mbi_merge_carry_bytes(const merbit_plan *plan) {
 static merbit_status mbi_merge_path_multiply(merbit_plan *plan, mbi_devptr carries,
                                              const void *alpha, mbi_devptr x, const void *beta,
                                              mbi_devptr y, void *stream) {
-  mbi_merge_path *p = &plan->merge;
-  const size_t size = mbi_type_size(mbi_plan_sums(plan));
+  mbi_merge_path *p = mbi_merge_path_of(plan);
+  const size_t size = mbi_type_size(mbi_plan_accumulator(plan));
   const int adds = mbi_scan_adds(plan, beta);
   mbi_devptr firsts = carries + mbi_merge_begin_bytes(plan);
   mbi_devptr tails = firsts + p->chunks * size;
@@ -210,7 +215,7 @@ static merbit_status mbi_merge_path_multiply(merbit_plan *plan, mbi_devptr carri
 /* ---- Describe ---------------------------------------------------------------------------- */
 
 MBI_INTERNAL void mbi_merge_info(const merbit_plan *plan, merbit_plan_info *info) {
-  const mbi_merge_path *p = &plan->merge;
+  const mbi_merge_path *p = mbi_merge_path_of(plan);
   info->sigma = p->steps;
   info->omega = p->rounds;
   info->block_threads = p->threads;
@@ -218,13 +223,13 @@ MBI_INTERNAL void mbi_merge_info(const merbit_plan *plan, merbit_plan_info *info
 }
 
 static int mbi_merge_describe(const merbit_plan *plan, char *text, size_t size) {
-  const mbi_merge_path *p = &plan->merge;
+  const mbi_merge_path *p = mbi_merge_path_of(plan);
   return snprintf(text, size, "%" PRIu64 " chunks of %d x %d steps, %d to a block%s", p->chunks,
                   p->threads, p->steps, p->rounds,
-                  plan->once ? ", matrix past the caches" : "");
+                  plan->streaming ? ", matrix past the caches" : "");
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_merge_path_method = {mbi_merge_path_create,
+MBI_INTERNAL const mbi_cuda_method mbi_merge_path_method = {sizeof(mbi_merge_path), mbi_merge_path_create,
                                                             mbi_merge_path_destroy,
                                                             mbi_merge_carry_bytes,
                                                             mbi_merge_path_multiply,

@@ -17,6 +17,7 @@ typedef struct mbi_merge_path {
 #define MBI_MERGE_CUT_THREADS 128
 
 #ifdef MBI_SEPARATE
+MBI_INTERNAL mbi_merge_path *mbi_merge_path_of(const merbit_plan *plan);
 /* spmv/gpu/merge/merge.c */
 MBI_INTERNAL merbit_status mbi_merge_size(merbit_plan *plan);
 MBI_INTERNAL unsigned mbi_merge_shared(const merbit_plan *plan, int adds);

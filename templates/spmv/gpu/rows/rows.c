@@ -8,6 +8,11 @@
 
 /* ---- Encode: lanes per row and loads in flight ------------------------------------------- */
 
+/* Returns the state of a plan by this method. */
+MBI_INTERNAL mbi_rows *mbi_rows_of(const merbit_plan *plan) {
+  return (mbi_rows *)plan->state;
+}
+
 /* The average length of a row, rounded up. */
 static uint64_t mbi_rows_mean(const merbit_plan *plan) {
   const uint64_t rows = plan->device.rows > 0 ? plan->device.rows : 1;
@@ -17,7 +22,7 @@ static uint64_t mbi_rows_mean(const merbit_plan *plan) {
 /* Lanes so that one batch of loads takes a row of average length; in f64 of half of it, for a
  * lane's loads of a row lie in as many lines again. */
 static int mbi_rows_lanes(const merbit_plan *plan) {
-  const uint64_t batch = mbi_plan_sums(plan) == MERBIT_F32 ? 8 : 4;
+  const uint64_t batch = mbi_plan_accumulator(plan) == MERBIT_F32 ? 8 : 4;
   int lanes = 1;
   while (lanes < 32 && (uint64_t)lanes * batch < mbi_rows_mean(plan)) {
     lanes *= 2;
@@ -38,7 +43,7 @@ MBI_INTERNAL double mbi_rows_walk(const merbit_plan *plan) {
 }
 
 MBI_INTERNAL merbit_status mbi_rows_size(merbit_plan *plan) {
-  mbi_rows *r = &plan->rows;
+  mbi_rows *r = mbi_rows_of(plan);
   merbit_context *context = plan->context;
   uint64_t groups;
   r->lanes = mbi_rows_lanes(plan);
@@ -71,16 +76,16 @@ MBI_INTERNAL merbit_status mbi_rows_size(merbit_plan *plan) {
 /* ---- Specialise -------------------------------------------------------------------------- */
 
 MBI_INTERNAL void mbi_rows_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
-  const mbi_rows *r = &plan->rows;
+  const mbi_rows *r = mbi_rows_of(plan);
   mbi_plan_preamble(plan, preamble);
   mbi_preamble_define_int(preamble, "MBK_LANES", r->lanes);
   mbi_preamble_define_int(preamble, "MBK_UNROLL", r->unroll);
-  mbi_preamble_define_int(preamble, "MBK_ONCE", plan->once);
+  mbi_preamble_define_int(preamble, "MBK_STREAMING", plan->streaming);
   mbi_preamble_define_int(preamble, "MBK_THREADS", r->threads);
 }
 
 static merbit_status mbi_rows_create(merbit_plan *plan) {
-  mbi_rows *r = &plan->rows;
+  mbi_rows *r = mbi_rows_of(plan);
   mbi_preamble preamble;
   merbit_status status = mbi_rows_size(plan);
   if (status != MERBIT_OK) {
@@ -112,7 +117,7 @@ MBI_INTERNAL uint64_t mbi_rows_carry_bytes(const merbit_plan *plan) {
 static merbit_status mbi_rows_multiply(merbit_plan *plan, mbi_devptr carries, const void *alpha,
                                        mbi_devptr x, const void *beta, mbi_devptr y,
                                        void *stream) {
-  mbi_rows *r = &plan->rows;
+  mbi_rows *r = mbi_rows_of(plan);
   void *arguments[9];
   (void)carries;
   if (r->blocks == 0) {
@@ -134,18 +139,18 @@ static merbit_status mbi_rows_multiply(merbit_plan *plan, mbi_devptr carries, co
 /* ---- Describe ---------------------------------------------------------------------------- */
 
 static void mbi_rows_info(const merbit_plan *plan, merbit_plan_info *info) {
-  info->sigma = plan->rows.unroll;
-  info->omega = plan->rows.lanes;
-  info->block_threads = plan->rows.threads;
+  info->sigma = mbi_rows_of(plan)->unroll;
+  info->omega = mbi_rows_of(plan)->lanes;
+  info->block_threads = mbi_rows_of(plan)->threads;
 }
 
 static int mbi_rows_describe(const merbit_plan *plan, char *text, size_t size) {
-  const mbi_rows *r = &plan->rows;
+  const mbi_rows *r = mbi_rows_of(plan);
   return snprintf(text, size, "%d lane%s a row, %d nonzeros in flight, %d threads", r->lanes,
                   r->lanes == 1 ? "" : "s", r->unroll, r->threads);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_rows_method = {mbi_rows_create,
+MBI_INTERNAL const mbi_cuda_method mbi_rows_method = {sizeof(mbi_rows), mbi_rows_create,
                                                       mbi_rows_destroy,
                                                       mbi_rows_carry_bytes,
                                                       mbi_rows_multiply,

@@ -6,8 +6,8 @@
 #ifndef MBK_UNROLL
 #error "define MBK_UNROLL: nonzeros whose loads one lane keeps in flight"
 #endif
-#ifndef MBK_ONCE
-#error "define MBK_ONCE: 1 if the matrix is loaded past the caches"
+#ifndef MBK_STREAMING
+#error "define MBK_STREAMING: 1 if the matrix is loaded past the caches"
 #endif
 #ifndef MBK_THREADS
 #error "define MBK_THREADS: threads per block, a multiple of 32"
@@ -15,8 +15,8 @@
 #include "jit/device.cuh"
 #include "spmv/shared/algebra.cuh"
 
-#if MBK_ONCE
-#define MBK_MATRIX_LOAD mbk_load_once
+#if MBK_STREAMING
+#define MBK_MATRIX_LOAD mbk_load_streaming
 #else
 #define MBK_MATRIX_LOAD mbk_load
 #endif
@@ -62,9 +62,9 @@ MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
       for (int u = 0; u < MBK_UNROLL; u++) {
         if (u * MBK_LANES < left) {
 #if MBK_PATTERN
-          product[u] = MBK_UNIT(values, mbk_load_late(x + column[u]));
+          product[u] = MBK_UNIT(values, mbk_load_after_wait(x + column[u]));
 #else
-          product[u] = MBK_MUL(mbk_value(value[u]), mbk_load_late(x + column[u]));
+          product[u] = MBK_MUL(mbk_value(value[u]), mbk_load_after_wait(x + column[u]));
 #endif
         }
       }

@@ -10,6 +10,7 @@ typedef struct mbi_rows {
 } mbi_rows;
 
 #ifdef MBI_SEPARATE
+MBI_INTERNAL mbi_rows *mbi_rows_of(const merbit_plan *plan);
 /* spmv/gpu/rows/rows.c */
 MBI_INTERNAL double mbi_rows_walk(const merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_rows_size(merbit_plan *plan);

@@ -10,10 +10,10 @@
 // What x is to a tile, and its factor for what stands in the place of a column.
 #ifndef MBK_GATHER
 #define MBK_SOURCE const MBK_VECTOR *
-#if MBK_ONCE
+#if MBK_STREAMING
 #define MBK_GATHER(source, column) mbk_load_behind((source) + ((column)-MBK_BASE))
 #else
-#define MBK_GATHER(source, column) mbk_load_late((source) + ((column)-MBK_BASE))
+#define MBK_GATHER(source, column) mbk_load_after_wait((source) + ((column)-MBK_BASE))
 #endif
 #endif
 
@@ -101,7 +101,7 @@ MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *value
 #if !MBK_PATTERN || MBK_BY_ROW
   MBK_VALUE value[MBK_GROUPS][MBK_PACK];
 #endif
-#if MBK_ONCE // few of the blocks wait: in others loads of the matrix and gathers take turns
+#if MBK_STREAMING // few of the blocks wait: in others loads of the matrix and gathers take turns
   mbk_await();
 #endif // gathers are behind it, for their columns are no data that nobody writes
 #pragma unroll
@@ -115,7 +115,7 @@ MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *value
 #if MBK_BY_ROW
   mbk_scan_by_row<full>(values, rows, count, value);
 #endif
-#if !MBK_ONCE
+#if !MBK_STREAMING
   mbk_await();
 #endif
   old = adds ? mbk_scan_old(rows) : (MBK_VECTOR)0;

@@ -9,7 +9,7 @@
  */
 
 MBI_INTERNAL void mbi_scan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
-  const mbi_scan_schedule *s = &plan->scan;
+  const mbi_scan_schedule *s = mbi_scan_of(plan);
   mbi_plan_preamble(plan, preamble);
   mbi_preamble_define_int(preamble, "MBK_BLOCKS", s->resident);
   mbi_preamble_define_int(preamble, "MBK_STEPS", s->steps);
@@ -17,7 +17,7 @@ MBI_INTERNAL void mbi_scan_preamble(const merbit_plan *plan, mbi_preamble *pream
   mbi_preamble_define_int(preamble, "MBK_DEPTH", s->depth);
   mbi_preamble_define_int(preamble, "MBK_EMPTY_ROWS", s->empty_rows > 0);
   mbi_preamble_define_int(preamble, "MBK_ALIGNED", mbi_scan_aligned(plan));
-  mbi_preamble_define_int(preamble, "MBK_ONCE", plan->once);
+  mbi_preamble_define_int(preamble, "MBK_STREAMING", plan->streaming);
   mbi_preamble_define_int(preamble, "MBK_THREADS", s->threads);
   if (s->dots) {
     mbi_preamble_define_int(preamble, "MBK_DOTS", 1);
@@ -26,7 +26,7 @@ MBI_INTERNAL void mbi_scan_preamble(const merbit_plan *plan, mbi_preamble *pream
 
 /* The kernels of tiles whose rows cross them, from the plan's program. */
 MBI_INTERNAL merbit_status mbi_scan_kernels(merbit_plan *plan) {
-  mbi_scan_schedule *s = &plan->scan;
+  mbi_scan_schedule *s = mbi_scan_of(plan);
   merbit_status status =
       mbi_program_kernel(plan->context, &plan->program, "mbk_scan_build", &s->build);
   return status != MERBIT_OK
@@ -36,7 +36,7 @@ MBI_INTERNAL merbit_status mbi_scan_kernels(merbit_plan *plan) {
 
 static merbit_status mbi_scan_specialise(merbit_plan *plan) {
   merbit_context *context = plan->context;
-  mbi_scan_schedule *s = &plan->scan;
+  mbi_scan_schedule *s = mbi_scan_of(plan);
   mbi_preamble preamble;
   merbit_status status;
   mbi_scan_preamble(plan, &preamble);
@@ -64,14 +64,14 @@ static merbit_status mbi_scan_specialise(merbit_plan *plan) {
 /* ---- Launch: build the schedule once, then products -------------------------------------- */
 
 static merbit_status mbi_scan_build(merbit_plan *plan) {
-  mbi_scan_schedule *s = &plan->scan;
+  mbi_scan_schedule *s = mbi_scan_of(plan);
   const int64_t block_tiles = MBI_SCAN_BUILD_THREADS / 32;
-  uint32_t ranks = (uint32_t)plan->ranks.count;
+  uint32_t ranks = (uint32_t)plan->nonempty.count;
   void *arguments[6];
   if (s->tiles == 0) {
     return MERBIT_OK;
   }
-  arguments[0] = &plan->ranks.row_start;
+  arguments[0] = &plan->nonempty.row_start;
   arguments[1] = &ranks;
   arguments[2] = &plan->device.nnz;
   arguments[3] = &s->tiles;
@@ -84,25 +84,25 @@ static merbit_status mbi_scan_build(merbit_plan *plan) {
       arguments);
 }
 
-/* plan->ranks, listed where some rows are empty. */
+/* plan->nonempty, listed where some rows are empty. */
 MBI_INTERNAL merbit_status mbi_scan_rank(merbit_plan *plan) {
   merbit_status status;
-  if (!mbi_ranks_fit(plan)) {
+  if (!mbi_nonempty_fit(plan)) {
     return mbi_fail(plan->context, MERBIT_TOO_LARGE,
                     "%s takes fewer than 2^32 - 1 rows, not %" PRIu64
                     "; for one vector use MERBIT_METHOD_MERBIT",
                     mbi_method_identifier(plan->method), plan->device.rows);
   }
-  status = mbi_ranks_need(plan);
-  if (status == MERBIT_OK && plan->ranks.count < plan->device.rows && plan->ranks.row_id == 0) {
-    status = mbi_ranks_compact(plan->context, &plan->device, &plan->ranks);
+  status = mbi_nonempty_need(plan);
+  if (status == MERBIT_OK && plan->nonempty.count < plan->device.rows && plan->nonempty.row_id == 0) {
+    status = mbi_nonempty_compact(plan->context, &plan->device, &plan->nonempty);
   }
   return status;
 }
 
 /* row_ends and tile_row, made and counted, and room for block_start; needs the kernels. */
 MBI_INTERNAL merbit_status mbi_scan_schedule_create(merbit_plan *plan) {
-  mbi_scan_schedule *s = &plan->scan;
+  mbi_scan_schedule *s = mbi_scan_of(plan);
   const uint64_t words = s->tiles * (uint64_t)s->steps * sizeof(uint32_t);
   const uint64_t tile_rows = (2 * s->tiles + 1) * sizeof(uint32_t);
   const uint64_t starts = s->whole ? (s->blocks + 1) * sizeof(uint64_t) : 0;
@@ -111,9 +111,9 @@ MBI_INTERNAL merbit_status mbi_scan_schedule_create(merbit_plan *plan) {
   merbit_status status =
       mbi_device_allocate_parts(plan->context, "the ends and tiles of rows", 3, parts, bytes);
   if (status == MERBIT_OK) {
-    plan->schedule_bytes = words + tile_rows + starts + plan->ranks.bytes;
+    plan->schedule_bytes = words + tile_rows + starts + plan->nonempty.bytes;
     plan->stream_bytes = words + tile_rows + s->tiles * sizeof(uint32_t) + starts +
-                         4 * s->tiles * mbi_type_size(mbi_plan_sums(plan)) +
+                         4 * s->tiles * mbi_type_size(mbi_plan_accumulator(plan)) +
                          (s->empty_rows > 0 ? plan->device.rows * sizeof(uint32_t) : 0);
     status = mbi_scan_build(plan);
   }
@@ -122,9 +122,9 @@ MBI_INTERNAL merbit_status mbi_scan_schedule_create(merbit_plan *plan) {
 
 /* block_start, after the schedule. */
 static merbit_status mbi_scan_cut(merbit_plan *plan) {
-  mbi_scan_schedule *s = &plan->scan;
+  mbi_scan_schedule *s = mbi_scan_of(plan);
   void *arguments[6];
-  arguments[0] = &plan->ranks.row_start;
+  arguments[0] = &plan->nonempty.row_start;
   arguments[1] = &s->tile_row;
   arguments[2] = &plan->device.nnz;
   arguments[3] = &s->tiles;
@@ -148,44 +148,50 @@ MBI_INTERNAL merbit_status mbi_scan_create(merbit_plan *plan) {
     status = mbi_scan_schedule_create(plan);
     plan->stream_bytes += mbi_device_csr_stream_bytes(plan);
   }
-  return status == MERBIT_OK && plan->scan.whole ? mbi_scan_cut(plan) : status;
+  return status == MERBIT_OK && mbi_scan_of(plan)->whole ? mbi_scan_cut(plan) : status;
 }
 
 MBI_INTERNAL void mbi_scan_destroy(merbit_plan *plan) {
-  mbi_device_release(plan->context, plan->scan.row_ends);
+  mbi_device_release(plan->context, mbi_scan_of(plan)->row_ends);
   mbi_program_destroy(plan->context, &plan->program);
 }
 
 /* Bytes of the carries of one product in flight: firsts and tails, and parts of x'A x. */
 MBI_INTERNAL uint64_t mbi_scan_carry_bytes(const merbit_plan *plan) {
-  const mbi_scan_schedule *s = &plan->scan;
+  const mbi_scan_schedule *s = mbi_scan_of(plan);
   return s->whole ? 0
-                  : s->tiles * (2 * mbi_type_size(mbi_plan_sums(plan)) +
+                  : s->tiles * (2 * mbi_type_size(mbi_plan_accumulator(plan)) +
                                 (s->dots ? sizeof(double) : 0));
 }
 
-/* Where the last product with the plan's own workspace has left x'A x, in plan->scan.tiles
- * parts. 0: nowhere. */
+/* Returns into how many parts of x'A x a product of the plan adds up; 0 if it adds up none. */
+MBI_INTERNAL uint64_t mbi_scan_dot_parts(const merbit_plan *plan) {
+  return plan->cuda != NULL && plan->method == MERBIT_METHOD_SCAN && mbi_scan_of(plan)->dots
+             ? mbi_scan_of(plan)->tiles
+             : 0;
+}
+
+/* Returns where the last product with the plan's own workspace has left these parts, or 0. */
 MBI_INTERNAL mbi_devptr mbi_scan_dots(const merbit_plan *plan) {
-  const mbi_scan_schedule *s = &plan->scan;
-  return s->dots ? plan->workspace->device_carries +
-                       2 * s->tiles * mbi_type_size(mbi_plan_sums(plan))
-                 : 0;
+  const uint64_t parts = mbi_scan_dot_parts(plan);
+  return parts > 0 ? plan->workspace->device_carries +
+                         2 * parts * mbi_type_size(mbi_plan_accumulator(plan))
+                   : 0;
 }
 
 /* After a product over all tiles: rows that cross tiles, and empty ones. `how`: a MBI_START. */
 MBI_INTERNAL merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr carries,
                                                  const void *alpha, const void *beta,
                                                  mbi_devptr y, void *stream, int how) {
-  mbi_scan_schedule *s = &plan->scan;
-  mbi_devptr tails = carries + s->tiles * mbi_type_size(mbi_plan_sums(plan));
+  mbi_scan_schedule *s = mbi_scan_of(plan);
+  mbi_devptr tails = carries + s->tiles * mbi_type_size(mbi_plan_accumulator(plan));
   void *arguments[10];
   if (s->fixup_blocks == 0) {
     return MERBIT_OK;
   }
   arguments[0] = &s->tile_row;
-  arguments[1] = &plan->ranks.row_id;
-  arguments[2] = &plan->ranks.empty_id;
+  arguments[1] = &plan->nonempty.row_id;
+  arguments[2] = &plan->nonempty.empty_id;
   arguments[3] = &carries;
   arguments[4] = &tails;
   arguments[5] = &y;
@@ -197,7 +203,7 @@ MBI_INTERNAL merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr c
       plan->context, s->fixup, "mbk_scan_fixup", (int64_t)s->fixup_blocks,
       MBI_SCAN_FIXUP_THREADS,
       (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 *
-                 (mbi_type_size(mbi_plan_sums(plan)) + sizeof(uint32_t))),
+                 (mbi_type_size(mbi_plan_accumulator(plan)) + sizeof(uint32_t))),
       stream, arguments, how);
 }
 
@@ -208,18 +214,18 @@ MBI_INTERNAL int mbi_scan_adds(const merbit_plan *plan, const void *beta) {
   }
   return plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE
              ? *(const void *const *)beta != NULL
-             : !mbi_scalar_zero(mbi_plan_sums(plan), beta);
+             : !mbi_scalar_zero(mbi_plan_accumulator(plan), beta);
 }
 
 static merbit_status mbi_scan_launch_whole(merbit_plan *plan, const void *alpha, mbi_devptr x,
                                            const void *beta, mbi_devptr y, void *stream) {
-  mbi_scan_schedule *s = &plan->scan;
+  mbi_scan_schedule *s = mbi_scan_of(plan);
   const int adds = mbi_scan_adds(plan, beta);
   void *arguments[15];
   arguments[0] = &s->row_ends;
   arguments[1] = &s->tile_row;
-  arguments[2] = &plan->ranks.row_id;
-  arguments[3] = &plan->ranks.empty_id;
+  arguments[2] = &plan->nonempty.row_id;
+  arguments[3] = &plan->nonempty.empty_id;
   arguments[4] = &s->block_start;
   arguments[5] = &plan->device.col_ind;
   arguments[6] = &plan->device.values;
@@ -239,8 +245,8 @@ static merbit_status mbi_scan_launch_whole(merbit_plan *plan, const void *alpha,
 static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, const void *alpha,
                                        mbi_devptr x, const void *beta, mbi_devptr y,
                                        void *stream) {
-  mbi_scan_schedule *s = &plan->scan;
-  const unsigned size = (unsigned)mbi_type_size(mbi_plan_sums(plan));
+  mbi_scan_schedule *s = mbi_scan_of(plan);
+  const unsigned size = (unsigned)mbi_type_size(mbi_plan_accumulator(plan));
   const int adds = mbi_scan_adds(plan, beta);
   mbi_devptr tails = carries + s->tiles * size;
   void *arguments[14];
@@ -250,7 +256,7 @@ static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, co
   }
   arguments[0] = &s->row_ends;
   arguments[1] = &s->tile_row;
-  arguments[2] = &plan->ranks.row_id;
+  arguments[2] = &plan->nonempty.row_id;
   arguments[3] = &plan->device.col_ind;
   arguments[4] = &plan->device.values;
   arguments[5] = &plan->device.table;
@@ -276,7 +282,7 @@ static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, co
 /* ---- Describe ---------------------------------------------------------------------------- */
 
 MBI_INTERNAL void mbi_scan_info(const merbit_plan *plan, merbit_plan_info *info) {
-  const mbi_scan_schedule *s = &plan->scan;
+  const mbi_scan_schedule *s = mbi_scan_of(plan);
   info->sigma = s->steps;
   info->omega = 32;
   info->block_threads = s->threads;
@@ -284,15 +290,15 @@ MBI_INTERNAL void mbi_scan_info(const merbit_plan *plan, merbit_plan_info *info)
 }
 
 static int mbi_scan_describe(const merbit_plan *plan, char *text, size_t size) {
-  const mbi_scan_schedule *s = &plan->scan;
+  const mbi_scan_schedule *s = mbi_scan_of(plan);
   return snprintf(
       text, size,
       "%" PRIu64 " tiles of 32 x %d, scan depth %d, %" PRIu64 " empty rows, %d threads%s%s",
       s->tiles, s->steps, s->depth, s->empty_rows, s->threads,
-      s->whole ? " with whole rows" : "", plan->once ? ", matrix past the caches" : "");
+      s->whole ? " with whole rows" : "", plan->streaming ? ", matrix past the caches" : "");
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_scan_method = {mbi_scan_create,
+MBI_INTERNAL const mbi_cuda_method mbi_scan_method = {sizeof(mbi_scan_schedule), mbi_scan_create,
                                                       mbi_scan_destroy,
                                                       mbi_scan_carry_bytes,
                                                       mbi_scan_multiply,

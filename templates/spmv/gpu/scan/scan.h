@@ -23,6 +23,7 @@ typedef struct mbi_scan_schedule {
 #endif
 
 #ifdef MBI_SEPARATE
+MBI_INTERNAL mbi_scan_schedule *mbi_scan_of(const merbit_plan *plan);
 /* spmv/gpu/scan/sizes.c */
 MBI_INTERNAL int mbi_scan_widest(merbit_type type);
 MBI_INTERNAL int mbi_scan_aligned(const merbit_plan *plan);
@@ -38,6 +39,7 @@ MBI_INTERNAL merbit_status mbi_scan_schedule_create(merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_scan_create(merbit_plan *plan);
 MBI_INTERNAL void mbi_scan_destroy(merbit_plan *plan);
 MBI_INTERNAL uint64_t mbi_scan_carry_bytes(const merbit_plan *plan);
+MBI_INTERNAL uint64_t mbi_scan_dot_parts(const merbit_plan *plan);
 MBI_INTERNAL mbi_devptr mbi_scan_dots(const merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr carries,
                                                  const void *alpha, const void *beta,

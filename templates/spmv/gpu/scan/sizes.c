@@ -7,6 +7,11 @@
 
 /* ---- Encode: from the plan's wishes to sizes --------------------------------------------- */
 
+/* Returns the state of a plan by this method. */
+MBI_INTERNAL mbi_scan_schedule *mbi_scan_of(const merbit_plan *plan) {
+  return (mbi_scan_schedule *)plan->state;
+}
+
 /* Nonzeros of 16 bytes of sums. */
 MBI_INTERNAL int mbi_scan_widest(merbit_type type) {
   return (int)(16 / mbi_type_size(type));
@@ -26,19 +31,19 @@ static int mbi_scan_looks_up(const merbit_plan *plan) {
  * with 40 of them for a pack of 16 bytes more than elsewhere, but not where values are
  * looked up; blocks that take whole rows need more. */
 MBI_INTERNAL int mbi_scan_resident(const merbit_plan *plan) {
-  const int packs = plan->scan.steps / mbi_scan_widest(mbi_plan_sums(plan)),
-            threads = plan->scan.threads;
-  const int single = mbi_plan_sums(plan) == MERBIT_F32;
+  const int packs = mbi_scan_of(plan)->steps / mbi_scan_widest(mbi_plan_accumulator(plan)),
+            threads = mbi_scan_of(plan)->threads;
+  const int single = mbi_plan_accumulator(plan) == MERBIT_F32;
   const int known = plan->context->device.compute_capability == 90 && mbi_scan_aligned(plan) &&
-                    plan->scan.pack >= mbi_scan_widest(mbi_plan_sums(plan)) &&
+                    mbi_scan_of(plan)->pack >= mbi_scan_widest(mbi_plan_accumulator(plan)) &&
                     !mbi_scan_looks_up(plan) && !mbi_plan_has_semiring(plan) &&
                     plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE;
-  const int full = (plan->scan.whole ? 1 : single ? 2 : 3) + known;
+  const int full = (mbi_scan_of(plan)->whole ? 1 : single ? 2 : 3) + known;
   /* Many narrow packs by rows spill at 1,024 threads where addresses take more registers. */
   const int tight = plan->context->device.compute_capability >= 100 && packs == 4 && single &&
                     plan->device.form == MBI_VALUES_ROW;
   /* Of 16 bytes each, what a lane keeps beside its products takes twice the registers. */
-  const int heavy = mbi_plan_sums(plan) == MERBIT_C128;
+  const int heavy = mbi_plan_accumulator(plan) == MERBIT_C128;
   const int blocks = (heavy                      ? (packs > 16  ? 256
                                                     : packs > 8 ? 384
                                                                 : 512)
@@ -53,13 +58,13 @@ MBI_INTERNAL int mbi_scan_resident(const merbit_plan *plan) {
 
 /* What follows from the rows and from s->tiles, for every method on tiles of nonzeros. */
 MBI_INTERNAL void mbi_scan_size_rows(merbit_plan *plan) {
-  mbi_scan_schedule *s = &plan->scan;
+  mbi_scan_schedule *s = mbi_scan_of(plan);
   const uint64_t pack = (uint64_t)s->pack;
   /* That hold of a row that none of them ends. */
-  const uint64_t lanes = (plan->ranks.longest > 0 ? plan->ranks.longest - 1 : 0) / pack + 1;
+  const uint64_t lanes = (plan->nonempty.longest > 0 ? plan->nonempty.longest - 1 : 0) / pack + 1;
   s->depth = mbi_log2_ceiling(lanes < 32 ? lanes : 32);
   s->fixup_blocks = (s->tiles + MBI_SCAN_FIXUP_THREADS - 1) / MBI_SCAN_FIXUP_THREADS;
-  s->empty_rows = plan->device.rows - plan->ranks.count;
+  s->empty_rows = plan->device.rows - plan->nonempty.count;
   if (s->empty_rows > 0) {
     const uint64_t wanted = s->empty_rows / MBI_SCAN_FIXUP_THREADS + 1;
     const uint64_t most = 8 * (uint64_t)plan->context->device.multiprocessors;
@@ -78,9 +83,9 @@ static uint64_t mbi_scan_at_once(const merbit_plan *plan, int steps) {
  * row takes a block more than one round; and for larger ones of short rows, whose ends the
  * second launch would look for. */
 static int mbi_scan_suits_whole(const merbit_plan *plan, uint64_t round) {
-  const uint64_t nnz = plan->device.nnz, longest = plan->ranks.longest;
+  const uint64_t nnz = plan->device.nnz, longest = plan->nonempty.longest;
   return nnz <= mbi_scan_at_once(plan, 12)   ? longest <= round
-         : nnz <= mbi_scan_at_once(plan, 99) ? !plan->once && longest <= 64
+         : nnz <= mbi_scan_at_once(plan, 99) ? !plan->streaming && longest <= 64
                                              : 0;
 }
 
@@ -89,9 +94,9 @@ static int mbi_scan_suits_whole(const merbit_plan *plan, uint64_t round) {
  * an H200, stencil27 of 20M ones 63 to 50 us in f64, a web graph 78 to 66, a circuit of five
  * nonzeros a row 77 to 69; roads of three 92 to 97). Values would come in halves of sectors. */
 static int mbi_scan_takes_twice(const merbit_plan *plan) {
-  const int single = mbi_plan_sums(plan) == MERBIT_F32;
-  const int twice = 2 * mbi_scan_widest(mbi_plan_sums(plan));
-  return (single || mbi_plan_sums(plan) == MERBIT_F64) && !mbi_plan_has_semiring(plan) &&
+  const int single = mbi_plan_accumulator(plan) == MERBIT_F32;
+  const int twice = 2 * mbi_scan_widest(mbi_plan_accumulator(plan));
+  return (single || mbi_plan_accumulator(plan) == MERBIT_F64) && !mbi_plan_has_semiring(plan) &&
          mbi_value_bytes(plan) == 0 && plan->device.form != MBI_VALUES_ROW &&
          plan->device.nnz >= (single ? 8 : 4) * plan->device.rows &&
          plan->device.nnz >= 49152 * (uint64_t)plan->context->device.multiprocessors &&
@@ -101,20 +106,20 @@ static int mbi_scan_takes_twice(const merbit_plan *plan) {
 /* Steps, threads and whether blocks take whole rows, where the plan leaves them open. */
 static void mbi_scan_defaults(merbit_plan *plan) {
   const merbit_plan_desc *wish = &plan->desc;
-  mbi_scan_schedule *s = &plan->scan;
+  mbi_scan_schedule *s = mbi_scan_of(plan);
   const uint64_t nnz = plan->device.nnz;
   const uint64_t processors = (uint64_t)plan->context->device.multiprocessors;
-  const int single = mbi_plan_sums(plan) == MERBIT_F32;
+  const int single = mbi_plan_accumulator(plan) == MERBIT_F32;
   /* 12 steps would spill in f64 with alpha and beta in GPU memory, and from compute capability
    * 10.0 on, where addresses take more registers. */
   const int roomy = single || (wish->scalar_memory != MERBIT_MEMORY_DEVICE &&
                                plan->context->device.compute_capability < 100);
-  const int heavy = mbi_plan_sums(plan) == MERBIT_C128; /* see mbi_scan_resident */
+  const int heavy = mbi_plan_accumulator(plan) == MERBIT_C128; /* see mbi_scan_resident */
   const int most = heavy ? 4 : roomy ? 12 : 8;
   const int once = nnz <= mbi_scan_at_once(plan, most);
   int threads = once && !heavy ? 1024 : 512;
   int steps = heavy ? 4 : nnz <= mbi_scan_at_once(plan, 8) ? 8 : once ? 12 : single ? 8 : 4;
-  s->pack = single && !plan->once ? 2 : mbi_scan_widest(mbi_plan_sums(plan));
+  s->pack = single && !plan->streaming ? 2 : mbi_scan_widest(mbi_plan_accumulator(plan));
   s->steps = wish->sigma != 0 ? wish->sigma : steps;
   s->threads = wish->block_threads != 0 ? wish->block_threads : threads;
   s->whole =
@@ -122,9 +127,9 @@ static void mbi_scan_defaults(merbit_plan *plan) {
                   (wish->omega == 0 && s->threads >= 64 &&
                    mbi_scan_suits_whole(plan, (uint64_t)s->threads * (uint64_t)s->steps)));
   if (!s->whole) {
-    const int wide = s->pack == mbi_scan_widest(mbi_plan_sums(plan));
+    const int wide = s->pack == mbi_scan_widest(mbi_plan_accumulator(plan));
     const int twice = mbi_scan_takes_twice(plan);
-    s->pack = twice ? 2 * mbi_scan_widest(mbi_plan_sums(plan)) : s->pack;
+    s->pack = twice ? 2 * mbi_scan_widest(mbi_plan_accumulator(plan)) : s->pack;
     if (heavy) {
       threads = nnz < processors * 16384 ? 128 : 256;
     } else if (nnz < processors * 16384) { /* short tiles in small blocks, for latency */
@@ -148,15 +153,15 @@ static void mbi_scan_defaults(merbit_plan *plan) {
 
 static int mbi_scan_has_dots(const merbit_plan *plan) {
   const mbi_device_csr *csr = &plan->device;
-  return plan->making.dots && !plan->scan.whole && mbi_plan_plain(plan) &&
+  return plan->making.dots && !mbi_scan_of(plan)->whole && mbi_plan_plain(plan) &&
          csr->rows == csr->cols && csr->rows * mbi_type_size(plan->type) >= MBI_SCAN_DOTS &&
          csr->nnz < 8 * csr->rows &&
          csr->form != MBI_VALUES_COLUMN; /* whose x is scaled before */
 }
 
-/* Sizes of the specialisation; needs plan->ranks. */
+/* Sizes of the specialisation; needs plan->nonempty. */
 MBI_INTERNAL merbit_status mbi_scan_size(merbit_plan *plan) {
-  mbi_scan_schedule *s = &plan->scan;
+  mbi_scan_schedule *s = mbi_scan_of(plan);
   merbit_context *context = plan->context;
   uint64_t tile, warps;
   mbi_scan_defaults(plan);
@@ -195,8 +200,8 @@ MBI_INTERNAL merbit_status mbi_scan_size(merbit_plan *plan) {
 /* Of one block that takes whole rows: a table of values, what its warps tell each other, twice,
  * and the old y. */
 MBI_INTERNAL unsigned mbi_scan_whole_shared(const merbit_plan *plan, int adds) {
-  const unsigned size = (unsigned)mbi_type_size(mbi_plan_sums(plan));
-  const unsigned threads = (unsigned)plan->scan.threads;
+  const unsigned size = (unsigned)mbi_type_size(mbi_plan_accumulator(plan));
+  const unsigned threads = (unsigned)mbi_scan_of(plan)->threads;
   return mbi_value_shared(plan) + threads / 32 * 2 * (2 * size + (unsigned)sizeof(uint32_t)) +
          (adds ? threads * size : 0);
 }

@@ -9,8 +9,8 @@
 #ifndef MBK_DEPTH
 #error "define MBK_DEPTH: ceil(log2) of the longest row, at most 5"
 #endif
-#ifndef MBK_ONCE
-#error "define MBK_ONCE: 1 if the matrix is loaded past the caches"
+#ifndef MBK_STREAMING
+#error "define MBK_STREAMING: 1 if the matrix is loaded past the caches"
 #endif
 #ifndef MBK_THREADS
 #error "define MBK_THREADS: threads per block of the product, a multiple of 32"
@@ -24,9 +24,9 @@
 #define MBK_TILE_NONZEROS (32 * MBK_STEPS)
 #define MBK_GROUPS (MBK_STEPS / MBK_PACK)
 
-#if MBK_ONCE
-#define MBK_MATRIX_LOAD mbk_load_once
-#define MBK_PACK_LOAD mbk_load_pack_once
+#if MBK_STREAMING
+#define MBK_MATRIX_LOAD mbk_load_streaming
+#define MBK_PACK_LOAD mbk_load_pack_streaming
 #else
 #define MBK_MATRIX_LOAD mbk_load
 #define MBK_PACK_LOAD mbk_load_pack
@@ -43,7 +43,7 @@ struct mbk_scan_dot {
   double sum;
 };
 MBK_DEVICE void mbk_scan_meet(mbk_scan_dot &dot, mbk_u32 row, MBK_COMPUTE part) {
-  dot.sum += (double)part * (double)mbk_load_late(dot.x + row);
+  dot.sum += (double)part * (double)mbk_load_after_wait(dot.x + row);
 }
 #endif
 

@@ -9,6 +9,11 @@
 
 /* ---- Encode: windows, slices, loads in flight -------------------------------------------- */
 
+/* Returns the state of a plan by this method. */
+MBI_INTERNAL mbi_sliced *mbi_sliced_of(const merbit_plan *plan) {
+  return (mbi_sliced *)plan->state;
+}
+
 /* Values that a lane keeps in flight, in loads of 16 bytes. */
 static int mbi_sliced_unroll(const merbit_plan *plan) {
   return plan->desc.sigma != 0 ? plan->desc.sigma : 2;
@@ -21,11 +26,11 @@ MBI_INTERNAL double mbi_sliced_walk(const merbit_plan *plan) {
 }
 
 MBI_INTERNAL merbit_status mbi_sliced_size(merbit_plan *plan) {
-  mbi_sliced *s = &plan->sliced;
+  mbi_sliced *s = mbi_sliced_of(plan);
   merbit_context *context = plan->context;
   /* Sorting costs a row number for each row: where there is next to nothing to gain, not. */
   s->sorted =
-      plan->desc.omega != 1 && plan->ranks.slots > plan->device.nnz + plan->device.nnz / 32;
+      plan->desc.omega != 1 && plan->nonempty.slots > plan->device.nnz + plan->device.nnz / 32;
   s->unroll = mbi_sliced_unroll(plan);
   s->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : 256;
   if (s->unroll < 1 || s->unroll > 16 || s->threads < 32 || s->threads > 1024 ||
@@ -38,7 +43,7 @@ MBI_INTERNAL merbit_status mbi_sliced_size(merbit_plan *plan) {
   }
   s->slices = (plan->device.rows + 31) / 32;
   s->blocks = (s->slices * 32 + (uint64_t)s->threads - 1) / (uint64_t)s->threads;
-  if (!mbi_ranks_fit(plan) || s->blocks > (uint64_t)INT32_MAX) {
+  if (!mbi_nonempty_fit(plan) || s->blocks > (uint64_t)INT32_MAX) {
     return mbi_fail(context, MERBIT_TOO_LARGE,
                     "%" PRIu64
                     " rows are too many for MERBIT_METHOD_SLICED; use another plan_desc.method",
@@ -47,14 +52,14 @@ MBI_INTERNAL merbit_status mbi_sliced_size(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* Lengths and the starts of slices are 32-bit; needs plan->ranks. */
+/* Lengths and the starts of slices are 32-bit; needs plan->nonempty. */
 MBI_INTERNAL merbit_status mbi_sliced_check(const merbit_plan *plan) {
-  const mbi_ranks *ranks = &plan->ranks;
-  if (ranks->longest > INT32_MAX || ranks->slots / 16 + 6 * plan->sliced.slices > UINT32_MAX) {
+  const mbi_nonempty_rows *nonempty = &plan->nonempty;
+  if (nonempty->longest > INT32_MAX || nonempty->slots / 16 + 6 * mbi_sliced_of(plan)->slices > UINT32_MAX) {
     return mbi_fail(plan->context, MERBIT_TOO_LARGE,
                     "slices of 32 rows would take %" PRIu64 " slots, and %" PRIu32
                     " for one row; use another plan_desc.method",
-                    ranks->slots, ranks->longest);
+                    nonempty->slots, nonempty->longest);
   }
   return MERBIT_OK;
 }
@@ -62,18 +67,18 @@ MBI_INTERNAL merbit_status mbi_sliced_check(const merbit_plan *plan) {
 /* ---- Specialise -------------------------------------------------------------------------- */
 
 MBI_INTERNAL void mbi_sliced_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
-  const mbi_sliced *s = &plan->sliced;
+  const mbi_sliced *s = mbi_sliced_of(plan);
   mbi_plan_preamble(plan, preamble);
   mbi_preamble_define_int(preamble, "MBK_UNROLL", s->unroll);
   mbi_preamble_define_int(preamble, "MBK_SORTED", s->sorted);
-  mbi_preamble_define_int(preamble, "MBK_ONCE", plan->once);
+  mbi_preamble_define_int(preamble, "MBK_STREAMING", plan->streaming);
   mbi_preamble_define_int(preamble, "MBK_THREADS", s->threads);
 }
 
 static merbit_status mbi_sliced_specialise(merbit_plan *plan) {
   static const char *const names[4] = {"mbk_sliced_order", "mbk_sliced_width",
                                        "mbk_sliced_fill", "mbk_sliced_product"};
-  mbi_sliced *s = &plan->sliced;
+  mbi_sliced *s = mbi_sliced_of(plan);
   mbi_preamble preamble;
   merbit_status status;
   int i;
@@ -96,13 +101,13 @@ MBI_INTERNAL int64_t mbi_sliced_build_blocks(const mbi_sliced *s) {
  * *sum. */
 static merbit_status mbi_sliced_offsets(merbit_plan *plan, mbi_devptr array, uint64_t *sum) {
   merbit_context *context = plan->context;
-  mbi_devptr total = array + plan->sliced.slices * sizeof(uint32_t);
+  mbi_devptr total = array + mbi_sliced_of(plan)->slices * sizeof(uint32_t);
   void *offsets = NULL, *arguments[3];
   uint32_t found = 0;
   merbit_status status =
-      mbi_program_kernel(context, &plan->ranks.program, "mbk_arrays_offsets", &offsets);
+      mbi_program_kernel(context, &plan->nonempty.program, "mbk_arrays_offsets", &offsets);
   arguments[0] = &array;
-  arguments[1] = &plan->sliced.slices;
+  arguments[1] = &mbi_sliced_of(plan)->slices;
   arguments[2] = &total;
   if (status == MERBIT_OK) {
     status = mbi_device_launch(context, offsets, "mbk_arrays_offsets", 1, 1024,
@@ -117,7 +122,7 @@ static merbit_status mbi_sliced_offsets(merbit_plan *plan, mbi_devptr array, uin
 
 /* Which rows make a slice, and how wide it and its columns are. */
 static merbit_status mbi_sliced_order(merbit_plan *plan) {
-  mbi_sliced *s = &plan->sliced;
+  mbi_sliced *s = mbi_sliced_of(plan);
   void *arguments[8];
   merbit_status status;
   arguments[0] = &plan->device.row_ptr;
@@ -145,7 +150,7 @@ static merbit_status mbi_sliced_order(merbit_plan *plan) {
 /* Everything but columns and values, whose sizes come out: slots of values, and of two-byte
  * columns. */
 static merbit_status mbi_sliced_build(merbit_plan *plan) {
-  mbi_sliced *s = &plan->sliced;
+  mbi_sliced *s = mbi_sliced_of(plan);
   const uint64_t places = s->slices * 32 * sizeof(uint32_t);
   const uint64_t starts = (s->slices + 1) * sizeof(uint32_t);
   mbi_devptr *const parts[] = {&s->length, &s->row_id, &s->slice_start, &s->column_start,
@@ -168,7 +173,7 @@ static merbit_status mbi_sliced_build(merbit_plan *plan) {
 }
 
 static merbit_status mbi_sliced_fill(merbit_plan *plan) {
-  mbi_sliced *s = &plan->sliced;
+  mbi_sliced *s = mbi_sliced_of(plan);
   void *arguments[11];
   arguments[0] = &plan->device.row_ptr;
   arguments[1] = &plan->device.col_ind;
@@ -188,9 +193,9 @@ static merbit_status mbi_sliced_fill(merbit_plan *plan) {
 }
 
 static merbit_status mbi_sliced_create(merbit_plan *plan) {
-  mbi_sliced *s = &plan->sliced;
+  mbi_sliced *s = mbi_sliced_of(plan);
   const uint64_t values = mbi_value_bytes(plan);
-  merbit_status status = mbi_ranks_need(plan);
+  merbit_status status = mbi_nonempty_need(plan);
   if (status == MERBIT_OK) {
     status = mbi_sliced_size(plan);
   }
@@ -222,15 +227,15 @@ static merbit_status mbi_sliced_create(merbit_plan *plan) {
 }
 
 static void mbi_sliced_destroy(merbit_plan *plan) {
-  mbi_device_release(plan->context, plan->sliced.length); /* and what is behind it */
-  mbi_device_release(plan->context, plan->sliced.columns);
+  mbi_device_release(plan->context, mbi_sliced_of(plan)->length); /* and what is behind it */
+  mbi_device_release(plan->context, mbi_sliced_of(plan)->columns);
   mbi_program_destroy(plan->context, &plan->program);
 }
 
 static merbit_status mbi_sliced_multiply(merbit_plan *plan, mbi_devptr carries,
                                          const void *alpha, mbi_devptr x, const void *beta,
                                          mbi_devptr y, void *stream) {
-  mbi_sliced *s = &plan->sliced;
+  mbi_sliced *s = mbi_sliced_of(plan);
   void *arguments[13];
   (void)carries;
   if (s->blocks == 0) {
@@ -256,14 +261,14 @@ static merbit_status mbi_sliced_multiply(merbit_plan *plan, mbi_devptr carries,
 /* ---- Describe ---------------------------------------------------------------------------- */
 
 static void mbi_sliced_info(const merbit_plan *plan, merbit_plan_info *info) {
-  info->sigma = plan->sliced.unroll;
+  info->sigma = mbi_sliced_of(plan)->unroll;
   info->omega = 32;
-  info->block_threads = plan->sliced.threads;
-  info->tiles = (int64_t)plan->sliced.slices;
+  info->block_threads = mbi_sliced_of(plan)->threads;
+  info->tiles = (int64_t)mbi_sliced_of(plan)->slices;
 }
 
 static int mbi_sliced_describe(const merbit_plan *plan, char *text, size_t size) {
-  const mbi_sliced *s = &plan->sliced;
+  const mbi_sliced *s = mbi_sliced_of(plan);
   const double slots = s->slots > 0 ? (double)s->slots : 1.0;
   return snprintf(text, size,
                   "%" PRIu64 " slices of 32 rows%s, %.1f%% of the slots filled, %.1f bytes a "
@@ -273,6 +278,5 @@ static int mbi_sliced_describe(const merbit_plan *plan, char *text, size_t size)
                   2.0 * (double)s->column_slots / slots, s->threads);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_sliced_method = {
-    mbi_sliced_create, mbi_sliced_destroy,  mbi_rows_carry_bytes, mbi_sliced_multiply,
+MBI_INTERNAL const mbi_cuda_method mbi_sliced_method = {sizeof(mbi_sliced), mbi_sliced_create, mbi_sliced_destroy,  mbi_rows_carry_bytes, mbi_sliced_multiply,
     mbi_sliced_info,   mbi_sliced_describe, mbi_sliced_fill};

@@ -9,8 +9,8 @@
 #ifndef MBK_UNROLL
 #error "define MBK_UNROLL: loads of values that one lane keeps in flight"
 #endif
-#ifndef MBK_ONCE
-#error "define MBK_ONCE: 1 if the matrix is loaded past the caches"
+#ifndef MBK_STREAMING
+#error "define MBK_STREAMING: 1 if the matrix is loaded past the caches"
 #endif
 #ifndef MBK_THREADS
 #error "define MBK_THREADS: threads per block, a multiple of 32"
@@ -18,8 +18,8 @@
 #include "jit/device.cuh"
 #include "spmv/shared/algebra.cuh"
 
-#if MBK_ONCE
-#define MBK_PACK_LOAD mbk_load_pack_once
+#if MBK_STREAMING
+#define MBK_PACK_LOAD mbk_load_pack_streaming
 #else
 #define MBK_PACK_LOAD mbk_load_pack
 #endif
@@ -70,9 +70,9 @@ MBK_DEVICE MBK_COMPUTE mbk_sliced_sum(const T *columns, const MBK_VALUE *values,
         product[u][j] = MBK_ZERO;
         if (at + u * MBK_PACK + j < count) {
 #if MBK_PATTERN
-          product[u][j] = MBK_UNIT(values, mbk_load_late(x + from));
+          product[u][j] = MBK_UNIT(values, mbk_load_after_wait(x + from));
 #else
-          product[u][j] = MBK_MUL(mbk_value(value[u].at[j]), mbk_load_late(x + from));
+          product[u][j] = MBK_MUL(mbk_value(value[u].at[j]), mbk_load_after_wait(x + from));
 #endif
         }
       }

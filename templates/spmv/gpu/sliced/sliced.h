@@ -18,6 +18,7 @@ typedef struct mbi_sliced {
   65 /* MBK_PAGE_SET of spmv/shared/pages.cuh: words of each warp that makes a list */
 
 #ifdef MBI_SEPARATE
+MBI_INTERNAL mbi_sliced *mbi_sliced_of(const merbit_plan *plan);
 /* spmv/gpu/sliced/sliced.c */
 MBI_INTERNAL double mbi_sliced_walk(const merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_sliced_size(merbit_plan *plan);

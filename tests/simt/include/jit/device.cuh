@@ -220,7 +220,7 @@ template <class T> MBK_DEVICE T mbk_load(const T *address) {
   simt_read_only_check(address);
   return *address;
 }
-template <class T> MBK_DEVICE T mbk_load_once(const T *address) {
+template <class T> MBK_DEVICE T mbk_load_streaming(const T *address) {
   return *address;
 }
 template <class T> MBK_DEVICE T mbk_load_fresh(const T *address) {
@@ -249,15 +249,15 @@ MBK_DEVICE void mbk_collect(const mbk_u64 *slots, mbk_u32 mark, double (&values)
   }
 }
 template <class T, int N> struct alignas(sizeof(T) * N) mbk_pack { T at[N]; };
-template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack_late(const T *address) {
+template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack_after_wait(const T *address) {
   simt_pack_check(address, sizeof(T) * N);
   return *(const mbk_pack<T, N> *)address;
 }
 template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack(const T *address) {
   simt_read_only_check(address);
-  return mbk_load_pack_late<T, N>(address);
+  return mbk_load_pack_after_wait<T, N>(address);
 }
-template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack_once(const T *address) {
+template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack_streaming(const T *address) {
   static_assert(sizeof(T) * N == 2 || sizeof(T) * N == 4 || sizeof(T) * N == 8 ||
                     sizeof(T) * N == 16,
                 "one load");
@@ -277,7 +277,7 @@ MBK_DEVICE void mbk_copy_wait() {
 MBK_DEVICE void mbk_await() {
   simt_late_end();
 }
-template <class T> MBK_DEVICE T mbk_load_late(const T *address) {
+template <class T> MBK_DEVICE T mbk_load_after_wait(const T *address) {
   return *address;
 }
 template <class T> MBK_DEVICE T mbk_load_behind(const T *address) {
