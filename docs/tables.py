@@ -4,8 +4,8 @@
     python3 docs/tables.py --check  fail if a file differs from what would be written
 
 A mark is <!-- table NAME.json -->, or <!-- summary --> for a line on each file; <!-- end --> closes it. A file
-is what `bench --json`, compare.py --json or pagerank.py --json (both in examples/compare/) wrote, with "commit" added,
-or has "columns" and "rows" of its own.
+is what `bench --json` or the --json of compare.py, pagerank.py or solvers.py (in examples/compare/) wrote, with
+"commit" added.
 """
 
 import json
@@ -21,6 +21,10 @@ RIVALS = {"mkl": "MKL", "eigen": "Eigen", "graphblas": "GraphBLAS", "networkx": 
           "scipy": "SciPy", "librsb": "librsb"}
 CASES = {"merbit f64": "f64", "merbit f32": "f32", "merbit-refine f64": "refined in f32", "random": "general values",
          "given": "values as they come"}
+METHODS = {"cg": "CG", "bicgstab": "BiCGSTAB", "gmres": "GMRES(30)"}
+PRODUCTS = {"transpose": "transposed", "c64-auto": "complex (C64)", "c128-auto": "complex (C128)",
+            "f16-auto": "f16 values, f32 vectors", "bf16-auto": "bf16 values, f32 vectors",
+            "f32f64-auto": "f32 values, f64 vectors", "minplus-auto": "min-plus"}
 TASKS = {"cg": "CG", "bicgstab": "BiCGSTAB", "pagerank": "PageRank"}
 # A row of the summary: what was computed, the rivals, the file and which of its cases.
 SUMMARY = (
@@ -42,14 +46,22 @@ def load(name):
     missing = [field for field in REQUIRED if not run.get(field)]
     if missing:
         sys.exit(f"docs/results/{name} lacks {', '.join(missing)}: say what was measured, where and when")
+    if "task" in run["results"][0]:  # f64 before f32, and a kind of system after the other
+        run["results"].sort(key=lambda result: (result["precision"] == "f32", result["input"].split(", ")[1:]))
     return run
 
 
 def short(name):
-    """gen:road:57.5M seed 1 -> road:57.5M; paths lose folders and endings."""
+    """gen:road:57.5M seed 1 -> road:57.5M; paths lose folders, endings and what bench says of their values."""
+    name = name.removesuffix(" (random values)")
     if name.startswith("gen:"):
         return name[4:].replace(" seed 1", "")
     return re.sub(r"\.(mtx|csr)(\.xz)?$", "", name.split("/")[-1])
+
+
+def case(name):
+    """road:57.5M -> road: without the size and the usual kind of system."""
+    return re.sub(r":[\d.]+M|, spd", "", short(name))
 
 
 def grouped(number):
@@ -69,6 +81,12 @@ def three_digits(number):
 def markdown(columns, rows, left=1):
     lines = ["| " + " | ".join(columns) + " |", "|" + "---|" * left + "--:|" * (len(columns) - left)]
     return lines + ["| " + " | ".join(row) + " |" for row in rows]
+
+
+def best_rival(result):
+    """The rival that merbit's first method of a result is compared with."""
+    name = next(m["compared_with"] for m in result["methods"] if not m["rival"] and "compared_with" in m)
+    return next(m for m in result["methods"] if m["name"] == name)
 
 
 def method_of(about):
@@ -96,26 +114,61 @@ def products(run):
     return markdown(["matrix", *heads], rows)
 
 
+def unsolved(ours, best):
+    """Whether ours did not converge where the rival did: their times are not comparable."""
+    return ours["stop"] != "converged" == best["stop"]
+
+
 def solves(run):
+    """The ratio of an iteration is to the rival with the fastest iterations, perhaps not the fastest end to end."""
     rows = []
     for result in run["results"]:
         measured = [m for m in result["methods"] if "iterations" in m]
-        best = min((m for m in measured if m["rival"]), key=lambda m: m.get("total_seconds", math.inf))
+        best = best_rival(result)
         for ours in (m for m in measured if not m["rival"]):
             name = TASKS[result["task"]]
             name += {"merbit": "", "merbit-refine": " refined in f32"}[ours["name"]]
             name += " in f32" if result["precision"] == "f32" else ""
-            name += ", " + short(result["input"]).replace(":20M", "").replace(", spd", "")
-            capped = [m["stop"] == "cap" for m in (ours, best)]
-            count = f"{ours['iterations']}, {best['iterations']}" + (" (cap)" if all(capped) else "")
-            count = "not within " + count if capped == [True, False] else count
-            step = f"{1e6 * ours['iteration_seconds']:.0f} of {1e6 * best['iteration_seconds']:.0f}"
-            rows.append([name, count, step])
-            rows[-1] += ([f"{ours['speedup_iteration']:.2f}", three_digits(1e3 * ours["total_seconds"]) + " of "
-                          + three_digits(1e3 * best["total_seconds"]), f"{ours['speedup']:.2f}"]
-                         if "speedup" in ours else ["-"] * 3)
+            name += ", " + case(result["input"])
+            count = f"{ours['iterations']}, {best['iterations']}"
+            count += " (cap)" if ours["stop"] == best["stop"] == "cap" else ""
+            count = "not within " + count if unsolved(ours, best) else count
+            fastest = ours["speedup_iteration"] * ours["iteration_seconds"]
+            rows.append([name, count, f"{1e6 * ours['iteration_seconds']:.0f} of {1e6 * fastest:.0f}"])
+            rows[-1] += (["-"] * 3 if unsolved(ours, best) else
+                         [f"{ours['speedup_iteration']:.2f}", three_digits(1e3 * ours["total_seconds"]) + " of "
+                          + three_digits(1e3 * best["total_seconds"]), f"{ours['speedup']:.2f}"])
     return markdown(["case", "iterations: merbit, cuSPARSE", "us an iteration", "ratio", "end to end, ms", "ratio"],
                     rows)
+
+
+def kinds(run):
+    """A row for each kind of product, a column for each matrix."""
+    inputs, rows = list(dict.fromkeys(short(result["input"]) for result in run["results"])), {}
+    for result in run["results"]:
+        for ours in (m for m in result["methods"] if m["name"] in PRODUCTS):
+            name = PRODUCTS[ours["name"]]
+            name += f", {result['precision']}" if result["precision"] in ("f32", "f64") else ""
+            cell = f"{1e6 * ours['seconds']:.0f}"
+            if "compared_with" in ours:
+                cell += f" of {1e6 * best_rival(result)['seconds']:.0f} ({ours['speedup']:.2f})"
+            rows.setdefault(name, dict.fromkeys(inputs, ""))[short(result["input"])] = cell
+    order = list(PRODUCTS.values())
+    rows = sorted(rows.items(), key=lambda row: order.index(re.sub(r", f(32|64)$", "", row[0])))
+    return markdown(["product", *inputs], [[name, *cells.values()] for name, cells in rows])
+
+
+def paper(run):
+    """The method MERBIT alone: its time, with the best of the measured sigmas, over the best rival's."""
+    rows = {}
+    for result in run["results"]:
+        best = min(m["seconds"] for m in result["methods"] if m["rival"] and m["kind"] == "A x")
+        for commit, prefix in (("dual-buffer", "merbit-dual-s"), ("general", "merbit-s")):
+            ours = min(m["seconds"] for m in result["methods"] if m["name"].startswith(prefix) and m["kind"] == "A x")
+            head = f"{result['precision']}, {commit} commit"
+            rows.setdefault(short(result["input"]), {})[head] = f"{ours / best:.3f}"
+    heads = sorted(next(iter(rows.values())), key=lambda head: (head.split()[1], head))
+    return markdown(["graph", *heads], [[name, *(cells[head] for head in heads)] for name, cells in rows.items()])
 
 
 def cpu_products(run):
@@ -140,31 +193,43 @@ def cpu_pagerank(run):
         best = min((n for n in medians if n != "merbit"), key=medians.get)
         rows.append([short(record["file"]), f"{scaled(1e3 * medians['merbit'])} ({counts['merbit']})",
                      f"{scaled(1e3 * medians[best])} {RIVALS[best]}"
-                     + (f" ({counts[best]})" if best in counts else ""), f"{record['ratio']:.2f}"])
+                     + (f" ({counts[best]})" if counts[best] else ""), f"{record['ratio']:.2f}"])
     return markdown(["graph", "merbit, ms (iterations)", "best rival, ms (iterations)", "ratio"], rows)
 
 
+def iterations(run):
+    rows = {}
+    for record in run["results"]:
+        row = rows.setdefault(record["method"], [0, 0])
+        row[0] += 1
+        row[1] += record["agrees"]
+    return markdown(["method", "cases", "within max(2, 10%) of SciPy's iterations"],
+                    [[METHODS[name], *map(str, row)] for name, row in rows.items()])
+
+
 def kind_of(run):
-    if "columns" in run:
-        return lambda run: markdown(run["columns"], run["rows"])
     if run["program"] != "bench":
-        return {"compare.py": cpu_products, "pagerank.py": cpu_pagerank}[run["program"]]
-    return solves if "task" in run["results"][0] else products
+        return {"compare.py": cpu_products, "pagerank.py": cpu_pagerank, "solvers.py": iterations}[run["program"]]
+    names = {m["name"] for result in run["results"] for m in result["methods"]}
+    return (solves if "task" in run["results"][0] else products if "auto" in names else
+            kinds if names & PRODUCTS.keys() else paper)
 
 
 # ---- What is said of all cases of a file --------------------------------------------------------
 def ratios(run):
     """{which cases: {case: the best rival's time over ours, None where ours does not converge}}."""
     found = {}
-    for result in run.get("results", ()):
-        if "file" in result:
+    inputs = {short(result["input"]) for result in run["results"] if "input" in result}
+    name_of = short if len({case(name) for name in inputs}) < len(inputs) else case
+    for result in run["results"]:
+        if "ratio" in result:
             key = result.get("values", "f64")
             found.setdefault(key, {})[short(result["file"])] = result.get("least_ratio", result.get("ratio"))
         for method in result.get("methods", ()):
-            name = short(result["input"]).split(":")[0] + "".join(re.findall(", (?:flow|ones)", result["input"]))
             key = result["precision"] if "task" not in result else f"{method['name']} {result['precision']}"
             if not method["rival"] and (method["name"] == "auto" and method["kind"] == "A x" or "task" in result):
-                found.setdefault(key, {})[name] = method.get("speedup")
+                solved = "task" not in result or not unsolved(method, best_rival(result))
+                found.setdefault(key, {})[name_of(result["input"])] = method["speedup"] if solved else None
     return found
 
 

@@ -9,6 +9,7 @@ BiCGSTAB wanders: where its path is longer than 100 iterations, rounding alone c
 """
 import argparse
 import ctypes
+import os
 import pathlib
 import subprocess
 import sys
@@ -33,6 +34,8 @@ def arguments():
     parser.add_argument("--cap", type=int, default=2000)
     parser.add_argument("--methods", default="cg,bicgstab,gmres")
     parser.add_argument("--most", type=int, default=3_000_000, help="nonzeros; larger files are left out")
+    parser.add_argument("--json", help="write iterations and residuals of every case here")
+    parser.set_defaults(threads=os.cpu_count())
     return parser.parse_args()
 
 
@@ -121,7 +124,7 @@ def agree(mine, theirs, tolerance, reached, reached_theirs):
 def main():
     options, library = arguments(), build()
     np.seterr(all="ignore")
-    counts = {}
+    counts, records = {}, []
     print(f"tolerance {options.tolerance:g}, at most {options.cap} iterations; residuals ||b - A x|| / ||b|| recomputed")
     print(f"{'matrix':20} {'system':6} {'method':9} {'precond':8} {'merbit':>7} {'scipy':>7} {'residual':>9} {'scipy':>9}")
     for path in options.files:
@@ -148,11 +151,17 @@ def main():
                     long = not good and method == "bicgstab" and theirs > 100
                     tally = counts.setdefault(method, [0, 0, 0])
                     tally[0 if good else 2 if long else 1] += 1
+                    records.append(dict(file=pathlib.Path(path).name, system=kind, method=method,
+                                        preconditioner="jacobi" if jacobi else "none",
+                                        iterations=dict(merbit=mine, scipy=theirs),
+                                        residuals=dict(merbit=reached, scipy=reached_theirs), agrees=good))
                     print(f"{name:20.20} {kind:6} {method:9} {'jacobi' if jacobi else 'none':8} {mine:7} {theirs:7} "
                           f"{reached:9.1e} {reached_theirs:9.1e}{'' if good else '  ~' if long else '  DIFFERS: ' + text}",
                           flush=True)
     for method, (good, bad, long) in counts.items():
         print(f"{method}: {good} agree, {bad} differ, {long} long and wandering")
+    if options.json:
+        compare.write_json(options, records)
     return any(bad for _, bad, _ in counts.values())
 
 
