@@ -10,5 +10,5 @@ refuse() { # --methods $1, with a sentence that has $2
   if run "$1"; then echo "--methods $1 was accepted"; exit 1; fi
   grep -q -- "$2" "$work/errors" || { cat "$work/errors"; exit 1; }
 }
-accept static,half
-refuse half,merge,mer,scan '--methods: mer names nothing that is measured here'
+accept static,symmetric
+refuse symmetric,merge,mer,scan '--methods: mer names nothing that is measured here'

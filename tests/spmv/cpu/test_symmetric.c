@@ -220,7 +220,7 @@ static void told(void **state) {
   assert_int_equal(info.bytes_per_product, 5 * 12 + 6 * 8 + 4 * 4);
   assert_true(info.expand_seconds > 0 && info.expand_seconds <= info.plan_seconds);
   (void)merbit_plan_describe(plan, line, sizeof line);
-  assert_non_null(strstr(line, "half on the CPU"));
+  assert_non_null(strstr(line, "symmetric on the CPU"));
   assert_non_null(strstr(line,
                          "; symmetric, given by 5 entries of its lower triangle, looked at "
                          "in "));
