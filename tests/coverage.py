@@ -1,4 +1,4 @@
-"""The figures of tests/coverage.sh, from gcovr's JSON: totals, rooms, and every uncovered branch with its
+"""The figures of tests/coverage.sh, from gcovr's JSON: totals, files, and every uncovered branch with its
 function. Each function with uncovered branches must be explained in tests/uncovered.md, as
 
     - `function` (2): why
@@ -11,58 +11,55 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-BANNER = re.compile(r"/\* ==== >>(\S+)")
 FUNCTION = re.compile(r"^(?:[A-Za-z_].*[ *])?((?:mbi|merbit)_\w+)\(")
 EXPLAINED = re.compile(r"^- `(\w+)` \((\d+)\): \S")
 
 
-def places():
-    """(room, function) of every line of merbit.h."""
-    room, function, found = "api", "", [None]
-    lines = (ROOT / "merbit.h").read_text(encoding="utf-8").splitlines()
-    for line in lines:
-        banner, head = BANNER.match(line), FUNCTION.match(line)
-        if banner:
-            room = banner.group(1)
-        if head:
-            function = head.group(1)
-        found.append((room, function))
-    return found, [""] + lines
+def functions(text):
+    """The function of every line of a source."""
+    function, found = "", [""]
+    for line in text:
+        head = FUNCTION.match(line)
+        function = head.group(1) if head else function
+        found.append(function)
+    return found
 
 
 def main():
     report = json.loads(pathlib.Path(sys.argv[1]).read_text(encoding="utf-8"))
-    (measured,) = [f for f in report["files"] if f["file"].endswith("merbit.h")]
-    where, text = places()
-    rooms, uncovered, seen = {}, {}, {}
-    for line in measured["lines"]:
-        number = line["line_number"]
-        room, function = where[number]
-        # One entry for each place, though several programs report it.
-        key = seen.setdefault(number, dict(room=room, function=function, count=0, branches={}))
-        key["count"] = max(key["count"], line["count"])
-        for i, branch in enumerate(line.get("branches", [])):
-            if branch.get("throw"):
-                continue
-            at = (branch.get("branchno", i), branch.get("source_block_id"))
-            key["branches"][at] = key["branches"].get(at, 0) + branch["count"]
-    for number, line in sorted(seen.items()):
-        total = rooms.setdefault(line["room"], [0, 0, 0, 0])
+    rooms, uncovered, seen, texts = {}, {}, {}, {}
+    for measured in report["files"]:
+        path = ROOT / measured["file"]
+        room = re.sub(r".*/(?:templates|sources)/", "", str(path))
+        texts[room] = [""] + path.read_text(encoding="utf-8").splitlines()
+        where = functions(texts[room][1:])
+        for line in measured["lines"]:
+            number = line["line_number"]
+            # One entry for each place, though several programs report it.
+            key = seen.setdefault((room, number), dict(function=where[number], count=0, branches={}))
+            key["count"] = max(key["count"], line["count"])
+            for i, branch in enumerate(line.get("branches", [])):
+                if branch.get("throw"):
+                    continue
+                at = (branch.get("branchno", i), branch.get("source_block_id"))
+                key["branches"][at] = key["branches"].get(at, 0) + branch["count"]
+    for (room, number), line in sorted(seen.items()):
+        total = rooms.setdefault(room, [0, 0, 0, 0])
         total[0] += 1
         total[1] += line["count"] > 0
         total[2] += len(line["branches"])
         missed = sum(count == 0 for count in line["branches"].values())
         total[3] += len(line["branches"]) - missed
         if missed:
-            uncovered.setdefault((line["room"], line["function"]), []).append((number, missed))
+            uncovered.setdefault((room, line["function"]), []).append((number, missed))
 
     print("uncovered branches:")
     for (room, function), lines in uncovered.items():
         for number, missed in lines:
-            print(f"  {room} {function} merbit.h:{number} ({missed}): {text[number].strip()}")
-    print(f"\n{'room':28} {'lines':>13} {'':6} {'branches':>13}")
+            print(f"  {room}:{number} {function} ({missed}): {texts[room][number].strip()}")
+    print(f"\n{'file':28} {'lines':>13} {'':6} {'branches':>13}")
     whole = [sum(total[i] for total in rooms.values()) for i in range(4)]
-    for room, total in list(rooms.items()) + [("merbit.h", whole)]:
+    for room, total in list(rooms.items()) + [("all", whole)]:
         print(f"{room:28} {total[1]:6}/{total[0]:6} {percent(total[1], total[0])} "
               f"{total[3]:6}/{total[2]:6} {percent(total[3], total[2])}")
 

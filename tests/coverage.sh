@@ -1,7 +1,7 @@
 #!/bin/sh
-# Line and branch coverage of merbit.h by the tests that run on this machine: sh tests/coverage.sh
+# Line and branch coverage of the sources in templates/ by the tests that run on this machine: sh tests/coverage.sh
 # Run sh tests/run.sh first: it installs what both need. gcovr, pinned, comes into the virtual environment
-# under build/. Measured is the header as C (-O0, no sanitizers); the kernels' texts are measured by
+# under build/. Measured are the sources as C (-O0, no sanitizers); the kernels' texts are measured by
 # tests/mutations/run.py. What stays uncovered is listed, and held against tests/uncovered.md. Forked children end
 # with exit instead of _exit, so that they write their counts.
 set -eu
@@ -16,7 +16,7 @@ python=$root/build/python/bin/python3
 
 mkdir -p build
 rm -rf build/coverage
-{ cmake -S . -B build/coverage -DCMAKE_BUILD_TYPE=Coverage -DMERBIT_SPLIT=OFF -DMERBIT_PYTHON="$python" \
+{ cmake -S . -B build/coverage -DCMAKE_BUILD_TYPE=Coverage -DMERBIT_PYTHON="$python" \
   -DCMAKE_C_FLAGS="-O0 -g --coverage -fprofile-update=atomic -D_exit=exit" -DCMAKE_CXX_FLAGS="-O1 -g" \
   -DCMAKE_SHARED_LINKER_FLAGS=--coverage &&
   cmake --build build/coverage --parallel "$jobs"; } >build/coverage.log 2>&1 ||
@@ -26,7 +26,7 @@ ctest --test-dir build/coverage --parallel "$jobs" --output-on-failure --no-test
   -E '^(compile_|gen_|simt_|mutations_)' >build/coverage.tests.log 2>&1 ||
   { echo "some tests fail here, perhaps for lack of room for counts; tests/run.sh decides:"
     grep 'Failed)\|Timeout)' build/coverage.tests.log || true; }
-"$python" -m gcovr --root "$root" --filter "$root/merbit\.h" --exclude-throw-branches \
+"$python" -m gcovr --root "$root" --filter "$root/templates/" --filter "$root/build/coverage/tests/sources/" --exclude-throw-branches \
   --gcov-suspicious-hits-threshold 0 --merge-mode-functions=merge-use-line-min --json build/coverage/merbit.json build/coverage \
   >build/coverage.gcovr.log 2>&1 || { cat build/coverage.gcovr.log; exit 1; }
 "$python" tests/coverage.py build/coverage/merbit.json

@@ -49,7 +49,7 @@ typedef struct factor {
 static const factor factors[FACTORS] = {
     {"method",
      {"AUTO", "REFERENCE", "MERGE", "MERBIT", "SCAN", "ROWS", "SLICED", "BINNED", "BSR", "CB",
-      "HUBS", "SORTED", "MANY", "HALF"}}, /* numbered as merbit_method */
+      "HUBS", "SORTED", "MANY", "SYMMETRIC"}}, /* numbered as merbit_method */
     {"type", {"f64", "f32", "f32 in f64", "f16", "bf16", "c64", "c128"}},
     {"format", {"CSR", "COO", "BSR 2 x 3", "BSR 4 x 1 column-major"}},
     {"offsets", {"32", "64"}},
