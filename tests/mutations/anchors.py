@@ -132,7 +132,7 @@ class Scan:
     def group(self, start, open_, close):
         """Takes the definition before and between two braces; whether it is one."""
         head = self.code(start, self.lexemes[open_].start()).strip()
-        inside = (self.lexemes[open_].end(), self.lexemes[close].start())
+        inside = (self.behind_head(open_, close), self.lexemes[close].start())
         begin = start + len(self.text[start : self.lexemes[open_].start()]) - len(
             self.text[start : self.lexemes[open_].start()].lstrip())
         finish = self.lexemes[close].end()
@@ -155,6 +155,16 @@ class Scan:
         if match:
             self.add(self.plain(match.group(1)), "table", begin, finish)
         return True
+
+    def behind_head(self, open_, close):
+        """Where what is between two braces begins for all branches of the preprocessor."""
+        begin, depth = self.lexemes[open_].end(), 0
+        for match in self.lexemes[open_ + 1 : close]:
+            word = match.group("word") or match.group("tag")
+            if word in ("endif", "endfor") and depth == 0:
+                begin = match.end()
+            depth += (word in ("if", "ifdef", "ifndef", "for")) - (word in ("endif", "endfor") and depth > 0)
+        return begin
 
     def declaration(self, start, end):
         """A table without braces."""

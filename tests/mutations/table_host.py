@@ -511,9 +511,6 @@ MUTATIONS = [
      "memory = plan->given.memory == MERBIT_MEMORY_DEVICE || plan->half.view.memory == MERBIT_MEMORY_DEVICE",
      "memory = plan->given.memory == MERBIT_MEMORY_DEVICE",
      "new values of a triangle in GPU memory are looked for on the host", "fake_gpu_corners"),
-    ("mbi_update_cuda", "if (status == MERBIT_OK) { status = mbi_device_synchronize(context, NULL); }", "",
-     "new values are still on their way when they are said to be there", "fake_calls"),
-    ("mbi_update_cuda", "csr->bytes += bytes;", "", "a plan does not tell of its own values", "fake_gpu_corners"),
     # ---- what outlives what ----------------------------------------------------------------------
     ("mbi_matrix_retain", "matrix->references++;", "", "plans do not count as owners of a matrix",
      "spmv_plan_lifetime"),
