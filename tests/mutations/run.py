@@ -1,17 +1,28 @@
 #!/usr/bin/env python3
-"""Plant the small bugs of table.py into templates/, one at a time, and list which the tests catch.
+"""Plant small bugs in templates/ and list which of them the tests catch.
 
     tests/mutations/run.py [--jobs N] [--only TEXT ...] [--gpu] [--list]
     tests/mutations/run.py --check
 
-Works in build/mutations/: each job has a copy of the tree and a build with sanitizers. A mutation builds and
-runs only the tests that the table names for it; the first that fails has caught it. All of them take about
-an hour on two cores, which is why CI only checks that the table still fits the sources (--check). --only picks
-mutations whose file or reason contains TEXT; --gpu runs those that only a GPU shows. Needs cmocka, CMake and
-Jinja2, as tests/run.sh installs them. Exit 1 if any survives.
+The bugs are the rows of table.py. Nearly all of them are built once, into one copy of the tree with sanitizers under
+build/mutations/: each mutated function holds its mutated bodies beside its own, and the number in the environment variable
+MBM chooses one when a program starts (planting.py). First every test runs without MBM and must pass. Then each row runs the
+tests that it names, with its number in MBM, until one fails: that test has caught it. A test that takes too long has caught
+it, too. Rows in macros, tables and the like, which no switch can choose, follow one by one, each in a build of its own.
+
+The first build takes about half an hour on two cores, a later one what has changed. --only TEXT picks the rows that have
+TEXT in their name, number, reason or tests, and builds only what these tests need; --list names them. --gpu takes the
+rows that only a GPU shows. --check, which CI runs, builds nothing: it verifies that each row's text occurs once and that
+its tests exist. Needs cmocka, CMake and Jinja2, as tests/run.sh installs them. Exit 1 if a mutation survives or is not
+planted.
+
+To see for yourself what a mutation does, take its number from --list:
+
+    MBM=NUMBER ctest --test-dir build/mutations/all-build -R '^TEST$' --output-on-failure
 """
 import argparse
 import concurrent.futures
+import json
 import os
 import pathlib
 import re
@@ -22,188 +33,295 @@ import sys
 import threading
 import time
 
+import anchors
+import names
+import planting
 import table
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-WORK = ROOT / "build" / "mutations"
-SECONDS = 400  # for one test; a hang counts as caught
-LEAST = 48
-ENVIRONMENT = dict(os.environ, MERBIT_TEST_SEED="1")
+WORK = planting.ROOT / "build" / "mutations"
+LEAST = 700  # rows that the tables must have
+MOST_SECONDS = 900  # for a test without a mutation
+FACTOR, MORE_SECONDS = 10, 60  # with one a test may take so many times as long, and so much longer
+SKIPPED = 77
+
+
+def title(row):
+    return f"{row[0]}: {row[3]}"
 
 
 def check():
-    wrong = 0
-    for file, old, new, why, tests in table.MUTATIONS + table.GPU_MUTATIONS:
-        count = (ROOT / "templates" / file).read_text(encoding="utf-8").count(old)
-        if count != 1 or old == new or not why or not tests:
-            print(f"{file}: {why!r}: its text occurs {count} times: {old!r}")
-            wrong += 1
+    """Prints what is wrong with the tables; 1 if anything is."""
+    sources, known, wrong, numbers = anchors.Sources(), names.all_names(), [], {}
+    for row in table.MUTATIONS + table.GPU_MUTATIONS:
+        where, old, new, _, tests = row
+        count = len(sources.find(where, old))
+        if not sources.places(where):
+            wrong.append(f"{title(row)}: there is no such definition")
+        elif count != 1 or old == new:
+            wrong.append(f"{title(row)}: its text occurs {count} times: {old}")
+        for test in tests.split("|"):
+            if not any(re.fullmatch(test, name) for name in known):
+                wrong.append(f"{title(row)}: no test is called {test}")
+        if planting.number(row) in numbers:
+            wrong.append(f"{title(row)}: as {title(numbers[planting.number(row)])}")
+        numbers[planting.number(row)] = row
     if len(table.MUTATIONS) < LEAST:
-        print(f"only {len(table.MUTATIONS)} mutations")
-        wrong += 1
-    print(f"{len(table.MUTATIONS)} + {len(table.GPU_MUTATIONS)} mutations, {wrong} of them out of date")
+        wrong.append(f"only {len(table.MUTATIONS)} mutations")
+    for line in wrong:
+        print(line)
+    print(f"{len(table.MUTATIONS)} + {len(table.GPU_MUTATIONS)} mutations, {len(wrong)} mistakes in the tables")
     return 1 if wrong else 0
 
 
-def run(command, seconds=3600, **more):
-    """(exit status, output); a hang is status 124, with all that the command started ended."""
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                               errors="replace", start_new_session=True, env=ENVIRONMENT, **more)
+def run(command, seconds=None, **more):
+    """(exit status, output); None is the status of what took too long, with all that it started ended."""
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+                               start_new_session=True, **more)
     try:
         output, _ = process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         output, _ = process.communicate()
-        return 124, output
+        return None, output
     return process.returncode, output
 
 
-class Job:
-    """A copy of the tree and its build."""
+class Build:
+    """A copy of the tree and a build of it with sanitizers."""
 
-    def __init__(self, number):
-        self.tree = WORK / f"tree-{number}"
-        self.build = WORK / f"build-{number}"
-        self.tree.mkdir(parents=True, exist_ok=True)
-        self.copy()
-        self.generate()
-        status, output = run(["cmake", "-S", self.tree, "-B", self.build, "-DCMAKE_BUILD_TYPE=Debug",
-                              "-DMERBIT_SANITIZE=ON", "-DMERBIT_SPLIT=OFF", f"-DMERBIT_PYTHON={sys.executable}"])
-        if status:
-            raise SystemExit(output)
-        self.targets = self.find_targets()
-        self.good = {}  # test: does it pass without a mutation
+    def __init__(self, name, jobs):
+        self.tree, self.folder, self.jobs = planting.Tree(WORK / name), WORK / (name + "-build"), jobs
+        self.targets, self.tests, self.locks = {}, {}, {}
+
+    def write(self, templates, switches):
+        self.tree.write(templates, switches)
+        if not self.targets:
+            ninja = ["-G", "Ninja"] if shutil.which("ninja") and not self.folder.exists() else []
+            status, output = run(["cmake", "-S", self.tree.folder, "-B", self.folder, *ninja, "-DCMAKE_BUILD_TYPE=Debug",
+                                  "-DMERBIT_SANITIZE=ON", f"-DMERBIT_PYTHON={sys.executable}"])
+            if status:
+                raise SystemExit(output)
+            self.find_targets()
 
     def find_targets(self):
         """What to build before each test: programs of ours among the words of its command."""
-        known = set(re.findall(r"^\.\.\. (\S+)", run(["cmake", "--build", self.build, "--target", "help"])[1], re.M))
-        found = {}
-        for file in self.build.rglob("CTestTestfile.cmake"):
+        listed = run(["cmake", "--build", self.folder, "--target", "help"])[1]
+        known = set(re.findall(r"^(?:\.\.\. )?([\w.-]+)", listed, re.M))
+        for file in self.folder.rglob("CTestTestfile.cmake"):
             for test in re.finditer(r"^add_test\((?:\[=\[)?([^\s\]]+)(?:\]=\])? (.*)\)$", file.read_text(), re.M):
                 words = [pathlib.Path(word) for word in re.findall(r'"([^"]*)"', test.group(2))]
-                found[test.group(1)] = [w.name for w in words if self.build in w.parents and w.name in known]
-        return found
+                self.targets[test.group(1)] = [w.name for w in words if self.folder in w.parents and w.name in known]
 
-    def copy(self):
-        """Only what differs, so that the build is incremental."""
-        for name in ["CMakeLists.txt", "examples", "gen", "templates", "tests"]:
-            sources = [ROOT / name] if (ROOT / name).is_file() else [
-                p for p in (ROOT / name).rglob("*") if p.is_file() and "__pycache__" not in p.parts]
-            for source in sources:
-                target = self.tree / source.relative_to(ROOT)
-                target.parent.mkdir(parents=True, exist_ok=True)
-                if not target.exists() or target.read_bytes() != source.read_bytes():
-                    shutil.copy(source, target)
-            if not (ROOT / name).is_file():
-                for old in [p for p in (self.tree / name).rglob("*") if p.is_file()]:
-                    if not (ROOT / old.relative_to(self.tree)).exists() and "__pycache__" not in old.parts:
-                        old.unlink()
+    def compile(self, tests):
+        """Builds what these tests need, as far as it goes: None, or the compiler's words if something failed."""
+        targets = sorted({target for test in tests for target in self.targets[test]})
+        keep_going = ["-k", "0"] if (self.folder / "build.ninja").exists() else ["-k"]
+        status, output = run(["cmake", "--build", self.folder, "--parallel", str(self.jobs), "--target", *targets, "--",
+                              *keep_going]) if targets else (0, "")
+        listed = json.loads(subprocess.check_output(["ctest", "--test-dir", self.folder, "--show-only=json-v1"]))
+        for test in listed["tests"]:
+            properties = {p["name"]: p["value"] for p in test.get("properties", [])}
+            self.tests[test["name"]] = test.get("command"), properties
+            # Programs with a folder of their own in the build run one at a time.
+            if any(str(self.folder) in word for word in (test.get("command") or [])[1:]):
+                self.locks.setdefault(test["name"], threading.Lock())
+        return output if status else None
 
-    def generate(self):
-        fresh = self.tree / "merbit.h.new"
-        status, output = run([sys.executable, self.tree / "gen" / "generate.py", "--output", fresh])
-        header = self.tree / "merbit.h"
-        if status:
-            raise SystemExit(output)
-        if not header.exists() or header.read_bytes() != fresh.read_bytes():
-            fresh.replace(header)
-        else:
-            fresh.unlink()
-
-    def names(self, pattern):
-        """Tests of the table's pattern, in its order."""
+    def matching(self, patterns):
+        """The tests that a row names, in its order."""
         found = []
-        for part in pattern.split("|"):
-            found += [n for n in sorted(self.targets) if re.fullmatch(part, n) and n not in found]
+        for pattern in patterns.split("|"):
+            found += [name for name in sorted(self.targets) if re.fullmatch(pattern, name) and name not in found]
         return found
 
-    def passes(self, name):
-        """(built, passed, output)"""
-        if self.targets[name]:
-            status, output = run(["cmake", "--build", self.build, "--target", *self.targets[name]])
-            if status:
-                return False, False, output
-        status, output = run(["ctest", "--test-dir", self.build, "-R", f"^{re.escape(name)}$", "--timeout",
-                              str(SECONDS), "--output-on-failure"], SECONDS + 60)
-        return True, status == 0 and "***Skipped" not in output, output
-
-    def try_one(self, mutation):
-        """What became of it, and by what."""
-        file, old, new, _, tests = mutation
-        path = self.tree / "templates" / file
-        text = path.read_text(encoding="utf-8")
-        names = self.names(tests)
-        try:
-            for name in names:
-                if name not in self.good:
-                    self.plant(path, text)
-                    self.good[name] = self.passes(name)[1]
-                if not self.good[name]:
-                    continue
-                self.plant(path, text.replace(old, new))
-                built, passed, output = self.passes(name)
-                if not built:
-                    return "does not compile", first_error(output)
-                if not passed:
-                    return "caught", name
-        finally:
-            self.plant(path, text)
-        names = [name for name in names if self.good[name]]
-        return "SURVIVED", ", ".join(names) if names else "no test that passes without it"
-
-    def plant(self, path, text):
-        if path.read_text(encoding="utf-8") != text:
-            path.write_text(text, encoding="utf-8")
-            self.generate()
+    def run(self, name, seconds, number=None):
+        """("passed", "failed", "skipped" or "too long", output) of a test, with a mutation."""
+        command, properties = self.tests[name]
+        environment = dict(os.environ, MERBIT_TEST_SEED="1")
+        environment.update(pair.split("=", 1) for pair in properties.get("ENVIRONMENT", []))
+        environment.pop("MBM", None)
+        if number is not None:
+            environment["MBM"] = str(number)
+        with self.locks.get(name, threading.Lock()):
+            status, output = run(command, seconds, env=environment, cwd=properties["WORKING_DIRECTORY"])
+        return {0: "passed", None: "too long", SKIPPED: "skipped"}.get(status, "failed"), output
 
 
-def first_error(output):
-    return next((line for line in output.splitlines() if "error" in line), "")
+class Report:
+    """What became of each row, told as it comes and at the end."""
+
+    def __init__(self, total):
+        self.total, self.results, self.lock = total, [], threading.Lock()
+
+    def add(self, row, answer, what, seconds):
+        with self.lock:
+            self.results.append((row, answer, what))
+            print(f"{len(self.results):3}/{self.total} {answer:11} {seconds:4.0f} s  {title(row)} [{what}]", flush=True)
+
+    def summary(self, alone):
+        def part(answers):
+            return [result for result in self.results if result[1] in answers]
+
+        caught = part(["caught"])
+        print(f"\n{len(caught)} of {self.total} mutations caught, {len(alone)} of all in builds of their own")
+        for answer, text in (("SURVIVED", "survived"), ("not planted", "not planted")):
+            rows = part([answer])
+            print(f"{len(rows)} {text}")
+            for row, _, what in rows:
+                print(f"  {title(row)} [{what}]")
+        if alone:
+            print("in builds of their own:")
+            for row, why in alone:
+                print(f"  {title(row)} [{why}]")
+        return 0 if len(caught) == self.total else 1
+
+
+class Mutations:
+    """The one build with all the switches, and the runs in it."""
+
+    def __init__(self, rows, jobs):
+        self.sources, self.jobs = anchors.Sources(), jobs
+        self.build = Build("all", jobs)
+        self.planted, self.alone = [], []
+        for row in table.MUTATIONS:
+            why = planting.obstacle(self.sources, row)
+            self.planted += [] if why else [row]
+            self.alone += [(row, why)] if why and row in rows else []
+        self.rows = rows
+        self.seconds = {}  # of each test that passes without a mutation
+
+    def chosen(self):
+        return [row for row in self.rows if row in self.planted]
+
+    def drop(self, numbers):
+        """Leaves out mutations that do not compile here: they are tried alone."""
+        for row in list(self.planted):
+            error = numbers.get(planting.number(row))
+            if error:
+                print(f"does not compile beside the others: {title(row)}: {error}", flush=True)
+                self.planted.remove(row)
+                self.alone += [(row, "does not compile beside the others")] if row in self.rows else []
+
+    def prepare(self):
+        """Builds, and runs each test that is needed without a mutation."""
+        start = time.monotonic()
+        while True:
+            self.build.write(planting.planted(self.sources, self.planted), True)
+            tests = {name for row in self.rows for name in self.build.matching(row[4])}
+            output = self.build.compile(tests)
+            if output is not None:
+                bad = self.build.tree.blame(output)
+                if not bad:
+                    raise SystemExit(output[-20000:] + "\nthe build fails, and no mutation is to blame")
+                self.drop(bad)
+                continue
+            print(f"built in {time.monotonic() - start:.0f} s: {len(self.planted)} mutations, {len(tests)} tests", flush=True)
+            bad = self.baseline(tests - set(self.seconds))
+            if not bad:
+                return
+            self.drop(bad)
+
+    def baseline(self, tests):
+        """Runs tests without a mutation; whose kernels do not compile."""
+        bad, start = {}, time.monotonic()
+
+        def one(name):
+            begin = time.monotonic()
+            status, output = self.build.run(name, MOST_SECONDS)
+            if status == "passed":
+                self.seconds[name] = time.monotonic() - begin
+            elif status != "skipped":
+                bad.update(self.build.tree.blame(output))
+                (self.build.folder / f"{name}.log").write_text(output, encoding="utf-8")
+                print(f"{name} fails without a mutation: {self.build.folder / name}.log", flush=True)
+
+        costs = {name: self.build.tests[name][1].get("COST", 0) for name in tests}
+        with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
+            list(pool.map(one, sorted(tests, key=lambda name: -costs[name])))
+        print(f"{len(self.seconds)} tests pass without a mutation, after {time.monotonic() - start:.0f} s", flush=True)
+        return bad
+
+    def try_one(self, row, build, number=None):
+        """(what became of it, by what): runs its tests in `build`."""
+        tried = []
+        for name in build.matching(row[4]):
+            if name in self.seconds:
+                limit = FACTOR * self.seconds[name] + MORE_SECONDS
+                status, _ = build.run(name, limit, number)
+                if status != "passed":
+                    return "caught", name if status == "failed" else f"{name}, {status}"
+                tried.append(name)
+        return "SURVIVED", ", ".join(tried) if tried else "no test of this build that passes without it"
+
+    def run(self, report):
+        def one(row):
+            start = time.monotonic()
+            answer = self.try_one(row, self.build, planting.number(row))
+            report.add(row, *answer, time.monotonic() - start)
+
+        with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
+            list(pool.map(one, self.chosen()))
+
+    def run_alone(self, report):
+        """Rows that no switch can choose, one after the other."""
+        build = Build("alone", self.jobs)
+        for row, _ in self.alone:
+            start = time.monotonic()
+            build.write(dict([planting.replaced(self.sources, row)]), False)
+            output = build.compile([name for name in build.matching(row[4]) if name in self.seconds])
+            if output is None:
+                answer = self.try_one(row, build)
+            else:
+                error = planting.ERROR.search(output)
+                answer = "not planted", "does not compile: " + (error.group() if error else output[-200:])
+            report.add(row, *answer, time.monotonic() - start)
+
+
+def run_gpu(rows, jobs, report):
+    """Rows of device.cuh for a real GPU, each in a build of its own."""
+    sources, build = anchors.Sources(), Build("gpu", jobs)
+    for row in rows:
+        start = time.monotonic()
+        build.write(dict([planting.replaced(sources, row)]), False)
+        answer = "SURVIVED", "no GPU, or no test that fails"
+        for name in build.matching(row[4]):
+            if build.compile([name]) is not None:
+                answer = "not planted", "does not compile"
+                break
+            status, _ = build.run(name, MOST_SECONDS)
+            if status not in ("passed", "skipped"):
+                answer = "caught", name
+                break
+        report.add(row, *answer, time.monotonic() - start)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="only: does the table fit the sources?")
-    parser.add_argument("--list", action="store_true", help="only: name them")
-    parser.add_argument("--only", nargs="+", default=[""], metavar="TEXT", help="in the file's name or the reason")
+    parser.add_argument("--check", action="store_true", help="only: do the tables fit the sources and tests?")
+    parser.add_argument("--list", action="store_true", help="only: numbers, names and reasons")
+    parser.add_argument("--only", nargs="+", default=[""], metavar="TEXT", help="in the name, number, reason or tests")
     parser.add_argument("--gpu", action="store_true", help="those that only a GPU shows")
-    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=1, help="of the build and of tests that run at once")
     arguments = parser.parse_args()
     if arguments.check:
         return check()
-    chosen = [m for m in (table.GPU_MUTATIONS if arguments.gpu else table.MUTATIONS)
-              if any(text in m[0] + ": " + m[3] for text in arguments.only)]
+    rows = [row for row in (table.GPU_MUTATIONS if arguments.gpu else table.MUTATIONS)
+            if any(text in f"{planting.number(row)} {title(row)} {row[4]}" for text in arguments.only)]
     if arguments.list:
-        for mutation in chosen:
-            print(f"{mutation[0]}: {mutation[3]}")
+        for row in rows:
+            print(f"{planting.number(row):9} {title(row)}")
         return 0
     if check():
         return 1
-    jobs = [Job(number) for number in range(arguments.jobs)]
-    results, free, lock = [], list(jobs), threading.Lock()
-
-    def one(mutation):
-        with lock:
-            job = free.pop()
-        start = time.monotonic()
-        try:
-            answer = job.try_one(mutation)
-        finally:
-            with lock:
-                free.append(job)
-        with lock:
-            results.append((mutation, answer))
-            print(f"{len(results):3}/{len(chosen)} {answer[0]:8} {time.monotonic() - start:5.0f} s  "
-                  f"{mutation[0]}: {mutation[3]} [{answer[1]}]", flush=True)
-
-    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-        list(pool.map(one, chosen))
-    caught = sum(answer[0] == "caught" for _, answer in results)
-    print(f"{caught} of {len(results)} mutations caught")
-    for mutation, answer in results:
-        if answer[0] != "caught":
-            print(f"  {answer[0]}: {mutation[0]}: {mutation[3]} [{answer[1]}]")
-    return 0 if caught == len(results) else 1
+    report = Report(len(rows))
+    if arguments.gpu:
+        run_gpu(rows, arguments.jobs, report)
+        return report.summary([])
+    mutations = Mutations(rows, arguments.jobs)
+    mutations.prepare()
+    mutations.run(report)
+    mutations.run_alone(report)
+    return report.summary(mutations.alone)
 
 
 if __name__ == "__main__":
