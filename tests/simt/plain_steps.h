@@ -63,6 +63,8 @@ static std::map<std::string, plain_step> plain_steps[2]; // by kernel: f64, f32
     name##_after(m, &v, sums.data());                                                          \
   }                                                                                            \
   MBS_KNOWN(name, MBS_RUNNING)
+#include "solve/core/step_text.cuh"
+#include "solve/cg/slots.cuh"
 namespace plain_f64 {
 #define MBS_VECTOR double
 #include "solve/core/check_steps.cuh"
