@@ -437,7 +437,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(info),
       cmocka_unit_test(solver_without_the_host),
-      cmocka_unit_test(solver_in_sweeps),
+      cmocka_unit_test(solver_in_fused_kernels),
       cmocka_unit_test(every_scenario),
       cmocka_unit_test(what_a_plan_keeps),
       cmocka_unit_test(bytes_of_a_plan),

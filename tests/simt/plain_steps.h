@@ -22,7 +22,7 @@ static std::map<std::string, plain_step> plain_steps[2]; // by kernel: f64, f32
 #define MBS_INDEX long long
 #define MBS_ALWAYS 0
 #define MBS_RUNNING 1
-#define MBS_LATE 2
+#define MBS_UNTIL_CLOSED 2
 #define MBS_BEFORE(name) static int name##_before(mbi_solve_state *c)
 #define MBS_ELEMENT(name)                                                                      \
   static void name##_element(long long i, const mbi_solve_vectors *v,                          \

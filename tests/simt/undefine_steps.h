@@ -3,7 +3,7 @@
 #undef MBS_INDEX
 #undef MBS_ALWAYS
 #undef MBS_RUNNING
-#undef MBS_LATE
+#undef MBS_UNTIL_CLOSED
 #undef MBS_BEFORE
 #undef MBS_ELEMENT
 #undef MBS_AFTER

@@ -14,16 +14,16 @@
 #undef MBS_NAME
 
 static const mbi_step mbi_bicgstab_steps[] = {
-    MBI_STEP(solve_residual_step),    MBI_STEP(solve_blocks),    MBI_STEP(bicgstab_start),
-    MBI_STEP(bicgstab_s), MBI_STEP(bicgstab_update), MBI_STEP(bicgstab_direct),
+    MBI_STEP(solve_residual),    MBI_STEP(solve_blocks),    MBI_STEP(bicgstab_start),
+    MBI_STEP(bicgstab_s), MBI_STEP(bicgstab_update_x_r), MBI_STEP(bicgstab_update_p),
 };
 enum {
-  MBI_SOLVE_RESIDUAL_IN_BICGSTAB = 0,
-  MBI_SOLVE_BLOCKS_IN_BICGSTAB,
-  MBI_BICGSTAB_START_IN_BICGSTAB,
-  MBI_BICGSTAB_S_IN_BICGSTAB,
-  MBI_BICGSTAB_UPDATE_IN_BICGSTAB,
-  MBI_BICGSTAB_DIRECT_IN_BICGSTAB
+  MBI_BICGSTAB_RESIDUAL_STEP = 0,
+  MBI_BICGSTAB_BLOCKS_STEP,
+  MBI_BICGSTAB_START,
+  MBI_BICGSTAB_S,
+  MBI_BICGSTAB_UPDATE_X_R,
+  MBI_BICGSTAB_UPDATE_P
 };
 static void mbi_bicgstab_layout(merbit_solver *solver) {
   const int plain = solver->v.pre == MBI_PRE_NONE;
@@ -36,14 +36,14 @@ static void mbi_bicgstab_layout(merbit_solver *solver) {
 }
 
 static merbit_status mbi_bicgstab_start(merbit_solver *solver) {
-  return mbi_solve_step(solver, MBI_BICGSTAB_START_IN_BICGSTAB);
+  return mbi_solve_step(solver, MBI_BICGSTAB_START);
 }
 
 /* A M^-1 `from`, where M^-1 `from` is in `hat`, and its product with `with`. */
 static merbit_status mbi_bicgstab_multiply(merbit_solver *solver, int from, int hat, int to,
                                            int with) {
   merbit_status status = MERBIT_OK;
-  if (mbi_solve_apart(solver)) {
+  if (mbi_solve_separate_preconditioner(solver)) {
     status = mbi_solve_apply(solver, from, hat);
   }
   return status == MERBIT_OK ? mbi_solve_product_sums(solver, hat, to, with) : status;
@@ -68,15 +68,15 @@ static merbit_status mbi_bicgstab_iterate(merbit_solver *solver) {
   status =
       mbi_bicgstab_multiply(solver, MBI_BICG_P, MBI_BICG_P_HAT, MBI_BICG_V, MBI_BICG_SHADOW);
   if (status == MERBIT_OK) {
-    status = mbi_solve_step(solver, MBI_BICGSTAB_S_IN_BICGSTAB);
+    status = mbi_solve_step(solver, MBI_BICGSTAB_S);
   }
   if (status == MERBIT_OK) {
     status = mbi_bicgstab_multiply(solver, MBI_BICG_R, MBI_BICG_S_HAT, MBI_AT_W, MBI_BICG_R);
   }
   if (status == MERBIT_OK) {
-    status = mbi_solve_step(solver, MBI_BICGSTAB_UPDATE_IN_BICGSTAB);
+    status = mbi_solve_step(solver, MBI_BICGSTAB_UPDATE_X_R);
   }
-  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_BICGSTAB_DIRECT_IN_BICGSTAB) : status;
+  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_BICGSTAB_UPDATE_P) : status;
 }
 
 MBI_INTERNAL const mbi_solve_method mbi_bicgstab_method = {

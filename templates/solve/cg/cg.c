@@ -16,37 +16,37 @@
 #undef MBS_NAME
 
 static const mbi_step mbi_cg_steps[] = {
-    MBI_STEP(solve_residual_step), MBI_STEP(solve_blocks), MBI_STEP(cg_start),   MBI_STEP(cg_direct),
-    MBI_STEP(cg_descend), MBI_STEP(cg_correct),   MBI_STEP(cg_advance),
+    MBI_STEP(solve_residual), MBI_STEP(solve_blocks), MBI_STEP(cg_start),   MBI_STEP(cg_start_p),
+    MBI_STEP(cg_update_r), MBI_STEP(cg_rz),   MBI_STEP(cg_update_x_p),
 };
 enum {
-  MBI_SOLVE_RESIDUAL_IN_CG = 0,
-  MBI_SOLVE_BLOCKS_IN_CG,
-  MBI_CG_START_IN_CG,
-  MBI_CG_DIRECT_IN_CG,
-  MBI_CG_DESCEND_IN_CG,
-  MBI_CG_CORRECT_IN_CG,
-  MBI_CG_ADVANCE_IN_CG
+  MBI_CG_RESIDUAL_STEP = 0,
+  MBI_CG_BLOCKS_STEP,
+  MBI_CG_START,
+  MBI_CG_START_P,
+  MBI_CG_UPDATE_R,
+  MBI_CG_RZ_STEP,
+  MBI_CG_UPDATE_X_P
 };
 static void mbi_cg_layout(merbit_solver *solver) {
   solver->alias[MBI_CG_R] = MBI_SOLVE_OWN;
   solver->alias[MBI_CG_P] = MBI_SOLVE_OWN;
-  solver->alias[MBI_CG_Z] = mbi_solve_apart(solver) ? MBI_SOLVE_OWN : MBI_SOLVE_NONE;
+  solver->alias[MBI_CG_Z] = mbi_solve_separate_preconditioner(solver) ? MBI_SOLVE_OWN : MBI_SOLVE_NONE;
   if (solver->gpu.fused_blocks > 0) {
     int k;
     for (k = 0; k < MBI_CG_RING - 1; k++) {
-      solver->alias[MBI_CG_BEFORE + k] = MBI_SOLVE_OWN;
+      solver->alias[MBI_CG_OLD_P + k] = MBI_SOLVE_OWN;
     }
-    solver->alias[MBI_CG_FIRST] = MBI_CG_P;
+    solver->alias[MBI_CG_ROUND_P] = MBI_CG_P;
   }
 }
 
 static merbit_status mbi_cg_start(merbit_solver *solver) {
-  merbit_status status = mbi_solve_step(solver, MBI_CG_START_IN_CG);
-  if (status == MERBIT_OK && mbi_solve_apart(solver)) {
+  merbit_status status = mbi_solve_step(solver, MBI_CG_START);
+  if (status == MERBIT_OK && mbi_solve_separate_preconditioner(solver)) {
     status = mbi_solve_apply(solver, MBI_CG_R, MBI_CG_Z);
     if (status == MERBIT_OK) {
-      status = mbi_solve_step(solver, MBI_CG_DIRECT_IN_CG);
+      status = mbi_solve_step(solver, MBI_CG_START_P);
     }
   }
   return status;
@@ -60,11 +60,11 @@ static merbit_status mbi_cg_fused(merbit_solver *solver) {
   merbit_status status;
   int i, k;
   for (i = 0; i < held; i++) { /* p goes where the oldest was */
-    void *oldest = solver->v.at[MBI_CG_NEXT];
-    for (k = MBI_CG_NEXT; k > MBI_CG_BEFORE; k--) {
+    void *oldest = solver->v.at[MBI_CG_OLDEST_P];
+    for (k = MBI_CG_OLDEST_P; k > MBI_CG_OLD_P; k--) {
       solver->v.at[k] = solver->v.at[k - 1];
     }
-    solver->v.at[MBI_CG_BEFORE] = solver->v.at[MBI_CG_P];
+    solver->v.at[MBI_CG_OLD_P] = solver->v.at[MBI_CG_P];
     solver->v.at[MBI_CG_P] = oldest;
   }
   solver->v.from = held;
@@ -86,15 +86,15 @@ static merbit_status mbi_cg_iterate(merbit_solver *solver) {
   }
   status = mbi_solve_product_sums(solver, MBI_CG_P, MBI_AT_W, MBI_CG_P);
   if (status == MERBIT_OK) {
-    status = mbi_solve_step(solver, MBI_CG_DESCEND_IN_CG);
+    status = mbi_solve_step(solver, MBI_CG_UPDATE_R);
   }
-  if (status == MERBIT_OK && mbi_solve_apart(solver)) {
+  if (status == MERBIT_OK && mbi_solve_separate_preconditioner(solver)) {
     status = mbi_solve_apply(solver, MBI_CG_R, MBI_CG_Z);
     if (status == MERBIT_OK) {
-      status = mbi_solve_step(solver, MBI_CG_CORRECT_IN_CG);
+      status = mbi_solve_step(solver, MBI_CG_RZ_STEP);
     }
   }
-  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_CG_ADVANCE_IN_CG) : status;
+  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_CG_UPDATE_X_P) : status;
 }
 
 MBI_INTERNAL const mbi_solve_method mbi_cg_method = {

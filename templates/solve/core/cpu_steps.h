@@ -21,7 +21,7 @@ typedef struct mbi_step_call {
 #define MBS_INDEX int64_t
 #define MBS_ALWAYS MBI_STEP_ALWAYS
 #define MBS_RUNNING MBI_STEP_RUNNING
-#define MBS_LATE MBI_STEP_LATE
+#define MBS_UNTIL_CLOSED MBI_STEP_UNTIL_CLOSED
 #define MBS_BEFORE(name) static int MBS_NAME(name, _before)(mbi_solve_state * c)
 #define MBS_ELEMENT(name)                                                                      \
   static void MBS_NAME(name, _element)(MBS_INDEX i, const mbi_solve_vectors *v,                \

@@ -47,8 +47,8 @@ static merbit_status mbi_recorded_answer(merbit_solver *solver, mbi_curesult res
                                                     : MERBIT_DEVICE_ERROR;
 }
 
-static int mbi_recorded_turn(const merbit_solver *solver) {
-  return solver->gpu.turn > 0 ? solver->gpu.turn : MBI_RECORDED_LOOP;
+static int mbi_recorded_loop_calls(const merbit_solver *solver) {
+  return solver->gpu.loop_calls > 0 ? solver->gpu.loop_calls : MBI_RECORDED_LOOP;
 }
 
 /* Iterations that know of each other. */
@@ -129,7 +129,7 @@ static merbit_status mbi_recorded_make_loop(merbit_solver *solver, void **graph)
   }
   if (status == MERBIT_OK) {
     merbit_status end;
-    status = mbi_recorded_record(solver, mbi_recorded_turn(solver), &handle);
+    status = mbi_recorded_record(solver, mbi_recorded_loop_calls(solver), &handle);
     end = mbi_recorded_answer(solver, driver->stream_end_capture(solver->gpu.stream, &ended));
     status = status == MERBIT_OK ? end : status;
   }
@@ -168,7 +168,7 @@ static merbit_status mbi_recorded_make(merbit_solver *solver, int loop) {
 }
 
 /* What was recorded: the next solve records again. */
-MBI_INTERNAL void mbi_recorded_forget(merbit_solver *solver) {
+MBI_INTERNAL void mbi_recorded_release(merbit_solver *solver) {
   merbit_context *context = solver->context;
   if (solver->gpu.graph != NULL) {
     (void)mbi_device_bury(context,
@@ -181,7 +181,7 @@ MBI_INTERNAL void mbi_recorded_forget(merbit_solver *solver) {
 }
 
 /* A loop, or where there can be none a graph. */
-static merbit_status mbi_recorded_try(merbit_solver *solver) {
+static merbit_status mbi_recorded_attempt(merbit_solver *solver) {
   merbit_context *context = solver->context;
   merbit_status status = MERBIT_NOT_SUPPORTED;
   if (mbi_recorded_can_loop(&context->device)) {
@@ -211,13 +211,13 @@ MBI_INTERNAL int mbi_recorded_loops(const merbit_solver *solver) {
 static merbit_status mbi_recorded_create(merbit_solver *solver) {
   merbit_context *context = solver->context;
   merbit_status status;
-  mbi_recorded_forget(solver); /* what a failure has left */
-  status = mbi_recorded_try(solver);
+  mbi_recorded_release(solver); /* what a failure has left */
+  status = mbi_recorded_attempt(solver);
   if (status != MERBIT_OK && status != MERBIT_OUT_OF_MEMORY && solver->gpu.fused_blocks > 0 &&
       mbi_device_lost(context) == 0) { /* perhaps it is the sweeps that cannot be recorded */
     solver->gpu.fused_blocks = 0;
-    mbi_recorded_forget(solver);
-    status = mbi_recorded_try(solver);
+    mbi_recorded_release(solver);
+    status = mbi_recorded_attempt(solver);
   }
   if (status == MERBIT_OUT_OF_MEMORY) {
     return status;
@@ -234,14 +234,14 @@ static merbit_status mbi_recorded_create(merbit_solver *solver) {
 MBI_INTERNAL void mbi_recorded_destroy(merbit_solver *solver) {
   merbit_context *context = solver->context;
   const mbi_driver *driver = &context->device.driver;
-  mbi_recorded_forget(solver);
+  mbi_recorded_release(solver);
   if (solver->gpu.stream != NULL && solver->inner == NULL) {
     (void)mbi_device_bury(context, driver->stream_destroy(solver->gpu.stream));
   }
 }
 
 /* Sweeps that the driver refuses leave half an iteration: from its x on without them. */
-static merbit_status mbi_recorded_without_fused(merbit_solver *solver, int iterations) {
+static merbit_status mbi_recorded_restart_unfused(merbit_solver *solver, int iterations) {
   merbit_status status;
   mbi_error_clear(solver->context, solver->gpu.why, sizeof solver->gpu.why);
   mbi_log(solver->context, "a solver's steps are launched one by one: %s", solver->gpu.why);
@@ -256,17 +256,17 @@ static merbit_status mbi_recorded_without_fused(merbit_solver *solver, int itera
 
 /* The first are launched one by one, and recorded while the GPU works on them. */
 static merbit_status mbi_recorded_begin(merbit_solver *solver, int *span) {
-  const int turn = mbi_recorded_turn(solver);
+  const int turn = mbi_recorded_loop_calls(solver);
   merbit_status status = mbi_recorded_enqueue(solver, turn);
   if (status != MERBIT_OK && status != MERBIT_OUT_OF_MEMORY && solver->gpu.fused_blocks > 0 &&
       mbi_device_lost(solver->context) == 0) {
-    status = mbi_recorded_without_fused(solver, turn);
+    status = mbi_recorded_restart_unfused(solver, turn);
   }
   if (status == MERBIT_OK) {
     status = mbi_recorded_create(solver);
   }
-  if (!solver->gpu.loops && *span > MBI_SOLVE_SPAN) { /* which was meant for a loop */
-    *span = MBI_SOLVE_SPAN;
+  if (!solver->gpu.loops && *span > MBI_SOLVE_ROUND_FIRST) { /* which was meant for a loop */
+    *span = MBI_SOLVE_ROUND_FIRST;
   }
   *span -= turn;
   return status;
@@ -287,7 +287,7 @@ static merbit_status mbi_recorded_launch(merbit_solver *solver, int span) {
   return status;
 }
 
-/* Enqueue iterations up to state.look, or until the solver stops; on the CPU take them. */
+/* Enqueue iterations up to state.check_at, or until the solver stops; on the CPU take them. */
 MBI_INTERNAL merbit_status mbi_recorded_run(merbit_solver *solver, int span) {
   const double start = mbi_seconds();
   merbit_status status = mbi_recorded_wanted(solver) ? mbi_recorded_begin(solver, &span) : MERBIT_OK;
@@ -297,7 +297,7 @@ MBI_INTERNAL merbit_status mbi_recorded_run(merbit_solver *solver, int span) {
   }
   for (i = 0; i < span && status == MERBIT_OK; i++) {
     if (!mbi_solve_on_gpu(solver) && (solver->memory->state.stop != MBI_SOLVE_RUNNING ||
-                                      (i > 0 && mbi_seconds() - start > MBI_SOLVE_BATCH))) {
+                                      (i > 0 && mbi_seconds() - start > MBI_SOLVE_ROUND_SECONDS))) {
       break;
     }
     status = solver->method->iterate(solver);

@@ -23,16 +23,16 @@
 #undef MBS_NAME
 
 static const mbi_step mbi_refine_steps[] = {
-    MBI_STEP(solve_residual_step),
+    MBI_STEP(solve_residual),
     MBI_STEP(solve_blocks),
     MBI_STEP(refine_down),
     MBI_STEP(refine_up),
 };
 enum {
-  MBI_SOLVE_RESIDUAL_IN_REFINE = 0,
-  MBI_SOLVE_BLOCKS_IN_REFINE,
-  MBI_REFINE_DOWN_IN_REFINE,
-  MBI_REFINE_UP_IN_REFINE
+  MBI_REFINE_RESIDUAL_STEP = 0,
+  MBI_REFINE_BLOCKS_STEP,
+  MBI_REFINE_DOWN,
+  MBI_REFINE_UP
 };
 
 /* The values of a host view in f32, in host memory. */
@@ -163,7 +163,7 @@ static merbit_status mbi_refine_residual(merbit_solver *solver, int x_zero) {
 
 /* As mbi_solve_decide; `last`: ||b - A x||^2 before the last correction, or 0. */
 static int mbi_refine_decide(merbit_solver *solver, double last) {
-  const mbi_solve_state *state = &mbi_solve_seen(solver)->state;
+  const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
   const double goal = solver->desc.tolerance * solver->desc.tolerance * state->bb;
   if (!(state->ww - state->ww == 0) || !(state->bb - state->bb == 0)) {
     return MERBIT_STOP_NOT_FINITE;
@@ -181,13 +181,13 @@ static int mbi_refine_decide(merbit_solver *solver, double last) {
 /* One correction of x; *stop where there can be none. */
 static merbit_status mbi_refine_correct(merbit_solver *solver, int *stop) {
   merbit_solver *inner = solver->inner;
-  const mbi_solve_state *state = &mbi_solve_seen(solver)->state;
+  const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
   const double ratio = mbi_solve_ratio(state, state->ww);
   const double left = 0.5 * solver->desc.tolerance / ratio;
   const int first = solver->inner_iterations;
   const int room = solver->history_size > first ? solver->history_size - first : 0;
   int ended = MBI_SOLVE_ON, done, k;
-  merbit_status status = mbi_solve_step(solver, MBI_REFINE_DOWN_IN_REFINE);
+  merbit_status status = mbi_solve_step(solver, MBI_REFINE_DOWN);
   mbi_solver_reset(inner, room > 0 ? solver->history + first : NULL, room);
   inner->desc.tolerance = left > MBI_REFINE_TOLERANCE ? left : MBI_REFINE_TOLERANCE;
   inner->desc.max_iterations = solver->desc.max_iterations - first;
@@ -200,7 +200,7 @@ static merbit_status mbi_refine_correct(merbit_solver *solver, int *stop) {
   if (status != MERBIT_OK) {
     return status;
   }
-  done = mbi_solve_seen(inner)->state.iterations;
+  done = mbi_solve_checked(inner)->state.iterations;
   for (k = 0; k <= done && k < room; k++) {
     solver->history[first + k] *= ratio;
   }
@@ -210,23 +210,23 @@ static merbit_status mbi_refine_correct(merbit_solver *solver, int *stop) {
     *stop = ended;
     return MERBIT_OK;
   }
-  return mbi_solve_step(solver, MBI_REFINE_UP_IN_REFINE);
+  return mbi_solve_step(solver, MBI_REFINE_UP);
 }
 
 /* mbi_solve_loop for a solver that refines. */
 MBI_INTERNAL merbit_status mbi_refine_loop(merbit_solver *solver, int x_zero, int *stop) {
   const merbit_solver_desc *desc = &solver->desc;
   double last = 0;
-  merbit_status status = mbi_solve_prepare_batch(solver, MBI_OPEN_BEGIN, 0);
+  merbit_status status = mbi_solve_prepare_round(solver, MBI_OPEN_BEGIN, 0);
   solver->inner_iterations = 0;
   *stop = MBI_SOLVE_ON;
   if (status == MERBIT_OK) {
     status = mbi_refine_residual(solver, x_zero);
   }
   while (status == MERBIT_OK) {
-    const mbi_solve_state *state = &mbi_solve_seen(solver)->state;
-    if (mbi_scale_far_rhs(solver, state)) {
-      *stop = MBI_SOLVE_FAR;
+    const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
+    if (mbi_scale_rhs_needed(solver, state)) {
+      *stop = MBI_SOLVE_SCALE_RHS;
       break;
     }
     *stop = mbi_refine_decide(solver, last);

@@ -74,7 +74,7 @@ MBI_INTERNAL merbit_status mbi_solve_product_sums(merbit_solver *solver, int fro
 }
 
 /* mbi_solve_open on the solver's side: `how` is a MBI_OPEN, `span` iterations may follow. */
-MBI_INTERNAL merbit_status mbi_solve_prepare_batch(merbit_solver *solver, int how, int span) {
+MBI_INTERNAL merbit_status mbi_solve_prepare_round(merbit_solver *solver, int how, int span) {
   double tolerance = solver->desc.tolerance;
   double epsilon = solver->type == MERBIT_F32 ? FLT_EPSILON : DBL_EPSILON;
   int cap = solver->desc.max_iterations;
@@ -117,7 +117,7 @@ static merbit_status mbi_solve_find_fused(merbit_solver *solver) {
   const int blocks = mbi_solve_blocks(solver);
   int fits = 1, i;
   merbit_status status = MERBIT_OK;
-  if (solver->method->fused[0] == NULL || solver->v.pre == MBI_PRE_APART || blocks == 0 ||
+  if (solver->method->fused[0] == NULL || solver->v.pre == MBI_PRE_SEPARATE || blocks == 0 ||
       !device->cooperative) {
     return MERBIT_OK;
   }
@@ -159,7 +159,7 @@ MBI_INTERNAL merbit_status mbi_solve_specialise(merbit_solver *solver) {
   return status == MERBIT_OK ? mbi_solve_find_fused(solver) : status;
 }
 
-/* z = M^-1 r between steps: only for MBI_PRE_APART. */
+/* z = M^-1 r between steps: only for MBI_PRE_SEPARATE. */
 MBI_INTERNAL merbit_status mbi_solve_apply(merbit_solver *solver, int r, int z) {
   const merbit_solver_desc *desc = &solver->desc;
   if (desc->preconditioner != MERBIT_PRECONDITIONER_CALLBACK) {
@@ -174,6 +174,6 @@ MBI_INTERNAL merbit_status mbi_solve_apply(merbit_solver *solver, int r, int z) 
                         "solver_desc.apply, the preconditioner, asked to stop");
 }
 
-MBI_INTERNAL int mbi_solve_apart(const merbit_solver *solver) {
-  return solver->v.pre == MBI_PRE_APART;
+MBI_INTERNAL int mbi_solve_separate_preconditioner(const merbit_solver *solver) {
+  return solver->v.pre == MBI_PRE_SEPARATE;
 }

@@ -7,19 +7,19 @@
  * largest entry, is too far from 1 is multiplied by a power of two, which rounds nothing: (2^s
  * A) (2^(t - s) x) = 2^t b. Numbers nearer to 1 stay what they are. Scaling goes through host
  * memory on either side. */
-#define MBI_SCALE_REACH 200       /* f64 takes norms from 2^-200 to 2^200 */
-#define MBI_SCALE_REACH_SINGLE 50 /* f32, and matrices whose corrections are found in f32 */
-#define MBI_SCALE_WHOLE 1e6 /* times the least normal number: x so large has all its bits */
+#define MBI_SCALE_RANGE 200       /* f64 takes norms from 2^-200 to 2^200 */
+#define MBI_SCALE_RANGE_F32 50 /* f32, and matrices whose corrections are found in f32 */
+#define MBI_SCALE_FULL_PRECISION 1e6 /* times the least normal number: x so large has all its bits */
 
-static int mbi_scale_is_far(double size, int reach) {
+static int mbi_scale_is_extreme(double size, int reach) {
   return size > ldexp(1, reach) || (size > 0 && size < ldexp(1, -reach));
 }
 
 /* Returns whether the right-hand side of the last look has to be scaled. */
-MBI_INTERNAL int mbi_scale_far_rhs(const merbit_solver *solver, const mbi_solve_state *seen) {
+MBI_INTERNAL int mbi_scale_rhs_needed(const merbit_solver *solver, const mbi_solve_state *seen) {
   return solver->rhs_scale == 0 && seen->b_most <= DBL_MAX &&
-         mbi_scale_is_far(seen->b_most, solver->type == MERBIT_F32 ? MBI_SCALE_REACH_SINGLE
-                                                                   : MBI_SCALE_REACH);
+         mbi_scale_is_extreme(seen->b_most, solver->type == MERBIT_F32 ? MBI_SCALE_RANGE_F32
+                                                                   : MBI_SCALE_RANGE);
 }
 
 /* `to` = 2^exponent `from`; both may be the same. */
@@ -62,9 +62,9 @@ MBI_INTERNAL int mbi_scale_of_x(const merbit_solver *solver) {
 }
 
 /* Returns whether the caller's x has entries that its type does not hold in full. */
-MBI_INTERNAL int mbi_scale_far_x(const merbit_solver *solver, double x_most) {
+MBI_INTERNAL int mbi_scale_x_out_of_range(const merbit_solver *solver, double x_most) {
   const int single = solver->type == MERBIT_F32;
-  const double least = MBI_SCALE_WHOLE * (single ? FLT_MIN : DBL_MIN);
+  const double least = MBI_SCALE_FULL_PRECISION * (single ? FLT_MIN : DBL_MIN);
   const double size = ldexp(x_most, mbi_scale_of_x(solver));
   return mbi_scale_of_x(solver) != 0 && x_most > 0 && x_most <= DBL_MAX &&
          (size < least || size > (single ? FLT_MAX : DBL_MAX));
@@ -75,14 +75,14 @@ MBI_INTERNAL int mbi_scale_far_x(const merbit_solver *solver, double x_most) {
 /* Returns whether its values may have to be scaled, `made` being what became of a solver for
  * them. A solver of corrections has its matrix from another, which scales for both; a
  * callback's z = M^-1 r goes with A as it is. */
-MBI_INTERNAL int mbi_scale_may(const merbit_solver *solver, merbit_status made) {
-  const int reach = solver->type == MERBIT_F32 || solver->desc.refine ? MBI_SCALE_REACH_SINGLE
-                                                                      : MBI_SCALE_REACH;
+MBI_INTERNAL int mbi_scale_matrix_needed(const merbit_solver *solver, merbit_status made) {
+  const int reach = solver->type == MERBIT_F32 || solver->desc.refine ? MBI_SCALE_RANGE_F32
+                                                                      : MBI_SCALE_RANGE;
   if (solver->view.values == NULL || solver->corrects ||
       solver->desc.preconditioner == MERBIT_PRECONDITIONER_CALLBACK) {
     return 0;
   }
-  return made == MERBIT_OK ? mbi_scale_is_far(solver->norm, reach)
+  return made == MERBIT_OK ? mbi_scale_is_extreme(solver->norm, reach)
                            : made == MERBIT_INVALID_MATRIX || made == MERBIT_NOT_SUPPORTED;
 }
 
@@ -103,7 +103,7 @@ static int mbi_scale_exponent(const merbit_solver *solver, const void *values, i
     most = size > most ? size : most;
     least = size > 0 && size < least ? size : least;
   }
-  if (!mbi_scale_is_far(most, (narrow ? MBI_SCALE_REACH_SINGLE : MBI_SCALE_REACH) / 2)) {
+  if (!mbi_scale_is_extreme(most, (narrow ? MBI_SCALE_RANGE_F32 : MBI_SCALE_RANGE) / 2)) {
     return 0; /* half: a norm may be larger than the values */
   }
   exponent = -ilogb(most);

@@ -32,7 +32,7 @@ static merbit_status mbi_solver_check_vectors(merbit_solver *solver, const void 
 /* b and the first x into the solver's vectors, scaled. */
 static merbit_status mbi_solver_load(merbit_solver *solver, const void *b, const void *x,
                                      int start_from_x) {
-  merbit_status status = mbi_solve_take(solver, MBI_AT_B, b);
+  merbit_status status = mbi_solve_copy_in(solver, MBI_AT_B, b);
   if (status == MERBIT_OK) {
     status = mbi_scale_vector(solver, MBI_AT_B, solver->rhs_scale);
   }
@@ -41,13 +41,13 @@ static merbit_status mbi_solver_load(merbit_solver *solver, const void *b, const
                ? status
                : mbi_solve_zero(solver, solver->v.at[MBI_AT_X], mbi_solve_bytes(solver));
   }
-  status = mbi_solve_take(solver, MBI_AT_X, x);
+  status = mbi_solve_copy_in(solver, MBI_AT_X, x);
   return status == MERBIT_OK ? mbi_scale_vector(solver, MBI_AT_X, -mbi_scale_of_x(solver))
                              : status;
 }
 
 static void mbi_solver_report(merbit_solver *solver, int stop, merbit_solver_result *result) {
-  const mbi_solve_state *state = &mbi_solve_seen(solver)->state;
+  const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
   const double scale = solver->norm * state->x_most + state->b_most;
   result->stop = (merbit_stop)stop;
   result->iterations = solver->inner != NULL ? solver->inner_iterations : state->iterations;
@@ -80,23 +80,23 @@ static merbit_status mbi_solver_run(merbit_solver *solver, const void *b, void *
   merbit_status status;
   solver->rhs_scale = 0;
   status = mbi_solver_iterate(solver, b, x, start_from_x, &stop);
-  if (status == MERBIT_OK && stop == MBI_SOLVE_FAR) {
-    solver->rhs_scale = -ilogb(mbi_solve_seen(solver)->state.b_most);
+  if (status == MERBIT_OK && stop == MBI_SOLVE_SCALE_RHS) {
+    solver->rhs_scale = -ilogb(mbi_solve_checked(solver)->state.b_most);
     status = mbi_solver_iterate(solver, b, x, start_from_x, &stop);
   }
   if (status == MERBIT_OK) {
     status = mbi_scale_vector(solver, MBI_AT_X, mbi_scale_of_x(solver));
   }
   if (status == MERBIT_OK) {
-    stop = mbi_scale_far_x(solver, mbi_solve_seen(solver)->state.x_most)
+    stop = mbi_scale_x_out_of_range(solver, mbi_solve_checked(solver)->state.x_most)
                ? MERBIT_STOP_NOT_FINITE
                : stop;
     mbi_solver_report(solver, stop, result);
-    if (mbi_solve_seen(solver)->state.b_most == 0 && stop == MERBIT_STOP_CONVERGED) {
+    if (mbi_solve_checked(solver)->state.b_most == 0 && stop == MERBIT_STOP_CONVERGED) {
       status = mbi_solve_zero(solver, solver->v.at[MBI_AT_X], mbi_solve_bytes(solver));
     }
   }
-  return status == MERBIT_OK ? mbi_solve_give(solver, MBI_AT_X, x) : status;
+  return status == MERBIT_OK ? mbi_solve_copy_out(solver, MBI_AT_X, x) : status;
 }
 
 static void mbi_solver_finish(merbit_solver *solver, merbit_solver_result *result) {
@@ -117,7 +117,7 @@ static void mbi_solver_finish(merbit_solver *solver, merbit_solver_result *resul
         solver->single_there != 0 ? mbi_view_values(&solver->view) * (int64_t)sizeof(float) : 0;
   }
   if (solver->n > 0) {
-    mbi_solve_tell(solver, result, result->description, sizeof result->description);
+    mbi_solve_describe_stop(solver, result, result->description, sizeof result->description);
   }
 }
 

@@ -79,7 +79,7 @@ MBI_INTERNAL int mbi_solve_host_vectors(const merbit_solver *solver) {
 
 /* A vector of the caller's into one of the solver's, in the plan's order. MBI_AT_W is scratch.
  */
-MBI_INTERNAL merbit_status mbi_solve_take(merbit_solver *solver, int slot, const void *source) {
+MBI_INTERNAL merbit_status mbi_solve_copy_in(merbit_solver *solver, int slot, const void *source) {
   void *target = solver->v.at[slot], *stage = target;
   merbit_status status = MERBIT_OK;
   if (mbi_solve_host_vectors(solver)) {
@@ -93,7 +93,7 @@ MBI_INTERNAL merbit_status mbi_solve_take(merbit_solver *solver, int slot, const
 }
 
 /* And back; complete on return. */
-MBI_INTERNAL merbit_status mbi_solve_give(merbit_solver *solver, int slot, void *target) {
+MBI_INTERNAL merbit_status mbi_solve_copy_out(merbit_solver *solver, int slot, void *target) {
   const int host = mbi_solve_host_vectors(solver);
   const void *source = solver->v.at[slot];
   merbit_status status = MERBIT_OK;
@@ -167,14 +167,14 @@ static uint64_t mbi_solve_divide(merbit_solver *solver, mbi_devptr space) {
 
 /* Bytes behind the vectors for what a plan allocates beside copies of the matrix: row ends,
  * carries, orders of rows. An allocation of their own takes as long as an iteration or two. */
-static uint64_t mbi_solve_spare(const merbit_solver *solver) {
+static uint64_t mbi_solve_arena_bytes(const merbit_solver *solver) {
   return mbi_solve_on_gpu(solver) ? 64 * MBI_DEVICE_PART + (uint64_t)solver->view.nnz / 2 : 0;
 }
 
-/* From here on what is allocated comes from behind the vectors (mbi_solve_spare). After a
+/* From here on what is allocated comes from behind the vectors (mbi_solve_arena_bytes). After a
  * failure mbi_solve_release_memory cleans up. */
 MBI_INTERNAL merbit_status mbi_solve_allocate_memory(merbit_solver *solver) {
-  const uint64_t spare = mbi_solve_spare(solver);
+  const uint64_t spare = mbi_solve_arena_bytes(solver);
   uint64_t bytes;
   merbit_status status;
   mbi_solve_lay_out(solver);
@@ -193,9 +193,9 @@ MBI_INTERNAL merbit_status mbi_solve_allocate_memory(merbit_solver *solver) {
   }
   if (status == MERBIT_OK && solver->gpu.fused_blocks > 0 &&
       solver->desc.method == MERBIT_SOLVER_CG) { /* products behind the last iteration read p */
-    const char *from = (const char *)solver->v.at[MBI_CG_BEFORE];
-    const char *last = (const char *)solver->v.at[MBI_CG_NEXT];
-    status = mbi_solve_zero(solver, solver->v.at[MBI_CG_BEFORE],
+    const char *from = (const char *)solver->v.at[MBI_CG_OLD_P];
+    const char *last = (const char *)solver->v.at[MBI_CG_OLDEST_P];
+    status = mbi_solve_zero(solver, solver->v.at[MBI_CG_OLD_P],
                             (size_t)(last - from) + mbi_solve_bytes(solver));
   }
   if (status == MERBIT_OK && solver->v.basis > 0) { /* the host reads all of it, used or not */

@@ -47,7 +47,7 @@ MBI_INTERNAL void mbi_step_run(merbit_context *context, const mbi_step_code *cod
     mbi_wide_run(context, code->wide, v, n, memory, partials);
     return;
   }
-  if (code->when == MBI_STEP_LATE && state->closed) {
+  if (code->when == MBI_STEP_UNTIL_CLOSED && state->closed) {
     return;
   }
   wrong = code->before(&scalars);

@@ -21,21 +21,21 @@
 #undef MBS_NAME
 
 static const mbi_step mbi_gmres_steps[] = {
-    MBI_STEP(solve_residual_step),      MBI_STEP(solve_blocks),  MBI_STEP(arnoldi_start),
-    MBI_STEP(arnoldi_project), MBI_STEP(arnoldi_again), MBI_STEP(arnoldi_extend),
+    MBI_STEP(solve_residual),      MBI_STEP(solve_blocks),  MBI_STEP(arnoldi_start),
+    MBI_STEP(arnoldi_project), MBI_STEP(arnoldi_reproject), MBI_STEP(arnoldi_extend),
 };
 enum {
-  MBI_SOLVE_RESIDUAL_IN_GMRES = 0,
-  MBI_SOLVE_BLOCKS_IN_GMRES,
-  MBI_ARNOLDI_START_IN_GMRES,
-  MBI_ARNOLDI_PROJECT_IN_GMRES,
-  MBI_ARNOLDI_AGAIN_IN_GMRES,
-  MBI_ARNOLDI_EXTEND_IN_GMRES
+  MBI_GMRES_RESIDUAL_STEP = 0,
+  MBI_GMRES_BLOCKS_STEP,
+  MBI_GMRES_START,
+  MBI_GMRES_PROJECT,
+  MBI_GMRES_REPROJECT,
+  MBI_GMRES_EXTEND
 };
 
 /* A basis of `columns` + 1 vectors and what its scalars need. */
 MBI_INTERNAL void mbi_arnoldi_layout(merbit_solver *solver, int columns) {
-  const int apart = solver->v.pre == MBI_PRE_APART;
+  const int apart = solver->v.pre == MBI_PRE_SEPARATE;
   const int64_t stride =
       (solver->n + MBI_BASIS_ALIGNED - 1) / MBI_BASIS_ALIGNED * MBI_BASIS_ALIGNED;
   const int64_t bytes = stride * (int64_t)mbi_type_size(solver->type);
@@ -58,23 +58,23 @@ static void mbi_gmres_layout(merbit_solver *solver) {
 }
 
 static merbit_status mbi_gmres_start(merbit_solver *solver) {
-  return mbi_solve_step(solver, MBI_ARNOLDI_START_IN_GMRES);
+  return mbi_solve_step(solver, MBI_GMRES_START);
 }
 
 static merbit_status mbi_gmres_iterate(merbit_solver *solver) {
-  const int apart = solver->v.pre == MBI_PRE_APART;
+  const int apart = solver->v.pre == MBI_PRE_SEPARATE;
   merbit_status status =
       apart ? mbi_solve_apply(solver, MBI_ARNOLDI_U, MBI_ARNOLDI_Z) : MERBIT_OK;
   if (status == MERBIT_OK) {
     status = mbi_solve_product(solver, apart ? MBI_ARNOLDI_Z : MBI_ARNOLDI_U, MBI_AT_W);
   }
   if (status == MERBIT_OK) {
-    status = mbi_solve_step(solver, MBI_ARNOLDI_PROJECT_IN_GMRES);
+    status = mbi_solve_step(solver, MBI_GMRES_PROJECT);
   }
   if (status == MERBIT_OK) {
-    status = mbi_solve_step(solver, MBI_ARNOLDI_AGAIN_IN_GMRES);
+    status = mbi_solve_step(solver, MBI_GMRES_REPROJECT);
   }
-  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_ARNOLDI_EXTEND_IN_GMRES) : status;
+  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_GMRES_EXTEND) : status;
 }
 
 MBI_INTERNAL merbit_status mbi_gmres_check(merbit_context *context,
@@ -97,7 +97,7 @@ MBI_INTERNAL int mbi_gmres_ended(const mbi_solve_state *state) {
   return state->why == MBI_WHY_SINGULAR || state->why == MBI_WHY_STALLED;
 }
 
-MBI_INTERNAL void mbi_gmres_tell(const mbi_solve_state *state, char *text, size_t size) {
+MBI_INTERNAL void mbi_gmres_describe_stop(const mbi_solve_state *state, char *text, size_t size) {
   if (state->why == MBI_WHY_SINGULAR) {
     (void)snprintf(text, size,
                    "A maps the %d vectors of iteration %d's basis into their own span, and no "
