@@ -40959,7 +40959,9 @@ MBI_INTERNAL int mbi_solve_separate_preconditioner(const merbit_solver *solver) 
 }
 
 /* ==== >>solve/cg/cg.c  solvers: CG ======================================================== */
-/* The conjugate gradient method: solve/cg/steps.cuh. */
+/* The preconditioned conjugate gradient method: Saad, "Iterative Methods for Sparse Linear
+ * Systems", 2nd ed. (2003), algorithm 9.1, whose line numbers the comments below give. Steps
+ * that a vector can pass through together are fused: solve/cg/steps.cuh. */
 #define MBS_VECTOR double
 #define MBS_NAME(name, part) mbi_##name##part##_f64
 // The conjugate gradient method with a preconditioner: Hestenes, Stiefel, "Methods of Conjugate
@@ -41161,10 +41163,7 @@ MBS_STEP(cg_update_x_p, 0, 0, MBS_UNTIL_CLOSED)
 #undef MBS_VECTOR
 #undef MBS_NAME
 
-static const mbi_step mbi_cg_steps[] = {
-    MBI_STEP(solve_residual), MBI_STEP(solve_blocks), MBI_STEP(cg_start),   MBI_STEP(cg_start_p),
-    MBI_STEP(cg_update_r), MBI_STEP(cg_rz),   MBI_STEP(cg_update_x_p),
-};
+/* Indices in mbi_cg_steps. */
 enum {
   MBI_CG_RESIDUAL_STEP = 0,
   MBI_CG_BLOCKS_STEP,
@@ -41174,10 +41173,19 @@ enum {
   MBI_CG_RZ_STEP,
   MBI_CG_UPDATE_X_P
 };
+static const mbi_step mbi_cg_steps[] = {
+    MBI_STEP(solve_residual), MBI_STEP(solve_blocks), MBI_STEP(cg_start),
+    MBI_STEP(cg_start_p),     MBI_STEP(cg_update_r),  MBI_STEP(cg_rz),
+    MBI_STEP(cg_update_x_p),
+};
+
+/* Asks for r and p, for z if the preconditioner is a step of its own, and for the older p that
+ * the fused kernel adds to x several at a time. */
 static void mbi_cg_layout(merbit_solver *solver) {
   solver->alias[MBI_CG_R] = MBI_SOLVE_OWN;
   solver->alias[MBI_CG_P] = MBI_SOLVE_OWN;
-  solver->alias[MBI_CG_Z] = mbi_solve_separate_preconditioner(solver) ? MBI_SOLVE_OWN : MBI_SOLVE_NONE;
+  solver->alias[MBI_CG_Z] =
+      mbi_solve_separate_preconditioner(solver) ? MBI_SOLVE_OWN : MBI_SOLVE_NONE;
   if (solver->gpu.fused_blocks > 0) {
     int k;
     for (k = 0; k < MBI_CG_RING - 1; k++) {
@@ -41187,25 +41195,21 @@ static void mbi_cg_layout(merbit_solver *solver) {
   }
 }
 
+/* Line 1. The convergence check has left b - A x in MBI_AT_W. */
 static merbit_status mbi_cg_start(merbit_solver *solver) {
-  merbit_status status = mbi_solve_step(solver, MBI_CG_START);
-  if (status == MERBIT_OK && mbi_solve_separate_preconditioner(solver)) {
-    status = mbi_solve_apply(solver, MBI_CG_R, MBI_CG_Z);
-    if (status == MERBIT_OK) {
-      status = mbi_solve_step(solver, MBI_CG_START_P);
-    }
+  if (mbi_solve_separate_preconditioner(solver)) {
+    MBI_TRY(mbi_solve_step(solver, MBI_CG_START));        /* r = b - A x */
+    MBI_TRY(mbi_solve_apply(solver, MBI_CG_R, MBI_CG_Z)); /* z = M^-1 r */
+    return mbi_solve_step(solver, MBI_CG_START_P);        /* p = z, r'z */
   }
-  return status;
+  return mbi_solve_step(solver, MBI_CG_START); /* r, z, p and r'z in one pass */
 }
 
-/* Iteration `gpu.place` of those that are recorded together: p goes round its places, and x is
- * complete behind the last place of a round, and behind the last iteration. */
-static merbit_status mbi_cg_fused(merbit_solver *solver) {
-  const mbi_solve_vectors whole = solver->v;
-  const int held = solver->gpu.place % MBI_CG_RING;
-  merbit_status status;
+/* Moves p, which every iteration leaves in the place of the oldest, to MBI_CG_P: `held`
+ * places on. */
+static void mbi_cg_rotate_p(merbit_solver *solver, int held) {
   int i, k;
-  for (i = 0; i < held; i++) { /* p goes where the oldest was */
+  for (i = 0; i < held; i++) {
     void *oldest = solver->v.at[MBI_CG_OLDEST_P];
     for (k = MBI_CG_OLDEST_P; k > MBI_CG_OLD_P; k--) {
       solver->v.at[k] = solver->v.at[k - 1];
@@ -41213,11 +41217,21 @@ static merbit_status mbi_cg_fused(merbit_solver *solver) {
     solver->v.at[MBI_CG_OLD_P] = solver->v.at[MBI_CG_P];
     solver->v.at[MBI_CG_P] = oldest;
   }
+}
+
+/* Lines 3 to 8 in one product and one fused vector kernel. x is complete after MBI_CG_RING
+ * iterations, and after the last of those that are enqueued together (gpu.place,
+ * gpu.followed). */
+static merbit_status mbi_cg_iterate_fused(merbit_solver *solver) {
+  const mbi_solve_vectors whole = solver->v;
+  const int held = solver->gpu.place % MBI_CG_RING;
+  merbit_status status;
+  mbi_cg_rotate_p(solver, held);
   solver->v.from = held;
   solver->v.to = held + 1 < MBI_CG_RING && solver->gpu.followed;
   solver->v.dots = (const double *)mbi_device_pointer(mbi_scan_dots(solver->plan));
   solver->v.dot_count = (long long)mbi_scan_dot_parts(solver->plan);
-  status = mbi_solve_product_unless_stopped(solver, MBI_CG_P, MBI_AT_W);
+  status = mbi_solve_product_unless_stopped(solver, MBI_CG_P, MBI_AT_W); /* q = A p */
   if (status == MERBIT_OK) {
     status = mbi_solve_fused(solver, 0);
   }
@@ -41225,22 +41239,19 @@ static merbit_status mbi_cg_fused(merbit_solver *solver) {
   return status;
 }
 
+/* One iteration: lines 3 to 8 of the algorithm. q = A p lies in MBI_AT_W. */
 static merbit_status mbi_cg_iterate(merbit_solver *solver) {
-  merbit_status status;
   if (solver->gpu.fused_blocks > 0) {
-    return mbi_cg_fused(solver);
+    return mbi_cg_iterate_fused(solver);
   }
-  status = mbi_solve_product_sums(solver, MBI_CG_P, MBI_AT_W, MBI_CG_P);
-  if (status == MERBIT_OK) {
-    status = mbi_solve_step(solver, MBI_CG_UPDATE_R);
-  }
-  if (status == MERBIT_OK && mbi_solve_separate_preconditioner(solver)) {
-    status = mbi_solve_apply(solver, MBI_CG_R, MBI_CG_Z);
-    if (status == MERBIT_OK) {
-      status = mbi_solve_step(solver, MBI_CG_RZ_STEP);
-    }
-  }
-  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_CG_UPDATE_X_P) : status;
+  MBI_TRY(mbi_solve_product_sums(solver, MBI_CG_P, MBI_AT_W, MBI_CG_P)); /* q = A p, p'q */
+  MBI_TRY(mbi_solve_step(solver, MBI_CG_UPDATE_R)); /* 3, 5: alpha = r'z / p'q, r -= alpha q */
+  if (mbi_solve_separate_preconditioner(solver)) {
+    MBI_TRY(mbi_solve_apply(solver, MBI_CG_R, MBI_CG_Z)); /* 6: z = M^-1 r */
+    MBI_TRY(mbi_solve_step(solver, MBI_CG_RZ_STEP));      /* r'z */
+  } /* else UPDATE_R has made r'z, and UPDATE_X_P makes z */
+  /* 7, 8, 4: beta = r'z / old r'z, x += alpha p, p = z + beta p */
+  return mbi_solve_step(solver, MBI_CG_UPDATE_X_P);
 }
 
 MBI_INTERNAL const mbi_solve_method mbi_cg_method = {
@@ -41248,15 +41259,17 @@ MBI_INTERNAL const mbi_solve_method mbi_cg_method = {
     "solve/cg/cg.cu",
     mbi_cg_steps,
     (int)(sizeof mbi_cg_steps / sizeof mbi_cg_steps[0]),
-    1,
-    0,
+    1, /* sum of a product: p'q */
+    0, /* restarts */
     mbi_cg_layout,
     mbi_cg_start,
     mbi_cg_iterate,
     {"mbk_cg_fused", NULL}};
 
 /* ==== >>solve/bicgstab/bicgstab.c  solvers: BiCGSTAB ====================================== */
-/* BiCGSTAB: solve/bicgstab/steps.cuh. */
+/* BiCGSTAB with a preconditioner on the right: Saad, "Iterative Methods for Sparse Linear
+ * Systems", 2nd ed. (2003), algorithm 7.7, whose line numbers the comments below give. p^ is
+ * M^-1 p and s^ is M^-1 s; s takes the memory of r: solve/bicgstab/steps.cuh. */
 #define MBS_VECTOR double
 #define MBS_NAME(name, part) mbi_##name##part##_f64
 // BiCGSTAB with a preconditioner on the right: van der Vorst, "Bi-CGSTAB: A Fast and Smoothly
@@ -41520,10 +41533,7 @@ MBS_STEP(bicgstab_update_p, 0, 0, MBS_UNTIL_CLOSED)
 #undef MBS_VECTOR
 #undef MBS_NAME
 
-static const mbi_step mbi_bicgstab_steps[] = {
-    MBI_STEP(solve_residual),    MBI_STEP(solve_blocks),    MBI_STEP(bicgstab_start),
-    MBI_STEP(bicgstab_s), MBI_STEP(bicgstab_update_x_r), MBI_STEP(bicgstab_update_p),
-};
+/* Indices in mbi_bicgstab_steps. */
 enum {
   MBI_BICGSTAB_RESIDUAL_STEP = 0,
   MBI_BICGSTAB_BLOCKS_STEP,
@@ -41532,6 +41542,13 @@ enum {
   MBI_BICGSTAB_UPDATE_X_R,
   MBI_BICGSTAB_UPDATE_P
 };
+static const mbi_step mbi_bicgstab_steps[] = {
+    MBI_STEP(solve_residual), MBI_STEP(solve_blocks),        MBI_STEP(bicgstab_start),
+    MBI_STEP(bicgstab_s),     MBI_STEP(bicgstab_update_x_r), MBI_STEP(bicgstab_update_p),
+};
+
+/* Asks for r, p, v and the shadow residual. Without a preconditioner p^ and s^ share the memory
+ * of p and s. */
 static void mbi_bicgstab_layout(merbit_solver *solver) {
   const int plain = solver->v.pre == MBI_PRE_NONE;
   int slot;
@@ -41542,48 +41559,41 @@ static void mbi_bicgstab_layout(merbit_solver *solver) {
   solver->alias[MBI_BICG_S_HAT] = plain ? MBI_BICG_R : MBI_SOLVE_OWN;
 }
 
+/* Lines 1 and 2: r = shadow = p = b - A x, which the convergence check has left in MBI_AT_W. */
 static merbit_status mbi_bicgstab_start(merbit_solver *solver) {
   return mbi_solve_step(solver, MBI_BICGSTAB_START);
 }
 
-/* A M^-1 `from`, where M^-1 `from` is in `hat`, and its product with `with`. */
-static merbit_status mbi_bicgstab_multiply(merbit_solver *solver, int from, int hat, int to,
-                                           int with) {
-  merbit_status status = MERBIT_OK;
-  if (mbi_solve_separate_preconditioner(solver)) {
-    status = mbi_solve_apply(solver, from, hat);
-  }
-  return status == MERBIT_OK ? mbi_solve_product_sums(solver, hat, to, with) : status;
+/* Lines 4 to 10 in two products, each with a fused vector kernel behind it. */
+static merbit_status mbi_bicgstab_iterate_fused(merbit_solver *solver) {
+  MBI_TRY(mbi_solve_product_unless_stopped(solver, MBI_BICG_P_HAT, MBI_BICG_V)); /* v = A p^ */
+  MBI_TRY(mbi_solve_fused(solver, 0)); /* 4, 5: alpha, s */
+  MBI_TRY(mbi_solve_product_unless_stopped(solver, MBI_BICG_S_HAT, MBI_AT_W)); /* t = A s^ */
+  return mbi_solve_fused(solver, 1); /* 6 to 10: omega, x, r, beta, p */
 }
 
-static merbit_status mbi_bicgstab_fused(merbit_solver *solver) {
-  merbit_status status = mbi_solve_product_unless_stopped(solver, MBI_BICG_P_HAT, MBI_BICG_V);
-  if (status == MERBIT_OK) {
-    status = mbi_solve_fused(solver, 0);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_solve_product_unless_stopped(solver, MBI_BICG_S_HAT, MBI_AT_W);
-  }
-  return status == MERBIT_OK ? mbi_solve_fused(solver, 1) : status;
-}
-
+/* One iteration: lines 4 to 10 of the algorithm. t = A s^ lies in MBI_AT_W. */
 static merbit_status mbi_bicgstab_iterate(merbit_solver *solver) {
-  merbit_status status;
+  const int separate = mbi_solve_separate_preconditioner(solver);
   if (solver->gpu.fused_blocks > 0) {
-    return mbi_bicgstab_fused(solver);
+    return mbi_bicgstab_iterate_fused(solver);
   }
-  status =
-      mbi_bicgstab_multiply(solver, MBI_BICG_P, MBI_BICG_P_HAT, MBI_BICG_V, MBI_BICG_SHADOW);
-  if (status == MERBIT_OK) {
-    status = mbi_solve_step(solver, MBI_BICGSTAB_S);
+  if (separate) {
+    MBI_TRY(mbi_solve_apply(solver, MBI_BICG_P, MBI_BICG_P_HAT)); /* p^ = M^-1 p */
   }
-  if (status == MERBIT_OK) {
-    status = mbi_bicgstab_multiply(solver, MBI_BICG_R, MBI_BICG_S_HAT, MBI_AT_W, MBI_BICG_R);
+  /* v = A p^ and shadow'v */
+  MBI_TRY(mbi_solve_product_sums(solver, MBI_BICG_P_HAT, MBI_BICG_V, MBI_BICG_SHADOW));
+  /* 4, 5: alpha = rho / shadow'v, s = r - alpha v */
+  MBI_TRY(mbi_solve_step(solver, MBI_BICGSTAB_S));
+  if (separate) {
+    MBI_TRY(mbi_solve_apply(solver, MBI_BICG_R, MBI_BICG_S_HAT)); /* s^ = M^-1 s */
   }
-  if (status == MERBIT_OK) {
-    status = mbi_solve_step(solver, MBI_BICGSTAB_UPDATE_X_R);
-  }
-  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_BICGSTAB_UPDATE_P) : status;
+  /* t = A s^, t's and t't */
+  MBI_TRY(mbi_solve_product_sums(solver, MBI_BICG_S_HAT, MBI_AT_W, MBI_BICG_R));
+  /* 6 to 9: omega = t's / t't, x += alpha p^ + omega s^, r = s - omega t, rho, beta */
+  MBI_TRY(mbi_solve_step(solver, MBI_BICGSTAB_UPDATE_X_R));
+  /* 10: p = r + beta (p - omega v) */
+  return mbi_solve_step(solver, MBI_BICGSTAB_UPDATE_P);
 }
 
 MBI_INTERNAL const mbi_solve_method mbi_bicgstab_method = {
@@ -41591,19 +41601,21 @@ MBI_INTERNAL const mbi_solve_method mbi_bicgstab_method = {
     "solve/bicgstab/bicgstab.cu",
     mbi_bicgstab_steps,
     (int)(sizeof mbi_bicgstab_steps / sizeof mbi_bicgstab_steps[0]),
-    2,
-    10,
+    2,  /* sums of a product: shadow'v, or t's and t't */
+    10, /* restarts */
     mbi_bicgstab_layout,
     mbi_bicgstab_start,
     mbi_bicgstab_iterate,
     {"mbk_bicgstab_fused_s", "mbk_bicgstab_fused"}};
 
 /* ==== >>solve/gmres/gmres.c  solvers: GMRES =============================================== */
-/* GMRES as a method of the engine: solve/gmres/arnoldi.cuh. An iteration is one more vector of
- * the basis; cycles begin anew on the side that computes, without a product. */
-#define MBI_GMRES_RESTART 30       /* where the caller says nothing */
-#define MBI_GMRES_RESTART_MOST 512 /* for scalars of a cycle are computed by one thread */
-#define MBI_BASIS_ALIGNED 32       /* elements from one vector of a basis to the next */
+/* GMRES with a preconditioner on the right: Saad, "Iterative Methods for Sparse Linear
+ * Systems", 2nd ed. (2003), algorithm 9.5, whose line numbers the comments below give. Line 4
+ * to 7 are classical Gram-Schmidt, twice. A restart needs no product: solve/gmres/arnoldi.cuh.
+ */
+#define MBI_GMRES_RESTART 30       /* iterations of a cycle, by default */
+#define MBI_GMRES_RESTART_MOST 512 /* one thread computes the scalars of a cycle */
+#define MBI_BASIS_ALIGNED 32 /* vectors of a basis lie a multiple of so many elements apart */
 
 #define MBS_VECTOR double
 #define MBS_NAME(name, part) mbi_##name##part##_f64
@@ -41852,10 +41864,7 @@ MBS_STEP(arnoldi_extend, 0, 0, MBS_UNTIL_CLOSED)
 #undef MBS_VECTOR
 #undef MBS_NAME
 
-static const mbi_step mbi_gmres_steps[] = {
-    MBI_STEP(solve_residual),      MBI_STEP(solve_blocks),  MBI_STEP(arnoldi_start),
-    MBI_STEP(arnoldi_project), MBI_STEP(arnoldi_reproject), MBI_STEP(arnoldi_extend),
-};
+/* Indices in mbi_gmres_steps. */
 enum {
   MBI_GMRES_RESIDUAL_STEP = 0,
   MBI_GMRES_BLOCKS_STEP,
@@ -41864,10 +41873,14 @@ enum {
   MBI_GMRES_REPROJECT,
   MBI_GMRES_EXTEND
 };
+static const mbi_step mbi_gmres_steps[] = {
+    MBI_STEP(solve_residual),  MBI_STEP(solve_blocks),      MBI_STEP(arnoldi_start),
+    MBI_STEP(arnoldi_project), MBI_STEP(arnoldi_reproject), MBI_STEP(arnoldi_extend),
+};
 
-/* A basis of `columns` + 1 vectors and what its scalars need. */
+/* Asks for a basis of `columns` + 1 vectors and for the small matrices of Arnoldi's process. */
 MBI_INTERNAL void mbi_arnoldi_layout(merbit_solver *solver, int columns) {
-  const int apart = solver->v.pre == MBI_PRE_SEPARATE;
+  const int separate = mbi_solve_separate_preconditioner(solver);
   const int64_t stride =
       (solver->n + MBI_BASIS_ALIGNED - 1) / MBI_BASIS_ALIGNED * MBI_BASIS_ALIGNED;
   const int64_t bytes = stride * (int64_t)mbi_type_size(solver->type);
@@ -41880,8 +41893,8 @@ MBI_INTERNAL void mbi_arnoldi_layout(merbit_solver *solver, int columns) {
   solver->alias[MBI_ARNOLDI_V] = MBI_SOLVE_OWN;
   solver->alias[MBI_ARNOLDI_U] = MBI_SOLVE_OWN;
   solver->alias[MBI_ARNOLDI_SMALL] = MBI_SOLVE_OWN;
-  solver->alias[MBI_ARNOLDI_Z] = apart ? MBI_SOLVE_OWN : MBI_SOLVE_NONE;
-  solver->alias[MBI_ARNOLDI_ZS] = apart ? MBI_SOLVE_OWN : MBI_SOLVE_NONE;
+  solver->alias[MBI_ARNOLDI_Z] = separate ? MBI_SOLVE_OWN : MBI_SOLVE_NONE;
+  solver->alias[MBI_ARNOLDI_ZS] = separate ? MBI_SOLVE_OWN : MBI_SOLVE_NONE;
 }
 
 static void mbi_gmres_layout(merbit_solver *solver) {
@@ -41889,26 +41902,26 @@ static void mbi_gmres_layout(merbit_solver *solver) {
   mbi_arnoldi_layout(solver, solver->n < wanted && solver->n > 0 ? (int)solver->n : wanted);
 }
 
+/* Line 1: v_1 = r / ||r||, where the convergence check has left r = b - A x in MBI_AT_W. */
 static merbit_status mbi_gmres_start(merbit_solver *solver) {
   return mbi_solve_step(solver, MBI_GMRES_START);
 }
 
+/* One iteration: lines 3 to 8 of the algorithm, and at the end of a cycle lines 11 and 12.
+ * w lies in MBI_AT_W. Without a preconditioner of its own step, u is M^-1 v_j already. */
 static merbit_status mbi_gmres_iterate(merbit_solver *solver) {
-  const int apart = solver->v.pre == MBI_PRE_SEPARATE;
-  merbit_status status =
-      apart ? mbi_solve_apply(solver, MBI_ARNOLDI_U, MBI_ARNOLDI_Z) : MERBIT_OK;
-  if (status == MERBIT_OK) {
-    status = mbi_solve_product(solver, apart ? MBI_ARNOLDI_Z : MBI_ARNOLDI_U, MBI_AT_W);
+  int z = MBI_ARNOLDI_U;
+  if (mbi_solve_separate_preconditioner(solver)) {
+    z = MBI_ARNOLDI_Z;
+    MBI_TRY(mbi_solve_apply(solver, MBI_ARNOLDI_U, z)); /* z = M^-1 v_j */
   }
-  if (status == MERBIT_OK) {
-    status = mbi_solve_step(solver, MBI_GMRES_PROJECT);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_solve_step(solver, MBI_GMRES_REPROJECT);
-  }
-  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_GMRES_EXTEND) : status;
+  MBI_TRY(mbi_solve_product(solver, z, MBI_AT_W));      /* 3: w = A z */
+  MBI_TRY(mbi_solve_step(solver, MBI_GMRES_PROJECT));   /* 5: h_ij = v_i'w for all i */
+  MBI_TRY(mbi_solve_step(solver, MBI_GMRES_REPROJECT)); /* 6: w -= sum of h_ij v_i; again 5 */
+  return mbi_solve_step(solver, MBI_GMRES_EXTEND); /* 8: v_j+1; at the end of a cycle 11: x */
 }
 
+/* Checks what only GMRES reads of a description. */
 MBI_INTERNAL merbit_status mbi_gmres_check(merbit_context *context,
                                            const merbit_solver_desc *desc) {
   if (desc->restart < 0 || desc->restart > MBI_GMRES_RESTART_MOST) {
@@ -41919,17 +41932,20 @@ MBI_INTERNAL merbit_status mbi_gmres_check(merbit_context *context,
   return MERBIT_OK;
 }
 
-/* Of its cycles, in this solve. */
+/* Returns the number of restarts in this solve; 0 for other methods. */
 MBI_INTERNAL int mbi_gmres_restarts(const merbit_solver *solver, const mbi_solve_state *state) {
   return solver->desc.method == MERBIT_SOLVER_GMRES ? (int)state->scalar[MBI_GMRES_RESTARTS]
                                                     : 0;
 }
 
+/* Returns whether a reason of GMRES ended the solve. */
 MBI_INTERNAL int mbi_gmres_ended(const mbi_solve_state *state) {
   return state->why == MBI_WHY_SINGULAR || state->why == MBI_WHY_STALLED;
 }
 
-MBI_INTERNAL void mbi_gmres_describe_stop(const mbi_solve_state *state, char *text, size_t size) {
+/* Writes why GMRES ended, as a sentence. */
+MBI_INTERNAL void mbi_gmres_describe_stop(const mbi_solve_state *state, char *text,
+                                          size_t size) {
   if (state->why == MBI_WHY_SINGULAR) {
     (void)snprintf(text, size,
                    "A maps the %d vectors of iteration %d's basis into their own span, and no "
@@ -41948,8 +41964,8 @@ MBI_INTERNAL const mbi_solve_method mbi_gmres_method = {
     "solve/gmres/arnoldi.cu",
     mbi_gmres_steps,
     (int)(sizeof mbi_gmres_steps / sizeof mbi_gmres_steps[0]),
-    0,
-    0,
+    0, /* sums of a product */
+    0, /* restarts after a breakdown */
     mbi_gmres_layout,
     mbi_gmres_start,
     mbi_gmres_iterate,

@@ -40,7 +40,7 @@ struct fused_case {
   std::vector<product> products;         // what it adds up first
 };
 
-// ---- A step with what is foretold
+// ---- The step whose rho is computed ahead
 // ---------------------------------------------------------------
 
 static double at(const bed &b, int slot, long long i) {

@@ -9,7 +9,7 @@
 #undef MBS_AFTER
 #undef MBS_STEP
 #undef MBS_STORE
-#undef MBS_KNOWN
+#undef MBS_REGISTER
 #undef MBS_WIDE_COUNT
 #undef MBS_WIDE_ELEMENT
 #undef MBS_WIDE_AFTER
