@@ -39909,10 +39909,10 @@ struct merbit_solver {
 #ifndef MBI_CPU_STEPS_H
 #define MBI_CPU_STEPS_H
 
-/* Steps on the CPU: the text of a *steps.cuh file, which the GPU runs too, compiled once for
- * each type in chunks of rows for the threads. Sums depend on the number of rows alone. Who
- * includes such a file defines MBS_VECTOR, the type, and MBS_NAME(name, part), a name with its
- * suffix. */
+/* Steps on the CPU. A *steps.cuh file, which the GPU runs too, is compiled once for each type;
+ * threads take chunks of rows. Sums depend on the number of rows alone, not on the threads. The
+ * including file defines MBS_VECTOR, the type, and MBS_NAME(name, part), which adds a suffix.
+ */
 // How the steps of solvers are written, in the files named *steps.cuh:
 //   MBS_BEFORE(name)   looks at the scalars c, a copy that it may add to, and returns 0, or a
 //                      stop where the step must not be taken (mbi_solve_broken)
@@ -40037,7 +40037,8 @@ typedef struct mbi_wide_code {
 
 #endif
 
-/* What mbk_wide_step of solve/core/wide.cuh does, in a solver that runs. */
+/* Runs a step with many sums on the CPU, as mbk_wide_step of solve/core/wide.cuh does on the
+ * GPU. The solver has not stopped. */
 MBI_INTERNAL void mbi_wide_run(merbit_context *context, const mbi_wide_code *code,
                                const mbi_solve_vectors *v, int64_t n, mbi_solve_memory *memory,
                                double *partials) {
@@ -40157,11 +40158,12 @@ MBS_STEP(solve_blocks, 0, 0, MBS_UNTIL_CLOSED)
 #undef MBS_VECTOR
 #undef MBS_NAME
 
+/* Returns the number of chunks of n rows. */
 MBI_INTERNAL int64_t mbi_step_chunks(int64_t n) {
   return (n + MBI_SOLVE_CHUNK - 1) / MBI_SOLVE_CHUNK;
 }
 
-/* The sums of all chunks, in their order. */
+/* Adds up the sums of all chunks, in the order of the chunks. */
 static void mbi_step_total(const mbi_step_code *code, const double *partials, int64_t chunks,
                            double *sums) {
   int64_t chunk;
@@ -40174,7 +40176,7 @@ static void mbi_step_total(const mbi_step_code *code, const double *partials, in
   }
 }
 
-/* What mbk_step of solve/core/step.cuh does. */
+/* Runs a step on the CPU, as mbk_step of solve/core/step.cuh does on the GPU. */
 MBI_INTERNAL void mbi_step_run(merbit_context *context, const mbi_step_code *code,
                                const mbi_solve_vectors *v, int64_t n, mbi_solve_memory *memory,
                                double *partials) {
@@ -40213,15 +40215,16 @@ MBI_INTERNAL void mbi_step_run(merbit_context *context, const mbi_step_code *cod
 }
 
 /* ==== >>solve/core/space.c  solvers: memory on either side ================================ */
-/* Memory of a solver on its side: vectors, scalars, copies. On CUDA all calls need an entered
- * context, addresses are those of the GPU, and what is enqueued goes to solver->gpu.stream. */
+/* Memory of a solver on its side: vectors and scalars. On CUDA the context must be current in
+ * every call, addresses are the GPU's, and work is enqueued to solver->gpu.stream. */
 
+/* Returns whether the solver computes on CUDA. */
 MBI_INTERNAL int mbi_solve_on_gpu(const merbit_solver *solver) {
   return solver->side == MERBIT_SIDE_CUDA;
 }
 
-/* solver->space, all the memory that the solver has beside its plan's. `what` is a noun for the
- * sentence. */
+/* Allocates solver->space, all the memory of the solver but its plan's. `what` is the noun of
+ * an error message. */
 static merbit_status mbi_solve_allocate(merbit_solver *solver, uint64_t bytes,
                                         const char *what) {
   mbi_devptr address = 0;
@@ -40246,6 +40249,7 @@ static void mbi_solve_free(merbit_solver *solver) {
   solver->bytes = 0;
 }
 
+/* Sets bytes on the solver's side to zero. */
 MBI_INTERNAL merbit_status mbi_solve_zero(merbit_solver *solver, void *memory, size_t bytes) {
   if (mbi_solve_on_gpu(solver)) {
     return mbi_device_zero(solver->context, mbi_device_address(memory), bytes,
@@ -40257,12 +40261,12 @@ MBI_INTERNAL merbit_status mbi_solve_zero(merbit_solver *solver, void *memory, s
   return MERBIT_OK;
 }
 
-/* Of n elements of the solver's type. */
+/* Returns the bytes of a vector. */
 MBI_INTERNAL size_t mbi_solve_bytes(const merbit_solver *solver) {
   return (size_t)solver->n * mbi_type_size(solver->type);
 }
 
-/* From host memory to the solver's side, complete on return. */
+/* Copies from host memory to the solver's side; complete on return. */
 MBI_INTERNAL merbit_status mbi_solve_upload(merbit_solver *solver, void *target,
                                             const void *source, size_t bytes) {
   if (mbi_solve_on_gpu(solver)) {
@@ -40272,7 +40276,7 @@ MBI_INTERNAL merbit_status mbi_solve_upload(merbit_solver *solver, void *target,
   return MERBIT_OK;
 }
 
-/* And back, behind all that was enqueued. */
+/* Copies from the solver's side to host memory, after all that was enqueued. */
 MBI_INTERNAL merbit_status mbi_solve_download(merbit_solver *solver, void *target,
                                               const void *source, size_t bytes) {
   if (mbi_solve_on_gpu(solver)) {
@@ -40282,56 +40286,52 @@ MBI_INTERNAL merbit_status mbi_solve_download(merbit_solver *solver, void *targe
   return MERBIT_OK;
 }
 
-/* Whether the caller's vectors lie in host memory. */
+/* Returns whether the caller's vectors lie in host memory. */
 MBI_INTERNAL int mbi_solve_host_vectors(const merbit_solver *solver) {
   return !mbi_solve_on_gpu(solver) || solver->desc.vector_memory == MERBIT_MEMORY_HOST;
 }
 
-/* A vector of the caller's into one of the solver's, in the plan's order. MBI_AT_W is scratch.
- */
-MBI_INTERNAL merbit_status mbi_solve_copy_in(merbit_solver *solver, int slot, const void *source) {
-  void *target = solver->v.at[slot], *stage = target;
-  merbit_status status = MERBIT_OK;
+/* Copies a vector of the caller into the one at `slot`, in the plan's order. MBI_AT_W is
+ * scratch. */
+MBI_INTERNAL merbit_status mbi_solve_copy_in(merbit_solver *solver, int slot,
+                                             const void *source) {
+  void *target = solver->v.at[slot];
   if (mbi_solve_host_vectors(solver)) {
-    stage = solver->plan->reorder.order != NULL ? solver->v.at[MBI_AT_W] : target;
-    status = mbi_solve_upload(solver, stage, source, mbi_solve_bytes(solver));
+    void *stage = solver->plan->reorder.order != NULL ? solver->v.at[MBI_AT_W] : target;
+    MBI_TRY(mbi_solve_upload(solver, stage, source, mbi_solve_bytes(solver)));
     source = stage;
   }
-  return status == MERBIT_OK && source != target
+  return source != target
              ? merbit_plan_reorder(solver->plan, source, target, solver->gpu.stream)
-             : status;
+             : MERBIT_OK;
 }
 
-/* And back; complete on return. */
+/* Copies the vector at `slot` to the caller, in the caller's order; complete on return. */
 MBI_INTERNAL merbit_status mbi_solve_copy_out(merbit_solver *solver, int slot, void *target) {
   const int host = mbi_solve_host_vectors(solver);
   const void *source = solver->v.at[slot];
-  merbit_status status = MERBIT_OK;
   if (!host || solver->plan->reorder.order != NULL) {
     void *stage = host ? solver->v.at[MBI_AT_W] : target;
-    status = merbit_plan_restore(solver->plan, source, stage, solver->gpu.stream);
+    MBI_TRY(merbit_plan_restore(solver->plan, source, stage, solver->gpu.stream));
     source = stage;
   }
-  if (status == MERBIT_OK && host) {
-    return mbi_solve_download(solver, target, source, mbi_solve_bytes(solver));
-  }
-  return status == MERBIT_OK ? mbi_device_synchronize(solver->context, solver->gpu.stream)
-                             : status;
+  return host ? mbi_solve_download(solver, target, source, mbi_solve_bytes(solver))
+              : mbi_device_synchronize(solver->context, solver->gpu.stream);
 }
 
-/* Of a block of a step on the GPU: whole warps. */
+/* Returns the threads of a thread block of a step: whole warps. */
 MBI_INTERNAL int mbi_solve_threads(const merbit_solver *solver) {
   return solver->n < MBI_STEP_THREADS ? ((int)solver->n + 31) / 32 * 32 : MBI_STEP_THREADS;
 }
 
-/* Blocks: no more than are resident at once. */
+/* Returns the thread blocks of a step: no more than are resident at once. */
 MBI_INTERNAL int mbi_solve_blocks(const merbit_solver *solver) {
   const int64_t blocks = (solver->n + MBI_STEP_THREADS - 1) / MBI_STEP_THREADS;
   const int most = solver->context->device.multiprocessors * MBI_STEP_RESIDENT;
   return blocks < most ? (int)blocks : most;
 }
 
-/* Where the method and the preconditioner want a vector. */
+/* Decides which vectors the method and the preconditioner need. */
 static void mbi_solve_lay_out(merbit_solver *solver) {
   int slot;
   for (slot = 0; slot < MBI_SOLVE_VECTORS; slot++) {
@@ -40343,12 +40343,13 @@ static void mbi_solve_lay_out(merbit_solver *solver) {
   solver->method->layout(solver);
 }
 
-/* Of the slots in which the blocks of a sweep leave numbers for each other. */
+/* Returns the bytes of the slots in which the blocks of a fused kernel post their sums. */
 MBI_INTERNAL uint64_t mbi_solve_post_bytes(const merbit_solver *solver) {
   return (uint64_t)solver->gpu.fused_blocks * 2 * MBI_FUSED_SUMS * 16;
 }
 
-/* Everything at its place in the memory at `space`, on either side; the bytes that it takes. */
+/* Divides the memory at `space` among vectors and scalars, on either side. Returns the bytes.
+ */
 static uint64_t mbi_solve_divide(merbit_solver *solver, mbi_devptr space) {
   const int64_t parts =
       mbi_solve_on_gpu(solver) ? mbi_solve_blocks(solver) : mbi_step_chunks(solver->n);
@@ -40375,44 +40376,42 @@ static uint64_t mbi_solve_divide(merbit_solver *solver, mbi_devptr space) {
   return used;
 }
 
-/* Bytes behind the vectors for what a plan allocates beside copies of the matrix: row ends,
- * carries, orders of rows. An allocation of their own takes as long as an iteration or two. */
+/* Returns the bytes of the arena behind the vectors. The plan allocates its small arrays there:
+ * row ends, carries, orders of rows. A separate allocation would take as long as an iteration.
+ */
 static uint64_t mbi_solve_arena_bytes(const merbit_solver *solver) {
   return mbi_solve_on_gpu(solver) ? 64 * MBI_DEVICE_PART + (uint64_t)solver->view.nnz / 2 : 0;
 }
 
-/* From here on what is allocated comes from behind the vectors (mbi_solve_arena_bytes). After a
- * failure mbi_solve_release_memory cleans up. */
+/* Allocates vectors and scalars and opens the arena: until it is closed, device allocations of
+ * the context come from there. On failure the caller runs mbi_solve_release_memory. */
 MBI_INTERNAL merbit_status mbi_solve_allocate_memory(merbit_solver *solver) {
-  const uint64_t spare = mbi_solve_arena_bytes(solver);
+  const uint64_t arena = mbi_solve_arena_bytes(solver);
   uint64_t bytes;
-  merbit_status status;
   mbi_solve_lay_out(solver);
   bytes = mbi_solve_divide(solver, 0);
-  status = mbi_solve_allocate(solver, bytes + spare, "a solver's vectors");
-  if (status == MERBIT_OK) {
-    (void)mbi_solve_divide(solver, mbi_device_address(solver->space));
-    status = mbi_solve_zero(solver, solver->memory, sizeof *solver->memory);
-  }
-  if (status == MERBIT_OK && spare > 0) {
+  MBI_TRY(mbi_solve_allocate(solver, bytes + arena, "a solver's vectors"));
+  (void)mbi_solve_divide(solver, mbi_device_address(solver->space));
+  MBI_TRY(mbi_solve_zero(solver, solver->memory, sizeof *solver->memory));
+  if (arena > 0) {
     mbi_arena_open(solver->context, &solver->gpu.arena,
-                   mbi_device_address(solver->space) + bytes, spare);
+                   mbi_device_address(solver->space) + bytes, arena);
   }
-  if (status == MERBIT_OK && solver->gpu.fused_blocks > 0) { /* no turn has mark 0 */
-    status = mbi_solve_zero(solver, solver->v.posts, (size_t)mbi_solve_post_bytes(solver));
+  if (solver->gpu.fused_blocks > 0) { /* marks count from 1 */
+    MBI_TRY(mbi_solve_zero(solver, solver->v.posts, (size_t)mbi_solve_post_bytes(solver)));
   }
-  if (status == MERBIT_OK && solver->gpu.fused_blocks > 0 &&
-      solver->desc.method == MERBIT_SOLVER_CG) { /* products behind the last iteration read p */
+  if (solver->gpu.fused_blocks > 0 &&
+      solver->desc.method == MERBIT_SOLVER_CG) { /* products after the last iteration read p */
     const char *from = (const char *)solver->v.at[MBI_CG_OLD_P];
     const char *last = (const char *)solver->v.at[MBI_CG_OLDEST_P];
-    status = mbi_solve_zero(solver, solver->v.at[MBI_CG_OLD_P],
-                            (size_t)(last - from) + mbi_solve_bytes(solver));
+    MBI_TRY(mbi_solve_zero(solver, solver->v.at[MBI_CG_OLD_P],
+                           (size_t)(last - from) + mbi_solve_bytes(solver)));
   }
-  if (status == MERBIT_OK && solver->v.basis > 0) { /* the host reads all of it, used or not */
-    status = mbi_solve_zero(solver, solver->v.at[MBI_ARNOLDI_SMALL],
-                            (size_t)solver->bytes_at[MBI_ARNOLDI_SMALL]);
+  if (solver->v.basis > 0) { /* the host reads all of it, used or not */
+    MBI_TRY(mbi_solve_zero(solver, solver->v.at[MBI_ARNOLDI_SMALL],
+                           (size_t)solver->bytes_at[MBI_ARNOLDI_SMALL]));
   }
-  return status;
+  return MERBIT_OK;
 }
 
 MBI_INTERNAL void mbi_solve_release_memory(merbit_solver *solver) {
@@ -40423,26 +40422,29 @@ MBI_INTERNAL void mbi_solve_release_memory(merbit_solver *solver) {
 }
 
 /* ==== >>solve/core/scale.c  solvers: matrices and right-hand sides far from 1 ============= */
-/* Numbers whose squares no double holds. A matrix whose norm, or a right-hand side whose
- * largest entry, is too far from 1 is multiplied by a power of two, which rounds nothing: (2^s
- * A) (2^(t - s) x) = 2^t b. Numbers nearer to 1 stay what they are. Scaling goes through host
- * memory on either side. */
-#define MBI_SCALE_RANGE 200       /* f64 takes norms from 2^-200 to 2^200 */
-#define MBI_SCALE_RANGE_F32 50 /* f32, and matrices whose corrections are found in f32 */
-#define MBI_SCALE_FULL_PRECISION 1e6 /* times the least normal number: x so large has all its bits */
+/* Scaling, for numbers whose squares would overflow or vanish. A matrix whose norm, or a
+ * right-hand side whose largest entry, is too far from 1 is multiplied by a power of two, which
+ * rounds nothing: (2^s A) (2^(t - s) x) = 2^t b. Other systems are not scaled. Scaled numbers
+ * pass through host memory on either side. */
+#define MBI_SCALE_RANGE 200    /* f64: norms from 2^-200 to 2^200 */
+#define MBI_SCALE_RANGE_F32 50 /* the same for f32, and for refinement */
+#define MBI_SCALE_FULL_PRECISION                                                               \
+  1e6 /* times the least normal number: from here on x has all its bits */
 
+/* Returns whether `size` is outside of 2^-reach to 2^reach. */
 static int mbi_scale_is_extreme(double size, int reach) {
   return size > ldexp(1, reach) || (size > 0 && size < ldexp(1, -reach));
 }
 
-/* Returns whether the right-hand side of the last look has to be scaled. */
-MBI_INTERNAL int mbi_scale_rhs_needed(const merbit_solver *solver, const mbi_solve_state *seen) {
+/* Returns whether the last convergence check found a right-hand side that must be scaled. */
+MBI_INTERNAL int mbi_scale_rhs_needed(const merbit_solver *solver,
+                                      const mbi_solve_state *seen) {
   return solver->rhs_scale == 0 && seen->b_most <= DBL_MAX &&
          mbi_scale_is_extreme(seen->b_most, solver->type == MERBIT_F32 ? MBI_SCALE_RANGE_F32
-                                                                   : MBI_SCALE_RANGE);
+                                                                       : MBI_SCALE_RANGE);
 }
 
-/* `to` = 2^exponent `from`; both may be the same. */
+/* Computes `to` = 2^exponent `from`, which may be the same array. */
 static void mbi_scale_numbers(merbit_type type, const void *from, int64_t count, int exponent,
                               void *to) {
   int64_t k;
@@ -40455,7 +40457,7 @@ static void mbi_scale_numbers(merbit_type type, const void *from, int64_t count,
   }
 }
 
-/* The solver's vector at `slot` times 2^exponent, on its side. */
+/* Multiplies the solver's vector at `slot` by 2^exponent, on its side. */
 MBI_INTERNAL merbit_status mbi_scale_vector(merbit_solver *solver, int slot, int exponent) {
   const size_t bytes = mbi_solve_bytes(solver);
   void *copy = NULL;
@@ -40476,12 +40478,12 @@ MBI_INTERNAL merbit_status mbi_scale_vector(merbit_solver *solver, int slot, int
   return status;
 }
 
-/* 2^this times the solver's x is the caller's. */
+/* Returns the exponent e for which 2^e times the solver's x is the caller's. */
 MBI_INTERNAL int mbi_scale_of_x(const merbit_solver *solver) {
   return solver->scale - solver->rhs_scale;
 }
 
-/* Returns whether the caller's x has entries that its type does not hold in full. */
+/* Returns whether the largest entry of the caller's x overflows its type or loses bits. */
 MBI_INTERNAL int mbi_scale_x_out_of_range(const merbit_solver *solver, double x_most) {
   const int single = solver->type == MERBIT_F32;
   const double least = MBI_SCALE_FULL_PRECISION * (single ? FLT_MIN : DBL_MIN);
@@ -40492,12 +40494,12 @@ MBI_INTERNAL int mbi_scale_x_out_of_range(const merbit_solver *solver, double x_
 
 /* ---- The matrix -------------------------------------------------------------------------- */
 
-/* Returns whether its values may have to be scaled, `made` being what became of a solver for
- * them. A solver of corrections has its matrix from another, which scales for both; a
- * callback's z = M^-1 r goes with A as it is. */
+/* Returns whether the matrix may have to be scaled. `made` is the status of making the solver
+ * with the values as they are. A solver of corrections never scales: the solver that refines
+ * does it for both. Nor does one with a callback, whose M^-1 is made for A as it is. */
 MBI_INTERNAL int mbi_scale_matrix_needed(const merbit_solver *solver, merbit_status made) {
-  const int reach = solver->type == MERBIT_F32 || solver->desc.refine ? MBI_SCALE_RANGE_F32
-                                                                      : MBI_SCALE_RANGE;
+  const int reach =
+      solver->type == MERBIT_F32 || solver->desc.refine ? MBI_SCALE_RANGE_F32 : MBI_SCALE_RANGE;
   if (solver->view.values == NULL || solver->corrects ||
       solver->desc.preconditioner == MERBIT_PRECONDITIONER_CALLBACK) {
     return 0;
@@ -40506,8 +40508,8 @@ MBI_INTERNAL int mbi_scale_matrix_needed(const merbit_solver *solver, merbit_sta
                            : made == MERBIT_INVALID_MATRIX || made == MERBIT_NOT_SUPPORTED;
 }
 
-/* The exponent that brings the largest of `count` values near 1; 0: it is near, or not finite,
- * or the smallest would be lost. */
+/* Returns the exponent that brings the largest of `count` values near 1. Returns 0 if it is
+ * near already, if a value is not finite, or if the smallest value would be lost. */
 static int mbi_scale_exponent(const merbit_solver *solver, const void *values, int64_t count) {
   const int single = solver->type == MERBIT_F32;
   const int narrow = single || solver->desc.refine;
@@ -40524,14 +40526,15 @@ static int mbi_scale_exponent(const merbit_solver *solver, const void *values, i
     least = size > 0 && size < least ? size : least;
   }
   if (!mbi_scale_is_extreme(most, (narrow ? MBI_SCALE_RANGE_F32 : MBI_SCALE_RANGE) / 2)) {
-    return 0; /* half: a norm may be larger than the values */
+    return 0; /* half of the range: a norm may be larger than the values */
   }
   exponent = -ilogb(most);
   return exponent < 0 && ldexp(least, exponent) < (narrow ? FLT_MIN : DBL_MIN) ? 0 : exponent;
 }
 
-/* Values, where `memory` says they are (DEFAULT: where the matrix is), scaled in the solver's
- * own memory, which *scaled becomes; NULL: they need none. In an entered context. */
+/* Scales values into memory of the solver and points *scaled there; NULL if they need no
+ * scaling. `memory` says where the values are; DEFAULT means where the matrix is. The CUDA
+ * context must be current. */
 MBI_INTERNAL merbit_status mbi_scale_values(merbit_solver *solver, const void *values,
                                             merbit_memory memory, const void **scaled) {
   merbit_context *context = solver->context;
@@ -40540,17 +40543,13 @@ MBI_INTERNAL merbit_status mbi_scale_values(merbit_solver *solver, const void *v
       (memory == MERBIT_MEMORY_DEFAULT && solver->view.memory == MERBIT_MEMORY_DEVICE);
   const int64_t count = mbi_view_values(&solver->view);
   const size_t size = mbi_type_size(solver->type), bytes = (size_t)count * size;
-  merbit_status status = MERBIT_OK;
   *scaled = NULL;
   if (solver->scaled == NULL) {
-    status = mbi_allocate_array(context, count, size, "scaled values", &solver->scaled);
+    MBI_TRY(mbi_allocate_array(context, count, size, "scaled values", &solver->scaled));
   }
-  if (status == MERBIT_OK && there) {
-    status = mbi_device_download(context, solver->scaled, mbi_device_address(values), bytes);
+  if (there) {
+    MBI_TRY(mbi_device_download(context, solver->scaled, mbi_device_address(values), bytes));
     values = solver->scaled;
-  }
-  if (status != MERBIT_OK) {
-    return status;
   }
   solver->scale = mbi_scale_exponent(solver, values, count);
   if (solver->scale == 0) {
@@ -40558,14 +40557,14 @@ MBI_INTERNAL merbit_status mbi_scale_values(merbit_solver *solver, const void *v
   }
   mbi_scale_numbers(solver->type, values, count, solver->scale, solver->scaled);
   *scaled = solver->scaled;
-  if (there && solver->scaled_there == 0) {
-    status = mbi_device_allocate(context, bytes, "scaled values", &solver->scaled_there);
-  }
-  if (there && status == MERBIT_OK) {
-    status = mbi_device_upload(context, solver->scaled_there, solver->scaled, bytes);
+  if (there) {
+    if (solver->scaled_there == 0) {
+      MBI_TRY(mbi_device_allocate(context, bytes, "scaled values", &solver->scaled_there));
+    }
+    MBI_TRY(mbi_device_upload(context, solver->scaled_there, solver->scaled, bytes));
     *scaled = mbi_device_pointer(solver->scaled_there);
   }
-  return status;
+  return MERBIT_OK;
 }
 
 /* ==== >>solve/precondition/diagonal.c  solvers: norm and diagonal of a matrix ============= */
@@ -40783,11 +40782,10 @@ MBI_INTERNAL merbit_status mbi_setup_invert(merbit_solver *solver, const double 
 }
 
 /* ==== >>solve/core/run.c  solvers: steps, products and preconditioners on either side ===== */
-/* Steps, products and preconditioners of a solver: enqueued on the GPU, done at once on the
- * CPU.
- */
+/* Steps, products and preconditioners of a solver. The GPU gets them enqueued; the CPU computes
+ * at once. */
 
-/* `index` in the method's table of steps. */
+/* Runs the step at `index` of the method's table. */
 MBI_INTERNAL merbit_status mbi_solve_step(merbit_solver *solver, int index) {
   const mbi_step *step = &solver->method->steps[index];
   int64_t n = solver->n;
@@ -40806,10 +40804,8 @@ MBI_INTERNAL merbit_status mbi_solve_step(merbit_solver *solver, int index) {
                            solver->gpu.stream, arguments);
 }
 
-/* All steps from a product to the next one in one launch, `index` in the method's list; and the
- * sums of the product before, which has none: mbi_solve_product. Where
- * solver->gpu.fused_blocks.
- */
+/* Launches the fused vector kernel at `index` of the method's list: all steps from one product
+ * to the next, and the sums of the product before. Needs solver->gpu.fused_blocks > 0. */
 MBI_INTERNAL merbit_status mbi_solve_fused(merbit_solver *solver, int index) {
   int64_t n = solver->n;
   void *arguments[4];
@@ -40823,7 +40819,7 @@ MBI_INTERNAL merbit_status mbi_solve_fused(merbit_solver *solver, int index) {
                                 arguments, MBI_LAUNCH_COOPERATIVE);
 }
 
-/* By the plan's epilogue; `sums` and `skip` may be NULL. */
+/* Multiplies with the plan's epilogue. `sums` and `skip` may be NULL. */
 static merbit_status mbi_solve_multiply(merbit_solver *solver, int from, int to, int with,
                                         double *sums, const int *skip) {
   const void *vectors[1];
@@ -40832,28 +40828,30 @@ static merbit_status mbi_solve_multiply(merbit_solver *solver, int from, int to,
                            NULL, sums, skip, solver->gpu.stream);
 }
 
-/* The vector at `to` = A times the one at `from`, whatever the state. */
+/* Computes v[to] = A v[from], also after the solver has stopped. */
 MBI_INTERNAL merbit_status mbi_solve_product(merbit_solver *solver, int from, int to) {
   return solver->method->sums == 0 ? merbit_spmv(solver->plan, NULL, NULL, solver->v.at[from],
                                                  NULL, solver->v.at[to], solver->gpu.stream)
                                    : mbi_solve_multiply(solver, from, to, from, NULL, NULL);
 }
 
-/* The same for a sweep; where there are method->sums. */
+/* Computes v[to] = A v[from] for a fused kernel; nothing once the solver has stopped. Needs
+ * method->sums > 0. */
 MBI_INTERNAL merbit_status mbi_solve_product_unless_stopped(merbit_solver *solver, int from,
                                                             int to) {
   return mbi_solve_multiply(solver, from, to, from, NULL, &solver->memory->state.stop);
 }
 
-/* The same in an iteration without sweeps; the sums of method->sums, v being the vector at
- * `with` and u the one at `from`, go to state.product_sums. */
+/* Computes v[to] = A v[from] and state.product_sums: v[with]'v[to], and ||v[to]||^2 if
+ * method->sums is 2. Does nothing once the solver has stopped. */
 MBI_INTERNAL merbit_status mbi_solve_product_sums(merbit_solver *solver, int from, int to,
                                                   int with) {
   mbi_solve_state *state = &solver->memory->state;
   return mbi_solve_multiply(solver, from, to, with, state->product_sums, &state->stop);
 }
 
-/* mbi_solve_open on the solver's side: `how` is a MBI_OPEN, `span` iterations may follow. */
+/* Prepares a round of `span` iterations: mbi_solve_open on the solver's side. `how` is a
+ * MBI_OPEN. */
 MBI_INTERNAL merbit_status mbi_solve_prepare_round(merbit_solver *solver, int how, int span) {
   double tolerance = solver->desc.tolerance;
   double epsilon = solver->type == MERBIT_F32 ? FLT_EPSILON : DBL_EPSILON;
@@ -40874,29 +40872,30 @@ MBI_INTERNAL merbit_status mbi_solve_prepare_round(merbit_solver *solver, int ho
                            solver->gpu.stream, arguments);
 }
 
-/* b - A x into MBI_AT_W and what a look wants to know; `x_zero`: A x need not be computed. */
+/* Computes b - A x into MBI_AT_W, and the norms for a convergence check. `x_zero` says that x
+ * is zero, so that A x need not be computed. */
 MBI_INTERNAL merbit_status mbi_solve_residual(merbit_solver *solver, int x_zero) {
-  const merbit_status status =
-      x_zero ? mbi_solve_zero(solver, solver->v.at[MBI_AT_W], mbi_solve_bytes(solver))
-             : mbi_solve_product(solver, MBI_AT_X, MBI_AT_W);
-  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_STEP_RESIDUAL) : status;
+  MBI_TRY(x_zero ? mbi_solve_zero(solver, solver->v.at[MBI_AT_W], mbi_solve_bytes(solver))
+                 : mbi_solve_product(solver, MBI_AT_X, MBI_AT_W));
+  return mbi_solve_step(solver, MBI_STEP_RESIDUAL);
 }
 
 /* ---- The GPU's program ------------------------------------------------------------------- */
 
+/* Sets the macros that the kernels of a solver need. */
 MBI_INTERNAL void mbi_solve_preamble(merbit_type type, mbi_preamble *preamble) {
   memset(preamble, 0, sizeof *preamble);
   mbi_preamble_define(preamble, "MBK_VECTOR", type == MERBIT_F32 ? "float" : "double");
 }
 
-/* Sweeps, where all blocks of a step can be resident at once, and z = M^-1 r needs no step of
- * its own. Where the driver does not tell there are none. */
+/* Loads the fused kernels and sets gpu.fused_blocks. They are used only if all their blocks can
+ * be resident at once and the preconditioner needs no step of its own. If the driver cannot say
+ * how many blocks are resident, they are not used. */
 static merbit_status mbi_solve_find_fused(merbit_solver *solver) {
   merbit_context *context = solver->context;
   const mbi_device *device = &context->device;
   const int blocks = mbi_solve_blocks(solver);
   int fits = 1, i;
-  merbit_status status = MERBIT_OK;
   if (solver->method->fused[0] == NULL || solver->v.pre == MBI_PRE_SEPARATE || blocks == 0 ||
       !device->cooperative) {
     return MERBIT_OK;
@@ -40906,10 +40905,7 @@ static merbit_status mbi_solve_find_fused(merbit_solver *solver) {
     void **kernel = &solver->gpu.fused[i];
     int resident = 0;
     mbi_curesult result;
-    status = mbi_program_kernel(context, &solver->gpu.program, name, kernel);
-    if (status != MERBIT_OK) {
-      return status;
-    }
+    MBI_TRY(mbi_program_kernel(context, &solver->gpu.program, name, kernel));
     result = device->driver.occupancy(&resident, *kernel, MBI_STEP_THREADS, MBI_STEP_SHARED);
     if (mbi_device_bury(context, result)) {
       return mbi_device_alive(context);
@@ -40920,26 +40916,24 @@ static merbit_status mbi_solve_find_fused(merbit_solver *solver) {
   return MERBIT_OK;
 }
 
+/* Compiles the program of the method and loads its kernels. */
 MBI_INTERNAL merbit_status mbi_solve_specialise(merbit_solver *solver) {
   merbit_context *context = solver->context;
   const mbi_solve_method *method = solver->method;
   mbi_preamble preamble;
-  merbit_status status;
   int i;
   mbi_solve_preamble(solver->type, &preamble);
-  status = mbi_program_create(context, method->file, &preamble, &solver->gpu.program);
-  for (i = 0; i < method->step_count && status == MERBIT_OK; i++) {
-    status = mbi_program_kernel(context, &solver->gpu.program, method->steps[i].kernel,
-                                &solver->gpu.kernels[i]);
+  MBI_TRY(mbi_program_create(context, method->file, &preamble, &solver->gpu.program));
+  for (i = 0; i < method->step_count; i++) {
+    MBI_TRY(mbi_program_kernel(context, &solver->gpu.program, method->steps[i].kernel,
+                               &solver->gpu.kernels[i]));
   }
-  if (status == MERBIT_OK) {
-    status =
-        mbi_program_kernel(context, &solver->gpu.program, "mbk_solve_open", &solver->gpu.open);
-  }
-  return status == MERBIT_OK ? mbi_solve_find_fused(solver) : status;
+  MBI_TRY(
+      mbi_program_kernel(context, &solver->gpu.program, "mbk_solve_open", &solver->gpu.open));
+  return mbi_solve_find_fused(solver);
 }
 
-/* z = M^-1 r between steps: only for MBI_PRE_SEPARATE. */
+/* Applies the preconditioner as a step of its own: v[z] = M^-1 v[r]. Needs MBI_PRE_SEPARATE. */
 MBI_INTERNAL merbit_status mbi_solve_apply(merbit_solver *solver, int r, int z) {
   const merbit_solver_desc *desc = &solver->desc;
   if (desc->preconditioner != MERBIT_PRECONDITIONER_CALLBACK) {
@@ -40954,6 +40948,7 @@ MBI_INTERNAL merbit_status mbi_solve_apply(merbit_solver *solver, int r, int z) 
                         "solver_desc.apply, the preconditioner, asked to stop");
 }
 
+/* Returns whether the preconditioner is a step of its own: BLOCK_JACOBI and CALLBACK. */
 MBI_INTERNAL int mbi_solve_separate_preconditioner(const merbit_solver *solver) {
   return solver->v.pre == MBI_PRE_SEPARATE;
 }
@@ -41987,21 +41982,20 @@ MBI_INTERNAL const mbi_solve_method *mbi_solve_method_of(merbit_solver_method me
 }
 
 /* ==== >>solve/core/recorded.c  solvers: recorded iterations =============================== */
-/* Iterations recorded once, as a CUDA graph, and replayed: launches then cost what the GPU
- * needs for them, not what the host does. With conditional nodes (CUDA 12.4) the loop itself
- * runs on the GPU, until the solver stops or the host wants to look; else the host launches as
- * many graphs as it likes to have iterations. Where a driver does neither, single launches do.
- * To record costs as much as some iterations take, so the first ones do not wait for it.
- */
+/* Recorded graphs: iterations are captured once as a CUDA graph and replayed, so that the host
+ * no longer pays for each launch. With conditional nodes (CUDA 12.4) the loop itself runs on
+ * the GPU until the solver stops or the next convergence check is due. Otherwise the host
+ * launches the graph as often as the round needs. Without graphs, kernels are launched one by
+ * one. Recording takes as long as some iterations, so the first ones run while it goes on. */
 #define MBI_CUDA_DRIVER_LOOPS 12040
-#define MBI_CAPTURE_RELAXED 2 /* CUstreamCaptureMode: other threads may do as they like */
+#define MBI_CAPTURE_RELAXED 2         /* CUstreamCaptureMode: other threads may make any call */
 #define MBI_GRAPH_NODE_CONDITIONAL 13 /* CUgraphNodeType */
 #define MBI_GRAPH_WHILE 1             /* CUgraphConditionalNodeType */
 #define MBI_GRAPH_ASSIGN_DEFAULT                                                               \
   1 /* CU_GRAPH_COND_ASSIGN_DEFAULT: at each launch of the graph */
 
-/* A stream of its own, which waits for the default stream and the other way round. The default
- * one, where that fails: then nothing is recorded. */
+/* Creates the solver's stream, which is ordered with the default stream. On failure the solver
+ * uses the default stream, and nothing is recorded. */
 MBI_INTERNAL void mbi_recorded_stream(merbit_solver *solver) {
   const mbi_driver *driver = &solver->context->device.driver;
   void *stream = NULL;
@@ -42025,18 +42019,19 @@ static int mbi_recorded_can_loop(const mbi_device *device) {
          driver->stream_begin_capture_to_graph != NULL;
 }
 
-/* The driver's answer, as a status without a sentence: there is another way. */
+/* Turns the driver's answer into a status. Leaves no message, because the caller falls back. */
 static merbit_status mbi_recorded_answer(merbit_solver *solver, mbi_curesult result) {
   return result == 0                                ? MERBIT_OK
          : mbi_device_bury(solver->context, result) ? MERBIT_DEVICE_LOST
                                                     : MERBIT_DEVICE_ERROR;
 }
 
+/* Returns how often one pass of the recorded loop calls method->iterate. */
 static int mbi_recorded_loop_calls(const merbit_solver *solver) {
   return solver->gpu.loop_calls > 0 ? solver->gpu.loop_calls : MBI_RECORDED_LOOP;
 }
 
-/* Iterations that know of each other. */
+/* Enqueues iterations, each with its place in the sequence (gpu.place, gpu.followed). */
 static merbit_status mbi_recorded_enqueue(merbit_solver *solver, int iterations) {
   merbit_status status = MERBIT_OK;
   int i;
@@ -42049,9 +42044,10 @@ static merbit_status mbi_recorded_enqueue(merbit_solver *solver, int iterations)
   return status;
 }
 
-/* To the graph that the stream is captured for. */
+/* Enqueues iterations to the stream, which is being captured. With `loop_handle` the node that
+ * decides whether the loop goes on comes last. */
 static merbit_status mbi_recorded_record(merbit_solver *solver, int iterations,
-                                      void *loop_handle) {
+                                         void *loop_handle) {
   merbit_status status = mbi_recorded_enqueue(solver, iterations);
   if (status == MERBIT_OK && loop_handle != NULL) {
     void *arguments[2];
@@ -42066,7 +42062,7 @@ static merbit_status mbi_recorded_record(merbit_solver *solver, int iterations,
   return status;
 }
 
-/* The loop as a graph that the caller destroys, after a failure too. */
+/* Records the loop as a graph. The caller destroys *graph, after a failure too. */
 static merbit_status mbi_recorded_make_loop(merbit_solver *solver, void **graph) {
   merbit_context *context = solver->context;
   const mbi_driver *driver = &context->device.driver;
@@ -42103,8 +42099,8 @@ static merbit_status mbi_recorded_make_loop(merbit_solver *solver, void **graph)
   node.size = 1;
   node.context = context->device.cuda_context;
   if (status == MERBIT_OK) {
-    status =
-        mbi_recorded_answer(solver, driver->graph_add_node(&added, *graph, NULL, NULL, 0, &node));
+    status = mbi_recorded_answer(solver,
+                                 driver->graph_add_node(&added, *graph, NULL, NULL, 0, &node));
   }
   if (status == MERBIT_OK) {
     body = node.graphs[0]; /* the driver's */
@@ -42121,6 +42117,7 @@ static merbit_status mbi_recorded_make_loop(merbit_solver *solver, void **graph)
   return status;
 }
 
+/* Records iterations as a graph that the host launches again and again. */
 static merbit_status mbi_recorded_make_plain(merbit_solver *solver, void **graph) {
   const mbi_driver *driver = &solver->context->device.driver;
   merbit_status end,
@@ -42137,6 +42134,7 @@ static merbit_status mbi_recorded_make_plain(merbit_solver *solver, void **graph
   return status == MERBIT_OK ? end : status;
 }
 
+/* Records a graph, with a loop or without, and makes it executable. */
 static merbit_status mbi_recorded_make(merbit_solver *solver, int loop) {
   const mbi_driver *driver = &solver->context->device.driver;
   void *graph = NULL, *executable = NULL;
@@ -42152,7 +42150,7 @@ static merbit_status mbi_recorded_make(merbit_solver *solver, int loop) {
   return status;
 }
 
-/* What was recorded: the next solve records again. */
+/* Releases the recorded graph. The next solve records again. */
 MBI_INTERNAL void mbi_recorded_release(merbit_solver *solver) {
   merbit_context *context = solver->context;
   if (solver->gpu.graph != NULL) {
@@ -42165,7 +42163,7 @@ MBI_INTERNAL void mbi_recorded_release(merbit_solver *solver) {
   memset(&solver->gpu.loop_program, 0, sizeof solver->gpu.loop_program);
 }
 
-/* A loop, or where there can be none a graph. */
+/* Records a loop, or a graph without one if the driver has no loops. */
 static merbit_status mbi_recorded_attempt(merbit_solver *solver) {
   merbit_context *context = solver->context;
   merbit_status status = MERBIT_NOT_SUPPORTED;
@@ -42174,32 +42172,33 @@ static merbit_status mbi_recorded_attempt(merbit_solver *solver) {
     solver->gpu.loops = status == MERBIT_OK;
   }
   if (status == MERBIT_OK || status == MERBIT_OUT_OF_MEMORY || mbi_device_lost(context) != 0) {
-    return status; /* without memory of the host nothing will do */
+    return status; /* without host memory the other way fails too */
   }
   return mbi_recorded_make(solver, 0);
 }
 
-/* Whether iterations are to be recorded yet. */
+/* Returns whether iterations still have to be recorded. */
 static int mbi_recorded_wanted(const merbit_solver *solver) {
   return mbi_solve_on_gpu(solver) && !solver->gpu.tried && solver->gpu.stream != NULL &&
          solver->inner == NULL && mbi_recorded_can_record(&solver->context->device.driver) &&
          solver->desc.preconditioner != MERBIT_PRECONDITIONER_CALLBACK;
 }
 
-/* Whether they loop by themselves: before they are recorded, as far as anyone knows. */
+/* Returns whether the recorded graph loops on the GPU; before recording, whether it should. */
 MBI_INTERNAL int mbi_recorded_loops(const merbit_solver *solver) {
   return solver->gpu.loops ||
          (mbi_recorded_wanted(solver) && mbi_recorded_can_loop(&solver->context->device));
 }
 
-/* Record the method's iterations. Nothing recorded is no error, a dead device is. */
+/* Records the method's iterations. Fails only if memory or the device is lost: without a
+ * recorded graph, iterations are launched one by one. */
 static merbit_status mbi_recorded_create(merbit_solver *solver) {
   merbit_context *context = solver->context;
   merbit_status status;
-  mbi_recorded_release(solver); /* what a failure has left */
+  mbi_recorded_release(solver); /* a failed attempt may have left parts */
   status = mbi_recorded_attempt(solver);
   if (status != MERBIT_OK && status != MERBIT_OUT_OF_MEMORY && solver->gpu.fused_blocks > 0 &&
-      mbi_device_lost(context) == 0) { /* perhaps it is the sweeps that cannot be recorded */
+      mbi_device_lost(context) == 0) { /* perhaps fused kernels cannot be recorded */
     solver->gpu.fused_blocks = 0;
     mbi_recorded_release(solver);
     status = mbi_recorded_attempt(solver);
@@ -42216,6 +42215,7 @@ static merbit_status mbi_recorded_create(merbit_solver *solver) {
   return mbi_device_alive(context);
 }
 
+/* Releases the recorded graph and the stream. */
 MBI_INTERNAL void mbi_recorded_destroy(merbit_solver *solver) {
   merbit_context *context = solver->context;
   const mbi_driver *driver = &context->device.driver;
@@ -42225,38 +42225,37 @@ MBI_INTERNAL void mbi_recorded_destroy(merbit_solver *solver) {
   }
 }
 
-/* Sweeps that the driver refuses leave half an iteration: from its x on without them. */
+/* If the driver refuses a cooperative launch, restarts from the current x with separate
+ * kernels. */
 static merbit_status mbi_recorded_restart_unfused(merbit_solver *solver, int iterations) {
-  merbit_status status;
   mbi_error_clear(solver->context, solver->gpu.why, sizeof solver->gpu.why);
   mbi_log(solver->context, "a solver's steps are launched one by one: %s", solver->gpu.why);
   solver->gpu.why[0] = '\0';
   solver->gpu.fused_blocks = 0;
-  status = mbi_solve_residual(solver, 0);
-  if (status == MERBIT_OK) {
-    status = solver->method->start(solver);
-  }
-  return status == MERBIT_OK ? mbi_recorded_enqueue(solver, iterations) : status;
+  MBI_TRY(mbi_solve_residual(solver, 0));
+  MBI_TRY(solver->method->start(solver));
+  return mbi_recorded_enqueue(solver, iterations);
 }
 
-/* The first are launched one by one, and recorded while the GPU works on them. */
+/* Launches the first iterations one by one and records a graph while the GPU runs them. Takes
+ * them from *span. */
 static merbit_status mbi_recorded_begin(merbit_solver *solver, int *span) {
-  const int turn = mbi_recorded_loop_calls(solver);
-  merbit_status status = mbi_recorded_enqueue(solver, turn);
+  const int first = mbi_recorded_loop_calls(solver);
+  merbit_status status = mbi_recorded_enqueue(solver, first);
   if (status != MERBIT_OK && status != MERBIT_OUT_OF_MEMORY && solver->gpu.fused_blocks > 0 &&
       mbi_device_lost(solver->context) == 0) {
-    status = mbi_recorded_restart_unfused(solver, turn);
+    status = mbi_recorded_restart_unfused(solver, first);
   }
-  if (status == MERBIT_OK) {
-    status = mbi_recorded_create(solver);
-  }
+  MBI_TRY(status);
+  MBI_TRY(mbi_recorded_create(solver));
   if (!solver->gpu.loops && *span > MBI_SOLVE_ROUND_FIRST) { /* which was meant for a loop */
     *span = MBI_SOLVE_ROUND_FIRST;
   }
-  *span -= turn;
-  return status;
+  *span -= first;
+  return MERBIT_OK;
 }
 
+/* Launches the recorded graph for `span` iterations. */
 static merbit_status mbi_recorded_launch(merbit_solver *solver, int span) {
   merbit_context *context = solver->context;
   merbit_status status = MERBIT_OK;
@@ -42272,17 +42271,20 @@ static merbit_status mbi_recorded_launch(merbit_solver *solver, int span) {
   return status;
 }
 
-/* Enqueue iterations up to state.check_at, or until the solver stops; on the CPU take them. */
+/* Enqueues a round of iterations on the GPU, where it ends at state.check_at or when the solver
+ * stops. On the CPU runs them. */
 MBI_INTERNAL merbit_status mbi_recorded_run(merbit_solver *solver, int span) {
   const double start = mbi_seconds();
-  merbit_status status = mbi_recorded_wanted(solver) ? mbi_recorded_begin(solver, &span) : MERBIT_OK;
+  merbit_status status =
+      mbi_recorded_wanted(solver) ? mbi_recorded_begin(solver, &span) : MERBIT_OK;
   int i;
   if (status == MERBIT_OK && solver->gpu.graph != NULL) {
     return mbi_recorded_launch(solver, span);
   }
   for (i = 0; i < span && status == MERBIT_OK; i++) {
-    if (!mbi_solve_on_gpu(solver) && (solver->memory->state.stop != MBI_SOLVE_RUNNING ||
-                                      (i > 0 && mbi_seconds() - start > MBI_SOLVE_ROUND_SECONDS))) {
+    if (!mbi_solve_on_gpu(solver) &&
+        (solver->memory->state.stop != MBI_SOLVE_RUNNING ||
+         (i > 0 && mbi_seconds() - start > MBI_SOLVE_ROUND_SECONDS))) {
       break;
     }
     status = solver->method->iterate(solver);
@@ -42291,10 +42293,14 @@ MBI_INTERNAL merbit_status mbi_recorded_run(merbit_solver *solver, int span) {
 }
 
 /* ==== >>solve/core/convergence.c  solvers: batches, convergence checks, how they end ====== */
-/* The loop of every solver: batches of iterations, and between them a look, at which the host
- * learns how far it is, tells the caller, and decides how to go on. */
-#define MBI_SOLVE_LATENCY 1e-5 /* seconds that an iteration takes beside its products */
-#define MBI_SOLVE_TIGHTENINGS 6
+/* The loop of every solver. Iterations run in rounds. After each round comes a convergence
+ * check: the host reads the state, calls the progress callback and decides how to go on. */
+#define MBI_SOLVE_LATENCY                                                                      \
+  1e-5                          /* seconds of an iteration that are not spent in its products  \
+                                 */
+#define MBI_SOLVE_TIGHTENINGS 6 /* of the goal, before the recurrence is restarted */
+
+/* Returns the state as the last convergence check found it. */
 
 MBI_INTERNAL const mbi_solve_memory *mbi_solve_checked(const merbit_solver *solver) {
   return mbi_solve_on_gpu(solver) ? &solver->seen : solver->memory;
@@ -42305,6 +42311,7 @@ MBI_INTERNAL double mbi_solve_ratio(const mbi_solve_state *state, double square)
   return state->bb > 0 ? sqrt(square) / sqrt(state->bb) : 0;
 }
 
+/* Copies the residuals of the last round to the history. */
 static void mbi_solve_note_history(merbit_solver *solver) {
   const mbi_solve_memory *seen = mbi_solve_checked(solver);
   const int last = seen->state.iterations;
@@ -42316,46 +42323,47 @@ static void mbi_solve_note_history(merbit_solver *solver) {
   solver->history_count = last;
 }
 
-/* On the GPU b - A x was enqueued behind the batch; on the CPU it is only wanted at an end. */
+/* The convergence check: computes b - A x and reads the state. On the GPU b - A x is enqueued
+ * with every round. The CPU computes it only after the recurrence has stopped. */
 static merbit_status mbi_solve_check_convergence(merbit_solver *solver) {
-  merbit_status status;
   if (mbi_solve_on_gpu(solver)) {
-    status = mbi_solve_residual(solver, 0);
     solver->synchronizations++;
-    if (status == MERBIT_OK) {
-      status = mbi_solve_download(solver, &solver->seen, solver->memory, sizeof solver->seen);
-    }
-  } else {
-    status = solver->memory->state.stop != MBI_SOLVE_RUNNING ? mbi_solve_residual(solver, 0)
-                                                             : MERBIT_OK;
+    MBI_TRY(mbi_solve_residual(solver, 0));
+    MBI_TRY(mbi_solve_download(solver, &solver->seen, solver->memory, sizeof solver->seen));
+  } else if (solver->memory->state.stop != MBI_SOLVE_RUNNING) {
+    MBI_TRY(mbi_solve_residual(solver, 0));
   }
-  if (status == MERBIT_OK && !mbi_scale_rhs_needed(solver, &mbi_solve_checked(solver)->state)) {
+  if (!mbi_scale_rhs_needed(solver, &mbi_solve_checked(solver)->state)) {
     mbi_solve_note_history(solver);
   }
-  return status;
+  return MERBIT_OK;
 }
 
-/* Iterations for the next batch, after `done` in `seconds`. */
+/* Returns the number of iterations of the next round, after `done` took `seconds`. */
 MBI_INTERNAL int mbi_solve_next_round(int done, double seconds) {
   const int most = MBI_SOLVE_RING - MBI_RECORDED_PLAIN; /* recorded ones overshoot */
   const double span = seconds > 0 ? done * (MBI_SOLVE_ROUND_SECONDS / seconds) : most;
-  return span >= most ? most : span <= MBI_SOLVE_ROUND_LEAST ? MBI_SOLVE_ROUND_LEAST : (int)span;
+  return span >= most                    ? most
+         : span <= MBI_SOLVE_ROUND_LEAST ? MBI_SOLVE_ROUND_LEAST
+                                         : (int)span;
 }
 
-/* For the first, of which nothing is known but what its products read at least: half the time
- * of others. Few where somebody watches, or the host launches graph after graph. */
+/* Returns the number of iterations of the first round. Their time is estimated from the bytes
+ * that a product reads at least, and the round takes half the time of later ones. The number is
+ * smaller if there is a progress callback, and least if the recorded graph does not loop. */
 static int mbi_solve_first_round(const merbit_solver *solver) {
   const double least =
       MBI_SOLVE_LATENCY + (double)solver->plan->stream_bytes * MBI_CHOOSE_STREAM;
-  return !mbi_recorded_loops(solver)        ? MBI_SOLVE_ROUND_FIRST
+  return !mbi_recorded_loops(solver)     ? MBI_SOLVE_ROUND_FIRST
          : solver->desc.progress != NULL ? 2 * MBI_SOLVE_ROUND_FIRST
                                          : mbi_solve_next_round(1, 2 * least);
 }
 
-/* The recurrence has come to its goal, but b - A x is not there. While the two residuals agree,
- * a lower goal for the recurrence will do; else rounding errors are what is left of it, and it
- * begins again from b - A x: for as long as that helps. */
-static int mbi_solve_check_candidate(merbit_solver *solver, const mbi_solve_state *state, int *how) {
+/* The recurrence has reached its goal, but b - A x has not. If the two residuals still agree,
+ * the recurrence goes on to a lower goal. Otherwise only rounding errors are left of it, and it
+ * is restarted from b - A x, as long as restarts help. Returns as mbi_solve_decide. */
+static int mbi_solve_check_candidate(merbit_solver *solver, const mbi_solve_state *state,
+                                     int *how) {
   const double wanted = solver->desc.tolerance * sqrt(state->bb), found = sqrt(state->ww);
   if (state->ww <= 4 * state->rr && solver->tightenings < MBI_SOLVE_TIGHTENINGS) {
     solver->tightenings++;
@@ -42370,8 +42378,8 @@ static int mbi_solve_check_candidate(merbit_solver *solver, const mbi_solve_stat
   return MBI_SOLVE_ON;
 }
 
-/* A merbit_stop, or MBI_SOLVE_ON and in *how the MBI_OPEN by which it goes on; BEGIN means
- * a restart here. */
+/* Returns the merbit_stop, or MBI_SOLVE_ON if the solve goes on. Then *how is the MBI_OPEN of
+ * the next round, where MBI_OPEN_BEGIN means a restart. */
 static int mbi_solve_decide(merbit_solver *solver, int *how) {
   const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
   const int stop = state->stop;
@@ -42398,10 +42406,10 @@ static int mbi_solve_decide(merbit_solver *solver, int *how) {
   return stop == MBI_SOLVE_CANDIDATE ? MERBIT_STOP_CAP : stop;
 }
 
-/* Enqueue what comes before the next batch. */
+/* Prepares the next round, of `span` iterations; restarts the recurrence first if `how` says
+ * so. */
 static merbit_status mbi_solve_begin_round(merbit_solver *solver, int how, int span) {
   const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
-  merbit_status status;
   if (how != MBI_OPEN_BEGIN) {
     return mbi_solve_prepare_round(solver, how, span);
   }
@@ -42410,11 +42418,11 @@ static merbit_status mbi_solve_begin_round(merbit_solver *solver, int how, int s
   solver->worst = state->ww;
   solver->tightenings = 0;
   solver->shrink = 1;
-  status = mbi_solve_prepare_round(solver, MBI_OPEN_GO_ON, span);
-  return status == MERBIT_OK ? solver->method->start(solver) : status;
+  MBI_TRY(mbi_solve_prepare_round(solver, MBI_OPEN_GO_ON, span));
+  return solver->method->start(solver);
 }
 
-/* Before a solve. */
+/* Clears what belongs to one solve. */
 MBI_INTERNAL void mbi_solver_reset(merbit_solver *solver, double *history, int history_size) {
   solver->history = history;
   solver->history_size = history != NULL ? history_size : 0;
@@ -42426,37 +42434,28 @@ MBI_INTERNAL void mbi_solver_reset(merbit_solver *solver, double *history, int h
   solver->started = mbi_seconds();
 }
 
-/* From the vectors in place to the end, the reason of which is in *stop. */
+/* Iterates until the solve ends and sets *stop to the reason, a merbit_stop. b and x are in
+ * place; `x_zero` says that x is zero. */
 MBI_INTERNAL merbit_status mbi_solve_loop(merbit_solver *solver, int x_zero, int *stop) {
   double before = mbi_seconds();
   int span = mbi_solve_first_round(solver), how;
-  merbit_status status;
   *stop = MBI_SOLVE_ON;
-  status = mbi_solve_prepare_round(solver, MBI_OPEN_BEGIN, span);
-  if (status == MERBIT_OK) {
-    status = mbi_solve_residual(solver, x_zero);
-  }
-  if (status == MERBIT_OK) {
-    status = solver->method->start(solver);
-  }
-  while (status == MERBIT_OK && *stop == MBI_SOLVE_ON) {
-    const int known = solver->history_count;
+  MBI_TRY(mbi_solve_prepare_round(solver, MBI_OPEN_BEGIN, span));
+  MBI_TRY(mbi_solve_residual(solver, x_zero));
+  MBI_TRY(solver->method->start(solver));
+  while (*stop == MBI_SOLVE_ON) {
+    const int done = solver->history_count > 0 ? solver->history_count : 0;
     const mbi_solve_state *state;
     double now;
-    status = mbi_recorded_run(solver, span);
-    if (status == MERBIT_OK) {
-      status = mbi_solve_check_convergence(solver);
-    }
-    if (status != MERBIT_OK) {
-      break;
-    }
+    MBI_TRY(mbi_recorded_run(solver, span));
+    MBI_TRY(mbi_solve_check_convergence(solver));
     state = &mbi_solve_checked(solver)->state;
     if (mbi_scale_rhs_needed(solver, state)) {
       *stop = MBI_SOLVE_SCALE_RHS;
       break;
     }
     now = mbi_seconds();
-    span = mbi_solve_next_round(state->iterations - (known > 0 ? known : 0), now - before);
+    span = mbi_solve_next_round(state->iterations - done, now - before);
     before = now;
     *stop = mbi_solve_decide(solver, &how);
     if (solver->desc.progress != NULL &&
@@ -42465,18 +42464,19 @@ MBI_INTERNAL merbit_status mbi_solve_loop(merbit_solver *solver, int x_zero, int
         *stop == MBI_SOLVE_ON) {
       *stop = MERBIT_STOP_CANCELLED;
     } else if (*stop == MBI_SOLVE_ON) {
-      status = mbi_solve_begin_round(solver, how, span);
+      MBI_TRY(mbi_solve_begin_round(solver, how, span));
     }
   }
-  if (status == MERBIT_OK && *stop == MERBIT_STOP_CANCELLED && !mbi_solve_on_gpu(solver)) {
-    status = mbi_solve_residual(solver, 0);
-  }
-  return status;
+  return *stop == MERBIT_STOP_CANCELLED && !mbi_solve_on_gpu(solver)
+             ? mbi_solve_residual(solver, 0)
+             : MERBIT_OK;
 }
 
 /* ---- Why it ended, in words -------------------------------------------------------------- */
 
-static void mbi_solve_describe_breakdown(const mbi_solve_state *state, char *text, size_t size) {
+/* Writes which number broke the recurrence down. */
+static void mbi_solve_describe_breakdown(const mbi_solve_state *state, char *text,
+                                         size_t size) {
   const int at = state->iterations + 1;
   switch (state->why) {
   case MBI_WHY_CURVATURE:
@@ -42506,8 +42506,10 @@ static void mbi_solve_describe_breakdown(const mbi_solve_state *state, char *tex
   }
 }
 
+/* Writes why the solve ended, as a sentence. */
 MBI_INTERNAL void mbi_solve_describe_stop(const merbit_solver *solver,
-                                 const merbit_solver_result *result, char *text, size_t size) {
+                                          const merbit_solver_result *result, char *text,
+                                          size_t size) {
   const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
   char broken[240] = "";
   if (mbi_gmres_ended(state) &&
@@ -42571,10 +42573,10 @@ MBI_INTERNAL void mbi_solve_describe_stop(const merbit_solver *solver,
 }
 
 /* ==== >>solve/core/refine.c  solvers: corrections in f32 ================================== */
-/* Refinement: residuals in f64, corrections by a solver of the same method in f32, whose
- * products and vectors move half the bytes. */
+/* Iterative refinement: residuals are computed in f64, and a solver of the same method in f32,
+ * whose products and vectors move half the bytes, finds the corrections. */
 #define MBI_REFINE_TOLERANCE                                                                   \
-  1e-4 /* of a correction: f32 gets there for all but wild matrices */
+  1e-4 /* of a correction: f32 reaches it unless A is very ill-conditioned */
 
 #define MBS_VECTOR double
 #define MBS_NAME(name, part) mbi_##name##part##_f64
@@ -42653,27 +42655,19 @@ static const mbi_step mbi_refine_steps[] = {
     MBI_STEP(refine_down),
     MBI_STEP(refine_up),
 };
-enum {
-  MBI_REFINE_RESIDUAL_STEP = 0,
-  MBI_REFINE_BLOCKS_STEP,
-  MBI_REFINE_DOWN,
-  MBI_REFINE_UP
-};
+enum { MBI_REFINE_RESIDUAL_STEP = 0, MBI_REFINE_BLOCKS_STEP, MBI_REFINE_DOWN, MBI_REFINE_UP };
 
-/* The values of a host view in f32, in host memory. */
+/* Rounds values in host memory to f32, into solver->single_values. */
 static merbit_status mbi_refine_round_host(merbit_solver *solver, const void *values) {
   const double *from = (const double *)values;
   const int64_t count = mbi_view_values(&solver->view);
-  void *memory = solver->single_values;
-  merbit_status status = MERBIT_OK;
   int64_t k;
-  if (memory == NULL) {
-    status =
-        mbi_allocate_array(solver->context, count, sizeof(float), "values in f32", &memory);
-    solver->single_values = memory;
+  if (solver->single_values == NULL) {
+    MBI_TRY(mbi_allocate_array(solver->context, count, sizeof(float), "values in f32",
+                               &solver->single_values));
   }
-  for (k = 0; k < count && status == MERBIT_OK; k++) {
-    ((float *)memory)[k] = (float)from[k];
+  for (k = 0; k < count; k++) {
+    ((float *)solver->single_values)[k] = (float)from[k];
     if (fabs(from[k]) > FLT_MAX) {
       return mbi_fail(solver->context, MERBIT_NOT_SUPPORTED,
                       "values[%" PRId64
@@ -42681,11 +42675,11 @@ static merbit_status mbi_refine_round_host(merbit_solver *solver, const void *va
                       k, from[k]);
     }
   }
-  return status;
+  return MERBIT_OK;
 }
 
-/* Values in GPU memory in f32, there; in an entered context. What f32 does not hold becomes
- * infinite: mbi_refine_holds. */
+/* Rounds values in GPU memory to f32, into solver->single_there. The CUDA context must be
+ * current. A value that f32 does not hold becomes infinite, which mbi_refine_holds finds. */
 static merbit_status mbi_refine_round_there(merbit_solver *solver, mbi_devptr values) {
   merbit_context *context = solver->context;
   const merbit_view *view = &solver->view;
@@ -42693,18 +42687,13 @@ static merbit_status mbi_refine_round_there(merbit_solver *solver, mbi_devptr va
   uint32_t wide = 1, half = 0;
   void *kernel = NULL, *arguments[5];
   mbi_program program;
-  merbit_status status = MERBIT_OK;
+  merbit_status status;
   if (solver->single_there == 0) {
-    status = mbi_device_allocate(context, count * sizeof(float), "values in f32",
-                                 &solver->single_there);
+    MBI_TRY(mbi_device_allocate(context, count * sizeof(float), "values in f32",
+                                &solver->single_there));
   }
-  if (status == MERBIT_OK) {
-    status =
-        mbi_arrays_program(context, view->offset_type, view->index_type, view->base, &program);
-  }
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(
+      mbi_arrays_program(context, view->offset_type, view->index_type, view->base, &program));
   arguments[0] = &values;
   arguments[1] = &count;
   arguments[2] = &wide;
@@ -42722,8 +42711,8 @@ static merbit_status mbi_refine_round_there(merbit_solver *solver, mbi_devptr va
   return status;
 }
 
-/* The values, where `memory` says they are (DEFAULT: where the matrix is), in f32; *rounded
- * stays NULL for a pattern. */
+/* Rounds the values to f32. `memory` says where they are; DEFAULT means where the matrix is.
+ * *rounded points to the solver's own array there, and is NULL for a pattern. */
 MBI_INTERNAL merbit_status mbi_refine_round(merbit_solver *solver, const void *values,
                                             merbit_memory memory, const void **rounded) {
   const int there =
@@ -42748,7 +42737,7 @@ MBI_INTERNAL merbit_status mbi_refine_round(merbit_solver *solver, const void *v
   return status;
 }
 
-/* Whether f32 has room for the values that the GPU has rounded. */
+/* Fails if f32 does not hold a value that the GPU has rounded: then the norm is not finite. */
 MBI_INTERNAL merbit_status mbi_refine_holds(merbit_solver *solver) {
   const double norm = solver->inner->norm;
   return norm - norm == 0 ? MERBIT_OK
@@ -42757,7 +42746,7 @@ MBI_INTERNAL merbit_status mbi_refine_holds(merbit_solver *solver) {
                                      "is not finite; set solver_desc.refine to 0");
 }
 
-/* Sets what the solver of corrections is made from, on the side of `solver`. */
+/* Sets the matrix and the description of the solver of corrections, on the side of `solver`. */
 MBI_INTERNAL merbit_status mbi_refine_describe(merbit_solver *solver, merbit_view *view,
                                                merbit_solver_desc *desc) {
   *desc = solver->desc;
@@ -42771,22 +42760,24 @@ MBI_INTERNAL merbit_status mbi_refine_describe(merbit_solver *solver, merbit_vie
   return mbi_refine_round(solver, solver->view.values, view->memory, &view->values);
 }
 
+/* Lets the steps of refinement reach b and x of the solver of corrections. */
 static void mbi_refine_layout(merbit_solver *solver) {
   solver->v.at[MBI_REFINE_B] = solver->inner->v.at[MBI_AT_B];
   solver->v.at[MBI_REFINE_X] = solver->inner->v.at[MBI_AT_X];
 }
 
-/* b - A x, and what the host wants to know of it. */
+/* Computes b - A x and reads the state: the convergence check. */
 static merbit_status mbi_refine_residual(merbit_solver *solver, int x_zero) {
-  const merbit_status status = mbi_solve_residual(solver, x_zero);
-  if (status != MERBIT_OK || !mbi_solve_on_gpu(solver)) {
-    return status;
+  MBI_TRY(mbi_solve_residual(solver, x_zero));
+  if (!mbi_solve_on_gpu(solver)) {
+    return MERBIT_OK;
   }
   solver->synchronizations++;
   return mbi_solve_download(solver, &solver->seen, solver->memory, sizeof solver->seen);
 }
 
-/* As mbi_solve_decide; `last`: ||b - A x||^2 before the last correction, or 0. */
+/* Returns the merbit_stop, or MBI_SOLVE_ON if another correction follows. `last` is ||b - A
+ * x||^2 before the last correction, or 0. */
 static int mbi_refine_decide(merbit_solver *solver, double last) {
   const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
   const double goal = solver->desc.tolerance * solver->desc.tolerance * state->bb;
@@ -42803,30 +42794,23 @@ static int mbi_refine_decide(merbit_solver *solver, double last) {
                                                                  : MBI_SOLVE_ON;
 }
 
-/* One correction of x; *stop where there can be none. */
+/* Finds and adds one correction of x. If none can be found, sets *stop. */
 static merbit_status mbi_refine_correct(merbit_solver *solver, int *stop) {
   merbit_solver *inner = solver->inner;
   const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
   const double ratio = mbi_solve_ratio(state, state->ww);
   const double left = 0.5 * solver->desc.tolerance / ratio;
   const int first = solver->inner_iterations;
-  const int room = solver->history_size > first ? solver->history_size - first : 0;
+  const int entries = solver->history_size > first ? solver->history_size - first : 0;
   int ended = MBI_SOLVE_ON, done, k;
-  merbit_status status = mbi_solve_step(solver, MBI_REFINE_DOWN);
-  mbi_solver_reset(inner, room > 0 ? solver->history + first : NULL, room);
+  MBI_TRY(mbi_solve_step(solver, MBI_REFINE_DOWN));
+  mbi_solver_reset(inner, entries > 0 ? solver->history + first : NULL, entries);
   inner->desc.tolerance = left > MBI_REFINE_TOLERANCE ? left : MBI_REFINE_TOLERANCE;
   inner->desc.max_iterations = solver->desc.max_iterations - first;
-  if (status == MERBIT_OK) {
-    status = mbi_solve_zero(inner, inner->v.at[MBI_AT_X], mbi_solve_bytes(inner));
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_solve_loop(inner, 1, &ended);
-  }
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_solve_zero(inner, inner->v.at[MBI_AT_X], mbi_solve_bytes(inner)));
+  MBI_TRY(mbi_solve_loop(inner, 1, &ended));
   done = mbi_solve_checked(inner)->state.iterations;
-  for (k = 0; k <= done && k < room; k++) {
+  for (k = 0; k <= done && k < entries; k++) {
     solver->history[first + k] *= ratio;
   }
   solver->inner_iterations += done;
@@ -42838,21 +42822,19 @@ static merbit_status mbi_refine_correct(merbit_solver *solver, int *stop) {
   return mbi_solve_step(solver, MBI_REFINE_UP);
 }
 
-/* mbi_solve_loop for a solver that refines. */
+/* Corrects x until the solve ends and sets *stop, as mbi_solve_loop does. */
 MBI_INTERNAL merbit_status mbi_refine_loop(merbit_solver *solver, int x_zero, int *stop) {
   const merbit_solver_desc *desc = &solver->desc;
   double last = 0;
-  merbit_status status = mbi_solve_prepare_round(solver, MBI_OPEN_BEGIN, 0);
   solver->inner_iterations = 0;
   *stop = MBI_SOLVE_ON;
-  if (status == MERBIT_OK) {
-    status = mbi_refine_residual(solver, x_zero);
-  }
-  while (status == MERBIT_OK) {
+  MBI_TRY(mbi_solve_prepare_round(solver, MBI_OPEN_BEGIN, 0));
+  MBI_TRY(mbi_refine_residual(solver, x_zero));
+  for (;;) {
     const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
     if (mbi_scale_rhs_needed(solver, state)) {
       *stop = MBI_SOLVE_SCALE_RHS;
-      break;
+      return MERBIT_OK;
     }
     *stop = mbi_refine_decide(solver, last);
     if (desc->progress != NULL &&
@@ -42863,23 +42845,19 @@ MBI_INTERNAL merbit_status mbi_refine_loop(merbit_solver *solver, int x_zero, in
       *stop = MERBIT_STOP_CANCELLED;
     }
     if (*stop != MBI_SOLVE_ON) {
-      break;
+      return MERBIT_OK;
     }
     solver->restarts += last > 0;
     last = state->ww;
-    status = mbi_refine_correct(solver, stop);
-    if (status == MERBIT_OK) {
-      const int ended = *stop;
-      status = mbi_refine_residual(solver, 0);
-      if (ended != MBI_SOLVE_ON) {
-        break;
-      }
+    MBI_TRY(mbi_refine_correct(solver, stop));
+    MBI_TRY(mbi_refine_residual(solver, 0));
+    if (*stop != MBI_SOLVE_ON) {
+      return MERBIT_OK;
     }
   }
-  return status;
 }
 
-/* What is between corrections in f32: it has no iterations of its own. */
+/* The steps between two corrections. Refinement has no iterations of its own. */
 MBI_INTERNAL const mbi_solve_method mbi_refine_method = {
     "refinement",
     "solve/core/refine.cu",
@@ -43635,7 +43613,7 @@ MERBIT_API void merbit_solver_destroy(merbit_solver *solver) {
 
 /* New values as they are: for the plan, corrections, the norm and the preconditioner. */
 static merbit_status mbi_solver_set_values(merbit_solver *solver, const void *values,
-                                      merbit_memory memory) {
+                                           merbit_memory memory) {
   merbit_view view;
   void *own;
   merbit_status status = mbi_solver_enter(solver);
@@ -43701,7 +43679,7 @@ MERBIT_API merbit_status merbit_solver_update_values(merbit_solver *solver, cons
 }
 
 /* ==== >>solve/core/solve.c  solvers: a solve ============================================== */
-/* A solve: vectors in, the loop, vectors out, the report. */
+/* merbit_solver_solve: copies vectors in, iterates, copies x out and reports. */
 
 static merbit_status mbi_solver_check_vectors(merbit_solver *solver, const void *b,
                                               const void *x) {
@@ -43726,23 +43704,19 @@ static merbit_status mbi_solver_check_vectors(merbit_solver *solver, const void 
   return MERBIT_OK;
 }
 
-/* b and the first x into the solver's vectors, scaled. */
+/* Copies b and the first x into the solver's vectors and scales them. */
 static merbit_status mbi_solver_load(merbit_solver *solver, const void *b, const void *x,
                                      int start_from_x) {
-  merbit_status status = mbi_solve_copy_in(solver, MBI_AT_B, b);
-  if (status == MERBIT_OK) {
-    status = mbi_scale_vector(solver, MBI_AT_B, solver->rhs_scale);
+  MBI_TRY(mbi_solve_copy_in(solver, MBI_AT_B, b));
+  MBI_TRY(mbi_scale_vector(solver, MBI_AT_B, solver->rhs_scale));
+  if (!start_from_x) {
+    return mbi_solve_zero(solver, solver->v.at[MBI_AT_X], mbi_solve_bytes(solver));
   }
-  if (status != MERBIT_OK || !start_from_x) {
-    return status != MERBIT_OK
-               ? status
-               : mbi_solve_zero(solver, solver->v.at[MBI_AT_X], mbi_solve_bytes(solver));
-  }
-  status = mbi_solve_copy_in(solver, MBI_AT_X, x);
-  return status == MERBIT_OK ? mbi_scale_vector(solver, MBI_AT_X, -mbi_scale_of_x(solver))
-                             : status;
+  MBI_TRY(mbi_solve_copy_in(solver, MBI_AT_X, x));
+  return mbi_scale_vector(solver, MBI_AT_X, -mbi_scale_of_x(solver));
 }
 
+/* Reports how the solve ended, in numbers. */
 static void mbi_solver_report(merbit_solver *solver, int stop, merbit_solver_result *result) {
   const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
   const double scale = solver->norm * state->x_most + state->b_most;
@@ -43759,43 +43733,37 @@ static void mbi_solver_report(merbit_solver *solver, int stop, merbit_solver_res
   }
 }
 
-/* From the caller's vectors to the end. */
+/* Loads the caller's vectors and iterates until the solve ends. */
 static merbit_status mbi_solver_iterate(merbit_solver *solver, const void *b, const void *x,
                                         int start_from_x, int *stop) {
-  const merbit_status status = mbi_solver_load(solver, b, x, start_from_x);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_solver_load(solver, b, x, start_from_x));
   return solver->inner != NULL ? mbi_refine_loop(solver, !start_from_x, stop)
                                : mbi_solve_loop(solver, !start_from_x, stop);
 }
 
-/* In an entered context. */
+/* Solves, once more with a scaled b if it has to be. The CUDA context must be current. */
 static merbit_status mbi_solver_run(merbit_solver *solver, const void *b, void *x,
                                     int start_from_x, merbit_solver_result *result) {
   int stop = MBI_SOLVE_ON;
-  merbit_status status;
+  const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
   solver->rhs_scale = 0;
-  status = mbi_solver_iterate(solver, b, x, start_from_x, &stop);
-  if (status == MERBIT_OK && stop == MBI_SOLVE_SCALE_RHS) {
-    solver->rhs_scale = -ilogb(mbi_solve_checked(solver)->state.b_most);
-    status = mbi_solver_iterate(solver, b, x, start_from_x, &stop);
+  MBI_TRY(mbi_solver_iterate(solver, b, x, start_from_x, &stop));
+  if (stop == MBI_SOLVE_SCALE_RHS) {
+    solver->rhs_scale = -ilogb(state->b_most);
+    MBI_TRY(mbi_solver_iterate(solver, b, x, start_from_x, &stop));
   }
-  if (status == MERBIT_OK) {
-    status = mbi_scale_vector(solver, MBI_AT_X, mbi_scale_of_x(solver));
+  MBI_TRY(mbi_scale_vector(solver, MBI_AT_X, mbi_scale_of_x(solver)));
+  if (mbi_scale_x_out_of_range(solver, state->x_most)) {
+    stop = MERBIT_STOP_NOT_FINITE;
   }
-  if (status == MERBIT_OK) {
-    stop = mbi_scale_x_out_of_range(solver, mbi_solve_checked(solver)->state.x_most)
-               ? MERBIT_STOP_NOT_FINITE
-               : stop;
-    mbi_solver_report(solver, stop, result);
-    if (mbi_solve_checked(solver)->state.b_most == 0 && stop == MERBIT_STOP_CONVERGED) {
-      status = mbi_solve_zero(solver, solver->v.at[MBI_AT_X], mbi_solve_bytes(solver));
-    }
+  mbi_solver_report(solver, stop, result);
+  if (state->b_most == 0 && stop == MERBIT_STOP_CONVERGED) {
+    MBI_TRY(mbi_solve_zero(solver, solver->v.at[MBI_AT_X], mbi_solve_bytes(solver)));
   }
-  return status == MERBIT_OK ? mbi_solve_copy_out(solver, MBI_AT_X, x) : status;
+  return mbi_solve_copy_out(solver, MBI_AT_X, x);
 }
 
+/* Adds times, the plan and memory to the report, and the sentence on how the solve ended. */
 static void mbi_solver_finish(merbit_solver *solver, merbit_solver_result *result) {
   const merbit_solver *iterating = solver->inner != NULL ? solver->inner : solver;
   merbit_plan_info inner_plan;
@@ -43831,10 +43799,7 @@ MERBIT_API merbit_status merbit_solver_solve(merbit_solver *solver, const void *
     return MERBIT_INVALID_ARGUMENT;
   }
   mbi_solver_reset(solver, history, history_size);
-  status = mbi_solver_enter(solver);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_solver_enter(solver));
   status = mbi_solver_check_vectors(solver, b, x);
   if (status == MERBIT_OK && solver->n > 0) {
     status = mbi_solver_run(solver, b, x, start_from_x, &answer);

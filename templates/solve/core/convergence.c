@@ -1,10 +1,14 @@
 #include "spmv/choose/choose.h"
 #include "solve/core/solver.h"
 
-/* The loop of every solver: batches of iterations, and between them a look, at which the host
- * learns how far it is, tells the caller, and decides how to go on. */
-#define MBI_SOLVE_LATENCY 1e-5 /* seconds that an iteration takes beside its products */
-#define MBI_SOLVE_TIGHTENINGS 6
+/* The loop of every solver. Iterations run in rounds. After each round comes a convergence
+ * check: the host reads the state, calls the progress callback and decides how to go on. */
+#define MBI_SOLVE_LATENCY                                                                      \
+  1e-5                          /* seconds of an iteration that are not spent in its products  \
+                                 */
+#define MBI_SOLVE_TIGHTENINGS 6 /* of the goal, before the recurrence is restarted */
+
+/* Returns the state as the last convergence check found it. */
 
 MBI_INTERNAL const mbi_solve_memory *mbi_solve_checked(const merbit_solver *solver) {
   return mbi_solve_on_gpu(solver) ? &solver->seen : solver->memory;
@@ -15,6 +19,7 @@ MBI_INTERNAL double mbi_solve_ratio(const mbi_solve_state *state, double square)
   return state->bb > 0 ? sqrt(square) / sqrt(state->bb) : 0;
 }
 
+/* Copies the residuals of the last round to the history. */
 static void mbi_solve_note_history(merbit_solver *solver) {
   const mbi_solve_memory *seen = mbi_solve_checked(solver);
   const int last = seen->state.iterations;
@@ -26,46 +31,47 @@ static void mbi_solve_note_history(merbit_solver *solver) {
   solver->history_count = last;
 }
 
-/* On the GPU b - A x was enqueued behind the batch; on the CPU it is only wanted at an end. */
+/* The convergence check: computes b - A x and reads the state. On the GPU b - A x is enqueued
+ * with every round. The CPU computes it only after the recurrence has stopped. */
 static merbit_status mbi_solve_check_convergence(merbit_solver *solver) {
-  merbit_status status;
   if (mbi_solve_on_gpu(solver)) {
-    status = mbi_solve_residual(solver, 0);
     solver->synchronizations++;
-    if (status == MERBIT_OK) {
-      status = mbi_solve_download(solver, &solver->seen, solver->memory, sizeof solver->seen);
-    }
-  } else {
-    status = solver->memory->state.stop != MBI_SOLVE_RUNNING ? mbi_solve_residual(solver, 0)
-                                                             : MERBIT_OK;
+    MBI_TRY(mbi_solve_residual(solver, 0));
+    MBI_TRY(mbi_solve_download(solver, &solver->seen, solver->memory, sizeof solver->seen));
+  } else if (solver->memory->state.stop != MBI_SOLVE_RUNNING) {
+    MBI_TRY(mbi_solve_residual(solver, 0));
   }
-  if (status == MERBIT_OK && !mbi_scale_rhs_needed(solver, &mbi_solve_checked(solver)->state)) {
+  if (!mbi_scale_rhs_needed(solver, &mbi_solve_checked(solver)->state)) {
     mbi_solve_note_history(solver);
   }
-  return status;
+  return MERBIT_OK;
 }
 
-/* Iterations for the next batch, after `done` in `seconds`. */
+/* Returns the number of iterations of the next round, after `done` took `seconds`. */
 MBI_INTERNAL int mbi_solve_next_round(int done, double seconds) {
   const int most = MBI_SOLVE_RING - MBI_RECORDED_PLAIN; /* recorded ones overshoot */
   const double span = seconds > 0 ? done * (MBI_SOLVE_ROUND_SECONDS / seconds) : most;
-  return span >= most ? most : span <= MBI_SOLVE_ROUND_LEAST ? MBI_SOLVE_ROUND_LEAST : (int)span;
+  return span >= most                    ? most
+         : span <= MBI_SOLVE_ROUND_LEAST ? MBI_SOLVE_ROUND_LEAST
+                                         : (int)span;
 }
 
-/* For the first, of which nothing is known but what its products read at least: half the time
- * of others. Few where somebody watches, or the host launches graph after graph. */
+/* Returns the number of iterations of the first round. Their time is estimated from the bytes
+ * that a product reads at least, and the round takes half the time of later ones. The number is
+ * smaller if there is a progress callback, and least if the recorded graph does not loop. */
 static int mbi_solve_first_round(const merbit_solver *solver) {
   const double least =
       MBI_SOLVE_LATENCY + (double)solver->plan->stream_bytes * MBI_CHOOSE_STREAM;
-  return !mbi_recorded_loops(solver)        ? MBI_SOLVE_ROUND_FIRST
+  return !mbi_recorded_loops(solver)     ? MBI_SOLVE_ROUND_FIRST
          : solver->desc.progress != NULL ? 2 * MBI_SOLVE_ROUND_FIRST
                                          : mbi_solve_next_round(1, 2 * least);
 }
 
-/* The recurrence has come to its goal, but b - A x is not there. While the two residuals agree,
- * a lower goal for the recurrence will do; else rounding errors are what is left of it, and it
- * begins again from b - A x: for as long as that helps. */
-static int mbi_solve_check_candidate(merbit_solver *solver, const mbi_solve_state *state, int *how) {
+/* The recurrence has reached its goal, but b - A x has not. If the two residuals still agree,
+ * the recurrence goes on to a lower goal. Otherwise only rounding errors are left of it, and it
+ * is restarted from b - A x, as long as restarts help. Returns as mbi_solve_decide. */
+static int mbi_solve_check_candidate(merbit_solver *solver, const mbi_solve_state *state,
+                                     int *how) {
   const double wanted = solver->desc.tolerance * sqrt(state->bb), found = sqrt(state->ww);
   if (state->ww <= 4 * state->rr && solver->tightenings < MBI_SOLVE_TIGHTENINGS) {
     solver->tightenings++;
@@ -80,8 +86,8 @@ static int mbi_solve_check_candidate(merbit_solver *solver, const mbi_solve_stat
   return MBI_SOLVE_ON;
 }
 
-/* A merbit_stop, or MBI_SOLVE_ON and in *how the MBI_OPEN by which it goes on; BEGIN means
- * a restart here. */
+/* Returns the merbit_stop, or MBI_SOLVE_ON if the solve goes on. Then *how is the MBI_OPEN of
+ * the next round, where MBI_OPEN_BEGIN means a restart. */
 static int mbi_solve_decide(merbit_solver *solver, int *how) {
   const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
   const int stop = state->stop;
@@ -108,10 +114,10 @@ static int mbi_solve_decide(merbit_solver *solver, int *how) {
   return stop == MBI_SOLVE_CANDIDATE ? MERBIT_STOP_CAP : stop;
 }
 
-/* Enqueue what comes before the next batch. */
+/* Prepares the next round, of `span` iterations; restarts the recurrence first if `how` says
+ * so. */
 static merbit_status mbi_solve_begin_round(merbit_solver *solver, int how, int span) {
   const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
-  merbit_status status;
   if (how != MBI_OPEN_BEGIN) {
     return mbi_solve_prepare_round(solver, how, span);
   }
@@ -120,11 +126,11 @@ static merbit_status mbi_solve_begin_round(merbit_solver *solver, int how, int s
   solver->worst = state->ww;
   solver->tightenings = 0;
   solver->shrink = 1;
-  status = mbi_solve_prepare_round(solver, MBI_OPEN_GO_ON, span);
-  return status == MERBIT_OK ? solver->method->start(solver) : status;
+  MBI_TRY(mbi_solve_prepare_round(solver, MBI_OPEN_GO_ON, span));
+  return solver->method->start(solver);
 }
 
-/* Before a solve. */
+/* Clears what belongs to one solve. */
 MBI_INTERNAL void mbi_solver_reset(merbit_solver *solver, double *history, int history_size) {
   solver->history = history;
   solver->history_size = history != NULL ? history_size : 0;
@@ -136,37 +142,28 @@ MBI_INTERNAL void mbi_solver_reset(merbit_solver *solver, double *history, int h
   solver->started = mbi_seconds();
 }
 
-/* From the vectors in place to the end, the reason of which is in *stop. */
+/* Iterates until the solve ends and sets *stop to the reason, a merbit_stop. b and x are in
+ * place; `x_zero` says that x is zero. */
 MBI_INTERNAL merbit_status mbi_solve_loop(merbit_solver *solver, int x_zero, int *stop) {
   double before = mbi_seconds();
   int span = mbi_solve_first_round(solver), how;
-  merbit_status status;
   *stop = MBI_SOLVE_ON;
-  status = mbi_solve_prepare_round(solver, MBI_OPEN_BEGIN, span);
-  if (status == MERBIT_OK) {
-    status = mbi_solve_residual(solver, x_zero);
-  }
-  if (status == MERBIT_OK) {
-    status = solver->method->start(solver);
-  }
-  while (status == MERBIT_OK && *stop == MBI_SOLVE_ON) {
-    const int known = solver->history_count;
+  MBI_TRY(mbi_solve_prepare_round(solver, MBI_OPEN_BEGIN, span));
+  MBI_TRY(mbi_solve_residual(solver, x_zero));
+  MBI_TRY(solver->method->start(solver));
+  while (*stop == MBI_SOLVE_ON) {
+    const int done = solver->history_count > 0 ? solver->history_count : 0;
     const mbi_solve_state *state;
     double now;
-    status = mbi_recorded_run(solver, span);
-    if (status == MERBIT_OK) {
-      status = mbi_solve_check_convergence(solver);
-    }
-    if (status != MERBIT_OK) {
-      break;
-    }
+    MBI_TRY(mbi_recorded_run(solver, span));
+    MBI_TRY(mbi_solve_check_convergence(solver));
     state = &mbi_solve_checked(solver)->state;
     if (mbi_scale_rhs_needed(solver, state)) {
       *stop = MBI_SOLVE_SCALE_RHS;
       break;
     }
     now = mbi_seconds();
-    span = mbi_solve_next_round(state->iterations - (known > 0 ? known : 0), now - before);
+    span = mbi_solve_next_round(state->iterations - done, now - before);
     before = now;
     *stop = mbi_solve_decide(solver, &how);
     if (solver->desc.progress != NULL &&
@@ -175,18 +172,19 @@ MBI_INTERNAL merbit_status mbi_solve_loop(merbit_solver *solver, int x_zero, int
         *stop == MBI_SOLVE_ON) {
       *stop = MERBIT_STOP_CANCELLED;
     } else if (*stop == MBI_SOLVE_ON) {
-      status = mbi_solve_begin_round(solver, how, span);
+      MBI_TRY(mbi_solve_begin_round(solver, how, span));
     }
   }
-  if (status == MERBIT_OK && *stop == MERBIT_STOP_CANCELLED && !mbi_solve_on_gpu(solver)) {
-    status = mbi_solve_residual(solver, 0);
-  }
-  return status;
+  return *stop == MERBIT_STOP_CANCELLED && !mbi_solve_on_gpu(solver)
+             ? mbi_solve_residual(solver, 0)
+             : MERBIT_OK;
 }
 
 /* ---- Why it ended, in words -------------------------------------------------------------- */
 
-static void mbi_solve_describe_breakdown(const mbi_solve_state *state, char *text, size_t size) {
+/* Writes which number broke the recurrence down. */
+static void mbi_solve_describe_breakdown(const mbi_solve_state *state, char *text,
+                                         size_t size) {
   const int at = state->iterations + 1;
   switch (state->why) {
   case MBI_WHY_CURVATURE:
@@ -216,8 +214,10 @@ static void mbi_solve_describe_breakdown(const mbi_solve_state *state, char *tex
   }
 }
 
+/* Writes why the solve ended, as a sentence. */
 MBI_INTERNAL void mbi_solve_describe_stop(const merbit_solver *solver,
-                                 const merbit_solver_result *result, char *text, size_t size) {
+                                          const merbit_solver_result *result, char *text,
+                                          size_t size) {
   const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
   char broken[240] = "";
   if (mbi_gmres_ended(state) &&

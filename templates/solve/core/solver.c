@@ -433,7 +433,7 @@ MERBIT_API void merbit_solver_destroy(merbit_solver *solver) {
 
 /* New values as they are: for the plan, corrections, the norm and the preconditioner. */
 static merbit_status mbi_solver_set_values(merbit_solver *solver, const void *values,
-                                      merbit_memory memory) {
+                                           merbit_memory memory) {
   merbit_view view;
   void *own;
   merbit_status status = mbi_solver_enter(solver);
