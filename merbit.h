@@ -39354,7 +39354,7 @@ MERBIT_API merbit_status merbit_plan_get_order(const merbit_plan *plan, int64_t 
 #ifndef MBI_SOLVER_H
 #define MBI_SOLVER_H
 
-/* Solvers: solve/core/solver.c. What every room of theirs shares. */
+/* What all files of the solvers share. merbit_solver_create is in solve/core/solver.c. */
 
 #define MBS_FUNCTION static
 #define MBS_CALLED static
@@ -39762,24 +39762,26 @@ MBS_CALLED void mbi_lanczos_count(mbi_solve_memory *m, const mbi_solve_vectors *
 #undef MBS_FUNCTION
 #undef MBS_CALLED
 
-enum { MBI_STEP_ALWAYS, MBI_STEP_RUNNING, MBI_STEP_UNTIL_CLOSED }; /* MBS_ALWAYS and so on */
+/* When a step is taken: solve/core/step_text.cuh, MBS_STEP. */
+enum { MBI_STEP_ALWAYS, MBI_STEP_RUNNING, MBI_STEP_UNTIL_CLOSED };
 
-/* A step as the CPU runs it: solve/core/steps.c. `chunk` takes a mbi_step_call. */
+/* The CPU's code of a step: solve/core/steps.c. `chunk` takes a mbi_step_call. */
 typedef struct mbi_step_code {
   int (*before)(mbi_solve_state *scalars);
   mbi_task chunk;
   void (*after)(mbi_solve_memory *memory, const mbi_solve_state *scalars, const double *sums);
   int adds, maxes, when;
-  const struct mbi_wide_code *wide; /* of a step with many sums: solve/core/wide.c */
+  const struct mbi_wide_code
+      *wide; /* for a step with many sums (solve/core/wide.c); else NULL */
 } mbi_step_code;
 
-/* A step on both sides: its kernel in the method's program, and its code in f64 and f32. */
+/* A step: the name of its kernel in the method's program, and the CPU's code in f64 and f32. */
 typedef struct mbi_step {
   const char *kernel;
   const mbi_step_code *code[2];
 } mbi_step;
 
-/* The step of that name, as an entry of a method's list. */
+/* The entry of step `name` in a method's table. */
 #define MBI_STEP(name)                                                                         \
   {                                                                                            \
     "mbk_" #name, {                                                                            \
@@ -39787,73 +39789,74 @@ typedef struct mbi_step {
     }                                                                                          \
   }
 
-#define MBI_SOLVE_STEPS 16 /* of a method, at most; every one has these: */
-#define MBI_SOLVE_FUSED_KERNELS 2
+#define MBI_SOLVE_STEPS 16 /* the most steps of a method; the first two are: */
 #define MBI_STEP_RESIDUAL 0
 #define MBI_STEP_BLOCKS 1
-#define MBI_STEP_THREADS 768     /* of a block of the GPU, at most, and the most blocks of a */
-#define MBI_STEP_RESIDENT 1      /* multiprocessor: as solve/core/step.cuh has them */
-#define MBI_SOLVER_PRODUCTS 1000 /* that a plan is made for, per solve expected */
-#define MBI_CG_LOOP_ITERATIONS 16 /* iterations of CG in a turn of a loop: one costs 4 us, to skip an  \
-                           */
-/* iteration behind the last 6, for products end where it has stopped */
-#define MBI_SOLVE_ROUND_SECONDS 0.1     /* seconds that a batch of iterations should take */
-#define MBI_SOLVE_BLOCK_MOST 32 /* rows of a block of BLOCK_JACOBI */
+#define MBI_SOLVE_FUSED_KERNELS 2 /* the most fused kernels of a method */
+#define MBI_STEP_THREADS 768      /* of a thread block, at most: MBK_STEP_THREADS */
+#define MBI_STEP_RESIDENT 1       /* thread blocks of a multiprocessor: MBK_STEP_RESIDENT */
+#define MBI_SOLVER_PRODUCTS 1000  /* products per expected solve that a plan is chosen for */
+/* Iterations of CG in one pass of a recorded loop. A pass costs 4 us. Skipping an iteration
+ * after the last one costs 6 us, because its product does nothing. */
+#define MBI_CG_LOOP_ITERATIONS 16
+#define MBI_SOLVE_ROUND_SECONDS 0.1 /* that a round of iterations should take */
+#define MBI_SOLVE_BLOCK_MOST 32     /* rows of a block of BLOCK_JACOBI, at most */
 #define MBI_SOLVER_REORDER_ROWS (1 << 22)
 #define MBI_SOLVER_REORDER_SOLVES 60
-#define MBI_SOLVE_ON (-1)  /* of a solve: there is no merbit_stop yet */
-#define MBI_SOLVE_SCALE_RHS (-3) /* b has to be scaled */
-#define MBI_SOLVE_NONE                                                                         \
-  (-1) /* in solver->alias: no such vector, or one with memory of its own */
-#define MBI_SOLVE_OWN (-2)
+/* How a solve ends, if not by a merbit_stop. */
+#define MBI_SOLVE_ON (-1)        /* it goes on */
+#define MBI_SOLVE_SCALE_RHS (-3) /* b must be scaled first */
+/* In solver->alias. */
+#define MBI_SOLVE_NONE (-1) /* the method has no such vector */
+#define MBI_SOLVE_OWN (-2)  /* the vector has memory of its own */
 
-/* What a method of solving is made of. `start` and `iterate` enqueue steps and products
- * (mbi_solve_step, mbi_solve_product, mbi_solve_apply); the same calls compute at once on the
- * CPU. They must enqueue the same each time, for iterations are recorded once and replayed. */
+/* A method. `start` and `iterate` call mbi_solve_step, mbi_solve_product and mbi_solve_apply,
+ * which enqueue work on the GPU and compute at once on the CPU. Iterations are recorded once
+ * and replayed, so they must enqueue the same work each time. */
 typedef struct mbi_solve_method {
   const char *name;
-  const char *file;      /* of the kernels; NULL ends a list of methods */
-  const mbi_step *steps; /* beginning with mbk_solve_residual and mbk_solve_blocks */
+  const char *file;      /* of the kernels */
+  const mbi_step *steps; /* the first two are solve_residual and solve_blocks */
   int step_count;
-  int sums; /* that its products add up: 1: v'A u; 2: and ||A u||^2; see mbi_solve_product_sums
-             */
-  int restarts; /* breakdowns after which it begins again from b - A x */
-  /* Says in solver->alias which vectors it wants from MBI_AT_OWN on: MBI_SOLVE_OWN, or the
-   * place of another, below, whose memory it shares. */
+  int sums;     /* of a product: 0; 1: v'A u; 2: ||A u||^2 too. See mbi_solve_product_sums. */
+  int restarts; /* how many breakdowns may be answered by a restart from b - A x */
+  /* Sets solver->alias for the vectors from MBI_AT_OWN on: MBI_SOLVE_NONE, MBI_SOLVE_OWN, or
+   * the lower slot of the vector whose memory it shares. */
   void (*layout)(struct merbit_solver *solver);
-  merbit_status (*start)(struct merbit_solver *solver);   /* from b - A x in MBI_AT_W */
-  merbit_status (*iterate)(struct merbit_solver *solver); /* mbi_solve_count in the last sums */
-  const char
-      *fused[MBI_SOLVE_FUSED_KERNELS]; /* kernels of several steps, or NULL: see mbi_solve_fused */
+  merbit_status (*start)(
+      struct merbit_solver *solver); /* begins the recurrence; b - A x is in MBI_AT_W */
+  merbit_status (*iterate)(struct merbit_solver *solver); /* calls mbi_solve_count once */
+  const char *fused[MBI_SOLVE_FUSED_KERNELS]; /* names for mbi_solve_fused, or NULL */
 } mbi_solve_method;
 
-/* What the GPU looks up in A's arrays: solve/precondition/setup_cuda.c. */
+/* The setup on the GPU, while it runs: solve/precondition/setup_cuda.c. */
 typedef struct mbi_setup_gpu {
   mbi_program program;
   void *rows, *invert; /* CUfunction */
   mbi_devptr blocks, norms, bad;
-  int64_t grid; /* of rows, and how many norms there are; 0: nothing has begun */
-  void *stream; /* CUstream, which waits for no other; NULL: the default stream */
+  int64_t grid; /* thread blocks, each of which leaves a norm; 0: nothing has begun */
+  void *stream; /* CUstream that waits for no other; NULL: the default stream */
 } mbi_setup_gpu;
 
 typedef struct mbi_solve_gpu {
   mbi_program program;
-  void *kernels[MBI_SOLVE_STEPS]; /* CUfunction: steps */
-  void *open;                     /* CUfunction: mbk_solve_open */
+  void *kernels[MBI_SOLVE_STEPS];       /* CUfunction: steps */
+  void *open;                           /* CUfunction: mbk_solve_open */
   void *fused[MBI_SOLVE_FUSED_KERNELS]; /* CUfunction */
-  int fused_blocks;               /* of their grid; 0: steps are launched one by one */
-  int loop_calls; /* calls of method->iterate in one pass of a recorded loop; 0: MBI_RECORDED_LOOP */
+  int fused_blocks; /* grid of fused kernels; 0: steps are launched one by one */
+  int loop_calls;   /* calls of method->iterate in one pass of a recorded loop; 0:
+                       MBI_RECORDED_LOOP */
   int place,
-      followed;    /* of an iteration that is recorded: its number, whether another follows */
-  void *stream;    /* CUstream; NULL: the default stream */
-  mbi_arena arena; /* behind the vectors, for what is allocated with the plan */
+      followed; /* of the iteration being enqueued: its number, and whether another follows */
+  void *stream; /* CUstream; NULL: the default stream */
+  mbi_arena arena; /* behind the vectors, for small arrays of the plan */
   mbi_setup_gpu setup;
   mbi_program loop_program;
   void *loop;    /* CUfunction: mbk_solve_loop */
-  void *graph;   /* CUgraphExec: solve/core/recorded.c; NULL: nothing is recorded */
-  int loops;     /* and it loops by itself */
-  int tried;     /* nothing more is to be recorded */
-  char why[384]; /* why not, where a call failed */
+  void *graph;   /* CUgraphExec, the recorded graph; NULL: there is none */
+  int loops;     /* whether the graph loops on the GPU */
+  int tried;     /* recording has succeeded or is given up */
+  char why[384]; /* why nothing is recorded, if a call failed */
 } mbi_solve_gpu;
 
 struct merbit_solver {
@@ -39865,44 +39868,47 @@ struct merbit_solver {
   int64_t n;
   merbit_plan *plan;
   merbit_side side;
-  double norm;  /* of A, in the infinity norm */
-  int scale;    /* values are 2^scale times the caller's, in memory of the solver's own: */
-  void *scaled; /* solve/core/scale.c */
-  mbi_devptr scaled_there; /* or in GPU memory */
-  int corrects;            /* another solver's inner */
+  double norm;             /* of A, in the infinity norm */
+  int scale;               /* values are 2^scale times the caller's: solve/core/scale.c */
+  void *scaled;            /* those values in host memory, or NULL */
+  mbi_devptr scaled_there; /* those values in GPU memory, or 0 */
+  int corrects;            /* whether this is the `inner` of another solver */
   mbi_solve_vectors v;
-  int64_t bytes_at[MBI_SOLVE_VECTORS]; /* of a vector that is not one of n elements; else 0 */
-  int kept; /* Lanczos: vectors that a rotation of the basis makes, at most */
-  int alias[MBI_SOLVE_VECTORS]; /* whose memory a vector has: see mbi_solve_method.layout */
-  void *space;                  /* on the solver's side: what all vectors lie in, and */
-  mbi_solve_memory *memory;     /* these */
+  int64_t bytes_at[MBI_SOLVE_VECTORS]; /* bytes of a vector that has not n elements; else 0 */
+  int kept;                            /* Lanczos: the most vectors kept at a restart */
+  int alias[MBI_SOLVE_VECTORS];        /* see mbi_solve_method.layout */
+  void *space;                         /* on the solver's side: vectors, scalars, arena */
+  mbi_solve_memory *memory;            /* scalars, in `space` */
   double *partials;
   mbi_solve_gpu gpu;
-  struct merbit_solver *inner; /* of corrections in f32: solve/core/refine.c; NULL: none */
-  void *single_values;         /* of its matrix */
-  mbi_devptr single_there;     /* or in GPU memory */
-  uint64_t bytes;              /* of space */
+  struct merbit_solver
+      *inner;              /* the solver of corrections in f32, or NULL: solve/core/refine.c */
+  void *single_values;     /* values of its matrix in host memory, or NULL */
+  mbi_devptr single_there; /* and in GPU memory, or 0 */
+  uint64_t bytes;          /* of space */
   double prepare_seconds;
   char reason[384]; /* why the CPU was taken */
-  /* Of the solve that runs: */
-  mbi_solve_memory seen; /* CUDA: what the last look found */
+  /* The solve that runs: */
+  mbi_solve_memory seen; /* CUDA: the state at the last convergence check */
   double *history;
-  int history_size, history_count; /* entries; iterations whose residuals have been seen */
+  int history_size, history_count; /* entries; the last iteration that is noted, or -1 */
   int restarts, synchronizations;
-  int breakdowns, tightenings; /* of `restarts`; of the goal since the last one */
-  int restarted;               /* in this iteration */
-  double shrink, worst;        /* as in the state; ||b - A x||^2 where the last restart began */
+  int breakdowns,
+      tightenings;      /* restarts after a breakdown; tightened goals since the last restart */
+  int restarted;        /* the iteration of the last restart */
+  double shrink, worst; /* as in mbi_solve_state; ||b - A x||^2 at the last restart */
   double started;
   int inner_iterations;
   int rhs_scale; /* b is 2^rhs_scale times the caller's */
 };
 
-#define MBI_RECORDED_LOOP 4   /* iterations recorded for a loop on the GPU: a turn costs 3 us */
-#define MBI_RECORDED_PLAIN 10 /* and for a graph that the host launches again and again */
-#define MBI_SOLVE_ROUND_FIRST                                                                         \
-  100 /* iterations of the first batch; of a loop that ends by itself twice that or more */
+#define MBI_RECORDED_LOOP 4   /* iterations in one pass of a recorded loop, which costs 3 us */
+#define MBI_RECORDED_PLAIN 10 /* iterations in a graph that the host launches repeatedly */
+#define MBI_SOLVE_ROUND_FIRST                                                                  \
+  100 /* iterations of the first round; a loop that ends by itself gets twice as many or more  \
+       */
 
-#define MBI_SOLVE_ROUND_LEAST 50 /* and of any */
+#define MBI_SOLVE_ROUND_LEAST 50 /* iterations of any round, at least */
 
 #endif
 /* ==== >>solve/core/cpu_steps.h ============================================================ */
@@ -40568,13 +40574,13 @@ MBI_INTERNAL merbit_status mbi_scale_values(merbit_solver *solver, const void *v
 }
 
 /* ==== >>solve/precondition/diagonal.c  solvers: norm and diagonal of a matrix ============= */
-/* What a solver wants to know of A beside products: its norm, and for preconditioners the
- * blocks along its diagonal (JACOBI: of one row each), inverted. */
+/* The setup of a solver on the CPU: the norm of A and, for preconditioners, the inverses of the
+ * blocks along its diagonal. For JACOBI a block is one row. */
 
 typedef struct mbi_setup {
   const merbit_view *csr; /* host */
-  double *blocks;         /* row by row, each as wide as a block; NULL: not wanted */
-  double *norms;          /* of each task's rows */
+  double *blocks;         /* row by row, each as wide as a block; NULL: no preconditioner */
+  double *norms;          /* one for each task: the greatest of its rows */
   int width, tasks;
 } mbi_setup;
 
@@ -40584,6 +40590,7 @@ static double mbi_setup_value(const merbit_view *csr, int64_t k) {
                                             : ((const double *)csr->values)[k];
 }
 
+/* Adds up a task's rows and copies their entries on the diagonal. */
 static void mbi_setup_rows(void *argument, int task) {
   const mbi_setup *e = (const mbi_setup *)argument;
   const merbit_view *csr = e->csr;
@@ -40615,9 +40622,10 @@ static void mbi_setup_rows(void *argument, int task) {
   e->norms[task] = most;
 }
 
-/* A host CSR: the view itself, or a copy, to be destroyed. */
+/* Sets *csr to a CSR in host memory: the view itself, or that of *copy, which the caller
+ * destroys. */
 MBI_INTERNAL merbit_status mbi_setup_csr(merbit_context *context, const merbit_view *view,
-                                           merbit_matrix **copy, merbit_view *csr) {
+                                         merbit_matrix **copy, merbit_view *csr) {
   merbit_status status = MERBIT_OK;
   *copy = NULL;
   *csr = *view;
@@ -40629,22 +40637,19 @@ MBI_INTERNAL merbit_status mbi_setup_csr(merbit_context *context, const merbit_v
   return status;
 }
 
-/* The norm of A, and the blocks where they are not NULL. The arrays of `csr` are sound. */
+/* Computes the norm of A, and the blocks if they are not NULL. The arrays of `csr` are checked.
+ */
 MBI_INTERNAL merbit_status mbi_setup_run(merbit_solver *solver, const merbit_view *csr,
-                                           double *blocks) {
+                                         double *blocks) {
   mbi_setup e;
   void *norms = NULL;
-  merbit_status status;
   int task;
   e.csr = csr;
   e.blocks = blocks;
   e.width = blocks != NULL ? solver->v.block : 0;
   e.tasks = mbi_share_tasks(solver->context, csr->nnz + csr->rows);
-  status = mbi_allocate_array(solver->context, e.tasks, sizeof(double), "norms of parts of A",
-                              &norms);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_allocate_array(solver->context, e.tasks, sizeof(double), "norms of parts of A",
+                             &norms));
   e.norms = (double *)norms;
   mbi_parallel(solver->context, e.tasks, mbi_setup_rows, &e);
   solver->norm = 0;
@@ -40660,8 +40665,8 @@ MBI_INTERNAL merbit_status mbi_setup_run(merbit_solver *solver, const merbit_vie
 typedef struct mbi_invert {
   const merbit_solver *solver;
   const double *blocks;
-  void *inverse; /* in the solver's type, column by column: see MBI_AT_INVERSE */
-  int64_t bad;   /* the first row of a block without an inverse, or -1 */
+  void *inverse; /* in the type of the vectors, column by column: see MBI_AT_INVERSE */
+  int64_t bad;   /* the first row of the first block that is singular, or -1 */
   int tasks;
 } mbi_invert;
 
@@ -40674,8 +40679,8 @@ static void mbi_invert_swap(double *a, double *b, int count) {
   }
 }
 
-/* By Gauss and Jordan with pivots from the column: `a` of size x size, `stride` to a row,
- * becomes the unit matrix and `b` its inverse. 0 where it has none. */
+/* Inverts `a`, size x size with rows `stride` apart, into `b` by Gauss-Jordan elimination with
+ * partial pivoting. Overwrites `a`. Returns 0 if it is singular. */
 static int mbi_invert_block(double *a, double *b, int size, int stride) {
   int i, j, k;
   for (i = 0; i < size; i++) {
@@ -40710,6 +40715,7 @@ static int mbi_invert_block(double *a, double *b, int size, int stride) {
   return 1;
 }
 
+/* Stores the inverse of the block that begins at row `first`. */
 static void mbi_invert_store(const mbi_invert *t, int64_t first, const double *b, int size) {
   const int64_t n = t->solver->n;
   const int width = t->solver->v.block;
@@ -40748,8 +40754,9 @@ static void mbi_invert_task(void *argument, int task) {
   }
 }
 
+/* Fails with a sentence on the diagonal entry of `row`, which has no inverse. */
 MBI_INTERNAL merbit_status mbi_setup_fail_diagonal(const merbit_solver *solver, int64_t row,
-                                              double value) {
+                                                   double value) {
   return mbi_fail(solver->context, MERBIT_INVALID_MATRIX,
                   "A(%" PRId64 ", %" PRId64
                   "), counted from 0, is %g: MERBIT_PRECONDITIONER_JACOBI divides by the "
@@ -40757,9 +40764,9 @@ MBI_INTERNAL merbit_status mbi_setup_fail_diagonal(const merbit_solver *solver, 
                   row, row, value);
 }
 
-/* To `inverse`, which is zero. */
+/* Inverts the blocks into `inverse`, host memory that is all zero. */
 MBI_INTERNAL merbit_status mbi_setup_invert(merbit_solver *solver, const double *blocks,
-                                              void *inverse) {
+                                            void *inverse) {
   const int width = solver->v.block;
   mbi_invert t;
   t.solver = solver;
@@ -42871,13 +42878,14 @@ MBI_INTERNAL const mbi_solve_method mbi_refine_method = {
     {NULL, NULL}};
 
 /* ==== >>solve/precondition/inverse.c  preconditioners: from blocks of A to the solver's side ==== */
-/* Where a preconditioner is put: a diagonal of a reordered plan first in the view's order. */
+/* Returns where the inverse is written first. If the plan is reordered that is MBI_AT_W, in the
+ * order of the view; mbi_solver_order_inverse then permutes it. */
 MBI_INTERNAL void *mbi_solver_inverse_place(const merbit_solver *solver) {
   const int ordered = solver->plan->reorder.order != NULL;
   return solver->v.at[ordered ? MBI_AT_W : MBI_AT_INVERSE];
 }
 
-/* From there to the plan's order. */
+/* Permutes the inverse to the plan's order, if that is not the view's. */
 MBI_INTERNAL merbit_status mbi_solver_order_inverse(merbit_solver *solver) {
   return solver->plan->reorder.order == NULL
              ? MERBIT_OK
@@ -42885,7 +42893,7 @@ MBI_INTERNAL merbit_status mbi_solver_order_inverse(merbit_solver *solver) {
                                    solver->v.at[MBI_AT_INVERSE], solver->gpu.stream);
 }
 
-/* The inverses of host blocks to the solver's side. */
+/* Inverts blocks in host memory and copies the inverses to the solver's side. */
 MBI_INTERNAL merbit_status mbi_solver_invert(merbit_solver *solver, const double *blocks) {
   const int64_t entries = solver->n * solver->v.block;
   const size_t size = mbi_type_size(solver->type), bytes = (size_t)entries * size;
@@ -42904,25 +42912,26 @@ MBI_INTERNAL merbit_status mbi_solver_invert(merbit_solver *solver, const double
 }
 
 /* ==== >>solve/precondition/setup_cuda.c  preconditioners: norm and preconditioner on the GPU ==== */
-/* The same from a CSR in GPU memory, which stays there; only blocks wider than one row are
- * inverted by CPU threads. */
-#define MBI_SETUP_THREADS                                                                    \
-  256 /* of a block, and the most blocks: solve/precondition/setup.cu */
-#define MBI_SETUP_ROWS 4 /* rows */
-#define MBI_SETUP_LONG_KEPT 64    /* long rows of a block */
-#define MBI_SETUP_SHARED     /* bytes */                                                     \
-  (MBI_SETUP_THREADS * sizeof(double) + MBI_SETUP_LONG_KEPT * sizeof(uint64_t) +                \
+/* The setup of a solver from a CSR in GPU memory, which stays there. CPU threads only invert
+ * blocks of more than one row. */
+#define MBI_SETUP_THREADS 256  /* MBK_SETUP_THREADS of solve/precondition/setup.cu */
+#define MBI_SETUP_ROWS 4       /* rows that a group of lanes takes at once */
+#define MBI_SETUP_LONG_KEPT 64 /* long rows that a thread block remembers */
+#define MBI_SETUP_SHARED       /* bytes */                                                     \
+  (MBI_SETUP_THREADS * sizeof(double) + MBI_SETUP_LONG_KEPT * sizeof(uint64_t) +               \
    sizeof(uint32_t))
 #define MBI_SETUP_BLOCKS 1024
-#define MBI_SETUP_RESIDENT 2 /* blocks of a multiprocessor that leave room for others' */
-#define MBI_STREAM_ALONE 1  /* CU_STREAM_NON_BLOCKING: nor does the default stream wait */
+#define MBI_SETUP_RESIDENT                                                                     \
+  2 /* thread blocks of a multiprocessor, few enough for others beside them */
+#define MBI_STREAM_ALONE 1 /* CU_STREAM_NON_BLOCKING: not ordered with the default stream */
 
+/* Returns whether the setup runs on the GPU: from a CSR in GPU memory. */
 MBI_INTERNAL int mbi_setup_on_gpu(const merbit_solver *solver, const merbit_view *view) {
   return mbi_solve_on_gpu(solver) && view->memory == MERBIT_MEMORY_DEVICE &&
          view->format == MERBIT_CSR && !mbi_view_is_triangle(view);
 }
 
-/* Of a row: no more than nonzeros, in the mean. */
+/* Returns the lanes of a row, 2 to 32: no more than the mean number of nonzeros. */
 static int mbi_setup_lanes(const merbit_view *view) {
   int lanes = 2;
   while (lanes < 32 && view->nnz >= 2 * lanes * view->rows) {
@@ -42931,6 +42940,7 @@ static int mbi_setup_lanes(const merbit_view *view) {
   return lanes;
 }
 
+/* Sets the macros of solve/precondition/setup.cu. */
 MBI_INTERNAL void mbi_setup_preamble(const merbit_view *view, mbi_preamble *preamble) {
   memset(preamble, 0, sizeof *preamble);
   mbi_preamble_define(preamble, "MBK_VALUE",
@@ -42945,22 +42955,17 @@ MBI_INTERNAL void mbi_setup_preamble(const merbit_view *view, mbi_preamble *prea
 }
 
 static merbit_status mbi_setup_specialise(merbit_context *context, const merbit_view *view,
-                                            mbi_setup_gpu *gpu) {
+                                          mbi_setup_gpu *gpu) {
   mbi_preamble preamble;
-  merbit_status status;
   mbi_setup_preamble(view, &preamble);
-  status = mbi_program_create(context, "solve/precondition/setup.cu", &preamble, &gpu->program);
-  if (status == MERBIT_OK) {
-    status = mbi_program_kernel(context, &gpu->program, "mbk_setup_rows", &gpu->rows);
-  }
-  return status != MERBIT_OK
-             ? status
-             : mbi_program_kernel(context, &gpu->program, "mbk_setup_invert", &gpu->invert);
+  MBI_TRY(mbi_program_create(context, "solve/precondition/setup.cu", &preamble, &gpu->program));
+  MBI_TRY(mbi_program_kernel(context, &gpu->program, "mbk_setup_rows", &gpu->rows));
+  return mbi_program_kernel(context, &gpu->program, "mbk_setup_invert", &gpu->invert);
 }
 
-/* gpu->norms, and gpu->blocks where they are wanted. */
+/* Launches the kernel that computes gpu->norms, and gpu->blocks for a preconditioner. */
 static merbit_status mbi_setup_launch_rows(merbit_solver *solver, const merbit_view *view,
-                                             mbi_setup_gpu *gpu) {
+                                           mbi_setup_gpu *gpu) {
   const int64_t most = gpu->stream == NULL ? MBI_SETUP_BLOCKS
                                            : (int64_t)MBI_SETUP_RESIDENT *
                                                  solver->context->device.multiprocessors;
@@ -42982,7 +42987,7 @@ static merbit_status mbi_setup_launch_rows(merbit_solver *solver, const merbit_v
                            MBI_SETUP_THREADS, MBI_SETUP_SHARED, gpu->stream, arguments);
 }
 
-/* solver->norm. */
+/* Downloads the norms of the thread blocks and sets solver->norm. */
 static merbit_status mbi_setup_norm(merbit_solver *solver, const mbi_setup_gpu *gpu) {
   double norms[MBI_SETUP_BLOCKS];
   const merbit_status status = mbi_device_download(solver->context, norms, gpu->norms,
@@ -42995,9 +43000,9 @@ static merbit_status mbi_setup_norm(merbit_solver *solver, const mbi_setup_gpu *
   return status;
 }
 
-/* JACOBI: 1 / a diagonal to `target`. */
+/* Inverts the diagonal into `target`, for JACOBI. Fails on an entry without an inverse. */
 static merbit_status mbi_setup_launch_invert(merbit_solver *solver, mbi_setup_gpu *gpu,
-                                               void *target) {
+                                             void *target) {
   merbit_context *context = solver->context;
   const int64_t wanted = (solver->n + MBI_SETUP_THREADS - 1) / MBI_SETUP_THREADS;
   const uint64_t none = UINT64_MAX;
@@ -43034,7 +43039,7 @@ static merbit_status mbi_setup_allocate(merbit_solver *solver, mbi_setup_gpu *gp
   return mbi_device_allocate_parts(context, "norms and blocks of A", 3, parts, bytes);
 }
 
-/* Behind what the GPU does. */
+/* Waits until the GPU is done and destroys the stream. */
 static merbit_status mbi_setup_wait(merbit_solver *solver) {
   merbit_context *context = solver->context;
   mbi_setup_gpu *gpu = &solver->gpu.setup;
@@ -43046,7 +43051,7 @@ static merbit_status mbi_setup_wait(merbit_solver *solver) {
   return status;
 }
 
-/* Forget what has begun. */
+/* Releases what the setup holds, in progress or done. */
 MBI_INTERNAL void mbi_setup_release(merbit_solver *solver) {
   merbit_context *context = solver->context;
   mbi_setup_gpu *gpu = &solver->gpu.setup;
@@ -43058,39 +43063,36 @@ MBI_INTERNAL void mbi_setup_release(merbit_solver *solver) {
   memset(gpu, 0, sizeof *gpu);
 }
 
-/* Begin: the GPU looks at the rows of `view`, which are sound, beside whatever follows. */
+/* Starts the setup: the GPU reads the rows of `view`, which are checked, while the caller goes
+ * on. */
 MBI_INTERNAL merbit_status mbi_setup_begin(merbit_solver *solver, const merbit_view *view) {
   merbit_context *context = solver->context;
   const mbi_driver *driver = &context->device.driver;
   mbi_setup_gpu *gpu = &solver->gpu.setup;
-  merbit_status status = mbi_setup_specialise(context, view, gpu);
-  if (status == MERBIT_OK) {
-    status = mbi_setup_allocate(solver, gpu);
-  }
-  if (status == MERBIT_OK && driver->stream_create != NULL && driver->stream_destroy != NULL) {
+  MBI_TRY(mbi_setup_specialise(context, view, gpu));
+  MBI_TRY(mbi_setup_allocate(solver, gpu));
+  if (driver->stream_create != NULL && driver->stream_destroy != NULL) {
     const mbi_curesult result = driver->stream_create(&gpu->stream, MBI_STREAM_ALONE);
     gpu->stream = result == 0 ? gpu->stream : NULL;
     (void)mbi_device_bury(context, result);
   }
-  return status == MERBIT_OK ? mbi_setup_launch_rows(solver, view, gpu) : status;
+  return mbi_setup_launch_rows(solver, view, gpu);
 }
 
-/* And end: the norm, and the preconditioner in the solver's vector. */
+/* Finishes the setup: the norm, and the preconditioner in the solver's vectors. */
 MBI_INTERNAL merbit_status mbi_setup_end(merbit_solver *solver) {
   merbit_context *context = solver->context;
   const int64_t entries = solver->n * solver->v.block;
   mbi_setup_gpu *gpu = &solver->gpu.setup;
   void *blocks = NULL;
-  merbit_status status = mbi_setup_wait(solver);
-  if (status == MERBIT_OK) {
-    status = mbi_setup_norm(solver, gpu);
+  merbit_status status = MERBIT_OK;
+  MBI_TRY(mbi_setup_wait(solver));
+  MBI_TRY(mbi_setup_norm(solver, gpu));
+  if (solver->v.block == 1) {
+    MBI_TRY(mbi_setup_launch_invert(solver, gpu, mbi_solver_inverse_place(solver)));
+    return mbi_solver_order_inverse(solver);
   }
-  if (status == MERBIT_OK && solver->v.block == 1) {
-    status = mbi_setup_launch_invert(solver, gpu, mbi_solver_inverse_place(solver));
-    if (status == MERBIT_OK) {
-      status = mbi_solver_order_inverse(solver);
-    }
-  } else if (status == MERBIT_OK && solver->v.block > 1) {
+  if (solver->v.block > 1) {
     status = mbi_allocate_array(context, entries, sizeof(double), "blocks of A", &blocks);
     if (status == MERBIT_OK) {
       status =
@@ -43104,17 +43106,19 @@ MBI_INTERNAL merbit_status mbi_setup_end(merbit_solver *solver) {
   return status;
 }
 
-/* For a plan that is being made: its arrays, which are the solver's, are sound. */
+/* Starts the setup while the plan is made: the plan calls this when it has checked the arrays.
+ */
 MBI_INTERNAL merbit_status mbi_setup_when_checked(void *maker) {
   merbit_solver *solver = (merbit_solver *)maker;
   return mbi_setup_begin(solver, &solver->view);
 }
 
 /* ==== >>solve/precondition/setup.c  preconditioners: norm and preconditioner on either side ==== */
-/* What a solver wants to know of A, to where it is wanted: on the GPU from arrays that lie
- * there, else by CPU threads (solve/precondition/diagonal.c). */
+/* The setup of a solver: on the GPU if the arrays of A lie there (setup_cuda.c), else by CPU
+ * threads (diagonal.c). */
 
-/* The norm of A and the preconditioner, from the arrays of `view`. In an entered context. */
+/* Computes the norm of A and the preconditioner from `view`. The CUDA context must be current.
+ */
 MBI_INTERNAL merbit_status mbi_solver_setup(merbit_solver *solver, const merbit_view *view) {
   merbit_context *context = solver->context;
   const int64_t entries = solver->n * solver->v.block;
@@ -43143,10 +43147,11 @@ MBI_INTERNAL merbit_status mbi_solver_setup(merbit_solver *solver, const merbit_
   return status;
 }
 
-/* New values that do not lie where the structure does are brought there; the caller lets go of
- * them (mbi_setup_release_values). `memory` DEFAULT: they do. */
+/* Copies new values to the memory where the structure of A lies, if `memory` says that they lie
+ * elsewhere. *own is the copy or NULL; the caller runs mbi_setup_release_values, after a
+ * failure too. */
 MBI_INTERNAL merbit_status mbi_setup_move_values(merbit_solver *solver, merbit_memory memory,
-                                             merbit_view *view, void **own) {
+                                                 merbit_view *view, void **own) {
   merbit_context *context = solver->context;
   const int64_t count = mbi_view_values(view);
   const size_t size = mbi_type_size(mbi_view_type(view));
@@ -43174,8 +43179,9 @@ MBI_INTERNAL merbit_status mbi_setup_move_values(merbit_solver *solver, merbit_m
   return status;
 }
 
+/* Releases the copy that mbi_setup_move_values has made; `own` may be NULL. */
 MBI_INTERNAL void mbi_setup_release_values(merbit_solver *solver, const merbit_view *view,
-                                     void *own) {
+                                           void *own) {
   if (view->memory == MERBIT_MEMORY_DEVICE) {
     mbi_device_release(solver->context, mbi_device_address(own));
   } else {
@@ -43184,7 +43190,7 @@ MBI_INTERNAL void mbi_setup_release_values(merbit_solver *solver, const merbit_v
 }
 
 /* ==== >>solve/core/solver.c  solvers: what is made once =================================== */
-/* Solvers: what was asked, and what is made once. */
+/* Solvers: checks of a description, and what is made once for many solves. */
 
 static merbit_status mbi_solver_check_numbers(merbit_context *context,
                                               const merbit_solver_desc *desc) {
@@ -43278,34 +43284,32 @@ static merbit_status mbi_solver_check_method(merbit_context *context,
 
 static merbit_status mbi_solver_check(merbit_context *context, const merbit_view *view,
                                       const merbit_solver_desc *desc) {
-  merbit_status status = mbi_view_check_header(context, view);
-  if (status == MERBIT_OK && !mbi_type_plain(mbi_view_type(view))) {
+  MBI_TRY(mbi_view_check_header(context, view));
+  if (!mbi_type_plain(mbi_view_type(view))) {
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
                     "the matrix's value_type is %s; solvers take MERBIT_F64 and MERBIT_F32",
                     mbi_type_names[mbi_view_type(view)]);
   }
-  if (status == MERBIT_OK && view->rows != view->cols) {
+  if (view->rows != view->cols) {
     return mbi_fail(context, MERBIT_INVALID_MATRIX,
                     "the matrix is %" PRId64 " x %" PRId64 "; a solver takes square ones",
                     view->rows, view->cols);
   }
-  if (status == MERBIT_OK && desc->refine && mbi_view_type(view) != MERBIT_F64) {
+  if (desc->refine && mbi_view_type(view) != MERBIT_F64) {
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
                     "solver_desc.refine is set, but the matrix's value_type is MERBIT_F32; "
                     "refine needs MERBIT_F64, or set it to 0");
   }
-  if (status == MERBIT_OK) {
-    status = mbi_solver_check_method(context, desc);
-  }
-  return status == MERBIT_OK ? mbi_solver_check_numbers(context, desc) : status;
+  MBI_TRY(mbi_solver_check_method(context, desc));
+  return mbi_solver_check_numbers(context, desc);
 }
 
-/* ---- What is made once ------------------------------------------------------------------- */
+/* ---- Made once for many solves ----------------------------------------------------------- */
 
-/* Whether to multiply in the order of reverse Cuthill-McKee, where vectors are permuted once
- * for a solve. Finding it takes as long as some thousands of products: only many solves pay,
- * and only where x is too large for caches. Blocks and callbacks know the rows by their own
- * numbers. */
+/* Returns whether to multiply in the order of reverse Cuthill-McKee; vectors are then permuted
+ * once for each solve. Finding the order takes as long as some thousands of products. It pays
+ * only for many solves, and only if x is too large for caches. Blocks and callbacks need the
+ * order of the caller. */
 static int mbi_solver_reorders(const merbit_solver *solver) {
   const merbit_solver_desc *desc = &solver->desc;
   if (desc->reorder == 0) {
@@ -43316,11 +43320,12 @@ static int mbi_solver_reorders(const merbit_solver *solver) {
   return desc->reorder > 0;
 }
 
-/* Refinement and eigenpairs have methods of their own. */
+/* Returns whether this solver itself runs CG, and not refinement or Lanczos. */
 static int mbi_solver_is_cg(const merbit_solver *solver) {
   return solver->method == mbi_solve_method_of(MERBIT_SOLVER_CG);
 }
 
+/* Creates the plan of the products. */
 static merbit_status mbi_solver_make_plan(merbit_solver *solver) {
   const int64_t solves = solver->desc.expected_solves != 0 ? solver->desc.expected_solves : 1;
   merbit_plan_desc desc;
@@ -43346,10 +43351,10 @@ static merbit_status mbi_solver_make_plan(merbit_solver *solver) {
   return mbi_plan_create(solver->context, &solver->view, &desc, &making, &solver->plan);
 }
 
+/* Releases all that mbi_solver_make has made, so that it can be called again. */
 static void mbi_solver_release_parts(merbit_solver *solver) {
   merbit_context *context = solver->context;
-  if (solver->inner !=
-      NULL) { /* whose stream is both's: what was enqueued there is done then */
+  if (solver->inner != NULL) { /* both share its stream, on which nothing is left to do then */
     merbit_solver_destroy(solver->inner);
     solver->inner = NULL;
     solver->gpu.stream = NULL;
@@ -43361,7 +43366,7 @@ static void mbi_solver_release_parts(merbit_solver *solver) {
     mbi_program_destroy(context, &solver->gpu.program);
     mbi_device_leave(context);
   }
-  merbit_plan_destroy(solver->plan); /* some of whose arrays lie behind the vectors */
+  merbit_plan_destroy(solver->plan); /* some of its arrays lie in the arena */
   solver->plan = NULL;
   (void)mbi_arena_close(context, &solver->gpu.arena);
   if (!mbi_solve_on_gpu(solver)) {
@@ -43376,23 +43381,22 @@ static void mbi_solver_release_parts(merbit_solver *solver) {
   solver->single_values = NULL;
 }
 
-/* Enter the context of a solver on the GPU; leave it. */
+/* Makes the CUDA context current if the solver computes there. */
 MBI_INTERNAL merbit_status mbi_solver_enter(merbit_solver *solver) {
   return mbi_solve_on_gpu(solver) ? mbi_device_enter(solver->context) : MERBIT_OK;
 }
 
+/* Undoes mbi_solver_enter. */
 MBI_INTERNAL void mbi_solver_leave(merbit_solver *solver) {
   if (mbi_solve_on_gpu(solver)) {
     mbi_device_leave(solver->context);
   }
 }
 
-/* What a solver has beside its plan. */
+/* Makes all that a solver has but its plan: stream, program, vectors, arena. */
 static merbit_status mbi_solver_make_space(merbit_solver *solver) {
-  merbit_status status = mbi_solver_enter(solver);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  merbit_status status = MERBIT_OK;
+  MBI_TRY(mbi_solver_enter(solver));
   if (mbi_solve_on_gpu(solver)) {
     solver->gpu.loop_calls = mbi_solver_is_cg(solver) ? MBI_CG_LOOP_ITERATIONS : 0;
     if (solver->inner == NULL) {
@@ -43415,18 +43419,13 @@ static merbit_status mbi_solver_create(merbit_context *context, const merbit_vie
 static merbit_status mbi_solver_make_inner(merbit_solver *solver) {
   merbit_solver_desc desc;
   merbit_view view;
-  merbit_status status = mbi_refine_describe(solver, &view, &desc);
-  if (status == MERBIT_OK) {
-    status = mbi_solver_create(solver->context, &view, &desc, 1, &solver->inner);
-  }
-  if (status == MERBIT_OK) {
-    solver->gpu.stream = solver->inner->gpu.stream;
-    status = mbi_refine_holds(solver);
-  }
-  return status;
+  MBI_TRY(mbi_refine_describe(solver, &view, &desc));
+  MBI_TRY(mbi_solver_create(solver->context, &view, &desc, 1, &solver->inner));
+  solver->gpu.stream = solver->inner->gpu.stream;
+  return mbi_refine_holds(solver);
 }
 
-/* On solver->side. After a failure mbi_solver_release_parts cleans up. */
+/* Makes the solver on solver->side. On failure the caller runs mbi_solver_release_parts. */
 static merbit_status mbi_solver_make(merbit_solver *solver) {
   merbit_status status = solver->desc.refine ? mbi_solver_make_inner(solver) : MERBIT_OK;
   if (status == MERBIT_OK) {
@@ -43436,18 +43435,15 @@ static merbit_status mbi_solver_make(merbit_solver *solver) {
     status = mbi_solver_make_plan(solver);
   }
   mbi_arena_shut(solver->context, &solver->gpu.arena);
-  if (status == MERBIT_OK) {
-    status = mbi_solver_enter(solver);
-  }
-  if (status == MERBIT_OK) {
-    solver->bytes -= solver->gpu.arena.used; /* the plan counts them */
-    status = mbi_solver_setup(solver, &solver->view);
-    mbi_solver_leave(solver);
-  }
+  MBI_TRY(status);
+  MBI_TRY(mbi_solver_enter(solver));
+  solver->bytes -= solver->gpu.arena.used; /* the plan counts them */
+  status = mbi_solver_setup(solver, &solver->view);
+  mbi_solver_leave(solver);
   return status;
 }
 
-/* With scaled values where they are too far from 1. */
+/* Makes the solver; once more with scaled values if the values are too far from 1. */
 static merbit_status mbi_solver_make_scaled(merbit_solver *solver) {
   const merbit_status made = mbi_solver_make(solver);
   const void *scaled = NULL;
@@ -43456,10 +43452,7 @@ static merbit_status mbi_solver_make_scaled(merbit_solver *solver) {
   if (!mbi_scale_matrix_needed(solver, made)) {
     return made;
   }
-  status = mbi_solver_enter(solver);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_solver_enter(solver));
   status = mbi_scale_values(solver, solver->view.values, MERBIT_MEMORY_DEFAULT, &scaled);
   mbi_solver_leave(solver);
   if (status != MERBIT_OK || scaled == NULL) {
@@ -43471,14 +43464,15 @@ static merbit_status mbi_solver_make_scaled(merbit_solver *solver) {
   return mbi_solver_make(solver);
 }
 
-/* AUTO may take the CPU for host arrays where the GPU fails. */
+/* Chooses the side and makes the solver. If the GPU fails, MERBIT_SIDE_AUTO takes the CPU for
+ * host arrays. */
 MBI_INTERNAL merbit_status mbi_solver_build(merbit_solver *solver) {
   merbit_context *context = solver->context;
   const merbit_solver_desc *desc = &solver->desc;
   merbit_status status;
   solver->side = desc->side != MERBIT_SIDE_AUTO ? desc->side : context->side;
   if (solver->side == MERBIT_SIDE_CUDA && context->side != MERBIT_SIDE_CUDA) {
-    solver->side = MERBIT_SIDE_CPU; /* nothing is made */
+    solver->side = MERBIT_SIDE_CPU; /* where nothing has to be released */
     return mbi_fail(
         context, MERBIT_NO_DEVICE,
         "solver_desc.side is MERBIT_SIDE_CUDA, but the context computes on the CPU%s%s",
@@ -43504,7 +43498,8 @@ MBI_INTERNAL merbit_status mbi_solver_build(merbit_solver *solver) {
   return mbi_solver_make_scaled(solver);
 }
 
-/* Beside what a solver of corrections has. */
+/* Returns the GPU memory of the solver and its plan, without that of its solver of corrections.
+ */
 MBI_INTERNAL int64_t mbi_solver_device_bytes(const merbit_solver *solver,
                                              const merbit_plan_info *plan) {
   const int64_t values = solver->scaled_there != 0 ? mbi_view_values(&solver->view) : 0;
@@ -43513,6 +43508,7 @@ MBI_INTERNAL int64_t mbi_solver_device_bytes(const merbit_solver *solver,
                                   : 0;
 }
 
+/* Releases a solver, complete or not. */
 MBI_INTERNAL void mbi_solver_free(merbit_solver *solver) {
   merbit_context *context = solver->context;
   mbi_solver_release_parts(solver);
@@ -43526,6 +43522,7 @@ MBI_INTERNAL void mbi_solver_free(merbit_solver *solver) {
   mbi_context_unref(context);
 }
 
+/* Copies the description and fills in defaults, the method and the kind of preconditioner. */
 static void mbi_solver_fill_desc(merbit_solver *solver, const merbit_solver_desc *desc) {
   merbit_solver_desc *own = &solver->desc;
   *own = *desc;
@@ -43552,7 +43549,8 @@ static void mbi_solver_fill_desc(merbit_solver *solver, const merbit_solver_desc
   }
 }
 
-/* `corrects`: for a solver that refines. */
+/* Creates a solver. `corrects` says that it is to find the corrections of a solver that
+ * refines. */
 static merbit_status mbi_solver_create(merbit_context *context, const merbit_view *view,
                                        const merbit_solver_desc *desc, int corrects,
                                        merbit_solver **solver) {
@@ -43572,10 +43570,7 @@ static merbit_status mbi_solver_create(merbit_context *context, const merbit_vie
   }
   memset(&none, 0, sizeof none);
   desc = desc != NULL ? desc : &none;
-  status = mbi_solver_check(context, view, desc);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_solver_check(context, view, desc));
   made = (merbit_solver *)mbi_allocate(context, sizeof *made);
   if (made == NULL) {
     return mbi_fail(context, MERBIT_OUT_OF_MEMORY, "no memory for a solver's record");
@@ -43611,36 +43606,26 @@ MERBIT_API void merbit_solver_destroy(merbit_solver *solver) {
   }
 }
 
-/* New values as they are: for the plan, corrections, the norm and the preconditioner. */
+/* Gives new values, not scaled here, to the plan and the solver of corrections, and sets up the
+ * norm and the preconditioner again. */
 static merbit_status mbi_solver_set_values(merbit_solver *solver, const void *values,
                                            merbit_memory memory) {
   merbit_view view;
   void *own;
-  merbit_status status = mbi_solver_enter(solver);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  merbit_status status;
+  MBI_TRY(mbi_solver_enter(solver));
   if (mbi_solve_on_gpu(solver)) {
-    mbi_recorded_release(solver); /* it knows where the plan's arrays lie, which may move */
+    mbi_recorded_release(solver); /* the plan's arrays, which the graph reads, may move */
   }
   mbi_solver_leave(solver);
-  status = merbit_plan_update_values(solver->plan, values, memory);
-  if (status == MERBIT_OK && solver->inner != NULL) {
+  MBI_TRY(merbit_plan_update_values(solver->plan, values, memory));
+  if (solver->inner != NULL) {
     const void *rounded;
-    status = mbi_refine_round(solver, values, memory, &rounded);
-    if (status == MERBIT_OK) {
-      status = merbit_solver_update_values(solver->inner, rounded, memory);
-    }
-    if (status == MERBIT_OK) {
-      status = mbi_refine_holds(solver);
-    }
+    MBI_TRY(mbi_refine_round(solver, values, memory, &rounded));
+    MBI_TRY(merbit_solver_update_values(solver->inner, rounded, memory));
+    MBI_TRY(mbi_refine_holds(solver));
   }
-  if (status == MERBIT_OK) {
-    status = mbi_solver_enter(solver);
-  }
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_solver_enter(solver));
   view = solver->view;
   view.values = values;
   status = mbi_setup_move_values(solver, memory, &view, &own);
@@ -43665,10 +43650,7 @@ MERBIT_API merbit_status merbit_solver_update_values(merbit_solver *solver, cons
   if (!mbi_scale_matrix_needed(solver, renewed)) {
     return renewed;
   }
-  status = mbi_solver_enter(solver);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_solver_enter(solver));
   status = mbi_scale_values(solver, values, memory, &scaled);
   mbi_solver_leave(solver);
   if (status != MERBIT_OK || scaled == NULL) {
@@ -45607,8 +45589,8 @@ MERBIT_API merbit_status merbit_pagerank(merbit_context *context, const merbit_v
 #ifndef MBI_EIGEN_H
 #define MBI_EIGEN_H
 
-/* Eigenpairs: solve/eigen/eigen.c. The vectors are those of a solver, whose engine multiplies.
- */
+/* Eigenpairs. Lanczos and the power method are methods of a solver, which holds the vectors and
+ * multiplies. */
 enum {
   MBI_EIGEN_PROJECT = 0,
   MBI_EIGEN_REPROJECT,
@@ -45623,26 +45605,27 @@ enum {
 typedef struct mbi_eigen {
   merbit_solver *solver;
   merbit_eigen_desc desc; /* defaults filled in */
-  mbi_solve_state state;  /* as the last look found it, or as it will go on */
+  mbi_solve_state
+      state; /* as of the last convergence check, then as changed for the next round */
   uint64_t random;
   int stop;     /* a merbit_stop, or MBI_SOLVE_ON */
-  int found;    /* pairs to be checked and returned */
-  double best;  /* residual or estimate at the last gain, */
-  int since;    /* and when that was: restarts, for the power method iterations */
-  double scale; /* the size of the largest eigenvalue seen */
+  int found;    /* pairs found, to be checked and returned */
+  double best;  /* residual or estimate when it last fell by a tenth */
+  int since;    /* the restart when that was; for the power method the iteration */
+  double scale; /* the largest magnitude of an eigenvalue so far */
   /* Lanczos; matrices are m x m for a basis of m vectors: */
   double *memory;
   double *t;        /* v_i'A v_j */
-  double *work;     /* its diagonal: eigenvalues */
+  double *work;     /* a copy of t; in the end its diagonal holds the eigenvalues */
   double *s;        /* rows: eigenvectors of t */
   double *columns;  /* as they come from the solver: m + 1 numbers each */
-  double *couple;   /* of vectors behind a rotation with the next one */
+  double *couple;   /* after a rotation: t between each kept vector and the next one */
   double *estimate; /* ||A v - lambda v|| by Lanczos, in the order of `order` */
   int *order;       /* rows of s, the wanted ones first */
   int done, size;   /* columns of t: before this cycle, and complete */
   int restarts;
-  int row, column; /* where t is not symmetric */
-  double value;    /* and what t(row, column) should have been zero apart from */
+  int row, column; /* of the first entry of t that is not symmetric; row -1: none */
+  double value;    /* by how much t(row, column) differs from what symmetry requires */
 } mbi_eigen;
 
 #endif
@@ -45652,7 +45635,7 @@ typedef struct mbi_eigen {
  */
 #define MBI_JACOBI_SWEEPS 40
 
-/* The rotation of rows and columns p and q that makes a(p, q) zero. */
+/* Computes the rotation of rows and columns p and q that makes a(p, q) zero. */
 static void mbi_jacobi_angle(const double *a, int n, int p, int q, double *c, double *s) {
   const double half = (a[q * n + q] - a[p * n + p]) / (2 * a[p * n + q]);
   const double t = (half >= 0 ? 1 : -1) / (fabs(half) + sqrt(1 + half * half));
@@ -45660,8 +45643,8 @@ static void mbi_jacobi_angle(const double *a, int n, int p, int q, double *c, do
   *s = t * *c;
 }
 
-/* (x, y) becomes (c x - s y, s x + c y), for n pairs `stride` apart. */
-static void mbi_jacobi_turn(double *x, double *y, int n, int stride, double c, double s) {
+/* Replaces (x, y) by (c x - s y, s x + c y), for n pairs `stride` apart. */
+static void mbi_jacobi_rotate(double *x, double *y, int n, int stride, double c, double s) {
   int k;
   for (k = 0; k < n; k++) {
     const double old = x[k * stride];
@@ -45670,7 +45653,7 @@ static void mbi_jacobi_turn(double *x, double *y, int n, int stride, double c, d
   }
 }
 
-/* One rotation of each pair; returns how many were needed. */
+/* One sweep: a rotation of each pair that needs one. Returns their number. */
 static int mbi_jacobi_sweep(double *a, double *vectors, int n, double least) {
   int p, q, turned = 0;
   for (p = 0; p < n; p++) {
@@ -45680,9 +45663,9 @@ static int mbi_jacobi_sweep(double *a, double *vectors, int n, double least) {
         continue;
       }
       mbi_jacobi_angle(a, n, p, q, &c, &s);
-      mbi_jacobi_turn(a + p * n, a + q * n, n, 1, c, s);
-      mbi_jacobi_turn(a + p, a + q, n, n, c, s);
-      mbi_jacobi_turn(vectors + p * n, vectors + q * n, n, 1, c, s);
+      mbi_jacobi_rotate(a + p * n, a + q * n, n, 1, c, s);
+      mbi_jacobi_rotate(a + p, a + q, n, n, c, s);
+      mbi_jacobi_rotate(vectors + p * n, vectors + q * n, n, 1, c, s);
       a[p * n + q] = a[q * n + p] = 0;
       turned++;
     }
@@ -45690,8 +45673,8 @@ static int mbi_jacobi_sweep(double *a, double *vectors, int n, double least) {
   return turned;
 }
 
-/* a, n x n, loses everything but its diagonal: the eigenvalues. Row q of `vectors` is the one
- * that belongs to a(q, q). The numbers are finite. */
+/* Diagonalises a, an n x n matrix of finite numbers. Its diagonal becomes the eigenvalues; row
+ * q of `vectors` becomes the eigenvector of a(q, q). */
 MBI_INTERNAL void mbi_jacobi(double *a, double *vectors, int n) {
   double most = 0;
   int i, sweep;
@@ -45707,7 +45690,7 @@ MBI_INTERNAL void mbi_jacobi(double *a, double *vectors, int n) {
 }
 
 /* ==== >>solve/eigen/common.c  eigenpairs: what both methods share ========================= */
-/* What both methods for eigenpairs do. */
+/* Functions that Lanczos and the power method share. */
 #define MBS_VECTOR double
 #define MBS_NAME(name, part) mbi_##name##part##_f64
 // Eigenpairs. Lanczos takes its basis from solve/gmres/arnoldi_steps.cuh and rotates it: Wu, Simon,
@@ -45879,12 +45862,12 @@ MBS_STEP(power_normalise, 1, 0, MBS_RUNNING)
 
 MBI_INTERNAL const mbi_step mbi_eigen_steps[MBI_EIGEN_STEPS] = {
     MBI_STEP(arnoldi_project), MBI_STEP(arnoldi_reproject), MBI_STEP(arnoldi_extend),
-    MBI_STEP(eigen_rotate),    MBI_STEP(eigen_check),   MBI_STEP(power_measure),
+    MBI_STEP(eigen_rotate),    MBI_STEP(eigen_check),       MBI_STEP(power_measure),
     MBI_STEP(power_normalise),
 };
 
-/* The next of numbers in [-1, 1) that depend on the seed alone: Steele, Lea, Flood,
- * "Fast splittable pseudorandom number generators" (2014). */
+/* Returns the next random number in [-1, 1). The sequence depends on the seed alone: Steele,
+ * Lea, Flood, "Fast splittable pseudorandom number generators" (2014). */
 static double mbi_eigen_random(mbi_eigen *e) {
   uint64_t z = e->random += 0x9e3779b97f4a7c15u;
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -45893,7 +45876,7 @@ static double mbi_eigen_random(mbi_eigen *e) {
   return (double)(z >> 11) / 4503599627370496.0 - 1;
 }
 
-/* A random vector of length 1 at `slot`. */
+/* Fills the vector at `slot` with random numbers and makes its length 1. */
 MBI_INTERNAL merbit_status mbi_eigen_random_vector(mbi_eigen *e, int slot) {
   merbit_solver *solver = e->solver;
   const int64_t n = solver->n;
@@ -45913,7 +45896,7 @@ MBI_INTERNAL merbit_status mbi_eigen_random_vector(mbi_eigen *e, int slot) {
   for (i = 0; i < n; i++) {
     const double number = numbers[i] / sqrt(square);
     if (solver->type == MERBIT_F32) {
-      ((float *)host)[i] = (float)number; /* behind what is still to be read */
+      ((float *)host)[i] = (float)number; /* the doubles still to be read lie further on */
     } else {
       numbers[i] = number;
     }
@@ -45923,19 +45906,21 @@ MBI_INTERNAL merbit_status mbi_eigen_random_vector(mbi_eigen *e, int slot) {
   return status;
 }
 
+/* Reads the solver's state into e->state: a convergence check. */
 MBI_INTERNAL merbit_status mbi_eigen_read_state(mbi_eigen *e) {
   e->solver->synchronizations += mbi_solve_on_gpu(e->solver);
   return mbi_solve_download(e->solver, &e->state, &e->solver->memory->state, sizeof e->state);
 }
 
-/* What the host has changed in e->state. The solver may go on. */
+/* Writes e->state, which the host has changed, to the solver, and lets it run on. */
 MBI_INTERNAL merbit_status mbi_eigen_write_state(mbi_eigen *e) {
   e->state.stop = MBI_SOLVE_RUNNING;
   e->state.closed = 0;
   return mbi_solve_upload(e->solver, &e->solver->memory->state, &e->state, sizeof e->state);
 }
 
-/* After a look: the caller is told, and may ask to stop. */
+/* Calls the progress callback after a convergence check; a nonzero answer stops the iteration.
+ */
 MBI_INTERNAL void mbi_eigen_progress(mbi_eigen *e, double estimate) {
   if (e->desc.progress != NULL &&
       e->desc.progress(e->desc.progress_user, e->state.iterations, estimate,
@@ -45945,7 +45930,8 @@ MBI_INTERNAL void mbi_eigen_progress(mbi_eigen *e, double estimate) {
   }
 }
 
-/* Whether `now` comes without a gain of a tenth for `patience`. */
+/* Returns whether the estimate has not fallen by a tenth since `now - patience`, where `now`
+ * counts iterations or restarts. */
 MBI_INTERNAL int mbi_eigen_stagnates(mbi_eigen *e, double estimate, int now, int patience) {
   if (!(estimate > 0.9 * e->best)) {
     e->best = estimate;
@@ -45956,13 +45942,15 @@ MBI_INTERNAL int mbi_eigen_stagnates(mbi_eigen *e, double estimate, int now, int
 
 /* ==== >>solve/eigen/lanczos.c  eigenpairs: Lanczos ======================================== */
 /* Lanczos with full reorthogonalisation and thick restarts: Wu, Simon (2000); Saad, "Numerical
- * Methods for Large Eigenvalue Problems", 2nd ed. (2011), section 6.3. The host looks once a
- * cycle, when the basis is full, and computes the eigenvalues of the small matrix. */
+ * Methods for Large Eigenvalue Problems", 2nd ed. (2011), section 6.3. The host checks
+ * convergence once per cycle, when the basis is full: it computes the eigenvalues of the small
+ * matrix t. */
 #define MBI_LANCZOS_PATIENCE                                                                   \
-  50 /* restarts in which the largest estimate has to fall by a tenth */
+  50 /* restarts within which the largest estimate must fall by a tenth */
 #define MBI_LANCZOS_SYMMETRY                                                                   \
-  1e4 /* roundings of ||A|| by which t may differ from a symmetric one */
+  1e4 /* t may differ from a symmetric matrix by so many roundings of ||A|| */
 
+/* Asks for the basis, the vectors kept at a restart and the matrix that rotates the basis. */
 MBI_INTERNAL void mbi_lanczos_layout(merbit_solver *solver) {
   const int columns = solver->desc.restart;
   mbi_arnoldi_layout(solver, columns);
@@ -45975,61 +45963,49 @@ MBI_INTERNAL void mbi_lanczos_layout(merbit_solver *solver) {
   solver->alias[MBI_EIGEN_S] = MBI_SOLVE_OWN;
 }
 
-/* w joins the basis. */
+/* Orthogonalises w against the basis and adds it. */
 static merbit_status mbi_lanczos_join(merbit_solver *solver) {
-  merbit_status status = mbi_solve_step(solver, MBI_EIGEN_PROJECT);
-  if (status == MERBIT_OK) {
-    status = mbi_solve_step(solver, MBI_EIGEN_REPROJECT);
-  }
-  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_EIGEN_EXTEND) : status;
+  MBI_TRY(mbi_solve_step(solver, MBI_EIGEN_PROJECT));
+  MBI_TRY(mbi_solve_step(solver, MBI_EIGEN_REPROJECT));
+  return mbi_solve_step(solver, MBI_EIGEN_EXTEND);
 }
 
+/* One iteration: w = A u for the newest vector u of the basis, and w joins the basis. */
 MBI_INTERNAL merbit_status mbi_lanczos_iterate(merbit_solver *solver) {
-  const merbit_status status = mbi_solve_product(solver, MBI_ARNOLDI_U, MBI_AT_W);
-  return status == MERBIT_OK ? mbi_lanczos_join(solver) : status;
+  MBI_TRY(mbi_solve_product(solver, MBI_ARNOLDI_U, MBI_AT_W));
+  return mbi_lanczos_join(solver);
 }
 
-/* A random vector behind `size` others: at the start, and where these span all that products
- * reach. */
+/* Adds a random vector to a basis of `size` vectors: at the start, and if the basis spans an
+ * invariant subspace. */
 static merbit_status mbi_lanczos_add_random(mbi_eigen *e, int size) {
-  merbit_status status = mbi_eigen_random_vector(e, MBI_AT_W);
+  MBI_TRY(mbi_eigen_random_vector(e, MBI_AT_W));
   e->state.scalar[MBI_ARNOLDI_SIZE] = size;
   e->state.scalar[MBI_LANCZOS_FRESH] = 1;
-  if (status == MERBIT_OK) {
-    status = mbi_eigen_write_state(e);
-  }
-  return status == MERBIT_OK ? mbi_lanczos_join(e->solver) : status;
+  MBI_TRY(mbi_eigen_write_state(e));
+  return mbi_lanczos_join(e->solver);
 }
 
-/* Products until the basis is full or spans all that they reach. */
+/* Iterates until the basis is full or spans an invariant subspace. */
 static merbit_status mbi_lanczos_fill(mbi_eigen *e) {
   merbit_solver *solver = e->solver;
-  merbit_status status;
   do {
     const int span = solver->v.basis + 1 - (int)e->state.scalar[MBI_ARNOLDI_SIZE];
-    status = mbi_solve_prepare_round(solver, MBI_OPEN_GO_ON, span > 0 ? span : 1);
-    if (status == MERBIT_OK) {
-      status = mbi_recorded_run(solver, span > 0 ? span : 1);
-    }
-    if (status == MERBIT_OK) {
-      status = mbi_eigen_read_state(e);
-    }
-  } while (status == MERBIT_OK && e->state.stop == MBI_SOLVE_RUNNING);
+    MBI_TRY(mbi_solve_prepare_round(solver, MBI_OPEN_GO_ON, span > 0 ? span : 1));
+    MBI_TRY(mbi_recorded_run(solver, span > 0 ? span : 1));
+    MBI_TRY(mbi_eigen_read_state(e));
+  } while (e->state.stop == MBI_SOLVE_RUNNING);
   e->size = (int)e->state.scalar[MBI_ARNOLDI_SIZE] - 1;
-  return status;
+  return MERBIT_OK;
 }
 
-/* New columns into t; what contradicts symmetry is remembered. */
+/* Copies the new columns into t and remembers the first entry that contradicts symmetry. */
 static merbit_status mbi_lanczos_read_columns(mbi_eigen *e) {
   const int m = e->solver->v.basis;
   const double limit = MBI_LANCZOS_SYMMETRY * e->state.epsilon * e->solver->norm;
-  const merbit_status status =
-      mbi_solve_download(e->solver, e->columns, mbi_small(&e->solver->v, MBI_SMALL_COLUMN),
-                         sizeof(double) * (size_t)m * (size_t)(m + 1));
   int i, j;
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_solve_download(e->solver, e->columns, mbi_small(&e->solver->v, MBI_SMALL_COLUMN),
+                             sizeof(double) * (size_t)m * (size_t)(m + 1)));
   for (j = e->done; j < e->size; j++) {
     for (i = 0; i <= j; i++) {
       const double found = e->columns[j * (m + 1) + i];
@@ -46048,7 +46024,7 @@ static merbit_status mbi_lanczos_read_columns(mbi_eigen *e) {
   return MERBIT_OK;
 }
 
-/* Whether eigenvalue a comes before b, where `place` of the order is to be filled. */
+/* Returns whether eigenvalue a comes before b at `place` of the order. */
 static int mbi_lanczos_before(const mbi_eigen *e, double a, double b, int place) {
   switch (e->desc.which) {
   case MERBIT_EIGEN_LARGEST:
@@ -46062,7 +46038,7 @@ static int mbi_lanczos_before(const mbi_eigen *e, double a, double b, int place)
   }
 }
 
-/* Eigenvalues of t, in order, and how far each pair still is from one of A. */
+/* Computes the eigenvalues of t, their order, and an estimate of each residual. */
 static void mbi_lanczos_solve(mbi_eigen *e) {
   const int m = e->solver->v.basis, size = e->size;
   const double beta = e->state.scalar[MBI_ARNOLDI_BETA];
@@ -46092,12 +46068,11 @@ static void mbi_lanczos_solve(mbi_eigen *e) {
   }
 }
 
-/* The first `to` eigenvectors of t make vectors of the basis; with `next` the newest one stays
- * behind them, and the basis can grow again. */
+/* Rotates the basis: its first `to` vectors become those of the first `to` eigenvectors of t.
+ * With `next` the newest vector follows them, and the basis can grow again. */
 static merbit_status mbi_lanczos_rotate(mbi_eigen *e, int to, int next) {
   merbit_solver *solver = e->solver;
   const int m = solver->v.basis, size = e->size;
-  merbit_status status;
   int q, k;
   for (q = 0; q < to; q++) {
     const double *row = e->s + e->order[q] * size;
@@ -46113,15 +46088,14 @@ static merbit_status mbi_lanczos_rotate(mbi_eigen *e, int to, int next) {
   e->state.scalar[MBI_EIGEN_CHECK] = 0;
   e->state.scalar[MBI_ARNOLDI_SIZE] = to + 1;
   e->done = to;
-  status = mbi_eigen_write_state(e);
-  if (status == MERBIT_OK) {
-    status = mbi_solve_upload(solver, solver->v.at[MBI_EIGEN_S], e->columns,
-                              sizeof(double) * (size_t)m * (size_t)to);
-  }
-  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_EIGEN_ROTATE) : status;
+  MBI_TRY(mbi_eigen_write_state(e));
+  MBI_TRY(mbi_solve_upload(solver, solver->v.at[MBI_EIGEN_S], e->columns,
+                           sizeof(double) * (size_t)m * (size_t)to));
+  return mbi_solve_step(solver, MBI_EIGEN_ROTATE);
 }
 
-/* After a cycle: e->stop, with half of the tolerance left for roundings. */
+/* Sets e->stop after a cycle. Estimates must reach half of the tolerance, which leaves the
+ * other half for rounding errors. */
 static void mbi_lanczos_decide(mbi_eigen *e) {
   const int wanted = e->desc.count;
   double worst = 0;
@@ -46147,34 +46121,29 @@ static void mbi_lanczos_decide(mbi_eigen *e) {
   mbi_eigen_progress(e, worst);
 }
 
-/* Vectors kept through a restart: the wanted ones, and some on their way. */
+/* Returns the number of vectors kept at a restart: the wanted ones and the next best. */
 MBI_INTERNAL int mbi_lanczos_kept(const merbit_eigen_desc *desc, int basis) {
   const int kept = desc->count + (basis - desc->count) / 3;
   return kept < basis ? kept : basis;
 }
 
-/* To the end: e->stop, and the pairs found as the first vectors of the basis. */
+/* Iterates until e->stop is set. The first vectors of the basis are then those of the pairs. */
 MBI_INTERNAL merbit_status mbi_lanczos_run(mbi_eigen *e) {
   const int basis = e->solver->v.basis;
-  merbit_status status = mbi_lanczos_add_random(e, 0);
+  MBI_TRY(mbi_lanczos_add_random(e, 0));
   e->state.scalar[MBI_ARNOLDI_SIZE] = 1;
-  while (status == MERBIT_OK) {
-    status = mbi_lanczos_fill(e);
-    if (status == MERBIT_OK && e->state.stop == MBI_SOLVE_NOT_FINITE) {
+  for (;;) {
+    MBI_TRY(mbi_lanczos_fill(e));
+    if (e->state.stop == MBI_SOLVE_NOT_FINITE) {
       e->stop = MERBIT_STOP_NOT_FINITE;
       return MERBIT_OK;
     }
-    if (status == MERBIT_OK) {
-      status = mbi_lanczos_read_columns(e);
-    }
-    if (status != MERBIT_OK) {
-      break;
-    }
+    MBI_TRY(mbi_lanczos_read_columns(e));
     if (e->state.scalar[MBI_ARNOLDI_BETA] == 0 && e->size < basis &&
         e->state.iterations < e->desc.max_iterations) {
-      e->done = e->size; /* t has no entries that couple what follows */
+      e->done = e->size; /* t has no entry between these vectors and the next */
       memset(e->couple, 0, sizeof(double) * (size_t)basis);
-      status = mbi_lanczos_add_random(e, e->size);
+      MBI_TRY(mbi_lanczos_add_random(e, e->size));
       e->state.scalar[MBI_ARNOLDI_SIZE] = e->size + 1;
       continue;
     }
@@ -46183,14 +46152,15 @@ MBI_INTERNAL merbit_status mbi_lanczos_run(mbi_eigen *e) {
       return mbi_lanczos_rotate(e, e->found, 0);
     }
     e->restarts++;
-    status = mbi_lanczos_rotate(e, mbi_lanczos_kept(&e->desc, basis), 1);
+    MBI_TRY(mbi_lanczos_rotate(e, mbi_lanczos_kept(&e->desc, basis), 1));
   }
-  return status;
 }
 
 /* ==== >>solve/eigen/power.c  eigenpairs: the power method ================================= */
-/* The power method: the eigenvalue that is largest in size, where there is one. */
-#define MBI_POWER_PATIENCE 1000 /* iterations in which the residual has to fall by a tenth */
+/* The power method: the eigenvalue of largest magnitude, if one eigenvalue is larger than all
+ * others. Saad, "Numerical Methods for Large Eigenvalue Problems", algorithm 4.1. */
+#define MBI_POWER_PATIENCE 1000 /* iterations within which the residual must fall by a tenth   \
+                                 */
 
 MBI_INTERNAL void mbi_power_layout(merbit_solver *solver) {
   solver->v.basis = 1;
@@ -46202,15 +46172,14 @@ MBI_INTERNAL void mbi_power_layout(merbit_solver *solver) {
   solver->alias[MBI_EIGEN_S] = MBI_SOLVE_OWN;
 }
 
+/* One iteration: w = A u, lambda = u'w, u = w / ||w||. */
 MBI_INTERNAL merbit_status mbi_power_iterate(merbit_solver *solver) {
-  merbit_status status = mbi_solve_product(solver, MBI_ARNOLDI_U, MBI_AT_W);
-  if (status == MERBIT_OK) {
-    status = mbi_solve_step(solver, MBI_POWER_MEASURE);
-  }
-  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_POWER_NORMALISE) : status;
+  MBI_TRY(mbi_solve_product(solver, MBI_ARNOLDI_U, MBI_AT_W));
+  MBI_TRY(mbi_solve_step(solver, MBI_POWER_MEASURE));
+  return mbi_solve_step(solver, MBI_POWER_NORMALISE);
 }
 
-/* e->stop after a look. */
+/* Sets e->stop after a convergence check. */
 static void mbi_power_decide(mbi_eigen *e) {
   const mbi_solve_state *s = &e->state;
   const double value = fabs(s->scalar[MBI_POWER_VALUE]);
@@ -46225,37 +46194,31 @@ static void mbi_power_decide(mbi_eigen *e) {
   mbi_eigen_progress(e, residual);
 }
 
-/* To the end: e->stop, and the vector in the basis. */
+/* Iterates until e->stop is set. The eigenvector is the only vector of the basis. */
 MBI_INTERNAL merbit_status mbi_power_run(mbi_eigen *e) {
   double before = mbi_seconds();
   int span = MBI_SOLVE_ROUND_FIRST;
-  merbit_status status = mbi_eigen_random_vector(e, MBI_ARNOLDI_U);
-  while (status == MERBIT_OK && e->stop == MBI_SOLVE_ON) {
-    const int known = e->state.iterations;
+  MBI_TRY(mbi_eigen_random_vector(e, MBI_ARNOLDI_U));
+  while (e->stop == MBI_SOLVE_ON) {
+    const int done = e->state.iterations;
     double now;
-    status = mbi_solve_prepare_round(e->solver, MBI_OPEN_GO_ON, span);
-    if (status == MERBIT_OK) {
-      status = mbi_recorded_run(e->solver, span);
-    }
-    if (status == MERBIT_OK) {
-      status = mbi_eigen_read_state(e);
-    }
-    if (status == MERBIT_OK) {
-      now = mbi_seconds();
-      span = mbi_solve_next_round(e->state.iterations - known, now - before);
-      before = now;
-      mbi_power_decide(e);
-    }
+    MBI_TRY(mbi_solve_prepare_round(e->solver, MBI_OPEN_GO_ON, span));
+    MBI_TRY(mbi_recorded_run(e->solver, span));
+    MBI_TRY(mbi_eigen_read_state(e));
+    now = mbi_seconds();
+    span = mbi_solve_next_round(e->state.iterations - done, now - before);
+    before = now;
+    mbi_power_decide(e);
   }
   e->found = e->stop != MERBIT_STOP_NOT_FINITE;
   e->scale = fabs(e->state.scalar[MBI_POWER_VALUE]);
-  return status;
+  return MERBIT_OK;
 }
 
 /* ==== >>solve/eigen/eigen.c  eigenpairs =================================================== */
-/* Eigenpairs: what was asked, a solver's vectors to compute with, residuals, and what is told.
+/* merbit_eigen: checks of a description, the solver to compute with, residuals and the report.
  */
-#define MBI_EIGEN_BASIS 16 /* vectors beside two for each pair wanted, by default */
+#define MBI_EIGEN_BASIS 16 /* the default basis has so many vectors, and two for each pair */
 #define MBI_EIGEN_BASIS_MOST 256
 
 static merbit_status mbi_eigen_refuse(merbit_context *context, const char *what, int value,
@@ -46264,7 +46227,7 @@ static merbit_status mbi_eigen_refuse(merbit_context *context, const char *what,
                   instead);
 }
 
-/* `desc` has its defaults. */
+/* Checks a description whose defaults are filled in. */
 static merbit_status mbi_eigen_check_desc(merbit_context *context,
                                           const merbit_eigen_desc *desc, int64_t n) {
   const int lanczos = desc->method == MERBIT_EIGEN_LANCZOS;
@@ -46311,6 +46274,7 @@ static merbit_status mbi_eigen_check_desc(merbit_context *context,
   return MERBIT_OK;
 }
 
+/* Fills in the defaults of a description. */
 static void mbi_eigen_fill_desc(merbit_eigen_desc *own, const merbit_view *view) {
   if (own->tolerance == 0) {
     own->tolerance = mbi_view_type(view) == MERBIT_F32 ? 1e-5 : 1e-10;
@@ -46320,7 +46284,7 @@ static void mbi_eigen_fill_desc(merbit_eigen_desc *own, const merbit_view *view)
   own->max_iterations = own->max_iterations != 0 ? own->max_iterations : 10000;
 }
 
-/* The solver whose vectors and products are used. */
+/* Makes the solver that holds the vectors and multiplies. */
 static merbit_status mbi_eigen_make_solver(mbi_eigen *e, merbit_context *context,
                                            const merbit_view *view) {
   static const mbi_solve_method lanczos = {"Lanczos",
@@ -46361,7 +46325,7 @@ static merbit_status mbi_eigen_make_solver(mbi_eigen *e, merbit_context *context
   solver->desc.tolerance = desc->tolerance;
   solver->desc.max_iterations = desc->max_iterations;
   solver->desc.deterministic = desc->deterministic;
-  solver->desc.reorder = -1; /* vectors come out as they are */
+  solver->desc.reorder = -1; /* vectors are returned in the order of the matrix */
   solver->desc.restart = desc->basis < view->rows ? desc->basis : (int)view->rows;
   solver->kept = mbi_lanczos_kept(desc, solver->desc.restart);
   solver->shrink = 1;
@@ -46369,7 +46333,7 @@ static merbit_status mbi_eigen_make_solver(mbi_eigen *e, merbit_context *context
   return mbi_solver_build(solver);
 }
 
-/* What the host computes with. */
+/* Allocates the small matrices of the host. */
 static merbit_status mbi_eigen_allocate(mbi_eigen *e) {
   const int64_t m = e->solver->desc.restart;
   void *memory = NULL;
@@ -46389,7 +46353,7 @@ static merbit_status mbi_eigen_allocate(mbi_eigen *e) {
   return status;
 }
 
-/* Values, residuals and vectors of the pairs found. */
+/* Computes the residuals of the pairs found and returns values, residuals and vectors. */
 static merbit_status mbi_eigen_check(mbi_eigen *e, double *values, char *vectors,
                                      merbit_eigen_result *result) {
   merbit_solver *solver = e->solver;
@@ -46397,44 +46361,38 @@ static merbit_status mbi_eigen_check(mbi_eigen *e, double *values, char *vectors
   const size_t apart = (size_t)solver->v.stride * mbi_type_size(solver->type);
   const int lanczos = solver->v.lanczos;
   double value[MERBIT_EIGEN_MOST];
-  merbit_status status = MERBIT_OK;
   int q;
   for (q = 0; q < e->found; q++) {
     value[q] = lanczos ? e->t[q * solver->v.basis + q] : e->state.scalar[MBI_POWER_VALUE];
   }
   e->state.scalar[MBI_EIGEN_CHECK] = 0;
-  if (status == MERBIT_OK) {
-    status = mbi_eigen_write_state(e);
+  MBI_TRY(mbi_eigen_write_state(e));
+  if (e->found > 0) {
+    MBI_TRY(mbi_solve_upload(solver, solver->v.at[MBI_EIGEN_S], value,
+                             sizeof(double) * (size_t)e->found));
   }
-  if (status == MERBIT_OK && e->found > 0) {
-    status = mbi_solve_upload(solver, solver->v.at[MBI_EIGEN_S], value,
-                              sizeof(double) * (size_t)e->found);
-  }
-  for (q = 0; q < e->found && status == MERBIT_OK; q++) {
+  for (q = 0; q < e->found; q++) {
     char *vector = (char *)solver->v.at[MBI_ARNOLDI_V] + (size_t)q * apart;
-    status = merbit_spmv(solver->plan, NULL, NULL, vector, NULL, solver->v.at[MBI_AT_W],
-                         solver->gpu.stream);
-    if (status == MERBIT_OK) {
-      status = mbi_solve_step(solver, MBI_EIGEN_CHECK_STEP);
-    }
-    if (status == MERBIT_OK && vectors != NULL) {
-      status = mbi_solve_download(solver, vectors + (size_t)q * bytes, vector, bytes);
+    MBI_TRY(merbit_spmv(solver->plan, NULL, NULL, vector, NULL, solver->v.at[MBI_AT_W],
+                        solver->gpu.stream));
+    MBI_TRY(mbi_solve_step(solver, MBI_EIGEN_CHECK_STEP));
+    if (vectors != NULL) {
+      MBI_TRY(mbi_solve_download(solver, vectors + (size_t)q * bytes, vector, bytes));
     }
   }
   solver->synchronizations += mbi_solve_on_gpu(solver);
-  if (status == MERBIT_OK) {
-    status = mbi_solve_download(solver, &solver->seen, solver->memory, sizeof solver->seen);
-  }
-  for (q = 0; q < e->found && status == MERBIT_OK; q++) {
+  MBI_TRY(mbi_solve_download(solver, &solver->seen, solver->memory, sizeof solver->seen));
+  for (q = 0; q < e->found; q++) {
     const double *sums = solver->seen.ring + 3 * q;
     const double residual = sqrt(sums[0] / sums[1]);
     values[q] = ldexp(lanczos ? value[q] : sums[2] / sums[1], -solver->scale);
     result->residuals[q] = e->scale > 0 ? residual / e->scale : residual;
     result->converged += result->residuals[q] <= e->desc.tolerance;
   }
-  return status;
+  return MERBIT_OK;
 }
 
+/* Writes why the iteration ended, as a sentence. */
 static void mbi_eigen_describe(const mbi_eigen *e, merbit_eigen_result *result) {
   char *text = result->description;
   const size_t size = sizeof result->description;
@@ -46478,7 +46436,7 @@ static void mbi_eigen_describe(const mbi_eigen *e, merbit_eigen_result *result) 
   }
 }
 
-/* In an entered context, with everything made. */
+/* Iterates and checks the pairs. Everything is made, and the CUDA context is current. */
 static merbit_status mbi_eigen_run(mbi_eigen *e, double *values, void *vectors,
                                    merbit_eigen_result *result) {
   merbit_status status = mbi_solve_prepare_round(e->solver, MBI_OPEN_BEGIN, 1);
@@ -46499,6 +46457,7 @@ static merbit_status mbi_eigen_run(mbi_eigen *e, double *values, void *vectors,
   return status;
 }
 
+/* Adds times, the plan, memory and the sentence to the report. */
 static void mbi_eigen_finish(mbi_eigen *e, merbit_eigen_result *result) {
   merbit_solver *solver = e->solver;
   result->restarts = e->restarts;
@@ -46511,7 +46470,7 @@ static void mbi_eigen_finish(mbi_eigen *e, merbit_eigen_result *result) {
   mbi_eigen_describe(e, result);
 }
 
-/* Pairs that are not found. */
+/* Sets values, residuals and vectors to NaN, for pairs that are not found. */
 static void mbi_eigen_clear(const merbit_eigen_desc *desc, const merbit_view *view,
                             double *values, void *vectors, merbit_eigen_result *result) {
   const int64_t n = view->rows * desc->count;
@@ -46530,6 +46489,7 @@ static void mbi_eigen_clear(const merbit_eigen_desc *desc, const merbit_view *vi
   }
 }
 
+/* Makes a solver, iterates, reports and releases all. */
 static merbit_status mbi_eigen_compute(merbit_context *context, const merbit_view *view,
                                        const merbit_eigen_desc *desc, double *values,
                                        void *vectors, merbit_eigen_result *result) {
@@ -46566,20 +46526,20 @@ static merbit_status mbi_eigen_compute(merbit_context *context, const merbit_vie
 }
 
 static merbit_status mbi_eigen_check_view(merbit_context *context, const merbit_view *view) {
-  merbit_status status = mbi_view_check_header(context, view);
-  if (status == MERBIT_OK && !mbi_type_plain(mbi_view_type(view))) {
+  MBI_TRY(mbi_view_check_header(context, view));
+  if (!mbi_type_plain(mbi_view_type(view))) {
     return mbi_fail(
         context, MERBIT_NOT_SUPPORTED,
         "the matrix's value_type is %s; merbit_eigen takes MERBIT_F64 and MERBIT_F32",
         mbi_type_names[mbi_view_type(view)]);
   }
-  if (status == MERBIT_OK && view->rows != view->cols) {
+  if (view->rows != view->cols) {
     return mbi_fail(context, MERBIT_INVALID_MATRIX,
                     "the matrix is %" PRId64 " x %" PRId64
                     "; only square ones have eigenvalues",
                     view->rows, view->cols);
   }
-  return status;
+  return MERBIT_OK;
 }
 
 MERBIT_API merbit_status merbit_eigen(merbit_context *context, const merbit_view *view,
@@ -46598,19 +46558,13 @@ MERBIT_API merbit_status merbit_eigen(merbit_context *context, const merbit_view
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "merbit_eigen: `%s` is NULL",
                     view == NULL ? "view" : "values");
   }
-  status = mbi_eigen_check_view(context, view);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_eigen_check_view(context, view));
   memset(&own, 0, sizeof own);
   if (desc != NULL) {
     own = *desc;
   }
   mbi_eigen_fill_desc(&own, view);
-  status = mbi_eigen_check_desc(context, &own, view->rows);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_eigen_check_desc(context, &own, view->rows));
   mbi_eigen_clear(&own, view, values, vectors, &answer);
   status = mbi_eigen_compute(context, view, &own, values, vectors, &answer);
   if (status == MERBIT_OK && result != NULL) {
