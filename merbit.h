@@ -2920,7 +2920,7 @@ MBI_INTERNAL int mbi_replacement_end(mbi_replacement *r, int error) {
 #else
 #define MBI_SOURCES 68
 #endif
-#define MBI_KERNEL_HASH "1f4e714fece144dfdb7d9385e041e24d345f447865bd82a0a6ab23582e7b886e"
+#define MBI_KERNEL_HASH "aa39a57ad9dbf134d20b8a46f27415ec4e9984caa31f327eff3e94f7aba996a8"
 
 typedef struct mbi_source {
   const char *name; /* as kernels include it */
@@ -10162,7 +10162,7 @@ static const char *const mbi_source_solve_core_state_cuh[] = {
   "#define MBI_AT_B 1\n"
   "#define MBI_AT_W 2\n"
   "#define MBI_AT_INVERSE 3\n"
-  "#define MBI_AT_OWN 4\n\n\n"
+  "#define MBI_AT_OWN 4\n\n\n\n"
   "#define MBI_PRE_NONE 0\n"
   "#define MBI_PRE_DIAGONAL 1\n"
   "#define MBI_PRE_SEPARATE 2\n\n"
@@ -10205,7 +10205,7 @@ static const char *const mbi_source_solve_core_state_cuh[] = {
   "} mbi_solve_memory;\n\n\n"
   "#define MBI_OPEN_BEGIN 0\n",
   "#define MBI_OPEN_GO_ON 1\n"
-  "#define MBI_OPEN_TIGHTER 2\n\n"
+  "#define MBI_OPEN_TIGHTER 2\n\n\n"
   "MBS_FUNCTION void mbi_solve_open(mbi_solve_memory *m, int how, int span, int cap,\n"
   "                                 double tolerance, double shrink, double epsilon) {\n"
   "  mbi_solve_state *s = &m->state;\n"
@@ -10221,13 +10221,14 @@ static const char *const mbi_source_solve_core_state_cuh[] = {
   "    s->closed = 0;\n"
   "  }\n"
   "  s->shrink = shrink;\n"
-  "  s->goal = shrink * tolerance * shrink * tolerance * s->bb;\n"
+  "  s->goal = shrink * tolerance * shrink * tolerance *\n"
+  "            s->bb;\n"
   "  if (how == MBI_OPEN_TIGHTER) {\n"
   "    s->stop = MBI_SOLVE_RUNNING;\n"
   "    s->closed = 0;\n"
   "  }\n"
   "  s->check_at = s->iterations + span;\n"
-  "}\n\n\n"
+  "}\n\n\n\n"
   "MBS_FUNCTION void mbi_solve_note_residual(mbi_solve_memory *m, double rr) {\n"
   "  mbi_solve_state *s = &m->state;\n"
   "  s->rr = rr;\n"
@@ -10251,7 +10252,7 @@ static const char *const mbi_source_solve_core_state_cuh[] = {
   "  m->state.closed = 0;\n"
   "  m->state.why = MBI_WHY_NOTHING;\n"
   "  mbi_solve_note_residual(m, m->state.ww);\n"
-  "}\n\n\n"
+  "}\n\n\n\n"
   "MBS_FUNCTION int mbi_solve_broken(mbi_solve_state *c, int why, double value) {\n"
   "  c->why = why;\n"
   "  c->value = value;\n",
@@ -10279,17 +10280,17 @@ static const char *const mbi_source_solve_pagerank_steps_cuh[] = {
   "#define MBI_PAGERANK_LOST 15\n\n\n"
   "#define MBI_PAGERANK_CONVERGED 100\n"
   "#define MBI_PAGERANK_STAGNATED 4\n\n\n"
-  "#define MBI_PAGERANK_PATIENCE 16\n\n\n"
+  "#define MBI_PAGERANK_PATIENCE 16\n\n\n\n"
   "#define MBI_PAGERANK_WINDOW 3\n"
   "#define MBI_PAGERANK_AHEAD 14\n"
   "#define MBI_PAGERANK_WORTH 10\n"
   "#define MBI_PAGERANK_GRAIN 256.0\n"
   "#define MBI_PAGERANK_LEAP 1.3125\n"
-  "#define MBI_PAGERANK_SHARE 0.15\n\n\n"
+  "#define MBI_PAGERANK_SHARE 0.15\n\n\n\n"
   "MBS_FUNCTION void mbi_pagerank_spread(mbi_solve_state *s, double mass) {\n"
   "  const double damping = s->scalar[MBI_PAGERANK_DAMPING];\n"
   "  s->scalar[MBI_PAGERANK_BASE] = (1.0 - damping + damping * mass) / s->scalar[MBI_PAGERANK_SUM];\n"
-  "}\n\n"
+  "}\n\n\n"
   "MBS_FUNCTION void mbi_pagerank_relax(mbi_solve_state *s, double factor) {\n"
   "  s->scalar[MBI_PAGERANK_RELAX] = factor;\n"
   "  s->scalar[MBI_PAGERANK_PAST] = 1 - factor;\n"
@@ -10308,8 +10309,7 @@ static const char *const mbi_source_solve_pagerank_steps_cuh[] = {
   "                                        double leap) {\n"
   "  const double twice = 2 * factor - 1;\n"
   "  const double most = mbi_pagerank_least(twice > leap ? twice : leap, 2.5 * factor - 1.5);\n"
-  "  return mbi_pagerank_least(wanted,\n"
-  "                            mbi_pagerank_least(most, s->scalar[MBI_PAGERANK_MOST]));\n"
+  "  return mbi_pagerank_least(wanted, mbi_pagerank_least(most, s->scalar[MBI_PAGERANK_MOST]));\n"
   "}\n\n\n\n"
   "MBS_FUNCTION double mbi_pagerank_expected(double lambda, double factor) {\n"
   "  const double half = factor * lambda / 2, root = half * half - (factor - 1);\n"
@@ -10321,7 +10321,7 @@ static const char *const mbi_source_solve_pagerank_steps_cuh[] = {
   "MBS_FUNCTION double mbi_pagerank_rate(const mbi_solve_memory *m, int count) {\n"
   "  const double fell = m->state.rr / mbi_pagerank_before(m, count);\n"
   "  return count == 3 ? cbrt(fell) : count == 2 ? sqrt(fell) : fell;\n"
-  "}\n\n"
+  "}\n\n\n"
   "MBS_FUNCTION void mbi_pagerank_switch(mbi_solve_state *s, double factor) {\n"
   "  mbi_pagerank_relax(s, factor);\n"
   "  s->scalar[MBI_PAGERANK_SWITCHED] = s->iterations;\n"
@@ -10329,14 +10329,13 @@ static const char *const mbi_source_solve_pagerank_steps_cuh[] = {
   "MBS_FUNCTION void mbi_pagerank_account(mbi_solve_memory *m) {\n"
   "  mbi_solve_state *s = &m->state;\n"
   "  const int count = (s->iterations - 1) % MBI_PAGERANK_WINDOW + 1;\n"
-  "  const double needed = log(s->rr / mbi_pagerank_before(m, count)) /\n"
-  "                        log(s->scalar[MBI_PAGERANK_PLAIN_RATE]);\n"
+  "  const double needed =\n"
+  "      log(s->rr / mbi_pagerank_before(m, count)) / log(s->scalar[MBI_PAGERANK_PLAIN_RATE]);\n"
   "  const double lost = s->scalar[MBI_PAGERANK_LOST] + count - needed;\n"
   "  s->scalar[MBI_PAGERANK_LOST] = lost > 0 ? lost : 0;\n"
   "}\n\n\n\n"
-  "MBS_FUNCTION double mbi_pagerank_budget(const mbi_solve_state *s, double share) {\n"
-  "  const double left =\n",
-  "      log(s->tolerance / s->rr) / log(s->scalar[MBI_PAGERANK_PLAIN_RATE]);\n"
+  "MBS_FUNCTION double mbi_pagerank_budget(const mbi_solve_state *s, double share) {\n",
+  "  const double left = log(s->tolerance / s->rr) / log(s->scalar[MBI_PAGERANK_PLAIN_RATE]);\n"
   "  return share * (2 + 0.1 * (s->iterations + left)) - s->scalar[MBI_PAGERANK_LOST];\n"
   "}\n\n\n"
   "MBS_FUNCTION void mbi_pagerank_give_up(mbi_solve_memory *m, double factor) {\n"
@@ -10368,8 +10367,7 @@ static const char *const mbi_source_solve_pagerank_steps_cuh[] = {
   "      mbi_pagerank_rate(m, s->iterations > MBI_PAGERANK_WINDOW ? MBI_PAGERANK_WINDOW : 2);\n"
   "  double budget, growth, wanted;\n"
   "  s->scalar[MBI_PAGERANK_PLAIN_RATE] = rate;\n"
-  "  if (s->iterations < 2 * MBI_PAGERANK_WINDOW ||\n"
-  "      s->iterations < s->scalar[MBI_PAGERANK_HOLD] ||\n"
+  "  if (s->iterations < 2 * MBI_PAGERANK_WINDOW || s->iterations < s->scalar[MBI_PAGERANK_HOLD] ||\n"
   "      !(rate < damping + 0.1 * (1 - damping)) ||\n"
   "      !(log(s->tolerance / s->rr) <= MBI_PAGERANK_AHEAD * log(rate)) ||\n"
   "      !mbi_pagerank_steady(m)) {\n"
@@ -10389,10 +10387,11 @@ static const char *const mbi_source_solve_pagerank_steps_cuh[] = {
   "    s->scalar[MBI_PAGERANK_STARTED] = s->iterations;\n"
   "    mbi_pagerank_switch(s, wanted);\n"
   "  }\n"
-  "}\n\n\n"
+  "}\n\n\n\n"
   "MBS_FUNCTION void mbi_pagerank_watch(mbi_solve_memory *m) {\n"
   "  mbi_solve_state *s = &m->state;\n"
-  "  const double factor = s->scalar[MBI_PAGERANK_RELAX], damping = s->scalar[MBI_PAGERANK_DAMPING];\n"
+  "  const double factor = s->scalar[MBI_PAGERANK_RELAX],\n"
+  "               damping = s->scalar[MBI_PAGERANK_DAMPING];\n"
   "  const double plain = s->scalar[MBI_PAGERANK_PLAIN_RATE], last = mbi_pagerank_rate(m, 1);\n"
   "  const int since = s->iterations - (int)s->scalar[MBI_PAGERANK_SWITCHED];\n"
   "  double rate, lambda, wanted;\n"
@@ -10411,13 +10410,13 @@ static const char *const mbi_source_solve_pagerank_steps_cuh[] = {
   "  if (s->iterations % MBI_PAGERANK_WINDOW != 0) {\n"
   "    return;\n"
   "  }\n"
-  "  rate = mbi_pagerank_rate(m, since > MBI_PAGERANK_WINDOW ? MBI_PAGERANK_WINDOW : 2);\n\n"
+  "  rate = mbi_pagerank_rate(m, since > MBI_PAGERANK_WINDOW ? MBI_PAGERANK_WINDOW : 2);\n\n\n"
   "  if (mbi_pagerank_budget(s, 0.5) < 0 ||\n"
   "      (since >= 4 * MBI_PAGERANK_WINDOW &&\n"
   "       log(mbi_pagerank_expected(plain, factor)) > 1.1 * log(plain))) {\n"
-  "    mbi_pagerank_give_up(m, factor);\n"
+  "    mbi_pagerank_give_up(m, factor);\n",
   "    return;\n"
-  "  }\n",
+  "  }\n"
   "  mbi_pagerank_account(m);\n"
   "  if (rate > plain && (s->iterations >= s->scalar[MBI_PAGERANK_HOLD] || rate > damping)) {\n\n"
   "    s->scalar[MBI_PAGERANK_KEPT] = factor;\n"
@@ -10434,7 +10433,7 @@ static const char *const mbi_source_solve_pagerank_steps_cuh[] = {
   "  if (wanted > factor && log(s->tolerance / s->rr) <= MBI_PAGERANK_WORTH * log(rate)) {\n"
   "    mbi_pagerank_switch(s, wanted);\n"
   "  }\n"
-  "}\n\n\n"
+  "}\n\n\n\n"
   "MBS_FUNCTION void mbi_pagerank_end_probe(mbi_solve_memory *m) {\n"
   "  mbi_solve_state *s = &m->state;\n"
   "  const double kept = s->scalar[MBI_PAGERANK_KEPT], rate = mbi_pagerank_rate(m, 2);\n"
@@ -10500,7 +10499,7 @@ static const char *const mbi_source_solve_pagerank_after_cuh[] = {
   "#define MBS_FUNCTION MBK_DEVICE\n"
   "#define MBS_CALLED MBK_CALLED\n"
   "#include \"solve/core/state.cuh\"\n\n"
-  "#include \"solve/pagerank/steps.cuh\"\n\n\n"
+  "#include \"solve/pagerank/steps.cuh\"\n\n\n\n"
   "#define MBK_EPILOGUE_IDLE(i, scalars) ((i) == 2 && (scalars)[3] == 0.0)\n\n\n"
   "MBK_CALLED void mbk_epilogue_after(void *memory, double change, double mass) {\n"
   "  mbi_pagerank_decide((mbi_solve_memory *)memory, change, mass);\n"
@@ -10520,10 +10519,10 @@ static const char *const mbi_source_solve_pagerank_pagerank_cu[] = {
   "#define MBS_CALLED MBK_DEVICE\n"
   "#include \"solve/core/state.cuh\"\n\n"
   "#include \"solve/pagerank/steps.cuh\"\n\n"
-  "#define MBK_PAGERANK_THREADS 256\n\n"
+  "#define MBK_PAGERANK_THREADS 256\n\n\n"
   "MBK_DEVICE mbk_u64 mbk_pagerank_place() {\n"
   "  return (mbk_u64)mbk_block() * MBK_PAGERANK_THREADS + mbk_thread();\n"
-  "}\n\n"
+  "}\n\n\n"
   "MBK_DEVICE mbk_u64 mbk_pagerank_stride() {\n"
   "  return (mbk_u64)mbk_grid() * MBK_PAGERANK_THREADS;\n"
   "}\n\n\n"
@@ -10566,7 +10565,7 @@ static const char *const mbi_source_solve_pagerank_pagerank_cu[] = {
   "    const MBK_ROW_PTR length = row_ptr[i + 1] - row_ptr[i];\n"
   "    weights[i] = length > 0 ? (MBK_VECTOR)length : (MBK_VECTOR)-1;\n"
   "  }\n"
-  "}\n\n\n\n\n\n"
+  "}\n\n\n\n\n"
   "MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
   "    mbk_pagerank_begin(MBK_VECTOR *z, const MBK_VECTOR *weights, mbk_i32 given, mbk_u64 n,\n"
   "                       double *partials) {\n"
@@ -10663,7 +10662,7 @@ static const char *const mbi_source_solve_core_step_cuh[] = {
   "#error \"define MBK_VECTOR: the type of vectors in memory\"\n"
   "#endif\n"
   "#ifndef MBK_STEP_ROWS\n"
-  "#error \"define MBK_STEP_ROWS: the rows that a thread does at a time\"\n"
+  "#error \"define MBK_STEP_ROWS: the rows that a thread takes at a time\"\n"
   "#endif\n"
   "#include \"jit/device.cuh\"\n\n"
   "#define MBS_FUNCTION MBK_DEVICE\n"
@@ -10702,7 +10701,7 @@ static const char *const mbi_source_solve_core_step_cuh[] = {
   "struct mbk_step_row {\n"
   "  MBK_VECTOR at[MBI_SOLVE_VECTORS];\n"
   "  mbk_u32 slots;\n"
-  "};\n\n\n\n"
+  "};\n\n\n"
   "template <int ADDS, int MAXES> MBK_DEVICE void mbk_step_lanes(double *sums) {\n"
   "#pragma unroll\n"
   "  for (int k = 0; k < ADDS + MAXES; k++) {\n"
@@ -10775,7 +10774,7 @@ static const char *const mbi_source_solve_core_step_cuh[] = {
   "MBK_DEVICE mbk_u32 mbk_step_first(const mbk_step_share &share, mbk_u32 round, bool backwards) {\n"
   "  const mbk_u32 at = backwards ? share.rounds - 1 - round : round;\n"
   "  return share.own + at * share.stride * MBK_STEP_ROWS;\n"
-  "}\n\n\n\n\n\n"
+  "}\n\n\n\n\n\n\n"
   "template <void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *, double *,\n"
   "                          mbk_step_row *),\n"
   "          int ADDS, int MAXES, int PRE>\n"
@@ -10818,7 +10817,7 @@ static const char *const mbi_source_solve_core_step_cuh[] = {
   "      }\n"
   "    }\n"
   "  }\n"
-  "}\n\n"
+  "}\n\n\n"
   "template <int (*BEFORE)(mbi_solve_state *),\n"
   "          void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *, double *,\n"
   "                          mbk_step_row *),\n"
@@ -10875,7 +10874,7 @@ static const char *const mbi_source_solve_core_step_cuh[] = {
   NULL};
 
 static const char *const mbi_source_solve_core_fused_cuh[] = {
-  "\n\n\n\n\n\n\n\n\n\n\n\n\n\n"
+  "\n\n\n\n\n\n\n\n\n\n\n\n\n"
   "#define MBK_FUSED_SUMS_FOLLOW 0\n"
   "#define MBK_FUSED_ROWS_FOLLOW 1\n"
   "#define MBK_FUSED_END 2\n\n\n"
@@ -10917,7 +10916,7 @@ static const char *const mbi_source_solve_core_fused_cuh[] = {
   "}\n\n\n\n"
   "MBK_DEVICE mbk_u64 *mbk_fused_slots(const mbk_fused &s, const mbi_solve_state &c) {\n"
   "  return s.v.posts + (c.turn & 1u) * 2 * MBI_FUSED_SUMS * mbk_grid();\n"
-  "}\n\n\n\n\n"
+  "}\n\n\n\n"
   "MBK_DEVICE void mbk_fused_prefetch(const mbk_fused &s, mbk_u32 slots, bool backwards) {\n"
   "  const mbk_step_share share = mbk_step_shared_out(s.n);\n",
   "  if (slots == 0 || mbk_thread() % (32 / sizeof(MBK_VECTOR)) != 0) {\n"
@@ -10996,7 +10995,7 @@ static const char *const mbi_source_solve_core_fused_cuh[] = {
   "  mbk_fused_exchange<1, 0>(s, c, &sum, true, ahead, backwards);\n"
   "  mbk_fused_after<AFTER>(s, c, &sum);\n"
   "  return true;\n"
-  "}\n\n\n\n\n"
+  "}\n\n\n\n\n\n"
   "template <int (*BEFORE)(mbi_solve_state *),\n"
   "          void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *, double *,\n"
   "                          mbk_step_row *),\n"
@@ -11092,13 +11091,13 @@ static const char *const mbi_source_solve_core_loop_cu[] = {
   "#define MBS_FUNCTION MBK_DEVICE\n"
   "#include \"solve/core/state.cuh\"\n\n\n"
   "MBK_KERNEL mbk_solve_loop(mbk_u64 handle, const mbi_solve_memory *m) {\n"
-  "  mbk_graph_go_on(handle,\n"
-  "                  m->state.stop == MBI_SOLVE_RUNNING && m->state.iterations < m->state.check_at);\n"
+  "  mbk_graph_go_on(handle, m->state.stop == MBI_SOLVE_RUNNING &&\n"
+  "                              m->state.iterations < m->state.check_at);\n"
   "}\n",
   NULL};
 
 static const char *const mbi_source_solve_precondition_setup_cu[] = {
-  "\n\n\n"
+  "\n\n"
   "#ifndef MBK_VALUE\n"
   "#error \"define MBK_VALUE: the type of the matrix's values\"\n"
   "#endif\n"
@@ -11141,12 +11140,12 @@ static const char *const mbi_source_solve_precondition_setup_cu[] = {
   "    sum += mbk_setup_magnitude(values, k);\n"
   "  }\n"
   "  return sum;\n"
-  "}\n\n\n\n"
+  "}\n\n\n"
   "MBK_DEVICE double mbk_setup_entry(const MBK_COLUMN *col_ind, const MBK_VALUE *values,\n"
-  "                                    mbk_i64 begin, mbk_i64 end, mbk_i64 column, mbk_u32 thread,\n"
-  "                                    mbk_u32 threads) {\n"
-  "  double sum = 0;\n",
-  "#pragma unroll 4\n"
+  "                                  mbk_i64 begin, mbk_i64 end, mbk_i64 column, mbk_u32 thread,\n"
+  "                                  mbk_u32 threads) {\n"
+  "  double sum = 0;\n"
+  "#pragma unroll 4\n",
   "  for (mbk_i64 k = begin + thread; k < end; k += threads) {\n"
   "    if ((mbk_i64)col_ind[k] - MBK_BASE == column) {\n"
   "      sum += MBK_PATTERN ? 1.0 : (double)values[k];\n"
@@ -11166,17 +11165,17 @@ static const char *const mbi_source_solve_precondition_setup_cu[] = {
   "  const double all = shared[0];\n"
   "  mbk_block_sync();\n"
   "  return all;\n"
-  "}\n\n\n"
+  "}\n\n\n\n"
   "MBK_DEVICE double mbk_setup_long(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind,\n"
-  "                                   const MBK_VALUE *values, mbk_u64 row, mbk_u32 width,\n"
-  "                                   double *blocks, double *shared) {\n"
+  "                                 const MBK_VALUE *values, mbk_u64 row, mbk_u32 width,\n"
+  "                                 double *blocks, double *shared) {\n"
   "  const mbk_i64 begin = (mbk_i64)row_ptr[row] - MBK_BASE;\n"
   "  const mbk_i64 end = (mbk_i64)row_ptr[row + 1] - MBK_BASE;\n"
   "  for (mbk_u32 j = 0; j < width; j++) {\n"
-  "    const double entry = mbk_setup_block_sum(\n"
-  "        mbk_setup_entry(col_ind, values, begin, end, (mbk_i64)(row - row % width + j),\n"
-  "                          mbk_thread(), MBK_SETUP_THREADS),\n"
-  "        shared);\n"
+  "    const double entry = mbk_setup_block_sum(mbk_setup_entry(col_ind, values, begin, end,\n"
+  "                                                             (mbk_i64)(row - row % width + j),\n"
+  "                                                             mbk_thread(), MBK_SETUP_THREADS),\n"
+  "                                             shared);\n"
   "    if (mbk_thread() == 0) {\n"
   "      blocks[row * width + j] = entry;\n"
   "    }\n"
@@ -11184,10 +11183,10 @@ static const char *const mbi_source_solve_precondition_setup_cu[] = {
   "  return mbk_setup_block_sum(mbk_setup_share(values, begin, end), shared);\n"
   "}\n\n\n\n\n\n\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_SETUP_THREADS, MBK_SETUP_BLOCKS)\n"
-  "    mbk_setup_rows(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind,\n"
-  "                     const MBK_VALUE *values, mbk_u64 n, mbk_u32 width, double *blocks,\n"
-  "                     double *norms) {\n"
-  "  MBK_SHARED_MEMORY(shared);\n",
+  "    mbk_setup_rows(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind,\n",
+  "                   const MBK_VALUE *values, mbk_u64 n, mbk_u32 width, double *blocks,\n"
+  "                   double *norms) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
   "  double *const most_of = (double *)shared;\n"
   "  mbk_u64 *const kept = (mbk_u64 *)(most_of + MBK_SETUP_THREADS);\n"
   "  mbk_u32 *const long_rows = (mbk_u32 *)(kept + MBK_SETUP_LONG_KEPT);\n"
@@ -11227,14 +11226,14 @@ static const char *const mbi_source_solve_precondition_setup_cu[] = {
   "      more = false;\n"
   "#pragma unroll\n"
   "      for (mbk_u32 i = 0; i < MBK_SETUP_ROWS; i++) {\n"
-  "        if (at[i] < end[i]) {\n"
+  "        if (at[i] < end[i]) {\n",
   "          sum[i] += mbk_setup_magnitude(values, at[i]);\n"
   "          at[i] += MBK_SETUP_LANES;\n"
   "          more = true;\n"
   "        }\n"
   "      }\n"
   "    }\n"
-  "#pragma unroll\n",
+  "#pragma unroll\n"
   "    for (mbk_u32 i = 0; i < MBK_SETUP_ROWS; i++) {\n"
   "      const mbk_u64 row = first + i * rows + own;\n"
   "      sum[i] = mbk_setup_sum(sum[i]);\n"
@@ -11243,9 +11242,9 @@ static const char *const mbi_source_solve_precondition_setup_cu[] = {
   "        const bool takes = row < n && (waits >> i & 1) == 0;\n"
   "        const mbk_i64 begin = takes ? (mbk_i64)row_ptr[row] - MBK_BASE : end[i];\n"
   "        for (mbk_u32 j = 0; j < width; j++) {\n"
-  "          const double entry = mbk_setup_sum(\n"
-  "              mbk_setup_entry(col_ind, values, begin, end[i],\n"
-  "                                (mbk_i64)(row - row % width + j), lane, MBK_SETUP_LANES));\n"
+  "          const double entry = mbk_setup_sum(mbk_setup_entry(col_ind, values, begin, end[i],\n"
+  "                                                             (mbk_i64)(row - row % width + j),\n"
+  "                                                             lane, MBK_SETUP_LANES));\n"
   "          if (takes && lane == 0) {\n"
   "            blocks[row * width + j] = entry;\n"
   "          }\n"
@@ -11268,12 +11267,12 @@ static const char *const mbi_source_solve_precondition_setup_cu[] = {
   "            mbk_setup_long(row_ptr, col_ind, values, row, width, blocks, most_of);\n"
   "        most = all > most ? all : most;\n"
   "      }\n"
-  "    }\n"
+  "    }\n",
   "  }\n"
   "  most_of[mbk_thread()] = most;\n"
   "  mbk_block_sync();\n"
   "  for (mbk_u32 half = MBK_SETUP_THREADS / 2; half > 0; half /= 2) {\n"
-  "    if (mbk_thread() < half && most_of[mbk_thread() + half] > most_of[mbk_thread()]) {\n",
+  "    if (mbk_thread() < half && most_of[mbk_thread() + half] > most_of[mbk_thread()]) {\n"
   "      most_of[mbk_thread()] = most_of[mbk_thread() + half];\n"
   "    }\n"
   "    mbk_block_sync();\n"
@@ -11317,7 +11316,7 @@ static const char *const mbi_source_solve_cg_slots_cuh[] = {
   NULL};
 
 static const char *const mbi_source_solve_cg_steps_cuh[] = {
-  "\n\n\n\n\n\n"
+  "\n\n\n\n\n\n\n"
   "MBS_NOTHING_BEFORE(cg_start)\n"
   "MBS_ELEMENT(cg_start) {\n"
   "  const double r = MBS_LOAD(MBI_AT_W);\n"
@@ -11346,7 +11345,7 @@ static const char *const mbi_source_solve_cg_steps_cuh[] = {
   "  (void)c;\n"
   "  m->state.scalar[MBI_CG_RZ] = sums[0];\n"
   "}\n"
-  "MBS_STEP(cg_start_p, 1, 0, MBS_RUNNING)\n\n\n"
+  "MBS_STEP(cg_start_p, 1, 0, MBS_RUNNING)\n\n\n\n"
   "MBS_BEFORE(cg_update_r) {\n"
   "  const double rz = c->scalar[MBI_CG_RZ], pq = c->product_sums[0];\n"
   "  if (!(rz > 0)) {\n"
@@ -11391,7 +11390,7 @@ static const char *const mbi_source_solve_cg_steps_cuh[] = {
   "MBS_ELEMENT(cg_update_x_p) {\n"
   "  const double beta = c->scalar[MBI_CG_RZ] / c->scalar[MBI_CG_RZ_OLD];\n"
   "  const double p = MBS_LOAD(MBI_CG_P);\n"
-  "  const double z = v->pre == MBI_PRE_SEPARATE      ? MBS_LOAD(MBI_CG_Z)\n"
+  "  const double z = v->pre == MBI_PRE_SEPARATE   ? MBS_LOAD(MBI_CG_Z)\n"
   "                   : v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * MBS_LOAD(MBI_CG_R)\n"
   "                                                : MBS_LOAD(MBI_CG_R);\n"
   "  (void)sums;\n"
@@ -11423,7 +11422,8 @@ static const char *const mbi_source_solve_cg_cg_cu[] = {
   "  MBK_SHARED_MEMORY(shared);\n"
   "  cg_start_step(v, n, m, partials, (double *)shared);\n"
   "}\n\n"
-  "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT) mbk_cg_start_p(MBK_STEP_ARGUMENTS) {\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+  "    mbk_cg_start_p(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  cg_start_p_step(v, n, m, partials, (double *)shared);\n"
   "}\n\n"
@@ -11432,8 +11432,7 @@ static const char *const mbi_source_solve_cg_cg_cu[] = {
   "  MBK_SHARED_MEMORY(shared);\n"
   "  cg_update_r_step(v, n, m, partials, (double *)shared);\n"
   "}\n\n"
-  "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-  "    mbk_cg_rz(MBK_STEP_ARGUMENTS) {\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT) mbk_cg_rz(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  cg_rz_step(v, n, m, partials, (double *)shared);\n"
   "}\n\n"
@@ -11451,9 +11450,9 @@ static const char *const mbi_source_solve_cg_cg_cu[] = {
   "  (void)c;\n",
   "  m->state.product_sums[0] = sums[0];\n"
   "}\n"
-  "MBS_STEP(cg_pq, 1, 0, MBS_RUNNING)\n\n\n\n\n"
+  "MBS_STEP(cg_pq, 1, 0, MBS_RUNNING)\n\n\n\n"
   "MBK_DEVICE double mbk_cg_pending_x(MBS_INDEX i, const mbi_solve_vectors *v,\n"
-  "                              const mbi_solve_state *c) {\n"
+  "                                   const mbi_solve_state *c) {\n"
   "  double x = MBS_LOAD(MBI_AT_X), p[MBI_CG_RING - 1];\n"
   "#pragma unroll\n"
   "  for (int k = 0; k < MBI_CG_RING - 1; k++) {\n"
@@ -11464,9 +11463,9 @@ static const char *const mbi_source_solve_cg_cg_cu[] = {
   "    x = k <= v->from ? (double)(MBK_VECTOR)(x + c->scalar[MBI_CG_ALPHA + k] * p[k - 1]) : x;\n"
   "  }\n"
   "  return x;\n"
-  "}\n\n"
-  "MBK_DEVICE double mbk_cg_next_p(MBS_INDEX i, const mbi_solve_vectors *v, const mbi_solve_state *c,\n"
-  "                              double p) {\n"
+  "}\n\n\n"
+  "MBK_DEVICE double mbk_cg_next_p(MBS_INDEX i, const mbi_solve_vectors *v,\n"
+  "                                const mbi_solve_state *c, double p) {\n"
   "  const double beta = c->scalar[MBI_CG_RZ] / c->scalar[MBI_CG_RZ_OLD];\n"
   "  const double r = MBS_LOAD(MBI_CG_R);\n"
   "  return (v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * r : r) + beta * p;\n"
@@ -11576,7 +11575,7 @@ static const char *const mbi_source_solve_bicgstab_steps_cuh[] = {
   "  m->state.scalar[MBI_BICG_ALPHA] = c->scalar[MBI_BICG_ALPHA];\n"
   "  m->state.scalar[MBI_BICG_SS] = sums[0];\n"
   "}\n",
-  "MBS_STEP(bicgstab_s, 1, 0, MBS_RUNNING)\n\n\n"
+  "MBS_STEP(bicgstab_s, 1, 0, MBS_RUNNING)\n\n\n\n\n"
   "MBS_BEFORE(bicgstab_update_x_r) {\n"
   "  const double ts = c->product_sums[0], tt = c->product_sums[1];\n"
   "  const double omega = tt > 0 ? ts / tt : tt;\n"
@@ -11770,7 +11769,7 @@ static const char *const mbi_source_solve_core_wide_cuh[] = {
   "  MBK_DEVICE void name##_step(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory *m,      \\\n"
   "                              double *partials, double *shared) {                              \\\n"
   "    mbk_wide_step<name##_count, name##_element, name##_after>(v, n, m, partials, shared);      \\\n"
-  "  }\n\n\n\n"
+  "  }\n\n\n\n\n"
   "MBK_DEVICE bool mbk_wide_last(mbi_solve_memory *m, double *shared) {\n"
   "  mbk_u32 *const last = (mbk_u32 *)(shared + MBK_STEP_WARPS * MBI_WIDE_GROUP);\n"
   "  if (mbk_thread() == 0) {\n"
@@ -11800,7 +11799,7 @@ static const char *const mbi_source_solve_core_wide_cuh[] = {
   "      }\n"
   "    }\n"
   "  }\n"
-  "}\n\n"
+  "}\n\n\n"
   "template <int (*COUNT)(const mbi_solve_state *),\n"
   "          void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *, int,\n"
   "                          double *),\n"
@@ -11846,15 +11845,17 @@ static const char *const mbi_source_solve_core_wide_cuh[] = {
   NULL};
 
 static const char *const mbi_source_solve_gmres_arnoldi_cuh[] = {
-  "\n\n\n\n\n"
+  "\n\n\n\n\n\n"
   "#define MBI_ARNOLDI_V 4\n"
-  "#define MBI_ARNOLDI_U 5\n"
+  "#define MBI_ARNOLDI_U                                                                          \\\n"
+  "  5\n"
   "#define MBI_ARNOLDI_Z 6\n"
   "#define MBI_ARNOLDI_ZS 7\n"
   "#define MBI_ARNOLDI_SMALL 8\n\n"
   "#define MBI_ARNOLDI_SIZE 0\n"
   "#define MBI_ARNOLDI_WIDTH 1\n"
-  "#define MBI_ARNOLDI_CLOSE 2\n"
+  "#define MBI_ARNOLDI_CLOSE                                                                      \\\n"
+  "  2\n"
   "#define MBI_ARNOLDI_WW 3\n"
   "#define MBI_ARNOLDI_Q 4\n"
   "#define MBI_ARNOLDI_BETA 5\n"
@@ -11891,10 +11892,10 @@ static const char *const mbi_source_solve_gmres_arnoldi_cuh[] = {
   "  s->scalar[MBI_ARNOLDI_SIZE] = 1;\n"
   "  s->scalar[MBI_GMRES_BEGAN] = length;\n"
   "}\n\n\n\n\n\n"
-  "MBS_FUNCTION double mbi_arnoldi_column(const mbi_solve_state *s, const mbi_solve_vectors *v,\n"
+  "MBS_FUNCTION double mbi_arnoldi_column(const mbi_solve_state *s, const mbi_solve_vectors *v,\n",
   "                                       const double *sums, double *column) {\n"
   "  const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];\n"
-  "  const double *first = mbi_small(v, MBI_SMALL_FIRST);\n",
+  "  const double *first = mbi_small(v, MBI_SMALL_FIRST);\n"
   "  double *second = mbi_small(v, MBI_SMALL_SECOND), left = sums[size];\n"
   "  const double least = 4 * s->epsilon, whole = s->scalar[MBI_ARNOLDI_WW];\n"
   "  int k;\n"
@@ -11923,7 +11924,7 @@ static const char *const mbi_source_solve_gmres_arnoldi_cuh[] = {
   "  s->scalar[MBI_ARNOLDI_WIDTH] = size;\n"
   "  s->scalar[MBI_ARNOLDI_CLOSE] = 0;\n"
   "  s->scalar[MBI_ARNOLDI_SIZE] = size + 1;\n"
-  "}\n\n\n\n"
+  "}\n\n\n\n\n"
   "MBS_FUNCTION double mbi_gmres_rotate(const mbi_solve_state *s, const mbi_solve_vectors *v,\n"
   "                                     double *column, double below) {\n"
   "  const int last = (int)s->scalar[MBI_ARNOLDI_SIZE] - 1;\n"
@@ -11931,11 +11932,11 @@ static const char *const mbi_source_solve_gmres_arnoldi_cuh[] = {
   "  double *g = mbi_small(v, MBI_SMALL_G), length;\n"
   "  int k;\n"
   "  for (k = 0; k < last; k++) {\n"
-  "    const double upper = column[k], lower = column[k + 1];\n"
+  "    const double upper = column[k], lower = column[k + 1];\n",
   "    column[k] = c[k] * upper + d[k] * lower;\n"
   "    column[k + 1] = c[k] * lower - d[k] * upper;\n"
   "  }\n"
-  "  length = sqrt(column[last] * column[last] + below * below);\n",
+  "  length = sqrt(column[last] * column[last] + below * below);\n"
   "  if (length <= 4 * s->epsilon * sqrt(s->scalar[MBI_ARNOLDI_WW])) {\n"
   "    return 0;\n"
   "  }\n"
@@ -11979,11 +11980,11 @@ static const char *const mbi_source_solve_gmres_arnoldi_cuh[] = {
   "    combine[k] = q * combine[k] + (k <= used ? r[k] : 0);\n"
   "  }\n"
   "  for (k = used; k < width; k++) {\n"
-  "    mbi_small(v, MBI_SMALL_Y)[k] = 0;\n"
+  "    mbi_small(v, MBI_SMALL_Y)[k] = 0;\n",
   "  }\n"
   "  s->scalar[MBI_ARNOLDI_Q] *= q;\n"
   "  s->scalar[MBI_ARNOLDI_CLOSE] = 1;\n"
-  "  s->scalar[MBI_GMRES_RESTARTS] += s->stop == MBI_SOLVE_RUNNING;\n",
+  "  s->scalar[MBI_GMRES_RESTARTS] += s->stop == MBI_SOLVE_RUNNING;\n"
   "  mbi_arnoldi_begin(s, length < 0 ? -length : length);\n"
   "}\n\n\n"
   "MBS_FUNCTION int mbi_gmres_stalls(mbi_solve_state *s) {\n"
@@ -12024,9 +12025,9 @@ static const char *const mbi_source_solve_gmres_arnoldi_cuh[] = {
   "  if (s->stop != MBI_SOLVE_RUNNING || size == v->basis) {\n"
   "    mbi_gmres_close(s, v, used);\n"
   "  }\n"
-  "}\n\n\n\n"
+  "}\n\n\n\n",
   "MBS_CALLED void mbi_lanczos_count(mbi_solve_memory *m, const mbi_solve_vectors *v,\n"
-  "                                  const double *sums) {\n",
+  "                                  const double *sums) {\n"
   "  mbi_solve_state *s = &m->state;\n"
   "  const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];\n"
   "  const int fresh = s->scalar[MBI_LANCZOS_FRESH] != 0;\n"
@@ -12200,7 +12201,7 @@ static const char *const mbi_source_solve_gmres_arnoldi_cu[] = {
   NULL};
 
 static const char *const mbi_source_solve_eigen_steps_cuh[] = {
-  "\n\n\n\n\n"
+  "\n\n\n\n\n\n\n"
   "MBS_NOTHING_BEFORE(eigen_rotate)\n"
   "MBS_ELEMENT(eigen_rotate) {\n"
   "  const int from = (int)c->scalar[MBI_EIGEN_FROM], to = (int)c->scalar[MBI_EIGEN_TO];\n"
@@ -12319,7 +12320,7 @@ static const char *const mbi_source_solve_eigen_eigen_cu[] = {
   NULL};
 
 static const char *const mbi_source_solve_core_refine_steps_cuh[] = {
-  "\n\n\n\n"
+  "\n\n\n"
   "#define MBI_REFINE_B 4\n"
   "#define MBI_REFINE_X 5\n\n\n"
   "MBS_BEFORE(refine_down) {\n"
@@ -39358,27 +39359,27 @@ MERBIT_API merbit_status merbit_plan_get_order(const merbit_plan *plan, int64_t 
 
 #define MBS_FUNCTION static
 #define MBS_CALLED static
-// What the steps of a solver share, for the CPU and the GPU: one text is compiled by either
-// compiler. Scalars live in memory of the side that computes; steps read and write them there,
-// so that no number passes through the host. Whoever includes this defines MBS_FUNCTION.
+// The state that the steps of a solver share, for the CPU and the GPU: both compile this file.
+// Scalars lie in memory of the side that computes, where steps read and write them, so that no
+// number passes through the host. The including file defines MBS_FUNCTION.
 
 #define MBI_SOLVE_VECTORS 12
 #define MBI_SOLVE_SCALARS 16
-#define MBI_STEP_SHARED 2048 // bytes of a step on the GPU
-#define MBI_SOLVE_SUMS 5 // of a step, the greatest values it looks for included
-#define MBI_FUSED_SUMS 4 // of a stage of a sweep
-#define MBI_WIDE_GROUP 8 // sums of a step with many that a thread holds at a time
+#define MBI_STEP_SHARED 2048 // bytes of shared memory of a step on the GPU
+#define MBI_SOLVE_SUMS 5     // sums and maxima of a step, at most
+#define MBI_FUSED_SUMS 4     // sums of a stage of a fused kernel, at most
+#define MBI_WIDE_GROUP 8     // of a step with many sums, a thread holds so many at a time
 #define MBI_SOLVE_RING                                                                         \
-  2048 // iterations whose residuals are kept; more never pass between two looks
+  2048 // residuals kept; no more iterations pass between two convergence checks
 
-// state.stop: a merbit_stop that a step can tell, or one of these. Products look at it too, and
-// do nothing unless it is 0.
+// state.stop: a merbit_stop that a step can find, or one of these. Products read it too and do
+// nothing unless it is 0.
 #define MBI_SOLVE_RUNNING 0
 #define MBI_SOLVE_CAP 1
 #define MBI_SOLVE_NOT_FINITE 3
 #define MBI_SOLVE_STAGNATED 4
 #define MBI_SOLVE_BREAKDOWN 5
-#define MBI_SOLVE_CANDIDATE 100 // the recurrence is below the goal: b - A x decides
+#define MBI_SOLVE_CANDIDATE 100 // the recurrence has reached the goal; b - A x decides
 
 // state.why: what broke down; state.value is the number at fault.
 #define MBI_WHY_NOTHING 0
@@ -39386,52 +39387,53 @@ MERBIT_API merbit_status merbit_plan_get_order(const merbit_plan *plan, int64_t 
 #define MBI_WHY_PRECONDITIONER 2 // CG: r'M^-1 r is not positive
 #define MBI_WHY_SHADOW 3         // BiCGSTAB: the shadow residual is orthogonal to r, or to v
 #define MBI_WHY_OMEGA 4          // BiCGSTAB: A s is orthogonal to s
-// A method adds its own from 16 on.
+// Reasons of single methods are from 16 on.
 
-// Places in mbi_solve_vectors that every method has; its own begin at MBI_AT_OWN.
+// Slots of mbi_solve_vectors that every method has. A method's own begin at MBI_AT_OWN.
 #define MBI_AT_X 0
 #define MBI_AT_B 1
-#define MBI_AT_W 2       // scratch: products, and b - A x at a look
-#define MBI_AT_INVERSE 3 // of the diagonal, or of its blocks: column j of row i at j * n + i
+#define MBI_AT_W 2       // scratch: products, and b - A x at a convergence check
+#define MBI_AT_INVERSE 3 // inverse diagonal, or inverse blocks: column j of row i at j * n + i
 #define MBI_AT_OWN 4
 
-// How z = M^-1 r is found: within a step, or between steps, by a step or a callback.
+// How z = M^-1 r is computed: within other steps (NONE, DIAGONAL), or by a step or callback of
+// its own.
 #define MBI_PRE_NONE 0
 #define MBI_PRE_DIAGONAL 1
 #define MBI_PRE_SEPARATE 2
 
 typedef struct mbi_solve_vectors {
   void *at[MBI_SOLVE_VECTORS];
-  long long n;      // rows
-  int pre;          // a MBI_PRE
-  int block;        // rows of a block of the preconditioner; 0: it has no blocks
-  int from, to;     // of solve_blocks
-  int basis;        // GMRES and Lanczos: vectors of a cycle
-  int lanczos;      // the latter
-  const double *dots; // of p'A p: the parts that the last product has left; null: it leaves none
+  long long n;        // rows
+  int pre;            // a MBI_PRE
+  int block;          // rows of a block of the preconditioner; 0: none
+  int from, to;       // slots r and z of solve_blocks; of mbk_cg_fused see there
+  int basis;          // GMRES and Lanczos: vectors of a cycle
+  int lanczos;        // whether this is Lanczos
+  const double *dots; // parts of p'A p that the last product has left, or null
   long long dot_count;
-  unsigned long long *posts; // of sweeps: 2 MBI_FUSED_SUMS slots of 16 bytes for each block
-  long long stride; // elements from one vector of the basis to the next
+  unsigned long long *posts; // fused kernels: 2 MBI_FUSED_SUMS slots of 16 bytes a block
+  long long stride;          // elements from one vector of the basis to the next
 } mbi_solve_vectors;
 
 typedef struct mbi_solve_state {
   double scalar[MBI_SOLVE_SCALARS]; // the method's own
-  double product_sums[2];           // of the last mbi_solve_product_sums
+  double product_sums[2];           // set by the last mbi_solve_product_sums
   double rr;                        // ||r||^2 of the recurrence
   double goal;                      // the recurrence stops at or below it
   double tolerance, shrink;         // goal = (shrink * tolerance * ||b||)^2
   double epsilon;                   // distance from 1 to the next number of the vectors' type
-  double ww, bb;                    // ||b - A x||^2 and ||b||^2, at the last look
-  double w_most, x_most, b_most;    // and the largest entries, without sign
+  double ww, bb;                    // ||b - A x||^2 and ||b||^2 at the last convergence check
+  double w_most, x_most, b_most;    // largest magnitudes of entries there
   double value;
   int stop;
-  int closed; // the iteration that set `stop` is complete: later ones leave vectors alone
+  int closed; // the iteration that set `stop` is complete; later ones change no vector
   int iterations, cap;
   int check_at; // the iteration after which the host checks convergence: the loop ends there
   int why;
-  unsigned ticket; // blocks of a step that are done
-  unsigned turn;   // how often the blocks of sweeps have told each other their sums
-  int copied;      // a block's own: the ring is not behind it
+  unsigned ticket; // thread blocks of a step that are done
+  unsigned turn;   // exchanges of sums between blocks of fused kernels so far
+  int copied;      // this is a thread block's copy, without a ring behind it
   int padding;
 } mbi_solve_state;
 
@@ -39440,11 +39442,12 @@ typedef struct mbi_solve_memory {
   double ring[MBI_SOLVE_RING]; // ring[k % MBI_SOLVE_RING]: ||r||^2 after iteration k
 } mbi_solve_memory;
 
-// How mbi_solve_open prepares a batch of iterations.
+// How mbi_solve_open prepares a round of iterations.
 #define MBI_OPEN_BEGIN 0   // a new solve
-#define MBI_OPEN_GO_ON 1   // the next batch
+#define MBI_OPEN_GO_ON 1   // the next round
 #define MBI_OPEN_TIGHTER 2 // the same recurrence, to a lower goal
 
+// Prepares a round of `span` iterations.
 MBS_FUNCTION void mbi_solve_open(mbi_solve_memory *m, int how, int span, int cap,
                                  double tolerance, double shrink, double epsilon) {
   mbi_solve_state *s = &m->state;
@@ -39460,7 +39463,8 @@ MBS_FUNCTION void mbi_solve_open(mbi_solve_memory *m, int how, int span, int cap
     s->closed = 0;
   }
   s->shrink = shrink;
-  s->goal = shrink * tolerance * shrink * tolerance * s->bb; // after BEGIN a look sets bb
+  s->goal = shrink * tolerance * shrink * tolerance *
+            s->bb; // after BEGIN the convergence check sets bb
   if (how == MBI_OPEN_TIGHTER) {
     s->stop = MBI_SOLVE_RUNNING;
     s->closed = 0;
@@ -39468,7 +39472,8 @@ MBS_FUNCTION void mbi_solve_open(mbi_solve_memory *m, int how, int span, int cap
   s->check_at = s->iterations + span;
 }
 
-// After an iteration, or a start: is ||r||^2 low enough, and may there be another iteration?
+// Notes ||r||^2 after an iteration or a start, and sets `stop` if it is low enough, not finite,
+// or if no more iterations are allowed.
 MBS_FUNCTION void mbi_solve_note_residual(mbi_solve_memory *m, double rr) {
   mbi_solve_state *s = &m->state;
   s->rr = rr;
@@ -39484,13 +39489,13 @@ MBS_FUNCTION void mbi_solve_note_residual(mbi_solve_memory *m, double rr) {
   }
 }
 
-// At the end of an iteration.
+// Ends an iteration, which left the residual `rr`.
 MBS_FUNCTION void mbi_solve_count(mbi_solve_memory *m, double rr) {
   m->state.iterations++;
   mbi_solve_note_residual(m, rr);
 }
 
-// At the start of a recurrence from b - A x, whose square the look has left in ww.
+// Starts the recurrence from b - A x. The convergence check has left its square in ww.
 MBS_FUNCTION void mbi_solve_restart(mbi_solve_memory *m) {
   m->state.stop = MBI_SOLVE_RUNNING;
   m->state.closed = 0;
@@ -39498,7 +39503,8 @@ MBS_FUNCTION void mbi_solve_restart(mbi_solve_memory *m) {
   mbi_solve_note_residual(m, m->state.ww);
 }
 
-// For MBS_BEFORE: a number that cannot be right stops the solver before vectors change.
+// Returns the stop for MBS_BEFORE if `value` breaks the recurrence down. The solver stops
+// before vectors change.
 MBS_FUNCTION int mbi_solve_broken(mbi_solve_state *c, int why, double value) {
   c->why = why;
   c->value = value;
@@ -39506,68 +39512,71 @@ MBS_FUNCTION int mbi_solve_broken(mbi_solve_state *c, int why, double value) {
 }
 // The scalar part of GMRES and Lanczos: columns of the Hessenberg matrix, plane rotations, the
 // small triangular system. Saad, Schultz, "GMRES" (1986); Saad, "Iterative Methods for Sparse
-// Linear Systems", 2nd ed. (2003), section 6.5.3. For the CPU and the GPU, as solve/core/state.cuh.
+// Linear Systems", 2nd ed. (2003), section 6.5.3. For the CPU and the GPU, as
+// solve/core/state.cuh.
 
-// Vectors. Without a preconditioner apart from steps, Z and ZS do not exist.
-#define MBI_ARNOLDI_V 4     // the basis: v->basis + 1 vectors, v->stride elements apart
-#define MBI_ARNOLDI_U 5     // the newest one, where products read it; times MBI_AT_INVERSE
+// Slots of vectors. Z and ZS exist only if the preconditioner is a step of its own.
+#define MBI_ARNOLDI_V 4 // the basis: v->basis + 1 vectors, v->stride elements apart
+#define MBI_ARNOLDI_U                                                                          \
+  5 // the newest vector, which products read; with DIAGONAL times the inverse
 #define MBI_ARNOLDI_Z 6     // M^-1 u
-#define MBI_ARNOLDI_ZS 7    // M^-1 v of the whole basis: flexible GMRES (Saad 1993)
-#define MBI_ARNOLDI_SMALL 8 // doubles: the parts below
+#define MBI_ARNOLDI_ZS 7    // M^-1 v for the whole basis: flexible GMRES (Saad 1993)
+#define MBI_ARNOLDI_SMALL 8 // doubles: MBI_SMALL_*
 
-#define MBI_ARNOLDI_SIZE 0   // scalars: vectors of the basis
-#define MBI_ARNOLDI_WIDTH 1  // of which the new one is made
-#define MBI_ARNOLDI_CLOSE 2  // the cycle is complete: x, and the next one's first vector
+#define MBI_ARNOLDI_SIZE 0  // scalars: number of vectors of the basis
+#define MBI_ARNOLDI_WIDTH 1 // number of vectors that the new one is made from
+#define MBI_ARNOLDI_CLOSE                                                                      \
+  2 // whether the cycle ends: update x and make the first vector of the next
 #define MBI_ARNOLDI_WW 3     // ||A u||^2
-#define MBI_ARNOLDI_Q 4      // w's part in the new vector
-#define MBI_ARNOLDI_BETA 5   // its length before it was made one
-#define MBI_GMRES_BEGAN 6    // ||r|| where the cycle began
-#define MBI_GMRES_STALLS 7   // cycles in a row that gained nothing
-#define MBI_GMRES_RESTARTS 8 // in this solve
+#define MBI_ARNOLDI_Q 4      // coefficient of w in the new vector
+#define MBI_ARNOLDI_BETA 5   // length of the new vector before it was normalised
+#define MBI_GMRES_BEGAN 6    // ||r|| at the start of the cycle
+#define MBI_GMRES_STALLS 7   // number of cycles in a row without progress
+#define MBI_GMRES_RESTARTS 8 // number of restarts in this solve
 
 // Parts of v->basis + 1 doubles each.
-#define MBI_SMALL_FIRST 0   // products with the basis, first pass
-#define MBI_SMALL_SECOND 1  // and what they had left
-#define MBI_SMALL_COMBINE 2 // the basis' parts in the new vector
+#define MBI_SMALL_FIRST 0   // h of the first pass of Gram-Schmidt
+#define MBI_SMALL_SECOND 1  // h of the second pass
+#define MBI_SMALL_COMBINE 2 // coefficients of the basis in the new vector
 #define MBI_SMALL_Y 3
 #define MBI_SMALL_COSINE 4
 #define MBI_SMALL_SINE 5
 #define MBI_SMALL_G 6      // the right-hand side of the small system; its last entry is ||r||
 #define MBI_SMALL_COLUMN 7 // and more: columns of the Hessenberg matrix, or of its factor R
 
-// Of eigenpairs. Vectors: what a basis is rotated into, and by what.
+// Eigenpairs. Slots of vectors: the rotated basis, and the matrix that rotates it.
 #define MBI_EIGEN_KEEP 9
 #define MBI_EIGEN_S 10 // doubles: row q makes vector q; the eigenvalues, while they are checked
-#define MBI_LANCZOS_FRESH 10 // scalars: w is no product: a vector of the host's joins the basis
-#define MBI_EIGEN_FROM 6     // vectors that are rotated,
-#define MBI_EIGEN_TO 7       // into so many
-#define MBI_EIGEN_NEXT 8     // and vector MBI_EIGEN_FROM comes behind them
+#define MBI_LANCZOS_FRESH 10 // scalars: whether w is a random vector of the host, not a product
+#define MBI_EIGEN_FROM 6     // number of vectors before a rotation
+#define MBI_EIGEN_TO 7       // and after it
+#define MBI_EIGEN_NEXT 8     // whether vector MBI_EIGEN_FROM follows them
 #define MBI_EIGEN_CHECK 9    // the next vector to be checked
 #define MBI_POWER_VALUE 0    // u'A u
 #define MBI_POWER_LENGTH 1   // ||A u||
 #define MBI_WHY_ZERO 18      // power method: A u is zero
 
-#define MBI_GMRES_STALLED 0.9999 // of ||r||^2 left by a cycle: that is no gain
-#define MBI_GMRES_PATIENCE 3     // such cycles
+#define MBI_GMRES_STALLED 0.9999 // a cycle that leaves more of ||r||^2 has made no progress
+#define MBI_GMRES_PATIENCE 3     // number of such cycles in a row that stop the solve
 
 #define MBI_WHY_SINGULAR                                                                       \
   16                       // GMRES: A maps the whole basis into its own span, and R is singular
-#define MBI_WHY_STALLED 17 // GMRES: cycles gain nothing
+#define MBI_WHY_STALLED 17 // GMRES: cycles make no progress
 
 MBS_FUNCTION double *mbi_small(const mbi_solve_vectors *v, int part) {
   return (double *)v->at[MBI_ARNOLDI_SMALL] + (long long)part * (v->basis + 1);
 }
 
-// A basis of one vector.
+// Starts a cycle with a basis of one vector.
 MBS_FUNCTION void mbi_arnoldi_begin(mbi_solve_state *s, double length) {
   s->scalar[MBI_ARNOLDI_SIZE] = 1;
   s->scalar[MBI_GMRES_BEGAN] = length;
 }
 
-// The last column of H into `column`; returns the entry below it, the new vector's length. By
-// Pythagoras from what the second pass had left, which is little: Smoktunowicz, Barlow, Langou,
-// "A note on the error analysis of classical Gram-Schmidt" (2006). Rounding errors of A u are
-// 0.
+// Writes the last column of H to `column` and returns the entry below it, the length of the new
+// vector. The length comes by Pythagoras from the second pass, whose corrections are small:
+// Smoktunowicz, Barlow, Langou, "A note on the error analysis of classical Gram-Schmidt"
+// (2006). A length within the rounding errors of A u counts as 0.
 MBS_FUNCTION double mbi_arnoldi_column(const mbi_solve_state *s, const mbi_solve_vectors *v,
                                        const double *sums, double *column) {
   const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];
@@ -39583,10 +39592,10 @@ MBS_FUNCTION double mbi_arnoldi_column(const mbi_solve_state *s, const mbi_solve
     column[k] = first[k] + sums[k];
     left -= sums[k] * sums[k];
   }
-  return left <= least * least * whole ? 0 : sqrt(left); // NaN goes on
+  return left <= least * least * whole ? 0 : sqrt(left); // NaN is passed on
 }
 
-// The new vector is q w + sum of combine[k] v_k.
+// Sets the coefficients of the new vector, q w + sum of combine[k] v_k.
 MBS_FUNCTION void mbi_arnoldi_extend(mbi_solve_state *s, const mbi_solve_vectors *v,
                                      double below) {
   const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];
@@ -39604,8 +39613,9 @@ MBS_FUNCTION void mbi_arnoldi_extend(mbi_solve_state *s, const mbi_solve_vectors
   s->scalar[MBI_ARNOLDI_SIZE] = size + 1;
 }
 
-// Rotates a new column like those before it and then its own last entry away; returns R's
-// diagonal, 0 where it is nothing but rounding errors: then the column does not count.
+// Applies the earlier rotations to a new column and then one that makes its last entry zero.
+// Returns the diagonal of R, or 0 if it is only rounding errors: then the column does not
+// count.
 MBS_FUNCTION double mbi_gmres_rotate(const mbi_solve_state *s, const mbi_solve_vectors *v,
                                      double *column, double below) {
   const int last = (int)s->scalar[MBI_ARNOLDI_SIZE] - 1;
@@ -39629,7 +39639,7 @@ MBS_FUNCTION double mbi_gmres_rotate(const mbi_solve_state *s, const mbi_solve_v
   return length;
 }
 
-// R y = g for the first `used` columns.
+// Solves R y = g for the first `used` columns.
 MBS_FUNCTION void mbi_gmres_solve(const mbi_solve_vectors *v, int used) {
   const double *g = mbi_small(v, MBI_SMALL_G);
   double *y = mbi_small(v, MBI_SMALL_Y);
@@ -39646,15 +39656,15 @@ MBS_FUNCTION void mbi_gmres_solve(const mbi_solve_vectors *v, int used) {
   }
 }
 
-// The cycle ends with `used` columns: y, and the residual in the basis and w, which becomes the
-// first vector of the next cycle: no product is needed for it. r = V Q'(g_used e_used). Behind
-// mbi_arnoldi_extend.
+// Ends a cycle of `used` columns: computes y, and the residual r = V Q'(g_used e_used) as a
+// combination of the basis and w. r becomes the first vector of the next cycle without a
+// product. Call it after mbi_arnoldi_extend.
 MBS_FUNCTION void mbi_gmres_close(mbi_solve_state *s, const mbi_solve_vectors *v, int used) {
   const int width = (int)s->scalar[MBI_ARNOLDI_WIDTH];
   const double *c = mbi_small(v, MBI_SMALL_COSINE), *d = mbi_small(v, MBI_SMALL_SINE);
   const double length = mbi_small(v, MBI_SMALL_G)[used];
   double *combine = mbi_small(v, MBI_SMALL_COMBINE), *r = mbi_small(v, MBI_SMALL_FIRST);
-  double below = length < 0 ? -1 : length > 0 ? 1 : 0, q; // of r made one long
+  double below = length < 0 ? -1 : length > 0 ? 1 : 0, q; // of r / ||r||
   int k;
   mbi_gmres_solve(v, used);
   for (k = used - 1; k >= 0; k--) {
@@ -39662,7 +39672,7 @@ MBS_FUNCTION void mbi_gmres_close(mbi_solve_state *s, const mbi_solve_vectors *v
     below *= -d[k];
   }
   r[0] = below;
-  q = used == width ? r[width] : 0; // of the vector that is still q w + sum of combine[k] v_k
+  q = used == width ? r[width] : 0; // coefficient of the vector q w + sum of combine[k] v_k
   for (k = 0; k < width; k++) {
     combine[k] = q * combine[k] + (k <= used ? r[k] : 0);
   }
@@ -39675,7 +39685,7 @@ MBS_FUNCTION void mbi_gmres_close(mbi_solve_state *s, const mbi_solve_vectors *v
   mbi_arnoldi_begin(s, length < 0 ? -length : length);
 }
 
-// Whether cycles have stopped to gain anything, at the end of one.
+// Returns whether cycles no longer make progress. Call it once at the end of a cycle.
 MBS_FUNCTION int mbi_gmres_stalls(mbi_solve_state *s) {
   const double began = s->scalar[MBI_GMRES_BEGAN];
   const int gain = s->rr <= MBI_GMRES_STALLED * began * began;
@@ -39683,7 +39693,7 @@ MBS_FUNCTION int mbi_gmres_stalls(mbi_solve_state *s) {
   return s->scalar[MBI_GMRES_STALLS] >= MBI_GMRES_PATIENCE;
 }
 
-// GMRES behind the second pass, whose sums these are.
+// The scalar part of a GMRES iteration, after the second pass with these sums.
 MBS_CALLED void mbi_gmres_count(mbi_solve_memory *m, const mbi_solve_vectors *v,
                                 const double *sums) {
   mbi_solve_state *s = &m->state;
@@ -39718,8 +39728,8 @@ MBS_CALLED void mbi_gmres_count(mbi_solve_memory *m, const mbi_solve_vectors *v,
   }
 }
 
-// Lanczos behind the second pass: of a symmetric matrix H is too, and all of it is kept, so
-// that no orthogonality is taken for granted.
+// The scalar part of a Lanczos iteration, after the second pass with these sums. All of H is
+// kept, though it should be tridiagonal, so that orthogonality need not be assumed.
 MBS_CALLED void mbi_lanczos_count(mbi_solve_memory *m, const mbi_solve_vectors *v,
                                   const double *sums) {
   mbi_solve_state *s = &m->state;
@@ -39748,17 +39758,17 @@ MBS_CALLED void mbi_lanczos_count(mbi_solve_memory *m, const mbi_solve_vectors *
 #define MBI_CG_R 4
 #define MBI_CG_P 5
 #define MBI_CG_Z 6 // MBI_PRE_SEPARATE only
-// Sweeps only, which take x += alpha p in one pass for several p: those of the iterations
-// before, the last one first; the next p goes to the place of the oldest, or behind an x that
-// is complete to MBI_CG_ROUND_P, which is one of these places.
+// For the fused kernel only, which adds several alpha p to x in one pass. From MBI_CG_OLD_P on
+// lie the p of earlier iterations, the latest first. The next p replaces the oldest one; after
+// a pass that has completed x it goes to MBI_CG_ROUND_P, which is one of these slots.
 #define MBI_CG_OLD_P 7
-#define MBI_CG_RING 4 // places of p
+#define MBI_CG_RING 4 // slots of p
 #define MBI_CG_OLDEST_P (MBI_CG_OLD_P + MBI_CG_RING - 2)
 #define MBI_CG_ROUND_P (MBI_CG_OLD_P + MBI_CG_RING - 1)
 
 #define MBI_CG_RZ 0     // scalars: r'z
-#define MBI_CG_RZ_OLD 1 // of the iteration before
-#define MBI_CG_ALPHA 2  // and of the MBI_CG_RING - 1 iterations before behind it
+#define MBI_CG_RZ_OLD 1 // r'z of the iteration before
+#define MBI_CG_ALPHA 2  // followed by those of the MBI_CG_RING - 1 iterations before
 #undef MBS_FUNCTION
 #undef MBS_CALLED
 
@@ -39919,20 +39929,20 @@ struct merbit_solver {
  * threads take chunks of rows. Sums depend on the number of rows alone, not on the threads. The
  * including file defines MBS_VECTOR, the type, and MBS_NAME(name, part), which adds a suffix.
  */
-// How the steps of solvers are written, in the files named *steps.cuh:
-//   MBS_BEFORE(name)   looks at the scalars c, a copy that it may add to, and returns 0, or a
-//                      stop where the step must not be taken (mbi_solve_broken)
-//   MBS_ELEMENT(name)  does row i: adds to sums[0], ..., then takes greatest values of what is
-//                      not negative in sums[adds], ...
-//   MBS_AFTER(name)    takes the complete sums into the state m->state; not called without sums
-//   MBS_STEP(name, adds, maxes, when)  when: MBS_RUNNING, not once a stop is set; MBS_UNTIL_CLOSED,
-//                      also in the iteration that sets it; MBS_ALWAYS
-// Rows of other vectors may be read at will, but not of those that the step writes. MBS_STORE
-// takes a slot that is a constant, and what it stores is not to be read again.
+// How a step of a solver is written, in the files named *steps.cuh:
+//   MBS_BEFORE(name)   reads the scalars c, a copy that it may change, and returns 0, or a stop
+//                      if the step must not be taken (mbi_solve_broken)
+//   MBS_ELEMENT(name)  computes row i: adds to sums[0], ...; maxima of numbers that are not
+//                      negative go to sums[adds], ...
+//   MBS_AFTER(name)    puts the complete sums into m->state; not called if there are no sums
+//   MBS_STEP(name, adds, maxes, when)  when MBS_RUNNING: not after a stop is set;
+//                      MBS_UNTIL_CLOSED: also in the iteration that sets it; or MBS_ALWAYS
+// A step may read any row of vectors that it does not write, and row i of those that it does.
+// The slot of MBS_STORE is a constant; a row is not read again after it is stored.
 
 #define MBS_AT(slot) ((MBS_VECTOR *)v->at[slot])
 #define MBS_LOAD(slot) ((double)MBS_AT(slot)[i])
-#ifndef MBS_STORE // else at the end of the element, by the GPU
+#ifndef MBS_STORE // the GPU stores at the end of a row: solve/core/step.cuh
 #define MBS_STORE(slot, value) (MBS_AT(slot)[i] = (MBS_VECTOR)(value))
 #endif
 #define MBS_SIZE(value) ((value) < 0 ? -(value) : (value))
@@ -39948,16 +39958,16 @@ struct merbit_solver {
     (void)c;                                                                                   \
     (void)sums;                                                                                \
   }
-// Steps with as many sums as the solver comes to need, taken in groups of rows' products, so
-// that a thread holds MBI_WIDE_GROUP sums at most. How they are written:
-//   MBS_WIDE_COUNT(name)    how many sums
-//   MBS_WIDE_ELEMENT(name)  does row i for the sums first, first + 1, ...: adds to sums[0],
+// Steps whose number of sums depends on the state. A thread holds MBI_WIDE_GROUP of them at a
+// time. How they are written:
+//   MBS_WIDE_COUNT(name)    returns the number of sums
+//   MBS_WIDE_ELEMENT(name)  computes row i of the sums first, first + 1, ...: adds to sums[0],
 //   ...;
-//                           called with first = 0, MBI_WIDE_GROUP, ... by the same thread
-//   MBS_WIDE_AFTER(name)    takes the complete sums into the state
-//   MBS_WIDE_STEP(name)     which is not taken once a stop is set
+//                           the same thread calls it with first = 0, MBI_WIDE_GROUP, ...
+//   MBS_WIDE_AFTER(name)    puts the complete sums into the state
+//   MBS_WIDE_STEP(name)     the step, which is not taken after a stop is set
 
-// Vector `at` of a basis, at row i.
+// Row i of vector k of a basis.
 #define MBS_BASIS(slot, k) (MBS_AT(slot)[(MBS_INDEX)(k)*v->stride + i])
 
 #define MBI_SOLVE_CHUNK 8192
@@ -40073,9 +40083,9 @@ MBI_INTERNAL void mbi_wide_run(merbit_context *context, const mbi_wide_code *cod
 /* The steps that every solver has. */
 #define MBS_VECTOR double
 #define MBS_NAME(name, part) mbi_##name##part##_f64
-// The steps that every solver has.
+// The steps that every solver has: the residual, and a block-diagonal preconditioner.
 
-// w = b - w, where w = A x: the true residual, and what the backward error needs.
+// w = b - w, where w = A x: the true residual, and the norms for a convergence check.
 MBS_NOTHING_BEFORE(solve_residual)
 MBS_ELEMENT(solve_residual) {
   const double b = MBS_LOAD(MBI_AT_B), x = MBS_LOAD(MBI_AT_X), w = b - MBS_LOAD(MBI_AT_W);
@@ -40099,7 +40109,7 @@ MBS_AFTER(solve_residual) {
 }
 MBS_STEP(solve_residual, 2, 3, MBS_ALWAYS)
 
-// z = M^-1 r for blocks along the diagonal, r and z being the vectors `from` and `to`.
+// z = M^-1 r with the inverse blocks of the diagonal; r and z are the slots v->from and v->to.
 MBS_NOTHING_BEFORE(solve_blocks)
 MBS_ELEMENT(solve_blocks) {
   const MBS_VECTOR *r = MBS_AT(v->from), *inverse = MBS_AT(MBI_AT_INVERSE);
@@ -40119,9 +40129,9 @@ MBS_STEP(solve_blocks, 0, 0, MBS_UNTIL_CLOSED)
 #undef MBS_NAME
 #define MBS_VECTOR float
 #define MBS_NAME(name, part) mbi_##name##part##_f32
-// The steps that every solver has.
+// The steps that every solver has: the residual, and a block-diagonal preconditioner.
 
-// w = b - w, where w = A x: the true residual, and what the backward error needs.
+// w = b - w, where w = A x: the true residual, and the norms for a convergence check.
 MBS_NOTHING_BEFORE(solve_residual)
 MBS_ELEMENT(solve_residual) {
   const double b = MBS_LOAD(MBI_AT_B), x = MBS_LOAD(MBI_AT_X), w = b - MBS_LOAD(MBI_AT_W);
@@ -40145,7 +40155,7 @@ MBS_AFTER(solve_residual) {
 }
 MBS_STEP(solve_residual, 2, 3, MBS_ALWAYS)
 
-// z = M^-1 r for blocks along the diagonal, r and z being the vectors `from` and `to`.
+// z = M^-1 r with the inverse blocks of the diagonal; r and z are the slots v->from and v->to.
 MBS_NOTHING_BEFORE(solve_blocks)
 MBS_ELEMENT(solve_blocks) {
   const MBS_VECTOR *r = MBS_AT(v->from), *inverse = MBS_AT(MBI_AT_INVERSE);
@@ -40968,10 +40978,11 @@ MBI_INTERNAL int mbi_solve_separate_preconditioner(const merbit_solver *solver) 
 #define MBS_NAME(name, part) mbi_##name##part##_f64
 // The conjugate gradient method with a preconditioner: Hestenes, Stiefel, "Methods of Conjugate
 // Gradients for Solving Linear Systems" (1952); Saad, "Iterative Methods for Sparse Linear
-// Systems", 2nd ed. (2003), algorithm 9.1. A p lies in MBI_AT_W, p'A p in
-// product_sums[0]: the product adds it up.
+// Systems", 2nd ed. (2003), algorithm 9.1. q = A p lies in MBI_AT_W and p'q in product_sums[0]:
+// the product adds it up.
 
-// r = b - A x, and where z needs no step of its own p = z.
+// Line 1: r = b - A x. Unless the preconditioner is a step of its own, z = M^-1 r, p = z and
+// r'z too.
 MBS_NOTHING_BEFORE(cg_start)
 MBS_ELEMENT(cg_start) {
   const double r = MBS_LOAD(MBI_AT_W);
@@ -40990,7 +41001,7 @@ MBS_AFTER(cg_start) {
 }
 MBS_STEP(cg_start, 1, 0, MBS_ALWAYS)
 
-// p = z, behind z = M^-1 r.
+// Line 1 after z = M^-1 r: p = z and r'z.
 MBS_NOTHING_BEFORE(cg_start_p)
 MBS_ELEMENT(cg_start_p) {
   const double z = MBS_LOAD(MBI_CG_Z);
@@ -41004,7 +41015,8 @@ MBS_AFTER(cg_start_p) {
 }
 MBS_STEP(cg_start_p, 1, 0, MBS_RUNNING)
 
-// r -= alpha A p, ||r||^2 and, where z needs no step of its own, r'z
+// Lines 3 and 5: alpha = r'z / p'q, r -= alpha q, ||r||^2. Unless the preconditioner is a step
+// of its own, r'z too.
 MBS_BEFORE(cg_update_r) {
   const double rz = c->scalar[MBI_CG_RZ], pq = c->product_sums[0];
   if (!(rz > 0)) {
@@ -41036,7 +41048,7 @@ MBS_AFTER(cg_update_r) {
 }
 MBS_STEP(cg_update_r, 2, 0, MBS_RUNNING)
 
-// r'z, behind z = M^-1 r
+// Line 7 after z = M^-1 r: r'z
 MBS_NOTHING_BEFORE(cg_rz)
 MBS_ELEMENT(cg_rz) {
   (void)c;
@@ -41048,12 +41060,12 @@ MBS_AFTER(cg_rz) {
 }
 MBS_STEP(cg_rz, 1, 0, MBS_UNTIL_CLOSED)
 
-// x += alpha p, p = z + beta p
+// Lines 4, 7 and 8: x += alpha p, beta = r'z / old r'z, p = z + beta p
 MBS_NOTHING_BEFORE(cg_update_x_p)
 MBS_ELEMENT(cg_update_x_p) {
   const double beta = c->scalar[MBI_CG_RZ] / c->scalar[MBI_CG_RZ_OLD];
   const double p = MBS_LOAD(MBI_CG_P);
-  const double z = v->pre == MBI_PRE_SEPARATE      ? MBS_LOAD(MBI_CG_Z)
+  const double z = v->pre == MBI_PRE_SEPARATE   ? MBS_LOAD(MBI_CG_Z)
                    : v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * MBS_LOAD(MBI_CG_R)
                                                 : MBS_LOAD(MBI_CG_R);
   (void)sums;
@@ -41068,10 +41080,11 @@ MBS_STEP(cg_update_x_p, 0, 0, MBS_UNTIL_CLOSED)
 #define MBS_NAME(name, part) mbi_##name##part##_f32
 // The conjugate gradient method with a preconditioner: Hestenes, Stiefel, "Methods of Conjugate
 // Gradients for Solving Linear Systems" (1952); Saad, "Iterative Methods for Sparse Linear
-// Systems", 2nd ed. (2003), algorithm 9.1. A p lies in MBI_AT_W, p'A p in
-// product_sums[0]: the product adds it up.
+// Systems", 2nd ed. (2003), algorithm 9.1. q = A p lies in MBI_AT_W and p'q in product_sums[0]:
+// the product adds it up.
 
-// r = b - A x, and where z needs no step of its own p = z.
+// Line 1: r = b - A x. Unless the preconditioner is a step of its own, z = M^-1 r, p = z and
+// r'z too.
 MBS_NOTHING_BEFORE(cg_start)
 MBS_ELEMENT(cg_start) {
   const double r = MBS_LOAD(MBI_AT_W);
@@ -41090,7 +41103,7 @@ MBS_AFTER(cg_start) {
 }
 MBS_STEP(cg_start, 1, 0, MBS_ALWAYS)
 
-// p = z, behind z = M^-1 r.
+// Line 1 after z = M^-1 r: p = z and r'z.
 MBS_NOTHING_BEFORE(cg_start_p)
 MBS_ELEMENT(cg_start_p) {
   const double z = MBS_LOAD(MBI_CG_Z);
@@ -41104,7 +41117,8 @@ MBS_AFTER(cg_start_p) {
 }
 MBS_STEP(cg_start_p, 1, 0, MBS_RUNNING)
 
-// r -= alpha A p, ||r||^2 and, where z needs no step of its own, r'z
+// Lines 3 and 5: alpha = r'z / p'q, r -= alpha q, ||r||^2. Unless the preconditioner is a step
+// of its own, r'z too.
 MBS_BEFORE(cg_update_r) {
   const double rz = c->scalar[MBI_CG_RZ], pq = c->product_sums[0];
   if (!(rz > 0)) {
@@ -41136,7 +41150,7 @@ MBS_AFTER(cg_update_r) {
 }
 MBS_STEP(cg_update_r, 2, 0, MBS_RUNNING)
 
-// r'z, behind z = M^-1 r
+// Line 7 after z = M^-1 r: r'z
 MBS_NOTHING_BEFORE(cg_rz)
 MBS_ELEMENT(cg_rz) {
   (void)c;
@@ -41148,12 +41162,12 @@ MBS_AFTER(cg_rz) {
 }
 MBS_STEP(cg_rz, 1, 0, MBS_UNTIL_CLOSED)
 
-// x += alpha p, p = z + beta p
+// Lines 4, 7 and 8: x += alpha p, beta = r'z / old r'z, p = z + beta p
 MBS_NOTHING_BEFORE(cg_update_x_p)
 MBS_ELEMENT(cg_update_x_p) {
   const double beta = c->scalar[MBI_CG_RZ] / c->scalar[MBI_CG_RZ_OLD];
   const double p = MBS_LOAD(MBI_CG_P);
-  const double z = v->pre == MBI_PRE_SEPARATE      ? MBS_LOAD(MBI_CG_Z)
+  const double z = v->pre == MBI_PRE_SEPARATE   ? MBS_LOAD(MBI_CG_Z)
                    : v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * MBS_LOAD(MBI_CG_R)
                                                 : MBS_LOAD(MBI_CG_R);
   (void)sums;
@@ -41276,10 +41290,10 @@ MBI_INTERNAL const mbi_solve_method mbi_cg_method = {
 #define MBS_NAME(name, part) mbi_##name##part##_f64
 // BiCGSTAB with a preconditioner on the right: van der Vorst, "Bi-CGSTAB: A Fast and Smoothly
 // Converging Variant of Bi-CG" (1992); Saad, "Iterative Methods for Sparse Linear Systems", 2nd
-// ed. (2003), section 7.4.2. v = A p^ and shadow'v, t = A s^ (in
-// MBI_AT_W), t's and ||t||^2 come from products, the sums in product_sums. s takes the place of
-// r between the two products; without a preconditioner p^ = M^-1 p and s^ = M^-1 s are p and s
-// themselves.
+// ed. (2003), algorithm 7.7. Products compute v = A p^ and shadow'v,
+// and t = A s^ (in MBI_AT_W), t's and ||t||^2; the sums lie in product_sums. p^ is M^-1 p and
+// s^ is M^-1 s; without a preconditioner they are p and s themselves. s lies in the slot of r
+// until r is updated.
 
 #define MBI_BICG_R 4
 #define MBI_BICG_P 5
@@ -41288,16 +41302,16 @@ MBI_INTERNAL const mbi_solve_method mbi_cg_method = {
 #define MBI_BICG_P_HAT 8
 #define MBI_BICG_S_HAT 9
 
-#define MBI_BICG_RHO 0 // scalars: shadow'r
+#define MBI_BICG_RHO 0 // scalars: rho = shadow'r
 #define MBI_BICG_ALPHA 1
 #define MBI_BICG_BETA 2
 #define MBI_BICG_OMEGA 3
 #define MBI_BICG_SS 4       // ||s||^2
 #define MBI_BICG_SHADOW_2 5 // ||shadow||^2
-#define MBI_BICG_SHADOW_S 6 // shadow's and shadow't: solve/bicgstab/bicgstab.cu
+#define MBI_BICG_SHADOW_S 6 // shadow's and shadow't, for the fused kernel
 #define MBI_BICG_SHADOW_T 7
 
-// r = shadow = p = b - A x
+// Lines 1 and 2: r = shadow = p = b - A x, rho
 MBS_NOTHING_BEFORE(bicgstab_start)
 MBS_ELEMENT(bicgstab_start) {
   const double r = MBS_LOAD(MBI_AT_W);
@@ -41318,7 +41332,7 @@ MBS_AFTER(bicgstab_start) {
 }
 MBS_STEP(bicgstab_start, 1, 0, MBS_ALWAYS)
 
-// s = r - alpha v
+// Lines 4 and 5: alpha = rho / shadow'v, s = r - alpha v
 MBS_BEFORE(bicgstab_s) {
   const double sigma = c->product_sums[0], alpha = c->scalar[MBI_BICG_RHO] / sigma;
   if (sigma == 0 || !(alpha - alpha == 0)) {
@@ -41342,11 +41356,13 @@ MBS_AFTER(bicgstab_s) {
 }
 MBS_STEP(bicgstab_s, 1, 0, MBS_RUNNING)
 
-// x += alpha p^ + omega s^, r = s - omega t, ||r||^2 and shadow'r. Where A s is zero, omega is.
+// Lines 6 to 9: omega = t's / ||t||^2, or 0 if t is zero; x += alpha p^ + omega s^, r = s -
+// omega t,
+// ||r||^2, rho = shadow'r, beta.
 MBS_BEFORE(bicgstab_update_x_r) {
   const double ts = c->product_sums[0], tt = c->product_sums[1];
   const double omega = tt > 0 ? ts / tt : tt;
-  if (!(tt - tt == 0) || !(omega - omega == 0)) { // x stays what it was
+  if (!(tt - tt == 0) || !(omega - omega == 0)) { // before x changes
     return mbi_solve_broken(c, MBI_WHY_OMEGA, ts - ts == 0 ? tt : ts);
   }
   c->scalar[MBI_BICG_OMEGA] = omega;
@@ -41372,7 +41388,7 @@ MBS_AFTER(bicgstab_update_x_r) {
   s->scalar[MBI_BICG_BETA] = sums[1] / rho * (alpha / omega);
   s->scalar[MBI_BICG_RHO] = sums[1];
   mbi_solve_count(m, sums[0]);
-  if (s->stop == MBI_SOLVE_RUNNING) { // and could not go on with what is only rounding errors
+  if (s->stop == MBI_SOLVE_RUNNING) { // stop if a scalar is nothing but rounding errors
     const double ts = sqrt(s->product_sums[1]) * sqrt(s->scalar[MBI_BICG_SS]);
     const double sr = sqrt(sums[0]) * sqrt(s->scalar[MBI_BICG_SHADOW_2]);
     if (!(MBS_SIZE(s->product_sums[0]) > s->epsilon * ts)) {
@@ -41388,7 +41404,7 @@ MBS_AFTER(bicgstab_update_x_r) {
 }
 MBS_STEP(bicgstab_update_x_r, 2, 0, MBS_RUNNING)
 
-// p = r + beta (p - omega v)
+// Line 10: p = r + beta (p - omega v)
 MBS_NOTHING_BEFORE(bicgstab_update_p)
 MBS_ELEMENT(bicgstab_update_p) {
   const double last = MBS_LOAD(MBI_BICG_P) - c->scalar[MBI_BICG_OMEGA] * MBS_LOAD(MBI_BICG_V);
@@ -41407,10 +41423,10 @@ MBS_STEP(bicgstab_update_p, 0, 0, MBS_UNTIL_CLOSED)
 #define MBS_NAME(name, part) mbi_##name##part##_f32
 // BiCGSTAB with a preconditioner on the right: van der Vorst, "Bi-CGSTAB: A Fast and Smoothly
 // Converging Variant of Bi-CG" (1992); Saad, "Iterative Methods for Sparse Linear Systems", 2nd
-// ed. (2003), section 7.4.2. v = A p^ and shadow'v, t = A s^ (in
-// MBI_AT_W), t's and ||t||^2 come from products, the sums in product_sums. s takes the place of
-// r between the two products; without a preconditioner p^ = M^-1 p and s^ = M^-1 s are p and s
-// themselves.
+// ed. (2003), algorithm 7.7. Products compute v = A p^ and shadow'v,
+// and t = A s^ (in MBI_AT_W), t's and ||t||^2; the sums lie in product_sums. p^ is M^-1 p and
+// s^ is M^-1 s; without a preconditioner they are p and s themselves. s lies in the slot of r
+// until r is updated.
 
 #define MBI_BICG_R 4
 #define MBI_BICG_P 5
@@ -41419,16 +41435,16 @@ MBS_STEP(bicgstab_update_p, 0, 0, MBS_UNTIL_CLOSED)
 #define MBI_BICG_P_HAT 8
 #define MBI_BICG_S_HAT 9
 
-#define MBI_BICG_RHO 0 // scalars: shadow'r
+#define MBI_BICG_RHO 0 // scalars: rho = shadow'r
 #define MBI_BICG_ALPHA 1
 #define MBI_BICG_BETA 2
 #define MBI_BICG_OMEGA 3
 #define MBI_BICG_SS 4       // ||s||^2
 #define MBI_BICG_SHADOW_2 5 // ||shadow||^2
-#define MBI_BICG_SHADOW_S 6 // shadow's and shadow't: solve/bicgstab/bicgstab.cu
+#define MBI_BICG_SHADOW_S 6 // shadow's and shadow't, for the fused kernel
 #define MBI_BICG_SHADOW_T 7
 
-// r = shadow = p = b - A x
+// Lines 1 and 2: r = shadow = p = b - A x, rho
 MBS_NOTHING_BEFORE(bicgstab_start)
 MBS_ELEMENT(bicgstab_start) {
   const double r = MBS_LOAD(MBI_AT_W);
@@ -41449,7 +41465,7 @@ MBS_AFTER(bicgstab_start) {
 }
 MBS_STEP(bicgstab_start, 1, 0, MBS_ALWAYS)
 
-// s = r - alpha v
+// Lines 4 and 5: alpha = rho / shadow'v, s = r - alpha v
 MBS_BEFORE(bicgstab_s) {
   const double sigma = c->product_sums[0], alpha = c->scalar[MBI_BICG_RHO] / sigma;
   if (sigma == 0 || !(alpha - alpha == 0)) {
@@ -41473,11 +41489,13 @@ MBS_AFTER(bicgstab_s) {
 }
 MBS_STEP(bicgstab_s, 1, 0, MBS_RUNNING)
 
-// x += alpha p^ + omega s^, r = s - omega t, ||r||^2 and shadow'r. Where A s is zero, omega is.
+// Lines 6 to 9: omega = t's / ||t||^2, or 0 if t is zero; x += alpha p^ + omega s^, r = s -
+// omega t,
+// ||r||^2, rho = shadow'r, beta.
 MBS_BEFORE(bicgstab_update_x_r) {
   const double ts = c->product_sums[0], tt = c->product_sums[1];
   const double omega = tt > 0 ? ts / tt : tt;
-  if (!(tt - tt == 0) || !(omega - omega == 0)) { // x stays what it was
+  if (!(tt - tt == 0) || !(omega - omega == 0)) { // before x changes
     return mbi_solve_broken(c, MBI_WHY_OMEGA, ts - ts == 0 ? tt : ts);
   }
   c->scalar[MBI_BICG_OMEGA] = omega;
@@ -41503,7 +41521,7 @@ MBS_AFTER(bicgstab_update_x_r) {
   s->scalar[MBI_BICG_BETA] = sums[1] / rho * (alpha / omega);
   s->scalar[MBI_BICG_RHO] = sums[1];
   mbi_solve_count(m, sums[0]);
-  if (s->stop == MBI_SOLVE_RUNNING) { // and could not go on with what is only rounding errors
+  if (s->stop == MBI_SOLVE_RUNNING) { // stop if a scalar is nothing but rounding errors
     const double ts = sqrt(s->product_sums[1]) * sqrt(s->scalar[MBI_BICG_SS]);
     const double sr = sqrt(sums[0]) * sqrt(s->scalar[MBI_BICG_SHADOW_2]);
     if (!(MBS_SIZE(s->product_sums[0]) > s->epsilon * ts)) {
@@ -41519,7 +41537,7 @@ MBS_AFTER(bicgstab_update_x_r) {
 }
 MBS_STEP(bicgstab_update_x_r, 2, 0, MBS_RUNNING)
 
-// p = r + beta (p - omega v)
+// Line 10: p = r + beta (p - omega v)
 MBS_NOTHING_BEFORE(bicgstab_update_p)
 MBS_ELEMENT(bicgstab_update_p) {
   const double last = MBS_LOAD(MBI_BICG_P) - c->scalar[MBI_BICG_OMEGA] * MBS_LOAD(MBI_BICG_V);
@@ -41623,12 +41641,12 @@ MBI_INTERNAL const mbi_solve_method mbi_bicgstab_method = {
 #define MBS_NAME(name, part) mbi_##name##part##_f64
 // Arnoldi's process: Saad, Schultz, "GMRES: A Generalized Minimal Residual Algorithm for
 // Solving Nonsymmetric Linear Systems" (1986); Saad, "Iterative Methods for Sparse Linear
-// Systems", 2nd ed. (2003), algorithms 6.9 and 9.5. Classical Gram-Schmidt twice, in three
-// passes over the basis: the second pass subtracts what the first has found and finds what is
-// left, the third, which makes the new vector, subtracts that too. w = A u lies in MBI_AT_W.
-// solve/gmres/arnoldi.cuh has the scalar part.
+// Systems", 2nd ed. (2003), algorithms 6.9 and 9.5. Classical Gram-Schmidt, twice, in three
+// passes over the basis. The first computes h. The second subtracts h and computes the
+// correction of h. The third subtracts the correction and makes the new vector. w = A u lies in
+// MBI_AT_W. solve/gmres/arnoldi.cuh has the scalar part.
 
-// v_0 = w / ||w||, where w = b - A x
+// Line 1 of algorithm 9.5: v_0 = w / ||w||, where w = b - A x
 MBS_BEFORE(arnoldi_start) {
   c->scalar[MBI_ARNOLDI_Q] = c->ww > 0 ? 1 / sqrt(c->ww) : c->ww;
   return 0;
@@ -41652,7 +41670,7 @@ MBS_AFTER(arnoldi_start) {
 }
 MBS_STEP(arnoldi_start, 1, 0, MBS_ALWAYS)
 
-// h_k = v_k'w and ||w||^2
+// Line 5: h_k = v_k'w, and ||w||^2
 MBS_WIDE_COUNT(arnoldi_project) {
   return (int)c->scalar[MBI_ARNOLDI_SIZE] + 1;
 }
@@ -41681,7 +41699,7 @@ MBS_WIDE_AFTER(arnoldi_project) {
 }
 MBS_WIDE_STEP(arnoldi_project)
 
-// w -= sum of h_k v_k; what v_k'w still is, and ||w||^2
+// Lines 6 and 5 again: w -= sum of h_k v_k, then v_k'w and ||w||^2
 MBS_WIDE_COUNT(arnoldi_reproject) {
   return (int)c->scalar[MBI_ARNOLDI_SIZE] + 1;
 }
@@ -41713,7 +41731,7 @@ MBS_WIDE_AFTER(arnoldi_reproject) {
 }
 MBS_WIDE_STEP(arnoldi_reproject)
 
-// The new vector; where a cycle ends, x += M^-1 V y.
+// Line 8: the new vector. At the end of a cycle line 11: x += M^-1 V y.
 MBS_NOTHING_BEFORE(arnoldi_extend)
 MBS_ELEMENT(arnoldi_extend) {
   const int width = (int)c->scalar[MBI_ARNOLDI_WIDTH];
@@ -41746,12 +41764,12 @@ MBS_STEP(arnoldi_extend, 0, 0, MBS_UNTIL_CLOSED)
 #define MBS_NAME(name, part) mbi_##name##part##_f32
 // Arnoldi's process: Saad, Schultz, "GMRES: A Generalized Minimal Residual Algorithm for
 // Solving Nonsymmetric Linear Systems" (1986); Saad, "Iterative Methods for Sparse Linear
-// Systems", 2nd ed. (2003), algorithms 6.9 and 9.5. Classical Gram-Schmidt twice, in three
-// passes over the basis: the second pass subtracts what the first has found and finds what is
-// left, the third, which makes the new vector, subtracts that too. w = A u lies in MBI_AT_W.
-// solve/gmres/arnoldi.cuh has the scalar part.
+// Systems", 2nd ed. (2003), algorithms 6.9 and 9.5. Classical Gram-Schmidt, twice, in three
+// passes over the basis. The first computes h. The second subtracts h and computes the
+// correction of h. The third subtracts the correction and makes the new vector. w = A u lies in
+// MBI_AT_W. solve/gmres/arnoldi.cuh has the scalar part.
 
-// v_0 = w / ||w||, where w = b - A x
+// Line 1 of algorithm 9.5: v_0 = w / ||w||, where w = b - A x
 MBS_BEFORE(arnoldi_start) {
   c->scalar[MBI_ARNOLDI_Q] = c->ww > 0 ? 1 / sqrt(c->ww) : c->ww;
   return 0;
@@ -41775,7 +41793,7 @@ MBS_AFTER(arnoldi_start) {
 }
 MBS_STEP(arnoldi_start, 1, 0, MBS_ALWAYS)
 
-// h_k = v_k'w and ||w||^2
+// Line 5: h_k = v_k'w, and ||w||^2
 MBS_WIDE_COUNT(arnoldi_project) {
   return (int)c->scalar[MBI_ARNOLDI_SIZE] + 1;
 }
@@ -41804,7 +41822,7 @@ MBS_WIDE_AFTER(arnoldi_project) {
 }
 MBS_WIDE_STEP(arnoldi_project)
 
-// w -= sum of h_k v_k; what v_k'w still is, and ||w||^2
+// Lines 6 and 5 again: w -= sum of h_k v_k, then v_k'w and ||w||^2
 MBS_WIDE_COUNT(arnoldi_reproject) {
   return (int)c->scalar[MBI_ARNOLDI_SIZE] + 1;
 }
@@ -41836,7 +41854,7 @@ MBS_WIDE_AFTER(arnoldi_reproject) {
 }
 MBS_WIDE_STEP(arnoldi_reproject)
 
-// The new vector; where a cycle ends, x += M^-1 V y.
+// Line 8: the new vector. At the end of a cycle line 11: x += M^-1 V y.
 MBS_NOTHING_BEFORE(arnoldi_extend)
 MBS_ELEMENT(arnoldi_extend) {
   const int width = (int)c->scalar[MBI_ARNOLDI_WIDTH];
@@ -42588,13 +42606,12 @@ MBI_INTERNAL void mbi_solve_describe_stop(const merbit_solver *solver,
 #define MBS_VECTOR double
 #define MBS_NAME(name, part) mbi_##name##part##_f64
 // Iterative refinement: Wilkinson, "Rounding Errors in Algebraic Processes" (1963). Residuals
-// are taken in the solver's type, corrections found by a solver in f32, whose vectors these
-// are.
+// are computed in f64. A solver in f32 finds the corrections; its b and x are the slots below.
 
 #define MBI_REFINE_B 4
 #define MBI_REFINE_X 5
 
-// b' = (b - A x) / ||b - A x||, so that f32 has room for it
+// b' = (b - A x) / ||b - A x||, which f32 can hold
 MBS_BEFORE(refine_down) {
   c->scalar[0] = sqrt(c->ww);
   return 0;
@@ -42623,13 +42640,12 @@ MBS_STEP(refine_up, 0, 0, MBS_ALWAYS)
 #define MBS_VECTOR float
 #define MBS_NAME(name, part) mbi_##name##part##_f32
 // Iterative refinement: Wilkinson, "Rounding Errors in Algebraic Processes" (1963). Residuals
-// are taken in the solver's type, corrections found by a solver in f32, whose vectors these
-// are.
+// are computed in f64. A solver in f32 finds the corrections; its b and x are the slots below.
 
 #define MBI_REFINE_B 4
 #define MBI_REFINE_X 5
 
-// b' = (b - A x) / ||b - A x||, so that f32 has room for it
+// b' = (b - A x) / ||b - A x||, which f32 can hold
 MBS_BEFORE(refine_down) {
   c->scalar[0] = sqrt(c->ww);
   return 0;
@@ -43811,9 +43827,9 @@ typedef struct mbi_weights {
 
 #define MBS_FUNCTION static
 #define MBS_CALLED static
-// PageRank's scalars between two iterations, in the state that solvers have: one text for the
-// CPU and the GPU. state.rr and the ring hold the L1 change of an iteration; state.closed is
-// not 0 once it has stopped.
+// The scalar part of a PageRank iteration, in the state of solvers, for the CPU and the GPU.
+// state.rr and the ring hold the L1 change of an iteration; state.closed is not 0 once it has
+// stopped.
 
 // In state.scalar; the first four are s0 to s3 of the product's epilogue.
 #define MBI_PAGERANK_DAMPING 0
@@ -43840,20 +43856,23 @@ typedef struct mbi_weights {
 // least.
 #define MBI_PAGERANK_PATIENCE 16
 
-// Acceleration, tuned on random graphs of many families (tests/solve/pagerank/pagerank_graphs.h).
-#define MBI_PAGERANK_WINDOW 3 // iterations between two decisions on the factor
-#define MBI_PAGERANK_AHEAD 14 // iterations that must be left when relaxation begins,
-#define MBI_PAGERANK_WORTH 10 // and when its factor grows
+// Acceleration, tuned on random graphs of many families
+// (tests/solve/pagerank/pagerank_graphs.h).
+#define MBI_PAGERANK_WINDOW 3    // iterations between two decisions on the factor
+#define MBI_PAGERANK_AHEAD 14    // iterations that must be left when relaxation begins,
+#define MBI_PAGERANK_WORTH 10    // and when its factor grows
 #define MBI_PAGERANK_GRAIN 256.0 // factors are multiples of 1 / 256: rounding changes none
 #define MBI_PAGERANK_LEAP 1.3125 // a factor grows to this, or twice its part above 1, at most
 #define MBI_PAGERANK_SHARE 0.15  // of the iterations that may be lost, for one start
 
-// The mass of dangling vertices goes where all teleports go.
+// Sets the base of the next iteration: the mass of dangling vertices goes where all teleports
+// go.
 MBS_FUNCTION void mbi_pagerank_spread(mbi_solve_state *s, double mass) {
   const double damping = s->scalar[MBI_PAGERANK_DAMPING];
   s->scalar[MBI_PAGERANK_BASE] = (1.0 - damping + damping * mass) / s->scalar[MBI_PAGERANK_SUM];
 }
 
+// Sets the relaxation factor of the next iteration.
 MBS_FUNCTION void mbi_pagerank_relax(mbi_solve_state *s, double factor) {
   s->scalar[MBI_PAGERANK_RELAX] = factor;
   s->scalar[MBI_PAGERANK_PAST] = 1 - factor;
@@ -43864,11 +43883,11 @@ MBS_FUNCTION void mbi_pagerank_relax(mbi_solve_state *s, double factor) {
 // methods", Numer. Math. 3 (1961), section 4; estimates of eigenvalues as in Hageman, Young,
 // "Applied Iterative Methods" (1981), chapter 5. Where the eigenvalues lie in [-lambda,
 // lambda], the factor f = 2 / (1 + sqrt(1 - lambda^2)) takes the changes down by sqrt(f - 1)
-// an iteration: at damping 0.85 by 0.56 in place of 0.85. Links both ways make such eigenvalues.
-// Cycles of links make complex ones, with which relaxed changes fall more slowly than the power
-// method's, or grow. So relaxation is a trial: it begins with a factor whose failure costs
-// little, grows while the changes fall as real eigenvalues have them fall, and is given up,
-// for a while, where the power method is as fast.
+// an iteration: at damping 0.85 by 0.56 in place of 0.85. Links both ways make such
+// eigenvalues. Cycles of links make complex ones, with which relaxed changes fall more slowly
+// than the power method's, or grow. So relaxation is a trial: it begins with a factor whose
+// failure costs little, grows while the changes fall as real eigenvalues have them fall, and is
+// given up, for a while, where the power method is as fast.
 
 MBS_FUNCTION double mbi_pagerank_least(double a, double b) {
   return a < b ? a : b;
@@ -43889,8 +43908,7 @@ MBS_FUNCTION double mbi_pagerank_raised(const mbi_solve_state *s, double factor,
                                         double leap) {
   const double twice = 2 * factor - 1;
   const double most = mbi_pagerank_least(twice > leap ? twice : leap, 2.5 * factor - 1.5);
-  return mbi_pagerank_least(wanted,
-                            mbi_pagerank_least(most, s->scalar[MBI_PAGERANK_MOST]));
+  return mbi_pagerank_least(wanted, mbi_pagerank_least(most, s->scalar[MBI_PAGERANK_MOST]));
 }
 
 // Returns the rate at which changes fall with this factor if they belong to the real eigenvalue
@@ -43911,6 +43929,7 @@ MBS_FUNCTION double mbi_pagerank_rate(const mbi_solve_memory *m, int count) {
   return count == 3 ? cbrt(fell) : count == 2 ? sqrt(fell) : fell;
 }
 
+// Changes the relaxation factor and notes when.
 MBS_FUNCTION void mbi_pagerank_switch(mbi_solve_state *s, double factor) {
   mbi_pagerank_relax(s, factor);
   s->scalar[MBI_PAGERANK_SWITCHED] = s->iterations;
@@ -43920,8 +43939,8 @@ MBS_FUNCTION void mbi_pagerank_switch(mbi_solve_state *s, double factor) {
 MBS_FUNCTION void mbi_pagerank_account(mbi_solve_memory *m) {
   mbi_solve_state *s = &m->state;
   const int count = (s->iterations - 1) % MBI_PAGERANK_WINDOW + 1;
-  const double needed = log(s->rr / mbi_pagerank_before(m, count)) /
-                        log(s->scalar[MBI_PAGERANK_PLAIN_RATE]);
+  const double needed =
+      log(s->rr / mbi_pagerank_before(m, count)) / log(s->scalar[MBI_PAGERANK_PLAIN_RATE]);
   const double lost = s->scalar[MBI_PAGERANK_LOST] + count - needed;
   s->scalar[MBI_PAGERANK_LOST] = lost > 0 ? lost : 0;
 }
@@ -43929,8 +43948,7 @@ MBS_FUNCTION void mbi_pagerank_account(mbi_solve_memory *m) {
 // Returns how many iterations `share` of what all trials may lose, 2 and a tenth of the power
 // method's, leaves for the next.
 MBS_FUNCTION double mbi_pagerank_budget(const mbi_solve_state *s, double share) {
-  const double left =
-      log(s->tolerance / s->rr) / log(s->scalar[MBI_PAGERANK_PLAIN_RATE]);
+  const double left = log(s->tolerance / s->rr) / log(s->scalar[MBI_PAGERANK_PLAIN_RATE]);
   return share * (2 + 0.1 * (s->iterations + left)) - s->scalar[MBI_PAGERANK_LOST];
 }
 
@@ -43961,9 +43979,9 @@ MBS_FUNCTION int mbi_pagerank_steady(const mbi_solve_memory *m) {
   return 1;
 }
 
-// At the end of a window of the power method: begins a trial if its rates are steady. The first
-// factor f is bounded by what a failure costs: two iterations in which an eigenvalue off the
-// real axis takes the change to about f (1 + rate^2) - 1 of it for rate^2.
+// Begins a trial of relaxation at the end of a window of the power method, if its rates are
+// steady. The first factor f is bounded by what a failure costs: two iterations in which an
+// eigenvalue off the real axis takes the change to about f (1 + rate^2) - 1 of it for rate^2.
 MBS_FUNCTION void mbi_pagerank_begin_trial(mbi_solve_memory *m) {
   mbi_solve_state *s = &m->state;
   const double damping = s->scalar[MBI_PAGERANK_DAMPING];
@@ -43971,8 +43989,7 @@ MBS_FUNCTION void mbi_pagerank_begin_trial(mbi_solve_memory *m) {
       mbi_pagerank_rate(m, s->iterations > MBI_PAGERANK_WINDOW ? MBI_PAGERANK_WINDOW : 2);
   double budget, growth, wanted;
   s->scalar[MBI_PAGERANK_PLAIN_RATE] = rate;
-  if (s->iterations < 2 * MBI_PAGERANK_WINDOW ||
-      s->iterations < s->scalar[MBI_PAGERANK_HOLD] ||
+  if (s->iterations < 2 * MBI_PAGERANK_WINDOW || s->iterations < s->scalar[MBI_PAGERANK_HOLD] ||
       !(rate < damping + 0.1 * (1 - damping)) || // else that is rounding
       !(log(s->tolerance / s->rr) <= MBI_PAGERANK_AHEAD * log(rate)) ||
       !mbi_pagerank_steady(m)) {
@@ -43994,10 +44011,12 @@ MBS_FUNCTION void mbi_pagerank_begin_trial(mbi_solve_memory *m) {
   }
 }
 
-// After a relaxed iteration. The change that follows a switch is still of the iterate before.
+// Decides on the factor after a relaxed iteration. The first change after a switch still
+// belongs to the factor before.
 MBS_FUNCTION void mbi_pagerank_watch(mbi_solve_memory *m) {
   mbi_solve_state *s = &m->state;
-  const double factor = s->scalar[MBI_PAGERANK_RELAX], damping = s->scalar[MBI_PAGERANK_DAMPING];
+  const double factor = s->scalar[MBI_PAGERANK_RELAX],
+               damping = s->scalar[MBI_PAGERANK_DAMPING];
   const double plain = s->scalar[MBI_PAGERANK_PLAIN_RATE], last = mbi_pagerank_rate(m, 1);
   const int since = s->iterations - (int)s->scalar[MBI_PAGERANK_SWITCHED];
   double rate, lambda, wanted;
@@ -44018,7 +44037,8 @@ MBS_FUNCTION void mbi_pagerank_watch(mbi_solve_memory *m) {
     return;
   }
   rate = mbi_pagerank_rate(m, since > MBI_PAGERANK_WINDOW ? MBI_PAGERANK_WINDOW : 2);
-  // A factor that promises less than a tenth fewer iterations, and did not grow, is not worth it.
+  // A factor that promises less than a tenth fewer iterations, and did not grow, is not worth
+  // it.
   if (mbi_pagerank_budget(s, 0.5) < 0 ||
       (since >= 4 * MBI_PAGERANK_WINDOW &&
        log(mbi_pagerank_expected(plain, factor)) > 1.1 * log(plain))) {
@@ -44045,7 +44065,8 @@ MBS_FUNCTION void mbi_pagerank_watch(mbi_solve_memory *m) {
   }
 }
 
-// At the end of a window of the power method amid a trial, which goes on if that was no faster.
+// Ends a probe, a window of the power method within a trial. The trial goes on if the power
+// method was no faster.
 MBS_FUNCTION void mbi_pagerank_end_probe(mbi_solve_memory *m) {
   mbi_solve_state *s = &m->state;
   const double kept = s->scalar[MBI_PAGERANK_KEPT], rate = mbi_pagerank_rate(m, 2);
@@ -44076,8 +44097,8 @@ MBS_CALLED void mbi_pagerank_accelerate(mbi_solve_memory *m) {
   }
 }
 
-// At the end of an iteration, whose change is the one by the power method. The last iteration
-// is always one of those: what it bounds is the distance to the ranks themselves.
+// Ends an iteration. `change` is the one that the power method would make. The last iteration
+// is always one of the power method, whose change bounds the distance to the ranks themselves.
 MBS_FUNCTION void mbi_pagerank_decide(mbi_solve_memory *m, double change, double mass) {
   mbi_solve_state *s = &m->state;
   const int relaxed = s->scalar[MBI_PAGERANK_RELAX] != 1;
@@ -45693,11 +45714,13 @@ MBI_INTERNAL void mbi_jacobi(double *a, double *vectors, int n) {
 /* Functions that Lanczos and the power method share. */
 #define MBS_VECTOR double
 #define MBS_NAME(name, part) mbi_##name##part##_f64
-// Eigenpairs. Lanczos takes its basis from solve/gmres/arnoldi_steps.cuh and rotates it: Wu, Simon,
-// "Thick-Restart Lanczos Method for Large Symmetric Eigenvalue Problems" (2000). The power
-// method: Saad, "Numerical Methods for Large Eigenvalue Problems", 2nd ed. (2011), section 4.1.
+// Steps for eigenpairs. Lanczos takes its basis from solve/gmres/arnoldi_steps.cuh and rotates
+// it: Wu, Simon, "Thick-Restart Lanczos Method for Large Symmetric Eigenvalue Problems" (2000).
+// The power method: Saad, "Numerical Methods for Large Eigenvalue Problems", 2nd ed. (2011),
+// section 4.1.
 
-// The first vectors become sums of all by the rows of S; the last one follows behind them.
+// Rotates the basis: vector q becomes the combination by row q of S. The newest vector follows
+// them if MBI_EIGEN_NEXT is set.
 MBS_NOTHING_BEFORE(eigen_rotate)
 MBS_ELEMENT(eigen_rotate) {
   const int from = (int)c->scalar[MBI_EIGEN_FROM], to = (int)c->scalar[MBI_EIGEN_TO];
@@ -45721,7 +45744,7 @@ MBS_ELEMENT(eigen_rotate) {
 MBS_NOTHING_AFTER(eigen_rotate)
 MBS_STEP(eigen_rotate, 0, 0, MBS_ALWAYS)
 
-// ||w - value v||^2, ||v||^2 and v'w of one pair after the other, where w = A v; to the ring.
+// Writes ||w - value v||^2, ||v||^2 and v'w of the next pair to the ring, where w = A v.
 MBS_NOTHING_BEFORE(eigen_check)
 MBS_ELEMENT(eigen_check) {
   const int at = (int)c->scalar[MBI_EIGEN_CHECK];
@@ -45740,7 +45763,7 @@ MBS_AFTER(eigen_check) {
 }
 MBS_STEP(eigen_check, 3, 0, MBS_ALWAYS)
 
-// u'w and ||w||, where w = A u
+// lambda = u'w and ||w||, where w = A u
 MBS_NOTHING_BEFORE(power_measure)
 MBS_ELEMENT(power_measure) {
   const double w = MBS_LOAD(MBI_AT_W);
@@ -45757,7 +45780,7 @@ MBS_AFTER(power_measure) {
 }
 MBS_STEP(power_measure, 2, 0, MBS_RUNNING)
 
-// ||w - value u||^2, and u = w / ||w||
+// ||w - lambda u||^2, and u = w / ||w||
 MBS_BEFORE(power_normalise) {
   const double length = c->scalar[MBI_POWER_LENGTH];
   return length > 0 && length - length == 0 ? 0 : mbi_solve_broken(c, MBI_WHY_ZERO, length);
@@ -45777,11 +45800,13 @@ MBS_STEP(power_normalise, 1, 0, MBS_RUNNING)
 #undef MBS_NAME
 #define MBS_VECTOR float
 #define MBS_NAME(name, part) mbi_##name##part##_f32
-// Eigenpairs. Lanczos takes its basis from solve/gmres/arnoldi_steps.cuh and rotates it: Wu, Simon,
-// "Thick-Restart Lanczos Method for Large Symmetric Eigenvalue Problems" (2000). The power
-// method: Saad, "Numerical Methods for Large Eigenvalue Problems", 2nd ed. (2011), section 4.1.
+// Steps for eigenpairs. Lanczos takes its basis from solve/gmres/arnoldi_steps.cuh and rotates
+// it: Wu, Simon, "Thick-Restart Lanczos Method for Large Symmetric Eigenvalue Problems" (2000).
+// The power method: Saad, "Numerical Methods for Large Eigenvalue Problems", 2nd ed. (2011),
+// section 4.1.
 
-// The first vectors become sums of all by the rows of S; the last one follows behind them.
+// Rotates the basis: vector q becomes the combination by row q of S. The newest vector follows
+// them if MBI_EIGEN_NEXT is set.
 MBS_NOTHING_BEFORE(eigen_rotate)
 MBS_ELEMENT(eigen_rotate) {
   const int from = (int)c->scalar[MBI_EIGEN_FROM], to = (int)c->scalar[MBI_EIGEN_TO];
@@ -45805,7 +45830,7 @@ MBS_ELEMENT(eigen_rotate) {
 MBS_NOTHING_AFTER(eigen_rotate)
 MBS_STEP(eigen_rotate, 0, 0, MBS_ALWAYS)
 
-// ||w - value v||^2, ||v||^2 and v'w of one pair after the other, where w = A v; to the ring.
+// Writes ||w - value v||^2, ||v||^2 and v'w of the next pair to the ring, where w = A v.
 MBS_NOTHING_BEFORE(eigen_check)
 MBS_ELEMENT(eigen_check) {
   const int at = (int)c->scalar[MBI_EIGEN_CHECK];
@@ -45824,7 +45849,7 @@ MBS_AFTER(eigen_check) {
 }
 MBS_STEP(eigen_check, 3, 0, MBS_ALWAYS)
 
-// u'w and ||w||, where w = A u
+// lambda = u'w and ||w||, where w = A u
 MBS_NOTHING_BEFORE(power_measure)
 MBS_ELEMENT(power_measure) {
   const double w = MBS_LOAD(MBI_AT_W);
@@ -45841,7 +45866,7 @@ MBS_AFTER(power_measure) {
 }
 MBS_STEP(power_measure, 2, 0, MBS_RUNNING)
 
-// ||w - value u||^2, and u = w / ||w||
+// ||w - lambda u||^2, and u = w / ||w||
 MBS_BEFORE(power_normalise) {
   const double length = c->scalar[MBI_POWER_LENGTH];
   return length > 0 && length - length == 0 ? 0 : mbi_solve_broken(c, MBI_WHY_ZERO, length);
