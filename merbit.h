@@ -43817,12 +43817,12 @@ MERBIT_API merbit_status merbit_solver_solve(merbit_solver *solver, const void *
 
 typedef struct mbi_weights {
   merbit_context *context;
-  const merbit_view *graph; /* a host CSR or COO whose arrays have been checked */
-  double *sums;             /* W, and 0 where nothing leaves */
-  void *totals;             /* of the graph's type: W, and -1 */
-  void *scaled;             /* values: of row i divided by the power of two in W(i); or NULL */
+  const merbit_view *graph; /* a host CSR or COO whose arrays are checked */
+  double *sums;             /* W; 0 for a dangling vertex */
+  void *totals;             /* of the graph's type: W; -1 for a dangling vertex */
+  void *scaled;             /* values, row i divided by a power of two near W(i); or NULL */
   int tasks;
-  int64_t bad[MBI_MAX_THREADS]; /* of each task: the first entry that is no weight, or -1 */
+  int64_t bad[MBI_MAX_THREADS]; /* of each task: the first entry that is not a weight, or -1 */
 } mbi_weights;
 
 #define MBS_FUNCTION static
@@ -44133,49 +44133,49 @@ MBS_FUNCTION void mbi_pagerank_decide(mbi_solve_memory *m, double change, double
 #undef MBS_FUNCTION
 #undef MBS_CALLED
 
-#define MBI_PAGERANK_THREADS 256 /* of a block, and the most blocks */
+#define MBI_PAGERANK_THREADS 256 /* of a thread block: MBK_PAGERANK_THREADS */
 #define MBI_PAGERANK_BLOCKS 1024
 
 #define MBI_PAGERANK_KERNELS 6
-#define MBI_PAGERANK_CHECK (2 * MBI_SOLVE_ROUND_FIRST) /* iterations before the first, of a loop */
+#define MBI_PAGERANK_CHECK                                                                     \
+  (2 * MBI_SOLVE_ROUND_FIRST) /* iterations before the first convergence check of a loop */
 
 typedef struct mbi_pagerank_gpu {
   void *kernels[MBI_PAGERANK_KERNELS]; /* CUfunction */
-  void *z[3]; /* by turns; with two products that alternate z[0], and those */
+  void *z[3]; /* alternate; with method MERBIT z[0], and two products */
   void *weights, *teleport, *partials;
 } mbi_pagerank_gpu;
 
 typedef struct mbi_pagerank {
-  merbit_solver
-      engine; /* CUDA: what solve/core/recorded.c needs of a solver; stream, scalars */
+  merbit_solver engine; /* CUDA: stream, scalars and recorded graph; must be first */
   mbi_solve_method method;
   merbit_context *context;
   merbit_pagerank_desc desc; /* defaults filled in */
   merbit_type type;
   int64_t n;
-  merbit_view links;          /* the graph that the plan takes: the caller's, or of */
-  merbit_view copy, expanded; /* a device graph's copy; of a triangle: both */
-  merbit_matrix *entries;     /* of blocks */
-  merbit_operation operation; /* that makes A^T of links */
-  mbi_weights weights;        /* none where CUDA counts those of a pattern */
-  void *teleport;             /* the distribution, where it is the caller's */
+  merbit_view links;          /* the graph of the plan: the caller's, or one of these: */
+  merbit_view copy, expanded; /* a device graph's copy; both triangles */
+  merbit_matrix *entries;     /* entries of a BSR graph */
+  merbit_operation operation; /* that makes A^T from links */
+  mbi_weights weights;        /* empty if CUDA computes them */
+  void *teleport;             /* the caller's distribution, normalised, or NULL */
   merbit_plan *plan;          /* of A^T */
   void *ranks;                /* the caller's; on the CPU they hold z until the end */
-  mbi_solve_memory memory;    /* scalars, CUDA: as the last look found them */
-  int64_t synchronizations; /* convergence checks of the host */
-  int known;        /* iterations whose changes are in the history */
-  void *y;          /* CPU: the product, */
-  void *past;       /* and z of the iteration before */
-  double *partials; /* CPU: change and dangling mass of each chunk */
+  mbi_solve_memory memory;    /* scalars; CUDA: as of the last convergence check */
+  int64_t synchronizations;   /* convergence checks of the host */
+  int history_count;          /* iterations in the history */
+  void *y;                    /* CPU: the product */
+  void *past;                 /* CPU: z of the iteration before */
+  double *partials;           /* CPU: change and dangling mass of each chunk */
   mbi_pagerank_gpu gpu;
 } mbi_pagerank;
 
 #endif
 
-/* What leaves each vertex of a link graph: W(i) = sum over j of w(i, j), the weights of the
- * edges i -> j. The iteration is on z = x / W, so that the product is A^T z with the weights as
- * they were given, of a pattern none. A vertex that nothing leaves ("dangling") has -1: its
- * column of A^T is zero, and any divisor will do. */
+/* The weight of the edges that leave each vertex: W(i) = sum over j of w(i, j), for edges i ->
+ * j. The iteration is on z = x / W, so that the product is A^T z with the weights as they were
+ * given, of a pattern none. A vertex that nothing leaves ("dangling") has -1: its column of A^T
+ * is zero, and any divisor will do. */
 #define MBI_WEIGHTS_CHUNK 65536 /* vertices or entries that one task takes */
 
 /* W within 2^-n and 2^n keeps z and its products far from the ends of the type. */
@@ -44206,7 +44206,8 @@ static void mbi_weights_check_task(void *argument, int task) {
   }
 }
 
-/* `graph` is a host view whose arrays have been checked. */
+/* Fails on the first weight that is negative or not finite. `graph` is a host view whose arrays
+ * are checked. */
 MBI_INTERNAL merbit_status mbi_weights_check(merbit_context *context,
                                              const merbit_view *graph) {
   mbi_weights w;
@@ -44278,7 +44279,7 @@ static merbit_status mbi_weights_add(mbi_weights *w) {
 /* ---- Sums far from 1: rows by powers of two -----------------------------------------------
  */
 
-/* Whether z = x / W could leave the type, or lose bits. */
+/* Returns whether z = x / W could overflow its type or lose bits. */
 static int mbi_weights_need_scaling(const mbi_weights *w) {
   const double most = ldexp(1, mbi_view_type(w->graph) == MERBIT_F32 ? MBI_WEIGHTS_POWER_F32
                                                                      : MBI_WEIGHTS_POWER_F64);
@@ -44291,7 +44292,8 @@ static int mbi_weights_need_scaling(const mbi_weights *w) {
   return 0;
 }
 
-/* What divides the values of a row, so that they add up to something in [1/2, 1). */
+/* Returns the power of two that divides the values of a row, so that their sum is in [1/2, 1).
+ */
 static int mbi_weights_power(double sum) {
   int power = 0;
   (void)frexp(sum, &power);
@@ -44360,8 +44362,9 @@ static merbit_status mbi_weights_store(mbi_weights *w) {
   return status;
 }
 
-/* `graph` is a host CSR or COO, square, whose arrays have been checked and stay while `w` does.
- * Weights that are none are named. After a failure too, mbi_weights_destroy cleans up. */
+/* Computes the weights of a square host CSR or COO whose arrays are checked and outlive `w`.
+ * Fails on a negative or infinite weight. The caller runs mbi_weights_destroy, after a failure
+ * too. */
 MBI_INTERNAL merbit_status mbi_weights_create(merbit_context *context, const merbit_view *graph,
                                               mbi_weights *w) {
   void *memory = NULL;
@@ -44398,11 +44401,11 @@ MBI_INTERNAL void mbi_weights_destroy(merbit_context *context, mbi_weights *w) {
 /* PageRank by the power method: Zhang, Yao, Jiang, Zhang, "MERBIT: A GPU-Based SpMV Method for
  * Iterative Workloads", section 5.5.1. With P(i, j) = w(i, j) / W(i), an iteration is x' =
  * d P^T x + (1 - d + d * (mass of dangling vertices)) t. Here it is on z = x / W, for P^T x is
- * A^T z: no value is scaled, and a pattern stays one. Where the changes show that it pays,
+ * A^T z: no value is scaled, and a pattern stays one. If the changes show that it pays,
  * iterations are relaxed (solve/pagerank/steps.cuh), but not with method MERBIT, which is the
  * paper's. Sums over vertices are in double and in an order that depends on their number alone.
  */
-/* ---- What was asked ---------------------------------------------------------------------- */
+/* ---- The description --------------------------------------------------------------------- */
 
 static merbit_status mbi_pagerank_check_desc(mbi_pagerank *run) {
   merbit_context *context = run->context;
@@ -44449,13 +44452,11 @@ static merbit_status mbi_pagerank_check_desc(mbi_pagerank *run) {
   return MERBIT_OK;
 }
 
+/* Checks the graph and the description and fills in defaults. */
 MBI_INTERNAL merbit_status mbi_pagerank_check(mbi_pagerank *run, const merbit_view *graph,
                                               const void *ranks) {
   merbit_context *context = run->context;
-  const merbit_status status = mbi_view_check_header(context, graph);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_view_check_header(context, graph));
   if (!mbi_type_plain(mbi_view_type(graph))) {
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
                     "the graph's value_type is %s; merbit_pagerank takes MERBIT_F64 and "
@@ -44489,8 +44490,8 @@ static double mbi_pagerank_at(merbit_type type, const void *vector, int64_t i) {
   return type == MERBIT_F32 ? (double)((const float *)vector)[i] : ((const double *)vector)[i];
 }
 
-/* target[i] = given[i] / (the sum of all); may be the same array. First by the greatest, for
- * what is far from 1 would overflow or vanish in a sum. */
+/* Computes target[i] = given[i] / (sum of given); both may be the same array. Divides by the
+ * greatest first, because a sum of extreme numbers would overflow or vanish. */
 static merbit_status mbi_pagerank_distribution(const mbi_pagerank *run, const char *name,
                                                const void *given, void *target) {
   double most = 0, sum = 0;
@@ -44525,93 +44526,84 @@ static merbit_status mbi_pagerank_distribution(const mbi_pagerank *run, const ch
   return MERBIT_OK;
 }
 
-/* The teleport distribution, and the first ranks, in the caller's array, where they are given.
- */
+/* Normalises the teleport distribution and the first ranks, if the caller gives them. The first
+ * ranks go to the caller's array. */
 static merbit_status mbi_pagerank_distribute(mbi_pagerank *run) {
   const merbit_pagerank_desc *desc = &run->desc;
-  merbit_status status = MERBIT_OK;
   if (desc->personalisation != NULL) {
-    status = mbi_allocate_array(run->context, run->n, mbi_type_size(run->type),
-                                "the teleport distribution", &run->teleport);
-    if (status == MERBIT_OK) {
-      status = mbi_pagerank_distribution(run, "personalisation", desc->personalisation,
-                                         run->teleport);
-    }
+    MBI_TRY(mbi_allocate_array(run->context, run->n, mbi_type_size(run->type),
+                               "the teleport distribution", &run->teleport));
+    MBI_TRY(mbi_pagerank_distribution(run, "personalisation", desc->personalisation,
+                                      run->teleport));
   }
-  return status == MERBIT_OK && desc->start != NULL
-             ? mbi_pagerank_distribution(run, "start", desc->start, run->ranks)
-             : status;
+  return desc->start != NULL ? mbi_pagerank_distribution(run, "start", desc->start, run->ranks)
+                             : MERBIT_OK;
 }
 
-/* ---- Encode: A and its weights, A^T as a plan -------------------------------------------- */
+/* ---- The graph, its weights and the plan of A^T ------------------------------------------ */
 
-/* run->links: all entries of `host`, whose header has been checked. */
+/* Sets run->links to all entries of `host`, whose header is checked, and computes the weights.
+ */
 static merbit_status mbi_pagerank_expand(mbi_pagerank *run, const merbit_view *host) {
   merbit_context *context = run->context;
-  merbit_status status = mbi_view_check_arrays(context, host);
+  MBI_TRY(mbi_view_check_arrays(context, host));
   run->links = *host;
   run->operation = MERBIT_OPERATION_T;
-  if (status == MERBIT_OK && host->format == MERBIT_BSR) {
-    status = mbi_matrix_from_view(context, host, 0, &run->entries);
-    if (status == MERBIT_OK) {
-      run->links = run->entries->view;
-    }
-  } else if (status == MERBIT_OK && mbi_view_is_triangle(host)) {
-    status = mbi_weights_check(context, host); /* names weights as they were given */
-    if (status == MERBIT_OK) {
-      status = mbi_symmetric_expand(context, host, MERBIT_OPERATION_N, 0, &run->expanded, NULL);
-      run->links = run->expanded;
-      run->operation = MERBIT_OPERATION_N; /* its own transpose */
-    }
+  if (host->format == MERBIT_BSR) {
+    MBI_TRY(mbi_matrix_from_view(context, host, 0, &run->entries));
+    run->links = run->entries->view;
+  } else if (mbi_view_is_triangle(host)) {
+    MBI_TRY(mbi_weights_check(context, host)); /* so that an error names the given weights */
+    MBI_TRY(mbi_symmetric_expand(context, host, MERBIT_OPERATION_N, 0, &run->expanded, NULL));
+    run->links = run->expanded;
+    run->operation = MERBIT_OPERATION_N; /* it is its own transpose */
   }
-  if (status == MERBIT_OK) {
-    status = mbi_weights_create(context, &run->links, &run->weights);
-  }
-  if (status == MERBIT_OK && run->weights.scaled != NULL) {
+  MBI_TRY(mbi_weights_create(context, &run->links, &run->weights));
+  if (run->weights.scaled != NULL) {
     run->links.values = run->weights.scaled;
   }
-  return status;
+  return MERBIT_OK;
 }
 
-/* The side, before a failure of the GPU. */
+/* Returns the side to try first. */
 MBI_INTERNAL merbit_side mbi_pagerank_side(const mbi_pagerank *run) {
   return run->desc.side != MERBIT_SIDE_AUTO     ? run->desc.side
          : mbi_method_runs(run->desc.method, 1) ? run->context->side
                                                 : MERBIT_SIDE_CPU;
 }
 
-/* A pattern's weights are counted on the GPU, which has row_ptr or gets it. */
+/* Returns whether the GPU computes the weights, from the row_ptr of a pattern. */
 static int mbi_pagerank_counts_on_gpu(const mbi_pagerank *run, const merbit_view *view) {
   return mbi_pagerank_side(run) == MERBIT_SIDE_CUDA && run->context->side == MERBIT_SIDE_CUDA &&
          view->format == MERBIT_CSR && view->values == NULL && !mbi_view_is_triangle(view);
 }
 
+/* Brings the graph to where the plan is made, computes weights and normalises distributions. */
 MBI_INTERNAL merbit_status mbi_pagerank_encode(mbi_pagerank *run, const merbit_view *graph) {
   const int device = graph->memory == MERBIT_MEMORY_DEVICE;
   merbit_view view = *graph;
-  merbit_status status = MERBIT_OK;
   if (run->desc.unweighted) {
     view.values = NULL;
   }
   if (mbi_pagerank_counts_on_gpu(run, &view)) {
-    status = device ? MERBIT_OK : mbi_view_check_arrays(run->context, &view);
+    if (!device) {
+      MBI_TRY(mbi_view_check_arrays(run->context, &view));
+    }
     run->links = view;
     run->operation = MERBIT_OPERATION_T;
   } else {
     if (device) {
-      status = mbi_view_download(run->context, &view, &run->copy);
+      MBI_TRY(mbi_view_download(run->context, &view, &run->copy));
       view = run->copy;
     }
-    if (status == MERBIT_OK) {
-      status = mbi_pagerank_expand(run, &view);
-    }
+    MBI_TRY(mbi_pagerank_expand(run, &view));
   }
-  return status == MERBIT_OK ? mbi_pagerank_distribute(run) : status;
+  return mbi_pagerank_distribute(run);
 }
 
-/* Products to count on. The change, at most 2, falls below the tolerance by the damping alone
- * in so many; but graphs take a tenth to four tenths of these, and what the GPU's products
- * could gain by another form of the matrix is soon less than making it costs. */
+/* Returns the number of products that the plan is chosen for. The change, at most 2, falls
+ * below the tolerance by the damping alone within `worst` products. Real graphs need a tenth to
+ * four tenths of them; the GPU's plan is chosen for a sixth. */
 MBI_INTERNAL int mbi_pagerank_calls(const merbit_pagerank_desc *desc, merbit_side side) {
   const double most = desc->max_iterations < 1000 ? desc->max_iterations : 1000;
   const double worst = ceil(log(desc->tolerance / 2) / log(desc->damping));
@@ -44636,12 +44628,13 @@ static void mbi_pagerank_epilogue(const mbi_pagerank *run, merbit_epilogue *epil
   epilogue->scalars = 4;
 }
 
+/* Returns the thread blocks of a kernel over all vertices. */
 MBI_INTERNAL int64_t mbi_pagerank_blocks(const mbi_pagerank *run) {
   const int64_t blocks = (run->n + MBI_PAGERANK_THREADS - 1) / MBI_PAGERANK_THREADS;
   return blocks < MBI_PAGERANK_BLOCKS ? blocks : MBI_PAGERANK_BLOCKS;
 }
 
-/* Everything at its place in the memory at `space`, z's first; the bytes that it takes. */
+/* Divides the memory at `space` among vectors and scalars, the z first. Returns the bytes. */
 MBI_INTERNAL uint64_t mbi_pagerank_divide(mbi_pagerank *run, int dual, mbi_devptr space) {
   const uint64_t bytes = (uint64_t)run->n * mbi_type_size(run->type);
   mbi_pagerank_gpu *gpu = &run->gpu;
@@ -44661,6 +44654,7 @@ MBI_INTERNAL uint64_t mbi_pagerank_divide(mbi_pagerank *run, int dual, mbi_devpt
   return used;
 }
 
+/* Creates the plan of A^T on `side`. */
 MBI_INTERNAL merbit_status mbi_pagerank_plan(mbi_pagerank *run, merbit_side side) {
   const int dual = side == MERBIT_SIDE_CUDA && run->desc.method == MERBIT_METHOD_MERBIT;
   merbit_plan_desc desc;
@@ -44687,7 +44681,7 @@ MBI_INTERNAL merbit_status mbi_pagerank_plan(mbi_pagerank *run, merbit_side side
   return mbi_plan_create(run->context, &run->links, &desc, &making, &run->plan);
 }
 
-/* What either side starts from, but for the base. */
+/* Sets the first state, for either side, but for the base. */
 MBI_INTERNAL void mbi_pagerank_start(mbi_pagerank *run) {
   mbi_solve_state *state = &run->memory.state;
   state->scalar[MBI_PAGERANK_DAMPING] = run->desc.damping;
@@ -44703,12 +44697,12 @@ MBI_INTERNAL void mbi_pagerank_start(mbi_pagerank *run) {
 }
 
 /* ==== >>solve/pagerank/pagerank_cuda.c  PageRank on the GPU =============================== */
-/* PageRank on the GPU: vectors and scalars stay there. An iteration is one product, whose
- * epilogue makes the new z and two sums, and what follows from them; iterations are recorded
- * and run as those of solvers (solve/core/recorded.c). */
+/* PageRank on the GPU, where vectors and scalars stay. An iteration is one product: its
+ * epilogue computes the new z, two sums and the scalar part. Iterations are recorded as those
+ * of solvers are (solve/core/recorded.c). */
 #define MBI_PAGERANK_SHARED (2 * MBI_PAGERANK_THREADS * sizeof(double))
 
-/* ---- Specialise: one program with the kernels -------------------------------------------- */
+/* ---- The program ------------------------------------------------------------------------- */
 
 enum {
   MBI_PAGERANK_WEIGH,
@@ -44745,7 +44739,7 @@ static merbit_status mbi_pagerank_specialise(mbi_pagerank *run) {
   return status;
 }
 
-/* Of `blocks` blocks; 0: as many as the vertices take. */
+/* Launches a kernel of `blocks` thread blocks; 0: as many as the vertices take. */
 static merbit_status mbi_pagerank_launch(mbi_pagerank *run, int kernel, int64_t blocks,
                                          void **arguments) {
   return mbi_device_launch(run->context, run->gpu.kernels[kernel], mbi_pagerank_kernels[kernel],
@@ -44755,7 +44749,7 @@ static merbit_status mbi_pagerank_launch(mbi_pagerank *run, int kernel, int64_t 
 
 /* ---- Vectors ----------------------------------------------------------------------------- */
 
-/* W of a pattern from its row_ptr, so that no host vector of it is made and moved. */
+/* Computes W of a pattern from its row_ptr on the GPU. */
 static merbit_status mbi_pagerank_weigh(mbi_pagerank *run) {
   const merbit_view *links = &run->links;
   const uint64_t bytes = ((uint64_t)run->n + 1) * mbi_index_bytes(links->offset_type);
@@ -44786,7 +44780,7 @@ static merbit_status mbi_pagerank_weigh(mbi_pagerank *run) {
   return status;
 }
 
-/* A vector of host memory; NULL: there is none. */
+/* Copies a vector from host memory, unless `source` is NULL. */
 static merbit_status mbi_pagerank_send(mbi_pagerank *run, void *target, const void *source) {
   return source == NULL ? MERBIT_OK
                         : mbi_solve_upload(&run->engine, target, source,
@@ -44818,7 +44812,7 @@ static merbit_status mbi_pagerank_upload(mbi_pagerank *run) {
              : status;
 }
 
-/* z of the first ranks, and what the first iteration starts from. */
+/* Computes z from the first ranks, and the scalars that the first iteration starts from. */
 static merbit_status mbi_pagerank_begin(mbi_pagerank *run) {
   int32_t given = run->desc.start != NULL;
   uint64_t n = (uint64_t)run->n;
@@ -44837,9 +44831,9 @@ static merbit_status mbi_pagerank_begin(mbi_pagerank *run) {
   return status == MERBIT_OK ? mbi_pagerank_launch(run, MBI_PAGERANK_FIRST, 1, first) : status;
 }
 
-/* ---- An iteration, as it is recorded ----------------------------------------------------- */
+/* ---- An iteration ------------------------------------------------------------------------ */
 
-/* One product, from z[turn] to the other, where the z of the iteration before is. */
+/* Enqueues an iteration: a product from z[turn] to the other z, which holds the z before. */
 static merbit_status mbi_pagerank_fused(mbi_pagerank *run, int turn) {
   mbi_solve_memory *m = run->engine.memory;
   void *stream = run->engine.gpu.stream;
@@ -44852,7 +44846,7 @@ static merbit_status mbi_pagerank_fused(mbi_pagerank *run, int turn) {
                            m->state.scalar, m->state.product_sums, &m->state.closed, stream);
 }
 
-/* Method MERBIT: two products that alternate, as the paper's dual-buffer commit wants it. */
+/* Enqueues an iteration of method MERBIT, whose dual-buffer commit alternates between two y. */
 static merbit_status mbi_pagerank_dual(mbi_pagerank *run, int turn) {
   mbi_devptr z = mbi_device_address(run->gpu.z[0]);
   mbi_devptr y = mbi_device_address(run->gpu.z[1 + turn]);
@@ -44879,8 +44873,8 @@ static merbit_status mbi_pagerank_dual(mbi_pagerank *run, int turn) {
                              : status;
 }
 
-/* Two iterations, so that whatever was enqueued before, or failed while it was, the next ones
- * begin with z[0]. */
+/* Enqueues two iterations, so that the next call always begins with z[0], even after a failure.
+ */
 static merbit_status mbi_pagerank_enqueue(merbit_solver *engine) {
   mbi_pagerank *run = (mbi_pagerank *)(void *)engine; /* its first member */
   merbit_status status = MERBIT_OK;
@@ -44892,22 +44886,19 @@ static merbit_status mbi_pagerank_enqueue(merbit_solver *engine) {
   return status;
 }
 
-/* ---- Life -------------------------------------------------------------------------------- */
+/* ---- Create and release ------------------------------------------------------------------ */
 
+/* Makes what the GPU iterates with. On failure the caller runs mbi_pagerank_release_cuda. */
 MBI_INTERNAL merbit_status mbi_pagerank_prepare_cuda(mbi_pagerank *run) {
   merbit_solver *engine = &run->engine;
-  merbit_status status = mbi_pagerank_plan(run, MERBIT_SIDE_CUDA);
-  if (status == MERBIT_OK) {
-    status = mbi_device_enter(run->context);
-  }
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  merbit_status status;
+  MBI_TRY(mbi_pagerank_plan(run, MERBIT_SIDE_CUDA));
+  MBI_TRY(mbi_device_enter(run->context));
   engine->side = MERBIT_SIDE_CUDA;
   engine->context = run->context;
   run->method.name = "PageRank";
   run->method.iterate = mbi_pagerank_enqueue;
-  /* Of two iterations each; a turn costs 4 us, products that do not end where ranks do more. */
+  /* Two iterations a call. A pass of the loop costs 4 us; a call after the end costs more. */
   engine->gpu.loop_calls = run->plan->making.dual ? 1 : 2;
   engine->method = &run->method;
   mbi_recorded_stream(engine);
@@ -44926,7 +44917,8 @@ MBI_INTERNAL merbit_status mbi_pagerank_prepare_cuda(mbi_pagerank *run) {
   return status;
 }
 
-/* What a dead device held is gone with it. Leaves `gpu` empty, so that the CPU may follow. */
+/* Releases what the GPU iterates with and clears `gpu`, so that the CPU may be tried. The
+ * memory of a lost device is gone already. */
 MBI_INTERNAL void mbi_pagerank_release_cuda(mbi_pagerank *run) {
   merbit_context *context = run->context;
   merbit_solver *engine = &run->engine;
@@ -44941,9 +44933,9 @@ MBI_INTERNAL void mbi_pagerank_release_cuda(mbi_pagerank *run) {
   run->plan = NULL;
 }
 
-/* ---- Batches, and one look after each ---------------------------------------------------- */
+/* ---- Rounds ------------------------------------------------------------------------------ */
 
-/* The next batch ends `span` iterations on. */
+/* Runs a round of `span` iterations and reads the state: the convergence check. */
 MBI_INTERNAL merbit_status mbi_pagerank_iterate_cuda(mbi_pagerank *run, int span) {
   mbi_solve_memory *m = run->engine.memory;
   const int look = run->memory.state.iterations + span;
@@ -44965,7 +44957,7 @@ MBI_INTERNAL merbit_status mbi_pagerank_iterate_cuda(mbi_pagerank *run, int span
   return status;
 }
 
-/* Ranks, at the end. */
+/* Turns z into ranks and downloads them. */
 MBI_INTERNAL merbit_status mbi_pagerank_fetch(mbi_pagerank *run) {
   void *z = run->gpu.z[run->plan->making.dual ? 0 : run->memory.state.iterations % 2];
   uint64_t n = (uint64_t)run->n;
@@ -44987,7 +44979,7 @@ MBI_INTERNAL merbit_status mbi_pagerank_fetch(mbi_pagerank *run) {
 }
 
 /* ==== >>solve/pagerank/pagerank_cpu.c  PageRank on the CPU, and its loop ================== */
-/* PageRank: the CPU's iterations, who computes, and the loop. */
+/* PageRank: the CPU's iterations, the choice of the side, and the loop. */
 #define MBI_PAGERANK_CHUNK 8192 /* vertices that one task updates */
 
 /* ---- CPU --------------------------------------------------------------------------------- */
@@ -44996,13 +44988,14 @@ static int64_t mbi_pagerank_chunk_end(const mbi_pagerank *run, int64_t begin) {
   return begin + MBI_PAGERANK_CHUNK < run->n ? begin + MBI_PAGERANK_CHUNK : run->n;
 }
 
+/* Writes the two sums of a chunk. */
 static void mbi_pagerank_note(const mbi_pagerank *run, int chunk, double change, double mass) {
   run->partials[2 * (size_t)chunk] = change;
   run->partials[2 * (size_t)chunk + 1] = mass;
 }
 
-/* One chunk: z of the first ranks, which are all equal unless given, and the vertices that
- * dangle. */
+/* Computes one chunk of z from the first ranks, which are all equal unless given. Sums: the number
+ * of dangling vertices, and their mass. */
 static void mbi_pagerank_begin_f64(void *argument, int chunk) {
   const mbi_pagerank *run = (const mbi_pagerank *)argument;
   const double *weights = (const double *)run->weights.totals;
@@ -45020,7 +45013,7 @@ static void mbi_pagerank_begin_f64(void *argument, int chunk) {
   mbi_pagerank_note(run, chunk, dangling, mass);
 }
 
-/* One chunk of z' = (d * y + base) / W. */
+/* Computes one chunk of z' = (d * y + base) / W. */
 static void mbi_pagerank_uniform_f64(void *argument, int chunk) {
   const mbi_pagerank *run = (const mbi_pagerank *)argument;
   const double *y = (const double *)run->y;
@@ -45058,7 +45051,7 @@ static void mbi_pagerank_uniform_f64(void *argument, int chunk) {
                     (mass[0] + mass[1] + mass[2] + mass[3]) / 2);
 }
 
-/* One chunk of z' = (d * y + base) / W, relaxed; the z of before is kept. */
+/* Computes one chunk of z' = (d * y + base) / W, relaxed; the z of before is kept. */
 static void mbi_pagerank_uniform_relaxed_f64(void *argument, int chunk) {
   const mbi_pagerank *run = (const mbi_pagerank *)argument;
   const double *y = (const double *)run->y;
@@ -45101,7 +45094,7 @@ static void mbi_pagerank_uniform_relaxed_f64(void *argument, int chunk) {
                     (mass[0] + mass[1] + mass[2] + mass[3]) / 2);
 }
 
-/* One chunk of z' = (d * y + base * t) / W. */
+/* Computes one chunk of z' = (d * y + base * t) / W. */
 static void mbi_pagerank_personal_f64(void *argument, int chunk) {
   const mbi_pagerank *run = (const mbi_pagerank *)argument;
   const double *y = (const double *)run->y;
@@ -45140,7 +45133,7 @@ static void mbi_pagerank_personal_f64(void *argument, int chunk) {
                     (mass[0] + mass[1] + mass[2] + mass[3]) / 2);
 }
 
-/* One chunk of z' = (d * y + base * t) / W, relaxed; the z of before is kept. */
+/* Computes one chunk of z' = (d * y + base * t) / W, relaxed; the z of before is kept. */
 static void mbi_pagerank_personal_relaxed_f64(void *argument, int chunk) {
   const mbi_pagerank *run = (const mbi_pagerank *)argument;
   const double *y = (const double *)run->y;
@@ -45184,7 +45177,7 @@ static void mbi_pagerank_personal_relaxed_f64(void *argument, int chunk) {
                     (mass[0] + mass[1] + mass[2] + mass[3]) / 2);
 }
 
-/* One chunk of ranks from z. Relaxation may leave single ones below 0: the nearest rank is 0. */
+/* Computes one chunk of ranks from z. A rank that relaxation has left below 0 becomes 0. */
 static void mbi_pagerank_end_f64(void *argument, int chunk) {
   const mbi_pagerank *run = (const mbi_pagerank *)argument;
   const double *weights = (const double *)run->weights.totals;
@@ -45197,8 +45190,8 @@ static void mbi_pagerank_end_f64(void *argument, int chunk) {
   }
 }
 
-/* One chunk: z of the first ranks, which are all equal unless given, and the vertices that
- * dangle. */
+/* Computes one chunk of z from the first ranks, which are all equal unless given. Sums: the number
+ * of dangling vertices, and their mass. */
 static void mbi_pagerank_begin_f32(void *argument, int chunk) {
   const mbi_pagerank *run = (const mbi_pagerank *)argument;
   const float *weights = (const float *)run->weights.totals;
@@ -45216,7 +45209,7 @@ static void mbi_pagerank_begin_f32(void *argument, int chunk) {
   mbi_pagerank_note(run, chunk, dangling, mass);
 }
 
-/* One chunk of z' = (d * y + base) / W. */
+/* Computes one chunk of z' = (d * y + base) / W. */
 static void mbi_pagerank_uniform_f32(void *argument, int chunk) {
   const mbi_pagerank *run = (const mbi_pagerank *)argument;
   const float *y = (const float *)run->y;
@@ -45254,7 +45247,7 @@ static void mbi_pagerank_uniform_f32(void *argument, int chunk) {
                     (mass[0] + mass[1] + mass[2] + mass[3]) / 2);
 }
 
-/* One chunk of z' = (d * y + base) / W, relaxed; the z of before is kept. */
+/* Computes one chunk of z' = (d * y + base) / W, relaxed; the z of before is kept. */
 static void mbi_pagerank_uniform_relaxed_f32(void *argument, int chunk) {
   const mbi_pagerank *run = (const mbi_pagerank *)argument;
   const float *y = (const float *)run->y;
@@ -45297,7 +45290,7 @@ static void mbi_pagerank_uniform_relaxed_f32(void *argument, int chunk) {
                     (mass[0] + mass[1] + mass[2] + mass[3]) / 2);
 }
 
-/* One chunk of z' = (d * y + base * t) / W. */
+/* Computes one chunk of z' = (d * y + base * t) / W. */
 static void mbi_pagerank_personal_f32(void *argument, int chunk) {
   const mbi_pagerank *run = (const mbi_pagerank *)argument;
   const float *y = (const float *)run->y;
@@ -45336,7 +45329,7 @@ static void mbi_pagerank_personal_f32(void *argument, int chunk) {
                     (mass[0] + mass[1] + mass[2] + mass[3]) / 2);
 }
 
-/* One chunk of z' = (d * y + base * t) / W, relaxed; the z of before is kept. */
+/* Computes one chunk of z' = (d * y + base * t) / W, relaxed; the z of before is kept. */
 static void mbi_pagerank_personal_relaxed_f32(void *argument, int chunk) {
   const mbi_pagerank *run = (const mbi_pagerank *)argument;
   const float *y = (const float *)run->y;
@@ -45380,7 +45373,7 @@ static void mbi_pagerank_personal_relaxed_f32(void *argument, int chunk) {
                     (mass[0] + mass[1] + mass[2] + mass[3]) / 2);
 }
 
-/* One chunk of ranks from z. Relaxation may leave single ones below 0: the nearest rank is 0. */
+/* Computes one chunk of ranks from z. A rank that relaxation has left below 0 becomes 0. */
 static void mbi_pagerank_end_f32(void *argument, int chunk) {
   const mbi_pagerank *run = (const mbi_pagerank *)argument;
   const float *weights = (const float *)run->weights.totals;
@@ -45393,7 +45386,7 @@ static void mbi_pagerank_end_f32(void *argument, int chunk) {
   }
 }
 
-/* Over all chunks; the two sums are in the order of the chunks. */
+/* Runs a task on all chunks and adds up their two sums in the order of the chunks. */
 static void mbi_pagerank_chunks(mbi_pagerank *run, mbi_task single, mbi_task twice,
                                 double sums[2]) {
   const int64_t chunks = (run->n + MBI_PAGERANK_CHUNK - 1) / MBI_PAGERANK_CHUNK;
@@ -45406,43 +45399,31 @@ static void mbi_pagerank_chunks(mbi_pagerank *run, mbi_task single, mbi_task twi
   }
 }
 
+/* Makes what the CPU iterates with. On failure the caller runs mbi_pagerank_release. */
 static merbit_status mbi_pagerank_prepare_cpu(mbi_pagerank *run) {
   mbi_solve_state *state = &run->memory.state;
   void *partials = NULL;
   double sums[2];
-  merbit_status status = MERBIT_OK;
-  if (run->weights.totals == NULL) { /* the GPU was to count them */
-    status = mbi_weights_create(run->context, &run->links, &run->weights);
+  if (run->weights.totals == NULL) { /* the GPU was to compute them */
+    MBI_TRY(mbi_weights_create(run->context, &run->links, &run->weights));
   }
-  if (status == MERBIT_OK) {
-    status = mbi_pagerank_plan(run, MERBIT_SIDE_CPU);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_allocate_array(run->context, run->n, mbi_type_size(run->type),
-                                "a vector of ranks", &run->y);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_allocate_array(run->context, run->n, mbi_type_size(run->type),
-                                "the ranks of the iteration before", &run->past);
-  }
-  if (status == MERBIT_OK) { /* a first relaxed iteration takes none of them */
-    memset(run->past, 0, (size_t)run->n * mbi_type_size(run->type));
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_allocate_array(run->context, run->n / MBI_PAGERANK_CHUNK + 1,
-                                2 * sizeof(double), "partial sums", &partials);
-  }
+  MBI_TRY(mbi_pagerank_plan(run, MERBIT_SIDE_CPU));
+  MBI_TRY(mbi_allocate_array(run->context, run->n, mbi_type_size(run->type),
+                             "a vector of ranks", &run->y));
+  MBI_TRY(mbi_allocate_array(run->context, run->n, mbi_type_size(run->type),
+                             "the ranks of the iteration before", &run->past));
+  memset(run->past, 0, (size_t)run->n * mbi_type_size(run->type));
+  MBI_TRY(mbi_allocate_array(run->context, run->n / MBI_PAGERANK_CHUNK + 1,
+                             2 * sizeof(double), "partial sums", &partials));
   run->partials = (double *)partials;
-  if (status == MERBIT_OK) {
-    mbi_pagerank_chunks(run, mbi_pagerank_begin_f32, mbi_pagerank_begin_f64, sums);
-    state->scalar[MBI_PAGERANK_DANGLING] = sums[0];
-    mbi_pagerank_spread(state, sums[1]);
-  }
-  return status;
+  mbi_pagerank_chunks(run, mbi_pagerank_begin_f32, mbi_pagerank_begin_f64, sums);
+  state->scalar[MBI_PAGERANK_DANGLING] = sums[0];
+  mbi_pagerank_spread(state, sums[1]);
+  return MERBIT_OK;
 }
 
-/* The z of before is only kept where this iteration or the next one is relaxed, which the end
- * of a window decides. */
+/* One iteration on the CPU. The z before is kept only if this iteration is relaxed or the next may
+ * be, which is decided at the end of a window. */
 static merbit_status mbi_pagerank_iterate_cpu(mbi_pagerank *run) {
   static const mbi_task tasks[2][2][2] = {
       {{mbi_pagerank_uniform_f32, mbi_pagerank_uniform_f64},
@@ -45454,13 +45435,10 @@ static merbit_status mbi_pagerank_iterate_cpu(mbi_pagerank *run) {
                       (state->iterations + 1) % MBI_PAGERANK_WINDOW == 0;
   const mbi_task *task = tasks[run->teleport != NULL][relaxed];
   double sums[2];
-  const merbit_status status =
-      merbit_spmv(run->plan, NULL, NULL, run->ranks, NULL, run->y, NULL);
-  if (status == MERBIT_OK) {
-    mbi_pagerank_chunks(run, task[0], task[1], sums);
-    mbi_pagerank_decide(&run->memory, sums[0], sums[1]);
-  }
-  return status;
+  MBI_TRY(merbit_spmv(run->plan, NULL, NULL, run->ranks, NULL, run->y, NULL));
+  mbi_pagerank_chunks(run, task[0], task[1], sums);
+  mbi_pagerank_decide(&run->memory, sums[0], sums[1]);
+  return MERBIT_OK;
 }
 
 /* ---- Either side ------------------------------------------------------------------------- */
@@ -45478,7 +45456,8 @@ static void mbi_pagerank_release(mbi_pagerank *run) {
   merbit_matrix_destroy(run->entries);
 }
 
-/* AUTO may take the CPU when the GPU fails now and the graph came in host memory. */
+/* Makes what one side iterates with. If the GPU fails, MERBIT_SIDE_AUTO takes the CPU for a graph
+ * in host memory. */
 static merbit_status mbi_pagerank_prepare(mbi_pagerank *run, merbit_memory memory) {
   merbit_context *context = run->context;
   char reason[sizeof run->plan->reason];
@@ -45504,13 +45483,14 @@ static merbit_status mbi_pagerank_prepare(mbi_pagerank *run, merbit_memory memor
 static void mbi_pagerank_note_history(mbi_pagerank *run) {
   const int last = run->memory.state.iterations;
   const int size = run->desc.history_size;
-  int k = run->known;
+  int k = run->history_count;
   for (; k < last && k < size; k++) {
     run->desc.history[k] = run->memory.ring[(k + 1) % MBI_SOLVE_RING];
   }
-  run->known = last;
+  run->history_count = last;
 }
 
+/* Iterates in rounds until the state says stop. The CPU checks convergence after each iteration. */
 static merbit_status mbi_pagerank_iterate(mbi_pagerank *run) {
   const int cuda = run->plan->side == MERBIT_SIDE_CUDA;
   const double start = mbi_seconds();
@@ -45525,7 +45505,7 @@ static merbit_status mbi_pagerank_iterate(mbi_pagerank *run) {
     if (status != MERBIT_OK) {
       return status;
     }
-    span = mbi_solve_next_round(state->iterations - run->known, now - before);
+    span = mbi_solve_next_round(state->iterations - run->history_count, now - before);
     before = now;
     mbi_pagerank_note_history(run);
     if (desc->progress != NULL &&
@@ -45541,6 +45521,7 @@ static merbit_status mbi_pagerank_iterate(mbi_pagerank *run) {
   return MERBIT_OK;
 }
 
+/* Reports how the iteration ended. */
 static void mbi_pagerank_report(const mbi_pagerank *run, merbit_pagerank_result *result) {
   const mbi_solve_state *state = &run->memory.state;
   result->stop = state->stop == MBI_PAGERANK_CONVERGED ? MERBIT_STOP_CONVERGED
@@ -45555,7 +45536,7 @@ static void mbi_pagerank_report(const mbi_pagerank *run, merbit_pagerank_result 
   result->device_bytes = result->plan.device_bytes + (int64_t)run->plan->making.arena_bytes;
 }
 
-/* `graph` is a square view, not empty, whose header has been checked. */
+/* Computes ranks. `graph` is a square view, not empty, whose header is checked. */
 static merbit_status mbi_pagerank_run(mbi_pagerank *run, const merbit_view *graph,
                                       merbit_pagerank_result *result) {
   const double start = mbi_seconds();
