@@ -2920,7 +2920,7 @@ MBI_INTERNAL int mbi_replacement_end(mbi_replacement *r, int error) {
 #else
 #define MBI_SOURCES 68
 #endif
-#define MBI_KERNEL_HASH "1f4e714fece144dfdb7d9385e041e24d345f447865bd82a0a6ab23582e7b886e"
+#define MBI_KERNEL_HASH "aa39a57ad9dbf134d20b8a46f27415ec4e9984caa31f327eff3e94f7aba996a8"
 
 typedef struct mbi_source {
   const char *name; /* as kernels include it */
@@ -10162,7 +10162,7 @@ static const char *const mbi_source_solve_core_state_cuh[] = {
   "#define MBI_AT_B 1\n"
   "#define MBI_AT_W 2\n"
   "#define MBI_AT_INVERSE 3\n"
-  "#define MBI_AT_OWN 4\n\n\n"
+  "#define MBI_AT_OWN 4\n\n\n\n"
   "#define MBI_PRE_NONE 0\n"
   "#define MBI_PRE_DIAGONAL 1\n"
   "#define MBI_PRE_SEPARATE 2\n\n"
@@ -10205,7 +10205,7 @@ static const char *const mbi_source_solve_core_state_cuh[] = {
   "} mbi_solve_memory;\n\n\n"
   "#define MBI_OPEN_BEGIN 0\n",
   "#define MBI_OPEN_GO_ON 1\n"
-  "#define MBI_OPEN_TIGHTER 2\n\n"
+  "#define MBI_OPEN_TIGHTER 2\n\n\n"
   "MBS_FUNCTION void mbi_solve_open(mbi_solve_memory *m, int how, int span, int cap,\n"
   "                                 double tolerance, double shrink, double epsilon) {\n"
   "  mbi_solve_state *s = &m->state;\n"
@@ -10221,13 +10221,14 @@ static const char *const mbi_source_solve_core_state_cuh[] = {
   "    s->closed = 0;\n"
   "  }\n"
   "  s->shrink = shrink;\n"
-  "  s->goal = shrink * tolerance * shrink * tolerance * s->bb;\n"
+  "  s->goal = shrink * tolerance * shrink * tolerance *\n"
+  "            s->bb;\n"
   "  if (how == MBI_OPEN_TIGHTER) {\n"
   "    s->stop = MBI_SOLVE_RUNNING;\n"
   "    s->closed = 0;\n"
   "  }\n"
   "  s->check_at = s->iterations + span;\n"
-  "}\n\n\n"
+  "}\n\n\n\n"
   "MBS_FUNCTION void mbi_solve_note_residual(mbi_solve_memory *m, double rr) {\n"
   "  mbi_solve_state *s = &m->state;\n"
   "  s->rr = rr;\n"
@@ -10251,7 +10252,7 @@ static const char *const mbi_source_solve_core_state_cuh[] = {
   "  m->state.closed = 0;\n"
   "  m->state.why = MBI_WHY_NOTHING;\n"
   "  mbi_solve_note_residual(m, m->state.ww);\n"
-  "}\n\n\n"
+  "}\n\n\n\n"
   "MBS_FUNCTION int mbi_solve_broken(mbi_solve_state *c, int why, double value) {\n"
   "  c->why = why;\n"
   "  c->value = value;\n",
@@ -10279,17 +10280,17 @@ static const char *const mbi_source_solve_pagerank_steps_cuh[] = {
   "#define MBI_PAGERANK_LOST 15\n\n\n"
   "#define MBI_PAGERANK_CONVERGED 100\n"
   "#define MBI_PAGERANK_STAGNATED 4\n\n\n"
-  "#define MBI_PAGERANK_PATIENCE 16\n\n\n"
+  "#define MBI_PAGERANK_PATIENCE 16\n\n\n\n"
   "#define MBI_PAGERANK_WINDOW 3\n"
   "#define MBI_PAGERANK_AHEAD 14\n"
   "#define MBI_PAGERANK_WORTH 10\n"
   "#define MBI_PAGERANK_GRAIN 256.0\n"
   "#define MBI_PAGERANK_LEAP 1.3125\n"
-  "#define MBI_PAGERANK_SHARE 0.15\n\n\n"
+  "#define MBI_PAGERANK_SHARE 0.15\n\n\n\n"
   "MBS_FUNCTION void mbi_pagerank_spread(mbi_solve_state *s, double mass) {\n"
   "  const double damping = s->scalar[MBI_PAGERANK_DAMPING];\n"
   "  s->scalar[MBI_PAGERANK_BASE] = (1.0 - damping + damping * mass) / s->scalar[MBI_PAGERANK_SUM];\n"
-  "}\n\n"
+  "}\n\n\n"
   "MBS_FUNCTION void mbi_pagerank_relax(mbi_solve_state *s, double factor) {\n"
   "  s->scalar[MBI_PAGERANK_RELAX] = factor;\n"
   "  s->scalar[MBI_PAGERANK_PAST] = 1 - factor;\n"
@@ -10308,8 +10309,7 @@ static const char *const mbi_source_solve_pagerank_steps_cuh[] = {
   "                                        double leap) {\n"
   "  const double twice = 2 * factor - 1;\n"
   "  const double most = mbi_pagerank_least(twice > leap ? twice : leap, 2.5 * factor - 1.5);\n"
-  "  return mbi_pagerank_least(wanted,\n"
-  "                            mbi_pagerank_least(most, s->scalar[MBI_PAGERANK_MOST]));\n"
+  "  return mbi_pagerank_least(wanted, mbi_pagerank_least(most, s->scalar[MBI_PAGERANK_MOST]));\n"
   "}\n\n\n\n"
   "MBS_FUNCTION double mbi_pagerank_expected(double lambda, double factor) {\n"
   "  const double half = factor * lambda / 2, root = half * half - (factor - 1);\n"
@@ -10321,7 +10321,7 @@ static const char *const mbi_source_solve_pagerank_steps_cuh[] = {
   "MBS_FUNCTION double mbi_pagerank_rate(const mbi_solve_memory *m, int count) {\n"
   "  const double fell = m->state.rr / mbi_pagerank_before(m, count);\n"
   "  return count == 3 ? cbrt(fell) : count == 2 ? sqrt(fell) : fell;\n"
-  "}\n\n"
+  "}\n\n\n"
   "MBS_FUNCTION void mbi_pagerank_switch(mbi_solve_state *s, double factor) {\n"
   "  mbi_pagerank_relax(s, factor);\n"
   "  s->scalar[MBI_PAGERANK_SWITCHED] = s->iterations;\n"
@@ -10329,14 +10329,13 @@ static const char *const mbi_source_solve_pagerank_steps_cuh[] = {
   "MBS_FUNCTION void mbi_pagerank_account(mbi_solve_memory *m) {\n"
   "  mbi_solve_state *s = &m->state;\n"
   "  const int count = (s->iterations - 1) % MBI_PAGERANK_WINDOW + 1;\n"
-  "  const double needed = log(s->rr / mbi_pagerank_before(m, count)) /\n"
-  "                        log(s->scalar[MBI_PAGERANK_PLAIN_RATE]);\n"
+  "  const double needed =\n"
+  "      log(s->rr / mbi_pagerank_before(m, count)) / log(s->scalar[MBI_PAGERANK_PLAIN_RATE]);\n"
   "  const double lost = s->scalar[MBI_PAGERANK_LOST] + count - needed;\n"
   "  s->scalar[MBI_PAGERANK_LOST] = lost > 0 ? lost : 0;\n"
   "}\n\n\n\n"
-  "MBS_FUNCTION double mbi_pagerank_budget(const mbi_solve_state *s, double share) {\n"
-  "  const double left =\n",
-  "      log(s->tolerance / s->rr) / log(s->scalar[MBI_PAGERANK_PLAIN_RATE]);\n"
+  "MBS_FUNCTION double mbi_pagerank_budget(const mbi_solve_state *s, double share) {\n",
+  "  const double left = log(s->tolerance / s->rr) / log(s->scalar[MBI_PAGERANK_PLAIN_RATE]);\n"
   "  return share * (2 + 0.1 * (s->iterations + left)) - s->scalar[MBI_PAGERANK_LOST];\n"
   "}\n\n\n"
   "MBS_FUNCTION void mbi_pagerank_give_up(mbi_solve_memory *m, double factor) {\n"
@@ -10368,8 +10367,7 @@ static const char *const mbi_source_solve_pagerank_steps_cuh[] = {
   "      mbi_pagerank_rate(m, s->iterations > MBI_PAGERANK_WINDOW ? MBI_PAGERANK_WINDOW : 2);\n"
   "  double budget, growth, wanted;\n"
   "  s->scalar[MBI_PAGERANK_PLAIN_RATE] = rate;\n"
-  "  if (s->iterations < 2 * MBI_PAGERANK_WINDOW ||\n"
-  "      s->iterations < s->scalar[MBI_PAGERANK_HOLD] ||\n"
+  "  if (s->iterations < 2 * MBI_PAGERANK_WINDOW || s->iterations < s->scalar[MBI_PAGERANK_HOLD] ||\n"
   "      !(rate < damping + 0.1 * (1 - damping)) ||\n"
   "      !(log(s->tolerance / s->rr) <= MBI_PAGERANK_AHEAD * log(rate)) ||\n"
   "      !mbi_pagerank_steady(m)) {\n"
@@ -10389,10 +10387,11 @@ static const char *const mbi_source_solve_pagerank_steps_cuh[] = {
   "    s->scalar[MBI_PAGERANK_STARTED] = s->iterations;\n"
   "    mbi_pagerank_switch(s, wanted);\n"
   "  }\n"
-  "}\n\n\n"
+  "}\n\n\n\n"
   "MBS_FUNCTION void mbi_pagerank_watch(mbi_solve_memory *m) {\n"
   "  mbi_solve_state *s = &m->state;\n"
-  "  const double factor = s->scalar[MBI_PAGERANK_RELAX], damping = s->scalar[MBI_PAGERANK_DAMPING];\n"
+  "  const double factor = s->scalar[MBI_PAGERANK_RELAX],\n"
+  "               damping = s->scalar[MBI_PAGERANK_DAMPING];\n"
   "  const double plain = s->scalar[MBI_PAGERANK_PLAIN_RATE], last = mbi_pagerank_rate(m, 1);\n"
   "  const int since = s->iterations - (int)s->scalar[MBI_PAGERANK_SWITCHED];\n"
   "  double rate, lambda, wanted;\n"
@@ -10411,13 +10410,13 @@ static const char *const mbi_source_solve_pagerank_steps_cuh[] = {
   "  if (s->iterations % MBI_PAGERANK_WINDOW != 0) {\n"
   "    return;\n"
   "  }\n"
-  "  rate = mbi_pagerank_rate(m, since > MBI_PAGERANK_WINDOW ? MBI_PAGERANK_WINDOW : 2);\n\n"
+  "  rate = mbi_pagerank_rate(m, since > MBI_PAGERANK_WINDOW ? MBI_PAGERANK_WINDOW : 2);\n\n\n"
   "  if (mbi_pagerank_budget(s, 0.5) < 0 ||\n"
   "      (since >= 4 * MBI_PAGERANK_WINDOW &&\n"
   "       log(mbi_pagerank_expected(plain, factor)) > 1.1 * log(plain))) {\n"
-  "    mbi_pagerank_give_up(m, factor);\n"
+  "    mbi_pagerank_give_up(m, factor);\n",
   "    return;\n"
-  "  }\n",
+  "  }\n"
   "  mbi_pagerank_account(m);\n"
   "  if (rate > plain && (s->iterations >= s->scalar[MBI_PAGERANK_HOLD] || rate > damping)) {\n\n"
   "    s->scalar[MBI_PAGERANK_KEPT] = factor;\n"
@@ -10434,7 +10433,7 @@ static const char *const mbi_source_solve_pagerank_steps_cuh[] = {
   "  if (wanted > factor && log(s->tolerance / s->rr) <= MBI_PAGERANK_WORTH * log(rate)) {\n"
   "    mbi_pagerank_switch(s, wanted);\n"
   "  }\n"
-  "}\n\n\n"
+  "}\n\n\n\n"
   "MBS_FUNCTION void mbi_pagerank_end_probe(mbi_solve_memory *m) {\n"
   "  mbi_solve_state *s = &m->state;\n"
   "  const double kept = s->scalar[MBI_PAGERANK_KEPT], rate = mbi_pagerank_rate(m, 2);\n"
@@ -10500,7 +10499,7 @@ static const char *const mbi_source_solve_pagerank_after_cuh[] = {
   "#define MBS_FUNCTION MBK_DEVICE\n"
   "#define MBS_CALLED MBK_CALLED\n"
   "#include \"solve/core/state.cuh\"\n\n"
-  "#include \"solve/pagerank/steps.cuh\"\n\n\n"
+  "#include \"solve/pagerank/steps.cuh\"\n\n\n\n"
   "#define MBK_EPILOGUE_IDLE(i, scalars) ((i) == 2 && (scalars)[3] == 0.0)\n\n\n"
   "MBK_CALLED void mbk_epilogue_after(void *memory, double change, double mass) {\n"
   "  mbi_pagerank_decide((mbi_solve_memory *)memory, change, mass);\n"
@@ -10520,10 +10519,10 @@ static const char *const mbi_source_solve_pagerank_pagerank_cu[] = {
   "#define MBS_CALLED MBK_DEVICE\n"
   "#include \"solve/core/state.cuh\"\n\n"
   "#include \"solve/pagerank/steps.cuh\"\n\n"
-  "#define MBK_PAGERANK_THREADS 256\n\n"
+  "#define MBK_PAGERANK_THREADS 256\n\n\n"
   "MBK_DEVICE mbk_u64 mbk_pagerank_place() {\n"
   "  return (mbk_u64)mbk_block() * MBK_PAGERANK_THREADS + mbk_thread();\n"
-  "}\n\n"
+  "}\n\n\n"
   "MBK_DEVICE mbk_u64 mbk_pagerank_stride() {\n"
   "  return (mbk_u64)mbk_grid() * MBK_PAGERANK_THREADS;\n"
   "}\n\n\n"
@@ -10566,7 +10565,7 @@ static const char *const mbi_source_solve_pagerank_pagerank_cu[] = {
   "    const MBK_ROW_PTR length = row_ptr[i + 1] - row_ptr[i];\n"
   "    weights[i] = length > 0 ? (MBK_VECTOR)length : (MBK_VECTOR)-1;\n"
   "  }\n"
-  "}\n\n\n\n\n\n"
+  "}\n\n\n\n\n"
   "MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
   "    mbk_pagerank_begin(MBK_VECTOR *z, const MBK_VECTOR *weights, mbk_i32 given, mbk_u64 n,\n"
   "                       double *partials) {\n"
@@ -10663,7 +10662,7 @@ static const char *const mbi_source_solve_core_step_cuh[] = {
   "#error \"define MBK_VECTOR: the type of vectors in memory\"\n"
   "#endif\n"
   "#ifndef MBK_STEP_ROWS\n"
-  "#error \"define MBK_STEP_ROWS: the rows that a thread does at a time\"\n"
+  "#error \"define MBK_STEP_ROWS: the rows that a thread takes at a time\"\n"
   "#endif\n"
   "#include \"jit/device.cuh\"\n\n"
   "#define MBS_FUNCTION MBK_DEVICE\n"
@@ -10702,7 +10701,7 @@ static const char *const mbi_source_solve_core_step_cuh[] = {
   "struct mbk_step_row {\n"
   "  MBK_VECTOR at[MBI_SOLVE_VECTORS];\n"
   "  mbk_u32 slots;\n"
-  "};\n\n\n\n"
+  "};\n\n\n"
   "template <int ADDS, int MAXES> MBK_DEVICE void mbk_step_lanes(double *sums) {\n"
   "#pragma unroll\n"
   "  for (int k = 0; k < ADDS + MAXES; k++) {\n"
@@ -10775,7 +10774,7 @@ static const char *const mbi_source_solve_core_step_cuh[] = {
   "MBK_DEVICE mbk_u32 mbk_step_first(const mbk_step_share &share, mbk_u32 round, bool backwards) {\n"
   "  const mbk_u32 at = backwards ? share.rounds - 1 - round : round;\n"
   "  return share.own + at * share.stride * MBK_STEP_ROWS;\n"
-  "}\n\n\n\n\n\n"
+  "}\n\n\n\n\n\n\n"
   "template <void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *, double *,\n"
   "                          mbk_step_row *),\n"
   "          int ADDS, int MAXES, int PRE>\n"
@@ -10818,7 +10817,7 @@ static const char *const mbi_source_solve_core_step_cuh[] = {
   "      }\n"
   "    }\n"
   "  }\n"
-  "}\n\n"
+  "}\n\n\n"
   "template <int (*BEFORE)(mbi_solve_state *),\n"
   "          void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *, double *,\n"
   "                          mbk_step_row *),\n"
@@ -10875,7 +10874,7 @@ static const char *const mbi_source_solve_core_step_cuh[] = {
   NULL};
 
 static const char *const mbi_source_solve_core_fused_cuh[] = {
-  "\n\n\n\n\n\n\n\n\n\n\n\n\n\n"
+  "\n\n\n\n\n\n\n\n\n\n\n\n\n"
   "#define MBK_FUSED_SUMS_FOLLOW 0\n"
   "#define MBK_FUSED_ROWS_FOLLOW 1\n"
   "#define MBK_FUSED_END 2\n\n\n"
@@ -10917,7 +10916,7 @@ static const char *const mbi_source_solve_core_fused_cuh[] = {
   "}\n\n\n\n"
   "MBK_DEVICE mbk_u64 *mbk_fused_slots(const mbk_fused &s, const mbi_solve_state &c) {\n"
   "  return s.v.posts + (c.turn & 1u) * 2 * MBI_FUSED_SUMS * mbk_grid();\n"
-  "}\n\n\n\n\n"
+  "}\n\n\n\n"
   "MBK_DEVICE void mbk_fused_prefetch(const mbk_fused &s, mbk_u32 slots, bool backwards) {\n"
   "  const mbk_step_share share = mbk_step_shared_out(s.n);\n",
   "  if (slots == 0 || mbk_thread() % (32 / sizeof(MBK_VECTOR)) != 0) {\n"
@@ -10996,7 +10995,7 @@ static const char *const mbi_source_solve_core_fused_cuh[] = {
   "  mbk_fused_exchange<1, 0>(s, c, &sum, true, ahead, backwards);\n"
   "  mbk_fused_after<AFTER>(s, c, &sum);\n"
   "  return true;\n"
-  "}\n\n\n\n\n"
+  "}\n\n\n\n\n\n"
   "template <int (*BEFORE)(mbi_solve_state *),\n"
   "          void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *, double *,\n"
   "                          mbk_step_row *),\n"
@@ -11092,13 +11091,13 @@ static const char *const mbi_source_solve_core_loop_cu[] = {
   "#define MBS_FUNCTION MBK_DEVICE\n"
   "#include \"solve/core/state.cuh\"\n\n\n"
   "MBK_KERNEL mbk_solve_loop(mbk_u64 handle, const mbi_solve_memory *m) {\n"
-  "  mbk_graph_go_on(handle,\n"
-  "                  m->state.stop == MBI_SOLVE_RUNNING && m->state.iterations < m->state.check_at);\n"
+  "  mbk_graph_go_on(handle, m->state.stop == MBI_SOLVE_RUNNING &&\n"
+  "                              m->state.iterations < m->state.check_at);\n"
   "}\n",
   NULL};
 
 static const char *const mbi_source_solve_precondition_setup_cu[] = {
-  "\n\n\n"
+  "\n\n"
   "#ifndef MBK_VALUE\n"
   "#error \"define MBK_VALUE: the type of the matrix's values\"\n"
   "#endif\n"
@@ -11141,12 +11140,12 @@ static const char *const mbi_source_solve_precondition_setup_cu[] = {
   "    sum += mbk_setup_magnitude(values, k);\n"
   "  }\n"
   "  return sum;\n"
-  "}\n\n\n\n"
+  "}\n\n\n"
   "MBK_DEVICE double mbk_setup_entry(const MBK_COLUMN *col_ind, const MBK_VALUE *values,\n"
-  "                                    mbk_i64 begin, mbk_i64 end, mbk_i64 column, mbk_u32 thread,\n"
-  "                                    mbk_u32 threads) {\n"
-  "  double sum = 0;\n",
-  "#pragma unroll 4\n"
+  "                                  mbk_i64 begin, mbk_i64 end, mbk_i64 column, mbk_u32 thread,\n"
+  "                                  mbk_u32 threads) {\n"
+  "  double sum = 0;\n"
+  "#pragma unroll 4\n",
   "  for (mbk_i64 k = begin + thread; k < end; k += threads) {\n"
   "    if ((mbk_i64)col_ind[k] - MBK_BASE == column) {\n"
   "      sum += MBK_PATTERN ? 1.0 : (double)values[k];\n"
@@ -11166,17 +11165,17 @@ static const char *const mbi_source_solve_precondition_setup_cu[] = {
   "  const double all = shared[0];\n"
   "  mbk_block_sync();\n"
   "  return all;\n"
-  "}\n\n\n"
+  "}\n\n\n\n"
   "MBK_DEVICE double mbk_setup_long(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind,\n"
-  "                                   const MBK_VALUE *values, mbk_u64 row, mbk_u32 width,\n"
-  "                                   double *blocks, double *shared) {\n"
+  "                                 const MBK_VALUE *values, mbk_u64 row, mbk_u32 width,\n"
+  "                                 double *blocks, double *shared) {\n"
   "  const mbk_i64 begin = (mbk_i64)row_ptr[row] - MBK_BASE;\n"
   "  const mbk_i64 end = (mbk_i64)row_ptr[row + 1] - MBK_BASE;\n"
   "  for (mbk_u32 j = 0; j < width; j++) {\n"
-  "    const double entry = mbk_setup_block_sum(\n"
-  "        mbk_setup_entry(col_ind, values, begin, end, (mbk_i64)(row - row % width + j),\n"
-  "                          mbk_thread(), MBK_SETUP_THREADS),\n"
-  "        shared);\n"
+  "    const double entry = mbk_setup_block_sum(mbk_setup_entry(col_ind, values, begin, end,\n"
+  "                                                             (mbk_i64)(row - row % width + j),\n"
+  "                                                             mbk_thread(), MBK_SETUP_THREADS),\n"
+  "                                             shared);\n"
   "    if (mbk_thread() == 0) {\n"
   "      blocks[row * width + j] = entry;\n"
   "    }\n"
@@ -11184,10 +11183,10 @@ static const char *const mbi_source_solve_precondition_setup_cu[] = {
   "  return mbk_setup_block_sum(mbk_setup_share(values, begin, end), shared);\n"
   "}\n\n\n\n\n\n\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_SETUP_THREADS, MBK_SETUP_BLOCKS)\n"
-  "    mbk_setup_rows(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind,\n"
-  "                     const MBK_VALUE *values, mbk_u64 n, mbk_u32 width, double *blocks,\n"
-  "                     double *norms) {\n"
-  "  MBK_SHARED_MEMORY(shared);\n",
+  "    mbk_setup_rows(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind,\n",
+  "                   const MBK_VALUE *values, mbk_u64 n, mbk_u32 width, double *blocks,\n"
+  "                   double *norms) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
   "  double *const most_of = (double *)shared;\n"
   "  mbk_u64 *const kept = (mbk_u64 *)(most_of + MBK_SETUP_THREADS);\n"
   "  mbk_u32 *const long_rows = (mbk_u32 *)(kept + MBK_SETUP_LONG_KEPT);\n"
@@ -11227,14 +11226,14 @@ static const char *const mbi_source_solve_precondition_setup_cu[] = {
   "      more = false;\n"
   "#pragma unroll\n"
   "      for (mbk_u32 i = 0; i < MBK_SETUP_ROWS; i++) {\n"
-  "        if (at[i] < end[i]) {\n"
+  "        if (at[i] < end[i]) {\n",
   "          sum[i] += mbk_setup_magnitude(values, at[i]);\n"
   "          at[i] += MBK_SETUP_LANES;\n"
   "          more = true;\n"
   "        }\n"
   "      }\n"
   "    }\n"
-  "#pragma unroll\n",
+  "#pragma unroll\n"
   "    for (mbk_u32 i = 0; i < MBK_SETUP_ROWS; i++) {\n"
   "      const mbk_u64 row = first + i * rows + own;\n"
   "      sum[i] = mbk_setup_sum(sum[i]);\n"
@@ -11243,9 +11242,9 @@ static const char *const mbi_source_solve_precondition_setup_cu[] = {
   "        const bool takes = row < n && (waits >> i & 1) == 0;\n"
   "        const mbk_i64 begin = takes ? (mbk_i64)row_ptr[row] - MBK_BASE : end[i];\n"
   "        for (mbk_u32 j = 0; j < width; j++) {\n"
-  "          const double entry = mbk_setup_sum(\n"
-  "              mbk_setup_entry(col_ind, values, begin, end[i],\n"
-  "                                (mbk_i64)(row - row % width + j), lane, MBK_SETUP_LANES));\n"
+  "          const double entry = mbk_setup_sum(mbk_setup_entry(col_ind, values, begin, end[i],\n"
+  "                                                             (mbk_i64)(row - row % width + j),\n"
+  "                                                             lane, MBK_SETUP_LANES));\n"
   "          if (takes && lane == 0) {\n"
   "            blocks[row * width + j] = entry;\n"
   "          }\n"
@@ -11268,12 +11267,12 @@ static const char *const mbi_source_solve_precondition_setup_cu[] = {
   "            mbk_setup_long(row_ptr, col_ind, values, row, width, blocks, most_of);\n"
   "        most = all > most ? all : most;\n"
   "      }\n"
-  "    }\n"
+  "    }\n",
   "  }\n"
   "  most_of[mbk_thread()] = most;\n"
   "  mbk_block_sync();\n"
   "  for (mbk_u32 half = MBK_SETUP_THREADS / 2; half > 0; half /= 2) {\n"
-  "    if (mbk_thread() < half && most_of[mbk_thread() + half] > most_of[mbk_thread()]) {\n",
+  "    if (mbk_thread() < half && most_of[mbk_thread() + half] > most_of[mbk_thread()]) {\n"
   "      most_of[mbk_thread()] = most_of[mbk_thread() + half];\n"
   "    }\n"
   "    mbk_block_sync();\n"
@@ -11317,7 +11316,7 @@ static const char *const mbi_source_solve_cg_slots_cuh[] = {
   NULL};
 
 static const char *const mbi_source_solve_cg_steps_cuh[] = {
-  "\n\n\n\n\n\n"
+  "\n\n\n\n\n\n\n"
   "MBS_NOTHING_BEFORE(cg_start)\n"
   "MBS_ELEMENT(cg_start) {\n"
   "  const double r = MBS_LOAD(MBI_AT_W);\n"
@@ -11346,7 +11345,7 @@ static const char *const mbi_source_solve_cg_steps_cuh[] = {
   "  (void)c;\n"
   "  m->state.scalar[MBI_CG_RZ] = sums[0];\n"
   "}\n"
-  "MBS_STEP(cg_start_p, 1, 0, MBS_RUNNING)\n\n\n"
+  "MBS_STEP(cg_start_p, 1, 0, MBS_RUNNING)\n\n\n\n"
   "MBS_BEFORE(cg_update_r) {\n"
   "  const double rz = c->scalar[MBI_CG_RZ], pq = c->product_sums[0];\n"
   "  if (!(rz > 0)) {\n"
@@ -11391,7 +11390,7 @@ static const char *const mbi_source_solve_cg_steps_cuh[] = {
   "MBS_ELEMENT(cg_update_x_p) {\n"
   "  const double beta = c->scalar[MBI_CG_RZ] / c->scalar[MBI_CG_RZ_OLD];\n"
   "  const double p = MBS_LOAD(MBI_CG_P);\n"
-  "  const double z = v->pre == MBI_PRE_SEPARATE      ? MBS_LOAD(MBI_CG_Z)\n"
+  "  const double z = v->pre == MBI_PRE_SEPARATE   ? MBS_LOAD(MBI_CG_Z)\n"
   "                   : v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * MBS_LOAD(MBI_CG_R)\n"
   "                                                : MBS_LOAD(MBI_CG_R);\n"
   "  (void)sums;\n"
@@ -11423,7 +11422,8 @@ static const char *const mbi_source_solve_cg_cg_cu[] = {
   "  MBK_SHARED_MEMORY(shared);\n"
   "  cg_start_step(v, n, m, partials, (double *)shared);\n"
   "}\n\n"
-  "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT) mbk_cg_start_p(MBK_STEP_ARGUMENTS) {\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+  "    mbk_cg_start_p(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  cg_start_p_step(v, n, m, partials, (double *)shared);\n"
   "}\n\n"
@@ -11432,8 +11432,7 @@ static const char *const mbi_source_solve_cg_cg_cu[] = {
   "  MBK_SHARED_MEMORY(shared);\n"
   "  cg_update_r_step(v, n, m, partials, (double *)shared);\n"
   "}\n\n"
-  "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-  "    mbk_cg_rz(MBK_STEP_ARGUMENTS) {\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT) mbk_cg_rz(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  cg_rz_step(v, n, m, partials, (double *)shared);\n"
   "}\n\n"
@@ -11451,9 +11450,9 @@ static const char *const mbi_source_solve_cg_cg_cu[] = {
   "  (void)c;\n",
   "  m->state.product_sums[0] = sums[0];\n"
   "}\n"
-  "MBS_STEP(cg_pq, 1, 0, MBS_RUNNING)\n\n\n\n\n"
+  "MBS_STEP(cg_pq, 1, 0, MBS_RUNNING)\n\n\n\n"
   "MBK_DEVICE double mbk_cg_pending_x(MBS_INDEX i, const mbi_solve_vectors *v,\n"
-  "                              const mbi_solve_state *c) {\n"
+  "                                   const mbi_solve_state *c) {\n"
   "  double x = MBS_LOAD(MBI_AT_X), p[MBI_CG_RING - 1];\n"
   "#pragma unroll\n"
   "  for (int k = 0; k < MBI_CG_RING - 1; k++) {\n"
@@ -11464,9 +11463,9 @@ static const char *const mbi_source_solve_cg_cg_cu[] = {
   "    x = k <= v->from ? (double)(MBK_VECTOR)(x + c->scalar[MBI_CG_ALPHA + k] * p[k - 1]) : x;\n"
   "  }\n"
   "  return x;\n"
-  "}\n\n"
-  "MBK_DEVICE double mbk_cg_next_p(MBS_INDEX i, const mbi_solve_vectors *v, const mbi_solve_state *c,\n"
-  "                              double p) {\n"
+  "}\n\n\n"
+  "MBK_DEVICE double mbk_cg_next_p(MBS_INDEX i, const mbi_solve_vectors *v,\n"
+  "                                const mbi_solve_state *c, double p) {\n"
   "  const double beta = c->scalar[MBI_CG_RZ] / c->scalar[MBI_CG_RZ_OLD];\n"
   "  const double r = MBS_LOAD(MBI_CG_R);\n"
   "  return (v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * r : r) + beta * p;\n"
@@ -11576,7 +11575,7 @@ static const char *const mbi_source_solve_bicgstab_steps_cuh[] = {
   "  m->state.scalar[MBI_BICG_ALPHA] = c->scalar[MBI_BICG_ALPHA];\n"
   "  m->state.scalar[MBI_BICG_SS] = sums[0];\n"
   "}\n",
-  "MBS_STEP(bicgstab_s, 1, 0, MBS_RUNNING)\n\n\n"
+  "MBS_STEP(bicgstab_s, 1, 0, MBS_RUNNING)\n\n\n\n\n"
   "MBS_BEFORE(bicgstab_update_x_r) {\n"
   "  const double ts = c->product_sums[0], tt = c->product_sums[1];\n"
   "  const double omega = tt > 0 ? ts / tt : tt;\n"
@@ -11770,7 +11769,7 @@ static const char *const mbi_source_solve_core_wide_cuh[] = {
   "  MBK_DEVICE void name##_step(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory *m,      \\\n"
   "                              double *partials, double *shared) {                              \\\n"
   "    mbk_wide_step<name##_count, name##_element, name##_after>(v, n, m, partials, shared);      \\\n"
-  "  }\n\n\n\n"
+  "  }\n\n\n\n\n"
   "MBK_DEVICE bool mbk_wide_last(mbi_solve_memory *m, double *shared) {\n"
   "  mbk_u32 *const last = (mbk_u32 *)(shared + MBK_STEP_WARPS * MBI_WIDE_GROUP);\n"
   "  if (mbk_thread() == 0) {\n"
@@ -11800,7 +11799,7 @@ static const char *const mbi_source_solve_core_wide_cuh[] = {
   "      }\n"
   "    }\n"
   "  }\n"
-  "}\n\n"
+  "}\n\n\n"
   "template <int (*COUNT)(const mbi_solve_state *),\n"
   "          void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *, int,\n"
   "                          double *),\n"
@@ -11846,15 +11845,17 @@ static const char *const mbi_source_solve_core_wide_cuh[] = {
   NULL};
 
 static const char *const mbi_source_solve_gmres_arnoldi_cuh[] = {
-  "\n\n\n\n\n"
+  "\n\n\n\n\n\n"
   "#define MBI_ARNOLDI_V 4\n"
-  "#define MBI_ARNOLDI_U 5\n"
+  "#define MBI_ARNOLDI_U                                                                          \\\n"
+  "  5\n"
   "#define MBI_ARNOLDI_Z 6\n"
   "#define MBI_ARNOLDI_ZS 7\n"
   "#define MBI_ARNOLDI_SMALL 8\n\n"
   "#define MBI_ARNOLDI_SIZE 0\n"
   "#define MBI_ARNOLDI_WIDTH 1\n"
-  "#define MBI_ARNOLDI_CLOSE 2\n"
+  "#define MBI_ARNOLDI_CLOSE                                                                      \\\n"
+  "  2\n"
   "#define MBI_ARNOLDI_WW 3\n"
   "#define MBI_ARNOLDI_Q 4\n"
   "#define MBI_ARNOLDI_BETA 5\n"
@@ -11891,10 +11892,10 @@ static const char *const mbi_source_solve_gmres_arnoldi_cuh[] = {
   "  s->scalar[MBI_ARNOLDI_SIZE] = 1;\n"
   "  s->scalar[MBI_GMRES_BEGAN] = length;\n"
   "}\n\n\n\n\n\n"
-  "MBS_FUNCTION double mbi_arnoldi_column(const mbi_solve_state *s, const mbi_solve_vectors *v,\n"
+  "MBS_FUNCTION double mbi_arnoldi_column(const mbi_solve_state *s, const mbi_solve_vectors *v,\n",
   "                                       const double *sums, double *column) {\n"
   "  const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];\n"
-  "  const double *first = mbi_small(v, MBI_SMALL_FIRST);\n",
+  "  const double *first = mbi_small(v, MBI_SMALL_FIRST);\n"
   "  double *second = mbi_small(v, MBI_SMALL_SECOND), left = sums[size];\n"
   "  const double least = 4 * s->epsilon, whole = s->scalar[MBI_ARNOLDI_WW];\n"
   "  int k;\n"
@@ -11923,7 +11924,7 @@ static const char *const mbi_source_solve_gmres_arnoldi_cuh[] = {
   "  s->scalar[MBI_ARNOLDI_WIDTH] = size;\n"
   "  s->scalar[MBI_ARNOLDI_CLOSE] = 0;\n"
   "  s->scalar[MBI_ARNOLDI_SIZE] = size + 1;\n"
-  "}\n\n\n\n"
+  "}\n\n\n\n\n"
   "MBS_FUNCTION double mbi_gmres_rotate(const mbi_solve_state *s, const mbi_solve_vectors *v,\n"
   "                                     double *column, double below) {\n"
   "  const int last = (int)s->scalar[MBI_ARNOLDI_SIZE] - 1;\n"
@@ -11931,11 +11932,11 @@ static const char *const mbi_source_solve_gmres_arnoldi_cuh[] = {
   "  double *g = mbi_small(v, MBI_SMALL_G), length;\n"
   "  int k;\n"
   "  for (k = 0; k < last; k++) {\n"
-  "    const double upper = column[k], lower = column[k + 1];\n"
+  "    const double upper = column[k], lower = column[k + 1];\n",
   "    column[k] = c[k] * upper + d[k] * lower;\n"
   "    column[k + 1] = c[k] * lower - d[k] * upper;\n"
   "  }\n"
-  "  length = sqrt(column[last] * column[last] + below * below);\n",
+  "  length = sqrt(column[last] * column[last] + below * below);\n"
   "  if (length <= 4 * s->epsilon * sqrt(s->scalar[MBI_ARNOLDI_WW])) {\n"
   "    return 0;\n"
   "  }\n"
@@ -11979,11 +11980,11 @@ static const char *const mbi_source_solve_gmres_arnoldi_cuh[] = {
   "    combine[k] = q * combine[k] + (k <= used ? r[k] : 0);\n"
   "  }\n"
   "  for (k = used; k < width; k++) {\n"
-  "    mbi_small(v, MBI_SMALL_Y)[k] = 0;\n"
+  "    mbi_small(v, MBI_SMALL_Y)[k] = 0;\n",
   "  }\n"
   "  s->scalar[MBI_ARNOLDI_Q] *= q;\n"
   "  s->scalar[MBI_ARNOLDI_CLOSE] = 1;\n"
-  "  s->scalar[MBI_GMRES_RESTARTS] += s->stop == MBI_SOLVE_RUNNING;\n",
+  "  s->scalar[MBI_GMRES_RESTARTS] += s->stop == MBI_SOLVE_RUNNING;\n"
   "  mbi_arnoldi_begin(s, length < 0 ? -length : length);\n"
   "}\n\n\n"
   "MBS_FUNCTION int mbi_gmres_stalls(mbi_solve_state *s) {\n"
@@ -12024,9 +12025,9 @@ static const char *const mbi_source_solve_gmres_arnoldi_cuh[] = {
   "  if (s->stop != MBI_SOLVE_RUNNING || size == v->basis) {\n"
   "    mbi_gmres_close(s, v, used);\n"
   "  }\n"
-  "}\n\n\n\n"
+  "}\n\n\n\n",
   "MBS_CALLED void mbi_lanczos_count(mbi_solve_memory *m, const mbi_solve_vectors *v,\n"
-  "                                  const double *sums) {\n",
+  "                                  const double *sums) {\n"
   "  mbi_solve_state *s = &m->state;\n"
   "  const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];\n"
   "  const int fresh = s->scalar[MBI_LANCZOS_FRESH] != 0;\n"
@@ -12200,7 +12201,7 @@ static const char *const mbi_source_solve_gmres_arnoldi_cu[] = {
   NULL};
 
 static const char *const mbi_source_solve_eigen_steps_cuh[] = {
-  "\n\n\n\n\n"
+  "\n\n\n\n\n\n\n"
   "MBS_NOTHING_BEFORE(eigen_rotate)\n"
   "MBS_ELEMENT(eigen_rotate) {\n"
   "  const int from = (int)c->scalar[MBI_EIGEN_FROM], to = (int)c->scalar[MBI_EIGEN_TO];\n"
@@ -12319,7 +12320,7 @@ static const char *const mbi_source_solve_eigen_eigen_cu[] = {
   NULL};
 
 static const char *const mbi_source_solve_core_refine_steps_cuh[] = {
-  "\n\n\n\n"
+  "\n\n\n"
   "#define MBI_REFINE_B 4\n"
   "#define MBI_REFINE_X 5\n\n\n"
   "MBS_BEFORE(refine_down) {\n"
@@ -39354,31 +39355,31 @@ MERBIT_API merbit_status merbit_plan_get_order(const merbit_plan *plan, int64_t 
 #ifndef MBI_SOLVER_H
 #define MBI_SOLVER_H
 
-/* Solvers: solve/core/solver.c. What every room of theirs shares. */
+/* What all files of the solvers share. merbit_solver_create is in solve/core/solver.c. */
 
 #define MBS_FUNCTION static
 #define MBS_CALLED static
-// What the steps of a solver share, for the CPU and the GPU: one text is compiled by either
-// compiler. Scalars live in memory of the side that computes; steps read and write them there,
-// so that no number passes through the host. Whoever includes this defines MBS_FUNCTION.
+// The state that the steps of a solver share, for the CPU and the GPU: both compile this file.
+// Scalars lie in memory of the side that computes, where steps read and write them, so that no
+// number passes through the host. The including file defines MBS_FUNCTION.
 
 #define MBI_SOLVE_VECTORS 12
 #define MBI_SOLVE_SCALARS 16
-#define MBI_STEP_SHARED 2048 // bytes of a step on the GPU
-#define MBI_SOLVE_SUMS 5 // of a step, the greatest values it looks for included
-#define MBI_FUSED_SUMS 4 // of a stage of a sweep
-#define MBI_WIDE_GROUP 8 // sums of a step with many that a thread holds at a time
+#define MBI_STEP_SHARED 2048 // bytes of shared memory of a step on the GPU
+#define MBI_SOLVE_SUMS 5     // sums and maxima of a step, at most
+#define MBI_FUSED_SUMS 4     // sums of a stage of a fused kernel, at most
+#define MBI_WIDE_GROUP 8     // of a step with many sums, a thread holds so many at a time
 #define MBI_SOLVE_RING                                                                         \
-  2048 // iterations whose residuals are kept; more never pass between two looks
+  2048 // residuals kept; no more iterations pass between two convergence checks
 
-// state.stop: a merbit_stop that a step can tell, or one of these. Products look at it too, and
-// do nothing unless it is 0.
+// state.stop: a merbit_stop that a step can find, or one of these. Products read it too and do
+// nothing unless it is 0.
 #define MBI_SOLVE_RUNNING 0
 #define MBI_SOLVE_CAP 1
 #define MBI_SOLVE_NOT_FINITE 3
 #define MBI_SOLVE_STAGNATED 4
 #define MBI_SOLVE_BREAKDOWN 5
-#define MBI_SOLVE_CANDIDATE 100 // the recurrence is below the goal: b - A x decides
+#define MBI_SOLVE_CANDIDATE 100 // the recurrence has reached the goal; b - A x decides
 
 // state.why: what broke down; state.value is the number at fault.
 #define MBI_WHY_NOTHING 0
@@ -39386,52 +39387,53 @@ MERBIT_API merbit_status merbit_plan_get_order(const merbit_plan *plan, int64_t 
 #define MBI_WHY_PRECONDITIONER 2 // CG: r'M^-1 r is not positive
 #define MBI_WHY_SHADOW 3         // BiCGSTAB: the shadow residual is orthogonal to r, or to v
 #define MBI_WHY_OMEGA 4          // BiCGSTAB: A s is orthogonal to s
-// A method adds its own from 16 on.
+// Reasons of single methods are from 16 on.
 
-// Places in mbi_solve_vectors that every method has; its own begin at MBI_AT_OWN.
+// Slots of mbi_solve_vectors that every method has. A method's own begin at MBI_AT_OWN.
 #define MBI_AT_X 0
 #define MBI_AT_B 1
-#define MBI_AT_W 2       // scratch: products, and b - A x at a look
-#define MBI_AT_INVERSE 3 // of the diagonal, or of its blocks: column j of row i at j * n + i
+#define MBI_AT_W 2       // scratch: products, and b - A x at a convergence check
+#define MBI_AT_INVERSE 3 // inverse diagonal, or inverse blocks: column j of row i at j * n + i
 #define MBI_AT_OWN 4
 
-// How z = M^-1 r is found: within a step, or between steps, by a step or a callback.
+// How z = M^-1 r is computed: within other steps (NONE, DIAGONAL), or by a step or callback of
+// its own.
 #define MBI_PRE_NONE 0
 #define MBI_PRE_DIAGONAL 1
 #define MBI_PRE_SEPARATE 2
 
 typedef struct mbi_solve_vectors {
   void *at[MBI_SOLVE_VECTORS];
-  long long n;      // rows
-  int pre;          // a MBI_PRE
-  int block;        // rows of a block of the preconditioner; 0: it has no blocks
-  int from, to;     // of solve_blocks
-  int basis;        // GMRES and Lanczos: vectors of a cycle
-  int lanczos;      // the latter
-  const double *dots; // of p'A p: the parts that the last product has left; null: it leaves none
+  long long n;        // rows
+  int pre;            // a MBI_PRE
+  int block;          // rows of a block of the preconditioner; 0: none
+  int from, to;       // slots r and z of solve_blocks; of mbk_cg_fused see there
+  int basis;          // GMRES and Lanczos: vectors of a cycle
+  int lanczos;        // whether this is Lanczos
+  const double *dots; // parts of p'A p that the last product has left, or null
   long long dot_count;
-  unsigned long long *posts; // of sweeps: 2 MBI_FUSED_SUMS slots of 16 bytes for each block
-  long long stride; // elements from one vector of the basis to the next
+  unsigned long long *posts; // fused kernels: 2 MBI_FUSED_SUMS slots of 16 bytes a block
+  long long stride;          // elements from one vector of the basis to the next
 } mbi_solve_vectors;
 
 typedef struct mbi_solve_state {
   double scalar[MBI_SOLVE_SCALARS]; // the method's own
-  double product_sums[2];           // of the last mbi_solve_product_sums
+  double product_sums[2];           // set by the last mbi_solve_product_sums
   double rr;                        // ||r||^2 of the recurrence
   double goal;                      // the recurrence stops at or below it
   double tolerance, shrink;         // goal = (shrink * tolerance * ||b||)^2
   double epsilon;                   // distance from 1 to the next number of the vectors' type
-  double ww, bb;                    // ||b - A x||^2 and ||b||^2, at the last look
-  double w_most, x_most, b_most;    // and the largest entries, without sign
+  double ww, bb;                    // ||b - A x||^2 and ||b||^2 at the last convergence check
+  double w_most, x_most, b_most;    // largest magnitudes of entries there
   double value;
   int stop;
-  int closed; // the iteration that set `stop` is complete: later ones leave vectors alone
+  int closed; // the iteration that set `stop` is complete; later ones change no vector
   int iterations, cap;
   int check_at; // the iteration after which the host checks convergence: the loop ends there
   int why;
-  unsigned ticket; // blocks of a step that are done
-  unsigned turn;   // how often the blocks of sweeps have told each other their sums
-  int copied;      // a block's own: the ring is not behind it
+  unsigned ticket; // thread blocks of a step that are done
+  unsigned turn;   // exchanges of sums between blocks of fused kernels so far
+  int copied;      // this is a thread block's copy, without a ring behind it
   int padding;
 } mbi_solve_state;
 
@@ -39440,11 +39442,12 @@ typedef struct mbi_solve_memory {
   double ring[MBI_SOLVE_RING]; // ring[k % MBI_SOLVE_RING]: ||r||^2 after iteration k
 } mbi_solve_memory;
 
-// How mbi_solve_open prepares a batch of iterations.
+// How mbi_solve_open prepares a round of iterations.
 #define MBI_OPEN_BEGIN 0   // a new solve
-#define MBI_OPEN_GO_ON 1   // the next batch
+#define MBI_OPEN_GO_ON 1   // the next round
 #define MBI_OPEN_TIGHTER 2 // the same recurrence, to a lower goal
 
+// Prepares a round of `span` iterations.
 MBS_FUNCTION void mbi_solve_open(mbi_solve_memory *m, int how, int span, int cap,
                                  double tolerance, double shrink, double epsilon) {
   mbi_solve_state *s = &m->state;
@@ -39460,7 +39463,8 @@ MBS_FUNCTION void mbi_solve_open(mbi_solve_memory *m, int how, int span, int cap
     s->closed = 0;
   }
   s->shrink = shrink;
-  s->goal = shrink * tolerance * shrink * tolerance * s->bb; // after BEGIN a look sets bb
+  s->goal = shrink * tolerance * shrink * tolerance *
+            s->bb; // after BEGIN the convergence check sets bb
   if (how == MBI_OPEN_TIGHTER) {
     s->stop = MBI_SOLVE_RUNNING;
     s->closed = 0;
@@ -39468,7 +39472,8 @@ MBS_FUNCTION void mbi_solve_open(mbi_solve_memory *m, int how, int span, int cap
   s->check_at = s->iterations + span;
 }
 
-// After an iteration, or a start: is ||r||^2 low enough, and may there be another iteration?
+// Notes ||r||^2 after an iteration or a start, and sets `stop` if it is low enough, not finite,
+// or if no more iterations are allowed.
 MBS_FUNCTION void mbi_solve_note_residual(mbi_solve_memory *m, double rr) {
   mbi_solve_state *s = &m->state;
   s->rr = rr;
@@ -39484,13 +39489,13 @@ MBS_FUNCTION void mbi_solve_note_residual(mbi_solve_memory *m, double rr) {
   }
 }
 
-// At the end of an iteration.
+// Ends an iteration, which left the residual `rr`.
 MBS_FUNCTION void mbi_solve_count(mbi_solve_memory *m, double rr) {
   m->state.iterations++;
   mbi_solve_note_residual(m, rr);
 }
 
-// At the start of a recurrence from b - A x, whose square the look has left in ww.
+// Starts the recurrence from b - A x. The convergence check has left its square in ww.
 MBS_FUNCTION void mbi_solve_restart(mbi_solve_memory *m) {
   m->state.stop = MBI_SOLVE_RUNNING;
   m->state.closed = 0;
@@ -39498,7 +39503,8 @@ MBS_FUNCTION void mbi_solve_restart(mbi_solve_memory *m) {
   mbi_solve_note_residual(m, m->state.ww);
 }
 
-// For MBS_BEFORE: a number that cannot be right stops the solver before vectors change.
+// Returns the stop for MBS_BEFORE if `value` breaks the recurrence down. The solver stops
+// before vectors change.
 MBS_FUNCTION int mbi_solve_broken(mbi_solve_state *c, int why, double value) {
   c->why = why;
   c->value = value;
@@ -39506,68 +39512,71 @@ MBS_FUNCTION int mbi_solve_broken(mbi_solve_state *c, int why, double value) {
 }
 // The scalar part of GMRES and Lanczos: columns of the Hessenberg matrix, plane rotations, the
 // small triangular system. Saad, Schultz, "GMRES" (1986); Saad, "Iterative Methods for Sparse
-// Linear Systems", 2nd ed. (2003), section 6.5.3. For the CPU and the GPU, as solve/core/state.cuh.
+// Linear Systems", 2nd ed. (2003), section 6.5.3. For the CPU and the GPU, as
+// solve/core/state.cuh.
 
-// Vectors. Without a preconditioner apart from steps, Z and ZS do not exist.
-#define MBI_ARNOLDI_V 4     // the basis: v->basis + 1 vectors, v->stride elements apart
-#define MBI_ARNOLDI_U 5     // the newest one, where products read it; times MBI_AT_INVERSE
+// Slots of vectors. Z and ZS exist only if the preconditioner is a step of its own.
+#define MBI_ARNOLDI_V 4 // the basis: v->basis + 1 vectors, v->stride elements apart
+#define MBI_ARNOLDI_U                                                                          \
+  5 // the newest vector, which products read; with DIAGONAL times the inverse
 #define MBI_ARNOLDI_Z 6     // M^-1 u
-#define MBI_ARNOLDI_ZS 7    // M^-1 v of the whole basis: flexible GMRES (Saad 1993)
-#define MBI_ARNOLDI_SMALL 8 // doubles: the parts below
+#define MBI_ARNOLDI_ZS 7    // M^-1 v for the whole basis: flexible GMRES (Saad 1993)
+#define MBI_ARNOLDI_SMALL 8 // doubles: MBI_SMALL_*
 
-#define MBI_ARNOLDI_SIZE 0   // scalars: vectors of the basis
-#define MBI_ARNOLDI_WIDTH 1  // of which the new one is made
-#define MBI_ARNOLDI_CLOSE 2  // the cycle is complete: x, and the next one's first vector
+#define MBI_ARNOLDI_SIZE 0  // scalars: number of vectors of the basis
+#define MBI_ARNOLDI_WIDTH 1 // number of vectors that the new one is made from
+#define MBI_ARNOLDI_CLOSE                                                                      \
+  2 // whether the cycle ends: update x and make the first vector of the next
 #define MBI_ARNOLDI_WW 3     // ||A u||^2
-#define MBI_ARNOLDI_Q 4      // w's part in the new vector
-#define MBI_ARNOLDI_BETA 5   // its length before it was made one
-#define MBI_GMRES_BEGAN 6    // ||r|| where the cycle began
-#define MBI_GMRES_STALLS 7   // cycles in a row that gained nothing
-#define MBI_GMRES_RESTARTS 8 // in this solve
+#define MBI_ARNOLDI_Q 4      // coefficient of w in the new vector
+#define MBI_ARNOLDI_BETA 5   // length of the new vector before it was normalised
+#define MBI_GMRES_BEGAN 6    // ||r|| at the start of the cycle
+#define MBI_GMRES_STALLS 7   // number of cycles in a row without progress
+#define MBI_GMRES_RESTARTS 8 // number of restarts in this solve
 
 // Parts of v->basis + 1 doubles each.
-#define MBI_SMALL_FIRST 0   // products with the basis, first pass
-#define MBI_SMALL_SECOND 1  // and what they had left
-#define MBI_SMALL_COMBINE 2 // the basis' parts in the new vector
+#define MBI_SMALL_FIRST 0   // h of the first pass of Gram-Schmidt
+#define MBI_SMALL_SECOND 1  // h of the second pass
+#define MBI_SMALL_COMBINE 2 // coefficients of the basis in the new vector
 #define MBI_SMALL_Y 3
 #define MBI_SMALL_COSINE 4
 #define MBI_SMALL_SINE 5
 #define MBI_SMALL_G 6      // the right-hand side of the small system; its last entry is ||r||
 #define MBI_SMALL_COLUMN 7 // and more: columns of the Hessenberg matrix, or of its factor R
 
-// Of eigenpairs. Vectors: what a basis is rotated into, and by what.
+// Eigenpairs. Slots of vectors: the rotated basis, and the matrix that rotates it.
 #define MBI_EIGEN_KEEP 9
 #define MBI_EIGEN_S 10 // doubles: row q makes vector q; the eigenvalues, while they are checked
-#define MBI_LANCZOS_FRESH 10 // scalars: w is no product: a vector of the host's joins the basis
-#define MBI_EIGEN_FROM 6     // vectors that are rotated,
-#define MBI_EIGEN_TO 7       // into so many
-#define MBI_EIGEN_NEXT 8     // and vector MBI_EIGEN_FROM comes behind them
+#define MBI_LANCZOS_FRESH 10 // scalars: whether w is a random vector of the host, not a product
+#define MBI_EIGEN_FROM 6     // number of vectors before a rotation
+#define MBI_EIGEN_TO 7       // and after it
+#define MBI_EIGEN_NEXT 8     // whether vector MBI_EIGEN_FROM follows them
 #define MBI_EIGEN_CHECK 9    // the next vector to be checked
 #define MBI_POWER_VALUE 0    // u'A u
 #define MBI_POWER_LENGTH 1   // ||A u||
 #define MBI_WHY_ZERO 18      // power method: A u is zero
 
-#define MBI_GMRES_STALLED 0.9999 // of ||r||^2 left by a cycle: that is no gain
-#define MBI_GMRES_PATIENCE 3     // such cycles
+#define MBI_GMRES_STALLED 0.9999 // a cycle that leaves more of ||r||^2 has made no progress
+#define MBI_GMRES_PATIENCE 3     // number of such cycles in a row that stop the solve
 
 #define MBI_WHY_SINGULAR                                                                       \
   16                       // GMRES: A maps the whole basis into its own span, and R is singular
-#define MBI_WHY_STALLED 17 // GMRES: cycles gain nothing
+#define MBI_WHY_STALLED 17 // GMRES: cycles make no progress
 
 MBS_FUNCTION double *mbi_small(const mbi_solve_vectors *v, int part) {
   return (double *)v->at[MBI_ARNOLDI_SMALL] + (long long)part * (v->basis + 1);
 }
 
-// A basis of one vector.
+// Starts a cycle with a basis of one vector.
 MBS_FUNCTION void mbi_arnoldi_begin(mbi_solve_state *s, double length) {
   s->scalar[MBI_ARNOLDI_SIZE] = 1;
   s->scalar[MBI_GMRES_BEGAN] = length;
 }
 
-// The last column of H into `column`; returns the entry below it, the new vector's length. By
-// Pythagoras from what the second pass had left, which is little: Smoktunowicz, Barlow, Langou,
-// "A note on the error analysis of classical Gram-Schmidt" (2006). Rounding errors of A u are
-// 0.
+// Writes the last column of H to `column` and returns the entry below it, the length of the new
+// vector. The length comes by Pythagoras from the second pass, whose corrections are small:
+// Smoktunowicz, Barlow, Langou, "A note on the error analysis of classical Gram-Schmidt"
+// (2006). A length within the rounding errors of A u counts as 0.
 MBS_FUNCTION double mbi_arnoldi_column(const mbi_solve_state *s, const mbi_solve_vectors *v,
                                        const double *sums, double *column) {
   const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];
@@ -39583,10 +39592,10 @@ MBS_FUNCTION double mbi_arnoldi_column(const mbi_solve_state *s, const mbi_solve
     column[k] = first[k] + sums[k];
     left -= sums[k] * sums[k];
   }
-  return left <= least * least * whole ? 0 : sqrt(left); // NaN goes on
+  return left <= least * least * whole ? 0 : sqrt(left); // NaN is passed on
 }
 
-// The new vector is q w + sum of combine[k] v_k.
+// Sets the coefficients of the new vector, q w + sum of combine[k] v_k.
 MBS_FUNCTION void mbi_arnoldi_extend(mbi_solve_state *s, const mbi_solve_vectors *v,
                                      double below) {
   const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];
@@ -39604,8 +39613,9 @@ MBS_FUNCTION void mbi_arnoldi_extend(mbi_solve_state *s, const mbi_solve_vectors
   s->scalar[MBI_ARNOLDI_SIZE] = size + 1;
 }
 
-// Rotates a new column like those before it and then its own last entry away; returns R's
-// diagonal, 0 where it is nothing but rounding errors: then the column does not count.
+// Applies the earlier rotations to a new column and then one that makes its last entry zero.
+// Returns the diagonal of R, or 0 if it is only rounding errors: then the column does not
+// count.
 MBS_FUNCTION double mbi_gmres_rotate(const mbi_solve_state *s, const mbi_solve_vectors *v,
                                      double *column, double below) {
   const int last = (int)s->scalar[MBI_ARNOLDI_SIZE] - 1;
@@ -39629,7 +39639,7 @@ MBS_FUNCTION double mbi_gmres_rotate(const mbi_solve_state *s, const mbi_solve_v
   return length;
 }
 
-// R y = g for the first `used` columns.
+// Solves R y = g for the first `used` columns.
 MBS_FUNCTION void mbi_gmres_solve(const mbi_solve_vectors *v, int used) {
   const double *g = mbi_small(v, MBI_SMALL_G);
   double *y = mbi_small(v, MBI_SMALL_Y);
@@ -39646,15 +39656,15 @@ MBS_FUNCTION void mbi_gmres_solve(const mbi_solve_vectors *v, int used) {
   }
 }
 
-// The cycle ends with `used` columns: y, and the residual in the basis and w, which becomes the
-// first vector of the next cycle: no product is needed for it. r = V Q'(g_used e_used). Behind
-// mbi_arnoldi_extend.
+// Ends a cycle of `used` columns: computes y, and the residual r = V Q'(g_used e_used) as a
+// combination of the basis and w. r becomes the first vector of the next cycle without a
+// product. Call it after mbi_arnoldi_extend.
 MBS_FUNCTION void mbi_gmres_close(mbi_solve_state *s, const mbi_solve_vectors *v, int used) {
   const int width = (int)s->scalar[MBI_ARNOLDI_WIDTH];
   const double *c = mbi_small(v, MBI_SMALL_COSINE), *d = mbi_small(v, MBI_SMALL_SINE);
   const double length = mbi_small(v, MBI_SMALL_G)[used];
   double *combine = mbi_small(v, MBI_SMALL_COMBINE), *r = mbi_small(v, MBI_SMALL_FIRST);
-  double below = length < 0 ? -1 : length > 0 ? 1 : 0, q; // of r made one long
+  double below = length < 0 ? -1 : length > 0 ? 1 : 0, q; // of r / ||r||
   int k;
   mbi_gmres_solve(v, used);
   for (k = used - 1; k >= 0; k--) {
@@ -39662,7 +39672,7 @@ MBS_FUNCTION void mbi_gmres_close(mbi_solve_state *s, const mbi_solve_vectors *v
     below *= -d[k];
   }
   r[0] = below;
-  q = used == width ? r[width] : 0; // of the vector that is still q w + sum of combine[k] v_k
+  q = used == width ? r[width] : 0; // coefficient of the vector q w + sum of combine[k] v_k
   for (k = 0; k < width; k++) {
     combine[k] = q * combine[k] + (k <= used ? r[k] : 0);
   }
@@ -39675,7 +39685,7 @@ MBS_FUNCTION void mbi_gmres_close(mbi_solve_state *s, const mbi_solve_vectors *v
   mbi_arnoldi_begin(s, length < 0 ? -length : length);
 }
 
-// Whether cycles have stopped to gain anything, at the end of one.
+// Returns whether cycles no longer make progress. Call it once at the end of a cycle.
 MBS_FUNCTION int mbi_gmres_stalls(mbi_solve_state *s) {
   const double began = s->scalar[MBI_GMRES_BEGAN];
   const int gain = s->rr <= MBI_GMRES_STALLED * began * began;
@@ -39683,7 +39693,7 @@ MBS_FUNCTION int mbi_gmres_stalls(mbi_solve_state *s) {
   return s->scalar[MBI_GMRES_STALLS] >= MBI_GMRES_PATIENCE;
 }
 
-// GMRES behind the second pass, whose sums these are.
+// The scalar part of a GMRES iteration, after the second pass with these sums.
 MBS_CALLED void mbi_gmres_count(mbi_solve_memory *m, const mbi_solve_vectors *v,
                                 const double *sums) {
   mbi_solve_state *s = &m->state;
@@ -39718,8 +39728,8 @@ MBS_CALLED void mbi_gmres_count(mbi_solve_memory *m, const mbi_solve_vectors *v,
   }
 }
 
-// Lanczos behind the second pass: of a symmetric matrix H is too, and all of it is kept, so
-// that no orthogonality is taken for granted.
+// The scalar part of a Lanczos iteration, after the second pass with these sums. All of H is
+// kept, though it should be tridiagonal, so that orthogonality need not be assumed.
 MBS_CALLED void mbi_lanczos_count(mbi_solve_memory *m, const mbi_solve_vectors *v,
                                   const double *sums) {
   mbi_solve_state *s = &m->state;
@@ -39748,38 +39758,40 @@ MBS_CALLED void mbi_lanczos_count(mbi_solve_memory *m, const mbi_solve_vectors *
 #define MBI_CG_R 4
 #define MBI_CG_P 5
 #define MBI_CG_Z 6 // MBI_PRE_SEPARATE only
-// Sweeps only, which take x += alpha p in one pass for several p: those of the iterations
-// before, the last one first; the next p goes to the place of the oldest, or behind an x that
-// is complete to MBI_CG_ROUND_P, which is one of these places.
+// For the fused kernel only, which adds several alpha p to x in one pass. From MBI_CG_OLD_P on
+// lie the p of earlier iterations, the latest first. The next p replaces the oldest one; after
+// a pass that has completed x it goes to MBI_CG_ROUND_P, which is one of these slots.
 #define MBI_CG_OLD_P 7
-#define MBI_CG_RING 4 // places of p
+#define MBI_CG_RING 4 // slots of p
 #define MBI_CG_OLDEST_P (MBI_CG_OLD_P + MBI_CG_RING - 2)
 #define MBI_CG_ROUND_P (MBI_CG_OLD_P + MBI_CG_RING - 1)
 
 #define MBI_CG_RZ 0     // scalars: r'z
-#define MBI_CG_RZ_OLD 1 // of the iteration before
-#define MBI_CG_ALPHA 2  // and of the MBI_CG_RING - 1 iterations before behind it
+#define MBI_CG_RZ_OLD 1 // r'z of the iteration before
+#define MBI_CG_ALPHA 2  // followed by those of the MBI_CG_RING - 1 iterations before
 #undef MBS_FUNCTION
 #undef MBS_CALLED
 
-enum { MBI_STEP_ALWAYS, MBI_STEP_RUNNING, MBI_STEP_UNTIL_CLOSED }; /* MBS_ALWAYS and so on */
+/* When a step is taken: solve/core/step_text.cuh, MBS_STEP. */
+enum { MBI_STEP_ALWAYS, MBI_STEP_RUNNING, MBI_STEP_UNTIL_CLOSED };
 
-/* A step as the CPU runs it: solve/core/steps.c. `chunk` takes a mbi_step_call. */
+/* The CPU's code of a step: solve/core/steps.c. `chunk` takes a mbi_step_call. */
 typedef struct mbi_step_code {
   int (*before)(mbi_solve_state *scalars);
   mbi_task chunk;
   void (*after)(mbi_solve_memory *memory, const mbi_solve_state *scalars, const double *sums);
   int adds, maxes, when;
-  const struct mbi_wide_code *wide; /* of a step with many sums: solve/core/wide.c */
+  const struct mbi_wide_code
+      *wide; /* for a step with many sums (solve/core/wide.c); else NULL */
 } mbi_step_code;
 
-/* A step on both sides: its kernel in the method's program, and its code in f64 and f32. */
+/* A step: the name of its kernel in the method's program, and the CPU's code in f64 and f32. */
 typedef struct mbi_step {
   const char *kernel;
   const mbi_step_code *code[2];
 } mbi_step;
 
-/* The step of that name, as an entry of a method's list. */
+/* The entry of step `name` in a method's table. */
 #define MBI_STEP(name)                                                                         \
   {                                                                                            \
     "mbk_" #name, {                                                                            \
@@ -39787,73 +39799,74 @@ typedef struct mbi_step {
     }                                                                                          \
   }
 
-#define MBI_SOLVE_STEPS 16 /* of a method, at most; every one has these: */
-#define MBI_SOLVE_FUSED_KERNELS 2
+#define MBI_SOLVE_STEPS 16 /* the most steps of a method; the first two are: */
 #define MBI_STEP_RESIDUAL 0
 #define MBI_STEP_BLOCKS 1
-#define MBI_STEP_THREADS 768     /* of a block of the GPU, at most, and the most blocks of a */
-#define MBI_STEP_RESIDENT 1      /* multiprocessor: as solve/core/step.cuh has them */
-#define MBI_SOLVER_PRODUCTS 1000 /* that a plan is made for, per solve expected */
-#define MBI_CG_LOOP_ITERATIONS 16 /* iterations of CG in a turn of a loop: one costs 4 us, to skip an  \
-                           */
-/* iteration behind the last 6, for products end where it has stopped */
-#define MBI_SOLVE_ROUND_SECONDS 0.1     /* seconds that a batch of iterations should take */
-#define MBI_SOLVE_BLOCK_MOST 32 /* rows of a block of BLOCK_JACOBI */
+#define MBI_SOLVE_FUSED_KERNELS 2 /* the most fused kernels of a method */
+#define MBI_STEP_THREADS 768      /* of a thread block, at most: MBK_STEP_THREADS */
+#define MBI_STEP_RESIDENT 1       /* thread blocks of a multiprocessor: MBK_STEP_RESIDENT */
+#define MBI_SOLVER_PRODUCTS 1000  /* products per expected solve that a plan is chosen for */
+/* Iterations of CG in one pass of a recorded loop. A pass costs 4 us. Skipping an iteration
+ * after the last one costs 6 us, because its product does nothing. */
+#define MBI_CG_LOOP_ITERATIONS 16
+#define MBI_SOLVE_ROUND_SECONDS 0.1 /* that a round of iterations should take */
+#define MBI_SOLVE_BLOCK_MOST 32     /* rows of a block of BLOCK_JACOBI, at most */
 #define MBI_SOLVER_REORDER_ROWS (1 << 22)
 #define MBI_SOLVER_REORDER_SOLVES 60
-#define MBI_SOLVE_ON (-1)  /* of a solve: there is no merbit_stop yet */
-#define MBI_SOLVE_SCALE_RHS (-3) /* b has to be scaled */
-#define MBI_SOLVE_NONE                                                                         \
-  (-1) /* in solver->alias: no such vector, or one with memory of its own */
-#define MBI_SOLVE_OWN (-2)
+/* How a solve ends, if not by a merbit_stop. */
+#define MBI_SOLVE_ON (-1)        /* it goes on */
+#define MBI_SOLVE_SCALE_RHS (-3) /* b must be scaled first */
+/* In solver->alias. */
+#define MBI_SOLVE_NONE (-1) /* the method has no such vector */
+#define MBI_SOLVE_OWN (-2)  /* the vector has memory of its own */
 
-/* What a method of solving is made of. `start` and `iterate` enqueue steps and products
- * (mbi_solve_step, mbi_solve_product, mbi_solve_apply); the same calls compute at once on the
- * CPU. They must enqueue the same each time, for iterations are recorded once and replayed. */
+/* A method. `start` and `iterate` call mbi_solve_step, mbi_solve_product and mbi_solve_apply,
+ * which enqueue work on the GPU and compute at once on the CPU. Iterations are recorded once
+ * and replayed, so they must enqueue the same work each time. */
 typedef struct mbi_solve_method {
   const char *name;
-  const char *file;      /* of the kernels; NULL ends a list of methods */
-  const mbi_step *steps; /* beginning with mbk_solve_residual and mbk_solve_blocks */
+  const char *file;      /* of the kernels */
+  const mbi_step *steps; /* the first two are solve_residual and solve_blocks */
   int step_count;
-  int sums; /* that its products add up: 1: v'A u; 2: and ||A u||^2; see mbi_solve_product_sums
-             */
-  int restarts; /* breakdowns after which it begins again from b - A x */
-  /* Says in solver->alias which vectors it wants from MBI_AT_OWN on: MBI_SOLVE_OWN, or the
-   * place of another, below, whose memory it shares. */
+  int sums;     /* of a product: 0; 1: v'A u; 2: ||A u||^2 too. See mbi_solve_product_sums. */
+  int restarts; /* how many breakdowns may be answered by a restart from b - A x */
+  /* Sets solver->alias for the vectors from MBI_AT_OWN on: MBI_SOLVE_NONE, MBI_SOLVE_OWN, or
+   * the lower slot of the vector whose memory it shares. */
   void (*layout)(struct merbit_solver *solver);
-  merbit_status (*start)(struct merbit_solver *solver);   /* from b - A x in MBI_AT_W */
-  merbit_status (*iterate)(struct merbit_solver *solver); /* mbi_solve_count in the last sums */
-  const char
-      *fused[MBI_SOLVE_FUSED_KERNELS]; /* kernels of several steps, or NULL: see mbi_solve_fused */
+  merbit_status (*start)(
+      struct merbit_solver *solver); /* begins the recurrence; b - A x is in MBI_AT_W */
+  merbit_status (*iterate)(struct merbit_solver *solver); /* calls mbi_solve_count once */
+  const char *fused[MBI_SOLVE_FUSED_KERNELS]; /* names for mbi_solve_fused, or NULL */
 } mbi_solve_method;
 
-/* What the GPU looks up in A's arrays: solve/precondition/setup_cuda.c. */
+/* The setup on the GPU, while it runs: solve/precondition/setup_cuda.c. */
 typedef struct mbi_setup_gpu {
   mbi_program program;
   void *rows, *invert; /* CUfunction */
   mbi_devptr blocks, norms, bad;
-  int64_t grid; /* of rows, and how many norms there are; 0: nothing has begun */
-  void *stream; /* CUstream, which waits for no other; NULL: the default stream */
+  int64_t grid; /* thread blocks, each of which leaves a norm; 0: nothing has begun */
+  void *stream; /* CUstream that waits for no other; NULL: the default stream */
 } mbi_setup_gpu;
 
 typedef struct mbi_solve_gpu {
   mbi_program program;
-  void *kernels[MBI_SOLVE_STEPS]; /* CUfunction: steps */
-  void *open;                     /* CUfunction: mbk_solve_open */
+  void *kernels[MBI_SOLVE_STEPS];       /* CUfunction: steps */
+  void *open;                           /* CUfunction: mbk_solve_open */
   void *fused[MBI_SOLVE_FUSED_KERNELS]; /* CUfunction */
-  int fused_blocks;               /* of their grid; 0: steps are launched one by one */
-  int loop_calls; /* calls of method->iterate in one pass of a recorded loop; 0: MBI_RECORDED_LOOP */
+  int fused_blocks; /* grid of fused kernels; 0: steps are launched one by one */
+  int loop_calls;   /* calls of method->iterate in one pass of a recorded loop; 0:
+                       MBI_RECORDED_LOOP */
   int place,
-      followed;    /* of an iteration that is recorded: its number, whether another follows */
-  void *stream;    /* CUstream; NULL: the default stream */
-  mbi_arena arena; /* behind the vectors, for what is allocated with the plan */
+      followed; /* of the iteration being enqueued: its number, and whether another follows */
+  void *stream; /* CUstream; NULL: the default stream */
+  mbi_arena arena; /* behind the vectors, for small arrays of the plan */
   mbi_setup_gpu setup;
   mbi_program loop_program;
   void *loop;    /* CUfunction: mbk_solve_loop */
-  void *graph;   /* CUgraphExec: solve/core/recorded.c; NULL: nothing is recorded */
-  int loops;     /* and it loops by itself */
-  int tried;     /* nothing more is to be recorded */
-  char why[384]; /* why not, where a call failed */
+  void *graph;   /* CUgraphExec, the recorded graph; NULL: there is none */
+  int loops;     /* whether the graph loops on the GPU */
+  int tried;     /* recording has succeeded or is given up */
+  char why[384]; /* why nothing is recorded, if a call failed */
 } mbi_solve_gpu;
 
 struct merbit_solver {
@@ -39865,44 +39878,47 @@ struct merbit_solver {
   int64_t n;
   merbit_plan *plan;
   merbit_side side;
-  double norm;  /* of A, in the infinity norm */
-  int scale;    /* values are 2^scale times the caller's, in memory of the solver's own: */
-  void *scaled; /* solve/core/scale.c */
-  mbi_devptr scaled_there; /* or in GPU memory */
-  int corrects;            /* another solver's inner */
+  double norm;             /* of A, in the infinity norm */
+  int scale;               /* values are 2^scale times the caller's: solve/core/scale.c */
+  void *scaled;            /* those values in host memory, or NULL */
+  mbi_devptr scaled_there; /* those values in GPU memory, or 0 */
+  int corrects;            /* whether this is the `inner` of another solver */
   mbi_solve_vectors v;
-  int64_t bytes_at[MBI_SOLVE_VECTORS]; /* of a vector that is not one of n elements; else 0 */
-  int kept; /* Lanczos: vectors that a rotation of the basis makes, at most */
-  int alias[MBI_SOLVE_VECTORS]; /* whose memory a vector has: see mbi_solve_method.layout */
-  void *space;                  /* on the solver's side: what all vectors lie in, and */
-  mbi_solve_memory *memory;     /* these */
+  int64_t bytes_at[MBI_SOLVE_VECTORS]; /* bytes of a vector that has not n elements; else 0 */
+  int kept;                            /* Lanczos: the most vectors kept at a restart */
+  int alias[MBI_SOLVE_VECTORS];        /* see mbi_solve_method.layout */
+  void *space;                         /* on the solver's side: vectors, scalars, arena */
+  mbi_solve_memory *memory;            /* scalars, in `space` */
   double *partials;
   mbi_solve_gpu gpu;
-  struct merbit_solver *inner; /* of corrections in f32: solve/core/refine.c; NULL: none */
-  void *single_values;         /* of its matrix */
-  mbi_devptr single_there;     /* or in GPU memory */
-  uint64_t bytes;              /* of space */
+  struct merbit_solver
+      *inner;              /* the solver of corrections in f32, or NULL: solve/core/refine.c */
+  void *single_values;     /* values of its matrix in host memory, or NULL */
+  mbi_devptr single_there; /* and in GPU memory, or 0 */
+  uint64_t bytes;          /* of space */
   double prepare_seconds;
   char reason[384]; /* why the CPU was taken */
-  /* Of the solve that runs: */
-  mbi_solve_memory seen; /* CUDA: what the last look found */
+  /* The solve that runs: */
+  mbi_solve_memory seen; /* CUDA: the state at the last convergence check */
   double *history;
-  int history_size, history_count; /* entries; iterations whose residuals have been seen */
+  int history_size, history_count; /* entries; the last iteration that is noted, or -1 */
   int restarts, synchronizations;
-  int breakdowns, tightenings; /* of `restarts`; of the goal since the last one */
-  int restarted;               /* in this iteration */
-  double shrink, worst;        /* as in the state; ||b - A x||^2 where the last restart began */
+  int breakdowns,
+      tightenings;      /* restarts after a breakdown; tightened goals since the last restart */
+  int restarted;        /* the iteration of the last restart */
+  double shrink, worst; /* as in mbi_solve_state; ||b - A x||^2 at the last restart */
   double started;
   int inner_iterations;
   int rhs_scale; /* b is 2^rhs_scale times the caller's */
 };
 
-#define MBI_RECORDED_LOOP 4   /* iterations recorded for a loop on the GPU: a turn costs 3 us */
-#define MBI_RECORDED_PLAIN 10 /* and for a graph that the host launches again and again */
-#define MBI_SOLVE_ROUND_FIRST                                                                         \
-  100 /* iterations of the first batch; of a loop that ends by itself twice that or more */
+#define MBI_RECORDED_LOOP 4   /* iterations in one pass of a recorded loop, which costs 3 us */
+#define MBI_RECORDED_PLAIN 10 /* iterations in a graph that the host launches repeatedly */
+#define MBI_SOLVE_ROUND_FIRST                                                                  \
+  100 /* iterations of the first round; a loop that ends by itself gets twice as many or more  \
+       */
 
-#define MBI_SOLVE_ROUND_LEAST 50 /* and of any */
+#define MBI_SOLVE_ROUND_LEAST 50 /* iterations of any round, at least */
 
 #endif
 /* ==== >>solve/core/cpu_steps.h ============================================================ */
@@ -39913,20 +39929,20 @@ struct merbit_solver {
  * threads take chunks of rows. Sums depend on the number of rows alone, not on the threads. The
  * including file defines MBS_VECTOR, the type, and MBS_NAME(name, part), which adds a suffix.
  */
-// How the steps of solvers are written, in the files named *steps.cuh:
-//   MBS_BEFORE(name)   looks at the scalars c, a copy that it may add to, and returns 0, or a
-//                      stop where the step must not be taken (mbi_solve_broken)
-//   MBS_ELEMENT(name)  does row i: adds to sums[0], ..., then takes greatest values of what is
-//                      not negative in sums[adds], ...
-//   MBS_AFTER(name)    takes the complete sums into the state m->state; not called without sums
-//   MBS_STEP(name, adds, maxes, when)  when: MBS_RUNNING, not once a stop is set; MBS_UNTIL_CLOSED,
-//                      also in the iteration that sets it; MBS_ALWAYS
-// Rows of other vectors may be read at will, but not of those that the step writes. MBS_STORE
-// takes a slot that is a constant, and what it stores is not to be read again.
+// How a step of a solver is written, in the files named *steps.cuh:
+//   MBS_BEFORE(name)   reads the scalars c, a copy that it may change, and returns 0, or a stop
+//                      if the step must not be taken (mbi_solve_broken)
+//   MBS_ELEMENT(name)  computes row i: adds to sums[0], ...; maxima of numbers that are not
+//                      negative go to sums[adds], ...
+//   MBS_AFTER(name)    puts the complete sums into m->state; not called if there are no sums
+//   MBS_STEP(name, adds, maxes, when)  when MBS_RUNNING: not after a stop is set;
+//                      MBS_UNTIL_CLOSED: also in the iteration that sets it; or MBS_ALWAYS
+// A step may read any row of vectors that it does not write, and row i of those that it does.
+// The slot of MBS_STORE is a constant; a row is not read again after it is stored.
 
 #define MBS_AT(slot) ((MBS_VECTOR *)v->at[slot])
 #define MBS_LOAD(slot) ((double)MBS_AT(slot)[i])
-#ifndef MBS_STORE // else at the end of the element, by the GPU
+#ifndef MBS_STORE // the GPU stores at the end of a row: solve/core/step.cuh
 #define MBS_STORE(slot, value) (MBS_AT(slot)[i] = (MBS_VECTOR)(value))
 #endif
 #define MBS_SIZE(value) ((value) < 0 ? -(value) : (value))
@@ -39942,16 +39958,16 @@ struct merbit_solver {
     (void)c;                                                                                   \
     (void)sums;                                                                                \
   }
-// Steps with as many sums as the solver comes to need, taken in groups of rows' products, so
-// that a thread holds MBI_WIDE_GROUP sums at most. How they are written:
-//   MBS_WIDE_COUNT(name)    how many sums
-//   MBS_WIDE_ELEMENT(name)  does row i for the sums first, first + 1, ...: adds to sums[0],
+// Steps whose number of sums depends on the state. A thread holds MBI_WIDE_GROUP of them at a
+// time. How they are written:
+//   MBS_WIDE_COUNT(name)    returns the number of sums
+//   MBS_WIDE_ELEMENT(name)  computes row i of the sums first, first + 1, ...: adds to sums[0],
 //   ...;
-//                           called with first = 0, MBI_WIDE_GROUP, ... by the same thread
-//   MBS_WIDE_AFTER(name)    takes the complete sums into the state
-//   MBS_WIDE_STEP(name)     which is not taken once a stop is set
+//                           the same thread calls it with first = 0, MBI_WIDE_GROUP, ...
+//   MBS_WIDE_AFTER(name)    puts the complete sums into the state
+//   MBS_WIDE_STEP(name)     the step, which is not taken after a stop is set
 
-// Vector `at` of a basis, at row i.
+// Row i of vector k of a basis.
 #define MBS_BASIS(slot, k) (MBS_AT(slot)[(MBS_INDEX)(k)*v->stride + i])
 
 #define MBI_SOLVE_CHUNK 8192
@@ -40067,9 +40083,9 @@ MBI_INTERNAL void mbi_wide_run(merbit_context *context, const mbi_wide_code *cod
 /* The steps that every solver has. */
 #define MBS_VECTOR double
 #define MBS_NAME(name, part) mbi_##name##part##_f64
-// The steps that every solver has.
+// The steps that every solver has: the residual, and a block-diagonal preconditioner.
 
-// w = b - w, where w = A x: the true residual, and what the backward error needs.
+// w = b - w, where w = A x: the true residual, and the norms for a convergence check.
 MBS_NOTHING_BEFORE(solve_residual)
 MBS_ELEMENT(solve_residual) {
   const double b = MBS_LOAD(MBI_AT_B), x = MBS_LOAD(MBI_AT_X), w = b - MBS_LOAD(MBI_AT_W);
@@ -40093,7 +40109,7 @@ MBS_AFTER(solve_residual) {
 }
 MBS_STEP(solve_residual, 2, 3, MBS_ALWAYS)
 
-// z = M^-1 r for blocks along the diagonal, r and z being the vectors `from` and `to`.
+// z = M^-1 r with the inverse blocks of the diagonal; r and z are the slots v->from and v->to.
 MBS_NOTHING_BEFORE(solve_blocks)
 MBS_ELEMENT(solve_blocks) {
   const MBS_VECTOR *r = MBS_AT(v->from), *inverse = MBS_AT(MBI_AT_INVERSE);
@@ -40113,9 +40129,9 @@ MBS_STEP(solve_blocks, 0, 0, MBS_UNTIL_CLOSED)
 #undef MBS_NAME
 #define MBS_VECTOR float
 #define MBS_NAME(name, part) mbi_##name##part##_f32
-// The steps that every solver has.
+// The steps that every solver has: the residual, and a block-diagonal preconditioner.
 
-// w = b - w, where w = A x: the true residual, and what the backward error needs.
+// w = b - w, where w = A x: the true residual, and the norms for a convergence check.
 MBS_NOTHING_BEFORE(solve_residual)
 MBS_ELEMENT(solve_residual) {
   const double b = MBS_LOAD(MBI_AT_B), x = MBS_LOAD(MBI_AT_X), w = b - MBS_LOAD(MBI_AT_W);
@@ -40139,7 +40155,7 @@ MBS_AFTER(solve_residual) {
 }
 MBS_STEP(solve_residual, 2, 3, MBS_ALWAYS)
 
-// z = M^-1 r for blocks along the diagonal, r and z being the vectors `from` and `to`.
+// z = M^-1 r with the inverse blocks of the diagonal; r and z are the slots v->from and v->to.
 MBS_NOTHING_BEFORE(solve_blocks)
 MBS_ELEMENT(solve_blocks) {
   const MBS_VECTOR *r = MBS_AT(v->from), *inverse = MBS_AT(MBI_AT_INVERSE);
@@ -40568,13 +40584,13 @@ MBI_INTERNAL merbit_status mbi_scale_values(merbit_solver *solver, const void *v
 }
 
 /* ==== >>solve/precondition/diagonal.c  solvers: norm and diagonal of a matrix ============= */
-/* What a solver wants to know of A beside products: its norm, and for preconditioners the
- * blocks along its diagonal (JACOBI: of one row each), inverted. */
+/* The setup of a solver on the CPU: the norm of A and, for preconditioners, the inverses of the
+ * blocks along its diagonal. For JACOBI a block is one row. */
 
 typedef struct mbi_setup {
   const merbit_view *csr; /* host */
-  double *blocks;         /* row by row, each as wide as a block; NULL: not wanted */
-  double *norms;          /* of each task's rows */
+  double *blocks;         /* row by row, each as wide as a block; NULL: no preconditioner */
+  double *norms;          /* one for each task: the greatest of its rows */
   int width, tasks;
 } mbi_setup;
 
@@ -40584,6 +40600,7 @@ static double mbi_setup_value(const merbit_view *csr, int64_t k) {
                                             : ((const double *)csr->values)[k];
 }
 
+/* Adds up a task's rows and copies their entries on the diagonal. */
 static void mbi_setup_rows(void *argument, int task) {
   const mbi_setup *e = (const mbi_setup *)argument;
   const merbit_view *csr = e->csr;
@@ -40615,9 +40632,10 @@ static void mbi_setup_rows(void *argument, int task) {
   e->norms[task] = most;
 }
 
-/* A host CSR: the view itself, or a copy, to be destroyed. */
+/* Sets *csr to a CSR in host memory: the view itself, or that of *copy, which the caller
+ * destroys. */
 MBI_INTERNAL merbit_status mbi_setup_csr(merbit_context *context, const merbit_view *view,
-                                           merbit_matrix **copy, merbit_view *csr) {
+                                         merbit_matrix **copy, merbit_view *csr) {
   merbit_status status = MERBIT_OK;
   *copy = NULL;
   *csr = *view;
@@ -40629,22 +40647,19 @@ MBI_INTERNAL merbit_status mbi_setup_csr(merbit_context *context, const merbit_v
   return status;
 }
 
-/* The norm of A, and the blocks where they are not NULL. The arrays of `csr` are sound. */
+/* Computes the norm of A, and the blocks if they are not NULL. The arrays of `csr` are checked.
+ */
 MBI_INTERNAL merbit_status mbi_setup_run(merbit_solver *solver, const merbit_view *csr,
-                                           double *blocks) {
+                                         double *blocks) {
   mbi_setup e;
   void *norms = NULL;
-  merbit_status status;
   int task;
   e.csr = csr;
   e.blocks = blocks;
   e.width = blocks != NULL ? solver->v.block : 0;
   e.tasks = mbi_share_tasks(solver->context, csr->nnz + csr->rows);
-  status = mbi_allocate_array(solver->context, e.tasks, sizeof(double), "norms of parts of A",
-                              &norms);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_allocate_array(solver->context, e.tasks, sizeof(double), "norms of parts of A",
+                             &norms));
   e.norms = (double *)norms;
   mbi_parallel(solver->context, e.tasks, mbi_setup_rows, &e);
   solver->norm = 0;
@@ -40660,8 +40675,8 @@ MBI_INTERNAL merbit_status mbi_setup_run(merbit_solver *solver, const merbit_vie
 typedef struct mbi_invert {
   const merbit_solver *solver;
   const double *blocks;
-  void *inverse; /* in the solver's type, column by column: see MBI_AT_INVERSE */
-  int64_t bad;   /* the first row of a block without an inverse, or -1 */
+  void *inverse; /* in the type of the vectors, column by column: see MBI_AT_INVERSE */
+  int64_t bad;   /* the first row of the first block that is singular, or -1 */
   int tasks;
 } mbi_invert;
 
@@ -40674,8 +40689,8 @@ static void mbi_invert_swap(double *a, double *b, int count) {
   }
 }
 
-/* By Gauss and Jordan with pivots from the column: `a` of size x size, `stride` to a row,
- * becomes the unit matrix and `b` its inverse. 0 where it has none. */
+/* Inverts `a`, size x size with rows `stride` apart, into `b` by Gauss-Jordan elimination with
+ * partial pivoting. Overwrites `a`. Returns 0 if it is singular. */
 static int mbi_invert_block(double *a, double *b, int size, int stride) {
   int i, j, k;
   for (i = 0; i < size; i++) {
@@ -40710,6 +40725,7 @@ static int mbi_invert_block(double *a, double *b, int size, int stride) {
   return 1;
 }
 
+/* Stores the inverse of the block that begins at row `first`. */
 static void mbi_invert_store(const mbi_invert *t, int64_t first, const double *b, int size) {
   const int64_t n = t->solver->n;
   const int width = t->solver->v.block;
@@ -40748,8 +40764,9 @@ static void mbi_invert_task(void *argument, int task) {
   }
 }
 
+/* Fails with a sentence on the diagonal entry of `row`, which has no inverse. */
 MBI_INTERNAL merbit_status mbi_setup_fail_diagonal(const merbit_solver *solver, int64_t row,
-                                              double value) {
+                                                   double value) {
   return mbi_fail(solver->context, MERBIT_INVALID_MATRIX,
                   "A(%" PRId64 ", %" PRId64
                   "), counted from 0, is %g: MERBIT_PRECONDITIONER_JACOBI divides by the "
@@ -40757,9 +40774,9 @@ MBI_INTERNAL merbit_status mbi_setup_fail_diagonal(const merbit_solver *solver, 
                   row, row, value);
 }
 
-/* To `inverse`, which is zero. */
+/* Inverts the blocks into `inverse`, host memory that is all zero. */
 MBI_INTERNAL merbit_status mbi_setup_invert(merbit_solver *solver, const double *blocks,
-                                              void *inverse) {
+                                            void *inverse) {
   const int width = solver->v.block;
   mbi_invert t;
   t.solver = solver;
@@ -40961,10 +40978,11 @@ MBI_INTERNAL int mbi_solve_separate_preconditioner(const merbit_solver *solver) 
 #define MBS_NAME(name, part) mbi_##name##part##_f64
 // The conjugate gradient method with a preconditioner: Hestenes, Stiefel, "Methods of Conjugate
 // Gradients for Solving Linear Systems" (1952); Saad, "Iterative Methods for Sparse Linear
-// Systems", 2nd ed. (2003), algorithm 9.1. A p lies in MBI_AT_W, p'A p in
-// product_sums[0]: the product adds it up.
+// Systems", 2nd ed. (2003), algorithm 9.1. q = A p lies in MBI_AT_W and p'q in product_sums[0]:
+// the product adds it up.
 
-// r = b - A x, and where z needs no step of its own p = z.
+// Line 1: r = b - A x. Unless the preconditioner is a step of its own, z = M^-1 r, p = z and
+// r'z too.
 MBS_NOTHING_BEFORE(cg_start)
 MBS_ELEMENT(cg_start) {
   const double r = MBS_LOAD(MBI_AT_W);
@@ -40983,7 +41001,7 @@ MBS_AFTER(cg_start) {
 }
 MBS_STEP(cg_start, 1, 0, MBS_ALWAYS)
 
-// p = z, behind z = M^-1 r.
+// Line 1 after z = M^-1 r: p = z and r'z.
 MBS_NOTHING_BEFORE(cg_start_p)
 MBS_ELEMENT(cg_start_p) {
   const double z = MBS_LOAD(MBI_CG_Z);
@@ -40997,7 +41015,8 @@ MBS_AFTER(cg_start_p) {
 }
 MBS_STEP(cg_start_p, 1, 0, MBS_RUNNING)
 
-// r -= alpha A p, ||r||^2 and, where z needs no step of its own, r'z
+// Lines 3 and 5: alpha = r'z / p'q, r -= alpha q, ||r||^2. Unless the preconditioner is a step
+// of its own, r'z too.
 MBS_BEFORE(cg_update_r) {
   const double rz = c->scalar[MBI_CG_RZ], pq = c->product_sums[0];
   if (!(rz > 0)) {
@@ -41029,7 +41048,7 @@ MBS_AFTER(cg_update_r) {
 }
 MBS_STEP(cg_update_r, 2, 0, MBS_RUNNING)
 
-// r'z, behind z = M^-1 r
+// Line 7 after z = M^-1 r: r'z
 MBS_NOTHING_BEFORE(cg_rz)
 MBS_ELEMENT(cg_rz) {
   (void)c;
@@ -41041,12 +41060,12 @@ MBS_AFTER(cg_rz) {
 }
 MBS_STEP(cg_rz, 1, 0, MBS_UNTIL_CLOSED)
 
-// x += alpha p, p = z + beta p
+// Lines 4, 7 and 8: x += alpha p, beta = r'z / old r'z, p = z + beta p
 MBS_NOTHING_BEFORE(cg_update_x_p)
 MBS_ELEMENT(cg_update_x_p) {
   const double beta = c->scalar[MBI_CG_RZ] / c->scalar[MBI_CG_RZ_OLD];
   const double p = MBS_LOAD(MBI_CG_P);
-  const double z = v->pre == MBI_PRE_SEPARATE      ? MBS_LOAD(MBI_CG_Z)
+  const double z = v->pre == MBI_PRE_SEPARATE   ? MBS_LOAD(MBI_CG_Z)
                    : v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * MBS_LOAD(MBI_CG_R)
                                                 : MBS_LOAD(MBI_CG_R);
   (void)sums;
@@ -41061,10 +41080,11 @@ MBS_STEP(cg_update_x_p, 0, 0, MBS_UNTIL_CLOSED)
 #define MBS_NAME(name, part) mbi_##name##part##_f32
 // The conjugate gradient method with a preconditioner: Hestenes, Stiefel, "Methods of Conjugate
 // Gradients for Solving Linear Systems" (1952); Saad, "Iterative Methods for Sparse Linear
-// Systems", 2nd ed. (2003), algorithm 9.1. A p lies in MBI_AT_W, p'A p in
-// product_sums[0]: the product adds it up.
+// Systems", 2nd ed. (2003), algorithm 9.1. q = A p lies in MBI_AT_W and p'q in product_sums[0]:
+// the product adds it up.
 
-// r = b - A x, and where z needs no step of its own p = z.
+// Line 1: r = b - A x. Unless the preconditioner is a step of its own, z = M^-1 r, p = z and
+// r'z too.
 MBS_NOTHING_BEFORE(cg_start)
 MBS_ELEMENT(cg_start) {
   const double r = MBS_LOAD(MBI_AT_W);
@@ -41083,7 +41103,7 @@ MBS_AFTER(cg_start) {
 }
 MBS_STEP(cg_start, 1, 0, MBS_ALWAYS)
 
-// p = z, behind z = M^-1 r.
+// Line 1 after z = M^-1 r: p = z and r'z.
 MBS_NOTHING_BEFORE(cg_start_p)
 MBS_ELEMENT(cg_start_p) {
   const double z = MBS_LOAD(MBI_CG_Z);
@@ -41097,7 +41117,8 @@ MBS_AFTER(cg_start_p) {
 }
 MBS_STEP(cg_start_p, 1, 0, MBS_RUNNING)
 
-// r -= alpha A p, ||r||^2 and, where z needs no step of its own, r'z
+// Lines 3 and 5: alpha = r'z / p'q, r -= alpha q, ||r||^2. Unless the preconditioner is a step
+// of its own, r'z too.
 MBS_BEFORE(cg_update_r) {
   const double rz = c->scalar[MBI_CG_RZ], pq = c->product_sums[0];
   if (!(rz > 0)) {
@@ -41129,7 +41150,7 @@ MBS_AFTER(cg_update_r) {
 }
 MBS_STEP(cg_update_r, 2, 0, MBS_RUNNING)
 
-// r'z, behind z = M^-1 r
+// Line 7 after z = M^-1 r: r'z
 MBS_NOTHING_BEFORE(cg_rz)
 MBS_ELEMENT(cg_rz) {
   (void)c;
@@ -41141,12 +41162,12 @@ MBS_AFTER(cg_rz) {
 }
 MBS_STEP(cg_rz, 1, 0, MBS_UNTIL_CLOSED)
 
-// x += alpha p, p = z + beta p
+// Lines 4, 7 and 8: x += alpha p, beta = r'z / old r'z, p = z + beta p
 MBS_NOTHING_BEFORE(cg_update_x_p)
 MBS_ELEMENT(cg_update_x_p) {
   const double beta = c->scalar[MBI_CG_RZ] / c->scalar[MBI_CG_RZ_OLD];
   const double p = MBS_LOAD(MBI_CG_P);
-  const double z = v->pre == MBI_PRE_SEPARATE      ? MBS_LOAD(MBI_CG_Z)
+  const double z = v->pre == MBI_PRE_SEPARATE   ? MBS_LOAD(MBI_CG_Z)
                    : v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * MBS_LOAD(MBI_CG_R)
                                                 : MBS_LOAD(MBI_CG_R);
   (void)sums;
@@ -41269,10 +41290,10 @@ MBI_INTERNAL const mbi_solve_method mbi_cg_method = {
 #define MBS_NAME(name, part) mbi_##name##part##_f64
 // BiCGSTAB with a preconditioner on the right: van der Vorst, "Bi-CGSTAB: A Fast and Smoothly
 // Converging Variant of Bi-CG" (1992); Saad, "Iterative Methods for Sparse Linear Systems", 2nd
-// ed. (2003), section 7.4.2. v = A p^ and shadow'v, t = A s^ (in
-// MBI_AT_W), t's and ||t||^2 come from products, the sums in product_sums. s takes the place of
-// r between the two products; without a preconditioner p^ = M^-1 p and s^ = M^-1 s are p and s
-// themselves.
+// ed. (2003), algorithm 7.7. Products compute v = A p^ and shadow'v,
+// and t = A s^ (in MBI_AT_W), t's and ||t||^2; the sums lie in product_sums. p^ is M^-1 p and
+// s^ is M^-1 s; without a preconditioner they are p and s themselves. s lies in the slot of r
+// until r is updated.
 
 #define MBI_BICG_R 4
 #define MBI_BICG_P 5
@@ -41281,16 +41302,16 @@ MBI_INTERNAL const mbi_solve_method mbi_cg_method = {
 #define MBI_BICG_P_HAT 8
 #define MBI_BICG_S_HAT 9
 
-#define MBI_BICG_RHO 0 // scalars: shadow'r
+#define MBI_BICG_RHO 0 // scalars: rho = shadow'r
 #define MBI_BICG_ALPHA 1
 #define MBI_BICG_BETA 2
 #define MBI_BICG_OMEGA 3
 #define MBI_BICG_SS 4       // ||s||^2
 #define MBI_BICG_SHADOW_2 5 // ||shadow||^2
-#define MBI_BICG_SHADOW_S 6 // shadow's and shadow't: solve/bicgstab/bicgstab.cu
+#define MBI_BICG_SHADOW_S 6 // shadow's and shadow't, for the fused kernel
 #define MBI_BICG_SHADOW_T 7
 
-// r = shadow = p = b - A x
+// Lines 1 and 2: r = shadow = p = b - A x, rho
 MBS_NOTHING_BEFORE(bicgstab_start)
 MBS_ELEMENT(bicgstab_start) {
   const double r = MBS_LOAD(MBI_AT_W);
@@ -41311,7 +41332,7 @@ MBS_AFTER(bicgstab_start) {
 }
 MBS_STEP(bicgstab_start, 1, 0, MBS_ALWAYS)
 
-// s = r - alpha v
+// Lines 4 and 5: alpha = rho / shadow'v, s = r - alpha v
 MBS_BEFORE(bicgstab_s) {
   const double sigma = c->product_sums[0], alpha = c->scalar[MBI_BICG_RHO] / sigma;
   if (sigma == 0 || !(alpha - alpha == 0)) {
@@ -41335,11 +41356,13 @@ MBS_AFTER(bicgstab_s) {
 }
 MBS_STEP(bicgstab_s, 1, 0, MBS_RUNNING)
 
-// x += alpha p^ + omega s^, r = s - omega t, ||r||^2 and shadow'r. Where A s is zero, omega is.
+// Lines 6 to 9: omega = t's / ||t||^2, or 0 if t is zero; x += alpha p^ + omega s^, r = s -
+// omega t,
+// ||r||^2, rho = shadow'r, beta.
 MBS_BEFORE(bicgstab_update_x_r) {
   const double ts = c->product_sums[0], tt = c->product_sums[1];
   const double omega = tt > 0 ? ts / tt : tt;
-  if (!(tt - tt == 0) || !(omega - omega == 0)) { // x stays what it was
+  if (!(tt - tt == 0) || !(omega - omega == 0)) { // before x changes
     return mbi_solve_broken(c, MBI_WHY_OMEGA, ts - ts == 0 ? tt : ts);
   }
   c->scalar[MBI_BICG_OMEGA] = omega;
@@ -41365,7 +41388,7 @@ MBS_AFTER(bicgstab_update_x_r) {
   s->scalar[MBI_BICG_BETA] = sums[1] / rho * (alpha / omega);
   s->scalar[MBI_BICG_RHO] = sums[1];
   mbi_solve_count(m, sums[0]);
-  if (s->stop == MBI_SOLVE_RUNNING) { // and could not go on with what is only rounding errors
+  if (s->stop == MBI_SOLVE_RUNNING) { // stop if a scalar is nothing but rounding errors
     const double ts = sqrt(s->product_sums[1]) * sqrt(s->scalar[MBI_BICG_SS]);
     const double sr = sqrt(sums[0]) * sqrt(s->scalar[MBI_BICG_SHADOW_2]);
     if (!(MBS_SIZE(s->product_sums[0]) > s->epsilon * ts)) {
@@ -41381,7 +41404,7 @@ MBS_AFTER(bicgstab_update_x_r) {
 }
 MBS_STEP(bicgstab_update_x_r, 2, 0, MBS_RUNNING)
 
-// p = r + beta (p - omega v)
+// Line 10: p = r + beta (p - omega v)
 MBS_NOTHING_BEFORE(bicgstab_update_p)
 MBS_ELEMENT(bicgstab_update_p) {
   const double last = MBS_LOAD(MBI_BICG_P) - c->scalar[MBI_BICG_OMEGA] * MBS_LOAD(MBI_BICG_V);
@@ -41400,10 +41423,10 @@ MBS_STEP(bicgstab_update_p, 0, 0, MBS_UNTIL_CLOSED)
 #define MBS_NAME(name, part) mbi_##name##part##_f32
 // BiCGSTAB with a preconditioner on the right: van der Vorst, "Bi-CGSTAB: A Fast and Smoothly
 // Converging Variant of Bi-CG" (1992); Saad, "Iterative Methods for Sparse Linear Systems", 2nd
-// ed. (2003), section 7.4.2. v = A p^ and shadow'v, t = A s^ (in
-// MBI_AT_W), t's and ||t||^2 come from products, the sums in product_sums. s takes the place of
-// r between the two products; without a preconditioner p^ = M^-1 p and s^ = M^-1 s are p and s
-// themselves.
+// ed. (2003), algorithm 7.7. Products compute v = A p^ and shadow'v,
+// and t = A s^ (in MBI_AT_W), t's and ||t||^2; the sums lie in product_sums. p^ is M^-1 p and
+// s^ is M^-1 s; without a preconditioner they are p and s themselves. s lies in the slot of r
+// until r is updated.
 
 #define MBI_BICG_R 4
 #define MBI_BICG_P 5
@@ -41412,16 +41435,16 @@ MBS_STEP(bicgstab_update_p, 0, 0, MBS_UNTIL_CLOSED)
 #define MBI_BICG_P_HAT 8
 #define MBI_BICG_S_HAT 9
 
-#define MBI_BICG_RHO 0 // scalars: shadow'r
+#define MBI_BICG_RHO 0 // scalars: rho = shadow'r
 #define MBI_BICG_ALPHA 1
 #define MBI_BICG_BETA 2
 #define MBI_BICG_OMEGA 3
 #define MBI_BICG_SS 4       // ||s||^2
 #define MBI_BICG_SHADOW_2 5 // ||shadow||^2
-#define MBI_BICG_SHADOW_S 6 // shadow's and shadow't: solve/bicgstab/bicgstab.cu
+#define MBI_BICG_SHADOW_S 6 // shadow's and shadow't, for the fused kernel
 #define MBI_BICG_SHADOW_T 7
 
-// r = shadow = p = b - A x
+// Lines 1 and 2: r = shadow = p = b - A x, rho
 MBS_NOTHING_BEFORE(bicgstab_start)
 MBS_ELEMENT(bicgstab_start) {
   const double r = MBS_LOAD(MBI_AT_W);
@@ -41442,7 +41465,7 @@ MBS_AFTER(bicgstab_start) {
 }
 MBS_STEP(bicgstab_start, 1, 0, MBS_ALWAYS)
 
-// s = r - alpha v
+// Lines 4 and 5: alpha = rho / shadow'v, s = r - alpha v
 MBS_BEFORE(bicgstab_s) {
   const double sigma = c->product_sums[0], alpha = c->scalar[MBI_BICG_RHO] / sigma;
   if (sigma == 0 || !(alpha - alpha == 0)) {
@@ -41466,11 +41489,13 @@ MBS_AFTER(bicgstab_s) {
 }
 MBS_STEP(bicgstab_s, 1, 0, MBS_RUNNING)
 
-// x += alpha p^ + omega s^, r = s - omega t, ||r||^2 and shadow'r. Where A s is zero, omega is.
+// Lines 6 to 9: omega = t's / ||t||^2, or 0 if t is zero; x += alpha p^ + omega s^, r = s -
+// omega t,
+// ||r||^2, rho = shadow'r, beta.
 MBS_BEFORE(bicgstab_update_x_r) {
   const double ts = c->product_sums[0], tt = c->product_sums[1];
   const double omega = tt > 0 ? ts / tt : tt;
-  if (!(tt - tt == 0) || !(omega - omega == 0)) { // x stays what it was
+  if (!(tt - tt == 0) || !(omega - omega == 0)) { // before x changes
     return mbi_solve_broken(c, MBI_WHY_OMEGA, ts - ts == 0 ? tt : ts);
   }
   c->scalar[MBI_BICG_OMEGA] = omega;
@@ -41496,7 +41521,7 @@ MBS_AFTER(bicgstab_update_x_r) {
   s->scalar[MBI_BICG_BETA] = sums[1] / rho * (alpha / omega);
   s->scalar[MBI_BICG_RHO] = sums[1];
   mbi_solve_count(m, sums[0]);
-  if (s->stop == MBI_SOLVE_RUNNING) { // and could not go on with what is only rounding errors
+  if (s->stop == MBI_SOLVE_RUNNING) { // stop if a scalar is nothing but rounding errors
     const double ts = sqrt(s->product_sums[1]) * sqrt(s->scalar[MBI_BICG_SS]);
     const double sr = sqrt(sums[0]) * sqrt(s->scalar[MBI_BICG_SHADOW_2]);
     if (!(MBS_SIZE(s->product_sums[0]) > s->epsilon * ts)) {
@@ -41512,7 +41537,7 @@ MBS_AFTER(bicgstab_update_x_r) {
 }
 MBS_STEP(bicgstab_update_x_r, 2, 0, MBS_RUNNING)
 
-// p = r + beta (p - omega v)
+// Line 10: p = r + beta (p - omega v)
 MBS_NOTHING_BEFORE(bicgstab_update_p)
 MBS_ELEMENT(bicgstab_update_p) {
   const double last = MBS_LOAD(MBI_BICG_P) - c->scalar[MBI_BICG_OMEGA] * MBS_LOAD(MBI_BICG_V);
@@ -41616,12 +41641,12 @@ MBI_INTERNAL const mbi_solve_method mbi_bicgstab_method = {
 #define MBS_NAME(name, part) mbi_##name##part##_f64
 // Arnoldi's process: Saad, Schultz, "GMRES: A Generalized Minimal Residual Algorithm for
 // Solving Nonsymmetric Linear Systems" (1986); Saad, "Iterative Methods for Sparse Linear
-// Systems", 2nd ed. (2003), algorithms 6.9 and 9.5. Classical Gram-Schmidt twice, in three
-// passes over the basis: the second pass subtracts what the first has found and finds what is
-// left, the third, which makes the new vector, subtracts that too. w = A u lies in MBI_AT_W.
-// solve/gmres/arnoldi.cuh has the scalar part.
+// Systems", 2nd ed. (2003), algorithms 6.9 and 9.5. Classical Gram-Schmidt, twice, in three
+// passes over the basis. The first computes h. The second subtracts h and computes the
+// correction of h. The third subtracts the correction and makes the new vector. w = A u lies in
+// MBI_AT_W. solve/gmres/arnoldi.cuh has the scalar part.
 
-// v_0 = w / ||w||, where w = b - A x
+// Line 1 of algorithm 9.5: v_0 = w / ||w||, where w = b - A x
 MBS_BEFORE(arnoldi_start) {
   c->scalar[MBI_ARNOLDI_Q] = c->ww > 0 ? 1 / sqrt(c->ww) : c->ww;
   return 0;
@@ -41645,7 +41670,7 @@ MBS_AFTER(arnoldi_start) {
 }
 MBS_STEP(arnoldi_start, 1, 0, MBS_ALWAYS)
 
-// h_k = v_k'w and ||w||^2
+// Line 5: h_k = v_k'w, and ||w||^2
 MBS_WIDE_COUNT(arnoldi_project) {
   return (int)c->scalar[MBI_ARNOLDI_SIZE] + 1;
 }
@@ -41674,7 +41699,7 @@ MBS_WIDE_AFTER(arnoldi_project) {
 }
 MBS_WIDE_STEP(arnoldi_project)
 
-// w -= sum of h_k v_k; what v_k'w still is, and ||w||^2
+// Lines 6 and 5 again: w -= sum of h_k v_k, then v_k'w and ||w||^2
 MBS_WIDE_COUNT(arnoldi_reproject) {
   return (int)c->scalar[MBI_ARNOLDI_SIZE] + 1;
 }
@@ -41706,7 +41731,7 @@ MBS_WIDE_AFTER(arnoldi_reproject) {
 }
 MBS_WIDE_STEP(arnoldi_reproject)
 
-// The new vector; where a cycle ends, x += M^-1 V y.
+// Line 8: the new vector. At the end of a cycle line 11: x += M^-1 V y.
 MBS_NOTHING_BEFORE(arnoldi_extend)
 MBS_ELEMENT(arnoldi_extend) {
   const int width = (int)c->scalar[MBI_ARNOLDI_WIDTH];
@@ -41739,12 +41764,12 @@ MBS_STEP(arnoldi_extend, 0, 0, MBS_UNTIL_CLOSED)
 #define MBS_NAME(name, part) mbi_##name##part##_f32
 // Arnoldi's process: Saad, Schultz, "GMRES: A Generalized Minimal Residual Algorithm for
 // Solving Nonsymmetric Linear Systems" (1986); Saad, "Iterative Methods for Sparse Linear
-// Systems", 2nd ed. (2003), algorithms 6.9 and 9.5. Classical Gram-Schmidt twice, in three
-// passes over the basis: the second pass subtracts what the first has found and finds what is
-// left, the third, which makes the new vector, subtracts that too. w = A u lies in MBI_AT_W.
-// solve/gmres/arnoldi.cuh has the scalar part.
+// Systems", 2nd ed. (2003), algorithms 6.9 and 9.5. Classical Gram-Schmidt, twice, in three
+// passes over the basis. The first computes h. The second subtracts h and computes the
+// correction of h. The third subtracts the correction and makes the new vector. w = A u lies in
+// MBI_AT_W. solve/gmres/arnoldi.cuh has the scalar part.
 
-// v_0 = w / ||w||, where w = b - A x
+// Line 1 of algorithm 9.5: v_0 = w / ||w||, where w = b - A x
 MBS_BEFORE(arnoldi_start) {
   c->scalar[MBI_ARNOLDI_Q] = c->ww > 0 ? 1 / sqrt(c->ww) : c->ww;
   return 0;
@@ -41768,7 +41793,7 @@ MBS_AFTER(arnoldi_start) {
 }
 MBS_STEP(arnoldi_start, 1, 0, MBS_ALWAYS)
 
-// h_k = v_k'w and ||w||^2
+// Line 5: h_k = v_k'w, and ||w||^2
 MBS_WIDE_COUNT(arnoldi_project) {
   return (int)c->scalar[MBI_ARNOLDI_SIZE] + 1;
 }
@@ -41797,7 +41822,7 @@ MBS_WIDE_AFTER(arnoldi_project) {
 }
 MBS_WIDE_STEP(arnoldi_project)
 
-// w -= sum of h_k v_k; what v_k'w still is, and ||w||^2
+// Lines 6 and 5 again: w -= sum of h_k v_k, then v_k'w and ||w||^2
 MBS_WIDE_COUNT(arnoldi_reproject) {
   return (int)c->scalar[MBI_ARNOLDI_SIZE] + 1;
 }
@@ -41829,7 +41854,7 @@ MBS_WIDE_AFTER(arnoldi_reproject) {
 }
 MBS_WIDE_STEP(arnoldi_reproject)
 
-// The new vector; where a cycle ends, x += M^-1 V y.
+// Line 8: the new vector. At the end of a cycle line 11: x += M^-1 V y.
 MBS_NOTHING_BEFORE(arnoldi_extend)
 MBS_ELEMENT(arnoldi_extend) {
   const int width = (int)c->scalar[MBI_ARNOLDI_WIDTH];
@@ -42581,13 +42606,12 @@ MBI_INTERNAL void mbi_solve_describe_stop(const merbit_solver *solver,
 #define MBS_VECTOR double
 #define MBS_NAME(name, part) mbi_##name##part##_f64
 // Iterative refinement: Wilkinson, "Rounding Errors in Algebraic Processes" (1963). Residuals
-// are taken in the solver's type, corrections found by a solver in f32, whose vectors these
-// are.
+// are computed in f64. A solver in f32 finds the corrections; its b and x are the slots below.
 
 #define MBI_REFINE_B 4
 #define MBI_REFINE_X 5
 
-// b' = (b - A x) / ||b - A x||, so that f32 has room for it
+// b' = (b - A x) / ||b - A x||, which f32 can hold
 MBS_BEFORE(refine_down) {
   c->scalar[0] = sqrt(c->ww);
   return 0;
@@ -42616,13 +42640,12 @@ MBS_STEP(refine_up, 0, 0, MBS_ALWAYS)
 #define MBS_VECTOR float
 #define MBS_NAME(name, part) mbi_##name##part##_f32
 // Iterative refinement: Wilkinson, "Rounding Errors in Algebraic Processes" (1963). Residuals
-// are taken in the solver's type, corrections found by a solver in f32, whose vectors these
-// are.
+// are computed in f64. A solver in f32 finds the corrections; its b and x are the slots below.
 
 #define MBI_REFINE_B 4
 #define MBI_REFINE_X 5
 
-// b' = (b - A x) / ||b - A x||, so that f32 has room for it
+// b' = (b - A x) / ||b - A x||, which f32 can hold
 MBS_BEFORE(refine_down) {
   c->scalar[0] = sqrt(c->ww);
   return 0;
@@ -42871,13 +42894,14 @@ MBI_INTERNAL const mbi_solve_method mbi_refine_method = {
     {NULL, NULL}};
 
 /* ==== >>solve/precondition/inverse.c  preconditioners: from blocks of A to the solver's side ==== */
-/* Where a preconditioner is put: a diagonal of a reordered plan first in the view's order. */
+/* Returns where the inverse is written first. If the plan is reordered that is MBI_AT_W, in the
+ * order of the view; mbi_solver_order_inverse then permutes it. */
 MBI_INTERNAL void *mbi_solver_inverse_place(const merbit_solver *solver) {
   const int ordered = solver->plan->reorder.order != NULL;
   return solver->v.at[ordered ? MBI_AT_W : MBI_AT_INVERSE];
 }
 
-/* From there to the plan's order. */
+/* Permutes the inverse to the plan's order, if that is not the view's. */
 MBI_INTERNAL merbit_status mbi_solver_order_inverse(merbit_solver *solver) {
   return solver->plan->reorder.order == NULL
              ? MERBIT_OK
@@ -42885,7 +42909,7 @@ MBI_INTERNAL merbit_status mbi_solver_order_inverse(merbit_solver *solver) {
                                    solver->v.at[MBI_AT_INVERSE], solver->gpu.stream);
 }
 
-/* The inverses of host blocks to the solver's side. */
+/* Inverts blocks in host memory and copies the inverses to the solver's side. */
 MBI_INTERNAL merbit_status mbi_solver_invert(merbit_solver *solver, const double *blocks) {
   const int64_t entries = solver->n * solver->v.block;
   const size_t size = mbi_type_size(solver->type), bytes = (size_t)entries * size;
@@ -42904,25 +42928,26 @@ MBI_INTERNAL merbit_status mbi_solver_invert(merbit_solver *solver, const double
 }
 
 /* ==== >>solve/precondition/setup_cuda.c  preconditioners: norm and preconditioner on the GPU ==== */
-/* The same from a CSR in GPU memory, which stays there; only blocks wider than one row are
- * inverted by CPU threads. */
-#define MBI_SETUP_THREADS                                                                    \
-  256 /* of a block, and the most blocks: solve/precondition/setup.cu */
-#define MBI_SETUP_ROWS 4 /* rows */
-#define MBI_SETUP_LONG_KEPT 64    /* long rows of a block */
-#define MBI_SETUP_SHARED     /* bytes */                                                     \
-  (MBI_SETUP_THREADS * sizeof(double) + MBI_SETUP_LONG_KEPT * sizeof(uint64_t) +                \
+/* The setup of a solver from a CSR in GPU memory, which stays there. CPU threads only invert
+ * blocks of more than one row. */
+#define MBI_SETUP_THREADS 256  /* MBK_SETUP_THREADS of solve/precondition/setup.cu */
+#define MBI_SETUP_ROWS 4       /* rows that a group of lanes takes at once */
+#define MBI_SETUP_LONG_KEPT 64 /* long rows that a thread block remembers */
+#define MBI_SETUP_SHARED       /* bytes */                                                     \
+  (MBI_SETUP_THREADS * sizeof(double) + MBI_SETUP_LONG_KEPT * sizeof(uint64_t) +               \
    sizeof(uint32_t))
 #define MBI_SETUP_BLOCKS 1024
-#define MBI_SETUP_RESIDENT 2 /* blocks of a multiprocessor that leave room for others' */
-#define MBI_STREAM_ALONE 1  /* CU_STREAM_NON_BLOCKING: nor does the default stream wait */
+#define MBI_SETUP_RESIDENT                                                                     \
+  2 /* thread blocks of a multiprocessor, few enough for others beside them */
+#define MBI_STREAM_ALONE 1 /* CU_STREAM_NON_BLOCKING: not ordered with the default stream */
 
+/* Returns whether the setup runs on the GPU: from a CSR in GPU memory. */
 MBI_INTERNAL int mbi_setup_on_gpu(const merbit_solver *solver, const merbit_view *view) {
   return mbi_solve_on_gpu(solver) && view->memory == MERBIT_MEMORY_DEVICE &&
          view->format == MERBIT_CSR && !mbi_view_is_triangle(view);
 }
 
-/* Of a row: no more than nonzeros, in the mean. */
+/* Returns the lanes of a row, 2 to 32: no more than the mean number of nonzeros. */
 static int mbi_setup_lanes(const merbit_view *view) {
   int lanes = 2;
   while (lanes < 32 && view->nnz >= 2 * lanes * view->rows) {
@@ -42931,6 +42956,7 @@ static int mbi_setup_lanes(const merbit_view *view) {
   return lanes;
 }
 
+/* Sets the macros of solve/precondition/setup.cu. */
 MBI_INTERNAL void mbi_setup_preamble(const merbit_view *view, mbi_preamble *preamble) {
   memset(preamble, 0, sizeof *preamble);
   mbi_preamble_define(preamble, "MBK_VALUE",
@@ -42945,22 +42971,17 @@ MBI_INTERNAL void mbi_setup_preamble(const merbit_view *view, mbi_preamble *prea
 }
 
 static merbit_status mbi_setup_specialise(merbit_context *context, const merbit_view *view,
-                                            mbi_setup_gpu *gpu) {
+                                          mbi_setup_gpu *gpu) {
   mbi_preamble preamble;
-  merbit_status status;
   mbi_setup_preamble(view, &preamble);
-  status = mbi_program_create(context, "solve/precondition/setup.cu", &preamble, &gpu->program);
-  if (status == MERBIT_OK) {
-    status = mbi_program_kernel(context, &gpu->program, "mbk_setup_rows", &gpu->rows);
-  }
-  return status != MERBIT_OK
-             ? status
-             : mbi_program_kernel(context, &gpu->program, "mbk_setup_invert", &gpu->invert);
+  MBI_TRY(mbi_program_create(context, "solve/precondition/setup.cu", &preamble, &gpu->program));
+  MBI_TRY(mbi_program_kernel(context, &gpu->program, "mbk_setup_rows", &gpu->rows));
+  return mbi_program_kernel(context, &gpu->program, "mbk_setup_invert", &gpu->invert);
 }
 
-/* gpu->norms, and gpu->blocks where they are wanted. */
+/* Launches the kernel that computes gpu->norms, and gpu->blocks for a preconditioner. */
 static merbit_status mbi_setup_launch_rows(merbit_solver *solver, const merbit_view *view,
-                                             mbi_setup_gpu *gpu) {
+                                           mbi_setup_gpu *gpu) {
   const int64_t most = gpu->stream == NULL ? MBI_SETUP_BLOCKS
                                            : (int64_t)MBI_SETUP_RESIDENT *
                                                  solver->context->device.multiprocessors;
@@ -42982,7 +43003,7 @@ static merbit_status mbi_setup_launch_rows(merbit_solver *solver, const merbit_v
                            MBI_SETUP_THREADS, MBI_SETUP_SHARED, gpu->stream, arguments);
 }
 
-/* solver->norm. */
+/* Downloads the norms of the thread blocks and sets solver->norm. */
 static merbit_status mbi_setup_norm(merbit_solver *solver, const mbi_setup_gpu *gpu) {
   double norms[MBI_SETUP_BLOCKS];
   const merbit_status status = mbi_device_download(solver->context, norms, gpu->norms,
@@ -42995,9 +43016,9 @@ static merbit_status mbi_setup_norm(merbit_solver *solver, const mbi_setup_gpu *
   return status;
 }
 
-/* JACOBI: 1 / a diagonal to `target`. */
+/* Inverts the diagonal into `target`, for JACOBI. Fails on an entry without an inverse. */
 static merbit_status mbi_setup_launch_invert(merbit_solver *solver, mbi_setup_gpu *gpu,
-                                               void *target) {
+                                             void *target) {
   merbit_context *context = solver->context;
   const int64_t wanted = (solver->n + MBI_SETUP_THREADS - 1) / MBI_SETUP_THREADS;
   const uint64_t none = UINT64_MAX;
@@ -43034,7 +43055,7 @@ static merbit_status mbi_setup_allocate(merbit_solver *solver, mbi_setup_gpu *gp
   return mbi_device_allocate_parts(context, "norms and blocks of A", 3, parts, bytes);
 }
 
-/* Behind what the GPU does. */
+/* Waits until the GPU is done and destroys the stream. */
 static merbit_status mbi_setup_wait(merbit_solver *solver) {
   merbit_context *context = solver->context;
   mbi_setup_gpu *gpu = &solver->gpu.setup;
@@ -43046,7 +43067,7 @@ static merbit_status mbi_setup_wait(merbit_solver *solver) {
   return status;
 }
 
-/* Forget what has begun. */
+/* Releases what the setup holds, in progress or done. */
 MBI_INTERNAL void mbi_setup_release(merbit_solver *solver) {
   merbit_context *context = solver->context;
   mbi_setup_gpu *gpu = &solver->gpu.setup;
@@ -43058,39 +43079,36 @@ MBI_INTERNAL void mbi_setup_release(merbit_solver *solver) {
   memset(gpu, 0, sizeof *gpu);
 }
 
-/* Begin: the GPU looks at the rows of `view`, which are sound, beside whatever follows. */
+/* Starts the setup: the GPU reads the rows of `view`, which are checked, while the caller goes
+ * on. */
 MBI_INTERNAL merbit_status mbi_setup_begin(merbit_solver *solver, const merbit_view *view) {
   merbit_context *context = solver->context;
   const mbi_driver *driver = &context->device.driver;
   mbi_setup_gpu *gpu = &solver->gpu.setup;
-  merbit_status status = mbi_setup_specialise(context, view, gpu);
-  if (status == MERBIT_OK) {
-    status = mbi_setup_allocate(solver, gpu);
-  }
-  if (status == MERBIT_OK && driver->stream_create != NULL && driver->stream_destroy != NULL) {
+  MBI_TRY(mbi_setup_specialise(context, view, gpu));
+  MBI_TRY(mbi_setup_allocate(solver, gpu));
+  if (driver->stream_create != NULL && driver->stream_destroy != NULL) {
     const mbi_curesult result = driver->stream_create(&gpu->stream, MBI_STREAM_ALONE);
     gpu->stream = result == 0 ? gpu->stream : NULL;
     (void)mbi_device_bury(context, result);
   }
-  return status == MERBIT_OK ? mbi_setup_launch_rows(solver, view, gpu) : status;
+  return mbi_setup_launch_rows(solver, view, gpu);
 }
 
-/* And end: the norm, and the preconditioner in the solver's vector. */
+/* Finishes the setup: the norm, and the preconditioner in the solver's vectors. */
 MBI_INTERNAL merbit_status mbi_setup_end(merbit_solver *solver) {
   merbit_context *context = solver->context;
   const int64_t entries = solver->n * solver->v.block;
   mbi_setup_gpu *gpu = &solver->gpu.setup;
   void *blocks = NULL;
-  merbit_status status = mbi_setup_wait(solver);
-  if (status == MERBIT_OK) {
-    status = mbi_setup_norm(solver, gpu);
+  merbit_status status = MERBIT_OK;
+  MBI_TRY(mbi_setup_wait(solver));
+  MBI_TRY(mbi_setup_norm(solver, gpu));
+  if (solver->v.block == 1) {
+    MBI_TRY(mbi_setup_launch_invert(solver, gpu, mbi_solver_inverse_place(solver)));
+    return mbi_solver_order_inverse(solver);
   }
-  if (status == MERBIT_OK && solver->v.block == 1) {
-    status = mbi_setup_launch_invert(solver, gpu, mbi_solver_inverse_place(solver));
-    if (status == MERBIT_OK) {
-      status = mbi_solver_order_inverse(solver);
-    }
-  } else if (status == MERBIT_OK && solver->v.block > 1) {
+  if (solver->v.block > 1) {
     status = mbi_allocate_array(context, entries, sizeof(double), "blocks of A", &blocks);
     if (status == MERBIT_OK) {
       status =
@@ -43104,17 +43122,19 @@ MBI_INTERNAL merbit_status mbi_setup_end(merbit_solver *solver) {
   return status;
 }
 
-/* For a plan that is being made: its arrays, which are the solver's, are sound. */
+/* Starts the setup while the plan is made: the plan calls this when it has checked the arrays.
+ */
 MBI_INTERNAL merbit_status mbi_setup_when_checked(void *maker) {
   merbit_solver *solver = (merbit_solver *)maker;
   return mbi_setup_begin(solver, &solver->view);
 }
 
 /* ==== >>solve/precondition/setup.c  preconditioners: norm and preconditioner on either side ==== */
-/* What a solver wants to know of A, to where it is wanted: on the GPU from arrays that lie
- * there, else by CPU threads (solve/precondition/diagonal.c). */
+/* The setup of a solver: on the GPU if the arrays of A lie there (setup_cuda.c), else by CPU
+ * threads (diagonal.c). */
 
-/* The norm of A and the preconditioner, from the arrays of `view`. In an entered context. */
+/* Computes the norm of A and the preconditioner from `view`. The CUDA context must be current.
+ */
 MBI_INTERNAL merbit_status mbi_solver_setup(merbit_solver *solver, const merbit_view *view) {
   merbit_context *context = solver->context;
   const int64_t entries = solver->n * solver->v.block;
@@ -43143,10 +43163,11 @@ MBI_INTERNAL merbit_status mbi_solver_setup(merbit_solver *solver, const merbit_
   return status;
 }
 
-/* New values that do not lie where the structure does are brought there; the caller lets go of
- * them (mbi_setup_release_values). `memory` DEFAULT: they do. */
+/* Copies new values to the memory where the structure of A lies, if `memory` says that they lie
+ * elsewhere. *own is the copy or NULL; the caller runs mbi_setup_release_values, after a
+ * failure too. */
 MBI_INTERNAL merbit_status mbi_setup_move_values(merbit_solver *solver, merbit_memory memory,
-                                             merbit_view *view, void **own) {
+                                                 merbit_view *view, void **own) {
   merbit_context *context = solver->context;
   const int64_t count = mbi_view_values(view);
   const size_t size = mbi_type_size(mbi_view_type(view));
@@ -43174,8 +43195,9 @@ MBI_INTERNAL merbit_status mbi_setup_move_values(merbit_solver *solver, merbit_m
   return status;
 }
 
+/* Releases the copy that mbi_setup_move_values has made; `own` may be NULL. */
 MBI_INTERNAL void mbi_setup_release_values(merbit_solver *solver, const merbit_view *view,
-                                     void *own) {
+                                           void *own) {
   if (view->memory == MERBIT_MEMORY_DEVICE) {
     mbi_device_release(solver->context, mbi_device_address(own));
   } else {
@@ -43184,7 +43206,7 @@ MBI_INTERNAL void mbi_setup_release_values(merbit_solver *solver, const merbit_v
 }
 
 /* ==== >>solve/core/solver.c  solvers: what is made once =================================== */
-/* Solvers: what was asked, and what is made once. */
+/* Solvers: checks of a description, and what is made once for many solves. */
 
 static merbit_status mbi_solver_check_numbers(merbit_context *context,
                                               const merbit_solver_desc *desc) {
@@ -43278,34 +43300,32 @@ static merbit_status mbi_solver_check_method(merbit_context *context,
 
 static merbit_status mbi_solver_check(merbit_context *context, const merbit_view *view,
                                       const merbit_solver_desc *desc) {
-  merbit_status status = mbi_view_check_header(context, view);
-  if (status == MERBIT_OK && !mbi_type_plain(mbi_view_type(view))) {
+  MBI_TRY(mbi_view_check_header(context, view));
+  if (!mbi_type_plain(mbi_view_type(view))) {
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
                     "the matrix's value_type is %s; solvers take MERBIT_F64 and MERBIT_F32",
                     mbi_type_names[mbi_view_type(view)]);
   }
-  if (status == MERBIT_OK && view->rows != view->cols) {
+  if (view->rows != view->cols) {
     return mbi_fail(context, MERBIT_INVALID_MATRIX,
                     "the matrix is %" PRId64 " x %" PRId64 "; a solver takes square ones",
                     view->rows, view->cols);
   }
-  if (status == MERBIT_OK && desc->refine && mbi_view_type(view) != MERBIT_F64) {
+  if (desc->refine && mbi_view_type(view) != MERBIT_F64) {
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
                     "solver_desc.refine is set, but the matrix's value_type is MERBIT_F32; "
                     "refine needs MERBIT_F64, or set it to 0");
   }
-  if (status == MERBIT_OK) {
-    status = mbi_solver_check_method(context, desc);
-  }
-  return status == MERBIT_OK ? mbi_solver_check_numbers(context, desc) : status;
+  MBI_TRY(mbi_solver_check_method(context, desc));
+  return mbi_solver_check_numbers(context, desc);
 }
 
-/* ---- What is made once ------------------------------------------------------------------- */
+/* ---- Made once for many solves ----------------------------------------------------------- */
 
-/* Whether to multiply in the order of reverse Cuthill-McKee, where vectors are permuted once
- * for a solve. Finding it takes as long as some thousands of products: only many solves pay,
- * and only where x is too large for caches. Blocks and callbacks know the rows by their own
- * numbers. */
+/* Returns whether to multiply in the order of reverse Cuthill-McKee; vectors are then permuted
+ * once for each solve. Finding the order takes as long as some thousands of products. It pays
+ * only for many solves, and only if x is too large for caches. Blocks and callbacks need the
+ * order of the caller. */
 static int mbi_solver_reorders(const merbit_solver *solver) {
   const merbit_solver_desc *desc = &solver->desc;
   if (desc->reorder == 0) {
@@ -43316,11 +43336,12 @@ static int mbi_solver_reorders(const merbit_solver *solver) {
   return desc->reorder > 0;
 }
 
-/* Refinement and eigenpairs have methods of their own. */
+/* Returns whether this solver itself runs CG, and not refinement or Lanczos. */
 static int mbi_solver_is_cg(const merbit_solver *solver) {
   return solver->method == mbi_solve_method_of(MERBIT_SOLVER_CG);
 }
 
+/* Creates the plan of the products. */
 static merbit_status mbi_solver_make_plan(merbit_solver *solver) {
   const int64_t solves = solver->desc.expected_solves != 0 ? solver->desc.expected_solves : 1;
   merbit_plan_desc desc;
@@ -43346,10 +43367,10 @@ static merbit_status mbi_solver_make_plan(merbit_solver *solver) {
   return mbi_plan_create(solver->context, &solver->view, &desc, &making, &solver->plan);
 }
 
+/* Releases all that mbi_solver_make has made, so that it can be called again. */
 static void mbi_solver_release_parts(merbit_solver *solver) {
   merbit_context *context = solver->context;
-  if (solver->inner !=
-      NULL) { /* whose stream is both's: what was enqueued there is done then */
+  if (solver->inner != NULL) { /* both share its stream, on which nothing is left to do then */
     merbit_solver_destroy(solver->inner);
     solver->inner = NULL;
     solver->gpu.stream = NULL;
@@ -43361,7 +43382,7 @@ static void mbi_solver_release_parts(merbit_solver *solver) {
     mbi_program_destroy(context, &solver->gpu.program);
     mbi_device_leave(context);
   }
-  merbit_plan_destroy(solver->plan); /* some of whose arrays lie behind the vectors */
+  merbit_plan_destroy(solver->plan); /* some of its arrays lie in the arena */
   solver->plan = NULL;
   (void)mbi_arena_close(context, &solver->gpu.arena);
   if (!mbi_solve_on_gpu(solver)) {
@@ -43376,23 +43397,22 @@ static void mbi_solver_release_parts(merbit_solver *solver) {
   solver->single_values = NULL;
 }
 
-/* Enter the context of a solver on the GPU; leave it. */
+/* Makes the CUDA context current if the solver computes there. */
 MBI_INTERNAL merbit_status mbi_solver_enter(merbit_solver *solver) {
   return mbi_solve_on_gpu(solver) ? mbi_device_enter(solver->context) : MERBIT_OK;
 }
 
+/* Undoes mbi_solver_enter. */
 MBI_INTERNAL void mbi_solver_leave(merbit_solver *solver) {
   if (mbi_solve_on_gpu(solver)) {
     mbi_device_leave(solver->context);
   }
 }
 
-/* What a solver has beside its plan. */
+/* Makes all that a solver has but its plan: stream, program, vectors, arena. */
 static merbit_status mbi_solver_make_space(merbit_solver *solver) {
-  merbit_status status = mbi_solver_enter(solver);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  merbit_status status = MERBIT_OK;
+  MBI_TRY(mbi_solver_enter(solver));
   if (mbi_solve_on_gpu(solver)) {
     solver->gpu.loop_calls = mbi_solver_is_cg(solver) ? MBI_CG_LOOP_ITERATIONS : 0;
     if (solver->inner == NULL) {
@@ -43415,18 +43435,13 @@ static merbit_status mbi_solver_create(merbit_context *context, const merbit_vie
 static merbit_status mbi_solver_make_inner(merbit_solver *solver) {
   merbit_solver_desc desc;
   merbit_view view;
-  merbit_status status = mbi_refine_describe(solver, &view, &desc);
-  if (status == MERBIT_OK) {
-    status = mbi_solver_create(solver->context, &view, &desc, 1, &solver->inner);
-  }
-  if (status == MERBIT_OK) {
-    solver->gpu.stream = solver->inner->gpu.stream;
-    status = mbi_refine_holds(solver);
-  }
-  return status;
+  MBI_TRY(mbi_refine_describe(solver, &view, &desc));
+  MBI_TRY(mbi_solver_create(solver->context, &view, &desc, 1, &solver->inner));
+  solver->gpu.stream = solver->inner->gpu.stream;
+  return mbi_refine_holds(solver);
 }
 
-/* On solver->side. After a failure mbi_solver_release_parts cleans up. */
+/* Makes the solver on solver->side. On failure the caller runs mbi_solver_release_parts. */
 static merbit_status mbi_solver_make(merbit_solver *solver) {
   merbit_status status = solver->desc.refine ? mbi_solver_make_inner(solver) : MERBIT_OK;
   if (status == MERBIT_OK) {
@@ -43436,18 +43451,15 @@ static merbit_status mbi_solver_make(merbit_solver *solver) {
     status = mbi_solver_make_plan(solver);
   }
   mbi_arena_shut(solver->context, &solver->gpu.arena);
-  if (status == MERBIT_OK) {
-    status = mbi_solver_enter(solver);
-  }
-  if (status == MERBIT_OK) {
-    solver->bytes -= solver->gpu.arena.used; /* the plan counts them */
-    status = mbi_solver_setup(solver, &solver->view);
-    mbi_solver_leave(solver);
-  }
+  MBI_TRY(status);
+  MBI_TRY(mbi_solver_enter(solver));
+  solver->bytes -= solver->gpu.arena.used; /* the plan counts them */
+  status = mbi_solver_setup(solver, &solver->view);
+  mbi_solver_leave(solver);
   return status;
 }
 
-/* With scaled values where they are too far from 1. */
+/* Makes the solver; once more with scaled values if the values are too far from 1. */
 static merbit_status mbi_solver_make_scaled(merbit_solver *solver) {
   const merbit_status made = mbi_solver_make(solver);
   const void *scaled = NULL;
@@ -43456,10 +43468,7 @@ static merbit_status mbi_solver_make_scaled(merbit_solver *solver) {
   if (!mbi_scale_matrix_needed(solver, made)) {
     return made;
   }
-  status = mbi_solver_enter(solver);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_solver_enter(solver));
   status = mbi_scale_values(solver, solver->view.values, MERBIT_MEMORY_DEFAULT, &scaled);
   mbi_solver_leave(solver);
   if (status != MERBIT_OK || scaled == NULL) {
@@ -43471,14 +43480,15 @@ static merbit_status mbi_solver_make_scaled(merbit_solver *solver) {
   return mbi_solver_make(solver);
 }
 
-/* AUTO may take the CPU for host arrays where the GPU fails. */
+/* Chooses the side and makes the solver. If the GPU fails, MERBIT_SIDE_AUTO takes the CPU for
+ * host arrays. */
 MBI_INTERNAL merbit_status mbi_solver_build(merbit_solver *solver) {
   merbit_context *context = solver->context;
   const merbit_solver_desc *desc = &solver->desc;
   merbit_status status;
   solver->side = desc->side != MERBIT_SIDE_AUTO ? desc->side : context->side;
   if (solver->side == MERBIT_SIDE_CUDA && context->side != MERBIT_SIDE_CUDA) {
-    solver->side = MERBIT_SIDE_CPU; /* nothing is made */
+    solver->side = MERBIT_SIDE_CPU; /* where nothing has to be released */
     return mbi_fail(
         context, MERBIT_NO_DEVICE,
         "solver_desc.side is MERBIT_SIDE_CUDA, but the context computes on the CPU%s%s",
@@ -43504,7 +43514,8 @@ MBI_INTERNAL merbit_status mbi_solver_build(merbit_solver *solver) {
   return mbi_solver_make_scaled(solver);
 }
 
-/* Beside what a solver of corrections has. */
+/* Returns the GPU memory of the solver and its plan, without that of its solver of corrections.
+ */
 MBI_INTERNAL int64_t mbi_solver_device_bytes(const merbit_solver *solver,
                                              const merbit_plan_info *plan) {
   const int64_t values = solver->scaled_there != 0 ? mbi_view_values(&solver->view) : 0;
@@ -43513,6 +43524,7 @@ MBI_INTERNAL int64_t mbi_solver_device_bytes(const merbit_solver *solver,
                                   : 0;
 }
 
+/* Releases a solver, complete or not. */
 MBI_INTERNAL void mbi_solver_free(merbit_solver *solver) {
   merbit_context *context = solver->context;
   mbi_solver_release_parts(solver);
@@ -43526,6 +43538,7 @@ MBI_INTERNAL void mbi_solver_free(merbit_solver *solver) {
   mbi_context_unref(context);
 }
 
+/* Copies the description and fills in defaults, the method and the kind of preconditioner. */
 static void mbi_solver_fill_desc(merbit_solver *solver, const merbit_solver_desc *desc) {
   merbit_solver_desc *own = &solver->desc;
   *own = *desc;
@@ -43552,7 +43565,8 @@ static void mbi_solver_fill_desc(merbit_solver *solver, const merbit_solver_desc
   }
 }
 
-/* `corrects`: for a solver that refines. */
+/* Creates a solver. `corrects` says that it is to find the corrections of a solver that
+ * refines. */
 static merbit_status mbi_solver_create(merbit_context *context, const merbit_view *view,
                                        const merbit_solver_desc *desc, int corrects,
                                        merbit_solver **solver) {
@@ -43572,10 +43586,7 @@ static merbit_status mbi_solver_create(merbit_context *context, const merbit_vie
   }
   memset(&none, 0, sizeof none);
   desc = desc != NULL ? desc : &none;
-  status = mbi_solver_check(context, view, desc);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_solver_check(context, view, desc));
   made = (merbit_solver *)mbi_allocate(context, sizeof *made);
   if (made == NULL) {
     return mbi_fail(context, MERBIT_OUT_OF_MEMORY, "no memory for a solver's record");
@@ -43611,36 +43622,26 @@ MERBIT_API void merbit_solver_destroy(merbit_solver *solver) {
   }
 }
 
-/* New values as they are: for the plan, corrections, the norm and the preconditioner. */
+/* Gives new values, not scaled here, to the plan and the solver of corrections, and sets up the
+ * norm and the preconditioner again. */
 static merbit_status mbi_solver_set_values(merbit_solver *solver, const void *values,
                                            merbit_memory memory) {
   merbit_view view;
   void *own;
-  merbit_status status = mbi_solver_enter(solver);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  merbit_status status;
+  MBI_TRY(mbi_solver_enter(solver));
   if (mbi_solve_on_gpu(solver)) {
-    mbi_recorded_release(solver); /* it knows where the plan's arrays lie, which may move */
+    mbi_recorded_release(solver); /* the plan's arrays, which the graph reads, may move */
   }
   mbi_solver_leave(solver);
-  status = merbit_plan_update_values(solver->plan, values, memory);
-  if (status == MERBIT_OK && solver->inner != NULL) {
+  MBI_TRY(merbit_plan_update_values(solver->plan, values, memory));
+  if (solver->inner != NULL) {
     const void *rounded;
-    status = mbi_refine_round(solver, values, memory, &rounded);
-    if (status == MERBIT_OK) {
-      status = merbit_solver_update_values(solver->inner, rounded, memory);
-    }
-    if (status == MERBIT_OK) {
-      status = mbi_refine_holds(solver);
-    }
+    MBI_TRY(mbi_refine_round(solver, values, memory, &rounded));
+    MBI_TRY(merbit_solver_update_values(solver->inner, rounded, memory));
+    MBI_TRY(mbi_refine_holds(solver));
   }
-  if (status == MERBIT_OK) {
-    status = mbi_solver_enter(solver);
-  }
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_solver_enter(solver));
   view = solver->view;
   view.values = values;
   status = mbi_setup_move_values(solver, memory, &view, &own);
@@ -43665,10 +43666,7 @@ MERBIT_API merbit_status merbit_solver_update_values(merbit_solver *solver, cons
   if (!mbi_scale_matrix_needed(solver, renewed)) {
     return renewed;
   }
-  status = mbi_solver_enter(solver);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_solver_enter(solver));
   status = mbi_scale_values(solver, values, memory, &scaled);
   mbi_solver_leave(solver);
   if (status != MERBIT_OK || scaled == NULL) {
@@ -43819,19 +43817,19 @@ MERBIT_API merbit_status merbit_solver_solve(merbit_solver *solver, const void *
 
 typedef struct mbi_weights {
   merbit_context *context;
-  const merbit_view *graph; /* a host CSR or COO whose arrays have been checked */
-  double *sums;             /* W, and 0 where nothing leaves */
-  void *totals;             /* of the graph's type: W, and -1 */
-  void *scaled;             /* values: of row i divided by the power of two in W(i); or NULL */
+  const merbit_view *graph; /* a host CSR or COO whose arrays are checked */
+  double *sums;             /* W; 0 for a dangling vertex */
+  void *totals;             /* of the graph's type: W; -1 for a dangling vertex */
+  void *scaled;             /* values, row i divided by a power of two near W(i); or NULL */
   int tasks;
-  int64_t bad[MBI_MAX_THREADS]; /* of each task: the first entry that is no weight, or -1 */
+  int64_t bad[MBI_MAX_THREADS]; /* of each task: the first entry that is not a weight, or -1 */
 } mbi_weights;
 
 #define MBS_FUNCTION static
 #define MBS_CALLED static
-// PageRank's scalars between two iterations, in the state that solvers have: one text for the
-// CPU and the GPU. state.rr and the ring hold the L1 change of an iteration; state.closed is
-// not 0 once it has stopped.
+// The scalar part of a PageRank iteration, in the state of solvers, for the CPU and the GPU.
+// state.rr and the ring hold the L1 change of an iteration; state.closed is not 0 once it has
+// stopped.
 
 // In state.scalar; the first four are s0 to s3 of the product's epilogue.
 #define MBI_PAGERANK_DAMPING 0
@@ -43858,20 +43856,23 @@ typedef struct mbi_weights {
 // least.
 #define MBI_PAGERANK_PATIENCE 16
 
-// Acceleration, tuned on random graphs of many families (tests/solve/pagerank/pagerank_graphs.h).
-#define MBI_PAGERANK_WINDOW 3 // iterations between two decisions on the factor
-#define MBI_PAGERANK_AHEAD 14 // iterations that must be left when relaxation begins,
-#define MBI_PAGERANK_WORTH 10 // and when its factor grows
+// Acceleration, tuned on random graphs of many families
+// (tests/solve/pagerank/pagerank_graphs.h).
+#define MBI_PAGERANK_WINDOW 3    // iterations between two decisions on the factor
+#define MBI_PAGERANK_AHEAD 14    // iterations that must be left when relaxation begins,
+#define MBI_PAGERANK_WORTH 10    // and when its factor grows
 #define MBI_PAGERANK_GRAIN 256.0 // factors are multiples of 1 / 256: rounding changes none
 #define MBI_PAGERANK_LEAP 1.3125 // a factor grows to this, or twice its part above 1, at most
 #define MBI_PAGERANK_SHARE 0.15  // of the iterations that may be lost, for one start
 
-// The mass of dangling vertices goes where all teleports go.
+// Sets the base of the next iteration: the mass of dangling vertices goes where all teleports
+// go.
 MBS_FUNCTION void mbi_pagerank_spread(mbi_solve_state *s, double mass) {
   const double damping = s->scalar[MBI_PAGERANK_DAMPING];
   s->scalar[MBI_PAGERANK_BASE] = (1.0 - damping + damping * mass) / s->scalar[MBI_PAGERANK_SUM];
 }
 
+// Sets the relaxation factor of the next iteration.
 MBS_FUNCTION void mbi_pagerank_relax(mbi_solve_state *s, double factor) {
   s->scalar[MBI_PAGERANK_RELAX] = factor;
   s->scalar[MBI_PAGERANK_PAST] = 1 - factor;
@@ -43882,11 +43883,11 @@ MBS_FUNCTION void mbi_pagerank_relax(mbi_solve_state *s, double factor) {
 // methods", Numer. Math. 3 (1961), section 4; estimates of eigenvalues as in Hageman, Young,
 // "Applied Iterative Methods" (1981), chapter 5. Where the eigenvalues lie in [-lambda,
 // lambda], the factor f = 2 / (1 + sqrt(1 - lambda^2)) takes the changes down by sqrt(f - 1)
-// an iteration: at damping 0.85 by 0.56 in place of 0.85. Links both ways make such eigenvalues.
-// Cycles of links make complex ones, with which relaxed changes fall more slowly than the power
-// method's, or grow. So relaxation is a trial: it begins with a factor whose failure costs
-// little, grows while the changes fall as real eigenvalues have them fall, and is given up,
-// for a while, where the power method is as fast.
+// an iteration: at damping 0.85 by 0.56 in place of 0.85. Links both ways make such
+// eigenvalues. Cycles of links make complex ones, with which relaxed changes fall more slowly
+// than the power method's, or grow. So relaxation is a trial: it begins with a factor whose
+// failure costs little, grows while the changes fall as real eigenvalues have them fall, and is
+// given up, for a while, where the power method is as fast.
 
 MBS_FUNCTION double mbi_pagerank_least(double a, double b) {
   return a < b ? a : b;
@@ -43907,8 +43908,7 @@ MBS_FUNCTION double mbi_pagerank_raised(const mbi_solve_state *s, double factor,
                                         double leap) {
   const double twice = 2 * factor - 1;
   const double most = mbi_pagerank_least(twice > leap ? twice : leap, 2.5 * factor - 1.5);
-  return mbi_pagerank_least(wanted,
-                            mbi_pagerank_least(most, s->scalar[MBI_PAGERANK_MOST]));
+  return mbi_pagerank_least(wanted, mbi_pagerank_least(most, s->scalar[MBI_PAGERANK_MOST]));
 }
 
 // Returns the rate at which changes fall with this factor if they belong to the real eigenvalue
@@ -43929,6 +43929,7 @@ MBS_FUNCTION double mbi_pagerank_rate(const mbi_solve_memory *m, int count) {
   return count == 3 ? cbrt(fell) : count == 2 ? sqrt(fell) : fell;
 }
 
+// Changes the relaxation factor and notes when.
 MBS_FUNCTION void mbi_pagerank_switch(mbi_solve_state *s, double factor) {
   mbi_pagerank_relax(s, factor);
   s->scalar[MBI_PAGERANK_SWITCHED] = s->iterations;
@@ -43938,8 +43939,8 @@ MBS_FUNCTION void mbi_pagerank_switch(mbi_solve_state *s, double factor) {
 MBS_FUNCTION void mbi_pagerank_account(mbi_solve_memory *m) {
   mbi_solve_state *s = &m->state;
   const int count = (s->iterations - 1) % MBI_PAGERANK_WINDOW + 1;
-  const double needed = log(s->rr / mbi_pagerank_before(m, count)) /
-                        log(s->scalar[MBI_PAGERANK_PLAIN_RATE]);
+  const double needed =
+      log(s->rr / mbi_pagerank_before(m, count)) / log(s->scalar[MBI_PAGERANK_PLAIN_RATE]);
   const double lost = s->scalar[MBI_PAGERANK_LOST] + count - needed;
   s->scalar[MBI_PAGERANK_LOST] = lost > 0 ? lost : 0;
 }
@@ -43947,8 +43948,7 @@ MBS_FUNCTION void mbi_pagerank_account(mbi_solve_memory *m) {
 // Returns how many iterations `share` of what all trials may lose, 2 and a tenth of the power
 // method's, leaves for the next.
 MBS_FUNCTION double mbi_pagerank_budget(const mbi_solve_state *s, double share) {
-  const double left =
-      log(s->tolerance / s->rr) / log(s->scalar[MBI_PAGERANK_PLAIN_RATE]);
+  const double left = log(s->tolerance / s->rr) / log(s->scalar[MBI_PAGERANK_PLAIN_RATE]);
   return share * (2 + 0.1 * (s->iterations + left)) - s->scalar[MBI_PAGERANK_LOST];
 }
 
@@ -43979,9 +43979,9 @@ MBS_FUNCTION int mbi_pagerank_steady(const mbi_solve_memory *m) {
   return 1;
 }
 
-// At the end of a window of the power method: begins a trial if its rates are steady. The first
-// factor f is bounded by what a failure costs: two iterations in which an eigenvalue off the
-// real axis takes the change to about f (1 + rate^2) - 1 of it for rate^2.
+// Begins a trial of relaxation at the end of a window of the power method, if its rates are
+// steady. The first factor f is bounded by what a failure costs: two iterations in which an
+// eigenvalue off the real axis takes the change to about f (1 + rate^2) - 1 of it for rate^2.
 MBS_FUNCTION void mbi_pagerank_begin_trial(mbi_solve_memory *m) {
   mbi_solve_state *s = &m->state;
   const double damping = s->scalar[MBI_PAGERANK_DAMPING];
@@ -43989,8 +43989,7 @@ MBS_FUNCTION void mbi_pagerank_begin_trial(mbi_solve_memory *m) {
       mbi_pagerank_rate(m, s->iterations > MBI_PAGERANK_WINDOW ? MBI_PAGERANK_WINDOW : 2);
   double budget, growth, wanted;
   s->scalar[MBI_PAGERANK_PLAIN_RATE] = rate;
-  if (s->iterations < 2 * MBI_PAGERANK_WINDOW ||
-      s->iterations < s->scalar[MBI_PAGERANK_HOLD] ||
+  if (s->iterations < 2 * MBI_PAGERANK_WINDOW || s->iterations < s->scalar[MBI_PAGERANK_HOLD] ||
       !(rate < damping + 0.1 * (1 - damping)) || // else that is rounding
       !(log(s->tolerance / s->rr) <= MBI_PAGERANK_AHEAD * log(rate)) ||
       !mbi_pagerank_steady(m)) {
@@ -44012,10 +44011,12 @@ MBS_FUNCTION void mbi_pagerank_begin_trial(mbi_solve_memory *m) {
   }
 }
 
-// After a relaxed iteration. The change that follows a switch is still of the iterate before.
+// Decides on the factor after a relaxed iteration. The first change after a switch still
+// belongs to the factor before.
 MBS_FUNCTION void mbi_pagerank_watch(mbi_solve_memory *m) {
   mbi_solve_state *s = &m->state;
-  const double factor = s->scalar[MBI_PAGERANK_RELAX], damping = s->scalar[MBI_PAGERANK_DAMPING];
+  const double factor = s->scalar[MBI_PAGERANK_RELAX],
+               damping = s->scalar[MBI_PAGERANK_DAMPING];
   const double plain = s->scalar[MBI_PAGERANK_PLAIN_RATE], last = mbi_pagerank_rate(m, 1);
   const int since = s->iterations - (int)s->scalar[MBI_PAGERANK_SWITCHED];
   double rate, lambda, wanted;
@@ -44036,7 +44037,8 @@ MBS_FUNCTION void mbi_pagerank_watch(mbi_solve_memory *m) {
     return;
   }
   rate = mbi_pagerank_rate(m, since > MBI_PAGERANK_WINDOW ? MBI_PAGERANK_WINDOW : 2);
-  // A factor that promises less than a tenth fewer iterations, and did not grow, is not worth it.
+  // A factor that promises less than a tenth fewer iterations, and did not grow, is not worth
+  // it.
   if (mbi_pagerank_budget(s, 0.5) < 0 ||
       (since >= 4 * MBI_PAGERANK_WINDOW &&
        log(mbi_pagerank_expected(plain, factor)) > 1.1 * log(plain))) {
@@ -44063,7 +44065,8 @@ MBS_FUNCTION void mbi_pagerank_watch(mbi_solve_memory *m) {
   }
 }
 
-// At the end of a window of the power method amid a trial, which goes on if that was no faster.
+// Ends a probe, a window of the power method within a trial. The trial goes on if the power
+// method was no faster.
 MBS_FUNCTION void mbi_pagerank_end_probe(mbi_solve_memory *m) {
   mbi_solve_state *s = &m->state;
   const double kept = s->scalar[MBI_PAGERANK_KEPT], rate = mbi_pagerank_rate(m, 2);
@@ -44094,8 +44097,8 @@ MBS_CALLED void mbi_pagerank_accelerate(mbi_solve_memory *m) {
   }
 }
 
-// At the end of an iteration, whose change is the one by the power method. The last iteration
-// is always one of those: what it bounds is the distance to the ranks themselves.
+// Ends an iteration. `change` is the one that the power method would make. The last iteration
+// is always one of the power method, whose change bounds the distance to the ranks themselves.
 MBS_FUNCTION void mbi_pagerank_decide(mbi_solve_memory *m, double change, double mass) {
   mbi_solve_state *s = &m->state;
   const int relaxed = s->scalar[MBI_PAGERANK_RELAX] != 1;
@@ -44130,49 +44133,49 @@ MBS_FUNCTION void mbi_pagerank_decide(mbi_solve_memory *m, double change, double
 #undef MBS_FUNCTION
 #undef MBS_CALLED
 
-#define MBI_PAGERANK_THREADS 256 /* of a block, and the most blocks */
+#define MBI_PAGERANK_THREADS 256 /* of a thread block: MBK_PAGERANK_THREADS */
 #define MBI_PAGERANK_BLOCKS 1024
 
 #define MBI_PAGERANK_KERNELS 6
-#define MBI_PAGERANK_CHECK (2 * MBI_SOLVE_ROUND_FIRST) /* iterations before the first, of a loop */
+#define MBI_PAGERANK_CHECK                                                                     \
+  (2 * MBI_SOLVE_ROUND_FIRST) /* iterations before the first convergence check of a loop */
 
 typedef struct mbi_pagerank_gpu {
   void *kernels[MBI_PAGERANK_KERNELS]; /* CUfunction */
-  void *z[3]; /* by turns; with two products that alternate z[0], and those */
+  void *z[3]; /* alternate; with method MERBIT z[0], and two products */
   void *weights, *teleport, *partials;
 } mbi_pagerank_gpu;
 
 typedef struct mbi_pagerank {
-  merbit_solver
-      engine; /* CUDA: what solve/core/recorded.c needs of a solver; stream, scalars */
+  merbit_solver engine; /* CUDA: stream, scalars and recorded graph; must be first */
   mbi_solve_method method;
   merbit_context *context;
   merbit_pagerank_desc desc; /* defaults filled in */
   merbit_type type;
   int64_t n;
-  merbit_view links;          /* the graph that the plan takes: the caller's, or of */
-  merbit_view copy, expanded; /* a device graph's copy; of a triangle: both */
-  merbit_matrix *entries;     /* of blocks */
-  merbit_operation operation; /* that makes A^T of links */
-  mbi_weights weights;        /* none where CUDA counts those of a pattern */
-  void *teleport;             /* the distribution, where it is the caller's */
+  merbit_view links;          /* the graph of the plan: the caller's, or one of these: */
+  merbit_view copy, expanded; /* a device graph's copy; both triangles */
+  merbit_matrix *entries;     /* entries of a BSR graph */
+  merbit_operation operation; /* that makes A^T from links */
+  mbi_weights weights;        /* empty if CUDA computes them */
+  void *teleport;             /* the caller's distribution, normalised, or NULL */
   merbit_plan *plan;          /* of A^T */
   void *ranks;                /* the caller's; on the CPU they hold z until the end */
-  mbi_solve_memory memory;    /* scalars, CUDA: as the last look found them */
-  int64_t synchronizations; /* convergence checks of the host */
-  int known;        /* iterations whose changes are in the history */
-  void *y;          /* CPU: the product, */
-  void *past;       /* and z of the iteration before */
-  double *partials; /* CPU: change and dangling mass of each chunk */
+  mbi_solve_memory memory;    /* scalars; CUDA: as of the last convergence check */
+  int64_t synchronizations;   /* convergence checks of the host */
+  int history_count;          /* iterations in the history */
+  void *y;                    /* CPU: the product */
+  void *past;                 /* CPU: z of the iteration before */
+  double *partials;           /* CPU: change and dangling mass of each chunk */
   mbi_pagerank_gpu gpu;
 } mbi_pagerank;
 
 #endif
 
-/* What leaves each vertex of a link graph: W(i) = sum over j of w(i, j), the weights of the
- * edges i -> j. The iteration is on z = x / W, so that the product is A^T z with the weights as
- * they were given, of a pattern none. A vertex that nothing leaves ("dangling") has -1: its
- * column of A^T is zero, and any divisor will do. */
+/* The weight of the edges that leave each vertex: W(i) = sum over j of w(i, j), for edges i ->
+ * j. The iteration is on z = x / W, so that the product is A^T z with the weights as they were
+ * given, of a pattern none. A vertex that nothing leaves ("dangling") has -1: its column of A^T
+ * is zero, and any divisor will do. */
 #define MBI_WEIGHTS_CHUNK 65536 /* vertices or entries that one task takes */
 
 /* W within 2^-n and 2^n keeps z and its products far from the ends of the type. */
@@ -44203,7 +44206,8 @@ static void mbi_weights_check_task(void *argument, int task) {
   }
 }
 
-/* `graph` is a host view whose arrays have been checked. */
+/* Fails on the first weight that is negative or not finite. `graph` is a host view whose arrays
+ * are checked. */
 MBI_INTERNAL merbit_status mbi_weights_check(merbit_context *context,
                                              const merbit_view *graph) {
   mbi_weights w;
@@ -44275,7 +44279,7 @@ static merbit_status mbi_weights_add(mbi_weights *w) {
 /* ---- Sums far from 1: rows by powers of two -----------------------------------------------
  */
 
-/* Whether z = x / W could leave the type, or lose bits. */
+/* Returns whether z = x / W could overflow its type or lose bits. */
 static int mbi_weights_need_scaling(const mbi_weights *w) {
   const double most = ldexp(1, mbi_view_type(w->graph) == MERBIT_F32 ? MBI_WEIGHTS_POWER_F32
                                                                      : MBI_WEIGHTS_POWER_F64);
@@ -44288,7 +44292,8 @@ static int mbi_weights_need_scaling(const mbi_weights *w) {
   return 0;
 }
 
-/* What divides the values of a row, so that they add up to something in [1/2, 1). */
+/* Returns the power of two that divides the values of a row, so that their sum is in [1/2, 1).
+ */
 static int mbi_weights_power(double sum) {
   int power = 0;
   (void)frexp(sum, &power);
@@ -44357,8 +44362,9 @@ static merbit_status mbi_weights_store(mbi_weights *w) {
   return status;
 }
 
-/* `graph` is a host CSR or COO, square, whose arrays have been checked and stay while `w` does.
- * Weights that are none are named. After a failure too, mbi_weights_destroy cleans up. */
+/* Computes the weights of a square host CSR or COO whose arrays are checked and outlive `w`.
+ * Fails on a negative or infinite weight. The caller runs mbi_weights_destroy, after a failure
+ * too. */
 MBI_INTERNAL merbit_status mbi_weights_create(merbit_context *context, const merbit_view *graph,
                                               mbi_weights *w) {
   void *memory = NULL;
@@ -44395,11 +44401,11 @@ MBI_INTERNAL void mbi_weights_destroy(merbit_context *context, mbi_weights *w) {
 /* PageRank by the power method: Zhang, Yao, Jiang, Zhang, "MERBIT: A GPU-Based SpMV Method for
  * Iterative Workloads", section 5.5.1. With P(i, j) = w(i, j) / W(i), an iteration is x' =
  * d P^T x + (1 - d + d * (mass of dangling vertices)) t. Here it is on z = x / W, for P^T x is
- * A^T z: no value is scaled, and a pattern stays one. Where the changes show that it pays,
+ * A^T z: no value is scaled, and a pattern stays one. If the changes show that it pays,
  * iterations are relaxed (solve/pagerank/steps.cuh), but not with method MERBIT, which is the
  * paper's. Sums over vertices are in double and in an order that depends on their number alone.
  */
-/* ---- What was asked ---------------------------------------------------------------------- */
+/* ---- The description --------------------------------------------------------------------- */
 
 static merbit_status mbi_pagerank_check_desc(mbi_pagerank *run) {
   merbit_context *context = run->context;
@@ -44446,13 +44452,11 @@ static merbit_status mbi_pagerank_check_desc(mbi_pagerank *run) {
   return MERBIT_OK;
 }
 
+/* Checks the graph and the description and fills in defaults. */
 MBI_INTERNAL merbit_status mbi_pagerank_check(mbi_pagerank *run, const merbit_view *graph,
                                               const void *ranks) {
   merbit_context *context = run->context;
-  const merbit_status status = mbi_view_check_header(context, graph);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_view_check_header(context, graph));
   if (!mbi_type_plain(mbi_view_type(graph))) {
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
                     "the graph's value_type is %s; merbit_pagerank takes MERBIT_F64 and "
@@ -44486,8 +44490,8 @@ static double mbi_pagerank_at(merbit_type type, const void *vector, int64_t i) {
   return type == MERBIT_F32 ? (double)((const float *)vector)[i] : ((const double *)vector)[i];
 }
 
-/* target[i] = given[i] / (the sum of all); may be the same array. First by the greatest, for
- * what is far from 1 would overflow or vanish in a sum. */
+/* Computes target[i] = given[i] / (sum of given); both may be the same array. Divides by the
+ * greatest first, because a sum of extreme numbers would overflow or vanish. */
 static merbit_status mbi_pagerank_distribution(const mbi_pagerank *run, const char *name,
                                                const void *given, void *target) {
   double most = 0, sum = 0;
@@ -44522,93 +44526,84 @@ static merbit_status mbi_pagerank_distribution(const mbi_pagerank *run, const ch
   return MERBIT_OK;
 }
 
-/* The teleport distribution, and the first ranks, in the caller's array, where they are given.
- */
+/* Normalises the teleport distribution and the first ranks, if the caller gives them. The first
+ * ranks go to the caller's array. */
 static merbit_status mbi_pagerank_distribute(mbi_pagerank *run) {
   const merbit_pagerank_desc *desc = &run->desc;
-  merbit_status status = MERBIT_OK;
   if (desc->personalisation != NULL) {
-    status = mbi_allocate_array(run->context, run->n, mbi_type_size(run->type),
-                                "the teleport distribution", &run->teleport);
-    if (status == MERBIT_OK) {
-      status = mbi_pagerank_distribution(run, "personalisation", desc->personalisation,
-                                         run->teleport);
-    }
+    MBI_TRY(mbi_allocate_array(run->context, run->n, mbi_type_size(run->type),
+                               "the teleport distribution", &run->teleport));
+    MBI_TRY(mbi_pagerank_distribution(run, "personalisation", desc->personalisation,
+                                      run->teleport));
   }
-  return status == MERBIT_OK && desc->start != NULL
-             ? mbi_pagerank_distribution(run, "start", desc->start, run->ranks)
-             : status;
+  return desc->start != NULL ? mbi_pagerank_distribution(run, "start", desc->start, run->ranks)
+                             : MERBIT_OK;
 }
 
-/* ---- Encode: A and its weights, A^T as a plan -------------------------------------------- */
+/* ---- The graph, its weights and the plan of A^T ------------------------------------------ */
 
-/* run->links: all entries of `host`, whose header has been checked. */
+/* Sets run->links to all entries of `host`, whose header is checked, and computes the weights.
+ */
 static merbit_status mbi_pagerank_expand(mbi_pagerank *run, const merbit_view *host) {
   merbit_context *context = run->context;
-  merbit_status status = mbi_view_check_arrays(context, host);
+  MBI_TRY(mbi_view_check_arrays(context, host));
   run->links = *host;
   run->operation = MERBIT_OPERATION_T;
-  if (status == MERBIT_OK && host->format == MERBIT_BSR) {
-    status = mbi_matrix_from_view(context, host, 0, &run->entries);
-    if (status == MERBIT_OK) {
-      run->links = run->entries->view;
-    }
-  } else if (status == MERBIT_OK && mbi_view_is_triangle(host)) {
-    status = mbi_weights_check(context, host); /* names weights as they were given */
-    if (status == MERBIT_OK) {
-      status = mbi_symmetric_expand(context, host, MERBIT_OPERATION_N, 0, &run->expanded, NULL);
-      run->links = run->expanded;
-      run->operation = MERBIT_OPERATION_N; /* its own transpose */
-    }
+  if (host->format == MERBIT_BSR) {
+    MBI_TRY(mbi_matrix_from_view(context, host, 0, &run->entries));
+    run->links = run->entries->view;
+  } else if (mbi_view_is_triangle(host)) {
+    MBI_TRY(mbi_weights_check(context, host)); /* so that an error names the given weights */
+    MBI_TRY(mbi_symmetric_expand(context, host, MERBIT_OPERATION_N, 0, &run->expanded, NULL));
+    run->links = run->expanded;
+    run->operation = MERBIT_OPERATION_N; /* it is its own transpose */
   }
-  if (status == MERBIT_OK) {
-    status = mbi_weights_create(context, &run->links, &run->weights);
-  }
-  if (status == MERBIT_OK && run->weights.scaled != NULL) {
+  MBI_TRY(mbi_weights_create(context, &run->links, &run->weights));
+  if (run->weights.scaled != NULL) {
     run->links.values = run->weights.scaled;
   }
-  return status;
+  return MERBIT_OK;
 }
 
-/* The side, before a failure of the GPU. */
+/* Returns the side to try first. */
 MBI_INTERNAL merbit_side mbi_pagerank_side(const mbi_pagerank *run) {
   return run->desc.side != MERBIT_SIDE_AUTO     ? run->desc.side
          : mbi_method_runs(run->desc.method, 1) ? run->context->side
                                                 : MERBIT_SIDE_CPU;
 }
 
-/* A pattern's weights are counted on the GPU, which has row_ptr or gets it. */
+/* Returns whether the GPU computes the weights, from the row_ptr of a pattern. */
 static int mbi_pagerank_counts_on_gpu(const mbi_pagerank *run, const merbit_view *view) {
   return mbi_pagerank_side(run) == MERBIT_SIDE_CUDA && run->context->side == MERBIT_SIDE_CUDA &&
          view->format == MERBIT_CSR && view->values == NULL && !mbi_view_is_triangle(view);
 }
 
+/* Brings the graph to where the plan is made, computes weights and normalises distributions. */
 MBI_INTERNAL merbit_status mbi_pagerank_encode(mbi_pagerank *run, const merbit_view *graph) {
   const int device = graph->memory == MERBIT_MEMORY_DEVICE;
   merbit_view view = *graph;
-  merbit_status status = MERBIT_OK;
   if (run->desc.unweighted) {
     view.values = NULL;
   }
   if (mbi_pagerank_counts_on_gpu(run, &view)) {
-    status = device ? MERBIT_OK : mbi_view_check_arrays(run->context, &view);
+    if (!device) {
+      MBI_TRY(mbi_view_check_arrays(run->context, &view));
+    }
     run->links = view;
     run->operation = MERBIT_OPERATION_T;
   } else {
     if (device) {
-      status = mbi_view_download(run->context, &view, &run->copy);
+      MBI_TRY(mbi_view_download(run->context, &view, &run->copy));
       view = run->copy;
     }
-    if (status == MERBIT_OK) {
-      status = mbi_pagerank_expand(run, &view);
-    }
+    MBI_TRY(mbi_pagerank_expand(run, &view));
   }
-  return status == MERBIT_OK ? mbi_pagerank_distribute(run) : status;
+  return mbi_pagerank_distribute(run);
 }
 
-/* Products to count on. The change, at most 2, falls below the tolerance by the damping alone
- * in so many; but graphs take a tenth to four tenths of these, and what the GPU's products
- * could gain by another form of the matrix is soon less than making it costs. */
+/* Returns the number of products that the plan is chosen for. The change, at most 2, falls
+ * below the tolerance by the damping alone within `worst` products. Real graphs need a tenth to
+ * four tenths of them; the GPU's plan is chosen for a sixth. */
 MBI_INTERNAL int mbi_pagerank_calls(const merbit_pagerank_desc *desc, merbit_side side) {
   const double most = desc->max_iterations < 1000 ? desc->max_iterations : 1000;
   const double worst = ceil(log(desc->tolerance / 2) / log(desc->damping));
@@ -44633,12 +44628,13 @@ static void mbi_pagerank_epilogue(const mbi_pagerank *run, merbit_epilogue *epil
   epilogue->scalars = 4;
 }
 
+/* Returns the thread blocks of a kernel over all vertices. */
 MBI_INTERNAL int64_t mbi_pagerank_blocks(const mbi_pagerank *run) {
   const int64_t blocks = (run->n + MBI_PAGERANK_THREADS - 1) / MBI_PAGERANK_THREADS;
   return blocks < MBI_PAGERANK_BLOCKS ? blocks : MBI_PAGERANK_BLOCKS;
 }
 
-/* Everything at its place in the memory at `space`, z's first; the bytes that it takes. */
+/* Divides the memory at `space` among vectors and scalars, the z first. Returns the bytes. */
 MBI_INTERNAL uint64_t mbi_pagerank_divide(mbi_pagerank *run, int dual, mbi_devptr space) {
   const uint64_t bytes = (uint64_t)run->n * mbi_type_size(run->type);
   mbi_pagerank_gpu *gpu = &run->gpu;
@@ -44658,6 +44654,7 @@ MBI_INTERNAL uint64_t mbi_pagerank_divide(mbi_pagerank *run, int dual, mbi_devpt
   return used;
 }
 
+/* Creates the plan of A^T on `side`. */
 MBI_INTERNAL merbit_status mbi_pagerank_plan(mbi_pagerank *run, merbit_side side) {
   const int dual = side == MERBIT_SIDE_CUDA && run->desc.method == MERBIT_METHOD_MERBIT;
   merbit_plan_desc desc;
@@ -44684,7 +44681,7 @@ MBI_INTERNAL merbit_status mbi_pagerank_plan(mbi_pagerank *run, merbit_side side
   return mbi_plan_create(run->context, &run->links, &desc, &making, &run->plan);
 }
 
-/* What either side starts from, but for the base. */
+/* Sets the first state, for either side, but for the base. */
 MBI_INTERNAL void mbi_pagerank_start(mbi_pagerank *run) {
   mbi_solve_state *state = &run->memory.state;
   state->scalar[MBI_PAGERANK_DAMPING] = run->desc.damping;
@@ -44700,12 +44697,12 @@ MBI_INTERNAL void mbi_pagerank_start(mbi_pagerank *run) {
 }
 
 /* ==== >>solve/pagerank/pagerank_cuda.c  PageRank on the GPU =============================== */
-/* PageRank on the GPU: vectors and scalars stay there. An iteration is one product, whose
- * epilogue makes the new z and two sums, and what follows from them; iterations are recorded
- * and run as those of solvers (solve/core/recorded.c). */
+/* PageRank on the GPU, where vectors and scalars stay. An iteration is one product: its
+ * epilogue computes the new z, two sums and the scalar part. Iterations are recorded as those
+ * of solvers are (solve/core/recorded.c). */
 #define MBI_PAGERANK_SHARED (2 * MBI_PAGERANK_THREADS * sizeof(double))
 
-/* ---- Specialise: one program with the kernels -------------------------------------------- */
+/* ---- The program ------------------------------------------------------------------------- */
 
 enum {
   MBI_PAGERANK_WEIGH,
@@ -44742,7 +44739,7 @@ static merbit_status mbi_pagerank_specialise(mbi_pagerank *run) {
   return status;
 }
 
-/* Of `blocks` blocks; 0: as many as the vertices take. */
+/* Launches a kernel of `blocks` thread blocks; 0: as many as the vertices take. */
 static merbit_status mbi_pagerank_launch(mbi_pagerank *run, int kernel, int64_t blocks,
                                          void **arguments) {
   return mbi_device_launch(run->context, run->gpu.kernels[kernel], mbi_pagerank_kernels[kernel],
@@ -44752,7 +44749,7 @@ static merbit_status mbi_pagerank_launch(mbi_pagerank *run, int kernel, int64_t 
 
 /* ---- Vectors ----------------------------------------------------------------------------- */
 
-/* W of a pattern from its row_ptr, so that no host vector of it is made and moved. */
+/* Computes W of a pattern from its row_ptr on the GPU. */
 static merbit_status mbi_pagerank_weigh(mbi_pagerank *run) {
   const merbit_view *links = &run->links;
   const uint64_t bytes = ((uint64_t)run->n + 1) * mbi_index_bytes(links->offset_type);
@@ -44783,7 +44780,7 @@ static merbit_status mbi_pagerank_weigh(mbi_pagerank *run) {
   return status;
 }
 
-/* A vector of host memory; NULL: there is none. */
+/* Copies a vector from host memory, unless `source` is NULL. */
 static merbit_status mbi_pagerank_send(mbi_pagerank *run, void *target, const void *source) {
   return source == NULL ? MERBIT_OK
                         : mbi_solve_upload(&run->engine, target, source,
@@ -44815,7 +44812,7 @@ static merbit_status mbi_pagerank_upload(mbi_pagerank *run) {
              : status;
 }
 
-/* z of the first ranks, and what the first iteration starts from. */
+/* Computes z from the first ranks, and the scalars that the first iteration starts from. */
 static merbit_status mbi_pagerank_begin(mbi_pagerank *run) {
   int32_t given = run->desc.start != NULL;
   uint64_t n = (uint64_t)run->n;
@@ -44834,9 +44831,9 @@ static merbit_status mbi_pagerank_begin(mbi_pagerank *run) {
   return status == MERBIT_OK ? mbi_pagerank_launch(run, MBI_PAGERANK_FIRST, 1, first) : status;
 }
 
-/* ---- An iteration, as it is recorded ----------------------------------------------------- */
+/* ---- An iteration ------------------------------------------------------------------------ */
 
-/* One product, from z[turn] to the other, where the z of the iteration before is. */
+/* Enqueues an iteration: a product from z[turn] to the other z, which holds the z before. */
 static merbit_status mbi_pagerank_fused(mbi_pagerank *run, int turn) {
   mbi_solve_memory *m = run->engine.memory;
   void *stream = run->engine.gpu.stream;
@@ -44849,7 +44846,7 @@ static merbit_status mbi_pagerank_fused(mbi_pagerank *run, int turn) {
                            m->state.scalar, m->state.product_sums, &m->state.closed, stream);
 }
 
-/* Method MERBIT: two products that alternate, as the paper's dual-buffer commit wants it. */
+/* Enqueues an iteration of method MERBIT, whose dual-buffer commit alternates between two y. */
 static merbit_status mbi_pagerank_dual(mbi_pagerank *run, int turn) {
   mbi_devptr z = mbi_device_address(run->gpu.z[0]);
   mbi_devptr y = mbi_device_address(run->gpu.z[1 + turn]);
@@ -44876,8 +44873,8 @@ static merbit_status mbi_pagerank_dual(mbi_pagerank *run, int turn) {
                              : status;
 }
 
-/* Two iterations, so that whatever was enqueued before, or failed while it was, the next ones
- * begin with z[0]. */
+/* Enqueues two iterations, so that the next call always begins with z[0], even after a failure.
+ */
 static merbit_status mbi_pagerank_enqueue(merbit_solver *engine) {
   mbi_pagerank *run = (mbi_pagerank *)(void *)engine; /* its first member */
   merbit_status status = MERBIT_OK;
@@ -44889,22 +44886,19 @@ static merbit_status mbi_pagerank_enqueue(merbit_solver *engine) {
   return status;
 }
 
-/* ---- Life -------------------------------------------------------------------------------- */
+/* ---- Create and release ------------------------------------------------------------------ */
 
+/* Makes what the GPU iterates with. On failure the caller runs mbi_pagerank_release_cuda. */
 MBI_INTERNAL merbit_status mbi_pagerank_prepare_cuda(mbi_pagerank *run) {
   merbit_solver *engine = &run->engine;
-  merbit_status status = mbi_pagerank_plan(run, MERBIT_SIDE_CUDA);
-  if (status == MERBIT_OK) {
-    status = mbi_device_enter(run->context);
-  }
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  merbit_status status;
+  MBI_TRY(mbi_pagerank_plan(run, MERBIT_SIDE_CUDA));
+  MBI_TRY(mbi_device_enter(run->context));
   engine->side = MERBIT_SIDE_CUDA;
   engine->context = run->context;
   run->method.name = "PageRank";
   run->method.iterate = mbi_pagerank_enqueue;
-  /* Of two iterations each; a turn costs 4 us, products that do not end where ranks do more. */
+  /* Two iterations a call. A pass of the loop costs 4 us; a call after the end costs more. */
   engine->gpu.loop_calls = run->plan->making.dual ? 1 : 2;
   engine->method = &run->method;
   mbi_recorded_stream(engine);
@@ -44923,7 +44917,8 @@ MBI_INTERNAL merbit_status mbi_pagerank_prepare_cuda(mbi_pagerank *run) {
   return status;
 }
 
-/* What a dead device held is gone with it. Leaves `gpu` empty, so that the CPU may follow. */
+/* Releases what the GPU iterates with and clears `gpu`, so that the CPU may be tried. The
+ * memory of a lost device is gone already. */
 MBI_INTERNAL void mbi_pagerank_release_cuda(mbi_pagerank *run) {
   merbit_context *context = run->context;
   merbit_solver *engine = &run->engine;
@@ -44938,9 +44933,9 @@ MBI_INTERNAL void mbi_pagerank_release_cuda(mbi_pagerank *run) {
   run->plan = NULL;
 }
 
-/* ---- Batches, and one look after each ---------------------------------------------------- */
+/* ---- Rounds ------------------------------------------------------------------------------ */
 
-/* The next batch ends `span` iterations on. */
+/* Runs a round of `span` iterations and reads the state: the convergence check. */
 MBI_INTERNAL merbit_status mbi_pagerank_iterate_cuda(mbi_pagerank *run, int span) {
   mbi_solve_memory *m = run->engine.memory;
   const int look = run->memory.state.iterations + span;
@@ -44962,7 +44957,7 @@ MBI_INTERNAL merbit_status mbi_pagerank_iterate_cuda(mbi_pagerank *run, int span
   return status;
 }
 
-/* Ranks, at the end. */
+/* Turns z into ranks and downloads them. */
 MBI_INTERNAL merbit_status mbi_pagerank_fetch(mbi_pagerank *run) {
   void *z = run->gpu.z[run->plan->making.dual ? 0 : run->memory.state.iterations % 2];
   uint64_t n = (uint64_t)run->n;
@@ -44984,7 +44979,7 @@ MBI_INTERNAL merbit_status mbi_pagerank_fetch(mbi_pagerank *run) {
 }
 
 /* ==== >>solve/pagerank/pagerank_cpu.c  PageRank on the CPU, and its loop ================== */
-/* PageRank: the CPU's iterations, who computes, and the loop. */
+/* PageRank: the CPU's iterations, the choice of the side, and the loop. */
 #define MBI_PAGERANK_CHUNK 8192 /* vertices that one task updates */
 
 /* ---- CPU --------------------------------------------------------------------------------- */
@@ -44993,13 +44988,14 @@ static int64_t mbi_pagerank_chunk_end(const mbi_pagerank *run, int64_t begin) {
   return begin + MBI_PAGERANK_CHUNK < run->n ? begin + MBI_PAGERANK_CHUNK : run->n;
 }
 
+/* Writes the two sums of a chunk. */
 static void mbi_pagerank_note(const mbi_pagerank *run, int chunk, double change, double mass) {
   run->partials[2 * (size_t)chunk] = change;
   run->partials[2 * (size_t)chunk + 1] = mass;
 }
 
-/* One chunk: z of the first ranks, which are all equal unless given, and the vertices that
- * dangle. */
+/* Computes one chunk of z from the first ranks, which are all equal unless given. Sums: the number
+ * of dangling vertices, and their mass. */
 static void mbi_pagerank_begin_f64(void *argument, int chunk) {
   const mbi_pagerank *run = (const mbi_pagerank *)argument;
   const double *weights = (const double *)run->weights.totals;
@@ -45017,7 +45013,7 @@ static void mbi_pagerank_begin_f64(void *argument, int chunk) {
   mbi_pagerank_note(run, chunk, dangling, mass);
 }
 
-/* One chunk of z' = (d * y + base) / W. */
+/* Computes one chunk of z' = (d * y + base) / W. */
 static void mbi_pagerank_uniform_f64(void *argument, int chunk) {
   const mbi_pagerank *run = (const mbi_pagerank *)argument;
   const double *y = (const double *)run->y;
@@ -45055,7 +45051,7 @@ static void mbi_pagerank_uniform_f64(void *argument, int chunk) {
                     (mass[0] + mass[1] + mass[2] + mass[3]) / 2);
 }
 
-/* One chunk of z' = (d * y + base) / W, relaxed; the z of before is kept. */
+/* Computes one chunk of z' = (d * y + base) / W, relaxed; the z of before is kept. */
 static void mbi_pagerank_uniform_relaxed_f64(void *argument, int chunk) {
   const mbi_pagerank *run = (const mbi_pagerank *)argument;
   const double *y = (const double *)run->y;
@@ -45098,7 +45094,7 @@ static void mbi_pagerank_uniform_relaxed_f64(void *argument, int chunk) {
                     (mass[0] + mass[1] + mass[2] + mass[3]) / 2);
 }
 
-/* One chunk of z' = (d * y + base * t) / W. */
+/* Computes one chunk of z' = (d * y + base * t) / W. */
 static void mbi_pagerank_personal_f64(void *argument, int chunk) {
   const mbi_pagerank *run = (const mbi_pagerank *)argument;
   const double *y = (const double *)run->y;
@@ -45137,7 +45133,7 @@ static void mbi_pagerank_personal_f64(void *argument, int chunk) {
                     (mass[0] + mass[1] + mass[2] + mass[3]) / 2);
 }
 
-/* One chunk of z' = (d * y + base * t) / W, relaxed; the z of before is kept. */
+/* Computes one chunk of z' = (d * y + base * t) / W, relaxed; the z of before is kept. */
 static void mbi_pagerank_personal_relaxed_f64(void *argument, int chunk) {
   const mbi_pagerank *run = (const mbi_pagerank *)argument;
   const double *y = (const double *)run->y;
@@ -45181,7 +45177,7 @@ static void mbi_pagerank_personal_relaxed_f64(void *argument, int chunk) {
                     (mass[0] + mass[1] + mass[2] + mass[3]) / 2);
 }
 
-/* One chunk of ranks from z. Relaxation may leave single ones below 0: the nearest rank is 0. */
+/* Computes one chunk of ranks from z. A rank that relaxation has left below 0 becomes 0. */
 static void mbi_pagerank_end_f64(void *argument, int chunk) {
   const mbi_pagerank *run = (const mbi_pagerank *)argument;
   const double *weights = (const double *)run->weights.totals;
@@ -45194,8 +45190,8 @@ static void mbi_pagerank_end_f64(void *argument, int chunk) {
   }
 }
 
-/* One chunk: z of the first ranks, which are all equal unless given, and the vertices that
- * dangle. */
+/* Computes one chunk of z from the first ranks, which are all equal unless given. Sums: the number
+ * of dangling vertices, and their mass. */
 static void mbi_pagerank_begin_f32(void *argument, int chunk) {
   const mbi_pagerank *run = (const mbi_pagerank *)argument;
   const float *weights = (const float *)run->weights.totals;
@@ -45213,7 +45209,7 @@ static void mbi_pagerank_begin_f32(void *argument, int chunk) {
   mbi_pagerank_note(run, chunk, dangling, mass);
 }
 
-/* One chunk of z' = (d * y + base) / W. */
+/* Computes one chunk of z' = (d * y + base) / W. */
 static void mbi_pagerank_uniform_f32(void *argument, int chunk) {
   const mbi_pagerank *run = (const mbi_pagerank *)argument;
   const float *y = (const float *)run->y;
@@ -45251,7 +45247,7 @@ static void mbi_pagerank_uniform_f32(void *argument, int chunk) {
                     (mass[0] + mass[1] + mass[2] + mass[3]) / 2);
 }
 
-/* One chunk of z' = (d * y + base) / W, relaxed; the z of before is kept. */
+/* Computes one chunk of z' = (d * y + base) / W, relaxed; the z of before is kept. */
 static void mbi_pagerank_uniform_relaxed_f32(void *argument, int chunk) {
   const mbi_pagerank *run = (const mbi_pagerank *)argument;
   const float *y = (const float *)run->y;
@@ -45294,7 +45290,7 @@ static void mbi_pagerank_uniform_relaxed_f32(void *argument, int chunk) {
                     (mass[0] + mass[1] + mass[2] + mass[3]) / 2);
 }
 
-/* One chunk of z' = (d * y + base * t) / W. */
+/* Computes one chunk of z' = (d * y + base * t) / W. */
 static void mbi_pagerank_personal_f32(void *argument, int chunk) {
   const mbi_pagerank *run = (const mbi_pagerank *)argument;
   const float *y = (const float *)run->y;
@@ -45333,7 +45329,7 @@ static void mbi_pagerank_personal_f32(void *argument, int chunk) {
                     (mass[0] + mass[1] + mass[2] + mass[3]) / 2);
 }
 
-/* One chunk of z' = (d * y + base * t) / W, relaxed; the z of before is kept. */
+/* Computes one chunk of z' = (d * y + base * t) / W, relaxed; the z of before is kept. */
 static void mbi_pagerank_personal_relaxed_f32(void *argument, int chunk) {
   const mbi_pagerank *run = (const mbi_pagerank *)argument;
   const float *y = (const float *)run->y;
@@ -45377,7 +45373,7 @@ static void mbi_pagerank_personal_relaxed_f32(void *argument, int chunk) {
                     (mass[0] + mass[1] + mass[2] + mass[3]) / 2);
 }
 
-/* One chunk of ranks from z. Relaxation may leave single ones below 0: the nearest rank is 0. */
+/* Computes one chunk of ranks from z. A rank that relaxation has left below 0 becomes 0. */
 static void mbi_pagerank_end_f32(void *argument, int chunk) {
   const mbi_pagerank *run = (const mbi_pagerank *)argument;
   const float *weights = (const float *)run->weights.totals;
@@ -45390,7 +45386,7 @@ static void mbi_pagerank_end_f32(void *argument, int chunk) {
   }
 }
 
-/* Over all chunks; the two sums are in the order of the chunks. */
+/* Runs a task on all chunks and adds up their two sums in the order of the chunks. */
 static void mbi_pagerank_chunks(mbi_pagerank *run, mbi_task single, mbi_task twice,
                                 double sums[2]) {
   const int64_t chunks = (run->n + MBI_PAGERANK_CHUNK - 1) / MBI_PAGERANK_CHUNK;
@@ -45403,43 +45399,31 @@ static void mbi_pagerank_chunks(mbi_pagerank *run, mbi_task single, mbi_task twi
   }
 }
 
+/* Makes what the CPU iterates with. On failure the caller runs mbi_pagerank_release. */
 static merbit_status mbi_pagerank_prepare_cpu(mbi_pagerank *run) {
   mbi_solve_state *state = &run->memory.state;
   void *partials = NULL;
   double sums[2];
-  merbit_status status = MERBIT_OK;
-  if (run->weights.totals == NULL) { /* the GPU was to count them */
-    status = mbi_weights_create(run->context, &run->links, &run->weights);
+  if (run->weights.totals == NULL) { /* the GPU was to compute them */
+    MBI_TRY(mbi_weights_create(run->context, &run->links, &run->weights));
   }
-  if (status == MERBIT_OK) {
-    status = mbi_pagerank_plan(run, MERBIT_SIDE_CPU);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_allocate_array(run->context, run->n, mbi_type_size(run->type),
-                                "a vector of ranks", &run->y);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_allocate_array(run->context, run->n, mbi_type_size(run->type),
-                                "the ranks of the iteration before", &run->past);
-  }
-  if (status == MERBIT_OK) { /* a first relaxed iteration takes none of them */
-    memset(run->past, 0, (size_t)run->n * mbi_type_size(run->type));
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_allocate_array(run->context, run->n / MBI_PAGERANK_CHUNK + 1,
-                                2 * sizeof(double), "partial sums", &partials);
-  }
+  MBI_TRY(mbi_pagerank_plan(run, MERBIT_SIDE_CPU));
+  MBI_TRY(mbi_allocate_array(run->context, run->n, mbi_type_size(run->type),
+                             "a vector of ranks", &run->y));
+  MBI_TRY(mbi_allocate_array(run->context, run->n, mbi_type_size(run->type),
+                             "the ranks of the iteration before", &run->past));
+  memset(run->past, 0, (size_t)run->n * mbi_type_size(run->type));
+  MBI_TRY(mbi_allocate_array(run->context, run->n / MBI_PAGERANK_CHUNK + 1,
+                             2 * sizeof(double), "partial sums", &partials));
   run->partials = (double *)partials;
-  if (status == MERBIT_OK) {
-    mbi_pagerank_chunks(run, mbi_pagerank_begin_f32, mbi_pagerank_begin_f64, sums);
-    state->scalar[MBI_PAGERANK_DANGLING] = sums[0];
-    mbi_pagerank_spread(state, sums[1]);
-  }
-  return status;
+  mbi_pagerank_chunks(run, mbi_pagerank_begin_f32, mbi_pagerank_begin_f64, sums);
+  state->scalar[MBI_PAGERANK_DANGLING] = sums[0];
+  mbi_pagerank_spread(state, sums[1]);
+  return MERBIT_OK;
 }
 
-/* The z of before is only kept where this iteration or the next one is relaxed, which the end
- * of a window decides. */
+/* One iteration on the CPU. The z before is kept only if this iteration is relaxed or the next may
+ * be, which is decided at the end of a window. */
 static merbit_status mbi_pagerank_iterate_cpu(mbi_pagerank *run) {
   static const mbi_task tasks[2][2][2] = {
       {{mbi_pagerank_uniform_f32, mbi_pagerank_uniform_f64},
@@ -45451,13 +45435,10 @@ static merbit_status mbi_pagerank_iterate_cpu(mbi_pagerank *run) {
                       (state->iterations + 1) % MBI_PAGERANK_WINDOW == 0;
   const mbi_task *task = tasks[run->teleport != NULL][relaxed];
   double sums[2];
-  const merbit_status status =
-      merbit_spmv(run->plan, NULL, NULL, run->ranks, NULL, run->y, NULL);
-  if (status == MERBIT_OK) {
-    mbi_pagerank_chunks(run, task[0], task[1], sums);
-    mbi_pagerank_decide(&run->memory, sums[0], sums[1]);
-  }
-  return status;
+  MBI_TRY(merbit_spmv(run->plan, NULL, NULL, run->ranks, NULL, run->y, NULL));
+  mbi_pagerank_chunks(run, task[0], task[1], sums);
+  mbi_pagerank_decide(&run->memory, sums[0], sums[1]);
+  return MERBIT_OK;
 }
 
 /* ---- Either side ------------------------------------------------------------------------- */
@@ -45475,7 +45456,8 @@ static void mbi_pagerank_release(mbi_pagerank *run) {
   merbit_matrix_destroy(run->entries);
 }
 
-/* AUTO may take the CPU when the GPU fails now and the graph came in host memory. */
+/* Makes what one side iterates with. If the GPU fails, MERBIT_SIDE_AUTO takes the CPU for a graph
+ * in host memory. */
 static merbit_status mbi_pagerank_prepare(mbi_pagerank *run, merbit_memory memory) {
   merbit_context *context = run->context;
   char reason[sizeof run->plan->reason];
@@ -45501,13 +45483,14 @@ static merbit_status mbi_pagerank_prepare(mbi_pagerank *run, merbit_memory memor
 static void mbi_pagerank_note_history(mbi_pagerank *run) {
   const int last = run->memory.state.iterations;
   const int size = run->desc.history_size;
-  int k = run->known;
+  int k = run->history_count;
   for (; k < last && k < size; k++) {
     run->desc.history[k] = run->memory.ring[(k + 1) % MBI_SOLVE_RING];
   }
-  run->known = last;
+  run->history_count = last;
 }
 
+/* Iterates in rounds until the state says stop. The CPU checks convergence after each iteration. */
 static merbit_status mbi_pagerank_iterate(mbi_pagerank *run) {
   const int cuda = run->plan->side == MERBIT_SIDE_CUDA;
   const double start = mbi_seconds();
@@ -45522,7 +45505,7 @@ static merbit_status mbi_pagerank_iterate(mbi_pagerank *run) {
     if (status != MERBIT_OK) {
       return status;
     }
-    span = mbi_solve_next_round(state->iterations - run->known, now - before);
+    span = mbi_solve_next_round(state->iterations - run->history_count, now - before);
     before = now;
     mbi_pagerank_note_history(run);
     if (desc->progress != NULL &&
@@ -45538,6 +45521,7 @@ static merbit_status mbi_pagerank_iterate(mbi_pagerank *run) {
   return MERBIT_OK;
 }
 
+/* Reports how the iteration ended. */
 static void mbi_pagerank_report(const mbi_pagerank *run, merbit_pagerank_result *result) {
   const mbi_solve_state *state = &run->memory.state;
   result->stop = state->stop == MBI_PAGERANK_CONVERGED ? MERBIT_STOP_CONVERGED
@@ -45552,7 +45536,7 @@ static void mbi_pagerank_report(const mbi_pagerank *run, merbit_pagerank_result 
   result->device_bytes = result->plan.device_bytes + (int64_t)run->plan->making.arena_bytes;
 }
 
-/* `graph` is a square view, not empty, whose header has been checked. */
+/* Computes ranks. `graph` is a square view, not empty, whose header is checked. */
 static merbit_status mbi_pagerank_run(mbi_pagerank *run, const merbit_view *graph,
                                       merbit_pagerank_result *result) {
   const double start = mbi_seconds();
@@ -45607,8 +45591,8 @@ MERBIT_API merbit_status merbit_pagerank(merbit_context *context, const merbit_v
 #ifndef MBI_EIGEN_H
 #define MBI_EIGEN_H
 
-/* Eigenpairs: solve/eigen/eigen.c. The vectors are those of a solver, whose engine multiplies.
- */
+/* Eigenpairs. Lanczos and the power method are methods of a solver, which holds the vectors and
+ * multiplies. */
 enum {
   MBI_EIGEN_PROJECT = 0,
   MBI_EIGEN_REPROJECT,
@@ -45623,26 +45607,27 @@ enum {
 typedef struct mbi_eigen {
   merbit_solver *solver;
   merbit_eigen_desc desc; /* defaults filled in */
-  mbi_solve_state state;  /* as the last look found it, or as it will go on */
+  mbi_solve_state
+      state; /* as of the last convergence check, then as changed for the next round */
   uint64_t random;
   int stop;     /* a merbit_stop, or MBI_SOLVE_ON */
-  int found;    /* pairs to be checked and returned */
-  double best;  /* residual or estimate at the last gain, */
-  int since;    /* and when that was: restarts, for the power method iterations */
-  double scale; /* the size of the largest eigenvalue seen */
+  int found;    /* pairs found, to be checked and returned */
+  double best;  /* residual or estimate when it last fell by a tenth */
+  int since;    /* the restart when that was; for the power method the iteration */
+  double scale; /* the largest magnitude of an eigenvalue so far */
   /* Lanczos; matrices are m x m for a basis of m vectors: */
   double *memory;
   double *t;        /* v_i'A v_j */
-  double *work;     /* its diagonal: eigenvalues */
+  double *work;     /* a copy of t; in the end its diagonal holds the eigenvalues */
   double *s;        /* rows: eigenvectors of t */
   double *columns;  /* as they come from the solver: m + 1 numbers each */
-  double *couple;   /* of vectors behind a rotation with the next one */
+  double *couple;   /* after a rotation: t between each kept vector and the next one */
   double *estimate; /* ||A v - lambda v|| by Lanczos, in the order of `order` */
   int *order;       /* rows of s, the wanted ones first */
   int done, size;   /* columns of t: before this cycle, and complete */
   int restarts;
-  int row, column; /* where t is not symmetric */
-  double value;    /* and what t(row, column) should have been zero apart from */
+  int row, column; /* of the first entry of t that is not symmetric; row -1: none */
+  double value;    /* by how much t(row, column) differs from what symmetry requires */
 } mbi_eigen;
 
 #endif
@@ -45652,7 +45637,7 @@ typedef struct mbi_eigen {
  */
 #define MBI_JACOBI_SWEEPS 40
 
-/* The rotation of rows and columns p and q that makes a(p, q) zero. */
+/* Computes the rotation of rows and columns p and q that makes a(p, q) zero. */
 static void mbi_jacobi_angle(const double *a, int n, int p, int q, double *c, double *s) {
   const double half = (a[q * n + q] - a[p * n + p]) / (2 * a[p * n + q]);
   const double t = (half >= 0 ? 1 : -1) / (fabs(half) + sqrt(1 + half * half));
@@ -45660,8 +45645,8 @@ static void mbi_jacobi_angle(const double *a, int n, int p, int q, double *c, do
   *s = t * *c;
 }
 
-/* (x, y) becomes (c x - s y, s x + c y), for n pairs `stride` apart. */
-static void mbi_jacobi_turn(double *x, double *y, int n, int stride, double c, double s) {
+/* Replaces (x, y) by (c x - s y, s x + c y), for n pairs `stride` apart. */
+static void mbi_jacobi_rotate(double *x, double *y, int n, int stride, double c, double s) {
   int k;
   for (k = 0; k < n; k++) {
     const double old = x[k * stride];
@@ -45670,7 +45655,7 @@ static void mbi_jacobi_turn(double *x, double *y, int n, int stride, double c, d
   }
 }
 
-/* One rotation of each pair; returns how many were needed. */
+/* One sweep: a rotation of each pair that needs one. Returns their number. */
 static int mbi_jacobi_sweep(double *a, double *vectors, int n, double least) {
   int p, q, turned = 0;
   for (p = 0; p < n; p++) {
@@ -45680,9 +45665,9 @@ static int mbi_jacobi_sweep(double *a, double *vectors, int n, double least) {
         continue;
       }
       mbi_jacobi_angle(a, n, p, q, &c, &s);
-      mbi_jacobi_turn(a + p * n, a + q * n, n, 1, c, s);
-      mbi_jacobi_turn(a + p, a + q, n, n, c, s);
-      mbi_jacobi_turn(vectors + p * n, vectors + q * n, n, 1, c, s);
+      mbi_jacobi_rotate(a + p * n, a + q * n, n, 1, c, s);
+      mbi_jacobi_rotate(a + p, a + q, n, n, c, s);
+      mbi_jacobi_rotate(vectors + p * n, vectors + q * n, n, 1, c, s);
       a[p * n + q] = a[q * n + p] = 0;
       turned++;
     }
@@ -45690,8 +45675,8 @@ static int mbi_jacobi_sweep(double *a, double *vectors, int n, double least) {
   return turned;
 }
 
-/* a, n x n, loses everything but its diagonal: the eigenvalues. Row q of `vectors` is the one
- * that belongs to a(q, q). The numbers are finite. */
+/* Diagonalises a, an n x n matrix of finite numbers. Its diagonal becomes the eigenvalues; row
+ * q of `vectors` becomes the eigenvector of a(q, q). */
 MBI_INTERNAL void mbi_jacobi(double *a, double *vectors, int n) {
   double most = 0;
   int i, sweep;
@@ -45707,14 +45692,16 @@ MBI_INTERNAL void mbi_jacobi(double *a, double *vectors, int n) {
 }
 
 /* ==== >>solve/eigen/common.c  eigenpairs: what both methods share ========================= */
-/* What both methods for eigenpairs do. */
+/* Functions that Lanczos and the power method share. */
 #define MBS_VECTOR double
 #define MBS_NAME(name, part) mbi_##name##part##_f64
-// Eigenpairs. Lanczos takes its basis from solve/gmres/arnoldi_steps.cuh and rotates it: Wu, Simon,
-// "Thick-Restart Lanczos Method for Large Symmetric Eigenvalue Problems" (2000). The power
-// method: Saad, "Numerical Methods for Large Eigenvalue Problems", 2nd ed. (2011), section 4.1.
+// Steps for eigenpairs. Lanczos takes its basis from solve/gmres/arnoldi_steps.cuh and rotates
+// it: Wu, Simon, "Thick-Restart Lanczos Method for Large Symmetric Eigenvalue Problems" (2000).
+// The power method: Saad, "Numerical Methods for Large Eigenvalue Problems", 2nd ed. (2011),
+// section 4.1.
 
-// The first vectors become sums of all by the rows of S; the last one follows behind them.
+// Rotates the basis: vector q becomes the combination by row q of S. The newest vector follows
+// them if MBI_EIGEN_NEXT is set.
 MBS_NOTHING_BEFORE(eigen_rotate)
 MBS_ELEMENT(eigen_rotate) {
   const int from = (int)c->scalar[MBI_EIGEN_FROM], to = (int)c->scalar[MBI_EIGEN_TO];
@@ -45738,7 +45725,7 @@ MBS_ELEMENT(eigen_rotate) {
 MBS_NOTHING_AFTER(eigen_rotate)
 MBS_STEP(eigen_rotate, 0, 0, MBS_ALWAYS)
 
-// ||w - value v||^2, ||v||^2 and v'w of one pair after the other, where w = A v; to the ring.
+// Writes ||w - value v||^2, ||v||^2 and v'w of the next pair to the ring, where w = A v.
 MBS_NOTHING_BEFORE(eigen_check)
 MBS_ELEMENT(eigen_check) {
   const int at = (int)c->scalar[MBI_EIGEN_CHECK];
@@ -45757,7 +45744,7 @@ MBS_AFTER(eigen_check) {
 }
 MBS_STEP(eigen_check, 3, 0, MBS_ALWAYS)
 
-// u'w and ||w||, where w = A u
+// lambda = u'w and ||w||, where w = A u
 MBS_NOTHING_BEFORE(power_measure)
 MBS_ELEMENT(power_measure) {
   const double w = MBS_LOAD(MBI_AT_W);
@@ -45774,7 +45761,7 @@ MBS_AFTER(power_measure) {
 }
 MBS_STEP(power_measure, 2, 0, MBS_RUNNING)
 
-// ||w - value u||^2, and u = w / ||w||
+// ||w - lambda u||^2, and u = w / ||w||
 MBS_BEFORE(power_normalise) {
   const double length = c->scalar[MBI_POWER_LENGTH];
   return length > 0 && length - length == 0 ? 0 : mbi_solve_broken(c, MBI_WHY_ZERO, length);
@@ -45794,11 +45781,13 @@ MBS_STEP(power_normalise, 1, 0, MBS_RUNNING)
 #undef MBS_NAME
 #define MBS_VECTOR float
 #define MBS_NAME(name, part) mbi_##name##part##_f32
-// Eigenpairs. Lanczos takes its basis from solve/gmres/arnoldi_steps.cuh and rotates it: Wu, Simon,
-// "Thick-Restart Lanczos Method for Large Symmetric Eigenvalue Problems" (2000). The power
-// method: Saad, "Numerical Methods for Large Eigenvalue Problems", 2nd ed. (2011), section 4.1.
+// Steps for eigenpairs. Lanczos takes its basis from solve/gmres/arnoldi_steps.cuh and rotates
+// it: Wu, Simon, "Thick-Restart Lanczos Method for Large Symmetric Eigenvalue Problems" (2000).
+// The power method: Saad, "Numerical Methods for Large Eigenvalue Problems", 2nd ed. (2011),
+// section 4.1.
 
-// The first vectors become sums of all by the rows of S; the last one follows behind them.
+// Rotates the basis: vector q becomes the combination by row q of S. The newest vector follows
+// them if MBI_EIGEN_NEXT is set.
 MBS_NOTHING_BEFORE(eigen_rotate)
 MBS_ELEMENT(eigen_rotate) {
   const int from = (int)c->scalar[MBI_EIGEN_FROM], to = (int)c->scalar[MBI_EIGEN_TO];
@@ -45822,7 +45811,7 @@ MBS_ELEMENT(eigen_rotate) {
 MBS_NOTHING_AFTER(eigen_rotate)
 MBS_STEP(eigen_rotate, 0, 0, MBS_ALWAYS)
 
-// ||w - value v||^2, ||v||^2 and v'w of one pair after the other, where w = A v; to the ring.
+// Writes ||w - value v||^2, ||v||^2 and v'w of the next pair to the ring, where w = A v.
 MBS_NOTHING_BEFORE(eigen_check)
 MBS_ELEMENT(eigen_check) {
   const int at = (int)c->scalar[MBI_EIGEN_CHECK];
@@ -45841,7 +45830,7 @@ MBS_AFTER(eigen_check) {
 }
 MBS_STEP(eigen_check, 3, 0, MBS_ALWAYS)
 
-// u'w and ||w||, where w = A u
+// lambda = u'w and ||w||, where w = A u
 MBS_NOTHING_BEFORE(power_measure)
 MBS_ELEMENT(power_measure) {
   const double w = MBS_LOAD(MBI_AT_W);
@@ -45858,7 +45847,7 @@ MBS_AFTER(power_measure) {
 }
 MBS_STEP(power_measure, 2, 0, MBS_RUNNING)
 
-// ||w - value u||^2, and u = w / ||w||
+// ||w - lambda u||^2, and u = w / ||w||
 MBS_BEFORE(power_normalise) {
   const double length = c->scalar[MBI_POWER_LENGTH];
   return length > 0 && length - length == 0 ? 0 : mbi_solve_broken(c, MBI_WHY_ZERO, length);
@@ -45879,12 +45868,12 @@ MBS_STEP(power_normalise, 1, 0, MBS_RUNNING)
 
 MBI_INTERNAL const mbi_step mbi_eigen_steps[MBI_EIGEN_STEPS] = {
     MBI_STEP(arnoldi_project), MBI_STEP(arnoldi_reproject), MBI_STEP(arnoldi_extend),
-    MBI_STEP(eigen_rotate),    MBI_STEP(eigen_check),   MBI_STEP(power_measure),
+    MBI_STEP(eigen_rotate),    MBI_STEP(eigen_check),       MBI_STEP(power_measure),
     MBI_STEP(power_normalise),
 };
 
-/* The next of numbers in [-1, 1) that depend on the seed alone: Steele, Lea, Flood,
- * "Fast splittable pseudorandom number generators" (2014). */
+/* Returns the next random number in [-1, 1). The sequence depends on the seed alone: Steele,
+ * Lea, Flood, "Fast splittable pseudorandom number generators" (2014). */
 static double mbi_eigen_random(mbi_eigen *e) {
   uint64_t z = e->random += 0x9e3779b97f4a7c15u;
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -45893,7 +45882,7 @@ static double mbi_eigen_random(mbi_eigen *e) {
   return (double)(z >> 11) / 4503599627370496.0 - 1;
 }
 
-/* A random vector of length 1 at `slot`. */
+/* Fills the vector at `slot` with random numbers and makes its length 1. */
 MBI_INTERNAL merbit_status mbi_eigen_random_vector(mbi_eigen *e, int slot) {
   merbit_solver *solver = e->solver;
   const int64_t n = solver->n;
@@ -45913,7 +45902,7 @@ MBI_INTERNAL merbit_status mbi_eigen_random_vector(mbi_eigen *e, int slot) {
   for (i = 0; i < n; i++) {
     const double number = numbers[i] / sqrt(square);
     if (solver->type == MERBIT_F32) {
-      ((float *)host)[i] = (float)number; /* behind what is still to be read */
+      ((float *)host)[i] = (float)number; /* the doubles still to be read lie further on */
     } else {
       numbers[i] = number;
     }
@@ -45923,19 +45912,21 @@ MBI_INTERNAL merbit_status mbi_eigen_random_vector(mbi_eigen *e, int slot) {
   return status;
 }
 
+/* Reads the solver's state into e->state: a convergence check. */
 MBI_INTERNAL merbit_status mbi_eigen_read_state(mbi_eigen *e) {
   e->solver->synchronizations += mbi_solve_on_gpu(e->solver);
   return mbi_solve_download(e->solver, &e->state, &e->solver->memory->state, sizeof e->state);
 }
 
-/* What the host has changed in e->state. The solver may go on. */
+/* Writes e->state, which the host has changed, to the solver, and lets it run on. */
 MBI_INTERNAL merbit_status mbi_eigen_write_state(mbi_eigen *e) {
   e->state.stop = MBI_SOLVE_RUNNING;
   e->state.closed = 0;
   return mbi_solve_upload(e->solver, &e->solver->memory->state, &e->state, sizeof e->state);
 }
 
-/* After a look: the caller is told, and may ask to stop. */
+/* Calls the progress callback after a convergence check; a nonzero answer stops the iteration.
+ */
 MBI_INTERNAL void mbi_eigen_progress(mbi_eigen *e, double estimate) {
   if (e->desc.progress != NULL &&
       e->desc.progress(e->desc.progress_user, e->state.iterations, estimate,
@@ -45945,7 +45936,8 @@ MBI_INTERNAL void mbi_eigen_progress(mbi_eigen *e, double estimate) {
   }
 }
 
-/* Whether `now` comes without a gain of a tenth for `patience`. */
+/* Returns whether the estimate has not fallen by a tenth since `now - patience`, where `now`
+ * counts iterations or restarts. */
 MBI_INTERNAL int mbi_eigen_stagnates(mbi_eigen *e, double estimate, int now, int patience) {
   if (!(estimate > 0.9 * e->best)) {
     e->best = estimate;
@@ -45956,13 +45948,15 @@ MBI_INTERNAL int mbi_eigen_stagnates(mbi_eigen *e, double estimate, int now, int
 
 /* ==== >>solve/eigen/lanczos.c  eigenpairs: Lanczos ======================================== */
 /* Lanczos with full reorthogonalisation and thick restarts: Wu, Simon (2000); Saad, "Numerical
- * Methods for Large Eigenvalue Problems", 2nd ed. (2011), section 6.3. The host looks once a
- * cycle, when the basis is full, and computes the eigenvalues of the small matrix. */
+ * Methods for Large Eigenvalue Problems", 2nd ed. (2011), section 6.3. The host checks
+ * convergence once per cycle, when the basis is full: it computes the eigenvalues of the small
+ * matrix t. */
 #define MBI_LANCZOS_PATIENCE                                                                   \
-  50 /* restarts in which the largest estimate has to fall by a tenth */
+  50 /* restarts within which the largest estimate must fall by a tenth */
 #define MBI_LANCZOS_SYMMETRY                                                                   \
-  1e4 /* roundings of ||A|| by which t may differ from a symmetric one */
+  1e4 /* t may differ from a symmetric matrix by so many roundings of ||A|| */
 
+/* Asks for the basis, the vectors kept at a restart and the matrix that rotates the basis. */
 MBI_INTERNAL void mbi_lanczos_layout(merbit_solver *solver) {
   const int columns = solver->desc.restart;
   mbi_arnoldi_layout(solver, columns);
@@ -45975,61 +45969,49 @@ MBI_INTERNAL void mbi_lanczos_layout(merbit_solver *solver) {
   solver->alias[MBI_EIGEN_S] = MBI_SOLVE_OWN;
 }
 
-/* w joins the basis. */
+/* Orthogonalises w against the basis and adds it. */
 static merbit_status mbi_lanczos_join(merbit_solver *solver) {
-  merbit_status status = mbi_solve_step(solver, MBI_EIGEN_PROJECT);
-  if (status == MERBIT_OK) {
-    status = mbi_solve_step(solver, MBI_EIGEN_REPROJECT);
-  }
-  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_EIGEN_EXTEND) : status;
+  MBI_TRY(mbi_solve_step(solver, MBI_EIGEN_PROJECT));
+  MBI_TRY(mbi_solve_step(solver, MBI_EIGEN_REPROJECT));
+  return mbi_solve_step(solver, MBI_EIGEN_EXTEND);
 }
 
+/* One iteration: w = A u for the newest vector u of the basis, and w joins the basis. */
 MBI_INTERNAL merbit_status mbi_lanczos_iterate(merbit_solver *solver) {
-  const merbit_status status = mbi_solve_product(solver, MBI_ARNOLDI_U, MBI_AT_W);
-  return status == MERBIT_OK ? mbi_lanczos_join(solver) : status;
+  MBI_TRY(mbi_solve_product(solver, MBI_ARNOLDI_U, MBI_AT_W));
+  return mbi_lanczos_join(solver);
 }
 
-/* A random vector behind `size` others: at the start, and where these span all that products
- * reach. */
+/* Adds a random vector to a basis of `size` vectors: at the start, and if the basis spans an
+ * invariant subspace. */
 static merbit_status mbi_lanczos_add_random(mbi_eigen *e, int size) {
-  merbit_status status = mbi_eigen_random_vector(e, MBI_AT_W);
+  MBI_TRY(mbi_eigen_random_vector(e, MBI_AT_W));
   e->state.scalar[MBI_ARNOLDI_SIZE] = size;
   e->state.scalar[MBI_LANCZOS_FRESH] = 1;
-  if (status == MERBIT_OK) {
-    status = mbi_eigen_write_state(e);
-  }
-  return status == MERBIT_OK ? mbi_lanczos_join(e->solver) : status;
+  MBI_TRY(mbi_eigen_write_state(e));
+  return mbi_lanczos_join(e->solver);
 }
 
-/* Products until the basis is full or spans all that they reach. */
+/* Iterates until the basis is full or spans an invariant subspace. */
 static merbit_status mbi_lanczos_fill(mbi_eigen *e) {
   merbit_solver *solver = e->solver;
-  merbit_status status;
   do {
     const int span = solver->v.basis + 1 - (int)e->state.scalar[MBI_ARNOLDI_SIZE];
-    status = mbi_solve_prepare_round(solver, MBI_OPEN_GO_ON, span > 0 ? span : 1);
-    if (status == MERBIT_OK) {
-      status = mbi_recorded_run(solver, span > 0 ? span : 1);
-    }
-    if (status == MERBIT_OK) {
-      status = mbi_eigen_read_state(e);
-    }
-  } while (status == MERBIT_OK && e->state.stop == MBI_SOLVE_RUNNING);
+    MBI_TRY(mbi_solve_prepare_round(solver, MBI_OPEN_GO_ON, span > 0 ? span : 1));
+    MBI_TRY(mbi_recorded_run(solver, span > 0 ? span : 1));
+    MBI_TRY(mbi_eigen_read_state(e));
+  } while (e->state.stop == MBI_SOLVE_RUNNING);
   e->size = (int)e->state.scalar[MBI_ARNOLDI_SIZE] - 1;
-  return status;
+  return MERBIT_OK;
 }
 
-/* New columns into t; what contradicts symmetry is remembered. */
+/* Copies the new columns into t and remembers the first entry that contradicts symmetry. */
 static merbit_status mbi_lanczos_read_columns(mbi_eigen *e) {
   const int m = e->solver->v.basis;
   const double limit = MBI_LANCZOS_SYMMETRY * e->state.epsilon * e->solver->norm;
-  const merbit_status status =
-      mbi_solve_download(e->solver, e->columns, mbi_small(&e->solver->v, MBI_SMALL_COLUMN),
-                         sizeof(double) * (size_t)m * (size_t)(m + 1));
   int i, j;
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_solve_download(e->solver, e->columns, mbi_small(&e->solver->v, MBI_SMALL_COLUMN),
+                             sizeof(double) * (size_t)m * (size_t)(m + 1)));
   for (j = e->done; j < e->size; j++) {
     for (i = 0; i <= j; i++) {
       const double found = e->columns[j * (m + 1) + i];
@@ -46048,7 +46030,7 @@ static merbit_status mbi_lanczos_read_columns(mbi_eigen *e) {
   return MERBIT_OK;
 }
 
-/* Whether eigenvalue a comes before b, where `place` of the order is to be filled. */
+/* Returns whether eigenvalue a comes before b at `place` of the order. */
 static int mbi_lanczos_before(const mbi_eigen *e, double a, double b, int place) {
   switch (e->desc.which) {
   case MERBIT_EIGEN_LARGEST:
@@ -46062,7 +46044,7 @@ static int mbi_lanczos_before(const mbi_eigen *e, double a, double b, int place)
   }
 }
 
-/* Eigenvalues of t, in order, and how far each pair still is from one of A. */
+/* Computes the eigenvalues of t, their order, and an estimate of each residual. */
 static void mbi_lanczos_solve(mbi_eigen *e) {
   const int m = e->solver->v.basis, size = e->size;
   const double beta = e->state.scalar[MBI_ARNOLDI_BETA];
@@ -46092,12 +46074,11 @@ static void mbi_lanczos_solve(mbi_eigen *e) {
   }
 }
 
-/* The first `to` eigenvectors of t make vectors of the basis; with `next` the newest one stays
- * behind them, and the basis can grow again. */
+/* Rotates the basis: its first `to` vectors become those of the first `to` eigenvectors of t.
+ * With `next` the newest vector follows them, and the basis can grow again. */
 static merbit_status mbi_lanczos_rotate(mbi_eigen *e, int to, int next) {
   merbit_solver *solver = e->solver;
   const int m = solver->v.basis, size = e->size;
-  merbit_status status;
   int q, k;
   for (q = 0; q < to; q++) {
     const double *row = e->s + e->order[q] * size;
@@ -46113,15 +46094,14 @@ static merbit_status mbi_lanczos_rotate(mbi_eigen *e, int to, int next) {
   e->state.scalar[MBI_EIGEN_CHECK] = 0;
   e->state.scalar[MBI_ARNOLDI_SIZE] = to + 1;
   e->done = to;
-  status = mbi_eigen_write_state(e);
-  if (status == MERBIT_OK) {
-    status = mbi_solve_upload(solver, solver->v.at[MBI_EIGEN_S], e->columns,
-                              sizeof(double) * (size_t)m * (size_t)to);
-  }
-  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_EIGEN_ROTATE) : status;
+  MBI_TRY(mbi_eigen_write_state(e));
+  MBI_TRY(mbi_solve_upload(solver, solver->v.at[MBI_EIGEN_S], e->columns,
+                           sizeof(double) * (size_t)m * (size_t)to));
+  return mbi_solve_step(solver, MBI_EIGEN_ROTATE);
 }
 
-/* After a cycle: e->stop, with half of the tolerance left for roundings. */
+/* Sets e->stop after a cycle. Estimates must reach half of the tolerance, which leaves the
+ * other half for rounding errors. */
 static void mbi_lanczos_decide(mbi_eigen *e) {
   const int wanted = e->desc.count;
   double worst = 0;
@@ -46147,34 +46127,29 @@ static void mbi_lanczos_decide(mbi_eigen *e) {
   mbi_eigen_progress(e, worst);
 }
 
-/* Vectors kept through a restart: the wanted ones, and some on their way. */
+/* Returns the number of vectors kept at a restart: the wanted ones and the next best. */
 MBI_INTERNAL int mbi_lanczos_kept(const merbit_eigen_desc *desc, int basis) {
   const int kept = desc->count + (basis - desc->count) / 3;
   return kept < basis ? kept : basis;
 }
 
-/* To the end: e->stop, and the pairs found as the first vectors of the basis. */
+/* Iterates until e->stop is set. The first vectors of the basis are then those of the pairs. */
 MBI_INTERNAL merbit_status mbi_lanczos_run(mbi_eigen *e) {
   const int basis = e->solver->v.basis;
-  merbit_status status = mbi_lanczos_add_random(e, 0);
+  MBI_TRY(mbi_lanczos_add_random(e, 0));
   e->state.scalar[MBI_ARNOLDI_SIZE] = 1;
-  while (status == MERBIT_OK) {
-    status = mbi_lanczos_fill(e);
-    if (status == MERBIT_OK && e->state.stop == MBI_SOLVE_NOT_FINITE) {
+  for (;;) {
+    MBI_TRY(mbi_lanczos_fill(e));
+    if (e->state.stop == MBI_SOLVE_NOT_FINITE) {
       e->stop = MERBIT_STOP_NOT_FINITE;
       return MERBIT_OK;
     }
-    if (status == MERBIT_OK) {
-      status = mbi_lanczos_read_columns(e);
-    }
-    if (status != MERBIT_OK) {
-      break;
-    }
+    MBI_TRY(mbi_lanczos_read_columns(e));
     if (e->state.scalar[MBI_ARNOLDI_BETA] == 0 && e->size < basis &&
         e->state.iterations < e->desc.max_iterations) {
-      e->done = e->size; /* t has no entries that couple what follows */
+      e->done = e->size; /* t has no entry between these vectors and the next */
       memset(e->couple, 0, sizeof(double) * (size_t)basis);
-      status = mbi_lanczos_add_random(e, e->size);
+      MBI_TRY(mbi_lanczos_add_random(e, e->size));
       e->state.scalar[MBI_ARNOLDI_SIZE] = e->size + 1;
       continue;
     }
@@ -46183,14 +46158,15 @@ MBI_INTERNAL merbit_status mbi_lanczos_run(mbi_eigen *e) {
       return mbi_lanczos_rotate(e, e->found, 0);
     }
     e->restarts++;
-    status = mbi_lanczos_rotate(e, mbi_lanczos_kept(&e->desc, basis), 1);
+    MBI_TRY(mbi_lanczos_rotate(e, mbi_lanczos_kept(&e->desc, basis), 1));
   }
-  return status;
 }
 
 /* ==== >>solve/eigen/power.c  eigenpairs: the power method ================================= */
-/* The power method: the eigenvalue that is largest in size, where there is one. */
-#define MBI_POWER_PATIENCE 1000 /* iterations in which the residual has to fall by a tenth */
+/* The power method: the eigenvalue of largest magnitude, if one eigenvalue is larger than all
+ * others. Saad, "Numerical Methods for Large Eigenvalue Problems", algorithm 4.1. */
+#define MBI_POWER_PATIENCE 1000 /* iterations within which the residual must fall by a tenth   \
+                                 */
 
 MBI_INTERNAL void mbi_power_layout(merbit_solver *solver) {
   solver->v.basis = 1;
@@ -46202,15 +46178,14 @@ MBI_INTERNAL void mbi_power_layout(merbit_solver *solver) {
   solver->alias[MBI_EIGEN_S] = MBI_SOLVE_OWN;
 }
 
+/* One iteration: w = A u, lambda = u'w, u = w / ||w||. */
 MBI_INTERNAL merbit_status mbi_power_iterate(merbit_solver *solver) {
-  merbit_status status = mbi_solve_product(solver, MBI_ARNOLDI_U, MBI_AT_W);
-  if (status == MERBIT_OK) {
-    status = mbi_solve_step(solver, MBI_POWER_MEASURE);
-  }
-  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_POWER_NORMALISE) : status;
+  MBI_TRY(mbi_solve_product(solver, MBI_ARNOLDI_U, MBI_AT_W));
+  MBI_TRY(mbi_solve_step(solver, MBI_POWER_MEASURE));
+  return mbi_solve_step(solver, MBI_POWER_NORMALISE);
 }
 
-/* e->stop after a look. */
+/* Sets e->stop after a convergence check. */
 static void mbi_power_decide(mbi_eigen *e) {
   const mbi_solve_state *s = &e->state;
   const double value = fabs(s->scalar[MBI_POWER_VALUE]);
@@ -46225,37 +46200,31 @@ static void mbi_power_decide(mbi_eigen *e) {
   mbi_eigen_progress(e, residual);
 }
 
-/* To the end: e->stop, and the vector in the basis. */
+/* Iterates until e->stop is set. The eigenvector is the only vector of the basis. */
 MBI_INTERNAL merbit_status mbi_power_run(mbi_eigen *e) {
   double before = mbi_seconds();
   int span = MBI_SOLVE_ROUND_FIRST;
-  merbit_status status = mbi_eigen_random_vector(e, MBI_ARNOLDI_U);
-  while (status == MERBIT_OK && e->stop == MBI_SOLVE_ON) {
-    const int known = e->state.iterations;
+  MBI_TRY(mbi_eigen_random_vector(e, MBI_ARNOLDI_U));
+  while (e->stop == MBI_SOLVE_ON) {
+    const int done = e->state.iterations;
     double now;
-    status = mbi_solve_prepare_round(e->solver, MBI_OPEN_GO_ON, span);
-    if (status == MERBIT_OK) {
-      status = mbi_recorded_run(e->solver, span);
-    }
-    if (status == MERBIT_OK) {
-      status = mbi_eigen_read_state(e);
-    }
-    if (status == MERBIT_OK) {
-      now = mbi_seconds();
-      span = mbi_solve_next_round(e->state.iterations - known, now - before);
-      before = now;
-      mbi_power_decide(e);
-    }
+    MBI_TRY(mbi_solve_prepare_round(e->solver, MBI_OPEN_GO_ON, span));
+    MBI_TRY(mbi_recorded_run(e->solver, span));
+    MBI_TRY(mbi_eigen_read_state(e));
+    now = mbi_seconds();
+    span = mbi_solve_next_round(e->state.iterations - done, now - before);
+    before = now;
+    mbi_power_decide(e);
   }
   e->found = e->stop != MERBIT_STOP_NOT_FINITE;
   e->scale = fabs(e->state.scalar[MBI_POWER_VALUE]);
-  return status;
+  return MERBIT_OK;
 }
 
 /* ==== >>solve/eigen/eigen.c  eigenpairs =================================================== */
-/* Eigenpairs: what was asked, a solver's vectors to compute with, residuals, and what is told.
+/* merbit_eigen: checks of a description, the solver to compute with, residuals and the report.
  */
-#define MBI_EIGEN_BASIS 16 /* vectors beside two for each pair wanted, by default */
+#define MBI_EIGEN_BASIS 16 /* the default basis has so many vectors, and two for each pair */
 #define MBI_EIGEN_BASIS_MOST 256
 
 static merbit_status mbi_eigen_refuse(merbit_context *context, const char *what, int value,
@@ -46264,7 +46233,7 @@ static merbit_status mbi_eigen_refuse(merbit_context *context, const char *what,
                   instead);
 }
 
-/* `desc` has its defaults. */
+/* Checks a description whose defaults are filled in. */
 static merbit_status mbi_eigen_check_desc(merbit_context *context,
                                           const merbit_eigen_desc *desc, int64_t n) {
   const int lanczos = desc->method == MERBIT_EIGEN_LANCZOS;
@@ -46311,6 +46280,7 @@ static merbit_status mbi_eigen_check_desc(merbit_context *context,
   return MERBIT_OK;
 }
 
+/* Fills in the defaults of a description. */
 static void mbi_eigen_fill_desc(merbit_eigen_desc *own, const merbit_view *view) {
   if (own->tolerance == 0) {
     own->tolerance = mbi_view_type(view) == MERBIT_F32 ? 1e-5 : 1e-10;
@@ -46320,7 +46290,7 @@ static void mbi_eigen_fill_desc(merbit_eigen_desc *own, const merbit_view *view)
   own->max_iterations = own->max_iterations != 0 ? own->max_iterations : 10000;
 }
 
-/* The solver whose vectors and products are used. */
+/* Makes the solver that holds the vectors and multiplies. */
 static merbit_status mbi_eigen_make_solver(mbi_eigen *e, merbit_context *context,
                                            const merbit_view *view) {
   static const mbi_solve_method lanczos = {"Lanczos",
@@ -46361,7 +46331,7 @@ static merbit_status mbi_eigen_make_solver(mbi_eigen *e, merbit_context *context
   solver->desc.tolerance = desc->tolerance;
   solver->desc.max_iterations = desc->max_iterations;
   solver->desc.deterministic = desc->deterministic;
-  solver->desc.reorder = -1; /* vectors come out as they are */
+  solver->desc.reorder = -1; /* vectors are returned in the order of the matrix */
   solver->desc.restart = desc->basis < view->rows ? desc->basis : (int)view->rows;
   solver->kept = mbi_lanczos_kept(desc, solver->desc.restart);
   solver->shrink = 1;
@@ -46369,7 +46339,7 @@ static merbit_status mbi_eigen_make_solver(mbi_eigen *e, merbit_context *context
   return mbi_solver_build(solver);
 }
 
-/* What the host computes with. */
+/* Allocates the small matrices of the host. */
 static merbit_status mbi_eigen_allocate(mbi_eigen *e) {
   const int64_t m = e->solver->desc.restart;
   void *memory = NULL;
@@ -46389,7 +46359,7 @@ static merbit_status mbi_eigen_allocate(mbi_eigen *e) {
   return status;
 }
 
-/* Values, residuals and vectors of the pairs found. */
+/* Computes the residuals of the pairs found and returns values, residuals and vectors. */
 static merbit_status mbi_eigen_check(mbi_eigen *e, double *values, char *vectors,
                                      merbit_eigen_result *result) {
   merbit_solver *solver = e->solver;
@@ -46397,44 +46367,38 @@ static merbit_status mbi_eigen_check(mbi_eigen *e, double *values, char *vectors
   const size_t apart = (size_t)solver->v.stride * mbi_type_size(solver->type);
   const int lanczos = solver->v.lanczos;
   double value[MERBIT_EIGEN_MOST];
-  merbit_status status = MERBIT_OK;
   int q;
   for (q = 0; q < e->found; q++) {
     value[q] = lanczos ? e->t[q * solver->v.basis + q] : e->state.scalar[MBI_POWER_VALUE];
   }
   e->state.scalar[MBI_EIGEN_CHECK] = 0;
-  if (status == MERBIT_OK) {
-    status = mbi_eigen_write_state(e);
+  MBI_TRY(mbi_eigen_write_state(e));
+  if (e->found > 0) {
+    MBI_TRY(mbi_solve_upload(solver, solver->v.at[MBI_EIGEN_S], value,
+                             sizeof(double) * (size_t)e->found));
   }
-  if (status == MERBIT_OK && e->found > 0) {
-    status = mbi_solve_upload(solver, solver->v.at[MBI_EIGEN_S], value,
-                              sizeof(double) * (size_t)e->found);
-  }
-  for (q = 0; q < e->found && status == MERBIT_OK; q++) {
+  for (q = 0; q < e->found; q++) {
     char *vector = (char *)solver->v.at[MBI_ARNOLDI_V] + (size_t)q * apart;
-    status = merbit_spmv(solver->plan, NULL, NULL, vector, NULL, solver->v.at[MBI_AT_W],
-                         solver->gpu.stream);
-    if (status == MERBIT_OK) {
-      status = mbi_solve_step(solver, MBI_EIGEN_CHECK_STEP);
-    }
-    if (status == MERBIT_OK && vectors != NULL) {
-      status = mbi_solve_download(solver, vectors + (size_t)q * bytes, vector, bytes);
+    MBI_TRY(merbit_spmv(solver->plan, NULL, NULL, vector, NULL, solver->v.at[MBI_AT_W],
+                        solver->gpu.stream));
+    MBI_TRY(mbi_solve_step(solver, MBI_EIGEN_CHECK_STEP));
+    if (vectors != NULL) {
+      MBI_TRY(mbi_solve_download(solver, vectors + (size_t)q * bytes, vector, bytes));
     }
   }
   solver->synchronizations += mbi_solve_on_gpu(solver);
-  if (status == MERBIT_OK) {
-    status = mbi_solve_download(solver, &solver->seen, solver->memory, sizeof solver->seen);
-  }
-  for (q = 0; q < e->found && status == MERBIT_OK; q++) {
+  MBI_TRY(mbi_solve_download(solver, &solver->seen, solver->memory, sizeof solver->seen));
+  for (q = 0; q < e->found; q++) {
     const double *sums = solver->seen.ring + 3 * q;
     const double residual = sqrt(sums[0] / sums[1]);
     values[q] = ldexp(lanczos ? value[q] : sums[2] / sums[1], -solver->scale);
     result->residuals[q] = e->scale > 0 ? residual / e->scale : residual;
     result->converged += result->residuals[q] <= e->desc.tolerance;
   }
-  return status;
+  return MERBIT_OK;
 }
 
+/* Writes why the iteration ended, as a sentence. */
 static void mbi_eigen_describe(const mbi_eigen *e, merbit_eigen_result *result) {
   char *text = result->description;
   const size_t size = sizeof result->description;
@@ -46478,7 +46442,7 @@ static void mbi_eigen_describe(const mbi_eigen *e, merbit_eigen_result *result) 
   }
 }
 
-/* In an entered context, with everything made. */
+/* Iterates and checks the pairs. Everything is made, and the CUDA context is current. */
 static merbit_status mbi_eigen_run(mbi_eigen *e, double *values, void *vectors,
                                    merbit_eigen_result *result) {
   merbit_status status = mbi_solve_prepare_round(e->solver, MBI_OPEN_BEGIN, 1);
@@ -46499,6 +46463,7 @@ static merbit_status mbi_eigen_run(mbi_eigen *e, double *values, void *vectors,
   return status;
 }
 
+/* Adds times, the plan, memory and the sentence to the report. */
 static void mbi_eigen_finish(mbi_eigen *e, merbit_eigen_result *result) {
   merbit_solver *solver = e->solver;
   result->restarts = e->restarts;
@@ -46511,7 +46476,7 @@ static void mbi_eigen_finish(mbi_eigen *e, merbit_eigen_result *result) {
   mbi_eigen_describe(e, result);
 }
 
-/* Pairs that are not found. */
+/* Sets values, residuals and vectors to NaN, for pairs that are not found. */
 static void mbi_eigen_clear(const merbit_eigen_desc *desc, const merbit_view *view,
                             double *values, void *vectors, merbit_eigen_result *result) {
   const int64_t n = view->rows * desc->count;
@@ -46530,6 +46495,7 @@ static void mbi_eigen_clear(const merbit_eigen_desc *desc, const merbit_view *vi
   }
 }
 
+/* Makes a solver, iterates, reports and releases all. */
 static merbit_status mbi_eigen_compute(merbit_context *context, const merbit_view *view,
                                        const merbit_eigen_desc *desc, double *values,
                                        void *vectors, merbit_eigen_result *result) {
@@ -46566,20 +46532,20 @@ static merbit_status mbi_eigen_compute(merbit_context *context, const merbit_vie
 }
 
 static merbit_status mbi_eigen_check_view(merbit_context *context, const merbit_view *view) {
-  merbit_status status = mbi_view_check_header(context, view);
-  if (status == MERBIT_OK && !mbi_type_plain(mbi_view_type(view))) {
+  MBI_TRY(mbi_view_check_header(context, view));
+  if (!mbi_type_plain(mbi_view_type(view))) {
     return mbi_fail(
         context, MERBIT_NOT_SUPPORTED,
         "the matrix's value_type is %s; merbit_eigen takes MERBIT_F64 and MERBIT_F32",
         mbi_type_names[mbi_view_type(view)]);
   }
-  if (status == MERBIT_OK && view->rows != view->cols) {
+  if (view->rows != view->cols) {
     return mbi_fail(context, MERBIT_INVALID_MATRIX,
                     "the matrix is %" PRId64 " x %" PRId64
                     "; only square ones have eigenvalues",
                     view->rows, view->cols);
   }
-  return status;
+  return MERBIT_OK;
 }
 
 MERBIT_API merbit_status merbit_eigen(merbit_context *context, const merbit_view *view,
@@ -46598,19 +46564,13 @@ MERBIT_API merbit_status merbit_eigen(merbit_context *context, const merbit_view
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "merbit_eigen: `%s` is NULL",
                     view == NULL ? "view" : "values");
   }
-  status = mbi_eigen_check_view(context, view);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_eigen_check_view(context, view));
   memset(&own, 0, sizeof own);
   if (desc != NULL) {
     own = *desc;
   }
   mbi_eigen_fill_desc(&own, view);
-  status = mbi_eigen_check_desc(context, &own, view->rows);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_eigen_check_desc(context, &own, view->rows));
   mbi_eigen_clear(&own, view, values, vectors, &answer);
   status = mbi_eigen_compute(context, view, &own, values, vectors, &answer);
   if (status == MERBIT_OK && result != NULL) {

@@ -1,6 +1,6 @@
-// BiCGSTAB between products. A row of vectors in f64 without a preconditioner moves: half 24
-// bytes, update 56 and direct 32, or both at once 64, beside two products: 16 each, and 8 for
-// each vector whose product with theirs they add up.
+// Kernels of BiCGSTAB. Bytes per row of f64 vectors without a preconditioner: bicgstab_s 24,
+// bicgstab_update_x_r 56 and bicgstab_update_p 32, or both fused 64. The two products take 16
+// each, and 8 for each vector of the sums that they add up.
 #define MBK_STEP_ROWS 3
 #include "solve/core/step.cuh"
 #include "solve/core/check_steps.cuh"
@@ -42,7 +42,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
   bicgstab_update_p_step(v, n, m, partials, (double *)shared);
 }
 
-// shadow'v, where no epilogue of the product adds it up
+// shadow'v, if the product has not added it up
 MBS_NOTHING_BEFORE(bicgstab_sigma)
 MBS_ELEMENT(bicgstab_sigma) {
   (void)c;
@@ -74,11 +74,11 @@ MBS_AFTER(bicgstab_omega) {
 }
 MBS_STEP(bicgstab_omega, 4, 0, MBS_RUNNING)
 
-// bicgstab_update_x_r and bicgstab_update_p at once, for shadow'r of r = s - omega t is known before
-// r is. shadow's is zero but for rounding; left out it would stay behind while r falls. Source
-// of the idea: Yang, Brent, "The Improved BiCGStab Method for Large and Sparse Unsymmetric
-// Linear Systems on Parallel Distributed Memory Architectures" (2002).
-// In the scalar part it is made again: held meanwhile it would cost registers.
+// bicgstab_update_x_r and bicgstab_update_p at once: rho = shadow'r of r = s - omega t follows
+// from shadow's and shadow't, before r is computed. shadow's is zero but for rounding errors,
+// but they matter when r is small. Source: Yang, Brent, "The Improved BiCGStab Method for Large
+// and Sparse Unsymmetric Linear Systems on Parallel Distributed Memory Architectures" (2002).
+// The scalar part computes it again, because keeping it would cost registers.
 MBK_DEVICE double bicgstab_next_rho(const mbi_solve_state *s, double omega) {
   return s->scalar[MBI_BICG_SHADOW_S] - omega * s->scalar[MBI_BICG_SHADOW_T];
 }
@@ -112,7 +112,7 @@ MBS_AFTER(bicgstab_update_x_r_p) {
 }
 MBS_STEP(bicgstab_update_x_r_p, 1, 0, MBS_RUNNING)
 
-// All that is between the first product and the second, where M^-1 needs no step of its own.
+// Lines 4 and 5, between the two products of an iteration, for NONE and DIAGONAL.
 // Launch: cooperative.
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
     mbk_bicgstab_fused_s(MBK_STEP_ARGUMENTS) {
@@ -123,7 +123,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
   }
 }
 
-// And between the second and the first of the next iteration. Launch: cooperative.
+// Lines 6 to 10, after the second product, for NONE and DIAGONAL. Launch: cooperative.
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
     mbk_bicgstab_fused(MBK_STEP_ARGUMENTS) {
   MBK_SHARED_MEMORY(shared);

@@ -1,7 +1,7 @@
-// The conjugate gradient method between two products. A row of vectors in f64 without a
-// preconditioner moves: descend 24 bytes and advance 40, in a sweep 34 (24, and 64 once in four
-// iterations), 8 more in either for a diagonal. p'A p takes 16 beside, but where the product
-// adds it up (SCAN of short rows: spmv/gpu/scan/scan.cu).
+// Kernels of the conjugate gradient method. Bytes per row of f64 vectors without a
+// preconditioner: cg_update_r 24, cg_update_x_p 40; in the fused kernel 34 in place of 40 (24,
+// and 64 once in four iterations). A diagonal adds 8 to either. p'q adds 16, unless the product
+// leaves its parts (SCAN of short rows: spmv/gpu/scan/scan.cu).
 #define MBK_STEP_ROWS 4
 #include "solve/core/step.cuh"
 #include "solve/core/check_steps.cuh"
@@ -25,7 +25,8 @@ MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT) mbk_cg_start(MBK_ST
   cg_start_step(v, n, m, partials, (double *)shared);
 }
 
-MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT) mbk_cg_start_p(MBK_STEP_ARGUMENTS) {
+MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
+    mbk_cg_start_p(MBK_STEP_ARGUMENTS) {
   MBK_SHARED_MEMORY(shared);
   cg_start_p_step(v, n, m, partials, (double *)shared);
 }
@@ -36,8 +37,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
   cg_update_r_step(v, n, m, partials, (double *)shared);
 }
 
-MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
-    mbk_cg_rz(MBK_STEP_ARGUMENTS) {
+MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT) mbk_cg_rz(MBK_STEP_ARGUMENTS) {
   MBK_SHARED_MEMORY(shared);
   cg_rz_step(v, n, m, partials, (double *)shared);
 }
@@ -48,7 +48,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
   cg_update_x_p_step(v, n, m, partials, (double *)shared);
 }
 
-// p'A p, where no epilogue of the product adds it up
+// p'q, if the product has not added it up
 MBS_NOTHING_BEFORE(cg_pq)
 MBS_ELEMENT(cg_pq) {
   (void)c;
@@ -60,11 +60,10 @@ MBS_AFTER(cg_pq) {
 }
 MBS_STEP(cg_pq, 1, 0, MBS_RUNNING)
 
-// x is read and written once in MBI_CG_RING iterations: x of the `from` iterations before,
-// whose alpha p it lacks, in their order, so that bits are those of one addition after the
-// other.
+// Returns x with the alpha p of the last `from` iterations, which x still lacks. They are added
+// in their order, with a rounding after each, so that bits are those of one addition at a time.
 MBK_DEVICE double mbk_cg_pending_x(MBS_INDEX i, const mbi_solve_vectors *v,
-                              const mbi_solve_state *c) {
+                                   const mbi_solve_state *c) {
   double x = MBS_LOAD(MBI_AT_X), p[MBI_CG_RING - 1];
 #pragma unroll
   for (int k = 0; k < MBI_CG_RING - 1; k++) {
@@ -77,14 +76,15 @@ MBK_DEVICE double mbk_cg_pending_x(MBS_INDEX i, const mbi_solve_vectors *v,
   return x;
 }
 
-MBK_DEVICE double mbk_cg_next_p(MBS_INDEX i, const mbi_solve_vectors *v, const mbi_solve_state *c,
-                              double p) {
+// Returns z + beta p.
+MBK_DEVICE double mbk_cg_next_p(MBS_INDEX i, const mbi_solve_vectors *v,
+                                const mbi_solve_state *c, double p) {
   const double beta = c->scalar[MBI_CG_RZ] / c->scalar[MBI_CG_RZ_OLD];
   const double r = MBS_LOAD(MBI_CG_R);
   return (v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * r : r) + beta * p;
 }
 
-// p = z + beta p; x waits
+// Line 8: p = z + beta p; x is updated later
 MBS_NOTHING_BEFORE(cg_update_p)
 MBS_ELEMENT(cg_update_p) {
   (void)sums;
@@ -93,7 +93,7 @@ MBS_ELEMENT(cg_update_p) {
 MBS_NOTHING_AFTER(cg_update_p)
 MBS_STEP(cg_update_p, 0, 0, MBS_UNTIL_CLOSED)
 
-// The same, and all that x lacks
+// Lines 4 and 8: all alpha p that x lacks, and p = z + beta p
 MBS_NOTHING_BEFORE(cg_complete_x)
 MBS_ELEMENT(cg_complete_x) {
   const double p = MBS_LOAD(MBI_CG_P);
@@ -104,8 +104,8 @@ MBS_ELEMENT(cg_complete_x) {
 MBS_NOTHING_AFTER(cg_complete_x)
 MBS_STEP(cg_complete_x, 0, 0, MBS_UNTIL_CLOSED)
 
-// What x lacks where an iteration broke down before it moved anything: its alpha is none, so
-// those before are one place nearer.
+// Line 4 after a breakdown: all alpha p that x lacks. The broken iteration has no alpha, so
+// those of earlier iterations lie one place nearer.
 MBS_NOTHING_BEFORE(cg_complete_x_at_breakdown)
 MBS_ELEMENT(cg_complete_x_at_breakdown) {
   mbi_solve_state before = *c;
@@ -119,9 +119,9 @@ MBS_ELEMENT(cg_complete_x_at_breakdown) {
 MBS_NOTHING_AFTER(cg_complete_x_at_breakdown)
 MBS_STEP(cg_complete_x_at_breakdown, 0, 0, MBS_ALWAYS)
 
-// All that is between two products, for z that needs no step of its own. v.from: iterations
-// that x waits for; v.to: whether it waits for this one too, unless the solver stops here.
-// Launch: cooperative.
+// Lines 3 to 8 but for the product, for NONE and DIAGONAL. v.from: the number of earlier
+// iterations whose alpha p x lacks. v.to: 1 if x may lack this one's too, unless the solver
+// stops here. Launch: cooperative.
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT) mbk_cg_fused(MBK_STEP_ARGUMENTS) {
   MBK_SHARED_MEMORY(shared);
   const mbk_fused s = mbk_fused_begin(v, n, m, (double *)shared);
@@ -129,7 +129,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT) mbk_cg_fused(MBK_ST
   if (!(v.dots != (const double *)0
             ? mbk_fused_dots<cg_pq_after>(s, true, 1u << MBI_CG_R | 1u << MBI_AT_W)
             : cg_pq_stage<MBK_FUSED_SUMS_FOLLOW>(s, true, 1u << MBI_CG_R))) {
-    return; // the solver had stopped
+    return; // the solver had stopped before
   }
   if (!cg_update_r_stage<MBK_FUSED_ROWS_FOLLOW>(s, false, next)) {
     if (v.from > 0) {

@@ -1,9 +1,10 @@
 // The conjugate gradient method with a preconditioner: Hestenes, Stiefel, "Methods of Conjugate
 // Gradients for Solving Linear Systems" (1952); Saad, "Iterative Methods for Sparse Linear
-// Systems", 2nd ed. (2003), algorithm 9.1. A p lies in MBI_AT_W, p'A p in
-// product_sums[0]: the product adds it up.
+// Systems", 2nd ed. (2003), algorithm 9.1. q = A p lies in MBI_AT_W and p'q in product_sums[0]:
+// the product adds it up.
 
-// r = b - A x, and where z needs no step of its own p = z.
+// Line 1: r = b - A x. Unless the preconditioner is a step of its own, z = M^-1 r, p = z and
+// r'z too.
 MBS_NOTHING_BEFORE(cg_start)
 MBS_ELEMENT(cg_start) {
   const double r = MBS_LOAD(MBI_AT_W);
@@ -22,7 +23,7 @@ MBS_AFTER(cg_start) {
 }
 MBS_STEP(cg_start, 1, 0, MBS_ALWAYS)
 
-// p = z, behind z = M^-1 r.
+// Line 1 after z = M^-1 r: p = z and r'z.
 MBS_NOTHING_BEFORE(cg_start_p)
 MBS_ELEMENT(cg_start_p) {
   const double z = MBS_LOAD(MBI_CG_Z);
@@ -36,7 +37,8 @@ MBS_AFTER(cg_start_p) {
 }
 MBS_STEP(cg_start_p, 1, 0, MBS_RUNNING)
 
-// r -= alpha A p, ||r||^2 and, where z needs no step of its own, r'z
+// Lines 3 and 5: alpha = r'z / p'q, r -= alpha q, ||r||^2. Unless the preconditioner is a step
+// of its own, r'z too.
 MBS_BEFORE(cg_update_r) {
   const double rz = c->scalar[MBI_CG_RZ], pq = c->product_sums[0];
   if (!(rz > 0)) {
@@ -68,7 +70,7 @@ MBS_AFTER(cg_update_r) {
 }
 MBS_STEP(cg_update_r, 2, 0, MBS_RUNNING)
 
-// r'z, behind z = M^-1 r
+// Line 7 after z = M^-1 r: r'z
 MBS_NOTHING_BEFORE(cg_rz)
 MBS_ELEMENT(cg_rz) {
   (void)c;
@@ -80,12 +82,12 @@ MBS_AFTER(cg_rz) {
 }
 MBS_STEP(cg_rz, 1, 0, MBS_UNTIL_CLOSED)
 
-// x += alpha p, p = z + beta p
+// Lines 4, 7 and 8: x += alpha p, beta = r'z / old r'z, p = z + beta p
 MBS_NOTHING_BEFORE(cg_update_x_p)
 MBS_ELEMENT(cg_update_x_p) {
   const double beta = c->scalar[MBI_CG_RZ] / c->scalar[MBI_CG_RZ_OLD];
   const double p = MBS_LOAD(MBI_CG_P);
-  const double z = v->pre == MBI_PRE_SEPARATE      ? MBS_LOAD(MBI_CG_Z)
+  const double z = v->pre == MBI_PRE_SEPARATE   ? MBS_LOAD(MBI_CG_Z)
                    : v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * MBS_LOAD(MBI_CG_R)
                                                 : MBS_LOAD(MBI_CG_R);
   (void)sums;

@@ -1,6 +1,6 @@
-// The steps that every solver has.
+// The steps that every solver has: the residual, and a block-diagonal preconditioner.
 
-// w = b - w, where w = A x: the true residual, and what the backward error needs.
+// w = b - w, where w = A x: the true residual, and the norms for a convergence check.
 MBS_NOTHING_BEFORE(solve_residual)
 MBS_ELEMENT(solve_residual) {
   const double b = MBS_LOAD(MBI_AT_B), x = MBS_LOAD(MBI_AT_X), w = b - MBS_LOAD(MBI_AT_W);
@@ -24,7 +24,7 @@ MBS_AFTER(solve_residual) {
 }
 MBS_STEP(solve_residual, 2, 3, MBS_ALWAYS)
 
-// z = M^-1 r for blocks along the diagonal, r and z being the vectors `from` and `to`.
+// z = M^-1 r with the inverse blocks of the diagonal; r and z are the slots v->from and v->to.
 MBS_NOTHING_BEFORE(solve_blocks)
 MBS_ELEMENT(solve_blocks) {
   const MBS_VECTOR *r = MBS_AT(v->from), *inverse = MBS_AT(MBI_AT_INVERSE);

@@ -1,26 +1,25 @@
-// A sweep is several steps of a solver in one launch. Its blocks, which are all resident
-// because the launch is cooperative, hand each other their sums between its stages, the steps
-// (name_stage); a thread has the same rows in each, so that nothing else passes between blocks
-// and what they store need not have arrived. Every block adds up the parts of all, in the same
-// order, and runs the scalar part on a copy of the state: that is sooner than to wait until one
-// has done it for all. Behind the last sums one copy is given back, when all others have long
-// read what was there.
+// A fused vector kernel: several steps of a solver in one cooperative launch, so that all its
+// blocks are resident. Its stages are the steps (name_stage). A thread has the same rows in
+// each stage; only sums pass between blocks. Every block adds up the parts of all blocks in the
+// same order and runs the scalar part on its own copy of the state, which is faster than
+// waiting for one block to do it. After the last sums block 0 writes its copy back: all others
+// have read the state by then.
 //
 // Source of the exchange, numbers that travel with a mark in each word instead of a barrier:
 // protocol LL of NCCL (github.com/NVIDIA/nccl, src/device/prims_ll.h).
 
-// What is behind a stage: another one with sums; ones without, which every block takes with its
-// own copy; or nothing, and then the first block waits for the others and runs the scalar part
-// for all.
+// What follows a stage: a stage with sums; stages without sums, which every block runs with its
+// own copy of the state; or nothing, so that only block 0 waits for the sums and runs the
+// scalar part.
 #define MBK_FUSED_SUMS_FOLLOW 0
 #define MBK_FUSED_ROWS_FOLLOW 1
 #define MBK_FUSED_END 2
 
-// Rounds of the next stage whose rows are asked for while its sums are waited for.
+// Rounds of the next stage whose rows are prefetched while a block waits for sums.
 #define MBK_FUSED_PREFETCH 2
 
-// Of every kernel of a sweep. Launch: as of a step's, cooperative; arguments and shared memory
-// too.
+// Arguments of a fused kernel. Parameters, launch and shared memory are those of a step; the
+// launch is cooperative.
 struct mbk_fused {
   const mbi_solve_vectors &v;
   mbk_i64 n;
@@ -28,20 +27,20 @@ struct mbk_fused {
   double *shared;
 };
 
-// The block's copy of the state, behind what reductions use.
+// Returns the block's copy of the state, which lies behind the memory of reductions.
 MBK_DEVICE mbi_solve_state *mbk_fused_state(double *shared) {
   return (mbi_solve_state *)(shared + MBK_STEP_WARPS * MBI_SOLVE_SUMS);
 }
 
-// Copies the state. All threads of a block call it at once; the smallest block is a warp.
+// Copies the state. All threads of a block call it.
 MBK_DEVICE void mbk_fused_copy(mbi_solve_state *to, const mbi_solve_state *from) {
   for (mbk_u32 i = mbk_thread(); i < sizeof *to / sizeof(mbk_u64); i += mbk_threads()) {
     ((mbk_u64 *)to)[i] = ((const mbk_u64 *)from)[i];
   }
 }
 
-// Before the first stage; `shared` is that of the launch. All blocks are here at once: what
-// comes next, where it is launched early, takes the room that they leave and waits.
+// Begins a fused kernel; `shared` is that of the launch. All blocks are resident, so a
+// dependent launch may start: its blocks take the place of those that finish, and wait.
 MBK_DEVICE mbk_fused mbk_fused_begin(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory *m,
                                      double *shared) {
   const mbk_fused s = {v, n, m, shared};
@@ -56,25 +55,24 @@ MBK_DEVICE mbk_fused mbk_fused_begin(const mbi_solve_vectors &v, mbk_i64 n, mbi_
   return s;
 }
 
-// What the block has made of the state, to all.
+// Writes the block's copy of the state back.
 MBK_DEVICE void mbk_fused_write_back(mbi_solve_memory *m, const mbi_solve_state *own) {
   mbk_fused_copy(&m->state, own);
-  mbk_block_sync(); // global memory: another thread copies the word that this one clears
+  mbk_block_sync(); // another thread copies the word that this one clears
   if (mbk_thread() == 0) {
     m->state.copied = 0;
     m->ring[own->iterations % MBI_SOLVE_RING] = own->rr;
   }
 }
 
-// Where a stage's parts go. By turns: who is ahead writes while others still read those of the
-// stage before.
+// Returns the slots for a stage's parts. Two sets alternate: a block that is ahead writes one
+// while others still read the other.
 MBK_DEVICE mbk_u64 *mbk_fused_slots(const mbk_fused &s, const mbi_solve_state &c) {
   return s.v.posts + (c.turn & 1u) * 2 * MBI_FUSED_SUMS * mbk_grid();
 }
 
-// To L2 what the next stage reads first and none before has read, the vectors in `slots`, a bit
-// for each: while sums are on their way memory has nothing else to do. A thread for each
-// sector.
+// Prefetches to L2 the first rows of the next stage, while sums are on their way. `slots` has a
+// bit for each vector that no stage has read yet. One thread for each sector.
 MBK_DEVICE void mbk_fused_prefetch(const mbk_fused &s, mbk_u32 slots, bool backwards) {
   const mbk_step_share share = mbk_step_shared_out(s.n);
   if (slots == 0 || mbk_thread() % (32 / sizeof(MBK_VECTOR)) != 0) {
@@ -94,8 +92,8 @@ MBK_DEVICE void mbk_fused_prefetch(const mbk_fused &s, mbk_u32 slots, bool backw
   }
 }
 
-// The block's parts for all, and from all of them the sums, complete in thread 0, of who
-// `collects`; `ahead` and `backwards` as for mbk_fused_stage.
+// Posts the block's parts. A block that `collects` then adds up the parts of all blocks,
+// complete in thread 0. `ahead` and `backwards` as for mbk_fused_stage.
 template <int ADDS, int MAXES>
 MBK_DEVICE void mbk_fused_exchange(const mbk_fused &s, const mbi_solve_state &c, double *sums,
                                    bool collects, mbk_u32 ahead, bool backwards) {
@@ -127,7 +125,7 @@ MBK_DEVICE void mbk_fused_exchange(const mbk_fused &s, const mbi_solve_state &c,
   mbk_step_reduce<ADDS, MAXES>(sums, s.shared);
 }
 
-// The scalar part, by one thread of a block that has collected.
+// Runs the scalar part in one thread of a block that has collected the sums.
 template <void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *)>
 MBK_DEVICE void mbk_fused_after(const mbk_fused &s, const mbi_solve_state &c,
                                 const double *sums) {
@@ -139,8 +137,8 @@ MBK_DEVICE void mbk_fused_after(const mbk_fused &s, const mbi_solve_state &c,
   mbk_block_sync();
 }
 
-// Whether the solver had stopped; then the iteration in which it did is complete. Nothing else
-// is written here, for other blocks may not have read it.
+// Returns whether the solver had stopped, and marks the iteration in which it did as complete.
+// Writes nothing else, because other blocks may not have read the state yet.
 MBK_DEVICE bool mbk_fused_stopped(const mbk_fused &s, const mbi_solve_state &c) {
   if (c.stop != MBI_SOLVE_RUNNING && mbk_block() == 0 && mbk_thread() == 0) {
     s.m->state.closed = 1;
@@ -148,8 +146,8 @@ MBK_DEVICE bool mbk_fused_stopped(const mbk_fused &s, const mbi_solve_state &c) 
   return c.stop != MBI_SOLVE_RUNNING;
 }
 
-// In place of a stage that adds up a product's sum, where that has left its parts: whether the
-// solver runs.
+// Replaces the stage that computes a product's sum if the product has left parts of it: adds
+// them up. Returns whether the solver runs.
 template <void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *)>
 MBK_DEVICE bool mbk_fused_dots(const mbk_fused &s, bool backwards, mbk_u32 ahead) {
   const mbi_solve_state c = *mbk_fused_state(s.shared);
@@ -166,9 +164,10 @@ MBK_DEVICE bool mbk_fused_dots(const mbk_fused &s, bool backwards, mbk_u32 ahead
   return true;
 }
 
-// Whether the step was taken, which all blocks agree on: if not, no later one is. BEHIND: what
-// follows, of the above. Rows go `backwards` or forwards, those of the next stage the other
-// way; `ahead`: slots, a bit for each, that it reads and none before has, where sums follow.
+// Runs one stage. Returns whether the step was taken, on which all blocks agree; if not, no
+// later stage may run. BEHIND says what follows (MBK_FUSED_*). `backwards` is the direction of
+// the rows; the next stage has the other one. `ahead` has a bit for each slot that the next
+// stage is the first to read.
 template <int (*BEFORE)(mbi_solve_state *),
           void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *, double *,
                           mbk_step_row *),
@@ -209,7 +208,7 @@ MBK_DEVICE bool mbk_fused_stage(const mbk_fused &s, bool backwards, mbk_u32 ahea
     if (collects) {
       mbk_fused_after<AFTER>(s, c, sums);
     }
-    if (BEHIND != MBK_FUSED_SUMS_FOLLOW && mbk_block() == 0) { // others' copies are as its own
+    if (BEHIND != MBK_FUSED_SUMS_FOLLOW && mbk_block() == 0) { // all copies are equal
       mbk_fused_write_back(s.m, own);
     }
   }

@@ -1,11 +1,10 @@
 // Iterative refinement: Wilkinson, "Rounding Errors in Algebraic Processes" (1963). Residuals
-// are taken in the solver's type, corrections found by a solver in f32, whose vectors these
-// are.
+// are computed in f64. A solver in f32 finds the corrections; its b and x are the slots below.
 
 #define MBI_REFINE_B 4
 #define MBI_REFINE_X 5
 
-// b' = (b - A x) / ||b - A x||, so that f32 has room for it
+// b' = (b - A x) / ||b - A x||, which f32 can hold
 MBS_BEFORE(refine_down) {
   c->scalar[0] = sqrt(c->ww);
   return 0;

@@ -4,7 +4,7 @@
 #include "spmv/plan/plan.h"
 #include "solve/core/solver.h"
 
-/* Solvers: what was asked, and what is made once. */
+/* Solvers: checks of a description, and what is made once for many solves. */
 
 static merbit_status mbi_solver_check_numbers(merbit_context *context,
                                               const merbit_solver_desc *desc) {
@@ -98,34 +98,32 @@ static merbit_status mbi_solver_check_method(merbit_context *context,
 
 static merbit_status mbi_solver_check(merbit_context *context, const merbit_view *view,
                                       const merbit_solver_desc *desc) {
-  merbit_status status = mbi_view_check_header(context, view);
-  if (status == MERBIT_OK && !mbi_type_plain(mbi_view_type(view))) {
+  MBI_TRY(mbi_view_check_header(context, view));
+  if (!mbi_type_plain(mbi_view_type(view))) {
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
                     "the matrix's value_type is %s; solvers take MERBIT_F64 and MERBIT_F32",
                     mbi_type_names[mbi_view_type(view)]);
   }
-  if (status == MERBIT_OK && view->rows != view->cols) {
+  if (view->rows != view->cols) {
     return mbi_fail(context, MERBIT_INVALID_MATRIX,
                     "the matrix is %" PRId64 " x %" PRId64 "; a solver takes square ones",
                     view->rows, view->cols);
   }
-  if (status == MERBIT_OK && desc->refine && mbi_view_type(view) != MERBIT_F64) {
+  if (desc->refine && mbi_view_type(view) != MERBIT_F64) {
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
                     "solver_desc.refine is set, but the matrix's value_type is MERBIT_F32; "
                     "refine needs MERBIT_F64, or set it to 0");
   }
-  if (status == MERBIT_OK) {
-    status = mbi_solver_check_method(context, desc);
-  }
-  return status == MERBIT_OK ? mbi_solver_check_numbers(context, desc) : status;
+  MBI_TRY(mbi_solver_check_method(context, desc));
+  return mbi_solver_check_numbers(context, desc);
 }
 
-/* ---- What is made once ------------------------------------------------------------------- */
+/* ---- Made once for many solves ----------------------------------------------------------- */
 
-/* Whether to multiply in the order of reverse Cuthill-McKee, where vectors are permuted once
- * for a solve. Finding it takes as long as some thousands of products: only many solves pay,
- * and only where x is too large for caches. Blocks and callbacks know the rows by their own
- * numbers. */
+/* Returns whether to multiply in the order of reverse Cuthill-McKee; vectors are then permuted
+ * once for each solve. Finding the order takes as long as some thousands of products. It pays
+ * only for many solves, and only if x is too large for caches. Blocks and callbacks need the
+ * order of the caller. */
 static int mbi_solver_reorders(const merbit_solver *solver) {
   const merbit_solver_desc *desc = &solver->desc;
   if (desc->reorder == 0) {
@@ -136,11 +134,12 @@ static int mbi_solver_reorders(const merbit_solver *solver) {
   return desc->reorder > 0;
 }
 
-/* Refinement and eigenpairs have methods of their own. */
+/* Returns whether this solver itself runs CG, and not refinement or Lanczos. */
 static int mbi_solver_is_cg(const merbit_solver *solver) {
   return solver->method == mbi_solve_method_of(MERBIT_SOLVER_CG);
 }
 
+/* Creates the plan of the products. */
 static merbit_status mbi_solver_make_plan(merbit_solver *solver) {
   const int64_t solves = solver->desc.expected_solves != 0 ? solver->desc.expected_solves : 1;
   merbit_plan_desc desc;
@@ -166,10 +165,10 @@ static merbit_status mbi_solver_make_plan(merbit_solver *solver) {
   return mbi_plan_create(solver->context, &solver->view, &desc, &making, &solver->plan);
 }
 
+/* Releases all that mbi_solver_make has made, so that it can be called again. */
 static void mbi_solver_release_parts(merbit_solver *solver) {
   merbit_context *context = solver->context;
-  if (solver->inner !=
-      NULL) { /* whose stream is both's: what was enqueued there is done then */
+  if (solver->inner != NULL) { /* both share its stream, on which nothing is left to do then */
     merbit_solver_destroy(solver->inner);
     solver->inner = NULL;
     solver->gpu.stream = NULL;
@@ -181,7 +180,7 @@ static void mbi_solver_release_parts(merbit_solver *solver) {
     mbi_program_destroy(context, &solver->gpu.program);
     mbi_device_leave(context);
   }
-  merbit_plan_destroy(solver->plan); /* some of whose arrays lie behind the vectors */
+  merbit_plan_destroy(solver->plan); /* some of its arrays lie in the arena */
   solver->plan = NULL;
   (void)mbi_arena_close(context, &solver->gpu.arena);
   if (!mbi_solve_on_gpu(solver)) {
@@ -196,23 +195,22 @@ static void mbi_solver_release_parts(merbit_solver *solver) {
   solver->single_values = NULL;
 }
 
-/* Enter the context of a solver on the GPU; leave it. */
+/* Makes the CUDA context current if the solver computes there. */
 MBI_INTERNAL merbit_status mbi_solver_enter(merbit_solver *solver) {
   return mbi_solve_on_gpu(solver) ? mbi_device_enter(solver->context) : MERBIT_OK;
 }
 
+/* Undoes mbi_solver_enter. */
 MBI_INTERNAL void mbi_solver_leave(merbit_solver *solver) {
   if (mbi_solve_on_gpu(solver)) {
     mbi_device_leave(solver->context);
   }
 }
 
-/* What a solver has beside its plan. */
+/* Makes all that a solver has but its plan: stream, program, vectors, arena. */
 static merbit_status mbi_solver_make_space(merbit_solver *solver) {
-  merbit_status status = mbi_solver_enter(solver);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  merbit_status status = MERBIT_OK;
+  MBI_TRY(mbi_solver_enter(solver));
   if (mbi_solve_on_gpu(solver)) {
     solver->gpu.loop_calls = mbi_solver_is_cg(solver) ? MBI_CG_LOOP_ITERATIONS : 0;
     if (solver->inner == NULL) {
@@ -235,18 +233,13 @@ static merbit_status mbi_solver_create(merbit_context *context, const merbit_vie
 static merbit_status mbi_solver_make_inner(merbit_solver *solver) {
   merbit_solver_desc desc;
   merbit_view view;
-  merbit_status status = mbi_refine_describe(solver, &view, &desc);
-  if (status == MERBIT_OK) {
-    status = mbi_solver_create(solver->context, &view, &desc, 1, &solver->inner);
-  }
-  if (status == MERBIT_OK) {
-    solver->gpu.stream = solver->inner->gpu.stream;
-    status = mbi_refine_holds(solver);
-  }
-  return status;
+  MBI_TRY(mbi_refine_describe(solver, &view, &desc));
+  MBI_TRY(mbi_solver_create(solver->context, &view, &desc, 1, &solver->inner));
+  solver->gpu.stream = solver->inner->gpu.stream;
+  return mbi_refine_holds(solver);
 }
 
-/* On solver->side. After a failure mbi_solver_release_parts cleans up. */
+/* Makes the solver on solver->side. On failure the caller runs mbi_solver_release_parts. */
 static merbit_status mbi_solver_make(merbit_solver *solver) {
   merbit_status status = solver->desc.refine ? mbi_solver_make_inner(solver) : MERBIT_OK;
   if (status == MERBIT_OK) {
@@ -256,18 +249,15 @@ static merbit_status mbi_solver_make(merbit_solver *solver) {
     status = mbi_solver_make_plan(solver);
   }
   mbi_arena_shut(solver->context, &solver->gpu.arena);
-  if (status == MERBIT_OK) {
-    status = mbi_solver_enter(solver);
-  }
-  if (status == MERBIT_OK) {
-    solver->bytes -= solver->gpu.arena.used; /* the plan counts them */
-    status = mbi_solver_setup(solver, &solver->view);
-    mbi_solver_leave(solver);
-  }
+  MBI_TRY(status);
+  MBI_TRY(mbi_solver_enter(solver));
+  solver->bytes -= solver->gpu.arena.used; /* the plan counts them */
+  status = mbi_solver_setup(solver, &solver->view);
+  mbi_solver_leave(solver);
   return status;
 }
 
-/* With scaled values where they are too far from 1. */
+/* Makes the solver; once more with scaled values if the values are too far from 1. */
 static merbit_status mbi_solver_make_scaled(merbit_solver *solver) {
   const merbit_status made = mbi_solver_make(solver);
   const void *scaled = NULL;
@@ -276,10 +266,7 @@ static merbit_status mbi_solver_make_scaled(merbit_solver *solver) {
   if (!mbi_scale_matrix_needed(solver, made)) {
     return made;
   }
-  status = mbi_solver_enter(solver);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_solver_enter(solver));
   status = mbi_scale_values(solver, solver->view.values, MERBIT_MEMORY_DEFAULT, &scaled);
   mbi_solver_leave(solver);
   if (status != MERBIT_OK || scaled == NULL) {
@@ -291,14 +278,15 @@ static merbit_status mbi_solver_make_scaled(merbit_solver *solver) {
   return mbi_solver_make(solver);
 }
 
-/* AUTO may take the CPU for host arrays where the GPU fails. */
+/* Chooses the side and makes the solver. If the GPU fails, MERBIT_SIDE_AUTO takes the CPU for
+ * host arrays. */
 MBI_INTERNAL merbit_status mbi_solver_build(merbit_solver *solver) {
   merbit_context *context = solver->context;
   const merbit_solver_desc *desc = &solver->desc;
   merbit_status status;
   solver->side = desc->side != MERBIT_SIDE_AUTO ? desc->side : context->side;
   if (solver->side == MERBIT_SIDE_CUDA && context->side != MERBIT_SIDE_CUDA) {
-    solver->side = MERBIT_SIDE_CPU; /* nothing is made */
+    solver->side = MERBIT_SIDE_CPU; /* where nothing has to be released */
     return mbi_fail(
         context, MERBIT_NO_DEVICE,
         "solver_desc.side is MERBIT_SIDE_CUDA, but the context computes on the CPU%s%s",
@@ -324,7 +312,8 @@ MBI_INTERNAL merbit_status mbi_solver_build(merbit_solver *solver) {
   return mbi_solver_make_scaled(solver);
 }
 
-/* Beside what a solver of corrections has. */
+/* Returns the GPU memory of the solver and its plan, without that of its solver of corrections.
+ */
 MBI_INTERNAL int64_t mbi_solver_device_bytes(const merbit_solver *solver,
                                              const merbit_plan_info *plan) {
   const int64_t values = solver->scaled_there != 0 ? mbi_view_values(&solver->view) : 0;
@@ -333,6 +322,7 @@ MBI_INTERNAL int64_t mbi_solver_device_bytes(const merbit_solver *solver,
                                   : 0;
 }
 
+/* Releases a solver, complete or not. */
 MBI_INTERNAL void mbi_solver_free(merbit_solver *solver) {
   merbit_context *context = solver->context;
   mbi_solver_release_parts(solver);
@@ -346,6 +336,7 @@ MBI_INTERNAL void mbi_solver_free(merbit_solver *solver) {
   mbi_context_unref(context);
 }
 
+/* Copies the description and fills in defaults, the method and the kind of preconditioner. */
 static void mbi_solver_fill_desc(merbit_solver *solver, const merbit_solver_desc *desc) {
   merbit_solver_desc *own = &solver->desc;
   *own = *desc;
@@ -372,7 +363,8 @@ static void mbi_solver_fill_desc(merbit_solver *solver, const merbit_solver_desc
   }
 }
 
-/* `corrects`: for a solver that refines. */
+/* Creates a solver. `corrects` says that it is to find the corrections of a solver that
+ * refines. */
 static merbit_status mbi_solver_create(merbit_context *context, const merbit_view *view,
                                        const merbit_solver_desc *desc, int corrects,
                                        merbit_solver **solver) {
@@ -392,10 +384,7 @@ static merbit_status mbi_solver_create(merbit_context *context, const merbit_vie
   }
   memset(&none, 0, sizeof none);
   desc = desc != NULL ? desc : &none;
-  status = mbi_solver_check(context, view, desc);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_solver_check(context, view, desc));
   made = (merbit_solver *)mbi_allocate(context, sizeof *made);
   if (made == NULL) {
     return mbi_fail(context, MERBIT_OUT_OF_MEMORY, "no memory for a solver's record");
@@ -431,36 +420,26 @@ MERBIT_API void merbit_solver_destroy(merbit_solver *solver) {
   }
 }
 
-/* New values as they are: for the plan, corrections, the norm and the preconditioner. */
+/* Gives new values, not scaled here, to the plan and the solver of corrections, and sets up the
+ * norm and the preconditioner again. */
 static merbit_status mbi_solver_set_values(merbit_solver *solver, const void *values,
                                            merbit_memory memory) {
   merbit_view view;
   void *own;
-  merbit_status status = mbi_solver_enter(solver);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  merbit_status status;
+  MBI_TRY(mbi_solver_enter(solver));
   if (mbi_solve_on_gpu(solver)) {
-    mbi_recorded_release(solver); /* it knows where the plan's arrays lie, which may move */
+    mbi_recorded_release(solver); /* the plan's arrays, which the graph reads, may move */
   }
   mbi_solver_leave(solver);
-  status = merbit_plan_update_values(solver->plan, values, memory);
-  if (status == MERBIT_OK && solver->inner != NULL) {
+  MBI_TRY(merbit_plan_update_values(solver->plan, values, memory));
+  if (solver->inner != NULL) {
     const void *rounded;
-    status = mbi_refine_round(solver, values, memory, &rounded);
-    if (status == MERBIT_OK) {
-      status = merbit_solver_update_values(solver->inner, rounded, memory);
-    }
-    if (status == MERBIT_OK) {
-      status = mbi_refine_holds(solver);
-    }
+    MBI_TRY(mbi_refine_round(solver, values, memory, &rounded));
+    MBI_TRY(merbit_solver_update_values(solver->inner, rounded, memory));
+    MBI_TRY(mbi_refine_holds(solver));
   }
-  if (status == MERBIT_OK) {
-    status = mbi_solver_enter(solver);
-  }
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_solver_enter(solver));
   view = solver->view;
   view.values = values;
   status = mbi_setup_move_values(solver, memory, &view, &own);
@@ -485,10 +464,7 @@ MERBIT_API merbit_status merbit_solver_update_values(merbit_solver *solver, cons
   if (!mbi_scale_matrix_needed(solver, renewed)) {
     return renewed;
   }
-  status = mbi_solver_enter(solver);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_solver_enter(solver));
   status = mbi_scale_values(solver, values, memory, &scaled);
   mbi_solver_leave(solver);
   if (status != MERBIT_OK || scaled == NULL) {

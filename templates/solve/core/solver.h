@@ -2,7 +2,7 @@
 #define MBI_SOLVER_H
 #include "spmv/choose/choose.h"
 
-/* Solvers: solve/core/solver.c. What every room of theirs shares. */
+/* What all files of the solvers share. merbit_solver_create is in solve/core/solver.c. */
 
 #define MBS_FUNCTION static
 #define MBS_CALLED static
@@ -12,24 +12,26 @@
 #undef MBS_FUNCTION
 #undef MBS_CALLED
 
-enum { MBI_STEP_ALWAYS, MBI_STEP_RUNNING, MBI_STEP_UNTIL_CLOSED }; /* MBS_ALWAYS and so on */
+/* When a step is taken: solve/core/step_text.cuh, MBS_STEP. */
+enum { MBI_STEP_ALWAYS, MBI_STEP_RUNNING, MBI_STEP_UNTIL_CLOSED };
 
-/* A step as the CPU runs it: solve/core/steps.c. `chunk` takes a mbi_step_call. */
+/* The CPU's code of a step: solve/core/steps.c. `chunk` takes a mbi_step_call. */
 typedef struct mbi_step_code {
   int (*before)(mbi_solve_state *scalars);
   mbi_task chunk;
   void (*after)(mbi_solve_memory *memory, const mbi_solve_state *scalars, const double *sums);
   int adds, maxes, when;
-  const struct mbi_wide_code *wide; /* of a step with many sums: solve/core/wide.c */
+  const struct mbi_wide_code
+      *wide; /* for a step with many sums (solve/core/wide.c); else NULL */
 } mbi_step_code;
 
-/* A step on both sides: its kernel in the method's program, and its code in f64 and f32. */
+/* A step: the name of its kernel in the method's program, and the CPU's code in f64 and f32. */
 typedef struct mbi_step {
   const char *kernel;
   const mbi_step_code *code[2];
 } mbi_step;
 
-/* The step of that name, as an entry of a method's list. */
+/* The entry of step `name` in a method's table. */
 #define MBI_STEP(name)                                                                         \
   {                                                                                            \
     "mbk_" #name, {                                                                            \
@@ -37,73 +39,74 @@ typedef struct mbi_step {
     }                                                                                          \
   }
 
-#define MBI_SOLVE_STEPS 16 /* of a method, at most; every one has these: */
-#define MBI_SOLVE_FUSED_KERNELS 2
+#define MBI_SOLVE_STEPS 16 /* the most steps of a method; the first two are: */
 #define MBI_STEP_RESIDUAL 0
 #define MBI_STEP_BLOCKS 1
-#define MBI_STEP_THREADS 768     /* of a block of the GPU, at most, and the most blocks of a */
-#define MBI_STEP_RESIDENT 1      /* multiprocessor: as solve/core/step.cuh has them */
-#define MBI_SOLVER_PRODUCTS 1000 /* that a plan is made for, per solve expected */
-#define MBI_CG_LOOP_ITERATIONS 16 /* iterations of CG in a turn of a loop: one costs 4 us, to skip an  \
-                           */
-/* iteration behind the last 6, for products end where it has stopped */
-#define MBI_SOLVE_ROUND_SECONDS 0.1     /* seconds that a batch of iterations should take */
-#define MBI_SOLVE_BLOCK_MOST 32 /* rows of a block of BLOCK_JACOBI */
+#define MBI_SOLVE_FUSED_KERNELS 2 /* the most fused kernels of a method */
+#define MBI_STEP_THREADS 768      /* of a thread block, at most: MBK_STEP_THREADS */
+#define MBI_STEP_RESIDENT 1       /* thread blocks of a multiprocessor: MBK_STEP_RESIDENT */
+#define MBI_SOLVER_PRODUCTS 1000  /* products per expected solve that a plan is chosen for */
+/* Iterations of CG in one pass of a recorded loop. A pass costs 4 us. Skipping an iteration
+ * after the last one costs 6 us, because its product does nothing. */
+#define MBI_CG_LOOP_ITERATIONS 16
+#define MBI_SOLVE_ROUND_SECONDS 0.1 /* that a round of iterations should take */
+#define MBI_SOLVE_BLOCK_MOST 32     /* rows of a block of BLOCK_JACOBI, at most */
 #define MBI_SOLVER_REORDER_ROWS (1 << 22)
 #define MBI_SOLVER_REORDER_SOLVES 60
-#define MBI_SOLVE_ON (-1)  /* of a solve: there is no merbit_stop yet */
-#define MBI_SOLVE_SCALE_RHS (-3) /* b has to be scaled */
-#define MBI_SOLVE_NONE                                                                         \
-  (-1) /* in solver->alias: no such vector, or one with memory of its own */
-#define MBI_SOLVE_OWN (-2)
+/* How a solve ends, if not by a merbit_stop. */
+#define MBI_SOLVE_ON (-1)        /* it goes on */
+#define MBI_SOLVE_SCALE_RHS (-3) /* b must be scaled first */
+/* In solver->alias. */
+#define MBI_SOLVE_NONE (-1) /* the method has no such vector */
+#define MBI_SOLVE_OWN (-2)  /* the vector has memory of its own */
 
-/* What a method of solving is made of. `start` and `iterate` enqueue steps and products
- * (mbi_solve_step, mbi_solve_product, mbi_solve_apply); the same calls compute at once on the
- * CPU. They must enqueue the same each time, for iterations are recorded once and replayed. */
+/* A method. `start` and `iterate` call mbi_solve_step, mbi_solve_product and mbi_solve_apply,
+ * which enqueue work on the GPU and compute at once on the CPU. Iterations are recorded once
+ * and replayed, so they must enqueue the same work each time. */
 typedef struct mbi_solve_method {
   const char *name;
-  const char *file;      /* of the kernels; NULL ends a list of methods */
-  const mbi_step *steps; /* beginning with mbk_solve_residual and mbk_solve_blocks */
+  const char *file;      /* of the kernels */
+  const mbi_step *steps; /* the first two are solve_residual and solve_blocks */
   int step_count;
-  int sums; /* that its products add up: 1: v'A u; 2: and ||A u||^2; see mbi_solve_product_sums
-             */
-  int restarts; /* breakdowns after which it begins again from b - A x */
-  /* Says in solver->alias which vectors it wants from MBI_AT_OWN on: MBI_SOLVE_OWN, or the
-   * place of another, below, whose memory it shares. */
+  int sums;     /* of a product: 0; 1: v'A u; 2: ||A u||^2 too. See mbi_solve_product_sums. */
+  int restarts; /* how many breakdowns may be answered by a restart from b - A x */
+  /* Sets solver->alias for the vectors from MBI_AT_OWN on: MBI_SOLVE_NONE, MBI_SOLVE_OWN, or
+   * the lower slot of the vector whose memory it shares. */
   void (*layout)(struct merbit_solver *solver);
-  merbit_status (*start)(struct merbit_solver *solver);   /* from b - A x in MBI_AT_W */
-  merbit_status (*iterate)(struct merbit_solver *solver); /* mbi_solve_count in the last sums */
-  const char
-      *fused[MBI_SOLVE_FUSED_KERNELS]; /* kernels of several steps, or NULL: see mbi_solve_fused */
+  merbit_status (*start)(
+      struct merbit_solver *solver); /* begins the recurrence; b - A x is in MBI_AT_W */
+  merbit_status (*iterate)(struct merbit_solver *solver); /* calls mbi_solve_count once */
+  const char *fused[MBI_SOLVE_FUSED_KERNELS]; /* names for mbi_solve_fused, or NULL */
 } mbi_solve_method;
 
-/* What the GPU looks up in A's arrays: solve/precondition/setup_cuda.c. */
+/* The setup on the GPU, while it runs: solve/precondition/setup_cuda.c. */
 typedef struct mbi_setup_gpu {
   mbi_program program;
   void *rows, *invert; /* CUfunction */
   mbi_devptr blocks, norms, bad;
-  int64_t grid; /* of rows, and how many norms there are; 0: nothing has begun */
-  void *stream; /* CUstream, which waits for no other; NULL: the default stream */
+  int64_t grid; /* thread blocks, each of which leaves a norm; 0: nothing has begun */
+  void *stream; /* CUstream that waits for no other; NULL: the default stream */
 } mbi_setup_gpu;
 
 typedef struct mbi_solve_gpu {
   mbi_program program;
-  void *kernels[MBI_SOLVE_STEPS]; /* CUfunction: steps */
-  void *open;                     /* CUfunction: mbk_solve_open */
+  void *kernels[MBI_SOLVE_STEPS];       /* CUfunction: steps */
+  void *open;                           /* CUfunction: mbk_solve_open */
   void *fused[MBI_SOLVE_FUSED_KERNELS]; /* CUfunction */
-  int fused_blocks;               /* of their grid; 0: steps are launched one by one */
-  int loop_calls; /* calls of method->iterate in one pass of a recorded loop; 0: MBI_RECORDED_LOOP */
+  int fused_blocks; /* grid of fused kernels; 0: steps are launched one by one */
+  int loop_calls;   /* calls of method->iterate in one pass of a recorded loop; 0:
+                       MBI_RECORDED_LOOP */
   int place,
-      followed;    /* of an iteration that is recorded: its number, whether another follows */
-  void *stream;    /* CUstream; NULL: the default stream */
-  mbi_arena arena; /* behind the vectors, for what is allocated with the plan */
+      followed; /* of the iteration being enqueued: its number, and whether another follows */
+  void *stream; /* CUstream; NULL: the default stream */
+  mbi_arena arena; /* behind the vectors, for small arrays of the plan */
   mbi_setup_gpu setup;
   mbi_program loop_program;
   void *loop;    /* CUfunction: mbk_solve_loop */
-  void *graph;   /* CUgraphExec: solve/core/recorded.c; NULL: nothing is recorded */
-  int loops;     /* and it loops by itself */
-  int tried;     /* nothing more is to be recorded */
-  char why[384]; /* why not, where a call failed */
+  void *graph;   /* CUgraphExec, the recorded graph; NULL: there is none */
+  int loops;     /* whether the graph loops on the GPU */
+  int tried;     /* recording has succeeded or is given up */
+  char why[384]; /* why nothing is recorded, if a call failed */
 } mbi_solve_gpu;
 
 struct merbit_solver {
@@ -115,44 +118,47 @@ struct merbit_solver {
   int64_t n;
   merbit_plan *plan;
   merbit_side side;
-  double norm;  /* of A, in the infinity norm */
-  int scale;    /* values are 2^scale times the caller's, in memory of the solver's own: */
-  void *scaled; /* solve/core/scale.c */
-  mbi_devptr scaled_there; /* or in GPU memory */
-  int corrects;            /* another solver's inner */
+  double norm;             /* of A, in the infinity norm */
+  int scale;               /* values are 2^scale times the caller's: solve/core/scale.c */
+  void *scaled;            /* those values in host memory, or NULL */
+  mbi_devptr scaled_there; /* those values in GPU memory, or 0 */
+  int corrects;            /* whether this is the `inner` of another solver */
   mbi_solve_vectors v;
-  int64_t bytes_at[MBI_SOLVE_VECTORS]; /* of a vector that is not one of n elements; else 0 */
-  int kept; /* Lanczos: vectors that a rotation of the basis makes, at most */
-  int alias[MBI_SOLVE_VECTORS]; /* whose memory a vector has: see mbi_solve_method.layout */
-  void *space;                  /* on the solver's side: what all vectors lie in, and */
-  mbi_solve_memory *memory;     /* these */
+  int64_t bytes_at[MBI_SOLVE_VECTORS]; /* bytes of a vector that has not n elements; else 0 */
+  int kept;                            /* Lanczos: the most vectors kept at a restart */
+  int alias[MBI_SOLVE_VECTORS];        /* see mbi_solve_method.layout */
+  void *space;                         /* on the solver's side: vectors, scalars, arena */
+  mbi_solve_memory *memory;            /* scalars, in `space` */
   double *partials;
   mbi_solve_gpu gpu;
-  struct merbit_solver *inner; /* of corrections in f32: solve/core/refine.c; NULL: none */
-  void *single_values;         /* of its matrix */
-  mbi_devptr single_there;     /* or in GPU memory */
-  uint64_t bytes;              /* of space */
+  struct merbit_solver
+      *inner;              /* the solver of corrections in f32, or NULL: solve/core/refine.c */
+  void *single_values;     /* values of its matrix in host memory, or NULL */
+  mbi_devptr single_there; /* and in GPU memory, or 0 */
+  uint64_t bytes;          /* of space */
   double prepare_seconds;
   char reason[384]; /* why the CPU was taken */
-  /* Of the solve that runs: */
-  mbi_solve_memory seen; /* CUDA: what the last look found */
+  /* The solve that runs: */
+  mbi_solve_memory seen; /* CUDA: the state at the last convergence check */
   double *history;
-  int history_size, history_count; /* entries; iterations whose residuals have been seen */
+  int history_size, history_count; /* entries; the last iteration that is noted, or -1 */
   int restarts, synchronizations;
-  int breakdowns, tightenings; /* of `restarts`; of the goal since the last one */
-  int restarted;               /* in this iteration */
-  double shrink, worst;        /* as in the state; ||b - A x||^2 where the last restart began */
+  int breakdowns,
+      tightenings;      /* restarts after a breakdown; tightened goals since the last restart */
+  int restarted;        /* the iteration of the last restart */
+  double shrink, worst; /* as in mbi_solve_state; ||b - A x||^2 at the last restart */
   double started;
   int inner_iterations;
   int rhs_scale; /* b is 2^rhs_scale times the caller's */
 };
 
-#define MBI_RECORDED_LOOP 4   /* iterations recorded for a loop on the GPU: a turn costs 3 us */
-#define MBI_RECORDED_PLAIN 10 /* and for a graph that the host launches again and again */
-#define MBI_SOLVE_ROUND_FIRST                                                                         \
-  100 /* iterations of the first batch; of a loop that ends by itself twice that or more */
+#define MBI_RECORDED_LOOP 4   /* iterations in one pass of a recorded loop, which costs 3 us */
+#define MBI_RECORDED_PLAIN 10 /* iterations in a graph that the host launches repeatedly */
+#define MBI_SOLVE_ROUND_FIRST                                                                  \
+  100 /* iterations of the first round; a loop that ends by itself gets twice as many or more  \
+       */
 
-#define MBI_SOLVE_ROUND_LEAST 50 /* and of any */
+#define MBI_SOLVE_ROUND_LEAST 50 /* iterations of any round, at least */
 
 #ifdef MBI_SEPARATE
 extern const mbi_step_code mbi_solve_residual_code_f64, mbi_solve_residual_code_f32;
@@ -174,7 +180,8 @@ MBI_INTERNAL merbit_status mbi_solve_upload(merbit_solver *solver, void *target,
 MBI_INTERNAL merbit_status mbi_solve_download(merbit_solver *solver, void *target,
                                               const void *source, size_t bytes);
 MBI_INTERNAL int mbi_solve_host_vectors(const merbit_solver *solver);
-MBI_INTERNAL merbit_status mbi_solve_copy_in(merbit_solver *solver, int slot, const void *source);
+MBI_INTERNAL merbit_status mbi_solve_copy_in(merbit_solver *solver, int slot,
+                                             const void *source);
 MBI_INTERNAL merbit_status mbi_solve_copy_out(merbit_solver *solver, int slot, void *target);
 MBI_INTERNAL int mbi_solve_threads(const merbit_solver *solver);
 MBI_INTERNAL int mbi_solve_blocks(const merbit_solver *solver);
@@ -191,13 +198,13 @@ MBI_INTERNAL merbit_status mbi_scale_values(merbit_solver *solver, const void *v
                                             merbit_memory memory, const void **scaled);
 /* solve/precondition/diagonal.c */
 MBI_INTERNAL merbit_status mbi_setup_csr(merbit_context *context, const merbit_view *view,
-                                           merbit_matrix **copy, merbit_view *csr);
+                                         merbit_matrix **copy, merbit_view *csr);
 MBI_INTERNAL merbit_status mbi_setup_run(merbit_solver *solver, const merbit_view *csr,
-                                           double *blocks);
+                                         double *blocks);
 MBI_INTERNAL merbit_status mbi_setup_fail_diagonal(const merbit_solver *solver, int64_t row,
-                                              double value);
+                                                   double value);
 MBI_INTERNAL merbit_status mbi_setup_invert(merbit_solver *solver, const double *blocks,
-                                              void *inverse);
+                                            void *inverse);
 /* solve/core/run.c */
 MBI_INTERNAL merbit_status mbi_solve_step(merbit_solver *solver, int index);
 MBI_INTERNAL merbit_status mbi_solve_fused(merbit_solver *solver, int index);
@@ -222,7 +229,8 @@ MBI_INTERNAL merbit_status mbi_gmres_check(merbit_context *context,
                                            const merbit_solver_desc *desc);
 MBI_INTERNAL int mbi_gmres_restarts(const merbit_solver *solver, const mbi_solve_state *state);
 MBI_INTERNAL int mbi_gmres_ended(const mbi_solve_state *state);
-MBI_INTERNAL void mbi_gmres_describe_stop(const mbi_solve_state *state, char *text, size_t size);
+MBI_INTERNAL void mbi_gmres_describe_stop(const mbi_solve_state *state, char *text,
+                                          size_t size);
 extern const mbi_solve_method mbi_gmres_method;
 /* solve/core/methods.c */
 MBI_INTERNAL const mbi_solve_method *mbi_solve_method_of(merbit_solver_method method);
@@ -239,7 +247,8 @@ MBI_INTERNAL int mbi_solve_next_round(int done, double seconds);
 MBI_INTERNAL void mbi_solver_reset(merbit_solver *solver, double *history, int history_size);
 MBI_INTERNAL merbit_status mbi_solve_loop(merbit_solver *solver, int x_zero, int *stop);
 MBI_INTERNAL void mbi_solve_describe_stop(const merbit_solver *solver,
-                                 const merbit_solver_result *result, char *text, size_t size);
+                                          const merbit_solver_result *result, char *text,
+                                          size_t size);
 /* solve/core/refine.c */
 MBI_INTERNAL merbit_status mbi_refine_round(merbit_solver *solver, const void *values,
                                             merbit_memory memory, const void **rounded);
@@ -262,8 +271,9 @@ MBI_INTERNAL merbit_status mbi_setup_when_checked(void *maker);
 /* solve/precondition/setup.c */
 MBI_INTERNAL merbit_status mbi_solver_setup(merbit_solver *solver, const merbit_view *view);
 MBI_INTERNAL merbit_status mbi_setup_move_values(merbit_solver *solver, merbit_memory memory,
-                                             merbit_view *view, void **own);
-MBI_INTERNAL void mbi_setup_release_values(merbit_solver *solver, const merbit_view *view, void *own);
+                                                 merbit_view *view, void **own);
+MBI_INTERNAL void mbi_setup_release_values(merbit_solver *solver, const merbit_view *view,
+                                           void *own);
 /* solve/core/solver.c */
 MBI_INTERNAL merbit_status mbi_solver_enter(merbit_solver *solver);
 MBI_INTERNAL void mbi_solver_leave(merbit_solver *solver);

@@ -1,19 +1,19 @@
-// A step of a solver on the GPU: elementwise work over vectors with deterministic sums, and the
-// scalar part behind it, in one launch. Steps are written in solve/*_steps.cuh, which the CPU
-// compiles too (solve/core/steps.c): what a step is made of is said there.
+// A step of a solver on the GPU: elementwise work over vectors, deterministic sums, and the
+// scalar part after them, in one launch. Steps are written in files named *steps.cuh, which the
+// CPU compiles too. solve/core/step_text.cuh says how.
 //
-// Sums are taken by a tree of fixed shape in each block of a grid that depends on n and the GPU
-// alone; the block that is done last adds the blocks' parts in the order of the blocks and runs
-// the scalar part: equal bits run to run, and no launch of its own. The grid is resident at
-// once. A thread does MBK_STEP_ROWS rows at a time: what they store is held back until the
-// loads of all of them are on their way, which a compiler could not tell from pointers.
+// Each block adds up its rows by a tree of fixed shape. The last block to finish adds the parts
+// of all blocks in their order and runs the scalar part. The grid depends on n and the GPU
+// alone, so that runs agree bit for bit, and all of it is resident at once. A thread takes
+// MBK_STEP_ROWS rows at a time. It stores their results only when the loads of all of them are
+// issued: the compiler could not reorder them, because pointers may alias.
 //
-// Several steps in one launch are a sweep: solve/core/fused.cuh.
+// A fused vector kernel is several steps in one launch: solve/core/fused.cuh.
 #ifndef MBK_VECTOR
 #error "define MBK_VECTOR: the type of vectors in memory"
 #endif
 #ifndef MBK_STEP_ROWS
-#error "define MBK_STEP_ROWS: the rows that a thread does at a time"
+#error "define MBK_STEP_ROWS: the rows that a thread takes at a time"
 #endif
 #include "jit/device.cuh"
 
@@ -53,19 +53,18 @@
                            BEHIND>(s, backwards, ahead);                                       \
   }
 
-// Of every kernel of a step. Launch: a grid that depends on n and the GPU alone, of
-// MBK_STEP_THREADS threads, or where n is less whole warps for so many; MBK_STEP_RESIDENT
-// blocks to a multiprocessor, at most, which are resident. Shared: MBI_STEP_SHARED bytes.
-// partials: MBI_SOLVE_SUMS doubles for each block.
+// Parameters of every kernel of a step. Launch: blocks of MBK_STEP_THREADS threads, or for
+// smaller n of as many whole warps as it needs; at most MBK_STEP_RESIDENT blocks per
+// multiprocessor, all resident; the grid depends on n and the GPU alone. Shared:
+// MBI_STEP_SHARED bytes. partials: MBI_SOLVE_SUMS doubles for each block.
 #define MBK_STEP_ARGUMENTS mbi_solve_vectors v, mbk_i64 n, mbi_solve_memory *m, double *partials
 
-struct mbk_step_row { // what a row stores
+struct mbk_step_row { // the results of a row, before they are stored
   MBK_VECTOR at[MBI_SOLVE_VECTORS];
   mbk_u32 slots; // which of them: a bit for each
 };
 
-// The sums and greatest values over the warp, complete in its first lane. None is below 0 that
-// is the greatest.
+// Reduces sums and maxima over the warp, complete in lane 0. No maximum is below 0.
 template <int ADDS, int MAXES> MBK_DEVICE void mbk_step_lanes(double *sums) {
 #pragma unroll
   for (int k = 0; k < ADDS + MAXES; k++) {
@@ -76,7 +75,7 @@ template <int ADDS, int MAXES> MBK_DEVICE void mbk_step_lanes(double *sums) {
   }
 }
 
-// Over the block, complete in thread 0.
+// Reduces sums and maxima over the block, complete in thread 0.
 template <int ADDS, int MAXES> MBK_DEVICE void mbk_step_reduce(double *sums, double *shared) {
   const int COUNT = ADDS + MAXES;
   const mbk_u32 warp = mbk_thread() / 32;
@@ -98,7 +97,7 @@ template <int ADDS, int MAXES> MBK_DEVICE void mbk_step_reduce(double *sums, dou
   mbk_block_sync();
 }
 
-// Whether this block is the last to be done; then all parts of the others are visible.
+// Returns whether this block is the last to finish. Then the parts of all others are visible.
 template <int COUNT>
 MBK_DEVICE bool mbk_step_last(mbi_solve_memory *m, const double *sums, double *partials,
                               double *shared) {
@@ -117,7 +116,7 @@ MBK_DEVICE bool mbk_step_last(mbi_solve_memory *m, const double *sums, double *p
   return answer;
 }
 
-// This thread's share of the blocks' parts, which are visible.
+// Adds up this thread's share of the blocks' parts, which are visible.
 template <int ADDS, int MAXES>
 MBK_DEVICE void mbk_step_total(const double *partials, double *sums) {
   const int COUNT = ADDS + MAXES;
@@ -131,7 +130,7 @@ MBK_DEVICE void mbk_step_total(const double *partials, double *sums) {
   }
 }
 
-// The rows of this thread: MBK_STEP_ROWS of them in each of so many rounds, `stride` apart.
+// The rows of a thread: MBK_STEP_ROWS in each of `rounds` rounds, `stride` apart.
 struct mbk_step_share {
   mbk_u32 count, stride, own, rounds;
 };
@@ -145,16 +144,17 @@ MBK_DEVICE mbk_step_share mbk_step_shared_out(mbk_i64 n) {
   return share;
 }
 
-// Its first row in a round, the rounds counted from the last where `backwards`.
+// Returns the thread's first row of a round. `backwards` counts rounds from the last one.
 MBK_DEVICE mbk_u32 mbk_step_first(const mbk_step_share &share, mbk_u32 round, bool backwards) {
   const mbk_u32 at = backwards ? share.rounds - 1 - round : round;
   return share.own + at * share.stride * MBK_STEP_ROWS;
 }
 
-// Rows of this thread, from its first to its last or `backwards`: then a sweep begins with what
-// the stage before has left in the cache. Where fewer are left than a thread does at a time,
-// the first one stands for those that are missing, without effect. PRE is v.pre, known to the
-// compiler so that no branch parts the loads, or -1.
+// Runs a step on the rows of this thread, from the first to the last or `backwards`. Stages of
+// a fused kernel alternate, and so begin with what the stage before has left in the cache. If
+// fewer than MBK_STEP_ROWS rows are left, the first one is computed again in place of the
+// missing ones, without effect. PRE is v.pre as a constant, so that no branch separates the
+// loads, or -1.
 template <void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *, double *,
                           mbk_step_row *),
           int ADDS, int MAXES, int PRE>
@@ -199,6 +199,7 @@ MBK_DEVICE void mbk_step_rows(const mbi_solve_vectors &given, mbk_i64 n,
   }
 }
 
+// Runs a step: rows, sums, and the scalar part by the last block.
 template <int (*BEFORE)(mbi_solve_state *),
           void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *, double *,
                           mbk_step_row *),
@@ -220,7 +221,7 @@ MBK_DEVICE void mbk_step(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory
     return;
   }
   const int wrong = BEFORE(&c);
-  if (wrong != 0) { // every block finds out
+  if (wrong != 0) { // in every block
     if (first) {
       m->state.why = c.why;
       m->state.value = c.value;
@@ -247,7 +248,7 @@ MBK_DEVICE void mbk_step(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory
   }
 }
 
-// Before a batch of iterations: mbi_solve_open. Launch: one thread.
+// Prepares a round of iterations: mbi_solve_open. Launch: one thread.
 MBK_KERNEL mbk_solve_open(mbi_solve_memory *m, int how, int span, int cap, double tolerance,
                           double shrink, double epsilon) {
   mbi_solve_open(m, how, span, cap, tolerance, shrink, epsilon);

@@ -1,17 +1,17 @@
-// How the steps of solvers are written, in the files named *steps.cuh:
-//   MBS_BEFORE(name)   looks at the scalars c, a copy that it may add to, and returns 0, or a
-//                      stop where the step must not be taken (mbi_solve_broken)
-//   MBS_ELEMENT(name)  does row i: adds to sums[0], ..., then takes greatest values of what is
-//                      not negative in sums[adds], ...
-//   MBS_AFTER(name)    takes the complete sums into the state m->state; not called without sums
-//   MBS_STEP(name, adds, maxes, when)  when: MBS_RUNNING, not once a stop is set; MBS_UNTIL_CLOSED,
-//                      also in the iteration that sets it; MBS_ALWAYS
-// Rows of other vectors may be read at will, but not of those that the step writes. MBS_STORE
-// takes a slot that is a constant, and what it stores is not to be read again.
+// How a step of a solver is written, in the files named *steps.cuh:
+//   MBS_BEFORE(name)   reads the scalars c, a copy that it may change, and returns 0, or a stop
+//                      if the step must not be taken (mbi_solve_broken)
+//   MBS_ELEMENT(name)  computes row i: adds to sums[0], ...; maxima of numbers that are not
+//                      negative go to sums[adds], ...
+//   MBS_AFTER(name)    puts the complete sums into m->state; not called if there are no sums
+//   MBS_STEP(name, adds, maxes, when)  when MBS_RUNNING: not after a stop is set;
+//                      MBS_UNTIL_CLOSED: also in the iteration that sets it; or MBS_ALWAYS
+// A step may read any row of vectors that it does not write, and row i of those that it does.
+// The slot of MBS_STORE is a constant; a row is not read again after it is stored.
 
 #define MBS_AT(slot) ((MBS_VECTOR *)v->at[slot])
 #define MBS_LOAD(slot) ((double)MBS_AT(slot)[i])
-#ifndef MBS_STORE // else at the end of the element, by the GPU
+#ifndef MBS_STORE // the GPU stores at the end of a row: solve/core/step.cuh
 #define MBS_STORE(slot, value) (MBS_AT(slot)[i] = (MBS_VECTOR)(value))
 #endif
 #define MBS_SIZE(value) ((value) < 0 ? -(value) : (value))

@@ -1,11 +1,11 @@
-// Steps with as many sums as the solver comes to need, taken in groups of rows' products, so
-// that a thread holds MBI_WIDE_GROUP sums at most. How they are written:
-//   MBS_WIDE_COUNT(name)    how many sums
-//   MBS_WIDE_ELEMENT(name)  does row i for the sums first, first + 1, ...: adds to sums[0],
+// Steps whose number of sums depends on the state. A thread holds MBI_WIDE_GROUP of them at a
+// time. How they are written:
+//   MBS_WIDE_COUNT(name)    returns the number of sums
+//   MBS_WIDE_ELEMENT(name)  computes row i of the sums first, first + 1, ...: adds to sums[0],
 //   ...;
-//                           called with first = 0, MBI_WIDE_GROUP, ... by the same thread
-//   MBS_WIDE_AFTER(name)    takes the complete sums into the state
-//   MBS_WIDE_STEP(name)     which is not taken once a stop is set
+//                           the same thread calls it with first = 0, MBI_WIDE_GROUP, ...
+//   MBS_WIDE_AFTER(name)    puts the complete sums into the state
+//   MBS_WIDE_STEP(name)     the step, which is not taken after a stop is set
 
-// Vector `at` of a basis, at row i.
+// Row i of vector k of a basis.
 #define MBS_BASIS(slot, k) (MBS_AT(slot)[(MBS_INDEX)(k)*v->stride + i])

@@ -2,7 +2,7 @@
 #include "solve/core/cpu_steps.h"
 #include "solve/eigen/eigen.h"
 
-/* What both methods for eigenpairs do. */
+/* Functions that Lanczos and the power method share. */
 #define MBS_VECTOR double
 #define MBS_NAME(name, part) mbi_##name##part##_f64
 #include "solve/eigen/steps.cuh"
@@ -16,12 +16,12 @@
 
 MBI_INTERNAL const mbi_step mbi_eigen_steps[MBI_EIGEN_STEPS] = {
     MBI_STEP(arnoldi_project), MBI_STEP(arnoldi_reproject), MBI_STEP(arnoldi_extend),
-    MBI_STEP(eigen_rotate),    MBI_STEP(eigen_check),   MBI_STEP(power_measure),
+    MBI_STEP(eigen_rotate),    MBI_STEP(eigen_check),       MBI_STEP(power_measure),
     MBI_STEP(power_normalise),
 };
 
-/* The next of numbers in [-1, 1) that depend on the seed alone: Steele, Lea, Flood,
- * "Fast splittable pseudorandom number generators" (2014). */
+/* Returns the next random number in [-1, 1). The sequence depends on the seed alone: Steele,
+ * Lea, Flood, "Fast splittable pseudorandom number generators" (2014). */
 static double mbi_eigen_random(mbi_eigen *e) {
   uint64_t z = e->random += 0x9e3779b97f4a7c15u;
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -30,7 +30,7 @@ static double mbi_eigen_random(mbi_eigen *e) {
   return (double)(z >> 11) / 4503599627370496.0 - 1;
 }
 
-/* A random vector of length 1 at `slot`. */
+/* Fills the vector at `slot` with random numbers and makes its length 1. */
 MBI_INTERNAL merbit_status mbi_eigen_random_vector(mbi_eigen *e, int slot) {
   merbit_solver *solver = e->solver;
   const int64_t n = solver->n;
@@ -50,7 +50,7 @@ MBI_INTERNAL merbit_status mbi_eigen_random_vector(mbi_eigen *e, int slot) {
   for (i = 0; i < n; i++) {
     const double number = numbers[i] / sqrt(square);
     if (solver->type == MERBIT_F32) {
-      ((float *)host)[i] = (float)number; /* behind what is still to be read */
+      ((float *)host)[i] = (float)number; /* the doubles still to be read lie further on */
     } else {
       numbers[i] = number;
     }
@@ -60,19 +60,21 @@ MBI_INTERNAL merbit_status mbi_eigen_random_vector(mbi_eigen *e, int slot) {
   return status;
 }
 
+/* Reads the solver's state into e->state: a convergence check. */
 MBI_INTERNAL merbit_status mbi_eigen_read_state(mbi_eigen *e) {
   e->solver->synchronizations += mbi_solve_on_gpu(e->solver);
   return mbi_solve_download(e->solver, &e->state, &e->solver->memory->state, sizeof e->state);
 }
 
-/* What the host has changed in e->state. The solver may go on. */
+/* Writes e->state, which the host has changed, to the solver, and lets it run on. */
 MBI_INTERNAL merbit_status mbi_eigen_write_state(mbi_eigen *e) {
   e->state.stop = MBI_SOLVE_RUNNING;
   e->state.closed = 0;
   return mbi_solve_upload(e->solver, &e->solver->memory->state, &e->state, sizeof e->state);
 }
 
-/* After a look: the caller is told, and may ask to stop. */
+/* Calls the progress callback after a convergence check; a nonzero answer stops the iteration.
+ */
 MBI_INTERNAL void mbi_eigen_progress(mbi_eigen *e, double estimate) {
   if (e->desc.progress != NULL &&
       e->desc.progress(e->desc.progress_user, e->state.iterations, estimate,
@@ -82,7 +84,8 @@ MBI_INTERNAL void mbi_eigen_progress(mbi_eigen *e, double estimate) {
   }
 }
 
-/* Whether `now` comes without a gain of a tenth for `patience`. */
+/* Returns whether the estimate has not fallen by a tenth since `now - patience`, where `now`
+ * counts iterations or restarts. */
 MBI_INTERNAL int mbi_eigen_stagnates(mbi_eigen *e, double estimate, int now, int patience) {
   if (!(estimate > 0.9 * e->best)) {
     e->best = estimate;

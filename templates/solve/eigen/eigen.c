@@ -4,9 +4,9 @@
 #include "solve/core/solver.h"
 #include "solve/eigen/eigen.h"
 
-/* Eigenpairs: what was asked, a solver's vectors to compute with, residuals, and what is told.
+/* merbit_eigen: checks of a description, the solver to compute with, residuals and the report.
  */
-#define MBI_EIGEN_BASIS 16 /* vectors beside two for each pair wanted, by default */
+#define MBI_EIGEN_BASIS 16 /* the default basis has so many vectors, and two for each pair */
 #define MBI_EIGEN_BASIS_MOST 256
 
 static merbit_status mbi_eigen_refuse(merbit_context *context, const char *what, int value,
@@ -15,7 +15,7 @@ static merbit_status mbi_eigen_refuse(merbit_context *context, const char *what,
                   instead);
 }
 
-/* `desc` has its defaults. */
+/* Checks a description whose defaults are filled in. */
 static merbit_status mbi_eigen_check_desc(merbit_context *context,
                                           const merbit_eigen_desc *desc, int64_t n) {
   const int lanczos = desc->method == MERBIT_EIGEN_LANCZOS;
@@ -62,6 +62,7 @@ static merbit_status mbi_eigen_check_desc(merbit_context *context,
   return MERBIT_OK;
 }
 
+/* Fills in the defaults of a description. */
 static void mbi_eigen_fill_desc(merbit_eigen_desc *own, const merbit_view *view) {
   if (own->tolerance == 0) {
     own->tolerance = mbi_view_type(view) == MERBIT_F32 ? 1e-5 : 1e-10;
@@ -71,7 +72,7 @@ static void mbi_eigen_fill_desc(merbit_eigen_desc *own, const merbit_view *view)
   own->max_iterations = own->max_iterations != 0 ? own->max_iterations : 10000;
 }
 
-/* The solver whose vectors and products are used. */
+/* Makes the solver that holds the vectors and multiplies. */
 static merbit_status mbi_eigen_make_solver(mbi_eigen *e, merbit_context *context,
                                            const merbit_view *view) {
   static const mbi_solve_method lanczos = {"Lanczos",
@@ -112,7 +113,7 @@ static merbit_status mbi_eigen_make_solver(mbi_eigen *e, merbit_context *context
   solver->desc.tolerance = desc->tolerance;
   solver->desc.max_iterations = desc->max_iterations;
   solver->desc.deterministic = desc->deterministic;
-  solver->desc.reorder = -1; /* vectors come out as they are */
+  solver->desc.reorder = -1; /* vectors are returned in the order of the matrix */
   solver->desc.restart = desc->basis < view->rows ? desc->basis : (int)view->rows;
   solver->kept = mbi_lanczos_kept(desc, solver->desc.restart);
   solver->shrink = 1;
@@ -120,7 +121,7 @@ static merbit_status mbi_eigen_make_solver(mbi_eigen *e, merbit_context *context
   return mbi_solver_build(solver);
 }
 
-/* What the host computes with. */
+/* Allocates the small matrices of the host. */
 static merbit_status mbi_eigen_allocate(mbi_eigen *e) {
   const int64_t m = e->solver->desc.restart;
   void *memory = NULL;
@@ -140,7 +141,7 @@ static merbit_status mbi_eigen_allocate(mbi_eigen *e) {
   return status;
 }
 
-/* Values, residuals and vectors of the pairs found. */
+/* Computes the residuals of the pairs found and returns values, residuals and vectors. */
 static merbit_status mbi_eigen_check(mbi_eigen *e, double *values, char *vectors,
                                      merbit_eigen_result *result) {
   merbit_solver *solver = e->solver;
@@ -148,44 +149,38 @@ static merbit_status mbi_eigen_check(mbi_eigen *e, double *values, char *vectors
   const size_t apart = (size_t)solver->v.stride * mbi_type_size(solver->type);
   const int lanczos = solver->v.lanczos;
   double value[MERBIT_EIGEN_MOST];
-  merbit_status status = MERBIT_OK;
   int q;
   for (q = 0; q < e->found; q++) {
     value[q] = lanczos ? e->t[q * solver->v.basis + q] : e->state.scalar[MBI_POWER_VALUE];
   }
   e->state.scalar[MBI_EIGEN_CHECK] = 0;
-  if (status == MERBIT_OK) {
-    status = mbi_eigen_write_state(e);
+  MBI_TRY(mbi_eigen_write_state(e));
+  if (e->found > 0) {
+    MBI_TRY(mbi_solve_upload(solver, solver->v.at[MBI_EIGEN_S], value,
+                             sizeof(double) * (size_t)e->found));
   }
-  if (status == MERBIT_OK && e->found > 0) {
-    status = mbi_solve_upload(solver, solver->v.at[MBI_EIGEN_S], value,
-                              sizeof(double) * (size_t)e->found);
-  }
-  for (q = 0; q < e->found && status == MERBIT_OK; q++) {
+  for (q = 0; q < e->found; q++) {
     char *vector = (char *)solver->v.at[MBI_ARNOLDI_V] + (size_t)q * apart;
-    status = merbit_spmv(solver->plan, NULL, NULL, vector, NULL, solver->v.at[MBI_AT_W],
-                         solver->gpu.stream);
-    if (status == MERBIT_OK) {
-      status = mbi_solve_step(solver, MBI_EIGEN_CHECK_STEP);
-    }
-    if (status == MERBIT_OK && vectors != NULL) {
-      status = mbi_solve_download(solver, vectors + (size_t)q * bytes, vector, bytes);
+    MBI_TRY(merbit_spmv(solver->plan, NULL, NULL, vector, NULL, solver->v.at[MBI_AT_W],
+                        solver->gpu.stream));
+    MBI_TRY(mbi_solve_step(solver, MBI_EIGEN_CHECK_STEP));
+    if (vectors != NULL) {
+      MBI_TRY(mbi_solve_download(solver, vectors + (size_t)q * bytes, vector, bytes));
     }
   }
   solver->synchronizations += mbi_solve_on_gpu(solver);
-  if (status == MERBIT_OK) {
-    status = mbi_solve_download(solver, &solver->seen, solver->memory, sizeof solver->seen);
-  }
-  for (q = 0; q < e->found && status == MERBIT_OK; q++) {
+  MBI_TRY(mbi_solve_download(solver, &solver->seen, solver->memory, sizeof solver->seen));
+  for (q = 0; q < e->found; q++) {
     const double *sums = solver->seen.ring + 3 * q;
     const double residual = sqrt(sums[0] / sums[1]);
     values[q] = ldexp(lanczos ? value[q] : sums[2] / sums[1], -solver->scale);
     result->residuals[q] = e->scale > 0 ? residual / e->scale : residual;
     result->converged += result->residuals[q] <= e->desc.tolerance;
   }
-  return status;
+  return MERBIT_OK;
 }
 
+/* Writes why the iteration ended, as a sentence. */
 static void mbi_eigen_describe(const mbi_eigen *e, merbit_eigen_result *result) {
   char *text = result->description;
   const size_t size = sizeof result->description;
@@ -229,7 +224,7 @@ static void mbi_eigen_describe(const mbi_eigen *e, merbit_eigen_result *result) 
   }
 }
 
-/* In an entered context, with everything made. */
+/* Iterates and checks the pairs. Everything is made, and the CUDA context is current. */
 static merbit_status mbi_eigen_run(mbi_eigen *e, double *values, void *vectors,
                                    merbit_eigen_result *result) {
   merbit_status status = mbi_solve_prepare_round(e->solver, MBI_OPEN_BEGIN, 1);
@@ -250,6 +245,7 @@ static merbit_status mbi_eigen_run(mbi_eigen *e, double *values, void *vectors,
   return status;
 }
 
+/* Adds times, the plan, memory and the sentence to the report. */
 static void mbi_eigen_finish(mbi_eigen *e, merbit_eigen_result *result) {
   merbit_solver *solver = e->solver;
   result->restarts = e->restarts;
@@ -262,7 +258,7 @@ static void mbi_eigen_finish(mbi_eigen *e, merbit_eigen_result *result) {
   mbi_eigen_describe(e, result);
 }
 
-/* Pairs that are not found. */
+/* Sets values, residuals and vectors to NaN, for pairs that are not found. */
 static void mbi_eigen_clear(const merbit_eigen_desc *desc, const merbit_view *view,
                             double *values, void *vectors, merbit_eigen_result *result) {
   const int64_t n = view->rows * desc->count;
@@ -281,6 +277,7 @@ static void mbi_eigen_clear(const merbit_eigen_desc *desc, const merbit_view *vi
   }
 }
 
+/* Makes a solver, iterates, reports and releases all. */
 static merbit_status mbi_eigen_compute(merbit_context *context, const merbit_view *view,
                                        const merbit_eigen_desc *desc, double *values,
                                        void *vectors, merbit_eigen_result *result) {
@@ -317,20 +314,20 @@ static merbit_status mbi_eigen_compute(merbit_context *context, const merbit_vie
 }
 
 static merbit_status mbi_eigen_check_view(merbit_context *context, const merbit_view *view) {
-  merbit_status status = mbi_view_check_header(context, view);
-  if (status == MERBIT_OK && !mbi_type_plain(mbi_view_type(view))) {
+  MBI_TRY(mbi_view_check_header(context, view));
+  if (!mbi_type_plain(mbi_view_type(view))) {
     return mbi_fail(
         context, MERBIT_NOT_SUPPORTED,
         "the matrix's value_type is %s; merbit_eigen takes MERBIT_F64 and MERBIT_F32",
         mbi_type_names[mbi_view_type(view)]);
   }
-  if (status == MERBIT_OK && view->rows != view->cols) {
+  if (view->rows != view->cols) {
     return mbi_fail(context, MERBIT_INVALID_MATRIX,
                     "the matrix is %" PRId64 " x %" PRId64
                     "; only square ones have eigenvalues",
                     view->rows, view->cols);
   }
-  return status;
+  return MERBIT_OK;
 }
 
 MERBIT_API merbit_status merbit_eigen(merbit_context *context, const merbit_view *view,
@@ -349,19 +346,13 @@ MERBIT_API merbit_status merbit_eigen(merbit_context *context, const merbit_view
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "merbit_eigen: `%s` is NULL",
                     view == NULL ? "view" : "values");
   }
-  status = mbi_eigen_check_view(context, view);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_eigen_check_view(context, view));
   memset(&own, 0, sizeof own);
   if (desc != NULL) {
     own = *desc;
   }
   mbi_eigen_fill_desc(&own, view);
-  status = mbi_eigen_check_desc(context, &own, view->rows);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_eigen_check_desc(context, &own, view->rows));
   mbi_eigen_clear(&own, view, values, vectors, &answer);
   status = mbi_eigen_compute(context, view, &own, values, vectors, &answer);
   if (status == MERBIT_OK && result != NULL) {

@@ -1,6 +1,6 @@
-// Eigenpairs between products: Lanczos, and the power method. A row of vectors in f64 moves,
-// with j vectors in the basis, what solve/gmres/arnoldi.cu says; rotate 8 (j + 3 k) bytes for k
-// vectors that are kept, while its caches keep the row; measure 16 and turn 24.
+// Kernels of Lanczos and the power method. Bytes per row of f64 vectors: those of
+// solve/gmres/arnoldi.cu; eigen_rotate 8 (j + 3 k) for j vectors in the basis and k that are
+// kept, while caches keep the row; power_measure 16, power_normalise 24.
 #define MBK_STEP_ROWS 1
 #include "solve/core/wide.cuh"
 #include "solve/gmres/arnoldi.cuh"

@@ -2,8 +2,8 @@
 #define MBI_EIGEN_H
 #include "solve/core/solver.h"
 
-/* Eigenpairs: solve/eigen/eigen.c. The vectors are those of a solver, whose engine multiplies.
- */
+/* Eigenpairs. Lanczos and the power method are methods of a solver, which holds the vectors and
+ * multiplies. */
 enum {
   MBI_EIGEN_PROJECT = 0,
   MBI_EIGEN_REPROJECT,
@@ -18,26 +18,27 @@ enum {
 typedef struct mbi_eigen {
   merbit_solver *solver;
   merbit_eigen_desc desc; /* defaults filled in */
-  mbi_solve_state state;  /* as the last look found it, or as it will go on */
+  mbi_solve_state
+      state; /* as of the last convergence check, then as changed for the next round */
   uint64_t random;
   int stop;     /* a merbit_stop, or MBI_SOLVE_ON */
-  int found;    /* pairs to be checked and returned */
-  double best;  /* residual or estimate at the last gain, */
-  int since;    /* and when that was: restarts, for the power method iterations */
-  double scale; /* the size of the largest eigenvalue seen */
+  int found;    /* pairs found, to be checked and returned */
+  double best;  /* residual or estimate when it last fell by a tenth */
+  int since;    /* the restart when that was; for the power method the iteration */
+  double scale; /* the largest magnitude of an eigenvalue so far */
   /* Lanczos; matrices are m x m for a basis of m vectors: */
   double *memory;
   double *t;        /* v_i'A v_j */
-  double *work;     /* its diagonal: eigenvalues */
+  double *work;     /* a copy of t; in the end its diagonal holds the eigenvalues */
   double *s;        /* rows: eigenvectors of t */
   double *columns;  /* as they come from the solver: m + 1 numbers each */
-  double *couple;   /* of vectors behind a rotation with the next one */
+  double *couple;   /* after a rotation: t between each kept vector and the next one */
   double *estimate; /* ||A v - lambda v|| by Lanczos, in the order of `order` */
   int *order;       /* rows of s, the wanted ones first */
   int done, size;   /* columns of t: before this cycle, and complete */
   int restarts;
-  int row, column; /* where t is not symmetric */
-  double value;    /* and what t(row, column) should have been zero apart from */
+  int row, column; /* of the first entry of t that is not symmetric; row -1: none */
+  double value;    /* by how much t(row, column) differs from what symmetry requires */
 } mbi_eigen;
 
 #ifdef MBI_SEPARATE

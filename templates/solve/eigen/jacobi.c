@@ -5,7 +5,7 @@
  */
 #define MBI_JACOBI_SWEEPS 40
 
-/* The rotation of rows and columns p and q that makes a(p, q) zero. */
+/* Computes the rotation of rows and columns p and q that makes a(p, q) zero. */
 static void mbi_jacobi_angle(const double *a, int n, int p, int q, double *c, double *s) {
   const double half = (a[q * n + q] - a[p * n + p]) / (2 * a[p * n + q]);
   const double t = (half >= 0 ? 1 : -1) / (fabs(half) + sqrt(1 + half * half));
@@ -13,8 +13,8 @@ static void mbi_jacobi_angle(const double *a, int n, int p, int q, double *c, do
   *s = t * *c;
 }
 
-/* (x, y) becomes (c x - s y, s x + c y), for n pairs `stride` apart. */
-static void mbi_jacobi_turn(double *x, double *y, int n, int stride, double c, double s) {
+/* Replaces (x, y) by (c x - s y, s x + c y), for n pairs `stride` apart. */
+static void mbi_jacobi_rotate(double *x, double *y, int n, int stride, double c, double s) {
   int k;
   for (k = 0; k < n; k++) {
     const double old = x[k * stride];
@@ -23,7 +23,7 @@ static void mbi_jacobi_turn(double *x, double *y, int n, int stride, double c, d
   }
 }
 
-/* One rotation of each pair; returns how many were needed. */
+/* One sweep: a rotation of each pair that needs one. Returns their number. */
 static int mbi_jacobi_sweep(double *a, double *vectors, int n, double least) {
   int p, q, turned = 0;
   for (p = 0; p < n; p++) {
@@ -33,9 +33,9 @@ static int mbi_jacobi_sweep(double *a, double *vectors, int n, double least) {
         continue;
       }
       mbi_jacobi_angle(a, n, p, q, &c, &s);
-      mbi_jacobi_turn(a + p * n, a + q * n, n, 1, c, s);
-      mbi_jacobi_turn(a + p, a + q, n, n, c, s);
-      mbi_jacobi_turn(vectors + p * n, vectors + q * n, n, 1, c, s);
+      mbi_jacobi_rotate(a + p * n, a + q * n, n, 1, c, s);
+      mbi_jacobi_rotate(a + p, a + q, n, n, c, s);
+      mbi_jacobi_rotate(vectors + p * n, vectors + q * n, n, 1, c, s);
       a[p * n + q] = a[q * n + p] = 0;
       turned++;
     }
@@ -43,8 +43,8 @@ static int mbi_jacobi_sweep(double *a, double *vectors, int n, double least) {
   return turned;
 }
 
-/* a, n x n, loses everything but its diagonal: the eigenvalues. Row q of `vectors` is the one
- * that belongs to a(q, q). The numbers are finite. */
+/* Diagonalises a, an n x n matrix of finite numbers. Its diagonal becomes the eigenvalues; row
+ * q of `vectors` becomes the eigenvector of a(q, q). */
 MBI_INTERNAL void mbi_jacobi(double *a, double *vectors, int n) {
   double most = 0;
   int i, sweep;

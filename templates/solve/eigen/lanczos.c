@@ -3,13 +3,15 @@
 #include "solve/eigen/eigen.h"
 
 /* Lanczos with full reorthogonalisation and thick restarts: Wu, Simon (2000); Saad, "Numerical
- * Methods for Large Eigenvalue Problems", 2nd ed. (2011), section 6.3. The host looks once a
- * cycle, when the basis is full, and computes the eigenvalues of the small matrix. */
+ * Methods for Large Eigenvalue Problems", 2nd ed. (2011), section 6.3. The host checks
+ * convergence once per cycle, when the basis is full: it computes the eigenvalues of the small
+ * matrix t. */
 #define MBI_LANCZOS_PATIENCE                                                                   \
-  50 /* restarts in which the largest estimate has to fall by a tenth */
+  50 /* restarts within which the largest estimate must fall by a tenth */
 #define MBI_LANCZOS_SYMMETRY                                                                   \
-  1e4 /* roundings of ||A|| by which t may differ from a symmetric one */
+  1e4 /* t may differ from a symmetric matrix by so many roundings of ||A|| */
 
+/* Asks for the basis, the vectors kept at a restart and the matrix that rotates the basis. */
 MBI_INTERNAL void mbi_lanczos_layout(merbit_solver *solver) {
   const int columns = solver->desc.restart;
   mbi_arnoldi_layout(solver, columns);
@@ -22,61 +24,49 @@ MBI_INTERNAL void mbi_lanczos_layout(merbit_solver *solver) {
   solver->alias[MBI_EIGEN_S] = MBI_SOLVE_OWN;
 }
 
-/* w joins the basis. */
+/* Orthogonalises w against the basis and adds it. */
 static merbit_status mbi_lanczos_join(merbit_solver *solver) {
-  merbit_status status = mbi_solve_step(solver, MBI_EIGEN_PROJECT);
-  if (status == MERBIT_OK) {
-    status = mbi_solve_step(solver, MBI_EIGEN_REPROJECT);
-  }
-  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_EIGEN_EXTEND) : status;
+  MBI_TRY(mbi_solve_step(solver, MBI_EIGEN_PROJECT));
+  MBI_TRY(mbi_solve_step(solver, MBI_EIGEN_REPROJECT));
+  return mbi_solve_step(solver, MBI_EIGEN_EXTEND);
 }
 
+/* One iteration: w = A u for the newest vector u of the basis, and w joins the basis. */
 MBI_INTERNAL merbit_status mbi_lanczos_iterate(merbit_solver *solver) {
-  const merbit_status status = mbi_solve_product(solver, MBI_ARNOLDI_U, MBI_AT_W);
-  return status == MERBIT_OK ? mbi_lanczos_join(solver) : status;
+  MBI_TRY(mbi_solve_product(solver, MBI_ARNOLDI_U, MBI_AT_W));
+  return mbi_lanczos_join(solver);
 }
 
-/* A random vector behind `size` others: at the start, and where these span all that products
- * reach. */
+/* Adds a random vector to a basis of `size` vectors: at the start, and if the basis spans an
+ * invariant subspace. */
 static merbit_status mbi_lanczos_add_random(mbi_eigen *e, int size) {
-  merbit_status status = mbi_eigen_random_vector(e, MBI_AT_W);
+  MBI_TRY(mbi_eigen_random_vector(e, MBI_AT_W));
   e->state.scalar[MBI_ARNOLDI_SIZE] = size;
   e->state.scalar[MBI_LANCZOS_FRESH] = 1;
-  if (status == MERBIT_OK) {
-    status = mbi_eigen_write_state(e);
-  }
-  return status == MERBIT_OK ? mbi_lanczos_join(e->solver) : status;
+  MBI_TRY(mbi_eigen_write_state(e));
+  return mbi_lanczos_join(e->solver);
 }
 
-/* Products until the basis is full or spans all that they reach. */
+/* Iterates until the basis is full or spans an invariant subspace. */
 static merbit_status mbi_lanczos_fill(mbi_eigen *e) {
   merbit_solver *solver = e->solver;
-  merbit_status status;
   do {
     const int span = solver->v.basis + 1 - (int)e->state.scalar[MBI_ARNOLDI_SIZE];
-    status = mbi_solve_prepare_round(solver, MBI_OPEN_GO_ON, span > 0 ? span : 1);
-    if (status == MERBIT_OK) {
-      status = mbi_recorded_run(solver, span > 0 ? span : 1);
-    }
-    if (status == MERBIT_OK) {
-      status = mbi_eigen_read_state(e);
-    }
-  } while (status == MERBIT_OK && e->state.stop == MBI_SOLVE_RUNNING);
+    MBI_TRY(mbi_solve_prepare_round(solver, MBI_OPEN_GO_ON, span > 0 ? span : 1));
+    MBI_TRY(mbi_recorded_run(solver, span > 0 ? span : 1));
+    MBI_TRY(mbi_eigen_read_state(e));
+  } while (e->state.stop == MBI_SOLVE_RUNNING);
   e->size = (int)e->state.scalar[MBI_ARNOLDI_SIZE] - 1;
-  return status;
+  return MERBIT_OK;
 }
 
-/* New columns into t; what contradicts symmetry is remembered. */
+/* Copies the new columns into t and remembers the first entry that contradicts symmetry. */
 static merbit_status mbi_lanczos_read_columns(mbi_eigen *e) {
   const int m = e->solver->v.basis;
   const double limit = MBI_LANCZOS_SYMMETRY * e->state.epsilon * e->solver->norm;
-  const merbit_status status =
-      mbi_solve_download(e->solver, e->columns, mbi_small(&e->solver->v, MBI_SMALL_COLUMN),
-                         sizeof(double) * (size_t)m * (size_t)(m + 1));
   int i, j;
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_solve_download(e->solver, e->columns, mbi_small(&e->solver->v, MBI_SMALL_COLUMN),
+                             sizeof(double) * (size_t)m * (size_t)(m + 1)));
   for (j = e->done; j < e->size; j++) {
     for (i = 0; i <= j; i++) {
       const double found = e->columns[j * (m + 1) + i];
@@ -95,7 +85,7 @@ static merbit_status mbi_lanczos_read_columns(mbi_eigen *e) {
   return MERBIT_OK;
 }
 
-/* Whether eigenvalue a comes before b, where `place` of the order is to be filled. */
+/* Returns whether eigenvalue a comes before b at `place` of the order. */
 static int mbi_lanczos_before(const mbi_eigen *e, double a, double b, int place) {
   switch (e->desc.which) {
   case MERBIT_EIGEN_LARGEST:
@@ -109,7 +99,7 @@ static int mbi_lanczos_before(const mbi_eigen *e, double a, double b, int place)
   }
 }
 
-/* Eigenvalues of t, in order, and how far each pair still is from one of A. */
+/* Computes the eigenvalues of t, their order, and an estimate of each residual. */
 static void mbi_lanczos_solve(mbi_eigen *e) {
   const int m = e->solver->v.basis, size = e->size;
   const double beta = e->state.scalar[MBI_ARNOLDI_BETA];
@@ -139,12 +129,11 @@ static void mbi_lanczos_solve(mbi_eigen *e) {
   }
 }
 
-/* The first `to` eigenvectors of t make vectors of the basis; with `next` the newest one stays
- * behind them, and the basis can grow again. */
+/* Rotates the basis: its first `to` vectors become those of the first `to` eigenvectors of t.
+ * With `next` the newest vector follows them, and the basis can grow again. */
 static merbit_status mbi_lanczos_rotate(mbi_eigen *e, int to, int next) {
   merbit_solver *solver = e->solver;
   const int m = solver->v.basis, size = e->size;
-  merbit_status status;
   int q, k;
   for (q = 0; q < to; q++) {
     const double *row = e->s + e->order[q] * size;
@@ -160,15 +149,14 @@ static merbit_status mbi_lanczos_rotate(mbi_eigen *e, int to, int next) {
   e->state.scalar[MBI_EIGEN_CHECK] = 0;
   e->state.scalar[MBI_ARNOLDI_SIZE] = to + 1;
   e->done = to;
-  status = mbi_eigen_write_state(e);
-  if (status == MERBIT_OK) {
-    status = mbi_solve_upload(solver, solver->v.at[MBI_EIGEN_S], e->columns,
-                              sizeof(double) * (size_t)m * (size_t)to);
-  }
-  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_EIGEN_ROTATE) : status;
+  MBI_TRY(mbi_eigen_write_state(e));
+  MBI_TRY(mbi_solve_upload(solver, solver->v.at[MBI_EIGEN_S], e->columns,
+                           sizeof(double) * (size_t)m * (size_t)to));
+  return mbi_solve_step(solver, MBI_EIGEN_ROTATE);
 }
 
-/* After a cycle: e->stop, with half of the tolerance left for roundings. */
+/* Sets e->stop after a cycle. Estimates must reach half of the tolerance, which leaves the
+ * other half for rounding errors. */
 static void mbi_lanczos_decide(mbi_eigen *e) {
   const int wanted = e->desc.count;
   double worst = 0;
@@ -194,34 +182,29 @@ static void mbi_lanczos_decide(mbi_eigen *e) {
   mbi_eigen_progress(e, worst);
 }
 
-/* Vectors kept through a restart: the wanted ones, and some on their way. */
+/* Returns the number of vectors kept at a restart: the wanted ones and the next best. */
 MBI_INTERNAL int mbi_lanczos_kept(const merbit_eigen_desc *desc, int basis) {
   const int kept = desc->count + (basis - desc->count) / 3;
   return kept < basis ? kept : basis;
 }
 
-/* To the end: e->stop, and the pairs found as the first vectors of the basis. */
+/* Iterates until e->stop is set. The first vectors of the basis are then those of the pairs. */
 MBI_INTERNAL merbit_status mbi_lanczos_run(mbi_eigen *e) {
   const int basis = e->solver->v.basis;
-  merbit_status status = mbi_lanczos_add_random(e, 0);
+  MBI_TRY(mbi_lanczos_add_random(e, 0));
   e->state.scalar[MBI_ARNOLDI_SIZE] = 1;
-  while (status == MERBIT_OK) {
-    status = mbi_lanczos_fill(e);
-    if (status == MERBIT_OK && e->state.stop == MBI_SOLVE_NOT_FINITE) {
+  for (;;) {
+    MBI_TRY(mbi_lanczos_fill(e));
+    if (e->state.stop == MBI_SOLVE_NOT_FINITE) {
       e->stop = MERBIT_STOP_NOT_FINITE;
       return MERBIT_OK;
     }
-    if (status == MERBIT_OK) {
-      status = mbi_lanczos_read_columns(e);
-    }
-    if (status != MERBIT_OK) {
-      break;
-    }
+    MBI_TRY(mbi_lanczos_read_columns(e));
     if (e->state.scalar[MBI_ARNOLDI_BETA] == 0 && e->size < basis &&
         e->state.iterations < e->desc.max_iterations) {
-      e->done = e->size; /* t has no entries that couple what follows */
+      e->done = e->size; /* t has no entry between these vectors and the next */
       memset(e->couple, 0, sizeof(double) * (size_t)basis);
-      status = mbi_lanczos_add_random(e, e->size);
+      MBI_TRY(mbi_lanczos_add_random(e, e->size));
       e->state.scalar[MBI_ARNOLDI_SIZE] = e->size + 1;
       continue;
     }
@@ -230,7 +213,6 @@ MBI_INTERNAL merbit_status mbi_lanczos_run(mbi_eigen *e) {
       return mbi_lanczos_rotate(e, e->found, 0);
     }
     e->restarts++;
-    status = mbi_lanczos_rotate(e, mbi_lanczos_kept(&e->desc, basis), 1);
+    MBI_TRY(mbi_lanczos_rotate(e, mbi_lanczos_kept(&e->desc, basis), 1));
   }
-  return status;
 }

@@ -1,8 +1,10 @@
 #include "solve/core/solver.h"
 #include "solve/eigen/eigen.h"
 
-/* The power method: the eigenvalue that is largest in size, where there is one. */
-#define MBI_POWER_PATIENCE 1000 /* iterations in which the residual has to fall by a tenth */
+/* The power method: the eigenvalue of largest magnitude, if one eigenvalue is larger than all
+ * others. Saad, "Numerical Methods for Large Eigenvalue Problems", algorithm 4.1. */
+#define MBI_POWER_PATIENCE 1000 /* iterations within which the residual must fall by a tenth   \
+                                 */
 
 MBI_INTERNAL void mbi_power_layout(merbit_solver *solver) {
   solver->v.basis = 1;
@@ -14,15 +16,14 @@ MBI_INTERNAL void mbi_power_layout(merbit_solver *solver) {
   solver->alias[MBI_EIGEN_S] = MBI_SOLVE_OWN;
 }
 
+/* One iteration: w = A u, lambda = u'w, u = w / ||w||. */
 MBI_INTERNAL merbit_status mbi_power_iterate(merbit_solver *solver) {
-  merbit_status status = mbi_solve_product(solver, MBI_ARNOLDI_U, MBI_AT_W);
-  if (status == MERBIT_OK) {
-    status = mbi_solve_step(solver, MBI_POWER_MEASURE);
-  }
-  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_POWER_NORMALISE) : status;
+  MBI_TRY(mbi_solve_product(solver, MBI_ARNOLDI_U, MBI_AT_W));
+  MBI_TRY(mbi_solve_step(solver, MBI_POWER_MEASURE));
+  return mbi_solve_step(solver, MBI_POWER_NORMALISE);
 }
 
-/* e->stop after a look. */
+/* Sets e->stop after a convergence check. */
 static void mbi_power_decide(mbi_eigen *e) {
   const mbi_solve_state *s = &e->state;
   const double value = fabs(s->scalar[MBI_POWER_VALUE]);
@@ -37,29 +38,23 @@ static void mbi_power_decide(mbi_eigen *e) {
   mbi_eigen_progress(e, residual);
 }
 
-/* To the end: e->stop, and the vector in the basis. */
+/* Iterates until e->stop is set. The eigenvector is the only vector of the basis. */
 MBI_INTERNAL merbit_status mbi_power_run(mbi_eigen *e) {
   double before = mbi_seconds();
   int span = MBI_SOLVE_ROUND_FIRST;
-  merbit_status status = mbi_eigen_random_vector(e, MBI_ARNOLDI_U);
-  while (status == MERBIT_OK && e->stop == MBI_SOLVE_ON) {
-    const int known = e->state.iterations;
+  MBI_TRY(mbi_eigen_random_vector(e, MBI_ARNOLDI_U));
+  while (e->stop == MBI_SOLVE_ON) {
+    const int done = e->state.iterations;
     double now;
-    status = mbi_solve_prepare_round(e->solver, MBI_OPEN_GO_ON, span);
-    if (status == MERBIT_OK) {
-      status = mbi_recorded_run(e->solver, span);
-    }
-    if (status == MERBIT_OK) {
-      status = mbi_eigen_read_state(e);
-    }
-    if (status == MERBIT_OK) {
-      now = mbi_seconds();
-      span = mbi_solve_next_round(e->state.iterations - known, now - before);
-      before = now;
-      mbi_power_decide(e);
-    }
+    MBI_TRY(mbi_solve_prepare_round(e->solver, MBI_OPEN_GO_ON, span));
+    MBI_TRY(mbi_recorded_run(e->solver, span));
+    MBI_TRY(mbi_eigen_read_state(e));
+    now = mbi_seconds();
+    span = mbi_solve_next_round(e->state.iterations - done, now - before);
+    before = now;
+    mbi_power_decide(e);
   }
   e->found = e->stop != MERBIT_STOP_NOT_FINITE;
   e->scale = fabs(e->state.scalar[MBI_POWER_VALUE]);
-  return status;
+  return MERBIT_OK;
 }

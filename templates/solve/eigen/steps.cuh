@@ -1,8 +1,10 @@
-// Eigenpairs. Lanczos takes its basis from solve/gmres/arnoldi_steps.cuh and rotates it: Wu, Simon,
-// "Thick-Restart Lanczos Method for Large Symmetric Eigenvalue Problems" (2000). The power
-// method: Saad, "Numerical Methods for Large Eigenvalue Problems", 2nd ed. (2011), section 4.1.
+// Steps for eigenpairs. Lanczos takes its basis from solve/gmres/arnoldi_steps.cuh and rotates
+// it: Wu, Simon, "Thick-Restart Lanczos Method for Large Symmetric Eigenvalue Problems" (2000).
+// The power method: Saad, "Numerical Methods for Large Eigenvalue Problems", 2nd ed. (2011),
+// section 4.1.
 
-// The first vectors become sums of all by the rows of S; the last one follows behind them.
+// Rotates the basis: vector q becomes the combination by row q of S. The newest vector follows
+// them if MBI_EIGEN_NEXT is set.
 MBS_NOTHING_BEFORE(eigen_rotate)
 MBS_ELEMENT(eigen_rotate) {
   const int from = (int)c->scalar[MBI_EIGEN_FROM], to = (int)c->scalar[MBI_EIGEN_TO];
@@ -26,7 +28,7 @@ MBS_ELEMENT(eigen_rotate) {
 MBS_NOTHING_AFTER(eigen_rotate)
 MBS_STEP(eigen_rotate, 0, 0, MBS_ALWAYS)
 
-// ||w - value v||^2, ||v||^2 and v'w of one pair after the other, where w = A v; to the ring.
+// Writes ||w - value v||^2, ||v||^2 and v'w of the next pair to the ring, where w = A v.
 MBS_NOTHING_BEFORE(eigen_check)
 MBS_ELEMENT(eigen_check) {
   const int at = (int)c->scalar[MBI_EIGEN_CHECK];
@@ -45,7 +47,7 @@ MBS_AFTER(eigen_check) {
 }
 MBS_STEP(eigen_check, 3, 0, MBS_ALWAYS)
 
-// u'w and ||w||, where w = A u
+// lambda = u'w and ||w||, where w = A u
 MBS_NOTHING_BEFORE(power_measure)
 MBS_ELEMENT(power_measure) {
   const double w = MBS_LOAD(MBI_AT_W);
@@ -62,7 +64,7 @@ MBS_AFTER(power_measure) {
 }
 MBS_STEP(power_measure, 2, 0, MBS_RUNNING)
 
-// ||w - value u||^2, and u = w / ||w||
+// ||w - lambda u||^2, and u = w / ||w||
 MBS_BEFORE(power_normalise) {
   const double length = c->scalar[MBI_POWER_LENGTH];
   return length > 0 && length - length == 0 ? 0 : mbi_solve_broken(c, MBI_WHY_ZERO, length);

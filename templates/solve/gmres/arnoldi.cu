@@ -1,6 +1,6 @@
-// Arnoldi's process between products: GMRES and Lanczos. A row of vectors in f64 moves, with j
-// vectors in the basis: project 8 (j + 1) bytes, again 8 (j + 2) and, where j is above 8, what
-// its caches do not keep of as much again, extend 8 (j + 3).
+// Kernels of Arnoldi's process, for GMRES and Lanczos. Bytes per row of f64 vectors with j
+// vectors in the basis: project 8 (j + 1), extend 8 (j + 3), reproject 8 (j + 2) and, for j
+// above 8, as much again unless caches keep it.
 #define MBK_STEP_ROWS 1
 #include "solve/core/wide.cuh"
 #include "solve/gmres/arnoldi.cuh"

@@ -1,67 +1,70 @@
 // The scalar part of GMRES and Lanczos: columns of the Hessenberg matrix, plane rotations, the
 // small triangular system. Saad, Schultz, "GMRES" (1986); Saad, "Iterative Methods for Sparse
-// Linear Systems", 2nd ed. (2003), section 6.5.3. For the CPU and the GPU, as solve/core/state.cuh.
+// Linear Systems", 2nd ed. (2003), section 6.5.3. For the CPU and the GPU, as
+// solve/core/state.cuh.
 
-// Vectors. Without a preconditioner apart from steps, Z and ZS do not exist.
-#define MBI_ARNOLDI_V 4     // the basis: v->basis + 1 vectors, v->stride elements apart
-#define MBI_ARNOLDI_U 5     // the newest one, where products read it; times MBI_AT_INVERSE
+// Slots of vectors. Z and ZS exist only if the preconditioner is a step of its own.
+#define MBI_ARNOLDI_V 4 // the basis: v->basis + 1 vectors, v->stride elements apart
+#define MBI_ARNOLDI_U                                                                          \
+  5 // the newest vector, which products read; with DIAGONAL times the inverse
 #define MBI_ARNOLDI_Z 6     // M^-1 u
-#define MBI_ARNOLDI_ZS 7    // M^-1 v of the whole basis: flexible GMRES (Saad 1993)
-#define MBI_ARNOLDI_SMALL 8 // doubles: the parts below
+#define MBI_ARNOLDI_ZS 7    // M^-1 v for the whole basis: flexible GMRES (Saad 1993)
+#define MBI_ARNOLDI_SMALL 8 // doubles: MBI_SMALL_*
 
-#define MBI_ARNOLDI_SIZE 0   // scalars: vectors of the basis
-#define MBI_ARNOLDI_WIDTH 1  // of which the new one is made
-#define MBI_ARNOLDI_CLOSE 2  // the cycle is complete: x, and the next one's first vector
+#define MBI_ARNOLDI_SIZE 0  // scalars: number of vectors of the basis
+#define MBI_ARNOLDI_WIDTH 1 // number of vectors that the new one is made from
+#define MBI_ARNOLDI_CLOSE                                                                      \
+  2 // whether the cycle ends: update x and make the first vector of the next
 #define MBI_ARNOLDI_WW 3     // ||A u||^2
-#define MBI_ARNOLDI_Q 4      // w's part in the new vector
-#define MBI_ARNOLDI_BETA 5   // its length before it was made one
-#define MBI_GMRES_BEGAN 6    // ||r|| where the cycle began
-#define MBI_GMRES_STALLS 7   // cycles in a row that gained nothing
-#define MBI_GMRES_RESTARTS 8 // in this solve
+#define MBI_ARNOLDI_Q 4      // coefficient of w in the new vector
+#define MBI_ARNOLDI_BETA 5   // length of the new vector before it was normalised
+#define MBI_GMRES_BEGAN 6    // ||r|| at the start of the cycle
+#define MBI_GMRES_STALLS 7   // number of cycles in a row without progress
+#define MBI_GMRES_RESTARTS 8 // number of restarts in this solve
 
 // Parts of v->basis + 1 doubles each.
-#define MBI_SMALL_FIRST 0   // products with the basis, first pass
-#define MBI_SMALL_SECOND 1  // and what they had left
-#define MBI_SMALL_COMBINE 2 // the basis' parts in the new vector
+#define MBI_SMALL_FIRST 0   // h of the first pass of Gram-Schmidt
+#define MBI_SMALL_SECOND 1  // h of the second pass
+#define MBI_SMALL_COMBINE 2 // coefficients of the basis in the new vector
 #define MBI_SMALL_Y 3
 #define MBI_SMALL_COSINE 4
 #define MBI_SMALL_SINE 5
 #define MBI_SMALL_G 6      // the right-hand side of the small system; its last entry is ||r||
 #define MBI_SMALL_COLUMN 7 // and more: columns of the Hessenberg matrix, or of its factor R
 
-// Of eigenpairs. Vectors: what a basis is rotated into, and by what.
+// Eigenpairs. Slots of vectors: the rotated basis, and the matrix that rotates it.
 #define MBI_EIGEN_KEEP 9
 #define MBI_EIGEN_S 10 // doubles: row q makes vector q; the eigenvalues, while they are checked
-#define MBI_LANCZOS_FRESH 10 // scalars: w is no product: a vector of the host's joins the basis
-#define MBI_EIGEN_FROM 6     // vectors that are rotated,
-#define MBI_EIGEN_TO 7       // into so many
-#define MBI_EIGEN_NEXT 8     // and vector MBI_EIGEN_FROM comes behind them
+#define MBI_LANCZOS_FRESH 10 // scalars: whether w is a random vector of the host, not a product
+#define MBI_EIGEN_FROM 6     // number of vectors before a rotation
+#define MBI_EIGEN_TO 7       // and after it
+#define MBI_EIGEN_NEXT 8     // whether vector MBI_EIGEN_FROM follows them
 #define MBI_EIGEN_CHECK 9    // the next vector to be checked
 #define MBI_POWER_VALUE 0    // u'A u
 #define MBI_POWER_LENGTH 1   // ||A u||
 #define MBI_WHY_ZERO 18      // power method: A u is zero
 
-#define MBI_GMRES_STALLED 0.9999 // of ||r||^2 left by a cycle: that is no gain
-#define MBI_GMRES_PATIENCE 3     // such cycles
+#define MBI_GMRES_STALLED 0.9999 // a cycle that leaves more of ||r||^2 has made no progress
+#define MBI_GMRES_PATIENCE 3     // number of such cycles in a row that stop the solve
 
 #define MBI_WHY_SINGULAR                                                                       \
   16                       // GMRES: A maps the whole basis into its own span, and R is singular
-#define MBI_WHY_STALLED 17 // GMRES: cycles gain nothing
+#define MBI_WHY_STALLED 17 // GMRES: cycles make no progress
 
 MBS_FUNCTION double *mbi_small(const mbi_solve_vectors *v, int part) {
   return (double *)v->at[MBI_ARNOLDI_SMALL] + (long long)part * (v->basis + 1);
 }
 
-// A basis of one vector.
+// Starts a cycle with a basis of one vector.
 MBS_FUNCTION void mbi_arnoldi_begin(mbi_solve_state *s, double length) {
   s->scalar[MBI_ARNOLDI_SIZE] = 1;
   s->scalar[MBI_GMRES_BEGAN] = length;
 }
 
-// The last column of H into `column`; returns the entry below it, the new vector's length. By
-// Pythagoras from what the second pass had left, which is little: Smoktunowicz, Barlow, Langou,
-// "A note on the error analysis of classical Gram-Schmidt" (2006). Rounding errors of A u are
-// 0.
+// Writes the last column of H to `column` and returns the entry below it, the length of the new
+// vector. The length comes by Pythagoras from the second pass, whose corrections are small:
+// Smoktunowicz, Barlow, Langou, "A note on the error analysis of classical Gram-Schmidt"
+// (2006). A length within the rounding errors of A u counts as 0.
 MBS_FUNCTION double mbi_arnoldi_column(const mbi_solve_state *s, const mbi_solve_vectors *v,
                                        const double *sums, double *column) {
   const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];
@@ -77,10 +80,10 @@ MBS_FUNCTION double mbi_arnoldi_column(const mbi_solve_state *s, const mbi_solve
     column[k] = first[k] + sums[k];
     left -= sums[k] * sums[k];
   }
-  return left <= least * least * whole ? 0 : sqrt(left); // NaN goes on
+  return left <= least * least * whole ? 0 : sqrt(left); // NaN is passed on
 }
 
-// The new vector is q w + sum of combine[k] v_k.
+// Sets the coefficients of the new vector, q w + sum of combine[k] v_k.
 MBS_FUNCTION void mbi_arnoldi_extend(mbi_solve_state *s, const mbi_solve_vectors *v,
                                      double below) {
   const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];
@@ -98,8 +101,9 @@ MBS_FUNCTION void mbi_arnoldi_extend(mbi_solve_state *s, const mbi_solve_vectors
   s->scalar[MBI_ARNOLDI_SIZE] = size + 1;
 }
 
-// Rotates a new column like those before it and then its own last entry away; returns R's
-// diagonal, 0 where it is nothing but rounding errors: then the column does not count.
+// Applies the earlier rotations to a new column and then one that makes its last entry zero.
+// Returns the diagonal of R, or 0 if it is only rounding errors: then the column does not
+// count.
 MBS_FUNCTION double mbi_gmres_rotate(const mbi_solve_state *s, const mbi_solve_vectors *v,
                                      double *column, double below) {
   const int last = (int)s->scalar[MBI_ARNOLDI_SIZE] - 1;
@@ -123,7 +127,7 @@ MBS_FUNCTION double mbi_gmres_rotate(const mbi_solve_state *s, const mbi_solve_v
   return length;
 }
 
-// R y = g for the first `used` columns.
+// Solves R y = g for the first `used` columns.
 MBS_FUNCTION void mbi_gmres_solve(const mbi_solve_vectors *v, int used) {
   const double *g = mbi_small(v, MBI_SMALL_G);
   double *y = mbi_small(v, MBI_SMALL_Y);
@@ -140,15 +144,15 @@ MBS_FUNCTION void mbi_gmres_solve(const mbi_solve_vectors *v, int used) {
   }
 }
 
-// The cycle ends with `used` columns: y, and the residual in the basis and w, which becomes the
-// first vector of the next cycle: no product is needed for it. r = V Q'(g_used e_used). Behind
-// mbi_arnoldi_extend.
+// Ends a cycle of `used` columns: computes y, and the residual r = V Q'(g_used e_used) as a
+// combination of the basis and w. r becomes the first vector of the next cycle without a
+// product. Call it after mbi_arnoldi_extend.
 MBS_FUNCTION void mbi_gmres_close(mbi_solve_state *s, const mbi_solve_vectors *v, int used) {
   const int width = (int)s->scalar[MBI_ARNOLDI_WIDTH];
   const double *c = mbi_small(v, MBI_SMALL_COSINE), *d = mbi_small(v, MBI_SMALL_SINE);
   const double length = mbi_small(v, MBI_SMALL_G)[used];
   double *combine = mbi_small(v, MBI_SMALL_COMBINE), *r = mbi_small(v, MBI_SMALL_FIRST);
-  double below = length < 0 ? -1 : length > 0 ? 1 : 0, q; // of r made one long
+  double below = length < 0 ? -1 : length > 0 ? 1 : 0, q; // of r / ||r||
   int k;
   mbi_gmres_solve(v, used);
   for (k = used - 1; k >= 0; k--) {
@@ -156,7 +160,7 @@ MBS_FUNCTION void mbi_gmres_close(mbi_solve_state *s, const mbi_solve_vectors *v
     below *= -d[k];
   }
   r[0] = below;
-  q = used == width ? r[width] : 0; // of the vector that is still q w + sum of combine[k] v_k
+  q = used == width ? r[width] : 0; // coefficient of the vector q w + sum of combine[k] v_k
   for (k = 0; k < width; k++) {
     combine[k] = q * combine[k] + (k <= used ? r[k] : 0);
   }
@@ -169,7 +173,7 @@ MBS_FUNCTION void mbi_gmres_close(mbi_solve_state *s, const mbi_solve_vectors *v
   mbi_arnoldi_begin(s, length < 0 ? -length : length);
 }
 
-// Whether cycles have stopped to gain anything, at the end of one.
+// Returns whether cycles no longer make progress. Call it once at the end of a cycle.
 MBS_FUNCTION int mbi_gmres_stalls(mbi_solve_state *s) {
   const double began = s->scalar[MBI_GMRES_BEGAN];
   const int gain = s->rr <= MBI_GMRES_STALLED * began * began;
@@ -177,7 +181,7 @@ MBS_FUNCTION int mbi_gmres_stalls(mbi_solve_state *s) {
   return s->scalar[MBI_GMRES_STALLS] >= MBI_GMRES_PATIENCE;
 }
 
-// GMRES behind the second pass, whose sums these are.
+// The scalar part of a GMRES iteration, after the second pass with these sums.
 MBS_CALLED void mbi_gmres_count(mbi_solve_memory *m, const mbi_solve_vectors *v,
                                 const double *sums) {
   mbi_solve_state *s = &m->state;
@@ -212,8 +216,8 @@ MBS_CALLED void mbi_gmres_count(mbi_solve_memory *m, const mbi_solve_vectors *v,
   }
 }
 
-// Lanczos behind the second pass: of a symmetric matrix H is too, and all of it is kept, so
-// that no orthogonality is taken for granted.
+// The scalar part of a Lanczos iteration, after the second pass with these sums. All of H is
+// kept, though it should be tridiagonal, so that orthogonality need not be assumed.
 MBS_CALLED void mbi_lanczos_count(mbi_solve_memory *m, const mbi_solve_vectors *v,
                                   const double *sums) {
   mbi_solve_state *s = &m->state;

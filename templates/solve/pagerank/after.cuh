@@ -1,5 +1,5 @@
-// What follows from the sums of an iteration's product, behind its epilogue: the change, and
-// the mass of dangling vertices.
+// The scalar part of a PageRank iteration, run after the product's epilogue with its two sums:
+// the change, and the mass of dangling vertices.
 #include "jit/device.cuh"
 
 #define MBS_FUNCTION MBK_DEVICE
@@ -8,10 +8,11 @@
 
 #include "solve/pagerank/steps.cuh"
 
-// The z before the last comes times s3, which is 0 unless the iteration is accelerated.
+// The epilogue need not read the z of the iteration before if its factor s3 is 0, as it is
+// unless the iteration is accelerated.
 #define MBK_EPILOGUE_IDLE(i, scalars) ((i) == 2 && (scalars)[3] == 0.0)
 
-// `memory` is a mbi_solve_memory whose iterations go on.
+// Ends the iteration. `memory` is a mbi_solve_memory.
 MBK_CALLED void mbk_epilogue_after(void *memory, double change, double mass) {
   mbi_pagerank_decide((mbi_solve_memory *)memory, change, mass);
 }

@@ -6,11 +6,11 @@
 /* PageRank by the power method: Zhang, Yao, Jiang, Zhang, "MERBIT: A GPU-Based SpMV Method for
  * Iterative Workloads", section 5.5.1. With P(i, j) = w(i, j) / W(i), an iteration is x' =
  * d P^T x + (1 - d + d * (mass of dangling vertices)) t. Here it is on z = x / W, for P^T x is
- * A^T z: no value is scaled, and a pattern stays one. Where the changes show that it pays,
+ * A^T z: no value is scaled, and a pattern stays one. If the changes show that it pays,
  * iterations are relaxed (solve/pagerank/steps.cuh), but not with method MERBIT, which is the
  * paper's. Sums over vertices are in double and in an order that depends on their number alone.
  */
-/* ---- What was asked ---------------------------------------------------------------------- */
+/* ---- The description --------------------------------------------------------------------- */
 
 static merbit_status mbi_pagerank_check_desc(mbi_pagerank *run) {
   merbit_context *context = run->context;
@@ -57,13 +57,11 @@ static merbit_status mbi_pagerank_check_desc(mbi_pagerank *run) {
   return MERBIT_OK;
 }
 
+/* Checks the graph and the description and fills in defaults. */
 MBI_INTERNAL merbit_status mbi_pagerank_check(mbi_pagerank *run, const merbit_view *graph,
                                               const void *ranks) {
   merbit_context *context = run->context;
-  const merbit_status status = mbi_view_check_header(context, graph);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_view_check_header(context, graph));
   if (!mbi_type_plain(mbi_view_type(graph))) {
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
                     "the graph's value_type is %s; merbit_pagerank takes MERBIT_F64 and "
@@ -97,8 +95,8 @@ static double mbi_pagerank_at(merbit_type type, const void *vector, int64_t i) {
   return type == MERBIT_F32 ? (double)((const float *)vector)[i] : ((const double *)vector)[i];
 }
 
-/* target[i] = given[i] / (the sum of all); may be the same array. First by the greatest, for
- * what is far from 1 would overflow or vanish in a sum. */
+/* Computes target[i] = given[i] / (sum of given); both may be the same array. Divides by the
+ * greatest first, because a sum of extreme numbers would overflow or vanish. */
 static merbit_status mbi_pagerank_distribution(const mbi_pagerank *run, const char *name,
                                                const void *given, void *target) {
   double most = 0, sum = 0;
@@ -133,93 +131,84 @@ static merbit_status mbi_pagerank_distribution(const mbi_pagerank *run, const ch
   return MERBIT_OK;
 }
 
-/* The teleport distribution, and the first ranks, in the caller's array, where they are given.
- */
+/* Normalises the teleport distribution and the first ranks, if the caller gives them. The first
+ * ranks go to the caller's array. */
 static merbit_status mbi_pagerank_distribute(mbi_pagerank *run) {
   const merbit_pagerank_desc *desc = &run->desc;
-  merbit_status status = MERBIT_OK;
   if (desc->personalisation != NULL) {
-    status = mbi_allocate_array(run->context, run->n, mbi_type_size(run->type),
-                                "the teleport distribution", &run->teleport);
-    if (status == MERBIT_OK) {
-      status = mbi_pagerank_distribution(run, "personalisation", desc->personalisation,
-                                         run->teleport);
-    }
+    MBI_TRY(mbi_allocate_array(run->context, run->n, mbi_type_size(run->type),
+                               "the teleport distribution", &run->teleport));
+    MBI_TRY(mbi_pagerank_distribution(run, "personalisation", desc->personalisation,
+                                      run->teleport));
   }
-  return status == MERBIT_OK && desc->start != NULL
-             ? mbi_pagerank_distribution(run, "start", desc->start, run->ranks)
-             : status;
+  return desc->start != NULL ? mbi_pagerank_distribution(run, "start", desc->start, run->ranks)
+                             : MERBIT_OK;
 }
 
-/* ---- Encode: A and its weights, A^T as a plan -------------------------------------------- */
+/* ---- The graph, its weights and the plan of A^T ------------------------------------------ */
 
-/* run->links: all entries of `host`, whose header has been checked. */
+/* Sets run->links to all entries of `host`, whose header is checked, and computes the weights.
+ */
 static merbit_status mbi_pagerank_expand(mbi_pagerank *run, const merbit_view *host) {
   merbit_context *context = run->context;
-  merbit_status status = mbi_view_check_arrays(context, host);
+  MBI_TRY(mbi_view_check_arrays(context, host));
   run->links = *host;
   run->operation = MERBIT_OPERATION_T;
-  if (status == MERBIT_OK && host->format == MERBIT_BSR) {
-    status = mbi_matrix_from_view(context, host, 0, &run->entries);
-    if (status == MERBIT_OK) {
-      run->links = run->entries->view;
-    }
-  } else if (status == MERBIT_OK && mbi_view_is_triangle(host)) {
-    status = mbi_weights_check(context, host); /* names weights as they were given */
-    if (status == MERBIT_OK) {
-      status = mbi_symmetric_expand(context, host, MERBIT_OPERATION_N, 0, &run->expanded, NULL);
-      run->links = run->expanded;
-      run->operation = MERBIT_OPERATION_N; /* its own transpose */
-    }
+  if (host->format == MERBIT_BSR) {
+    MBI_TRY(mbi_matrix_from_view(context, host, 0, &run->entries));
+    run->links = run->entries->view;
+  } else if (mbi_view_is_triangle(host)) {
+    MBI_TRY(mbi_weights_check(context, host)); /* so that an error names the given weights */
+    MBI_TRY(mbi_symmetric_expand(context, host, MERBIT_OPERATION_N, 0, &run->expanded, NULL));
+    run->links = run->expanded;
+    run->operation = MERBIT_OPERATION_N; /* it is its own transpose */
   }
-  if (status == MERBIT_OK) {
-    status = mbi_weights_create(context, &run->links, &run->weights);
-  }
-  if (status == MERBIT_OK && run->weights.scaled != NULL) {
+  MBI_TRY(mbi_weights_create(context, &run->links, &run->weights));
+  if (run->weights.scaled != NULL) {
     run->links.values = run->weights.scaled;
   }
-  return status;
+  return MERBIT_OK;
 }
 
-/* The side, before a failure of the GPU. */
+/* Returns the side to try first. */
 MBI_INTERNAL merbit_side mbi_pagerank_side(const mbi_pagerank *run) {
   return run->desc.side != MERBIT_SIDE_AUTO     ? run->desc.side
          : mbi_method_runs(run->desc.method, 1) ? run->context->side
                                                 : MERBIT_SIDE_CPU;
 }
 
-/* A pattern's weights are counted on the GPU, which has row_ptr or gets it. */
+/* Returns whether the GPU computes the weights, from the row_ptr of a pattern. */
 static int mbi_pagerank_counts_on_gpu(const mbi_pagerank *run, const merbit_view *view) {
   return mbi_pagerank_side(run) == MERBIT_SIDE_CUDA && run->context->side == MERBIT_SIDE_CUDA &&
          view->format == MERBIT_CSR && view->values == NULL && !mbi_view_is_triangle(view);
 }
 
+/* Brings the graph to where the plan is made, computes weights and normalises distributions. */
 MBI_INTERNAL merbit_status mbi_pagerank_encode(mbi_pagerank *run, const merbit_view *graph) {
   const int device = graph->memory == MERBIT_MEMORY_DEVICE;
   merbit_view view = *graph;
-  merbit_status status = MERBIT_OK;
   if (run->desc.unweighted) {
     view.values = NULL;
   }
   if (mbi_pagerank_counts_on_gpu(run, &view)) {
-    status = device ? MERBIT_OK : mbi_view_check_arrays(run->context, &view);
+    if (!device) {
+      MBI_TRY(mbi_view_check_arrays(run->context, &view));
+    }
     run->links = view;
     run->operation = MERBIT_OPERATION_T;
   } else {
     if (device) {
-      status = mbi_view_download(run->context, &view, &run->copy);
+      MBI_TRY(mbi_view_download(run->context, &view, &run->copy));
       view = run->copy;
     }
-    if (status == MERBIT_OK) {
-      status = mbi_pagerank_expand(run, &view);
-    }
+    MBI_TRY(mbi_pagerank_expand(run, &view));
   }
-  return status == MERBIT_OK ? mbi_pagerank_distribute(run) : status;
+  return mbi_pagerank_distribute(run);
 }
 
-/* Products to count on. The change, at most 2, falls below the tolerance by the damping alone
- * in so many; but graphs take a tenth to four tenths of these, and what the GPU's products
- * could gain by another form of the matrix is soon less than making it costs. */
+/* Returns the number of products that the plan is chosen for. The change, at most 2, falls
+ * below the tolerance by the damping alone within `worst` products. Real graphs need a tenth to
+ * four tenths of them; the GPU's plan is chosen for a sixth. */
 MBI_INTERNAL int mbi_pagerank_calls(const merbit_pagerank_desc *desc, merbit_side side) {
   const double most = desc->max_iterations < 1000 ? desc->max_iterations : 1000;
   const double worst = ceil(log(desc->tolerance / 2) / log(desc->damping));
@@ -244,12 +233,13 @@ static void mbi_pagerank_epilogue(const mbi_pagerank *run, merbit_epilogue *epil
   epilogue->scalars = 4;
 }
 
+/* Returns the thread blocks of a kernel over all vertices. */
 MBI_INTERNAL int64_t mbi_pagerank_blocks(const mbi_pagerank *run) {
   const int64_t blocks = (run->n + MBI_PAGERANK_THREADS - 1) / MBI_PAGERANK_THREADS;
   return blocks < MBI_PAGERANK_BLOCKS ? blocks : MBI_PAGERANK_BLOCKS;
 }
 
-/* Everything at its place in the memory at `space`, z's first; the bytes that it takes. */
+/* Divides the memory at `space` among vectors and scalars, the z first. Returns the bytes. */
 MBI_INTERNAL uint64_t mbi_pagerank_divide(mbi_pagerank *run, int dual, mbi_devptr space) {
   const uint64_t bytes = (uint64_t)run->n * mbi_type_size(run->type);
   mbi_pagerank_gpu *gpu = &run->gpu;
@@ -269,6 +259,7 @@ MBI_INTERNAL uint64_t mbi_pagerank_divide(mbi_pagerank *run, int dual, mbi_devpt
   return used;
 }
 
+/* Creates the plan of A^T on `side`. */
 MBI_INTERNAL merbit_status mbi_pagerank_plan(mbi_pagerank *run, merbit_side side) {
   const int dual = side == MERBIT_SIDE_CUDA && run->desc.method == MERBIT_METHOD_MERBIT;
   merbit_plan_desc desc;
@@ -295,7 +286,7 @@ MBI_INTERNAL merbit_status mbi_pagerank_plan(mbi_pagerank *run, merbit_side side
   return mbi_plan_create(run->context, &run->links, &desc, &making, &run->plan);
 }
 
-/* What either side starts from, but for the base. */
+/* Sets the first state, for either side, but for the base. */
 MBI_INTERNAL void mbi_pagerank_start(mbi_pagerank *run) {
   mbi_solve_state *state = &run->memory.state;
   state->scalar[MBI_PAGERANK_DAMPING] = run->desc.damping;

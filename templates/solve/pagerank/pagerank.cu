@@ -1,13 +1,13 @@
-// PageRank around its products: weights of vertices, first ranks, the scalar part of an
-// iteration, ranks at the end. Source: the power method of Zhang, Yao, Jiang, Zhang, "MERBIT: A
-// GPU-Based SpMV Method for Iterative Workloads", section 5.5.1, on z = rank / W, where W is
-// the weight of all edges that leave a vertex, -1 where none does. New z, their L1 change and
-// the mass of dangling vertices come with the product, by its epilogue, and the scalars behind
-// it (solve/pagerank/after.cuh); where the product is MERBIT's with two buffers, from
-// mbk_pagerank_update and mbk_pagerank_finish.
+// Kernels of PageRank beside its products: weights of vertices, first ranks, the scalar part of
+// an iteration, ranks at the end. Source: the power method of Zhang, Yao, Jiang, Zhang,
+// "MERBIT: A GPU-Based SpMV Method for Iterative Workloads", section 5.5.1, on z = rank / W,
+// where W is the weight of all edges that leave a vertex, -1 where none does. New z, their L1
+// change and the mass of dangling vertices come with the product, by its epilogue, and the
+// scalars behind it (solve/pagerank/after.cuh); where the product is MERBIT's with two buffers,
+// from mbk_pagerank_update and mbk_pagerank_finish.
 //
-// Iterations run ahead of the host. Once state.closed is set, later ones leave ranks and state
-// alone, so that both are those of the iteration that stopped.
+// Iterations run ahead of the host. After state.closed is set, later ones change neither ranks
+// nor state, so that both are those of the iteration that stopped.
 #ifndef MBK_VECTOR
 #error "define MBK_VECTOR: the type of ranks in memory"
 #endif
@@ -24,15 +24,17 @@
 
 #define MBK_PAGERANK_THREADS 256
 
+// Returns the first vertex of this thread.
 MBK_DEVICE mbk_u64 mbk_pagerank_place() {
   return (mbk_u64)mbk_block() * MBK_PAGERANK_THREADS + mbk_thread();
 }
 
+// Returns the distance to its next one.
 MBK_DEVICE mbk_u64 mbk_pagerank_stride() {
   return (mbk_u64)mbk_grid() * MBK_PAGERANK_THREADS;
 }
 
-// The two sums over the block, complete in thread 0: a tree of fixed shape.
+// Adds up two sums over the block by a tree of fixed shape, complete in thread 0.
 MBK_DEVICE void mbk_pagerank_sum(double *shared, double &first, double &second) {
   double *const firsts = shared, *const seconds = shared + MBK_PAGERANK_THREADS;
   const mbk_u32 thread = mbk_thread();
@@ -50,7 +52,7 @@ MBK_DEVICE void mbk_pagerank_sum(double *shared, double &first, double &second) 
   second = seconds[0];
 }
 
-// Block b leaves its parts of the two sums in partials[2 b] and partials[2 b + 1].
+// Writes the parts of block b to partials[2 b] and partials[2 b + 1].
 MBK_DEVICE void mbk_pagerank_leave(double *shared, double first, double second,
                                    double *partials) {
   mbk_pagerank_sum(shared, first, second);
@@ -71,7 +73,7 @@ MBK_DEVICE void mbk_pagerank_gather(double *shared, const double *partials, mbk_
   mbk_pagerank_sum(shared, first, second);
 }
 
-// W of a pattern: the lengths of its rows.
+// Computes W of a pattern: the lengths of its rows, or -1 for an empty one.
 // Launch: any grid of MBK_PAGERANK_THREADS threads. Shared: none.
 MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)
     mbk_pagerank_weigh(MBK_VECTOR *weights, const MBK_ROW_PTR *row_ptr, mbk_u64 n) {
@@ -81,10 +83,9 @@ MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)
   }
 }
 
-// z holds ranks, or where not `given` nothing, and all are 1 / n; becomes those by W. Sums:
-// vertices that dangle, and their mass.
-// Launch: a grid that depends on n alone, MBK_PAGERANK_THREADS threads.
-// Shared: double[2 * MBK_PAGERANK_THREADS].
+// Computes z = rank / W. If `given`, z holds the ranks; otherwise they are 1 / n. Sums: the
+// number of dangling vertices, and their mass. Launch: a grid that depends on n alone,
+// MBK_PAGERANK_THREADS threads. Shared: double[2 * MBK_PAGERANK_THREADS].
 MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)
     mbk_pagerank_begin(MBK_VECTOR *z, const MBK_VECTOR *weights, mbk_i32 given, mbk_u64 n,
                        double *partials) {
@@ -101,7 +102,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)
   mbk_pagerank_leave((double *)shared, count, mass, partials);
 }
 
-// What the first iteration starts from.
+// Computes the scalars that the first iteration starts from.
 // Launch: one block of MBK_PAGERANK_THREADS threads. Shared: double[2 * MBK_PAGERANK_THREADS].
 MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)
     mbk_pagerank_first(const double *partials, mbk_u32 blocks, mbi_solve_memory *m) {
@@ -114,8 +115,8 @@ MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)
   }
 }
 
-// z = (damping * y + base * teleport) / W; teleport null: ones. Sums: the change and the mass
-// of dangling vertices. Launch and shared memory as mbk_pagerank_begin.
+// Computes z = (damping * y + base * teleport) / W; a null teleport stands for ones. Sums: the
+// change and the mass of dangling vertices. Launch and shared memory as mbk_pagerank_begin.
 MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)
     mbk_pagerank_update(MBK_VECTOR *z, const MBK_VECTOR *y, const MBK_VECTOR *weights,
                         const MBK_VECTOR *teleport, mbk_u64 n, const mbi_solve_memory *m,
@@ -139,7 +140,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)
   mbk_pagerank_leave((double *)shared, change, mass, partials);
 }
 
-// Adds up what mbk_pagerank_update has left, and decides.
+// Adds up the sums of mbk_pagerank_update and ends the iteration.
 // Launch: one block of MBK_PAGERANK_THREADS threads. Shared: double[2 * MBK_PAGERANK_THREADS].
 MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)
     mbk_pagerank_finish(const double *partials, mbk_u32 blocks, mbi_solve_memory *m) {
@@ -154,7 +155,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)
   }
 }
 
-// Ranks again. Launch: any grid of MBK_PAGERANK_THREADS threads. Shared: none.
+// Turns z into ranks. Launch: any grid of MBK_PAGERANK_THREADS threads. Shared: none.
 MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)
     mbk_pagerank_end(MBK_VECTOR *z, const MBK_VECTOR *weights, mbk_u64 n) {
   for (mbk_u64 i = mbk_pagerank_place(); i < n; i += mbk_pagerank_stride()) {

@@ -4,12 +4,12 @@
 
 typedef struct mbi_weights {
   merbit_context *context;
-  const merbit_view *graph; /* a host CSR or COO whose arrays have been checked */
-  double *sums;             /* W, and 0 where nothing leaves */
-  void *totals;             /* of the graph's type: W, and -1 */
-  void *scaled;             /* values: of row i divided by the power of two in W(i); or NULL */
+  const merbit_view *graph; /* a host CSR or COO whose arrays are checked */
+  double *sums;             /* W; 0 for a dangling vertex */
+  void *totals;             /* of the graph's type: W; -1 for a dangling vertex */
+  void *scaled;             /* values, row i divided by a power of two near W(i); or NULL */
   int tasks;
-  int64_t bad[MBI_MAX_THREADS]; /* of each task: the first entry that is no weight, or -1 */
+  int64_t bad[MBI_MAX_THREADS]; /* of each task: the first entry that is not a weight, or -1 */
 } mbi_weights;
 
 #define MBS_FUNCTION static
@@ -18,40 +18,40 @@ typedef struct mbi_weights {
 #undef MBS_FUNCTION
 #undef MBS_CALLED
 
-#define MBI_PAGERANK_THREADS 256 /* of a block, and the most blocks */
+#define MBI_PAGERANK_THREADS 256 /* of a thread block: MBK_PAGERANK_THREADS */
 #define MBI_PAGERANK_BLOCKS 1024
 
 #define MBI_PAGERANK_KERNELS 6
-#define MBI_PAGERANK_CHECK (2 * MBI_SOLVE_ROUND_FIRST) /* iterations before the first, of a loop */
+#define MBI_PAGERANK_CHECK                                                                     \
+  (2 * MBI_SOLVE_ROUND_FIRST) /* iterations before the first convergence check of a loop */
 
 typedef struct mbi_pagerank_gpu {
   void *kernels[MBI_PAGERANK_KERNELS]; /* CUfunction */
-  void *z[3]; /* by turns; with two products that alternate z[0], and those */
+  void *z[3]; /* alternate; with method MERBIT z[0], and two products */
   void *weights, *teleport, *partials;
 } mbi_pagerank_gpu;
 
 typedef struct mbi_pagerank {
-  merbit_solver
-      engine; /* CUDA: what solve/core/recorded.c needs of a solver; stream, scalars */
+  merbit_solver engine; /* CUDA: stream, scalars and recorded graph; must be first */
   mbi_solve_method method;
   merbit_context *context;
   merbit_pagerank_desc desc; /* defaults filled in */
   merbit_type type;
   int64_t n;
-  merbit_view links;          /* the graph that the plan takes: the caller's, or of */
-  merbit_view copy, expanded; /* a device graph's copy; of a triangle: both */
-  merbit_matrix *entries;     /* of blocks */
-  merbit_operation operation; /* that makes A^T of links */
-  mbi_weights weights;        /* none where CUDA counts those of a pattern */
-  void *teleport;             /* the distribution, where it is the caller's */
+  merbit_view links;          /* the graph of the plan: the caller's, or one of these: */
+  merbit_view copy, expanded; /* a device graph's copy; both triangles */
+  merbit_matrix *entries;     /* entries of a BSR graph */
+  merbit_operation operation; /* that makes A^T from links */
+  mbi_weights weights;        /* empty if CUDA computes them */
+  void *teleport;             /* the caller's distribution, normalised, or NULL */
   merbit_plan *plan;          /* of A^T */
   void *ranks;                /* the caller's; on the CPU they hold z until the end */
-  mbi_solve_memory memory;    /* scalars, CUDA: as the last look found them */
-  int64_t synchronizations; /* convergence checks of the host */
-  int known;        /* iterations whose changes are in the history */
-  void *y;          /* CPU: the product, */
-  void *past;       /* and z of the iteration before */
-  double *partials; /* CPU: change and dangling mass of each chunk */
+  mbi_solve_memory memory;    /* scalars; CUDA: as of the last convergence check */
+  int64_t synchronizations;   /* convergence checks of the host */
+  int history_count;          /* iterations in the history */
+  void *y;                    /* CPU: the product */
+  void *past;                 /* CPU: z of the iteration before */
+  double *partials;           /* CPU: change and dangling mass of each chunk */
   mbi_pagerank_gpu gpu;
 } mbi_pagerank;
 

@@ -6,12 +6,12 @@
 #include "solve/core/solver.h"
 #include "solve/pagerank/pagerank.h"
 
-/* PageRank on the GPU: vectors and scalars stay there. An iteration is one product, whose
- * epilogue makes the new z and two sums, and what follows from them; iterations are recorded
- * and run as those of solvers (solve/core/recorded.c). */
+/* PageRank on the GPU, where vectors and scalars stay. An iteration is one product: its
+ * epilogue computes the new z, two sums and the scalar part. Iterations are recorded as those
+ * of solvers are (solve/core/recorded.c). */
 #define MBI_PAGERANK_SHARED (2 * MBI_PAGERANK_THREADS * sizeof(double))
 
-/* ---- Specialise: one program with the kernels -------------------------------------------- */
+/* ---- The program ------------------------------------------------------------------------- */
 
 enum {
   MBI_PAGERANK_WEIGH,
@@ -48,7 +48,7 @@ static merbit_status mbi_pagerank_specialise(mbi_pagerank *run) {
   return status;
 }
 
-/* Of `blocks` blocks; 0: as many as the vertices take. */
+/* Launches a kernel of `blocks` thread blocks; 0: as many as the vertices take. */
 static merbit_status mbi_pagerank_launch(mbi_pagerank *run, int kernel, int64_t blocks,
                                          void **arguments) {
   return mbi_device_launch(run->context, run->gpu.kernels[kernel], mbi_pagerank_kernels[kernel],
@@ -58,7 +58,7 @@ static merbit_status mbi_pagerank_launch(mbi_pagerank *run, int kernel, int64_t 
 
 /* ---- Vectors ----------------------------------------------------------------------------- */
 
-/* W of a pattern from its row_ptr, so that no host vector of it is made and moved. */
+/* Computes W of a pattern from its row_ptr on the GPU. */
 static merbit_status mbi_pagerank_weigh(mbi_pagerank *run) {
   const merbit_view *links = &run->links;
   const uint64_t bytes = ((uint64_t)run->n + 1) * mbi_index_bytes(links->offset_type);
@@ -89,7 +89,7 @@ static merbit_status mbi_pagerank_weigh(mbi_pagerank *run) {
   return status;
 }
 
-/* A vector of host memory; NULL: there is none. */
+/* Copies a vector from host memory, unless `source` is NULL. */
 static merbit_status mbi_pagerank_send(mbi_pagerank *run, void *target, const void *source) {
   return source == NULL ? MERBIT_OK
                         : mbi_solve_upload(&run->engine, target, source,
@@ -121,7 +121,7 @@ static merbit_status mbi_pagerank_upload(mbi_pagerank *run) {
              : status;
 }
 
-/* z of the first ranks, and what the first iteration starts from. */
+/* Computes z from the first ranks, and the scalars that the first iteration starts from. */
 static merbit_status mbi_pagerank_begin(mbi_pagerank *run) {
   int32_t given = run->desc.start != NULL;
   uint64_t n = (uint64_t)run->n;
@@ -140,9 +140,9 @@ static merbit_status mbi_pagerank_begin(mbi_pagerank *run) {
   return status == MERBIT_OK ? mbi_pagerank_launch(run, MBI_PAGERANK_FIRST, 1, first) : status;
 }
 
-/* ---- An iteration, as it is recorded ----------------------------------------------------- */
+/* ---- An iteration ------------------------------------------------------------------------ */
 
-/* One product, from z[turn] to the other, where the z of the iteration before is. */
+/* Enqueues an iteration: a product from z[turn] to the other z, which holds the z before. */
 static merbit_status mbi_pagerank_fused(mbi_pagerank *run, int turn) {
   mbi_solve_memory *m = run->engine.memory;
   void *stream = run->engine.gpu.stream;
@@ -155,7 +155,7 @@ static merbit_status mbi_pagerank_fused(mbi_pagerank *run, int turn) {
                            m->state.scalar, m->state.product_sums, &m->state.closed, stream);
 }
 
-/* Method MERBIT: two products that alternate, as the paper's dual-buffer commit wants it. */
+/* Enqueues an iteration of method MERBIT, whose dual-buffer commit alternates between two y. */
 static merbit_status mbi_pagerank_dual(mbi_pagerank *run, int turn) {
   mbi_devptr z = mbi_device_address(run->gpu.z[0]);
   mbi_devptr y = mbi_device_address(run->gpu.z[1 + turn]);
@@ -182,8 +182,8 @@ static merbit_status mbi_pagerank_dual(mbi_pagerank *run, int turn) {
                              : status;
 }
 
-/* Two iterations, so that whatever was enqueued before, or failed while it was, the next ones
- * begin with z[0]. */
+/* Enqueues two iterations, so that the next call always begins with z[0], even after a failure.
+ */
 static merbit_status mbi_pagerank_enqueue(merbit_solver *engine) {
   mbi_pagerank *run = (mbi_pagerank *)(void *)engine; /* its first member */
   merbit_status status = MERBIT_OK;
@@ -195,22 +195,19 @@ static merbit_status mbi_pagerank_enqueue(merbit_solver *engine) {
   return status;
 }
 
-/* ---- Life -------------------------------------------------------------------------------- */
+/* ---- Create and release ------------------------------------------------------------------ */
 
+/* Makes what the GPU iterates with. On failure the caller runs mbi_pagerank_release_cuda. */
 MBI_INTERNAL merbit_status mbi_pagerank_prepare_cuda(mbi_pagerank *run) {
   merbit_solver *engine = &run->engine;
-  merbit_status status = mbi_pagerank_plan(run, MERBIT_SIDE_CUDA);
-  if (status == MERBIT_OK) {
-    status = mbi_device_enter(run->context);
-  }
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  merbit_status status;
+  MBI_TRY(mbi_pagerank_plan(run, MERBIT_SIDE_CUDA));
+  MBI_TRY(mbi_device_enter(run->context));
   engine->side = MERBIT_SIDE_CUDA;
   engine->context = run->context;
   run->method.name = "PageRank";
   run->method.iterate = mbi_pagerank_enqueue;
-  /* Of two iterations each; a turn costs 4 us, products that do not end where ranks do more. */
+  /* Two iterations a call. A pass of the loop costs 4 us; a call after the end costs more. */
   engine->gpu.loop_calls = run->plan->making.dual ? 1 : 2;
   engine->method = &run->method;
   mbi_recorded_stream(engine);
@@ -229,7 +226,8 @@ MBI_INTERNAL merbit_status mbi_pagerank_prepare_cuda(mbi_pagerank *run) {
   return status;
 }
 
-/* What a dead device held is gone with it. Leaves `gpu` empty, so that the CPU may follow. */
+/* Releases what the GPU iterates with and clears `gpu`, so that the CPU may be tried. The
+ * memory of a lost device is gone already. */
 MBI_INTERNAL void mbi_pagerank_release_cuda(mbi_pagerank *run) {
   merbit_context *context = run->context;
   merbit_solver *engine = &run->engine;
@@ -244,9 +242,9 @@ MBI_INTERNAL void mbi_pagerank_release_cuda(mbi_pagerank *run) {
   run->plan = NULL;
 }
 
-/* ---- Batches, and one look after each ---------------------------------------------------- */
+/* ---- Rounds ------------------------------------------------------------------------------ */
 
-/* The next batch ends `span` iterations on. */
+/* Runs a round of `span` iterations and reads the state: the convergence check. */
 MBI_INTERNAL merbit_status mbi_pagerank_iterate_cuda(mbi_pagerank *run, int span) {
   mbi_solve_memory *m = run->engine.memory;
   const int look = run->memory.state.iterations + span;
@@ -268,7 +266,7 @@ MBI_INTERNAL merbit_status mbi_pagerank_iterate_cuda(mbi_pagerank *run, int span
   return status;
 }
 
-/* Ranks, at the end. */
+/* Turns z into ranks and downloads them. */
 MBI_INTERNAL merbit_status mbi_pagerank_fetch(mbi_pagerank *run) {
   void *z = run->gpu.z[run->plan->making.dual ? 0 : run->memory.state.iterations % 2];
   uint64_t n = (uint64_t)run->n;

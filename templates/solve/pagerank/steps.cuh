@@ -1,6 +1,6 @@
-// PageRank's scalars between two iterations, in the state that solvers have: one text for the
-// CPU and the GPU. state.rr and the ring hold the L1 change of an iteration; state.closed is
-// not 0 once it has stopped.
+// The scalar part of a PageRank iteration, in the state of solvers, for the CPU and the GPU.
+// state.rr and the ring hold the L1 change of an iteration; state.closed is not 0 once it has
+// stopped.
 
 // In state.scalar; the first four are s0 to s3 of the product's epilogue.
 #define MBI_PAGERANK_DAMPING 0
@@ -27,20 +27,23 @@
 // least.
 #define MBI_PAGERANK_PATIENCE 16
 
-// Acceleration, tuned on random graphs of many families (tests/solve/pagerank/pagerank_graphs.h).
-#define MBI_PAGERANK_WINDOW 3 // iterations between two decisions on the factor
-#define MBI_PAGERANK_AHEAD 14 // iterations that must be left when relaxation begins,
-#define MBI_PAGERANK_WORTH 10 // and when its factor grows
+// Acceleration, tuned on random graphs of many families
+// (tests/solve/pagerank/pagerank_graphs.h).
+#define MBI_PAGERANK_WINDOW 3    // iterations between two decisions on the factor
+#define MBI_PAGERANK_AHEAD 14    // iterations that must be left when relaxation begins,
+#define MBI_PAGERANK_WORTH 10    // and when its factor grows
 #define MBI_PAGERANK_GRAIN 256.0 // factors are multiples of 1 / 256: rounding changes none
 #define MBI_PAGERANK_LEAP 1.3125 // a factor grows to this, or twice its part above 1, at most
 #define MBI_PAGERANK_SHARE 0.15  // of the iterations that may be lost, for one start
 
-// The mass of dangling vertices goes where all teleports go.
+// Sets the base of the next iteration: the mass of dangling vertices goes where all teleports
+// go.
 MBS_FUNCTION void mbi_pagerank_spread(mbi_solve_state *s, double mass) {
   const double damping = s->scalar[MBI_PAGERANK_DAMPING];
   s->scalar[MBI_PAGERANK_BASE] = (1.0 - damping + damping * mass) / s->scalar[MBI_PAGERANK_SUM];
 }
 
+// Sets the relaxation factor of the next iteration.
 MBS_FUNCTION void mbi_pagerank_relax(mbi_solve_state *s, double factor) {
   s->scalar[MBI_PAGERANK_RELAX] = factor;
   s->scalar[MBI_PAGERANK_PAST] = 1 - factor;
@@ -51,11 +54,11 @@ MBS_FUNCTION void mbi_pagerank_relax(mbi_solve_state *s, double factor) {
 // methods", Numer. Math. 3 (1961), section 4; estimates of eigenvalues as in Hageman, Young,
 // "Applied Iterative Methods" (1981), chapter 5. Where the eigenvalues lie in [-lambda,
 // lambda], the factor f = 2 / (1 + sqrt(1 - lambda^2)) takes the changes down by sqrt(f - 1)
-// an iteration: at damping 0.85 by 0.56 in place of 0.85. Links both ways make such eigenvalues.
-// Cycles of links make complex ones, with which relaxed changes fall more slowly than the power
-// method's, or grow. So relaxation is a trial: it begins with a factor whose failure costs
-// little, grows while the changes fall as real eigenvalues have them fall, and is given up,
-// for a while, where the power method is as fast.
+// an iteration: at damping 0.85 by 0.56 in place of 0.85. Links both ways make such
+// eigenvalues. Cycles of links make complex ones, with which relaxed changes fall more slowly
+// than the power method's, or grow. So relaxation is a trial: it begins with a factor whose
+// failure costs little, grows while the changes fall as real eigenvalues have them fall, and is
+// given up, for a while, where the power method is as fast.
 
 MBS_FUNCTION double mbi_pagerank_least(double a, double b) {
   return a < b ? a : b;
@@ -76,8 +79,7 @@ MBS_FUNCTION double mbi_pagerank_raised(const mbi_solve_state *s, double factor,
                                         double leap) {
   const double twice = 2 * factor - 1;
   const double most = mbi_pagerank_least(twice > leap ? twice : leap, 2.5 * factor - 1.5);
-  return mbi_pagerank_least(wanted,
-                            mbi_pagerank_least(most, s->scalar[MBI_PAGERANK_MOST]));
+  return mbi_pagerank_least(wanted, mbi_pagerank_least(most, s->scalar[MBI_PAGERANK_MOST]));
 }
 
 // Returns the rate at which changes fall with this factor if they belong to the real eigenvalue
@@ -98,6 +100,7 @@ MBS_FUNCTION double mbi_pagerank_rate(const mbi_solve_memory *m, int count) {
   return count == 3 ? cbrt(fell) : count == 2 ? sqrt(fell) : fell;
 }
 
+// Changes the relaxation factor and notes when.
 MBS_FUNCTION void mbi_pagerank_switch(mbi_solve_state *s, double factor) {
   mbi_pagerank_relax(s, factor);
   s->scalar[MBI_PAGERANK_SWITCHED] = s->iterations;
@@ -107,8 +110,8 @@ MBS_FUNCTION void mbi_pagerank_switch(mbi_solve_state *s, double factor) {
 MBS_FUNCTION void mbi_pagerank_account(mbi_solve_memory *m) {
   mbi_solve_state *s = &m->state;
   const int count = (s->iterations - 1) % MBI_PAGERANK_WINDOW + 1;
-  const double needed = log(s->rr / mbi_pagerank_before(m, count)) /
-                        log(s->scalar[MBI_PAGERANK_PLAIN_RATE]);
+  const double needed =
+      log(s->rr / mbi_pagerank_before(m, count)) / log(s->scalar[MBI_PAGERANK_PLAIN_RATE]);
   const double lost = s->scalar[MBI_PAGERANK_LOST] + count - needed;
   s->scalar[MBI_PAGERANK_LOST] = lost > 0 ? lost : 0;
 }
@@ -116,8 +119,7 @@ MBS_FUNCTION void mbi_pagerank_account(mbi_solve_memory *m) {
 // Returns how many iterations `share` of what all trials may lose, 2 and a tenth of the power
 // method's, leaves for the next.
 MBS_FUNCTION double mbi_pagerank_budget(const mbi_solve_state *s, double share) {
-  const double left =
-      log(s->tolerance / s->rr) / log(s->scalar[MBI_PAGERANK_PLAIN_RATE]);
+  const double left = log(s->tolerance / s->rr) / log(s->scalar[MBI_PAGERANK_PLAIN_RATE]);
   return share * (2 + 0.1 * (s->iterations + left)) - s->scalar[MBI_PAGERANK_LOST];
 }
 
@@ -148,9 +150,9 @@ MBS_FUNCTION int mbi_pagerank_steady(const mbi_solve_memory *m) {
   return 1;
 }
 
-// At the end of a window of the power method: begins a trial if its rates are steady. The first
-// factor f is bounded by what a failure costs: two iterations in which an eigenvalue off the
-// real axis takes the change to about f (1 + rate^2) - 1 of it for rate^2.
+// Begins a trial of relaxation at the end of a window of the power method, if its rates are
+// steady. The first factor f is bounded by what a failure costs: two iterations in which an
+// eigenvalue off the real axis takes the change to about f (1 + rate^2) - 1 of it for rate^2.
 MBS_FUNCTION void mbi_pagerank_begin_trial(mbi_solve_memory *m) {
   mbi_solve_state *s = &m->state;
   const double damping = s->scalar[MBI_PAGERANK_DAMPING];
@@ -158,8 +160,7 @@ MBS_FUNCTION void mbi_pagerank_begin_trial(mbi_solve_memory *m) {
       mbi_pagerank_rate(m, s->iterations > MBI_PAGERANK_WINDOW ? MBI_PAGERANK_WINDOW : 2);
   double budget, growth, wanted;
   s->scalar[MBI_PAGERANK_PLAIN_RATE] = rate;
-  if (s->iterations < 2 * MBI_PAGERANK_WINDOW ||
-      s->iterations < s->scalar[MBI_PAGERANK_HOLD] ||
+  if (s->iterations < 2 * MBI_PAGERANK_WINDOW || s->iterations < s->scalar[MBI_PAGERANK_HOLD] ||
       !(rate < damping + 0.1 * (1 - damping)) || // else that is rounding
       !(log(s->tolerance / s->rr) <= MBI_PAGERANK_AHEAD * log(rate)) ||
       !mbi_pagerank_steady(m)) {
@@ -181,10 +182,12 @@ MBS_FUNCTION void mbi_pagerank_begin_trial(mbi_solve_memory *m) {
   }
 }
 
-// After a relaxed iteration. The change that follows a switch is still of the iterate before.
+// Decides on the factor after a relaxed iteration. The first change after a switch still
+// belongs to the factor before.
 MBS_FUNCTION void mbi_pagerank_watch(mbi_solve_memory *m) {
   mbi_solve_state *s = &m->state;
-  const double factor = s->scalar[MBI_PAGERANK_RELAX], damping = s->scalar[MBI_PAGERANK_DAMPING];
+  const double factor = s->scalar[MBI_PAGERANK_RELAX],
+               damping = s->scalar[MBI_PAGERANK_DAMPING];
   const double plain = s->scalar[MBI_PAGERANK_PLAIN_RATE], last = mbi_pagerank_rate(m, 1);
   const int since = s->iterations - (int)s->scalar[MBI_PAGERANK_SWITCHED];
   double rate, lambda, wanted;
@@ -205,7 +208,8 @@ MBS_FUNCTION void mbi_pagerank_watch(mbi_solve_memory *m) {
     return;
   }
   rate = mbi_pagerank_rate(m, since > MBI_PAGERANK_WINDOW ? MBI_PAGERANK_WINDOW : 2);
-  // A factor that promises less than a tenth fewer iterations, and did not grow, is not worth it.
+  // A factor that promises less than a tenth fewer iterations, and did not grow, is not worth
+  // it.
   if (mbi_pagerank_budget(s, 0.5) < 0 ||
       (since >= 4 * MBI_PAGERANK_WINDOW &&
        log(mbi_pagerank_expected(plain, factor)) > 1.1 * log(plain))) {
@@ -232,7 +236,8 @@ MBS_FUNCTION void mbi_pagerank_watch(mbi_solve_memory *m) {
   }
 }
 
-// At the end of a window of the power method amid a trial, which goes on if that was no faster.
+// Ends a probe, a window of the power method within a trial. The trial goes on if the power
+// method was no faster.
 MBS_FUNCTION void mbi_pagerank_end_probe(mbi_solve_memory *m) {
   mbi_solve_state *s = &m->state;
   const double kept = s->scalar[MBI_PAGERANK_KEPT], rate = mbi_pagerank_rate(m, 2);
@@ -263,8 +268,8 @@ MBS_CALLED void mbi_pagerank_accelerate(mbi_solve_memory *m) {
   }
 }
 
-// At the end of an iteration, whose change is the one by the power method. The last iteration
-// is always one of those: what it bounds is the distance to the ranks themselves.
+// Ends an iteration. `change` is the one that the power method would make. The last iteration
+// is always one of the power method, whose change bounds the distance to the ranks themselves.
 MBS_FUNCTION void mbi_pagerank_decide(mbi_solve_memory *m, double change, double mass) {
   mbi_solve_state *s = &m->state;
   const int relaxed = s->scalar[MBI_PAGERANK_RELAX] != 1;

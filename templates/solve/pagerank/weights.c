@@ -2,10 +2,10 @@
 #include "matrix/matrix.h"
 #include "solve/pagerank/pagerank.h"
 
-/* What leaves each vertex of a link graph: W(i) = sum over j of w(i, j), the weights of the
- * edges i -> j. The iteration is on z = x / W, so that the product is A^T z with the weights as
- * they were given, of a pattern none. A vertex that nothing leaves ("dangling") has -1: its
- * column of A^T is zero, and any divisor will do. */
+/* The weight of the edges that leave each vertex: W(i) = sum over j of w(i, j), for edges i ->
+ * j. The iteration is on z = x / W, so that the product is A^T z with the weights as they were
+ * given, of a pattern none. A vertex that nothing leaves ("dangling") has -1: its column of A^T
+ * is zero, and any divisor will do. */
 #define MBI_WEIGHTS_CHUNK 65536 /* vertices or entries that one task takes */
 
 /* W within 2^-n and 2^n keeps z and its products far from the ends of the type. */
@@ -36,7 +36,8 @@ static void mbi_weights_check_task(void *argument, int task) {
   }
 }
 
-/* `graph` is a host view whose arrays have been checked. */
+/* Fails on the first weight that is negative or not finite. `graph` is a host view whose arrays
+ * are checked. */
 MBI_INTERNAL merbit_status mbi_weights_check(merbit_context *context,
                                              const merbit_view *graph) {
   mbi_weights w;
@@ -108,7 +109,7 @@ static merbit_status mbi_weights_add(mbi_weights *w) {
 /* ---- Sums far from 1: rows by powers of two -----------------------------------------------
  */
 
-/* Whether z = x / W could leave the type, or lose bits. */
+/* Returns whether z = x / W could overflow its type or lose bits. */
 static int mbi_weights_need_scaling(const mbi_weights *w) {
   const double most = ldexp(1, mbi_view_type(w->graph) == MERBIT_F32 ? MBI_WEIGHTS_POWER_F32
                                                                      : MBI_WEIGHTS_POWER_F64);
@@ -121,7 +122,8 @@ static int mbi_weights_need_scaling(const mbi_weights *w) {
   return 0;
 }
 
-/* What divides the values of a row, so that they add up to something in [1/2, 1). */
+/* Returns the power of two that divides the values of a row, so that their sum is in [1/2, 1).
+ */
 static int mbi_weights_power(double sum) {
   int power = 0;
   (void)frexp(sum, &power);
@@ -190,8 +192,9 @@ static merbit_status mbi_weights_store(mbi_weights *w) {
   return status;
 }
 
-/* `graph` is a host CSR or COO, square, whose arrays have been checked and stay while `w` does.
- * Weights that are none are named. After a failure too, mbi_weights_destroy cleans up. */
+/* Computes the weights of a square host CSR or COO whose arrays are checked and outlive `w`.
+ * Fails on a negative or infinite weight. The caller runs mbi_weights_destroy, after a failure
+ * too. */
 MBI_INTERNAL merbit_status mbi_weights_create(merbit_context *context, const merbit_view *graph,
                                               mbi_weights *w) {
   void *memory = NULL;

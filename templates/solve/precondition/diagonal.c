@@ -2,13 +2,13 @@
 #include "matrix/matrix.h"
 #include "solve/core/solver.h"
 
-/* What a solver wants to know of A beside products: its norm, and for preconditioners the
- * blocks along its diagonal (JACOBI: of one row each), inverted. */
+/* The setup of a solver on the CPU: the norm of A and, for preconditioners, the inverses of the
+ * blocks along its diagonal. For JACOBI a block is one row. */
 
 typedef struct mbi_setup {
   const merbit_view *csr; /* host */
-  double *blocks;         /* row by row, each as wide as a block; NULL: not wanted */
-  double *norms;          /* of each task's rows */
+  double *blocks;         /* row by row, each as wide as a block; NULL: no preconditioner */
+  double *norms;          /* one for each task: the greatest of its rows */
   int width, tasks;
 } mbi_setup;
 
@@ -18,6 +18,7 @@ static double mbi_setup_value(const merbit_view *csr, int64_t k) {
                                             : ((const double *)csr->values)[k];
 }
 
+/* Adds up a task's rows and copies their entries on the diagonal. */
 static void mbi_setup_rows(void *argument, int task) {
   const mbi_setup *e = (const mbi_setup *)argument;
   const merbit_view *csr = e->csr;
@@ -49,9 +50,10 @@ static void mbi_setup_rows(void *argument, int task) {
   e->norms[task] = most;
 }
 
-/* A host CSR: the view itself, or a copy, to be destroyed. */
+/* Sets *csr to a CSR in host memory: the view itself, or that of *copy, which the caller
+ * destroys. */
 MBI_INTERNAL merbit_status mbi_setup_csr(merbit_context *context, const merbit_view *view,
-                                           merbit_matrix **copy, merbit_view *csr) {
+                                         merbit_matrix **copy, merbit_view *csr) {
   merbit_status status = MERBIT_OK;
   *copy = NULL;
   *csr = *view;
@@ -63,22 +65,19 @@ MBI_INTERNAL merbit_status mbi_setup_csr(merbit_context *context, const merbit_v
   return status;
 }
 
-/* The norm of A, and the blocks where they are not NULL. The arrays of `csr` are sound. */
+/* Computes the norm of A, and the blocks if they are not NULL. The arrays of `csr` are checked.
+ */
 MBI_INTERNAL merbit_status mbi_setup_run(merbit_solver *solver, const merbit_view *csr,
-                                           double *blocks) {
+                                         double *blocks) {
   mbi_setup e;
   void *norms = NULL;
-  merbit_status status;
   int task;
   e.csr = csr;
   e.blocks = blocks;
   e.width = blocks != NULL ? solver->v.block : 0;
   e.tasks = mbi_share_tasks(solver->context, csr->nnz + csr->rows);
-  status = mbi_allocate_array(solver->context, e.tasks, sizeof(double), "norms of parts of A",
-                              &norms);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_allocate_array(solver->context, e.tasks, sizeof(double), "norms of parts of A",
+                             &norms));
   e.norms = (double *)norms;
   mbi_parallel(solver->context, e.tasks, mbi_setup_rows, &e);
   solver->norm = 0;
@@ -94,8 +93,8 @@ MBI_INTERNAL merbit_status mbi_setup_run(merbit_solver *solver, const merbit_vie
 typedef struct mbi_invert {
   const merbit_solver *solver;
   const double *blocks;
-  void *inverse; /* in the solver's type, column by column: see MBI_AT_INVERSE */
-  int64_t bad;   /* the first row of a block without an inverse, or -1 */
+  void *inverse; /* in the type of the vectors, column by column: see MBI_AT_INVERSE */
+  int64_t bad;   /* the first row of the first block that is singular, or -1 */
   int tasks;
 } mbi_invert;
 
@@ -108,8 +107,8 @@ static void mbi_invert_swap(double *a, double *b, int count) {
   }
 }
 
-/* By Gauss and Jordan with pivots from the column: `a` of size x size, `stride` to a row,
- * becomes the unit matrix and `b` its inverse. 0 where it has none. */
+/* Inverts `a`, size x size with rows `stride` apart, into `b` by Gauss-Jordan elimination with
+ * partial pivoting. Overwrites `a`. Returns 0 if it is singular. */
 static int mbi_invert_block(double *a, double *b, int size, int stride) {
   int i, j, k;
   for (i = 0; i < size; i++) {
@@ -144,6 +143,7 @@ static int mbi_invert_block(double *a, double *b, int size, int stride) {
   return 1;
 }
 
+/* Stores the inverse of the block that begins at row `first`. */
 static void mbi_invert_store(const mbi_invert *t, int64_t first, const double *b, int size) {
   const int64_t n = t->solver->n;
   const int width = t->solver->v.block;
@@ -182,8 +182,9 @@ static void mbi_invert_task(void *argument, int task) {
   }
 }
 
+/* Fails with a sentence on the diagonal entry of `row`, which has no inverse. */
 MBI_INTERNAL merbit_status mbi_setup_fail_diagonal(const merbit_solver *solver, int64_t row,
-                                              double value) {
+                                                   double value) {
   return mbi_fail(solver->context, MERBIT_INVALID_MATRIX,
                   "A(%" PRId64 ", %" PRId64
                   "), counted from 0, is %g: MERBIT_PRECONDITIONER_JACOBI divides by the "
@@ -191,9 +192,9 @@ MBI_INTERNAL merbit_status mbi_setup_fail_diagonal(const merbit_solver *solver, 
                   row, row, value);
 }
 
-/* To `inverse`, which is zero. */
+/* Inverts the blocks into `inverse`, host memory that is all zero. */
 MBI_INTERNAL merbit_status mbi_setup_invert(merbit_solver *solver, const double *blocks,
-                                              void *inverse) {
+                                            void *inverse) {
   const int width = solver->v.block;
   mbi_invert t;
   t.solver = solver;

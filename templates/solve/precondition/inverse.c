@@ -1,13 +1,14 @@
 #include "matrix/matrix.h"
 #include "solve/core/solver.h"
 
-/* Where a preconditioner is put: a diagonal of a reordered plan first in the view's order. */
+/* Returns where the inverse is written first. If the plan is reordered that is MBI_AT_W, in the
+ * order of the view; mbi_solver_order_inverse then permutes it. */
 MBI_INTERNAL void *mbi_solver_inverse_place(const merbit_solver *solver) {
   const int ordered = solver->plan->reorder.order != NULL;
   return solver->v.at[ordered ? MBI_AT_W : MBI_AT_INVERSE];
 }
 
-/* From there to the plan's order. */
+/* Permutes the inverse to the plan's order, if that is not the view's. */
 MBI_INTERNAL merbit_status mbi_solver_order_inverse(merbit_solver *solver) {
   return solver->plan->reorder.order == NULL
              ? MERBIT_OK
@@ -15,7 +16,7 @@ MBI_INTERNAL merbit_status mbi_solver_order_inverse(merbit_solver *solver) {
                                    solver->v.at[MBI_AT_INVERSE], solver->gpu.stream);
 }
 
-/* The inverses of host blocks to the solver's side. */
+/* Inverts blocks in host memory and copies the inverses to the solver's side. */
 MBI_INTERNAL merbit_status mbi_solver_invert(merbit_solver *solver, const double *blocks) {
   const int64_t entries = solver->n * solver->v.block;
   const size_t size = mbi_type_size(solver->type), bytes = (size_t)entries * size;

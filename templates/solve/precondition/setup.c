@@ -3,10 +3,11 @@
 #include "matrix/matrix.h"
 #include "solve/core/solver.h"
 
-/* What a solver wants to know of A, to where it is wanted: on the GPU from arrays that lie
- * there, else by CPU threads (solve/precondition/diagonal.c). */
+/* The setup of a solver: on the GPU if the arrays of A lie there (setup_cuda.c), else by CPU
+ * threads (diagonal.c). */
 
-/* The norm of A and the preconditioner, from the arrays of `view`. In an entered context. */
+/* Computes the norm of A and the preconditioner from `view`. The CUDA context must be current.
+ */
 MBI_INTERNAL merbit_status mbi_solver_setup(merbit_solver *solver, const merbit_view *view) {
   merbit_context *context = solver->context;
   const int64_t entries = solver->n * solver->v.block;
@@ -35,10 +36,11 @@ MBI_INTERNAL merbit_status mbi_solver_setup(merbit_solver *solver, const merbit_
   return status;
 }
 
-/* New values that do not lie where the structure does are brought there; the caller lets go of
- * them (mbi_setup_release_values). `memory` DEFAULT: they do. */
+/* Copies new values to the memory where the structure of A lies, if `memory` says that they lie
+ * elsewhere. *own is the copy or NULL; the caller runs mbi_setup_release_values, after a
+ * failure too. */
 MBI_INTERNAL merbit_status mbi_setup_move_values(merbit_solver *solver, merbit_memory memory,
-                                             merbit_view *view, void **own) {
+                                                 merbit_view *view, void **own) {
   merbit_context *context = solver->context;
   const int64_t count = mbi_view_values(view);
   const size_t size = mbi_type_size(mbi_view_type(view));
@@ -66,8 +68,9 @@ MBI_INTERNAL merbit_status mbi_setup_move_values(merbit_solver *solver, merbit_m
   return status;
 }
 
+/* Releases the copy that mbi_setup_move_values has made; `own` may be NULL. */
 MBI_INTERNAL void mbi_setup_release_values(merbit_solver *solver, const merbit_view *view,
-                                     void *own) {
+                                           void *own) {
   if (view->memory == MERBIT_MEMORY_DEVICE) {
     mbi_device_release(solver->context, mbi_device_address(own));
   } else {

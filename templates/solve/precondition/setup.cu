@@ -1,6 +1,5 @@
-// What a solver wants to know of A beside products, from a CSR in GPU memory: the greatest sum
-// of a row's absolute values, the entries of the blocks along the diagonal, and a diagonal's
-// inverse.
+// The setup of a solver from a CSR in GPU memory: the infinity norm of A, the entries of the
+// blocks along the diagonal, and the inverse of a diagonal.
 #ifndef MBK_VALUE
 #error "define MBK_VALUE: the type of the matrix's values"
 #endif
@@ -22,12 +21,12 @@
 #include "jit/device.cuh"
 
 #define MBK_SETUP_THREADS 256
-#define MBK_SETUP_BLOCKS 4   // of a multiprocessor: for more of them the compiler would spill
-#define MBK_SETUP_ROWS 4 // rows that lanes take together
-#define MBK_SETUP_LONG 1024  // nonzeros of a row beyond which the thread block adds it up
-#define MBK_SETUP_LONG_KEPT 64    // such rows that a block remembers
+#define MBK_SETUP_BLOCKS 4     // of a multiprocessor; with more of them the compiler spills
+#define MBK_SETUP_ROWS 4       // rows that a group of lanes takes at once
+#define MBK_SETUP_LONG 1024    // a row of more nonzeros is added up by the whole block
+#define MBK_SETUP_LONG_KEPT 64 // long rows that a block remembers
 
-// Over the lanes of a row, in all of them.
+// Adds up over the lanes of a row; every lane gets the sum.
 MBK_DEVICE double mbk_setup_sum(double share) {
 #pragma unroll
   for (int d = MBK_SETUP_LANES / 2; d > 0; d >>= 1) {
@@ -36,14 +35,14 @@ MBK_DEVICE double mbk_setup_sum(double share) {
   return share;
 }
 
-// The size of a value.
+// Returns the absolute value of entry k.
 MBK_DEVICE double mbk_setup_magnitude(const MBK_VALUE *values, mbk_i64 k) {
   const double value = MBK_PATTERN ? 1.0 : (double)values[k];
   return value < 0 ? -value : value;
 }
 
-// A row's nonzeros, `begin` to `end`, dealt to the threads of a block: this one's share of the
-// sum of values without their signs.
+// Returns this thread's share of the sum of absolute values from `begin` to `end`, which are
+// dealt to the threads of a block.
 MBK_DEVICE double mbk_setup_share(const MBK_VALUE *values, mbk_i64 begin, mbk_i64 end) {
   double sum = 0;
 #pragma unroll 4
@@ -53,11 +52,10 @@ MBK_DEVICE double mbk_setup_share(const MBK_VALUE *values, mbk_i64 begin, mbk_i6
   return sum;
 }
 
-// Dealt to `threads` threads of which this is number `thread`: its share of the sum of those in
-// a column.
+// Returns the share of thread `thread`, of `threads`, of the sum of values in one column.
 MBK_DEVICE double mbk_setup_entry(const MBK_COLUMN *col_ind, const MBK_VALUE *values,
-                                    mbk_i64 begin, mbk_i64 end, mbk_i64 column, mbk_u32 thread,
-                                    mbk_u32 threads) {
+                                  mbk_i64 begin, mbk_i64 end, mbk_i64 column, mbk_u32 thread,
+                                  mbk_u32 threads) {
   double sum = 0;
 #pragma unroll 4
   for (mbk_i64 k = begin + thread; k < end; k += threads) {
@@ -68,7 +66,7 @@ MBK_DEVICE double mbk_setup_entry(const MBK_COLUMN *col_ind, const MBK_VALUE *va
   return sum;
 }
 
-// `sum` over the threads of the block, in all of them: a tree. `shared` is free behind it.
+// Adds up over the block by a tree; every thread gets the sum. `shared` may be reused at once.
 MBK_DEVICE double mbk_setup_block_sum(double sum, double *shared) {
   shared[mbk_thread()] = sum;
   mbk_block_sync();
@@ -83,17 +81,18 @@ MBK_DEVICE double mbk_setup_block_sum(double sum, double *shared) {
   return all;
 }
 
-// A long row, by the whole block: its norm, and its entries of its block on the diagonal.
+// Computes a long row by the whole block: returns the sum of absolute values and writes its
+// entries of its block on the diagonal.
 MBK_DEVICE double mbk_setup_long(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind,
-                                   const MBK_VALUE *values, mbk_u64 row, mbk_u32 width,
-                                   double *blocks, double *shared) {
+                                 const MBK_VALUE *values, mbk_u64 row, mbk_u32 width,
+                                 double *blocks, double *shared) {
   const mbk_i64 begin = (mbk_i64)row_ptr[row] - MBK_BASE;
   const mbk_i64 end = (mbk_i64)row_ptr[row + 1] - MBK_BASE;
   for (mbk_u32 j = 0; j < width; j++) {
-    const double entry = mbk_setup_block_sum(
-        mbk_setup_entry(col_ind, values, begin, end, (mbk_i64)(row - row % width + j),
-                          mbk_thread(), MBK_SETUP_THREADS),
-        shared);
+    const double entry = mbk_setup_block_sum(mbk_setup_entry(col_ind, values, begin, end,
+                                                             (mbk_i64)(row - row % width + j),
+                                                             mbk_thread(), MBK_SETUP_THREADS),
+                                             shared);
     if (mbk_thread() == 0) {
       blocks[row * width + j] = entry;
     }
@@ -101,15 +100,15 @@ MBK_DEVICE double mbk_setup_long(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *c
   return mbk_setup_block_sum(mbk_setup_share(values, begin, end), shared);
 }
 
-// norms[b]: of the rows of block b. blocks: `width` entries for each row, those of its block on
-// the diagonal, duplicates added up; none where width is 0. Long rows wait until the block has
-// taken all others.
-// Launch: any grid of MBK_SETUP_THREADS threads. Shared: double[MBK_SETUP_THREADS], then
+// Writes to norms[b] the greatest sum of absolute values among the rows of thread block b, and
+// to blocks `width` entries for each row, those of its block on the diagonal, duplicates added
+// up; none if width is 0. A thread block takes its long rows last. Launch: any grid of
+// MBK_SETUP_THREADS threads. Shared: double[MBK_SETUP_THREADS], then
 // mbk_u64[MBK_SETUP_LONG_KEPT], then mbk_u32.
 MBK_KERNEL MBK_RESIDENT(MBK_SETUP_THREADS, MBK_SETUP_BLOCKS)
     mbk_setup_rows(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind,
-                     const MBK_VALUE *values, mbk_u64 n, mbk_u32 width, double *blocks,
-                     double *norms) {
+                   const MBK_VALUE *values, mbk_u64 n, mbk_u32 width, double *blocks,
+                   double *norms) {
   MBK_SHARED_MEMORY(shared);
   double *const most_of = (double *)shared;
   mbk_u64 *const kept = (mbk_u64 *)(most_of + MBK_SETUP_THREADS);
@@ -146,7 +145,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_SETUP_THREADS, MBK_SETUP_BLOCKS)
       }
       at[i] += lane;
     }
-    for (bool more = true; more;) { // the next of each, all on their way
+    for (bool more = true; more;) { // loads of all rows in flight
       more = false;
 #pragma unroll
       for (mbk_u32 i = 0; i < MBK_SETUP_ROWS; i++) {
@@ -166,9 +165,9 @@ MBK_KERNEL MBK_RESIDENT(MBK_SETUP_THREADS, MBK_SETUP_BLOCKS)
         const bool takes = row < n && (waits >> i & 1) == 0;
         const mbk_i64 begin = takes ? (mbk_i64)row_ptr[row] - MBK_BASE : end[i];
         for (mbk_u32 j = 0; j < width; j++) {
-          const double entry = mbk_setup_sum(
-              mbk_setup_entry(col_ind, values, begin, end[i],
-                                (mbk_i64)(row - row % width + j), lane, MBK_SETUP_LANES));
+          const double entry = mbk_setup_sum(mbk_setup_entry(col_ind, values, begin, end[i],
+                                                             (mbk_i64)(row - row % width + j),
+                                                             lane, MBK_SETUP_LANES));
           if (takes && lane == 0) {
             blocks[row * width + j] = entry;
           }
@@ -184,7 +183,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_SETUP_THREADS, MBK_SETUP_BLOCKS)
     most = all > most ? all : most;
   }
   for (mbk_u64 first = (mbk_u64)mbk_block() * turn; first < n && count > MBK_SETUP_LONG_KEPT;
-       first += (mbk_u64)mbk_grid() * turn) { // they are looked for again
+       first += (mbk_u64)mbk_grid() * turn) { // find them again
     for (mbk_u64 row = first; row < first + turn && row < n; row++) {
       if ((mbk_i64)row_ptr[row + 1] - (mbk_i64)row_ptr[row] > MBK_SETUP_LONG) {
         const double all =
@@ -193,7 +192,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_SETUP_THREADS, MBK_SETUP_BLOCKS)
       }
     }
   }
-  most_of[mbk_thread()] = most; // free behind every block sum
+  most_of[mbk_thread()] = most; // the memory of block sums is free
   mbk_block_sync();
   for (mbk_u32 half = MBK_SETUP_THREADS / 2; half > 0; half /= 2) {
     if (mbk_thread() < half && most_of[mbk_thread() + half] > most_of[mbk_thread()]) {
@@ -206,7 +205,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_SETUP_THREADS, MBK_SETUP_BLOCKS)
   }
 }
 
-// inverse[i] = 1 / diagonal[i]. *bad becomes the least i that has none, if that is below it.
+// Computes inverse[i] = 1 / diagonal[i]. Lowers *bad to the least i without an inverse.
 // Launch: any grid of MBK_SETUP_THREADS threads. Shared: none.
 MBK_KERNEL MBK_BOUNDS(MBK_SETUP_THREADS)
     mbk_setup_invert(const double *diagonal, MBK_VALUE *inverse, mbk_u64 n, mbk_u64 *bad) {

@@ -3,25 +3,26 @@
 #include "matrix/matrix.h"
 #include "solve/core/solver.h"
 
-/* The same from a CSR in GPU memory, which stays there; only blocks wider than one row are
- * inverted by CPU threads. */
-#define MBI_SETUP_THREADS                                                                    \
-  256 /* of a block, and the most blocks: solve/precondition/setup.cu */
-#define MBI_SETUP_ROWS 4 /* rows */
-#define MBI_SETUP_LONG_KEPT 64    /* long rows of a block */
-#define MBI_SETUP_SHARED     /* bytes */                                                     \
-  (MBI_SETUP_THREADS * sizeof(double) + MBI_SETUP_LONG_KEPT * sizeof(uint64_t) +                \
+/* The setup of a solver from a CSR in GPU memory, which stays there. CPU threads only invert
+ * blocks of more than one row. */
+#define MBI_SETUP_THREADS 256  /* MBK_SETUP_THREADS of solve/precondition/setup.cu */
+#define MBI_SETUP_ROWS 4       /* rows that a group of lanes takes at once */
+#define MBI_SETUP_LONG_KEPT 64 /* long rows that a thread block remembers */
+#define MBI_SETUP_SHARED       /* bytes */                                                     \
+  (MBI_SETUP_THREADS * sizeof(double) + MBI_SETUP_LONG_KEPT * sizeof(uint64_t) +               \
    sizeof(uint32_t))
 #define MBI_SETUP_BLOCKS 1024
-#define MBI_SETUP_RESIDENT 2 /* blocks of a multiprocessor that leave room for others' */
-#define MBI_STREAM_ALONE 1  /* CU_STREAM_NON_BLOCKING: nor does the default stream wait */
+#define MBI_SETUP_RESIDENT                                                                     \
+  2 /* thread blocks of a multiprocessor, few enough for others beside them */
+#define MBI_STREAM_ALONE 1 /* CU_STREAM_NON_BLOCKING: not ordered with the default stream */
 
+/* Returns whether the setup runs on the GPU: from a CSR in GPU memory. */
 MBI_INTERNAL int mbi_setup_on_gpu(const merbit_solver *solver, const merbit_view *view) {
   return mbi_solve_on_gpu(solver) && view->memory == MERBIT_MEMORY_DEVICE &&
          view->format == MERBIT_CSR && !mbi_view_is_triangle(view);
 }
 
-/* Of a row: no more than nonzeros, in the mean. */
+/* Returns the lanes of a row, 2 to 32: no more than the mean number of nonzeros. */
 static int mbi_setup_lanes(const merbit_view *view) {
   int lanes = 2;
   while (lanes < 32 && view->nnz >= 2 * lanes * view->rows) {
@@ -30,6 +31,7 @@ static int mbi_setup_lanes(const merbit_view *view) {
   return lanes;
 }
 
+/* Sets the macros of solve/precondition/setup.cu. */
 MBI_INTERNAL void mbi_setup_preamble(const merbit_view *view, mbi_preamble *preamble) {
   memset(preamble, 0, sizeof *preamble);
   mbi_preamble_define(preamble, "MBK_VALUE",
@@ -44,22 +46,17 @@ MBI_INTERNAL void mbi_setup_preamble(const merbit_view *view, mbi_preamble *prea
 }
 
 static merbit_status mbi_setup_specialise(merbit_context *context, const merbit_view *view,
-                                            mbi_setup_gpu *gpu) {
+                                          mbi_setup_gpu *gpu) {
   mbi_preamble preamble;
-  merbit_status status;
   mbi_setup_preamble(view, &preamble);
-  status = mbi_program_create(context, "solve/precondition/setup.cu", &preamble, &gpu->program);
-  if (status == MERBIT_OK) {
-    status = mbi_program_kernel(context, &gpu->program, "mbk_setup_rows", &gpu->rows);
-  }
-  return status != MERBIT_OK
-             ? status
-             : mbi_program_kernel(context, &gpu->program, "mbk_setup_invert", &gpu->invert);
+  MBI_TRY(mbi_program_create(context, "solve/precondition/setup.cu", &preamble, &gpu->program));
+  MBI_TRY(mbi_program_kernel(context, &gpu->program, "mbk_setup_rows", &gpu->rows));
+  return mbi_program_kernel(context, &gpu->program, "mbk_setup_invert", &gpu->invert);
 }
 
-/* gpu->norms, and gpu->blocks where they are wanted. */
+/* Launches the kernel that computes gpu->norms, and gpu->blocks for a preconditioner. */
 static merbit_status mbi_setup_launch_rows(merbit_solver *solver, const merbit_view *view,
-                                             mbi_setup_gpu *gpu) {
+                                           mbi_setup_gpu *gpu) {
   const int64_t most = gpu->stream == NULL ? MBI_SETUP_BLOCKS
                                            : (int64_t)MBI_SETUP_RESIDENT *
                                                  solver->context->device.multiprocessors;
@@ -81,7 +78,7 @@ static merbit_status mbi_setup_launch_rows(merbit_solver *solver, const merbit_v
                            MBI_SETUP_THREADS, MBI_SETUP_SHARED, gpu->stream, arguments);
 }
 
-/* solver->norm. */
+/* Downloads the norms of the thread blocks and sets solver->norm. */
 static merbit_status mbi_setup_norm(merbit_solver *solver, const mbi_setup_gpu *gpu) {
   double norms[MBI_SETUP_BLOCKS];
   const merbit_status status = mbi_device_download(solver->context, norms, gpu->norms,
@@ -94,9 +91,9 @@ static merbit_status mbi_setup_norm(merbit_solver *solver, const mbi_setup_gpu *
   return status;
 }
 
-/* JACOBI: 1 / a diagonal to `target`. */
+/* Inverts the diagonal into `target`, for JACOBI. Fails on an entry without an inverse. */
 static merbit_status mbi_setup_launch_invert(merbit_solver *solver, mbi_setup_gpu *gpu,
-                                               void *target) {
+                                             void *target) {
   merbit_context *context = solver->context;
   const int64_t wanted = (solver->n + MBI_SETUP_THREADS - 1) / MBI_SETUP_THREADS;
   const uint64_t none = UINT64_MAX;
@@ -133,7 +130,7 @@ static merbit_status mbi_setup_allocate(merbit_solver *solver, mbi_setup_gpu *gp
   return mbi_device_allocate_parts(context, "norms and blocks of A", 3, parts, bytes);
 }
 
-/* Behind what the GPU does. */
+/* Waits until the GPU is done and destroys the stream. */
 static merbit_status mbi_setup_wait(merbit_solver *solver) {
   merbit_context *context = solver->context;
   mbi_setup_gpu *gpu = &solver->gpu.setup;
@@ -145,7 +142,7 @@ static merbit_status mbi_setup_wait(merbit_solver *solver) {
   return status;
 }
 
-/* Forget what has begun. */
+/* Releases what the setup holds, in progress or done. */
 MBI_INTERNAL void mbi_setup_release(merbit_solver *solver) {
   merbit_context *context = solver->context;
   mbi_setup_gpu *gpu = &solver->gpu.setup;
@@ -157,39 +154,36 @@ MBI_INTERNAL void mbi_setup_release(merbit_solver *solver) {
   memset(gpu, 0, sizeof *gpu);
 }
 
-/* Begin: the GPU looks at the rows of `view`, which are sound, beside whatever follows. */
+/* Starts the setup: the GPU reads the rows of `view`, which are checked, while the caller goes
+ * on. */
 MBI_INTERNAL merbit_status mbi_setup_begin(merbit_solver *solver, const merbit_view *view) {
   merbit_context *context = solver->context;
   const mbi_driver *driver = &context->device.driver;
   mbi_setup_gpu *gpu = &solver->gpu.setup;
-  merbit_status status = mbi_setup_specialise(context, view, gpu);
-  if (status == MERBIT_OK) {
-    status = mbi_setup_allocate(solver, gpu);
-  }
-  if (status == MERBIT_OK && driver->stream_create != NULL && driver->stream_destroy != NULL) {
+  MBI_TRY(mbi_setup_specialise(context, view, gpu));
+  MBI_TRY(mbi_setup_allocate(solver, gpu));
+  if (driver->stream_create != NULL && driver->stream_destroy != NULL) {
     const mbi_curesult result = driver->stream_create(&gpu->stream, MBI_STREAM_ALONE);
     gpu->stream = result == 0 ? gpu->stream : NULL;
     (void)mbi_device_bury(context, result);
   }
-  return status == MERBIT_OK ? mbi_setup_launch_rows(solver, view, gpu) : status;
+  return mbi_setup_launch_rows(solver, view, gpu);
 }
 
-/* And end: the norm, and the preconditioner in the solver's vector. */
+/* Finishes the setup: the norm, and the preconditioner in the solver's vectors. */
 MBI_INTERNAL merbit_status mbi_setup_end(merbit_solver *solver) {
   merbit_context *context = solver->context;
   const int64_t entries = solver->n * solver->v.block;
   mbi_setup_gpu *gpu = &solver->gpu.setup;
   void *blocks = NULL;
-  merbit_status status = mbi_setup_wait(solver);
-  if (status == MERBIT_OK) {
-    status = mbi_setup_norm(solver, gpu);
+  merbit_status status = MERBIT_OK;
+  MBI_TRY(mbi_setup_wait(solver));
+  MBI_TRY(mbi_setup_norm(solver, gpu));
+  if (solver->v.block == 1) {
+    MBI_TRY(mbi_setup_launch_invert(solver, gpu, mbi_solver_inverse_place(solver)));
+    return mbi_solver_order_inverse(solver);
   }
-  if (status == MERBIT_OK && solver->v.block == 1) {
-    status = mbi_setup_launch_invert(solver, gpu, mbi_solver_inverse_place(solver));
-    if (status == MERBIT_OK) {
-      status = mbi_solver_order_inverse(solver);
-    }
-  } else if (status == MERBIT_OK && solver->v.block > 1) {
+  if (solver->v.block > 1) {
     status = mbi_allocate_array(context, entries, sizeof(double), "blocks of A", &blocks);
     if (status == MERBIT_OK) {
       status =
@@ -203,7 +197,8 @@ MBI_INTERNAL merbit_status mbi_setup_end(merbit_solver *solver) {
   return status;
 }
 
-/* For a plan that is being made: its arrays, which are the solver's, are sound. */
+/* Starts the setup while the plan is made: the plan calls this when it has checked the arrays.
+ */
 MBI_INTERNAL merbit_status mbi_setup_when_checked(void *maker) {
   merbit_solver *solver = (merbit_solver *)maker;
   return mbi_setup_begin(solver, &solver->view);
