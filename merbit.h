@@ -2920,7 +2920,7 @@ MBI_INTERNAL int mbi_replacement_end(mbi_replacement *r, int error) {
 #else
 #define MBI_SOURCES 68
 #endif
-#define MBI_KERNEL_HASH "3e8c6b10a143595e3c365f922be855bf8d692717e0a4ee048d0063a663ac6df8"
+#define MBI_KERNEL_HASH "5ceaced8cb635c1748d1f6b0c2992ebbe65767547c91015425f43b4476e32f6b"
 
 typedef struct mbi_source {
   const char *name; /* as kernels include it */
@@ -5525,7 +5525,7 @@ static const char *const mbi_source_spmv_gpu_merbit_tile_cuh[] = {
   NULL};
 
 static const char *const mbi_source_spmv_gpu_merbit_merbit_cu[] = {
-  "\n\n\n\n\n\n\n\n\n\n"
+  "\n\n\n\n\n\n\n\n\n\n\n\n\n"
   "#ifndef MBK_TILE\n"
   "#error \"define MBK_TILE: the type of tile_x and tile_y, mbk_u32 or mbk_u64\"\n"
   "#endif\n"
@@ -5634,7 +5634,7 @@ static const char *const mbi_source_spmv_gpu_merbit_merbit_cu[] = {
   "        nonzero++;\n"
   "      }\n"
   "    }\n"
-  "  }\n\n\n\n"
+  "  }\n\n\n"
   "  const bool ends = row != first_row;\n"
   "  int closed = ends || lane == 0;\n"
   "  for (int d = 1; mbk_ballot(mask, !closed); d <<= 1) {\n"
@@ -5776,7 +5776,7 @@ static const char *const mbi_source_spmv_gpu_merbit_merbit_cu[] = {
   "#endif\n"
   "  }\n"
   "}\n\n"
-  "#if !MBK_DUAL\n\n\n\n\n"
+  "#if !MBK_DUAL\n\n\n\n\n\n"
   "#define MBK_FIXUP_THREADS 256\n"
   "#define MBK_FIXUP_LONG 24\n"
   "MBK_KERNEL MBK_BOUNDS(MBK_FIXUP_THREADS)\n"
@@ -6001,7 +6001,7 @@ static const char *const mbi_source_spmv_shared_fixup_cuh[] = {
   NULL};
 
 static const char *const mbi_source_spmv_gpu_scan_tile_cuh[] = {
-  "\n\n"
+  "\n\n\n"
   "#ifndef MBK_STEPS\n"
   "#error \"define MBK_STEPS: nonzeros per lane and tile, 1 to 32\"\n"
   "#endif\n"
@@ -6041,7 +6041,7 @@ static const char *const mbi_source_spmv_gpu_scan_tile_cuh[] = {
   "MBK_DEVICE void mbk_scan_meet(mbk_scan_dot &dot, mbk_u32 row, MBK_COMPUTE part) {\n"
   "  dot.sum += (double)part * (double)mbk_load_after_wait(dot.x + row);\n"
   "}\n"
-  "#endif\n\n\n"
+  "#endif\n\n\n\n"
   "template <class DOT>\n"
   "MBK_DEVICE void mbk_scan_commit_row(mbk_u32 rank, mbk_u32 ended, MBK_COMPUTE sum,\n"
   "                                    const mbk_u32 *row_id, MBK_VECTOR *y, MBK_SCALAR alpha,\n"
@@ -6060,7 +6060,7 @@ static const char *const mbi_source_spmv_gpu_scan_tile_cuh[] = {
   "    before += (int)mbk_lane() >= d ? other : 0;\n"
   "  }\n"
   "  return before - (mbk_u32)mbk_popcount(ends);\n"
-  "}\n\n\n\n\n\n\n\n\n"
+  "}\n\n\n\n\n\n\n\n\n\n\n"
   "template <class DOT>\n"
   "MBK_DEVICE MBK_COMPUTE mbk_scan_commit(const MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK],\n"
   "                                       mbk_u32 ends, mbk_u32 rank, mbk_u64 tile,\n"
@@ -6145,7 +6145,7 @@ static const char *const mbi_source_spmv_gpu_scan_products_cuh[] = {
   "#endif\n"
   "#ifndef MBK_ALIGNED\n"
   "#error \"define MBK_ALIGNED: 1 if col_ind and values start at multiples of 16 bytes\"\n"
-  "#endif\n\n\n"
+  "#endif\n\n\n\n"
   "#ifndef MBK_GATHER\n"
   "#define MBK_SOURCE const MBK_VECTOR *\n"
   "#if MBK_STREAMING\n"
@@ -6214,7 +6214,7 @@ static const char *const mbi_source_spmv_gpu_scan_products_cuh[] = {
   "  (void)row_id;\n"
   "#endif\n"
   "  return lane < count ? rows.y[MBK_ROW_OF(rows.from + lane)] : (MBK_VECTOR)0;\n"
-  "}\n\n\n\n\n"
+  "}\n\n\n\n"
   "template <bool adds, bool full>\n"
   "MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *values, MBK_SOURCE x,\n"
   "                                  mbk_u32 count, const mbk_scan_rows &rows,\n"
@@ -6224,9 +6224,9 @@ static const char *const mbi_source_spmv_gpu_scan_products_cuh[] = {
   "#if !MBK_PATTERN || MBK_BY_ROW\n"
   "  MBK_VALUE value[MBK_GROUPS][MBK_PACK];\n"
   "#endif\n"
-  "#if MBK_STREAMING\n"
+  "#if MBK_STREAMING\n\n"
   "  mbk_await();\n"
-  "#endif\n",
+  "#endif\n\n",
   "#pragma unroll\n"
   "  for (int g = 0; g < MBK_GROUPS; g++) {\n"
   "    const mbk_u32 k = MBK_PACK * (32 * g + mbk_lane()), left = k < count ? count - k : 0;\n"
@@ -6307,7 +6307,7 @@ static const char *const mbi_source_spmv_gpu_scan_products_cuh[] = {
   NULL};
 
 static const char *const mbi_source_spmv_gpu_scan_build_cuh[] = {
-  "\n"
+  "\n\n"
   "#ifndef MBK_TILE_NONZEROS\n"
   "#error \"include spmv/gpu/scan/tile.cuh before\"\n"
   "#endif\n\n\n\n"
@@ -6355,14 +6355,14 @@ static const char *const mbi_source_spmv_gpu_scan_build_cuh[] = {
   NULL};
 
 static const char *const mbi_source_spmv_gpu_scan_fixup_cuh[] = {
-  "\n"
+  "\n\n"
   "#ifndef MBK_TILE_NONZEROS\n"
   "#error \"include spmv/gpu/scan/tile.cuh before\"\n"
   "#endif\n"
   "#define MBK_PARTS 1\n"
   "#define MBK_RANK mbk_u32\n"
   "#define MBK_TILE_RANK(tile) mbk_load(tile_row + (tile))\n"
-  "#include \"spmv/shared/fixup.cuh\"\n\n\n"
+  "#include \"spmv/shared/fixup.cuh\"\n\n\n\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, MBK_FIXUP_BLOCKS)\n"
   "    mbk_scan_fixup(const mbk_u32 *tile_row, const mbk_u32 *row_id, const mbk_u32 *empty_id,\n"
   "                   const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails, MBK_VECTOR *y,\n"
@@ -6374,9 +6374,9 @@ static const char *const mbi_source_spmv_gpu_scan_fixup_cuh[] = {
   NULL};
 
 static const char *const mbi_source_spmv_gpu_scan_scan_cu[] = {
-  "\n\n\n\n\n\n\n\n\n\n"
+  "\n\n\n\n\n\n\n\n\n\n\n\n\n\n"
   "#ifndef MBK_DOTS\n"
-  "#define MBK_DOTS 0\n"
+  "#define MBK_DOTS 0\n\n"
   "#endif\n"
   "#include \"jit/device.cuh\"\n"
   "#include \"spmv/shared/algebra.cuh\"\n\n"
@@ -6461,7 +6461,7 @@ static const char *const mbi_source_spmv_gpu_scan_scan_cu[] = {
   NULL};
 
 static const char *const mbi_source_spmv_gpu_scan_whole_cu[] = {
-  "\n\n\n\n\n\n\n\n\n\n"
+  "\n\n\n\n\n\n\n\n\n\n\n\n\n"
   "#include \"jit/device.cuh\"\n"
   "#include \"spmv/shared/algebra.cuh\"\n\n"
   "#include \"spmv/gpu/scan/tile.cuh\"\n\n"
@@ -6485,7 +6485,7 @@ static const char *const mbi_source_spmv_gpu_scan_whole_cu[] = {
   "    }\n"
   "  }\n"
   "  block_start[at] = cut;\n"
-  "}\n\n\n"
+  "}\n\n\n\n"
   "MBK_DEVICE mbk_u32 mbk_scan_below(mbk_u64 count) {\n"
   "  const mbk_u64 first = 32 * mbk_lane();\n"
   "  return count <= first        ? 0\n"
@@ -6562,7 +6562,7 @@ static const char *const mbi_source_spmv_gpu_scan_whole_cu[] = {
   "    mbk_block_sync();\n"
   "    const MBK_COMPUTE tail = lane < MBK_WARPS ? tails[turn + lane] : MBK_ZERO;\n"
   "    const mbk_u32 closers = mbk_ballot(MBK_ALL, lane < MBK_WARPS && closes[turn + lane] != 0);\n"
-  "    if (closing) {\n"
+  "    if (closing) {\n\n"
   "      const mbk_u32 before = closers & ((1u << warp) - 1);\n"
   "      const mbk_u32 from = before != 0 ? 31 - (mbk_u32)mbk_leading_zeros(before) : 0;\n"
   "      const MBK_COMPUTE part = mbk_scan_reduce(lane >= from && lane < warp ? tail : MBK_ZERO);\n"
@@ -6625,17 +6625,17 @@ static const char *const mbi_source_spmv_gpu_merge_path_cuh[] = {
   "#endif\n"
   "#ifndef MBK_ROUNDS\n"
   "#error \"define MBK_ROUNDS: chunks that a block takes, one after the other\"\n"
-  "#endif\n\n\n"
+  "#endif\n\n\n\n"
   "#define MBK_WARPS (MBK_THREADS / 32)\n"
   "#define MBK_SLOTS (MBK_THREADS * MBK_STEPS)\n"
   "#define MBK_CHUNK (MBK_SLOTS - MBK_PACK + 1)\n\n\n"
   "MBK_DEVICE mbk_u64 mbk_merge_diagonal(mbk_u64 chunk, mbk_u64 rows, mbk_u64 nnz) {\n"
   "  const mbk_u64 step = chunk * MBK_CHUNK;\n"
   "  return step < rows + nnz ? step : rows + nnz;\n"
-  "}\n\n\n"
+  "}\n\n\n\n"
   "MBK_DEVICE mbk_u64 mbk_merge_end(const MBK_ROW_PTR *row_ptr, mbk_u64 row) {\n"
   "  return (mbk_u64)(mbk_load(row_ptr + row + 1) - MBK_BASE);\n"
-  "}\n\n\n\n"
+  "}\n\n\n\n\n"
   "MBK_DEVICE mbk_u64 mbk_merge_search(const MBK_ROW_PTR *row_ptr, mbk_u64 rows,\n"
   "                                    mbk_u64 diagonal) {\n"
   "  mbk_u64 row = 0, step = 1;\n"
@@ -6660,7 +6660,7 @@ static const char *const mbi_source_spmv_gpu_merge_path_cuh[] = {
   "  const bool over = row < rows && mbk_merge_end(row_ptr, row) == first &&\n"
   "                    (mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE) < first;\n"
   "  return over ? 2 * (row + 1) + 1 : 2 * row;\n"
-  "}\n\n\n\n",
+  "}\n\n\n\n\n",
   "MBK_DEVICE mbk_u32 mbk_merge_back(const MBK_ROW_PTR *row_ptr, const mbk_u64 *chunk_row,\n"
   "                                  mbk_u64 chunk, mbk_u32 ends) {\n"
   "  const mbk_u64 row = chunk_row[chunk] / 2;\n"
@@ -6819,7 +6819,7 @@ static const char *const mbi_source_spmv_gpu_merge_tile_cuh[] = {
   "      m.first_row[warp] = MBK_NO_ROW;\n"
   "    }\n"
   "  }\n"
-  "}\n\n\n\n"
+  "}\n\n\n\n\n"
   "template <bool adds>\n"
   "MBK_DEVICE void mbk_merge_join(const mbk_merge_memory &m, bool crossing, MBK_VECTOR *y,\n"
   "                               MBK_COMPUTE *first, MBK_COMPUTE *tail, MBK_SCALAR alpha,\n"
@@ -6850,7 +6850,7 @@ static const char *const mbi_source_spmv_gpu_merge_tile_cuh[] = {
   NULL};
 
 static const char *const mbi_source_spmv_gpu_merge_merge_cu[] = {
-  "\n\n\n\n\n\n\n"
+  "\n\n\n\n\n\n\n\n\n\n"
   "#include \"jit/device.cuh\"\n"
   "#include \"spmv/shared/algebra.cuh\"\n\n"
   "#define MBK_DEPTH 5\n"
@@ -6891,7 +6891,7 @@ static const char *const mbi_source_spmv_gpu_merge_merge_cu[] = {
   "  for (mbk_u32 j = 0; j < MBK_PACK; j++) {\n"
   "    product[0][j] = MBK_PACK * mbk_thread() + j < skip ? MBK_ZERO : product[0][j];\n"
   "  }\n"
-  "}\n\n\n"
+  "}\n\n\n\n"
   "template <bool adds>\n"
   "MBK_DEVICE void mbk_merge_run(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,\n",
   "                              const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y,\n"
@@ -6900,7 +6900,7 @@ static const char *const mbi_source_spmv_gpu_merge_merge_cu[] = {
   "                              MBK_SCALAR beta, unsigned char *shared) {\n"
   "  const mbk_merge_memory m = mbk_merge_places<adds>(shared);\n"
   "  const mbk_u64 block_chunk = (mbk_u64)mbk_block() * MBK_ROUNDS;\n"
-  "  const mbk_u32 place = MBK_THREADS - 1 - mbk_thread();\n"
+  "  const mbk_u32 place = MBK_THREADS - 1 - mbk_thread();\n\n"
   "  mbk_u16 *const marks =\n"
   "      m.marks + mbk_thread() / 32 * MBK_TILE_NONZEROS + MBK_PACK * mbk_lane();\n"
   "  mbk_pack<mbk_u16, MBK_PACK> none;\n"
@@ -6951,7 +6951,7 @@ static const char *const mbi_source_spmv_gpu_merge_merge_cu[] = {
   "    mbk_merge_join<adds>(m, *crossing != 0, y + at.row, firsts + chunk, tails + chunk, alpha,\n"
   "                         beta);\n"
   "  }\n"
-  "}\n\n\n"
+  "}\n\n\n\n"
   "MBK_KERNEL MBK_BOUNDS(MBK_CUT_THREADS)\n"
   "    mbk_merge_cut(const MBK_ROW_PTR *row_ptr, mbk_u64 *chunk_row, mbk_u64 rows, mbk_u64 nnz,\n"
   "                  mbk_u64 chunks) {\n"
@@ -6990,7 +6990,7 @@ static const char *const mbi_source_spmv_gpu_merge_merge_cu[] = {
   "#define MBK_TILE_RANK(chunk) (tile_row[chunk] / 2)\n"
   "#define MBK_BACK MBK_ROW_PTR\n"
   "#define MBK_TILE_BACK(chunk) mbk_merge_back(tile_back, tile_row, chunk, 1)\n"
-  "#include \"spmv/shared/fixup.cuh\"\n\n\n"
+  "#include \"spmv/shared/fixup.cuh\"\n\n\n\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, MBK_FIXUP_BLOCKS)\n"
   "    mbk_merge_fixup(const MBK_ROW_PTR *row_ptr, const mbk_u64 *chunk_row,\n"
   "                    const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails, MBK_VECTOR *y,\n"
@@ -7184,7 +7184,7 @@ static const char *const mbi_source_spmv_gpu_binned_build_cuh[] = {
   NULL};
 
 static const char *const mbi_source_spmv_gpu_binned_binned_cu[] = {
-  "\n\n\n\n\n\n\n\n\n\n"
+  "\n\n\n\n\n\n\n\n\n\n\n\n"
   "#ifndef MBK_STRIP\n"
   "#error \"define MBK_STRIP: columns per strip, at most 65536\"\n"
   "#endif\n"
@@ -7222,8 +7222,8 @@ static const char *const mbi_source_spmv_gpu_binned_binned_cu[] = {
   "  if (factor == (MBK_COMPUTE)0) {\n"
   "    return;\n"
   "  }\n"
-  "  mbk_table_take(table, factor, MBK_THREADS);\n"
-  "  strip_col += (mbk_u64)group * MBK_GROUP;\n",
+  "  mbk_table_take(table, factor, MBK_THREADS);\n",
+  "  strip_col += (mbk_u64)group * MBK_GROUP;\n"
   "  target += group;\n"
   "#if !MBK_PATTERN\n"
   "  values += (mbk_u64)group * MBK_GROUP;\n"
@@ -7322,7 +7322,7 @@ static const char *const mbi_source_spmv_gpu_binned_binned_cu[] = {
   "    tails[tile] = sum;\n"
   "  }\n"
   "}\n\n"
-  "#if MBK_BY_ROW\n\n",
+  "#if MBK_BY_ROW\n\n\n",
   "MBK_DEVICE void mbk_binned_by_row(MBK_COMPUTE (&product)[MBK_STEPS], mbk_u32 ends, mbk_u32 rank,\n"
   "                                  const mbk_u32 *row_id, const MBK_VALUE *by_row,\n"
   "                                  mbk_u64 left) {\n"
@@ -7407,7 +7407,7 @@ static const char *const mbi_source_spmv_gpu_hubs_build_cuh[] = {
   "\n"
   "#ifndef MBK_TILE_NONZEROS\n"
   "#error \"include spmv/gpu/scan/tile.cuh before\"\n"
-  "#endif\n\n\n\n\n"
+  "#endif\n\n\n\n\n\n"
   "MBK_KERNEL MBK_BOUNDS(256)\n"
   "    mbk_hubs_assign(const mbk_u32 *counts, mbk_u64 cols, mbk_u32 least, mbk_u32 room,\n"
   "                    mbk_i32 *code, mbk_u32 *hub_col, mbk_u32 *taken) {\n"
@@ -7438,7 +7438,7 @@ static const char *const mbi_source_spmv_gpu_hubs_build_cuh[] = {
   NULL};
 
 static const char *const mbi_source_spmv_gpu_hubs_hubs_cu[] = {
-  "\n\n\n\n\n\n"
+  "\n\n\n\n\n\n\n\n\n"
   "#ifndef MBK_HUBS\n"
   "#error \"define MBK_HUBS: the hubs that shared memory has room for\"\n"
   "#endif\n"
@@ -7495,7 +7495,7 @@ static const char *const mbi_source_spmv_gpu_hubs_hubs_cu[] = {
   "  mbk_hubs_run<false>(row_ends, tile_row, row_id, codes, values, hub_col, hub_count, x, y,\n"
   "                      firsts, tails, nnz, tiles, factor, MBK_ABSENT,\n"
   "                      (MBK_VECTOR *)shared + MBK_TABLE);\n"
-  "}\n\n\n\n"
+  "}\n\n\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
   "    mbk_hubs_sum(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
   "                 const mbk_i32 *codes, const MBK_VALUE *values, const MBK_COMPUTE *table,\n"
@@ -7860,7 +7860,7 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
   NULL};
 
 static const char *const mbi_source_spmv_gpu_rows_rows_cu[] = {
-  "\n\n"
+  "\n\n\n\n\n\n\n"
   "#ifndef MBK_LANES\n"
   "#error \"define MBK_LANES: lanes per row, a power of two up to 32\"\n"
   "#endif\n"
@@ -8219,7 +8219,7 @@ static const char *const mbi_source_spmv_gpu_bsr_build_cuh[] = {
   "}\n"
   "#else\n"
   "#define MBK_THERE(found) true\n"
-  "#endif\n\n\n\n"
+  "#endif\n\n\n"
   "MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)\n"
   "    mbk_bsr_fill(const mbk_i32 *col_ind, const MBK_VALUE *values, const mbk_u64 *mask_words,\n"
   "                 mbk_u64 cols, mbk_u64 blocks, mbk_u64 tiles, MBK_VALUE *packs) {\n"
@@ -8251,7 +8251,7 @@ static const char *const mbi_source_spmv_gpu_bsr_build_cuh[] = {
   NULL};
 
 static const char *const mbi_source_spmv_gpu_bsr_bsr_cu[] = {
-  "\n\n\n\n\n\n\n\n\n\n\n\n\n"
+  "\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n"
   "#include \"jit/device.cuh\"\n"
   "#include \"spmv/shared/algebra.cuh\"\n\n"
   "#include \"spmv/gpu/bsr/tile.cuh\"\n\n"
@@ -8275,7 +8275,7 @@ static const char *const mbi_source_spmv_gpu_bsr_bsr_cu[] = {
   "  if (to.writes && row < to.rows) {\n"
   "    mbk_commit(to.y, row, MBK_ADD(MBK_ZERO, sum), alpha, beta);\n"
   "  }\n"
-  "}\n\n\n\n\n\n"
+  "}\n\n\n\n\n"
   "template <int neighbours>\n"
   "MBK_DEVICE void mbk_bsr_run(const mbk_u32 *row_ends, const mbk_u32 *slot_row,\n"
   "                            const mbk_u32 *row_id, const mbk_i32 *columns,\n"
@@ -8562,7 +8562,7 @@ static const char *const mbi_source_spmv_shared_sample_cuh[] = {
   NULL};
 
 static const char *const mbi_source_spmv_gpu_sliced_build_cuh[] = {
-  "\n"
+  "\n\n"
   "#ifndef MBK_WINDOW\n"
   "#error \"include spmv/gpu/sliced/sliced.cu, which opens with the list of macros\"\n"
   "#endif\n"
@@ -8600,7 +8600,7 @@ static const char *const mbi_source_spmv_gpu_sliced_build_cuh[] = {
   "#endif\n"
   "    }\n"
   "  }\n"
-  "}\n\n\n\n"
+  "}\n\n\n\n\n"
   "MBK_KERNEL MBK_BOUNDS(128)\n"
   "    mbk_sliced_width(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, const mbk_u32 *length,\n"
   "                     const mbk_u32 *row_id, mbk_u64 slices, mbk_u32 *width, mbk_u16 *pages,\n",
@@ -8622,7 +8622,7 @@ static const char *const mbi_source_spmv_gpu_sliced_build_cuh[] = {
   "#endif\n"
   "    const mbk_u64 from = (mbk_u64)(row_ptr[row] - MBK_BASE);\n"
   "    for (mbk_u32 at = 0; at < count; at += MBK_AHEAD) {\n"
-  "      mbk_u32 column[MBK_AHEAD];\n"
+  "      mbk_u32 column[MBK_AHEAD];\n\n"
   "#pragma unroll\n"
   "      for (mbk_u32 u = 0; u < MBK_AHEAD; u++) {\n"
   "        const mbk_u32 k = at + u < count ? at + u : count - 1;\n"
@@ -8722,7 +8722,7 @@ static const char *const mbi_source_spmv_gpu_sliced_build_cuh[] = {
   NULL};
 
 static const char *const mbi_source_spmv_gpu_sliced_sliced_cu[] = {
-  "\n\n\n\n\n"
+  "\n\n\n\n\n\n\n\n\n"
   "#ifndef MBK_SORTED\n"
   "#error \"define MBK_SORTED: 1 if rows are sorted by length within windows of MBK_WINDOW\"\n"
   "#endif\n"
@@ -8845,7 +8845,7 @@ static const char *const mbi_source_spmv_gpu_sliced_sliced_cu[] = {
   NULL};
 
 static const char *const mbi_source_spmv_gpu_cb_cb_cu[] = {
-  "\n\n\n\n\n\n"
+  "\n\n\n\n\n\n\n\n\n\n"
   "#ifndef MBK_AGGREGATED\n"
   "#error \"define MBK_AGGREGATED: 1 if blocks may list their columns, 0 if all are neighbours\"\n"
   "#endif\n"
@@ -9151,7 +9151,7 @@ static const char *const mbi_source_spmv_gpu_many_copies_cuh[] = {
   "#ifndef MBK_CHUNKS\n"
   "#error \"include spmv/gpu/many/lane.cuh before\"\n"
   "#endif\n\n"
-  "#if MBK_COLUMNS\n\n\n"
+  "#if MBK_COLUMNS\n\n"
   "MBK_KERNEL MBK_BOUNDS(256) mbk_many_collect(const MBK_VECTOR *x, mbk_u64 ldx, mbk_u64 cols,\n"
   "                                            MBK_VECTOR *copy, MBK_SCALAR_PARAMETERS) {\n"
   "  mbk_release();\n"
@@ -9196,7 +9196,7 @@ static const char *const mbi_source_spmv_gpu_many_copies_cuh[] = {
   NULL};
 
 static const char *const mbi_source_spmv_gpu_many_lane_cuh[] = {
-  "\n\n\n\n\n"
+  "\n\n\n\n\n\n"
   "#ifndef MBK_VECTORS\n"
   "#error \"define MBK_VECTORS: columns of X and Y\"\n"
   "#endif\n"
@@ -9270,7 +9270,7 @@ static const char *const mbi_source_spmv_gpu_many_lane_cuh[] = {
   "      if (MBK_COLUMNS || beta == (MBK_COMPUTE)0) {\n"
   "#pragma unroll\n"
   "        for (int j = 0; j < MBK_SPAN; j++) {\n"
-  "          const MBK_COMPUTE final = MBK_ADD(MBK_ZERO, sum[c][j]);\n"
+  "          const MBK_COMPUTE final = MBK_ADD(MBK_ZERO, sum[c][j]);\n\n"
   "          result.at[j] = (MBK_VECTOR)(MBK_COLUMNS ? final : MBK_MUL(alpha, final));\n"
   "        }\n"
   "      } else {\n"
@@ -9318,7 +9318,7 @@ static const char *const mbi_source_spmv_gpu_many_lane_cuh[] = {
   "      }\n"
   "    }\n"
   "  }\n"
-  "}\n\n\n"
+  "}\n\n\n\n"
   "MBK_DEVICE void mbk_many_add(const MBK_VALUE &value, const mbk_many_pack (&factor)[MBK_CHUNKS],\n"
   "                             mbk_many_row &sum) {\n"
   "#pragma unroll\n"
@@ -9356,7 +9356,7 @@ static const char *const mbi_source_spmv_gpu_many_run_cuh[] = {
   "#define MBK_GAP(T) (MBK_PIECE + 16 / (int)sizeof(T))\n"
   "#define MBK_STAGE_BYTES                                                                        \\\n"
   "  (MBK_TEAMS *                                                                                 \\\n"
-  "   (4 * MBK_GAP(mbk_i32) + (MBK_PATTERN ? 0 : (int)sizeof(MBK_VALUE) * MBK_GAP(MBK_VALUE))))\n\n\n\n"
+  "   (4 * MBK_GAP(mbk_i32) + (MBK_PATTERN ? 0 : (int)sizeof(MBK_VALUE) * MBK_GAP(MBK_VALUE))))\n\n\n\n\n"
   "template <bool full, class T>\n"
   "MBK_DEVICE void mbk_many_stage(T *stage, const T *from, mbk_u32 piece, mbk_u64 left) {\n"
   "  const mbk_u32 all = MBK_TEAMS * MBK_PIECE, n = full && MBK_ALIGNED ? 16 / sizeof(T) : 1;\n"
@@ -9493,7 +9493,7 @@ static const char *const mbi_source_spmv_gpu_many_run_cuh[] = {
   NULL};
 
 static const char *const mbi_source_spmv_gpu_many_many_cu[] = {
-  "\n\n\n\n\n\n\n\n"
+  "\n\n\n\n\n\n\n\n\n\n"
   "#ifndef MBK_WORDS\n"
   "#error \"define MBK_WORDS: nonzeros of a run by 32, at most MBK_TEAM\"\n"
   "#endif\n"
@@ -9573,7 +9573,7 @@ static const char *const mbi_source_spmv_gpu_many_many_cu[] = {
   "      mbk_prefetch(y + row * ldy + c);\n"
   "    }\n"
   "  }\n"
-  "}\n\n\n"
+  "}\n\n\n\n"
   "template <bool packed>\n"
   "MBK_DEVICE void mbk_many_tile(const mbk_u32 *row_ends, const mbk_u32 *tile_row,\n"
   "                              const mbk_u32 *row_id, const mbk_i32 *col_ind,\n"
@@ -9651,7 +9651,7 @@ static const char *const mbi_source_spmv_gpu_many_many_cu[] = {
   NULL};
 
 static const char *const mbi_source_spmv_gpu_many_rows_cu[] = {
-  "\n\n\n\n\n\n\n"
+  "\n\n\n\n\n\n\n\n\n"
   "#ifndef MBK_ROOM\n"
   "#error \"define MBK_ROOM: nonzeros that a warp stages at once, a multiple of 128\"\n"
   "#endif\n"

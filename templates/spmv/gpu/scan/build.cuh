@@ -1,10 +1,11 @@
-// The schedule of tiles of nonzeros, built on the GPU: part of the programs that work on them.
+// Builds the schedule of tiles of nonzeros on the GPU: row_ends and tile_row, as
+// spmv/gpu/scan/scan.cu describes them. One warp builds one tile.
 #ifndef MBK_TILE_NONZEROS
 #error "include spmv/gpu/scan/tile.cuh before"
 #endif
 
-// row_ends and tile_row, of 2 * tiles + 1 words. Launch: one warp per tile, 128 threads per
-// block. Shared: mbk_u32[4][MBK_STEPS].
+// Writes row_ends (MBK_STEPS words per tile) and tile_row (2 * tiles + 1 words). Launch: one
+// warp per tile, 128 threads per block. Shared: mbk_u32[4][MBK_STEPS].
 MBK_KERNEL MBK_BOUNDS(128)
     mbk_scan_build(const MBK_ROW_PTR *row_start, mbk_u32 ranks, mbk_u64 nnz, mbk_u64 tiles,
                    mbk_u32 *row_ends, mbk_u32 *tile_row) {
