@@ -2920,7 +2920,7 @@ MBI_INTERNAL int mbi_replacement_end(mbi_replacement *r, int error) {
 #else
 #define MBI_SOURCES 68
 #endif
-#define MBI_KERNEL_HASH "5ceaced8cb635c1748d1f6b0c2992ebbe65767547c91015425f43b4476e32f6b"
+#define MBI_KERNEL_HASH "4fe603fb92d2950a1aa92a9d13cc1388cfe63d4263a85172c3d6a4c317f83e01"
 
 typedef struct mbi_source {
   const char *name; /* as kernels include it */
@@ -4648,7 +4648,7 @@ static const char *const mbi_source_spmv_shared_values_cuh[] = {
   "#error \"include spmv/shared/algebra.cuh, which opens with the list of macros\"\n"
   "#endif\n\n"
   "#define MBK_BY_ROW (MBK_STORED == 5)\n\n"
-  "#define MBK_TABLE (MBK_STORED == 4 ? 256 : 0)\n\n\n"
+  "#define MBK_TABLE (MBK_STORED == 4 ? 256 : 0)\n\n\n\n"
   "#if MBK_STORED == 1 || MBK_BY_ROW\n"
   "#define MBK_UNIT(values, factor) MBK_MUL(mbk_load(values), factor)\n"
   "#elif MBK_SEMIRING && MBK_STORED != 6\n"
@@ -4669,7 +4669,7 @@ static const char *const mbi_source_spmv_shared_values_cuh[] = {
   "#else\n"
   "  return (MBK_COMPUTE)stored;\n"
   "#endif\n"
-  "}\n\n\n"
+  "}\n\n\n\n"
   "MBK_DEVICE void mbk_table_take(const MBK_COMPUTE *table, MBK_SCALAR alpha, mbk_u32 threads) {\n"
   "#if MBK_STORED == 4\n"
   "  MBK_SHARED_MEMORY(shared);\n"
@@ -4702,7 +4702,7 @@ static const char *const mbi_source_spmv_shared_values_cuh[] = {
   NULL};
 
 static const char *const mbi_source_spmv_shared_epilogue_cu[] = {
-  "\n\n\n\n\n\n\n"
+  "\n\n\n\n\n\n"
   "#ifndef MBK_VECTOR\n"
   "#error \"define MBK_VECTOR: the type of y and of the vectors in memory\"\n"
   "#endif\n"
@@ -5028,7 +5028,7 @@ static const char *const mbi_source_spmv_stages_value_forms_cuh[] = {
   "  if (mbk_thread() == 0) {\n"
   "    mbk_atomic_or(against, *found);\n"
   "  }\n"
-  "}\n\n\n\n\n\n\n"
+  "}\n\n\n\n\n\n"
   "MBK_KERNEL MBK_BOUNDS(256) mbk_forms_check(const void *values, mbk_u64 nnz, mbk_u32 wide,\n"
   "                                           mbk_u32 asked, mbk_u32 *against) {\n"
   "  mbk_u32 found = 0;\n"
@@ -5134,7 +5134,7 @@ static const char *const mbi_source_spmv_stages_value_forms_cuh[] = {
   "    }\n"
   "    shorter[k] = numbers[at];\n"
   "  }\n"
-  "}\n\n\n"
+  "}\n\n\n\n"
   "MBK_KERNEL MBK_BOUNDS(256) mbk_forms_rows(const MBK_ROW_PTR *row_ptr, const void *values,\n"
   "                                          mbk_u64 rows, mbk_u32 wide, void *by_row) {\n"
   "  for (mbk_u64 row = (mbk_u64)mbk_block() * 256 + mbk_thread(); row < rows;\n"
@@ -5327,7 +5327,7 @@ static const char *const mbi_source_spmv_shared_device_csr_cu[] = {
   "  for (mbk_u64 k = warp * stride * 32 + mbk_lane(); k < nnz; k += step) {\n"
   "    mbk_atomic_add(counts + (col_ind[k] - MBK_BASE), 1u);\n"
   "  }\n"
-  "}\n\n\n"
+  "}\n\n\n\n"
   "MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_lengths(const MBK_ROW_PTR *row_ptr, mbk_u64 cols,\n"
   "                                              mbk_u32 stride, mbk_u32 *counts) {\n"
   "  for (mbk_u64 c = (mbk_u64)mbk_block() * 256 + mbk_thread(); c < cols;\n"
@@ -5850,7 +5850,7 @@ static const char *const mbi_source_spmv_shared_nonempty_rows_cuh[] = {
   "#define MBK_ROW_OF(rank) mbk_load(row_id + (rank))\n"
   "#else\n"
   "#define MBK_ROW_OF(rank) (rank)\n"
-  "#endif\n\n\n"
+  "#endif\n\n\n\n"
   "MBK_DEVICE mbk_u32 mbk_rank_search(const MBK_ROW_PTR *row_start, mbk_u32 ranks, mbk_u64 item) {\n"
   "  mbk_u32 low = 0, high = ranks;\n"
   "  while (high - low > 1) {\n"
@@ -5884,7 +5884,7 @@ static const char *const mbi_source_spmv_shared_fixup_cuh[] = {
   "#error \"define MBK_RANK: the type of ranks, and of what tile_row holds\"\n"
   "#endif\n\n"
   "#ifndef MBK_TILE_BACK\n"
-  "#define MBK_BACK mbk_u32\n\n"
+  "#define MBK_BACK mbk_u32\n\n\n"
   "#define MBK_TILE_BACK(tile) mbk_load(tile_back + (tile))\n"
   "#endif\n\n"
   "#ifndef MBK_LEADING\n"
@@ -7569,7 +7569,7 @@ static const char *const mbi_source_spmv_stages_full_blocks_cu[] = {
   NULL};
 
 static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
-  "\n\n\n"
+  "\n\n\n\n"
   "#ifndef MBK_ROW_PTR\n"
   "#error \"define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64\"\n"
   "#endif\n"
@@ -7597,7 +7597,7 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
   "};\n\n"
   "MBK_DEVICE mbk_u32 mbk_extract_look(const mbk_i32 *col_ind, MBK_ROW_PTR at, MBK_ROW_PTR end) {\n"
   "  return at < end ? (mbk_u32)(mbk_load(col_ind + at) - MBK_BASE) : MBK_EXTRACT_END;\n"
-  "}\n\n\n"
+  "}\n\n\n\n"
   "template <int ROWS>\n"
   "MBK_DEVICE mbk_extract_walk<ROWS>\n"
   "mbk_extract_start(const mbk_extract_csr &csr, const mbk_extract_shape &shape, mbk_u64 block_row) {\n"
@@ -7614,7 +7614,7 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
   "    walk.next[j] = mbk_extract_look(csr.col_ind, walk.at[j], walk.end[j]);\n"
   "  }\n"
   "  return walk;\n"
-  "}\n\n\n"
+  "}\n\n\n\n"
   "template <int ROWS>\n"
   "MBK_DEVICE mbk_u32 mbk_extract_least(const mbk_extract_walk<ROWS> &walk, mbk_u32 group) {\n",
   "  mbk_u32 least = walk.next[0];\n"
@@ -8395,7 +8395,7 @@ static const char *const mbi_source_spmv_shared_pages_cuh[] = {
   "#define MBK_PAGES 32\n"
   "#define MBK_NO_PAGE 0xffffu\n"
   "#define MBK_PAGE_SLOTS 64\n"
-  "#define MBK_PAGE_SET (MBK_PAGE_SLOTS + 1)\n"
+  "#define MBK_PAGE_SET (MBK_PAGE_SLOTS + 1)\n\n"
   "#define MBK_PAGE_EMPTY 0xffffffffu\n\n\n"
   "MBK_DEVICE void mbk_page_begin(mbk_u32 *set) {\n"
   "  set[mbk_lane()] = set[32 + mbk_lane()] = MBK_PAGE_EMPTY;\n"
@@ -8424,7 +8424,7 @@ static const char *const mbi_source_spmv_shared_pages_cuh[] = {
   "    }\n"
   "    at = (at + 1) % MBK_PAGE_SLOTS;\n"
   "  }\n"
-  "}\n\n\n\n"
+  "}\n\n\n\n\n"
   "MBK_DEVICE mbk_u32 mbk_page_list(mbk_u32 *set) {\n"
   "  const mbk_u32 lane = mbk_lane(), before = (1u << lane) - 1;\n"
   "  mbk_warp_sync(0xffffffffu);\n"
@@ -8512,7 +8512,7 @@ static const char *const mbi_source_spmv_shared_sample_cuh[] = {
   "      sector[j] = (mbk_u32)(mbk_load(col_ind + first + (k < most ? k : i)) - MBK_BASE) >> shift;\n"
   "    }\n"
   "#pragma unroll\n",
-  "    for (mbk_u32 j = 0; j < MBK_SAMPLE_TOGETHER; j++) {\n"
+  "    for (mbk_u32 j = 0; j < MBK_SAMPLE_TOGETHER; j++) {\n\n"
   "      found += mbk_arrays_new(table, sector[j]);\n"
   "    }\n"
   "  }\n"
@@ -9815,7 +9815,7 @@ static const char *const mbi_source_spmv_stages_transpose_cu[] = {
   "#define MBK_TRANSPOSE_WARPS (MBK_TRANSPOSE_THREADS / 32)\n"
   "#define MBK_TRANSPOSE_TILE (MBK_TRANSPOSE_THREADS * MBK_TRANSPOSE_ITEMS)\n"
   "#define MBK_TRANSPOSE_RESIDENT (sizeof(MBK_PLACE) == 4 ? 2 : 1)\n"
-  "#define MBK_ALL_LANES 0xffffffffu\n\n\n\n"
+  "#define MBK_ALL_LANES 0xffffffffu\n\n\n\n\n"
   "MBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)\n"
   "    mbk_transpose_count(const mbk_i32 *keys, mbk_u32 base, mbk_u64 nnz, mbk_u32 shift,\n"
   "                        mbk_u32 mask, mbk_u64 chunk, MBK_PLACE *counts) {\n"
@@ -9933,7 +9933,7 @@ static const char *const mbi_source_spmv_stages_transpose_cu[] = {
   "        if ((left >> mbk_lane() & 1u) != 0 && ended < 32 && mbk_lane() <= last) {\n"
   "          row_of[at.k + mbk_lane()] = (mbk_i32)(low + ended);\n"
   "        }\n"
-  "        const mbk_u32 behind = left & mbk_ballot(MBK_ALL_LANES, ended == 32);\n"
+  "        const mbk_u32 behind = left & mbk_ballot(MBK_ALL_LANES, ended == 32);\n\n"
   "        if (behind != 0) {\n"
   "          mbk_transpose_row next = at;\n"
   "          next.k += 32 - (mbk_u32)mbk_popcount(behind);\n"
@@ -9968,7 +9968,7 @@ static const char *const mbi_source_spmv_stages_transpose_cu[] = {
   "      to[delta[digits[at]] + (MBK_PLACE)at] = stage[at - part * span];\n"
   "    }\n"
   "  }\n"
-  "}\n\n\n\n\n",
+  "}\n\n\n\n",
   "MBK_DEVICE void mbk_transpose_rank(const mbk_u32 (&key)[MBK_TRANSPOSE_ITEMS], mbk_u32 shift,\n"
   "                                   mbk_u32 mask, int in, mbk_u32 *found,\n"
   "                                   mbk_u32 (&rank)[MBK_TRANSPOSE_ITEMS]) {\n"
@@ -10013,7 +10013,7 @@ static const char *const mbi_source_spmv_stages_transpose_cu[] = {
   "  MBK_PLACE *const delta = (MBK_PLACE *)shared;\n"
   "  MBK_PLACE *const sums = delta + MBK_DIGITS;\n"
   "  mbk_u32 *const stage = (mbk_u32 *)(sums + MBK_TRANSPOSE_WARPS);\n"
-  "  mbk_u8 *const digits = (mbk_u8 *)(stage + MBK_TRANSPOSE_TILE);\n"
+  "  mbk_u8 *const digits = (mbk_u8 *)(stage + MBK_TRANSPOSE_TILE);\n\n"
   "  mbk_u32 *const found = stage;\n"
   "  mbk_u32 *const own = found + mbk_thread() / 32 * MBK_DIGITS;\n"
   "  const mbk_u64 first = mbk_block() * chunk;\n"
@@ -10039,8 +10039,8 @@ static const char *const mbi_source_spmv_stages_transpose_cu[] = {
   "    mbk_block_sync();\n"
   "    mbk_u32 total = 0;\n"
   "#pragma unroll 4\n"
-  "    for (int w = 0; counts_digit && w < MBK_TRANSPOSE_WARPS; w++) {\n"
-  "      total += found[w * MBK_DIGITS + mbk_thread()];\n",
+  "    for (int w = 0; counts_digit && w < MBK_TRANSPOSE_WARPS; w++) {\n",
+  "      total += found[w * MBK_DIGITS + mbk_thread()];\n"
   "    }\n"
   "    mbk_u32 next = mbk_transpose_before(total, (mbk_u32 *)sums);\n"
   "    if (counts_digit) {\n"
@@ -10083,10 +10083,10 @@ static const char *const mbi_source_spmv_stages_transpose_cu[] = {
   "      }\n"
   "      if (places != nullptr) {\n"
   "        mbk_transpose_load(places + tile + from, in, place);\n"
-  "      }\n"
+  "      }\n",
   "      mbk_transpose_spread((MBK_PLACE *)stage, delta, count, rank, digits, place, places_to);\n"
   "    }\n"
-  "    mbk_block_sync();\n",
+  "    mbk_block_sync();\n"
   "  }\n"
   "}\n\n\n\n"
   "struct mbk_transpose_column {\n"
@@ -10123,11 +10123,11 @@ static const char *const mbi_source_spmv_stages_transpose_cu[] = {
   "  }\n"
   "  mbk_block_sync();\n"
   "  for (mbk_u64 c = bounds[0] + mbk_thread(); c < bounds[1]; c += MBK_TRANSPOSE_THREADS) {\n"
-  "    mbk_u32 low = 0, high = count;\n"
+  "    mbk_u32 low = 0, high = count;\n",
   "    while (low < high) {\n"
   "      const mbk_u32 middle = (low + high) / 2;\n"
   "      if (stage[middle] < c) {\n"
-  "        low = middle + 1;\n",
+  "        low = middle + 1;\n"
   "      } else {\n"
   "        high = middle;\n"
   "      }\n"
@@ -19125,7 +19125,7 @@ typedef enum mbi_value_form {
   MBI_VALUES_COLUMN   /* one for each column */
 } mbi_value_form;
 
-#define MBI_VALUES_MOST 256 /* of a table */
+#define MBI_VALUES_MOST 256 /* entries of a table at most */
 
 /* A CSR matrix in GPU memory: spmv/shared/device_csr.c. Arrays that the plan owns are freed
  * with it. */
@@ -19134,54 +19134,56 @@ typedef struct mbi_device_csr {
   mbi_value_form form;                 /* of `values` */
   mbi_devptr table;                    /* MBI_VALUES_TABLE: the plan's own */
   int owns_row_ptr, owns_col_ind, owns_values;
-  merbit_index_type offset_type; /* of row_ptr; columns are 32-bit */
+  merbit_index_type offset_type; /* of row_ptr; columns have 32 bits */
   int base;
   uint64_t rows, cols, nnz;
-  uint64_t bytes;     /* owned, but for this: */
-  mbi_devptr scratch; /* in which the check left its answer, and where ranks count; or 0 */
+  uint64_t bytes;     /* owned, without scratch: */
+  mbi_devptr scratch; /* holds the check's answer, then the counts of rows; or 0 */
   uint64_t scratch_bytes;
 } mbi_device_csr;
 
-/* Rows that hold something, ranked: spmv/shared/nonempty_rows.c. */
+/* The non-empty rows, counted and listed: spmv/shared/nonempty_rows.c. */
 typedef struct mbi_nonempty_rows {
   uint64_t count;       /* rows with a nonzero */
-  uint64_t slots;       /* of slices of 32 rows as they come, each as wide as its longest row */
+  uint64_t slots;       /* of slices of 32 consecutive rows, padding included */
   uint32_t longest;     /* nonzeros of the longest row, at most 2^32 - 1 */
-  mbi_devptr row_start; /* ranks + 1 offsets; the plan's row_ptr where no row is empty; until
-                           mbi_nonempty_finish */
-  mbi_devptr row_id, empty_id; /* rows with and without a nonzero; 0 where no row is empty */
-  int start_apart;             /* row_start is not behind them, but released before */
-  uint64_t bytes;              /* of what is owned of the three, and stays */
-  mbi_devptr column_counts;    /* of a sample of the nonzeros: see mbi_nonempty_columns */
+  mbi_devptr row_start; /* count + 1 offsets; the plan's row_ptr if no row is empty; until
+                         * mbi_nonempty_finish */
+  mbi_devptr row_id, empty_id; /* rows with and without a nonzero; 0 if no row is empty */
+  int start_apart;             /* row_start has its own allocation, released earlier */
+  uint64_t bytes;              /* of the owned arrays that stay */
+  mbi_devptr column_counts;    /* counts of a sample of the nonzeros: see
+                                * mbi_nonempty_columns */
   uint64_t column_bytes;
-  int columns_coded;  /* HUBS has put codes in the place of counts */
-  uint32_t hub_least; /* a column counted this often is a hub */
-  double hub_share;   /* of the nonzeros that lie in hubs */
-  double sectors; /* of x that a nonzero adds in a window of neighbours: spmv/choose/choose.c */
-  int block_rows, block_cols; /* of the full blocks that the matrix consists of */
+  int columns_coded;  /* HUBS has overwritten the counts with codes */
+  uint32_t hub_least; /* least count of a hub */
+  double hub_share;   /* share of the nonzeros in hubs */
+  double sectors; /* sectors of x that a nonzero adds in a window: spmv/choose/choose.c */
+  int block_rows, block_cols; /* full blocks of which the matrix consists */
   double narrow;              /* share of slices of 32 rows whose columns lie in few pages:
                                  spmv/shared/pages.cuh */
-  mbi_devptr counts, offsets; /* scratch, kept, and in it the rank of each block's first row */
+  mbi_devptr counts, offsets; /* kept scratch; in it the number of each block's first non-empty
+                               * row */
   uint64_t counts_bytes, blocks;
   mbi_program program; /* until mbi_nonempty_finish */
 } mbi_nonempty_rows;
 
-#define MBI_EXPRESSION_TEXT 512   /* characters of what comes */
-#define MBI_EXPRESSION_SIZE 1400  /* of what is written, its terminating zero included */
-#define MBI_EXPRESSION_DEPTH 64   /* of operands within each other; parentheses count twice */
+#define MBI_EXPRESSION_TEXT 512   /* of the user's text */
+#define MBI_EXPRESSION_SIZE 1400  /* bytes of the translated text, with its zero */
+#define MBI_EXPRESSION_DEPTH 64   /* of nested operands; parentheses count twice */
 #define MBI_EXPRESSION_DIGITS 64  /* characters of a number */
-#define MBI_EXPRESSION_NUMBER 48  /* at most, as it is written */
-#define MBI_EXPRESSION_MARK "in_" /* begins the names in what is written */
-typedef struct mbi_expression {   /* one that is being read */
+#define MBI_EXPRESSION_NUMBER 48  /* characters of a translated number at most */
+#define MBI_EXPRESSION_MARK "in_" /* prefix of names in the translated text */
+typedef struct mbi_expression {   /* an expression being translated */
   merbit_context *context;
   const char *what;         /* as messages call it */
   const char *const *names; /* ended by NULL */
   merbit_type type;
-  const char *number; /* what kernels call that type */
+  const char *number; /* the name of `type` in kernels */
   const char *source;
-  const char *at; /* the token in hand; of `length` characters, 0 at the end */
+  const char *at; /* the current token, of `length` characters; 0 at the end */
   size_t length;
-  char *text; /* what is written */
+  char *text; /* the translated text */
   size_t written;
   int depth, operand;
 } mbi_expression;
@@ -19198,7 +19200,7 @@ struct mbi_operators {                                          /* a copy of the
   merbit_operators given;                                       /* without its expressions */
   char add[MBI_EXPRESSION_SIZE], multiply[MBI_EXPRESSION_SIZE]; /* for kernels; empty: none */
 };
-/* alpha or beta on its way to a product: kernels of semirings take one as an argument. */
+/* alpha or beta as an argument of a semiring's kernels. */
 typedef union mbi_scalar {
   struct {
     double value;
@@ -19213,39 +19215,40 @@ typedef union mbi_scalar {
 #define MBI_EPILOGUE_VECTORS 6
 #define MBI_EPILOGUE_CHUNK 8192  /* rows that one task takes on the CPU */
 #define MBI_EPILOGUE_THREADS 256 /* of a block of the kernel */
-#define MBI_EPILOGUE_BLOCKS 1024 /* at most, as many as the last one adds up at once */
+#define MBI_EPILOGUE_BLOCKS 1024 /* at most, so that the last block adds them up in one step */
 struct mbi_epilogue {            /* a copy of the user's */
   merbit_epilogue given;         /* without its expressions */
   char result[MBI_EXPRESSION_SIZE], sums[2][MBI_EXPRESSION_SIZE]; /* for kernels; empty: none */
-  /* Of the library's own iterations: a file of what the last block does with the sums, as it is
-   * included, and where it does so; or NULL. */
+  /* For the library's own iterations: the include name of a file that says what the last block
+   * does with the sums, and its argument; or NULL. */
   const char *after;
   mbi_devptr after_memory;
   mbi_program program;
   void *kernel; /* CUfunction */
 };
-/* What the kernel is given of a product: mbk_epilogue of spmv/shared/epilogue.cu. */
+/* The kernel's argument for a product: mbk_epilogue of spmv/shared/epilogue.cu. */
 typedef struct mbi_epilogue_call {
   mbi_devptr vectors[MBI_EPILOGUE_VECTORS];
   mbi_devptr scalars, sums, skip;
   mbi_devptr parts, ticket, after;
 } mbi_epilogue_call;
-/* A product's scratch: the ticket, which is zero between products even where the plan is made
- * again; from here on the blocks' sums; then, where there is a result, room for a product that
- * may not go to y. */
+/* Offsets in a product's scratch: the ticket, which is zero between products even if the plan
+ * is made again; the blocks' sums; then, if there is a result, space for a product that must
+ * not go to y. */
 #define MBI_EPILOGUE_PARTS 256
 #define MBI_EPILOGUE_PRODUCT (MBI_EPILOGUE_PARTS + 2 * MBI_EPILOGUE_BLOCKS * sizeof(double))
 
 #define MBI_ARRAYS_THREADS 256
-#define MBI_ARRAYS_GRID 4096 /* the most blocks; each strides over the arrays */
+#define MBI_ARRAYS_GRID 4096 /* blocks at most; each strides over the arrays */
 
 #define MBI_NONEMPTY_PER_BLOCK 1024
 #define MBI_NONEMPTY_WINDOW 8192
 #define MBI_NONEMPTY_TABLE 12288
 #define MBI_NONEMPTY_BINS 4096
 
-/* What a method on CUDA provides. create: for the matrix in plan->device, in an entered
- * context; after a failure destroy cleans up. describe: its part of the plan's line. */
+/* What a method on CUDA provides. `create` runs for the matrix in plan->device, with the CUDA
+ * context current; on failure the caller runs `destroy`. `describe` writes the method's part of
+ * the plan's line. */
 typedef struct mbi_cuda_method {
   size_t state_bytes; /* of plan->state, which is zero before `create` */
   merbit_status (*create)(merbit_plan *plan);
@@ -19261,8 +19264,8 @@ typedef struct mbi_cuda_method {
 
 #endif
 
-/* Reading and writing of expressions: tokens from what a user gave, and the text that a kernel
- * gets instead. The grammar: spmv/shared/expression.c. */
+/* Reads and writes expressions: tokens from the user's text, and the text that a kernel gets
+ * instead. spmv/shared/expression.c has the grammar. */
 
 MBI_INTERNAL const mbi_call mbi_calls[MBI_CALLS] = {
     {"min", 2}, {"max", 2}, {"abs", 1},   {"sqrt", 1}, {"exp", 1},
@@ -19272,12 +19275,12 @@ MBI_INTERNAL const mbi_call mbi_calls[MBI_CALLS] = {
 /* ---- Tokens -------------------------------------------------------------------------------
  */
 
-/* Without the locale. */
+/* Returns 1 for a letter of ASCII, whatever the locale. */
 MBI_INTERNAL int mbi_is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-/* Refuse the token in hand. Other characters than ASCII's are shown by their numbers. */
+/* Fails, naming the current token. Characters outside ASCII are shown by their numbers. */
 MBI_INTERNAL merbit_status mbi_expression_refuse(mbi_expression *e, const char *why) {
   char token[48];
   if (e->length == 0) {
@@ -19296,7 +19299,7 @@ MBI_INTERNAL int mbi_expression_is(const mbi_expression *e, const char *token) {
   return strlen(token) == e->length && memcmp(e->at, token, e->length) == 0;
 }
 
-/* The end of a decimal number: [digits] [. [digits]] [e [+-] digits]. */
+/* Returns the end of a decimal number: [digits] [. [digits]] [e [+-] digits]. */
 static const char *mbi_expression_decimal(const char *p) {
   const char *exponent;
   while (mbi_is_digit(*p)) {
@@ -19319,8 +19322,8 @@ static const char *mbi_expression_decimal(const char *p) {
   return exponent;
 }
 
-/* Take the next token in hand. What is no token is one of one character, which no rule takes.
- */
+/* Reads the next token. Anything unknown becomes a token of one character, which no rule
+ * accepts. */
 MBI_INTERNAL void mbi_expression_next(mbi_expression *e) {
   static const char *const pairs[] = {"<=", ">=", "==", "!=", "&&", "||"};
   const char *p;
@@ -19369,14 +19372,14 @@ MBI_INTERNAL merbit_status mbi_expression_append(mbi_expression *e, const char *
   return mbi_expression_insert(e, e->written, text);
 }
 
-/* `head`, what has been written from `from` on, `tail`. */
+/* Puts `head` before and `tail` after what has been written from `from` on. */
 MBI_INTERNAL merbit_status mbi_expression_wrap(mbi_expression *e, size_t from, const char *head,
                                                const char *tail) {
   const merbit_status status = mbi_expression_insert(e, from, head);
   return status == MERBIT_OK ? mbi_expression_append(e, tail) : status;
 }
 
-/* The operand written from `from` on as a number or a truth, whichever is `wanted`. */
+/* Makes the operand written from `from` on a number or a truth value, whichever is `wanted`. */
 MBI_INTERNAL merbit_status mbi_expression_want(mbi_expression *e, size_t from, int wanted) {
   const int have = e->operand;
   char head[48];
@@ -19412,15 +19415,15 @@ MBI_INTERNAL merbit_status mbi_expression_want(mbi_expression *e, size_t from, i
 
 static merbit_status mbi_expression_choice(mbi_expression *e);
 
-/* Deeper by one, or too deep. */
+/* Goes one level deeper; fails if that is too deep. */
 static merbit_status mbi_expression_enter(mbi_expression *e) {
   return ++e->depth <= MBI_EXPRESSION_DEPTH ? MERBIT_OK
                                             : mbi_expression_refuse(e, "is nested too deeply");
 }
 
-/* A number as the bits of the double that the plan's type rounds it to. */
+/* Writes a number as the bits of the double that the plan's type rounds it to. */
 static merbit_status mbi_expression_number(mbi_expression *e) {
-  char text[MBI_EXPRESSION_DIGITS + 16]; /* readable behind the end, as the scan wants it */
+  char text[MBI_EXPRESSION_DIGITS + 16]; /* readable past its end, for the scan */
   mbi_decimal d;
   double value = (double)INFINITY;
   uint64_t bits;
@@ -19465,7 +19468,7 @@ static merbit_status mbi_expression_call(mbi_expression *e, const char *name, in
   status = mbi_expression_append(e, text);
   for (i = 0; i < arguments && status == MERBIT_OK; i++) {
     const size_t from = e->written;
-    mbi_expression_next(e); /* behind the parenthesis or the comma */
+    mbi_expression_next(e); /* the parenthesis or the comma */
     status = mbi_expression_choice(e);
     if (status == MERBIT_OK) {
       status = mbi_expression_want(e, from, MBI_OPERAND_NUMBER);
@@ -19482,7 +19485,7 @@ static merbit_status mbi_expression_call(mbi_expression *e, const char *name, in
   return status;
 }
 
-/* A name, a call or inf. */
+/* Reads a name, a call or inf. */
 static merbit_status mbi_expression_word(mbi_expression *e) {
   char text[48];
   size_t i;
@@ -19566,7 +19569,7 @@ static const mbi_infix mbi_infixes[] = {
     {3, MBI_OPERAND_NUMBER, MBI_OPERAND_TRUTH, ">=", "(", " >= "},
     {4, MBI_OPERAND_NUMBER, MBI_OPERAND_NUMBER, "+", "(", " + "},
     {4, MBI_OPERAND_NUMBER, MBI_OPERAND_NUMBER, "-", "(", " - "},
-    /* Never fused with a sum. */
+    /* multiplied by a call, never fused with a sum */
     {5, MBI_OPERAND_NUMBER, MBI_OPERAND_NUMBER, "*", "mbk_multiply(", ", "},
     {5, MBI_OPERAND_NUMBER, MBI_OPERAND_NUMBER, "/", "(", " / "},
 };
@@ -19581,7 +19584,8 @@ static const mbi_infix *mbi_expression_infix(const mbi_expression *e, int level)
   return NULL;
 }
 
-/* From `either`, level 0, to `term`, the last. Comparisons stand alone. */
+/* Reads a level of the grammar, from `either` (0) to `term` (the last). A level of comparisons
+ * reads one at most. */
 static merbit_status mbi_expression_level(mbi_expression *e, int level) {
   const size_t from = e->written;
   const mbi_infix *infix;
@@ -19649,9 +19653,9 @@ static merbit_status mbi_expression_choice(mbi_expression *e) {
   return status;
 }
 
-/* `source`, which messages call `what`, checked: text[MBI_EXPRESSION_SIZE] becomes the same
- * expression for kernels, which call its type, `type`, `number`. `names`, ended by NULL, are
- * what it may use; kernels know them behind MBI_EXPRESSION_MARK. After a failure the text is
+/* Checks `source`, which messages call `what`, and writes it into text[MBI_EXPRESSION_SIZE] as
+ * kernels understand it; they call its type, `type`, `number`. `names`, ended by NULL, are what
+ * it may use; kernels know them with the prefix MBI_EXPRESSION_MARK. On failure the text is
  * empty. */
 MBI_INTERNAL merbit_status mbi_expression_write(merbit_context *context, const char *what,
                                                 const char *source, const char *const *names,
@@ -19686,7 +19690,7 @@ MBI_INTERNAL merbit_status mbi_expression_write(merbit_context *context, const c
   return status;
 }
 
-/* The same of type MBK_COMPUTE. */
+/* As mbi_expression_write, with MBK_COMPUTE as the type's name. */
 MBI_INTERNAL merbit_status mbi_expression_check(merbit_context *context, const char *what,
                                                 const char *source, const char *const *names,
                                                 merbit_type type, char *text) {
@@ -22018,8 +22022,8 @@ MBI_INTERNAL merbit_status mbi_types_check_address(merbit_context *context, cons
 }
 
 /* ==== >>spmv/shared/semiring.c  semirings: checks, what a plan keeps, what kernels are told ==== */
-/* Products over other semirings than plus-times. Kernels: spmv/shared/semiring.cuh; CPU
- * threads: spmv/cpu/semirings.c. */
+/* Products over semirings other than plus-times: checks and preamble. Kernels:
+ * spmv/shared/semiring.cuh; CPU threads: spmv/cpu/semirings.c. */
 
 MBI_INTERNAL int mbi_plan_has_semiring(const merbit_plan *plan) {
   return plan->desc.semiring != MERBIT_SEMIRING_PLUS_TIMES;
@@ -22032,13 +22036,13 @@ static const char *mbi_semiring_name(merbit_semiring semiring) {
   return names[semiring];
 }
 
-/* How a view becomes a CSR: duplicates are added up only where (+) is +, and where products do
- * not add up in a wider type, for their sums would be rounded to that of the values. */
+/* Returns how a view becomes a CSR. Duplicates are added up only if (+) is +, and if products
+ * do not add up in a wider type, where their sums would be rounded to the values' type. */
 MBI_INTERNAL int mbi_plan_build_flags(const merbit_plan *plan) {
   return mbi_plan_has_semiring(plan) || plan->type != mbi_plan_accumulator(plan) ? MBI_BUILD_KEEP : 0;
 }
 
-/* For merbit_plan_describe, behind the type. */
+/* Returns the semiring's name for merbit_plan_describe, where it follows the type. */
 MBI_INTERNAL const char *mbi_semiring_label(const merbit_plan *plan) {
   static const char *const labels[] = {"", " min-plus", " max-times", " or-and", " custom"};
   return labels[plan->desc.semiring];
@@ -22053,7 +22057,7 @@ static int mbi_semiring_method(merbit_method method) {
          method == MERBIT_METHOD_ROWS;
 }
 
-/* After the checks of the type and of the method. */
+/* Checks the semiring of a plan. Call it after the checks of type and method. */
 MBI_INTERNAL merbit_status mbi_semiring_check(merbit_context *context, const merbit_view *view,
                                               const merbit_plan_desc *desc) {
   const merbit_semiring semiring = desc->semiring;
@@ -22096,7 +22100,7 @@ MBI_INTERNAL merbit_status mbi_semiring_check(merbit_context *context, const mer
   return MERBIT_OK;
 }
 
-/* Whether the operators have what a side needs. */
+/* Returns 1 if the operators have what a side needs. */
 MBI_INTERNAL int mbi_semiring_runs(const merbit_plan *plan, merbit_side side) {
   const mbi_operators *o = plan->operators;
   return o == NULL                  ? 1
@@ -22105,7 +22109,7 @@ MBI_INTERNAL int mbi_semiring_runs(const merbit_plan *plan, merbit_side side) {
                                     : o->given.add_f64 != NULL && o->given.multiply_f64 != NULL;
 }
 
-/* The zero as the plan's type has it. */
+/* Checks the zero in the plan's type. */
 static merbit_status mbi_semiring_check_zero(const merbit_plan *plan) {
   const double zero = plan->operators->given.zero, most = (double)FLT_MAX;
   const int finite = zero >= -DBL_MAX && zero <= DBL_MAX;
@@ -22118,14 +22122,14 @@ static merbit_status mbi_semiring_check_zero(const merbit_plan *plan) {
                   mbi_plan_type_text(plan));
 }
 
-/* plan->operators: a copy of the user's, checked. mbi_plan_free releases it. */
+/* Sets plan->operators to a checked copy of the user's. mbi_plan_free releases it. */
 MBI_INTERNAL merbit_status mbi_semiring_take(merbit_plan *plan) {
   static const char *const sums[] = {"a", "b", NULL}, *const products[] = {"a", "x", NULL};
   const merbit_operators *given = plan->desc.operators;
   merbit_context *context = plan->context;
   merbit_status status;
   mbi_operators *o;
-  plan->desc.operators = NULL; /* the user's from here on */
+  plan->desc.operators = NULL; /* the user's memory, not used from here on */
   if (given == NULL) {
     return MERBIT_OK;
   }
@@ -22182,7 +22186,7 @@ MBI_INTERNAL double mbi_semiring_zero(const merbit_plan *plan) {
                                                            : 0.0;
 }
 
-/* A scalar in host memory, or NULL. */
+/* Returns the kernel argument for a scalar in host memory, or NULL. */
 MBI_INTERNAL mbi_scalar mbi_semiring_scalar(const merbit_plan *plan, const void *scalar) {
   mbi_scalar made;
   memset(&made, 0, sizeof made);
@@ -22196,7 +22200,7 @@ MBI_INTERNAL mbi_scalar mbi_semiring_scalar(const merbit_plan *plan, const void 
   return made;
 }
 
-/* Whether the old y is read, for all that the host knows of beta, a kernel's argument. */
+/* Returns 1 if the old y may be read, as far as the host knows beta. */
 MBI_INTERNAL int mbi_semiring_adds(const merbit_plan *plan, const void *beta) {
   const mbi_scalar *scalar = (const mbi_scalar *)beta;
   if (plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE) {
@@ -22208,8 +22212,9 @@ MBI_INTERNAL int mbi_semiring_adds(const merbit_plan *plan, const void *beta) {
 }
 
 /* ==== >>spmv/shared/epilogue_table.c  CPU: epilogues that need no function of the user ==== */
-/* On the CPU an epilogue is a function. For these expressions nobody need give one: it is made of
- * the same text that kernels get. */
+/* Epilogue functions for the CPU that merbit brings along. A user must give a function for an
+ * epilogue on the CPU, but not for these expressions: the function is generated from the same
+ * text that kernels get. */
 
 static double mbi_epilogue_dot_sum0(
     double ax, double y, double v0) {
@@ -22433,7 +22438,7 @@ static void mbi_epilogue_rank_f32(void *user, int64_t begin, int64_t end, void *
 }
 
 static const struct {
-  const char *texts[3]; /* of the result and of the sums; NULL as the user's */
+  const char *texts[3]; /* of the result and of the sums; NULL if there is none */
   merbit_epilogue_rows f64, f32;
 } mbi_epilogues[] = {
     {{NULL, "v0 * ax", NULL},
@@ -22450,7 +22455,7 @@ static const struct {
      mbi_epilogue_rank_f32},
 };
 
-/* But for spaces. */
+/* Returns 1 if two texts are equal except for spaces. */
 static int mbi_epilogue_same(const char *a, const char *b) {
   if (a == NULL || b == NULL) {
     return a == b;
@@ -22470,7 +22475,7 @@ static int mbi_epilogue_same(const char *a, const char *b) {
   }
 }
 
-/* The function for an epilogue of these expressions, or NULL. */
+/* Returns the function for an epilogue of these expressions, or NULL. */
 MBI_INTERNAL merbit_epilogue_rows mbi_epilogue_known(const merbit_epilogue *given, merbit_type type) {
   size_t i;
   for (i = 0; i < sizeof mbi_epilogues / sizeof mbi_epilogues[0]; i++) {
@@ -22484,19 +22489,20 @@ MBI_INTERNAL merbit_epilogue_rows mbi_epilogue_known(const merbit_epilogue *give
 }
 
 /* ==== >>spmv/shared/epilogue.c  epilogues: checks, what kernels are told, room for sums ==== */
-/* Epilogues: what a plan's products make of each row of op(A) x on its way to y, and two sums
- * over all rows. On CUDA by a kernel behind the product, spmv/shared/epilogue.cu; products:
- * spmv/plan/epilogue_product.c. */
+/* Epilogues: a function of each row of op(A) x on its way to y, and two sums over all rows. On
+ * CUDA a kernel runs them after the product (spmv/shared/epilogue.cu);
+ * spmv/plan/epilogue_product.c calls them. */
 
 #define MBI_EPILOGUE_SCALARS 8
-#define MBI_EPILOGUE_RESIDENT 4 /* of a multiprocessor: fewer parts for the last one */
+#define MBI_EPILOGUE_RESIDENT 4 /* blocks per multiprocessor: the last block then has fewer sums
+                                 * to add up */
 
 MBI_INTERNAL int mbi_plan_has_epilogue(const merbit_plan *plan) {
   return plan->epilogue != NULL;
 }
 
-/* That a product moves behind its own: the vectors, y, and y once more where there is a result.
- */
+/* Returns the bytes that an epilogue moves in addition to its product: the vectors and y, and y
+ * again if there is a result. */
 MBI_INTERNAL int64_t mbi_epilogue_stream_bytes(const merbit_plan *plan) {
   const int64_t bytes = plan->csr.rows * (int64_t)mbi_type_size(mbi_plan_accumulator(plan));
   return plan->epilogue == NULL ? 0
@@ -22507,7 +22513,7 @@ MBI_INTERNAL int64_t mbi_epilogue_stream_bytes(const merbit_plan *plan) {
 /* ---- Checks -------------------------------------------------------------------------------
  */
 
-/* After the checks of types, semirings and of several vectors. */
+/* Checks an epilogue. Call it after the checks of types, semirings and several vectors. */
 MBI_INTERNAL merbit_status mbi_epilogue_check(merbit_context *context,
                                               const merbit_plan_desc *desc) {
   const merbit_epilogue *e = desc->epilogue;
@@ -22529,7 +22535,7 @@ MBI_INTERNAL merbit_status mbi_epilogue_check(merbit_context *context,
   return MERBIT_OK;
 }
 
-/* One expression; the result is of the plan's type, sums are double. */
+/* Checks and translates one expression. The result has the plan's type; sums are double. */
 MBI_INTERNAL merbit_status mbi_epilogue_take_one(const merbit_plan *plan, int sum,
                                                  const char *what, const char *source,
                                                  char *text) {
@@ -22558,17 +22564,17 @@ MBI_INTERNAL merbit_status mbi_epilogue_take_one(const merbit_plan *plan, int su
                               sum ? "double" : "MBK_COMPUTE", text);
 }
 
-/* plan->epilogue: a copy of the user's, checked. mbi_plan_free releases it. */
+/* Sets plan->epilogue to a checked copy of the user's. mbi_plan_free releases it. */
 MBI_INTERNAL merbit_status mbi_epilogue_take(merbit_plan *plan, const char *after) {
   const merbit_epilogue *given = plan->desc.epilogue;
   merbit_context *context = plan->context;
   merbit_status status;
   mbi_epilogue *e;
-  plan->desc.epilogue = NULL; /* the user's from here on */
+  plan->desc.epilogue = NULL; /* the user's memory, not used from here on */
   if (given == NULL) {
     return MERBIT_OK;
   }
-  plan->desc.scalar_memory = MERBIT_MEMORY_DEFAULT; /* of alpha and beta, which do not come */
+  plan->desc.scalar_memory = MERBIT_MEMORY_DEFAULT; /* alpha and beta are not given */
   e = (mbi_epilogue *)mbi_allocate(context, sizeof *e);
   if (e == NULL) {
     return mbi_fail(context, MERBIT_OUT_OF_MEMORY, "no memory for a plan's epilogue");
@@ -22629,7 +22635,7 @@ MBI_INTERNAL void mbi_epilogue_preamble(const mbi_epilogue *e, merbit_type type,
   }
 }
 
-/* Needs an entered context. */
+/* Compiles the epilogue's kernel. The CUDA context must be current. */
 MBI_INTERNAL merbit_status mbi_epilogue_specialise(merbit_plan *plan) {
   mbi_epilogue *e = plan->epilogue;
   mbi_preamble preamble;
@@ -22641,7 +22647,7 @@ MBI_INTERNAL merbit_status mbi_epilogue_specialise(merbit_plan *plan) {
              : status;
 }
 
-/* Needs an entered context. */
+/* Releases the epilogue's program. The CUDA context must be current. */
 MBI_INTERNAL void mbi_epilogue_release_cuda(merbit_plan *plan) {
   if (plan->epilogue != NULL) {
     mbi_program_destroy(plan->context, &plan->epilogue->program);
@@ -22651,7 +22657,8 @@ MBI_INTERNAL void mbi_epilogue_release_cuda(merbit_plan *plan) {
 /* ---- Room ----------------------------------------------------------------------------------
  */
 
-/* For a plan the same each time; a thread takes 16 bytes of each vector at once. */
+/* Returns the number of blocks of the epilogue's kernel, the same in every product of a plan. A
+ * thread loads 16 bytes of each vector at once. */
 MBI_INTERNAL uint64_t mbi_epilogue_blocks(const merbit_plan *plan) {
   const uint64_t packs = (uint64_t)plan->csr.rows * mbi_type_size(mbi_plan_accumulator(plan)) / 16 + 1;
   const uint64_t blocks = (packs + MBI_EPILOGUE_THREADS - 1) / MBI_EPILOGUE_THREADS;
@@ -22673,7 +22680,7 @@ MBI_INTERNAL uint64_t mbi_epilogue_scratch_bytes(const merbit_plan *plan) {
                    (uint64_t)plan->csr.rows * mbi_type_size(mbi_plan_accumulator(plan));
 }
 
-/* What a workspace on the CPU needs beside; mbi_workspace_free releases it. */
+/* Allocates a workspace's memory for an epilogue on the CPU. mbi_workspace_free releases it. */
 MBI_INTERNAL merbit_status mbi_epilogue_room(merbit_workspace *workspace) {
   const merbit_plan *plan = workspace->plan;
   void *sums = NULL;
@@ -27752,15 +27759,16 @@ MBI_INTERNAL void mbi_blocks_multiply(const merbit_plan *plan, void *scratch, co
 }
 
 /* ==== >>spmv/shared/device_csr.c  a plan's CSR arrays on the GPU ========================== */
-/* Host views are checked and narrowed on the CPU and uploaded; device CSR views are used where
- * they lie, checked and, if their columns are 64-bit, narrowed by spmv/shared/device_csr.cu. */
+/* A plan's CSR on the device. Host views are checked and narrowed on the CPU and uploaded.
+ * Device CSR views are used in place: checked, and narrowed by spmv/shared/device_csr.cu if
+ * their columns are 64-bit. */
 
 MBI_INTERNAL int64_t mbi_arrays_blocks(int64_t count) {
   const int64_t blocks = count / MBI_ARRAYS_THREADS + 1;
   return blocks < MBI_ARRAYS_GRID ? blocks : MBI_ARRAYS_GRID;
 }
 
-/* The specialisation of spmv/shared/device_csr.cu for arrays of these types. */
+/* Compiles spmv/shared/device_csr.cu for arrays of these types. */
 MBI_INTERNAL merbit_status mbi_arrays_program(merbit_context *context,
                                               merbit_index_type offset_type,
                                               merbit_index_type index_type, int base,
@@ -27779,13 +27787,14 @@ MBI_INTERNAL uint64_t mbi_nonempty_blocks_of(int64_t rows) {
   return ((uint64_t)rows + MBI_NONEMPTY_PER_BLOCK - 1) / MBI_NONEMPTY_PER_BLOCK;
 }
 
-/* Of nonempty->counts: four sums, and the offset of each block. */
+/* Returns the bytes of nonempty->counts: four sums, and the offset of each block. */
 MBI_INTERNAL uint64_t mbi_nonempty_bytes(int64_t rows) {
   return (4 + mbi_nonempty_blocks_of(rows)) * sizeof(uint32_t);
 }
 
-/* Find out on the GPU whether the arrays are sound; if not, let the host's check name the
- * culprit. What the answer lies in is kept for the ranks of rows, or of a transpose's. */
+/* Checks device arrays on the GPU. If they are malformed, the host's check names the first bad
+ * entry. The scratch of the answer is kept for counting non-empty rows, or those of a
+ * transpose. */
 static merbit_status mbi_device_csr_check(merbit_context *context, const merbit_view *view,
                                           const mbi_program *program, mbi_device_csr *csr) {
   void *function = NULL;
@@ -27868,7 +27877,7 @@ MBI_INTERNAL merbit_status mbi_array_upload(merbit_context *context, const void 
   return bytes > 0 ? mbi_device_upload(context, *target, source, (size_t)bytes) : MERBIT_OK;
 }
 
-/* `view` is a checked host CSR with 32-bit columns. */
+/* Uploads `view`, a checked host CSR with 32-bit columns. */
 static merbit_status mbi_device_csr_upload(merbit_context *context, const merbit_view *view,
                                            mbi_device_csr *csr) {
   const uint64_t nnz = (uint64_t)view->nnz;
@@ -27886,7 +27895,7 @@ static merbit_status mbi_device_csr_upload(merbit_context *context, const merbit
   return status;
 }
 
-/* `view` is a device CSR whose header has been checked. */
+/* Takes the arrays of `view`, a device CSR whose header has been checked. */
 static merbit_status mbi_device_csr_borrow(merbit_context *context, const merbit_view *view,
                                            int unchecked, mbi_device_csr *csr) {
   const void *arrays[3];
@@ -27933,7 +27942,8 @@ static merbit_status mbi_device_csr_borrow(merbit_context *context, const merbit
   return status;
 }
 
-/* Needs an entered context. After a failure mbi_device_csr_destroy cleans up. */
+/* Makes the device CSR of a view. The CUDA context must be current. On failure the caller runs
+ * mbi_device_csr_destroy. */
 MBI_INTERNAL merbit_status mbi_device_csr_create(merbit_context *context,
                                                  const merbit_view *view, int unchecked,
                                                  mbi_device_csr *csr) {
@@ -27962,13 +27972,13 @@ MBI_INTERNAL void mbi_device_csr_destroy(merbit_context *context, mbi_device_csr
   mbi_device_release(context, csr->scratch);
 }
 
-/* Of a CSR's columns and values, read once. */
+/* Returns the bytes of a CSR's columns and values, each read once. */
 MBI_INTERNAL uint64_t mbi_device_csr_stream_bytes(const merbit_plan *plan) {
   return plan->device.nnz * (sizeof(int32_t) + mbi_value_bytes(plan)) +
          mbi_value_bytes_once(plan);
 }
 
-/* What every product kernel is told of a plan. */
+/* Defines the macros that every product kernel gets from a plan. */
 MBI_INTERNAL void mbi_plan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   const char *sums = mbi_type_device(mbi_plan_accumulator(plan));
   memset(preamble, 0, sizeof *preamble);
@@ -28288,18 +28298,18 @@ MBI_INTERNAL const mbi_cuda_method mbi_merbit_method = {sizeof(mbi_merbit), mbi_
                                                         NULL};
 
 /* ==== >>spmv/shared/nonempty_rows.c  which rows of a device CSR hold something ============ */
-/* Which rows hold something, and how even they are: the GPU counts, and lists them where some
- * are empty and the method asks. */
+/* Counts on the GPU which rows are non-empty and how even they are, and lists them if some are
+ * empty and the method asks for it. */
 #define MBI_NONEMPTY_SAMPLES 128 /* windows of nonzeros at most */
 #define MBI_NONEMPTY_THREADS 1024
 #define MBI_NONEMPTY_BLOCK_SAMPLES 4096        /* rows */
 #define MBI_NONEMPTY_COLUMN_SAMPLES (8u << 20) /* nonzeros */
-/* Bytes up to which an array stays that only making a plan needs: to allocate and release one
- * costs as much as a product or more. */
+/* Arrays that only making a plan needs stay if they are at most this many bytes: allocating and
+ * releasing one costs as much as a product or more. */
 #define MBI_NONEMPTY_SMALL (16u << 20)
 
-/* What the plan's products do not need, unless it is small: the choice and the method are made.
- */
+/* Releases what products do not need, unless it is small. The choice and the method must be
+ * made. */
 MBI_INTERNAL void mbi_nonempty_finish(merbit_context *context, mbi_nonempty_rows *nonempty) {
   if (nonempty->column_bytes > MBI_NONEMPTY_SMALL) {
     mbi_device_release(context, nonempty->column_counts);
@@ -28319,13 +28329,13 @@ MBI_INTERNAL void mbi_nonempty_destroy(merbit_context *context, mbi_nonempty_row
   mbi_device_release(context, nonempty->column_counts);
   mbi_device_release(context, nonempty->counts);
   if (nonempty->row_id != 0) {
-    mbi_device_release(context, nonempty->row_id); /* and what is behind it */
+    mbi_device_release(context, nonempty->row_id); /* and the arrays allocated with it */
   }
   memset(nonempty, 0, sizeof *nonempty);
 }
 
-/* Counts, then their sum, the sum of the slices' widths and the longest row. Needs an entered
- * context. After a failure mbi_nonempty_destroy cleans up. */
+/* Counts the non-empty rows, their sum, the sum of the slices' widths and the longest row. The
+ * CUDA context must be current. On failure the caller runs mbi_nonempty_destroy. */
 static merbit_status mbi_nonempty_create(merbit_context *context, mbi_device_csr *csr,
                                       mbi_nonempty_rows *nonempty) {
   void *count = NULL, *offsets = NULL, *arguments[6];
@@ -28355,7 +28365,7 @@ static merbit_status mbi_nonempty_create(merbit_context *context, mbi_device_csr
     status =
         mbi_device_allocate(context, nonempty->counts_bytes, "counts of rows", &nonempty->counts);
   }
-  widths = nonempty->counts; /* 64 bits, so it comes first */
+  widths = nonempty->counts; /* first, because it has 64 bits */
   total = widths + 2 * sizeof(uint32_t);
   longest = total + sizeof(uint32_t);
   nonempty->offsets = widths + sizeof answer;
@@ -28391,12 +28401,13 @@ static merbit_status mbi_nonempty_create(merbit_context *context, mbi_device_csr
   return MERBIT_OK;
 }
 
-/* Rows of nearly equal length: slices of 32, filled up, hold an eighth more at most. */
+/* Returns 1 if rows are of nearly equal length: slices of 32 rows hold at most an eighth of
+ * padding. */
 MBI_INTERNAL int mbi_nonempty_equal(const merbit_plan *plan) {
   return plan->nonempty.slots <= plan->device.nnz + plan->device.nnz / 8;
 }
 
-/* Samples of the columns; after mbi_nonempty_create, of a matrix with nonzeros. */
+/* Samples the columns. Call it after mbi_nonempty_create, for a matrix with nonzeros. */
 MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_context *context, const mbi_device_csr *csr,
                                             merbit_type type, mbi_nonempty_rows *nonempty) {
   mbi_devptr row_ptr = csr->row_ptr, col_ind = csr->col_ind, narrow;
@@ -28408,7 +28419,7 @@ MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_context *context, const mb
   void *sample = NULL, *arguments[7];
   merbit_status status =
       mbi_program_kernel(context, &nonempty->program, "mbk_arrays_sample", &sample);
-  if (status == MERBIT_OK) { /* where the sums were, which are known */
+  if (status == MERBIT_OK) { /* in place of the sums, which have been read */
     status = mbi_device_zero(context, nonempty->counts, sizeof answer, NULL);
   }
   narrow = nonempty->counts + sizeof answer[0];
@@ -28432,8 +28443,8 @@ MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_context *context, const mb
   return status;
 }
 
-/* Whether the columns are the rows of a CSR in GPU memory, of which the plan is the transpose.
- */
+/* Returns 1 if the plan is the transpose of a CSR in GPU memory, whose rows are then its
+ * columns. */
 static int mbi_nonempty_know_columns(const merbit_plan *plan) {
   const merbit_view *given = &plan->given;
   return plan->transpose.on_gpu && given->format == MERBIT_CSR &&
@@ -28441,7 +28452,7 @@ static int mbi_nonempty_know_columns(const merbit_plan *plan) {
          given->offset_type == plan->device.offset_type;
 }
 
-/* plan->nonempty.column_counts, which are zero. */
+/* Fills plan->nonempty.column_counts, which must be zero. */
 static merbit_status mbi_nonempty_launch_columns(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const int known = mbi_nonempty_know_columns(plan);
@@ -28463,8 +28474,8 @@ static merbit_status mbi_nonempty_launch_columns(merbit_plan *plan) {
                    MBI_ARRAYS_THREADS, 0, NULL, arguments);
 }
 
-/* How many columns of a sample of the nonzeros are counted how often. `bins` has
- * MBI_NONEMPTY_BINS words, the last for all that are counted more often. */
+/* Writes to bins[n] how many columns a sample of the nonzeros meets n times. `bins` has
+ * MBI_NONEMPTY_BINS words, the last for all that are met more often. */
 static merbit_status mbi_nonempty_count_columns(merbit_plan *plan, uint32_t *bins) {
   merbit_context *context = plan->context;
   mbi_nonempty_rows *nonempty = &plan->nonempty;
@@ -28503,8 +28514,9 @@ static merbit_status mbi_nonempty_count_columns(merbit_plan *plan, uint32_t *bin
   return status;
 }
 
-/* The fullest columns, at most `room` of them and each with two nonzeros of the sample or more:
- * how often they are counted at least, and their share of the `sampled` nonzeros. */
+/* Sets hub_least and hub_share for the fullest columns, at most `room` of them and each with
+ * two nonzeros of the sample or more: the least count of a hub, and the hubs' share of the
+ * `sampled` nonzeros. */
 MBI_INTERNAL void mbi_nonempty_take_hubs(mbi_nonempty_rows *nonempty, const uint32_t *bins, uint64_t sampled,
                                       uint64_t room) {
   uint64_t hubs = 0, cold = 0;
@@ -28520,7 +28532,8 @@ MBI_INTERNAL void mbi_nonempty_take_hubs(mbi_nonempty_rows *nonempty, const uint
   nonempty->hub_share = hubs > 0 && cold < sampled ? 1.0 - (double)cold / (double)sampled : 0.0;
 }
 
-/* plan->nonempty.hub_least and hub_share, unless they are known and the counts are still there. */
+/* Computes plan->nonempty.hub_least and hub_share, unless they are known and the counts still
+ * exist. */
 MBI_INTERNAL merbit_status mbi_nonempty_columns(merbit_plan *plan, uint64_t room) {
   uint32_t bins[MBI_NONEMPTY_BINS];
   const uint64_t nnz = plan->device.nnz, stride = nnz / MBI_NONEMPTY_COLUMN_SAMPLES + 1;
@@ -28535,12 +28548,12 @@ MBI_INTERNAL merbit_status mbi_nonempty_columns(merbit_plan *plan, uint64_t room
   return status;
 }
 
-/* What speaks against full blocks in `count` rows, evenly spread: bits of heights and of
+/* Finds what rules out full blocks in `count` rows, evenly spread: bits of heights and of
  * widths. */
 static merbit_status mbi_nonempty_against(merbit_plan *plan, uint64_t count, uint32_t *against) {
   merbit_context *context = plan->context;
   uint64_t step = plan->device.rows / count;
-  mbi_devptr answer = plan->nonempty.counts; /* its sums are known */
+  mbi_devptr answer = plan->nonempty.counts; /* in place of the sums, which have been read */
   void *kernel = NULL, *arguments[6];
   merbit_status status =
       mbi_program_kernel(context, &plan->nonempty.program, "mbk_arrays_blocks", &kernel);
@@ -28564,16 +28577,16 @@ static merbit_status mbi_nonempty_against(merbit_plan *plan, uint64_t count, uin
              : status;
 }
 
-/* The largest blocks, up to 16 x 16, of which the matrix wholly consists, in plan->nonempty; 1 x 1
- * where there are no larger ones. Some rows are looked at first, which rules most matrices out.
- */
+/* Writes to plan->nonempty the largest blocks, up to 16 x 16, of which the whole matrix
+ * consists; 1 x 1 if there are none. A sample of rows comes first, because it rules out most
+ * matrices. */
 MBI_INTERNAL merbit_status mbi_nonempty_blocks(merbit_plan *plan) {
   const uint64_t rows = plan->device.rows;
   uint64_t count = rows < MBI_NONEMPTY_BLOCK_SAMPLES ? rows : MBI_NONEMPTY_BLOCK_SAMPLES;
   uint32_t against[2] = {0, 0};
   int n;
   if (plan->nonempty.block_rows != 0) {
-    return MERBIT_OK; /* known */
+    return MERBIT_OK; /* computed before */
   }
   plan->nonempty.block_rows = plan->nonempty.block_cols = 1;
   for (; plan->device.nnz > 0; count = rows) {
@@ -28593,13 +28606,13 @@ MBI_INTERNAL merbit_status mbi_nonempty_blocks(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* A number of the structure, after mbi_nonempty_create. */
+/* Computes a hash of the structure. Call it after mbi_nonempty_create. */
 MBI_INTERNAL merbit_status mbi_nonempty_hash(merbit_plan *plan, uint64_t *hash) {
   merbit_context *context = plan->context;
   const uint64_t most =
       plan->device.nnz > plan->device.rows ? plan->device.nnz : plan->device.rows;
   void *kernel = NULL, *arguments[5];
-  mbi_devptr sum = plan->nonempty.counts; /* its sums are known */
+  mbi_devptr sum = plan->nonempty.counts; /* in place of the sums, which have been read */
   merbit_status status =
       mbi_program_kernel(context, &plan->nonempty.program, "mbk_arrays_hash", &kernel);
   if (status == MERBIT_OK) {
@@ -28618,25 +28631,26 @@ MBI_INTERNAL merbit_status mbi_nonempty_hash(merbit_plan *plan, uint64_t *hash) 
   return status == MERBIT_OK ? mbi_device_download(context, hash, sum, sizeof *hash) : status;
 }
 
-/* Returns whether 32 bits number the plan's rows and have a number left that is none. */
+/* Returns 1 if 32 bits can number the plan's rows, with one number left over to mean none. */
 MBI_INTERNAL int mbi_nonempty_fit(const merbit_plan *plan) {
   return plan->device.rows < UINT32_MAX;
 }
 
-/* For a method, unless the choice has counted already. */
+/* Counts the rows for a method, unless the choice has done so. */
 MBI_INTERNAL merbit_status mbi_nonempty_need(merbit_plan *plan) {
   return plan->nonempty.row_start != 0
              ? MERBIT_OK
              : mbi_nonempty_create(plan->context, &plan->device, &plan->nonempty);
 }
 
-/* List the rows; after mbi_nonempty_create, where some are empty. A failure changes nothing. */
+/* Lists the rows. Call it after mbi_nonempty_create, if some rows are empty. On failure nothing
+ * changes. */
 MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_context *context, const mbi_device_csr *csr,
                                              mbi_nonempty_rows *nonempty) {
   const uint64_t starts = (nonempty->count + 1) * mbi_index_bytes(csr->offset_type);
-  const uint64_t ids = (nonempty->count + 1) * sizeof(uint32_t); /* never none */
+  const uint64_t ids = (nonempty->count + 1) * sizeof(uint32_t); /* at least one */
   const uint64_t empties = (csr->rows - nonempty->count) * sizeof(uint32_t);
-  const int apart = starts > MBI_NONEMPTY_SMALL; /* it goes when the plan is made */
+  const int apart = starts > MBI_NONEMPTY_SMALL; /* released when the plan is made */
   uint64_t row_count = csr->rows;
   mbi_devptr row_ptr = csr->row_ptr, row_id = 0, row_start = 0, empty_id = 0;
   mbi_devptr *const parts[] = {&row_id, &empty_id, &row_start};

@@ -24,15 +24,15 @@
 
 static merbit_status mbi_expression_choice(mbi_expression *e);
 
-/* Deeper by one, or too deep. */
+/* Goes one level deeper; fails if that is too deep. */
 static merbit_status mbi_expression_enter(mbi_expression *e) {
   return ++e->depth <= MBI_EXPRESSION_DEPTH ? MERBIT_OK
                                             : mbi_expression_refuse(e, "is nested too deeply");
 }
 
-/* A number as the bits of the double that the plan's type rounds it to. */
+/* Writes a number as the bits of the double that the plan's type rounds it to. */
 static merbit_status mbi_expression_number(mbi_expression *e) {
-  char text[MBI_EXPRESSION_DIGITS + 16]; /* readable behind the end, as the scan wants it */
+  char text[MBI_EXPRESSION_DIGITS + 16]; /* readable past its end, for the scan */
   mbi_decimal d;
   double value = (double)INFINITY;
   uint64_t bits;
@@ -77,7 +77,7 @@ static merbit_status mbi_expression_call(mbi_expression *e, const char *name, in
   status = mbi_expression_append(e, text);
   for (i = 0; i < arguments && status == MERBIT_OK; i++) {
     const size_t from = e->written;
-    mbi_expression_next(e); /* behind the parenthesis or the comma */
+    mbi_expression_next(e); /* the parenthesis or the comma */
     status = mbi_expression_choice(e);
     if (status == MERBIT_OK) {
       status = mbi_expression_want(e, from, MBI_OPERAND_NUMBER);
@@ -94,7 +94,7 @@ static merbit_status mbi_expression_call(mbi_expression *e, const char *name, in
   return status;
 }
 
-/* A name, a call or inf. */
+/* Reads a name, a call or inf. */
 static merbit_status mbi_expression_word(mbi_expression *e) {
   char text[48];
   size_t i;
@@ -178,7 +178,7 @@ static const mbi_infix mbi_infixes[] = {
     {3, MBI_OPERAND_NUMBER, MBI_OPERAND_TRUTH, ">=", "(", " >= "},
     {4, MBI_OPERAND_NUMBER, MBI_OPERAND_NUMBER, "+", "(", " + "},
     {4, MBI_OPERAND_NUMBER, MBI_OPERAND_NUMBER, "-", "(", " - "},
-    /* Never fused with a sum. */
+    /* multiplied by a call, never fused with a sum */
     {5, MBI_OPERAND_NUMBER, MBI_OPERAND_NUMBER, "*", "mbk_multiply(", ", "},
     {5, MBI_OPERAND_NUMBER, MBI_OPERAND_NUMBER, "/", "(", " / "},
 };
@@ -193,7 +193,8 @@ static const mbi_infix *mbi_expression_infix(const mbi_expression *e, int level)
   return NULL;
 }
 
-/* From `either`, level 0, to `term`, the last. Comparisons stand alone. */
+/* Reads a level of the grammar, from `either` (0) to `term` (the last). A level of comparisons
+ * reads one at most. */
 static merbit_status mbi_expression_level(mbi_expression *e, int level) {
   const size_t from = e->written;
   const mbi_infix *infix;
@@ -261,9 +262,9 @@ static merbit_status mbi_expression_choice(mbi_expression *e) {
   return status;
 }
 
-/* `source`, which messages call `what`, checked: text[MBI_EXPRESSION_SIZE] becomes the same
- * expression for kernels, which call its type, `type`, `number`. `names`, ended by NULL, are
- * what it may use; kernels know them behind MBI_EXPRESSION_MARK. After a failure the text is
+/* Checks `source`, which messages call `what`, and writes it into text[MBI_EXPRESSION_SIZE] as
+ * kernels understand it; they call its type, `type`, `number`. `names`, ended by NULL, are what
+ * it may use; kernels know them with the prefix MBI_EXPRESSION_MARK. On failure the text is
  * empty. */
 MBI_INTERNAL merbit_status mbi_expression_write(merbit_context *context, const char *what,
                                                 const char *source, const char *const *names,
@@ -298,7 +299,7 @@ MBI_INTERNAL merbit_status mbi_expression_write(merbit_context *context, const c
   return status;
 }
 
-/* The same of type MBK_COMPUTE. */
+/* As mbi_expression_write, with MBK_COMPUTE as the type's name. */
 MBI_INTERNAL merbit_status mbi_expression_check(merbit_context *context, const char *what,
                                                 const char *source, const char *const *names,
                                                 merbit_type type, char *text) {

@@ -4,18 +4,18 @@
 #include "spmv/shared/shared.h"
 #include "spmv/plan/plan.h"
 
-/* Which rows hold something, and how even they are: the GPU counts, and lists them where some
- * are empty and the method asks. */
+/* Counts on the GPU which rows are non-empty and how even they are, and lists them if some are
+ * empty and the method asks for it. */
 #define MBI_NONEMPTY_SAMPLES 128 /* windows of nonzeros at most */
 #define MBI_NONEMPTY_THREADS 1024
 #define MBI_NONEMPTY_BLOCK_SAMPLES 4096        /* rows */
 #define MBI_NONEMPTY_COLUMN_SAMPLES (8u << 20) /* nonzeros */
-/* Bytes up to which an array stays that only making a plan needs: to allocate and release one
- * costs as much as a product or more. */
+/* Arrays that only making a plan needs stay if they are at most this many bytes: allocating and
+ * releasing one costs as much as a product or more. */
 #define MBI_NONEMPTY_SMALL (16u << 20)
 
-/* What the plan's products do not need, unless it is small: the choice and the method are made.
- */
+/* Releases what products do not need, unless it is small. The choice and the method must be
+ * made. */
 MBI_INTERNAL void mbi_nonempty_finish(merbit_context *context, mbi_nonempty_rows *nonempty) {
   if (nonempty->column_bytes > MBI_NONEMPTY_SMALL) {
     mbi_device_release(context, nonempty->column_counts);
@@ -35,13 +35,13 @@ MBI_INTERNAL void mbi_nonempty_destroy(merbit_context *context, mbi_nonempty_row
   mbi_device_release(context, nonempty->column_counts);
   mbi_device_release(context, nonempty->counts);
   if (nonempty->row_id != 0) {
-    mbi_device_release(context, nonempty->row_id); /* and what is behind it */
+    mbi_device_release(context, nonempty->row_id); /* and the arrays allocated with it */
   }
   memset(nonempty, 0, sizeof *nonempty);
 }
 
-/* Counts, then their sum, the sum of the slices' widths and the longest row. Needs an entered
- * context. After a failure mbi_nonempty_destroy cleans up. */
+/* Counts the non-empty rows, their sum, the sum of the slices' widths and the longest row. The
+ * CUDA context must be current. On failure the caller runs mbi_nonempty_destroy. */
 static merbit_status mbi_nonempty_create(merbit_context *context, mbi_device_csr *csr,
                                       mbi_nonempty_rows *nonempty) {
   void *count = NULL, *offsets = NULL, *arguments[6];
@@ -71,7 +71,7 @@ static merbit_status mbi_nonempty_create(merbit_context *context, mbi_device_csr
     status =
         mbi_device_allocate(context, nonempty->counts_bytes, "counts of rows", &nonempty->counts);
   }
-  widths = nonempty->counts; /* 64 bits, so it comes first */
+  widths = nonempty->counts; /* first, because it has 64 bits */
   total = widths + 2 * sizeof(uint32_t);
   longest = total + sizeof(uint32_t);
   nonempty->offsets = widths + sizeof answer;
@@ -107,12 +107,13 @@ static merbit_status mbi_nonempty_create(merbit_context *context, mbi_device_csr
   return MERBIT_OK;
 }
 
-/* Rows of nearly equal length: slices of 32, filled up, hold an eighth more at most. */
+/* Returns 1 if rows are of nearly equal length: slices of 32 rows hold at most an eighth of
+ * padding. */
 MBI_INTERNAL int mbi_nonempty_equal(const merbit_plan *plan) {
   return plan->nonempty.slots <= plan->device.nnz + plan->device.nnz / 8;
 }
 
-/* Samples of the columns; after mbi_nonempty_create, of a matrix with nonzeros. */
+/* Samples the columns. Call it after mbi_nonempty_create, for a matrix with nonzeros. */
 MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_context *context, const mbi_device_csr *csr,
                                             merbit_type type, mbi_nonempty_rows *nonempty) {
   mbi_devptr row_ptr = csr->row_ptr, col_ind = csr->col_ind, narrow;
@@ -124,7 +125,7 @@ MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_context *context, const mb
   void *sample = NULL, *arguments[7];
   merbit_status status =
       mbi_program_kernel(context, &nonempty->program, "mbk_arrays_sample", &sample);
-  if (status == MERBIT_OK) { /* where the sums were, which are known */
+  if (status == MERBIT_OK) { /* in place of the sums, which have been read */
     status = mbi_device_zero(context, nonempty->counts, sizeof answer, NULL);
   }
   narrow = nonempty->counts + sizeof answer[0];
@@ -148,8 +149,8 @@ MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_context *context, const mb
   return status;
 }
 
-/* Whether the columns are the rows of a CSR in GPU memory, of which the plan is the transpose.
- */
+/* Returns 1 if the plan is the transpose of a CSR in GPU memory, whose rows are then its
+ * columns. */
 static int mbi_nonempty_know_columns(const merbit_plan *plan) {
   const merbit_view *given = &plan->given;
   return plan->transpose.on_gpu && given->format == MERBIT_CSR &&
@@ -157,7 +158,7 @@ static int mbi_nonempty_know_columns(const merbit_plan *plan) {
          given->offset_type == plan->device.offset_type;
 }
 
-/* plan->nonempty.column_counts, which are zero. */
+/* Fills plan->nonempty.column_counts, which must be zero. */
 static merbit_status mbi_nonempty_launch_columns(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const int known = mbi_nonempty_know_columns(plan);
@@ -179,8 +180,8 @@ static merbit_status mbi_nonempty_launch_columns(merbit_plan *plan) {
                    MBI_ARRAYS_THREADS, 0, NULL, arguments);
 }
 
-/* How many columns of a sample of the nonzeros are counted how often. `bins` has
- * MBI_NONEMPTY_BINS words, the last for all that are counted more often. */
+/* Writes to bins[n] how many columns a sample of the nonzeros meets n times. `bins` has
+ * MBI_NONEMPTY_BINS words, the last for all that are met more often. */
 static merbit_status mbi_nonempty_count_columns(merbit_plan *plan, uint32_t *bins) {
   merbit_context *context = plan->context;
   mbi_nonempty_rows *nonempty = &plan->nonempty;
@@ -219,8 +220,9 @@ static merbit_status mbi_nonempty_count_columns(merbit_plan *plan, uint32_t *bin
   return status;
 }
 
-/* The fullest columns, at most `room` of them and each with two nonzeros of the sample or more:
- * how often they are counted at least, and their share of the `sampled` nonzeros. */
+/* Sets hub_least and hub_share for the fullest columns, at most `room` of them and each with
+ * two nonzeros of the sample or more: the least count of a hub, and the hubs' share of the
+ * `sampled` nonzeros. */
 MBI_INTERNAL void mbi_nonempty_take_hubs(mbi_nonempty_rows *nonempty, const uint32_t *bins, uint64_t sampled,
                                       uint64_t room) {
   uint64_t hubs = 0, cold = 0;
@@ -236,7 +238,8 @@ MBI_INTERNAL void mbi_nonempty_take_hubs(mbi_nonempty_rows *nonempty, const uint
   nonempty->hub_share = hubs > 0 && cold < sampled ? 1.0 - (double)cold / (double)sampled : 0.0;
 }
 
-/* plan->nonempty.hub_least and hub_share, unless they are known and the counts are still there. */
+/* Computes plan->nonempty.hub_least and hub_share, unless they are known and the counts still
+ * exist. */
 MBI_INTERNAL merbit_status mbi_nonempty_columns(merbit_plan *plan, uint64_t room) {
   uint32_t bins[MBI_NONEMPTY_BINS];
   const uint64_t nnz = plan->device.nnz, stride = nnz / MBI_NONEMPTY_COLUMN_SAMPLES + 1;
@@ -251,12 +254,12 @@ MBI_INTERNAL merbit_status mbi_nonempty_columns(merbit_plan *plan, uint64_t room
   return status;
 }
 
-/* What speaks against full blocks in `count` rows, evenly spread: bits of heights and of
+/* Finds what rules out full blocks in `count` rows, evenly spread: bits of heights and of
  * widths. */
 static merbit_status mbi_nonempty_against(merbit_plan *plan, uint64_t count, uint32_t *against) {
   merbit_context *context = plan->context;
   uint64_t step = plan->device.rows / count;
-  mbi_devptr answer = plan->nonempty.counts; /* its sums are known */
+  mbi_devptr answer = plan->nonempty.counts; /* in place of the sums, which have been read */
   void *kernel = NULL, *arguments[6];
   merbit_status status =
       mbi_program_kernel(context, &plan->nonempty.program, "mbk_arrays_blocks", &kernel);
@@ -280,16 +283,16 @@ static merbit_status mbi_nonempty_against(merbit_plan *plan, uint64_t count, uin
              : status;
 }
 
-/* The largest blocks, up to 16 x 16, of which the matrix wholly consists, in plan->nonempty; 1 x 1
- * where there are no larger ones. Some rows are looked at first, which rules most matrices out.
- */
+/* Writes to plan->nonempty the largest blocks, up to 16 x 16, of which the whole matrix
+ * consists; 1 x 1 if there are none. A sample of rows comes first, because it rules out most
+ * matrices. */
 MBI_INTERNAL merbit_status mbi_nonempty_blocks(merbit_plan *plan) {
   const uint64_t rows = plan->device.rows;
   uint64_t count = rows < MBI_NONEMPTY_BLOCK_SAMPLES ? rows : MBI_NONEMPTY_BLOCK_SAMPLES;
   uint32_t against[2] = {0, 0};
   int n;
   if (plan->nonempty.block_rows != 0) {
-    return MERBIT_OK; /* known */
+    return MERBIT_OK; /* computed before */
   }
   plan->nonempty.block_rows = plan->nonempty.block_cols = 1;
   for (; plan->device.nnz > 0; count = rows) {
@@ -309,13 +312,13 @@ MBI_INTERNAL merbit_status mbi_nonempty_blocks(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* A number of the structure, after mbi_nonempty_create. */
+/* Computes a hash of the structure. Call it after mbi_nonempty_create. */
 MBI_INTERNAL merbit_status mbi_nonempty_hash(merbit_plan *plan, uint64_t *hash) {
   merbit_context *context = plan->context;
   const uint64_t most =
       plan->device.nnz > plan->device.rows ? plan->device.nnz : plan->device.rows;
   void *kernel = NULL, *arguments[5];
-  mbi_devptr sum = plan->nonempty.counts; /* its sums are known */
+  mbi_devptr sum = plan->nonempty.counts; /* in place of the sums, which have been read */
   merbit_status status =
       mbi_program_kernel(context, &plan->nonempty.program, "mbk_arrays_hash", &kernel);
   if (status == MERBIT_OK) {
@@ -334,25 +337,26 @@ MBI_INTERNAL merbit_status mbi_nonempty_hash(merbit_plan *plan, uint64_t *hash) 
   return status == MERBIT_OK ? mbi_device_download(context, hash, sum, sizeof *hash) : status;
 }
 
-/* Returns whether 32 bits number the plan's rows and have a number left that is none. */
+/* Returns 1 if 32 bits can number the plan's rows, with one number left over to mean none. */
 MBI_INTERNAL int mbi_nonempty_fit(const merbit_plan *plan) {
   return plan->device.rows < UINT32_MAX;
 }
 
-/* For a method, unless the choice has counted already. */
+/* Counts the rows for a method, unless the choice has done so. */
 MBI_INTERNAL merbit_status mbi_nonempty_need(merbit_plan *plan) {
   return plan->nonempty.row_start != 0
              ? MERBIT_OK
              : mbi_nonempty_create(plan->context, &plan->device, &plan->nonempty);
 }
 
-/* List the rows; after mbi_nonempty_create, where some are empty. A failure changes nothing. */
+/* Lists the rows. Call it after mbi_nonempty_create, if some rows are empty. On failure nothing
+ * changes. */
 MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_context *context, const mbi_device_csr *csr,
                                              mbi_nonempty_rows *nonempty) {
   const uint64_t starts = (nonempty->count + 1) * mbi_index_bytes(csr->offset_type);
-  const uint64_t ids = (nonempty->count + 1) * sizeof(uint32_t); /* never none */
+  const uint64_t ids = (nonempty->count + 1) * sizeof(uint32_t); /* at least one */
   const uint64_t empties = (csr->rows - nonempty->count) * sizeof(uint32_t);
-  const int apart = starts > MBI_NONEMPTY_SMALL; /* it goes when the plan is made */
+  const int apart = starts > MBI_NONEMPTY_SMALL; /* released when the plan is made */
   uint64_t row_count = csr->rows;
   mbi_devptr row_ptr = csr->row_ptr, row_id = 0, row_start = 0, empty_id = 0;
   mbi_devptr *const parts[] = {&row_id, &empty_id, &row_start};
