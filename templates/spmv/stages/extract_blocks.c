@@ -7,10 +7,10 @@
 #include "spmv/stages/stages.h"
 #include "spmv/plan/plan.h"
 
-/* A CSR in GPU memory becomes blocks there, with masks where they have holes: the arrays that
- * matrix/blocks.c makes on the CPU. Its rows must ascend; equal columns are added up. */
+/* Extracts blocks from a CSR in GPU memory, with masks where they have holes: the arrays that
+ * matrix/blocks.c makes on the CPU. Rows must ascend; duplicates are added up. */
 #define MBI_EXTRACT_CHUNK                                                                        \
-  1024 /* rows of blocks whose counts are summed, as in spmv/stages/extract_blocks.cu */
+  1024 /* rows of blocks per partial sum, as in spmv/stages/extract_blocks.cu */
 
 enum { MBI_EXTRACT_COUNT, MBI_EXTRACT_SUMS, MBI_EXTRACT_OFFSETS, MBI_EXTRACT_FILL, MBI_EXTRACT_KERNELS };
 
@@ -43,7 +43,7 @@ static merbit_status mbi_extract_specialise(merbit_plan *plan) {
 
 /* ---- Count ------------------------------------------------------------------------------- */
 
-/* Lanes to a row of blocks. */
+/* Returns the lanes per row of blocks. */
 static uint32_t mbi_extract_group(int height) {
   uint32_t group = 1;
   while ((int)group < height && group < 32) {
@@ -52,7 +52,8 @@ static uint32_t mbi_extract_group(int height) {
   return group;
 }
 
-/* The answer number `answer`, of windows of the matrix or, for 0 of them, of all of it. */
+/* Counts blocks of a shape into answer number `answer`, in windows of the matrix, or in all of
+ * it if `windows` is 0. */
 static merbit_status mbi_extract_count(mbi_extract *c, const merbit_bsr_desc *shape, int windows,
                                      int answer) {
   merbit_plan *plan = c->plan;
@@ -89,7 +90,7 @@ static merbit_status mbi_extract_count(mbi_extract *c, const merbit_bsr_desc *sh
                            arguments);
 }
 
-/* `shapes` answers of the same windows. */
+/* Counts blocks of several shapes in the same windows. */
 static merbit_status mbi_extract_count_all(mbi_extract *c, const merbit_bsr_desc *shapes, int count,
                                          int windows, mbi_extract_tally *tallies) {
   merbit_context *context = c->plan->context;
@@ -105,7 +106,7 @@ static merbit_status mbi_extract_count_all(mbi_extract *c, const merbit_bsr_desc
 
 /* ---- The shape, as matrix/block_shape.c finds it ----------------------------------------- */
 
-/* Bytes of an entry for every candidate. */
+/* Computes the bytes per entry of every candidate. */
 static merbit_status mbi_extract_sample(mbi_extract *c, double *bytes) {
   merbit_bsr_desc shapes[MBI_SHAPE_CANDIDATES];
   mbi_extract_tally tallies[MBI_SHAPE_CANDIDATES];
@@ -135,7 +136,7 @@ static merbit_status mbi_extract_sample(mbi_extract *c, double *bytes) {
   return status;
 }
 
-/* Of c->csr, whose rows ascend. */
+/* Finds the best shape for c->csr, whose rows ascend. */
 static merbit_status mbi_extract_find(mbi_extract *c, merbit_bsr_desc *shape) {
   double bytes[MBI_SHAPE_CANDIDATES];
   merbit_bsr_desc finalists[MBI_SHAPE_FINALISTS];
@@ -166,7 +167,7 @@ static merbit_status mbi_extract_find(mbi_extract *c, merbit_bsr_desc *shape) {
 
 /* ---- Fill -------------------------------------------------------------------------------- */
 
-/* Columns, masks and values, each unless 0; the values from those at `from`, or ones. */
+/* Writes columns, masks and values, each unless 0. Values come from `from`, or are ones. */
 static merbit_status mbi_extract_fill(merbit_plan *plan, mbi_devptr from, mbi_devptr columns,
                                     mbi_devptr masks, mbi_devptr values) {
   mbi_device_csr *csr = &plan->extracted.csr;
@@ -194,7 +195,8 @@ static merbit_status mbi_extract_fill(merbit_plan *plan, mbi_devptr from, mbi_de
                            arguments);
 }
 
-/* plan->device.values, zero where there is no entry; but what masks leave out is never read. */
+/* Allocates plan->device.values, zero where there is no entry. What masks leave out is never
+ * read, and not cleared. */
 static merbit_status mbi_extract_allocate_values(merbit_plan *plan) {
   mbi_device_csr *csr = &plan->device;
   const merbit_view *view = &plan->bsr.view;
@@ -221,7 +223,7 @@ static merbit_status mbi_extract_refresh(merbit_plan *plan) {
 
 /* ---- Make -------------------------------------------------------------------------------- */
 
-/* plan->device.row_ptr, from the counts. */
+/* Computes plan->device.row_ptr from the counts. */
 static merbit_status mbi_extract_offsets(mbi_extract *c) {
   merbit_plan *plan = c->plan;
   mbi_device_csr *csr = &plan->device;
@@ -245,7 +247,7 @@ static merbit_status mbi_extract_offsets(mbi_extract *c) {
              : status;
 }
 
-/* plan->device and plan->bsr, for counted blocks. */
+/* Makes plan->device and plan->bsr from counted blocks. */
 static merbit_status mbi_extract_take(mbi_extract *c, const merbit_bsr_desc *shape,
                                     const mbi_extract_tally *tally) {
   merbit_plan *plan = c->plan;
@@ -269,7 +271,7 @@ static merbit_status mbi_extract_take(mbi_extract *c, const merbit_bsr_desc *sha
   if (status == MERBIT_OK && words > 0) {
     status = mbi_device_zero(context, *masks, (size_t)bytes, NULL);
   }
-  /* Holes and duplicates make numbers of a pattern's ones. */
+  /* Holes and duplicates turn a pattern into numbers. */
   if (status == MERBIT_OK && (from != 0 || !full || tally->entries < plan->extracted.csr.nnz)) {
     status = mbi_extract_allocate_values(plan);
   }
@@ -279,7 +281,7 @@ static merbit_status mbi_extract_take(mbi_extract *c, const merbit_bsr_desc *sha
   return status == MERBIT_OK ? mbi_device_synchronize(context, NULL) : status;
 }
 
-/* The last count, which tells each row of blocks its number, and what follows from it. */
+/* Counts the blocks of each row of blocks, and builds what follows from that. */
 static merbit_status mbi_extract_build(mbi_extract *c, const merbit_bsr_desc *shape,
                                      mbi_extract_tally *tally) {
   merbit_context *context = c->plan->context;
@@ -300,7 +302,7 @@ static merbit_status mbi_extract_build(mbi_extract *c, const merbit_bsr_desc *sh
   return status == MERBIT_OK && tally->descends == 0 ? mbi_extract_take(c, shape, tally) : status;
 }
 
-/* Find a shape where none is given, and build; but for a row that descends. */
+/* Finds a shape, if none is given, and builds the blocks. Stops early if a row descends. */
 MBI_INTERNAL merbit_status mbi_extract_all(mbi_extract *c, mbi_extract_tally *tally) {
   const mbi_device_csr *csr = &c->plan->extracted.csr;
   merbit_bsr_desc shape;
@@ -325,7 +327,7 @@ MBI_INTERNAL merbit_status mbi_extract_all(mbi_extract *c, mbi_extract_tally *ta
     if (status != MERBIT_OK || tally->descends != 0) {
       return status;
     }
-    if (tally->entries < csr->nnz) { /* duplicates: of a pattern, they count */
+    if (tally->entries < csr->nnz) { /* duplicates: a pattern then needs values */
       c->csr.values = c->csr.values != NULL ? c->csr.values : c->plan->view.col_ind;
       c->csr.nnz = (int64_t)tally->entries;
     }
@@ -334,7 +336,7 @@ MBI_INTERNAL merbit_status mbi_extract_all(mbi_extract *c, mbi_extract_tally *ta
   return status == MERBIT_OK ? mbi_extract_build(c, &shape, tally) : status;
 }
 
-/* The matrix passes through the host, where its rows are sorted. */
+/* Makes the blocks on the host, which sorts the rows. */
 static merbit_status mbi_extract_on_cpu(merbit_plan *plan) {
   merbit_context *context = plan->context;
   merbit_view places;

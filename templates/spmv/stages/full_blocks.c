@@ -13,7 +13,7 @@ MBI_INTERNAL int mbi_has_full_blocks(const mbi_nonempty_rows *nonempty) {
   return nonempty->block_rows * nonempty->block_cols >= 4;
 }
 
-/* The CSR and its ranks wait in plan->extracted. */
+/* Moves the CSR and its non-empty rows to plan->extracted. */
 MBI_INTERNAL void mbi_extracted_enter(merbit_plan *plan) {
   plan->extracted.csr = plan->device;
   plan->extracted.nonempty = plan->nonempty;
@@ -21,7 +21,7 @@ MBI_INTERNAL void mbi_extracted_enter(merbit_plan *plan) {
   memset(&plan->device, 0, sizeof plan->device);
 }
 
-/* plan->bsr and plan->device become those of so many blocks, whose places are allocated. */
+/* Makes plan->bsr and plan->device describe so many blocks, and allocates their places. */
 MBI_INTERNAL merbit_status mbi_extracted_allocate(merbit_plan *plan, int high, int wide,
                                              uint64_t blocks, merbit_index_type offset_type) {
   const mbi_device_csr *from = &plan->extracted.csr;
@@ -85,7 +85,7 @@ static merbit_status mbi_extracted_places(merbit_plan *plan) {
                            (int64_t)(plan->device.rows / 8 + 1), 256, 0, NULL, arguments);
 }
 
-/* plan->device.values become those at `from`, which are in the order of the CSR, block by
+/* Sets plan->device.values to those at `from`, which are in the order of the CSR, block by
  * block. */
 static merbit_status mbi_extracted_values(merbit_plan *plan, mbi_devptr from) {
   mbi_device_csr *csr = &plan->device;
@@ -106,8 +106,8 @@ static merbit_status mbi_extracted_values(merbit_plan *plan, mbi_devptr from) {
                                  (int64_t)((rows + 7) / 8), 256, 0, NULL, arguments);
 }
 
-/* For new values in the order of the CSR, which the plan has taken: `put` brings them to the
- * blocks. */
+/* Brings new values, which the plan has taken in the order of the CSR, to the blocks by
+ * `put`. */
 MBI_INTERNAL merbit_status mbi_extracted_refill(merbit_plan *plan,
                                            merbit_status (*put)(merbit_plan *plan,
                                                                 mbi_devptr from)) {
@@ -119,7 +119,8 @@ MBI_INTERNAL merbit_status mbi_extracted_refill(merbit_plan *plan,
   if (status == MERBIT_OK) {
     status = mbi_bsr_fill(plan);
   }
-  if (csr->owns_values) { /* a failure: the next values find an array of their own size */
+  if (csr->owns_values) { /* on failure, so that the next values find an array of their own
+                           * size */
     mbi_device_release(plan->context, csr->values);
     csr->values = 0;
     csr->owns_values = 0;
@@ -133,8 +134,8 @@ static merbit_status mbi_extracted_refresh(merbit_plan *plan) {
   return mbi_extracted_refill(plan, mbi_extracted_values);
 }
 
-/* Once the choice is made, of an uploaded CSR only the offsets are needed again, for new
- * values; of one whose blocks have holes the columns too. */
+/* Releases what new values do not need, when the choice is made: of an uploaded CSR only the
+ * offsets stay, and the columns too if blocks have holes. */
 MBI_INTERNAL void mbi_extracted_let_go(merbit_plan *plan) {
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->extracted.csr;
@@ -172,11 +173,11 @@ static merbit_status mbi_extracted_create(merbit_plan *plan) {
   return status == MERBIT_OK ? mbi_bsr_create(plan) : status;
 }
 
-/* The plan has its CSR again, or what is left of it. */
+/* Gives the plan its CSR back, or what is left of it. */
 MBI_INTERNAL void mbi_extracted_destroy(merbit_plan *plan) {
   mbi_extracted *full = &plan->extracted;
   if (full->csr.rows == 0) {
-    return; /* taken apart before */
+    return; /* no blocks were made, or they are gone */
   }
   mbi_bsr_destroy(plan);
   mbi_program_destroy(plan->context, &full->program);

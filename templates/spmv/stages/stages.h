@@ -2,62 +2,61 @@
 #define MBI_STAGES_H
 #include "spmv/shared/shared.h"
 
-/* What a plan of one triangle holds beside its arrays: spmv/stages/symmetric.c. */
+/* A plan of one triangle (symmetric storage): spmv/stages/symmetric.c. */
 typedef struct mbi_symmetric {
   merbit_view view; /* the user's */
-  merbit_view full; /* both triangles, or the lower one, where it is not the view itself */
-  void *places;     /* where its values were */
+  merbit_view full; /* both triangles, or the lower one, if it is not the view itself */
+  void *places;     /* where the values were in the view */
   merbit_index_type place_type;
   mbi_symmetry_signs signs;
   int upper;
   double seconds;
-  int direct;     /* the lower triangle is multiplied, by method HALF: spmv/cpu/symmetric.c */
-  int64_t *parts; /* of its tasks, and in one allocation behind them where each part's columns
-                     begin, and its scratch: tasks + 1 each */
+  int direct;     /* method HALF multiplies the lower triangle: spmv/cpu/symmetric.c */
+  int64_t *parts; /* first rows of the tasks; in the same allocation, where each part's columns
+                   * begin, and its scratch: tasks + 1 each */
 } mbi_symmetric;
 
-/* The CSR that became blocks on the GPU, while plan->device holds those:
- * spmv/stages/full_blocks.c, where AUTO took it for full ones; spmv/stages/extract_blocks.c. */
+/* The CSR that became blocks on the GPU, while plan->device holds the blocks:
+ * spmv/stages/full_blocks.c if AUTO found full ones, else spmv/stages/extract_blocks.c. */
 typedef struct mbi_extracted {
-  mbi_device_csr csr; /* csr.rows 0: none did */
+  mbi_device_csr csr; /* csr.rows is 0 if none did */
   mbi_nonempty_rows nonempty;
   mbi_program program;
-  void *kernels[4]; /* CUfunction: places, values; carved: count, sums, offsets, fill */
-  int carved;       /* by spmv/stages/extract_blocks.c */
+  void *kernels[4]; /* CUfunction: places, values; extraction: count, sums, offsets, fill */
+  int carved;       /* made by spmv/stages/extract_blocks.c */
 } mbi_extracted;
 
-/* The order of a reordered plan, and where the values of a plan were that it moved:
- * spmv/stages/reorder.c.
- */
+/* A reordered plan's order, and where the values were that the plan moved:
+ * spmv/stages/reorder.c. */
 typedef struct mbi_reorder {
-  int32_t *order; /* order[new] = old; NULL: as the view's */
-  void *places;   /* where each nonzero was, or block of a transpose; on CUDA until it is in
-                     GPU memory */
+  int32_t *order; /* order[new] = old; NULL: the view's order */
+  void *places;   /* where each nonzero, or block of a transpose, was; on CUDA until it is in
+                   * GPU memory */
   merbit_index_type place_type;
   int64_t bandwidth_before, bandwidth;
   double seconds;
   mbi_devptr device_order, device_places;
-  uint64_t bytes; /* of the two */
+  uint64_t bytes; /* of both */
   mbi_program program;
   void *kernels[3]; /* CUfunction: gather, scatter, values */
 } mbi_reorder;
 
-/* What a plan of a transpose holds beside its arrays: spmv/stages/transpose.c. */
+/* A plan of a transpose: spmv/stages/transpose.c. */
 typedef struct mbi_transpose {
-  merbit_matrix *matrix; /* plan->view, where CPU threads made it */
-  int on_gpu;            /* plan->view lies in plan->device instead */
+  merbit_matrix *matrix; /* plan->view, if CPU threads made it */
+  int on_gpu;            /* plan->view is in plan->device instead */
   double seconds;
 } mbi_transpose;
 
-/* Products from which on looking at the values, and copying them, has paid for itself; and for
+/* Products from which on searching shorter values, and copying them, pays; and the same for
  * forms that take more than one pass over the matrix. */
 #define MBI_VALUES_CALLS 8
 #define MBI_VALUES_MORE_CALLS 24
 #define MBI_VALUES_WINDOW 2048
 #define MBI_VALUES_SAMPLE_SHARED ((4096 + MBI_VALUES_KEYS) * 8 + 8) /* bytes */
 #define MBI_VALUES_KEYS 512
-/* Bytes that might be moved in the time of the launch that multiplies x by its columns' values.
- */
+/* Bytes that could be moved in the time of the launch that multiplies x by its columns'
+ * values. */
 #ifndef MBI_VALUES_LAUNCH
 #define MBI_VALUES_LAUNCH 4000000u
 #endif
@@ -66,22 +65,22 @@ typedef struct mbi_transpose {
 #define MBI_FORMS_ALL                                                                          \
   (MBI_FORMS_CHEAP | MBI_FORM(MBI_VALUES_HALF) | MBI_FORM(MBI_VALUES_TABLE) |                  \
    MBI_FORM(MBI_VALUES_ROW) | MBI_FORM(MBI_VALUES_COLUMN))
-/* What is known of general values. */
+/* A search for shorter forms of values. */
 typedef struct mbi_values_search {
   mbi_program *program; /* of spmv/shared/device_csr.cu */
   mbi_devptr values;
-  mbi_devptr room;    /* of a mbi_values_scratch */
-  mbi_devptr columns; /* one for each column, once they were asked for; else 0 */
-  uint32_t against;   /* forms that they do not have, as far as is known */
+  mbi_devptr room;    /* holds a mbi_values_scratch */
+  mbi_devptr columns; /* a value for each column, when they have been asked for; else 0 */
+  uint32_t against;   /* forms ruled out so far */
 } mbi_values_search;
 
-typedef struct mbi_extract_tally { /* as the GPU counts them */
+typedef struct mbi_extract_tally { /* as the GPU counts it */
   uint64_t blocks, inside, entries;
-  uint64_t descends; /* not 0: a row does, and the others mean nothing */
+  uint64_t descends; /* not 0: a row descends, and the other fields mean nothing */
 } mbi_extract_tally;
-typedef struct mbi_extract { /* while blocks are made */
+typedef struct mbi_extract { /* state while blocks are made */
   merbit_plan *plan;
-  merbit_view csr; /* without its arrays; after mbi_extract_order nnz counts each place once */
+  merbit_view csr; /* without arrays; when duplicates are found, nnz counts each place once */
   mbi_devptr answers, counts, sums;
 } mbi_extract;
 
@@ -104,21 +103,21 @@ enum {
   MBI_TRANSPOSE_STARTS,
   MBI_TRANSPOSE_KERNELS
 };
-/* Entries by column, least significant digits first: keys are columns, and with them go the
- * rows of entries and, where there are values, the places where entries were.
- */
+/* The sort of entries by column, least significant digits first. Keys are columns; the rows of
+ * entries travel along and, if there are values, the places of entries. */
 typedef struct mbi_transposing {
   const mbi_device_csr *from;
   mbi_device_csr *to;
   mbi_program program;
   void *kernels[MBI_TRANSPOSE_KERNELS];   /* CUfunction */
-  int passes, last;                       /* the buffers that the last pass writes to */
+  int passes, last;                       /* the index of the buffers that the last pass writes
+                                           * to */
   uint32_t bits;                          /* of a digit */
-  uint64_t blocks, chunk;                 /* and the entries of each */
-  mbi_devptr space;                       /* all that the plan does not keep */
+  uint64_t blocks, chunk;                 /* blocks, and the entries of each */
+  mbi_devptr space;                       /* holds everything that the plan does not keep */
   uint64_t bytes;                         /* of it */
-  mbi_devptr keys[2], rows[2], places[2]; /* passes write to the one and to the other */
-  mbi_devptr counts, totals;              /* of digits: in each block, and in all */
+  mbi_devptr keys[2], rows[2], places[2]; /* passes write to one and the other in turn */
+  mbi_devptr counts, totals;              /* counts of digits: in each block, and in all */
   merbit_index_type place_type;
 } mbi_transposing;
 

@@ -5,9 +5,9 @@
 #include "spmv/stages/stages.h"
 #include "spmv/plan/plan.h"
 
-/* Values stored shorter than as they come, without a loss: one for all, for each column or row,
- * bytes that number those of a table, halves, or doubles as floats. spmv/stages/value_forms.cuh
- * finds and makes them on the GPU. */
+/* Stores values shorter without loss: one for all, one per row or column, bytes that index a
+ * table, halves, or doubles as floats. spmv/stages/value_forms.cuh finds out and converts on
+ * the GPU. */
 
 #define MBI_VALUES_BLOCKS 1024
 #define MBI_VALUES_SAMPLES 128 /* windows of 2,048 nonzeros at most */
@@ -27,7 +27,7 @@ MBI_INTERNAL int64_t mbi_values_blocks(uint64_t count) {
 
 /* ---- Sizes ------------------------------------------------------------------------------- */
 
-/* Bytes of the array of values in a form. */
+/* Returns the bytes of the array of values in a form. */
 MBI_INTERNAL uint64_t mbi_values_bytes(const merbit_plan *plan, mbi_value_form form) {
   const mbi_device_csr *csr = &plan->device;
   const uint64_t size = mbi_type_size(plan->type);
@@ -49,8 +49,8 @@ MBI_INTERNAL uint64_t mbi_values_bytes(const merbit_plan *plan, mbi_value_form f
   }
 }
 
-/* The one of `forms` that moves the fewest bytes in a product; general ones if none saves an
- * eighth. */
+/* Returns the form among `forms` that moves the fewest bytes in a product; general values if
+ * none saves an eighth. */
 static mbi_value_form mbi_values_shortest(const merbit_plan *plan, uint32_t forms) {
   static const mbi_value_form order[] = {MBI_VALUES_EQUAL, MBI_VALUES_COLUMN,
                                          MBI_VALUES_ROW,   MBI_VALUES_TABLE,
@@ -61,7 +61,7 @@ static mbi_value_form mbi_values_shortest(const merbit_plan *plan, uint32_t form
   size_t i;
   for (i = 0; i < sizeof order / sizeof order[0]; i++) {
     const uint64_t once = order[i] == MBI_VALUES_EQUAL ? 0 : mbi_values_bytes(plan, order[i]);
-    /* Those of columns and x are read, and their products written. */
+    /* A form by columns reads the values and x, and writes their products. */
     const uint64_t bytes = order[i] == MBI_VALUES_COLUMN  ? 3 * once + MBI_VALUES_LAUNCH
                            : order[i] == MBI_VALUES_TABLE ? once + MBI_VALUES_TABLE_BYTES
                                                           : once;
@@ -90,8 +90,8 @@ static merbit_status mbi_values_answer(merbit_plan *plan, mbi_values_search *loo
                              sizeof look->against);
 }
 
-/* What a sample of the values at `values` speaks against, by an arrays program. Release with
- * mbi_values_search_end, after a failure too. */
+/* Starts a search: a sample of the values at `values` rules out forms. The kernels are those of
+ * an arrays program. Call mbi_values_search_end afterwards, on failure too. */
 MBI_INTERNAL merbit_status mbi_values_search_begin(merbit_plan *plan, mbi_program *program,
                                                  mbi_devptr values, mbi_values_search *look) {
   merbit_context *context = plan->context;

@@ -18,9 +18,10 @@ MBI_INTERNAL uint64_t mbi_binned_group(const merbit_plan *plan) {
   return 32 / mbi_type_size(plan->type);
 }
 
-/* Strips, parts and threads where the plan leaves them open. Two blocks to a multiprocessor
- * hide each other's waits; one with twice the strip and part makes longer runs, where those
- * would be mostly padding. A GPU whose blocks have little shared memory gets half of it. */
+/* Chooses strips, parts and threads where the plan leaves them open. Two blocks per
+ * multiprocessor hide each other's waits. One block with a strip and a part of twice the size
+ * makes longer runs, if short ones would be mostly padding. A GPU with little shared memory per
+ * block gets half. */
 static void mbi_binned_defaults(merbit_plan *plan) {
   mbi_binned *b = mbi_binned_of(plan);
   const uint64_t room = (uint64_t)plan->context->device.shared_bytes_per_block;
@@ -41,24 +42,26 @@ static void mbi_binned_defaults(merbit_plan *plan) {
                                                      : 512;
 }
 
-/* Shared memory: a table of values and a strip of x for phase 1. */
+/* Returns the bytes of shared memory of phase 1: a table of values and a strip of x. */
 MBI_INTERNAL uint64_t mbi_binned_multiply_shared(const merbit_plan *plan) {
   return mbi_value_shared(plan) + mbi_binned_of(plan)->strip * mbi_type_size(plan->type);
 }
 
-/* And the sums of a tile for each warp and the groups of a part, for phase 2. */
+/* Returns the bytes of shared memory of phase 2: the table, the sums of a tile for each warp,
+ * and the groups of a part. */
 MBI_INTERNAL uint64_t mbi_binned_sum_shared(const merbit_plan *plan, uint64_t groups) {
   return (uint64_t)(mbi_scan_of(plan)->threads * mbi_scan_of(plan)->steps) * mbi_type_size(plan->type) +
          groups * 32;
 }
 
-/* Three words for each strip to fill a part, and its columns. */
+/* Returns the bytes of shared memory that filling a part takes: three words for each strip, and
+ * the part's columns. */
 MBI_INTERNAL uint64_t mbi_binned_fill_shared(const merbit_plan *plan) {
   return 3 * mbi_binned_of(plan)->strips * sizeof(uint32_t) +
          mbi_binned_of(plan)->part_groups * mbi_binned_group(plan) * sizeof(uint16_t);
 }
 
-/* Sizes of the specialisation; needs plan->nonempty. */
+/* Computes the sizes of the specialisation. Needs plan->nonempty. */
 MBI_INTERNAL merbit_status mbi_binned_size(merbit_plan *plan) {
   mbi_binned *b = mbi_binned_of(plan);
   mbi_scan_schedule *s = mbi_scan_of(plan);

@@ -54,7 +54,7 @@ static merbit_status mbi_bsr_launch_build(merbit_plan *plan, int kernel, const c
       MBI_BSR_BUILD_THREADS, 0, NULL, arguments);
 }
 
-/* row_ends and slot_row. */
+/* Builds row_ends and slot_row. */
 static merbit_status mbi_bsr_schedule(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   uint32_t ranks = (uint32_t)plan->nonempty.count;
@@ -81,8 +81,8 @@ static merbit_status mbi_bsr_columns(merbit_plan *plan) {
   return mbi_bsr_launch_build(plan, 1, "mbk_bsr_columns", t->places, arguments);
 }
 
-/* The masks of the blocks go to the GPU, unless they were made there, and become those of
- * lanes. Both stay: new values are put in their places by the first. */
+/* Uploads the masks of the blocks, unless they were made on the GPU, and turns them into masks
+ * of lanes. Both stay: new values are placed by the first. */
 static merbit_status mbi_bsr_masks(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   merbit_context *context = plan->context;
@@ -108,8 +108,8 @@ static merbit_status mbi_bsr_masks(merbit_plan *plan) {
                                     t->groups * (uint64_t)(t->slots * t->lanes), arguments);
 }
 
-/* The blocks in plan->device.values, as they come, to the plan's copy, which is all that a
- * product reads: an array of the plan's own is given back. */
+/* Copies the blocks in plan->device.values into the order that products read. An array of the
+ * plan's own is then released. */
 MBI_INTERNAL merbit_status mbi_bsr_fill(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   merbit_context *context = plan->context;
@@ -140,7 +140,7 @@ MBI_INTERNAL merbit_status mbi_bsr_fill(merbit_plan *plan) {
   return status;
 }
 
-/* plan->device.values, borrowed or uploaded. */
+/* Sets plan->device.values, borrowed or uploaded. */
 MBI_INTERNAL merbit_status mbi_bsr_take_values(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const merbit_view *view = &plan->bsr.view;
@@ -194,8 +194,8 @@ static merbit_status mbi_bsr_allocate(merbit_plan *plan) {
   return status;
 }
 
-/* plan->device holds the places of the blocks as a CSR. After a failure mbi_bsr_destroy cleans
- * up. */
+/* Makes the tiles of the blocks whose places are in plan->device, as a CSR. On failure the
+ * caller runs mbi_bsr_destroy. */
 MBI_INTERNAL merbit_status mbi_bsr_create(merbit_plan *plan) {
   merbit_status status = mbi_scan_rank(plan);
   if (status == MERBIT_OK) {
@@ -236,7 +236,7 @@ MBI_INTERNAL void mbi_bsr_destroy(merbit_plan *plan) {
   mbi_program_destroy(plan->context, &plan->program);
 }
 
-/* Of firsts and tails. */
+/* Returns the bytes of firsts and tails. */
 MBI_INTERNAL uint64_t mbi_bsr_carry_bytes(const merbit_plan *plan) {
   const mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   return 2 * t->tiles * (uint64_t)t->block_rows * mbi_type_size(plan->type);

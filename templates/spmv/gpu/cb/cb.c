@@ -42,14 +42,14 @@ MBI_INTERNAL merbit_status mbi_cb_options_take(merbit_plan *plan, mbi_cb_options
   return MERBIT_OK;
 }
 
-/* Returns whether the host arrays of the plan's CSR can be read: only while the plan is made
- * for the first time, for the user's may be gone later. */
+/* Returns 1 if the host arrays of the plan's CSR can be read. They can only while the plan is
+ * made for the first time, because the user's arrays may be gone later. */
 static int mbi_cb_reads_csr(const merbit_plan *plan) {
   return plan->csr.memory != MERBIT_MEMORY_DEVICE && plan->workspace == NULL;
 }
 
-/* The plan's CSR on the host: its own arrays if they can be read; values as the plan stores
- * them. Release what is a copy with mbi_cb_host_release, after a failure too. */
+/* Gets the plan's CSR on the host, with values as the plan stores them: the plan's own arrays
+ * if they can be read, else copies. Call mbi_cb_host_release afterwards, on failure too. */
 static merbit_status mbi_cb_host_take(const merbit_plan *plan, merbit_view *host) {
   const mbi_device_csr *csr = &plan->device;
   merbit_context *context = plan->context;
@@ -91,7 +91,7 @@ static void mbi_cb_host_release(const merbit_plan *plan, merbit_view *host) {
   }
 }
 
-/* Release `format` after a failure too. */
+/* Encodes the plan's CSR. The caller releases `format`, on failure too. */
 static merbit_status mbi_cb_encode(merbit_plan *plan, mbi_cb_format *format) {
   mbi_cb_options options;
   merbit_view host;
@@ -109,8 +109,8 @@ static merbit_status mbi_cb_encode(merbit_plan *plan, mbi_cb_format *format) {
   return status;
 }
 
-/* An array of the format to the GPU; plan->schedule_bytes counts it. Behind the data there is
- * room for what the kernel brings to L2 ahead. */
+/* Uploads an array of the format and counts it in plan->schedule_bytes. The data are followed
+ * by padding that the kernel prefetches. */
 static merbit_status mbi_cb_upload(merbit_plan *plan, const void *source, uint64_t bytes,
                                    const char *what, merbit_status status, mbi_devptr *target) {
   const uint64_t room = bytes + (target == &mbi_cb_of(plan)->data ? MBI_CB_AHEAD : 0);
@@ -156,8 +156,8 @@ static merbit_status mbi_cb_upload_all(merbit_plan *plan, const mbi_cb_format *f
 
 /* ---- Specialise -------------------------------------------------------------------------- */
 
-/* Blocks on a multiprocessor: as many as leave enough registers, of which addresses take more
- * from compute capability 10.0 on. */
+/* Returns the number of resident blocks per multiprocessor that leaves enough registers.
+ * Addresses take more of them from compute capability 10.0 on. */
 static int mbi_cb_resident(const merbit_plan *plan) {
   const int capability = plan->context->device.compute_capability;
   const int threads = capability >= 100                              ? 768
@@ -203,8 +203,9 @@ static merbit_status mbi_cb_create(merbit_plan *plan) {
   return status;
 }
 
-/* New values: the same blocks once more on the CPU, of which only the data differ. A map of
- * each value's place would cost as much memory as the columns of a CSR. */
+/* Encodes the same blocks again on the CPU for new values, and uploads the data, the only part
+ * that differs. A map of each value's place would cost as much memory as the columns of a
+ * CSR. */
 static merbit_status mbi_cb_refresh(merbit_plan *plan) {
   mbi_cb_format format;
   merbit_status status = mbi_cb_encode(plan, &format);
@@ -230,7 +231,7 @@ static void mbi_cb_destroy(merbit_plan *plan) {
 
 /* ---- Launch ------------------------------------------------------------------------------ */
 
-/* The sums of the parts of strips. */
+/* Returns the bytes of the sums of the parts of strips. */
 static uint64_t mbi_cb_carry_bytes(const merbit_plan *plan) {
   return mbi_cb_of(plan)->parts * MBI_CB_SIDE * mbi_type_size(plan->type);
 }

@@ -14,7 +14,7 @@ MBI_INTERNAL mbi_hubs *mbi_hubs_of(const merbit_plan *plan) {
 }
 
 #define MBI_HUBS_THREADS 1024
-#define MBI_HUBS_ROOM 160 /* kilobytes of x in shared memory; the rest of it is L1 */
+#define MBI_HUBS_ROOM 160 /* kilobytes of x in shared memory; the rest of it serves as L1 */
 
 MBI_INTERNAL uint64_t mbi_hubs_room(const merbit_plan *plan) {
   const uint64_t bytes =
@@ -26,7 +26,7 @@ MBI_INTERNAL uint64_t mbi_hubs_room(const merbit_plan *plan) {
   return room / mbi_type_size(plan->type);
 }
 
-/* Sizes of the specialisation; needs plan->nonempty. */
+/* Computes the sizes of the specialisation. Needs plan->nonempty. */
 MBI_INTERNAL merbit_status mbi_hubs_size(merbit_plan *plan) {
   mbi_hubs *h = mbi_hubs_of(plan);
   mbi_scan_schedule *s = mbi_scan_of(plan);
@@ -86,7 +86,7 @@ static merbit_status mbi_hubs_specialise(merbit_plan *plan) {
   return status;
 }
 
-/* Bytes of shared memory of a product. */
+/* Returns the bytes of shared memory of a product. */
 MBI_INTERNAL unsigned mbi_hubs_shared(const merbit_plan *plan, int adds) {
   const uint64_t count = mbi_hubs_of(plan)->room + (adds ? (uint64_t)mbi_scan_of(plan)->threads : 0);
   return mbi_value_shared(plan) + (unsigned)(count * mbi_type_size(plan->type));
@@ -98,8 +98,8 @@ static merbit_status mbi_hubs_encode(merbit_plan *plan) {
   mbi_hubs *h = mbi_hubs_of(plan);
   merbit_context *context = plan->context;
   uint32_t least = plan->nonempty.hub_least, room = (uint32_t)h->room;
-  /* Codes take the place of the counts, and what was taken that of the first bin behind them:
-   * an allocation of their own would cost as much as a product. */
+  /* Codes overwrite the counts, and the number of hubs the first bin after them: an allocation
+   * would cost as much as a product. */
   mbi_devptr code = plan->nonempty.column_counts;
   mbi_devptr taken = code + plan->device.cols * sizeof(int32_t);
   void *arguments[7];

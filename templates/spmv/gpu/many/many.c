@@ -75,7 +75,7 @@ static uint64_t mbi_many_round(uint64_t bytes) {
   return (bytes + MBI_MANY_ALIGNMENT - 1) / MBI_MANY_ALIGNMENT * MBI_MANY_ALIGNMENT;
 }
 
-/* Where the copy of X begins, and of Y. */
+/* Return the offsets of the copies of X and of Y in a product's scratch. */
 static uint64_t mbi_many_x_place(const merbit_plan *plan) {
   return mbi_many_round(2 * mbi_scan_of(plan)->tiles * (uint64_t)mbi_many_of(plan)->width *
                         mbi_type_size(plan->type));
@@ -102,7 +102,7 @@ MBI_INTERNAL merbit_status mbi_many_workspace(merbit_workspace *workspace) {
 
 /* ---- Launch ------------------------------------------------------------------------------ */
 
-/* Threads for `count` rows of a copy. */
+/* Returns the grid for `count` rows of a copy. */
 static int64_t mbi_many_grid(const merbit_plan *plan, uint64_t count) {
   const uint64_t wanted = (count + 255) / 256;
   const uint64_t most = 64 * (uint64_t)plan->context->device.multiprocessors;
@@ -137,7 +137,7 @@ static merbit_status mbi_many_launch_spread(merbit_plan *plan, const void *alpha
                          mbi_many_grid(plan, plan->device.rows), 256, 0, stream, arguments);
 }
 
-/* The schedule of rows: X and Y by rows. */
+/* Launches the product by teams of rows. X and Y are in row order. */
 static merbit_status mbi_many_launch_teams(merbit_plan *plan, int packed, const void *alpha,
                                            mbi_devptr x, uint32_t x_step, const void *beta,
                                            mbi_devptr y, uint64_t ldy, void *stream) {
@@ -159,7 +159,7 @@ static merbit_status mbi_many_launch_teams(merbit_plan *plan, int packed, const 
                          (int64_t)mbi_scan_of(plan)->blocks, m->threads, m->shared, stream, arguments);
 }
 
-/* X and Y by rows; to a copy all sums go unscaled. */
+/* Launches the product for X and Y in row order. Sums that go to a copy stay unscaled. */
 static merbit_status mbi_many_launch_rows(merbit_plan *plan, mbi_devptr carries,
                                           const void *alpha, mbi_devptr x, uint64_t ldx,
                                           const void *beta, mbi_devptr y, uint64_t ldy,
@@ -226,7 +226,7 @@ static merbit_status mbi_many_launch_rows(merbit_plan *plan, mbi_devptr carries,
       mbi_plan_start(plan, s->blocks > 0));
 }
 
-/* Y = alpha A X + beta Y, with leading dimensions as merbit_spmm takes them. */
+/* Computes Y = alpha A X + beta Y, with leading dimensions as merbit_spmm takes them. */
 MBI_INTERNAL merbit_status mbi_many_multiply(merbit_plan *plan, mbi_devptr scratch,
                                              const void *alpha, mbi_devptr x, uint64_t ldx,
                                              const void *beta, mbi_devptr y, uint64_t ldy,
@@ -280,7 +280,7 @@ static int mbi_many_describe(const merbit_plan *plan, char *text, size_t size) {
                   plan->streaming ? ", matrix past the caches" : "");
 }
 
-/* merbit_spmm launches: its rows have a distance. */
+/* Has no multiply: merbit_spmm calls mbi_many_multiply, which takes leading dimensions. */
 MBI_INTERNAL const mbi_cuda_method mbi_many_method = {sizeof(mbi_many), mbi_many_create,
                                                       mbi_scan_destroy,
                                                       mbi_many_scratch_bytes,

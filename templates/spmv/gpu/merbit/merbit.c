@@ -13,11 +13,11 @@ MBI_INTERNAL mbi_merbit *mbi_merbit_of(const merbit_plan *plan) {
   return (mbi_merbit *)plan->state;
 }
 
-/* Blocks of 512 threads over neighbouring tiles share more of x in L1; below this many for each
- * multiprocessor, smaller ones spread the work better. */
+/* Blocks of 512 threads over neighbouring tiles share more of x in L1. With fewer such blocks
+ * per multiprocessor than this, smaller ones balance the work better. */
 #define MBI_MERBIT_FEW_BLOCKS 8
 
-/* ceil(log2(value)) for value >= 1. */
+/* Returns ceil(log2(value)) for value >= 1. */
 MBI_INTERNAL int mbi_log2_ceiling(uint64_t value) {
   int bits = 0;
   while (((uint64_t)1 << bits) < value) {
@@ -31,7 +31,8 @@ static uint64_t mbi_merbit_blocks(const mbi_merbit *m) {
   return (m->tiles + block_tiles - 1) / block_tiles;
 }
 
-/* Sizes of the specialisation; fails where a lane does not fit 64 bits or a block the GPU. */
+/* Computes the sizes of the specialisation. Fails if a lane's descriptor does not fit 64 bits,
+ * or a block the GPU. */
 MBI_INTERNAL merbit_status mbi_merbit_size(merbit_plan *plan) {
   mbi_merbit *m = mbi_merbit_of(plan);
   merbit_context *context = plan->context;
@@ -80,7 +81,7 @@ MBI_INTERNAL merbit_status mbi_merbit_size(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* Dynamic shared memory as spmv/gpu/merbit/merbit.cu lays it out. */
+/* Returns the bytes of dynamic shared memory, as spmv/gpu/merbit/merbit.cu lays it out. */
 MBI_INTERNAL unsigned mbi_merbit_product_shared(const mbi_merbit *m, merbit_type type) {
   const size_t groups = (size_t)(m->threads / m->omega);
   return (unsigned)(mbi_type_size(type) * ((size_t)(m->threads * m->sigma) + groups) +
@@ -142,7 +143,7 @@ static merbit_status mbi_merbit_specialise(merbit_plan *plan) {
 /* ---- Launch: build TILE once, then products
  * --------------------------------------------------- */
 
-/* Enqueue the TILE kernel. */
+/* Launches the kernel that builds TILE. */
 MBI_INTERNAL merbit_status mbi_merbit_build(merbit_plan *plan, void *stream) {
   mbi_merbit *m = mbi_merbit_of(plan);
   const uint64_t block_tiles = (uint64_t)(MBI_MERBIT_BUILD_THREADS / m->omega);
@@ -160,13 +161,12 @@ MBI_INTERNAL merbit_status mbi_merbit_build(merbit_plan *plan, void *stream) {
                            arguments);
 }
 
-/* Bytes of the carries of one product in flight. */
+/* Returns the bytes of the carries of one product. */
 MBI_INTERNAL uint64_t mbi_merbit_carry_bytes(const merbit_plan *plan) {
   return mbi_merbit_of(plan)->dual ? 0 : 2 * mbi_merbit_of(plan)->blocks * mbi_type_size(plan->type);
 }
 
-/* Everything of MERBIT for the matrix in plan->device. After a failure mbi_merbit_destroy
- * cleans up. */
+/* Builds MERBIT's arrays for plan->device. On failure the caller runs mbi_merbit_destroy. */
 static merbit_status mbi_merbit_create(merbit_plan *plan) {
   mbi_merbit *m = mbi_merbit_of(plan);
   merbit_context *context = plan->context;
@@ -196,11 +196,12 @@ static merbit_status mbi_merbit_create(merbit_plan *plan) {
 }
 
 static void mbi_merbit_destroy(merbit_plan *plan) {
-  mbi_device_release(plan->context, mbi_merbit_of(plan)->tile_x); /* and what is behind it */
+  mbi_device_release(plan->context, mbi_merbit_of(plan)->tile_x); /* and the arrays allocated with
+                                                                   * it */
   mbi_program_destroy(plan->context, &plan->program);
 }
 
-/* The arguments that both commits share; `arguments` has room for 13. */
+/* Sets the arguments that both commits share; `arguments` has space for 13. */
 static void mbi_merbit_arguments(merbit_plan *plan, mbi_devptr *x, mbi_devptr *y,
                                  void **arguments) {
   mbi_merbit *m = mbi_merbit_of(plan);
@@ -215,8 +216,8 @@ static void mbi_merbit_arguments(merbit_plan *plan, mbi_devptr *x, mbi_devptr *y
   arguments[8] = &m->tiles;
 }
 
-/* y = alpha A x + beta y: product and fix-up. `alpha` and `beta` point to what the kernels
- * take: a value, or a device pointer where scalars live on the device. */
+/* Launches y = alpha A x + beta y: product and fix-up. `alpha` and `beta` point to the kernels'
+ * arguments: a value, or a device pointer if scalars live on the device. */
 static merbit_status mbi_merbit_multiply(merbit_plan *plan, mbi_devptr carries,
                                          const void *alpha, mbi_devptr x, const void *beta,
                                          mbi_devptr y, void *stream) {
@@ -253,9 +254,9 @@ static merbit_status mbi_merbit_multiply(merbit_plan *plan, mbi_devptr carries,
       stream, arguments);
 }
 
-/* y = A x, with y zero where blocks share rows (all zero before the first call); leaves z so
- * for the next call, which swaps the two (section 4.2 (3)). Not bitwise stable where a row
- * spans three blocks. */
+/* Launches y = A x. y must be zero where blocks share rows (all zero before the first call).
+ * The product zeroes the same entries of z for the next call, which swaps the two (section 4.2
+ * (3)). Not bitwise repeatable if a row spans three blocks. */
 MBI_INTERNAL merbit_status mbi_merbit_multiply_dual(merbit_plan *plan, mbi_devptr x,
                                                     mbi_devptr y, mbi_devptr z, void *stream) {
   mbi_merbit *m = mbi_merbit_of(plan);

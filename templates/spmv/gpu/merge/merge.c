@@ -13,8 +13,8 @@ MBI_INTERNAL mbi_merge_path *mbi_merge_path_of(const merbit_plan *plan) {
   return (mbi_merge_path *)plan->state;
 }
 
-/* Blocks that leave registers for what a lane holds, without spilling. For 9.0 NVRTC gets by
- * with fewer than elsewhere. */
+/* Returns the blocks per multiprocessor that leave enough registers for a lane, without
+ * spilling. NVRTC needs fewer registers for compute capability 9.0 than elsewhere. */
 static int mbi_merge_resident(const merbit_plan *plan) {
   const mbi_merge_path *p = mbi_merge_path_of(plan);
   const int single = mbi_plan_accumulator(plan) == MERBIT_F32, words = p->steps * (single ? 1 : 2);
@@ -33,7 +33,8 @@ static int mbi_merge_resident(const merbit_plan *plan) {
   return blocks > 16 ? 16 : blocks < 1 ? 1 : blocks;
 }
 
-/* A block's chunks share its start, but few blocks share a GPU badly. */
+/* Returns the chunks per block. The chunks of a block share its start-up, but few blocks fill a
+ * GPU badly. */
 static int mbi_merge_rounds(const merbit_plan *plan) {
   const mbi_merge_path *p = mbi_merge_path_of(plan);
   const uint64_t places =
@@ -43,7 +44,7 @@ static int mbi_merge_rounds(const merbit_plan *plan) {
                                                                       : 1;
 }
 
-/* The steps of the path in a chunk: see spmv/gpu/merge/path.cuh. */
+/* Returns the steps of the path in a chunk: see spmv/gpu/merge/path.cuh. */
 static uint64_t mbi_merge_chunk(const mbi_merge_path *p) {
   return (uint64_t)p->threads * (uint64_t)p->steps - (uint64_t)p->pack + 1;
 }
@@ -84,7 +85,7 @@ MBI_INTERNAL merbit_status mbi_merge_size(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* Of one block: see mbk_merge_places. */
+/* Returns the bytes of shared memory of a block, laid out by mbk_merge_places. */
 MBI_INTERNAL unsigned mbi_merge_shared(const merbit_plan *plan, int adds) {
   const mbi_merge_path *p = mbi_merge_path_of(plan);
   const unsigned size = (unsigned)mbi_type_size(mbi_plan_accumulator(plan)),
@@ -141,12 +142,12 @@ static void mbi_merge_path_destroy(merbit_plan *plan) {
   mbi_program_destroy(plan->context, &plan->program);
 }
 
-/* Where chunks begin, up to a multiple of 16 bytes. */
+/* Returns the bytes of the chunks' beginnings, rounded up to a multiple of 16. */
 static uint64_t mbi_merge_begin_bytes(const merbit_plan *plan) {
   return (mbi_merge_path_of(plan)->chunks + 2) / 2 * 2 * sizeof(uint64_t);
 }
 
-/* Where chunks begin, then what each holds of its first row and of the one open at its end. */
+/* Returns the bytes of the chunks' beginnings, then of each chunk's first sum and carry-out. */
 MBI_INTERNAL uint64_t mbi_merge_carry_bytes(const merbit_plan *plan) {
   const uint64_t chunks = mbi_merge_path_of(plan)->chunks;
   return chunks > 0

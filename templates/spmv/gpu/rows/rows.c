@@ -13,14 +13,14 @@ MBI_INTERNAL mbi_rows *mbi_rows_of(const merbit_plan *plan) {
   return (mbi_rows *)plan->state;
 }
 
-/* The average length of a row, rounded up. */
+/* Returns the average length of a row, rounded up. */
 static uint64_t mbi_rows_mean(const merbit_plan *plan) {
   const uint64_t rows = plan->device.rows > 0 ? plan->device.rows : 1;
   return (plan->device.nnz + rows - 1) / rows;
 }
 
-/* Lanes so that one batch of loads takes a row of average length; in f64 of half of it, for a
- * lane's loads of a row lie in as many lines again. */
+/* Returns the lanes per row: one batch of loads takes a row of average length, or in f64 half
+ * of it, because a lane's loads of a row then touch twice as many lines. */
 static int mbi_rows_lanes(const merbit_plan *plan) {
   const uint64_t batch = mbi_plan_accumulator(plan) == MERBIT_F32 ? 8 : 4;
   int lanes = 1;
@@ -30,13 +30,14 @@ static int mbi_rows_lanes(const merbit_plan *plan) {
   return plan->desc.omega != 0 ? plan->desc.omega : lanes;
 }
 
-/* Nonzeros that each of a row's lanes loads at once. */
+/* Returns the nonzeros that each lane of a row loads at once. */
 static int mbi_rows_unroll(const merbit_plan *plan, int lanes) {
   const uint64_t share = mbi_rows_mean(plan) / (uint64_t)lanes + 1;
   return plan->desc.sigma != 0 ? plan->desc.sigma : share > 8 ? 8 : (int)share;
 }
 
-/* The lanes of a row walk it: columns with values, then x. */
+/* Returns the critical path: the lanes of a row walk it, loading columns with values, then
+ * x. */
 MBI_INTERNAL double mbi_rows_walk(const merbit_plan *plan) {
   const int lanes = mbi_rows_lanes(plan);
   return mbi_walk(plan, (double)lanes * mbi_rows_unroll(plan, lanes), 2);

@@ -24,7 +24,7 @@ MBI_INTERNAL void mbi_scan_preamble(const merbit_plan *plan, mbi_preamble *pream
   }
 }
 
-/* The kernels of tiles whose rows cross them, from the plan's program. */
+/* Gets the kernels of tiles whose rows cross them from the plan's program. */
 MBI_INTERNAL merbit_status mbi_scan_kernels(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   merbit_status status =
@@ -84,7 +84,7 @@ static merbit_status mbi_scan_build(merbit_plan *plan) {
       arguments);
 }
 
-/* plan->nonempty, listed where some rows are empty. */
+/* Makes plan->nonempty, and lists the rows if some are empty. */
 MBI_INTERNAL merbit_status mbi_scan_rank(merbit_plan *plan) {
   merbit_status status;
   if (!mbi_nonempty_fit(plan)) {
@@ -100,7 +100,7 @@ MBI_INTERNAL merbit_status mbi_scan_rank(merbit_plan *plan) {
   return status;
 }
 
-/* row_ends and tile_row, made and counted, and room for block_start; needs the kernels. */
+/* Builds row_ends and tile_row, and allocates block_start. Needs the kernels. */
 MBI_INTERNAL merbit_status mbi_scan_schedule_create(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   const uint64_t words = s->tiles * (uint64_t)s->steps * sizeof(uint32_t);
@@ -120,7 +120,7 @@ MBI_INTERNAL merbit_status mbi_scan_schedule_create(merbit_plan *plan) {
   return status;
 }
 
-/* block_start, after the schedule. */
+/* Computes block_start. Needs the schedule. */
 static merbit_status mbi_scan_cut(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   void *arguments[6];
@@ -135,7 +135,7 @@ static merbit_status mbi_scan_cut(merbit_plan *plan) {
                            MBI_SCAN_BUILD_THREADS, 0, NULL, arguments);
 }
 
-/* Everything for the matrix in plan->device. After a failure mbi_scan_destroy cleans up. */
+/* Builds SCAN's arrays for plan->device. On failure the caller runs mbi_scan_destroy. */
 MBI_INTERNAL merbit_status mbi_scan_create(merbit_plan *plan) {
   merbit_status status = mbi_scan_rank(plan);
   if (status == MERBIT_OK) {
@@ -156,7 +156,7 @@ MBI_INTERNAL void mbi_scan_destroy(merbit_plan *plan) {
   mbi_program_destroy(plan->context, &plan->program);
 }
 
-/* Bytes of the carries of one product in flight: firsts and tails, and parts of x'A x. */
+/* Returns the bytes of the carries of one product: firsts and tails, and the parts of x'A x. */
 MBI_INTERNAL uint64_t mbi_scan_carry_bytes(const merbit_plan *plan) {
   const mbi_scan_schedule *s = mbi_scan_of(plan);
   return s->whole ? 0
@@ -164,14 +164,15 @@ MBI_INTERNAL uint64_t mbi_scan_carry_bytes(const merbit_plan *plan) {
                                 (s->dots ? sizeof(double) : 0));
 }
 
-/* Returns into how many parts of x'A x a product of the plan adds up; 0 if it adds up none. */
+/* Returns the number of parts of x'A x that a product of the plan adds up; 0 if it adds up
+ * none. */
 MBI_INTERNAL uint64_t mbi_scan_dot_parts(const merbit_plan *plan) {
   return plan->cuda != NULL && plan->method == MERBIT_METHOD_SCAN && mbi_scan_of(plan)->dots
              ? mbi_scan_of(plan)->tiles
              : 0;
 }
 
-/* Returns where the last product with the plan's own workspace has left these parts, or 0. */
+/* Returns the address of these parts after a product with the plan's own workspace, or 0. */
 MBI_INTERNAL mbi_devptr mbi_scan_dots(const merbit_plan *plan) {
   const uint64_t parts = mbi_scan_dot_parts(plan);
   return parts > 0 ? plan->workspace->device_carries +
@@ -179,7 +180,8 @@ MBI_INTERNAL mbi_devptr mbi_scan_dots(const merbit_plan *plan) {
                    : 0;
 }
 
-/* After a product over all tiles: rows that cross tiles, and empty ones. `how`: a MBI_START. */
+/* Launches the fix-up after a product over all tiles: rows that cross tiles, and empty rows.
+ * `how`: a MBI_START. */
 MBI_INTERNAL merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr carries,
                                                  const void *alpha, const void *beta,
                                                  mbi_devptr y, void *stream, int how) {
@@ -207,7 +209,7 @@ MBI_INTERNAL merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr c
       stream, arguments, how);
 }
 
-/* Whether the old y is wanted, for all that the host knows of beta, a kernel's argument. */
+/* Returns 1 if the old y may be read, as far as the host knows beta. */
 MBI_INTERNAL int mbi_scan_adds(const merbit_plan *plan, const void *beta) {
   if (mbi_plan_has_semiring(plan)) {
     return mbi_semiring_adds(plan, beta);

@@ -14,12 +14,12 @@ MBI_INTERNAL mbi_sliced *mbi_sliced_of(const merbit_plan *plan) {
   return (mbi_sliced *)plan->state;
 }
 
-/* Values that a lane keeps in flight, in loads of 16 bytes. */
+/* Returns the loads of 16 bytes of values that a lane keeps in flight. */
 static int mbi_sliced_unroll(const merbit_plan *plan) {
   return plan->desc.sigma != 0 ? plan->desc.sigma : 2;
 }
 
-/* A lane walks a row: columns with values, then x. */
+/* Returns the critical path: a lane walks a row, loading columns with values, then x. */
 MBI_INTERNAL double mbi_sliced_walk(const merbit_plan *plan) {
   const double pack = 16.0 / (double)mbi_type_size(plan->type);
   return mbi_walk(plan, mbi_sliced_unroll(plan) * pack, 2);
@@ -28,7 +28,7 @@ MBI_INTERNAL double mbi_sliced_walk(const merbit_plan *plan) {
 MBI_INTERNAL merbit_status mbi_sliced_size(merbit_plan *plan) {
   mbi_sliced *s = mbi_sliced_of(plan);
   merbit_context *context = plan->context;
-  /* Sorting costs a row number for each row: where there is next to nothing to gain, not. */
+  /* Sorting costs a row number for each row, which does not pay if there is little padding. */
   s->sorted =
       plan->desc.omega != 1 && plan->nonempty.slots > plan->device.nnz + plan->device.nnz / 32;
   s->unroll = mbi_sliced_unroll(plan);
@@ -52,7 +52,7 @@ MBI_INTERNAL merbit_status mbi_sliced_size(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* Lengths and the starts of slices are 32-bit; needs plan->nonempty. */
+/* Fails if lengths or the starts of slices exceed 32 bits. Needs plan->nonempty. */
 MBI_INTERNAL merbit_status mbi_sliced_check(const merbit_plan *plan) {
   const mbi_nonempty_rows *nonempty = &plan->nonempty;
   if (nonempty->longest > INT32_MAX || nonempty->slots / 16 + 6 * mbi_sliced_of(plan)->slices > UINT32_MAX) {
@@ -97,8 +97,8 @@ MBI_INTERNAL int64_t mbi_sliced_build_blocks(const mbi_sliced *s) {
   return ((int64_t)s->slices * 32 + MBI_SLICED_BUILD_THREADS - 1) / MBI_SLICED_BUILD_THREADS;
 }
 
-/* The sums before each entry of an array of one entry a slice, and the sum of all, there and in
- * *sum. */
+/* Replaces an array of one entry per slice by its exclusive prefix sums. The total follows the
+ * array, and is returned in *sum. */
 static merbit_status mbi_sliced_offsets(merbit_plan *plan, mbi_devptr array, uint64_t *sum) {
   merbit_context *context = plan->context;
   mbi_devptr total = array + mbi_sliced_of(plan)->slices * sizeof(uint32_t);
@@ -120,7 +120,7 @@ static merbit_status mbi_sliced_offsets(merbit_plan *plan, mbi_devptr array, uin
   return status;
 }
 
-/* Which rows make a slice, and how wide it and its columns are. */
+/* Assigns rows to slices, and computes the widths of slices and of their columns. */
 static merbit_status mbi_sliced_order(merbit_plan *plan) {
   mbi_sliced *s = mbi_sliced_of(plan);
   void *arguments[8];
@@ -147,8 +147,8 @@ static merbit_status mbi_sliced_order(merbit_plan *plan) {
                    NULL, arguments);
 }
 
-/* Everything but columns and values, whose sizes come out: slots of values, and of two-byte
- * columns. */
+/* Builds everything but columns and values, and computes their sizes: slots of values, and of
+ * two-byte columns. */
 static merbit_status mbi_sliced_build(merbit_plan *plan) {
   mbi_sliced *s = mbi_sliced_of(plan);
   const uint64_t places = s->slices * 32 * sizeof(uint32_t);
@@ -217,7 +217,7 @@ static merbit_status mbi_sliced_create(merbit_plan *plan) {
     status =
         mbi_device_allocate_parts(plan->context, "sliced columns and values", 2, parts, bytes);
     plan->schedule_bytes = order + columns + s->slots * values;
-    /* Slots past a row's end stay. */
+    /* Padding after a row's end is not written. */
     plan->stream_bytes = order + plan->device.nnz * values + mbi_value_bytes_once(plan);
     plan->stream_bytes +=
         s->slots > 0 ? (uint64_t)((double)columns * (double)plan->device.nnz / (double)s->slots)
@@ -227,7 +227,8 @@ static merbit_status mbi_sliced_create(merbit_plan *plan) {
 }
 
 static void mbi_sliced_destroy(merbit_plan *plan) {
-  mbi_device_release(plan->context, mbi_sliced_of(plan)->length); /* and what is behind it */
+  mbi_device_release(plan->context, mbi_sliced_of(plan)->length); /* and the arrays allocated with
+                                                                   * it */
   mbi_device_release(plan->context, mbi_sliced_of(plan)->columns);
   mbi_program_destroy(plan->context, &plan->program);
 }
