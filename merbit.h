@@ -2920,7 +2920,7 @@ MBI_INTERNAL int mbi_replacement_end(mbi_replacement *r, int error) {
 #else
 #define MBI_SOURCES 68
 #endif
-#define MBI_KERNEL_HASH "4fe603fb92d2950a1aa92a9d13cc1388cfe63d4263a85172c3d6a4c317f83e01"
+#define MBI_KERNEL_HASH "4ae2f984b68fbbe3adcce99743a7c7d770ca113fc8fa57684dcef7bc8654e309"
 
 typedef struct mbi_source {
   const char *name; /* as kernels include it */
@@ -5319,7 +5319,7 @@ static const char *const mbi_source_spmv_shared_device_csr_cu[] = {
   "    rank += all;\n"
   "    mbk_block_sync();\n"
   "  }\n"
-  "}\n\n\n\n\n\n\n"
+  "}\n\n\n\n\n\n"
   "MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_columns(const MBK_COLUMN *col_ind, mbk_u64 nnz,\n"
   "                                              mbk_u32 stride, mbk_u32 *counts) {\n"
   "  const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;\n"
@@ -5356,7 +5356,7 @@ static const char *const mbi_source_spmv_shared_device_csr_cu[] = {
   "      mbk_atomic_add(bins + i, own[i]);\n"
   "    }\n"
   "  }\n"
-  "}\n\n\n\n\n\n\n"
+  "}\n\n\n\n\n\n"
   "MBK_DEVICE mbk_u64 mbk_arrays_mix(mbk_u64 place, mbk_u64 number) {\n"
   "  mbk_u64 bits = place * 0x9e3779b97f4a7c15ull ^ number * 0xd1342543de82ef95ull;\n"
   "  bits = (bits ^ bits >> 30) * 0xbf58476d1ce4e5b9ull;\n"
@@ -6984,7 +6984,7 @@ static const char *const mbi_source_spmv_gpu_merge_merge_cu[] = {
   "  MBK_SCALARS_LOAD;\n"
   "  mbk_merge_run<true>(row_ptr, col_ind, values, x, y, chunk_row, firsts, tails, rows, nnz,\n"
   "                      chunks, alpha, beta, shared);\n"
-  "}\n\n\n\n\n"
+  "}\n\n\n\n"
   "#define MBK_PARTS 1\n"
   "#define MBK_RANK mbk_u64\n"
   "#define MBK_TILE_RANK(chunk) (tile_row[chunk] / 2)\n"
@@ -8018,7 +8018,7 @@ static const char *const mbi_source_spmv_gpu_bsr_tile_cuh[] = {
   "  at.row = at.lane / MBK_SPLIT;\n"
   "  at.col = at.lane % MBK_SPLIT * MBK_LANE_COLS;\n"
   "  return at;\n"
-  "}\n\n\n\n\n\n\n\n"
+  "}\n\n\n\n\n\n\n"
   "#if MBK_SHUFFLED\n\n"
   "template <int neighbours>\n"
   "MBK_DEVICE void mbk_bsr_factors(const mbk_i32 *columns, const MBK_VECTOR *x, mbk_u64 cols,\n"
@@ -8084,7 +8084,7 @@ static const char *const mbi_source_spmv_gpu_bsr_tile_cuh[] = {
   "#endif\n\n\n\n"
   "#define MBK_EVEN (MBK_LANE_COLS * MBK_SPLIT == MBK_BLOCK_COLS && !MBK_EDGE && !MBK_SHUFFLED)\n"
   "#define MBK_NEIGHBOURS                                                                         \\\n"
-  "  (!MBK_EVEN || MBK_LANE_COLS % 2 != 0 ? 1 : MBK_LANE_COLS % MBK_PACK != 0 ? 2 : MBK_PACK)\n\n\n\n\n\n\n"
+  "  (!MBK_EVEN || MBK_LANE_COLS % 2 != 0 ? 1 : MBK_LANE_COLS % MBK_PACK != 0 ? 2 : MBK_PACK)\n\n\n\n\n\n"
   "template <int neighbours>\n"
   "MBK_DEVICE void mbk_bsr_group(const mbk_i32 *columns, const MBK_VALUE *values,\n"
   "                              const MBK_MASK *masks, const MBK_VECTOR *x, mbk_u64 cols,\n"
@@ -9257,7 +9257,7 @@ static const char *const mbi_source_spmv_gpu_many_lane_cuh[] = {
   "    pack.at[j] = mbk_load_after_wait(from + j);\n"
   "  }\n"
   "  return pack;\n"
-  "}\n\n\n\n\n\n"
+  "}\n\n\n\n\n"
   "template <bool packed>\n"
   "MBK_DEVICE void mbk_many_commit(MBK_VECTOR *y, const mbk_many_row &sum, MBK_COMPUTE alpha,\n"
   "                                MBK_COMPUTE beta) {\n"
@@ -9302,7 +9302,7 @@ static const char *const mbi_source_spmv_gpu_many_lane_cuh[] = {
   "      sum[c][j] = MBK_ZERO;\n"
   "    }\n"
   "  }\n"
-  "}\n\n\n\n\n\n"
+  "}\n\n\n\n\n"
   "typedef mbk_many_pack mbk_many_factors[MBK_UNROLL][MBK_CHUNKS];\n\n"
   "template <bool packed, bool full>\n"
   "MBK_DEVICE void mbk_many_gather(const mbk_i32 (&column)[MBK_UNROLL], mbk_u32 left,\n"
@@ -9352,7 +9352,7 @@ static const char *const mbi_source_spmv_gpu_many_run_cuh[] = {
   "      }\n"
   "    }\n"
   "  }\n"
-  "}\n\n\n\n\n\n"
+  "}\n\n\n\n\n"
   "#define MBK_GAP(T) (MBK_PIECE + 16 / (int)sizeof(T))\n"
   "#define MBK_STAGE_BYTES                                                                        \\\n"
   "  (MBK_TEAMS *                                                                                 \\\n"
@@ -9386,7 +9386,7 @@ static const char *const mbi_source_spmv_gpu_many_run_cuh[] = {
   "      some[u + j] = pack.at[j];\n"
   "    }\n"
   "  }\n"
-  "}\n\n\n\n\n\n\n\n\n"
+  "}\n\n\n\n\n\n\n\n"
   "struct mbk_many_walk {\n"
   "  mbk_many_row sum;\n"
   "  mbk_many_sums *held;\n"
@@ -9439,7 +9439,7 @@ static const char *const mbi_source_spmv_gpu_many_run_cuh[] = {
   "      walk.sum[c][j] = ends ? MBK_ZERO : walk.sum[c][j];\n"
   "    }\n"
   "  }\n"
-  "}\n\n\n\n\n"
+  "}\n\n\n\n"
   "#define MBK_ROUND (MBK_HELD - 1)\n\n\n\n"
   "template <bool packed, bool full>\n"
   "MBK_DEVICE void mbk_many_run(const mbk_i32 *col_ind, const MBK_VALUE *values, mbk_u64 left,\n"
@@ -9508,7 +9508,7 @@ static const char *const mbi_source_spmv_gpu_many_many_cu[] = {
   "#include \"spmv/gpu/scan/tile.cuh\"\n\n"
   "#include \"spmv/gpu/scan/build.cuh\"\n\n"
   "#define MBK_RUN (32 * MBK_WORDS)\n\n"
-  "#include \"spmv/gpu/many/run.cuh\"\n\n\n\n\n\n\n"
+  "#include \"spmv/gpu/many/run.cuh\"\n\n\n\n\n\n"
   "template <bool packed>\n"
   "MBK_DEVICE void mbk_many_join(mbk_many_walk &walk, mbk_u32 ends, const mbk_u32 *row_id,\n"
   "                              mbk_u64 tile, MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE *firsts,\n"
@@ -9634,7 +9634,7 @@ static const char *const mbi_source_spmv_gpu_many_many_cu[] = {
   "                       tails, nnz, tiles, alpha, beta);\n"
   "}\n"
   "#endif\n\n"
-  "#include \"spmv/gpu/many/copies.cuh\"\n\n\n\n\n"
+  "#include \"spmv/gpu/many/copies.cuh\"\n\n\n\n"
   "#define MBK_PARTS MBK_WIDTH\n"
   "#define MBK_LEADING 1\n"
   "#define MBK_RANK mbk_u32\n"
@@ -19158,7 +19158,7 @@ typedef struct mbi_nonempty_rows {
   int columns_coded;  /* HUBS has overwritten the counts with codes */
   uint32_t hub_least; /* least count of a hub */
   double hub_share;   /* share of the nonzeros in hubs */
-  double sectors; /* sectors of x that a nonzero adds in a window: spmv/choose/choose.c */
+  double sectors;     /* sectors of x that a nonzero adds in a window: spmv/choose/choose.c */
   int block_rows, block_cols; /* full blocks of which the matrix consists */
   double narrow;              /* share of slices of 32 rows whose columns lie in few pages:
                                  spmv/shared/pages.cuh */
@@ -19215,7 +19215,8 @@ typedef union mbi_scalar {
 #define MBI_EPILOGUE_VECTORS 6
 #define MBI_EPILOGUE_CHUNK 8192  /* rows that one task takes on the CPU */
 #define MBI_EPILOGUE_THREADS 256 /* of a block of the kernel */
-#define MBI_EPILOGUE_BLOCKS 1024 /* at most, so that the last block adds them up in one step */
+#define MBI_EPILOGUE_BLOCKS 1024 /* at most, so that the last block adds them up in one step   \
+                                  */
 struct mbi_epilogue {            /* a copy of the user's */
   merbit_epilogue given;         /* without its expressions */
   char result[MBI_EXPRESSION_SIZE], sums[2][MBI_EXPRESSION_SIZE]; /* for kernels; empty: none */
@@ -19272,8 +19273,7 @@ MBI_INTERNAL const mbi_call mbi_calls[MBI_CALLS] = {
     {"log", 1}, {"pow", 2}, {"floor", 1}, {"ceil", 1},
 };
 
-/* ---- Tokens -------------------------------------------------------------------------------
- */
+/* ---- Tokens ------------------------------------------------------------------------------ */
 
 /* Returns 1 for a letter of ASCII, whatever the locale. */
 MBI_INTERNAL int mbi_is_letter(char c) {
@@ -19348,8 +19348,7 @@ MBI_INTERNAL void mbi_expression_next(mbi_expression *e) {
   e->length = (size_t)(p - e->at);
 }
 
-/* ---- What is written -----------------------------------------------------------------------
- */
+/* ---- What is written --------------------------------------------------------------------- */
 
 MBI_INTERNAL merbit_status mbi_expression_insert(mbi_expression *e, size_t at,
                                                  const char *text) {
@@ -19410,8 +19409,7 @@ MBI_INTERNAL merbit_status mbi_expression_want(mbi_expression *e, size_t from, i
  * comparison is 1 or 0 where a number is wanted, and a number is true unless it is zero. Each
  * operation is rounded by itself. */
 
-/* ---- Grammar -------------------------------------------------------------------------------
- */
+/* ---- Grammar ----------------------------------------------------------------------------- */
 
 static merbit_status mbi_expression_choice(mbi_expression *e);
 
@@ -21295,11 +21293,11 @@ MBI_INTERNAL const char *mbi_study_name(merbit_method method) {
 #ifndef MBI_GPU_MERBIT_H
 #define MBI_GPU_MERBIT_H
 
-/* MERBIT's specialisation and TILE: spmv/gpu/merbit/merbit.c. */
+/* MERBIT's specialisation and TILE arrays (spmv/gpu/merbit/merbit.cu). */
 typedef struct mbi_merbit {
   int sigma, omega, threads;
   int dual;            /* dual-buffer commit, for the library's own iterations */
-  int coordinate_bits; /* of each offset in a lane descriptor */
+  int coordinate_bits; /* bits of each offset in a lane descriptor */
   int descriptor_bits; /* 32 or 64 */
   int tile_bytes;      /* of an entry of tile_x and tile_y: 4 or 8 */
   uint64_t path, tiles, blocks;
@@ -21315,22 +21313,24 @@ typedef struct mbi_merbit {
 #ifndef MBI_GPU_SCAN_H
 #define MBI_GPU_SCAN_H
 
-/* The register scan's specialisation and schedule: spmv/gpu/scan/scan.c. */
+/* The register scan: sizes and schedule (spmv/gpu/scan/scan.cu). */
 typedef struct mbi_scan_schedule {
   int steps, threads, resident, depth;
   int pack;  /* nonzeros that a lane loads at once */
-  int whole; /* blocks take whole rows: block_start instead of a fix-up */
-  int dots;  /* products add up x'A x: spmv/gpu/scan/scan.cu */
+  int whole; /* blocks own whole rows: block_start instead of a fix-up */
+  int dots;  /* products compute x'A x */
   uint64_t tiles, blocks, fixup_blocks, empty_rows;
   mbi_devptr row_ends, block_start;
-  mbi_devptr tile_row; /* each tile's first row, then how many tiles before it that one began */
+  mbi_devptr tile_row; /* each tile's first row, then how many tiles before the tile that row
+                        * began */
   void *build, *cut, *product, *sum, *fixup; /* CUfunction; product where beta is zero */
 } mbi_scan_schedule;
 
 #define MBI_SCAN_BUILD_THREADS 128
 #define MBI_SCAN_FIXUP_THREADS 256
-/* Whether x'A x comes with a product, for who wants it: rows are so short and vectors so large
- * that reading x and A x again takes longer than what the sum costs the product. */
+/* The vector size from which a product computes x'A x for callers who want it. Rows must be
+ * short and vectors so large that reading x and A x again would take longer than the sum costs
+ * the product. */
 #ifndef MBI_SCAN_DOTS
 #define MBI_SCAN_DOTS 24000000u /* bytes of a vector */
 #endif
@@ -21340,7 +21340,7 @@ typedef struct mbi_scan_schedule {
 #ifndef MBI_GPU_ROWS_H
 #define MBI_GPU_ROWS_H
 
-/* Lanes per row: spmv/gpu/rows/rows.c. */
+/* Lanes per row (spmv/gpu/rows/rows.cu). */
 typedef struct mbi_rows {
   int lanes, unroll, threads;
   uint64_t blocks;
@@ -21352,7 +21352,7 @@ typedef struct mbi_rows {
 #ifndef MBI_GPU_MERGE_H
 #define MBI_GPU_MERGE_H
 
-/* Chunks of the merge path: spmv/gpu/merge/merge.c. */
+/* The merge path and its chunks (spmv/gpu/merge/merge.cu). */
 typedef struct mbi_merge_path {
   int steps, threads, resident;
   int pack;   /* nonzeros that a lane loads at once */
@@ -21361,7 +21361,7 @@ typedef struct mbi_merge_path {
   void *cut, *product, *sum, *fixup; /* CUfunction; product where beta is zero */
 } mbi_merge_path;
 
-/* At most: shared memory then needs no asking. */
+/* Upper limits, for which no kernel needs more shared memory than every GPU grants. */
 #define MBI_MERGE_STEPS 16
 #define MBI_MERGE_ROUNDS 32
 #define MBI_MERGE_CUT_THREADS 128
@@ -21371,12 +21371,12 @@ typedef struct mbi_merge_path {
 #ifndef MBI_GPU_SLICED_H
 #define MBI_GPU_SLICED_H
 
-/* Sliced storage: spmv/gpu/sliced/sliced.c. */
+/* Sliced storage (spmv/gpu/sliced/sliced.cu). */
 typedef struct mbi_sliced {
   int unroll, threads;
   int sorted; /* rows sorted by length within windows */
   uint64_t slices, blocks;
-  uint64_t slots, column_slots; /* of values; of two-byte columns */
+  uint64_t slots, column_slots; /* slots of values; slots of two-byte columns */
   mbi_devptr length, row_id, slice_start, column_start, pages, columns, values;
   void *kernels[4]; /* CUfunction: order, width, fill, product */
 } mbi_sliced;
@@ -21384,27 +21384,31 @@ typedef struct mbi_sliced {
 #define MBI_SLICED_WINDOW 1024
 #define MBI_SLICED_BUILD_THREADS 128
 #define MBI_PAGE_SET                                                                           \
-  65 /* MBK_PAGE_SET of spmv/shared/pages.cuh: words of each warp that makes a list */
+  65 /* MBK_PAGE_SET of spmv/shared/pages.cuh: words of a warp that builds a list */
 
 #endif
 /* ==== >>spmv/gpu/binned/binned.h ========================================================== */
 #ifndef MBI_GPU_BINNED_H
 #define MBI_GPU_BINNED_H
 
-/* The binned product's specialisation and runs, beside plan->scan: spmv/gpu/binned/binned.c. */
+/* The binned product: the scan's schedule, and the runs of nonzeros
+ * (spmv/gpu/binned/binned.cu). */
 typedef struct mbi_binned {
-  mbi_scan_schedule scan; /* first, so that mbi_scan_of finds it */
+  mbi_scan_schedule scan;        /* first, so that mbi_scan_of finds it */
   int warp_tiles;                /* tiles of a warp in a part */
   uint64_t strip, part_nonzeros; /* columns; nonzeros */
   uint64_t strips, parts, items;
-  uint64_t groups, part_groups; /* of 32 bytes of products: in all, and of the largest part */
+  uint64_t groups, part_groups; /* groups of 32 bytes of products: in all, and of the largest
+                                 * part */
   mbi_devptr runs, part_start, item_list, strip_col, values, target, places;
   void *kernels[6]; /* CUfunction: count, total, offsets, fill, multiply, sum */
 } mbi_binned;
 
 #define MBI_BINNED_BUILD_THREADS 512
 #define MBI_BINNED_STEPS 8
-#define MBI_BINNED_ITEM 4096u /* groups of an item of phase 1: they pay for its strip of x */
+#define MBI_BINNED_ITEM                                                                        \
+  4096u /* groups of an item of phase 1: enough to pay for its strip of                        \
+         * x */
 
 #endif
 /* ==== >>spmv/gpu/bsr/bsr.h ================================================================ */
@@ -21413,14 +21417,14 @@ typedef struct mbi_binned {
 
 #define MBI_BSR_KERNELS 6
 
-/* Tiles of blocks: spmv/gpu/bsr/bsr.c. */
+/* Tiles of blocks: spmv/gpu/bsr/bsr.cu describes the layout. */
 typedef struct mbi_bsr_tiles {
   int block_rows, block_cols;
-  int edge;                  /* the last column of blocks reaches beyond the matrix */
-  int split, lane_cols;      /* lanes to a row of a block, and what each takes of it */
-  int strips, lanes, slots;  /* of a block; of a slot; of a warp */
-  int together, slot_blocks; /* blocks of a slot: at once, and in a tile */
-  int shuffled;              /* lanes pass x on */
+  int edge;                  /* the last column of blocks reaches past the matrix */
+  int split, lane_cols;      /* lanes per row of a block, and the columns of each */
+  int strips, lanes, slots;  /* strips of a block, lanes of a slot, slots of a warp */
+  int together, slot_blocks; /* blocks that a slot loads at once, and takes in a tile */
+  int shuffled;              /* lanes of a slot load x together and pass it on by shuffles */
   int threads, resident;
   uint64_t tiles, blocks, empty_rows, parts, words, groups, places;
   mbi_devptr row_ends, slot_row, columns, mask_words, masks, packs;
@@ -21435,11 +21439,11 @@ typedef struct mbi_bsr_tiles {
 #ifndef MBI_GPU_HUBS_H
 #define MBI_GPU_HUBS_H
 
-/* The scan with hubs, beside plan->scan: spmv/gpu/hubs/hubs.c. */
+/* The register scan with hubs (spmv/gpu/hubs/hubs.cu). */
 typedef struct mbi_hubs {
   mbi_scan_schedule scan; /* first, so that mbi_scan_of finds it */
-  uint64_t room;  /* for this many hubs */
-  uint32_t count; /* hubs */
+  uint64_t room;          /* hubs that fit in shared memory */
+  uint32_t count;         /* hubs that there are */
   mbi_devptr hub_col, codes;
   void *kernels[4]; /* CUfunction: assign, encode, product, sum */
 } mbi_hubs;
@@ -21449,12 +21453,12 @@ typedef struct mbi_hubs {
 #ifndef MBI_GPU_CB_H
 #define MBI_GPU_CB_H
 
-/* Blocks of 16 x 16: spmv/gpu/cb/cb.c. */
+/* CB-SpMV: blocks of 16 x 16. spmv/gpu/cb/cb.cu describes the method. */
 typedef struct mbi_cb {
   int threads, aggregated;
-  uint64_t limit; /* steps of a warp */
+  uint64_t limit; /* steps of a warp at most */
   uint64_t block_count, data_bytes, forms[3], tasks, parts, splits;
-  mbi_devptr words, first, data; /* blocks, their columns, what lies in them */
+  mbi_devptr words, first, data; /* words and columns of the blocks, and their data */
   mbi_devptr task_block, task_target, split_strip, split_part;
   void *product, *fixup; /* CUfunction */
 } mbi_cb;
@@ -21464,16 +21468,18 @@ enum { MBI_CB_COO, MBI_CB_CSR, MBI_CB_DENSE, MBI_CB_FORMS };
 #define MBI_CB_SPARSE 32 /* entries below which a block is super-sparse */
 #define MBI_CB_PLACE 29  /* bits of an entry's place in its strip */
 /* A block's word: entries, form, steps, the end of a strip or part, the width of a column, the
- * offset of its data in units of 8 bytes. The steps are the kernel's: of COO, doublings until a
- * segmented sum of 16 spans the longest row; of CSR, the longest row. Widths: 0, the columns
- * follow each other; 1 and 2, as many bytes; 3, four bytes. */
+ * offset of its data in units of 8 bytes. The steps are the kernel's: in COO the doublings
+ * until a segmented scan of 16 spans the longest row, in CSR the longest row. Widths: 0,
+ * columns are consecutive; 1 and 2, that many bytes; 3, four bytes. */
 #define MBI_CB_WORD(count, form, steps, width, offset)                                         \
   ((uint64_t)(count) | (uint64_t)(form) << 9 | (uint64_t)(steps) << 11 |                       \
    (uint64_t)(width) << 20 | (offset) / 8 << 22)
 #define MBI_CB_COUNT(word) ((word)&511)
 #define MBI_CB_FORM(word) ((word) >> 9 & 3)
 #define MBI_CB_END ((uint64_t)1 << 19)
-#define MBI_CB_SPARE 4         /* empty blocks behind the last, for the kernel reads ahead */
+#define MBI_CB_SPARE                                                                           \
+  4                            /* empty blocks after the last one, because the kernel reads    \
+                                * ahead */
 typedef struct mbi_cb_format { /* on the host */
   int aggregated;
   uint64_t blocks, data_bytes, forms[MBI_CB_FORMS];
@@ -21489,20 +21495,20 @@ typedef struct mbi_cb_strip { /* counts, then starts */
 } mbi_cb_strip;
 typedef struct mbi_cb_options {
   double aggregate; /* share of super-sparse blocks from which columns are aggregated */
-  uint64_t coo_max, csr_max; /* fewer entries: COO; more: dense */
-  uint64_t steps;            /* of a warp; 0: by size and processors */
-  int processors;            /* of the GPU */
-  int weighed;               /* below coo_max COO only where CSR would take longer */
+  uint64_t coo_max, csr_max; /* fewer entries: COO; more than csr_max: dense */
+  uint64_t steps;            /* of a warp; 0: computed from the size and the GPU */
+  int processors;            /* multiprocessors of the GPU */
+  int weighed;               /* below coo_max, CSR if COO would take longer */
 } mbi_cb_options;
 typedef struct mbi_cb_build {
   const merbit_view *from; /* host CSR, 32-bit columns */
-  const char *values;      /* as they are stored */
-  size_t value_bytes;      /* 0: none */
+  const char *values;      /* as the plan stores them */
+  size_t value_bytes;      /* 0: a pattern */
   const mbi_cb_options *options;
   uint64_t strips;
   int tasks;
   uint64_t *keys, *spare; /* of entries: column, four bits of row, place in the strip */
-  mbi_cb_strip *strip[2]; /* as the columns are; aggregated */
+  mbi_cb_strip *strip[2]; /* of all columns; of aggregated columns */
   mbi_cb_format *format;
 } mbi_cb_build;
 typedef struct mbi_cb_cursor {
@@ -21516,11 +21522,12 @@ typedef struct mbi_cb_cursor {
   uint64_t from, to; /* the block's keys */
 } mbi_cb_cursor;
 
-/* In place of the paper's priority queue (section 3.4), which scatters neighbours over the GPU:
- * strips go to warps in their order, as many to each as keep it within `limit` steps, or one of
- * up to `cut`; a strip of more is cut into parts of as many, a warp each. The GPU deals thread
- * blocks to free processors, which is list scheduling: all ends within the mean load and one
- * thread block's, the bound that the queue has too (Graham, SIAM J. Appl. Math. 17, 1969). */
+/* How strips are dealt to warps, in place of the paper's priority queue (section 3.4), which
+ * scatters neighbours over the GPU. Strips go to warps in their order, as many to each as keep
+ * it within `limit` steps, or one strip of up to `cut` steps; a longer strip is cut into parts,
+ * a warp each. The GPU deals thread blocks to free multiprocessors, which is list scheduling:
+ * the last one ends within the mean load plus one thread block's, the bound of the queue too
+ * (Graham, SIAM J. Appl. Math. 17, 1969). */
 #define MBI_CB_PART 0x80000000u /* in task_target: the number of a part, not of a strip */
 #define MBI_CB_LEAST_LIMIT 20
 
@@ -21531,21 +21538,22 @@ typedef struct mbi_cb_cursor {
 #ifndef MBI_GPU_MANY_H
 #define MBI_GPU_MANY_H
 
-/* Several vectors, beside plan->scan: spmv/gpu/many/many.c. */
+/* Several vectors at once: the scan's schedule, and how lanes share columns of X
+ * (spmv/gpu/many/lane.cuh). */
 typedef struct mbi_many {
   mbi_scan_schedule scan; /* first, so that mbi_scan_of finds it */
-  int width; /* columns that are multiplied: the vectors, in copies some more */
-  int span;  /* that a lane loads at once */
-  int team;  /* lanes to a nonzero */
-  int words; /* nonzeros of a run by 32 */
-  int piece; /* nonzeros of it that are staged at once */
-  int room;  /* nonzeros that a warp stages where each team has a row; 0: in runs */
+  int width;              /* columns that are multiplied: the vectors, with padding in copies */
+  int span;               /* columns that a lane loads at once */
+  int team;               /* lanes per nonzero */
+  int words;              /* nonzeros of a run, divided by 32 */
+  int piece;              /* nonzeros of a run that are staged at once */
+  int room;               /* nonzeros that a warp stages if each team owns a row; 0 with runs */
   int unroll, threads, resident;
-  unsigned shared;                /* bytes of a block */
+  unsigned shared;                /* bytes of shared memory of a block */
   void *loose, *collect, *spread; /* CUfunction */
 } mbi_many;
 
-/* Of host memory through which pieces pass that do not lie together. */
+/* Bytes of host memory through which pieces pass that are not contiguous. */
 #define MBI_MANY_BOUNCE 65536
 
 #endif
@@ -21553,62 +21561,61 @@ typedef struct mbi_many {
 #ifndef MBI_STAGES_H
 #define MBI_STAGES_H
 
-/* What a plan of one triangle holds beside its arrays: spmv/stages/symmetric.c. */
+/* A plan of one triangle (symmetric storage): spmv/stages/symmetric.c. */
 typedef struct mbi_symmetric {
   merbit_view view; /* the user's */
-  merbit_view full; /* both triangles, or the lower one, where it is not the view itself */
-  void *places;     /* where its values were */
+  merbit_view full; /* both triangles, or the lower one, if it is not the view itself */
+  void *places;     /* where the values were in the view */
   merbit_index_type place_type;
   mbi_symmetry_signs signs;
   int upper;
   double seconds;
-  int direct;     /* the lower triangle is multiplied, by method HALF: spmv/cpu/symmetric.c */
-  int64_t *parts; /* of its tasks, and in one allocation behind them where each part's columns
-                     begin, and its scratch: tasks + 1 each */
+  int direct;     /* method HALF multiplies the lower triangle: spmv/cpu/symmetric.c */
+  int64_t *parts; /* first rows of the tasks; in the same allocation, where each part's columns
+                   * begin, and its scratch: tasks + 1 each */
 } mbi_symmetric;
 
-/* The CSR that became blocks on the GPU, while plan->device holds those:
- * spmv/stages/full_blocks.c, where AUTO took it for full ones; spmv/stages/extract_blocks.c. */
+/* The CSR that became blocks on the GPU, while plan->device holds the blocks:
+ * spmv/stages/full_blocks.c if AUTO found full ones, else spmv/stages/extract_blocks.c. */
 typedef struct mbi_extracted {
-  mbi_device_csr csr; /* csr.rows 0: none did */
+  mbi_device_csr csr; /* csr.rows is 0 if none did */
   mbi_nonempty_rows nonempty;
   mbi_program program;
-  void *kernels[4]; /* CUfunction: places, values; carved: count, sums, offsets, fill */
-  int carved;       /* by spmv/stages/extract_blocks.c */
+  void *kernels[4]; /* CUfunction: places, values; extraction: count, sums, offsets, fill */
+  int carved;       /* made by spmv/stages/extract_blocks.c */
 } mbi_extracted;
 
-/* The order of a reordered plan, and where the values of a plan were that it moved:
- * spmv/stages/reorder.c.
- */
+/* A reordered plan's order, and where the values were that the plan moved:
+ * spmv/stages/reorder.c. */
 typedef struct mbi_reorder {
-  int32_t *order; /* order[new] = old; NULL: as the view's */
-  void *places;   /* where each nonzero was, or block of a transpose; on CUDA until it is in
-                     GPU memory */
+  int32_t *order; /* order[new] = old; NULL: the view's order */
+  void *places;   /* where each nonzero, or block of a transpose, was; on CUDA until it is in
+                   * GPU memory */
   merbit_index_type place_type;
   int64_t bandwidth_before, bandwidth;
   double seconds;
   mbi_devptr device_order, device_places;
-  uint64_t bytes; /* of the two */
+  uint64_t bytes; /* of both */
   mbi_program program;
   void *kernels[3]; /* CUfunction: gather, scatter, values */
 } mbi_reorder;
 
-/* What a plan of a transpose holds beside its arrays: spmv/stages/transpose.c. */
+/* A plan of a transpose: spmv/stages/transpose.c. */
 typedef struct mbi_transpose {
-  merbit_matrix *matrix; /* plan->view, where CPU threads made it */
-  int on_gpu;            /* plan->view lies in plan->device instead */
+  merbit_matrix *matrix; /* plan->view, if CPU threads made it */
+  int on_gpu;            /* plan->view is in plan->device instead */
   double seconds;
 } mbi_transpose;
 
-/* Products from which on looking at the values, and copying them, has paid for itself; and for
+/* Products from which on searching shorter values, and copying them, pays; and the same for
  * forms that take more than one pass over the matrix. */
 #define MBI_VALUES_CALLS 8
 #define MBI_VALUES_MORE_CALLS 24
 #define MBI_VALUES_WINDOW 2048
 #define MBI_VALUES_SAMPLE_SHARED ((4096 + MBI_VALUES_KEYS) * 8 + 8) /* bytes */
 #define MBI_VALUES_KEYS 512
-/* Bytes that might be moved in the time of the launch that multiplies x by its columns' values.
- */
+/* Bytes that could be moved in the time of the launch that multiplies x by its columns'
+ * values. */
 #ifndef MBI_VALUES_LAUNCH
 #define MBI_VALUES_LAUNCH 4000000u
 #endif
@@ -21617,22 +21624,22 @@ typedef struct mbi_transpose {
 #define MBI_FORMS_ALL                                                                          \
   (MBI_FORMS_CHEAP | MBI_FORM(MBI_VALUES_HALF) | MBI_FORM(MBI_VALUES_TABLE) |                  \
    MBI_FORM(MBI_VALUES_ROW) | MBI_FORM(MBI_VALUES_COLUMN))
-/* What is known of general values. */
+/* A search for shorter forms of values. */
 typedef struct mbi_values_search {
   mbi_program *program; /* of spmv/shared/device_csr.cu */
   mbi_devptr values;
-  mbi_devptr room;    /* of a mbi_values_scratch */
-  mbi_devptr columns; /* one for each column, once they were asked for; else 0 */
-  uint32_t against;   /* forms that they do not have, as far as is known */
+  mbi_devptr room;    /* holds a mbi_values_scratch */
+  mbi_devptr columns; /* a value for each column, when they have been asked for; else 0 */
+  uint32_t against;   /* forms ruled out so far */
 } mbi_values_search;
 
-typedef struct mbi_extract_tally { /* as the GPU counts them */
+typedef struct mbi_extract_tally { /* as the GPU counts it */
   uint64_t blocks, inside, entries;
-  uint64_t descends; /* not 0: a row does, and the others mean nothing */
+  uint64_t descends; /* not 0: a row descends, and the other fields mean nothing */
 } mbi_extract_tally;
-typedef struct mbi_extract { /* while blocks are made */
+typedef struct mbi_extract { /* state while blocks are made */
   merbit_plan *plan;
-  merbit_view csr; /* without its arrays; after mbi_extract_order nnz counts each place once */
+  merbit_view csr; /* without arrays; when duplicates are found, nnz counts each place once */
   mbi_devptr answers, counts, sums;
 } mbi_extract;
 
@@ -21655,21 +21662,21 @@ enum {
   MBI_TRANSPOSE_STARTS,
   MBI_TRANSPOSE_KERNELS
 };
-/* Entries by column, least significant digits first: keys are columns, and with them go the
- * rows of entries and, where there are values, the places where entries were.
- */
+/* The sort of entries by column, least significant digits first. Keys are columns; the rows of
+ * entries travel along and, if there are values, the places of entries. */
 typedef struct mbi_transposing {
   const mbi_device_csr *from;
   mbi_device_csr *to;
   mbi_program program;
   void *kernels[MBI_TRANSPOSE_KERNELS];   /* CUfunction */
-  int passes, last;                       /* the buffers that the last pass writes to */
+  int passes, last;                       /* the index of the buffers that the last pass writes
+                                           * to */
   uint32_t bits;                          /* of a digit */
-  uint64_t blocks, chunk;                 /* and the entries of each */
-  mbi_devptr space;                       /* all that the plan does not keep */
+  uint64_t blocks, chunk;                 /* blocks, and the entries of each */
+  mbi_devptr space;                       /* holds everything that the plan does not keep */
   uint64_t bytes;                         /* of it */
-  mbi_devptr keys[2], rows[2], places[2]; /* passes write to the one and to the other */
-  mbi_devptr counts, totals;              /* of digits: in each block, and in all */
+  mbi_devptr keys[2], rows[2], places[2]; /* passes write to one and the other in turn */
+  mbi_devptr counts, totals;              /* counts of digits: in each block, and in all */
   merbit_index_type place_type;
 } mbi_transposing;
 
@@ -22039,7 +22046,9 @@ static const char *mbi_semiring_name(merbit_semiring semiring) {
 /* Returns how a view becomes a CSR. Duplicates are added up only if (+) is +, and if products
  * do not add up in a wider type, where their sums would be rounded to the values' type. */
 MBI_INTERNAL int mbi_plan_build_flags(const merbit_plan *plan) {
-  return mbi_plan_has_semiring(plan) || plan->type != mbi_plan_accumulator(plan) ? MBI_BUILD_KEEP : 0;
+  return mbi_plan_has_semiring(plan) || plan->type != mbi_plan_accumulator(plan)
+             ? MBI_BUILD_KEEP
+             : 0;
 }
 
 /* Returns the semiring's name for merbit_plan_describe, where it follows the type. */
@@ -22048,8 +22057,7 @@ MBI_INTERNAL const char *mbi_semiring_label(const merbit_plan *plan) {
   return labels[plan->desc.semiring];
 }
 
-/* ---- Checks -------------------------------------------------------------------------------
- */
+/* ---- Checks ------------------------------------------------------------------------------ */
 
 static int mbi_semiring_method(merbit_method method) {
   return method == MERBIT_METHOD_AUTO || method == MERBIT_METHOD_REFERENCE ||
@@ -22164,8 +22172,7 @@ MBI_INTERNAL merbit_status mbi_semiring_take(merbit_plan *plan) {
   return status;
 }
 
-/* ---- What kernels are told ------------------------------------------------------------------
- */
+/* ---- What kernels are told --------------------------------------------------------------- */
 
 MBI_INTERNAL void mbi_semiring_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   mbi_preamble_define_int(preamble, "MBK_SEMIRING", (int)plan->desc.semiring);
@@ -22494,8 +22501,9 @@ MBI_INTERNAL merbit_epilogue_rows mbi_epilogue_known(const merbit_epilogue *give
  * spmv/plan/epilogue_product.c calls them. */
 
 #define MBI_EPILOGUE_SCALARS 8
-#define MBI_EPILOGUE_RESIDENT 4 /* blocks per multiprocessor: the last block then has fewer sums
-                                 * to add up */
+#define MBI_EPILOGUE_RESIDENT                                                                  \
+  4 /* blocks per multiprocessor: the last block then has fewer sums                           \
+     * to add up */
 
 MBI_INTERNAL int mbi_plan_has_epilogue(const merbit_plan *plan) {
   return plan->epilogue != NULL;
@@ -22510,8 +22518,7 @@ MBI_INTERNAL int64_t mbi_epilogue_stream_bytes(const merbit_plan *plan) {
                                            (plan->epilogue->result[0] != '\0'));
 }
 
-/* ---- Checks -------------------------------------------------------------------------------
- */
+/* ---- Checks ------------------------------------------------------------------------------ */
 
 /* Checks an epilogue. Call it after the checks of types, semirings and several vectors. */
 MBI_INTERNAL merbit_status mbi_epilogue_check(merbit_context *context,
@@ -22611,8 +22618,7 @@ MBI_INTERNAL merbit_status mbi_epilogue_take(merbit_plan *plan, const char *afte
   return status;
 }
 
-/* ---- The kernel ----------------------------------------------------------------------------
- */
+/* ---- The kernel -------------------------------------------------------------------------- */
 
 MBI_INTERNAL void mbi_epilogue_preamble(const mbi_epilogue *e, merbit_type type,
                                         mbi_preamble *preamble) {
@@ -22654,13 +22660,13 @@ MBI_INTERNAL void mbi_epilogue_release_cuda(merbit_plan *plan) {
   }
 }
 
-/* ---- Room ----------------------------------------------------------------------------------
- */
+/* ---- Room -------------------------------------------------------------------------------- */
 
 /* Returns the number of blocks of the epilogue's kernel, the same in every product of a plan. A
  * thread loads 16 bytes of each vector at once. */
 MBI_INTERNAL uint64_t mbi_epilogue_blocks(const merbit_plan *plan) {
-  const uint64_t packs = (uint64_t)plan->csr.rows * mbi_type_size(mbi_plan_accumulator(plan)) / 16 + 1;
+  const uint64_t packs =
+      (uint64_t)plan->csr.rows * mbi_type_size(mbi_plan_accumulator(plan)) / 16 + 1;
   const uint64_t blocks = (packs + MBI_EPILOGUE_THREADS - 1) / MBI_EPILOGUE_THREADS;
   const uint64_t resident =
       MBI_EPILOGUE_RESIDENT * (uint64_t)plan->context->device.multiprocessors;
@@ -28006,19 +28012,21 @@ MBI_INTERNAL void mbi_plan_preamble(const merbit_plan *plan, mbi_preamble *pream
 }
 
 /* ==== >>spmv/gpu/merbit/merbit.c  CUDA: merge-path tiles with packed lanes ================ */
-/* ---- Encode: from the plan's wishes to sizes
- * -------------------------------------------------- */
+/* MERBIT on the host: sizes, building TILE, launches. spmv/gpu/merbit/merbit.cu describes
+ * the method. */
+
+/* ---- Encode: from the plan's wishes to sizes --------------------------------------------- */
 
 /* Returns the state of a plan by this method. */
 MBI_INTERNAL mbi_merbit *mbi_merbit_of(const merbit_plan *plan) {
   return (mbi_merbit *)plan->state;
 }
 
-/* Blocks of 512 threads over neighbouring tiles share more of x in L1; below this many for each
- * multiprocessor, smaller ones spread the work better. */
+/* Blocks of 512 threads over neighbouring tiles share more of x in L1. With fewer such blocks
+ * per multiprocessor than this, smaller ones balance the work better. */
 #define MBI_MERBIT_FEW_BLOCKS 8
 
-/* ceil(log2(value)) for value >= 1. */
+/* Returns ceil(log2(value)) for value >= 1. */
 MBI_INTERNAL int mbi_log2_ceiling(uint64_t value) {
   int bits = 0;
   while (((uint64_t)1 << bits) < value) {
@@ -28032,7 +28040,8 @@ static uint64_t mbi_merbit_blocks(const mbi_merbit *m) {
   return (m->tiles + block_tiles - 1) / block_tiles;
 }
 
-/* Sizes of the specialisation; fails where a lane does not fit 64 bits or a block the GPU. */
+/* Computes the sizes of the specialisation. Fails if a lane's descriptor does not fit 64 bits,
+ * or a block the GPU. */
 MBI_INTERNAL merbit_status mbi_merbit_size(merbit_plan *plan) {
   mbi_merbit *m = mbi_merbit_of(plan);
   merbit_context *context = plan->context;
@@ -28081,7 +28090,7 @@ MBI_INTERNAL merbit_status mbi_merbit_size(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* Dynamic shared memory as spmv/gpu/merbit/merbit.cu lays it out. */
+/* Returns the bytes of dynamic shared memory, as spmv/gpu/merbit/merbit.cu lays it out. */
 MBI_INTERNAL unsigned mbi_merbit_product_shared(const mbi_merbit *m, merbit_type type) {
   const size_t groups = (size_t)(m->threads / m->omega);
   return (unsigned)(mbi_type_size(type) * ((size_t)(m->threads * m->sigma) + groups) +
@@ -28093,8 +28102,7 @@ MBI_INTERNAL unsigned mbi_merbit_build_shared(const mbi_merbit *m) {
   return (unsigned)((size_t)(MBI_MERBIT_BUILD_THREADS / m->omega * words) * sizeof(uint32_t));
 }
 
-/* ---- Specialise: one program with the three kernels
- * ------------------------------------------- */
+/* ---- Specialise: one program with the three kernels -------------------------------------- */
 
 MBI_INTERNAL void mbi_merbit_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   const mbi_merbit *m = mbi_merbit_of(plan);
@@ -28140,10 +28148,9 @@ static merbit_status mbi_merbit_specialise(merbit_plan *plan) {
   return status;
 }
 
-/* ---- Launch: build TILE once, then products
- * --------------------------------------------------- */
+/* ---- Launch: build TILE once, then products ---------------------------------------------- */
 
-/* Enqueue the TILE kernel. */
+/* Launches the kernel that builds TILE. */
 MBI_INTERNAL merbit_status mbi_merbit_build(merbit_plan *plan, void *stream) {
   mbi_merbit *m = mbi_merbit_of(plan);
   const uint64_t block_tiles = (uint64_t)(MBI_MERBIT_BUILD_THREADS / m->omega);
@@ -28161,13 +28168,14 @@ MBI_INTERNAL merbit_status mbi_merbit_build(merbit_plan *plan, void *stream) {
                            arguments);
 }
 
-/* Bytes of the carries of one product in flight. */
+/* Returns the bytes of the carries of one product. */
 MBI_INTERNAL uint64_t mbi_merbit_carry_bytes(const merbit_plan *plan) {
-  return mbi_merbit_of(plan)->dual ? 0 : 2 * mbi_merbit_of(plan)->blocks * mbi_type_size(plan->type);
+  return mbi_merbit_of(plan)->dual
+             ? 0
+             : 2 * mbi_merbit_of(plan)->blocks * mbi_type_size(plan->type);
 }
 
-/* Everything of MERBIT for the matrix in plan->device. After a failure mbi_merbit_destroy
- * cleans up. */
+/* Builds MERBIT's arrays for plan->device. On failure the caller runs mbi_merbit_destroy. */
 static merbit_status mbi_merbit_create(merbit_plan *plan) {
   mbi_merbit *m = mbi_merbit_of(plan);
   merbit_context *context = plan->context;
@@ -28197,11 +28205,12 @@ static merbit_status mbi_merbit_create(merbit_plan *plan) {
 }
 
 static void mbi_merbit_destroy(merbit_plan *plan) {
-  mbi_device_release(plan->context, mbi_merbit_of(plan)->tile_x); /* and what is behind it */
+  mbi_device_release(plan->context, mbi_merbit_of(plan)->tile_x); /* and the arrays allocated
+                                                                   * with it */
   mbi_program_destroy(plan->context, &plan->program);
 }
 
-/* The arguments that both commits share; `arguments` has room for 13. */
+/* Sets the arguments that both commits share; `arguments` has space for 13. */
 static void mbi_merbit_arguments(merbit_plan *plan, mbi_devptr *x, mbi_devptr *y,
                                  void **arguments) {
   mbi_merbit *m = mbi_merbit_of(plan);
@@ -28216,8 +28225,8 @@ static void mbi_merbit_arguments(merbit_plan *plan, mbi_devptr *x, mbi_devptr *y
   arguments[8] = &m->tiles;
 }
 
-/* y = alpha A x + beta y: product and fix-up. `alpha` and `beta` point to what the kernels
- * take: a value, or a device pointer where scalars live on the device. */
+/* Launches y = alpha A x + beta y: product and fix-up. `alpha` and `beta` point to the kernels'
+ * arguments: a value, or a device pointer if scalars live on the device. */
 static merbit_status mbi_merbit_multiply(merbit_plan *plan, mbi_devptr carries,
                                          const void *alpha, mbi_devptr x, const void *beta,
                                          mbi_devptr y, void *stream) {
@@ -28254,9 +28263,9 @@ static merbit_status mbi_merbit_multiply(merbit_plan *plan, mbi_devptr carries,
       stream, arguments);
 }
 
-/* y = A x, with y zero where blocks share rows (all zero before the first call); leaves z so
- * for the next call, which swaps the two (section 4.2 (3)). Not bitwise stable where a row
- * spans three blocks. */
+/* Launches y = A x. y must be zero where blocks share rows (all zero before the first call).
+ * The product zeroes the same entries of z for the next call, which swaps the two (section 4.2
+ * (3)). Not bitwise repeatable if a row spans three blocks. */
 MBI_INTERNAL merbit_status mbi_merbit_multiply_dual(merbit_plan *plan, mbi_devptr x,
                                                     mbi_devptr y, mbi_devptr z, void *stream) {
   mbi_merbit *m = mbi_merbit_of(plan);
@@ -28269,8 +28278,7 @@ MBI_INTERNAL merbit_status mbi_merbit_multiply_dual(merbit_plan *plan, mbi_devpt
                            arguments);
 }
 
-/* ---- Describe
- * --------------------------------------------------------------------------------- */
+/* ---- Describe ---------------------------------------------------------------------------- */
 
 static void mbi_merbit_info(const merbit_plan *plan, merbit_plan_info *info) {
   const mbi_merbit *m = mbi_merbit_of(plan);
@@ -28289,17 +28297,14 @@ static int mbi_merbit_describe(const merbit_plan *plan, char *text, size_t size)
                   m->dual ? "dual-buffer" : "carry-out");
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_merbit_method = {sizeof(mbi_merbit), mbi_merbit_create,
-                                                        mbi_merbit_destroy,
-                                                        mbi_merbit_carry_bytes,
-                                                        mbi_merbit_multiply,
-                                                        mbi_merbit_info,
-                                                        mbi_merbit_describe,
-                                                        NULL};
+MBI_INTERNAL const mbi_cuda_method mbi_merbit_method = {
+    sizeof(mbi_merbit),  mbi_merbit_create, mbi_merbit_destroy,  mbi_merbit_carry_bytes,
+    mbi_merbit_multiply, mbi_merbit_info,   mbi_merbit_describe, NULL};
 
 /* ==== >>spmv/shared/nonempty_rows.c  which rows of a device CSR hold something ============ */
 /* Counts on the GPU which rows are non-empty and how even they are, and lists them if some are
  * empty and the method asks for it. */
+
 #define MBI_NONEMPTY_SAMPLES 128 /* windows of nonzeros at most */
 #define MBI_NONEMPTY_THREADS 1024
 #define MBI_NONEMPTY_BLOCK_SAMPLES 4096        /* rows */
@@ -28337,7 +28342,7 @@ MBI_INTERNAL void mbi_nonempty_destroy(merbit_context *context, mbi_nonempty_row
 /* Counts the non-empty rows, their sum, the sum of the slices' widths and the longest row. The
  * CUDA context must be current. On failure the caller runs mbi_nonempty_destroy. */
 static merbit_status mbi_nonempty_create(merbit_context *context, mbi_device_csr *csr,
-                                      mbi_nonempty_rows *nonempty) {
+                                         mbi_nonempty_rows *nonempty) {
   void *count = NULL, *offsets = NULL, *arguments[6];
   uint64_t rows = csr->rows, blocks = mbi_nonempty_blocks_of((int64_t)rows);
   mbi_devptr row_ptr = csr->row_ptr, total, longest, widths;
@@ -28362,8 +28367,8 @@ static merbit_status mbi_nonempty_create(merbit_context *context, mbi_device_csr
   csr->scratch = 0;
   if (status == MERBIT_OK && nonempty->counts == 0) {
     nonempty->counts_bytes = mbi_nonempty_bytes((int64_t)rows);
-    status =
-        mbi_device_allocate(context, nonempty->counts_bytes, "counts of rows", &nonempty->counts);
+    status = mbi_device_allocate(context, nonempty->counts_bytes, "counts of rows",
+                                 &nonempty->counts);
   }
   widths = nonempty->counts; /* first, because it has 64 bits */
   total = widths + 2 * sizeof(uint32_t);
@@ -28408,8 +28413,9 @@ MBI_INTERNAL int mbi_nonempty_equal(const merbit_plan *plan) {
 }
 
 /* Samples the columns. Call it after mbi_nonempty_create, for a matrix with nonzeros. */
-MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_context *context, const mbi_device_csr *csr,
-                                            merbit_type type, mbi_nonempty_rows *nonempty) {
+MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_context *context,
+                                               const mbi_device_csr *csr, merbit_type type,
+                                               mbi_nonempty_rows *nonempty) {
   mbi_devptr row_ptr = csr->row_ptr, col_ind = csr->col_ind, narrow;
   uint64_t row_count = csr->rows, nnz = csr->nnz;
   const uint64_t window = nnz < MBI_NONEMPTY_WINDOW ? nnz : MBI_NONEMPTY_WINDOW;
@@ -28431,9 +28437,9 @@ MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_context *context, const mb
   arguments[5] = &nonempty->counts;
   arguments[6] = &narrow;
   if (status == MERBIT_OK) {
-    status = mbi_device_launch(context, sample, "mbk_arrays_sample", 2 * (int64_t)samples,
-                               MBI_NONEMPTY_THREADS,
-                               (unsigned)(MBI_NONEMPTY_TABLE * sizeof(uint32_t)), NULL, arguments);
+    status = mbi_device_launch(
+        context, sample, "mbk_arrays_sample", 2 * (int64_t)samples, MBI_NONEMPTY_THREADS,
+        (unsigned)(MBI_NONEMPTY_TABLE * sizeof(uint32_t)), NULL, arguments);
   }
   if (status == MERBIT_OK) {
     status = mbi_device_download(context, answer, nonempty->counts, sizeof answer);
@@ -28460,7 +28466,8 @@ static merbit_status mbi_nonempty_launch_columns(merbit_plan *plan) {
   mbi_devptr row_ptr = mbi_device_address(plan->given.row_ptr);
   uint32_t stride = (uint32_t)(plan->device.nnz / MBI_NONEMPTY_COLUMN_SAMPLES) + 1;
   void *kernel = NULL, *arguments[4];
-  const merbit_status status = mbi_program_kernel(context, &plan->nonempty.program, name, &kernel);
+  const merbit_status status =
+      mbi_program_kernel(context, &plan->nonempty.program, name, &kernel);
   arguments[0] = known ? (void *)&row_ptr : (void *)&plan->device.col_ind;
   arguments[1] = known ? (void *)&plan->device.cols : (void *)&plan->device.nnz;
   arguments[2] = &stride;
@@ -28482,7 +28489,8 @@ static merbit_status mbi_nonempty_count_columns(merbit_plan *plan, uint32_t *bin
   const uint64_t bytes = (plan->device.cols + MBI_NONEMPTY_BINS) * sizeof(uint32_t);
   void *bin = NULL, *arguments[3];
   mbi_devptr found = 0;
-  merbit_status status = mbi_program_kernel(context, &nonempty->program, "mbk_arrays_bins", &bin);
+  merbit_status status =
+      mbi_program_kernel(context, &nonempty->program, "mbk_arrays_bins", &bin);
   if (status == MERBIT_OK && nonempty->column_counts == 0) {
     status = mbi_device_allocate(context, bytes, "counts of columns", &nonempty->column_counts);
   }
@@ -28499,9 +28507,9 @@ static merbit_status mbi_nonempty_count_columns(merbit_plan *plan, uint32_t *bin
   arguments[1] = &plan->device.cols;
   arguments[2] = &found;
   if (status == MERBIT_OK) {
-    status = mbi_device_launch(context, bin, "mbk_arrays_bins",
-                               2 * (int64_t)context->device.multiprocessors, MBI_ARRAYS_THREADS,
-                               (unsigned)(MBI_NONEMPTY_BINS * sizeof(uint32_t)), NULL, arguments);
+    status = mbi_device_launch(
+        context, bin, "mbk_arrays_bins", 2 * (int64_t)context->device.multiprocessors,
+        MBI_ARRAYS_THREADS, (unsigned)(MBI_NONEMPTY_BINS * sizeof(uint32_t)), NULL, arguments);
   }
   if (status == MERBIT_OK) {
     status = mbi_device_download(context, bins, found, MBI_NONEMPTY_BINS * sizeof(uint32_t));
@@ -28517,8 +28525,8 @@ static merbit_status mbi_nonempty_count_columns(merbit_plan *plan, uint32_t *bin
 /* Sets hub_least and hub_share for the fullest columns, at most `room` of them and each with
  * two nonzeros of the sample or more: the least count of a hub, and the hubs' share of the
  * `sampled` nonzeros. */
-MBI_INTERNAL void mbi_nonempty_take_hubs(mbi_nonempty_rows *nonempty, const uint32_t *bins, uint64_t sampled,
-                                      uint64_t room) {
+MBI_INTERNAL void mbi_nonempty_take_hubs(mbi_nonempty_rows *nonempty, const uint32_t *bins,
+                                         uint64_t sampled, uint64_t room) {
   uint64_t hubs = 0, cold = 0;
   uint32_t n;
   nonempty->hub_least = MBI_NONEMPTY_BINS;
@@ -28550,7 +28558,8 @@ MBI_INTERNAL merbit_status mbi_nonempty_columns(merbit_plan *plan, uint64_t room
 
 /* Finds what rules out full blocks in `count` rows, evenly spread: bits of heights and of
  * widths. */
-static merbit_status mbi_nonempty_against(merbit_plan *plan, uint64_t count, uint32_t *against) {
+static merbit_status mbi_nonempty_against(merbit_plan *plan, uint64_t count,
+                                          uint32_t *against) {
   merbit_context *context = plan->context;
   uint64_t step = plan->device.rows / count;
   mbi_devptr answer = plan->nonempty.counts; /* in place of the sums, which have been read */
@@ -28645,8 +28654,9 @@ MBI_INTERNAL merbit_status mbi_nonempty_need(merbit_plan *plan) {
 
 /* Lists the rows. Call it after mbi_nonempty_create, if some rows are empty. On failure nothing
  * changes. */
-MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_context *context, const mbi_device_csr *csr,
-                                             mbi_nonempty_rows *nonempty) {
+MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_context *context,
+                                                const mbi_device_csr *csr,
+                                                mbi_nonempty_rows *nonempty) {
   const uint64_t starts = (nonempty->count + 1) * mbi_index_bytes(csr->offset_type);
   const uint64_t ids = (nonempty->count + 1) * sizeof(uint32_t); /* at least one */
   const uint64_t empties = (csr->rows - nonempty->count) * sizeof(uint32_t);
@@ -28671,8 +28681,9 @@ MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_context *context, const m
   arguments[4] = &row_start;
   arguments[5] = &empty_id;
   if (status == MERBIT_OK) {
-    status = mbi_device_launch(context, compact, "mbk_arrays_compact", (int64_t)nonempty->blocks,
-                               256, (unsigned)(8 * sizeof(uint32_t)), NULL, arguments);
+    status =
+        mbi_device_launch(context, compact, "mbk_arrays_compact", (int64_t)nonempty->blocks,
+                          256, (unsigned)(8 * sizeof(uint32_t)), NULL, arguments);
   }
   if (status != MERBIT_OK) {
     mbi_device_release(context, row_id);
@@ -28760,6 +28771,8 @@ MBI_INTERNAL double mbi_walk(const merbit_plan *plan, double at_once, int loads)
 }
 
 /* ==== >>spmv/gpu/scan/sizes.c  CUDA: how the scan cuts a matrix into tiles and blocks ===== */
+/* Sizes of SCAN: steps, packs, threads, and whether blocks own whole rows. */
+
 /* ---- Encode: from the plan's wishes to sizes --------------------------------------------- */
 
 /* Returns the state of a plan by this method. */
@@ -28767,24 +28780,24 @@ MBI_INTERNAL mbi_scan_schedule *mbi_scan_of(const merbit_plan *plan) {
   return (mbi_scan_schedule *)plan->state;
 }
 
-/* Nonzeros of 16 bytes of sums. */
+/* Returns the nonzeros whose accumulators take 16 bytes. */
 MBI_INTERNAL int mbi_scan_widest(merbit_type type) {
   return (int)(16 / mbi_type_size(type));
 }
 
-/* Whether columns and values can be loaded 16 bytes at once. */
+/* Returns 1 if columns and values can be loaded 16 bytes at a time. */
 MBI_INTERNAL int mbi_scan_aligned(const merbit_plan *plan) {
   return (plan->device.col_ind | plan->device.values) % 16 == 0;
 }
 
-/* Whether values come by the number of a row or from a table, which takes registers. */
+/* Returns 1 if values are stored per row or in a table: looking them up takes registers. */
 static int mbi_scan_looks_up(const merbit_plan *plan) {
   return plan->device.form == MBI_VALUES_ROW || plan->device.form == MBI_VALUES_TABLE;
 }
 
-/* Blocks that leave registers for what a lane holds, without spilling. For 9.0 NVRTC gets by
- * with 40 of them for a pack of 16 bytes more than elsewhere, but not where values are
- * looked up; blocks that take whole rows need more. */
+/* Returns the blocks per multiprocessor that leave enough registers for a lane, without
+ * spilling. For compute capability 9.0 NVRTC needs 40 registers for a pack of 16 bytes more
+ * than elsewhere, except where values are looked up. Blocks that own whole rows need more. */
 MBI_INTERNAL int mbi_scan_resident(const merbit_plan *plan) {
   const int packs = mbi_scan_of(plan)->steps / mbi_scan_widest(mbi_plan_accumulator(plan)),
             threads = mbi_scan_of(plan)->threads;
@@ -28797,7 +28810,7 @@ MBI_INTERNAL int mbi_scan_resident(const merbit_plan *plan) {
   /* Many narrow packs by rows spill at 1,024 threads where addresses take more registers. */
   const int tight = plan->context->device.compute_capability >= 100 && packs == 4 && single &&
                     plan->device.form == MBI_VALUES_ROW;
-  /* Of 16 bytes each, what a lane keeps beside its products takes twice the registers. */
+  /* With accumulators of 16 bytes, a lane's other state takes twice the registers. */
   const int heavy = mbi_plan_accumulator(plan) == MERBIT_C128;
   const int blocks = (heavy                      ? (packs > 16  ? 256
                                                     : packs > 8 ? 384
@@ -28811,12 +28824,14 @@ MBI_INTERNAL int mbi_scan_resident(const merbit_plan *plan) {
   return blocks > 16 ? 16 : blocks < 1 ? 1 : blocks;
 }
 
-/* What follows from the rows and from s->tiles, for every method on tiles of nonzeros. */
+/* Computes what follows from the rows and from s->tiles, for every method on tiles of
+ * nonzeros. */
 MBI_INTERNAL void mbi_scan_size_rows(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   const uint64_t pack = (uint64_t)s->pack;
-  /* That hold of a row that none of them ends. */
-  const uint64_t lanes = (plan->nonempty.longest > 0 ? plan->nonempty.longest - 1 : 0) / pack + 1;
+  /* The lanes that may hold a part of a row without a row end. */
+  const uint64_t lanes =
+      (plan->nonempty.longest > 0 ? plan->nonempty.longest - 1 : 0) / pack + 1;
   s->depth = mbi_log2_ceiling(lanes < 32 ? lanes : 32);
   s->fixup_blocks = (s->tiles + MBI_SCAN_FIXUP_THREADS - 1) / MBI_SCAN_FIXUP_THREADS;
   s->empty_rows = plan->device.rows - plan->nonempty.count;
@@ -28828,15 +28843,15 @@ MBI_INTERNAL void mbi_scan_size_rows(merbit_plan *plan) {
   }
 }
 
-/* Nonzeros that one block to a multiprocessor takes, of 1,024 threads and whole rows; one warp
- * is for the overhang. */
+/* Returns the nonzeros that fit one block of 1,024 threads per multiprocessor that owns whole
+ * rows. One warp is left for rows that reach past the block's tiles. */
 static uint64_t mbi_scan_at_once(const merbit_plan *plan, int steps) {
   return (uint64_t)plan->context->device.multiprocessors * 31 * 32 * (uint64_t)steps;
 }
 
-/* Whether one launch over whole rows pays: where all of the matrix is in flight at once and no
- * row takes a block more than one round; and for larger ones of short rows, whose ends the
- * second launch would look for. */
+/* Returns 1 if one launch over whole rows pays: if the whole matrix is in flight at once and no
+ * row takes a block more than one round, and for larger matrices of short rows, whose ends the
+ * fix-up would look for. */
 static int mbi_scan_suits_whole(const merbit_plan *plan, uint64_t round) {
   const uint64_t nnz = plan->device.nnz, longest = plan->nonempty.longest;
   return nnz <= mbi_scan_at_once(plan, 12)   ? longest <= round
@@ -28844,9 +28859,9 @@ static int mbi_scan_suits_whole(const merbit_plan *plan, uint64_t round) {
                                              : 0;
 }
 
-/* Whether lanes take twice as many neighbours as they have 16 bytes of sums for: putting rows
- * together then costs half, where columns are all that is streamed and rows are not short (on
- * an H200, stencil27 of 20M ones 63 to 50 us in f64, a web graph 78 to 66, a circuit of five
+/* Returns 1 if lanes take twice as many neighbours as 16 bytes of accumulators hold. The
+ * segmented scan then costs half, if only columns are streamed and rows are not short (on an
+ * H200, stencil27 of 20M ones 63 to 50 us in f64, a web graph 78 to 66, a circuit of five
  * nonzeros a row 77 to 69; roads of three 92 to 97). Values would come in halves of sectors. */
 static int mbi_scan_takes_twice(const merbit_plan *plan) {
   const int single = mbi_plan_accumulator(plan) == MERBIT_F32;
@@ -28858,7 +28873,7 @@ static int mbi_scan_takes_twice(const merbit_plan *plan) {
          plan->desc.sigma % twice == 0;
 }
 
-/* Steps, threads and whether blocks take whole rows, where the plan leaves them open. */
+/* Chooses steps, threads and whole rows where the plan leaves them open. */
 static void mbi_scan_defaults(merbit_plan *plan) {
   const merbit_plan_desc *wish = &plan->desc;
   mbi_scan_schedule *s = mbi_scan_of(plan);
@@ -28893,14 +28908,14 @@ static void mbi_scan_defaults(merbit_plan *plan) {
     } else if (nnz < processors * 49152) {
       steps = 8;
       threads = 256;
-    } else { /* much in flight in each lane, as far as registers go */
+    } else { /* many loads in flight per lane, as far as registers allow */
       steps = !wide || (twice && single) ? 16 : single ? 12 : 8;
       threads = wide && !(twice && single) ? 512 : 256;
     }
     s->steps = wish->sigma != 0 ? wish->sigma : steps;
     s->threads = wish->block_threads != 0 ? wish->block_threads : threads;
   } else if (wish->sigma == 0 && !single && mbi_scan_looks_up(plan)) {
-    /* More would spill; blocks take another round instead. */
+    /* More would spill. Blocks take another round instead. */
     const int fits = plan->context->device.compute_capability < 100 ? 8 : 4;
     s->steps = s->steps > fits ? fits : s->steps;
   }
@@ -28911,10 +28926,10 @@ static int mbi_scan_has_dots(const merbit_plan *plan) {
   return plan->making.dots && !mbi_scan_of(plan)->whole && mbi_plan_plain(plan) &&
          csr->rows == csr->cols && csr->rows * mbi_type_size(plan->type) >= MBI_SCAN_DOTS &&
          csr->nnz < 8 * csr->rows &&
-         csr->form != MBI_VALUES_COLUMN; /* whose x is scaled before */
+         csr->form != MBI_VALUES_COLUMN; /* x is scaled before the product */
 }
 
-/* Sizes of the specialisation; needs plan->nonempty. */
+/* Computes the sizes of the specialisation. Needs plan->nonempty. */
 MBI_INTERNAL merbit_status mbi_scan_size(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   merbit_context *context = plan->context;
@@ -28946,14 +28961,15 @@ MBI_INTERNAL merbit_status mbi_scan_size(merbit_plan *plan) {
   }
   s->dots = mbi_scan_has_dots(plan);
   s->resident = mbi_scan_resident(plan);
-  warps = (uint64_t)s->threads / 32 - (s->whole ? 1 : 0); /* one is for the overhang */
+  warps = (uint64_t)s->threads / 32 - (s->whole ? 1 : 0); /* one warp is for rows that reach
+                                                           * past the tiles */
   s->blocks = (s->tiles + warps - 1) / warps;
   mbi_scan_size_rows(plan);
   return MERBIT_OK;
 }
 
-/* Of one block that takes whole rows: a table of values, what its warps tell each other, twice,
- * and the old y. */
+/* Returns the bytes of shared memory of a block that owns whole rows: a table of values, the
+ * warps' carries, twice, and the old y. */
 MBI_INTERNAL unsigned mbi_scan_whole_shared(const merbit_plan *plan, int adds) {
   const unsigned size = (unsigned)mbi_type_size(mbi_plan_accumulator(plan));
   const unsigned threads = (unsigned)mbi_scan_of(plan)->threads;
@@ -28962,8 +28978,10 @@ MBI_INTERNAL unsigned mbi_scan_whole_shared(const merbit_plan *plan, int adds) {
 }
 
 /* ==== >>spmv/gpu/scan/scan.c  CUDA: tiles of nonzeros, segmented sums by shuffles ========= */
-/* ---- Specialise: the kernels of one program -----------------------------------------------
- */
+/* SCAN on the host: builds the schedule of tiles, launches the product and the fix-up.
+ * spmv/gpu/scan/scan.cu and spmv/gpu/scan/whole.cu describe the two kernels. */
+
+/* ---- Specialise: the kernels of one program ---------------------------------------------- */
 
 MBI_INTERNAL void mbi_scan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   const mbi_scan_schedule *s = mbi_scan_of(plan);
@@ -28981,7 +28999,7 @@ MBI_INTERNAL void mbi_scan_preamble(const merbit_plan *plan, mbi_preamble *pream
   }
 }
 
-/* The kernels of tiles whose rows cross them, from the plan's program. */
+/* Gets the kernels of tiles whose rows cross them from the plan's program. */
 MBI_INTERNAL merbit_status mbi_scan_kernels(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   merbit_status status =
@@ -29041,7 +29059,7 @@ static merbit_status mbi_scan_build(merbit_plan *plan) {
       arguments);
 }
 
-/* plan->nonempty, listed where some rows are empty. */
+/* Makes plan->nonempty, and lists the rows if some are empty. */
 MBI_INTERNAL merbit_status mbi_scan_rank(merbit_plan *plan) {
   merbit_status status;
   if (!mbi_nonempty_fit(plan)) {
@@ -29051,13 +29069,14 @@ MBI_INTERNAL merbit_status mbi_scan_rank(merbit_plan *plan) {
                     mbi_method_identifier(plan->method), plan->device.rows);
   }
   status = mbi_nonempty_need(plan);
-  if (status == MERBIT_OK && plan->nonempty.count < plan->device.rows && plan->nonempty.row_id == 0) {
+  if (status == MERBIT_OK && plan->nonempty.count < plan->device.rows &&
+      plan->nonempty.row_id == 0) {
     status = mbi_nonempty_compact(plan->context, &plan->device, &plan->nonempty);
   }
   return status;
 }
 
-/* row_ends and tile_row, made and counted, and room for block_start; needs the kernels. */
+/* Builds row_ends and tile_row, and allocates block_start. Needs the kernels. */
 MBI_INTERNAL merbit_status mbi_scan_schedule_create(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   const uint64_t words = s->tiles * (uint64_t)s->steps * sizeof(uint32_t);
@@ -29077,7 +29096,7 @@ MBI_INTERNAL merbit_status mbi_scan_schedule_create(merbit_plan *plan) {
   return status;
 }
 
-/* block_start, after the schedule. */
+/* Computes block_start. Needs the schedule. */
 static merbit_status mbi_scan_cut(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   void *arguments[6];
@@ -29092,7 +29111,7 @@ static merbit_status mbi_scan_cut(merbit_plan *plan) {
                            MBI_SCAN_BUILD_THREADS, 0, NULL, arguments);
 }
 
-/* Everything for the matrix in plan->device. After a failure mbi_scan_destroy cleans up. */
+/* Builds SCAN's arrays for plan->device. On failure the caller runs mbi_scan_destroy. */
 MBI_INTERNAL merbit_status mbi_scan_create(merbit_plan *plan) {
   merbit_status status = mbi_scan_rank(plan);
   if (status == MERBIT_OK) {
@@ -29113,7 +29132,7 @@ MBI_INTERNAL void mbi_scan_destroy(merbit_plan *plan) {
   mbi_program_destroy(plan->context, &plan->program);
 }
 
-/* Bytes of the carries of one product in flight: firsts and tails, and parts of x'A x. */
+/* Returns the bytes of the carries of one product: firsts and tails, and the parts of x'A x. */
 MBI_INTERNAL uint64_t mbi_scan_carry_bytes(const merbit_plan *plan) {
   const mbi_scan_schedule *s = mbi_scan_of(plan);
   return s->whole ? 0
@@ -29121,14 +29140,15 @@ MBI_INTERNAL uint64_t mbi_scan_carry_bytes(const merbit_plan *plan) {
                                 (s->dots ? sizeof(double) : 0));
 }
 
-/* Returns into how many parts of x'A x a product of the plan adds up; 0 if it adds up none. */
+/* Returns the number of parts of x'A x that a product of the plan adds up; 0 if it adds up
+ * none. */
 MBI_INTERNAL uint64_t mbi_scan_dot_parts(const merbit_plan *plan) {
   return plan->cuda != NULL && plan->method == MERBIT_METHOD_SCAN && mbi_scan_of(plan)->dots
              ? mbi_scan_of(plan)->tiles
              : 0;
 }
 
-/* Returns where the last product with the plan's own workspace has left these parts, or 0. */
+/* Returns the address of these parts after a product with the plan's own workspace, or 0. */
 MBI_INTERNAL mbi_devptr mbi_scan_dots(const merbit_plan *plan) {
   const uint64_t parts = mbi_scan_dot_parts(plan);
   return parts > 0 ? plan->workspace->device_carries +
@@ -29136,7 +29156,8 @@ MBI_INTERNAL mbi_devptr mbi_scan_dots(const merbit_plan *plan) {
                    : 0;
 }
 
-/* After a product over all tiles: rows that cross tiles, and empty ones. `how`: a MBI_START. */
+/* Launches the fix-up after a product over all tiles: rows that cross tiles, and empty rows.
+ * `how`: a MBI_START. */
 MBI_INTERNAL merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr carries,
                                                  const void *alpha, const void *beta,
                                                  mbi_devptr y, void *stream, int how) {
@@ -29164,7 +29185,7 @@ MBI_INTERNAL merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr c
       stream, arguments, how);
 }
 
-/* Whether the old y is wanted, for all that the host knows of beta, a kernel's argument. */
+/* Returns 1 if the old y may be read, as far as the host knows beta. */
 MBI_INTERNAL int mbi_scan_adds(const merbit_plan *plan, const void *beta) {
   if (mbi_plan_has_semiring(plan)) {
     return mbi_semiring_adds(plan, beta);
@@ -29255,15 +29276,14 @@ static int mbi_scan_describe(const merbit_plan *plan, char *text, size_t size) {
       s->whole ? " with whole rows" : "", plan->streaming ? ", matrix past the caches" : "");
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_scan_method = {sizeof(mbi_scan_schedule), mbi_scan_create,
-                                                      mbi_scan_destroy,
-                                                      mbi_scan_carry_bytes,
-                                                      mbi_scan_multiply,
-                                                      mbi_scan_info,
-                                                      mbi_scan_describe,
-                                                      NULL};
+MBI_INTERNAL const mbi_cuda_method mbi_scan_method = {
+    sizeof(mbi_scan_schedule), mbi_scan_create, mbi_scan_destroy,  mbi_scan_carry_bytes,
+    mbi_scan_multiply,         mbi_scan_info,   mbi_scan_describe, NULL};
 
 /* ==== >>spmv/gpu/merge/merge.c  CUDA: the merge path, with nothing made beforehand ======== */
+/* Merge path on the host: sizes and launches; nothing is built. spmv/gpu/merge/merge.cu
+ * describes the method. */
+
 /* ---- Encode: sizes, from what is known without a look at the matrix ---------------------- */
 
 /* Returns the state of a plan by this method. */
@@ -29271,11 +29291,12 @@ MBI_INTERNAL mbi_merge_path *mbi_merge_path_of(const merbit_plan *plan) {
   return (mbi_merge_path *)plan->state;
 }
 
-/* Blocks that leave registers for what a lane holds, without spilling. For 9.0 NVRTC gets by
- * with fewer than elsewhere. */
+/* Returns the blocks per multiprocessor that leave enough registers for a lane, without
+ * spilling. NVRTC needs fewer registers for compute capability 9.0 than elsewhere. */
 static int mbi_merge_resident(const merbit_plan *plan) {
   const mbi_merge_path *p = mbi_merge_path_of(plan);
-  const int single = mbi_plan_accumulator(plan) == MERBIT_F32, words = p->steps * (single ? 1 : 2);
+  const int single = mbi_plan_accumulator(plan) == MERBIT_F32,
+            words = p->steps * (single ? 1 : 2);
   const int heavy = mbi_plan_accumulator(plan) == MERBIT_C128; /* see mbi_scan_resident */
   const int known = plan->context->device.compute_capability == 90 && mbi_scan_aligned(plan) &&
                     plan->device.offset_type == MERBIT_INDEX_32 &&
@@ -29291,17 +29312,18 @@ static int mbi_merge_resident(const merbit_plan *plan) {
   return blocks > 16 ? 16 : blocks < 1 ? 1 : blocks;
 }
 
-/* A block's chunks share its start, but few blocks share a GPU badly. */
+/* Returns the chunks per block. The chunks of a block share its start-up, but few blocks fill a
+ * GPU badly. */
 static int mbi_merge_rounds(const merbit_plan *plan) {
   const mbi_merge_path *p = mbi_merge_path_of(plan);
   const uint64_t places =
       (uint64_t)plan->context->device.multiprocessors * (uint64_t)p->resident;
   return p->chunks > 32 * places && mbi_plan_accumulator(plan) == MERBIT_F32 ? 4
-         : p->chunks > 8 * places                                     ? 2
-                                                                      : 1;
+         : p->chunks > 8 * places                                            ? 2
+                                                                             : 1;
 }
 
-/* The steps of the path in a chunk: see spmv/gpu/merge/path.cuh. */
+/* Returns the steps of the path in a chunk: see spmv/gpu/merge/path.cuh. */
 static uint64_t mbi_merge_chunk(const mbi_merge_path *p) {
   return (uint64_t)p->threads * (uint64_t)p->steps - (uint64_t)p->pack + 1;
 }
@@ -29342,7 +29364,7 @@ MBI_INTERNAL merbit_status mbi_merge_size(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* Of one block: see mbk_merge_places. */
+/* Returns the bytes of shared memory of a block, laid out by mbk_merge_places. */
 MBI_INTERNAL unsigned mbi_merge_shared(const merbit_plan *plan, int adds) {
   const mbi_merge_path *p = mbi_merge_path_of(plan);
   const unsigned size = (unsigned)mbi_type_size(mbi_plan_accumulator(plan)),
@@ -29399,17 +29421,17 @@ static void mbi_merge_path_destroy(merbit_plan *plan) {
   mbi_program_destroy(plan->context, &plan->program);
 }
 
-/* Where chunks begin, up to a multiple of 16 bytes. */
+/* Returns the bytes of the chunks' beginnings, rounded up to a multiple of 16. */
 static uint64_t mbi_merge_begin_bytes(const merbit_plan *plan) {
   return (mbi_merge_path_of(plan)->chunks + 2) / 2 * 2 * sizeof(uint64_t);
 }
 
-/* Where chunks begin, then what each holds of its first row and of the one open at its end. */
+/* Returns the bytes of the chunks' beginnings, then of each chunk's first sum and carry-out. */
 MBI_INTERNAL uint64_t mbi_merge_carry_bytes(const merbit_plan *plan) {
   const uint64_t chunks = mbi_merge_path_of(plan)->chunks;
-  return chunks > 0
-             ? mbi_merge_begin_bytes(plan) + 2 * chunks * mbi_type_size(mbi_plan_accumulator(plan))
-             : 0;
+  return chunks > 0 ? mbi_merge_begin_bytes(plan) +
+                          2 * chunks * mbi_type_size(mbi_plan_accumulator(plan))
+                    : 0;
 }
 
 /* ---- Launch ------------------------------------------------------------------------------ */
@@ -29487,15 +29509,15 @@ static int mbi_merge_describe(const merbit_plan *plan, char *text, size_t size) 
                   plan->streaming ? ", matrix past the caches" : "");
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_merge_path_method = {sizeof(mbi_merge_path), mbi_merge_path_create,
-                                                            mbi_merge_path_destroy,
-                                                            mbi_merge_carry_bytes,
-                                                            mbi_merge_path_multiply,
-                                                            mbi_merge_info,
-                                                            mbi_merge_describe,
-                                                            NULL};
+MBI_INTERNAL const mbi_cuda_method mbi_merge_path_method = {
+    sizeof(mbi_merge_path),  mbi_merge_path_create,
+    mbi_merge_path_destroy,  mbi_merge_carry_bytes,
+    mbi_merge_path_multiply, mbi_merge_info,
+    mbi_merge_describe,      NULL};
 
 /* ==== >>spmv/gpu/binned/sizes.c  how the binned product cuts a matrix, and its program ==== */
+/* Sizes of BINNED: strips, parts, threads and shared memory. */
+
 /* ---- Encode: strips and parts ------------------------------------------------------------ */
 
 /* Returns the state of a plan by this method. */
@@ -29509,9 +29531,10 @@ MBI_INTERNAL uint64_t mbi_binned_group(const merbit_plan *plan) {
   return 32 / mbi_type_size(plan->type);
 }
 
-/* Strips, parts and threads where the plan leaves them open. Two blocks to a multiprocessor
- * hide each other's waits; one with twice the strip and part makes longer runs, where those
- * would be mostly padding. A GPU whose blocks have little shared memory gets half of it. */
+/* Chooses strips, parts and threads where the plan leaves them open. Two blocks per
+ * multiprocessor hide each other's waits. One block with a strip and a part of twice the size
+ * makes longer runs, if short ones would be mostly padding. A GPU with little shared memory per
+ * block gets half. */
 static void mbi_binned_defaults(merbit_plan *plan) {
   mbi_binned *b = mbi_binned_of(plan);
   const uint64_t room = (uint64_t)plan->context->device.shared_bytes_per_block;
@@ -29527,29 +29550,32 @@ static void mbi_binned_defaults(merbit_plan *plan) {
   b->warp_tiles = plan->desc.omega != 0 ? plan->desc.omega : (int)(16 / size);
   mbi_scan_of(plan)->pack = mbi_scan_widest(plan->type);
   mbi_scan_of(plan)->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads
-                       : wide                        ? 1024
-                       : little                      ? 256
-                                                     : 512;
+                               : wide                        ? 1024
+                               : little                      ? 256
+                                                             : 512;
 }
 
-/* Shared memory: a table of values and a strip of x for phase 1. */
+/* Returns the bytes of shared memory of phase 1: a table of values and a strip of x. */
 MBI_INTERNAL uint64_t mbi_binned_multiply_shared(const merbit_plan *plan) {
   return mbi_value_shared(plan) + mbi_binned_of(plan)->strip * mbi_type_size(plan->type);
 }
 
-/* And the sums of a tile for each warp and the groups of a part, for phase 2. */
+/* Returns the bytes of shared memory of phase 2: the table, the sums of a tile for each warp,
+ * and the groups of a part. */
 MBI_INTERNAL uint64_t mbi_binned_sum_shared(const merbit_plan *plan, uint64_t groups) {
-  return (uint64_t)(mbi_scan_of(plan)->threads * mbi_scan_of(plan)->steps) * mbi_type_size(plan->type) +
+  return (uint64_t)(mbi_scan_of(plan)->threads * mbi_scan_of(plan)->steps) *
+             mbi_type_size(plan->type) +
          groups * 32;
 }
 
-/* Three words for each strip to fill a part, and its columns. */
+/* Returns the bytes of shared memory that filling a part takes: three words for each strip, and
+ * the part's columns. */
 MBI_INTERNAL uint64_t mbi_binned_fill_shared(const merbit_plan *plan) {
   return 3 * mbi_binned_of(plan)->strips * sizeof(uint32_t) +
          mbi_binned_of(plan)->part_groups * mbi_binned_group(plan) * sizeof(uint16_t);
 }
 
-/* Sizes of the specialisation; needs plan->nonempty. */
+/* Computes the sizes of the specialisation. Needs plan->nonempty. */
 MBI_INTERNAL merbit_status mbi_binned_size(merbit_plan *plan) {
   mbi_binned *b = mbi_binned_of(plan);
   mbi_scan_schedule *s = mbi_scan_of(plan);
@@ -29611,16 +29637,19 @@ MBI_INTERNAL merbit_status mbi_binned_specialise(merbit_plan *plan) {
     status = mbi_scan_kernels(plan);
   }
   for (i = 0; i < 6 && status == MERBIT_OK; i++) {
-    status =
-        mbi_program_kernel(plan->context, &plan->program, names[i], &mbi_binned_of(plan)->kernels[i]);
+    status = mbi_program_kernel(plan->context, &plan->program, names[i],
+                                &mbi_binned_of(plan)->kernels[i]);
   }
   return status;
 }
 
 /* ==== >>spmv/gpu/binned/binned.c  CUDA: products by strips of columns, sums by parts of rows ==== */
+/* BINNED on the host: builds the runs of nonzeros, launches the two phases and the fix-up.
+ * spmv/gpu/binned/binned.cu describes the method. */
+
 /* ---- Build: count, place, fill ----------------------------------------------------------- */
 
-/* Build kernel `which`. */
+/* Launches build kernel `which`. */
 static merbit_status mbi_binned_launch(merbit_plan *plan, int which, const char *name,
                                        uint64_t blocks, uint64_t shared, void **arguments) {
   void *kernel = mbi_binned_of(plan)->kernels[which];
@@ -29632,7 +29661,7 @@ static merbit_status mbi_binned_launch(merbit_plan *plan, int which, const char 
                                  MBI_BINNED_BUILD_THREADS, (unsigned)shared, NULL, arguments);
 }
 
-/* An array of the host, on the GPU. */
+/* Uploads an array of the host. */
 static merbit_status mbi_binned_send(merbit_plan *plan, const uint32_t *array, uint64_t count,
                                      const char *what, mbi_devptr *target) {
   merbit_status status =
@@ -29642,7 +29671,7 @@ static merbit_status mbi_binned_send(merbit_plan *plan, const uint32_t *array, u
                              : status;
 }
 
-/* part_start, from the groups of the parts. */
+/* Computes part_start from the groups of the parts. */
 MBI_INTERNAL merbit_status mbi_binned_place_parts(merbit_plan *plan, uint32_t *groups) {
   mbi_binned *b = mbi_binned_of(plan);
   const uint64_t most = (uint64_t)plan->context->device.shared_bytes_per_block;
@@ -29666,7 +29695,8 @@ MBI_INTERNAL merbit_status mbi_binned_place_parts(merbit_plan *plan, uint32_t *g
   return mbi_binned_send(plan, groups, b->parts + 1, "starts of parts", &b->part_start);
 }
 
-/* The items of phase 1, from the groups of the strips, which become their first groups. */
+/* Computes the items of phase 1 from the groups of the strips, which become their first
+ * groups. */
 static merbit_status mbi_binned_place_strips(merbit_plan *plan, uint32_t *groups,
                                              uint32_t *items) {
   mbi_binned *b = mbi_binned_of(plan);
@@ -29687,8 +29717,9 @@ static merbit_status mbi_binned_place_strips(merbit_plan *plan, uint32_t *groups
   return mbi_binned_send(plan, items, 3 * b->items, "items", &b->item_list);
 }
 
-/* Runs counted, then placed in the order of phase 1. `groups` and `host` have room for a word
- * of each strip and for one of each part and one more, `host` for the items too. */
+/* Counts the runs, then places them in the order of phase 1. `groups` and `host` have space for
+ * a word of each strip, and for one of each part and one more; `host` has space for the items
+ * too. */
 static merbit_status mbi_binned_place(merbit_plan *plan, mbi_devptr groups, uint32_t *host) {
   mbi_binned *b = mbi_binned_of(plan);
   merbit_context *context = plan->context;
@@ -29731,12 +29762,13 @@ static merbit_status mbi_binned_place(merbit_plan *plan, mbi_devptr groups, uint
              : status;
 }
 
-/* Memory for the runs and their order. */
+/* Allocates the runs and their order. */
 static merbit_status mbi_binned_order(merbit_plan *plan) {
   mbi_binned *b = mbi_binned_of(plan);
   merbit_context *context = plan->context;
   const uint64_t words = b->strips > b->parts + 1 ? b->strips : b->parts + 1;
-  /* One item a strip and one for each full one, whose groups hold a nonzero each. */
+  /* One item for each strip and one for each full one; each of an item's groups holds a
+   * nonzero. */
   const uint64_t items = b->strips + plan->device.nnz / MBI_BINNED_ITEM;
   mbi_devptr groups = 0;
   void *host = NULL;
@@ -29757,7 +29789,7 @@ static merbit_status mbi_binned_order(merbit_plan *plan) {
   return status;
 }
 
-/* What the plan holds of the matrix; with `again` only its values. */
+/* Launches the kernel that copies the matrix into strips; with `again` only its values. */
 static merbit_status mbi_binned_fill(merbit_plan *plan, uint32_t again) {
   mbi_binned *b = mbi_binned_of(plan);
   uint32_t strips = (uint32_t)b->strips;
@@ -29781,7 +29813,7 @@ static merbit_status mbi_binned_refresh(merbit_plan *plan) {
   return mbi_binned_fill(plan, 1);
 }
 
-/* The matrix in strips, once its order is known. */
+/* Stores the matrix in strips, in the order found before. */
 static merbit_status mbi_binned_store(merbit_plan *plan) {
   mbi_binned *b = mbi_binned_of(plan);
   merbit_context *context = plan->context;
@@ -29794,7 +29826,8 @@ static merbit_status mbi_binned_store(merbit_plan *plan) {
                             b->groups * sizeof(uint32_t), places};
   merbit_status status =
       mbi_device_allocate_parts(context, "the matrix in strips", 4, parts, bytes);
-  if (status == MERBIT_OK) { /* the last tile's are loaded, even those of no nonzero */
+  if (status == MERBIT_OK) { /* the last tile's words are loaded, even those without a
+                              * nonzero */
     status = mbi_device_zero(context, b->places + places - last, (size_t)last, NULL);
   }
   if (status == MERBIT_OK) {
@@ -29848,7 +29881,8 @@ static void mbi_binned_destroy(merbit_plan *plan) {
 
 /* ---- Launch ------------------------------------------------------------------------------ */
 
-/* The carries of the tiles, then the products from a multiple of 32 bytes on. */
+/* Returns the bytes of the tiles' carries, then of the products, which begin at a multiple of
+ * 32 bytes. */
 static uint64_t mbi_binned_carry_bytes(const merbit_plan *plan) {
   return mbi_scan_carry_bytes(plan) + 32 + mbi_binned_of(plan)->groups * 32;
 }
@@ -29860,7 +29894,7 @@ static merbit_status mbi_binned_multiply(merbit_plan *plan, mbi_devptr carries,
   mbi_scan_schedule *s = mbi_scan_of(plan);
   mbi_devptr tails = carries + s->tiles * mbi_type_size(plan->type);
   mbi_devptr products = (carries + mbi_scan_carry_bytes(plan) + 31) / 32 * 32;
-  /* In f64 they are up to 6% slower where their launches overlap (H200). */
+  /* In f64 dependent launches make the kernels up to 6% slower (H200). */
   const int overlaps = plan->type == MERBIT_F32;
   const int how = overlaps ? mbi_plan_start(plan, 0) : MBI_LAUNCH_PLAIN;
   void *arguments[14];
@@ -29887,7 +29921,7 @@ static merbit_status mbi_binned_multiply(merbit_plan *plan, mbi_devptr carries,
   arguments[0] = &b->part_start;
   arguments[1] = &products;
   arguments[2] = &b->places;
-  arguments[3] = &plan->device.values; /* where they are those of rows */
+  arguments[3] = &plan->device.values; /* values stored once per row */
   arguments[4] = &s->row_ends;
   arguments[5] = &s->tile_row;
   arguments[6] = &plan->nonempty.row_id;
@@ -29927,10 +29961,14 @@ static int mbi_binned_describe(const merbit_plan *plan, char *text, size_t size)
                   mbi_scan_of(plan)->threads);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_binned_method = {sizeof(mbi_binned), mbi_binned_create, mbi_binned_destroy,  mbi_binned_carry_bytes, mbi_binned_multiply,
-    mbi_binned_info,   mbi_binned_describe, mbi_binned_refresh};
+MBI_INTERNAL const mbi_cuda_method mbi_binned_method = {
+    sizeof(mbi_binned),  mbi_binned_create, mbi_binned_destroy,  mbi_binned_carry_bytes,
+    mbi_binned_multiply, mbi_binned_info,   mbi_binned_describe, mbi_binned_refresh};
 
 /* ==== >>spmv/gpu/hubs/hubs.c  CUDA: the scan, with the fullest columns in shared memory ==== */
+/* HUBS on the host: finds the hubs, encodes the columns, launches the product.
+ * spmv/gpu/hubs/hubs.cu describes the method. */
+
 /* ---- Encode: room for hubs, tiles -------------------------------------------------------- */
 
 /* Returns the state of a plan by this method. */
@@ -29939,7 +29977,7 @@ MBI_INTERNAL mbi_hubs *mbi_hubs_of(const merbit_plan *plan) {
 }
 
 #define MBI_HUBS_THREADS 1024
-#define MBI_HUBS_ROOM 160 /* kilobytes of x in shared memory; the rest of it is L1 */
+#define MBI_HUBS_ROOM 160 /* kilobytes of x in shared memory; the rest of it serves as L1 */
 
 MBI_INTERNAL uint64_t mbi_hubs_room(const merbit_plan *plan) {
   const uint64_t bytes =
@@ -29951,7 +29989,7 @@ MBI_INTERNAL uint64_t mbi_hubs_room(const merbit_plan *plan) {
   return room / mbi_type_size(plan->type);
 }
 
-/* Sizes of the specialisation; needs plan->nonempty. */
+/* Computes the sizes of the specialisation. Needs plan->nonempty. */
 MBI_INTERNAL merbit_status mbi_hubs_size(merbit_plan *plan) {
   mbi_hubs *h = mbi_hubs_of(plan);
   mbi_scan_schedule *s = mbi_scan_of(plan);
@@ -30005,15 +30043,16 @@ static merbit_status mbi_hubs_specialise(merbit_plan *plan) {
     status = mbi_scan_kernels(plan);
   }
   for (i = 0; i < 4 && status == MERBIT_OK; i++) {
-    status =
-        mbi_program_kernel(plan->context, &plan->program, names[i], &mbi_hubs_of(plan)->kernels[i]);
+    status = mbi_program_kernel(plan->context, &plan->program, names[i],
+                                &mbi_hubs_of(plan)->kernels[i]);
   }
   return status;
 }
 
-/* Bytes of shared memory of a product. */
+/* Returns the bytes of shared memory of a product. */
 MBI_INTERNAL unsigned mbi_hubs_shared(const merbit_plan *plan, int adds) {
-  const uint64_t count = mbi_hubs_of(plan)->room + (adds ? (uint64_t)mbi_scan_of(plan)->threads : 0);
+  const uint64_t count =
+      mbi_hubs_of(plan)->room + (adds ? (uint64_t)mbi_scan_of(plan)->threads : 0);
   return mbi_value_shared(plan) + (unsigned)(count * mbi_type_size(plan->type));
 }
 
@@ -30023,8 +30062,8 @@ static merbit_status mbi_hubs_encode(merbit_plan *plan) {
   mbi_hubs *h = mbi_hubs_of(plan);
   merbit_context *context = plan->context;
   uint32_t least = plan->nonempty.hub_least, room = (uint32_t)h->room;
-  /* Codes take the place of the counts, and what was taken that of the first bin behind them:
-   * an allocation of their own would cost as much as a product. */
+  /* Codes overwrite the counts, and the number of hubs the first bin after them: an allocation
+   * would cost as much as a product. */
   mbi_devptr code = plan->nonempty.column_counts;
   mbi_devptr taken = code + plan->device.cols * sizeof(int32_t);
   void *arguments[7];
@@ -30149,18 +30188,18 @@ static int mbi_hubs_describe(const merbit_plan *plan, char *text, size_t size) {
                   " hubs with %.0f%% of the nonzeros in shared memory, %" PRIu64
                   " empty rows, %d threads",
                   mbi_scan_of(plan)->tiles, mbi_scan_of(plan)->steps, mbi_hubs_of(plan)->count,
-                  100.0 * plan->nonempty.hub_share, mbi_scan_of(plan)->empty_rows, mbi_scan_of(plan)->threads);
+                  100.0 * plan->nonempty.hub_share, mbi_scan_of(plan)->empty_rows,
+                  mbi_scan_of(plan)->threads);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_hubs_method = {sizeof(mbi_hubs), mbi_hubs_create,
-                                                      mbi_hubs_destroy,
-                                                      mbi_scan_carry_bytes,
-                                                      mbi_hubs_multiply,
-                                                      mbi_hubs_info,
-                                                      mbi_hubs_describe,
-                                                      NULL};
+MBI_INTERNAL const mbi_cuda_method mbi_hubs_method = {
+    sizeof(mbi_hubs),  mbi_hubs_create, mbi_hubs_destroy,  mbi_scan_carry_bytes,
+    mbi_hubs_multiply, mbi_hubs_info,   mbi_hubs_describe, NULL};
 
 /* ==== >>spmv/gpu/rows/rows.c  CUDA: lanes per row ========================================= */
+/* ROWS on the host: lanes per row, loads in flight, launches. spmv/gpu/rows/rows.cu
+ * describes the method. */
+
 /* ---- Encode: lanes per row and loads in flight ------------------------------------------- */
 
 /* Returns the state of a plan by this method. */
@@ -30168,14 +30207,14 @@ MBI_INTERNAL mbi_rows *mbi_rows_of(const merbit_plan *plan) {
   return (mbi_rows *)plan->state;
 }
 
-/* The average length of a row, rounded up. */
+/* Returns the average length of a row, rounded up. */
 static uint64_t mbi_rows_mean(const merbit_plan *plan) {
   const uint64_t rows = plan->device.rows > 0 ? plan->device.rows : 1;
   return (plan->device.nnz + rows - 1) / rows;
 }
 
-/* Lanes so that one batch of loads takes a row of average length; in f64 of half of it, for a
- * lane's loads of a row lie in as many lines again. */
+/* Returns the lanes per row: one batch of loads takes a row of average length, or in f64 half
+ * of it, because a lane's loads of a row then touch twice as many lines. */
 static int mbi_rows_lanes(const merbit_plan *plan) {
   const uint64_t batch = mbi_plan_accumulator(plan) == MERBIT_F32 ? 8 : 4;
   int lanes = 1;
@@ -30185,13 +30224,14 @@ static int mbi_rows_lanes(const merbit_plan *plan) {
   return plan->desc.omega != 0 ? plan->desc.omega : lanes;
 }
 
-/* Nonzeros that each of a row's lanes loads at once. */
+/* Returns the nonzeros that each lane of a row loads at once. */
 static int mbi_rows_unroll(const merbit_plan *plan, int lanes) {
   const uint64_t share = mbi_rows_mean(plan) / (uint64_t)lanes + 1;
   return plan->desc.sigma != 0 ? plan->desc.sigma : share > 8 ? 8 : (int)share;
 }
 
-/* The lanes of a row walk it: columns with values, then x. */
+/* Returns the critical path: the lanes of a row walk it, loading columns with values, then
+ * x. */
 MBI_INTERNAL double mbi_rows_walk(const merbit_plan *plan) {
   const int lanes = mbi_rows_lanes(plan);
   return mbi_walk(plan, (double)lanes * mbi_rows_unroll(plan, lanes), 2);
@@ -30305,15 +30345,14 @@ static int mbi_rows_describe(const merbit_plan *plan, char *text, size_t size) {
                   r->lanes == 1 ? "" : "s", r->unroll, r->threads);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_rows_method = {sizeof(mbi_rows), mbi_rows_create,
-                                                      mbi_rows_destroy,
-                                                      mbi_rows_carry_bytes,
-                                                      mbi_rows_multiply,
-                                                      mbi_rows_info,
-                                                      mbi_rows_describe,
-                                                      NULL};
+MBI_INTERNAL const mbi_cuda_method mbi_rows_method = {
+    sizeof(mbi_rows),  mbi_rows_create, mbi_rows_destroy,  mbi_rows_carry_bytes,
+    mbi_rows_multiply, mbi_rows_info,   mbi_rows_describe, NULL};
 
 /* ==== >>spmv/gpu/bsr/sizes.c  CUDA: how blocks are cut into slots, groups and tiles ======= */
+/* Sizes of block products: lanes per row of a block, slots, groups and tiles, from the shape
+ * of the blocks. */
+
 /* ---- Encode: from the shape of the blocks to slots, groups and tiles --------------------- */
 
 /* Returns the state of a plan by this method. */
@@ -30321,9 +30360,9 @@ MBI_INTERNAL mbi_bsr_tiles *mbi_bsr_tiles_of(const merbit_plan *plan) {
   return (mbi_bsr_tiles *)plan->state;
 }
 
-#define MBI_BSR_GROUP_MOST 32 /* entries of a lane: bits of a mask */
+#define MBI_BSR_GROUP_MOST 32 /* entries of a lane at most: bits of a mask */
 
-/* Bytes of entries that a lane has on their way, and in a tile; measured on an H200. */
+/* Bytes of entries that a lane has in flight, and in a tile. Measured on an H200. */
 #ifndef MBI_BSR_GROUP_BYTES
 #define MBI_BSR_GROUP_BYTES 64
 #endif
@@ -30335,7 +30374,7 @@ MBI_INTERNAL int mbi_ceiling(int a, int b) {
   return (a + b - 1) / b;
 }
 
-/* The least power of two of blocks whose entries of one lane are whole packs. */
+/* Returns the least power of two of blocks for which a lane's entries are whole packs. */
 static int mbi_bsr_least(int lane_cols, int pack) {
   int together = 1;
   while (together * lane_cols % pack != 0) {
@@ -30344,8 +30383,8 @@ static int mbi_bsr_least(int lane_cols, int pack) {
   return together;
 }
 
-/* Lanes to a row of a block: one, but where a group would be too long, or where the block is
- * so flat that lanes side by side would read x far apart. */
+/* Returns the number of lanes per block row (1 to 32). More than one only if a group would be
+ * too long, or if the block is so flat that neighbouring lanes would read x far apart. */
 static int mbi_bsr_split(int rows, int cols, int size) {
   const int pack = 16 / size;
   int split = 1;
@@ -30360,15 +30399,15 @@ static int mbi_bsr_split(int rows, int cols, int size) {
   return split;
 }
 
-/* Neighbours of x that one load brings where x lies well, as MBK_NEIGHBOURS. */
+/* Returns the neighbours of x that one load brings if x is aligned, as MBK_NEIGHBOURS. */
 static int mbi_bsr_neighbours(const mbi_bsr_tiles *t, int size) {
   return t->lane_cols * t->split != t->block_cols || t->edge || t->lane_cols % 2 != 0 ? 1
          : t->lane_cols % (16 / size) != 0                                            ? 2
                                            : 16 / size;
 }
 
-/* What a block's x costs, in lines of the L1 for all slots: each lane for itself, or one for
- * another and then a shuffle of 4 bytes for each. */
+/* Returns 1 if loading a block's x together and passing it on by shuffles of 4 bytes is cheaper
+ * than loading it in every lane. The cost is counted in lines of L1, for all slots. */
 static int mbi_bsr_shuffles(const mbi_bsr_tiles *t, int size) {
   const int alone = t->lane_cols / mbi_bsr_neighbours(t, size) * t->slots;
   return t->split == 1 && t->block_rows > 1 && alone > t->slots + t->block_cols * size / 4;
@@ -30399,8 +30438,8 @@ static void mbi_bsr_shape(merbit_plan *plan) {
   t->resident = t->resident > 16 ? 16 : t->resident < 1 ? 1 : t->resident;
 }
 
-/* Blocks per slot and tile: high blocks leave more in the carries, and few blocks are dealt to
- * more warps. */
+/* Sets the blocks per slot and tile. High blocks leave more in the carries, so their tiles are
+ * longer; few blocks are dealt to more warps. */
 static void mbi_bsr_tile(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   const int size = (int)mbi_type_size(plan->type);
@@ -30414,7 +30453,7 @@ static void mbi_bsr_tile(merbit_plan *plan) {
   t->slot_blocks = plan->desc.sigma != 0 ? plan->desc.sigma : groups * t->together;
 }
 
-/* Sizes of the specialisation; needs plan->nonempty of the block rows. */
+/* Computes the sizes of the specialisation. Needs plan->nonempty of the block rows. */
 MBI_INTERNAL merbit_status mbi_bsr_size(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   merbit_context *context = plan->context;
@@ -30457,7 +30496,7 @@ MBI_INTERNAL merbit_status mbi_bsr_size(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* Entries of the copy, those that no lane needs included. */
+/* Returns the number of stored entries, padding included. */
 MBI_INTERNAL uint64_t mbi_bsr_entries(const mbi_bsr_tiles *t) {
   return t->groups * (uint64_t)(t->slots * t->lanes * t->together * t->lane_cols);
 }
@@ -30468,6 +30507,9 @@ MBI_INTERNAL uint64_t mbi_bsr_mask_bytes(const mbi_bsr_tiles *t) {
 }
 
 /* ==== >>spmv/gpu/bsr/bsr.c  CUDA: tiles of blocks, sums in registers ====================== */
+/* Block products on the host: builds the tiles of blocks, places new values, launches the
+ * product and the fix-up. spmv/gpu/bsr/bsr.cu describes the method. */
+
 /* ---- Specialise -------------------------------------------------------------------------- */
 
 MBI_INTERNAL void mbi_bsr_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
@@ -30516,7 +30558,7 @@ static merbit_status mbi_bsr_launch_build(merbit_plan *plan, int kernel, const c
       MBI_BSR_BUILD_THREADS, 0, NULL, arguments);
 }
 
-/* row_ends and slot_row. */
+/* Builds row_ends and slot_row. */
 static merbit_status mbi_bsr_schedule(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   uint32_t ranks = (uint32_t)plan->nonempty.count;
@@ -30543,8 +30585,8 @@ static merbit_status mbi_bsr_columns(merbit_plan *plan) {
   return mbi_bsr_launch_build(plan, 1, "mbk_bsr_columns", t->places, arguments);
 }
 
-/* The masks of the blocks go to the GPU, unless they were made there, and become those of
- * lanes. Both stay: new values are put in their places by the first. */
+/* Uploads the masks of the blocks, unless they were made on the GPU, and turns them into masks
+ * of lanes. Both stay: new values are placed by the first. */
 static merbit_status mbi_bsr_masks(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   merbit_context *context = plan->context;
@@ -30570,8 +30612,8 @@ static merbit_status mbi_bsr_masks(merbit_plan *plan) {
                                     t->groups * (uint64_t)(t->slots * t->lanes), arguments);
 }
 
-/* The blocks in plan->device.values, as they come, to the plan's copy, which is all that a
- * product reads: an array of the plan's own is given back. */
+/* Copies the blocks in plan->device.values into the order that products read. An array of the
+ * plan's own is then released. */
 MBI_INTERNAL merbit_status mbi_bsr_fill(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   merbit_context *context = plan->context;
@@ -30602,7 +30644,7 @@ MBI_INTERNAL merbit_status mbi_bsr_fill(merbit_plan *plan) {
   return status;
 }
 
-/* plan->device.values, borrowed or uploaded. */
+/* Sets plan->device.values, borrowed or uploaded. */
 MBI_INTERNAL merbit_status mbi_bsr_take_values(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const merbit_view *view = &plan->bsr.view;
@@ -30656,8 +30698,8 @@ static merbit_status mbi_bsr_allocate(merbit_plan *plan) {
   return status;
 }
 
-/* plan->device holds the places of the blocks as a CSR. After a failure mbi_bsr_destroy cleans
- * up. */
+/* Makes the tiles of the blocks whose places are in plan->device, as a CSR. On failure the
+ * caller runs mbi_bsr_destroy. */
 MBI_INTERNAL merbit_status mbi_bsr_create(merbit_plan *plan) {
   merbit_status status = mbi_scan_rank(plan);
   if (status == MERBIT_OK) {
@@ -30682,9 +30724,9 @@ MBI_INTERNAL merbit_status mbi_bsr_create(merbit_plan *plan) {
   if (status == MERBIT_OK && plan->bsr.mask_words > 0) {
     status = mbi_bsr_masks(plan);
   }
-  return status != MERBIT_OK          ? status
+  return status != MERBIT_OK                  ? status
          : mbi_bsr_tiles_of(plan)->packs != 0 ? mbi_bsr_fill(plan)
-                                      : mbi_device_synchronize(plan->context, NULL);
+                                              : mbi_device_synchronize(plan->context, NULL);
 }
 
 MBI_INTERNAL void mbi_bsr_destroy(merbit_plan *plan) {
@@ -30698,7 +30740,7 @@ MBI_INTERNAL void mbi_bsr_destroy(merbit_plan *plan) {
   mbi_program_destroy(plan->context, &plan->program);
 }
 
-/* Of firsts and tails. */
+/* Returns the bytes of firsts and tails. */
 MBI_INTERNAL uint64_t mbi_bsr_carry_bytes(const merbit_plan *plan) {
   const mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   return 2 * t->tiles * (uint64_t)t->block_rows * mbi_type_size(plan->type);
@@ -30781,8 +30823,9 @@ MBI_INTERNAL int mbi_bsr_describe(const merbit_plan *plan, char *text, size_t si
                   t->threads);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_bsr_method = {sizeof(mbi_bsr_tiles), mbi_bsr_create, mbi_bsr_destroy,  mbi_bsr_carry_bytes, mbi_bsr_multiply,
-    mbi_bsr_info,   mbi_bsr_describe, mbi_bsr_fill};
+MBI_INTERNAL const mbi_cuda_method mbi_bsr_method = {
+    sizeof(mbi_bsr_tiles), mbi_bsr_create, mbi_bsr_destroy,  mbi_bsr_carry_bytes,
+    mbi_bsr_multiply,      mbi_bsr_info,   mbi_bsr_describe, mbi_bsr_fill};
 
 /* ==== >>spmv/study/bsr_study.c  CUDA: other products of blocks, for comparison ============ */
 /* The kernels of spmv/study/bsr_study.cu on blocks as they come. All add to y by atomics, so
@@ -32518,6 +32561,9 @@ MBI_INTERNAL void mbi_many_cpu(merbit_plan *plan, void *scratch, const void *alp
 }
 
 /* ==== >>spmv/gpu/sliced/sliced.c  CUDA: slices of rows stored column by column ============ */
+/* SLICED on the host: builds slices of 32 rows, launches the product.
+ * spmv/gpu/sliced/sliced.cu describes the method. */
+
 /* ---- Encode: windows, slices, loads in flight -------------------------------------------- */
 
 /* Returns the state of a plan by this method. */
@@ -32525,12 +32571,12 @@ MBI_INTERNAL mbi_sliced *mbi_sliced_of(const merbit_plan *plan) {
   return (mbi_sliced *)plan->state;
 }
 
-/* Values that a lane keeps in flight, in loads of 16 bytes. */
+/* Returns the loads of 16 bytes of values that a lane keeps in flight. */
 static int mbi_sliced_unroll(const merbit_plan *plan) {
   return plan->desc.sigma != 0 ? plan->desc.sigma : 2;
 }
 
-/* A lane walks a row: columns with values, then x. */
+/* Returns the critical path: a lane walks a row, loading columns with values, then x. */
 MBI_INTERNAL double mbi_sliced_walk(const merbit_plan *plan) {
   const double pack = 16.0 / (double)mbi_type_size(plan->type);
   return mbi_walk(plan, mbi_sliced_unroll(plan) * pack, 2);
@@ -32539,7 +32585,7 @@ MBI_INTERNAL double mbi_sliced_walk(const merbit_plan *plan) {
 MBI_INTERNAL merbit_status mbi_sliced_size(merbit_plan *plan) {
   mbi_sliced *s = mbi_sliced_of(plan);
   merbit_context *context = plan->context;
-  /* Sorting costs a row number for each row: where there is next to nothing to gain, not. */
+  /* Sorting costs a row number for each row, which does not pay if there is little padding. */
   s->sorted =
       plan->desc.omega != 1 && plan->nonempty.slots > plan->device.nnz + plan->device.nnz / 32;
   s->unroll = mbi_sliced_unroll(plan);
@@ -32563,10 +32609,11 @@ MBI_INTERNAL merbit_status mbi_sliced_size(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* Lengths and the starts of slices are 32-bit; needs plan->nonempty. */
+/* Fails if lengths or the starts of slices exceed 32 bits. Needs plan->nonempty. */
 MBI_INTERNAL merbit_status mbi_sliced_check(const merbit_plan *plan) {
   const mbi_nonempty_rows *nonempty = &plan->nonempty;
-  if (nonempty->longest > INT32_MAX || nonempty->slots / 16 + 6 * mbi_sliced_of(plan)->slices > UINT32_MAX) {
+  if (nonempty->longest > INT32_MAX ||
+      nonempty->slots / 16 + 6 * mbi_sliced_of(plan)->slices > UINT32_MAX) {
     return mbi_fail(plan->context, MERBIT_TOO_LARGE,
                     "slices of 32 rows would take %" PRIu64 " slots, and %" PRIu32
                     " for one row; use another plan_desc.method",
@@ -32608,8 +32655,8 @@ MBI_INTERNAL int64_t mbi_sliced_build_blocks(const mbi_sliced *s) {
   return ((int64_t)s->slices * 32 + MBI_SLICED_BUILD_THREADS - 1) / MBI_SLICED_BUILD_THREADS;
 }
 
-/* The sums before each entry of an array of one entry a slice, and the sum of all, there and in
- * *sum. */
+/* Replaces an array of one entry per slice by its exclusive prefix sums. The total follows the
+ * array, and is returned in *sum. */
 static merbit_status mbi_sliced_offsets(merbit_plan *plan, mbi_devptr array, uint64_t *sum) {
   merbit_context *context = plan->context;
   mbi_devptr total = array + mbi_sliced_of(plan)->slices * sizeof(uint32_t);
@@ -32631,7 +32678,7 @@ static merbit_status mbi_sliced_offsets(merbit_plan *plan, mbi_devptr array, uin
   return status;
 }
 
-/* Which rows make a slice, and how wide it and its columns are. */
+/* Assigns rows to slices, and computes the widths of slices and of their columns. */
 static merbit_status mbi_sliced_order(merbit_plan *plan) {
   mbi_sliced *s = mbi_sliced_of(plan);
   void *arguments[8];
@@ -32658,8 +32705,8 @@ static merbit_status mbi_sliced_order(merbit_plan *plan) {
                    NULL, arguments);
 }
 
-/* Everything but columns and values, whose sizes come out: slots of values, and of two-byte
- * columns. */
+/* Builds everything but columns and values, and computes their sizes: slots of values, and of
+ * two-byte columns. */
 static merbit_status mbi_sliced_build(merbit_plan *plan) {
   mbi_sliced *s = mbi_sliced_of(plan);
   const uint64_t places = s->slices * 32 * sizeof(uint32_t);
@@ -32728,7 +32775,7 @@ static merbit_status mbi_sliced_create(merbit_plan *plan) {
     status =
         mbi_device_allocate_parts(plan->context, "sliced columns and values", 2, parts, bytes);
     plan->schedule_bytes = order + columns + s->slots * values;
-    /* Slots past a row's end stay. */
+    /* Padding after a row's end is not written. */
     plan->stream_bytes = order + plan->device.nnz * values + mbi_value_bytes_once(plan);
     plan->stream_bytes +=
         s->slots > 0 ? (uint64_t)((double)columns * (double)plan->device.nnz / (double)s->slots)
@@ -32738,7 +32785,8 @@ static merbit_status mbi_sliced_create(merbit_plan *plan) {
 }
 
 static void mbi_sliced_destroy(merbit_plan *plan) {
-  mbi_device_release(plan->context, mbi_sliced_of(plan)->length); /* and what is behind it */
+  mbi_device_release(plan->context, mbi_sliced_of(plan)->length); /* and the arrays allocated
+                                                                   * with it */
   mbi_device_release(plan->context, mbi_sliced_of(plan)->columns);
   mbi_program_destroy(plan->context, &plan->program);
 }
@@ -32789,21 +32837,22 @@ static int mbi_sliced_describe(const merbit_plan *plan, char *text, size_t size)
                   2.0 * (double)s->column_slots / slots, s->threads);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_sliced_method = {sizeof(mbi_sliced), mbi_sliced_create, mbi_sliced_destroy,  mbi_rows_carry_bytes, mbi_sliced_multiply,
-    mbi_sliced_info,   mbi_sliced_describe, mbi_sliced_fill};
+MBI_INTERNAL const mbi_cuda_method mbi_sliced_method = {
+    sizeof(mbi_sliced),  mbi_sliced_create, mbi_sliced_destroy,  mbi_rows_carry_bytes,
+    mbi_sliced_multiply, mbi_sliced_info,   mbi_sliced_describe, mbi_sliced_fill};
 
 /* ==== >>spmv/gpu/cb/build.c  blocks of 16 x 16: their sizes, and a first pass over a CSR ==== */
-/* CB-SpMV's storage of a host CSR (Cong, Sun, Chen, Xie, Liu, Qian, ICS 2025, sections 3.1 to
- * 3.3): strips of 16 rows in blocks of 16 columns, each a COO, a CSR or a dense one, whose
- * indices and values lie together in one buffer behind an aligned offset. With columns
- * aggregated a strip's empty ones are left out.
+/* Encodes a host CSR as CB-SpMV's blocks (Cong, Sun, Chen, Xie, Liu, Qian, ICS 2025, sections
+ * 3.1 to 3.3): strips of 16 rows in blocks of 16 columns, each stored as COO, CSR or dense. The
+ * indices and values of a block lie together in one buffer at an aligned offset. With
+ * aggregated columns, a strip's empty columns are left out.
  *
- * What is unlike the paper: the columns that stay (restore_cols there) lie with the block, as
+ * Differences from the paper: the columns that stay (restore_cols there) lie with the block, as
  * offsets from its first one in no, one or two bytes where they fit. A dense block is a mask of
- * 256 bits and the values that are there, so that what is absent takes no room and meets no x.
- * Entries of one place all stay. Sparse blocks whose rows are about even are CSR, too. A strip
- * has an even number of blocks, two at least, of which the last may be empty COO blocks: a warp
- * takes two at once, and sees every strip.
+ * 256 bits and the values that exist, so that absent entries take no space and meet no x.
+ * Duplicates all stay. Sparse blocks whose rows are nearly even are CSR too. A strip has an
+ * even number of blocks, two at least, and the last may be an empty COO block: a warp takes two
+ * at once, and visits every strip.
  *
  * A block's data, each part padded to a value's size, the whole to 8 bytes:
  *   none or 16 columns, the last ones of a strip repeated; then, for
@@ -32812,14 +32861,16 @@ MBI_INTERNAL const mbi_cuda_method mbi_sliced_method = {sizeof(mbi_sliced), mbi_
  *   dense  16 half words, one a column, whose bits say which rows there are; the values in the
  *          order of the bits */
 
-#define MBI_CB_EVEN 8      /* entries of a lane's row that take as long as 16 of COO */
-#define MBI_CB_CROWDED 255 /* most entries of a block some of which share a place */
+#define MBI_CB_EVEN                                                                            \
+  8 /* entries of a lane's row in CSR that take as long as 16 entries in                       \
+     * COO */
+#define MBI_CB_CROWDED 255 /* entries at most of a block with duplicates */
 
 MBI_INTERNAL uint64_t mbi_cb_pad(uint64_t bytes, uint64_t size) {
   return size > 0 ? (bytes + size - 1) / size * size : bytes;
 }
 
-/* Of 16 columns. */
+/* Returns the bytes of a block's 16 columns. */
 MBI_INTERNAL uint64_t mbi_cb_column_bytes(unsigned width) {
   return width == 3 ? 4 * MBI_CB_SIDE : width * MBI_CB_SIDE;
 }
@@ -32830,14 +32881,14 @@ MBI_INTERNAL uint64_t mbi_cb_bytes(int form, unsigned width, uint64_t count, uin
   return mbi_cb_pad(mbi_cb_column_bytes(width) + head + indices + count * size, 8);
 }
 
-/* Where the entries of a row begin; behind the last row they end. */
+/* Returns the offset of a row's first entry; after the last row, the number of entries. */
 MBI_INTERNAL uint64_t mbi_cb_offset(const mbi_cb_build *b, uint64_t row) {
   const merbit_view *from = b->from;
   const int64_t last = from->rows < (int64_t)row ? from->rows : (int64_t)row;
   return (uint64_t)(mbi_index_at(from->row_ptr, from->offset_type, last) - from->base);
 }
 
-/* The first strip of a task: entries and rows are dealt evenly. */
+/* Returns the first strip of a task. Entries and rows are dealt evenly. */
 MBI_INTERNAL uint64_t mbi_cb_share(const mbi_cb_build *b, int task) {
   const uint64_t all = mbi_cb_offset(b, UINT64_MAX >> 1) + b->strips * MBI_CB_SIDE;
   const uint64_t wish = (uint64_t)mbi_share((int64_t)all, b->tasks, task);
@@ -32855,14 +32906,14 @@ MBI_INTERNAL uint64_t mbi_cb_share(const mbi_cb_build *b, int task) {
 
 /* ---- A strip's entries by columns -------------------------------------------------------- */
 
-/* The end of the ascending run that begins at `at`. */
+/* Returns the end of the ascending run that begins at `at`. */
 static uint64_t mbi_cb_run(const uint64_t *keys, uint64_t at, uint64_t count) {
   for (at++; at < count && keys[at - 1] < keys[at]; at++) {
   }
   return at < count ? at : count;
 }
 
-/* Merge neighbouring runs; whether there was but one. */
+/* Merges neighbouring runs. Returns 1 if there was only one run. */
 static int mbi_cb_merge(const uint64_t *from, uint64_t *to, uint64_t count) {
   uint64_t at = 0;
   while (at < count) {
@@ -32882,7 +32933,7 @@ static int mbi_cb_merge(const uint64_t *from, uint64_t *to, uint64_t count) {
   return count == 0;
 }
 
-/* A natural merge sort: rows that are sorted are 16 runs. */
+/* Sorts a strip's entries by column, with a natural merge sort: sorted rows are 16 runs. */
 static void mbi_cb_sort(mbi_cb_build *b, uint64_t strip) {
   const merbit_view *from = b->from;
   const uint64_t first = mbi_cb_offset(b, strip * MBI_CB_SIDE);
@@ -32926,13 +32977,13 @@ MBI_INTERNAL uint32_t mbi_cb_column(uint64_t key) {
   return (uint32_t)(key >> (MBI_CB_PLACE + 4));
 }
 
-/* The width that offsets from the first column take. */
+/* Returns the width of offsets from the first column. */
 static unsigned mbi_cb_width(const uint32_t *columns, unsigned count) {
   const uint32_t span = columns[count - 1] - columns[0];
   return span == count - 1 ? 0 : span < 256 ? 1 : span < 65536 ? 2 : 3;
 }
 
-/* The next up to 16 columns. */
+/* Takes the next group, of up to 16 columns. */
 static void mbi_cb_group(mbi_cb_cursor *c) {
   const uint32_t first = mbi_cb_column(c->keys[c->to]);
   const uint64_t end = c->aggregated ? UINT64_MAX : (uint64_t)(first | (MBI_CB_SIDE - 1)) + 1;
@@ -32956,7 +33007,7 @@ static void mbi_cb_group(mbi_cb_cursor *c) {
   }
 }
 
-/* Whether the block is faster with a lane for each row than entry by entry. */
+/* Returns 1 if the block is faster with a lane per row than entry by entry. */
 static int mbi_cb_even(const mbi_cb_cursor *c) {
   unsigned counts[MBI_CB_SIDE] = {0}, longest = 0, row;
   uint64_t k;
@@ -32969,7 +33020,7 @@ static int mbi_cb_even(const mbi_cb_cursor *c) {
   return longest <= MBI_CB_EVEN * ((c->to - c->from + 15) / 16);
 }
 
-/* 0 behind the last block. */
+/* Moves to the next block. Returns 0 after the last one. */
 MBI_INTERNAL int mbi_cb_next(mbi_cb_cursor *c) {
   const mbi_cb_options *options = c->build->options;
   uint64_t count;
@@ -33015,7 +33066,7 @@ MBI_INTERNAL void mbi_cb_count_task(void *argument, int task) {
   }
 }
 
-/* The choice of section 3.3.1, and counts become starts. */
+/* Decides whether to aggregate columns (section 3.3.1), and turns counts into starts. */
 MBI_INTERNAL void mbi_cb_place(mbi_cb_build *b) {
   mbi_cb_format *f = b->format;
   mbi_cb_strip *strip = b->strip[0];
@@ -33036,6 +33087,9 @@ MBI_INTERNAL void mbi_cb_place(mbi_cb_build *b) {
 }
 
 /* ==== >>spmv/gpu/cb/fill.c  blocks of 16 x 16: a second pass, and who multiplies which ==== */
+/* Fills CB-SpMV's blocks and deals the strips to warps. spmv/gpu/cb/build.c describes the
+ * storage. */
+
 /* ---- Pass 2: fill ------------------------------------------------------------------------ */
 
 static void mbi_cb_put(const mbi_cb_cursor *c, unsigned char *values, uint64_t slot,
@@ -33050,7 +33104,7 @@ static void mbi_cb_put(const mbi_cb_cursor *c, unsigned char *values, uint64_t s
   }
 }
 
-/* The columns of the group as the block stores them. */
+/* Stores the columns of a group. */
 static void mbi_cb_fill_columns(const mbi_cb_cursor *c, unsigned char *data) {
   unsigned i;
   for (i = 0; i < MBI_CB_SIDE; i++) {
@@ -33066,7 +33120,7 @@ static void mbi_cb_fill_columns(const mbi_cb_cursor *c, unsigned char *data) {
   }
 }
 
-/* The place of a key's column among its group's; `from` is one that does not lie behind it. */
+/* Returns the place of a key's column in its group. `from` is a place at or before it. */
 static unsigned mbi_cb_local(const mbi_cb_cursor *c, uint64_t key, unsigned from) {
   const uint32_t column = mbi_cb_column(key);
   if (!c->aggregated) {
@@ -33078,7 +33132,7 @@ static unsigned mbi_cb_local(const mbi_cb_cursor *c, uint64_t key, unsigned from
   return from;
 }
 
-/* COO and CSR; the steps for the block's word. */
+/* Stores a COO or CSR block. Returns the steps for its word. */
 static unsigned mbi_cb_fill_rows(const mbi_cb_cursor *c, unsigned char *data) {
   const uint64_t count = c->to - c->from;
   unsigned char *indices = data + (c->form == MBI_CB_CSR ? MBI_CB_SIDE : 0);
@@ -33163,16 +33217,19 @@ static void mbi_cb_fill_task(void *argument, int task) {
 
 /* ---- Balance ----------------------------------------------------------------------------- */
 
-#define MBI_CB_MOST_PARTS 8192 /* of a strip: the fix-up adds them in turn */
+#define MBI_CB_MOST_PARTS                                                                      \
+  8192 /* parts of a strip at most: the fix-up adds them one after the                         \
+        * other */
 #define MBI_CB_USUAL_LIMIT 128
-#define MBI_CB_LEAST_CUT 32 /* below, a fix-up costs more than it gains */
+#define MBI_CB_LEAST_CUT 32 /* below this, a fix-up costs more than it gains */
 
-/* Of the two blocks that begin here. */
+/* Returns the steps of the two blocks that begin here. */
 static uint64_t mbi_cb_steps(const uint64_t *words) {
   return 2 + (MBI_CB_COUNT(words[0]) + MBI_CB_COUNT(words[1]) + 31) / 32;
 }
 
-/* The steps of the strip that begins at `*block`, which moves behind it. */
+/* Returns the steps of the strip that begins at `*block`, and moves *block to the next
+ * strip. */
 static uint64_t mbi_cb_measure(const mbi_cb_format *f, uint64_t *block) {
   uint64_t steps = 1;
   do {
@@ -33268,7 +33325,7 @@ static merbit_status mbi_cb_array(merbit_context *context, uint64_t count, size_
                              : status;
 }
 
-/* Numbers of strips and parts have 31 bits, of an entry in its strip 29. */
+/* Fails if numbers of strips and parts exceed 31 bits, or places in a strip 29. */
 MBI_INTERNAL merbit_status mbi_cb_check_sizes(merbit_context *context, const mbi_cb_build *b) {
   uint64_t strip, longest = 0;
   for (strip = 0; strip < b->strips; strip++) {
@@ -33350,8 +33407,9 @@ static merbit_status mbi_cb_balance(merbit_context *context, mbi_cb_build *b) {
   return status;
 }
 
-/* The same bytes for any number of threads. Release `format` with mbi_cb_format_free, after a
- * failure too. `values` as they are stored, 0 bytes each: none. */
+/* Encodes `from`. The bytes are the same for any number of threads. `values` are as the plan
+ * stores them, of `value_bytes` each, 0 for a pattern. The caller runs mbi_cb_format_free, on
+ * failure too. */
 MBI_INTERNAL merbit_status mbi_cb_create_format(merbit_context *context,
                                                 const merbit_view *from, const void *values,
                                                 size_t value_bytes,
@@ -33382,6 +33440,9 @@ MBI_INTERNAL merbit_status mbi_cb_create_format(merbit_context *context,
 }
 
 /* ==== >>spmv/gpu/cb/cb.c  CUDA: COO, CSR and dense blocks of 16 x 16 ====================== */
+/* CB-SpMV on the host: options, encoding on the CPU, upload, launches. spmv/gpu/cb/cb.cu
+ * describes the method. */
+
 /* Returns the state of a plan by this method. */
 MBI_INTERNAL mbi_cb *mbi_cb_of(const merbit_plan *plan) {
   return (mbi_cb *)plan->state;
@@ -33419,14 +33480,14 @@ MBI_INTERNAL merbit_status mbi_cb_options_take(merbit_plan *plan, mbi_cb_options
   return MERBIT_OK;
 }
 
-/* Returns whether the host arrays of the plan's CSR can be read: only while the plan is made
- * for the first time, for the user's may be gone later. */
+/* Returns 1 if the host arrays of the plan's CSR can be read. They can only while the plan is
+ * made for the first time, because the user's arrays may be gone later. */
 static int mbi_cb_reads_csr(const merbit_plan *plan) {
   return plan->csr.memory != MERBIT_MEMORY_DEVICE && plan->workspace == NULL;
 }
 
-/* The plan's CSR on the host: its own arrays if they can be read; values as the plan stores
- * them. Release what is a copy with mbi_cb_host_release, after a failure too. */
+/* Gets the plan's CSR on the host, with values as the plan stores them: the plan's own arrays
+ * if they can be read, else copies. Call mbi_cb_host_release afterwards, on failure too. */
 static merbit_status mbi_cb_host_take(const merbit_plan *plan, merbit_view *host) {
   const mbi_device_csr *csr = &plan->device;
   merbit_context *context = plan->context;
@@ -33468,7 +33529,7 @@ static void mbi_cb_host_release(const merbit_plan *plan, merbit_view *host) {
   }
 }
 
-/* Release `format` after a failure too. */
+/* Encodes the plan's CSR. The caller releases `format`, on failure too. */
 static merbit_status mbi_cb_encode(merbit_plan *plan, mbi_cb_format *format) {
   mbi_cb_options options;
   merbit_view host;
@@ -33486,8 +33547,8 @@ static merbit_status mbi_cb_encode(merbit_plan *plan, mbi_cb_format *format) {
   return status;
 }
 
-/* An array of the format to the GPU; plan->schedule_bytes counts it. Behind the data there is
- * room for what the kernel brings to L2 ahead. */
+/* Uploads an array of the format and counts it in plan->schedule_bytes. The data are followed
+ * by padding that the kernel prefetches. */
 static merbit_status mbi_cb_upload(merbit_plan *plan, const void *source, uint64_t bytes,
                                    const char *what, merbit_status status, mbi_devptr *target) {
   const uint64_t room = bytes + (target == &mbi_cb_of(plan)->data ? MBI_CB_AHEAD : 0);
@@ -33533,8 +33594,8 @@ static merbit_status mbi_cb_upload_all(merbit_plan *plan, const mbi_cb_format *f
 
 /* ---- Specialise -------------------------------------------------------------------------- */
 
-/* Blocks on a multiprocessor: as many as leave enough registers, of which addresses take more
- * from compute capability 10.0 on. */
+/* Returns the number of resident blocks per multiprocessor that leaves enough registers.
+ * Addresses take more of them from compute capability 10.0 on. */
 static int mbi_cb_resident(const merbit_plan *plan) {
   const int capability = plan->context->device.compute_capability;
   const int threads = capability >= 100                              ? 768
@@ -33580,14 +33641,15 @@ static merbit_status mbi_cb_create(merbit_plan *plan) {
   return status;
 }
 
-/* New values: the same blocks once more on the CPU, of which only the data differ. A map of
- * each value's place would cost as much memory as the columns of a CSR. */
+/* Encodes the same blocks again on the CPU for new values, and uploads the data, the only part
+ * that differs. A map of each value's place would cost as much memory as the columns of a
+ * CSR. */
 static merbit_status mbi_cb_refresh(merbit_plan *plan) {
   mbi_cb_format format;
   merbit_status status = mbi_cb_encode(plan, &format);
   if (status == MERBIT_OK) {
-    status =
-        mbi_device_upload(plan->context, mbi_cb_of(plan)->data, format.data, (size_t)format.data_bytes);
+    status = mbi_device_upload(plan->context, mbi_cb_of(plan)->data, format.data,
+                               (size_t)format.data_bytes);
   }
   mbi_cb_format_free(plan->context, &format);
   return status;
@@ -33607,7 +33669,7 @@ static void mbi_cb_destroy(merbit_plan *plan) {
 
 /* ---- Launch ------------------------------------------------------------------------------ */
 
-/* The sums of the parts of strips. */
+/* Returns the bytes of the sums of the parts of strips. */
 static uint64_t mbi_cb_carry_bytes(const merbit_plan *plan) {
   return mbi_cb_of(plan)->parts * MBI_CB_SIDE * mbi_type_size(plan->type);
 }
@@ -33684,13 +33746,14 @@ static int mbi_cb_describe(const merbit_plan *plan, char *text, size_t size) {
                   cb->threads);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_cb_method = {sizeof(mbi_cb), mbi_cb_create, mbi_cb_destroy,  mbi_cb_carry_bytes, mbi_cb_multiply,
-    mbi_cb_info,   mbi_cb_describe, mbi_cb_refresh};
+MBI_INTERNAL const mbi_cuda_method mbi_cb_method = {
+    sizeof(mbi_cb),  mbi_cb_create, mbi_cb_destroy,  mbi_cb_carry_bytes,
+    mbi_cb_multiply, mbi_cb_info,   mbi_cb_describe, mbi_cb_refresh};
 
 /* ==== >>spmv/stages/value_forms.c  CUDA: values stored shorter, without a loss ============ */
-/* Values stored shorter than as they come, without a loss: one for all, for each column or row,
- * bytes that number those of a table, halves, or doubles as floats. spmv/stages/value_forms.cuh
- * finds and makes them on the GPU. */
+/* Stores values shorter without loss: one for all, one per row or column, bytes that index a
+ * table, halves, or doubles as floats. spmv/stages/value_forms.cuh finds out and converts on
+ * the GPU. */
 
 #define MBI_VALUES_BLOCKS 1024
 #define MBI_VALUES_SAMPLES 128 /* windows of 2,048 nonzeros at most */
@@ -33710,7 +33773,7 @@ MBI_INTERNAL int64_t mbi_values_blocks(uint64_t count) {
 
 /* ---- Sizes ------------------------------------------------------------------------------- */
 
-/* Bytes of the array of values in a form. */
+/* Returns the bytes of the array of values in a form. */
 MBI_INTERNAL uint64_t mbi_values_bytes(const merbit_plan *plan, mbi_value_form form) {
   const mbi_device_csr *csr = &plan->device;
   const uint64_t size = mbi_type_size(plan->type);
@@ -33732,8 +33795,8 @@ MBI_INTERNAL uint64_t mbi_values_bytes(const merbit_plan *plan, mbi_value_form f
   }
 }
 
-/* The one of `forms` that moves the fewest bytes in a product; general ones if none saves an
- * eighth. */
+/* Returns the form among `forms` that moves the fewest bytes in a product; general values if
+ * none saves an eighth. */
 static mbi_value_form mbi_values_shortest(const merbit_plan *plan, uint32_t forms) {
   static const mbi_value_form order[] = {MBI_VALUES_EQUAL, MBI_VALUES_COLUMN,
                                          MBI_VALUES_ROW,   MBI_VALUES_TABLE,
@@ -33744,7 +33807,7 @@ static mbi_value_form mbi_values_shortest(const merbit_plan *plan, uint32_t form
   size_t i;
   for (i = 0; i < sizeof order / sizeof order[0]; i++) {
     const uint64_t once = order[i] == MBI_VALUES_EQUAL ? 0 : mbi_values_bytes(plan, order[i]);
-    /* Those of columns and x are read, and their products written. */
+    /* A form by columns reads the values and x, and writes their products. */
     const uint64_t bytes = order[i] == MBI_VALUES_COLUMN  ? 3 * once + MBI_VALUES_LAUNCH
                            : order[i] == MBI_VALUES_TABLE ? once + MBI_VALUES_TABLE_BYTES
                                                           : once;
@@ -33773,10 +33836,10 @@ static merbit_status mbi_values_answer(merbit_plan *plan, mbi_values_search *loo
                              sizeof look->against);
 }
 
-/* What a sample of the values at `values` speaks against, by an arrays program. Release with
- * mbi_values_search_end, after a failure too. */
+/* Starts a search: a sample of the values at `values` rules out forms. The kernels are those of
+ * an arrays program. Call mbi_values_search_end afterwards, on failure too. */
 MBI_INTERNAL merbit_status mbi_values_search_begin(merbit_plan *plan, mbi_program *program,
-                                                 mbi_devptr values, mbi_values_search *look) {
+                                                   mbi_devptr values, mbi_values_search *look) {
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->device;
   const uint64_t windows = csr->nnz / MBI_VALUES_WINDOW + 1;
@@ -33818,7 +33881,7 @@ MBI_INTERNAL void mbi_values_search_end(merbit_plan *plan, mbi_values_search *lo
   mbi_device_release(plan->context, look->columns);
 }
 
-/* Forms that show value by value. */
+/* Checks the elementwise forms for all values. */
 static merbit_status mbi_values_check(merbit_plan *plan, mbi_values_search *look,
                                       mbi_value_form form) {
   uint32_t wide = plan->type == MERBIT_F64, asked = MBI_FORM(form);
@@ -33848,7 +33911,7 @@ static merbit_status mbi_values_collect(merbit_plan *plan, mbi_values_search *lo
                            MBI_VALUES_KEYS * sizeof(uint64_t), arguments);
 }
 
-/* Rows: look->against is complete. */
+/* Checks whether values are constant in every row, and completes search->against. */
 static merbit_status mbi_values_check_rows(merbit_plan *plan, mbi_values_search *look) {
   const uint64_t rows = plan->device.rows, nnz = plan->device.nnz;
   uint32_t wide = plan->type == MERBIT_F64;
@@ -33871,7 +33934,7 @@ static merbit_status mbi_values_check_rows(merbit_plan *plan, mbi_values_search 
   return status;
 }
 
-/* look->columns, and whether all values are there. */
+/* Computes search->columns, and *have: whether these are the values of all nonzeros. */
 static merbit_status mbi_values_check_columns(merbit_plan *plan, mbi_values_search *look) {
   const uint64_t bytes = mbi_values_bytes(plan, MBI_VALUES_COLUMN);
   uint32_t wide = plan->type == MERBIT_F64;
@@ -33898,7 +33961,7 @@ static merbit_status mbi_values_check_columns(merbit_plan *plan, mbi_values_sear
              : status;
 }
 
-/* Whether all values have a form, of which the sample has not said that they do not. */
+/* Finds out whether all values have a form that the sample has not ruled out. */
 MBI_INTERNAL merbit_status mbi_values_have(merbit_plan *plan, mbi_values_search *look,
                                            mbi_value_form form, int *have) {
   merbit_status status = MERBIT_OK;
@@ -33919,8 +33982,8 @@ MBI_INTERNAL merbit_status mbi_values_have(merbit_plan *plan, mbi_values_search 
 
 /* ---- Storing them ------------------------------------------------------------------------ */
 
-/* The table in the order of the values' bits, so that equal plans are equal; and the number of
- * each in the order of look's keys. */
+/* Stores the table in the order of the values' bits, so that equal plans are equal, and the
+ * number of each value in the order of the search's keys. */
 static merbit_status mbi_values_store_table(merbit_plan *plan, mbi_values_search *look,
                                             mbi_devptr table) {
   merbit_context *context = plan->context;
@@ -33960,8 +34023,8 @@ static merbit_status mbi_values_store_table(merbit_plan *plan, mbi_values_search
                              : status;
 }
 
-/* The values to the array at `stored`, and to the `table` that goes with it, in a form that
- * they have been found to have. */
+/* Stores the values at `stored`, and the `table` that goes with them, in a form that they
+ * have. */
 MBI_INTERNAL merbit_status mbi_values_store(merbit_plan *plan, mbi_values_search *look,
                                             mbi_value_form form, mbi_devptr stored,
                                             mbi_devptr table) {
@@ -34005,7 +34068,7 @@ MBI_INTERNAL merbit_status mbi_values_store(merbit_plan *plan, mbi_values_search
   return status == MERBIT_OK ? mbi_device_synchronize(context, NULL) : status;
 }
 
-/* plan->device.values become those of `look` in `form`, in memory of the plan's own. */
+/* Replaces plan->device.values by the same values in `form`, in memory of the plan's own. */
 static merbit_status mbi_values_take(merbit_plan *plan, mbi_values_search *look,
                                      mbi_value_form form) {
   merbit_context *context = plan->context;
@@ -34037,7 +34100,8 @@ static merbit_status mbi_values_take(merbit_plan *plan, mbi_values_search *look,
   return MERBIT_OK;
 }
 
-/* Put plan->device.values into the shortest of `forms` that they have; after mbi_nonempty_need. */
+/* Stores plan->device.values in the shortest of `forms` that they have. Needs
+ * plan->nonempty. */
 MBI_INTERNAL merbit_status mbi_values_specialise(merbit_plan *plan, uint32_t forms) {
   mbi_values_search look;
   mbi_value_form form = MBI_VALUES_GENERAL;
@@ -34140,21 +34204,24 @@ MBI_INTERNAL merbit_status mbi_method_multiply(merbit_plan *plan, mbi_devptr scr
 }
 
 /* ==== >>spmv/gpu/many/sizes.c  CUDA: several vectors at once, sizes ======================= */
-/* ---- Encode: columns to lanes, from the number of vectors alone ---------------------------
- */
+/* Sizes for several vectors: columns per lane, teams, runs or rows, threads and shared
+ * memory. */
+
+/* ---- Encode: columns to lanes, from the number of vectors alone -------------------------- */
 
 /* Returns the state of a plan by this method. */
 MBI_INTERNAL mbi_many *mbi_many_of(const merbit_plan *plan) {
   return (mbi_many *)plan->state;
 }
 
-/* By columns X and Y pass through copies by rows, which the plan lays out as it likes. */
+/* Returns 1 if X and Y pass through copies in row order, because they are in column order. */
 MBI_INTERNAL int mbi_many_copies(const merbit_plan *plan) {
   return plan->desc.vector_order == MERBIT_VECTORS_COLUMN_MAJOR;
 }
 
-/* 16 bytes to a lane where they divide a row, and lanes for all of it, up to a warp. Runs so
- * long that what tiles leave for the fix-up is little beside the matrix. */
+/* Sets the columns per lane (16 bytes if that divides a row), the lanes per nonzero (enough for
+ * a whole row, up to a warp), and the length of a run, so that the carries of tiles are few
+ * beside the matrix. */
 MBI_INTERNAL void mbi_many_shape(const merbit_plan *plan, mbi_many *m) {
   const int widest = mbi_scan_widest(plan->type), vectors = plan->desc.vectors;
   m->span = widest;
@@ -34174,27 +34241,27 @@ MBI_INTERNAL void mbi_many_shape(const merbit_plan *plan, mbi_many *m) {
   m->words = m->team > 4 ? m->team / 4 : 1;
 }
 
-/* Gathers of X miss what caches there are. */
+/* Returns 1 if gathers of X miss the L2 cache. */
 static int mbi_many_far(const merbit_plan *plan) {
   return plan->device.cols * (uint64_t)mbi_many_of(plan)->width * mbi_type_size(plan->type) >
          (uint64_t)16 << 20;
 }
 
-/* Rows of X of at most one sector. */
+/* Returns 1 if a row of X takes at most one sector. */
 static int mbi_many_narrow(const merbit_plan *plan) {
   return mbi_many_of(plan)->width * (int)mbi_type_size(plan->type) <= 32;
 }
 
-/* Runs whose gathers of f32 go far: one large block with more in flight each is quicker there
- * (on an H200, four vectors, uniform matrix of 40M nonzeros and power law of 43M: 472 and 445
- * us, two of 256 threads 545 and 483). */
+/* Returns 1 for runs in f32 whose gathers miss L2. One large block with more loads in flight is
+ * faster there (on an H200, four vectors, a uniform matrix of 40M nonzeros and a power law of
+ * 43M: 472 and 445 us; two blocks of 256 threads 545 and 483). */
 static int mbi_many_roams(const merbit_plan *plan) {
   return mbi_many_of(plan)->room == 0 && plan->type == MERBIT_F32 && mbi_many_far(plan) &&
          mbi_many_narrow(plan);
 }
 
-/* Blocks that leave registers for a batch of columns and values, for what is in flight and for
- * a row of sums, without spilling. */
+/* Returns the blocks per multiprocessor that leave enough registers for a batch of columns and
+ * values, for the loads in flight and for a row of accumulators, without spilling. */
 static int mbi_many_resident(const merbit_plan *plan) {
   const mbi_many *m = mbi_many_of(plan);
   const int value = (int)mbi_type_size(plan->type) / 4;
@@ -34203,7 +34270,7 @@ static int mbi_many_resident(const merbit_plan *plan) {
   const int words =
       m->unroll * (1 + value) + (m->unroll + 1) * lane * value + scalars +
       (lane > m->span ? 4 : 0) + (m->room == 0 && m->words > 1 ? 4 : 0) +
-      /* lanes without a sum, and rows by their number */
+      /* lanes without a sum, and rows numbered among the non-empty ones */
       (m->width % (m->span * m->team) != 0 && plan->nonempty.count < plan->device.rows);
   const int threads = words > 80                           ? 384
                       : words > 60 || mbi_many_roams(plan) ? 512
@@ -34213,13 +34280,13 @@ static int mbi_many_resident(const merbit_plan *plan) {
   return blocks > 16 ? 16 : blocks < 1 ? 1 : blocks;
 }
 
-/* Of rows that ended a lane holds so many. */
+/* Finished rows that a lane holds. */
 #define MBI_MANY_HELD 5
 
-/* A warp's columns and values take up to 3 KiB in f64, which are whole runs but of few vectors,
- * and its rows that ended two or four: the first-level cache needs the rest. In f32 they take
- * up to 6 KiB where fewer warps are resident because gathers go far, else 2; at least 16
- * nonzeros of each run. */
+/* Sets the shared memory of a block. In f64 a warp's columns and values take up to 3 KiB (whole
+ * runs, except for few vectors) and its finished rows two or four: the L1 cache needs the rest.
+ * In f32 they take up to 6 KiB if gathers miss L2, because fewer warps are resident then, else
+ * 2. At least 16 nonzeros of each run are staged. */
 static void mbi_many_size_shared(const merbit_plan *plan, mbi_many *m) {
   const int value = (int)mbi_type_size(plan->type), teams = 32 / m->team;
   const int lane = (m->width + m->span * m->team - 1) / (m->span * m->team) * m->span;
@@ -34235,7 +34302,8 @@ static void mbi_many_size_shared(const merbit_plan *plan, mbi_many *m) {
                  MBI_MANY_HELD * 32 * lane * value);
 }
 
-/* Threads, unless the user's, and what they share: within what the device has for a block. */
+/* Sets the threads, unless the user chose them, within the shared memory that a block may
+ * have. */
 static void mbi_many_size_block(const merbit_plan *plan, mbi_many *m) {
   const int limit = plan->context->device.shared_bytes_per_block;
   mbi_many_size_shared(plan, m);
@@ -34247,16 +34315,17 @@ static void mbi_many_size_block(const merbit_plan *plan, mbi_many *m) {
   m->resident = mbi_many_resident(plan);
 }
 
-/* A team walks a row of a warp's, whose columns and values are staged: rows of X. */
+/* Returns the critical path: a team walks a row whose columns and values are staged. */
 #define MBI_MANY_ROWS_UNROLL 4
 static double mbi_many_rows_walk(const merbit_plan *plan) {
   return mbi_walk(plan, MBI_MANY_ROWS_UNROLL, 1);
 }
 
-/* Rows of nearly equal length, none of which takes longer than to stream the matrix, as they
- * stand; a sigma of the user's is that of runs. Staged are the nonzeros of a warp's rows, where
- * each has 32. Wider rows of X are quicker by runs: 42M nonzeros of a 5-point mesh in f64 on an
- * H200, 4, 8 and 16 vectors: 378, 677 and 1346 us by rows, 433, 510 and 828 by runs. */
+/* Returns the nonzeros that a warp stages if products go by rows; 0 if they go by runs.
+ * Products go by rows if rows are narrow and of nearly equal length, and none takes longer than
+ * streaming the matrix; a sigma of the user's asks for runs. Wider rows of X are faster by
+ * runs: 42M nonzeros of a 5-point mesh in f64 on an H200, with 4, 8 and 16 vectors, take 378,
+ * 677 and 1346 us by rows, 433, 510 and 828 by runs. */
 static int mbi_many_room(const merbit_plan *plan) {
   const int even =
       mbi_many_narrow(plan) && mbi_nonempty_equal(plan) &&
@@ -34351,6 +34420,9 @@ MBI_INTERNAL void mbi_many_preamble(const merbit_plan *plan, mbi_preamble *pream
 }
 
 /* ==== >>spmv/gpu/many/many.c  CUDA: several vectors at once =============================== */
+/* Several vectors at once, on the host: kernels, scratch and launches. spmv/gpu/many/many.cu
+ * and spmv/gpu/many/rows.cu describe the two methods. */
+
 /* ---- Specialise -------------------------------------------------------------------------- */
 
 static merbit_status mbi_many_specialise(merbit_plan *plan) {
@@ -34361,8 +34433,12 @@ static merbit_status mbi_many_specialise(merbit_plan *plan) {
                                "mbk_many_fixup",   runs ? "mbk_many_loose" : "mbk_rows_loose",
                                "mbk_many_collect", "mbk_many_spread"};
   const int wanted[] = {runs, 1, runs, loose, copies, copies};
-  void **const places[] = {&mbi_scan_of(plan)->build, &mbi_scan_of(plan)->product, &mbi_scan_of(plan)->fixup,
-                           &m->loose,         &m->collect,         &m->spread};
+  void **const places[] = {&mbi_scan_of(plan)->build,
+                           &mbi_scan_of(plan)->product,
+                           &mbi_scan_of(plan)->fixup,
+                           &m->loose,
+                           &m->collect,
+                           &m->spread};
   mbi_preamble preamble;
   merbit_status status;
   size_t i;
@@ -34376,7 +34452,8 @@ static merbit_status mbi_many_specialise(merbit_plan *plan) {
     }
   }
   if (status == MERBIT_OK) {
-    status = mbi_device_reserve_shared(plan->context, mbi_scan_of(plan)->product, names[1], m->shared);
+    status = mbi_device_reserve_shared(plan->context, mbi_scan_of(plan)->product, names[1],
+                                       m->shared);
   }
   if (status == MERBIT_OK && loose) {
     status = mbi_device_reserve_shared(plan->context, m->loose, names[3], m->shared);
@@ -34411,8 +34488,7 @@ static merbit_status mbi_many_create(merbit_plan *plan) {
   return status;
 }
 
-/* ---- Scratch: firsts, tails, and copies of X and Y by rows --------------------------------
- */
+/* ---- Scratch: firsts, tails, and copies of X and Y by rows ------------------------------- */
 
 #define MBI_MANY_ALIGNMENT 256
 
@@ -34420,7 +34496,7 @@ static uint64_t mbi_many_round(uint64_t bytes) {
   return (bytes + MBI_MANY_ALIGNMENT - 1) / MBI_MANY_ALIGNMENT * MBI_MANY_ALIGNMENT;
 }
 
-/* Where the copy of X begins, and of Y. */
+/* Return the offsets of the copies of X and of Y in a product's scratch. */
 static uint64_t mbi_many_x_place(const merbit_plan *plan) {
   return mbi_many_round(2 * mbi_scan_of(plan)->tiles * (uint64_t)mbi_many_of(plan)->width *
                         mbi_type_size(plan->type));
@@ -34447,7 +34523,7 @@ MBI_INTERNAL merbit_status mbi_many_workspace(merbit_workspace *workspace) {
 
 /* ---- Launch ------------------------------------------------------------------------------ */
 
-/* Threads for `count` rows of a copy. */
+/* Returns the grid for `count` rows of a copy. */
 static int64_t mbi_many_grid(const merbit_plan *plan, uint64_t count) {
   const uint64_t wanted = (count + 255) / 256;
   const uint64_t most = 64 * (uint64_t)plan->context->device.multiprocessors;
@@ -34482,7 +34558,7 @@ static merbit_status mbi_many_launch_spread(merbit_plan *plan, const void *alpha
                          mbi_many_grid(plan, plan->device.rows), 256, 0, stream, arguments);
 }
 
-/* The schedule of rows: X and Y by rows. */
+/* Launches the product by teams of rows. X and Y are in row order. */
 static merbit_status mbi_many_launch_teams(merbit_plan *plan, int packed, const void *alpha,
                                            mbi_devptr x, uint32_t x_step, const void *beta,
                                            mbi_devptr y, uint64_t ldy, void *stream) {
@@ -34501,10 +34577,11 @@ static merbit_status mbi_many_launch_teams(merbit_plan *plan, int packed, const 
   arguments[10] = (void *)(uintptr_t)beta;
   return mbi_plan_launch(plan, packed ? mbi_scan_of(plan)->product : m->loose,
                          packed ? "mbk_rows_many" : "mbk_rows_loose",
-                         (int64_t)mbi_scan_of(plan)->blocks, m->threads, m->shared, stream, arguments);
+                         (int64_t)mbi_scan_of(plan)->blocks, m->threads, m->shared, stream,
+                         arguments);
 }
 
-/* X and Y by rows; to a copy all sums go unscaled. */
+/* Launches the product for X and Y in row order. Sums that go to a copy stay unscaled. */
 static merbit_status mbi_many_launch_rows(merbit_plan *plan, mbi_devptr carries,
                                           const void *alpha, mbi_devptr x, uint64_t ldx,
                                           const void *beta, mbi_devptr y, uint64_t ldy,
@@ -34571,7 +34648,7 @@ static merbit_status mbi_many_launch_rows(merbit_plan *plan, mbi_devptr carries,
       mbi_plan_start(plan, s->blocks > 0));
 }
 
-/* Y = alpha A X + beta Y, with leading dimensions as merbit_spmm takes them. */
+/* Computes Y = alpha A X + beta Y, with leading dimensions as merbit_spmm takes them. */
 MBI_INTERNAL merbit_status mbi_many_multiply(merbit_plan *plan, mbi_devptr scratch,
                                              const void *alpha, mbi_devptr x, uint64_t ldx,
                                              const void *beta, mbi_devptr y, uint64_t ldy,
@@ -34625,8 +34702,9 @@ static int mbi_many_describe(const merbit_plan *plan, char *text, size_t size) {
                   plan->streaming ? ", matrix past the caches" : "");
 }
 
-/* merbit_spmm launches: its rows have a distance. */
-MBI_INTERNAL const mbi_cuda_method mbi_many_method = {sizeof(mbi_many), mbi_many_create,
+/* Has no multiply: merbit_spmm calls mbi_many_multiply, which takes leading dimensions. */
+MBI_INTERNAL const mbi_cuda_method mbi_many_method = {sizeof(mbi_many),
+                                                      mbi_many_create,
                                                       mbi_scan_destroy,
                                                       mbi_many_scratch_bytes,
                                                       NULL,
@@ -34635,14 +34713,16 @@ MBI_INTERNAL const mbi_cuda_method mbi_many_method = {sizeof(mbi_many), mbi_many
                                                       NULL};
 
 /* ==== >>spmv/stages/full_blocks.c  CUDA: a CSR of full blocks as blocks =================== */
-/* ---- Encode: a CSR of full blocks as blocks, for the kernels of spmv/gpu/bsr/bsr.c
- * ------------------- */
+/* Takes a CSR in GPU memory that consists of full blocks for a matrix of blocks, and brings
+ * new values to them. */
+
+/* ---- Encode: a CSR of full blocks as blocks, for the kernels of spmv/gpu/bsr/bsr.c ------- */
 
 MBI_INTERNAL int mbi_has_full_blocks(const mbi_nonempty_rows *nonempty) {
   return nonempty->block_rows * nonempty->block_cols >= 4;
 }
 
-/* The CSR and its ranks wait in plan->extracted. */
+/* Moves the CSR and its non-empty rows to plan->extracted. */
 MBI_INTERNAL void mbi_extracted_enter(merbit_plan *plan) {
   plan->extracted.csr = plan->device;
   plan->extracted.nonempty = plan->nonempty;
@@ -34650,9 +34730,10 @@ MBI_INTERNAL void mbi_extracted_enter(merbit_plan *plan) {
   memset(&plan->device, 0, sizeof plan->device);
 }
 
-/* plan->bsr and plan->device become those of so many blocks, whose places are allocated. */
+/* Makes plan->bsr and plan->device describe so many blocks, and allocates their places. */
 MBI_INTERNAL merbit_status mbi_extracted_allocate(merbit_plan *plan, int high, int wide,
-                                             uint64_t blocks, merbit_index_type offset_type) {
+                                                  uint64_t blocks,
+                                                  merbit_index_type offset_type) {
   const mbi_device_csr *from = &plan->extracted.csr;
   merbit_view *view = &plan->bsr.view;
   mbi_device_csr *csr = &plan->device;
@@ -34693,8 +34774,8 @@ static merbit_status mbi_extracted_specialise(merbit_plan *plan) {
   status = mbi_program_create(plan->context, "spmv/stages/full_blocks.cu", &preamble,
                               &full->program);
   if (status == MERBIT_OK) {
-    status =
-        mbi_program_kernel(plan->context, &full->program, "mbk_full_blocks_places", &full->kernels[0]);
+    status = mbi_program_kernel(plan->context, &full->program, "mbk_full_blocks_places",
+                                &full->kernels[0]);
   }
   return status == MERBIT_OK ? mbi_program_kernel(plan->context, &full->program,
                                                   "mbk_full_blocks_values", &full->kernels[1])
@@ -34714,7 +34795,7 @@ static merbit_status mbi_extracted_places(merbit_plan *plan) {
                            (int64_t)(plan->device.rows / 8 + 1), 256, 0, NULL, arguments);
 }
 
-/* plan->device.values become those at `from`, which are in the order of the CSR, block by
+/* Sets plan->device.values to those at `from`, which are in the order of the CSR, block by
  * block. */
 static merbit_status mbi_extracted_values(merbit_plan *plan, mbi_devptr from) {
   mbi_device_csr *csr = &plan->device;
@@ -34731,15 +34812,16 @@ static merbit_status mbi_extracted_values(merbit_plan *plan, mbi_devptr from) {
   arguments[3] = &csr->values;
   return status != MERBIT_OK
              ? status
-             : mbi_device_launch(plan->context, plan->extracted.kernels[1], "mbk_full_blocks_values",
-                                 (int64_t)((rows + 7) / 8), 256, 0, NULL, arguments);
+             : mbi_device_launch(plan->context, plan->extracted.kernels[1],
+                                 "mbk_full_blocks_values", (int64_t)((rows + 7) / 8), 256, 0,
+                                 NULL, arguments);
 }
 
-/* For new values in the order of the CSR, which the plan has taken: `put` brings them to the
- * blocks. */
+/* Brings new values, which the plan has taken in the order of the CSR, to the blocks by
+ * `put`. */
 MBI_INTERNAL merbit_status mbi_extracted_refill(merbit_plan *plan,
-                                           merbit_status (*put)(merbit_plan *plan,
-                                                                mbi_devptr from)) {
+                                                merbit_status (*put)(merbit_plan *plan,
+                                                                     mbi_devptr from)) {
   mbi_device_csr *csr = &plan->device;
   const mbi_devptr from = csr->values;
   merbit_status status;
@@ -34748,7 +34830,8 @@ MBI_INTERNAL merbit_status mbi_extracted_refill(merbit_plan *plan,
   if (status == MERBIT_OK) {
     status = mbi_bsr_fill(plan);
   }
-  if (csr->owns_values) { /* a failure: the next values find an array of their own size */
+  if (csr->owns_values) { /* on failure, so that the next values find an array of their own
+                           * size */
     mbi_device_release(plan->context, csr->values);
     csr->values = 0;
     csr->owns_values = 0;
@@ -34762,8 +34845,8 @@ static merbit_status mbi_extracted_refresh(merbit_plan *plan) {
   return mbi_extracted_refill(plan, mbi_extracted_values);
 }
 
-/* Once the choice is made, of an uploaded CSR only the offsets are needed again, for new
- * values; of one whose blocks have holes the columns too. */
+/* Releases what new values do not need, when the choice is made: of an uploaded CSR only the
+ * offsets stay, and the columns too if blocks have holes. */
 MBI_INTERNAL void mbi_extracted_let_go(merbit_plan *plan) {
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->extracted.csr;
@@ -34787,8 +34870,9 @@ static merbit_status mbi_extracted_create(merbit_plan *plan) {
   const int high = plan->nonempty.block_rows, wide = plan->nonempty.block_cols;
   merbit_status status;
   mbi_extracted_enter(plan);
-  status = mbi_extracted_allocate(plan, high, wide, plan->extracted.csr.nnz / (uint64_t)(high * wide),
-                             plan->extracted.csr.offset_type);
+  status = mbi_extracted_allocate(plan, high, wide,
+                                  plan->extracted.csr.nnz / (uint64_t)(high * wide),
+                                  plan->extracted.csr.offset_type);
   if (status == MERBIT_OK) {
     status = mbi_extracted_specialise(plan);
   }
@@ -34801,11 +34885,11 @@ static merbit_status mbi_extracted_create(merbit_plan *plan) {
   return status == MERBIT_OK ? mbi_bsr_create(plan) : status;
 }
 
-/* The plan has its CSR again, or what is left of it. */
+/* Gives the plan its CSR back, or what is left of it. */
 MBI_INTERNAL void mbi_extracted_destroy(merbit_plan *plan) {
   mbi_extracted *full = &plan->extracted;
   if (full->csr.rows == 0) {
-    return; /* taken apart before */
+    return; /* no blocks were made, or they are gone */
   }
   mbi_bsr_destroy(plan);
   mbi_program_destroy(plan->context, &full->program);
@@ -34817,21 +34901,29 @@ MBI_INTERNAL void mbi_extracted_destroy(merbit_plan *plan) {
   memset(full, 0, sizeof *full);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_extracted_method = {sizeof(mbi_bsr_tiles), mbi_extracted_create, mbi_extracted_destroy, mbi_bsr_carry_bytes, mbi_bsr_multiply,
-    mbi_bsr_info,    mbi_bsr_describe, mbi_extracted_refresh};
+MBI_INTERNAL const mbi_cuda_method mbi_extracted_method = {
+    sizeof(mbi_bsr_tiles), mbi_extracted_create, mbi_extracted_destroy, mbi_bsr_carry_bytes,
+    mbi_bsr_multiply,      mbi_bsr_info,         mbi_bsr_describe,      mbi_extracted_refresh};
 
 /* ==== >>spmv/stages/extract_blocks.c  CUDA: any CSR as blocks ============================= */
-/* A CSR in GPU memory becomes blocks there, with masks where they have holes: the arrays that
- * matrix/blocks.c makes on the CPU. Its rows must ascend; equal columns are added up. */
-#define MBI_EXTRACT_CHUNK                                                                        \
-  1024 /* rows of blocks whose counts are summed, as in spmv/stages/extract_blocks.cu */
+/* Extracts blocks from a CSR in GPU memory, with masks where they have holes: the arrays that
+ * matrix/blocks.c makes on the CPU. Rows must ascend; duplicates are added up. */
 
-enum { MBI_EXTRACT_COUNT, MBI_EXTRACT_SUMS, MBI_EXTRACT_OFFSETS, MBI_EXTRACT_FILL, MBI_EXTRACT_KERNELS };
+#define MBI_EXTRACT_CHUNK                                                                      \
+  1024 /* rows of blocks per partial sum, as in spmv/stages/extract_blocks.cu */
+
+enum {
+  MBI_EXTRACT_COUNT,
+  MBI_EXTRACT_SUMS,
+  MBI_EXTRACT_OFFSETS,
+  MBI_EXTRACT_FILL,
+  MBI_EXTRACT_KERNELS
+};
 
 /* ---- Specialise -------------------------------------------------------------------------- */
 
 MBI_INTERNAL void mbi_extract_preamble(const merbit_plan *plan, const mbi_device_csr *csr,
-                                     mbi_preamble *preamble) {
+                                       mbi_preamble *preamble) {
   memset(preamble, 0, sizeof *preamble);
   mbi_preamble_define(preamble, "MBK_ROW_PTR",
                       csr->offset_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
@@ -34840,8 +34932,8 @@ MBI_INTERNAL void mbi_extract_preamble(const merbit_plan *plan, const mbi_device
 }
 
 static merbit_status mbi_extract_specialise(merbit_plan *plan) {
-  static const char *const names[MBI_EXTRACT_KERNELS] = {"mbk_extract_count", "mbk_extract_sums",
-                                                       "mbk_extract_offsets", "mbk_extract_fill"};
+  static const char *const names[MBI_EXTRACT_KERNELS] = {
+      "mbk_extract_count", "mbk_extract_sums", "mbk_extract_offsets", "mbk_extract_fill"};
   mbi_extracted *full = &plan->extracted;
   mbi_preamble preamble;
   merbit_status status;
@@ -34857,7 +34949,7 @@ static merbit_status mbi_extract_specialise(merbit_plan *plan) {
 
 /* ---- Count ------------------------------------------------------------------------------- */
 
-/* Lanes to a row of blocks. */
+/* Returns the lanes per row of blocks. */
 static uint32_t mbi_extract_group(int height) {
   uint32_t group = 1;
   while ((int)group < height && group < 32) {
@@ -34866,9 +34958,10 @@ static uint32_t mbi_extract_group(int height) {
   return group;
 }
 
-/* The answer number `answer`, of windows of the matrix or, for 0 of them, of all of it. */
-static merbit_status mbi_extract_count(mbi_extract *c, const merbit_bsr_desc *shape, int windows,
-                                     int answer) {
+/* Counts blocks of a shape into answer number `answer`, in windows of the matrix, or in all of
+ * it if `windows` is 0. */
+static merbit_status mbi_extract_count(mbi_extract *c, const merbit_bsr_desc *shape,
+                                       int windows, int answer) {
   merbit_plan *plan = c->plan;
   mbi_device_csr *csr = &plan->extracted.csr;
   const int height = shape->block_rows;
@@ -34903,9 +34996,9 @@ static merbit_status mbi_extract_count(mbi_extract *c, const merbit_bsr_desc *sh
                            arguments);
 }
 
-/* `shapes` answers of the same windows. */
-static merbit_status mbi_extract_count_all(mbi_extract *c, const merbit_bsr_desc *shapes, int count,
-                                         int windows, mbi_extract_tally *tallies) {
+/* Counts blocks of several shapes in the same windows. */
+static merbit_status mbi_extract_count_all(mbi_extract *c, const merbit_bsr_desc *shapes,
+                                           int count, int windows, mbi_extract_tally *tallies) {
   merbit_context *context = c->plan->context;
   const size_t bytes = (size_t)count * sizeof *tallies;
   merbit_status status = mbi_device_zero(context, c->answers, bytes, NULL);
@@ -34919,7 +35012,7 @@ static merbit_status mbi_extract_count_all(mbi_extract *c, const merbit_bsr_desc
 
 /* ---- The shape, as matrix/block_shape.c finds it ----------------------------------------- */
 
-/* Bytes of an entry for every candidate. */
+/* Computes the bytes per entry of every candidate. */
 static merbit_status mbi_extract_sample(mbi_extract *c, double *bytes) {
   merbit_bsr_desc shapes[MBI_SHAPE_CANDIDATES];
   mbi_extract_tally tallies[MBI_SHAPE_CANDIDATES];
@@ -34949,7 +35042,7 @@ static merbit_status mbi_extract_sample(mbi_extract *c, double *bytes) {
   return status;
 }
 
-/* Of c->csr, whose rows ascend. */
+/* Finds the best shape for c->csr, whose rows ascend. */
 static merbit_status mbi_extract_find(mbi_extract *c, merbit_bsr_desc *shape) {
   double bytes[MBI_SHAPE_CANDIDATES];
   merbit_bsr_desc finalists[MBI_SHAPE_FINALISTS];
@@ -34980,9 +35073,9 @@ static merbit_status mbi_extract_find(mbi_extract *c, merbit_bsr_desc *shape) {
 
 /* ---- Fill -------------------------------------------------------------------------------- */
 
-/* Columns, masks and values, each unless 0; the values from those at `from`, or ones. */
+/* Writes columns, masks and values, each unless 0. Values come from `from`, or are ones. */
 static merbit_status mbi_extract_fill(merbit_plan *plan, mbi_devptr from, mbi_devptr columns,
-                                    mbi_devptr masks, mbi_devptr values) {
+                                      mbi_devptr masks, mbi_devptr values) {
   mbi_device_csr *csr = &plan->extracted.csr;
   const int height = plan->bsr.view.block_rows;
   uint32_t high = (uint32_t)height, wide = (uint32_t)plan->bsr.view.block_cols;
@@ -35003,12 +35096,13 @@ static merbit_status mbi_extract_fill(merbit_plan *plan, mbi_devptr from, mbi_de
   arguments[11] = &columns;
   arguments[12] = &masks;
   arguments[13] = &values;
-  return mbi_device_launch(plan->context, plan->extracted.kernels[MBI_EXTRACT_FILL], "mbk_extract_fill",
-                           (int64_t)(plan->device.rows * group / 256) + 1, 256, 0, NULL,
-                           arguments);
+  return mbi_device_launch(plan->context, plan->extracted.kernels[MBI_EXTRACT_FILL],
+                           "mbk_extract_fill", (int64_t)(plan->device.rows * group / 256) + 1,
+                           256, 0, NULL, arguments);
 }
 
-/* plan->device.values, zero where there is no entry; but what masks leave out is never read. */
+/* Allocates plan->device.values, zero where there is no entry. What masks leave out is never
+ * read, and not cleared. */
 static merbit_status mbi_extract_allocate_values(merbit_plan *plan) {
   mbi_device_csr *csr = &plan->device;
   const merbit_view *view = &plan->bsr.view;
@@ -35035,7 +35129,7 @@ static merbit_status mbi_extract_refresh(merbit_plan *plan) {
 
 /* ---- Make -------------------------------------------------------------------------------- */
 
-/* plan->device.row_ptr, from the counts. */
+/* Computes plan->device.row_ptr from the counts. */
 static merbit_status mbi_extract_offsets(mbi_extract *c) {
   merbit_plan *plan = c->plan;
   mbi_device_csr *csr = &plan->device;
@@ -35045,8 +35139,9 @@ static merbit_status mbi_extract_offsets(mbi_extract *c) {
   merbit_status status;
   arguments[0] = &c->sums;
   arguments[1] = &chunks;
-  status = mbi_device_launch(plan->context, plan->extracted.kernels[MBI_EXTRACT_SUMS],
-                             "mbk_extract_sums", 1, 1024, 32 * sizeof(uint64_t), NULL, arguments);
+  status =
+      mbi_device_launch(plan->context, plan->extracted.kernels[MBI_EXTRACT_SUMS],
+                        "mbk_extract_sums", 1, 1024, 32 * sizeof(uint64_t), NULL, arguments);
   arguments[0] = &c->counts;
   arguments[1] = &c->sums;
   arguments[2] = &csr->rows;
@@ -35059,9 +35154,9 @@ static merbit_status mbi_extract_offsets(mbi_extract *c) {
              : status;
 }
 
-/* plan->device and plan->bsr, for counted blocks. */
+/* Makes plan->device and plan->bsr from counted blocks. */
 static merbit_status mbi_extract_take(mbi_extract *c, const merbit_bsr_desc *shape,
-                                    const mbi_extract_tally *tally) {
+                                      const mbi_extract_tally *tally) {
   merbit_plan *plan = c->plan;
   merbit_context *context = plan->context;
   mbi_devptr *masks = &mbi_bsr_tiles_of(plan)->mask_words;
@@ -35083,7 +35178,7 @@ static merbit_status mbi_extract_take(mbi_extract *c, const merbit_bsr_desc *sha
   if (status == MERBIT_OK && words > 0) {
     status = mbi_device_zero(context, *masks, (size_t)bytes, NULL);
   }
-  /* Holes and duplicates make numbers of a pattern's ones. */
+  /* Holes and duplicates turn a pattern into numbers. */
   if (status == MERBIT_OK && (from != 0 || !full || tally->entries < plan->extracted.csr.nnz)) {
     status = mbi_extract_allocate_values(plan);
   }
@@ -35093,9 +35188,9 @@ static merbit_status mbi_extract_take(mbi_extract *c, const merbit_bsr_desc *sha
   return status == MERBIT_OK ? mbi_device_synchronize(context, NULL) : status;
 }
 
-/* The last count, which tells each row of blocks its number, and what follows from it. */
+/* Counts the blocks of each row of blocks, and builds what follows from that. */
 static merbit_status mbi_extract_build(mbi_extract *c, const merbit_bsr_desc *shape,
-                                     mbi_extract_tally *tally) {
+                                       mbi_extract_tally *tally) {
   merbit_context *context = c->plan->context;
   const uint64_t rows = (uint64_t)mbi_block_count(c->csr.rows, shape->block_rows);
   const uint64_t sums = (rows / MBI_EXTRACT_CHUNK + 1) * sizeof(uint64_t);
@@ -35111,10 +35206,11 @@ static merbit_status mbi_extract_build(mbi_extract *c, const merbit_bsr_desc *sh
   if (status == MERBIT_OK) {
     status = mbi_extract_count_all(c, shape, 1, 0, tally);
   }
-  return status == MERBIT_OK && tally->descends == 0 ? mbi_extract_take(c, shape, tally) : status;
+  return status == MERBIT_OK && tally->descends == 0 ? mbi_extract_take(c, shape, tally)
+                                                     : status;
 }
 
-/* Find a shape where none is given, and build; but for a row that descends. */
+/* Finds a shape, if none is given, and builds the blocks. Stops early if a row descends. */
 MBI_INTERNAL merbit_status mbi_extract_all(mbi_extract *c, mbi_extract_tally *tally) {
   const mbi_device_csr *csr = &c->plan->extracted.csr;
   merbit_bsr_desc shape;
@@ -35139,7 +35235,7 @@ MBI_INTERNAL merbit_status mbi_extract_all(mbi_extract *c, mbi_extract_tally *ta
     if (status != MERBIT_OK || tally->descends != 0) {
       return status;
     }
-    if (tally->entries < csr->nnz) { /* duplicates: of a pattern, they count */
+    if (tally->entries < csr->nnz) { /* duplicates: a pattern then needs values */
       c->csr.values = c->csr.values != NULL ? c->csr.values : c->plan->view.col_ind;
       c->csr.nnz = (int64_t)tally->entries;
     }
@@ -35148,7 +35244,7 @@ MBI_INTERNAL merbit_status mbi_extract_all(mbi_extract *c, mbi_extract_tally *ta
   return status == MERBIT_OK ? mbi_extract_build(c, &shape, tally) : status;
 }
 
-/* The matrix passes through the host, where its rows are sorted. */
+/* Makes the blocks on the host, which sorts the rows. */
 static merbit_status mbi_extract_on_cpu(merbit_plan *plan) {
   merbit_context *context = plan->context;
   merbit_view places;
@@ -35193,8 +35289,9 @@ static merbit_status mbi_extract_create(merbit_plan *plan) {
   return tally.descends != 0 ? mbi_extract_on_cpu(plan) : mbi_bsr_create(plan);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_extract_method = {sizeof(mbi_bsr_tiles), mbi_extract_create, mbi_extracted_destroy, mbi_bsr_carry_bytes, mbi_bsr_multiply,
-    mbi_bsr_info,     mbi_bsr_describe, mbi_extract_refresh};
+MBI_INTERNAL const mbi_cuda_method mbi_extract_method = {
+    sizeof(mbi_bsr_tiles), mbi_extract_create, mbi_extracted_destroy, mbi_bsr_carry_bytes,
+    mbi_bsr_multiply,      mbi_bsr_info,       mbi_bsr_describe,      mbi_extract_refresh};
 
 /* ==== >>spmv/choose/forecast.c  CUDA: what a product by each method should take =========== */
 /* What a product by each method should take, from what the GPU counts of a matrix's rows and
@@ -35908,14 +36005,14 @@ MBI_INTERNAL merbit_status mbi_choose(merbit_plan *plan) {
 }
 
 /* ==== >>spmv/stages/reorder.c  plans in another order than the matrix ===================== */
-/* A plan that multiplies P A P' instead of A: its order, made on the CPU; and new values of any
- * plan that moved its matrix. */
+/* Reorders a plan, which then multiplies P A P' instead of A. The order is found on the CPU.
+ * Also moves new values for every plan that moved its matrix. */
 
 MBI_INTERNAL int mbi_plan_reorders(const merbit_plan *plan) {
   return plan->desc.reordering != MERBIT_REORDERING_NONE;
 }
 
-/* For merbit_plan_describe. */
+/* Returns the name for merbit_plan_describe. */
 MBI_INTERNAL const char *mbi_reordering_name(merbit_reordering reordering) {
   return reordering == MERBIT_REORDERING_RCM ? "reverse Cuthill-McKee" : "falling degree";
 }
@@ -35932,7 +36029,7 @@ MBI_INTERNAL merbit_status mbi_reorder_check(merbit_context *context, const merb
                     (int)desc->reordering);
   }
   if (view->format == MERBIT_BSR || desc->method == MERBIT_METHOD_BSR ||
-      desc->method > MERBIT_METHOD_SYMMETRIC) { /* and those for study */
+      desc->method > MERBIT_METHOD_SYMMETRIC) { /* and study methods */
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
                     "plan_desc.reordering moves single rows and columns, which would break %s "
                     "apart; use a CSR or COO view and a method of single entries",
@@ -35947,7 +36044,7 @@ MBI_INTERNAL merbit_status mbi_reorder_check(merbit_context *context, const merb
   return MERBIT_OK;
 }
 
-/* places[k] = earlier[places[k]]: a move after another. */
+/* Composes two moves: places[k] = earlier[places[k]]. */
 static void mbi_reorder_follow(void *places, const void *earlier, merbit_index_type type,
                                int64_t count) {
   int64_t k;
@@ -35956,8 +36053,8 @@ static void mbi_reorder_follow(void *places, const void *earlier, merbit_index_t
   }
 }
 
-/* plan->csr and plan->matrix become the checked host CSR `from`, which may be plan->matrix's,
- * in the plan's order. */
+/* Makes plan->csr and plan->matrix the checked host CSR `from`, in the plan's order. `from` may
+ * be in plan->matrix. */
 MBI_INTERNAL merbit_status mbi_reorder_take(merbit_plan *plan, const merbit_view *from) {
   mbi_reorder *r = &plan->reorder;
   merbit_context *context = plan->context;
@@ -35973,7 +36070,7 @@ MBI_INTERNAL merbit_status mbi_reorder_take(merbit_plan *plan, const merbit_view
   }
   r->bandwidth_before = mbi_bandwidth(context, from);
   r->bandwidth = mbi_bandwidth(context, &made->view);
-  if (r->places != NULL) { /* a transpose's */
+  if (r->places != NULL) { /* of a transpose */
     mbi_reorder_follow(places, r->places, made->view.offset_type, made->view.nnz);
     mbi_release(context, r->places);
   }
@@ -36022,19 +36119,20 @@ static merbit_status mbi_reorder_upload_one(merbit_plan *plan, const void *sourc
                              : status;
 }
 
-/* Whether new values find their places in blocks, or entries of blocks, on the CPU. */
+/* Returns 1 if the CPU moves new values, or entries of blocks, to their places. */
 MBI_INTERNAL int mbi_reorder_on_cpu(const merbit_plan *plan) {
   return plan->transpose.matrix != NULL &&
          (mbi_plan_takes_blocks(plan) || plan->view.format == MERBIT_BSR);
 }
 
-/* Whether the GPU moves vectors or values. */
+/* Returns 1 if the GPU moves vectors or values. */
 MBI_INTERNAL int mbi_reorder_on_gpu(const merbit_plan *plan) {
   return mbi_plan_reorders(plan) || plan->reorder.device_places != 0 ||
          (plan->reorder.places != NULL && !mbi_reorder_on_cpu(plan));
 }
 
-/* Needs an entered context. After a failure mbi_reorder_release_cuda cleans up. */
+/* Uploads the order and the places. The CUDA context must be current. On failure the caller
+ * runs mbi_reorder_release_cuda. */
 MBI_INTERNAL merbit_status mbi_reorder_upload(merbit_plan *plan) {
   mbi_reorder *r = &plan->reorder;
   const double start = mbi_seconds();
@@ -36052,7 +36150,7 @@ MBI_INTERNAL merbit_status mbi_reorder_upload(merbit_plan *plan) {
   return status;
 }
 
-/* A plan on CUDA that is made has no use for the places on the host. */
+/* Releases the places on the host, which a finished plan on CUDA does not need. */
 MBI_INTERNAL void mbi_reorder_release_sources(merbit_plan *plan) {
   if (!mbi_reorder_on_cpu(plan)) {
     mbi_release(plan->context, plan->reorder.places);
@@ -36077,7 +36175,7 @@ MBI_INTERNAL void mbi_reorder_destroy(merbit_plan *plan) {
 
 /* ---- Order, vectors and values by a kernel ----------------------------------------------- */
 
-/* kernels[kernel], on a stream: `index` is the order or the places. */
+/* Launches kernels[kernel] on a stream. `index` is the order or the places. */
 MBI_INTERNAL merbit_status mbi_reorder_launch(merbit_plan *plan, int kernel, mbi_devptr index,
                                               mbi_devptr from, mbi_devptr to, int64_t count,
                                               void *stream) {
@@ -36092,7 +36190,7 @@ MBI_INTERNAL merbit_status mbi_reorder_launch(merbit_plan *plan, int kernel, mbi
                            MBI_ARRAYS_THREADS, 0, stream, arguments);
 }
 
-/* The user's values at `from` to the plan's nonzeros at `to`, complete on return. */
+/* Moves the user's values at `from` to the plan's nonzeros at `to`; complete on return. */
 MBI_INTERNAL merbit_status mbi_reorder_values_cuda(merbit_plan *plan, mbi_devptr from,
                                                    mbi_devptr to) {
   const merbit_status status =
@@ -36113,7 +36211,7 @@ MBI_INTERNAL void mbi_reorder_run(merbit_plan *plan, mbi_reorder_call *call) {
   mbi_parallel(plan->context, call->tasks, mbi_reorder_task, call);
 }
 
-/* The user's host values into the plan's matrix. */
+/* Moves the user's host values into the plan's matrix. */
 MBI_INTERNAL void mbi_reorder_values(merbit_plan *plan, const void *values) {
   mbi_reorder_call call;
   call.move = mbi_gather;
@@ -36691,25 +36789,26 @@ MBI_INTERNAL void mbi_symmetric_multiply(const merbit_plan *plan, void *scratch,
 }
 
 /* ==== >>spmv/stages/symmetric.c  plans of matrices given by one triangle ================== */
-/* Plans of matrices given by one triangle. On the CPU method HALF multiplies by the lower one:
- * the user's arrays, if they are that in order, else a copy. Other methods have plan->given
- * become op(A) with both, in host memory, and all that follows is a plan of that. The transpose
- * is at hand: it differs in signs alone. */
+/* Plans of matrices given by one triangle (symmetric storage). On the CPU, method HALF
+ * multiplies the lower triangle: the user's arrays if they are that triangle in order, else a
+ * copy. For other methods plan->given becomes op(A) with both triangles, in host memory, and
+ * everything after is a plan of that. The transpose needs no work: it differs in signs
+ * alone. */
 
 MBI_INTERNAL int mbi_plan_is_symmetric(const merbit_plan *plan) {
   return mbi_view_is_triangle(&plan->symmetric.view);
 }
 
 MBI_INTERNAL merbit_status mbi_symmetric_check(merbit_context *context, const merbit_view *view,
-                                          const merbit_plan_desc *desc) {
+                                               const merbit_plan_desc *desc) {
   if (desc->method != MERBIT_METHOD_SYMMETRIC) {
     return MERBIT_OK;
   }
   if (!mbi_view_is_triangle(view)) {
-    return mbi_fail(
-        context, MERBIT_INVALID_ARGUMENT,
-        "plan_desc.method is MERBIT_METHOD_SYMMETRIC, but view.symmetry is MERBIT_SYMMETRY_NONE; "
-        "give one triangle and its symmetry, or use another method");
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "plan_desc.method is MERBIT_METHOD_SYMMETRIC, but view.symmetry is "
+                    "MERBIT_SYMMETRY_NONE; "
+                    "give one triangle and its symmetry, or use another method");
   }
   if (desc->reordering != MERBIT_REORDERING_NONE) {
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
@@ -36742,7 +36841,7 @@ static void mbi_symmetric_inspect_task(void *argument, int task) {
   look->unsorted[task] = unsorted;
 }
 
-/* Whether method HALF can read the host view as it lies. */
+/* Returns 1 if method HALF can read the host view in place. */
 static int mbi_symmetric_fits(merbit_context *context, const mbi_symmetric *half) {
   mbi_symmetric_inspect look;
   int task, unsorted = 0;
@@ -36759,18 +36858,18 @@ static int mbi_symmetric_fits(merbit_context *context, const mbi_symmetric *half
   return !unsorted;
 }
 
-/* Both triangles are worth their expansion, of some 50 products, where tasks would keep much of
- * y apart, or where a row scatters beyond a cache of its thread: docs/cpu.md has the figures.
- */
+/* Expanding to both triangles costs about 50 products. It pays if tasks would keep much of y
+ * apart, or if a row scatters beyond the cache of its thread: docs/cpu.md has the figures. */
 #define MBI_SYMMETRIC_FEW_CALLS 50
-#define MBI_SYMMETRIC_APART 8       /* rows to each sum that tasks keep apart, at least */
-#define MBI_SYMMETRIC_WINDOW 524288 /* bytes of x between a row and its first column, on average */
-#define MBI_SYMMETRIC_SAMPLE 1024   /* rows that are looked at */
-#define MBI_SYMMETRIC_LONG                                                                          \
+#define MBI_SYMMETRIC_APART 8 /* rows per sum that tasks keep apart, at least */
+#define MBI_SYMMETRIC_WINDOW                                                                   \
+  524288 /* bytes of x between a row and its first column, on average */
+#define MBI_SYMMETRIC_SAMPLE 1024 /* rows that are sampled */
+#define MBI_SYMMETRIC_LONG                                                                     \
   12 /* entries of the triangle's rows, on average: SORTED does not wait for                   \
         the ends of shorter ones */
 
-/* All are, or there are none: SORTED stores one. */
+/* Returns 1 if all values are equal, or there are none: SORTED stores one. */
 static int mbi_symmetric_equal(const merbit_view *lower) {
   const size_t size = mbi_type_size(mbi_view_type(lower));
   const char *values = (const char *)lower->values;
@@ -36778,7 +36877,7 @@ static int mbi_symmetric_equal(const merbit_view *lower) {
          memcmp(values, values + size, (size_t)(lower->nnz - 1) * size) == 0;
 }
 
-/* Elements between a row of the triangle and its first column, on average. */
+/* Returns the elements between a row of the triangle and its first column, on average. */
 static int64_t mbi_symmetric_window(const merbit_view *lower) {
   const int64_t count = lower->rows < MBI_SYMMETRIC_SAMPLE ? lower->rows : MBI_SYMMETRIC_SAMPLE;
   int64_t sum = 0, i;
@@ -36799,11 +36898,12 @@ static int mbi_symmetric_pays(const merbit_plan *plan, const merbit_view *lower)
           mbi_symmetric_apart(lower, tasks) <= lower->rows / MBI_SYMMETRIC_APART);
 }
 
-/* Whether the lower triangle may be what is multiplied. */
+/* Returns 1 if HALF may multiply the lower triangle. */
 static int mbi_symmetric_may_do(const merbit_plan *plan) {
   return plan->side == MERBIT_SIDE_CPU && mbi_plan_plain(plan) &&
          !mbi_plan_has_semiring(plan) && plan->desc.vectors <= 1 && !mbi_plan_reorders(plan) &&
-         (plan->desc.method == MERBIT_METHOD_SYMMETRIC || plan->desc.method == MERBIT_METHOD_AUTO);
+         (plan->desc.method == MERBIT_METHOD_SYMMETRIC ||
+          plan->desc.method == MERBIT_METHOD_AUTO);
 }
 
 /* ---- What is multiplied ------------------------------------------------------------------ */
@@ -36816,14 +36916,14 @@ static void mbi_symmetric_release(merbit_plan *plan) {
   half->places = NULL;
 }
 
-/* The lower triangle, if that pays. */
+/* Takes the lower triangle, if that pays. */
 static merbit_status mbi_symmetric_take_lower(merbit_plan *plan, const merbit_view *host) {
   mbi_symmetric *half = &plan->symmetric;
   const int fits = mbi_symmetric_fits(plan->context, half);
   merbit_status status = MERBIT_OK;
   if (!fits) {
     status = mbi_symmetric_expand(plan->context, host, plan->desc.operation, 1, &half->full,
-                             &half->places);
+                                  &half->places);
     half->full.symmetry = host->symmetry;
   }
   if (status == MERBIT_OK) {
@@ -36835,7 +36935,8 @@ static merbit_status mbi_symmetric_take_lower(merbit_plan *plan, const merbit_vi
   return status;
 }
 
-/* Set plan->half, and plan->given to what it holds. Once that is made it needs no check. */
+/* Sets plan->half, and plan->given to the matrix it holds. That matrix needs no check
+ * afterwards. */
 MBI_INTERNAL merbit_status mbi_symmetric_take(merbit_plan *plan) {
   merbit_context *context = plan->context;
   mbi_symmetric *half = &plan->symmetric;
@@ -36861,8 +36962,8 @@ MBI_INTERNAL merbit_status mbi_symmetric_take(merbit_plan *plan) {
     status = mbi_symmetric_take_lower(plan, &host);
   }
   if (status == MERBIT_OK && !half->direct) {
-    status =
-        mbi_symmetric_expand(context, &host, plan->desc.operation, 0, &half->full, &half->places);
+    status = mbi_symmetric_expand(context, &host, plan->desc.operation, 0, &half->full,
+                                  &half->places);
   }
   if (device) {
     mbi_host_view_release(context, &host);
@@ -36884,9 +36985,9 @@ MBI_INTERNAL void mbi_symmetric_destroy(merbit_plan *plan) {
   mbi_release(plan->context, plan->symmetric.parts);
 }
 
-/* New values in the order of the triangle become those of plan->symmetric.full. */
+/* Moves new values in the order of the triangle into plan->symmetric.full. */
 MBI_INTERNAL merbit_status mbi_symmetric_values(merbit_plan *plan, const void *values,
-                                           merbit_memory memory) {
+                                                merbit_memory memory) {
   merbit_context *context = plan->context;
   const mbi_symmetric *half = &plan->symmetric;
   const void *host = values;
@@ -36901,7 +37002,8 @@ MBI_INTERNAL merbit_status mbi_symmetric_values(merbit_plan *plan, const void *v
     mbi_device_leave(context);
   }
   if (status == MERBIT_OK) {
-    mbi_expansion_values(context, half->signs, host, half->places, half->place_type, &half->full);
+    mbi_expansion_values(context, half->signs, host, half->places, half->place_type,
+                         &half->full);
   }
   if (memory == MERBIT_MEMORY_DEVICE) {
     mbi_release(context, (void *)(uintptr_t)host);
@@ -36910,14 +37012,14 @@ MBI_INTERNAL merbit_status mbi_symmetric_values(merbit_plan *plan, const void *v
 }
 
 /* ==== >>spmv/stages/transpose_sort.c  CUDA: a CSR sorted by columns ======================= */
-/* The transpose of a CSR in GPU memory: its entries sorted by column, stably. The kernels are
- * in spmv/stages/transpose.cu. */
+/* Transposes a CSR in GPU memory: sorts its entries by column, stably. The kernels are in
+ * spmv/stages/transpose.cu. */
 
 /* ---- Encode ------------------------------------------------------------------------------ */
 
 #define MBI_TRANSPOSE_THREADS 512 /* MBK_TRANSPOSE_THREADS */
-#define MBI_TRANSPOSE_TILE 6144   /* entries that a block moves at once: MBK_TRANSPOSE_TILE */
-#define MBI_TRANSPOSE_RESIDENT 2  /* blocks of a multiprocessor; each has a run of tiles */
+#define MBI_TRANSPOSE_TILE 6144   /* entries that a block moves at a time: MBK_TRANSPOSE_TILE */
+#define MBI_TRANSPOSE_RESIDENT 2  /* blocks per multiprocessor; each has a run of tiles */
 #define MBI_TRANSPOSE_DIGITS 256
 
 static const char *const mbi_transpose_kernels[MBI_TRANSPOSE_KERNELS] = {
@@ -36941,9 +37043,9 @@ static void mbi_transpose_size(const merbit_context *context, mbi_transposing *t
   t->bits = (bits + (uint32_t)t->passes - 1) / (uint32_t)t->passes;
 }
 
-/* Where everything lies that is not kept: in t->space, whose size is returned, so that it can
- * be allocated and all be divided again; and keys, as far as they fit, where values will be,
- * which are written when all is sorted. */
+/* Lays out in t->space everything that is not kept, and returns its size, so that the caller
+ * can allocate it and call again. Keys use, as far as they fit, the space of the values, which
+ * are written after the sort. */
 static uint64_t mbi_transpose_divide(mbi_transposing *t, uint64_t value) {
   const uint64_t place = mbi_index_bytes(t->place_type);
   const uint64_t columns = t->from->nnz * sizeof(int32_t);
@@ -36973,7 +37075,7 @@ static merbit_status mbi_transpose_allocate(merbit_plan *plan, mbi_transposing *
   merbit_status status =
       mbi_device_allocate_parts(context, "row_ptr and col_ind", 2, parts, bytes);
   to->owns_row_ptr = status == MERBIT_OK;
-  if (status == MERBIT_OK && value > 0) { /* blocks that are made of the matrix let them go */
+  if (status == MERBIT_OK && value > 0) { /* blocks made of the matrix release them */
     status = mbi_device_allocate(context, columns, "col_ind", &to->col_ind);
     to->owns_col_ind = status == MERBIT_OK;
   }
@@ -37035,7 +37137,7 @@ static merbit_status mbi_transpose_launch(merbit_context *context, mbi_transposi
                            arguments);
 }
 
-/* The rows of entries, where the first pass looks for them. */
+/* Writes the rows of entries, where the first pass reads them. */
 static merbit_status mbi_transpose_rows(merbit_context *context, mbi_transposing *t) {
   mbi_devptr row_ptr = t->from->row_ptr;
   uint64_t rows = t->from->rows, nnz = t->from->nnz;
@@ -37090,7 +37192,7 @@ static merbit_status mbi_transpose_pass(merbit_context *context, mbi_transposing
              : status;
 }
 
-/* The sorted keys become the offsets of rows. */
+/* Turns the sorted keys into row offsets. */
 static merbit_status mbi_transpose_starts(merbit_context *context, mbi_transposing *t) {
   mbi_device_csr *to = t->to;
   const uint64_t all = to->nnz + to->rows + 1;
@@ -37104,7 +37206,7 @@ static merbit_status mbi_transpose_starts(merbit_context *context, mbi_transposi
       2 * sizeof(uint64_t) + MBI_TRANSPOSE_TILE * sizeof(uint32_t), arguments);
 }
 
-/* plan->device becomes the transpose of `from`. */
+/* Makes plan->device the transpose of `from`. */
 MBI_INTERNAL merbit_status mbi_transpose_sort(merbit_plan *plan, const mbi_device_csr *from) {
   merbit_context *context = plan->context;
   mbi_device_csr *to = &plan->device;
@@ -37152,10 +37254,10 @@ MBI_INTERNAL merbit_status mbi_transpose_sort(merbit_plan *plan, const mbi_devic
 }
 
 /* ==== >>spmv/stages/transpose.c  plans that multiply by a transpose ======================= */
-/* Plans that multiply by the transpose: plan->view becomes the transpose of what the user gave,
- * and all that follows is a plan of that. A COO is read the other way round; a CSR is sorted by
- * columns on the GPU, stably, so that equal plans give equal bits; the rest, and all on the
- * CPU, by CPU threads. */
+/* Plans that multiply by the transpose: plan->view becomes the transpose of the user's matrix,
+ * and everything after is a plan of that. A COO is read with rows and columns swapped. A CSR is
+ * sorted by columns on the GPU, stably, so that equal plans give equal bits. Everything else,
+ * and everything on the CPU, is transposed by CPU threads. */
 
 MBI_INTERNAL merbit_status mbi_transpose_check(merbit_context *context, const merbit_view *view,
                                                const merbit_plan_desc *desc) {
@@ -37176,7 +37278,7 @@ MBI_INTERNAL merbit_status mbi_transpose_check(merbit_context *context, const me
 
 /* ---- On CPU threads ---------------------------------------------------------------------- */
 
-/* plan->view in host memory, where the values' places are in plan->reorder. */
+/* Makes plan->view in host memory, and the values' places in plan->reorder. */
 static merbit_status mbi_transpose_on_cpu(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const int device = plan->given.memory == MERBIT_MEMORY_DEVICE;
@@ -37189,7 +37291,8 @@ static merbit_status mbi_transpose_on_cpu(merbit_plan *plan) {
     status = mbi_view_check_arrays(context, &host);
   }
   if (status == MERBIT_OK) {
-    status = mbi_matrix_transpose_map(context, &host, &plan->transpose.matrix, &plan->reorder.places);
+    status = mbi_matrix_transpose_map(context, &host, &plan->transpose.matrix,
+                                      &plan->reorder.places);
   }
   if (device) {
     mbi_host_view_release(context, &host);
@@ -37201,7 +37304,7 @@ static merbit_status mbi_transpose_on_cpu(merbit_plan *plan) {
   return status;
 }
 
-/* New values in the user's order become those of plan->view, where the plan converts that. */
+/* Moves new values in the user's order into plan->view, if the plan converts it. */
 MBI_INTERNAL merbit_status mbi_transpose_values(merbit_plan *plan, const void *values,
                                                 merbit_memory memory) {
   merbit_context *context = plan->context;
@@ -37227,7 +37330,7 @@ MBI_INTERNAL merbit_status mbi_transpose_values(merbit_plan *plan, const void *v
 
 /* ---- On the GPU -------------------------------------------------------------------------- */
 
-/* plan->view in GPU memory. A failure leaves nothing. */
+/* Makes plan->view in GPU memory. On failure nothing is left. */
 static merbit_status mbi_transpose_cuda(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const int device = plan->given.memory == MERBIT_MEMORY_DEVICE;
@@ -37269,7 +37372,8 @@ static merbit_status mbi_transpose_cuda(merbit_plan *plan) {
 
 /* ---- The choice -------------------------------------------------------------------------- */
 
-/* Orders are found, and blocks made, on the CPU; what is uploaded has 32-bit columns. */
+/* Returns 1 if the GPU can transpose. Orders are found and blocks are made on the CPU, and
+ * uploaded matrices have 32-bit columns. */
 static int mbi_transpose_fits_gpu(const merbit_plan *plan) {
   return plan->side == MERBIT_SIDE_CUDA && plan->given.format == MERBIT_CSR &&
          plan->given.nnz > 0 && !mbi_plan_reorders(plan) && !mbi_plan_takes_blocks(plan) &&
@@ -37277,7 +37381,8 @@ static int mbi_transpose_fits_gpu(const merbit_plan *plan) {
           plan->given.index_type == MERBIT_INDEX_32);
 }
 
-/* AUTO may still take the CPU when the GPU fails now, if everything is in host memory. */
+/* Returns 1 if AUTO may still take the CPU when the GPU fails: if everything is in host
+ * memory. */
 MBI_INTERNAL int mbi_plan_may_fall_back(const merbit_plan *plan, merbit_status status) {
   return plan->desc.side == MERBIT_SIDE_AUTO && plan->desc.method == MERBIT_METHOD_AUTO &&
          plan->given.memory != MERBIT_MEMORY_DEVICE &&
@@ -37288,7 +37393,7 @@ MBI_INTERNAL int mbi_plan_may_fall_back(const merbit_plan *plan, merbit_status s
          status != MERBIT_INVALID_MATRIX && status != MERBIT_OUT_OF_MEMORY;
 }
 
-/* Set plan->view to what the plan multiplies by. Once that is made it needs no check. */
+/* Sets plan->view to the matrix that the plan multiplies. It needs no check afterwards. */
 MBI_INTERNAL merbit_status mbi_transpose_take(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const double start = mbi_seconds();

@@ -172,8 +172,7 @@ MBK_KERNEL MBK_BOUNDS(256)
   }
 }
 
-// ---- Columns that many nonzeros meet
-// ---------------------------------------------------------
+// ---- Columns that many nonzeros meet --------------------------------------------------------
 
 // Adds to counts[c] the nonzeros in column c, of every `stride`th run of 32 nonzeros; counts
 // must be zero. Launch: any grid of 256 threads.
@@ -221,8 +220,7 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_bins(const mbk_u32 *counts, mbk_u64 cols, 
   }
 }
 
-// ---- The structure as a number
-// ---------------------------------------------------------------
+// ---- The structure as a number --------------------------------------------------------------
 
 // Returns the bits of a number and of its place, well mixed (the end of SplitMix64: Steele,
 // Lea, Flood, OOPSLA 2014).

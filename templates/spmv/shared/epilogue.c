@@ -9,8 +9,9 @@
  * spmv/plan/epilogue_product.c calls them. */
 
 #define MBI_EPILOGUE_SCALARS 8
-#define MBI_EPILOGUE_RESIDENT 4 /* blocks per multiprocessor: the last block then has fewer sums
-                                 * to add up */
+#define MBI_EPILOGUE_RESIDENT                                                                  \
+  4 /* blocks per multiprocessor: the last block then has fewer sums                           \
+     * to add up */
 
 MBI_INTERNAL int mbi_plan_has_epilogue(const merbit_plan *plan) {
   return plan->epilogue != NULL;
@@ -25,8 +26,7 @@ MBI_INTERNAL int64_t mbi_epilogue_stream_bytes(const merbit_plan *plan) {
                                            (plan->epilogue->result[0] != '\0'));
 }
 
-/* ---- Checks -------------------------------------------------------------------------------
- */
+/* ---- Checks ------------------------------------------------------------------------------ */
 
 /* Checks an epilogue. Call it after the checks of types, semirings and several vectors. */
 MBI_INTERNAL merbit_status mbi_epilogue_check(merbit_context *context,
@@ -126,8 +126,7 @@ MBI_INTERNAL merbit_status mbi_epilogue_take(merbit_plan *plan, const char *afte
   return status;
 }
 
-/* ---- The kernel ----------------------------------------------------------------------------
- */
+/* ---- The kernel -------------------------------------------------------------------------- */
 
 MBI_INTERNAL void mbi_epilogue_preamble(const mbi_epilogue *e, merbit_type type,
                                         mbi_preamble *preamble) {
@@ -169,13 +168,13 @@ MBI_INTERNAL void mbi_epilogue_release_cuda(merbit_plan *plan) {
   }
 }
 
-/* ---- Room ----------------------------------------------------------------------------------
- */
+/* ---- Room -------------------------------------------------------------------------------- */
 
 /* Returns the number of blocks of the epilogue's kernel, the same in every product of a plan. A
  * thread loads 16 bytes of each vector at once. */
 MBI_INTERNAL uint64_t mbi_epilogue_blocks(const merbit_plan *plan) {
-  const uint64_t packs = (uint64_t)plan->csr.rows * mbi_type_size(mbi_plan_accumulator(plan)) / 16 + 1;
+  const uint64_t packs =
+      (uint64_t)plan->csr.rows * mbi_type_size(mbi_plan_accumulator(plan)) / 16 + 1;
   const uint64_t blocks = (packs + MBI_EPILOGUE_THREADS - 1) / MBI_EPILOGUE_THREADS;
   const uint64_t resident =
       MBI_EPILOGUE_RESIDENT * (uint64_t)plan->context->device.multiprocessors;

@@ -19,8 +19,7 @@
  * comparison is 1 or 0 where a number is wanted, and a number is true unless it is zero. Each
  * operation is rounded by itself. */
 
-/* ---- Grammar -------------------------------------------------------------------------------
- */
+/* ---- Grammar ----------------------------------------------------------------------------- */
 
 static merbit_status mbi_expression_choice(mbi_expression *e);
 

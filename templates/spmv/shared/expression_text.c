@@ -9,8 +9,7 @@ MBI_INTERNAL const mbi_call mbi_calls[MBI_CALLS] = {
     {"log", 1}, {"pow", 2}, {"floor", 1}, {"ceil", 1},
 };
 
-/* ---- Tokens -------------------------------------------------------------------------------
- */
+/* ---- Tokens ------------------------------------------------------------------------------ */
 
 /* Returns 1 for a letter of ASCII, whatever the locale. */
 MBI_INTERNAL int mbi_is_letter(char c) {
@@ -85,8 +84,7 @@ MBI_INTERNAL void mbi_expression_next(mbi_expression *e) {
   e->length = (size_t)(p - e->at);
 }
 
-/* ---- What is written -----------------------------------------------------------------------
- */
+/* ---- What is written --------------------------------------------------------------------- */
 
 MBI_INTERNAL merbit_status mbi_expression_insert(mbi_expression *e, size_t at,
                                                  const char *text) {

@@ -6,6 +6,7 @@
 
 /* Counts on the GPU which rows are non-empty and how even they are, and lists them if some are
  * empty and the method asks for it. */
+
 #define MBI_NONEMPTY_SAMPLES 128 /* windows of nonzeros at most */
 #define MBI_NONEMPTY_THREADS 1024
 #define MBI_NONEMPTY_BLOCK_SAMPLES 4096        /* rows */
@@ -43,7 +44,7 @@ MBI_INTERNAL void mbi_nonempty_destroy(merbit_context *context, mbi_nonempty_row
 /* Counts the non-empty rows, their sum, the sum of the slices' widths and the longest row. The
  * CUDA context must be current. On failure the caller runs mbi_nonempty_destroy. */
 static merbit_status mbi_nonempty_create(merbit_context *context, mbi_device_csr *csr,
-                                      mbi_nonempty_rows *nonempty) {
+                                         mbi_nonempty_rows *nonempty) {
   void *count = NULL, *offsets = NULL, *arguments[6];
   uint64_t rows = csr->rows, blocks = mbi_nonempty_blocks_of((int64_t)rows);
   mbi_devptr row_ptr = csr->row_ptr, total, longest, widths;
@@ -68,8 +69,8 @@ static merbit_status mbi_nonempty_create(merbit_context *context, mbi_device_csr
   csr->scratch = 0;
   if (status == MERBIT_OK && nonempty->counts == 0) {
     nonempty->counts_bytes = mbi_nonempty_bytes((int64_t)rows);
-    status =
-        mbi_device_allocate(context, nonempty->counts_bytes, "counts of rows", &nonempty->counts);
+    status = mbi_device_allocate(context, nonempty->counts_bytes, "counts of rows",
+                                 &nonempty->counts);
   }
   widths = nonempty->counts; /* first, because it has 64 bits */
   total = widths + 2 * sizeof(uint32_t);
@@ -114,8 +115,9 @@ MBI_INTERNAL int mbi_nonempty_equal(const merbit_plan *plan) {
 }
 
 /* Samples the columns. Call it after mbi_nonempty_create, for a matrix with nonzeros. */
-MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_context *context, const mbi_device_csr *csr,
-                                            merbit_type type, mbi_nonempty_rows *nonempty) {
+MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_context *context,
+                                               const mbi_device_csr *csr, merbit_type type,
+                                               mbi_nonempty_rows *nonempty) {
   mbi_devptr row_ptr = csr->row_ptr, col_ind = csr->col_ind, narrow;
   uint64_t row_count = csr->rows, nnz = csr->nnz;
   const uint64_t window = nnz < MBI_NONEMPTY_WINDOW ? nnz : MBI_NONEMPTY_WINDOW;
@@ -137,9 +139,9 @@ MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_context *context, const mb
   arguments[5] = &nonempty->counts;
   arguments[6] = &narrow;
   if (status == MERBIT_OK) {
-    status = mbi_device_launch(context, sample, "mbk_arrays_sample", 2 * (int64_t)samples,
-                               MBI_NONEMPTY_THREADS,
-                               (unsigned)(MBI_NONEMPTY_TABLE * sizeof(uint32_t)), NULL, arguments);
+    status = mbi_device_launch(
+        context, sample, "mbk_arrays_sample", 2 * (int64_t)samples, MBI_NONEMPTY_THREADS,
+        (unsigned)(MBI_NONEMPTY_TABLE * sizeof(uint32_t)), NULL, arguments);
   }
   if (status == MERBIT_OK) {
     status = mbi_device_download(context, answer, nonempty->counts, sizeof answer);
@@ -166,7 +168,8 @@ static merbit_status mbi_nonempty_launch_columns(merbit_plan *plan) {
   mbi_devptr row_ptr = mbi_device_address(plan->given.row_ptr);
   uint32_t stride = (uint32_t)(plan->device.nnz / MBI_NONEMPTY_COLUMN_SAMPLES) + 1;
   void *kernel = NULL, *arguments[4];
-  const merbit_status status = mbi_program_kernel(context, &plan->nonempty.program, name, &kernel);
+  const merbit_status status =
+      mbi_program_kernel(context, &plan->nonempty.program, name, &kernel);
   arguments[0] = known ? (void *)&row_ptr : (void *)&plan->device.col_ind;
   arguments[1] = known ? (void *)&plan->device.cols : (void *)&plan->device.nnz;
   arguments[2] = &stride;
@@ -188,7 +191,8 @@ static merbit_status mbi_nonempty_count_columns(merbit_plan *plan, uint32_t *bin
   const uint64_t bytes = (plan->device.cols + MBI_NONEMPTY_BINS) * sizeof(uint32_t);
   void *bin = NULL, *arguments[3];
   mbi_devptr found = 0;
-  merbit_status status = mbi_program_kernel(context, &nonempty->program, "mbk_arrays_bins", &bin);
+  merbit_status status =
+      mbi_program_kernel(context, &nonempty->program, "mbk_arrays_bins", &bin);
   if (status == MERBIT_OK && nonempty->column_counts == 0) {
     status = mbi_device_allocate(context, bytes, "counts of columns", &nonempty->column_counts);
   }
@@ -205,9 +209,9 @@ static merbit_status mbi_nonempty_count_columns(merbit_plan *plan, uint32_t *bin
   arguments[1] = &plan->device.cols;
   arguments[2] = &found;
   if (status == MERBIT_OK) {
-    status = mbi_device_launch(context, bin, "mbk_arrays_bins",
-                               2 * (int64_t)context->device.multiprocessors, MBI_ARRAYS_THREADS,
-                               (unsigned)(MBI_NONEMPTY_BINS * sizeof(uint32_t)), NULL, arguments);
+    status = mbi_device_launch(
+        context, bin, "mbk_arrays_bins", 2 * (int64_t)context->device.multiprocessors,
+        MBI_ARRAYS_THREADS, (unsigned)(MBI_NONEMPTY_BINS * sizeof(uint32_t)), NULL, arguments);
   }
   if (status == MERBIT_OK) {
     status = mbi_device_download(context, bins, found, MBI_NONEMPTY_BINS * sizeof(uint32_t));
@@ -223,8 +227,8 @@ static merbit_status mbi_nonempty_count_columns(merbit_plan *plan, uint32_t *bin
 /* Sets hub_least and hub_share for the fullest columns, at most `room` of them and each with
  * two nonzeros of the sample or more: the least count of a hub, and the hubs' share of the
  * `sampled` nonzeros. */
-MBI_INTERNAL void mbi_nonempty_take_hubs(mbi_nonempty_rows *nonempty, const uint32_t *bins, uint64_t sampled,
-                                      uint64_t room) {
+MBI_INTERNAL void mbi_nonempty_take_hubs(mbi_nonempty_rows *nonempty, const uint32_t *bins,
+                                         uint64_t sampled, uint64_t room) {
   uint64_t hubs = 0, cold = 0;
   uint32_t n;
   nonempty->hub_least = MBI_NONEMPTY_BINS;
@@ -256,7 +260,8 @@ MBI_INTERNAL merbit_status mbi_nonempty_columns(merbit_plan *plan, uint64_t room
 
 /* Finds what rules out full blocks in `count` rows, evenly spread: bits of heights and of
  * widths. */
-static merbit_status mbi_nonempty_against(merbit_plan *plan, uint64_t count, uint32_t *against) {
+static merbit_status mbi_nonempty_against(merbit_plan *plan, uint64_t count,
+                                          uint32_t *against) {
   merbit_context *context = plan->context;
   uint64_t step = plan->device.rows / count;
   mbi_devptr answer = plan->nonempty.counts; /* in place of the sums, which have been read */
@@ -351,8 +356,9 @@ MBI_INTERNAL merbit_status mbi_nonempty_need(merbit_plan *plan) {
 
 /* Lists the rows. Call it after mbi_nonempty_create, if some rows are empty. On failure nothing
  * changes. */
-MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_context *context, const mbi_device_csr *csr,
-                                             mbi_nonempty_rows *nonempty) {
+MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_context *context,
+                                                const mbi_device_csr *csr,
+                                                mbi_nonempty_rows *nonempty) {
   const uint64_t starts = (nonempty->count + 1) * mbi_index_bytes(csr->offset_type);
   const uint64_t ids = (nonempty->count + 1) * sizeof(uint32_t); /* at least one */
   const uint64_t empties = (csr->rows - nonempty->count) * sizeof(uint32_t);
@@ -377,8 +383,9 @@ MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_context *context, const m
   arguments[4] = &row_start;
   arguments[5] = &empty_id;
   if (status == MERBIT_OK) {
-    status = mbi_device_launch(context, compact, "mbk_arrays_compact", (int64_t)nonempty->blocks,
-                               256, (unsigned)(8 * sizeof(uint32_t)), NULL, arguments);
+    status =
+        mbi_device_launch(context, compact, "mbk_arrays_compact", (int64_t)nonempty->blocks,
+                          256, (unsigned)(8 * sizeof(uint32_t)), NULL, arguments);
   }
   if (status != MERBIT_OK) {
     mbi_device_release(context, row_id);

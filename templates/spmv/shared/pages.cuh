@@ -44,9 +44,9 @@ MBK_DEVICE void mbk_page_add(mbk_u32 *set, mbk_u32 column) {
   }
 }
 
-// Returns the lane's page of the list, MBK_PAGE_EMPTY after the last page, or MBK_NO_PAGE in
-// lane 0 if there are too many. Writes the list to set[0..31] too. All lanes of the warp must
-// call it.
+// Returns the lane's page of the list: MBK_PAGE_EMPTY after the last page, or MBK_NO_PAGE in
+// all lanes if there are too many pages. All lanes of the warp must call it. The list is in
+// set[0..31] too.
 MBK_DEVICE mbk_u32 mbk_page_list(mbk_u32 *set) {
   const mbk_u32 lane = mbk_lane(), before = (1u << lane) - 1;
   mbk_warp_sync(0xffffffffu);

@@ -21,7 +21,9 @@ static const char *mbi_semiring_name(merbit_semiring semiring) {
 /* Returns how a view becomes a CSR. Duplicates are added up only if (+) is +, and if products
  * do not add up in a wider type, where their sums would be rounded to the values' type. */
 MBI_INTERNAL int mbi_plan_build_flags(const merbit_plan *plan) {
-  return mbi_plan_has_semiring(plan) || plan->type != mbi_plan_accumulator(plan) ? MBI_BUILD_KEEP : 0;
+  return mbi_plan_has_semiring(plan) || plan->type != mbi_plan_accumulator(plan)
+             ? MBI_BUILD_KEEP
+             : 0;
 }
 
 /* Returns the semiring's name for merbit_plan_describe, where it follows the type. */
@@ -30,8 +32,7 @@ MBI_INTERNAL const char *mbi_semiring_label(const merbit_plan *plan) {
   return labels[plan->desc.semiring];
 }
 
-/* ---- Checks -------------------------------------------------------------------------------
- */
+/* ---- Checks ------------------------------------------------------------------------------ */
 
 static int mbi_semiring_method(merbit_method method) {
   return method == MERBIT_METHOD_AUTO || method == MERBIT_METHOD_REFERENCE ||
@@ -146,8 +147,7 @@ MBI_INTERNAL merbit_status mbi_semiring_take(merbit_plan *plan) {
   return status;
 }
 
-/* ---- What kernels are told ------------------------------------------------------------------
- */
+/* ---- What kernels are told --------------------------------------------------------------- */
 
 MBI_INTERNAL void mbi_semiring_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   mbi_preamble_define_int(preamble, "MBK_SEMIRING", (int)plan->desc.semiring);

@@ -50,7 +50,7 @@ typedef struct mbi_nonempty_rows {
   int columns_coded;  /* HUBS has overwritten the counts with codes */
   uint32_t hub_least; /* least count of a hub */
   double hub_share;   /* share of the nonzeros in hubs */
-  double sectors; /* sectors of x that a nonzero adds in a window: spmv/choose/choose.c */
+  double sectors;     /* sectors of x that a nonzero adds in a window: spmv/choose/choose.c */
   int block_rows, block_cols; /* full blocks of which the matrix consists */
   double narrow;              /* share of slices of 32 rows whose columns lie in few pages:
                                  spmv/shared/pages.cuh */
@@ -107,7 +107,8 @@ typedef union mbi_scalar {
 #define MBI_EPILOGUE_VECTORS 6
 #define MBI_EPILOGUE_CHUNK 8192  /* rows that one task takes on the CPU */
 #define MBI_EPILOGUE_THREADS 256 /* of a block of the kernel */
-#define MBI_EPILOGUE_BLOCKS 1024 /* at most, so that the last block adds them up in one step */
+#define MBI_EPILOGUE_BLOCKS 1024 /* at most, so that the last block adds them up in one step   \
+                                  */
 struct mbi_epilogue {            /* a copy of the user's */
   merbit_epilogue given;         /* without its expressions */
   char result[MBI_EXPRESSION_SIZE], sums[2][MBI_EXPRESSION_SIZE]; /* for kernels; empty: none */
@@ -228,17 +229,19 @@ MBI_INTERNAL void mbi_plan_preamble(const merbit_plan *plan, mbi_preamble *pream
 MBI_INTERNAL void mbi_nonempty_finish(merbit_context *context, mbi_nonempty_rows *nonempty);
 MBI_INTERNAL void mbi_nonempty_destroy(merbit_context *context, mbi_nonempty_rows *nonempty);
 MBI_INTERNAL int mbi_nonempty_equal(const merbit_plan *plan);
-MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_context *context, const mbi_device_csr *csr,
-                                            merbit_type type, mbi_nonempty_rows *nonempty);
-MBI_INTERNAL void mbi_nonempty_take_hubs(mbi_nonempty_rows *nonempty, const uint32_t *bins, uint64_t sampled,
-                                      uint64_t room);
+MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_context *context,
+                                               const mbi_device_csr *csr, merbit_type type,
+                                               mbi_nonempty_rows *nonempty);
+MBI_INTERNAL void mbi_nonempty_take_hubs(mbi_nonempty_rows *nonempty, const uint32_t *bins,
+                                         uint64_t sampled, uint64_t room);
 MBI_INTERNAL merbit_status mbi_nonempty_columns(merbit_plan *plan, uint64_t room);
 MBI_INTERNAL merbit_status mbi_nonempty_blocks(merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_nonempty_hash(merbit_plan *plan, uint64_t *hash);
 MBI_INTERNAL int mbi_nonempty_fit(const merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_nonempty_need(merbit_plan *plan);
-MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_context *context, const mbi_device_csr *csr,
-                                             mbi_nonempty_rows *nonempty);
+MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_context *context,
+                                                const mbi_device_csr *csr,
+                                                mbi_nonempty_rows *nonempty);
 #endif /* MBI_SEPARATE */
 
 #endif

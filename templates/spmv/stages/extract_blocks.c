@@ -9,15 +9,22 @@
 
 /* Extracts blocks from a CSR in GPU memory, with masks where they have holes: the arrays that
  * matrix/blocks.c makes on the CPU. Rows must ascend; duplicates are added up. */
-#define MBI_EXTRACT_CHUNK                                                                        \
+
+#define MBI_EXTRACT_CHUNK                                                                      \
   1024 /* rows of blocks per partial sum, as in spmv/stages/extract_blocks.cu */
 
-enum { MBI_EXTRACT_COUNT, MBI_EXTRACT_SUMS, MBI_EXTRACT_OFFSETS, MBI_EXTRACT_FILL, MBI_EXTRACT_KERNELS };
+enum {
+  MBI_EXTRACT_COUNT,
+  MBI_EXTRACT_SUMS,
+  MBI_EXTRACT_OFFSETS,
+  MBI_EXTRACT_FILL,
+  MBI_EXTRACT_KERNELS
+};
 
 /* ---- Specialise -------------------------------------------------------------------------- */
 
 MBI_INTERNAL void mbi_extract_preamble(const merbit_plan *plan, const mbi_device_csr *csr,
-                                     mbi_preamble *preamble) {
+                                       mbi_preamble *preamble) {
   memset(preamble, 0, sizeof *preamble);
   mbi_preamble_define(preamble, "MBK_ROW_PTR",
                       csr->offset_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
@@ -26,8 +33,8 @@ MBI_INTERNAL void mbi_extract_preamble(const merbit_plan *plan, const mbi_device
 }
 
 static merbit_status mbi_extract_specialise(merbit_plan *plan) {
-  static const char *const names[MBI_EXTRACT_KERNELS] = {"mbk_extract_count", "mbk_extract_sums",
-                                                       "mbk_extract_offsets", "mbk_extract_fill"};
+  static const char *const names[MBI_EXTRACT_KERNELS] = {
+      "mbk_extract_count", "mbk_extract_sums", "mbk_extract_offsets", "mbk_extract_fill"};
   mbi_extracted *full = &plan->extracted;
   mbi_preamble preamble;
   merbit_status status;
@@ -54,8 +61,8 @@ static uint32_t mbi_extract_group(int height) {
 
 /* Counts blocks of a shape into answer number `answer`, in windows of the matrix, or in all of
  * it if `windows` is 0. */
-static merbit_status mbi_extract_count(mbi_extract *c, const merbit_bsr_desc *shape, int windows,
-                                     int answer) {
+static merbit_status mbi_extract_count(mbi_extract *c, const merbit_bsr_desc *shape,
+                                       int windows, int answer) {
   merbit_plan *plan = c->plan;
   mbi_device_csr *csr = &plan->extracted.csr;
   const int height = shape->block_rows;
@@ -91,8 +98,8 @@ static merbit_status mbi_extract_count(mbi_extract *c, const merbit_bsr_desc *sh
 }
 
 /* Counts blocks of several shapes in the same windows. */
-static merbit_status mbi_extract_count_all(mbi_extract *c, const merbit_bsr_desc *shapes, int count,
-                                         int windows, mbi_extract_tally *tallies) {
+static merbit_status mbi_extract_count_all(mbi_extract *c, const merbit_bsr_desc *shapes,
+                                           int count, int windows, mbi_extract_tally *tallies) {
   merbit_context *context = c->plan->context;
   const size_t bytes = (size_t)count * sizeof *tallies;
   merbit_status status = mbi_device_zero(context, c->answers, bytes, NULL);
@@ -169,7 +176,7 @@ static merbit_status mbi_extract_find(mbi_extract *c, merbit_bsr_desc *shape) {
 
 /* Writes columns, masks and values, each unless 0. Values come from `from`, or are ones. */
 static merbit_status mbi_extract_fill(merbit_plan *plan, mbi_devptr from, mbi_devptr columns,
-                                    mbi_devptr masks, mbi_devptr values) {
+                                      mbi_devptr masks, mbi_devptr values) {
   mbi_device_csr *csr = &plan->extracted.csr;
   const int height = plan->bsr.view.block_rows;
   uint32_t high = (uint32_t)height, wide = (uint32_t)plan->bsr.view.block_cols;
@@ -190,9 +197,9 @@ static merbit_status mbi_extract_fill(merbit_plan *plan, mbi_devptr from, mbi_de
   arguments[11] = &columns;
   arguments[12] = &masks;
   arguments[13] = &values;
-  return mbi_device_launch(plan->context, plan->extracted.kernels[MBI_EXTRACT_FILL], "mbk_extract_fill",
-                           (int64_t)(plan->device.rows * group / 256) + 1, 256, 0, NULL,
-                           arguments);
+  return mbi_device_launch(plan->context, plan->extracted.kernels[MBI_EXTRACT_FILL],
+                           "mbk_extract_fill", (int64_t)(plan->device.rows * group / 256) + 1,
+                           256, 0, NULL, arguments);
 }
 
 /* Allocates plan->device.values, zero where there is no entry. What masks leave out is never
@@ -233,8 +240,9 @@ static merbit_status mbi_extract_offsets(mbi_extract *c) {
   merbit_status status;
   arguments[0] = &c->sums;
   arguments[1] = &chunks;
-  status = mbi_device_launch(plan->context, plan->extracted.kernels[MBI_EXTRACT_SUMS],
-                             "mbk_extract_sums", 1, 1024, 32 * sizeof(uint64_t), NULL, arguments);
+  status =
+      mbi_device_launch(plan->context, plan->extracted.kernels[MBI_EXTRACT_SUMS],
+                        "mbk_extract_sums", 1, 1024, 32 * sizeof(uint64_t), NULL, arguments);
   arguments[0] = &c->counts;
   arguments[1] = &c->sums;
   arguments[2] = &csr->rows;
@@ -249,7 +257,7 @@ static merbit_status mbi_extract_offsets(mbi_extract *c) {
 
 /* Makes plan->device and plan->bsr from counted blocks. */
 static merbit_status mbi_extract_take(mbi_extract *c, const merbit_bsr_desc *shape,
-                                    const mbi_extract_tally *tally) {
+                                      const mbi_extract_tally *tally) {
   merbit_plan *plan = c->plan;
   merbit_context *context = plan->context;
   mbi_devptr *masks = &mbi_bsr_tiles_of(plan)->mask_words;
@@ -283,7 +291,7 @@ static merbit_status mbi_extract_take(mbi_extract *c, const merbit_bsr_desc *sha
 
 /* Counts the blocks of each row of blocks, and builds what follows from that. */
 static merbit_status mbi_extract_build(mbi_extract *c, const merbit_bsr_desc *shape,
-                                     mbi_extract_tally *tally) {
+                                       mbi_extract_tally *tally) {
   merbit_context *context = c->plan->context;
   const uint64_t rows = (uint64_t)mbi_block_count(c->csr.rows, shape->block_rows);
   const uint64_t sums = (rows / MBI_EXTRACT_CHUNK + 1) * sizeof(uint64_t);
@@ -299,7 +307,8 @@ static merbit_status mbi_extract_build(mbi_extract *c, const merbit_bsr_desc *sh
   if (status == MERBIT_OK) {
     status = mbi_extract_count_all(c, shape, 1, 0, tally);
   }
-  return status == MERBIT_OK && tally->descends == 0 ? mbi_extract_take(c, shape, tally) : status;
+  return status == MERBIT_OK && tally->descends == 0 ? mbi_extract_take(c, shape, tally)
+                                                     : status;
 }
 
 /* Finds a shape, if none is given, and builds the blocks. Stops early if a row descends. */
@@ -381,5 +390,6 @@ static merbit_status mbi_extract_create(merbit_plan *plan) {
   return tally.descends != 0 ? mbi_extract_on_cpu(plan) : mbi_bsr_create(plan);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_extract_method = {sizeof(mbi_bsr_tiles), mbi_extract_create, mbi_extracted_destroy, mbi_bsr_carry_bytes, mbi_bsr_multiply,
-    mbi_bsr_info,     mbi_bsr_describe, mbi_extract_refresh};
+MBI_INTERNAL const mbi_cuda_method mbi_extract_method = {
+    sizeof(mbi_bsr_tiles), mbi_extract_create, mbi_extracted_destroy, mbi_bsr_carry_bytes,
+    mbi_bsr_multiply,      mbi_bsr_info,       mbi_bsr_describe,      mbi_extract_refresh};

@@ -6,8 +6,10 @@
 #include "spmv/stages/stages.h"
 #include "spmv/plan/plan.h"
 
-/* ---- Encode: a CSR of full blocks as blocks, for the kernels of spmv/gpu/bsr/bsr.c
- * ------------------- */
+/* Takes a CSR in GPU memory that consists of full blocks for a matrix of blocks, and brings
+ * new values to them. */
+
+/* ---- Encode: a CSR of full blocks as blocks, for the kernels of spmv/gpu/bsr/bsr.c ------- */
 
 MBI_INTERNAL int mbi_has_full_blocks(const mbi_nonempty_rows *nonempty) {
   return nonempty->block_rows * nonempty->block_cols >= 4;
@@ -23,7 +25,8 @@ MBI_INTERNAL void mbi_extracted_enter(merbit_plan *plan) {
 
 /* Makes plan->bsr and plan->device describe so many blocks, and allocates their places. */
 MBI_INTERNAL merbit_status mbi_extracted_allocate(merbit_plan *plan, int high, int wide,
-                                             uint64_t blocks, merbit_index_type offset_type) {
+                                                  uint64_t blocks,
+                                                  merbit_index_type offset_type) {
   const mbi_device_csr *from = &plan->extracted.csr;
   merbit_view *view = &plan->bsr.view;
   mbi_device_csr *csr = &plan->device;
@@ -64,8 +67,8 @@ static merbit_status mbi_extracted_specialise(merbit_plan *plan) {
   status = mbi_program_create(plan->context, "spmv/stages/full_blocks.cu", &preamble,
                               &full->program);
   if (status == MERBIT_OK) {
-    status =
-        mbi_program_kernel(plan->context, &full->program, "mbk_full_blocks_places", &full->kernels[0]);
+    status = mbi_program_kernel(plan->context, &full->program, "mbk_full_blocks_places",
+                                &full->kernels[0]);
   }
   return status == MERBIT_OK ? mbi_program_kernel(plan->context, &full->program,
                                                   "mbk_full_blocks_values", &full->kernels[1])
@@ -102,15 +105,16 @@ static merbit_status mbi_extracted_values(merbit_plan *plan, mbi_devptr from) {
   arguments[3] = &csr->values;
   return status != MERBIT_OK
              ? status
-             : mbi_device_launch(plan->context, plan->extracted.kernels[1], "mbk_full_blocks_values",
-                                 (int64_t)((rows + 7) / 8), 256, 0, NULL, arguments);
+             : mbi_device_launch(plan->context, plan->extracted.kernels[1],
+                                 "mbk_full_blocks_values", (int64_t)((rows + 7) / 8), 256, 0,
+                                 NULL, arguments);
 }
 
 /* Brings new values, which the plan has taken in the order of the CSR, to the blocks by
  * `put`. */
 MBI_INTERNAL merbit_status mbi_extracted_refill(merbit_plan *plan,
-                                           merbit_status (*put)(merbit_plan *plan,
-                                                                mbi_devptr from)) {
+                                                merbit_status (*put)(merbit_plan *plan,
+                                                                     mbi_devptr from)) {
   mbi_device_csr *csr = &plan->device;
   const mbi_devptr from = csr->values;
   merbit_status status;
@@ -159,8 +163,9 @@ static merbit_status mbi_extracted_create(merbit_plan *plan) {
   const int high = plan->nonempty.block_rows, wide = plan->nonempty.block_cols;
   merbit_status status;
   mbi_extracted_enter(plan);
-  status = mbi_extracted_allocate(plan, high, wide, plan->extracted.csr.nnz / (uint64_t)(high * wide),
-                             plan->extracted.csr.offset_type);
+  status = mbi_extracted_allocate(plan, high, wide,
+                                  plan->extracted.csr.nnz / (uint64_t)(high * wide),
+                                  plan->extracted.csr.offset_type);
   if (status == MERBIT_OK) {
     status = mbi_extracted_specialise(plan);
   }
@@ -189,5 +194,6 @@ MBI_INTERNAL void mbi_extracted_destroy(merbit_plan *plan) {
   memset(full, 0, sizeof *full);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_extracted_method = {sizeof(mbi_bsr_tiles), mbi_extracted_create, mbi_extracted_destroy, mbi_bsr_carry_bytes, mbi_bsr_multiply,
-    mbi_bsr_info,    mbi_bsr_describe, mbi_extracted_refresh};
+MBI_INTERNAL const mbi_cuda_method mbi_extracted_method = {
+    sizeof(mbi_bsr_tiles), mbi_extracted_create, mbi_extracted_destroy, mbi_bsr_carry_bytes,
+    mbi_bsr_multiply,      mbi_bsr_info,         mbi_bsr_describe,      mbi_extracted_refresh};

@@ -126,7 +126,7 @@ typedef struct mbi_transposing {
 MBI_INTERNAL int64_t mbi_values_blocks(uint64_t count);
 MBI_INTERNAL uint64_t mbi_values_bytes(const merbit_plan *plan, mbi_value_form form);
 MBI_INTERNAL merbit_status mbi_values_search_begin(merbit_plan *plan, mbi_program *program,
-                                                 mbi_devptr values, mbi_values_search *look);
+                                                   mbi_devptr values, mbi_values_search *look);
 MBI_INTERNAL void mbi_values_search_end(merbit_plan *plan, mbi_values_search *look);
 MBI_INTERNAL merbit_status mbi_values_have(merbit_plan *plan, mbi_values_search *look,
                                            mbi_value_form form, int *have);
@@ -138,16 +138,17 @@ MBI_INTERNAL merbit_status mbi_values_specialise(merbit_plan *plan, uint32_t for
 MBI_INTERNAL int mbi_has_full_blocks(const mbi_nonempty_rows *nonempty);
 MBI_INTERNAL void mbi_extracted_enter(merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_extracted_allocate(merbit_plan *plan, int high, int wide,
-                                             uint64_t blocks, merbit_index_type offset_type);
+                                                  uint64_t blocks,
+                                                  merbit_index_type offset_type);
 MBI_INTERNAL merbit_status mbi_extracted_refill(merbit_plan *plan,
-                                           merbit_status (*put)(merbit_plan *plan,
-                                                                mbi_devptr from));
+                                                merbit_status (*put)(merbit_plan *plan,
+                                                                     mbi_devptr from));
 MBI_INTERNAL void mbi_extracted_let_go(merbit_plan *plan);
 MBI_INTERNAL void mbi_extracted_destroy(merbit_plan *plan);
 extern const mbi_cuda_method mbi_extracted_method;
 /* spmv/stages/extract_blocks.c */
 MBI_INTERNAL void mbi_extract_preamble(const merbit_plan *plan, const mbi_device_csr *csr,
-                                     mbi_preamble *preamble);
+                                       mbi_preamble *preamble);
 MBI_INTERNAL merbit_status mbi_extract_all(mbi_extract *c, mbi_extract_tally *tally);
 extern const mbi_cuda_method mbi_extract_method;
 /* spmv/stages/reorder.c */
@@ -174,11 +175,11 @@ MBI_INTERNAL void mbi_reorder_values(merbit_plan *plan, const void *values);
 /* spmv/stages/symmetric.c */
 MBI_INTERNAL int mbi_plan_is_symmetric(const merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_symmetric_check(merbit_context *context, const merbit_view *view,
-                                          const merbit_plan_desc *desc);
+                                               const merbit_plan_desc *desc);
 MBI_INTERNAL merbit_status mbi_symmetric_take(merbit_plan *plan);
 MBI_INTERNAL void mbi_symmetric_destroy(merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_symmetric_values(merbit_plan *plan, const void *values,
-                                           merbit_memory memory);
+                                                merbit_memory memory);
 /* spmv/stages/transpose_sort.c */
 MBI_INTERNAL void mbi_transpose_preamble(const mbi_transposing *t, mbi_preamble *preamble);
 MBI_INTERNAL merbit_status mbi_transpose_sort(merbit_plan *plan, const mbi_device_csr *from);

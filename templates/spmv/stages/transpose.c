@@ -43,7 +43,8 @@ static merbit_status mbi_transpose_on_cpu(merbit_plan *plan) {
     status = mbi_view_check_arrays(context, &host);
   }
   if (status == MERBIT_OK) {
-    status = mbi_matrix_transpose_map(context, &host, &plan->transpose.matrix, &plan->reorder.places);
+    status = mbi_matrix_transpose_map(context, &host, &plan->transpose.matrix,
+                                      &plan->reorder.places);
   }
   if (device) {
     mbi_host_view_release(context, &host);

@@ -93,7 +93,7 @@ static merbit_status mbi_values_answer(merbit_plan *plan, mbi_values_search *loo
 /* Starts a search: a sample of the values at `values` rules out forms. The kernels are those of
  * an arrays program. Call mbi_values_search_end afterwards, on failure too. */
 MBI_INTERNAL merbit_status mbi_values_search_begin(merbit_plan *plan, mbi_program *program,
-                                                 mbi_devptr values, mbi_values_search *look) {
+                                                   mbi_devptr values, mbi_values_search *look) {
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->device;
   const uint64_t windows = csr->nnz / MBI_VALUES_WINDOW + 1;
@@ -135,7 +135,7 @@ MBI_INTERNAL void mbi_values_search_end(merbit_plan *plan, mbi_values_search *lo
   mbi_device_release(plan->context, look->columns);
 }
 
-/* Forms that show value by value. */
+/* Checks the elementwise forms for all values. */
 static merbit_status mbi_values_check(merbit_plan *plan, mbi_values_search *look,
                                       mbi_value_form form) {
   uint32_t wide = plan->type == MERBIT_F64, asked = MBI_FORM(form);
@@ -165,7 +165,7 @@ static merbit_status mbi_values_collect(merbit_plan *plan, mbi_values_search *lo
                            MBI_VALUES_KEYS * sizeof(uint64_t), arguments);
 }
 
-/* Rows: look->against is complete. */
+/* Checks whether values are constant in every row, and completes search->against. */
 static merbit_status mbi_values_check_rows(merbit_plan *plan, mbi_values_search *look) {
   const uint64_t rows = plan->device.rows, nnz = plan->device.nnz;
   uint32_t wide = plan->type == MERBIT_F64;
@@ -188,7 +188,7 @@ static merbit_status mbi_values_check_rows(merbit_plan *plan, mbi_values_search 
   return status;
 }
 
-/* look->columns, and whether all values are there. */
+/* Computes search->columns, and *have: whether these are the values of all nonzeros. */
 static merbit_status mbi_values_check_columns(merbit_plan *plan, mbi_values_search *look) {
   const uint64_t bytes = mbi_values_bytes(plan, MBI_VALUES_COLUMN);
   uint32_t wide = plan->type == MERBIT_F64;
@@ -215,7 +215,7 @@ static merbit_status mbi_values_check_columns(merbit_plan *plan, mbi_values_sear
              : status;
 }
 
-/* Whether all values have a form, of which the sample has not said that they do not. */
+/* Finds out whether all values have a form that the sample has not ruled out. */
 MBI_INTERNAL merbit_status mbi_values_have(merbit_plan *plan, mbi_values_search *look,
                                            mbi_value_form form, int *have) {
   merbit_status status = MERBIT_OK;
@@ -236,8 +236,8 @@ MBI_INTERNAL merbit_status mbi_values_have(merbit_plan *plan, mbi_values_search 
 
 /* ---- Storing them ------------------------------------------------------------------------ */
 
-/* The table in the order of the values' bits, so that equal plans are equal; and the number of
- * each in the order of look's keys. */
+/* Stores the table in the order of the values' bits, so that equal plans are equal, and the
+ * number of each value in the order of the search's keys. */
 static merbit_status mbi_values_store_table(merbit_plan *plan, mbi_values_search *look,
                                             mbi_devptr table) {
   merbit_context *context = plan->context;
@@ -277,8 +277,8 @@ static merbit_status mbi_values_store_table(merbit_plan *plan, mbi_values_search
                              : status;
 }
 
-/* The values to the array at `stored`, and to the `table` that goes with it, in a form that
- * they have been found to have. */
+/* Stores the values at `stored`, and the `table` that goes with them, in a form that they
+ * have. */
 MBI_INTERNAL merbit_status mbi_values_store(merbit_plan *plan, mbi_values_search *look,
                                             mbi_value_form form, mbi_devptr stored,
                                             mbi_devptr table) {
@@ -322,7 +322,7 @@ MBI_INTERNAL merbit_status mbi_values_store(merbit_plan *plan, mbi_values_search
   return status == MERBIT_OK ? mbi_device_synchronize(context, NULL) : status;
 }
 
-/* plan->device.values become those of `look` in `form`, in memory of the plan's own. */
+/* Replaces plan->device.values by the same values in `form`, in memory of the plan's own. */
 static merbit_status mbi_values_take(merbit_plan *plan, mbi_values_search *look,
                                      mbi_value_form form) {
   merbit_context *context = plan->context;
@@ -354,7 +354,8 @@ static merbit_status mbi_values_take(merbit_plan *plan, mbi_values_search *look,
   return MERBIT_OK;
 }
 
-/* Put plan->device.values into the shortest of `forms` that they have; after mbi_nonempty_need. */
+/* Stores plan->device.values in the shortest of `forms` that they have. Needs
+ * plan->nonempty. */
 MBI_INTERNAL merbit_status mbi_values_specialise(merbit_plan *plan, uint32_t forms) {
   mbi_values_search look;
   mbi_value_form form = MBI_VALUES_GENERAL;

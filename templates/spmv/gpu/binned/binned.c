@@ -5,6 +5,9 @@
 #include "spmv/gpu/binned/binned.h"
 #include "spmv/plan/plan.h"
 
+/* BINNED on the host: builds the runs of nonzeros, launches the two phases and the fix-up.
+ * spmv/gpu/binned/binned.cu describes the method. */
+
 /* ---- Build: count, place, fill ----------------------------------------------------------- */
 
 /* Launches build kernel `which`. */
@@ -319,5 +322,6 @@ static int mbi_binned_describe(const merbit_plan *plan, char *text, size_t size)
                   mbi_scan_of(plan)->threads);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_binned_method = {sizeof(mbi_binned), mbi_binned_create, mbi_binned_destroy,  mbi_binned_carry_bytes, mbi_binned_multiply,
-    mbi_binned_info,   mbi_binned_describe, mbi_binned_refresh};
+MBI_INTERNAL const mbi_cuda_method mbi_binned_method = {
+    sizeof(mbi_binned),  mbi_binned_create, mbi_binned_destroy,  mbi_binned_carry_bytes,
+    mbi_binned_multiply, mbi_binned_info,   mbi_binned_describe, mbi_binned_refresh};

@@ -5,7 +5,7 @@
 /* The binned product: the scan's schedule, and the runs of nonzeros
  * (spmv/gpu/binned/binned.cu). */
 typedef struct mbi_binned {
-  mbi_scan_schedule scan; /* first, so that mbi_scan_of finds it */
+  mbi_scan_schedule scan;        /* first, so that mbi_scan_of finds it */
   int warp_tiles;                /* tiles of a warp in a part */
   uint64_t strip, part_nonzeros; /* columns; nonzeros */
   uint64_t strips, parts, items;
@@ -17,8 +17,9 @@ typedef struct mbi_binned {
 
 #define MBI_BINNED_BUILD_THREADS 512
 #define MBI_BINNED_STEPS 8
-#define MBI_BINNED_ITEM 4096u /* groups of an item of phase 1: enough to pay for its strip of
-                               * x */
+#define MBI_BINNED_ITEM                                                                        \
+  4096u /* groups of an item of phase 1: enough to pay for its strip of                        \
+         * x */
 
 #ifdef MBI_SEPARATE
 MBI_INTERNAL mbi_binned *mbi_binned_of(const merbit_plan *plan);

@@ -5,6 +5,8 @@
 #include "spmv/gpu/binned/binned.h"
 #include "spmv/plan/plan.h"
 
+/* Sizes of BINNED: strips, parts, threads and shared memory. */
+
 /* ---- Encode: strips and parts ------------------------------------------------------------ */
 
 /* Returns the state of a plan by this method. */
@@ -37,9 +39,9 @@ static void mbi_binned_defaults(merbit_plan *plan) {
   b->warp_tiles = plan->desc.omega != 0 ? plan->desc.omega : (int)(16 / size);
   mbi_scan_of(plan)->pack = mbi_scan_widest(plan->type);
   mbi_scan_of(plan)->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads
-                       : wide                        ? 1024
-                       : little                      ? 256
-                                                     : 512;
+                               : wide                        ? 1024
+                               : little                      ? 256
+                                                             : 512;
 }
 
 /* Returns the bytes of shared memory of phase 1: a table of values and a strip of x. */
@@ -50,7 +52,8 @@ MBI_INTERNAL uint64_t mbi_binned_multiply_shared(const merbit_plan *plan) {
 /* Returns the bytes of shared memory of phase 2: the table, the sums of a tile for each warp,
  * and the groups of a part. */
 MBI_INTERNAL uint64_t mbi_binned_sum_shared(const merbit_plan *plan, uint64_t groups) {
-  return (uint64_t)(mbi_scan_of(plan)->threads * mbi_scan_of(plan)->steps) * mbi_type_size(plan->type) +
+  return (uint64_t)(mbi_scan_of(plan)->threads * mbi_scan_of(plan)->steps) *
+             mbi_type_size(plan->type) +
          groups * 32;
 }
 
@@ -123,8 +126,8 @@ MBI_INTERNAL merbit_status mbi_binned_specialise(merbit_plan *plan) {
     status = mbi_scan_kernels(plan);
   }
   for (i = 0; i < 6 && status == MERBIT_OK; i++) {
-    status =
-        mbi_program_kernel(plan->context, &plan->program, names[i], &mbi_binned_of(plan)->kernels[i]);
+    status = mbi_program_kernel(plan->context, &plan->program, names[i],
+                                &mbi_binned_of(plan)->kernels[i]);
   }
   return status;
 }

@@ -6,6 +6,9 @@
 #include "spmv/gpu/bsr/bsr.h"
 #include "spmv/plan/plan.h"
 
+/* Block products on the host: builds the tiles of blocks, places new values, launches the
+ * product and the fix-up. spmv/gpu/bsr/bsr.cu describes the method. */
+
 /* ---- Specialise -------------------------------------------------------------------------- */
 
 MBI_INTERNAL void mbi_bsr_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
@@ -220,9 +223,9 @@ MBI_INTERNAL merbit_status mbi_bsr_create(merbit_plan *plan) {
   if (status == MERBIT_OK && plan->bsr.mask_words > 0) {
     status = mbi_bsr_masks(plan);
   }
-  return status != MERBIT_OK          ? status
+  return status != MERBIT_OK                  ? status
          : mbi_bsr_tiles_of(plan)->packs != 0 ? mbi_bsr_fill(plan)
-                                      : mbi_device_synchronize(plan->context, NULL);
+                                              : mbi_device_synchronize(plan->context, NULL);
 }
 
 MBI_INTERNAL void mbi_bsr_destroy(merbit_plan *plan) {
@@ -319,5 +322,6 @@ MBI_INTERNAL int mbi_bsr_describe(const merbit_plan *plan, char *text, size_t si
                   t->threads);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_bsr_method = {sizeof(mbi_bsr_tiles), mbi_bsr_create, mbi_bsr_destroy,  mbi_bsr_carry_bytes, mbi_bsr_multiply,
-    mbi_bsr_info,   mbi_bsr_describe, mbi_bsr_fill};
+MBI_INTERNAL const mbi_cuda_method mbi_bsr_method = {
+    sizeof(mbi_bsr_tiles), mbi_bsr_create, mbi_bsr_destroy,  mbi_bsr_carry_bytes,
+    mbi_bsr_multiply,      mbi_bsr_info,   mbi_bsr_describe, mbi_bsr_fill};

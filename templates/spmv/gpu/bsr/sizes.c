@@ -5,6 +5,9 @@
 #include "spmv/gpu/bsr/bsr.h"
 #include "spmv/plan/plan.h"
 
+/* Sizes of block products: lanes per row of a block, slots, groups and tiles, from the shape
+ * of the blocks. */
+
 /* ---- Encode: from the shape of the blocks to slots, groups and tiles --------------------- */
 
 /* Returns the state of a plan by this method. */

@@ -5,6 +5,9 @@
 #include "spmv/gpu/cb/cb.h"
 #include "spmv/plan/plan.h"
 
+/* CB-SpMV on the host: options, encoding on the CPU, upload, launches. spmv/gpu/cb/cb.cu
+ * describes the method. */
+
 /* Returns the state of a plan by this method. */
 MBI_INTERNAL mbi_cb *mbi_cb_of(const merbit_plan *plan) {
   return (mbi_cb *)plan->state;
@@ -210,8 +213,8 @@ static merbit_status mbi_cb_refresh(merbit_plan *plan) {
   mbi_cb_format format;
   merbit_status status = mbi_cb_encode(plan, &format);
   if (status == MERBIT_OK) {
-    status =
-        mbi_device_upload(plan->context, mbi_cb_of(plan)->data, format.data, (size_t)format.data_bytes);
+    status = mbi_device_upload(plan->context, mbi_cb_of(plan)->data, format.data,
+                               (size_t)format.data_bytes);
   }
   mbi_cb_format_free(plan->context, &format);
   return status;
@@ -308,5 +311,6 @@ static int mbi_cb_describe(const merbit_plan *plan, char *text, size_t size) {
                   cb->threads);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_cb_method = {sizeof(mbi_cb), mbi_cb_create, mbi_cb_destroy,  mbi_cb_carry_bytes, mbi_cb_multiply,
-    mbi_cb_info,   mbi_cb_describe, mbi_cb_refresh};
+MBI_INTERNAL const mbi_cuda_method mbi_cb_method = {
+    sizeof(mbi_cb),  mbi_cb_create, mbi_cb_destroy,  mbi_cb_carry_bytes,
+    mbi_cb_multiply, mbi_cb_info,   mbi_cb_describe, mbi_cb_refresh};

@@ -26,7 +26,8 @@ enum { MBI_CB_COO, MBI_CB_CSR, MBI_CB_DENSE, MBI_CB_FORMS };
 #define MBI_CB_COUNT(word) ((word)&511)
 #define MBI_CB_FORM(word) ((word) >> 9 & 3)
 #define MBI_CB_END ((uint64_t)1 << 19)
-#define MBI_CB_SPARE 4         /* empty blocks after the last one, because the kernel reads
+#define MBI_CB_SPARE                                                                           \
+  4                            /* empty blocks after the last one, because the kernel reads    \
                                 * ahead */
 typedef struct mbi_cb_format { /* on the host */
   int aggregated;

@@ -2,6 +2,9 @@
 #include "matrix/matrix.h"
 #include "spmv/gpu/cb/cb.h"
 
+/* Fills CB-SpMV's blocks and deals the strips to warps. spmv/gpu/cb/build.c describes the
+ * storage. */
+
 /* ---- Pass 2: fill ------------------------------------------------------------------------ */
 
 static void mbi_cb_put(const mbi_cb_cursor *c, unsigned char *values, uint64_t slot,
@@ -129,8 +132,9 @@ static void mbi_cb_fill_task(void *argument, int task) {
 
 /* ---- Balance ----------------------------------------------------------------------------- */
 
-#define MBI_CB_MOST_PARTS 8192 /* parts of a strip at most: the fix-up adds them one after the
-                                * other */
+#define MBI_CB_MOST_PARTS                                                                      \
+  8192 /* parts of a strip at most: the fix-up adds them one after the                         \
+        * other */
 #define MBI_CB_USUAL_LIMIT 128
 #define MBI_CB_LEAST_CUT 32 /* below this, a fix-up costs more than it gains */
 

@@ -6,6 +6,9 @@
 #include "spmv/gpu/hubs/hubs.h"
 #include "spmv/plan/plan.h"
 
+/* HUBS on the host: finds the hubs, encodes the columns, launches the product.
+ * spmv/gpu/hubs/hubs.cu describes the method. */
+
 /* ---- Encode: room for hubs, tiles -------------------------------------------------------- */
 
 /* Returns the state of a plan by this method. */
@@ -80,15 +83,16 @@ static merbit_status mbi_hubs_specialise(merbit_plan *plan) {
     status = mbi_scan_kernels(plan);
   }
   for (i = 0; i < 4 && status == MERBIT_OK; i++) {
-    status =
-        mbi_program_kernel(plan->context, &plan->program, names[i], &mbi_hubs_of(plan)->kernels[i]);
+    status = mbi_program_kernel(plan->context, &plan->program, names[i],
+                                &mbi_hubs_of(plan)->kernels[i]);
   }
   return status;
 }
 
 /* Returns the bytes of shared memory of a product. */
 MBI_INTERNAL unsigned mbi_hubs_shared(const merbit_plan *plan, int adds) {
-  const uint64_t count = mbi_hubs_of(plan)->room + (adds ? (uint64_t)mbi_scan_of(plan)->threads : 0);
+  const uint64_t count =
+      mbi_hubs_of(plan)->room + (adds ? (uint64_t)mbi_scan_of(plan)->threads : 0);
   return mbi_value_shared(plan) + (unsigned)(count * mbi_type_size(plan->type));
 }
 
@@ -224,13 +228,10 @@ static int mbi_hubs_describe(const merbit_plan *plan, char *text, size_t size) {
                   " hubs with %.0f%% of the nonzeros in shared memory, %" PRIu64
                   " empty rows, %d threads",
                   mbi_scan_of(plan)->tiles, mbi_scan_of(plan)->steps, mbi_hubs_of(plan)->count,
-                  100.0 * plan->nonempty.hub_share, mbi_scan_of(plan)->empty_rows, mbi_scan_of(plan)->threads);
+                  100.0 * plan->nonempty.hub_share, mbi_scan_of(plan)->empty_rows,
+                  mbi_scan_of(plan)->threads);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_hubs_method = {sizeof(mbi_hubs), mbi_hubs_create,
-                                                      mbi_hubs_destroy,
-                                                      mbi_scan_carry_bytes,
-                                                      mbi_hubs_multiply,
-                                                      mbi_hubs_info,
-                                                      mbi_hubs_describe,
-                                                      NULL};
+MBI_INTERNAL const mbi_cuda_method mbi_hubs_method = {
+    sizeof(mbi_hubs),  mbi_hubs_create, mbi_hubs_destroy,  mbi_scan_carry_bytes,
+    mbi_hubs_multiply, mbi_hubs_info,   mbi_hubs_describe, NULL};

@@ -5,8 +5,8 @@
 /* The register scan with hubs (spmv/gpu/hubs/hubs.cu). */
 typedef struct mbi_hubs {
   mbi_scan_schedule scan; /* first, so that mbi_scan_of finds it */
-  uint64_t room;  /* hubs that fit in shared memory */
-  uint32_t count; /* hubs that there are */
+  uint64_t room;          /* hubs that fit in shared memory */
+  uint32_t count;         /* hubs that there are */
   mbi_devptr hub_col, codes;
   void *kernels[4]; /* CUfunction: assign, encode, product, sum */
 } mbi_hubs;

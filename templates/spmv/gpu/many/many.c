@@ -6,6 +6,9 @@
 #include "spmv/gpu/many/many.h"
 #include "spmv/plan/plan.h"
 
+/* Several vectors at once, on the host: kernels, scratch and launches. spmv/gpu/many/many.cu
+ * and spmv/gpu/many/rows.cu describe the two methods. */
+
 /* ---- Specialise -------------------------------------------------------------------------- */
 
 static merbit_status mbi_many_specialise(merbit_plan *plan) {
@@ -16,8 +19,12 @@ static merbit_status mbi_many_specialise(merbit_plan *plan) {
                                "mbk_many_fixup",   runs ? "mbk_many_loose" : "mbk_rows_loose",
                                "mbk_many_collect", "mbk_many_spread"};
   const int wanted[] = {runs, 1, runs, loose, copies, copies};
-  void **const places[] = {&mbi_scan_of(plan)->build, &mbi_scan_of(plan)->product, &mbi_scan_of(plan)->fixup,
-                           &m->loose,         &m->collect,         &m->spread};
+  void **const places[] = {&mbi_scan_of(plan)->build,
+                           &mbi_scan_of(plan)->product,
+                           &mbi_scan_of(plan)->fixup,
+                           &m->loose,
+                           &m->collect,
+                           &m->spread};
   mbi_preamble preamble;
   merbit_status status;
   size_t i;
@@ -31,7 +38,8 @@ static merbit_status mbi_many_specialise(merbit_plan *plan) {
     }
   }
   if (status == MERBIT_OK) {
-    status = mbi_device_reserve_shared(plan->context, mbi_scan_of(plan)->product, names[1], m->shared);
+    status = mbi_device_reserve_shared(plan->context, mbi_scan_of(plan)->product, names[1],
+                                       m->shared);
   }
   if (status == MERBIT_OK && loose) {
     status = mbi_device_reserve_shared(plan->context, m->loose, names[3], m->shared);
@@ -66,8 +74,7 @@ static merbit_status mbi_many_create(merbit_plan *plan) {
   return status;
 }
 
-/* ---- Scratch: firsts, tails, and copies of X and Y by rows --------------------------------
- */
+/* ---- Scratch: firsts, tails, and copies of X and Y by rows ------------------------------- */
 
 #define MBI_MANY_ALIGNMENT 256
 
@@ -156,7 +163,8 @@ static merbit_status mbi_many_launch_teams(merbit_plan *plan, int packed, const 
   arguments[10] = (void *)(uintptr_t)beta;
   return mbi_plan_launch(plan, packed ? mbi_scan_of(plan)->product : m->loose,
                          packed ? "mbk_rows_many" : "mbk_rows_loose",
-                         (int64_t)mbi_scan_of(plan)->blocks, m->threads, m->shared, stream, arguments);
+                         (int64_t)mbi_scan_of(plan)->blocks, m->threads, m->shared, stream,
+                         arguments);
 }
 
 /* Launches the product for X and Y in row order. Sums that go to a copy stay unscaled. */
@@ -281,7 +289,8 @@ static int mbi_many_describe(const merbit_plan *plan, char *text, size_t size) {
 }
 
 /* Has no multiply: merbit_spmm calls mbi_many_multiply, which takes leading dimensions. */
-MBI_INTERNAL const mbi_cuda_method mbi_many_method = {sizeof(mbi_many), mbi_many_create,
+MBI_INTERNAL const mbi_cuda_method mbi_many_method = {sizeof(mbi_many),
+                                                      mbi_many_create,
                                                       mbi_scan_destroy,
                                                       mbi_many_scratch_bytes,
                                                       NULL,

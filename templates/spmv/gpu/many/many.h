@@ -6,12 +6,12 @@
  * (spmv/gpu/many/lane.cuh). */
 typedef struct mbi_many {
   mbi_scan_schedule scan; /* first, so that mbi_scan_of finds it */
-  int width; /* columns that are multiplied: the vectors, with padding in copies */
-  int span;  /* columns that a lane loads at once */
-  int team;  /* lanes per nonzero */
-  int words; /* nonzeros of a run, divided by 32 */
-  int piece; /* nonzeros of a run that are staged at once */
-  int room;  /* nonzeros that a warp stages if each team owns a row; 0 with runs */
+  int width;              /* columns that are multiplied: the vectors, with padding in copies */
+  int span;               /* columns that a lane loads at once */
+  int team;               /* lanes per nonzero */
+  int words;              /* nonzeros of a run, divided by 32 */
+  int piece;              /* nonzeros of a run that are staged at once */
+  int room;               /* nonzeros that a warp stages if each team owns a row; 0 with runs */
   int unroll, threads, resident;
   unsigned shared;                /* bytes of shared memory of a block */
   void *loose, *collect, *spread; /* CUfunction */

@@ -16,8 +16,7 @@ MBK_DEVICE void mbk_many_carry(MBK_COMPUTE *carries, mbk_u64 tile, const mbk_man
   }
 }
 
-// ---- Columns and values through shared memory
-// ---------------------------------------------------
+// ---- Columns and values through shared memory -----------------------------------------------
 
 // The distance between the pieces of two runs in shared memory: teams then meet no bank twice.
 #define MBK_GAP(T) (MBK_PIECE + 16 / (int)sizeof(T))
@@ -61,8 +60,7 @@ template <class T, int N> MBK_DEVICE void mbk_many_take(const T *from, T (&some)
   }
 }
 
-// ---- Rows that end
-// ------------------------------------------------------------------------------
+// ---- Rows that end --------------------------------------------------------------------------
 
 // The state of a team's walk. A row end in one team must not make the others wait: without a
 // branch, the finished row goes to the lane's own space in shared memory, and is committed when
@@ -126,8 +124,7 @@ MBK_DEVICE void mbk_many_end(mbk_many_walk &walk, bool ends) {
   }
 }
 
-// ---- A run
-// --------------------------------------------------------------------------------------
+// ---- A run ----------------------------------------------------------------------------------
 
 #define MBK_ROUND (MBK_HELD - 1) // nonzeros between flushes; divides MBK_UNROLL
 

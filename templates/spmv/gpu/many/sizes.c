@@ -7,8 +7,10 @@
 #include "spmv/plan/plan.h"
 #include "spmv/choose/choose.h"
 
-/* ---- Encode: columns to lanes, from the number of vectors alone ---------------------------
- */
+/* Sizes for several vectors: columns per lane, teams, runs or rows, threads and shared
+ * memory. */
+
+/* ---- Encode: columns to lanes, from the number of vectors alone -------------------------- */
 
 /* Returns the state of a plan by this method. */
 MBI_INTERNAL mbi_many *mbi_many_of(const merbit_plan *plan) {

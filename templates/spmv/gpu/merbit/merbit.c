@@ -5,8 +5,10 @@
 #include "spmv/gpu/merbit/merbit.h"
 #include "spmv/plan/plan.h"
 
-/* ---- Encode: from the plan's wishes to sizes
- * -------------------------------------------------- */
+/* MERBIT on the host: sizes, building TILE, launches. spmv/gpu/merbit/merbit.cu describes
+ * the method. */
+
+/* ---- Encode: from the plan's wishes to sizes --------------------------------------------- */
 
 /* Returns the state of a plan by this method. */
 MBI_INTERNAL mbi_merbit *mbi_merbit_of(const merbit_plan *plan) {
@@ -93,8 +95,7 @@ MBI_INTERNAL unsigned mbi_merbit_build_shared(const mbi_merbit *m) {
   return (unsigned)((size_t)(MBI_MERBIT_BUILD_THREADS / m->omega * words) * sizeof(uint32_t));
 }
 
-/* ---- Specialise: one program with the three kernels
- * ------------------------------------------- */
+/* ---- Specialise: one program with the three kernels -------------------------------------- */
 
 MBI_INTERNAL void mbi_merbit_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   const mbi_merbit *m = mbi_merbit_of(plan);
@@ -140,8 +141,7 @@ static merbit_status mbi_merbit_specialise(merbit_plan *plan) {
   return status;
 }
 
-/* ---- Launch: build TILE once, then products
- * --------------------------------------------------- */
+/* ---- Launch: build TILE once, then products ---------------------------------------------- */
 
 /* Launches the kernel that builds TILE. */
 MBI_INTERNAL merbit_status mbi_merbit_build(merbit_plan *plan, void *stream) {
@@ -163,7 +163,9 @@ MBI_INTERNAL merbit_status mbi_merbit_build(merbit_plan *plan, void *stream) {
 
 /* Returns the bytes of the carries of one product. */
 MBI_INTERNAL uint64_t mbi_merbit_carry_bytes(const merbit_plan *plan) {
-  return mbi_merbit_of(plan)->dual ? 0 : 2 * mbi_merbit_of(plan)->blocks * mbi_type_size(plan->type);
+  return mbi_merbit_of(plan)->dual
+             ? 0
+             : 2 * mbi_merbit_of(plan)->blocks * mbi_type_size(plan->type);
 }
 
 /* Builds MERBIT's arrays for plan->device. On failure the caller runs mbi_merbit_destroy. */
@@ -196,8 +198,8 @@ static merbit_status mbi_merbit_create(merbit_plan *plan) {
 }
 
 static void mbi_merbit_destroy(merbit_plan *plan) {
-  mbi_device_release(plan->context, mbi_merbit_of(plan)->tile_x); /* and the arrays allocated with
-                                                                   * it */
+  mbi_device_release(plan->context, mbi_merbit_of(plan)->tile_x); /* and the arrays allocated
+                                                                   * with it */
   mbi_program_destroy(plan->context, &plan->program);
 }
 
@@ -269,8 +271,7 @@ MBI_INTERNAL merbit_status mbi_merbit_multiply_dual(merbit_plan *plan, mbi_devpt
                            arguments);
 }
 
-/* ---- Describe
- * --------------------------------------------------------------------------------- */
+/* ---- Describe ---------------------------------------------------------------------------- */
 
 static void mbi_merbit_info(const merbit_plan *plan, merbit_plan_info *info) {
   const mbi_merbit *m = mbi_merbit_of(plan);
@@ -289,10 +290,6 @@ static int mbi_merbit_describe(const merbit_plan *plan, char *text, size_t size)
                   m->dual ? "dual-buffer" : "carry-out");
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_merbit_method = {sizeof(mbi_merbit), mbi_merbit_create,
-                                                        mbi_merbit_destroy,
-                                                        mbi_merbit_carry_bytes,
-                                                        mbi_merbit_multiply,
-                                                        mbi_merbit_info,
-                                                        mbi_merbit_describe,
-                                                        NULL};
+MBI_INTERNAL const mbi_cuda_method mbi_merbit_method = {
+    sizeof(mbi_merbit),  mbi_merbit_create, mbi_merbit_destroy,  mbi_merbit_carry_bytes,
+    mbi_merbit_multiply, mbi_merbit_info,   mbi_merbit_describe, NULL};

@@ -6,6 +6,9 @@
 #include "spmv/gpu/merge/merge.h"
 #include "spmv/plan/plan.h"
 
+/* Merge path on the host: sizes and launches; nothing is built. spmv/gpu/merge/merge.cu
+ * describes the method. */
+
 /* ---- Encode: sizes, from what is known without a look at the matrix ---------------------- */
 
 /* Returns the state of a plan by this method. */
@@ -17,7 +20,8 @@ MBI_INTERNAL mbi_merge_path *mbi_merge_path_of(const merbit_plan *plan) {
  * spilling. NVRTC needs fewer registers for compute capability 9.0 than elsewhere. */
 static int mbi_merge_resident(const merbit_plan *plan) {
   const mbi_merge_path *p = mbi_merge_path_of(plan);
-  const int single = mbi_plan_accumulator(plan) == MERBIT_F32, words = p->steps * (single ? 1 : 2);
+  const int single = mbi_plan_accumulator(plan) == MERBIT_F32,
+            words = p->steps * (single ? 1 : 2);
   const int heavy = mbi_plan_accumulator(plan) == MERBIT_C128; /* see mbi_scan_resident */
   const int known = plan->context->device.compute_capability == 90 && mbi_scan_aligned(plan) &&
                     plan->device.offset_type == MERBIT_INDEX_32 &&
@@ -40,8 +44,8 @@ static int mbi_merge_rounds(const merbit_plan *plan) {
   const uint64_t places =
       (uint64_t)plan->context->device.multiprocessors * (uint64_t)p->resident;
   return p->chunks > 32 * places && mbi_plan_accumulator(plan) == MERBIT_F32 ? 4
-         : p->chunks > 8 * places                                     ? 2
-                                                                      : 1;
+         : p->chunks > 8 * places                                            ? 2
+                                                                             : 1;
 }
 
 /* Returns the steps of the path in a chunk: see spmv/gpu/merge/path.cuh. */
@@ -150,9 +154,9 @@ static uint64_t mbi_merge_begin_bytes(const merbit_plan *plan) {
 /* Returns the bytes of the chunks' beginnings, then of each chunk's first sum and carry-out. */
 MBI_INTERNAL uint64_t mbi_merge_carry_bytes(const merbit_plan *plan) {
   const uint64_t chunks = mbi_merge_path_of(plan)->chunks;
-  return chunks > 0
-             ? mbi_merge_begin_bytes(plan) + 2 * chunks * mbi_type_size(mbi_plan_accumulator(plan))
-             : 0;
+  return chunks > 0 ? mbi_merge_begin_bytes(plan) +
+                          2 * chunks * mbi_type_size(mbi_plan_accumulator(plan))
+                    : 0;
 }
 
 /* ---- Launch ------------------------------------------------------------------------------ */
@@ -230,10 +234,8 @@ static int mbi_merge_describe(const merbit_plan *plan, char *text, size_t size) 
                   plan->streaming ? ", matrix past the caches" : "");
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_merge_path_method = {sizeof(mbi_merge_path), mbi_merge_path_create,
-                                                            mbi_merge_path_destroy,
-                                                            mbi_merge_carry_bytes,
-                                                            mbi_merge_path_multiply,
-                                                            mbi_merge_info,
-                                                            mbi_merge_describe,
-                                                            NULL};
+MBI_INTERNAL const mbi_cuda_method mbi_merge_path_method = {
+    sizeof(mbi_merge_path),  mbi_merge_path_create,
+    mbi_merge_path_destroy,  mbi_merge_carry_bytes,
+    mbi_merge_path_multiply, mbi_merge_info,
+    mbi_merge_describe,      NULL};

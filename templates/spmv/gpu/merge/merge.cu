@@ -169,8 +169,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)
                       chunks, alpha, beta, shared);
 }
 
-// ---- Rows over several chunks
-// ----------------------------------------------------------------
+// ---- Rows over several chunks ---------------------------------------------------------------
 
 #define MBK_PARTS 1
 #define MBK_RANK mbk_u64

@@ -6,6 +6,9 @@
 #include "spmv/plan/plan.h"
 #include "spmv/choose/choose.h"
 
+/* ROWS on the host: lanes per row, loads in flight, launches. spmv/gpu/rows/rows.cu
+ * describes the method. */
+
 /* ---- Encode: lanes per row and loads in flight ------------------------------------------- */
 
 /* Returns the state of a plan by this method. */
@@ -151,10 +154,6 @@ static int mbi_rows_describe(const merbit_plan *plan, char *text, size_t size) {
                   r->lanes == 1 ? "" : "s", r->unroll, r->threads);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_rows_method = {sizeof(mbi_rows), mbi_rows_create,
-                                                      mbi_rows_destroy,
-                                                      mbi_rows_carry_bytes,
-                                                      mbi_rows_multiply,
-                                                      mbi_rows_info,
-                                                      mbi_rows_describe,
-                                                      NULL};
+MBI_INTERNAL const mbi_cuda_method mbi_rows_method = {
+    sizeof(mbi_rows),  mbi_rows_create, mbi_rows_destroy,  mbi_rows_carry_bytes,
+    mbi_rows_multiply, mbi_rows_info,   mbi_rows_describe, NULL};

@@ -5,8 +5,10 @@
 #include "spmv/gpu/scan/scan.h"
 #include "spmv/plan/plan.h"
 
-/* ---- Specialise: the kernels of one program -----------------------------------------------
- */
+/* SCAN on the host: builds the schedule of tiles, launches the product and the fix-up.
+ * spmv/gpu/scan/scan.cu and spmv/gpu/scan/whole.cu describe the two kernels. */
+
+/* ---- Specialise: the kernels of one program ---------------------------------------------- */
 
 MBI_INTERNAL void mbi_scan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   const mbi_scan_schedule *s = mbi_scan_of(plan);
@@ -94,7 +96,8 @@ MBI_INTERNAL merbit_status mbi_scan_rank(merbit_plan *plan) {
                     mbi_method_identifier(plan->method), plan->device.rows);
   }
   status = mbi_nonempty_need(plan);
-  if (status == MERBIT_OK && plan->nonempty.count < plan->device.rows && plan->nonempty.row_id == 0) {
+  if (status == MERBIT_OK && plan->nonempty.count < plan->device.rows &&
+      plan->nonempty.row_id == 0) {
     status = mbi_nonempty_compact(plan->context, &plan->device, &plan->nonempty);
   }
   return status;
@@ -300,10 +303,6 @@ static int mbi_scan_describe(const merbit_plan *plan, char *text, size_t size) {
       s->whole ? " with whole rows" : "", plan->streaming ? ", matrix past the caches" : "");
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_scan_method = {sizeof(mbi_scan_schedule), mbi_scan_create,
-                                                      mbi_scan_destroy,
-                                                      mbi_scan_carry_bytes,
-                                                      mbi_scan_multiply,
-                                                      mbi_scan_info,
-                                                      mbi_scan_describe,
-                                                      NULL};
+MBI_INTERNAL const mbi_cuda_method mbi_scan_method = {
+    sizeof(mbi_scan_schedule), mbi_scan_create, mbi_scan_destroy,  mbi_scan_carry_bytes,
+    mbi_scan_multiply,         mbi_scan_info,   mbi_scan_describe, NULL};

@@ -5,6 +5,8 @@
 #include "spmv/gpu/scan/scan.h"
 #include "spmv/plan/plan.h"
 
+/* Sizes of SCAN: steps, packs, threads, and whether blocks own whole rows. */
+
 /* ---- Encode: from the plan's wishes to sizes --------------------------------------------- */
 
 /* Returns the state of a plan by this method. */
@@ -62,7 +64,8 @@ MBI_INTERNAL void mbi_scan_size_rows(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   const uint64_t pack = (uint64_t)s->pack;
   /* The lanes that may hold a part of a row without a row end. */
-  const uint64_t lanes = (plan->nonempty.longest > 0 ? plan->nonempty.longest - 1 : 0) / pack + 1;
+  const uint64_t lanes =
+      (plan->nonempty.longest > 0 ? plan->nonempty.longest - 1 : 0) / pack + 1;
   s->depth = mbi_log2_ceiling(lanes < 32 ? lanes : 32);
   s->fixup_blocks = (s->tiles + MBI_SCAN_FIXUP_THREADS - 1) / MBI_SCAN_FIXUP_THREADS;
   s->empty_rows = plan->device.rows - plan->nonempty.count;

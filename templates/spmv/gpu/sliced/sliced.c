@@ -7,6 +7,9 @@
 #include "spmv/plan/plan.h"
 #include "spmv/choose/choose.h"
 
+/* SLICED on the host: builds slices of 32 rows, launches the product.
+ * spmv/gpu/sliced/sliced.cu describes the method. */
+
 /* ---- Encode: windows, slices, loads in flight -------------------------------------------- */
 
 /* Returns the state of a plan by this method. */
@@ -55,7 +58,8 @@ MBI_INTERNAL merbit_status mbi_sliced_size(merbit_plan *plan) {
 /* Fails if lengths or the starts of slices exceed 32 bits. Needs plan->nonempty. */
 MBI_INTERNAL merbit_status mbi_sliced_check(const merbit_plan *plan) {
   const mbi_nonempty_rows *nonempty = &plan->nonempty;
-  if (nonempty->longest > INT32_MAX || nonempty->slots / 16 + 6 * mbi_sliced_of(plan)->slices > UINT32_MAX) {
+  if (nonempty->longest > INT32_MAX ||
+      nonempty->slots / 16 + 6 * mbi_sliced_of(plan)->slices > UINT32_MAX) {
     return mbi_fail(plan->context, MERBIT_TOO_LARGE,
                     "slices of 32 rows would take %" PRIu64 " slots, and %" PRIu32
                     " for one row; use another plan_desc.method",
@@ -227,8 +231,8 @@ static merbit_status mbi_sliced_create(merbit_plan *plan) {
 }
 
 static void mbi_sliced_destroy(merbit_plan *plan) {
-  mbi_device_release(plan->context, mbi_sliced_of(plan)->length); /* and the arrays allocated with
-                                                                   * it */
+  mbi_device_release(plan->context, mbi_sliced_of(plan)->length); /* and the arrays allocated
+                                                                   * with it */
   mbi_device_release(plan->context, mbi_sliced_of(plan)->columns);
   mbi_program_destroy(plan->context, &plan->program);
 }
@@ -279,5 +283,6 @@ static int mbi_sliced_describe(const merbit_plan *plan, char *text, size_t size)
                   2.0 * (double)s->column_slots / slots, s->threads);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_sliced_method = {sizeof(mbi_sliced), mbi_sliced_create, mbi_sliced_destroy,  mbi_rows_carry_bytes, mbi_sliced_multiply,
-    mbi_sliced_info,   mbi_sliced_describe, mbi_sliced_fill};
+MBI_INTERNAL const mbi_cuda_method mbi_sliced_method = {
+    sizeof(mbi_sliced),  mbi_sliced_create, mbi_sliced_destroy,  mbi_rows_carry_bytes,
+    mbi_sliced_multiply, mbi_sliced_info,   mbi_sliced_describe, mbi_sliced_fill};
