@@ -19456,31 +19456,26 @@ static merbit_status mbi_expression_number(mbi_expression *e) {
 
 static merbit_status mbi_expression_call(mbi_expression *e, const char *name, int arguments) {
   char text[48];
-  merbit_status status;
   int i;
   mbi_expression_next(e);
   if (!mbi_expression_is(e, "(")) {
     return mbi_expression_refuse(e, "stands where a function's \"(\" should be");
   }
   (void)snprintf(text, sizeof text, "mbk_%s(", name);
-  status = mbi_expression_append(e, text);
-  for (i = 0; i < arguments && status == MERBIT_OK; i++) {
+  MBI_TRY(mbi_expression_append(e, text));
+  for (i = 0; i < arguments; i++) {
     const size_t from = e->written;
     mbi_expression_next(e); /* the parenthesis or the comma */
-    status = mbi_expression_choice(e);
-    if (status == MERBIT_OK) {
-      status = mbi_expression_want(e, from, MBI_OPERAND_NUMBER);
-    }
-    if (status == MERBIT_OK && !mbi_expression_is(e, i + 1 < arguments ? "," : ")")) {
+    MBI_TRY(mbi_expression_choice(e));
+    MBI_TRY(mbi_expression_want(e, from, MBI_OPERAND_NUMBER));
+    if (!mbi_expression_is(e, i + 1 < arguments ? "," : ")")) {
       (void)snprintf(text, sizeof text, "is not expected: %s takes %d", name, arguments);
       return mbi_expression_refuse(e, text);
     }
-    if (status == MERBIT_OK) {
-      status = mbi_expression_append(e, i + 1 < arguments ? ", " : ")");
-    }
+    MBI_TRY(mbi_expression_append(e, i + 1 < arguments ? ", " : ")"));
   }
   mbi_expression_next(e);
-  return status;
+  return MERBIT_OK;
 }
 
 /* Reads a name, a call or inf. */
@@ -19504,7 +19499,6 @@ static merbit_status mbi_expression_word(mbi_expression *e) {
 }
 
 static merbit_status mbi_expression_primary(mbi_expression *e) {
-  merbit_status status;
   e->operand = MBI_OPERAND_NUMBER;
   if (e->length > 0 && mbi_is_letter(*e->at)) {
     return mbi_expression_word(e);
@@ -19516,36 +19510,30 @@ static merbit_status mbi_expression_primary(mbi_expression *e) {
     return mbi_expression_refuse(e, "stands where an operand should be");
   }
   mbi_expression_next(e);
-  status = mbi_expression_choice(e);
-  if (status == MERBIT_OK && !mbi_expression_is(e, ")")) {
+  MBI_TRY(mbi_expression_choice(e));
+  if (!mbi_expression_is(e, ")")) {
     return mbi_expression_refuse(e, "stands where a \")\" should be");
   }
   mbi_expression_next(e);
-  return status;
+  return MERBIT_OK;
 }
 
 static merbit_status mbi_expression_factor(mbi_expression *e) {
   const size_t from = e->written;
   const char sign = e->length == 1 ? *e->at : '\0';
-  merbit_status status = mbi_expression_enter(e);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_expression_enter(e));
   if (sign != '-' && sign != '+' && sign != '!') {
-    status = mbi_expression_primary(e);
+    MBI_TRY(mbi_expression_primary(e));
   } else {
     mbi_expression_next(e);
-    status = mbi_expression_factor(e);
-    if (status == MERBIT_OK) {
-      status =
-          mbi_expression_want(e, from, sign == '!' ? MBI_OPERAND_TRUTH : MBI_OPERAND_NUMBER);
-    }
-    if (status == MERBIT_OK && sign != '+') {
-      status = mbi_expression_wrap(e, from, sign == '!' ? "(!" : "(-", ")");
+    MBI_TRY(mbi_expression_factor(e));
+    MBI_TRY(mbi_expression_want(e, from, sign == '!' ? MBI_OPERAND_TRUTH : MBI_OPERAND_NUMBER));
+    if (sign != '+') {
+      MBI_TRY(mbi_expression_wrap(e, from, sign == '!' ? "(!" : "(-", ")"));
     }
   }
   e->depth--;
-  return status;
+  return MERBIT_OK;
 }
 
 /* Operators by how tightly they bind, and how each is written between its operands. */
@@ -22135,7 +22123,6 @@ MBI_INTERNAL merbit_status mbi_semiring_take(merbit_plan *plan) {
   static const char *const sums[] = {"a", "b", NULL}, *const products[] = {"a", "x", NULL};
   const merbit_operators *given = plan->desc.operators;
   merbit_context *context = plan->context;
-  merbit_status status;
   mbi_operators *o;
   plan->desc.operators = NULL; /* the user's memory, not used from here on */
   if (given == NULL) {
@@ -22149,16 +22136,16 @@ MBI_INTERNAL merbit_status mbi_semiring_take(merbit_plan *plan) {
   plan->operators = o;
   o->given = *given;
   o->given.add = o->given.multiply = NULL;
-  status = mbi_semiring_check_zero(plan);
-  if (status == MERBIT_OK && given->add != NULL) {
-    status =
-        mbi_expression_check(context, "operators.add", given->add, sums, plan->type, o->add);
+  MBI_TRY(mbi_semiring_check_zero(plan));
+  if (given->add != NULL) {
+    MBI_TRY(
+        mbi_expression_check(context, "operators.add", given->add, sums, plan->type, o->add));
   }
-  if (status == MERBIT_OK && given->multiply != NULL) {
-    status = mbi_expression_check(context, "operators.multiply", given->multiply, products,
-                                  plan->type, o->multiply);
+  if (given->multiply != NULL) {
+    MBI_TRY(mbi_expression_check(context, "operators.multiply", given->multiply, products,
+                                 plan->type, o->multiply));
   }
-  if (status == MERBIT_OK && !mbi_semiring_runs(plan, plan->side)) {
+  if (!mbi_semiring_runs(plan, plan->side)) {
     return plan->side == MERBIT_SIDE_CUDA
                ? mbi_fail(context, MERBIT_NOT_SUPPORTED,
                           "the plan is for CUDA, which needs both expressions of "
@@ -22169,7 +22156,7 @@ MBI_INTERNAL merbit_status mbi_semiring_take(merbit_plan *plan) {
                           "plan_desc.operators, add_%s and multiply_%s; give them",
                           mbi_plan_type_text(plan), mbi_plan_type_text(plan));
   }
-  return status;
+  return MERBIT_OK;
 }
 
 /* ---- What kernels are told --------------------------------------------------------------- */
@@ -22575,7 +22562,6 @@ MBI_INTERNAL merbit_status mbi_epilogue_take_one(const merbit_plan *plan, int su
 MBI_INTERNAL merbit_status mbi_epilogue_take(merbit_plan *plan, const char *after) {
   const merbit_epilogue *given = plan->desc.epilogue;
   merbit_context *context = plan->context;
-  merbit_status status;
   mbi_epilogue *e;
   plan->desc.epilogue = NULL; /* the user's memory, not used from here on */
   if (given == NULL) {
@@ -22595,27 +22581,22 @@ MBI_INTERNAL merbit_status mbi_epilogue_take(merbit_plan *plan, const char *afte
     e->given.cpu = mbi_epilogue_known(given, mbi_plan_accumulator(plan));
   }
   e->given.result = e->given.sums[0] = e->given.sums[1] = NULL;
-  status = mbi_epilogue_take_one(plan, 0, "epilogue.result", given->result, e->result);
-  if (status == MERBIT_OK) {
-    status = mbi_epilogue_take_one(plan, 1, "epilogue.sums[0]", given->sums[0], e->sums[0]);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_epilogue_take_one(plan, 1, "epilogue.sums[1]", given->sums[1], e->sums[1]);
-  }
-  if (status == MERBIT_OK && plan->side == MERBIT_SIDE_CPU && e->given.cpu == NULL) {
+  MBI_TRY(mbi_epilogue_take_one(plan, 0, "epilogue.result", given->result, e->result));
+  MBI_TRY(mbi_epilogue_take_one(plan, 1, "epilogue.sums[0]", given->sums[0], e->sums[0]));
+  MBI_TRY(mbi_epilogue_take_one(plan, 1, "epilogue.sums[1]", given->sums[1], e->sums[1]));
+  if (plan->side == MERBIT_SIDE_CPU && e->given.cpu == NULL) {
     return mbi_fail(
         context, MERBIT_NOT_SUPPORTED,
         "the plan is for the CPU, which needs the function epilogue.cpu for these expressions; "
         "give it, or use the expressions that EPILOGUES in the manual lists");
   }
-  if (status == MERBIT_OK && plan->side == MERBIT_SIDE_CUDA &&
-      plan->desc.vector_memory == MERBIT_MEMORY_HOST) {
+  if (plan->side == MERBIT_SIDE_CUDA && plan->desc.vector_memory == MERBIT_MEMORY_HOST) {
     return mbi_fail(
         context, MERBIT_NOT_SUPPORTED,
         "plan_desc.vector_memory is MERBIT_MEMORY_HOST, but a plan on CUDA with an epilogue "
         "takes vectors in GPU memory; use MERBIT_MEMORY_DEFAULT and a merbit_buffer");
   }
-  return status;
+  return MERBIT_OK;
 }
 
 /* ---- The kernel -------------------------------------------------------------------------- */
@@ -22645,12 +22626,9 @@ MBI_INTERNAL void mbi_epilogue_preamble(const mbi_epilogue *e, merbit_type type,
 MBI_INTERNAL merbit_status mbi_epilogue_specialise(merbit_plan *plan) {
   mbi_epilogue *e = plan->epilogue;
   mbi_preamble preamble;
-  merbit_status status;
   mbi_epilogue_preamble(e, mbi_plan_accumulator(plan), &preamble);
-  status = mbi_program_create(plan->context, "spmv/shared/epilogue.cu", &preamble, &e->program);
-  return status == MERBIT_OK
-             ? mbi_program_kernel(plan->context, &e->program, "mbk_epilogue_rows", &e->kernel)
-             : status;
+  MBI_TRY(mbi_program_create(plan->context, "spmv/shared/epilogue.cu", &preamble, &e->program));
+  return mbi_program_kernel(plan->context, &e->program, "mbk_epilogue_rows", &e->kernel);
 }
 
 /* Releases the epilogue's program. The CUDA context must be current. */
@@ -22690,14 +22668,13 @@ MBI_INTERNAL uint64_t mbi_epilogue_scratch_bytes(const merbit_plan *plan) {
 MBI_INTERNAL merbit_status mbi_epilogue_room(merbit_workspace *workspace) {
   const merbit_plan *plan = workspace->plan;
   void *sums = NULL;
-  merbit_status status;
   if (plan->epilogue == NULL) {
     return MERBIT_OK;
   }
-  status = mbi_allocate_array(plan->context, mbi_epilogue_chunks(plan) + 1, 2 * sizeof(double),
-                              "an epilogue's sums", &sums);
+  MBI_TRY(mbi_allocate_array(plan->context, mbi_epilogue_chunks(plan) + 1, 2 * sizeof(double),
+                             "an epilogue's sums", &sums));
   workspace->sums = (double *)sums;
-  return status;
+  return MERBIT_OK;
 }
 
 /* ==== >>spmv/cpu/reference.c  CPU: the sequential row loop ================================ */
@@ -27874,10 +27851,7 @@ MBI_INTERNAL merbit_status mbi_array_upload(merbit_context *context, const void 
                                             uint64_t bytes, const char *what,
                                             mbi_device_csr *csr, mbi_devptr *target,
                                             int *owns) {
-  merbit_status status = mbi_device_allocate(context, bytes, what, target);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_device_allocate(context, bytes, what, target));
   *owns = 1;
   csr->bytes += bytes;
   return bytes > 0 ? mbi_device_upload(context, *target, source, (size_t)bytes) : MERBIT_OK;
@@ -27887,18 +27861,16 @@ MBI_INTERNAL merbit_status mbi_array_upload(merbit_context *context, const void 
 static merbit_status mbi_device_csr_upload(merbit_context *context, const merbit_view *view,
                                            mbi_device_csr *csr) {
   const uint64_t nnz = (uint64_t)view->nnz;
-  merbit_status status = mbi_array_upload(
-      context, view->row_ptr, ((uint64_t)view->rows + 1) * mbi_index_bytes(view->offset_type),
-      "row_ptr", csr, &csr->row_ptr, &csr->owns_row_ptr);
-  if (status == MERBIT_OK) {
-    status = mbi_array_upload(context, view->col_ind, nnz * sizeof(int32_t), "col_ind", csr,
-                              &csr->col_ind, &csr->owns_col_ind);
+  MBI_TRY(mbi_array_upload(context, view->row_ptr,
+                           ((uint64_t)view->rows + 1) * mbi_index_bytes(view->offset_type),
+                           "row_ptr", csr, &csr->row_ptr, &csr->owns_row_ptr));
+  MBI_TRY(mbi_array_upload(context, view->col_ind, nnz * sizeof(int32_t), "col_ind", csr,
+                           &csr->col_ind, &csr->owns_col_ind));
+  if (view->values != NULL) {
+    MBI_TRY(mbi_array_upload(context, view->values, nnz * mbi_type_size(view->value_type),
+                             "values", csr, &csr->values, &csr->owns_values));
   }
-  if (status == MERBIT_OK && view->values != NULL) {
-    status = mbi_array_upload(context, view->values, nnz * mbi_type_size(view->value_type),
-                              "values", csr, &csr->values, &csr->owns_values);
-  }
-  return status;
+  return MERBIT_OK;
 }
 
 /* Takes the arrays of `view`, a device CSR whose header has been checked. */
@@ -28122,7 +28094,6 @@ static merbit_status mbi_merbit_specialise(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const unsigned shared = mbi_merbit_product_shared(m, plan->type);
   mbi_preamble preamble;
-  merbit_status status;
   if (shared > (unsigned)context->device.shared_bytes_per_block) {
     return mbi_fail(
         context, MERBIT_INVALID_ARGUMENT,
@@ -28132,20 +28103,14 @@ static merbit_status mbi_merbit_specialise(merbit_plan *plan) {
         context->device.shared_bytes_per_block);
   }
   mbi_merbit_preamble(plan, &preamble);
-  status = mbi_program_create(context, "spmv/gpu/merbit/merbit.cu", &preamble, &plan->program);
-  if (status == MERBIT_OK) {
-    status = mbi_program_kernel(context, &plan->program, "mbk_merbit_build", &m->build);
+  MBI_TRY(mbi_program_create(context, "spmv/gpu/merbit/merbit.cu", &preamble, &plan->program));
+  MBI_TRY(mbi_program_kernel(context, &plan->program, "mbk_merbit_build", &m->build));
+  MBI_TRY(mbi_program_kernel(context, &plan->program, "mbk_merbit_product", &m->product));
+  if (!m->dual) {
+    MBI_TRY(mbi_program_kernel(context, &plan->program, "mbk_merbit_fixup", &m->fixup));
   }
-  if (status == MERBIT_OK) {
-    status = mbi_program_kernel(context, &plan->program, "mbk_merbit_product", &m->product);
-  }
-  if (status == MERBIT_OK && !m->dual) {
-    status = mbi_program_kernel(context, &plan->program, "mbk_merbit_fixup", &m->fixup);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_reserve_shared(context, m->product, "mbk_merbit_product", shared);
-  }
-  return status;
+  MBI_TRY(mbi_device_reserve_shared(context, m->product, "mbk_merbit_product", shared));
+  return MERBIT_OK;
 }
 
 /* ---- Launch: build TILE once, then products ---------------------------------------------- */
@@ -28180,28 +28145,21 @@ static merbit_status mbi_merbit_create(merbit_plan *plan) {
   mbi_merbit *m = mbi_merbit_of(plan);
   merbit_context *context = plan->context;
   uint64_t coordinates, descriptors;
-  merbit_status status = mbi_merbit_size(plan);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_merbit_size(plan));
   coordinates = (m->tiles + 1) * (uint64_t)m->tile_bytes;
   descriptors = m->tiles * (uint64_t)m->omega * (uint64_t)(m->descriptor_bits / 8);
   plan->schedule_bytes = 2 * coordinates + descriptors;
   plan->stream_bytes = plan->schedule_bytes + mbi_device_csr_stream_bytes(plan) +
                        2 * mbi_merbit_carry_bytes(plan);
-  status = mbi_merbit_specialise(plan);
-  if (status == MERBIT_OK) {
+  MBI_TRY(mbi_merbit_specialise(plan));
+  {
     mbi_devptr *const parts[] = {&m->tile_x, &m->tile_y, &m->lane_desc};
     const uint64_t bytes[] = {coordinates, coordinates, descriptors};
-    status = mbi_device_allocate_parts(context, "lane descriptors", 3, parts, bytes);
+    MBI_TRY(mbi_device_allocate_parts(context, "lane descriptors", 3, parts, bytes));
   }
-  if (status == MERBIT_OK) {
-    status = mbi_merbit_build(plan, NULL);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_synchronize(context, NULL);
-  }
-  return status;
+  MBI_TRY(mbi_merbit_build(plan, NULL));
+  MBI_TRY(mbi_device_synchronize(context, NULL));
+  return MERBIT_OK;
 }
 
 static void mbi_merbit_destroy(merbit_plan *plan) {
@@ -28545,15 +28503,12 @@ MBI_INTERNAL void mbi_nonempty_take_hubs(mbi_nonempty_rows *nonempty, const uint
 MBI_INTERNAL merbit_status mbi_nonempty_columns(merbit_plan *plan, uint64_t room) {
   uint32_t bins[MBI_NONEMPTY_BINS];
   const uint64_t nnz = plan->device.nnz, stride = nnz / MBI_NONEMPTY_COLUMN_SAMPLES + 1;
-  merbit_status status;
   if (nnz == 0 || (plan->nonempty.column_counts != 0 && !plan->nonempty.columns_coded)) {
     return MERBIT_OK;
   }
-  status = mbi_nonempty_count_columns(plan, bins);
-  if (status == MERBIT_OK) {
-    mbi_nonempty_take_hubs(&plan->nonempty, bins, nnz / stride, room);
-  }
-  return status;
+  MBI_TRY(mbi_nonempty_count_columns(plan, bins));
+  mbi_nonempty_take_hubs(&plan->nonempty, bins, nnz / stride, room);
+  return MERBIT_OK;
 }
 
 /* Finds what rules out full blocks in `count` rows, evenly spread: bits of heights and of
@@ -29002,11 +28957,8 @@ MBI_INTERNAL void mbi_scan_preamble(const merbit_plan *plan, mbi_preamble *pream
 /* Gets the kernels of tiles whose rows cross them from the plan's program. */
 MBI_INTERNAL merbit_status mbi_scan_kernels(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
-  merbit_status status =
-      mbi_program_kernel(plan->context, &plan->program, "mbk_scan_build", &s->build);
-  return status != MERBIT_OK
-             ? status
-             : mbi_program_kernel(plan->context, &plan->program, "mbk_scan_fixup", &s->fixup);
+  MBI_TRY(mbi_program_kernel(plan->context, &plan->program, "mbk_scan_build", &s->build));
+  return mbi_program_kernel(plan->context, &plan->program, "mbk_scan_fixup", &s->fixup);
 }
 
 static merbit_status mbi_scan_specialise(merbit_plan *plan) {
@@ -29061,19 +29013,17 @@ static merbit_status mbi_scan_build(merbit_plan *plan) {
 
 /* Makes plan->nonempty, and lists the rows if some are empty. */
 MBI_INTERNAL merbit_status mbi_scan_rank(merbit_plan *plan) {
-  merbit_status status;
   if (!mbi_nonempty_fit(plan)) {
     return mbi_fail(plan->context, MERBIT_TOO_LARGE,
                     "%s takes fewer than 2^32 - 1 rows, not %" PRIu64
                     "; for one vector use MERBIT_METHOD_MERBIT",
                     mbi_method_identifier(plan->method), plan->device.rows);
   }
-  status = mbi_nonempty_need(plan);
-  if (status == MERBIT_OK && plan->nonempty.count < plan->device.rows &&
-      plan->nonempty.row_id == 0) {
-    status = mbi_nonempty_compact(plan->context, &plan->device, &plan->nonempty);
+  MBI_TRY(mbi_nonempty_need(plan));
+  if (plan->nonempty.count < plan->device.rows && plan->nonempty.row_id == 0) {
+    MBI_TRY(mbi_nonempty_compact(plan->context, &plan->device, &plan->nonempty));
   }
-  return status;
+  return MERBIT_OK;
 }
 
 /* Builds row_ends and tile_row, and allocates block_start. Needs the kernels. */
@@ -29084,16 +29034,14 @@ MBI_INTERNAL merbit_status mbi_scan_schedule_create(merbit_plan *plan) {
   const uint64_t starts = s->whole ? (s->blocks + 1) * sizeof(uint64_t) : 0;
   mbi_devptr *const parts[] = {&s->row_ends, &s->tile_row, &s->block_start};
   const uint64_t bytes[] = {words, tile_rows, starts};
-  merbit_status status =
-      mbi_device_allocate_parts(plan->context, "the ends and tiles of rows", 3, parts, bytes);
-  if (status == MERBIT_OK) {
-    plan->schedule_bytes = words + tile_rows + starts + plan->nonempty.bytes;
-    plan->stream_bytes = words + tile_rows + s->tiles * sizeof(uint32_t) + starts +
-                         4 * s->tiles * mbi_type_size(mbi_plan_accumulator(plan)) +
-                         (s->empty_rows > 0 ? plan->device.rows * sizeof(uint32_t) : 0);
-    status = mbi_scan_build(plan);
-  }
-  return status;
+  MBI_TRY(
+      mbi_device_allocate_parts(plan->context, "the ends and tiles of rows", 3, parts, bytes));
+  plan->schedule_bytes = words + tile_rows + starts + plan->nonempty.bytes;
+  plan->stream_bytes = words + tile_rows + s->tiles * sizeof(uint32_t) + starts +
+                       4 * s->tiles * mbi_type_size(mbi_plan_accumulator(plan)) +
+                       (s->empty_rows > 0 ? plan->device.rows * sizeof(uint32_t) : 0);
+  MBI_TRY(mbi_scan_build(plan));
+  return MERBIT_OK;
 }
 
 /* Computes block_start. Needs the schedule. */
@@ -29113,18 +29061,12 @@ static merbit_status mbi_scan_cut(merbit_plan *plan) {
 
 /* Builds SCAN's arrays for plan->device. On failure the caller runs mbi_scan_destroy. */
 MBI_INTERNAL merbit_status mbi_scan_create(merbit_plan *plan) {
-  merbit_status status = mbi_scan_rank(plan);
-  if (status == MERBIT_OK) {
-    status = mbi_scan_size(plan);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_scan_specialise(plan);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_scan_schedule_create(plan);
-    plan->stream_bytes += mbi_device_csr_stream_bytes(plan);
-  }
-  return status == MERBIT_OK && mbi_scan_of(plan)->whole ? mbi_scan_cut(plan) : status;
+  MBI_TRY(mbi_scan_rank(plan));
+  MBI_TRY(mbi_scan_size(plan));
+  MBI_TRY(mbi_scan_specialise(plan));
+  MBI_TRY(mbi_scan_schedule_create(plan));
+  plan->stream_bytes += mbi_device_csr_stream_bytes(plan);
+  return mbi_scan_of(plan)->whole ? mbi_scan_cut(plan) : MERBIT_OK;
 }
 
 MBI_INTERNAL void mbi_scan_destroy(merbit_plan *plan) {
@@ -29391,30 +29333,18 @@ MBI_INTERNAL void mbi_merge_preamble(const merbit_plan *plan, mbi_preamble *prea
 static merbit_status mbi_merge_path_create(merbit_plan *plan) {
   mbi_merge_path *p = mbi_merge_path_of(plan);
   mbi_preamble preamble;
-  merbit_status status = mbi_merge_size(plan);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_merge_size(plan));
   plan->stream_bytes =
       mbi_device_csr_stream_bytes(plan) +
       (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type) +
       4 * p->chunks * (sizeof(uint64_t) + mbi_type_size(mbi_plan_accumulator(plan)));
   mbi_merge_preamble(plan, &preamble);
-  status =
-      mbi_program_create(plan->context, "spmv/gpu/merge/merge.cu", &preamble, &plan->program);
-  if (status == MERBIT_OK) {
-    status = mbi_program_kernel(plan->context, &plan->program, "mbk_merge_cut", &p->cut);
-  }
-  if (status == MERBIT_OK) {
-    status =
-        mbi_program_kernel(plan->context, &plan->program, "mbk_merge_product", &p->product);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_program_kernel(plan->context, &plan->program, "mbk_merge_sum", &p->sum);
-  }
-  return status != MERBIT_OK
-             ? status
-             : mbi_program_kernel(plan->context, &plan->program, "mbk_merge_fixup", &p->fixup);
+  MBI_TRY(
+      mbi_program_create(plan->context, "spmv/gpu/merge/merge.cu", &preamble, &plan->program));
+  MBI_TRY(mbi_program_kernel(plan->context, &plan->program, "mbk_merge_cut", &p->cut));
+  MBI_TRY(mbi_program_kernel(plan->context, &plan->program, "mbk_merge_product", &p->product));
+  MBI_TRY(mbi_program_kernel(plan->context, &plan->program, "mbk_merge_sum", &p->sum));
+  return mbi_program_kernel(plan->context, &plan->program, "mbk_merge_fixup", &p->fixup);
 }
 
 static void mbi_merge_path_destroy(merbit_plan *plan) {
@@ -29628,19 +29558,16 @@ MBI_INTERNAL merbit_status mbi_binned_specialise(merbit_plan *plan) {
                                        "mbk_binned_offsets",  "mbk_binned_fill",
                                        "mbk_binned_multiply", "mbk_binned_sum"};
   mbi_preamble preamble;
-  merbit_status status;
   int i;
   mbi_binned_preamble(plan, &preamble);
-  status =
-      mbi_program_create(plan->context, "spmv/gpu/binned/binned.cu", &preamble, &plan->program);
-  if (status == MERBIT_OK) {
-    status = mbi_scan_kernels(plan);
+  MBI_TRY(mbi_program_create(plan->context, "spmv/gpu/binned/binned.cu", &preamble,
+                             &plan->program));
+  MBI_TRY(mbi_scan_kernels(plan));
+  for (i = 0; i < 6; i++) {
+    MBI_TRY(mbi_program_kernel(plan->context, &plan->program, names[i],
+                               &mbi_binned_of(plan)->kernels[i]));
   }
-  for (i = 0; i < 6 && status == MERBIT_OK; i++) {
-    status = mbi_program_kernel(plan->context, &plan->program, names[i],
-                                &mbi_binned_of(plan)->kernels[i]);
-  }
-  return status;
+  return MERBIT_OK;
 }
 
 /* ==== >>spmv/gpu/binned/binned.c  CUDA: products by strips of columns, sums by parts of rows ==== */
@@ -29653,22 +29580,16 @@ MBI_INTERNAL merbit_status mbi_binned_specialise(merbit_plan *plan) {
 static merbit_status mbi_binned_launch(merbit_plan *plan, int which, const char *name,
                                        uint64_t blocks, uint64_t shared, void **arguments) {
   void *kernel = mbi_binned_of(plan)->kernels[which];
-  merbit_status status =
-      mbi_device_reserve_shared(plan->context, kernel, name, (unsigned)shared);
-  return status != MERBIT_OK
-             ? status
-             : mbi_device_launch(plan->context, kernel, name, (int64_t)blocks,
-                                 MBI_BINNED_BUILD_THREADS, (unsigned)shared, NULL, arguments);
+  MBI_TRY(mbi_device_reserve_shared(plan->context, kernel, name, (unsigned)shared));
+  return mbi_device_launch(plan->context, kernel, name, (int64_t)blocks,
+                           MBI_BINNED_BUILD_THREADS, (unsigned)shared, NULL, arguments);
 }
 
 /* Uploads an array of the host. */
 static merbit_status mbi_binned_send(merbit_plan *plan, const uint32_t *array, uint64_t count,
                                      const char *what, mbi_devptr *target) {
-  merbit_status status =
-      mbi_device_allocate(plan->context, count * sizeof(uint32_t), what, target);
-  return status == MERBIT_OK ? mbi_device_upload(plan->context, *target, array,
-                                                 (size_t)count * sizeof(uint32_t))
-                             : status;
+  MBI_TRY(mbi_device_allocate(plan->context, count * sizeof(uint32_t), what, target));
+  return mbi_device_upload(plan->context, *target, array, (size_t)count * sizeof(uint32_t));
 }
 
 /* Computes part_start from the groups of the parts. */
@@ -29843,31 +29764,19 @@ static merbit_status mbi_binned_store(merbit_plan *plan) {
 MBI_INTERNAL merbit_status mbi_binned_create(merbit_plan *plan) {
   mbi_binned *b = mbi_binned_of(plan);
   merbit_context *context = plan->context;
-  merbit_status status = mbi_scan_rank(plan);
-  if (status == MERBIT_OK) {
-    status = mbi_binned_size(plan);
+  MBI_TRY(mbi_scan_rank(plan));
+  MBI_TRY(mbi_binned_size(plan));
+  MBI_TRY(mbi_binned_specialise(plan));
+  MBI_TRY(mbi_scan_schedule_create(plan));
+  if (b->parts == 0) {
+    return MERBIT_OK;
   }
-  if (status == MERBIT_OK) {
-    status = mbi_binned_specialise(plan);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_scan_schedule_create(plan);
-  }
-  if (status != MERBIT_OK || b->parts == 0) {
-    return status;
-  }
-  status = mbi_binned_order(plan);
-  if (status == MERBIT_OK) {
-    status = mbi_binned_store(plan);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_reserve_shared(context, b->kernels[4], "mbk_binned_multiply",
-                                       (unsigned)mbi_binned_multiply_shared(plan));
-  }
-  return status == MERBIT_OK
-             ? mbi_device_reserve_shared(context, b->kernels[5], "mbk_binned_sum",
-                                         (unsigned)mbi_binned_sum_shared(plan, b->part_groups))
-             : status;
+  MBI_TRY(mbi_binned_order(plan));
+  MBI_TRY(mbi_binned_store(plan));
+  MBI_TRY(mbi_device_reserve_shared(context, b->kernels[4], "mbk_binned_multiply",
+                                    (unsigned)mbi_binned_multiply_shared(plan)));
+  return mbi_device_reserve_shared(context, b->kernels[5], "mbk_binned_sum",
+                                   (unsigned)mbi_binned_sum_shared(plan, b->part_groups));
 }
 
 static void mbi_binned_destroy(merbit_plan *plan) {
@@ -30034,19 +29943,16 @@ static merbit_status mbi_hubs_specialise(merbit_plan *plan) {
   static const char *const names[4] = {"mbk_hubs_assign", "mbk_hubs_encode", "mbk_hubs_product",
                                        "mbk_hubs_sum"};
   mbi_preamble preamble;
-  merbit_status status;
   int i;
   mbi_hubs_preamble(plan, &preamble);
-  status =
-      mbi_program_create(plan->context, "spmv/gpu/hubs/hubs.cu", &preamble, &plan->program);
-  if (status == MERBIT_OK) {
-    status = mbi_scan_kernels(plan);
+  MBI_TRY(
+      mbi_program_create(plan->context, "spmv/gpu/hubs/hubs.cu", &preamble, &plan->program));
+  MBI_TRY(mbi_scan_kernels(plan));
+  for (i = 0; i < 4; i++) {
+    MBI_TRY(mbi_program_kernel(plan->context, &plan->program, names[i],
+                               &mbi_hubs_of(plan)->kernels[i]));
   }
-  for (i = 0; i < 4 && status == MERBIT_OK; i++) {
-    status = mbi_program_kernel(plan->context, &plan->program, names[i],
-                                &mbi_hubs_of(plan)->kernels[i]);
-  }
-  return status;
+  return MERBIT_OK;
 }
 
 /* Returns the bytes of shared memory of a product. */
@@ -30101,38 +30007,26 @@ MBI_INTERNAL merbit_status mbi_hubs_create(merbit_plan *plan) {
   mbi_hubs *h = mbi_hubs_of(plan);
   merbit_context *context = plan->context;
   const uint64_t codes = plan->device.nnz * sizeof(int32_t);
-  merbit_status status = mbi_scan_rank(plan);
-  if (status == MERBIT_OK) {
-    status = mbi_hubs_size(plan);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_nonempty_columns(plan, h->room);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_hubs_specialise(plan);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_reserve_shared(context, h->kernels[2], "mbk_hubs_product",
-                                       mbi_hubs_shared(plan, 0));
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_reserve_shared(context, h->kernels[3], "mbk_hubs_sum",
-                                       mbi_hubs_shared(plan, 1));
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_scan_schedule_create(plan);
-  }
-  if (status == MERBIT_OK) {
+  MBI_TRY(mbi_scan_rank(plan));
+  MBI_TRY(mbi_hubs_size(plan));
+  MBI_TRY(mbi_nonempty_columns(plan, h->room));
+  MBI_TRY(mbi_hubs_specialise(plan));
+  MBI_TRY(mbi_device_reserve_shared(context, h->kernels[2], "mbk_hubs_product",
+                                    mbi_hubs_shared(plan, 0)));
+  MBI_TRY(mbi_device_reserve_shared(context, h->kernels[3], "mbk_hubs_sum",
+                                    mbi_hubs_shared(plan, 1)));
+  MBI_TRY(mbi_scan_schedule_create(plan));
+  {
     mbi_devptr *const parts[] = {&h->codes, &h->hub_col};
     const uint64_t bytes[] = {codes, h->room * sizeof(uint32_t)};
-    status = mbi_device_allocate_parts(context, "columns by codes", 2, parts, bytes);
+    MBI_TRY(mbi_device_allocate_parts(context, "columns by codes", 2, parts, bytes));
   }
-  if (status == MERBIT_OK && plan->device.nnz > 0) {
-    status = mbi_hubs_encode(plan);
+  if (plan->device.nnz > 0) {
+    MBI_TRY(mbi_hubs_encode(plan));
   }
   plan->schedule_bytes += codes + h->room * sizeof(uint32_t);
   plan->stream_bytes += mbi_device_csr_stream_bytes(plan);
-  return status;
+  return MERBIT_OK;
 }
 
 static void mbi_hubs_destroy(merbit_plan *plan) {
@@ -30282,20 +30176,15 @@ MBI_INTERNAL void mbi_rows_preamble(const merbit_plan *plan, mbi_preamble *pream
 static merbit_status mbi_rows_create(merbit_plan *plan) {
   mbi_rows *r = mbi_rows_of(plan);
   mbi_preamble preamble;
-  merbit_status status = mbi_rows_size(plan);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_rows_size(plan));
   plan->stream_bytes =
       mbi_device_csr_stream_bytes(plan) +
       (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type);
   mbi_rows_preamble(plan, &preamble);
-  status =
-      mbi_program_create(plan->context, "spmv/gpu/rows/rows.cu", &preamble, &plan->program);
-  if (status == MERBIT_OK) {
-    status = mbi_program_kernel(plan->context, &plan->program, "mbk_rows_product", &r->product);
-  }
-  return status;
+  MBI_TRY(
+      mbi_program_create(plan->context, "spmv/gpu/rows/rows.cu", &preamble, &plan->program));
+  MBI_TRY(mbi_program_kernel(plan->context, &plan->program, "mbk_rows_product", &r->product));
+  return MERBIT_OK;
 }
 
 static void mbi_rows_destroy(merbit_plan *plan) {
@@ -30538,14 +30427,13 @@ static merbit_status mbi_bsr_specialise(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   const int kernels = plan->bsr.mask_words > 0 ? MBI_BSR_KERNELS : MBI_BSR_KERNELS - 1;
   mbi_preamble preamble;
-  merbit_status status;
   int i;
   mbi_bsr_preamble(plan, &preamble);
-  status = mbi_program_create(plan->context, "spmv/gpu/bsr/bsr.cu", &preamble, &plan->program);
-  for (i = 0; i < kernels && status == MERBIT_OK; i++) {
-    status = mbi_program_kernel(plan->context, &plan->program, names[i], &t->kernels[i]);
+  MBI_TRY(mbi_program_create(plan->context, "spmv/gpu/bsr/bsr.cu", &preamble, &plan->program));
+  for (i = 0; i < kernels; i++) {
+    MBI_TRY(mbi_program_kernel(plan->context, &plan->program, names[i], &t->kernels[i]));
   }
-  return status;
+  return MERBIT_OK;
 }
 
 /* ---- Launch: build, fill, multiply ------------------------------------------------------- */
@@ -30675,16 +30563,11 @@ static merbit_status mbi_bsr_allocate(merbit_plan *plan) {
   const uint64_t columns = t->places * sizeof(int32_t);
   const uint64_t packs =
       plan->device.values != 0 ? mbi_bsr_entries(t) * mbi_type_size(plan->type) : 0;
-  merbit_status status =
-      mbi_device_allocate(context, words, "ends of block rows", &t->row_ends);
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, slots, "block rows of slots", &t->slot_row);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, columns, "block columns", &t->columns);
-  }
-  if (status == MERBIT_OK && packs > 0) {
-    status = mbi_device_allocate(context, packs, "blocks of tiles", &t->packs);
+  MBI_TRY(mbi_device_allocate(context, words, "ends of block rows", &t->row_ends));
+  MBI_TRY(mbi_device_allocate(context, slots, "block rows of slots", &t->slot_row));
+  MBI_TRY(mbi_device_allocate(context, columns, "block columns", &t->columns));
+  if (packs > 0) {
+    MBI_TRY(mbi_device_allocate(context, packs, "blocks of tiles", &t->packs));
   }
   plan->schedule_bytes = words + slots + columns + packs + plan->nonempty.bytes;
   plan->stream_bytes = words + slots + columns + packs +
@@ -30695,38 +30578,27 @@ static merbit_status mbi_bsr_allocate(merbit_plan *plan) {
                                                         sizeof(uint64_t);
     plan->stream_bytes += mbi_bsr_mask_bytes(t);
   }
-  return status;
+  return MERBIT_OK;
 }
 
 /* Makes the tiles of the blocks whose places are in plan->device, as a CSR. On failure the
  * caller runs mbi_bsr_destroy. */
 MBI_INTERNAL merbit_status mbi_bsr_create(merbit_plan *plan) {
-  merbit_status status = mbi_scan_rank(plan);
-  if (status == MERBIT_OK) {
-    status = mbi_bsr_size(plan);
+  MBI_TRY(mbi_scan_rank(plan));
+  MBI_TRY(mbi_bsr_size(plan));
+  MBI_TRY(mbi_bsr_take_values(plan));
+  MBI_TRY(mbi_bsr_specialise(plan));
+  if (mbi_bsr_tiles_of(plan)->tiles == 0) {
+    return MERBIT_OK;
   }
-  if (status == MERBIT_OK) {
-    status = mbi_bsr_take_values(plan);
+  MBI_TRY(mbi_bsr_allocate(plan));
+  MBI_TRY(mbi_bsr_schedule(plan));
+  MBI_TRY(mbi_bsr_columns(plan));
+  if (plan->bsr.mask_words > 0) {
+    MBI_TRY(mbi_bsr_masks(plan));
   }
-  if (status == MERBIT_OK) {
-    status = mbi_bsr_specialise(plan);
-  }
-  if (status != MERBIT_OK || mbi_bsr_tiles_of(plan)->tiles == 0) {
-    return status;
-  }
-  status = mbi_bsr_allocate(plan);
-  if (status == MERBIT_OK) {
-    status = mbi_bsr_schedule(plan);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_bsr_columns(plan);
-  }
-  if (status == MERBIT_OK && plan->bsr.mask_words > 0) {
-    status = mbi_bsr_masks(plan);
-  }
-  return status != MERBIT_OK                  ? status
-         : mbi_bsr_tiles_of(plan)->packs != 0 ? mbi_bsr_fill(plan)
-                                              : mbi_device_synchronize(plan->context, NULL);
+  return mbi_bsr_tiles_of(plan)->packs != 0 ? mbi_bsr_fill(plan)
+                                            : mbi_device_synchronize(plan->context, NULL);
 }
 
 MBI_INTERNAL void mbi_bsr_destroy(merbit_plan *plan) {
@@ -32638,15 +32510,14 @@ static merbit_status mbi_sliced_specialise(merbit_plan *plan) {
                                        "mbk_sliced_fill", "mbk_sliced_product"};
   mbi_sliced *s = mbi_sliced_of(plan);
   mbi_preamble preamble;
-  merbit_status status;
   int i;
   mbi_sliced_preamble(plan, &preamble);
-  status =
-      mbi_program_create(plan->context, "spmv/gpu/sliced/sliced.cu", &preamble, &plan->program);
-  for (i = 0; i < 4 && status == MERBIT_OK; i++) {
-    status = mbi_program_kernel(plan->context, &plan->program, names[i], &s->kernels[i]);
+  MBI_TRY(mbi_program_create(plan->context, "spmv/gpu/sliced/sliced.cu", &preamble,
+                             &plan->program));
+  for (i = 0; i < 4; i++) {
+    MBI_TRY(mbi_program_kernel(plan->context, &plan->program, names[i], &s->kernels[i]));
   }
-  return status;
+  return MERBIT_OK;
 }
 
 /* ---- Launch: build, fill, multiply ------------------------------------------------------- */
@@ -32714,20 +32585,13 @@ static merbit_status mbi_sliced_build(merbit_plan *plan) {
   mbi_devptr *const parts[] = {&s->length, &s->row_id, &s->slice_start, &s->column_start,
                                &s->pages};
   const uint64_t bytes[] = {places, s->sorted ? places : 0, starts, starts, places / 2};
-  merbit_status status =
-      mbi_device_allocate_parts(plan->context, "rows and slices", 5, parts, bytes);
-  if (status == MERBIT_OK) {
-    status = mbi_sliced_order(plan);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_sliced_offsets(plan, s->slice_start, &s->slots);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_sliced_offsets(plan, s->column_start, &s->column_slots);
-  }
+  MBI_TRY(mbi_device_allocate_parts(plan->context, "rows and slices", 5, parts, bytes));
+  MBI_TRY(mbi_sliced_order(plan));
+  MBI_TRY(mbi_sliced_offsets(plan, s->slice_start, &s->slots));
+  MBI_TRY(mbi_sliced_offsets(plan, s->column_start, &s->column_slots));
   s->slots *= 32;
   s->column_slots *= 32;
-  return status;
+  return MERBIT_OK;
 }
 
 static merbit_status mbi_sliced_fill(merbit_plan *plan) {
@@ -32753,27 +32617,21 @@ static merbit_status mbi_sliced_fill(merbit_plan *plan) {
 static merbit_status mbi_sliced_create(merbit_plan *plan) {
   mbi_sliced *s = mbi_sliced_of(plan);
   const uint64_t values = mbi_value_bytes(plan);
-  merbit_status status = mbi_nonempty_need(plan);
-  if (status == MERBIT_OK) {
-    status = mbi_sliced_size(plan);
+  MBI_TRY(mbi_nonempty_need(plan));
+  MBI_TRY(mbi_sliced_size(plan));
+  if (s->slices == 0) {
+    return MERBIT_OK;
   }
-  if (status != MERBIT_OK || s->slices == 0) {
-    return status;
-  }
-  status = mbi_sliced_check(plan);
-  if (status == MERBIT_OK) {
-    status = mbi_sliced_specialise(plan);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_sliced_build(plan);
-  }
-  if (status == MERBIT_OK) {
+  MBI_TRY(mbi_sliced_check(plan));
+  MBI_TRY(mbi_sliced_specialise(plan));
+  MBI_TRY(mbi_sliced_build(plan));
+  {
     const uint64_t order = (s->slices * (s->sorted ? 82 : 50) + 2) * sizeof(uint32_t);
     const uint64_t columns = s->column_slots * sizeof(uint16_t);
     mbi_devptr *const parts[] = {&s->columns, &s->values};
     const uint64_t bytes[] = {columns, s->slots * values};
-    status =
-        mbi_device_allocate_parts(plan->context, "sliced columns and values", 2, parts, bytes);
+    MBI_TRY(
+        mbi_device_allocate_parts(plan->context, "sliced columns and values", 2, parts, bytes));
     plan->schedule_bytes = order + columns + s->slots * values;
     /* Padding after a row's end is not written. */
     plan->stream_bytes = order + plan->device.nnz * values + mbi_value_bytes_once(plan);
@@ -32781,7 +32639,7 @@ static merbit_status mbi_sliced_create(merbit_plan *plan) {
         s->slots > 0 ? (uint64_t)((double)columns * (double)plan->device.nnz / (double)s->slots)
                      : 0;
   }
-  return status == MERBIT_OK ? mbi_sliced_fill(plan) : status;
+  return mbi_sliced_fill(plan);
 }
 
 static void mbi_sliced_destroy(merbit_plan *plan) {
@@ -33492,30 +33350,27 @@ static merbit_status mbi_cb_host_take(const merbit_plan *plan, merbit_view *host
   const mbi_device_csr *csr = &plan->device;
   merbit_context *context = plan->context;
   const int there = mbi_cb_reads_csr(plan);
-  merbit_status status = MERBIT_OK;
   *host = plan->csr;
   host->memory = MERBIT_MEMORY_HOST;
   host->index_type = MERBIT_INDEX_32;
   host->values = NULL;
   if (!there) {
     host->row_ptr = host->col_ind = NULL;
-    status =
-        mbi_array_download(context, mbi_device_pointer(csr->row_ptr), (int64_t)csr->rows + 1,
-                           mbi_index_bytes(csr->offset_type), &host->row_ptr);
-    if (status == MERBIT_OK) {
-      status = mbi_array_download(context, mbi_device_pointer(csr->col_ind), (int64_t)csr->nnz,
-                                  sizeof(int32_t), &host->col_ind);
-    }
+    MBI_TRY(mbi_array_download(context, mbi_device_pointer(csr->row_ptr),
+                               (int64_t)csr->rows + 1, mbi_index_bytes(csr->offset_type),
+                               &host->row_ptr));
+    MBI_TRY(mbi_array_download(context, mbi_device_pointer(csr->col_ind), (int64_t)csr->nnz,
+                               sizeof(int32_t), &host->col_ind));
   }
-  if (status == MERBIT_OK && mbi_value_bytes(plan) > 0) {
+  if (mbi_value_bytes(plan) > 0) {
     if (there && csr->form == MBI_VALUES_GENERAL) {
       host->values = plan->csr.values;
     } else {
-      status = mbi_array_download(context, mbi_device_pointer(csr->values), (int64_t)csr->nnz,
-                                  mbi_value_bytes(plan), &host->values);
+      MBI_TRY(mbi_array_download(context, mbi_device_pointer(csr->values), (int64_t)csr->nnz,
+                                 mbi_value_bytes(plan), &host->values));
     }
   }
-  return status;
+  return MERBIT_OK;
 }
 
 static void mbi_cb_host_release(const merbit_plan *plan, merbit_view *host) {
@@ -33616,16 +33471,11 @@ MBI_INTERNAL void mbi_cb_preamble(const merbit_plan *plan, mbi_preamble *preambl
 static merbit_status mbi_cb_specialise(merbit_plan *plan) {
   mbi_cb *cb = mbi_cb_of(plan);
   mbi_preamble preamble;
-  merbit_status status;
   mbi_cb_preamble(plan, &preamble);
-  status = mbi_program_create(plan->context, "spmv/gpu/cb/cb.cu", &preamble, &plan->program);
-  if (status == MERBIT_OK) {
-    status = mbi_program_kernel(plan->context, &plan->program, "mbk_cb_product", &cb->product);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_program_kernel(plan->context, &plan->program, "mbk_cb_fixup", &cb->fixup);
-  }
-  return status;
+  MBI_TRY(mbi_program_create(plan->context, "spmv/gpu/cb/cb.cu", &preamble, &plan->program));
+  MBI_TRY(mbi_program_kernel(plan->context, &plan->program, "mbk_cb_product", &cb->product));
+  MBI_TRY(mbi_program_kernel(plan->context, &plan->program, "mbk_cb_fixup", &cb->fixup));
+  return MERBIT_OK;
 }
 
 static merbit_status mbi_cb_create(merbit_plan *plan) {
@@ -33964,20 +33814,19 @@ static merbit_status mbi_values_check_columns(merbit_plan *plan, mbi_values_sear
 /* Finds out whether all values have a form that the sample has not ruled out. */
 MBI_INTERNAL merbit_status mbi_values_have(merbit_plan *plan, mbi_values_search *look,
                                            mbi_value_form form, int *have) {
-  merbit_status status = MERBIT_OK;
   *have = 0;
   if ((look->against & MBI_FORM(form)) != 0) {
     return MERBIT_OK;
   }
-  status = form == MBI_VALUES_ROW      ? mbi_values_check_rows(plan, look)
-           : form == MBI_VALUES_COLUMN ? mbi_values_check_columns(plan, look)
-           : form == MBI_VALUES_TABLE  ? mbi_values_collect(plan, look)
-                                       : mbi_values_check(plan, look, form);
-  if (status == MERBIT_OK && form != MBI_VALUES_ROW) {
-    status = mbi_values_answer(plan, look);
+  MBI_TRY(form == MBI_VALUES_ROW      ? mbi_values_check_rows(plan, look)
+          : form == MBI_VALUES_COLUMN ? mbi_values_check_columns(plan, look)
+          : form == MBI_VALUES_TABLE  ? mbi_values_collect(plan, look)
+                                      : mbi_values_check(plan, look, form));
+  if (form != MBI_VALUES_ROW) {
+    MBI_TRY(mbi_values_answer(plan, look));
   }
   *have = (look->against & MBI_FORM(form)) == 0;
-  return status;
+  return MERBIT_OK;
 }
 
 /* ---- Storing them ------------------------------------------------------------------------ */
@@ -33991,10 +33840,10 @@ static merbit_status mbi_values_store_table(merbit_plan *plan, mbi_values_search
   uint64_t sorted[MBI_VALUES_MOST], at, count = 0, place;
   unsigned char values[MBI_VALUES_MOST * sizeof(double)];
   mbi_values_scratch room;
-  merbit_status status = mbi_device_download(context, &room, look->room, sizeof room);
+  MBI_TRY(mbi_device_download(context, &room, look->room, sizeof room));
   memset(values, 0, sizeof values);
   memset(room.number, 0, sizeof room.number);
-  for (at = 0; at < MBI_VALUES_KEYS && status == MERBIT_OK; at++) {
+  for (at = 0; at < MBI_VALUES_KEYS; at++) {
     const uint64_t bits = ~room.keys[at];
     if (room.keys[at] != 0 && count < MBI_VALUES_MOST) {
       for (place = count++; place > 0 && sorted[place - 1] > bits; place--) {
@@ -34015,12 +33864,9 @@ static merbit_status mbi_values_store_table(merbit_plan *plan, mbi_values_search
            size == sizeof low ? (const void *)&low : (const void *)&sorted[place],
            (size_t)size);
   }
-  if (status == MERBIT_OK) {
-    status = mbi_device_upload(context, table, values, (size_t)(MBI_VALUES_MOST * size));
-  }
-  return status == MERBIT_OK ? mbi_device_upload(context, MBI_VALUES_AT(look, number),
-                                                 room.number, sizeof room.number)
-                             : status;
+  MBI_TRY(mbi_device_upload(context, table, values, (size_t)(MBI_VALUES_MOST * size)));
+  return mbi_device_upload(context, MBI_VALUES_AT(look, number), room.number,
+                           sizeof room.number);
 }
 
 /* Stores the values at `stored`, and the `table` that goes with them, in a form that they
@@ -34440,52 +34286,43 @@ static merbit_status mbi_many_specialise(merbit_plan *plan) {
                            &m->collect,
                            &m->spread};
   mbi_preamble preamble;
-  merbit_status status;
   size_t i;
   mbi_many_preamble(plan, &preamble);
-  status = mbi_program_create(plan->context,
-                              runs ? "spmv/gpu/many/many.cu" : "spmv/gpu/many/rows.cu",
-                              &preamble, &plan->program);
-  for (i = 0; i < sizeof names / sizeof names[0] && status == MERBIT_OK; i++) {
+  MBI_TRY(mbi_program_create(plan->context,
+                             runs ? "spmv/gpu/many/many.cu" : "spmv/gpu/many/rows.cu",
+                             &preamble, &plan->program));
+  for (i = 0; i < sizeof names / sizeof names[0]; i++) {
     if (wanted[i]) {
-      status = mbi_program_kernel(plan->context, &plan->program, names[i], places[i]);
+      MBI_TRY(mbi_program_kernel(plan->context, &plan->program, names[i], places[i]));
     }
   }
-  if (status == MERBIT_OK) {
-    status = mbi_device_reserve_shared(plan->context, mbi_scan_of(plan)->product, names[1],
-                                       m->shared);
+  MBI_TRY(mbi_device_reserve_shared(plan->context, mbi_scan_of(plan)->product, names[1],
+                                    m->shared));
+  if (loose) {
+    MBI_TRY(mbi_device_reserve_shared(plan->context, m->loose, names[3], m->shared));
   }
-  if (status == MERBIT_OK && loose) {
-    status = mbi_device_reserve_shared(plan->context, m->loose, names[3], m->shared);
-  }
-  return status;
+  return MERBIT_OK;
 }
 
 static merbit_status mbi_many_create(merbit_plan *plan) {
   const uint64_t row = (uint64_t)plan->desc.vectors * mbi_type_size(plan->type);
-  merbit_status status = mbi_scan_rank(plan);
-  if (status == MERBIT_OK) {
-    status = mbi_many_size(plan);
+  MBI_TRY(mbi_scan_rank(plan));
+  MBI_TRY(mbi_many_size(plan));
+  MBI_TRY(mbi_many_specialise(plan));
+  if (mbi_many_of(plan)->room > 0) {
+    plan->schedule_bytes = plan->nonempty.bytes;
+    plan->stream_bytes =
+        (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type);
+  } else {
+    MBI_TRY(mbi_scan_schedule_create(plan));
   }
-  if (status == MERBIT_OK) {
-    status = mbi_many_specialise(plan);
+  plan->stream_bytes += mbi_device_csr_stream_bytes(plan) +
+                        4 * mbi_scan_of(plan)->tiles * (row - mbi_type_size(plan->type));
+  if (mbi_many_copies(plan)) {
+    plan->stream_bytes += 2 * (plan->device.rows + plan->device.cols) *
+                          (uint64_t)mbi_many_of(plan)->width * mbi_type_size(plan->type);
   }
-  if (status == MERBIT_OK) {
-    if (mbi_many_of(plan)->room > 0) {
-      plan->schedule_bytes = plan->nonempty.bytes;
-      plan->stream_bytes =
-          (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type);
-    } else {
-      status = mbi_scan_schedule_create(plan);
-    }
-    plan->stream_bytes += mbi_device_csr_stream_bytes(plan) +
-                          4 * mbi_scan_of(plan)->tiles * (row - mbi_type_size(plan->type));
-    if (mbi_many_copies(plan)) {
-      plan->stream_bytes += 2 * (plan->device.rows + plan->device.cols) *
-                            (uint64_t)mbi_many_of(plan)->width * mbi_type_size(plan->type);
-    }
-  }
-  return status;
+  return MERBIT_OK;
 }
 
 /* ---- Scratch: firsts, tails, and copies of X and Y by rows ------------------------------- */
@@ -34656,7 +34493,6 @@ MBI_INTERNAL merbit_status mbi_many_multiply(merbit_plan *plan, mbi_devptr scrat
   const mbi_devptr x_copy = scratch + mbi_many_x_place(plan);
   const mbi_devptr y_copy = scratch + mbi_many_y_place(plan);
   const uint64_t width = (uint64_t)mbi_many_of(plan)->width;
-  merbit_status status = MERBIT_OK;
   if (plan->device.rows == 0) {
     return MERBIT_OK;
   }
@@ -34664,15 +34500,11 @@ MBI_INTERNAL merbit_status mbi_many_multiply(merbit_plan *plan, mbi_devptr scrat
     return mbi_many_launch_rows(plan, scratch, alpha, x, ldx, beta, y, ldy, stream);
   }
   if (plan->device.nnz > 0 && !mbi_alpha_zero(plan, alpha)) {
-    status = mbi_many_launch_collect(plan, alpha, x, ldx, beta, x_copy, stream);
+    MBI_TRY(mbi_many_launch_collect(plan, alpha, x, ldx, beta, x_copy, stream));
   }
-  if (status == MERBIT_OK) {
-    status =
-        mbi_many_launch_rows(plan, scratch, alpha, x_copy, width, beta, y_copy, width, stream);
-  }
-  return status != MERBIT_OK
-             ? status
-             : mbi_many_launch_spread(plan, alpha, y_copy, beta, y, ldy, stream);
+  MBI_TRY(
+      mbi_many_launch_rows(plan, scratch, alpha, x_copy, width, beta, y_copy, width, stream));
+  return mbi_many_launch_spread(plan, alpha, y_copy, beta, y, ldy, stream);
 }
 
 /* ---- Describe ---------------------------------------------------------------------------- */
@@ -34737,7 +34569,6 @@ MBI_INTERNAL merbit_status mbi_extracted_allocate(merbit_plan *plan, int high, i
   const mbi_device_csr *from = &plan->extracted.csr;
   merbit_view *view = &plan->bsr.view;
   mbi_device_csr *csr = &plan->device;
-  merbit_status status;
   csr->offset_type = offset_type;
   csr->rows = (uint64_t)mbi_block_count((int64_t)from->rows, high);
   csr->cols = (uint64_t)mbi_block_count((int64_t)from->cols, wide);
@@ -34749,13 +34580,13 @@ MBI_INTERNAL merbit_status mbi_extracted_allocate(merbit_plan *plan, int high, i
   plan->bsr.entries = (int64_t)from->nnz;
   csr->bytes = (csr->rows + 1) * mbi_index_bytes(csr->offset_type);
   csr->owns_row_ptr = csr->owns_col_ind = 1;
-  status = mbi_device_allocate(plan->context, csr->bytes, "offsets of blocks", &csr->row_ptr);
-  if (status == MERBIT_OK) {
+  MBI_TRY(mbi_device_allocate(plan->context, csr->bytes, "offsets of blocks", &csr->row_ptr));
+  {
     const uint64_t columns = csr->nnz * sizeof(int32_t);
     csr->bytes += columns;
-    status = mbi_device_allocate(plan->context, columns, "columns of blocks", &csr->col_ind);
+    MBI_TRY(mbi_device_allocate(plan->context, columns, "columns of blocks", &csr->col_ind));
   }
-  return status;
+  return MERBIT_OK;
 }
 
 /* ---- Specialise -------------------------------------------------------------------------- */
@@ -34763,7 +34594,6 @@ MBI_INTERNAL merbit_status mbi_extracted_allocate(merbit_plan *plan, int high, i
 static merbit_status mbi_extracted_specialise(merbit_plan *plan) {
   mbi_extracted *full = &plan->extracted;
   mbi_preamble preamble;
-  merbit_status status;
   memset(&preamble, 0, sizeof preamble);
   mbi_preamble_define(&preamble, "MBK_ROW_PTR",
                       full->csr.offset_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
@@ -34771,15 +34601,12 @@ static merbit_status mbi_extracted_specialise(merbit_plan *plan) {
   mbi_preamble_define_int(&preamble, "MBK_BASE", full->csr.base);
   mbi_preamble_define_int(&preamble, "MBK_HIGH", plan->bsr.view.block_rows);
   mbi_preamble_define_int(&preamble, "MBK_WIDE", plan->bsr.view.block_cols);
-  status = mbi_program_create(plan->context, "spmv/stages/full_blocks.cu", &preamble,
-                              &full->program);
-  if (status == MERBIT_OK) {
-    status = mbi_program_kernel(plan->context, &full->program, "mbk_full_blocks_places",
-                                &full->kernels[0]);
-  }
-  return status == MERBIT_OK ? mbi_program_kernel(plan->context, &full->program,
-                                                  "mbk_full_blocks_values", &full->kernels[1])
-                             : status;
+  MBI_TRY(mbi_program_create(plan->context, "spmv/stages/full_blocks.cu", &preamble,
+                             &full->program));
+  MBI_TRY(mbi_program_kernel(plan->context, &full->program, "mbk_full_blocks_places",
+                             &full->kernels[0]));
+  return mbi_program_kernel(plan->context, &full->program, "mbk_full_blocks_values",
+                            &full->kernels[1]);
 }
 
 /* ---- Launch ------------------------------------------------------------------------------ */
@@ -34868,21 +34695,14 @@ MBI_INTERNAL void mbi_extracted_let_go(merbit_plan *plan) {
 
 static merbit_status mbi_extracted_create(merbit_plan *plan) {
   const int high = plan->nonempty.block_rows, wide = plan->nonempty.block_cols;
-  merbit_status status;
   mbi_extracted_enter(plan);
-  status = mbi_extracted_allocate(plan, high, wide,
-                                  plan->extracted.csr.nnz / (uint64_t)(high * wide),
-                                  plan->extracted.csr.offset_type);
-  if (status == MERBIT_OK) {
-    status = mbi_extracted_specialise(plan);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_extracted_places(plan);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_extracted_values(plan, plan->extracted.csr.values);
-  }
-  return status == MERBIT_OK ? mbi_bsr_create(plan) : status;
+  MBI_TRY(mbi_extracted_allocate(plan, high, wide,
+                                 plan->extracted.csr.nnz / (uint64_t)(high * wide),
+                                 plan->extracted.csr.offset_type));
+  MBI_TRY(mbi_extracted_specialise(plan));
+  MBI_TRY(mbi_extracted_places(plan));
+  MBI_TRY(mbi_extracted_values(plan, plan->extracted.csr.values));
+  return mbi_bsr_create(plan);
 }
 
 /* Gives the plan its CSR back, or what is left of it. */
@@ -34936,15 +34756,14 @@ static merbit_status mbi_extract_specialise(merbit_plan *plan) {
       "mbk_extract_count", "mbk_extract_sums", "mbk_extract_offsets", "mbk_extract_fill"};
   mbi_extracted *full = &plan->extracted;
   mbi_preamble preamble;
-  merbit_status status;
   int i;
   mbi_extract_preamble(plan, &full->csr, &preamble);
-  status = mbi_program_create(plan->context, "spmv/stages/extract_blocks.cu", &preamble,
-                              &full->program);
-  for (i = 0; i < MBI_EXTRACT_KERNELS && status == MERBIT_OK; i++) {
-    status = mbi_program_kernel(plan->context, &full->program, names[i], &full->kernels[i]);
+  MBI_TRY(mbi_program_create(plan->context, "spmv/stages/extract_blocks.cu", &preamble,
+                             &full->program));
+  for (i = 0; i < MBI_EXTRACT_KERNELS; i++) {
+    MBI_TRY(mbi_program_kernel(plan->context, &full->program, names[i], &full->kernels[i]));
   }
-  return status;
+  return MERBIT_OK;
 }
 
 /* ---- Count ------------------------------------------------------------------------------- */
@@ -35001,13 +34820,12 @@ static merbit_status mbi_extract_count_all(mbi_extract *c, const merbit_bsr_desc
                                            int count, int windows, mbi_extract_tally *tallies) {
   merbit_context *context = c->plan->context;
   const size_t bytes = (size_t)count * sizeof *tallies;
-  merbit_status status = mbi_device_zero(context, c->answers, bytes, NULL);
   int i;
-  for (i = 0; i < count && status == MERBIT_OK; i++) {
-    status = mbi_extract_count(c, &shapes[i], windows, i);
+  MBI_TRY(mbi_device_zero(context, c->answers, bytes, NULL));
+  for (i = 0; i < count; i++) {
+    MBI_TRY(mbi_extract_count(c, &shapes[i], windows, i));
   }
-  return status == MERBIT_OK ? mbi_device_download(context, tallies, c->answers, bytes)
-                             : status;
+  return mbi_device_download(context, tallies, c->answers, bytes);
 }
 
 /* ---- The shape, as matrix/block_shape.c finds it ----------------------------------------- */
@@ -35018,14 +34836,13 @@ static merbit_status mbi_extract_sample(mbi_extract *c, double *bytes) {
   mbi_extract_tally tallies[MBI_SHAPE_CANDIDATES];
   const merbit_view *csr = &c->csr;
   const int windows = mbi_shape_windows(csr);
-  merbit_status status;
   int i, w;
   memset(shapes, 0, sizeof shapes);
   for (i = 0; i < MBI_SHAPE_CANDIDATES; i++) {
     mbi_shape_of(i, &shapes[i]);
   }
-  status = mbi_extract_count_all(c, shapes, MBI_SHAPE_CANDIDATES, windows, tallies);
-  for (i = 0; i < MBI_SHAPE_CANDIDATES && status == MERBIT_OK; i++) {
+  MBI_TRY(mbi_extract_count_all(c, shapes, MBI_SHAPE_CANDIDATES, windows, tallies));
+  for (i = 0; i < MBI_SHAPE_CANDIDATES; i++) {
     const mbi_extract_tally *t = &tallies[i];
     const int height = shapes[i].block_rows;
     int64_t rows = 0, first, last;
@@ -35039,7 +34856,7 @@ static merbit_status mbi_extract_sample(mbi_extract *c, double *bytes) {
                                              t->inside == t->entries, MBI_MASKS_READ) /
                          (double)t->entries;
   }
-  return status;
+  return MERBIT_OK;
 }
 
 /* Finds the best shape for c->csr, whose rows ascend. */
@@ -35049,17 +34866,15 @@ static merbit_status mbi_extract_find(mbi_extract *c, merbit_bsr_desc *shape) {
   mbi_extract_tally tallies[MBI_SHAPE_FINALISTS];
   int64_t least;
   int i;
-  merbit_status status = mbi_extract_sample(c, bytes);
+  MBI_TRY(mbi_extract_sample(c, bytes));
   shape->block_rows = shape->block_cols = 1;
   least = mbi_shape_bytes(&c->csr, shape, c->csr.rows, c->csr.nnz, 1, MBI_MASKS_READ);
   memset(finalists, 0, sizeof finalists);
-  for (i = 0; i < MBI_SHAPE_FINALISTS && status == MERBIT_OK; i++) {
+  for (i = 0; i < MBI_SHAPE_FINALISTS; i++) {
     mbi_shape_of(mbi_shape_next(bytes), &finalists[i]);
   }
-  if (status == MERBIT_OK) {
-    status = mbi_extract_count_all(c, finalists, MBI_SHAPE_FINALISTS, 0, tallies);
-  }
-  for (i = 0; i < MBI_SHAPE_FINALISTS && status == MERBIT_OK; i++) {
+  MBI_TRY(mbi_extract_count_all(c, finalists, MBI_SHAPE_FINALISTS, 0, tallies));
+  for (i = 0; i < MBI_SHAPE_FINALISTS; i++) {
     const int64_t moved =
         mbi_shape_bytes(&c->csr, &finalists[i], c->csr.rows, (int64_t)tallies[i].blocks,
                         tallies[i].inside == tallies[i].entries, MBI_MASKS_READ);
@@ -35068,7 +34883,7 @@ static merbit_status mbi_extract_find(mbi_extract *c, merbit_bsr_desc *shape) {
       *shape = finalists[i];
     }
   }
-  return status;
+  return MERBIT_OK;
 }
 
 /* ---- Fill -------------------------------------------------------------------------------- */
@@ -35164,28 +34979,24 @@ static merbit_status mbi_extract_take(mbi_extract *c, const merbit_bsr_desc *sha
   const int full = tally->inside == tally->entries;
   const int words = full ? 0 : (shape->block_rows * shape->block_cols + 63) / 64;
   const uint64_t bytes = tally->blocks * (uint64_t)words * sizeof(uint64_t);
-  merbit_status status = mbi_extracted_allocate(
-      plan, shape->block_rows, shape->block_cols, tally->blocks,
-      tally->blocks > (uint64_t)INT32_MAX ? MERBIT_INDEX_64 : MERBIT_INDEX_32);
+  MBI_TRY(mbi_extracted_allocate(plan, shape->block_rows, shape->block_cols, tally->blocks,
+                                 tally->blocks > (uint64_t)INT32_MAX ? MERBIT_INDEX_64
+                                                                     : MERBIT_INDEX_32));
   plan->bsr.entries = (int64_t)tally->entries;
   plan->bsr.mask_words = words;
-  if (status == MERBIT_OK) {
-    status = mbi_extract_offsets(c);
+  MBI_TRY(mbi_extract_offsets(c));
+  if (words > 0) {
+    MBI_TRY(mbi_device_allocate(context, bytes, "masks of blocks", masks));
   }
-  if (status == MERBIT_OK && words > 0) {
-    status = mbi_device_allocate(context, bytes, "masks of blocks", masks);
-  }
-  if (status == MERBIT_OK && words > 0) {
-    status = mbi_device_zero(context, *masks, (size_t)bytes, NULL);
+  if (words > 0) {
+    MBI_TRY(mbi_device_zero(context, *masks, (size_t)bytes, NULL));
   }
   /* Holes and duplicates turn a pattern into numbers. */
-  if (status == MERBIT_OK && (from != 0 || !full || tally->entries < plan->extracted.csr.nnz)) {
-    status = mbi_extract_allocate_values(plan);
+  if (from != 0 || !full || tally->entries < plan->extracted.csr.nnz) {
+    MBI_TRY(mbi_extract_allocate_values(plan));
   }
-  if (status == MERBIT_OK) {
-    status = mbi_extract_fill(plan, from, plan->device.col_ind, *masks, plan->device.values);
-  }
-  return status == MERBIT_OK ? mbi_device_synchronize(context, NULL) : status;
+  MBI_TRY(mbi_extract_fill(plan, from, plan->device.col_ind, *masks, plan->device.values));
+  return mbi_device_synchronize(context, NULL);
 }
 
 /* Counts the blocks of each row of blocks, and builds what follows from that. */
@@ -35194,20 +35005,12 @@ static merbit_status mbi_extract_build(mbi_extract *c, const merbit_bsr_desc *sh
   merbit_context *context = c->plan->context;
   const uint64_t rows = (uint64_t)mbi_block_count(c->csr.rows, shape->block_rows);
   const uint64_t sums = (rows / MBI_EXTRACT_CHUNK + 1) * sizeof(uint64_t);
-  merbit_status status;
-  status =
-      mbi_device_allocate(context, rows * sizeof(uint32_t), "counts of blocks", &c->counts);
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, sums, "sums of blocks", &c->sums);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_zero(context, c->sums, (size_t)sums, NULL);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_extract_count_all(c, shape, 1, 0, tally);
-  }
-  return status == MERBIT_OK && tally->descends == 0 ? mbi_extract_take(c, shape, tally)
-                                                     : status;
+  MBI_TRY(
+      mbi_device_allocate(context, rows * sizeof(uint32_t), "counts of blocks", &c->counts));
+  MBI_TRY(mbi_device_allocate(context, sums, "sums of blocks", &c->sums));
+  MBI_TRY(mbi_device_zero(context, c->sums, (size_t)sums, NULL));
+  MBI_TRY(mbi_extract_count_all(c, shape, 1, 0, tally));
+  return tally->descends == 0 ? mbi_extract_take(c, shape, tally) : MERBIT_OK;
 }
 
 /* Finds a shape, if none is given, and builds the blocks. Stops early if a row descends. */
@@ -36099,15 +35902,14 @@ MBI_INTERNAL void mbi_reorder_preamble(const merbit_plan *plan, mbi_preamble *pr
 MBI_INTERNAL merbit_status mbi_reorder_specialise(merbit_plan *plan) {
   mbi_reorder *r = &plan->reorder;
   mbi_preamble preamble;
-  merbit_status status;
   int i;
   mbi_reorder_preamble(plan, &preamble);
-  status = mbi_program_create(plan->context, "spmv/stages/reorder.cu", &preamble, &r->program);
-  for (i = 0; i < 3 && status == MERBIT_OK; i++) {
-    status =
-        mbi_program_kernel(plan->context, &r->program, mbi_reorder_kernels[i], &r->kernels[i]);
+  MBI_TRY(mbi_program_create(plan->context, "spmv/stages/reorder.cu", &preamble, &r->program));
+  for (i = 0; i < 3; i++) {
+    MBI_TRY(
+        mbi_program_kernel(plan->context, &r->program, mbi_reorder_kernels[i], &r->kernels[i]));
   }
-  return status;
+  return MERBIT_OK;
 }
 
 static merbit_status mbi_reorder_upload_one(merbit_plan *plan, const void *source,
@@ -36136,18 +35938,18 @@ MBI_INTERNAL int mbi_reorder_on_gpu(const merbit_plan *plan) {
 MBI_INTERNAL merbit_status mbi_reorder_upload(merbit_plan *plan) {
   mbi_reorder *r = &plan->reorder;
   const double start = mbi_seconds();
-  merbit_status status = r->kernels[0] != NULL ? MERBIT_OK : mbi_reorder_specialise(plan);
-  if (status == MERBIT_OK && r->order != NULL) {
-    status = mbi_reorder_upload_one(plan, r->order, (uint64_t)plan->csr.rows * sizeof(int32_t),
-                                    "an order of rows", &r->device_order);
+  MBI_TRY(r->kernels[0] != NULL ? MERBIT_OK : mbi_reorder_specialise(plan));
+  if (r->order != NULL) {
+    MBI_TRY(mbi_reorder_upload_one(plan, r->order, (uint64_t)plan->csr.rows * sizeof(int32_t),
+                                   "an order of rows", &r->device_order));
   }
-  if (status == MERBIT_OK && r->places != NULL) {
-    status = mbi_reorder_upload_one(plan, r->places,
-                                    (uint64_t)plan->csr.nnz * mbi_index_bytes(r->place_type),
-                                    "the places of values", &r->device_places);
+  if (r->places != NULL) {
+    MBI_TRY(mbi_reorder_upload_one(plan, r->places,
+                                   (uint64_t)plan->csr.nnz * mbi_index_bytes(r->place_type),
+                                   "the places of values", &r->device_places));
   }
   *(mbi_plan_reorders(plan) ? &r->seconds : &plan->transpose.seconds) += mbi_seconds() - start;
-  return status;
+  return MERBIT_OK;
 }
 
 /* Releases the places on the host, which a finished plan on CUDA does not need. */
@@ -37117,14 +36919,13 @@ MBI_INTERNAL void mbi_transpose_preamble(const mbi_transposing *t, mbi_preamble 
 
 static merbit_status mbi_transpose_specialise(merbit_context *context, mbi_transposing *t) {
   mbi_preamble preamble;
-  merbit_status status;
   int i;
   mbi_transpose_preamble(t, &preamble);
-  status = mbi_program_create(context, "spmv/stages/transpose.cu", &preamble, &t->program);
-  for (i = 0; i < MBI_TRANSPOSE_KERNELS && status == MERBIT_OK; i++) {
-    status = mbi_program_kernel(context, &t->program, mbi_transpose_kernels[i], &t->kernels[i]);
+  MBI_TRY(mbi_program_create(context, "spmv/stages/transpose.cu", &preamble, &t->program));
+  for (i = 0; i < MBI_TRANSPOSE_KERNELS; i++) {
+    MBI_TRY(mbi_program_kernel(context, &t->program, mbi_transpose_kernels[i], &t->kernels[i]));
   }
-  return status;
+  return MERBIT_OK;
 }
 
 /* ---- Launch: sort, then offsets and values ----------------------------------------------- */

@@ -113,10 +113,7 @@ MBI_INTERNAL merbit_status mbi_array_upload(merbit_context *context, const void 
                                             uint64_t bytes, const char *what,
                                             mbi_device_csr *csr, mbi_devptr *target,
                                             int *owns) {
-  merbit_status status = mbi_device_allocate(context, bytes, what, target);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_device_allocate(context, bytes, what, target));
   *owns = 1;
   csr->bytes += bytes;
   return bytes > 0 ? mbi_device_upload(context, *target, source, (size_t)bytes) : MERBIT_OK;
@@ -126,18 +123,16 @@ MBI_INTERNAL merbit_status mbi_array_upload(merbit_context *context, const void 
 static merbit_status mbi_device_csr_upload(merbit_context *context, const merbit_view *view,
                                            mbi_device_csr *csr) {
   const uint64_t nnz = (uint64_t)view->nnz;
-  merbit_status status = mbi_array_upload(
-      context, view->row_ptr, ((uint64_t)view->rows + 1) * mbi_index_bytes(view->offset_type),
-      "row_ptr", csr, &csr->row_ptr, &csr->owns_row_ptr);
-  if (status == MERBIT_OK) {
-    status = mbi_array_upload(context, view->col_ind, nnz * sizeof(int32_t), "col_ind", csr,
-                              &csr->col_ind, &csr->owns_col_ind);
+  MBI_TRY(mbi_array_upload(context, view->row_ptr,
+                           ((uint64_t)view->rows + 1) * mbi_index_bytes(view->offset_type),
+                           "row_ptr", csr, &csr->row_ptr, &csr->owns_row_ptr));
+  MBI_TRY(mbi_array_upload(context, view->col_ind, nnz * sizeof(int32_t), "col_ind", csr,
+                           &csr->col_ind, &csr->owns_col_ind));
+  if (view->values != NULL) {
+    MBI_TRY(mbi_array_upload(context, view->values, nnz * mbi_type_size(view->value_type),
+                             "values", csr, &csr->values, &csr->owns_values));
   }
-  if (status == MERBIT_OK && view->values != NULL) {
-    status = mbi_array_upload(context, view->values, nnz * mbi_type_size(view->value_type),
-                              "values", csr, &csr->values, &csr->owns_values);
-  }
-  return status;
+  return MERBIT_OK;
 }
 
 /* Takes the arrays of `view`, a device CSR whose header has been checked. */

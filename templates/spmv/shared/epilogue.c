@@ -83,7 +83,6 @@ MBI_INTERNAL merbit_status mbi_epilogue_take_one(const merbit_plan *plan, int su
 MBI_INTERNAL merbit_status mbi_epilogue_take(merbit_plan *plan, const char *after) {
   const merbit_epilogue *given = plan->desc.epilogue;
   merbit_context *context = plan->context;
-  merbit_status status;
   mbi_epilogue *e;
   plan->desc.epilogue = NULL; /* the user's memory, not used from here on */
   if (given == NULL) {
@@ -103,27 +102,22 @@ MBI_INTERNAL merbit_status mbi_epilogue_take(merbit_plan *plan, const char *afte
     e->given.cpu = mbi_epilogue_known(given, mbi_plan_accumulator(plan));
   }
   e->given.result = e->given.sums[0] = e->given.sums[1] = NULL;
-  status = mbi_epilogue_take_one(plan, 0, "epilogue.result", given->result, e->result);
-  if (status == MERBIT_OK) {
-    status = mbi_epilogue_take_one(plan, 1, "epilogue.sums[0]", given->sums[0], e->sums[0]);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_epilogue_take_one(plan, 1, "epilogue.sums[1]", given->sums[1], e->sums[1]);
-  }
-  if (status == MERBIT_OK && plan->side == MERBIT_SIDE_CPU && e->given.cpu == NULL) {
+  MBI_TRY(mbi_epilogue_take_one(plan, 0, "epilogue.result", given->result, e->result));
+  MBI_TRY(mbi_epilogue_take_one(plan, 1, "epilogue.sums[0]", given->sums[0], e->sums[0]));
+  MBI_TRY(mbi_epilogue_take_one(plan, 1, "epilogue.sums[1]", given->sums[1], e->sums[1]));
+  if (plan->side == MERBIT_SIDE_CPU && e->given.cpu == NULL) {
     return mbi_fail(
         context, MERBIT_NOT_SUPPORTED,
         "the plan is for the CPU, which needs the function epilogue.cpu for these expressions; "
         "give it, or use the expressions that EPILOGUES in the manual lists");
   }
-  if (status == MERBIT_OK && plan->side == MERBIT_SIDE_CUDA &&
-      plan->desc.vector_memory == MERBIT_MEMORY_HOST) {
+  if (plan->side == MERBIT_SIDE_CUDA && plan->desc.vector_memory == MERBIT_MEMORY_HOST) {
     return mbi_fail(
         context, MERBIT_NOT_SUPPORTED,
         "plan_desc.vector_memory is MERBIT_MEMORY_HOST, but a plan on CUDA with an epilogue "
         "takes vectors in GPU memory; use MERBIT_MEMORY_DEFAULT and a merbit_buffer");
   }
-  return status;
+  return MERBIT_OK;
 }
 
 /* ---- The kernel -------------------------------------------------------------------------- */
@@ -153,12 +147,9 @@ MBI_INTERNAL void mbi_epilogue_preamble(const mbi_epilogue *e, merbit_type type,
 MBI_INTERNAL merbit_status mbi_epilogue_specialise(merbit_plan *plan) {
   mbi_epilogue *e = plan->epilogue;
   mbi_preamble preamble;
-  merbit_status status;
   mbi_epilogue_preamble(e, mbi_plan_accumulator(plan), &preamble);
-  status = mbi_program_create(plan->context, "spmv/shared/epilogue.cu", &preamble, &e->program);
-  return status == MERBIT_OK
-             ? mbi_program_kernel(plan->context, &e->program, "mbk_epilogue_rows", &e->kernel)
-             : status;
+  MBI_TRY(mbi_program_create(plan->context, "spmv/shared/epilogue.cu", &preamble, &e->program));
+  return mbi_program_kernel(plan->context, &e->program, "mbk_epilogue_rows", &e->kernel);
 }
 
 /* Releases the epilogue's program. The CUDA context must be current. */
@@ -198,12 +189,11 @@ MBI_INTERNAL uint64_t mbi_epilogue_scratch_bytes(const merbit_plan *plan) {
 MBI_INTERNAL merbit_status mbi_epilogue_room(merbit_workspace *workspace) {
   const merbit_plan *plan = workspace->plan;
   void *sums = NULL;
-  merbit_status status;
   if (plan->epilogue == NULL) {
     return MERBIT_OK;
   }
-  status = mbi_allocate_array(plan->context, mbi_epilogue_chunks(plan) + 1, 2 * sizeof(double),
-                              "an epilogue's sums", &sums);
+  MBI_TRY(mbi_allocate_array(plan->context, mbi_epilogue_chunks(plan) + 1, 2 * sizeof(double),
+                             "an epilogue's sums", &sums));
   workspace->sums = (double *)sums;
-  return status;
+  return MERBIT_OK;
 }

@@ -66,31 +66,26 @@ static merbit_status mbi_expression_number(mbi_expression *e) {
 
 static merbit_status mbi_expression_call(mbi_expression *e, const char *name, int arguments) {
   char text[48];
-  merbit_status status;
   int i;
   mbi_expression_next(e);
   if (!mbi_expression_is(e, "(")) {
     return mbi_expression_refuse(e, "stands where a function's \"(\" should be");
   }
   (void)snprintf(text, sizeof text, "mbk_%s(", name);
-  status = mbi_expression_append(e, text);
-  for (i = 0; i < arguments && status == MERBIT_OK; i++) {
+  MBI_TRY(mbi_expression_append(e, text));
+  for (i = 0; i < arguments; i++) {
     const size_t from = e->written;
     mbi_expression_next(e); /* the parenthesis or the comma */
-    status = mbi_expression_choice(e);
-    if (status == MERBIT_OK) {
-      status = mbi_expression_want(e, from, MBI_OPERAND_NUMBER);
-    }
-    if (status == MERBIT_OK && !mbi_expression_is(e, i + 1 < arguments ? "," : ")")) {
+    MBI_TRY(mbi_expression_choice(e));
+    MBI_TRY(mbi_expression_want(e, from, MBI_OPERAND_NUMBER));
+    if (!mbi_expression_is(e, i + 1 < arguments ? "," : ")")) {
       (void)snprintf(text, sizeof text, "is not expected: %s takes %d", name, arguments);
       return mbi_expression_refuse(e, text);
     }
-    if (status == MERBIT_OK) {
-      status = mbi_expression_append(e, i + 1 < arguments ? ", " : ")");
-    }
+    MBI_TRY(mbi_expression_append(e, i + 1 < arguments ? ", " : ")"));
   }
   mbi_expression_next(e);
-  return status;
+  return MERBIT_OK;
 }
 
 /* Reads a name, a call or inf. */
@@ -114,7 +109,6 @@ static merbit_status mbi_expression_word(mbi_expression *e) {
 }
 
 static merbit_status mbi_expression_primary(mbi_expression *e) {
-  merbit_status status;
   e->operand = MBI_OPERAND_NUMBER;
   if (e->length > 0 && mbi_is_letter(*e->at)) {
     return mbi_expression_word(e);
@@ -126,36 +120,30 @@ static merbit_status mbi_expression_primary(mbi_expression *e) {
     return mbi_expression_refuse(e, "stands where an operand should be");
   }
   mbi_expression_next(e);
-  status = mbi_expression_choice(e);
-  if (status == MERBIT_OK && !mbi_expression_is(e, ")")) {
+  MBI_TRY(mbi_expression_choice(e));
+  if (!mbi_expression_is(e, ")")) {
     return mbi_expression_refuse(e, "stands where a \")\" should be");
   }
   mbi_expression_next(e);
-  return status;
+  return MERBIT_OK;
 }
 
 static merbit_status mbi_expression_factor(mbi_expression *e) {
   const size_t from = e->written;
   const char sign = e->length == 1 ? *e->at : '\0';
-  merbit_status status = mbi_expression_enter(e);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_expression_enter(e));
   if (sign != '-' && sign != '+' && sign != '!') {
-    status = mbi_expression_primary(e);
+    MBI_TRY(mbi_expression_primary(e));
   } else {
     mbi_expression_next(e);
-    status = mbi_expression_factor(e);
-    if (status == MERBIT_OK) {
-      status =
-          mbi_expression_want(e, from, sign == '!' ? MBI_OPERAND_TRUTH : MBI_OPERAND_NUMBER);
-    }
-    if (status == MERBIT_OK && sign != '+') {
-      status = mbi_expression_wrap(e, from, sign == '!' ? "(!" : "(-", ")");
+    MBI_TRY(mbi_expression_factor(e));
+    MBI_TRY(mbi_expression_want(e, from, sign == '!' ? MBI_OPERAND_TRUTH : MBI_OPERAND_NUMBER));
+    if (sign != '+') {
+      MBI_TRY(mbi_expression_wrap(e, from, sign == '!' ? "(!" : "(-", ")"));
     }
   }
   e->depth--;
-  return status;
+  return MERBIT_OK;
 }
 
 /* Operators by how tightly they bind, and how each is written between its operands. */

@@ -247,15 +247,12 @@ MBI_INTERNAL void mbi_nonempty_take_hubs(mbi_nonempty_rows *nonempty, const uint
 MBI_INTERNAL merbit_status mbi_nonempty_columns(merbit_plan *plan, uint64_t room) {
   uint32_t bins[MBI_NONEMPTY_BINS];
   const uint64_t nnz = plan->device.nnz, stride = nnz / MBI_NONEMPTY_COLUMN_SAMPLES + 1;
-  merbit_status status;
   if (nnz == 0 || (plan->nonempty.column_counts != 0 && !plan->nonempty.columns_coded)) {
     return MERBIT_OK;
   }
-  status = mbi_nonempty_count_columns(plan, bins);
-  if (status == MERBIT_OK) {
-    mbi_nonempty_take_hubs(&plan->nonempty, bins, nnz / stride, room);
-  }
-  return status;
+  MBI_TRY(mbi_nonempty_count_columns(plan, bins));
+  mbi_nonempty_take_hubs(&plan->nonempty, bins, nnz / stride, room);
+  return MERBIT_OK;
 }
 
 /* Finds what rules out full blocks in `count` rows, evenly spread: bits of heights and of

@@ -110,7 +110,6 @@ MBI_INTERNAL merbit_status mbi_semiring_take(merbit_plan *plan) {
   static const char *const sums[] = {"a", "b", NULL}, *const products[] = {"a", "x", NULL};
   const merbit_operators *given = plan->desc.operators;
   merbit_context *context = plan->context;
-  merbit_status status;
   mbi_operators *o;
   plan->desc.operators = NULL; /* the user's memory, not used from here on */
   if (given == NULL) {
@@ -124,16 +123,16 @@ MBI_INTERNAL merbit_status mbi_semiring_take(merbit_plan *plan) {
   plan->operators = o;
   o->given = *given;
   o->given.add = o->given.multiply = NULL;
-  status = mbi_semiring_check_zero(plan);
-  if (status == MERBIT_OK && given->add != NULL) {
-    status =
-        mbi_expression_check(context, "operators.add", given->add, sums, plan->type, o->add);
+  MBI_TRY(mbi_semiring_check_zero(plan));
+  if (given->add != NULL) {
+    MBI_TRY(
+        mbi_expression_check(context, "operators.add", given->add, sums, plan->type, o->add));
   }
-  if (status == MERBIT_OK && given->multiply != NULL) {
-    status = mbi_expression_check(context, "operators.multiply", given->multiply, products,
-                                  plan->type, o->multiply);
+  if (given->multiply != NULL) {
+    MBI_TRY(mbi_expression_check(context, "operators.multiply", given->multiply, products,
+                                 plan->type, o->multiply));
   }
-  if (status == MERBIT_OK && !mbi_semiring_runs(plan, plan->side)) {
+  if (!mbi_semiring_runs(plan, plan->side)) {
     return plan->side == MERBIT_SIDE_CUDA
                ? mbi_fail(context, MERBIT_NOT_SUPPORTED,
                           "the plan is for CUDA, which needs both expressions of "
@@ -144,7 +143,7 @@ MBI_INTERNAL merbit_status mbi_semiring_take(merbit_plan *plan) {
                           "plan_desc.operators, add_%s and multiply_%s; give them",
                           mbi_plan_type_text(plan), mbi_plan_type_text(plan));
   }
-  return status;
+  return MERBIT_OK;
 }
 
 /* ---- What kernels are told --------------------------------------------------------------- */

@@ -37,15 +37,14 @@ static merbit_status mbi_extract_specialise(merbit_plan *plan) {
       "mbk_extract_count", "mbk_extract_sums", "mbk_extract_offsets", "mbk_extract_fill"};
   mbi_extracted *full = &plan->extracted;
   mbi_preamble preamble;
-  merbit_status status;
   int i;
   mbi_extract_preamble(plan, &full->csr, &preamble);
-  status = mbi_program_create(plan->context, "spmv/stages/extract_blocks.cu", &preamble,
-                              &full->program);
-  for (i = 0; i < MBI_EXTRACT_KERNELS && status == MERBIT_OK; i++) {
-    status = mbi_program_kernel(plan->context, &full->program, names[i], &full->kernels[i]);
+  MBI_TRY(mbi_program_create(plan->context, "spmv/stages/extract_blocks.cu", &preamble,
+                             &full->program));
+  for (i = 0; i < MBI_EXTRACT_KERNELS; i++) {
+    MBI_TRY(mbi_program_kernel(plan->context, &full->program, names[i], &full->kernels[i]));
   }
-  return status;
+  return MERBIT_OK;
 }
 
 /* ---- Count ------------------------------------------------------------------------------- */
@@ -102,13 +101,12 @@ static merbit_status mbi_extract_count_all(mbi_extract *c, const merbit_bsr_desc
                                            int count, int windows, mbi_extract_tally *tallies) {
   merbit_context *context = c->plan->context;
   const size_t bytes = (size_t)count * sizeof *tallies;
-  merbit_status status = mbi_device_zero(context, c->answers, bytes, NULL);
   int i;
-  for (i = 0; i < count && status == MERBIT_OK; i++) {
-    status = mbi_extract_count(c, &shapes[i], windows, i);
+  MBI_TRY(mbi_device_zero(context, c->answers, bytes, NULL));
+  for (i = 0; i < count; i++) {
+    MBI_TRY(mbi_extract_count(c, &shapes[i], windows, i));
   }
-  return status == MERBIT_OK ? mbi_device_download(context, tallies, c->answers, bytes)
-                             : status;
+  return mbi_device_download(context, tallies, c->answers, bytes);
 }
 
 /* ---- The shape, as matrix/block_shape.c finds it ----------------------------------------- */
@@ -119,14 +117,13 @@ static merbit_status mbi_extract_sample(mbi_extract *c, double *bytes) {
   mbi_extract_tally tallies[MBI_SHAPE_CANDIDATES];
   const merbit_view *csr = &c->csr;
   const int windows = mbi_shape_windows(csr);
-  merbit_status status;
   int i, w;
   memset(shapes, 0, sizeof shapes);
   for (i = 0; i < MBI_SHAPE_CANDIDATES; i++) {
     mbi_shape_of(i, &shapes[i]);
   }
-  status = mbi_extract_count_all(c, shapes, MBI_SHAPE_CANDIDATES, windows, tallies);
-  for (i = 0; i < MBI_SHAPE_CANDIDATES && status == MERBIT_OK; i++) {
+  MBI_TRY(mbi_extract_count_all(c, shapes, MBI_SHAPE_CANDIDATES, windows, tallies));
+  for (i = 0; i < MBI_SHAPE_CANDIDATES; i++) {
     const mbi_extract_tally *t = &tallies[i];
     const int height = shapes[i].block_rows;
     int64_t rows = 0, first, last;
@@ -140,7 +137,7 @@ static merbit_status mbi_extract_sample(mbi_extract *c, double *bytes) {
                                              t->inside == t->entries, MBI_MASKS_READ) /
                          (double)t->entries;
   }
-  return status;
+  return MERBIT_OK;
 }
 
 /* Finds the best shape for c->csr, whose rows ascend. */
@@ -150,17 +147,15 @@ static merbit_status mbi_extract_find(mbi_extract *c, merbit_bsr_desc *shape) {
   mbi_extract_tally tallies[MBI_SHAPE_FINALISTS];
   int64_t least;
   int i;
-  merbit_status status = mbi_extract_sample(c, bytes);
+  MBI_TRY(mbi_extract_sample(c, bytes));
   shape->block_rows = shape->block_cols = 1;
   least = mbi_shape_bytes(&c->csr, shape, c->csr.rows, c->csr.nnz, 1, MBI_MASKS_READ);
   memset(finalists, 0, sizeof finalists);
-  for (i = 0; i < MBI_SHAPE_FINALISTS && status == MERBIT_OK; i++) {
+  for (i = 0; i < MBI_SHAPE_FINALISTS; i++) {
     mbi_shape_of(mbi_shape_next(bytes), &finalists[i]);
   }
-  if (status == MERBIT_OK) {
-    status = mbi_extract_count_all(c, finalists, MBI_SHAPE_FINALISTS, 0, tallies);
-  }
-  for (i = 0; i < MBI_SHAPE_FINALISTS && status == MERBIT_OK; i++) {
+  MBI_TRY(mbi_extract_count_all(c, finalists, MBI_SHAPE_FINALISTS, 0, tallies));
+  for (i = 0; i < MBI_SHAPE_FINALISTS; i++) {
     const int64_t moved =
         mbi_shape_bytes(&c->csr, &finalists[i], c->csr.rows, (int64_t)tallies[i].blocks,
                         tallies[i].inside == tallies[i].entries, MBI_MASKS_READ);
@@ -169,7 +164,7 @@ static merbit_status mbi_extract_find(mbi_extract *c, merbit_bsr_desc *shape) {
       *shape = finalists[i];
     }
   }
-  return status;
+  return MERBIT_OK;
 }
 
 /* ---- Fill -------------------------------------------------------------------------------- */
@@ -265,28 +260,24 @@ static merbit_status mbi_extract_take(mbi_extract *c, const merbit_bsr_desc *sha
   const int full = tally->inside == tally->entries;
   const int words = full ? 0 : (shape->block_rows * shape->block_cols + 63) / 64;
   const uint64_t bytes = tally->blocks * (uint64_t)words * sizeof(uint64_t);
-  merbit_status status = mbi_extracted_allocate(
-      plan, shape->block_rows, shape->block_cols, tally->blocks,
-      tally->blocks > (uint64_t)INT32_MAX ? MERBIT_INDEX_64 : MERBIT_INDEX_32);
+  MBI_TRY(mbi_extracted_allocate(plan, shape->block_rows, shape->block_cols, tally->blocks,
+                                 tally->blocks > (uint64_t)INT32_MAX ? MERBIT_INDEX_64
+                                                                     : MERBIT_INDEX_32));
   plan->bsr.entries = (int64_t)tally->entries;
   plan->bsr.mask_words = words;
-  if (status == MERBIT_OK) {
-    status = mbi_extract_offsets(c);
+  MBI_TRY(mbi_extract_offsets(c));
+  if (words > 0) {
+    MBI_TRY(mbi_device_allocate(context, bytes, "masks of blocks", masks));
   }
-  if (status == MERBIT_OK && words > 0) {
-    status = mbi_device_allocate(context, bytes, "masks of blocks", masks);
-  }
-  if (status == MERBIT_OK && words > 0) {
-    status = mbi_device_zero(context, *masks, (size_t)bytes, NULL);
+  if (words > 0) {
+    MBI_TRY(mbi_device_zero(context, *masks, (size_t)bytes, NULL));
   }
   /* Holes and duplicates turn a pattern into numbers. */
-  if (status == MERBIT_OK && (from != 0 || !full || tally->entries < plan->extracted.csr.nnz)) {
-    status = mbi_extract_allocate_values(plan);
+  if (from != 0 || !full || tally->entries < plan->extracted.csr.nnz) {
+    MBI_TRY(mbi_extract_allocate_values(plan));
   }
-  if (status == MERBIT_OK) {
-    status = mbi_extract_fill(plan, from, plan->device.col_ind, *masks, plan->device.values);
-  }
-  return status == MERBIT_OK ? mbi_device_synchronize(context, NULL) : status;
+  MBI_TRY(mbi_extract_fill(plan, from, plan->device.col_ind, *masks, plan->device.values));
+  return mbi_device_synchronize(context, NULL);
 }
 
 /* Counts the blocks of each row of blocks, and builds what follows from that. */
@@ -295,20 +286,12 @@ static merbit_status mbi_extract_build(mbi_extract *c, const merbit_bsr_desc *sh
   merbit_context *context = c->plan->context;
   const uint64_t rows = (uint64_t)mbi_block_count(c->csr.rows, shape->block_rows);
   const uint64_t sums = (rows / MBI_EXTRACT_CHUNK + 1) * sizeof(uint64_t);
-  merbit_status status;
-  status =
-      mbi_device_allocate(context, rows * sizeof(uint32_t), "counts of blocks", &c->counts);
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, sums, "sums of blocks", &c->sums);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_zero(context, c->sums, (size_t)sums, NULL);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_extract_count_all(c, shape, 1, 0, tally);
-  }
-  return status == MERBIT_OK && tally->descends == 0 ? mbi_extract_take(c, shape, tally)
-                                                     : status;
+  MBI_TRY(
+      mbi_device_allocate(context, rows * sizeof(uint32_t), "counts of blocks", &c->counts));
+  MBI_TRY(mbi_device_allocate(context, sums, "sums of blocks", &c->sums));
+  MBI_TRY(mbi_device_zero(context, c->sums, (size_t)sums, NULL));
+  MBI_TRY(mbi_extract_count_all(c, shape, 1, 0, tally));
+  return tally->descends == 0 ? mbi_extract_take(c, shape, tally) : MERBIT_OK;
 }
 
 /* Finds a shape, if none is given, and builds the blocks. Stops early if a row descends. */

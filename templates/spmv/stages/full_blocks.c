@@ -30,7 +30,6 @@ MBI_INTERNAL merbit_status mbi_extracted_allocate(merbit_plan *plan, int high, i
   const mbi_device_csr *from = &plan->extracted.csr;
   merbit_view *view = &plan->bsr.view;
   mbi_device_csr *csr = &plan->device;
-  merbit_status status;
   csr->offset_type = offset_type;
   csr->rows = (uint64_t)mbi_block_count((int64_t)from->rows, high);
   csr->cols = (uint64_t)mbi_block_count((int64_t)from->cols, wide);
@@ -42,13 +41,13 @@ MBI_INTERNAL merbit_status mbi_extracted_allocate(merbit_plan *plan, int high, i
   plan->bsr.entries = (int64_t)from->nnz;
   csr->bytes = (csr->rows + 1) * mbi_index_bytes(csr->offset_type);
   csr->owns_row_ptr = csr->owns_col_ind = 1;
-  status = mbi_device_allocate(plan->context, csr->bytes, "offsets of blocks", &csr->row_ptr);
-  if (status == MERBIT_OK) {
+  MBI_TRY(mbi_device_allocate(plan->context, csr->bytes, "offsets of blocks", &csr->row_ptr));
+  {
     const uint64_t columns = csr->nnz * sizeof(int32_t);
     csr->bytes += columns;
-    status = mbi_device_allocate(plan->context, columns, "columns of blocks", &csr->col_ind);
+    MBI_TRY(mbi_device_allocate(plan->context, columns, "columns of blocks", &csr->col_ind));
   }
-  return status;
+  return MERBIT_OK;
 }
 
 /* ---- Specialise -------------------------------------------------------------------------- */
@@ -56,7 +55,6 @@ MBI_INTERNAL merbit_status mbi_extracted_allocate(merbit_plan *plan, int high, i
 static merbit_status mbi_extracted_specialise(merbit_plan *plan) {
   mbi_extracted *full = &plan->extracted;
   mbi_preamble preamble;
-  merbit_status status;
   memset(&preamble, 0, sizeof preamble);
   mbi_preamble_define(&preamble, "MBK_ROW_PTR",
                       full->csr.offset_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
@@ -64,15 +62,12 @@ static merbit_status mbi_extracted_specialise(merbit_plan *plan) {
   mbi_preamble_define_int(&preamble, "MBK_BASE", full->csr.base);
   mbi_preamble_define_int(&preamble, "MBK_HIGH", plan->bsr.view.block_rows);
   mbi_preamble_define_int(&preamble, "MBK_WIDE", plan->bsr.view.block_cols);
-  status = mbi_program_create(plan->context, "spmv/stages/full_blocks.cu", &preamble,
-                              &full->program);
-  if (status == MERBIT_OK) {
-    status = mbi_program_kernel(plan->context, &full->program, "mbk_full_blocks_places",
-                                &full->kernels[0]);
-  }
-  return status == MERBIT_OK ? mbi_program_kernel(plan->context, &full->program,
-                                                  "mbk_full_blocks_values", &full->kernels[1])
-                             : status;
+  MBI_TRY(mbi_program_create(plan->context, "spmv/stages/full_blocks.cu", &preamble,
+                             &full->program));
+  MBI_TRY(mbi_program_kernel(plan->context, &full->program, "mbk_full_blocks_places",
+                             &full->kernels[0]));
+  return mbi_program_kernel(plan->context, &full->program, "mbk_full_blocks_values",
+                            &full->kernels[1]);
 }
 
 /* ---- Launch ------------------------------------------------------------------------------ */
@@ -161,21 +156,14 @@ MBI_INTERNAL void mbi_extracted_let_go(merbit_plan *plan) {
 
 static merbit_status mbi_extracted_create(merbit_plan *plan) {
   const int high = plan->nonempty.block_rows, wide = plan->nonempty.block_cols;
-  merbit_status status;
   mbi_extracted_enter(plan);
-  status = mbi_extracted_allocate(plan, high, wide,
-                                  plan->extracted.csr.nnz / (uint64_t)(high * wide),
-                                  plan->extracted.csr.offset_type);
-  if (status == MERBIT_OK) {
-    status = mbi_extracted_specialise(plan);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_extracted_places(plan);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_extracted_values(plan, plan->extracted.csr.values);
-  }
-  return status == MERBIT_OK ? mbi_bsr_create(plan) : status;
+  MBI_TRY(mbi_extracted_allocate(plan, high, wide,
+                                 plan->extracted.csr.nnz / (uint64_t)(high * wide),
+                                 plan->extracted.csr.offset_type));
+  MBI_TRY(mbi_extracted_specialise(plan));
+  MBI_TRY(mbi_extracted_places(plan));
+  MBI_TRY(mbi_extracted_values(plan, plan->extracted.csr.values));
+  return mbi_bsr_create(plan);
 }
 
 /* Gives the plan its CSR back, or what is left of it. */

@@ -100,15 +100,14 @@ MBI_INTERNAL void mbi_reorder_preamble(const merbit_plan *plan, mbi_preamble *pr
 MBI_INTERNAL merbit_status mbi_reorder_specialise(merbit_plan *plan) {
   mbi_reorder *r = &plan->reorder;
   mbi_preamble preamble;
-  merbit_status status;
   int i;
   mbi_reorder_preamble(plan, &preamble);
-  status = mbi_program_create(plan->context, "spmv/stages/reorder.cu", &preamble, &r->program);
-  for (i = 0; i < 3 && status == MERBIT_OK; i++) {
-    status =
-        mbi_program_kernel(plan->context, &r->program, mbi_reorder_kernels[i], &r->kernels[i]);
+  MBI_TRY(mbi_program_create(plan->context, "spmv/stages/reorder.cu", &preamble, &r->program));
+  for (i = 0; i < 3; i++) {
+    MBI_TRY(
+        mbi_program_kernel(plan->context, &r->program, mbi_reorder_kernels[i], &r->kernels[i]));
   }
-  return status;
+  return MERBIT_OK;
 }
 
 static merbit_status mbi_reorder_upload_one(merbit_plan *plan, const void *source,
@@ -137,18 +136,18 @@ MBI_INTERNAL int mbi_reorder_on_gpu(const merbit_plan *plan) {
 MBI_INTERNAL merbit_status mbi_reorder_upload(merbit_plan *plan) {
   mbi_reorder *r = &plan->reorder;
   const double start = mbi_seconds();
-  merbit_status status = r->kernels[0] != NULL ? MERBIT_OK : mbi_reorder_specialise(plan);
-  if (status == MERBIT_OK && r->order != NULL) {
-    status = mbi_reorder_upload_one(plan, r->order, (uint64_t)plan->csr.rows * sizeof(int32_t),
-                                    "an order of rows", &r->device_order);
+  MBI_TRY(r->kernels[0] != NULL ? MERBIT_OK : mbi_reorder_specialise(plan));
+  if (r->order != NULL) {
+    MBI_TRY(mbi_reorder_upload_one(plan, r->order, (uint64_t)plan->csr.rows * sizeof(int32_t),
+                                   "an order of rows", &r->device_order));
   }
-  if (status == MERBIT_OK && r->places != NULL) {
-    status = mbi_reorder_upload_one(plan, r->places,
-                                    (uint64_t)plan->csr.nnz * mbi_index_bytes(r->place_type),
-                                    "the places of values", &r->device_places);
+  if (r->places != NULL) {
+    MBI_TRY(mbi_reorder_upload_one(plan, r->places,
+                                   (uint64_t)plan->csr.nnz * mbi_index_bytes(r->place_type),
+                                   "the places of values", &r->device_places));
   }
   *(mbi_plan_reorders(plan) ? &r->seconds : &plan->transpose.seconds) += mbi_seconds() - start;
-  return status;
+  return MERBIT_OK;
 }
 
 /* Releases the places on the host, which a finished plan on CUDA does not need. */

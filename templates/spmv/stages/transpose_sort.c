@@ -110,14 +110,13 @@ MBI_INTERNAL void mbi_transpose_preamble(const mbi_transposing *t, mbi_preamble 
 
 static merbit_status mbi_transpose_specialise(merbit_context *context, mbi_transposing *t) {
   mbi_preamble preamble;
-  merbit_status status;
   int i;
   mbi_transpose_preamble(t, &preamble);
-  status = mbi_program_create(context, "spmv/stages/transpose.cu", &preamble, &t->program);
-  for (i = 0; i < MBI_TRANSPOSE_KERNELS && status == MERBIT_OK; i++) {
-    status = mbi_program_kernel(context, &t->program, mbi_transpose_kernels[i], &t->kernels[i]);
+  MBI_TRY(mbi_program_create(context, "spmv/stages/transpose.cu", &preamble, &t->program));
+  for (i = 0; i < MBI_TRANSPOSE_KERNELS; i++) {
+    MBI_TRY(mbi_program_kernel(context, &t->program, mbi_transpose_kernels[i], &t->kernels[i]));
   }
-  return status;
+  return MERBIT_OK;
 }
 
 /* ---- Launch: sort, then offsets and values ----------------------------------------------- */

@@ -218,20 +218,19 @@ static merbit_status mbi_values_check_columns(merbit_plan *plan, mbi_values_sear
 /* Finds out whether all values have a form that the sample has not ruled out. */
 MBI_INTERNAL merbit_status mbi_values_have(merbit_plan *plan, mbi_values_search *look,
                                            mbi_value_form form, int *have) {
-  merbit_status status = MERBIT_OK;
   *have = 0;
   if ((look->against & MBI_FORM(form)) != 0) {
     return MERBIT_OK;
   }
-  status = form == MBI_VALUES_ROW      ? mbi_values_check_rows(plan, look)
-           : form == MBI_VALUES_COLUMN ? mbi_values_check_columns(plan, look)
-           : form == MBI_VALUES_TABLE  ? mbi_values_collect(plan, look)
-                                       : mbi_values_check(plan, look, form);
-  if (status == MERBIT_OK && form != MBI_VALUES_ROW) {
-    status = mbi_values_answer(plan, look);
+  MBI_TRY(form == MBI_VALUES_ROW      ? mbi_values_check_rows(plan, look)
+          : form == MBI_VALUES_COLUMN ? mbi_values_check_columns(plan, look)
+          : form == MBI_VALUES_TABLE  ? mbi_values_collect(plan, look)
+                                      : mbi_values_check(plan, look, form));
+  if (form != MBI_VALUES_ROW) {
+    MBI_TRY(mbi_values_answer(plan, look));
   }
   *have = (look->against & MBI_FORM(form)) == 0;
-  return status;
+  return MERBIT_OK;
 }
 
 /* ---- Storing them ------------------------------------------------------------------------ */
@@ -245,10 +244,10 @@ static merbit_status mbi_values_store_table(merbit_plan *plan, mbi_values_search
   uint64_t sorted[MBI_VALUES_MOST], at, count = 0, place;
   unsigned char values[MBI_VALUES_MOST * sizeof(double)];
   mbi_values_scratch room;
-  merbit_status status = mbi_device_download(context, &room, look->room, sizeof room);
+  MBI_TRY(mbi_device_download(context, &room, look->room, sizeof room));
   memset(values, 0, sizeof values);
   memset(room.number, 0, sizeof room.number);
-  for (at = 0; at < MBI_VALUES_KEYS && status == MERBIT_OK; at++) {
+  for (at = 0; at < MBI_VALUES_KEYS; at++) {
     const uint64_t bits = ~room.keys[at];
     if (room.keys[at] != 0 && count < MBI_VALUES_MOST) {
       for (place = count++; place > 0 && sorted[place - 1] > bits; place--) {
@@ -269,12 +268,9 @@ static merbit_status mbi_values_store_table(merbit_plan *plan, mbi_values_search
            size == sizeof low ? (const void *)&low : (const void *)&sorted[place],
            (size_t)size);
   }
-  if (status == MERBIT_OK) {
-    status = mbi_device_upload(context, table, values, (size_t)(MBI_VALUES_MOST * size));
-  }
-  return status == MERBIT_OK ? mbi_device_upload(context, MBI_VALUES_AT(look, number),
-                                                 room.number, sizeof room.number)
-                             : status;
+  MBI_TRY(mbi_device_upload(context, table, values, (size_t)(MBI_VALUES_MOST * size)));
+  return mbi_device_upload(context, MBI_VALUES_AT(look, number), room.number,
+                           sizeof room.number);
 }
 
 /* Stores the values at `stored`, and the `table` that goes with them, in a form that they

@@ -14,22 +14,16 @@
 static merbit_status mbi_binned_launch(merbit_plan *plan, int which, const char *name,
                                        uint64_t blocks, uint64_t shared, void **arguments) {
   void *kernel = mbi_binned_of(plan)->kernels[which];
-  merbit_status status =
-      mbi_device_reserve_shared(plan->context, kernel, name, (unsigned)shared);
-  return status != MERBIT_OK
-             ? status
-             : mbi_device_launch(plan->context, kernel, name, (int64_t)blocks,
-                                 MBI_BINNED_BUILD_THREADS, (unsigned)shared, NULL, arguments);
+  MBI_TRY(mbi_device_reserve_shared(plan->context, kernel, name, (unsigned)shared));
+  return mbi_device_launch(plan->context, kernel, name, (int64_t)blocks,
+                           MBI_BINNED_BUILD_THREADS, (unsigned)shared, NULL, arguments);
 }
 
 /* Uploads an array of the host. */
 static merbit_status mbi_binned_send(merbit_plan *plan, const uint32_t *array, uint64_t count,
                                      const char *what, mbi_devptr *target) {
-  merbit_status status =
-      mbi_device_allocate(plan->context, count * sizeof(uint32_t), what, target);
-  return status == MERBIT_OK ? mbi_device_upload(plan->context, *target, array,
-                                                 (size_t)count * sizeof(uint32_t))
-                             : status;
+  MBI_TRY(mbi_device_allocate(plan->context, count * sizeof(uint32_t), what, target));
+  return mbi_device_upload(plan->context, *target, array, (size_t)count * sizeof(uint32_t));
 }
 
 /* Computes part_start from the groups of the parts. */
@@ -204,31 +198,19 @@ static merbit_status mbi_binned_store(merbit_plan *plan) {
 MBI_INTERNAL merbit_status mbi_binned_create(merbit_plan *plan) {
   mbi_binned *b = mbi_binned_of(plan);
   merbit_context *context = plan->context;
-  merbit_status status = mbi_scan_rank(plan);
-  if (status == MERBIT_OK) {
-    status = mbi_binned_size(plan);
+  MBI_TRY(mbi_scan_rank(plan));
+  MBI_TRY(mbi_binned_size(plan));
+  MBI_TRY(mbi_binned_specialise(plan));
+  MBI_TRY(mbi_scan_schedule_create(plan));
+  if (b->parts == 0) {
+    return MERBIT_OK;
   }
-  if (status == MERBIT_OK) {
-    status = mbi_binned_specialise(plan);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_scan_schedule_create(plan);
-  }
-  if (status != MERBIT_OK || b->parts == 0) {
-    return status;
-  }
-  status = mbi_binned_order(plan);
-  if (status == MERBIT_OK) {
-    status = mbi_binned_store(plan);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_reserve_shared(context, b->kernels[4], "mbk_binned_multiply",
-                                       (unsigned)mbi_binned_multiply_shared(plan));
-  }
-  return status == MERBIT_OK
-             ? mbi_device_reserve_shared(context, b->kernels[5], "mbk_binned_sum",
-                                         (unsigned)mbi_binned_sum_shared(plan, b->part_groups))
-             : status;
+  MBI_TRY(mbi_binned_order(plan));
+  MBI_TRY(mbi_binned_store(plan));
+  MBI_TRY(mbi_device_reserve_shared(context, b->kernels[4], "mbk_binned_multiply",
+                                    (unsigned)mbi_binned_multiply_shared(plan)));
+  return mbi_device_reserve_shared(context, b->kernels[5], "mbk_binned_sum",
+                                   (unsigned)mbi_binned_sum_shared(plan, b->part_groups));
 }
 
 static void mbi_binned_destroy(merbit_plan *plan) {

@@ -117,17 +117,14 @@ MBI_INTERNAL merbit_status mbi_binned_specialise(merbit_plan *plan) {
                                        "mbk_binned_offsets",  "mbk_binned_fill",
                                        "mbk_binned_multiply", "mbk_binned_sum"};
   mbi_preamble preamble;
-  merbit_status status;
   int i;
   mbi_binned_preamble(plan, &preamble);
-  status =
-      mbi_program_create(plan->context, "spmv/gpu/binned/binned.cu", &preamble, &plan->program);
-  if (status == MERBIT_OK) {
-    status = mbi_scan_kernels(plan);
+  MBI_TRY(mbi_program_create(plan->context, "spmv/gpu/binned/binned.cu", &preamble,
+                             &plan->program));
+  MBI_TRY(mbi_scan_kernels(plan));
+  for (i = 0; i < 6; i++) {
+    MBI_TRY(mbi_program_kernel(plan->context, &plan->program, names[i],
+                               &mbi_binned_of(plan)->kernels[i]));
   }
-  for (i = 0; i < 6 && status == MERBIT_OK; i++) {
-    status = mbi_program_kernel(plan->context, &plan->program, names[i],
-                                &mbi_binned_of(plan)->kernels[i]);
-  }
-  return status;
+  return MERBIT_OK;
 }

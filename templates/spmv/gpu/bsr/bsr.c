@@ -37,14 +37,13 @@ static merbit_status mbi_bsr_specialise(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   const int kernels = plan->bsr.mask_words > 0 ? MBI_BSR_KERNELS : MBI_BSR_KERNELS - 1;
   mbi_preamble preamble;
-  merbit_status status;
   int i;
   mbi_bsr_preamble(plan, &preamble);
-  status = mbi_program_create(plan->context, "spmv/gpu/bsr/bsr.cu", &preamble, &plan->program);
-  for (i = 0; i < kernels && status == MERBIT_OK; i++) {
-    status = mbi_program_kernel(plan->context, &plan->program, names[i], &t->kernels[i]);
+  MBI_TRY(mbi_program_create(plan->context, "spmv/gpu/bsr/bsr.cu", &preamble, &plan->program));
+  for (i = 0; i < kernels; i++) {
+    MBI_TRY(mbi_program_kernel(plan->context, &plan->program, names[i], &t->kernels[i]));
   }
-  return status;
+  return MERBIT_OK;
 }
 
 /* ---- Launch: build, fill, multiply ------------------------------------------------------- */
@@ -174,16 +173,11 @@ static merbit_status mbi_bsr_allocate(merbit_plan *plan) {
   const uint64_t columns = t->places * sizeof(int32_t);
   const uint64_t packs =
       plan->device.values != 0 ? mbi_bsr_entries(t) * mbi_type_size(plan->type) : 0;
-  merbit_status status =
-      mbi_device_allocate(context, words, "ends of block rows", &t->row_ends);
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, slots, "block rows of slots", &t->slot_row);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, columns, "block columns", &t->columns);
-  }
-  if (status == MERBIT_OK && packs > 0) {
-    status = mbi_device_allocate(context, packs, "blocks of tiles", &t->packs);
+  MBI_TRY(mbi_device_allocate(context, words, "ends of block rows", &t->row_ends));
+  MBI_TRY(mbi_device_allocate(context, slots, "block rows of slots", &t->slot_row));
+  MBI_TRY(mbi_device_allocate(context, columns, "block columns", &t->columns));
+  if (packs > 0) {
+    MBI_TRY(mbi_device_allocate(context, packs, "blocks of tiles", &t->packs));
   }
   plan->schedule_bytes = words + slots + columns + packs + plan->nonempty.bytes;
   plan->stream_bytes = words + slots + columns + packs +
@@ -194,38 +188,27 @@ static merbit_status mbi_bsr_allocate(merbit_plan *plan) {
                                                         sizeof(uint64_t);
     plan->stream_bytes += mbi_bsr_mask_bytes(t);
   }
-  return status;
+  return MERBIT_OK;
 }
 
 /* Makes the tiles of the blocks whose places are in plan->device, as a CSR. On failure the
  * caller runs mbi_bsr_destroy. */
 MBI_INTERNAL merbit_status mbi_bsr_create(merbit_plan *plan) {
-  merbit_status status = mbi_scan_rank(plan);
-  if (status == MERBIT_OK) {
-    status = mbi_bsr_size(plan);
+  MBI_TRY(mbi_scan_rank(plan));
+  MBI_TRY(mbi_bsr_size(plan));
+  MBI_TRY(mbi_bsr_take_values(plan));
+  MBI_TRY(mbi_bsr_specialise(plan));
+  if (mbi_bsr_tiles_of(plan)->tiles == 0) {
+    return MERBIT_OK;
   }
-  if (status == MERBIT_OK) {
-    status = mbi_bsr_take_values(plan);
+  MBI_TRY(mbi_bsr_allocate(plan));
+  MBI_TRY(mbi_bsr_schedule(plan));
+  MBI_TRY(mbi_bsr_columns(plan));
+  if (plan->bsr.mask_words > 0) {
+    MBI_TRY(mbi_bsr_masks(plan));
   }
-  if (status == MERBIT_OK) {
-    status = mbi_bsr_specialise(plan);
-  }
-  if (status != MERBIT_OK || mbi_bsr_tiles_of(plan)->tiles == 0) {
-    return status;
-  }
-  status = mbi_bsr_allocate(plan);
-  if (status == MERBIT_OK) {
-    status = mbi_bsr_schedule(plan);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_bsr_columns(plan);
-  }
-  if (status == MERBIT_OK && plan->bsr.mask_words > 0) {
-    status = mbi_bsr_masks(plan);
-  }
-  return status != MERBIT_OK                  ? status
-         : mbi_bsr_tiles_of(plan)->packs != 0 ? mbi_bsr_fill(plan)
-                                              : mbi_device_synchronize(plan->context, NULL);
+  return mbi_bsr_tiles_of(plan)->packs != 0 ? mbi_bsr_fill(plan)
+                                            : mbi_device_synchronize(plan->context, NULL);
 }
 
 MBI_INTERNAL void mbi_bsr_destroy(merbit_plan *plan) {

@@ -57,30 +57,27 @@ static merbit_status mbi_cb_host_take(const merbit_plan *plan, merbit_view *host
   const mbi_device_csr *csr = &plan->device;
   merbit_context *context = plan->context;
   const int there = mbi_cb_reads_csr(plan);
-  merbit_status status = MERBIT_OK;
   *host = plan->csr;
   host->memory = MERBIT_MEMORY_HOST;
   host->index_type = MERBIT_INDEX_32;
   host->values = NULL;
   if (!there) {
     host->row_ptr = host->col_ind = NULL;
-    status =
-        mbi_array_download(context, mbi_device_pointer(csr->row_ptr), (int64_t)csr->rows + 1,
-                           mbi_index_bytes(csr->offset_type), &host->row_ptr);
-    if (status == MERBIT_OK) {
-      status = mbi_array_download(context, mbi_device_pointer(csr->col_ind), (int64_t)csr->nnz,
-                                  sizeof(int32_t), &host->col_ind);
-    }
+    MBI_TRY(mbi_array_download(context, mbi_device_pointer(csr->row_ptr),
+                               (int64_t)csr->rows + 1, mbi_index_bytes(csr->offset_type),
+                               &host->row_ptr));
+    MBI_TRY(mbi_array_download(context, mbi_device_pointer(csr->col_ind), (int64_t)csr->nnz,
+                               sizeof(int32_t), &host->col_ind));
   }
-  if (status == MERBIT_OK && mbi_value_bytes(plan) > 0) {
+  if (mbi_value_bytes(plan) > 0) {
     if (there && csr->form == MBI_VALUES_GENERAL) {
       host->values = plan->csr.values;
     } else {
-      status = mbi_array_download(context, mbi_device_pointer(csr->values), (int64_t)csr->nnz,
-                                  mbi_value_bytes(plan), &host->values);
+      MBI_TRY(mbi_array_download(context, mbi_device_pointer(csr->values), (int64_t)csr->nnz,
+                                 mbi_value_bytes(plan), &host->values));
     }
   }
-  return status;
+  return MERBIT_OK;
 }
 
 static void mbi_cb_host_release(const merbit_plan *plan, merbit_view *host) {
@@ -181,16 +178,11 @@ MBI_INTERNAL void mbi_cb_preamble(const merbit_plan *plan, mbi_preamble *preambl
 static merbit_status mbi_cb_specialise(merbit_plan *plan) {
   mbi_cb *cb = mbi_cb_of(plan);
   mbi_preamble preamble;
-  merbit_status status;
   mbi_cb_preamble(plan, &preamble);
-  status = mbi_program_create(plan->context, "spmv/gpu/cb/cb.cu", &preamble, &plan->program);
-  if (status == MERBIT_OK) {
-    status = mbi_program_kernel(plan->context, &plan->program, "mbk_cb_product", &cb->product);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_program_kernel(plan->context, &plan->program, "mbk_cb_fixup", &cb->fixup);
-  }
-  return status;
+  MBI_TRY(mbi_program_create(plan->context, "spmv/gpu/cb/cb.cu", &preamble, &plan->program));
+  MBI_TRY(mbi_program_kernel(plan->context, &plan->program, "mbk_cb_product", &cb->product));
+  MBI_TRY(mbi_program_kernel(plan->context, &plan->program, "mbk_cb_fixup", &cb->fixup));
+  return MERBIT_OK;
 }
 
 static merbit_status mbi_cb_create(merbit_plan *plan) {

@@ -74,19 +74,16 @@ static merbit_status mbi_hubs_specialise(merbit_plan *plan) {
   static const char *const names[4] = {"mbk_hubs_assign", "mbk_hubs_encode", "mbk_hubs_product",
                                        "mbk_hubs_sum"};
   mbi_preamble preamble;
-  merbit_status status;
   int i;
   mbi_hubs_preamble(plan, &preamble);
-  status =
-      mbi_program_create(plan->context, "spmv/gpu/hubs/hubs.cu", &preamble, &plan->program);
-  if (status == MERBIT_OK) {
-    status = mbi_scan_kernels(plan);
+  MBI_TRY(
+      mbi_program_create(plan->context, "spmv/gpu/hubs/hubs.cu", &preamble, &plan->program));
+  MBI_TRY(mbi_scan_kernels(plan));
+  for (i = 0; i < 4; i++) {
+    MBI_TRY(mbi_program_kernel(plan->context, &plan->program, names[i],
+                               &mbi_hubs_of(plan)->kernels[i]));
   }
-  for (i = 0; i < 4 && status == MERBIT_OK; i++) {
-    status = mbi_program_kernel(plan->context, &plan->program, names[i],
-                                &mbi_hubs_of(plan)->kernels[i]);
-  }
-  return status;
+  return MERBIT_OK;
 }
 
 /* Returns the bytes of shared memory of a product. */
@@ -141,38 +138,26 @@ MBI_INTERNAL merbit_status mbi_hubs_create(merbit_plan *plan) {
   mbi_hubs *h = mbi_hubs_of(plan);
   merbit_context *context = plan->context;
   const uint64_t codes = plan->device.nnz * sizeof(int32_t);
-  merbit_status status = mbi_scan_rank(plan);
-  if (status == MERBIT_OK) {
-    status = mbi_hubs_size(plan);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_nonempty_columns(plan, h->room);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_hubs_specialise(plan);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_reserve_shared(context, h->kernels[2], "mbk_hubs_product",
-                                       mbi_hubs_shared(plan, 0));
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_reserve_shared(context, h->kernels[3], "mbk_hubs_sum",
-                                       mbi_hubs_shared(plan, 1));
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_scan_schedule_create(plan);
-  }
-  if (status == MERBIT_OK) {
+  MBI_TRY(mbi_scan_rank(plan));
+  MBI_TRY(mbi_hubs_size(plan));
+  MBI_TRY(mbi_nonempty_columns(plan, h->room));
+  MBI_TRY(mbi_hubs_specialise(plan));
+  MBI_TRY(mbi_device_reserve_shared(context, h->kernels[2], "mbk_hubs_product",
+                                    mbi_hubs_shared(plan, 0)));
+  MBI_TRY(mbi_device_reserve_shared(context, h->kernels[3], "mbk_hubs_sum",
+                                    mbi_hubs_shared(plan, 1)));
+  MBI_TRY(mbi_scan_schedule_create(plan));
+  {
     mbi_devptr *const parts[] = {&h->codes, &h->hub_col};
     const uint64_t bytes[] = {codes, h->room * sizeof(uint32_t)};
-    status = mbi_device_allocate_parts(context, "columns by codes", 2, parts, bytes);
+    MBI_TRY(mbi_device_allocate_parts(context, "columns by codes", 2, parts, bytes));
   }
-  if (status == MERBIT_OK && plan->device.nnz > 0) {
-    status = mbi_hubs_encode(plan);
+  if (plan->device.nnz > 0) {
+    MBI_TRY(mbi_hubs_encode(plan));
   }
   plan->schedule_bytes += codes + h->room * sizeof(uint32_t);
   plan->stream_bytes += mbi_device_csr_stream_bytes(plan);
-  return status;
+  return MERBIT_OK;
 }
 
 static void mbi_hubs_destroy(merbit_plan *plan) {

@@ -26,52 +26,43 @@ static merbit_status mbi_many_specialise(merbit_plan *plan) {
                            &m->collect,
                            &m->spread};
   mbi_preamble preamble;
-  merbit_status status;
   size_t i;
   mbi_many_preamble(plan, &preamble);
-  status = mbi_program_create(plan->context,
-                              runs ? "spmv/gpu/many/many.cu" : "spmv/gpu/many/rows.cu",
-                              &preamble, &plan->program);
-  for (i = 0; i < sizeof names / sizeof names[0] && status == MERBIT_OK; i++) {
+  MBI_TRY(mbi_program_create(plan->context,
+                             runs ? "spmv/gpu/many/many.cu" : "spmv/gpu/many/rows.cu",
+                             &preamble, &plan->program));
+  for (i = 0; i < sizeof names / sizeof names[0]; i++) {
     if (wanted[i]) {
-      status = mbi_program_kernel(plan->context, &plan->program, names[i], places[i]);
+      MBI_TRY(mbi_program_kernel(plan->context, &plan->program, names[i], places[i]));
     }
   }
-  if (status == MERBIT_OK) {
-    status = mbi_device_reserve_shared(plan->context, mbi_scan_of(plan)->product, names[1],
-                                       m->shared);
+  MBI_TRY(mbi_device_reserve_shared(plan->context, mbi_scan_of(plan)->product, names[1],
+                                    m->shared));
+  if (loose) {
+    MBI_TRY(mbi_device_reserve_shared(plan->context, m->loose, names[3], m->shared));
   }
-  if (status == MERBIT_OK && loose) {
-    status = mbi_device_reserve_shared(plan->context, m->loose, names[3], m->shared);
-  }
-  return status;
+  return MERBIT_OK;
 }
 
 static merbit_status mbi_many_create(merbit_plan *plan) {
   const uint64_t row = (uint64_t)plan->desc.vectors * mbi_type_size(plan->type);
-  merbit_status status = mbi_scan_rank(plan);
-  if (status == MERBIT_OK) {
-    status = mbi_many_size(plan);
+  MBI_TRY(mbi_scan_rank(plan));
+  MBI_TRY(mbi_many_size(plan));
+  MBI_TRY(mbi_many_specialise(plan));
+  if (mbi_many_of(plan)->room > 0) {
+    plan->schedule_bytes = plan->nonempty.bytes;
+    plan->stream_bytes =
+        (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type);
+  } else {
+    MBI_TRY(mbi_scan_schedule_create(plan));
   }
-  if (status == MERBIT_OK) {
-    status = mbi_many_specialise(plan);
+  plan->stream_bytes += mbi_device_csr_stream_bytes(plan) +
+                        4 * mbi_scan_of(plan)->tiles * (row - mbi_type_size(plan->type));
+  if (mbi_many_copies(plan)) {
+    plan->stream_bytes += 2 * (plan->device.rows + plan->device.cols) *
+                          (uint64_t)mbi_many_of(plan)->width * mbi_type_size(plan->type);
   }
-  if (status == MERBIT_OK) {
-    if (mbi_many_of(plan)->room > 0) {
-      plan->schedule_bytes = plan->nonempty.bytes;
-      plan->stream_bytes =
-          (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type);
-    } else {
-      status = mbi_scan_schedule_create(plan);
-    }
-    plan->stream_bytes += mbi_device_csr_stream_bytes(plan) +
-                          4 * mbi_scan_of(plan)->tiles * (row - mbi_type_size(plan->type));
-    if (mbi_many_copies(plan)) {
-      plan->stream_bytes += 2 * (plan->device.rows + plan->device.cols) *
-                            (uint64_t)mbi_many_of(plan)->width * mbi_type_size(plan->type);
-    }
-  }
-  return status;
+  return MERBIT_OK;
 }
 
 /* ---- Scratch: firsts, tails, and copies of X and Y by rows ------------------------------- */
@@ -242,7 +233,6 @@ MBI_INTERNAL merbit_status mbi_many_multiply(merbit_plan *plan, mbi_devptr scrat
   const mbi_devptr x_copy = scratch + mbi_many_x_place(plan);
   const mbi_devptr y_copy = scratch + mbi_many_y_place(plan);
   const uint64_t width = (uint64_t)mbi_many_of(plan)->width;
-  merbit_status status = MERBIT_OK;
   if (plan->device.rows == 0) {
     return MERBIT_OK;
   }
@@ -250,15 +240,11 @@ MBI_INTERNAL merbit_status mbi_many_multiply(merbit_plan *plan, mbi_devptr scrat
     return mbi_many_launch_rows(plan, scratch, alpha, x, ldx, beta, y, ldy, stream);
   }
   if (plan->device.nnz > 0 && !mbi_alpha_zero(plan, alpha)) {
-    status = mbi_many_launch_collect(plan, alpha, x, ldx, beta, x_copy, stream);
+    MBI_TRY(mbi_many_launch_collect(plan, alpha, x, ldx, beta, x_copy, stream));
   }
-  if (status == MERBIT_OK) {
-    status =
-        mbi_many_launch_rows(plan, scratch, alpha, x_copy, width, beta, y_copy, width, stream);
-  }
-  return status != MERBIT_OK
-             ? status
-             : mbi_many_launch_spread(plan, alpha, y_copy, beta, y, ldy, stream);
+  MBI_TRY(
+      mbi_many_launch_rows(plan, scratch, alpha, x_copy, width, beta, y_copy, width, stream));
+  return mbi_many_launch_spread(plan, alpha, y_copy, beta, y, ldy, stream);
 }
 
 /* ---- Describe ---------------------------------------------------------------------------- */

@@ -115,7 +115,6 @@ static merbit_status mbi_merbit_specialise(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const unsigned shared = mbi_merbit_product_shared(m, plan->type);
   mbi_preamble preamble;
-  merbit_status status;
   if (shared > (unsigned)context->device.shared_bytes_per_block) {
     return mbi_fail(
         context, MERBIT_INVALID_ARGUMENT,
@@ -125,20 +124,14 @@ static merbit_status mbi_merbit_specialise(merbit_plan *plan) {
         context->device.shared_bytes_per_block);
   }
   mbi_merbit_preamble(plan, &preamble);
-  status = mbi_program_create(context, "spmv/gpu/merbit/merbit.cu", &preamble, &plan->program);
-  if (status == MERBIT_OK) {
-    status = mbi_program_kernel(context, &plan->program, "mbk_merbit_build", &m->build);
+  MBI_TRY(mbi_program_create(context, "spmv/gpu/merbit/merbit.cu", &preamble, &plan->program));
+  MBI_TRY(mbi_program_kernel(context, &plan->program, "mbk_merbit_build", &m->build));
+  MBI_TRY(mbi_program_kernel(context, &plan->program, "mbk_merbit_product", &m->product));
+  if (!m->dual) {
+    MBI_TRY(mbi_program_kernel(context, &plan->program, "mbk_merbit_fixup", &m->fixup));
   }
-  if (status == MERBIT_OK) {
-    status = mbi_program_kernel(context, &plan->program, "mbk_merbit_product", &m->product);
-  }
-  if (status == MERBIT_OK && !m->dual) {
-    status = mbi_program_kernel(context, &plan->program, "mbk_merbit_fixup", &m->fixup);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_reserve_shared(context, m->product, "mbk_merbit_product", shared);
-  }
-  return status;
+  MBI_TRY(mbi_device_reserve_shared(context, m->product, "mbk_merbit_product", shared));
+  return MERBIT_OK;
 }
 
 /* ---- Launch: build TILE once, then products ---------------------------------------------- */
@@ -173,28 +166,21 @@ static merbit_status mbi_merbit_create(merbit_plan *plan) {
   mbi_merbit *m = mbi_merbit_of(plan);
   merbit_context *context = plan->context;
   uint64_t coordinates, descriptors;
-  merbit_status status = mbi_merbit_size(plan);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_merbit_size(plan));
   coordinates = (m->tiles + 1) * (uint64_t)m->tile_bytes;
   descriptors = m->tiles * (uint64_t)m->omega * (uint64_t)(m->descriptor_bits / 8);
   plan->schedule_bytes = 2 * coordinates + descriptors;
   plan->stream_bytes = plan->schedule_bytes + mbi_device_csr_stream_bytes(plan) +
                        2 * mbi_merbit_carry_bytes(plan);
-  status = mbi_merbit_specialise(plan);
-  if (status == MERBIT_OK) {
+  MBI_TRY(mbi_merbit_specialise(plan));
+  {
     mbi_devptr *const parts[] = {&m->tile_x, &m->tile_y, &m->lane_desc};
     const uint64_t bytes[] = {coordinates, coordinates, descriptors};
-    status = mbi_device_allocate_parts(context, "lane descriptors", 3, parts, bytes);
+    MBI_TRY(mbi_device_allocate_parts(context, "lane descriptors", 3, parts, bytes));
   }
-  if (status == MERBIT_OK) {
-    status = mbi_merbit_build(plan, NULL);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_synchronize(context, NULL);
-  }
-  return status;
+  MBI_TRY(mbi_merbit_build(plan, NULL));
+  MBI_TRY(mbi_device_synchronize(context, NULL));
+  return MERBIT_OK;
 }
 
 static void mbi_merbit_destroy(merbit_plan *plan) {

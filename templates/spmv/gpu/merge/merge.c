@@ -116,30 +116,18 @@ MBI_INTERNAL void mbi_merge_preamble(const merbit_plan *plan, mbi_preamble *prea
 static merbit_status mbi_merge_path_create(merbit_plan *plan) {
   mbi_merge_path *p = mbi_merge_path_of(plan);
   mbi_preamble preamble;
-  merbit_status status = mbi_merge_size(plan);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_merge_size(plan));
   plan->stream_bytes =
       mbi_device_csr_stream_bytes(plan) +
       (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type) +
       4 * p->chunks * (sizeof(uint64_t) + mbi_type_size(mbi_plan_accumulator(plan)));
   mbi_merge_preamble(plan, &preamble);
-  status =
-      mbi_program_create(plan->context, "spmv/gpu/merge/merge.cu", &preamble, &plan->program);
-  if (status == MERBIT_OK) {
-    status = mbi_program_kernel(plan->context, &plan->program, "mbk_merge_cut", &p->cut);
-  }
-  if (status == MERBIT_OK) {
-    status =
-        mbi_program_kernel(plan->context, &plan->program, "mbk_merge_product", &p->product);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_program_kernel(plan->context, &plan->program, "mbk_merge_sum", &p->sum);
-  }
-  return status != MERBIT_OK
-             ? status
-             : mbi_program_kernel(plan->context, &plan->program, "mbk_merge_fixup", &p->fixup);
+  MBI_TRY(
+      mbi_program_create(plan->context, "spmv/gpu/merge/merge.cu", &preamble, &plan->program));
+  MBI_TRY(mbi_program_kernel(plan->context, &plan->program, "mbk_merge_cut", &p->cut));
+  MBI_TRY(mbi_program_kernel(plan->context, &plan->program, "mbk_merge_product", &p->product));
+  MBI_TRY(mbi_program_kernel(plan->context, &plan->program, "mbk_merge_sum", &p->sum));
+  return mbi_program_kernel(plan->context, &plan->program, "mbk_merge_fixup", &p->fixup);
 }
 
 static void mbi_merge_path_destroy(merbit_plan *plan) {

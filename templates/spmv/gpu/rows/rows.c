@@ -91,20 +91,15 @@ MBI_INTERNAL void mbi_rows_preamble(const merbit_plan *plan, mbi_preamble *pream
 static merbit_status mbi_rows_create(merbit_plan *plan) {
   mbi_rows *r = mbi_rows_of(plan);
   mbi_preamble preamble;
-  merbit_status status = mbi_rows_size(plan);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_rows_size(plan));
   plan->stream_bytes =
       mbi_device_csr_stream_bytes(plan) +
       (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type);
   mbi_rows_preamble(plan, &preamble);
-  status =
-      mbi_program_create(plan->context, "spmv/gpu/rows/rows.cu", &preamble, &plan->program);
-  if (status == MERBIT_OK) {
-    status = mbi_program_kernel(plan->context, &plan->program, "mbk_rows_product", &r->product);
-  }
-  return status;
+  MBI_TRY(
+      mbi_program_create(plan->context, "spmv/gpu/rows/rows.cu", &preamble, &plan->program));
+  MBI_TRY(mbi_program_kernel(plan->context, &plan->program, "mbk_rows_product", &r->product));
+  return MERBIT_OK;
 }
 
 static void mbi_rows_destroy(merbit_plan *plan) {

@@ -29,11 +29,8 @@ MBI_INTERNAL void mbi_scan_preamble(const merbit_plan *plan, mbi_preamble *pream
 /* Gets the kernels of tiles whose rows cross them from the plan's program. */
 MBI_INTERNAL merbit_status mbi_scan_kernels(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
-  merbit_status status =
-      mbi_program_kernel(plan->context, &plan->program, "mbk_scan_build", &s->build);
-  return status != MERBIT_OK
-             ? status
-             : mbi_program_kernel(plan->context, &plan->program, "mbk_scan_fixup", &s->fixup);
+  MBI_TRY(mbi_program_kernel(plan->context, &plan->program, "mbk_scan_build", &s->build));
+  return mbi_program_kernel(plan->context, &plan->program, "mbk_scan_fixup", &s->fixup);
 }
 
 static merbit_status mbi_scan_specialise(merbit_plan *plan) {
@@ -88,19 +85,17 @@ static merbit_status mbi_scan_build(merbit_plan *plan) {
 
 /* Makes plan->nonempty, and lists the rows if some are empty. */
 MBI_INTERNAL merbit_status mbi_scan_rank(merbit_plan *plan) {
-  merbit_status status;
   if (!mbi_nonempty_fit(plan)) {
     return mbi_fail(plan->context, MERBIT_TOO_LARGE,
                     "%s takes fewer than 2^32 - 1 rows, not %" PRIu64
                     "; for one vector use MERBIT_METHOD_MERBIT",
                     mbi_method_identifier(plan->method), plan->device.rows);
   }
-  status = mbi_nonempty_need(plan);
-  if (status == MERBIT_OK && plan->nonempty.count < plan->device.rows &&
-      plan->nonempty.row_id == 0) {
-    status = mbi_nonempty_compact(plan->context, &plan->device, &plan->nonempty);
+  MBI_TRY(mbi_nonempty_need(plan));
+  if (plan->nonempty.count < plan->device.rows && plan->nonempty.row_id == 0) {
+    MBI_TRY(mbi_nonempty_compact(plan->context, &plan->device, &plan->nonempty));
   }
-  return status;
+  return MERBIT_OK;
 }
 
 /* Builds row_ends and tile_row, and allocates block_start. Needs the kernels. */
@@ -111,16 +106,14 @@ MBI_INTERNAL merbit_status mbi_scan_schedule_create(merbit_plan *plan) {
   const uint64_t starts = s->whole ? (s->blocks + 1) * sizeof(uint64_t) : 0;
   mbi_devptr *const parts[] = {&s->row_ends, &s->tile_row, &s->block_start};
   const uint64_t bytes[] = {words, tile_rows, starts};
-  merbit_status status =
-      mbi_device_allocate_parts(plan->context, "the ends and tiles of rows", 3, parts, bytes);
-  if (status == MERBIT_OK) {
-    plan->schedule_bytes = words + tile_rows + starts + plan->nonempty.bytes;
-    plan->stream_bytes = words + tile_rows + s->tiles * sizeof(uint32_t) + starts +
-                         4 * s->tiles * mbi_type_size(mbi_plan_accumulator(plan)) +
-                         (s->empty_rows > 0 ? plan->device.rows * sizeof(uint32_t) : 0);
-    status = mbi_scan_build(plan);
-  }
-  return status;
+  MBI_TRY(
+      mbi_device_allocate_parts(plan->context, "the ends and tiles of rows", 3, parts, bytes));
+  plan->schedule_bytes = words + tile_rows + starts + plan->nonempty.bytes;
+  plan->stream_bytes = words + tile_rows + s->tiles * sizeof(uint32_t) + starts +
+                       4 * s->tiles * mbi_type_size(mbi_plan_accumulator(plan)) +
+                       (s->empty_rows > 0 ? plan->device.rows * sizeof(uint32_t) : 0);
+  MBI_TRY(mbi_scan_build(plan));
+  return MERBIT_OK;
 }
 
 /* Computes block_start. Needs the schedule. */
@@ -140,18 +133,12 @@ static merbit_status mbi_scan_cut(merbit_plan *plan) {
 
 /* Builds SCAN's arrays for plan->device. On failure the caller runs mbi_scan_destroy. */
 MBI_INTERNAL merbit_status mbi_scan_create(merbit_plan *plan) {
-  merbit_status status = mbi_scan_rank(plan);
-  if (status == MERBIT_OK) {
-    status = mbi_scan_size(plan);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_scan_specialise(plan);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_scan_schedule_create(plan);
-    plan->stream_bytes += mbi_device_csr_stream_bytes(plan);
-  }
-  return status == MERBIT_OK && mbi_scan_of(plan)->whole ? mbi_scan_cut(plan) : status;
+  MBI_TRY(mbi_scan_rank(plan));
+  MBI_TRY(mbi_scan_size(plan));
+  MBI_TRY(mbi_scan_specialise(plan));
+  MBI_TRY(mbi_scan_schedule_create(plan));
+  plan->stream_bytes += mbi_device_csr_stream_bytes(plan);
+  return mbi_scan_of(plan)->whole ? mbi_scan_cut(plan) : MERBIT_OK;
 }
 
 MBI_INTERNAL void mbi_scan_destroy(merbit_plan *plan) {

@@ -84,15 +84,14 @@ static merbit_status mbi_sliced_specialise(merbit_plan *plan) {
                                        "mbk_sliced_fill", "mbk_sliced_product"};
   mbi_sliced *s = mbi_sliced_of(plan);
   mbi_preamble preamble;
-  merbit_status status;
   int i;
   mbi_sliced_preamble(plan, &preamble);
-  status =
-      mbi_program_create(plan->context, "spmv/gpu/sliced/sliced.cu", &preamble, &plan->program);
-  for (i = 0; i < 4 && status == MERBIT_OK; i++) {
-    status = mbi_program_kernel(plan->context, &plan->program, names[i], &s->kernels[i]);
+  MBI_TRY(mbi_program_create(plan->context, "spmv/gpu/sliced/sliced.cu", &preamble,
+                             &plan->program));
+  for (i = 0; i < 4; i++) {
+    MBI_TRY(mbi_program_kernel(plan->context, &plan->program, names[i], &s->kernels[i]));
   }
-  return status;
+  return MERBIT_OK;
 }
 
 /* ---- Launch: build, fill, multiply ------------------------------------------------------- */
@@ -160,20 +159,13 @@ static merbit_status mbi_sliced_build(merbit_plan *plan) {
   mbi_devptr *const parts[] = {&s->length, &s->row_id, &s->slice_start, &s->column_start,
                                &s->pages};
   const uint64_t bytes[] = {places, s->sorted ? places : 0, starts, starts, places / 2};
-  merbit_status status =
-      mbi_device_allocate_parts(plan->context, "rows and slices", 5, parts, bytes);
-  if (status == MERBIT_OK) {
-    status = mbi_sliced_order(plan);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_sliced_offsets(plan, s->slice_start, &s->slots);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_sliced_offsets(plan, s->column_start, &s->column_slots);
-  }
+  MBI_TRY(mbi_device_allocate_parts(plan->context, "rows and slices", 5, parts, bytes));
+  MBI_TRY(mbi_sliced_order(plan));
+  MBI_TRY(mbi_sliced_offsets(plan, s->slice_start, &s->slots));
+  MBI_TRY(mbi_sliced_offsets(plan, s->column_start, &s->column_slots));
   s->slots *= 32;
   s->column_slots *= 32;
-  return status;
+  return MERBIT_OK;
 }
 
 static merbit_status mbi_sliced_fill(merbit_plan *plan) {
@@ -199,27 +191,21 @@ static merbit_status mbi_sliced_fill(merbit_plan *plan) {
 static merbit_status mbi_sliced_create(merbit_plan *plan) {
   mbi_sliced *s = mbi_sliced_of(plan);
   const uint64_t values = mbi_value_bytes(plan);
-  merbit_status status = mbi_nonempty_need(plan);
-  if (status == MERBIT_OK) {
-    status = mbi_sliced_size(plan);
+  MBI_TRY(mbi_nonempty_need(plan));
+  MBI_TRY(mbi_sliced_size(plan));
+  if (s->slices == 0) {
+    return MERBIT_OK;
   }
-  if (status != MERBIT_OK || s->slices == 0) {
-    return status;
-  }
-  status = mbi_sliced_check(plan);
-  if (status == MERBIT_OK) {
-    status = mbi_sliced_specialise(plan);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_sliced_build(plan);
-  }
-  if (status == MERBIT_OK) {
+  MBI_TRY(mbi_sliced_check(plan));
+  MBI_TRY(mbi_sliced_specialise(plan));
+  MBI_TRY(mbi_sliced_build(plan));
+  {
     const uint64_t order = (s->slices * (s->sorted ? 82 : 50) + 2) * sizeof(uint32_t);
     const uint64_t columns = s->column_slots * sizeof(uint16_t);
     mbi_devptr *const parts[] = {&s->columns, &s->values};
     const uint64_t bytes[] = {columns, s->slots * values};
-    status =
-        mbi_device_allocate_parts(plan->context, "sliced columns and values", 2, parts, bytes);
+    MBI_TRY(
+        mbi_device_allocate_parts(plan->context, "sliced columns and values", 2, parts, bytes));
     plan->schedule_bytes = order + columns + s->slots * values;
     /* Padding after a row's end is not written. */
     plan->stream_bytes = order + plan->device.nnz * values + mbi_value_bytes_once(plan);
@@ -227,7 +213,7 @@ static merbit_status mbi_sliced_create(merbit_plan *plan) {
         s->slots > 0 ? (uint64_t)((double)columns * (double)plan->device.nnz / (double)s->slots)
                      : 0;
   }
-  return status == MERBIT_OK ? mbi_sliced_fill(plan) : status;
+  return mbi_sliced_fill(plan);
 }
 
 static void mbi_sliced_destroy(merbit_plan *plan) {
