@@ -2920,7 +2920,7 @@ MBI_INTERNAL int mbi_replacement_end(mbi_replacement *r, int error) {
 #else
 #define MBI_SOURCES 68
 #endif
-#define MBI_KERNEL_HASH "4ae2f984b68fbbe3adcce99743a7c7d770ca113fc8fa57684dcef7bc8654e309"
+#define MBI_KERNEL_HASH "6e2883ecba5161f5d82d3f42cd88947ea34c941138de1e3e9510477fcb6ed657"
 
 typedef struct mbi_source {
   const char *name; /* as kernels include it */
@@ -4534,7 +4534,7 @@ static const char *const mbi_source_spmv_shared_algebra_cuh[] = {
   "#if MBK_STOPS\n"
   "#undef MBK_STOP_HERE\n"
   "#define MBK_STOP_HERE                                                                          \\\n"
-  "  if (stop != (const mbk_i32 *)0 && mbk_load_after_wait(stop) != 0) {                                \\\n"
+  "  if (stop != (const mbk_i32 *)0 && mbk_load_after_wait(stop) != 0) {                          \\\n"
   "    return;                                                                                    \\\n"
   "  }\n"
   "#define MBK_SCALAR_PARAMETERS const mbk_i32 *stop, const MBK_SCALAR none\n"
@@ -4643,7 +4643,7 @@ static const char *const mbi_source_spmv_shared_semiring_cuh[] = {
   NULL};
 
 static const char *const mbi_source_spmv_shared_values_cuh[] = {
-  "\n\n\n\n\n\n\n\n\n\n\n"
+  "\n\n\n\n\n\n\n\n\n\n\n\n"
   "#ifndef MBK_STORED\n"
   "#error \"include spmv/shared/algebra.cuh, which opens with the list of macros\"\n"
   "#endif\n\n"
@@ -4692,8 +4692,8 @@ static const char *const mbi_source_spmv_shared_values_cuh[] = {
   "  if (MBK_VANISHES(MBK_ALPHA)) {\n"
   "    return;\n"
   "  }\n"
-  "#pragma unroll 4\n"
-  "  for (mbk_u64 c = (mbk_u64)mbk_block() * 256 + mbk_thread(); c < cols;\n",
+  "#pragma unroll 4\n",
+  "  for (mbk_u64 c = (mbk_u64)mbk_block() * 256 + mbk_thread(); c < cols;\n"
   "       c += (mbk_u64)mbk_grid() * 256) {\n"
   "    scaled[c] = (MBK_VECTOR)MBK_MUL(mbk_load(by_column + c), mbk_load_after_wait(x + c));\n"
   "  }\n"
@@ -5047,9 +5047,9 @@ static const char *const mbi_source_spmv_stages_value_forms_cuh[] = {
   "    mbk_forms_collect(const void *values, mbk_u64 nnz, mbk_u32 wide, mbk_u64 *keys,\n"
   "                      mbk_u32 *distinct, mbk_u32 *against) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
-  "  mbk_u64 *const known = (mbk_u64 *)shared;\n"
+  "  mbk_u64 *const copies = (mbk_u64 *)shared;\n"
   "  for (mbk_u32 i = mbk_thread(); i < MBK_KEYS; i += 256) {\n"
-  "    known[i] = keys[i];\n"
+  "    copies[i] = keys[i];\n"
   "  }\n"
   "  mbk_block_sync();\n"
   "  bool many = false;\n"
@@ -5058,10 +5058,10 @@ static const char *const mbi_source_spmv_stages_value_forms_cuh[] = {
   "       k += (mbk_u64)mbk_grid() * 256) {\n"
   "    const mbk_u64 key = ~mbk_forms_bits(values, k, wide);\n"
   "    mbk_u32 at = mbk_forms_slot(key);\n"
-  "    for (int i = 0; i < MBK_KEYS_TRIES && known[at] != 0 && known[at] != key; i++) {\n"
+  "    for (int i = 0; i < MBK_KEYS_TRIES && copies[at] != 0 && copies[at] != key; i++) {\n"
   "      at = (at + 1) % MBK_KEYS;\n"
   "    }\n"
-  "    if (known[at] != key || key == 0) {\n"
+  "    if (copies[at] != key || key == 0) {\n"
   "      many = key != last || key == 0 ? mbk_forms_take(keys, distinct, key) : false;\n"
   "      last = key;\n"
   "    }\n"
@@ -5118,18 +5118,18 @@ static const char *const mbi_source_spmv_stages_value_forms_cuh[] = {
   "    mbk_forms_number(const void *values, mbk_u64 nnz, mbk_u32 wide, const mbk_u64 *keys,\n"
   "                     const mbk_u8 *number, mbk_u8 *shorter) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
-  "  mbk_u64 *const known = (mbk_u64 *)shared;\n"
-  "  mbk_u8 *const numbers = (mbk_u8 *)(known + MBK_KEYS);\n"
+  "  mbk_u64 *const copies = (mbk_u64 *)shared;\n"
+  "  mbk_u8 *const numbers = (mbk_u8 *)(copies + MBK_KEYS);\n"
   "  for (mbk_u32 i = mbk_thread(); i < MBK_KEYS; i += 256) {\n"
-  "    known[i] = mbk_load(keys + i);\n"
-  "    numbers[i] = mbk_load(number + i);\n",
+  "    copies[i] = mbk_load(keys + i);\n",
+  "    numbers[i] = mbk_load(number + i);\n"
   "  }\n"
   "  mbk_block_sync();\n"
   "  for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < nnz;\n"
   "       k += (mbk_u64)mbk_grid() * 256) {\n"
   "    const mbk_u64 key = ~mbk_forms_bits(values, k, wide);\n"
   "    mbk_u32 at = mbk_forms_slot(key);\n"
-  "    while (known[at] != key && known[at] != 0) {\n"
+  "    while (copies[at] != key && copies[at] != 0) {\n"
   "      at = (at + 1) % MBK_KEYS;\n"
   "    }\n"
   "    shorter[k] = numbers[at];\n"
@@ -5157,8 +5157,8 @@ static const char *const mbi_source_spmv_stages_value_forms_cuh[] = {
   "    mbk_forms_differ(const MBK_COLUMN *col_ind, const void *values, mbk_u64 nnz, mbk_u32 wide,\n"
   "                     const void *by_column, mbk_u32 *against) {\n"
   "  bool differs = false;\n"
-  "  for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < nnz && !differs;\n"
-  "       k += (mbk_u64)mbk_grid() * 256) {\n",
+  "  for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < nnz && !differs;\n",
+  "       k += (mbk_u64)mbk_grid() * 256) {\n"
   "    const mbk_u64 column = (mbk_u64)(mbk_load(col_ind + k) - MBK_BASE);\n"
   "    differs = mbk_forms_bits(by_column, column, wide) != mbk_forms_bits(values, k, wide);\n"
   "  }\n"
@@ -5291,7 +5291,7 @@ static const char *const mbi_source_spmv_shared_device_csr_cu[] = {
   "                       mbk_u32 *row_id, MBK_ROW_PTR *row_start, mbk_u32 *empty_id) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  mbk_u32 *const warps = (mbk_u32 *)shared;\n"
-  "  mbk_u32 rank = offsets[mbk_block()];\n"
+  "  mbk_u32 row_number = offsets[mbk_block()];\n"
   "  for (int i = 0; i < 4; i++) {\n"
   "    const mbk_u64 row =\n"
   "        (mbk_u64)mbk_block() * MBK_ROWS_PER_BLOCK + (mbk_u64)i * 256 + mbk_thread();\n"
@@ -5301,7 +5301,7 @@ static const char *const mbi_source_spmv_shared_device_csr_cu[] = {
   "      warps[mbk_thread() / 32] = (mbk_u32)mbk_popcount(ballot);\n"
   "    }\n"
   "    mbk_block_sync();\n"
-  "    mbk_u32 before = rank, all = 0;\n"
+  "    mbk_u32 before = row_number, all = 0;\n"
   "    for (mbk_u32 w = 0; w < 8; w++) {\n"
   "      before += w < mbk_thread() / 32 ? warps[w] : 0;\n"
   "      all += warps[w];\n"
@@ -5316,7 +5316,7 @@ static const char *const mbi_source_spmv_shared_device_csr_cu[] = {
   "    if (row + 1 == rows) {\n"
   "      row_start[before + holds] = row_ptr[rows];\n"
   "    }\n"
-  "    rank += all;\n"
+  "    row_number += all;\n"
   "    mbk_block_sync();\n"
   "  }\n"
   "}\n\n\n\n\n\n"
@@ -5842,17 +5842,18 @@ static const char *const mbi_source_spmv_gpu_merbit_merbit_cu[] = {
 static const char *const mbi_source_spmv_shared_nonempty_rows_cuh[] = {
   "\n\n"
   "#ifndef MBK_EMPTY_ROWS\n"
-  "#error \"define MBK_EMPTY_ROWS: 1 if some rows are empty, so that ranks are not rows\"\n"
+  "#error \"define MBK_EMPTY_ROWS: 1 if some rows are empty, so that row numbers are not rows\"\n"
   "#endif\n"
   "#define MBK_ALL 0xffffffffu\n\n\n\n"
   "#define MBK_OPEN 0xffffffffu\n\n"
   "#if MBK_EMPTY_ROWS\n"
-  "#define MBK_ROW_OF(rank) mbk_load(row_id + (rank))\n"
+  "#define MBK_ROW_OF(row_number) mbk_load(row_id + (row_number))\n"
   "#else\n"
-  "#define MBK_ROW_OF(rank) (rank)\n"
+  "#define MBK_ROW_OF(row_number) (row_number)\n"
   "#endif\n\n\n\n"
-  "MBK_DEVICE mbk_u32 mbk_rank_search(const MBK_ROW_PTR *row_start, mbk_u32 ranks, mbk_u64 item) {\n"
-  "  mbk_u32 low = 0, high = ranks;\n"
+  "MBK_DEVICE mbk_u32 mbk_nonempty_search(const MBK_ROW_PTR *row_start, mbk_u32 count,\n"
+  "                                       mbk_u64 item) {\n"
+  "  mbk_u32 low = 0, high = count;\n"
   "  while (high - low > 1) {\n"
   "    const mbk_u32 middle = low + (high - low) / 2;\n"
   "    if ((mbk_u64)(mbk_load(row_start + middle) - MBK_BASE) <= item) {\n"
@@ -5877,11 +5878,11 @@ static const char *const mbi_source_spmv_shared_fixup_cuh[] = {
   "#ifndef MBK_PARTS\n"
   "#error \"define MBK_PARTS: entries of y per row: 1, or a block's rows\"\n"
   "#endif\n"
-  "#ifndef MBK_TILE_RANK\n"
-  "#error \"define MBK_TILE_RANK(tile): the rank of its first row\"\n"
+  "#ifndef MBK_TILE_ROW_NUMBER\n"
+  "#error \"define MBK_TILE_ROW_NUMBER(tile): the number of its first row among the non-empty\"\n"
   "#endif\n"
-  "#ifndef MBK_RANK\n"
-  "#error \"define MBK_RANK: the type of ranks, and of what tile_row holds\"\n"
+  "#ifndef MBK_ROW_NUMBER\n"
+  "#error \"define MBK_ROW_NUMBER: the type of numbers among the non-empty rows, as in tile_row\"\n"
   "#endif\n\n"
   "#ifndef MBK_TILE_BACK\n"
   "#define MBK_BACK mbk_u32\n\n\n"
@@ -5917,12 +5918,12 @@ static const char *const mbi_source_spmv_shared_fixup_cuh[] = {
   "  if (MBK_LEADING) {\n"
   "    MBK_COMMIT(row * rows + part, sum);\n"
   "  } else if (MBK_PARTS == 1) {\n"
-  "    MBK_COMMIT(row, sum);\n"
-  "  } else if (row * MBK_PARTS + part < rows) {\n",
+  "    MBK_COMMIT(row, sum);\n",
+  "  } else if (row * MBK_PARTS + part < rows) {\n"
   "    MBK_COMMIT(row * MBK_PARTS + part, sum);\n"
   "  }\n"
   "}\n\n\n\n\n\n\n\n"
-  "MBK_DEVICE void mbk_fixup(const MBK_BACK *tile_back, const MBK_RANK *tile_row,\n"
+  "MBK_DEVICE void mbk_fixup(const MBK_BACK *tile_back, const MBK_ROW_NUMBER *tile_row,\n"
   "                          const mbk_u32 *row_id, const mbk_u32 *empty_id,\n"
   "                          const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails, MBK_VECTOR *y,\n"
   "                          mbk_u64 tiles, mbk_u64 empty_rows, mbk_u64 rows, MBK_COMPUTE *partial,\n"
@@ -5938,7 +5939,7 @@ static const char *const mbi_source_spmv_shared_fixup_cuh[] = {
   "  mbk_release();\n"
   "  if (at < tiles) {\n"
   "    back = MBK_TILE_BACK(at);\n"
-  "    row = MBK_ROW_OF(MBK_TILE_RANK(at));\n"
+  "    row = MBK_ROW_OF(MBK_TILE_ROW_NUMBER(at));\n"
   "  }\n"
   "  mbk_await();\n"
   "  MBK_STOP_HERE\n"
@@ -5958,8 +5959,8 @@ static const char *const mbi_source_spmv_shared_fixup_cuh[] = {
   "    mbk_fixup_commit(y, mbk_load(empty_id + i / MBK_PARTS), (mbk_u32)(i % MBK_PARTS), rows,\n"
   "                     MBK_ZERO, alpha, beta);\n"
   "  }\n"
-  "#endif\n"
-  "  if (back <= MBK_FIXUP_LONG) {\n",
+  "#endif\n",
+  "  if (back <= MBK_FIXUP_LONG) {\n"
   "    const MBK_COMPUTE sum = back > 1 ? mbk_fixup_tails(tails + part, at - back, at, 0, 1)\n"
   "                                     : MBK_ADD(MBK_ZERO, before);\n"
   "    mbk_fixup_commit(y, row, part, rows, MBK_ADD(sum, own), alpha, beta);\n"
@@ -6043,11 +6044,11 @@ static const char *const mbi_source_spmv_gpu_scan_tile_cuh[] = {
   "}\n"
   "#endif\n\n\n\n"
   "template <class DOT>\n"
-  "MBK_DEVICE void mbk_scan_commit_row(mbk_u32 rank, mbk_u32 ended, MBK_COMPUTE sum,\n"
+  "MBK_DEVICE void mbk_scan_commit_row(mbk_u32 row_number, mbk_u32 ended, MBK_COMPUTE sum,\n"
   "                                    const mbk_u32 *row_id, MBK_VECTOR *y, MBK_SCALAR alpha,\n"
   "                                    MBK_SCALAR beta, const MBK_VECTOR *old, mbk_u32 held,\n"
   "                                    DOT &dot) {\n",
-  "  const mbk_u32 row = MBK_ROW_OF(rank + ended);\n"
+  "  const mbk_u32 row = MBK_ROW_OF(row_number + ended);\n"
   "  const MBK_COMPUTE final = MBK_ADD(MBK_ZERO, sum);\n"
   "  y[row] = MBK_RESULT(final, (ended < held ? old[ended] : y[row]));\n"
   "  mbk_scan_meet(dot, row, final);\n"
@@ -6063,7 +6064,7 @@ static const char *const mbi_source_spmv_gpu_scan_tile_cuh[] = {
   "}\n\n\n\n\n\n\n\n\n\n\n"
   "template <class DOT>\n"
   "MBK_DEVICE MBK_COMPUTE mbk_scan_commit(const MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK],\n"
-  "                                       mbk_u32 ends, mbk_u32 rank, mbk_u64 tile,\n"
+  "                                       mbk_u32 ends, mbk_u32 row_number, mbk_u64 tile,\n"
   "                                       const mbk_u32 *row_id, MBK_VECTOR *y,\n"
   "                                       MBK_COMPUTE *firsts, MBK_COMPUTE *tails,\n"
   "                                       MBK_SCALAR alpha, MBK_SCALAR beta, const MBK_VECTOR *old,\n"
@@ -6100,7 +6101,7 @@ static const char *const mbi_source_spmv_gpu_scan_tile_cuh[] = {
   "        if (ended == first) {\n"
   "          head = sum;\n"
   "        } else {\n"
-  "          mbk_scan_commit_row(rank, ended, sum, row_id, y, alpha, beta, old, held, dot);\n"
+  "          mbk_scan_commit_row(row_number, ended, sum, row_id, y, alpha, beta, old, held, dot);\n"
   "        }\n"
   "        ended++;\n"
   "        sum = MBK_ZERO;\n"
@@ -6120,17 +6121,17 @@ static const char *const mbi_source_spmv_gpu_scan_tile_cuh[] = {
   "      head = lane > 0 ? MBK_ADD(earlier, head) : head;\n"
   "      if (first == 0) {\n"
   "        firsts[tile] = head;\n"
-  "        mbk_scan_meet(dot, MBK_ROW_OF(rank), head);\n"
+  "        mbk_scan_meet(dot, MBK_ROW_OF(row_number), head);\n"
   "      } else {\n"
-  "        mbk_scan_commit_row(rank, first, head, row_id, y, alpha, beta, old, held, dot);\n"
+  "        mbk_scan_commit_row(row_number, first, head, row_id, y, alpha, beta, old, held, dot);\n"
   "      }\n"
   "    }\n"
   "    spread = false;\n"
   "    carry = lane == 31 ? sum : MBK_ZERO;\n"
   "  }\n"
   "  if (spread) {\n"
-  "    carry = mbk_scan_reduce(carry);\n"
-  "  }\n",
+  "    carry = mbk_scan_reduce(carry);\n",
+  "  }\n"
   "  if (lane == 31) {\n"
   "    tails[tile] = carry;\n"
   "  }\n"
@@ -6190,16 +6191,16 @@ static const char *const mbi_source_spmv_gpu_scan_products_cuh[] = {
   "    const int word_lane = MBK_PACK * g + (int)mbk_lane() * MBK_PACK / 32;\n"
   "    const mbk_u32 word = mbk_shuffle(MBK_ALL, rows.ends, word_lane, 32);\n"
   "    const mbk_u32 bit = mbk_lane() * MBK_PACK % 32;\n"
-  "    mbk_u32 rank = rows.from + mbk_shuffle(MBK_ALL, before, word_lane, 32) +\n"
-  "                   (mbk_u32)mbk_popcount(word & ((1u << bit) - 1));\n"
+  "    mbk_u32 row_number = rows.from + mbk_shuffle(MBK_ALL, before, word_lane, 32) +\n"
+  "                         (mbk_u32)mbk_popcount(word & ((1u << bit) - 1));\n"
   "#pragma unroll\n"
   "    for (mbk_u32 j = 0; j < MBK_PACK; j++) {\n"
   "      if (j > 0 && (word >> (bit + j - 1) & 1) == 0) {\n"
   "        value[g][j] = value[g][j - 1];\n"
   "      } else {\n"
-  "        rank += j > 0;\n"
+  "        row_number += j > 0;\n"
   "        value[g][j] = full || MBK_PACK * (32 * g + mbk_lane()) + j < count\n"
-  "                          ? mbk_load(by_row + MBK_ROW_OF(rank))\n"
+  "                          ? mbk_load(by_row + MBK_ROW_OF(row_number))\n"
   "                          : (MBK_VALUE)0;\n"
   "      }\n"
   "    }\n"
@@ -6224,9 +6225,9 @@ static const char *const mbi_source_spmv_gpu_scan_products_cuh[] = {
   "#if !MBK_PATTERN || MBK_BY_ROW\n"
   "  MBK_VALUE value[MBK_GROUPS][MBK_PACK];\n"
   "#endif\n"
-  "#if MBK_STREAMING\n\n"
+  "#if MBK_STREAMING\n\n",
   "  mbk_await();\n"
-  "#endif\n\n",
+  "#endif\n\n"
   "#pragma unroll\n"
   "  for (int g = 0; g < MBK_GROUPS; g++) {\n"
   "    const mbk_u32 k = MBK_PACK * (32 * g + mbk_lane()), left = k < count ? count - k : 0;\n"
@@ -6292,17 +6293,18 @@ static const char *const mbi_source_spmv_gpu_scan_products_cuh[] = {
   "                                     MBK_VECTOR *old, DOT &dot) {\n"
   "  const mbk_u32 lane = mbk_lane();\n"
   "  const mbk_u32 ends = lane < MBK_STEPS ? mbk_load(row_ends + tile * MBK_STEPS + lane) : 0;\n"
-  "  const mbk_u32 rank = mbk_load(tile_row + tile);\n"
+  "  const mbk_u32 row_number = mbk_load(tile_row + tile);\n"
   "  MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];\n"
-  "  const mbk_scan_rows rows = {row_id, y, rank, adds ? mbk_load(tile_row + tile + 1) : 0, ends};\n"
+  "  const mbk_scan_rows rows = {row_id, y, row_number, adds ? mbk_load(tile_row + tile + 1) : 0,\n"
+  "                              ends};\n"
   "  const MBK_VECTOR held = mbk_scan_multiply<adds>(col_ind, values, x, tile * MBK_TILE_NONZEROS,\n"
   "                                                  nnz, rows, alpha, product);\n"
   "  if (adds) {\n"
   "    old[lane] = held;\n"
   "    mbk_warp_sync(MBK_ALL);\n"
   "  }\n"
-  "  return mbk_scan_commit(product, ends, rank, tile, row_id, y, firsts, tails, alpha, beta, old,\n"
-  "                         adds ? 32 : 0, dot);\n"
+  "  return mbk_scan_commit(product, ends, row_number, tile, row_id, y, firsts, tails, alpha, beta,\n"
+  "                         old, adds ? 32 : 0, dot);\n"
   "}\n",
   NULL};
 
@@ -6324,7 +6326,7 @@ static const char *const mbi_source_spmv_gpu_scan_build_cuh[] = {
   "  const mbk_u64 start = tile * MBK_TILE_NONZEROS;\n"
   "  mbk_u32 bound = ranks;\n"
   "  if (lane < 2 && start + lane * MBK_TILE_NONZEROS < nnz) {\n"
-  "    bound = mbk_rank_search(row_start, ranks, start + lane * MBK_TILE_NONZEROS);\n"
+  "    bound = mbk_nonempty_search(row_start, ranks, start + lane * MBK_TILE_NONZEROS);\n"
   "  }\n"
   "  if (lane < MBK_STEPS) {\n"
   "    words[lane] = 0;\n"
@@ -6332,9 +6334,9 @@ static const char *const mbi_source_spmv_gpu_scan_build_cuh[] = {
   "  const mbk_u32 from = mbk_shuffle(MBK_ALL, bound, 0, 32);\n"
   "  const mbk_u32 to = mbk_shuffle(MBK_ALL, bound, 1, 32);\n"
   "  mbk_warp_sync(MBK_ALL);\n"
-  "  for (mbk_u32 rank = from + lane; rank < to; rank += 32) {\n"
+  "  for (mbk_u32 row_number = from + lane; row_number < to; row_number += 32) {\n"
   "    const mbk_u32 at =\n"
-  "        (mbk_u32)((mbk_u64)(mbk_load(row_start + rank + 1) - MBK_BASE) - 1 - start);\n"
+  "        (mbk_u32)((mbk_u64)(mbk_load(row_start + row_number + 1) - MBK_BASE) - 1 - start);\n"
   "    mbk_atomic_or(words + (at >> 5), 1u << (at & 31u));\n"
   "  }\n"
   "  mbk_warp_sync(MBK_ALL);\n"
@@ -6360,8 +6362,8 @@ static const char *const mbi_source_spmv_gpu_scan_fixup_cuh[] = {
   "#error \"include spmv/gpu/scan/tile.cuh before\"\n"
   "#endif\n"
   "#define MBK_PARTS 1\n"
-  "#define MBK_RANK mbk_u32\n"
-  "#define MBK_TILE_RANK(tile) mbk_load(tile_row + (tile))\n"
+  "#define MBK_ROW_NUMBER mbk_u32\n"
+  "#define MBK_TILE_ROW_NUMBER(tile) mbk_load(tile_row + (tile))\n"
   "#include \"spmv/shared/fixup.cuh\"\n\n\n\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, MBK_FIXUP_BLOCKS)\n"
   "    mbk_scan_fixup(const mbk_u32 *tile_row, const mbk_u32 *row_id, const mbk_u32 *empty_id,\n"
@@ -6376,7 +6378,7 @@ static const char *const mbi_source_spmv_gpu_scan_fixup_cuh[] = {
 static const char *const mbi_source_spmv_gpu_scan_scan_cu[] = {
   "\n\n\n\n\n\n\n\n\n\n\n\n\n\n"
   "#ifndef MBK_DOTS\n"
-  "#define MBK_DOTS 0\n\n"
+  "#define MBK_DOTS 0\n"
   "#endif\n"
   "#include \"jit/device.cuh\"\n"
   "#include \"spmv/shared/algebra.cuh\"\n\n"
@@ -6478,10 +6480,10 @@ static const char *const mbi_source_spmv_gpu_scan_whole_cu[] = {
   "    return;\n"
   "  }\n"
   "  if (tile < tiles) {\n"
-  "    const mbk_u32 rank = mbk_load(tile_row + tile);\n"
-  "    cut = (mbk_u64)(mbk_load(row_start + rank) - MBK_BASE);\n"
+  "    const mbk_u32 row_number = mbk_load(tile_row + tile);\n"
+  "    cut = (mbk_u64)(mbk_load(row_start + row_number) - MBK_BASE);\n"
   "    if (cut < tile * MBK_TILE_NONZEROS) {\n"
-  "      cut = (mbk_u64)(mbk_load(row_start + rank + 1) - MBK_BASE);\n"
+  "      cut = (mbk_u64)(mbk_load(row_start + row_number + 1) - MBK_BASE);\n"
   "    }\n"
   "  }\n"
   "  block_start[at] = cut;\n"
@@ -6513,13 +6515,13 @@ static const char *const mbi_source_spmv_gpu_scan_whole_cu[] = {
   "  for (;;) {\n"
   "    const mbk_u64 tile = block_tile + warp, start = tile * MBK_TILE_NONZEROS;\n"
   "    const mbk_u32 slot = turn + warp;\n"
-  "    mbk_u32 ends = 0, rank = 0;\n\n"
+  "    mbk_u32 ends = 0, row_number = 0;\n\n"
   "    if (tile < tiles && (block_tile == (mbk_u64)mbk_block() * (MBK_WARPS - 1) || start < end)) {\n"
   "      MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];\n"
   "      ends = lane < MBK_STEPS ? mbk_load(row_ends + tile * MBK_STEPS + lane) : 0;\n"
-  "      rank = mbk_load(tile_row + tile);\n"
-  "      const mbk_scan_rows rows = {row_id, y, rank, adds ? mbk_load(tile_row + tile + 1) : 0,\n"
-  "                                  ends};\n"
+  "      row_number = mbk_load(tile_row + tile);\n"
+  "      const mbk_scan_rows rows = {row_id, y, row_number,\n"
+  "                                  adds ? mbk_load(tile_row + tile + 1) : 0, ends};\n"
   "      mbk_u32 skipped_rows = 0;\n"
   "      const MBK_VECTOR held =\n"
   "          mbk_scan_multiply<adds>(col_ind, values, x, start, nnz, rows, alpha, product);\n"
@@ -6532,8 +6534,8 @@ static const char *const mbi_source_spmv_gpu_scan_whole_cu[] = {
   "        mbk_u32 closed = (mbk_u32)mbk_popcount(ends & skipped);\n"
   "#pragma unroll\n"
   "        for (int d = 16; d > 0; d >>= 1) {\n"
-  "          closed += mbk_shuffle_xor(MBK_ALL, closed, d, 32);\n"
-  "        }\n",
+  "          closed += mbk_shuffle_xor(MBK_ALL, closed, d, 32);\n",
+  "        }\n"
   "        skipped_rows = closed;\n"
   "        ends &= ~skipped;\n"
   "#pragma unroll\n"
@@ -6547,10 +6549,10 @@ static const char *const mbi_source_spmv_gpu_scan_whole_cu[] = {
   "        }\n"
   "      }\n"
   "      ends &= mbk_scan_below(end > start ? end - start : 0);\n"
-  "      rank += skipped_rows;\n"
+  "      row_number += skipped_rows;\n"
   "      mbk_scan_no_dot none;\n"
-  "      (void)mbk_scan_commit(product, ends, rank, slot, row_id, y, firsts, tails, alpha, beta,\n"
-  "                            old + skipped_rows,\n"
+  "      (void)mbk_scan_commit(product, ends, row_number, slot, row_id, y, firsts, tails, alpha,\n"
+  "                            beta, old + skipped_rows,\n"
   "                            adds && skipped_rows < 32 ? 32 - skipped_rows : 0, none);\n"
   "    } else if (lane == 31) {\n"
   "      tails[slot] = MBK_ZERO;\n"
@@ -6567,7 +6569,7 @@ static const char *const mbi_source_spmv_gpu_scan_whole_cu[] = {
   "      const mbk_u32 from = before != 0 ? 31 - (mbk_u32)mbk_leading_zeros(before) : 0;\n"
   "      const MBK_COMPUTE part = mbk_scan_reduce(lane >= from && lane < warp ? tail : MBK_ZERO);\n"
   "      if (lane == 0) {\n"
-  "        MBK_COMMIT(MBK_ROW_OF(rank), MBK_ADD(MBK_ADD(open, part), firsts[slot]));\n"
+  "        MBK_COMMIT(MBK_ROW_OF(row_number), MBK_ADD(MBK_ADD(open, part), firsts[slot]));\n"
   "      }\n"
   "    }\n"
   "    block_tile += MBK_WARPS;\n"
@@ -6786,8 +6788,8 @@ static const char *const mbi_source_spmv_gpu_merge_tile_cuh[] = {
   "    }\n\n\n"
   "    const mbk_u32 until = closed & (0xffffffffu >> (31 - lane));\n"
   "    const int distance = (int)lane - (until != 0 ? 31 - mbk_leading_zeros(until) : 0);\n"
-  "    mbk_u32 far = ~(closed | 1u);\n"
-  "    for (int d = 1; far != 0; far &= far << d, d <<= 1) {\n"
+  "    mbk_u32 distant = ~(closed | 1u);\n"
+  "    for (int d = 1; distant != 0; distant &= distant << d, d <<= 1) {\n"
   "      const MBK_COMPUTE other = mbk_shuffle_up(MBK_ALL, sum, d, 32);\n"
   "      if (distance >= d) {\n"
   "        sum = MBK_ADD(other, sum);\n"
@@ -6986,8 +6988,8 @@ static const char *const mbi_source_spmv_gpu_merge_merge_cu[] = {
   "                      chunks, alpha, beta, shared);\n"
   "}\n\n\n\n"
   "#define MBK_PARTS 1\n"
-  "#define MBK_RANK mbk_u64\n"
-  "#define MBK_TILE_RANK(chunk) (tile_row[chunk] / 2)\n"
+  "#define MBK_ROW_NUMBER mbk_u64\n"
+  "#define MBK_TILE_ROW_NUMBER(chunk) (tile_row[chunk] / 2)\n"
   "#define MBK_BACK MBK_ROW_PTR\n"
   "#define MBK_TILE_BACK(chunk) mbk_merge_back(tile_back, tile_row, chunk, 1)\n"
   "#include \"spmv/shared/fixup.cuh\"\n\n\n\n"
@@ -7269,7 +7271,7 @@ static const char *const mbi_source_spmv_gpu_binned_binned_cu[] = {
   "  }\n"
   "}\n\n\n\n\n"
   "MBK_DEVICE void mbk_binned_commit(const MBK_COMPUTE (&product)[MBK_STEPS], mbk_u32 ends,\n"
-  "                                  mbk_u32 rank, mbk_u64 tile, const mbk_u32 *row_id,\n",
+  "                                  mbk_u32 row_number, mbk_u64 tile, const mbk_u32 *row_id,\n",
   "                                  MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,\n"
   "                                  MBK_COMPUTE *sums, MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
   "  const mbk_u32 lane = mbk_lane(), own = (mbk_u32)mbk_popcount(ends);\n"
@@ -7314,7 +7316,7 @@ static const char *const mbi_source_spmv_gpu_binned_binned_cu[] = {
   "    if (i == 0) {\n"
   "      firsts[tile] = sums[0];\n"
   "    } else {\n"
-  "      MBK_COMMIT(MBK_ROW_OF(rank + i), MBK_ADD(MBK_ZERO, sums[i]));\n"
+  "      MBK_COMMIT(MBK_ROW_OF(row_number + i), MBK_ADD(MBK_ZERO, sums[i]));\n"
   "    }\n"
   "  }\n"
   "  mbk_warp_sync(MBK_ALL);\n"
@@ -7323,9 +7325,9 @@ static const char *const mbi_source_spmv_gpu_binned_binned_cu[] = {
   "  }\n"
   "}\n\n"
   "#if MBK_BY_ROW\n\n\n",
-  "MBK_DEVICE void mbk_binned_by_row(MBK_COMPUTE (&product)[MBK_STEPS], mbk_u32 ends, mbk_u32 rank,\n"
-  "                                  const mbk_u32 *row_id, const MBK_VALUE *by_row,\n"
-  "                                  mbk_u64 left) {\n"
+  "MBK_DEVICE void mbk_binned_by_row(MBK_COMPUTE (&product)[MBK_STEPS], mbk_u32 ends,\n"
+  "                                  mbk_u32 row_number, const mbk_u32 *row_id,\n"
+  "                                  const MBK_VALUE *by_row, mbk_u64 left) {\n"
   "  const mbk_u32 own = (mbk_u32)mbk_popcount(ends);\n"
   "  mbk_u32 ended = own;\n"
   "#pragma unroll\n"
@@ -7333,14 +7335,14 @@ static const char *const mbi_source_spmv_gpu_binned_binned_cu[] = {
   "    const mbk_u32 other = mbk_shuffle_up(MBK_ALL, ended, d, 32);\n"
   "    ended += (int)mbk_lane() >= d ? other : 0;\n"
   "  }\n"
-  "  rank += ended - own;\n"
+  "  row_number += ended - own;\n"
   "  (void)row_id;\n"
   "#pragma unroll\n"
   "  for (int i = 0; i < MBK_STEPS; i++) {\n"
   "    if (i < left) {\n"
-  "      product[i] = MBK_MUL(mbk_load(by_row + MBK_ROW_OF(rank)), product[i]);\n"
+  "      product[i] = MBK_MUL(mbk_load(by_row + MBK_ROW_OF(row_number)), product[i]);\n"
   "    }\n"
-  "    rank += ends >> i & 1;\n"
+  "    row_number += ends >> i & 1;\n"
   "  }\n"
   "}\n"
   "#endif\n\n\n\n\n"
@@ -7359,8 +7361,8 @@ static const char *const mbi_source_spmv_gpu_binned_binned_cu[] = {
   "  const mbk_u32 packs = 2 * (mbk_load(part_start + mbk_block() + 1) - from);\n"
   "  mbk_release();\n"
   "  mbk_await();\n"
-  "  MBK_STOP_HERE\n"
-  "  MBK_SCALARS_LOAD;\n",
+  "  MBK_STOP_HERE\n",
+  "  MBK_SCALARS_LOAD;\n"
   "  if (alpha != (MBK_COMPUTE)0) {\n"
   "    products += (mbk_u64)from * MBK_GROUP;\n"
   "    for (mbk_u32 i = mbk_thread(); i < packs; i += MBK_THREADS) {\n"
@@ -7368,7 +7370,7 @@ static const char *const mbi_source_spmv_gpu_binned_binned_cu[] = {
   "    }\n"
   "  }\n\n"
   "  mbk_pack<mbk_u16, MBK_STEPS> place[MBK_WARP_TILES];\n"
-  "  mbk_u32 ends[MBK_WARP_TILES], rank[MBK_WARP_TILES];\n"
+  "  mbk_u32 ends[MBK_WARP_TILES], row_number[MBK_WARP_TILES];\n"
   "#pragma unroll\n"
   "  for (int t = 0; t < MBK_WARP_TILES; t++) {\n"
   "    const mbk_u64 at = tile + t * (MBK_THREADS / 32);\n"
@@ -7376,7 +7378,7 @@ static const char *const mbi_source_spmv_gpu_binned_binned_cu[] = {
   "      place[t] =\n"
   "          MBK_PACK_LOAD<mbk_u16, MBK_STEPS>(places + at * MBK_TILE_NONZEROS + lane * MBK_STEPS);\n"
   "      ends[t] = mbk_load(row_ends + at * MBK_STEPS + lane * MBK_STEPS / 32);\n"
-  "      rank[t] = mbk_load(tile_row + at);\n"
+  "      row_number[t] = mbk_load(tile_row + at);\n"
   "    }\n"
   "  }\n"
   "  mbk_copy_wait();\n"
@@ -7394,10 +7396,11 @@ static const char *const mbi_source_spmv_gpu_binned_binned_cu[] = {
   "      }\n"
   "      const mbk_u32 own = ends[t] >> lane * MBK_STEPS % 32 & ((1u << MBK_STEPS) - 1);\n"
   "#if MBK_BY_ROW\n"
-  "      mbk_binned_by_row(product, own, rank[t], row_id, by_row,\n"
+  "      mbk_binned_by_row(product, own, row_number[t], row_id, by_row,\n"
   "                        first < nnz && alpha != (MBK_COMPUTE)0 ? nnz - first : 0);\n"
   "#endif\n"
-  "      mbk_binned_commit(product, own, rank[t], at, row_id, y, firsts, tails, sums, alpha, beta);\n"
+  "      mbk_binned_commit(product, own, row_number[t], at, row_id, y, firsts, tails, sums, alpha,\n"
+  "                        beta);\n"
   "    }\n"
   "  }\n"
   "}\n",
@@ -7440,7 +7443,7 @@ static const char *const mbi_source_spmv_gpu_hubs_build_cuh[] = {
 static const char *const mbi_source_spmv_gpu_hubs_hubs_cu[] = {
   "\n\n\n\n\n\n\n\n\n"
   "#ifndef MBK_HUBS\n"
-  "#error \"define MBK_HUBS: the hubs that shared memory has room for\"\n"
+  "#error \"define MBK_HUBS: the number of hubs that fit in shared memory\"\n"
   "#endif\n"
   "#include \"jit/device.cuh\"\n"
   "#include \"spmv/shared/algebra.cuh\"\n\n"
@@ -7533,8 +7536,8 @@ static const char *const mbi_source_spmv_stages_full_blocks_cu[] = {
   "  return (mbk_u64)(mbk_load(row_ptr + block_row * MBK_HIGH) - MBK_BASE) / (MBK_HIGH * MBK_WIDE);\n"
   "}\n\n\n\n"
   "MBK_KERNEL MBK_BOUNDS(256)\n"
-  "    mbk_full_blocks_places(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, mbk_u64 block_rows,\n"
-  "                    MBK_ROW_PTR *block_ptr, mbk_i32 *block_col) {\n"
+  "    mbk_full_blocks_places(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,\n"
+  "                           mbk_u64 block_rows, MBK_ROW_PTR *block_ptr, mbk_i32 *block_col) {\n"
   "  const mbk_u64 row = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;\n"
   "  if (row > block_rows) {\n"
   "    return;\n"
@@ -7551,8 +7554,9 @@ static const char *const mbi_source_spmv_stages_full_blocks_cu[] = {
   "    }\n"
   "  }\n"
   "}\n\n\n\n"
-  "MBK_KERNEL MBK_BOUNDS(256) mbk_full_blocks_values(const MBK_ROW_PTR *row_ptr, const MBK_VALUE *values,\n"
-  "                                           mbk_u64 rows, MBK_VALUE *blocks) {\n"
+  "MBK_KERNEL MBK_BOUNDS(256)\n"
+  "    mbk_full_blocks_values(const MBK_ROW_PTR *row_ptr, const MBK_VALUE *values, mbk_u64 rows,\n"
+  "                           MBK_VALUE *blocks) {\n"
   "  const mbk_u64 row = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;\n",
   "  if (row >= rows) {\n"
   "    return;\n"
@@ -7595,12 +7599,13 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
   "  MBK_ROW_PTR at[ROWS], end[ROWS];\n"
   "  mbk_u32 next[ROWS];\n"
   "};\n\n"
-  "MBK_DEVICE mbk_u32 mbk_extract_look(const mbk_i32 *col_ind, MBK_ROW_PTR at, MBK_ROW_PTR end) {\n"
+  "MBK_DEVICE mbk_u32 mbk_extract_next(const mbk_i32 *col_ind, MBK_ROW_PTR at, MBK_ROW_PTR end) {\n"
   "  return at < end ? (mbk_u32)(mbk_load(col_ind + at) - MBK_BASE) : MBK_EXTRACT_END;\n"
   "}\n\n\n\n"
   "template <int ROWS>\n"
-  "MBK_DEVICE mbk_extract_walk<ROWS>\n"
-  "mbk_extract_start(const mbk_extract_csr &csr, const mbk_extract_shape &shape, mbk_u64 block_row) {\n"
+  "MBK_DEVICE mbk_extract_walk<ROWS> mbk_extract_start(const mbk_extract_csr &csr,\n"
+  "                                                    const mbk_extract_shape &shape,\n"
+  "                                                    mbk_u64 block_row) {\n"
   "  mbk_extract_walk<ROWS> walk;\n"
   "#pragma unroll\n"
   "  for (int j = 0; j < ROWS; j++) {\n"
@@ -7611,12 +7616,12 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
   "      walk.at[j] = mbk_load(csr.row_ptr + row) - MBK_BASE;\n"
   "      walk.end[j] = mbk_load(csr.row_ptr + row + 1) - MBK_BASE;\n"
   "    }\n"
-  "    walk.next[j] = mbk_extract_look(csr.col_ind, walk.at[j], walk.end[j]);\n"
+  "    walk.next[j] = mbk_extract_next(csr.col_ind, walk.at[j], walk.end[j]);\n"
   "  }\n"
   "  return walk;\n"
-  "}\n\n\n\n"
+  "}\n\n\n\n",
   "template <int ROWS>\n"
-  "MBK_DEVICE mbk_u32 mbk_extract_least(const mbk_extract_walk<ROWS> &walk, mbk_u32 group) {\n",
+  "MBK_DEVICE mbk_u32 mbk_extract_least(const mbk_extract_walk<ROWS> &walk, mbk_u32 group) {\n"
   "  mbk_u32 least = walk.next[0];\n"
   "  if (ROWS > 1 && walk.next[ROWS - 1] < least) {\n"
   "    least = walk.next[ROWS - 1];\n"
@@ -7634,9 +7639,9 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
   "  bool descends;\n"
   "};\n\n\n"
   "MBK_DEVICE void mbk_extract_pass(const mbk_i32 *col_ind, MBK_ROW_PTR &at, MBK_ROW_PTR end,\n"
-  "                               mbk_u32 &next, mbk_u32 limit, mbk_extract_tally &tally) {\n"
+  "                                 mbk_u32 &next, mbk_u32 limit, mbk_extract_tally &tally) {\n"
   "  while (next < limit) {\n"
-  "    const mbk_u32 behind = mbk_extract_look(col_ind, ++at, end);\n"
+  "    const mbk_u32 behind = mbk_extract_next(col_ind, ++at, end);\n"
   "    tally.entries += behind != next;\n"
   "    tally.descends |= behind < next;\n"
   "    next = behind;\n"
@@ -7644,7 +7649,7 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
   "}\n\n\n"
   "template <int ROWS>\n"
   "MBK_DEVICE mbk_u32 mbk_extract_row(const mbk_extract_csr &csr, const mbk_extract_shape &shape,\n"
-  "                                 mbk_u64 block_row, mbk_extract_tally &tally) {\n"
+  "                                   mbk_u64 block_row, mbk_extract_tally &tally) {\n"
   "  mbk_extract_walk<ROWS> walk = mbk_extract_start<ROWS>(csr, shape, block_row);\n"
   "  const mbk_u64 below = csr.rows - block_row * shape.high;\n"
   "  const mbk_u32 high = below < shape.high ? (mbk_u32)below : shape.high;\n"
@@ -7657,12 +7662,12 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
   "    if (least != MBK_EXTRACT_END) {\n"
   "      const mbk_u32 first = least / shape.wide * shape.wide;\n"
   "      const mbk_u64 right = csr.cols - first;\n"
-  "      found++;\n"
+  "      found++;\n",
   "      tally.inside += high * (right < shape.wide ? right : shape.wide);\n"
   "#pragma unroll\n"
-  "      for (int j = 0; j < ROWS; j++) {\n",
+  "      for (int j = 0; j < ROWS; j++) {\n"
   "        mbk_extract_pass(csr.col_ind, walk.at[j], walk.end[j], walk.next[j], first + shape.wide,\n"
-  "                       tally);\n"
+  "                         tally);\n"
   "      }\n"
   "    }\n"
   "  }\n"
@@ -7678,9 +7683,9 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
   "}\n\n\n\n\n\n\n\n"
   "MBK_KERNEL MBK_RESIDENT(256, 4)\n"
   "    mbk_extract_count(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, mbk_u64 rows,\n"
-  "                    mbk_u64 cols, mbk_u64 block_rows, mbk_u32 high, mbk_u32 wide, mbk_u32 group,\n"
-  "                    mbk_u32 windows, mbk_u64 spans, mbk_u32 rest, mbk_u32 count,\n"
-  "                    mbk_u32 *counts, mbk_u64 *sums, mbk_u64 *answer) {\n"
+  "                      mbk_u64 cols, mbk_u64 block_rows, mbk_u32 high, mbk_u32 wide,\n"
+  "                      mbk_u32 group, mbk_u32 windows, mbk_u64 spans, mbk_u32 rest,\n"
+  "                      mbk_u32 count, mbk_u32 *counts, mbk_u64 *sums, mbk_u64 *answer) {\n"
   "  const mbk_extract_csr csr = {row_ptr, col_ind, rows, cols};\n"
   "  const mbk_extract_shape shape = {high, wide, group};\n"
   "  const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;\n"
@@ -7692,9 +7697,9 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
   "       first += (mbk_u64)mbk_grid() * 8 * side_by_side) {\n"
   "    const mbk_u64 item = first + mbk_lane() / group;\n"
   "    const mbk_u32 w = (mbk_u32)item / count;\n"
-  "    const mbk_u64 block_row = mbk_extract_window(spans, rest, high, w) + (mbk_u32)item % count;\n"
+  "    const mbk_u64 block_row = mbk_extract_window(spans, rest, high, w) + (mbk_u32)item % count;\n",
   "    const bool there = item < items && block_row < block_rows;\n"
-  "    const mbk_u64 place = there ? block_row : block_rows;\n",
+  "    const mbk_u64 place = there ? block_row : block_rows;\n"
   "    const mbk_u32 found = high > 32 ? mbk_extract_row<2>(csr, shape, place, tally)\n"
   "                                    : mbk_extract_row<1>(csr, shape, place, tally);\n"
   "    tally.blocks += speaks ? found : 0;\n"
@@ -7722,7 +7727,7 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
   "  }\n"
   "}\n\n\n\n\n\n"
   "MBK_DEVICE mbk_u64 mbk_extract_before(mbk_u64 own, mbk_u64 *warps, mbk_u32 warp_count,\n"
-  "                                    mbk_u64 *all) {\n"
+  "                                      mbk_u64 *all) {\n"
   "  mbk_u64 sum = own, before = 0, total = 0;\n"
   "  for (int d = 1; d < 32; d <<= 1) {\n"
   "    const mbk_u64 other = mbk_shuffle_up(MBK_ALL, sum, d, 32);\n"
@@ -7735,11 +7740,11 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
   "  mbk_block_sync();\n"
   "  for (mbk_u32 w = 0; w < warp_count; w++) {\n"
   "    before += w < mbk_thread() / 32 ? warps[w] : 0;\n"
-  "    total += warps[w];\n"
+  "    total += warps[w];\n",
   "  }\n"
   "  *all = total;\n"
   "  return before + sum - own;\n"
-  "}\n\n\n\n",
+  "}\n\n\n\n"
   "MBK_KERNEL MBK_BOUNDS(1024) mbk_extract_sums(mbk_u64 *sums, mbk_u64 chunks) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  mbk_u64 base = 0;\n"
@@ -7756,7 +7761,7 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
   "}\n\n\n\n\n"
   "MBK_KERNEL MBK_BOUNDS(256)\n"
   "    mbk_extract_offsets(const mbk_u32 *counts, const mbk_u64 *sums, mbk_u64 block_rows,\n"
-  "                      mbk_u32 large, void *block_ptr) {\n"
+  "                        mbk_u32 large, void *block_ptr) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  const mbk_u64 first = (mbk_u64)mbk_block() * MBK_CHUNK + 4 * mbk_thread();\n"
   "  mbk_u32 own[4];\n"
@@ -7785,26 +7790,26 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
   "MBK_DEVICE void mbk_extract_mark(mbk_u32 *mask, mbk_u32 bit, mbk_u64 bits) {\n"
   "  mbk_u32 shift = bit % 32;\n"
   "  for (mask += bit / 32; bits != 0; mask++) {\n"
-  "    if ((mbk_u32)(bits << shift) != 0) {\n"
+  "    if ((mbk_u32)(bits << shift) != 0) {\n",
   "      mbk_atomic_or(mask, (mbk_u32)(bits << shift));\n"
   "    }\n"
-  "    bits >>= 32 - shift;\n",
+  "    bits >>= 32 - shift;\n"
   "    shift = 0;\n"
   "  }\n"
   "}\n\n\n\n"
   "MBK_DEVICE void mbk_extract_put(const mbk_extract_csr &csr, const mbk_extract_shape &shape,\n"
-  "                              const MBK_VALUE *values, const mbk_extract_target &to,\n"
-  "                              MBK_ROW_PTR &at, MBK_ROW_PTR end, mbk_u32 &next, mbk_u32 first,\n"
-  "                              mbk_u32 r, mbk_u64 block) {\n"
+  "                                const MBK_VALUE *values, const mbk_extract_target &to,\n"
+  "                                MBK_ROW_PTR &at, MBK_ROW_PTR end, mbk_u32 &next, mbk_u32 first,\n"
+  "                                mbk_u32 r, mbk_u64 block) {\n"
   "  const mbk_u32 entries = shape.high * shape.wide;\n"
   "  mbk_u64 bits = 0;\n"
   "  while (next < first + shape.wide) {\n"
   "    const mbk_u32 column = next;\n"
   "    MBK_VALUE sum = values != 0 ? mbk_load(values + at) : (MBK_VALUE)1;\n"
-  "    next = mbk_extract_look(csr.col_ind, ++at, end);\n"
+  "    next = mbk_extract_next(csr.col_ind, ++at, end);\n"
   "    while (next == column) {\n"
   "      sum += values != 0 ? mbk_load(values + at) : (MBK_VALUE)1;\n"
-  "      next = mbk_extract_look(csr.col_ind, ++at, end);\n"
+  "      next = mbk_extract_next(csr.col_ind, ++at, end);\n"
   "    }\n"
   "    bits |= (mbk_u64)1 << (column - first);\n"
   "    if (to.blocks != 0) {\n"
@@ -7817,32 +7822,32 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
   "}\n\n"
   "template <int ROWS>\n"
   "MBK_DEVICE void mbk_extract_fill_row(const mbk_extract_csr &csr, const mbk_extract_shape &shape,\n"
-  "                                   const MBK_VALUE *values, const mbk_extract_target &to,\n"
-  "                                   mbk_u64 block_row, mbk_u64 block) {\n"
+  "                                     const MBK_VALUE *values, const mbk_extract_target &to,\n"
+  "                                     mbk_u64 block_row, mbk_u64 block) {\n"
   "  mbk_extract_walk<ROWS> walk = mbk_extract_start<ROWS>(csr, shape, block_row);\n"
   "  for (;; block++) {\n"
   "    const mbk_u32 least = mbk_extract_least(walk, shape.group);\n"
   "    if (mbk_ballot(MBK_ALL, least != MBK_EXTRACT_END) == 0) {\n"
   "      return;\n"
-  "    }\n"
+  "    }\n",
   "    if (least != MBK_EXTRACT_END) {\n"
-  "      const mbk_u32 column = least / shape.wide;\n",
+  "      const mbk_u32 column = least / shape.wide;\n"
   "      if (to.block_col != 0 && mbk_lane() % shape.group == 0) {\n"
   "        to.block_col[block] = (mbk_i32)column;\n"
   "      }\n"
   "#pragma unroll\n"
   "      for (int j = 0; j < ROWS; j++) {\n"
   "        mbk_extract_put(csr, shape, values, to, walk.at[j], walk.end[j], walk.next[j],\n"
-  "                      column * shape.wide, mbk_lane() % shape.group + 32 * j, block);\n"
+  "                        column * shape.wide, mbk_lane() % shape.group + 32 * j, block);\n"
   "      }\n"
   "    }\n"
   "  }\n"
   "}\n\n\n\n\n"
   "MBK_KERNEL MBK_RESIDENT(256, 4)\n"
-  "    mbk_extract_fill(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, const MBK_VALUE *values,\n"
-  "                   mbk_u64 rows, mbk_u64 cols, mbk_u64 block_rows, mbk_u32 high, mbk_u32 wide,\n"
-  "                   mbk_u32 group, const void *block_ptr, mbk_u32 large, mbk_i32 *block_col,\n"
-  "                   mbk_u32 *masks, MBK_VALUE *blocks) {\n"
+  "    mbk_extract_fill(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,\n"
+  "                     const MBK_VALUE *values, mbk_u64 rows, mbk_u64 cols, mbk_u64 block_rows,\n"
+  "                     mbk_u32 high, mbk_u32 wide, mbk_u32 group, const void *block_ptr,\n"
+  "                     mbk_u32 large, mbk_i32 *block_col, mbk_u32 *masks, MBK_VALUE *blocks) {\n"
   "  const mbk_extract_csr csr = {row_ptr, col_ind, rows, cols};\n"
   "  const mbk_extract_shape shape = {high, wide, group};\n"
   "  const mbk_extract_target to = {block_col, masks, blocks};\n"
@@ -8138,9 +8143,9 @@ static const char *const mbi_source_spmv_gpu_bsr_build_cuh[] = {
   "    const mbk_u64 first = 32 * at;\n"
   "    mbk_u32 bits = 0;\n"
   "    if (first < blocks) {\n"
-  "      mbk_u32 rank = mbk_rank_search(row_start, ranks, first);\n"
-  "      for (; rank < ranks; rank++) {\n"
-  "        const mbk_u64 last = (mbk_u64)(mbk_load(row_start + rank + 1) - MBK_BASE) - 1;\n"
+  "      mbk_u32 row_number = mbk_nonempty_search(row_start, ranks, first);\n"
+  "      for (; row_number < ranks; row_number++) {\n"
+  "        const mbk_u64 last = (mbk_u64)(mbk_load(row_start + row_number + 1) - MBK_BASE) - 1;\n"
   "        if (last >= first + 32) {\n"
   "          break;\n"
   "        }\n"
@@ -8151,11 +8156,12 @@ static const char *const mbi_source_spmv_gpu_bsr_build_cuh[] = {
   "  }\n"
   "  if (at <= slots) {\n"
   "    const mbk_u64 first = at * MBK_SLOT_BLOCKS;\n"
-  "    const mbk_u32 rank = first < blocks ? mbk_rank_search(row_start, ranks, first) : ranks;\n"
-  "    slot_row[at] = rank;\n"
+  "    const mbk_u32 row_number =\n"
+  "        first < blocks ? mbk_nonempty_search(row_start, ranks, first) : ranks;\n"
+  "    slot_row[at] = row_number;\n"
   "    if (at < slots && at % MBK_SLOTS == 0) {\n"
-  "      const mbk_u64 begin = (mbk_u64)(mbk_load(row_start + rank) - MBK_BASE);\n"
-  "      const mbk_u64 end = (mbk_u64)(mbk_load(row_start + rank + 1) - MBK_BASE);\n"
+  "      const mbk_u64 begin = (mbk_u64)(mbk_load(row_start + row_number) - MBK_BASE);\n"
+  "      const mbk_u64 end = (mbk_u64)(mbk_load(row_start + row_number + 1) - MBK_BASE);\n"
   "      const mbk_u64 tile = at / MBK_SLOTS;\n"
   "      slot_row[slots + 1 + tile] =\n"
   "          end <= first + MBK_TILE_BLOCKS ? (mbk_u32)(tile - begin / MBK_TILE_BLOCKS) : MBK_OPEN;\n"
@@ -8257,8 +8263,8 @@ static const char *const mbi_source_spmv_gpu_bsr_bsr_cu[] = {
   "#include \"spmv/gpu/bsr/tile.cuh\"\n\n"
   "#include \"spmv/gpu/bsr/build.cuh\"\n\n"
   "#define MBK_PARTS MBK_BLOCK_ROWS\n"
-  "#define MBK_RANK mbk_u32\n"
-  "#define MBK_TILE_RANK(tile) mbk_load(tile_row + (tile)*MBK_SLOTS)\n"
+  "#define MBK_ROW_NUMBER mbk_u32\n"
+  "#define MBK_TILE_ROW_NUMBER(tile) mbk_load(tile_row + (tile)*MBK_SLOTS)\n"
   "#include \"spmv/shared/fixup.cuh\"\n\n\n"
   "struct mbk_bsr_target {\n"
   "  const mbk_u32 *row_id;\n"
@@ -8267,10 +8273,10 @@ static const char *const mbi_source_spmv_gpu_bsr_bsr_cu[] = {
   "  mbk_u32 part;\n"
   "  bool writes;\n"
   "};\n\n"
-  "MBK_DEVICE void mbk_bsr_commit(const mbk_bsr_target &to, mbk_u32 rank, MBK_COMPUTE sum,\n"
+  "MBK_DEVICE void mbk_bsr_commit(const mbk_bsr_target &to, mbk_u32 row_number, MBK_COMPUTE sum,\n"
   "                               MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
   "  const mbk_u32 *const row_id = to.row_id;\n"
-  "  const mbk_u64 row = (mbk_u64)MBK_ROW_OF(rank) * MBK_BLOCK_ROWS + to.part;\n"
+  "  const mbk_u64 row = (mbk_u64)MBK_ROW_OF(row_number) * MBK_BLOCK_ROWS + to.part;\n"
   "  (void)row_id;\n"
   "  if (to.writes && row < to.rows) {\n"
   "    mbk_commit(to.y, row, MBK_ADD(MBK_ZERO, sum), alpha, beta);\n"
@@ -8298,7 +8304,7 @@ static const char *const mbi_source_spmv_gpu_bsr_bsr_cu[] = {
   "  masks += group * MBK_ACTIVE + at.slot * MBK_LANES + at.lane;\n"
   "#endif\n"
   "  const mbk_u32 first = mbk_load(slot_row + tile * MBK_SLOTS + at.slot);\n"
-  "  mbk_u32 rank = first;\n"
+  "  mbk_u32 row_number = first;\n"
   "  MBK_COMPUTE sum = MBK_ZERO, head = MBK_ZERO;\n"
   "#pragma unroll 1\n"
   "  for (mbk_u32 g = 0; g < MBK_GROUPS; g++) {\n"
@@ -8321,19 +8327,19 @@ static const char *const mbi_source_spmv_gpu_bsr_bsr_cu[] = {
   "    for (int u = 0; u < MBK_TOGETHER; u++) {\n"
   "      sum = MBK_ADD(sum, part[u]);\n"
   "      if (ends >> u & 1) {\n"
-  "        if (rank == first) {\n"
+  "        if (row_number == first) {\n"
   "          head = sum;\n"
   "        } else {\n"
-  "          mbk_bsr_commit(to, rank, sum, alpha, beta);\n"
+  "          mbk_bsr_commit(to, row_number, sum, alpha, beta);\n"
   "        }\n"
-  "        rank++;\n"
+  "        row_number++;\n"
   "        sum = MBK_ZERO;\n"
   "      }\n"
   "    }\n"
   "  }\n\n"
-  "  const mbk_u32 closed = mbk_ballot(MBK_ALL, rank != first);\n"
-  "  const mbk_u32 until = closed & (0xffffffffu >> (31 - lane));\n"
-  "  const int distance =\n",
+  "  const mbk_u32 closed = mbk_ballot(MBK_ALL, row_number != first);\n"
+  "  const mbk_u32 until = closed & (0xffffffffu >> (31 - lane));\n",
+  "  const int distance =\n"
   "      (int)at.slot - (until != 0 ? (31 - mbk_leading_zeros(until)) / MBK_LANES : 0);\n"
   "#pragma unroll\n"
   "  for (int d = 1; d < MBK_SLOTS; d <<= 1) {\n"
@@ -8345,7 +8351,7 @@ static const char *const mbi_source_spmv_gpu_bsr_bsr_cu[] = {
   "  const MBK_COMPUTE earlier =\n"
   "      MBK_SLOTS > 1 ? mbk_shuffle_up(MBK_ALL, sum, MBK_LANES % 32, 32) : MBK_ZERO;\n"
   "  const mbk_u64 carry = tile * MBK_BLOCK_ROWS + to.part;\n"
-  "  if (rank != first) {\n"
+  "  if (row_number != first) {\n"
   "    head = at.slot > 0 ? MBK_ADD(earlier, head) : head;\n"
   "    if ((closed & ((1u << (at.slot * MBK_LANES)) - 1)) != 0) {\n"
   "      mbk_bsr_commit(to, first, head, alpha, beta);\n"
@@ -8371,8 +8377,8 @@ static const char *const mbi_source_spmv_gpu_bsr_bsr_cu[] = {
   "  if (tile >= tiles) {\n"
   "    return;\n"
   "  }\n"
-  "  if (MBK_NEIGHBOURS == 1 || (mbk_u64)x % (MBK_NEIGHBOURS * sizeof(MBK_VECTOR)) == 0) {\n"
-  "    mbk_bsr_run<MBK_NEIGHBOURS>(row_ends, slot_row, row_id, columns, values, masks, x, y,\n",
+  "  if (MBK_NEIGHBOURS == 1 || (mbk_u64)x % (MBK_NEIGHBOURS * sizeof(MBK_VECTOR)) == 0) {\n",
+  "    mbk_bsr_run<MBK_NEIGHBOURS>(row_ends, slot_row, row_id, columns, values, masks, x, y,\n"
   "                                firsts, tails, rows, cols, tile, strip, alpha, beta);\n"
   "  } else {\n"
   "    mbk_bsr_run<1>(row_ends, slot_row, row_id, columns, values, masks, x, y, firsts, tails,\n"
@@ -8395,7 +8401,8 @@ static const char *const mbi_source_spmv_shared_pages_cuh[] = {
   "#define MBK_PAGES 32\n"
   "#define MBK_NO_PAGE 0xffffu\n"
   "#define MBK_PAGE_SLOTS 64\n"
-  "#define MBK_PAGE_SET (MBK_PAGE_SLOTS + 1)\n\n"
+  "#define MBK_PAGE_SET                                                                           \\\n"
+  "  (MBK_PAGE_SLOTS + 1)\n\n"
   "#define MBK_PAGE_EMPTY 0xffffffffu\n\n\n"
   "MBK_DEVICE void mbk_page_begin(mbk_u32 *set) {\n"
   "  set[mbk_lane()] = set[32 + mbk_lane()] = MBK_PAGE_EMPTY;\n"
@@ -8435,9 +8442,9 @@ static const char *const mbi_source_spmv_shared_pages_cuh[] = {
   "  const mbk_u32 count = (mbk_u32)(mbk_popcount(lows) + mbk_popcount(highs));\n"
   "  if (!fits) {\n"
   "    return MBK_NO_PAGE;\n"
-  "  }\n"
+  "  }\n",
   "  mbk_warp_sync(0xffffffffu);\n"
-  "  if (low != MBK_PAGE_EMPTY) {\n",
+  "  if (low != MBK_PAGE_EMPTY) {\n"
   "    set[mbk_popcount(lows & before)] = low;\n"
   "  }\n"
   "  if (high != MBK_PAGE_EMPTY) {\n"
@@ -9166,7 +9173,8 @@ static const char *const mbi_source_spmv_gpu_many_copies_cuh[] = {
   "      mbk_many_pack pack;\n"
   "#pragma unroll\n"
   "      for (mbk_u32 j = 0; j < MBK_SPAN; j++) {\n"
-  "        pack.at[j] = c + j < MBK_VECTORS ? mbk_load_after_wait(x + (c + j) * ldx + i) : (MBK_VECTOR)0;\n"
+  "        pack.at[j] =\n"
+  "            c + j < MBK_VECTORS ? mbk_load_after_wait(x + (c + j) * ldx + i) : (MBK_VECTOR)0;\n"
   "      }\n"
   "      mbk_store_pack(copy + i * MBK_WIDTH + c, pack);\n"
   "    }\n"
@@ -9270,7 +9278,7 @@ static const char *const mbi_source_spmv_gpu_many_lane_cuh[] = {
   "      if (MBK_COLUMNS || beta == (MBK_COMPUTE)0) {\n"
   "#pragma unroll\n"
   "        for (int j = 0; j < MBK_SPAN; j++) {\n"
-  "          const MBK_COMPUTE final = MBK_ADD(MBK_ZERO, sum[c][j]);\n\n"
+  "          const MBK_COMPUTE final = MBK_ADD(MBK_ZERO, sum[c][j]);\n"
   "          result.at[j] = (MBK_VECTOR)(MBK_COLUMNS ? final : MBK_MUL(alpha, final));\n"
   "        }\n"
   "      } else {\n"
@@ -9391,7 +9399,7 @@ static const char *const mbi_source_spmv_gpu_many_run_cuh[] = {
   "  mbk_many_row sum;\n"
   "  mbk_many_sums *held;\n"
   "  mbk_u32 count;\n"
-  "  mbk_u32 rank;\n"
+  "  mbk_u32 row_number;\n"
   "};\n"
   "#define MBK_HELD 5\n"
   "#define MBK_HELD_BYTES (MBK_HELD * MBK_CHUNKS * 32 * (int)sizeof(mbk_many_sums))\n\n"
@@ -9411,11 +9419,11 @@ static const char *const mbi_source_spmv_gpu_many_run_cuh[] = {
   "  (void)row_id;\n"
   "#pragma unroll 1\n"
   "  for (mbk_u32 i = 1; i < walk.count; i++) {\n"
-  "    const mbk_u64 row = MBK_ROW_OF(walk.rank);\n"
+  "    const mbk_u64 row = MBK_ROW_OF(walk.row_number);\n"
   "    mbk_many_row sum;\n"
   "    mbk_many_held(walk, i, sum);\n"
   "    mbk_many_commit<packed>(y + row * ldy, sum, alpha, beta);\n"
-  "    walk.rank++;\n"
+  "    walk.row_number++;\n"
   "  }\n"
   "  walk.count = walk.count > 0 ? 1 : 0;\n"
   "}\n\n"
@@ -9556,7 +9564,7 @@ static const char *const mbi_source_spmv_gpu_many_many_cu[] = {
   "  if (ended && (closed & ((1u << team * MBK_TEAM) - 1)) == 0) {\n"
   "    mbk_many_carry(firsts, tile, head);\n"
   "  } else if (ended) {\n"
-  "    const mbk_u64 row = MBK_ROW_OF(walk.rank - rows);\n"
+  "    const mbk_u64 row = MBK_ROW_OF(walk.row_number - rows);\n"
   "    mbk_many_commit<packed>(y + row * ldy, head, alpha, beta);\n"
   "  }\n"
   "  if (team == MBK_TEAMS - 1) {\n"
@@ -9567,8 +9575,8 @@ static const char *const mbi_source_spmv_gpu_many_many_cu[] = {
   "                               mbk_u32 from, mbk_u32 to) {\n"
   "  (void)row_id;\n"
   "  mbk_await();\n"
-  "  for (mbk_u32 rank = from + mbk_lane(); rank < to; rank += 32) {\n"
-  "    const mbk_u64 row = MBK_ROW_OF(rank);\n"
+  "  for (mbk_u32 row_number = from + mbk_lane(); row_number < to; row_number += 32) {\n"
+  "    const mbk_u64 row = MBK_ROW_OF(row_number);\n"
   "    for (mbk_u32 c = 0; c < MBK_WIDTH; c += 64 / sizeof(MBK_VECTOR)) {\n"
   "      mbk_prefetch(y + row * ldy + c);\n"
   "    }\n"
@@ -9597,7 +9605,7 @@ static const char *const mbi_source_spmv_gpu_many_many_cu[] = {
   "  mbk_many_clear(walk.sum);\n"
   "  walk.held = (mbk_many_sums *)(stage + MBK_STAGE_BYTES) + lane;\n"
   "  walk.count = 0;\n"
-  "  walk.rank = from + mbk_shuffle(MBK_ALL, before, (int)(team * MBK_WORDS), 32) + 1;\n"
+  "  walk.row_number = from + mbk_shuffle(MBK_ALL, before, (int)(team * MBK_WORDS), 32) + 1;\n"
   "  if (!MBK_COLUMNS && beta != (MBK_COMPUTE)0) {\n"
   "    mbk_many_ahead(y, ldy, row_id, from, to);\n"
   "  }\n"
@@ -9637,10 +9645,10 @@ static const char *const mbi_source_spmv_gpu_many_many_cu[] = {
   "#include \"spmv/gpu/many/copies.cuh\"\n\n\n\n"
   "#define MBK_PARTS MBK_WIDTH\n"
   "#define MBK_LEADING 1\n"
-  "#define MBK_RANK mbk_u32\n"
-  "#define MBK_TILE_RANK(tile) mbk_load(tile_row + (tile))\n"
-  "#include \"spmv/shared/fixup.cuh\"\n\n\n\n\n"
-  "MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, 4)\n",
+  "#define MBK_ROW_NUMBER mbk_u32\n"
+  "#define MBK_TILE_ROW_NUMBER(tile) mbk_load(tile_row + (tile))\n"
+  "#include \"spmv/shared/fixup.cuh\"\n\n\n\n\n",
+  "MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, 4)\n"
   "    mbk_many_fixup(const mbk_u32 *tile_row, const mbk_u32 *row_id, const mbk_u32 *empty_id,\n"
   "                   const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails, MBK_VECTOR *y,\n"
   "                   mbk_u64 ldy, mbk_u64 tiles, mbk_u64 empty_rows, MBK_SCALAR_PARAMETERS) {\n"
@@ -9652,8 +9660,8 @@ static const char *const mbi_source_spmv_gpu_many_many_cu[] = {
 
 static const char *const mbi_source_spmv_gpu_many_rows_cu[] = {
   "\n\n\n\n\n\n\n\n\n"
-  "#ifndef MBK_ROOM\n"
-  "#error \"define MBK_ROOM: nonzeros that a warp stages at once, a multiple of 128\"\n"
+  "#ifndef MBK_STAGED\n"
+  "#error \"define MBK_STAGED: nonzeros that a warp stages at once, a multiple of 128\"\n"
   "#endif\n"
   "#include \"spmv/gpu/many/lane.cuh\"\n\n"
   "#define MBK_ALL 0xffffffffu\n"
@@ -9663,17 +9671,18 @@ static const char *const mbi_source_spmv_gpu_many_rows_cu[] = {
   "#define MBK_MATRIX_LOAD mbk_load\n"
   "#endif\n\n\n\n"
   "template <class T>\n"
-  "MBK_DEVICE void mbk_rows_stage(T *room, const T *array, mbk_u64 from, mbk_u64 to, mbk_u64 nnz) {\n"
+  "MBK_DEVICE void mbk_rows_stage(T *stage, const T *array, mbk_u64 from, mbk_u64 to,\n"
+  "                               mbk_u64 nnz) {\n"
   "  const mbk_u32 n = MBK_ALIGNED ? 16 / sizeof(T) : 1, count = (mbk_u32)(to - from);\n"
   "#pragma unroll 4\n"
   "  for (mbk_u32 k = n * mbk_lane(); k < count; k += 32 * n) {\n"
   "    if (MBK_ALIGNED && from + k + n <= nnz) {\n"
-  "      mbk_copy_ahead(room + k, array + from + k);\n"
+  "      mbk_copy_ahead(stage + k, array + from + k);\n"
   "    } else {\n"
   "#pragma unroll\n"
   "      for (mbk_u32 j = 0; j < n; j++) {\n"
   "        if (k + j < count) {\n"
-  "          room[k + j] = MBK_MATRIX_LOAD(array + from + k + j);\n"
+  "          stage[k + j] = MBK_MATRIX_LOAD(array + from + k + j);\n"
   "        }\n"
   "      }\n"
   "    }\n"
@@ -9707,9 +9716,9 @@ static const char *const mbi_source_spmv_gpu_many_rows_cu[] = {
   "                              MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  mbk_i32 *const columns =\n"
-  "      (mbk_i32 *)(shared + mbk_thread() / 32 * MBK_ROOM *\n"
+  "      (mbk_i32 *)(shared + mbk_thread() / 32 * MBK_STAGED *\n"
   "                               (4 + (MBK_PATTERN ? 0 : (int)sizeof(MBK_VALUE))));\n"
-  "  MBK_VALUE *const factors = (MBK_VALUE *)(columns + MBK_ROOM);\n"
+  "  MBK_VALUE *const factors = (MBK_VALUE *)(columns + MBK_STAGED);\n"
   "  const mbk_u64 row = ((mbk_u64)mbk_block() * MBK_THREADS + mbk_thread()) / MBK_TEAM;\n"
   "  mbk_u64 begin = 0, end = 0;\n"
   "  mbk_many_row sum;\n"
@@ -9721,8 +9730,8 @@ static const char *const mbi_source_spmv_gpu_many_rows_cu[] = {
   "  const mbk_u64 last = mbk_shuffle(MBK_ALL, end, 31, 32);\n"
   "#pragma unroll 1\n"
   "  for (mbk_u64 piece = mbk_shuffle(MBK_ALL, begin, 0, 32) & ~(mbk_u64)3; piece < last;\n"
-  "       piece += MBK_ROOM) {\n"
-  "    const mbk_u64 behind = piece + MBK_ROOM < last ? piece + MBK_ROOM : last;\n"
+  "       piece += MBK_STAGED) {\n"
+  "    const mbk_u64 behind = piece + MBK_STAGED < last ? piece + MBK_STAGED : last;\n"
   "    mbk_warp_sync(MBK_ALL);\n"
   "    mbk_rows_stage(columns, col_ind, piece, behind, nnz);\n"
   "    if (!MBK_PATTERN) {\n"
@@ -9733,7 +9742,7 @@ static const char *const mbi_source_spmv_gpu_many_rows_cu[] = {
   "    mbk_await();\n"
   "    const mbk_u32 to = end > piece ? (mbk_u32)((end < behind ? end : behind) - piece) : 0;\n"
   "#pragma unroll 1\n"
-  "    for (mbk_u32 at = begin > piece ? (mbk_u32)(begin - piece < MBK_ROOM ? begin - piece : to)\n",
+  "    for (mbk_u32 at = begin > piece ? (mbk_u32)(begin - piece < MBK_STAGED ? begin - piece : to)\n",
   "                                    : 0;\n"
   "         at < to; at += MBK_UNROLL) {\n"
   "      mbk_rows_batch<packed>(columns + at, factors + at, to - at, x, x_step, sum);\n"
@@ -9933,7 +9942,8 @@ static const char *const mbi_source_spmv_stages_transpose_cu[] = {
   "        if ((left >> mbk_lane() & 1u) != 0 && ended < 32 && mbk_lane() <= last) {\n"
   "          row_of[at.k + mbk_lane()] = (mbk_i32)(low + ended);\n"
   "        }\n"
-  "        const mbk_u32 behind = left & mbk_ballot(MBK_ALL_LANES, ended == 32);\n\n"
+  "        const mbk_u32 behind =\n"
+  "            left & mbk_ballot(MBK_ALL_LANES, ended == 32);\n\n"
   "        if (behind != 0) {\n"
   "          mbk_transpose_row next = at;\n"
   "          next.k += 32 - (mbk_u32)mbk_popcount(behind);\n"
@@ -13072,8 +13082,8 @@ static const char *const mbi_source_spmv_study_split_study_cu[] = {
   "                 tails + mbk_block(), alpha, beta);\n"
   "}\n\n\n\n\n"
   "#define MBK_PARTS 1\n"
-  "#define MBK_RANK mbk_u64\n"
-  "#define MBK_TILE_RANK(chunk) (tile_row[chunk] / 2)\n"
+  "#define MBK_ROW_NUMBER mbk_u64\n"
+  "#define MBK_TILE_ROW_NUMBER(chunk) (tile_row[chunk] / 2)\n"
   "#define MBK_BACK MBK_ROW_PTR\n"
   "#define MBK_TILE_BACK(chunk) mbk_merge_back(tile_back, tile_row, chunk, MBK_STUDY)\n"
   "#include \"spmv/shared/fixup.cuh\"\n\n\n"
@@ -19215,10 +19225,11 @@ typedef union mbi_scalar {
 #define MBI_EPILOGUE_VECTORS 6
 #define MBI_EPILOGUE_CHUNK 8192  /* rows that one task takes on the CPU */
 #define MBI_EPILOGUE_THREADS 256 /* of a block of the kernel */
-#define MBI_EPILOGUE_BLOCKS 1024 /* at most, so that the last block adds them up in one step   \
-                                  */
-struct mbi_epilogue {            /* a copy of the user's */
-  merbit_epilogue given;         /* without its expressions */
+#define MBI_EPILOGUE_BLOCKS                                                                    \
+  1024                   /* at most, so that the last block adds them up in one step           \
+                          */
+struct mbi_epilogue {    /* a copy of the user's */
+  merbit_epilogue given; /* without its expressions */
   char result[MBI_EXPRESSION_SIZE], sums[2][MBI_EXPRESSION_SIZE]; /* for kernels; empty: none */
   /* For the library's own iterations: the include name of a file that says what the last block
    * does with the sums, and its argument; or NULL. */
@@ -19427,7 +19438,7 @@ static merbit_status mbi_expression_number(mbi_expression *e) {
   uint64_t bits;
   if (!mbi_expression_is(e, "inf")) {
     float single;
-    int known;
+    int read;
     if (e->length > MBI_EXPRESSION_DIGITS) {
       return mbi_expression_refuse(e, "has too many digits");
     }
@@ -19436,12 +19447,12 @@ static merbit_status mbi_expression_number(mbi_expression *e) {
     text[e->length] = '\n';
     (void)mbi_decimal_scan(text, &d);
     if (e->type == MERBIT_F32) {
-      known = mbi_decimal_f32(&d, &single);
+      read = mbi_decimal_f32(&d, &single);
       value = (double)single;
     } else {
-      known = mbi_decimal_f64(&d, &value);
+      read = mbi_decimal_f64(&d, &value);
     }
-    if (!known) {
+    if (!read) {
       return mbi_expression_refuse(e, "is beyond the largest number; use inf");
     }
   }
@@ -21430,7 +21441,7 @@ typedef struct mbi_bsr_tiles {
 /* The register scan with hubs (spmv/gpu/hubs/hubs.cu). */
 typedef struct mbi_hubs {
   mbi_scan_schedule scan; /* first, so that mbi_scan_of finds it */
-  uint64_t room;          /* hubs that fit in shared memory */
+  uint64_t capacity;      /* hubs that fit in shared memory */
   uint32_t count;         /* hubs that there are */
   mbi_devptr hub_col, codes;
   void *kernels[4]; /* CUfunction: assign, encode, product, sum */
@@ -21535,7 +21546,7 @@ typedef struct mbi_many {
   int team;               /* lanes per nonzero */
   int words;              /* nonzeros of a run, divided by 32 */
   int piece;              /* nonzeros of a run that are staged at once */
-  int room;               /* nonzeros that a warp stages if each team owns a row; 0 with runs */
+  int staged;             /* nonzeros that a warp stages if each team owns a row; 0 with runs */
   int unroll, threads, resident;
   unsigned shared;                /* bytes of shared memory of a block */
   void *loose, *collect, *spread; /* CUfunction */
@@ -21570,7 +21581,7 @@ typedef struct mbi_extracted {
   mbi_nonempty_rows nonempty;
   mbi_program program;
   void *kernels[4]; /* CUfunction: places, values; extraction: count, sums, offsets, fill */
-  int carved;       /* made by spmv/stages/extract_blocks.c */
+  int by_shape;     /* made by spmv/stages/extract_blocks.c */
 } mbi_extracted;
 
 /* A reordered plan's order, and where the values were that the plan moved:
@@ -21616,7 +21627,7 @@ typedef struct mbi_transpose {
 typedef struct mbi_values_search {
   mbi_program *program; /* of spmv/shared/device_csr.cu */
   mbi_devptr values;
-  mbi_devptr room;    /* holds a mbi_values_scratch */
+  mbi_devptr scratch; /* holds a mbi_values_scratch */
   mbi_devptr columns; /* a value for each column, when they have been asked for; else 0 */
   uint32_t against;   /* forms ruled out so far */
 } mbi_values_search;
@@ -22470,7 +22481,7 @@ static int mbi_epilogue_same(const char *a, const char *b) {
 }
 
 /* Returns the function for an epilogue of these expressions, or NULL. */
-MBI_INTERNAL merbit_epilogue_rows mbi_epilogue_known(const merbit_epilogue *given, merbit_type type) {
+MBI_INTERNAL merbit_epilogue_rows mbi_epilogue_builtin(const merbit_epilogue *given, merbit_type type) {
   size_t i;
   for (i = 0; i < sizeof mbi_epilogues / sizeof mbi_epilogues[0]; i++) {
     if (mbi_epilogue_same(given->result, mbi_epilogues[i].texts[0]) &&
@@ -22578,7 +22589,7 @@ MBI_INTERNAL merbit_status mbi_epilogue_take(merbit_plan *plan, const char *afte
   e->after = after;
   plan->stops = plan->making.stops;
   if (given->cpu == NULL) {
-    e->given.cpu = mbi_epilogue_known(given, mbi_plan_accumulator(plan));
+    e->given.cpu = mbi_epilogue_builtin(given, mbi_plan_accumulator(plan));
   }
   e->given.result = e->given.sums[0] = e->given.sums[1] = NULL;
   MBI_TRY(mbi_epilogue_take_one(plan, 0, "epilogue.result", given->result, e->result));
@@ -22665,7 +22676,7 @@ MBI_INTERNAL uint64_t mbi_epilogue_scratch_bytes(const merbit_plan *plan) {
 }
 
 /* Allocates a workspace's memory for an epilogue on the CPU. mbi_workspace_free releases it. */
-MBI_INTERNAL merbit_status mbi_epilogue_room(merbit_workspace *workspace) {
+MBI_INTERNAL merbit_status mbi_epilogue_allocate_sums(merbit_workspace *workspace) {
   const merbit_plan *plan = workspace->plan;
   void *sums = NULL;
   if (plan->epilogue == NULL) {
@@ -28409,7 +28420,7 @@ MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_context *context,
 
 /* Returns 1 if the plan is the transpose of a CSR in GPU memory, whose rows are then its
  * columns. */
-static int mbi_nonempty_know_columns(const merbit_plan *plan) {
+static int mbi_nonempty_has_column_offsets(const merbit_plan *plan) {
   const merbit_view *given = &plan->given;
   return plan->transpose.on_gpu && given->format == MERBIT_CSR &&
          given->memory == MERBIT_MEMORY_DEVICE &&
@@ -28419,15 +28430,15 @@ static int mbi_nonempty_know_columns(const merbit_plan *plan) {
 /* Fills plan->nonempty.column_counts, which must be zero. */
 static merbit_status mbi_nonempty_launch_columns(merbit_plan *plan) {
   merbit_context *context = plan->context;
-  const int known = mbi_nonempty_know_columns(plan);
-  const char *name = known ? "mbk_arrays_lengths" : "mbk_arrays_columns";
+  const int by_offsets = mbi_nonempty_has_column_offsets(plan);
+  const char *name = by_offsets ? "mbk_arrays_lengths" : "mbk_arrays_columns";
   mbi_devptr row_ptr = mbi_device_address(plan->given.row_ptr);
   uint32_t stride = (uint32_t)(plan->device.nnz / MBI_NONEMPTY_COLUMN_SAMPLES) + 1;
   void *kernel = NULL, *arguments[4];
   const merbit_status status =
       mbi_program_kernel(context, &plan->nonempty.program, name, &kernel);
-  arguments[0] = known ? (void *)&row_ptr : (void *)&plan->device.col_ind;
-  arguments[1] = known ? (void *)&plan->device.cols : (void *)&plan->device.nnz;
+  arguments[0] = by_offsets ? (void *)&row_ptr : (void *)&plan->device.col_ind;
+  arguments[1] = by_offsets ? (void *)&plan->device.cols : (void *)&plan->device.nnz;
   arguments[2] = &stride;
   arguments[3] = &plan->nonempty.column_counts;
   return status != MERBIT_OK
@@ -28435,7 +28446,7 @@ static merbit_status mbi_nonempty_launch_columns(merbit_plan *plan) {
              : mbi_device_launch(
                    context, kernel, name,
                    mbi_arrays_blocks(
-                       (int64_t)(known ? plan->device.cols : plan->device.nnz / stride)),
+                       (int64_t)(by_offsets ? plan->device.cols : plan->device.nnz / stride)),
                    MBI_ARRAYS_THREADS, 0, NULL, arguments);
 }
 
@@ -28480,15 +28491,15 @@ static merbit_status mbi_nonempty_count_columns(merbit_plan *plan, uint32_t *bin
   return status;
 }
 
-/* Sets hub_least and hub_share for the fullest columns, at most `room` of them and each with
- * two nonzeros of the sample or more: the least count of a hub, and the hubs' share of the
+/* Sets hub_least and hub_share for the fullest columns, at most `capacity` of them and each
+ * with two nonzeros of the sample or more: the least count of a hub, and the hubs' share of the
  * `sampled` nonzeros. */
 MBI_INTERNAL void mbi_nonempty_take_hubs(mbi_nonempty_rows *nonempty, const uint32_t *bins,
-                                         uint64_t sampled, uint64_t room) {
+                                         uint64_t sampled, uint64_t capacity) {
   uint64_t hubs = 0, cold = 0;
   uint32_t n;
   nonempty->hub_least = MBI_NONEMPTY_BINS;
-  for (n = MBI_NONEMPTY_BINS; n-- > 2 && hubs + bins[n] <= room;) {
+  for (n = MBI_NONEMPTY_BINS; n-- > 2 && hubs + bins[n] <= capacity;) {
     hubs += bins[n];
     nonempty->hub_least = n;
   }
@@ -28498,16 +28509,16 @@ MBI_INTERNAL void mbi_nonempty_take_hubs(mbi_nonempty_rows *nonempty, const uint
   nonempty->hub_share = hubs > 0 && cold < sampled ? 1.0 - (double)cold / (double)sampled : 0.0;
 }
 
-/* Computes plan->nonempty.hub_least and hub_share, unless they are known and the counts still
- * exist. */
-MBI_INTERNAL merbit_status mbi_nonempty_columns(merbit_plan *plan, uint64_t room) {
+/* Computes plan->nonempty.hub_least and hub_share, unless they are known and the counts
+ * still exist. */
+MBI_INTERNAL merbit_status mbi_nonempty_columns(merbit_plan *plan, uint64_t capacity) {
   uint32_t bins[MBI_NONEMPTY_BINS];
   const uint64_t nnz = plan->device.nnz, stride = nnz / MBI_NONEMPTY_COLUMN_SAMPLES + 1;
   if (nnz == 0 || (plan->nonempty.column_counts != 0 && !plan->nonempty.columns_coded)) {
     return MERBIT_OK;
   }
   MBI_TRY(mbi_nonempty_count_columns(plan, bins));
-  mbi_nonempty_take_hubs(&plan->nonempty, bins, nnz / stride, room);
+  mbi_nonempty_take_hubs(&plan->nonempty, bins, nnz / stride, capacity);
   return MERBIT_OK;
 }
 
@@ -28624,7 +28635,7 @@ MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_context *context,
   merbit_status status =
       mbi_program_kernel(context, &nonempty->program, "mbk_arrays_compact", &compact);
   if (status == MERBIT_OK) {
-    status = mbi_device_allocate_parts(context, "ranks of rows", apart ? 2 : 3, parts, bytes);
+    status = mbi_device_allocate_parts(context, "lists of rows", apart ? 2 : 3, parts, bytes);
   }
   if (status == MERBIT_OK && apart) {
     status = mbi_device_allocate(context, starts, "starts of rows", &row_start);
@@ -28757,17 +28768,18 @@ MBI_INTERNAL int mbi_scan_resident(const merbit_plan *plan) {
   const int packs = mbi_scan_of(plan)->steps / mbi_scan_widest(mbi_plan_accumulator(plan)),
             threads = mbi_scan_of(plan)->threads;
   const int single = mbi_plan_accumulator(plan) == MERBIT_F32;
-  const int known = plan->context->device.compute_capability == 90 && mbi_scan_aligned(plan) &&
-                    mbi_scan_of(plan)->pack >= mbi_scan_widest(mbi_plan_accumulator(plan)) &&
-                    !mbi_scan_looks_up(plan) && !mbi_plan_has_semiring(plan) &&
-                    plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE;
-  const int full = (mbi_scan_of(plan)->whole ? 1 : single ? 2 : 3) + known;
+  const int packs_fit =
+      plan->context->device.compute_capability == 90 && mbi_scan_aligned(plan) &&
+      mbi_scan_of(plan)->pack >= mbi_scan_widest(mbi_plan_accumulator(plan)) &&
+      !mbi_scan_looks_up(plan) && !mbi_plan_has_semiring(plan) &&
+      plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE;
+  const int full = (mbi_scan_of(plan)->whole ? 1 : single ? 2 : 3) + packs_fit;
   /* Many narrow packs by rows spill at 1,024 threads where addresses take more registers. */
   const int tight = plan->context->device.compute_capability >= 100 && packs == 4 && single &&
                     plan->device.form == MBI_VALUES_ROW;
   /* With accumulators of 16 bytes, a lane's other state takes twice the registers. */
-  const int heavy = mbi_plan_accumulator(plan) == MERBIT_C128;
-  const int blocks = (heavy                      ? (packs > 16  ? 256
+  const int wide_accumulator = mbi_plan_accumulator(plan) == MERBIT_C128;
+  const int blocks = (wide_accumulator           ? (packs > 16  ? 256
                                                     : packs > 8 ? 384
                                                                 : 512)
                       : packs > 14               ? 384
@@ -28804,9 +28816,9 @@ static uint64_t mbi_scan_at_once(const merbit_plan *plan, int steps) {
   return (uint64_t)plan->context->device.multiprocessors * 31 * 32 * (uint64_t)steps;
 }
 
-/* Returns 1 if one launch over whole rows pays: if the whole matrix is in flight at once and no
- * row takes a block more than one round, and for larger matrices of short rows, whose ends the
- * fix-up would look for. */
+/* Returns 1 if one launch over whole rows pays: if the whole matrix is in flight at once
+ * and no row takes a block more than one round, and for larger matrices of short rows, whose
+ * ends the fix-up would look for. */
 static int mbi_scan_suits_whole(const merbit_plan *plan, uint64_t round) {
   const uint64_t nnz = plan->device.nnz, longest = plan->nonempty.longest;
   return nnz <= mbi_scan_at_once(plan, 12)   ? longest <= round
@@ -28837,13 +28849,18 @@ static void mbi_scan_defaults(merbit_plan *plan) {
   const int single = mbi_plan_accumulator(plan) == MERBIT_F32;
   /* 12 steps would spill in f64 with alpha and beta in GPU memory, and from compute capability
    * 10.0 on, where addresses take more registers. */
-  const int roomy = single || (wish->scalar_memory != MERBIT_MEMORY_DEVICE &&
-                               plan->context->device.compute_capability < 100);
-  const int heavy = mbi_plan_accumulator(plan) == MERBIT_C128; /* see mbi_scan_resident */
-  const int most = heavy ? 4 : roomy ? 12 : 8;
-  const int once = nnz <= mbi_scan_at_once(plan, most);
-  int threads = once && !heavy ? 1024 : 512;
-  int steps = heavy ? 4 : nnz <= mbi_scan_at_once(plan, 8) ? 8 : once ? 12 : single ? 8 : 4;
+  const int registers_suffice = single || (wish->scalar_memory != MERBIT_MEMORY_DEVICE &&
+                                           plan->context->device.compute_capability < 100);
+  const int wide_accumulator =
+      mbi_plan_accumulator(plan) == MERBIT_C128; /* see mbi_scan_resident */
+  const int most = wide_accumulator ? 4 : registers_suffice ? 12 : 8;
+  const int all_at_once = nnz <= mbi_scan_at_once(plan, most);
+  int threads = all_at_once && !wide_accumulator ? 1024 : 512;
+  int steps = wide_accumulator                   ? 4
+              : nnz <= mbi_scan_at_once(plan, 8) ? 8
+              : all_at_once                      ? 12
+              : single                           ? 8
+                                                 : 4;
   s->pack = single && !plan->streaming ? 2 : mbi_scan_widest(mbi_plan_accumulator(plan));
   s->steps = wish->sigma != 0 ? wish->sigma : steps;
   s->threads = wish->block_threads != 0 ? wish->block_threads : threads;
@@ -28855,7 +28872,7 @@ static void mbi_scan_defaults(merbit_plan *plan) {
     const int wide = s->pack == mbi_scan_widest(mbi_plan_accumulator(plan));
     const int twice = mbi_scan_takes_twice(plan);
     s->pack = twice ? 2 * mbi_scan_widest(mbi_plan_accumulator(plan)) : s->pack;
-    if (heavy) {
+    if (wide_accumulator) {
       threads = nnz < processors * 16384 ? 128 : 256;
     } else if (nnz < processors * 16384) { /* short tiles in small blocks, for latency */
       steps = 4;
@@ -29012,7 +29029,7 @@ static merbit_status mbi_scan_build(merbit_plan *plan) {
 }
 
 /* Makes plan->nonempty, and lists the rows if some are empty. */
-MBI_INTERNAL merbit_status mbi_scan_rank(merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_scan_nonempty(merbit_plan *plan) {
   if (!mbi_nonempty_fit(plan)) {
     return mbi_fail(plan->context, MERBIT_TOO_LARGE,
                     "%s takes fewer than 2^32 - 1 rows, not %" PRIu64
@@ -29061,7 +29078,7 @@ static merbit_status mbi_scan_cut(merbit_plan *plan) {
 
 /* Builds SCAN's arrays for plan->device. On failure the caller runs mbi_scan_destroy. */
 MBI_INTERNAL merbit_status mbi_scan_create(merbit_plan *plan) {
-  MBI_TRY(mbi_scan_rank(plan));
+  MBI_TRY(mbi_scan_nonempty(plan));
   MBI_TRY(mbi_scan_size(plan));
   MBI_TRY(mbi_scan_specialise(plan));
   MBI_TRY(mbi_scan_schedule_create(plan));
@@ -29226,7 +29243,8 @@ MBI_INTERNAL const mbi_cuda_method mbi_scan_method = {
 /* Merge path on the host: sizes and launches; nothing is built. spmv/gpu/merge/merge.cu
  * describes the method. */
 
-/* ---- Encode: sizes, from what is known without a look at the matrix ---------------------- */
+/* ---- Encode: sizes, from the plan alone
+ * ---------------------- */
 
 /* Returns the state of a plan by this method. */
 MBI_INTERNAL mbi_merge_path *mbi_merge_path_of(const merbit_plan *plan) {
@@ -29239,15 +29257,16 @@ static int mbi_merge_resident(const merbit_plan *plan) {
   const mbi_merge_path *p = mbi_merge_path_of(plan);
   const int single = mbi_plan_accumulator(plan) == MERBIT_F32,
             words = p->steps * (single ? 1 : 2);
-  const int heavy = mbi_plan_accumulator(plan) == MERBIT_C128; /* see mbi_scan_resident */
-  const int known = plan->context->device.compute_capability == 90 && mbi_scan_aligned(plan) &&
-                    plan->device.offset_type == MERBIT_INDEX_32 &&
-                    !mbi_plan_has_semiring(plan) &&
-                    plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE;
-  const int threads = heavy                        ? (p->steps > 8 ? 384 : 512)
+  const int wide_accumulator =
+      mbi_plan_accumulator(plan) == MERBIT_C128; /* see mbi_scan_resident */
+  const int packs_fit = plan->context->device.compute_capability == 90 &&
+                        mbi_scan_aligned(plan) && plan->device.offset_type == MERBIT_INDEX_32 &&
+                        !mbi_plan_has_semiring(plan) &&
+                        plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE;
+  const int threads = wide_accumulator             ? (p->steps > 8 ? 384 : 512)
                       : words > 24                 ? 512
                       : words > (single ? 12 : 16) ? 768
-                      : words > 8 || !known        ? 1024
+                      : words > 8 || !packs_fit    ? 1024
                       : p->pack == 2               ? 1280
                                                    : 1536;
   const int blocks = threads / p->threads;
@@ -29455,7 +29474,8 @@ MBI_INTERNAL mbi_binned *mbi_binned_of(const merbit_plan *plan) {
   return (mbi_binned *)plan->state;
 }
 
-#define MBI_BINNED_ROOM 229376u /* bytes of shared memory that wide strips and parts need */
+#define MBI_BINNED_WIDE_SHARED                                                                 \
+  229376u /* bytes of shared memory that wide strips and parts need */
 
 MBI_INTERNAL uint64_t mbi_binned_group(const merbit_plan *plan) {
   return 32 / mbi_type_size(plan->type);
@@ -29467,10 +29487,10 @@ MBI_INTERNAL uint64_t mbi_binned_group(const merbit_plan *plan) {
  * block gets half. */
 static void mbi_binned_defaults(merbit_plan *plan) {
   mbi_binned *b = mbi_binned_of(plan);
-  const uint64_t room = (uint64_t)plan->context->device.shared_bytes_per_block;
-  const int little = room < MBI_BINNED_ROOM;
+  const uint64_t limit = (uint64_t)plan->context->device.shared_bytes_per_block;
+  const int little = limit < MBI_BINNED_WIDE_SHARED;
   const uint64_t size = mbi_type_size(plan->type), part = 65536 / size;
-  const uint64_t strip = little ? room / 2 / size / 1024 * 1024 : 98304 / size;
+  const uint64_t strip = little ? limit / 2 / size / 1024 * 1024 : 98304 / size;
   const uint64_t strips = strip > 0 ? (plan->device.cols + strip - 1) / strip : 0;
   const int wide =
       !little && strips * (plan->device.nnz / part + 1) > plan->device.nnz / (128 / size);
@@ -29510,7 +29530,7 @@ MBI_INTERNAL merbit_status mbi_binned_size(merbit_plan *plan) {
   mbi_binned *b = mbi_binned_of(plan);
   mbi_scan_schedule *s = mbi_scan_of(plan);
   merbit_context *context = plan->context;
-  const uint64_t room = (uint64_t)context->device.shared_bytes_per_block;
+  const uint64_t limit = (uint64_t)context->device.shared_bytes_per_block;
   uint64_t full; /* bytes of a part without padding */
   mbi_binned_defaults(plan);
   if (b->strip < 1024 || b->strip > 65536 || b->warp_tiles < 1 || b->warp_tiles > 8 ||
@@ -29525,21 +29545,21 @@ MBI_INTERNAL merbit_status mbi_binned_size(merbit_plan *plan) {
   s->tiles = (plan->device.nnz + 32 * MBI_BINNED_STEPS - 1) / (32 * MBI_BINNED_STEPS);
   b->part_nonzeros = (uint64_t)(b->warp_tiles * s->threads) * MBI_BINNED_STEPS;
   full = mbi_binned_sum_shared(plan, b->part_nonzeros / mbi_binned_group(plan));
-  s->resident = s->threads > 512 || 2 * full > room ? 1 : 2;
+  s->resident = s->threads > 512 || 2 * full > limit ? 1 : 2;
   b->strips = (plan->device.cols + b->strip - 1) / b->strip;
   b->parts = (plan->device.nnz + b->part_nonzeros - 1) / b->part_nonzeros;
-  if (s->tiles > (uint64_t)INT32_MAX || b->strips * 12 > room) {
+  if (s->tiles > (uint64_t)INT32_MAX || b->strips * 12 > limit) {
     return mbi_fail(context, MERBIT_TOO_LARGE,
                     "%" PRIu64 " strips of columns and %" PRIu64
                     " parts are too many; use another plan_desc.method",
                     b->strips, b->parts);
   }
-  if (mbi_binned_multiply_shared(plan) > room) {
+  if (mbi_binned_multiply_shared(plan) > limit) {
     return mbi_fail(context, MERBIT_TOO_LARGE,
                     "a strip of %" PRIu64 " columns takes %" PRIu64
                     " bytes of shared memory, of which there are %" PRIu64
                     "; lower plan_desc.sigma",
-                    b->strip, mbi_binned_multiply_shared(plan), room);
+                    b->strip, mbi_binned_multiply_shared(plan), limit);
   }
   mbi_scan_size_rows(plan);
   return MERBIT_OK;
@@ -29764,7 +29784,7 @@ static merbit_status mbi_binned_store(merbit_plan *plan) {
 MBI_INTERNAL merbit_status mbi_binned_create(merbit_plan *plan) {
   mbi_binned *b = mbi_binned_of(plan);
   merbit_context *context = plan->context;
-  MBI_TRY(mbi_scan_rank(plan));
+  MBI_TRY(mbi_scan_nonempty(plan));
   MBI_TRY(mbi_binned_size(plan));
   MBI_TRY(mbi_binned_specialise(plan));
   MBI_TRY(mbi_scan_schedule_create(plan));
@@ -29878,7 +29898,8 @@ MBI_INTERNAL const mbi_cuda_method mbi_binned_method = {
 /* HUBS on the host: finds the hubs, encodes the columns, launches the product.
  * spmv/gpu/hubs/hubs.cu describes the method. */
 
-/* ---- Encode: room for hubs, tiles -------------------------------------------------------- */
+/* ---- Encode: hubs in shared memory, tiles -------------------------------------------------
+ */
 
 /* Returns the state of a plan by this method. */
 MBI_INTERNAL mbi_hubs *mbi_hubs_of(const merbit_plan *plan) {
@@ -29886,16 +29907,17 @@ MBI_INTERNAL mbi_hubs *mbi_hubs_of(const merbit_plan *plan) {
 }
 
 #define MBI_HUBS_THREADS 1024
-#define MBI_HUBS_ROOM 160 /* kilobytes of x in shared memory; the rest of it serves as L1 */
+#define MBI_HUBS_KILOBYTES                                                                     \
+  160 /* kilobytes of x in shared memory; the rest of it serves as L1 */
 
-MBI_INTERNAL uint64_t mbi_hubs_room(const merbit_plan *plan) {
+MBI_INTERNAL uint64_t mbi_hubs_capacity(const merbit_plan *plan) {
   const uint64_t bytes =
-      1024 * (uint64_t)(plan->desc.omega != 0 ? plan->desc.omega : MBI_HUBS_ROOM);
+      1024 * (uint64_t)(plan->desc.omega != 0 ? plan->desc.omega : MBI_HUBS_KILOBYTES);
   const uint64_t most = (uint64_t)plan->context->device.shared_bytes_per_block;
   const uint64_t old =
       (uint64_t)MBI_HUBS_THREADS * mbi_type_size(plan->type) + mbi_value_shared(plan);
-  const uint64_t room = bytes + old <= most ? bytes : most > old ? most - old : 0;
-  return room / mbi_type_size(plan->type);
+  const uint64_t space = bytes + old <= most ? bytes : most > old ? most - old : 0;
+  return space / mbi_type_size(plan->type);
 }
 
 /* Computes the sizes of the specialisation. Needs plan->nonempty. */
@@ -29907,7 +29929,7 @@ MBI_INTERNAL merbit_status mbi_hubs_size(merbit_plan *plan) {
   s->steps = plan->desc.sigma != 0 ? plan->desc.sigma : plan->type == MERBIT_F32 ? 8 : 4;
   s->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : MBI_HUBS_THREADS;
   s->resident = 1;
-  h->room = mbi_hubs_room(plan);
+  h->capacity = mbi_hubs_capacity(plan);
   if (plan->desc.omega < 0 || plan->desc.omega > 224 || s->steps < 1 || s->steps > 32 ||
       s->steps % s->pack != 0 || s->threads < 32 || s->threads > MBI_HUBS_THREADS ||
       s->threads % 32 != 0) {
@@ -29936,7 +29958,7 @@ MBI_INTERNAL merbit_status mbi_hubs_size(merbit_plan *plan) {
 
 MBI_INTERNAL void mbi_hubs_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   mbi_scan_preamble(plan, preamble);
-  mbi_preamble_define_int(preamble, "MBK_HUBS", (int)mbi_hubs_of(plan)->room);
+  mbi_preamble_define_int(preamble, "MBK_HUBS", (int)mbi_hubs_of(plan)->capacity);
 }
 
 static merbit_status mbi_hubs_specialise(merbit_plan *plan) {
@@ -29958,7 +29980,7 @@ static merbit_status mbi_hubs_specialise(merbit_plan *plan) {
 /* Returns the bytes of shared memory of a product. */
 MBI_INTERNAL unsigned mbi_hubs_shared(const merbit_plan *plan, int adds) {
   const uint64_t count =
-      mbi_hubs_of(plan)->room + (adds ? (uint64_t)mbi_scan_of(plan)->threads : 0);
+      mbi_hubs_of(plan)->capacity + (adds ? (uint64_t)mbi_scan_of(plan)->threads : 0);
   return mbi_value_shared(plan) + (unsigned)(count * mbi_type_size(plan->type));
 }
 
@@ -29967,7 +29989,7 @@ MBI_INTERNAL unsigned mbi_hubs_shared(const merbit_plan *plan, int adds) {
 static merbit_status mbi_hubs_encode(merbit_plan *plan) {
   mbi_hubs *h = mbi_hubs_of(plan);
   merbit_context *context = plan->context;
-  uint32_t least = plan->nonempty.hub_least, room = (uint32_t)h->room;
+  uint32_t least = plan->nonempty.hub_least, room = (uint32_t)h->capacity;
   /* Codes overwrite the counts, and the number of hubs the first bin after them: an allocation
    * would cost as much as a product. */
   mbi_devptr code = plan->nonempty.column_counts;
@@ -30007,9 +30029,9 @@ MBI_INTERNAL merbit_status mbi_hubs_create(merbit_plan *plan) {
   mbi_hubs *h = mbi_hubs_of(plan);
   merbit_context *context = plan->context;
   const uint64_t codes = plan->device.nnz * sizeof(int32_t);
-  MBI_TRY(mbi_scan_rank(plan));
+  MBI_TRY(mbi_scan_nonempty(plan));
   MBI_TRY(mbi_hubs_size(plan));
-  MBI_TRY(mbi_nonempty_columns(plan, h->room));
+  MBI_TRY(mbi_nonempty_columns(plan, h->capacity));
   MBI_TRY(mbi_hubs_specialise(plan));
   MBI_TRY(mbi_device_reserve_shared(context, h->kernels[2], "mbk_hubs_product",
                                     mbi_hubs_shared(plan, 0)));
@@ -30018,13 +30040,13 @@ MBI_INTERNAL merbit_status mbi_hubs_create(merbit_plan *plan) {
   MBI_TRY(mbi_scan_schedule_create(plan));
   {
     mbi_devptr *const parts[] = {&h->codes, &h->hub_col};
-    const uint64_t bytes[] = {codes, h->room * sizeof(uint32_t)};
+    const uint64_t bytes[] = {codes, h->capacity * sizeof(uint32_t)};
     MBI_TRY(mbi_device_allocate_parts(context, "columns by codes", 2, parts, bytes));
   }
   if (plan->device.nnz > 0) {
     MBI_TRY(mbi_hubs_encode(plan));
   }
-  plan->schedule_bytes += codes + h->room * sizeof(uint32_t);
+  plan->schedule_bytes += codes + h->capacity * sizeof(uint32_t);
   plan->stream_bytes += mbi_device_csr_stream_bytes(plan);
   return MERBIT_OK;
 }
@@ -30073,7 +30095,7 @@ static merbit_status mbi_hubs_multiply(merbit_plan *plan, mbi_devptr carries, co
 
 MBI_INTERNAL void mbi_hubs_info(const merbit_plan *plan, merbit_plan_info *info) {
   mbi_scan_info(plan, info);
-  info->omega = (int)(mbi_hubs_of(plan)->room * mbi_type_size(plan->type) / 1024);
+  info->omega = (int)(mbi_hubs_of(plan)->capacity * mbi_type_size(plan->type) / 1024);
 }
 
 static int mbi_hubs_describe(const merbit_plan *plan, char *text, size_t size) {
@@ -30584,7 +30606,7 @@ static merbit_status mbi_bsr_allocate(merbit_plan *plan) {
 /* Makes the tiles of the blocks whose places are in plan->device, as a CSR. On failure the
  * caller runs mbi_bsr_destroy. */
 MBI_INTERNAL merbit_status mbi_bsr_create(merbit_plan *plan) {
-  MBI_TRY(mbi_scan_rank(plan));
+  MBI_TRY(mbi_scan_nonempty(plan));
   MBI_TRY(mbi_bsr_size(plan));
   MBI_TRY(mbi_bsr_take_values(plan));
   MBI_TRY(mbi_bsr_specialise(plan));
@@ -33406,12 +33428,12 @@ static merbit_status mbi_cb_encode(merbit_plan *plan, mbi_cb_format *format) {
  * by padding that the kernel prefetches. */
 static merbit_status mbi_cb_upload(merbit_plan *plan, const void *source, uint64_t bytes,
                                    const char *what, merbit_status status, mbi_devptr *target) {
-  const uint64_t room = bytes + (target == &mbi_cb_of(plan)->data ? MBI_CB_AHEAD : 0);
+  const uint64_t padded = bytes + (target == &mbi_cb_of(plan)->data ? MBI_CB_AHEAD : 0);
   if (status == MERBIT_OK) {
-    status = mbi_device_allocate(plan->context, room, what, target);
+    status = mbi_device_allocate(plan->context, padded, what, target);
   }
   if (status == MERBIT_OK) {
-    plan->schedule_bytes += room;
+    plan->schedule_bytes += padded;
     status = mbi_device_upload(plan->context, *target, source, (size_t)bytes);
   }
   return status;
@@ -33615,7 +33637,7 @@ typedef struct mbi_values_scratch { /* in GPU memory */
   unsigned char number[MBI_VALUES_KEYS];
 } mbi_values_scratch;
 
-#define MBI_VALUES_AT(look, field) ((look)->room + offsetof(mbi_values_scratch, field))
+#define MBI_VALUES_AT(search, field) ((search)->scratch + offsetof(mbi_values_scratch, field))
 
 MBI_INTERNAL int64_t mbi_values_blocks(uint64_t count) {
   return count / 256 < MBI_VALUES_BLOCKS ? (int64_t)(count / 256 + 1) : MBI_VALUES_BLOCKS;
@@ -33671,25 +33693,27 @@ static mbi_value_form mbi_values_shortest(const merbit_plan *plan, uint32_t form
 
 /* ---- Looking at values ------------------------------------------------------------------- */
 
-static merbit_status mbi_values_launch(merbit_plan *plan, mbi_values_search *look,
+static merbit_status mbi_values_launch(merbit_plan *plan, mbi_values_search *search,
                                        const char *name, int64_t blocks, uint64_t shared,
                                        void **arguments) {
   void *kernel = NULL;
-  const merbit_status status = mbi_program_kernel(plan->context, look->program, name, &kernel);
+  const merbit_status status =
+      mbi_program_kernel(plan->context, search->program, name, &kernel);
   return status != MERBIT_OK ? status
                              : mbi_device_launch(plan->context, kernel, name, blocks, 256,
                                                  (unsigned)shared, NULL, arguments);
 }
 
-static merbit_status mbi_values_answer(merbit_plan *plan, mbi_values_search *look) {
-  return mbi_device_download(plan->context, &look->against, MBI_VALUES_AT(look, against),
-                             sizeof look->against);
+static merbit_status mbi_values_answer(merbit_plan *plan, mbi_values_search *search) {
+  return mbi_device_download(plan->context, &search->against, MBI_VALUES_AT(search, against),
+                             sizeof search->against);
 }
 
 /* Starts a search: a sample of the values at `values` rules out forms. The kernels are those of
  * an arrays program. Call mbi_values_search_end afterwards, on failure too. */
 MBI_INTERNAL merbit_status mbi_values_search_begin(merbit_plan *plan, mbi_program *program,
-                                                   mbi_devptr values, mbi_values_search *look) {
+                                                   mbi_devptr values,
+                                                   mbi_values_search *search) {
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->device;
   const uint64_t windows = csr->nnz / MBI_VALUES_WINDOW + 1;
@@ -33697,20 +33721,20 @@ MBI_INTERNAL merbit_status mbi_values_search_begin(merbit_plan *plan, mbi_progra
   mbi_devptr keys, distinct, against;
   void *arguments[9];
   merbit_status status;
-  memset(look, 0, sizeof *look);
-  look->program = program;
-  look->values = values;
+  memset(search, 0, sizeof *search);
+  search->program = program;
+  search->values = values;
   status = mbi_device_allocate(context, sizeof(mbi_values_scratch), "what the values are like",
-                               &look->room);
+                               &search->scratch);
   if (status == MERBIT_OK) {
-    status = mbi_device_zero(context, look->room, sizeof(mbi_values_scratch), NULL);
+    status = mbi_device_zero(context, search->scratch, sizeof(mbi_values_scratch), NULL);
   }
-  keys = MBI_VALUES_AT(look, keys);
-  distinct = MBI_VALUES_AT(look, distinct);
-  against = MBI_VALUES_AT(look, against);
+  keys = MBI_VALUES_AT(search, keys);
+  distinct = MBI_VALUES_AT(search, distinct);
+  against = MBI_VALUES_AT(search, against);
   arguments[0] = &csr->row_ptr;
   arguments[1] = &csr->col_ind;
-  arguments[2] = &look->values;
+  arguments[2] = &search->values;
   arguments[3] = &csr->rows;
   arguments[4] = &csr->nnz;
   arguments[5] = &wide;
@@ -33719,113 +33743,114 @@ MBI_INTERNAL merbit_status mbi_values_search_begin(merbit_plan *plan, mbi_progra
   arguments[8] = &against;
   if (status == MERBIT_OK) {
     status = mbi_values_launch(
-        plan, look, "mbk_forms_sample",
+        plan, search, "mbk_forms_sample",
         (int64_t)(windows < MBI_VALUES_SAMPLES ? windows : MBI_VALUES_SAMPLES),
         MBI_VALUES_SAMPLE_SHARED, arguments);
   }
-  return status == MERBIT_OK ? mbi_values_answer(plan, look) : status;
+  return status == MERBIT_OK ? mbi_values_answer(plan, search) : status;
 }
 
-MBI_INTERNAL void mbi_values_search_end(merbit_plan *plan, mbi_values_search *look) {
-  mbi_device_release(plan->context, look->room);
-  mbi_device_release(plan->context, look->columns);
+MBI_INTERNAL void mbi_values_search_end(merbit_plan *plan, mbi_values_search *search) {
+  mbi_device_release(plan->context, search->scratch);
+  mbi_device_release(plan->context, search->columns);
 }
 
 /* Checks the elementwise forms for all values. */
-static merbit_status mbi_values_check(merbit_plan *plan, mbi_values_search *look,
+static merbit_status mbi_values_check(merbit_plan *plan, mbi_values_search *search,
                                       mbi_value_form form) {
   uint32_t wide = plan->type == MERBIT_F64, asked = MBI_FORM(form);
-  mbi_devptr against = MBI_VALUES_AT(look, against);
+  mbi_devptr against = MBI_VALUES_AT(search, against);
   void *arguments[5];
-  arguments[0] = &look->values;
+  arguments[0] = &search->values;
   arguments[1] = &plan->device.nnz;
   arguments[2] = &wide;
   arguments[3] = &asked;
   arguments[4] = &against;
-  return mbi_values_launch(plan, look, "mbk_forms_check", mbi_values_blocks(plan->device.nnz),
+  return mbi_values_launch(plan, search, "mbk_forms_check", mbi_values_blocks(plan->device.nnz),
                            0, arguments);
 }
 
-static merbit_status mbi_values_collect(merbit_plan *plan, mbi_values_search *look) {
+static merbit_status mbi_values_collect(merbit_plan *plan, mbi_values_search *search) {
   uint32_t wide = plan->type == MERBIT_F64;
-  mbi_devptr keys = MBI_VALUES_AT(look, keys), distinct = MBI_VALUES_AT(look, distinct);
-  mbi_devptr against = MBI_VALUES_AT(look, against);
+  mbi_devptr keys = MBI_VALUES_AT(search, keys), distinct = MBI_VALUES_AT(search, distinct);
+  mbi_devptr against = MBI_VALUES_AT(search, against);
   void *arguments[6];
-  arguments[0] = &look->values;
+  arguments[0] = &search->values;
   arguments[1] = &plan->device.nnz;
   arguments[2] = &wide;
   arguments[3] = &keys;
   arguments[4] = &distinct;
   arguments[5] = &against;
-  return mbi_values_launch(plan, look, "mbk_forms_collect", mbi_values_blocks(plan->device.nnz),
+  return mbi_values_launch(plan, search, "mbk_forms_collect",
+                           mbi_values_blocks(plan->device.nnz),
                            MBI_VALUES_KEYS * sizeof(uint64_t), arguments);
 }
 
 /* Checks whether values are constant in every row, and completes search->against. */
-static merbit_status mbi_values_check_rows(merbit_plan *plan, mbi_values_search *look) {
+static merbit_status mbi_values_check_rows(merbit_plan *plan, mbi_values_search *search) {
   const uint64_t rows = plan->device.rows, nnz = plan->device.nnz;
   uint32_t wide = plan->type == MERBIT_F64;
   uint64_t found[2] = {0, 0};
-  mbi_devptr changes = MBI_VALUES_AT(look, changes);
+  mbi_devptr changes = MBI_VALUES_AT(search, changes);
   void *arguments[6];
   merbit_status status;
   arguments[0] = &plan->device.row_ptr;
-  arguments[1] = &look->values;
+  arguments[1] = &search->values;
   arguments[2] = &plan->device.rows;
   arguments[3] = &plan->device.nnz;
   arguments[4] = &wide;
   arguments[5] = &changes;
-  status = mbi_values_launch(plan, look, "mbk_forms_changes",
+  status = mbi_values_launch(plan, search, "mbk_forms_changes",
                              mbi_values_blocks(rows > nnz ? rows : nnz), 0, arguments);
   if (status == MERBIT_OK) {
     status = mbi_device_download(plan->context, found, changes, sizeof found);
   }
-  look->against |= found[0] != found[1] ? MBI_FORM(MBI_VALUES_ROW) : 0;
+  search->against |= found[0] != found[1] ? MBI_FORM(MBI_VALUES_ROW) : 0;
   return status;
 }
 
 /* Computes search->columns, and *have: whether these are the values of all nonzeros. */
-static merbit_status mbi_values_check_columns(merbit_plan *plan, mbi_values_search *look) {
+static merbit_status mbi_values_check_columns(merbit_plan *plan, mbi_values_search *search) {
   const uint64_t bytes = mbi_values_bytes(plan, MBI_VALUES_COLUMN);
   uint32_t wide = plan->type == MERBIT_F64;
-  mbi_devptr against = MBI_VALUES_AT(look, against);
+  mbi_devptr against = MBI_VALUES_AT(search, against);
   void *arguments[6];
   merbit_status status =
-      mbi_device_allocate(plan->context, bytes, "the values of columns", &look->columns);
+      mbi_device_allocate(plan->context, bytes, "the values of columns", &search->columns);
   if (status == MERBIT_OK) {
-    status = mbi_device_zero(plan->context, look->columns, (size_t)bytes, NULL);
+    status = mbi_device_zero(plan->context, search->columns, (size_t)bytes, NULL);
   }
   arguments[0] = &plan->device.col_ind;
-  arguments[1] = &look->values;
+  arguments[1] = &search->values;
   arguments[2] = &plan->device.nnz;
   arguments[3] = &wide;
-  arguments[4] = &look->columns;
+  arguments[4] = &search->columns;
   arguments[5] = &against;
   if (status == MERBIT_OK) {
-    status = mbi_values_launch(plan, look, "mbk_forms_columns",
+    status = mbi_values_launch(plan, search, "mbk_forms_columns",
                                mbi_values_blocks(plan->device.nnz), 0, arguments);
   }
   return status == MERBIT_OK
-             ? mbi_values_launch(plan, look, "mbk_forms_differ",
+             ? mbi_values_launch(plan, search, "mbk_forms_differ",
                                  mbi_values_blocks(plan->device.nnz), 0, arguments)
              : status;
 }
 
 /* Finds out whether all values have a form that the sample has not ruled out. */
-MBI_INTERNAL merbit_status mbi_values_have(merbit_plan *plan, mbi_values_search *look,
+MBI_INTERNAL merbit_status mbi_values_have(merbit_plan *plan, mbi_values_search *search,
                                            mbi_value_form form, int *have) {
   *have = 0;
-  if ((look->against & MBI_FORM(form)) != 0) {
+  if ((search->against & MBI_FORM(form)) != 0) {
     return MERBIT_OK;
   }
-  MBI_TRY(form == MBI_VALUES_ROW      ? mbi_values_check_rows(plan, look)
-          : form == MBI_VALUES_COLUMN ? mbi_values_check_columns(plan, look)
-          : form == MBI_VALUES_TABLE  ? mbi_values_collect(plan, look)
-                                      : mbi_values_check(plan, look, form));
+  MBI_TRY(form == MBI_VALUES_ROW      ? mbi_values_check_rows(plan, search)
+          : form == MBI_VALUES_COLUMN ? mbi_values_check_columns(plan, search)
+          : form == MBI_VALUES_TABLE  ? mbi_values_collect(plan, search)
+                                      : mbi_values_check(plan, search, form));
   if (form != MBI_VALUES_ROW) {
-    MBI_TRY(mbi_values_answer(plan, look));
+    MBI_TRY(mbi_values_answer(plan, search));
   }
-  *have = (look->against & MBI_FORM(form)) == 0;
+  *have = (search->against & MBI_FORM(form)) == 0;
   return MERBIT_OK;
 }
 
@@ -33833,19 +33858,19 @@ MBI_INTERNAL merbit_status mbi_values_have(merbit_plan *plan, mbi_values_search 
 
 /* Stores the table in the order of the values' bits, so that equal plans are equal, and the
  * number of each value in the order of the search's keys. */
-static merbit_status mbi_values_store_table(merbit_plan *plan, mbi_values_search *look,
+static merbit_status mbi_values_store_table(merbit_plan *plan, mbi_values_search *search,
                                             mbi_devptr table) {
   merbit_context *context = plan->context;
   const uint64_t size = mbi_type_size(plan->type);
   uint64_t sorted[MBI_VALUES_MOST], at, count = 0, place;
   unsigned char values[MBI_VALUES_MOST * sizeof(double)];
-  mbi_values_scratch room;
-  MBI_TRY(mbi_device_download(context, &room, look->room, sizeof room));
+  mbi_values_scratch scratch;
+  MBI_TRY(mbi_device_download(context, &scratch, search->scratch, sizeof scratch));
   memset(values, 0, sizeof values);
-  memset(room.number, 0, sizeof room.number);
+  memset(scratch.number, 0, sizeof scratch.number);
   for (at = 0; at < MBI_VALUES_KEYS; at++) {
-    const uint64_t bits = ~room.keys[at];
-    if (room.keys[at] != 0 && count < MBI_VALUES_MOST) {
+    const uint64_t bits = ~scratch.keys[at];
+    if (scratch.keys[at] != 0 && count < MBI_VALUES_MOST) {
       for (place = count++; place > 0 && sorted[place - 1] > bits; place--) {
         sorted[place] = sorted[place - 1];
       }
@@ -33853,9 +33878,9 @@ static merbit_status mbi_values_store_table(merbit_plan *plan, mbi_values_search
     }
   }
   for (at = 0; at < MBI_VALUES_KEYS; at++) {
-    for (place = 0; place < count && room.keys[at] != 0; place++) {
-      room.number[at] =
-          sorted[place] == ~room.keys[at] ? (unsigned char)place : room.number[at];
+    for (place = 0; place < count && scratch.keys[at] != 0; place++) {
+      scratch.number[at] =
+          sorted[place] == ~scratch.keys[at] ? (unsigned char)place : scratch.number[at];
     }
   }
   for (place = 0; place < count; place++) {
@@ -33865,57 +33890,57 @@ static merbit_status mbi_values_store_table(merbit_plan *plan, mbi_values_search
            (size_t)size);
   }
   MBI_TRY(mbi_device_upload(context, table, values, (size_t)(MBI_VALUES_MOST * size)));
-  return mbi_device_upload(context, MBI_VALUES_AT(look, number), room.number,
-                           sizeof room.number);
+  return mbi_device_upload(context, MBI_VALUES_AT(search, number), scratch.number,
+                           sizeof scratch.number);
 }
 
 /* Stores the values at `stored`, and the `table` that goes with them, in a form that they
  * have. */
-MBI_INTERNAL merbit_status mbi_values_store(merbit_plan *plan, mbi_values_search *look,
+MBI_INTERNAL merbit_status mbi_values_store(merbit_plan *plan, mbi_values_search *search,
                                             mbi_value_form form, mbi_devptr stored,
                                             mbi_devptr table) {
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->device;
   uint32_t wide = plan->type == MERBIT_F64, half = form == MBI_VALUES_HALF;
-  mbi_devptr keys = MBI_VALUES_AT(look, keys), number = MBI_VALUES_AT(look, number);
+  mbi_devptr keys = MBI_VALUES_AT(search, keys), number = MBI_VALUES_AT(search, number);
   void *arguments[6];
   merbit_status status = MERBIT_OK;
   if (form == MBI_VALUES_EQUAL || form == MBI_VALUES_COLUMN) {
     return mbi_device_copy(context, stored,
-                           form == MBI_VALUES_EQUAL ? look->values : look->columns,
+                           form == MBI_VALUES_EQUAL ? search->values : search->columns,
                            (size_t)mbi_values_bytes(plan, form));
   }
-  arguments[0] = &look->values;
+  arguments[0] = &search->values;
   arguments[1] = &csr->nnz;
   arguments[2] = &wide;
   if (form == MBI_VALUES_TABLE) {
     arguments[3] = &keys;
     arguments[4] = &number;
     arguments[5] = &stored;
-    status = mbi_values_store_table(plan, look, table);
+    status = mbi_values_store_table(plan, search, table);
     if (status == MERBIT_OK) {
-      status = mbi_values_launch(plan, look, "mbk_forms_number", mbi_values_blocks(csr->nnz),
+      status = mbi_values_launch(plan, search, "mbk_forms_number", mbi_values_blocks(csr->nnz),
                                  MBI_VALUES_KEYS * (sizeof(uint64_t) + 1), arguments);
     }
   } else if (form == MBI_VALUES_ROW) {
     arguments[0] = &csr->row_ptr;
-    arguments[1] = &look->values;
+    arguments[1] = &search->values;
     arguments[2] = &csr->rows;
     arguments[3] = &wide;
     arguments[4] = &stored;
-    status = mbi_values_launch(plan, look, "mbk_forms_rows", mbi_values_blocks(csr->rows), 0,
+    status = mbi_values_launch(plan, search, "mbk_forms_rows", mbi_values_blocks(csr->rows), 0,
                                arguments);
   } else {
     arguments[3] = &half;
     arguments[4] = &stored;
-    status = mbi_values_launch(plan, look, "mbk_forms_shorten", mbi_values_blocks(csr->nnz), 0,
-                               arguments);
+    status = mbi_values_launch(plan, search, "mbk_forms_shorten", mbi_values_blocks(csr->nnz),
+                               0, arguments);
   }
   return status == MERBIT_OK ? mbi_device_synchronize(context, NULL) : status;
 }
 
 /* Replaces plan->device.values by the same values in `form`, in memory of the plan's own. */
-static merbit_status mbi_values_take(merbit_plan *plan, mbi_values_search *look,
+static merbit_status mbi_values_take(merbit_plan *plan, mbi_values_search *search,
                                      mbi_value_form form) {
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->device;
@@ -33927,7 +33952,7 @@ static merbit_status mbi_values_take(merbit_plan *plan, mbi_values_search *look,
     status = mbi_device_allocate(context, table_bytes, "a table of values", &table);
   }
   if (status == MERBIT_OK) {
-    status = mbi_values_store(plan, look, form, stored, table);
+    status = mbi_values_store(plan, search, form, stored, table);
   }
   if (status != MERBIT_OK) {
     mbi_device_release(context, stored);
@@ -33949,24 +33974,24 @@ static merbit_status mbi_values_take(merbit_plan *plan, mbi_values_search *look,
 /* Stores plan->device.values in the shortest of `forms` that they have. Needs
  * plan->nonempty. */
 MBI_INTERNAL merbit_status mbi_values_specialise(merbit_plan *plan, uint32_t forms) {
-  mbi_values_search look;
+  mbi_values_search search;
   mbi_value_form form = MBI_VALUES_GENERAL;
   int have = 0;
   merbit_status status =
-      mbi_values_search_begin(plan, &plan->nonempty.program, plan->device.values, &look);
+      mbi_values_search_begin(plan, &plan->nonempty.program, plan->device.values, &search);
   while (status == MERBIT_OK && !have) {
-    forms &= ~look.against;
+    forms &= ~search.against;
     form = mbi_values_shortest(plan, forms);
     if (form == MBI_VALUES_GENERAL) {
       break;
     }
-    status = mbi_values_have(plan, &look, form, &have);
+    status = mbi_values_have(plan, &search, form, &have);
     forms &= ~MBI_FORM(form);
   }
   if (status == MERBIT_OK && have) {
-    status = mbi_values_take(plan, &look, form);
+    status = mbi_values_take(plan, &search, form);
   }
-  mbi_values_search_end(plan, &look);
+  mbi_values_search_end(plan, &search);
   return status;
 }
 
@@ -34088,7 +34113,7 @@ MBI_INTERNAL void mbi_many_shape(const merbit_plan *plan, mbi_many *m) {
 }
 
 /* Returns 1 if gathers of X miss the L2 cache. */
-static int mbi_many_far(const merbit_plan *plan) {
+static int mbi_many_misses_cache(const merbit_plan *plan) {
   return plan->device.cols * (uint64_t)mbi_many_of(plan)->width * mbi_type_size(plan->type) >
          (uint64_t)16 << 20;
 }
@@ -34101,9 +34126,9 @@ static int mbi_many_narrow(const merbit_plan *plan) {
 /* Returns 1 for runs in f32 whose gathers miss L2. One large block with more loads in flight is
  * faster there (on an H200, four vectors, a uniform matrix of 40M nonzeros and a power law of
  * 43M: 472 and 445 us; two blocks of 256 threads 545 and 483). */
-static int mbi_many_roams(const merbit_plan *plan) {
-  return mbi_many_of(plan)->room == 0 && plan->type == MERBIT_F32 && mbi_many_far(plan) &&
-         mbi_many_narrow(plan);
+static int mbi_many_takes_one_block(const merbit_plan *plan) {
+  return mbi_many_of(plan)->staged == 0 && plan->type == MERBIT_F32 &&
+         mbi_many_misses_cache(plan) && mbi_many_narrow(plan);
 }
 
 /* Returns the blocks per multiprocessor that leave enough registers for a batch of columns and
@@ -34115,13 +34140,13 @@ static int mbi_many_resident(const merbit_plan *plan) {
   const int scalars = plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE ? 2 * value : 0;
   const int words =
       m->unroll * (1 + value) + (m->unroll + 1) * lane * value + scalars +
-      (lane > m->span ? 4 : 0) + (m->room == 0 && m->words > 1 ? 4 : 0) +
+      (lane > m->span ? 4 : 0) + (m->staged == 0 && m->words > 1 ? 4 : 0) +
       /* lanes without a sum, and rows numbered among the non-empty ones */
       (m->width % (m->span * m->team) != 0 && plan->nonempty.count < plan->device.rows);
-  const int threads = words > 80                           ? 384
-                      : words > 60 || mbi_many_roams(plan) ? 512
-                      : words > 34                         ? 768
-                                                           : 1024;
+  const int threads = words > 80                                     ? 384
+                      : words > 60 || mbi_many_takes_one_block(plan) ? 512
+                      : words > 34                                   ? 768
+                                                                     : 1024;
   const int blocks = threads / m->threads;
   return blocks > 16 ? 16 : blocks < 1 ? 1 : blocks;
 }
@@ -34137,9 +34162,9 @@ static void mbi_many_size_shared(const merbit_plan *plan, mbi_many *m) {
   const int value = (int)mbi_type_size(plan->type), teams = 32 / m->team;
   const int lane = (m->width + m->span * m->team - 1) / (m->span * m->team) * m->span;
   const int stored = (int)mbi_value_bytes(plan);
-  const int room = value == 8 ? 3072 : mbi_many_far(plan) ? 6144 : 2048;
+  const int budget = value == 8 ? 3072 : mbi_many_misses_cache(plan) ? 6144 : 2048;
   m->piece = 32 * m->words;
-  while (m->piece % 16 == 0 && m->piece > 16 && m->piece * teams * (4 + stored) > room) {
+  while (m->piece % 16 == 0 && m->piece > 16 && m->piece * teams * (4 + stored) > budget) {
     m->piece /= 2;
   }
   m->shared =
@@ -34172,15 +34197,15 @@ static double mbi_many_rows_walk(const merbit_plan *plan) {
  * streaming the matrix; a sigma of the user's asks for runs. Wider rows of X are faster by
  * runs: 42M nonzeros of a 5-point mesh in f64 on an H200, with 4, 8 and 16 vectors, take 378,
  * 677 and 1346 us by rows, 433, 510 and 828 by runs. */
-static int mbi_many_room(const merbit_plan *plan) {
+static int mbi_many_staged(const merbit_plan *plan) {
   const int even =
       mbi_many_narrow(plan) && mbi_nonempty_equal(plan) &&
       mbi_many_rows_walk(plan) <= (double)mbi_device_csr_stream_bytes(plan) * MBI_CHOOSE_STREAM;
-  const int room = 1024 / mbi_many_of(plan)->team;
+  const int wish = 1024 / mbi_many_of(plan)->team;
   return !even || plan->device.nnz == 0 || plan->desc.sigma != 0 ? 0
-         : room > 512                                            ? 512
-         : room < 128                                            ? 128
-                                                                 : room;
+         : wish > 512                                            ? 512
+         : wish < 128                                            ? 128
+                                                                 : wish;
 }
 
 static merbit_status mbi_many_size_rows(merbit_plan *plan) {
@@ -34193,7 +34218,7 @@ static merbit_status mbi_many_size_rows(merbit_plan *plan) {
                     plan->device.rows, plan->desc.vectors);
   }
   m->resident = mbi_many_resident(plan);
-  m->shared = (unsigned)(m->threads / 32 * m->room) * (unsigned)(4 + mbi_value_bytes(plan));
+  m->shared = (unsigned)(m->threads / 32 * m->staged) * (unsigned)(4 + mbi_value_bytes(plan));
   return MERBIT_OK;
 }
 
@@ -34206,12 +34231,12 @@ MBI_INTERNAL merbit_status mbi_many_size(merbit_plan *plan) {
   mbi_many_shape(plan, m);
   m->words = wish->sigma != 0 ? wish->sigma : m->words;
   m->unroll = wish->omega != 0 ? wish->omega : m->width <= m->span * m->team ? 8 : 4;
-  m->room = mbi_many_room(plan);
-  m->threads = wish->block_threads != 0 ? wish->block_threads
-               : mbi_many_roams(plan)   ? 512
-               : mbi_many_narrow(plan)  ? 256
-                                        : 128;
-  if (m->room > 0 && wish->omega == 0) {
+  m->staged = mbi_many_staged(plan);
+  m->threads = wish->block_threads != 0         ? wish->block_threads
+               : mbi_many_takes_one_block(plan) ? 512
+               : mbi_many_narrow(plan)          ? 256
+                                                : 128;
+  if (m->staged > 0 && wish->omega == 0) {
     m->unroll = MBI_MANY_ROWS_UNROLL;
   }
   if (m->words < 1 || m->words > m->team || (m->unroll != 4 && m->unroll != 8) ||
@@ -34221,7 +34246,7 @@ MBI_INTERNAL merbit_status mbi_many_size(merbit_plan *plan) {
                     "sigma 1 to %d, omega 4 or 8, and a multiple of 32 up to 1024",
                     m->words, m->unroll, m->threads, wish->vectors, m->team);
   }
-  if (m->room > 0) {
+  if (m->staged > 0) {
     return mbi_many_size_rows(plan);
   }
   s->steps = 32 / m->team * m->words;
@@ -34250,8 +34275,8 @@ MBI_INTERNAL void mbi_many_preamble(const merbit_plan *plan, mbi_preamble *pream
   mbi_preamble_define_int(preamble, "MBK_WIDTH", m->width);
   mbi_preamble_define_int(preamble, "MBK_SPAN", m->span);
   mbi_preamble_define_int(preamble, "MBK_TEAM", m->team);
-  if (m->room > 0) {
-    mbi_preamble_define_int(preamble, "MBK_ROOM", m->room);
+  if (m->staged > 0) {
+    mbi_preamble_define_int(preamble, "MBK_STAGED", m->staged);
   } else {
     mbi_preamble_define_int(preamble, "MBK_WORDS", m->words);
     mbi_preamble_define_int(preamble, "MBK_PIECE", m->piece);
@@ -34274,7 +34299,7 @@ MBI_INTERNAL void mbi_many_preamble(const merbit_plan *plan, mbi_preamble *pream
 static merbit_status mbi_many_specialise(merbit_plan *plan) {
   mbi_many *m = mbi_many_of(plan);
   const int copies = mbi_many_copies(plan), loose = m->span > 1 && !copies;
-  const int runs = m->room == 0;
+  const int runs = m->staged == 0;
   const char *const names[] = {"mbk_scan_build",   runs ? "mbk_many_product" : "mbk_rows_many",
                                "mbk_many_fixup",   runs ? "mbk_many_loose" : "mbk_rows_loose",
                                "mbk_many_collect", "mbk_many_spread"};
@@ -34306,10 +34331,10 @@ static merbit_status mbi_many_specialise(merbit_plan *plan) {
 
 static merbit_status mbi_many_create(merbit_plan *plan) {
   const uint64_t row = (uint64_t)plan->desc.vectors * mbi_type_size(plan->type);
-  MBI_TRY(mbi_scan_rank(plan));
+  MBI_TRY(mbi_scan_nonempty(plan));
   MBI_TRY(mbi_many_size(plan));
   MBI_TRY(mbi_many_specialise(plan));
-  if (mbi_many_of(plan)->room > 0) {
+  if (mbi_many_of(plan)->staged > 0) {
     plan->schedule_bytes = plan->nonempty.bytes;
     plan->stream_bytes =
         (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type);
@@ -34437,7 +34462,7 @@ static merbit_status mbi_many_launch_rows(merbit_plan *plan, mbi_devptr carries,
       m->span == 1 || ((x | y) % (span * size) == 0 && ldx % span == 0 && ldy % span == 0);
   merbit_status status = MERBIT_OK;
   void *arguments[15];
-  if (m->room > 0) {
+  if (m->staged > 0) {
     return mbi_many_launch_teams(plan, packed, alpha, x, x_step, beta, y, ldy, stream);
   }
   arguments[0] = &s->row_ends;
@@ -34510,7 +34535,7 @@ MBI_INTERNAL merbit_status mbi_many_multiply(merbit_plan *plan, mbi_devptr scrat
 /* ---- Describe ---------------------------------------------------------------------------- */
 
 static void mbi_many_info(const merbit_plan *plan, merbit_plan_info *info) {
-  info->sigma = mbi_many_of(plan)->room > 0 ? 0 : mbi_many_of(plan)->words;
+  info->sigma = mbi_many_of(plan)->staged > 0 ? 0 : mbi_many_of(plan)->words;
   info->omega = mbi_many_of(plan)->unroll;
   info->block_threads = mbi_many_of(plan)->threads;
   info->tiles = (int64_t)mbi_scan_of(plan)->tiles;
@@ -34519,7 +34544,7 @@ static void mbi_many_info(const merbit_plan *plan, merbit_plan_info *info) {
 static int mbi_many_describe(const merbit_plan *plan, char *text, size_t size) {
   const mbi_many *m = mbi_many_of(plan);
   const mbi_scan_schedule *s = mbi_scan_of(plan);
-  if (m->room > 0) {
+  if (m->staged > 0) {
     return snprintf(text, size, "even rows, %d lane%s of %d columns to each, %d threads%s%s",
                     m->team, m->team == 1 ? "" : "s", m->span, m->threads,
                     mbi_many_copies(plan) ? ", copies by rows" : "",
@@ -34677,7 +34702,7 @@ static merbit_status mbi_extracted_refresh(merbit_plan *plan) {
 MBI_INTERNAL void mbi_extracted_let_go(merbit_plan *plan) {
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->extracted.csr;
-  if (csr->owns_col_ind && !plan->extracted.carved) {
+  if (csr->owns_col_ind && !plan->extracted.by_shape) {
     mbi_device_release(context, csr->col_ind);
     csr->bytes -= csr->nnz * sizeof(int32_t);
     csr->owns_col_ind = 0;
@@ -35074,7 +35099,7 @@ static merbit_status mbi_extract_create(merbit_plan *plan) {
   memset(&c, 0, sizeof c);
   c.plan = plan;
   mbi_extracted_enter(plan);
-  plan->extracted.carved = 1;
+  plan->extracted.by_shape = 1;
   status = mbi_extract_specialise(plan);
   if (status == MERBIT_OK) {
     status = mbi_device_allocate(context, MBI_SHAPE_CANDIDATES * sizeof tally,
@@ -35643,7 +35668,7 @@ static merbit_status mbi_choose_sample(merbit_plan *plan) {
         (double)plan->device.nnz * plan->nonempty.sectors * mbi_choose_gather(cols);
     if (plan->nonempty.sectors > 0.5 && plan->nonempty.sectors < MBI_CHOOSE_NO_HUBS &&
         3 * gathers > mbi_choose_forecast(plan).scan) {
-      status = mbi_nonempty_columns(plan, mbi_hubs_room(plan));
+      status = mbi_nonempty_columns(plan, mbi_hubs_capacity(plan));
     }
     if (status == MERBIT_DEVICE_OUT_OF_MEMORY) { /* then no hubs */
       char reason[384];
@@ -35692,8 +35717,8 @@ MBI_INTERNAL merbit_status mbi_choose_forms(merbit_plan *plan, uint32_t *forms) 
       if (!mbi_has_full_blocks(&plan->nonempty)) {
         *forms = MBI_FORMS_ALL;
         *forms &= mbi_choose_slices(plan) ? MBI_FORMS_ALL : ~MBI_FORMS_SLOW;
-        *forms &=
-            plan->streaming || plan->type == MERBIT_F64 ? MBI_FORMS_ALL : ~MBI_FORM(MBI_VALUES_HALF);
+        *forms &= plan->streaming || plan->type == MERBIT_F64 ? MBI_FORMS_ALL
+                                                              : ~MBI_FORM(MBI_VALUES_HALF);
       }
     }
   }
@@ -36629,33 +36654,33 @@ typedef struct mbi_symmetric_inspect {
 } mbi_symmetric_inspect;
 
 static void mbi_symmetric_inspect_task(void *argument, int task) {
-  mbi_symmetric_inspect *look = (mbi_symmetric_inspect *)argument;
-  const merbit_view *csr = look->csr;
+  mbi_symmetric_inspect *inspection = (mbi_symmetric_inspect *)argument;
+  const merbit_view *csr = inspection->csr;
   const int32_t *col_ind = (const int32_t *)csr->col_ind;
-  int64_t row = mbi_share_rows(csr, look->tasks, task);
-  const int64_t last = mbi_share_rows(csr, look->tasks, task + 1);
+  int64_t row = mbi_share_rows(csr, inspection->tasks, task);
+  const int64_t last = mbi_share_rows(csr, inspection->tasks, task + 1);
   int unsorted = 0;
   for (; row < last && !unsorted; row++) {
     const int64_t k = mbi_index_at(csr->row_ptr, csr->offset_type, row) - csr->base;
     const int64_t end = mbi_index_at(csr->row_ptr, csr->offset_type, row + 1) - csr->base;
     unsorted = mbi_row_order(col_ind + k, end - k) < 0;
   }
-  look->unsorted[task] = unsorted;
+  inspection->unsorted[task] = unsorted;
 }
 
 /* Returns 1 if method HALF can read the host view in place. */
 static int mbi_symmetric_fits(merbit_context *context, const mbi_symmetric *half) {
-  mbi_symmetric_inspect look;
+  mbi_symmetric_inspect inspection;
   int task, unsorted = 0;
   if (half->view.format != MERBIT_CSR || half->view.index_type != MERBIT_INDEX_32 ||
       half->upper || half->signs.direct != MBI_AS_IT_IS) {
     return 0;
   }
-  look.csr = &half->view;
-  look.tasks = mbi_share_tasks(context, half->view.nnz);
-  mbi_parallel(context, look.tasks, mbi_symmetric_inspect_task, &look);
-  for (task = 0; task < look.tasks; task++) {
-    unsorted |= look.unsorted[task];
+  inspection.csr = &half->view;
+  inspection.tasks = mbi_share_tasks(context, half->view.nnz);
+  mbi_parallel(context, inspection.tasks, mbi_symmetric_inspect_task, &inspection);
+  for (task = 0; task < inspection.tasks; task++) {
+    unsorted |= inspection.unsorted[task];
   }
   return !unsorted;
 }
@@ -37433,7 +37458,8 @@ MBI_INTERNAL void mbi_workspace_free(merbit_workspace *workspace) {
 /* GPU memory of a workspace: carries, x and y where they are the host's, what an epilogue
  * takes, what the plan's maker does. Returns the sum. */
 MBI_INTERNAL uint64_t mbi_workspace_bytes(const merbit_plan *plan, uint64_t bytes[5]) {
-  const size_t size = mbi_type_size(mbi_plan_accumulator(plan)) * (size_t)mbi_plan_vectors(plan);
+  const size_t size =
+      mbi_type_size(mbi_plan_accumulator(plan)) * (size_t)mbi_plan_vectors(plan);
   const int host = plan->desc.vector_memory == MERBIT_MEMORY_HOST;
   bytes[0] = mbi_scratch_bytes(plan);
   bytes[1] = host ? (uint64_t)plan->csr.cols * size : 0;
@@ -37479,14 +37505,14 @@ MBI_INTERNAL merbit_status mbi_workspace_make(merbit_plan *plan, merbit_workspac
   } else {
     const size_t bytes = plan->desc.vectors > 1             ? mbi_many_cpu_bytes(plan)
                          : plan->blocks.chunk_index != NULL ? mbi_block_plan_scratch_bytes(plan)
-                         : plan->symmetric.direct                ? mbi_symmetric_scratch_bytes(plan)
+                         : plan->symmetric.direct           ? mbi_symmetric_scratch_bytes(plan)
                          : mbi_plan_has_semiring(plan)      ? mbi_semiring_scratch_bytes(plan)
                          : mbi_plan_plain(plan)
                              ? mbi_merge_scratch_bytes(plan->tasks, plan->type)
                              : mbi_mixed_scratch_bytes(plan);
     status = mbi_allocate_array(context, (int64_t)bytes, 1, "the carries of a workspace",
                                 &made->carries);
-    status = status == MERBIT_OK ? mbi_epilogue_room(made) : status;
+    status = status == MERBIT_OK ? mbi_epilogue_allocate_sums(made) : status;
   }
   if (status != MERBIT_OK) {
     mbi_workspace_free(made);

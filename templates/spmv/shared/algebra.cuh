@@ -62,7 +62,7 @@
 #if MBK_STOPS
 #undef MBK_STOP_HERE
 #define MBK_STOP_HERE                                                                          \
-  if (stop != (const mbk_i32 *)0 && mbk_load_after_wait(stop) != 0) {                                \
+  if (stop != (const mbk_i32 *)0 && mbk_load_after_wait(stop) != 0) {                          \
     return;                                                                                    \
   }
 #define MBK_SCALAR_PARAMETERS const mbk_i32 *stop, const MBK_SCALAR none

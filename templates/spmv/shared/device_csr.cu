@@ -142,7 +142,7 @@ MBK_KERNEL MBK_BOUNDS(256)
                        mbk_u32 *row_id, MBK_ROW_PTR *row_start, mbk_u32 *empty_id) {
   MBK_SHARED_MEMORY(shared);
   mbk_u32 *const warps = (mbk_u32 *)shared;
-  mbk_u32 rank = offsets[mbk_block()];
+  mbk_u32 row_number = offsets[mbk_block()];
   for (int i = 0; i < 4; i++) {
     const mbk_u64 row =
         (mbk_u64)mbk_block() * MBK_ROWS_PER_BLOCK + (mbk_u64)i * 256 + mbk_thread();
@@ -152,7 +152,7 @@ MBK_KERNEL MBK_BOUNDS(256)
       warps[mbk_thread() / 32] = (mbk_u32)mbk_popcount(ballot);
     }
     mbk_block_sync();
-    mbk_u32 before = rank, all = 0;
+    mbk_u32 before = row_number, all = 0;
     for (mbk_u32 w = 0; w < 8; w++) {
       before += w < mbk_thread() / 32 ? warps[w] : 0;
       all += warps[w];
@@ -167,7 +167,7 @@ MBK_KERNEL MBK_BOUNDS(256)
     if (row + 1 == rows) {
       row_start[before + holds] = row_ptr[rows];
     }
-    rank += all;
+    row_number += all;
     mbk_block_sync();
   }
 }

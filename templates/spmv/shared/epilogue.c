@@ -99,7 +99,7 @@ MBI_INTERNAL merbit_status mbi_epilogue_take(merbit_plan *plan, const char *afte
   e->after = after;
   plan->stops = plan->making.stops;
   if (given->cpu == NULL) {
-    e->given.cpu = mbi_epilogue_known(given, mbi_plan_accumulator(plan));
+    e->given.cpu = mbi_epilogue_builtin(given, mbi_plan_accumulator(plan));
   }
   e->given.result = e->given.sums[0] = e->given.sums[1] = NULL;
   MBI_TRY(mbi_epilogue_take_one(plan, 0, "epilogue.result", given->result, e->result));
@@ -186,7 +186,7 @@ MBI_INTERNAL uint64_t mbi_epilogue_scratch_bytes(const merbit_plan *plan) {
 }
 
 /* Allocates a workspace's memory for an epilogue on the CPU. mbi_workspace_free releases it. */
-MBI_INTERNAL merbit_status mbi_epilogue_room(merbit_workspace *workspace) {
+MBI_INTERNAL merbit_status mbi_epilogue_allocate_sums(merbit_workspace *workspace) {
   const merbit_plan *plan = workspace->plan;
   void *sums = NULL;
   if (plan->epilogue == NULL) {

@@ -37,7 +37,7 @@ static merbit_status mbi_expression_number(mbi_expression *e) {
   uint64_t bits;
   if (!mbi_expression_is(e, "inf")) {
     float single;
-    int known;
+    int read;
     if (e->length > MBI_EXPRESSION_DIGITS) {
       return mbi_expression_refuse(e, "has too many digits");
     }
@@ -46,12 +46,12 @@ static merbit_status mbi_expression_number(mbi_expression *e) {
     text[e->length] = '\n';
     (void)mbi_decimal_scan(text, &d);
     if (e->type == MERBIT_F32) {
-      known = mbi_decimal_f32(&d, &single);
+      read = mbi_decimal_f32(&d, &single);
       value = (double)single;
     } else {
-      known = mbi_decimal_f64(&d, &value);
+      read = mbi_decimal_f64(&d, &value);
     }
-    if (!known) {
+    if (!read) {
       return mbi_expression_refuse(e, "is beyond the largest number; use inf");
     }
   }

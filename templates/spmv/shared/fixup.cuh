@@ -4,11 +4,11 @@
 #ifndef MBK_PARTS
 #error "define MBK_PARTS: entries of y per row: 1, or a block's rows"
 #endif
-#ifndef MBK_TILE_RANK
-#error "define MBK_TILE_RANK(tile): the rank of its first row"
+#ifndef MBK_TILE_ROW_NUMBER
+#error "define MBK_TILE_ROW_NUMBER(tile): the number of its first row among the non-empty"
 #endif
-#ifndef MBK_RANK
-#error "define MBK_RANK: the type of ranks, and of what tile_row holds"
+#ifndef MBK_ROW_NUMBER
+#error "define MBK_ROW_NUMBER: the type of numbers among the non-empty rows, as in tile_row"
 #endif
 
 #ifndef MBK_TILE_BACK
@@ -24,7 +24,7 @@
 
 // A row over many tiles is added up by a warp, over very many by the thread block.
 // Blocks are small, so that they start where a block of the product, which may be as small,
-// has made room, and so that there are several to a multiprocessor before there is a second
+// has finished, and so that there are several to a multiprocessor before there is a second
 // round of them.
 #define MBK_FIXUP_THREADS 256
 // Blocks that a multiprocessor should hold; 0: as NVRTC likes, which for semirings and complex
@@ -73,7 +73,7 @@ MBK_DEVICE void mbk_fixup_commit(MBK_VECTOR *y, mbk_u64 row, mbk_u32 part, mbk_u
 // the product's results, nor the loads of carries on them, so that a launch takes little more
 // than two loads after each other. Launch: MBK_FIXUP_THREADS parts of tiles per block. Shared:
 // MBK_COMPUTE[MBK_FIXUP_THREADS / 32], then mbk_u32[MBK_FIXUP_THREADS / 32].
-MBK_DEVICE void mbk_fixup(const MBK_BACK *tile_back, const MBK_RANK *tile_row,
+MBK_DEVICE void mbk_fixup(const MBK_BACK *tile_back, const MBK_ROW_NUMBER *tile_row,
                           const mbk_u32 *row_id, const mbk_u32 *empty_id,
                           const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails, MBK_VECTOR *y,
                           mbk_u64 tiles, mbk_u64 empty_rows, mbk_u64 rows, MBK_COMPUTE *partial,
@@ -89,7 +89,7 @@ MBK_DEVICE void mbk_fixup(const MBK_BACK *tile_back, const MBK_RANK *tile_row,
   mbk_release();
   if (at < tiles) {
     back = MBK_TILE_BACK(at);
-    row = MBK_ROW_OF(MBK_TILE_RANK(at));
+    row = MBK_ROW_OF(MBK_TILE_ROW_NUMBER(at));
   }
   mbk_await();
   MBK_STOP_HERE

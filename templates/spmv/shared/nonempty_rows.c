@@ -153,7 +153,7 @@ MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_context *context,
 
 /* Returns 1 if the plan is the transpose of a CSR in GPU memory, whose rows are then its
  * columns. */
-static int mbi_nonempty_know_columns(const merbit_plan *plan) {
+static int mbi_nonempty_has_column_offsets(const merbit_plan *plan) {
   const merbit_view *given = &plan->given;
   return plan->transpose.on_gpu && given->format == MERBIT_CSR &&
          given->memory == MERBIT_MEMORY_DEVICE &&
@@ -163,15 +163,15 @@ static int mbi_nonempty_know_columns(const merbit_plan *plan) {
 /* Fills plan->nonempty.column_counts, which must be zero. */
 static merbit_status mbi_nonempty_launch_columns(merbit_plan *plan) {
   merbit_context *context = plan->context;
-  const int known = mbi_nonempty_know_columns(plan);
-  const char *name = known ? "mbk_arrays_lengths" : "mbk_arrays_columns";
+  const int by_offsets = mbi_nonempty_has_column_offsets(plan);
+  const char *name = by_offsets ? "mbk_arrays_lengths" : "mbk_arrays_columns";
   mbi_devptr row_ptr = mbi_device_address(plan->given.row_ptr);
   uint32_t stride = (uint32_t)(plan->device.nnz / MBI_NONEMPTY_COLUMN_SAMPLES) + 1;
   void *kernel = NULL, *arguments[4];
   const merbit_status status =
       mbi_program_kernel(context, &plan->nonempty.program, name, &kernel);
-  arguments[0] = known ? (void *)&row_ptr : (void *)&plan->device.col_ind;
-  arguments[1] = known ? (void *)&plan->device.cols : (void *)&plan->device.nnz;
+  arguments[0] = by_offsets ? (void *)&row_ptr : (void *)&plan->device.col_ind;
+  arguments[1] = by_offsets ? (void *)&plan->device.cols : (void *)&plan->device.nnz;
   arguments[2] = &stride;
   arguments[3] = &plan->nonempty.column_counts;
   return status != MERBIT_OK
@@ -179,7 +179,7 @@ static merbit_status mbi_nonempty_launch_columns(merbit_plan *plan) {
              : mbi_device_launch(
                    context, kernel, name,
                    mbi_arrays_blocks(
-                       (int64_t)(known ? plan->device.cols : plan->device.nnz / stride)),
+                       (int64_t)(by_offsets ? plan->device.cols : plan->device.nnz / stride)),
                    MBI_ARRAYS_THREADS, 0, NULL, arguments);
 }
 
@@ -224,15 +224,15 @@ static merbit_status mbi_nonempty_count_columns(merbit_plan *plan, uint32_t *bin
   return status;
 }
 
-/* Sets hub_least and hub_share for the fullest columns, at most `room` of them and each with
- * two nonzeros of the sample or more: the least count of a hub, and the hubs' share of the
+/* Sets hub_least and hub_share for the fullest columns, at most `capacity` of them and each
+ * with two nonzeros of the sample or more: the least count of a hub, and the hubs' share of the
  * `sampled` nonzeros. */
 MBI_INTERNAL void mbi_nonempty_take_hubs(mbi_nonempty_rows *nonempty, const uint32_t *bins,
-                                         uint64_t sampled, uint64_t room) {
+                                         uint64_t sampled, uint64_t capacity) {
   uint64_t hubs = 0, cold = 0;
   uint32_t n;
   nonempty->hub_least = MBI_NONEMPTY_BINS;
-  for (n = MBI_NONEMPTY_BINS; n-- > 2 && hubs + bins[n] <= room;) {
+  for (n = MBI_NONEMPTY_BINS; n-- > 2 && hubs + bins[n] <= capacity;) {
     hubs += bins[n];
     nonempty->hub_least = n;
   }
@@ -242,16 +242,16 @@ MBI_INTERNAL void mbi_nonempty_take_hubs(mbi_nonempty_rows *nonempty, const uint
   nonempty->hub_share = hubs > 0 && cold < sampled ? 1.0 - (double)cold / (double)sampled : 0.0;
 }
 
-/* Computes plan->nonempty.hub_least and hub_share, unless they are known and the counts still
- * exist. */
-MBI_INTERNAL merbit_status mbi_nonempty_columns(merbit_plan *plan, uint64_t room) {
+/* Computes plan->nonempty.hub_least and hub_share, unless they are known and the counts
+ * still exist. */
+MBI_INTERNAL merbit_status mbi_nonempty_columns(merbit_plan *plan, uint64_t capacity) {
   uint32_t bins[MBI_NONEMPTY_BINS];
   const uint64_t nnz = plan->device.nnz, stride = nnz / MBI_NONEMPTY_COLUMN_SAMPLES + 1;
   if (nnz == 0 || (plan->nonempty.column_counts != 0 && !plan->nonempty.columns_coded)) {
     return MERBIT_OK;
   }
   MBI_TRY(mbi_nonempty_count_columns(plan, bins));
-  mbi_nonempty_take_hubs(&plan->nonempty, bins, nnz / stride, room);
+  mbi_nonempty_take_hubs(&plan->nonempty, bins, nnz / stride, capacity);
   return MERBIT_OK;
 }
 
@@ -368,7 +368,7 @@ MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_context *context,
   merbit_status status =
       mbi_program_kernel(context, &nonempty->program, "mbk_arrays_compact", &compact);
   if (status == MERBIT_OK) {
-    status = mbi_device_allocate_parts(context, "ranks of rows", apart ? 2 : 3, parts, bytes);
+    status = mbi_device_allocate_parts(context, "lists of rows", apart ? 2 : 3, parts, bytes);
   }
   if (status == MERBIT_OK && apart) {
     status = mbi_device_allocate(context, starts, "starts of rows", &row_start);

@@ -1,7 +1,7 @@
 // Rows counted by their number among the non-empty rows. Included by the programs that cut a
 // matrix into tiles of nonzeros or of blocks.
 #ifndef MBK_EMPTY_ROWS
-#error "define MBK_EMPTY_ROWS: 1 if some rows are empty, so that ranks are not rows"
+#error "define MBK_EMPTY_ROWS: 1 if some rows are empty, so that row numbers are not rows"
 #endif
 #define MBK_ALL 0xffffffffu
 
@@ -10,15 +10,16 @@
 #define MBK_OPEN 0xffffffffu
 
 #if MBK_EMPTY_ROWS
-#define MBK_ROW_OF(rank) mbk_load(row_id + (rank))
+#define MBK_ROW_OF(row_number) mbk_load(row_id + (row_number))
 #else
-#define MBK_ROW_OF(rank) (rank)
+#define MBK_ROW_OF(row_number) (row_number)
 #endif
 
 // Returns the number, among the non-empty rows, of the row that holds nonzero (or block)
 // `item`.
-MBK_DEVICE mbk_u32 mbk_rank_search(const MBK_ROW_PTR *row_start, mbk_u32 ranks, mbk_u64 item) {
-  mbk_u32 low = 0, high = ranks;
+MBK_DEVICE mbk_u32 mbk_nonempty_search(const MBK_ROW_PTR *row_start, mbk_u32 count,
+                                       mbk_u64 item) {
+  mbk_u32 low = 0, high = count;
   while (high - low > 1) {
     const mbk_u32 middle = low + (high - low) / 2;
     if ((mbk_u64)(mbk_load(row_start + middle) - MBK_BASE) <= item) {

@@ -1,5 +1,5 @@
-// The algebra of products over another semiring than plus-times: part of spmv/shared/algebra.cuh.
-// MBK_SEMIRING is
+// The algebra of products over another semiring than plus-times: part of
+// spmv/shared/algebra.cuh. MBK_SEMIRING is
 //   1  min-plus: the least a + x, from Inf on;
 //   2  max-times: the greatest a * x, from 0 on;
 //   3  or-and: 1 where an entry and its x are both not zero, else 0;

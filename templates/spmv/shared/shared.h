@@ -107,10 +107,11 @@ typedef union mbi_scalar {
 #define MBI_EPILOGUE_VECTORS 6
 #define MBI_EPILOGUE_CHUNK 8192  /* rows that one task takes on the CPU */
 #define MBI_EPILOGUE_THREADS 256 /* of a block of the kernel */
-#define MBI_EPILOGUE_BLOCKS 1024 /* at most, so that the last block adds them up in one step   \
-                                  */
-struct mbi_epilogue {            /* a copy of the user's */
-  merbit_epilogue given;         /* without its expressions */
+#define MBI_EPILOGUE_BLOCKS                                                                    \
+  1024                   /* at most, so that the last block adds them up in one step           \
+                          */
+struct mbi_epilogue {    /* a copy of the user's */
+  merbit_epilogue given; /* without its expressions */
   char result[MBI_EXPRESSION_SIZE], sums[2][MBI_EXPRESSION_SIZE]; /* for kernels; empty: none */
   /* For the library's own iterations: the include name of a file that says what the last block
    * does with the sums, and its argument; or NULL. */
@@ -189,8 +190,8 @@ MBI_INTERNAL double mbi_semiring_zero(const merbit_plan *plan);
 MBI_INTERNAL mbi_scalar mbi_semiring_scalar(const merbit_plan *plan, const void *scalar);
 MBI_INTERNAL int mbi_semiring_adds(const merbit_plan *plan, const void *beta);
 /* spmv/shared/epilogue_table.c */
-MBI_INTERNAL merbit_epilogue_rows mbi_epilogue_known(const merbit_epilogue *given,
-                                                     merbit_type type);
+MBI_INTERNAL merbit_epilogue_rows mbi_epilogue_builtin(const merbit_epilogue *given,
+                                                       merbit_type type);
 /* spmv/shared/epilogue.c */
 MBI_INTERNAL int mbi_plan_has_epilogue(const merbit_plan *plan);
 MBI_INTERNAL int64_t mbi_epilogue_stream_bytes(const merbit_plan *plan);
@@ -207,7 +208,7 @@ MBI_INTERNAL void mbi_epilogue_release_cuda(merbit_plan *plan);
 MBI_INTERNAL uint64_t mbi_epilogue_blocks(const merbit_plan *plan);
 MBI_INTERNAL int64_t mbi_epilogue_chunks(const merbit_plan *plan);
 MBI_INTERNAL uint64_t mbi_epilogue_scratch_bytes(const merbit_plan *plan);
-MBI_INTERNAL merbit_status mbi_epilogue_room(merbit_workspace *workspace);
+MBI_INTERNAL merbit_status mbi_epilogue_allocate_sums(merbit_workspace *workspace);
 /* spmv/shared/device_csr.c */
 MBI_INTERNAL uint64_t mbi_nonempty_blocks_of(int64_t rows);
 MBI_INTERNAL uint64_t mbi_nonempty_bytes(int64_t rows);
@@ -233,8 +234,8 @@ MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_context *context,
                                                const mbi_device_csr *csr, merbit_type type,
                                                mbi_nonempty_rows *nonempty);
 MBI_INTERNAL void mbi_nonempty_take_hubs(mbi_nonempty_rows *nonempty, const uint32_t *bins,
-                                         uint64_t sampled, uint64_t room);
-MBI_INTERNAL merbit_status mbi_nonempty_columns(merbit_plan *plan, uint64_t room);
+                                         uint64_t sampled, uint64_t capacity);
+MBI_INTERNAL merbit_status mbi_nonempty_columns(merbit_plan *plan, uint64_t capacity);
 MBI_INTERNAL merbit_status mbi_nonempty_blocks(merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_nonempty_hash(merbit_plan *plan, uint64_t *hash);
 MBI_INTERNAL int mbi_nonempty_fit(const merbit_plan *plan);

@@ -1,4 +1,5 @@
-// What the values stored for a product stand for: part of spmv/shared/algebra.cuh. MBK_STORED is
+// What the values stored for a product stand for: part of spmv/shared/algebra.cuh. MBK_STORED
+// is
 //   0  each is an MBK_VALUE, or with MBK_PATTERN all are one and none is there;
 //   1  one for all, at `values`;
 //   2  each is a float;

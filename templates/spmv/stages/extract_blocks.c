@@ -355,7 +355,7 @@ static merbit_status mbi_extract_create(merbit_plan *plan) {
   memset(&c, 0, sizeof c);
   c.plan = plan;
   mbi_extracted_enter(plan);
-  plan->extracted.carved = 1;
+  plan->extracted.by_shape = 1;
   status = mbi_extract_specialise(plan);
   if (status == MERBIT_OK) {
     status = mbi_device_allocate(context, MBI_SHAPE_CANDIDATES * sizeof tally,

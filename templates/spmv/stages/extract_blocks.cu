@@ -13,7 +13,7 @@
 #endif
 #include "jit/device.cuh"
 
-#define MBK_CHUNK 1024            // rows of blocks per partial sum of counts
+#define MBK_CHUNK 1024              // rows of blocks per partial sum of counts
 #define MBK_EXTRACT_END 0xffffffffu // beyond every column
 #define MBK_ALL 0xffffffffu
 
@@ -37,15 +37,16 @@ template <int ROWS> struct mbk_extract_walk {
   mbk_u32 next[ROWS]; // the next column of each row
 };
 
-MBK_DEVICE mbk_u32 mbk_extract_look(const mbk_i32 *col_ind, MBK_ROW_PTR at, MBK_ROW_PTR end) {
+MBK_DEVICE mbk_u32 mbk_extract_next(const mbk_i32 *col_ind, MBK_ROW_PTR at, MBK_ROW_PTR end) {
   return at < end ? (mbk_u32)(mbk_load(col_ind + at) - MBK_BASE) : MBK_EXTRACT_END;
 }
 
 // Finds a group's rows. Rows after the last, and those of a row of blocks past the end, are
 // empty.
 template <int ROWS>
-MBK_DEVICE mbk_extract_walk<ROWS>
-mbk_extract_start(const mbk_extract_csr &csr, const mbk_extract_shape &shape, mbk_u64 block_row) {
+MBK_DEVICE mbk_extract_walk<ROWS> mbk_extract_start(const mbk_extract_csr &csr,
+                                                    const mbk_extract_shape &shape,
+                                                    mbk_u64 block_row) {
   mbk_extract_walk<ROWS> walk;
 #pragma unroll
   for (int j = 0; j < ROWS; j++) {
@@ -56,7 +57,7 @@ mbk_extract_start(const mbk_extract_csr &csr, const mbk_extract_shape &shape, mb
       walk.at[j] = mbk_load(csr.row_ptr + row) - MBK_BASE;
       walk.end[j] = mbk_load(csr.row_ptr + row + 1) - MBK_BASE;
     }
-    walk.next[j] = mbk_extract_look(csr.col_ind, walk.at[j], walk.end[j]);
+    walk.next[j] = mbk_extract_next(csr.col_ind, walk.at[j], walk.end[j]);
   }
   return walk;
 }
@@ -88,9 +89,9 @@ struct mbk_extract_tally {
 
 // Moves past the columns below `limit`.
 MBK_DEVICE void mbk_extract_pass(const mbk_i32 *col_ind, MBK_ROW_PTR &at, MBK_ROW_PTR end,
-                               mbk_u32 &next, mbk_u32 limit, mbk_extract_tally &tally) {
+                                 mbk_u32 &next, mbk_u32 limit, mbk_extract_tally &tally) {
   while (next < limit) {
-    const mbk_u32 behind = mbk_extract_look(col_ind, ++at, end);
+    const mbk_u32 behind = mbk_extract_next(col_ind, ++at, end);
     tally.entries += behind != next;
     tally.descends |= behind < next;
     next = behind;
@@ -100,7 +101,7 @@ MBK_DEVICE void mbk_extract_pass(const mbk_i32 *col_ind, MBK_ROW_PTR &at, MBK_RO
 // Counts the blocks of a group's row of blocks.
 template <int ROWS>
 MBK_DEVICE mbk_u32 mbk_extract_row(const mbk_extract_csr &csr, const mbk_extract_shape &shape,
-                                 mbk_u64 block_row, mbk_extract_tally &tally) {
+                                   mbk_u64 block_row, mbk_extract_tally &tally) {
   mbk_extract_walk<ROWS> walk = mbk_extract_start<ROWS>(csr, shape, block_row);
   const mbk_u64 below = csr.rows - block_row * shape.high;
   const mbk_u32 high = below < shape.high ? (mbk_u32)below : shape.high;
@@ -118,7 +119,7 @@ MBK_DEVICE mbk_u32 mbk_extract_row(const mbk_extract_csr &csr, const mbk_extract
 #pragma unroll
       for (int j = 0; j < ROWS; j++) {
         mbk_extract_pass(csr.col_ind, walk.at[j], walk.end[j], walk.next[j], first + shape.wide,
-                       tally);
+                         tally);
       }
     }
   }
@@ -145,9 +146,9 @@ MBK_DEVICE mbk_u64 mbk_extract_window(mbk_u64 spans, mbk_u32 rest, mbk_u32 high,
 // grid of 256 threads.
 MBK_KERNEL MBK_RESIDENT(256, 4)
     mbk_extract_count(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, mbk_u64 rows,
-                    mbk_u64 cols, mbk_u64 block_rows, mbk_u32 high, mbk_u32 wide, mbk_u32 group,
-                    mbk_u32 windows, mbk_u64 spans, mbk_u32 rest, mbk_u32 count,
-                    mbk_u32 *counts, mbk_u64 *sums, mbk_u64 *answer) {
+                      mbk_u64 cols, mbk_u64 block_rows, mbk_u32 high, mbk_u32 wide,
+                      mbk_u32 group, mbk_u32 windows, mbk_u64 spans, mbk_u32 rest,
+                      mbk_u32 count, mbk_u32 *counts, mbk_u64 *sums, mbk_u64 *answer) {
   const mbk_extract_csr csr = {row_ptr, col_ind, rows, cols};
   const mbk_extract_shape shape = {high, wide, group};
   const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;
@@ -194,7 +195,7 @@ MBK_KERNEL MBK_RESIDENT(256, 4)
 // Returns the sum over the threads of the block before this one, and in *all that of all.
 // `warps`: one word per warp, and one more.
 MBK_DEVICE mbk_u64 mbk_extract_before(mbk_u64 own, mbk_u64 *warps, mbk_u32 warp_count,
-                                    mbk_u64 *all) {
+                                      mbk_u64 *all) {
   mbk_u64 sum = own, before = 0, total = 0;
   for (int d = 1; d < 32; d <<= 1) {
     const mbk_u64 other = mbk_shuffle_up(MBK_ALL, sum, d, 32);
@@ -235,7 +236,7 @@ MBK_KERNEL MBK_BOUNDS(1024) mbk_extract_sums(mbk_u64 *sums, mbk_u64 chunks) {
 // mbk_u64[8].
 MBK_KERNEL MBK_BOUNDS(256)
     mbk_extract_offsets(const mbk_u32 *counts, const mbk_u64 *sums, mbk_u64 block_rows,
-                      mbk_u32 large, void *block_ptr) {
+                        mbk_u32 large, void *block_ptr) {
   MBK_SHARED_MEMORY(shared);
   const mbk_u64 first = (mbk_u64)mbk_block() * MBK_CHUNK + 4 * mbk_thread();
   mbk_u32 own[4];
@@ -280,18 +281,18 @@ MBK_DEVICE void mbk_extract_mark(mbk_u32 *mask, mbk_u32 bit, mbk_u64 bits) {
 // Writes a row's entries below `first + wide` into row `r` of block `block`. Duplicates are
 // added up in their order.
 MBK_DEVICE void mbk_extract_put(const mbk_extract_csr &csr, const mbk_extract_shape &shape,
-                              const MBK_VALUE *values, const mbk_extract_target &to,
-                              MBK_ROW_PTR &at, MBK_ROW_PTR end, mbk_u32 &next, mbk_u32 first,
-                              mbk_u32 r, mbk_u64 block) {
+                                const MBK_VALUE *values, const mbk_extract_target &to,
+                                MBK_ROW_PTR &at, MBK_ROW_PTR end, mbk_u32 &next, mbk_u32 first,
+                                mbk_u32 r, mbk_u64 block) {
   const mbk_u32 entries = shape.high * shape.wide;
   mbk_u64 bits = 0;
   while (next < first + shape.wide) {
     const mbk_u32 column = next;
     MBK_VALUE sum = values != 0 ? mbk_load(values + at) : (MBK_VALUE)1;
-    next = mbk_extract_look(csr.col_ind, ++at, end);
+    next = mbk_extract_next(csr.col_ind, ++at, end);
     while (next == column) {
       sum += values != 0 ? mbk_load(values + at) : (MBK_VALUE)1;
-      next = mbk_extract_look(csr.col_ind, ++at, end);
+      next = mbk_extract_next(csr.col_ind, ++at, end);
     }
     bits |= (mbk_u64)1 << (column - first);
     if (to.blocks != 0) {
@@ -305,8 +306,8 @@ MBK_DEVICE void mbk_extract_put(const mbk_extract_csr &csr, const mbk_extract_sh
 
 template <int ROWS>
 MBK_DEVICE void mbk_extract_fill_row(const mbk_extract_csr &csr, const mbk_extract_shape &shape,
-                                   const MBK_VALUE *values, const mbk_extract_target &to,
-                                   mbk_u64 block_row, mbk_u64 block) {
+                                     const MBK_VALUE *values, const mbk_extract_target &to,
+                                     mbk_u64 block_row, mbk_u64 block) {
   mbk_extract_walk<ROWS> walk = mbk_extract_start<ROWS>(csr, shape, block_row);
   for (;; block++) {
     const mbk_u32 least = mbk_extract_least(walk, shape.group);
@@ -321,7 +322,7 @@ MBK_DEVICE void mbk_extract_fill_row(const mbk_extract_csr &csr, const mbk_extra
 #pragma unroll
       for (int j = 0; j < ROWS; j++) {
         mbk_extract_put(csr, shape, values, to, walk.at[j], walk.end[j], walk.next[j],
-                      column * shape.wide, mbk_lane() % shape.group + 32 * j, block);
+                        column * shape.wide, mbk_lane() % shape.group + 32 * j, block);
       }
     }
   }
@@ -331,10 +332,10 @@ MBK_DEVICE void mbk_extract_fill_row(const mbk_extract_csr &csr, const mbk_extra
 // must be zero. If values is null, entries are ones. block_ptr comes from mbk_extract_offsets.
 // Launch: `group` lanes per row of blocks, 256 threads per block.
 MBK_KERNEL MBK_RESIDENT(256, 4)
-    mbk_extract_fill(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, const MBK_VALUE *values,
-                   mbk_u64 rows, mbk_u64 cols, mbk_u64 block_rows, mbk_u32 high, mbk_u32 wide,
-                   mbk_u32 group, const void *block_ptr, mbk_u32 large, mbk_i32 *block_col,
-                   mbk_u32 *masks, MBK_VALUE *blocks) {
+    mbk_extract_fill(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,
+                     const MBK_VALUE *values, mbk_u64 rows, mbk_u64 cols, mbk_u64 block_rows,
+                     mbk_u32 high, mbk_u32 wide, mbk_u32 group, const void *block_ptr,
+                     mbk_u32 large, mbk_i32 *block_col, mbk_u32 *masks, MBK_VALUE *blocks) {
   const mbk_extract_csr csr = {row_ptr, col_ind, rows, cols};
   const mbk_extract_shape shape = {high, wide, group};
   const mbk_extract_target to = {block_col, masks, blocks};

@@ -138,7 +138,7 @@ static merbit_status mbi_extracted_refresh(merbit_plan *plan) {
 MBI_INTERNAL void mbi_extracted_let_go(merbit_plan *plan) {
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->extracted.csr;
-  if (csr->owns_col_ind && !plan->extracted.carved) {
+  if (csr->owns_col_ind && !plan->extracted.by_shape) {
     mbi_device_release(context, csr->col_ind);
     csr->bytes -= csr->nnz * sizeof(int32_t);
     csr->owns_col_ind = 0;

@@ -26,8 +26,8 @@ MBK_DEVICE mbk_u64 mbk_full_blocks_first(const MBK_ROW_PTR *row_ptr, mbk_u64 blo
 // Writes the offsets of rows of blocks and the columns of blocks, with base 0. Launch: one warp
 // per row of blocks and one more, 256 threads per block.
 MBK_KERNEL MBK_BOUNDS(256)
-    mbk_full_blocks_places(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, mbk_u64 block_rows,
-                    MBK_ROW_PTR *block_ptr, mbk_i32 *block_col) {
+    mbk_full_blocks_places(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,
+                           mbk_u64 block_rows, MBK_ROW_PTR *block_ptr, mbk_i32 *block_col) {
   const mbk_u64 row = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;
   if (row > block_rows) {
     return;
@@ -47,8 +47,9 @@ MBK_KERNEL MBK_BOUNDS(256)
 
 // Copies values in the order of the CSR into blocks, row by row in each. Launch: one warp per
 // row, 256 threads per block.
-MBK_KERNEL MBK_BOUNDS(256) mbk_full_blocks_values(const MBK_ROW_PTR *row_ptr, const MBK_VALUE *values,
-                                           mbk_u64 rows, MBK_VALUE *blocks) {
+MBK_KERNEL MBK_BOUNDS(256)
+    mbk_full_blocks_values(const MBK_ROW_PTR *row_ptr, const MBK_VALUE *values, mbk_u64 rows,
+                           MBK_VALUE *blocks) {
   const mbk_u64 row = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;
   if (row >= rows) {
     return;

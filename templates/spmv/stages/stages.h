@@ -23,7 +23,7 @@ typedef struct mbi_extracted {
   mbi_nonempty_rows nonempty;
   mbi_program program;
   void *kernels[4]; /* CUfunction: places, values; extraction: count, sums, offsets, fill */
-  int carved;       /* made by spmv/stages/extract_blocks.c */
+  int by_shape;     /* made by spmv/stages/extract_blocks.c */
 } mbi_extracted;
 
 /* A reordered plan's order, and where the values were that the plan moved:
@@ -69,7 +69,7 @@ typedef struct mbi_transpose {
 typedef struct mbi_values_search {
   mbi_program *program; /* of spmv/shared/device_csr.cu */
   mbi_devptr values;
-  mbi_devptr room;    /* holds a mbi_values_scratch */
+  mbi_devptr scratch; /* holds a mbi_values_scratch */
   mbi_devptr columns; /* a value for each column, when they have been asked for; else 0 */
   uint32_t against;   /* forms ruled out so far */
 } mbi_values_search;
@@ -126,11 +126,12 @@ typedef struct mbi_transposing {
 MBI_INTERNAL int64_t mbi_values_blocks(uint64_t count);
 MBI_INTERNAL uint64_t mbi_values_bytes(const merbit_plan *plan, mbi_value_form form);
 MBI_INTERNAL merbit_status mbi_values_search_begin(merbit_plan *plan, mbi_program *program,
-                                                   mbi_devptr values, mbi_values_search *look);
-MBI_INTERNAL void mbi_values_search_end(merbit_plan *plan, mbi_values_search *look);
-MBI_INTERNAL merbit_status mbi_values_have(merbit_plan *plan, mbi_values_search *look,
+                                                   mbi_devptr values,
+                                                   mbi_values_search *search);
+MBI_INTERNAL void mbi_values_search_end(merbit_plan *plan, mbi_values_search *search);
+MBI_INTERNAL merbit_status mbi_values_have(merbit_plan *plan, mbi_values_search *search,
                                            mbi_value_form form, int *have);
-MBI_INTERNAL merbit_status mbi_values_store(merbit_plan *plan, mbi_values_search *look,
+MBI_INTERNAL merbit_status mbi_values_store(merbit_plan *plan, mbi_values_search *search,
                                             mbi_value_form form, mbi_devptr stored,
                                             mbi_devptr table);
 MBI_INTERNAL merbit_status mbi_values_specialise(merbit_plan *plan, uint32_t forms);

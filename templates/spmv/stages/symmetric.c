@@ -44,33 +44,33 @@ typedef struct mbi_symmetric_inspect {
 } mbi_symmetric_inspect;
 
 static void mbi_symmetric_inspect_task(void *argument, int task) {
-  mbi_symmetric_inspect *look = (mbi_symmetric_inspect *)argument;
-  const merbit_view *csr = look->csr;
+  mbi_symmetric_inspect *inspection = (mbi_symmetric_inspect *)argument;
+  const merbit_view *csr = inspection->csr;
   const int32_t *col_ind = (const int32_t *)csr->col_ind;
-  int64_t row = mbi_share_rows(csr, look->tasks, task);
-  const int64_t last = mbi_share_rows(csr, look->tasks, task + 1);
+  int64_t row = mbi_share_rows(csr, inspection->tasks, task);
+  const int64_t last = mbi_share_rows(csr, inspection->tasks, task + 1);
   int unsorted = 0;
   for (; row < last && !unsorted; row++) {
     const int64_t k = mbi_index_at(csr->row_ptr, csr->offset_type, row) - csr->base;
     const int64_t end = mbi_index_at(csr->row_ptr, csr->offset_type, row + 1) - csr->base;
     unsorted = mbi_row_order(col_ind + k, end - k) < 0;
   }
-  look->unsorted[task] = unsorted;
+  inspection->unsorted[task] = unsorted;
 }
 
 /* Returns 1 if method HALF can read the host view in place. */
 static int mbi_symmetric_fits(merbit_context *context, const mbi_symmetric *half) {
-  mbi_symmetric_inspect look;
+  mbi_symmetric_inspect inspection;
   int task, unsorted = 0;
   if (half->view.format != MERBIT_CSR || half->view.index_type != MERBIT_INDEX_32 ||
       half->upper || half->signs.direct != MBI_AS_IT_IS) {
     return 0;
   }
-  look.csr = &half->view;
-  look.tasks = mbi_share_tasks(context, half->view.nnz);
-  mbi_parallel(context, look.tasks, mbi_symmetric_inspect_task, &look);
-  for (task = 0; task < look.tasks; task++) {
-    unsorted |= look.unsorted[task];
+  inspection.csr = &half->view;
+  inspection.tasks = mbi_share_tasks(context, half->view.nnz);
+  mbi_parallel(context, inspection.tasks, mbi_symmetric_inspect_task, &inspection);
+  for (task = 0; task < inspection.tasks; task++) {
+    unsorted |= inspection.unsorted[task];
   }
   return !unsorted;
 }

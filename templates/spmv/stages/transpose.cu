@@ -155,8 +155,9 @@ MBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)
         if ((left >> mbk_lane() & 1u) != 0 && ended < 32 && mbk_lane() <= last) {
           row_of[at.k + mbk_lane()] = (mbk_i32)(low + ended);
         }
-        const mbk_u32 behind = left & mbk_ballot(MBK_ALL_LANES, ended == 32); // these entries come after all
-                                                                              // 32 rows
+        const mbk_u32 behind =
+            left & mbk_ballot(MBK_ALL_LANES, ended == 32); // these entries come after all
+                                                           // 32 rows
         if (behind != 0) {
           mbk_transpose_row next = at;
           next.k += 32 - (mbk_u32)mbk_popcount(behind);

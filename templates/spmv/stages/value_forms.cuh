@@ -157,9 +157,9 @@ MBK_KERNEL MBK_BOUNDS(256)
     mbk_forms_collect(const void *values, mbk_u64 nnz, mbk_u32 wide, mbk_u64 *keys,
                       mbk_u32 *distinct, mbk_u32 *against) {
   MBK_SHARED_MEMORY(shared);
-  mbk_u64 *const known = (mbk_u64 *)shared; // a copy: looking up a key in it takes no atomic
+  mbk_u64 *const copies = (mbk_u64 *)shared; // a copy: looking up a key in it takes no atomic
   for (mbk_u32 i = mbk_thread(); i < MBK_KEYS; i += 256) {
-    known[i] = keys[i];
+    copies[i] = keys[i];
   }
   mbk_block_sync();
   bool many = false;
@@ -168,10 +168,10 @@ MBK_KERNEL MBK_BOUNDS(256)
        k += (mbk_u64)mbk_grid() * 256) {
     const mbk_u64 key = ~mbk_forms_bits(values, k, wide);
     mbk_u32 at = mbk_forms_slot(key);
-    for (int i = 0; i < MBK_KEYS_TRIES && known[at] != 0 && known[at] != key; i++) {
+    for (int i = 0; i < MBK_KEYS_TRIES && copies[at] != 0 && copies[at] != key; i++) {
       at = (at + 1) % MBK_KEYS;
     }
-    if (known[at] != key || key == 0) {
+    if (copies[at] != key || key == 0) {
       many = key != last || key == 0 ? mbk_forms_take(keys, distinct, key) : false;
       last = key;
     }
@@ -241,10 +241,10 @@ MBK_KERNEL MBK_BOUNDS(256)
     mbk_forms_number(const void *values, mbk_u64 nnz, mbk_u32 wide, const mbk_u64 *keys,
                      const mbk_u8 *number, mbk_u8 *shorter) {
   MBK_SHARED_MEMORY(shared);
-  mbk_u64 *const known = (mbk_u64 *)shared;
-  mbk_u8 *const numbers = (mbk_u8 *)(known + MBK_KEYS);
+  mbk_u64 *const copies = (mbk_u64 *)shared;
+  mbk_u8 *const numbers = (mbk_u8 *)(copies + MBK_KEYS);
   for (mbk_u32 i = mbk_thread(); i < MBK_KEYS; i += 256) {
-    known[i] = mbk_load(keys + i);
+    copies[i] = mbk_load(keys + i);
     numbers[i] = mbk_load(number + i);
   }
   mbk_block_sync();
@@ -252,7 +252,7 @@ MBK_KERNEL MBK_BOUNDS(256)
        k += (mbk_u64)mbk_grid() * 256) {
     const mbk_u64 key = ~mbk_forms_bits(values, k, wide);
     mbk_u32 at = mbk_forms_slot(key);
-    while (known[at] != key && known[at] != 0) {
+    while (copies[at] != key && copies[at] != 0) {
       at = (at + 1) % MBK_KEYS;
     }
     shorter[k] = numbers[at];

@@ -198,7 +198,7 @@ static merbit_status mbi_binned_store(merbit_plan *plan) {
 MBI_INTERNAL merbit_status mbi_binned_create(merbit_plan *plan) {
   mbi_binned *b = mbi_binned_of(plan);
   merbit_context *context = plan->context;
-  MBI_TRY(mbi_scan_rank(plan));
+  MBI_TRY(mbi_scan_nonempty(plan));
   MBI_TRY(mbi_binned_size(plan));
   MBI_TRY(mbi_binned_specialise(plan));
   MBI_TRY(mbi_scan_schedule_create(plan));

@@ -108,7 +108,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
 // rows that end in it. The first of them goes to firsts[tile] instead, and the carry-out to
 // tails[tile]. `sums` has space for the sum of each nonzero.
 MBK_DEVICE void mbk_binned_commit(const MBK_COMPUTE (&product)[MBK_STEPS], mbk_u32 ends,
-                                  mbk_u32 rank, mbk_u64 tile, const mbk_u32 *row_id,
+                                  mbk_u32 row_number, mbk_u64 tile, const mbk_u32 *row_id,
                                   MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,
                                   MBK_COMPUTE *sums, MBK_COMPUTE alpha, MBK_COMPUTE beta) {
   const mbk_u32 lane = mbk_lane(), own = (mbk_u32)mbk_popcount(ends);
@@ -154,7 +154,7 @@ MBK_DEVICE void mbk_binned_commit(const MBK_COMPUTE (&product)[MBK_STEPS], mbk_u
     if (i == 0) {
       firsts[tile] = sums[0];
     } else {
-      MBK_COMMIT(MBK_ROW_OF(rank + i), MBK_ADD(MBK_ZERO, sums[i]));
+      MBK_COMMIT(MBK_ROW_OF(row_number + i), MBK_ADD(MBK_ZERO, sums[i]));
     }
   }
   mbk_warp_sync(MBK_ALL);
@@ -166,9 +166,9 @@ MBK_DEVICE void mbk_binned_commit(const MBK_COMPUTE (&product)[MBK_STEPS], mbk_u
 #if MBK_BY_ROW
 // Multiplies the first `left` products of a lane by the value of their row. Other arguments as
 // for mbk_binned_commit.
-MBK_DEVICE void mbk_binned_by_row(MBK_COMPUTE (&product)[MBK_STEPS], mbk_u32 ends, mbk_u32 rank,
-                                  const mbk_u32 *row_id, const MBK_VALUE *by_row,
-                                  mbk_u64 left) {
+MBK_DEVICE void mbk_binned_by_row(MBK_COMPUTE (&product)[MBK_STEPS], mbk_u32 ends,
+                                  mbk_u32 row_number, const mbk_u32 *row_id,
+                                  const MBK_VALUE *by_row, mbk_u64 left) {
   const mbk_u32 own = (mbk_u32)mbk_popcount(ends);
   mbk_u32 ended = own;
 #pragma unroll
@@ -176,14 +176,14 @@ MBK_DEVICE void mbk_binned_by_row(MBK_COMPUTE (&product)[MBK_STEPS], mbk_u32 end
     const mbk_u32 other = mbk_shuffle_up(MBK_ALL, ended, d, 32);
     ended += (int)mbk_lane() >= d ? other : 0;
   }
-  rank += ended - own;
+  row_number += ended - own;
   (void)row_id;
 #pragma unroll
   for (int i = 0; i < MBK_STEPS; i++) {
     if (i < left) {
-      product[i] = MBK_MUL(mbk_load(by_row + MBK_ROW_OF(rank)), product[i]);
+      product[i] = MBK_MUL(mbk_load(by_row + MBK_ROW_OF(row_number)), product[i]);
     }
-    rank += ends >> i & 1;
+    row_number += ends >> i & 1;
   }
 }
 #endif
@@ -216,7 +216,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
   }
   // Meanwhile load everything else that the warp's tiles need.
   mbk_pack<mbk_u16, MBK_STEPS> place[MBK_WARP_TILES];
-  mbk_u32 ends[MBK_WARP_TILES], rank[MBK_WARP_TILES];
+  mbk_u32 ends[MBK_WARP_TILES], row_number[MBK_WARP_TILES];
 #pragma unroll
   for (int t = 0; t < MBK_WARP_TILES; t++) {
     const mbk_u64 at = tile + t * (MBK_THREADS / 32);
@@ -224,7 +224,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
       place[t] =
           MBK_PACK_LOAD<mbk_u16, MBK_STEPS>(places + at * MBK_TILE_NONZEROS + lane * MBK_STEPS);
       ends[t] = mbk_load(row_ends + at * MBK_STEPS + lane * MBK_STEPS / 32);
-      rank[t] = mbk_load(tile_row + at);
+      row_number[t] = mbk_load(tile_row + at);
     }
   }
   mbk_copy_wait();
@@ -242,10 +242,11 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
       }
       const mbk_u32 own = ends[t] >> lane * MBK_STEPS % 32 & ((1u << MBK_STEPS) - 1);
 #if MBK_BY_ROW
-      mbk_binned_by_row(product, own, rank[t], row_id, by_row,
+      mbk_binned_by_row(product, own, row_number[t], row_id, by_row,
                         first < nnz && alpha != (MBK_COMPUTE)0 ? nnz - first : 0);
 #endif
-      mbk_binned_commit(product, own, rank[t], at, row_id, y, firsts, tails, sums, alpha, beta);
+      mbk_binned_commit(product, own, row_number[t], at, row_id, y, firsts, tails, sums, alpha,
+                        beta);
     }
   }
 }

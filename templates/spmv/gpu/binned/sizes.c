@@ -14,7 +14,8 @@ MBI_INTERNAL mbi_binned *mbi_binned_of(const merbit_plan *plan) {
   return (mbi_binned *)plan->state;
 }
 
-#define MBI_BINNED_ROOM 229376u /* bytes of shared memory that wide strips and parts need */
+#define MBI_BINNED_WIDE_SHARED                                                                 \
+  229376u /* bytes of shared memory that wide strips and parts need */
 
 MBI_INTERNAL uint64_t mbi_binned_group(const merbit_plan *plan) {
   return 32 / mbi_type_size(plan->type);
@@ -26,10 +27,10 @@ MBI_INTERNAL uint64_t mbi_binned_group(const merbit_plan *plan) {
  * block gets half. */
 static void mbi_binned_defaults(merbit_plan *plan) {
   mbi_binned *b = mbi_binned_of(plan);
-  const uint64_t room = (uint64_t)plan->context->device.shared_bytes_per_block;
-  const int little = room < MBI_BINNED_ROOM;
+  const uint64_t limit = (uint64_t)plan->context->device.shared_bytes_per_block;
+  const int little = limit < MBI_BINNED_WIDE_SHARED;
   const uint64_t size = mbi_type_size(plan->type), part = 65536 / size;
-  const uint64_t strip = little ? room / 2 / size / 1024 * 1024 : 98304 / size;
+  const uint64_t strip = little ? limit / 2 / size / 1024 * 1024 : 98304 / size;
   const uint64_t strips = strip > 0 ? (plan->device.cols + strip - 1) / strip : 0;
   const int wide =
       !little && strips * (plan->device.nnz / part + 1) > plan->device.nnz / (128 / size);
@@ -69,7 +70,7 @@ MBI_INTERNAL merbit_status mbi_binned_size(merbit_plan *plan) {
   mbi_binned *b = mbi_binned_of(plan);
   mbi_scan_schedule *s = mbi_scan_of(plan);
   merbit_context *context = plan->context;
-  const uint64_t room = (uint64_t)context->device.shared_bytes_per_block;
+  const uint64_t limit = (uint64_t)context->device.shared_bytes_per_block;
   uint64_t full; /* bytes of a part without padding */
   mbi_binned_defaults(plan);
   if (b->strip < 1024 || b->strip > 65536 || b->warp_tiles < 1 || b->warp_tiles > 8 ||
@@ -84,21 +85,21 @@ MBI_INTERNAL merbit_status mbi_binned_size(merbit_plan *plan) {
   s->tiles = (plan->device.nnz + 32 * MBI_BINNED_STEPS - 1) / (32 * MBI_BINNED_STEPS);
   b->part_nonzeros = (uint64_t)(b->warp_tiles * s->threads) * MBI_BINNED_STEPS;
   full = mbi_binned_sum_shared(plan, b->part_nonzeros / mbi_binned_group(plan));
-  s->resident = s->threads > 512 || 2 * full > room ? 1 : 2;
+  s->resident = s->threads > 512 || 2 * full > limit ? 1 : 2;
   b->strips = (plan->device.cols + b->strip - 1) / b->strip;
   b->parts = (plan->device.nnz + b->part_nonzeros - 1) / b->part_nonzeros;
-  if (s->tiles > (uint64_t)INT32_MAX || b->strips * 12 > room) {
+  if (s->tiles > (uint64_t)INT32_MAX || b->strips * 12 > limit) {
     return mbi_fail(context, MERBIT_TOO_LARGE,
                     "%" PRIu64 " strips of columns and %" PRIu64
                     " parts are too many; use another plan_desc.method",
                     b->strips, b->parts);
   }
-  if (mbi_binned_multiply_shared(plan) > room) {
+  if (mbi_binned_multiply_shared(plan) > limit) {
     return mbi_fail(context, MERBIT_TOO_LARGE,
                     "a strip of %" PRIu64 " columns takes %" PRIu64
                     " bytes of shared memory, of which there are %" PRIu64
                     "; lower plan_desc.sigma",
-                    b->strip, mbi_binned_multiply_shared(plan), room);
+                    b->strip, mbi_binned_multiply_shared(plan), limit);
   }
   mbi_scan_size_rows(plan);
   return MERBIT_OK;

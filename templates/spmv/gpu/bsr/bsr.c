@@ -194,7 +194,7 @@ static merbit_status mbi_bsr_allocate(merbit_plan *plan) {
 /* Makes the tiles of the blocks whose places are in plan->device, as a CSR. On failure the
  * caller runs mbi_bsr_destroy. */
 MBI_INTERNAL merbit_status mbi_bsr_create(merbit_plan *plan) {
-  MBI_TRY(mbi_scan_rank(plan));
+  MBI_TRY(mbi_scan_nonempty(plan));
   MBI_TRY(mbi_bsr_size(plan));
   MBI_TRY(mbi_bsr_take_values(plan));
   MBI_TRY(mbi_bsr_specialise(plan));

@@ -22,8 +22,8 @@
 #include "spmv/gpu/bsr/build.cuh"
 
 #define MBK_PARTS MBK_BLOCK_ROWS
-#define MBK_RANK mbk_u32
-#define MBK_TILE_RANK(tile) mbk_load(tile_row + (tile)*MBK_SLOTS)
+#define MBK_ROW_NUMBER mbk_u32
+#define MBK_TILE_ROW_NUMBER(tile) mbk_load(tile_row + (tile)*MBK_SLOTS)
 #include "spmv/shared/fixup.cuh"
 
 // Where a lane writes: entry `part` of each row of blocks, if any.
@@ -35,10 +35,10 @@ struct mbk_bsr_target {
   bool writes;
 };
 
-MBK_DEVICE void mbk_bsr_commit(const mbk_bsr_target &to, mbk_u32 rank, MBK_COMPUTE sum,
+MBK_DEVICE void mbk_bsr_commit(const mbk_bsr_target &to, mbk_u32 row_number, MBK_COMPUTE sum,
                                MBK_COMPUTE alpha, MBK_COMPUTE beta) {
   const mbk_u32 *const row_id = to.row_id;
-  const mbk_u64 row = (mbk_u64)MBK_ROW_OF(rank) * MBK_BLOCK_ROWS + to.part;
+  const mbk_u64 row = (mbk_u64)MBK_ROW_OF(row_number) * MBK_BLOCK_ROWS + to.part;
   (void)row_id;
   if (to.writes && row < to.rows) {
     mbk_commit(to.y, row, MBK_ADD(MBK_ZERO, sum), alpha, beta);
@@ -70,7 +70,7 @@ MBK_DEVICE void mbk_bsr_run(const mbk_u32 *row_ends, const mbk_u32 *slot_row,
   masks += group * MBK_ACTIVE + at.slot * MBK_LANES + at.lane;
 #endif
   const mbk_u32 first = mbk_load(slot_row + tile * MBK_SLOTS + at.slot);
-  mbk_u32 rank = first;
+  mbk_u32 row_number = first;
   MBK_COMPUTE sum = MBK_ZERO, head = MBK_ZERO;
 #pragma unroll 1
   for (mbk_u32 g = 0; g < MBK_GROUPS; g++) {
@@ -93,18 +93,18 @@ MBK_DEVICE void mbk_bsr_run(const mbk_u32 *row_ends, const mbk_u32 *slot_row,
     for (int u = 0; u < MBK_TOGETHER; u++) {
       sum = MBK_ADD(sum, part[u]);
       if (ends >> u & 1) {
-        if (rank == first) {
+        if (row_number == first) {
           head = sum; // slots before may hold a part of this row
         } else {
-          mbk_bsr_commit(to, rank, sum, alpha, beta);
+          mbk_bsr_commit(to, row_number, sum, alpha, beta);
         }
-        rank++;
+        row_number++;
         sum = MBK_ZERO;
       }
     }
   }
   // Add up, for each slot, the open row's parts since the last slot with a row end.
-  const mbk_u32 closed = mbk_ballot(MBK_ALL, rank != first);
+  const mbk_u32 closed = mbk_ballot(MBK_ALL, row_number != first);
   const mbk_u32 until = closed & (0xffffffffu >> (31 - lane));
   const int distance =
       (int)at.slot - (until != 0 ? (31 - mbk_leading_zeros(until)) / MBK_LANES : 0);
@@ -118,7 +118,7 @@ MBK_DEVICE void mbk_bsr_run(const mbk_u32 *row_ends, const mbk_u32 *slot_row,
   const MBK_COMPUTE earlier =
       MBK_SLOTS > 1 ? mbk_shuffle_up(MBK_ALL, sum, MBK_LANES % 32, 32) : MBK_ZERO;
   const mbk_u64 carry = tile * MBK_BLOCK_ROWS + to.part;
-  if (rank != first) {
+  if (row_number != first) {
     head = at.slot > 0 ? MBK_ADD(earlier, head) : head;
     if ((closed & ((1u << (at.slot * MBK_LANES)) - 1)) != 0) {
       mbk_bsr_commit(to, first, head, alpha, beta);

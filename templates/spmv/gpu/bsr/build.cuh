@@ -17,9 +17,9 @@ MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
     const mbk_u64 first = 32 * at;
     mbk_u32 bits = 0;
     if (first < blocks) {
-      mbk_u32 rank = mbk_rank_search(row_start, ranks, first);
-      for (; rank < ranks; rank++) {
-        const mbk_u64 last = (mbk_u64)(mbk_load(row_start + rank + 1) - MBK_BASE) - 1;
+      mbk_u32 row_number = mbk_nonempty_search(row_start, ranks, first);
+      for (; row_number < ranks; row_number++) {
+        const mbk_u64 last = (mbk_u64)(mbk_load(row_start + row_number + 1) - MBK_BASE) - 1;
         if (last >= first + 32) {
           break;
         }
@@ -30,11 +30,12 @@ MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
   }
   if (at <= slots) {
     const mbk_u64 first = at * MBK_SLOT_BLOCKS;
-    const mbk_u32 rank = first < blocks ? mbk_rank_search(row_start, ranks, first) : ranks;
-    slot_row[at] = rank;
+    const mbk_u32 row_number =
+        first < blocks ? mbk_nonempty_search(row_start, ranks, first) : ranks;
+    slot_row[at] = row_number;
     if (at < slots && at % MBK_SLOTS == 0) { // a tile begins here and holds a block
-      const mbk_u64 begin = (mbk_u64)(mbk_load(row_start + rank) - MBK_BASE);
-      const mbk_u64 end = (mbk_u64)(mbk_load(row_start + rank + 1) - MBK_BASE);
+      const mbk_u64 begin = (mbk_u64)(mbk_load(row_start + row_number) - MBK_BASE);
+      const mbk_u64 end = (mbk_u64)(mbk_load(row_start + row_number + 1) - MBK_BASE);
       const mbk_u64 tile = at / MBK_SLOTS;
       slot_row[slots + 1 + tile] =
           end <= first + MBK_TILE_BLOCKS ? (mbk_u32)(tile - begin / MBK_TILE_BLOCKS) : MBK_OPEN;

@@ -113,12 +113,12 @@ static merbit_status mbi_cb_encode(merbit_plan *plan, mbi_cb_format *format) {
  * by padding that the kernel prefetches. */
 static merbit_status mbi_cb_upload(merbit_plan *plan, const void *source, uint64_t bytes,
                                    const char *what, merbit_status status, mbi_devptr *target) {
-  const uint64_t room = bytes + (target == &mbi_cb_of(plan)->data ? MBI_CB_AHEAD : 0);
+  const uint64_t padded = bytes + (target == &mbi_cb_of(plan)->data ? MBI_CB_AHEAD : 0);
   if (status == MERBIT_OK) {
-    status = mbi_device_allocate(plan->context, room, what, target);
+    status = mbi_device_allocate(plan->context, padded, what, target);
   }
   if (status == MERBIT_OK) {
-    plan->schedule_bytes += room;
+    plan->schedule_bytes += padded;
     status = mbi_device_upload(plan->context, *target, source, (size_t)bytes);
   }
   return status;

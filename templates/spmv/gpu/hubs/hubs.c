@@ -9,7 +9,8 @@
 /* HUBS on the host: finds the hubs, encodes the columns, launches the product.
  * spmv/gpu/hubs/hubs.cu describes the method. */
 
-/* ---- Encode: room for hubs, tiles -------------------------------------------------------- */
+/* ---- Encode: hubs in shared memory, tiles -------------------------------------------------
+ */
 
 /* Returns the state of a plan by this method. */
 MBI_INTERNAL mbi_hubs *mbi_hubs_of(const merbit_plan *plan) {
@@ -17,16 +18,17 @@ MBI_INTERNAL mbi_hubs *mbi_hubs_of(const merbit_plan *plan) {
 }
 
 #define MBI_HUBS_THREADS 1024
-#define MBI_HUBS_ROOM 160 /* kilobytes of x in shared memory; the rest of it serves as L1 */
+#define MBI_HUBS_KILOBYTES                                                                     \
+  160 /* kilobytes of x in shared memory; the rest of it serves as L1 */
 
-MBI_INTERNAL uint64_t mbi_hubs_room(const merbit_plan *plan) {
+MBI_INTERNAL uint64_t mbi_hubs_capacity(const merbit_plan *plan) {
   const uint64_t bytes =
-      1024 * (uint64_t)(plan->desc.omega != 0 ? plan->desc.omega : MBI_HUBS_ROOM);
+      1024 * (uint64_t)(plan->desc.omega != 0 ? plan->desc.omega : MBI_HUBS_KILOBYTES);
   const uint64_t most = (uint64_t)plan->context->device.shared_bytes_per_block;
   const uint64_t old =
       (uint64_t)MBI_HUBS_THREADS * mbi_type_size(plan->type) + mbi_value_shared(plan);
-  const uint64_t room = bytes + old <= most ? bytes : most > old ? most - old : 0;
-  return room / mbi_type_size(plan->type);
+  const uint64_t space = bytes + old <= most ? bytes : most > old ? most - old : 0;
+  return space / mbi_type_size(plan->type);
 }
 
 /* Computes the sizes of the specialisation. Needs plan->nonempty. */
@@ -38,7 +40,7 @@ MBI_INTERNAL merbit_status mbi_hubs_size(merbit_plan *plan) {
   s->steps = plan->desc.sigma != 0 ? plan->desc.sigma : plan->type == MERBIT_F32 ? 8 : 4;
   s->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : MBI_HUBS_THREADS;
   s->resident = 1;
-  h->room = mbi_hubs_room(plan);
+  h->capacity = mbi_hubs_capacity(plan);
   if (plan->desc.omega < 0 || plan->desc.omega > 224 || s->steps < 1 || s->steps > 32 ||
       s->steps % s->pack != 0 || s->threads < 32 || s->threads > MBI_HUBS_THREADS ||
       s->threads % 32 != 0) {
@@ -67,7 +69,7 @@ MBI_INTERNAL merbit_status mbi_hubs_size(merbit_plan *plan) {
 
 MBI_INTERNAL void mbi_hubs_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   mbi_scan_preamble(plan, preamble);
-  mbi_preamble_define_int(preamble, "MBK_HUBS", (int)mbi_hubs_of(plan)->room);
+  mbi_preamble_define_int(preamble, "MBK_HUBS", (int)mbi_hubs_of(plan)->capacity);
 }
 
 static merbit_status mbi_hubs_specialise(merbit_plan *plan) {
@@ -89,7 +91,7 @@ static merbit_status mbi_hubs_specialise(merbit_plan *plan) {
 /* Returns the bytes of shared memory of a product. */
 MBI_INTERNAL unsigned mbi_hubs_shared(const merbit_plan *plan, int adds) {
   const uint64_t count =
-      mbi_hubs_of(plan)->room + (adds ? (uint64_t)mbi_scan_of(plan)->threads : 0);
+      mbi_hubs_of(plan)->capacity + (adds ? (uint64_t)mbi_scan_of(plan)->threads : 0);
   return mbi_value_shared(plan) + (unsigned)(count * mbi_type_size(plan->type));
 }
 
@@ -98,7 +100,7 @@ MBI_INTERNAL unsigned mbi_hubs_shared(const merbit_plan *plan, int adds) {
 static merbit_status mbi_hubs_encode(merbit_plan *plan) {
   mbi_hubs *h = mbi_hubs_of(plan);
   merbit_context *context = plan->context;
-  uint32_t least = plan->nonempty.hub_least, room = (uint32_t)h->room;
+  uint32_t least = plan->nonempty.hub_least, room = (uint32_t)h->capacity;
   /* Codes overwrite the counts, and the number of hubs the first bin after them: an allocation
    * would cost as much as a product. */
   mbi_devptr code = plan->nonempty.column_counts;
@@ -138,9 +140,9 @@ MBI_INTERNAL merbit_status mbi_hubs_create(merbit_plan *plan) {
   mbi_hubs *h = mbi_hubs_of(plan);
   merbit_context *context = plan->context;
   const uint64_t codes = plan->device.nnz * sizeof(int32_t);
-  MBI_TRY(mbi_scan_rank(plan));
+  MBI_TRY(mbi_scan_nonempty(plan));
   MBI_TRY(mbi_hubs_size(plan));
-  MBI_TRY(mbi_nonempty_columns(plan, h->room));
+  MBI_TRY(mbi_nonempty_columns(plan, h->capacity));
   MBI_TRY(mbi_hubs_specialise(plan));
   MBI_TRY(mbi_device_reserve_shared(context, h->kernels[2], "mbk_hubs_product",
                                     mbi_hubs_shared(plan, 0)));
@@ -149,13 +151,13 @@ MBI_INTERNAL merbit_status mbi_hubs_create(merbit_plan *plan) {
   MBI_TRY(mbi_scan_schedule_create(plan));
   {
     mbi_devptr *const parts[] = {&h->codes, &h->hub_col};
-    const uint64_t bytes[] = {codes, h->room * sizeof(uint32_t)};
+    const uint64_t bytes[] = {codes, h->capacity * sizeof(uint32_t)};
     MBI_TRY(mbi_device_allocate_parts(context, "columns by codes", 2, parts, bytes));
   }
   if (plan->device.nnz > 0) {
     MBI_TRY(mbi_hubs_encode(plan));
   }
-  plan->schedule_bytes += codes + h->room * sizeof(uint32_t);
+  plan->schedule_bytes += codes + h->capacity * sizeof(uint32_t);
   plan->stream_bytes += mbi_device_csr_stream_bytes(plan);
   return MERBIT_OK;
 }
@@ -204,7 +206,7 @@ static merbit_status mbi_hubs_multiply(merbit_plan *plan, mbi_devptr carries, co
 
 MBI_INTERNAL void mbi_hubs_info(const merbit_plan *plan, merbit_plan_info *info) {
   mbi_scan_info(plan, info);
-  info->omega = (int)(mbi_hubs_of(plan)->room * mbi_type_size(plan->type) / 1024);
+  info->omega = (int)(mbi_hubs_of(plan)->capacity * mbi_type_size(plan->type) / 1024);
 }
 
 static int mbi_hubs_describe(const merbit_plan *plan, char *text, size_t size) {

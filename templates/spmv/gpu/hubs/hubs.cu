@@ -8,7 +8,7 @@
 // Source: splitting a matrix at its fullest columns is common (degree sorting, Beamer et al.,
 // PACT 2012). One pass over codes, so that both kinds of gather overlap in every warp, is ours.
 #ifndef MBK_HUBS
-#error "define MBK_HUBS: the hubs that shared memory has room for"
+#error "define MBK_HUBS: the number of hubs that fit in shared memory"
 #endif
 #include "jit/device.cuh"
 #include "spmv/shared/algebra.cuh"

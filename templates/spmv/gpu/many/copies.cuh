@@ -20,7 +20,8 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_many_collect(const MBK_VECTOR *x, mbk_u64 ldx, mb
       mbk_many_pack pack;
 #pragma unroll
       for (mbk_u32 j = 0; j < MBK_SPAN; j++) {
-        pack.at[j] = c + j < MBK_VECTORS ? mbk_load_after_wait(x + (c + j) * ldx + i) : (MBK_VECTOR)0;
+        pack.at[j] =
+            c + j < MBK_VECTORS ? mbk_load_after_wait(x + (c + j) * ldx + i) : (MBK_VECTOR)0;
       }
       mbk_store_pack(copy + i * MBK_WIDTH + c, pack);
     }

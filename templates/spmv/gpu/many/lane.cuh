@@ -91,8 +91,7 @@ MBK_DEVICE void mbk_many_commit(MBK_VECTOR *y, const mbk_many_row &sum, MBK_COMP
       if (MBK_COLUMNS || beta == (MBK_COMPUTE)0) {
 #pragma unroll
         for (int j = 0; j < MBK_SPAN; j++) {
-          const MBK_COMPUTE final = MBK_ADD(MBK_ZERO, sum[c][j]); // adding zero turns the -0 of a
-                                                                  // tiny product into +0
+          const MBK_COMPUTE final = MBK_ADD(MBK_ZERO, sum[c][j]); // no -0
           result.at[j] = (MBK_VECTOR)(MBK_COLUMNS ? final : MBK_MUL(alpha, final));
         }
       } else {

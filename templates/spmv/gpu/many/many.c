@@ -14,7 +14,7 @@
 static merbit_status mbi_many_specialise(merbit_plan *plan) {
   mbi_many *m = mbi_many_of(plan);
   const int copies = mbi_many_copies(plan), loose = m->span > 1 && !copies;
-  const int runs = m->room == 0;
+  const int runs = m->staged == 0;
   const char *const names[] = {"mbk_scan_build",   runs ? "mbk_many_product" : "mbk_rows_many",
                                "mbk_many_fixup",   runs ? "mbk_many_loose" : "mbk_rows_loose",
                                "mbk_many_collect", "mbk_many_spread"};
@@ -46,10 +46,10 @@ static merbit_status mbi_many_specialise(merbit_plan *plan) {
 
 static merbit_status mbi_many_create(merbit_plan *plan) {
   const uint64_t row = (uint64_t)plan->desc.vectors * mbi_type_size(plan->type);
-  MBI_TRY(mbi_scan_rank(plan));
+  MBI_TRY(mbi_scan_nonempty(plan));
   MBI_TRY(mbi_many_size(plan));
   MBI_TRY(mbi_many_specialise(plan));
-  if (mbi_many_of(plan)->room > 0) {
+  if (mbi_many_of(plan)->staged > 0) {
     plan->schedule_bytes = plan->nonempty.bytes;
     plan->stream_bytes =
         (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type);
@@ -177,7 +177,7 @@ static merbit_status mbi_many_launch_rows(merbit_plan *plan, mbi_devptr carries,
       m->span == 1 || ((x | y) % (span * size) == 0 && ldx % span == 0 && ldy % span == 0);
   merbit_status status = MERBIT_OK;
   void *arguments[15];
-  if (m->room > 0) {
+  if (m->staged > 0) {
     return mbi_many_launch_teams(plan, packed, alpha, x, x_step, beta, y, ldy, stream);
   }
   arguments[0] = &s->row_ends;
@@ -250,7 +250,7 @@ MBI_INTERNAL merbit_status mbi_many_multiply(merbit_plan *plan, mbi_devptr scrat
 /* ---- Describe ---------------------------------------------------------------------------- */
 
 static void mbi_many_info(const merbit_plan *plan, merbit_plan_info *info) {
-  info->sigma = mbi_many_of(plan)->room > 0 ? 0 : mbi_many_of(plan)->words;
+  info->sigma = mbi_many_of(plan)->staged > 0 ? 0 : mbi_many_of(plan)->words;
   info->omega = mbi_many_of(plan)->unroll;
   info->block_threads = mbi_many_of(plan)->threads;
   info->tiles = (int64_t)mbi_scan_of(plan)->tiles;
@@ -259,7 +259,7 @@ static void mbi_many_info(const merbit_plan *plan, merbit_plan_info *info) {
 static int mbi_many_describe(const merbit_plan *plan, char *text, size_t size) {
   const mbi_many *m = mbi_many_of(plan);
   const mbi_scan_schedule *s = mbi_scan_of(plan);
-  if (m->room > 0) {
+  if (m->staged > 0) {
     return snprintf(text, size, "even rows, %d lane%s of %d columns to each, %d threads%s%s",
                     m->team, m->team == 1 ? "" : "s", m->span, m->threads,
                     mbi_many_copies(plan) ? ", copies by rows" : "",

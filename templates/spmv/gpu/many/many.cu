@@ -81,7 +81,7 @@ MBK_DEVICE void mbk_many_join(mbk_many_walk &walk, mbk_u32 ends, const mbk_u32 *
   if (ended && (closed & ((1u << team * MBK_TEAM) - 1)) == 0) {
     mbk_many_carry(firsts, tile, head);
   } else if (ended) {
-    const mbk_u64 row = MBK_ROW_OF(walk.rank - rows);
+    const mbk_u64 row = MBK_ROW_OF(walk.row_number - rows);
     mbk_many_commit<packed>(y + row * ldy, head, alpha, beta);
   }
   if (team == MBK_TEAMS - 1) {
@@ -94,8 +94,8 @@ MBK_DEVICE void mbk_many_ahead(const MBK_VECTOR *y, mbk_u64 ldy, const mbk_u32 *
                                mbk_u32 from, mbk_u32 to) {
   (void)row_id;
   mbk_await();
-  for (mbk_u32 rank = from + mbk_lane(); rank < to; rank += 32) {
-    const mbk_u64 row = MBK_ROW_OF(rank);
+  for (mbk_u32 row_number = from + mbk_lane(); row_number < to; row_number += 32) {
+    const mbk_u64 row = MBK_ROW_OF(row_number);
     for (mbk_u32 c = 0; c < MBK_WIDTH; c += 64 / sizeof(MBK_VECTOR)) {
       mbk_prefetch(y + row * ldy + c);
     }
@@ -127,7 +127,7 @@ MBK_DEVICE void mbk_many_tile(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
   mbk_many_clear(walk.sum);
   walk.held = (mbk_many_sums *)(stage + MBK_STAGE_BYTES) + lane;
   walk.count = 0;
-  walk.rank = from + mbk_shuffle(MBK_ALL, before, (int)(team * MBK_WORDS), 32) + 1;
+  walk.row_number = from + mbk_shuffle(MBK_ALL, before, (int)(team * MBK_WORDS), 32) + 1;
   if (!MBK_COLUMNS && beta != (MBK_COMPUTE)0) {
     mbk_many_ahead(y, ldy, row_id, from, to);
   }
@@ -177,8 +177,8 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_LOOSE)
 
 #define MBK_PARTS MBK_WIDTH
 #define MBK_LEADING 1
-#define MBK_RANK mbk_u32
-#define MBK_TILE_RANK(tile) mbk_load(tile_row + (tile))
+#define MBK_ROW_NUMBER mbk_u32
+#define MBK_TILE_ROW_NUMBER(tile) mbk_load(tile_row + (tile))
 #include "spmv/shared/fixup.cuh"
 
 // Joins rows that cross tiles; for a copy by rows, with alpha 1 and beta 0. Launch:

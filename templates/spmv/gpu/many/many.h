@@ -11,7 +11,7 @@ typedef struct mbi_many {
   int team;               /* lanes per nonzero */
   int words;              /* nonzeros of a run, divided by 32 */
   int piece;              /* nonzeros of a run that are staged at once */
-  int room;               /* nonzeros that a warp stages if each team owns a row; 0 with runs */
+  int staged;             /* nonzeros that a warp stages if each team owns a row; 0 with runs */
   int unroll, threads, resident;
   unsigned shared;                /* bytes of shared memory of a block */
   void *loose, *collect, *spread; /* CUfunction */

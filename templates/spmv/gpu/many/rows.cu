@@ -7,8 +7,8 @@
 // a short row waits.
 //
 // Source: ours.
-#ifndef MBK_ROOM
-#error "define MBK_ROOM: nonzeros that a warp stages at once, a multiple of 128"
+#ifndef MBK_STAGED
+#error "define MBK_STAGED: nonzeros that a warp stages at once, a multiple of 128"
 #endif
 #include "spmv/gpu/many/lane.cuh"
 
@@ -22,17 +22,18 @@
 // Starts copying elements [from, to) of an array of nnz to shared memory. `from` is a multiple
 // of 4. mbk_copy_wait completes the copy.
 template <class T>
-MBK_DEVICE void mbk_rows_stage(T *room, const T *array, mbk_u64 from, mbk_u64 to, mbk_u64 nnz) {
+MBK_DEVICE void mbk_rows_stage(T *stage, const T *array, mbk_u64 from, mbk_u64 to,
+                               mbk_u64 nnz) {
   const mbk_u32 n = MBK_ALIGNED ? 16 / sizeof(T) : 1, count = (mbk_u32)(to - from);
 #pragma unroll 4
   for (mbk_u32 k = n * mbk_lane(); k < count; k += 32 * n) {
     if (MBK_ALIGNED && from + k + n <= nnz) { // may go past `to`
-      mbk_copy_ahead(room + k, array + from + k);
+      mbk_copy_ahead(stage + k, array + from + k);
     } else {
 #pragma unroll
       for (mbk_u32 j = 0; j < n; j++) {
         if (k + j < count) {
-          room[k + j] = MBK_MATRIX_LOAD(array + from + k + j);
+          stage[k + j] = MBK_MATRIX_LOAD(array + from + k + j);
         }
       }
     }
@@ -69,9 +70,9 @@ MBK_DEVICE void mbk_rows_tile(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind
                               MBK_COMPUTE alpha, MBK_COMPUTE beta) {
   MBK_SHARED_MEMORY(shared);
   mbk_i32 *const columns =
-      (mbk_i32 *)(shared + mbk_thread() / 32 * MBK_ROOM *
+      (mbk_i32 *)(shared + mbk_thread() / 32 * MBK_STAGED *
                                (4 + (MBK_PATTERN ? 0 : (int)sizeof(MBK_VALUE))));
-  MBK_VALUE *const factors = (MBK_VALUE *)(columns + MBK_ROOM);
+  MBK_VALUE *const factors = (MBK_VALUE *)(columns + MBK_STAGED);
   const mbk_u64 row = ((mbk_u64)mbk_block() * MBK_THREADS + mbk_thread()) / MBK_TEAM;
   mbk_u64 begin = 0, end = 0; // if alpha is 0, neither the matrix nor X is read
   mbk_many_row sum;
@@ -83,8 +84,8 @@ MBK_DEVICE void mbk_rows_tile(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind
   const mbk_u64 last = mbk_shuffle(MBK_ALL, end, 31, 32);
 #pragma unroll 1
   for (mbk_u64 piece = mbk_shuffle(MBK_ALL, begin, 0, 32) & ~(mbk_u64)3; piece < last;
-       piece += MBK_ROOM) {
-    const mbk_u64 behind = piece + MBK_ROOM < last ? piece + MBK_ROOM : last;
+       piece += MBK_STAGED) {
+    const mbk_u64 behind = piece + MBK_STAGED < last ? piece + MBK_STAGED : last;
     mbk_warp_sync(MBK_ALL);
     mbk_rows_stage(columns, col_ind, piece, behind, nnz);
     if (!MBK_PATTERN) {
@@ -95,7 +96,7 @@ MBK_DEVICE void mbk_rows_tile(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind
     mbk_await();
     const mbk_u32 to = end > piece ? (mbk_u32)((end < behind ? end : behind) - piece) : 0;
 #pragma unroll 1
-    for (mbk_u32 at = begin > piece ? (mbk_u32)(begin - piece < MBK_ROOM ? begin - piece : to)
+    for (mbk_u32 at = begin > piece ? (mbk_u32)(begin - piece < MBK_STAGED ? begin - piece : to)
                                     : 0;
          at < to; at += MBK_UNROLL) {
       mbk_rows_batch<packed>(columns + at, factors + at, to - at, x, x_step, sum);
@@ -108,7 +109,7 @@ MBK_DEVICE void mbk_rows_tile(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind
 }
 
 // The product. With MBK_COLUMNS, x and y are copies by rows, and mbk_many_spread follows.
-// Launch: one team per row. Shared: MBK_ROOM columns and values for each warp.
+// Launch: one team per row. Shared: MBK_STAGED columns and values for each warp.
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_PACKED)
     mbk_rows_many(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, const MBK_VALUE *values,
                   const MBK_VECTOR *x, mbk_u32 x_step, MBK_VECTOR *y, mbk_u64 ldy, mbk_u64 rows,

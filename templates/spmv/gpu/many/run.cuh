@@ -70,7 +70,7 @@ struct mbk_many_walk {
   mbk_many_row sum;    // of the open row
   mbk_many_sums *held; // the lane's finished rows: MBK_CHUNKS packs each, 32 packs apart
   mbk_u32 count;       // finished rows held
-  mbk_u32 rank;        // number of the second held row among the non-empty rows
+  mbk_u32 row_number;  // number of the second held row among the non-empty rows
 };
 #define MBK_HELD 5 // the same number as in mbi_many_size_shared
 #define MBK_HELD_BYTES (MBK_HELD * MBK_CHUNKS * 32 * (int)sizeof(mbk_many_sums))
@@ -93,11 +93,11 @@ MBK_DEVICE void mbk_many_flush(mbk_many_walk &walk, const mbk_u32 *row_id, MBK_V
   (void)row_id;
 #pragma unroll 1
   for (mbk_u32 i = 1; i < walk.count; i++) {
-    const mbk_u64 row = MBK_ROW_OF(walk.rank);
+    const mbk_u64 row = MBK_ROW_OF(walk.row_number);
     mbk_many_row sum;
     mbk_many_held(walk, i, sum);
     mbk_many_commit<packed>(y + row * ldy, sum, alpha, beta);
-    walk.rank++;
+    walk.row_number++;
   }
   walk.count = walk.count > 0 ? 1 : 0;
 }

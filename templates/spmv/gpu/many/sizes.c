@@ -45,7 +45,7 @@ MBI_INTERNAL void mbi_many_shape(const merbit_plan *plan, mbi_many *m) {
 }
 
 /* Returns 1 if gathers of X miss the L2 cache. */
-static int mbi_many_far(const merbit_plan *plan) {
+static int mbi_many_misses_cache(const merbit_plan *plan) {
   return plan->device.cols * (uint64_t)mbi_many_of(plan)->width * mbi_type_size(plan->type) >
          (uint64_t)16 << 20;
 }
@@ -58,9 +58,9 @@ static int mbi_many_narrow(const merbit_plan *plan) {
 /* Returns 1 for runs in f32 whose gathers miss L2. One large block with more loads in flight is
  * faster there (on an H200, four vectors, a uniform matrix of 40M nonzeros and a power law of
  * 43M: 472 and 445 us; two blocks of 256 threads 545 and 483). */
-static int mbi_many_roams(const merbit_plan *plan) {
-  return mbi_many_of(plan)->room == 0 && plan->type == MERBIT_F32 && mbi_many_far(plan) &&
-         mbi_many_narrow(plan);
+static int mbi_many_takes_one_block(const merbit_plan *plan) {
+  return mbi_many_of(plan)->staged == 0 && plan->type == MERBIT_F32 &&
+         mbi_many_misses_cache(plan) && mbi_many_narrow(plan);
 }
 
 /* Returns the blocks per multiprocessor that leave enough registers for a batch of columns and
@@ -72,13 +72,13 @@ static int mbi_many_resident(const merbit_plan *plan) {
   const int scalars = plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE ? 2 * value : 0;
   const int words =
       m->unroll * (1 + value) + (m->unroll + 1) * lane * value + scalars +
-      (lane > m->span ? 4 : 0) + (m->room == 0 && m->words > 1 ? 4 : 0) +
+      (lane > m->span ? 4 : 0) + (m->staged == 0 && m->words > 1 ? 4 : 0) +
       /* lanes without a sum, and rows numbered among the non-empty ones */
       (m->width % (m->span * m->team) != 0 && plan->nonempty.count < plan->device.rows);
-  const int threads = words > 80                           ? 384
-                      : words > 60 || mbi_many_roams(plan) ? 512
-                      : words > 34                         ? 768
-                                                           : 1024;
+  const int threads = words > 80                                     ? 384
+                      : words > 60 || mbi_many_takes_one_block(plan) ? 512
+                      : words > 34                                   ? 768
+                                                                     : 1024;
   const int blocks = threads / m->threads;
   return blocks > 16 ? 16 : blocks < 1 ? 1 : blocks;
 }
@@ -94,9 +94,9 @@ static void mbi_many_size_shared(const merbit_plan *plan, mbi_many *m) {
   const int value = (int)mbi_type_size(plan->type), teams = 32 / m->team;
   const int lane = (m->width + m->span * m->team - 1) / (m->span * m->team) * m->span;
   const int stored = (int)mbi_value_bytes(plan);
-  const int room = value == 8 ? 3072 : mbi_many_far(plan) ? 6144 : 2048;
+  const int budget = value == 8 ? 3072 : mbi_many_misses_cache(plan) ? 6144 : 2048;
   m->piece = 32 * m->words;
-  while (m->piece % 16 == 0 && m->piece > 16 && m->piece * teams * (4 + stored) > room) {
+  while (m->piece % 16 == 0 && m->piece > 16 && m->piece * teams * (4 + stored) > budget) {
     m->piece /= 2;
   }
   m->shared =
@@ -129,15 +129,15 @@ static double mbi_many_rows_walk(const merbit_plan *plan) {
  * streaming the matrix; a sigma of the user's asks for runs. Wider rows of X are faster by
  * runs: 42M nonzeros of a 5-point mesh in f64 on an H200, with 4, 8 and 16 vectors, take 378,
  * 677 and 1346 us by rows, 433, 510 and 828 by runs. */
-static int mbi_many_room(const merbit_plan *plan) {
+static int mbi_many_staged(const merbit_plan *plan) {
   const int even =
       mbi_many_narrow(plan) && mbi_nonempty_equal(plan) &&
       mbi_many_rows_walk(plan) <= (double)mbi_device_csr_stream_bytes(plan) * MBI_CHOOSE_STREAM;
-  const int room = 1024 / mbi_many_of(plan)->team;
+  const int wish = 1024 / mbi_many_of(plan)->team;
   return !even || plan->device.nnz == 0 || plan->desc.sigma != 0 ? 0
-         : room > 512                                            ? 512
-         : room < 128                                            ? 128
-                                                                 : room;
+         : wish > 512                                            ? 512
+         : wish < 128                                            ? 128
+                                                                 : wish;
 }
 
 static merbit_status mbi_many_size_rows(merbit_plan *plan) {
@@ -150,7 +150,7 @@ static merbit_status mbi_many_size_rows(merbit_plan *plan) {
                     plan->device.rows, plan->desc.vectors);
   }
   m->resident = mbi_many_resident(plan);
-  m->shared = (unsigned)(m->threads / 32 * m->room) * (unsigned)(4 + mbi_value_bytes(plan));
+  m->shared = (unsigned)(m->threads / 32 * m->staged) * (unsigned)(4 + mbi_value_bytes(plan));
   return MERBIT_OK;
 }
 
@@ -163,12 +163,12 @@ MBI_INTERNAL merbit_status mbi_many_size(merbit_plan *plan) {
   mbi_many_shape(plan, m);
   m->words = wish->sigma != 0 ? wish->sigma : m->words;
   m->unroll = wish->omega != 0 ? wish->omega : m->width <= m->span * m->team ? 8 : 4;
-  m->room = mbi_many_room(plan);
-  m->threads = wish->block_threads != 0 ? wish->block_threads
-               : mbi_many_roams(plan)   ? 512
-               : mbi_many_narrow(plan)  ? 256
-                                        : 128;
-  if (m->room > 0 && wish->omega == 0) {
+  m->staged = mbi_many_staged(plan);
+  m->threads = wish->block_threads != 0         ? wish->block_threads
+               : mbi_many_takes_one_block(plan) ? 512
+               : mbi_many_narrow(plan)          ? 256
+                                                : 128;
+  if (m->staged > 0 && wish->omega == 0) {
     m->unroll = MBI_MANY_ROWS_UNROLL;
   }
   if (m->words < 1 || m->words > m->team || (m->unroll != 4 && m->unroll != 8) ||
@@ -178,7 +178,7 @@ MBI_INTERNAL merbit_status mbi_many_size(merbit_plan *plan) {
                     "sigma 1 to %d, omega 4 or 8, and a multiple of 32 up to 1024",
                     m->words, m->unroll, m->threads, wish->vectors, m->team);
   }
-  if (m->room > 0) {
+  if (m->staged > 0) {
     return mbi_many_size_rows(plan);
   }
   s->steps = 32 / m->team * m->words;
@@ -207,8 +207,8 @@ MBI_INTERNAL void mbi_many_preamble(const merbit_plan *plan, mbi_preamble *pream
   mbi_preamble_define_int(preamble, "MBK_WIDTH", m->width);
   mbi_preamble_define_int(preamble, "MBK_SPAN", m->span);
   mbi_preamble_define_int(preamble, "MBK_TEAM", m->team);
-  if (m->room > 0) {
-    mbi_preamble_define_int(preamble, "MBK_ROOM", m->room);
+  if (m->staged > 0) {
+    mbi_preamble_define_int(preamble, "MBK_STAGED", m->staged);
   } else {
     mbi_preamble_define_int(preamble, "MBK_WORDS", m->words);
     mbi_preamble_define_int(preamble, "MBK_PIECE", m->piece);

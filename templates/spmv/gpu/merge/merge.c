@@ -9,7 +9,8 @@
 /* Merge path on the host: sizes and launches; nothing is built. spmv/gpu/merge/merge.cu
  * describes the method. */
 
-/* ---- Encode: sizes, from what is known without a look at the matrix ---------------------- */
+/* ---- Encode: sizes, from the plan alone
+ * ---------------------- */
 
 /* Returns the state of a plan by this method. */
 MBI_INTERNAL mbi_merge_path *mbi_merge_path_of(const merbit_plan *plan) {
@@ -22,15 +23,16 @@ static int mbi_merge_resident(const merbit_plan *plan) {
   const mbi_merge_path *p = mbi_merge_path_of(plan);
   const int single = mbi_plan_accumulator(plan) == MERBIT_F32,
             words = p->steps * (single ? 1 : 2);
-  const int heavy = mbi_plan_accumulator(plan) == MERBIT_C128; /* see mbi_scan_resident */
-  const int known = plan->context->device.compute_capability == 90 && mbi_scan_aligned(plan) &&
-                    plan->device.offset_type == MERBIT_INDEX_32 &&
-                    !mbi_plan_has_semiring(plan) &&
-                    plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE;
-  const int threads = heavy                        ? (p->steps > 8 ? 384 : 512)
+  const int wide_accumulator =
+      mbi_plan_accumulator(plan) == MERBIT_C128; /* see mbi_scan_resident */
+  const int packs_fit = plan->context->device.compute_capability == 90 &&
+                        mbi_scan_aligned(plan) && plan->device.offset_type == MERBIT_INDEX_32 &&
+                        !mbi_plan_has_semiring(plan) &&
+                        plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE;
+  const int threads = wide_accumulator             ? (p->steps > 8 ? 384 : 512)
                       : words > 24                 ? 512
                       : words > (single ? 12 : 16) ? 768
-                      : words > 8 || !known        ? 1024
+                      : words > 8 || !packs_fit    ? 1024
                       : p->pack == 2               ? 1280
                                                    : 1536;
   const int blocks = threads / p->threads;

@@ -6,7 +6,7 @@
 #error "define MBK_ROUNDS: chunks that a block takes, one after the other"
 #endif
 
-// The nonzeros of a chunk fill a thread block, with room for those before the first one in its
+// The nonzeros of a chunk fill a thread block, with space for those before the first one in its
 // pack.
 #define MBK_WARPS (MBK_THREADS / 32)
 #define MBK_SLOTS (MBK_THREADS * MBK_STEPS)

@@ -117,8 +117,8 @@ MBK_DEVICE void mbk_merge_scan(const mbk_merge_memory &m,
     // many steps as the longest distance between two such lanes needs.
     const mbk_u32 until = closed & (0xffffffffu >> (31 - lane));
     const int distance = (int)lane - (until != 0 ? 31 - mbk_leading_zeros(until) : 0);
-    mbk_u32 far = ~(closed | 1u); // lanes at a distance of d or more
-    for (int d = 1; far != 0; far &= far << d, d <<= 1) {
+    mbk_u32 distant = ~(closed | 1u); // lanes d or more after one with a row end
+    for (int d = 1; distant != 0; distant &= distant << d, d <<= 1) {
       const MBK_COMPUTE other = mbk_shuffle_up(MBK_ALL, sum, d, 32);
       if (distance >= d) {
         sum = MBK_ADD(other, sum);

@@ -4,8 +4,8 @@
 #error "include spmv/gpu/scan/tile.cuh before"
 #endif
 #define MBK_PARTS 1
-#define MBK_RANK mbk_u32
-#define MBK_TILE_RANK(tile) mbk_load(tile_row + (tile))
+#define MBK_ROW_NUMBER mbk_u32
+#define MBK_TILE_ROW_NUMBER(tile) mbk_load(tile_row + (tile))
 #include "spmv/shared/fixup.cuh"
 
 // Joins firsts and tails (see mbk_fixup). Launch: MBK_FIXUP_THREADS tiles per block. Shared: as

@@ -60,16 +60,16 @@ MBK_DEVICE void mbk_scan_by_row(const MBK_VALUE *by_row, const mbk_scan_rows &ro
     const int word_lane = MBK_PACK * g + (int)mbk_lane() * MBK_PACK / 32;
     const mbk_u32 word = mbk_shuffle(MBK_ALL, rows.ends, word_lane, 32);
     const mbk_u32 bit = mbk_lane() * MBK_PACK % 32;
-    mbk_u32 rank = rows.from + mbk_shuffle(MBK_ALL, before, word_lane, 32) +
-                   (mbk_u32)mbk_popcount(word & ((1u << bit) - 1));
+    mbk_u32 row_number = rows.from + mbk_shuffle(MBK_ALL, before, word_lane, 32) +
+                         (mbk_u32)mbk_popcount(word & ((1u << bit) - 1));
 #pragma unroll
     for (mbk_u32 j = 0; j < MBK_PACK; j++) {
       if (j > 0 && (word >> (bit + j - 1) & 1) == 0) {
         value[g][j] = value[g][j - 1];
       } else {
-        rank += j > 0;
+        row_number += j > 0;
         value[g][j] = full || MBK_PACK * (32 * g + mbk_lane()) + j < count
-                          ? mbk_load(by_row + MBK_ROW_OF(rank))
+                          ? mbk_load(by_row + MBK_ROW_OF(row_number))
                           : (MBK_VALUE)0;
       }
     }
@@ -178,15 +178,16 @@ MBK_DEVICE MBK_COMPUTE mbk_scan_take(const mbk_u32 *row_ends, const mbk_u32 *til
                                      MBK_VECTOR *old, DOT &dot) {
   const mbk_u32 lane = mbk_lane();
   const mbk_u32 ends = lane < MBK_STEPS ? mbk_load(row_ends + tile * MBK_STEPS + lane) : 0;
-  const mbk_u32 rank = mbk_load(tile_row + tile);
+  const mbk_u32 row_number = mbk_load(tile_row + tile);
   MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];
-  const mbk_scan_rows rows = {row_id, y, rank, adds ? mbk_load(tile_row + tile + 1) : 0, ends};
+  const mbk_scan_rows rows = {row_id, y, row_number, adds ? mbk_load(tile_row + tile + 1) : 0,
+                              ends};
   const MBK_VECTOR held = mbk_scan_multiply<adds>(col_ind, values, x, tile * MBK_TILE_NONZEROS,
                                                   nnz, rows, alpha, product);
   if (adds) {
     old[lane] = held;
     mbk_warp_sync(MBK_ALL);
   }
-  return mbk_scan_commit(product, ends, rank, tile, row_id, y, firsts, tails, alpha, beta, old,
-                         adds ? 32 : 0, dot);
+  return mbk_scan_commit(product, ends, row_number, tile, row_id, y, firsts, tails, alpha, beta,
+                         old, adds ? 32 : 0, dot);
 }

@@ -84,7 +84,7 @@ static merbit_status mbi_scan_build(merbit_plan *plan) {
 }
 
 /* Makes plan->nonempty, and lists the rows if some are empty. */
-MBI_INTERNAL merbit_status mbi_scan_rank(merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_scan_nonempty(merbit_plan *plan) {
   if (!mbi_nonempty_fit(plan)) {
     return mbi_fail(plan->context, MERBIT_TOO_LARGE,
                     "%s takes fewer than 2^32 - 1 rows, not %" PRIu64
@@ -133,7 +133,7 @@ static merbit_status mbi_scan_cut(merbit_plan *plan) {
 
 /* Builds SCAN's arrays for plan->device. On failure the caller runs mbi_scan_destroy. */
 MBI_INTERNAL merbit_status mbi_scan_create(merbit_plan *plan) {
-  MBI_TRY(mbi_scan_rank(plan));
+  MBI_TRY(mbi_scan_nonempty(plan));
   MBI_TRY(mbi_scan_size(plan));
   MBI_TRY(mbi_scan_specialise(plan));
   MBI_TRY(mbi_scan_schedule_create(plan));

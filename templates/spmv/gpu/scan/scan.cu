@@ -13,8 +13,7 @@
 // Source: a bit per nonzero is from CSR5 (Liu, Vinter, ICS 2015) and yaSpMV. Tiles in coalesced
 // order whose sums stay in registers, so that L1 is left to x, are ours.
 #ifndef MBK_DOTS
-#define MBK_DOTS 0 // 1: the product with alpha = 1 that does not read the old y also computes
-                   // x'A x
+#define MBK_DOTS 0 // 1: the product with alpha = 1 and without the old y computes x'A x too
 #endif
 #include "jit/device.cuh"
 #include "spmv/shared/algebra.cuh"

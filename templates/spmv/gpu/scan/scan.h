@@ -36,7 +36,7 @@ MBI_INTERNAL unsigned mbi_scan_whole_shared(const merbit_plan *plan, int adds);
 /* spmv/gpu/scan/scan.c */
 MBI_INTERNAL void mbi_scan_preamble(const merbit_plan *plan, mbi_preamble *preamble);
 MBI_INTERNAL merbit_status mbi_scan_kernels(merbit_plan *plan);
-MBI_INTERNAL merbit_status mbi_scan_rank(merbit_plan *plan);
+MBI_INTERNAL merbit_status mbi_scan_nonempty(merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_scan_schedule_create(merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_scan_create(merbit_plan *plan);
 MBI_INTERNAL void mbi_scan_destroy(merbit_plan *plan);

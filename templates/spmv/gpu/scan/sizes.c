@@ -36,17 +36,18 @@ MBI_INTERNAL int mbi_scan_resident(const merbit_plan *plan) {
   const int packs = mbi_scan_of(plan)->steps / mbi_scan_widest(mbi_plan_accumulator(plan)),
             threads = mbi_scan_of(plan)->threads;
   const int single = mbi_plan_accumulator(plan) == MERBIT_F32;
-  const int known = plan->context->device.compute_capability == 90 && mbi_scan_aligned(plan) &&
-                    mbi_scan_of(plan)->pack >= mbi_scan_widest(mbi_plan_accumulator(plan)) &&
-                    !mbi_scan_looks_up(plan) && !mbi_plan_has_semiring(plan) &&
-                    plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE;
-  const int full = (mbi_scan_of(plan)->whole ? 1 : single ? 2 : 3) + known;
+  const int packs_fit =
+      plan->context->device.compute_capability == 90 && mbi_scan_aligned(plan) &&
+      mbi_scan_of(plan)->pack >= mbi_scan_widest(mbi_plan_accumulator(plan)) &&
+      !mbi_scan_looks_up(plan) && !mbi_plan_has_semiring(plan) &&
+      plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE;
+  const int full = (mbi_scan_of(plan)->whole ? 1 : single ? 2 : 3) + packs_fit;
   /* Many narrow packs by rows spill at 1,024 threads where addresses take more registers. */
   const int tight = plan->context->device.compute_capability >= 100 && packs == 4 && single &&
                     plan->device.form == MBI_VALUES_ROW;
   /* With accumulators of 16 bytes, a lane's other state takes twice the registers. */
-  const int heavy = mbi_plan_accumulator(plan) == MERBIT_C128;
-  const int blocks = (heavy                      ? (packs > 16  ? 256
+  const int wide_accumulator = mbi_plan_accumulator(plan) == MERBIT_C128;
+  const int blocks = (wide_accumulator           ? (packs > 16  ? 256
                                                     : packs > 8 ? 384
                                                                 : 512)
                       : packs > 14               ? 384
@@ -83,9 +84,9 @@ static uint64_t mbi_scan_at_once(const merbit_plan *plan, int steps) {
   return (uint64_t)plan->context->device.multiprocessors * 31 * 32 * (uint64_t)steps;
 }
 
-/* Returns 1 if one launch over whole rows pays: if the whole matrix is in flight at once and no
- * row takes a block more than one round, and for larger matrices of short rows, whose ends the
- * fix-up would look for. */
+/* Returns 1 if one launch over whole rows pays: if the whole matrix is in flight at once
+ * and no row takes a block more than one round, and for larger matrices of short rows, whose
+ * ends the fix-up would look for. */
 static int mbi_scan_suits_whole(const merbit_plan *plan, uint64_t round) {
   const uint64_t nnz = plan->device.nnz, longest = plan->nonempty.longest;
   return nnz <= mbi_scan_at_once(plan, 12)   ? longest <= round
@@ -116,13 +117,18 @@ static void mbi_scan_defaults(merbit_plan *plan) {
   const int single = mbi_plan_accumulator(plan) == MERBIT_F32;
   /* 12 steps would spill in f64 with alpha and beta in GPU memory, and from compute capability
    * 10.0 on, where addresses take more registers. */
-  const int roomy = single || (wish->scalar_memory != MERBIT_MEMORY_DEVICE &&
-                               plan->context->device.compute_capability < 100);
-  const int heavy = mbi_plan_accumulator(plan) == MERBIT_C128; /* see mbi_scan_resident */
-  const int most = heavy ? 4 : roomy ? 12 : 8;
-  const int once = nnz <= mbi_scan_at_once(plan, most);
-  int threads = once && !heavy ? 1024 : 512;
-  int steps = heavy ? 4 : nnz <= mbi_scan_at_once(plan, 8) ? 8 : once ? 12 : single ? 8 : 4;
+  const int registers_suffice = single || (wish->scalar_memory != MERBIT_MEMORY_DEVICE &&
+                                           plan->context->device.compute_capability < 100);
+  const int wide_accumulator =
+      mbi_plan_accumulator(plan) == MERBIT_C128; /* see mbi_scan_resident */
+  const int most = wide_accumulator ? 4 : registers_suffice ? 12 : 8;
+  const int all_at_once = nnz <= mbi_scan_at_once(plan, most);
+  int threads = all_at_once && !wide_accumulator ? 1024 : 512;
+  int steps = wide_accumulator                   ? 4
+              : nnz <= mbi_scan_at_once(plan, 8) ? 8
+              : all_at_once                      ? 12
+              : single                           ? 8
+                                                 : 4;
   s->pack = single && !plan->streaming ? 2 : mbi_scan_widest(mbi_plan_accumulator(plan));
   s->steps = wish->sigma != 0 ? wish->sigma : steps;
   s->threads = wish->block_threads != 0 ? wish->block_threads : threads;
@@ -134,7 +140,7 @@ static void mbi_scan_defaults(merbit_plan *plan) {
     const int wide = s->pack == mbi_scan_widest(mbi_plan_accumulator(plan));
     const int twice = mbi_scan_takes_twice(plan);
     s->pack = twice ? 2 * mbi_scan_widest(mbi_plan_accumulator(plan)) : s->pack;
-    if (heavy) {
+    if (wide_accumulator) {
       threads = nnz < processors * 16384 ? 128 : 256;
     } else if (nnz < processors * 16384) { /* short tiles in small blocks, for latency */
       steps = 4;

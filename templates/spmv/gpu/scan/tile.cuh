@@ -51,11 +51,11 @@ MBK_DEVICE void mbk_scan_meet(mbk_scan_dot &dot, mbk_u32 row, MBK_COMPUTE part) 
 // Commits the row number `ended` of those that end in the tile. The old y of the first `held`
 // of them is at `old`.
 template <class DOT>
-MBK_DEVICE void mbk_scan_commit_row(mbk_u32 rank, mbk_u32 ended, MBK_COMPUTE sum,
+MBK_DEVICE void mbk_scan_commit_row(mbk_u32 row_number, mbk_u32 ended, MBK_COMPUTE sum,
                                     const mbk_u32 *row_id, MBK_VECTOR *y, MBK_SCALAR alpha,
                                     MBK_SCALAR beta, const MBK_VECTOR *old, mbk_u32 held,
                                     DOT &dot) {
-  const mbk_u32 row = MBK_ROW_OF(rank + ended);
+  const mbk_u32 row = MBK_ROW_OF(row_number + ended);
   const MBK_COMPUTE final = MBK_ADD(MBK_ZERO, sum);
   y[row] = MBK_RESULT(final, (ended < held ? old[ended] : y[row]));
   mbk_scan_meet(dot, row, final);
@@ -75,15 +75,15 @@ MBK_DEVICE mbk_u32 mbk_scan_ends_before(mbk_u32 ends) {
 // Adds up a warp's tile and commits the rows that end in it.
 // `product`: of each group g of 32 * MBK_PACK nonzeros, lane l holds numbers MBK_PACK * l to
 // MBK_PACK * (l + 1) - 1 as product[g]; products after the last nonzero are zero. `ends`: lane
-// w holds word w of the tile's row ends; bit i says that nonzero 32 w + i ends a row. `rank`:
-// the number of the tile's first row among the non-empty rows. `old`: the old y of the first
-// `held` rows.
-// The first row that ends is not committed: its part goes to firsts[tile]. What follows the
-// last row end, the carry-out, goes to tails[tile] and is returned by lane 31. mbk_scan_fixup
-// joins the two. `dot` receives everything but the carry-out.
+// w holds word w of the tile's row ends; bit i says that nonzero 32 w + i ends a row.
+// `row_number`: the number of the tile's first row among the non-empty rows. `old`: the old y
+// of the first `held` rows. The first row that ends is not committed: its part goes to
+// firsts[tile]. What follows the last row end, the carry-out, goes to tails[tile] and is
+// returned by lane 31. mbk_scan_fixup joins the two. `dot` receives everything but the
+// carry-out.
 template <class DOT>
 MBK_DEVICE MBK_COMPUTE mbk_scan_commit(const MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK],
-                                       mbk_u32 ends, mbk_u32 rank, mbk_u64 tile,
+                                       mbk_u32 ends, mbk_u32 row_number, mbk_u64 tile,
                                        const mbk_u32 *row_id, MBK_VECTOR *y,
                                        MBK_COMPUTE *firsts, MBK_COMPUTE *tails,
                                        MBK_SCALAR alpha, MBK_SCALAR beta, const MBK_VECTOR *old,
@@ -120,7 +120,7 @@ MBK_DEVICE MBK_COMPUTE mbk_scan_commit(const MBK_COMPUTE (&product)[MBK_GROUPS][
         if (ended == first) {
           head = sum; // lanes before may hold a part of this row
         } else {
-          mbk_scan_commit_row(rank, ended, sum, row_id, y, alpha, beta, old, held, dot);
+          mbk_scan_commit_row(row_number, ended, sum, row_id, y, alpha, beta, old, held, dot);
         }
         ended++;
         sum = MBK_ZERO;
@@ -141,9 +141,9 @@ MBK_DEVICE MBK_COMPUTE mbk_scan_commit(const MBK_COMPUTE (&product)[MBK_GROUPS][
       head = lane > 0 ? MBK_ADD(earlier, head) : head;
       if (first == 0) {
         firsts[tile] = head;
-        mbk_scan_meet(dot, MBK_ROW_OF(rank), head);
+        mbk_scan_meet(dot, MBK_ROW_OF(row_number), head);
       } else {
-        mbk_scan_commit_row(rank, first, head, row_id, y, alpha, beta, old, held, dot);
+        mbk_scan_commit_row(row_number, first, head, row_id, y, alpha, beta, old, held, dot);
       }
     }
     spread = false;

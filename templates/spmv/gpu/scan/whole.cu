@@ -33,10 +33,10 @@ MBK_KERNEL MBK_BOUNDS(128)
     return;
   }
   if (tile < tiles) {
-    const mbk_u32 rank = mbk_load(tile_row + tile);
-    cut = (mbk_u64)(mbk_load(row_start + rank) - MBK_BASE);
+    const mbk_u32 row_number = mbk_load(tile_row + tile);
+    cut = (mbk_u64)(mbk_load(row_start + row_number) - MBK_BASE);
     if (cut < tile * MBK_TILE_NONZEROS) {
-      cut = (mbk_u64)(mbk_load(row_start + rank + 1) - MBK_BASE);
+      cut = (mbk_u64)(mbk_load(row_start + row_number + 1) - MBK_BASE);
     }
   }
   block_start[at] = cut;
@@ -77,14 +77,14 @@ MBK_DEVICE void mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
   for (;;) {
     const mbk_u64 tile = block_tile + warp, start = tile * MBK_TILE_NONZEROS;
     const mbk_u32 slot = turn + warp;
-    mbk_u32 ends = 0, rank = 0;
+    mbk_u32 ends = 0, row_number = 0;
     // The loads of the first round do not wait for block_start.
     if (tile < tiles && (block_tile == (mbk_u64)mbk_block() * (MBK_WARPS - 1) || start < end)) {
       MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];
       ends = lane < MBK_STEPS ? mbk_load(row_ends + tile * MBK_STEPS + lane) : 0;
-      rank = mbk_load(tile_row + tile);
-      const mbk_scan_rows rows = {row_id, y, rank, adds ? mbk_load(tile_row + tile + 1) : 0,
-                                  ends};
+      row_number = mbk_load(tile_row + tile);
+      const mbk_scan_rows rows = {row_id, y, row_number,
+                                  adds ? mbk_load(tile_row + tile + 1) : 0, ends};
       mbk_u32 skipped_rows = 0;
       const MBK_VECTOR held =
           mbk_scan_multiply<adds>(col_ind, values, x, start, nnz, rows, alpha, product);
@@ -112,10 +112,10 @@ MBK_DEVICE void mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
         }
       }
       ends &= mbk_scan_below(end > start ? end - start : 0);
-      rank += skipped_rows;
+      row_number += skipped_rows;
       mbk_scan_no_dot none;
-      (void)mbk_scan_commit(product, ends, rank, slot, row_id, y, firsts, tails, alpha, beta,
-                            old + skipped_rows,
+      (void)mbk_scan_commit(product, ends, row_number, slot, row_id, y, firsts, tails, alpha,
+                            beta, old + skipped_rows,
                             adds && skipped_rows < 32 ? 32 - skipped_rows : 0, none);
     } else if (lane == 31) {
       tails[slot] = MBK_ZERO;
@@ -133,7 +133,7 @@ MBK_DEVICE void mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
       const mbk_u32 from = before != 0 ? 31 - (mbk_u32)mbk_leading_zeros(before) : 0;
       const MBK_COMPUTE part = mbk_scan_reduce(lane >= from && lane < warp ? tail : MBK_ZERO);
       if (lane == 0) {
-        MBK_COMMIT(MBK_ROW_OF(rank), MBK_ADD(MBK_ADD(open, part), firsts[slot]));
+        MBK_COMMIT(MBK_ROW_OF(row_number), MBK_ADD(MBK_ADD(open, part), firsts[slot]));
       }
     }
     block_tile += MBK_WARPS;
