@@ -29898,8 +29898,7 @@ MBI_INTERNAL const mbi_cuda_method mbi_binned_method = {
 /* HUBS on the host: finds the hubs, encodes the columns, launches the product.
  * spmv/gpu/hubs/hubs.cu describes the method. */
 
-/* ---- Encode: hubs in shared memory, tiles -------------------------------------------------
- */
+/* ---- Encode: hubs in shared memory, tiles ------------------------------------------------ */
 
 /* Returns the state of a plan by this method. */
 MBI_INTERNAL mbi_hubs *mbi_hubs_of(const merbit_plan *plan) {

@@ -9,8 +9,7 @@
 /* HUBS on the host: finds the hubs, encodes the columns, launches the product.
  * spmv/gpu/hubs/hubs.cu describes the method. */
 
-/* ---- Encode: hubs in shared memory, tiles -------------------------------------------------
- */
+/* ---- Encode: hubs in shared memory, tiles ------------------------------------------------ */
 
 /* Returns the state of a plan by this method. */
 MBI_INTERNAL mbi_hubs *mbi_hubs_of(const merbit_plan *plan) {
