@@ -2920,7 +2920,7 @@ MBI_INTERNAL int mbi_replacement_end(mbi_replacement *r, int error) {
 #else
 #define MBI_SOURCES 68
 #endif
-#define MBI_KERNEL_HASH "6e2883ecba5161f5d82d3f42cd88947ea34c941138de1e3e9510477fcb6ed657"
+#define MBI_KERNEL_HASH "e47a0be6eeb51c432a48d91485b23db37c0f9962960005e6284117b9b3a93841"
 
 typedef struct mbi_source {
   const char *name; /* as kernels include it */
@@ -6563,8 +6563,8 @@ static const char *const mbi_source_spmv_gpu_scan_whole_cu[] = {
   "    }\n"
   "    mbk_block_sync();\n"
   "    const MBK_COMPUTE tail = lane < MBK_WARPS ? tails[turn + lane] : MBK_ZERO;\n"
-  "    const mbk_u32 closers = mbk_ballot(MBK_ALL, lane < MBK_WARPS && closes[turn + lane] != 0);\n"
-  "    if (closing) {\n\n"
+  "    const mbk_u32 closers = mbk_ballot(MBK_ALL, lane < MBK_WARPS && closes[turn + lane] != 0);\n\n"
+  "    if (closing) {\n"
   "      const mbk_u32 before = closers & ((1u << warp) - 1);\n"
   "      const mbk_u32 from = before != 0 ? 31 - (mbk_u32)mbk_leading_zeros(before) : 0;\n"
   "      const MBK_COMPUTE part = mbk_scan_reduce(lane >= from && lane < warp ? tail : MBK_ZERO);\n"
@@ -6901,8 +6901,8 @@ static const char *const mbi_source_spmv_gpu_merge_merge_cu[] = {
   "                              mbk_u64 rows, mbk_u64 nnz, mbk_u64 chunks, MBK_SCALAR alpha,\n"
   "                              MBK_SCALAR beta, unsigned char *shared) {\n"
   "  const mbk_merge_memory m = mbk_merge_places<adds>(shared);\n"
-  "  const mbk_u64 block_chunk = (mbk_u64)mbk_block() * MBK_ROUNDS;\n"
-  "  const mbk_u32 place = MBK_THREADS - 1 - mbk_thread();\n\n"
+  "  const mbk_u64 block_chunk = (mbk_u64)mbk_block() * MBK_ROUNDS;\n\n"
+  "  const mbk_u32 place = MBK_THREADS - 1 - mbk_thread();\n"
   "  mbk_u16 *const marks =\n"
   "      m.marks + mbk_thread() / 32 * MBK_TILE_NONZEROS + MBK_PACK * mbk_lane();\n"
   "  mbk_pack<mbk_u16, MBK_PACK> none;\n"
@@ -8400,9 +8400,8 @@ static const char *const mbi_source_spmv_shared_pages_cuh[] = {
   "#define MBK_PAGE 2048u\n"
   "#define MBK_PAGES 32\n"
   "#define MBK_NO_PAGE 0xffffu\n"
-  "#define MBK_PAGE_SLOTS 64\n"
-  "#define MBK_PAGE_SET                                                                           \\\n"
-  "  (MBK_PAGE_SLOTS + 1)\n\n"
+  "#define MBK_PAGE_SLOTS 64\n\n"
+  "#define MBK_PAGE_SET (MBK_PAGE_SLOTS + 1)\n"
   "#define MBK_PAGE_EMPTY 0xffffffffu\n\n\n"
   "MBK_DEVICE void mbk_page_begin(mbk_u32 *set) {\n"
   "  set[mbk_lane()] = set[32 + mbk_lane()] = MBK_PAGE_EMPTY;\n"
@@ -8442,9 +8441,9 @@ static const char *const mbi_source_spmv_shared_pages_cuh[] = {
   "  const mbk_u32 count = (mbk_u32)(mbk_popcount(lows) + mbk_popcount(highs));\n"
   "  if (!fits) {\n"
   "    return MBK_NO_PAGE;\n"
-  "  }\n",
+  "  }\n"
   "  mbk_warp_sync(0xffffffffu);\n"
-  "  if (low != MBK_PAGE_EMPTY) {\n"
+  "  if (low != MBK_PAGE_EMPTY) {\n",
   "    set[mbk_popcount(lows & before)] = low;\n"
   "  }\n"
   "  if (high != MBK_PAGE_EMPTY) {\n"
@@ -8518,8 +8517,8 @@ static const char *const mbi_source_spmv_shared_sample_cuh[] = {
   "      const mbk_u32 k = i + j * MBK_SAMPLE_THREADS;\n"
   "      sector[j] = (mbk_u32)(mbk_load(col_ind + first + (k < most ? k : i)) - MBK_BASE) >> shift;\n"
   "    }\n"
-  "#pragma unroll\n",
-  "    for (mbk_u32 j = 0; j < MBK_SAMPLE_TOGETHER; j++) {\n\n"
+  "#pragma unroll\n\n",
+  "    for (mbk_u32 j = 0; j < MBK_SAMPLE_TOGETHER; j++) {\n"
   "      found += mbk_arrays_new(table, sector[j]);\n"
   "    }\n"
   "  }\n"
@@ -8628,8 +8627,8 @@ static const char *const mbi_source_spmv_gpu_sliced_build_cuh[] = {
   "    const mbk_u64 row = place;\n"
   "#endif\n"
   "    const mbk_u64 from = (mbk_u64)(row_ptr[row] - MBK_BASE);\n"
-  "    for (mbk_u32 at = 0; at < count; at += MBK_AHEAD) {\n"
-  "      mbk_u32 column[MBK_AHEAD];\n\n"
+  "    for (mbk_u32 at = 0; at < count; at += MBK_AHEAD) {\n\n"
+  "      mbk_u32 column[MBK_AHEAD];\n"
   "#pragma unroll\n"
   "      for (mbk_u32 u = 0; u < MBK_AHEAD; u++) {\n"
   "        const mbk_u32 k = at + u < count ? at + u : count - 1;\n"
@@ -9942,8 +9941,8 @@ static const char *const mbi_source_spmv_stages_transpose_cu[] = {
   "        if ((left >> mbk_lane() & 1u) != 0 && ended < 32 && mbk_lane() <= last) {\n"
   "          row_of[at.k + mbk_lane()] = (mbk_i32)(low + ended);\n"
   "        }\n"
-  "        const mbk_u32 behind =\n"
-  "            left & mbk_ballot(MBK_ALL_LANES, ended == 32);\n\n"
+  "        const mbk_u32 behind =\n\n"
+  "            left & mbk_ballot(MBK_ALL_LANES, ended == 32);\n"
   "        if (behind != 0) {\n"
   "          mbk_transpose_row next = at;\n"
   "          next.k += 32 - (mbk_u32)mbk_popcount(behind);\n"
@@ -10022,8 +10021,8 @@ static const char *const mbi_source_spmv_stages_transpose_cu[] = {
   "  MBK_SHARED_MEMORY(shared);\n\n"
   "  MBK_PLACE *const delta = (MBK_PLACE *)shared;\n"
   "  MBK_PLACE *const sums = delta + MBK_DIGITS;\n"
-  "  mbk_u32 *const stage = (mbk_u32 *)(sums + MBK_TRANSPOSE_WARPS);\n"
-  "  mbk_u8 *const digits = (mbk_u8 *)(stage + MBK_TRANSPOSE_TILE);\n\n"
+  "  mbk_u32 *const stage = (mbk_u32 *)(sums + MBK_TRANSPOSE_WARPS);\n\n"
+  "  mbk_u8 *const digits = (mbk_u8 *)(stage + MBK_TRANSPOSE_TILE);\n"
   "  mbk_u32 *const found = stage;\n"
   "  mbk_u32 *const own = found + mbk_thread() / 32 * MBK_DIGITS;\n"
   "  const mbk_u64 first = mbk_block() * chunk;\n"
@@ -22499,9 +22498,8 @@ MBI_INTERNAL merbit_epilogue_rows mbi_epilogue_builtin(const merbit_epilogue *gi
  * spmv/plan/epilogue_product.c calls them. */
 
 #define MBI_EPILOGUE_SCALARS 8
-#define MBI_EPILOGUE_RESIDENT                                                                  \
-  4 /* blocks per multiprocessor: the last block then has fewer sums                           \
-     * to add up */
+/* Blocks per multiprocessor: the last block then has fewer sums to add up. */
+#define MBI_EPILOGUE_RESIDENT 4
 
 MBI_INTERNAL int mbi_plan_has_epilogue(const merbit_plan *plan) {
   return plan->epilogue != NULL;
@@ -28174,8 +28172,8 @@ static merbit_status mbi_merbit_create(merbit_plan *plan) {
 }
 
 static void mbi_merbit_destroy(merbit_plan *plan) {
-  mbi_device_release(plan->context, mbi_merbit_of(plan)->tile_x); /* and the arrays allocated
-                                                                   * with it */
+  /* And the arrays allocated with it. */
+  mbi_device_release(plan->context, mbi_merbit_of(plan)->tile_x);
   mbi_program_destroy(plan->context, &plan->program);
 }
 
@@ -28933,8 +28931,8 @@ MBI_INTERNAL merbit_status mbi_scan_size(merbit_plan *plan) {
   }
   s->dots = mbi_scan_has_dots(plan);
   s->resident = mbi_scan_resident(plan);
-  warps = (uint64_t)s->threads / 32 - (s->whole ? 1 : 0); /* one warp is for rows that reach
-                                                           * past the tiles */
+  /* One warp is for rows that reach past the tiles. */
+  warps = (uint64_t)s->threads / 32 - (s->whole ? 1 : 0);
   s->blocks = (s->tiles + warps - 1) / warps;
   mbi_scan_size_rows(plan);
   return MERBIT_OK;
@@ -29767,8 +29765,8 @@ static merbit_status mbi_binned_store(merbit_plan *plan) {
                             b->groups * sizeof(uint32_t), places};
   merbit_status status =
       mbi_device_allocate_parts(context, "the matrix in strips", 4, parts, bytes);
-  if (status == MERBIT_OK) { /* the last tile's words are loaded, even those without a
-                              * nonzero */
+  /* The last tile's words are loaded, even those without a nonzero. */
+  if (status == MERBIT_OK) {
     status = mbi_device_zero(context, b->places + places - last, (size_t)last, NULL);
   }
   if (status == MERBIT_OK) {
@@ -32664,8 +32662,8 @@ static merbit_status mbi_sliced_create(merbit_plan *plan) {
 }
 
 static void mbi_sliced_destroy(merbit_plan *plan) {
-  mbi_device_release(plan->context, mbi_sliced_of(plan)->length); /* and the arrays allocated
-                                                                   * with it */
+  /* And the arrays allocated with it. */
+  mbi_device_release(plan->context, mbi_sliced_of(plan)->length);
   mbi_device_release(plan->context, mbi_sliced_of(plan)->columns);
   mbi_program_destroy(plan->context, &plan->program);
 }
@@ -32740,9 +32738,8 @@ MBI_INTERNAL const mbi_cuda_method mbi_sliced_method = {
  *   dense  16 half words, one a column, whose bits say which rows there are; the values in the
  *          order of the bits */
 
-#define MBI_CB_EVEN                                                                            \
-  8 /* entries of a lane's row in CSR that take as long as 16 entries in                       \
-     * COO */
+/* Entries of a lane's row in CSR that take as long as 16 entries in COO. */
+#define MBI_CB_EVEN 8
 #define MBI_CB_CROWDED 255 /* entries at most of a block with duplicates */
 
 MBI_INTERNAL uint64_t mbi_cb_pad(uint64_t bytes, uint64_t size) {
@@ -33096,9 +33093,8 @@ static void mbi_cb_fill_task(void *argument, int task) {
 
 /* ---- Balance ----------------------------------------------------------------------------- */
 
-#define MBI_CB_MOST_PARTS                                                                      \
-  8192 /* parts of a strip at most: the fix-up adds them one after the                         \
-        * other */
+/* Parts of a strip at most: the fix-up adds them one after the other. */
+#define MBI_CB_MOST_PARTS 8192
 #define MBI_CB_USUAL_LIMIT 128
 #define MBI_CB_LEAST_CUT 32 /* below this, a fix-up costs more than it gains */
 
@@ -34681,8 +34677,8 @@ MBI_INTERNAL merbit_status mbi_extracted_refill(merbit_plan *plan,
   if (status == MERBIT_OK) {
     status = mbi_bsr_fill(plan);
   }
-  if (csr->owns_values) { /* on failure, so that the next values find an array of their own
-                           * size */
+  /* On failure, so that the next values find an array of their own size. */
+  if (csr->owns_values) {
     mbi_device_release(plan->context, csr->values);
     csr->values = 0;
     csr->owns_values = 0;
@@ -34753,8 +34749,8 @@ MBI_INTERNAL const mbi_cuda_method mbi_extracted_method = {
 /* Extracts blocks from a CSR in GPU memory, with masks where they have holes: the arrays that
  * matrix/blocks.c makes on the CPU. Rows must ascend; duplicates are added up. */
 
-#define MBI_EXTRACT_CHUNK                                                                      \
-  1024 /* rows of blocks per partial sum, as in spmv/stages/extract_blocks.cu */
+/* Rows of blocks per partial sum, as in spmv/stages/extract_blocks.cu. */
+#define MBI_EXTRACT_CHUNK 1024
 
 enum {
   MBI_EXTRACT_COUNT,
@@ -36688,12 +36684,12 @@ static int mbi_symmetric_fits(merbit_context *context, const mbi_symmetric *half
  * apart, or if a row scatters beyond the cache of its thread: docs/cpu.md has the figures. */
 #define MBI_SYMMETRIC_FEW_CALLS 50
 #define MBI_SYMMETRIC_APART 8 /* rows per sum that tasks keep apart, at least */
-#define MBI_SYMMETRIC_WINDOW                                                                   \
-  524288 /* bytes of x between a row and its first column, on average */
+/* Bytes of x between a row and its first column, on average. */
+#define MBI_SYMMETRIC_WINDOW 524288
 #define MBI_SYMMETRIC_SAMPLE 1024 /* rows that are sampled */
-#define MBI_SYMMETRIC_LONG                                                                     \
-  12 /* entries of the triangle's rows, on average: SORTED does not wait for                   \
-        the ends of shorter ones */
+/* Entries of the triangle's rows, on average: SORTED does not wait for the ends of shorter
+ * ones. */
+#define MBI_SYMMETRIC_LONG 12
 
 /* Returns 1 if all values are equal, or there are none: SORTED stores one. */
 static int mbi_symmetric_equal(const merbit_view *lower) {

@@ -9,9 +9,8 @@
  * spmv/plan/epilogue_product.c calls them. */
 
 #define MBI_EPILOGUE_SCALARS 8
-#define MBI_EPILOGUE_RESIDENT                                                                  \
-  4 /* blocks per multiprocessor: the last block then has fewer sums                           \
-     * to add up */
+/* Blocks per multiprocessor: the last block then has fewer sums to add up. */
+#define MBI_EPILOGUE_RESIDENT 4
 
 MBI_INTERNAL int mbi_plan_has_epilogue(const merbit_plan *plan) {
   return plan->epilogue != NULL;

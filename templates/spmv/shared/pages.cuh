@@ -7,9 +7,8 @@
 #define MBK_PAGES 32
 #define MBK_NO_PAGE 0xffffu // first entry of the list if the warp's nonzeros lie in more pages
 #define MBK_PAGE_SLOTS 64
-#define MBK_PAGE_SET                                                                           \
-  (MBK_PAGE_SLOTS + 1) // words of shared memory that a warp needs to build a
-                       // list
+// Words of shared memory that a warp needs to build a list.
+#define MBK_PAGE_SET (MBK_PAGE_SLOTS + 1)
 #define MBK_PAGE_EMPTY 0xffffffffu
 
 // Clears the set. All lanes of the warp must call it first.

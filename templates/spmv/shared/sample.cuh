@@ -46,8 +46,8 @@ MBK_DEVICE void mbk_arrays_sectors(const MBK_COLUMN *col_ind, mbk_u64 nnz, mbk_u
       sector[j] = (mbk_u32)(mbk_load(col_ind + first + (k < most ? k : i)) - MBK_BASE) >> shift;
     }
 #pragma unroll
-    for (mbk_u32 j = 0; j < MBK_SAMPLE_TOGETHER; j++) { // the first one is loaded again, which
-                                                        // changes nothing
+    // The first one is loaded again, which changes nothing.
+    for (mbk_u32 j = 0; j < MBK_SAMPLE_TOGETHER; j++) {
       found += mbk_arrays_new(table, sector[j]);
     }
   }

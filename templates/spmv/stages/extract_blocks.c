@@ -10,8 +10,8 @@
 /* Extracts blocks from a CSR in GPU memory, with masks where they have holes: the arrays that
  * matrix/blocks.c makes on the CPU. Rows must ascend; duplicates are added up. */
 
-#define MBI_EXTRACT_CHUNK                                                                      \
-  1024 /* rows of blocks per partial sum, as in spmv/stages/extract_blocks.cu */
+/* Rows of blocks per partial sum, as in spmv/stages/extract_blocks.cu. */
+#define MBI_EXTRACT_CHUNK 1024
 
 enum {
   MBI_EXTRACT_COUNT,

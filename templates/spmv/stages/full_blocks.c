@@ -118,8 +118,8 @@ MBI_INTERNAL merbit_status mbi_extracted_refill(merbit_plan *plan,
   if (status == MERBIT_OK) {
     status = mbi_bsr_fill(plan);
   }
-  if (csr->owns_values) { /* on failure, so that the next values find an array of their own
-                           * size */
+  /* On failure, so that the next values find an array of their own size. */
+  if (csr->owns_values) {
     mbi_device_release(plan->context, csr->values);
     csr->values = 0;
     csr->owns_values = 0;

@@ -79,12 +79,12 @@ static int mbi_symmetric_fits(merbit_context *context, const mbi_symmetric *half
  * apart, or if a row scatters beyond the cache of its thread: docs/cpu.md has the figures. */
 #define MBI_SYMMETRIC_FEW_CALLS 50
 #define MBI_SYMMETRIC_APART 8 /* rows per sum that tasks keep apart, at least */
-#define MBI_SYMMETRIC_WINDOW                                                                   \
-  524288 /* bytes of x between a row and its first column, on average */
+/* Bytes of x between a row and its first column, on average. */
+#define MBI_SYMMETRIC_WINDOW 524288
 #define MBI_SYMMETRIC_SAMPLE 1024 /* rows that are sampled */
-#define MBI_SYMMETRIC_LONG                                                                     \
-  12 /* entries of the triangle's rows, on average: SORTED does not wait for                   \
-        the ends of shorter ones */
+/* Entries of the triangle's rows, on average: SORTED does not wait for the ends of shorter
+ * ones. */
+#define MBI_SYMMETRIC_LONG 12
 
 /* Returns 1 if all values are equal, or there are none: SORTED stores one. */
 static int mbi_symmetric_equal(const merbit_view *lower) {

@@ -156,8 +156,8 @@ MBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)
           row_of[at.k + mbk_lane()] = (mbk_i32)(low + ended);
         }
         const mbk_u32 behind =
-            left & mbk_ballot(MBK_ALL_LANES, ended == 32); // these entries come after all
-                                                           // 32 rows
+            // These entries come after all 32 rows.
+            left & mbk_ballot(MBK_ALL_LANES, ended == 32);
         if (behind != 0) {
           mbk_transpose_row next = at;
           next.k += 32 - (mbk_u32)mbk_popcount(behind);
@@ -254,8 +254,8 @@ MBK_KERNEL MBK_RESIDENT(MBK_TRANSPOSE_THREADS, MBK_TRANSPOSE_RESIDENT)
   MBK_PLACE *const delta = (MBK_PLACE *)shared;
   MBK_PLACE *const sums = delta + MBK_DIGITS;
   mbk_u32 *const stage = (mbk_u32 *)(sums + MBK_TRANSPOSE_WARPS);
-  mbk_u8 *const digits = (mbk_u8 *)(stage + MBK_TRANSPOSE_TILE); // digits of the keys in the
-                                                                 // stage
+  // Digits of the keys in the stage.
+  mbk_u8 *const digits = (mbk_u8 *)(stage + MBK_TRANSPOSE_TILE);
   mbk_u32 *const found = stage; // before that: the counts of each warp's digits in a tile
   mbk_u32 *const own = found + mbk_thread() / 32 * MBK_DIGITS;
   const mbk_u64 first = mbk_block() * chunk;

@@ -181,8 +181,8 @@ static merbit_status mbi_binned_store(merbit_plan *plan) {
                             b->groups * sizeof(uint32_t), places};
   merbit_status status =
       mbi_device_allocate_parts(context, "the matrix in strips", 4, parts, bytes);
-  if (status == MERBIT_OK) { /* the last tile's words are loaded, even those without a
-                              * nonzero */
+  /* The last tile's words are loaded, even those without a nonzero. */
+  if (status == MERBIT_OK) {
     status = mbi_device_zero(context, b->places + places - last, (size_t)last, NULL);
   }
   if (status == MERBIT_OK) {

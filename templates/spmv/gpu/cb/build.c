@@ -20,9 +20,8 @@
  *   dense  16 half words, one a column, whose bits say which rows there are; the values in the
  *          order of the bits */
 
-#define MBI_CB_EVEN                                                                            \
-  8 /* entries of a lane's row in CSR that take as long as 16 entries in                       \
-     * COO */
+/* Entries of a lane's row in CSR that take as long as 16 entries in COO. */
+#define MBI_CB_EVEN 8
 #define MBI_CB_CROWDED 255 /* entries at most of a block with duplicates */
 
 MBI_INTERNAL uint64_t mbi_cb_pad(uint64_t bytes, uint64_t size) {

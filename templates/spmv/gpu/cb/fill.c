@@ -132,9 +132,8 @@ static void mbi_cb_fill_task(void *argument, int task) {
 
 /* ---- Balance ----------------------------------------------------------------------------- */
 
-#define MBI_CB_MOST_PARTS                                                                      \
-  8192 /* parts of a strip at most: the fix-up adds them one after the                         \
-        * other */
+/* Parts of a strip at most: the fix-up adds them one after the other. */
+#define MBI_CB_MOST_PARTS 8192
 #define MBI_CB_USUAL_LIMIT 128
 #define MBI_CB_LEAST_CUT 32 /* below this, a fix-up costs more than it gains */
 

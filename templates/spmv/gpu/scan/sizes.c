@@ -201,8 +201,8 @@ MBI_INTERNAL merbit_status mbi_scan_size(merbit_plan *plan) {
   }
   s->dots = mbi_scan_has_dots(plan);
   s->resident = mbi_scan_resident(plan);
-  warps = (uint64_t)s->threads / 32 - (s->whole ? 1 : 0); /* one warp is for rows that reach
-                                                           * past the tiles */
+  /* One warp is for rows that reach past the tiles. */
+  warps = (uint64_t)s->threads / 32 - (s->whole ? 1 : 0);
   s->blocks = (s->tiles + warps - 1) / warps;
   mbi_scan_size_rows(plan);
   return MERBIT_OK;

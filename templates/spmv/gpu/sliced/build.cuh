@@ -68,8 +68,8 @@ MBK_KERNEL MBK_BOUNDS(128)
 #endif
     const mbk_u64 from = (mbk_u64)(row_ptr[row] - MBK_BASE);
     for (mbk_u32 at = 0; at < count; at += MBK_AHEAD) {
-      mbk_u32 column[MBK_AHEAD]; // the last column is repeated after the row's end, which
-                                 // changes nothing
+      // The last column is repeated after the row's end, which changes nothing.
+      mbk_u32 column[MBK_AHEAD];
 #pragma unroll
       for (mbk_u32 u = 0; u < MBK_AHEAD; u++) {
         const mbk_u32 k = at + u < count ? at + u : count - 1;

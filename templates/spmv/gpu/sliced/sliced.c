@@ -217,8 +217,8 @@ static merbit_status mbi_sliced_create(merbit_plan *plan) {
 }
 
 static void mbi_sliced_destroy(merbit_plan *plan) {
-  mbi_device_release(plan->context, mbi_sliced_of(plan)->length); /* and the arrays allocated
-                                                                   * with it */
+  /* And the arrays allocated with it. */
+  mbi_device_release(plan->context, mbi_sliced_of(plan)->length);
   mbi_device_release(plan->context, mbi_sliced_of(plan)->columns);
   mbi_program_destroy(plan->context, &plan->program);
 }
