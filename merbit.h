@@ -2920,7 +2920,7 @@ MBI_INTERNAL int mbi_replacement_end(mbi_replacement *r, int error) {
 #else
 #define MBI_SOURCES 68
 #endif
-#define MBI_KERNEL_HASH "aa39a57ad9dbf134d20b8a46f27415ec4e9984caa31f327eff3e94f7aba996a8"
+#define MBI_KERNEL_HASH "e47a0be6eeb51c432a48d91485b23db37c0f9962960005e6284117b9b3a93841"
 
 typedef struct mbi_source {
   const char *name; /* as kernels include it */
@@ -4534,7 +4534,7 @@ static const char *const mbi_source_spmv_shared_algebra_cuh[] = {
   "#if MBK_STOPS\n"
   "#undef MBK_STOP_HERE\n"
   "#define MBK_STOP_HERE                                                                          \\\n"
-  "  if (stop != (const mbk_i32 *)0 && mbk_load_after_wait(stop) != 0) {                                \\\n"
+  "  if (stop != (const mbk_i32 *)0 && mbk_load_after_wait(stop) != 0) {                          \\\n"
   "    return;                                                                                    \\\n"
   "  }\n"
   "#define MBK_SCALAR_PARAMETERS const mbk_i32 *stop, const MBK_SCALAR none\n"
@@ -4643,12 +4643,12 @@ static const char *const mbi_source_spmv_shared_semiring_cuh[] = {
   NULL};
 
 static const char *const mbi_source_spmv_shared_values_cuh[] = {
-  "\n\n\n\n\n\n\n\n\n\n\n"
+  "\n\n\n\n\n\n\n\n\n\n\n\n"
   "#ifndef MBK_STORED\n"
   "#error \"include spmv/shared/algebra.cuh, which opens with the list of macros\"\n"
   "#endif\n\n"
   "#define MBK_BY_ROW (MBK_STORED == 5)\n\n"
-  "#define MBK_TABLE (MBK_STORED == 4 ? 256 : 0)\n\n\n"
+  "#define MBK_TABLE (MBK_STORED == 4 ? 256 : 0)\n\n\n\n"
   "#if MBK_STORED == 1 || MBK_BY_ROW\n"
   "#define MBK_UNIT(values, factor) MBK_MUL(mbk_load(values), factor)\n"
   "#elif MBK_SEMIRING && MBK_STORED != 6\n"
@@ -4669,7 +4669,7 @@ static const char *const mbi_source_spmv_shared_values_cuh[] = {
   "#else\n"
   "  return (MBK_COMPUTE)stored;\n"
   "#endif\n"
-  "}\n\n\n"
+  "}\n\n\n\n"
   "MBK_DEVICE void mbk_table_take(const MBK_COMPUTE *table, MBK_SCALAR alpha, mbk_u32 threads) {\n"
   "#if MBK_STORED == 4\n"
   "  MBK_SHARED_MEMORY(shared);\n"
@@ -4692,8 +4692,8 @@ static const char *const mbi_source_spmv_shared_values_cuh[] = {
   "  if (MBK_VANISHES(MBK_ALPHA)) {\n"
   "    return;\n"
   "  }\n"
-  "#pragma unroll 4\n"
-  "  for (mbk_u64 c = (mbk_u64)mbk_block() * 256 + mbk_thread(); c < cols;\n",
+  "#pragma unroll 4\n",
+  "  for (mbk_u64 c = (mbk_u64)mbk_block() * 256 + mbk_thread(); c < cols;\n"
   "       c += (mbk_u64)mbk_grid() * 256) {\n"
   "    scaled[c] = (MBK_VECTOR)MBK_MUL(mbk_load(by_column + c), mbk_load_after_wait(x + c));\n"
   "  }\n"
@@ -4702,7 +4702,7 @@ static const char *const mbi_source_spmv_shared_values_cuh[] = {
   NULL};
 
 static const char *const mbi_source_spmv_shared_epilogue_cu[] = {
-  "\n\n\n\n\n\n\n"
+  "\n\n\n\n\n\n"
   "#ifndef MBK_VECTOR\n"
   "#error \"define MBK_VECTOR: the type of y and of the vectors in memory\"\n"
   "#endif\n"
@@ -5028,7 +5028,7 @@ static const char *const mbi_source_spmv_stages_value_forms_cuh[] = {
   "  if (mbk_thread() == 0) {\n"
   "    mbk_atomic_or(against, *found);\n"
   "  }\n"
-  "}\n\n\n\n\n\n\n"
+  "}\n\n\n\n\n\n"
   "MBK_KERNEL MBK_BOUNDS(256) mbk_forms_check(const void *values, mbk_u64 nnz, mbk_u32 wide,\n"
   "                                           mbk_u32 asked, mbk_u32 *against) {\n"
   "  mbk_u32 found = 0;\n"
@@ -5047,9 +5047,9 @@ static const char *const mbi_source_spmv_stages_value_forms_cuh[] = {
   "    mbk_forms_collect(const void *values, mbk_u64 nnz, mbk_u32 wide, mbk_u64 *keys,\n"
   "                      mbk_u32 *distinct, mbk_u32 *against) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
-  "  mbk_u64 *const known = (mbk_u64 *)shared;\n"
+  "  mbk_u64 *const copies = (mbk_u64 *)shared;\n"
   "  for (mbk_u32 i = mbk_thread(); i < MBK_KEYS; i += 256) {\n"
-  "    known[i] = keys[i];\n"
+  "    copies[i] = keys[i];\n"
   "  }\n"
   "  mbk_block_sync();\n"
   "  bool many = false;\n"
@@ -5058,10 +5058,10 @@ static const char *const mbi_source_spmv_stages_value_forms_cuh[] = {
   "       k += (mbk_u64)mbk_grid() * 256) {\n"
   "    const mbk_u64 key = ~mbk_forms_bits(values, k, wide);\n"
   "    mbk_u32 at = mbk_forms_slot(key);\n"
-  "    for (int i = 0; i < MBK_KEYS_TRIES && known[at] != 0 && known[at] != key; i++) {\n"
+  "    for (int i = 0; i < MBK_KEYS_TRIES && copies[at] != 0 && copies[at] != key; i++) {\n"
   "      at = (at + 1) % MBK_KEYS;\n"
   "    }\n"
-  "    if (known[at] != key || key == 0) {\n"
+  "    if (copies[at] != key || key == 0) {\n"
   "      many = key != last || key == 0 ? mbk_forms_take(keys, distinct, key) : false;\n"
   "      last = key;\n"
   "    }\n"
@@ -5118,23 +5118,23 @@ static const char *const mbi_source_spmv_stages_value_forms_cuh[] = {
   "    mbk_forms_number(const void *values, mbk_u64 nnz, mbk_u32 wide, const mbk_u64 *keys,\n"
   "                     const mbk_u8 *number, mbk_u8 *shorter) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
-  "  mbk_u64 *const known = (mbk_u64 *)shared;\n"
-  "  mbk_u8 *const numbers = (mbk_u8 *)(known + MBK_KEYS);\n"
+  "  mbk_u64 *const copies = (mbk_u64 *)shared;\n"
+  "  mbk_u8 *const numbers = (mbk_u8 *)(copies + MBK_KEYS);\n"
   "  for (mbk_u32 i = mbk_thread(); i < MBK_KEYS; i += 256) {\n"
-  "    known[i] = mbk_load(keys + i);\n"
-  "    numbers[i] = mbk_load(number + i);\n",
+  "    copies[i] = mbk_load(keys + i);\n",
+  "    numbers[i] = mbk_load(number + i);\n"
   "  }\n"
   "  mbk_block_sync();\n"
   "  for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < nnz;\n"
   "       k += (mbk_u64)mbk_grid() * 256) {\n"
   "    const mbk_u64 key = ~mbk_forms_bits(values, k, wide);\n"
   "    mbk_u32 at = mbk_forms_slot(key);\n"
-  "    while (known[at] != key && known[at] != 0) {\n"
+  "    while (copies[at] != key && copies[at] != 0) {\n"
   "      at = (at + 1) % MBK_KEYS;\n"
   "    }\n"
   "    shorter[k] = numbers[at];\n"
   "  }\n"
-  "}\n\n\n"
+  "}\n\n\n\n"
   "MBK_KERNEL MBK_BOUNDS(256) mbk_forms_rows(const MBK_ROW_PTR *row_ptr, const void *values,\n"
   "                                          mbk_u64 rows, mbk_u32 wide, void *by_row) {\n"
   "  for (mbk_u64 row = (mbk_u64)mbk_block() * 256 + mbk_thread(); row < rows;\n"
@@ -5157,8 +5157,8 @@ static const char *const mbi_source_spmv_stages_value_forms_cuh[] = {
   "    mbk_forms_differ(const MBK_COLUMN *col_ind, const void *values, mbk_u64 nnz, mbk_u32 wide,\n"
   "                     const void *by_column, mbk_u32 *against) {\n"
   "  bool differs = false;\n"
-  "  for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < nnz && !differs;\n"
-  "       k += (mbk_u64)mbk_grid() * 256) {\n",
+  "  for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < nnz && !differs;\n",
+  "       k += (mbk_u64)mbk_grid() * 256) {\n"
   "    const mbk_u64 column = (mbk_u64)(mbk_load(col_ind + k) - MBK_BASE);\n"
   "    differs = mbk_forms_bits(by_column, column, wide) != mbk_forms_bits(values, k, wide);\n"
   "  }\n"
@@ -5291,7 +5291,7 @@ static const char *const mbi_source_spmv_shared_device_csr_cu[] = {
   "                       mbk_u32 *row_id, MBK_ROW_PTR *row_start, mbk_u32 *empty_id) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  mbk_u32 *const warps = (mbk_u32 *)shared;\n"
-  "  mbk_u32 rank = offsets[mbk_block()];\n"
+  "  mbk_u32 row_number = offsets[mbk_block()];\n"
   "  for (int i = 0; i < 4; i++) {\n"
   "    const mbk_u64 row =\n"
   "        (mbk_u64)mbk_block() * MBK_ROWS_PER_BLOCK + (mbk_u64)i * 256 + mbk_thread();\n"
@@ -5301,7 +5301,7 @@ static const char *const mbi_source_spmv_shared_device_csr_cu[] = {
   "      warps[mbk_thread() / 32] = (mbk_u32)mbk_popcount(ballot);\n"
   "    }\n"
   "    mbk_block_sync();\n"
-  "    mbk_u32 before = rank, all = 0;\n"
+  "    mbk_u32 before = row_number, all = 0;\n"
   "    for (mbk_u32 w = 0; w < 8; w++) {\n"
   "      before += w < mbk_thread() / 32 ? warps[w] : 0;\n"
   "      all += warps[w];\n"
@@ -5316,10 +5316,10 @@ static const char *const mbi_source_spmv_shared_device_csr_cu[] = {
   "    if (row + 1 == rows) {\n"
   "      row_start[before + holds] = row_ptr[rows];\n"
   "    }\n"
-  "    rank += all;\n"
+  "    row_number += all;\n"
   "    mbk_block_sync();\n"
   "  }\n"
-  "}\n\n\n\n\n\n\n"
+  "}\n\n\n\n\n\n"
   "MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_columns(const MBK_COLUMN *col_ind, mbk_u64 nnz,\n"
   "                                              mbk_u32 stride, mbk_u32 *counts) {\n"
   "  const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;\n"
@@ -5327,7 +5327,7 @@ static const char *const mbi_source_spmv_shared_device_csr_cu[] = {
   "  for (mbk_u64 k = warp * stride * 32 + mbk_lane(); k < nnz; k += step) {\n"
   "    mbk_atomic_add(counts + (col_ind[k] - MBK_BASE), 1u);\n"
   "  }\n"
-  "}\n\n\n"
+  "}\n\n\n\n"
   "MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_lengths(const MBK_ROW_PTR *row_ptr, mbk_u64 cols,\n"
   "                                              mbk_u32 stride, mbk_u32 *counts) {\n"
   "  for (mbk_u64 c = (mbk_u64)mbk_block() * 256 + mbk_thread(); c < cols;\n"
@@ -5356,7 +5356,7 @@ static const char *const mbi_source_spmv_shared_device_csr_cu[] = {
   "      mbk_atomic_add(bins + i, own[i]);\n"
   "    }\n"
   "  }\n"
-  "}\n\n\n\n\n\n\n"
+  "}\n\n\n\n\n\n"
   "MBK_DEVICE mbk_u64 mbk_arrays_mix(mbk_u64 place, mbk_u64 number) {\n"
   "  mbk_u64 bits = place * 0x9e3779b97f4a7c15ull ^ number * 0xd1342543de82ef95ull;\n"
   "  bits = (bits ^ bits >> 30) * 0xbf58476d1ce4e5b9ull;\n"
@@ -5525,7 +5525,7 @@ static const char *const mbi_source_spmv_gpu_merbit_tile_cuh[] = {
   NULL};
 
 static const char *const mbi_source_spmv_gpu_merbit_merbit_cu[] = {
-  "\n\n\n\n\n\n\n\n\n\n"
+  "\n\n\n\n\n\n\n\n\n\n\n\n\n"
   "#ifndef MBK_TILE\n"
   "#error \"define MBK_TILE: the type of tile_x and tile_y, mbk_u32 or mbk_u64\"\n"
   "#endif\n"
@@ -5634,7 +5634,7 @@ static const char *const mbi_source_spmv_gpu_merbit_merbit_cu[] = {
   "        nonzero++;\n"
   "      }\n"
   "    }\n"
-  "  }\n\n\n\n"
+  "  }\n\n\n"
   "  const bool ends = row != first_row;\n"
   "  int closed = ends || lane == 0;\n"
   "  for (int d = 1; mbk_ballot(mask, !closed); d <<= 1) {\n"
@@ -5776,7 +5776,7 @@ static const char *const mbi_source_spmv_gpu_merbit_merbit_cu[] = {
   "#endif\n"
   "  }\n"
   "}\n\n"
-  "#if !MBK_DUAL\n\n\n\n\n"
+  "#if !MBK_DUAL\n\n\n\n\n\n"
   "#define MBK_FIXUP_THREADS 256\n"
   "#define MBK_FIXUP_LONG 24\n"
   "MBK_KERNEL MBK_BOUNDS(MBK_FIXUP_THREADS)\n"
@@ -5842,17 +5842,18 @@ static const char *const mbi_source_spmv_gpu_merbit_merbit_cu[] = {
 static const char *const mbi_source_spmv_shared_nonempty_rows_cuh[] = {
   "\n\n"
   "#ifndef MBK_EMPTY_ROWS\n"
-  "#error \"define MBK_EMPTY_ROWS: 1 if some rows are empty, so that ranks are not rows\"\n"
+  "#error \"define MBK_EMPTY_ROWS: 1 if some rows are empty, so that row numbers are not rows\"\n"
   "#endif\n"
   "#define MBK_ALL 0xffffffffu\n\n\n\n"
   "#define MBK_OPEN 0xffffffffu\n\n"
   "#if MBK_EMPTY_ROWS\n"
-  "#define MBK_ROW_OF(rank) mbk_load(row_id + (rank))\n"
+  "#define MBK_ROW_OF(row_number) mbk_load(row_id + (row_number))\n"
   "#else\n"
-  "#define MBK_ROW_OF(rank) (rank)\n"
-  "#endif\n\n\n"
-  "MBK_DEVICE mbk_u32 mbk_rank_search(const MBK_ROW_PTR *row_start, mbk_u32 ranks, mbk_u64 item) {\n"
-  "  mbk_u32 low = 0, high = ranks;\n"
+  "#define MBK_ROW_OF(row_number) (row_number)\n"
+  "#endif\n\n\n\n"
+  "MBK_DEVICE mbk_u32 mbk_nonempty_search(const MBK_ROW_PTR *row_start, mbk_u32 count,\n"
+  "                                       mbk_u64 item) {\n"
+  "  mbk_u32 low = 0, high = count;\n"
   "  while (high - low > 1) {\n"
   "    const mbk_u32 middle = low + (high - low) / 2;\n"
   "    if ((mbk_u64)(mbk_load(row_start + middle) - MBK_BASE) <= item) {\n"
@@ -5877,14 +5878,14 @@ static const char *const mbi_source_spmv_shared_fixup_cuh[] = {
   "#ifndef MBK_PARTS\n"
   "#error \"define MBK_PARTS: entries of y per row: 1, or a block's rows\"\n"
   "#endif\n"
-  "#ifndef MBK_TILE_RANK\n"
-  "#error \"define MBK_TILE_RANK(tile): the rank of its first row\"\n"
+  "#ifndef MBK_TILE_ROW_NUMBER\n"
+  "#error \"define MBK_TILE_ROW_NUMBER(tile): the number of its first row among the non-empty\"\n"
   "#endif\n"
-  "#ifndef MBK_RANK\n"
-  "#error \"define MBK_RANK: the type of ranks, and of what tile_row holds\"\n"
+  "#ifndef MBK_ROW_NUMBER\n"
+  "#error \"define MBK_ROW_NUMBER: the type of numbers among the non-empty rows, as in tile_row\"\n"
   "#endif\n\n"
   "#ifndef MBK_TILE_BACK\n"
-  "#define MBK_BACK mbk_u32\n\n"
+  "#define MBK_BACK mbk_u32\n\n\n"
   "#define MBK_TILE_BACK(tile) mbk_load(tile_back + (tile))\n"
   "#endif\n\n"
   "#ifndef MBK_LEADING\n"
@@ -5917,12 +5918,12 @@ static const char *const mbi_source_spmv_shared_fixup_cuh[] = {
   "  if (MBK_LEADING) {\n"
   "    MBK_COMMIT(row * rows + part, sum);\n"
   "  } else if (MBK_PARTS == 1) {\n"
-  "    MBK_COMMIT(row, sum);\n"
-  "  } else if (row * MBK_PARTS + part < rows) {\n",
+  "    MBK_COMMIT(row, sum);\n",
+  "  } else if (row * MBK_PARTS + part < rows) {\n"
   "    MBK_COMMIT(row * MBK_PARTS + part, sum);\n"
   "  }\n"
   "}\n\n\n\n\n\n\n\n"
-  "MBK_DEVICE void mbk_fixup(const MBK_BACK *tile_back, const MBK_RANK *tile_row,\n"
+  "MBK_DEVICE void mbk_fixup(const MBK_BACK *tile_back, const MBK_ROW_NUMBER *tile_row,\n"
   "                          const mbk_u32 *row_id, const mbk_u32 *empty_id,\n"
   "                          const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails, MBK_VECTOR *y,\n"
   "                          mbk_u64 tiles, mbk_u64 empty_rows, mbk_u64 rows, MBK_COMPUTE *partial,\n"
@@ -5938,7 +5939,7 @@ static const char *const mbi_source_spmv_shared_fixup_cuh[] = {
   "  mbk_release();\n"
   "  if (at < tiles) {\n"
   "    back = MBK_TILE_BACK(at);\n"
-  "    row = MBK_ROW_OF(MBK_TILE_RANK(at));\n"
+  "    row = MBK_ROW_OF(MBK_TILE_ROW_NUMBER(at));\n"
   "  }\n"
   "  mbk_await();\n"
   "  MBK_STOP_HERE\n"
@@ -5958,8 +5959,8 @@ static const char *const mbi_source_spmv_shared_fixup_cuh[] = {
   "    mbk_fixup_commit(y, mbk_load(empty_id + i / MBK_PARTS), (mbk_u32)(i % MBK_PARTS), rows,\n"
   "                     MBK_ZERO, alpha, beta);\n"
   "  }\n"
-  "#endif\n"
-  "  if (back <= MBK_FIXUP_LONG) {\n",
+  "#endif\n",
+  "  if (back <= MBK_FIXUP_LONG) {\n"
   "    const MBK_COMPUTE sum = back > 1 ? mbk_fixup_tails(tails + part, at - back, at, 0, 1)\n"
   "                                     : MBK_ADD(MBK_ZERO, before);\n"
   "    mbk_fixup_commit(y, row, part, rows, MBK_ADD(sum, own), alpha, beta);\n"
@@ -6001,7 +6002,7 @@ static const char *const mbi_source_spmv_shared_fixup_cuh[] = {
   NULL};
 
 static const char *const mbi_source_spmv_gpu_scan_tile_cuh[] = {
-  "\n\n"
+  "\n\n\n"
   "#ifndef MBK_STEPS\n"
   "#error \"define MBK_STEPS: nonzeros per lane and tile, 1 to 32\"\n"
   "#endif\n"
@@ -6041,13 +6042,13 @@ static const char *const mbi_source_spmv_gpu_scan_tile_cuh[] = {
   "MBK_DEVICE void mbk_scan_meet(mbk_scan_dot &dot, mbk_u32 row, MBK_COMPUTE part) {\n"
   "  dot.sum += (double)part * (double)mbk_load_after_wait(dot.x + row);\n"
   "}\n"
-  "#endif\n\n\n"
+  "#endif\n\n\n\n"
   "template <class DOT>\n"
-  "MBK_DEVICE void mbk_scan_commit_row(mbk_u32 rank, mbk_u32 ended, MBK_COMPUTE sum,\n"
+  "MBK_DEVICE void mbk_scan_commit_row(mbk_u32 row_number, mbk_u32 ended, MBK_COMPUTE sum,\n"
   "                                    const mbk_u32 *row_id, MBK_VECTOR *y, MBK_SCALAR alpha,\n"
   "                                    MBK_SCALAR beta, const MBK_VECTOR *old, mbk_u32 held,\n"
   "                                    DOT &dot) {\n",
-  "  const mbk_u32 row = MBK_ROW_OF(rank + ended);\n"
+  "  const mbk_u32 row = MBK_ROW_OF(row_number + ended);\n"
   "  const MBK_COMPUTE final = MBK_ADD(MBK_ZERO, sum);\n"
   "  y[row] = MBK_RESULT(final, (ended < held ? old[ended] : y[row]));\n"
   "  mbk_scan_meet(dot, row, final);\n"
@@ -6060,10 +6061,10 @@ static const char *const mbi_source_spmv_gpu_scan_tile_cuh[] = {
   "    before += (int)mbk_lane() >= d ? other : 0;\n"
   "  }\n"
   "  return before - (mbk_u32)mbk_popcount(ends);\n"
-  "}\n\n\n\n\n\n\n\n\n"
+  "}\n\n\n\n\n\n\n\n\n\n\n"
   "template <class DOT>\n"
   "MBK_DEVICE MBK_COMPUTE mbk_scan_commit(const MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK],\n"
-  "                                       mbk_u32 ends, mbk_u32 rank, mbk_u64 tile,\n"
+  "                                       mbk_u32 ends, mbk_u32 row_number, mbk_u64 tile,\n"
   "                                       const mbk_u32 *row_id, MBK_VECTOR *y,\n"
   "                                       MBK_COMPUTE *firsts, MBK_COMPUTE *tails,\n"
   "                                       MBK_SCALAR alpha, MBK_SCALAR beta, const MBK_VECTOR *old,\n"
@@ -6100,7 +6101,7 @@ static const char *const mbi_source_spmv_gpu_scan_tile_cuh[] = {
   "        if (ended == first) {\n"
   "          head = sum;\n"
   "        } else {\n"
-  "          mbk_scan_commit_row(rank, ended, sum, row_id, y, alpha, beta, old, held, dot);\n"
+  "          mbk_scan_commit_row(row_number, ended, sum, row_id, y, alpha, beta, old, held, dot);\n"
   "        }\n"
   "        ended++;\n"
   "        sum = MBK_ZERO;\n"
@@ -6120,17 +6121,17 @@ static const char *const mbi_source_spmv_gpu_scan_tile_cuh[] = {
   "      head = lane > 0 ? MBK_ADD(earlier, head) : head;\n"
   "      if (first == 0) {\n"
   "        firsts[tile] = head;\n"
-  "        mbk_scan_meet(dot, MBK_ROW_OF(rank), head);\n"
+  "        mbk_scan_meet(dot, MBK_ROW_OF(row_number), head);\n"
   "      } else {\n"
-  "        mbk_scan_commit_row(rank, first, head, row_id, y, alpha, beta, old, held, dot);\n"
+  "        mbk_scan_commit_row(row_number, first, head, row_id, y, alpha, beta, old, held, dot);\n"
   "      }\n"
   "    }\n"
   "    spread = false;\n"
   "    carry = lane == 31 ? sum : MBK_ZERO;\n"
   "  }\n"
   "  if (spread) {\n"
-  "    carry = mbk_scan_reduce(carry);\n"
-  "  }\n",
+  "    carry = mbk_scan_reduce(carry);\n",
+  "  }\n"
   "  if (lane == 31) {\n"
   "    tails[tile] = carry;\n"
   "  }\n"
@@ -6145,7 +6146,7 @@ static const char *const mbi_source_spmv_gpu_scan_products_cuh[] = {
   "#endif\n"
   "#ifndef MBK_ALIGNED\n"
   "#error \"define MBK_ALIGNED: 1 if col_ind and values start at multiples of 16 bytes\"\n"
-  "#endif\n\n\n"
+  "#endif\n\n\n\n"
   "#ifndef MBK_GATHER\n"
   "#define MBK_SOURCE const MBK_VECTOR *\n"
   "#if MBK_STREAMING\n"
@@ -6190,16 +6191,16 @@ static const char *const mbi_source_spmv_gpu_scan_products_cuh[] = {
   "    const int word_lane = MBK_PACK * g + (int)mbk_lane() * MBK_PACK / 32;\n"
   "    const mbk_u32 word = mbk_shuffle(MBK_ALL, rows.ends, word_lane, 32);\n"
   "    const mbk_u32 bit = mbk_lane() * MBK_PACK % 32;\n"
-  "    mbk_u32 rank = rows.from + mbk_shuffle(MBK_ALL, before, word_lane, 32) +\n"
-  "                   (mbk_u32)mbk_popcount(word & ((1u << bit) - 1));\n"
+  "    mbk_u32 row_number = rows.from + mbk_shuffle(MBK_ALL, before, word_lane, 32) +\n"
+  "                         (mbk_u32)mbk_popcount(word & ((1u << bit) - 1));\n"
   "#pragma unroll\n"
   "    for (mbk_u32 j = 0; j < MBK_PACK; j++) {\n"
   "      if (j > 0 && (word >> (bit + j - 1) & 1) == 0) {\n"
   "        value[g][j] = value[g][j - 1];\n"
   "      } else {\n"
-  "        rank += j > 0;\n"
+  "        row_number += j > 0;\n"
   "        value[g][j] = full || MBK_PACK * (32 * g + mbk_lane()) + j < count\n"
-  "                          ? mbk_load(by_row + MBK_ROW_OF(rank))\n"
+  "                          ? mbk_load(by_row + MBK_ROW_OF(row_number))\n"
   "                          : (MBK_VALUE)0;\n"
   "      }\n"
   "    }\n"
@@ -6214,7 +6215,7 @@ static const char *const mbi_source_spmv_gpu_scan_products_cuh[] = {
   "  (void)row_id;\n"
   "#endif\n"
   "  return lane < count ? rows.y[MBK_ROW_OF(rows.from + lane)] : (MBK_VECTOR)0;\n"
-  "}\n\n\n\n\n"
+  "}\n\n\n\n"
   "template <bool adds, bool full>\n"
   "MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *values, MBK_SOURCE x,\n"
   "                                  mbk_u32 count, const mbk_scan_rows &rows,\n"
@@ -6224,9 +6225,9 @@ static const char *const mbi_source_spmv_gpu_scan_products_cuh[] = {
   "#if !MBK_PATTERN || MBK_BY_ROW\n"
   "  MBK_VALUE value[MBK_GROUPS][MBK_PACK];\n"
   "#endif\n"
-  "#if MBK_STREAMING\n"
+  "#if MBK_STREAMING\n\n",
   "  mbk_await();\n"
-  "#endif\n",
+  "#endif\n\n"
   "#pragma unroll\n"
   "  for (int g = 0; g < MBK_GROUPS; g++) {\n"
   "    const mbk_u32 k = MBK_PACK * (32 * g + mbk_lane()), left = k < count ? count - k : 0;\n"
@@ -6292,22 +6293,23 @@ static const char *const mbi_source_spmv_gpu_scan_products_cuh[] = {
   "                                     MBK_VECTOR *old, DOT &dot) {\n"
   "  const mbk_u32 lane = mbk_lane();\n"
   "  const mbk_u32 ends = lane < MBK_STEPS ? mbk_load(row_ends + tile * MBK_STEPS + lane) : 0;\n"
-  "  const mbk_u32 rank = mbk_load(tile_row + tile);\n"
+  "  const mbk_u32 row_number = mbk_load(tile_row + tile);\n"
   "  MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];\n"
-  "  const mbk_scan_rows rows = {row_id, y, rank, adds ? mbk_load(tile_row + tile + 1) : 0, ends};\n"
+  "  const mbk_scan_rows rows = {row_id, y, row_number, adds ? mbk_load(tile_row + tile + 1) : 0,\n"
+  "                              ends};\n"
   "  const MBK_VECTOR held = mbk_scan_multiply<adds>(col_ind, values, x, tile * MBK_TILE_NONZEROS,\n"
   "                                                  nnz, rows, alpha, product);\n"
   "  if (adds) {\n"
   "    old[lane] = held;\n"
   "    mbk_warp_sync(MBK_ALL);\n"
   "  }\n"
-  "  return mbk_scan_commit(product, ends, rank, tile, row_id, y, firsts, tails, alpha, beta, old,\n"
-  "                         adds ? 32 : 0, dot);\n"
+  "  return mbk_scan_commit(product, ends, row_number, tile, row_id, y, firsts, tails, alpha, beta,\n"
+  "                         old, adds ? 32 : 0, dot);\n"
   "}\n",
   NULL};
 
 static const char *const mbi_source_spmv_gpu_scan_build_cuh[] = {
-  "\n"
+  "\n\n"
   "#ifndef MBK_TILE_NONZEROS\n"
   "#error \"include spmv/gpu/scan/tile.cuh before\"\n"
   "#endif\n\n\n\n"
@@ -6324,7 +6326,7 @@ static const char *const mbi_source_spmv_gpu_scan_build_cuh[] = {
   "  const mbk_u64 start = tile * MBK_TILE_NONZEROS;\n"
   "  mbk_u32 bound = ranks;\n"
   "  if (lane < 2 && start + lane * MBK_TILE_NONZEROS < nnz) {\n"
-  "    bound = mbk_rank_search(row_start, ranks, start + lane * MBK_TILE_NONZEROS);\n"
+  "    bound = mbk_nonempty_search(row_start, ranks, start + lane * MBK_TILE_NONZEROS);\n"
   "  }\n"
   "  if (lane < MBK_STEPS) {\n"
   "    words[lane] = 0;\n"
@@ -6332,9 +6334,9 @@ static const char *const mbi_source_spmv_gpu_scan_build_cuh[] = {
   "  const mbk_u32 from = mbk_shuffle(MBK_ALL, bound, 0, 32);\n"
   "  const mbk_u32 to = mbk_shuffle(MBK_ALL, bound, 1, 32);\n"
   "  mbk_warp_sync(MBK_ALL);\n"
-  "  for (mbk_u32 rank = from + lane; rank < to; rank += 32) {\n"
+  "  for (mbk_u32 row_number = from + lane; row_number < to; row_number += 32) {\n"
   "    const mbk_u32 at =\n"
-  "        (mbk_u32)((mbk_u64)(mbk_load(row_start + rank + 1) - MBK_BASE) - 1 - start);\n"
+  "        (mbk_u32)((mbk_u64)(mbk_load(row_start + row_number + 1) - MBK_BASE) - 1 - start);\n"
   "    mbk_atomic_or(words + (at >> 5), 1u << (at & 31u));\n"
   "  }\n"
   "  mbk_warp_sync(MBK_ALL);\n"
@@ -6355,14 +6357,14 @@ static const char *const mbi_source_spmv_gpu_scan_build_cuh[] = {
   NULL};
 
 static const char *const mbi_source_spmv_gpu_scan_fixup_cuh[] = {
-  "\n"
+  "\n\n"
   "#ifndef MBK_TILE_NONZEROS\n"
   "#error \"include spmv/gpu/scan/tile.cuh before\"\n"
   "#endif\n"
   "#define MBK_PARTS 1\n"
-  "#define MBK_RANK mbk_u32\n"
-  "#define MBK_TILE_RANK(tile) mbk_load(tile_row + (tile))\n"
-  "#include \"spmv/shared/fixup.cuh\"\n\n\n"
+  "#define MBK_ROW_NUMBER mbk_u32\n"
+  "#define MBK_TILE_ROW_NUMBER(tile) mbk_load(tile_row + (tile))\n"
+  "#include \"spmv/shared/fixup.cuh\"\n\n\n\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, MBK_FIXUP_BLOCKS)\n"
   "    mbk_scan_fixup(const mbk_u32 *tile_row, const mbk_u32 *row_id, const mbk_u32 *empty_id,\n"
   "                   const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails, MBK_VECTOR *y,\n"
@@ -6374,7 +6376,7 @@ static const char *const mbi_source_spmv_gpu_scan_fixup_cuh[] = {
   NULL};
 
 static const char *const mbi_source_spmv_gpu_scan_scan_cu[] = {
-  "\n\n\n\n\n\n\n\n\n\n"
+  "\n\n\n\n\n\n\n\n\n\n\n\n\n\n"
   "#ifndef MBK_DOTS\n"
   "#define MBK_DOTS 0\n"
   "#endif\n"
@@ -6461,7 +6463,7 @@ static const char *const mbi_source_spmv_gpu_scan_scan_cu[] = {
   NULL};
 
 static const char *const mbi_source_spmv_gpu_scan_whole_cu[] = {
-  "\n\n\n\n\n\n\n\n\n\n"
+  "\n\n\n\n\n\n\n\n\n\n\n\n\n"
   "#include \"jit/device.cuh\"\n"
   "#include \"spmv/shared/algebra.cuh\"\n\n"
   "#include \"spmv/gpu/scan/tile.cuh\"\n\n"
@@ -6478,14 +6480,14 @@ static const char *const mbi_source_spmv_gpu_scan_whole_cu[] = {
   "    return;\n"
   "  }\n"
   "  if (tile < tiles) {\n"
-  "    const mbk_u32 rank = mbk_load(tile_row + tile);\n"
-  "    cut = (mbk_u64)(mbk_load(row_start + rank) - MBK_BASE);\n"
+  "    const mbk_u32 row_number = mbk_load(tile_row + tile);\n"
+  "    cut = (mbk_u64)(mbk_load(row_start + row_number) - MBK_BASE);\n"
   "    if (cut < tile * MBK_TILE_NONZEROS) {\n"
-  "      cut = (mbk_u64)(mbk_load(row_start + rank + 1) - MBK_BASE);\n"
+  "      cut = (mbk_u64)(mbk_load(row_start + row_number + 1) - MBK_BASE);\n"
   "    }\n"
   "  }\n"
   "  block_start[at] = cut;\n"
-  "}\n\n\n"
+  "}\n\n\n\n"
   "MBK_DEVICE mbk_u32 mbk_scan_below(mbk_u64 count) {\n"
   "  const mbk_u64 first = 32 * mbk_lane();\n"
   "  return count <= first        ? 0\n"
@@ -6513,13 +6515,13 @@ static const char *const mbi_source_spmv_gpu_scan_whole_cu[] = {
   "  for (;;) {\n"
   "    const mbk_u64 tile = block_tile + warp, start = tile * MBK_TILE_NONZEROS;\n"
   "    const mbk_u32 slot = turn + warp;\n"
-  "    mbk_u32 ends = 0, rank = 0;\n\n"
+  "    mbk_u32 ends = 0, row_number = 0;\n\n"
   "    if (tile < tiles && (block_tile == (mbk_u64)mbk_block() * (MBK_WARPS - 1) || start < end)) {\n"
   "      MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];\n"
   "      ends = lane < MBK_STEPS ? mbk_load(row_ends + tile * MBK_STEPS + lane) : 0;\n"
-  "      rank = mbk_load(tile_row + tile);\n"
-  "      const mbk_scan_rows rows = {row_id, y, rank, adds ? mbk_load(tile_row + tile + 1) : 0,\n"
-  "                                  ends};\n"
+  "      row_number = mbk_load(tile_row + tile);\n"
+  "      const mbk_scan_rows rows = {row_id, y, row_number,\n"
+  "                                  adds ? mbk_load(tile_row + tile + 1) : 0, ends};\n"
   "      mbk_u32 skipped_rows = 0;\n"
   "      const MBK_VECTOR held =\n"
   "          mbk_scan_multiply<adds>(col_ind, values, x, start, nnz, rows, alpha, product);\n"
@@ -6532,8 +6534,8 @@ static const char *const mbi_source_spmv_gpu_scan_whole_cu[] = {
   "        mbk_u32 closed = (mbk_u32)mbk_popcount(ends & skipped);\n"
   "#pragma unroll\n"
   "        for (int d = 16; d > 0; d >>= 1) {\n"
-  "          closed += mbk_shuffle_xor(MBK_ALL, closed, d, 32);\n"
-  "        }\n",
+  "          closed += mbk_shuffle_xor(MBK_ALL, closed, d, 32);\n",
+  "        }\n"
   "        skipped_rows = closed;\n"
   "        ends &= ~skipped;\n"
   "#pragma unroll\n"
@@ -6547,10 +6549,10 @@ static const char *const mbi_source_spmv_gpu_scan_whole_cu[] = {
   "        }\n"
   "      }\n"
   "      ends &= mbk_scan_below(end > start ? end - start : 0);\n"
-  "      rank += skipped_rows;\n"
+  "      row_number += skipped_rows;\n"
   "      mbk_scan_no_dot none;\n"
-  "      (void)mbk_scan_commit(product, ends, rank, slot, row_id, y, firsts, tails, alpha, beta,\n"
-  "                            old + skipped_rows,\n"
+  "      (void)mbk_scan_commit(product, ends, row_number, slot, row_id, y, firsts, tails, alpha,\n"
+  "                            beta, old + skipped_rows,\n"
   "                            adds && skipped_rows < 32 ? 32 - skipped_rows : 0, none);\n"
   "    } else if (lane == 31) {\n"
   "      tails[slot] = MBK_ZERO;\n"
@@ -6561,13 +6563,13 @@ static const char *const mbi_source_spmv_gpu_scan_whole_cu[] = {
   "    }\n"
   "    mbk_block_sync();\n"
   "    const MBK_COMPUTE tail = lane < MBK_WARPS ? tails[turn + lane] : MBK_ZERO;\n"
-  "    const mbk_u32 closers = mbk_ballot(MBK_ALL, lane < MBK_WARPS && closes[turn + lane] != 0);\n"
+  "    const mbk_u32 closers = mbk_ballot(MBK_ALL, lane < MBK_WARPS && closes[turn + lane] != 0);\n\n"
   "    if (closing) {\n"
   "      const mbk_u32 before = closers & ((1u << warp) - 1);\n"
   "      const mbk_u32 from = before != 0 ? 31 - (mbk_u32)mbk_leading_zeros(before) : 0;\n"
   "      const MBK_COMPUTE part = mbk_scan_reduce(lane >= from && lane < warp ? tail : MBK_ZERO);\n"
   "      if (lane == 0) {\n"
-  "        MBK_COMMIT(MBK_ROW_OF(rank), MBK_ADD(MBK_ADD(open, part), firsts[slot]));\n"
+  "        MBK_COMMIT(MBK_ROW_OF(row_number), MBK_ADD(MBK_ADD(open, part), firsts[slot]));\n"
   "      }\n"
   "    }\n"
   "    block_tile += MBK_WARPS;\n"
@@ -6625,17 +6627,17 @@ static const char *const mbi_source_spmv_gpu_merge_path_cuh[] = {
   "#endif\n"
   "#ifndef MBK_ROUNDS\n"
   "#error \"define MBK_ROUNDS: chunks that a block takes, one after the other\"\n"
-  "#endif\n\n\n"
+  "#endif\n\n\n\n"
   "#define MBK_WARPS (MBK_THREADS / 32)\n"
   "#define MBK_SLOTS (MBK_THREADS * MBK_STEPS)\n"
   "#define MBK_CHUNK (MBK_SLOTS - MBK_PACK + 1)\n\n\n"
   "MBK_DEVICE mbk_u64 mbk_merge_diagonal(mbk_u64 chunk, mbk_u64 rows, mbk_u64 nnz) {\n"
   "  const mbk_u64 step = chunk * MBK_CHUNK;\n"
   "  return step < rows + nnz ? step : rows + nnz;\n"
-  "}\n\n\n"
+  "}\n\n\n\n"
   "MBK_DEVICE mbk_u64 mbk_merge_end(const MBK_ROW_PTR *row_ptr, mbk_u64 row) {\n"
   "  return (mbk_u64)(mbk_load(row_ptr + row + 1) - MBK_BASE);\n"
-  "}\n\n\n\n"
+  "}\n\n\n\n\n"
   "MBK_DEVICE mbk_u64 mbk_merge_search(const MBK_ROW_PTR *row_ptr, mbk_u64 rows,\n"
   "                                    mbk_u64 diagonal) {\n"
   "  mbk_u64 row = 0, step = 1;\n"
@@ -6660,7 +6662,7 @@ static const char *const mbi_source_spmv_gpu_merge_path_cuh[] = {
   "  const bool over = row < rows && mbk_merge_end(row_ptr, row) == first &&\n"
   "                    (mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE) < first;\n"
   "  return over ? 2 * (row + 1) + 1 : 2 * row;\n"
-  "}\n\n\n\n",
+  "}\n\n\n\n\n",
   "MBK_DEVICE mbk_u32 mbk_merge_back(const MBK_ROW_PTR *row_ptr, const mbk_u64 *chunk_row,\n"
   "                                  mbk_u64 chunk, mbk_u32 ends) {\n"
   "  const mbk_u64 row = chunk_row[chunk] / 2;\n"
@@ -6786,8 +6788,8 @@ static const char *const mbi_source_spmv_gpu_merge_tile_cuh[] = {
   "    }\n\n\n"
   "    const mbk_u32 until = closed & (0xffffffffu >> (31 - lane));\n"
   "    const int distance = (int)lane - (until != 0 ? 31 - mbk_leading_zeros(until) : 0);\n"
-  "    mbk_u32 far = ~(closed | 1u);\n"
-  "    for (int d = 1; far != 0; far &= far << d, d <<= 1) {\n"
+  "    mbk_u32 distant = ~(closed | 1u);\n"
+  "    for (int d = 1; distant != 0; distant &= distant << d, d <<= 1) {\n"
   "      const MBK_COMPUTE other = mbk_shuffle_up(MBK_ALL, sum, d, 32);\n"
   "      if (distance >= d) {\n"
   "        sum = MBK_ADD(other, sum);\n"
@@ -6819,7 +6821,7 @@ static const char *const mbi_source_spmv_gpu_merge_tile_cuh[] = {
   "      m.first_row[warp] = MBK_NO_ROW;\n"
   "    }\n"
   "  }\n"
-  "}\n\n\n\n"
+  "}\n\n\n\n\n"
   "template <bool adds>\n"
   "MBK_DEVICE void mbk_merge_join(const mbk_merge_memory &m, bool crossing, MBK_VECTOR *y,\n"
   "                               MBK_COMPUTE *first, MBK_COMPUTE *tail, MBK_SCALAR alpha,\n"
@@ -6850,7 +6852,7 @@ static const char *const mbi_source_spmv_gpu_merge_tile_cuh[] = {
   NULL};
 
 static const char *const mbi_source_spmv_gpu_merge_merge_cu[] = {
-  "\n\n\n\n\n\n\n"
+  "\n\n\n\n\n\n\n\n\n\n"
   "#include \"jit/device.cuh\"\n"
   "#include \"spmv/shared/algebra.cuh\"\n\n"
   "#define MBK_DEPTH 5\n"
@@ -6891,7 +6893,7 @@ static const char *const mbi_source_spmv_gpu_merge_merge_cu[] = {
   "  for (mbk_u32 j = 0; j < MBK_PACK; j++) {\n"
   "    product[0][j] = MBK_PACK * mbk_thread() + j < skip ? MBK_ZERO : product[0][j];\n"
   "  }\n"
-  "}\n\n\n"
+  "}\n\n\n\n"
   "template <bool adds>\n"
   "MBK_DEVICE void mbk_merge_run(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,\n",
   "                              const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y,\n"
@@ -6899,7 +6901,7 @@ static const char *const mbi_source_spmv_gpu_merge_merge_cu[] = {
   "                              mbk_u64 rows, mbk_u64 nnz, mbk_u64 chunks, MBK_SCALAR alpha,\n"
   "                              MBK_SCALAR beta, unsigned char *shared) {\n"
   "  const mbk_merge_memory m = mbk_merge_places<adds>(shared);\n"
-  "  const mbk_u64 block_chunk = (mbk_u64)mbk_block() * MBK_ROUNDS;\n"
+  "  const mbk_u64 block_chunk = (mbk_u64)mbk_block() * MBK_ROUNDS;\n\n"
   "  const mbk_u32 place = MBK_THREADS - 1 - mbk_thread();\n"
   "  mbk_u16 *const marks =\n"
   "      m.marks + mbk_thread() / 32 * MBK_TILE_NONZEROS + MBK_PACK * mbk_lane();\n"
@@ -6951,7 +6953,7 @@ static const char *const mbi_source_spmv_gpu_merge_merge_cu[] = {
   "    mbk_merge_join<adds>(m, *crossing != 0, y + at.row, firsts + chunk, tails + chunk, alpha,\n"
   "                         beta);\n"
   "  }\n"
-  "}\n\n\n"
+  "}\n\n\n\n"
   "MBK_KERNEL MBK_BOUNDS(MBK_CUT_THREADS)\n"
   "    mbk_merge_cut(const MBK_ROW_PTR *row_ptr, mbk_u64 *chunk_row, mbk_u64 rows, mbk_u64 nnz,\n"
   "                  mbk_u64 chunks) {\n"
@@ -6984,13 +6986,13 @@ static const char *const mbi_source_spmv_gpu_merge_merge_cu[] = {
   "  MBK_SCALARS_LOAD;\n"
   "  mbk_merge_run<true>(row_ptr, col_ind, values, x, y, chunk_row, firsts, tails, rows, nnz,\n"
   "                      chunks, alpha, beta, shared);\n"
-  "}\n\n\n\n\n"
+  "}\n\n\n\n"
   "#define MBK_PARTS 1\n"
-  "#define MBK_RANK mbk_u64\n"
-  "#define MBK_TILE_RANK(chunk) (tile_row[chunk] / 2)\n"
+  "#define MBK_ROW_NUMBER mbk_u64\n"
+  "#define MBK_TILE_ROW_NUMBER(chunk) (tile_row[chunk] / 2)\n"
   "#define MBK_BACK MBK_ROW_PTR\n"
   "#define MBK_TILE_BACK(chunk) mbk_merge_back(tile_back, tile_row, chunk, 1)\n"
-  "#include \"spmv/shared/fixup.cuh\"\n\n\n"
+  "#include \"spmv/shared/fixup.cuh\"\n\n\n\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, MBK_FIXUP_BLOCKS)\n"
   "    mbk_merge_fixup(const MBK_ROW_PTR *row_ptr, const mbk_u64 *chunk_row,\n"
   "                    const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails, MBK_VECTOR *y,\n"
@@ -7184,7 +7186,7 @@ static const char *const mbi_source_spmv_gpu_binned_build_cuh[] = {
   NULL};
 
 static const char *const mbi_source_spmv_gpu_binned_binned_cu[] = {
-  "\n\n\n\n\n\n\n\n\n\n"
+  "\n\n\n\n\n\n\n\n\n\n\n\n"
   "#ifndef MBK_STRIP\n"
   "#error \"define MBK_STRIP: columns per strip, at most 65536\"\n"
   "#endif\n"
@@ -7222,8 +7224,8 @@ static const char *const mbi_source_spmv_gpu_binned_binned_cu[] = {
   "  if (factor == (MBK_COMPUTE)0) {\n"
   "    return;\n"
   "  }\n"
-  "  mbk_table_take(table, factor, MBK_THREADS);\n"
-  "  strip_col += (mbk_u64)group * MBK_GROUP;\n",
+  "  mbk_table_take(table, factor, MBK_THREADS);\n",
+  "  strip_col += (mbk_u64)group * MBK_GROUP;\n"
   "  target += group;\n"
   "#if !MBK_PATTERN\n"
   "  values += (mbk_u64)group * MBK_GROUP;\n"
@@ -7269,7 +7271,7 @@ static const char *const mbi_source_spmv_gpu_binned_binned_cu[] = {
   "  }\n"
   "}\n\n\n\n\n"
   "MBK_DEVICE void mbk_binned_commit(const MBK_COMPUTE (&product)[MBK_STEPS], mbk_u32 ends,\n"
-  "                                  mbk_u32 rank, mbk_u64 tile, const mbk_u32 *row_id,\n",
+  "                                  mbk_u32 row_number, mbk_u64 tile, const mbk_u32 *row_id,\n",
   "                                  MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,\n"
   "                                  MBK_COMPUTE *sums, MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
   "  const mbk_u32 lane = mbk_lane(), own = (mbk_u32)mbk_popcount(ends);\n"
@@ -7314,7 +7316,7 @@ static const char *const mbi_source_spmv_gpu_binned_binned_cu[] = {
   "    if (i == 0) {\n"
   "      firsts[tile] = sums[0];\n"
   "    } else {\n"
-  "      MBK_COMMIT(MBK_ROW_OF(rank + i), MBK_ADD(MBK_ZERO, sums[i]));\n"
+  "      MBK_COMMIT(MBK_ROW_OF(row_number + i), MBK_ADD(MBK_ZERO, sums[i]));\n"
   "    }\n"
   "  }\n"
   "  mbk_warp_sync(MBK_ALL);\n"
@@ -7322,10 +7324,10 @@ static const char *const mbi_source_spmv_gpu_binned_binned_cu[] = {
   "    tails[tile] = sum;\n"
   "  }\n"
   "}\n\n"
-  "#if MBK_BY_ROW\n\n",
-  "MBK_DEVICE void mbk_binned_by_row(MBK_COMPUTE (&product)[MBK_STEPS], mbk_u32 ends, mbk_u32 rank,\n"
-  "                                  const mbk_u32 *row_id, const MBK_VALUE *by_row,\n"
-  "                                  mbk_u64 left) {\n"
+  "#if MBK_BY_ROW\n\n\n",
+  "MBK_DEVICE void mbk_binned_by_row(MBK_COMPUTE (&product)[MBK_STEPS], mbk_u32 ends,\n"
+  "                                  mbk_u32 row_number, const mbk_u32 *row_id,\n"
+  "                                  const MBK_VALUE *by_row, mbk_u64 left) {\n"
   "  const mbk_u32 own = (mbk_u32)mbk_popcount(ends);\n"
   "  mbk_u32 ended = own;\n"
   "#pragma unroll\n"
@@ -7333,14 +7335,14 @@ static const char *const mbi_source_spmv_gpu_binned_binned_cu[] = {
   "    const mbk_u32 other = mbk_shuffle_up(MBK_ALL, ended, d, 32);\n"
   "    ended += (int)mbk_lane() >= d ? other : 0;\n"
   "  }\n"
-  "  rank += ended - own;\n"
+  "  row_number += ended - own;\n"
   "  (void)row_id;\n"
   "#pragma unroll\n"
   "  for (int i = 0; i < MBK_STEPS; i++) {\n"
   "    if (i < left) {\n"
-  "      product[i] = MBK_MUL(mbk_load(by_row + MBK_ROW_OF(rank)), product[i]);\n"
+  "      product[i] = MBK_MUL(mbk_load(by_row + MBK_ROW_OF(row_number)), product[i]);\n"
   "    }\n"
-  "    rank += ends >> i & 1;\n"
+  "    row_number += ends >> i & 1;\n"
   "  }\n"
   "}\n"
   "#endif\n\n\n\n\n"
@@ -7359,8 +7361,8 @@ static const char *const mbi_source_spmv_gpu_binned_binned_cu[] = {
   "  const mbk_u32 packs = 2 * (mbk_load(part_start + mbk_block() + 1) - from);\n"
   "  mbk_release();\n"
   "  mbk_await();\n"
-  "  MBK_STOP_HERE\n"
-  "  MBK_SCALARS_LOAD;\n",
+  "  MBK_STOP_HERE\n",
+  "  MBK_SCALARS_LOAD;\n"
   "  if (alpha != (MBK_COMPUTE)0) {\n"
   "    products += (mbk_u64)from * MBK_GROUP;\n"
   "    for (mbk_u32 i = mbk_thread(); i < packs; i += MBK_THREADS) {\n"
@@ -7368,7 +7370,7 @@ static const char *const mbi_source_spmv_gpu_binned_binned_cu[] = {
   "    }\n"
   "  }\n\n"
   "  mbk_pack<mbk_u16, MBK_STEPS> place[MBK_WARP_TILES];\n"
-  "  mbk_u32 ends[MBK_WARP_TILES], rank[MBK_WARP_TILES];\n"
+  "  mbk_u32 ends[MBK_WARP_TILES], row_number[MBK_WARP_TILES];\n"
   "#pragma unroll\n"
   "  for (int t = 0; t < MBK_WARP_TILES; t++) {\n"
   "    const mbk_u64 at = tile + t * (MBK_THREADS / 32);\n"
@@ -7376,7 +7378,7 @@ static const char *const mbi_source_spmv_gpu_binned_binned_cu[] = {
   "      place[t] =\n"
   "          MBK_PACK_LOAD<mbk_u16, MBK_STEPS>(places + at * MBK_TILE_NONZEROS + lane * MBK_STEPS);\n"
   "      ends[t] = mbk_load(row_ends + at * MBK_STEPS + lane * MBK_STEPS / 32);\n"
-  "      rank[t] = mbk_load(tile_row + at);\n"
+  "      row_number[t] = mbk_load(tile_row + at);\n"
   "    }\n"
   "  }\n"
   "  mbk_copy_wait();\n"
@@ -7394,10 +7396,11 @@ static const char *const mbi_source_spmv_gpu_binned_binned_cu[] = {
   "      }\n"
   "      const mbk_u32 own = ends[t] >> lane * MBK_STEPS % 32 & ((1u << MBK_STEPS) - 1);\n"
   "#if MBK_BY_ROW\n"
-  "      mbk_binned_by_row(product, own, rank[t], row_id, by_row,\n"
+  "      mbk_binned_by_row(product, own, row_number[t], row_id, by_row,\n"
   "                        first < nnz && alpha != (MBK_COMPUTE)0 ? nnz - first : 0);\n"
   "#endif\n"
-  "      mbk_binned_commit(product, own, rank[t], at, row_id, y, firsts, tails, sums, alpha, beta);\n"
+  "      mbk_binned_commit(product, own, row_number[t], at, row_id, y, firsts, tails, sums, alpha,\n"
+  "                        beta);\n"
   "    }\n"
   "  }\n"
   "}\n",
@@ -7407,7 +7410,7 @@ static const char *const mbi_source_spmv_gpu_hubs_build_cuh[] = {
   "\n"
   "#ifndef MBK_TILE_NONZEROS\n"
   "#error \"include spmv/gpu/scan/tile.cuh before\"\n"
-  "#endif\n\n\n\n\n"
+  "#endif\n\n\n\n\n\n"
   "MBK_KERNEL MBK_BOUNDS(256)\n"
   "    mbk_hubs_assign(const mbk_u32 *counts, mbk_u64 cols, mbk_u32 least, mbk_u32 room,\n"
   "                    mbk_i32 *code, mbk_u32 *hub_col, mbk_u32 *taken) {\n"
@@ -7438,9 +7441,9 @@ static const char *const mbi_source_spmv_gpu_hubs_build_cuh[] = {
   NULL};
 
 static const char *const mbi_source_spmv_gpu_hubs_hubs_cu[] = {
-  "\n\n\n\n\n\n"
+  "\n\n\n\n\n\n\n\n\n"
   "#ifndef MBK_HUBS\n"
-  "#error \"define MBK_HUBS: the hubs that shared memory has room for\"\n"
+  "#error \"define MBK_HUBS: the number of hubs that fit in shared memory\"\n"
   "#endif\n"
   "#include \"jit/device.cuh\"\n"
   "#include \"spmv/shared/algebra.cuh\"\n\n"
@@ -7495,7 +7498,7 @@ static const char *const mbi_source_spmv_gpu_hubs_hubs_cu[] = {
   "  mbk_hubs_run<false>(row_ends, tile_row, row_id, codes, values, hub_col, hub_count, x, y,\n"
   "                      firsts, tails, nnz, tiles, factor, MBK_ABSENT,\n"
   "                      (MBK_VECTOR *)shared + MBK_TABLE);\n"
-  "}\n\n\n\n"
+  "}\n\n\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
   "    mbk_hubs_sum(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
   "                 const mbk_i32 *codes, const MBK_VALUE *values, const MBK_COMPUTE *table,\n"
@@ -7533,8 +7536,8 @@ static const char *const mbi_source_spmv_stages_full_blocks_cu[] = {
   "  return (mbk_u64)(mbk_load(row_ptr + block_row * MBK_HIGH) - MBK_BASE) / (MBK_HIGH * MBK_WIDE);\n"
   "}\n\n\n\n"
   "MBK_KERNEL MBK_BOUNDS(256)\n"
-  "    mbk_full_blocks_places(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, mbk_u64 block_rows,\n"
-  "                    MBK_ROW_PTR *block_ptr, mbk_i32 *block_col) {\n"
+  "    mbk_full_blocks_places(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,\n"
+  "                           mbk_u64 block_rows, MBK_ROW_PTR *block_ptr, mbk_i32 *block_col) {\n"
   "  const mbk_u64 row = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;\n"
   "  if (row > block_rows) {\n"
   "    return;\n"
@@ -7551,8 +7554,9 @@ static const char *const mbi_source_spmv_stages_full_blocks_cu[] = {
   "    }\n"
   "  }\n"
   "}\n\n\n\n"
-  "MBK_KERNEL MBK_BOUNDS(256) mbk_full_blocks_values(const MBK_ROW_PTR *row_ptr, const MBK_VALUE *values,\n"
-  "                                           mbk_u64 rows, MBK_VALUE *blocks) {\n"
+  "MBK_KERNEL MBK_BOUNDS(256)\n"
+  "    mbk_full_blocks_values(const MBK_ROW_PTR *row_ptr, const MBK_VALUE *values, mbk_u64 rows,\n"
+  "                           MBK_VALUE *blocks) {\n"
   "  const mbk_u64 row = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;\n",
   "  if (row >= rows) {\n"
   "    return;\n"
@@ -7569,7 +7573,7 @@ static const char *const mbi_source_spmv_stages_full_blocks_cu[] = {
   NULL};
 
 static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
-  "\n\n\n"
+  "\n\n\n\n"
   "#ifndef MBK_ROW_PTR\n"
   "#error \"define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64\"\n"
   "#endif\n"
@@ -7595,12 +7599,13 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
   "  MBK_ROW_PTR at[ROWS], end[ROWS];\n"
   "  mbk_u32 next[ROWS];\n"
   "};\n\n"
-  "MBK_DEVICE mbk_u32 mbk_extract_look(const mbk_i32 *col_ind, MBK_ROW_PTR at, MBK_ROW_PTR end) {\n"
+  "MBK_DEVICE mbk_u32 mbk_extract_next(const mbk_i32 *col_ind, MBK_ROW_PTR at, MBK_ROW_PTR end) {\n"
   "  return at < end ? (mbk_u32)(mbk_load(col_ind + at) - MBK_BASE) : MBK_EXTRACT_END;\n"
-  "}\n\n\n"
+  "}\n\n\n\n"
   "template <int ROWS>\n"
-  "MBK_DEVICE mbk_extract_walk<ROWS>\n"
-  "mbk_extract_start(const mbk_extract_csr &csr, const mbk_extract_shape &shape, mbk_u64 block_row) {\n"
+  "MBK_DEVICE mbk_extract_walk<ROWS> mbk_extract_start(const mbk_extract_csr &csr,\n"
+  "                                                    const mbk_extract_shape &shape,\n"
+  "                                                    mbk_u64 block_row) {\n"
   "  mbk_extract_walk<ROWS> walk;\n"
   "#pragma unroll\n"
   "  for (int j = 0; j < ROWS; j++) {\n"
@@ -7611,12 +7616,12 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
   "      walk.at[j] = mbk_load(csr.row_ptr + row) - MBK_BASE;\n"
   "      walk.end[j] = mbk_load(csr.row_ptr + row + 1) - MBK_BASE;\n"
   "    }\n"
-  "    walk.next[j] = mbk_extract_look(csr.col_ind, walk.at[j], walk.end[j]);\n"
+  "    walk.next[j] = mbk_extract_next(csr.col_ind, walk.at[j], walk.end[j]);\n"
   "  }\n"
   "  return walk;\n"
-  "}\n\n\n"
+  "}\n\n\n\n",
   "template <int ROWS>\n"
-  "MBK_DEVICE mbk_u32 mbk_extract_least(const mbk_extract_walk<ROWS> &walk, mbk_u32 group) {\n",
+  "MBK_DEVICE mbk_u32 mbk_extract_least(const mbk_extract_walk<ROWS> &walk, mbk_u32 group) {\n"
   "  mbk_u32 least = walk.next[0];\n"
   "  if (ROWS > 1 && walk.next[ROWS - 1] < least) {\n"
   "    least = walk.next[ROWS - 1];\n"
@@ -7634,9 +7639,9 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
   "  bool descends;\n"
   "};\n\n\n"
   "MBK_DEVICE void mbk_extract_pass(const mbk_i32 *col_ind, MBK_ROW_PTR &at, MBK_ROW_PTR end,\n"
-  "                               mbk_u32 &next, mbk_u32 limit, mbk_extract_tally &tally) {\n"
+  "                                 mbk_u32 &next, mbk_u32 limit, mbk_extract_tally &tally) {\n"
   "  while (next < limit) {\n"
-  "    const mbk_u32 behind = mbk_extract_look(col_ind, ++at, end);\n"
+  "    const mbk_u32 behind = mbk_extract_next(col_ind, ++at, end);\n"
   "    tally.entries += behind != next;\n"
   "    tally.descends |= behind < next;\n"
   "    next = behind;\n"
@@ -7644,7 +7649,7 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
   "}\n\n\n"
   "template <int ROWS>\n"
   "MBK_DEVICE mbk_u32 mbk_extract_row(const mbk_extract_csr &csr, const mbk_extract_shape &shape,\n"
-  "                                 mbk_u64 block_row, mbk_extract_tally &tally) {\n"
+  "                                   mbk_u64 block_row, mbk_extract_tally &tally) {\n"
   "  mbk_extract_walk<ROWS> walk = mbk_extract_start<ROWS>(csr, shape, block_row);\n"
   "  const mbk_u64 below = csr.rows - block_row * shape.high;\n"
   "  const mbk_u32 high = below < shape.high ? (mbk_u32)below : shape.high;\n"
@@ -7657,12 +7662,12 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
   "    if (least != MBK_EXTRACT_END) {\n"
   "      const mbk_u32 first = least / shape.wide * shape.wide;\n"
   "      const mbk_u64 right = csr.cols - first;\n"
-  "      found++;\n"
+  "      found++;\n",
   "      tally.inside += high * (right < shape.wide ? right : shape.wide);\n"
   "#pragma unroll\n"
-  "      for (int j = 0; j < ROWS; j++) {\n",
+  "      for (int j = 0; j < ROWS; j++) {\n"
   "        mbk_extract_pass(csr.col_ind, walk.at[j], walk.end[j], walk.next[j], first + shape.wide,\n"
-  "                       tally);\n"
+  "                         tally);\n"
   "      }\n"
   "    }\n"
   "  }\n"
@@ -7678,9 +7683,9 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
   "}\n\n\n\n\n\n\n\n"
   "MBK_KERNEL MBK_RESIDENT(256, 4)\n"
   "    mbk_extract_count(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, mbk_u64 rows,\n"
-  "                    mbk_u64 cols, mbk_u64 block_rows, mbk_u32 high, mbk_u32 wide, mbk_u32 group,\n"
-  "                    mbk_u32 windows, mbk_u64 spans, mbk_u32 rest, mbk_u32 count,\n"
-  "                    mbk_u32 *counts, mbk_u64 *sums, mbk_u64 *answer) {\n"
+  "                      mbk_u64 cols, mbk_u64 block_rows, mbk_u32 high, mbk_u32 wide,\n"
+  "                      mbk_u32 group, mbk_u32 windows, mbk_u64 spans, mbk_u32 rest,\n"
+  "                      mbk_u32 count, mbk_u32 *counts, mbk_u64 *sums, mbk_u64 *answer) {\n"
   "  const mbk_extract_csr csr = {row_ptr, col_ind, rows, cols};\n"
   "  const mbk_extract_shape shape = {high, wide, group};\n"
   "  const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;\n"
@@ -7692,9 +7697,9 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
   "       first += (mbk_u64)mbk_grid() * 8 * side_by_side) {\n"
   "    const mbk_u64 item = first + mbk_lane() / group;\n"
   "    const mbk_u32 w = (mbk_u32)item / count;\n"
-  "    const mbk_u64 block_row = mbk_extract_window(spans, rest, high, w) + (mbk_u32)item % count;\n"
+  "    const mbk_u64 block_row = mbk_extract_window(spans, rest, high, w) + (mbk_u32)item % count;\n",
   "    const bool there = item < items && block_row < block_rows;\n"
-  "    const mbk_u64 place = there ? block_row : block_rows;\n",
+  "    const mbk_u64 place = there ? block_row : block_rows;\n"
   "    const mbk_u32 found = high > 32 ? mbk_extract_row<2>(csr, shape, place, tally)\n"
   "                                    : mbk_extract_row<1>(csr, shape, place, tally);\n"
   "    tally.blocks += speaks ? found : 0;\n"
@@ -7722,7 +7727,7 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
   "  }\n"
   "}\n\n\n\n\n\n"
   "MBK_DEVICE mbk_u64 mbk_extract_before(mbk_u64 own, mbk_u64 *warps, mbk_u32 warp_count,\n"
-  "                                    mbk_u64 *all) {\n"
+  "                                      mbk_u64 *all) {\n"
   "  mbk_u64 sum = own, before = 0, total = 0;\n"
   "  for (int d = 1; d < 32; d <<= 1) {\n"
   "    const mbk_u64 other = mbk_shuffle_up(MBK_ALL, sum, d, 32);\n"
@@ -7735,11 +7740,11 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
   "  mbk_block_sync();\n"
   "  for (mbk_u32 w = 0; w < warp_count; w++) {\n"
   "    before += w < mbk_thread() / 32 ? warps[w] : 0;\n"
-  "    total += warps[w];\n"
+  "    total += warps[w];\n",
   "  }\n"
   "  *all = total;\n"
   "  return before + sum - own;\n"
-  "}\n\n\n\n",
+  "}\n\n\n\n"
   "MBK_KERNEL MBK_BOUNDS(1024) mbk_extract_sums(mbk_u64 *sums, mbk_u64 chunks) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  mbk_u64 base = 0;\n"
@@ -7756,7 +7761,7 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
   "}\n\n\n\n\n"
   "MBK_KERNEL MBK_BOUNDS(256)\n"
   "    mbk_extract_offsets(const mbk_u32 *counts, const mbk_u64 *sums, mbk_u64 block_rows,\n"
-  "                      mbk_u32 large, void *block_ptr) {\n"
+  "                        mbk_u32 large, void *block_ptr) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  const mbk_u64 first = (mbk_u64)mbk_block() * MBK_CHUNK + 4 * mbk_thread();\n"
   "  mbk_u32 own[4];\n"
@@ -7785,26 +7790,26 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
   "MBK_DEVICE void mbk_extract_mark(mbk_u32 *mask, mbk_u32 bit, mbk_u64 bits) {\n"
   "  mbk_u32 shift = bit % 32;\n"
   "  for (mask += bit / 32; bits != 0; mask++) {\n"
-  "    if ((mbk_u32)(bits << shift) != 0) {\n"
+  "    if ((mbk_u32)(bits << shift) != 0) {\n",
   "      mbk_atomic_or(mask, (mbk_u32)(bits << shift));\n"
   "    }\n"
-  "    bits >>= 32 - shift;\n",
+  "    bits >>= 32 - shift;\n"
   "    shift = 0;\n"
   "  }\n"
   "}\n\n\n\n"
   "MBK_DEVICE void mbk_extract_put(const mbk_extract_csr &csr, const mbk_extract_shape &shape,\n"
-  "                              const MBK_VALUE *values, const mbk_extract_target &to,\n"
-  "                              MBK_ROW_PTR &at, MBK_ROW_PTR end, mbk_u32 &next, mbk_u32 first,\n"
-  "                              mbk_u32 r, mbk_u64 block) {\n"
+  "                                const MBK_VALUE *values, const mbk_extract_target &to,\n"
+  "                                MBK_ROW_PTR &at, MBK_ROW_PTR end, mbk_u32 &next, mbk_u32 first,\n"
+  "                                mbk_u32 r, mbk_u64 block) {\n"
   "  const mbk_u32 entries = shape.high * shape.wide;\n"
   "  mbk_u64 bits = 0;\n"
   "  while (next < first + shape.wide) {\n"
   "    const mbk_u32 column = next;\n"
   "    MBK_VALUE sum = values != 0 ? mbk_load(values + at) : (MBK_VALUE)1;\n"
-  "    next = mbk_extract_look(csr.col_ind, ++at, end);\n"
+  "    next = mbk_extract_next(csr.col_ind, ++at, end);\n"
   "    while (next == column) {\n"
   "      sum += values != 0 ? mbk_load(values + at) : (MBK_VALUE)1;\n"
-  "      next = mbk_extract_look(csr.col_ind, ++at, end);\n"
+  "      next = mbk_extract_next(csr.col_ind, ++at, end);\n"
   "    }\n"
   "    bits |= (mbk_u64)1 << (column - first);\n"
   "    if (to.blocks != 0) {\n"
@@ -7817,32 +7822,32 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
   "}\n\n"
   "template <int ROWS>\n"
   "MBK_DEVICE void mbk_extract_fill_row(const mbk_extract_csr &csr, const mbk_extract_shape &shape,\n"
-  "                                   const MBK_VALUE *values, const mbk_extract_target &to,\n"
-  "                                   mbk_u64 block_row, mbk_u64 block) {\n"
+  "                                     const MBK_VALUE *values, const mbk_extract_target &to,\n"
+  "                                     mbk_u64 block_row, mbk_u64 block) {\n"
   "  mbk_extract_walk<ROWS> walk = mbk_extract_start<ROWS>(csr, shape, block_row);\n"
   "  for (;; block++) {\n"
   "    const mbk_u32 least = mbk_extract_least(walk, shape.group);\n"
   "    if (mbk_ballot(MBK_ALL, least != MBK_EXTRACT_END) == 0) {\n"
   "      return;\n"
-  "    }\n"
+  "    }\n",
   "    if (least != MBK_EXTRACT_END) {\n"
-  "      const mbk_u32 column = least / shape.wide;\n",
+  "      const mbk_u32 column = least / shape.wide;\n"
   "      if (to.block_col != 0 && mbk_lane() % shape.group == 0) {\n"
   "        to.block_col[block] = (mbk_i32)column;\n"
   "      }\n"
   "#pragma unroll\n"
   "      for (int j = 0; j < ROWS; j++) {\n"
   "        mbk_extract_put(csr, shape, values, to, walk.at[j], walk.end[j], walk.next[j],\n"
-  "                      column * shape.wide, mbk_lane() % shape.group + 32 * j, block);\n"
+  "                        column * shape.wide, mbk_lane() % shape.group + 32 * j, block);\n"
   "      }\n"
   "    }\n"
   "  }\n"
   "}\n\n\n\n\n"
   "MBK_KERNEL MBK_RESIDENT(256, 4)\n"
-  "    mbk_extract_fill(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, const MBK_VALUE *values,\n"
-  "                   mbk_u64 rows, mbk_u64 cols, mbk_u64 block_rows, mbk_u32 high, mbk_u32 wide,\n"
-  "                   mbk_u32 group, const void *block_ptr, mbk_u32 large, mbk_i32 *block_col,\n"
-  "                   mbk_u32 *masks, MBK_VALUE *blocks) {\n"
+  "    mbk_extract_fill(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,\n"
+  "                     const MBK_VALUE *values, mbk_u64 rows, mbk_u64 cols, mbk_u64 block_rows,\n"
+  "                     mbk_u32 high, mbk_u32 wide, mbk_u32 group, const void *block_ptr,\n"
+  "                     mbk_u32 large, mbk_i32 *block_col, mbk_u32 *masks, MBK_VALUE *blocks) {\n"
   "  const mbk_extract_csr csr = {row_ptr, col_ind, rows, cols};\n"
   "  const mbk_extract_shape shape = {high, wide, group};\n"
   "  const mbk_extract_target to = {block_col, masks, blocks};\n"
@@ -7860,7 +7865,7 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
   NULL};
 
 static const char *const mbi_source_spmv_gpu_rows_rows_cu[] = {
-  "\n\n"
+  "\n\n\n\n\n\n\n"
   "#ifndef MBK_LANES\n"
   "#error \"define MBK_LANES: lanes per row, a power of two up to 32\"\n"
   "#endif\n"
@@ -8018,7 +8023,7 @@ static const char *const mbi_source_spmv_gpu_bsr_tile_cuh[] = {
   "  at.row = at.lane / MBK_SPLIT;\n"
   "  at.col = at.lane % MBK_SPLIT * MBK_LANE_COLS;\n"
   "  return at;\n"
-  "}\n\n\n\n\n\n\n\n"
+  "}\n\n\n\n\n\n\n"
   "#if MBK_SHUFFLED\n\n"
   "template <int neighbours>\n"
   "MBK_DEVICE void mbk_bsr_factors(const mbk_i32 *columns, const MBK_VECTOR *x, mbk_u64 cols,\n"
@@ -8084,7 +8089,7 @@ static const char *const mbi_source_spmv_gpu_bsr_tile_cuh[] = {
   "#endif\n\n\n\n"
   "#define MBK_EVEN (MBK_LANE_COLS * MBK_SPLIT == MBK_BLOCK_COLS && !MBK_EDGE && !MBK_SHUFFLED)\n"
   "#define MBK_NEIGHBOURS                                                                         \\\n"
-  "  (!MBK_EVEN || MBK_LANE_COLS % 2 != 0 ? 1 : MBK_LANE_COLS % MBK_PACK != 0 ? 2 : MBK_PACK)\n\n\n\n\n\n\n"
+  "  (!MBK_EVEN || MBK_LANE_COLS % 2 != 0 ? 1 : MBK_LANE_COLS % MBK_PACK != 0 ? 2 : MBK_PACK)\n\n\n\n\n\n"
   "template <int neighbours>\n"
   "MBK_DEVICE void mbk_bsr_group(const mbk_i32 *columns, const MBK_VALUE *values,\n"
   "                              const MBK_MASK *masks, const MBK_VECTOR *x, mbk_u64 cols,\n"
@@ -8138,9 +8143,9 @@ static const char *const mbi_source_spmv_gpu_bsr_build_cuh[] = {
   "    const mbk_u64 first = 32 * at;\n"
   "    mbk_u32 bits = 0;\n"
   "    if (first < blocks) {\n"
-  "      mbk_u32 rank = mbk_rank_search(row_start, ranks, first);\n"
-  "      for (; rank < ranks; rank++) {\n"
-  "        const mbk_u64 last = (mbk_u64)(mbk_load(row_start + rank + 1) - MBK_BASE) - 1;\n"
+  "      mbk_u32 row_number = mbk_nonempty_search(row_start, ranks, first);\n"
+  "      for (; row_number < ranks; row_number++) {\n"
+  "        const mbk_u64 last = (mbk_u64)(mbk_load(row_start + row_number + 1) - MBK_BASE) - 1;\n"
   "        if (last >= first + 32) {\n"
   "          break;\n"
   "        }\n"
@@ -8151,11 +8156,12 @@ static const char *const mbi_source_spmv_gpu_bsr_build_cuh[] = {
   "  }\n"
   "  if (at <= slots) {\n"
   "    const mbk_u64 first = at * MBK_SLOT_BLOCKS;\n"
-  "    const mbk_u32 rank = first < blocks ? mbk_rank_search(row_start, ranks, first) : ranks;\n"
-  "    slot_row[at] = rank;\n"
+  "    const mbk_u32 row_number =\n"
+  "        first < blocks ? mbk_nonempty_search(row_start, ranks, first) : ranks;\n"
+  "    slot_row[at] = row_number;\n"
   "    if (at < slots && at % MBK_SLOTS == 0) {\n"
-  "      const mbk_u64 begin = (mbk_u64)(mbk_load(row_start + rank) - MBK_BASE);\n"
-  "      const mbk_u64 end = (mbk_u64)(mbk_load(row_start + rank + 1) - MBK_BASE);\n"
+  "      const mbk_u64 begin = (mbk_u64)(mbk_load(row_start + row_number) - MBK_BASE);\n"
+  "      const mbk_u64 end = (mbk_u64)(mbk_load(row_start + row_number + 1) - MBK_BASE);\n"
   "      const mbk_u64 tile = at / MBK_SLOTS;\n"
   "      slot_row[slots + 1 + tile] =\n"
   "          end <= first + MBK_TILE_BLOCKS ? (mbk_u32)(tile - begin / MBK_TILE_BLOCKS) : MBK_OPEN;\n"
@@ -8219,7 +8225,7 @@ static const char *const mbi_source_spmv_gpu_bsr_build_cuh[] = {
   "}\n"
   "#else\n"
   "#define MBK_THERE(found) true\n"
-  "#endif\n\n\n\n"
+  "#endif\n\n\n"
   "MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)\n"
   "    mbk_bsr_fill(const mbk_i32 *col_ind, const MBK_VALUE *values, const mbk_u64 *mask_words,\n"
   "                 mbk_u64 cols, mbk_u64 blocks, mbk_u64 tiles, MBK_VALUE *packs) {\n"
@@ -8251,14 +8257,14 @@ static const char *const mbi_source_spmv_gpu_bsr_build_cuh[] = {
   NULL};
 
 static const char *const mbi_source_spmv_gpu_bsr_bsr_cu[] = {
-  "\n\n\n\n\n\n\n\n\n\n\n\n\n"
+  "\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n"
   "#include \"jit/device.cuh\"\n"
   "#include \"spmv/shared/algebra.cuh\"\n\n"
   "#include \"spmv/gpu/bsr/tile.cuh\"\n\n"
   "#include \"spmv/gpu/bsr/build.cuh\"\n\n"
   "#define MBK_PARTS MBK_BLOCK_ROWS\n"
-  "#define MBK_RANK mbk_u32\n"
-  "#define MBK_TILE_RANK(tile) mbk_load(tile_row + (tile)*MBK_SLOTS)\n"
+  "#define MBK_ROW_NUMBER mbk_u32\n"
+  "#define MBK_TILE_ROW_NUMBER(tile) mbk_load(tile_row + (tile)*MBK_SLOTS)\n"
   "#include \"spmv/shared/fixup.cuh\"\n\n\n"
   "struct mbk_bsr_target {\n"
   "  const mbk_u32 *row_id;\n"
@@ -8267,15 +8273,15 @@ static const char *const mbi_source_spmv_gpu_bsr_bsr_cu[] = {
   "  mbk_u32 part;\n"
   "  bool writes;\n"
   "};\n\n"
-  "MBK_DEVICE void mbk_bsr_commit(const mbk_bsr_target &to, mbk_u32 rank, MBK_COMPUTE sum,\n"
+  "MBK_DEVICE void mbk_bsr_commit(const mbk_bsr_target &to, mbk_u32 row_number, MBK_COMPUTE sum,\n"
   "                               MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
   "  const mbk_u32 *const row_id = to.row_id;\n"
-  "  const mbk_u64 row = (mbk_u64)MBK_ROW_OF(rank) * MBK_BLOCK_ROWS + to.part;\n"
+  "  const mbk_u64 row = (mbk_u64)MBK_ROW_OF(row_number) * MBK_BLOCK_ROWS + to.part;\n"
   "  (void)row_id;\n"
   "  if (to.writes && row < to.rows) {\n"
   "    mbk_commit(to.y, row, MBK_ADD(MBK_ZERO, sum), alpha, beta);\n"
   "  }\n"
-  "}\n\n\n\n\n\n"
+  "}\n\n\n\n\n"
   "template <int neighbours>\n"
   "MBK_DEVICE void mbk_bsr_run(const mbk_u32 *row_ends, const mbk_u32 *slot_row,\n"
   "                            const mbk_u32 *row_id, const mbk_i32 *columns,\n"
@@ -8298,7 +8304,7 @@ static const char *const mbi_source_spmv_gpu_bsr_bsr_cu[] = {
   "  masks += group * MBK_ACTIVE + at.slot * MBK_LANES + at.lane;\n"
   "#endif\n"
   "  const mbk_u32 first = mbk_load(slot_row + tile * MBK_SLOTS + at.slot);\n"
-  "  mbk_u32 rank = first;\n"
+  "  mbk_u32 row_number = first;\n"
   "  MBK_COMPUTE sum = MBK_ZERO, head = MBK_ZERO;\n"
   "#pragma unroll 1\n"
   "  for (mbk_u32 g = 0; g < MBK_GROUPS; g++) {\n"
@@ -8321,19 +8327,19 @@ static const char *const mbi_source_spmv_gpu_bsr_bsr_cu[] = {
   "    for (int u = 0; u < MBK_TOGETHER; u++) {\n"
   "      sum = MBK_ADD(sum, part[u]);\n"
   "      if (ends >> u & 1) {\n"
-  "        if (rank == first) {\n"
+  "        if (row_number == first) {\n"
   "          head = sum;\n"
   "        } else {\n"
-  "          mbk_bsr_commit(to, rank, sum, alpha, beta);\n"
+  "          mbk_bsr_commit(to, row_number, sum, alpha, beta);\n"
   "        }\n"
-  "        rank++;\n"
+  "        row_number++;\n"
   "        sum = MBK_ZERO;\n"
   "      }\n"
   "    }\n"
   "  }\n\n"
-  "  const mbk_u32 closed = mbk_ballot(MBK_ALL, rank != first);\n"
-  "  const mbk_u32 until = closed & (0xffffffffu >> (31 - lane));\n"
-  "  const int distance =\n",
+  "  const mbk_u32 closed = mbk_ballot(MBK_ALL, row_number != first);\n"
+  "  const mbk_u32 until = closed & (0xffffffffu >> (31 - lane));\n",
+  "  const int distance =\n"
   "      (int)at.slot - (until != 0 ? (31 - mbk_leading_zeros(until)) / MBK_LANES : 0);\n"
   "#pragma unroll\n"
   "  for (int d = 1; d < MBK_SLOTS; d <<= 1) {\n"
@@ -8345,7 +8351,7 @@ static const char *const mbi_source_spmv_gpu_bsr_bsr_cu[] = {
   "  const MBK_COMPUTE earlier =\n"
   "      MBK_SLOTS > 1 ? mbk_shuffle_up(MBK_ALL, sum, MBK_LANES % 32, 32) : MBK_ZERO;\n"
   "  const mbk_u64 carry = tile * MBK_BLOCK_ROWS + to.part;\n"
-  "  if (rank != first) {\n"
+  "  if (row_number != first) {\n"
   "    head = at.slot > 0 ? MBK_ADD(earlier, head) : head;\n"
   "    if ((closed & ((1u << (at.slot * MBK_LANES)) - 1)) != 0) {\n"
   "      mbk_bsr_commit(to, first, head, alpha, beta);\n"
@@ -8371,8 +8377,8 @@ static const char *const mbi_source_spmv_gpu_bsr_bsr_cu[] = {
   "  if (tile >= tiles) {\n"
   "    return;\n"
   "  }\n"
-  "  if (MBK_NEIGHBOURS == 1 || (mbk_u64)x % (MBK_NEIGHBOURS * sizeof(MBK_VECTOR)) == 0) {\n"
-  "    mbk_bsr_run<MBK_NEIGHBOURS>(row_ends, slot_row, row_id, columns, values, masks, x, y,\n",
+  "  if (MBK_NEIGHBOURS == 1 || (mbk_u64)x % (MBK_NEIGHBOURS * sizeof(MBK_VECTOR)) == 0) {\n",
+  "    mbk_bsr_run<MBK_NEIGHBOURS>(row_ends, slot_row, row_id, columns, values, masks, x, y,\n"
   "                                firsts, tails, rows, cols, tile, strip, alpha, beta);\n"
   "  } else {\n"
   "    mbk_bsr_run<1>(row_ends, slot_row, row_id, columns, values, masks, x, y, firsts, tails,\n"
@@ -8394,7 +8400,7 @@ static const char *const mbi_source_spmv_shared_pages_cuh[] = {
   "#define MBK_PAGE 2048u\n"
   "#define MBK_PAGES 32\n"
   "#define MBK_NO_PAGE 0xffffu\n"
-  "#define MBK_PAGE_SLOTS 64\n"
+  "#define MBK_PAGE_SLOTS 64\n\n"
   "#define MBK_PAGE_SET (MBK_PAGE_SLOTS + 1)\n"
   "#define MBK_PAGE_EMPTY 0xffffffffu\n\n\n"
   "MBK_DEVICE void mbk_page_begin(mbk_u32 *set) {\n"
@@ -8424,7 +8430,7 @@ static const char *const mbi_source_spmv_shared_pages_cuh[] = {
   "    }\n"
   "    at = (at + 1) % MBK_PAGE_SLOTS;\n"
   "  }\n"
-  "}\n\n\n\n"
+  "}\n\n\n\n\n"
   "MBK_DEVICE mbk_u32 mbk_page_list(mbk_u32 *set) {\n"
   "  const mbk_u32 lane = mbk_lane(), before = (1u << lane) - 1;\n"
   "  mbk_warp_sync(0xffffffffu);\n"
@@ -8511,7 +8517,7 @@ static const char *const mbi_source_spmv_shared_sample_cuh[] = {
   "      const mbk_u32 k = i + j * MBK_SAMPLE_THREADS;\n"
   "      sector[j] = (mbk_u32)(mbk_load(col_ind + first + (k < most ? k : i)) - MBK_BASE) >> shift;\n"
   "    }\n"
-  "#pragma unroll\n",
+  "#pragma unroll\n\n",
   "    for (mbk_u32 j = 0; j < MBK_SAMPLE_TOGETHER; j++) {\n"
   "      found += mbk_arrays_new(table, sector[j]);\n"
   "    }\n"
@@ -8562,7 +8568,7 @@ static const char *const mbi_source_spmv_shared_sample_cuh[] = {
   NULL};
 
 static const char *const mbi_source_spmv_gpu_sliced_build_cuh[] = {
-  "\n"
+  "\n\n"
   "#ifndef MBK_WINDOW\n"
   "#error \"include spmv/gpu/sliced/sliced.cu, which opens with the list of macros\"\n"
   "#endif\n"
@@ -8600,7 +8606,7 @@ static const char *const mbi_source_spmv_gpu_sliced_build_cuh[] = {
   "#endif\n"
   "    }\n"
   "  }\n"
-  "}\n\n\n\n"
+  "}\n\n\n\n\n"
   "MBK_KERNEL MBK_BOUNDS(128)\n"
   "    mbk_sliced_width(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, const mbk_u32 *length,\n"
   "                     const mbk_u32 *row_id, mbk_u64 slices, mbk_u32 *width, mbk_u16 *pages,\n",
@@ -8621,7 +8627,7 @@ static const char *const mbi_source_spmv_gpu_sliced_build_cuh[] = {
   "    const mbk_u64 row = place;\n"
   "#endif\n"
   "    const mbk_u64 from = (mbk_u64)(row_ptr[row] - MBK_BASE);\n"
-  "    for (mbk_u32 at = 0; at < count; at += MBK_AHEAD) {\n"
+  "    for (mbk_u32 at = 0; at < count; at += MBK_AHEAD) {\n\n"
   "      mbk_u32 column[MBK_AHEAD];\n"
   "#pragma unroll\n"
   "      for (mbk_u32 u = 0; u < MBK_AHEAD; u++) {\n"
@@ -8722,7 +8728,7 @@ static const char *const mbi_source_spmv_gpu_sliced_build_cuh[] = {
   NULL};
 
 static const char *const mbi_source_spmv_gpu_sliced_sliced_cu[] = {
-  "\n\n\n\n\n"
+  "\n\n\n\n\n\n\n\n\n"
   "#ifndef MBK_SORTED\n"
   "#error \"define MBK_SORTED: 1 if rows are sorted by length within windows of MBK_WINDOW\"\n"
   "#endif\n"
@@ -8845,7 +8851,7 @@ static const char *const mbi_source_spmv_gpu_sliced_sliced_cu[] = {
   NULL};
 
 static const char *const mbi_source_spmv_gpu_cb_cb_cu[] = {
-  "\n\n\n\n\n\n"
+  "\n\n\n\n\n\n\n\n\n\n"
   "#ifndef MBK_AGGREGATED\n"
   "#error \"define MBK_AGGREGATED: 1 if blocks may list their columns, 0 if all are neighbours\"\n"
   "#endif\n"
@@ -9151,7 +9157,7 @@ static const char *const mbi_source_spmv_gpu_many_copies_cuh[] = {
   "#ifndef MBK_CHUNKS\n"
   "#error \"include spmv/gpu/many/lane.cuh before\"\n"
   "#endif\n\n"
-  "#if MBK_COLUMNS\n\n\n"
+  "#if MBK_COLUMNS\n\n"
   "MBK_KERNEL MBK_BOUNDS(256) mbk_many_collect(const MBK_VECTOR *x, mbk_u64 ldx, mbk_u64 cols,\n"
   "                                            MBK_VECTOR *copy, MBK_SCALAR_PARAMETERS) {\n"
   "  mbk_release();\n"
@@ -9166,7 +9172,8 @@ static const char *const mbi_source_spmv_gpu_many_copies_cuh[] = {
   "      mbk_many_pack pack;\n"
   "#pragma unroll\n"
   "      for (mbk_u32 j = 0; j < MBK_SPAN; j++) {\n"
-  "        pack.at[j] = c + j < MBK_VECTORS ? mbk_load_after_wait(x + (c + j) * ldx + i) : (MBK_VECTOR)0;\n"
+  "        pack.at[j] =\n"
+  "            c + j < MBK_VECTORS ? mbk_load_after_wait(x + (c + j) * ldx + i) : (MBK_VECTOR)0;\n"
   "      }\n"
   "      mbk_store_pack(copy + i * MBK_WIDTH + c, pack);\n"
   "    }\n"
@@ -9196,7 +9203,7 @@ static const char *const mbi_source_spmv_gpu_many_copies_cuh[] = {
   NULL};
 
 static const char *const mbi_source_spmv_gpu_many_lane_cuh[] = {
-  "\n\n\n\n\n"
+  "\n\n\n\n\n\n"
   "#ifndef MBK_VECTORS\n"
   "#error \"define MBK_VECTORS: columns of X and Y\"\n"
   "#endif\n"
@@ -9257,7 +9264,7 @@ static const char *const mbi_source_spmv_gpu_many_lane_cuh[] = {
   "    pack.at[j] = mbk_load_after_wait(from + j);\n"
   "  }\n"
   "  return pack;\n"
-  "}\n\n\n\n\n\n"
+  "}\n\n\n\n\n"
   "template <bool packed>\n"
   "MBK_DEVICE void mbk_many_commit(MBK_VECTOR *y, const mbk_many_row &sum, MBK_COMPUTE alpha,\n"
   "                                MBK_COMPUTE beta) {\n"
@@ -9302,7 +9309,7 @@ static const char *const mbi_source_spmv_gpu_many_lane_cuh[] = {
   "      sum[c][j] = MBK_ZERO;\n"
   "    }\n"
   "  }\n"
-  "}\n\n\n\n\n\n"
+  "}\n\n\n\n\n"
   "typedef mbk_many_pack mbk_many_factors[MBK_UNROLL][MBK_CHUNKS];\n\n"
   "template <bool packed, bool full>\n"
   "MBK_DEVICE void mbk_many_gather(const mbk_i32 (&column)[MBK_UNROLL], mbk_u32 left,\n"
@@ -9318,7 +9325,7 @@ static const char *const mbi_source_spmv_gpu_many_lane_cuh[] = {
   "      }\n"
   "    }\n"
   "  }\n"
-  "}\n\n\n"
+  "}\n\n\n\n"
   "MBK_DEVICE void mbk_many_add(const MBK_VALUE &value, const mbk_many_pack (&factor)[MBK_CHUNKS],\n"
   "                             mbk_many_row &sum) {\n"
   "#pragma unroll\n"
@@ -9352,11 +9359,11 @@ static const char *const mbi_source_spmv_gpu_many_run_cuh[] = {
   "      }\n"
   "    }\n"
   "  }\n"
-  "}\n\n\n\n\n\n"
+  "}\n\n\n\n\n"
   "#define MBK_GAP(T) (MBK_PIECE + 16 / (int)sizeof(T))\n"
   "#define MBK_STAGE_BYTES                                                                        \\\n"
   "  (MBK_TEAMS *                                                                                 \\\n"
-  "   (4 * MBK_GAP(mbk_i32) + (MBK_PATTERN ? 0 : (int)sizeof(MBK_VALUE) * MBK_GAP(MBK_VALUE))))\n\n\n\n"
+  "   (4 * MBK_GAP(mbk_i32) + (MBK_PATTERN ? 0 : (int)sizeof(MBK_VALUE) * MBK_GAP(MBK_VALUE))))\n\n\n\n\n"
   "template <bool full, class T>\n"
   "MBK_DEVICE void mbk_many_stage(T *stage, const T *from, mbk_u32 piece, mbk_u64 left) {\n"
   "  const mbk_u32 all = MBK_TEAMS * MBK_PIECE, n = full && MBK_ALIGNED ? 16 / sizeof(T) : 1;\n"
@@ -9386,12 +9393,12 @@ static const char *const mbi_source_spmv_gpu_many_run_cuh[] = {
   "      some[u + j] = pack.at[j];\n"
   "    }\n"
   "  }\n"
-  "}\n\n\n\n\n\n\n\n\n"
+  "}\n\n\n\n\n\n\n\n"
   "struct mbk_many_walk {\n"
   "  mbk_many_row sum;\n"
   "  mbk_many_sums *held;\n"
   "  mbk_u32 count;\n"
-  "  mbk_u32 rank;\n"
+  "  mbk_u32 row_number;\n"
   "};\n"
   "#define MBK_HELD 5\n"
   "#define MBK_HELD_BYTES (MBK_HELD * MBK_CHUNKS * 32 * (int)sizeof(mbk_many_sums))\n\n"
@@ -9411,11 +9418,11 @@ static const char *const mbi_source_spmv_gpu_many_run_cuh[] = {
   "  (void)row_id;\n"
   "#pragma unroll 1\n"
   "  for (mbk_u32 i = 1; i < walk.count; i++) {\n"
-  "    const mbk_u64 row = MBK_ROW_OF(walk.rank);\n"
+  "    const mbk_u64 row = MBK_ROW_OF(walk.row_number);\n"
   "    mbk_many_row sum;\n"
   "    mbk_many_held(walk, i, sum);\n"
   "    mbk_many_commit<packed>(y + row * ldy, sum, alpha, beta);\n"
-  "    walk.rank++;\n"
+  "    walk.row_number++;\n"
   "  }\n"
   "  walk.count = walk.count > 0 ? 1 : 0;\n"
   "}\n\n"
@@ -9439,7 +9446,7 @@ static const char *const mbi_source_spmv_gpu_many_run_cuh[] = {
   "      walk.sum[c][j] = ends ? MBK_ZERO : walk.sum[c][j];\n"
   "    }\n"
   "  }\n"
-  "}\n\n\n\n\n"
+  "}\n\n\n\n"
   "#define MBK_ROUND (MBK_HELD - 1)\n\n\n\n"
   "template <bool packed, bool full>\n"
   "MBK_DEVICE void mbk_many_run(const mbk_i32 *col_ind, const MBK_VALUE *values, mbk_u64 left,\n"
@@ -9493,7 +9500,7 @@ static const char *const mbi_source_spmv_gpu_many_run_cuh[] = {
   NULL};
 
 static const char *const mbi_source_spmv_gpu_many_many_cu[] = {
-  "\n\n\n\n\n\n\n\n"
+  "\n\n\n\n\n\n\n\n\n\n"
   "#ifndef MBK_WORDS\n"
   "#error \"define MBK_WORDS: nonzeros of a run by 32, at most MBK_TEAM\"\n"
   "#endif\n"
@@ -9508,7 +9515,7 @@ static const char *const mbi_source_spmv_gpu_many_many_cu[] = {
   "#include \"spmv/gpu/scan/tile.cuh\"\n\n"
   "#include \"spmv/gpu/scan/build.cuh\"\n\n"
   "#define MBK_RUN (32 * MBK_WORDS)\n\n"
-  "#include \"spmv/gpu/many/run.cuh\"\n\n\n\n\n\n\n"
+  "#include \"spmv/gpu/many/run.cuh\"\n\n\n\n\n\n"
   "template <bool packed>\n"
   "MBK_DEVICE void mbk_many_join(mbk_many_walk &walk, mbk_u32 ends, const mbk_u32 *row_id,\n"
   "                              mbk_u64 tile, MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE *firsts,\n"
@@ -9556,7 +9563,7 @@ static const char *const mbi_source_spmv_gpu_many_many_cu[] = {
   "  if (ended && (closed & ((1u << team * MBK_TEAM) - 1)) == 0) {\n"
   "    mbk_many_carry(firsts, tile, head);\n"
   "  } else if (ended) {\n"
-  "    const mbk_u64 row = MBK_ROW_OF(walk.rank - rows);\n"
+  "    const mbk_u64 row = MBK_ROW_OF(walk.row_number - rows);\n"
   "    mbk_many_commit<packed>(y + row * ldy, head, alpha, beta);\n"
   "  }\n"
   "  if (team == MBK_TEAMS - 1) {\n"
@@ -9567,13 +9574,13 @@ static const char *const mbi_source_spmv_gpu_many_many_cu[] = {
   "                               mbk_u32 from, mbk_u32 to) {\n"
   "  (void)row_id;\n"
   "  mbk_await();\n"
-  "  for (mbk_u32 rank = from + mbk_lane(); rank < to; rank += 32) {\n"
-  "    const mbk_u64 row = MBK_ROW_OF(rank);\n"
+  "  for (mbk_u32 row_number = from + mbk_lane(); row_number < to; row_number += 32) {\n"
+  "    const mbk_u64 row = MBK_ROW_OF(row_number);\n"
   "    for (mbk_u32 c = 0; c < MBK_WIDTH; c += 64 / sizeof(MBK_VECTOR)) {\n"
   "      mbk_prefetch(y + row * ldy + c);\n"
   "    }\n"
   "  }\n"
-  "}\n\n\n"
+  "}\n\n\n\n"
   "template <bool packed>\n"
   "MBK_DEVICE void mbk_many_tile(const mbk_u32 *row_ends, const mbk_u32 *tile_row,\n"
   "                              const mbk_u32 *row_id, const mbk_i32 *col_ind,\n"
@@ -9597,7 +9604,7 @@ static const char *const mbi_source_spmv_gpu_many_many_cu[] = {
   "  mbk_many_clear(walk.sum);\n"
   "  walk.held = (mbk_many_sums *)(stage + MBK_STAGE_BYTES) + lane;\n"
   "  walk.count = 0;\n"
-  "  walk.rank = from + mbk_shuffle(MBK_ALL, before, (int)(team * MBK_WORDS), 32) + 1;\n"
+  "  walk.row_number = from + mbk_shuffle(MBK_ALL, before, (int)(team * MBK_WORDS), 32) + 1;\n"
   "  if (!MBK_COLUMNS && beta != (MBK_COMPUTE)0) {\n"
   "    mbk_many_ahead(y, ldy, row_id, from, to);\n"
   "  }\n"
@@ -9634,13 +9641,13 @@ static const char *const mbi_source_spmv_gpu_many_many_cu[] = {
   "                       tails, nnz, tiles, alpha, beta);\n"
   "}\n"
   "#endif\n\n"
-  "#include \"spmv/gpu/many/copies.cuh\"\n\n\n\n\n"
+  "#include \"spmv/gpu/many/copies.cuh\"\n\n\n\n"
   "#define MBK_PARTS MBK_WIDTH\n"
   "#define MBK_LEADING 1\n"
-  "#define MBK_RANK mbk_u32\n"
-  "#define MBK_TILE_RANK(tile) mbk_load(tile_row + (tile))\n"
-  "#include \"spmv/shared/fixup.cuh\"\n\n\n\n\n"
-  "MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, 4)\n",
+  "#define MBK_ROW_NUMBER mbk_u32\n"
+  "#define MBK_TILE_ROW_NUMBER(tile) mbk_load(tile_row + (tile))\n"
+  "#include \"spmv/shared/fixup.cuh\"\n\n\n\n\n",
+  "MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, 4)\n"
   "    mbk_many_fixup(const mbk_u32 *tile_row, const mbk_u32 *row_id, const mbk_u32 *empty_id,\n"
   "                   const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails, MBK_VECTOR *y,\n"
   "                   mbk_u64 ldy, mbk_u64 tiles, mbk_u64 empty_rows, MBK_SCALAR_PARAMETERS) {\n"
@@ -9651,9 +9658,9 @@ static const char *const mbi_source_spmv_gpu_many_many_cu[] = {
   NULL};
 
 static const char *const mbi_source_spmv_gpu_many_rows_cu[] = {
-  "\n\n\n\n\n\n\n"
-  "#ifndef MBK_ROOM\n"
-  "#error \"define MBK_ROOM: nonzeros that a warp stages at once, a multiple of 128\"\n"
+  "\n\n\n\n\n\n\n\n\n"
+  "#ifndef MBK_STAGED\n"
+  "#error \"define MBK_STAGED: nonzeros that a warp stages at once, a multiple of 128\"\n"
   "#endif\n"
   "#include \"spmv/gpu/many/lane.cuh\"\n\n"
   "#define MBK_ALL 0xffffffffu\n"
@@ -9663,17 +9670,18 @@ static const char *const mbi_source_spmv_gpu_many_rows_cu[] = {
   "#define MBK_MATRIX_LOAD mbk_load\n"
   "#endif\n\n\n\n"
   "template <class T>\n"
-  "MBK_DEVICE void mbk_rows_stage(T *room, const T *array, mbk_u64 from, mbk_u64 to, mbk_u64 nnz) {\n"
+  "MBK_DEVICE void mbk_rows_stage(T *stage, const T *array, mbk_u64 from, mbk_u64 to,\n"
+  "                               mbk_u64 nnz) {\n"
   "  const mbk_u32 n = MBK_ALIGNED ? 16 / sizeof(T) : 1, count = (mbk_u32)(to - from);\n"
   "#pragma unroll 4\n"
   "  for (mbk_u32 k = n * mbk_lane(); k < count; k += 32 * n) {\n"
   "    if (MBK_ALIGNED && from + k + n <= nnz) {\n"
-  "      mbk_copy_ahead(room + k, array + from + k);\n"
+  "      mbk_copy_ahead(stage + k, array + from + k);\n"
   "    } else {\n"
   "#pragma unroll\n"
   "      for (mbk_u32 j = 0; j < n; j++) {\n"
   "        if (k + j < count) {\n"
-  "          room[k + j] = MBK_MATRIX_LOAD(array + from + k + j);\n"
+  "          stage[k + j] = MBK_MATRIX_LOAD(array + from + k + j);\n"
   "        }\n"
   "      }\n"
   "    }\n"
@@ -9707,9 +9715,9 @@ static const char *const mbi_source_spmv_gpu_many_rows_cu[] = {
   "                              MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  mbk_i32 *const columns =\n"
-  "      (mbk_i32 *)(shared + mbk_thread() / 32 * MBK_ROOM *\n"
+  "      (mbk_i32 *)(shared + mbk_thread() / 32 * MBK_STAGED *\n"
   "                               (4 + (MBK_PATTERN ? 0 : (int)sizeof(MBK_VALUE))));\n"
-  "  MBK_VALUE *const factors = (MBK_VALUE *)(columns + MBK_ROOM);\n"
+  "  MBK_VALUE *const factors = (MBK_VALUE *)(columns + MBK_STAGED);\n"
   "  const mbk_u64 row = ((mbk_u64)mbk_block() * MBK_THREADS + mbk_thread()) / MBK_TEAM;\n"
   "  mbk_u64 begin = 0, end = 0;\n"
   "  mbk_many_row sum;\n"
@@ -9721,8 +9729,8 @@ static const char *const mbi_source_spmv_gpu_many_rows_cu[] = {
   "  const mbk_u64 last = mbk_shuffle(MBK_ALL, end, 31, 32);\n"
   "#pragma unroll 1\n"
   "  for (mbk_u64 piece = mbk_shuffle(MBK_ALL, begin, 0, 32) & ~(mbk_u64)3; piece < last;\n"
-  "       piece += MBK_ROOM) {\n"
-  "    const mbk_u64 behind = piece + MBK_ROOM < last ? piece + MBK_ROOM : last;\n"
+  "       piece += MBK_STAGED) {\n"
+  "    const mbk_u64 behind = piece + MBK_STAGED < last ? piece + MBK_STAGED : last;\n"
   "    mbk_warp_sync(MBK_ALL);\n"
   "    mbk_rows_stage(columns, col_ind, piece, behind, nnz);\n"
   "    if (!MBK_PATTERN) {\n"
@@ -9733,7 +9741,7 @@ static const char *const mbi_source_spmv_gpu_many_rows_cu[] = {
   "    mbk_await();\n"
   "    const mbk_u32 to = end > piece ? (mbk_u32)((end < behind ? end : behind) - piece) : 0;\n"
   "#pragma unroll 1\n"
-  "    for (mbk_u32 at = begin > piece ? (mbk_u32)(begin - piece < MBK_ROOM ? begin - piece : to)\n",
+  "    for (mbk_u32 at = begin > piece ? (mbk_u32)(begin - piece < MBK_STAGED ? begin - piece : to)\n",
   "                                    : 0;\n"
   "         at < to; at += MBK_UNROLL) {\n"
   "      mbk_rows_batch<packed>(columns + at, factors + at, to - at, x, x_step, sum);\n"
@@ -9815,7 +9823,7 @@ static const char *const mbi_source_spmv_stages_transpose_cu[] = {
   "#define MBK_TRANSPOSE_WARPS (MBK_TRANSPOSE_THREADS / 32)\n"
   "#define MBK_TRANSPOSE_TILE (MBK_TRANSPOSE_THREADS * MBK_TRANSPOSE_ITEMS)\n"
   "#define MBK_TRANSPOSE_RESIDENT (sizeof(MBK_PLACE) == 4 ? 2 : 1)\n"
-  "#define MBK_ALL_LANES 0xffffffffu\n\n\n\n"
+  "#define MBK_ALL_LANES 0xffffffffu\n\n\n\n\n"
   "MBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)\n"
   "    mbk_transpose_count(const mbk_i32 *keys, mbk_u32 base, mbk_u64 nnz, mbk_u32 shift,\n"
   "                        mbk_u32 mask, mbk_u64 chunk, MBK_PLACE *counts) {\n"
@@ -9933,7 +9941,8 @@ static const char *const mbi_source_spmv_stages_transpose_cu[] = {
   "        if ((left >> mbk_lane() & 1u) != 0 && ended < 32 && mbk_lane() <= last) {\n"
   "          row_of[at.k + mbk_lane()] = (mbk_i32)(low + ended);\n"
   "        }\n"
-  "        const mbk_u32 behind = left & mbk_ballot(MBK_ALL_LANES, ended == 32);\n"
+  "        const mbk_u32 behind =\n\n"
+  "            left & mbk_ballot(MBK_ALL_LANES, ended == 32);\n"
   "        if (behind != 0) {\n"
   "          mbk_transpose_row next = at;\n"
   "          next.k += 32 - (mbk_u32)mbk_popcount(behind);\n"
@@ -9968,7 +9977,7 @@ static const char *const mbi_source_spmv_stages_transpose_cu[] = {
   "      to[delta[digits[at]] + (MBK_PLACE)at] = stage[at - part * span];\n"
   "    }\n"
   "  }\n"
-  "}\n\n\n\n\n",
+  "}\n\n\n\n",
   "MBK_DEVICE void mbk_transpose_rank(const mbk_u32 (&key)[MBK_TRANSPOSE_ITEMS], mbk_u32 shift,\n"
   "                                   mbk_u32 mask, int in, mbk_u32 *found,\n"
   "                                   mbk_u32 (&rank)[MBK_TRANSPOSE_ITEMS]) {\n"
@@ -10012,7 +10021,7 @@ static const char *const mbi_source_spmv_stages_transpose_cu[] = {
   "  MBK_SHARED_MEMORY(shared);\n\n"
   "  MBK_PLACE *const delta = (MBK_PLACE *)shared;\n"
   "  MBK_PLACE *const sums = delta + MBK_DIGITS;\n"
-  "  mbk_u32 *const stage = (mbk_u32 *)(sums + MBK_TRANSPOSE_WARPS);\n"
+  "  mbk_u32 *const stage = (mbk_u32 *)(sums + MBK_TRANSPOSE_WARPS);\n\n"
   "  mbk_u8 *const digits = (mbk_u8 *)(stage + MBK_TRANSPOSE_TILE);\n"
   "  mbk_u32 *const found = stage;\n"
   "  mbk_u32 *const own = found + mbk_thread() / 32 * MBK_DIGITS;\n"
@@ -10039,8 +10048,8 @@ static const char *const mbi_source_spmv_stages_transpose_cu[] = {
   "    mbk_block_sync();\n"
   "    mbk_u32 total = 0;\n"
   "#pragma unroll 4\n"
-  "    for (int w = 0; counts_digit && w < MBK_TRANSPOSE_WARPS; w++) {\n"
-  "      total += found[w * MBK_DIGITS + mbk_thread()];\n",
+  "    for (int w = 0; counts_digit && w < MBK_TRANSPOSE_WARPS; w++) {\n",
+  "      total += found[w * MBK_DIGITS + mbk_thread()];\n"
   "    }\n"
   "    mbk_u32 next = mbk_transpose_before(total, (mbk_u32 *)sums);\n"
   "    if (counts_digit) {\n"
@@ -10083,10 +10092,10 @@ static const char *const mbi_source_spmv_stages_transpose_cu[] = {
   "      }\n"
   "      if (places != nullptr) {\n"
   "        mbk_transpose_load(places + tile + from, in, place);\n"
-  "      }\n"
+  "      }\n",
   "      mbk_transpose_spread((MBK_PLACE *)stage, delta, count, rank, digits, place, places_to);\n"
   "    }\n"
-  "    mbk_block_sync();\n",
+  "    mbk_block_sync();\n"
   "  }\n"
   "}\n\n\n\n"
   "struct mbk_transpose_column {\n"
@@ -10123,11 +10132,11 @@ static const char *const mbi_source_spmv_stages_transpose_cu[] = {
   "  }\n"
   "  mbk_block_sync();\n"
   "  for (mbk_u64 c = bounds[0] + mbk_thread(); c < bounds[1]; c += MBK_TRANSPOSE_THREADS) {\n"
-  "    mbk_u32 low = 0, high = count;\n"
+  "    mbk_u32 low = 0, high = count;\n",
   "    while (low < high) {\n"
   "      const mbk_u32 middle = (low + high) / 2;\n"
   "      if (stage[middle] < c) {\n"
-  "        low = middle + 1;\n",
+  "        low = middle + 1;\n"
   "      } else {\n"
   "        high = middle;\n"
   "      }\n"
@@ -10162,10 +10171,10 @@ static const char *const mbi_source_solve_core_state_cuh[] = {
   "#define MBI_AT_B 1\n"
   "#define MBI_AT_W 2\n"
   "#define MBI_AT_INVERSE 3\n"
-  "#define MBI_AT_OWN 4\n\n\n\n"
+  "#define MBI_AT_OWN 4\n\n\n"
   "#define MBI_PRE_NONE 0\n"
   "#define MBI_PRE_DIAGONAL 1\n"
-  "#define MBI_PRE_SEPARATE 2\n\n"
+  "#define MBI_PRE_APART 2\n\n"
   "typedef struct mbi_solve_vectors {\n"
   "  void *at[MBI_SOLVE_VECTORS];\n"
   "  long long n;\n"
@@ -10192,7 +10201,7 @@ static const char *const mbi_source_solve_core_state_cuh[] = {
   "  int stop;\n"
   "  int closed;\n"
   "  int iterations, cap;\n"
-  "  int check_at;\n"
+  "  int look;\n"
   "  int why;\n"
   "  unsigned ticket;\n"
   "  unsigned turn;\n"
@@ -10205,7 +10214,7 @@ static const char *const mbi_source_solve_core_state_cuh[] = {
   "} mbi_solve_memory;\n\n\n"
   "#define MBI_OPEN_BEGIN 0\n",
   "#define MBI_OPEN_GO_ON 1\n"
-  "#define MBI_OPEN_TIGHTER 2\n\n\n"
+  "#define MBI_OPEN_TIGHTER 2\n\n"
   "MBS_FUNCTION void mbi_solve_open(mbi_solve_memory *m, int how, int span, int cap,\n"
   "                                 double tolerance, double shrink, double epsilon) {\n"
   "  mbi_solve_state *s = &m->state;\n"
@@ -10221,15 +10230,14 @@ static const char *const mbi_source_solve_core_state_cuh[] = {
   "    s->closed = 0;\n"
   "  }\n"
   "  s->shrink = shrink;\n"
-  "  s->goal = shrink * tolerance * shrink * tolerance *\n"
-  "            s->bb;\n"
+  "  s->goal = shrink * tolerance * shrink * tolerance * s->bb;\n"
   "  if (how == MBI_OPEN_TIGHTER) {\n"
   "    s->stop = MBI_SOLVE_RUNNING;\n"
   "    s->closed = 0;\n"
   "  }\n"
-  "  s->check_at = s->iterations + span;\n"
-  "}\n\n\n\n"
-  "MBS_FUNCTION void mbi_solve_note_residual(mbi_solve_memory *m, double rr) {\n"
+  "  s->look = s->iterations + span;\n"
+  "}\n\n\n"
+  "MBS_FUNCTION void mbi_solve_judge(mbi_solve_memory *m, double rr) {\n"
   "  mbi_solve_state *s = &m->state;\n"
   "  s->rr = rr;\n"
   "  if (!s->copied) {\n"
@@ -10245,17 +10253,17 @@ static const char *const mbi_source_solve_core_state_cuh[] = {
   "}\n\n\n"
   "MBS_FUNCTION void mbi_solve_count(mbi_solve_memory *m, double rr) {\n"
   "  m->state.iterations++;\n"
-  "  mbi_solve_note_residual(m, rr);\n"
+  "  mbi_solve_judge(m, rr);\n"
   "}\n\n\n"
   "MBS_FUNCTION void mbi_solve_restart(mbi_solve_memory *m) {\n"
   "  m->state.stop = MBI_SOLVE_RUNNING;\n"
   "  m->state.closed = 0;\n"
   "  m->state.why = MBI_WHY_NOTHING;\n"
-  "  mbi_solve_note_residual(m, m->state.ww);\n"
-  "}\n\n\n\n"
+  "  mbi_solve_judge(m, m->state.ww);\n"
+  "}\n\n\n"
   "MBS_FUNCTION int mbi_solve_broken(mbi_solve_state *c, int why, double value) {\n"
   "  c->why = why;\n"
-  "  c->value = value;\n",
+  "  c->value = value;\n"
   "  return value - value == 0 ? MBI_SOLVE_BREAKDOWN : MBI_SOLVE_NOT_FINITE;\n"
   "}\n",
   NULL};
@@ -10280,17 +10288,17 @@ static const char *const mbi_source_solve_pagerank_steps_cuh[] = {
   "#define MBI_PAGERANK_LOST 15\n\n\n"
   "#define MBI_PAGERANK_CONVERGED 100\n"
   "#define MBI_PAGERANK_STAGNATED 4\n\n\n"
-  "#define MBI_PAGERANK_PATIENCE 16\n\n\n\n"
+  "#define MBI_PAGERANK_PATIENCE 16\n\n\n"
   "#define MBI_PAGERANK_WINDOW 3\n"
   "#define MBI_PAGERANK_AHEAD 14\n"
   "#define MBI_PAGERANK_WORTH 10\n"
   "#define MBI_PAGERANK_GRAIN 256.0\n"
   "#define MBI_PAGERANK_LEAP 1.3125\n"
-  "#define MBI_PAGERANK_SHARE 0.15\n\n\n\n"
+  "#define MBI_PAGERANK_SHARE 0.15\n\n\n"
   "MBS_FUNCTION void mbi_pagerank_spread(mbi_solve_state *s, double mass) {\n"
   "  const double damping = s->scalar[MBI_PAGERANK_DAMPING];\n"
   "  s->scalar[MBI_PAGERANK_BASE] = (1.0 - damping + damping * mass) / s->scalar[MBI_PAGERANK_SUM];\n"
-  "}\n\n\n"
+  "}\n\n"
   "MBS_FUNCTION void mbi_pagerank_relax(mbi_solve_state *s, double factor) {\n"
   "  s->scalar[MBI_PAGERANK_RELAX] = factor;\n"
   "  s->scalar[MBI_PAGERANK_PAST] = 1 - factor;\n"
@@ -10309,7 +10317,8 @@ static const char *const mbi_source_solve_pagerank_steps_cuh[] = {
   "                                        double leap) {\n"
   "  const double twice = 2 * factor - 1;\n"
   "  const double most = mbi_pagerank_least(twice > leap ? twice : leap, 2.5 * factor - 1.5);\n"
-  "  return mbi_pagerank_least(wanted, mbi_pagerank_least(most, s->scalar[MBI_PAGERANK_MOST]));\n"
+  "  return mbi_pagerank_least(wanted,\n"
+  "                            mbi_pagerank_least(most, s->scalar[MBI_PAGERANK_MOST]));\n"
   "}\n\n\n\n"
   "MBS_FUNCTION double mbi_pagerank_expected(double lambda, double factor) {\n"
   "  const double half = factor * lambda / 2, root = half * half - (factor - 1);\n"
@@ -10321,7 +10330,7 @@ static const char *const mbi_source_solve_pagerank_steps_cuh[] = {
   "MBS_FUNCTION double mbi_pagerank_rate(const mbi_solve_memory *m, int count) {\n"
   "  const double fell = m->state.rr / mbi_pagerank_before(m, count);\n"
   "  return count == 3 ? cbrt(fell) : count == 2 ? sqrt(fell) : fell;\n"
-  "}\n\n\n"
+  "}\n\n"
   "MBS_FUNCTION void mbi_pagerank_switch(mbi_solve_state *s, double factor) {\n"
   "  mbi_pagerank_relax(s, factor);\n"
   "  s->scalar[MBI_PAGERANK_SWITCHED] = s->iterations;\n"
@@ -10329,13 +10338,14 @@ static const char *const mbi_source_solve_pagerank_steps_cuh[] = {
   "MBS_FUNCTION void mbi_pagerank_account(mbi_solve_memory *m) {\n"
   "  mbi_solve_state *s = &m->state;\n"
   "  const int count = (s->iterations - 1) % MBI_PAGERANK_WINDOW + 1;\n"
-  "  const double needed =\n"
-  "      log(s->rr / mbi_pagerank_before(m, count)) / log(s->scalar[MBI_PAGERANK_PLAIN_RATE]);\n"
+  "  const double needed = log(s->rr / mbi_pagerank_before(m, count)) /\n"
+  "                        log(s->scalar[MBI_PAGERANK_PLAIN_RATE]);\n"
   "  const double lost = s->scalar[MBI_PAGERANK_LOST] + count - needed;\n"
   "  s->scalar[MBI_PAGERANK_LOST] = lost > 0 ? lost : 0;\n"
   "}\n\n\n\n"
-  "MBS_FUNCTION double mbi_pagerank_budget(const mbi_solve_state *s, double share) {\n",
-  "  const double left = log(s->tolerance / s->rr) / log(s->scalar[MBI_PAGERANK_PLAIN_RATE]);\n"
+  "MBS_FUNCTION double mbi_pagerank_budget(const mbi_solve_state *s, double share) {\n"
+  "  const double left =\n",
+  "      log(s->tolerance / s->rr) / log(s->scalar[MBI_PAGERANK_PLAIN_RATE]);\n"
   "  return share * (2 + 0.1 * (s->iterations + left)) - s->scalar[MBI_PAGERANK_LOST];\n"
   "}\n\n\n"
   "MBS_FUNCTION void mbi_pagerank_give_up(mbi_solve_memory *m, double factor) {\n"
@@ -10367,7 +10377,8 @@ static const char *const mbi_source_solve_pagerank_steps_cuh[] = {
   "      mbi_pagerank_rate(m, s->iterations > MBI_PAGERANK_WINDOW ? MBI_PAGERANK_WINDOW : 2);\n"
   "  double budget, growth, wanted;\n"
   "  s->scalar[MBI_PAGERANK_PLAIN_RATE] = rate;\n"
-  "  if (s->iterations < 2 * MBI_PAGERANK_WINDOW || s->iterations < s->scalar[MBI_PAGERANK_HOLD] ||\n"
+  "  if (s->iterations < 2 * MBI_PAGERANK_WINDOW ||\n"
+  "      s->iterations < s->scalar[MBI_PAGERANK_HOLD] ||\n"
   "      !(rate < damping + 0.1 * (1 - damping)) ||\n"
   "      !(log(s->tolerance / s->rr) <= MBI_PAGERANK_AHEAD * log(rate)) ||\n"
   "      !mbi_pagerank_steady(m)) {\n"
@@ -10387,11 +10398,10 @@ static const char *const mbi_source_solve_pagerank_steps_cuh[] = {
   "    s->scalar[MBI_PAGERANK_STARTED] = s->iterations;\n"
   "    mbi_pagerank_switch(s, wanted);\n"
   "  }\n"
-  "}\n\n\n\n"
+  "}\n\n\n"
   "MBS_FUNCTION void mbi_pagerank_watch(mbi_solve_memory *m) {\n"
   "  mbi_solve_state *s = &m->state;\n"
-  "  const double factor = s->scalar[MBI_PAGERANK_RELAX],\n"
-  "               damping = s->scalar[MBI_PAGERANK_DAMPING];\n"
+  "  const double factor = s->scalar[MBI_PAGERANK_RELAX], damping = s->scalar[MBI_PAGERANK_DAMPING];\n"
   "  const double plain = s->scalar[MBI_PAGERANK_PLAIN_RATE], last = mbi_pagerank_rate(m, 1);\n"
   "  const int since = s->iterations - (int)s->scalar[MBI_PAGERANK_SWITCHED];\n"
   "  double rate, lambda, wanted;\n"
@@ -10410,13 +10420,13 @@ static const char *const mbi_source_solve_pagerank_steps_cuh[] = {
   "  if (s->iterations % MBI_PAGERANK_WINDOW != 0) {\n"
   "    return;\n"
   "  }\n"
-  "  rate = mbi_pagerank_rate(m, since > MBI_PAGERANK_WINDOW ? MBI_PAGERANK_WINDOW : 2);\n\n\n"
+  "  rate = mbi_pagerank_rate(m, since > MBI_PAGERANK_WINDOW ? MBI_PAGERANK_WINDOW : 2);\n\n"
   "  if (mbi_pagerank_budget(s, 0.5) < 0 ||\n"
   "      (since >= 4 * MBI_PAGERANK_WINDOW &&\n"
   "       log(mbi_pagerank_expected(plain, factor)) > 1.1 * log(plain))) {\n"
-  "    mbi_pagerank_give_up(m, factor);\n",
+  "    mbi_pagerank_give_up(m, factor);\n"
   "    return;\n"
-  "  }\n"
+  "  }\n",
   "  mbi_pagerank_account(m);\n"
   "  if (rate > plain && (s->iterations >= s->scalar[MBI_PAGERANK_HOLD] || rate > damping)) {\n\n"
   "    s->scalar[MBI_PAGERANK_KEPT] = factor;\n"
@@ -10433,7 +10443,7 @@ static const char *const mbi_source_solve_pagerank_steps_cuh[] = {
   "  if (wanted > factor && log(s->tolerance / s->rr) <= MBI_PAGERANK_WORTH * log(rate)) {\n"
   "    mbi_pagerank_switch(s, wanted);\n"
   "  }\n"
-  "}\n\n\n\n"
+  "}\n\n\n"
   "MBS_FUNCTION void mbi_pagerank_end_probe(mbi_solve_memory *m) {\n"
   "  mbi_solve_state *s = &m->state;\n"
   "  const double kept = s->scalar[MBI_PAGERANK_KEPT], rate = mbi_pagerank_rate(m, 2);\n"
@@ -10499,7 +10509,7 @@ static const char *const mbi_source_solve_pagerank_after_cuh[] = {
   "#define MBS_FUNCTION MBK_DEVICE\n"
   "#define MBS_CALLED MBK_CALLED\n"
   "#include \"solve/core/state.cuh\"\n\n"
-  "#include \"solve/pagerank/steps.cuh\"\n\n\n\n"
+  "#include \"solve/pagerank/steps.cuh\"\n\n\n"
   "#define MBK_EPILOGUE_IDLE(i, scalars) ((i) == 2 && (scalars)[3] == 0.0)\n\n\n"
   "MBK_CALLED void mbk_epilogue_after(void *memory, double change, double mass) {\n"
   "  mbi_pagerank_decide((mbi_solve_memory *)memory, change, mass);\n"
@@ -10519,10 +10529,10 @@ static const char *const mbi_source_solve_pagerank_pagerank_cu[] = {
   "#define MBS_CALLED MBK_DEVICE\n"
   "#include \"solve/core/state.cuh\"\n\n"
   "#include \"solve/pagerank/steps.cuh\"\n\n"
-  "#define MBK_PAGERANK_THREADS 256\n\n\n"
+  "#define MBK_PAGERANK_THREADS 256\n\n"
   "MBK_DEVICE mbk_u64 mbk_pagerank_place() {\n"
   "  return (mbk_u64)mbk_block() * MBK_PAGERANK_THREADS + mbk_thread();\n"
-  "}\n\n\n"
+  "}\n\n"
   "MBK_DEVICE mbk_u64 mbk_pagerank_stride() {\n"
   "  return (mbk_u64)mbk_grid() * MBK_PAGERANK_THREADS;\n"
   "}\n\n\n"
@@ -10565,7 +10575,7 @@ static const char *const mbi_source_solve_pagerank_pagerank_cu[] = {
   "    const MBK_ROW_PTR length = row_ptr[i + 1] - row_ptr[i];\n"
   "    weights[i] = length > 0 ? (MBK_VECTOR)length : (MBK_VECTOR)-1;\n"
   "  }\n"
-  "}\n\n\n\n\n"
+  "}\n\n\n\n\n\n"
   "MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
   "    mbk_pagerank_begin(MBK_VECTOR *z, const MBK_VECTOR *weights, mbk_i32 given, mbk_u64 n,\n"
   "                       double *partials) {\n"
@@ -10662,7 +10672,7 @@ static const char *const mbi_source_solve_core_step_cuh[] = {
   "#error \"define MBK_VECTOR: the type of vectors in memory\"\n"
   "#endif\n"
   "#ifndef MBK_STEP_ROWS\n"
-  "#error \"define MBK_STEP_ROWS: the rows that a thread takes at a time\"\n"
+  "#error \"define MBK_STEP_ROWS: the rows that a thread does at a time\"\n"
   "#endif\n"
   "#include \"jit/device.cuh\"\n\n"
   "#define MBS_FUNCTION MBK_DEVICE\n"
@@ -10675,7 +10685,7 @@ static const char *const mbi_source_solve_core_step_cuh[] = {
   "#define MBS_INDEX mbk_i64\n"
   "#define MBS_ALWAYS 0\n"
   "#define MBS_RUNNING 1\n"
-  "#define MBS_UNTIL_CLOSED 2\n\n"
+  "#define MBS_LATE 2\n\n"
   "#define MBS_BEFORE(name) MBK_DEVICE int name##_before(mbi_solve_state *c)\n"
   "#define MBS_ELEMENT(name)                                                                      \\\n"
   "  MBK_DEVICE void name##_element(MBS_INDEX i, const mbi_solve_vectors *v,                      \\\n"
@@ -10701,7 +10711,7 @@ static const char *const mbi_source_solve_core_step_cuh[] = {
   "struct mbk_step_row {\n"
   "  MBK_VECTOR at[MBI_SOLVE_VECTORS];\n"
   "  mbk_u32 slots;\n"
-  "};\n\n\n"
+  "};\n\n\n\n"
   "template <int ADDS, int MAXES> MBK_DEVICE void mbk_step_lanes(double *sums) {\n"
   "#pragma unroll\n"
   "  for (int k = 0; k < ADDS + MAXES; k++) {\n"
@@ -10774,7 +10784,7 @@ static const char *const mbi_source_solve_core_step_cuh[] = {
   "MBK_DEVICE mbk_u32 mbk_step_first(const mbk_step_share &share, mbk_u32 round, bool backwards) {\n"
   "  const mbk_u32 at = backwards ? share.rounds - 1 - round : round;\n"
   "  return share.own + at * share.stride * MBK_STEP_ROWS;\n"
-  "}\n\n\n\n\n\n\n"
+  "}\n\n\n\n\n\n"
   "template <void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *, double *,\n"
   "                          mbk_step_row *),\n"
   "          int ADDS, int MAXES, int PRE>\n"
@@ -10817,7 +10827,7 @@ static const char *const mbi_source_solve_core_step_cuh[] = {
   "      }\n"
   "    }\n"
   "  }\n"
-  "}\n\n\n"
+  "}\n\n"
   "template <int (*BEFORE)(mbi_solve_state *),\n"
   "          void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *, double *,\n"
   "                          mbk_step_row *),\n"
@@ -10835,7 +10845,7 @@ static const char *const mbi_source_solve_core_step_cuh[] = {
   "    }\n"
   "    return;\n"
   "  }\n"
-  "  if (WHEN == MBS_UNTIL_CLOSED && c.closed) {\n"
+  "  if (WHEN == MBS_LATE && c.closed) {\n"
   "    return;\n"
   "  }\n"
   "  const int wrong = BEFORE(&c);\n"
@@ -10874,11 +10884,11 @@ static const char *const mbi_source_solve_core_step_cuh[] = {
   NULL};
 
 static const char *const mbi_source_solve_core_fused_cuh[] = {
-  "\n\n\n\n\n\n\n\n\n\n\n\n\n"
+  "\n\n\n\n\n\n\n\n\n\n\n\n\n\n"
   "#define MBK_FUSED_SUMS_FOLLOW 0\n"
   "#define MBK_FUSED_ROWS_FOLLOW 1\n"
   "#define MBK_FUSED_END 2\n\n\n"
-  "#define MBK_FUSED_PREFETCH 2\n\n\n\n"
+  "#define MBK_FUSED_AHEAD 2\n\n\n\n"
   "struct mbk_fused {\n"
   "  const mbi_solve_vectors &v;\n"
   "  mbk_i64 n;\n"
@@ -10906,7 +10916,7 @@ static const char *const mbi_source_solve_core_fused_cuh[] = {
   "  mbk_block_sync();\n"
   "  return s;\n"
   "}\n\n\n"
-  "MBK_DEVICE void mbk_fused_write_back(mbi_solve_memory *m, const mbi_solve_state *own) {\n"
+  "MBK_DEVICE void mbk_fused_give(mbi_solve_memory *m, const mbi_solve_state *own) {\n"
   "  mbk_fused_copy(&m->state, own);\n"
   "  mbk_block_sync();\n"
   "  if (mbk_thread() == 0) {\n"
@@ -10916,13 +10926,13 @@ static const char *const mbi_source_solve_core_fused_cuh[] = {
   "}\n\n\n\n"
   "MBK_DEVICE mbk_u64 *mbk_fused_slots(const mbk_fused &s, const mbi_solve_state &c) {\n"
   "  return s.v.posts + (c.turn & 1u) * 2 * MBI_FUSED_SUMS * mbk_grid();\n"
-  "}\n\n\n\n"
-  "MBK_DEVICE void mbk_fused_prefetch(const mbk_fused &s, mbk_u32 slots, bool backwards) {\n"
+  "}\n\n\n\n\n"
+  "MBK_DEVICE void mbk_fused_ahead(const mbk_fused &s, mbk_u32 slots, bool backwards) {\n"
   "  const mbk_step_share share = mbk_step_shared_out(s.n);\n",
   "  if (slots == 0 || mbk_thread() % (32 / sizeof(MBK_VECTOR)) != 0) {\n"
   "    return;\n"
   "  }\n"
-  "  for (mbk_u32 round = 0; round < MBK_FUSED_PREFETCH && round < share.rounds; round++) {\n"
+  "  for (mbk_u32 round = 0; round < MBK_FUSED_AHEAD && round < share.rounds; round++) {\n"
   "    const mbk_u32 first = mbk_step_first(share, round, backwards);\n"
   "    for (mbk_u32 i = first; i < first + MBK_STEP_ROWS * share.stride && i < share.count;\n"
   "         i += share.stride) {\n"
@@ -10950,7 +10960,7 @@ static const char *const mbi_source_solve_core_fused_cuh[] = {
   "  if (!collects) {\n"
   "    return;\n"
   "  }\n"
-  "  mbk_fused_prefetch(s, ahead, !backwards);\n"
+  "  mbk_fused_ahead(s, ahead, !backwards);\n"
   "#pragma unroll\n"
   "  for (int k = 0; k < COUNT; k++) {\n"
   "    sums[k] = 0;\n"
@@ -10995,7 +11005,7 @@ static const char *const mbi_source_solve_core_fused_cuh[] = {
   "  mbk_fused_exchange<1, 0>(s, c, &sum, true, ahead, backwards);\n"
   "  mbk_fused_after<AFTER>(s, c, &sum);\n"
   "  return true;\n"
-  "}\n\n\n\n\n\n"
+  "}\n\n\n\n\n"
   "template <int (*BEFORE)(mbi_solve_state *),\n"
   "          void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *, double *,\n"
   "                          mbk_step_row *),\n"
@@ -11009,13 +11019,13 @@ static const char *const mbi_source_solve_core_fused_cuh[] = {
   "  if (WHEN == MBS_RUNNING && mbk_fused_stopped(s, c)) {\n"
   "    return false;\n"
   "  }\n"
-  "  if (WHEN == MBS_UNTIL_CLOSED && c.closed) {\n"
+  "  if (WHEN == MBS_LATE && c.closed) {\n"
   "    return false;\n"
   "  }\n"
   "  const int wrong = BEFORE(&c);\n"
   "  if (wrong != 0) {\n"
   "    if (mbk_block() == 0) {\n"
-  "      mbk_fused_write_back(s.m, own);\n"
+  "      mbk_fused_give(s.m, own);\n"
   "    }\n"
   "    if (first) {\n"
   "      s.m->state.why = c.why;\n"
@@ -11037,7 +11047,7 @@ static const char *const mbi_source_solve_core_fused_cuh[] = {
   "      mbk_fused_after<AFTER>(s, c, sums);\n"
   "    }\n"
   "    if (BEHIND != MBK_FUSED_SUMS_FOLLOW && mbk_block() == 0) {\n"
-  "      mbk_fused_write_back(s.m, own);\n"
+  "      mbk_fused_give(s.m, own);\n"
   "    }\n"
   "  }\n"
   "  return true;\n"
@@ -11046,8 +11056,8 @@ static const char *const mbi_source_solve_core_fused_cuh[] = {
 
 static const char *const mbi_source_solve_core_check_steps_cuh[] = {
   "\n\n\n"
-  "MBS_NOTHING_BEFORE(solve_residual)\n"
-  "MBS_ELEMENT(solve_residual) {\n"
+  "MBS_NOTHING_BEFORE(solve_residual_step)\n"
+  "MBS_ELEMENT(solve_residual_step) {\n"
   "  const double b = MBS_LOAD(MBI_AT_B), x = MBS_LOAD(MBI_AT_X), w = b - MBS_LOAD(MBI_AT_W);\n"
   "  (void)c;\n"
   "  MBS_STORE(MBI_AT_W, w);\n"
@@ -11057,7 +11067,7 @@ static const char *const mbi_source_solve_core_check_steps_cuh[] = {
   "  MBS_GREATER(sums[3], MBS_SIZE(x));\n"
   "  MBS_GREATER(sums[4], MBS_SIZE(b));\n"
   "}\n"
-  "MBS_AFTER(solve_residual) {\n"
+  "MBS_AFTER(solve_residual_step) {\n"
   "  mbi_solve_state *s = &m->state;\n"
   "  (void)c;\n"
   "  s->ww = sums[0];\n"
@@ -11067,7 +11077,7 @@ static const char *const mbi_source_solve_core_check_steps_cuh[] = {
   "  s->b_most = sums[4];\n"
   "  s->goal = s->shrink * s->tolerance * s->shrink * s->tolerance * s->bb;\n"
   "}\n"
-  "MBS_STEP(solve_residual, 2, 3, MBS_ALWAYS)\n\n\n"
+  "MBS_STEP(solve_residual_step, 2, 3, MBS_ALWAYS)\n\n\n"
   "MBS_NOTHING_BEFORE(solve_blocks)\n"
   "MBS_ELEMENT(solve_blocks) {\n"
   "  const MBS_VECTOR *r = MBS_AT(v->from), *inverse = MBS_AT(MBI_AT_INVERSE);\n"
@@ -11082,7 +11092,7 @@ static const char *const mbi_source_solve_core_check_steps_cuh[] = {
   "  MBS_AT(v->to)[i] = (MBS_VECTOR)z;\n"
   "}\n"
   "MBS_NOTHING_AFTER(solve_blocks)\n"
-  "MBS_STEP(solve_blocks, 0, 0, MBS_UNTIL_CLOSED)\n",
+  "MBS_STEP(solve_blocks, 0, 0, MBS_LATE)\n",
   NULL};
 
 static const char *const mbi_source_solve_core_loop_cu[] = {
@@ -11091,13 +11101,13 @@ static const char *const mbi_source_solve_core_loop_cu[] = {
   "#define MBS_FUNCTION MBK_DEVICE\n"
   "#include \"solve/core/state.cuh\"\n\n\n"
   "MBK_KERNEL mbk_solve_loop(mbk_u64 handle, const mbi_solve_memory *m) {\n"
-  "  mbk_graph_go_on(handle, m->state.stop == MBI_SOLVE_RUNNING &&\n"
-  "                              m->state.iterations < m->state.check_at);\n"
+  "  mbk_graph_go_on(handle,\n"
+  "                  m->state.stop == MBI_SOLVE_RUNNING && m->state.iterations < m->state.look);\n"
   "}\n",
   NULL};
 
 static const char *const mbi_source_solve_precondition_setup_cu[] = {
-  "\n\n"
+  "\n\n\n"
   "#ifndef MBK_VALUE\n"
   "#error \"define MBK_VALUE: the type of the matrix's values\"\n"
   "#endif\n"
@@ -11113,39 +11123,39 @@ static const char *const mbi_source_solve_precondition_setup_cu[] = {
   "#ifndef MBK_BASE\n"
   "#error \"define MBK_BASE: the first index of the matrix's arrays, 0 or 1\"\n"
   "#endif\n"
-  "#ifndef MBK_SETUP_LANES\n"
-  "#error \"define MBK_SETUP_LANES: lanes of a row, a power of two up to 32\"\n"
+  "#ifndef MBK_EXAMINE_LANES\n"
+  "#error \"define MBK_EXAMINE_LANES: lanes of a row, a power of two up to 32\"\n"
   "#endif\n"
   "#include \"jit/device.cuh\"\n\n"
-  "#define MBK_SETUP_THREADS 256\n"
-  "#define MBK_SETUP_BLOCKS 4\n"
-  "#define MBK_SETUP_ROWS 4\n"
-  "#define MBK_SETUP_LONG 1024\n"
-  "#define MBK_SETUP_LONG_KEPT 64\n\n\n"
-  "MBK_DEVICE double mbk_setup_sum(double share) {\n"
+  "#define MBK_EXAMINE_THREADS 256\n"
+  "#define MBK_EXAMINE_BLOCKS 4\n"
+  "#define MBK_EXAMINE_TOGETHER 4\n"
+  "#define MBK_EXAMINE_LONG 1024\n"
+  "#define MBK_EXAMINE_KEPT 64\n\n\n"
+  "MBK_DEVICE double mbk_examine_sum(double share) {\n"
   "#pragma unroll\n"
-  "  for (int d = MBK_SETUP_LANES / 2; d > 0; d >>= 1) {\n"
-  "    share += mbk_shuffle_xor(0xffffffffu, share, d, MBK_SETUP_LANES);\n"
+  "  for (int d = MBK_EXAMINE_LANES / 2; d > 0; d >>= 1) {\n"
+  "    share += mbk_shuffle_xor(0xffffffffu, share, d, MBK_EXAMINE_LANES);\n"
   "  }\n"
   "  return share;\n"
   "}\n\n\n"
-  "MBK_DEVICE double mbk_setup_magnitude(const MBK_VALUE *values, mbk_i64 k) {\n"
+  "MBK_DEVICE double mbk_examine_size(const MBK_VALUE *values, mbk_i64 k) {\n"
   "  const double value = MBK_PATTERN ? 1.0 : (double)values[k];\n"
   "  return value < 0 ? -value : value;\n"
   "}\n\n\n\n"
-  "MBK_DEVICE double mbk_setup_share(const MBK_VALUE *values, mbk_i64 begin, mbk_i64 end) {\n"
+  "MBK_DEVICE double mbk_examine_share(const MBK_VALUE *values, mbk_i64 begin, mbk_i64 end) {\n"
   "  double sum = 0;\n"
   "#pragma unroll 4\n"
-  "  for (mbk_i64 k = begin + mbk_thread(); k < end; k += MBK_SETUP_THREADS) {\n"
-  "    sum += mbk_setup_magnitude(values, k);\n"
+  "  for (mbk_i64 k = begin + mbk_thread(); k < end; k += MBK_EXAMINE_THREADS) {\n"
+  "    sum += mbk_examine_size(values, k);\n"
   "  }\n"
   "  return sum;\n"
-  "}\n\n\n"
-  "MBK_DEVICE double mbk_setup_entry(const MBK_COLUMN *col_ind, const MBK_VALUE *values,\n"
-  "                                  mbk_i64 begin, mbk_i64 end, mbk_i64 column, mbk_u32 thread,\n"
-  "                                  mbk_u32 threads) {\n"
+  "}\n\n\n\n"
+  "MBK_DEVICE double mbk_examine_entry(const MBK_COLUMN *col_ind, const MBK_VALUE *values,\n"
+  "                                    mbk_i64 begin, mbk_i64 end, mbk_i64 column, mbk_u32 thread,\n"
+  "                                    mbk_u32 threads) {\n",
   "  double sum = 0;\n"
-  "#pragma unroll 4\n",
+  "#pragma unroll 4\n"
   "  for (mbk_i64 k = begin + thread; k < end; k += threads) {\n"
   "    if ((mbk_i64)col_ind[k] - MBK_BASE == column) {\n"
   "      sum += MBK_PATTERN ? 1.0 : (double)values[k];\n"
@@ -11153,10 +11163,10 @@ static const char *const mbi_source_solve_precondition_setup_cu[] = {
   "  }\n"
   "  return sum;\n"
   "}\n\n\n"
-  "MBK_DEVICE double mbk_setup_block_sum(double sum, double *shared) {\n"
+  "MBK_DEVICE double mbk_examine_block_sum(double sum, double *shared) {\n"
   "  shared[mbk_thread()] = sum;\n"
   "  mbk_block_sync();\n"
-  "  for (mbk_u32 half = MBK_SETUP_THREADS / 2; half > 0; half /= 2) {\n"
+  "  for (mbk_u32 half = MBK_EXAMINE_THREADS / 2; half > 0; half /= 2) {\n"
   "    if (mbk_thread() < half) {\n"
   "      shared[mbk_thread()] += shared[mbk_thread() + half];\n"
   "    }\n"
@@ -11165,34 +11175,34 @@ static const char *const mbi_source_solve_precondition_setup_cu[] = {
   "  const double all = shared[0];\n"
   "  mbk_block_sync();\n"
   "  return all;\n"
-  "}\n\n\n\n"
-  "MBK_DEVICE double mbk_setup_long(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind,\n"
-  "                                 const MBK_VALUE *values, mbk_u64 row, mbk_u32 width,\n"
-  "                                 double *blocks, double *shared) {\n"
+  "}\n\n\n"
+  "MBK_DEVICE double mbk_examine_long(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind,\n"
+  "                                   const MBK_VALUE *values, mbk_u64 row, mbk_u32 width,\n"
+  "                                   double *blocks, double *shared) {\n"
   "  const mbk_i64 begin = (mbk_i64)row_ptr[row] - MBK_BASE;\n"
   "  const mbk_i64 end = (mbk_i64)row_ptr[row + 1] - MBK_BASE;\n"
   "  for (mbk_u32 j = 0; j < width; j++) {\n"
-  "    const double entry = mbk_setup_block_sum(mbk_setup_entry(col_ind, values, begin, end,\n"
-  "                                                             (mbk_i64)(row - row % width + j),\n"
-  "                                                             mbk_thread(), MBK_SETUP_THREADS),\n"
-  "                                             shared);\n"
+  "    const double entry = mbk_examine_block_sum(\n"
+  "        mbk_examine_entry(col_ind, values, begin, end, (mbk_i64)(row - row % width + j),\n"
+  "                          mbk_thread(), MBK_EXAMINE_THREADS),\n"
+  "        shared);\n"
   "    if (mbk_thread() == 0) {\n"
   "      blocks[row * width + j] = entry;\n"
   "    }\n"
   "  }\n"
-  "  return mbk_setup_block_sum(mbk_setup_share(values, begin, end), shared);\n"
+  "  return mbk_examine_block_sum(mbk_examine_share(values, begin, end), shared);\n"
   "}\n\n\n\n\n\n\n"
-  "MBK_KERNEL MBK_RESIDENT(MBK_SETUP_THREADS, MBK_SETUP_BLOCKS)\n"
-  "    mbk_setup_rows(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind,\n",
-  "                   const MBK_VALUE *values, mbk_u64 n, mbk_u32 width, double *blocks,\n"
-  "                   double *norms) {\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_EXAMINE_THREADS, MBK_EXAMINE_BLOCKS)\n"
+  "    mbk_examine_rows(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind,\n"
+  "                     const MBK_VALUE *values, mbk_u64 n, mbk_u32 width, double *blocks,\n"
+  "                     double *norms) {\n",
   "  MBK_SHARED_MEMORY(shared);\n"
   "  double *const most_of = (double *)shared;\n"
-  "  mbk_u64 *const kept = (mbk_u64 *)(most_of + MBK_SETUP_THREADS);\n"
-  "  mbk_u32 *const long_rows = (mbk_u32 *)(kept + MBK_SETUP_LONG_KEPT);\n"
-  "  const mbk_u32 rows = MBK_SETUP_THREADS / MBK_SETUP_LANES;\n"
-  "  const mbk_u32 turn = rows * MBK_SETUP_ROWS;\n"
-  "  const mbk_u32 lane = mbk_thread() % MBK_SETUP_LANES, own = mbk_thread() / MBK_SETUP_LANES;\n"
+  "  mbk_u64 *const kept = (mbk_u64 *)(most_of + MBK_EXAMINE_THREADS);\n"
+  "  mbk_u32 *const long_rows = (mbk_u32 *)(kept + MBK_EXAMINE_KEPT);\n"
+  "  const mbk_u32 rows = MBK_EXAMINE_THREADS / MBK_EXAMINE_LANES;\n"
+  "  const mbk_u32 turn = rows * MBK_EXAMINE_TOGETHER;\n"
+  "  const mbk_u32 lane = mbk_thread() % MBK_EXAMINE_LANES, own = mbk_thread() / MBK_EXAMINE_LANES;\n"
   "  double most = 0;\n"
   "  if (mbk_thread() == 0) {\n"
   "    *long_rows = 0;\n"
@@ -11200,21 +11210,21 @@ static const char *const mbi_source_solve_precondition_setup_cu[] = {
   "  mbk_block_sync();\n"
   "  for (mbk_u64 first = (mbk_u64)mbk_block() * turn; first < n;\n"
   "       first += (mbk_u64)mbk_grid() * turn) {\n"
-  "    mbk_i64 at[MBK_SETUP_ROWS], end[MBK_SETUP_ROWS];\n"
-  "    double sum[MBK_SETUP_ROWS];\n"
+  "    mbk_i64 at[MBK_EXAMINE_TOGETHER], end[MBK_EXAMINE_TOGETHER];\n"
+  "    double sum[MBK_EXAMINE_TOGETHER];\n"
   "    mbk_u32 waits = 0;\n"
   "#pragma unroll\n"
-  "    for (mbk_u32 i = 0; i < MBK_SETUP_ROWS; i++) {\n"
+  "    for (mbk_u32 i = 0; i < MBK_EXAMINE_TOGETHER; i++) {\n"
   "      const mbk_u64 row = first + i * rows + own;\n"
   "      at[i] = row < n ? (mbk_i64)row_ptr[row] - MBK_BASE : 0;\n"
   "      end[i] = row < n ? (mbk_i64)row_ptr[row + 1] - MBK_BASE : 0;\n"
   "      sum[i] = 0;\n"
   "    }\n"
   "#pragma unroll\n"
-  "    for (mbk_u32 i = 0; i < MBK_SETUP_ROWS; i++) {\n"
-  "      if (end[i] - at[i] > MBK_SETUP_LONG) {\n"
-  "        const mbk_u32 place = lane == 0 ? mbk_atomic_add(long_rows, 1u) : MBK_SETUP_LONG_KEPT;\n"
-  "        if (place < MBK_SETUP_LONG_KEPT) {\n"
+  "    for (mbk_u32 i = 0; i < MBK_EXAMINE_TOGETHER; i++) {\n"
+  "      if (end[i] - at[i] > MBK_EXAMINE_LONG) {\n"
+  "        const mbk_u32 place = lane == 0 ? mbk_atomic_add(long_rows, 1u) : MBK_EXAMINE_KEPT;\n"
+  "        if (place < MBK_EXAMINE_KEPT) {\n"
   "          kept[place] = first + i * rows + own;\n"
   "        }\n"
   "        waits |= 1u << i;\n"
@@ -11225,26 +11235,26 @@ static const char *const mbi_source_solve_precondition_setup_cu[] = {
   "    for (bool more = true; more;) {\n"
   "      more = false;\n"
   "#pragma unroll\n"
-  "      for (mbk_u32 i = 0; i < MBK_SETUP_ROWS; i++) {\n"
-  "        if (at[i] < end[i]) {\n",
-  "          sum[i] += mbk_setup_magnitude(values, at[i]);\n"
-  "          at[i] += MBK_SETUP_LANES;\n"
+  "      for (mbk_u32 i = 0; i < MBK_EXAMINE_TOGETHER; i++) {\n"
+  "        if (at[i] < end[i]) {\n"
+  "          sum[i] += mbk_examine_size(values, at[i]);\n"
+  "          at[i] += MBK_EXAMINE_LANES;\n",
   "          more = true;\n"
   "        }\n"
   "      }\n"
   "    }\n"
   "#pragma unroll\n"
-  "    for (mbk_u32 i = 0; i < MBK_SETUP_ROWS; i++) {\n"
+  "    for (mbk_u32 i = 0; i < MBK_EXAMINE_TOGETHER; i++) {\n"
   "      const mbk_u64 row = first + i * rows + own;\n"
-  "      sum[i] = mbk_setup_sum(sum[i]);\n"
+  "      sum[i] = mbk_examine_sum(sum[i]);\n"
   "      most = sum[i] > most ? sum[i] : most;\n"
   "      if (width > 0) {\n"
   "        const bool takes = row < n && (waits >> i & 1) == 0;\n"
   "        const mbk_i64 begin = takes ? (mbk_i64)row_ptr[row] - MBK_BASE : end[i];\n"
   "        for (mbk_u32 j = 0; j < width; j++) {\n"
-  "          const double entry = mbk_setup_sum(mbk_setup_entry(col_ind, values, begin, end[i],\n"
-  "                                                             (mbk_i64)(row - row % width + j),\n"
-  "                                                             lane, MBK_SETUP_LANES));\n"
+  "          const double entry = mbk_examine_sum(\n"
+  "              mbk_examine_entry(col_ind, values, begin, end[i],\n"
+  "                                (mbk_i64)(row - row % width + j), lane, MBK_EXAMINE_LANES));\n"
   "          if (takes && lane == 0) {\n"
   "            blocks[row * width + j] = entry;\n"
   "          }\n"
@@ -11254,24 +11264,24 @@ static const char *const mbi_source_solve_precondition_setup_cu[] = {
   "  }\n"
   "  mbk_block_sync();\n"
   "  const mbk_u32 count = *long_rows;\n"
-  "  for (mbk_u32 k = 0; k < count && count <= MBK_SETUP_LONG_KEPT; k++) {\n"
+  "  for (mbk_u32 k = 0; k < count && count <= MBK_EXAMINE_KEPT; k++) {\n"
   "    const double all =\n"
-  "        mbk_setup_long(row_ptr, col_ind, values, kept[k], width, blocks, most_of);\n"
+  "        mbk_examine_long(row_ptr, col_ind, values, kept[k], width, blocks, most_of);\n"
   "    most = all > most ? all : most;\n"
   "  }\n"
-  "  for (mbk_u64 first = (mbk_u64)mbk_block() * turn; first < n && count > MBK_SETUP_LONG_KEPT;\n"
+  "  for (mbk_u64 first = (mbk_u64)mbk_block() * turn; first < n && count > MBK_EXAMINE_KEPT;\n"
   "       first += (mbk_u64)mbk_grid() * turn) {\n"
   "    for (mbk_u64 row = first; row < first + turn && row < n; row++) {\n"
-  "      if ((mbk_i64)row_ptr[row + 1] - (mbk_i64)row_ptr[row] > MBK_SETUP_LONG) {\n"
+  "      if ((mbk_i64)row_ptr[row + 1] - (mbk_i64)row_ptr[row] > MBK_EXAMINE_LONG) {\n"
   "        const double all =\n"
-  "            mbk_setup_long(row_ptr, col_ind, values, row, width, blocks, most_of);\n"
+  "            mbk_examine_long(row_ptr, col_ind, values, row, width, blocks, most_of);\n"
   "        most = all > most ? all : most;\n"
   "      }\n"
-  "    }\n",
+  "    }\n"
   "  }\n"
   "  most_of[mbk_thread()] = most;\n"
   "  mbk_block_sync();\n"
-  "  for (mbk_u32 half = MBK_SETUP_THREADS / 2; half > 0; half /= 2) {\n"
+  "  for (mbk_u32 half = MBK_EXAMINE_THREADS / 2; half > 0; half /= 2) {\n",
   "    if (mbk_thread() < half && most_of[mbk_thread() + half] > most_of[mbk_thread()]) {\n"
   "      most_of[mbk_thread()] = most_of[mbk_thread() + half];\n"
   "    }\n"
@@ -11281,10 +11291,10 @@ static const char *const mbi_source_solve_precondition_setup_cu[] = {
   "    norms[mbk_block()] = most_of[0];\n"
   "  }\n"
   "}\n\n\n\n"
-  "MBK_KERNEL MBK_BOUNDS(MBK_SETUP_THREADS)\n"
-  "    mbk_setup_invert(const double *diagonal, MBK_VALUE *inverse, mbk_u64 n, mbk_u64 *bad) {\n"
-  "  for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_SETUP_THREADS + mbk_thread(); i < n;\n"
-  "       i += (mbk_u64)mbk_grid() * MBK_SETUP_THREADS) {\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_EXAMINE_THREADS)\n"
+  "    mbk_examine_invert(const double *diagonal, MBK_VALUE *inverse, mbk_u64 n, mbk_u64 *bad) {\n"
+  "  for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_EXAMINE_THREADS + mbk_thread(); i < n;\n"
+  "       i += (mbk_u64)mbk_grid() * MBK_EXAMINE_THREADS) {\n"
   "    const double scale = 1.0 / diagonal[i];\n"
   "    inverse[i] = (MBK_VALUE)scale;\n"
   "    if (!(scale - scale == 0) || scale == 0) {\n"
@@ -11306,23 +11316,23 @@ static const char *const mbi_source_solve_cg_slots_cuh[] = {
   "#define MBI_CG_R 4\n"
   "#define MBI_CG_P 5\n"
   "#define MBI_CG_Z 6\n\n\n\n"
-  "#define MBI_CG_OLD_P 7\n"
+  "#define MBI_CG_BEFORE 7\n"
   "#define MBI_CG_RING 4\n"
-  "#define MBI_CG_OLDEST_P (MBI_CG_OLD_P + MBI_CG_RING - 2)\n"
-  "#define MBI_CG_ROUND_P (MBI_CG_OLD_P + MBI_CG_RING - 1)\n\n"
+  "#define MBI_CG_NEXT (MBI_CG_BEFORE + MBI_CG_RING - 2)\n"
+  "#define MBI_CG_FIRST (MBI_CG_BEFORE + MBI_CG_RING - 1)\n\n"
   "#define MBI_CG_RZ 0\n"
   "#define MBI_CG_RZ_OLD 1\n"
   "#define MBI_CG_ALPHA 2\n",
   NULL};
 
 static const char *const mbi_source_solve_cg_steps_cuh[] = {
-  "\n\n\n\n\n\n\n"
+  "\n\n\n\n\n\n"
   "MBS_NOTHING_BEFORE(cg_start)\n"
   "MBS_ELEMENT(cg_start) {\n"
   "  const double r = MBS_LOAD(MBI_AT_W);\n"
   "  (void)c;\n"
   "  MBS_STORE(MBI_CG_R, r);\n"
-  "  if (v->pre != MBI_PRE_SEPARATE) {\n"
+  "  if (v->pre != MBI_PRE_APART) {\n"
   "    const double z = v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * r : r;\n"
   "    MBS_STORE(MBI_CG_P, z);\n"
   "    sums[0] += r * z;\n"
@@ -11334,19 +11344,19 @@ static const char *const mbi_source_solve_cg_steps_cuh[] = {
   "  mbi_solve_restart(m);\n"
   "}\n"
   "MBS_STEP(cg_start, 1, 0, MBS_ALWAYS)\n\n\n"
-  "MBS_NOTHING_BEFORE(cg_start_p)\n"
-  "MBS_ELEMENT(cg_start_p) {\n"
+  "MBS_NOTHING_BEFORE(cg_direct)\n"
+  "MBS_ELEMENT(cg_direct) {\n"
   "  const double z = MBS_LOAD(MBI_CG_Z);\n"
   "  (void)c;\n"
   "  MBS_STORE(MBI_CG_P, z);\n"
   "  sums[0] += MBS_LOAD(MBI_CG_R) * z;\n"
   "}\n"
-  "MBS_AFTER(cg_start_p) {\n"
+  "MBS_AFTER(cg_direct) {\n"
   "  (void)c;\n"
   "  m->state.scalar[MBI_CG_RZ] = sums[0];\n"
   "}\n"
-  "MBS_STEP(cg_start_p, 1, 0, MBS_RUNNING)\n\n\n\n"
-  "MBS_BEFORE(cg_update_r) {\n"
+  "MBS_STEP(cg_direct, 1, 0, MBS_RUNNING)\n\n\n"
+  "MBS_BEFORE(cg_descend) {\n"
   "  const double rz = c->scalar[MBI_CG_RZ], pq = c->product_sums[0];\n"
   "  if (!(rz > 0)) {\n"
   "    return mbi_solve_broken(c, MBI_WHY_PRECONDITIONER, rz);\n"
@@ -11357,14 +11367,14 @@ static const char *const mbi_source_solve_cg_steps_cuh[] = {
   "  c->scalar[MBI_CG_ALPHA] = rz / pq;\n"
   "  return 0;\n"
   "}\n"
-  "MBS_ELEMENT(cg_update_r) {\n"
+  "MBS_ELEMENT(cg_descend) {\n"
   "  const double updated = MBS_LOAD(MBI_CG_R) - c->scalar[MBI_CG_ALPHA] * MBS_LOAD(MBI_AT_W);\n"
   "  const double r = (double)(MBS_VECTOR)updated;\n"
   "  MBS_STORE(MBI_CG_R, r);\n"
   "  sums[0] += r * r;\n"
   "  sums[1] += v->pre == MBI_PRE_DIAGONAL ? r * r * MBS_LOAD(MBI_AT_INVERSE) : r * r;\n"
   "}\n"
-  "MBS_AFTER(cg_update_r) {\n"
+  "MBS_AFTER(cg_descend) {\n"
   "  double *scalar = m->state.scalar;\n"
   "  int k;\n"
   "  for (k = MBI_CG_RING - 1; k > 0; k--) {\n"
@@ -11375,30 +11385,30 @@ static const char *const mbi_source_solve_cg_steps_cuh[] = {
   "  scalar[MBI_CG_RZ] = sums[1];\n"
   "  mbi_solve_count(m, sums[0]);\n"
   "}\n"
-  "MBS_STEP(cg_update_r, 2, 0, MBS_RUNNING)\n\n\n"
-  "MBS_NOTHING_BEFORE(cg_rz)\n"
-  "MBS_ELEMENT(cg_rz) {\n"
+  "MBS_STEP(cg_descend, 2, 0, MBS_RUNNING)\n\n\n"
+  "MBS_NOTHING_BEFORE(cg_correct)\n"
+  "MBS_ELEMENT(cg_correct) {\n"
   "  (void)c;\n"
   "  sums[0] += MBS_LOAD(MBI_CG_R) * MBS_LOAD(MBI_CG_Z);\n"
   "}\n"
-  "MBS_AFTER(cg_rz) {\n"
+  "MBS_AFTER(cg_correct) {\n"
   "  (void)c;\n"
   "  m->state.scalar[MBI_CG_RZ] = sums[0];\n"
   "}\n"
-  "MBS_STEP(cg_rz, 1, 0, MBS_UNTIL_CLOSED)\n\n\n"
-  "MBS_NOTHING_BEFORE(cg_update_x_p)\n"
-  "MBS_ELEMENT(cg_update_x_p) {\n"
+  "MBS_STEP(cg_correct, 1, 0, MBS_LATE)\n\n\n"
+  "MBS_NOTHING_BEFORE(cg_advance)\n"
+  "MBS_ELEMENT(cg_advance) {\n"
   "  const double beta = c->scalar[MBI_CG_RZ] / c->scalar[MBI_CG_RZ_OLD];\n"
   "  const double p = MBS_LOAD(MBI_CG_P);\n"
-  "  const double z = v->pre == MBI_PRE_SEPARATE   ? MBS_LOAD(MBI_CG_Z)\n"
+  "  const double z = v->pre == MBI_PRE_APART      ? MBS_LOAD(MBI_CG_Z)\n"
   "                   : v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * MBS_LOAD(MBI_CG_R)\n"
   "                                                : MBS_LOAD(MBI_CG_R);\n"
   "  (void)sums;\n"
   "  MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) + c->scalar[MBI_CG_ALPHA] * p);\n"
   "  MBS_STORE(MBI_CG_P, z + beta * p);\n"
   "}\n"
-  "MBS_NOTHING_AFTER(cg_update_x_p)\n"
-  "MBS_STEP(cg_update_x_p, 0, 0, MBS_UNTIL_CLOSED)\n",
+  "MBS_NOTHING_AFTER(cg_advance)\n"
+  "MBS_STEP(cg_advance, 0, 0, MBS_LATE)\n",
   NULL};
 
 static const char *const mbi_source_solve_cg_cg_cu[] = {
@@ -11409,9 +11419,9 @@ static const char *const mbi_source_solve_cg_cg_cu[] = {
   "#include \"solve/cg/slots.cuh\"\n"
   "#include \"solve/cg/steps.cuh\"\n\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-  "    mbk_solve_residual(MBK_STEP_ARGUMENTS) {\n"
+  "    mbk_solve_residual_step(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
-  "  solve_residual_step(v, n, m, partials, (double *)shared);\n"
+  "  solve_look_step(v, n, m, partials, (double *)shared);\n"
   "}\n\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
   "    mbk_solve_blocks(MBK_STEP_ARGUMENTS) {\n"
@@ -11422,99 +11432,99 @@ static const char *const mbi_source_solve_cg_cg_cu[] = {
   "  MBK_SHARED_MEMORY(shared);\n"
   "  cg_start_step(v, n, m, partials, (double *)shared);\n"
   "}\n\n"
-  "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-  "    mbk_cg_start_p(MBK_STEP_ARGUMENTS) {\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT) mbk_cg_direct(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
-  "  cg_start_p_step(v, n, m, partials, (double *)shared);\n"
+  "  cg_direct_step(v, n, m, partials, (double *)shared);\n"
   "}\n\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-  "    mbk_cg_update_r(MBK_STEP_ARGUMENTS) {\n"
+  "    mbk_cg_descend(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
-  "  cg_update_r_step(v, n, m, partials, (double *)shared);\n"
-  "}\n\n"
-  "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT) mbk_cg_rz(MBK_STEP_ARGUMENTS) {\n"
-  "  MBK_SHARED_MEMORY(shared);\n"
-  "  cg_rz_step(v, n, m, partials, (double *)shared);\n"
+  "  cg_descend_step(v, n, m, partials, (double *)shared);\n"
   "}\n\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-  "    mbk_cg_update_x_p(MBK_STEP_ARGUMENTS) {\n"
+  "    mbk_cg_correct(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
-  "  cg_update_x_p_step(v, n, m, partials, (double *)shared);\n"
+  "  cg_correct_step(v, n, m, partials, (double *)shared);\n"
+  "}\n\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+  "    mbk_cg_advance(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  cg_advance_step(v, n, m, partials, (double *)shared);\n"
   "}\n\n\n"
-  "MBS_NOTHING_BEFORE(cg_pq)\n"
-  "MBS_ELEMENT(cg_pq) {\n"
+  "MBS_NOTHING_BEFORE(cg_curve)\n"
+  "MBS_ELEMENT(cg_curve) {\n"
   "  (void)c;\n"
   "  sums[0] += MBS_LOAD(MBI_CG_P) * MBS_LOAD(MBI_AT_W);\n"
   "}\n"
-  "MBS_AFTER(cg_pq) {\n"
+  "MBS_AFTER(cg_curve) {\n"
   "  (void)c;\n",
   "  m->state.product_sums[0] = sums[0];\n"
   "}\n"
-  "MBS_STEP(cg_pq, 1, 0, MBS_RUNNING)\n\n\n\n"
-  "MBK_DEVICE double mbk_cg_pending_x(MBS_INDEX i, const mbi_solve_vectors *v,\n"
-  "                                   const mbi_solve_state *c) {\n"
+  "MBS_STEP(cg_curve, 1, 0, MBS_RUNNING)\n\n\n\n\n"
+  "MBK_DEVICE double mbk_cg_held(MBS_INDEX i, const mbi_solve_vectors *v,\n"
+  "                              const mbi_solve_state *c) {\n"
   "  double x = MBS_LOAD(MBI_AT_X), p[MBI_CG_RING - 1];\n"
   "#pragma unroll\n"
   "  for (int k = 0; k < MBI_CG_RING - 1; k++) {\n"
-  "    p[k] = k < v->from ? MBS_LOAD(MBI_CG_OLD_P + k) : 0;\n"
+  "    p[k] = k < v->from ? MBS_LOAD(MBI_CG_BEFORE + k) : 0;\n"
   "  }\n"
   "#pragma unroll\n"
   "  for (int k = MBI_CG_RING - 1; k > 0; k--) {\n"
   "    x = k <= v->from ? (double)(MBK_VECTOR)(x + c->scalar[MBI_CG_ALPHA + k] * p[k - 1]) : x;\n"
   "  }\n"
   "  return x;\n"
-  "}\n\n\n"
-  "MBK_DEVICE double mbk_cg_next_p(MBS_INDEX i, const mbi_solve_vectors *v,\n"
-  "                                const mbi_solve_state *c, double p) {\n"
+  "}\n\n"
+  "MBK_DEVICE double mbk_cg_next(MBS_INDEX i, const mbi_solve_vectors *v, const mbi_solve_state *c,\n"
+  "                              double p) {\n"
   "  const double beta = c->scalar[MBI_CG_RZ] / c->scalar[MBI_CG_RZ_OLD];\n"
   "  const double r = MBS_LOAD(MBI_CG_R);\n"
   "  return (v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * r : r) + beta * p;\n"
   "}\n\n\n"
-  "MBS_NOTHING_BEFORE(cg_update_p)\n"
-  "MBS_ELEMENT(cg_update_p) {\n"
+  "MBS_NOTHING_BEFORE(cg_follow)\n"
+  "MBS_ELEMENT(cg_follow) {\n"
   "  (void)sums;\n"
-  "  MBS_STORE(MBI_CG_OLDEST_P, mbk_cg_next_p(i, v, c, MBS_LOAD(MBI_CG_P)));\n"
+  "  MBS_STORE(MBI_CG_NEXT, mbk_cg_next(i, v, c, MBS_LOAD(MBI_CG_P)));\n"
   "}\n"
-  "MBS_NOTHING_AFTER(cg_update_p)\n"
-  "MBS_STEP(cg_update_p, 0, 0, MBS_UNTIL_CLOSED)\n\n\n"
-  "MBS_NOTHING_BEFORE(cg_complete_x)\n"
-  "MBS_ELEMENT(cg_complete_x) {\n"
+  "MBS_NOTHING_AFTER(cg_follow)\n"
+  "MBS_STEP(cg_follow, 0, 0, MBS_LATE)\n\n\n"
+  "MBS_NOTHING_BEFORE(cg_settle)\n"
+  "MBS_ELEMENT(cg_settle) {\n"
   "  const double p = MBS_LOAD(MBI_CG_P);\n"
   "  (void)sums;\n"
-  "  MBS_STORE(MBI_AT_X, mbk_cg_pending_x(i, v, c) + c->scalar[MBI_CG_ALPHA] * p);\n"
-  "  MBS_STORE(MBI_CG_ROUND_P, mbk_cg_next_p(i, v, c, p));\n"
+  "  MBS_STORE(MBI_AT_X, mbk_cg_held(i, v, c) + c->scalar[MBI_CG_ALPHA] * p);\n"
+  "  MBS_STORE(MBI_CG_FIRST, mbk_cg_next(i, v, c, p));\n"
   "}\n"
-  "MBS_NOTHING_AFTER(cg_complete_x)\n"
-  "MBS_STEP(cg_complete_x, 0, 0, MBS_UNTIL_CLOSED)\n\n\n\n"
-  "MBS_NOTHING_BEFORE(cg_complete_x_at_breakdown)\n"
-  "MBS_ELEMENT(cg_complete_x_at_breakdown) {\n"
+  "MBS_NOTHING_AFTER(cg_settle)\n"
+  "MBS_STEP(cg_settle, 0, 0, MBS_LATE)\n\n\n\n"
+  "MBS_NOTHING_BEFORE(cg_redeem)\n"
+  "MBS_ELEMENT(cg_redeem) {\n"
   "  mbi_solve_state before = *c;\n"
   "  (void)sums;\n"
-  "#pragma unroll\n",
+  "#pragma unroll\n"
   "  for (int k = MBI_CG_RING - 1; k > 0; k--) {\n"
   "    before.scalar[MBI_CG_ALPHA + k] = c->scalar[MBI_CG_ALPHA + k - 1];\n"
-  "  }\n"
-  "  MBS_STORE(MBI_AT_X, mbk_cg_pending_x(i, v, &before));\n"
+  "  }\n",
+  "  MBS_STORE(MBI_AT_X, mbk_cg_held(i, v, &before));\n"
   "}\n"
-  "MBS_NOTHING_AFTER(cg_complete_x_at_breakdown)\n"
-  "MBS_STEP(cg_complete_x_at_breakdown, 0, 0, MBS_ALWAYS)\n\n\n\n\n"
+  "MBS_NOTHING_AFTER(cg_redeem)\n"
+  "MBS_STEP(cg_redeem, 0, 0, MBS_ALWAYS)\n\n\n\n\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT) mbk_cg_fused(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  const mbk_fused s = mbk_fused_begin(v, n, m, (double *)shared);\n"
   "  const mbk_u32 next = 1u << MBI_CG_P | (v.to != 0 ? 0u : 1u << MBI_AT_X);\n"
   "  if (!(v.dots != (const double *)0\n"
-  "            ? mbk_fused_dots<cg_pq_after>(s, true, 1u << MBI_CG_R | 1u << MBI_AT_W)\n"
-  "            : cg_pq_stage<MBK_FUSED_SUMS_FOLLOW>(s, true, 1u << MBI_CG_R))) {\n"
+  "            ? mbk_fused_dots<cg_curve_after>(s, true, 1u << MBI_CG_R | 1u << MBI_AT_W)\n"
+  "            : cg_curve_stage<MBK_FUSED_SUMS_FOLLOW>(s, true, 1u << MBI_CG_R))) {\n"
   "    return;\n"
   "  }\n"
-  "  if (!cg_update_r_stage<MBK_FUSED_ROWS_FOLLOW>(s, false, next)) {\n"
+  "  if (!cg_descend_stage<MBK_FUSED_ROWS_FOLLOW>(s, false, next)) {\n"
   "    if (v.from > 0) {\n"
-  "      (void)cg_complete_x_at_breakdown_stage<MBK_FUSED_END>(s, true, 0);\n"
+  "      (void)cg_redeem_stage<MBK_FUSED_END>(s, true, 0);\n"
   "    }\n"
   "  } else if (v.to != 0 && mbk_fused_state((double *)shared)->stop == MBI_SOLVE_RUNNING) {\n"
-  "    (void)cg_update_p_stage<MBK_FUSED_END>(s, true, 0);\n"
+  "    (void)cg_follow_stage<MBK_FUSED_END>(s, true, 0);\n"
   "  } else {\n"
-  "    (void)cg_complete_x_stage<MBK_FUSED_END>(s, true, 0);\n"
+  "    (void)cg_settle_stage<MBK_FUSED_END>(s, true, 0);\n"
   "  }\n"
   "}\n",
   NULL};
@@ -11575,8 +11585,8 @@ static const char *const mbi_source_solve_bicgstab_steps_cuh[] = {
   "  m->state.scalar[MBI_BICG_ALPHA] = c->scalar[MBI_BICG_ALPHA];\n"
   "  m->state.scalar[MBI_BICG_SS] = sums[0];\n"
   "}\n",
-  "MBS_STEP(bicgstab_s, 1, 0, MBS_RUNNING)\n\n\n\n\n"
-  "MBS_BEFORE(bicgstab_update_x_r) {\n"
+  "MBS_STEP(bicgstab_s, 1, 0, MBS_RUNNING)\n\n\n"
+  "MBS_BEFORE(bicgstab_update) {\n"
   "  const double ts = c->product_sums[0], tt = c->product_sums[1];\n"
   "  const double omega = tt > 0 ? ts / tt : tt;\n"
   "  if (!(tt - tt == 0) || !(omega - omega == 0)) {\n"
@@ -11585,7 +11595,7 @@ static const char *const mbi_source_solve_bicgstab_steps_cuh[] = {
   "  c->scalar[MBI_BICG_OMEGA] = omega;\n"
   "  return 0;\n"
   "}\n"
-  "MBS_ELEMENT(bicgstab_update_x_r) {\n"
+  "MBS_ELEMENT(bicgstab_update) {\n"
   "  const double alpha = c->scalar[MBI_BICG_ALPHA], omega = c->scalar[MBI_BICG_OMEGA];\n"
   "  const double s = MBS_LOAD(MBI_BICG_R);\n"
   "  const double s_hat = v->pre == MBI_PRE_NONE ? s : MBS_LOAD(MBI_BICG_S_HAT);\n"
@@ -11597,7 +11607,7 @@ static const char *const mbi_source_solve_bicgstab_steps_cuh[] = {
   "  sums[0] += r * r;\n"
   "  sums[1] += r * MBS_LOAD(MBI_BICG_SHADOW);\n"
   "}\n"
-  "MBS_AFTER(bicgstab_update_x_r) {\n"
+  "MBS_AFTER(bicgstab_update) {\n"
   "  mbi_solve_state *s = &m->state;\n"
   "  const double rho = s->scalar[MBI_BICG_RHO], alpha = s->scalar[MBI_BICG_ALPHA];\n"
   "  const double omega = c->scalar[MBI_BICG_OMEGA];\n"
@@ -11619,9 +11629,9 @@ static const char *const mbi_source_solve_bicgstab_steps_cuh[] = {
   "    }\n"
   "  }\n"
   "}\n"
-  "MBS_STEP(bicgstab_update_x_r, 2, 0, MBS_RUNNING)\n\n\n"
-  "MBS_NOTHING_BEFORE(bicgstab_update_p)\n"
-  "MBS_ELEMENT(bicgstab_update_p) {\n"
+  "MBS_STEP(bicgstab_update, 2, 0, MBS_RUNNING)\n\n\n"
+  "MBS_NOTHING_BEFORE(bicgstab_direct)\n"
+  "MBS_ELEMENT(bicgstab_direct) {\n"
   "  const double last = MBS_LOAD(MBI_BICG_P) - c->scalar[MBI_BICG_OMEGA] * MBS_LOAD(MBI_BICG_V);\n"
   "  const double p = MBS_LOAD(MBI_BICG_R) + c->scalar[MBI_BICG_BETA] * last;\n"
   "  (void)sums;\n"
@@ -11630,8 +11640,8 @@ static const char *const mbi_source_solve_bicgstab_steps_cuh[] = {
   "    MBS_STORE(MBI_BICG_P_HAT, MBS_LOAD(MBI_AT_INVERSE) * p);\n"
   "  }\n"
   "}\n"
-  "MBS_NOTHING_AFTER(bicgstab_update_p)\n"
-  "MBS_STEP(bicgstab_update_p, 0, 0, MBS_UNTIL_CLOSED)\n",
+  "MBS_NOTHING_AFTER(bicgstab_direct)\n"
+  "MBS_STEP(bicgstab_direct, 0, 0, MBS_LATE)\n",
   NULL};
 
 static const char *const mbi_source_solve_bicgstab_bicgstab_cu[] = {
@@ -11641,9 +11651,9 @@ static const char *const mbi_source_solve_bicgstab_bicgstab_cu[] = {
   "#include \"solve/core/check_steps.cuh\"\n"
   "#include \"solve/bicgstab/steps.cuh\"\n\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-  "    mbk_solve_residual(MBK_STEP_ARGUMENTS) {\n"
+  "    mbk_solve_residual_step(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
-  "  solve_residual_step(v, n, m, partials, (double *)shared);\n"
+  "  solve_look_step(v, n, m, partials, (double *)shared);\n"
   "}\n\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
   "    mbk_solve_blocks(MBK_STEP_ARGUMENTS) {\n"
@@ -11658,17 +11668,17 @@ static const char *const mbi_source_solve_bicgstab_bicgstab_cu[] = {
   "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
   "    mbk_bicgstab_s(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
-  "  bicgstab_s_step(v, n, m, partials, (double *)shared);\n"
+  "  bicgstab_half_step(v, n, m, partials, (double *)shared);\n"
   "}\n\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-  "    mbk_bicgstab_update_x_r(MBK_STEP_ARGUMENTS) {\n"
+  "    mbk_bicgstab_update(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
-  "  bicgstab_update_x_r_step(v, n, m, partials, (double *)shared);\n"
+  "  bicgstab_update_step(v, n, m, partials, (double *)shared);\n"
   "}\n\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-  "    mbk_bicgstab_update_p(MBK_STEP_ARGUMENTS) {\n"
+  "    mbk_bicgstab_direct(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
-  "  bicgstab_update_p_step(v, n, m, partials, (double *)shared);\n"
+  "  bicgstab_direct_step(v, n, m, partials, (double *)shared);\n"
   "}\n\n\n"
   "MBS_NOTHING_BEFORE(bicgstab_sigma)\n"
   "MBS_ELEMENT(bicgstab_sigma) {\n"
@@ -11698,17 +11708,17 @@ static const char *const mbi_source_solve_bicgstab_bicgstab_cu[] = {
   "  m->state.scalar[MBI_BICG_SHADOW_T] = sums[3];\n"
   "}\n"
   "MBS_STEP(bicgstab_omega, 4, 0, MBS_RUNNING)\n\n\n\n\n\n\n"
-  "MBK_DEVICE double bicgstab_next_rho(const mbi_solve_state *s, double omega) {\n"
+  "MBK_DEVICE double bicgstab_foretold(const mbi_solve_state *s, double omega) {\n"
   "  return s->scalar[MBI_BICG_SHADOW_S] - omega * s->scalar[MBI_BICG_SHADOW_T];\n"
   "}\n"
-  "MBS_BEFORE(bicgstab_update_x_r_p) {\n"
+  "MBS_BEFORE(bicgstab_stride) {\n"
   "  const double rho = c->scalar[MBI_BICG_RHO], alpha = c->scalar[MBI_BICG_ALPHA];\n"
-  "  const int wrong = bicgstab_update_x_r_before(c);\n"
+  "  const int wrong = bicgstab_update_before(c);\n"
   "  const double omega = c->scalar[MBI_BICG_OMEGA];\n"
-  "  c->scalar[MBI_BICG_BETA] = bicgstab_next_rho(c, omega) / rho * (alpha / omega);\n"
+  "  c->scalar[MBI_BICG_BETA] = bicgstab_foretold(c, omega) / rho * (alpha / omega);\n"
   "  return wrong;\n"
   "}\n"
-  "MBS_ELEMENT(bicgstab_update_x_r_p) {\n"
+  "MBS_ELEMENT(bicgstab_stride) {\n"
   "  const double alpha = c->scalar[MBI_BICG_ALPHA], omega = c->scalar[MBI_BICG_OMEGA];\n"
   "  const double inverse = v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) : 1;\n"
   "  const double s = MBS_LOAD(MBI_BICG_R), last = MBS_LOAD(MBI_BICG_P);\n"
@@ -11725,17 +11735,17 @@ static const char *const mbi_source_solve_bicgstab_bicgstab_cu[] = {
   "  }\n"
   "  sums[0] += r * r;\n"
   "}\n"
-  "MBS_AFTER(bicgstab_update_x_r_p) {\n"
-  "  const double both[2] = {sums[0], bicgstab_next_rho(&m->state, c->scalar[MBI_BICG_OMEGA])};\n"
-  "  bicgstab_update_x_r_after(m, c, both);\n"
+  "MBS_AFTER(bicgstab_stride) {\n"
+  "  const double both[2] = {sums[0], bicgstab_foretold(&m->state, c->scalar[MBI_BICG_OMEGA])};\n"
+  "  bicgstab_update_after(m, c, both);\n"
   "}\n"
-  "MBS_STEP(bicgstab_update_x_r_p, 1, 0, MBS_RUNNING)\n\n\n\n"
+  "MBS_STEP(bicgstab_stride, 1, 0, MBS_RUNNING)\n\n\n\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
   "    mbk_bicgstab_fused_s(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  const mbk_fused s = mbk_fused_begin(v, n, m, (double *)shared);\n"
   "  if (bicgstab_sigma_stage<MBK_FUSED_SUMS_FOLLOW>(s, true, 1u << MBI_BICG_R)) {\n"
-  "    (void)bicgstab_s_stage<MBK_FUSED_END>(s, false, 0);\n"
+  "    (void)bicgstab_half_stage<MBK_FUSED_END>(s, false, 0);\n"
   "  }\n"
   "}\n\n\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
@@ -11744,7 +11754,7 @@ static const char *const mbi_source_solve_bicgstab_bicgstab_cu[] = {
   "  const mbk_fused s = mbk_fused_begin(v, n, m, (double *)shared);\n"
   "  const mbk_u32 next = 1u << MBI_AT_X | 1u << MBI_BICG_P | 1u << MBI_BICG_V;\n"
   "  if (bicgstab_omega_stage<MBK_FUSED_SUMS_FOLLOW>(s, true, next)) {\n"
-  "    (void)bicgstab_update_x_r_p_stage<MBK_FUSED_END>(s, false, 0);\n"
+  "    (void)bicgstab_stride_stage<MBK_FUSED_END>(s, false, 0);\n"
   "  }\n"
   "}\n",
   NULL};
@@ -11769,7 +11779,7 @@ static const char *const mbi_source_solve_core_wide_cuh[] = {
   "  MBK_DEVICE void name##_step(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory *m,      \\\n"
   "                              double *partials, double *shared) {                              \\\n"
   "    mbk_wide_step<name##_count, name##_element, name##_after>(v, n, m, partials, shared);      \\\n"
-  "  }\n\n\n\n\n"
+  "  }\n\n\n\n"
   "MBK_DEVICE bool mbk_wide_last(mbi_solve_memory *m, double *shared) {\n"
   "  mbk_u32 *const last = (mbk_u32 *)(shared + MBK_STEP_WARPS * MBI_WIDE_GROUP);\n"
   "  if (mbk_thread() == 0) {\n"
@@ -11799,7 +11809,7 @@ static const char *const mbi_source_solve_core_wide_cuh[] = {
   "      }\n"
   "    }\n"
   "  }\n"
-  "}\n\n\n"
+  "}\n\n"
   "template <int (*COUNT)(const mbi_solve_state *),\n"
   "          void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *, int,\n"
   "                          double *),\n"
@@ -11845,17 +11855,15 @@ static const char *const mbi_source_solve_core_wide_cuh[] = {
   NULL};
 
 static const char *const mbi_source_solve_gmres_arnoldi_cuh[] = {
-  "\n\n\n\n\n\n"
+  "\n\n\n\n\n"
   "#define MBI_ARNOLDI_V 4\n"
-  "#define MBI_ARNOLDI_U                                                                          \\\n"
-  "  5\n"
+  "#define MBI_ARNOLDI_U 5\n"
   "#define MBI_ARNOLDI_Z 6\n"
   "#define MBI_ARNOLDI_ZS 7\n"
   "#define MBI_ARNOLDI_SMALL 8\n\n"
   "#define MBI_ARNOLDI_SIZE 0\n"
   "#define MBI_ARNOLDI_WIDTH 1\n"
-  "#define MBI_ARNOLDI_CLOSE                                                                      \\\n"
-  "  2\n"
+  "#define MBI_ARNOLDI_CLOSE 2\n"
   "#define MBI_ARNOLDI_WW 3\n"
   "#define MBI_ARNOLDI_Q 4\n"
   "#define MBI_ARNOLDI_BETA 5\n"
@@ -11892,10 +11900,10 @@ static const char *const mbi_source_solve_gmres_arnoldi_cuh[] = {
   "  s->scalar[MBI_ARNOLDI_SIZE] = 1;\n"
   "  s->scalar[MBI_GMRES_BEGAN] = length;\n"
   "}\n\n\n\n\n\n"
-  "MBS_FUNCTION double mbi_arnoldi_column(const mbi_solve_state *s, const mbi_solve_vectors *v,\n",
+  "MBS_FUNCTION double mbi_arnoldi_column(const mbi_solve_state *s, const mbi_solve_vectors *v,\n"
   "                                       const double *sums, double *column) {\n"
   "  const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];\n"
-  "  const double *first = mbi_small(v, MBI_SMALL_FIRST);\n"
+  "  const double *first = mbi_small(v, MBI_SMALL_FIRST);\n",
   "  double *second = mbi_small(v, MBI_SMALL_SECOND), left = sums[size];\n"
   "  const double least = 4 * s->epsilon, whole = s->scalar[MBI_ARNOLDI_WW];\n"
   "  int k;\n"
@@ -11924,7 +11932,7 @@ static const char *const mbi_source_solve_gmres_arnoldi_cuh[] = {
   "  s->scalar[MBI_ARNOLDI_WIDTH] = size;\n"
   "  s->scalar[MBI_ARNOLDI_CLOSE] = 0;\n"
   "  s->scalar[MBI_ARNOLDI_SIZE] = size + 1;\n"
-  "}\n\n\n\n\n"
+  "}\n\n\n\n"
   "MBS_FUNCTION double mbi_gmres_rotate(const mbi_solve_state *s, const mbi_solve_vectors *v,\n"
   "                                     double *column, double below) {\n"
   "  const int last = (int)s->scalar[MBI_ARNOLDI_SIZE] - 1;\n"
@@ -11932,11 +11940,11 @@ static const char *const mbi_source_solve_gmres_arnoldi_cuh[] = {
   "  double *g = mbi_small(v, MBI_SMALL_G), length;\n"
   "  int k;\n"
   "  for (k = 0; k < last; k++) {\n"
-  "    const double upper = column[k], lower = column[k + 1];\n",
+  "    const double upper = column[k], lower = column[k + 1];\n"
   "    column[k] = c[k] * upper + d[k] * lower;\n"
   "    column[k + 1] = c[k] * lower - d[k] * upper;\n"
   "  }\n"
-  "  length = sqrt(column[last] * column[last] + below * below);\n"
+  "  length = sqrt(column[last] * column[last] + below * below);\n",
   "  if (length <= 4 * s->epsilon * sqrt(s->scalar[MBI_ARNOLDI_WW])) {\n"
   "    return 0;\n"
   "  }\n"
@@ -11980,11 +11988,11 @@ static const char *const mbi_source_solve_gmres_arnoldi_cuh[] = {
   "    combine[k] = q * combine[k] + (k <= used ? r[k] : 0);\n"
   "  }\n"
   "  for (k = used; k < width; k++) {\n"
-  "    mbi_small(v, MBI_SMALL_Y)[k] = 0;\n",
+  "    mbi_small(v, MBI_SMALL_Y)[k] = 0;\n"
   "  }\n"
   "  s->scalar[MBI_ARNOLDI_Q] *= q;\n"
   "  s->scalar[MBI_ARNOLDI_CLOSE] = 1;\n"
-  "  s->scalar[MBI_GMRES_RESTARTS] += s->stop == MBI_SOLVE_RUNNING;\n"
+  "  s->scalar[MBI_GMRES_RESTARTS] += s->stop == MBI_SOLVE_RUNNING;\n",
   "  mbi_arnoldi_begin(s, length < 0 ? -length : length);\n"
   "}\n\n\n"
   "MBS_FUNCTION int mbi_gmres_stalls(mbi_solve_state *s) {\n"
@@ -12025,9 +12033,9 @@ static const char *const mbi_source_solve_gmres_arnoldi_cuh[] = {
   "  if (s->stop != MBI_SOLVE_RUNNING || size == v->basis) {\n"
   "    mbi_gmres_close(s, v, used);\n"
   "  }\n"
-  "}\n\n\n\n",
+  "}\n\n\n\n"
   "MBS_CALLED void mbi_lanczos_count(mbi_solve_memory *m, const mbi_solve_vectors *v,\n"
-  "                                  const double *sums) {\n"
+  "                                  const double *sums) {\n",
   "  mbi_solve_state *s = &m->state;\n"
   "  const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];\n"
   "  const int fresh = s->scalar[MBI_LANCZOS_FRESH] != 0;\n"
@@ -12082,7 +12090,7 @@ static const char *const mbi_source_solve_gmres_arnoldi_steps_cuh[] = {
   "  const int size = (int)c->scalar[MBI_ARNOLDI_SIZE];\n"
   "  const double w = MBS_LOAD(MBI_AT_W);\n"
   "  int k;\n"
-  "  if (first == 0 && v->pre == MBI_PRE_SEPARATE) {\n"
+  "  if (first == 0 && v->pre == MBI_PRE_APART) {\n"
   "    MBS_BASIS(MBI_ARNOLDI_ZS, size - 1) = MBS_AT(MBI_ARNOLDI_Z)[i];\n"
   "  }\n"
   "  for (k = 0; k < MBI_WIDE_GROUP; k++) {\n"
@@ -12102,10 +12110,10 @@ static const char *const mbi_source_solve_gmres_arnoldi_steps_cuh[] = {
   "  m->state.scalar[MBI_ARNOLDI_WW] = sums[size];\n"
   "}\n"
   "MBS_WIDE_STEP(arnoldi_project)\n\n\n"
-  "MBS_WIDE_COUNT(arnoldi_reproject) {\n"
+  "MBS_WIDE_COUNT(arnoldi_again) {\n"
   "  return (int)c->scalar[MBI_ARNOLDI_SIZE] + 1;\n"
-  "}\n",
-  "MBS_WIDE_ELEMENT(arnoldi_reproject) {\n"
+  "}\n"
+  "MBS_WIDE_ELEMENT(arnoldi_again) {\n",
   "  const int size = (int)c->scalar[MBI_ARNOLDI_SIZE];\n"
   "  double w = MBS_LOAD(MBI_AT_W);\n"
   "  int k;\n"
@@ -12124,14 +12132,14 @@ static const char *const mbi_source_solve_gmres_arnoldi_steps_cuh[] = {
   "    }\n"
   "  }\n"
   "}\n"
-  "MBS_WIDE_AFTER(arnoldi_reproject) {\n"
+  "MBS_WIDE_AFTER(arnoldi_again) {\n"
   "  if (v->lanczos) {\n"
   "    mbi_lanczos_count(m, v, sums);\n"
   "  } else {\n"
   "    mbi_gmres_count(m, v, sums);\n"
   "  }\n"
   "}\n"
-  "MBS_WIDE_STEP(arnoldi_reproject)\n\n\n"
+  "MBS_WIDE_STEP(arnoldi_again)\n\n\n"
   "MBS_NOTHING_BEFORE(arnoldi_extend)\n"
   "MBS_ELEMENT(arnoldi_extend) {\n"
   "  const int width = (int)c->scalar[MBI_ARNOLDI_WIDTH];\n"
@@ -12142,7 +12150,7 @@ static const char *const mbi_source_solve_gmres_arnoldi_steps_cuh[] = {
   "  (void)sums;\n"
   "  if (close) {\n"
   "    const double *y = mbi_small(v, MBI_SMALL_Y);\n"
-  "    const int from = v->pre == MBI_PRE_SEPARATE ? MBI_ARNOLDI_ZS : MBI_ARNOLDI_V;\n"
+  "    const int from = v->pre == MBI_PRE_APART ? MBI_ARNOLDI_ZS : MBI_ARNOLDI_V;\n"
   "    double change = 0;\n"
   "    for (k = 0; k < width; k++) {\n"
   "      change += y[k] * (double)MBS_BASIS(from, k);\n"
@@ -12157,7 +12165,7 @@ static const char *const mbi_source_solve_gmres_arnoldi_steps_cuh[] = {
   "  MBS_STORE(MBI_ARNOLDI_U, v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * made : made);\n"
   "}\n"
   "MBS_NOTHING_AFTER(arnoldi_extend)\n"
-  "MBS_STEP(arnoldi_extend, 0, 0, MBS_UNTIL_CLOSED)\n",
+  "MBS_STEP(arnoldi_extend, 0, 0, MBS_LATE)\n",
   NULL};
 
 static const char *const mbi_source_solve_gmres_arnoldi_cu[] = {
@@ -12169,9 +12177,9 @@ static const char *const mbi_source_solve_gmres_arnoldi_cu[] = {
   "#include \"solve/core/wide_steps.cuh\"\n"
   "#include \"solve/gmres/arnoldi_steps.cuh\"\n\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-  "    mbk_solve_residual(MBK_STEP_ARGUMENTS) {\n"
+  "    mbk_solve_residual_step(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
-  "  solve_residual_step(v, n, m, partials, (double *)shared);\n"
+  "  solve_look_step(v, n, m, partials, (double *)shared);\n"
   "}\n\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
   "    mbk_solve_blocks(MBK_STEP_ARGUMENTS) {\n"
@@ -12189,9 +12197,9 @@ static const char *const mbi_source_solve_gmres_arnoldi_cu[] = {
   "  arnoldi_project_step(v, n, m, partials, (double *)shared);\n"
   "}\n\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-  "    mbk_arnoldi_reproject(MBK_STEP_ARGUMENTS) {\n"
+  "    mbk_arnoldi_again(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
-  "  arnoldi_reproject_step(v, n, m, partials, (double *)shared);\n"
+  "  arnoldi_again_step(v, n, m, partials, (double *)shared);\n"
   "}\n\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
   "    mbk_arnoldi_extend(MBK_STEP_ARGUMENTS) {\n"
@@ -12201,7 +12209,7 @@ static const char *const mbi_source_solve_gmres_arnoldi_cu[] = {
   NULL};
 
 static const char *const mbi_source_solve_eigen_steps_cuh[] = {
-  "\n\n\n\n\n\n\n"
+  "\n\n\n\n\n"
   "MBS_NOTHING_BEFORE(eigen_rotate)\n"
   "MBS_ELEMENT(eigen_rotate) {\n"
   "  const int from = (int)c->scalar[MBI_EIGEN_FROM], to = (int)c->scalar[MBI_EIGEN_TO];\n"
@@ -12256,21 +12264,21 @@ static const char *const mbi_source_solve_eigen_steps_cuh[] = {
   "  s->goal = s->tolerance * s->tolerance * sums[0] * sums[0];\n"
   "}\n"
   "MBS_STEP(power_measure, 2, 0, MBS_RUNNING)\n\n\n"
-  "MBS_BEFORE(power_normalise) {\n"
+  "MBS_BEFORE(power_turn) {\n"
   "  const double length = c->scalar[MBI_POWER_LENGTH];\n"
   "  return length > 0 && length - length == 0 ? 0 : mbi_solve_broken(c, MBI_WHY_ZERO, length);\n"
   "}\n"
-  "MBS_ELEMENT(power_normalise) {\n"
+  "MBS_ELEMENT(power_turn) {\n"
   "  const double w = MBS_LOAD(MBI_AT_W);\n"
   "  const double r = w - c->scalar[MBI_POWER_VALUE] * MBS_LOAD(MBI_ARNOLDI_U);\n"
   "  sums[0] += r * r;\n"
   "  MBS_STORE(MBI_ARNOLDI_U, w / c->scalar[MBI_POWER_LENGTH]);\n"
   "}\n"
-  "MBS_AFTER(power_normalise) {\n"
+  "MBS_AFTER(power_turn) {\n"
   "  (void)c;\n"
   "  mbi_solve_count(m, sums[0]);\n"
   "}\n"
-  "MBS_STEP(power_normalise, 1, 0, MBS_RUNNING)\n",
+  "MBS_STEP(power_turn, 1, 0, MBS_RUNNING)\n",
   NULL};
 
 static const char *const mbi_source_solve_eigen_eigen_cu[] = {
@@ -12288,9 +12296,9 @@ static const char *const mbi_source_solve_eigen_eigen_cu[] = {
   "  arnoldi_project_step(v, n, m, partials, (double *)shared);\n"
   "}\n\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-  "    mbk_arnoldi_reproject(MBK_STEP_ARGUMENTS) {\n"
+  "    mbk_arnoldi_again(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
-  "  arnoldi_reproject_step(v, n, m, partials, (double *)shared);\n"
+  "  arnoldi_again_step(v, n, m, partials, (double *)shared);\n"
   "}\n\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
   "    mbk_arnoldi_extend(MBK_STEP_ARGUMENTS) {\n"
@@ -12313,14 +12321,14 @@ static const char *const mbi_source_solve_eigen_eigen_cu[] = {
   "  power_measure_step(v, n, m, partials, (double *)shared);\n"
   "}\n\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-  "    mbk_power_normalise(MBK_STEP_ARGUMENTS) {\n"
+  "    mbk_power_turn(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
-  "  power_normalise_step(v, n, m, partials, (double *)shared);\n"
+  "  power_turn_step(v, n, m, partials, (double *)shared);\n"
   "}\n",
   NULL};
 
 static const char *const mbi_source_solve_core_refine_steps_cuh[] = {
-  "\n\n\n"
+  "\n\n\n\n"
   "#define MBI_REFINE_B 4\n"
   "#define MBI_REFINE_X 5\n\n\n"
   "MBS_BEFORE(refine_down) {\n"
@@ -12353,9 +12361,9 @@ static const char *const mbi_source_solve_core_refine_cu[] = {
   "#include \"solve/core/check_steps.cuh\"\n"
   "#include \"solve/core/refine_steps.cuh\"\n\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-  "    mbk_solve_residual(MBK_STEP_ARGUMENTS) {\n"
+  "    mbk_solve_residual_step(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
-  "  solve_residual_step(v, n, m, partials, (double *)shared);\n"
+  "  solve_look_step(v, n, m, partials, (double *)shared);\n"
   "}\n\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
   "    mbk_solve_blocks(MBK_STEP_ARGUMENTS) {\n"
@@ -13073,8 +13081,8 @@ static const char *const mbi_source_spmv_study_split_study_cu[] = {
   "                 tails + mbk_block(), alpha, beta);\n"
   "}\n\n\n\n\n"
   "#define MBK_PARTS 1\n"
-  "#define MBK_RANK mbk_u64\n"
-  "#define MBK_TILE_RANK(chunk) (tile_row[chunk] / 2)\n"
+  "#define MBK_ROW_NUMBER mbk_u64\n"
+  "#define MBK_TILE_ROW_NUMBER(chunk) (tile_row[chunk] / 2)\n"
   "#define MBK_BACK MBK_ROW_PTR\n"
   "#define MBK_TILE_BACK(chunk) mbk_merge_back(tile_back, tile_row, chunk, MBK_STUDY)\n"
   "#include \"spmv/shared/fixup.cuh\"\n\n\n"
@@ -19126,7 +19134,7 @@ typedef enum mbi_value_form {
   MBI_VALUES_COLUMN   /* one for each column */
 } mbi_value_form;
 
-#define MBI_VALUES_MOST 256 /* of a table */
+#define MBI_VALUES_MOST 256 /* entries of a table at most */
 
 /* A CSR matrix in GPU memory: spmv/shared/device_csr.c. Arrays that the plan owns are freed
  * with it. */
@@ -19135,54 +19143,56 @@ typedef struct mbi_device_csr {
   mbi_value_form form;                 /* of `values` */
   mbi_devptr table;                    /* MBI_VALUES_TABLE: the plan's own */
   int owns_row_ptr, owns_col_ind, owns_values;
-  merbit_index_type offset_type; /* of row_ptr; columns are 32-bit */
+  merbit_index_type offset_type; /* of row_ptr; columns have 32 bits */
   int base;
   uint64_t rows, cols, nnz;
-  uint64_t bytes;     /* owned, but for this: */
-  mbi_devptr scratch; /* in which the check left its answer, and where ranks count; or 0 */
+  uint64_t bytes;     /* owned, without scratch: */
+  mbi_devptr scratch; /* holds the check's answer, then the counts of rows; or 0 */
   uint64_t scratch_bytes;
 } mbi_device_csr;
 
-/* Rows that hold something, ranked: spmv/shared/nonempty_rows.c. */
+/* The non-empty rows, counted and listed: spmv/shared/nonempty_rows.c. */
 typedef struct mbi_nonempty_rows {
   uint64_t count;       /* rows with a nonzero */
-  uint64_t slots;       /* of slices of 32 rows as they come, each as wide as its longest row */
+  uint64_t slots;       /* of slices of 32 consecutive rows, padding included */
   uint32_t longest;     /* nonzeros of the longest row, at most 2^32 - 1 */
-  mbi_devptr row_start; /* ranks + 1 offsets; the plan's row_ptr where no row is empty; until
-                           mbi_nonempty_finish */
-  mbi_devptr row_id, empty_id; /* rows with and without a nonzero; 0 where no row is empty */
-  int start_apart;             /* row_start is not behind them, but released before */
-  uint64_t bytes;              /* of what is owned of the three, and stays */
-  mbi_devptr column_counts;    /* of a sample of the nonzeros: see mbi_nonempty_columns */
+  mbi_devptr row_start; /* count + 1 offsets; the plan's row_ptr if no row is empty; until
+                         * mbi_nonempty_finish */
+  mbi_devptr row_id, empty_id; /* rows with and without a nonzero; 0 if no row is empty */
+  int start_apart;             /* row_start has its own allocation, released earlier */
+  uint64_t bytes;              /* of the owned arrays that stay */
+  mbi_devptr column_counts;    /* counts of a sample of the nonzeros: see
+                                * mbi_nonempty_columns */
   uint64_t column_bytes;
-  int columns_coded;  /* HUBS has put codes in the place of counts */
-  uint32_t hub_least; /* a column counted this often is a hub */
-  double hub_share;   /* of the nonzeros that lie in hubs */
-  double sectors; /* of x that a nonzero adds in a window of neighbours: spmv/choose/choose.c */
-  int block_rows, block_cols; /* of the full blocks that the matrix consists of */
+  int columns_coded;  /* HUBS has overwritten the counts with codes */
+  uint32_t hub_least; /* least count of a hub */
+  double hub_share;   /* share of the nonzeros in hubs */
+  double sectors;     /* sectors of x that a nonzero adds in a window: spmv/choose/choose.c */
+  int block_rows, block_cols; /* full blocks of which the matrix consists */
   double narrow;              /* share of slices of 32 rows whose columns lie in few pages:
                                  spmv/shared/pages.cuh */
-  mbi_devptr counts, offsets; /* scratch, kept, and in it the rank of each block's first row */
+  mbi_devptr counts, offsets; /* kept scratch; in it the number of each block's first non-empty
+                               * row */
   uint64_t counts_bytes, blocks;
   mbi_program program; /* until mbi_nonempty_finish */
 } mbi_nonempty_rows;
 
-#define MBI_EXPRESSION_TEXT 512   /* characters of what comes */
-#define MBI_EXPRESSION_SIZE 1400  /* of what is written, its terminating zero included */
-#define MBI_EXPRESSION_DEPTH 64   /* of operands within each other; parentheses count twice */
+#define MBI_EXPRESSION_TEXT 512   /* of the user's text */
+#define MBI_EXPRESSION_SIZE 1400  /* bytes of the translated text, with its zero */
+#define MBI_EXPRESSION_DEPTH 64   /* of nested operands; parentheses count twice */
 #define MBI_EXPRESSION_DIGITS 64  /* characters of a number */
-#define MBI_EXPRESSION_NUMBER 48  /* at most, as it is written */
-#define MBI_EXPRESSION_MARK "in_" /* begins the names in what is written */
-typedef struct mbi_expression {   /* one that is being read */
+#define MBI_EXPRESSION_NUMBER 48  /* characters of a translated number at most */
+#define MBI_EXPRESSION_MARK "in_" /* prefix of names in the translated text */
+typedef struct mbi_expression {   /* an expression being translated */
   merbit_context *context;
   const char *what;         /* as messages call it */
   const char *const *names; /* ended by NULL */
   merbit_type type;
-  const char *number; /* what kernels call that type */
+  const char *number; /* the name of `type` in kernels */
   const char *source;
-  const char *at; /* the token in hand; of `length` characters, 0 at the end */
+  const char *at; /* the current token, of `length` characters; 0 at the end */
   size_t length;
-  char *text; /* what is written */
+  char *text; /* the translated text */
   size_t written;
   int depth, operand;
 } mbi_expression;
@@ -19199,7 +19209,7 @@ struct mbi_operators {                                          /* a copy of the
   merbit_operators given;                                       /* without its expressions */
   char add[MBI_EXPRESSION_SIZE], multiply[MBI_EXPRESSION_SIZE]; /* for kernels; empty: none */
 };
-/* alpha or beta on its way to a product: kernels of semirings take one as an argument. */
+/* alpha or beta as an argument of a semiring's kernels. */
 typedef union mbi_scalar {
   struct {
     double value;
@@ -19214,39 +19224,42 @@ typedef union mbi_scalar {
 #define MBI_EPILOGUE_VECTORS 6
 #define MBI_EPILOGUE_CHUNK 8192  /* rows that one task takes on the CPU */
 #define MBI_EPILOGUE_THREADS 256 /* of a block of the kernel */
-#define MBI_EPILOGUE_BLOCKS 1024 /* at most, as many as the last one adds up at once */
-struct mbi_epilogue {            /* a copy of the user's */
-  merbit_epilogue given;         /* without its expressions */
+#define MBI_EPILOGUE_BLOCKS                                                                    \
+  1024                   /* at most, so that the last block adds them up in one step           \
+                          */
+struct mbi_epilogue {    /* a copy of the user's */
+  merbit_epilogue given; /* without its expressions */
   char result[MBI_EXPRESSION_SIZE], sums[2][MBI_EXPRESSION_SIZE]; /* for kernels; empty: none */
-  /* Of the library's own iterations: a file of what the last block does with the sums, as it is
-   * included, and where it does so; or NULL. */
+  /* For the library's own iterations: the include name of a file that says what the last block
+   * does with the sums, and its argument; or NULL. */
   const char *after;
   mbi_devptr after_memory;
   mbi_program program;
   void *kernel; /* CUfunction */
 };
-/* What the kernel is given of a product: mbk_epilogue of spmv/shared/epilogue.cu. */
+/* The kernel's argument for a product: mbk_epilogue of spmv/shared/epilogue.cu. */
 typedef struct mbi_epilogue_call {
   mbi_devptr vectors[MBI_EPILOGUE_VECTORS];
   mbi_devptr scalars, sums, skip;
   mbi_devptr parts, ticket, after;
 } mbi_epilogue_call;
-/* A product's scratch: the ticket, which is zero between products even where the plan is made
- * again; from here on the blocks' sums; then, where there is a result, room for a product that
- * may not go to y. */
+/* Offsets in a product's scratch: the ticket, which is zero between products even if the plan
+ * is made again; the blocks' sums; then, if there is a result, space for a product that must
+ * not go to y. */
 #define MBI_EPILOGUE_PARTS 256
 #define MBI_EPILOGUE_PRODUCT (MBI_EPILOGUE_PARTS + 2 * MBI_EPILOGUE_BLOCKS * sizeof(double))
 
 #define MBI_ARRAYS_THREADS 256
-#define MBI_ARRAYS_GRID 4096 /* the most blocks; each strides over the arrays */
+#define MBI_ARRAYS_GRID 4096 /* blocks at most; each strides over the arrays */
 
 #define MBI_NONEMPTY_PER_BLOCK 1024
 #define MBI_NONEMPTY_WINDOW 8192
 #define MBI_NONEMPTY_TABLE 12288
 #define MBI_NONEMPTY_BINS 4096
 
-/* What a method on CUDA provides. create: for the matrix in plan->device, in an entered
- * context; after a failure destroy cleans up. describe: its part of the plan's line. */
+/* What a method on CUDA provides. `create` runs for the matrix in plan->device, with the CUDA
+ * context current; on failure the caller runs `destroy`. `describe` writes the method's part of
+ * the plan's line. */
 typedef struct mbi_cuda_method {
   size_t state_bytes; /* of plan->state, which is zero before `create` */
   merbit_status (*create)(merbit_plan *plan);
@@ -19262,23 +19275,22 @@ typedef struct mbi_cuda_method {
 
 #endif
 
-/* Reading and writing of expressions: tokens from what a user gave, and the text that a kernel
- * gets instead. The grammar: spmv/shared/expression.c. */
+/* Reads and writes expressions: tokens from the user's text, and the text that a kernel gets
+ * instead. spmv/shared/expression.c has the grammar. */
 
 MBI_INTERNAL const mbi_call mbi_calls[MBI_CALLS] = {
     {"min", 2}, {"max", 2}, {"abs", 1},   {"sqrt", 1}, {"exp", 1},
     {"log", 1}, {"pow", 2}, {"floor", 1}, {"ceil", 1},
 };
 
-/* ---- Tokens -------------------------------------------------------------------------------
- */
+/* ---- Tokens ------------------------------------------------------------------------------ */
 
-/* Without the locale. */
+/* Returns 1 for a letter of ASCII, whatever the locale. */
 MBI_INTERNAL int mbi_is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-/* Refuse the token in hand. Other characters than ASCII's are shown by their numbers. */
+/* Fails, naming the current token. Characters outside ASCII are shown by their numbers. */
 MBI_INTERNAL merbit_status mbi_expression_refuse(mbi_expression *e, const char *why) {
   char token[48];
   if (e->length == 0) {
@@ -19297,7 +19309,7 @@ MBI_INTERNAL int mbi_expression_is(const mbi_expression *e, const char *token) {
   return strlen(token) == e->length && memcmp(e->at, token, e->length) == 0;
 }
 
-/* The end of a decimal number: [digits] [. [digits]] [e [+-] digits]. */
+/* Returns the end of a decimal number: [digits] [. [digits]] [e [+-] digits]. */
 static const char *mbi_expression_decimal(const char *p) {
   const char *exponent;
   while (mbi_is_digit(*p)) {
@@ -19320,8 +19332,8 @@ static const char *mbi_expression_decimal(const char *p) {
   return exponent;
 }
 
-/* Take the next token in hand. What is no token is one of one character, which no rule takes.
- */
+/* Reads the next token. Anything unknown becomes a token of one character, which no rule
+ * accepts. */
 MBI_INTERNAL void mbi_expression_next(mbi_expression *e) {
   static const char *const pairs[] = {"<=", ">=", "==", "!=", "&&", "||"};
   const char *p;
@@ -19346,8 +19358,7 @@ MBI_INTERNAL void mbi_expression_next(mbi_expression *e) {
   e->length = (size_t)(p - e->at);
 }
 
-/* ---- What is written -----------------------------------------------------------------------
- */
+/* ---- What is written --------------------------------------------------------------------- */
 
 MBI_INTERNAL merbit_status mbi_expression_insert(mbi_expression *e, size_t at,
                                                  const char *text) {
@@ -19370,14 +19381,14 @@ MBI_INTERNAL merbit_status mbi_expression_append(mbi_expression *e, const char *
   return mbi_expression_insert(e, e->written, text);
 }
 
-/* `head`, what has been written from `from` on, `tail`. */
+/* Puts `head` before and `tail` after what has been written from `from` on. */
 MBI_INTERNAL merbit_status mbi_expression_wrap(mbi_expression *e, size_t from, const char *head,
                                                const char *tail) {
   const merbit_status status = mbi_expression_insert(e, from, head);
   return status == MERBIT_OK ? mbi_expression_append(e, tail) : status;
 }
 
-/* The operand written from `from` on as a number or a truth, whichever is `wanted`. */
+/* Makes the operand written from `from` on a number or a truth value, whichever is `wanted`. */
 MBI_INTERNAL merbit_status mbi_expression_want(mbi_expression *e, size_t from, int wanted) {
   const int have = e->operand;
   char head[48];
@@ -19408,26 +19419,25 @@ MBI_INTERNAL merbit_status mbi_expression_want(mbi_expression *e, size_t from, i
  * comparison is 1 or 0 where a number is wanted, and a number is true unless it is zero. Each
  * operation is rounded by itself. */
 
-/* ---- Grammar -------------------------------------------------------------------------------
- */
+/* ---- Grammar ----------------------------------------------------------------------------- */
 
 static merbit_status mbi_expression_choice(mbi_expression *e);
 
-/* Deeper by one, or too deep. */
+/* Goes one level deeper; fails if that is too deep. */
 static merbit_status mbi_expression_enter(mbi_expression *e) {
   return ++e->depth <= MBI_EXPRESSION_DEPTH ? MERBIT_OK
                                             : mbi_expression_refuse(e, "is nested too deeply");
 }
 
-/* A number as the bits of the double that the plan's type rounds it to. */
+/* Writes a number as the bits of the double that the plan's type rounds it to. */
 static merbit_status mbi_expression_number(mbi_expression *e) {
-  char text[MBI_EXPRESSION_DIGITS + 16]; /* readable behind the end, as the scan wants it */
+  char text[MBI_EXPRESSION_DIGITS + 16]; /* readable past its end, for the scan */
   mbi_decimal d;
   double value = (double)INFINITY;
   uint64_t bits;
   if (!mbi_expression_is(e, "inf")) {
     float single;
-    int known;
+    int read;
     if (e->length > MBI_EXPRESSION_DIGITS) {
       return mbi_expression_refuse(e, "has too many digits");
     }
@@ -19436,12 +19446,12 @@ static merbit_status mbi_expression_number(mbi_expression *e) {
     text[e->length] = '\n';
     (void)mbi_decimal_scan(text, &d);
     if (e->type == MERBIT_F32) {
-      known = mbi_decimal_f32(&d, &single);
+      read = mbi_decimal_f32(&d, &single);
       value = (double)single;
     } else {
-      known = mbi_decimal_f64(&d, &value);
+      read = mbi_decimal_f64(&d, &value);
     }
-    if (!known) {
+    if (!read) {
       return mbi_expression_refuse(e, "is beyond the largest number; use inf");
     }
   }
@@ -19456,34 +19466,29 @@ static merbit_status mbi_expression_number(mbi_expression *e) {
 
 static merbit_status mbi_expression_call(mbi_expression *e, const char *name, int arguments) {
   char text[48];
-  merbit_status status;
   int i;
   mbi_expression_next(e);
   if (!mbi_expression_is(e, "(")) {
     return mbi_expression_refuse(e, "stands where a function's \"(\" should be");
   }
   (void)snprintf(text, sizeof text, "mbk_%s(", name);
-  status = mbi_expression_append(e, text);
-  for (i = 0; i < arguments && status == MERBIT_OK; i++) {
+  MBI_TRY(mbi_expression_append(e, text));
+  for (i = 0; i < arguments; i++) {
     const size_t from = e->written;
-    mbi_expression_next(e); /* behind the parenthesis or the comma */
-    status = mbi_expression_choice(e);
-    if (status == MERBIT_OK) {
-      status = mbi_expression_want(e, from, MBI_OPERAND_NUMBER);
-    }
-    if (status == MERBIT_OK && !mbi_expression_is(e, i + 1 < arguments ? "," : ")")) {
+    mbi_expression_next(e); /* the parenthesis or the comma */
+    MBI_TRY(mbi_expression_choice(e));
+    MBI_TRY(mbi_expression_want(e, from, MBI_OPERAND_NUMBER));
+    if (!mbi_expression_is(e, i + 1 < arguments ? "," : ")")) {
       (void)snprintf(text, sizeof text, "is not expected: %s takes %d", name, arguments);
       return mbi_expression_refuse(e, text);
     }
-    if (status == MERBIT_OK) {
-      status = mbi_expression_append(e, i + 1 < arguments ? ", " : ")");
-    }
+    MBI_TRY(mbi_expression_append(e, i + 1 < arguments ? ", " : ")"));
   }
   mbi_expression_next(e);
-  return status;
+  return MERBIT_OK;
 }
 
-/* A name, a call or inf. */
+/* Reads a name, a call or inf. */
 static merbit_status mbi_expression_word(mbi_expression *e) {
   char text[48];
   size_t i;
@@ -19504,7 +19509,6 @@ static merbit_status mbi_expression_word(mbi_expression *e) {
 }
 
 static merbit_status mbi_expression_primary(mbi_expression *e) {
-  merbit_status status;
   e->operand = MBI_OPERAND_NUMBER;
   if (e->length > 0 && mbi_is_letter(*e->at)) {
     return mbi_expression_word(e);
@@ -19516,36 +19520,30 @@ static merbit_status mbi_expression_primary(mbi_expression *e) {
     return mbi_expression_refuse(e, "stands where an operand should be");
   }
   mbi_expression_next(e);
-  status = mbi_expression_choice(e);
-  if (status == MERBIT_OK && !mbi_expression_is(e, ")")) {
+  MBI_TRY(mbi_expression_choice(e));
+  if (!mbi_expression_is(e, ")")) {
     return mbi_expression_refuse(e, "stands where a \")\" should be");
   }
   mbi_expression_next(e);
-  return status;
+  return MERBIT_OK;
 }
 
 static merbit_status mbi_expression_factor(mbi_expression *e) {
   const size_t from = e->written;
   const char sign = e->length == 1 ? *e->at : '\0';
-  merbit_status status = mbi_expression_enter(e);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_expression_enter(e));
   if (sign != '-' && sign != '+' && sign != '!') {
-    status = mbi_expression_primary(e);
+    MBI_TRY(mbi_expression_primary(e));
   } else {
     mbi_expression_next(e);
-    status = mbi_expression_factor(e);
-    if (status == MERBIT_OK) {
-      status =
-          mbi_expression_want(e, from, sign == '!' ? MBI_OPERAND_TRUTH : MBI_OPERAND_NUMBER);
-    }
-    if (status == MERBIT_OK && sign != '+') {
-      status = mbi_expression_wrap(e, from, sign == '!' ? "(!" : "(-", ")");
+    MBI_TRY(mbi_expression_factor(e));
+    MBI_TRY(mbi_expression_want(e, from, sign == '!' ? MBI_OPERAND_TRUTH : MBI_OPERAND_NUMBER));
+    if (sign != '+') {
+      MBI_TRY(mbi_expression_wrap(e, from, sign == '!' ? "(!" : "(-", ")"));
     }
   }
   e->depth--;
-  return status;
+  return MERBIT_OK;
 }
 
 /* Operators by how tightly they bind, and how each is written between its operands. */
@@ -19567,7 +19565,7 @@ static const mbi_infix mbi_infixes[] = {
     {3, MBI_OPERAND_NUMBER, MBI_OPERAND_TRUTH, ">=", "(", " >= "},
     {4, MBI_OPERAND_NUMBER, MBI_OPERAND_NUMBER, "+", "(", " + "},
     {4, MBI_OPERAND_NUMBER, MBI_OPERAND_NUMBER, "-", "(", " - "},
-    /* Never fused with a sum. */
+    /* multiplied by a call, never fused with a sum */
     {5, MBI_OPERAND_NUMBER, MBI_OPERAND_NUMBER, "*", "mbk_multiply(", ", "},
     {5, MBI_OPERAND_NUMBER, MBI_OPERAND_NUMBER, "/", "(", " / "},
 };
@@ -19582,7 +19580,8 @@ static const mbi_infix *mbi_expression_infix(const mbi_expression *e, int level)
   return NULL;
 }
 
-/* From `either`, level 0, to `term`, the last. Comparisons stand alone. */
+/* Reads a level of the grammar, from `either` (0) to `term` (the last). A level of comparisons
+ * reads one at most. */
 static merbit_status mbi_expression_level(mbi_expression *e, int level) {
   const size_t from = e->written;
   const mbi_infix *infix;
@@ -19650,9 +19649,9 @@ static merbit_status mbi_expression_choice(mbi_expression *e) {
   return status;
 }
 
-/* `source`, which messages call `what`, checked: text[MBI_EXPRESSION_SIZE] becomes the same
- * expression for kernels, which call its type, `type`, `number`. `names`, ended by NULL, are
- * what it may use; kernels know them behind MBI_EXPRESSION_MARK. After a failure the text is
+/* Checks `source`, which messages call `what`, and writes it into text[MBI_EXPRESSION_SIZE] as
+ * kernels understand it; they call its type, `type`, `number`. `names`, ended by NULL, are what
+ * it may use; kernels know them with the prefix MBI_EXPRESSION_MARK. On failure the text is
  * empty. */
 MBI_INTERNAL merbit_status mbi_expression_write(merbit_context *context, const char *what,
                                                 const char *source, const char *const *names,
@@ -19687,7 +19686,7 @@ MBI_INTERNAL merbit_status mbi_expression_write(merbit_context *context, const c
   return status;
 }
 
-/* The same of type MBK_COMPUTE. */
+/* As mbi_expression_write, with MBK_COMPUTE as the type's name. */
 MBI_INTERNAL merbit_status mbi_expression_check(merbit_context *context, const char *what,
                                                 const char *source, const char *const *names,
                                                 merbit_type type, char *text) {
@@ -21292,11 +21291,11 @@ MBI_INTERNAL const char *mbi_study_name(merbit_method method) {
 #ifndef MBI_GPU_MERBIT_H
 #define MBI_GPU_MERBIT_H
 
-/* MERBIT's specialisation and TILE: spmv/gpu/merbit/merbit.c. */
+/* MERBIT's specialisation and TILE arrays (spmv/gpu/merbit/merbit.cu). */
 typedef struct mbi_merbit {
   int sigma, omega, threads;
   int dual;            /* dual-buffer commit, for the library's own iterations */
-  int coordinate_bits; /* of each offset in a lane descriptor */
+  int coordinate_bits; /* bits of each offset in a lane descriptor */
   int descriptor_bits; /* 32 or 64 */
   int tile_bytes;      /* of an entry of tile_x and tile_y: 4 or 8 */
   uint64_t path, tiles, blocks;
@@ -21312,22 +21311,24 @@ typedef struct mbi_merbit {
 #ifndef MBI_GPU_SCAN_H
 #define MBI_GPU_SCAN_H
 
-/* The register scan's specialisation and schedule: spmv/gpu/scan/scan.c. */
+/* The register scan: sizes and schedule (spmv/gpu/scan/scan.cu). */
 typedef struct mbi_scan_schedule {
   int steps, threads, resident, depth;
   int pack;  /* nonzeros that a lane loads at once */
-  int whole; /* blocks take whole rows: block_start instead of a fix-up */
-  int dots;  /* products add up x'A x: spmv/gpu/scan/scan.cu */
+  int whole; /* blocks own whole rows: block_start instead of a fix-up */
+  int dots;  /* products compute x'A x */
   uint64_t tiles, blocks, fixup_blocks, empty_rows;
   mbi_devptr row_ends, block_start;
-  mbi_devptr tile_row; /* each tile's first row, then how many tiles before it that one began */
+  mbi_devptr tile_row; /* each tile's first row, then how many tiles before the tile that row
+                        * began */
   void *build, *cut, *product, *sum, *fixup; /* CUfunction; product where beta is zero */
 } mbi_scan_schedule;
 
 #define MBI_SCAN_BUILD_THREADS 128
 #define MBI_SCAN_FIXUP_THREADS 256
-/* Whether x'A x comes with a product, for who wants it: rows are so short and vectors so large
- * that reading x and A x again takes longer than what the sum costs the product. */
+/* The vector size from which a product computes x'A x for callers who want it. Rows must be
+ * short and vectors so large that reading x and A x again would take longer than the sum costs
+ * the product. */
 #ifndef MBI_SCAN_DOTS
 #define MBI_SCAN_DOTS 24000000u /* bytes of a vector */
 #endif
@@ -21337,7 +21338,7 @@ typedef struct mbi_scan_schedule {
 #ifndef MBI_GPU_ROWS_H
 #define MBI_GPU_ROWS_H
 
-/* Lanes per row: spmv/gpu/rows/rows.c. */
+/* Lanes per row (spmv/gpu/rows/rows.cu). */
 typedef struct mbi_rows {
   int lanes, unroll, threads;
   uint64_t blocks;
@@ -21349,7 +21350,7 @@ typedef struct mbi_rows {
 #ifndef MBI_GPU_MERGE_H
 #define MBI_GPU_MERGE_H
 
-/* Chunks of the merge path: spmv/gpu/merge/merge.c. */
+/* The merge path and its chunks (spmv/gpu/merge/merge.cu). */
 typedef struct mbi_merge_path {
   int steps, threads, resident;
   int pack;   /* nonzeros that a lane loads at once */
@@ -21358,7 +21359,7 @@ typedef struct mbi_merge_path {
   void *cut, *product, *sum, *fixup; /* CUfunction; product where beta is zero */
 } mbi_merge_path;
 
-/* At most: shared memory then needs no asking. */
+/* Upper limits, for which no kernel needs more shared memory than every GPU grants. */
 #define MBI_MERGE_STEPS 16
 #define MBI_MERGE_ROUNDS 32
 #define MBI_MERGE_CUT_THREADS 128
@@ -21368,12 +21369,12 @@ typedef struct mbi_merge_path {
 #ifndef MBI_GPU_SLICED_H
 #define MBI_GPU_SLICED_H
 
-/* Sliced storage: spmv/gpu/sliced/sliced.c. */
+/* Sliced storage (spmv/gpu/sliced/sliced.cu). */
 typedef struct mbi_sliced {
   int unroll, threads;
   int sorted; /* rows sorted by length within windows */
   uint64_t slices, blocks;
-  uint64_t slots, column_slots; /* of values; of two-byte columns */
+  uint64_t slots, column_slots; /* slots of values; slots of two-byte columns */
   mbi_devptr length, row_id, slice_start, column_start, pages, columns, values;
   void *kernels[4]; /* CUfunction: order, width, fill, product */
 } mbi_sliced;
@@ -21381,27 +21382,31 @@ typedef struct mbi_sliced {
 #define MBI_SLICED_WINDOW 1024
 #define MBI_SLICED_BUILD_THREADS 128
 #define MBI_PAGE_SET                                                                           \
-  65 /* MBK_PAGE_SET of spmv/shared/pages.cuh: words of each warp that makes a list */
+  65 /* MBK_PAGE_SET of spmv/shared/pages.cuh: words of a warp that builds a list */
 
 #endif
 /* ==== >>spmv/gpu/binned/binned.h ========================================================== */
 #ifndef MBI_GPU_BINNED_H
 #define MBI_GPU_BINNED_H
 
-/* The binned product's specialisation and runs, beside plan->scan: spmv/gpu/binned/binned.c. */
+/* The binned product: the scan's schedule, and the runs of nonzeros
+ * (spmv/gpu/binned/binned.cu). */
 typedef struct mbi_binned {
-  mbi_scan_schedule scan; /* first, so that mbi_scan_of finds it */
+  mbi_scan_schedule scan;        /* first, so that mbi_scan_of finds it */
   int warp_tiles;                /* tiles of a warp in a part */
   uint64_t strip, part_nonzeros; /* columns; nonzeros */
   uint64_t strips, parts, items;
-  uint64_t groups, part_groups; /* of 32 bytes of products: in all, and of the largest part */
+  uint64_t groups, part_groups; /* groups of 32 bytes of products: in all, and of the largest
+                                 * part */
   mbi_devptr runs, part_start, item_list, strip_col, values, target, places;
   void *kernels[6]; /* CUfunction: count, total, offsets, fill, multiply, sum */
 } mbi_binned;
 
 #define MBI_BINNED_BUILD_THREADS 512
 #define MBI_BINNED_STEPS 8
-#define MBI_BINNED_ITEM 4096u /* groups of an item of phase 1: they pay for its strip of x */
+#define MBI_BINNED_ITEM                                                                        \
+  4096u /* groups of an item of phase 1: enough to pay for its strip of                        \
+         * x */
 
 #endif
 /* ==== >>spmv/gpu/bsr/bsr.h ================================================================ */
@@ -21410,14 +21415,14 @@ typedef struct mbi_binned {
 
 #define MBI_BSR_KERNELS 6
 
-/* Tiles of blocks: spmv/gpu/bsr/bsr.c. */
+/* Tiles of blocks: spmv/gpu/bsr/bsr.cu describes the layout. */
 typedef struct mbi_bsr_tiles {
   int block_rows, block_cols;
-  int edge;                  /* the last column of blocks reaches beyond the matrix */
-  int split, lane_cols;      /* lanes to a row of a block, and what each takes of it */
-  int strips, lanes, slots;  /* of a block; of a slot; of a warp */
-  int together, slot_blocks; /* blocks of a slot: at once, and in a tile */
-  int shuffled;              /* lanes pass x on */
+  int edge;                  /* the last column of blocks reaches past the matrix */
+  int split, lane_cols;      /* lanes per row of a block, and the columns of each */
+  int strips, lanes, slots;  /* strips of a block, lanes of a slot, slots of a warp */
+  int together, slot_blocks; /* blocks that a slot loads at once, and takes in a tile */
+  int shuffled;              /* lanes of a slot load x together and pass it on by shuffles */
   int threads, resident;
   uint64_t tiles, blocks, empty_rows, parts, words, groups, places;
   mbi_devptr row_ends, slot_row, columns, mask_words, masks, packs;
@@ -21432,11 +21437,11 @@ typedef struct mbi_bsr_tiles {
 #ifndef MBI_GPU_HUBS_H
 #define MBI_GPU_HUBS_H
 
-/* The scan with hubs, beside plan->scan: spmv/gpu/hubs/hubs.c. */
+/* The register scan with hubs (spmv/gpu/hubs/hubs.cu). */
 typedef struct mbi_hubs {
   mbi_scan_schedule scan; /* first, so that mbi_scan_of finds it */
-  uint64_t room;  /* for this many hubs */
-  uint32_t count; /* hubs */
+  uint64_t capacity;      /* hubs that fit in shared memory */
+  uint32_t count;         /* hubs that there are */
   mbi_devptr hub_col, codes;
   void *kernels[4]; /* CUfunction: assign, encode, product, sum */
 } mbi_hubs;
@@ -21446,12 +21451,12 @@ typedef struct mbi_hubs {
 #ifndef MBI_GPU_CB_H
 #define MBI_GPU_CB_H
 
-/* Blocks of 16 x 16: spmv/gpu/cb/cb.c. */
+/* CB-SpMV: blocks of 16 x 16. spmv/gpu/cb/cb.cu describes the method. */
 typedef struct mbi_cb {
   int threads, aggregated;
-  uint64_t limit; /* steps of a warp */
+  uint64_t limit; /* steps of a warp at most */
   uint64_t block_count, data_bytes, forms[3], tasks, parts, splits;
-  mbi_devptr words, first, data; /* blocks, their columns, what lies in them */
+  mbi_devptr words, first, data; /* words and columns of the blocks, and their data */
   mbi_devptr task_block, task_target, split_strip, split_part;
   void *product, *fixup; /* CUfunction */
 } mbi_cb;
@@ -21461,16 +21466,18 @@ enum { MBI_CB_COO, MBI_CB_CSR, MBI_CB_DENSE, MBI_CB_FORMS };
 #define MBI_CB_SPARSE 32 /* entries below which a block is super-sparse */
 #define MBI_CB_PLACE 29  /* bits of an entry's place in its strip */
 /* A block's word: entries, form, steps, the end of a strip or part, the width of a column, the
- * offset of its data in units of 8 bytes. The steps are the kernel's: of COO, doublings until a
- * segmented sum of 16 spans the longest row; of CSR, the longest row. Widths: 0, the columns
- * follow each other; 1 and 2, as many bytes; 3, four bytes. */
+ * offset of its data in units of 8 bytes. The steps are the kernel's: in COO the doublings
+ * until a segmented scan of 16 spans the longest row, in CSR the longest row. Widths: 0,
+ * columns are consecutive; 1 and 2, that many bytes; 3, four bytes. */
 #define MBI_CB_WORD(count, form, steps, width, offset)                                         \
   ((uint64_t)(count) | (uint64_t)(form) << 9 | (uint64_t)(steps) << 11 |                       \
    (uint64_t)(width) << 20 | (offset) / 8 << 22)
 #define MBI_CB_COUNT(word) ((word)&511)
 #define MBI_CB_FORM(word) ((word) >> 9 & 3)
 #define MBI_CB_END ((uint64_t)1 << 19)
-#define MBI_CB_SPARE 4         /* empty blocks behind the last, for the kernel reads ahead */
+#define MBI_CB_SPARE                                                                           \
+  4                            /* empty blocks after the last one, because the kernel reads    \
+                                * ahead */
 typedef struct mbi_cb_format { /* on the host */
   int aggregated;
   uint64_t blocks, data_bytes, forms[MBI_CB_FORMS];
@@ -21486,20 +21493,20 @@ typedef struct mbi_cb_strip { /* counts, then starts */
 } mbi_cb_strip;
 typedef struct mbi_cb_options {
   double aggregate; /* share of super-sparse blocks from which columns are aggregated */
-  uint64_t coo_max, csr_max; /* fewer entries: COO; more: dense */
-  uint64_t steps;            /* of a warp; 0: by size and processors */
-  int processors;            /* of the GPU */
-  int weighed;               /* below coo_max COO only where CSR would take longer */
+  uint64_t coo_max, csr_max; /* fewer entries: COO; more than csr_max: dense */
+  uint64_t steps;            /* of a warp; 0: computed from the size and the GPU */
+  int processors;            /* multiprocessors of the GPU */
+  int weighed;               /* below coo_max, CSR if COO would take longer */
 } mbi_cb_options;
 typedef struct mbi_cb_build {
   const merbit_view *from; /* host CSR, 32-bit columns */
-  const char *values;      /* as they are stored */
-  size_t value_bytes;      /* 0: none */
+  const char *values;      /* as the plan stores them */
+  size_t value_bytes;      /* 0: a pattern */
   const mbi_cb_options *options;
   uint64_t strips;
   int tasks;
   uint64_t *keys, *spare; /* of entries: column, four bits of row, place in the strip */
-  mbi_cb_strip *strip[2]; /* as the columns are; aggregated */
+  mbi_cb_strip *strip[2]; /* of all columns; of aggregated columns */
   mbi_cb_format *format;
 } mbi_cb_build;
 typedef struct mbi_cb_cursor {
@@ -21513,11 +21520,12 @@ typedef struct mbi_cb_cursor {
   uint64_t from, to; /* the block's keys */
 } mbi_cb_cursor;
 
-/* In place of the paper's priority queue (section 3.4), which scatters neighbours over the GPU:
- * strips go to warps in their order, as many to each as keep it within `limit` steps, or one of
- * up to `cut`; a strip of more is cut into parts of as many, a warp each. The GPU deals thread
- * blocks to free processors, which is list scheduling: all ends within the mean load and one
- * thread block's, the bound that the queue has too (Graham, SIAM J. Appl. Math. 17, 1969). */
+/* How strips are dealt to warps, in place of the paper's priority queue (section 3.4), which
+ * scatters neighbours over the GPU. Strips go to warps in their order, as many to each as keep
+ * it within `limit` steps, or one strip of up to `cut` steps; a longer strip is cut into parts,
+ * a warp each. The GPU deals thread blocks to free multiprocessors, which is list scheduling:
+ * the last one ends within the mean load plus one thread block's, the bound of the queue too
+ * (Graham, SIAM J. Appl. Math. 17, 1969). */
 #define MBI_CB_PART 0x80000000u /* in task_target: the number of a part, not of a strip */
 #define MBI_CB_LEAST_LIMIT 20
 
@@ -21528,21 +21536,22 @@ typedef struct mbi_cb_cursor {
 #ifndef MBI_GPU_MANY_H
 #define MBI_GPU_MANY_H
 
-/* Several vectors, beside plan->scan: spmv/gpu/many/many.c. */
+/* Several vectors at once: the scan's schedule, and how lanes share columns of X
+ * (spmv/gpu/many/lane.cuh). */
 typedef struct mbi_many {
   mbi_scan_schedule scan; /* first, so that mbi_scan_of finds it */
-  int width; /* columns that are multiplied: the vectors, in copies some more */
-  int span;  /* that a lane loads at once */
-  int team;  /* lanes to a nonzero */
-  int words; /* nonzeros of a run by 32 */
-  int piece; /* nonzeros of it that are staged at once */
-  int room;  /* nonzeros that a warp stages where each team has a row; 0: in runs */
+  int width;              /* columns that are multiplied: the vectors, with padding in copies */
+  int span;               /* columns that a lane loads at once */
+  int team;               /* lanes per nonzero */
+  int words;              /* nonzeros of a run, divided by 32 */
+  int piece;              /* nonzeros of a run that are staged at once */
+  int staged;             /* nonzeros that a warp stages if each team owns a row; 0 with runs */
   int unroll, threads, resident;
-  unsigned shared;                /* bytes of a block */
+  unsigned shared;                /* bytes of shared memory of a block */
   void *loose, *collect, *spread; /* CUfunction */
 } mbi_many;
 
-/* Of host memory through which pieces pass that do not lie together. */
+/* Bytes of host memory through which pieces pass that are not contiguous. */
 #define MBI_MANY_BOUNCE 65536
 
 #endif
@@ -21550,62 +21559,61 @@ typedef struct mbi_many {
 #ifndef MBI_STAGES_H
 #define MBI_STAGES_H
 
-/* What a plan of one triangle holds beside its arrays: spmv/stages/symmetric.c. */
+/* A plan of one triangle (symmetric storage): spmv/stages/symmetric.c. */
 typedef struct mbi_symmetric {
   merbit_view view; /* the user's */
-  merbit_view full; /* both triangles, or the lower one, where it is not the view itself */
-  void *places;     /* where its values were */
+  merbit_view full; /* both triangles, or the lower one, if it is not the view itself */
+  void *places;     /* where the values were in the view */
   merbit_index_type place_type;
   mbi_symmetry_signs signs;
   int upper;
   double seconds;
-  int direct;     /* the lower triangle is multiplied, by method HALF: spmv/cpu/symmetric.c */
-  int64_t *parts; /* of its tasks, and in one allocation behind them where each part's columns
-                     begin, and its scratch: tasks + 1 each */
+  int direct;     /* method HALF multiplies the lower triangle: spmv/cpu/symmetric.c */
+  int64_t *parts; /* first rows of the tasks; in the same allocation, where each part's columns
+                   * begin, and its scratch: tasks + 1 each */
 } mbi_symmetric;
 
-/* The CSR that became blocks on the GPU, while plan->device holds those:
- * spmv/stages/full_blocks.c, where AUTO took it for full ones; spmv/stages/extract_blocks.c. */
+/* The CSR that became blocks on the GPU, while plan->device holds the blocks:
+ * spmv/stages/full_blocks.c if AUTO found full ones, else spmv/stages/extract_blocks.c. */
 typedef struct mbi_extracted {
-  mbi_device_csr csr; /* csr.rows 0: none did */
+  mbi_device_csr csr; /* csr.rows is 0 if none did */
   mbi_nonempty_rows nonempty;
   mbi_program program;
-  void *kernels[4]; /* CUfunction: places, values; carved: count, sums, offsets, fill */
-  int carved;       /* by spmv/stages/extract_blocks.c */
+  void *kernels[4]; /* CUfunction: places, values; extraction: count, sums, offsets, fill */
+  int by_shape;     /* made by spmv/stages/extract_blocks.c */
 } mbi_extracted;
 
-/* The order of a reordered plan, and where the values of a plan were that it moved:
- * spmv/stages/reorder.c.
- */
+/* A reordered plan's order, and where the values were that the plan moved:
+ * spmv/stages/reorder.c. */
 typedef struct mbi_reorder {
-  int32_t *order; /* order[new] = old; NULL: as the view's */
-  void *places;   /* where each nonzero was, or block of a transpose; on CUDA until it is in
-                     GPU memory */
+  int32_t *order; /* order[new] = old; NULL: the view's order */
+  void *places;   /* where each nonzero, or block of a transpose, was; on CUDA until it is in
+                   * GPU memory */
   merbit_index_type place_type;
   int64_t bandwidth_before, bandwidth;
   double seconds;
   mbi_devptr device_order, device_places;
-  uint64_t bytes; /* of the two */
+  uint64_t bytes; /* of both */
   mbi_program program;
   void *kernels[3]; /* CUfunction: gather, scatter, values */
 } mbi_reorder;
 
-/* What a plan of a transpose holds beside its arrays: spmv/stages/transpose.c. */
+/* A plan of a transpose: spmv/stages/transpose.c. */
 typedef struct mbi_transpose {
-  merbit_matrix *matrix; /* plan->view, where CPU threads made it */
-  int on_gpu;            /* plan->view lies in plan->device instead */
+  merbit_matrix *matrix; /* plan->view, if CPU threads made it */
+  int on_gpu;            /* plan->view is in plan->device instead */
   double seconds;
 } mbi_transpose;
 
-/* Products from which on looking at the values, and copying them, has paid for itself; and for
+/* Products from which on searching shorter values, and copying them, pays; and the same for
  * forms that take more than one pass over the matrix. */
 #define MBI_VALUES_CALLS 8
 #define MBI_VALUES_MORE_CALLS 24
 #define MBI_VALUES_WINDOW 2048
 #define MBI_VALUES_SAMPLE_SHARED ((4096 + MBI_VALUES_KEYS) * 8 + 8) /* bytes */
 #define MBI_VALUES_KEYS 512
-/* Bytes that might be moved in the time of the launch that multiplies x by its columns' values.
- */
+/* Bytes that could be moved in the time of the launch that multiplies x by its columns'
+ * values. */
 #ifndef MBI_VALUES_LAUNCH
 #define MBI_VALUES_LAUNCH 4000000u
 #endif
@@ -21614,22 +21622,22 @@ typedef struct mbi_transpose {
 #define MBI_FORMS_ALL                                                                          \
   (MBI_FORMS_CHEAP | MBI_FORM(MBI_VALUES_HALF) | MBI_FORM(MBI_VALUES_TABLE) |                  \
    MBI_FORM(MBI_VALUES_ROW) | MBI_FORM(MBI_VALUES_COLUMN))
-/* What is known of general values. */
+/* A search for shorter forms of values. */
 typedef struct mbi_values_search {
   mbi_program *program; /* of spmv/shared/device_csr.cu */
   mbi_devptr values;
-  mbi_devptr room;    /* of a mbi_values_scratch */
-  mbi_devptr columns; /* one for each column, once they were asked for; else 0 */
-  uint32_t against;   /* forms that they do not have, as far as is known */
+  mbi_devptr scratch; /* holds a mbi_values_scratch */
+  mbi_devptr columns; /* a value for each column, when they have been asked for; else 0 */
+  uint32_t against;   /* forms ruled out so far */
 } mbi_values_search;
 
-typedef struct mbi_extract_tally { /* as the GPU counts them */
+typedef struct mbi_extract_tally { /* as the GPU counts it */
   uint64_t blocks, inside, entries;
-  uint64_t descends; /* not 0: a row does, and the others mean nothing */
+  uint64_t descends; /* not 0: a row descends, and the other fields mean nothing */
 } mbi_extract_tally;
-typedef struct mbi_extract { /* while blocks are made */
+typedef struct mbi_extract { /* state while blocks are made */
   merbit_plan *plan;
-  merbit_view csr; /* without its arrays; after mbi_extract_order nnz counts each place once */
+  merbit_view csr; /* without arrays; when duplicates are found, nnz counts each place once */
   mbi_devptr answers, counts, sums;
 } mbi_extract;
 
@@ -21652,21 +21660,21 @@ enum {
   MBI_TRANSPOSE_STARTS,
   MBI_TRANSPOSE_KERNELS
 };
-/* Entries by column, least significant digits first: keys are columns, and with them go the
- * rows of entries and, where there are values, the places where entries were.
- */
+/* The sort of entries by column, least significant digits first. Keys are columns; the rows of
+ * entries travel along and, if there are values, the places of entries. */
 typedef struct mbi_transposing {
   const mbi_device_csr *from;
   mbi_device_csr *to;
   mbi_program program;
   void *kernels[MBI_TRANSPOSE_KERNELS];   /* CUfunction */
-  int passes, last;                       /* the buffers that the last pass writes to */
+  int passes, last;                       /* the index of the buffers that the last pass writes
+                                           * to */
   uint32_t bits;                          /* of a digit */
-  uint64_t blocks, chunk;                 /* and the entries of each */
-  mbi_devptr space;                       /* all that the plan does not keep */
+  uint64_t blocks, chunk;                 /* blocks, and the entries of each */
+  mbi_devptr space;                       /* holds everything that the plan does not keep */
   uint64_t bytes;                         /* of it */
-  mbi_devptr keys[2], rows[2], places[2]; /* passes write to the one and to the other */
-  mbi_devptr counts, totals;              /* of digits: in each block, and in all */
+  mbi_devptr keys[2], rows[2], places[2]; /* passes write to one and the other in turn */
+  mbi_devptr counts, totals;              /* counts of digits: in each block, and in all */
   merbit_index_type place_type;
 } mbi_transposing;
 
@@ -22019,8 +22027,8 @@ MBI_INTERNAL merbit_status mbi_types_check_address(merbit_context *context, cons
 }
 
 /* ==== >>spmv/shared/semiring.c  semirings: checks, what a plan keeps, what kernels are told ==== */
-/* Products over other semirings than plus-times. Kernels: spmv/shared/semiring.cuh; CPU
- * threads: spmv/cpu/semirings.c. */
+/* Products over semirings other than plus-times: checks and preamble. Kernels:
+ * spmv/shared/semiring.cuh; CPU threads: spmv/cpu/semirings.c. */
 
 MBI_INTERNAL int mbi_plan_has_semiring(const merbit_plan *plan) {
   return plan->desc.semiring != MERBIT_SEMIRING_PLUS_TIMES;
@@ -22033,20 +22041,21 @@ static const char *mbi_semiring_name(merbit_semiring semiring) {
   return names[semiring];
 }
 
-/* How a view becomes a CSR: duplicates are added up only where (+) is +, and where products do
- * not add up in a wider type, for their sums would be rounded to that of the values. */
+/* Returns how a view becomes a CSR. Duplicates are added up only if (+) is +, and if products
+ * do not add up in a wider type, where their sums would be rounded to the values' type. */
 MBI_INTERNAL int mbi_plan_build_flags(const merbit_plan *plan) {
-  return mbi_plan_has_semiring(plan) || plan->type != mbi_plan_accumulator(plan) ? MBI_BUILD_KEEP : 0;
+  return mbi_plan_has_semiring(plan) || plan->type != mbi_plan_accumulator(plan)
+             ? MBI_BUILD_KEEP
+             : 0;
 }
 
-/* For merbit_plan_describe, behind the type. */
+/* Returns the semiring's name for merbit_plan_describe, where it follows the type. */
 MBI_INTERNAL const char *mbi_semiring_label(const merbit_plan *plan) {
   static const char *const labels[] = {"", " min-plus", " max-times", " or-and", " custom"};
   return labels[plan->desc.semiring];
 }
 
-/* ---- Checks -------------------------------------------------------------------------------
- */
+/* ---- Checks ------------------------------------------------------------------------------ */
 
 static int mbi_semiring_method(merbit_method method) {
   return method == MERBIT_METHOD_AUTO || method == MERBIT_METHOD_REFERENCE ||
@@ -22054,7 +22063,7 @@ static int mbi_semiring_method(merbit_method method) {
          method == MERBIT_METHOD_ROWS;
 }
 
-/* After the checks of the type and of the method. */
+/* Checks the semiring of a plan. Call it after the checks of type and method. */
 MBI_INTERNAL merbit_status mbi_semiring_check(merbit_context *context, const merbit_view *view,
                                               const merbit_plan_desc *desc) {
   const merbit_semiring semiring = desc->semiring;
@@ -22097,7 +22106,7 @@ MBI_INTERNAL merbit_status mbi_semiring_check(merbit_context *context, const mer
   return MERBIT_OK;
 }
 
-/* Whether the operators have what a side needs. */
+/* Returns 1 if the operators have what a side needs. */
 MBI_INTERNAL int mbi_semiring_runs(const merbit_plan *plan, merbit_side side) {
   const mbi_operators *o = plan->operators;
   return o == NULL                  ? 1
@@ -22106,7 +22115,7 @@ MBI_INTERNAL int mbi_semiring_runs(const merbit_plan *plan, merbit_side side) {
                                     : o->given.add_f64 != NULL && o->given.multiply_f64 != NULL;
 }
 
-/* The zero as the plan's type has it. */
+/* Checks the zero in the plan's type. */
 static merbit_status mbi_semiring_check_zero(const merbit_plan *plan) {
   const double zero = plan->operators->given.zero, most = (double)FLT_MAX;
   const int finite = zero >= -DBL_MAX && zero <= DBL_MAX;
@@ -22119,14 +22128,13 @@ static merbit_status mbi_semiring_check_zero(const merbit_plan *plan) {
                   mbi_plan_type_text(plan));
 }
 
-/* plan->operators: a copy of the user's, checked. mbi_plan_free releases it. */
+/* Sets plan->operators to a checked copy of the user's. mbi_plan_free releases it. */
 MBI_INTERNAL merbit_status mbi_semiring_take(merbit_plan *plan) {
   static const char *const sums[] = {"a", "b", NULL}, *const products[] = {"a", "x", NULL};
   const merbit_operators *given = plan->desc.operators;
   merbit_context *context = plan->context;
-  merbit_status status;
   mbi_operators *o;
-  plan->desc.operators = NULL; /* the user's from here on */
+  plan->desc.operators = NULL; /* the user's memory, not used from here on */
   if (given == NULL) {
     return MERBIT_OK;
   }
@@ -22138,16 +22146,16 @@ MBI_INTERNAL merbit_status mbi_semiring_take(merbit_plan *plan) {
   plan->operators = o;
   o->given = *given;
   o->given.add = o->given.multiply = NULL;
-  status = mbi_semiring_check_zero(plan);
-  if (status == MERBIT_OK && given->add != NULL) {
-    status =
-        mbi_expression_check(context, "operators.add", given->add, sums, plan->type, o->add);
+  MBI_TRY(mbi_semiring_check_zero(plan));
+  if (given->add != NULL) {
+    MBI_TRY(
+        mbi_expression_check(context, "operators.add", given->add, sums, plan->type, o->add));
   }
-  if (status == MERBIT_OK && given->multiply != NULL) {
-    status = mbi_expression_check(context, "operators.multiply", given->multiply, products,
-                                  plan->type, o->multiply);
+  if (given->multiply != NULL) {
+    MBI_TRY(mbi_expression_check(context, "operators.multiply", given->multiply, products,
+                                 plan->type, o->multiply));
   }
-  if (status == MERBIT_OK && !mbi_semiring_runs(plan, plan->side)) {
+  if (!mbi_semiring_runs(plan, plan->side)) {
     return plan->side == MERBIT_SIDE_CUDA
                ? mbi_fail(context, MERBIT_NOT_SUPPORTED,
                           "the plan is for CUDA, which needs both expressions of "
@@ -22158,11 +22166,10 @@ MBI_INTERNAL merbit_status mbi_semiring_take(merbit_plan *plan) {
                           "plan_desc.operators, add_%s and multiply_%s; give them",
                           mbi_plan_type_text(plan), mbi_plan_type_text(plan));
   }
-  return status;
+  return MERBIT_OK;
 }
 
-/* ---- What kernels are told ------------------------------------------------------------------
- */
+/* ---- What kernels are told --------------------------------------------------------------- */
 
 MBI_INTERNAL void mbi_semiring_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   mbi_preamble_define_int(preamble, "MBK_SEMIRING", (int)plan->desc.semiring);
@@ -22183,7 +22190,7 @@ MBI_INTERNAL double mbi_semiring_zero(const merbit_plan *plan) {
                                                            : 0.0;
 }
 
-/* A scalar in host memory, or NULL. */
+/* Returns the kernel argument for a scalar in host memory, or NULL. */
 MBI_INTERNAL mbi_scalar mbi_semiring_scalar(const merbit_plan *plan, const void *scalar) {
   mbi_scalar made;
   memset(&made, 0, sizeof made);
@@ -22197,7 +22204,7 @@ MBI_INTERNAL mbi_scalar mbi_semiring_scalar(const merbit_plan *plan, const void 
   return made;
 }
 
-/* Whether the old y is read, for all that the host knows of beta, a kernel's argument. */
+/* Returns 1 if the old y may be read, as far as the host knows beta. */
 MBI_INTERNAL int mbi_semiring_adds(const merbit_plan *plan, const void *beta) {
   const mbi_scalar *scalar = (const mbi_scalar *)beta;
   if (plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE) {
@@ -22209,8 +22216,9 @@ MBI_INTERNAL int mbi_semiring_adds(const merbit_plan *plan, const void *beta) {
 }
 
 /* ==== >>spmv/shared/epilogue_table.c  CPU: epilogues that need no function of the user ==== */
-/* On the CPU an epilogue is a function. For these expressions nobody need give one: it is made of
- * the same text that kernels get. */
+/* Epilogue functions for the CPU that merbit brings along. A user must give a function for an
+ * epilogue on the CPU, but not for these expressions: the function is generated from the same
+ * text that kernels get. */
 
 static double mbi_epilogue_dot_sum0(
     double ax, double y, double v0) {
@@ -22434,7 +22442,7 @@ static void mbi_epilogue_rank_f32(void *user, int64_t begin, int64_t end, void *
 }
 
 static const struct {
-  const char *texts[3]; /* of the result and of the sums; NULL as the user's */
+  const char *texts[3]; /* of the result and of the sums; NULL if there is none */
   merbit_epilogue_rows f64, f32;
 } mbi_epilogues[] = {
     {{NULL, "v0 * ax", NULL},
@@ -22451,7 +22459,7 @@ static const struct {
      mbi_epilogue_rank_f32},
 };
 
-/* But for spaces. */
+/* Returns 1 if two texts are equal except for spaces. */
 static int mbi_epilogue_same(const char *a, const char *b) {
   if (a == NULL || b == NULL) {
     return a == b;
@@ -22471,8 +22479,8 @@ static int mbi_epilogue_same(const char *a, const char *b) {
   }
 }
 
-/* The function for an epilogue of these expressions, or NULL. */
-MBI_INTERNAL merbit_epilogue_rows mbi_epilogue_known(const merbit_epilogue *given, merbit_type type) {
+/* Returns the function for an epilogue of these expressions, or NULL. */
+MBI_INTERNAL merbit_epilogue_rows mbi_epilogue_builtin(const merbit_epilogue *given, merbit_type type) {
   size_t i;
   for (i = 0; i < sizeof mbi_epilogues / sizeof mbi_epilogues[0]; i++) {
     if (mbi_epilogue_same(given->result, mbi_epilogues[i].texts[0]) &&
@@ -22485,19 +22493,20 @@ MBI_INTERNAL merbit_epilogue_rows mbi_epilogue_known(const merbit_epilogue *give
 }
 
 /* ==== >>spmv/shared/epilogue.c  epilogues: checks, what kernels are told, room for sums ==== */
-/* Epilogues: what a plan's products make of each row of op(A) x on its way to y, and two sums
- * over all rows. On CUDA by a kernel behind the product, spmv/shared/epilogue.cu; products:
- * spmv/plan/epilogue_product.c. */
+/* Epilogues: a function of each row of op(A) x on its way to y, and two sums over all rows. On
+ * CUDA a kernel runs them after the product (spmv/shared/epilogue.cu);
+ * spmv/plan/epilogue_product.c calls them. */
 
 #define MBI_EPILOGUE_SCALARS 8
-#define MBI_EPILOGUE_RESIDENT 4 /* of a multiprocessor: fewer parts for the last one */
+/* Blocks per multiprocessor: the last block then has fewer sums to add up. */
+#define MBI_EPILOGUE_RESIDENT 4
 
 MBI_INTERNAL int mbi_plan_has_epilogue(const merbit_plan *plan) {
   return plan->epilogue != NULL;
 }
 
-/* That a product moves behind its own: the vectors, y, and y once more where there is a result.
- */
+/* Returns the bytes that an epilogue moves in addition to its product: the vectors and y, and y
+ * again if there is a result. */
 MBI_INTERNAL int64_t mbi_epilogue_stream_bytes(const merbit_plan *plan) {
   const int64_t bytes = plan->csr.rows * (int64_t)mbi_type_size(mbi_plan_accumulator(plan));
   return plan->epilogue == NULL ? 0
@@ -22505,10 +22514,9 @@ MBI_INTERNAL int64_t mbi_epilogue_stream_bytes(const merbit_plan *plan) {
                                            (plan->epilogue->result[0] != '\0'));
 }
 
-/* ---- Checks -------------------------------------------------------------------------------
- */
+/* ---- Checks ------------------------------------------------------------------------------ */
 
-/* After the checks of types, semirings and of several vectors. */
+/* Checks an epilogue. Call it after the checks of types, semirings and several vectors. */
 MBI_INTERNAL merbit_status mbi_epilogue_check(merbit_context *context,
                                               const merbit_plan_desc *desc) {
   const merbit_epilogue *e = desc->epilogue;
@@ -22530,7 +22538,7 @@ MBI_INTERNAL merbit_status mbi_epilogue_check(merbit_context *context,
   return MERBIT_OK;
 }
 
-/* One expression; the result is of the plan's type, sums are double. */
+/* Checks and translates one expression. The result has the plan's type; sums are double. */
 MBI_INTERNAL merbit_status mbi_epilogue_take_one(const merbit_plan *plan, int sum,
                                                  const char *what, const char *source,
                                                  char *text) {
@@ -22559,17 +22567,16 @@ MBI_INTERNAL merbit_status mbi_epilogue_take_one(const merbit_plan *plan, int su
                               sum ? "double" : "MBK_COMPUTE", text);
 }
 
-/* plan->epilogue: a copy of the user's, checked. mbi_plan_free releases it. */
+/* Sets plan->epilogue to a checked copy of the user's. mbi_plan_free releases it. */
 MBI_INTERNAL merbit_status mbi_epilogue_take(merbit_plan *plan, const char *after) {
   const merbit_epilogue *given = plan->desc.epilogue;
   merbit_context *context = plan->context;
-  merbit_status status;
   mbi_epilogue *e;
-  plan->desc.epilogue = NULL; /* the user's from here on */
+  plan->desc.epilogue = NULL; /* the user's memory, not used from here on */
   if (given == NULL) {
     return MERBIT_OK;
   }
-  plan->desc.scalar_memory = MERBIT_MEMORY_DEFAULT; /* of alpha and beta, which do not come */
+  plan->desc.scalar_memory = MERBIT_MEMORY_DEFAULT; /* alpha and beta are not given */
   e = (mbi_epilogue *)mbi_allocate(context, sizeof *e);
   if (e == NULL) {
     return mbi_fail(context, MERBIT_OUT_OF_MEMORY, "no memory for a plan's epilogue");
@@ -22580,34 +22587,28 @@ MBI_INTERNAL merbit_status mbi_epilogue_take(merbit_plan *plan, const char *afte
   e->after = after;
   plan->stops = plan->making.stops;
   if (given->cpu == NULL) {
-    e->given.cpu = mbi_epilogue_known(given, mbi_plan_accumulator(plan));
+    e->given.cpu = mbi_epilogue_builtin(given, mbi_plan_accumulator(plan));
   }
   e->given.result = e->given.sums[0] = e->given.sums[1] = NULL;
-  status = mbi_epilogue_take_one(plan, 0, "epilogue.result", given->result, e->result);
-  if (status == MERBIT_OK) {
-    status = mbi_epilogue_take_one(plan, 1, "epilogue.sums[0]", given->sums[0], e->sums[0]);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_epilogue_take_one(plan, 1, "epilogue.sums[1]", given->sums[1], e->sums[1]);
-  }
-  if (status == MERBIT_OK && plan->side == MERBIT_SIDE_CPU && e->given.cpu == NULL) {
+  MBI_TRY(mbi_epilogue_take_one(plan, 0, "epilogue.result", given->result, e->result));
+  MBI_TRY(mbi_epilogue_take_one(plan, 1, "epilogue.sums[0]", given->sums[0], e->sums[0]));
+  MBI_TRY(mbi_epilogue_take_one(plan, 1, "epilogue.sums[1]", given->sums[1], e->sums[1]));
+  if (plan->side == MERBIT_SIDE_CPU && e->given.cpu == NULL) {
     return mbi_fail(
         context, MERBIT_NOT_SUPPORTED,
         "the plan is for the CPU, which needs the function epilogue.cpu for these expressions; "
         "give it, or use the expressions that EPILOGUES in the manual lists");
   }
-  if (status == MERBIT_OK && plan->side == MERBIT_SIDE_CUDA &&
-      plan->desc.vector_memory == MERBIT_MEMORY_HOST) {
+  if (plan->side == MERBIT_SIDE_CUDA && plan->desc.vector_memory == MERBIT_MEMORY_HOST) {
     return mbi_fail(
         context, MERBIT_NOT_SUPPORTED,
         "plan_desc.vector_memory is MERBIT_MEMORY_HOST, but a plan on CUDA with an epilogue "
         "takes vectors in GPU memory; use MERBIT_MEMORY_DEFAULT and a merbit_buffer");
   }
-  return status;
+  return MERBIT_OK;
 }
 
-/* ---- The kernel ----------------------------------------------------------------------------
- */
+/* ---- The kernel -------------------------------------------------------------------------- */
 
 MBI_INTERNAL void mbi_epilogue_preamble(const mbi_epilogue *e, merbit_type type,
                                         mbi_preamble *preamble) {
@@ -22630,31 +22631,29 @@ MBI_INTERNAL void mbi_epilogue_preamble(const mbi_epilogue *e, merbit_type type,
   }
 }
 
-/* Needs an entered context. */
+/* Compiles the epilogue's kernel. The CUDA context must be current. */
 MBI_INTERNAL merbit_status mbi_epilogue_specialise(merbit_plan *plan) {
   mbi_epilogue *e = plan->epilogue;
   mbi_preamble preamble;
-  merbit_status status;
   mbi_epilogue_preamble(e, mbi_plan_accumulator(plan), &preamble);
-  status = mbi_program_create(plan->context, "spmv/shared/epilogue.cu", &preamble, &e->program);
-  return status == MERBIT_OK
-             ? mbi_program_kernel(plan->context, &e->program, "mbk_epilogue_rows", &e->kernel)
-             : status;
+  MBI_TRY(mbi_program_create(plan->context, "spmv/shared/epilogue.cu", &preamble, &e->program));
+  return mbi_program_kernel(plan->context, &e->program, "mbk_epilogue_rows", &e->kernel);
 }
 
-/* Needs an entered context. */
+/* Releases the epilogue's program. The CUDA context must be current. */
 MBI_INTERNAL void mbi_epilogue_release_cuda(merbit_plan *plan) {
   if (plan->epilogue != NULL) {
     mbi_program_destroy(plan->context, &plan->epilogue->program);
   }
 }
 
-/* ---- Room ----------------------------------------------------------------------------------
- */
+/* ---- Room -------------------------------------------------------------------------------- */
 
-/* For a plan the same each time; a thread takes 16 bytes of each vector at once. */
+/* Returns the number of blocks of the epilogue's kernel, the same in every product of a plan. A
+ * thread loads 16 bytes of each vector at once. */
 MBI_INTERNAL uint64_t mbi_epilogue_blocks(const merbit_plan *plan) {
-  const uint64_t packs = (uint64_t)plan->csr.rows * mbi_type_size(mbi_plan_accumulator(plan)) / 16 + 1;
+  const uint64_t packs =
+      (uint64_t)plan->csr.rows * mbi_type_size(mbi_plan_accumulator(plan)) / 16 + 1;
   const uint64_t blocks = (packs + MBI_EPILOGUE_THREADS - 1) / MBI_EPILOGUE_THREADS;
   const uint64_t resident =
       MBI_EPILOGUE_RESIDENT * (uint64_t)plan->context->device.multiprocessors;
@@ -22674,18 +22673,17 @@ MBI_INTERNAL uint64_t mbi_epilogue_scratch_bytes(const merbit_plan *plan) {
                    (uint64_t)plan->csr.rows * mbi_type_size(mbi_plan_accumulator(plan));
 }
 
-/* What a workspace on the CPU needs beside; mbi_workspace_free releases it. */
-MBI_INTERNAL merbit_status mbi_epilogue_room(merbit_workspace *workspace) {
+/* Allocates a workspace's memory for an epilogue on the CPU. mbi_workspace_free releases it. */
+MBI_INTERNAL merbit_status mbi_epilogue_allocate_sums(merbit_workspace *workspace) {
   const merbit_plan *plan = workspace->plan;
   void *sums = NULL;
-  merbit_status status;
   if (plan->epilogue == NULL) {
     return MERBIT_OK;
   }
-  status = mbi_allocate_array(plan->context, mbi_epilogue_chunks(plan) + 1, 2 * sizeof(double),
-                              "an epilogue's sums", &sums);
+  MBI_TRY(mbi_allocate_array(plan->context, mbi_epilogue_chunks(plan) + 1, 2 * sizeof(double),
+                             "an epilogue's sums", &sums));
   workspace->sums = (double *)sums;
-  return status;
+  return MERBIT_OK;
 }
 
 /* ==== >>spmv/cpu/reference.c  CPU: the sequential row loop ================================ */
@@ -27753,15 +27751,16 @@ MBI_INTERNAL void mbi_blocks_multiply(const merbit_plan *plan, void *scratch, co
 }
 
 /* ==== >>spmv/shared/device_csr.c  a plan's CSR arrays on the GPU ========================== */
-/* Host views are checked and narrowed on the CPU and uploaded; device CSR views are used where
- * they lie, checked and, if their columns are 64-bit, narrowed by spmv/shared/device_csr.cu. */
+/* A plan's CSR on the device. Host views are checked and narrowed on the CPU and uploaded.
+ * Device CSR views are used in place: checked, and narrowed by spmv/shared/device_csr.cu if
+ * their columns are 64-bit. */
 
 MBI_INTERNAL int64_t mbi_arrays_blocks(int64_t count) {
   const int64_t blocks = count / MBI_ARRAYS_THREADS + 1;
   return blocks < MBI_ARRAYS_GRID ? blocks : MBI_ARRAYS_GRID;
 }
 
-/* The specialisation of spmv/shared/device_csr.cu for arrays of these types. */
+/* Compiles spmv/shared/device_csr.cu for arrays of these types. */
 MBI_INTERNAL merbit_status mbi_arrays_program(merbit_context *context,
                                               merbit_index_type offset_type,
                                               merbit_index_type index_type, int base,
@@ -27780,13 +27779,14 @@ MBI_INTERNAL uint64_t mbi_nonempty_blocks_of(int64_t rows) {
   return ((uint64_t)rows + MBI_NONEMPTY_PER_BLOCK - 1) / MBI_NONEMPTY_PER_BLOCK;
 }
 
-/* Of nonempty->counts: four sums, and the offset of each block. */
+/* Returns the bytes of nonempty->counts: four sums, and the offset of each block. */
 MBI_INTERNAL uint64_t mbi_nonempty_bytes(int64_t rows) {
   return (4 + mbi_nonempty_blocks_of(rows)) * sizeof(uint32_t);
 }
 
-/* Find out on the GPU whether the arrays are sound; if not, let the host's check name the
- * culprit. What the answer lies in is kept for the ranks of rows, or of a transpose's. */
+/* Checks device arrays on the GPU. If they are malformed, the host's check names the first bad
+ * entry. The scratch of the answer is kept for counting non-empty rows, or those of a
+ * transpose. */
 static merbit_status mbi_device_csr_check(merbit_context *context, const merbit_view *view,
                                           const mbi_program *program, mbi_device_csr *csr) {
   void *function = NULL;
@@ -27860,34 +27860,29 @@ MBI_INTERNAL merbit_status mbi_array_upload(merbit_context *context, const void 
                                             uint64_t bytes, const char *what,
                                             mbi_device_csr *csr, mbi_devptr *target,
                                             int *owns) {
-  merbit_status status = mbi_device_allocate(context, bytes, what, target);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_device_allocate(context, bytes, what, target));
   *owns = 1;
   csr->bytes += bytes;
   return bytes > 0 ? mbi_device_upload(context, *target, source, (size_t)bytes) : MERBIT_OK;
 }
 
-/* `view` is a checked host CSR with 32-bit columns. */
+/* Uploads `view`, a checked host CSR with 32-bit columns. */
 static merbit_status mbi_device_csr_upload(merbit_context *context, const merbit_view *view,
                                            mbi_device_csr *csr) {
   const uint64_t nnz = (uint64_t)view->nnz;
-  merbit_status status = mbi_array_upload(
-      context, view->row_ptr, ((uint64_t)view->rows + 1) * mbi_index_bytes(view->offset_type),
-      "row_ptr", csr, &csr->row_ptr, &csr->owns_row_ptr);
-  if (status == MERBIT_OK) {
-    status = mbi_array_upload(context, view->col_ind, nnz * sizeof(int32_t), "col_ind", csr,
-                              &csr->col_ind, &csr->owns_col_ind);
+  MBI_TRY(mbi_array_upload(context, view->row_ptr,
+                           ((uint64_t)view->rows + 1) * mbi_index_bytes(view->offset_type),
+                           "row_ptr", csr, &csr->row_ptr, &csr->owns_row_ptr));
+  MBI_TRY(mbi_array_upload(context, view->col_ind, nnz * sizeof(int32_t), "col_ind", csr,
+                           &csr->col_ind, &csr->owns_col_ind));
+  if (view->values != NULL) {
+    MBI_TRY(mbi_array_upload(context, view->values, nnz * mbi_type_size(view->value_type),
+                             "values", csr, &csr->values, &csr->owns_values));
   }
-  if (status == MERBIT_OK && view->values != NULL) {
-    status = mbi_array_upload(context, view->values, nnz * mbi_type_size(view->value_type),
-                              "values", csr, &csr->values, &csr->owns_values);
-  }
-  return status;
+  return MERBIT_OK;
 }
 
-/* `view` is a device CSR whose header has been checked. */
+/* Takes the arrays of `view`, a device CSR whose header has been checked. */
 static merbit_status mbi_device_csr_borrow(merbit_context *context, const merbit_view *view,
                                            int unchecked, mbi_device_csr *csr) {
   const void *arrays[3];
@@ -27934,7 +27929,8 @@ static merbit_status mbi_device_csr_borrow(merbit_context *context, const merbit
   return status;
 }
 
-/* Needs an entered context. After a failure mbi_device_csr_destroy cleans up. */
+/* Makes the device CSR of a view. The CUDA context must be current. On failure the caller runs
+ * mbi_device_csr_destroy. */
 MBI_INTERNAL merbit_status mbi_device_csr_create(merbit_context *context,
                                                  const merbit_view *view, int unchecked,
                                                  mbi_device_csr *csr) {
@@ -27963,13 +27959,13 @@ MBI_INTERNAL void mbi_device_csr_destroy(merbit_context *context, mbi_device_csr
   mbi_device_release(context, csr->scratch);
 }
 
-/* Of a CSR's columns and values, read once. */
+/* Returns the bytes of a CSR's columns and values, each read once. */
 MBI_INTERNAL uint64_t mbi_device_csr_stream_bytes(const merbit_plan *plan) {
   return plan->device.nnz * (sizeof(int32_t) + mbi_value_bytes(plan)) +
          mbi_value_bytes_once(plan);
 }
 
-/* What every product kernel is told of a plan. */
+/* Defines the macros that every product kernel gets from a plan. */
 MBI_INTERNAL void mbi_plan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   const char *sums = mbi_type_device(mbi_plan_accumulator(plan));
   memset(preamble, 0, sizeof *preamble);
@@ -27997,19 +27993,21 @@ MBI_INTERNAL void mbi_plan_preamble(const merbit_plan *plan, mbi_preamble *pream
 }
 
 /* ==== >>spmv/gpu/merbit/merbit.c  CUDA: merge-path tiles with packed lanes ================ */
-/* ---- Encode: from the plan's wishes to sizes
- * -------------------------------------------------- */
+/* MERBIT on the host: sizes, building TILE, launches. spmv/gpu/merbit/merbit.cu describes
+ * the method. */
+
+/* ---- Encode: from the plan's wishes to sizes --------------------------------------------- */
 
 /* Returns the state of a plan by this method. */
 MBI_INTERNAL mbi_merbit *mbi_merbit_of(const merbit_plan *plan) {
   return (mbi_merbit *)plan->state;
 }
 
-/* Blocks of 512 threads over neighbouring tiles share more of x in L1; below this many for each
- * multiprocessor, smaller ones spread the work better. */
+/* Blocks of 512 threads over neighbouring tiles share more of x in L1. With fewer such blocks
+ * per multiprocessor than this, smaller ones balance the work better. */
 #define MBI_MERBIT_FEW_BLOCKS 8
 
-/* ceil(log2(value)) for value >= 1. */
+/* Returns ceil(log2(value)) for value >= 1. */
 MBI_INTERNAL int mbi_log2_ceiling(uint64_t value) {
   int bits = 0;
   while (((uint64_t)1 << bits) < value) {
@@ -28023,7 +28021,8 @@ static uint64_t mbi_merbit_blocks(const mbi_merbit *m) {
   return (m->tiles + block_tiles - 1) / block_tiles;
 }
 
-/* Sizes of the specialisation; fails where a lane does not fit 64 bits or a block the GPU. */
+/* Computes the sizes of the specialisation. Fails if a lane's descriptor does not fit 64 bits,
+ * or a block the GPU. */
 MBI_INTERNAL merbit_status mbi_merbit_size(merbit_plan *plan) {
   mbi_merbit *m = mbi_merbit_of(plan);
   merbit_context *context = plan->context;
@@ -28072,7 +28071,7 @@ MBI_INTERNAL merbit_status mbi_merbit_size(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* Dynamic shared memory as spmv/gpu/merbit/merbit.cu lays it out. */
+/* Returns the bytes of dynamic shared memory, as spmv/gpu/merbit/merbit.cu lays it out. */
 MBI_INTERNAL unsigned mbi_merbit_product_shared(const mbi_merbit *m, merbit_type type) {
   const size_t groups = (size_t)(m->threads / m->omega);
   return (unsigned)(mbi_type_size(type) * ((size_t)(m->threads * m->sigma) + groups) +
@@ -28084,8 +28083,7 @@ MBI_INTERNAL unsigned mbi_merbit_build_shared(const mbi_merbit *m) {
   return (unsigned)((size_t)(MBI_MERBIT_BUILD_THREADS / m->omega * words) * sizeof(uint32_t));
 }
 
-/* ---- Specialise: one program with the three kernels
- * ------------------------------------------- */
+/* ---- Specialise: one program with the three kernels -------------------------------------- */
 
 MBI_INTERNAL void mbi_merbit_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   const mbi_merbit *m = mbi_merbit_of(plan);
@@ -28105,7 +28103,6 @@ static merbit_status mbi_merbit_specialise(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const unsigned shared = mbi_merbit_product_shared(m, plan->type);
   mbi_preamble preamble;
-  merbit_status status;
   if (shared > (unsigned)context->device.shared_bytes_per_block) {
     return mbi_fail(
         context, MERBIT_INVALID_ARGUMENT,
@@ -28115,26 +28112,19 @@ static merbit_status mbi_merbit_specialise(merbit_plan *plan) {
         context->device.shared_bytes_per_block);
   }
   mbi_merbit_preamble(plan, &preamble);
-  status = mbi_program_create(context, "spmv/gpu/merbit/merbit.cu", &preamble, &plan->program);
-  if (status == MERBIT_OK) {
-    status = mbi_program_kernel(context, &plan->program, "mbk_merbit_build", &m->build);
+  MBI_TRY(mbi_program_create(context, "spmv/gpu/merbit/merbit.cu", &preamble, &plan->program));
+  MBI_TRY(mbi_program_kernel(context, &plan->program, "mbk_merbit_build", &m->build));
+  MBI_TRY(mbi_program_kernel(context, &plan->program, "mbk_merbit_product", &m->product));
+  if (!m->dual) {
+    MBI_TRY(mbi_program_kernel(context, &plan->program, "mbk_merbit_fixup", &m->fixup));
   }
-  if (status == MERBIT_OK) {
-    status = mbi_program_kernel(context, &plan->program, "mbk_merbit_product", &m->product);
-  }
-  if (status == MERBIT_OK && !m->dual) {
-    status = mbi_program_kernel(context, &plan->program, "mbk_merbit_fixup", &m->fixup);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_reserve_shared(context, m->product, "mbk_merbit_product", shared);
-  }
-  return status;
+  MBI_TRY(mbi_device_reserve_shared(context, m->product, "mbk_merbit_product", shared));
+  return MERBIT_OK;
 }
 
-/* ---- Launch: build TILE once, then products
- * --------------------------------------------------- */
+/* ---- Launch: build TILE once, then products ---------------------------------------------- */
 
-/* Enqueue the TILE kernel. */
+/* Launches the kernel that builds TILE. */
 MBI_INTERNAL merbit_status mbi_merbit_build(merbit_plan *plan, void *stream) {
   mbi_merbit *m = mbi_merbit_of(plan);
   const uint64_t block_tiles = (uint64_t)(MBI_MERBIT_BUILD_THREADS / m->omega);
@@ -28152,47 +28142,42 @@ MBI_INTERNAL merbit_status mbi_merbit_build(merbit_plan *plan, void *stream) {
                            arguments);
 }
 
-/* Bytes of the carries of one product in flight. */
+/* Returns the bytes of the carries of one product. */
 MBI_INTERNAL uint64_t mbi_merbit_carry_bytes(const merbit_plan *plan) {
-  return mbi_merbit_of(plan)->dual ? 0 : 2 * mbi_merbit_of(plan)->blocks * mbi_type_size(plan->type);
+  return mbi_merbit_of(plan)->dual
+             ? 0
+             : 2 * mbi_merbit_of(plan)->blocks * mbi_type_size(plan->type);
 }
 
-/* Everything of MERBIT for the matrix in plan->device. After a failure mbi_merbit_destroy
- * cleans up. */
+/* Builds MERBIT's arrays for plan->device. On failure the caller runs mbi_merbit_destroy. */
 static merbit_status mbi_merbit_create(merbit_plan *plan) {
   mbi_merbit *m = mbi_merbit_of(plan);
   merbit_context *context = plan->context;
   uint64_t coordinates, descriptors;
-  merbit_status status = mbi_merbit_size(plan);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_merbit_size(plan));
   coordinates = (m->tiles + 1) * (uint64_t)m->tile_bytes;
   descriptors = m->tiles * (uint64_t)m->omega * (uint64_t)(m->descriptor_bits / 8);
   plan->schedule_bytes = 2 * coordinates + descriptors;
   plan->stream_bytes = plan->schedule_bytes + mbi_device_csr_stream_bytes(plan) +
                        2 * mbi_merbit_carry_bytes(plan);
-  status = mbi_merbit_specialise(plan);
-  if (status == MERBIT_OK) {
+  MBI_TRY(mbi_merbit_specialise(plan));
+  {
     mbi_devptr *const parts[] = {&m->tile_x, &m->tile_y, &m->lane_desc};
     const uint64_t bytes[] = {coordinates, coordinates, descriptors};
-    status = mbi_device_allocate_parts(context, "lane descriptors", 3, parts, bytes);
+    MBI_TRY(mbi_device_allocate_parts(context, "lane descriptors", 3, parts, bytes));
   }
-  if (status == MERBIT_OK) {
-    status = mbi_merbit_build(plan, NULL);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_synchronize(context, NULL);
-  }
-  return status;
+  MBI_TRY(mbi_merbit_build(plan, NULL));
+  MBI_TRY(mbi_device_synchronize(context, NULL));
+  return MERBIT_OK;
 }
 
 static void mbi_merbit_destroy(merbit_plan *plan) {
-  mbi_device_release(plan->context, mbi_merbit_of(plan)->tile_x); /* and what is behind it */
+  /* And the arrays allocated with it. */
+  mbi_device_release(plan->context, mbi_merbit_of(plan)->tile_x);
   mbi_program_destroy(plan->context, &plan->program);
 }
 
-/* The arguments that both commits share; `arguments` has room for 13. */
+/* Sets the arguments that both commits share; `arguments` has space for 13. */
 static void mbi_merbit_arguments(merbit_plan *plan, mbi_devptr *x, mbi_devptr *y,
                                  void **arguments) {
   mbi_merbit *m = mbi_merbit_of(plan);
@@ -28207,8 +28192,8 @@ static void mbi_merbit_arguments(merbit_plan *plan, mbi_devptr *x, mbi_devptr *y
   arguments[8] = &m->tiles;
 }
 
-/* y = alpha A x + beta y: product and fix-up. `alpha` and `beta` point to what the kernels
- * take: a value, or a device pointer where scalars live on the device. */
+/* Launches y = alpha A x + beta y: product and fix-up. `alpha` and `beta` point to the kernels'
+ * arguments: a value, or a device pointer if scalars live on the device. */
 static merbit_status mbi_merbit_multiply(merbit_plan *plan, mbi_devptr carries,
                                          const void *alpha, mbi_devptr x, const void *beta,
                                          mbi_devptr y, void *stream) {
@@ -28245,9 +28230,9 @@ static merbit_status mbi_merbit_multiply(merbit_plan *plan, mbi_devptr carries,
       stream, arguments);
 }
 
-/* y = A x, with y zero where blocks share rows (all zero before the first call); leaves z so
- * for the next call, which swaps the two (section 4.2 (3)). Not bitwise stable where a row
- * spans three blocks. */
+/* Launches y = A x. y must be zero where blocks share rows (all zero before the first call).
+ * The product zeroes the same entries of z for the next call, which swaps the two (section 4.2
+ * (3)). Not bitwise repeatable if a row spans three blocks. */
 MBI_INTERNAL merbit_status mbi_merbit_multiply_dual(merbit_plan *plan, mbi_devptr x,
                                                     mbi_devptr y, mbi_devptr z, void *stream) {
   mbi_merbit *m = mbi_merbit_of(plan);
@@ -28260,8 +28245,7 @@ MBI_INTERNAL merbit_status mbi_merbit_multiply_dual(merbit_plan *plan, mbi_devpt
                            arguments);
 }
 
-/* ---- Describe
- * --------------------------------------------------------------------------------- */
+/* ---- Describe ---------------------------------------------------------------------------- */
 
 static void mbi_merbit_info(const merbit_plan *plan, merbit_plan_info *info) {
   const mbi_merbit *m = mbi_merbit_of(plan);
@@ -28280,27 +28264,24 @@ static int mbi_merbit_describe(const merbit_plan *plan, char *text, size_t size)
                   m->dual ? "dual-buffer" : "carry-out");
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_merbit_method = {sizeof(mbi_merbit), mbi_merbit_create,
-                                                        mbi_merbit_destroy,
-                                                        mbi_merbit_carry_bytes,
-                                                        mbi_merbit_multiply,
-                                                        mbi_merbit_info,
-                                                        mbi_merbit_describe,
-                                                        NULL};
+MBI_INTERNAL const mbi_cuda_method mbi_merbit_method = {
+    sizeof(mbi_merbit),  mbi_merbit_create, mbi_merbit_destroy,  mbi_merbit_carry_bytes,
+    mbi_merbit_multiply, mbi_merbit_info,   mbi_merbit_describe, NULL};
 
 /* ==== >>spmv/shared/nonempty_rows.c  which rows of a device CSR hold something ============ */
-/* Which rows hold something, and how even they are: the GPU counts, and lists them where some
- * are empty and the method asks. */
+/* Counts on the GPU which rows are non-empty and how even they are, and lists them if some are
+ * empty and the method asks for it. */
+
 #define MBI_NONEMPTY_SAMPLES 128 /* windows of nonzeros at most */
 #define MBI_NONEMPTY_THREADS 1024
 #define MBI_NONEMPTY_BLOCK_SAMPLES 4096        /* rows */
 #define MBI_NONEMPTY_COLUMN_SAMPLES (8u << 20) /* nonzeros */
-/* Bytes up to which an array stays that only making a plan needs: to allocate and release one
- * costs as much as a product or more. */
+/* Arrays that only making a plan needs stay if they are at most this many bytes: allocating and
+ * releasing one costs as much as a product or more. */
 #define MBI_NONEMPTY_SMALL (16u << 20)
 
-/* What the plan's products do not need, unless it is small: the choice and the method are made.
- */
+/* Releases what products do not need, unless it is small. The choice and the method must be
+ * made. */
 MBI_INTERNAL void mbi_nonempty_finish(merbit_context *context, mbi_nonempty_rows *nonempty) {
   if (nonempty->column_bytes > MBI_NONEMPTY_SMALL) {
     mbi_device_release(context, nonempty->column_counts);
@@ -28320,15 +28301,15 @@ MBI_INTERNAL void mbi_nonempty_destroy(merbit_context *context, mbi_nonempty_row
   mbi_device_release(context, nonempty->column_counts);
   mbi_device_release(context, nonempty->counts);
   if (nonempty->row_id != 0) {
-    mbi_device_release(context, nonempty->row_id); /* and what is behind it */
+    mbi_device_release(context, nonempty->row_id); /* and the arrays allocated with it */
   }
   memset(nonempty, 0, sizeof *nonempty);
 }
 
-/* Counts, then their sum, the sum of the slices' widths and the longest row. Needs an entered
- * context. After a failure mbi_nonempty_destroy cleans up. */
+/* Counts the non-empty rows, their sum, the sum of the slices' widths and the longest row. The
+ * CUDA context must be current. On failure the caller runs mbi_nonempty_destroy. */
 static merbit_status mbi_nonempty_create(merbit_context *context, mbi_device_csr *csr,
-                                      mbi_nonempty_rows *nonempty) {
+                                         mbi_nonempty_rows *nonempty) {
   void *count = NULL, *offsets = NULL, *arguments[6];
   uint64_t rows = csr->rows, blocks = mbi_nonempty_blocks_of((int64_t)rows);
   mbi_devptr row_ptr = csr->row_ptr, total, longest, widths;
@@ -28353,10 +28334,10 @@ static merbit_status mbi_nonempty_create(merbit_context *context, mbi_device_csr
   csr->scratch = 0;
   if (status == MERBIT_OK && nonempty->counts == 0) {
     nonempty->counts_bytes = mbi_nonempty_bytes((int64_t)rows);
-    status =
-        mbi_device_allocate(context, nonempty->counts_bytes, "counts of rows", &nonempty->counts);
+    status = mbi_device_allocate(context, nonempty->counts_bytes, "counts of rows",
+                                 &nonempty->counts);
   }
-  widths = nonempty->counts; /* 64 bits, so it comes first */
+  widths = nonempty->counts; /* first, because it has 64 bits */
   total = widths + 2 * sizeof(uint32_t);
   longest = total + sizeof(uint32_t);
   nonempty->offsets = widths + sizeof answer;
@@ -28392,14 +28373,16 @@ static merbit_status mbi_nonempty_create(merbit_context *context, mbi_device_csr
   return MERBIT_OK;
 }
 
-/* Rows of nearly equal length: slices of 32, filled up, hold an eighth more at most. */
+/* Returns 1 if rows are of nearly equal length: slices of 32 rows hold at most an eighth of
+ * padding. */
 MBI_INTERNAL int mbi_nonempty_equal(const merbit_plan *plan) {
   return plan->nonempty.slots <= plan->device.nnz + plan->device.nnz / 8;
 }
 
-/* Samples of the columns; after mbi_nonempty_create, of a matrix with nonzeros. */
-MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_context *context, const mbi_device_csr *csr,
-                                            merbit_type type, mbi_nonempty_rows *nonempty) {
+/* Samples the columns. Call it after mbi_nonempty_create, for a matrix with nonzeros. */
+MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_context *context,
+                                               const mbi_device_csr *csr, merbit_type type,
+                                               mbi_nonempty_rows *nonempty) {
   mbi_devptr row_ptr = csr->row_ptr, col_ind = csr->col_ind, narrow;
   uint64_t row_count = csr->rows, nnz = csr->nnz;
   const uint64_t window = nnz < MBI_NONEMPTY_WINDOW ? nnz : MBI_NONEMPTY_WINDOW;
@@ -28409,7 +28392,7 @@ MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_context *context, const mb
   void *sample = NULL, *arguments[7];
   merbit_status status =
       mbi_program_kernel(context, &nonempty->program, "mbk_arrays_sample", &sample);
-  if (status == MERBIT_OK) { /* where the sums were, which are known */
+  if (status == MERBIT_OK) { /* in place of the sums, which have been read */
     status = mbi_device_zero(context, nonempty->counts, sizeof answer, NULL);
   }
   narrow = nonempty->counts + sizeof answer[0];
@@ -28421,9 +28404,9 @@ MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_context *context, const mb
   arguments[5] = &nonempty->counts;
   arguments[6] = &narrow;
   if (status == MERBIT_OK) {
-    status = mbi_device_launch(context, sample, "mbk_arrays_sample", 2 * (int64_t)samples,
-                               MBI_NONEMPTY_THREADS,
-                               (unsigned)(MBI_NONEMPTY_TABLE * sizeof(uint32_t)), NULL, arguments);
+    status = mbi_device_launch(
+        context, sample, "mbk_arrays_sample", 2 * (int64_t)samples, MBI_NONEMPTY_THREADS,
+        (unsigned)(MBI_NONEMPTY_TABLE * sizeof(uint32_t)), NULL, arguments);
   }
   if (status == MERBIT_OK) {
     status = mbi_device_download(context, answer, nonempty->counts, sizeof answer);
@@ -28433,26 +28416,27 @@ MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_context *context, const mb
   return status;
 }
 
-/* Whether the columns are the rows of a CSR in GPU memory, of which the plan is the transpose.
- */
-static int mbi_nonempty_know_columns(const merbit_plan *plan) {
+/* Returns 1 if the plan is the transpose of a CSR in GPU memory, whose rows are then its
+ * columns. */
+static int mbi_nonempty_has_column_offsets(const merbit_plan *plan) {
   const merbit_view *given = &plan->given;
   return plan->transpose.on_gpu && given->format == MERBIT_CSR &&
          given->memory == MERBIT_MEMORY_DEVICE &&
          given->offset_type == plan->device.offset_type;
 }
 
-/* plan->nonempty.column_counts, which are zero. */
+/* Fills plan->nonempty.column_counts, which must be zero. */
 static merbit_status mbi_nonempty_launch_columns(merbit_plan *plan) {
   merbit_context *context = plan->context;
-  const int known = mbi_nonempty_know_columns(plan);
-  const char *name = known ? "mbk_arrays_lengths" : "mbk_arrays_columns";
+  const int by_offsets = mbi_nonempty_has_column_offsets(plan);
+  const char *name = by_offsets ? "mbk_arrays_lengths" : "mbk_arrays_columns";
   mbi_devptr row_ptr = mbi_device_address(plan->given.row_ptr);
   uint32_t stride = (uint32_t)(plan->device.nnz / MBI_NONEMPTY_COLUMN_SAMPLES) + 1;
   void *kernel = NULL, *arguments[4];
-  const merbit_status status = mbi_program_kernel(context, &plan->nonempty.program, name, &kernel);
-  arguments[0] = known ? (void *)&row_ptr : (void *)&plan->device.col_ind;
-  arguments[1] = known ? (void *)&plan->device.cols : (void *)&plan->device.nnz;
+  const merbit_status status =
+      mbi_program_kernel(context, &plan->nonempty.program, name, &kernel);
+  arguments[0] = by_offsets ? (void *)&row_ptr : (void *)&plan->device.col_ind;
+  arguments[1] = by_offsets ? (void *)&plan->device.cols : (void *)&plan->device.nnz;
   arguments[2] = &stride;
   arguments[3] = &plan->nonempty.column_counts;
   return status != MERBIT_OK
@@ -28460,19 +28444,20 @@ static merbit_status mbi_nonempty_launch_columns(merbit_plan *plan) {
              : mbi_device_launch(
                    context, kernel, name,
                    mbi_arrays_blocks(
-                       (int64_t)(known ? plan->device.cols : plan->device.nnz / stride)),
+                       (int64_t)(by_offsets ? plan->device.cols : plan->device.nnz / stride)),
                    MBI_ARRAYS_THREADS, 0, NULL, arguments);
 }
 
-/* How many columns of a sample of the nonzeros are counted how often. `bins` has
- * MBI_NONEMPTY_BINS words, the last for all that are counted more often. */
+/* Writes to bins[n] how many columns a sample of the nonzeros meets n times. `bins` has
+ * MBI_NONEMPTY_BINS words, the last for all that are met more often. */
 static merbit_status mbi_nonempty_count_columns(merbit_plan *plan, uint32_t *bins) {
   merbit_context *context = plan->context;
   mbi_nonempty_rows *nonempty = &plan->nonempty;
   const uint64_t bytes = (plan->device.cols + MBI_NONEMPTY_BINS) * sizeof(uint32_t);
   void *bin = NULL, *arguments[3];
   mbi_devptr found = 0;
-  merbit_status status = mbi_program_kernel(context, &nonempty->program, "mbk_arrays_bins", &bin);
+  merbit_status status =
+      mbi_program_kernel(context, &nonempty->program, "mbk_arrays_bins", &bin);
   if (status == MERBIT_OK && nonempty->column_counts == 0) {
     status = mbi_device_allocate(context, bytes, "counts of columns", &nonempty->column_counts);
   }
@@ -28489,9 +28474,9 @@ static merbit_status mbi_nonempty_count_columns(merbit_plan *plan, uint32_t *bin
   arguments[1] = &plan->device.cols;
   arguments[2] = &found;
   if (status == MERBIT_OK) {
-    status = mbi_device_launch(context, bin, "mbk_arrays_bins",
-                               2 * (int64_t)context->device.multiprocessors, MBI_ARRAYS_THREADS,
-                               (unsigned)(MBI_NONEMPTY_BINS * sizeof(uint32_t)), NULL, arguments);
+    status = mbi_device_launch(
+        context, bin, "mbk_arrays_bins", 2 * (int64_t)context->device.multiprocessors,
+        MBI_ARRAYS_THREADS, (unsigned)(MBI_NONEMPTY_BINS * sizeof(uint32_t)), NULL, arguments);
   }
   if (status == MERBIT_OK) {
     status = mbi_device_download(context, bins, found, MBI_NONEMPTY_BINS * sizeof(uint32_t));
@@ -28504,14 +28489,15 @@ static merbit_status mbi_nonempty_count_columns(merbit_plan *plan, uint32_t *bin
   return status;
 }
 
-/* The fullest columns, at most `room` of them and each with two nonzeros of the sample or more:
- * how often they are counted at least, and their share of the `sampled` nonzeros. */
-MBI_INTERNAL void mbi_nonempty_take_hubs(mbi_nonempty_rows *nonempty, const uint32_t *bins, uint64_t sampled,
-                                      uint64_t room) {
+/* Sets hub_least and hub_share for the fullest columns, at most `capacity` of them and each
+ * with two nonzeros of the sample or more: the least count of a hub, and the hubs' share of the
+ * `sampled` nonzeros. */
+MBI_INTERNAL void mbi_nonempty_take_hubs(mbi_nonempty_rows *nonempty, const uint32_t *bins,
+                                         uint64_t sampled, uint64_t capacity) {
   uint64_t hubs = 0, cold = 0;
   uint32_t n;
   nonempty->hub_least = MBI_NONEMPTY_BINS;
-  for (n = MBI_NONEMPTY_BINS; n-- > 2 && hubs + bins[n] <= room;) {
+  for (n = MBI_NONEMPTY_BINS; n-- > 2 && hubs + bins[n] <= capacity;) {
     hubs += bins[n];
     nonempty->hub_least = n;
   }
@@ -28521,27 +28507,26 @@ MBI_INTERNAL void mbi_nonempty_take_hubs(mbi_nonempty_rows *nonempty, const uint
   nonempty->hub_share = hubs > 0 && cold < sampled ? 1.0 - (double)cold / (double)sampled : 0.0;
 }
 
-/* plan->nonempty.hub_least and hub_share, unless they are known and the counts are still there. */
-MBI_INTERNAL merbit_status mbi_nonempty_columns(merbit_plan *plan, uint64_t room) {
+/* Computes plan->nonempty.hub_least and hub_share, unless they are known and the counts
+ * still exist. */
+MBI_INTERNAL merbit_status mbi_nonempty_columns(merbit_plan *plan, uint64_t capacity) {
   uint32_t bins[MBI_NONEMPTY_BINS];
   const uint64_t nnz = plan->device.nnz, stride = nnz / MBI_NONEMPTY_COLUMN_SAMPLES + 1;
-  merbit_status status;
   if (nnz == 0 || (plan->nonempty.column_counts != 0 && !plan->nonempty.columns_coded)) {
     return MERBIT_OK;
   }
-  status = mbi_nonempty_count_columns(plan, bins);
-  if (status == MERBIT_OK) {
-    mbi_nonempty_take_hubs(&plan->nonempty, bins, nnz / stride, room);
-  }
-  return status;
+  MBI_TRY(mbi_nonempty_count_columns(plan, bins));
+  mbi_nonempty_take_hubs(&plan->nonempty, bins, nnz / stride, capacity);
+  return MERBIT_OK;
 }
 
-/* What speaks against full blocks in `count` rows, evenly spread: bits of heights and of
+/* Finds what rules out full blocks in `count` rows, evenly spread: bits of heights and of
  * widths. */
-static merbit_status mbi_nonempty_against(merbit_plan *plan, uint64_t count, uint32_t *against) {
+static merbit_status mbi_nonempty_against(merbit_plan *plan, uint64_t count,
+                                          uint32_t *against) {
   merbit_context *context = plan->context;
   uint64_t step = plan->device.rows / count;
-  mbi_devptr answer = plan->nonempty.counts; /* its sums are known */
+  mbi_devptr answer = plan->nonempty.counts; /* in place of the sums, which have been read */
   void *kernel = NULL, *arguments[6];
   merbit_status status =
       mbi_program_kernel(context, &plan->nonempty.program, "mbk_arrays_blocks", &kernel);
@@ -28565,16 +28550,16 @@ static merbit_status mbi_nonempty_against(merbit_plan *plan, uint64_t count, uin
              : status;
 }
 
-/* The largest blocks, up to 16 x 16, of which the matrix wholly consists, in plan->nonempty; 1 x 1
- * where there are no larger ones. Some rows are looked at first, which rules most matrices out.
- */
+/* Writes to plan->nonempty the largest blocks, up to 16 x 16, of which the whole matrix
+ * consists; 1 x 1 if there are none. A sample of rows comes first, because it rules out most
+ * matrices. */
 MBI_INTERNAL merbit_status mbi_nonempty_blocks(merbit_plan *plan) {
   const uint64_t rows = plan->device.rows;
   uint64_t count = rows < MBI_NONEMPTY_BLOCK_SAMPLES ? rows : MBI_NONEMPTY_BLOCK_SAMPLES;
   uint32_t against[2] = {0, 0};
   int n;
   if (plan->nonempty.block_rows != 0) {
-    return MERBIT_OK; /* known */
+    return MERBIT_OK; /* computed before */
   }
   plan->nonempty.block_rows = plan->nonempty.block_cols = 1;
   for (; plan->device.nnz > 0; count = rows) {
@@ -28594,13 +28579,13 @@ MBI_INTERNAL merbit_status mbi_nonempty_blocks(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* A number of the structure, after mbi_nonempty_create. */
+/* Computes a hash of the structure. Call it after mbi_nonempty_create. */
 MBI_INTERNAL merbit_status mbi_nonempty_hash(merbit_plan *plan, uint64_t *hash) {
   merbit_context *context = plan->context;
   const uint64_t most =
       plan->device.nnz > plan->device.rows ? plan->device.nnz : plan->device.rows;
   void *kernel = NULL, *arguments[5];
-  mbi_devptr sum = plan->nonempty.counts; /* its sums are known */
+  mbi_devptr sum = plan->nonempty.counts; /* in place of the sums, which have been read */
   merbit_status status =
       mbi_program_kernel(context, &plan->nonempty.program, "mbk_arrays_hash", &kernel);
   if (status == MERBIT_OK) {
@@ -28619,25 +28604,27 @@ MBI_INTERNAL merbit_status mbi_nonempty_hash(merbit_plan *plan, uint64_t *hash) 
   return status == MERBIT_OK ? mbi_device_download(context, hash, sum, sizeof *hash) : status;
 }
 
-/* Returns whether 32 bits number the plan's rows and have a number left that is none. */
+/* Returns 1 if 32 bits can number the plan's rows, with one number left over to mean none. */
 MBI_INTERNAL int mbi_nonempty_fit(const merbit_plan *plan) {
   return plan->device.rows < UINT32_MAX;
 }
 
-/* For a method, unless the choice has counted already. */
+/* Counts the rows for a method, unless the choice has done so. */
 MBI_INTERNAL merbit_status mbi_nonempty_need(merbit_plan *plan) {
   return plan->nonempty.row_start != 0
              ? MERBIT_OK
              : mbi_nonempty_create(plan->context, &plan->device, &plan->nonempty);
 }
 
-/* List the rows; after mbi_nonempty_create, where some are empty. A failure changes nothing. */
-MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_context *context, const mbi_device_csr *csr,
-                                             mbi_nonempty_rows *nonempty) {
+/* Lists the rows. Call it after mbi_nonempty_create, if some rows are empty. On failure nothing
+ * changes. */
+MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_context *context,
+                                                const mbi_device_csr *csr,
+                                                mbi_nonempty_rows *nonempty) {
   const uint64_t starts = (nonempty->count + 1) * mbi_index_bytes(csr->offset_type);
-  const uint64_t ids = (nonempty->count + 1) * sizeof(uint32_t); /* never none */
+  const uint64_t ids = (nonempty->count + 1) * sizeof(uint32_t); /* at least one */
   const uint64_t empties = (csr->rows - nonempty->count) * sizeof(uint32_t);
-  const int apart = starts > MBI_NONEMPTY_SMALL; /* it goes when the plan is made */
+  const int apart = starts > MBI_NONEMPTY_SMALL; /* released when the plan is made */
   uint64_t row_count = csr->rows;
   mbi_devptr row_ptr = csr->row_ptr, row_id = 0, row_start = 0, empty_id = 0;
   mbi_devptr *const parts[] = {&row_id, &empty_id, &row_start};
@@ -28646,7 +28633,7 @@ MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_context *context, const m
   merbit_status status =
       mbi_program_kernel(context, &nonempty->program, "mbk_arrays_compact", &compact);
   if (status == MERBIT_OK) {
-    status = mbi_device_allocate_parts(context, "ranks of rows", apart ? 2 : 3, parts, bytes);
+    status = mbi_device_allocate_parts(context, "lists of rows", apart ? 2 : 3, parts, bytes);
   }
   if (status == MERBIT_OK && apart) {
     status = mbi_device_allocate(context, starts, "starts of rows", &row_start);
@@ -28658,8 +28645,9 @@ MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_context *context, const m
   arguments[4] = &row_start;
   arguments[5] = &empty_id;
   if (status == MERBIT_OK) {
-    status = mbi_device_launch(context, compact, "mbk_arrays_compact", (int64_t)nonempty->blocks,
-                               256, (unsigned)(8 * sizeof(uint32_t)), NULL, arguments);
+    status =
+        mbi_device_launch(context, compact, "mbk_arrays_compact", (int64_t)nonempty->blocks,
+                          256, (unsigned)(8 * sizeof(uint32_t)), NULL, arguments);
   }
   if (status != MERBIT_OK) {
     mbi_device_release(context, row_id);
@@ -28747,6 +28735,8 @@ MBI_INTERNAL double mbi_walk(const merbit_plan *plan, double at_once, int loads)
 }
 
 /* ==== >>spmv/gpu/scan/sizes.c  CUDA: how the scan cuts a matrix into tiles and blocks ===== */
+/* Sizes of SCAN: steps, packs, threads, and whether blocks own whole rows. */
+
 /* ---- Encode: from the plan's wishes to sizes --------------------------------------------- */
 
 /* Returns the state of a plan by this method. */
@@ -28754,39 +28744,40 @@ MBI_INTERNAL mbi_scan_schedule *mbi_scan_of(const merbit_plan *plan) {
   return (mbi_scan_schedule *)plan->state;
 }
 
-/* Nonzeros of 16 bytes of sums. */
+/* Returns the nonzeros whose accumulators take 16 bytes. */
 MBI_INTERNAL int mbi_scan_widest(merbit_type type) {
   return (int)(16 / mbi_type_size(type));
 }
 
-/* Whether columns and values can be loaded 16 bytes at once. */
+/* Returns 1 if columns and values can be loaded 16 bytes at a time. */
 MBI_INTERNAL int mbi_scan_aligned(const merbit_plan *plan) {
   return (plan->device.col_ind | plan->device.values) % 16 == 0;
 }
 
-/* Whether values come by the number of a row or from a table, which takes registers. */
+/* Returns 1 if values are stored per row or in a table: looking them up takes registers. */
 static int mbi_scan_looks_up(const merbit_plan *plan) {
   return plan->device.form == MBI_VALUES_ROW || plan->device.form == MBI_VALUES_TABLE;
 }
 
-/* Blocks that leave registers for what a lane holds, without spilling. For 9.0 NVRTC gets by
- * with 40 of them for a pack of 16 bytes more than elsewhere, but not where values are
- * looked up; blocks that take whole rows need more. */
+/* Returns the blocks per multiprocessor that leave enough registers for a lane, without
+ * spilling. For compute capability 9.0 NVRTC needs 40 registers for a pack of 16 bytes more
+ * than elsewhere, except where values are looked up. Blocks that own whole rows need more. */
 MBI_INTERNAL int mbi_scan_resident(const merbit_plan *plan) {
   const int packs = mbi_scan_of(plan)->steps / mbi_scan_widest(mbi_plan_accumulator(plan)),
             threads = mbi_scan_of(plan)->threads;
   const int single = mbi_plan_accumulator(plan) == MERBIT_F32;
-  const int known = plan->context->device.compute_capability == 90 && mbi_scan_aligned(plan) &&
-                    mbi_scan_of(plan)->pack >= mbi_scan_widest(mbi_plan_accumulator(plan)) &&
-                    !mbi_scan_looks_up(plan) && !mbi_plan_has_semiring(plan) &&
-                    plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE;
-  const int full = (mbi_scan_of(plan)->whole ? 1 : single ? 2 : 3) + known;
+  const int packs_fit =
+      plan->context->device.compute_capability == 90 && mbi_scan_aligned(plan) &&
+      mbi_scan_of(plan)->pack >= mbi_scan_widest(mbi_plan_accumulator(plan)) &&
+      !mbi_scan_looks_up(plan) && !mbi_plan_has_semiring(plan) &&
+      plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE;
+  const int full = (mbi_scan_of(plan)->whole ? 1 : single ? 2 : 3) + packs_fit;
   /* Many narrow packs by rows spill at 1,024 threads where addresses take more registers. */
   const int tight = plan->context->device.compute_capability >= 100 && packs == 4 && single &&
                     plan->device.form == MBI_VALUES_ROW;
-  /* Of 16 bytes each, what a lane keeps beside its products takes twice the registers. */
-  const int heavy = mbi_plan_accumulator(plan) == MERBIT_C128;
-  const int blocks = (heavy                      ? (packs > 16  ? 256
+  /* With accumulators of 16 bytes, a lane's other state takes twice the registers. */
+  const int wide_accumulator = mbi_plan_accumulator(plan) == MERBIT_C128;
+  const int blocks = (wide_accumulator           ? (packs > 16  ? 256
                                                     : packs > 8 ? 384
                                                                 : 512)
                       : packs > 14               ? 384
@@ -28798,12 +28789,14 @@ MBI_INTERNAL int mbi_scan_resident(const merbit_plan *plan) {
   return blocks > 16 ? 16 : blocks < 1 ? 1 : blocks;
 }
 
-/* What follows from the rows and from s->tiles, for every method on tiles of nonzeros. */
+/* Computes what follows from the rows and from s->tiles, for every method on tiles of
+ * nonzeros. */
 MBI_INTERNAL void mbi_scan_size_rows(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   const uint64_t pack = (uint64_t)s->pack;
-  /* That hold of a row that none of them ends. */
-  const uint64_t lanes = (plan->nonempty.longest > 0 ? plan->nonempty.longest - 1 : 0) / pack + 1;
+  /* The lanes that may hold a part of a row without a row end. */
+  const uint64_t lanes =
+      (plan->nonempty.longest > 0 ? plan->nonempty.longest - 1 : 0) / pack + 1;
   s->depth = mbi_log2_ceiling(lanes < 32 ? lanes : 32);
   s->fixup_blocks = (s->tiles + MBI_SCAN_FIXUP_THREADS - 1) / MBI_SCAN_FIXUP_THREADS;
   s->empty_rows = plan->device.rows - plan->nonempty.count;
@@ -28815,15 +28808,15 @@ MBI_INTERNAL void mbi_scan_size_rows(merbit_plan *plan) {
   }
 }
 
-/* Nonzeros that one block to a multiprocessor takes, of 1,024 threads and whole rows; one warp
- * is for the overhang. */
+/* Returns the nonzeros that fit one block of 1,024 threads per multiprocessor that owns whole
+ * rows. One warp is left for rows that reach past the block's tiles. */
 static uint64_t mbi_scan_at_once(const merbit_plan *plan, int steps) {
   return (uint64_t)plan->context->device.multiprocessors * 31 * 32 * (uint64_t)steps;
 }
 
-/* Whether one launch over whole rows pays: where all of the matrix is in flight at once and no
- * row takes a block more than one round; and for larger ones of short rows, whose ends the
- * second launch would look for. */
+/* Returns 1 if one launch over whole rows pays: if the whole matrix is in flight at once
+ * and no row takes a block more than one round, and for larger matrices of short rows, whose
+ * ends the fix-up would look for. */
 static int mbi_scan_suits_whole(const merbit_plan *plan, uint64_t round) {
   const uint64_t nnz = plan->device.nnz, longest = plan->nonempty.longest;
   return nnz <= mbi_scan_at_once(plan, 12)   ? longest <= round
@@ -28831,9 +28824,9 @@ static int mbi_scan_suits_whole(const merbit_plan *plan, uint64_t round) {
                                              : 0;
 }
 
-/* Whether lanes take twice as many neighbours as they have 16 bytes of sums for: putting rows
- * together then costs half, where columns are all that is streamed and rows are not short (on
- * an H200, stencil27 of 20M ones 63 to 50 us in f64, a web graph 78 to 66, a circuit of five
+/* Returns 1 if lanes take twice as many neighbours as 16 bytes of accumulators hold. The
+ * segmented scan then costs half, if only columns are streamed and rows are not short (on an
+ * H200, stencil27 of 20M ones 63 to 50 us in f64, a web graph 78 to 66, a circuit of five
  * nonzeros a row 77 to 69; roads of three 92 to 97). Values would come in halves of sectors. */
 static int mbi_scan_takes_twice(const merbit_plan *plan) {
   const int single = mbi_plan_accumulator(plan) == MERBIT_F32;
@@ -28845,7 +28838,7 @@ static int mbi_scan_takes_twice(const merbit_plan *plan) {
          plan->desc.sigma % twice == 0;
 }
 
-/* Steps, threads and whether blocks take whole rows, where the plan leaves them open. */
+/* Chooses steps, threads and whole rows where the plan leaves them open. */
 static void mbi_scan_defaults(merbit_plan *plan) {
   const merbit_plan_desc *wish = &plan->desc;
   mbi_scan_schedule *s = mbi_scan_of(plan);
@@ -28854,13 +28847,18 @@ static void mbi_scan_defaults(merbit_plan *plan) {
   const int single = mbi_plan_accumulator(plan) == MERBIT_F32;
   /* 12 steps would spill in f64 with alpha and beta in GPU memory, and from compute capability
    * 10.0 on, where addresses take more registers. */
-  const int roomy = single || (wish->scalar_memory != MERBIT_MEMORY_DEVICE &&
-                               plan->context->device.compute_capability < 100);
-  const int heavy = mbi_plan_accumulator(plan) == MERBIT_C128; /* see mbi_scan_resident */
-  const int most = heavy ? 4 : roomy ? 12 : 8;
-  const int once = nnz <= mbi_scan_at_once(plan, most);
-  int threads = once && !heavy ? 1024 : 512;
-  int steps = heavy ? 4 : nnz <= mbi_scan_at_once(plan, 8) ? 8 : once ? 12 : single ? 8 : 4;
+  const int registers_suffice = single || (wish->scalar_memory != MERBIT_MEMORY_DEVICE &&
+                                           plan->context->device.compute_capability < 100);
+  const int wide_accumulator =
+      mbi_plan_accumulator(plan) == MERBIT_C128; /* see mbi_scan_resident */
+  const int most = wide_accumulator ? 4 : registers_suffice ? 12 : 8;
+  const int all_at_once = nnz <= mbi_scan_at_once(plan, most);
+  int threads = all_at_once && !wide_accumulator ? 1024 : 512;
+  int steps = wide_accumulator                   ? 4
+              : nnz <= mbi_scan_at_once(plan, 8) ? 8
+              : all_at_once                      ? 12
+              : single                           ? 8
+                                                 : 4;
   s->pack = single && !plan->streaming ? 2 : mbi_scan_widest(mbi_plan_accumulator(plan));
   s->steps = wish->sigma != 0 ? wish->sigma : steps;
   s->threads = wish->block_threads != 0 ? wish->block_threads : threads;
@@ -28872,7 +28870,7 @@ static void mbi_scan_defaults(merbit_plan *plan) {
     const int wide = s->pack == mbi_scan_widest(mbi_plan_accumulator(plan));
     const int twice = mbi_scan_takes_twice(plan);
     s->pack = twice ? 2 * mbi_scan_widest(mbi_plan_accumulator(plan)) : s->pack;
-    if (heavy) {
+    if (wide_accumulator) {
       threads = nnz < processors * 16384 ? 128 : 256;
     } else if (nnz < processors * 16384) { /* short tiles in small blocks, for latency */
       steps = 4;
@@ -28880,14 +28878,14 @@ static void mbi_scan_defaults(merbit_plan *plan) {
     } else if (nnz < processors * 49152) {
       steps = 8;
       threads = 256;
-    } else { /* much in flight in each lane, as far as registers go */
+    } else { /* many loads in flight per lane, as far as registers allow */
       steps = !wide || (twice && single) ? 16 : single ? 12 : 8;
       threads = wide && !(twice && single) ? 512 : 256;
     }
     s->steps = wish->sigma != 0 ? wish->sigma : steps;
     s->threads = wish->block_threads != 0 ? wish->block_threads : threads;
   } else if (wish->sigma == 0 && !single && mbi_scan_looks_up(plan)) {
-    /* More would spill; blocks take another round instead. */
+    /* More would spill. Blocks take another round instead. */
     const int fits = plan->context->device.compute_capability < 100 ? 8 : 4;
     s->steps = s->steps > fits ? fits : s->steps;
   }
@@ -28898,10 +28896,10 @@ static int mbi_scan_has_dots(const merbit_plan *plan) {
   return plan->making.dots && !mbi_scan_of(plan)->whole && mbi_plan_plain(plan) &&
          csr->rows == csr->cols && csr->rows * mbi_type_size(plan->type) >= MBI_SCAN_DOTS &&
          csr->nnz < 8 * csr->rows &&
-         csr->form != MBI_VALUES_COLUMN; /* whose x is scaled before */
+         csr->form != MBI_VALUES_COLUMN; /* x is scaled before the product */
 }
 
-/* Sizes of the specialisation; needs plan->nonempty. */
+/* Computes the sizes of the specialisation. Needs plan->nonempty. */
 MBI_INTERNAL merbit_status mbi_scan_size(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   merbit_context *context = plan->context;
@@ -28933,14 +28931,15 @@ MBI_INTERNAL merbit_status mbi_scan_size(merbit_plan *plan) {
   }
   s->dots = mbi_scan_has_dots(plan);
   s->resident = mbi_scan_resident(plan);
-  warps = (uint64_t)s->threads / 32 - (s->whole ? 1 : 0); /* one is for the overhang */
+  /* One warp is for rows that reach past the tiles. */
+  warps = (uint64_t)s->threads / 32 - (s->whole ? 1 : 0);
   s->blocks = (s->tiles + warps - 1) / warps;
   mbi_scan_size_rows(plan);
   return MERBIT_OK;
 }
 
-/* Of one block that takes whole rows: a table of values, what its warps tell each other, twice,
- * and the old y. */
+/* Returns the bytes of shared memory of a block that owns whole rows: a table of values, the
+ * warps' carries, twice, and the old y. */
 MBI_INTERNAL unsigned mbi_scan_whole_shared(const merbit_plan *plan, int adds) {
   const unsigned size = (unsigned)mbi_type_size(mbi_plan_accumulator(plan));
   const unsigned threads = (unsigned)mbi_scan_of(plan)->threads;
@@ -28949,8 +28948,10 @@ MBI_INTERNAL unsigned mbi_scan_whole_shared(const merbit_plan *plan, int adds) {
 }
 
 /* ==== >>spmv/gpu/scan/scan.c  CUDA: tiles of nonzeros, segmented sums by shuffles ========= */
-/* ---- Specialise: the kernels of one program -----------------------------------------------
- */
+/* SCAN on the host: builds the schedule of tiles, launches the product and the fix-up.
+ * spmv/gpu/scan/scan.cu and spmv/gpu/scan/whole.cu describe the two kernels. */
+
+/* ---- Specialise: the kernels of one program ---------------------------------------------- */
 
 MBI_INTERNAL void mbi_scan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   const mbi_scan_schedule *s = mbi_scan_of(plan);
@@ -28968,14 +28969,11 @@ MBI_INTERNAL void mbi_scan_preamble(const merbit_plan *plan, mbi_preamble *pream
   }
 }
 
-/* The kernels of tiles whose rows cross them, from the plan's program. */
+/* Gets the kernels of tiles whose rows cross them from the plan's program. */
 MBI_INTERNAL merbit_status mbi_scan_kernels(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
-  merbit_status status =
-      mbi_program_kernel(plan->context, &plan->program, "mbk_scan_build", &s->build);
-  return status != MERBIT_OK
-             ? status
-             : mbi_program_kernel(plan->context, &plan->program, "mbk_scan_fixup", &s->fixup);
+  MBI_TRY(mbi_program_kernel(plan->context, &plan->program, "mbk_scan_build", &s->build));
+  return mbi_program_kernel(plan->context, &plan->program, "mbk_scan_fixup", &s->fixup);
 }
 
 static merbit_status mbi_scan_specialise(merbit_plan *plan) {
@@ -29028,23 +29026,22 @@ static merbit_status mbi_scan_build(merbit_plan *plan) {
       arguments);
 }
 
-/* plan->nonempty, listed where some rows are empty. */
-MBI_INTERNAL merbit_status mbi_scan_rank(merbit_plan *plan) {
-  merbit_status status;
+/* Makes plan->nonempty, and lists the rows if some are empty. */
+MBI_INTERNAL merbit_status mbi_scan_nonempty(merbit_plan *plan) {
   if (!mbi_nonempty_fit(plan)) {
     return mbi_fail(plan->context, MERBIT_TOO_LARGE,
                     "%s takes fewer than 2^32 - 1 rows, not %" PRIu64
                     "; for one vector use MERBIT_METHOD_MERBIT",
                     mbi_method_identifier(plan->method), plan->device.rows);
   }
-  status = mbi_nonempty_need(plan);
-  if (status == MERBIT_OK && plan->nonempty.count < plan->device.rows && plan->nonempty.row_id == 0) {
-    status = mbi_nonempty_compact(plan->context, &plan->device, &plan->nonempty);
+  MBI_TRY(mbi_nonempty_need(plan));
+  if (plan->nonempty.count < plan->device.rows && plan->nonempty.row_id == 0) {
+    MBI_TRY(mbi_nonempty_compact(plan->context, &plan->device, &plan->nonempty));
   }
-  return status;
+  return MERBIT_OK;
 }
 
-/* row_ends and tile_row, made and counted, and room for block_start; needs the kernels. */
+/* Builds row_ends and tile_row, and allocates block_start. Needs the kernels. */
 MBI_INTERNAL merbit_status mbi_scan_schedule_create(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   const uint64_t words = s->tiles * (uint64_t)s->steps * sizeof(uint32_t);
@@ -29052,19 +29049,17 @@ MBI_INTERNAL merbit_status mbi_scan_schedule_create(merbit_plan *plan) {
   const uint64_t starts = s->whole ? (s->blocks + 1) * sizeof(uint64_t) : 0;
   mbi_devptr *const parts[] = {&s->row_ends, &s->tile_row, &s->block_start};
   const uint64_t bytes[] = {words, tile_rows, starts};
-  merbit_status status =
-      mbi_device_allocate_parts(plan->context, "the ends and tiles of rows", 3, parts, bytes);
-  if (status == MERBIT_OK) {
-    plan->schedule_bytes = words + tile_rows + starts + plan->nonempty.bytes;
-    plan->stream_bytes = words + tile_rows + s->tiles * sizeof(uint32_t) + starts +
-                         4 * s->tiles * mbi_type_size(mbi_plan_accumulator(plan)) +
-                         (s->empty_rows > 0 ? plan->device.rows * sizeof(uint32_t) : 0);
-    status = mbi_scan_build(plan);
-  }
-  return status;
+  MBI_TRY(
+      mbi_device_allocate_parts(plan->context, "the ends and tiles of rows", 3, parts, bytes));
+  plan->schedule_bytes = words + tile_rows + starts + plan->nonempty.bytes;
+  plan->stream_bytes = words + tile_rows + s->tiles * sizeof(uint32_t) + starts +
+                       4 * s->tiles * mbi_type_size(mbi_plan_accumulator(plan)) +
+                       (s->empty_rows > 0 ? plan->device.rows * sizeof(uint32_t) : 0);
+  MBI_TRY(mbi_scan_build(plan));
+  return MERBIT_OK;
 }
 
-/* block_start, after the schedule. */
+/* Computes block_start. Needs the schedule. */
 static merbit_status mbi_scan_cut(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   void *arguments[6];
@@ -29079,20 +29074,14 @@ static merbit_status mbi_scan_cut(merbit_plan *plan) {
                            MBI_SCAN_BUILD_THREADS, 0, NULL, arguments);
 }
 
-/* Everything for the matrix in plan->device. After a failure mbi_scan_destroy cleans up. */
+/* Builds SCAN's arrays for plan->device. On failure the caller runs mbi_scan_destroy. */
 MBI_INTERNAL merbit_status mbi_scan_create(merbit_plan *plan) {
-  merbit_status status = mbi_scan_rank(plan);
-  if (status == MERBIT_OK) {
-    status = mbi_scan_size(plan);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_scan_specialise(plan);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_scan_schedule_create(plan);
-    plan->stream_bytes += mbi_device_csr_stream_bytes(plan);
-  }
-  return status == MERBIT_OK && mbi_scan_of(plan)->whole ? mbi_scan_cut(plan) : status;
+  MBI_TRY(mbi_scan_nonempty(plan));
+  MBI_TRY(mbi_scan_size(plan));
+  MBI_TRY(mbi_scan_specialise(plan));
+  MBI_TRY(mbi_scan_schedule_create(plan));
+  plan->stream_bytes += mbi_device_csr_stream_bytes(plan);
+  return mbi_scan_of(plan)->whole ? mbi_scan_cut(plan) : MERBIT_OK;
 }
 
 MBI_INTERNAL void mbi_scan_destroy(merbit_plan *plan) {
@@ -29100,7 +29089,7 @@ MBI_INTERNAL void mbi_scan_destroy(merbit_plan *plan) {
   mbi_program_destroy(plan->context, &plan->program);
 }
 
-/* Bytes of the carries of one product in flight: firsts and tails, and parts of x'A x. */
+/* Returns the bytes of the carries of one product: firsts and tails, and the parts of x'A x. */
 MBI_INTERNAL uint64_t mbi_scan_carry_bytes(const merbit_plan *plan) {
   const mbi_scan_schedule *s = mbi_scan_of(plan);
   return s->whole ? 0
@@ -29108,14 +29097,15 @@ MBI_INTERNAL uint64_t mbi_scan_carry_bytes(const merbit_plan *plan) {
                                 (s->dots ? sizeof(double) : 0));
 }
 
-/* Returns into how many parts of x'A x a product of the plan adds up; 0 if it adds up none. */
+/* Returns the number of parts of x'A x that a product of the plan adds up; 0 if it adds up
+ * none. */
 MBI_INTERNAL uint64_t mbi_scan_dot_parts(const merbit_plan *plan) {
   return plan->cuda != NULL && plan->method == MERBIT_METHOD_SCAN && mbi_scan_of(plan)->dots
              ? mbi_scan_of(plan)->tiles
              : 0;
 }
 
-/* Returns where the last product with the plan's own workspace has left these parts, or 0. */
+/* Returns the address of these parts after a product with the plan's own workspace, or 0. */
 MBI_INTERNAL mbi_devptr mbi_scan_dots(const merbit_plan *plan) {
   const uint64_t parts = mbi_scan_dot_parts(plan);
   return parts > 0 ? plan->workspace->device_carries +
@@ -29123,7 +29113,8 @@ MBI_INTERNAL mbi_devptr mbi_scan_dots(const merbit_plan *plan) {
                    : 0;
 }
 
-/* After a product over all tiles: rows that cross tiles, and empty ones. `how`: a MBI_START. */
+/* Launches the fix-up after a product over all tiles: rows that cross tiles, and empty rows.
+ * `how`: a MBI_START. */
 MBI_INTERNAL merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr carries,
                                                  const void *alpha, const void *beta,
                                                  mbi_devptr y, void *stream, int how) {
@@ -29151,7 +29142,7 @@ MBI_INTERNAL merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr c
       stream, arguments, how);
 }
 
-/* Whether the old y is wanted, for all that the host knows of beta, a kernel's argument. */
+/* Returns 1 if the old y may be read, as far as the host knows beta. */
 MBI_INTERNAL int mbi_scan_adds(const merbit_plan *plan, const void *beta) {
   if (mbi_plan_has_semiring(plan)) {
     return mbi_semiring_adds(plan, beta);
@@ -29242,53 +29233,56 @@ static int mbi_scan_describe(const merbit_plan *plan, char *text, size_t size) {
       s->whole ? " with whole rows" : "", plan->streaming ? ", matrix past the caches" : "");
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_scan_method = {sizeof(mbi_scan_schedule), mbi_scan_create,
-                                                      mbi_scan_destroy,
-                                                      mbi_scan_carry_bytes,
-                                                      mbi_scan_multiply,
-                                                      mbi_scan_info,
-                                                      mbi_scan_describe,
-                                                      NULL};
+MBI_INTERNAL const mbi_cuda_method mbi_scan_method = {
+    sizeof(mbi_scan_schedule), mbi_scan_create, mbi_scan_destroy,  mbi_scan_carry_bytes,
+    mbi_scan_multiply,         mbi_scan_info,   mbi_scan_describe, NULL};
 
 /* ==== >>spmv/gpu/merge/merge.c  CUDA: the merge path, with nothing made beforehand ======== */
-/* ---- Encode: sizes, from what is known without a look at the matrix ---------------------- */
+/* Merge path on the host: sizes and launches; nothing is built. spmv/gpu/merge/merge.cu
+ * describes the method. */
+
+/* ---- Encode: sizes, from the plan alone
+ * ---------------------- */
 
 /* Returns the state of a plan by this method. */
 MBI_INTERNAL mbi_merge_path *mbi_merge_path_of(const merbit_plan *plan) {
   return (mbi_merge_path *)plan->state;
 }
 
-/* Blocks that leave registers for what a lane holds, without spilling. For 9.0 NVRTC gets by
- * with fewer than elsewhere. */
+/* Returns the blocks per multiprocessor that leave enough registers for a lane, without
+ * spilling. NVRTC needs fewer registers for compute capability 9.0 than elsewhere. */
 static int mbi_merge_resident(const merbit_plan *plan) {
   const mbi_merge_path *p = mbi_merge_path_of(plan);
-  const int single = mbi_plan_accumulator(plan) == MERBIT_F32, words = p->steps * (single ? 1 : 2);
-  const int heavy = mbi_plan_accumulator(plan) == MERBIT_C128; /* see mbi_scan_resident */
-  const int known = plan->context->device.compute_capability == 90 && mbi_scan_aligned(plan) &&
-                    plan->device.offset_type == MERBIT_INDEX_32 &&
-                    !mbi_plan_has_semiring(plan) &&
-                    plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE;
-  const int threads = heavy                        ? (p->steps > 8 ? 384 : 512)
+  const int single = mbi_plan_accumulator(plan) == MERBIT_F32,
+            words = p->steps * (single ? 1 : 2);
+  const int wide_accumulator =
+      mbi_plan_accumulator(plan) == MERBIT_C128; /* see mbi_scan_resident */
+  const int packs_fit = plan->context->device.compute_capability == 90 &&
+                        mbi_scan_aligned(plan) && plan->device.offset_type == MERBIT_INDEX_32 &&
+                        !mbi_plan_has_semiring(plan) &&
+                        plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE;
+  const int threads = wide_accumulator             ? (p->steps > 8 ? 384 : 512)
                       : words > 24                 ? 512
                       : words > (single ? 12 : 16) ? 768
-                      : words > 8 || !known        ? 1024
+                      : words > 8 || !packs_fit    ? 1024
                       : p->pack == 2               ? 1280
                                                    : 1536;
   const int blocks = threads / p->threads;
   return blocks > 16 ? 16 : blocks < 1 ? 1 : blocks;
 }
 
-/* A block's chunks share its start, but few blocks share a GPU badly. */
+/* Returns the chunks per block. The chunks of a block share its start-up, but few blocks fill a
+ * GPU badly. */
 static int mbi_merge_rounds(const merbit_plan *plan) {
   const mbi_merge_path *p = mbi_merge_path_of(plan);
   const uint64_t places =
       (uint64_t)plan->context->device.multiprocessors * (uint64_t)p->resident;
   return p->chunks > 32 * places && mbi_plan_accumulator(plan) == MERBIT_F32 ? 4
-         : p->chunks > 8 * places                                     ? 2
-                                                                      : 1;
+         : p->chunks > 8 * places                                            ? 2
+                                                                             : 1;
 }
 
-/* The steps of the path in a chunk: see spmv/gpu/merge/path.cuh. */
+/* Returns the steps of the path in a chunk: see spmv/gpu/merge/path.cuh. */
 static uint64_t mbi_merge_chunk(const mbi_merge_path *p) {
   return (uint64_t)p->threads * (uint64_t)p->steps - (uint64_t)p->pack + 1;
 }
@@ -29329,7 +29323,7 @@ MBI_INTERNAL merbit_status mbi_merge_size(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* Of one block: see mbk_merge_places. */
+/* Returns the bytes of shared memory of a block, laid out by mbk_merge_places. */
 MBI_INTERNAL unsigned mbi_merge_shared(const merbit_plan *plan, int adds) {
   const mbi_merge_path *p = mbi_merge_path_of(plan);
   const unsigned size = (unsigned)mbi_type_size(mbi_plan_accumulator(plan)),
@@ -29356,47 +29350,35 @@ MBI_INTERNAL void mbi_merge_preamble(const merbit_plan *plan, mbi_preamble *prea
 static merbit_status mbi_merge_path_create(merbit_plan *plan) {
   mbi_merge_path *p = mbi_merge_path_of(plan);
   mbi_preamble preamble;
-  merbit_status status = mbi_merge_size(plan);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_merge_size(plan));
   plan->stream_bytes =
       mbi_device_csr_stream_bytes(plan) +
       (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type) +
       4 * p->chunks * (sizeof(uint64_t) + mbi_type_size(mbi_plan_accumulator(plan)));
   mbi_merge_preamble(plan, &preamble);
-  status =
-      mbi_program_create(plan->context, "spmv/gpu/merge/merge.cu", &preamble, &plan->program);
-  if (status == MERBIT_OK) {
-    status = mbi_program_kernel(plan->context, &plan->program, "mbk_merge_cut", &p->cut);
-  }
-  if (status == MERBIT_OK) {
-    status =
-        mbi_program_kernel(plan->context, &plan->program, "mbk_merge_product", &p->product);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_program_kernel(plan->context, &plan->program, "mbk_merge_sum", &p->sum);
-  }
-  return status != MERBIT_OK
-             ? status
-             : mbi_program_kernel(plan->context, &plan->program, "mbk_merge_fixup", &p->fixup);
+  MBI_TRY(
+      mbi_program_create(plan->context, "spmv/gpu/merge/merge.cu", &preamble, &plan->program));
+  MBI_TRY(mbi_program_kernel(plan->context, &plan->program, "mbk_merge_cut", &p->cut));
+  MBI_TRY(mbi_program_kernel(plan->context, &plan->program, "mbk_merge_product", &p->product));
+  MBI_TRY(mbi_program_kernel(plan->context, &plan->program, "mbk_merge_sum", &p->sum));
+  return mbi_program_kernel(plan->context, &plan->program, "mbk_merge_fixup", &p->fixup);
 }
 
 static void mbi_merge_path_destroy(merbit_plan *plan) {
   mbi_program_destroy(plan->context, &plan->program);
 }
 
-/* Where chunks begin, up to a multiple of 16 bytes. */
+/* Returns the bytes of the chunks' beginnings, rounded up to a multiple of 16. */
 static uint64_t mbi_merge_begin_bytes(const merbit_plan *plan) {
   return (mbi_merge_path_of(plan)->chunks + 2) / 2 * 2 * sizeof(uint64_t);
 }
 
-/* Where chunks begin, then what each holds of its first row and of the one open at its end. */
+/* Returns the bytes of the chunks' beginnings, then of each chunk's first sum and carry-out. */
 MBI_INTERNAL uint64_t mbi_merge_carry_bytes(const merbit_plan *plan) {
   const uint64_t chunks = mbi_merge_path_of(plan)->chunks;
-  return chunks > 0
-             ? mbi_merge_begin_bytes(plan) + 2 * chunks * mbi_type_size(mbi_plan_accumulator(plan))
-             : 0;
+  return chunks > 0 ? mbi_merge_begin_bytes(plan) +
+                          2 * chunks * mbi_type_size(mbi_plan_accumulator(plan))
+                    : 0;
 }
 
 /* ---- Launch ------------------------------------------------------------------------------ */
@@ -29474,15 +29456,15 @@ static int mbi_merge_describe(const merbit_plan *plan, char *text, size_t size) 
                   plan->streaming ? ", matrix past the caches" : "");
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_merge_path_method = {sizeof(mbi_merge_path), mbi_merge_path_create,
-                                                            mbi_merge_path_destroy,
-                                                            mbi_merge_carry_bytes,
-                                                            mbi_merge_path_multiply,
-                                                            mbi_merge_info,
-                                                            mbi_merge_describe,
-                                                            NULL};
+MBI_INTERNAL const mbi_cuda_method mbi_merge_path_method = {
+    sizeof(mbi_merge_path),  mbi_merge_path_create,
+    mbi_merge_path_destroy,  mbi_merge_carry_bytes,
+    mbi_merge_path_multiply, mbi_merge_info,
+    mbi_merge_describe,      NULL};
 
 /* ==== >>spmv/gpu/binned/sizes.c  how the binned product cuts a matrix, and its program ==== */
+/* Sizes of BINNED: strips, parts, threads and shared memory. */
+
 /* ---- Encode: strips and parts ------------------------------------------------------------ */
 
 /* Returns the state of a plan by this method. */
@@ -29490,21 +29472,23 @@ MBI_INTERNAL mbi_binned *mbi_binned_of(const merbit_plan *plan) {
   return (mbi_binned *)plan->state;
 }
 
-#define MBI_BINNED_ROOM 229376u /* bytes of shared memory that wide strips and parts need */
+#define MBI_BINNED_WIDE_SHARED                                                                 \
+  229376u /* bytes of shared memory that wide strips and parts need */
 
 MBI_INTERNAL uint64_t mbi_binned_group(const merbit_plan *plan) {
   return 32 / mbi_type_size(plan->type);
 }
 
-/* Strips, parts and threads where the plan leaves them open. Two blocks to a multiprocessor
- * hide each other's waits; one with twice the strip and part makes longer runs, where those
- * would be mostly padding. A GPU whose blocks have little shared memory gets half of it. */
+/* Chooses strips, parts and threads where the plan leaves them open. Two blocks per
+ * multiprocessor hide each other's waits. One block with a strip and a part of twice the size
+ * makes longer runs, if short ones would be mostly padding. A GPU with little shared memory per
+ * block gets half. */
 static void mbi_binned_defaults(merbit_plan *plan) {
   mbi_binned *b = mbi_binned_of(plan);
-  const uint64_t room = (uint64_t)plan->context->device.shared_bytes_per_block;
-  const int little = room < MBI_BINNED_ROOM;
+  const uint64_t limit = (uint64_t)plan->context->device.shared_bytes_per_block;
+  const int little = limit < MBI_BINNED_WIDE_SHARED;
   const uint64_t size = mbi_type_size(plan->type), part = 65536 / size;
-  const uint64_t strip = little ? room / 2 / size / 1024 * 1024 : 98304 / size;
+  const uint64_t strip = little ? limit / 2 / size / 1024 * 1024 : 98304 / size;
   const uint64_t strips = strip > 0 ? (plan->device.cols + strip - 1) / strip : 0;
   const int wide =
       !little && strips * (plan->device.nnz / part + 1) > plan->device.nnz / (128 / size);
@@ -29514,34 +29498,37 @@ static void mbi_binned_defaults(merbit_plan *plan) {
   b->warp_tiles = plan->desc.omega != 0 ? plan->desc.omega : (int)(16 / size);
   mbi_scan_of(plan)->pack = mbi_scan_widest(plan->type);
   mbi_scan_of(plan)->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads
-                       : wide                        ? 1024
-                       : little                      ? 256
-                                                     : 512;
+                               : wide                        ? 1024
+                               : little                      ? 256
+                                                             : 512;
 }
 
-/* Shared memory: a table of values and a strip of x for phase 1. */
+/* Returns the bytes of shared memory of phase 1: a table of values and a strip of x. */
 MBI_INTERNAL uint64_t mbi_binned_multiply_shared(const merbit_plan *plan) {
   return mbi_value_shared(plan) + mbi_binned_of(plan)->strip * mbi_type_size(plan->type);
 }
 
-/* And the sums of a tile for each warp and the groups of a part, for phase 2. */
+/* Returns the bytes of shared memory of phase 2: the table, the sums of a tile for each warp,
+ * and the groups of a part. */
 MBI_INTERNAL uint64_t mbi_binned_sum_shared(const merbit_plan *plan, uint64_t groups) {
-  return (uint64_t)(mbi_scan_of(plan)->threads * mbi_scan_of(plan)->steps) * mbi_type_size(plan->type) +
+  return (uint64_t)(mbi_scan_of(plan)->threads * mbi_scan_of(plan)->steps) *
+             mbi_type_size(plan->type) +
          groups * 32;
 }
 
-/* Three words for each strip to fill a part, and its columns. */
+/* Returns the bytes of shared memory that filling a part takes: three words for each strip, and
+ * the part's columns. */
 MBI_INTERNAL uint64_t mbi_binned_fill_shared(const merbit_plan *plan) {
   return 3 * mbi_binned_of(plan)->strips * sizeof(uint32_t) +
          mbi_binned_of(plan)->part_groups * mbi_binned_group(plan) * sizeof(uint16_t);
 }
 
-/* Sizes of the specialisation; needs plan->nonempty. */
+/* Computes the sizes of the specialisation. Needs plan->nonempty. */
 MBI_INTERNAL merbit_status mbi_binned_size(merbit_plan *plan) {
   mbi_binned *b = mbi_binned_of(plan);
   mbi_scan_schedule *s = mbi_scan_of(plan);
   merbit_context *context = plan->context;
-  const uint64_t room = (uint64_t)context->device.shared_bytes_per_block;
+  const uint64_t limit = (uint64_t)context->device.shared_bytes_per_block;
   uint64_t full; /* bytes of a part without padding */
   mbi_binned_defaults(plan);
   if (b->strip < 1024 || b->strip > 65536 || b->warp_tiles < 1 || b->warp_tiles > 8 ||
@@ -29556,21 +29543,21 @@ MBI_INTERNAL merbit_status mbi_binned_size(merbit_plan *plan) {
   s->tiles = (plan->device.nnz + 32 * MBI_BINNED_STEPS - 1) / (32 * MBI_BINNED_STEPS);
   b->part_nonzeros = (uint64_t)(b->warp_tiles * s->threads) * MBI_BINNED_STEPS;
   full = mbi_binned_sum_shared(plan, b->part_nonzeros / mbi_binned_group(plan));
-  s->resident = s->threads > 512 || 2 * full > room ? 1 : 2;
+  s->resident = s->threads > 512 || 2 * full > limit ? 1 : 2;
   b->strips = (plan->device.cols + b->strip - 1) / b->strip;
   b->parts = (plan->device.nnz + b->part_nonzeros - 1) / b->part_nonzeros;
-  if (s->tiles > (uint64_t)INT32_MAX || b->strips * 12 > room) {
+  if (s->tiles > (uint64_t)INT32_MAX || b->strips * 12 > limit) {
     return mbi_fail(context, MERBIT_TOO_LARGE,
                     "%" PRIu64 " strips of columns and %" PRIu64
                     " parts are too many; use another plan_desc.method",
                     b->strips, b->parts);
   }
-  if (mbi_binned_multiply_shared(plan) > room) {
+  if (mbi_binned_multiply_shared(plan) > limit) {
     return mbi_fail(context, MERBIT_TOO_LARGE,
                     "a strip of %" PRIu64 " columns takes %" PRIu64
                     " bytes of shared memory, of which there are %" PRIu64
                     "; lower plan_desc.sigma",
-                    b->strip, mbi_binned_multiply_shared(plan), room);
+                    b->strip, mbi_binned_multiply_shared(plan), limit);
   }
   mbi_scan_size_rows(plan);
   return MERBIT_OK;
@@ -29589,47 +29576,41 @@ MBI_INTERNAL merbit_status mbi_binned_specialise(merbit_plan *plan) {
                                        "mbk_binned_offsets",  "mbk_binned_fill",
                                        "mbk_binned_multiply", "mbk_binned_sum"};
   mbi_preamble preamble;
-  merbit_status status;
   int i;
   mbi_binned_preamble(plan, &preamble);
-  status =
-      mbi_program_create(plan->context, "spmv/gpu/binned/binned.cu", &preamble, &plan->program);
-  if (status == MERBIT_OK) {
-    status = mbi_scan_kernels(plan);
+  MBI_TRY(mbi_program_create(plan->context, "spmv/gpu/binned/binned.cu", &preamble,
+                             &plan->program));
+  MBI_TRY(mbi_scan_kernels(plan));
+  for (i = 0; i < 6; i++) {
+    MBI_TRY(mbi_program_kernel(plan->context, &plan->program, names[i],
+                               &mbi_binned_of(plan)->kernels[i]));
   }
-  for (i = 0; i < 6 && status == MERBIT_OK; i++) {
-    status =
-        mbi_program_kernel(plan->context, &plan->program, names[i], &mbi_binned_of(plan)->kernels[i]);
-  }
-  return status;
+  return MERBIT_OK;
 }
 
 /* ==== >>spmv/gpu/binned/binned.c  CUDA: products by strips of columns, sums by parts of rows ==== */
+/* BINNED on the host: builds the runs of nonzeros, launches the two phases and the fix-up.
+ * spmv/gpu/binned/binned.cu describes the method. */
+
 /* ---- Build: count, place, fill ----------------------------------------------------------- */
 
-/* Build kernel `which`. */
+/* Launches build kernel `which`. */
 static merbit_status mbi_binned_launch(merbit_plan *plan, int which, const char *name,
                                        uint64_t blocks, uint64_t shared, void **arguments) {
   void *kernel = mbi_binned_of(plan)->kernels[which];
-  merbit_status status =
-      mbi_device_reserve_shared(plan->context, kernel, name, (unsigned)shared);
-  return status != MERBIT_OK
-             ? status
-             : mbi_device_launch(plan->context, kernel, name, (int64_t)blocks,
-                                 MBI_BINNED_BUILD_THREADS, (unsigned)shared, NULL, arguments);
+  MBI_TRY(mbi_device_reserve_shared(plan->context, kernel, name, (unsigned)shared));
+  return mbi_device_launch(plan->context, kernel, name, (int64_t)blocks,
+                           MBI_BINNED_BUILD_THREADS, (unsigned)shared, NULL, arguments);
 }
 
-/* An array of the host, on the GPU. */
+/* Uploads an array of the host. */
 static merbit_status mbi_binned_send(merbit_plan *plan, const uint32_t *array, uint64_t count,
                                      const char *what, mbi_devptr *target) {
-  merbit_status status =
-      mbi_device_allocate(plan->context, count * sizeof(uint32_t), what, target);
-  return status == MERBIT_OK ? mbi_device_upload(plan->context, *target, array,
-                                                 (size_t)count * sizeof(uint32_t))
-                             : status;
+  MBI_TRY(mbi_device_allocate(plan->context, count * sizeof(uint32_t), what, target));
+  return mbi_device_upload(plan->context, *target, array, (size_t)count * sizeof(uint32_t));
 }
 
-/* part_start, from the groups of the parts. */
+/* Computes part_start from the groups of the parts. */
 MBI_INTERNAL merbit_status mbi_binned_place_parts(merbit_plan *plan, uint32_t *groups) {
   mbi_binned *b = mbi_binned_of(plan);
   const uint64_t most = (uint64_t)plan->context->device.shared_bytes_per_block;
@@ -29653,7 +29634,8 @@ MBI_INTERNAL merbit_status mbi_binned_place_parts(merbit_plan *plan, uint32_t *g
   return mbi_binned_send(plan, groups, b->parts + 1, "starts of parts", &b->part_start);
 }
 
-/* The items of phase 1, from the groups of the strips, which become their first groups. */
+/* Computes the items of phase 1 from the groups of the strips, which become their first
+ * groups. */
 static merbit_status mbi_binned_place_strips(merbit_plan *plan, uint32_t *groups,
                                              uint32_t *items) {
   mbi_binned *b = mbi_binned_of(plan);
@@ -29674,8 +29656,9 @@ static merbit_status mbi_binned_place_strips(merbit_plan *plan, uint32_t *groups
   return mbi_binned_send(plan, items, 3 * b->items, "items", &b->item_list);
 }
 
-/* Runs counted, then placed in the order of phase 1. `groups` and `host` have room for a word
- * of each strip and for one of each part and one more, `host` for the items too. */
+/* Counts the runs, then places them in the order of phase 1. `groups` and `host` have space for
+ * a word of each strip, and for one of each part and one more; `host` has space for the items
+ * too. */
 static merbit_status mbi_binned_place(merbit_plan *plan, mbi_devptr groups, uint32_t *host) {
   mbi_binned *b = mbi_binned_of(plan);
   merbit_context *context = plan->context;
@@ -29718,12 +29701,13 @@ static merbit_status mbi_binned_place(merbit_plan *plan, mbi_devptr groups, uint
              : status;
 }
 
-/* Memory for the runs and their order. */
+/* Allocates the runs and their order. */
 static merbit_status mbi_binned_order(merbit_plan *plan) {
   mbi_binned *b = mbi_binned_of(plan);
   merbit_context *context = plan->context;
   const uint64_t words = b->strips > b->parts + 1 ? b->strips : b->parts + 1;
-  /* One item a strip and one for each full one, whose groups hold a nonzero each. */
+  /* One item for each strip and one for each full one; each of an item's groups holds a
+   * nonzero. */
   const uint64_t items = b->strips + plan->device.nnz / MBI_BINNED_ITEM;
   mbi_devptr groups = 0;
   void *host = NULL;
@@ -29744,7 +29728,7 @@ static merbit_status mbi_binned_order(merbit_plan *plan) {
   return status;
 }
 
-/* What the plan holds of the matrix; with `again` only its values. */
+/* Launches the kernel that copies the matrix into strips; with `again` only its values. */
 static merbit_status mbi_binned_fill(merbit_plan *plan, uint32_t again) {
   mbi_binned *b = mbi_binned_of(plan);
   uint32_t strips = (uint32_t)b->strips;
@@ -29768,7 +29752,7 @@ static merbit_status mbi_binned_refresh(merbit_plan *plan) {
   return mbi_binned_fill(plan, 1);
 }
 
-/* The matrix in strips, once its order is known. */
+/* Stores the matrix in strips, in the order found before. */
 static merbit_status mbi_binned_store(merbit_plan *plan) {
   mbi_binned *b = mbi_binned_of(plan);
   merbit_context *context = plan->context;
@@ -29781,7 +29765,8 @@ static merbit_status mbi_binned_store(merbit_plan *plan) {
                             b->groups * sizeof(uint32_t), places};
   merbit_status status =
       mbi_device_allocate_parts(context, "the matrix in strips", 4, parts, bytes);
-  if (status == MERBIT_OK) { /* the last tile's are loaded, even those of no nonzero */
+  /* The last tile's words are loaded, even those without a nonzero. */
+  if (status == MERBIT_OK) {
     status = mbi_device_zero(context, b->places + places - last, (size_t)last, NULL);
   }
   if (status == MERBIT_OK) {
@@ -29797,31 +29782,19 @@ static merbit_status mbi_binned_store(merbit_plan *plan) {
 MBI_INTERNAL merbit_status mbi_binned_create(merbit_plan *plan) {
   mbi_binned *b = mbi_binned_of(plan);
   merbit_context *context = plan->context;
-  merbit_status status = mbi_scan_rank(plan);
-  if (status == MERBIT_OK) {
-    status = mbi_binned_size(plan);
+  MBI_TRY(mbi_scan_nonempty(plan));
+  MBI_TRY(mbi_binned_size(plan));
+  MBI_TRY(mbi_binned_specialise(plan));
+  MBI_TRY(mbi_scan_schedule_create(plan));
+  if (b->parts == 0) {
+    return MERBIT_OK;
   }
-  if (status == MERBIT_OK) {
-    status = mbi_binned_specialise(plan);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_scan_schedule_create(plan);
-  }
-  if (status != MERBIT_OK || b->parts == 0) {
-    return status;
-  }
-  status = mbi_binned_order(plan);
-  if (status == MERBIT_OK) {
-    status = mbi_binned_store(plan);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_reserve_shared(context, b->kernels[4], "mbk_binned_multiply",
-                                       (unsigned)mbi_binned_multiply_shared(plan));
-  }
-  return status == MERBIT_OK
-             ? mbi_device_reserve_shared(context, b->kernels[5], "mbk_binned_sum",
-                                         (unsigned)mbi_binned_sum_shared(plan, b->part_groups))
-             : status;
+  MBI_TRY(mbi_binned_order(plan));
+  MBI_TRY(mbi_binned_store(plan));
+  MBI_TRY(mbi_device_reserve_shared(context, b->kernels[4], "mbk_binned_multiply",
+                                    (unsigned)mbi_binned_multiply_shared(plan)));
+  return mbi_device_reserve_shared(context, b->kernels[5], "mbk_binned_sum",
+                                   (unsigned)mbi_binned_sum_shared(plan, b->part_groups));
 }
 
 static void mbi_binned_destroy(merbit_plan *plan) {
@@ -29835,7 +29808,8 @@ static void mbi_binned_destroy(merbit_plan *plan) {
 
 /* ---- Launch ------------------------------------------------------------------------------ */
 
-/* The carries of the tiles, then the products from a multiple of 32 bytes on. */
+/* Returns the bytes of the tiles' carries, then of the products, which begin at a multiple of
+ * 32 bytes. */
 static uint64_t mbi_binned_carry_bytes(const merbit_plan *plan) {
   return mbi_scan_carry_bytes(plan) + 32 + mbi_binned_of(plan)->groups * 32;
 }
@@ -29847,7 +29821,7 @@ static merbit_status mbi_binned_multiply(merbit_plan *plan, mbi_devptr carries,
   mbi_scan_schedule *s = mbi_scan_of(plan);
   mbi_devptr tails = carries + s->tiles * mbi_type_size(plan->type);
   mbi_devptr products = (carries + mbi_scan_carry_bytes(plan) + 31) / 32 * 32;
-  /* In f64 they are up to 6% slower where their launches overlap (H200). */
+  /* In f64 dependent launches make the kernels up to 6% slower (H200). */
   const int overlaps = plan->type == MERBIT_F32;
   const int how = overlaps ? mbi_plan_start(plan, 0) : MBI_LAUNCH_PLAIN;
   void *arguments[14];
@@ -29874,7 +29848,7 @@ static merbit_status mbi_binned_multiply(merbit_plan *plan, mbi_devptr carries,
   arguments[0] = &b->part_start;
   arguments[1] = &products;
   arguments[2] = &b->places;
-  arguments[3] = &plan->device.values; /* where they are those of rows */
+  arguments[3] = &plan->device.values; /* values stored once per row */
   arguments[4] = &s->row_ends;
   arguments[5] = &s->tile_row;
   arguments[6] = &plan->nonempty.row_id;
@@ -29914,11 +29888,15 @@ static int mbi_binned_describe(const merbit_plan *plan, char *text, size_t size)
                   mbi_scan_of(plan)->threads);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_binned_method = {sizeof(mbi_binned), mbi_binned_create, mbi_binned_destroy,  mbi_binned_carry_bytes, mbi_binned_multiply,
-    mbi_binned_info,   mbi_binned_describe, mbi_binned_refresh};
+MBI_INTERNAL const mbi_cuda_method mbi_binned_method = {
+    sizeof(mbi_binned),  mbi_binned_create, mbi_binned_destroy,  mbi_binned_carry_bytes,
+    mbi_binned_multiply, mbi_binned_info,   mbi_binned_describe, mbi_binned_refresh};
 
 /* ==== >>spmv/gpu/hubs/hubs.c  CUDA: the scan, with the fullest columns in shared memory ==== */
-/* ---- Encode: room for hubs, tiles -------------------------------------------------------- */
+/* HUBS on the host: finds the hubs, encodes the columns, launches the product.
+ * spmv/gpu/hubs/hubs.cu describes the method. */
+
+/* ---- Encode: hubs in shared memory, tiles ------------------------------------------------ */
 
 /* Returns the state of a plan by this method. */
 MBI_INTERNAL mbi_hubs *mbi_hubs_of(const merbit_plan *plan) {
@@ -29926,19 +29904,20 @@ MBI_INTERNAL mbi_hubs *mbi_hubs_of(const merbit_plan *plan) {
 }
 
 #define MBI_HUBS_THREADS 1024
-#define MBI_HUBS_ROOM 160 /* kilobytes of x in shared memory; the rest of it is L1 */
+#define MBI_HUBS_KILOBYTES                                                                     \
+  160 /* kilobytes of x in shared memory; the rest of it serves as L1 */
 
-MBI_INTERNAL uint64_t mbi_hubs_room(const merbit_plan *plan) {
+MBI_INTERNAL uint64_t mbi_hubs_capacity(const merbit_plan *plan) {
   const uint64_t bytes =
-      1024 * (uint64_t)(plan->desc.omega != 0 ? plan->desc.omega : MBI_HUBS_ROOM);
+      1024 * (uint64_t)(plan->desc.omega != 0 ? plan->desc.omega : MBI_HUBS_KILOBYTES);
   const uint64_t most = (uint64_t)plan->context->device.shared_bytes_per_block;
   const uint64_t old =
       (uint64_t)MBI_HUBS_THREADS * mbi_type_size(plan->type) + mbi_value_shared(plan);
-  const uint64_t room = bytes + old <= most ? bytes : most > old ? most - old : 0;
-  return room / mbi_type_size(plan->type);
+  const uint64_t space = bytes + old <= most ? bytes : most > old ? most - old : 0;
+  return space / mbi_type_size(plan->type);
 }
 
-/* Sizes of the specialisation; needs plan->nonempty. */
+/* Computes the sizes of the specialisation. Needs plan->nonempty. */
 MBI_INTERNAL merbit_status mbi_hubs_size(merbit_plan *plan) {
   mbi_hubs *h = mbi_hubs_of(plan);
   mbi_scan_schedule *s = mbi_scan_of(plan);
@@ -29947,7 +29926,7 @@ MBI_INTERNAL merbit_status mbi_hubs_size(merbit_plan *plan) {
   s->steps = plan->desc.sigma != 0 ? plan->desc.sigma : plan->type == MERBIT_F32 ? 8 : 4;
   s->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : MBI_HUBS_THREADS;
   s->resident = 1;
-  h->room = mbi_hubs_room(plan);
+  h->capacity = mbi_hubs_capacity(plan);
   if (plan->desc.omega < 0 || plan->desc.omega > 224 || s->steps < 1 || s->steps > 32 ||
       s->steps % s->pack != 0 || s->threads < 32 || s->threads > MBI_HUBS_THREADS ||
       s->threads % 32 != 0) {
@@ -29976,31 +29955,29 @@ MBI_INTERNAL merbit_status mbi_hubs_size(merbit_plan *plan) {
 
 MBI_INTERNAL void mbi_hubs_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   mbi_scan_preamble(plan, preamble);
-  mbi_preamble_define_int(preamble, "MBK_HUBS", (int)mbi_hubs_of(plan)->room);
+  mbi_preamble_define_int(preamble, "MBK_HUBS", (int)mbi_hubs_of(plan)->capacity);
 }
 
 static merbit_status mbi_hubs_specialise(merbit_plan *plan) {
   static const char *const names[4] = {"mbk_hubs_assign", "mbk_hubs_encode", "mbk_hubs_product",
                                        "mbk_hubs_sum"};
   mbi_preamble preamble;
-  merbit_status status;
   int i;
   mbi_hubs_preamble(plan, &preamble);
-  status =
-      mbi_program_create(plan->context, "spmv/gpu/hubs/hubs.cu", &preamble, &plan->program);
-  if (status == MERBIT_OK) {
-    status = mbi_scan_kernels(plan);
+  MBI_TRY(
+      mbi_program_create(plan->context, "spmv/gpu/hubs/hubs.cu", &preamble, &plan->program));
+  MBI_TRY(mbi_scan_kernels(plan));
+  for (i = 0; i < 4; i++) {
+    MBI_TRY(mbi_program_kernel(plan->context, &plan->program, names[i],
+                               &mbi_hubs_of(plan)->kernels[i]));
   }
-  for (i = 0; i < 4 && status == MERBIT_OK; i++) {
-    status =
-        mbi_program_kernel(plan->context, &plan->program, names[i], &mbi_hubs_of(plan)->kernels[i]);
-  }
-  return status;
+  return MERBIT_OK;
 }
 
-/* Bytes of shared memory of a product. */
+/* Returns the bytes of shared memory of a product. */
 MBI_INTERNAL unsigned mbi_hubs_shared(const merbit_plan *plan, int adds) {
-  const uint64_t count = mbi_hubs_of(plan)->room + (adds ? (uint64_t)mbi_scan_of(plan)->threads : 0);
+  const uint64_t count =
+      mbi_hubs_of(plan)->capacity + (adds ? (uint64_t)mbi_scan_of(plan)->threads : 0);
   return mbi_value_shared(plan) + (unsigned)(count * mbi_type_size(plan->type));
 }
 
@@ -30009,9 +29986,9 @@ MBI_INTERNAL unsigned mbi_hubs_shared(const merbit_plan *plan, int adds) {
 static merbit_status mbi_hubs_encode(merbit_plan *plan) {
   mbi_hubs *h = mbi_hubs_of(plan);
   merbit_context *context = plan->context;
-  uint32_t least = plan->nonempty.hub_least, room = (uint32_t)h->room;
-  /* Codes take the place of the counts, and what was taken that of the first bin behind them:
-   * an allocation of their own would cost as much as a product. */
+  uint32_t least = plan->nonempty.hub_least, room = (uint32_t)h->capacity;
+  /* Codes overwrite the counts, and the number of hubs the first bin after them: an allocation
+   * would cost as much as a product. */
   mbi_devptr code = plan->nonempty.column_counts;
   mbi_devptr taken = code + plan->device.cols * sizeof(int32_t);
   void *arguments[7];
@@ -30049,38 +30026,26 @@ MBI_INTERNAL merbit_status mbi_hubs_create(merbit_plan *plan) {
   mbi_hubs *h = mbi_hubs_of(plan);
   merbit_context *context = plan->context;
   const uint64_t codes = plan->device.nnz * sizeof(int32_t);
-  merbit_status status = mbi_scan_rank(plan);
-  if (status == MERBIT_OK) {
-    status = mbi_hubs_size(plan);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_nonempty_columns(plan, h->room);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_hubs_specialise(plan);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_reserve_shared(context, h->kernels[2], "mbk_hubs_product",
-                                       mbi_hubs_shared(plan, 0));
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_reserve_shared(context, h->kernels[3], "mbk_hubs_sum",
-                                       mbi_hubs_shared(plan, 1));
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_scan_schedule_create(plan);
-  }
-  if (status == MERBIT_OK) {
+  MBI_TRY(mbi_scan_nonempty(plan));
+  MBI_TRY(mbi_hubs_size(plan));
+  MBI_TRY(mbi_nonempty_columns(plan, h->capacity));
+  MBI_TRY(mbi_hubs_specialise(plan));
+  MBI_TRY(mbi_device_reserve_shared(context, h->kernels[2], "mbk_hubs_product",
+                                    mbi_hubs_shared(plan, 0)));
+  MBI_TRY(mbi_device_reserve_shared(context, h->kernels[3], "mbk_hubs_sum",
+                                    mbi_hubs_shared(plan, 1)));
+  MBI_TRY(mbi_scan_schedule_create(plan));
+  {
     mbi_devptr *const parts[] = {&h->codes, &h->hub_col};
-    const uint64_t bytes[] = {codes, h->room * sizeof(uint32_t)};
-    status = mbi_device_allocate_parts(context, "columns by codes", 2, parts, bytes);
+    const uint64_t bytes[] = {codes, h->capacity * sizeof(uint32_t)};
+    MBI_TRY(mbi_device_allocate_parts(context, "columns by codes", 2, parts, bytes));
   }
-  if (status == MERBIT_OK && plan->device.nnz > 0) {
-    status = mbi_hubs_encode(plan);
+  if (plan->device.nnz > 0) {
+    MBI_TRY(mbi_hubs_encode(plan));
   }
-  plan->schedule_bytes += codes + h->room * sizeof(uint32_t);
+  plan->schedule_bytes += codes + h->capacity * sizeof(uint32_t);
   plan->stream_bytes += mbi_device_csr_stream_bytes(plan);
-  return status;
+  return MERBIT_OK;
 }
 
 static void mbi_hubs_destroy(merbit_plan *plan) {
@@ -30127,7 +30092,7 @@ static merbit_status mbi_hubs_multiply(merbit_plan *plan, mbi_devptr carries, co
 
 MBI_INTERNAL void mbi_hubs_info(const merbit_plan *plan, merbit_plan_info *info) {
   mbi_scan_info(plan, info);
-  info->omega = (int)(mbi_hubs_of(plan)->room * mbi_type_size(plan->type) / 1024);
+  info->omega = (int)(mbi_hubs_of(plan)->capacity * mbi_type_size(plan->type) / 1024);
 }
 
 static int mbi_hubs_describe(const merbit_plan *plan, char *text, size_t size) {
@@ -30136,18 +30101,18 @@ static int mbi_hubs_describe(const merbit_plan *plan, char *text, size_t size) {
                   " hubs with %.0f%% of the nonzeros in shared memory, %" PRIu64
                   " empty rows, %d threads",
                   mbi_scan_of(plan)->tiles, mbi_scan_of(plan)->steps, mbi_hubs_of(plan)->count,
-                  100.0 * plan->nonempty.hub_share, mbi_scan_of(plan)->empty_rows, mbi_scan_of(plan)->threads);
+                  100.0 * plan->nonempty.hub_share, mbi_scan_of(plan)->empty_rows,
+                  mbi_scan_of(plan)->threads);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_hubs_method = {sizeof(mbi_hubs), mbi_hubs_create,
-                                                      mbi_hubs_destroy,
-                                                      mbi_scan_carry_bytes,
-                                                      mbi_hubs_multiply,
-                                                      mbi_hubs_info,
-                                                      mbi_hubs_describe,
-                                                      NULL};
+MBI_INTERNAL const mbi_cuda_method mbi_hubs_method = {
+    sizeof(mbi_hubs),  mbi_hubs_create, mbi_hubs_destroy,  mbi_scan_carry_bytes,
+    mbi_hubs_multiply, mbi_hubs_info,   mbi_hubs_describe, NULL};
 
 /* ==== >>spmv/gpu/rows/rows.c  CUDA: lanes per row ========================================= */
+/* ROWS on the host: lanes per row, loads in flight, launches. spmv/gpu/rows/rows.cu
+ * describes the method. */
+
 /* ---- Encode: lanes per row and loads in flight ------------------------------------------- */
 
 /* Returns the state of a plan by this method. */
@@ -30155,14 +30120,14 @@ MBI_INTERNAL mbi_rows *mbi_rows_of(const merbit_plan *plan) {
   return (mbi_rows *)plan->state;
 }
 
-/* The average length of a row, rounded up. */
+/* Returns the average length of a row, rounded up. */
 static uint64_t mbi_rows_mean(const merbit_plan *plan) {
   const uint64_t rows = plan->device.rows > 0 ? plan->device.rows : 1;
   return (plan->device.nnz + rows - 1) / rows;
 }
 
-/* Lanes so that one batch of loads takes a row of average length; in f64 of half of it, for a
- * lane's loads of a row lie in as many lines again. */
+/* Returns the lanes per row: one batch of loads takes a row of average length, or in f64 half
+ * of it, because a lane's loads of a row then touch twice as many lines. */
 static int mbi_rows_lanes(const merbit_plan *plan) {
   const uint64_t batch = mbi_plan_accumulator(plan) == MERBIT_F32 ? 8 : 4;
   int lanes = 1;
@@ -30172,13 +30137,14 @@ static int mbi_rows_lanes(const merbit_plan *plan) {
   return plan->desc.omega != 0 ? plan->desc.omega : lanes;
 }
 
-/* Nonzeros that each of a row's lanes loads at once. */
+/* Returns the nonzeros that each lane of a row loads at once. */
 static int mbi_rows_unroll(const merbit_plan *plan, int lanes) {
   const uint64_t share = mbi_rows_mean(plan) / (uint64_t)lanes + 1;
   return plan->desc.sigma != 0 ? plan->desc.sigma : share > 8 ? 8 : (int)share;
 }
 
-/* The lanes of a row walk it: columns with values, then x. */
+/* Returns the critical path: the lanes of a row walk it, loading columns with values, then
+ * x. */
 MBI_INTERNAL double mbi_rows_walk(const merbit_plan *plan) {
   const int lanes = mbi_rows_lanes(plan);
   return mbi_walk(plan, (double)lanes * mbi_rows_unroll(plan, lanes), 2);
@@ -30229,20 +30195,15 @@ MBI_INTERNAL void mbi_rows_preamble(const merbit_plan *plan, mbi_preamble *pream
 static merbit_status mbi_rows_create(merbit_plan *plan) {
   mbi_rows *r = mbi_rows_of(plan);
   mbi_preamble preamble;
-  merbit_status status = mbi_rows_size(plan);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_rows_size(plan));
   plan->stream_bytes =
       mbi_device_csr_stream_bytes(plan) +
       (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type);
   mbi_rows_preamble(plan, &preamble);
-  status =
-      mbi_program_create(plan->context, "spmv/gpu/rows/rows.cu", &preamble, &plan->program);
-  if (status == MERBIT_OK) {
-    status = mbi_program_kernel(plan->context, &plan->program, "mbk_rows_product", &r->product);
-  }
-  return status;
+  MBI_TRY(
+      mbi_program_create(plan->context, "spmv/gpu/rows/rows.cu", &preamble, &plan->program));
+  MBI_TRY(mbi_program_kernel(plan->context, &plan->program, "mbk_rows_product", &r->product));
+  return MERBIT_OK;
 }
 
 static void mbi_rows_destroy(merbit_plan *plan) {
@@ -30292,15 +30253,14 @@ static int mbi_rows_describe(const merbit_plan *plan, char *text, size_t size) {
                   r->lanes == 1 ? "" : "s", r->unroll, r->threads);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_rows_method = {sizeof(mbi_rows), mbi_rows_create,
-                                                      mbi_rows_destroy,
-                                                      mbi_rows_carry_bytes,
-                                                      mbi_rows_multiply,
-                                                      mbi_rows_info,
-                                                      mbi_rows_describe,
-                                                      NULL};
+MBI_INTERNAL const mbi_cuda_method mbi_rows_method = {
+    sizeof(mbi_rows),  mbi_rows_create, mbi_rows_destroy,  mbi_rows_carry_bytes,
+    mbi_rows_multiply, mbi_rows_info,   mbi_rows_describe, NULL};
 
 /* ==== >>spmv/gpu/bsr/sizes.c  CUDA: how blocks are cut into slots, groups and tiles ======= */
+/* Sizes of block products: lanes per row of a block, slots, groups and tiles, from the shape
+ * of the blocks. */
+
 /* ---- Encode: from the shape of the blocks to slots, groups and tiles --------------------- */
 
 /* Returns the state of a plan by this method. */
@@ -30308,9 +30268,9 @@ MBI_INTERNAL mbi_bsr_tiles *mbi_bsr_tiles_of(const merbit_plan *plan) {
   return (mbi_bsr_tiles *)plan->state;
 }
 
-#define MBI_BSR_GROUP_MOST 32 /* entries of a lane: bits of a mask */
+#define MBI_BSR_GROUP_MOST 32 /* entries of a lane at most: bits of a mask */
 
-/* Bytes of entries that a lane has on their way, and in a tile; measured on an H200. */
+/* Bytes of entries that a lane has in flight, and in a tile. Measured on an H200. */
 #ifndef MBI_BSR_GROUP_BYTES
 #define MBI_BSR_GROUP_BYTES 64
 #endif
@@ -30322,7 +30282,7 @@ MBI_INTERNAL int mbi_ceiling(int a, int b) {
   return (a + b - 1) / b;
 }
 
-/* The least power of two of blocks whose entries of one lane are whole packs. */
+/* Returns the least power of two of blocks for which a lane's entries are whole packs. */
 static int mbi_bsr_least(int lane_cols, int pack) {
   int together = 1;
   while (together * lane_cols % pack != 0) {
@@ -30331,8 +30291,8 @@ static int mbi_bsr_least(int lane_cols, int pack) {
   return together;
 }
 
-/* Lanes to a row of a block: one, but where a group would be too long, or where the block is
- * so flat that lanes side by side would read x far apart. */
+/* Returns the number of lanes per block row (1 to 32). More than one only if a group would be
+ * too long, or if the block is so flat that neighbouring lanes would read x far apart. */
 static int mbi_bsr_split(int rows, int cols, int size) {
   const int pack = 16 / size;
   int split = 1;
@@ -30347,15 +30307,15 @@ static int mbi_bsr_split(int rows, int cols, int size) {
   return split;
 }
 
-/* Neighbours of x that one load brings where x lies well, as MBK_NEIGHBOURS. */
+/* Returns the neighbours of x that one load brings if x is aligned, as MBK_NEIGHBOURS. */
 static int mbi_bsr_neighbours(const mbi_bsr_tiles *t, int size) {
   return t->lane_cols * t->split != t->block_cols || t->edge || t->lane_cols % 2 != 0 ? 1
          : t->lane_cols % (16 / size) != 0                                            ? 2
                                            : 16 / size;
 }
 
-/* What a block's x costs, in lines of the L1 for all slots: each lane for itself, or one for
- * another and then a shuffle of 4 bytes for each. */
+/* Returns 1 if loading a block's x together and passing it on by shuffles of 4 bytes is cheaper
+ * than loading it in every lane. The cost is counted in lines of L1, for all slots. */
 static int mbi_bsr_shuffles(const mbi_bsr_tiles *t, int size) {
   const int alone = t->lane_cols / mbi_bsr_neighbours(t, size) * t->slots;
   return t->split == 1 && t->block_rows > 1 && alone > t->slots + t->block_cols * size / 4;
@@ -30386,8 +30346,8 @@ static void mbi_bsr_shape(merbit_plan *plan) {
   t->resident = t->resident > 16 ? 16 : t->resident < 1 ? 1 : t->resident;
 }
 
-/* Blocks per slot and tile: high blocks leave more in the carries, and few blocks are dealt to
- * more warps. */
+/* Sets the blocks per slot and tile. High blocks leave more in the carries, so their tiles are
+ * longer; few blocks are dealt to more warps. */
 static void mbi_bsr_tile(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   const int size = (int)mbi_type_size(plan->type);
@@ -30401,7 +30361,7 @@ static void mbi_bsr_tile(merbit_plan *plan) {
   t->slot_blocks = plan->desc.sigma != 0 ? plan->desc.sigma : groups * t->together;
 }
 
-/* Sizes of the specialisation; needs plan->nonempty of the block rows. */
+/* Computes the sizes of the specialisation. Needs plan->nonempty of the block rows. */
 MBI_INTERNAL merbit_status mbi_bsr_size(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   merbit_context *context = plan->context;
@@ -30444,7 +30404,7 @@ MBI_INTERNAL merbit_status mbi_bsr_size(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* Entries of the copy, those that no lane needs included. */
+/* Returns the number of stored entries, padding included. */
 MBI_INTERNAL uint64_t mbi_bsr_entries(const mbi_bsr_tiles *t) {
   return t->groups * (uint64_t)(t->slots * t->lanes * t->together * t->lane_cols);
 }
@@ -30455,6 +30415,9 @@ MBI_INTERNAL uint64_t mbi_bsr_mask_bytes(const mbi_bsr_tiles *t) {
 }
 
 /* ==== >>spmv/gpu/bsr/bsr.c  CUDA: tiles of blocks, sums in registers ====================== */
+/* Block products on the host: builds the tiles of blocks, places new values, launches the
+ * product and the fix-up. spmv/gpu/bsr/bsr.cu describes the method. */
+
 /* ---- Specialise -------------------------------------------------------------------------- */
 
 MBI_INTERNAL void mbi_bsr_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
@@ -30483,14 +30446,13 @@ static merbit_status mbi_bsr_specialise(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   const int kernels = plan->bsr.mask_words > 0 ? MBI_BSR_KERNELS : MBI_BSR_KERNELS - 1;
   mbi_preamble preamble;
-  merbit_status status;
   int i;
   mbi_bsr_preamble(plan, &preamble);
-  status = mbi_program_create(plan->context, "spmv/gpu/bsr/bsr.cu", &preamble, &plan->program);
-  for (i = 0; i < kernels && status == MERBIT_OK; i++) {
-    status = mbi_program_kernel(plan->context, &plan->program, names[i], &t->kernels[i]);
+  MBI_TRY(mbi_program_create(plan->context, "spmv/gpu/bsr/bsr.cu", &preamble, &plan->program));
+  for (i = 0; i < kernels; i++) {
+    MBI_TRY(mbi_program_kernel(plan->context, &plan->program, names[i], &t->kernels[i]));
   }
-  return status;
+  return MERBIT_OK;
 }
 
 /* ---- Launch: build, fill, multiply ------------------------------------------------------- */
@@ -30503,7 +30465,7 @@ static merbit_status mbi_bsr_launch_build(merbit_plan *plan, int kernel, const c
       MBI_BSR_BUILD_THREADS, 0, NULL, arguments);
 }
 
-/* row_ends and slot_row. */
+/* Builds row_ends and slot_row. */
 static merbit_status mbi_bsr_schedule(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   uint32_t ranks = (uint32_t)plan->nonempty.count;
@@ -30530,8 +30492,8 @@ static merbit_status mbi_bsr_columns(merbit_plan *plan) {
   return mbi_bsr_launch_build(plan, 1, "mbk_bsr_columns", t->places, arguments);
 }
 
-/* The masks of the blocks go to the GPU, unless they were made there, and become those of
- * lanes. Both stay: new values are put in their places by the first. */
+/* Uploads the masks of the blocks, unless they were made on the GPU, and turns them into masks
+ * of lanes. Both stay: new values are placed by the first. */
 static merbit_status mbi_bsr_masks(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   merbit_context *context = plan->context;
@@ -30557,8 +30519,8 @@ static merbit_status mbi_bsr_masks(merbit_plan *plan) {
                                     t->groups * (uint64_t)(t->slots * t->lanes), arguments);
 }
 
-/* The blocks in plan->device.values, as they come, to the plan's copy, which is all that a
- * product reads: an array of the plan's own is given back. */
+/* Copies the blocks in plan->device.values into the order that products read. An array of the
+ * plan's own is then released. */
 MBI_INTERNAL merbit_status mbi_bsr_fill(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   merbit_context *context = plan->context;
@@ -30589,7 +30551,7 @@ MBI_INTERNAL merbit_status mbi_bsr_fill(merbit_plan *plan) {
   return status;
 }
 
-/* plan->device.values, borrowed or uploaded. */
+/* Sets plan->device.values, borrowed or uploaded. */
 MBI_INTERNAL merbit_status mbi_bsr_take_values(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const merbit_view *view = &plan->bsr.view;
@@ -30620,16 +30582,11 @@ static merbit_status mbi_bsr_allocate(merbit_plan *plan) {
   const uint64_t columns = t->places * sizeof(int32_t);
   const uint64_t packs =
       plan->device.values != 0 ? mbi_bsr_entries(t) * mbi_type_size(plan->type) : 0;
-  merbit_status status =
-      mbi_device_allocate(context, words, "ends of block rows", &t->row_ends);
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, slots, "block rows of slots", &t->slot_row);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, columns, "block columns", &t->columns);
-  }
-  if (status == MERBIT_OK && packs > 0) {
-    status = mbi_device_allocate(context, packs, "blocks of tiles", &t->packs);
+  MBI_TRY(mbi_device_allocate(context, words, "ends of block rows", &t->row_ends));
+  MBI_TRY(mbi_device_allocate(context, slots, "block rows of slots", &t->slot_row));
+  MBI_TRY(mbi_device_allocate(context, columns, "block columns", &t->columns));
+  if (packs > 0) {
+    MBI_TRY(mbi_device_allocate(context, packs, "blocks of tiles", &t->packs));
   }
   plan->schedule_bytes = words + slots + columns + packs + plan->nonempty.bytes;
   plan->stream_bytes = words + slots + columns + packs +
@@ -30640,38 +30597,27 @@ static merbit_status mbi_bsr_allocate(merbit_plan *plan) {
                                                         sizeof(uint64_t);
     plan->stream_bytes += mbi_bsr_mask_bytes(t);
   }
-  return status;
+  return MERBIT_OK;
 }
 
-/* plan->device holds the places of the blocks as a CSR. After a failure mbi_bsr_destroy cleans
- * up. */
+/* Makes the tiles of the blocks whose places are in plan->device, as a CSR. On failure the
+ * caller runs mbi_bsr_destroy. */
 MBI_INTERNAL merbit_status mbi_bsr_create(merbit_plan *plan) {
-  merbit_status status = mbi_scan_rank(plan);
-  if (status == MERBIT_OK) {
-    status = mbi_bsr_size(plan);
+  MBI_TRY(mbi_scan_nonempty(plan));
+  MBI_TRY(mbi_bsr_size(plan));
+  MBI_TRY(mbi_bsr_take_values(plan));
+  MBI_TRY(mbi_bsr_specialise(plan));
+  if (mbi_bsr_tiles_of(plan)->tiles == 0) {
+    return MERBIT_OK;
   }
-  if (status == MERBIT_OK) {
-    status = mbi_bsr_take_values(plan);
+  MBI_TRY(mbi_bsr_allocate(plan));
+  MBI_TRY(mbi_bsr_schedule(plan));
+  MBI_TRY(mbi_bsr_columns(plan));
+  if (plan->bsr.mask_words > 0) {
+    MBI_TRY(mbi_bsr_masks(plan));
   }
-  if (status == MERBIT_OK) {
-    status = mbi_bsr_specialise(plan);
-  }
-  if (status != MERBIT_OK || mbi_bsr_tiles_of(plan)->tiles == 0) {
-    return status;
-  }
-  status = mbi_bsr_allocate(plan);
-  if (status == MERBIT_OK) {
-    status = mbi_bsr_schedule(plan);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_bsr_columns(plan);
-  }
-  if (status == MERBIT_OK && plan->bsr.mask_words > 0) {
-    status = mbi_bsr_masks(plan);
-  }
-  return status != MERBIT_OK          ? status
-         : mbi_bsr_tiles_of(plan)->packs != 0 ? mbi_bsr_fill(plan)
-                                      : mbi_device_synchronize(plan->context, NULL);
+  return mbi_bsr_tiles_of(plan)->packs != 0 ? mbi_bsr_fill(plan)
+                                            : mbi_device_synchronize(plan->context, NULL);
 }
 
 MBI_INTERNAL void mbi_bsr_destroy(merbit_plan *plan) {
@@ -30685,7 +30631,7 @@ MBI_INTERNAL void mbi_bsr_destroy(merbit_plan *plan) {
   mbi_program_destroy(plan->context, &plan->program);
 }
 
-/* Of firsts and tails. */
+/* Returns the bytes of firsts and tails. */
 MBI_INTERNAL uint64_t mbi_bsr_carry_bytes(const merbit_plan *plan) {
   const mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   return 2 * t->tiles * (uint64_t)t->block_rows * mbi_type_size(plan->type);
@@ -30768,8 +30714,9 @@ MBI_INTERNAL int mbi_bsr_describe(const merbit_plan *plan, char *text, size_t si
                   t->threads);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_bsr_method = {sizeof(mbi_bsr_tiles), mbi_bsr_create, mbi_bsr_destroy,  mbi_bsr_carry_bytes, mbi_bsr_multiply,
-    mbi_bsr_info,   mbi_bsr_describe, mbi_bsr_fill};
+MBI_INTERNAL const mbi_cuda_method mbi_bsr_method = {
+    sizeof(mbi_bsr_tiles), mbi_bsr_create, mbi_bsr_destroy,  mbi_bsr_carry_bytes,
+    mbi_bsr_multiply,      mbi_bsr_info,   mbi_bsr_describe, mbi_bsr_fill};
 
 /* ==== >>spmv/study/bsr_study.c  CUDA: other products of blocks, for comparison ============ */
 /* The kernels of spmv/study/bsr_study.cu on blocks as they come. All add to y by atomics, so
@@ -32505,6 +32452,9 @@ MBI_INTERNAL void mbi_many_cpu(merbit_plan *plan, void *scratch, const void *alp
 }
 
 /* ==== >>spmv/gpu/sliced/sliced.c  CUDA: slices of rows stored column by column ============ */
+/* SLICED on the host: builds slices of 32 rows, launches the product.
+ * spmv/gpu/sliced/sliced.cu describes the method. */
+
 /* ---- Encode: windows, slices, loads in flight -------------------------------------------- */
 
 /* Returns the state of a plan by this method. */
@@ -32512,12 +32462,12 @@ MBI_INTERNAL mbi_sliced *mbi_sliced_of(const merbit_plan *plan) {
   return (mbi_sliced *)plan->state;
 }
 
-/* Values that a lane keeps in flight, in loads of 16 bytes. */
+/* Returns the loads of 16 bytes of values that a lane keeps in flight. */
 static int mbi_sliced_unroll(const merbit_plan *plan) {
   return plan->desc.sigma != 0 ? plan->desc.sigma : 2;
 }
 
-/* A lane walks a row: columns with values, then x. */
+/* Returns the critical path: a lane walks a row, loading columns with values, then x. */
 MBI_INTERNAL double mbi_sliced_walk(const merbit_plan *plan) {
   const double pack = 16.0 / (double)mbi_type_size(plan->type);
   return mbi_walk(plan, mbi_sliced_unroll(plan) * pack, 2);
@@ -32526,7 +32476,7 @@ MBI_INTERNAL double mbi_sliced_walk(const merbit_plan *plan) {
 MBI_INTERNAL merbit_status mbi_sliced_size(merbit_plan *plan) {
   mbi_sliced *s = mbi_sliced_of(plan);
   merbit_context *context = plan->context;
-  /* Sorting costs a row number for each row: where there is next to nothing to gain, not. */
+  /* Sorting costs a row number for each row, which does not pay if there is little padding. */
   s->sorted =
       plan->desc.omega != 1 && plan->nonempty.slots > plan->device.nnz + plan->device.nnz / 32;
   s->unroll = mbi_sliced_unroll(plan);
@@ -32550,10 +32500,11 @@ MBI_INTERNAL merbit_status mbi_sliced_size(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* Lengths and the starts of slices are 32-bit; needs plan->nonempty. */
+/* Fails if lengths or the starts of slices exceed 32 bits. Needs plan->nonempty. */
 MBI_INTERNAL merbit_status mbi_sliced_check(const merbit_plan *plan) {
   const mbi_nonempty_rows *nonempty = &plan->nonempty;
-  if (nonempty->longest > INT32_MAX || nonempty->slots / 16 + 6 * mbi_sliced_of(plan)->slices > UINT32_MAX) {
+  if (nonempty->longest > INT32_MAX ||
+      nonempty->slots / 16 + 6 * mbi_sliced_of(plan)->slices > UINT32_MAX) {
     return mbi_fail(plan->context, MERBIT_TOO_LARGE,
                     "slices of 32 rows would take %" PRIu64 " slots, and %" PRIu32
                     " for one row; use another plan_desc.method",
@@ -32578,15 +32529,14 @@ static merbit_status mbi_sliced_specialise(merbit_plan *plan) {
                                        "mbk_sliced_fill", "mbk_sliced_product"};
   mbi_sliced *s = mbi_sliced_of(plan);
   mbi_preamble preamble;
-  merbit_status status;
   int i;
   mbi_sliced_preamble(plan, &preamble);
-  status =
-      mbi_program_create(plan->context, "spmv/gpu/sliced/sliced.cu", &preamble, &plan->program);
-  for (i = 0; i < 4 && status == MERBIT_OK; i++) {
-    status = mbi_program_kernel(plan->context, &plan->program, names[i], &s->kernels[i]);
+  MBI_TRY(mbi_program_create(plan->context, "spmv/gpu/sliced/sliced.cu", &preamble,
+                             &plan->program));
+  for (i = 0; i < 4; i++) {
+    MBI_TRY(mbi_program_kernel(plan->context, &plan->program, names[i], &s->kernels[i]));
   }
-  return status;
+  return MERBIT_OK;
 }
 
 /* ---- Launch: build, fill, multiply ------------------------------------------------------- */
@@ -32595,8 +32545,8 @@ MBI_INTERNAL int64_t mbi_sliced_build_blocks(const mbi_sliced *s) {
   return ((int64_t)s->slices * 32 + MBI_SLICED_BUILD_THREADS - 1) / MBI_SLICED_BUILD_THREADS;
 }
 
-/* The sums before each entry of an array of one entry a slice, and the sum of all, there and in
- * *sum. */
+/* Replaces an array of one entry per slice by its exclusive prefix sums. The total follows the
+ * array, and is returned in *sum. */
 static merbit_status mbi_sliced_offsets(merbit_plan *plan, mbi_devptr array, uint64_t *sum) {
   merbit_context *context = plan->context;
   mbi_devptr total = array + mbi_sliced_of(plan)->slices * sizeof(uint32_t);
@@ -32618,7 +32568,7 @@ static merbit_status mbi_sliced_offsets(merbit_plan *plan, mbi_devptr array, uin
   return status;
 }
 
-/* Which rows make a slice, and how wide it and its columns are. */
+/* Assigns rows to slices, and computes the widths of slices and of their columns. */
 static merbit_status mbi_sliced_order(merbit_plan *plan) {
   mbi_sliced *s = mbi_sliced_of(plan);
   void *arguments[8];
@@ -32645,8 +32595,8 @@ static merbit_status mbi_sliced_order(merbit_plan *plan) {
                    NULL, arguments);
 }
 
-/* Everything but columns and values, whose sizes come out: slots of values, and of two-byte
- * columns. */
+/* Builds everything but columns and values, and computes their sizes: slots of values, and of
+ * two-byte columns. */
 static merbit_status mbi_sliced_build(merbit_plan *plan) {
   mbi_sliced *s = mbi_sliced_of(plan);
   const uint64_t places = s->slices * 32 * sizeof(uint32_t);
@@ -32654,20 +32604,13 @@ static merbit_status mbi_sliced_build(merbit_plan *plan) {
   mbi_devptr *const parts[] = {&s->length, &s->row_id, &s->slice_start, &s->column_start,
                                &s->pages};
   const uint64_t bytes[] = {places, s->sorted ? places : 0, starts, starts, places / 2};
-  merbit_status status =
-      mbi_device_allocate_parts(plan->context, "rows and slices", 5, parts, bytes);
-  if (status == MERBIT_OK) {
-    status = mbi_sliced_order(plan);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_sliced_offsets(plan, s->slice_start, &s->slots);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_sliced_offsets(plan, s->column_start, &s->column_slots);
-  }
+  MBI_TRY(mbi_device_allocate_parts(plan->context, "rows and slices", 5, parts, bytes));
+  MBI_TRY(mbi_sliced_order(plan));
+  MBI_TRY(mbi_sliced_offsets(plan, s->slice_start, &s->slots));
+  MBI_TRY(mbi_sliced_offsets(plan, s->column_start, &s->column_slots));
   s->slots *= 32;
   s->column_slots *= 32;
-  return status;
+  return MERBIT_OK;
 }
 
 static merbit_status mbi_sliced_fill(merbit_plan *plan) {
@@ -32693,39 +32636,34 @@ static merbit_status mbi_sliced_fill(merbit_plan *plan) {
 static merbit_status mbi_sliced_create(merbit_plan *plan) {
   mbi_sliced *s = mbi_sliced_of(plan);
   const uint64_t values = mbi_value_bytes(plan);
-  merbit_status status = mbi_nonempty_need(plan);
-  if (status == MERBIT_OK) {
-    status = mbi_sliced_size(plan);
+  MBI_TRY(mbi_nonempty_need(plan));
+  MBI_TRY(mbi_sliced_size(plan));
+  if (s->slices == 0) {
+    return MERBIT_OK;
   }
-  if (status != MERBIT_OK || s->slices == 0) {
-    return status;
-  }
-  status = mbi_sliced_check(plan);
-  if (status == MERBIT_OK) {
-    status = mbi_sliced_specialise(plan);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_sliced_build(plan);
-  }
-  if (status == MERBIT_OK) {
+  MBI_TRY(mbi_sliced_check(plan));
+  MBI_TRY(mbi_sliced_specialise(plan));
+  MBI_TRY(mbi_sliced_build(plan));
+  {
     const uint64_t order = (s->slices * (s->sorted ? 82 : 50) + 2) * sizeof(uint32_t);
     const uint64_t columns = s->column_slots * sizeof(uint16_t);
     mbi_devptr *const parts[] = {&s->columns, &s->values};
     const uint64_t bytes[] = {columns, s->slots * values};
-    status =
-        mbi_device_allocate_parts(plan->context, "sliced columns and values", 2, parts, bytes);
+    MBI_TRY(
+        mbi_device_allocate_parts(plan->context, "sliced columns and values", 2, parts, bytes));
     plan->schedule_bytes = order + columns + s->slots * values;
-    /* Slots past a row's end stay. */
+    /* Padding after a row's end is not written. */
     plan->stream_bytes = order + plan->device.nnz * values + mbi_value_bytes_once(plan);
     plan->stream_bytes +=
         s->slots > 0 ? (uint64_t)((double)columns * (double)plan->device.nnz / (double)s->slots)
                      : 0;
   }
-  return status == MERBIT_OK ? mbi_sliced_fill(plan) : status;
+  return mbi_sliced_fill(plan);
 }
 
 static void mbi_sliced_destroy(merbit_plan *plan) {
-  mbi_device_release(plan->context, mbi_sliced_of(plan)->length); /* and what is behind it */
+  /* And the arrays allocated with it. */
+  mbi_device_release(plan->context, mbi_sliced_of(plan)->length);
   mbi_device_release(plan->context, mbi_sliced_of(plan)->columns);
   mbi_program_destroy(plan->context, &plan->program);
 }
@@ -32776,21 +32714,22 @@ static int mbi_sliced_describe(const merbit_plan *plan, char *text, size_t size)
                   2.0 * (double)s->column_slots / slots, s->threads);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_sliced_method = {sizeof(mbi_sliced), mbi_sliced_create, mbi_sliced_destroy,  mbi_rows_carry_bytes, mbi_sliced_multiply,
-    mbi_sliced_info,   mbi_sliced_describe, mbi_sliced_fill};
+MBI_INTERNAL const mbi_cuda_method mbi_sliced_method = {
+    sizeof(mbi_sliced),  mbi_sliced_create, mbi_sliced_destroy,  mbi_rows_carry_bytes,
+    mbi_sliced_multiply, mbi_sliced_info,   mbi_sliced_describe, mbi_sliced_fill};
 
 /* ==== >>spmv/gpu/cb/build.c  blocks of 16 x 16: their sizes, and a first pass over a CSR ==== */
-/* CB-SpMV's storage of a host CSR (Cong, Sun, Chen, Xie, Liu, Qian, ICS 2025, sections 3.1 to
- * 3.3): strips of 16 rows in blocks of 16 columns, each a COO, a CSR or a dense one, whose
- * indices and values lie together in one buffer behind an aligned offset. With columns
- * aggregated a strip's empty ones are left out.
+/* Encodes a host CSR as CB-SpMV's blocks (Cong, Sun, Chen, Xie, Liu, Qian, ICS 2025, sections
+ * 3.1 to 3.3): strips of 16 rows in blocks of 16 columns, each stored as COO, CSR or dense. The
+ * indices and values of a block lie together in one buffer at an aligned offset. With
+ * aggregated columns, a strip's empty columns are left out.
  *
- * What is unlike the paper: the columns that stay (restore_cols there) lie with the block, as
+ * Differences from the paper: the columns that stay (restore_cols there) lie with the block, as
  * offsets from its first one in no, one or two bytes where they fit. A dense block is a mask of
- * 256 bits and the values that are there, so that what is absent takes no room and meets no x.
- * Entries of one place all stay. Sparse blocks whose rows are about even are CSR, too. A strip
- * has an even number of blocks, two at least, of which the last may be empty COO blocks: a warp
- * takes two at once, and sees every strip.
+ * 256 bits and the values that exist, so that absent entries take no space and meet no x.
+ * Duplicates all stay. Sparse blocks whose rows are nearly even are CSR too. A strip has an
+ * even number of blocks, two at least, and the last may be an empty COO block: a warp takes two
+ * at once, and visits every strip.
  *
  * A block's data, each part padded to a value's size, the whole to 8 bytes:
  *   none or 16 columns, the last ones of a strip repeated; then, for
@@ -32799,14 +32738,15 @@ MBI_INTERNAL const mbi_cuda_method mbi_sliced_method = {sizeof(mbi_sliced), mbi_
  *   dense  16 half words, one a column, whose bits say which rows there are; the values in the
  *          order of the bits */
 
-#define MBI_CB_EVEN 8      /* entries of a lane's row that take as long as 16 of COO */
-#define MBI_CB_CROWDED 255 /* most entries of a block some of which share a place */
+/* Entries of a lane's row in CSR that take as long as 16 entries in COO. */
+#define MBI_CB_EVEN 8
+#define MBI_CB_CROWDED 255 /* entries at most of a block with duplicates */
 
 MBI_INTERNAL uint64_t mbi_cb_pad(uint64_t bytes, uint64_t size) {
   return size > 0 ? (bytes + size - 1) / size * size : bytes;
 }
 
-/* Of 16 columns. */
+/* Returns the bytes of a block's 16 columns. */
 MBI_INTERNAL uint64_t mbi_cb_column_bytes(unsigned width) {
   return width == 3 ? 4 * MBI_CB_SIDE : width * MBI_CB_SIDE;
 }
@@ -32817,14 +32757,14 @@ MBI_INTERNAL uint64_t mbi_cb_bytes(int form, unsigned width, uint64_t count, uin
   return mbi_cb_pad(mbi_cb_column_bytes(width) + head + indices + count * size, 8);
 }
 
-/* Where the entries of a row begin; behind the last row they end. */
+/* Returns the offset of a row's first entry; after the last row, the number of entries. */
 MBI_INTERNAL uint64_t mbi_cb_offset(const mbi_cb_build *b, uint64_t row) {
   const merbit_view *from = b->from;
   const int64_t last = from->rows < (int64_t)row ? from->rows : (int64_t)row;
   return (uint64_t)(mbi_index_at(from->row_ptr, from->offset_type, last) - from->base);
 }
 
-/* The first strip of a task: entries and rows are dealt evenly. */
+/* Returns the first strip of a task. Entries and rows are dealt evenly. */
 MBI_INTERNAL uint64_t mbi_cb_share(const mbi_cb_build *b, int task) {
   const uint64_t all = mbi_cb_offset(b, UINT64_MAX >> 1) + b->strips * MBI_CB_SIDE;
   const uint64_t wish = (uint64_t)mbi_share((int64_t)all, b->tasks, task);
@@ -32842,14 +32782,14 @@ MBI_INTERNAL uint64_t mbi_cb_share(const mbi_cb_build *b, int task) {
 
 /* ---- A strip's entries by columns -------------------------------------------------------- */
 
-/* The end of the ascending run that begins at `at`. */
+/* Returns the end of the ascending run that begins at `at`. */
 static uint64_t mbi_cb_run(const uint64_t *keys, uint64_t at, uint64_t count) {
   for (at++; at < count && keys[at - 1] < keys[at]; at++) {
   }
   return at < count ? at : count;
 }
 
-/* Merge neighbouring runs; whether there was but one. */
+/* Merges neighbouring runs. Returns 1 if there was only one run. */
 static int mbi_cb_merge(const uint64_t *from, uint64_t *to, uint64_t count) {
   uint64_t at = 0;
   while (at < count) {
@@ -32869,7 +32809,7 @@ static int mbi_cb_merge(const uint64_t *from, uint64_t *to, uint64_t count) {
   return count == 0;
 }
 
-/* A natural merge sort: rows that are sorted are 16 runs. */
+/* Sorts a strip's entries by column, with a natural merge sort: sorted rows are 16 runs. */
 static void mbi_cb_sort(mbi_cb_build *b, uint64_t strip) {
   const merbit_view *from = b->from;
   const uint64_t first = mbi_cb_offset(b, strip * MBI_CB_SIDE);
@@ -32913,13 +32853,13 @@ MBI_INTERNAL uint32_t mbi_cb_column(uint64_t key) {
   return (uint32_t)(key >> (MBI_CB_PLACE + 4));
 }
 
-/* The width that offsets from the first column take. */
+/* Returns the width of offsets from the first column. */
 static unsigned mbi_cb_width(const uint32_t *columns, unsigned count) {
   const uint32_t span = columns[count - 1] - columns[0];
   return span == count - 1 ? 0 : span < 256 ? 1 : span < 65536 ? 2 : 3;
 }
 
-/* The next up to 16 columns. */
+/* Takes the next group, of up to 16 columns. */
 static void mbi_cb_group(mbi_cb_cursor *c) {
   const uint32_t first = mbi_cb_column(c->keys[c->to]);
   const uint64_t end = c->aggregated ? UINT64_MAX : (uint64_t)(first | (MBI_CB_SIDE - 1)) + 1;
@@ -32943,7 +32883,7 @@ static void mbi_cb_group(mbi_cb_cursor *c) {
   }
 }
 
-/* Whether the block is faster with a lane for each row than entry by entry. */
+/* Returns 1 if the block is faster with a lane per row than entry by entry. */
 static int mbi_cb_even(const mbi_cb_cursor *c) {
   unsigned counts[MBI_CB_SIDE] = {0}, longest = 0, row;
   uint64_t k;
@@ -32956,7 +32896,7 @@ static int mbi_cb_even(const mbi_cb_cursor *c) {
   return longest <= MBI_CB_EVEN * ((c->to - c->from + 15) / 16);
 }
 
-/* 0 behind the last block. */
+/* Moves to the next block. Returns 0 after the last one. */
 MBI_INTERNAL int mbi_cb_next(mbi_cb_cursor *c) {
   const mbi_cb_options *options = c->build->options;
   uint64_t count;
@@ -33002,7 +32942,7 @@ MBI_INTERNAL void mbi_cb_count_task(void *argument, int task) {
   }
 }
 
-/* The choice of section 3.3.1, and counts become starts. */
+/* Decides whether to aggregate columns (section 3.3.1), and turns counts into starts. */
 MBI_INTERNAL void mbi_cb_place(mbi_cb_build *b) {
   mbi_cb_format *f = b->format;
   mbi_cb_strip *strip = b->strip[0];
@@ -33023,6 +32963,9 @@ MBI_INTERNAL void mbi_cb_place(mbi_cb_build *b) {
 }
 
 /* ==== >>spmv/gpu/cb/fill.c  blocks of 16 x 16: a second pass, and who multiplies which ==== */
+/* Fills CB-SpMV's blocks and deals the strips to warps. spmv/gpu/cb/build.c describes the
+ * storage. */
+
 /* ---- Pass 2: fill ------------------------------------------------------------------------ */
 
 static void mbi_cb_put(const mbi_cb_cursor *c, unsigned char *values, uint64_t slot,
@@ -33037,7 +32980,7 @@ static void mbi_cb_put(const mbi_cb_cursor *c, unsigned char *values, uint64_t s
   }
 }
 
-/* The columns of the group as the block stores them. */
+/* Stores the columns of a group. */
 static void mbi_cb_fill_columns(const mbi_cb_cursor *c, unsigned char *data) {
   unsigned i;
   for (i = 0; i < MBI_CB_SIDE; i++) {
@@ -33053,7 +32996,7 @@ static void mbi_cb_fill_columns(const mbi_cb_cursor *c, unsigned char *data) {
   }
 }
 
-/* The place of a key's column among its group's; `from` is one that does not lie behind it. */
+/* Returns the place of a key's column in its group. `from` is a place at or before it. */
 static unsigned mbi_cb_local(const mbi_cb_cursor *c, uint64_t key, unsigned from) {
   const uint32_t column = mbi_cb_column(key);
   if (!c->aggregated) {
@@ -33065,7 +33008,7 @@ static unsigned mbi_cb_local(const mbi_cb_cursor *c, uint64_t key, unsigned from
   return from;
 }
 
-/* COO and CSR; the steps for the block's word. */
+/* Stores a COO or CSR block. Returns the steps for its word. */
 static unsigned mbi_cb_fill_rows(const mbi_cb_cursor *c, unsigned char *data) {
   const uint64_t count = c->to - c->from;
   unsigned char *indices = data + (c->form == MBI_CB_CSR ? MBI_CB_SIDE : 0);
@@ -33150,16 +33093,18 @@ static void mbi_cb_fill_task(void *argument, int task) {
 
 /* ---- Balance ----------------------------------------------------------------------------- */
 
-#define MBI_CB_MOST_PARTS 8192 /* of a strip: the fix-up adds them in turn */
+/* Parts of a strip at most: the fix-up adds them one after the other. */
+#define MBI_CB_MOST_PARTS 8192
 #define MBI_CB_USUAL_LIMIT 128
-#define MBI_CB_LEAST_CUT 32 /* below, a fix-up costs more than it gains */
+#define MBI_CB_LEAST_CUT 32 /* below this, a fix-up costs more than it gains */
 
-/* Of the two blocks that begin here. */
+/* Returns the steps of the two blocks that begin here. */
 static uint64_t mbi_cb_steps(const uint64_t *words) {
   return 2 + (MBI_CB_COUNT(words[0]) + MBI_CB_COUNT(words[1]) + 31) / 32;
 }
 
-/* The steps of the strip that begins at `*block`, which moves behind it. */
+/* Returns the steps of the strip that begins at `*block`, and moves *block to the next
+ * strip. */
 static uint64_t mbi_cb_measure(const mbi_cb_format *f, uint64_t *block) {
   uint64_t steps = 1;
   do {
@@ -33255,7 +33200,7 @@ static merbit_status mbi_cb_array(merbit_context *context, uint64_t count, size_
                              : status;
 }
 
-/* Numbers of strips and parts have 31 bits, of an entry in its strip 29. */
+/* Fails if numbers of strips and parts exceed 31 bits, or places in a strip 29. */
 MBI_INTERNAL merbit_status mbi_cb_check_sizes(merbit_context *context, const mbi_cb_build *b) {
   uint64_t strip, longest = 0;
   for (strip = 0; strip < b->strips; strip++) {
@@ -33337,8 +33282,9 @@ static merbit_status mbi_cb_balance(merbit_context *context, mbi_cb_build *b) {
   return status;
 }
 
-/* The same bytes for any number of threads. Release `format` with mbi_cb_format_free, after a
- * failure too. `values` as they are stored, 0 bytes each: none. */
+/* Encodes `from`. The bytes are the same for any number of threads. `values` are as the plan
+ * stores them, of `value_bytes` each, 0 for a pattern. The caller runs mbi_cb_format_free, on
+ * failure too. */
 MBI_INTERNAL merbit_status mbi_cb_create_format(merbit_context *context,
                                                 const merbit_view *from, const void *values,
                                                 size_t value_bytes,
@@ -33369,6 +33315,9 @@ MBI_INTERNAL merbit_status mbi_cb_create_format(merbit_context *context,
 }
 
 /* ==== >>spmv/gpu/cb/cb.c  CUDA: COO, CSR and dense blocks of 16 x 16 ====================== */
+/* CB-SpMV on the host: options, encoding on the CPU, upload, launches. spmv/gpu/cb/cb.cu
+ * describes the method. */
+
 /* Returns the state of a plan by this method. */
 MBI_INTERNAL mbi_cb *mbi_cb_of(const merbit_plan *plan) {
   return (mbi_cb *)plan->state;
@@ -33406,42 +33355,39 @@ MBI_INTERNAL merbit_status mbi_cb_options_take(merbit_plan *plan, mbi_cb_options
   return MERBIT_OK;
 }
 
-/* Returns whether the host arrays of the plan's CSR can be read: only while the plan is made
- * for the first time, for the user's may be gone later. */
+/* Returns 1 if the host arrays of the plan's CSR can be read. They can only while the plan is
+ * made for the first time, because the user's arrays may be gone later. */
 static int mbi_cb_reads_csr(const merbit_plan *plan) {
   return plan->csr.memory != MERBIT_MEMORY_DEVICE && plan->workspace == NULL;
 }
 
-/* The plan's CSR on the host: its own arrays if they can be read; values as the plan stores
- * them. Release what is a copy with mbi_cb_host_release, after a failure too. */
+/* Gets the plan's CSR on the host, with values as the plan stores them: the plan's own arrays
+ * if they can be read, else copies. Call mbi_cb_host_release afterwards, on failure too. */
 static merbit_status mbi_cb_host_take(const merbit_plan *plan, merbit_view *host) {
   const mbi_device_csr *csr = &plan->device;
   merbit_context *context = plan->context;
   const int there = mbi_cb_reads_csr(plan);
-  merbit_status status = MERBIT_OK;
   *host = plan->csr;
   host->memory = MERBIT_MEMORY_HOST;
   host->index_type = MERBIT_INDEX_32;
   host->values = NULL;
   if (!there) {
     host->row_ptr = host->col_ind = NULL;
-    status =
-        mbi_array_download(context, mbi_device_pointer(csr->row_ptr), (int64_t)csr->rows + 1,
-                           mbi_index_bytes(csr->offset_type), &host->row_ptr);
-    if (status == MERBIT_OK) {
-      status = mbi_array_download(context, mbi_device_pointer(csr->col_ind), (int64_t)csr->nnz,
-                                  sizeof(int32_t), &host->col_ind);
-    }
+    MBI_TRY(mbi_array_download(context, mbi_device_pointer(csr->row_ptr),
+                               (int64_t)csr->rows + 1, mbi_index_bytes(csr->offset_type),
+                               &host->row_ptr));
+    MBI_TRY(mbi_array_download(context, mbi_device_pointer(csr->col_ind), (int64_t)csr->nnz,
+                               sizeof(int32_t), &host->col_ind));
   }
-  if (status == MERBIT_OK && mbi_value_bytes(plan) > 0) {
+  if (mbi_value_bytes(plan) > 0) {
     if (there && csr->form == MBI_VALUES_GENERAL) {
       host->values = plan->csr.values;
     } else {
-      status = mbi_array_download(context, mbi_device_pointer(csr->values), (int64_t)csr->nnz,
-                                  mbi_value_bytes(plan), &host->values);
+      MBI_TRY(mbi_array_download(context, mbi_device_pointer(csr->values), (int64_t)csr->nnz,
+                                 mbi_value_bytes(plan), &host->values));
     }
   }
-  return status;
+  return MERBIT_OK;
 }
 
 static void mbi_cb_host_release(const merbit_plan *plan, merbit_view *host) {
@@ -33455,7 +33401,7 @@ static void mbi_cb_host_release(const merbit_plan *plan, merbit_view *host) {
   }
 }
 
-/* Release `format` after a failure too. */
+/* Encodes the plan's CSR. The caller releases `format`, on failure too. */
 static merbit_status mbi_cb_encode(merbit_plan *plan, mbi_cb_format *format) {
   mbi_cb_options options;
   merbit_view host;
@@ -33473,16 +33419,16 @@ static merbit_status mbi_cb_encode(merbit_plan *plan, mbi_cb_format *format) {
   return status;
 }
 
-/* An array of the format to the GPU; plan->schedule_bytes counts it. Behind the data there is
- * room for what the kernel brings to L2 ahead. */
+/* Uploads an array of the format and counts it in plan->schedule_bytes. The data are followed
+ * by padding that the kernel prefetches. */
 static merbit_status mbi_cb_upload(merbit_plan *plan, const void *source, uint64_t bytes,
                                    const char *what, merbit_status status, mbi_devptr *target) {
-  const uint64_t room = bytes + (target == &mbi_cb_of(plan)->data ? MBI_CB_AHEAD : 0);
+  const uint64_t padded = bytes + (target == &mbi_cb_of(plan)->data ? MBI_CB_AHEAD : 0);
   if (status == MERBIT_OK) {
-    status = mbi_device_allocate(plan->context, room, what, target);
+    status = mbi_device_allocate(plan->context, padded, what, target);
   }
   if (status == MERBIT_OK) {
-    plan->schedule_bytes += room;
+    plan->schedule_bytes += padded;
     status = mbi_device_upload(plan->context, *target, source, (size_t)bytes);
   }
   return status;
@@ -33520,8 +33466,8 @@ static merbit_status mbi_cb_upload_all(merbit_plan *plan, const mbi_cb_format *f
 
 /* ---- Specialise -------------------------------------------------------------------------- */
 
-/* Blocks on a multiprocessor: as many as leave enough registers, of which addresses take more
- * from compute capability 10.0 on. */
+/* Returns the number of resident blocks per multiprocessor that leaves enough registers.
+ * Addresses take more of them from compute capability 10.0 on. */
 static int mbi_cb_resident(const merbit_plan *plan) {
   const int capability = plan->context->device.compute_capability;
   const int threads = capability >= 100                              ? 768
@@ -33542,16 +33488,11 @@ MBI_INTERNAL void mbi_cb_preamble(const merbit_plan *plan, mbi_preamble *preambl
 static merbit_status mbi_cb_specialise(merbit_plan *plan) {
   mbi_cb *cb = mbi_cb_of(plan);
   mbi_preamble preamble;
-  merbit_status status;
   mbi_cb_preamble(plan, &preamble);
-  status = mbi_program_create(plan->context, "spmv/gpu/cb/cb.cu", &preamble, &plan->program);
-  if (status == MERBIT_OK) {
-    status = mbi_program_kernel(plan->context, &plan->program, "mbk_cb_product", &cb->product);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_program_kernel(plan->context, &plan->program, "mbk_cb_fixup", &cb->fixup);
-  }
-  return status;
+  MBI_TRY(mbi_program_create(plan->context, "spmv/gpu/cb/cb.cu", &preamble, &plan->program));
+  MBI_TRY(mbi_program_kernel(plan->context, &plan->program, "mbk_cb_product", &cb->product));
+  MBI_TRY(mbi_program_kernel(plan->context, &plan->program, "mbk_cb_fixup", &cb->fixup));
+  return MERBIT_OK;
 }
 
 static merbit_status mbi_cb_create(merbit_plan *plan) {
@@ -33567,14 +33508,15 @@ static merbit_status mbi_cb_create(merbit_plan *plan) {
   return status;
 }
 
-/* New values: the same blocks once more on the CPU, of which only the data differ. A map of
- * each value's place would cost as much memory as the columns of a CSR. */
+/* Encodes the same blocks again on the CPU for new values, and uploads the data, the only part
+ * that differs. A map of each value's place would cost as much memory as the columns of a
+ * CSR. */
 static merbit_status mbi_cb_refresh(merbit_plan *plan) {
   mbi_cb_format format;
   merbit_status status = mbi_cb_encode(plan, &format);
   if (status == MERBIT_OK) {
-    status =
-        mbi_device_upload(plan->context, mbi_cb_of(plan)->data, format.data, (size_t)format.data_bytes);
+    status = mbi_device_upload(plan->context, mbi_cb_of(plan)->data, format.data,
+                               (size_t)format.data_bytes);
   }
   mbi_cb_format_free(plan->context, &format);
   return status;
@@ -33594,7 +33536,7 @@ static void mbi_cb_destroy(merbit_plan *plan) {
 
 /* ---- Launch ------------------------------------------------------------------------------ */
 
-/* The sums of the parts of strips. */
+/* Returns the bytes of the sums of the parts of strips. */
 static uint64_t mbi_cb_carry_bytes(const merbit_plan *plan) {
   return mbi_cb_of(plan)->parts * MBI_CB_SIDE * mbi_type_size(plan->type);
 }
@@ -33671,13 +33613,14 @@ static int mbi_cb_describe(const merbit_plan *plan, char *text, size_t size) {
                   cb->threads);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_cb_method = {sizeof(mbi_cb), mbi_cb_create, mbi_cb_destroy,  mbi_cb_carry_bytes, mbi_cb_multiply,
-    mbi_cb_info,   mbi_cb_describe, mbi_cb_refresh};
+MBI_INTERNAL const mbi_cuda_method mbi_cb_method = {
+    sizeof(mbi_cb),  mbi_cb_create, mbi_cb_destroy,  mbi_cb_carry_bytes,
+    mbi_cb_multiply, mbi_cb_info,   mbi_cb_describe, mbi_cb_refresh};
 
 /* ==== >>spmv/stages/value_forms.c  CUDA: values stored shorter, without a loss ============ */
-/* Values stored shorter than as they come, without a loss: one for all, for each column or row,
- * bytes that number those of a table, halves, or doubles as floats. spmv/stages/value_forms.cuh
- * finds and makes them on the GPU. */
+/* Stores values shorter without loss: one for all, one per row or column, bytes that index a
+ * table, halves, or doubles as floats. spmv/stages/value_forms.cuh finds out and converts on
+ * the GPU. */
 
 #define MBI_VALUES_BLOCKS 1024
 #define MBI_VALUES_SAMPLES 128 /* windows of 2,048 nonzeros at most */
@@ -33689,7 +33632,7 @@ typedef struct mbi_values_scratch { /* in GPU memory */
   unsigned char number[MBI_VALUES_KEYS];
 } mbi_values_scratch;
 
-#define MBI_VALUES_AT(look, field) ((look)->room + offsetof(mbi_values_scratch, field))
+#define MBI_VALUES_AT(search, field) ((search)->scratch + offsetof(mbi_values_scratch, field))
 
 MBI_INTERNAL int64_t mbi_values_blocks(uint64_t count) {
   return count / 256 < MBI_VALUES_BLOCKS ? (int64_t)(count / 256 + 1) : MBI_VALUES_BLOCKS;
@@ -33697,7 +33640,7 @@ MBI_INTERNAL int64_t mbi_values_blocks(uint64_t count) {
 
 /* ---- Sizes ------------------------------------------------------------------------------- */
 
-/* Bytes of the array of values in a form. */
+/* Returns the bytes of the array of values in a form. */
 MBI_INTERNAL uint64_t mbi_values_bytes(const merbit_plan *plan, mbi_value_form form) {
   const mbi_device_csr *csr = &plan->device;
   const uint64_t size = mbi_type_size(plan->type);
@@ -33719,8 +33662,8 @@ MBI_INTERNAL uint64_t mbi_values_bytes(const merbit_plan *plan, mbi_value_form f
   }
 }
 
-/* The one of `forms` that moves the fewest bytes in a product; general ones if none saves an
- * eighth. */
+/* Returns the form among `forms` that moves the fewest bytes in a product; general values if
+ * none saves an eighth. */
 static mbi_value_form mbi_values_shortest(const merbit_plan *plan, uint32_t forms) {
   static const mbi_value_form order[] = {MBI_VALUES_EQUAL, MBI_VALUES_COLUMN,
                                          MBI_VALUES_ROW,   MBI_VALUES_TABLE,
@@ -33731,7 +33674,7 @@ static mbi_value_form mbi_values_shortest(const merbit_plan *plan, uint32_t form
   size_t i;
   for (i = 0; i < sizeof order / sizeof order[0]; i++) {
     const uint64_t once = order[i] == MBI_VALUES_EQUAL ? 0 : mbi_values_bytes(plan, order[i]);
-    /* Those of columns and x are read, and their products written. */
+    /* A form by columns reads the values and x, and writes their products. */
     const uint64_t bytes = order[i] == MBI_VALUES_COLUMN  ? 3 * once + MBI_VALUES_LAUNCH
                            : order[i] == MBI_VALUES_TABLE ? once + MBI_VALUES_TABLE_BYTES
                                                           : once;
@@ -33745,25 +33688,27 @@ static mbi_value_form mbi_values_shortest(const merbit_plan *plan, uint32_t form
 
 /* ---- Looking at values ------------------------------------------------------------------- */
 
-static merbit_status mbi_values_launch(merbit_plan *plan, mbi_values_search *look,
+static merbit_status mbi_values_launch(merbit_plan *plan, mbi_values_search *search,
                                        const char *name, int64_t blocks, uint64_t shared,
                                        void **arguments) {
   void *kernel = NULL;
-  const merbit_status status = mbi_program_kernel(plan->context, look->program, name, &kernel);
+  const merbit_status status =
+      mbi_program_kernel(plan->context, search->program, name, &kernel);
   return status != MERBIT_OK ? status
                              : mbi_device_launch(plan->context, kernel, name, blocks, 256,
                                                  (unsigned)shared, NULL, arguments);
 }
 
-static merbit_status mbi_values_answer(merbit_plan *plan, mbi_values_search *look) {
-  return mbi_device_download(plan->context, &look->against, MBI_VALUES_AT(look, against),
-                             sizeof look->against);
+static merbit_status mbi_values_answer(merbit_plan *plan, mbi_values_search *search) {
+  return mbi_device_download(plan->context, &search->against, MBI_VALUES_AT(search, against),
+                             sizeof search->against);
 }
 
-/* What a sample of the values at `values` speaks against, by an arrays program. Release with
- * mbi_values_search_end, after a failure too. */
+/* Starts a search: a sample of the values at `values` rules out forms. The kernels are those of
+ * an arrays program. Call mbi_values_search_end afterwards, on failure too. */
 MBI_INTERNAL merbit_status mbi_values_search_begin(merbit_plan *plan, mbi_program *program,
-                                                 mbi_devptr values, mbi_values_search *look) {
+                                                   mbi_devptr values,
+                                                   mbi_values_search *search) {
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->device;
   const uint64_t windows = csr->nnz / MBI_VALUES_WINDOW + 1;
@@ -33771,20 +33716,20 @@ MBI_INTERNAL merbit_status mbi_values_search_begin(merbit_plan *plan, mbi_progra
   mbi_devptr keys, distinct, against;
   void *arguments[9];
   merbit_status status;
-  memset(look, 0, sizeof *look);
-  look->program = program;
-  look->values = values;
+  memset(search, 0, sizeof *search);
+  search->program = program;
+  search->values = values;
   status = mbi_device_allocate(context, sizeof(mbi_values_scratch), "what the values are like",
-                               &look->room);
+                               &search->scratch);
   if (status == MERBIT_OK) {
-    status = mbi_device_zero(context, look->room, sizeof(mbi_values_scratch), NULL);
+    status = mbi_device_zero(context, search->scratch, sizeof(mbi_values_scratch), NULL);
   }
-  keys = MBI_VALUES_AT(look, keys);
-  distinct = MBI_VALUES_AT(look, distinct);
-  against = MBI_VALUES_AT(look, against);
+  keys = MBI_VALUES_AT(search, keys);
+  distinct = MBI_VALUES_AT(search, distinct);
+  against = MBI_VALUES_AT(search, against);
   arguments[0] = &csr->row_ptr;
   arguments[1] = &csr->col_ind;
-  arguments[2] = &look->values;
+  arguments[2] = &search->values;
   arguments[3] = &csr->rows;
   arguments[4] = &csr->nnz;
   arguments[5] = &wide;
@@ -33793,134 +33738,134 @@ MBI_INTERNAL merbit_status mbi_values_search_begin(merbit_plan *plan, mbi_progra
   arguments[8] = &against;
   if (status == MERBIT_OK) {
     status = mbi_values_launch(
-        plan, look, "mbk_forms_sample",
+        plan, search, "mbk_forms_sample",
         (int64_t)(windows < MBI_VALUES_SAMPLES ? windows : MBI_VALUES_SAMPLES),
         MBI_VALUES_SAMPLE_SHARED, arguments);
   }
-  return status == MERBIT_OK ? mbi_values_answer(plan, look) : status;
+  return status == MERBIT_OK ? mbi_values_answer(plan, search) : status;
 }
 
-MBI_INTERNAL void mbi_values_search_end(merbit_plan *plan, mbi_values_search *look) {
-  mbi_device_release(plan->context, look->room);
-  mbi_device_release(plan->context, look->columns);
+MBI_INTERNAL void mbi_values_search_end(merbit_plan *plan, mbi_values_search *search) {
+  mbi_device_release(plan->context, search->scratch);
+  mbi_device_release(plan->context, search->columns);
 }
 
-/* Forms that show value by value. */
-static merbit_status mbi_values_check(merbit_plan *plan, mbi_values_search *look,
+/* Checks the elementwise forms for all values. */
+static merbit_status mbi_values_check(merbit_plan *plan, mbi_values_search *search,
                                       mbi_value_form form) {
   uint32_t wide = plan->type == MERBIT_F64, asked = MBI_FORM(form);
-  mbi_devptr against = MBI_VALUES_AT(look, against);
+  mbi_devptr against = MBI_VALUES_AT(search, against);
   void *arguments[5];
-  arguments[0] = &look->values;
+  arguments[0] = &search->values;
   arguments[1] = &plan->device.nnz;
   arguments[2] = &wide;
   arguments[3] = &asked;
   arguments[4] = &against;
-  return mbi_values_launch(plan, look, "mbk_forms_check", mbi_values_blocks(plan->device.nnz),
+  return mbi_values_launch(plan, search, "mbk_forms_check", mbi_values_blocks(plan->device.nnz),
                            0, arguments);
 }
 
-static merbit_status mbi_values_collect(merbit_plan *plan, mbi_values_search *look) {
+static merbit_status mbi_values_collect(merbit_plan *plan, mbi_values_search *search) {
   uint32_t wide = plan->type == MERBIT_F64;
-  mbi_devptr keys = MBI_VALUES_AT(look, keys), distinct = MBI_VALUES_AT(look, distinct);
-  mbi_devptr against = MBI_VALUES_AT(look, against);
+  mbi_devptr keys = MBI_VALUES_AT(search, keys), distinct = MBI_VALUES_AT(search, distinct);
+  mbi_devptr against = MBI_VALUES_AT(search, against);
   void *arguments[6];
-  arguments[0] = &look->values;
+  arguments[0] = &search->values;
   arguments[1] = &plan->device.nnz;
   arguments[2] = &wide;
   arguments[3] = &keys;
   arguments[4] = &distinct;
   arguments[5] = &against;
-  return mbi_values_launch(plan, look, "mbk_forms_collect", mbi_values_blocks(plan->device.nnz),
+  return mbi_values_launch(plan, search, "mbk_forms_collect",
+                           mbi_values_blocks(plan->device.nnz),
                            MBI_VALUES_KEYS * sizeof(uint64_t), arguments);
 }
 
-/* Rows: look->against is complete. */
-static merbit_status mbi_values_check_rows(merbit_plan *plan, mbi_values_search *look) {
+/* Checks whether values are constant in every row, and completes search->against. */
+static merbit_status mbi_values_check_rows(merbit_plan *plan, mbi_values_search *search) {
   const uint64_t rows = plan->device.rows, nnz = plan->device.nnz;
   uint32_t wide = plan->type == MERBIT_F64;
   uint64_t found[2] = {0, 0};
-  mbi_devptr changes = MBI_VALUES_AT(look, changes);
+  mbi_devptr changes = MBI_VALUES_AT(search, changes);
   void *arguments[6];
   merbit_status status;
   arguments[0] = &plan->device.row_ptr;
-  arguments[1] = &look->values;
+  arguments[1] = &search->values;
   arguments[2] = &plan->device.rows;
   arguments[3] = &plan->device.nnz;
   arguments[4] = &wide;
   arguments[5] = &changes;
-  status = mbi_values_launch(plan, look, "mbk_forms_changes",
+  status = mbi_values_launch(plan, search, "mbk_forms_changes",
                              mbi_values_blocks(rows > nnz ? rows : nnz), 0, arguments);
   if (status == MERBIT_OK) {
     status = mbi_device_download(plan->context, found, changes, sizeof found);
   }
-  look->against |= found[0] != found[1] ? MBI_FORM(MBI_VALUES_ROW) : 0;
+  search->against |= found[0] != found[1] ? MBI_FORM(MBI_VALUES_ROW) : 0;
   return status;
 }
 
-/* look->columns, and whether all values are there. */
-static merbit_status mbi_values_check_columns(merbit_plan *plan, mbi_values_search *look) {
+/* Computes search->columns, and *have: whether these are the values of all nonzeros. */
+static merbit_status mbi_values_check_columns(merbit_plan *plan, mbi_values_search *search) {
   const uint64_t bytes = mbi_values_bytes(plan, MBI_VALUES_COLUMN);
   uint32_t wide = plan->type == MERBIT_F64;
-  mbi_devptr against = MBI_VALUES_AT(look, against);
+  mbi_devptr against = MBI_VALUES_AT(search, against);
   void *arguments[6];
   merbit_status status =
-      mbi_device_allocate(plan->context, bytes, "the values of columns", &look->columns);
+      mbi_device_allocate(plan->context, bytes, "the values of columns", &search->columns);
   if (status == MERBIT_OK) {
-    status = mbi_device_zero(plan->context, look->columns, (size_t)bytes, NULL);
+    status = mbi_device_zero(plan->context, search->columns, (size_t)bytes, NULL);
   }
   arguments[0] = &plan->device.col_ind;
-  arguments[1] = &look->values;
+  arguments[1] = &search->values;
   arguments[2] = &plan->device.nnz;
   arguments[3] = &wide;
-  arguments[4] = &look->columns;
+  arguments[4] = &search->columns;
   arguments[5] = &against;
   if (status == MERBIT_OK) {
-    status = mbi_values_launch(plan, look, "mbk_forms_columns",
+    status = mbi_values_launch(plan, search, "mbk_forms_columns",
                                mbi_values_blocks(plan->device.nnz), 0, arguments);
   }
   return status == MERBIT_OK
-             ? mbi_values_launch(plan, look, "mbk_forms_differ",
+             ? mbi_values_launch(plan, search, "mbk_forms_differ",
                                  mbi_values_blocks(plan->device.nnz), 0, arguments)
              : status;
 }
 
-/* Whether all values have a form, of which the sample has not said that they do not. */
-MBI_INTERNAL merbit_status mbi_values_have(merbit_plan *plan, mbi_values_search *look,
+/* Finds out whether all values have a form that the sample has not ruled out. */
+MBI_INTERNAL merbit_status mbi_values_have(merbit_plan *plan, mbi_values_search *search,
                                            mbi_value_form form, int *have) {
-  merbit_status status = MERBIT_OK;
   *have = 0;
-  if ((look->against & MBI_FORM(form)) != 0) {
+  if ((search->against & MBI_FORM(form)) != 0) {
     return MERBIT_OK;
   }
-  status = form == MBI_VALUES_ROW      ? mbi_values_check_rows(plan, look)
-           : form == MBI_VALUES_COLUMN ? mbi_values_check_columns(plan, look)
-           : form == MBI_VALUES_TABLE  ? mbi_values_collect(plan, look)
-                                       : mbi_values_check(plan, look, form);
-  if (status == MERBIT_OK && form != MBI_VALUES_ROW) {
-    status = mbi_values_answer(plan, look);
+  MBI_TRY(form == MBI_VALUES_ROW      ? mbi_values_check_rows(plan, search)
+          : form == MBI_VALUES_COLUMN ? mbi_values_check_columns(plan, search)
+          : form == MBI_VALUES_TABLE  ? mbi_values_collect(plan, search)
+                                      : mbi_values_check(plan, search, form));
+  if (form != MBI_VALUES_ROW) {
+    MBI_TRY(mbi_values_answer(plan, search));
   }
-  *have = (look->against & MBI_FORM(form)) == 0;
-  return status;
+  *have = (search->against & MBI_FORM(form)) == 0;
+  return MERBIT_OK;
 }
 
 /* ---- Storing them ------------------------------------------------------------------------ */
 
-/* The table in the order of the values' bits, so that equal plans are equal; and the number of
- * each in the order of look's keys. */
-static merbit_status mbi_values_store_table(merbit_plan *plan, mbi_values_search *look,
+/* Stores the table in the order of the values' bits, so that equal plans are equal, and the
+ * number of each value in the order of the search's keys. */
+static merbit_status mbi_values_store_table(merbit_plan *plan, mbi_values_search *search,
                                             mbi_devptr table) {
   merbit_context *context = plan->context;
   const uint64_t size = mbi_type_size(plan->type);
   uint64_t sorted[MBI_VALUES_MOST], at, count = 0, place;
   unsigned char values[MBI_VALUES_MOST * sizeof(double)];
-  mbi_values_scratch room;
-  merbit_status status = mbi_device_download(context, &room, look->room, sizeof room);
+  mbi_values_scratch scratch;
+  MBI_TRY(mbi_device_download(context, &scratch, search->scratch, sizeof scratch));
   memset(values, 0, sizeof values);
-  memset(room.number, 0, sizeof room.number);
-  for (at = 0; at < MBI_VALUES_KEYS && status == MERBIT_OK; at++) {
-    const uint64_t bits = ~room.keys[at];
-    if (room.keys[at] != 0 && count < MBI_VALUES_MOST) {
+  memset(scratch.number, 0, sizeof scratch.number);
+  for (at = 0; at < MBI_VALUES_KEYS; at++) {
+    const uint64_t bits = ~scratch.keys[at];
+    if (scratch.keys[at] != 0 && count < MBI_VALUES_MOST) {
       for (place = count++; place > 0 && sorted[place - 1] > bits; place--) {
         sorted[place] = sorted[place - 1];
       }
@@ -33928,9 +33873,9 @@ static merbit_status mbi_values_store_table(merbit_plan *plan, mbi_values_search
     }
   }
   for (at = 0; at < MBI_VALUES_KEYS; at++) {
-    for (place = 0; place < count && room.keys[at] != 0; place++) {
-      room.number[at] =
-          sorted[place] == ~room.keys[at] ? (unsigned char)place : room.number[at];
+    for (place = 0; place < count && scratch.keys[at] != 0; place++) {
+      scratch.number[at] =
+          sorted[place] == ~scratch.keys[at] ? (unsigned char)place : scratch.number[at];
     }
   }
   for (place = 0; place < count; place++) {
@@ -33939,61 +33884,58 @@ static merbit_status mbi_values_store_table(merbit_plan *plan, mbi_values_search
            size == sizeof low ? (const void *)&low : (const void *)&sorted[place],
            (size_t)size);
   }
-  if (status == MERBIT_OK) {
-    status = mbi_device_upload(context, table, values, (size_t)(MBI_VALUES_MOST * size));
-  }
-  return status == MERBIT_OK ? mbi_device_upload(context, MBI_VALUES_AT(look, number),
-                                                 room.number, sizeof room.number)
-                             : status;
+  MBI_TRY(mbi_device_upload(context, table, values, (size_t)(MBI_VALUES_MOST * size)));
+  return mbi_device_upload(context, MBI_VALUES_AT(search, number), scratch.number,
+                           sizeof scratch.number);
 }
 
-/* The values to the array at `stored`, and to the `table` that goes with it, in a form that
- * they have been found to have. */
-MBI_INTERNAL merbit_status mbi_values_store(merbit_plan *plan, mbi_values_search *look,
+/* Stores the values at `stored`, and the `table` that goes with them, in a form that they
+ * have. */
+MBI_INTERNAL merbit_status mbi_values_store(merbit_plan *plan, mbi_values_search *search,
                                             mbi_value_form form, mbi_devptr stored,
                                             mbi_devptr table) {
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->device;
   uint32_t wide = plan->type == MERBIT_F64, half = form == MBI_VALUES_HALF;
-  mbi_devptr keys = MBI_VALUES_AT(look, keys), number = MBI_VALUES_AT(look, number);
+  mbi_devptr keys = MBI_VALUES_AT(search, keys), number = MBI_VALUES_AT(search, number);
   void *arguments[6];
   merbit_status status = MERBIT_OK;
   if (form == MBI_VALUES_EQUAL || form == MBI_VALUES_COLUMN) {
     return mbi_device_copy(context, stored,
-                           form == MBI_VALUES_EQUAL ? look->values : look->columns,
+                           form == MBI_VALUES_EQUAL ? search->values : search->columns,
                            (size_t)mbi_values_bytes(plan, form));
   }
-  arguments[0] = &look->values;
+  arguments[0] = &search->values;
   arguments[1] = &csr->nnz;
   arguments[2] = &wide;
   if (form == MBI_VALUES_TABLE) {
     arguments[3] = &keys;
     arguments[4] = &number;
     arguments[5] = &stored;
-    status = mbi_values_store_table(plan, look, table);
+    status = mbi_values_store_table(plan, search, table);
     if (status == MERBIT_OK) {
-      status = mbi_values_launch(plan, look, "mbk_forms_number", mbi_values_blocks(csr->nnz),
+      status = mbi_values_launch(plan, search, "mbk_forms_number", mbi_values_blocks(csr->nnz),
                                  MBI_VALUES_KEYS * (sizeof(uint64_t) + 1), arguments);
     }
   } else if (form == MBI_VALUES_ROW) {
     arguments[0] = &csr->row_ptr;
-    arguments[1] = &look->values;
+    arguments[1] = &search->values;
     arguments[2] = &csr->rows;
     arguments[3] = &wide;
     arguments[4] = &stored;
-    status = mbi_values_launch(plan, look, "mbk_forms_rows", mbi_values_blocks(csr->rows), 0,
+    status = mbi_values_launch(plan, search, "mbk_forms_rows", mbi_values_blocks(csr->rows), 0,
                                arguments);
   } else {
     arguments[3] = &half;
     arguments[4] = &stored;
-    status = mbi_values_launch(plan, look, "mbk_forms_shorten", mbi_values_blocks(csr->nnz), 0,
-                               arguments);
+    status = mbi_values_launch(plan, search, "mbk_forms_shorten", mbi_values_blocks(csr->nnz),
+                               0, arguments);
   }
   return status == MERBIT_OK ? mbi_device_synchronize(context, NULL) : status;
 }
 
-/* plan->device.values become those of `look` in `form`, in memory of the plan's own. */
-static merbit_status mbi_values_take(merbit_plan *plan, mbi_values_search *look,
+/* Replaces plan->device.values by the same values in `form`, in memory of the plan's own. */
+static merbit_status mbi_values_take(merbit_plan *plan, mbi_values_search *search,
                                      mbi_value_form form) {
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->device;
@@ -34005,7 +33947,7 @@ static merbit_status mbi_values_take(merbit_plan *plan, mbi_values_search *look,
     status = mbi_device_allocate(context, table_bytes, "a table of values", &table);
   }
   if (status == MERBIT_OK) {
-    status = mbi_values_store(plan, look, form, stored, table);
+    status = mbi_values_store(plan, search, form, stored, table);
   }
   if (status != MERBIT_OK) {
     mbi_device_release(context, stored);
@@ -34024,26 +33966,27 @@ static merbit_status mbi_values_take(merbit_plan *plan, mbi_values_search *look,
   return MERBIT_OK;
 }
 
-/* Put plan->device.values into the shortest of `forms` that they have; after mbi_nonempty_need. */
+/* Stores plan->device.values in the shortest of `forms` that they have. Needs
+ * plan->nonempty. */
 MBI_INTERNAL merbit_status mbi_values_specialise(merbit_plan *plan, uint32_t forms) {
-  mbi_values_search look;
+  mbi_values_search search;
   mbi_value_form form = MBI_VALUES_GENERAL;
   int have = 0;
   merbit_status status =
-      mbi_values_search_begin(plan, &plan->nonempty.program, plan->device.values, &look);
+      mbi_values_search_begin(plan, &plan->nonempty.program, plan->device.values, &search);
   while (status == MERBIT_OK && !have) {
-    forms &= ~look.against;
+    forms &= ~search.against;
     form = mbi_values_shortest(plan, forms);
     if (form == MBI_VALUES_GENERAL) {
       break;
     }
-    status = mbi_values_have(plan, &look, form, &have);
+    status = mbi_values_have(plan, &search, form, &have);
     forms &= ~MBI_FORM(form);
   }
   if (status == MERBIT_OK && have) {
-    status = mbi_values_take(plan, &look, form);
+    status = mbi_values_take(plan, &search, form);
   }
-  mbi_values_search_end(plan, &look);
+  mbi_values_search_end(plan, &search);
   return status;
 }
 
@@ -34127,21 +34070,24 @@ MBI_INTERNAL merbit_status mbi_method_multiply(merbit_plan *plan, mbi_devptr scr
 }
 
 /* ==== >>spmv/gpu/many/sizes.c  CUDA: several vectors at once, sizes ======================= */
-/* ---- Encode: columns to lanes, from the number of vectors alone ---------------------------
- */
+/* Sizes for several vectors: columns per lane, teams, runs or rows, threads and shared
+ * memory. */
+
+/* ---- Encode: columns to lanes, from the number of vectors alone -------------------------- */
 
 /* Returns the state of a plan by this method. */
 MBI_INTERNAL mbi_many *mbi_many_of(const merbit_plan *plan) {
   return (mbi_many *)plan->state;
 }
 
-/* By columns X and Y pass through copies by rows, which the plan lays out as it likes. */
+/* Returns 1 if X and Y pass through copies in row order, because they are in column order. */
 MBI_INTERNAL int mbi_many_copies(const merbit_plan *plan) {
   return plan->desc.vector_order == MERBIT_VECTORS_COLUMN_MAJOR;
 }
 
-/* 16 bytes to a lane where they divide a row, and lanes for all of it, up to a warp. Runs so
- * long that what tiles leave for the fix-up is little beside the matrix. */
+/* Sets the columns per lane (16 bytes if that divides a row), the lanes per nonzero (enough for
+ * a whole row, up to a warp), and the length of a run, so that the carries of tiles are few
+ * beside the matrix. */
 MBI_INTERNAL void mbi_many_shape(const merbit_plan *plan, mbi_many *m) {
   const int widest = mbi_scan_widest(plan->type), vectors = plan->desc.vectors;
   m->span = widest;
@@ -34161,27 +34107,27 @@ MBI_INTERNAL void mbi_many_shape(const merbit_plan *plan, mbi_many *m) {
   m->words = m->team > 4 ? m->team / 4 : 1;
 }
 
-/* Gathers of X miss what caches there are. */
-static int mbi_many_far(const merbit_plan *plan) {
+/* Returns 1 if gathers of X miss the L2 cache. */
+static int mbi_many_misses_cache(const merbit_plan *plan) {
   return plan->device.cols * (uint64_t)mbi_many_of(plan)->width * mbi_type_size(plan->type) >
          (uint64_t)16 << 20;
 }
 
-/* Rows of X of at most one sector. */
+/* Returns 1 if a row of X takes at most one sector. */
 static int mbi_many_narrow(const merbit_plan *plan) {
   return mbi_many_of(plan)->width * (int)mbi_type_size(plan->type) <= 32;
 }
 
-/* Runs whose gathers of f32 go far: one large block with more in flight each is quicker there
- * (on an H200, four vectors, uniform matrix of 40M nonzeros and power law of 43M: 472 and 445
- * us, two of 256 threads 545 and 483). */
-static int mbi_many_roams(const merbit_plan *plan) {
-  return mbi_many_of(plan)->room == 0 && plan->type == MERBIT_F32 && mbi_many_far(plan) &&
-         mbi_many_narrow(plan);
+/* Returns 1 for runs in f32 whose gathers miss L2. One large block with more loads in flight is
+ * faster there (on an H200, four vectors, a uniform matrix of 40M nonzeros and a power law of
+ * 43M: 472 and 445 us; two blocks of 256 threads 545 and 483). */
+static int mbi_many_takes_one_block(const merbit_plan *plan) {
+  return mbi_many_of(plan)->staged == 0 && plan->type == MERBIT_F32 &&
+         mbi_many_misses_cache(plan) && mbi_many_narrow(plan);
 }
 
-/* Blocks that leave registers for a batch of columns and values, for what is in flight and for
- * a row of sums, without spilling. */
+/* Returns the blocks per multiprocessor that leave enough registers for a batch of columns and
+ * values, for the loads in flight and for a row of accumulators, without spilling. */
 static int mbi_many_resident(const merbit_plan *plan) {
   const mbi_many *m = mbi_many_of(plan);
   const int value = (int)mbi_type_size(plan->type) / 4;
@@ -34189,31 +34135,31 @@ static int mbi_many_resident(const merbit_plan *plan) {
   const int scalars = plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE ? 2 * value : 0;
   const int words =
       m->unroll * (1 + value) + (m->unroll + 1) * lane * value + scalars +
-      (lane > m->span ? 4 : 0) + (m->room == 0 && m->words > 1 ? 4 : 0) +
-      /* lanes without a sum, and rows by their number */
+      (lane > m->span ? 4 : 0) + (m->staged == 0 && m->words > 1 ? 4 : 0) +
+      /* lanes without a sum, and rows numbered among the non-empty ones */
       (m->width % (m->span * m->team) != 0 && plan->nonempty.count < plan->device.rows);
-  const int threads = words > 80                           ? 384
-                      : words > 60 || mbi_many_roams(plan) ? 512
-                      : words > 34                         ? 768
-                                                           : 1024;
+  const int threads = words > 80                                     ? 384
+                      : words > 60 || mbi_many_takes_one_block(plan) ? 512
+                      : words > 34                                   ? 768
+                                                                     : 1024;
   const int blocks = threads / m->threads;
   return blocks > 16 ? 16 : blocks < 1 ? 1 : blocks;
 }
 
-/* Of rows that ended a lane holds so many. */
+/* Finished rows that a lane holds. */
 #define MBI_MANY_HELD 5
 
-/* A warp's columns and values take up to 3 KiB in f64, which are whole runs but of few vectors,
- * and its rows that ended two or four: the first-level cache needs the rest. In f32 they take
- * up to 6 KiB where fewer warps are resident because gathers go far, else 2; at least 16
- * nonzeros of each run. */
+/* Sets the shared memory of a block. In f64 a warp's columns and values take up to 3 KiB (whole
+ * runs, except for few vectors) and its finished rows two or four: the L1 cache needs the rest.
+ * In f32 they take up to 6 KiB if gathers miss L2, because fewer warps are resident then, else
+ * 2. At least 16 nonzeros of each run are staged. */
 static void mbi_many_size_shared(const merbit_plan *plan, mbi_many *m) {
   const int value = (int)mbi_type_size(plan->type), teams = 32 / m->team;
   const int lane = (m->width + m->span * m->team - 1) / (m->span * m->team) * m->span;
   const int stored = (int)mbi_value_bytes(plan);
-  const int room = value == 8 ? 3072 : mbi_many_far(plan) ? 6144 : 2048;
+  const int budget = value == 8 ? 3072 : mbi_many_misses_cache(plan) ? 6144 : 2048;
   m->piece = 32 * m->words;
-  while (m->piece % 16 == 0 && m->piece > 16 && m->piece * teams * (4 + stored) > room) {
+  while (m->piece % 16 == 0 && m->piece > 16 && m->piece * teams * (4 + stored) > budget) {
     m->piece /= 2;
   }
   m->shared =
@@ -34222,7 +34168,8 @@ static void mbi_many_size_shared(const merbit_plan *plan, mbi_many *m) {
                  MBI_MANY_HELD * 32 * lane * value);
 }
 
-/* Threads, unless the user's, and what they share: within what the device has for a block. */
+/* Sets the threads, unless the user chose them, within the shared memory that a block may
+ * have. */
 static void mbi_many_size_block(const merbit_plan *plan, mbi_many *m) {
   const int limit = plan->context->device.shared_bytes_per_block;
   mbi_many_size_shared(plan, m);
@@ -34234,25 +34181,26 @@ static void mbi_many_size_block(const merbit_plan *plan, mbi_many *m) {
   m->resident = mbi_many_resident(plan);
 }
 
-/* A team walks a row of a warp's, whose columns and values are staged: rows of X. */
+/* Returns the critical path: a team walks a row whose columns and values are staged. */
 #define MBI_MANY_ROWS_UNROLL 4
 static double mbi_many_rows_walk(const merbit_plan *plan) {
   return mbi_walk(plan, MBI_MANY_ROWS_UNROLL, 1);
 }
 
-/* Rows of nearly equal length, none of which takes longer than to stream the matrix, as they
- * stand; a sigma of the user's is that of runs. Staged are the nonzeros of a warp's rows, where
- * each has 32. Wider rows of X are quicker by runs: 42M nonzeros of a 5-point mesh in f64 on an
- * H200, 4, 8 and 16 vectors: 378, 677 and 1346 us by rows, 433, 510 and 828 by runs. */
-static int mbi_many_room(const merbit_plan *plan) {
+/* Returns the nonzeros that a warp stages if products go by rows; 0 if they go by runs.
+ * Products go by rows if rows are narrow and of nearly equal length, and none takes longer than
+ * streaming the matrix; a sigma of the user's asks for runs. Wider rows of X are faster by
+ * runs: 42M nonzeros of a 5-point mesh in f64 on an H200, with 4, 8 and 16 vectors, take 378,
+ * 677 and 1346 us by rows, 433, 510 and 828 by runs. */
+static int mbi_many_staged(const merbit_plan *plan) {
   const int even =
       mbi_many_narrow(plan) && mbi_nonempty_equal(plan) &&
       mbi_many_rows_walk(plan) <= (double)mbi_device_csr_stream_bytes(plan) * MBI_CHOOSE_STREAM;
-  const int room = 1024 / mbi_many_of(plan)->team;
+  const int wish = 1024 / mbi_many_of(plan)->team;
   return !even || plan->device.nnz == 0 || plan->desc.sigma != 0 ? 0
-         : room > 512                                            ? 512
-         : room < 128                                            ? 128
-                                                                 : room;
+         : wish > 512                                            ? 512
+         : wish < 128                                            ? 128
+                                                                 : wish;
 }
 
 static merbit_status mbi_many_size_rows(merbit_plan *plan) {
@@ -34265,7 +34213,7 @@ static merbit_status mbi_many_size_rows(merbit_plan *plan) {
                     plan->device.rows, plan->desc.vectors);
   }
   m->resident = mbi_many_resident(plan);
-  m->shared = (unsigned)(m->threads / 32 * m->room) * (unsigned)(4 + mbi_value_bytes(plan));
+  m->shared = (unsigned)(m->threads / 32 * m->staged) * (unsigned)(4 + mbi_value_bytes(plan));
   return MERBIT_OK;
 }
 
@@ -34278,12 +34226,12 @@ MBI_INTERNAL merbit_status mbi_many_size(merbit_plan *plan) {
   mbi_many_shape(plan, m);
   m->words = wish->sigma != 0 ? wish->sigma : m->words;
   m->unroll = wish->omega != 0 ? wish->omega : m->width <= m->span * m->team ? 8 : 4;
-  m->room = mbi_many_room(plan);
-  m->threads = wish->block_threads != 0 ? wish->block_threads
-               : mbi_many_roams(plan)   ? 512
-               : mbi_many_narrow(plan)  ? 256
-                                        : 128;
-  if (m->room > 0 && wish->omega == 0) {
+  m->staged = mbi_many_staged(plan);
+  m->threads = wish->block_threads != 0         ? wish->block_threads
+               : mbi_many_takes_one_block(plan) ? 512
+               : mbi_many_narrow(plan)          ? 256
+                                                : 128;
+  if (m->staged > 0 && wish->omega == 0) {
     m->unroll = MBI_MANY_ROWS_UNROLL;
   }
   if (m->words < 1 || m->words > m->team || (m->unroll != 4 && m->unroll != 8) ||
@@ -34293,7 +34241,7 @@ MBI_INTERNAL merbit_status mbi_many_size(merbit_plan *plan) {
                     "sigma 1 to %d, omega 4 or 8, and a multiple of 32 up to 1024",
                     m->words, m->unroll, m->threads, wish->vectors, m->team);
   }
-  if (m->room > 0) {
+  if (m->staged > 0) {
     return mbi_many_size_rows(plan);
   }
   s->steps = 32 / m->team * m->words;
@@ -34322,8 +34270,8 @@ MBI_INTERNAL void mbi_many_preamble(const merbit_plan *plan, mbi_preamble *pream
   mbi_preamble_define_int(preamble, "MBK_WIDTH", m->width);
   mbi_preamble_define_int(preamble, "MBK_SPAN", m->span);
   mbi_preamble_define_int(preamble, "MBK_TEAM", m->team);
-  if (m->room > 0) {
-    mbi_preamble_define_int(preamble, "MBK_ROOM", m->room);
+  if (m->staged > 0) {
+    mbi_preamble_define_int(preamble, "MBK_STAGED", m->staged);
   } else {
     mbi_preamble_define_int(preamble, "MBK_WORDS", m->words);
     mbi_preamble_define_int(preamble, "MBK_PIECE", m->piece);
@@ -34338,68 +34286,66 @@ MBI_INTERNAL void mbi_many_preamble(const merbit_plan *plan, mbi_preamble *pream
 }
 
 /* ==== >>spmv/gpu/many/many.c  CUDA: several vectors at once =============================== */
+/* Several vectors at once, on the host: kernels, scratch and launches. spmv/gpu/many/many.cu
+ * and spmv/gpu/many/rows.cu describe the two methods. */
+
 /* ---- Specialise -------------------------------------------------------------------------- */
 
 static merbit_status mbi_many_specialise(merbit_plan *plan) {
   mbi_many *m = mbi_many_of(plan);
   const int copies = mbi_many_copies(plan), loose = m->span > 1 && !copies;
-  const int runs = m->room == 0;
+  const int runs = m->staged == 0;
   const char *const names[] = {"mbk_scan_build",   runs ? "mbk_many_product" : "mbk_rows_many",
                                "mbk_many_fixup",   runs ? "mbk_many_loose" : "mbk_rows_loose",
                                "mbk_many_collect", "mbk_many_spread"};
   const int wanted[] = {runs, 1, runs, loose, copies, copies};
-  void **const places[] = {&mbi_scan_of(plan)->build, &mbi_scan_of(plan)->product, &mbi_scan_of(plan)->fixup,
-                           &m->loose,         &m->collect,         &m->spread};
+  void **const places[] = {&mbi_scan_of(plan)->build,
+                           &mbi_scan_of(plan)->product,
+                           &mbi_scan_of(plan)->fixup,
+                           &m->loose,
+                           &m->collect,
+                           &m->spread};
   mbi_preamble preamble;
-  merbit_status status;
   size_t i;
   mbi_many_preamble(plan, &preamble);
-  status = mbi_program_create(plan->context,
-                              runs ? "spmv/gpu/many/many.cu" : "spmv/gpu/many/rows.cu",
-                              &preamble, &plan->program);
-  for (i = 0; i < sizeof names / sizeof names[0] && status == MERBIT_OK; i++) {
+  MBI_TRY(mbi_program_create(plan->context,
+                             runs ? "spmv/gpu/many/many.cu" : "spmv/gpu/many/rows.cu",
+                             &preamble, &plan->program));
+  for (i = 0; i < sizeof names / sizeof names[0]; i++) {
     if (wanted[i]) {
-      status = mbi_program_kernel(plan->context, &plan->program, names[i], places[i]);
+      MBI_TRY(mbi_program_kernel(plan->context, &plan->program, names[i], places[i]));
     }
   }
-  if (status == MERBIT_OK) {
-    status = mbi_device_reserve_shared(plan->context, mbi_scan_of(plan)->product, names[1], m->shared);
+  MBI_TRY(mbi_device_reserve_shared(plan->context, mbi_scan_of(plan)->product, names[1],
+                                    m->shared));
+  if (loose) {
+    MBI_TRY(mbi_device_reserve_shared(plan->context, m->loose, names[3], m->shared));
   }
-  if (status == MERBIT_OK && loose) {
-    status = mbi_device_reserve_shared(plan->context, m->loose, names[3], m->shared);
-  }
-  return status;
+  return MERBIT_OK;
 }
 
 static merbit_status mbi_many_create(merbit_plan *plan) {
   const uint64_t row = (uint64_t)plan->desc.vectors * mbi_type_size(plan->type);
-  merbit_status status = mbi_scan_rank(plan);
-  if (status == MERBIT_OK) {
-    status = mbi_many_size(plan);
+  MBI_TRY(mbi_scan_nonempty(plan));
+  MBI_TRY(mbi_many_size(plan));
+  MBI_TRY(mbi_many_specialise(plan));
+  if (mbi_many_of(plan)->staged > 0) {
+    plan->schedule_bytes = plan->nonempty.bytes;
+    plan->stream_bytes =
+        (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type);
+  } else {
+    MBI_TRY(mbi_scan_schedule_create(plan));
   }
-  if (status == MERBIT_OK) {
-    status = mbi_many_specialise(plan);
+  plan->stream_bytes += mbi_device_csr_stream_bytes(plan) +
+                        4 * mbi_scan_of(plan)->tiles * (row - mbi_type_size(plan->type));
+  if (mbi_many_copies(plan)) {
+    plan->stream_bytes += 2 * (plan->device.rows + plan->device.cols) *
+                          (uint64_t)mbi_many_of(plan)->width * mbi_type_size(plan->type);
   }
-  if (status == MERBIT_OK) {
-    if (mbi_many_of(plan)->room > 0) {
-      plan->schedule_bytes = plan->nonempty.bytes;
-      plan->stream_bytes =
-          (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type);
-    } else {
-      status = mbi_scan_schedule_create(plan);
-    }
-    plan->stream_bytes += mbi_device_csr_stream_bytes(plan) +
-                          4 * mbi_scan_of(plan)->tiles * (row - mbi_type_size(plan->type));
-    if (mbi_many_copies(plan)) {
-      plan->stream_bytes += 2 * (plan->device.rows + plan->device.cols) *
-                            (uint64_t)mbi_many_of(plan)->width * mbi_type_size(plan->type);
-    }
-  }
-  return status;
+  return MERBIT_OK;
 }
 
-/* ---- Scratch: firsts, tails, and copies of X and Y by rows --------------------------------
- */
+/* ---- Scratch: firsts, tails, and copies of X and Y by rows ------------------------------- */
 
 #define MBI_MANY_ALIGNMENT 256
 
@@ -34407,7 +34353,7 @@ static uint64_t mbi_many_round(uint64_t bytes) {
   return (bytes + MBI_MANY_ALIGNMENT - 1) / MBI_MANY_ALIGNMENT * MBI_MANY_ALIGNMENT;
 }
 
-/* Where the copy of X begins, and of Y. */
+/* Return the offsets of the copies of X and of Y in a product's scratch. */
 static uint64_t mbi_many_x_place(const merbit_plan *plan) {
   return mbi_many_round(2 * mbi_scan_of(plan)->tiles * (uint64_t)mbi_many_of(plan)->width *
                         mbi_type_size(plan->type));
@@ -34434,7 +34380,7 @@ MBI_INTERNAL merbit_status mbi_many_workspace(merbit_workspace *workspace) {
 
 /* ---- Launch ------------------------------------------------------------------------------ */
 
-/* Threads for `count` rows of a copy. */
+/* Returns the grid for `count` rows of a copy. */
 static int64_t mbi_many_grid(const merbit_plan *plan, uint64_t count) {
   const uint64_t wanted = (count + 255) / 256;
   const uint64_t most = 64 * (uint64_t)plan->context->device.multiprocessors;
@@ -34469,7 +34415,7 @@ static merbit_status mbi_many_launch_spread(merbit_plan *plan, const void *alpha
                          mbi_many_grid(plan, plan->device.rows), 256, 0, stream, arguments);
 }
 
-/* The schedule of rows: X and Y by rows. */
+/* Launches the product by teams of rows. X and Y are in row order. */
 static merbit_status mbi_many_launch_teams(merbit_plan *plan, int packed, const void *alpha,
                                            mbi_devptr x, uint32_t x_step, const void *beta,
                                            mbi_devptr y, uint64_t ldy, void *stream) {
@@ -34488,10 +34434,11 @@ static merbit_status mbi_many_launch_teams(merbit_plan *plan, int packed, const 
   arguments[10] = (void *)(uintptr_t)beta;
   return mbi_plan_launch(plan, packed ? mbi_scan_of(plan)->product : m->loose,
                          packed ? "mbk_rows_many" : "mbk_rows_loose",
-                         (int64_t)mbi_scan_of(plan)->blocks, m->threads, m->shared, stream, arguments);
+                         (int64_t)mbi_scan_of(plan)->blocks, m->threads, m->shared, stream,
+                         arguments);
 }
 
-/* X and Y by rows; to a copy all sums go unscaled. */
+/* Launches the product for X and Y in row order. Sums that go to a copy stay unscaled. */
 static merbit_status mbi_many_launch_rows(merbit_plan *plan, mbi_devptr carries,
                                           const void *alpha, mbi_devptr x, uint64_t ldx,
                                           const void *beta, mbi_devptr y, uint64_t ldy,
@@ -34510,7 +34457,7 @@ static merbit_status mbi_many_launch_rows(merbit_plan *plan, mbi_devptr carries,
       m->span == 1 || ((x | y) % (span * size) == 0 && ldx % span == 0 && ldy % span == 0);
   merbit_status status = MERBIT_OK;
   void *arguments[15];
-  if (m->room > 0) {
+  if (m->staged > 0) {
     return mbi_many_launch_teams(plan, packed, alpha, x, x_step, beta, y, ldy, stream);
   }
   arguments[0] = &s->row_ends;
@@ -34558,7 +34505,7 @@ static merbit_status mbi_many_launch_rows(merbit_plan *plan, mbi_devptr carries,
       mbi_plan_start(plan, s->blocks > 0));
 }
 
-/* Y = alpha A X + beta Y, with leading dimensions as merbit_spmm takes them. */
+/* Computes Y = alpha A X + beta Y, with leading dimensions as merbit_spmm takes them. */
 MBI_INTERNAL merbit_status mbi_many_multiply(merbit_plan *plan, mbi_devptr scratch,
                                              const void *alpha, mbi_devptr x, uint64_t ldx,
                                              const void *beta, mbi_devptr y, uint64_t ldy,
@@ -34566,7 +34513,6 @@ MBI_INTERNAL merbit_status mbi_many_multiply(merbit_plan *plan, mbi_devptr scrat
   const mbi_devptr x_copy = scratch + mbi_many_x_place(plan);
   const mbi_devptr y_copy = scratch + mbi_many_y_place(plan);
   const uint64_t width = (uint64_t)mbi_many_of(plan)->width;
-  merbit_status status = MERBIT_OK;
   if (plan->device.rows == 0) {
     return MERBIT_OK;
   }
@@ -34574,21 +34520,17 @@ MBI_INTERNAL merbit_status mbi_many_multiply(merbit_plan *plan, mbi_devptr scrat
     return mbi_many_launch_rows(plan, scratch, alpha, x, ldx, beta, y, ldy, stream);
   }
   if (plan->device.nnz > 0 && !mbi_alpha_zero(plan, alpha)) {
-    status = mbi_many_launch_collect(plan, alpha, x, ldx, beta, x_copy, stream);
+    MBI_TRY(mbi_many_launch_collect(plan, alpha, x, ldx, beta, x_copy, stream));
   }
-  if (status == MERBIT_OK) {
-    status =
-        mbi_many_launch_rows(plan, scratch, alpha, x_copy, width, beta, y_copy, width, stream);
-  }
-  return status != MERBIT_OK
-             ? status
-             : mbi_many_launch_spread(plan, alpha, y_copy, beta, y, ldy, stream);
+  MBI_TRY(
+      mbi_many_launch_rows(plan, scratch, alpha, x_copy, width, beta, y_copy, width, stream));
+  return mbi_many_launch_spread(plan, alpha, y_copy, beta, y, ldy, stream);
 }
 
 /* ---- Describe ---------------------------------------------------------------------------- */
 
 static void mbi_many_info(const merbit_plan *plan, merbit_plan_info *info) {
-  info->sigma = mbi_many_of(plan)->room > 0 ? 0 : mbi_many_of(plan)->words;
+  info->sigma = mbi_many_of(plan)->staged > 0 ? 0 : mbi_many_of(plan)->words;
   info->omega = mbi_many_of(plan)->unroll;
   info->block_threads = mbi_many_of(plan)->threads;
   info->tiles = (int64_t)mbi_scan_of(plan)->tiles;
@@ -34597,7 +34539,7 @@ static void mbi_many_info(const merbit_plan *plan, merbit_plan_info *info) {
 static int mbi_many_describe(const merbit_plan *plan, char *text, size_t size) {
   const mbi_many *m = mbi_many_of(plan);
   const mbi_scan_schedule *s = mbi_scan_of(plan);
-  if (m->room > 0) {
+  if (m->staged > 0) {
     return snprintf(text, size, "even rows, %d lane%s of %d columns to each, %d threads%s%s",
                     m->team, m->team == 1 ? "" : "s", m->span, m->threads,
                     mbi_many_copies(plan) ? ", copies by rows" : "",
@@ -34612,8 +34554,9 @@ static int mbi_many_describe(const merbit_plan *plan, char *text, size_t size) {
                   plan->streaming ? ", matrix past the caches" : "");
 }
 
-/* merbit_spmm launches: its rows have a distance. */
-MBI_INTERNAL const mbi_cuda_method mbi_many_method = {sizeof(mbi_many), mbi_many_create,
+/* Has no multiply: merbit_spmm calls mbi_many_multiply, which takes leading dimensions. */
+MBI_INTERNAL const mbi_cuda_method mbi_many_method = {sizeof(mbi_many),
+                                                      mbi_many_create,
                                                       mbi_scan_destroy,
                                                       mbi_many_scratch_bytes,
                                                       NULL,
@@ -34622,14 +34565,16 @@ MBI_INTERNAL const mbi_cuda_method mbi_many_method = {sizeof(mbi_many), mbi_many
                                                       NULL};
 
 /* ==== >>spmv/stages/full_blocks.c  CUDA: a CSR of full blocks as blocks =================== */
-/* ---- Encode: a CSR of full blocks as blocks, for the kernels of spmv/gpu/bsr/bsr.c
- * ------------------- */
+/* Takes a CSR in GPU memory that consists of full blocks for a matrix of blocks, and brings
+ * new values to them. */
+
+/* ---- Encode: a CSR of full blocks as blocks, for the kernels of spmv/gpu/bsr/bsr.c ------- */
 
 MBI_INTERNAL int mbi_has_full_blocks(const mbi_nonempty_rows *nonempty) {
   return nonempty->block_rows * nonempty->block_cols >= 4;
 }
 
-/* The CSR and its ranks wait in plan->extracted. */
+/* Moves the CSR and its non-empty rows to plan->extracted. */
 MBI_INTERNAL void mbi_extracted_enter(merbit_plan *plan) {
   plan->extracted.csr = plan->device;
   plan->extracted.nonempty = plan->nonempty;
@@ -34637,13 +34582,13 @@ MBI_INTERNAL void mbi_extracted_enter(merbit_plan *plan) {
   memset(&plan->device, 0, sizeof plan->device);
 }
 
-/* plan->bsr and plan->device become those of so many blocks, whose places are allocated. */
+/* Makes plan->bsr and plan->device describe so many blocks, and allocates their places. */
 MBI_INTERNAL merbit_status mbi_extracted_allocate(merbit_plan *plan, int high, int wide,
-                                             uint64_t blocks, merbit_index_type offset_type) {
+                                                  uint64_t blocks,
+                                                  merbit_index_type offset_type) {
   const mbi_device_csr *from = &plan->extracted.csr;
   merbit_view *view = &plan->bsr.view;
   mbi_device_csr *csr = &plan->device;
-  merbit_status status;
   csr->offset_type = offset_type;
   csr->rows = (uint64_t)mbi_block_count((int64_t)from->rows, high);
   csr->cols = (uint64_t)mbi_block_count((int64_t)from->cols, wide);
@@ -34655,13 +34600,13 @@ MBI_INTERNAL merbit_status mbi_extracted_allocate(merbit_plan *plan, int high, i
   plan->bsr.entries = (int64_t)from->nnz;
   csr->bytes = (csr->rows + 1) * mbi_index_bytes(csr->offset_type);
   csr->owns_row_ptr = csr->owns_col_ind = 1;
-  status = mbi_device_allocate(plan->context, csr->bytes, "offsets of blocks", &csr->row_ptr);
-  if (status == MERBIT_OK) {
+  MBI_TRY(mbi_device_allocate(plan->context, csr->bytes, "offsets of blocks", &csr->row_ptr));
+  {
     const uint64_t columns = csr->nnz * sizeof(int32_t);
     csr->bytes += columns;
-    status = mbi_device_allocate(plan->context, columns, "columns of blocks", &csr->col_ind);
+    MBI_TRY(mbi_device_allocate(plan->context, columns, "columns of blocks", &csr->col_ind));
   }
-  return status;
+  return MERBIT_OK;
 }
 
 /* ---- Specialise -------------------------------------------------------------------------- */
@@ -34669,7 +34614,6 @@ MBI_INTERNAL merbit_status mbi_extracted_allocate(merbit_plan *plan, int high, i
 static merbit_status mbi_extracted_specialise(merbit_plan *plan) {
   mbi_extracted *full = &plan->extracted;
   mbi_preamble preamble;
-  merbit_status status;
   memset(&preamble, 0, sizeof preamble);
   mbi_preamble_define(&preamble, "MBK_ROW_PTR",
                       full->csr.offset_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
@@ -34677,15 +34621,12 @@ static merbit_status mbi_extracted_specialise(merbit_plan *plan) {
   mbi_preamble_define_int(&preamble, "MBK_BASE", full->csr.base);
   mbi_preamble_define_int(&preamble, "MBK_HIGH", plan->bsr.view.block_rows);
   mbi_preamble_define_int(&preamble, "MBK_WIDE", plan->bsr.view.block_cols);
-  status = mbi_program_create(plan->context, "spmv/stages/full_blocks.cu", &preamble,
-                              &full->program);
-  if (status == MERBIT_OK) {
-    status =
-        mbi_program_kernel(plan->context, &full->program, "mbk_full_blocks_places", &full->kernels[0]);
-  }
-  return status == MERBIT_OK ? mbi_program_kernel(plan->context, &full->program,
-                                                  "mbk_full_blocks_values", &full->kernels[1])
-                             : status;
+  MBI_TRY(mbi_program_create(plan->context, "spmv/stages/full_blocks.cu", &preamble,
+                             &full->program));
+  MBI_TRY(mbi_program_kernel(plan->context, &full->program, "mbk_full_blocks_places",
+                             &full->kernels[0]));
+  return mbi_program_kernel(plan->context, &full->program, "mbk_full_blocks_values",
+                            &full->kernels[1]);
 }
 
 /* ---- Launch ------------------------------------------------------------------------------ */
@@ -34701,7 +34642,7 @@ static merbit_status mbi_extracted_places(merbit_plan *plan) {
                            (int64_t)(plan->device.rows / 8 + 1), 256, 0, NULL, arguments);
 }
 
-/* plan->device.values become those at `from`, which are in the order of the CSR, block by
+/* Sets plan->device.values to those at `from`, which are in the order of the CSR, block by
  * block. */
 static merbit_status mbi_extracted_values(merbit_plan *plan, mbi_devptr from) {
   mbi_device_csr *csr = &plan->device;
@@ -34718,15 +34659,16 @@ static merbit_status mbi_extracted_values(merbit_plan *plan, mbi_devptr from) {
   arguments[3] = &csr->values;
   return status != MERBIT_OK
              ? status
-             : mbi_device_launch(plan->context, plan->extracted.kernels[1], "mbk_full_blocks_values",
-                                 (int64_t)((rows + 7) / 8), 256, 0, NULL, arguments);
+             : mbi_device_launch(plan->context, plan->extracted.kernels[1],
+                                 "mbk_full_blocks_values", (int64_t)((rows + 7) / 8), 256, 0,
+                                 NULL, arguments);
 }
 
-/* For new values in the order of the CSR, which the plan has taken: `put` brings them to the
- * blocks. */
+/* Brings new values, which the plan has taken in the order of the CSR, to the blocks by
+ * `put`. */
 MBI_INTERNAL merbit_status mbi_extracted_refill(merbit_plan *plan,
-                                           merbit_status (*put)(merbit_plan *plan,
-                                                                mbi_devptr from)) {
+                                                merbit_status (*put)(merbit_plan *plan,
+                                                                     mbi_devptr from)) {
   mbi_device_csr *csr = &plan->device;
   const mbi_devptr from = csr->values;
   merbit_status status;
@@ -34735,7 +34677,8 @@ MBI_INTERNAL merbit_status mbi_extracted_refill(merbit_plan *plan,
   if (status == MERBIT_OK) {
     status = mbi_bsr_fill(plan);
   }
-  if (csr->owns_values) { /* a failure: the next values find an array of their own size */
+  /* On failure, so that the next values find an array of their own size. */
+  if (csr->owns_values) {
     mbi_device_release(plan->context, csr->values);
     csr->values = 0;
     csr->owns_values = 0;
@@ -34749,12 +34692,12 @@ static merbit_status mbi_extracted_refresh(merbit_plan *plan) {
   return mbi_extracted_refill(plan, mbi_extracted_values);
 }
 
-/* Once the choice is made, of an uploaded CSR only the offsets are needed again, for new
- * values; of one whose blocks have holes the columns too. */
+/* Releases what new values do not need, when the choice is made: of an uploaded CSR only the
+ * offsets stay, and the columns too if blocks have holes. */
 MBI_INTERNAL void mbi_extracted_let_go(merbit_plan *plan) {
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->extracted.csr;
-  if (csr->owns_col_ind && !plan->extracted.carved) {
+  if (csr->owns_col_ind && !plan->extracted.by_shape) {
     mbi_device_release(context, csr->col_ind);
     csr->bytes -= csr->nnz * sizeof(int32_t);
     csr->owns_col_ind = 0;
@@ -34772,27 +34715,21 @@ MBI_INTERNAL void mbi_extracted_let_go(merbit_plan *plan) {
 
 static merbit_status mbi_extracted_create(merbit_plan *plan) {
   const int high = plan->nonempty.block_rows, wide = plan->nonempty.block_cols;
-  merbit_status status;
   mbi_extracted_enter(plan);
-  status = mbi_extracted_allocate(plan, high, wide, plan->extracted.csr.nnz / (uint64_t)(high * wide),
-                             plan->extracted.csr.offset_type);
-  if (status == MERBIT_OK) {
-    status = mbi_extracted_specialise(plan);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_extracted_places(plan);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_extracted_values(plan, plan->extracted.csr.values);
-  }
-  return status == MERBIT_OK ? mbi_bsr_create(plan) : status;
+  MBI_TRY(mbi_extracted_allocate(plan, high, wide,
+                                 plan->extracted.csr.nnz / (uint64_t)(high * wide),
+                                 plan->extracted.csr.offset_type));
+  MBI_TRY(mbi_extracted_specialise(plan));
+  MBI_TRY(mbi_extracted_places(plan));
+  MBI_TRY(mbi_extracted_values(plan, plan->extracted.csr.values));
+  return mbi_bsr_create(plan);
 }
 
-/* The plan has its CSR again, or what is left of it. */
+/* Gives the plan its CSR back, or what is left of it. */
 MBI_INTERNAL void mbi_extracted_destroy(merbit_plan *plan) {
   mbi_extracted *full = &plan->extracted;
   if (full->csr.rows == 0) {
-    return; /* taken apart before */
+    return; /* no blocks were made, or they are gone */
   }
   mbi_bsr_destroy(plan);
   mbi_program_destroy(plan->context, &full->program);
@@ -34804,21 +34741,29 @@ MBI_INTERNAL void mbi_extracted_destroy(merbit_plan *plan) {
   memset(full, 0, sizeof *full);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_extracted_method = {sizeof(mbi_bsr_tiles), mbi_extracted_create, mbi_extracted_destroy, mbi_bsr_carry_bytes, mbi_bsr_multiply,
-    mbi_bsr_info,    mbi_bsr_describe, mbi_extracted_refresh};
+MBI_INTERNAL const mbi_cuda_method mbi_extracted_method = {
+    sizeof(mbi_bsr_tiles), mbi_extracted_create, mbi_extracted_destroy, mbi_bsr_carry_bytes,
+    mbi_bsr_multiply,      mbi_bsr_info,         mbi_bsr_describe,      mbi_extracted_refresh};
 
 /* ==== >>spmv/stages/extract_blocks.c  CUDA: any CSR as blocks ============================= */
-/* A CSR in GPU memory becomes blocks there, with masks where they have holes: the arrays that
- * matrix/blocks.c makes on the CPU. Its rows must ascend; equal columns are added up. */
-#define MBI_EXTRACT_CHUNK                                                                        \
-  1024 /* rows of blocks whose counts are summed, as in spmv/stages/extract_blocks.cu */
+/* Extracts blocks from a CSR in GPU memory, with masks where they have holes: the arrays that
+ * matrix/blocks.c makes on the CPU. Rows must ascend; duplicates are added up. */
 
-enum { MBI_EXTRACT_COUNT, MBI_EXTRACT_SUMS, MBI_EXTRACT_OFFSETS, MBI_EXTRACT_FILL, MBI_EXTRACT_KERNELS };
+/* Rows of blocks per partial sum, as in spmv/stages/extract_blocks.cu. */
+#define MBI_EXTRACT_CHUNK 1024
+
+enum {
+  MBI_EXTRACT_COUNT,
+  MBI_EXTRACT_SUMS,
+  MBI_EXTRACT_OFFSETS,
+  MBI_EXTRACT_FILL,
+  MBI_EXTRACT_KERNELS
+};
 
 /* ---- Specialise -------------------------------------------------------------------------- */
 
 MBI_INTERNAL void mbi_extract_preamble(const merbit_plan *plan, const mbi_device_csr *csr,
-                                     mbi_preamble *preamble) {
+                                       mbi_preamble *preamble) {
   memset(preamble, 0, sizeof *preamble);
   mbi_preamble_define(preamble, "MBK_ROW_PTR",
                       csr->offset_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
@@ -34827,24 +34772,23 @@ MBI_INTERNAL void mbi_extract_preamble(const merbit_plan *plan, const mbi_device
 }
 
 static merbit_status mbi_extract_specialise(merbit_plan *plan) {
-  static const char *const names[MBI_EXTRACT_KERNELS] = {"mbk_extract_count", "mbk_extract_sums",
-                                                       "mbk_extract_offsets", "mbk_extract_fill"};
+  static const char *const names[MBI_EXTRACT_KERNELS] = {
+      "mbk_extract_count", "mbk_extract_sums", "mbk_extract_offsets", "mbk_extract_fill"};
   mbi_extracted *full = &plan->extracted;
   mbi_preamble preamble;
-  merbit_status status;
   int i;
   mbi_extract_preamble(plan, &full->csr, &preamble);
-  status = mbi_program_create(plan->context, "spmv/stages/extract_blocks.cu", &preamble,
-                              &full->program);
-  for (i = 0; i < MBI_EXTRACT_KERNELS && status == MERBIT_OK; i++) {
-    status = mbi_program_kernel(plan->context, &full->program, names[i], &full->kernels[i]);
+  MBI_TRY(mbi_program_create(plan->context, "spmv/stages/extract_blocks.cu", &preamble,
+                             &full->program));
+  for (i = 0; i < MBI_EXTRACT_KERNELS; i++) {
+    MBI_TRY(mbi_program_kernel(plan->context, &full->program, names[i], &full->kernels[i]));
   }
-  return status;
+  return MERBIT_OK;
 }
 
 /* ---- Count ------------------------------------------------------------------------------- */
 
-/* Lanes to a row of blocks. */
+/* Returns the lanes per row of blocks. */
 static uint32_t mbi_extract_group(int height) {
   uint32_t group = 1;
   while ((int)group < height && group < 32) {
@@ -34853,9 +34797,10 @@ static uint32_t mbi_extract_group(int height) {
   return group;
 }
 
-/* The answer number `answer`, of windows of the matrix or, for 0 of them, of all of it. */
-static merbit_status mbi_extract_count(mbi_extract *c, const merbit_bsr_desc *shape, int windows,
-                                     int answer) {
+/* Counts blocks of a shape into answer number `answer`, in windows of the matrix, or in all of
+ * it if `windows` is 0. */
+static merbit_status mbi_extract_count(mbi_extract *c, const merbit_bsr_desc *shape,
+                                       int windows, int answer) {
   merbit_plan *plan = c->plan;
   mbi_device_csr *csr = &plan->extracted.csr;
   const int height = shape->block_rows;
@@ -34890,36 +34835,34 @@ static merbit_status mbi_extract_count(mbi_extract *c, const merbit_bsr_desc *sh
                            arguments);
 }
 
-/* `shapes` answers of the same windows. */
-static merbit_status mbi_extract_count_all(mbi_extract *c, const merbit_bsr_desc *shapes, int count,
-                                         int windows, mbi_extract_tally *tallies) {
+/* Counts blocks of several shapes in the same windows. */
+static merbit_status mbi_extract_count_all(mbi_extract *c, const merbit_bsr_desc *shapes,
+                                           int count, int windows, mbi_extract_tally *tallies) {
   merbit_context *context = c->plan->context;
   const size_t bytes = (size_t)count * sizeof *tallies;
-  merbit_status status = mbi_device_zero(context, c->answers, bytes, NULL);
   int i;
-  for (i = 0; i < count && status == MERBIT_OK; i++) {
-    status = mbi_extract_count(c, &shapes[i], windows, i);
+  MBI_TRY(mbi_device_zero(context, c->answers, bytes, NULL));
+  for (i = 0; i < count; i++) {
+    MBI_TRY(mbi_extract_count(c, &shapes[i], windows, i));
   }
-  return status == MERBIT_OK ? mbi_device_download(context, tallies, c->answers, bytes)
-                             : status;
+  return mbi_device_download(context, tallies, c->answers, bytes);
 }
 
 /* ---- The shape, as matrix/block_shape.c finds it ----------------------------------------- */
 
-/* Bytes of an entry for every candidate. */
+/* Computes the bytes per entry of every candidate. */
 static merbit_status mbi_extract_sample(mbi_extract *c, double *bytes) {
   merbit_bsr_desc shapes[MBI_SHAPE_CANDIDATES];
   mbi_extract_tally tallies[MBI_SHAPE_CANDIDATES];
   const merbit_view *csr = &c->csr;
   const int windows = mbi_shape_windows(csr);
-  merbit_status status;
   int i, w;
   memset(shapes, 0, sizeof shapes);
   for (i = 0; i < MBI_SHAPE_CANDIDATES; i++) {
     mbi_shape_of(i, &shapes[i]);
   }
-  status = mbi_extract_count_all(c, shapes, MBI_SHAPE_CANDIDATES, windows, tallies);
-  for (i = 0; i < MBI_SHAPE_CANDIDATES && status == MERBIT_OK; i++) {
+  MBI_TRY(mbi_extract_count_all(c, shapes, MBI_SHAPE_CANDIDATES, windows, tallies));
+  for (i = 0; i < MBI_SHAPE_CANDIDATES; i++) {
     const mbi_extract_tally *t = &tallies[i];
     const int height = shapes[i].block_rows;
     int64_t rows = 0, first, last;
@@ -34933,27 +34876,25 @@ static merbit_status mbi_extract_sample(mbi_extract *c, double *bytes) {
                                              t->inside == t->entries, MBI_MASKS_READ) /
                          (double)t->entries;
   }
-  return status;
+  return MERBIT_OK;
 }
 
-/* Of c->csr, whose rows ascend. */
+/* Finds the best shape for c->csr, whose rows ascend. */
 static merbit_status mbi_extract_find(mbi_extract *c, merbit_bsr_desc *shape) {
   double bytes[MBI_SHAPE_CANDIDATES];
   merbit_bsr_desc finalists[MBI_SHAPE_FINALISTS];
   mbi_extract_tally tallies[MBI_SHAPE_FINALISTS];
   int64_t least;
   int i;
-  merbit_status status = mbi_extract_sample(c, bytes);
+  MBI_TRY(mbi_extract_sample(c, bytes));
   shape->block_rows = shape->block_cols = 1;
   least = mbi_shape_bytes(&c->csr, shape, c->csr.rows, c->csr.nnz, 1, MBI_MASKS_READ);
   memset(finalists, 0, sizeof finalists);
-  for (i = 0; i < MBI_SHAPE_FINALISTS && status == MERBIT_OK; i++) {
+  for (i = 0; i < MBI_SHAPE_FINALISTS; i++) {
     mbi_shape_of(mbi_shape_next(bytes), &finalists[i]);
   }
-  if (status == MERBIT_OK) {
-    status = mbi_extract_count_all(c, finalists, MBI_SHAPE_FINALISTS, 0, tallies);
-  }
-  for (i = 0; i < MBI_SHAPE_FINALISTS && status == MERBIT_OK; i++) {
+  MBI_TRY(mbi_extract_count_all(c, finalists, MBI_SHAPE_FINALISTS, 0, tallies));
+  for (i = 0; i < MBI_SHAPE_FINALISTS; i++) {
     const int64_t moved =
         mbi_shape_bytes(&c->csr, &finalists[i], c->csr.rows, (int64_t)tallies[i].blocks,
                         tallies[i].inside == tallies[i].entries, MBI_MASKS_READ);
@@ -34962,14 +34903,14 @@ static merbit_status mbi_extract_find(mbi_extract *c, merbit_bsr_desc *shape) {
       *shape = finalists[i];
     }
   }
-  return status;
+  return MERBIT_OK;
 }
 
 /* ---- Fill -------------------------------------------------------------------------------- */
 
-/* Columns, masks and values, each unless 0; the values from those at `from`, or ones. */
+/* Writes columns, masks and values, each unless 0. Values come from `from`, or are ones. */
 static merbit_status mbi_extract_fill(merbit_plan *plan, mbi_devptr from, mbi_devptr columns,
-                                    mbi_devptr masks, mbi_devptr values) {
+                                      mbi_devptr masks, mbi_devptr values) {
   mbi_device_csr *csr = &plan->extracted.csr;
   const int height = plan->bsr.view.block_rows;
   uint32_t high = (uint32_t)height, wide = (uint32_t)plan->bsr.view.block_cols;
@@ -34990,12 +34931,13 @@ static merbit_status mbi_extract_fill(merbit_plan *plan, mbi_devptr from, mbi_de
   arguments[11] = &columns;
   arguments[12] = &masks;
   arguments[13] = &values;
-  return mbi_device_launch(plan->context, plan->extracted.kernels[MBI_EXTRACT_FILL], "mbk_extract_fill",
-                           (int64_t)(plan->device.rows * group / 256) + 1, 256, 0, NULL,
-                           arguments);
+  return mbi_device_launch(plan->context, plan->extracted.kernels[MBI_EXTRACT_FILL],
+                           "mbk_extract_fill", (int64_t)(plan->device.rows * group / 256) + 1,
+                           256, 0, NULL, arguments);
 }
 
-/* plan->device.values, zero where there is no entry; but what masks leave out is never read. */
+/* Allocates plan->device.values, zero where there is no entry. What masks leave out is never
+ * read, and not cleared. */
 static merbit_status mbi_extract_allocate_values(merbit_plan *plan) {
   mbi_device_csr *csr = &plan->device;
   const merbit_view *view = &plan->bsr.view;
@@ -35022,7 +34964,7 @@ static merbit_status mbi_extract_refresh(merbit_plan *plan) {
 
 /* ---- Make -------------------------------------------------------------------------------- */
 
-/* plan->device.row_ptr, from the counts. */
+/* Computes plan->device.row_ptr from the counts. */
 static merbit_status mbi_extract_offsets(mbi_extract *c) {
   merbit_plan *plan = c->plan;
   mbi_device_csr *csr = &plan->device;
@@ -35032,8 +34974,9 @@ static merbit_status mbi_extract_offsets(mbi_extract *c) {
   merbit_status status;
   arguments[0] = &c->sums;
   arguments[1] = &chunks;
-  status = mbi_device_launch(plan->context, plan->extracted.kernels[MBI_EXTRACT_SUMS],
-                             "mbk_extract_sums", 1, 1024, 32 * sizeof(uint64_t), NULL, arguments);
+  status =
+      mbi_device_launch(plan->context, plan->extracted.kernels[MBI_EXTRACT_SUMS],
+                        "mbk_extract_sums", 1, 1024, 32 * sizeof(uint64_t), NULL, arguments);
   arguments[0] = &c->counts;
   arguments[1] = &c->sums;
   arguments[2] = &csr->rows;
@@ -35046,9 +34989,9 @@ static merbit_status mbi_extract_offsets(mbi_extract *c) {
              : status;
 }
 
-/* plan->device and plan->bsr, for counted blocks. */
+/* Makes plan->device and plan->bsr from counted blocks. */
 static merbit_status mbi_extract_take(mbi_extract *c, const merbit_bsr_desc *shape,
-                                    const mbi_extract_tally *tally) {
+                                      const mbi_extract_tally *tally) {
   merbit_plan *plan = c->plan;
   merbit_context *context = plan->context;
   mbi_devptr *masks = &mbi_bsr_tiles_of(plan)->mask_words;
@@ -35056,52 +34999,41 @@ static merbit_status mbi_extract_take(mbi_extract *c, const merbit_bsr_desc *sha
   const int full = tally->inside == tally->entries;
   const int words = full ? 0 : (shape->block_rows * shape->block_cols + 63) / 64;
   const uint64_t bytes = tally->blocks * (uint64_t)words * sizeof(uint64_t);
-  merbit_status status = mbi_extracted_allocate(
-      plan, shape->block_rows, shape->block_cols, tally->blocks,
-      tally->blocks > (uint64_t)INT32_MAX ? MERBIT_INDEX_64 : MERBIT_INDEX_32);
+  MBI_TRY(mbi_extracted_allocate(plan, shape->block_rows, shape->block_cols, tally->blocks,
+                                 tally->blocks > (uint64_t)INT32_MAX ? MERBIT_INDEX_64
+                                                                     : MERBIT_INDEX_32));
   plan->bsr.entries = (int64_t)tally->entries;
   plan->bsr.mask_words = words;
-  if (status == MERBIT_OK) {
-    status = mbi_extract_offsets(c);
+  MBI_TRY(mbi_extract_offsets(c));
+  if (words > 0) {
+    MBI_TRY(mbi_device_allocate(context, bytes, "masks of blocks", masks));
   }
-  if (status == MERBIT_OK && words > 0) {
-    status = mbi_device_allocate(context, bytes, "masks of blocks", masks);
+  if (words > 0) {
+    MBI_TRY(mbi_device_zero(context, *masks, (size_t)bytes, NULL));
   }
-  if (status == MERBIT_OK && words > 0) {
-    status = mbi_device_zero(context, *masks, (size_t)bytes, NULL);
+  /* Holes and duplicates turn a pattern into numbers. */
+  if (from != 0 || !full || tally->entries < plan->extracted.csr.nnz) {
+    MBI_TRY(mbi_extract_allocate_values(plan));
   }
-  /* Holes and duplicates make numbers of a pattern's ones. */
-  if (status == MERBIT_OK && (from != 0 || !full || tally->entries < plan->extracted.csr.nnz)) {
-    status = mbi_extract_allocate_values(plan);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_extract_fill(plan, from, plan->device.col_ind, *masks, plan->device.values);
-  }
-  return status == MERBIT_OK ? mbi_device_synchronize(context, NULL) : status;
+  MBI_TRY(mbi_extract_fill(plan, from, plan->device.col_ind, *masks, plan->device.values));
+  return mbi_device_synchronize(context, NULL);
 }
 
-/* The last count, which tells each row of blocks its number, and what follows from it. */
+/* Counts the blocks of each row of blocks, and builds what follows from that. */
 static merbit_status mbi_extract_build(mbi_extract *c, const merbit_bsr_desc *shape,
-                                     mbi_extract_tally *tally) {
+                                       mbi_extract_tally *tally) {
   merbit_context *context = c->plan->context;
   const uint64_t rows = (uint64_t)mbi_block_count(c->csr.rows, shape->block_rows);
   const uint64_t sums = (rows / MBI_EXTRACT_CHUNK + 1) * sizeof(uint64_t);
-  merbit_status status;
-  status =
-      mbi_device_allocate(context, rows * sizeof(uint32_t), "counts of blocks", &c->counts);
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, sums, "sums of blocks", &c->sums);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_zero(context, c->sums, (size_t)sums, NULL);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_extract_count_all(c, shape, 1, 0, tally);
-  }
-  return status == MERBIT_OK && tally->descends == 0 ? mbi_extract_take(c, shape, tally) : status;
+  MBI_TRY(
+      mbi_device_allocate(context, rows * sizeof(uint32_t), "counts of blocks", &c->counts));
+  MBI_TRY(mbi_device_allocate(context, sums, "sums of blocks", &c->sums));
+  MBI_TRY(mbi_device_zero(context, c->sums, (size_t)sums, NULL));
+  MBI_TRY(mbi_extract_count_all(c, shape, 1, 0, tally));
+  return tally->descends == 0 ? mbi_extract_take(c, shape, tally) : MERBIT_OK;
 }
 
-/* Find a shape where none is given, and build; but for a row that descends. */
+/* Finds a shape, if none is given, and builds the blocks. Stops early if a row descends. */
 MBI_INTERNAL merbit_status mbi_extract_all(mbi_extract *c, mbi_extract_tally *tally) {
   const mbi_device_csr *csr = &c->plan->extracted.csr;
   merbit_bsr_desc shape;
@@ -35126,7 +35058,7 @@ MBI_INTERNAL merbit_status mbi_extract_all(mbi_extract *c, mbi_extract_tally *ta
     if (status != MERBIT_OK || tally->descends != 0) {
       return status;
     }
-    if (tally->entries < csr->nnz) { /* duplicates: of a pattern, they count */
+    if (tally->entries < csr->nnz) { /* duplicates: a pattern then needs values */
       c->csr.values = c->csr.values != NULL ? c->csr.values : c->plan->view.col_ind;
       c->csr.nnz = (int64_t)tally->entries;
     }
@@ -35135,7 +35067,7 @@ MBI_INTERNAL merbit_status mbi_extract_all(mbi_extract *c, mbi_extract_tally *ta
   return status == MERBIT_OK ? mbi_extract_build(c, &shape, tally) : status;
 }
 
-/* The matrix passes through the host, where its rows are sorted. */
+/* Makes the blocks on the host, which sorts the rows. */
 static merbit_status mbi_extract_on_cpu(merbit_plan *plan) {
   merbit_context *context = plan->context;
   merbit_view places;
@@ -35162,7 +35094,7 @@ static merbit_status mbi_extract_create(merbit_plan *plan) {
   memset(&c, 0, sizeof c);
   c.plan = plan;
   mbi_extracted_enter(plan);
-  plan->extracted.carved = 1;
+  plan->extracted.by_shape = 1;
   status = mbi_extract_specialise(plan);
   if (status == MERBIT_OK) {
     status = mbi_device_allocate(context, MBI_SHAPE_CANDIDATES * sizeof tally,
@@ -35180,8 +35112,9 @@ static merbit_status mbi_extract_create(merbit_plan *plan) {
   return tally.descends != 0 ? mbi_extract_on_cpu(plan) : mbi_bsr_create(plan);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_extract_method = {sizeof(mbi_bsr_tiles), mbi_extract_create, mbi_extracted_destroy, mbi_bsr_carry_bytes, mbi_bsr_multiply,
-    mbi_bsr_info,     mbi_bsr_describe, mbi_extract_refresh};
+MBI_INTERNAL const mbi_cuda_method mbi_extract_method = {
+    sizeof(mbi_bsr_tiles), mbi_extract_create, mbi_extracted_destroy, mbi_bsr_carry_bytes,
+    mbi_bsr_multiply,      mbi_bsr_info,       mbi_bsr_describe,      mbi_extract_refresh};
 
 /* ==== >>spmv/choose/forecast.c  CUDA: what a product by each method should take =========== */
 /* What a product by each method should take, from what the GPU counts of a matrix's rows and
@@ -35730,7 +35663,7 @@ static merbit_status mbi_choose_sample(merbit_plan *plan) {
         (double)plan->device.nnz * plan->nonempty.sectors * mbi_choose_gather(cols);
     if (plan->nonempty.sectors > 0.5 && plan->nonempty.sectors < MBI_CHOOSE_NO_HUBS &&
         3 * gathers > mbi_choose_forecast(plan).scan) {
-      status = mbi_nonempty_columns(plan, mbi_hubs_room(plan));
+      status = mbi_nonempty_columns(plan, mbi_hubs_capacity(plan));
     }
     if (status == MERBIT_DEVICE_OUT_OF_MEMORY) { /* then no hubs */
       char reason[384];
@@ -35779,8 +35712,8 @@ MBI_INTERNAL merbit_status mbi_choose_forms(merbit_plan *plan, uint32_t *forms) 
       if (!mbi_has_full_blocks(&plan->nonempty)) {
         *forms = MBI_FORMS_ALL;
         *forms &= mbi_choose_slices(plan) ? MBI_FORMS_ALL : ~MBI_FORMS_SLOW;
-        *forms &=
-            plan->streaming || plan->type == MERBIT_F64 ? MBI_FORMS_ALL : ~MBI_FORM(MBI_VALUES_HALF);
+        *forms &= plan->streaming || plan->type == MERBIT_F64 ? MBI_FORMS_ALL
+                                                              : ~MBI_FORM(MBI_VALUES_HALF);
       }
     }
   }
@@ -35895,14 +35828,14 @@ MBI_INTERNAL merbit_status mbi_choose(merbit_plan *plan) {
 }
 
 /* ==== >>spmv/stages/reorder.c  plans in another order than the matrix ===================== */
-/* A plan that multiplies P A P' instead of A: its order, made on the CPU; and new values of any
- * plan that moved its matrix. */
+/* Reorders a plan, which then multiplies P A P' instead of A. The order is found on the CPU.
+ * Also moves new values for every plan that moved its matrix. */
 
 MBI_INTERNAL int mbi_plan_reorders(const merbit_plan *plan) {
   return plan->desc.reordering != MERBIT_REORDERING_NONE;
 }
 
-/* For merbit_plan_describe. */
+/* Returns the name for merbit_plan_describe. */
 MBI_INTERNAL const char *mbi_reordering_name(merbit_reordering reordering) {
   return reordering == MERBIT_REORDERING_RCM ? "reverse Cuthill-McKee" : "falling degree";
 }
@@ -35919,7 +35852,7 @@ MBI_INTERNAL merbit_status mbi_reorder_check(merbit_context *context, const merb
                     (int)desc->reordering);
   }
   if (view->format == MERBIT_BSR || desc->method == MERBIT_METHOD_BSR ||
-      desc->method > MERBIT_METHOD_SYMMETRIC) { /* and those for study */
+      desc->method > MERBIT_METHOD_SYMMETRIC) { /* and study methods */
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
                     "plan_desc.reordering moves single rows and columns, which would break %s "
                     "apart; use a CSR or COO view and a method of single entries",
@@ -35934,7 +35867,7 @@ MBI_INTERNAL merbit_status mbi_reorder_check(merbit_context *context, const merb
   return MERBIT_OK;
 }
 
-/* places[k] = earlier[places[k]]: a move after another. */
+/* Composes two moves: places[k] = earlier[places[k]]. */
 static void mbi_reorder_follow(void *places, const void *earlier, merbit_index_type type,
                                int64_t count) {
   int64_t k;
@@ -35943,8 +35876,8 @@ static void mbi_reorder_follow(void *places, const void *earlier, merbit_index_t
   }
 }
 
-/* plan->csr and plan->matrix become the checked host CSR `from`, which may be plan->matrix's,
- * in the plan's order. */
+/* Makes plan->csr and plan->matrix the checked host CSR `from`, in the plan's order. `from` may
+ * be in plan->matrix. */
 MBI_INTERNAL merbit_status mbi_reorder_take(merbit_plan *plan, const merbit_view *from) {
   mbi_reorder *r = &plan->reorder;
   merbit_context *context = plan->context;
@@ -35960,7 +35893,7 @@ MBI_INTERNAL merbit_status mbi_reorder_take(merbit_plan *plan, const merbit_view
   }
   r->bandwidth_before = mbi_bandwidth(context, from);
   r->bandwidth = mbi_bandwidth(context, &made->view);
-  if (r->places != NULL) { /* a transpose's */
+  if (r->places != NULL) { /* of a transpose */
     mbi_reorder_follow(places, r->places, made->view.offset_type, made->view.nnz);
     mbi_release(context, r->places);
   }
@@ -35989,15 +35922,14 @@ MBI_INTERNAL void mbi_reorder_preamble(const merbit_plan *plan, mbi_preamble *pr
 MBI_INTERNAL merbit_status mbi_reorder_specialise(merbit_plan *plan) {
   mbi_reorder *r = &plan->reorder;
   mbi_preamble preamble;
-  merbit_status status;
   int i;
   mbi_reorder_preamble(plan, &preamble);
-  status = mbi_program_create(plan->context, "spmv/stages/reorder.cu", &preamble, &r->program);
-  for (i = 0; i < 3 && status == MERBIT_OK; i++) {
-    status =
-        mbi_program_kernel(plan->context, &r->program, mbi_reorder_kernels[i], &r->kernels[i]);
+  MBI_TRY(mbi_program_create(plan->context, "spmv/stages/reorder.cu", &preamble, &r->program));
+  for (i = 0; i < 3; i++) {
+    MBI_TRY(
+        mbi_program_kernel(plan->context, &r->program, mbi_reorder_kernels[i], &r->kernels[i]));
   }
-  return status;
+  return MERBIT_OK;
 }
 
 static merbit_status mbi_reorder_upload_one(merbit_plan *plan, const void *source,
@@ -36009,37 +35941,38 @@ static merbit_status mbi_reorder_upload_one(merbit_plan *plan, const void *sourc
                              : status;
 }
 
-/* Whether new values find their places in blocks, or entries of blocks, on the CPU. */
+/* Returns 1 if the CPU moves new values, or entries of blocks, to their places. */
 MBI_INTERNAL int mbi_reorder_on_cpu(const merbit_plan *plan) {
   return plan->transpose.matrix != NULL &&
          (mbi_plan_takes_blocks(plan) || plan->view.format == MERBIT_BSR);
 }
 
-/* Whether the GPU moves vectors or values. */
+/* Returns 1 if the GPU moves vectors or values. */
 MBI_INTERNAL int mbi_reorder_on_gpu(const merbit_plan *plan) {
   return mbi_plan_reorders(plan) || plan->reorder.device_places != 0 ||
          (plan->reorder.places != NULL && !mbi_reorder_on_cpu(plan));
 }
 
-/* Needs an entered context. After a failure mbi_reorder_release_cuda cleans up. */
+/* Uploads the order and the places. The CUDA context must be current. On failure the caller
+ * runs mbi_reorder_release_cuda. */
 MBI_INTERNAL merbit_status mbi_reorder_upload(merbit_plan *plan) {
   mbi_reorder *r = &plan->reorder;
   const double start = mbi_seconds();
-  merbit_status status = r->kernels[0] != NULL ? MERBIT_OK : mbi_reorder_specialise(plan);
-  if (status == MERBIT_OK && r->order != NULL) {
-    status = mbi_reorder_upload_one(plan, r->order, (uint64_t)plan->csr.rows * sizeof(int32_t),
-                                    "an order of rows", &r->device_order);
+  MBI_TRY(r->kernels[0] != NULL ? MERBIT_OK : mbi_reorder_specialise(plan));
+  if (r->order != NULL) {
+    MBI_TRY(mbi_reorder_upload_one(plan, r->order, (uint64_t)plan->csr.rows * sizeof(int32_t),
+                                   "an order of rows", &r->device_order));
   }
-  if (status == MERBIT_OK && r->places != NULL) {
-    status = mbi_reorder_upload_one(plan, r->places,
-                                    (uint64_t)plan->csr.nnz * mbi_index_bytes(r->place_type),
-                                    "the places of values", &r->device_places);
+  if (r->places != NULL) {
+    MBI_TRY(mbi_reorder_upload_one(plan, r->places,
+                                   (uint64_t)plan->csr.nnz * mbi_index_bytes(r->place_type),
+                                   "the places of values", &r->device_places));
   }
   *(mbi_plan_reorders(plan) ? &r->seconds : &plan->transpose.seconds) += mbi_seconds() - start;
-  return status;
+  return MERBIT_OK;
 }
 
-/* A plan on CUDA that is made has no use for the places on the host. */
+/* Releases the places on the host, which a finished plan on CUDA does not need. */
 MBI_INTERNAL void mbi_reorder_release_sources(merbit_plan *plan) {
   if (!mbi_reorder_on_cpu(plan)) {
     mbi_release(plan->context, plan->reorder.places);
@@ -36064,7 +35997,7 @@ MBI_INTERNAL void mbi_reorder_destroy(merbit_plan *plan) {
 
 /* ---- Order, vectors and values by a kernel ----------------------------------------------- */
 
-/* kernels[kernel], on a stream: `index` is the order or the places. */
+/* Launches kernels[kernel] on a stream. `index` is the order or the places. */
 MBI_INTERNAL merbit_status mbi_reorder_launch(merbit_plan *plan, int kernel, mbi_devptr index,
                                               mbi_devptr from, mbi_devptr to, int64_t count,
                                               void *stream) {
@@ -36079,7 +36012,7 @@ MBI_INTERNAL merbit_status mbi_reorder_launch(merbit_plan *plan, int kernel, mbi
                            MBI_ARRAYS_THREADS, 0, stream, arguments);
 }
 
-/* The user's values at `from` to the plan's nonzeros at `to`, complete on return. */
+/* Moves the user's values at `from` to the plan's nonzeros at `to`; complete on return. */
 MBI_INTERNAL merbit_status mbi_reorder_values_cuda(merbit_plan *plan, mbi_devptr from,
                                                    mbi_devptr to) {
   const merbit_status status =
@@ -36100,7 +36033,7 @@ MBI_INTERNAL void mbi_reorder_run(merbit_plan *plan, mbi_reorder_call *call) {
   mbi_parallel(plan->context, call->tasks, mbi_reorder_task, call);
 }
 
-/* The user's host values into the plan's matrix. */
+/* Moves the user's host values into the plan's matrix. */
 MBI_INTERNAL void mbi_reorder_values(merbit_plan *plan, const void *values) {
   mbi_reorder_call call;
   call.move = mbi_gather;
@@ -36678,25 +36611,26 @@ MBI_INTERNAL void mbi_symmetric_multiply(const merbit_plan *plan, void *scratch,
 }
 
 /* ==== >>spmv/stages/symmetric.c  plans of matrices given by one triangle ================== */
-/* Plans of matrices given by one triangle. On the CPU method HALF multiplies by the lower one:
- * the user's arrays, if they are that in order, else a copy. Other methods have plan->given
- * become op(A) with both, in host memory, and all that follows is a plan of that. The transpose
- * is at hand: it differs in signs alone. */
+/* Plans of matrices given by one triangle (symmetric storage). On the CPU, method HALF
+ * multiplies the lower triangle: the user's arrays if they are that triangle in order, else a
+ * copy. For other methods plan->given becomes op(A) with both triangles, in host memory, and
+ * everything after is a plan of that. The transpose needs no work: it differs in signs
+ * alone. */
 
 MBI_INTERNAL int mbi_plan_is_symmetric(const merbit_plan *plan) {
   return mbi_view_is_triangle(&plan->symmetric.view);
 }
 
 MBI_INTERNAL merbit_status mbi_symmetric_check(merbit_context *context, const merbit_view *view,
-                                          const merbit_plan_desc *desc) {
+                                               const merbit_plan_desc *desc) {
   if (desc->method != MERBIT_METHOD_SYMMETRIC) {
     return MERBIT_OK;
   }
   if (!mbi_view_is_triangle(view)) {
-    return mbi_fail(
-        context, MERBIT_INVALID_ARGUMENT,
-        "plan_desc.method is MERBIT_METHOD_SYMMETRIC, but view.symmetry is MERBIT_SYMMETRY_NONE; "
-        "give one triangle and its symmetry, or use another method");
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "plan_desc.method is MERBIT_METHOD_SYMMETRIC, but view.symmetry is "
+                    "MERBIT_SYMMETRY_NONE; "
+                    "give one triangle and its symmetry, or use another method");
   }
   if (desc->reordering != MERBIT_REORDERING_NONE) {
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
@@ -36715,49 +36649,49 @@ typedef struct mbi_symmetric_inspect {
 } mbi_symmetric_inspect;
 
 static void mbi_symmetric_inspect_task(void *argument, int task) {
-  mbi_symmetric_inspect *look = (mbi_symmetric_inspect *)argument;
-  const merbit_view *csr = look->csr;
+  mbi_symmetric_inspect *inspection = (mbi_symmetric_inspect *)argument;
+  const merbit_view *csr = inspection->csr;
   const int32_t *col_ind = (const int32_t *)csr->col_ind;
-  int64_t row = mbi_share_rows(csr, look->tasks, task);
-  const int64_t last = mbi_share_rows(csr, look->tasks, task + 1);
+  int64_t row = mbi_share_rows(csr, inspection->tasks, task);
+  const int64_t last = mbi_share_rows(csr, inspection->tasks, task + 1);
   int unsorted = 0;
   for (; row < last && !unsorted; row++) {
     const int64_t k = mbi_index_at(csr->row_ptr, csr->offset_type, row) - csr->base;
     const int64_t end = mbi_index_at(csr->row_ptr, csr->offset_type, row + 1) - csr->base;
     unsorted = mbi_row_order(col_ind + k, end - k) < 0;
   }
-  look->unsorted[task] = unsorted;
+  inspection->unsorted[task] = unsorted;
 }
 
-/* Whether method HALF can read the host view as it lies. */
+/* Returns 1 if method HALF can read the host view in place. */
 static int mbi_symmetric_fits(merbit_context *context, const mbi_symmetric *half) {
-  mbi_symmetric_inspect look;
+  mbi_symmetric_inspect inspection;
   int task, unsorted = 0;
   if (half->view.format != MERBIT_CSR || half->view.index_type != MERBIT_INDEX_32 ||
       half->upper || half->signs.direct != MBI_AS_IT_IS) {
     return 0;
   }
-  look.csr = &half->view;
-  look.tasks = mbi_share_tasks(context, half->view.nnz);
-  mbi_parallel(context, look.tasks, mbi_symmetric_inspect_task, &look);
-  for (task = 0; task < look.tasks; task++) {
-    unsorted |= look.unsorted[task];
+  inspection.csr = &half->view;
+  inspection.tasks = mbi_share_tasks(context, half->view.nnz);
+  mbi_parallel(context, inspection.tasks, mbi_symmetric_inspect_task, &inspection);
+  for (task = 0; task < inspection.tasks; task++) {
+    unsorted |= inspection.unsorted[task];
   }
   return !unsorted;
 }
 
-/* Both triangles are worth their expansion, of some 50 products, where tasks would keep much of
- * y apart, or where a row scatters beyond a cache of its thread: docs/cpu.md has the figures.
- */
+/* Expanding to both triangles costs about 50 products. It pays if tasks would keep much of y
+ * apart, or if a row scatters beyond the cache of its thread: docs/cpu.md has the figures. */
 #define MBI_SYMMETRIC_FEW_CALLS 50
-#define MBI_SYMMETRIC_APART 8       /* rows to each sum that tasks keep apart, at least */
-#define MBI_SYMMETRIC_WINDOW 524288 /* bytes of x between a row and its first column, on average */
-#define MBI_SYMMETRIC_SAMPLE 1024   /* rows that are looked at */
-#define MBI_SYMMETRIC_LONG                                                                          \
-  12 /* entries of the triangle's rows, on average: SORTED does not wait for                   \
-        the ends of shorter ones */
+#define MBI_SYMMETRIC_APART 8 /* rows per sum that tasks keep apart, at least */
+/* Bytes of x between a row and its first column, on average. */
+#define MBI_SYMMETRIC_WINDOW 524288
+#define MBI_SYMMETRIC_SAMPLE 1024 /* rows that are sampled */
+/* Entries of the triangle's rows, on average: SORTED does not wait for the ends of shorter
+ * ones. */
+#define MBI_SYMMETRIC_LONG 12
 
-/* All are, or there are none: SORTED stores one. */
+/* Returns 1 if all values are equal, or there are none: SORTED stores one. */
 static int mbi_symmetric_equal(const merbit_view *lower) {
   const size_t size = mbi_type_size(mbi_view_type(lower));
   const char *values = (const char *)lower->values;
@@ -36765,7 +36699,7 @@ static int mbi_symmetric_equal(const merbit_view *lower) {
          memcmp(values, values + size, (size_t)(lower->nnz - 1) * size) == 0;
 }
 
-/* Elements between a row of the triangle and its first column, on average. */
+/* Returns the elements between a row of the triangle and its first column, on average. */
 static int64_t mbi_symmetric_window(const merbit_view *lower) {
   const int64_t count = lower->rows < MBI_SYMMETRIC_SAMPLE ? lower->rows : MBI_SYMMETRIC_SAMPLE;
   int64_t sum = 0, i;
@@ -36786,11 +36720,12 @@ static int mbi_symmetric_pays(const merbit_plan *plan, const merbit_view *lower)
           mbi_symmetric_apart(lower, tasks) <= lower->rows / MBI_SYMMETRIC_APART);
 }
 
-/* Whether the lower triangle may be what is multiplied. */
+/* Returns 1 if HALF may multiply the lower triangle. */
 static int mbi_symmetric_may_do(const merbit_plan *plan) {
   return plan->side == MERBIT_SIDE_CPU && mbi_plan_plain(plan) &&
          !mbi_plan_has_semiring(plan) && plan->desc.vectors <= 1 && !mbi_plan_reorders(plan) &&
-         (plan->desc.method == MERBIT_METHOD_SYMMETRIC || plan->desc.method == MERBIT_METHOD_AUTO);
+         (plan->desc.method == MERBIT_METHOD_SYMMETRIC ||
+          plan->desc.method == MERBIT_METHOD_AUTO);
 }
 
 /* ---- What is multiplied ------------------------------------------------------------------ */
@@ -36803,14 +36738,14 @@ static void mbi_symmetric_release(merbit_plan *plan) {
   half->places = NULL;
 }
 
-/* The lower triangle, if that pays. */
+/* Takes the lower triangle, if that pays. */
 static merbit_status mbi_symmetric_take_lower(merbit_plan *plan, const merbit_view *host) {
   mbi_symmetric *half = &plan->symmetric;
   const int fits = mbi_symmetric_fits(plan->context, half);
   merbit_status status = MERBIT_OK;
   if (!fits) {
     status = mbi_symmetric_expand(plan->context, host, plan->desc.operation, 1, &half->full,
-                             &half->places);
+                                  &half->places);
     half->full.symmetry = host->symmetry;
   }
   if (status == MERBIT_OK) {
@@ -36822,7 +36757,8 @@ static merbit_status mbi_symmetric_take_lower(merbit_plan *plan, const merbit_vi
   return status;
 }
 
-/* Set plan->half, and plan->given to what it holds. Once that is made it needs no check. */
+/* Sets plan->half, and plan->given to the matrix it holds. That matrix needs no check
+ * afterwards. */
 MBI_INTERNAL merbit_status mbi_symmetric_take(merbit_plan *plan) {
   merbit_context *context = plan->context;
   mbi_symmetric *half = &plan->symmetric;
@@ -36848,8 +36784,8 @@ MBI_INTERNAL merbit_status mbi_symmetric_take(merbit_plan *plan) {
     status = mbi_symmetric_take_lower(plan, &host);
   }
   if (status == MERBIT_OK && !half->direct) {
-    status =
-        mbi_symmetric_expand(context, &host, plan->desc.operation, 0, &half->full, &half->places);
+    status = mbi_symmetric_expand(context, &host, plan->desc.operation, 0, &half->full,
+                                  &half->places);
   }
   if (device) {
     mbi_host_view_release(context, &host);
@@ -36871,9 +36807,9 @@ MBI_INTERNAL void mbi_symmetric_destroy(merbit_plan *plan) {
   mbi_release(plan->context, plan->symmetric.parts);
 }
 
-/* New values in the order of the triangle become those of plan->symmetric.full. */
+/* Moves new values in the order of the triangle into plan->symmetric.full. */
 MBI_INTERNAL merbit_status mbi_symmetric_values(merbit_plan *plan, const void *values,
-                                           merbit_memory memory) {
+                                                merbit_memory memory) {
   merbit_context *context = plan->context;
   const mbi_symmetric *half = &plan->symmetric;
   const void *host = values;
@@ -36888,7 +36824,8 @@ MBI_INTERNAL merbit_status mbi_symmetric_values(merbit_plan *plan, const void *v
     mbi_device_leave(context);
   }
   if (status == MERBIT_OK) {
-    mbi_expansion_values(context, half->signs, host, half->places, half->place_type, &half->full);
+    mbi_expansion_values(context, half->signs, host, half->places, half->place_type,
+                         &half->full);
   }
   if (memory == MERBIT_MEMORY_DEVICE) {
     mbi_release(context, (void *)(uintptr_t)host);
@@ -36897,14 +36834,14 @@ MBI_INTERNAL merbit_status mbi_symmetric_values(merbit_plan *plan, const void *v
 }
 
 /* ==== >>spmv/stages/transpose_sort.c  CUDA: a CSR sorted by columns ======================= */
-/* The transpose of a CSR in GPU memory: its entries sorted by column, stably. The kernels are
- * in spmv/stages/transpose.cu. */
+/* Transposes a CSR in GPU memory: sorts its entries by column, stably. The kernels are in
+ * spmv/stages/transpose.cu. */
 
 /* ---- Encode ------------------------------------------------------------------------------ */
 
 #define MBI_TRANSPOSE_THREADS 512 /* MBK_TRANSPOSE_THREADS */
-#define MBI_TRANSPOSE_TILE 6144   /* entries that a block moves at once: MBK_TRANSPOSE_TILE */
-#define MBI_TRANSPOSE_RESIDENT 2  /* blocks of a multiprocessor; each has a run of tiles */
+#define MBI_TRANSPOSE_TILE 6144   /* entries that a block moves at a time: MBK_TRANSPOSE_TILE */
+#define MBI_TRANSPOSE_RESIDENT 2  /* blocks per multiprocessor; each has a run of tiles */
 #define MBI_TRANSPOSE_DIGITS 256
 
 static const char *const mbi_transpose_kernels[MBI_TRANSPOSE_KERNELS] = {
@@ -36928,9 +36865,9 @@ static void mbi_transpose_size(const merbit_context *context, mbi_transposing *t
   t->bits = (bits + (uint32_t)t->passes - 1) / (uint32_t)t->passes;
 }
 
-/* Where everything lies that is not kept: in t->space, whose size is returned, so that it can
- * be allocated and all be divided again; and keys, as far as they fit, where values will be,
- * which are written when all is sorted. */
+/* Lays out in t->space everything that is not kept, and returns its size, so that the caller
+ * can allocate it and call again. Keys use, as far as they fit, the space of the values, which
+ * are written after the sort. */
 static uint64_t mbi_transpose_divide(mbi_transposing *t, uint64_t value) {
   const uint64_t place = mbi_index_bytes(t->place_type);
   const uint64_t columns = t->from->nnz * sizeof(int32_t);
@@ -36960,7 +36897,7 @@ static merbit_status mbi_transpose_allocate(merbit_plan *plan, mbi_transposing *
   merbit_status status =
       mbi_device_allocate_parts(context, "row_ptr and col_ind", 2, parts, bytes);
   to->owns_row_ptr = status == MERBIT_OK;
-  if (status == MERBIT_OK && value > 0) { /* blocks that are made of the matrix let them go */
+  if (status == MERBIT_OK && value > 0) { /* blocks made of the matrix release them */
     status = mbi_device_allocate(context, columns, "col_ind", &to->col_ind);
     to->owns_col_ind = status == MERBIT_OK;
   }
@@ -37002,14 +36939,13 @@ MBI_INTERNAL void mbi_transpose_preamble(const mbi_transposing *t, mbi_preamble 
 
 static merbit_status mbi_transpose_specialise(merbit_context *context, mbi_transposing *t) {
   mbi_preamble preamble;
-  merbit_status status;
   int i;
   mbi_transpose_preamble(t, &preamble);
-  status = mbi_program_create(context, "spmv/stages/transpose.cu", &preamble, &t->program);
-  for (i = 0; i < MBI_TRANSPOSE_KERNELS && status == MERBIT_OK; i++) {
-    status = mbi_program_kernel(context, &t->program, mbi_transpose_kernels[i], &t->kernels[i]);
+  MBI_TRY(mbi_program_create(context, "spmv/stages/transpose.cu", &preamble, &t->program));
+  for (i = 0; i < MBI_TRANSPOSE_KERNELS; i++) {
+    MBI_TRY(mbi_program_kernel(context, &t->program, mbi_transpose_kernels[i], &t->kernels[i]));
   }
-  return status;
+  return MERBIT_OK;
 }
 
 /* ---- Launch: sort, then offsets and values ----------------------------------------------- */
@@ -37022,7 +36958,7 @@ static merbit_status mbi_transpose_launch(merbit_context *context, mbi_transposi
                            arguments);
 }
 
-/* The rows of entries, where the first pass looks for them. */
+/* Writes the rows of entries, where the first pass reads them. */
 static merbit_status mbi_transpose_rows(merbit_context *context, mbi_transposing *t) {
   mbi_devptr row_ptr = t->from->row_ptr;
   uint64_t rows = t->from->rows, nnz = t->from->nnz;
@@ -37077,7 +37013,7 @@ static merbit_status mbi_transpose_pass(merbit_context *context, mbi_transposing
              : status;
 }
 
-/* The sorted keys become the offsets of rows. */
+/* Turns the sorted keys into row offsets. */
 static merbit_status mbi_transpose_starts(merbit_context *context, mbi_transposing *t) {
   mbi_device_csr *to = t->to;
   const uint64_t all = to->nnz + to->rows + 1;
@@ -37091,7 +37027,7 @@ static merbit_status mbi_transpose_starts(merbit_context *context, mbi_transposi
       2 * sizeof(uint64_t) + MBI_TRANSPOSE_TILE * sizeof(uint32_t), arguments);
 }
 
-/* plan->device becomes the transpose of `from`. */
+/* Makes plan->device the transpose of `from`. */
 MBI_INTERNAL merbit_status mbi_transpose_sort(merbit_plan *plan, const mbi_device_csr *from) {
   merbit_context *context = plan->context;
   mbi_device_csr *to = &plan->device;
@@ -37139,10 +37075,10 @@ MBI_INTERNAL merbit_status mbi_transpose_sort(merbit_plan *plan, const mbi_devic
 }
 
 /* ==== >>spmv/stages/transpose.c  plans that multiply by a transpose ======================= */
-/* Plans that multiply by the transpose: plan->view becomes the transpose of what the user gave,
- * and all that follows is a plan of that. A COO is read the other way round; a CSR is sorted by
- * columns on the GPU, stably, so that equal plans give equal bits; the rest, and all on the
- * CPU, by CPU threads. */
+/* Plans that multiply by the transpose: plan->view becomes the transpose of the user's matrix,
+ * and everything after is a plan of that. A COO is read with rows and columns swapped. A CSR is
+ * sorted by columns on the GPU, stably, so that equal plans give equal bits. Everything else,
+ * and everything on the CPU, is transposed by CPU threads. */
 
 MBI_INTERNAL merbit_status mbi_transpose_check(merbit_context *context, const merbit_view *view,
                                                const merbit_plan_desc *desc) {
@@ -37163,7 +37099,7 @@ MBI_INTERNAL merbit_status mbi_transpose_check(merbit_context *context, const me
 
 /* ---- On CPU threads ---------------------------------------------------------------------- */
 
-/* plan->view in host memory, where the values' places are in plan->reorder. */
+/* Makes plan->view in host memory, and the values' places in plan->reorder. */
 static merbit_status mbi_transpose_on_cpu(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const int device = plan->given.memory == MERBIT_MEMORY_DEVICE;
@@ -37176,7 +37112,8 @@ static merbit_status mbi_transpose_on_cpu(merbit_plan *plan) {
     status = mbi_view_check_arrays(context, &host);
   }
   if (status == MERBIT_OK) {
-    status = mbi_matrix_transpose_map(context, &host, &plan->transpose.matrix, &plan->reorder.places);
+    status = mbi_matrix_transpose_map(context, &host, &plan->transpose.matrix,
+                                      &plan->reorder.places);
   }
   if (device) {
     mbi_host_view_release(context, &host);
@@ -37188,7 +37125,7 @@ static merbit_status mbi_transpose_on_cpu(merbit_plan *plan) {
   return status;
 }
 
-/* New values in the user's order become those of plan->view, where the plan converts that. */
+/* Moves new values in the user's order into plan->view, if the plan converts it. */
 MBI_INTERNAL merbit_status mbi_transpose_values(merbit_plan *plan, const void *values,
                                                 merbit_memory memory) {
   merbit_context *context = plan->context;
@@ -37214,7 +37151,7 @@ MBI_INTERNAL merbit_status mbi_transpose_values(merbit_plan *plan, const void *v
 
 /* ---- On the GPU -------------------------------------------------------------------------- */
 
-/* plan->view in GPU memory. A failure leaves nothing. */
+/* Makes plan->view in GPU memory. On failure nothing is left. */
 static merbit_status mbi_transpose_cuda(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const int device = plan->given.memory == MERBIT_MEMORY_DEVICE;
@@ -37256,7 +37193,8 @@ static merbit_status mbi_transpose_cuda(merbit_plan *plan) {
 
 /* ---- The choice -------------------------------------------------------------------------- */
 
-/* Orders are found, and blocks made, on the CPU; what is uploaded has 32-bit columns. */
+/* Returns 1 if the GPU can transpose. Orders are found and blocks are made on the CPU, and
+ * uploaded matrices have 32-bit columns. */
 static int mbi_transpose_fits_gpu(const merbit_plan *plan) {
   return plan->side == MERBIT_SIDE_CUDA && plan->given.format == MERBIT_CSR &&
          plan->given.nnz > 0 && !mbi_plan_reorders(plan) && !mbi_plan_takes_blocks(plan) &&
@@ -37264,7 +37202,8 @@ static int mbi_transpose_fits_gpu(const merbit_plan *plan) {
           plan->given.index_type == MERBIT_INDEX_32);
 }
 
-/* AUTO may still take the CPU when the GPU fails now, if everything is in host memory. */
+/* Returns 1 if AUTO may still take the CPU when the GPU fails: if everything is in host
+ * memory. */
 MBI_INTERNAL int mbi_plan_may_fall_back(const merbit_plan *plan, merbit_status status) {
   return plan->desc.side == MERBIT_SIDE_AUTO && plan->desc.method == MERBIT_METHOD_AUTO &&
          plan->given.memory != MERBIT_MEMORY_DEVICE &&
@@ -37275,7 +37214,7 @@ MBI_INTERNAL int mbi_plan_may_fall_back(const merbit_plan *plan, merbit_status s
          status != MERBIT_INVALID_MATRIX && status != MERBIT_OUT_OF_MEMORY;
 }
 
-/* Set plan->view to what the plan multiplies by. Once that is made it needs no check. */
+/* Sets plan->view to the matrix that the plan multiplies. It needs no check afterwards. */
 MBI_INTERNAL merbit_status mbi_transpose_take(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const double start = mbi_seconds();
@@ -37514,7 +37453,8 @@ MBI_INTERNAL void mbi_workspace_free(merbit_workspace *workspace) {
 /* GPU memory of a workspace: carries, x and y where they are the host's, what an epilogue
  * takes, what the plan's maker does. Returns the sum. */
 MBI_INTERNAL uint64_t mbi_workspace_bytes(const merbit_plan *plan, uint64_t bytes[5]) {
-  const size_t size = mbi_type_size(mbi_plan_accumulator(plan)) * (size_t)mbi_plan_vectors(plan);
+  const size_t size =
+      mbi_type_size(mbi_plan_accumulator(plan)) * (size_t)mbi_plan_vectors(plan);
   const int host = plan->desc.vector_memory == MERBIT_MEMORY_HOST;
   bytes[0] = mbi_scratch_bytes(plan);
   bytes[1] = host ? (uint64_t)plan->csr.cols * size : 0;
@@ -37560,14 +37500,14 @@ MBI_INTERNAL merbit_status mbi_workspace_make(merbit_plan *plan, merbit_workspac
   } else {
     const size_t bytes = plan->desc.vectors > 1             ? mbi_many_cpu_bytes(plan)
                          : plan->blocks.chunk_index != NULL ? mbi_block_plan_scratch_bytes(plan)
-                         : plan->symmetric.direct                ? mbi_symmetric_scratch_bytes(plan)
+                         : plan->symmetric.direct           ? mbi_symmetric_scratch_bytes(plan)
                          : mbi_plan_has_semiring(plan)      ? mbi_semiring_scratch_bytes(plan)
                          : mbi_plan_plain(plan)
                              ? mbi_merge_scratch_bytes(plan->tasks, plan->type)
                              : mbi_mixed_scratch_bytes(plan);
     status = mbi_allocate_array(context, (int64_t)bytes, 1, "the carries of a workspace",
                                 &made->carries);
-    status = status == MERBIT_OK ? mbi_epilogue_room(made) : status;
+    status = status == MERBIT_OK ? mbi_epilogue_allocate_sums(made) : status;
   }
   if (status != MERBIT_OK) {
     mbi_workspace_free(made);
@@ -39355,31 +39295,31 @@ MERBIT_API merbit_status merbit_plan_get_order(const merbit_plan *plan, int64_t 
 #ifndef MBI_SOLVER_H
 #define MBI_SOLVER_H
 
-/* What all files of the solvers share. merbit_solver_create is in solve/core/solver.c. */
+/* Solvers: solve/core/solver.c. What every room of theirs shares. */
 
 #define MBS_FUNCTION static
 #define MBS_CALLED static
-// The state that the steps of a solver share, for the CPU and the GPU: both compile this file.
-// Scalars lie in memory of the side that computes, where steps read and write them, so that no
-// number passes through the host. The including file defines MBS_FUNCTION.
+// What the steps of a solver share, for the CPU and the GPU: one text is compiled by either
+// compiler. Scalars live in memory of the side that computes; steps read and write them there,
+// so that no number passes through the host. Whoever includes this defines MBS_FUNCTION.
 
 #define MBI_SOLVE_VECTORS 12
 #define MBI_SOLVE_SCALARS 16
-#define MBI_STEP_SHARED 2048 // bytes of shared memory of a step on the GPU
-#define MBI_SOLVE_SUMS 5     // sums and maxima of a step, at most
-#define MBI_FUSED_SUMS 4     // sums of a stage of a fused kernel, at most
-#define MBI_WIDE_GROUP 8     // of a step with many sums, a thread holds so many at a time
+#define MBI_STEP_SHARED 2048 // bytes of a step on the GPU
+#define MBI_SOLVE_SUMS 5 // of a step, the greatest values it looks for included
+#define MBI_FUSED_SUMS 4 // of a stage of a sweep
+#define MBI_WIDE_GROUP 8 // sums of a step with many that a thread holds at a time
 #define MBI_SOLVE_RING                                                                         \
-  2048 // residuals kept; no more iterations pass between two convergence checks
+  2048 // iterations whose residuals are kept; more never pass between two looks
 
-// state.stop: a merbit_stop that a step can find, or one of these. Products read it too and do
-// nothing unless it is 0.
+// state.stop: a merbit_stop that a step can tell, or one of these. Products look at it too, and
+// do nothing unless it is 0.
 #define MBI_SOLVE_RUNNING 0
 #define MBI_SOLVE_CAP 1
 #define MBI_SOLVE_NOT_FINITE 3
 #define MBI_SOLVE_STAGNATED 4
 #define MBI_SOLVE_BREAKDOWN 5
-#define MBI_SOLVE_CANDIDATE 100 // the recurrence has reached the goal; b - A x decides
+#define MBI_SOLVE_CANDIDATE 100 // the recurrence is below the goal: b - A x decides
 
 // state.why: what broke down; state.value is the number at fault.
 #define MBI_WHY_NOTHING 0
@@ -39387,53 +39327,52 @@ MERBIT_API merbit_status merbit_plan_get_order(const merbit_plan *plan, int64_t 
 #define MBI_WHY_PRECONDITIONER 2 // CG: r'M^-1 r is not positive
 #define MBI_WHY_SHADOW 3         // BiCGSTAB: the shadow residual is orthogonal to r, or to v
 #define MBI_WHY_OMEGA 4          // BiCGSTAB: A s is orthogonal to s
-// Reasons of single methods are from 16 on.
+// A method adds its own from 16 on.
 
-// Slots of mbi_solve_vectors that every method has. A method's own begin at MBI_AT_OWN.
+// Places in mbi_solve_vectors that every method has; its own begin at MBI_AT_OWN.
 #define MBI_AT_X 0
 #define MBI_AT_B 1
-#define MBI_AT_W 2       // scratch: products, and b - A x at a convergence check
-#define MBI_AT_INVERSE 3 // inverse diagonal, or inverse blocks: column j of row i at j * n + i
+#define MBI_AT_W 2       // scratch: products, and b - A x at a look
+#define MBI_AT_INVERSE 3 // of the diagonal, or of its blocks: column j of row i at j * n + i
 #define MBI_AT_OWN 4
 
-// How z = M^-1 r is computed: within other steps (NONE, DIAGONAL), or by a step or callback of
-// its own.
+// How z = M^-1 r is found: within a step, or between steps, by a step or a callback.
 #define MBI_PRE_NONE 0
 #define MBI_PRE_DIAGONAL 1
-#define MBI_PRE_SEPARATE 2
+#define MBI_PRE_APART 2
 
 typedef struct mbi_solve_vectors {
   void *at[MBI_SOLVE_VECTORS];
-  long long n;        // rows
-  int pre;            // a MBI_PRE
-  int block;          // rows of a block of the preconditioner; 0: none
-  int from, to;       // slots r and z of solve_blocks; of mbk_cg_fused see there
-  int basis;          // GMRES and Lanczos: vectors of a cycle
-  int lanczos;        // whether this is Lanczos
-  const double *dots; // parts of p'A p that the last product has left, or null
+  long long n;      // rows
+  int pre;          // a MBI_PRE
+  int block;        // rows of a block of the preconditioner; 0: it has no blocks
+  int from, to;     // of solve_blocks
+  int basis;        // GMRES and Lanczos: vectors of a cycle
+  int lanczos;      // the latter
+  const double *dots; // of p'A p: the parts that the last product has left; null: it leaves none
   long long dot_count;
-  unsigned long long *posts; // fused kernels: 2 MBI_FUSED_SUMS slots of 16 bytes a block
-  long long stride;          // elements from one vector of the basis to the next
+  unsigned long long *posts; // of sweeps: 2 MBI_FUSED_SUMS slots of 16 bytes for each block
+  long long stride; // elements from one vector of the basis to the next
 } mbi_solve_vectors;
 
 typedef struct mbi_solve_state {
   double scalar[MBI_SOLVE_SCALARS]; // the method's own
-  double product_sums[2];           // set by the last mbi_solve_product_sums
+  double product_sums[2];           // of the last mbi_solve_product_sums
   double rr;                        // ||r||^2 of the recurrence
   double goal;                      // the recurrence stops at or below it
   double tolerance, shrink;         // goal = (shrink * tolerance * ||b||)^2
   double epsilon;                   // distance from 1 to the next number of the vectors' type
-  double ww, bb;                    // ||b - A x||^2 and ||b||^2 at the last convergence check
-  double w_most, x_most, b_most;    // largest magnitudes of entries there
+  double ww, bb;                    // ||b - A x||^2 and ||b||^2, at the last look
+  double w_most, x_most, b_most;    // and the largest entries, without sign
   double value;
   int stop;
-  int closed; // the iteration that set `stop` is complete; later ones change no vector
+  int closed; // the iteration that set `stop` is complete: later ones leave vectors alone
   int iterations, cap;
-  int check_at; // the iteration after which the host checks convergence: the loop ends there
+  int look; // the loop is left at this iteration
   int why;
-  unsigned ticket; // thread blocks of a step that are done
-  unsigned turn;   // exchanges of sums between blocks of fused kernels so far
-  int copied;      // this is a thread block's copy, without a ring behind it
+  unsigned ticket; // blocks of a step that are done
+  unsigned turn;   // how often the blocks of sweeps have told each other their sums
+  int copied;      // a block's own: the ring is not behind it
   int padding;
 } mbi_solve_state;
 
@@ -39442,12 +39381,11 @@ typedef struct mbi_solve_memory {
   double ring[MBI_SOLVE_RING]; // ring[k % MBI_SOLVE_RING]: ||r||^2 after iteration k
 } mbi_solve_memory;
 
-// How mbi_solve_open prepares a round of iterations.
+// How mbi_solve_open prepares a batch of iterations.
 #define MBI_OPEN_BEGIN 0   // a new solve
-#define MBI_OPEN_GO_ON 1   // the next round
+#define MBI_OPEN_GO_ON 1   // the next batch
 #define MBI_OPEN_TIGHTER 2 // the same recurrence, to a lower goal
 
-// Prepares a round of `span` iterations.
 MBS_FUNCTION void mbi_solve_open(mbi_solve_memory *m, int how, int span, int cap,
                                  double tolerance, double shrink, double epsilon) {
   mbi_solve_state *s = &m->state;
@@ -39463,18 +39401,16 @@ MBS_FUNCTION void mbi_solve_open(mbi_solve_memory *m, int how, int span, int cap
     s->closed = 0;
   }
   s->shrink = shrink;
-  s->goal = shrink * tolerance * shrink * tolerance *
-            s->bb; // after BEGIN the convergence check sets bb
+  s->goal = shrink * tolerance * shrink * tolerance * s->bb; // after BEGIN a look sets bb
   if (how == MBI_OPEN_TIGHTER) {
     s->stop = MBI_SOLVE_RUNNING;
     s->closed = 0;
   }
-  s->check_at = s->iterations + span;
+  s->look = s->iterations + span;
 }
 
-// Notes ||r||^2 after an iteration or a start, and sets `stop` if it is low enough, not finite,
-// or if no more iterations are allowed.
-MBS_FUNCTION void mbi_solve_note_residual(mbi_solve_memory *m, double rr) {
+// After an iteration, or a start: is ||r||^2 low enough, and may there be another iteration?
+MBS_FUNCTION void mbi_solve_judge(mbi_solve_memory *m, double rr) {
   mbi_solve_state *s = &m->state;
   s->rr = rr;
   if (!s->copied) {
@@ -39489,22 +39425,21 @@ MBS_FUNCTION void mbi_solve_note_residual(mbi_solve_memory *m, double rr) {
   }
 }
 
-// Ends an iteration, which left the residual `rr`.
+// At the end of an iteration.
 MBS_FUNCTION void mbi_solve_count(mbi_solve_memory *m, double rr) {
   m->state.iterations++;
-  mbi_solve_note_residual(m, rr);
+  mbi_solve_judge(m, rr);
 }
 
-// Starts the recurrence from b - A x. The convergence check has left its square in ww.
+// At the start of a recurrence from b - A x, whose square the look has left in ww.
 MBS_FUNCTION void mbi_solve_restart(mbi_solve_memory *m) {
   m->state.stop = MBI_SOLVE_RUNNING;
   m->state.closed = 0;
   m->state.why = MBI_WHY_NOTHING;
-  mbi_solve_note_residual(m, m->state.ww);
+  mbi_solve_judge(m, m->state.ww);
 }
 
-// Returns the stop for MBS_BEFORE if `value` breaks the recurrence down. The solver stops
-// before vectors change.
+// For MBS_BEFORE: a number that cannot be right stops the solver before vectors change.
 MBS_FUNCTION int mbi_solve_broken(mbi_solve_state *c, int why, double value) {
   c->why = why;
   c->value = value;
@@ -39512,71 +39447,68 @@ MBS_FUNCTION int mbi_solve_broken(mbi_solve_state *c, int why, double value) {
 }
 // The scalar part of GMRES and Lanczos: columns of the Hessenberg matrix, plane rotations, the
 // small triangular system. Saad, Schultz, "GMRES" (1986); Saad, "Iterative Methods for Sparse
-// Linear Systems", 2nd ed. (2003), section 6.5.3. For the CPU and the GPU, as
-// solve/core/state.cuh.
+// Linear Systems", 2nd ed. (2003), section 6.5.3. For the CPU and the GPU, as solve/core/state.cuh.
 
-// Slots of vectors. Z and ZS exist only if the preconditioner is a step of its own.
-#define MBI_ARNOLDI_V 4 // the basis: v->basis + 1 vectors, v->stride elements apart
-#define MBI_ARNOLDI_U                                                                          \
-  5 // the newest vector, which products read; with DIAGONAL times the inverse
+// Vectors. Without a preconditioner apart from steps, Z and ZS do not exist.
+#define MBI_ARNOLDI_V 4     // the basis: v->basis + 1 vectors, v->stride elements apart
+#define MBI_ARNOLDI_U 5     // the newest one, where products read it; times MBI_AT_INVERSE
 #define MBI_ARNOLDI_Z 6     // M^-1 u
-#define MBI_ARNOLDI_ZS 7    // M^-1 v for the whole basis: flexible GMRES (Saad 1993)
-#define MBI_ARNOLDI_SMALL 8 // doubles: MBI_SMALL_*
+#define MBI_ARNOLDI_ZS 7    // M^-1 v of the whole basis: flexible GMRES (Saad 1993)
+#define MBI_ARNOLDI_SMALL 8 // doubles: the parts below
 
-#define MBI_ARNOLDI_SIZE 0  // scalars: number of vectors of the basis
-#define MBI_ARNOLDI_WIDTH 1 // number of vectors that the new one is made from
-#define MBI_ARNOLDI_CLOSE                                                                      \
-  2 // whether the cycle ends: update x and make the first vector of the next
+#define MBI_ARNOLDI_SIZE 0   // scalars: vectors of the basis
+#define MBI_ARNOLDI_WIDTH 1  // of which the new one is made
+#define MBI_ARNOLDI_CLOSE 2  // the cycle is complete: x, and the next one's first vector
 #define MBI_ARNOLDI_WW 3     // ||A u||^2
-#define MBI_ARNOLDI_Q 4      // coefficient of w in the new vector
-#define MBI_ARNOLDI_BETA 5   // length of the new vector before it was normalised
-#define MBI_GMRES_BEGAN 6    // ||r|| at the start of the cycle
-#define MBI_GMRES_STALLS 7   // number of cycles in a row without progress
-#define MBI_GMRES_RESTARTS 8 // number of restarts in this solve
+#define MBI_ARNOLDI_Q 4      // w's part in the new vector
+#define MBI_ARNOLDI_BETA 5   // its length before it was made one
+#define MBI_GMRES_BEGAN 6    // ||r|| where the cycle began
+#define MBI_GMRES_STALLS 7   // cycles in a row that gained nothing
+#define MBI_GMRES_RESTARTS 8 // in this solve
 
 // Parts of v->basis + 1 doubles each.
-#define MBI_SMALL_FIRST 0   // h of the first pass of Gram-Schmidt
-#define MBI_SMALL_SECOND 1  // h of the second pass
-#define MBI_SMALL_COMBINE 2 // coefficients of the basis in the new vector
+#define MBI_SMALL_FIRST 0   // products with the basis, first pass
+#define MBI_SMALL_SECOND 1  // and what they had left
+#define MBI_SMALL_COMBINE 2 // the basis' parts in the new vector
 #define MBI_SMALL_Y 3
 #define MBI_SMALL_COSINE 4
 #define MBI_SMALL_SINE 5
 #define MBI_SMALL_G 6      // the right-hand side of the small system; its last entry is ||r||
 #define MBI_SMALL_COLUMN 7 // and more: columns of the Hessenberg matrix, or of its factor R
 
-// Eigenpairs. Slots of vectors: the rotated basis, and the matrix that rotates it.
+// Of eigenpairs. Vectors: what a basis is rotated into, and by what.
 #define MBI_EIGEN_KEEP 9
 #define MBI_EIGEN_S 10 // doubles: row q makes vector q; the eigenvalues, while they are checked
-#define MBI_LANCZOS_FRESH 10 // scalars: whether w is a random vector of the host, not a product
-#define MBI_EIGEN_FROM 6     // number of vectors before a rotation
-#define MBI_EIGEN_TO 7       // and after it
-#define MBI_EIGEN_NEXT 8     // whether vector MBI_EIGEN_FROM follows them
+#define MBI_LANCZOS_FRESH 10 // scalars: w is no product: a vector of the host's joins the basis
+#define MBI_EIGEN_FROM 6     // vectors that are rotated,
+#define MBI_EIGEN_TO 7       // into so many
+#define MBI_EIGEN_NEXT 8     // and vector MBI_EIGEN_FROM comes behind them
 #define MBI_EIGEN_CHECK 9    // the next vector to be checked
 #define MBI_POWER_VALUE 0    // u'A u
 #define MBI_POWER_LENGTH 1   // ||A u||
 #define MBI_WHY_ZERO 18      // power method: A u is zero
 
-#define MBI_GMRES_STALLED 0.9999 // a cycle that leaves more of ||r||^2 has made no progress
-#define MBI_GMRES_PATIENCE 3     // number of such cycles in a row that stop the solve
+#define MBI_GMRES_STALLED 0.9999 // of ||r||^2 left by a cycle: that is no gain
+#define MBI_GMRES_PATIENCE 3     // such cycles
 
 #define MBI_WHY_SINGULAR                                                                       \
   16                       // GMRES: A maps the whole basis into its own span, and R is singular
-#define MBI_WHY_STALLED 17 // GMRES: cycles make no progress
+#define MBI_WHY_STALLED 17 // GMRES: cycles gain nothing
 
 MBS_FUNCTION double *mbi_small(const mbi_solve_vectors *v, int part) {
   return (double *)v->at[MBI_ARNOLDI_SMALL] + (long long)part * (v->basis + 1);
 }
 
-// Starts a cycle with a basis of one vector.
+// A basis of one vector.
 MBS_FUNCTION void mbi_arnoldi_begin(mbi_solve_state *s, double length) {
   s->scalar[MBI_ARNOLDI_SIZE] = 1;
   s->scalar[MBI_GMRES_BEGAN] = length;
 }
 
-// Writes the last column of H to `column` and returns the entry below it, the length of the new
-// vector. The length comes by Pythagoras from the second pass, whose corrections are small:
-// Smoktunowicz, Barlow, Langou, "A note on the error analysis of classical Gram-Schmidt"
-// (2006). A length within the rounding errors of A u counts as 0.
+// The last column of H into `column`; returns the entry below it, the new vector's length. By
+// Pythagoras from what the second pass had left, which is little: Smoktunowicz, Barlow, Langou,
+// "A note on the error analysis of classical Gram-Schmidt" (2006). Rounding errors of A u are
+// 0.
 MBS_FUNCTION double mbi_arnoldi_column(const mbi_solve_state *s, const mbi_solve_vectors *v,
                                        const double *sums, double *column) {
   const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];
@@ -39592,10 +39524,10 @@ MBS_FUNCTION double mbi_arnoldi_column(const mbi_solve_state *s, const mbi_solve
     column[k] = first[k] + sums[k];
     left -= sums[k] * sums[k];
   }
-  return left <= least * least * whole ? 0 : sqrt(left); // NaN is passed on
+  return left <= least * least * whole ? 0 : sqrt(left); // NaN goes on
 }
 
-// Sets the coefficients of the new vector, q w + sum of combine[k] v_k.
+// The new vector is q w + sum of combine[k] v_k.
 MBS_FUNCTION void mbi_arnoldi_extend(mbi_solve_state *s, const mbi_solve_vectors *v,
                                      double below) {
   const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];
@@ -39613,9 +39545,8 @@ MBS_FUNCTION void mbi_arnoldi_extend(mbi_solve_state *s, const mbi_solve_vectors
   s->scalar[MBI_ARNOLDI_SIZE] = size + 1;
 }
 
-// Applies the earlier rotations to a new column and then one that makes its last entry zero.
-// Returns the diagonal of R, or 0 if it is only rounding errors: then the column does not
-// count.
+// Rotates a new column like those before it and then its own last entry away; returns R's
+// diagonal, 0 where it is nothing but rounding errors: then the column does not count.
 MBS_FUNCTION double mbi_gmres_rotate(const mbi_solve_state *s, const mbi_solve_vectors *v,
                                      double *column, double below) {
   const int last = (int)s->scalar[MBI_ARNOLDI_SIZE] - 1;
@@ -39639,7 +39570,7 @@ MBS_FUNCTION double mbi_gmres_rotate(const mbi_solve_state *s, const mbi_solve_v
   return length;
 }
 
-// Solves R y = g for the first `used` columns.
+// R y = g for the first `used` columns.
 MBS_FUNCTION void mbi_gmres_solve(const mbi_solve_vectors *v, int used) {
   const double *g = mbi_small(v, MBI_SMALL_G);
   double *y = mbi_small(v, MBI_SMALL_Y);
@@ -39656,15 +39587,15 @@ MBS_FUNCTION void mbi_gmres_solve(const mbi_solve_vectors *v, int used) {
   }
 }
 
-// Ends a cycle of `used` columns: computes y, and the residual r = V Q'(g_used e_used) as a
-// combination of the basis and w. r becomes the first vector of the next cycle without a
-// product. Call it after mbi_arnoldi_extend.
+// The cycle ends with `used` columns: y, and the residual in the basis and w, which becomes the
+// first vector of the next cycle: no product is needed for it. r = V Q'(g_used e_used). Behind
+// mbi_arnoldi_extend.
 MBS_FUNCTION void mbi_gmres_close(mbi_solve_state *s, const mbi_solve_vectors *v, int used) {
   const int width = (int)s->scalar[MBI_ARNOLDI_WIDTH];
   const double *c = mbi_small(v, MBI_SMALL_COSINE), *d = mbi_small(v, MBI_SMALL_SINE);
   const double length = mbi_small(v, MBI_SMALL_G)[used];
   double *combine = mbi_small(v, MBI_SMALL_COMBINE), *r = mbi_small(v, MBI_SMALL_FIRST);
-  double below = length < 0 ? -1 : length > 0 ? 1 : 0, q; // of r / ||r||
+  double below = length < 0 ? -1 : length > 0 ? 1 : 0, q; // of r made one long
   int k;
   mbi_gmres_solve(v, used);
   for (k = used - 1; k >= 0; k--) {
@@ -39672,7 +39603,7 @@ MBS_FUNCTION void mbi_gmres_close(mbi_solve_state *s, const mbi_solve_vectors *v
     below *= -d[k];
   }
   r[0] = below;
-  q = used == width ? r[width] : 0; // coefficient of the vector q w + sum of combine[k] v_k
+  q = used == width ? r[width] : 0; // of the vector that is still q w + sum of combine[k] v_k
   for (k = 0; k < width; k++) {
     combine[k] = q * combine[k] + (k <= used ? r[k] : 0);
   }
@@ -39685,7 +39616,7 @@ MBS_FUNCTION void mbi_gmres_close(mbi_solve_state *s, const mbi_solve_vectors *v
   mbi_arnoldi_begin(s, length < 0 ? -length : length);
 }
 
-// Returns whether cycles no longer make progress. Call it once at the end of a cycle.
+// Whether cycles have stopped to gain anything, at the end of one.
 MBS_FUNCTION int mbi_gmres_stalls(mbi_solve_state *s) {
   const double began = s->scalar[MBI_GMRES_BEGAN];
   const int gain = s->rr <= MBI_GMRES_STALLED * began * began;
@@ -39693,7 +39624,7 @@ MBS_FUNCTION int mbi_gmres_stalls(mbi_solve_state *s) {
   return s->scalar[MBI_GMRES_STALLS] >= MBI_GMRES_PATIENCE;
 }
 
-// The scalar part of a GMRES iteration, after the second pass with these sums.
+// GMRES behind the second pass, whose sums these are.
 MBS_CALLED void mbi_gmres_count(mbi_solve_memory *m, const mbi_solve_vectors *v,
                                 const double *sums) {
   mbi_solve_state *s = &m->state;
@@ -39728,8 +39659,8 @@ MBS_CALLED void mbi_gmres_count(mbi_solve_memory *m, const mbi_solve_vectors *v,
   }
 }
 
-// The scalar part of a Lanczos iteration, after the second pass with these sums. All of H is
-// kept, though it should be tridiagonal, so that orthogonality need not be assumed.
+// Lanczos behind the second pass: of a symmetric matrix H is too, and all of it is kept, so
+// that no orthogonality is taken for granted.
 MBS_CALLED void mbi_lanczos_count(mbi_solve_memory *m, const mbi_solve_vectors *v,
                                   const double *sums) {
   mbi_solve_state *s = &m->state;
@@ -39757,41 +39688,39 @@ MBS_CALLED void mbi_lanczos_count(mbi_solve_memory *m, const mbi_solve_vectors *
 
 #define MBI_CG_R 4
 #define MBI_CG_P 5
-#define MBI_CG_Z 6 // MBI_PRE_SEPARATE only
-// For the fused kernel only, which adds several alpha p to x in one pass. From MBI_CG_OLD_P on
-// lie the p of earlier iterations, the latest first. The next p replaces the oldest one; after
-// a pass that has completed x it goes to MBI_CG_ROUND_P, which is one of these slots.
-#define MBI_CG_OLD_P 7
-#define MBI_CG_RING 4 // slots of p
-#define MBI_CG_OLDEST_P (MBI_CG_OLD_P + MBI_CG_RING - 2)
-#define MBI_CG_ROUND_P (MBI_CG_OLD_P + MBI_CG_RING - 1)
+#define MBI_CG_Z 6 // MBI_PRE_APART only
+// Sweeps only, which take x += alpha p in one pass for several p: those of the iterations
+// before, the last one first; the next p goes to the place of the oldest, or behind an x that
+// is complete to MBI_CG_FIRST, which is one of these places.
+#define MBI_CG_BEFORE 7
+#define MBI_CG_RING 4 // places of p
+#define MBI_CG_NEXT (MBI_CG_BEFORE + MBI_CG_RING - 2)
+#define MBI_CG_FIRST (MBI_CG_BEFORE + MBI_CG_RING - 1)
 
 #define MBI_CG_RZ 0     // scalars: r'z
-#define MBI_CG_RZ_OLD 1 // r'z of the iteration before
-#define MBI_CG_ALPHA 2  // followed by those of the MBI_CG_RING - 1 iterations before
+#define MBI_CG_RZ_OLD 1 // of the iteration before
+#define MBI_CG_ALPHA 2  // and of the MBI_CG_RING - 1 iterations before behind it
 #undef MBS_FUNCTION
 #undef MBS_CALLED
 
-/* When a step is taken: solve/core/step_text.cuh, MBS_STEP. */
-enum { MBI_STEP_ALWAYS, MBI_STEP_RUNNING, MBI_STEP_UNTIL_CLOSED };
+enum { MBI_STEP_ALWAYS, MBI_STEP_RUNNING, MBI_STEP_LATE }; /* MBS_ALWAYS and so on */
 
-/* The CPU's code of a step: solve/core/steps.c. `chunk` takes a mbi_step_call. */
+/* A step as the CPU runs it: solve/core/steps.c. `chunk` takes a mbi_step_call. */
 typedef struct mbi_step_code {
   int (*before)(mbi_solve_state *scalars);
   mbi_task chunk;
   void (*after)(mbi_solve_memory *memory, const mbi_solve_state *scalars, const double *sums);
   int adds, maxes, when;
-  const struct mbi_wide_code
-      *wide; /* for a step with many sums (solve/core/wide.c); else NULL */
+  const struct mbi_wide_code *wide; /* of a step with many sums: solve/core/wide.c */
 } mbi_step_code;
 
-/* A step: the name of its kernel in the method's program, and the CPU's code in f64 and f32. */
+/* A step on both sides: its kernel in the method's program, and its code in f64 and f32. */
 typedef struct mbi_step {
   const char *kernel;
   const mbi_step_code *code[2];
 } mbi_step;
 
-/* The entry of step `name` in a method's table. */
+/* The step of that name, as an entry of a method's list. */
 #define MBI_STEP(name)                                                                         \
   {                                                                                            \
     "mbk_" #name, {                                                                            \
@@ -39799,74 +39728,73 @@ typedef struct mbi_step {
     }                                                                                          \
   }
 
-#define MBI_SOLVE_STEPS 16 /* the most steps of a method; the first two are: */
+#define MBI_SOLVE_STEPS 16 /* of a method, at most; every one has these: */
+#define MBI_SOLVE_FUSED_KERNELS 2
 #define MBI_STEP_RESIDUAL 0
 #define MBI_STEP_BLOCKS 1
-#define MBI_SOLVE_FUSED_KERNELS 2 /* the most fused kernels of a method */
-#define MBI_STEP_THREADS 768      /* of a thread block, at most: MBK_STEP_THREADS */
-#define MBI_STEP_RESIDENT 1       /* thread blocks of a multiprocessor: MBK_STEP_RESIDENT */
-#define MBI_SOLVER_PRODUCTS 1000  /* products per expected solve that a plan is chosen for */
-/* Iterations of CG in one pass of a recorded loop. A pass costs 4 us. Skipping an iteration
- * after the last one costs 6 us, because its product does nothing. */
-#define MBI_CG_LOOP_ITERATIONS 16
-#define MBI_SOLVE_ROUND_SECONDS 0.1 /* that a round of iterations should take */
-#define MBI_SOLVE_BLOCK_MOST 32     /* rows of a block of BLOCK_JACOBI, at most */
+#define MBI_STEP_THREADS 768     /* of a block of the GPU, at most, and the most blocks of a */
+#define MBI_STEP_RESIDENT 1      /* multiprocessor: as solve/core/step.cuh has them */
+#define MBI_SOLVER_PRODUCTS 1000 /* that a plan is made for, per solve expected */
+#define MBI_SOLVE_TURN 16 /* iterations of CG in a turn of a loop: one costs 4 us, to skip an  \
+                           */
+/* iteration behind the last 6, for products end where it has stopped */
+#define MBI_SOLVE_BATCH 0.1     /* seconds that a batch of iterations should take */
+#define MBI_SOLVE_BLOCK_MOST 32 /* rows of a block of BLOCK_JACOBI */
 #define MBI_SOLVER_REORDER_ROWS (1 << 22)
 #define MBI_SOLVER_REORDER_SOLVES 60
-/* How a solve ends, if not by a merbit_stop. */
-#define MBI_SOLVE_ON (-1)        /* it goes on */
-#define MBI_SOLVE_SCALE_RHS (-3) /* b must be scaled first */
-/* In solver->alias. */
-#define MBI_SOLVE_NONE (-1) /* the method has no such vector */
-#define MBI_SOLVE_OWN (-2)  /* the vector has memory of its own */
+#define MBI_SOLVE_ON (-1)  /* of a solve: there is no merbit_stop yet */
+#define MBI_SOLVE_FAR (-3) /* b has to be scaled */
+#define MBI_SOLVE_NONE                                                                         \
+  (-1) /* in solver->alias: no such vector, or one with memory of its own */
+#define MBI_SOLVE_OWN (-2)
 
-/* A method. `start` and `iterate` call mbi_solve_step, mbi_solve_product and mbi_solve_apply,
- * which enqueue work on the GPU and compute at once on the CPU. Iterations are recorded once
- * and replayed, so they must enqueue the same work each time. */
+/* What a method of solving is made of. `start` and `iterate` enqueue steps and products
+ * (mbi_solve_step, mbi_solve_product, mbi_solve_apply); the same calls compute at once on the
+ * CPU. They must enqueue the same each time, for iterations are recorded once and replayed. */
 typedef struct mbi_solve_method {
   const char *name;
-  const char *file;      /* of the kernels */
-  const mbi_step *steps; /* the first two are solve_residual and solve_blocks */
+  const char *file;      /* of the kernels; NULL ends a list of methods */
+  const mbi_step *steps; /* beginning with mbk_solve_residual_step and mbk_solve_blocks */
   int step_count;
-  int sums;     /* of a product: 0; 1: v'A u; 2: ||A u||^2 too. See mbi_solve_product_sums. */
-  int restarts; /* how many breakdowns may be answered by a restart from b - A x */
-  /* Sets solver->alias for the vectors from MBI_AT_OWN on: MBI_SOLVE_NONE, MBI_SOLVE_OWN, or
-   * the lower slot of the vector whose memory it shares. */
+  int sums; /* that its products add up: 1: v'A u; 2: and ||A u||^2; see mbi_solve_product_sums
+             */
+  int restarts; /* breakdowns after which it begins again from b - A x */
+  /* Says in solver->alias which vectors it wants from MBI_AT_OWN on: MBI_SOLVE_OWN, or the
+   * place of another, below, whose memory it shares. */
   void (*layout)(struct merbit_solver *solver);
-  merbit_status (*start)(
-      struct merbit_solver *solver); /* begins the recurrence; b - A x is in MBI_AT_W */
-  merbit_status (*iterate)(struct merbit_solver *solver); /* calls mbi_solve_count once */
-  const char *fused[MBI_SOLVE_FUSED_KERNELS]; /* names for mbi_solve_fused, or NULL */
+  merbit_status (*start)(struct merbit_solver *solver);   /* from b - A x in MBI_AT_W */
+  merbit_status (*iterate)(struct merbit_solver *solver); /* mbi_solve_count in the last sums */
+  const char
+      *fused[MBI_SOLVE_FUSED_KERNELS]; /* kernels of several steps, or NULL: see mbi_solve_fused */
 } mbi_solve_method;
 
-/* The setup on the GPU, while it runs: solve/precondition/setup_cuda.c. */
-typedef struct mbi_setup_gpu {
+/* What the GPU looks up in A's arrays: solve/precondition/setup_cuda.c. */
+typedef struct mbi_examine_gpu {
   mbi_program program;
   void *rows, *invert; /* CUfunction */
   mbi_devptr blocks, norms, bad;
-  int64_t grid; /* thread blocks, each of which leaves a norm; 0: nothing has begun */
-  void *stream; /* CUstream that waits for no other; NULL: the default stream */
-} mbi_setup_gpu;
+  int64_t grid; /* of rows, and how many norms there are; 0: nothing has begun */
+  void *stream; /* CUstream, which waits for no other; NULL: the default stream */
+} mbi_examine_gpu;
 
 typedef struct mbi_solve_gpu {
   mbi_program program;
-  void *kernels[MBI_SOLVE_STEPS];       /* CUfunction: steps */
-  void *open;                           /* CUfunction: mbk_solve_open */
+  void *kernels[MBI_SOLVE_STEPS]; /* CUfunction: steps */
+  void *open;                     /* CUfunction: mbk_solve_open */
   void *fused[MBI_SOLVE_FUSED_KERNELS]; /* CUfunction */
-  int fused_blocks; /* grid of fused kernels; 0: steps are launched one by one */
-  int loop_calls;   /* calls of method->iterate in one pass of a recorded loop; 0:
-                       MBI_RECORDED_LOOP */
+  int fused_blocks;               /* of their grid; 0: steps are launched one by one */
+  int turn;                       /* calls of method->iterate in a turn of a loop; 0: four */
   int place,
-      followed; /* of the iteration being enqueued: its number, and whether another follows */
-  void *stream; /* CUstream; NULL: the default stream */
-  mbi_arena arena; /* behind the vectors, for small arrays of the plan */
-  mbi_setup_gpu setup;
+      followed;    /* of an iteration that is recorded: its number, whether another follows */
+  void *stream;    /* CUstream; NULL: the default stream */
+  mbi_arena arena; /* behind the vectors, for what is allocated with the plan */
+  mbi_examine_gpu examine;
   mbi_program loop_program;
   void *loop;    /* CUfunction: mbk_solve_loop */
-  void *graph;   /* CUgraphExec, the recorded graph; NULL: there is none */
-  int loops;     /* whether the graph loops on the GPU */
-  int tried;     /* recording has succeeded or is given up */
-  char why[384]; /* why nothing is recorded, if a call failed */
+  void *graph;   /* CUgraphExec: solve/core/recorded.c; NULL: nothing is recorded */
+  int loops;     /* and it loops by itself */
+  int tried;     /* nothing more is to be recorded */
+  char why[384]; /* why not, where a call failed */
 } mbi_solve_gpu;
 
 struct merbit_solver {
@@ -39878,71 +39806,68 @@ struct merbit_solver {
   int64_t n;
   merbit_plan *plan;
   merbit_side side;
-  double norm;             /* of A, in the infinity norm */
-  int scale;               /* values are 2^scale times the caller's: solve/core/scale.c */
-  void *scaled;            /* those values in host memory, or NULL */
-  mbi_devptr scaled_there; /* those values in GPU memory, or 0 */
-  int corrects;            /* whether this is the `inner` of another solver */
+  double norm;  /* of A, in the infinity norm */
+  int scale;    /* values are 2^scale times the caller's, in memory of the solver's own: */
+  void *scaled; /* solve/core/scale.c */
+  mbi_devptr scaled_there; /* or in GPU memory */
+  int corrects;            /* another solver's inner */
   mbi_solve_vectors v;
-  int64_t bytes_at[MBI_SOLVE_VECTORS]; /* bytes of a vector that has not n elements; else 0 */
-  int kept;                            /* Lanczos: the most vectors kept at a restart */
-  int alias[MBI_SOLVE_VECTORS];        /* see mbi_solve_method.layout */
-  void *space;                         /* on the solver's side: vectors, scalars, arena */
-  mbi_solve_memory *memory;            /* scalars, in `space` */
+  int64_t bytes_at[MBI_SOLVE_VECTORS]; /* of a vector that is not one of n elements; else 0 */
+  int kept; /* Lanczos: vectors that a rotation of the basis makes, at most */
+  int alias[MBI_SOLVE_VECTORS]; /* whose memory a vector has: see mbi_solve_method.layout */
+  void *space;                  /* on the solver's side: what all vectors lie in, and */
+  mbi_solve_memory *memory;     /* these */
   double *partials;
   mbi_solve_gpu gpu;
-  struct merbit_solver
-      *inner;              /* the solver of corrections in f32, or NULL: solve/core/refine.c */
-  void *single_values;     /* values of its matrix in host memory, or NULL */
-  mbi_devptr single_there; /* and in GPU memory, or 0 */
-  uint64_t bytes;          /* of space */
+  struct merbit_solver *inner; /* of corrections in f32: solve/core/refine.c; NULL: none */
+  void *single_values;         /* of its matrix */
+  mbi_devptr single_there;     /* or in GPU memory */
+  uint64_t bytes;              /* of space */
   double prepare_seconds;
   char reason[384]; /* why the CPU was taken */
-  /* The solve that runs: */
-  mbi_solve_memory seen; /* CUDA: the state at the last convergence check */
+  /* Of the solve that runs: */
+  mbi_solve_memory seen; /* CUDA: what the last look found */
   double *history;
-  int history_size, history_count; /* entries; the last iteration that is noted, or -1 */
+  int history_size, history_known; /* entries; iterations whose residuals have been seen */
   int restarts, synchronizations;
-  int breakdowns,
-      tightenings;      /* restarts after a breakdown; tightened goals since the last restart */
-  int restarted;        /* the iteration of the last restart */
-  double shrink, worst; /* as in mbi_solve_state; ||b - A x||^2 at the last restart */
+  int breakdowns, tightenings; /* of `restarts`; of the goal since the last one */
+  int restarted;               /* in this iteration */
+  double shrink, worst;        /* as in the state; ||b - A x||^2 where the last restart began */
   double started;
   int inner_iterations;
   int rhs_scale; /* b is 2^rhs_scale times the caller's */
 };
 
-#define MBI_RECORDED_LOOP 4   /* iterations in one pass of a recorded loop, which costs 3 us */
-#define MBI_RECORDED_PLAIN 10 /* iterations in a graph that the host launches repeatedly */
-#define MBI_SOLVE_ROUND_FIRST                                                                  \
-  100 /* iterations of the first round; a loop that ends by itself gets twice as many or more  \
-       */
+#define MBI_RECORDED_LOOP 4   /* iterations recorded for a loop on the GPU: a turn costs 3 us */
+#define MBI_RECORDED_PLAIN 10 /* and for a graph that the host launches again and again */
+#define MBI_SOLVE_SPAN                                                                         \
+  100 /* iterations of the first batch; of a loop that ends by itself twice that or more */
 
-#define MBI_SOLVE_ROUND_LEAST 50 /* iterations of any round, at least */
+#define MBI_SOLVE_LEAST 50 /* and of any */
 
 #endif
 /* ==== >>solve/core/cpu_steps.h ============================================================ */
 #ifndef MBI_CPU_STEPS_H
 #define MBI_CPU_STEPS_H
 
-/* Steps on the CPU. A *steps.cuh file, which the GPU runs too, is compiled once for each type;
- * threads take chunks of rows. Sums depend on the number of rows alone, not on the threads. The
- * including file defines MBS_VECTOR, the type, and MBS_NAME(name, part), which adds a suffix.
- */
-// How a step of a solver is written, in the files named *steps.cuh:
-//   MBS_BEFORE(name)   reads the scalars c, a copy that it may change, and returns 0, or a stop
-//                      if the step must not be taken (mbi_solve_broken)
-//   MBS_ELEMENT(name)  computes row i: adds to sums[0], ...; maxima of numbers that are not
-//                      negative go to sums[adds], ...
-//   MBS_AFTER(name)    puts the complete sums into m->state; not called if there are no sums
-//   MBS_STEP(name, adds, maxes, when)  when MBS_RUNNING: not after a stop is set;
-//                      MBS_UNTIL_CLOSED: also in the iteration that sets it; or MBS_ALWAYS
-// A step may read any row of vectors that it does not write, and row i of those that it does.
-// The slot of MBS_STORE is a constant; a row is not read again after it is stored.
+/* Steps on the CPU: the text of a *steps.cuh file, which the GPU runs too, compiled once for
+ * each type in chunks of rows for the threads. Sums depend on the number of rows alone. Who
+ * includes such a file defines MBS_VECTOR, the type, and MBS_NAME(name, part), a name with its
+ * suffix. */
+// How the steps of solvers are written, in the files named *steps.cuh:
+//   MBS_BEFORE(name)   looks at the scalars c, a copy that it may add to, and returns 0, or a
+//                      stop where the step must not be taken (mbi_solve_broken)
+//   MBS_ELEMENT(name)  does row i: adds to sums[0], ..., then takes greatest values of what is
+//                      not negative in sums[adds], ...
+//   MBS_AFTER(name)    takes the complete sums into the state m->state; not called without sums
+//   MBS_STEP(name, adds, maxes, when)  when: MBS_RUNNING, not once a stop is set; MBS_LATE,
+//                      also in the iteration that sets it; MBS_ALWAYS
+// Rows of other vectors may be read at will, but not of those that the step writes. MBS_STORE
+// takes a slot that is a constant, and what it stores is not to be read again.
 
 #define MBS_AT(slot) ((MBS_VECTOR *)v->at[slot])
 #define MBS_LOAD(slot) ((double)MBS_AT(slot)[i])
-#ifndef MBS_STORE // the GPU stores at the end of a row: solve/core/step.cuh
+#ifndef MBS_STORE // else at the end of the element, by the GPU
 #define MBS_STORE(slot, value) (MBS_AT(slot)[i] = (MBS_VECTOR)(value))
 #endif
 #define MBS_SIZE(value) ((value) < 0 ? -(value) : (value))
@@ -39958,16 +39883,16 @@ struct merbit_solver {
     (void)c;                                                                                   \
     (void)sums;                                                                                \
   }
-// Steps whose number of sums depends on the state. A thread holds MBI_WIDE_GROUP of them at a
-// time. How they are written:
-//   MBS_WIDE_COUNT(name)    returns the number of sums
-//   MBS_WIDE_ELEMENT(name)  computes row i of the sums first, first + 1, ...: adds to sums[0],
+// Steps with as many sums as the solver comes to need, taken in groups of rows' products, so
+// that a thread holds MBI_WIDE_GROUP sums at most. How they are written:
+//   MBS_WIDE_COUNT(name)    how many sums
+//   MBS_WIDE_ELEMENT(name)  does row i for the sums first, first + 1, ...: adds to sums[0],
 //   ...;
-//                           the same thread calls it with first = 0, MBI_WIDE_GROUP, ...
-//   MBS_WIDE_AFTER(name)    puts the complete sums into the state
-//   MBS_WIDE_STEP(name)     the step, which is not taken after a stop is set
+//                           called with first = 0, MBI_WIDE_GROUP, ... by the same thread
+//   MBS_WIDE_AFTER(name)    takes the complete sums into the state
+//   MBS_WIDE_STEP(name)     which is not taken once a stop is set
 
-// Row i of vector k of a basis.
+// Vector `at` of a basis, at row i.
 #define MBS_BASIS(slot, k) (MBS_AT(slot)[(MBS_INDEX)(k)*v->stride + i])
 
 #define MBI_SOLVE_CHUNK 8192
@@ -39982,7 +39907,7 @@ typedef struct mbi_step_call {
 #define MBS_INDEX int64_t
 #define MBS_ALWAYS MBI_STEP_ALWAYS
 #define MBS_RUNNING MBI_STEP_RUNNING
-#define MBS_UNTIL_CLOSED MBI_STEP_UNTIL_CLOSED
+#define MBS_LATE MBI_STEP_LATE
 #define MBS_BEFORE(name) static int MBS_NAME(name, _before)(mbi_solve_state * c)
 #define MBS_ELEMENT(name)                                                                      \
   static void MBS_NAME(name, _element)(MBS_INDEX i, const mbi_solve_vectors *v,                \
@@ -40053,8 +39978,7 @@ typedef struct mbi_wide_code {
 
 #endif
 
-/* Runs a step with many sums on the CPU, as mbk_wide_step of solve/core/wide.cuh does on the
- * GPU. The solver has not stopped. */
+/* What mbk_wide_step of solve/core/wide.cuh does, in a solver that runs. */
 MBI_INTERNAL void mbi_wide_run(merbit_context *context, const mbi_wide_code *code,
                                const mbi_solve_vectors *v, int64_t n, mbi_solve_memory *memory,
                                double *partials) {
@@ -40083,11 +40007,11 @@ MBI_INTERNAL void mbi_wide_run(merbit_context *context, const mbi_wide_code *cod
 /* The steps that every solver has. */
 #define MBS_VECTOR double
 #define MBS_NAME(name, part) mbi_##name##part##_f64
-// The steps that every solver has: the residual, and a block-diagonal preconditioner.
+// The steps that every solver has.
 
-// w = b - w, where w = A x: the true residual, and the norms for a convergence check.
-MBS_NOTHING_BEFORE(solve_residual)
-MBS_ELEMENT(solve_residual) {
+// w = b - w, where w = A x: the true residual, and what the backward error needs.
+MBS_NOTHING_BEFORE(solve_residual_step)
+MBS_ELEMENT(solve_residual_step) {
   const double b = MBS_LOAD(MBI_AT_B), x = MBS_LOAD(MBI_AT_X), w = b - MBS_LOAD(MBI_AT_W);
   (void)c;
   MBS_STORE(MBI_AT_W, w);
@@ -40097,7 +40021,7 @@ MBS_ELEMENT(solve_residual) {
   MBS_GREATER(sums[3], MBS_SIZE(x));
   MBS_GREATER(sums[4], MBS_SIZE(b));
 }
-MBS_AFTER(solve_residual) {
+MBS_AFTER(solve_residual_step) {
   mbi_solve_state *s = &m->state;
   (void)c;
   s->ww = sums[0];
@@ -40107,9 +40031,9 @@ MBS_AFTER(solve_residual) {
   s->b_most = sums[4];
   s->goal = s->shrink * s->tolerance * s->shrink * s->tolerance * s->bb;
 }
-MBS_STEP(solve_residual, 2, 3, MBS_ALWAYS)
+MBS_STEP(solve_residual_step, 2, 3, MBS_ALWAYS)
 
-// z = M^-1 r with the inverse blocks of the diagonal; r and z are the slots v->from and v->to.
+// z = M^-1 r for blocks along the diagonal, r and z being the vectors `from` and `to`.
 MBS_NOTHING_BEFORE(solve_blocks)
 MBS_ELEMENT(solve_blocks) {
   const MBS_VECTOR *r = MBS_AT(v->from), *inverse = MBS_AT(MBI_AT_INVERSE);
@@ -40124,16 +40048,16 @@ MBS_ELEMENT(solve_blocks) {
   MBS_AT(v->to)[i] = (MBS_VECTOR)z;
 }
 MBS_NOTHING_AFTER(solve_blocks)
-MBS_STEP(solve_blocks, 0, 0, MBS_UNTIL_CLOSED)
+MBS_STEP(solve_blocks, 0, 0, MBS_LATE)
 #undef MBS_VECTOR
 #undef MBS_NAME
 #define MBS_VECTOR float
 #define MBS_NAME(name, part) mbi_##name##part##_f32
-// The steps that every solver has: the residual, and a block-diagonal preconditioner.
+// The steps that every solver has.
 
-// w = b - w, where w = A x: the true residual, and the norms for a convergence check.
-MBS_NOTHING_BEFORE(solve_residual)
-MBS_ELEMENT(solve_residual) {
+// w = b - w, where w = A x: the true residual, and what the backward error needs.
+MBS_NOTHING_BEFORE(solve_residual_step)
+MBS_ELEMENT(solve_residual_step) {
   const double b = MBS_LOAD(MBI_AT_B), x = MBS_LOAD(MBI_AT_X), w = b - MBS_LOAD(MBI_AT_W);
   (void)c;
   MBS_STORE(MBI_AT_W, w);
@@ -40143,7 +40067,7 @@ MBS_ELEMENT(solve_residual) {
   MBS_GREATER(sums[3], MBS_SIZE(x));
   MBS_GREATER(sums[4], MBS_SIZE(b));
 }
-MBS_AFTER(solve_residual) {
+MBS_AFTER(solve_residual_step) {
   mbi_solve_state *s = &m->state;
   (void)c;
   s->ww = sums[0];
@@ -40153,9 +40077,9 @@ MBS_AFTER(solve_residual) {
   s->b_most = sums[4];
   s->goal = s->shrink * s->tolerance * s->shrink * s->tolerance * s->bb;
 }
-MBS_STEP(solve_residual, 2, 3, MBS_ALWAYS)
+MBS_STEP(solve_residual_step, 2, 3, MBS_ALWAYS)
 
-// z = M^-1 r with the inverse blocks of the diagonal; r and z are the slots v->from and v->to.
+// z = M^-1 r for blocks along the diagonal, r and z being the vectors `from` and `to`.
 MBS_NOTHING_BEFORE(solve_blocks)
 MBS_ELEMENT(solve_blocks) {
   const MBS_VECTOR *r = MBS_AT(v->from), *inverse = MBS_AT(MBI_AT_INVERSE);
@@ -40170,16 +40094,15 @@ MBS_ELEMENT(solve_blocks) {
   MBS_AT(v->to)[i] = (MBS_VECTOR)z;
 }
 MBS_NOTHING_AFTER(solve_blocks)
-MBS_STEP(solve_blocks, 0, 0, MBS_UNTIL_CLOSED)
+MBS_STEP(solve_blocks, 0, 0, MBS_LATE)
 #undef MBS_VECTOR
 #undef MBS_NAME
 
-/* Returns the number of chunks of n rows. */
 MBI_INTERNAL int64_t mbi_step_chunks(int64_t n) {
   return (n + MBI_SOLVE_CHUNK - 1) / MBI_SOLVE_CHUNK;
 }
 
-/* Adds up the sums of all chunks, in the order of the chunks. */
+/* The sums of all chunks, in their order. */
 static void mbi_step_total(const mbi_step_code *code, const double *partials, int64_t chunks,
                            double *sums) {
   int64_t chunk;
@@ -40192,7 +40115,7 @@ static void mbi_step_total(const mbi_step_code *code, const double *partials, in
   }
 }
 
-/* Runs a step on the CPU, as mbk_step of solve/core/step.cuh does on the GPU. */
+/* What mbk_step of solve/core/step.cuh does. */
 MBI_INTERNAL void mbi_step_run(merbit_context *context, const mbi_step_code *code,
                                const mbi_solve_vectors *v, int64_t n, mbi_solve_memory *memory,
                                double *partials) {
@@ -40208,7 +40131,7 @@ MBI_INTERNAL void mbi_step_run(merbit_context *context, const mbi_step_code *cod
     mbi_wide_run(context, code->wide, v, n, memory, partials);
     return;
   }
-  if (code->when == MBI_STEP_UNTIL_CLOSED && state->closed) {
+  if (code->when == MBI_STEP_LATE && state->closed) {
     return;
   }
   wrong = code->before(&scalars);
@@ -40231,16 +40154,15 @@ MBI_INTERNAL void mbi_step_run(merbit_context *context, const mbi_step_code *cod
 }
 
 /* ==== >>solve/core/space.c  solvers: memory on either side ================================ */
-/* Memory of a solver on its side: vectors and scalars. On CUDA the context must be current in
- * every call, addresses are the GPU's, and work is enqueued to solver->gpu.stream. */
+/* Memory of a solver on its side: vectors, scalars, copies. On CUDA all calls need an entered
+ * context, addresses are those of the GPU, and what is enqueued goes to solver->gpu.stream. */
 
-/* Returns whether the solver computes on CUDA. */
 MBI_INTERNAL int mbi_solve_on_gpu(const merbit_solver *solver) {
   return solver->side == MERBIT_SIDE_CUDA;
 }
 
-/* Allocates solver->space, all the memory of the solver but its plan's. `what` is the noun of
- * an error message. */
+/* solver->space, all the memory that the solver has beside its plan's. `what` is a noun for the
+ * sentence. */
 static merbit_status mbi_solve_allocate(merbit_solver *solver, uint64_t bytes,
                                         const char *what) {
   mbi_devptr address = 0;
@@ -40265,7 +40187,6 @@ static void mbi_solve_free(merbit_solver *solver) {
   solver->bytes = 0;
 }
 
-/* Sets bytes on the solver's side to zero. */
 MBI_INTERNAL merbit_status mbi_solve_zero(merbit_solver *solver, void *memory, size_t bytes) {
   if (mbi_solve_on_gpu(solver)) {
     return mbi_device_zero(solver->context, mbi_device_address(memory), bytes,
@@ -40277,12 +40198,12 @@ MBI_INTERNAL merbit_status mbi_solve_zero(merbit_solver *solver, void *memory, s
   return MERBIT_OK;
 }
 
-/* Returns the bytes of a vector. */
+/* Of n elements of the solver's type. */
 MBI_INTERNAL size_t mbi_solve_bytes(const merbit_solver *solver) {
   return (size_t)solver->n * mbi_type_size(solver->type);
 }
 
-/* Copies from host memory to the solver's side; complete on return. */
+/* From host memory to the solver's side, complete on return. */
 MBI_INTERNAL merbit_status mbi_solve_upload(merbit_solver *solver, void *target,
                                             const void *source, size_t bytes) {
   if (mbi_solve_on_gpu(solver)) {
@@ -40292,7 +40213,7 @@ MBI_INTERNAL merbit_status mbi_solve_upload(merbit_solver *solver, void *target,
   return MERBIT_OK;
 }
 
-/* Copies from the solver's side to host memory, after all that was enqueued. */
+/* And back, behind all that was enqueued. */
 MBI_INTERNAL merbit_status mbi_solve_download(merbit_solver *solver, void *target,
                                               const void *source, size_t bytes) {
   if (mbi_solve_on_gpu(solver)) {
@@ -40302,52 +40223,56 @@ MBI_INTERNAL merbit_status mbi_solve_download(merbit_solver *solver, void *targe
   return MERBIT_OK;
 }
 
-/* Returns whether the caller's vectors lie in host memory. */
+/* Whether the caller's vectors lie in host memory. */
 MBI_INTERNAL int mbi_solve_host_vectors(const merbit_solver *solver) {
   return !mbi_solve_on_gpu(solver) || solver->desc.vector_memory == MERBIT_MEMORY_HOST;
 }
 
-/* Copies a vector of the caller into the one at `slot`, in the plan's order. MBI_AT_W is
- * scratch. */
-MBI_INTERNAL merbit_status mbi_solve_copy_in(merbit_solver *solver, int slot,
-                                             const void *source) {
-  void *target = solver->v.at[slot];
+/* A vector of the caller's into one of the solver's, in the plan's order. MBI_AT_W is scratch.
+ */
+MBI_INTERNAL merbit_status mbi_solve_take(merbit_solver *solver, int slot, const void *source) {
+  void *target = solver->v.at[slot], *stage = target;
+  merbit_status status = MERBIT_OK;
   if (mbi_solve_host_vectors(solver)) {
-    void *stage = solver->plan->reorder.order != NULL ? solver->v.at[MBI_AT_W] : target;
-    MBI_TRY(mbi_solve_upload(solver, stage, source, mbi_solve_bytes(solver)));
+    stage = solver->plan->reorder.order != NULL ? solver->v.at[MBI_AT_W] : target;
+    status = mbi_solve_upload(solver, stage, source, mbi_solve_bytes(solver));
     source = stage;
   }
-  return source != target
+  return status == MERBIT_OK && source != target
              ? merbit_plan_reorder(solver->plan, source, target, solver->gpu.stream)
-             : MERBIT_OK;
+             : status;
 }
 
-/* Copies the vector at `slot` to the caller, in the caller's order; complete on return. */
-MBI_INTERNAL merbit_status mbi_solve_copy_out(merbit_solver *solver, int slot, void *target) {
+/* And back; complete on return. */
+MBI_INTERNAL merbit_status mbi_solve_give(merbit_solver *solver, int slot, void *target) {
   const int host = mbi_solve_host_vectors(solver);
   const void *source = solver->v.at[slot];
+  merbit_status status = MERBIT_OK;
   if (!host || solver->plan->reorder.order != NULL) {
     void *stage = host ? solver->v.at[MBI_AT_W] : target;
-    MBI_TRY(merbit_plan_restore(solver->plan, source, stage, solver->gpu.stream));
+    status = merbit_plan_restore(solver->plan, source, stage, solver->gpu.stream);
     source = stage;
   }
-  return host ? mbi_solve_download(solver, target, source, mbi_solve_bytes(solver))
-              : mbi_device_synchronize(solver->context, solver->gpu.stream);
+  if (status == MERBIT_OK && host) {
+    return mbi_solve_download(solver, target, source, mbi_solve_bytes(solver));
+  }
+  return status == MERBIT_OK ? mbi_device_synchronize(solver->context, solver->gpu.stream)
+                             : status;
 }
 
-/* Returns the threads of a thread block of a step: whole warps. */
+/* Of a block of a step on the GPU: whole warps. */
 MBI_INTERNAL int mbi_solve_threads(const merbit_solver *solver) {
   return solver->n < MBI_STEP_THREADS ? ((int)solver->n + 31) / 32 * 32 : MBI_STEP_THREADS;
 }
 
-/* Returns the thread blocks of a step: no more than are resident at once. */
+/* Blocks: no more than are resident at once. */
 MBI_INTERNAL int mbi_solve_blocks(const merbit_solver *solver) {
   const int64_t blocks = (solver->n + MBI_STEP_THREADS - 1) / MBI_STEP_THREADS;
   const int most = solver->context->device.multiprocessors * MBI_STEP_RESIDENT;
   return blocks < most ? (int)blocks : most;
 }
 
-/* Decides which vectors the method and the preconditioner need. */
+/* Where the method and the preconditioner want a vector. */
 static void mbi_solve_lay_out(merbit_solver *solver) {
   int slot;
   for (slot = 0; slot < MBI_SOLVE_VECTORS; slot++) {
@@ -40359,13 +40284,12 @@ static void mbi_solve_lay_out(merbit_solver *solver) {
   solver->method->layout(solver);
 }
 
-/* Returns the bytes of the slots in which the blocks of a fused kernel post their sums. */
+/* Of the slots in which the blocks of a sweep leave numbers for each other. */
 MBI_INTERNAL uint64_t mbi_solve_post_bytes(const merbit_solver *solver) {
   return (uint64_t)solver->gpu.fused_blocks * 2 * MBI_FUSED_SUMS * 16;
 }
 
-/* Divides the memory at `space` among vectors and scalars, on either side. Returns the bytes.
- */
+/* Everything at its place in the memory at `space`, on either side; the bytes that it takes. */
 static uint64_t mbi_solve_divide(merbit_solver *solver, mbi_devptr space) {
   const int64_t parts =
       mbi_solve_on_gpu(solver) ? mbi_solve_blocks(solver) : mbi_step_chunks(solver->n);
@@ -40392,42 +40316,44 @@ static uint64_t mbi_solve_divide(merbit_solver *solver, mbi_devptr space) {
   return used;
 }
 
-/* Returns the bytes of the arena behind the vectors. The plan allocates its small arrays there:
- * row ends, carries, orders of rows. A separate allocation would take as long as an iteration.
- */
-static uint64_t mbi_solve_arena_bytes(const merbit_solver *solver) {
+/* Bytes behind the vectors for what a plan allocates beside copies of the matrix: row ends,
+ * carries, orders of rows. An allocation of their own takes as long as an iteration or two. */
+static uint64_t mbi_solve_spare(const merbit_solver *solver) {
   return mbi_solve_on_gpu(solver) ? 64 * MBI_DEVICE_PART + (uint64_t)solver->view.nnz / 2 : 0;
 }
 
-/* Allocates vectors and scalars and opens the arena: until it is closed, device allocations of
- * the context come from there. On failure the caller runs mbi_solve_release_memory. */
+/* From here on what is allocated comes from behind the vectors (mbi_solve_spare). After a
+ * failure mbi_solve_release_memory cleans up. */
 MBI_INTERNAL merbit_status mbi_solve_allocate_memory(merbit_solver *solver) {
-  const uint64_t arena = mbi_solve_arena_bytes(solver);
+  const uint64_t spare = mbi_solve_spare(solver);
   uint64_t bytes;
+  merbit_status status;
   mbi_solve_lay_out(solver);
   bytes = mbi_solve_divide(solver, 0);
-  MBI_TRY(mbi_solve_allocate(solver, bytes + arena, "a solver's vectors"));
-  (void)mbi_solve_divide(solver, mbi_device_address(solver->space));
-  MBI_TRY(mbi_solve_zero(solver, solver->memory, sizeof *solver->memory));
-  if (arena > 0) {
+  status = mbi_solve_allocate(solver, bytes + spare, "a solver's vectors");
+  if (status == MERBIT_OK) {
+    (void)mbi_solve_divide(solver, mbi_device_address(solver->space));
+    status = mbi_solve_zero(solver, solver->memory, sizeof *solver->memory);
+  }
+  if (status == MERBIT_OK && spare > 0) {
     mbi_arena_open(solver->context, &solver->gpu.arena,
-                   mbi_device_address(solver->space) + bytes, arena);
+                   mbi_device_address(solver->space) + bytes, spare);
   }
-  if (solver->gpu.fused_blocks > 0) { /* marks count from 1 */
-    MBI_TRY(mbi_solve_zero(solver, solver->v.posts, (size_t)mbi_solve_post_bytes(solver)));
+  if (status == MERBIT_OK && solver->gpu.fused_blocks > 0) { /* no turn has mark 0 */
+    status = mbi_solve_zero(solver, solver->v.posts, (size_t)mbi_solve_post_bytes(solver));
   }
-  if (solver->gpu.fused_blocks > 0 &&
-      solver->desc.method == MERBIT_SOLVER_CG) { /* products after the last iteration read p */
-    const char *from = (const char *)solver->v.at[MBI_CG_OLD_P];
-    const char *last = (const char *)solver->v.at[MBI_CG_OLDEST_P];
-    MBI_TRY(mbi_solve_zero(solver, solver->v.at[MBI_CG_OLD_P],
-                           (size_t)(last - from) + mbi_solve_bytes(solver)));
+  if (status == MERBIT_OK && solver->gpu.fused_blocks > 0 &&
+      solver->desc.method == MERBIT_SOLVER_CG) { /* products behind the last iteration read p */
+    const char *from = (const char *)solver->v.at[MBI_CG_BEFORE];
+    const char *last = (const char *)solver->v.at[MBI_CG_NEXT];
+    status = mbi_solve_zero(solver, solver->v.at[MBI_CG_BEFORE],
+                            (size_t)(last - from) + mbi_solve_bytes(solver));
   }
-  if (solver->v.basis > 0) { /* the host reads all of it, used or not */
-    MBI_TRY(mbi_solve_zero(solver, solver->v.at[MBI_ARNOLDI_SMALL],
-                           (size_t)solver->bytes_at[MBI_ARNOLDI_SMALL]));
+  if (status == MERBIT_OK && solver->v.basis > 0) { /* the host reads all of it, used or not */
+    status = mbi_solve_zero(solver, solver->v.at[MBI_ARNOLDI_SMALL],
+                            (size_t)solver->bytes_at[MBI_ARNOLDI_SMALL]);
   }
-  return MERBIT_OK;
+  return status;
 }
 
 MBI_INTERNAL void mbi_solve_release_memory(merbit_solver *solver) {
@@ -40438,29 +40364,26 @@ MBI_INTERNAL void mbi_solve_release_memory(merbit_solver *solver) {
 }
 
 /* ==== >>solve/core/scale.c  solvers: matrices and right-hand sides far from 1 ============= */
-/* Scaling, for numbers whose squares would overflow or vanish. A matrix whose norm, or a
- * right-hand side whose largest entry, is too far from 1 is multiplied by a power of two, which
- * rounds nothing: (2^s A) (2^(t - s) x) = 2^t b. Other systems are not scaled. Scaled numbers
- * pass through host memory on either side. */
-#define MBI_SCALE_RANGE 200    /* f64: norms from 2^-200 to 2^200 */
-#define MBI_SCALE_RANGE_F32 50 /* the same for f32, and for refinement */
-#define MBI_SCALE_FULL_PRECISION                                                               \
-  1e6 /* times the least normal number: from here on x has all its bits */
+/* Numbers whose squares no double holds. A matrix whose norm, or a right-hand side whose
+ * largest entry, is too far from 1 is multiplied by a power of two, which rounds nothing: (2^s
+ * A) (2^(t - s) x) = 2^t b. Numbers nearer to 1 stay what they are. Scaling goes through host
+ * memory on either side. */
+#define MBI_SCALE_REACH 200       /* f64 takes norms from 2^-200 to 2^200 */
+#define MBI_SCALE_REACH_SINGLE 50 /* f32, and matrices whose corrections are found in f32 */
+#define MBI_SCALE_WHOLE 1e6 /* times the least normal number: x so large has all its bits */
 
-/* Returns whether `size` is outside of 2^-reach to 2^reach. */
-static int mbi_scale_is_extreme(double size, int reach) {
+static int mbi_scale_is_far(double size, int reach) {
   return size > ldexp(1, reach) || (size > 0 && size < ldexp(1, -reach));
 }
 
-/* Returns whether the last convergence check found a right-hand side that must be scaled. */
-MBI_INTERNAL int mbi_scale_rhs_needed(const merbit_solver *solver,
-                                      const mbi_solve_state *seen) {
+/* Returns whether the right-hand side of the last look has to be scaled. */
+MBI_INTERNAL int mbi_scale_far_rhs(const merbit_solver *solver, const mbi_solve_state *seen) {
   return solver->rhs_scale == 0 && seen->b_most <= DBL_MAX &&
-         mbi_scale_is_extreme(seen->b_most, solver->type == MERBIT_F32 ? MBI_SCALE_RANGE_F32
-                                                                       : MBI_SCALE_RANGE);
+         mbi_scale_is_far(seen->b_most, solver->type == MERBIT_F32 ? MBI_SCALE_REACH_SINGLE
+                                                                   : MBI_SCALE_REACH);
 }
 
-/* Computes `to` = 2^exponent `from`, which may be the same array. */
+/* `to` = 2^exponent `from`; both may be the same. */
 static void mbi_scale_numbers(merbit_type type, const void *from, int64_t count, int exponent,
                               void *to) {
   int64_t k;
@@ -40473,7 +40396,7 @@ static void mbi_scale_numbers(merbit_type type, const void *from, int64_t count,
   }
 }
 
-/* Multiplies the solver's vector at `slot` by 2^exponent, on its side. */
+/* The solver's vector at `slot` times 2^exponent, on its side. */
 MBI_INTERNAL merbit_status mbi_scale_vector(merbit_solver *solver, int slot, int exponent) {
   const size_t bytes = mbi_solve_bytes(solver);
   void *copy = NULL;
@@ -40494,15 +40417,15 @@ MBI_INTERNAL merbit_status mbi_scale_vector(merbit_solver *solver, int slot, int
   return status;
 }
 
-/* Returns the exponent e for which 2^e times the solver's x is the caller's. */
+/* 2^this times the solver's x is the caller's. */
 MBI_INTERNAL int mbi_scale_of_x(const merbit_solver *solver) {
   return solver->scale - solver->rhs_scale;
 }
 
-/* Returns whether the largest entry of the caller's x overflows its type or loses bits. */
-MBI_INTERNAL int mbi_scale_x_out_of_range(const merbit_solver *solver, double x_most) {
+/* Returns whether the caller's x has entries that its type does not hold in full. */
+MBI_INTERNAL int mbi_scale_far_x(const merbit_solver *solver, double x_most) {
   const int single = solver->type == MERBIT_F32;
-  const double least = MBI_SCALE_FULL_PRECISION * (single ? FLT_MIN : DBL_MIN);
+  const double least = MBI_SCALE_WHOLE * (single ? FLT_MIN : DBL_MIN);
   const double size = ldexp(x_most, mbi_scale_of_x(solver));
   return mbi_scale_of_x(solver) != 0 && x_most > 0 && x_most <= DBL_MAX &&
          (size < least || size > (single ? FLT_MAX : DBL_MAX));
@@ -40510,22 +40433,22 @@ MBI_INTERNAL int mbi_scale_x_out_of_range(const merbit_solver *solver, double x_
 
 /* ---- The matrix -------------------------------------------------------------------------- */
 
-/* Returns whether the matrix may have to be scaled. `made` is the status of making the solver
- * with the values as they are. A solver of corrections never scales: the solver that refines
- * does it for both. Nor does one with a callback, whose M^-1 is made for A as it is. */
-MBI_INTERNAL int mbi_scale_matrix_needed(const merbit_solver *solver, merbit_status made) {
-  const int reach =
-      solver->type == MERBIT_F32 || solver->desc.refine ? MBI_SCALE_RANGE_F32 : MBI_SCALE_RANGE;
+/* Returns whether its values may have to be scaled, `made` being what became of a solver for
+ * them. A solver of corrections has its matrix from another, which scales for both; a
+ * callback's z = M^-1 r goes with A as it is. */
+MBI_INTERNAL int mbi_scale_may(const merbit_solver *solver, merbit_status made) {
+  const int reach = solver->type == MERBIT_F32 || solver->desc.refine ? MBI_SCALE_REACH_SINGLE
+                                                                      : MBI_SCALE_REACH;
   if (solver->view.values == NULL || solver->corrects ||
       solver->desc.preconditioner == MERBIT_PRECONDITIONER_CALLBACK) {
     return 0;
   }
-  return made == MERBIT_OK ? mbi_scale_is_extreme(solver->norm, reach)
+  return made == MERBIT_OK ? mbi_scale_is_far(solver->norm, reach)
                            : made == MERBIT_INVALID_MATRIX || made == MERBIT_NOT_SUPPORTED;
 }
 
-/* Returns the exponent that brings the largest of `count` values near 1. Returns 0 if it is
- * near already, if a value is not finite, or if the smallest value would be lost. */
+/* The exponent that brings the largest of `count` values near 1; 0: it is near, or not finite,
+ * or the smallest would be lost. */
 static int mbi_scale_exponent(const merbit_solver *solver, const void *values, int64_t count) {
   const int single = solver->type == MERBIT_F32;
   const int narrow = single || solver->desc.refine;
@@ -40541,16 +40464,15 @@ static int mbi_scale_exponent(const merbit_solver *solver, const void *values, i
     most = size > most ? size : most;
     least = size > 0 && size < least ? size : least;
   }
-  if (!mbi_scale_is_extreme(most, (narrow ? MBI_SCALE_RANGE_F32 : MBI_SCALE_RANGE) / 2)) {
-    return 0; /* half of the range: a norm may be larger than the values */
+  if (!mbi_scale_is_far(most, (narrow ? MBI_SCALE_REACH_SINGLE : MBI_SCALE_REACH) / 2)) {
+    return 0; /* half: a norm may be larger than the values */
   }
   exponent = -ilogb(most);
   return exponent < 0 && ldexp(least, exponent) < (narrow ? FLT_MIN : DBL_MIN) ? 0 : exponent;
 }
 
-/* Scales values into memory of the solver and points *scaled there; NULL if they need no
- * scaling. `memory` says where the values are; DEFAULT means where the matrix is. The CUDA
- * context must be current. */
+/* Values, where `memory` says they are (DEFAULT: where the matrix is), scaled in the solver's
+ * own memory, which *scaled becomes; NULL: they need none. In an entered context. */
 MBI_INTERNAL merbit_status mbi_scale_values(merbit_solver *solver, const void *values,
                                             merbit_memory memory, const void **scaled) {
   merbit_context *context = solver->context;
@@ -40559,13 +40481,17 @@ MBI_INTERNAL merbit_status mbi_scale_values(merbit_solver *solver, const void *v
       (memory == MERBIT_MEMORY_DEFAULT && solver->view.memory == MERBIT_MEMORY_DEVICE);
   const int64_t count = mbi_view_values(&solver->view);
   const size_t size = mbi_type_size(solver->type), bytes = (size_t)count * size;
+  merbit_status status = MERBIT_OK;
   *scaled = NULL;
   if (solver->scaled == NULL) {
-    MBI_TRY(mbi_allocate_array(context, count, size, "scaled values", &solver->scaled));
+    status = mbi_allocate_array(context, count, size, "scaled values", &solver->scaled);
   }
-  if (there) {
-    MBI_TRY(mbi_device_download(context, solver->scaled, mbi_device_address(values), bytes));
+  if (status == MERBIT_OK && there) {
+    status = mbi_device_download(context, solver->scaled, mbi_device_address(values), bytes);
     values = solver->scaled;
+  }
+  if (status != MERBIT_OK) {
+    return status;
   }
   solver->scale = mbi_scale_exponent(solver, values, count);
   if (solver->scale == 0) {
@@ -40573,36 +40499,35 @@ MBI_INTERNAL merbit_status mbi_scale_values(merbit_solver *solver, const void *v
   }
   mbi_scale_numbers(solver->type, values, count, solver->scale, solver->scaled);
   *scaled = solver->scaled;
-  if (there) {
-    if (solver->scaled_there == 0) {
-      MBI_TRY(mbi_device_allocate(context, bytes, "scaled values", &solver->scaled_there));
-    }
-    MBI_TRY(mbi_device_upload(context, solver->scaled_there, solver->scaled, bytes));
+  if (there && solver->scaled_there == 0) {
+    status = mbi_device_allocate(context, bytes, "scaled values", &solver->scaled_there);
+  }
+  if (there && status == MERBIT_OK) {
+    status = mbi_device_upload(context, solver->scaled_there, solver->scaled, bytes);
     *scaled = mbi_device_pointer(solver->scaled_there);
   }
-  return MERBIT_OK;
+  return status;
 }
 
 /* ==== >>solve/precondition/diagonal.c  solvers: norm and diagonal of a matrix ============= */
-/* The setup of a solver on the CPU: the norm of A and, for preconditioners, the inverses of the
- * blocks along its diagonal. For JACOBI a block is one row. */
+/* What a solver wants to know of A beside products: its norm, and for preconditioners the
+ * blocks along its diagonal (JACOBI: of one row each), inverted. */
 
-typedef struct mbi_setup {
+typedef struct mbi_examine {
   const merbit_view *csr; /* host */
-  double *blocks;         /* row by row, each as wide as a block; NULL: no preconditioner */
-  double *norms;          /* one for each task: the greatest of its rows */
+  double *blocks;         /* row by row, each as wide as a block; NULL: not wanted */
+  double *norms;          /* of each task's rows */
   int width, tasks;
-} mbi_setup;
+} mbi_examine;
 
-static double mbi_setup_value(const merbit_view *csr, int64_t k) {
+static double mbi_examine_value(const merbit_view *csr, int64_t k) {
   return csr->values == NULL                ? 1.0
          : mbi_view_type(csr) == MERBIT_F32 ? (double)((const float *)csr->values)[k]
                                             : ((const double *)csr->values)[k];
 }
 
-/* Adds up a task's rows and copies their entries on the diagonal. */
-static void mbi_setup_rows(void *argument, int task) {
-  const mbi_setup *e = (const mbi_setup *)argument;
+static void mbi_examine_rows(void *argument, int task) {
+  const mbi_examine *e = (const mbi_examine *)argument;
   const merbit_view *csr = e->csr;
   const int64_t first = mbi_share(csr->rows, e->tasks, task);
   const int64_t last = mbi_share(csr->rows, e->tasks, task + 1);
@@ -40618,7 +40543,7 @@ static void mbi_setup_rows(void *argument, int task) {
       entries[j] = 0;
     }
     for (k = mbi_index_at(csr->row_ptr, csr->offset_type, row) - csr->base; k < end; k++) {
-      const double value = mbi_setup_value(csr, k);
+      const double value = mbi_examine_value(csr, k);
       sum += fabs(value);
       if (entries != NULL) {
         const int64_t at = mbi_index_at(csr->col_ind, csr->index_type, k) - csr->base - block;
@@ -40632,10 +40557,9 @@ static void mbi_setup_rows(void *argument, int task) {
   e->norms[task] = most;
 }
 
-/* Sets *csr to a CSR in host memory: the view itself, or that of *copy, which the caller
- * destroys. */
-MBI_INTERNAL merbit_status mbi_setup_csr(merbit_context *context, const merbit_view *view,
-                                         merbit_matrix **copy, merbit_view *csr) {
+/* A host CSR: the view itself, or a copy, to be destroyed. */
+MBI_INTERNAL merbit_status mbi_examine_csr(merbit_context *context, const merbit_view *view,
+                                           merbit_matrix **copy, merbit_view *csr) {
   merbit_status status = MERBIT_OK;
   *copy = NULL;
   *csr = *view;
@@ -40647,21 +40571,24 @@ MBI_INTERNAL merbit_status mbi_setup_csr(merbit_context *context, const merbit_v
   return status;
 }
 
-/* Computes the norm of A, and the blocks if they are not NULL. The arrays of `csr` are checked.
- */
-MBI_INTERNAL merbit_status mbi_setup_run(merbit_solver *solver, const merbit_view *csr,
-                                         double *blocks) {
-  mbi_setup e;
+/* The norm of A, and the blocks where they are not NULL. The arrays of `csr` are sound. */
+MBI_INTERNAL merbit_status mbi_examine_run(merbit_solver *solver, const merbit_view *csr,
+                                           double *blocks) {
+  mbi_examine e;
   void *norms = NULL;
+  merbit_status status;
   int task;
   e.csr = csr;
   e.blocks = blocks;
   e.width = blocks != NULL ? solver->v.block : 0;
   e.tasks = mbi_share_tasks(solver->context, csr->nnz + csr->rows);
-  MBI_TRY(mbi_allocate_array(solver->context, e.tasks, sizeof(double), "norms of parts of A",
-                             &norms));
+  status = mbi_allocate_array(solver->context, e.tasks, sizeof(double), "norms of parts of A",
+                              &norms);
+  if (status != MERBIT_OK) {
+    return status;
+  }
   e.norms = (double *)norms;
-  mbi_parallel(solver->context, e.tasks, mbi_setup_rows, &e);
+  mbi_parallel(solver->context, e.tasks, mbi_examine_rows, &e);
   solver->norm = 0;
   for (task = 0; task < e.tasks; task++) {
     solver->norm = e.norms[task] > solver->norm ? e.norms[task] : solver->norm;
@@ -40675,8 +40602,8 @@ MBI_INTERNAL merbit_status mbi_setup_run(merbit_solver *solver, const merbit_vie
 typedef struct mbi_invert {
   const merbit_solver *solver;
   const double *blocks;
-  void *inverse; /* in the type of the vectors, column by column: see MBI_AT_INVERSE */
-  int64_t bad;   /* the first row of the first block that is singular, or -1 */
+  void *inverse; /* in the solver's type, column by column: see MBI_AT_INVERSE */
+  int64_t bad;   /* the first row of a block without an inverse, or -1 */
   int tasks;
 } mbi_invert;
 
@@ -40689,8 +40616,8 @@ static void mbi_invert_swap(double *a, double *b, int count) {
   }
 }
 
-/* Inverts `a`, size x size with rows `stride` apart, into `b` by Gauss-Jordan elimination with
- * partial pivoting. Overwrites `a`. Returns 0 if it is singular. */
+/* By Gauss and Jordan with pivots from the column: `a` of size x size, `stride` to a row,
+ * becomes the unit matrix and `b` its inverse. 0 where it has none. */
 static int mbi_invert_block(double *a, double *b, int size, int stride) {
   int i, j, k;
   for (i = 0; i < size; i++) {
@@ -40725,7 +40652,6 @@ static int mbi_invert_block(double *a, double *b, int size, int stride) {
   return 1;
 }
 
-/* Stores the inverse of the block that begins at row `first`. */
 static void mbi_invert_store(const mbi_invert *t, int64_t first, const double *b, int size) {
   const int64_t n = t->solver->n;
   const int width = t->solver->v.block;
@@ -40764,9 +40690,8 @@ static void mbi_invert_task(void *argument, int task) {
   }
 }
 
-/* Fails with a sentence on the diagonal entry of `row`, which has no inverse. */
-MBI_INTERNAL merbit_status mbi_setup_fail_diagonal(const merbit_solver *solver, int64_t row,
-                                                   double value) {
+MBI_INTERNAL merbit_status mbi_examine_refuse(const merbit_solver *solver, int64_t row,
+                                              double value) {
   return mbi_fail(solver->context, MERBIT_INVALID_MATRIX,
                   "A(%" PRId64 ", %" PRId64
                   "), counted from 0, is %g: MERBIT_PRECONDITIONER_JACOBI divides by the "
@@ -40774,9 +40699,9 @@ MBI_INTERNAL merbit_status mbi_setup_fail_diagonal(const merbit_solver *solver, 
                   row, row, value);
 }
 
-/* Inverts the blocks into `inverse`, host memory that is all zero. */
-MBI_INTERNAL merbit_status mbi_setup_invert(merbit_solver *solver, const double *blocks,
-                                            void *inverse) {
+/* To `inverse`, which is zero. */
+MBI_INTERNAL merbit_status mbi_examine_invert(merbit_solver *solver, const double *blocks,
+                                              void *inverse) {
   const int width = solver->v.block;
   mbi_invert t;
   t.solver = solver;
@@ -40786,7 +40711,7 @@ MBI_INTERNAL merbit_status mbi_setup_invert(merbit_solver *solver, const double 
   t.tasks = mbi_share_tasks(solver->context, solver->n * width);
   mbi_parallel(solver->context, t.tasks, mbi_invert_task, &t);
   if (t.bad >= 0 && width == 1) {
-    return mbi_setup_fail_diagonal(solver, t.bad, blocks[t.bad]);
+    return mbi_examine_refuse(solver, t.bad, blocks[t.bad]);
   }
   if (t.bad >= 0) {
     return mbi_fail(solver->context, MERBIT_INVALID_MATRIX,
@@ -40799,10 +40724,11 @@ MBI_INTERNAL merbit_status mbi_setup_invert(merbit_solver *solver, const double 
 }
 
 /* ==== >>solve/core/run.c  solvers: steps, products and preconditioners on either side ===== */
-/* Steps, products and preconditioners of a solver. The GPU gets them enqueued; the CPU computes
- * at once. */
+/* Steps, products and preconditioners of a solver: enqueued on the GPU, done at once on the
+ * CPU.
+ */
 
-/* Runs the step at `index` of the method's table. */
+/* `index` in the method's table of steps. */
 MBI_INTERNAL merbit_status mbi_solve_step(merbit_solver *solver, int index) {
   const mbi_step *step = &solver->method->steps[index];
   int64_t n = solver->n;
@@ -40821,8 +40747,10 @@ MBI_INTERNAL merbit_status mbi_solve_step(merbit_solver *solver, int index) {
                            solver->gpu.stream, arguments);
 }
 
-/* Launches the fused vector kernel at `index` of the method's list: all steps from one product
- * to the next, and the sums of the product before. Needs solver->gpu.fused_blocks > 0. */
+/* All steps from a product to the next one in one launch, `index` in the method's list; and the
+ * sums of the product before, which has none: mbi_solve_product. Where
+ * solver->gpu.fused_blocks.
+ */
 MBI_INTERNAL merbit_status mbi_solve_fused(merbit_solver *solver, int index) {
   int64_t n = solver->n;
   void *arguments[4];
@@ -40836,7 +40764,7 @@ MBI_INTERNAL merbit_status mbi_solve_fused(merbit_solver *solver, int index) {
                                 arguments, MBI_LAUNCH_COOPERATIVE);
 }
 
-/* Multiplies with the plan's epilogue. `sums` and `skip` may be NULL. */
+/* By the plan's epilogue; `sums` and `skip` may be NULL. */
 static merbit_status mbi_solve_multiply(merbit_solver *solver, int from, int to, int with,
                                         double *sums, const int *skip) {
   const void *vectors[1];
@@ -40845,31 +40773,29 @@ static merbit_status mbi_solve_multiply(merbit_solver *solver, int from, int to,
                            NULL, sums, skip, solver->gpu.stream);
 }
 
-/* Computes v[to] = A v[from], also after the solver has stopped. */
+/* The vector at `to` = A times the one at `from`, whatever the state. */
 MBI_INTERNAL merbit_status mbi_solve_product(merbit_solver *solver, int from, int to) {
   return solver->method->sums == 0 ? merbit_spmv(solver->plan, NULL, NULL, solver->v.at[from],
                                                  NULL, solver->v.at[to], solver->gpu.stream)
                                    : mbi_solve_multiply(solver, from, to, from, NULL, NULL);
 }
 
-/* Computes v[to] = A v[from] for a fused kernel; nothing once the solver has stopped. Needs
- * method->sums > 0. */
+/* The same for a sweep; where there are method->sums. */
 MBI_INTERNAL merbit_status mbi_solve_product_unless_stopped(merbit_solver *solver, int from,
                                                             int to) {
   return mbi_solve_multiply(solver, from, to, from, NULL, &solver->memory->state.stop);
 }
 
-/* Computes v[to] = A v[from] and state.product_sums: v[with]'v[to], and ||v[to]||^2 if
- * method->sums is 2. Does nothing once the solver has stopped. */
+/* The same in an iteration without sweeps; the sums of method->sums, v being the vector at
+ * `with` and u the one at `from`, go to state.product_sums. */
 MBI_INTERNAL merbit_status mbi_solve_product_sums(merbit_solver *solver, int from, int to,
                                                   int with) {
   mbi_solve_state *state = &solver->memory->state;
   return mbi_solve_multiply(solver, from, to, with, state->product_sums, &state->stop);
 }
 
-/* Prepares a round of `span` iterations: mbi_solve_open on the solver's side. `how` is a
- * MBI_OPEN. */
-MBI_INTERNAL merbit_status mbi_solve_prepare_round(merbit_solver *solver, int how, int span) {
+/* mbi_solve_open on the solver's side: `how` is a MBI_OPEN, `span` iterations may follow. */
+MBI_INTERNAL merbit_status mbi_solve_prepare_batch(merbit_solver *solver, int how, int span) {
   double tolerance = solver->desc.tolerance;
   double epsilon = solver->type == MERBIT_F32 ? FLT_EPSILON : DBL_EPSILON;
   int cap = solver->desc.max_iterations;
@@ -40889,31 +40815,30 @@ MBI_INTERNAL merbit_status mbi_solve_prepare_round(merbit_solver *solver, int ho
                            solver->gpu.stream, arguments);
 }
 
-/* Computes b - A x into MBI_AT_W, and the norms for a convergence check. `x_zero` says that x
- * is zero, so that A x need not be computed. */
+/* b - A x into MBI_AT_W and what a look wants to know; `x_zero`: A x need not be computed. */
 MBI_INTERNAL merbit_status mbi_solve_residual(merbit_solver *solver, int x_zero) {
-  MBI_TRY(x_zero ? mbi_solve_zero(solver, solver->v.at[MBI_AT_W], mbi_solve_bytes(solver))
-                 : mbi_solve_product(solver, MBI_AT_X, MBI_AT_W));
-  return mbi_solve_step(solver, MBI_STEP_RESIDUAL);
+  const merbit_status status =
+      x_zero ? mbi_solve_zero(solver, solver->v.at[MBI_AT_W], mbi_solve_bytes(solver))
+             : mbi_solve_product(solver, MBI_AT_X, MBI_AT_W);
+  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_STEP_RESIDUAL) : status;
 }
 
 /* ---- The GPU's program ------------------------------------------------------------------- */
 
-/* Sets the macros that the kernels of a solver need. */
 MBI_INTERNAL void mbi_solve_preamble(merbit_type type, mbi_preamble *preamble) {
   memset(preamble, 0, sizeof *preamble);
   mbi_preamble_define(preamble, "MBK_VECTOR", type == MERBIT_F32 ? "float" : "double");
 }
 
-/* Loads the fused kernels and sets gpu.fused_blocks. They are used only if all their blocks can
- * be resident at once and the preconditioner needs no step of its own. If the driver cannot say
- * how many blocks are resident, they are not used. */
+/* Sweeps, where all blocks of a step can be resident at once, and z = M^-1 r needs no step of
+ * its own. Where the driver does not tell there are none. */
 static merbit_status mbi_solve_find_fused(merbit_solver *solver) {
   merbit_context *context = solver->context;
   const mbi_device *device = &context->device;
   const int blocks = mbi_solve_blocks(solver);
   int fits = 1, i;
-  if (solver->method->fused[0] == NULL || solver->v.pre == MBI_PRE_SEPARATE || blocks == 0 ||
+  merbit_status status = MERBIT_OK;
+  if (solver->method->fused[0] == NULL || solver->v.pre == MBI_PRE_APART || blocks == 0 ||
       !device->cooperative) {
     return MERBIT_OK;
   }
@@ -40922,7 +40847,10 @@ static merbit_status mbi_solve_find_fused(merbit_solver *solver) {
     void **kernel = &solver->gpu.fused[i];
     int resident = 0;
     mbi_curesult result;
-    MBI_TRY(mbi_program_kernel(context, &solver->gpu.program, name, kernel));
+    status = mbi_program_kernel(context, &solver->gpu.program, name, kernel);
+    if (status != MERBIT_OK) {
+      return status;
+    }
     result = device->driver.occupancy(&resident, *kernel, MBI_STEP_THREADS, MBI_STEP_SHARED);
     if (mbi_device_bury(context, result)) {
       return mbi_device_alive(context);
@@ -40933,24 +40861,26 @@ static merbit_status mbi_solve_find_fused(merbit_solver *solver) {
   return MERBIT_OK;
 }
 
-/* Compiles the program of the method and loads its kernels. */
 MBI_INTERNAL merbit_status mbi_solve_specialise(merbit_solver *solver) {
   merbit_context *context = solver->context;
   const mbi_solve_method *method = solver->method;
   mbi_preamble preamble;
+  merbit_status status;
   int i;
   mbi_solve_preamble(solver->type, &preamble);
-  MBI_TRY(mbi_program_create(context, method->file, &preamble, &solver->gpu.program));
-  for (i = 0; i < method->step_count; i++) {
-    MBI_TRY(mbi_program_kernel(context, &solver->gpu.program, method->steps[i].kernel,
-                               &solver->gpu.kernels[i]));
+  status = mbi_program_create(context, method->file, &preamble, &solver->gpu.program);
+  for (i = 0; i < method->step_count && status == MERBIT_OK; i++) {
+    status = mbi_program_kernel(context, &solver->gpu.program, method->steps[i].kernel,
+                                &solver->gpu.kernels[i]);
   }
-  MBI_TRY(
-      mbi_program_kernel(context, &solver->gpu.program, "mbk_solve_open", &solver->gpu.open));
-  return mbi_solve_find_fused(solver);
+  if (status == MERBIT_OK) {
+    status =
+        mbi_program_kernel(context, &solver->gpu.program, "mbk_solve_open", &solver->gpu.open);
+  }
+  return status == MERBIT_OK ? mbi_solve_find_fused(solver) : status;
 }
 
-/* Applies the preconditioner as a step of its own: v[z] = M^-1 v[r]. Needs MBI_PRE_SEPARATE. */
+/* z = M^-1 r between steps: only for MBI_PRE_APART. */
 MBI_INTERNAL merbit_status mbi_solve_apply(merbit_solver *solver, int r, int z) {
   const merbit_solver_desc *desc = &solver->desc;
   if (desc->preconditioner != MERBIT_PRECONDITIONER_CALLBACK) {
@@ -40965,30 +40895,26 @@ MBI_INTERNAL merbit_status mbi_solve_apply(merbit_solver *solver, int r, int z) 
                         "solver_desc.apply, the preconditioner, asked to stop");
 }
 
-/* Returns whether the preconditioner is a step of its own: BLOCK_JACOBI and CALLBACK. */
-MBI_INTERNAL int mbi_solve_separate_preconditioner(const merbit_solver *solver) {
-  return solver->v.pre == MBI_PRE_SEPARATE;
+MBI_INTERNAL int mbi_solve_apart(const merbit_solver *solver) {
+  return solver->v.pre == MBI_PRE_APART;
 }
 
 /* ==== >>solve/cg/cg.c  solvers: CG ======================================================== */
-/* The preconditioned conjugate gradient method: Saad, "Iterative Methods for Sparse Linear
- * Systems", 2nd ed. (2003), algorithm 9.1, whose line numbers the comments below give. Steps
- * that a vector can pass through together are fused: solve/cg/steps.cuh. */
+/* The conjugate gradient method: solve/cg/steps.cuh. */
 #define MBS_VECTOR double
 #define MBS_NAME(name, part) mbi_##name##part##_f64
 // The conjugate gradient method with a preconditioner: Hestenes, Stiefel, "Methods of Conjugate
 // Gradients for Solving Linear Systems" (1952); Saad, "Iterative Methods for Sparse Linear
-// Systems", 2nd ed. (2003), algorithm 9.1. q = A p lies in MBI_AT_W and p'q in product_sums[0]:
-// the product adds it up.
+// Systems", 2nd ed. (2003), algorithm 9.1. A p lies in MBI_AT_W, p'A p in
+// product_sums[0]: the product adds it up.
 
-// Line 1: r = b - A x. Unless the preconditioner is a step of its own, z = M^-1 r, p = z and
-// r'z too.
+// r = b - A x, and where z needs no step of its own p = z.
 MBS_NOTHING_BEFORE(cg_start)
 MBS_ELEMENT(cg_start) {
   const double r = MBS_LOAD(MBI_AT_W);
   (void)c;
   MBS_STORE(MBI_CG_R, r);
-  if (v->pre != MBI_PRE_SEPARATE) {
+  if (v->pre != MBI_PRE_APART) {
     const double z = v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * r : r;
     MBS_STORE(MBI_CG_P, z);
     sums[0] += r * z;
@@ -41001,23 +40927,22 @@ MBS_AFTER(cg_start) {
 }
 MBS_STEP(cg_start, 1, 0, MBS_ALWAYS)
 
-// Line 1 after z = M^-1 r: p = z and r'z.
-MBS_NOTHING_BEFORE(cg_start_p)
-MBS_ELEMENT(cg_start_p) {
+// p = z, behind z = M^-1 r.
+MBS_NOTHING_BEFORE(cg_direct)
+MBS_ELEMENT(cg_direct) {
   const double z = MBS_LOAD(MBI_CG_Z);
   (void)c;
   MBS_STORE(MBI_CG_P, z);
   sums[0] += MBS_LOAD(MBI_CG_R) * z;
 }
-MBS_AFTER(cg_start_p) {
+MBS_AFTER(cg_direct) {
   (void)c;
   m->state.scalar[MBI_CG_RZ] = sums[0];
 }
-MBS_STEP(cg_start_p, 1, 0, MBS_RUNNING)
+MBS_STEP(cg_direct, 1, 0, MBS_RUNNING)
 
-// Lines 3 and 5: alpha = r'z / p'q, r -= alpha q, ||r||^2. Unless the preconditioner is a step
-// of its own, r'z too.
-MBS_BEFORE(cg_update_r) {
+// r -= alpha A p, ||r||^2 and, where z needs no step of its own, r'z
+MBS_BEFORE(cg_descend) {
   const double rz = c->scalar[MBI_CG_RZ], pq = c->product_sums[0];
   if (!(rz > 0)) {
     return mbi_solve_broken(c, MBI_WHY_PRECONDITIONER, rz);
@@ -41028,14 +40953,14 @@ MBS_BEFORE(cg_update_r) {
   c->scalar[MBI_CG_ALPHA] = rz / pq;
   return 0;
 }
-MBS_ELEMENT(cg_update_r) {
+MBS_ELEMENT(cg_descend) {
   const double updated = MBS_LOAD(MBI_CG_R) - c->scalar[MBI_CG_ALPHA] * MBS_LOAD(MBI_AT_W);
   const double r = (double)(MBS_VECTOR)updated;
   MBS_STORE(MBI_CG_R, r);
   sums[0] += r * r;
   sums[1] += v->pre == MBI_PRE_DIAGONAL ? r * r * MBS_LOAD(MBI_AT_INVERSE) : r * r;
 }
-MBS_AFTER(cg_update_r) {
+MBS_AFTER(cg_descend) {
   double *scalar = m->state.scalar;
   int k;
   for (k = MBI_CG_RING - 1; k > 0; k--) {
@@ -41046,51 +40971,50 @@ MBS_AFTER(cg_update_r) {
   scalar[MBI_CG_RZ] = sums[1];
   mbi_solve_count(m, sums[0]);
 }
-MBS_STEP(cg_update_r, 2, 0, MBS_RUNNING)
+MBS_STEP(cg_descend, 2, 0, MBS_RUNNING)
 
-// Line 7 after z = M^-1 r: r'z
-MBS_NOTHING_BEFORE(cg_rz)
-MBS_ELEMENT(cg_rz) {
+// r'z, behind z = M^-1 r
+MBS_NOTHING_BEFORE(cg_correct)
+MBS_ELEMENT(cg_correct) {
   (void)c;
   sums[0] += MBS_LOAD(MBI_CG_R) * MBS_LOAD(MBI_CG_Z);
 }
-MBS_AFTER(cg_rz) {
+MBS_AFTER(cg_correct) {
   (void)c;
   m->state.scalar[MBI_CG_RZ] = sums[0];
 }
-MBS_STEP(cg_rz, 1, 0, MBS_UNTIL_CLOSED)
+MBS_STEP(cg_correct, 1, 0, MBS_LATE)
 
-// Lines 4, 7 and 8: x += alpha p, beta = r'z / old r'z, p = z + beta p
-MBS_NOTHING_BEFORE(cg_update_x_p)
-MBS_ELEMENT(cg_update_x_p) {
+// x += alpha p, p = z + beta p
+MBS_NOTHING_BEFORE(cg_advance)
+MBS_ELEMENT(cg_advance) {
   const double beta = c->scalar[MBI_CG_RZ] / c->scalar[MBI_CG_RZ_OLD];
   const double p = MBS_LOAD(MBI_CG_P);
-  const double z = v->pre == MBI_PRE_SEPARATE   ? MBS_LOAD(MBI_CG_Z)
+  const double z = v->pre == MBI_PRE_APART      ? MBS_LOAD(MBI_CG_Z)
                    : v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * MBS_LOAD(MBI_CG_R)
                                                 : MBS_LOAD(MBI_CG_R);
   (void)sums;
   MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) + c->scalar[MBI_CG_ALPHA] * p);
   MBS_STORE(MBI_CG_P, z + beta * p);
 }
-MBS_NOTHING_AFTER(cg_update_x_p)
-MBS_STEP(cg_update_x_p, 0, 0, MBS_UNTIL_CLOSED)
+MBS_NOTHING_AFTER(cg_advance)
+MBS_STEP(cg_advance, 0, 0, MBS_LATE)
 #undef MBS_VECTOR
 #undef MBS_NAME
 #define MBS_VECTOR float
 #define MBS_NAME(name, part) mbi_##name##part##_f32
 // The conjugate gradient method with a preconditioner: Hestenes, Stiefel, "Methods of Conjugate
 // Gradients for Solving Linear Systems" (1952); Saad, "Iterative Methods for Sparse Linear
-// Systems", 2nd ed. (2003), algorithm 9.1. q = A p lies in MBI_AT_W and p'q in product_sums[0]:
-// the product adds it up.
+// Systems", 2nd ed. (2003), algorithm 9.1. A p lies in MBI_AT_W, p'A p in
+// product_sums[0]: the product adds it up.
 
-// Line 1: r = b - A x. Unless the preconditioner is a step of its own, z = M^-1 r, p = z and
-// r'z too.
+// r = b - A x, and where z needs no step of its own p = z.
 MBS_NOTHING_BEFORE(cg_start)
 MBS_ELEMENT(cg_start) {
   const double r = MBS_LOAD(MBI_AT_W);
   (void)c;
   MBS_STORE(MBI_CG_R, r);
-  if (v->pre != MBI_PRE_SEPARATE) {
+  if (v->pre != MBI_PRE_APART) {
     const double z = v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * r : r;
     MBS_STORE(MBI_CG_P, z);
     sums[0] += r * z;
@@ -41103,23 +41027,22 @@ MBS_AFTER(cg_start) {
 }
 MBS_STEP(cg_start, 1, 0, MBS_ALWAYS)
 
-// Line 1 after z = M^-1 r: p = z and r'z.
-MBS_NOTHING_BEFORE(cg_start_p)
-MBS_ELEMENT(cg_start_p) {
+// p = z, behind z = M^-1 r.
+MBS_NOTHING_BEFORE(cg_direct)
+MBS_ELEMENT(cg_direct) {
   const double z = MBS_LOAD(MBI_CG_Z);
   (void)c;
   MBS_STORE(MBI_CG_P, z);
   sums[0] += MBS_LOAD(MBI_CG_R) * z;
 }
-MBS_AFTER(cg_start_p) {
+MBS_AFTER(cg_direct) {
   (void)c;
   m->state.scalar[MBI_CG_RZ] = sums[0];
 }
-MBS_STEP(cg_start_p, 1, 0, MBS_RUNNING)
+MBS_STEP(cg_direct, 1, 0, MBS_RUNNING)
 
-// Lines 3 and 5: alpha = r'z / p'q, r -= alpha q, ||r||^2. Unless the preconditioner is a step
-// of its own, r'z too.
-MBS_BEFORE(cg_update_r) {
+// r -= alpha A p, ||r||^2 and, where z needs no step of its own, r'z
+MBS_BEFORE(cg_descend) {
   const double rz = c->scalar[MBI_CG_RZ], pq = c->product_sums[0];
   if (!(rz > 0)) {
     return mbi_solve_broken(c, MBI_WHY_PRECONDITIONER, rz);
@@ -41130,14 +41053,14 @@ MBS_BEFORE(cg_update_r) {
   c->scalar[MBI_CG_ALPHA] = rz / pq;
   return 0;
 }
-MBS_ELEMENT(cg_update_r) {
+MBS_ELEMENT(cg_descend) {
   const double updated = MBS_LOAD(MBI_CG_R) - c->scalar[MBI_CG_ALPHA] * MBS_LOAD(MBI_AT_W);
   const double r = (double)(MBS_VECTOR)updated;
   MBS_STORE(MBI_CG_R, r);
   sums[0] += r * r;
   sums[1] += v->pre == MBI_PRE_DIAGONAL ? r * r * MBS_LOAD(MBI_AT_INVERSE) : r * r;
 }
-MBS_AFTER(cg_update_r) {
+MBS_AFTER(cg_descend) {
   double *scalar = m->state.scalar;
   int k;
   for (k = MBI_CG_RING - 1; k > 0; k--) {
@@ -41148,106 +41071,94 @@ MBS_AFTER(cg_update_r) {
   scalar[MBI_CG_RZ] = sums[1];
   mbi_solve_count(m, sums[0]);
 }
-MBS_STEP(cg_update_r, 2, 0, MBS_RUNNING)
+MBS_STEP(cg_descend, 2, 0, MBS_RUNNING)
 
-// Line 7 after z = M^-1 r: r'z
-MBS_NOTHING_BEFORE(cg_rz)
-MBS_ELEMENT(cg_rz) {
+// r'z, behind z = M^-1 r
+MBS_NOTHING_BEFORE(cg_correct)
+MBS_ELEMENT(cg_correct) {
   (void)c;
   sums[0] += MBS_LOAD(MBI_CG_R) * MBS_LOAD(MBI_CG_Z);
 }
-MBS_AFTER(cg_rz) {
+MBS_AFTER(cg_correct) {
   (void)c;
   m->state.scalar[MBI_CG_RZ] = sums[0];
 }
-MBS_STEP(cg_rz, 1, 0, MBS_UNTIL_CLOSED)
+MBS_STEP(cg_correct, 1, 0, MBS_LATE)
 
-// Lines 4, 7 and 8: x += alpha p, beta = r'z / old r'z, p = z + beta p
-MBS_NOTHING_BEFORE(cg_update_x_p)
-MBS_ELEMENT(cg_update_x_p) {
+// x += alpha p, p = z + beta p
+MBS_NOTHING_BEFORE(cg_advance)
+MBS_ELEMENT(cg_advance) {
   const double beta = c->scalar[MBI_CG_RZ] / c->scalar[MBI_CG_RZ_OLD];
   const double p = MBS_LOAD(MBI_CG_P);
-  const double z = v->pre == MBI_PRE_SEPARATE   ? MBS_LOAD(MBI_CG_Z)
+  const double z = v->pre == MBI_PRE_APART      ? MBS_LOAD(MBI_CG_Z)
                    : v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * MBS_LOAD(MBI_CG_R)
                                                 : MBS_LOAD(MBI_CG_R);
   (void)sums;
   MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) + c->scalar[MBI_CG_ALPHA] * p);
   MBS_STORE(MBI_CG_P, z + beta * p);
 }
-MBS_NOTHING_AFTER(cg_update_x_p)
-MBS_STEP(cg_update_x_p, 0, 0, MBS_UNTIL_CLOSED)
+MBS_NOTHING_AFTER(cg_advance)
+MBS_STEP(cg_advance, 0, 0, MBS_LATE)
 #undef MBS_VECTOR
 #undef MBS_NAME
 
-/* Indices in mbi_cg_steps. */
-enum {
-  MBI_CG_RESIDUAL_STEP = 0,
-  MBI_CG_BLOCKS_STEP,
-  MBI_CG_START,
-  MBI_CG_START_P,
-  MBI_CG_UPDATE_R,
-  MBI_CG_RZ_STEP,
-  MBI_CG_UPDATE_X_P
-};
 static const mbi_step mbi_cg_steps[] = {
-    MBI_STEP(solve_residual), MBI_STEP(solve_blocks), MBI_STEP(cg_start),
-    MBI_STEP(cg_start_p),     MBI_STEP(cg_update_r),  MBI_STEP(cg_rz),
-    MBI_STEP(cg_update_x_p),
+    MBI_STEP(solve_residual_step), MBI_STEP(solve_blocks), MBI_STEP(cg_start),   MBI_STEP(cg_direct),
+    MBI_STEP(cg_descend), MBI_STEP(cg_correct),   MBI_STEP(cg_advance),
 };
-
-/* Asks for r and p, for z if the preconditioner is a step of its own, and for the older p that
- * the fused kernel adds to x several at a time. */
+enum {
+  MBI_SOLVE_RESIDUAL_IN_CG = 0,
+  MBI_SOLVE_BLOCKS_IN_CG,
+  MBI_CG_START_IN_CG,
+  MBI_CG_DIRECT_IN_CG,
+  MBI_CG_DESCEND_IN_CG,
+  MBI_CG_CORRECT_IN_CG,
+  MBI_CG_ADVANCE_IN_CG
+};
 static void mbi_cg_layout(merbit_solver *solver) {
   solver->alias[MBI_CG_R] = MBI_SOLVE_OWN;
   solver->alias[MBI_CG_P] = MBI_SOLVE_OWN;
-  solver->alias[MBI_CG_Z] =
-      mbi_solve_separate_preconditioner(solver) ? MBI_SOLVE_OWN : MBI_SOLVE_NONE;
+  solver->alias[MBI_CG_Z] = mbi_solve_apart(solver) ? MBI_SOLVE_OWN : MBI_SOLVE_NONE;
   if (solver->gpu.fused_blocks > 0) {
     int k;
     for (k = 0; k < MBI_CG_RING - 1; k++) {
-      solver->alias[MBI_CG_OLD_P + k] = MBI_SOLVE_OWN;
+      solver->alias[MBI_CG_BEFORE + k] = MBI_SOLVE_OWN;
     }
-    solver->alias[MBI_CG_ROUND_P] = MBI_CG_P;
+    solver->alias[MBI_CG_FIRST] = MBI_CG_P;
   }
 }
 
-/* Line 1. The convergence check has left b - A x in MBI_AT_W. */
 static merbit_status mbi_cg_start(merbit_solver *solver) {
-  if (mbi_solve_separate_preconditioner(solver)) {
-    MBI_TRY(mbi_solve_step(solver, MBI_CG_START));        /* r = b - A x */
-    MBI_TRY(mbi_solve_apply(solver, MBI_CG_R, MBI_CG_Z)); /* z = M^-1 r */
-    return mbi_solve_step(solver, MBI_CG_START_P);        /* p = z, r'z */
-  }
-  return mbi_solve_step(solver, MBI_CG_START); /* r, z, p and r'z in one pass */
-}
-
-/* Moves p, which every iteration leaves in the place of the oldest, to MBI_CG_P: `held`
- * places on. */
-static void mbi_cg_rotate_p(merbit_solver *solver, int held) {
-  int i, k;
-  for (i = 0; i < held; i++) {
-    void *oldest = solver->v.at[MBI_CG_OLDEST_P];
-    for (k = MBI_CG_OLDEST_P; k > MBI_CG_OLD_P; k--) {
-      solver->v.at[k] = solver->v.at[k - 1];
+  merbit_status status = mbi_solve_step(solver, MBI_CG_START_IN_CG);
+  if (status == MERBIT_OK && mbi_solve_apart(solver)) {
+    status = mbi_solve_apply(solver, MBI_CG_R, MBI_CG_Z);
+    if (status == MERBIT_OK) {
+      status = mbi_solve_step(solver, MBI_CG_DIRECT_IN_CG);
     }
-    solver->v.at[MBI_CG_OLD_P] = solver->v.at[MBI_CG_P];
-    solver->v.at[MBI_CG_P] = oldest;
   }
+  return status;
 }
 
-/* Lines 3 to 8 in one product and one fused vector kernel. x is complete after MBI_CG_RING
- * iterations, and after the last of those that are enqueued together (gpu.place,
- * gpu.followed). */
-static merbit_status mbi_cg_iterate_fused(merbit_solver *solver) {
+/* Iteration `gpu.place` of those that are recorded together: p goes round its places, and x is
+ * complete behind the last place of a round, and behind the last iteration. */
+static merbit_status mbi_cg_fused(merbit_solver *solver) {
   const mbi_solve_vectors whole = solver->v;
   const int held = solver->gpu.place % MBI_CG_RING;
   merbit_status status;
-  mbi_cg_rotate_p(solver, held);
+  int i, k;
+  for (i = 0; i < held; i++) { /* p goes where the oldest was */
+    void *oldest = solver->v.at[MBI_CG_NEXT];
+    for (k = MBI_CG_NEXT; k > MBI_CG_BEFORE; k--) {
+      solver->v.at[k] = solver->v.at[k - 1];
+    }
+    solver->v.at[MBI_CG_BEFORE] = solver->v.at[MBI_CG_P];
+    solver->v.at[MBI_CG_P] = oldest;
+  }
   solver->v.from = held;
   solver->v.to = held + 1 < MBI_CG_RING && solver->gpu.followed;
   solver->v.dots = (const double *)mbi_device_pointer(mbi_scan_dots(solver->plan));
   solver->v.dot_count = (long long)mbi_scan_dot_parts(solver->plan);
-  status = mbi_solve_product_unless_stopped(solver, MBI_CG_P, MBI_AT_W); /* q = A p */
+  status = mbi_solve_product_unless_stopped(solver, MBI_CG_P, MBI_AT_W);
   if (status == MERBIT_OK) {
     status = mbi_solve_fused(solver, 0);
   }
@@ -41255,19 +41166,22 @@ static merbit_status mbi_cg_iterate_fused(merbit_solver *solver) {
   return status;
 }
 
-/* One iteration: lines 3 to 8 of the algorithm. q = A p lies in MBI_AT_W. */
 static merbit_status mbi_cg_iterate(merbit_solver *solver) {
+  merbit_status status;
   if (solver->gpu.fused_blocks > 0) {
-    return mbi_cg_iterate_fused(solver);
+    return mbi_cg_fused(solver);
   }
-  MBI_TRY(mbi_solve_product_sums(solver, MBI_CG_P, MBI_AT_W, MBI_CG_P)); /* q = A p, p'q */
-  MBI_TRY(mbi_solve_step(solver, MBI_CG_UPDATE_R)); /* 3, 5: alpha = r'z / p'q, r -= alpha q */
-  if (mbi_solve_separate_preconditioner(solver)) {
-    MBI_TRY(mbi_solve_apply(solver, MBI_CG_R, MBI_CG_Z)); /* 6: z = M^-1 r */
-    MBI_TRY(mbi_solve_step(solver, MBI_CG_RZ_STEP));      /* r'z */
-  } /* else UPDATE_R has made r'z, and UPDATE_X_P makes z */
-  /* 7, 8, 4: beta = r'z / old r'z, x += alpha p, p = z + beta p */
-  return mbi_solve_step(solver, MBI_CG_UPDATE_X_P);
+  status = mbi_solve_product_sums(solver, MBI_CG_P, MBI_AT_W, MBI_CG_P);
+  if (status == MERBIT_OK) {
+    status = mbi_solve_step(solver, MBI_CG_DESCEND_IN_CG);
+  }
+  if (status == MERBIT_OK && mbi_solve_apart(solver)) {
+    status = mbi_solve_apply(solver, MBI_CG_R, MBI_CG_Z);
+    if (status == MERBIT_OK) {
+      status = mbi_solve_step(solver, MBI_CG_CORRECT_IN_CG);
+    }
+  }
+  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_CG_ADVANCE_IN_CG) : status;
 }
 
 MBI_INTERNAL const mbi_solve_method mbi_cg_method = {
@@ -41275,25 +41189,23 @@ MBI_INTERNAL const mbi_solve_method mbi_cg_method = {
     "solve/cg/cg.cu",
     mbi_cg_steps,
     (int)(sizeof mbi_cg_steps / sizeof mbi_cg_steps[0]),
-    1, /* sum of a product: p'q */
-    0, /* restarts */
+    1,
+    0,
     mbi_cg_layout,
     mbi_cg_start,
     mbi_cg_iterate,
     {"mbk_cg_fused", NULL}};
 
 /* ==== >>solve/bicgstab/bicgstab.c  solvers: BiCGSTAB ====================================== */
-/* BiCGSTAB with a preconditioner on the right: Saad, "Iterative Methods for Sparse Linear
- * Systems", 2nd ed. (2003), algorithm 7.7, whose line numbers the comments below give. p^ is
- * M^-1 p and s^ is M^-1 s; s takes the memory of r: solve/bicgstab/steps.cuh. */
+/* BiCGSTAB: solve/bicgstab/steps.cuh. */
 #define MBS_VECTOR double
 #define MBS_NAME(name, part) mbi_##name##part##_f64
 // BiCGSTAB with a preconditioner on the right: van der Vorst, "Bi-CGSTAB: A Fast and Smoothly
 // Converging Variant of Bi-CG" (1992); Saad, "Iterative Methods for Sparse Linear Systems", 2nd
-// ed. (2003), algorithm 7.7. Products compute v = A p^ and shadow'v,
-// and t = A s^ (in MBI_AT_W), t's and ||t||^2; the sums lie in product_sums. p^ is M^-1 p and
-// s^ is M^-1 s; without a preconditioner they are p and s themselves. s lies in the slot of r
-// until r is updated.
+// ed. (2003), section 7.4.2. v = A p^ and shadow'v, t = A s^ (in
+// MBI_AT_W), t's and ||t||^2 come from products, the sums in product_sums. s takes the place of
+// r between the two products; without a preconditioner p^ = M^-1 p and s^ = M^-1 s are p and s
+// themselves.
 
 #define MBI_BICG_R 4
 #define MBI_BICG_P 5
@@ -41302,16 +41214,16 @@ MBI_INTERNAL const mbi_solve_method mbi_cg_method = {
 #define MBI_BICG_P_HAT 8
 #define MBI_BICG_S_HAT 9
 
-#define MBI_BICG_RHO 0 // scalars: rho = shadow'r
+#define MBI_BICG_RHO 0 // scalars: shadow'r
 #define MBI_BICG_ALPHA 1
 #define MBI_BICG_BETA 2
 #define MBI_BICG_OMEGA 3
 #define MBI_BICG_SS 4       // ||s||^2
 #define MBI_BICG_SHADOW_2 5 // ||shadow||^2
-#define MBI_BICG_SHADOW_S 6 // shadow's and shadow't, for the fused kernel
+#define MBI_BICG_SHADOW_S 6 // shadow's and shadow't: solve/bicgstab/bicgstab.cu
 #define MBI_BICG_SHADOW_T 7
 
-// Lines 1 and 2: r = shadow = p = b - A x, rho
+// r = shadow = p = b - A x
 MBS_NOTHING_BEFORE(bicgstab_start)
 MBS_ELEMENT(bicgstab_start) {
   const double r = MBS_LOAD(MBI_AT_W);
@@ -41332,7 +41244,7 @@ MBS_AFTER(bicgstab_start) {
 }
 MBS_STEP(bicgstab_start, 1, 0, MBS_ALWAYS)
 
-// Lines 4 and 5: alpha = rho / shadow'v, s = r - alpha v
+// s = r - alpha v
 MBS_BEFORE(bicgstab_s) {
   const double sigma = c->product_sums[0], alpha = c->scalar[MBI_BICG_RHO] / sigma;
   if (sigma == 0 || !(alpha - alpha == 0)) {
@@ -41356,19 +41268,17 @@ MBS_AFTER(bicgstab_s) {
 }
 MBS_STEP(bicgstab_s, 1, 0, MBS_RUNNING)
 
-// Lines 6 to 9: omega = t's / ||t||^2, or 0 if t is zero; x += alpha p^ + omega s^, r = s -
-// omega t,
-// ||r||^2, rho = shadow'r, beta.
-MBS_BEFORE(bicgstab_update_x_r) {
+// x += alpha p^ + omega s^, r = s - omega t, ||r||^2 and shadow'r. Where A s is zero, omega is.
+MBS_BEFORE(bicgstab_update) {
   const double ts = c->product_sums[0], tt = c->product_sums[1];
   const double omega = tt > 0 ? ts / tt : tt;
-  if (!(tt - tt == 0) || !(omega - omega == 0)) { // before x changes
+  if (!(tt - tt == 0) || !(omega - omega == 0)) { // x stays what it was
     return mbi_solve_broken(c, MBI_WHY_OMEGA, ts - ts == 0 ? tt : ts);
   }
   c->scalar[MBI_BICG_OMEGA] = omega;
   return 0;
 }
-MBS_ELEMENT(bicgstab_update_x_r) {
+MBS_ELEMENT(bicgstab_update) {
   const double alpha = c->scalar[MBI_BICG_ALPHA], omega = c->scalar[MBI_BICG_OMEGA];
   const double s = MBS_LOAD(MBI_BICG_R);
   const double s_hat = v->pre == MBI_PRE_NONE ? s : MBS_LOAD(MBI_BICG_S_HAT);
@@ -41380,7 +41290,7 @@ MBS_ELEMENT(bicgstab_update_x_r) {
   sums[0] += r * r;
   sums[1] += r * MBS_LOAD(MBI_BICG_SHADOW);
 }
-MBS_AFTER(bicgstab_update_x_r) {
+MBS_AFTER(bicgstab_update) {
   mbi_solve_state *s = &m->state;
   const double rho = s->scalar[MBI_BICG_RHO], alpha = s->scalar[MBI_BICG_ALPHA];
   const double omega = c->scalar[MBI_BICG_OMEGA];
@@ -41388,7 +41298,7 @@ MBS_AFTER(bicgstab_update_x_r) {
   s->scalar[MBI_BICG_BETA] = sums[1] / rho * (alpha / omega);
   s->scalar[MBI_BICG_RHO] = sums[1];
   mbi_solve_count(m, sums[0]);
-  if (s->stop == MBI_SOLVE_RUNNING) { // stop if a scalar is nothing but rounding errors
+  if (s->stop == MBI_SOLVE_RUNNING) { // and could not go on with what is only rounding errors
     const double ts = sqrt(s->product_sums[1]) * sqrt(s->scalar[MBI_BICG_SS]);
     const double sr = sqrt(sums[0]) * sqrt(s->scalar[MBI_BICG_SHADOW_2]);
     if (!(MBS_SIZE(s->product_sums[0]) > s->epsilon * ts)) {
@@ -41402,11 +41312,11 @@ MBS_AFTER(bicgstab_update_x_r) {
     }
   }
 }
-MBS_STEP(bicgstab_update_x_r, 2, 0, MBS_RUNNING)
+MBS_STEP(bicgstab_update, 2, 0, MBS_RUNNING)
 
-// Line 10: p = r + beta (p - omega v)
-MBS_NOTHING_BEFORE(bicgstab_update_p)
-MBS_ELEMENT(bicgstab_update_p) {
+// p = r + beta (p - omega v)
+MBS_NOTHING_BEFORE(bicgstab_direct)
+MBS_ELEMENT(bicgstab_direct) {
   const double last = MBS_LOAD(MBI_BICG_P) - c->scalar[MBI_BICG_OMEGA] * MBS_LOAD(MBI_BICG_V);
   const double p = MBS_LOAD(MBI_BICG_R) + c->scalar[MBI_BICG_BETA] * last;
   (void)sums;
@@ -41415,18 +41325,18 @@ MBS_ELEMENT(bicgstab_update_p) {
     MBS_STORE(MBI_BICG_P_HAT, MBS_LOAD(MBI_AT_INVERSE) * p);
   }
 }
-MBS_NOTHING_AFTER(bicgstab_update_p)
-MBS_STEP(bicgstab_update_p, 0, 0, MBS_UNTIL_CLOSED)
+MBS_NOTHING_AFTER(bicgstab_direct)
+MBS_STEP(bicgstab_direct, 0, 0, MBS_LATE)
 #undef MBS_VECTOR
 #undef MBS_NAME
 #define MBS_VECTOR float
 #define MBS_NAME(name, part) mbi_##name##part##_f32
 // BiCGSTAB with a preconditioner on the right: van der Vorst, "Bi-CGSTAB: A Fast and Smoothly
 // Converging Variant of Bi-CG" (1992); Saad, "Iterative Methods for Sparse Linear Systems", 2nd
-// ed. (2003), algorithm 7.7. Products compute v = A p^ and shadow'v,
-// and t = A s^ (in MBI_AT_W), t's and ||t||^2; the sums lie in product_sums. p^ is M^-1 p and
-// s^ is M^-1 s; without a preconditioner they are p and s themselves. s lies in the slot of r
-// until r is updated.
+// ed. (2003), section 7.4.2. v = A p^ and shadow'v, t = A s^ (in
+// MBI_AT_W), t's and ||t||^2 come from products, the sums in product_sums. s takes the place of
+// r between the two products; without a preconditioner p^ = M^-1 p and s^ = M^-1 s are p and s
+// themselves.
 
 #define MBI_BICG_R 4
 #define MBI_BICG_P 5
@@ -41435,16 +41345,16 @@ MBS_STEP(bicgstab_update_p, 0, 0, MBS_UNTIL_CLOSED)
 #define MBI_BICG_P_HAT 8
 #define MBI_BICG_S_HAT 9
 
-#define MBI_BICG_RHO 0 // scalars: rho = shadow'r
+#define MBI_BICG_RHO 0 // scalars: shadow'r
 #define MBI_BICG_ALPHA 1
 #define MBI_BICG_BETA 2
 #define MBI_BICG_OMEGA 3
 #define MBI_BICG_SS 4       // ||s||^2
 #define MBI_BICG_SHADOW_2 5 // ||shadow||^2
-#define MBI_BICG_SHADOW_S 6 // shadow's and shadow't, for the fused kernel
+#define MBI_BICG_SHADOW_S 6 // shadow's and shadow't: solve/bicgstab/bicgstab.cu
 #define MBI_BICG_SHADOW_T 7
 
-// Lines 1 and 2: r = shadow = p = b - A x, rho
+// r = shadow = p = b - A x
 MBS_NOTHING_BEFORE(bicgstab_start)
 MBS_ELEMENT(bicgstab_start) {
   const double r = MBS_LOAD(MBI_AT_W);
@@ -41465,7 +41375,7 @@ MBS_AFTER(bicgstab_start) {
 }
 MBS_STEP(bicgstab_start, 1, 0, MBS_ALWAYS)
 
-// Lines 4 and 5: alpha = rho / shadow'v, s = r - alpha v
+// s = r - alpha v
 MBS_BEFORE(bicgstab_s) {
   const double sigma = c->product_sums[0], alpha = c->scalar[MBI_BICG_RHO] / sigma;
   if (sigma == 0 || !(alpha - alpha == 0)) {
@@ -41489,19 +41399,17 @@ MBS_AFTER(bicgstab_s) {
 }
 MBS_STEP(bicgstab_s, 1, 0, MBS_RUNNING)
 
-// Lines 6 to 9: omega = t's / ||t||^2, or 0 if t is zero; x += alpha p^ + omega s^, r = s -
-// omega t,
-// ||r||^2, rho = shadow'r, beta.
-MBS_BEFORE(bicgstab_update_x_r) {
+// x += alpha p^ + omega s^, r = s - omega t, ||r||^2 and shadow'r. Where A s is zero, omega is.
+MBS_BEFORE(bicgstab_update) {
   const double ts = c->product_sums[0], tt = c->product_sums[1];
   const double omega = tt > 0 ? ts / tt : tt;
-  if (!(tt - tt == 0) || !(omega - omega == 0)) { // before x changes
+  if (!(tt - tt == 0) || !(omega - omega == 0)) { // x stays what it was
     return mbi_solve_broken(c, MBI_WHY_OMEGA, ts - ts == 0 ? tt : ts);
   }
   c->scalar[MBI_BICG_OMEGA] = omega;
   return 0;
 }
-MBS_ELEMENT(bicgstab_update_x_r) {
+MBS_ELEMENT(bicgstab_update) {
   const double alpha = c->scalar[MBI_BICG_ALPHA], omega = c->scalar[MBI_BICG_OMEGA];
   const double s = MBS_LOAD(MBI_BICG_R);
   const double s_hat = v->pre == MBI_PRE_NONE ? s : MBS_LOAD(MBI_BICG_S_HAT);
@@ -41513,7 +41421,7 @@ MBS_ELEMENT(bicgstab_update_x_r) {
   sums[0] += r * r;
   sums[1] += r * MBS_LOAD(MBI_BICG_SHADOW);
 }
-MBS_AFTER(bicgstab_update_x_r) {
+MBS_AFTER(bicgstab_update) {
   mbi_solve_state *s = &m->state;
   const double rho = s->scalar[MBI_BICG_RHO], alpha = s->scalar[MBI_BICG_ALPHA];
   const double omega = c->scalar[MBI_BICG_OMEGA];
@@ -41521,7 +41429,7 @@ MBS_AFTER(bicgstab_update_x_r) {
   s->scalar[MBI_BICG_BETA] = sums[1] / rho * (alpha / omega);
   s->scalar[MBI_BICG_RHO] = sums[1];
   mbi_solve_count(m, sums[0]);
-  if (s->stop == MBI_SOLVE_RUNNING) { // stop if a scalar is nothing but rounding errors
+  if (s->stop == MBI_SOLVE_RUNNING) { // and could not go on with what is only rounding errors
     const double ts = sqrt(s->product_sums[1]) * sqrt(s->scalar[MBI_BICG_SS]);
     const double sr = sqrt(sums[0]) * sqrt(s->scalar[MBI_BICG_SHADOW_2]);
     if (!(MBS_SIZE(s->product_sums[0]) > s->epsilon * ts)) {
@@ -41535,11 +41443,11 @@ MBS_AFTER(bicgstab_update_x_r) {
     }
   }
 }
-MBS_STEP(bicgstab_update_x_r, 2, 0, MBS_RUNNING)
+MBS_STEP(bicgstab_update, 2, 0, MBS_RUNNING)
 
-// Line 10: p = r + beta (p - omega v)
-MBS_NOTHING_BEFORE(bicgstab_update_p)
-MBS_ELEMENT(bicgstab_update_p) {
+// p = r + beta (p - omega v)
+MBS_NOTHING_BEFORE(bicgstab_direct)
+MBS_ELEMENT(bicgstab_direct) {
   const double last = MBS_LOAD(MBI_BICG_P) - c->scalar[MBI_BICG_OMEGA] * MBS_LOAD(MBI_BICG_V);
   const double p = MBS_LOAD(MBI_BICG_R) + c->scalar[MBI_BICG_BETA] * last;
   (void)sums;
@@ -41548,27 +41456,23 @@ MBS_ELEMENT(bicgstab_update_p) {
     MBS_STORE(MBI_BICG_P_HAT, MBS_LOAD(MBI_AT_INVERSE) * p);
   }
 }
-MBS_NOTHING_AFTER(bicgstab_update_p)
-MBS_STEP(bicgstab_update_p, 0, 0, MBS_UNTIL_CLOSED)
+MBS_NOTHING_AFTER(bicgstab_direct)
+MBS_STEP(bicgstab_direct, 0, 0, MBS_LATE)
 #undef MBS_VECTOR
 #undef MBS_NAME
 
-/* Indices in mbi_bicgstab_steps. */
-enum {
-  MBI_BICGSTAB_RESIDUAL_STEP = 0,
-  MBI_BICGSTAB_BLOCKS_STEP,
-  MBI_BICGSTAB_START,
-  MBI_BICGSTAB_S,
-  MBI_BICGSTAB_UPDATE_X_R,
-  MBI_BICGSTAB_UPDATE_P
-};
 static const mbi_step mbi_bicgstab_steps[] = {
-    MBI_STEP(solve_residual), MBI_STEP(solve_blocks),        MBI_STEP(bicgstab_start),
-    MBI_STEP(bicgstab_s),     MBI_STEP(bicgstab_update_x_r), MBI_STEP(bicgstab_update_p),
+    MBI_STEP(solve_residual_step),    MBI_STEP(solve_blocks),    MBI_STEP(bicgstab_start),
+    MBI_STEP(bicgstab_s), MBI_STEP(bicgstab_update), MBI_STEP(bicgstab_direct),
 };
-
-/* Asks for r, p, v and the shadow residual. Without a preconditioner p^ and s^ share the memory
- * of p and s. */
+enum {
+  MBI_SOLVE_RESIDUAL_IN_BICGSTAB = 0,
+  MBI_SOLVE_BLOCKS_IN_BICGSTAB,
+  MBI_BICGSTAB_START_IN_BICGSTAB,
+  MBI_BICGSTAB_S_IN_BICGSTAB,
+  MBI_BICGSTAB_UPDATE_IN_BICGSTAB,
+  MBI_BICGSTAB_DIRECT_IN_BICGSTAB
+};
 static void mbi_bicgstab_layout(merbit_solver *solver) {
   const int plain = solver->v.pre == MBI_PRE_NONE;
   int slot;
@@ -41579,41 +41483,48 @@ static void mbi_bicgstab_layout(merbit_solver *solver) {
   solver->alias[MBI_BICG_S_HAT] = plain ? MBI_BICG_R : MBI_SOLVE_OWN;
 }
 
-/* Lines 1 and 2: r = shadow = p = b - A x, which the convergence check has left in MBI_AT_W. */
 static merbit_status mbi_bicgstab_start(merbit_solver *solver) {
-  return mbi_solve_step(solver, MBI_BICGSTAB_START);
+  return mbi_solve_step(solver, MBI_BICGSTAB_START_IN_BICGSTAB);
 }
 
-/* Lines 4 to 10 in two products, each with a fused vector kernel behind it. */
-static merbit_status mbi_bicgstab_iterate_fused(merbit_solver *solver) {
-  MBI_TRY(mbi_solve_product_unless_stopped(solver, MBI_BICG_P_HAT, MBI_BICG_V)); /* v = A p^ */
-  MBI_TRY(mbi_solve_fused(solver, 0)); /* 4, 5: alpha, s */
-  MBI_TRY(mbi_solve_product_unless_stopped(solver, MBI_BICG_S_HAT, MBI_AT_W)); /* t = A s^ */
-  return mbi_solve_fused(solver, 1); /* 6 to 10: omega, x, r, beta, p */
+/* A M^-1 `from`, where M^-1 `from` is in `hat`, and its product with `with`. */
+static merbit_status mbi_bicgstab_multiply(merbit_solver *solver, int from, int hat, int to,
+                                           int with) {
+  merbit_status status = MERBIT_OK;
+  if (mbi_solve_apart(solver)) {
+    status = mbi_solve_apply(solver, from, hat);
+  }
+  return status == MERBIT_OK ? mbi_solve_product_sums(solver, hat, to, with) : status;
 }
 
-/* One iteration: lines 4 to 10 of the algorithm. t = A s^ lies in MBI_AT_W. */
+static merbit_status mbi_bicgstab_fused(merbit_solver *solver) {
+  merbit_status status = mbi_solve_product_unless_stopped(solver, MBI_BICG_P_HAT, MBI_BICG_V);
+  if (status == MERBIT_OK) {
+    status = mbi_solve_fused(solver, 0);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_solve_product_unless_stopped(solver, MBI_BICG_S_HAT, MBI_AT_W);
+  }
+  return status == MERBIT_OK ? mbi_solve_fused(solver, 1) : status;
+}
+
 static merbit_status mbi_bicgstab_iterate(merbit_solver *solver) {
-  const int separate = mbi_solve_separate_preconditioner(solver);
+  merbit_status status;
   if (solver->gpu.fused_blocks > 0) {
-    return mbi_bicgstab_iterate_fused(solver);
+    return mbi_bicgstab_fused(solver);
   }
-  if (separate) {
-    MBI_TRY(mbi_solve_apply(solver, MBI_BICG_P, MBI_BICG_P_HAT)); /* p^ = M^-1 p */
+  status =
+      mbi_bicgstab_multiply(solver, MBI_BICG_P, MBI_BICG_P_HAT, MBI_BICG_V, MBI_BICG_SHADOW);
+  if (status == MERBIT_OK) {
+    status = mbi_solve_step(solver, MBI_BICGSTAB_S_IN_BICGSTAB);
   }
-  /* v = A p^ and shadow'v */
-  MBI_TRY(mbi_solve_product_sums(solver, MBI_BICG_P_HAT, MBI_BICG_V, MBI_BICG_SHADOW));
-  /* 4, 5: alpha = rho / shadow'v, s = r - alpha v */
-  MBI_TRY(mbi_solve_step(solver, MBI_BICGSTAB_S));
-  if (separate) {
-    MBI_TRY(mbi_solve_apply(solver, MBI_BICG_R, MBI_BICG_S_HAT)); /* s^ = M^-1 s */
+  if (status == MERBIT_OK) {
+    status = mbi_bicgstab_multiply(solver, MBI_BICG_R, MBI_BICG_S_HAT, MBI_AT_W, MBI_BICG_R);
   }
-  /* t = A s^, t's and t't */
-  MBI_TRY(mbi_solve_product_sums(solver, MBI_BICG_S_HAT, MBI_AT_W, MBI_BICG_R));
-  /* 6 to 9: omega = t's / t't, x += alpha p^ + omega s^, r = s - omega t, rho, beta */
-  MBI_TRY(mbi_solve_step(solver, MBI_BICGSTAB_UPDATE_X_R));
-  /* 10: p = r + beta (p - omega v) */
-  return mbi_solve_step(solver, MBI_BICGSTAB_UPDATE_P);
+  if (status == MERBIT_OK) {
+    status = mbi_solve_step(solver, MBI_BICGSTAB_UPDATE_IN_BICGSTAB);
+  }
+  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_BICGSTAB_DIRECT_IN_BICGSTAB) : status;
 }
 
 MBI_INTERNAL const mbi_solve_method mbi_bicgstab_method = {
@@ -41621,32 +41532,30 @@ MBI_INTERNAL const mbi_solve_method mbi_bicgstab_method = {
     "solve/bicgstab/bicgstab.cu",
     mbi_bicgstab_steps,
     (int)(sizeof mbi_bicgstab_steps / sizeof mbi_bicgstab_steps[0]),
-    2,  /* sums of a product: shadow'v, or t's and t't */
-    10, /* restarts */
+    2,
+    10,
     mbi_bicgstab_layout,
     mbi_bicgstab_start,
     mbi_bicgstab_iterate,
     {"mbk_bicgstab_fused_s", "mbk_bicgstab_fused"}};
 
 /* ==== >>solve/gmres/gmres.c  solvers: GMRES =============================================== */
-/* GMRES with a preconditioner on the right: Saad, "Iterative Methods for Sparse Linear
- * Systems", 2nd ed. (2003), algorithm 9.5, whose line numbers the comments below give. Line 4
- * to 7 are classical Gram-Schmidt, twice. A restart needs no product: solve/gmres/arnoldi.cuh.
- */
-#define MBI_GMRES_RESTART 30       /* iterations of a cycle, by default */
-#define MBI_GMRES_RESTART_MOST 512 /* one thread computes the scalars of a cycle */
-#define MBI_BASIS_ALIGNED 32 /* vectors of a basis lie a multiple of so many elements apart */
+/* GMRES as a method of the engine: solve/gmres/arnoldi.cuh. An iteration is one more vector of
+ * the basis; cycles begin anew on the side that computes, without a product. */
+#define MBI_GMRES_RESTART 30       /* where the caller says nothing */
+#define MBI_GMRES_RESTART_MOST 512 /* for scalars of a cycle are computed by one thread */
+#define MBI_BASIS_ALIGNED 32       /* elements from one vector of a basis to the next */
 
 #define MBS_VECTOR double
 #define MBS_NAME(name, part) mbi_##name##part##_f64
 // Arnoldi's process: Saad, Schultz, "GMRES: A Generalized Minimal Residual Algorithm for
 // Solving Nonsymmetric Linear Systems" (1986); Saad, "Iterative Methods for Sparse Linear
-// Systems", 2nd ed. (2003), algorithms 6.9 and 9.5. Classical Gram-Schmidt, twice, in three
-// passes over the basis. The first computes h. The second subtracts h and computes the
-// correction of h. The third subtracts the correction and makes the new vector. w = A u lies in
-// MBI_AT_W. solve/gmres/arnoldi.cuh has the scalar part.
+// Systems", 2nd ed. (2003), algorithms 6.9 and 9.5. Classical Gram-Schmidt twice, in three
+// passes over the basis: the second pass subtracts what the first has found and finds what is
+// left, the third, which makes the new vector, subtracts that too. w = A u lies in MBI_AT_W.
+// solve/gmres/arnoldi.cuh has the scalar part.
 
-// Line 1 of algorithm 9.5: v_0 = w / ||w||, where w = b - A x
+// v_0 = w / ||w||, where w = b - A x
 MBS_BEFORE(arnoldi_start) {
   c->scalar[MBI_ARNOLDI_Q] = c->ww > 0 ? 1 / sqrt(c->ww) : c->ww;
   return 0;
@@ -41670,7 +41579,7 @@ MBS_AFTER(arnoldi_start) {
 }
 MBS_STEP(arnoldi_start, 1, 0, MBS_ALWAYS)
 
-// Line 5: h_k = v_k'w, and ||w||^2
+// h_k = v_k'w and ||w||^2
 MBS_WIDE_COUNT(arnoldi_project) {
   return (int)c->scalar[MBI_ARNOLDI_SIZE] + 1;
 }
@@ -41678,7 +41587,7 @@ MBS_WIDE_ELEMENT(arnoldi_project) {
   const int size = (int)c->scalar[MBI_ARNOLDI_SIZE];
   const double w = MBS_LOAD(MBI_AT_W);
   int k;
-  if (first == 0 && v->pre == MBI_PRE_SEPARATE) {
+  if (first == 0 && v->pre == MBI_PRE_APART) {
     MBS_BASIS(MBI_ARNOLDI_ZS, size - 1) = MBS_AT(MBI_ARNOLDI_Z)[i];
   }
   for (k = 0; k < MBI_WIDE_GROUP; k++) {
@@ -41699,11 +41608,11 @@ MBS_WIDE_AFTER(arnoldi_project) {
 }
 MBS_WIDE_STEP(arnoldi_project)
 
-// Lines 6 and 5 again: w -= sum of h_k v_k, then v_k'w and ||w||^2
-MBS_WIDE_COUNT(arnoldi_reproject) {
+// w -= sum of h_k v_k; what v_k'w still is, and ||w||^2
+MBS_WIDE_COUNT(arnoldi_again) {
   return (int)c->scalar[MBI_ARNOLDI_SIZE] + 1;
 }
-MBS_WIDE_ELEMENT(arnoldi_reproject) {
+MBS_WIDE_ELEMENT(arnoldi_again) {
   const int size = (int)c->scalar[MBI_ARNOLDI_SIZE];
   double w = MBS_LOAD(MBI_AT_W);
   int k;
@@ -41722,16 +41631,16 @@ MBS_WIDE_ELEMENT(arnoldi_reproject) {
     }
   }
 }
-MBS_WIDE_AFTER(arnoldi_reproject) {
+MBS_WIDE_AFTER(arnoldi_again) {
   if (v->lanczos) {
     mbi_lanczos_count(m, v, sums);
   } else {
     mbi_gmres_count(m, v, sums);
   }
 }
-MBS_WIDE_STEP(arnoldi_reproject)
+MBS_WIDE_STEP(arnoldi_again)
 
-// Line 8: the new vector. At the end of a cycle line 11: x += M^-1 V y.
+// The new vector; where a cycle ends, x += M^-1 V y.
 MBS_NOTHING_BEFORE(arnoldi_extend)
 MBS_ELEMENT(arnoldi_extend) {
   const int width = (int)c->scalar[MBI_ARNOLDI_WIDTH];
@@ -41742,7 +41651,7 @@ MBS_ELEMENT(arnoldi_extend) {
   (void)sums;
   if (close) {
     const double *y = mbi_small(v, MBI_SMALL_Y);
-    const int from = v->pre == MBI_PRE_SEPARATE ? MBI_ARNOLDI_ZS : MBI_ARNOLDI_V;
+    const int from = v->pre == MBI_PRE_APART ? MBI_ARNOLDI_ZS : MBI_ARNOLDI_V;
     double change = 0;
     for (k = 0; k < width; k++) {
       change += y[k] * (double)MBS_BASIS(from, k);
@@ -41757,19 +41666,19 @@ MBS_ELEMENT(arnoldi_extend) {
   MBS_STORE(MBI_ARNOLDI_U, v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * made : made);
 }
 MBS_NOTHING_AFTER(arnoldi_extend)
-MBS_STEP(arnoldi_extend, 0, 0, MBS_UNTIL_CLOSED)
+MBS_STEP(arnoldi_extend, 0, 0, MBS_LATE)
 #undef MBS_VECTOR
 #undef MBS_NAME
 #define MBS_VECTOR float
 #define MBS_NAME(name, part) mbi_##name##part##_f32
 // Arnoldi's process: Saad, Schultz, "GMRES: A Generalized Minimal Residual Algorithm for
 // Solving Nonsymmetric Linear Systems" (1986); Saad, "Iterative Methods for Sparse Linear
-// Systems", 2nd ed. (2003), algorithms 6.9 and 9.5. Classical Gram-Schmidt, twice, in three
-// passes over the basis. The first computes h. The second subtracts h and computes the
-// correction of h. The third subtracts the correction and makes the new vector. w = A u lies in
-// MBI_AT_W. solve/gmres/arnoldi.cuh has the scalar part.
+// Systems", 2nd ed. (2003), algorithms 6.9 and 9.5. Classical Gram-Schmidt twice, in three
+// passes over the basis: the second pass subtracts what the first has found and finds what is
+// left, the third, which makes the new vector, subtracts that too. w = A u lies in MBI_AT_W.
+// solve/gmres/arnoldi.cuh has the scalar part.
 
-// Line 1 of algorithm 9.5: v_0 = w / ||w||, where w = b - A x
+// v_0 = w / ||w||, where w = b - A x
 MBS_BEFORE(arnoldi_start) {
   c->scalar[MBI_ARNOLDI_Q] = c->ww > 0 ? 1 / sqrt(c->ww) : c->ww;
   return 0;
@@ -41793,7 +41702,7 @@ MBS_AFTER(arnoldi_start) {
 }
 MBS_STEP(arnoldi_start, 1, 0, MBS_ALWAYS)
 
-// Line 5: h_k = v_k'w, and ||w||^2
+// h_k = v_k'w and ||w||^2
 MBS_WIDE_COUNT(arnoldi_project) {
   return (int)c->scalar[MBI_ARNOLDI_SIZE] + 1;
 }
@@ -41801,7 +41710,7 @@ MBS_WIDE_ELEMENT(arnoldi_project) {
   const int size = (int)c->scalar[MBI_ARNOLDI_SIZE];
   const double w = MBS_LOAD(MBI_AT_W);
   int k;
-  if (first == 0 && v->pre == MBI_PRE_SEPARATE) {
+  if (first == 0 && v->pre == MBI_PRE_APART) {
     MBS_BASIS(MBI_ARNOLDI_ZS, size - 1) = MBS_AT(MBI_ARNOLDI_Z)[i];
   }
   for (k = 0; k < MBI_WIDE_GROUP; k++) {
@@ -41822,11 +41731,11 @@ MBS_WIDE_AFTER(arnoldi_project) {
 }
 MBS_WIDE_STEP(arnoldi_project)
 
-// Lines 6 and 5 again: w -= sum of h_k v_k, then v_k'w and ||w||^2
-MBS_WIDE_COUNT(arnoldi_reproject) {
+// w -= sum of h_k v_k; what v_k'w still is, and ||w||^2
+MBS_WIDE_COUNT(arnoldi_again) {
   return (int)c->scalar[MBI_ARNOLDI_SIZE] + 1;
 }
-MBS_WIDE_ELEMENT(arnoldi_reproject) {
+MBS_WIDE_ELEMENT(arnoldi_again) {
   const int size = (int)c->scalar[MBI_ARNOLDI_SIZE];
   double w = MBS_LOAD(MBI_AT_W);
   int k;
@@ -41845,16 +41754,16 @@ MBS_WIDE_ELEMENT(arnoldi_reproject) {
     }
   }
 }
-MBS_WIDE_AFTER(arnoldi_reproject) {
+MBS_WIDE_AFTER(arnoldi_again) {
   if (v->lanczos) {
     mbi_lanczos_count(m, v, sums);
   } else {
     mbi_gmres_count(m, v, sums);
   }
 }
-MBS_WIDE_STEP(arnoldi_reproject)
+MBS_WIDE_STEP(arnoldi_again)
 
-// Line 8: the new vector. At the end of a cycle line 11: x += M^-1 V y.
+// The new vector; where a cycle ends, x += M^-1 V y.
 MBS_NOTHING_BEFORE(arnoldi_extend)
 MBS_ELEMENT(arnoldi_extend) {
   const int width = (int)c->scalar[MBI_ARNOLDI_WIDTH];
@@ -41865,7 +41774,7 @@ MBS_ELEMENT(arnoldi_extend) {
   (void)sums;
   if (close) {
     const double *y = mbi_small(v, MBI_SMALL_Y);
-    const int from = v->pre == MBI_PRE_SEPARATE ? MBI_ARNOLDI_ZS : MBI_ARNOLDI_V;
+    const int from = v->pre == MBI_PRE_APART ? MBI_ARNOLDI_ZS : MBI_ARNOLDI_V;
     double change = 0;
     for (k = 0; k < width; k++) {
       change += y[k] * (double)MBS_BASIS(from, k);
@@ -41880,27 +41789,26 @@ MBS_ELEMENT(arnoldi_extend) {
   MBS_STORE(MBI_ARNOLDI_U, v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * made : made);
 }
 MBS_NOTHING_AFTER(arnoldi_extend)
-MBS_STEP(arnoldi_extend, 0, 0, MBS_UNTIL_CLOSED)
+MBS_STEP(arnoldi_extend, 0, 0, MBS_LATE)
 #undef MBS_VECTOR
 #undef MBS_NAME
 
-/* Indices in mbi_gmres_steps. */
-enum {
-  MBI_GMRES_RESIDUAL_STEP = 0,
-  MBI_GMRES_BLOCKS_STEP,
-  MBI_GMRES_START,
-  MBI_GMRES_PROJECT,
-  MBI_GMRES_REPROJECT,
-  MBI_GMRES_EXTEND
-};
 static const mbi_step mbi_gmres_steps[] = {
-    MBI_STEP(solve_residual),  MBI_STEP(solve_blocks),      MBI_STEP(arnoldi_start),
-    MBI_STEP(arnoldi_project), MBI_STEP(arnoldi_reproject), MBI_STEP(arnoldi_extend),
+    MBI_STEP(solve_residual_step),      MBI_STEP(solve_blocks),  MBI_STEP(arnoldi_start),
+    MBI_STEP(arnoldi_project), MBI_STEP(arnoldi_again), MBI_STEP(arnoldi_extend),
+};
+enum {
+  MBI_SOLVE_RESIDUAL_IN_GMRES = 0,
+  MBI_SOLVE_BLOCKS_IN_GMRES,
+  MBI_ARNOLDI_START_IN_GMRES,
+  MBI_ARNOLDI_PROJECT_IN_GMRES,
+  MBI_ARNOLDI_AGAIN_IN_GMRES,
+  MBI_ARNOLDI_EXTEND_IN_GMRES
 };
 
-/* Asks for a basis of `columns` + 1 vectors and for the small matrices of Arnoldi's process. */
+/* A basis of `columns` + 1 vectors and what its scalars need. */
 MBI_INTERNAL void mbi_arnoldi_layout(merbit_solver *solver, int columns) {
-  const int separate = mbi_solve_separate_preconditioner(solver);
+  const int apart = solver->v.pre == MBI_PRE_APART;
   const int64_t stride =
       (solver->n + MBI_BASIS_ALIGNED - 1) / MBI_BASIS_ALIGNED * MBI_BASIS_ALIGNED;
   const int64_t bytes = stride * (int64_t)mbi_type_size(solver->type);
@@ -41913,8 +41821,8 @@ MBI_INTERNAL void mbi_arnoldi_layout(merbit_solver *solver, int columns) {
   solver->alias[MBI_ARNOLDI_V] = MBI_SOLVE_OWN;
   solver->alias[MBI_ARNOLDI_U] = MBI_SOLVE_OWN;
   solver->alias[MBI_ARNOLDI_SMALL] = MBI_SOLVE_OWN;
-  solver->alias[MBI_ARNOLDI_Z] = separate ? MBI_SOLVE_OWN : MBI_SOLVE_NONE;
-  solver->alias[MBI_ARNOLDI_ZS] = separate ? MBI_SOLVE_OWN : MBI_SOLVE_NONE;
+  solver->alias[MBI_ARNOLDI_Z] = apart ? MBI_SOLVE_OWN : MBI_SOLVE_NONE;
+  solver->alias[MBI_ARNOLDI_ZS] = apart ? MBI_SOLVE_OWN : MBI_SOLVE_NONE;
 }
 
 static void mbi_gmres_layout(merbit_solver *solver) {
@@ -41922,26 +41830,26 @@ static void mbi_gmres_layout(merbit_solver *solver) {
   mbi_arnoldi_layout(solver, solver->n < wanted && solver->n > 0 ? (int)solver->n : wanted);
 }
 
-/* Line 1: v_1 = r / ||r||, where the convergence check has left r = b - A x in MBI_AT_W. */
 static merbit_status mbi_gmres_start(merbit_solver *solver) {
-  return mbi_solve_step(solver, MBI_GMRES_START);
+  return mbi_solve_step(solver, MBI_ARNOLDI_START_IN_GMRES);
 }
 
-/* One iteration: lines 3 to 8 of the algorithm, and at the end of a cycle lines 11 and 12.
- * w lies in MBI_AT_W. Without a preconditioner of its own step, u is M^-1 v_j already. */
 static merbit_status mbi_gmres_iterate(merbit_solver *solver) {
-  int z = MBI_ARNOLDI_U;
-  if (mbi_solve_separate_preconditioner(solver)) {
-    z = MBI_ARNOLDI_Z;
-    MBI_TRY(mbi_solve_apply(solver, MBI_ARNOLDI_U, z)); /* z = M^-1 v_j */
+  const int apart = solver->v.pre == MBI_PRE_APART;
+  merbit_status status =
+      apart ? mbi_solve_apply(solver, MBI_ARNOLDI_U, MBI_ARNOLDI_Z) : MERBIT_OK;
+  if (status == MERBIT_OK) {
+    status = mbi_solve_product(solver, apart ? MBI_ARNOLDI_Z : MBI_ARNOLDI_U, MBI_AT_W);
   }
-  MBI_TRY(mbi_solve_product(solver, z, MBI_AT_W));      /* 3: w = A z */
-  MBI_TRY(mbi_solve_step(solver, MBI_GMRES_PROJECT));   /* 5: h_ij = v_i'w for all i */
-  MBI_TRY(mbi_solve_step(solver, MBI_GMRES_REPROJECT)); /* 6: w -= sum of h_ij v_i; again 5 */
-  return mbi_solve_step(solver, MBI_GMRES_EXTEND); /* 8: v_j+1; at the end of a cycle 11: x */
+  if (status == MERBIT_OK) {
+    status = mbi_solve_step(solver, MBI_ARNOLDI_PROJECT_IN_GMRES);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_solve_step(solver, MBI_ARNOLDI_AGAIN_IN_GMRES);
+  }
+  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_ARNOLDI_EXTEND_IN_GMRES) : status;
 }
 
-/* Checks what only GMRES reads of a description. */
 MBI_INTERNAL merbit_status mbi_gmres_check(merbit_context *context,
                                            const merbit_solver_desc *desc) {
   if (desc->restart < 0 || desc->restart > MBI_GMRES_RESTART_MOST) {
@@ -41952,20 +41860,17 @@ MBI_INTERNAL merbit_status mbi_gmres_check(merbit_context *context,
   return MERBIT_OK;
 }
 
-/* Returns the number of restarts in this solve; 0 for other methods. */
+/* Of its cycles, in this solve. */
 MBI_INTERNAL int mbi_gmres_restarts(const merbit_solver *solver, const mbi_solve_state *state) {
   return solver->desc.method == MERBIT_SOLVER_GMRES ? (int)state->scalar[MBI_GMRES_RESTARTS]
                                                     : 0;
 }
 
-/* Returns whether a reason of GMRES ended the solve. */
 MBI_INTERNAL int mbi_gmres_ended(const mbi_solve_state *state) {
   return state->why == MBI_WHY_SINGULAR || state->why == MBI_WHY_STALLED;
 }
 
-/* Writes why GMRES ended, as a sentence. */
-MBI_INTERNAL void mbi_gmres_describe_stop(const mbi_solve_state *state, char *text,
-                                          size_t size) {
+MBI_INTERNAL void mbi_gmres_tell(const mbi_solve_state *state, char *text, size_t size) {
   if (state->why == MBI_WHY_SINGULAR) {
     (void)snprintf(text, size,
                    "A maps the %d vectors of iteration %d's basis into their own span, and no "
@@ -41984,8 +41889,8 @@ MBI_INTERNAL const mbi_solve_method mbi_gmres_method = {
     "solve/gmres/arnoldi.cu",
     mbi_gmres_steps,
     (int)(sizeof mbi_gmres_steps / sizeof mbi_gmres_steps[0]),
-    0, /* sums of a product */
-    0, /* restarts after a breakdown */
+    0,
+    0,
     mbi_gmres_layout,
     mbi_gmres_start,
     mbi_gmres_iterate,
@@ -42007,20 +41912,21 @@ MBI_INTERNAL const mbi_solve_method *mbi_solve_method_of(merbit_solver_method me
 }
 
 /* ==== >>solve/core/recorded.c  solvers: recorded iterations =============================== */
-/* Recorded graphs: iterations are captured once as a CUDA graph and replayed, so that the host
- * no longer pays for each launch. With conditional nodes (CUDA 12.4) the loop itself runs on
- * the GPU until the solver stops or the next convergence check is due. Otherwise the host
- * launches the graph as often as the round needs. Without graphs, kernels are launched one by
- * one. Recording takes as long as some iterations, so the first ones run while it goes on. */
+/* Iterations recorded once, as a CUDA graph, and replayed: launches then cost what the GPU
+ * needs for them, not what the host does. With conditional nodes (CUDA 12.4) the loop itself
+ * runs on the GPU, until the solver stops or the host wants to look; else the host launches as
+ * many graphs as it likes to have iterations. Where a driver does neither, single launches do.
+ * To record costs as much as some iterations take, so the first ones do not wait for it.
+ */
 #define MBI_CUDA_DRIVER_LOOPS 12040
-#define MBI_CAPTURE_RELAXED 2         /* CUstreamCaptureMode: other threads may make any call */
+#define MBI_CAPTURE_RELAXED 2 /* CUstreamCaptureMode: other threads may do as they like */
 #define MBI_GRAPH_NODE_CONDITIONAL 13 /* CUgraphNodeType */
 #define MBI_GRAPH_WHILE 1             /* CUgraphConditionalNodeType */
 #define MBI_GRAPH_ASSIGN_DEFAULT                                                               \
   1 /* CU_GRAPH_COND_ASSIGN_DEFAULT: at each launch of the graph */
 
-/* Creates the solver's stream, which is ordered with the default stream. On failure the solver
- * uses the default stream, and nothing is recorded. */
+/* A stream of its own, which waits for the default stream and the other way round. The default
+ * one, where that fails: then nothing is recorded. */
 MBI_INTERNAL void mbi_recorded_stream(merbit_solver *solver) {
   const mbi_driver *driver = &solver->context->device.driver;
   void *stream = NULL;
@@ -42044,19 +41950,18 @@ static int mbi_recorded_can_loop(const mbi_device *device) {
          driver->stream_begin_capture_to_graph != NULL;
 }
 
-/* Turns the driver's answer into a status. Leaves no message, because the caller falls back. */
+/* The driver's answer, as a status without a sentence: there is another way. */
 static merbit_status mbi_recorded_answer(merbit_solver *solver, mbi_curesult result) {
   return result == 0                                ? MERBIT_OK
          : mbi_device_bury(solver->context, result) ? MERBIT_DEVICE_LOST
                                                     : MERBIT_DEVICE_ERROR;
 }
 
-/* Returns how often one pass of the recorded loop calls method->iterate. */
-static int mbi_recorded_loop_calls(const merbit_solver *solver) {
-  return solver->gpu.loop_calls > 0 ? solver->gpu.loop_calls : MBI_RECORDED_LOOP;
+static int mbi_recorded_turn(const merbit_solver *solver) {
+  return solver->gpu.turn > 0 ? solver->gpu.turn : MBI_RECORDED_LOOP;
 }
 
-/* Enqueues iterations, each with its place in the sequence (gpu.place, gpu.followed). */
+/* Iterations that know of each other. */
 static merbit_status mbi_recorded_enqueue(merbit_solver *solver, int iterations) {
   merbit_status status = MERBIT_OK;
   int i;
@@ -42069,10 +41974,9 @@ static merbit_status mbi_recorded_enqueue(merbit_solver *solver, int iterations)
   return status;
 }
 
-/* Enqueues iterations to the stream, which is being captured. With `loop_handle` the node that
- * decides whether the loop goes on comes last. */
+/* To the graph that the stream is captured for. */
 static merbit_status mbi_recorded_record(merbit_solver *solver, int iterations,
-                                         void *loop_handle) {
+                                      void *loop_handle) {
   merbit_status status = mbi_recorded_enqueue(solver, iterations);
   if (status == MERBIT_OK && loop_handle != NULL) {
     void *arguments[2];
@@ -42087,7 +41991,7 @@ static merbit_status mbi_recorded_record(merbit_solver *solver, int iterations,
   return status;
 }
 
-/* Records the loop as a graph. The caller destroys *graph, after a failure too. */
+/* The loop as a graph that the caller destroys, after a failure too. */
 static merbit_status mbi_recorded_make_loop(merbit_solver *solver, void **graph) {
   merbit_context *context = solver->context;
   const mbi_driver *driver = &context->device.driver;
@@ -42124,8 +42028,8 @@ static merbit_status mbi_recorded_make_loop(merbit_solver *solver, void **graph)
   node.size = 1;
   node.context = context->device.cuda_context;
   if (status == MERBIT_OK) {
-    status = mbi_recorded_answer(solver,
-                                 driver->graph_add_node(&added, *graph, NULL, NULL, 0, &node));
+    status =
+        mbi_recorded_answer(solver, driver->graph_add_node(&added, *graph, NULL, NULL, 0, &node));
   }
   if (status == MERBIT_OK) {
     body = node.graphs[0]; /* the driver's */
@@ -42135,14 +42039,13 @@ static merbit_status mbi_recorded_make_loop(merbit_solver *solver, void **graph)
   }
   if (status == MERBIT_OK) {
     merbit_status end;
-    status = mbi_recorded_record(solver, mbi_recorded_loop_calls(solver), &handle);
+    status = mbi_recorded_record(solver, mbi_recorded_turn(solver), &handle);
     end = mbi_recorded_answer(solver, driver->stream_end_capture(solver->gpu.stream, &ended));
     status = status == MERBIT_OK ? end : status;
   }
   return status;
 }
 
-/* Records iterations as a graph that the host launches again and again. */
 static merbit_status mbi_recorded_make_plain(merbit_solver *solver, void **graph) {
   const mbi_driver *driver = &solver->context->device.driver;
   merbit_status end,
@@ -42159,7 +42062,6 @@ static merbit_status mbi_recorded_make_plain(merbit_solver *solver, void **graph
   return status == MERBIT_OK ? end : status;
 }
 
-/* Records a graph, with a loop or without, and makes it executable. */
 static merbit_status mbi_recorded_make(merbit_solver *solver, int loop) {
   const mbi_driver *driver = &solver->context->device.driver;
   void *graph = NULL, *executable = NULL;
@@ -42175,8 +42077,8 @@ static merbit_status mbi_recorded_make(merbit_solver *solver, int loop) {
   return status;
 }
 
-/* Releases the recorded graph. The next solve records again. */
-MBI_INTERNAL void mbi_recorded_release(merbit_solver *solver) {
+/* What was recorded: the next solve records again. */
+MBI_INTERNAL void mbi_recorded_forget(merbit_solver *solver) {
   merbit_context *context = solver->context;
   if (solver->gpu.graph != NULL) {
     (void)mbi_device_bury(context,
@@ -42188,8 +42090,8 @@ MBI_INTERNAL void mbi_recorded_release(merbit_solver *solver) {
   memset(&solver->gpu.loop_program, 0, sizeof solver->gpu.loop_program);
 }
 
-/* Records a loop, or a graph without one if the driver has no loops. */
-static merbit_status mbi_recorded_attempt(merbit_solver *solver) {
+/* A loop, or where there can be none a graph. */
+static merbit_status mbi_recorded_try(merbit_solver *solver) {
   merbit_context *context = solver->context;
   merbit_status status = MERBIT_NOT_SUPPORTED;
   if (mbi_recorded_can_loop(&context->device)) {
@@ -42197,36 +42099,35 @@ static merbit_status mbi_recorded_attempt(merbit_solver *solver) {
     solver->gpu.loops = status == MERBIT_OK;
   }
   if (status == MERBIT_OK || status == MERBIT_OUT_OF_MEMORY || mbi_device_lost(context) != 0) {
-    return status; /* without host memory the other way fails too */
+    return status; /* without memory of the host nothing will do */
   }
   return mbi_recorded_make(solver, 0);
 }
 
-/* Returns whether iterations still have to be recorded. */
+/* Whether iterations are to be recorded yet. */
 static int mbi_recorded_wanted(const merbit_solver *solver) {
   return mbi_solve_on_gpu(solver) && !solver->gpu.tried && solver->gpu.stream != NULL &&
          solver->inner == NULL && mbi_recorded_can_record(&solver->context->device.driver) &&
          solver->desc.preconditioner != MERBIT_PRECONDITIONER_CALLBACK;
 }
 
-/* Returns whether the recorded graph loops on the GPU; before recording, whether it should. */
+/* Whether they loop by themselves: before they are recorded, as far as anyone knows. */
 MBI_INTERNAL int mbi_recorded_loops(const merbit_solver *solver) {
   return solver->gpu.loops ||
          (mbi_recorded_wanted(solver) && mbi_recorded_can_loop(&solver->context->device));
 }
 
-/* Records the method's iterations. Fails only if memory or the device is lost: without a
- * recorded graph, iterations are launched one by one. */
+/* Record the method's iterations. Nothing recorded is no error, a dead device is. */
 static merbit_status mbi_recorded_create(merbit_solver *solver) {
   merbit_context *context = solver->context;
   merbit_status status;
-  mbi_recorded_release(solver); /* a failed attempt may have left parts */
-  status = mbi_recorded_attempt(solver);
+  mbi_recorded_forget(solver); /* what a failure has left */
+  status = mbi_recorded_try(solver);
   if (status != MERBIT_OK && status != MERBIT_OUT_OF_MEMORY && solver->gpu.fused_blocks > 0 &&
-      mbi_device_lost(context) == 0) { /* perhaps fused kernels cannot be recorded */
+      mbi_device_lost(context) == 0) { /* perhaps it is the sweeps that cannot be recorded */
     solver->gpu.fused_blocks = 0;
-    mbi_recorded_release(solver);
-    status = mbi_recorded_attempt(solver);
+    mbi_recorded_forget(solver);
+    status = mbi_recorded_try(solver);
   }
   if (status == MERBIT_OUT_OF_MEMORY) {
     return status;
@@ -42240,47 +42141,47 @@ static merbit_status mbi_recorded_create(merbit_solver *solver) {
   return mbi_device_alive(context);
 }
 
-/* Releases the recorded graph and the stream. */
 MBI_INTERNAL void mbi_recorded_destroy(merbit_solver *solver) {
   merbit_context *context = solver->context;
   const mbi_driver *driver = &context->device.driver;
-  mbi_recorded_release(solver);
+  mbi_recorded_forget(solver);
   if (solver->gpu.stream != NULL && solver->inner == NULL) {
     (void)mbi_device_bury(context, driver->stream_destroy(solver->gpu.stream));
   }
 }
 
-/* If the driver refuses a cooperative launch, restarts from the current x with separate
- * kernels. */
-static merbit_status mbi_recorded_restart_unfused(merbit_solver *solver, int iterations) {
+/* Sweeps that the driver refuses leave half an iteration: from its x on without them. */
+static merbit_status mbi_recorded_without_fused(merbit_solver *solver, int iterations) {
+  merbit_status status;
   mbi_error_clear(solver->context, solver->gpu.why, sizeof solver->gpu.why);
   mbi_log(solver->context, "a solver's steps are launched one by one: %s", solver->gpu.why);
   solver->gpu.why[0] = '\0';
   solver->gpu.fused_blocks = 0;
-  MBI_TRY(mbi_solve_residual(solver, 0));
-  MBI_TRY(solver->method->start(solver));
-  return mbi_recorded_enqueue(solver, iterations);
+  status = mbi_solve_residual(solver, 0);
+  if (status == MERBIT_OK) {
+    status = solver->method->start(solver);
+  }
+  return status == MERBIT_OK ? mbi_recorded_enqueue(solver, iterations) : status;
 }
 
-/* Launches the first iterations one by one and records a graph while the GPU runs them. Takes
- * them from *span. */
+/* The first are launched one by one, and recorded while the GPU works on them. */
 static merbit_status mbi_recorded_begin(merbit_solver *solver, int *span) {
-  const int first = mbi_recorded_loop_calls(solver);
-  merbit_status status = mbi_recorded_enqueue(solver, first);
+  const int turn = mbi_recorded_turn(solver);
+  merbit_status status = mbi_recorded_enqueue(solver, turn);
   if (status != MERBIT_OK && status != MERBIT_OUT_OF_MEMORY && solver->gpu.fused_blocks > 0 &&
       mbi_device_lost(solver->context) == 0) {
-    status = mbi_recorded_restart_unfused(solver, first);
+    status = mbi_recorded_without_fused(solver, turn);
   }
-  MBI_TRY(status);
-  MBI_TRY(mbi_recorded_create(solver));
-  if (!solver->gpu.loops && *span > MBI_SOLVE_ROUND_FIRST) { /* which was meant for a loop */
-    *span = MBI_SOLVE_ROUND_FIRST;
+  if (status == MERBIT_OK) {
+    status = mbi_recorded_create(solver);
   }
-  *span -= first;
-  return MERBIT_OK;
+  if (!solver->gpu.loops && *span > MBI_SOLVE_SPAN) { /* which was meant for a loop */
+    *span = MBI_SOLVE_SPAN;
+  }
+  *span -= turn;
+  return status;
 }
 
-/* Launches the recorded graph for `span` iterations. */
 static merbit_status mbi_recorded_launch(merbit_solver *solver, int span) {
   merbit_context *context = solver->context;
   merbit_status status = MERBIT_OK;
@@ -42296,20 +42197,17 @@ static merbit_status mbi_recorded_launch(merbit_solver *solver, int span) {
   return status;
 }
 
-/* Enqueues a round of iterations on the GPU, where it ends at state.check_at or when the solver
- * stops. On the CPU runs them. */
+/* Enqueue iterations up to state.look, or until the solver stops; on the CPU take them. */
 MBI_INTERNAL merbit_status mbi_recorded_run(merbit_solver *solver, int span) {
   const double start = mbi_seconds();
-  merbit_status status =
-      mbi_recorded_wanted(solver) ? mbi_recorded_begin(solver, &span) : MERBIT_OK;
+  merbit_status status = mbi_recorded_wanted(solver) ? mbi_recorded_begin(solver, &span) : MERBIT_OK;
   int i;
   if (status == MERBIT_OK && solver->gpu.graph != NULL) {
     return mbi_recorded_launch(solver, span);
   }
   for (i = 0; i < span && status == MERBIT_OK; i++) {
-    if (!mbi_solve_on_gpu(solver) &&
-        (solver->memory->state.stop != MBI_SOLVE_RUNNING ||
-         (i > 0 && mbi_seconds() - start > MBI_SOLVE_ROUND_SECONDS))) {
+    if (!mbi_solve_on_gpu(solver) && (solver->memory->state.stop != MBI_SOLVE_RUNNING ||
+                                      (i > 0 && mbi_seconds() - start > MBI_SOLVE_BATCH))) {
       break;
     }
     status = solver->method->iterate(solver);
@@ -42318,16 +42216,12 @@ MBI_INTERNAL merbit_status mbi_recorded_run(merbit_solver *solver, int span) {
 }
 
 /* ==== >>solve/core/convergence.c  solvers: batches, convergence checks, how they end ====== */
-/* The loop of every solver. Iterations run in rounds. After each round comes a convergence
- * check: the host reads the state, calls the progress callback and decides how to go on. */
-#define MBI_SOLVE_LATENCY                                                                      \
-  1e-5                          /* seconds of an iteration that are not spent in its products  \
-                                 */
-#define MBI_SOLVE_TIGHTENINGS 6 /* of the goal, before the recurrence is restarted */
+/* The loop of every solver: batches of iterations, and between them a look, at which the host
+ * learns how far it is, tells the caller, and decides how to go on. */
+#define MBI_SOLVE_LATENCY 1e-5 /* seconds that an iteration takes beside its products */
+#define MBI_SOLVE_TIGHTENINGS 6
 
-/* Returns the state as the last convergence check found it. */
-
-MBI_INTERNAL const mbi_solve_memory *mbi_solve_checked(const merbit_solver *solver) {
+MBI_INTERNAL const mbi_solve_memory *mbi_solve_seen(const merbit_solver *solver) {
   return mbi_solve_on_gpu(solver) ? &solver->seen : solver->memory;
 }
 
@@ -42336,59 +42230,57 @@ MBI_INTERNAL double mbi_solve_ratio(const mbi_solve_state *state, double square)
   return state->bb > 0 ? sqrt(square) / sqrt(state->bb) : 0;
 }
 
-/* Copies the residuals of the last round to the history. */
 static void mbi_solve_note_history(merbit_solver *solver) {
-  const mbi_solve_memory *seen = mbi_solve_checked(solver);
+  const mbi_solve_memory *seen = mbi_solve_seen(solver);
   const int last = seen->state.iterations;
-  int k = solver->history_count + 1;
+  int k = solver->history_known + 1;
   k = k > last - (MBI_SOLVE_RING - 1) ? k : last - (MBI_SOLVE_RING - 1);
   for (; k <= last && k < solver->history_size; k++) {
     solver->history[k] = mbi_solve_ratio(&seen->state, seen->ring[k % MBI_SOLVE_RING]);
   }
-  solver->history_count = last;
+  solver->history_known = last;
 }
 
-/* The convergence check: computes b - A x and reads the state. On the GPU b - A x is enqueued
- * with every round. The CPU computes it only after the recurrence has stopped. */
-static merbit_status mbi_solve_check_convergence(merbit_solver *solver) {
+/* On the GPU b - A x was enqueued behind the batch; on the CPU it is only wanted at an end. */
+static merbit_status mbi_solve_residual_step(merbit_solver *solver) {
+  merbit_status status;
   if (mbi_solve_on_gpu(solver)) {
+    status = mbi_solve_residual(solver, 0);
     solver->synchronizations++;
-    MBI_TRY(mbi_solve_residual(solver, 0));
-    MBI_TRY(mbi_solve_download(solver, &solver->seen, solver->memory, sizeof solver->seen));
-  } else if (solver->memory->state.stop != MBI_SOLVE_RUNNING) {
-    MBI_TRY(mbi_solve_residual(solver, 0));
+    if (status == MERBIT_OK) {
+      status = mbi_solve_download(solver, &solver->seen, solver->memory, sizeof solver->seen);
+    }
+  } else {
+    status = solver->memory->state.stop != MBI_SOLVE_RUNNING ? mbi_solve_residual(solver, 0)
+                                                             : MERBIT_OK;
   }
-  if (!mbi_scale_rhs_needed(solver, &mbi_solve_checked(solver)->state)) {
+  if (status == MERBIT_OK && !mbi_scale_far_rhs(solver, &mbi_solve_seen(solver)->state)) {
     mbi_solve_note_history(solver);
   }
-  return MERBIT_OK;
+  return status;
 }
 
-/* Returns the number of iterations of the next round, after `done` took `seconds`. */
-MBI_INTERNAL int mbi_solve_next_round(int done, double seconds) {
+/* Iterations for the next batch, after `done` in `seconds`. */
+MBI_INTERNAL int mbi_solve_next_span(int done, double seconds) {
   const int most = MBI_SOLVE_RING - MBI_RECORDED_PLAIN; /* recorded ones overshoot */
-  const double span = seconds > 0 ? done * (MBI_SOLVE_ROUND_SECONDS / seconds) : most;
-  return span >= most                    ? most
-         : span <= MBI_SOLVE_ROUND_LEAST ? MBI_SOLVE_ROUND_LEAST
-                                         : (int)span;
+  const double span = seconds > 0 ? done * (MBI_SOLVE_BATCH / seconds) : most;
+  return span >= most ? most : span <= MBI_SOLVE_LEAST ? MBI_SOLVE_LEAST : (int)span;
 }
 
-/* Returns the number of iterations of the first round. Their time is estimated from the bytes
- * that a product reads at least, and the round takes half the time of later ones. The number is
- * smaller if there is a progress callback, and least if the recorded graph does not loop. */
-static int mbi_solve_first_round(const merbit_solver *solver) {
+/* For the first, of which nothing is known but what its products read at least: half the time
+ * of others. Few where somebody watches, or the host launches graph after graph. */
+static int mbi_solve_first_span(const merbit_solver *solver) {
   const double least =
       MBI_SOLVE_LATENCY + (double)solver->plan->stream_bytes * MBI_CHOOSE_STREAM;
-  return !mbi_recorded_loops(solver)     ? MBI_SOLVE_ROUND_FIRST
-         : solver->desc.progress != NULL ? 2 * MBI_SOLVE_ROUND_FIRST
-                                         : mbi_solve_next_round(1, 2 * least);
+  return !mbi_recorded_loops(solver)        ? MBI_SOLVE_SPAN
+         : solver->desc.progress != NULL ? 2 * MBI_SOLVE_SPAN
+                                         : mbi_solve_next_span(1, 2 * least);
 }
 
-/* The recurrence has reached its goal, but b - A x has not. If the two residuals still agree,
- * the recurrence goes on to a lower goal. Otherwise only rounding errors are left of it, and it
- * is restarted from b - A x, as long as restarts help. Returns as mbi_solve_decide. */
-static int mbi_solve_check_candidate(merbit_solver *solver, const mbi_solve_state *state,
-                                     int *how) {
+/* The recurrence has come to its goal, but b - A x is not there. While the two residuals agree,
+ * a lower goal for the recurrence will do; else rounding errors are what is left of it, and it
+ * begins again from b - A x: for as long as that helps. */
+static int mbi_solve_not_there(merbit_solver *solver, const mbi_solve_state *state, int *how) {
   const double wanted = solver->desc.tolerance * sqrt(state->bb), found = sqrt(state->ww);
   if (state->ww <= 4 * state->rr && solver->tightenings < MBI_SOLVE_TIGHTENINGS) {
     solver->tightenings++;
@@ -42403,10 +42295,10 @@ static int mbi_solve_check_candidate(merbit_solver *solver, const mbi_solve_stat
   return MBI_SOLVE_ON;
 }
 
-/* Returns the merbit_stop, or MBI_SOLVE_ON if the solve goes on. Then *how is the MBI_OPEN of
- * the next round, where MBI_OPEN_BEGIN means a restart. */
+/* A merbit_stop, or MBI_SOLVE_ON and in *how the MBI_OPEN by which it goes on; BEGIN means
+ * a restart here. */
 static int mbi_solve_decide(merbit_solver *solver, int *how) {
-  const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
+  const mbi_solve_state *state = &mbi_solve_seen(solver)->state;
   const int stop = state->stop;
   const double goal = solver->desc.tolerance * solver->desc.tolerance * state->bb;
   *how = MBI_OPEN_GO_ON;
@@ -42420,7 +42312,7 @@ static int mbi_solve_decide(merbit_solver *solver, int *how) {
     return MERBIT_STOP_CONVERGED;
   }
   if (stop == MBI_SOLVE_CANDIDATE && state->iterations < state->cap) {
-    return mbi_solve_check_candidate(solver, state, how);
+    return mbi_solve_not_there(solver, state, how);
   }
   if (stop == MBI_SOLVE_BREAKDOWN && state->ww - state->ww == 0 &&
       solver->breakdowns < solver->method->restarts && state->iterations > solver->restarted) {
@@ -42431,27 +42323,27 @@ static int mbi_solve_decide(merbit_solver *solver, int *how) {
   return stop == MBI_SOLVE_CANDIDATE ? MERBIT_STOP_CAP : stop;
 }
 
-/* Prepares the next round, of `span` iterations; restarts the recurrence first if `how` says
- * so. */
-static merbit_status mbi_solve_begin_round(merbit_solver *solver, int how, int span) {
-  const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
+/* Enqueue what comes before the next batch. */
+static merbit_status mbi_solve_go_on(merbit_solver *solver, int how, int span) {
+  const mbi_solve_state *state = &mbi_solve_seen(solver)->state;
+  merbit_status status;
   if (how != MBI_OPEN_BEGIN) {
-    return mbi_solve_prepare_round(solver, how, span);
+    return mbi_solve_prepare_batch(solver, how, span);
   }
   solver->restarts++;
   solver->restarted = state->iterations;
   solver->worst = state->ww;
   solver->tightenings = 0;
   solver->shrink = 1;
-  MBI_TRY(mbi_solve_prepare_round(solver, MBI_OPEN_GO_ON, span));
-  return solver->method->start(solver);
+  status = mbi_solve_prepare_batch(solver, MBI_OPEN_GO_ON, span);
+  return status == MERBIT_OK ? solver->method->start(solver) : status;
 }
 
-/* Clears what belongs to one solve. */
+/* Before a solve. */
 MBI_INTERNAL void mbi_solver_reset(merbit_solver *solver, double *history, int history_size) {
   solver->history = history;
   solver->history_size = history != NULL ? history_size : 0;
-  solver->history_count = -1;
+  solver->history_known = -1;
   solver->restarts = solver->synchronizations = 0;
   solver->breakdowns = solver->tightenings = solver->restarted = 0;
   solver->shrink = 1;
@@ -42459,28 +42351,37 @@ MBI_INTERNAL void mbi_solver_reset(merbit_solver *solver, double *history, int h
   solver->started = mbi_seconds();
 }
 
-/* Iterates until the solve ends and sets *stop to the reason, a merbit_stop. b and x are in
- * place; `x_zero` says that x is zero. */
+/* From the vectors in place to the end, the reason of which is in *stop. */
 MBI_INTERNAL merbit_status mbi_solve_loop(merbit_solver *solver, int x_zero, int *stop) {
   double before = mbi_seconds();
-  int span = mbi_solve_first_round(solver), how;
+  int span = mbi_solve_first_span(solver), how;
+  merbit_status status;
   *stop = MBI_SOLVE_ON;
-  MBI_TRY(mbi_solve_prepare_round(solver, MBI_OPEN_BEGIN, span));
-  MBI_TRY(mbi_solve_residual(solver, x_zero));
-  MBI_TRY(solver->method->start(solver));
-  while (*stop == MBI_SOLVE_ON) {
-    const int done = solver->history_count > 0 ? solver->history_count : 0;
+  status = mbi_solve_prepare_batch(solver, MBI_OPEN_BEGIN, span);
+  if (status == MERBIT_OK) {
+    status = mbi_solve_residual(solver, x_zero);
+  }
+  if (status == MERBIT_OK) {
+    status = solver->method->start(solver);
+  }
+  while (status == MERBIT_OK && *stop == MBI_SOLVE_ON) {
+    const int known = solver->history_known;
     const mbi_solve_state *state;
     double now;
-    MBI_TRY(mbi_recorded_run(solver, span));
-    MBI_TRY(mbi_solve_check_convergence(solver));
-    state = &mbi_solve_checked(solver)->state;
-    if (mbi_scale_rhs_needed(solver, state)) {
-      *stop = MBI_SOLVE_SCALE_RHS;
+    status = mbi_recorded_run(solver, span);
+    if (status == MERBIT_OK) {
+      status = mbi_solve_residual_step(solver);
+    }
+    if (status != MERBIT_OK) {
+      break;
+    }
+    state = &mbi_solve_seen(solver)->state;
+    if (mbi_scale_far_rhs(solver, state)) {
+      *stop = MBI_SOLVE_FAR;
       break;
     }
     now = mbi_seconds();
-    span = mbi_solve_next_round(state->iterations - done, now - before);
+    span = mbi_solve_next_span(state->iterations - (known > 0 ? known : 0), now - before);
     before = now;
     *stop = mbi_solve_decide(solver, &how);
     if (solver->desc.progress != NULL &&
@@ -42489,19 +42390,18 @@ MBI_INTERNAL merbit_status mbi_solve_loop(merbit_solver *solver, int x_zero, int
         *stop == MBI_SOLVE_ON) {
       *stop = MERBIT_STOP_CANCELLED;
     } else if (*stop == MBI_SOLVE_ON) {
-      MBI_TRY(mbi_solve_begin_round(solver, how, span));
+      status = mbi_solve_go_on(solver, how, span);
     }
   }
-  return *stop == MERBIT_STOP_CANCELLED && !mbi_solve_on_gpu(solver)
-             ? mbi_solve_residual(solver, 0)
-             : MERBIT_OK;
+  if (status == MERBIT_OK && *stop == MERBIT_STOP_CANCELLED && !mbi_solve_on_gpu(solver)) {
+    status = mbi_solve_residual(solver, 0);
+  }
+  return status;
 }
 
 /* ---- Why it ended, in words -------------------------------------------------------------- */
 
-/* Writes which number broke the recurrence down. */
-static void mbi_solve_describe_breakdown(const mbi_solve_state *state, char *text,
-                                         size_t size) {
+static void mbi_solve_tell_breakdown(const mbi_solve_state *state, char *text, size_t size) {
   const int at = state->iterations + 1;
   switch (state->why) {
   case MBI_WHY_CURVATURE:
@@ -42531,15 +42431,13 @@ static void mbi_solve_describe_breakdown(const mbi_solve_state *state, char *tex
   }
 }
 
-/* Writes why the solve ended, as a sentence. */
-MBI_INTERNAL void mbi_solve_describe_stop(const merbit_solver *solver,
-                                          const merbit_solver_result *result, char *text,
-                                          size_t size) {
-  const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
+MBI_INTERNAL void mbi_solve_tell(const merbit_solver *solver,
+                                 const merbit_solver_result *result, char *text, size_t size) {
+  const mbi_solve_state *state = &mbi_solve_seen(solver)->state;
   char broken[240] = "";
   if (mbi_gmres_ended(state) &&
       (result->stop == MERBIT_STOP_STAGNATED || result->stop == MERBIT_STOP_BREAKDOWN)) {
-    mbi_gmres_describe_stop(state, text, size);
+    mbi_gmres_tell(state, text, size);
     return;
   }
   switch (result->stop) {
@@ -42575,13 +42473,13 @@ MBI_INTERNAL void mbi_solve_describe_stop(const merbit_solver *solver,
                    solver->type == MERBIT_F32 ? "f32" : "f64");
     return;
   case MERBIT_STOP_BREAKDOWN:
-    state = &mbi_solve_checked(solver->inner != NULL ? solver->inner : solver)->state;
-    mbi_solve_describe_breakdown(state, broken, sizeof broken);
+    state = &mbi_solve_seen(solver->inner != NULL ? solver->inner : solver)->state;
+    mbi_solve_tell_breakdown(state, broken, sizeof broken);
     (void)snprintf(text, size, "%s%s", broken,
                    result->restarts > 0 ? "; restarts did not help" : "");
     return;
   default:
-    if (mbi_scale_x_out_of_range(solver, state->x_most)) {
+    if (mbi_scale_far_x(solver, state->x_most)) {
       (void)snprintf(text, size,
                      "x has entries near 2^%d, which %s does not hold: scale A or b",
                      ilogb(state->x_most) + mbi_scale_of_x(solver),
@@ -42598,20 +42496,21 @@ MBI_INTERNAL void mbi_solve_describe_stop(const merbit_solver *solver,
 }
 
 /* ==== >>solve/core/refine.c  solvers: corrections in f32 ================================== */
-/* Iterative refinement: residuals are computed in f64, and a solver of the same method in f32,
- * whose products and vectors move half the bytes, finds the corrections. */
+/* Refinement: residuals in f64, corrections by a solver of the same method in f32, whose
+ * products and vectors move half the bytes. */
 #define MBI_REFINE_TOLERANCE                                                                   \
-  1e-4 /* of a correction: f32 reaches it unless A is very ill-conditioned */
+  1e-4 /* of a correction: f32 gets there for all but wild matrices */
 
 #define MBS_VECTOR double
 #define MBS_NAME(name, part) mbi_##name##part##_f64
 // Iterative refinement: Wilkinson, "Rounding Errors in Algebraic Processes" (1963). Residuals
-// are computed in f64. A solver in f32 finds the corrections; its b and x are the slots below.
+// are taken in the solver's type, corrections found by a solver in f32, whose vectors these
+// are.
 
 #define MBI_REFINE_B 4
 #define MBI_REFINE_X 5
 
-// b' = (b - A x) / ||b - A x||, which f32 can hold
+// b' = (b - A x) / ||b - A x||, so that f32 has room for it
 MBS_BEFORE(refine_down) {
   c->scalar[0] = sqrt(c->ww);
   return 0;
@@ -42640,12 +42539,13 @@ MBS_STEP(refine_up, 0, 0, MBS_ALWAYS)
 #define MBS_VECTOR float
 #define MBS_NAME(name, part) mbi_##name##part##_f32
 // Iterative refinement: Wilkinson, "Rounding Errors in Algebraic Processes" (1963). Residuals
-// are computed in f64. A solver in f32 finds the corrections; its b and x are the slots below.
+// are taken in the solver's type, corrections found by a solver in f32, whose vectors these
+// are.
 
 #define MBI_REFINE_B 4
 #define MBI_REFINE_X 5
 
-// b' = (b - A x) / ||b - A x||, which f32 can hold
+// b' = (b - A x) / ||b - A x||, so that f32 has room for it
 MBS_BEFORE(refine_down) {
   c->scalar[0] = sqrt(c->ww);
   return 0;
@@ -42673,24 +42573,32 @@ MBS_STEP(refine_up, 0, 0, MBS_ALWAYS)
 #undef MBS_NAME
 
 static const mbi_step mbi_refine_steps[] = {
-    MBI_STEP(solve_residual),
+    MBI_STEP(solve_residual_step),
     MBI_STEP(solve_blocks),
     MBI_STEP(refine_down),
     MBI_STEP(refine_up),
 };
-enum { MBI_REFINE_RESIDUAL_STEP = 0, MBI_REFINE_BLOCKS_STEP, MBI_REFINE_DOWN, MBI_REFINE_UP };
+enum {
+  MBI_SOLVE_RESIDUAL_IN_REFINE = 0,
+  MBI_SOLVE_BLOCKS_IN_REFINE,
+  MBI_REFINE_DOWN_IN_REFINE,
+  MBI_REFINE_UP_IN_REFINE
+};
 
-/* Rounds values in host memory to f32, into solver->single_values. */
+/* The values of a host view in f32, in host memory. */
 static merbit_status mbi_refine_round_host(merbit_solver *solver, const void *values) {
   const double *from = (const double *)values;
   const int64_t count = mbi_view_values(&solver->view);
+  void *memory = solver->single_values;
+  merbit_status status = MERBIT_OK;
   int64_t k;
-  if (solver->single_values == NULL) {
-    MBI_TRY(mbi_allocate_array(solver->context, count, sizeof(float), "values in f32",
-                               &solver->single_values));
+  if (memory == NULL) {
+    status =
+        mbi_allocate_array(solver->context, count, sizeof(float), "values in f32", &memory);
+    solver->single_values = memory;
   }
-  for (k = 0; k < count; k++) {
-    ((float *)solver->single_values)[k] = (float)from[k];
+  for (k = 0; k < count && status == MERBIT_OK; k++) {
+    ((float *)memory)[k] = (float)from[k];
     if (fabs(from[k]) > FLT_MAX) {
       return mbi_fail(solver->context, MERBIT_NOT_SUPPORTED,
                       "values[%" PRId64
@@ -42698,11 +42606,11 @@ static merbit_status mbi_refine_round_host(merbit_solver *solver, const void *va
                       k, from[k]);
     }
   }
-  return MERBIT_OK;
+  return status;
 }
 
-/* Rounds values in GPU memory to f32, into solver->single_there. The CUDA context must be
- * current. A value that f32 does not hold becomes infinite, which mbi_refine_holds finds. */
+/* Values in GPU memory in f32, there; in an entered context. What f32 does not hold becomes
+ * infinite: mbi_refine_holds. */
 static merbit_status mbi_refine_round_there(merbit_solver *solver, mbi_devptr values) {
   merbit_context *context = solver->context;
   const merbit_view *view = &solver->view;
@@ -42710,13 +42618,18 @@ static merbit_status mbi_refine_round_there(merbit_solver *solver, mbi_devptr va
   uint32_t wide = 1, half = 0;
   void *kernel = NULL, *arguments[5];
   mbi_program program;
-  merbit_status status;
+  merbit_status status = MERBIT_OK;
   if (solver->single_there == 0) {
-    MBI_TRY(mbi_device_allocate(context, count * sizeof(float), "values in f32",
-                                &solver->single_there));
+    status = mbi_device_allocate(context, count * sizeof(float), "values in f32",
+                                 &solver->single_there);
   }
-  MBI_TRY(
-      mbi_arrays_program(context, view->offset_type, view->index_type, view->base, &program));
+  if (status == MERBIT_OK) {
+    status =
+        mbi_arrays_program(context, view->offset_type, view->index_type, view->base, &program);
+  }
+  if (status != MERBIT_OK) {
+    return status;
+  }
   arguments[0] = &values;
   arguments[1] = &count;
   arguments[2] = &wide;
@@ -42734,8 +42647,8 @@ static merbit_status mbi_refine_round_there(merbit_solver *solver, mbi_devptr va
   return status;
 }
 
-/* Rounds the values to f32. `memory` says where they are; DEFAULT means where the matrix is.
- * *rounded points to the solver's own array there, and is NULL for a pattern. */
+/* The values, where `memory` says they are (DEFAULT: where the matrix is), in f32; *rounded
+ * stays NULL for a pattern. */
 MBI_INTERNAL merbit_status mbi_refine_round(merbit_solver *solver, const void *values,
                                             merbit_memory memory, const void **rounded) {
   const int there =
@@ -42760,7 +42673,7 @@ MBI_INTERNAL merbit_status mbi_refine_round(merbit_solver *solver, const void *v
   return status;
 }
 
-/* Fails if f32 does not hold a value that the GPU has rounded: then the norm is not finite. */
+/* Whether f32 has room for the values that the GPU has rounded. */
 MBI_INTERNAL merbit_status mbi_refine_holds(merbit_solver *solver) {
   const double norm = solver->inner->norm;
   return norm - norm == 0 ? MERBIT_OK
@@ -42769,7 +42682,7 @@ MBI_INTERNAL merbit_status mbi_refine_holds(merbit_solver *solver) {
                                      "is not finite; set solver_desc.refine to 0");
 }
 
-/* Sets the matrix and the description of the solver of corrections, on the side of `solver`. */
+/* Sets what the solver of corrections is made from, on the side of `solver`. */
 MBI_INTERNAL merbit_status mbi_refine_describe(merbit_solver *solver, merbit_view *view,
                                                merbit_solver_desc *desc) {
   *desc = solver->desc;
@@ -42783,26 +42696,24 @@ MBI_INTERNAL merbit_status mbi_refine_describe(merbit_solver *solver, merbit_vie
   return mbi_refine_round(solver, solver->view.values, view->memory, &view->values);
 }
 
-/* Lets the steps of refinement reach b and x of the solver of corrections. */
 static void mbi_refine_layout(merbit_solver *solver) {
   solver->v.at[MBI_REFINE_B] = solver->inner->v.at[MBI_AT_B];
   solver->v.at[MBI_REFINE_X] = solver->inner->v.at[MBI_AT_X];
 }
 
-/* Computes b - A x and reads the state: the convergence check. */
+/* b - A x, and what the host wants to know of it. */
 static merbit_status mbi_refine_residual(merbit_solver *solver, int x_zero) {
-  MBI_TRY(mbi_solve_residual(solver, x_zero));
-  if (!mbi_solve_on_gpu(solver)) {
-    return MERBIT_OK;
+  const merbit_status status = mbi_solve_residual(solver, x_zero);
+  if (status != MERBIT_OK || !mbi_solve_on_gpu(solver)) {
+    return status;
   }
   solver->synchronizations++;
   return mbi_solve_download(solver, &solver->seen, solver->memory, sizeof solver->seen);
 }
 
-/* Returns the merbit_stop, or MBI_SOLVE_ON if another correction follows. `last` is ||b - A
- * x||^2 before the last correction, or 0. */
+/* As mbi_solve_decide; `last`: ||b - A x||^2 before the last correction, or 0. */
 static int mbi_refine_decide(merbit_solver *solver, double last) {
-  const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
+  const mbi_solve_state *state = &mbi_solve_seen(solver)->state;
   const double goal = solver->desc.tolerance * solver->desc.tolerance * state->bb;
   if (!(state->ww - state->ww == 0) || !(state->bb - state->bb == 0)) {
     return MERBIT_STOP_NOT_FINITE;
@@ -42817,23 +42728,30 @@ static int mbi_refine_decide(merbit_solver *solver, double last) {
                                                                  : MBI_SOLVE_ON;
 }
 
-/* Finds and adds one correction of x. If none can be found, sets *stop. */
+/* One correction of x; *stop where there can be none. */
 static merbit_status mbi_refine_correct(merbit_solver *solver, int *stop) {
   merbit_solver *inner = solver->inner;
-  const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
+  const mbi_solve_state *state = &mbi_solve_seen(solver)->state;
   const double ratio = mbi_solve_ratio(state, state->ww);
   const double left = 0.5 * solver->desc.tolerance / ratio;
   const int first = solver->inner_iterations;
-  const int entries = solver->history_size > first ? solver->history_size - first : 0;
+  const int room = solver->history_size > first ? solver->history_size - first : 0;
   int ended = MBI_SOLVE_ON, done, k;
-  MBI_TRY(mbi_solve_step(solver, MBI_REFINE_DOWN));
-  mbi_solver_reset(inner, entries > 0 ? solver->history + first : NULL, entries);
+  merbit_status status = mbi_solve_step(solver, MBI_REFINE_DOWN_IN_REFINE);
+  mbi_solver_reset(inner, room > 0 ? solver->history + first : NULL, room);
   inner->desc.tolerance = left > MBI_REFINE_TOLERANCE ? left : MBI_REFINE_TOLERANCE;
   inner->desc.max_iterations = solver->desc.max_iterations - first;
-  MBI_TRY(mbi_solve_zero(inner, inner->v.at[MBI_AT_X], mbi_solve_bytes(inner)));
-  MBI_TRY(mbi_solve_loop(inner, 1, &ended));
-  done = mbi_solve_checked(inner)->state.iterations;
-  for (k = 0; k <= done && k < entries; k++) {
+  if (status == MERBIT_OK) {
+    status = mbi_solve_zero(inner, inner->v.at[MBI_AT_X], mbi_solve_bytes(inner));
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_solve_loop(inner, 1, &ended);
+  }
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  done = mbi_solve_seen(inner)->state.iterations;
+  for (k = 0; k <= done && k < room; k++) {
     solver->history[first + k] *= ratio;
   }
   solver->inner_iterations += done;
@@ -42842,22 +42760,24 @@ static merbit_status mbi_refine_correct(merbit_solver *solver, int *stop) {
     *stop = ended;
     return MERBIT_OK;
   }
-  return mbi_solve_step(solver, MBI_REFINE_UP);
+  return mbi_solve_step(solver, MBI_REFINE_UP_IN_REFINE);
 }
 
-/* Corrects x until the solve ends and sets *stop, as mbi_solve_loop does. */
+/* mbi_solve_loop for a solver that refines. */
 MBI_INTERNAL merbit_status mbi_refine_loop(merbit_solver *solver, int x_zero, int *stop) {
   const merbit_solver_desc *desc = &solver->desc;
   double last = 0;
+  merbit_status status = mbi_solve_prepare_batch(solver, MBI_OPEN_BEGIN, 0);
   solver->inner_iterations = 0;
   *stop = MBI_SOLVE_ON;
-  MBI_TRY(mbi_solve_prepare_round(solver, MBI_OPEN_BEGIN, 0));
-  MBI_TRY(mbi_refine_residual(solver, x_zero));
-  for (;;) {
-    const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
-    if (mbi_scale_rhs_needed(solver, state)) {
-      *stop = MBI_SOLVE_SCALE_RHS;
-      return MERBIT_OK;
+  if (status == MERBIT_OK) {
+    status = mbi_refine_residual(solver, x_zero);
+  }
+  while (status == MERBIT_OK) {
+    const mbi_solve_state *state = &mbi_solve_seen(solver)->state;
+    if (mbi_scale_far_rhs(solver, state)) {
+      *stop = MBI_SOLVE_FAR;
+      break;
     }
     *stop = mbi_refine_decide(solver, last);
     if (desc->progress != NULL &&
@@ -42868,19 +42788,23 @@ MBI_INTERNAL merbit_status mbi_refine_loop(merbit_solver *solver, int x_zero, in
       *stop = MERBIT_STOP_CANCELLED;
     }
     if (*stop != MBI_SOLVE_ON) {
-      return MERBIT_OK;
+      break;
     }
     solver->restarts += last > 0;
     last = state->ww;
-    MBI_TRY(mbi_refine_correct(solver, stop));
-    MBI_TRY(mbi_refine_residual(solver, 0));
-    if (*stop != MBI_SOLVE_ON) {
-      return MERBIT_OK;
+    status = mbi_refine_correct(solver, stop);
+    if (status == MERBIT_OK) {
+      const int ended = *stop;
+      status = mbi_refine_residual(solver, 0);
+      if (ended != MBI_SOLVE_ON) {
+        break;
+      }
     }
   }
+  return status;
 }
 
-/* The steps between two corrections. Refinement has no iterations of its own. */
+/* What is between corrections in f32: it has no iterations of its own. */
 MBI_INTERNAL const mbi_solve_method mbi_refine_method = {
     "refinement",
     "solve/core/refine.cu",
@@ -42894,14 +42818,13 @@ MBI_INTERNAL const mbi_solve_method mbi_refine_method = {
     {NULL, NULL}};
 
 /* ==== >>solve/precondition/inverse.c  preconditioners: from blocks of A to the solver's side ==== */
-/* Returns where the inverse is written first. If the plan is reordered that is MBI_AT_W, in the
- * order of the view; mbi_solver_order_inverse then permutes it. */
+/* Where a preconditioner is put: a diagonal of a reordered plan first in the view's order. */
 MBI_INTERNAL void *mbi_solver_inverse_place(const merbit_solver *solver) {
   const int ordered = solver->plan->reorder.order != NULL;
   return solver->v.at[ordered ? MBI_AT_W : MBI_AT_INVERSE];
 }
 
-/* Permutes the inverse to the plan's order, if that is not the view's. */
+/* From there to the plan's order. */
 MBI_INTERNAL merbit_status mbi_solver_order_inverse(merbit_solver *solver) {
   return solver->plan->reorder.order == NULL
              ? MERBIT_OK
@@ -42909,7 +42832,7 @@ MBI_INTERNAL merbit_status mbi_solver_order_inverse(merbit_solver *solver) {
                                    solver->v.at[MBI_AT_INVERSE], solver->gpu.stream);
 }
 
-/* Inverts blocks in host memory and copies the inverses to the solver's side. */
+/* The inverses of host blocks to the solver's side. */
 MBI_INTERNAL merbit_status mbi_solver_invert(merbit_solver *solver, const double *blocks) {
   const int64_t entries = solver->n * solver->v.block;
   const size_t size = mbi_type_size(solver->type), bytes = (size_t)entries * size;
@@ -42918,7 +42841,7 @@ MBI_INTERNAL merbit_status mbi_solver_invert(merbit_solver *solver, const double
       mbi_allocate_array(solver->context, entries, size, "inverses of blocks of A", &inverse);
   if (status == MERBIT_OK) {
     memset(inverse, 0, bytes);
-    status = mbi_setup_invert(solver, blocks, inverse);
+    status = mbi_examine_invert(solver, blocks, inverse);
   }
   if (status == MERBIT_OK) {
     status = mbi_solve_upload(solver, mbi_solver_inverse_place(solver), inverse, bytes);
@@ -42928,27 +42851,26 @@ MBI_INTERNAL merbit_status mbi_solver_invert(merbit_solver *solver, const double
 }
 
 /* ==== >>solve/precondition/setup_cuda.c  preconditioners: norm and preconditioner on the GPU ==== */
-/* The setup of a solver from a CSR in GPU memory, which stays there. CPU threads only invert
- * blocks of more than one row. */
-#define MBI_SETUP_THREADS 256  /* MBK_SETUP_THREADS of solve/precondition/setup.cu */
-#define MBI_SETUP_ROWS 4       /* rows that a group of lanes takes at once */
-#define MBI_SETUP_LONG_KEPT 64 /* long rows that a thread block remembers */
-#define MBI_SETUP_SHARED       /* bytes */                                                     \
-  (MBI_SETUP_THREADS * sizeof(double) + MBI_SETUP_LONG_KEPT * sizeof(uint64_t) +               \
+/* The same from a CSR in GPU memory, which stays there; only blocks wider than one row are
+ * inverted by CPU threads. */
+#define MBI_EXAMINE_THREADS                                                                    \
+  256 /* of a block, and the most blocks: solve/precondition/setup.cu */
+#define MBI_EXAMINE_TOGETHER 4 /* rows */
+#define MBI_EXAMINE_KEPT 64    /* long rows of a block */
+#define MBI_EXAMINE_SHARED     /* bytes */                                                     \
+  (MBI_EXAMINE_THREADS * sizeof(double) + MBI_EXAMINE_KEPT * sizeof(uint64_t) +                \
    sizeof(uint32_t))
-#define MBI_SETUP_BLOCKS 1024
-#define MBI_SETUP_RESIDENT                                                                     \
-  2 /* thread blocks of a multiprocessor, few enough for others beside them */
-#define MBI_STREAM_ALONE 1 /* CU_STREAM_NON_BLOCKING: not ordered with the default stream */
+#define MBI_EXAMINE_BLOCKS 1024
+#define MBI_EXAMINE_ASIDE 2 /* blocks of a multiprocessor that leave room for others' */
+#define MBI_STREAM_ALONE 1  /* CU_STREAM_NON_BLOCKING: nor does the default stream wait */
 
-/* Returns whether the setup runs on the GPU: from a CSR in GPU memory. */
-MBI_INTERNAL int mbi_setup_on_gpu(const merbit_solver *solver, const merbit_view *view) {
+MBI_INTERNAL int mbi_examine_there(const merbit_solver *solver, const merbit_view *view) {
   return mbi_solve_on_gpu(solver) && view->memory == MERBIT_MEMORY_DEVICE &&
          view->format == MERBIT_CSR && !mbi_view_is_triangle(view);
 }
 
-/* Returns the lanes of a row, 2 to 32: no more than the mean number of nonzeros. */
-static int mbi_setup_lanes(const merbit_view *view) {
+/* Of a row: no more than nonzeros, in the mean. */
+static int mbi_examine_lanes(const merbit_view *view) {
   int lanes = 2;
   while (lanes < 32 && view->nnz >= 2 * lanes * view->rows) {
     lanes *= 2;
@@ -42956,8 +42878,7 @@ static int mbi_setup_lanes(const merbit_view *view) {
   return lanes;
 }
 
-/* Sets the macros of solve/precondition/setup.cu. */
-MBI_INTERNAL void mbi_setup_preamble(const merbit_view *view, mbi_preamble *preamble) {
+MBI_INTERNAL void mbi_examine_preamble(const merbit_view *view, mbi_preamble *preamble) {
   memset(preamble, 0, sizeof *preamble);
   mbi_preamble_define(preamble, "MBK_VALUE",
                       mbi_view_type(view) == MERBIT_F32 ? "float" : "double");
@@ -42967,30 +42888,35 @@ MBI_INTERNAL void mbi_setup_preamble(const merbit_view *view, mbi_preamble *prea
   mbi_preamble_define(preamble, "MBK_COLUMN",
                       view->index_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
   mbi_preamble_define_int(preamble, "MBK_BASE", view->base);
-  mbi_preamble_define_int(preamble, "MBK_SETUP_LANES", mbi_setup_lanes(view));
+  mbi_preamble_define_int(preamble, "MBK_EXAMINE_LANES", mbi_examine_lanes(view));
 }
 
-static merbit_status mbi_setup_specialise(merbit_context *context, const merbit_view *view,
-                                          mbi_setup_gpu *gpu) {
+static merbit_status mbi_examine_specialise(merbit_context *context, const merbit_view *view,
+                                            mbi_examine_gpu *gpu) {
   mbi_preamble preamble;
-  mbi_setup_preamble(view, &preamble);
-  MBI_TRY(mbi_program_create(context, "solve/precondition/setup.cu", &preamble, &gpu->program));
-  MBI_TRY(mbi_program_kernel(context, &gpu->program, "mbk_setup_rows", &gpu->rows));
-  return mbi_program_kernel(context, &gpu->program, "mbk_setup_invert", &gpu->invert);
+  merbit_status status;
+  mbi_examine_preamble(view, &preamble);
+  status = mbi_program_create(context, "solve/precondition/setup.cu", &preamble, &gpu->program);
+  if (status == MERBIT_OK) {
+    status = mbi_program_kernel(context, &gpu->program, "mbk_examine_rows", &gpu->rows);
+  }
+  return status != MERBIT_OK
+             ? status
+             : mbi_program_kernel(context, &gpu->program, "mbk_examine_invert", &gpu->invert);
 }
 
-/* Launches the kernel that computes gpu->norms, and gpu->blocks for a preconditioner. */
-static merbit_status mbi_setup_launch_rows(merbit_solver *solver, const merbit_view *view,
-                                           mbi_setup_gpu *gpu) {
-  const int64_t most = gpu->stream == NULL ? MBI_SETUP_BLOCKS
-                                           : (int64_t)MBI_SETUP_RESIDENT *
+/* gpu->norms, and gpu->blocks where they are wanted. */
+static merbit_status mbi_examine_launch_rows(merbit_solver *solver, const merbit_view *view,
+                                             mbi_examine_gpu *gpu) {
+  const int64_t most = gpu->stream == NULL ? MBI_EXAMINE_BLOCKS
+                                           : (int64_t)MBI_EXAMINE_ASIDE *
                                                  solver->context->device.multiprocessors;
-  const int64_t rows = MBI_SETUP_ROWS * MBI_SETUP_THREADS / mbi_setup_lanes(view);
+  const int64_t rows = MBI_EXAMINE_TOGETHER * MBI_EXAMINE_THREADS / mbi_examine_lanes(view);
   const int64_t wanted = (solver->n + rows - 1) / rows;
   uint64_t n = (uint64_t)solver->n;
   uint32_t width = (uint32_t)solver->v.block;
   void *arguments[7];
-  gpu->grid = most < MBI_SETUP_BLOCKS ? most : MBI_SETUP_BLOCKS;
+  gpu->grid = most < MBI_EXAMINE_BLOCKS ? most : MBI_EXAMINE_BLOCKS;
   gpu->grid = wanted < gpu->grid ? wanted : gpu->grid;
   arguments[0] = (void *)(uintptr_t)&view->row_ptr;
   arguments[1] = (void *)(uintptr_t)&view->col_ind;
@@ -42999,13 +42925,13 @@ static merbit_status mbi_setup_launch_rows(merbit_solver *solver, const merbit_v
   arguments[4] = &width;
   arguments[5] = &gpu->blocks;
   arguments[6] = &gpu->norms;
-  return mbi_device_launch(solver->context, gpu->rows, "mbk_setup_rows", gpu->grid,
-                           MBI_SETUP_THREADS, MBI_SETUP_SHARED, gpu->stream, arguments);
+  return mbi_device_launch(solver->context, gpu->rows, "mbk_examine_rows", gpu->grid,
+                           MBI_EXAMINE_THREADS, MBI_EXAMINE_SHARED, gpu->stream, arguments);
 }
 
-/* Downloads the norms of the thread blocks and sets solver->norm. */
-static merbit_status mbi_setup_norm(merbit_solver *solver, const mbi_setup_gpu *gpu) {
-  double norms[MBI_SETUP_BLOCKS];
+/* solver->norm. */
+static merbit_status mbi_examine_norm(merbit_solver *solver, const mbi_examine_gpu *gpu) {
+  double norms[MBI_EXAMINE_BLOCKS];
   const merbit_status status = mbi_device_download(solver->context, norms, gpu->norms,
                                                    (size_t)gpu->grid * sizeof norms[0]);
   int64_t i;
@@ -43016,11 +42942,11 @@ static merbit_status mbi_setup_norm(merbit_solver *solver, const mbi_setup_gpu *
   return status;
 }
 
-/* Inverts the diagonal into `target`, for JACOBI. Fails on an entry without an inverse. */
-static merbit_status mbi_setup_launch_invert(merbit_solver *solver, mbi_setup_gpu *gpu,
-                                             void *target) {
+/* JACOBI: 1 / a diagonal to `target`. */
+static merbit_status mbi_examine_launch_invert(merbit_solver *solver, mbi_examine_gpu *gpu,
+                                               void *target) {
   merbit_context *context = solver->context;
-  const int64_t wanted = (solver->n + MBI_SETUP_THREADS - 1) / MBI_SETUP_THREADS;
+  const int64_t wanted = (solver->n + MBI_EXAMINE_THREADS - 1) / MBI_EXAMINE_THREADS;
   const uint64_t none = UINT64_MAX;
   uint64_t n = (uint64_t)solver->n, bad = 0;
   void *arguments[4];
@@ -43030,9 +42956,9 @@ static merbit_status mbi_setup_launch_invert(merbit_solver *solver, mbi_setup_gp
   arguments[2] = &n;
   arguments[3] = &gpu->bad;
   if (status == MERBIT_OK) {
-    status = mbi_device_launch(context, gpu->invert, "mbk_setup_invert",
-                               wanted < MBI_SETUP_BLOCKS ? wanted : MBI_SETUP_BLOCKS,
-                               MBI_SETUP_THREADS, 0, NULL, arguments);
+    status = mbi_device_launch(context, gpu->invert, "mbk_examine_invert",
+                               wanted < MBI_EXAMINE_BLOCKS ? wanted : MBI_EXAMINE_BLOCKS,
+                               MBI_EXAMINE_THREADS, 0, NULL, arguments);
   }
   if (status == MERBIT_OK) {
     status = mbi_device_download(context, &bad, gpu->bad, sizeof bad);
@@ -43041,24 +42967,24 @@ static merbit_status mbi_setup_launch_invert(merbit_solver *solver, mbi_setup_gp
     double value = 0;
     status =
         mbi_device_download(context, &value, gpu->blocks + bad * sizeof value, sizeof value);
-    return status == MERBIT_OK ? mbi_setup_fail_diagonal(solver, (int64_t)bad, value) : status;
+    return status == MERBIT_OK ? mbi_examine_refuse(solver, (int64_t)bad, value) : status;
   }
   return status;
 }
 
-static merbit_status mbi_setup_allocate(merbit_solver *solver, mbi_setup_gpu *gpu) {
+static merbit_status mbi_examine_allocate(merbit_solver *solver, mbi_examine_gpu *gpu) {
   merbit_context *context = solver->context;
   const uint64_t entries = (uint64_t)solver->n * (uint64_t)solver->v.block;
   mbi_devptr *const parts[] = {&gpu->norms, &gpu->blocks, &gpu->bad};
-  const uint64_t bytes[] = {MBI_SETUP_BLOCKS * sizeof(double), entries * sizeof(double),
+  const uint64_t bytes[] = {MBI_EXAMINE_BLOCKS * sizeof(double), entries * sizeof(double),
                             entries > 0 ? sizeof(uint64_t) : 0};
   return mbi_device_allocate_parts(context, "norms and blocks of A", 3, parts, bytes);
 }
 
-/* Waits until the GPU is done and destroys the stream. */
-static merbit_status mbi_setup_wait(merbit_solver *solver) {
+/* Behind what the GPU does. */
+static merbit_status mbi_examine_await(merbit_solver *solver) {
   merbit_context *context = solver->context;
-  mbi_setup_gpu *gpu = &solver->gpu.setup;
+  mbi_examine_gpu *gpu = &solver->gpu.examine;
   const merbit_status status = mbi_device_synchronize(context, gpu->stream);
   if (gpu->stream != NULL && mbi_device_lost(context) == 0) {
     (void)mbi_device_bury(context, context->device.driver.stream_destroy(gpu->stream));
@@ -43067,48 +42993,51 @@ static merbit_status mbi_setup_wait(merbit_solver *solver) {
   return status;
 }
 
-/* Releases what the setup holds, in progress or done. */
-MBI_INTERNAL void mbi_setup_release(merbit_solver *solver) {
+/* Forget what has begun. */
+MBI_INTERNAL void mbi_examine_forget(merbit_solver *solver) {
   merbit_context *context = solver->context;
-  mbi_setup_gpu *gpu = &solver->gpu.setup;
+  mbi_examine_gpu *gpu = &solver->gpu.examine;
   if (gpu->stream != NULL) {
-    (void)mbi_setup_wait(solver);
+    (void)mbi_examine_await(solver);
   }
   mbi_device_release(context, gpu->norms);
   mbi_program_destroy(context, &gpu->program);
   memset(gpu, 0, sizeof *gpu);
 }
 
-/* Starts the setup: the GPU reads the rows of `view`, which are checked, while the caller goes
- * on. */
-MBI_INTERNAL merbit_status mbi_setup_begin(merbit_solver *solver, const merbit_view *view) {
+/* Begin: the GPU looks at the rows of `view`, which are sound, beside whatever follows. */
+MBI_INTERNAL merbit_status mbi_examine_begin(merbit_solver *solver, const merbit_view *view) {
   merbit_context *context = solver->context;
   const mbi_driver *driver = &context->device.driver;
-  mbi_setup_gpu *gpu = &solver->gpu.setup;
-  MBI_TRY(mbi_setup_specialise(context, view, gpu));
-  MBI_TRY(mbi_setup_allocate(solver, gpu));
-  if (driver->stream_create != NULL && driver->stream_destroy != NULL) {
+  mbi_examine_gpu *gpu = &solver->gpu.examine;
+  merbit_status status = mbi_examine_specialise(context, view, gpu);
+  if (status == MERBIT_OK) {
+    status = mbi_examine_allocate(solver, gpu);
+  }
+  if (status == MERBIT_OK && driver->stream_create != NULL && driver->stream_destroy != NULL) {
     const mbi_curesult result = driver->stream_create(&gpu->stream, MBI_STREAM_ALONE);
     gpu->stream = result == 0 ? gpu->stream : NULL;
     (void)mbi_device_bury(context, result);
   }
-  return mbi_setup_launch_rows(solver, view, gpu);
+  return status == MERBIT_OK ? mbi_examine_launch_rows(solver, view, gpu) : status;
 }
 
-/* Finishes the setup: the norm, and the preconditioner in the solver's vectors. */
-MBI_INTERNAL merbit_status mbi_setup_end(merbit_solver *solver) {
+/* And end: the norm, and the preconditioner in the solver's vector. */
+MBI_INTERNAL merbit_status mbi_examine_end(merbit_solver *solver) {
   merbit_context *context = solver->context;
   const int64_t entries = solver->n * solver->v.block;
-  mbi_setup_gpu *gpu = &solver->gpu.setup;
+  mbi_examine_gpu *gpu = &solver->gpu.examine;
   void *blocks = NULL;
-  merbit_status status = MERBIT_OK;
-  MBI_TRY(mbi_setup_wait(solver));
-  MBI_TRY(mbi_setup_norm(solver, gpu));
-  if (solver->v.block == 1) {
-    MBI_TRY(mbi_setup_launch_invert(solver, gpu, mbi_solver_inverse_place(solver)));
-    return mbi_solver_order_inverse(solver);
+  merbit_status status = mbi_examine_await(solver);
+  if (status == MERBIT_OK) {
+    status = mbi_examine_norm(solver, gpu);
   }
-  if (solver->v.block > 1) {
+  if (status == MERBIT_OK && solver->v.block == 1) {
+    status = mbi_examine_launch_invert(solver, gpu, mbi_solver_inverse_place(solver));
+    if (status == MERBIT_OK) {
+      status = mbi_solver_order_inverse(solver);
+    }
+  } else if (status == MERBIT_OK && solver->v.block > 1) {
     status = mbi_allocate_array(context, entries, sizeof(double), "blocks of A", &blocks);
     if (status == MERBIT_OK) {
       status =
@@ -43122,38 +43051,36 @@ MBI_INTERNAL merbit_status mbi_setup_end(merbit_solver *solver) {
   return status;
 }
 
-/* Starts the setup while the plan is made: the plan calls this when it has checked the arrays.
- */
-MBI_INTERNAL merbit_status mbi_setup_when_checked(void *maker) {
+/* For a plan that is being made: its arrays, which are the solver's, are sound. */
+MBI_INTERNAL merbit_status mbi_examine_checked(void *maker) {
   merbit_solver *solver = (merbit_solver *)maker;
-  return mbi_setup_begin(solver, &solver->view);
+  return mbi_examine_begin(solver, &solver->view);
 }
 
 /* ==== >>solve/precondition/setup.c  preconditioners: norm and preconditioner on either side ==== */
-/* The setup of a solver: on the GPU if the arrays of A lie there (setup_cuda.c), else by CPU
- * threads (diagonal.c). */
+/* What a solver wants to know of A, to where it is wanted: on the GPU from arrays that lie
+ * there, else by CPU threads (solve/precondition/diagonal.c). */
 
-/* Computes the norm of A and the preconditioner from `view`. The CUDA context must be current.
- */
-MBI_INTERNAL merbit_status mbi_solver_setup(merbit_solver *solver, const merbit_view *view) {
+/* The norm of A and the preconditioner, from the arrays of `view`. In an entered context. */
+MBI_INTERNAL merbit_status mbi_solver_examine(merbit_solver *solver, const merbit_view *view) {
   merbit_context *context = solver->context;
   const int64_t entries = solver->n * solver->v.block;
   merbit_matrix *copy;
   merbit_view csr;
   void *blocks = NULL;
   merbit_status status;
-  if (mbi_setup_on_gpu(solver, view)) {
-    status = solver->gpu.setup.grid > 0 ? MERBIT_OK : mbi_setup_begin(solver, view);
-    status = status == MERBIT_OK ? mbi_setup_end(solver) : status;
-    mbi_setup_release(solver);
+  if (mbi_examine_there(solver, view)) {
+    status = solver->gpu.examine.grid > 0 ? MERBIT_OK : mbi_examine_begin(solver, view);
+    status = status == MERBIT_OK ? mbi_examine_end(solver) : status;
+    mbi_examine_forget(solver);
     return status;
   }
-  status = mbi_setup_csr(context, view, &copy, &csr);
+  status = mbi_examine_csr(context, view, &copy, &csr);
   if (status == MERBIT_OK && entries > 0) {
     status = mbi_allocate_array(context, entries, sizeof(double), "blocks of A", &blocks);
   }
   if (status == MERBIT_OK) {
-    status = mbi_setup_run(solver, &csr, (double *)blocks);
+    status = mbi_examine_run(solver, &csr, (double *)blocks);
   }
   if (status == MERBIT_OK && entries > 0) {
     status = mbi_solver_invert(solver, (const double *)blocks);
@@ -43163,11 +43090,10 @@ MBI_INTERNAL merbit_status mbi_solver_setup(merbit_solver *solver, const merbit_
   return status;
 }
 
-/* Copies new values to the memory where the structure of A lies, if `memory` says that they lie
- * elsewhere. *own is the copy or NULL; the caller runs mbi_setup_release_values, after a
- * failure too. */
-MBI_INTERNAL merbit_status mbi_setup_move_values(merbit_solver *solver, merbit_memory memory,
-                                                 merbit_view *view, void **own) {
+/* New values that do not lie where the structure does are brought there; the caller lets go of
+ * them (mbi_examine_release_sources). `memory` DEFAULT: they do. */
+MBI_INTERNAL merbit_status mbi_examine_bring(merbit_solver *solver, merbit_memory memory,
+                                             merbit_view *view, void **own) {
   merbit_context *context = solver->context;
   const int64_t count = mbi_view_values(view);
   const size_t size = mbi_type_size(mbi_view_type(view));
@@ -43195,9 +43121,8 @@ MBI_INTERNAL merbit_status mbi_setup_move_values(merbit_solver *solver, merbit_m
   return status;
 }
 
-/* Releases the copy that mbi_setup_move_values has made; `own` may be NULL. */
-MBI_INTERNAL void mbi_setup_release_values(merbit_solver *solver, const merbit_view *view,
-                                           void *own) {
+MBI_INTERNAL void mbi_examine_release_sources(merbit_solver *solver, const merbit_view *view,
+                                     void *own) {
   if (view->memory == MERBIT_MEMORY_DEVICE) {
     mbi_device_release(solver->context, mbi_device_address(own));
   } else {
@@ -43206,7 +43131,7 @@ MBI_INTERNAL void mbi_setup_release_values(merbit_solver *solver, const merbit_v
 }
 
 /* ==== >>solve/core/solver.c  solvers: what is made once =================================== */
-/* Solvers: checks of a description, and what is made once for many solves. */
+/* Solvers: what was asked, and what is made once. */
 
 static merbit_status mbi_solver_check_numbers(merbit_context *context,
                                               const merbit_solver_desc *desc) {
@@ -43300,48 +43225,49 @@ static merbit_status mbi_solver_check_method(merbit_context *context,
 
 static merbit_status mbi_solver_check(merbit_context *context, const merbit_view *view,
                                       const merbit_solver_desc *desc) {
-  MBI_TRY(mbi_view_check_header(context, view));
-  if (!mbi_type_plain(mbi_view_type(view))) {
+  merbit_status status = mbi_view_check_header(context, view);
+  if (status == MERBIT_OK && !mbi_type_plain(mbi_view_type(view))) {
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
                     "the matrix's value_type is %s; solvers take MERBIT_F64 and MERBIT_F32",
                     mbi_type_names[mbi_view_type(view)]);
   }
-  if (view->rows != view->cols) {
+  if (status == MERBIT_OK && view->rows != view->cols) {
     return mbi_fail(context, MERBIT_INVALID_MATRIX,
                     "the matrix is %" PRId64 " x %" PRId64 "; a solver takes square ones",
                     view->rows, view->cols);
   }
-  if (desc->refine && mbi_view_type(view) != MERBIT_F64) {
+  if (status == MERBIT_OK && desc->refine && mbi_view_type(view) != MERBIT_F64) {
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
                     "solver_desc.refine is set, but the matrix's value_type is MERBIT_F32; "
                     "refine needs MERBIT_F64, or set it to 0");
   }
-  MBI_TRY(mbi_solver_check_method(context, desc));
-  return mbi_solver_check_numbers(context, desc);
+  if (status == MERBIT_OK) {
+    status = mbi_solver_check_method(context, desc);
+  }
+  return status == MERBIT_OK ? mbi_solver_check_numbers(context, desc) : status;
 }
 
-/* ---- Made once for many solves ----------------------------------------------------------- */
+/* ---- What is made once ------------------------------------------------------------------- */
 
-/* Returns whether to multiply in the order of reverse Cuthill-McKee; vectors are then permuted
- * once for each solve. Finding the order takes as long as some thousands of products. It pays
- * only for many solves, and only if x is too large for caches. Blocks and callbacks need the
- * order of the caller. */
+/* Whether to multiply in the order of reverse Cuthill-McKee, where vectors are permuted once
+ * for a solve. Finding it takes as long as some thousands of products: only many solves pay,
+ * and only where x is too large for caches. Blocks and callbacks know the rows by their own
+ * numbers. */
 static int mbi_solver_reorders(const merbit_solver *solver) {
   const merbit_solver_desc *desc = &solver->desc;
   if (desc->reorder == 0) {
     return solver->n >= MBI_SOLVER_REORDER_ROWS &&
            desc->expected_solves >= MBI_SOLVER_REORDER_SOLVES &&
-           solver->view.format != MERBIT_BSR && solver->v.pre != MBI_PRE_SEPARATE;
+           solver->view.format != MERBIT_BSR && solver->v.pre != MBI_PRE_APART;
   }
   return desc->reorder > 0;
 }
 
-/* Returns whether this solver itself runs CG, and not refinement or Lanczos. */
+/* Refinement and eigenpairs have methods of their own. */
 static int mbi_solver_is_cg(const merbit_solver *solver) {
   return solver->method == mbi_solve_method_of(MERBIT_SOLVER_CG);
 }
 
-/* Creates the plan of the products. */
 static merbit_status mbi_solver_make_plan(merbit_solver *solver) {
   const int64_t solves = solver->desc.expected_solves != 0 ? solver->desc.expected_solves : 1;
   merbit_plan_desc desc;
@@ -43350,7 +43276,7 @@ static merbit_status mbi_solver_make_plan(merbit_solver *solver) {
   memset(&making, 0, sizeof making);
   making.dots = making.stops = mbi_solver_is_cg(solver);
   making.unsynchronised = making.interleaved = 1;
-  making.checked = mbi_setup_on_gpu(solver, &solver->view) ? mbi_setup_when_checked : NULL;
+  making.checked = mbi_examine_there(solver, &solver->view) ? mbi_examine_checked : NULL;
   making.maker = solver;
   memset(&desc, 0, sizeof desc);
   memset(&sums, 0, sizeof sums);
@@ -43367,22 +43293,22 @@ static merbit_status mbi_solver_make_plan(merbit_solver *solver) {
   return mbi_plan_create(solver->context, &solver->view, &desc, &making, &solver->plan);
 }
 
-/* Releases all that mbi_solver_make has made, so that it can be called again. */
-static void mbi_solver_release_parts(merbit_solver *solver) {
+static void mbi_solver_forget(merbit_solver *solver) {
   merbit_context *context = solver->context;
-  if (solver->inner != NULL) { /* both share its stream, on which nothing is left to do then */
+  if (solver->inner !=
+      NULL) { /* whose stream is both's: what was enqueued there is done then */
     merbit_solver_destroy(solver->inner);
     solver->inner = NULL;
     solver->gpu.stream = NULL;
   }
   if (mbi_solve_on_gpu(solver) && mbi_device_enter_alive(context)) {
-    mbi_setup_release(solver);
+    mbi_examine_forget(solver);
     mbi_recorded_destroy(solver);
     mbi_device_release(context, solver->single_there);
     mbi_program_destroy(context, &solver->gpu.program);
     mbi_device_leave(context);
   }
-  merbit_plan_destroy(solver->plan); /* some of its arrays lie in the arena */
+  merbit_plan_destroy(solver->plan); /* some of whose arrays lie behind the vectors */
   solver->plan = NULL;
   (void)mbi_arena_close(context, &solver->gpu.arena);
   if (!mbi_solve_on_gpu(solver)) {
@@ -43397,24 +43323,25 @@ static void mbi_solver_release_parts(merbit_solver *solver) {
   solver->single_values = NULL;
 }
 
-/* Makes the CUDA context current if the solver computes there. */
+/* Enter the context of a solver on the GPU; leave it. */
 MBI_INTERNAL merbit_status mbi_solver_enter(merbit_solver *solver) {
   return mbi_solve_on_gpu(solver) ? mbi_device_enter(solver->context) : MERBIT_OK;
 }
 
-/* Undoes mbi_solver_enter. */
 MBI_INTERNAL void mbi_solver_leave(merbit_solver *solver) {
   if (mbi_solve_on_gpu(solver)) {
     mbi_device_leave(solver->context);
   }
 }
 
-/* Makes all that a solver has but its plan: stream, program, vectors, arena. */
+/* What a solver has beside its plan. */
 static merbit_status mbi_solver_make_space(merbit_solver *solver) {
-  merbit_status status = MERBIT_OK;
-  MBI_TRY(mbi_solver_enter(solver));
+  merbit_status status = mbi_solver_enter(solver);
+  if (status != MERBIT_OK) {
+    return status;
+  }
   if (mbi_solve_on_gpu(solver)) {
-    solver->gpu.loop_calls = mbi_solver_is_cg(solver) ? MBI_CG_LOOP_ITERATIONS : 0;
+    solver->gpu.turn = mbi_solver_is_cg(solver) ? MBI_SOLVE_TURN : 0;
     if (solver->inner == NULL) {
       mbi_recorded_stream(solver);
     }
@@ -43435,13 +43362,18 @@ static merbit_status mbi_solver_create(merbit_context *context, const merbit_vie
 static merbit_status mbi_solver_make_inner(merbit_solver *solver) {
   merbit_solver_desc desc;
   merbit_view view;
-  MBI_TRY(mbi_refine_describe(solver, &view, &desc));
-  MBI_TRY(mbi_solver_create(solver->context, &view, &desc, 1, &solver->inner));
-  solver->gpu.stream = solver->inner->gpu.stream;
-  return mbi_refine_holds(solver);
+  merbit_status status = mbi_refine_describe(solver, &view, &desc);
+  if (status == MERBIT_OK) {
+    status = mbi_solver_create(solver->context, &view, &desc, 1, &solver->inner);
+  }
+  if (status == MERBIT_OK) {
+    solver->gpu.stream = solver->inner->gpu.stream;
+    status = mbi_refine_holds(solver);
+  }
+  return status;
 }
 
-/* Makes the solver on solver->side. On failure the caller runs mbi_solver_release_parts. */
+/* On solver->side. After a failure mbi_solver_forget cleans up. */
 static merbit_status mbi_solver_make(merbit_solver *solver) {
   merbit_status status = solver->desc.refine ? mbi_solver_make_inner(solver) : MERBIT_OK;
   if (status == MERBIT_OK) {
@@ -43451,44 +43383,49 @@ static merbit_status mbi_solver_make(merbit_solver *solver) {
     status = mbi_solver_make_plan(solver);
   }
   mbi_arena_shut(solver->context, &solver->gpu.arena);
-  MBI_TRY(status);
-  MBI_TRY(mbi_solver_enter(solver));
-  solver->bytes -= solver->gpu.arena.used; /* the plan counts them */
-  status = mbi_solver_setup(solver, &solver->view);
-  mbi_solver_leave(solver);
+  if (status == MERBIT_OK) {
+    status = mbi_solver_enter(solver);
+  }
+  if (status == MERBIT_OK) {
+    solver->bytes -= solver->gpu.arena.used; /* the plan counts them */
+    status = mbi_solver_examine(solver, &solver->view);
+    mbi_solver_leave(solver);
+  }
   return status;
 }
 
-/* Makes the solver; once more with scaled values if the values are too far from 1. */
+/* With scaled values where they are too far from 1. */
 static merbit_status mbi_solver_make_scaled(merbit_solver *solver) {
   const merbit_status made = mbi_solver_make(solver);
   const void *scaled = NULL;
   char reason[2];
   merbit_status status;
-  if (!mbi_scale_matrix_needed(solver, made)) {
+  if (!mbi_scale_may(solver, made)) {
     return made;
   }
-  MBI_TRY(mbi_solver_enter(solver));
+  status = mbi_solver_enter(solver);
+  if (status != MERBIT_OK) {
+    return status;
+  }
   status = mbi_scale_values(solver, solver->view.values, MERBIT_MEMORY_DEFAULT, &scaled);
   mbi_solver_leave(solver);
   if (status != MERBIT_OK || scaled == NULL) {
     return status == MERBIT_OK ? made : status;
   }
-  mbi_solver_release_parts(solver);
+  mbi_solver_forget(solver);
   mbi_error_clear(solver->context, reason, sizeof reason);
   solver->view.values = scaled;
   return mbi_solver_make(solver);
 }
 
-/* Chooses the side and makes the solver. If the GPU fails, MERBIT_SIDE_AUTO takes the CPU for
- * host arrays. */
+/* AUTO may take the CPU for host arrays where the GPU fails. */
 MBI_INTERNAL merbit_status mbi_solver_build(merbit_solver *solver) {
   merbit_context *context = solver->context;
   const merbit_solver_desc *desc = &solver->desc;
   merbit_status status;
   solver->side = desc->side != MERBIT_SIDE_AUTO ? desc->side : context->side;
   if (solver->side == MERBIT_SIDE_CUDA && context->side != MERBIT_SIDE_CUDA) {
-    solver->side = MERBIT_SIDE_CPU; /* where nothing has to be released */
+    solver->side = MERBIT_SIDE_CPU; /* nothing is made */
     return mbi_fail(
         context, MERBIT_NO_DEVICE,
         "solver_desc.side is MERBIT_SIDE_CUDA, but the context computes on the CPU%s%s",
@@ -43507,15 +43444,14 @@ MBI_INTERNAL merbit_status mbi_solver_build(merbit_solver *solver) {
       status == MERBIT_INVALID_ARGUMENT || status == MERBIT_INVALID_MATRIX) {
     return status;
   }
-  mbi_solver_release_parts(solver);
+  mbi_solver_forget(solver);
   mbi_error_clear(context, solver->reason, sizeof solver->reason);
   mbi_log(context, "this solver computes on the CPU: %s", solver->reason);
   solver->side = MERBIT_SIDE_CPU;
   return mbi_solver_make_scaled(solver);
 }
 
-/* Returns the GPU memory of the solver and its plan, without that of its solver of corrections.
- */
+/* Beside what a solver of corrections has. */
 MBI_INTERNAL int64_t mbi_solver_device_bytes(const merbit_solver *solver,
                                              const merbit_plan_info *plan) {
   const int64_t values = solver->scaled_there != 0 ? mbi_view_values(&solver->view) : 0;
@@ -43524,10 +43460,9 @@ MBI_INTERNAL int64_t mbi_solver_device_bytes(const merbit_solver *solver,
                                   : 0;
 }
 
-/* Releases a solver, complete or not. */
 MBI_INTERNAL void mbi_solver_free(merbit_solver *solver) {
   merbit_context *context = solver->context;
-  mbi_solver_release_parts(solver);
+  mbi_solver_forget(solver);
   mbi_release(context, solver->scaled);
   if (solver->scaled_there != 0 && mbi_device_enter_alive(context)) {
     mbi_device_release(context, solver->scaled_there);
@@ -43538,8 +43473,7 @@ MBI_INTERNAL void mbi_solver_free(merbit_solver *solver) {
   mbi_context_unref(context);
 }
 
-/* Copies the description and fills in defaults, the method and the kind of preconditioner. */
-static void mbi_solver_fill_desc(merbit_solver *solver, const merbit_solver_desc *desc) {
+static void mbi_solver_take_desc(merbit_solver *solver, const merbit_solver_desc *desc) {
   merbit_solver_desc *own = &solver->desc;
   *own = *desc;
   if (own->tolerance == 0) {
@@ -43551,10 +43485,10 @@ static void mbi_solver_fill_desc(merbit_solver *solver, const merbit_solver_desc
     solver->v.pre = MBI_PRE_DIAGONAL;
     solver->v.block = 1;
   } else if (own->preconditioner == MERBIT_PRECONDITIONER_BLOCK_JACOBI) {
-    solver->v.pre = MBI_PRE_SEPARATE;
+    solver->v.pre = MBI_PRE_APART;
     solver->v.block = own->block_size > 0 ? own->block_size : 4;
   } else if (own->preconditioner == MERBIT_PRECONDITIONER_CALLBACK) {
-    solver->v.pre = MBI_PRE_SEPARATE;
+    solver->v.pre = MBI_PRE_APART;
   }
   solver->v.n = solver->n;
   if (own->refine) {
@@ -43565,8 +43499,7 @@ static void mbi_solver_fill_desc(merbit_solver *solver, const merbit_solver_desc
   }
 }
 
-/* Creates a solver. `corrects` says that it is to find the corrections of a solver that
- * refines. */
+/* `corrects`: for a solver that refines. */
 static merbit_status mbi_solver_create(merbit_context *context, const merbit_view *view,
                                        const merbit_solver_desc *desc, int corrects,
                                        merbit_solver **solver) {
@@ -43586,7 +43519,10 @@ static merbit_status mbi_solver_create(merbit_context *context, const merbit_vie
   }
   memset(&none, 0, sizeof none);
   desc = desc != NULL ? desc : &none;
-  MBI_TRY(mbi_solver_check(context, view, desc));
+  status = mbi_solver_check(context, view, desc);
+  if (status != MERBIT_OK) {
+    return status;
+  }
   made = (merbit_solver *)mbi_allocate(context, sizeof *made);
   if (made == NULL) {
     return mbi_fail(context, MERBIT_OUT_OF_MEMORY, "no memory for a solver's record");
@@ -43599,7 +43535,7 @@ static merbit_status mbi_solver_create(merbit_context *context, const merbit_vie
   made->type = mbi_view_type(view);
   made->n = view->rows;
   made->corrects = corrects;
-  mbi_solver_fill_desc(made, desc);
+  mbi_solver_take_desc(made, desc);
   status = mbi_solver_build(made);
   if (status != MERBIT_OK) {
     mbi_solver_free(made);
@@ -43622,33 +43558,43 @@ MERBIT_API void merbit_solver_destroy(merbit_solver *solver) {
   }
 }
 
-/* Gives new values, not scaled here, to the plan and the solver of corrections, and sets up the
- * norm and the preconditioner again. */
-static merbit_status mbi_solver_set_values(merbit_solver *solver, const void *values,
-                                           merbit_memory memory) {
+/* New values as they are: for the plan, corrections, the norm and the preconditioner. */
+static merbit_status mbi_solver_renew(merbit_solver *solver, const void *values,
+                                      merbit_memory memory) {
   merbit_view view;
   void *own;
-  merbit_status status;
-  MBI_TRY(mbi_solver_enter(solver));
+  merbit_status status = mbi_solver_enter(solver);
+  if (status != MERBIT_OK) {
+    return status;
+  }
   if (mbi_solve_on_gpu(solver)) {
-    mbi_recorded_release(solver); /* the plan's arrays, which the graph reads, may move */
+    mbi_recorded_forget(solver); /* it knows where the plan's arrays lie, which may move */
   }
   mbi_solver_leave(solver);
-  MBI_TRY(merbit_plan_update_values(solver->plan, values, memory));
-  if (solver->inner != NULL) {
+  status = merbit_plan_update_values(solver->plan, values, memory);
+  if (status == MERBIT_OK && solver->inner != NULL) {
     const void *rounded;
-    MBI_TRY(mbi_refine_round(solver, values, memory, &rounded));
-    MBI_TRY(merbit_solver_update_values(solver->inner, rounded, memory));
-    MBI_TRY(mbi_refine_holds(solver));
+    status = mbi_refine_round(solver, values, memory, &rounded);
+    if (status == MERBIT_OK) {
+      status = merbit_solver_update_values(solver->inner, rounded, memory);
+    }
+    if (status == MERBIT_OK) {
+      status = mbi_refine_holds(solver);
+    }
   }
-  MBI_TRY(mbi_solver_enter(solver));
+  if (status == MERBIT_OK) {
+    status = mbi_solver_enter(solver);
+  }
+  if (status != MERBIT_OK) {
+    return status;
+  }
   view = solver->view;
   view.values = values;
-  status = mbi_setup_move_values(solver, memory, &view, &own);
+  status = mbi_examine_bring(solver, memory, &view, &own);
   if (status == MERBIT_OK) {
-    status = mbi_solver_setup(solver, &view);
+    status = mbi_solver_examine(solver, &view);
   }
-  mbi_setup_release_values(solver, &view, own);
+  mbi_examine_release_sources(solver, &view, own);
   mbi_solver_leave(solver);
   return status;
 }
@@ -43662,22 +43608,25 @@ MERBIT_API merbit_status merbit_solver_update_values(merbit_solver *solver, cons
     return MERBIT_INVALID_ARGUMENT;
   }
   solver->scale = 0;
-  renewed = mbi_solver_set_values(solver, values, memory);
-  if (!mbi_scale_matrix_needed(solver, renewed)) {
+  renewed = mbi_solver_renew(solver, values, memory);
+  if (!mbi_scale_may(solver, renewed)) {
     return renewed;
   }
-  MBI_TRY(mbi_solver_enter(solver));
+  status = mbi_solver_enter(solver);
+  if (status != MERBIT_OK) {
+    return status;
+  }
   status = mbi_scale_values(solver, values, memory, &scaled);
   mbi_solver_leave(solver);
   if (status != MERBIT_OK || scaled == NULL) {
     return status == MERBIT_OK ? renewed : status;
   }
   mbi_error_clear(solver->context, reason, sizeof reason);
-  return mbi_solver_set_values(solver, scaled, memory);
+  return mbi_solver_renew(solver, scaled, memory);
 }
 
 /* ==== >>solve/core/solve.c  solvers: a solve ============================================== */
-/* merbit_solver_solve: copies vectors in, iterates, copies x out and reports. */
+/* A solve: vectors in, the loop, vectors out, the report. */
 
 static merbit_status mbi_solver_check_vectors(merbit_solver *solver, const void *b,
                                               const void *x) {
@@ -43702,21 +43651,25 @@ static merbit_status mbi_solver_check_vectors(merbit_solver *solver, const void 
   return MERBIT_OK;
 }
 
-/* Copies b and the first x into the solver's vectors and scales them. */
+/* b and the first x into the solver's vectors, scaled. */
 static merbit_status mbi_solver_load(merbit_solver *solver, const void *b, const void *x,
                                      int start_from_x) {
-  MBI_TRY(mbi_solve_copy_in(solver, MBI_AT_B, b));
-  MBI_TRY(mbi_scale_vector(solver, MBI_AT_B, solver->rhs_scale));
-  if (!start_from_x) {
-    return mbi_solve_zero(solver, solver->v.at[MBI_AT_X], mbi_solve_bytes(solver));
+  merbit_status status = mbi_solve_take(solver, MBI_AT_B, b);
+  if (status == MERBIT_OK) {
+    status = mbi_scale_vector(solver, MBI_AT_B, solver->rhs_scale);
   }
-  MBI_TRY(mbi_solve_copy_in(solver, MBI_AT_X, x));
-  return mbi_scale_vector(solver, MBI_AT_X, -mbi_scale_of_x(solver));
+  if (status != MERBIT_OK || !start_from_x) {
+    return status != MERBIT_OK
+               ? status
+               : mbi_solve_zero(solver, solver->v.at[MBI_AT_X], mbi_solve_bytes(solver));
+  }
+  status = mbi_solve_take(solver, MBI_AT_X, x);
+  return status == MERBIT_OK ? mbi_scale_vector(solver, MBI_AT_X, -mbi_scale_of_x(solver))
+                             : status;
 }
 
-/* Reports how the solve ended, in numbers. */
 static void mbi_solver_report(merbit_solver *solver, int stop, merbit_solver_result *result) {
-  const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
+  const mbi_solve_state *state = &mbi_solve_seen(solver)->state;
   const double scale = solver->norm * state->x_most + state->b_most;
   result->stop = (merbit_stop)stop;
   result->iterations = solver->inner != NULL ? solver->inner_iterations : state->iterations;
@@ -43731,37 +43684,43 @@ static void mbi_solver_report(merbit_solver *solver, int stop, merbit_solver_res
   }
 }
 
-/* Loads the caller's vectors and iterates until the solve ends. */
+/* From the caller's vectors to the end. */
 static merbit_status mbi_solver_iterate(merbit_solver *solver, const void *b, const void *x,
                                         int start_from_x, int *stop) {
-  MBI_TRY(mbi_solver_load(solver, b, x, start_from_x));
+  const merbit_status status = mbi_solver_load(solver, b, x, start_from_x);
+  if (status != MERBIT_OK) {
+    return status;
+  }
   return solver->inner != NULL ? mbi_refine_loop(solver, !start_from_x, stop)
                                : mbi_solve_loop(solver, !start_from_x, stop);
 }
 
-/* Solves, once more with a scaled b if it has to be. The CUDA context must be current. */
+/* In an entered context. */
 static merbit_status mbi_solver_run(merbit_solver *solver, const void *b, void *x,
                                     int start_from_x, merbit_solver_result *result) {
   int stop = MBI_SOLVE_ON;
-  const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
+  merbit_status status;
   solver->rhs_scale = 0;
-  MBI_TRY(mbi_solver_iterate(solver, b, x, start_from_x, &stop));
-  if (stop == MBI_SOLVE_SCALE_RHS) {
-    solver->rhs_scale = -ilogb(state->b_most);
-    MBI_TRY(mbi_solver_iterate(solver, b, x, start_from_x, &stop));
+  status = mbi_solver_iterate(solver, b, x, start_from_x, &stop);
+  if (status == MERBIT_OK && stop == MBI_SOLVE_FAR) {
+    solver->rhs_scale = -ilogb(mbi_solve_seen(solver)->state.b_most);
+    status = mbi_solver_iterate(solver, b, x, start_from_x, &stop);
   }
-  MBI_TRY(mbi_scale_vector(solver, MBI_AT_X, mbi_scale_of_x(solver)));
-  if (mbi_scale_x_out_of_range(solver, state->x_most)) {
-    stop = MERBIT_STOP_NOT_FINITE;
+  if (status == MERBIT_OK) {
+    status = mbi_scale_vector(solver, MBI_AT_X, mbi_scale_of_x(solver));
   }
-  mbi_solver_report(solver, stop, result);
-  if (state->b_most == 0 && stop == MERBIT_STOP_CONVERGED) {
-    MBI_TRY(mbi_solve_zero(solver, solver->v.at[MBI_AT_X], mbi_solve_bytes(solver)));
+  if (status == MERBIT_OK) {
+    stop = mbi_scale_far_x(solver, mbi_solve_seen(solver)->state.x_most)
+               ? MERBIT_STOP_NOT_FINITE
+               : stop;
+    mbi_solver_report(solver, stop, result);
+    if (mbi_solve_seen(solver)->state.b_most == 0 && stop == MERBIT_STOP_CONVERGED) {
+      status = mbi_solve_zero(solver, solver->v.at[MBI_AT_X], mbi_solve_bytes(solver));
+    }
   }
-  return mbi_solve_copy_out(solver, MBI_AT_X, x);
+  return status == MERBIT_OK ? mbi_solve_give(solver, MBI_AT_X, x) : status;
 }
 
-/* Adds times, the plan and memory to the report, and the sentence on how the solve ended. */
 static void mbi_solver_finish(merbit_solver *solver, merbit_solver_result *result) {
   const merbit_solver *iterating = solver->inner != NULL ? solver->inner : solver;
   merbit_plan_info inner_plan;
@@ -43780,7 +43739,7 @@ static void mbi_solver_finish(merbit_solver *solver, merbit_solver_result *resul
         solver->single_there != 0 ? mbi_view_values(&solver->view) * (int64_t)sizeof(float) : 0;
   }
   if (solver->n > 0) {
-    mbi_solve_describe_stop(solver, result, result->description, sizeof result->description);
+    mbi_solve_tell(solver, result, result->description, sizeof result->description);
   }
 }
 
@@ -43797,7 +43756,10 @@ MERBIT_API merbit_status merbit_solver_solve(merbit_solver *solver, const void *
     return MERBIT_INVALID_ARGUMENT;
   }
   mbi_solver_reset(solver, history, history_size);
-  MBI_TRY(mbi_solver_enter(solver));
+  status = mbi_solver_enter(solver);
+  if (status != MERBIT_OK) {
+    return status;
+  }
   status = mbi_solver_check_vectors(solver, b, x);
   if (status == MERBIT_OK && solver->n > 0) {
     status = mbi_solver_run(solver, b, x, start_from_x, &answer);
@@ -43817,19 +43779,19 @@ MERBIT_API merbit_status merbit_solver_solve(merbit_solver *solver, const void *
 
 typedef struct mbi_weights {
   merbit_context *context;
-  const merbit_view *graph; /* a host CSR or COO whose arrays are checked */
-  double *sums;             /* W; 0 for a dangling vertex */
-  void *totals;             /* of the graph's type: W; -1 for a dangling vertex */
-  void *scaled;             /* values, row i divided by a power of two near W(i); or NULL */
+  const merbit_view *graph; /* a host CSR or COO whose arrays have been checked */
+  double *sums;             /* W, and 0 where nothing leaves */
+  void *totals;             /* of the graph's type: W, and -1 */
+  void *scaled;             /* values: of row i divided by the power of two in W(i); or NULL */
   int tasks;
-  int64_t bad[MBI_MAX_THREADS]; /* of each task: the first entry that is not a weight, or -1 */
+  int64_t bad[MBI_MAX_THREADS]; /* of each task: the first entry that is no weight, or -1 */
 } mbi_weights;
 
 #define MBS_FUNCTION static
 #define MBS_CALLED static
-// The scalar part of a PageRank iteration, in the state of solvers, for the CPU and the GPU.
-// state.rr and the ring hold the L1 change of an iteration; state.closed is not 0 once it has
-// stopped.
+// PageRank's scalars between two iterations, in the state that solvers have: one text for the
+// CPU and the GPU. state.rr and the ring hold the L1 change of an iteration; state.closed is
+// not 0 once it has stopped.
 
 // In state.scalar; the first four are s0 to s3 of the product's epilogue.
 #define MBI_PAGERANK_DAMPING 0
@@ -43856,23 +43818,20 @@ typedef struct mbi_weights {
 // least.
 #define MBI_PAGERANK_PATIENCE 16
 
-// Acceleration, tuned on random graphs of many families
-// (tests/solve/pagerank/pagerank_graphs.h).
-#define MBI_PAGERANK_WINDOW 3    // iterations between two decisions on the factor
-#define MBI_PAGERANK_AHEAD 14    // iterations that must be left when relaxation begins,
-#define MBI_PAGERANK_WORTH 10    // and when its factor grows
+// Acceleration, tuned on random graphs of many families (tests/solve/pagerank/pagerank_graphs.h).
+#define MBI_PAGERANK_WINDOW 3 // iterations between two decisions on the factor
+#define MBI_PAGERANK_AHEAD 14 // iterations that must be left when relaxation begins,
+#define MBI_PAGERANK_WORTH 10 // and when its factor grows
 #define MBI_PAGERANK_GRAIN 256.0 // factors are multiples of 1 / 256: rounding changes none
 #define MBI_PAGERANK_LEAP 1.3125 // a factor grows to this, or twice its part above 1, at most
 #define MBI_PAGERANK_SHARE 0.15  // of the iterations that may be lost, for one start
 
-// Sets the base of the next iteration: the mass of dangling vertices goes where all teleports
-// go.
+// The mass of dangling vertices goes where all teleports go.
 MBS_FUNCTION void mbi_pagerank_spread(mbi_solve_state *s, double mass) {
   const double damping = s->scalar[MBI_PAGERANK_DAMPING];
   s->scalar[MBI_PAGERANK_BASE] = (1.0 - damping + damping * mass) / s->scalar[MBI_PAGERANK_SUM];
 }
 
-// Sets the relaxation factor of the next iteration.
 MBS_FUNCTION void mbi_pagerank_relax(mbi_solve_state *s, double factor) {
   s->scalar[MBI_PAGERANK_RELAX] = factor;
   s->scalar[MBI_PAGERANK_PAST] = 1 - factor;
@@ -43883,11 +43842,11 @@ MBS_FUNCTION void mbi_pagerank_relax(mbi_solve_state *s, double factor) {
 // methods", Numer. Math. 3 (1961), section 4; estimates of eigenvalues as in Hageman, Young,
 // "Applied Iterative Methods" (1981), chapter 5. Where the eigenvalues lie in [-lambda,
 // lambda], the factor f = 2 / (1 + sqrt(1 - lambda^2)) takes the changes down by sqrt(f - 1)
-// an iteration: at damping 0.85 by 0.56 in place of 0.85. Links both ways make such
-// eigenvalues. Cycles of links make complex ones, with which relaxed changes fall more slowly
-// than the power method's, or grow. So relaxation is a trial: it begins with a factor whose
-// failure costs little, grows while the changes fall as real eigenvalues have them fall, and is
-// given up, for a while, where the power method is as fast.
+// an iteration: at damping 0.85 by 0.56 in place of 0.85. Links both ways make such eigenvalues.
+// Cycles of links make complex ones, with which relaxed changes fall more slowly than the power
+// method's, or grow. So relaxation is a trial: it begins with a factor whose failure costs
+// little, grows while the changes fall as real eigenvalues have them fall, and is given up,
+// for a while, where the power method is as fast.
 
 MBS_FUNCTION double mbi_pagerank_least(double a, double b) {
   return a < b ? a : b;
@@ -43908,7 +43867,8 @@ MBS_FUNCTION double mbi_pagerank_raised(const mbi_solve_state *s, double factor,
                                         double leap) {
   const double twice = 2 * factor - 1;
   const double most = mbi_pagerank_least(twice > leap ? twice : leap, 2.5 * factor - 1.5);
-  return mbi_pagerank_least(wanted, mbi_pagerank_least(most, s->scalar[MBI_PAGERANK_MOST]));
+  return mbi_pagerank_least(wanted,
+                            mbi_pagerank_least(most, s->scalar[MBI_PAGERANK_MOST]));
 }
 
 // Returns the rate at which changes fall with this factor if they belong to the real eigenvalue
@@ -43929,7 +43889,6 @@ MBS_FUNCTION double mbi_pagerank_rate(const mbi_solve_memory *m, int count) {
   return count == 3 ? cbrt(fell) : count == 2 ? sqrt(fell) : fell;
 }
 
-// Changes the relaxation factor and notes when.
 MBS_FUNCTION void mbi_pagerank_switch(mbi_solve_state *s, double factor) {
   mbi_pagerank_relax(s, factor);
   s->scalar[MBI_PAGERANK_SWITCHED] = s->iterations;
@@ -43939,8 +43898,8 @@ MBS_FUNCTION void mbi_pagerank_switch(mbi_solve_state *s, double factor) {
 MBS_FUNCTION void mbi_pagerank_account(mbi_solve_memory *m) {
   mbi_solve_state *s = &m->state;
   const int count = (s->iterations - 1) % MBI_PAGERANK_WINDOW + 1;
-  const double needed =
-      log(s->rr / mbi_pagerank_before(m, count)) / log(s->scalar[MBI_PAGERANK_PLAIN_RATE]);
+  const double needed = log(s->rr / mbi_pagerank_before(m, count)) /
+                        log(s->scalar[MBI_PAGERANK_PLAIN_RATE]);
   const double lost = s->scalar[MBI_PAGERANK_LOST] + count - needed;
   s->scalar[MBI_PAGERANK_LOST] = lost > 0 ? lost : 0;
 }
@@ -43948,7 +43907,8 @@ MBS_FUNCTION void mbi_pagerank_account(mbi_solve_memory *m) {
 // Returns how many iterations `share` of what all trials may lose, 2 and a tenth of the power
 // method's, leaves for the next.
 MBS_FUNCTION double mbi_pagerank_budget(const mbi_solve_state *s, double share) {
-  const double left = log(s->tolerance / s->rr) / log(s->scalar[MBI_PAGERANK_PLAIN_RATE]);
+  const double left =
+      log(s->tolerance / s->rr) / log(s->scalar[MBI_PAGERANK_PLAIN_RATE]);
   return share * (2 + 0.1 * (s->iterations + left)) - s->scalar[MBI_PAGERANK_LOST];
 }
 
@@ -43979,9 +43939,9 @@ MBS_FUNCTION int mbi_pagerank_steady(const mbi_solve_memory *m) {
   return 1;
 }
 
-// Begins a trial of relaxation at the end of a window of the power method, if its rates are
-// steady. The first factor f is bounded by what a failure costs: two iterations in which an
-// eigenvalue off the real axis takes the change to about f (1 + rate^2) - 1 of it for rate^2.
+// At the end of a window of the power method: begins a trial if its rates are steady. The first
+// factor f is bounded by what a failure costs: two iterations in which an eigenvalue off the
+// real axis takes the change to about f (1 + rate^2) - 1 of it for rate^2.
 MBS_FUNCTION void mbi_pagerank_begin_trial(mbi_solve_memory *m) {
   mbi_solve_state *s = &m->state;
   const double damping = s->scalar[MBI_PAGERANK_DAMPING];
@@ -43989,7 +43949,8 @@ MBS_FUNCTION void mbi_pagerank_begin_trial(mbi_solve_memory *m) {
       mbi_pagerank_rate(m, s->iterations > MBI_PAGERANK_WINDOW ? MBI_PAGERANK_WINDOW : 2);
   double budget, growth, wanted;
   s->scalar[MBI_PAGERANK_PLAIN_RATE] = rate;
-  if (s->iterations < 2 * MBI_PAGERANK_WINDOW || s->iterations < s->scalar[MBI_PAGERANK_HOLD] ||
+  if (s->iterations < 2 * MBI_PAGERANK_WINDOW ||
+      s->iterations < s->scalar[MBI_PAGERANK_HOLD] ||
       !(rate < damping + 0.1 * (1 - damping)) || // else that is rounding
       !(log(s->tolerance / s->rr) <= MBI_PAGERANK_AHEAD * log(rate)) ||
       !mbi_pagerank_steady(m)) {
@@ -44011,12 +43972,10 @@ MBS_FUNCTION void mbi_pagerank_begin_trial(mbi_solve_memory *m) {
   }
 }
 
-// Decides on the factor after a relaxed iteration. The first change after a switch still
-// belongs to the factor before.
+// After a relaxed iteration. The change that follows a switch is still of the iterate before.
 MBS_FUNCTION void mbi_pagerank_watch(mbi_solve_memory *m) {
   mbi_solve_state *s = &m->state;
-  const double factor = s->scalar[MBI_PAGERANK_RELAX],
-               damping = s->scalar[MBI_PAGERANK_DAMPING];
+  const double factor = s->scalar[MBI_PAGERANK_RELAX], damping = s->scalar[MBI_PAGERANK_DAMPING];
   const double plain = s->scalar[MBI_PAGERANK_PLAIN_RATE], last = mbi_pagerank_rate(m, 1);
   const int since = s->iterations - (int)s->scalar[MBI_PAGERANK_SWITCHED];
   double rate, lambda, wanted;
@@ -44037,8 +43996,7 @@ MBS_FUNCTION void mbi_pagerank_watch(mbi_solve_memory *m) {
     return;
   }
   rate = mbi_pagerank_rate(m, since > MBI_PAGERANK_WINDOW ? MBI_PAGERANK_WINDOW : 2);
-  // A factor that promises less than a tenth fewer iterations, and did not grow, is not worth
-  // it.
+  // A factor that promises less than a tenth fewer iterations, and did not grow, is not worth it.
   if (mbi_pagerank_budget(s, 0.5) < 0 ||
       (since >= 4 * MBI_PAGERANK_WINDOW &&
        log(mbi_pagerank_expected(plain, factor)) > 1.1 * log(plain))) {
@@ -44065,8 +44023,7 @@ MBS_FUNCTION void mbi_pagerank_watch(mbi_solve_memory *m) {
   }
 }
 
-// Ends a probe, a window of the power method within a trial. The trial goes on if the power
-// method was no faster.
+// At the end of a window of the power method amid a trial, which goes on if that was no faster.
 MBS_FUNCTION void mbi_pagerank_end_probe(mbi_solve_memory *m) {
   mbi_solve_state *s = &m->state;
   const double kept = s->scalar[MBI_PAGERANK_KEPT], rate = mbi_pagerank_rate(m, 2);
@@ -44097,8 +44054,8 @@ MBS_CALLED void mbi_pagerank_accelerate(mbi_solve_memory *m) {
   }
 }
 
-// Ends an iteration. `change` is the one that the power method would make. The last iteration
-// is always one of the power method, whose change bounds the distance to the ranks themselves.
+// At the end of an iteration, whose change is the one by the power method. The last iteration
+// is always one of those: what it bounds is the distance to the ranks themselves.
 MBS_FUNCTION void mbi_pagerank_decide(mbi_solve_memory *m, double change, double mass) {
   mbi_solve_state *s = &m->state;
   const int relaxed = s->scalar[MBI_PAGERANK_RELAX] != 1;
@@ -44133,49 +44090,49 @@ MBS_FUNCTION void mbi_pagerank_decide(mbi_solve_memory *m, double change, double
 #undef MBS_FUNCTION
 #undef MBS_CALLED
 
-#define MBI_PAGERANK_THREADS 256 /* of a thread block: MBK_PAGERANK_THREADS */
+#define MBI_PAGERANK_THREADS 256 /* of a block, and the most blocks */
 #define MBI_PAGERANK_BLOCKS 1024
 
 #define MBI_PAGERANK_KERNELS 6
-#define MBI_PAGERANK_CHECK                                                                     \
-  (2 * MBI_SOLVE_ROUND_FIRST) /* iterations before the first convergence check of a loop */
+#define MBI_PAGERANK_CHECK (2 * MBI_SOLVE_SPAN) /* iterations before the first, of a loop */
 
 typedef struct mbi_pagerank_gpu {
   void *kernels[MBI_PAGERANK_KERNELS]; /* CUfunction */
-  void *z[3]; /* alternate; with method MERBIT z[0], and two products */
+  void *z[3]; /* by turns; with two products that alternate z[0], and those */
   void *weights, *teleport, *partials;
 } mbi_pagerank_gpu;
 
 typedef struct mbi_pagerank {
-  merbit_solver engine; /* CUDA: stream, scalars and recorded graph; must be first */
+  merbit_solver
+      engine; /* CUDA: what solve/core/recorded.c needs of a solver; stream, scalars */
   mbi_solve_method method;
   merbit_context *context;
   merbit_pagerank_desc desc; /* defaults filled in */
   merbit_type type;
   int64_t n;
-  merbit_view links;          /* the graph of the plan: the caller's, or one of these: */
-  merbit_view copy, expanded; /* a device graph's copy; both triangles */
-  merbit_matrix *entries;     /* entries of a BSR graph */
-  merbit_operation operation; /* that makes A^T from links */
-  mbi_weights weights;        /* empty if CUDA computes them */
-  void *teleport;             /* the caller's distribution, normalised, or NULL */
+  merbit_view links;          /* the graph that the plan takes: the caller's, or of */
+  merbit_view copy, expanded; /* a device graph's copy; of a triangle: both */
+  merbit_matrix *entries;     /* of blocks */
+  merbit_operation operation; /* that makes A^T of links */
+  mbi_weights weights;        /* none where CUDA counts those of a pattern */
+  void *teleport;             /* the distribution, where it is the caller's */
   merbit_plan *plan;          /* of A^T */
   void *ranks;                /* the caller's; on the CPU they hold z until the end */
-  mbi_solve_memory memory;    /* scalars; CUDA: as of the last convergence check */
-  int64_t synchronizations;   /* convergence checks of the host */
-  int history_count;          /* iterations in the history */
-  void *y;                    /* CPU: the product */
-  void *past;                 /* CPU: z of the iteration before */
-  double *partials;           /* CPU: change and dangling mass of each chunk */
+  mbi_solve_memory memory;    /* scalars, CUDA: as the last look found them */
+  int64_t looks;
+  int known;        /* iterations whose changes are in the history */
+  void *y;          /* CPU: the product, */
+  void *past;       /* and z of the iteration before */
+  double *partials; /* CPU: change and dangling mass of each chunk */
   mbi_pagerank_gpu gpu;
 } mbi_pagerank;
 
 #endif
 
-/* The weight of the edges that leave each vertex: W(i) = sum over j of w(i, j), for edges i ->
- * j. The iteration is on z = x / W, so that the product is A^T z with the weights as they were
- * given, of a pattern none. A vertex that nothing leaves ("dangling") has -1: its column of A^T
- * is zero, and any divisor will do. */
+/* What leaves each vertex of a link graph: W(i) = sum over j of w(i, j), the weights of the
+ * edges i -> j. The iteration is on z = x / W, so that the product is A^T z with the weights as
+ * they were given, of a pattern none. A vertex that nothing leaves ("dangling") has -1: its
+ * column of A^T is zero, and any divisor will do. */
 #define MBI_WEIGHTS_CHUNK 65536 /* vertices or entries that one task takes */
 
 /* W within 2^-n and 2^n keeps z and its products far from the ends of the type. */
@@ -44206,8 +44163,7 @@ static void mbi_weights_check_task(void *argument, int task) {
   }
 }
 
-/* Fails on the first weight that is negative or not finite. `graph` is a host view whose arrays
- * are checked. */
+/* `graph` is a host view whose arrays have been checked. */
 MBI_INTERNAL merbit_status mbi_weights_check(merbit_context *context,
                                              const merbit_view *graph) {
   mbi_weights w;
@@ -44279,8 +44235,8 @@ static merbit_status mbi_weights_add(mbi_weights *w) {
 /* ---- Sums far from 1: rows by powers of two -----------------------------------------------
  */
 
-/* Returns whether z = x / W could overflow its type or lose bits. */
-static int mbi_weights_need_scaling(const mbi_weights *w) {
+/* Whether z = x / W could leave the type, or lose bits. */
+static int mbi_weights_far(const mbi_weights *w) {
   const double most = ldexp(1, mbi_view_type(w->graph) == MERBIT_F32 ? MBI_WEIGHTS_POWER_F32
                                                                      : MBI_WEIGHTS_POWER_F64);
   int64_t i;
@@ -44292,8 +44248,7 @@ static int mbi_weights_need_scaling(const mbi_weights *w) {
   return 0;
 }
 
-/* Returns the power of two that divides the values of a row, so that their sum is in [1/2, 1).
- */
+/* What divides the values of a row, so that they add up to something in [1/2, 1). */
 static int mbi_weights_power(double sum) {
   int power = 0;
   (void)frexp(sum, &power);
@@ -44362,9 +44317,8 @@ static merbit_status mbi_weights_store(mbi_weights *w) {
   return status;
 }
 
-/* Computes the weights of a square host CSR or COO whose arrays are checked and outlive `w`.
- * Fails on a negative or infinite weight. The caller runs mbi_weights_destroy, after a failure
- * too. */
+/* `graph` is a host CSR or COO, square, whose arrays have been checked and stay while `w` does.
+ * Weights that are none are named. After a failure too, mbi_weights_destroy cleans up. */
 MBI_INTERNAL merbit_status mbi_weights_create(merbit_context *context, const merbit_view *graph,
                                               mbi_weights *w) {
   void *memory = NULL;
@@ -44381,7 +44335,7 @@ MBI_INTERNAL merbit_status mbi_weights_create(merbit_context *context, const mer
   if (status == MERBIT_OK) {
     status = mbi_weights_add(w);
   }
-  if (status == MERBIT_OK && graph->values != NULL && mbi_weights_need_scaling(w)) {
+  if (status == MERBIT_OK && graph->values != NULL && mbi_weights_far(w)) {
     status = mbi_weights_scale(w);
   }
   if (status == MERBIT_OK) {
@@ -44401,11 +44355,11 @@ MBI_INTERNAL void mbi_weights_destroy(merbit_context *context, mbi_weights *w) {
 /* PageRank by the power method: Zhang, Yao, Jiang, Zhang, "MERBIT: A GPU-Based SpMV Method for
  * Iterative Workloads", section 5.5.1. With P(i, j) = w(i, j) / W(i), an iteration is x' =
  * d P^T x + (1 - d + d * (mass of dangling vertices)) t. Here it is on z = x / W, for P^T x is
- * A^T z: no value is scaled, and a pattern stays one. If the changes show that it pays,
+ * A^T z: no value is scaled, and a pattern stays one. Where the changes show that it pays,
  * iterations are relaxed (solve/pagerank/steps.cuh), but not with method MERBIT, which is the
  * paper's. Sums over vertices are in double and in an order that depends on their number alone.
  */
-/* ---- The description --------------------------------------------------------------------- */
+/* ---- What was asked ---------------------------------------------------------------------- */
 
 static merbit_status mbi_pagerank_check_desc(mbi_pagerank *run) {
   merbit_context *context = run->context;
@@ -44452,11 +44406,13 @@ static merbit_status mbi_pagerank_check_desc(mbi_pagerank *run) {
   return MERBIT_OK;
 }
 
-/* Checks the graph and the description and fills in defaults. */
 MBI_INTERNAL merbit_status mbi_pagerank_check(mbi_pagerank *run, const merbit_view *graph,
                                               const void *ranks) {
   merbit_context *context = run->context;
-  MBI_TRY(mbi_view_check_header(context, graph));
+  const merbit_status status = mbi_view_check_header(context, graph);
+  if (status != MERBIT_OK) {
+    return status;
+  }
   if (!mbi_type_plain(mbi_view_type(graph))) {
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
                     "the graph's value_type is %s; merbit_pagerank takes MERBIT_F64 and "
@@ -44490,8 +44446,8 @@ static double mbi_pagerank_at(merbit_type type, const void *vector, int64_t i) {
   return type == MERBIT_F32 ? (double)((const float *)vector)[i] : ((const double *)vector)[i];
 }
 
-/* Computes target[i] = given[i] / (sum of given); both may be the same array. Divides by the
- * greatest first, because a sum of extreme numbers would overflow or vanish. */
+/* target[i] = given[i] / (the sum of all); may be the same array. First by the greatest, for
+ * what is far from 1 would overflow or vanish in a sum. */
 static merbit_status mbi_pagerank_distribution(const mbi_pagerank *run, const char *name,
                                                const void *given, void *target) {
   double most = 0, sum = 0;
@@ -44526,84 +44482,93 @@ static merbit_status mbi_pagerank_distribution(const mbi_pagerank *run, const ch
   return MERBIT_OK;
 }
 
-/* Normalises the teleport distribution and the first ranks, if the caller gives them. The first
- * ranks go to the caller's array. */
+/* The teleport distribution, and the first ranks, in the caller's array, where they are given.
+ */
 static merbit_status mbi_pagerank_distribute(mbi_pagerank *run) {
   const merbit_pagerank_desc *desc = &run->desc;
+  merbit_status status = MERBIT_OK;
   if (desc->personalisation != NULL) {
-    MBI_TRY(mbi_allocate_array(run->context, run->n, mbi_type_size(run->type),
-                               "the teleport distribution", &run->teleport));
-    MBI_TRY(mbi_pagerank_distribution(run, "personalisation", desc->personalisation,
-                                      run->teleport));
+    status = mbi_allocate_array(run->context, run->n, mbi_type_size(run->type),
+                                "the teleport distribution", &run->teleport);
+    if (status == MERBIT_OK) {
+      status = mbi_pagerank_distribution(run, "personalisation", desc->personalisation,
+                                         run->teleport);
+    }
   }
-  return desc->start != NULL ? mbi_pagerank_distribution(run, "start", desc->start, run->ranks)
-                             : MERBIT_OK;
+  return status == MERBIT_OK && desc->start != NULL
+             ? mbi_pagerank_distribution(run, "start", desc->start, run->ranks)
+             : status;
 }
 
-/* ---- The graph, its weights and the plan of A^T ------------------------------------------ */
+/* ---- Encode: A and its weights, A^T as a plan -------------------------------------------- */
 
-/* Sets run->links to all entries of `host`, whose header is checked, and computes the weights.
- */
-static merbit_status mbi_pagerank_expand(mbi_pagerank *run, const merbit_view *host) {
+/* run->links: all entries of `host`, whose header has been checked. */
+static merbit_status mbi_pagerank_take(mbi_pagerank *run, const merbit_view *host) {
   merbit_context *context = run->context;
-  MBI_TRY(mbi_view_check_arrays(context, host));
+  merbit_status status = mbi_view_check_arrays(context, host);
   run->links = *host;
   run->operation = MERBIT_OPERATION_T;
-  if (host->format == MERBIT_BSR) {
-    MBI_TRY(mbi_matrix_from_view(context, host, 0, &run->entries));
-    run->links = run->entries->view;
-  } else if (mbi_view_is_triangle(host)) {
-    MBI_TRY(mbi_weights_check(context, host)); /* so that an error names the given weights */
-    MBI_TRY(mbi_symmetric_expand(context, host, MERBIT_OPERATION_N, 0, &run->expanded, NULL));
-    run->links = run->expanded;
-    run->operation = MERBIT_OPERATION_N; /* it is its own transpose */
+  if (status == MERBIT_OK && host->format == MERBIT_BSR) {
+    status = mbi_matrix_from_view(context, host, 0, &run->entries);
+    if (status == MERBIT_OK) {
+      run->links = run->entries->view;
+    }
+  } else if (status == MERBIT_OK && mbi_view_is_triangle(host)) {
+    status = mbi_weights_check(context, host); /* names weights as they were given */
+    if (status == MERBIT_OK) {
+      status = mbi_symmetric_expand(context, host, MERBIT_OPERATION_N, 0, &run->expanded, NULL);
+      run->links = run->expanded;
+      run->operation = MERBIT_OPERATION_N; /* its own transpose */
+    }
   }
-  MBI_TRY(mbi_weights_create(context, &run->links, &run->weights));
-  if (run->weights.scaled != NULL) {
+  if (status == MERBIT_OK) {
+    status = mbi_weights_create(context, &run->links, &run->weights);
+  }
+  if (status == MERBIT_OK && run->weights.scaled != NULL) {
     run->links.values = run->weights.scaled;
   }
-  return MERBIT_OK;
+  return status;
 }
 
-/* Returns the side to try first. */
+/* The side, before a failure of the GPU. */
 MBI_INTERNAL merbit_side mbi_pagerank_side(const mbi_pagerank *run) {
   return run->desc.side != MERBIT_SIDE_AUTO     ? run->desc.side
          : mbi_method_runs(run->desc.method, 1) ? run->context->side
                                                 : MERBIT_SIDE_CPU;
 }
 
-/* Returns whether the GPU computes the weights, from the row_ptr of a pattern. */
-static int mbi_pagerank_counts_on_gpu(const mbi_pagerank *run, const merbit_view *view) {
+/* A pattern's weights are counted on the GPU, which has row_ptr or gets it. */
+static int mbi_pagerank_counts(const mbi_pagerank *run, const merbit_view *view) {
   return mbi_pagerank_side(run) == MERBIT_SIDE_CUDA && run->context->side == MERBIT_SIDE_CUDA &&
          view->format == MERBIT_CSR && view->values == NULL && !mbi_view_is_triangle(view);
 }
 
-/* Brings the graph to where the plan is made, computes weights and normalises distributions. */
 MBI_INTERNAL merbit_status mbi_pagerank_encode(mbi_pagerank *run, const merbit_view *graph) {
   const int device = graph->memory == MERBIT_MEMORY_DEVICE;
   merbit_view view = *graph;
+  merbit_status status = MERBIT_OK;
   if (run->desc.unweighted) {
     view.values = NULL;
   }
-  if (mbi_pagerank_counts_on_gpu(run, &view)) {
-    if (!device) {
-      MBI_TRY(mbi_view_check_arrays(run->context, &view));
-    }
+  if (mbi_pagerank_counts(run, &view)) {
+    status = device ? MERBIT_OK : mbi_view_check_arrays(run->context, &view);
     run->links = view;
     run->operation = MERBIT_OPERATION_T;
   } else {
     if (device) {
-      MBI_TRY(mbi_view_download(run->context, &view, &run->copy));
+      status = mbi_view_download(run->context, &view, &run->copy);
       view = run->copy;
     }
-    MBI_TRY(mbi_pagerank_expand(run, &view));
+    if (status == MERBIT_OK) {
+      status = mbi_pagerank_take(run, &view);
+    }
   }
-  return mbi_pagerank_distribute(run);
+  return status == MERBIT_OK ? mbi_pagerank_distribute(run) : status;
 }
 
-/* Returns the number of products that the plan is chosen for. The change, at most 2, falls
- * below the tolerance by the damping alone within `worst` products. Real graphs need a tenth to
- * four tenths of them; the GPU's plan is chosen for a sixth. */
+/* Products to count on. The change, at most 2, falls below the tolerance by the damping alone
+ * in so many; but graphs take a tenth to four tenths of these, and what the GPU's products
+ * could gain by another form of the matrix is soon less than making it costs. */
 MBI_INTERNAL int mbi_pagerank_calls(const merbit_pagerank_desc *desc, merbit_side side) {
   const double most = desc->max_iterations < 1000 ? desc->max_iterations : 1000;
   const double worst = ceil(log(desc->tolerance / 2) / log(desc->damping));
@@ -44628,13 +44593,12 @@ static void mbi_pagerank_epilogue(const mbi_pagerank *run, merbit_epilogue *epil
   epilogue->scalars = 4;
 }
 
-/* Returns the thread blocks of a kernel over all vertices. */
 MBI_INTERNAL int64_t mbi_pagerank_blocks(const mbi_pagerank *run) {
   const int64_t blocks = (run->n + MBI_PAGERANK_THREADS - 1) / MBI_PAGERANK_THREADS;
   return blocks < MBI_PAGERANK_BLOCKS ? blocks : MBI_PAGERANK_BLOCKS;
 }
 
-/* Divides the memory at `space` among vectors and scalars, the z first. Returns the bytes. */
+/* Everything at its place in the memory at `space`, z's first; the bytes that it takes. */
 MBI_INTERNAL uint64_t mbi_pagerank_divide(mbi_pagerank *run, int dual, mbi_devptr space) {
   const uint64_t bytes = (uint64_t)run->n * mbi_type_size(run->type);
   mbi_pagerank_gpu *gpu = &run->gpu;
@@ -44654,7 +44618,6 @@ MBI_INTERNAL uint64_t mbi_pagerank_divide(mbi_pagerank *run, int dual, mbi_devpt
   return used;
 }
 
-/* Creates the plan of A^T on `side`. */
 MBI_INTERNAL merbit_status mbi_pagerank_plan(mbi_pagerank *run, merbit_side side) {
   const int dual = side == MERBIT_SIDE_CUDA && run->desc.method == MERBIT_METHOD_MERBIT;
   merbit_plan_desc desc;
@@ -44681,7 +44644,7 @@ MBI_INTERNAL merbit_status mbi_pagerank_plan(mbi_pagerank *run, merbit_side side
   return mbi_plan_create(run->context, &run->links, &desc, &making, &run->plan);
 }
 
-/* Sets the first state, for either side, but for the base. */
+/* What either side starts from, but for the base. */
 MBI_INTERNAL void mbi_pagerank_start(mbi_pagerank *run) {
   mbi_solve_state *state = &run->memory.state;
   state->scalar[MBI_PAGERANK_DAMPING] = run->desc.damping;
@@ -44692,17 +44655,17 @@ MBI_INTERNAL void mbi_pagerank_start(mbi_pagerank *run) {
   mbi_pagerank_relax(state, 1);
   state->tolerance = run->desc.tolerance;
   state->cap = run->desc.max_iterations;
-  state->check_at = MBI_PAGERANK_CHECK;
+  state->look = MBI_PAGERANK_CHECK;
   state->stop = MBI_SOLVE_RUNNING;
 }
 
 /* ==== >>solve/pagerank/pagerank_cuda.c  PageRank on the GPU =============================== */
-/* PageRank on the GPU, where vectors and scalars stay. An iteration is one product: its
- * epilogue computes the new z, two sums and the scalar part. Iterations are recorded as those
- * of solvers are (solve/core/recorded.c). */
+/* PageRank on the GPU: vectors and scalars stay there. An iteration is one product, whose
+ * epilogue makes the new z and two sums, and what follows from them; iterations are recorded
+ * and run as those of solvers (solve/core/recorded.c). */
 #define MBI_PAGERANK_SHARED (2 * MBI_PAGERANK_THREADS * sizeof(double))
 
-/* ---- The program ------------------------------------------------------------------------- */
+/* ---- Specialise: one program with the kernels -------------------------------------------- */
 
 enum {
   MBI_PAGERANK_WEIGH,
@@ -44739,7 +44702,7 @@ static merbit_status mbi_pagerank_specialise(mbi_pagerank *run) {
   return status;
 }
 
-/* Launches a kernel of `blocks` thread blocks; 0: as many as the vertices take. */
+/* Of `blocks` blocks; 0: as many as the vertices take. */
 static merbit_status mbi_pagerank_launch(mbi_pagerank *run, int kernel, int64_t blocks,
                                          void **arguments) {
   return mbi_device_launch(run->context, run->gpu.kernels[kernel], mbi_pagerank_kernels[kernel],
@@ -44749,7 +44712,7 @@ static merbit_status mbi_pagerank_launch(mbi_pagerank *run, int kernel, int64_t 
 
 /* ---- Vectors ----------------------------------------------------------------------------- */
 
-/* Computes W of a pattern from its row_ptr on the GPU. */
+/* W of a pattern from its row_ptr, so that no host vector of it is made and moved. */
 static merbit_status mbi_pagerank_weigh(mbi_pagerank *run) {
   const merbit_view *links = &run->links;
   const uint64_t bytes = ((uint64_t)run->n + 1) * mbi_index_bytes(links->offset_type);
@@ -44780,7 +44743,7 @@ static merbit_status mbi_pagerank_weigh(mbi_pagerank *run) {
   return status;
 }
 
-/* Copies a vector from host memory, unless `source` is NULL. */
+/* A vector of host memory; NULL: there is none. */
 static merbit_status mbi_pagerank_send(mbi_pagerank *run, void *target, const void *source) {
   return source == NULL ? MERBIT_OK
                         : mbi_solve_upload(&run->engine, target, source,
@@ -44812,7 +44775,7 @@ static merbit_status mbi_pagerank_upload(mbi_pagerank *run) {
              : status;
 }
 
-/* Computes z from the first ranks, and the scalars that the first iteration starts from. */
+/* z of the first ranks, and what the first iteration starts from. */
 static merbit_status mbi_pagerank_begin(mbi_pagerank *run) {
   int32_t given = run->desc.start != NULL;
   uint64_t n = (uint64_t)run->n;
@@ -44831,9 +44794,9 @@ static merbit_status mbi_pagerank_begin(mbi_pagerank *run) {
   return status == MERBIT_OK ? mbi_pagerank_launch(run, MBI_PAGERANK_FIRST, 1, first) : status;
 }
 
-/* ---- An iteration ------------------------------------------------------------------------ */
+/* ---- An iteration, as it is recorded ----------------------------------------------------- */
 
-/* Enqueues an iteration: a product from z[turn] to the other z, which holds the z before. */
+/* One product, from z[turn] to the other, where the z of the iteration before is. */
 static merbit_status mbi_pagerank_fused(mbi_pagerank *run, int turn) {
   mbi_solve_memory *m = run->engine.memory;
   void *stream = run->engine.gpu.stream;
@@ -44846,7 +44809,7 @@ static merbit_status mbi_pagerank_fused(mbi_pagerank *run, int turn) {
                            m->state.scalar, m->state.product_sums, &m->state.closed, stream);
 }
 
-/* Enqueues an iteration of method MERBIT, whose dual-buffer commit alternates between two y. */
+/* Method MERBIT: two products that alternate, as the paper's dual-buffer commit wants it. */
 static merbit_status mbi_pagerank_dual(mbi_pagerank *run, int turn) {
   mbi_devptr z = mbi_device_address(run->gpu.z[0]);
   mbi_devptr y = mbi_device_address(run->gpu.z[1 + turn]);
@@ -44873,8 +44836,8 @@ static merbit_status mbi_pagerank_dual(mbi_pagerank *run, int turn) {
                              : status;
 }
 
-/* Enqueues two iterations, so that the next call always begins with z[0], even after a failure.
- */
+/* Two iterations, so that whatever was enqueued before, or failed while it was, the next ones
+ * begin with z[0]. */
 static merbit_status mbi_pagerank_enqueue(merbit_solver *engine) {
   mbi_pagerank *run = (mbi_pagerank *)(void *)engine; /* its first member */
   merbit_status status = MERBIT_OK;
@@ -44886,20 +44849,23 @@ static merbit_status mbi_pagerank_enqueue(merbit_solver *engine) {
   return status;
 }
 
-/* ---- Create and release ------------------------------------------------------------------ */
+/* ---- Life -------------------------------------------------------------------------------- */
 
-/* Makes what the GPU iterates with. On failure the caller runs mbi_pagerank_release_cuda. */
 MBI_INTERNAL merbit_status mbi_pagerank_prepare_cuda(mbi_pagerank *run) {
   merbit_solver *engine = &run->engine;
-  merbit_status status;
-  MBI_TRY(mbi_pagerank_plan(run, MERBIT_SIDE_CUDA));
-  MBI_TRY(mbi_device_enter(run->context));
+  merbit_status status = mbi_pagerank_plan(run, MERBIT_SIDE_CUDA);
+  if (status == MERBIT_OK) {
+    status = mbi_device_enter(run->context);
+  }
+  if (status != MERBIT_OK) {
+    return status;
+  }
   engine->side = MERBIT_SIDE_CUDA;
   engine->context = run->context;
   run->method.name = "PageRank";
   run->method.iterate = mbi_pagerank_enqueue;
-  /* Two iterations a call. A pass of the loop costs 4 us; a call after the end costs more. */
-  engine->gpu.loop_calls = run->plan->making.dual ? 1 : 2;
+  /* Of two iterations each; a turn costs 4 us, products that do not end where ranks do more. */
+  engine->gpu.turn = run->plan->making.dual ? 1 : 2;
   engine->method = &run->method;
   mbi_recorded_stream(engine);
   (void)mbi_pagerank_divide(run, run->plan->making.dual, run->plan->workspace->arena);
@@ -44917,8 +44883,7 @@ MBI_INTERNAL merbit_status mbi_pagerank_prepare_cuda(mbi_pagerank *run) {
   return status;
 }
 
-/* Releases what the GPU iterates with and clears `gpu`, so that the CPU may be tried. The
- * memory of a lost device is gone already. */
+/* What a dead device held is gone with it. Leaves `gpu` empty, so that the CPU may follow. */
 MBI_INTERNAL void mbi_pagerank_release_cuda(mbi_pagerank *run) {
   merbit_context *context = run->context;
   merbit_solver *engine = &run->engine;
@@ -44933,9 +44898,9 @@ MBI_INTERNAL void mbi_pagerank_release_cuda(mbi_pagerank *run) {
   run->plan = NULL;
 }
 
-/* ---- Rounds ------------------------------------------------------------------------------ */
+/* ---- Batches, and one look after each ---------------------------------------------------- */
 
-/* Runs a round of `span` iterations and reads the state: the convergence check. */
+/* The next batch ends `span` iterations on. */
 MBI_INTERNAL merbit_status mbi_pagerank_iterate_cuda(mbi_pagerank *run, int span) {
   mbi_solve_memory *m = run->engine.memory;
   const int look = run->memory.state.iterations + span;
@@ -44943,21 +44908,21 @@ MBI_INTERNAL merbit_status mbi_pagerank_iterate_cuda(mbi_pagerank *run, int span
   if (status != MERBIT_OK) {
     return status;
   }
-  if (mbi_recorded_loops(&run->engine) && look != run->memory.state.check_at) {
-    status = mbi_solve_upload(&run->engine, &m->state.check_at, &look, sizeof look);
+  if (mbi_recorded_loops(&run->engine) && look != run->memory.state.look) {
+    status = mbi_solve_upload(&run->engine, &m->state.look, &look, sizeof look);
   }
   if (status == MERBIT_OK) {
     status = mbi_recorded_run(&run->engine, (span + 1) / 2);
   }
   if (status == MERBIT_OK) {
     status = mbi_solve_download(&run->engine, &run->memory, m, sizeof *m);
-    run->synchronizations++;
+    run->looks++;
   }
   mbi_device_leave(run->context);
   return status;
 }
 
-/* Turns z into ranks and downloads them. */
+/* Ranks, at the end. */
 MBI_INTERNAL merbit_status mbi_pagerank_fetch(mbi_pagerank *run) {
   void *z = run->gpu.z[run->plan->making.dual ? 0 : run->memory.state.iterations % 2];
   uint64_t n = (uint64_t)run->n;
@@ -44979,7 +44944,7 @@ MBI_INTERNAL merbit_status mbi_pagerank_fetch(mbi_pagerank *run) {
 }
 
 /* ==== >>solve/pagerank/pagerank_cpu.c  PageRank on the CPU, and its loop ================== */
-/* PageRank: the CPU's iterations, the choice of the side, and the loop. */
+/* PageRank: the CPU's iterations, who computes, and the loop. */
 #define MBI_PAGERANK_CHUNK 8192 /* vertices that one task updates */
 
 /* ---- CPU --------------------------------------------------------------------------------- */
@@ -44988,14 +44953,13 @@ static int64_t mbi_pagerank_chunk_end(const mbi_pagerank *run, int64_t begin) {
   return begin + MBI_PAGERANK_CHUNK < run->n ? begin + MBI_PAGERANK_CHUNK : run->n;
 }
 
-/* Writes the two sums of a chunk. */
 static void mbi_pagerank_note(const mbi_pagerank *run, int chunk, double change, double mass) {
   run->partials[2 * (size_t)chunk] = change;
   run->partials[2 * (size_t)chunk + 1] = mass;
 }
 
-/* Computes one chunk of z from the first ranks, which are all equal unless given. Sums: the number
- * of dangling vertices, and their mass. */
+/* One chunk: z of the first ranks, which are all equal unless given, and the vertices that
+ * dangle. */
 static void mbi_pagerank_begin_f64(void *argument, int chunk) {
   const mbi_pagerank *run = (const mbi_pagerank *)argument;
   const double *weights = (const double *)run->weights.totals;
@@ -45013,7 +44977,7 @@ static void mbi_pagerank_begin_f64(void *argument, int chunk) {
   mbi_pagerank_note(run, chunk, dangling, mass);
 }
 
-/* Computes one chunk of z' = (d * y + base) / W. */
+/* One chunk of z' = (d * y + base) / W. */
 static void mbi_pagerank_uniform_f64(void *argument, int chunk) {
   const mbi_pagerank *run = (const mbi_pagerank *)argument;
   const double *y = (const double *)run->y;
@@ -45051,7 +45015,7 @@ static void mbi_pagerank_uniform_f64(void *argument, int chunk) {
                     (mass[0] + mass[1] + mass[2] + mass[3]) / 2);
 }
 
-/* Computes one chunk of z' = (d * y + base) / W, relaxed; the z of before is kept. */
+/* One chunk of z' = (d * y + base) / W, relaxed; the z of before is kept. */
 static void mbi_pagerank_uniform_relaxed_f64(void *argument, int chunk) {
   const mbi_pagerank *run = (const mbi_pagerank *)argument;
   const double *y = (const double *)run->y;
@@ -45094,7 +45058,7 @@ static void mbi_pagerank_uniform_relaxed_f64(void *argument, int chunk) {
                     (mass[0] + mass[1] + mass[2] + mass[3]) / 2);
 }
 
-/* Computes one chunk of z' = (d * y + base * t) / W. */
+/* One chunk of z' = (d * y + base * t) / W. */
 static void mbi_pagerank_personal_f64(void *argument, int chunk) {
   const mbi_pagerank *run = (const mbi_pagerank *)argument;
   const double *y = (const double *)run->y;
@@ -45133,7 +45097,7 @@ static void mbi_pagerank_personal_f64(void *argument, int chunk) {
                     (mass[0] + mass[1] + mass[2] + mass[3]) / 2);
 }
 
-/* Computes one chunk of z' = (d * y + base * t) / W, relaxed; the z of before is kept. */
+/* One chunk of z' = (d * y + base * t) / W, relaxed; the z of before is kept. */
 static void mbi_pagerank_personal_relaxed_f64(void *argument, int chunk) {
   const mbi_pagerank *run = (const mbi_pagerank *)argument;
   const double *y = (const double *)run->y;
@@ -45177,7 +45141,7 @@ static void mbi_pagerank_personal_relaxed_f64(void *argument, int chunk) {
                     (mass[0] + mass[1] + mass[2] + mass[3]) / 2);
 }
 
-/* Computes one chunk of ranks from z. A rank that relaxation has left below 0 becomes 0. */
+/* One chunk of ranks from z. Relaxation may leave single ones below 0: the nearest rank is 0. */
 static void mbi_pagerank_end_f64(void *argument, int chunk) {
   const mbi_pagerank *run = (const mbi_pagerank *)argument;
   const double *weights = (const double *)run->weights.totals;
@@ -45190,8 +45154,8 @@ static void mbi_pagerank_end_f64(void *argument, int chunk) {
   }
 }
 
-/* Computes one chunk of z from the first ranks, which are all equal unless given. Sums: the number
- * of dangling vertices, and their mass. */
+/* One chunk: z of the first ranks, which are all equal unless given, and the vertices that
+ * dangle. */
 static void mbi_pagerank_begin_f32(void *argument, int chunk) {
   const mbi_pagerank *run = (const mbi_pagerank *)argument;
   const float *weights = (const float *)run->weights.totals;
@@ -45209,7 +45173,7 @@ static void mbi_pagerank_begin_f32(void *argument, int chunk) {
   mbi_pagerank_note(run, chunk, dangling, mass);
 }
 
-/* Computes one chunk of z' = (d * y + base) / W. */
+/* One chunk of z' = (d * y + base) / W. */
 static void mbi_pagerank_uniform_f32(void *argument, int chunk) {
   const mbi_pagerank *run = (const mbi_pagerank *)argument;
   const float *y = (const float *)run->y;
@@ -45247,7 +45211,7 @@ static void mbi_pagerank_uniform_f32(void *argument, int chunk) {
                     (mass[0] + mass[1] + mass[2] + mass[3]) / 2);
 }
 
-/* Computes one chunk of z' = (d * y + base) / W, relaxed; the z of before is kept. */
+/* One chunk of z' = (d * y + base) / W, relaxed; the z of before is kept. */
 static void mbi_pagerank_uniform_relaxed_f32(void *argument, int chunk) {
   const mbi_pagerank *run = (const mbi_pagerank *)argument;
   const float *y = (const float *)run->y;
@@ -45290,7 +45254,7 @@ static void mbi_pagerank_uniform_relaxed_f32(void *argument, int chunk) {
                     (mass[0] + mass[1] + mass[2] + mass[3]) / 2);
 }
 
-/* Computes one chunk of z' = (d * y + base * t) / W. */
+/* One chunk of z' = (d * y + base * t) / W. */
 static void mbi_pagerank_personal_f32(void *argument, int chunk) {
   const mbi_pagerank *run = (const mbi_pagerank *)argument;
   const float *y = (const float *)run->y;
@@ -45329,7 +45293,7 @@ static void mbi_pagerank_personal_f32(void *argument, int chunk) {
                     (mass[0] + mass[1] + mass[2] + mass[3]) / 2);
 }
 
-/* Computes one chunk of z' = (d * y + base * t) / W, relaxed; the z of before is kept. */
+/* One chunk of z' = (d * y + base * t) / W, relaxed; the z of before is kept. */
 static void mbi_pagerank_personal_relaxed_f32(void *argument, int chunk) {
   const mbi_pagerank *run = (const mbi_pagerank *)argument;
   const float *y = (const float *)run->y;
@@ -45373,7 +45337,7 @@ static void mbi_pagerank_personal_relaxed_f32(void *argument, int chunk) {
                     (mass[0] + mass[1] + mass[2] + mass[3]) / 2);
 }
 
-/* Computes one chunk of ranks from z. A rank that relaxation has left below 0 becomes 0. */
+/* One chunk of ranks from z. Relaxation may leave single ones below 0: the nearest rank is 0. */
 static void mbi_pagerank_end_f32(void *argument, int chunk) {
   const mbi_pagerank *run = (const mbi_pagerank *)argument;
   const float *weights = (const float *)run->weights.totals;
@@ -45386,7 +45350,7 @@ static void mbi_pagerank_end_f32(void *argument, int chunk) {
   }
 }
 
-/* Runs a task on all chunks and adds up their two sums in the order of the chunks. */
+/* Over all chunks; the two sums are in the order of the chunks. */
 static void mbi_pagerank_chunks(mbi_pagerank *run, mbi_task single, mbi_task twice,
                                 double sums[2]) {
   const int64_t chunks = (run->n + MBI_PAGERANK_CHUNK - 1) / MBI_PAGERANK_CHUNK;
@@ -45399,31 +45363,43 @@ static void mbi_pagerank_chunks(mbi_pagerank *run, mbi_task single, mbi_task twi
   }
 }
 
-/* Makes what the CPU iterates with. On failure the caller runs mbi_pagerank_release. */
 static merbit_status mbi_pagerank_prepare_cpu(mbi_pagerank *run) {
   mbi_solve_state *state = &run->memory.state;
   void *partials = NULL;
   double sums[2];
-  if (run->weights.totals == NULL) { /* the GPU was to compute them */
-    MBI_TRY(mbi_weights_create(run->context, &run->links, &run->weights));
+  merbit_status status = MERBIT_OK;
+  if (run->weights.totals == NULL) { /* the GPU was to count them */
+    status = mbi_weights_create(run->context, &run->links, &run->weights);
   }
-  MBI_TRY(mbi_pagerank_plan(run, MERBIT_SIDE_CPU));
-  MBI_TRY(mbi_allocate_array(run->context, run->n, mbi_type_size(run->type),
-                             "a vector of ranks", &run->y));
-  MBI_TRY(mbi_allocate_array(run->context, run->n, mbi_type_size(run->type),
-                             "the ranks of the iteration before", &run->past));
-  memset(run->past, 0, (size_t)run->n * mbi_type_size(run->type));
-  MBI_TRY(mbi_allocate_array(run->context, run->n / MBI_PAGERANK_CHUNK + 1,
-                             2 * sizeof(double), "partial sums", &partials));
+  if (status == MERBIT_OK) {
+    status = mbi_pagerank_plan(run, MERBIT_SIDE_CPU);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_allocate_array(run->context, run->n, mbi_type_size(run->type),
+                                "a vector of ranks", &run->y);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_allocate_array(run->context, run->n, mbi_type_size(run->type),
+                                "the ranks of the iteration before", &run->past);
+  }
+  if (status == MERBIT_OK) { /* a first relaxed iteration takes none of them */
+    memset(run->past, 0, (size_t)run->n * mbi_type_size(run->type));
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_allocate_array(run->context, run->n / MBI_PAGERANK_CHUNK + 1,
+                                2 * sizeof(double), "partial sums", &partials);
+  }
   run->partials = (double *)partials;
-  mbi_pagerank_chunks(run, mbi_pagerank_begin_f32, mbi_pagerank_begin_f64, sums);
-  state->scalar[MBI_PAGERANK_DANGLING] = sums[0];
-  mbi_pagerank_spread(state, sums[1]);
-  return MERBIT_OK;
+  if (status == MERBIT_OK) {
+    mbi_pagerank_chunks(run, mbi_pagerank_begin_f32, mbi_pagerank_begin_f64, sums);
+    state->scalar[MBI_PAGERANK_DANGLING] = sums[0];
+    mbi_pagerank_spread(state, sums[1]);
+  }
+  return status;
 }
 
-/* One iteration on the CPU. The z before is kept only if this iteration is relaxed or the next may
- * be, which is decided at the end of a window. */
+/* The z of before is only kept where this iteration or the next one is relaxed, which the end
+ * of a window decides. */
 static merbit_status mbi_pagerank_iterate_cpu(mbi_pagerank *run) {
   static const mbi_task tasks[2][2][2] = {
       {{mbi_pagerank_uniform_f32, mbi_pagerank_uniform_f64},
@@ -45435,10 +45411,13 @@ static merbit_status mbi_pagerank_iterate_cpu(mbi_pagerank *run) {
                       (state->iterations + 1) % MBI_PAGERANK_WINDOW == 0;
   const mbi_task *task = tasks[run->teleport != NULL][relaxed];
   double sums[2];
-  MBI_TRY(merbit_spmv(run->plan, NULL, NULL, run->ranks, NULL, run->y, NULL));
-  mbi_pagerank_chunks(run, task[0], task[1], sums);
-  mbi_pagerank_decide(&run->memory, sums[0], sums[1]);
-  return MERBIT_OK;
+  const merbit_status status =
+      merbit_spmv(run->plan, NULL, NULL, run->ranks, NULL, run->y, NULL);
+  if (status == MERBIT_OK) {
+    mbi_pagerank_chunks(run, task[0], task[1], sums);
+    mbi_pagerank_decide(&run->memory, sums[0], sums[1]);
+  }
+  return status;
 }
 
 /* ---- Either side ------------------------------------------------------------------------- */
@@ -45456,8 +45435,7 @@ static void mbi_pagerank_release(mbi_pagerank *run) {
   merbit_matrix_destroy(run->entries);
 }
 
-/* Makes what one side iterates with. If the GPU fails, MERBIT_SIDE_AUTO takes the CPU for a graph
- * in host memory. */
+/* AUTO may take the CPU when the GPU fails now and the graph came in host memory. */
 static merbit_status mbi_pagerank_prepare(mbi_pagerank *run, merbit_memory memory) {
   merbit_context *context = run->context;
   char reason[sizeof run->plan->reason];
@@ -45483,20 +45461,19 @@ static merbit_status mbi_pagerank_prepare(mbi_pagerank *run, merbit_memory memor
 static void mbi_pagerank_note_history(mbi_pagerank *run) {
   const int last = run->memory.state.iterations;
   const int size = run->desc.history_size;
-  int k = run->history_count;
+  int k = run->known;
   for (; k < last && k < size; k++) {
     run->desc.history[k] = run->memory.ring[(k + 1) % MBI_SOLVE_RING];
   }
-  run->history_count = last;
+  run->known = last;
 }
 
-/* Iterates in rounds until the state says stop. The CPU checks convergence after each iteration. */
 static merbit_status mbi_pagerank_iterate(mbi_pagerank *run) {
   const int cuda = run->plan->side == MERBIT_SIDE_CUDA;
   const double start = mbi_seconds();
   const merbit_pagerank_desc *desc = &run->desc;
   mbi_solve_state *state = &run->memory.state;
-  int span = mbi_recorded_loops(&run->engine) ? MBI_PAGERANK_CHECK : MBI_SOLVE_ROUND_FIRST;
+  int span = mbi_recorded_loops(&run->engine) ? MBI_PAGERANK_CHECK : MBI_SOLVE_SPAN;
   double sums[2], before = start;
   while (state->stop == MBI_SOLVE_RUNNING) {
     const merbit_status status =
@@ -45505,7 +45482,7 @@ static merbit_status mbi_pagerank_iterate(mbi_pagerank *run) {
     if (status != MERBIT_OK) {
       return status;
     }
-    span = mbi_solve_next_round(state->iterations - run->history_count, now - before);
+    span = mbi_solve_next_span(state->iterations - run->known, now - before);
     before = now;
     mbi_pagerank_note_history(run);
     if (desc->progress != NULL &&
@@ -45521,7 +45498,6 @@ static merbit_status mbi_pagerank_iterate(mbi_pagerank *run) {
   return MERBIT_OK;
 }
 
-/* Reports how the iteration ended. */
 static void mbi_pagerank_report(const mbi_pagerank *run, merbit_pagerank_result *result) {
   const mbi_solve_state *state = &run->memory.state;
   result->stop = state->stop == MBI_PAGERANK_CONVERGED ? MERBIT_STOP_CONVERGED
@@ -45531,12 +45507,12 @@ static void mbi_pagerank_report(const mbi_pagerank *run, merbit_pagerank_result 
   result->dangling = (int64_t)state->scalar[MBI_PAGERANK_DANGLING];
   (void)merbit_plan_get_info(run->plan, &result->plan);
   (void)merbit_plan_describe(run->plan, result->description, sizeof result->description);
-  result->synchronizations = run->synchronizations;
+  result->synchronizations = run->looks;
   result->recorded = run->engine.gpu.graph != NULL ? 1 + run->engine.gpu.loops : 0;
   result->device_bytes = result->plan.device_bytes + (int64_t)run->plan->making.arena_bytes;
 }
 
-/* Computes ranks. `graph` is a square view, not empty, whose header is checked. */
+/* `graph` is a square view, not empty, whose header has been checked. */
 static merbit_status mbi_pagerank_run(mbi_pagerank *run, const merbit_view *graph,
                                       merbit_pagerank_result *result) {
   const double start = mbi_seconds();
@@ -45591,43 +45567,42 @@ MERBIT_API merbit_status merbit_pagerank(merbit_context *context, const merbit_v
 #ifndef MBI_EIGEN_H
 #define MBI_EIGEN_H
 
-/* Eigenpairs. Lanczos and the power method are methods of a solver, which holds the vectors and
- * multiplies. */
+/* Eigenpairs: solve/eigen/eigen.c. The vectors are those of a solver, whose engine multiplies.
+ */
 enum {
-  MBI_EIGEN_PROJECT = 0,
-  MBI_EIGEN_REPROJECT,
-  MBI_EIGEN_EXTEND,
-  MBI_EIGEN_ROTATE,
-  MBI_EIGEN_CHECK_STEP,
-  MBI_POWER_MEASURE,
-  MBI_POWER_NORMALISE,
+  MBI_ARNOLDI_PROJECT_IN_EIGEN = 0,
+  MBI_ARNOLDI_AGAIN_IN_EIGEN,
+  MBI_ARNOLDI_EXTEND_IN_EIGEN,
+  MBI_EIGEN_ROTATE_IN_EIGEN,
+  MBI_EIGEN_CHECK_IN_EIGEN,
+  MBI_POWER_MEASURE_IN_EIGEN,
+  MBI_POWER_TURN_IN_EIGEN,
   MBI_EIGEN_STEPS
 };
 
 typedef struct mbi_eigen {
   merbit_solver *solver;
   merbit_eigen_desc desc; /* defaults filled in */
-  mbi_solve_state
-      state; /* as of the last convergence check, then as changed for the next round */
+  mbi_solve_state state;  /* as the last look found it, or as it will go on */
   uint64_t random;
   int stop;     /* a merbit_stop, or MBI_SOLVE_ON */
-  int found;    /* pairs found, to be checked and returned */
-  double best;  /* residual or estimate when it last fell by a tenth */
-  int since;    /* the restart when that was; for the power method the iteration */
-  double scale; /* the largest magnitude of an eigenvalue so far */
+  int found;    /* pairs to be checked and returned */
+  double best;  /* residual or estimate at the last gain, */
+  int since;    /* and when that was: restarts, for the power method iterations */
+  double scale; /* the size of the largest eigenvalue seen */
   /* Lanczos; matrices are m x m for a basis of m vectors: */
   double *memory;
   double *t;        /* v_i'A v_j */
-  double *work;     /* a copy of t; in the end its diagonal holds the eigenvalues */
+  double *work;     /* its diagonal: eigenvalues */
   double *s;        /* rows: eigenvectors of t */
   double *columns;  /* as they come from the solver: m + 1 numbers each */
-  double *couple;   /* after a rotation: t between each kept vector and the next one */
+  double *couple;   /* of vectors behind a rotation with the next one */
   double *estimate; /* ||A v - lambda v|| by Lanczos, in the order of `order` */
   int *order;       /* rows of s, the wanted ones first */
   int done, size;   /* columns of t: before this cycle, and complete */
   int restarts;
-  int row, column; /* of the first entry of t that is not symmetric; row -1: none */
-  double value;    /* by how much t(row, column) differs from what symmetry requires */
+  int row, column; /* where t is not symmetric */
+  double value;    /* and what t(row, column) should have been zero apart from */
 } mbi_eigen;
 
 #endif
@@ -45637,7 +45612,7 @@ typedef struct mbi_eigen {
  */
 #define MBI_JACOBI_SWEEPS 40
 
-/* Computes the rotation of rows and columns p and q that makes a(p, q) zero. */
+/* The rotation of rows and columns p and q that makes a(p, q) zero. */
 static void mbi_jacobi_angle(const double *a, int n, int p, int q, double *c, double *s) {
   const double half = (a[q * n + q] - a[p * n + p]) / (2 * a[p * n + q]);
   const double t = (half >= 0 ? 1 : -1) / (fabs(half) + sqrt(1 + half * half));
@@ -45645,8 +45620,8 @@ static void mbi_jacobi_angle(const double *a, int n, int p, int q, double *c, do
   *s = t * *c;
 }
 
-/* Replaces (x, y) by (c x - s y, s x + c y), for n pairs `stride` apart. */
-static void mbi_jacobi_rotate(double *x, double *y, int n, int stride, double c, double s) {
+/* (x, y) becomes (c x - s y, s x + c y), for n pairs `stride` apart. */
+static void mbi_jacobi_turn(double *x, double *y, int n, int stride, double c, double s) {
   int k;
   for (k = 0; k < n; k++) {
     const double old = x[k * stride];
@@ -45655,7 +45630,7 @@ static void mbi_jacobi_rotate(double *x, double *y, int n, int stride, double c,
   }
 }
 
-/* One sweep: a rotation of each pair that needs one. Returns their number. */
+/* One rotation of each pair; returns how many were needed. */
 static int mbi_jacobi_sweep(double *a, double *vectors, int n, double least) {
   int p, q, turned = 0;
   for (p = 0; p < n; p++) {
@@ -45665,9 +45640,9 @@ static int mbi_jacobi_sweep(double *a, double *vectors, int n, double least) {
         continue;
       }
       mbi_jacobi_angle(a, n, p, q, &c, &s);
-      mbi_jacobi_rotate(a + p * n, a + q * n, n, 1, c, s);
-      mbi_jacobi_rotate(a + p, a + q, n, n, c, s);
-      mbi_jacobi_rotate(vectors + p * n, vectors + q * n, n, 1, c, s);
+      mbi_jacobi_turn(a + p * n, a + q * n, n, 1, c, s);
+      mbi_jacobi_turn(a + p, a + q, n, n, c, s);
+      mbi_jacobi_turn(vectors + p * n, vectors + q * n, n, 1, c, s);
       a[p * n + q] = a[q * n + p] = 0;
       turned++;
     }
@@ -45675,8 +45650,8 @@ static int mbi_jacobi_sweep(double *a, double *vectors, int n, double least) {
   return turned;
 }
 
-/* Diagonalises a, an n x n matrix of finite numbers. Its diagonal becomes the eigenvalues; row
- * q of `vectors` becomes the eigenvector of a(q, q). */
+/* a, n x n, loses everything but its diagonal: the eigenvalues. Row q of `vectors` is the one
+ * that belongs to a(q, q). The numbers are finite. */
 MBI_INTERNAL void mbi_jacobi(double *a, double *vectors, int n) {
   double most = 0;
   int i, sweep;
@@ -45692,16 +45667,14 @@ MBI_INTERNAL void mbi_jacobi(double *a, double *vectors, int n) {
 }
 
 /* ==== >>solve/eigen/common.c  eigenpairs: what both methods share ========================= */
-/* Functions that Lanczos and the power method share. */
+/* What both methods for eigenpairs do. */
 #define MBS_VECTOR double
 #define MBS_NAME(name, part) mbi_##name##part##_f64
-// Steps for eigenpairs. Lanczos takes its basis from solve/gmres/arnoldi_steps.cuh and rotates
-// it: Wu, Simon, "Thick-Restart Lanczos Method for Large Symmetric Eigenvalue Problems" (2000).
-// The power method: Saad, "Numerical Methods for Large Eigenvalue Problems", 2nd ed. (2011),
-// section 4.1.
+// Eigenpairs. Lanczos takes its basis from solve/gmres/arnoldi_steps.cuh and rotates it: Wu, Simon,
+// "Thick-Restart Lanczos Method for Large Symmetric Eigenvalue Problems" (2000). The power
+// method: Saad, "Numerical Methods for Large Eigenvalue Problems", 2nd ed. (2011), section 4.1.
 
-// Rotates the basis: vector q becomes the combination by row q of S. The newest vector follows
-// them if MBI_EIGEN_NEXT is set.
+// The first vectors become sums of all by the rows of S; the last one follows behind them.
 MBS_NOTHING_BEFORE(eigen_rotate)
 MBS_ELEMENT(eigen_rotate) {
   const int from = (int)c->scalar[MBI_EIGEN_FROM], to = (int)c->scalar[MBI_EIGEN_TO];
@@ -45725,7 +45698,7 @@ MBS_ELEMENT(eigen_rotate) {
 MBS_NOTHING_AFTER(eigen_rotate)
 MBS_STEP(eigen_rotate, 0, 0, MBS_ALWAYS)
 
-// Writes ||w - value v||^2, ||v||^2 and v'w of the next pair to the ring, where w = A v.
+// ||w - value v||^2, ||v||^2 and v'w of one pair after the other, where w = A v; to the ring.
 MBS_NOTHING_BEFORE(eigen_check)
 MBS_ELEMENT(eigen_check) {
   const int at = (int)c->scalar[MBI_EIGEN_CHECK];
@@ -45744,7 +45717,7 @@ MBS_AFTER(eigen_check) {
 }
 MBS_STEP(eigen_check, 3, 0, MBS_ALWAYS)
 
-// lambda = u'w and ||w||, where w = A u
+// u'w and ||w||, where w = A u
 MBS_NOTHING_BEFORE(power_measure)
 MBS_ELEMENT(power_measure) {
   const double w = MBS_LOAD(MBI_AT_W);
@@ -45761,33 +45734,31 @@ MBS_AFTER(power_measure) {
 }
 MBS_STEP(power_measure, 2, 0, MBS_RUNNING)
 
-// ||w - lambda u||^2, and u = w / ||w||
-MBS_BEFORE(power_normalise) {
+// ||w - value u||^2, and u = w / ||w||
+MBS_BEFORE(power_turn) {
   const double length = c->scalar[MBI_POWER_LENGTH];
   return length > 0 && length - length == 0 ? 0 : mbi_solve_broken(c, MBI_WHY_ZERO, length);
 }
-MBS_ELEMENT(power_normalise) {
+MBS_ELEMENT(power_turn) {
   const double w = MBS_LOAD(MBI_AT_W);
   const double r = w - c->scalar[MBI_POWER_VALUE] * MBS_LOAD(MBI_ARNOLDI_U);
   sums[0] += r * r;
   MBS_STORE(MBI_ARNOLDI_U, w / c->scalar[MBI_POWER_LENGTH]);
 }
-MBS_AFTER(power_normalise) {
+MBS_AFTER(power_turn) {
   (void)c;
   mbi_solve_count(m, sums[0]);
 }
-MBS_STEP(power_normalise, 1, 0, MBS_RUNNING)
+MBS_STEP(power_turn, 1, 0, MBS_RUNNING)
 #undef MBS_VECTOR
 #undef MBS_NAME
 #define MBS_VECTOR float
 #define MBS_NAME(name, part) mbi_##name##part##_f32
-// Steps for eigenpairs. Lanczos takes its basis from solve/gmres/arnoldi_steps.cuh and rotates
-// it: Wu, Simon, "Thick-Restart Lanczos Method for Large Symmetric Eigenvalue Problems" (2000).
-// The power method: Saad, "Numerical Methods for Large Eigenvalue Problems", 2nd ed. (2011),
-// section 4.1.
+// Eigenpairs. Lanczos takes its basis from solve/gmres/arnoldi_steps.cuh and rotates it: Wu, Simon,
+// "Thick-Restart Lanczos Method for Large Symmetric Eigenvalue Problems" (2000). The power
+// method: Saad, "Numerical Methods for Large Eigenvalue Problems", 2nd ed. (2011), section 4.1.
 
-// Rotates the basis: vector q becomes the combination by row q of S. The newest vector follows
-// them if MBI_EIGEN_NEXT is set.
+// The first vectors become sums of all by the rows of S; the last one follows behind them.
 MBS_NOTHING_BEFORE(eigen_rotate)
 MBS_ELEMENT(eigen_rotate) {
   const int from = (int)c->scalar[MBI_EIGEN_FROM], to = (int)c->scalar[MBI_EIGEN_TO];
@@ -45811,7 +45782,7 @@ MBS_ELEMENT(eigen_rotate) {
 MBS_NOTHING_AFTER(eigen_rotate)
 MBS_STEP(eigen_rotate, 0, 0, MBS_ALWAYS)
 
-// Writes ||w - value v||^2, ||v||^2 and v'w of the next pair to the ring, where w = A v.
+// ||w - value v||^2, ||v||^2 and v'w of one pair after the other, where w = A v; to the ring.
 MBS_NOTHING_BEFORE(eigen_check)
 MBS_ELEMENT(eigen_check) {
   const int at = (int)c->scalar[MBI_EIGEN_CHECK];
@@ -45830,7 +45801,7 @@ MBS_AFTER(eigen_check) {
 }
 MBS_STEP(eigen_check, 3, 0, MBS_ALWAYS)
 
-// lambda = u'w and ||w||, where w = A u
+// u'w and ||w||, where w = A u
 MBS_NOTHING_BEFORE(power_measure)
 MBS_ELEMENT(power_measure) {
   const double w = MBS_LOAD(MBI_AT_W);
@@ -45847,33 +45818,33 @@ MBS_AFTER(power_measure) {
 }
 MBS_STEP(power_measure, 2, 0, MBS_RUNNING)
 
-// ||w - lambda u||^2, and u = w / ||w||
-MBS_BEFORE(power_normalise) {
+// ||w - value u||^2, and u = w / ||w||
+MBS_BEFORE(power_turn) {
   const double length = c->scalar[MBI_POWER_LENGTH];
   return length > 0 && length - length == 0 ? 0 : mbi_solve_broken(c, MBI_WHY_ZERO, length);
 }
-MBS_ELEMENT(power_normalise) {
+MBS_ELEMENT(power_turn) {
   const double w = MBS_LOAD(MBI_AT_W);
   const double r = w - c->scalar[MBI_POWER_VALUE] * MBS_LOAD(MBI_ARNOLDI_U);
   sums[0] += r * r;
   MBS_STORE(MBI_ARNOLDI_U, w / c->scalar[MBI_POWER_LENGTH]);
 }
-MBS_AFTER(power_normalise) {
+MBS_AFTER(power_turn) {
   (void)c;
   mbi_solve_count(m, sums[0]);
 }
-MBS_STEP(power_normalise, 1, 0, MBS_RUNNING)
+MBS_STEP(power_turn, 1, 0, MBS_RUNNING)
 #undef MBS_VECTOR
 #undef MBS_NAME
 
 MBI_INTERNAL const mbi_step mbi_eigen_steps[MBI_EIGEN_STEPS] = {
-    MBI_STEP(arnoldi_project), MBI_STEP(arnoldi_reproject), MBI_STEP(arnoldi_extend),
-    MBI_STEP(eigen_rotate),    MBI_STEP(eigen_check),       MBI_STEP(power_measure),
-    MBI_STEP(power_normalise),
+    MBI_STEP(arnoldi_project), MBI_STEP(arnoldi_again), MBI_STEP(arnoldi_extend),
+    MBI_STEP(eigen_rotate),    MBI_STEP(eigen_check),   MBI_STEP(power_measure),
+    MBI_STEP(power_turn),
 };
 
-/* Returns the next random number in [-1, 1). The sequence depends on the seed alone: Steele,
- * Lea, Flood, "Fast splittable pseudorandom number generators" (2014). */
+/* The next of numbers in [-1, 1) that depend on the seed alone: Steele, Lea, Flood,
+ * "Fast splittable pseudorandom number generators" (2014). */
 static double mbi_eigen_random(mbi_eigen *e) {
   uint64_t z = e->random += 0x9e3779b97f4a7c15u;
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -45882,8 +45853,8 @@ static double mbi_eigen_random(mbi_eigen *e) {
   return (double)(z >> 11) / 4503599627370496.0 - 1;
 }
 
-/* Fills the vector at `slot` with random numbers and makes its length 1. */
-MBI_INTERNAL merbit_status mbi_eigen_random_vector(mbi_eigen *e, int slot) {
+/* A random vector of length 1 at `slot`. */
+MBI_INTERNAL merbit_status mbi_eigen_throw(mbi_eigen *e, int slot) {
   merbit_solver *solver = e->solver;
   const int64_t n = solver->n;
   void *host = NULL;
@@ -45902,7 +45873,7 @@ MBI_INTERNAL merbit_status mbi_eigen_random_vector(mbi_eigen *e, int slot) {
   for (i = 0; i < n; i++) {
     const double number = numbers[i] / sqrt(square);
     if (solver->type == MERBIT_F32) {
-      ((float *)host)[i] = (float)number; /* the doubles still to be read lie further on */
+      ((float *)host)[i] = (float)number; /* behind what is still to be read */
     } else {
       numbers[i] = number;
     }
@@ -45912,21 +45883,19 @@ MBI_INTERNAL merbit_status mbi_eigen_random_vector(mbi_eigen *e, int slot) {
   return status;
 }
 
-/* Reads the solver's state into e->state: a convergence check. */
 MBI_INTERNAL merbit_status mbi_eigen_read_state(mbi_eigen *e) {
   e->solver->synchronizations += mbi_solve_on_gpu(e->solver);
   return mbi_solve_download(e->solver, &e->state, &e->solver->memory->state, sizeof e->state);
 }
 
-/* Writes e->state, which the host has changed, to the solver, and lets it run on. */
-MBI_INTERNAL merbit_status mbi_eigen_write_state(mbi_eigen *e) {
+/* What the host has changed in e->state. The solver may go on. */
+MBI_INTERNAL merbit_status mbi_eigen_tell(mbi_eigen *e) {
   e->state.stop = MBI_SOLVE_RUNNING;
   e->state.closed = 0;
   return mbi_solve_upload(e->solver, &e->solver->memory->state, &e->state, sizeof e->state);
 }
 
-/* Calls the progress callback after a convergence check; a nonzero answer stops the iteration.
- */
+/* After a look: the caller is told, and may ask to stop. */
 MBI_INTERNAL void mbi_eigen_progress(mbi_eigen *e, double estimate) {
   if (e->desc.progress != NULL &&
       e->desc.progress(e->desc.progress_user, e->state.iterations, estimate,
@@ -45936,8 +45905,7 @@ MBI_INTERNAL void mbi_eigen_progress(mbi_eigen *e, double estimate) {
   }
 }
 
-/* Returns whether the estimate has not fallen by a tenth since `now - patience`, where `now`
- * counts iterations or restarts. */
+/* Whether `now` comes without a gain of a tenth for `patience`. */
 MBI_INTERNAL int mbi_eigen_stagnates(mbi_eigen *e, double estimate, int now, int patience) {
   if (!(estimate > 0.9 * e->best)) {
     e->best = estimate;
@@ -45948,15 +45916,13 @@ MBI_INTERNAL int mbi_eigen_stagnates(mbi_eigen *e, double estimate, int now, int
 
 /* ==== >>solve/eigen/lanczos.c  eigenpairs: Lanczos ======================================== */
 /* Lanczos with full reorthogonalisation and thick restarts: Wu, Simon (2000); Saad, "Numerical
- * Methods for Large Eigenvalue Problems", 2nd ed. (2011), section 6.3. The host checks
- * convergence once per cycle, when the basis is full: it computes the eigenvalues of the small
- * matrix t. */
+ * Methods for Large Eigenvalue Problems", 2nd ed. (2011), section 6.3. The host looks once a
+ * cycle, when the basis is full, and computes the eigenvalues of the small matrix. */
 #define MBI_LANCZOS_PATIENCE                                                                   \
-  50 /* restarts within which the largest estimate must fall by a tenth */
+  50 /* restarts in which the largest estimate has to fall by a tenth */
 #define MBI_LANCZOS_SYMMETRY                                                                   \
-  1e4 /* t may differ from a symmetric matrix by so many roundings of ||A|| */
+  1e4 /* roundings of ||A|| by which t may differ from a symmetric one */
 
-/* Asks for the basis, the vectors kept at a restart and the matrix that rotates the basis. */
 MBI_INTERNAL void mbi_lanczos_layout(merbit_solver *solver) {
   const int columns = solver->desc.restart;
   mbi_arnoldi_layout(solver, columns);
@@ -45969,49 +45935,61 @@ MBI_INTERNAL void mbi_lanczos_layout(merbit_solver *solver) {
   solver->alias[MBI_EIGEN_S] = MBI_SOLVE_OWN;
 }
 
-/* Orthogonalises w against the basis and adds it. */
+/* w joins the basis. */
 static merbit_status mbi_lanczos_join(merbit_solver *solver) {
-  MBI_TRY(mbi_solve_step(solver, MBI_EIGEN_PROJECT));
-  MBI_TRY(mbi_solve_step(solver, MBI_EIGEN_REPROJECT));
-  return mbi_solve_step(solver, MBI_EIGEN_EXTEND);
+  merbit_status status = mbi_solve_step(solver, MBI_ARNOLDI_PROJECT_IN_EIGEN);
+  if (status == MERBIT_OK) {
+    status = mbi_solve_step(solver, MBI_ARNOLDI_AGAIN_IN_EIGEN);
+  }
+  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_ARNOLDI_EXTEND_IN_EIGEN) : status;
 }
 
-/* One iteration: w = A u for the newest vector u of the basis, and w joins the basis. */
 MBI_INTERNAL merbit_status mbi_lanczos_iterate(merbit_solver *solver) {
-  MBI_TRY(mbi_solve_product(solver, MBI_ARNOLDI_U, MBI_AT_W));
-  return mbi_lanczos_join(solver);
+  const merbit_status status = mbi_solve_product(solver, MBI_ARNOLDI_U, MBI_AT_W);
+  return status == MERBIT_OK ? mbi_lanczos_join(solver) : status;
 }
 
-/* Adds a random vector to a basis of `size` vectors: at the start, and if the basis spans an
- * invariant subspace. */
-static merbit_status mbi_lanczos_add_random(mbi_eigen *e, int size) {
-  MBI_TRY(mbi_eigen_random_vector(e, MBI_AT_W));
+/* A random vector behind `size` others: at the start, and where these span all that products
+ * reach. */
+static merbit_status mbi_lanczos_fresh(mbi_eigen *e, int size) {
+  merbit_status status = mbi_eigen_throw(e, MBI_AT_W);
   e->state.scalar[MBI_ARNOLDI_SIZE] = size;
   e->state.scalar[MBI_LANCZOS_FRESH] = 1;
-  MBI_TRY(mbi_eigen_write_state(e));
-  return mbi_lanczos_join(e->solver);
+  if (status == MERBIT_OK) {
+    status = mbi_eigen_tell(e);
+  }
+  return status == MERBIT_OK ? mbi_lanczos_join(e->solver) : status;
 }
 
-/* Iterates until the basis is full or spans an invariant subspace. */
+/* Products until the basis is full or spans all that they reach. */
 static merbit_status mbi_lanczos_fill(mbi_eigen *e) {
   merbit_solver *solver = e->solver;
+  merbit_status status;
   do {
     const int span = solver->v.basis + 1 - (int)e->state.scalar[MBI_ARNOLDI_SIZE];
-    MBI_TRY(mbi_solve_prepare_round(solver, MBI_OPEN_GO_ON, span > 0 ? span : 1));
-    MBI_TRY(mbi_recorded_run(solver, span > 0 ? span : 1));
-    MBI_TRY(mbi_eigen_read_state(e));
-  } while (e->state.stop == MBI_SOLVE_RUNNING);
+    status = mbi_solve_prepare_batch(solver, MBI_OPEN_GO_ON, span > 0 ? span : 1);
+    if (status == MERBIT_OK) {
+      status = mbi_recorded_run(solver, span > 0 ? span : 1);
+    }
+    if (status == MERBIT_OK) {
+      status = mbi_eigen_read_state(e);
+    }
+  } while (status == MERBIT_OK && e->state.stop == MBI_SOLVE_RUNNING);
   e->size = (int)e->state.scalar[MBI_ARNOLDI_SIZE] - 1;
-  return MERBIT_OK;
+  return status;
 }
 
-/* Copies the new columns into t and remembers the first entry that contradicts symmetry. */
-static merbit_status mbi_lanczos_read_columns(mbi_eigen *e) {
+/* New columns into t; what contradicts symmetry is remembered. */
+static merbit_status mbi_lanczos_take(mbi_eigen *e) {
   const int m = e->solver->v.basis;
   const double limit = MBI_LANCZOS_SYMMETRY * e->state.epsilon * e->solver->norm;
+  const merbit_status status =
+      mbi_solve_download(e->solver, e->columns, mbi_small(&e->solver->v, MBI_SMALL_COLUMN),
+                         sizeof(double) * (size_t)m * (size_t)(m + 1));
   int i, j;
-  MBI_TRY(mbi_solve_download(e->solver, e->columns, mbi_small(&e->solver->v, MBI_SMALL_COLUMN),
-                             sizeof(double) * (size_t)m * (size_t)(m + 1)));
+  if (status != MERBIT_OK) {
+    return status;
+  }
   for (j = e->done; j < e->size; j++) {
     for (i = 0; i <= j; i++) {
       const double found = e->columns[j * (m + 1) + i];
@@ -46030,7 +46008,7 @@ static merbit_status mbi_lanczos_read_columns(mbi_eigen *e) {
   return MERBIT_OK;
 }
 
-/* Returns whether eigenvalue a comes before b at `place` of the order. */
+/* Whether eigenvalue a comes before b, where `place` of the order is to be filled. */
 static int mbi_lanczos_before(const mbi_eigen *e, double a, double b, int place) {
   switch (e->desc.which) {
   case MERBIT_EIGEN_LARGEST:
@@ -46044,7 +46022,7 @@ static int mbi_lanczos_before(const mbi_eigen *e, double a, double b, int place)
   }
 }
 
-/* Computes the eigenvalues of t, their order, and an estimate of each residual. */
+/* Eigenvalues of t, in order, and how far each pair still is from one of A. */
 static void mbi_lanczos_solve(mbi_eigen *e) {
   const int m = e->solver->v.basis, size = e->size;
   const double beta = e->state.scalar[MBI_ARNOLDI_BETA];
@@ -46074,11 +46052,12 @@ static void mbi_lanczos_solve(mbi_eigen *e) {
   }
 }
 
-/* Rotates the basis: its first `to` vectors become those of the first `to` eigenvectors of t.
- * With `next` the newest vector follows them, and the basis can grow again. */
+/* The first `to` eigenvectors of t make vectors of the basis; with `next` the newest one stays
+ * behind them, and the basis can grow again. */
 static merbit_status mbi_lanczos_rotate(mbi_eigen *e, int to, int next) {
   merbit_solver *solver = e->solver;
   const int m = solver->v.basis, size = e->size;
+  merbit_status status;
   int q, k;
   for (q = 0; q < to; q++) {
     const double *row = e->s + e->order[q] * size;
@@ -46094,14 +46073,15 @@ static merbit_status mbi_lanczos_rotate(mbi_eigen *e, int to, int next) {
   e->state.scalar[MBI_EIGEN_CHECK] = 0;
   e->state.scalar[MBI_ARNOLDI_SIZE] = to + 1;
   e->done = to;
-  MBI_TRY(mbi_eigen_write_state(e));
-  MBI_TRY(mbi_solve_upload(solver, solver->v.at[MBI_EIGEN_S], e->columns,
-                           sizeof(double) * (size_t)m * (size_t)to));
-  return mbi_solve_step(solver, MBI_EIGEN_ROTATE);
+  status = mbi_eigen_tell(e);
+  if (status == MERBIT_OK) {
+    status = mbi_solve_upload(solver, solver->v.at[MBI_EIGEN_S], e->columns,
+                              sizeof(double) * (size_t)m * (size_t)to);
+  }
+  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_EIGEN_ROTATE_IN_EIGEN) : status;
 }
 
-/* Sets e->stop after a cycle. Estimates must reach half of the tolerance, which leaves the
- * other half for rounding errors. */
+/* After a cycle: e->stop, with half of the tolerance left for roundings. */
 static void mbi_lanczos_decide(mbi_eigen *e) {
   const int wanted = e->desc.count;
   double worst = 0;
@@ -46127,29 +46107,34 @@ static void mbi_lanczos_decide(mbi_eigen *e) {
   mbi_eigen_progress(e, worst);
 }
 
-/* Returns the number of vectors kept at a restart: the wanted ones and the next best. */
+/* Vectors kept through a restart: the wanted ones, and some on their way. */
 MBI_INTERNAL int mbi_lanczos_kept(const merbit_eigen_desc *desc, int basis) {
   const int kept = desc->count + (basis - desc->count) / 3;
   return kept < basis ? kept : basis;
 }
 
-/* Iterates until e->stop is set. The first vectors of the basis are then those of the pairs. */
+/* To the end: e->stop, and the pairs found as the first vectors of the basis. */
 MBI_INTERNAL merbit_status mbi_lanczos_run(mbi_eigen *e) {
   const int basis = e->solver->v.basis;
-  MBI_TRY(mbi_lanczos_add_random(e, 0));
+  merbit_status status = mbi_lanczos_fresh(e, 0);
   e->state.scalar[MBI_ARNOLDI_SIZE] = 1;
-  for (;;) {
-    MBI_TRY(mbi_lanczos_fill(e));
-    if (e->state.stop == MBI_SOLVE_NOT_FINITE) {
+  while (status == MERBIT_OK) {
+    status = mbi_lanczos_fill(e);
+    if (status == MERBIT_OK && e->state.stop == MBI_SOLVE_NOT_FINITE) {
       e->stop = MERBIT_STOP_NOT_FINITE;
       return MERBIT_OK;
     }
-    MBI_TRY(mbi_lanczos_read_columns(e));
+    if (status == MERBIT_OK) {
+      status = mbi_lanczos_take(e);
+    }
+    if (status != MERBIT_OK) {
+      break;
+    }
     if (e->state.scalar[MBI_ARNOLDI_BETA] == 0 && e->size < basis &&
         e->state.iterations < e->desc.max_iterations) {
-      e->done = e->size; /* t has no entry between these vectors and the next */
+      e->done = e->size; /* t has no entries that couple what follows */
       memset(e->couple, 0, sizeof(double) * (size_t)basis);
-      MBI_TRY(mbi_lanczos_add_random(e, e->size));
+      status = mbi_lanczos_fresh(e, e->size);
       e->state.scalar[MBI_ARNOLDI_SIZE] = e->size + 1;
       continue;
     }
@@ -46158,15 +46143,14 @@ MBI_INTERNAL merbit_status mbi_lanczos_run(mbi_eigen *e) {
       return mbi_lanczos_rotate(e, e->found, 0);
     }
     e->restarts++;
-    MBI_TRY(mbi_lanczos_rotate(e, mbi_lanczos_kept(&e->desc, basis), 1));
+    status = mbi_lanczos_rotate(e, mbi_lanczos_kept(&e->desc, basis), 1);
   }
+  return status;
 }
 
 /* ==== >>solve/eigen/power.c  eigenpairs: the power method ================================= */
-/* The power method: the eigenvalue of largest magnitude, if one eigenvalue is larger than all
- * others. Saad, "Numerical Methods for Large Eigenvalue Problems", algorithm 4.1. */
-#define MBI_POWER_PATIENCE 1000 /* iterations within which the residual must fall by a tenth   \
-                                 */
+/* The power method: the eigenvalue that is largest in size, where there is one. */
+#define MBI_POWER_PATIENCE 1000 /* iterations in which the residual has to fall by a tenth */
 
 MBI_INTERNAL void mbi_power_layout(merbit_solver *solver) {
   solver->v.basis = 1;
@@ -46178,14 +46162,15 @@ MBI_INTERNAL void mbi_power_layout(merbit_solver *solver) {
   solver->alias[MBI_EIGEN_S] = MBI_SOLVE_OWN;
 }
 
-/* One iteration: w = A u, lambda = u'w, u = w / ||w||. */
 MBI_INTERNAL merbit_status mbi_power_iterate(merbit_solver *solver) {
-  MBI_TRY(mbi_solve_product(solver, MBI_ARNOLDI_U, MBI_AT_W));
-  MBI_TRY(mbi_solve_step(solver, MBI_POWER_MEASURE));
-  return mbi_solve_step(solver, MBI_POWER_NORMALISE);
+  merbit_status status = mbi_solve_product(solver, MBI_ARNOLDI_U, MBI_AT_W);
+  if (status == MERBIT_OK) {
+    status = mbi_solve_step(solver, MBI_POWER_MEASURE_IN_EIGEN);
+  }
+  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_POWER_TURN_IN_EIGEN) : status;
 }
 
-/* Sets e->stop after a convergence check. */
+/* e->stop after a look. */
 static void mbi_power_decide(mbi_eigen *e) {
   const mbi_solve_state *s = &e->state;
   const double value = fabs(s->scalar[MBI_POWER_VALUE]);
@@ -46200,31 +46185,37 @@ static void mbi_power_decide(mbi_eigen *e) {
   mbi_eigen_progress(e, residual);
 }
 
-/* Iterates until e->stop is set. The eigenvector is the only vector of the basis. */
+/* To the end: e->stop, and the vector in the basis. */
 MBI_INTERNAL merbit_status mbi_power_run(mbi_eigen *e) {
   double before = mbi_seconds();
-  int span = MBI_SOLVE_ROUND_FIRST;
-  MBI_TRY(mbi_eigen_random_vector(e, MBI_ARNOLDI_U));
-  while (e->stop == MBI_SOLVE_ON) {
-    const int done = e->state.iterations;
+  int span = MBI_SOLVE_SPAN;
+  merbit_status status = mbi_eigen_throw(e, MBI_ARNOLDI_U);
+  while (status == MERBIT_OK && e->stop == MBI_SOLVE_ON) {
+    const int known = e->state.iterations;
     double now;
-    MBI_TRY(mbi_solve_prepare_round(e->solver, MBI_OPEN_GO_ON, span));
-    MBI_TRY(mbi_recorded_run(e->solver, span));
-    MBI_TRY(mbi_eigen_read_state(e));
-    now = mbi_seconds();
-    span = mbi_solve_next_round(e->state.iterations - done, now - before);
-    before = now;
-    mbi_power_decide(e);
+    status = mbi_solve_prepare_batch(e->solver, MBI_OPEN_GO_ON, span);
+    if (status == MERBIT_OK) {
+      status = mbi_recorded_run(e->solver, span);
+    }
+    if (status == MERBIT_OK) {
+      status = mbi_eigen_read_state(e);
+    }
+    if (status == MERBIT_OK) {
+      now = mbi_seconds();
+      span = mbi_solve_next_span(e->state.iterations - known, now - before);
+      before = now;
+      mbi_power_decide(e);
+    }
   }
   e->found = e->stop != MERBIT_STOP_NOT_FINITE;
   e->scale = fabs(e->state.scalar[MBI_POWER_VALUE]);
-  return MERBIT_OK;
+  return status;
 }
 
 /* ==== >>solve/eigen/eigen.c  eigenpairs =================================================== */
-/* merbit_eigen: checks of a description, the solver to compute with, residuals and the report.
+/* Eigenpairs: what was asked, a solver's vectors to compute with, residuals, and what is told.
  */
-#define MBI_EIGEN_BASIS 16 /* the default basis has so many vectors, and two for each pair */
+#define MBI_EIGEN_BASIS 16 /* vectors beside two for each pair wanted, by default */
 #define MBI_EIGEN_BASIS_MOST 256
 
 static merbit_status mbi_eigen_refuse(merbit_context *context, const char *what, int value,
@@ -46233,7 +46224,7 @@ static merbit_status mbi_eigen_refuse(merbit_context *context, const char *what,
                   instead);
 }
 
-/* Checks a description whose defaults are filled in. */
+/* `desc` has its defaults. */
 static merbit_status mbi_eigen_check_desc(merbit_context *context,
                                           const merbit_eigen_desc *desc, int64_t n) {
   const int lanczos = desc->method == MERBIT_EIGEN_LANCZOS;
@@ -46280,8 +46271,7 @@ static merbit_status mbi_eigen_check_desc(merbit_context *context,
   return MERBIT_OK;
 }
 
-/* Fills in the defaults of a description. */
-static void mbi_eigen_fill_desc(merbit_eigen_desc *own, const merbit_view *view) {
+static void mbi_eigen_take_desc(merbit_eigen_desc *own, const merbit_view *view) {
   if (own->tolerance == 0) {
     own->tolerance = mbi_view_type(view) == MERBIT_F32 ? 1e-5 : 1e-10;
   }
@@ -46290,7 +46280,7 @@ static void mbi_eigen_fill_desc(merbit_eigen_desc *own, const merbit_view *view)
   own->max_iterations = own->max_iterations != 0 ? own->max_iterations : 10000;
 }
 
-/* Makes the solver that holds the vectors and multiplies. */
+/* The solver whose vectors and products are used. */
 static merbit_status mbi_eigen_make_solver(mbi_eigen *e, merbit_context *context,
                                            const merbit_view *view) {
   static const mbi_solve_method lanczos = {"Lanczos",
@@ -46331,7 +46321,7 @@ static merbit_status mbi_eigen_make_solver(mbi_eigen *e, merbit_context *context
   solver->desc.tolerance = desc->tolerance;
   solver->desc.max_iterations = desc->max_iterations;
   solver->desc.deterministic = desc->deterministic;
-  solver->desc.reorder = -1; /* vectors are returned in the order of the matrix */
+  solver->desc.reorder = -1; /* vectors come out as they are */
   solver->desc.restart = desc->basis < view->rows ? desc->basis : (int)view->rows;
   solver->kept = mbi_lanczos_kept(desc, solver->desc.restart);
   solver->shrink = 1;
@@ -46339,7 +46329,7 @@ static merbit_status mbi_eigen_make_solver(mbi_eigen *e, merbit_context *context
   return mbi_solver_build(solver);
 }
 
-/* Allocates the small matrices of the host. */
+/* What the host computes with. */
 static merbit_status mbi_eigen_allocate(mbi_eigen *e) {
   const int64_t m = e->solver->desc.restart;
   void *memory = NULL;
@@ -46359,7 +46349,7 @@ static merbit_status mbi_eigen_allocate(mbi_eigen *e) {
   return status;
 }
 
-/* Computes the residuals of the pairs found and returns values, residuals and vectors. */
+/* Values, residuals and vectors of the pairs found. */
 static merbit_status mbi_eigen_check(mbi_eigen *e, double *values, char *vectors,
                                      merbit_eigen_result *result) {
   merbit_solver *solver = e->solver;
@@ -46367,38 +46357,44 @@ static merbit_status mbi_eigen_check(mbi_eigen *e, double *values, char *vectors
   const size_t apart = (size_t)solver->v.stride * mbi_type_size(solver->type);
   const int lanczos = solver->v.lanczos;
   double value[MERBIT_EIGEN_MOST];
+  merbit_status status = MERBIT_OK;
   int q;
   for (q = 0; q < e->found; q++) {
     value[q] = lanczos ? e->t[q * solver->v.basis + q] : e->state.scalar[MBI_POWER_VALUE];
   }
   e->state.scalar[MBI_EIGEN_CHECK] = 0;
-  MBI_TRY(mbi_eigen_write_state(e));
-  if (e->found > 0) {
-    MBI_TRY(mbi_solve_upload(solver, solver->v.at[MBI_EIGEN_S], value,
-                             sizeof(double) * (size_t)e->found));
+  if (status == MERBIT_OK) {
+    status = mbi_eigen_tell(e);
   }
-  for (q = 0; q < e->found; q++) {
+  if (status == MERBIT_OK && e->found > 0) {
+    status = mbi_solve_upload(solver, solver->v.at[MBI_EIGEN_S], value,
+                              sizeof(double) * (size_t)e->found);
+  }
+  for (q = 0; q < e->found && status == MERBIT_OK; q++) {
     char *vector = (char *)solver->v.at[MBI_ARNOLDI_V] + (size_t)q * apart;
-    MBI_TRY(merbit_spmv(solver->plan, NULL, NULL, vector, NULL, solver->v.at[MBI_AT_W],
-                        solver->gpu.stream));
-    MBI_TRY(mbi_solve_step(solver, MBI_EIGEN_CHECK_STEP));
-    if (vectors != NULL) {
-      MBI_TRY(mbi_solve_download(solver, vectors + (size_t)q * bytes, vector, bytes));
+    status = merbit_spmv(solver->plan, NULL, NULL, vector, NULL, solver->v.at[MBI_AT_W],
+                         solver->gpu.stream);
+    if (status == MERBIT_OK) {
+      status = mbi_solve_step(solver, MBI_EIGEN_CHECK_IN_EIGEN);
+    }
+    if (status == MERBIT_OK && vectors != NULL) {
+      status = mbi_solve_download(solver, vectors + (size_t)q * bytes, vector, bytes);
     }
   }
   solver->synchronizations += mbi_solve_on_gpu(solver);
-  MBI_TRY(mbi_solve_download(solver, &solver->seen, solver->memory, sizeof solver->seen));
-  for (q = 0; q < e->found; q++) {
+  if (status == MERBIT_OK) {
+    status = mbi_solve_download(solver, &solver->seen, solver->memory, sizeof solver->seen);
+  }
+  for (q = 0; q < e->found && status == MERBIT_OK; q++) {
     const double *sums = solver->seen.ring + 3 * q;
     const double residual = sqrt(sums[0] / sums[1]);
     values[q] = ldexp(lanczos ? value[q] : sums[2] / sums[1], -solver->scale);
     result->residuals[q] = e->scale > 0 ? residual / e->scale : residual;
     result->converged += result->residuals[q] <= e->desc.tolerance;
   }
-  return MERBIT_OK;
+  return status;
 }
 
-/* Writes why the iteration ended, as a sentence. */
 static void mbi_eigen_describe(const mbi_eigen *e, merbit_eigen_result *result) {
   char *text = result->description;
   const size_t size = sizeof result->description;
@@ -46442,10 +46438,10 @@ static void mbi_eigen_describe(const mbi_eigen *e, merbit_eigen_result *result) 
   }
 }
 
-/* Iterates and checks the pairs. Everything is made, and the CUDA context is current. */
+/* In an entered context, with everything made. */
 static merbit_status mbi_eigen_run(mbi_eigen *e, double *values, void *vectors,
                                    merbit_eigen_result *result) {
-  merbit_status status = mbi_solve_prepare_round(e->solver, MBI_OPEN_BEGIN, 1);
+  merbit_status status = mbi_solve_prepare_batch(e->solver, MBI_OPEN_BEGIN, 1);
   int lacking;
   if (status == MERBIT_OK) {
     status = mbi_eigen_read_state(e);
@@ -46463,7 +46459,6 @@ static merbit_status mbi_eigen_run(mbi_eigen *e, double *values, void *vectors,
   return status;
 }
 
-/* Adds times, the plan, memory and the sentence to the report. */
 static void mbi_eigen_finish(mbi_eigen *e, merbit_eigen_result *result) {
   merbit_solver *solver = e->solver;
   result->restarts = e->restarts;
@@ -46476,7 +46471,7 @@ static void mbi_eigen_finish(mbi_eigen *e, merbit_eigen_result *result) {
   mbi_eigen_describe(e, result);
 }
 
-/* Sets values, residuals and vectors to NaN, for pairs that are not found. */
+/* Pairs that are not found. */
 static void mbi_eigen_clear(const merbit_eigen_desc *desc, const merbit_view *view,
                             double *values, void *vectors, merbit_eigen_result *result) {
   const int64_t n = view->rows * desc->count;
@@ -46495,7 +46490,6 @@ static void mbi_eigen_clear(const merbit_eigen_desc *desc, const merbit_view *vi
   }
 }
 
-/* Makes a solver, iterates, reports and releases all. */
 static merbit_status mbi_eigen_compute(merbit_context *context, const merbit_view *view,
                                        const merbit_eigen_desc *desc, double *values,
                                        void *vectors, merbit_eigen_result *result) {
@@ -46532,20 +46526,20 @@ static merbit_status mbi_eigen_compute(merbit_context *context, const merbit_vie
 }
 
 static merbit_status mbi_eigen_check_view(merbit_context *context, const merbit_view *view) {
-  MBI_TRY(mbi_view_check_header(context, view));
-  if (!mbi_type_plain(mbi_view_type(view))) {
+  merbit_status status = mbi_view_check_header(context, view);
+  if (status == MERBIT_OK && !mbi_type_plain(mbi_view_type(view))) {
     return mbi_fail(
         context, MERBIT_NOT_SUPPORTED,
         "the matrix's value_type is %s; merbit_eigen takes MERBIT_F64 and MERBIT_F32",
         mbi_type_names[mbi_view_type(view)]);
   }
-  if (view->rows != view->cols) {
+  if (status == MERBIT_OK && view->rows != view->cols) {
     return mbi_fail(context, MERBIT_INVALID_MATRIX,
                     "the matrix is %" PRId64 " x %" PRId64
                     "; only square ones have eigenvalues",
                     view->rows, view->cols);
   }
-  return MERBIT_OK;
+  return status;
 }
 
 MERBIT_API merbit_status merbit_eigen(merbit_context *context, const merbit_view *view,
@@ -46564,13 +46558,19 @@ MERBIT_API merbit_status merbit_eigen(merbit_context *context, const merbit_view
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "merbit_eigen: `%s` is NULL",
                     view == NULL ? "view" : "values");
   }
-  MBI_TRY(mbi_eigen_check_view(context, view));
+  status = mbi_eigen_check_view(context, view);
+  if (status != MERBIT_OK) {
+    return status;
+  }
   memset(&own, 0, sizeof own);
   if (desc != NULL) {
     own = *desc;
   }
-  mbi_eigen_fill_desc(&own, view);
-  MBI_TRY(mbi_eigen_check_desc(context, &own, view->rows));
+  mbi_eigen_take_desc(&own, view);
+  status = mbi_eigen_check_desc(context, &own, view->rows);
+  if (status != MERBIT_OK) {
+    return status;
+  }
   mbi_eigen_clear(&own, view, values, vectors, &answer);
   status = mbi_eigen_compute(context, view, &own, values, vectors, &answer);
   if (status == MERBIT_OK && result != NULL) {

@@ -101,8 +101,8 @@ static void pair_update(pair *p, int device) {
 static void pair_compare(const pair *p) {
   char ours[1024], theirs[1024];
   const char *end;
-  assert_true(p->our_plan->extracted.carved && p->our_plan->extracted.csr.rows > 0);
-  assert_true(!p->their_plan->extracted.carved);
+  assert_true(p->our_plan->extracted.by_shape && p->our_plan->extracted.csr.rows > 0);
+  assert_true(!p->their_plan->extracted.by_shape);
   assert_int_equal(p->our_plan->bsr.view.nnz, p->their_plan->bsr.view.nnz);
   assert_int_equal(p->our_plan->bsr.mask_words, p->their_plan->bsr.mask_words);
   (void)merbit_plan_describe(p->our_plan, ours, sizeof ours);
@@ -240,7 +240,7 @@ static void rows_that_descend(void **state) {
     form.plan.block_cols = found ? 0 : 2;
     pair_make(&p, &m, &form);
     assert_int_equal(descents, before + 1);
-    assert_true(p.our_plan->extracted.csr.rows == 0 && !p.our_plan->extracted.carved);
+    assert_true(p.our_plan->extracted.csr.rows == 0 && !p.our_plan->extracted.by_shape);
     pair_multiply(&p);
     pair_update(&p, found);
     pair_multiply(&p);

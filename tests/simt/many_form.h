@@ -1,5 +1,5 @@
-// One specialisation of spmv/gpu/many/many.cu; of spmv/gpu/many/rows.cu, which stages SIMT_ROOM nonzeros,
-// where that is defined. No include guard:
+// One specialisation of spmv/gpu/many/many.cu; of spmv/gpu/many/rows.cu, which stages SIMT_ROOM
+// nonzeros, where that is defined. No include guard:
 //
 //   #define SIMT_FORM name, value, offset, base, ones, device, vectors, width, span, team,
 //     words, unroll, columns, empty, once, threads
@@ -24,7 +24,7 @@
 #define MBK_THREADS SIMT_ARG(15, SIMT_FORM)
 #define MBK_BLOCKS 1
 #ifdef SIMT_ROOM
-#define MBK_ROOM SIMT_ROOM
+#define MBK_STAGED SIMT_ROOM
 #endif
 #define MBK_PIECE (MBK_THREADS % 64 == 0 ? 8 * MBK_WORDS : 32 * MBK_WORDS)
 #define MBK_ALIGNED (MBK_THREADS != 128)
@@ -71,7 +71,7 @@ static const many_form form = {
   MBK_COLUMNS,
 #ifdef SIMT_ROOM
   MBK_TEAM,
-  MBK_THREADS / 32 * MBK_ROOM * (4 + (MBK_PATTERN ? 0 : sizeof(MBK_VALUE))),
+  MBK_THREADS / 32 * MBK_STAGED * (4 + (MBK_PATTERN ? 0 : sizeof(MBK_VALUE))),
 #else
   0,
   MBK_THREADS / 32 * (MBK_STAGE_BYTES + MBK_HELD_BYTES),

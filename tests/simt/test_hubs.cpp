@@ -126,7 +126,7 @@ static void test_sizes(void **) {
     plan.device.rows = plan.nonempty.count = 10;
     plan.device.nnz = 100000;
     assert_int_equal(mbi_hubs_size(&plan), MERBIT_OK);
-    assert_int_equal(mbi_hubs_of(&plan)->room, f->hubs);
+    assert_int_equal(mbi_hubs_of(&plan)->capacity, f->hubs);
     assert_int_equal(mbi_scan_of(&plan)->steps, f->steps);
     assert_int_equal(mbi_scan_of(&plan)->pack, f->pack);
     assert_int_equal(mbi_scan_of(&plan)->threads, f->threads);

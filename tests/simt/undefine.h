@@ -1,5 +1,5 @@
-// Frees every macro of spmv/*.cu and spmv/shared/algebra.cuh for the next specialisation. No include
-// guard.
+// Frees every macro of spmv/*.cu and spmv/shared/algebra.cuh for the next specialisation. No
+// include guard.
 #undef MBK_VALUE
 #undef MBK_VECTOR
 #undef MBK_COMPUTE
@@ -126,9 +126,9 @@
 #undef MBK_THERE
 #undef MBK_PARTS
 #undef MBK_TILE_BACK
-#undef MBK_RANK
+#undef MBK_ROW_NUMBER
 #undef MBK_BACK
-#undef MBK_TILE_RANK
+#undef MBK_TILE_ROW_NUMBER
 #undef MBK_AGGREGATED
 #undef MBK_SIDE
 #undef MBK_PART

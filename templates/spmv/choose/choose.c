@@ -162,7 +162,7 @@ static merbit_status mbi_choose_sample(merbit_plan *plan) {
         (double)plan->device.nnz * plan->nonempty.sectors * mbi_choose_gather(cols);
     if (plan->nonempty.sectors > 0.5 && plan->nonempty.sectors < MBI_CHOOSE_NO_HUBS &&
         3 * gathers > mbi_choose_forecast(plan).scan) {
-      status = mbi_nonempty_columns(plan, mbi_hubs_room(plan));
+      status = mbi_nonempty_columns(plan, mbi_hubs_capacity(plan));
     }
     if (status == MERBIT_DEVICE_OUT_OF_MEMORY) { /* then no hubs */
       char reason[384];
@@ -211,8 +211,8 @@ MBI_INTERNAL merbit_status mbi_choose_forms(merbit_plan *plan, uint32_t *forms) 
       if (!mbi_has_full_blocks(&plan->nonempty)) {
         *forms = MBI_FORMS_ALL;
         *forms &= mbi_choose_slices(plan) ? MBI_FORMS_ALL : ~MBI_FORMS_SLOW;
-        *forms &=
-            plan->streaming || plan->type == MERBIT_F64 ? MBI_FORMS_ALL : ~MBI_FORM(MBI_VALUES_HALF);
+        *forms &= plan->streaming || plan->type == MERBIT_F64 ? MBI_FORMS_ALL
+                                                              : ~MBI_FORM(MBI_VALUES_HALF);
       }
     }
   }

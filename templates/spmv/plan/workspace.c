@@ -21,7 +21,8 @@ MBI_INTERNAL void mbi_workspace_free(merbit_workspace *workspace) {
 /* GPU memory of a workspace: carries, x and y where they are the host's, what an epilogue
  * takes, what the plan's maker does. Returns the sum. */
 MBI_INTERNAL uint64_t mbi_workspace_bytes(const merbit_plan *plan, uint64_t bytes[5]) {
-  const size_t size = mbi_type_size(mbi_plan_accumulator(plan)) * (size_t)mbi_plan_vectors(plan);
+  const size_t size =
+      mbi_type_size(mbi_plan_accumulator(plan)) * (size_t)mbi_plan_vectors(plan);
   const int host = plan->desc.vector_memory == MERBIT_MEMORY_HOST;
   bytes[0] = mbi_scratch_bytes(plan);
   bytes[1] = host ? (uint64_t)plan->csr.cols * size : 0;
@@ -67,14 +68,14 @@ MBI_INTERNAL merbit_status mbi_workspace_make(merbit_plan *plan, merbit_workspac
   } else {
     const size_t bytes = plan->desc.vectors > 1             ? mbi_many_cpu_bytes(plan)
                          : plan->blocks.chunk_index != NULL ? mbi_block_plan_scratch_bytes(plan)
-                         : plan->symmetric.direct                ? mbi_symmetric_scratch_bytes(plan)
+                         : plan->symmetric.direct           ? mbi_symmetric_scratch_bytes(plan)
                          : mbi_plan_has_semiring(plan)      ? mbi_semiring_scratch_bytes(plan)
                          : mbi_plan_plain(plan)
                              ? mbi_merge_scratch_bytes(plan->tasks, plan->type)
                              : mbi_mixed_scratch_bytes(plan);
     status = mbi_allocate_array(context, (int64_t)bytes, 1, "the carries of a workspace",
                                 &made->carries);
-    status = status == MERBIT_OK ? mbi_epilogue_room(made) : status;
+    status = status == MERBIT_OK ? mbi_epilogue_allocate_sums(made) : status;
   }
   if (status != MERBIT_OK) {
     mbi_workspace_free(made);

@@ -1,5 +1,5 @@
-// What every product kernel is told of a plan, the algebra of a product, and the one place
-// where a finished row leaves a kernel.
+// The macros that every product kernel gets from a plan, the algebra of a product, and the one
+// place where a finished row is written.
 #ifndef MBK_VALUE
 #error "define MBK_VALUE: the type of the matrix's values in memory"
 #endif
@@ -30,8 +30,8 @@
 #error "define MBK_SEMIRING: 0 for plus-times, else a number of spmv/shared/semiring.cuh"
 #endif
 
-// MBK_SCALAR is what alpha and beta are on their way through a kernel; MBK_ABSENT one that was
-// not given, as beta; with an alpha that MBK_VANISHES nothing is read of the matrix and of x.
+// MBK_SCALAR is the type of alpha and beta inside a kernel. MBK_ABSENT is a beta that was not
+// given. If MBK_VANISHES(alpha), neither the matrix nor x is read.
 #if MBK_SEMIRING
 #include "spmv/shared/semiring.cuh"
 #else
@@ -43,26 +43,26 @@
 #define MBK_ZERO ((MBK_COMPUTE)0)
 #define MBK_ADD(a, b) ((a) + (b))
 #define MBK_MUL(a, x) mbk_multiply((MBK_COMPUTE)(a), (MBK_COMPUTE)(x))
-// What becomes of a row's final sum. With alpha 0 the sum is zero because nothing was read;
-// with beta 0 the old y is not read, else it is `old`, a place in memory.
+// Returns the new y of a row from its final sum. If alpha is 0, the sum is zero because nothing
+// was read. If beta is 0, `old`, a place in memory, is not read.
 #define MBK_RESULT(sum, old)                                                                   \
   ((MBK_VECTOR)(beta == (MBK_COMPUTE)0 ? MBK_MUL(alpha, sum)                                   \
                                        : MBK_ADD(MBK_MUL(alpha, sum), MBK_MUL(beta, old))))
 #endif
 
 #ifndef MBK_STOPS
-#define MBK_STOPS 0 // 1: products have no scalars, but a flag beyond which they are not wanted
+#define MBK_STOPS 0 // 1: products have no scalars, but a flag that stops them
 #endif
 
-// alpha and beta as kernel parameters, and as what one function passes on to another. A null
-// device pointer stands for the default. MBK_SCALARS_LOAD goes where MBK_COMMIT follows: held
-// from a kernel's start, the two would cost registers. MBK_STOP_HERE is where a kernel ends
-// that is not wanted; what it would have written is left as it is. No flag: it is wanted.
+// alpha and beta as kernel parameters, and as arguments of device functions. A null device
+// pointer stands for the default. Put MBK_SCALARS_LOAD just before the commits: held from a
+// kernel's start, the two scalars would cost registers. MBK_STOP_HERE ends a kernel whose stop
+// flag is set; what it would have written stays unchanged. Without a flag the kernel runs.
 #define MBK_STOP_HERE
 #if MBK_STOPS
 #undef MBK_STOP_HERE
 #define MBK_STOP_HERE                                                                          \
-  if (stop != (const mbk_i32 *)0 && mbk_load_after_wait(stop) != 0) {                                \
+  if (stop != (const mbk_i32 *)0 && mbk_load_after_wait(stop) != 0) {                          \
     return;                                                                                    \
   }
 #define MBK_SCALAR_PARAMETERS const mbk_i32 *stop, const MBK_SCALAR none
@@ -83,7 +83,7 @@
 #define MBK_SCALARS_LOAD
 #endif
 
-// Every row passes here, or through MBK_RESULT, exactly once.
+// Writes a row of y. Every row passes here, or through MBK_RESULT, exactly once.
 MBK_DEVICE void mbk_commit(MBK_VECTOR *y, mbk_u64 row, MBK_COMPUTE sum, MBK_SCALAR alpha,
                            MBK_SCALAR beta) {
   y[row] = MBK_RESULT(sum, y[row]);

@@ -4,15 +4,16 @@
 #include "spmv/shared/shared.h"
 #include "spmv/plan/plan.h"
 
-/* Host views are checked and narrowed on the CPU and uploaded; device CSR views are used where
- * they lie, checked and, if their columns are 64-bit, narrowed by spmv/shared/device_csr.cu. */
+/* A plan's CSR on the device. Host views are checked and narrowed on the CPU and uploaded.
+ * Device CSR views are used in place: checked, and narrowed by spmv/shared/device_csr.cu if
+ * their columns are 64-bit. */
 
 MBI_INTERNAL int64_t mbi_arrays_blocks(int64_t count) {
   const int64_t blocks = count / MBI_ARRAYS_THREADS + 1;
   return blocks < MBI_ARRAYS_GRID ? blocks : MBI_ARRAYS_GRID;
 }
 
-/* The specialisation of spmv/shared/device_csr.cu for arrays of these types. */
+/* Compiles spmv/shared/device_csr.cu for arrays of these types. */
 MBI_INTERNAL merbit_status mbi_arrays_program(merbit_context *context,
                                               merbit_index_type offset_type,
                                               merbit_index_type index_type, int base,
@@ -31,13 +32,14 @@ MBI_INTERNAL uint64_t mbi_nonempty_blocks_of(int64_t rows) {
   return ((uint64_t)rows + MBI_NONEMPTY_PER_BLOCK - 1) / MBI_NONEMPTY_PER_BLOCK;
 }
 
-/* Of nonempty->counts: four sums, and the offset of each block. */
+/* Returns the bytes of nonempty->counts: four sums, and the offset of each block. */
 MBI_INTERNAL uint64_t mbi_nonempty_bytes(int64_t rows) {
   return (4 + mbi_nonempty_blocks_of(rows)) * sizeof(uint32_t);
 }
 
-/* Find out on the GPU whether the arrays are sound; if not, let the host's check name the
- * culprit. What the answer lies in is kept for the ranks of rows, or of a transpose's. */
+/* Checks device arrays on the GPU. If they are malformed, the host's check names the first bad
+ * entry. The scratch of the answer is kept for counting non-empty rows, or those of a
+ * transpose. */
 static merbit_status mbi_device_csr_check(merbit_context *context, const merbit_view *view,
                                           const mbi_program *program, mbi_device_csr *csr) {
   void *function = NULL;
@@ -111,34 +113,29 @@ MBI_INTERNAL merbit_status mbi_array_upload(merbit_context *context, const void 
                                             uint64_t bytes, const char *what,
                                             mbi_device_csr *csr, mbi_devptr *target,
                                             int *owns) {
-  merbit_status status = mbi_device_allocate(context, bytes, what, target);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_device_allocate(context, bytes, what, target));
   *owns = 1;
   csr->bytes += bytes;
   return bytes > 0 ? mbi_device_upload(context, *target, source, (size_t)bytes) : MERBIT_OK;
 }
 
-/* `view` is a checked host CSR with 32-bit columns. */
+/* Uploads `view`, a checked host CSR with 32-bit columns. */
 static merbit_status mbi_device_csr_upload(merbit_context *context, const merbit_view *view,
                                            mbi_device_csr *csr) {
   const uint64_t nnz = (uint64_t)view->nnz;
-  merbit_status status = mbi_array_upload(
-      context, view->row_ptr, ((uint64_t)view->rows + 1) * mbi_index_bytes(view->offset_type),
-      "row_ptr", csr, &csr->row_ptr, &csr->owns_row_ptr);
-  if (status == MERBIT_OK) {
-    status = mbi_array_upload(context, view->col_ind, nnz * sizeof(int32_t), "col_ind", csr,
-                              &csr->col_ind, &csr->owns_col_ind);
+  MBI_TRY(mbi_array_upload(context, view->row_ptr,
+                           ((uint64_t)view->rows + 1) * mbi_index_bytes(view->offset_type),
+                           "row_ptr", csr, &csr->row_ptr, &csr->owns_row_ptr));
+  MBI_TRY(mbi_array_upload(context, view->col_ind, nnz * sizeof(int32_t), "col_ind", csr,
+                           &csr->col_ind, &csr->owns_col_ind));
+  if (view->values != NULL) {
+    MBI_TRY(mbi_array_upload(context, view->values, nnz * mbi_type_size(view->value_type),
+                             "values", csr, &csr->values, &csr->owns_values));
   }
-  if (status == MERBIT_OK && view->values != NULL) {
-    status = mbi_array_upload(context, view->values, nnz * mbi_type_size(view->value_type),
-                              "values", csr, &csr->values, &csr->owns_values);
-  }
-  return status;
+  return MERBIT_OK;
 }
 
-/* `view` is a device CSR whose header has been checked. */
+/* Takes the arrays of `view`, a device CSR whose header has been checked. */
 static merbit_status mbi_device_csr_borrow(merbit_context *context, const merbit_view *view,
                                            int unchecked, mbi_device_csr *csr) {
   const void *arrays[3];
@@ -185,7 +182,8 @@ static merbit_status mbi_device_csr_borrow(merbit_context *context, const merbit
   return status;
 }
 
-/* Needs an entered context. After a failure mbi_device_csr_destroy cleans up. */
+/* Makes the device CSR of a view. The CUDA context must be current. On failure the caller runs
+ * mbi_device_csr_destroy. */
 MBI_INTERNAL merbit_status mbi_device_csr_create(merbit_context *context,
                                                  const merbit_view *view, int unchecked,
                                                  mbi_device_csr *csr) {
@@ -214,13 +212,13 @@ MBI_INTERNAL void mbi_device_csr_destroy(merbit_context *context, mbi_device_csr
   mbi_device_release(context, csr->scratch);
 }
 
-/* Of a CSR's columns and values, read once. */
+/* Returns the bytes of a CSR's columns and values, each read once. */
 MBI_INTERNAL uint64_t mbi_device_csr_stream_bytes(const merbit_plan *plan) {
   return plan->device.nnz * (sizeof(int32_t) + mbi_value_bytes(plan)) +
          mbi_value_bytes_once(plan);
 }
 
-/* What every product kernel is told of a plan. */
+/* Defines the macros that every product kernel gets from a plan. */
 MBI_INTERNAL void mbi_plan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   const char *sums = mbi_type_device(mbi_plan_accumulator(plan));
   memset(preamble, 0, sizeof *preamble);

@@ -1,5 +1,5 @@
-// A plan's CSR arrays that came in device memory: their check and their narrowing to 32-bit
-// columns.
+// Kernels on a plan's CSR arrays in device memory: check, narrowing to 32-bit columns, counts
+// of rows and columns, samples and the structure's hash.
 #ifndef MBK_ROW_PTR
 #error "define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64"
 #endif
@@ -13,8 +13,8 @@
 
 #include "spmv/shared/sample.cuh"
 
-// *bad becomes 1 if row_ptr does not rise from the base to nnz + base, or a column is out of
-// range. Launch: any grid of 256 threads. Each thread strides over both arrays.
+// Sets *bad to 1 if row_ptr does not rise from the base to nnz + base, or a column is out of
+// range. Launch: any grid of 256 threads; each strides over both arrays.
 MBK_KERNEL MBK_BOUNDS(256)
     mbk_arrays_check(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind, mbk_i64 rows,
                      mbk_i64 cols, mbk_i64 nnz, mbk_u32 *bad) {
@@ -33,7 +33,7 @@ MBK_KERNEL MBK_BOUNDS(256)
   }
 }
 
-// Launch: any grid of 256 threads.
+// Narrows 64-bit columns to 32 bits. Launch: any grid of 256 threads.
 MBK_KERNEL MBK_BOUNDS(256)
     mbk_arrays_narrow(const MBK_COLUMN *wide, mbk_i64 nnz, mbk_i32 *narrow) {
   for (mbk_i64 k = (mbk_i64)mbk_block() * 256 + mbk_thread(); k < nnz;
@@ -47,9 +47,9 @@ MBK_KERNEL MBK_BOUNDS(256)
 // Rows per block of the two kernels below: four for each of 256 threads.
 #define MBK_ROWS_PER_BLOCK 1024
 
-// counts[block]: the block's rows with a nonzero. *longest: the longest row of all (at most
-// 2^32 - 1); *widths: the sum over slices of 32 rows of their longest; zero both before.
-// Shared: mbk_u64, mbk_u32.
+// Writes counts[block], the number of the block's rows with a nonzero. Updates *longest, the
+// length of the longest row (at most 2^32 - 1), and *widths, the sum over slices of 32 rows of
+// their longest row; both must be zero. Shared: mbk_u64, mbk_u32.
 MBK_KERNEL MBK_BOUNDS(256)
     mbk_arrays_count(const MBK_ROW_PTR *row_ptr, mbk_u64 rows, mbk_u32 *counts,
                      mbk_u32 *longest, mbk_u64 *widths) {
@@ -91,12 +91,12 @@ MBK_KERNEL MBK_BOUNDS(256)
   }
 }
 
-// counts becomes its exclusive prefix sum; *total, which may be counts + blocks, the sum.
-// Launch: one block of 1024 threads. Shared: mbk_u32[33].
+// Replaces counts by its exclusive prefix sum and writes the sum to *total, which may be counts
+// + blocks. Launch: one block of 1024 threads. Shared: mbk_u32[33].
 MBK_KERNEL MBK_BOUNDS(1024)
     mbk_arrays_offsets(mbk_u32 *counts, mbk_u64 blocks, mbk_u32 *total) {
   MBK_SHARED_MEMORY(shared);
-  mbk_u32 *const warps = (mbk_u32 *)shared; // sums of the warps, then of those before each
+  mbk_u32 *const warps = (mbk_u32 *)shared; // sums of the warps, then of the warps before each
   mbk_u32 base = 0;
   for (mbk_u64 from = 0; from < blocks; from += 1024) {
     const mbk_u64 i = from + mbk_thread();
@@ -134,15 +134,15 @@ MBK_KERNEL MBK_BOUNDS(1024)
   }
 }
 
-// Rows with a nonzero in row_id, in order, and where they start in row_start, which ends with
-// the end of the last; the others in empty_id. offsets: from mbk_arrays_offsets. Shared:
-// mbk_u32[8].
+// Lists the non-empty rows in row_id, in order, with their offsets in row_start, which ends
+// with the end of the last row. Lists the empty rows in empty_id. `offsets` comes from
+// mbk_arrays_offsets. Shared: mbk_u32[8].
 MBK_KERNEL MBK_BOUNDS(256)
     mbk_arrays_compact(const MBK_ROW_PTR *row_ptr, mbk_u64 rows, const mbk_u32 *offsets,
                        mbk_u32 *row_id, MBK_ROW_PTR *row_start, mbk_u32 *empty_id) {
   MBK_SHARED_MEMORY(shared);
   mbk_u32 *const warps = (mbk_u32 *)shared;
-  mbk_u32 rank = offsets[mbk_block()];
+  mbk_u32 row_number = offsets[mbk_block()];
   for (int i = 0; i < 4; i++) {
     const mbk_u64 row =
         (mbk_u64)mbk_block() * MBK_ROWS_PER_BLOCK + (mbk_u64)i * 256 + mbk_thread();
@@ -152,7 +152,7 @@ MBK_KERNEL MBK_BOUNDS(256)
       warps[mbk_thread() / 32] = (mbk_u32)mbk_popcount(ballot);
     }
     mbk_block_sync();
-    mbk_u32 before = rank, all = 0;
+    mbk_u32 before = row_number, all = 0;
     for (mbk_u32 w = 0; w < 8; w++) {
       before += w < mbk_thread() / 32 ? warps[w] : 0;
       all += warps[w];
@@ -167,16 +167,15 @@ MBK_KERNEL MBK_BOUNDS(256)
     if (row + 1 == rows) {
       row_start[before + holds] = row_ptr[rows];
     }
-    rank += all;
+    row_number += all;
     mbk_block_sync();
   }
 }
 
-// ---- Columns that many nonzeros meet
-// ---------------------------------------------------------
+// ---- Columns that many nonzeros meet --------------------------------------------------------
 
-// counts[c]: how many of the nonzeros of every `stride`th run of 32 lie in column c; zero
-// before. Launch: any grid of 256 threads.
+// Adds to counts[c] the nonzeros in column c, of every `stride`th run of 32 nonzeros; counts
+// must be zero. Launch: any grid of 256 threads.
 MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_columns(const MBK_COLUMN *col_ind, mbk_u64 nnz,
                                               mbk_u32 stride, mbk_u32 *counts) {
   const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;
@@ -186,7 +185,8 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_columns(const MBK_COLUMN *col_ind, mbk_u64
   }
 }
 
-// The same, rounded, where the columns are the rows of a CSR. Launch: any grid of 256 threads.
+// Writes the same counts, rounded, from the row offsets of the transpose. Launch: any grid of
+// 256 threads.
 MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_lengths(const MBK_ROW_PTR *row_ptr, mbk_u64 cols,
                                               mbk_u32 stride, mbk_u32 *counts) {
   for (mbk_u64 c = (mbk_u64)mbk_block() * 256 + mbk_thread(); c < cols;
@@ -196,8 +196,8 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_lengths(const MBK_ROW_PTR *row_ptr, mbk_u6
   }
 }
 
-// bins[n]: the columns counted n times, or for the last bin that often or more; zero before.
-// Launch: any grid of 256 threads. Shared: mbk_u32[MBK_BINS].
+// Adds to bins[n] the number of columns counted n times, in the last bin that often or more;
+// bins must be zero. Launch: any grid of 256 threads. Shared: mbk_u32[MBK_BINS].
 #define MBK_BINS 4096
 MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_bins(const mbk_u32 *counts, mbk_u64 cols, mbk_u32 *bins) {
   MBK_SHARED_MEMORY(shared);
@@ -220,11 +220,10 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_bins(const mbk_u32 *counts, mbk_u64 cols, 
   }
 }
 
-// ---- The structure as a number
-// ---------------------------------------------------------------
+// ---- The structure as a number --------------------------------------------------------------
 
-// The bits of a number and of its place, well mixed (the end of SplitMix64: Steele, Lea, Flood,
-// OOPSLA 2014).
+// Returns the bits of a number and of its place, well mixed (the end of SplitMix64: Steele,
+// Lea, Flood, OOPSLA 2014).
 MBK_DEVICE mbk_u64 mbk_arrays_mix(mbk_u64 place, mbk_u64 number) {
   mbk_u64 bits = place * 0x9e3779b97f4a7c15ull ^ number * 0xd1342543de82ef95ull;
   bits = (bits ^ bits >> 30) * 0xbf58476d1ce4e5b9ull;
@@ -232,8 +231,8 @@ MBK_DEVICE mbk_u64 mbk_arrays_mix(mbk_u64 place, mbk_u64 number) {
   return bits ^ bits >> 31;
 }
 
-// *hash: a sum over row_ptr and col_ind, the same in any order; zero before. Launch: any grid
-// of 256 threads.
+// Adds to *hash a sum over row_ptr and col_ind that is the same in any order; *hash must be
+// zero. Launch: any grid of 256 threads.
 MBK_KERNEL MBK_BOUNDS(256)
     mbk_arrays_hash(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind, mbk_u64 rows,
                     mbk_u64 nnz, mbk_u64 *hash) {
@@ -258,9 +257,9 @@ MBK_KERNEL MBK_BOUNDS(256)
 
 // Bit n: blocks may be n rows high, or n columns wide; 2 to 16.
 #define MBK_BLOCK_SHAPES 0x1fffcu
-#define MBK_BLOCK_PART 256 // nonzeros of a row between looks at what was found
+#define MBK_BLOCK_PART 256 // nonzeros of a row between checks of what others found
 
-// The sizes of which `place` is no multiple.
+// Returns the sizes of which `place` is no multiple.
 MBK_DEVICE mbk_u32 mbk_arrays_inside(mbk_u64 place) {
   mbk_u32 sizes = 0;
   for (mbk_u32 n = 2; n <= 16; n++) {
@@ -269,7 +268,7 @@ MBK_DEVICE mbk_u32 mbk_arrays_inside(mbk_u64 place) {
   return sizes;
 }
 
-// Over the lanes, in all of them.
+// Returns the bitwise or over the lanes, in all of them.
 MBK_DEVICE mbk_u32 mbk_arrays_any(mbk_u32 bits) {
   for (int d = 16; d > 0; d >>= 1) {
     bits |= mbk_shuffle_xor(0xffffffffu, bits, d, 32);
@@ -277,7 +276,7 @@ MBK_DEVICE mbk_u32 mbk_arrays_any(mbk_u32 bits) {
   return bits;
 }
 
-// Whether other warps have found something against every size, in the eyes of the whole warp.
+// Returns true, in all lanes, if other warps have ruled out every size.
 MBK_DEVICE bool mbk_arrays_ruled_out(mbk_u32 *against) {
   mbk_u32 both = 0;
   if (mbk_lane() == 0) {
@@ -287,10 +286,10 @@ MBK_DEVICE bool mbk_arrays_ruled_out(mbk_u32 *against) {
   return (both & MBK_BLOCK_SHAPES) == MBK_BLOCK_SHAPES;
 }
 
-// What speaks against full blocks: bit n of against[0] that rows of one block of n rows differ
-// in their columns, of against[1] that a row's columns are no runs of n, each from a multiple
-// of n on. Both zero before. Launch: one warp for each of `count` rows, `step` apart; 256
-// threads per block.
+// Finds sizes that rule out full blocks. Sets bit n of against[0] if rows of one block of n
+// rows differ in their columns, and of against[1] if a row's columns are not runs of n, each
+// from a multiple of n on. Both must be zero. Launch: one warp for each of `count` rows, `step`
+// apart; 256 threads per block.
 MBK_KERNEL MBK_BOUNDS(256)
     mbk_arrays_blocks(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind, mbk_u64 rows,
                       mbk_u64 count, mbk_u64 step, mbk_u32 *against) {
@@ -315,7 +314,7 @@ MBK_KERNEL MBK_BOUNDS(256)
         if (k + 1 == end - start || (mbk_i64)col_ind[start + k + 1] - MBK_BASE != column + 1) {
           wide |= mbk_arrays_inside((mbk_u64)k + 1); // the run that ends here
         }
-        // Where a run of n begins both are multiples of n.
+        // At the start of a run of n both are multiples of n.
         wide |= mbk_arrays_inside((mbk_u64)column) & ~mbk_arrays_inside((mbk_u64)k);
       }
     }

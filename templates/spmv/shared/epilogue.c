@@ -4,19 +4,20 @@
 #include "spmv/shared/shared.h"
 #include "spmv/plan/plan.h"
 
-/* Epilogues: what a plan's products make of each row of op(A) x on its way to y, and two sums
- * over all rows. On CUDA by a kernel behind the product, spmv/shared/epilogue.cu; products:
- * spmv/plan/epilogue_product.c. */
+/* Epilogues: a function of each row of op(A) x on its way to y, and two sums over all rows. On
+ * CUDA a kernel runs them after the product (spmv/shared/epilogue.cu);
+ * spmv/plan/epilogue_product.c calls them. */
 
 #define MBI_EPILOGUE_SCALARS 8
-#define MBI_EPILOGUE_RESIDENT 4 /* of a multiprocessor: fewer parts for the last one */
+/* Blocks per multiprocessor: the last block then has fewer sums to add up. */
+#define MBI_EPILOGUE_RESIDENT 4
 
 MBI_INTERNAL int mbi_plan_has_epilogue(const merbit_plan *plan) {
   return plan->epilogue != NULL;
 }
 
-/* That a product moves behind its own: the vectors, y, and y once more where there is a result.
- */
+/* Returns the bytes that an epilogue moves in addition to its product: the vectors and y, and y
+ * again if there is a result. */
 MBI_INTERNAL int64_t mbi_epilogue_stream_bytes(const merbit_plan *plan) {
   const int64_t bytes = plan->csr.rows * (int64_t)mbi_type_size(mbi_plan_accumulator(plan));
   return plan->epilogue == NULL ? 0
@@ -24,10 +25,9 @@ MBI_INTERNAL int64_t mbi_epilogue_stream_bytes(const merbit_plan *plan) {
                                            (plan->epilogue->result[0] != '\0'));
 }
 
-/* ---- Checks -------------------------------------------------------------------------------
- */
+/* ---- Checks ------------------------------------------------------------------------------ */
 
-/* After the checks of types, semirings and of several vectors. */
+/* Checks an epilogue. Call it after the checks of types, semirings and several vectors. */
 MBI_INTERNAL merbit_status mbi_epilogue_check(merbit_context *context,
                                               const merbit_plan_desc *desc) {
   const merbit_epilogue *e = desc->epilogue;
@@ -49,7 +49,7 @@ MBI_INTERNAL merbit_status mbi_epilogue_check(merbit_context *context,
   return MERBIT_OK;
 }
 
-/* One expression; the result is of the plan's type, sums are double. */
+/* Checks and translates one expression. The result has the plan's type; sums are double. */
 MBI_INTERNAL merbit_status mbi_epilogue_take_one(const merbit_plan *plan, int sum,
                                                  const char *what, const char *source,
                                                  char *text) {
@@ -78,17 +78,16 @@ MBI_INTERNAL merbit_status mbi_epilogue_take_one(const merbit_plan *plan, int su
                               sum ? "double" : "MBK_COMPUTE", text);
 }
 
-/* plan->epilogue: a copy of the user's, checked. mbi_plan_free releases it. */
+/* Sets plan->epilogue to a checked copy of the user's. mbi_plan_free releases it. */
 MBI_INTERNAL merbit_status mbi_epilogue_take(merbit_plan *plan, const char *after) {
   const merbit_epilogue *given = plan->desc.epilogue;
   merbit_context *context = plan->context;
-  merbit_status status;
   mbi_epilogue *e;
-  plan->desc.epilogue = NULL; /* the user's from here on */
+  plan->desc.epilogue = NULL; /* the user's memory, not used from here on */
   if (given == NULL) {
     return MERBIT_OK;
   }
-  plan->desc.scalar_memory = MERBIT_MEMORY_DEFAULT; /* of alpha and beta, which do not come */
+  plan->desc.scalar_memory = MERBIT_MEMORY_DEFAULT; /* alpha and beta are not given */
   e = (mbi_epilogue *)mbi_allocate(context, sizeof *e);
   if (e == NULL) {
     return mbi_fail(context, MERBIT_OUT_OF_MEMORY, "no memory for a plan's epilogue");
@@ -99,34 +98,28 @@ MBI_INTERNAL merbit_status mbi_epilogue_take(merbit_plan *plan, const char *afte
   e->after = after;
   plan->stops = plan->making.stops;
   if (given->cpu == NULL) {
-    e->given.cpu = mbi_epilogue_known(given, mbi_plan_accumulator(plan));
+    e->given.cpu = mbi_epilogue_builtin(given, mbi_plan_accumulator(plan));
   }
   e->given.result = e->given.sums[0] = e->given.sums[1] = NULL;
-  status = mbi_epilogue_take_one(plan, 0, "epilogue.result", given->result, e->result);
-  if (status == MERBIT_OK) {
-    status = mbi_epilogue_take_one(plan, 1, "epilogue.sums[0]", given->sums[0], e->sums[0]);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_epilogue_take_one(plan, 1, "epilogue.sums[1]", given->sums[1], e->sums[1]);
-  }
-  if (status == MERBIT_OK && plan->side == MERBIT_SIDE_CPU && e->given.cpu == NULL) {
+  MBI_TRY(mbi_epilogue_take_one(plan, 0, "epilogue.result", given->result, e->result));
+  MBI_TRY(mbi_epilogue_take_one(plan, 1, "epilogue.sums[0]", given->sums[0], e->sums[0]));
+  MBI_TRY(mbi_epilogue_take_one(plan, 1, "epilogue.sums[1]", given->sums[1], e->sums[1]));
+  if (plan->side == MERBIT_SIDE_CPU && e->given.cpu == NULL) {
     return mbi_fail(
         context, MERBIT_NOT_SUPPORTED,
         "the plan is for the CPU, which needs the function epilogue.cpu for these expressions; "
         "give it, or use the expressions that EPILOGUES in the manual lists");
   }
-  if (status == MERBIT_OK && plan->side == MERBIT_SIDE_CUDA &&
-      plan->desc.vector_memory == MERBIT_MEMORY_HOST) {
+  if (plan->side == MERBIT_SIDE_CUDA && plan->desc.vector_memory == MERBIT_MEMORY_HOST) {
     return mbi_fail(
         context, MERBIT_NOT_SUPPORTED,
         "plan_desc.vector_memory is MERBIT_MEMORY_HOST, but a plan on CUDA with an epilogue "
         "takes vectors in GPU memory; use MERBIT_MEMORY_DEFAULT and a merbit_buffer");
   }
-  return status;
+  return MERBIT_OK;
 }
 
-/* ---- The kernel ----------------------------------------------------------------------------
- */
+/* ---- The kernel -------------------------------------------------------------------------- */
 
 MBI_INTERNAL void mbi_epilogue_preamble(const mbi_epilogue *e, merbit_type type,
                                         mbi_preamble *preamble) {
@@ -149,31 +142,29 @@ MBI_INTERNAL void mbi_epilogue_preamble(const mbi_epilogue *e, merbit_type type,
   }
 }
 
-/* Needs an entered context. */
+/* Compiles the epilogue's kernel. The CUDA context must be current. */
 MBI_INTERNAL merbit_status mbi_epilogue_specialise(merbit_plan *plan) {
   mbi_epilogue *e = plan->epilogue;
   mbi_preamble preamble;
-  merbit_status status;
   mbi_epilogue_preamble(e, mbi_plan_accumulator(plan), &preamble);
-  status = mbi_program_create(plan->context, "spmv/shared/epilogue.cu", &preamble, &e->program);
-  return status == MERBIT_OK
-             ? mbi_program_kernel(plan->context, &e->program, "mbk_epilogue_rows", &e->kernel)
-             : status;
+  MBI_TRY(mbi_program_create(plan->context, "spmv/shared/epilogue.cu", &preamble, &e->program));
+  return mbi_program_kernel(plan->context, &e->program, "mbk_epilogue_rows", &e->kernel);
 }
 
-/* Needs an entered context. */
+/* Releases the epilogue's program. The CUDA context must be current. */
 MBI_INTERNAL void mbi_epilogue_release_cuda(merbit_plan *plan) {
   if (plan->epilogue != NULL) {
     mbi_program_destroy(plan->context, &plan->epilogue->program);
   }
 }
 
-/* ---- Room ----------------------------------------------------------------------------------
- */
+/* ---- Room -------------------------------------------------------------------------------- */
 
-/* For a plan the same each time; a thread takes 16 bytes of each vector at once. */
+/* Returns the number of blocks of the epilogue's kernel, the same in every product of a plan. A
+ * thread loads 16 bytes of each vector at once. */
 MBI_INTERNAL uint64_t mbi_epilogue_blocks(const merbit_plan *plan) {
-  const uint64_t packs = (uint64_t)plan->csr.rows * mbi_type_size(mbi_plan_accumulator(plan)) / 16 + 1;
+  const uint64_t packs =
+      (uint64_t)plan->csr.rows * mbi_type_size(mbi_plan_accumulator(plan)) / 16 + 1;
   const uint64_t blocks = (packs + MBI_EPILOGUE_THREADS - 1) / MBI_EPILOGUE_THREADS;
   const uint64_t resident =
       MBI_EPILOGUE_RESIDENT * (uint64_t)plan->context->device.multiprocessors;
@@ -193,16 +184,15 @@ MBI_INTERNAL uint64_t mbi_epilogue_scratch_bytes(const merbit_plan *plan) {
                    (uint64_t)plan->csr.rows * mbi_type_size(mbi_plan_accumulator(plan));
 }
 
-/* What a workspace on the CPU needs beside; mbi_workspace_free releases it. */
-MBI_INTERNAL merbit_status mbi_epilogue_room(merbit_workspace *workspace) {
+/* Allocates a workspace's memory for an epilogue on the CPU. mbi_workspace_free releases it. */
+MBI_INTERNAL merbit_status mbi_epilogue_allocate_sums(merbit_workspace *workspace) {
   const merbit_plan *plan = workspace->plan;
   void *sums = NULL;
-  merbit_status status;
   if (plan->epilogue == NULL) {
     return MERBIT_OK;
   }
-  status = mbi_allocate_array(plan->context, mbi_epilogue_chunks(plan) + 1, 2 * sizeof(double),
-                              "an epilogue's sums", &sums);
+  MBI_TRY(mbi_allocate_array(plan->context, mbi_epilogue_chunks(plan) + 1, 2 * sizeof(double),
+                             "an epilogue's sums", &sums));
   workspace->sums = (double *)sums;
-  return status;
+  return MERBIT_OK;
 }

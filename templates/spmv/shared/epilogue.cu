@@ -1,10 +1,9 @@
-// A plan's epilogue behind its product: what becomes of each row of op(A) x, and two sums over
-// all rows.
+// The epilogue of a product: a function of each row of op(A) x, and two sums over all rows.
 //
-// Each thread takes packs of neighbouring rows, with all their loads on the way at once, and
-// adds up in registers; blocks add up in a tree of fixed shape, and the block that comes last
-// adds up theirs in their order: sums have the same bits from run to run, wherever the vectors
-// lie. Source of the ticket: the sample threadFenceReduction of CUDA.
+// Work: each thread owns packs of neighbouring rows, loads them all at once, and adds up in
+// registers. A block adds up in a tree of fixed shape, and the last block to finish adds up the
+// blocks' sums in their order. The sums then have the same bits in every run, wherever the
+// vectors lie. Source of the ticket: the sample threadFenceReduction of CUDA.
 #ifndef MBK_VECTOR
 #error "define MBK_VECTOR: the type of y and of the vectors in memory"
 #endif
@@ -17,10 +16,10 @@
 #ifndef MBK_EPILOGUE_SCALARS
 #error "define MBK_EPILOGUE_SCALARS: how many scalars, up to 8"
 #endif
-// And where there are such MBK_EPILOGUE_RESULT, y[row], an expression in in_ax, in_row, in_v0,
-// ..., in_s0, ...; MBK_EPILOGUE_SUM0 and MBK_EPILOGUE_SUM1, in double, in in_y too.
-// MBK_EPILOGUE_AFTER: a file with mbk_epilogue_after, which one thread calls with the sums once
-// they are complete and all blocks are done with scalars and skip.
+// Optional macros. MBK_EPILOGUE_RESULT: y[row], an expression in in_ax, in_row, in_v0, ...,
+// in_s0, ... MBK_EPILOGUE_SUM0 and MBK_EPILOGUE_SUM1: sums in double, which may use in_y too.
+// MBK_EPILOGUE_AFTER: a file with mbk_epilogue_after, which one thread calls with the complete
+// sums when all blocks have read scalars and skip.
 #include "jit/device.cuh"
 
 #include "jit/functions.cuh"
@@ -28,7 +27,7 @@
 #include MBK_EPILOGUE_AFTER
 #endif
 
-#ifndef MBK_EPILOGUE_IDLE // that file may say when vector i counts nothing and is not read
+#ifndef MBK_EPILOGUE_IDLE // that file may say when vector i is not read
 #define MBK_EPILOGUE_IDLE(i, scalars) false
 #endif
 
@@ -55,14 +54,14 @@
 #endif
 #define MBK_EPILOGUE_HAS(k) ((k) == 0 ? MBK_EPILOGUE_HAS0 : MBK_EPILOGUE_HAS1)
 
-struct mbk_epilogue { // mbi_epilogue_call of the host
+struct mbk_epilogue { // the same layout as mbi_epilogue_call
   const MBK_VECTOR *vectors[6];
   const double *scalars;
-  double *sums;        // what comes out; or null
-  const mbk_i32 *skip; // unless what is there is 0 nothing is done; or null
-  double *parts;       // two sums of each block
+  double *sums;        // the two results, or null
+  const mbk_i32 *skip; // unless it points to 0 nothing is done; or null
+  double *parts;       // two sums for each block
   mbk_u32 *ticket;     // zero between products
-  void *after;         // of mbk_epilogue_after
+  void *after;         // argument of mbk_epilogue_after
 };
 
 #define MBK_EPILOGUE_NAMES(T)                                                                  \
@@ -86,7 +85,7 @@ MBK_DEVICE double mbk_epilogue_sum1(MBK_EPILOGUE_NAMES(double)) {
 
 typedef mbk_pack<MBK_VECTOR, MBK_EPILOGUE_PACK> mbk_epilogue_pack;
 
-// `count` rows from `address` on; in one load where they are a pack that is `aligned`.
+// Loads `count` rows from `address` on, with one load if they are an `aligned` pack.
 MBK_DEVICE mbk_epilogue_pack mbk_epilogue_load(const MBK_VECTOR *address, mbk_u32 count,
                                                bool aligned) {
   if (aligned) {
@@ -102,7 +101,7 @@ MBK_DEVICE mbk_epilogue_pack mbk_epilogue_load(const MBK_VECTOR *address, mbk_u3
 
 // ---- Sums ---------------------------------------------------------------------------------
 
-// Over the lanes, complete in the first.
+// Adds up the sums over the warp; complete in its first lane.
 MBK_DEVICE void mbk_epilogue_lanes(double (&sums)[2]) {
 #pragma unroll
   for (int k = 0; k < 2; k++) {
@@ -113,7 +112,7 @@ MBK_DEVICE void mbk_epilogue_lanes(double (&sums)[2]) {
   }
 }
 
-// Over the block, complete in thread 0.
+// Adds up the sums over the block; complete in thread 0.
 MBK_DEVICE void mbk_epilogue_block(double (&sums)[2], double *shared) {
   const mbk_u32 thread = mbk_thread();
   mbk_epilogue_lanes(sums);
@@ -143,8 +142,8 @@ MBK_DEVICE void mbk_epilogue_store(double *place, const double (&sums)[2]) {
   }
 }
 
-// Whether the block comes last, after thread 0 has stored; the ticket is then as before. Only
-// thread 0 has read what lies at `shared`.
+// Returns true in the last block to finish, after thread 0 has stored its sums, and resets the
+// ticket. Only thread 0 may have read what is at `shared`.
 MBK_DEVICE bool mbk_epilogue_last(mbk_u32 *ticket, double *shared) {
   mbk_u32 *const flag = (mbk_u32 *)shared;
   if (mbk_thread() == 0) {
@@ -160,7 +159,7 @@ MBK_DEVICE bool mbk_epilogue_last(mbk_u32 *ticket, double *shared) {
   return *flag != 0;
 }
 
-// By all threads of all blocks, once.
+// Completes the sums. All threads of all blocks call it once.
 MBK_DEVICE void mbk_epilogue_finish(const mbk_epilogue &call, double (&sums)[2]) {
   MBK_SHARED_MEMORY(memory);
   double *const shared = (double *)memory;
@@ -187,10 +186,10 @@ MBK_DEVICE void mbk_epilogue_finish(const mbk_epilogue &call, double (&sums)[2])
 
 // ---- Launch -------------------------------------------------------------------------------
 
-// y[row] of product[row], which may be y itself; without a result y is not written. `aligned`:
-// product, y and the vectors are at multiples of 16 bytes. Launch: early, any grid, the same
-// for each product of a plan, of MBK_EPILOGUE_THREADS threads; without any sums to add up one
-// that writes zeros. Shared: double[MBK_EPILOGUE_THREADS / 16].
+// Computes y[row] from product[row], which may be y itself. Without a result y is not written.
+// `aligned`: product, y and the vectors are at multiples of 16 bytes. Launch: as a dependent
+// launch, with the same grid of MBK_EPILOGUE_THREADS for each product of a plan; if there are
+// no rows, one block that writes zeros. Shared: double[MBK_EPILOGUE_THREADS / 16].
 MBK_KERNEL MBK_BOUNDS(MBK_EPILOGUE_THREADS)
     mbk_epilogue_rows(const MBK_VECTOR *product, MBK_VECTOR *y, mbk_u64 rows, int aligned,
                       const mbk_epilogue call) {

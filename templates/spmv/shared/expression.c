@@ -19,26 +19,25 @@
  * comparison is 1 or 0 where a number is wanted, and a number is true unless it is zero. Each
  * operation is rounded by itself. */
 
-/* ---- Grammar -------------------------------------------------------------------------------
- */
+/* ---- Grammar ----------------------------------------------------------------------------- */
 
 static merbit_status mbi_expression_choice(mbi_expression *e);
 
-/* Deeper by one, or too deep. */
+/* Goes one level deeper; fails if that is too deep. */
 static merbit_status mbi_expression_enter(mbi_expression *e) {
   return ++e->depth <= MBI_EXPRESSION_DEPTH ? MERBIT_OK
                                             : mbi_expression_refuse(e, "is nested too deeply");
 }
 
-/* A number as the bits of the double that the plan's type rounds it to. */
+/* Writes a number as the bits of the double that the plan's type rounds it to. */
 static merbit_status mbi_expression_number(mbi_expression *e) {
-  char text[MBI_EXPRESSION_DIGITS + 16]; /* readable behind the end, as the scan wants it */
+  char text[MBI_EXPRESSION_DIGITS + 16]; /* readable past its end, for the scan */
   mbi_decimal d;
   double value = (double)INFINITY;
   uint64_t bits;
   if (!mbi_expression_is(e, "inf")) {
     float single;
-    int known;
+    int read;
     if (e->length > MBI_EXPRESSION_DIGITS) {
       return mbi_expression_refuse(e, "has too many digits");
     }
@@ -47,12 +46,12 @@ static merbit_status mbi_expression_number(mbi_expression *e) {
     text[e->length] = '\n';
     (void)mbi_decimal_scan(text, &d);
     if (e->type == MERBIT_F32) {
-      known = mbi_decimal_f32(&d, &single);
+      read = mbi_decimal_f32(&d, &single);
       value = (double)single;
     } else {
-      known = mbi_decimal_f64(&d, &value);
+      read = mbi_decimal_f64(&d, &value);
     }
-    if (!known) {
+    if (!read) {
       return mbi_expression_refuse(e, "is beyond the largest number; use inf");
     }
   }
@@ -67,34 +66,29 @@ static merbit_status mbi_expression_number(mbi_expression *e) {
 
 static merbit_status mbi_expression_call(mbi_expression *e, const char *name, int arguments) {
   char text[48];
-  merbit_status status;
   int i;
   mbi_expression_next(e);
   if (!mbi_expression_is(e, "(")) {
     return mbi_expression_refuse(e, "stands where a function's \"(\" should be");
   }
   (void)snprintf(text, sizeof text, "mbk_%s(", name);
-  status = mbi_expression_append(e, text);
-  for (i = 0; i < arguments && status == MERBIT_OK; i++) {
+  MBI_TRY(mbi_expression_append(e, text));
+  for (i = 0; i < arguments; i++) {
     const size_t from = e->written;
-    mbi_expression_next(e); /* behind the parenthesis or the comma */
-    status = mbi_expression_choice(e);
-    if (status == MERBIT_OK) {
-      status = mbi_expression_want(e, from, MBI_OPERAND_NUMBER);
-    }
-    if (status == MERBIT_OK && !mbi_expression_is(e, i + 1 < arguments ? "," : ")")) {
+    mbi_expression_next(e); /* the parenthesis or the comma */
+    MBI_TRY(mbi_expression_choice(e));
+    MBI_TRY(mbi_expression_want(e, from, MBI_OPERAND_NUMBER));
+    if (!mbi_expression_is(e, i + 1 < arguments ? "," : ")")) {
       (void)snprintf(text, sizeof text, "is not expected: %s takes %d", name, arguments);
       return mbi_expression_refuse(e, text);
     }
-    if (status == MERBIT_OK) {
-      status = mbi_expression_append(e, i + 1 < arguments ? ", " : ")");
-    }
+    MBI_TRY(mbi_expression_append(e, i + 1 < arguments ? ", " : ")"));
   }
   mbi_expression_next(e);
-  return status;
+  return MERBIT_OK;
 }
 
-/* A name, a call or inf. */
+/* Reads a name, a call or inf. */
 static merbit_status mbi_expression_word(mbi_expression *e) {
   char text[48];
   size_t i;
@@ -115,7 +109,6 @@ static merbit_status mbi_expression_word(mbi_expression *e) {
 }
 
 static merbit_status mbi_expression_primary(mbi_expression *e) {
-  merbit_status status;
   e->operand = MBI_OPERAND_NUMBER;
   if (e->length > 0 && mbi_is_letter(*e->at)) {
     return mbi_expression_word(e);
@@ -127,36 +120,30 @@ static merbit_status mbi_expression_primary(mbi_expression *e) {
     return mbi_expression_refuse(e, "stands where an operand should be");
   }
   mbi_expression_next(e);
-  status = mbi_expression_choice(e);
-  if (status == MERBIT_OK && !mbi_expression_is(e, ")")) {
+  MBI_TRY(mbi_expression_choice(e));
+  if (!mbi_expression_is(e, ")")) {
     return mbi_expression_refuse(e, "stands where a \")\" should be");
   }
   mbi_expression_next(e);
-  return status;
+  return MERBIT_OK;
 }
 
 static merbit_status mbi_expression_factor(mbi_expression *e) {
   const size_t from = e->written;
   const char sign = e->length == 1 ? *e->at : '\0';
-  merbit_status status = mbi_expression_enter(e);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_expression_enter(e));
   if (sign != '-' && sign != '+' && sign != '!') {
-    status = mbi_expression_primary(e);
+    MBI_TRY(mbi_expression_primary(e));
   } else {
     mbi_expression_next(e);
-    status = mbi_expression_factor(e);
-    if (status == MERBIT_OK) {
-      status =
-          mbi_expression_want(e, from, sign == '!' ? MBI_OPERAND_TRUTH : MBI_OPERAND_NUMBER);
-    }
-    if (status == MERBIT_OK && sign != '+') {
-      status = mbi_expression_wrap(e, from, sign == '!' ? "(!" : "(-", ")");
+    MBI_TRY(mbi_expression_factor(e));
+    MBI_TRY(mbi_expression_want(e, from, sign == '!' ? MBI_OPERAND_TRUTH : MBI_OPERAND_NUMBER));
+    if (sign != '+') {
+      MBI_TRY(mbi_expression_wrap(e, from, sign == '!' ? "(!" : "(-", ")"));
     }
   }
   e->depth--;
-  return status;
+  return MERBIT_OK;
 }
 
 /* Operators by how tightly they bind, and how each is written between its operands. */
@@ -178,7 +165,7 @@ static const mbi_infix mbi_infixes[] = {
     {3, MBI_OPERAND_NUMBER, MBI_OPERAND_TRUTH, ">=", "(", " >= "},
     {4, MBI_OPERAND_NUMBER, MBI_OPERAND_NUMBER, "+", "(", " + "},
     {4, MBI_OPERAND_NUMBER, MBI_OPERAND_NUMBER, "-", "(", " - "},
-    /* Never fused with a sum. */
+    /* multiplied by a call, never fused with a sum */
     {5, MBI_OPERAND_NUMBER, MBI_OPERAND_NUMBER, "*", "mbk_multiply(", ", "},
     {5, MBI_OPERAND_NUMBER, MBI_OPERAND_NUMBER, "/", "(", " / "},
 };
@@ -193,7 +180,8 @@ static const mbi_infix *mbi_expression_infix(const mbi_expression *e, int level)
   return NULL;
 }
 
-/* From `either`, level 0, to `term`, the last. Comparisons stand alone. */
+/* Reads a level of the grammar, from `either` (0) to `term` (the last). A level of comparisons
+ * reads one at most. */
 static merbit_status mbi_expression_level(mbi_expression *e, int level) {
   const size_t from = e->written;
   const mbi_infix *infix;
@@ -261,9 +249,9 @@ static merbit_status mbi_expression_choice(mbi_expression *e) {
   return status;
 }
 
-/* `source`, which messages call `what`, checked: text[MBI_EXPRESSION_SIZE] becomes the same
- * expression for kernels, which call its type, `type`, `number`. `names`, ended by NULL, are
- * what it may use; kernels know them behind MBI_EXPRESSION_MARK. After a failure the text is
+/* Checks `source`, which messages call `what`, and writes it into text[MBI_EXPRESSION_SIZE] as
+ * kernels understand it; they call its type, `type`, `number`. `names`, ended by NULL, are what
+ * it may use; kernels know them with the prefix MBI_EXPRESSION_MARK. On failure the text is
  * empty. */
 MBI_INTERNAL merbit_status mbi_expression_write(merbit_context *context, const char *what,
                                                 const char *source, const char *const *names,
@@ -298,7 +286,7 @@ MBI_INTERNAL merbit_status mbi_expression_write(merbit_context *context, const c
   return status;
 }
 
-/* The same of type MBK_COMPUTE. */
+/* As mbi_expression_write, with MBK_COMPUTE as the type's name. */
 MBI_INTERNAL merbit_status mbi_expression_check(merbit_context *context, const char *what,
                                                 const char *source, const char *const *names,
                                                 merbit_type type, char *text) {

@@ -1,23 +1,22 @@
 #include "market/market.h"
 #include "spmv/shared/shared.h"
 
-/* Reading and writing of expressions: tokens from what a user gave, and the text that a kernel
- * gets instead. The grammar: spmv/shared/expression.c. */
+/* Reads and writes expressions: tokens from the user's text, and the text that a kernel gets
+ * instead. spmv/shared/expression.c has the grammar. */
 
 MBI_INTERNAL const mbi_call mbi_calls[MBI_CALLS] = {
     {"min", 2}, {"max", 2}, {"abs", 1},   {"sqrt", 1}, {"exp", 1},
     {"log", 1}, {"pow", 2}, {"floor", 1}, {"ceil", 1},
 };
 
-/* ---- Tokens -------------------------------------------------------------------------------
- */
+/* ---- Tokens ------------------------------------------------------------------------------ */
 
-/* Without the locale. */
+/* Returns 1 for a letter of ASCII, whatever the locale. */
 MBI_INTERNAL int mbi_is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-/* Refuse the token in hand. Other characters than ASCII's are shown by their numbers. */
+/* Fails, naming the current token. Characters outside ASCII are shown by their numbers. */
 MBI_INTERNAL merbit_status mbi_expression_refuse(mbi_expression *e, const char *why) {
   char token[48];
   if (e->length == 0) {
@@ -36,7 +35,7 @@ MBI_INTERNAL int mbi_expression_is(const mbi_expression *e, const char *token) {
   return strlen(token) == e->length && memcmp(e->at, token, e->length) == 0;
 }
 
-/* The end of a decimal number: [digits] [. [digits]] [e [+-] digits]. */
+/* Returns the end of a decimal number: [digits] [. [digits]] [e [+-] digits]. */
 static const char *mbi_expression_decimal(const char *p) {
   const char *exponent;
   while (mbi_is_digit(*p)) {
@@ -59,8 +58,8 @@ static const char *mbi_expression_decimal(const char *p) {
   return exponent;
 }
 
-/* Take the next token in hand. What is no token is one of one character, which no rule takes.
- */
+/* Reads the next token. Anything unknown becomes a token of one character, which no rule
+ * accepts. */
 MBI_INTERNAL void mbi_expression_next(mbi_expression *e) {
   static const char *const pairs[] = {"<=", ">=", "==", "!=", "&&", "||"};
   const char *p;
@@ -85,8 +84,7 @@ MBI_INTERNAL void mbi_expression_next(mbi_expression *e) {
   e->length = (size_t)(p - e->at);
 }
 
-/* ---- What is written -----------------------------------------------------------------------
- */
+/* ---- What is written --------------------------------------------------------------------- */
 
 MBI_INTERNAL merbit_status mbi_expression_insert(mbi_expression *e, size_t at,
                                                  const char *text) {
@@ -109,14 +107,14 @@ MBI_INTERNAL merbit_status mbi_expression_append(mbi_expression *e, const char *
   return mbi_expression_insert(e, e->written, text);
 }
 
-/* `head`, what has been written from `from` on, `tail`. */
+/* Puts `head` before and `tail` after what has been written from `from` on. */
 MBI_INTERNAL merbit_status mbi_expression_wrap(mbi_expression *e, size_t from, const char *head,
                                                const char *tail) {
   const merbit_status status = mbi_expression_insert(e, from, head);
   return status == MERBIT_OK ? mbi_expression_append(e, tail) : status;
 }
 
-/* The operand written from `from` on as a number or a truth, whichever is `wanted`. */
+/* Makes the operand written from `from` on a number or a truth value, whichever is `wanted`. */
 MBI_INTERNAL merbit_status mbi_expression_want(mbi_expression *e, size_t from, int wanted) {
   const int have = e->operand;
   char head[48];

@@ -1,19 +1,20 @@
-// Rows that cross tiles, after the kernel that left what each tile holds of its first row and
-// of the one that is open at its end; and empty rows. A row has MBK_PARTS entries of y, one
-// after the other, and so has each entry of firsts and tails.
+// The fix-up of rows that cross tiles, and the commit of empty rows. It runs after a kernel
+// that left each tile's part of its first row in `firsts` and its carry-out in `tails`. A row
+// has MBK_PARTS consecutive entries of y, and so has each entry of firsts and tails.
 #ifndef MBK_PARTS
 #error "define MBK_PARTS: entries of y per row: 1, or a block's rows"
 #endif
-#ifndef MBK_TILE_RANK
-#error "define MBK_TILE_RANK(tile): the rank of its first row"
+#ifndef MBK_TILE_ROW_NUMBER
+#error "define MBK_TILE_ROW_NUMBER(tile): the number of its first row among the non-empty"
 #endif
-#ifndef MBK_RANK
-#error "define MBK_RANK: the type of ranks, and of what tile_row holds"
+#ifndef MBK_ROW_NUMBER
+#error "define MBK_ROW_NUMBER: the type of numbers among the non-empty rows, as in tile_row"
 #endif
 
 #ifndef MBK_TILE_BACK
-#define MBK_BACK mbk_u32 // what `tile_back` holds
-// How many tiles before `tile` its first row began; MBK_OPEN where it is left alone.
+#define MBK_BACK mbk_u32 // the type of `tile_back`
+// Returns how many tiles before `tile` its first row began, or MBK_OPEN if the fix-up must
+// leave it alone.
 #define MBK_TILE_BACK(tile) mbk_load(tile_back + (tile))
 #endif
 
@@ -23,7 +24,7 @@
 
 // A row over many tiles is added up by a warp, over very many by the thread block.
 // Blocks are small, so that they start where a block of the product, which may be as small,
-// has made room, and so that there are several to a multiprocessor before there is a second
+// has finished, and so that there are several to a multiprocessor before there is a second
 // round of them.
 #define MBK_FIXUP_THREADS 256
 // Blocks that a multiprocessor should hold; 0: as NVRTC likes, which for semirings and complex
@@ -33,9 +34,9 @@
 #define MBK_FIXUP_VERY_LONG 128 // and the thread block
 #define MBK_FIXUP_AHEAD 8       // tails that a thread loads at once
 
-// tails[from..to) of one part of a row, dealt to `threads` threads of which this is number
-// `thread`. Those that are not there are zero: a loop for what is left over would load one
-// after the other.
+// Returns one thread's share of tails[from..to) of one part of a row: thread number `thread` of
+// `threads`. Loads outside the range give zero instead of ending the loop, because a loop for
+// the remainder would load one after the other.
 MBK_DEVICE MBK_COMPUTE mbk_fixup_tails(const MBK_COMPUTE *tails, mbk_u64 from, mbk_u64 to,
                                        mbk_u32 thread, mbk_u32 threads) {
   MBK_COMPUTE sum = MBK_ZERO;
@@ -54,7 +55,7 @@ MBK_DEVICE MBK_COMPUTE mbk_fixup_tails(const MBK_COMPUTE *tails, mbk_u64 from, m
   return sum;
 }
 
-// The last block of rows may reach beyond the matrix.
+// Commits one part of a row. The last block of rows may reach past the matrix.
 MBK_DEVICE void mbk_fixup_commit(MBK_VECTOR *y, mbk_u64 row, mbk_u32 part, mbk_u64 rows,
                                  MBK_COMPUTE sum, MBK_SCALAR alpha, MBK_SCALAR beta) {
   if (MBK_LEADING) {
@@ -66,13 +67,13 @@ MBK_DEVICE void mbk_fixup_commit(MBK_VECTOR *y, mbk_u64 row, mbk_u32 part, mbk_u
   }
 }
 
-// The first row of each tile, if it ends there: what the tiles before it hold of it, in their
-// order, then the tile's own part; and the rows that hold nothing. `rows` is needed where
-// MBK_PARTS is not 1, or with MBK_LEADING. What says where the rows are does not depend on what
-// the product left, nor do the loads of its carries on that: a launch takes little more than
-// two loads after each other. Launch: MBK_FIXUP_THREADS parts of tiles per block. Shared:
+// Completes the first row of each tile, if it ends there: the carry-outs of the tiles before
+// it, in their order, then the tile's own part. Writes the empty rows too. `rows` is needed if
+// MBK_PARTS is not 1, or with MBK_LEADING. The loads that say where rows are do not depend on
+// the product's results, nor the loads of carries on them, so that a launch takes little more
+// than two loads after each other. Launch: MBK_FIXUP_THREADS parts of tiles per block. Shared:
 // MBK_COMPUTE[MBK_FIXUP_THREADS / 32], then mbk_u32[MBK_FIXUP_THREADS / 32].
-MBK_DEVICE void mbk_fixup(const MBK_BACK *tile_back, const MBK_RANK *tile_row,
+MBK_DEVICE void mbk_fixup(const MBK_BACK *tile_back, const MBK_ROW_NUMBER *tile_row,
                           const mbk_u32 *row_id, const mbk_u32 *empty_id,
                           const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails, MBK_VECTOR *y,
                           mbk_u64 tiles, mbk_u64 empty_rows, mbk_u64 rows, MBK_COMPUTE *partial,
@@ -88,13 +89,13 @@ MBK_DEVICE void mbk_fixup(const MBK_BACK *tile_back, const MBK_RANK *tile_row,
   mbk_release();
   if (at < tiles) {
     back = MBK_TILE_BACK(at);
-    row = MBK_ROW_OF(MBK_TILE_RANK(at));
+    row = MBK_ROW_OF(MBK_TILE_ROW_NUMBER(at));
   }
   mbk_await();
   MBK_STOP_HERE
   MBK_SCALARS_LOAD;
-  // In front of a row that begins with its tile nothing is open, and `before` is zero.
-  if (back != MBK_OPEN) { // which an early launch knows by now
+  // No row is open before a row that begins with its tile; `before` is then zero.
+  if (back != MBK_OPEN) { // known before the wait of a dependent launch
     own = firsts[item];
     before = at > 0 ? tails[item - MBK_PARTS] : MBK_ZERO;
   }
@@ -102,7 +103,7 @@ MBK_DEVICE void mbk_fixup(const MBK_BACK *tile_back, const MBK_RANK *tile_row,
   if (mbk_lane() == 0) {
     very_long[warp] = ballot;
   }
-  mbk_block_sync(); // here, where all warps wait for loads anyway
+  mbk_block_sync(); // here all warps wait for loads anyway
 #if MBK_EMPTY_ROWS
   for (mbk_u64 i = item; i < empty_rows * MBK_PARTS;
        i += (mbk_u64)mbk_grid() * MBK_FIXUP_THREADS) {

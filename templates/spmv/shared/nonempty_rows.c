@@ -4,18 +4,19 @@
 #include "spmv/shared/shared.h"
 #include "spmv/plan/plan.h"
 
-/* Which rows hold something, and how even they are: the GPU counts, and lists them where some
- * are empty and the method asks. */
+/* Counts on the GPU which rows are non-empty and how even they are, and lists them if some are
+ * empty and the method asks for it. */
+
 #define MBI_NONEMPTY_SAMPLES 128 /* windows of nonzeros at most */
 #define MBI_NONEMPTY_THREADS 1024
 #define MBI_NONEMPTY_BLOCK_SAMPLES 4096        /* rows */
 #define MBI_NONEMPTY_COLUMN_SAMPLES (8u << 20) /* nonzeros */
-/* Bytes up to which an array stays that only making a plan needs: to allocate and release one
- * costs as much as a product or more. */
+/* Arrays that only making a plan needs stay if they are at most this many bytes: allocating and
+ * releasing one costs as much as a product or more. */
 #define MBI_NONEMPTY_SMALL (16u << 20)
 
-/* What the plan's products do not need, unless it is small: the choice and the method are made.
- */
+/* Releases what products do not need, unless it is small. The choice and the method must be
+ * made. */
 MBI_INTERNAL void mbi_nonempty_finish(merbit_context *context, mbi_nonempty_rows *nonempty) {
   if (nonempty->column_bytes > MBI_NONEMPTY_SMALL) {
     mbi_device_release(context, nonempty->column_counts);
@@ -35,15 +36,15 @@ MBI_INTERNAL void mbi_nonempty_destroy(merbit_context *context, mbi_nonempty_row
   mbi_device_release(context, nonempty->column_counts);
   mbi_device_release(context, nonempty->counts);
   if (nonempty->row_id != 0) {
-    mbi_device_release(context, nonempty->row_id); /* and what is behind it */
+    mbi_device_release(context, nonempty->row_id); /* and the arrays allocated with it */
   }
   memset(nonempty, 0, sizeof *nonempty);
 }
 
-/* Counts, then their sum, the sum of the slices' widths and the longest row. Needs an entered
- * context. After a failure mbi_nonempty_destroy cleans up. */
+/* Counts the non-empty rows, their sum, the sum of the slices' widths and the longest row. The
+ * CUDA context must be current. On failure the caller runs mbi_nonempty_destroy. */
 static merbit_status mbi_nonempty_create(merbit_context *context, mbi_device_csr *csr,
-                                      mbi_nonempty_rows *nonempty) {
+                                         mbi_nonempty_rows *nonempty) {
   void *count = NULL, *offsets = NULL, *arguments[6];
   uint64_t rows = csr->rows, blocks = mbi_nonempty_blocks_of((int64_t)rows);
   mbi_devptr row_ptr = csr->row_ptr, total, longest, widths;
@@ -68,10 +69,10 @@ static merbit_status mbi_nonempty_create(merbit_context *context, mbi_device_csr
   csr->scratch = 0;
   if (status == MERBIT_OK && nonempty->counts == 0) {
     nonempty->counts_bytes = mbi_nonempty_bytes((int64_t)rows);
-    status =
-        mbi_device_allocate(context, nonempty->counts_bytes, "counts of rows", &nonempty->counts);
+    status = mbi_device_allocate(context, nonempty->counts_bytes, "counts of rows",
+                                 &nonempty->counts);
   }
-  widths = nonempty->counts; /* 64 bits, so it comes first */
+  widths = nonempty->counts; /* first, because it has 64 bits */
   total = widths + 2 * sizeof(uint32_t);
   longest = total + sizeof(uint32_t);
   nonempty->offsets = widths + sizeof answer;
@@ -107,14 +108,16 @@ static merbit_status mbi_nonempty_create(merbit_context *context, mbi_device_csr
   return MERBIT_OK;
 }
 
-/* Rows of nearly equal length: slices of 32, filled up, hold an eighth more at most. */
+/* Returns 1 if rows are of nearly equal length: slices of 32 rows hold at most an eighth of
+ * padding. */
 MBI_INTERNAL int mbi_nonempty_equal(const merbit_plan *plan) {
   return plan->nonempty.slots <= plan->device.nnz + plan->device.nnz / 8;
 }
 
-/* Samples of the columns; after mbi_nonempty_create, of a matrix with nonzeros. */
-MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_context *context, const mbi_device_csr *csr,
-                                            merbit_type type, mbi_nonempty_rows *nonempty) {
+/* Samples the columns. Call it after mbi_nonempty_create, for a matrix with nonzeros. */
+MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_context *context,
+                                               const mbi_device_csr *csr, merbit_type type,
+                                               mbi_nonempty_rows *nonempty) {
   mbi_devptr row_ptr = csr->row_ptr, col_ind = csr->col_ind, narrow;
   uint64_t row_count = csr->rows, nnz = csr->nnz;
   const uint64_t window = nnz < MBI_NONEMPTY_WINDOW ? nnz : MBI_NONEMPTY_WINDOW;
@@ -124,7 +127,7 @@ MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_context *context, const mb
   void *sample = NULL, *arguments[7];
   merbit_status status =
       mbi_program_kernel(context, &nonempty->program, "mbk_arrays_sample", &sample);
-  if (status == MERBIT_OK) { /* where the sums were, which are known */
+  if (status == MERBIT_OK) { /* in place of the sums, which have been read */
     status = mbi_device_zero(context, nonempty->counts, sizeof answer, NULL);
   }
   narrow = nonempty->counts + sizeof answer[0];
@@ -136,9 +139,9 @@ MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_context *context, const mb
   arguments[5] = &nonempty->counts;
   arguments[6] = &narrow;
   if (status == MERBIT_OK) {
-    status = mbi_device_launch(context, sample, "mbk_arrays_sample", 2 * (int64_t)samples,
-                               MBI_NONEMPTY_THREADS,
-                               (unsigned)(MBI_NONEMPTY_TABLE * sizeof(uint32_t)), NULL, arguments);
+    status = mbi_device_launch(
+        context, sample, "mbk_arrays_sample", 2 * (int64_t)samples, MBI_NONEMPTY_THREADS,
+        (unsigned)(MBI_NONEMPTY_TABLE * sizeof(uint32_t)), NULL, arguments);
   }
   if (status == MERBIT_OK) {
     status = mbi_device_download(context, answer, nonempty->counts, sizeof answer);
@@ -148,26 +151,27 @@ MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_context *context, const mb
   return status;
 }
 
-/* Whether the columns are the rows of a CSR in GPU memory, of which the plan is the transpose.
- */
-static int mbi_nonempty_know_columns(const merbit_plan *plan) {
+/* Returns 1 if the plan is the transpose of a CSR in GPU memory, whose rows are then its
+ * columns. */
+static int mbi_nonempty_has_column_offsets(const merbit_plan *plan) {
   const merbit_view *given = &plan->given;
   return plan->transpose.on_gpu && given->format == MERBIT_CSR &&
          given->memory == MERBIT_MEMORY_DEVICE &&
          given->offset_type == plan->device.offset_type;
 }
 
-/* plan->nonempty.column_counts, which are zero. */
+/* Fills plan->nonempty.column_counts, which must be zero. */
 static merbit_status mbi_nonempty_launch_columns(merbit_plan *plan) {
   merbit_context *context = plan->context;
-  const int known = mbi_nonempty_know_columns(plan);
-  const char *name = known ? "mbk_arrays_lengths" : "mbk_arrays_columns";
+  const int by_offsets = mbi_nonempty_has_column_offsets(plan);
+  const char *name = by_offsets ? "mbk_arrays_lengths" : "mbk_arrays_columns";
   mbi_devptr row_ptr = mbi_device_address(plan->given.row_ptr);
   uint32_t stride = (uint32_t)(plan->device.nnz / MBI_NONEMPTY_COLUMN_SAMPLES) + 1;
   void *kernel = NULL, *arguments[4];
-  const merbit_status status = mbi_program_kernel(context, &plan->nonempty.program, name, &kernel);
-  arguments[0] = known ? (void *)&row_ptr : (void *)&plan->device.col_ind;
-  arguments[1] = known ? (void *)&plan->device.cols : (void *)&plan->device.nnz;
+  const merbit_status status =
+      mbi_program_kernel(context, &plan->nonempty.program, name, &kernel);
+  arguments[0] = by_offsets ? (void *)&row_ptr : (void *)&plan->device.col_ind;
+  arguments[1] = by_offsets ? (void *)&plan->device.cols : (void *)&plan->device.nnz;
   arguments[2] = &stride;
   arguments[3] = &plan->nonempty.column_counts;
   return status != MERBIT_OK
@@ -175,19 +179,20 @@ static merbit_status mbi_nonempty_launch_columns(merbit_plan *plan) {
              : mbi_device_launch(
                    context, kernel, name,
                    mbi_arrays_blocks(
-                       (int64_t)(known ? plan->device.cols : plan->device.nnz / stride)),
+                       (int64_t)(by_offsets ? plan->device.cols : plan->device.nnz / stride)),
                    MBI_ARRAYS_THREADS, 0, NULL, arguments);
 }
 
-/* How many columns of a sample of the nonzeros are counted how often. `bins` has
- * MBI_NONEMPTY_BINS words, the last for all that are counted more often. */
+/* Writes to bins[n] how many columns a sample of the nonzeros meets n times. `bins` has
+ * MBI_NONEMPTY_BINS words, the last for all that are met more often. */
 static merbit_status mbi_nonempty_count_columns(merbit_plan *plan, uint32_t *bins) {
   merbit_context *context = plan->context;
   mbi_nonempty_rows *nonempty = &plan->nonempty;
   const uint64_t bytes = (plan->device.cols + MBI_NONEMPTY_BINS) * sizeof(uint32_t);
   void *bin = NULL, *arguments[3];
   mbi_devptr found = 0;
-  merbit_status status = mbi_program_kernel(context, &nonempty->program, "mbk_arrays_bins", &bin);
+  merbit_status status =
+      mbi_program_kernel(context, &nonempty->program, "mbk_arrays_bins", &bin);
   if (status == MERBIT_OK && nonempty->column_counts == 0) {
     status = mbi_device_allocate(context, bytes, "counts of columns", &nonempty->column_counts);
   }
@@ -204,9 +209,9 @@ static merbit_status mbi_nonempty_count_columns(merbit_plan *plan, uint32_t *bin
   arguments[1] = &plan->device.cols;
   arguments[2] = &found;
   if (status == MERBIT_OK) {
-    status = mbi_device_launch(context, bin, "mbk_arrays_bins",
-                               2 * (int64_t)context->device.multiprocessors, MBI_ARRAYS_THREADS,
-                               (unsigned)(MBI_NONEMPTY_BINS * sizeof(uint32_t)), NULL, arguments);
+    status = mbi_device_launch(
+        context, bin, "mbk_arrays_bins", 2 * (int64_t)context->device.multiprocessors,
+        MBI_ARRAYS_THREADS, (unsigned)(MBI_NONEMPTY_BINS * sizeof(uint32_t)), NULL, arguments);
   }
   if (status == MERBIT_OK) {
     status = mbi_device_download(context, bins, found, MBI_NONEMPTY_BINS * sizeof(uint32_t));
@@ -219,14 +224,15 @@ static merbit_status mbi_nonempty_count_columns(merbit_plan *plan, uint32_t *bin
   return status;
 }
 
-/* The fullest columns, at most `room` of them and each with two nonzeros of the sample or more:
- * how often they are counted at least, and their share of the `sampled` nonzeros. */
-MBI_INTERNAL void mbi_nonempty_take_hubs(mbi_nonempty_rows *nonempty, const uint32_t *bins, uint64_t sampled,
-                                      uint64_t room) {
+/* Sets hub_least and hub_share for the fullest columns, at most `capacity` of them and each
+ * with two nonzeros of the sample or more: the least count of a hub, and the hubs' share of the
+ * `sampled` nonzeros. */
+MBI_INTERNAL void mbi_nonempty_take_hubs(mbi_nonempty_rows *nonempty, const uint32_t *bins,
+                                         uint64_t sampled, uint64_t capacity) {
   uint64_t hubs = 0, cold = 0;
   uint32_t n;
   nonempty->hub_least = MBI_NONEMPTY_BINS;
-  for (n = MBI_NONEMPTY_BINS; n-- > 2 && hubs + bins[n] <= room;) {
+  for (n = MBI_NONEMPTY_BINS; n-- > 2 && hubs + bins[n] <= capacity;) {
     hubs += bins[n];
     nonempty->hub_least = n;
   }
@@ -236,27 +242,26 @@ MBI_INTERNAL void mbi_nonempty_take_hubs(mbi_nonempty_rows *nonempty, const uint
   nonempty->hub_share = hubs > 0 && cold < sampled ? 1.0 - (double)cold / (double)sampled : 0.0;
 }
 
-/* plan->nonempty.hub_least and hub_share, unless they are known and the counts are still there. */
-MBI_INTERNAL merbit_status mbi_nonempty_columns(merbit_plan *plan, uint64_t room) {
+/* Computes plan->nonempty.hub_least and hub_share, unless they are known and the counts
+ * still exist. */
+MBI_INTERNAL merbit_status mbi_nonempty_columns(merbit_plan *plan, uint64_t capacity) {
   uint32_t bins[MBI_NONEMPTY_BINS];
   const uint64_t nnz = plan->device.nnz, stride = nnz / MBI_NONEMPTY_COLUMN_SAMPLES + 1;
-  merbit_status status;
   if (nnz == 0 || (plan->nonempty.column_counts != 0 && !plan->nonempty.columns_coded)) {
     return MERBIT_OK;
   }
-  status = mbi_nonempty_count_columns(plan, bins);
-  if (status == MERBIT_OK) {
-    mbi_nonempty_take_hubs(&plan->nonempty, bins, nnz / stride, room);
-  }
-  return status;
+  MBI_TRY(mbi_nonempty_count_columns(plan, bins));
+  mbi_nonempty_take_hubs(&plan->nonempty, bins, nnz / stride, capacity);
+  return MERBIT_OK;
 }
 
-/* What speaks against full blocks in `count` rows, evenly spread: bits of heights and of
+/* Finds what rules out full blocks in `count` rows, evenly spread: bits of heights and of
  * widths. */
-static merbit_status mbi_nonempty_against(merbit_plan *plan, uint64_t count, uint32_t *against) {
+static merbit_status mbi_nonempty_against(merbit_plan *plan, uint64_t count,
+                                          uint32_t *against) {
   merbit_context *context = plan->context;
   uint64_t step = plan->device.rows / count;
-  mbi_devptr answer = plan->nonempty.counts; /* its sums are known */
+  mbi_devptr answer = plan->nonempty.counts; /* in place of the sums, which have been read */
   void *kernel = NULL, *arguments[6];
   merbit_status status =
       mbi_program_kernel(context, &plan->nonempty.program, "mbk_arrays_blocks", &kernel);
@@ -280,16 +285,16 @@ static merbit_status mbi_nonempty_against(merbit_plan *plan, uint64_t count, uin
              : status;
 }
 
-/* The largest blocks, up to 16 x 16, of which the matrix wholly consists, in plan->nonempty; 1 x 1
- * where there are no larger ones. Some rows are looked at first, which rules most matrices out.
- */
+/* Writes to plan->nonempty the largest blocks, up to 16 x 16, of which the whole matrix
+ * consists; 1 x 1 if there are none. A sample of rows comes first, because it rules out most
+ * matrices. */
 MBI_INTERNAL merbit_status mbi_nonempty_blocks(merbit_plan *plan) {
   const uint64_t rows = plan->device.rows;
   uint64_t count = rows < MBI_NONEMPTY_BLOCK_SAMPLES ? rows : MBI_NONEMPTY_BLOCK_SAMPLES;
   uint32_t against[2] = {0, 0};
   int n;
   if (plan->nonempty.block_rows != 0) {
-    return MERBIT_OK; /* known */
+    return MERBIT_OK; /* computed before */
   }
   plan->nonempty.block_rows = plan->nonempty.block_cols = 1;
   for (; plan->device.nnz > 0; count = rows) {
@@ -309,13 +314,13 @@ MBI_INTERNAL merbit_status mbi_nonempty_blocks(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* A number of the structure, after mbi_nonempty_create. */
+/* Computes a hash of the structure. Call it after mbi_nonempty_create. */
 MBI_INTERNAL merbit_status mbi_nonempty_hash(merbit_plan *plan, uint64_t *hash) {
   merbit_context *context = plan->context;
   const uint64_t most =
       plan->device.nnz > plan->device.rows ? plan->device.nnz : plan->device.rows;
   void *kernel = NULL, *arguments[5];
-  mbi_devptr sum = plan->nonempty.counts; /* its sums are known */
+  mbi_devptr sum = plan->nonempty.counts; /* in place of the sums, which have been read */
   merbit_status status =
       mbi_program_kernel(context, &plan->nonempty.program, "mbk_arrays_hash", &kernel);
   if (status == MERBIT_OK) {
@@ -334,25 +339,27 @@ MBI_INTERNAL merbit_status mbi_nonempty_hash(merbit_plan *plan, uint64_t *hash) 
   return status == MERBIT_OK ? mbi_device_download(context, hash, sum, sizeof *hash) : status;
 }
 
-/* Returns whether 32 bits number the plan's rows and have a number left that is none. */
+/* Returns 1 if 32 bits can number the plan's rows, with one number left over to mean none. */
 MBI_INTERNAL int mbi_nonempty_fit(const merbit_plan *plan) {
   return plan->device.rows < UINT32_MAX;
 }
 
-/* For a method, unless the choice has counted already. */
+/* Counts the rows for a method, unless the choice has done so. */
 MBI_INTERNAL merbit_status mbi_nonempty_need(merbit_plan *plan) {
   return plan->nonempty.row_start != 0
              ? MERBIT_OK
              : mbi_nonempty_create(plan->context, &plan->device, &plan->nonempty);
 }
 
-/* List the rows; after mbi_nonempty_create, where some are empty. A failure changes nothing. */
-MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_context *context, const mbi_device_csr *csr,
-                                             mbi_nonempty_rows *nonempty) {
+/* Lists the rows. Call it after mbi_nonempty_create, if some rows are empty. On failure nothing
+ * changes. */
+MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_context *context,
+                                                const mbi_device_csr *csr,
+                                                mbi_nonempty_rows *nonempty) {
   const uint64_t starts = (nonempty->count + 1) * mbi_index_bytes(csr->offset_type);
-  const uint64_t ids = (nonempty->count + 1) * sizeof(uint32_t); /* never none */
+  const uint64_t ids = (nonempty->count + 1) * sizeof(uint32_t); /* at least one */
   const uint64_t empties = (csr->rows - nonempty->count) * sizeof(uint32_t);
-  const int apart = starts > MBI_NONEMPTY_SMALL; /* it goes when the plan is made */
+  const int apart = starts > MBI_NONEMPTY_SMALL; /* released when the plan is made */
   uint64_t row_count = csr->rows;
   mbi_devptr row_ptr = csr->row_ptr, row_id = 0, row_start = 0, empty_id = 0;
   mbi_devptr *const parts[] = {&row_id, &empty_id, &row_start};
@@ -361,7 +368,7 @@ MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_context *context, const m
   merbit_status status =
       mbi_program_kernel(context, &nonempty->program, "mbk_arrays_compact", &compact);
   if (status == MERBIT_OK) {
-    status = mbi_device_allocate_parts(context, "ranks of rows", apart ? 2 : 3, parts, bytes);
+    status = mbi_device_allocate_parts(context, "lists of rows", apart ? 2 : 3, parts, bytes);
   }
   if (status == MERBIT_OK && apart) {
     status = mbi_device_allocate(context, starts, "starts of rows", &row_start);
@@ -373,8 +380,9 @@ MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_context *context, const m
   arguments[4] = &row_start;
   arguments[5] = &empty_id;
   if (status == MERBIT_OK) {
-    status = mbi_device_launch(context, compact, "mbk_arrays_compact", (int64_t)nonempty->blocks,
-                               256, (unsigned)(8 * sizeof(uint32_t)), NULL, arguments);
+    status =
+        mbi_device_launch(context, compact, "mbk_arrays_compact", (int64_t)nonempty->blocks,
+                          256, (unsigned)(8 * sizeof(uint32_t)), NULL, arguments);
   }
   if (status != MERBIT_OK) {
     mbi_device_release(context, row_id);

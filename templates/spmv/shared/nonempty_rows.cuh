@@ -1,23 +1,25 @@
-// Rows that hold something, by their rank among themselves: part of the programs that cut a
+// Rows counted by their number among the non-empty rows. Included by the programs that cut a
 // matrix into tiles of nonzeros or of blocks.
 #ifndef MBK_EMPTY_ROWS
-#error "define MBK_EMPTY_ROWS: 1 if some rows are empty, so that ranks are not rows"
+#error "define MBK_EMPTY_ROWS: 1 if some rows are empty, so that row numbers are not rows"
 #endif
 #define MBK_ALL 0xffffffffu
 
-// In the place of how many tiles before a tile its first row began: the fix-up has nothing to
-// do there, for the row ends behind it.
+// Stands for the number of tiles before a tile in which its first row began: the fix-up has
+// nothing to do there, because the row ends in a later tile.
 #define MBK_OPEN 0xffffffffu
 
 #if MBK_EMPTY_ROWS
-#define MBK_ROW_OF(rank) mbk_load(row_id + (rank))
+#define MBK_ROW_OF(row_number) mbk_load(row_id + (row_number))
 #else
-#define MBK_ROW_OF(rank) (rank)
+#define MBK_ROW_OF(row_number) (row_number)
 #endif
 
-// The rank of the row that holds nonzero, or block, number `item`.
-MBK_DEVICE mbk_u32 mbk_rank_search(const MBK_ROW_PTR *row_start, mbk_u32 ranks, mbk_u64 item) {
-  mbk_u32 low = 0, high = ranks;
+// Returns the number, among the non-empty rows, of the row that holds nonzero (or block)
+// `item`.
+MBK_DEVICE mbk_u32 mbk_nonempty_search(const MBK_ROW_PTR *row_start, mbk_u32 count,
+                                       mbk_u64 item) {
+  mbk_u32 low = 0, high = count;
   while (high - low > 1) {
     const mbk_u32 middle = low + (high - low) / 2;
     if ((mbk_u64)(mbk_load(row_start + middle) - MBK_BASE) <= item) {
@@ -29,7 +31,7 @@ MBK_DEVICE mbk_u32 mbk_rank_search(const MBK_ROW_PTR *row_start, mbk_u32 ranks, 
   return low;
 }
 
-// The sum over the warp, in every lane, in a fixed order.
+// Returns the sum over the warp, in every lane, in a fixed order.
 MBK_DEVICE MBK_COMPUTE mbk_scan_reduce(MBK_COMPUTE sum) {
 #pragma unroll
   for (int d = 16; d > 0; d >>= 1) {

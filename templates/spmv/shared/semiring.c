@@ -4,8 +4,8 @@
 #include "spmv/shared/shared.h"
 #include "spmv/plan/plan.h"
 
-/* Products over other semirings than plus-times. Kernels: spmv/shared/semiring.cuh; CPU
- * threads: spmv/cpu/semirings.c. */
+/* Products over semirings other than plus-times: checks and preamble. Kernels:
+ * spmv/shared/semiring.cuh; CPU threads: spmv/cpu/semirings.c. */
 
 MBI_INTERNAL int mbi_plan_has_semiring(const merbit_plan *plan) {
   return plan->desc.semiring != MERBIT_SEMIRING_PLUS_TIMES;
@@ -18,20 +18,21 @@ static const char *mbi_semiring_name(merbit_semiring semiring) {
   return names[semiring];
 }
 
-/* How a view becomes a CSR: duplicates are added up only where (+) is +, and where products do
- * not add up in a wider type, for their sums would be rounded to that of the values. */
+/* Returns how a view becomes a CSR. Duplicates are added up only if (+) is +, and if products
+ * do not add up in a wider type, where their sums would be rounded to the values' type. */
 MBI_INTERNAL int mbi_plan_build_flags(const merbit_plan *plan) {
-  return mbi_plan_has_semiring(plan) || plan->type != mbi_plan_accumulator(plan) ? MBI_BUILD_KEEP : 0;
+  return mbi_plan_has_semiring(plan) || plan->type != mbi_plan_accumulator(plan)
+             ? MBI_BUILD_KEEP
+             : 0;
 }
 
-/* For merbit_plan_describe, behind the type. */
+/* Returns the semiring's name for merbit_plan_describe, where it follows the type. */
 MBI_INTERNAL const char *mbi_semiring_label(const merbit_plan *plan) {
   static const char *const labels[] = {"", " min-plus", " max-times", " or-and", " custom"};
   return labels[plan->desc.semiring];
 }
 
-/* ---- Checks -------------------------------------------------------------------------------
- */
+/* ---- Checks ------------------------------------------------------------------------------ */
 
 static int mbi_semiring_method(merbit_method method) {
   return method == MERBIT_METHOD_AUTO || method == MERBIT_METHOD_REFERENCE ||
@@ -39,7 +40,7 @@ static int mbi_semiring_method(merbit_method method) {
          method == MERBIT_METHOD_ROWS;
 }
 
-/* After the checks of the type and of the method. */
+/* Checks the semiring of a plan. Call it after the checks of type and method. */
 MBI_INTERNAL merbit_status mbi_semiring_check(merbit_context *context, const merbit_view *view,
                                               const merbit_plan_desc *desc) {
   const merbit_semiring semiring = desc->semiring;
@@ -82,7 +83,7 @@ MBI_INTERNAL merbit_status mbi_semiring_check(merbit_context *context, const mer
   return MERBIT_OK;
 }
 
-/* Whether the operators have what a side needs. */
+/* Returns 1 if the operators have what a side needs. */
 MBI_INTERNAL int mbi_semiring_runs(const merbit_plan *plan, merbit_side side) {
   const mbi_operators *o = plan->operators;
   return o == NULL                  ? 1
@@ -91,7 +92,7 @@ MBI_INTERNAL int mbi_semiring_runs(const merbit_plan *plan, merbit_side side) {
                                     : o->given.add_f64 != NULL && o->given.multiply_f64 != NULL;
 }
 
-/* The zero as the plan's type has it. */
+/* Checks the zero in the plan's type. */
 static merbit_status mbi_semiring_check_zero(const merbit_plan *plan) {
   const double zero = plan->operators->given.zero, most = (double)FLT_MAX;
   const int finite = zero >= -DBL_MAX && zero <= DBL_MAX;
@@ -104,14 +105,13 @@ static merbit_status mbi_semiring_check_zero(const merbit_plan *plan) {
                   mbi_plan_type_text(plan));
 }
 
-/* plan->operators: a copy of the user's, checked. mbi_plan_free releases it. */
+/* Sets plan->operators to a checked copy of the user's. mbi_plan_free releases it. */
 MBI_INTERNAL merbit_status mbi_semiring_take(merbit_plan *plan) {
   static const char *const sums[] = {"a", "b", NULL}, *const products[] = {"a", "x", NULL};
   const merbit_operators *given = plan->desc.operators;
   merbit_context *context = plan->context;
-  merbit_status status;
   mbi_operators *o;
-  plan->desc.operators = NULL; /* the user's from here on */
+  plan->desc.operators = NULL; /* the user's memory, not used from here on */
   if (given == NULL) {
     return MERBIT_OK;
   }
@@ -123,16 +123,16 @@ MBI_INTERNAL merbit_status mbi_semiring_take(merbit_plan *plan) {
   plan->operators = o;
   o->given = *given;
   o->given.add = o->given.multiply = NULL;
-  status = mbi_semiring_check_zero(plan);
-  if (status == MERBIT_OK && given->add != NULL) {
-    status =
-        mbi_expression_check(context, "operators.add", given->add, sums, plan->type, o->add);
+  MBI_TRY(mbi_semiring_check_zero(plan));
+  if (given->add != NULL) {
+    MBI_TRY(
+        mbi_expression_check(context, "operators.add", given->add, sums, plan->type, o->add));
   }
-  if (status == MERBIT_OK && given->multiply != NULL) {
-    status = mbi_expression_check(context, "operators.multiply", given->multiply, products,
-                                  plan->type, o->multiply);
+  if (given->multiply != NULL) {
+    MBI_TRY(mbi_expression_check(context, "operators.multiply", given->multiply, products,
+                                 plan->type, o->multiply));
   }
-  if (status == MERBIT_OK && !mbi_semiring_runs(plan, plan->side)) {
+  if (!mbi_semiring_runs(plan, plan->side)) {
     return plan->side == MERBIT_SIDE_CUDA
                ? mbi_fail(context, MERBIT_NOT_SUPPORTED,
                           "the plan is for CUDA, which needs both expressions of "
@@ -143,11 +143,10 @@ MBI_INTERNAL merbit_status mbi_semiring_take(merbit_plan *plan) {
                           "plan_desc.operators, add_%s and multiply_%s; give them",
                           mbi_plan_type_text(plan), mbi_plan_type_text(plan));
   }
-  return status;
+  return MERBIT_OK;
 }
 
-/* ---- What kernels are told ------------------------------------------------------------------
- */
+/* ---- What kernels are told --------------------------------------------------------------- */
 
 MBI_INTERNAL void mbi_semiring_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   mbi_preamble_define_int(preamble, "MBK_SEMIRING", (int)plan->desc.semiring);
@@ -168,7 +167,7 @@ MBI_INTERNAL double mbi_semiring_zero(const merbit_plan *plan) {
                                                            : 0.0;
 }
 
-/* A scalar in host memory, or NULL. */
+/* Returns the kernel argument for a scalar in host memory, or NULL. */
 MBI_INTERNAL mbi_scalar mbi_semiring_scalar(const merbit_plan *plan, const void *scalar) {
   mbi_scalar made;
   memset(&made, 0, sizeof made);
@@ -182,7 +181,7 @@ MBI_INTERNAL mbi_scalar mbi_semiring_scalar(const merbit_plan *plan, const void 
   return made;
 }
 
-/* Whether the old y is read, for all that the host knows of beta, a kernel's argument. */
+/* Returns 1 if the old y may be read, as far as the host knows beta. */
 MBI_INTERNAL int mbi_semiring_adds(const merbit_plan *plan, const void *beta) {
   const mbi_scalar *scalar = (const mbi_scalar *)beta;
   if (plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE) {

@@ -1,5 +1,5 @@
-// The algebra of products over another semiring than plus-times: part of spmv/shared/algebra.cuh.
-// MBK_SEMIRING is
+// The algebra of products over another semiring than plus-times: part of
+// spmv/shared/algebra.cuh. MBK_SEMIRING is
 //   1  min-plus: the least a + x, from Inf on;
 //   2  max-times: the greatest a * x, from 0 on;
 //   3  or-and: 1 where an entry and its x are both not zero, else 0;
@@ -53,7 +53,7 @@ MBK_DEVICE MBK_COMPUTE mbk_semiring_multiply(const MBK_COMPUTE in_a, const MBK_C
 #define MBK_ADD(a, b) mbk_semiring_add((a), (b))
 #define MBK_MUL(a, x) mbk_semiring_multiply((MBK_COMPUTE)(a), (MBK_COMPUTE)(x))
 
-// As the host passes it.
+// A scalar as the host passes it.
 struct mbk_scalar {
   MBK_COMPUTE value;
   mbk_u32 given;
@@ -71,7 +71,7 @@ MBK_DEVICE mbk_scalar mbk_scalar_of(MBK_COMPUTE value, mbk_u32 given) {
 MBK_DEVICE bool mbk_scalar_vanishes(const mbk_scalar scalar) {
   return scalar.given != 0 && scalar.value == MBK_ZERO;
 }
-// Whether the old y is not read.
+// Returns true if the old y is not read.
 MBK_DEVICE bool mbk_scalar_forgets(const mbk_scalar beta) {
   return beta.given == 0 || beta.value == MBK_ZERO;
 }
@@ -80,7 +80,7 @@ MBK_DEVICE MBK_COMPUTE mbk_scaled(const mbk_scalar alpha, MBK_COMPUTE sum) {
          : mbk_scalar_vanishes(alpha) ? MBK_ZERO
                                       : MBK_MUL(alpha.value, sum);
 }
-// Which of two zeros is the least would depend on the order: a result that is zero is +0.
+// Returns +0 for a zero: which of -0 and +0 is the least would depend on the order.
 MBK_DEVICE MBK_VECTOR mbk_semiring_result(MBK_COMPUTE result) {
 #if MBK_SEMIRING < 3
   return (MBK_VECTOR)(result + (MBK_COMPUTE)0);
@@ -88,7 +88,7 @@ MBK_DEVICE MBK_VECTOR mbk_semiring_result(MBK_COMPUTE result) {
   return (MBK_VECTOR)result;
 #endif
 }
-// `old` is a place in memory, not read where beta forgets it.
+// `old` is a place in memory, which is not read if beta forgets it.
 #define MBK_RESULT(sum, old)                                                                   \
   mbk_semiring_result(mbk_scalar_forgets(beta)                                                 \
                           ? mbk_scaled(alpha, sum)                                             \

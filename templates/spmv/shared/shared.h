@@ -17,7 +17,7 @@ typedef enum mbi_value_form {
   MBI_VALUES_COLUMN   /* one for each column */
 } mbi_value_form;
 
-#define MBI_VALUES_MOST 256 /* of a table */
+#define MBI_VALUES_MOST 256 /* entries of a table at most */
 
 /* A CSR matrix in GPU memory: spmv/shared/device_csr.c. Arrays that the plan owns are freed
  * with it. */
@@ -26,54 +26,56 @@ typedef struct mbi_device_csr {
   mbi_value_form form;                 /* of `values` */
   mbi_devptr table;                    /* MBI_VALUES_TABLE: the plan's own */
   int owns_row_ptr, owns_col_ind, owns_values;
-  merbit_index_type offset_type; /* of row_ptr; columns are 32-bit */
+  merbit_index_type offset_type; /* of row_ptr; columns have 32 bits */
   int base;
   uint64_t rows, cols, nnz;
-  uint64_t bytes;     /* owned, but for this: */
-  mbi_devptr scratch; /* in which the check left its answer, and where ranks count; or 0 */
+  uint64_t bytes;     /* owned, without scratch: */
+  mbi_devptr scratch; /* holds the check's answer, then the counts of rows; or 0 */
   uint64_t scratch_bytes;
 } mbi_device_csr;
 
-/* Rows that hold something, ranked: spmv/shared/nonempty_rows.c. */
+/* The non-empty rows, counted and listed: spmv/shared/nonempty_rows.c. */
 typedef struct mbi_nonempty_rows {
   uint64_t count;       /* rows with a nonzero */
-  uint64_t slots;       /* of slices of 32 rows as they come, each as wide as its longest row */
+  uint64_t slots;       /* of slices of 32 consecutive rows, padding included */
   uint32_t longest;     /* nonzeros of the longest row, at most 2^32 - 1 */
-  mbi_devptr row_start; /* ranks + 1 offsets; the plan's row_ptr where no row is empty; until
-                           mbi_nonempty_finish */
-  mbi_devptr row_id, empty_id; /* rows with and without a nonzero; 0 where no row is empty */
-  int start_apart;             /* row_start is not behind them, but released before */
-  uint64_t bytes;              /* of what is owned of the three, and stays */
-  mbi_devptr column_counts;    /* of a sample of the nonzeros: see mbi_nonempty_columns */
+  mbi_devptr row_start; /* count + 1 offsets; the plan's row_ptr if no row is empty; until
+                         * mbi_nonempty_finish */
+  mbi_devptr row_id, empty_id; /* rows with and without a nonzero; 0 if no row is empty */
+  int start_apart;             /* row_start has its own allocation, released earlier */
+  uint64_t bytes;              /* of the owned arrays that stay */
+  mbi_devptr column_counts;    /* counts of a sample of the nonzeros: see
+                                * mbi_nonempty_columns */
   uint64_t column_bytes;
-  int columns_coded;  /* HUBS has put codes in the place of counts */
-  uint32_t hub_least; /* a column counted this often is a hub */
-  double hub_share;   /* of the nonzeros that lie in hubs */
-  double sectors; /* of x that a nonzero adds in a window of neighbours: spmv/choose/choose.c */
-  int block_rows, block_cols; /* of the full blocks that the matrix consists of */
+  int columns_coded;  /* HUBS has overwritten the counts with codes */
+  uint32_t hub_least; /* least count of a hub */
+  double hub_share;   /* share of the nonzeros in hubs */
+  double sectors;     /* sectors of x that a nonzero adds in a window: spmv/choose/choose.c */
+  int block_rows, block_cols; /* full blocks of which the matrix consists */
   double narrow;              /* share of slices of 32 rows whose columns lie in few pages:
                                  spmv/shared/pages.cuh */
-  mbi_devptr counts, offsets; /* scratch, kept, and in it the rank of each block's first row */
+  mbi_devptr counts, offsets; /* kept scratch; in it the number of each block's first non-empty
+                               * row */
   uint64_t counts_bytes, blocks;
   mbi_program program; /* until mbi_nonempty_finish */
 } mbi_nonempty_rows;
 
-#define MBI_EXPRESSION_TEXT 512   /* characters of what comes */
-#define MBI_EXPRESSION_SIZE 1400  /* of what is written, its terminating zero included */
-#define MBI_EXPRESSION_DEPTH 64   /* of operands within each other; parentheses count twice */
+#define MBI_EXPRESSION_TEXT 512   /* of the user's text */
+#define MBI_EXPRESSION_SIZE 1400  /* bytes of the translated text, with its zero */
+#define MBI_EXPRESSION_DEPTH 64   /* of nested operands; parentheses count twice */
 #define MBI_EXPRESSION_DIGITS 64  /* characters of a number */
-#define MBI_EXPRESSION_NUMBER 48  /* at most, as it is written */
-#define MBI_EXPRESSION_MARK "in_" /* begins the names in what is written */
-typedef struct mbi_expression {   /* one that is being read */
+#define MBI_EXPRESSION_NUMBER 48  /* characters of a translated number at most */
+#define MBI_EXPRESSION_MARK "in_" /* prefix of names in the translated text */
+typedef struct mbi_expression {   /* an expression being translated */
   merbit_context *context;
   const char *what;         /* as messages call it */
   const char *const *names; /* ended by NULL */
   merbit_type type;
-  const char *number; /* what kernels call that type */
+  const char *number; /* the name of `type` in kernels */
   const char *source;
-  const char *at; /* the token in hand; of `length` characters, 0 at the end */
+  const char *at; /* the current token, of `length` characters; 0 at the end */
   size_t length;
-  char *text; /* what is written */
+  char *text; /* the translated text */
   size_t written;
   int depth, operand;
 } mbi_expression;
@@ -90,7 +92,7 @@ struct mbi_operators {                                          /* a copy of the
   merbit_operators given;                                       /* without its expressions */
   char add[MBI_EXPRESSION_SIZE], multiply[MBI_EXPRESSION_SIZE]; /* for kernels; empty: none */
 };
-/* alpha or beta on its way to a product: kernels of semirings take one as an argument. */
+/* alpha or beta as an argument of a semiring's kernels. */
 typedef union mbi_scalar {
   struct {
     double value;
@@ -105,39 +107,42 @@ typedef union mbi_scalar {
 #define MBI_EPILOGUE_VECTORS 6
 #define MBI_EPILOGUE_CHUNK 8192  /* rows that one task takes on the CPU */
 #define MBI_EPILOGUE_THREADS 256 /* of a block of the kernel */
-#define MBI_EPILOGUE_BLOCKS 1024 /* at most, as many as the last one adds up at once */
-struct mbi_epilogue {            /* a copy of the user's */
-  merbit_epilogue given;         /* without its expressions */
+#define MBI_EPILOGUE_BLOCKS                                                                    \
+  1024                   /* at most, so that the last block adds them up in one step           \
+                          */
+struct mbi_epilogue {    /* a copy of the user's */
+  merbit_epilogue given; /* without its expressions */
   char result[MBI_EXPRESSION_SIZE], sums[2][MBI_EXPRESSION_SIZE]; /* for kernels; empty: none */
-  /* Of the library's own iterations: a file of what the last block does with the sums, as it is
-   * included, and where it does so; or NULL. */
+  /* For the library's own iterations: the include name of a file that says what the last block
+   * does with the sums, and its argument; or NULL. */
   const char *after;
   mbi_devptr after_memory;
   mbi_program program;
   void *kernel; /* CUfunction */
 };
-/* What the kernel is given of a product: mbk_epilogue of spmv/shared/epilogue.cu. */
+/* The kernel's argument for a product: mbk_epilogue of spmv/shared/epilogue.cu. */
 typedef struct mbi_epilogue_call {
   mbi_devptr vectors[MBI_EPILOGUE_VECTORS];
   mbi_devptr scalars, sums, skip;
   mbi_devptr parts, ticket, after;
 } mbi_epilogue_call;
-/* A product's scratch: the ticket, which is zero between products even where the plan is made
- * again; from here on the blocks' sums; then, where there is a result, room for a product that
- * may not go to y. */
+/* Offsets in a product's scratch: the ticket, which is zero between products even if the plan
+ * is made again; the blocks' sums; then, if there is a result, space for a product that must
+ * not go to y. */
 #define MBI_EPILOGUE_PARTS 256
 #define MBI_EPILOGUE_PRODUCT (MBI_EPILOGUE_PARTS + 2 * MBI_EPILOGUE_BLOCKS * sizeof(double))
 
 #define MBI_ARRAYS_THREADS 256
-#define MBI_ARRAYS_GRID 4096 /* the most blocks; each strides over the arrays */
+#define MBI_ARRAYS_GRID 4096 /* blocks at most; each strides over the arrays */
 
 #define MBI_NONEMPTY_PER_BLOCK 1024
 #define MBI_NONEMPTY_WINDOW 8192
 #define MBI_NONEMPTY_TABLE 12288
 #define MBI_NONEMPTY_BINS 4096
 
-/* What a method on CUDA provides. create: for the matrix in plan->device, in an entered
- * context; after a failure destroy cleans up. describe: its part of the plan's line. */
+/* What a method on CUDA provides. `create` runs for the matrix in plan->device, with the CUDA
+ * context current; on failure the caller runs `destroy`. `describe` writes the method's part of
+ * the plan's line. */
 typedef struct mbi_cuda_method {
   size_t state_bytes; /* of plan->state, which is zero before `create` */
   merbit_status (*create)(merbit_plan *plan);
@@ -185,8 +190,8 @@ MBI_INTERNAL double mbi_semiring_zero(const merbit_plan *plan);
 MBI_INTERNAL mbi_scalar mbi_semiring_scalar(const merbit_plan *plan, const void *scalar);
 MBI_INTERNAL int mbi_semiring_adds(const merbit_plan *plan, const void *beta);
 /* spmv/shared/epilogue_table.c */
-MBI_INTERNAL merbit_epilogue_rows mbi_epilogue_known(const merbit_epilogue *given,
-                                                     merbit_type type);
+MBI_INTERNAL merbit_epilogue_rows mbi_epilogue_builtin(const merbit_epilogue *given,
+                                                       merbit_type type);
 /* spmv/shared/epilogue.c */
 MBI_INTERNAL int mbi_plan_has_epilogue(const merbit_plan *plan);
 MBI_INTERNAL int64_t mbi_epilogue_stream_bytes(const merbit_plan *plan);
@@ -203,7 +208,7 @@ MBI_INTERNAL void mbi_epilogue_release_cuda(merbit_plan *plan);
 MBI_INTERNAL uint64_t mbi_epilogue_blocks(const merbit_plan *plan);
 MBI_INTERNAL int64_t mbi_epilogue_chunks(const merbit_plan *plan);
 MBI_INTERNAL uint64_t mbi_epilogue_scratch_bytes(const merbit_plan *plan);
-MBI_INTERNAL merbit_status mbi_epilogue_room(merbit_workspace *workspace);
+MBI_INTERNAL merbit_status mbi_epilogue_allocate_sums(merbit_workspace *workspace);
 /* spmv/shared/device_csr.c */
 MBI_INTERNAL uint64_t mbi_nonempty_blocks_of(int64_t rows);
 MBI_INTERNAL uint64_t mbi_nonempty_bytes(int64_t rows);
@@ -225,17 +230,19 @@ MBI_INTERNAL void mbi_plan_preamble(const merbit_plan *plan, mbi_preamble *pream
 MBI_INTERNAL void mbi_nonempty_finish(merbit_context *context, mbi_nonempty_rows *nonempty);
 MBI_INTERNAL void mbi_nonempty_destroy(merbit_context *context, mbi_nonempty_rows *nonempty);
 MBI_INTERNAL int mbi_nonempty_equal(const merbit_plan *plan);
-MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_context *context, const mbi_device_csr *csr,
-                                            merbit_type type, mbi_nonempty_rows *nonempty);
-MBI_INTERNAL void mbi_nonempty_take_hubs(mbi_nonempty_rows *nonempty, const uint32_t *bins, uint64_t sampled,
-                                      uint64_t room);
-MBI_INTERNAL merbit_status mbi_nonempty_columns(merbit_plan *plan, uint64_t room);
+MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_context *context,
+                                               const mbi_device_csr *csr, merbit_type type,
+                                               mbi_nonempty_rows *nonempty);
+MBI_INTERNAL void mbi_nonempty_take_hubs(mbi_nonempty_rows *nonempty, const uint32_t *bins,
+                                         uint64_t sampled, uint64_t capacity);
+MBI_INTERNAL merbit_status mbi_nonempty_columns(merbit_plan *plan, uint64_t capacity);
 MBI_INTERNAL merbit_status mbi_nonempty_blocks(merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_nonempty_hash(merbit_plan *plan, uint64_t *hash);
 MBI_INTERNAL int mbi_nonempty_fit(const merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_nonempty_need(merbit_plan *plan);
-MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_context *context, const mbi_device_csr *csr,
-                                             mbi_nonempty_rows *nonempty);
+MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_context *context,
+                                                const mbi_device_csr *csr,
+                                                mbi_nonempty_rows *nonempty);
 #endif /* MBI_SEPARATE */
 
 #endif

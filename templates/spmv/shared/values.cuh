@@ -1,4 +1,5 @@
-// What the values stored for a product stand for: part of spmv/shared/algebra.cuh. MBK_STORED is
+// What the values stored for a product stand for: part of spmv/shared/algebra.cuh. MBK_STORED
+// is
 //   0  each is an MBK_VALUE, or with MBK_PATTERN all are one and none is there;
 //   1  one for all, at `values`;
 //   2  each is a float;
@@ -14,19 +15,20 @@
 #endif
 
 #define MBK_BY_ROW (MBK_STORED == 5)
-// MBK_COMPUTEs at the start of a product's shared memory.
+// The number of MBK_COMPUTEs at the start of a product's shared memory.
 #define MBK_TABLE (MBK_STORED == 4 ? 256 : 0)
 
-// What a nonzero adds whose value is not stored with it: one, or the one at `values`.
+// Returns what a nonzero adds whose value is not stored with it: `factor` times one, or times
+// the value at `values`.
 #if MBK_STORED == 1 || MBK_BY_ROW
 #define MBK_UNIT(values, factor) MBK_MUL(mbk_load(values), factor)
-#elif MBK_SEMIRING && MBK_STORED != 6 // a one that the semiring multiplies by
+#elif MBK_SEMIRING && MBK_STORED != 6 // the one that the semiring multiplies by
 #define MBK_UNIT(values, factor) MBK_MUL((MBK_COMPUTE)1, factor)
 #else
 #define MBK_UNIT(values, factor) ((MBK_COMPUTE)(factor))
 #endif
 
-// What is stored with a nonzero, as a number; of a table after mbk_table_take.
+// Returns a stored value as a number. A table must be in shared memory: see mbk_table_take.
 MBK_DEVICE MBK_COMPUTE mbk_value(MBK_VALUE stored) {
 #if MBK_STORED == 3
   return (MBK_COMPUTE)mbk_half_value(stored);
@@ -42,7 +44,8 @@ MBK_DEVICE MBK_COMPUTE mbk_value(MBK_VALUE stored) {
 #endif
 }
 
-// The table to shared memory, by all `threads` of a block. With alpha 0 nothing is read.
+// Loads the table of values into shared memory, by all `threads` of a block. If alpha is 0,
+// loads nothing.
 MBK_DEVICE void mbk_table_take(const MBK_COMPUTE *table, MBK_SCALAR alpha, mbk_u32 threads) {
 #if MBK_STORED == 4
   MBK_SHARED_MEMORY(shared);
@@ -58,7 +61,7 @@ MBK_DEVICE void mbk_table_take(const MBK_COMPUTE *table, MBK_SCALAR alpha, mbk_u
 }
 
 #if MBK_STORED == 6
-// x times the values of its columns, rounded as in any product. Launch: any grid of 256
+// Writes x times the values of its columns, rounded as in any product. Launch: any grid of 256
 // threads.
 MBK_KERNEL MBK_BOUNDS(256)
     mbk_values_scale(const MBK_VALUE *by_column, const MBK_VECTOR *x, mbk_u64 cols,

@@ -7,17 +7,24 @@
 #include "spmv/stages/stages.h"
 #include "spmv/plan/plan.h"
 
-/* A CSR in GPU memory becomes blocks there, with masks where they have holes: the arrays that
- * matrix/blocks.c makes on the CPU. Its rows must ascend; equal columns are added up. */
-#define MBI_EXTRACT_CHUNK                                                                        \
-  1024 /* rows of blocks whose counts are summed, as in spmv/stages/extract_blocks.cu */
+/* Extracts blocks from a CSR in GPU memory, with masks where they have holes: the arrays that
+ * matrix/blocks.c makes on the CPU. Rows must ascend; duplicates are added up. */
 
-enum { MBI_EXTRACT_COUNT, MBI_EXTRACT_SUMS, MBI_EXTRACT_OFFSETS, MBI_EXTRACT_FILL, MBI_EXTRACT_KERNELS };
+/* Rows of blocks per partial sum, as in spmv/stages/extract_blocks.cu. */
+#define MBI_EXTRACT_CHUNK 1024
+
+enum {
+  MBI_EXTRACT_COUNT,
+  MBI_EXTRACT_SUMS,
+  MBI_EXTRACT_OFFSETS,
+  MBI_EXTRACT_FILL,
+  MBI_EXTRACT_KERNELS
+};
 
 /* ---- Specialise -------------------------------------------------------------------------- */
 
 MBI_INTERNAL void mbi_extract_preamble(const merbit_plan *plan, const mbi_device_csr *csr,
-                                     mbi_preamble *preamble) {
+                                       mbi_preamble *preamble) {
   memset(preamble, 0, sizeof *preamble);
   mbi_preamble_define(preamble, "MBK_ROW_PTR",
                       csr->offset_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
@@ -26,24 +33,23 @@ MBI_INTERNAL void mbi_extract_preamble(const merbit_plan *plan, const mbi_device
 }
 
 static merbit_status mbi_extract_specialise(merbit_plan *plan) {
-  static const char *const names[MBI_EXTRACT_KERNELS] = {"mbk_extract_count", "mbk_extract_sums",
-                                                       "mbk_extract_offsets", "mbk_extract_fill"};
+  static const char *const names[MBI_EXTRACT_KERNELS] = {
+      "mbk_extract_count", "mbk_extract_sums", "mbk_extract_offsets", "mbk_extract_fill"};
   mbi_extracted *full = &plan->extracted;
   mbi_preamble preamble;
-  merbit_status status;
   int i;
   mbi_extract_preamble(plan, &full->csr, &preamble);
-  status = mbi_program_create(plan->context, "spmv/stages/extract_blocks.cu", &preamble,
-                              &full->program);
-  for (i = 0; i < MBI_EXTRACT_KERNELS && status == MERBIT_OK; i++) {
-    status = mbi_program_kernel(plan->context, &full->program, names[i], &full->kernels[i]);
+  MBI_TRY(mbi_program_create(plan->context, "spmv/stages/extract_blocks.cu", &preamble,
+                             &full->program));
+  for (i = 0; i < MBI_EXTRACT_KERNELS; i++) {
+    MBI_TRY(mbi_program_kernel(plan->context, &full->program, names[i], &full->kernels[i]));
   }
-  return status;
+  return MERBIT_OK;
 }
 
 /* ---- Count ------------------------------------------------------------------------------- */
 
-/* Lanes to a row of blocks. */
+/* Returns the lanes per row of blocks. */
 static uint32_t mbi_extract_group(int height) {
   uint32_t group = 1;
   while ((int)group < height && group < 32) {
@@ -52,9 +58,10 @@ static uint32_t mbi_extract_group(int height) {
   return group;
 }
 
-/* The answer number `answer`, of windows of the matrix or, for 0 of them, of all of it. */
-static merbit_status mbi_extract_count(mbi_extract *c, const merbit_bsr_desc *shape, int windows,
-                                     int answer) {
+/* Counts blocks of a shape into answer number `answer`, in windows of the matrix, or in all of
+ * it if `windows` is 0. */
+static merbit_status mbi_extract_count(mbi_extract *c, const merbit_bsr_desc *shape,
+                                       int windows, int answer) {
   merbit_plan *plan = c->plan;
   mbi_device_csr *csr = &plan->extracted.csr;
   const int height = shape->block_rows;
@@ -89,36 +96,34 @@ static merbit_status mbi_extract_count(mbi_extract *c, const merbit_bsr_desc *sh
                            arguments);
 }
 
-/* `shapes` answers of the same windows. */
-static merbit_status mbi_extract_count_all(mbi_extract *c, const merbit_bsr_desc *shapes, int count,
-                                         int windows, mbi_extract_tally *tallies) {
+/* Counts blocks of several shapes in the same windows. */
+static merbit_status mbi_extract_count_all(mbi_extract *c, const merbit_bsr_desc *shapes,
+                                           int count, int windows, mbi_extract_tally *tallies) {
   merbit_context *context = c->plan->context;
   const size_t bytes = (size_t)count * sizeof *tallies;
-  merbit_status status = mbi_device_zero(context, c->answers, bytes, NULL);
   int i;
-  for (i = 0; i < count && status == MERBIT_OK; i++) {
-    status = mbi_extract_count(c, &shapes[i], windows, i);
+  MBI_TRY(mbi_device_zero(context, c->answers, bytes, NULL));
+  for (i = 0; i < count; i++) {
+    MBI_TRY(mbi_extract_count(c, &shapes[i], windows, i));
   }
-  return status == MERBIT_OK ? mbi_device_download(context, tallies, c->answers, bytes)
-                             : status;
+  return mbi_device_download(context, tallies, c->answers, bytes);
 }
 
 /* ---- The shape, as matrix/block_shape.c finds it ----------------------------------------- */
 
-/* Bytes of an entry for every candidate. */
+/* Computes the bytes per entry of every candidate. */
 static merbit_status mbi_extract_sample(mbi_extract *c, double *bytes) {
   merbit_bsr_desc shapes[MBI_SHAPE_CANDIDATES];
   mbi_extract_tally tallies[MBI_SHAPE_CANDIDATES];
   const merbit_view *csr = &c->csr;
   const int windows = mbi_shape_windows(csr);
-  merbit_status status;
   int i, w;
   memset(shapes, 0, sizeof shapes);
   for (i = 0; i < MBI_SHAPE_CANDIDATES; i++) {
     mbi_shape_of(i, &shapes[i]);
   }
-  status = mbi_extract_count_all(c, shapes, MBI_SHAPE_CANDIDATES, windows, tallies);
-  for (i = 0; i < MBI_SHAPE_CANDIDATES && status == MERBIT_OK; i++) {
+  MBI_TRY(mbi_extract_count_all(c, shapes, MBI_SHAPE_CANDIDATES, windows, tallies));
+  for (i = 0; i < MBI_SHAPE_CANDIDATES; i++) {
     const mbi_extract_tally *t = &tallies[i];
     const int height = shapes[i].block_rows;
     int64_t rows = 0, first, last;
@@ -132,27 +137,25 @@ static merbit_status mbi_extract_sample(mbi_extract *c, double *bytes) {
                                              t->inside == t->entries, MBI_MASKS_READ) /
                          (double)t->entries;
   }
-  return status;
+  return MERBIT_OK;
 }
 
-/* Of c->csr, whose rows ascend. */
+/* Finds the best shape for c->csr, whose rows ascend. */
 static merbit_status mbi_extract_find(mbi_extract *c, merbit_bsr_desc *shape) {
   double bytes[MBI_SHAPE_CANDIDATES];
   merbit_bsr_desc finalists[MBI_SHAPE_FINALISTS];
   mbi_extract_tally tallies[MBI_SHAPE_FINALISTS];
   int64_t least;
   int i;
-  merbit_status status = mbi_extract_sample(c, bytes);
+  MBI_TRY(mbi_extract_sample(c, bytes));
   shape->block_rows = shape->block_cols = 1;
   least = mbi_shape_bytes(&c->csr, shape, c->csr.rows, c->csr.nnz, 1, MBI_MASKS_READ);
   memset(finalists, 0, sizeof finalists);
-  for (i = 0; i < MBI_SHAPE_FINALISTS && status == MERBIT_OK; i++) {
+  for (i = 0; i < MBI_SHAPE_FINALISTS; i++) {
     mbi_shape_of(mbi_shape_next(bytes), &finalists[i]);
   }
-  if (status == MERBIT_OK) {
-    status = mbi_extract_count_all(c, finalists, MBI_SHAPE_FINALISTS, 0, tallies);
-  }
-  for (i = 0; i < MBI_SHAPE_FINALISTS && status == MERBIT_OK; i++) {
+  MBI_TRY(mbi_extract_count_all(c, finalists, MBI_SHAPE_FINALISTS, 0, tallies));
+  for (i = 0; i < MBI_SHAPE_FINALISTS; i++) {
     const int64_t moved =
         mbi_shape_bytes(&c->csr, &finalists[i], c->csr.rows, (int64_t)tallies[i].blocks,
                         tallies[i].inside == tallies[i].entries, MBI_MASKS_READ);
@@ -161,14 +164,14 @@ static merbit_status mbi_extract_find(mbi_extract *c, merbit_bsr_desc *shape) {
       *shape = finalists[i];
     }
   }
-  return status;
+  return MERBIT_OK;
 }
 
 /* ---- Fill -------------------------------------------------------------------------------- */
 
-/* Columns, masks and values, each unless 0; the values from those at `from`, or ones. */
+/* Writes columns, masks and values, each unless 0. Values come from `from`, or are ones. */
 static merbit_status mbi_extract_fill(merbit_plan *plan, mbi_devptr from, mbi_devptr columns,
-                                    mbi_devptr masks, mbi_devptr values) {
+                                      mbi_devptr masks, mbi_devptr values) {
   mbi_device_csr *csr = &plan->extracted.csr;
   const int height = plan->bsr.view.block_rows;
   uint32_t high = (uint32_t)height, wide = (uint32_t)plan->bsr.view.block_cols;
@@ -189,12 +192,13 @@ static merbit_status mbi_extract_fill(merbit_plan *plan, mbi_devptr from, mbi_de
   arguments[11] = &columns;
   arguments[12] = &masks;
   arguments[13] = &values;
-  return mbi_device_launch(plan->context, plan->extracted.kernels[MBI_EXTRACT_FILL], "mbk_extract_fill",
-                           (int64_t)(plan->device.rows * group / 256) + 1, 256, 0, NULL,
-                           arguments);
+  return mbi_device_launch(plan->context, plan->extracted.kernels[MBI_EXTRACT_FILL],
+                           "mbk_extract_fill", (int64_t)(plan->device.rows * group / 256) + 1,
+                           256, 0, NULL, arguments);
 }
 
-/* plan->device.values, zero where there is no entry; but what masks leave out is never read. */
+/* Allocates plan->device.values, zero where there is no entry. What masks leave out is never
+ * read, and not cleared. */
 static merbit_status mbi_extract_allocate_values(merbit_plan *plan) {
   mbi_device_csr *csr = &plan->device;
   const merbit_view *view = &plan->bsr.view;
@@ -221,7 +225,7 @@ static merbit_status mbi_extract_refresh(merbit_plan *plan) {
 
 /* ---- Make -------------------------------------------------------------------------------- */
 
-/* plan->device.row_ptr, from the counts. */
+/* Computes plan->device.row_ptr from the counts. */
 static merbit_status mbi_extract_offsets(mbi_extract *c) {
   merbit_plan *plan = c->plan;
   mbi_device_csr *csr = &plan->device;
@@ -231,8 +235,9 @@ static merbit_status mbi_extract_offsets(mbi_extract *c) {
   merbit_status status;
   arguments[0] = &c->sums;
   arguments[1] = &chunks;
-  status = mbi_device_launch(plan->context, plan->extracted.kernels[MBI_EXTRACT_SUMS],
-                             "mbk_extract_sums", 1, 1024, 32 * sizeof(uint64_t), NULL, arguments);
+  status =
+      mbi_device_launch(plan->context, plan->extracted.kernels[MBI_EXTRACT_SUMS],
+                        "mbk_extract_sums", 1, 1024, 32 * sizeof(uint64_t), NULL, arguments);
   arguments[0] = &c->counts;
   arguments[1] = &c->sums;
   arguments[2] = &csr->rows;
@@ -245,9 +250,9 @@ static merbit_status mbi_extract_offsets(mbi_extract *c) {
              : status;
 }
 
-/* plan->device and plan->bsr, for counted blocks. */
+/* Makes plan->device and plan->bsr from counted blocks. */
 static merbit_status mbi_extract_take(mbi_extract *c, const merbit_bsr_desc *shape,
-                                    const mbi_extract_tally *tally) {
+                                      const mbi_extract_tally *tally) {
   merbit_plan *plan = c->plan;
   merbit_context *context = plan->context;
   mbi_devptr *masks = &mbi_bsr_tiles_of(plan)->mask_words;
@@ -255,52 +260,41 @@ static merbit_status mbi_extract_take(mbi_extract *c, const merbit_bsr_desc *sha
   const int full = tally->inside == tally->entries;
   const int words = full ? 0 : (shape->block_rows * shape->block_cols + 63) / 64;
   const uint64_t bytes = tally->blocks * (uint64_t)words * sizeof(uint64_t);
-  merbit_status status = mbi_extracted_allocate(
-      plan, shape->block_rows, shape->block_cols, tally->blocks,
-      tally->blocks > (uint64_t)INT32_MAX ? MERBIT_INDEX_64 : MERBIT_INDEX_32);
+  MBI_TRY(mbi_extracted_allocate(plan, shape->block_rows, shape->block_cols, tally->blocks,
+                                 tally->blocks > (uint64_t)INT32_MAX ? MERBIT_INDEX_64
+                                                                     : MERBIT_INDEX_32));
   plan->bsr.entries = (int64_t)tally->entries;
   plan->bsr.mask_words = words;
-  if (status == MERBIT_OK) {
-    status = mbi_extract_offsets(c);
+  MBI_TRY(mbi_extract_offsets(c));
+  if (words > 0) {
+    MBI_TRY(mbi_device_allocate(context, bytes, "masks of blocks", masks));
   }
-  if (status == MERBIT_OK && words > 0) {
-    status = mbi_device_allocate(context, bytes, "masks of blocks", masks);
+  if (words > 0) {
+    MBI_TRY(mbi_device_zero(context, *masks, (size_t)bytes, NULL));
   }
-  if (status == MERBIT_OK && words > 0) {
-    status = mbi_device_zero(context, *masks, (size_t)bytes, NULL);
+  /* Holes and duplicates turn a pattern into numbers. */
+  if (from != 0 || !full || tally->entries < plan->extracted.csr.nnz) {
+    MBI_TRY(mbi_extract_allocate_values(plan));
   }
-  /* Holes and duplicates make numbers of a pattern's ones. */
-  if (status == MERBIT_OK && (from != 0 || !full || tally->entries < plan->extracted.csr.nnz)) {
-    status = mbi_extract_allocate_values(plan);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_extract_fill(plan, from, plan->device.col_ind, *masks, plan->device.values);
-  }
-  return status == MERBIT_OK ? mbi_device_synchronize(context, NULL) : status;
+  MBI_TRY(mbi_extract_fill(plan, from, plan->device.col_ind, *masks, plan->device.values));
+  return mbi_device_synchronize(context, NULL);
 }
 
-/* The last count, which tells each row of blocks its number, and what follows from it. */
+/* Counts the blocks of each row of blocks, and builds what follows from that. */
 static merbit_status mbi_extract_build(mbi_extract *c, const merbit_bsr_desc *shape,
-                                     mbi_extract_tally *tally) {
+                                       mbi_extract_tally *tally) {
   merbit_context *context = c->plan->context;
   const uint64_t rows = (uint64_t)mbi_block_count(c->csr.rows, shape->block_rows);
   const uint64_t sums = (rows / MBI_EXTRACT_CHUNK + 1) * sizeof(uint64_t);
-  merbit_status status;
-  status =
-      mbi_device_allocate(context, rows * sizeof(uint32_t), "counts of blocks", &c->counts);
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, sums, "sums of blocks", &c->sums);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_zero(context, c->sums, (size_t)sums, NULL);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_extract_count_all(c, shape, 1, 0, tally);
-  }
-  return status == MERBIT_OK && tally->descends == 0 ? mbi_extract_take(c, shape, tally) : status;
+  MBI_TRY(
+      mbi_device_allocate(context, rows * sizeof(uint32_t), "counts of blocks", &c->counts));
+  MBI_TRY(mbi_device_allocate(context, sums, "sums of blocks", &c->sums));
+  MBI_TRY(mbi_device_zero(context, c->sums, (size_t)sums, NULL));
+  MBI_TRY(mbi_extract_count_all(c, shape, 1, 0, tally));
+  return tally->descends == 0 ? mbi_extract_take(c, shape, tally) : MERBIT_OK;
 }
 
-/* Find a shape where none is given, and build; but for a row that descends. */
+/* Finds a shape, if none is given, and builds the blocks. Stops early if a row descends. */
 MBI_INTERNAL merbit_status mbi_extract_all(mbi_extract *c, mbi_extract_tally *tally) {
   const mbi_device_csr *csr = &c->plan->extracted.csr;
   merbit_bsr_desc shape;
@@ -325,7 +319,7 @@ MBI_INTERNAL merbit_status mbi_extract_all(mbi_extract *c, mbi_extract_tally *ta
     if (status != MERBIT_OK || tally->descends != 0) {
       return status;
     }
-    if (tally->entries < csr->nnz) { /* duplicates: of a pattern, they count */
+    if (tally->entries < csr->nnz) { /* duplicates: a pattern then needs values */
       c->csr.values = c->csr.values != NULL ? c->csr.values : c->plan->view.col_ind;
       c->csr.nnz = (int64_t)tally->entries;
     }
@@ -334,7 +328,7 @@ MBI_INTERNAL merbit_status mbi_extract_all(mbi_extract *c, mbi_extract_tally *ta
   return status == MERBIT_OK ? mbi_extract_build(c, &shape, tally) : status;
 }
 
-/* The matrix passes through the host, where its rows are sorted. */
+/* Makes the blocks on the host, which sorts the rows. */
 static merbit_status mbi_extract_on_cpu(merbit_plan *plan) {
   merbit_context *context = plan->context;
   merbit_view places;
@@ -361,7 +355,7 @@ static merbit_status mbi_extract_create(merbit_plan *plan) {
   memset(&c, 0, sizeof c);
   c.plan = plan;
   mbi_extracted_enter(plan);
-  plan->extracted.carved = 1;
+  plan->extracted.by_shape = 1;
   status = mbi_extract_specialise(plan);
   if (status == MERBIT_OK) {
     status = mbi_device_allocate(context, MBI_SHAPE_CANDIDATES * sizeof tally,
@@ -379,5 +373,6 @@ static merbit_status mbi_extract_create(merbit_plan *plan) {
   return tally.descends != 0 ? mbi_extract_on_cpu(plan) : mbi_bsr_create(plan);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_extract_method = {sizeof(mbi_bsr_tiles), mbi_extract_create, mbi_extracted_destroy, mbi_bsr_carry_bytes, mbi_bsr_multiply,
-    mbi_bsr_info,     mbi_bsr_describe, mbi_extract_refresh};
+MBI_INTERNAL const mbi_cuda_method mbi_extract_method = {
+    sizeof(mbi_bsr_tiles), mbi_extract_create, mbi_extracted_destroy, mbi_bsr_carry_bytes,
+    mbi_bsr_multiply,      mbi_bsr_info,       mbi_bsr_describe,      mbi_extract_refresh};

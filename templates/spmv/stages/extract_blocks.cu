@@ -1,6 +1,7 @@
-// Blocks carved out of a CSR matrix whose rows ascend, with equal columns or without: how many,
-// where, and what lies in them. The rows of a row of blocks walk together, a lane of a group
-// for one row or for two of them; the least column that none has passed names the next block.
+// Extracts blocks from a CSR matrix whose rows ascend, with or without duplicates: their
+// number, their places, their entries. A group of lanes owns a row of blocks and walks its rows
+// together, each lane one row or two. The least column that no row has passed starts the next
+// block.
 #ifndef MBK_ROW_PTR
 #error "define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64"
 #endif
@@ -12,7 +13,7 @@
 #endif
 #include "jit/device.cuh"
 
-#define MBK_CHUNK 1024            // rows of blocks whose counts are summed
+#define MBK_CHUNK 1024              // rows of blocks per partial sum of counts
 #define MBK_EXTRACT_END 0xffffffffu // beyond every column
 #define MBK_ALL 0xffffffffu
 
@@ -24,26 +25,28 @@ struct mbk_extract_csr {
   mbk_u64 rows, cols;
 };
 
-// Blocks are told at run time: a conversion waits for memory, not for divisions, and one
-// program serves all shapes. group: lanes to a row of blocks, a power of two; each takes the
-// rows whose number is its own, and where blocks are higher than 32, its own and 32.
+// The shape is known at run time only: the conversion waits for memory, not for divisions, and
+// one program serves all shapes. group: lanes per row of blocks, a power of two; a lane owns
+// the row of its number, and in blocks higher than 32 also that number plus 32.
 struct mbk_extract_shape {
   mbk_u32 high, wide, group;
 };
 
 template <int ROWS> struct mbk_extract_walk {
   MBK_ROW_PTR at[ROWS], end[ROWS];
-  mbk_u32 next[ROWS]; // the column where each stands
+  mbk_u32 next[ROWS]; // the next column of each row
 };
 
-MBK_DEVICE mbk_u32 mbk_extract_look(const mbk_i32 *col_ind, MBK_ROW_PTR at, MBK_ROW_PTR end) {
+MBK_DEVICE mbk_u32 mbk_extract_next(const mbk_i32 *col_ind, MBK_ROW_PTR at, MBK_ROW_PTR end) {
   return at < end ? (mbk_u32)(mbk_load(col_ind + at) - MBK_BASE) : MBK_EXTRACT_END;
 }
 
-// Rows behind the last, and those of a row of blocks that is not there, are empty.
+// Finds a group's rows. Rows after the last, and those of a row of blocks past the end, are
+// empty.
 template <int ROWS>
-MBK_DEVICE mbk_extract_walk<ROWS>
-mbk_extract_start(const mbk_extract_csr &csr, const mbk_extract_shape &shape, mbk_u64 block_row) {
+MBK_DEVICE mbk_extract_walk<ROWS> mbk_extract_start(const mbk_extract_csr &csr,
+                                                    const mbk_extract_shape &shape,
+                                                    mbk_u64 block_row) {
   mbk_extract_walk<ROWS> walk;
 #pragma unroll
   for (int j = 0; j < ROWS; j++) {
@@ -54,12 +57,13 @@ mbk_extract_start(const mbk_extract_csr &csr, const mbk_extract_shape &shape, mb
       walk.at[j] = mbk_load(csr.row_ptr + row) - MBK_BASE;
       walk.end[j] = mbk_load(csr.row_ptr + row + 1) - MBK_BASE;
     }
-    walk.next[j] = mbk_extract_look(csr.col_ind, walk.at[j], walk.end[j]);
+    walk.next[j] = mbk_extract_next(csr.col_ind, walk.at[j], walk.end[j]);
   }
   return walk;
 }
 
-// The least column of a group, in the eyes of all its lanes. All of the warp take part.
+// Returns the least next column of a group, in all its lanes. All lanes of the warp must call
+// it.
 template <int ROWS>
 MBK_DEVICE mbk_u32 mbk_extract_least(const mbk_extract_walk<ROWS> &walk, mbk_u32 group) {
   mbk_u32 least = walk.next[0];
@@ -75,29 +79,29 @@ MBK_DEVICE mbk_u32 mbk_extract_least(const mbk_extract_walk<ROWS> &walk, mbk_u32
 
 // ---- Counting -----------------------------------------------------------------------------
 
-// What is counted: in *answer four numbers.
+// The counts: four numbers in *answer.
 struct mbk_extract_tally {
   mbk_u64 blocks;
-  mbk_u64 inside;  // values of the blocks that lie in the matrix
-  mbk_u64 entries; // each place once, however many there share it
-  bool descends;   // a row does
+  mbk_u64 inside;  // values of the blocks inside the matrix
+  mbk_u64 entries; // each place counted once, duplicates or not
+  bool descends;   // a row descends
 };
 
-// Past the columns below `limit`.
+// Moves past the columns below `limit`.
 MBK_DEVICE void mbk_extract_pass(const mbk_i32 *col_ind, MBK_ROW_PTR &at, MBK_ROW_PTR end,
-                               mbk_u32 &next, mbk_u32 limit, mbk_extract_tally &tally) {
+                                 mbk_u32 &next, mbk_u32 limit, mbk_extract_tally &tally) {
   while (next < limit) {
-    const mbk_u32 behind = mbk_extract_look(col_ind, ++at, end);
+    const mbk_u32 behind = mbk_extract_next(col_ind, ++at, end);
     tally.entries += behind != next;
     tally.descends |= behind < next;
     next = behind;
   }
 }
 
-// The blocks of a group's row of blocks.
+// Counts the blocks of a group's row of blocks.
 template <int ROWS>
 MBK_DEVICE mbk_u32 mbk_extract_row(const mbk_extract_csr &csr, const mbk_extract_shape &shape,
-                                 mbk_u64 block_row, mbk_extract_tally &tally) {
+                                   mbk_u64 block_row, mbk_extract_tally &tally) {
   mbk_extract_walk<ROWS> walk = mbk_extract_start<ROWS>(csr, shape, block_row);
   const mbk_u64 below = csr.rows - block_row * shape.high;
   const mbk_u32 high = below < shape.high ? (mbk_u32)below : shape.high;
@@ -115,7 +119,7 @@ MBK_DEVICE mbk_u32 mbk_extract_row(const mbk_extract_csr &csr, const mbk_extract
 #pragma unroll
       for (int j = 0; j < ROWS; j++) {
         mbk_extract_pass(csr.col_ind, walk.at[j], walk.end[j], walk.next[j], first + shape.wide,
-                       tally);
+                         tally);
       }
     }
   }
@@ -128,29 +132,29 @@ MBK_DEVICE mbk_u64 mbk_extract_total(mbk_u64 own) {
   return own;
 }
 
-// The row of blocks that a window begins with: w * span / high, for a span of `spans` rows of
-// blocks and `rest` rows.
+// Returns the row of blocks that window w begins with: w * span / high, for a span of `spans`
+// rows of blocks and `rest` rows.
 MBK_DEVICE mbk_u64 mbk_extract_window(mbk_u64 spans, mbk_u32 rest, mbk_u32 high, mbk_u32 w) {
   return spans * w + rest * w / high;
 }
 
-// Adds to answer[0] to answer[3] the blocks, their values inside the matrix, the entries, and
-// whether a row descends (then the others mean nothing), for `windows` of `count` rows of
-// blocks, of at most 2^32 - 1 in all, which begin at mbk_extract_window. Where counts is not null
-// there is one window, of all rows: counts[row] and the sums[row / MBK_CHUNK], zero before,
-// become known. No division is of 64 bits: that would be a call, around which registers are
-// spilled. Launch: any grid of 256 threads.
+// Adds to answer[0..3] the blocks, their values inside the matrix, the entries, and whether a
+// row descends (the others then mean nothing), for `windows` of `count` rows of blocks each, at
+// most 2^32 - 1 in all, which begin at mbk_extract_window. If counts is not null there must be
+// one window of all rows; counts[row] and sums[row / MBK_CHUNK], zero before, are written too.
+// No division has 64 bits: it would be a call, around which registers are spilled. Launch: any
+// grid of 256 threads.
 MBK_KERNEL MBK_RESIDENT(256, 4)
     mbk_extract_count(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, mbk_u64 rows,
-                    mbk_u64 cols, mbk_u64 block_rows, mbk_u32 high, mbk_u32 wide, mbk_u32 group,
-                    mbk_u32 windows, mbk_u64 spans, mbk_u32 rest, mbk_u32 count,
-                    mbk_u32 *counts, mbk_u64 *sums, mbk_u64 *answer) {
+                      mbk_u64 cols, mbk_u64 block_rows, mbk_u32 high, mbk_u32 wide,
+                      mbk_u32 group, mbk_u32 windows, mbk_u64 spans, mbk_u32 rest,
+                      mbk_u32 count, mbk_u32 *counts, mbk_u64 *sums, mbk_u64 *answer) {
   const mbk_extract_csr csr = {row_ptr, col_ind, rows, cols};
   const mbk_extract_shape shape = {high, wide, group};
   const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;
   const mbk_u64 items = (mbk_u64)windows * count;
   const mbk_u32 side_by_side = 32 / group;
-  const bool speaks = mbk_lane() % group == 0; // for its group
+  const bool speaks = mbk_lane() % group == 0; // one lane for its group
   mbk_extract_tally tally = {0, 0, 0, false};
   for (mbk_u64 first = warp * side_by_side; first < items;
        first += (mbk_u64)mbk_grid() * 8 * side_by_side) {
@@ -167,7 +171,7 @@ MBK_KERNEL MBK_RESIDENT(256, 4)
       if (speaks && there) {
         counts[block_row] = found;
       }
-      if (mbk_lane() == 0 && sum > 0) { // the warp's rows are of one chunk
+      if (mbk_lane() == 0 && sum > 0) { // the warp's rows are in one chunk
         mbk_atomic_add(sums + first / MBK_CHUNK, sum);
       }
     }
@@ -188,10 +192,10 @@ MBK_KERNEL MBK_RESIDENT(256, 4)
 
 // ---- Offsets ------------------------------------------------------------------------------
 
-// The sum over the threads before of the block, and of all. `warps`: one for each warp, and one
-// more.
+// Returns the sum over the threads of the block before this one, and in *all that of all.
+// `warps`: one word per warp, and one more.
 MBK_DEVICE mbk_u64 mbk_extract_before(mbk_u64 own, mbk_u64 *warps, mbk_u32 warp_count,
-                                    mbk_u64 *all) {
+                                      mbk_u64 *all) {
   mbk_u64 sum = own, before = 0, total = 0;
   for (int d = 1; d < 32; d <<= 1) {
     const mbk_u64 other = mbk_shuffle_up(MBK_ALL, sum, d, 32);
@@ -210,7 +214,7 @@ MBK_DEVICE mbk_u64 mbk_extract_before(mbk_u64 own, mbk_u64 *warps, mbk_u32 warp_
   return before + sum - own;
 }
 
-// sums become those of the chunks before. Launch: one block of 1024 threads. Shared:
+// Replaces sums by their exclusive prefix sums. Launch: one block of 1024 threads. Shared:
 // mbk_u64[32].
 MBK_KERNEL MBK_BOUNDS(1024) mbk_extract_sums(mbk_u64 *sums, mbk_u64 chunks) {
   MBK_SHARED_MEMORY(shared);
@@ -227,12 +231,12 @@ MBK_KERNEL MBK_BOUNDS(1024) mbk_extract_sums(mbk_u64 *sums, mbk_u64 chunks) {
   }
 }
 
-// block_ptr[row], and that behind the last row: of 64 bits where `large`, else of 32. Launch:
-// a block of 256 threads for each chunk, block_rows / MBK_CHUNK + 1 of them. Shared:
+// Writes block_ptr[row], also for the row after the last, with 64 bits if `large`, else 32.
+// Launch: a block of 256 threads per chunk, block_rows / MBK_CHUNK + 1 of them. Shared:
 // mbk_u64[8].
 MBK_KERNEL MBK_BOUNDS(256)
     mbk_extract_offsets(const mbk_u32 *counts, const mbk_u64 *sums, mbk_u64 block_rows,
-                      mbk_u32 large, void *block_ptr) {
+                        mbk_u32 large, void *block_ptr) {
   MBK_SHARED_MEMORY(shared);
   const mbk_u64 first = (mbk_u64)mbk_block() * MBK_CHUNK + 4 * mbk_thread();
   mbk_u32 own[4];
@@ -256,13 +260,13 @@ MBK_KERNEL MBK_BOUNDS(256)
 
 // ---- Filling ------------------------------------------------------------------------------
 
-struct mbk_extract_target { // null: not asked for
+struct mbk_extract_target { // null: not wanted
   mbk_i32 *block_col;
-  mbk_u32 *masks; // words of 32 bits, an even number to a block; zero before
+  mbk_u32 *masks; // 32-bit words, an even number per block; zero before
   MBK_VALUE *blocks;
 };
 
-// The bits of a row of a block, of which the first is number `bit` of the block.
+// Sets the bits of a row of a block; the first is bit number `bit` of the block.
 MBK_DEVICE void mbk_extract_mark(mbk_u32 *mask, mbk_u32 bit, mbk_u64 bits) {
   mbk_u32 shift = bit % 32;
   for (mask += bit / 32; bits != 0; mask++) {
@@ -274,21 +278,21 @@ MBK_DEVICE void mbk_extract_mark(mbk_u32 *mask, mbk_u32 bit, mbk_u64 bits) {
   }
 }
 
-// A row's entries below `first + wide` go to row `r` of block number `block`. Those of one
-// column are added up as they come.
+// Writes a row's entries below `first + wide` into row `r` of block `block`. Duplicates are
+// added up in their order.
 MBK_DEVICE void mbk_extract_put(const mbk_extract_csr &csr, const mbk_extract_shape &shape,
-                              const MBK_VALUE *values, const mbk_extract_target &to,
-                              MBK_ROW_PTR &at, MBK_ROW_PTR end, mbk_u32 &next, mbk_u32 first,
-                              mbk_u32 r, mbk_u64 block) {
+                                const MBK_VALUE *values, const mbk_extract_target &to,
+                                MBK_ROW_PTR &at, MBK_ROW_PTR end, mbk_u32 &next, mbk_u32 first,
+                                mbk_u32 r, mbk_u64 block) {
   const mbk_u32 entries = shape.high * shape.wide;
   mbk_u64 bits = 0;
   while (next < first + shape.wide) {
     const mbk_u32 column = next;
     MBK_VALUE sum = values != 0 ? mbk_load(values + at) : (MBK_VALUE)1;
-    next = mbk_extract_look(csr.col_ind, ++at, end);
+    next = mbk_extract_next(csr.col_ind, ++at, end);
     while (next == column) {
       sum += values != 0 ? mbk_load(values + at) : (MBK_VALUE)1;
-      next = mbk_extract_look(csr.col_ind, ++at, end);
+      next = mbk_extract_next(csr.col_ind, ++at, end);
     }
     bits |= (mbk_u64)1 << (column - first);
     if (to.blocks != 0) {
@@ -302,8 +306,8 @@ MBK_DEVICE void mbk_extract_put(const mbk_extract_csr &csr, const mbk_extract_sh
 
 template <int ROWS>
 MBK_DEVICE void mbk_extract_fill_row(const mbk_extract_csr &csr, const mbk_extract_shape &shape,
-                                   const MBK_VALUE *values, const mbk_extract_target &to,
-                                   mbk_u64 block_row, mbk_u64 block) {
+                                     const MBK_VALUE *values, const mbk_extract_target &to,
+                                     mbk_u64 block_row, mbk_u64 block) {
   mbk_extract_walk<ROWS> walk = mbk_extract_start<ROWS>(csr, shape, block_row);
   for (;; block++) {
     const mbk_u32 least = mbk_extract_least(walk, shape.group);
@@ -318,20 +322,20 @@ MBK_DEVICE void mbk_extract_fill_row(const mbk_extract_csr &csr, const mbk_extra
 #pragma unroll
       for (int j = 0; j < ROWS; j++) {
         mbk_extract_put(csr, shape, values, to, walk.at[j], walk.end[j], walk.next[j],
-                      column * shape.wide, mbk_lane() % shape.group + 32 * j, block);
+                        column * shape.wide, mbk_lane() % shape.group + 32 * j, block);
       }
     }
   }
 }
 
-// block_col, masks and the entries among the values of blocks, each unless null; masks are zero
-// before. values null: ones. block_ptr: from mbk_extract_offsets. Launch: `group` lanes for each
-// row of blocks, 256 threads per block.
+// Writes block_col, masks and the entries among the values of blocks, each unless null. Masks
+// must be zero. If values is null, entries are ones. block_ptr comes from mbk_extract_offsets.
+// Launch: `group` lanes per row of blocks, 256 threads per block.
 MBK_KERNEL MBK_RESIDENT(256, 4)
-    mbk_extract_fill(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, const MBK_VALUE *values,
-                   mbk_u64 rows, mbk_u64 cols, mbk_u64 block_rows, mbk_u32 high, mbk_u32 wide,
-                   mbk_u32 group, const void *block_ptr, mbk_u32 large, mbk_i32 *block_col,
-                   mbk_u32 *masks, MBK_VALUE *blocks) {
+    mbk_extract_fill(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,
+                     const MBK_VALUE *values, mbk_u64 rows, mbk_u64 cols, mbk_u64 block_rows,
+                     mbk_u32 high, mbk_u32 wide, mbk_u32 group, const void *block_ptr,
+                     mbk_u32 large, mbk_i32 *block_col, mbk_u32 *masks, MBK_VALUE *blocks) {
   const mbk_extract_csr csr = {row_ptr, col_ind, rows, cols};
   const mbk_extract_shape shape = {high, wide, group};
   const mbk_extract_target to = {block_col, masks, blocks};

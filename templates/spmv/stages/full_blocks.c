@@ -6,14 +6,16 @@
 #include "spmv/stages/stages.h"
 #include "spmv/plan/plan.h"
 
-/* ---- Encode: a CSR of full blocks as blocks, for the kernels of spmv/gpu/bsr/bsr.c
- * ------------------- */
+/* Takes a CSR in GPU memory that consists of full blocks for a matrix of blocks, and brings
+ * new values to them. */
+
+/* ---- Encode: a CSR of full blocks as blocks, for the kernels of spmv/gpu/bsr/bsr.c ------- */
 
 MBI_INTERNAL int mbi_has_full_blocks(const mbi_nonempty_rows *nonempty) {
   return nonempty->block_rows * nonempty->block_cols >= 4;
 }
 
-/* The CSR and its ranks wait in plan->extracted. */
+/* Moves the CSR and its non-empty rows to plan->extracted. */
 MBI_INTERNAL void mbi_extracted_enter(merbit_plan *plan) {
   plan->extracted.csr = plan->device;
   plan->extracted.nonempty = plan->nonempty;
@@ -21,13 +23,13 @@ MBI_INTERNAL void mbi_extracted_enter(merbit_plan *plan) {
   memset(&plan->device, 0, sizeof plan->device);
 }
 
-/* plan->bsr and plan->device become those of so many blocks, whose places are allocated. */
+/* Makes plan->bsr and plan->device describe so many blocks, and allocates their places. */
 MBI_INTERNAL merbit_status mbi_extracted_allocate(merbit_plan *plan, int high, int wide,
-                                             uint64_t blocks, merbit_index_type offset_type) {
+                                                  uint64_t blocks,
+                                                  merbit_index_type offset_type) {
   const mbi_device_csr *from = &plan->extracted.csr;
   merbit_view *view = &plan->bsr.view;
   mbi_device_csr *csr = &plan->device;
-  merbit_status status;
   csr->offset_type = offset_type;
   csr->rows = (uint64_t)mbi_block_count((int64_t)from->rows, high);
   csr->cols = (uint64_t)mbi_block_count((int64_t)from->cols, wide);
@@ -39,13 +41,13 @@ MBI_INTERNAL merbit_status mbi_extracted_allocate(merbit_plan *plan, int high, i
   plan->bsr.entries = (int64_t)from->nnz;
   csr->bytes = (csr->rows + 1) * mbi_index_bytes(csr->offset_type);
   csr->owns_row_ptr = csr->owns_col_ind = 1;
-  status = mbi_device_allocate(plan->context, csr->bytes, "offsets of blocks", &csr->row_ptr);
-  if (status == MERBIT_OK) {
+  MBI_TRY(mbi_device_allocate(plan->context, csr->bytes, "offsets of blocks", &csr->row_ptr));
+  {
     const uint64_t columns = csr->nnz * sizeof(int32_t);
     csr->bytes += columns;
-    status = mbi_device_allocate(plan->context, columns, "columns of blocks", &csr->col_ind);
+    MBI_TRY(mbi_device_allocate(plan->context, columns, "columns of blocks", &csr->col_ind));
   }
-  return status;
+  return MERBIT_OK;
 }
 
 /* ---- Specialise -------------------------------------------------------------------------- */
@@ -53,7 +55,6 @@ MBI_INTERNAL merbit_status mbi_extracted_allocate(merbit_plan *plan, int high, i
 static merbit_status mbi_extracted_specialise(merbit_plan *plan) {
   mbi_extracted *full = &plan->extracted;
   mbi_preamble preamble;
-  merbit_status status;
   memset(&preamble, 0, sizeof preamble);
   mbi_preamble_define(&preamble, "MBK_ROW_PTR",
                       full->csr.offset_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
@@ -61,15 +62,12 @@ static merbit_status mbi_extracted_specialise(merbit_plan *plan) {
   mbi_preamble_define_int(&preamble, "MBK_BASE", full->csr.base);
   mbi_preamble_define_int(&preamble, "MBK_HIGH", plan->bsr.view.block_rows);
   mbi_preamble_define_int(&preamble, "MBK_WIDE", plan->bsr.view.block_cols);
-  status = mbi_program_create(plan->context, "spmv/stages/full_blocks.cu", &preamble,
-                              &full->program);
-  if (status == MERBIT_OK) {
-    status =
-        mbi_program_kernel(plan->context, &full->program, "mbk_full_blocks_places", &full->kernels[0]);
-  }
-  return status == MERBIT_OK ? mbi_program_kernel(plan->context, &full->program,
-                                                  "mbk_full_blocks_values", &full->kernels[1])
-                             : status;
+  MBI_TRY(mbi_program_create(plan->context, "spmv/stages/full_blocks.cu", &preamble,
+                             &full->program));
+  MBI_TRY(mbi_program_kernel(plan->context, &full->program, "mbk_full_blocks_places",
+                             &full->kernels[0]));
+  return mbi_program_kernel(plan->context, &full->program, "mbk_full_blocks_values",
+                            &full->kernels[1]);
 }
 
 /* ---- Launch ------------------------------------------------------------------------------ */
@@ -85,7 +83,7 @@ static merbit_status mbi_extracted_places(merbit_plan *plan) {
                            (int64_t)(plan->device.rows / 8 + 1), 256, 0, NULL, arguments);
 }
 
-/* plan->device.values become those at `from`, which are in the order of the CSR, block by
+/* Sets plan->device.values to those at `from`, which are in the order of the CSR, block by
  * block. */
 static merbit_status mbi_extracted_values(merbit_plan *plan, mbi_devptr from) {
   mbi_device_csr *csr = &plan->device;
@@ -102,15 +100,16 @@ static merbit_status mbi_extracted_values(merbit_plan *plan, mbi_devptr from) {
   arguments[3] = &csr->values;
   return status != MERBIT_OK
              ? status
-             : mbi_device_launch(plan->context, plan->extracted.kernels[1], "mbk_full_blocks_values",
-                                 (int64_t)((rows + 7) / 8), 256, 0, NULL, arguments);
+             : mbi_device_launch(plan->context, plan->extracted.kernels[1],
+                                 "mbk_full_blocks_values", (int64_t)((rows + 7) / 8), 256, 0,
+                                 NULL, arguments);
 }
 
-/* For new values in the order of the CSR, which the plan has taken: `put` brings them to the
- * blocks. */
+/* Brings new values, which the plan has taken in the order of the CSR, to the blocks by
+ * `put`. */
 MBI_INTERNAL merbit_status mbi_extracted_refill(merbit_plan *plan,
-                                           merbit_status (*put)(merbit_plan *plan,
-                                                                mbi_devptr from)) {
+                                                merbit_status (*put)(merbit_plan *plan,
+                                                                     mbi_devptr from)) {
   mbi_device_csr *csr = &plan->device;
   const mbi_devptr from = csr->values;
   merbit_status status;
@@ -119,7 +118,8 @@ MBI_INTERNAL merbit_status mbi_extracted_refill(merbit_plan *plan,
   if (status == MERBIT_OK) {
     status = mbi_bsr_fill(plan);
   }
-  if (csr->owns_values) { /* a failure: the next values find an array of their own size */
+  /* On failure, so that the next values find an array of their own size. */
+  if (csr->owns_values) {
     mbi_device_release(plan->context, csr->values);
     csr->values = 0;
     csr->owns_values = 0;
@@ -133,12 +133,12 @@ static merbit_status mbi_extracted_refresh(merbit_plan *plan) {
   return mbi_extracted_refill(plan, mbi_extracted_values);
 }
 
-/* Once the choice is made, of an uploaded CSR only the offsets are needed again, for new
- * values; of one whose blocks have holes the columns too. */
+/* Releases what new values do not need, when the choice is made: of an uploaded CSR only the
+ * offsets stay, and the columns too if blocks have holes. */
 MBI_INTERNAL void mbi_extracted_let_go(merbit_plan *plan) {
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->extracted.csr;
-  if (csr->owns_col_ind && !plan->extracted.carved) {
+  if (csr->owns_col_ind && !plan->extracted.by_shape) {
     mbi_device_release(context, csr->col_ind);
     csr->bytes -= csr->nnz * sizeof(int32_t);
     csr->owns_col_ind = 0;
@@ -156,27 +156,21 @@ MBI_INTERNAL void mbi_extracted_let_go(merbit_plan *plan) {
 
 static merbit_status mbi_extracted_create(merbit_plan *plan) {
   const int high = plan->nonempty.block_rows, wide = plan->nonempty.block_cols;
-  merbit_status status;
   mbi_extracted_enter(plan);
-  status = mbi_extracted_allocate(plan, high, wide, plan->extracted.csr.nnz / (uint64_t)(high * wide),
-                             plan->extracted.csr.offset_type);
-  if (status == MERBIT_OK) {
-    status = mbi_extracted_specialise(plan);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_extracted_places(plan);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_extracted_values(plan, plan->extracted.csr.values);
-  }
-  return status == MERBIT_OK ? mbi_bsr_create(plan) : status;
+  MBI_TRY(mbi_extracted_allocate(plan, high, wide,
+                                 plan->extracted.csr.nnz / (uint64_t)(high * wide),
+                                 plan->extracted.csr.offset_type));
+  MBI_TRY(mbi_extracted_specialise(plan));
+  MBI_TRY(mbi_extracted_places(plan));
+  MBI_TRY(mbi_extracted_values(plan, plan->extracted.csr.values));
+  return mbi_bsr_create(plan);
 }
 
-/* The plan has its CSR again, or what is left of it. */
+/* Gives the plan its CSR back, or what is left of it. */
 MBI_INTERNAL void mbi_extracted_destroy(merbit_plan *plan) {
   mbi_extracted *full = &plan->extracted;
   if (full->csr.rows == 0) {
-    return; /* taken apart before */
+    return; /* no blocks were made, or they are gone */
   }
   mbi_bsr_destroy(plan);
   mbi_program_destroy(plan->context, &full->program);
@@ -188,5 +182,6 @@ MBI_INTERNAL void mbi_extracted_destroy(merbit_plan *plan) {
   memset(full, 0, sizeof *full);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_extracted_method = {sizeof(mbi_bsr_tiles), mbi_extracted_create, mbi_extracted_destroy, mbi_bsr_carry_bytes, mbi_bsr_multiply,
-    mbi_bsr_info,    mbi_bsr_describe, mbi_extracted_refresh};
+MBI_INTERNAL const mbi_cuda_method mbi_extracted_method = {
+    sizeof(mbi_bsr_tiles), mbi_extracted_create, mbi_extracted_destroy, mbi_bsr_carry_bytes,
+    mbi_bsr_multiply,      mbi_bsr_info,         mbi_bsr_describe,      mbi_extracted_refresh};

@@ -1,6 +1,6 @@
-// A CSR matrix that wholly consists of full blocks, as blocks: their places, and their values
-// block by block. MBK_HIGH rows in turn have the same columns, in runs of MBK_WIDE
-// (mbk_arrays_blocks has found so).
+// Turns a CSR that consists of full blocks into blocks: their places, and their values block by
+// block. MBK_HIGH consecutive rows have the same columns, in runs of MBK_WIDE, as
+// mbk_arrays_blocks has checked.
 #ifndef MBK_ROW_PTR
 #error "define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64"
 #endif
@@ -18,16 +18,16 @@
 #endif
 #include "jit/device.cuh"
 
-// The first block of a row of blocks, and of the one behind the last.
+// Returns the first block of a row of blocks, also for the row after the last.
 MBK_DEVICE mbk_u64 mbk_full_blocks_first(const MBK_ROW_PTR *row_ptr, mbk_u64 block_row) {
   return (mbk_u64)(mbk_load(row_ptr + block_row * MBK_HIGH) - MBK_BASE) / (MBK_HIGH * MBK_WIDE);
 }
 
-// Offsets of rows of blocks, and columns of blocks, both from 0. Launch: a warp for each row of
-// blocks and one more, 256 threads per block.
+// Writes the offsets of rows of blocks and the columns of blocks, with base 0. Launch: one warp
+// per row of blocks and one more, 256 threads per block.
 MBK_KERNEL MBK_BOUNDS(256)
-    mbk_full_blocks_places(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, mbk_u64 block_rows,
-                    MBK_ROW_PTR *block_ptr, mbk_i32 *block_col) {
+    mbk_full_blocks_places(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,
+                           mbk_u64 block_rows, MBK_ROW_PTR *block_ptr, mbk_i32 *block_col) {
   const mbk_u64 row = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;
   if (row > block_rows) {
     return;
@@ -45,10 +45,11 @@ MBK_KERNEL MBK_BOUNDS(256)
   }
 }
 
-// Values in the order of the CSR to blocks, row by row in each. Launch: a warp for each row,
-// 256 threads per block.
-MBK_KERNEL MBK_BOUNDS(256) mbk_full_blocks_values(const MBK_ROW_PTR *row_ptr, const MBK_VALUE *values,
-                                           mbk_u64 rows, MBK_VALUE *blocks) {
+// Copies values in the order of the CSR into blocks, row by row in each. Launch: one warp per
+// row, 256 threads per block.
+MBK_KERNEL MBK_BOUNDS(256)
+    mbk_full_blocks_values(const MBK_ROW_PTR *row_ptr, const MBK_VALUE *values, mbk_u64 rows,
+                           MBK_VALUE *blocks) {
   const mbk_u64 row = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;
   if (row >= rows) {
     return;

@@ -6,14 +6,14 @@
 #include "spmv/stages/stages.h"
 #include "spmv/plan/plan.h"
 
-/* A plan that multiplies P A P' instead of A: its order, made on the CPU; and new values of any
- * plan that moved its matrix. */
+/* Reorders a plan, which then multiplies P A P' instead of A. The order is found on the CPU.
+ * Also moves new values for every plan that moved its matrix. */
 
 MBI_INTERNAL int mbi_plan_reorders(const merbit_plan *plan) {
   return plan->desc.reordering != MERBIT_REORDERING_NONE;
 }
 
-/* For merbit_plan_describe. */
+/* Returns the name for merbit_plan_describe. */
 MBI_INTERNAL const char *mbi_reordering_name(merbit_reordering reordering) {
   return reordering == MERBIT_REORDERING_RCM ? "reverse Cuthill-McKee" : "falling degree";
 }
@@ -30,7 +30,7 @@ MBI_INTERNAL merbit_status mbi_reorder_check(merbit_context *context, const merb
                     (int)desc->reordering);
   }
   if (view->format == MERBIT_BSR || desc->method == MERBIT_METHOD_BSR ||
-      desc->method > MERBIT_METHOD_SYMMETRIC) { /* and those for study */
+      desc->method > MERBIT_METHOD_SYMMETRIC) { /* and study methods */
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
                     "plan_desc.reordering moves single rows and columns, which would break %s "
                     "apart; use a CSR or COO view and a method of single entries",
@@ -45,7 +45,7 @@ MBI_INTERNAL merbit_status mbi_reorder_check(merbit_context *context, const merb
   return MERBIT_OK;
 }
 
-/* places[k] = earlier[places[k]]: a move after another. */
+/* Composes two moves: places[k] = earlier[places[k]]. */
 static void mbi_reorder_follow(void *places, const void *earlier, merbit_index_type type,
                                int64_t count) {
   int64_t k;
@@ -54,8 +54,8 @@ static void mbi_reorder_follow(void *places, const void *earlier, merbit_index_t
   }
 }
 
-/* plan->csr and plan->matrix become the checked host CSR `from`, which may be plan->matrix's,
- * in the plan's order. */
+/* Makes plan->csr and plan->matrix the checked host CSR `from`, in the plan's order. `from` may
+ * be in plan->matrix. */
 MBI_INTERNAL merbit_status mbi_reorder_take(merbit_plan *plan, const merbit_view *from) {
   mbi_reorder *r = &plan->reorder;
   merbit_context *context = plan->context;
@@ -71,7 +71,7 @@ MBI_INTERNAL merbit_status mbi_reorder_take(merbit_plan *plan, const merbit_view
   }
   r->bandwidth_before = mbi_bandwidth(context, from);
   r->bandwidth = mbi_bandwidth(context, &made->view);
-  if (r->places != NULL) { /* a transpose's */
+  if (r->places != NULL) { /* of a transpose */
     mbi_reorder_follow(places, r->places, made->view.offset_type, made->view.nnz);
     mbi_release(context, r->places);
   }
@@ -100,15 +100,14 @@ MBI_INTERNAL void mbi_reorder_preamble(const merbit_plan *plan, mbi_preamble *pr
 MBI_INTERNAL merbit_status mbi_reorder_specialise(merbit_plan *plan) {
   mbi_reorder *r = &plan->reorder;
   mbi_preamble preamble;
-  merbit_status status;
   int i;
   mbi_reorder_preamble(plan, &preamble);
-  status = mbi_program_create(plan->context, "spmv/stages/reorder.cu", &preamble, &r->program);
-  for (i = 0; i < 3 && status == MERBIT_OK; i++) {
-    status =
-        mbi_program_kernel(plan->context, &r->program, mbi_reorder_kernels[i], &r->kernels[i]);
+  MBI_TRY(mbi_program_create(plan->context, "spmv/stages/reorder.cu", &preamble, &r->program));
+  for (i = 0; i < 3; i++) {
+    MBI_TRY(
+        mbi_program_kernel(plan->context, &r->program, mbi_reorder_kernels[i], &r->kernels[i]));
   }
-  return status;
+  return MERBIT_OK;
 }
 
 static merbit_status mbi_reorder_upload_one(merbit_plan *plan, const void *source,
@@ -120,37 +119,38 @@ static merbit_status mbi_reorder_upload_one(merbit_plan *plan, const void *sourc
                              : status;
 }
 
-/* Whether new values find their places in blocks, or entries of blocks, on the CPU. */
+/* Returns 1 if the CPU moves new values, or entries of blocks, to their places. */
 MBI_INTERNAL int mbi_reorder_on_cpu(const merbit_plan *plan) {
   return plan->transpose.matrix != NULL &&
          (mbi_plan_takes_blocks(plan) || plan->view.format == MERBIT_BSR);
 }
 
-/* Whether the GPU moves vectors or values. */
+/* Returns 1 if the GPU moves vectors or values. */
 MBI_INTERNAL int mbi_reorder_on_gpu(const merbit_plan *plan) {
   return mbi_plan_reorders(plan) || plan->reorder.device_places != 0 ||
          (plan->reorder.places != NULL && !mbi_reorder_on_cpu(plan));
 }
 
-/* Needs an entered context. After a failure mbi_reorder_release_cuda cleans up. */
+/* Uploads the order and the places. The CUDA context must be current. On failure the caller
+ * runs mbi_reorder_release_cuda. */
 MBI_INTERNAL merbit_status mbi_reorder_upload(merbit_plan *plan) {
   mbi_reorder *r = &plan->reorder;
   const double start = mbi_seconds();
-  merbit_status status = r->kernels[0] != NULL ? MERBIT_OK : mbi_reorder_specialise(plan);
-  if (status == MERBIT_OK && r->order != NULL) {
-    status = mbi_reorder_upload_one(plan, r->order, (uint64_t)plan->csr.rows * sizeof(int32_t),
-                                    "an order of rows", &r->device_order);
+  MBI_TRY(r->kernels[0] != NULL ? MERBIT_OK : mbi_reorder_specialise(plan));
+  if (r->order != NULL) {
+    MBI_TRY(mbi_reorder_upload_one(plan, r->order, (uint64_t)plan->csr.rows * sizeof(int32_t),
+                                   "an order of rows", &r->device_order));
   }
-  if (status == MERBIT_OK && r->places != NULL) {
-    status = mbi_reorder_upload_one(plan, r->places,
-                                    (uint64_t)plan->csr.nnz * mbi_index_bytes(r->place_type),
-                                    "the places of values", &r->device_places);
+  if (r->places != NULL) {
+    MBI_TRY(mbi_reorder_upload_one(plan, r->places,
+                                   (uint64_t)plan->csr.nnz * mbi_index_bytes(r->place_type),
+                                   "the places of values", &r->device_places));
   }
   *(mbi_plan_reorders(plan) ? &r->seconds : &plan->transpose.seconds) += mbi_seconds() - start;
-  return status;
+  return MERBIT_OK;
 }
 
-/* A plan on CUDA that is made has no use for the places on the host. */
+/* Releases the places on the host, which a finished plan on CUDA does not need. */
 MBI_INTERNAL void mbi_reorder_release_sources(merbit_plan *plan) {
   if (!mbi_reorder_on_cpu(plan)) {
     mbi_release(plan->context, plan->reorder.places);
@@ -175,7 +175,7 @@ MBI_INTERNAL void mbi_reorder_destroy(merbit_plan *plan) {
 
 /* ---- Order, vectors and values by a kernel ----------------------------------------------- */
 
-/* kernels[kernel], on a stream: `index` is the order or the places. */
+/* Launches kernels[kernel] on a stream. `index` is the order or the places. */
 MBI_INTERNAL merbit_status mbi_reorder_launch(merbit_plan *plan, int kernel, mbi_devptr index,
                                               mbi_devptr from, mbi_devptr to, int64_t count,
                                               void *stream) {
@@ -190,7 +190,7 @@ MBI_INTERNAL merbit_status mbi_reorder_launch(merbit_plan *plan, int kernel, mbi
                            MBI_ARRAYS_THREADS, 0, stream, arguments);
 }
 
-/* The user's values at `from` to the plan's nonzeros at `to`, complete on return. */
+/* Moves the user's values at `from` to the plan's nonzeros at `to`; complete on return. */
 MBI_INTERNAL merbit_status mbi_reorder_values_cuda(merbit_plan *plan, mbi_devptr from,
                                                    mbi_devptr to) {
   const merbit_status status =
@@ -211,7 +211,7 @@ MBI_INTERNAL void mbi_reorder_run(merbit_plan *plan, mbi_reorder_call *call) {
   mbi_parallel(plan->context, call->tasks, mbi_reorder_task, call);
 }
 
-/* The user's host values into the plan's matrix. */
+/* Moves the user's host values into the plan's matrix. */
 MBI_INTERNAL void mbi_reorder_values(merbit_plan *plan, const void *values) {
   mbi_reorder_call call;
   call.move = mbi_gather;

@@ -1,4 +1,4 @@
-// Vectors into the order of a reordered plan and back, and new values into the order of its
+// Gathers and scatters vectors for a reordered plan, and moves new values into the order of its
 // nonzeros.
 #ifndef MBK_VECTOR
 #error "define MBK_VECTOR: the type of vectors"
@@ -11,7 +11,7 @@
 #endif
 #include "jit/device.cuh"
 
-// to[i] = from[order[i]]. Launch: any grid of 256 threads; so below.
+// Writes to[i] = from[order[i]]. Launch, for all three kernels: any grid of 256 threads.
 MBK_KERNEL MBK_BOUNDS(256) mbk_reorder_gather(const mbk_i32 *order, const MBK_VECTOR *from,
                                               MBK_VECTOR *to, mbk_u64 count) {
   for (mbk_u64 i = (mbk_u64)mbk_block() * 256 + mbk_thread(); i < count;
@@ -20,7 +20,7 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_reorder_gather(const mbk_i32 *order, const MBK_VE
   }
 }
 
-// to[order[i]] = from[i].
+// Writes to[order[i]] = from[i].
 MBK_KERNEL MBK_BOUNDS(256) mbk_reorder_scatter(const mbk_i32 *order, const MBK_VECTOR *from,
                                                MBK_VECTOR *to, mbk_u64 count) {
   for (mbk_u64 i = (mbk_u64)mbk_block() * 256 + mbk_thread(); i < count;
@@ -29,7 +29,7 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_reorder_scatter(const mbk_i32 *order, const MBK_V
   }
 }
 
-// to[k] = from[places[k]].
+// Writes to[k] = from[places[k]].
 MBK_KERNEL MBK_BOUNDS(256) mbk_reorder_values(const MBK_PLACE *places, const MBK_VALUE *from,
                                               MBK_VALUE *to, mbk_u64 count) {
   for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < count;

@@ -2,62 +2,61 @@
 #define MBI_STAGES_H
 #include "spmv/shared/shared.h"
 
-/* What a plan of one triangle holds beside its arrays: spmv/stages/symmetric.c. */
+/* A plan of one triangle (symmetric storage): spmv/stages/symmetric.c. */
 typedef struct mbi_symmetric {
   merbit_view view; /* the user's */
-  merbit_view full; /* both triangles, or the lower one, where it is not the view itself */
-  void *places;     /* where its values were */
+  merbit_view full; /* both triangles, or the lower one, if it is not the view itself */
+  void *places;     /* where the values were in the view */
   merbit_index_type place_type;
   mbi_symmetry_signs signs;
   int upper;
   double seconds;
-  int direct;     /* the lower triangle is multiplied, by method HALF: spmv/cpu/symmetric.c */
-  int64_t *parts; /* of its tasks, and in one allocation behind them where each part's columns
-                     begin, and its scratch: tasks + 1 each */
+  int direct;     /* method HALF multiplies the lower triangle: spmv/cpu/symmetric.c */
+  int64_t *parts; /* first rows of the tasks; in the same allocation, where each part's columns
+                   * begin, and its scratch: tasks + 1 each */
 } mbi_symmetric;
 
-/* The CSR that became blocks on the GPU, while plan->device holds those:
- * spmv/stages/full_blocks.c, where AUTO took it for full ones; spmv/stages/extract_blocks.c. */
+/* The CSR that became blocks on the GPU, while plan->device holds the blocks:
+ * spmv/stages/full_blocks.c if AUTO found full ones, else spmv/stages/extract_blocks.c. */
 typedef struct mbi_extracted {
-  mbi_device_csr csr; /* csr.rows 0: none did */
+  mbi_device_csr csr; /* csr.rows is 0 if none did */
   mbi_nonempty_rows nonempty;
   mbi_program program;
-  void *kernels[4]; /* CUfunction: places, values; carved: count, sums, offsets, fill */
-  int carved;       /* by spmv/stages/extract_blocks.c */
+  void *kernels[4]; /* CUfunction: places, values; extraction: count, sums, offsets, fill */
+  int by_shape;     /* made by spmv/stages/extract_blocks.c */
 } mbi_extracted;
 
-/* The order of a reordered plan, and where the values of a plan were that it moved:
- * spmv/stages/reorder.c.
- */
+/* A reordered plan's order, and where the values were that the plan moved:
+ * spmv/stages/reorder.c. */
 typedef struct mbi_reorder {
-  int32_t *order; /* order[new] = old; NULL: as the view's */
-  void *places;   /* where each nonzero was, or block of a transpose; on CUDA until it is in
-                     GPU memory */
+  int32_t *order; /* order[new] = old; NULL: the view's order */
+  void *places;   /* where each nonzero, or block of a transpose, was; on CUDA until it is in
+                   * GPU memory */
   merbit_index_type place_type;
   int64_t bandwidth_before, bandwidth;
   double seconds;
   mbi_devptr device_order, device_places;
-  uint64_t bytes; /* of the two */
+  uint64_t bytes; /* of both */
   mbi_program program;
   void *kernels[3]; /* CUfunction: gather, scatter, values */
 } mbi_reorder;
 
-/* What a plan of a transpose holds beside its arrays: spmv/stages/transpose.c. */
+/* A plan of a transpose: spmv/stages/transpose.c. */
 typedef struct mbi_transpose {
-  merbit_matrix *matrix; /* plan->view, where CPU threads made it */
-  int on_gpu;            /* plan->view lies in plan->device instead */
+  merbit_matrix *matrix; /* plan->view, if CPU threads made it */
+  int on_gpu;            /* plan->view is in plan->device instead */
   double seconds;
 } mbi_transpose;
 
-/* Products from which on looking at the values, and copying them, has paid for itself; and for
+/* Products from which on searching shorter values, and copying them, pays; and the same for
  * forms that take more than one pass over the matrix. */
 #define MBI_VALUES_CALLS 8
 #define MBI_VALUES_MORE_CALLS 24
 #define MBI_VALUES_WINDOW 2048
 #define MBI_VALUES_SAMPLE_SHARED ((4096 + MBI_VALUES_KEYS) * 8 + 8) /* bytes */
 #define MBI_VALUES_KEYS 512
-/* Bytes that might be moved in the time of the launch that multiplies x by its columns' values.
- */
+/* Bytes that could be moved in the time of the launch that multiplies x by its columns'
+ * values. */
 #ifndef MBI_VALUES_LAUNCH
 #define MBI_VALUES_LAUNCH 4000000u
 #endif
@@ -66,22 +65,22 @@ typedef struct mbi_transpose {
 #define MBI_FORMS_ALL                                                                          \
   (MBI_FORMS_CHEAP | MBI_FORM(MBI_VALUES_HALF) | MBI_FORM(MBI_VALUES_TABLE) |                  \
    MBI_FORM(MBI_VALUES_ROW) | MBI_FORM(MBI_VALUES_COLUMN))
-/* What is known of general values. */
+/* A search for shorter forms of values. */
 typedef struct mbi_values_search {
   mbi_program *program; /* of spmv/shared/device_csr.cu */
   mbi_devptr values;
-  mbi_devptr room;    /* of a mbi_values_scratch */
-  mbi_devptr columns; /* one for each column, once they were asked for; else 0 */
-  uint32_t against;   /* forms that they do not have, as far as is known */
+  mbi_devptr scratch; /* holds a mbi_values_scratch */
+  mbi_devptr columns; /* a value for each column, when they have been asked for; else 0 */
+  uint32_t against;   /* forms ruled out so far */
 } mbi_values_search;
 
-typedef struct mbi_extract_tally { /* as the GPU counts them */
+typedef struct mbi_extract_tally { /* as the GPU counts it */
   uint64_t blocks, inside, entries;
-  uint64_t descends; /* not 0: a row does, and the others mean nothing */
+  uint64_t descends; /* not 0: a row descends, and the other fields mean nothing */
 } mbi_extract_tally;
-typedef struct mbi_extract { /* while blocks are made */
+typedef struct mbi_extract { /* state while blocks are made */
   merbit_plan *plan;
-  merbit_view csr; /* without its arrays; after mbi_extract_order nnz counts each place once */
+  merbit_view csr; /* without arrays; when duplicates are found, nnz counts each place once */
   mbi_devptr answers, counts, sums;
 } mbi_extract;
 
@@ -104,21 +103,21 @@ enum {
   MBI_TRANSPOSE_STARTS,
   MBI_TRANSPOSE_KERNELS
 };
-/* Entries by column, least significant digits first: keys are columns, and with them go the
- * rows of entries and, where there are values, the places where entries were.
- */
+/* The sort of entries by column, least significant digits first. Keys are columns; the rows of
+ * entries travel along and, if there are values, the places of entries. */
 typedef struct mbi_transposing {
   const mbi_device_csr *from;
   mbi_device_csr *to;
   mbi_program program;
   void *kernels[MBI_TRANSPOSE_KERNELS];   /* CUfunction */
-  int passes, last;                       /* the buffers that the last pass writes to */
+  int passes, last;                       /* the index of the buffers that the last pass writes
+                                           * to */
   uint32_t bits;                          /* of a digit */
-  uint64_t blocks, chunk;                 /* and the entries of each */
-  mbi_devptr space;                       /* all that the plan does not keep */
+  uint64_t blocks, chunk;                 /* blocks, and the entries of each */
+  mbi_devptr space;                       /* holds everything that the plan does not keep */
   uint64_t bytes;                         /* of it */
-  mbi_devptr keys[2], rows[2], places[2]; /* passes write to the one and to the other */
-  mbi_devptr counts, totals;              /* of digits: in each block, and in all */
+  mbi_devptr keys[2], rows[2], places[2]; /* passes write to one and the other in turn */
+  mbi_devptr counts, totals;              /* counts of digits: in each block, and in all */
   merbit_index_type place_type;
 } mbi_transposing;
 
@@ -127,11 +126,12 @@ typedef struct mbi_transposing {
 MBI_INTERNAL int64_t mbi_values_blocks(uint64_t count);
 MBI_INTERNAL uint64_t mbi_values_bytes(const merbit_plan *plan, mbi_value_form form);
 MBI_INTERNAL merbit_status mbi_values_search_begin(merbit_plan *plan, mbi_program *program,
-                                                 mbi_devptr values, mbi_values_search *look);
-MBI_INTERNAL void mbi_values_search_end(merbit_plan *plan, mbi_values_search *look);
-MBI_INTERNAL merbit_status mbi_values_have(merbit_plan *plan, mbi_values_search *look,
+                                                   mbi_devptr values,
+                                                   mbi_values_search *search);
+MBI_INTERNAL void mbi_values_search_end(merbit_plan *plan, mbi_values_search *search);
+MBI_INTERNAL merbit_status mbi_values_have(merbit_plan *plan, mbi_values_search *search,
                                            mbi_value_form form, int *have);
-MBI_INTERNAL merbit_status mbi_values_store(merbit_plan *plan, mbi_values_search *look,
+MBI_INTERNAL merbit_status mbi_values_store(merbit_plan *plan, mbi_values_search *search,
                                             mbi_value_form form, mbi_devptr stored,
                                             mbi_devptr table);
 MBI_INTERNAL merbit_status mbi_values_specialise(merbit_plan *plan, uint32_t forms);
@@ -139,16 +139,17 @@ MBI_INTERNAL merbit_status mbi_values_specialise(merbit_plan *plan, uint32_t for
 MBI_INTERNAL int mbi_has_full_blocks(const mbi_nonempty_rows *nonempty);
 MBI_INTERNAL void mbi_extracted_enter(merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_extracted_allocate(merbit_plan *plan, int high, int wide,
-                                             uint64_t blocks, merbit_index_type offset_type);
+                                                  uint64_t blocks,
+                                                  merbit_index_type offset_type);
 MBI_INTERNAL merbit_status mbi_extracted_refill(merbit_plan *plan,
-                                           merbit_status (*put)(merbit_plan *plan,
-                                                                mbi_devptr from));
+                                                merbit_status (*put)(merbit_plan *plan,
+                                                                     mbi_devptr from));
 MBI_INTERNAL void mbi_extracted_let_go(merbit_plan *plan);
 MBI_INTERNAL void mbi_extracted_destroy(merbit_plan *plan);
 extern const mbi_cuda_method mbi_extracted_method;
 /* spmv/stages/extract_blocks.c */
 MBI_INTERNAL void mbi_extract_preamble(const merbit_plan *plan, const mbi_device_csr *csr,
-                                     mbi_preamble *preamble);
+                                       mbi_preamble *preamble);
 MBI_INTERNAL merbit_status mbi_extract_all(mbi_extract *c, mbi_extract_tally *tally);
 extern const mbi_cuda_method mbi_extract_method;
 /* spmv/stages/reorder.c */
@@ -175,11 +176,11 @@ MBI_INTERNAL void mbi_reorder_values(merbit_plan *plan, const void *values);
 /* spmv/stages/symmetric.c */
 MBI_INTERNAL int mbi_plan_is_symmetric(const merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_symmetric_check(merbit_context *context, const merbit_view *view,
-                                          const merbit_plan_desc *desc);
+                                               const merbit_plan_desc *desc);
 MBI_INTERNAL merbit_status mbi_symmetric_take(merbit_plan *plan);
 MBI_INTERNAL void mbi_symmetric_destroy(merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_symmetric_values(merbit_plan *plan, const void *values,
-                                           merbit_memory memory);
+                                                merbit_memory memory);
 /* spmv/stages/transpose_sort.c */
 MBI_INTERNAL void mbi_transpose_preamble(const mbi_transposing *t, mbi_preamble *preamble);
 MBI_INTERNAL merbit_status mbi_transpose_sort(merbit_plan *plan, const mbi_device_csr *from);

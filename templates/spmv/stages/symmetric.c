@@ -6,25 +6,26 @@
 #include "spmv/stages/stages.h"
 #include "spmv/plan/plan.h"
 
-/* Plans of matrices given by one triangle. On the CPU method HALF multiplies by the lower one:
- * the user's arrays, if they are that in order, else a copy. Other methods have plan->given
- * become op(A) with both, in host memory, and all that follows is a plan of that. The transpose
- * is at hand: it differs in signs alone. */
+/* Plans of matrices given by one triangle (symmetric storage). On the CPU, method HALF
+ * multiplies the lower triangle: the user's arrays if they are that triangle in order, else a
+ * copy. For other methods plan->given becomes op(A) with both triangles, in host memory, and
+ * everything after is a plan of that. The transpose needs no work: it differs in signs
+ * alone. */
 
 MBI_INTERNAL int mbi_plan_is_symmetric(const merbit_plan *plan) {
   return mbi_view_is_triangle(&plan->symmetric.view);
 }
 
 MBI_INTERNAL merbit_status mbi_symmetric_check(merbit_context *context, const merbit_view *view,
-                                          const merbit_plan_desc *desc) {
+                                               const merbit_plan_desc *desc) {
   if (desc->method != MERBIT_METHOD_SYMMETRIC) {
     return MERBIT_OK;
   }
   if (!mbi_view_is_triangle(view)) {
-    return mbi_fail(
-        context, MERBIT_INVALID_ARGUMENT,
-        "plan_desc.method is MERBIT_METHOD_SYMMETRIC, but view.symmetry is MERBIT_SYMMETRY_NONE; "
-        "give one triangle and its symmetry, or use another method");
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "plan_desc.method is MERBIT_METHOD_SYMMETRIC, but view.symmetry is "
+                    "MERBIT_SYMMETRY_NONE; "
+                    "give one triangle and its symmetry, or use another method");
   }
   if (desc->reordering != MERBIT_REORDERING_NONE) {
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
@@ -43,49 +44,49 @@ typedef struct mbi_symmetric_inspect {
 } mbi_symmetric_inspect;
 
 static void mbi_symmetric_inspect_task(void *argument, int task) {
-  mbi_symmetric_inspect *look = (mbi_symmetric_inspect *)argument;
-  const merbit_view *csr = look->csr;
+  mbi_symmetric_inspect *inspection = (mbi_symmetric_inspect *)argument;
+  const merbit_view *csr = inspection->csr;
   const int32_t *col_ind = (const int32_t *)csr->col_ind;
-  int64_t row = mbi_share_rows(csr, look->tasks, task);
-  const int64_t last = mbi_share_rows(csr, look->tasks, task + 1);
+  int64_t row = mbi_share_rows(csr, inspection->tasks, task);
+  const int64_t last = mbi_share_rows(csr, inspection->tasks, task + 1);
   int unsorted = 0;
   for (; row < last && !unsorted; row++) {
     const int64_t k = mbi_index_at(csr->row_ptr, csr->offset_type, row) - csr->base;
     const int64_t end = mbi_index_at(csr->row_ptr, csr->offset_type, row + 1) - csr->base;
     unsorted = mbi_row_order(col_ind + k, end - k) < 0;
   }
-  look->unsorted[task] = unsorted;
+  inspection->unsorted[task] = unsorted;
 }
 
-/* Whether method HALF can read the host view as it lies. */
+/* Returns 1 if method HALF can read the host view in place. */
 static int mbi_symmetric_fits(merbit_context *context, const mbi_symmetric *half) {
-  mbi_symmetric_inspect look;
+  mbi_symmetric_inspect inspection;
   int task, unsorted = 0;
   if (half->view.format != MERBIT_CSR || half->view.index_type != MERBIT_INDEX_32 ||
       half->upper || half->signs.direct != MBI_AS_IT_IS) {
     return 0;
   }
-  look.csr = &half->view;
-  look.tasks = mbi_share_tasks(context, half->view.nnz);
-  mbi_parallel(context, look.tasks, mbi_symmetric_inspect_task, &look);
-  for (task = 0; task < look.tasks; task++) {
-    unsorted |= look.unsorted[task];
+  inspection.csr = &half->view;
+  inspection.tasks = mbi_share_tasks(context, half->view.nnz);
+  mbi_parallel(context, inspection.tasks, mbi_symmetric_inspect_task, &inspection);
+  for (task = 0; task < inspection.tasks; task++) {
+    unsorted |= inspection.unsorted[task];
   }
   return !unsorted;
 }
 
-/* Both triangles are worth their expansion, of some 50 products, where tasks would keep much of
- * y apart, or where a row scatters beyond a cache of its thread: docs/cpu.md has the figures.
- */
+/* Expanding to both triangles costs about 50 products. It pays if tasks would keep much of y
+ * apart, or if a row scatters beyond the cache of its thread: docs/cpu.md has the figures. */
 #define MBI_SYMMETRIC_FEW_CALLS 50
-#define MBI_SYMMETRIC_APART 8       /* rows to each sum that tasks keep apart, at least */
-#define MBI_SYMMETRIC_WINDOW 524288 /* bytes of x between a row and its first column, on average */
-#define MBI_SYMMETRIC_SAMPLE 1024   /* rows that are looked at */
-#define MBI_SYMMETRIC_LONG                                                                          \
-  12 /* entries of the triangle's rows, on average: SORTED does not wait for                   \
-        the ends of shorter ones */
+#define MBI_SYMMETRIC_APART 8 /* rows per sum that tasks keep apart, at least */
+/* Bytes of x between a row and its first column, on average. */
+#define MBI_SYMMETRIC_WINDOW 524288
+#define MBI_SYMMETRIC_SAMPLE 1024 /* rows that are sampled */
+/* Entries of the triangle's rows, on average: SORTED does not wait for the ends of shorter
+ * ones. */
+#define MBI_SYMMETRIC_LONG 12
 
-/* All are, or there are none: SORTED stores one. */
+/* Returns 1 if all values are equal, or there are none: SORTED stores one. */
 static int mbi_symmetric_equal(const merbit_view *lower) {
   const size_t size = mbi_type_size(mbi_view_type(lower));
   const char *values = (const char *)lower->values;
@@ -93,7 +94,7 @@ static int mbi_symmetric_equal(const merbit_view *lower) {
          memcmp(values, values + size, (size_t)(lower->nnz - 1) * size) == 0;
 }
 
-/* Elements between a row of the triangle and its first column, on average. */
+/* Returns the elements between a row of the triangle and its first column, on average. */
 static int64_t mbi_symmetric_window(const merbit_view *lower) {
   const int64_t count = lower->rows < MBI_SYMMETRIC_SAMPLE ? lower->rows : MBI_SYMMETRIC_SAMPLE;
   int64_t sum = 0, i;
@@ -114,11 +115,12 @@ static int mbi_symmetric_pays(const merbit_plan *plan, const merbit_view *lower)
           mbi_symmetric_apart(lower, tasks) <= lower->rows / MBI_SYMMETRIC_APART);
 }
 
-/* Whether the lower triangle may be what is multiplied. */
+/* Returns 1 if HALF may multiply the lower triangle. */
 static int mbi_symmetric_may_do(const merbit_plan *plan) {
   return plan->side == MERBIT_SIDE_CPU && mbi_plan_plain(plan) &&
          !mbi_plan_has_semiring(plan) && plan->desc.vectors <= 1 && !mbi_plan_reorders(plan) &&
-         (plan->desc.method == MERBIT_METHOD_SYMMETRIC || plan->desc.method == MERBIT_METHOD_AUTO);
+         (plan->desc.method == MERBIT_METHOD_SYMMETRIC ||
+          plan->desc.method == MERBIT_METHOD_AUTO);
 }
 
 /* ---- What is multiplied ------------------------------------------------------------------ */
@@ -131,14 +133,14 @@ static void mbi_symmetric_release(merbit_plan *plan) {
   half->places = NULL;
 }
 
-/* The lower triangle, if that pays. */
+/* Takes the lower triangle, if that pays. */
 static merbit_status mbi_symmetric_take_lower(merbit_plan *plan, const merbit_view *host) {
   mbi_symmetric *half = &plan->symmetric;
   const int fits = mbi_symmetric_fits(plan->context, half);
   merbit_status status = MERBIT_OK;
   if (!fits) {
     status = mbi_symmetric_expand(plan->context, host, plan->desc.operation, 1, &half->full,
-                             &half->places);
+                                  &half->places);
     half->full.symmetry = host->symmetry;
   }
   if (status == MERBIT_OK) {
@@ -150,7 +152,8 @@ static merbit_status mbi_symmetric_take_lower(merbit_plan *plan, const merbit_vi
   return status;
 }
 
-/* Set plan->half, and plan->given to what it holds. Once that is made it needs no check. */
+/* Sets plan->half, and plan->given to the matrix it holds. That matrix needs no check
+ * afterwards. */
 MBI_INTERNAL merbit_status mbi_symmetric_take(merbit_plan *plan) {
   merbit_context *context = plan->context;
   mbi_symmetric *half = &plan->symmetric;
@@ -176,8 +179,8 @@ MBI_INTERNAL merbit_status mbi_symmetric_take(merbit_plan *plan) {
     status = mbi_symmetric_take_lower(plan, &host);
   }
   if (status == MERBIT_OK && !half->direct) {
-    status =
-        mbi_symmetric_expand(context, &host, plan->desc.operation, 0, &half->full, &half->places);
+    status = mbi_symmetric_expand(context, &host, plan->desc.operation, 0, &half->full,
+                                  &half->places);
   }
   if (device) {
     mbi_host_view_release(context, &host);
@@ -199,9 +202,9 @@ MBI_INTERNAL void mbi_symmetric_destroy(merbit_plan *plan) {
   mbi_release(plan->context, plan->symmetric.parts);
 }
 
-/* New values in the order of the triangle become those of plan->symmetric.full. */
+/* Moves new values in the order of the triangle into plan->symmetric.full. */
 MBI_INTERNAL merbit_status mbi_symmetric_values(merbit_plan *plan, const void *values,
-                                           merbit_memory memory) {
+                                                merbit_memory memory) {
   merbit_context *context = plan->context;
   const mbi_symmetric *half = &plan->symmetric;
   const void *host = values;
@@ -216,7 +219,8 @@ MBI_INTERNAL merbit_status mbi_symmetric_values(merbit_plan *plan, const void *v
     mbi_device_leave(context);
   }
   if (status == MERBIT_OK) {
-    mbi_expansion_values(context, half->signs, host, half->places, half->place_type, &half->full);
+    mbi_expansion_values(context, half->signs, host, half->places, half->place_type,
+                         &half->full);
   }
   if (memory == MERBIT_MEMORY_DEVICE) {
     mbi_release(context, (void *)(uintptr_t)host);

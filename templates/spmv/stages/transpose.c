@@ -6,10 +6,10 @@
 #include "spmv/stages/stages.h"
 #include "spmv/plan/plan.h"
 
-/* Plans that multiply by the transpose: plan->view becomes the transpose of what the user gave,
- * and all that follows is a plan of that. A COO is read the other way round; a CSR is sorted by
- * columns on the GPU, stably, so that equal plans give equal bits; the rest, and all on the
- * CPU, by CPU threads. */
+/* Plans that multiply by the transpose: plan->view becomes the transpose of the user's matrix,
+ * and everything after is a plan of that. A COO is read with rows and columns swapped. A CSR is
+ * sorted by columns on the GPU, stably, so that equal plans give equal bits. Everything else,
+ * and everything on the CPU, is transposed by CPU threads. */
 
 MBI_INTERNAL merbit_status mbi_transpose_check(merbit_context *context, const merbit_view *view,
                                                const merbit_plan_desc *desc) {
@@ -30,7 +30,7 @@ MBI_INTERNAL merbit_status mbi_transpose_check(merbit_context *context, const me
 
 /* ---- On CPU threads ---------------------------------------------------------------------- */
 
-/* plan->view in host memory, where the values' places are in plan->reorder. */
+/* Makes plan->view in host memory, and the values' places in plan->reorder. */
 static merbit_status mbi_transpose_on_cpu(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const int device = plan->given.memory == MERBIT_MEMORY_DEVICE;
@@ -43,7 +43,8 @@ static merbit_status mbi_transpose_on_cpu(merbit_plan *plan) {
     status = mbi_view_check_arrays(context, &host);
   }
   if (status == MERBIT_OK) {
-    status = mbi_matrix_transpose_map(context, &host, &plan->transpose.matrix, &plan->reorder.places);
+    status = mbi_matrix_transpose_map(context, &host, &plan->transpose.matrix,
+                                      &plan->reorder.places);
   }
   if (device) {
     mbi_host_view_release(context, &host);
@@ -55,7 +56,7 @@ static merbit_status mbi_transpose_on_cpu(merbit_plan *plan) {
   return status;
 }
 
-/* New values in the user's order become those of plan->view, where the plan converts that. */
+/* Moves new values in the user's order into plan->view, if the plan converts it. */
 MBI_INTERNAL merbit_status mbi_transpose_values(merbit_plan *plan, const void *values,
                                                 merbit_memory memory) {
   merbit_context *context = plan->context;
@@ -81,7 +82,7 @@ MBI_INTERNAL merbit_status mbi_transpose_values(merbit_plan *plan, const void *v
 
 /* ---- On the GPU -------------------------------------------------------------------------- */
 
-/* plan->view in GPU memory. A failure leaves nothing. */
+/* Makes plan->view in GPU memory. On failure nothing is left. */
 static merbit_status mbi_transpose_cuda(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const int device = plan->given.memory == MERBIT_MEMORY_DEVICE;
@@ -123,7 +124,8 @@ static merbit_status mbi_transpose_cuda(merbit_plan *plan) {
 
 /* ---- The choice -------------------------------------------------------------------------- */
 
-/* Orders are found, and blocks made, on the CPU; what is uploaded has 32-bit columns. */
+/* Returns 1 if the GPU can transpose. Orders are found and blocks are made on the CPU, and
+ * uploaded matrices have 32-bit columns. */
 static int mbi_transpose_fits_gpu(const merbit_plan *plan) {
   return plan->side == MERBIT_SIDE_CUDA && plan->given.format == MERBIT_CSR &&
          plan->given.nnz > 0 && !mbi_plan_reorders(plan) && !mbi_plan_takes_blocks(plan) &&
@@ -131,7 +133,8 @@ static int mbi_transpose_fits_gpu(const merbit_plan *plan) {
           plan->given.index_type == MERBIT_INDEX_32);
 }
 
-/* AUTO may still take the CPU when the GPU fails now, if everything is in host memory. */
+/* Returns 1 if AUTO may still take the CPU when the GPU fails: if everything is in host
+ * memory. */
 MBI_INTERNAL int mbi_plan_may_fall_back(const merbit_plan *plan, merbit_status status) {
   return plan->desc.side == MERBIT_SIDE_AUTO && plan->desc.method == MERBIT_METHOD_AUTO &&
          plan->given.memory != MERBIT_MEMORY_DEVICE &&
@@ -142,7 +145,7 @@ MBI_INTERNAL int mbi_plan_may_fall_back(const merbit_plan *plan, merbit_status s
          status != MERBIT_INVALID_MATRIX && status != MERBIT_OUT_OF_MEMORY;
 }
 
-/* Set plan->view to what the plan multiplies by. Once that is made it needs no check. */
+/* Sets plan->view to the matrix that the plan multiplies. It needs no check afterwards. */
 MBI_INTERNAL merbit_status mbi_transpose_take(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const double start = mbi_seconds();

@@ -1,7 +1,7 @@
 // The transpose of a CSR: its entries sorted by column, stably, so that each row of the
-// transpose has them in the order of the matrix's rows. A radix sort of the columns, least
-// significant digits first: count the digits of each block's run, sum them up, move. The rows
-// of entries travel along, and become the columns of the transpose.
+// transpose has them in the order of the matrix's rows. It is a radix sort of the columns,
+// least significant digits first: count the digits of each block's run, scan the counts, move.
+// The rows of entries travel along and become the columns of the transpose.
 #ifndef MBK_ROW_PTR
 #error "define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64"
 #endif
@@ -10,16 +10,17 @@
 #endif
 #include "jit/device.cuh"
 
-#define MBK_DIGITS 256 // at most; a digit is key >> shift & mask
+#define MBK_DIGITS 256 // digits at most; a digit is key >> shift & mask
 #define MBK_TRANSPOSE_THREADS 512
-#define MBK_TRANSPOSE_ITEMS 12 // of a lane, 32 apart
+#define MBK_TRANSPOSE_ITEMS 12 // items of a lane, 32 apart
 #define MBK_TRANSPOSE_WARPS (MBK_TRANSPOSE_THREADS / 32)
 #define MBK_TRANSPOSE_TILE (MBK_TRANSPOSE_THREADS * MBK_TRANSPOSE_ITEMS)
-#define MBK_TRANSPOSE_RESIDENT (sizeof(MBK_PLACE) == 4 ? 2 : 1) // blocks that move at a time
+#define MBK_TRANSPOSE_RESIDENT (sizeof(MBK_PLACE) == 4 ? 2 : 1) // blocks per multiprocessor
 #define MBK_ALL_LANES 0xffffffffu
 
-// counts[digit * blocks + block]: how often a digit occurs in a block's run of `chunk` keys.
-// The other arguments are of mbk_transpose_move. Shared: mbk_u32[MBK_DIGITS].
+// Writes counts[digit * blocks + block], the number of times a digit occurs in a block's run of
+// `chunk` keys. Other arguments and launch as for mbk_transpose_move. Shared:
+// mbk_u32[MBK_DIGITS].
 MBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)
     mbk_transpose_count(const mbk_i32 *keys, mbk_u32 base, mbk_u64 nnz, mbk_u32 shift,
                         mbk_u32 mask, mbk_u64 chunk, MBK_PLACE *counts) {
@@ -32,7 +33,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)
   }
   mbk_block_sync();
   for (mbk_u64 tile = first + mbk_thread(); tile < end; tile += MBK_TRANSPOSE_TILE) {
-    mbk_u32 key[MBK_TRANSPOSE_ITEMS]; // all are on their way before one is counted
+    mbk_u32 key[MBK_TRANSPOSE_ITEMS]; // load all before counting one
 #pragma unroll
     for (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {
       const mbk_u64 k = tile + i * MBK_TRANSPOSE_THREADS;
@@ -51,8 +52,8 @@ MBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)
   }
 }
 
-// The sum of `value` in the threads of the block before this one; sums[warp] becomes that of
-// each warp, T[MBK_TRANSPOSE_WARPS].
+// Returns the sum of `value` over the threads of the block before this one, and writes to
+// sums[warp] that of each warp: T[MBK_TRANSPOSE_WARPS].
 template <class T> MBK_DEVICE T mbk_transpose_before(T value, T *sums) {
   T sum = value;
   for (int d = 1; d < 32; d <<= 1) {
@@ -69,8 +70,8 @@ template <class T> MBK_DEVICE T mbk_transpose_before(T value, T *sums) {
   return sum - value;
 }
 
-// The counts of a digit, one for each of `blocks`, become their exclusive prefix sums, and
-// totals[digit] their sum. Launch: a block for each digit. Shared:
+// Replaces the counts of a digit, one for each of `blocks`, by their exclusive prefix sums, and
+// writes their sum to totals[digit]. Launch: one block per digit. Shared:
 // MBK_PLACE[MBK_TRANSPOSE_WARPS].
 MBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)
     mbk_transpose_scan(MBK_PLACE *counts, mbk_u64 blocks, MBK_PLACE *totals) {
@@ -94,8 +95,8 @@ MBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)
   }
 }
 
-// The first index from `low` on that does not come before what is looked for; `high` does not.
-// By whole warps, 32 candidates at a time.
+// Returns the first index from `low` on for which `before` is false; it is false at `high`.
+// Called by whole warps, which test 32 candidates at a time.
 template <class BEFORE>
 MBK_DEVICE mbk_u64 mbk_transpose_search(mbk_u64 low, mbk_u64 high, const BEFORE &before) {
   while (low < high) {
@@ -111,13 +112,13 @@ MBK_DEVICE mbk_u64 mbk_transpose_search(mbk_u64 low, mbk_u64 high, const BEFORE 
   return low;
 }
 
-// Rows that end with entry k or before.
+// Rows that end with entry k or before it.
 struct mbk_transpose_row {
   const MBK_ROW_PTR *row_ptr;
   mbk_u64 rows, k;
   mbk_u32 base;
 
-  MBK_MEMBER mbk_u64 end(mbk_u64 row) const { // of the last row, if there is no such
+  MBK_MEMBER mbk_u64 end(mbk_u64 row) const { // nnz if there is no such row
     return (mbk_u64)mbk_load(row_ptr + (row < rows ? row + 1 : rows)) - base;
   }
   MBK_MEMBER bool operator()(mbk_u64 row) const {
@@ -125,13 +126,13 @@ struct mbk_transpose_row {
   }
 };
 
-// row_of[k]: the row of entry k. A warp looks at 32 rows for 32 entries, goes on to the next 32
-// where entries are behind them, and searches where none was in them: rows may be long, and
-// many may hold nothing. Launch: any grid.
+// Writes row_of[k], the row of entry k. A warp compares 32 rows with 32 entries, goes on to the
+// next 32 rows if entries lie after them, and searches if none lay in them: rows may be long,
+// and many may be empty. Launch: any grid.
 MBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)
     mbk_transpose_rows(const MBK_ROW_PTR *row_ptr, mbk_u64 rows, mbk_u64 nnz, mbk_u32 base,
                        mbk_i32 *row_of) {
-  const mbk_u64 share = 32 * MBK_TRANSPOSE_ITEMS; // of a warp at a time, in order
+  const mbk_u64 share = 32 * MBK_TRANSPOSE_ITEMS; // entries of a warp at a time, in order
   const mbk_u64 warps = (mbk_u64)mbk_grid() * MBK_TRANSPOSE_WARPS;
   const mbk_u64 warp = (mbk_u64)mbk_block() * MBK_TRANSPOSE_WARPS + mbk_thread() / 32;
   mbk_transpose_row at = {row_ptr, rows, 0, base};
@@ -141,10 +142,10 @@ MBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)
     for (at.k = first; at.k < stop; at.k += 32) {
       const mbk_u32 last = stop - at.k < 32 ? (mbk_u32)(stop - at.k) - 1 : 31;
       const mbk_u32 entry = mbk_lane() < last ? mbk_lane() : last;
-      mbk_u32 left = MBK_ALL_LANES; // lanes whose row is not found
+      mbk_u32 left = MBK_ALL_LANES; // lanes whose row has not been found
       while (left != 0) {
         const mbk_u32 ends = end <= at.k ? 0 : end - at.k >= 32 ? 32 : (mbk_u32)(end - at.k);
-        mbk_u32 ended = 0; // of the 32 rows, before the entry
+        mbk_u32 ended = 0; // how many of the 32 rows end before the entry
 #pragma unroll
         for (mbk_u32 step = 16; step > 0; step /= 2) {
           const mbk_u32 one = mbk_shuffle(MBK_ALL_LANES, ends, (int)(ended + step - 1), 32);
@@ -154,7 +155,9 @@ MBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)
         if ((left >> mbk_lane() & 1u) != 0 && ended < 32 && mbk_lane() <= last) {
           row_of[at.k + mbk_lane()] = (mbk_i32)(low + ended);
         }
-        const mbk_u32 behind = left & mbk_ballot(MBK_ALL_LANES, ended == 32); // last lanes
+        const mbk_u32 behind =
+            // These entries come after all 32 rows.
+            left & mbk_ballot(MBK_ALL_LANES, ended == 32);
         if (behind != 0) {
           mbk_transpose_row next = at;
           next.k += 32 - (mbk_u32)mbk_popcount(behind);
@@ -167,9 +170,9 @@ MBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)
   }
 }
 
-// What the tile's entries have in `own` goes out in the order of their ranks, to delta[digit]
-// and the rank. What is longer than a key goes through `stage`, mbk_u32[MBK_TRANSPOSE_TILE], in
-// parts. Registers for the digits, or for more of the writes at a time, would spill.
+// Stores each item of `own` at delta[digit] plus its place in the sorted tile. Items longer
+// than a key pass through `stage`, mbk_u32[MBK_TRANSPOSE_TILE], in parts. Keeping digits in
+// registers, or more stores at a time, would spill.
 template <class T>
 MBK_DEVICE void mbk_transpose_spread(T *stage, const MBK_PLACE *delta, mbk_u32 count,
                                      const mbk_u32 (&rank)[MBK_TRANSPOSE_ITEMS],
@@ -195,9 +198,8 @@ MBK_DEVICE void mbk_transpose_spread(T *stage, const MBK_PLACE *delta, mbk_u32 c
   }
 }
 
-// rank[i]: (digit << 16) + how many of the warp's keys before key[i] have the same digit, which
-// goes on in the next item; found[digit]: how many there are. A thread has items i with
-// 32 * i < in.
+// Writes rank[i]: (digit << 16) + the number of the warp's keys before key[i] with the same
+// digit, and found[digit]: how many there are. A thread has items i with 32 * i < in.
 MBK_DEVICE void mbk_transpose_rank(const mbk_u32 (&key)[MBK_TRANSPOSE_ITEMS], mbk_u32 shift,
                                    mbk_u32 mask, int in, mbk_u32 *found,
                                    mbk_u32 (&rank)[MBK_TRANSPOSE_ITEMS]) {
@@ -227,7 +229,7 @@ MBK_DEVICE void mbk_transpose_rank(const mbk_u32 (&key)[MBK_TRANSPOSE_ITEMS], mb
   }
 }
 
-// own[i] = from[32 * i]
+// Loads own[i] = from[32 * i].
 template <class T>
 MBK_DEVICE void mbk_transpose_load(const T *from, int in, T (&own)[MBK_TRANSPOSE_ITEMS]) {
 #pragma unroll
@@ -236,11 +238,11 @@ MBK_DEVICE void mbk_transpose_load(const T *from, int in, T (&own)[MBK_TRANSPOSE
   }
 }
 
-// Keys in the order of the digit, those of one digit as they come, and with them the rows of
-// entries and, unless places_to is NULL, their places; places NULL: each entry is where it is.
-// `base` is taken from keys. A tile is brought in order in shared memory, so that what goes to
-// one run of memory goes there together. Launch: as mbk_transpose_count, after the sums.
-// Shared: MBK_PLACE[MBK_DIGITS + MBK_TRANSPOSE_WARPS], mbk_u32[MBK_TRANSPOSE_TILE],
+// Moves keys into the order of the digit, stably, and with them the rows of entries and, unless
+// places_to is NULL, their places. If places is NULL each entry is at its own place. `base` is
+// subtracted from keys. A tile is sorted in shared memory first, so that stores to one run are
+// coalesced. Launch: as mbk_transpose_count, after mbk_transpose_sums. Shared:
+// MBK_PLACE[MBK_DIGITS + MBK_TRANSPOSE_WARPS], mbk_u32[MBK_TRANSPOSE_TILE],
 // mbk_u8[MBK_TRANSPOSE_TILE].
 MBK_KERNEL MBK_RESIDENT(MBK_TRANSPOSE_THREADS, MBK_TRANSPOSE_RESIDENT)
     mbk_transpose_move(const mbk_i32 *keys, mbk_u32 base, mbk_u64 nnz, mbk_u32 shift,
@@ -248,17 +250,18 @@ MBK_KERNEL MBK_RESIDENT(MBK_TRANSPOSE_THREADS, MBK_TRANSPOSE_RESIDENT)
                        const MBK_PLACE *totals, const mbk_i32 *rows, const MBK_PLACE *places,
                        mbk_i32 *keys_to, mbk_i32 *rows_to, MBK_PLACE *places_to) {
   MBK_SHARED_MEMORY(shared);
-  // Where a digit's keys go, less their first rank in the tile.
+  // Where a digit's keys go, minus their first place in the sorted tile.
   MBK_PLACE *const delta = (MBK_PLACE *)shared;
   MBK_PLACE *const sums = delta + MBK_DIGITS;
   mbk_u32 *const stage = (mbk_u32 *)(sums + MBK_TRANSPOSE_WARPS);
-  mbk_u8 *const digits = (mbk_u8 *)(stage + MBK_TRANSPOSE_TILE); // of the keys in the stage
-  mbk_u32 *const found = stage; // before that: how often each warp has each digit in a tile
+  // Digits of the keys in the stage.
+  mbk_u8 *const digits = (mbk_u8 *)(stage + MBK_TRANSPOSE_TILE);
+  mbk_u32 *const found = stage; // before that: the counts of each warp's digits in a tile
   mbk_u32 *const own = found + mbk_thread() / 32 * MBK_DIGITS;
   const mbk_u64 first = mbk_block() * chunk;
   const mbk_u64 end = first + chunk < nnz ? first + chunk : nnz;
   const bool counts_digit = mbk_thread() <= mask;
-  MBK_PLACE start = // where the next key with the thread's digit goes
+  MBK_PLACE start = // where the thread's digit continues
       mbk_transpose_before<MBK_PLACE>(counts_digit ? totals[mbk_thread()] : 0, sums);
   if (counts_digit) {
     start += counts[(mbk_u64)mbk_thread() * mbk_grid() + mbk_block()];
@@ -277,7 +280,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_TRANSPOSE_THREADS, MBK_TRANSPOSE_RESIDENT)
     mbk_transpose_rank(key, shift, mask, in, own, rank);
     mbk_block_sync();
     mbk_u32 total = 0; // of the thread's digit
-#pragma unroll 4       // all at once would take registers
+#pragma unroll 4       // unrolling fully would take registers
     for (int w = 0; counts_digit && w < MBK_TRANSPOSE_WARPS; w++) {
       total += found[w * MBK_DIGITS + mbk_thread()];
     }
@@ -286,7 +289,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_TRANSPOSE_THREADS, MBK_TRANSPOSE_RESIDENT)
       delta[mbk_thread()] = start - (MBK_PLACE)next;
       start += (MBK_PLACE)total;
 #pragma unroll 4
-      for (int w = 0; w < MBK_TRANSPOSE_WARPS; w++) { // counts become first ranks
+      for (int w = 0; w < MBK_TRANSPOSE_WARPS; w++) { // counts become first places
         const mbk_u32 own_count = found[w * MBK_DIGITS + mbk_thread()];
         found[w * MBK_DIGITS + mbk_thread()] = next;
         next += own_count;
@@ -329,8 +332,8 @@ MBK_KERNEL MBK_RESIDENT(MBK_TRANSPOSE_THREADS, MBK_TRANSPOSE_RESIDENT)
   }
 }
 
-// Columns that come before `diagonal` where columns and sorted keys are merged, a column before
-// the keys that are the same.
+// The merge of columns and sorted keys: a column comes before keys equal to it. Columns before
+// `diagonal`.
 struct mbk_transpose_column {
   const mbk_i32 *keys;
   mbk_u64 diagonal;
@@ -340,9 +343,9 @@ struct mbk_transpose_column {
   }
 };
 
-// starts[c]: the first of the sorted keys that is c or more, for c up to and with `cols`. A
-// block has its share of columns and keys merged, whatever there is more of. Launch: a block
-// for each MBK_TRANSPOSE_TILE of them, cols + 1 columns. Shared: mbk_u64[2],
+// Writes starts[c], the index of the first sorted key that is c or more, for c from 0 to
+// `cols`. A block has an equal share of the merged columns and keys. Launch: a block per
+// MBK_TRANSPOSE_TILE of them, with cols + 1 columns. Shared: mbk_u64[2],
 // mbk_u32[MBK_TRANSPOSE_TILE].
 MBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)
     mbk_transpose_starts(const mbk_i32 *keys, mbk_u64 nnz, mbk_u64 cols, MBK_PLACE *starts) {

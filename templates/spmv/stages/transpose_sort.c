@@ -5,14 +5,14 @@
 #include "spmv/stages/stages.h"
 #include "spmv/plan/plan.h"
 
-/* The transpose of a CSR in GPU memory: its entries sorted by column, stably. The kernels are
- * in spmv/stages/transpose.cu. */
+/* Transposes a CSR in GPU memory: sorts its entries by column, stably. The kernels are in
+ * spmv/stages/transpose.cu. */
 
 /* ---- Encode ------------------------------------------------------------------------------ */
 
 #define MBI_TRANSPOSE_THREADS 512 /* MBK_TRANSPOSE_THREADS */
-#define MBI_TRANSPOSE_TILE 6144   /* entries that a block moves at once: MBK_TRANSPOSE_TILE */
-#define MBI_TRANSPOSE_RESIDENT 2  /* blocks of a multiprocessor; each has a run of tiles */
+#define MBI_TRANSPOSE_TILE 6144   /* entries that a block moves at a time: MBK_TRANSPOSE_TILE */
+#define MBI_TRANSPOSE_RESIDENT 2  /* blocks per multiprocessor; each has a run of tiles */
 #define MBI_TRANSPOSE_DIGITS 256
 
 static const char *const mbi_transpose_kernels[MBI_TRANSPOSE_KERNELS] = {
@@ -36,9 +36,9 @@ static void mbi_transpose_size(const merbit_context *context, mbi_transposing *t
   t->bits = (bits + (uint32_t)t->passes - 1) / (uint32_t)t->passes;
 }
 
-/* Where everything lies that is not kept: in t->space, whose size is returned, so that it can
- * be allocated and all be divided again; and keys, as far as they fit, where values will be,
- * which are written when all is sorted. */
+/* Lays out in t->space everything that is not kept, and returns its size, so that the caller
+ * can allocate it and call again. Keys use, as far as they fit, the space of the values, which
+ * are written after the sort. */
 static uint64_t mbi_transpose_divide(mbi_transposing *t, uint64_t value) {
   const uint64_t place = mbi_index_bytes(t->place_type);
   const uint64_t columns = t->from->nnz * sizeof(int32_t);
@@ -68,7 +68,7 @@ static merbit_status mbi_transpose_allocate(merbit_plan *plan, mbi_transposing *
   merbit_status status =
       mbi_device_allocate_parts(context, "row_ptr and col_ind", 2, parts, bytes);
   to->owns_row_ptr = status == MERBIT_OK;
-  if (status == MERBIT_OK && value > 0) { /* blocks that are made of the matrix let them go */
+  if (status == MERBIT_OK && value > 0) { /* blocks made of the matrix release them */
     status = mbi_device_allocate(context, columns, "col_ind", &to->col_ind);
     to->owns_col_ind = status == MERBIT_OK;
   }
@@ -110,14 +110,13 @@ MBI_INTERNAL void mbi_transpose_preamble(const mbi_transposing *t, mbi_preamble 
 
 static merbit_status mbi_transpose_specialise(merbit_context *context, mbi_transposing *t) {
   mbi_preamble preamble;
-  merbit_status status;
   int i;
   mbi_transpose_preamble(t, &preamble);
-  status = mbi_program_create(context, "spmv/stages/transpose.cu", &preamble, &t->program);
-  for (i = 0; i < MBI_TRANSPOSE_KERNELS && status == MERBIT_OK; i++) {
-    status = mbi_program_kernel(context, &t->program, mbi_transpose_kernels[i], &t->kernels[i]);
+  MBI_TRY(mbi_program_create(context, "spmv/stages/transpose.cu", &preamble, &t->program));
+  for (i = 0; i < MBI_TRANSPOSE_KERNELS; i++) {
+    MBI_TRY(mbi_program_kernel(context, &t->program, mbi_transpose_kernels[i], &t->kernels[i]));
   }
-  return status;
+  return MERBIT_OK;
 }
 
 /* ---- Launch: sort, then offsets and values ----------------------------------------------- */
@@ -130,7 +129,7 @@ static merbit_status mbi_transpose_launch(merbit_context *context, mbi_transposi
                            arguments);
 }
 
-/* The rows of entries, where the first pass looks for them. */
+/* Writes the rows of entries, where the first pass reads them. */
 static merbit_status mbi_transpose_rows(merbit_context *context, mbi_transposing *t) {
   mbi_devptr row_ptr = t->from->row_ptr;
   uint64_t rows = t->from->rows, nnz = t->from->nnz;
@@ -185,7 +184,7 @@ static merbit_status mbi_transpose_pass(merbit_context *context, mbi_transposing
              : status;
 }
 
-/* The sorted keys become the offsets of rows. */
+/* Turns the sorted keys into row offsets. */
 static merbit_status mbi_transpose_starts(merbit_context *context, mbi_transposing *t) {
   mbi_device_csr *to = t->to;
   const uint64_t all = to->nnz + to->rows + 1;
@@ -199,7 +198,7 @@ static merbit_status mbi_transpose_starts(merbit_context *context, mbi_transposi
       2 * sizeof(uint64_t) + MBI_TRANSPOSE_TILE * sizeof(uint32_t), arguments);
 }
 
-/* plan->device becomes the transpose of `from`. */
+/* Makes plan->device the transpose of `from`. */
 MBI_INTERNAL merbit_status mbi_transpose_sort(merbit_plan *plan, const mbi_device_csr *from) {
   merbit_context *context = plan->context;
   mbi_device_csr *to = &plan->device;

@@ -5,9 +5,9 @@
 #include "spmv/stages/stages.h"
 #include "spmv/plan/plan.h"
 
-/* Values stored shorter than as they come, without a loss: one for all, for each column or row,
- * bytes that number those of a table, halves, or doubles as floats. spmv/stages/value_forms.cuh
- * finds and makes them on the GPU. */
+/* Stores values shorter without loss: one for all, one per row or column, bytes that index a
+ * table, halves, or doubles as floats. spmv/stages/value_forms.cuh finds out and converts on
+ * the GPU. */
 
 #define MBI_VALUES_BLOCKS 1024
 #define MBI_VALUES_SAMPLES 128 /* windows of 2,048 nonzeros at most */
@@ -19,7 +19,7 @@ typedef struct mbi_values_scratch { /* in GPU memory */
   unsigned char number[MBI_VALUES_KEYS];
 } mbi_values_scratch;
 
-#define MBI_VALUES_AT(look, field) ((look)->room + offsetof(mbi_values_scratch, field))
+#define MBI_VALUES_AT(search, field) ((search)->scratch + offsetof(mbi_values_scratch, field))
 
 MBI_INTERNAL int64_t mbi_values_blocks(uint64_t count) {
   return count / 256 < MBI_VALUES_BLOCKS ? (int64_t)(count / 256 + 1) : MBI_VALUES_BLOCKS;
@@ -27,7 +27,7 @@ MBI_INTERNAL int64_t mbi_values_blocks(uint64_t count) {
 
 /* ---- Sizes ------------------------------------------------------------------------------- */
 
-/* Bytes of the array of values in a form. */
+/* Returns the bytes of the array of values in a form. */
 MBI_INTERNAL uint64_t mbi_values_bytes(const merbit_plan *plan, mbi_value_form form) {
   const mbi_device_csr *csr = &plan->device;
   const uint64_t size = mbi_type_size(plan->type);
@@ -49,8 +49,8 @@ MBI_INTERNAL uint64_t mbi_values_bytes(const merbit_plan *plan, mbi_value_form f
   }
 }
 
-/* The one of `forms` that moves the fewest bytes in a product; general ones if none saves an
- * eighth. */
+/* Returns the form among `forms` that moves the fewest bytes in a product; general values if
+ * none saves an eighth. */
 static mbi_value_form mbi_values_shortest(const merbit_plan *plan, uint32_t forms) {
   static const mbi_value_form order[] = {MBI_VALUES_EQUAL, MBI_VALUES_COLUMN,
                                          MBI_VALUES_ROW,   MBI_VALUES_TABLE,
@@ -61,7 +61,7 @@ static mbi_value_form mbi_values_shortest(const merbit_plan *plan, uint32_t form
   size_t i;
   for (i = 0; i < sizeof order / sizeof order[0]; i++) {
     const uint64_t once = order[i] == MBI_VALUES_EQUAL ? 0 : mbi_values_bytes(plan, order[i]);
-    /* Those of columns and x are read, and their products written. */
+    /* A form by columns reads the values and x, and writes their products. */
     const uint64_t bytes = order[i] == MBI_VALUES_COLUMN  ? 3 * once + MBI_VALUES_LAUNCH
                            : order[i] == MBI_VALUES_TABLE ? once + MBI_VALUES_TABLE_BYTES
                                                           : once;
@@ -75,25 +75,27 @@ static mbi_value_form mbi_values_shortest(const merbit_plan *plan, uint32_t form
 
 /* ---- Looking at values ------------------------------------------------------------------- */
 
-static merbit_status mbi_values_launch(merbit_plan *plan, mbi_values_search *look,
+static merbit_status mbi_values_launch(merbit_plan *plan, mbi_values_search *search,
                                        const char *name, int64_t blocks, uint64_t shared,
                                        void **arguments) {
   void *kernel = NULL;
-  const merbit_status status = mbi_program_kernel(plan->context, look->program, name, &kernel);
+  const merbit_status status =
+      mbi_program_kernel(plan->context, search->program, name, &kernel);
   return status != MERBIT_OK ? status
                              : mbi_device_launch(plan->context, kernel, name, blocks, 256,
                                                  (unsigned)shared, NULL, arguments);
 }
 
-static merbit_status mbi_values_answer(merbit_plan *plan, mbi_values_search *look) {
-  return mbi_device_download(plan->context, &look->against, MBI_VALUES_AT(look, against),
-                             sizeof look->against);
+static merbit_status mbi_values_answer(merbit_plan *plan, mbi_values_search *search) {
+  return mbi_device_download(plan->context, &search->against, MBI_VALUES_AT(search, against),
+                             sizeof search->against);
 }
 
-/* What a sample of the values at `values` speaks against, by an arrays program. Release with
- * mbi_values_search_end, after a failure too. */
+/* Starts a search: a sample of the values at `values` rules out forms. The kernels are those of
+ * an arrays program. Call mbi_values_search_end afterwards, on failure too. */
 MBI_INTERNAL merbit_status mbi_values_search_begin(merbit_plan *plan, mbi_program *program,
-                                                 mbi_devptr values, mbi_values_search *look) {
+                                                   mbi_devptr values,
+                                                   mbi_values_search *search) {
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->device;
   const uint64_t windows = csr->nnz / MBI_VALUES_WINDOW + 1;
@@ -101,20 +103,20 @@ MBI_INTERNAL merbit_status mbi_values_search_begin(merbit_plan *plan, mbi_progra
   mbi_devptr keys, distinct, against;
   void *arguments[9];
   merbit_status status;
-  memset(look, 0, sizeof *look);
-  look->program = program;
-  look->values = values;
+  memset(search, 0, sizeof *search);
+  search->program = program;
+  search->values = values;
   status = mbi_device_allocate(context, sizeof(mbi_values_scratch), "what the values are like",
-                               &look->room);
+                               &search->scratch);
   if (status == MERBIT_OK) {
-    status = mbi_device_zero(context, look->room, sizeof(mbi_values_scratch), NULL);
+    status = mbi_device_zero(context, search->scratch, sizeof(mbi_values_scratch), NULL);
   }
-  keys = MBI_VALUES_AT(look, keys);
-  distinct = MBI_VALUES_AT(look, distinct);
-  against = MBI_VALUES_AT(look, against);
+  keys = MBI_VALUES_AT(search, keys);
+  distinct = MBI_VALUES_AT(search, distinct);
+  against = MBI_VALUES_AT(search, against);
   arguments[0] = &csr->row_ptr;
   arguments[1] = &csr->col_ind;
-  arguments[2] = &look->values;
+  arguments[2] = &search->values;
   arguments[3] = &csr->rows;
   arguments[4] = &csr->nnz;
   arguments[5] = &wide;
@@ -123,134 +125,134 @@ MBI_INTERNAL merbit_status mbi_values_search_begin(merbit_plan *plan, mbi_progra
   arguments[8] = &against;
   if (status == MERBIT_OK) {
     status = mbi_values_launch(
-        plan, look, "mbk_forms_sample",
+        plan, search, "mbk_forms_sample",
         (int64_t)(windows < MBI_VALUES_SAMPLES ? windows : MBI_VALUES_SAMPLES),
         MBI_VALUES_SAMPLE_SHARED, arguments);
   }
-  return status == MERBIT_OK ? mbi_values_answer(plan, look) : status;
+  return status == MERBIT_OK ? mbi_values_answer(plan, search) : status;
 }
 
-MBI_INTERNAL void mbi_values_search_end(merbit_plan *plan, mbi_values_search *look) {
-  mbi_device_release(plan->context, look->room);
-  mbi_device_release(plan->context, look->columns);
+MBI_INTERNAL void mbi_values_search_end(merbit_plan *plan, mbi_values_search *search) {
+  mbi_device_release(plan->context, search->scratch);
+  mbi_device_release(plan->context, search->columns);
 }
 
-/* Forms that show value by value. */
-static merbit_status mbi_values_check(merbit_plan *plan, mbi_values_search *look,
+/* Checks the elementwise forms for all values. */
+static merbit_status mbi_values_check(merbit_plan *plan, mbi_values_search *search,
                                       mbi_value_form form) {
   uint32_t wide = plan->type == MERBIT_F64, asked = MBI_FORM(form);
-  mbi_devptr against = MBI_VALUES_AT(look, against);
+  mbi_devptr against = MBI_VALUES_AT(search, against);
   void *arguments[5];
-  arguments[0] = &look->values;
+  arguments[0] = &search->values;
   arguments[1] = &plan->device.nnz;
   arguments[2] = &wide;
   arguments[3] = &asked;
   arguments[4] = &against;
-  return mbi_values_launch(plan, look, "mbk_forms_check", mbi_values_blocks(plan->device.nnz),
+  return mbi_values_launch(plan, search, "mbk_forms_check", mbi_values_blocks(plan->device.nnz),
                            0, arguments);
 }
 
-static merbit_status mbi_values_collect(merbit_plan *plan, mbi_values_search *look) {
+static merbit_status mbi_values_collect(merbit_plan *plan, mbi_values_search *search) {
   uint32_t wide = plan->type == MERBIT_F64;
-  mbi_devptr keys = MBI_VALUES_AT(look, keys), distinct = MBI_VALUES_AT(look, distinct);
-  mbi_devptr against = MBI_VALUES_AT(look, against);
+  mbi_devptr keys = MBI_VALUES_AT(search, keys), distinct = MBI_VALUES_AT(search, distinct);
+  mbi_devptr against = MBI_VALUES_AT(search, against);
   void *arguments[6];
-  arguments[0] = &look->values;
+  arguments[0] = &search->values;
   arguments[1] = &plan->device.nnz;
   arguments[2] = &wide;
   arguments[3] = &keys;
   arguments[4] = &distinct;
   arguments[5] = &against;
-  return mbi_values_launch(plan, look, "mbk_forms_collect", mbi_values_blocks(plan->device.nnz),
+  return mbi_values_launch(plan, search, "mbk_forms_collect",
+                           mbi_values_blocks(plan->device.nnz),
                            MBI_VALUES_KEYS * sizeof(uint64_t), arguments);
 }
 
-/* Rows: look->against is complete. */
-static merbit_status mbi_values_check_rows(merbit_plan *plan, mbi_values_search *look) {
+/* Checks whether values are constant in every row, and completes search->against. */
+static merbit_status mbi_values_check_rows(merbit_plan *plan, mbi_values_search *search) {
   const uint64_t rows = plan->device.rows, nnz = plan->device.nnz;
   uint32_t wide = plan->type == MERBIT_F64;
   uint64_t found[2] = {0, 0};
-  mbi_devptr changes = MBI_VALUES_AT(look, changes);
+  mbi_devptr changes = MBI_VALUES_AT(search, changes);
   void *arguments[6];
   merbit_status status;
   arguments[0] = &plan->device.row_ptr;
-  arguments[1] = &look->values;
+  arguments[1] = &search->values;
   arguments[2] = &plan->device.rows;
   arguments[3] = &plan->device.nnz;
   arguments[4] = &wide;
   arguments[5] = &changes;
-  status = mbi_values_launch(plan, look, "mbk_forms_changes",
+  status = mbi_values_launch(plan, search, "mbk_forms_changes",
                              mbi_values_blocks(rows > nnz ? rows : nnz), 0, arguments);
   if (status == MERBIT_OK) {
     status = mbi_device_download(plan->context, found, changes, sizeof found);
   }
-  look->against |= found[0] != found[1] ? MBI_FORM(MBI_VALUES_ROW) : 0;
+  search->against |= found[0] != found[1] ? MBI_FORM(MBI_VALUES_ROW) : 0;
   return status;
 }
 
-/* look->columns, and whether all values are there. */
-static merbit_status mbi_values_check_columns(merbit_plan *plan, mbi_values_search *look) {
+/* Computes search->columns, and *have: whether these are the values of all nonzeros. */
+static merbit_status mbi_values_check_columns(merbit_plan *plan, mbi_values_search *search) {
   const uint64_t bytes = mbi_values_bytes(plan, MBI_VALUES_COLUMN);
   uint32_t wide = plan->type == MERBIT_F64;
-  mbi_devptr against = MBI_VALUES_AT(look, against);
+  mbi_devptr against = MBI_VALUES_AT(search, against);
   void *arguments[6];
   merbit_status status =
-      mbi_device_allocate(plan->context, bytes, "the values of columns", &look->columns);
+      mbi_device_allocate(plan->context, bytes, "the values of columns", &search->columns);
   if (status == MERBIT_OK) {
-    status = mbi_device_zero(plan->context, look->columns, (size_t)bytes, NULL);
+    status = mbi_device_zero(plan->context, search->columns, (size_t)bytes, NULL);
   }
   arguments[0] = &plan->device.col_ind;
-  arguments[1] = &look->values;
+  arguments[1] = &search->values;
   arguments[2] = &plan->device.nnz;
   arguments[3] = &wide;
-  arguments[4] = &look->columns;
+  arguments[4] = &search->columns;
   arguments[5] = &against;
   if (status == MERBIT_OK) {
-    status = mbi_values_launch(plan, look, "mbk_forms_columns",
+    status = mbi_values_launch(plan, search, "mbk_forms_columns",
                                mbi_values_blocks(plan->device.nnz), 0, arguments);
   }
   return status == MERBIT_OK
-             ? mbi_values_launch(plan, look, "mbk_forms_differ",
+             ? mbi_values_launch(plan, search, "mbk_forms_differ",
                                  mbi_values_blocks(plan->device.nnz), 0, arguments)
              : status;
 }
 
-/* Whether all values have a form, of which the sample has not said that they do not. */
-MBI_INTERNAL merbit_status mbi_values_have(merbit_plan *plan, mbi_values_search *look,
+/* Finds out whether all values have a form that the sample has not ruled out. */
+MBI_INTERNAL merbit_status mbi_values_have(merbit_plan *plan, mbi_values_search *search,
                                            mbi_value_form form, int *have) {
-  merbit_status status = MERBIT_OK;
   *have = 0;
-  if ((look->against & MBI_FORM(form)) != 0) {
+  if ((search->against & MBI_FORM(form)) != 0) {
     return MERBIT_OK;
   }
-  status = form == MBI_VALUES_ROW      ? mbi_values_check_rows(plan, look)
-           : form == MBI_VALUES_COLUMN ? mbi_values_check_columns(plan, look)
-           : form == MBI_VALUES_TABLE  ? mbi_values_collect(plan, look)
-                                       : mbi_values_check(plan, look, form);
-  if (status == MERBIT_OK && form != MBI_VALUES_ROW) {
-    status = mbi_values_answer(plan, look);
+  MBI_TRY(form == MBI_VALUES_ROW      ? mbi_values_check_rows(plan, search)
+          : form == MBI_VALUES_COLUMN ? mbi_values_check_columns(plan, search)
+          : form == MBI_VALUES_TABLE  ? mbi_values_collect(plan, search)
+                                      : mbi_values_check(plan, search, form));
+  if (form != MBI_VALUES_ROW) {
+    MBI_TRY(mbi_values_answer(plan, search));
   }
-  *have = (look->against & MBI_FORM(form)) == 0;
-  return status;
+  *have = (search->against & MBI_FORM(form)) == 0;
+  return MERBIT_OK;
 }
 
 /* ---- Storing them ------------------------------------------------------------------------ */
 
-/* The table in the order of the values' bits, so that equal plans are equal; and the number of
- * each in the order of look's keys. */
-static merbit_status mbi_values_store_table(merbit_plan *plan, mbi_values_search *look,
+/* Stores the table in the order of the values' bits, so that equal plans are equal, and the
+ * number of each value in the order of the search's keys. */
+static merbit_status mbi_values_store_table(merbit_plan *plan, mbi_values_search *search,
                                             mbi_devptr table) {
   merbit_context *context = plan->context;
   const uint64_t size = mbi_type_size(plan->type);
   uint64_t sorted[MBI_VALUES_MOST], at, count = 0, place;
   unsigned char values[MBI_VALUES_MOST * sizeof(double)];
-  mbi_values_scratch room;
-  merbit_status status = mbi_device_download(context, &room, look->room, sizeof room);
+  mbi_values_scratch scratch;
+  MBI_TRY(mbi_device_download(context, &scratch, search->scratch, sizeof scratch));
   memset(values, 0, sizeof values);
-  memset(room.number, 0, sizeof room.number);
-  for (at = 0; at < MBI_VALUES_KEYS && status == MERBIT_OK; at++) {
-    const uint64_t bits = ~room.keys[at];
-    if (room.keys[at] != 0 && count < MBI_VALUES_MOST) {
+  memset(scratch.number, 0, sizeof scratch.number);
+  for (at = 0; at < MBI_VALUES_KEYS; at++) {
+    const uint64_t bits = ~scratch.keys[at];
+    if (scratch.keys[at] != 0 && count < MBI_VALUES_MOST) {
       for (place = count++; place > 0 && sorted[place - 1] > bits; place--) {
         sorted[place] = sorted[place - 1];
       }
@@ -258,9 +260,9 @@ static merbit_status mbi_values_store_table(merbit_plan *plan, mbi_values_search
     }
   }
   for (at = 0; at < MBI_VALUES_KEYS; at++) {
-    for (place = 0; place < count && room.keys[at] != 0; place++) {
-      room.number[at] =
-          sorted[place] == ~room.keys[at] ? (unsigned char)place : room.number[at];
+    for (place = 0; place < count && scratch.keys[at] != 0; place++) {
+      scratch.number[at] =
+          sorted[place] == ~scratch.keys[at] ? (unsigned char)place : scratch.number[at];
     }
   }
   for (place = 0; place < count; place++) {
@@ -269,61 +271,58 @@ static merbit_status mbi_values_store_table(merbit_plan *plan, mbi_values_search
            size == sizeof low ? (const void *)&low : (const void *)&sorted[place],
            (size_t)size);
   }
-  if (status == MERBIT_OK) {
-    status = mbi_device_upload(context, table, values, (size_t)(MBI_VALUES_MOST * size));
-  }
-  return status == MERBIT_OK ? mbi_device_upload(context, MBI_VALUES_AT(look, number),
-                                                 room.number, sizeof room.number)
-                             : status;
+  MBI_TRY(mbi_device_upload(context, table, values, (size_t)(MBI_VALUES_MOST * size)));
+  return mbi_device_upload(context, MBI_VALUES_AT(search, number), scratch.number,
+                           sizeof scratch.number);
 }
 
-/* The values to the array at `stored`, and to the `table` that goes with it, in a form that
- * they have been found to have. */
-MBI_INTERNAL merbit_status mbi_values_store(merbit_plan *plan, mbi_values_search *look,
+/* Stores the values at `stored`, and the `table` that goes with them, in a form that they
+ * have. */
+MBI_INTERNAL merbit_status mbi_values_store(merbit_plan *plan, mbi_values_search *search,
                                             mbi_value_form form, mbi_devptr stored,
                                             mbi_devptr table) {
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->device;
   uint32_t wide = plan->type == MERBIT_F64, half = form == MBI_VALUES_HALF;
-  mbi_devptr keys = MBI_VALUES_AT(look, keys), number = MBI_VALUES_AT(look, number);
+  mbi_devptr keys = MBI_VALUES_AT(search, keys), number = MBI_VALUES_AT(search, number);
   void *arguments[6];
   merbit_status status = MERBIT_OK;
   if (form == MBI_VALUES_EQUAL || form == MBI_VALUES_COLUMN) {
     return mbi_device_copy(context, stored,
-                           form == MBI_VALUES_EQUAL ? look->values : look->columns,
+                           form == MBI_VALUES_EQUAL ? search->values : search->columns,
                            (size_t)mbi_values_bytes(plan, form));
   }
-  arguments[0] = &look->values;
+  arguments[0] = &search->values;
   arguments[1] = &csr->nnz;
   arguments[2] = &wide;
   if (form == MBI_VALUES_TABLE) {
     arguments[3] = &keys;
     arguments[4] = &number;
     arguments[5] = &stored;
-    status = mbi_values_store_table(plan, look, table);
+    status = mbi_values_store_table(plan, search, table);
     if (status == MERBIT_OK) {
-      status = mbi_values_launch(plan, look, "mbk_forms_number", mbi_values_blocks(csr->nnz),
+      status = mbi_values_launch(plan, search, "mbk_forms_number", mbi_values_blocks(csr->nnz),
                                  MBI_VALUES_KEYS * (sizeof(uint64_t) + 1), arguments);
     }
   } else if (form == MBI_VALUES_ROW) {
     arguments[0] = &csr->row_ptr;
-    arguments[1] = &look->values;
+    arguments[1] = &search->values;
     arguments[2] = &csr->rows;
     arguments[3] = &wide;
     arguments[4] = &stored;
-    status = mbi_values_launch(plan, look, "mbk_forms_rows", mbi_values_blocks(csr->rows), 0,
+    status = mbi_values_launch(plan, search, "mbk_forms_rows", mbi_values_blocks(csr->rows), 0,
                                arguments);
   } else {
     arguments[3] = &half;
     arguments[4] = &stored;
-    status = mbi_values_launch(plan, look, "mbk_forms_shorten", mbi_values_blocks(csr->nnz), 0,
-                               arguments);
+    status = mbi_values_launch(plan, search, "mbk_forms_shorten", mbi_values_blocks(csr->nnz),
+                               0, arguments);
   }
   return status == MERBIT_OK ? mbi_device_synchronize(context, NULL) : status;
 }
 
-/* plan->device.values become those of `look` in `form`, in memory of the plan's own. */
-static merbit_status mbi_values_take(merbit_plan *plan, mbi_values_search *look,
+/* Replaces plan->device.values by the same values in `form`, in memory of the plan's own. */
+static merbit_status mbi_values_take(merbit_plan *plan, mbi_values_search *search,
                                      mbi_value_form form) {
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->device;
@@ -335,7 +334,7 @@ static merbit_status mbi_values_take(merbit_plan *plan, mbi_values_search *look,
     status = mbi_device_allocate(context, table_bytes, "a table of values", &table);
   }
   if (status == MERBIT_OK) {
-    status = mbi_values_store(plan, look, form, stored, table);
+    status = mbi_values_store(plan, search, form, stored, table);
   }
   if (status != MERBIT_OK) {
     mbi_device_release(context, stored);
@@ -354,25 +353,26 @@ static merbit_status mbi_values_take(merbit_plan *plan, mbi_values_search *look,
   return MERBIT_OK;
 }
 
-/* Put plan->device.values into the shortest of `forms` that they have; after mbi_nonempty_need. */
+/* Stores plan->device.values in the shortest of `forms` that they have. Needs
+ * plan->nonempty. */
 MBI_INTERNAL merbit_status mbi_values_specialise(merbit_plan *plan, uint32_t forms) {
-  mbi_values_search look;
+  mbi_values_search search;
   mbi_value_form form = MBI_VALUES_GENERAL;
   int have = 0;
   merbit_status status =
-      mbi_values_search_begin(plan, &plan->nonempty.program, plan->device.values, &look);
+      mbi_values_search_begin(plan, &plan->nonempty.program, plan->device.values, &search);
   while (status == MERBIT_OK && !have) {
-    forms &= ~look.against;
+    forms &= ~search.against;
     form = mbi_values_shortest(plan, forms);
     if (form == MBI_VALUES_GENERAL) {
       break;
     }
-    status = mbi_values_have(plan, &look, form, &have);
+    status = mbi_values_have(plan, &search, form, &have);
     forms &= ~MBI_FORM(form);
   }
   if (status == MERBIT_OK && have) {
-    status = mbi_values_take(plan, &look, form);
+    status = mbi_values_take(plan, &search, form);
   }
-  mbi_values_search_end(plan, &look);
+  mbi_values_search_end(plan, &search);
   return status;
 }

@@ -1,6 +1,6 @@
-// Whether values can be stored shorter, and the shorter ones: part of spmv/shared/device_csr.cu. Values
-// are of 8 bytes where `wide`, else of 4, and are the same where their bits are. A form that
-// they have is a bit of a mask, by the numbers of spmv/shared/values.cuh.
+// Finds out whether values can be stored shorter without loss, and stores them so. Included by
+// spmv/shared/device_csr.cu. Values have 8 bytes if `wide`, else 4; two are the same if their
+// bits are. A form is a bit of a mask, by the numbers of spmv/shared/values.cuh.
 #ifndef MBK_ROW_PTR
 #error "include spmv/shared/device_csr.cu, which opens with the list of macros"
 #endif
@@ -11,9 +11,9 @@
 #define MBK_FORM_TABLE (1u << 4)
 #define MBK_FORM_ROW (1u << 5)
 #define MBK_FORM_COLUMN (1u << 6)
-#define MBK_KEYS 512       // slots for different values, at most half of which are taken
+#define MBK_KEYS 512       // slots for different values; at most half are taken
 #define MBK_KEYS_MOST 256  // different values
-#define MBK_KEYS_TRIES 128 // slots looked at for one value
+#define MBK_KEYS_TRIES 128 // slots tried for one value
 #define MBK_FORMS_WINDOW 2048
 #define MBK_FORMS_COLUMNS 4096 // slots for the different columns of a window
 
@@ -22,8 +22,8 @@ MBK_DEVICE mbk_u64 mbk_forms_bits(const void *values, mbk_u64 k, mbk_u32 wide) {
                    : mbk_load((const mbk_u32 *)values + k);
 }
 
-// The elementwise forms that nonzero k speaks against. A NaN is no float here: its bits may not
-// come through.
+// Returns the elementwise forms that nonzero k rules out. A NaN counts as no float, because a
+// conversion may change its bits.
 MBK_DEVICE mbk_u32 mbk_forms_against(const void *values, mbk_u64 k, mbk_u32 wide) {
   const double value =
       wide != 0 ? mbk_load((const double *)values + k) : mbk_load((const float *)values + k);
@@ -46,7 +46,7 @@ MBK_DEVICE mbk_u32 mbk_forms_slot(mbk_u64 key) {
   return (mbk_u32)(key * 0x9e3779b97f4a7c15ull >> 55);
 }
 
-// Whether `key` was not there; also where there is no room for it.
+// Inserts `key` and returns true if it was not there, also if no slot is free.
 MBK_DEVICE bool mbk_forms_insert(mbk_u64 *keys, mbk_u64 key) {
   mbk_u32 at = mbk_forms_slot(key);
   for (int i = 0; i < MBK_KEYS_TRIES; i++) {
@@ -59,8 +59,8 @@ MBK_DEVICE bool mbk_forms_insert(mbk_u64 *keys, mbk_u64 key) {
   return true;
 }
 
-// A key that *distinct others may have come before, in every block's eyes; whether there are
-// too many.
+// Inserts a key that counts in *distinct, which all blocks share. Returns true if there are too
+// many.
 MBK_DEVICE bool mbk_forms_take(mbk_u64 *keys, mbk_u32 *distinct, mbk_u64 key) {
   return key == 0 ||
          (mbk_forms_insert(keys, key) && mbk_atomic_add(distinct, 1u) >= MBK_KEYS_MOST);
@@ -68,10 +68,10 @@ MBK_DEVICE bool mbk_forms_take(mbk_u64 *keys, mbk_u32 *distinct, mbk_u64 key) {
 
 // ---- A sample -----------------------------------------------------------------------------
 
-// *against: the forms that samples speak against. keys and *distinct: the samples' values.
-// All zero before. Each block takes a window of nonzeros, and each of its warps the begin of a
-// row. Launch: 256 threads per block. Shared: mbk_u64[MBK_FORMS_COLUMNS + MBK_KEYS],
-// mbk_u32[2].
+// Finds the forms that samples rule out (*against), and collects the samples' values (keys,
+// *distinct). All must be zero. Each block samples a window of nonzeros, and each of its warps
+// the beginning of a row. Launch: 256 threads per block. Shared: mbk_u64[MBK_FORMS_COLUMNS +
+// MBK_KEYS], mbk_u32[2].
 MBK_KERNEL MBK_BOUNDS(256)
     mbk_forms_sample(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind, const void *values,
                      mbk_u64 rows, mbk_u64 nnz, mbk_u32 wide, mbk_u64 *keys, mbk_u32 *distinct,
@@ -134,9 +134,8 @@ MBK_KERNEL MBK_BOUNDS(256)
 
 // ---- All values ---------------------------------------------------------------------------
 
-// *against: the elementwise forms that a value speaks against; complete for those of `asked`. A
-// thread looks no further than to values that speak against all of them. Launch: any grid of
-// 256 threads.
+// Adds to *against the elementwise forms that some value rules out; complete for the forms of
+// `asked`. A thread stops when it has ruled out all of these. Launch: any grid of 256 threads.
 MBK_KERNEL MBK_BOUNDS(256) mbk_forms_check(const void *values, mbk_u64 nnz, mbk_u32 wide,
                                            mbk_u32 asked, mbk_u32 *against) {
   mbk_u32 found = 0;
@@ -152,15 +151,15 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_forms_check(const void *values, mbk_u64 nnz, mbk_
   }
 }
 
-// keys and *distinct: also those that the sample has not met; *against says if they are too
-// many. Launch: any grid of 256 threads. Shared: mbk_u64[MBK_KEYS].
+// Adds to keys and *distinct the values that the sample did not meet; sets a bit of *against if
+// there are too many. Launch: any grid of 256 threads. Shared: mbk_u64[MBK_KEYS].
 MBK_KERNEL MBK_BOUNDS(256)
     mbk_forms_collect(const void *values, mbk_u64 nnz, mbk_u32 wide, mbk_u64 *keys,
                       mbk_u32 *distinct, mbk_u32 *against) {
   MBK_SHARED_MEMORY(shared);
-  mbk_u64 *const known = (mbk_u64 *)shared; // from before: to look up a key takes no atomic
+  mbk_u64 *const copies = (mbk_u64 *)shared; // a copy: looking up a key in it takes no atomic
   for (mbk_u32 i = mbk_thread(); i < MBK_KEYS; i += 256) {
-    known[i] = keys[i];
+    copies[i] = keys[i];
   }
   mbk_block_sync();
   bool many = false;
@@ -169,10 +168,10 @@ MBK_KERNEL MBK_BOUNDS(256)
        k += (mbk_u64)mbk_grid() * 256) {
     const mbk_u64 key = ~mbk_forms_bits(values, k, wide);
     mbk_u32 at = mbk_forms_slot(key);
-    for (int i = 0; i < MBK_KEYS_TRIES && known[at] != 0 && known[at] != key; i++) {
+    for (int i = 0; i < MBK_KEYS_TRIES && copies[at] != 0 && copies[at] != key; i++) {
       at = (at + 1) % MBK_KEYS;
     }
-    if (known[at] != key || key == 0) {
+    if (copies[at] != key || key == 0) {
       many = key != last || key == 0 ? mbk_forms_take(keys, distinct, key) : false;
       last = key;
     }
@@ -182,9 +181,9 @@ MBK_KERNEL MBK_BOUNDS(256)
   }
 }
 
-// changes[0]: neighbours among the nonzeros whose values differ; changes[1]: those of them that
-// stand in different rows. Zero before; where they are the same, no row changes. Launch: any
-// grid of 256 threads.
+// Counts in changes[0] the neighbouring nonzeros whose values differ, and in changes[1] those
+// of them in different rows. Both must be zero. If they are equal, values are constant in every
+// row. Launch: any grid of 256 threads.
 MBK_KERNEL MBK_BOUNDS(256)
     mbk_forms_changes(const MBK_ROW_PTR *row_ptr, const void *values, mbk_u64 rows, mbk_u64 nnz,
                       mbk_u32 wide, mbk_u64 *changes) {
@@ -212,7 +211,7 @@ MBK_KERNEL MBK_BOUNDS(256)
 
 // ---- Shorter ones -------------------------------------------------------------------------
 
-// `bits` as element i of an array like the values.
+// Stores `bits` as element i of an array of the values' width.
 MBK_DEVICE void mbk_forms_put(void *array, mbk_u64 i, mbk_u32 wide, mbk_u64 bits) {
   if (wide != 0) {
     ((mbk_u64 *)array)[i] = bits;
@@ -221,7 +220,7 @@ MBK_DEVICE void mbk_forms_put(void *array, mbk_u64 i, mbk_u32 wide, mbk_u64 bits
   }
 }
 
-// Values that are floats, or where `half` halves, as such. Launch: any grid of 256 threads.
+// Stores values as floats, or with `half` as halves. Launch: any grid of 256 threads.
 MBK_KERNEL MBK_BOUNDS(256) mbk_forms_shorten(const void *values, mbk_u64 nnz, mbk_u32 wide,
                                              mbk_u32 half, void *shorter) {
   for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < nnz;
@@ -236,16 +235,16 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_forms_shorten(const void *values, mbk_u64 nnz, mb
   }
 }
 
-// The numbers of values in a table; number[i] is that of the value of keys[i]. Launch: any grid
-// of 256 threads. Shared: mbk_u64[MBK_KEYS], mbk_u8[MBK_KEYS].
+// Stores each value as its number in the table; number[i] is that of the value of keys[i].
+// Launch: any grid of 256 threads. Shared: mbk_u64[MBK_KEYS], mbk_u8[MBK_KEYS].
 MBK_KERNEL MBK_BOUNDS(256)
     mbk_forms_number(const void *values, mbk_u64 nnz, mbk_u32 wide, const mbk_u64 *keys,
                      const mbk_u8 *number, mbk_u8 *shorter) {
   MBK_SHARED_MEMORY(shared);
-  mbk_u64 *const known = (mbk_u64 *)shared;
-  mbk_u8 *const numbers = (mbk_u8 *)(known + MBK_KEYS);
+  mbk_u64 *const copies = (mbk_u64 *)shared;
+  mbk_u8 *const numbers = (mbk_u8 *)(copies + MBK_KEYS);
   for (mbk_u32 i = mbk_thread(); i < MBK_KEYS; i += 256) {
-    known[i] = mbk_load(keys + i);
+    copies[i] = mbk_load(keys + i);
     numbers[i] = mbk_load(number + i);
   }
   mbk_block_sync();
@@ -253,14 +252,15 @@ MBK_KERNEL MBK_BOUNDS(256)
        k += (mbk_u64)mbk_grid() * 256) {
     const mbk_u64 key = ~mbk_forms_bits(values, k, wide);
     mbk_u32 at = mbk_forms_slot(key);
-    while (known[at] != key && known[at] != 0) {
+    while (copies[at] != key && copies[at] != 0) {
       at = (at + 1) % MBK_KEYS;
     }
     shorter[k] = numbers[at];
   }
 }
 
-// The value of each row's first nonzero; 0 for an empty one. Launch: any grid of 256 threads.
+// Stores the value of each row's first nonzero, 0 for an empty row. Launch: any grid of 256
+// threads.
 MBK_KERNEL MBK_BOUNDS(256) mbk_forms_rows(const MBK_ROW_PTR *row_ptr, const void *values,
                                           mbk_u64 rows, mbk_u32 wide, void *by_row) {
   for (mbk_u64 row = (mbk_u64)mbk_block() * 256 + mbk_thread(); row < rows;
@@ -272,7 +272,7 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_forms_rows(const MBK_ROW_PTR *row_ptr, const void
   }
 }
 
-// For each column the value of one of its nonzeros. Launch: any grid of 256 threads.
+// Stores for each column the value of one of its nonzeros. Launch: any grid of 256 threads.
 MBK_KERNEL MBK_BOUNDS(256) mbk_forms_columns(const MBK_COLUMN *col_ind, const void *values,
                                              mbk_u64 nnz, mbk_u32 wide, void *by_column) {
   for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < nnz;
@@ -282,8 +282,8 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_forms_columns(const MBK_COLUMN *col_ind, const vo
   }
 }
 
-// *against: whether they are not the values of all. A thread stops at the first that differs.
-// Launch: any grid of 256 threads.
+// Sets a bit of *against if some nonzero differs from its column's value. A thread stops at the
+// first that does. Launch: any grid of 256 threads.
 MBK_KERNEL MBK_BOUNDS(256)
     mbk_forms_differ(const MBK_COLUMN *col_ind, const void *values, mbk_u64 nnz, mbk_u32 wide,
                      const void *by_column, mbk_u32 *against) {

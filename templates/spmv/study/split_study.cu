@@ -314,8 +314,8 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1)
 // ----------------------------------------------------------------
 
 #define MBK_PARTS 1
-#define MBK_RANK mbk_u64
-#define MBK_TILE_RANK(chunk) (tile_row[chunk] / 2)
+#define MBK_ROW_NUMBER mbk_u64
+#define MBK_TILE_ROW_NUMBER(chunk) (tile_row[chunk] / 2)
 #define MBK_BACK MBK_ROW_PTR
 #define MBK_TILE_BACK(chunk) mbk_merge_back(tile_back, tile_row, chunk, MBK_STUDY)
 #include "spmv/shared/fixup.cuh"

@@ -1,5 +1,5 @@
-/* Which method AUTO takes, from counts and samples of a matrix: each limit of spmv/choose/choose.c
- * from both sides, and what it says of its reasons. */
+/* Which method AUTO takes, from counts and samples of a matrix: each limit of
+ * spmv/choose/choose.c from both sides, and what it says of its reasons. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -313,10 +313,10 @@ static void long_rows_elsewhere(void **state) {
   plan.desc.vectors = 4;
   plan.desc.vector_order = MERBIT_VECTORS_ROW_MAJOR;
   assert_int_equal(mbi_many_size(&plan), MERBIT_OK);
-  assert_true(mbi_many_of(&plan)->room > 0);
+  assert_true(mbi_many_of(&plan)->staged > 0);
   plan.nonempty.longest = 40000;
   assert_int_equal(mbi_many_size(&plan), MERBIT_OK);
-  assert_int_equal(mbi_many_of(&plan)->room, 0);
+  assert_int_equal(mbi_many_of(&plan)->staged, 0);
 }
 
 /* A wish for a method's sizes is kept, so nothing is measured; nor for few products, for equal
@@ -352,7 +352,7 @@ static void most_rows(void **state) {
   assert_int_equal(plan.method, MERBIT_METHOD_MERBIT);
   assert_string_equal(plan.why, "more rows than the others take");
   assert_int_equal(mbi_choose_values(&plan), MERBIT_OK); /* without a look, for want of a GPU */
-  assert_int_equal(mbi_scan_rank(&plan), MERBIT_TOO_LARGE);
+  assert_int_equal(mbi_scan_nonempty(&plan), MERBIT_TOO_LARGE);
   cpu_expect(context, MERBIT_TOO_LARGE, "fewer than 2^32 - 1 rows, not 4294967295");
   plan.desc.semiring = MERBIT_SEMIRING_MIN_PLUS;
   assert_int_equal(mbi_choose_auto(&plan), MERBIT_OK);
@@ -362,7 +362,7 @@ static void most_rows(void **state) {
   plan.nonempty.row_start = 256; /* counted */
   assert_int_equal(mbi_choose_auto(&plan), MERBIT_OK);
   assert_int_equal(plan.method, MERBIT_METHOD_ROWS);
-  assert_int_equal(mbi_scan_rank(&plan), MERBIT_OK);
+  assert_int_equal(mbi_scan_nonempty(&plan), MERBIT_OK);
 }
 
 static void few_calls(void **state) {

@@ -39,9 +39,9 @@ static void room_in_shared_memory(void **state) {
     plan_of(&plan, sizes[i].type, 10, 1000);
     plan.desc.omega = sizes[i].omega;
     context->device.shared_bytes_per_block = sizes[i].shared;
-    assert_true(mbi_hubs_room(&plan) == sizes[i].room);
+    assert_true(mbi_hubs_capacity(&plan) == sizes[i].room);
     assert_int_equal(mbi_hubs_size(&plan), MERBIT_OK);
-    assert_true(mbi_hubs_of(&plan)->room == sizes[i].room);
+    assert_true(mbi_hubs_of(&plan)->capacity == sizes[i].room);
     assert_true(sizes[i].room == 0 || mbi_hubs_shared(&plan, 1) <= (unsigned)sizes[i].shared);
     assert_true(mbi_hubs_shared(&plan, 0) == sizes[i].room * mbi_type_size(plan.type));
     memset(&info, 0, sizeof info);
@@ -79,10 +79,12 @@ static void sizes_of_the_blocks(void **state) {
     assert_int_equal(mbi_hubs_size(&plan), MERBIT_OK);
     assert_int_equal(mbi_scan_of(&plan)->steps, sizes[i].steps);
     assert_int_equal(mbi_scan_of(&plan)->pack, 16 / mbi_type_size(plan.type));
-    assert_int_equal(mbi_scan_of(&plan)->threads, sizes[i].threads != 0 ? sizes[i].threads : 1024);
+    assert_int_equal(mbi_scan_of(&plan)->threads,
+                     sizes[i].threads != 0 ? sizes[i].threads : 1024);
     assert_int_equal(mbi_scan_of(&plan)->resident, 1);
     assert_int_equal(mbi_scan_of(&plan)->depth, 5);
-    assert_true(mbi_scan_of(&plan)->tiles == sizes[i].tiles && mbi_scan_of(&plan)->blocks == sizes[i].blocks);
+    assert_true(mbi_scan_of(&plan)->tiles == sizes[i].tiles &&
+                mbi_scan_of(&plan)->blocks == sizes[i].blocks);
     assert_int_equal(mbi_scan_of(&plan)->fixup_blocks, (mbi_scan_of(&plan)->tiles + 255) / 256);
   }
 }
@@ -140,7 +142,8 @@ static void expect_hubs(const uint32_t *bins, uint64_t sampled, uint64_t room, u
 }
 
 static void the_fullest_columns(void **state) {
-  static uint32_t bins[MBI_NONEMPTY_BINS]; /* 40 columns of one, 30 of two, 10 of three, 1 of 70 */
+  static uint32_t
+      bins[MBI_NONEMPTY_BINS]; /* 40 columns of one, 30 of two, 10 of three, 1 of 70 */
   (void)state;
   expect_hubs(bins, 10, 5, 2, 0);
   bins[1] = 40;

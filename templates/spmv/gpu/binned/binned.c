@@ -5,31 +5,28 @@
 #include "spmv/gpu/binned/binned.h"
 #include "spmv/plan/plan.h"
 
+/* BINNED on the host: builds the runs of nonzeros, launches the two phases and the fix-up.
+ * spmv/gpu/binned/binned.cu describes the method. */
+
 /* ---- Build: count, place, fill ----------------------------------------------------------- */
 
-/* Build kernel `which`. */
+/* Launches build kernel `which`. */
 static merbit_status mbi_binned_launch(merbit_plan *plan, int which, const char *name,
                                        uint64_t blocks, uint64_t shared, void **arguments) {
   void *kernel = mbi_binned_of(plan)->kernels[which];
-  merbit_status status =
-      mbi_device_reserve_shared(plan->context, kernel, name, (unsigned)shared);
-  return status != MERBIT_OK
-             ? status
-             : mbi_device_launch(plan->context, kernel, name, (int64_t)blocks,
-                                 MBI_BINNED_BUILD_THREADS, (unsigned)shared, NULL, arguments);
+  MBI_TRY(mbi_device_reserve_shared(plan->context, kernel, name, (unsigned)shared));
+  return mbi_device_launch(plan->context, kernel, name, (int64_t)blocks,
+                           MBI_BINNED_BUILD_THREADS, (unsigned)shared, NULL, arguments);
 }
 
-/* An array of the host, on the GPU. */
+/* Uploads an array of the host. */
 static merbit_status mbi_binned_send(merbit_plan *plan, const uint32_t *array, uint64_t count,
                                      const char *what, mbi_devptr *target) {
-  merbit_status status =
-      mbi_device_allocate(plan->context, count * sizeof(uint32_t), what, target);
-  return status == MERBIT_OK ? mbi_device_upload(plan->context, *target, array,
-                                                 (size_t)count * sizeof(uint32_t))
-                             : status;
+  MBI_TRY(mbi_device_allocate(plan->context, count * sizeof(uint32_t), what, target));
+  return mbi_device_upload(plan->context, *target, array, (size_t)count * sizeof(uint32_t));
 }
 
-/* part_start, from the groups of the parts. */
+/* Computes part_start from the groups of the parts. */
 MBI_INTERNAL merbit_status mbi_binned_place_parts(merbit_plan *plan, uint32_t *groups) {
   mbi_binned *b = mbi_binned_of(plan);
   const uint64_t most = (uint64_t)plan->context->device.shared_bytes_per_block;
@@ -53,7 +50,8 @@ MBI_INTERNAL merbit_status mbi_binned_place_parts(merbit_plan *plan, uint32_t *g
   return mbi_binned_send(plan, groups, b->parts + 1, "starts of parts", &b->part_start);
 }
 
-/* The items of phase 1, from the groups of the strips, which become their first groups. */
+/* Computes the items of phase 1 from the groups of the strips, which become their first
+ * groups. */
 static merbit_status mbi_binned_place_strips(merbit_plan *plan, uint32_t *groups,
                                              uint32_t *items) {
   mbi_binned *b = mbi_binned_of(plan);
@@ -74,8 +72,9 @@ static merbit_status mbi_binned_place_strips(merbit_plan *plan, uint32_t *groups
   return mbi_binned_send(plan, items, 3 * b->items, "items", &b->item_list);
 }
 
-/* Runs counted, then placed in the order of phase 1. `groups` and `host` have room for a word
- * of each strip and for one of each part and one more, `host` for the items too. */
+/* Counts the runs, then places them in the order of phase 1. `groups` and `host` have space for
+ * a word of each strip, and for one of each part and one more; `host` has space for the items
+ * too. */
 static merbit_status mbi_binned_place(merbit_plan *plan, mbi_devptr groups, uint32_t *host) {
   mbi_binned *b = mbi_binned_of(plan);
   merbit_context *context = plan->context;
@@ -118,12 +117,13 @@ static merbit_status mbi_binned_place(merbit_plan *plan, mbi_devptr groups, uint
              : status;
 }
 
-/* Memory for the runs and their order. */
+/* Allocates the runs and their order. */
 static merbit_status mbi_binned_order(merbit_plan *plan) {
   mbi_binned *b = mbi_binned_of(plan);
   merbit_context *context = plan->context;
   const uint64_t words = b->strips > b->parts + 1 ? b->strips : b->parts + 1;
-  /* One item a strip and one for each full one, whose groups hold a nonzero each. */
+  /* One item for each strip and one for each full one; each of an item's groups holds a
+   * nonzero. */
   const uint64_t items = b->strips + plan->device.nnz / MBI_BINNED_ITEM;
   mbi_devptr groups = 0;
   void *host = NULL;
@@ -144,7 +144,7 @@ static merbit_status mbi_binned_order(merbit_plan *plan) {
   return status;
 }
 
-/* What the plan holds of the matrix; with `again` only its values. */
+/* Launches the kernel that copies the matrix into strips; with `again` only its values. */
 static merbit_status mbi_binned_fill(merbit_plan *plan, uint32_t again) {
   mbi_binned *b = mbi_binned_of(plan);
   uint32_t strips = (uint32_t)b->strips;
@@ -168,7 +168,7 @@ static merbit_status mbi_binned_refresh(merbit_plan *plan) {
   return mbi_binned_fill(plan, 1);
 }
 
-/* The matrix in strips, once its order is known. */
+/* Stores the matrix in strips, in the order found before. */
 static merbit_status mbi_binned_store(merbit_plan *plan) {
   mbi_binned *b = mbi_binned_of(plan);
   merbit_context *context = plan->context;
@@ -181,7 +181,8 @@ static merbit_status mbi_binned_store(merbit_plan *plan) {
                             b->groups * sizeof(uint32_t), places};
   merbit_status status =
       mbi_device_allocate_parts(context, "the matrix in strips", 4, parts, bytes);
-  if (status == MERBIT_OK) { /* the last tile's are loaded, even those of no nonzero */
+  /* The last tile's words are loaded, even those without a nonzero. */
+  if (status == MERBIT_OK) {
     status = mbi_device_zero(context, b->places + places - last, (size_t)last, NULL);
   }
   if (status == MERBIT_OK) {
@@ -197,31 +198,19 @@ static merbit_status mbi_binned_store(merbit_plan *plan) {
 MBI_INTERNAL merbit_status mbi_binned_create(merbit_plan *plan) {
   mbi_binned *b = mbi_binned_of(plan);
   merbit_context *context = plan->context;
-  merbit_status status = mbi_scan_rank(plan);
-  if (status == MERBIT_OK) {
-    status = mbi_binned_size(plan);
+  MBI_TRY(mbi_scan_nonempty(plan));
+  MBI_TRY(mbi_binned_size(plan));
+  MBI_TRY(mbi_binned_specialise(plan));
+  MBI_TRY(mbi_scan_schedule_create(plan));
+  if (b->parts == 0) {
+    return MERBIT_OK;
   }
-  if (status == MERBIT_OK) {
-    status = mbi_binned_specialise(plan);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_scan_schedule_create(plan);
-  }
-  if (status != MERBIT_OK || b->parts == 0) {
-    return status;
-  }
-  status = mbi_binned_order(plan);
-  if (status == MERBIT_OK) {
-    status = mbi_binned_store(plan);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_reserve_shared(context, b->kernels[4], "mbk_binned_multiply",
-                                       (unsigned)mbi_binned_multiply_shared(plan));
-  }
-  return status == MERBIT_OK
-             ? mbi_device_reserve_shared(context, b->kernels[5], "mbk_binned_sum",
-                                         (unsigned)mbi_binned_sum_shared(plan, b->part_groups))
-             : status;
+  MBI_TRY(mbi_binned_order(plan));
+  MBI_TRY(mbi_binned_store(plan));
+  MBI_TRY(mbi_device_reserve_shared(context, b->kernels[4], "mbk_binned_multiply",
+                                    (unsigned)mbi_binned_multiply_shared(plan)));
+  return mbi_device_reserve_shared(context, b->kernels[5], "mbk_binned_sum",
+                                   (unsigned)mbi_binned_sum_shared(plan, b->part_groups));
 }
 
 static void mbi_binned_destroy(merbit_plan *plan) {
@@ -235,7 +224,8 @@ static void mbi_binned_destroy(merbit_plan *plan) {
 
 /* ---- Launch ------------------------------------------------------------------------------ */
 
-/* The carries of the tiles, then the products from a multiple of 32 bytes on. */
+/* Returns the bytes of the tiles' carries, then of the products, which begin at a multiple of
+ * 32 bytes. */
 static uint64_t mbi_binned_carry_bytes(const merbit_plan *plan) {
   return mbi_scan_carry_bytes(plan) + 32 + mbi_binned_of(plan)->groups * 32;
 }
@@ -247,7 +237,7 @@ static merbit_status mbi_binned_multiply(merbit_plan *plan, mbi_devptr carries,
   mbi_scan_schedule *s = mbi_scan_of(plan);
   mbi_devptr tails = carries + s->tiles * mbi_type_size(plan->type);
   mbi_devptr products = (carries + mbi_scan_carry_bytes(plan) + 31) / 32 * 32;
-  /* In f64 they are up to 6% slower where their launches overlap (H200). */
+  /* In f64 dependent launches make the kernels up to 6% slower (H200). */
   const int overlaps = plan->type == MERBIT_F32;
   const int how = overlaps ? mbi_plan_start(plan, 0) : MBI_LAUNCH_PLAIN;
   void *arguments[14];
@@ -274,7 +264,7 @@ static merbit_status mbi_binned_multiply(merbit_plan *plan, mbi_devptr carries,
   arguments[0] = &b->part_start;
   arguments[1] = &products;
   arguments[2] = &b->places;
-  arguments[3] = &plan->device.values; /* where they are those of rows */
+  arguments[3] = &plan->device.values; /* values stored once per row */
   arguments[4] = &s->row_ends;
   arguments[5] = &s->tile_row;
   arguments[6] = &plan->nonempty.row_id;
@@ -314,5 +304,6 @@ static int mbi_binned_describe(const merbit_plan *plan, char *text, size_t size)
                   mbi_scan_of(plan)->threads);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_binned_method = {sizeof(mbi_binned), mbi_binned_create, mbi_binned_destroy,  mbi_binned_carry_bytes, mbi_binned_multiply,
-    mbi_binned_info,   mbi_binned_describe, mbi_binned_refresh};
+MBI_INTERNAL const mbi_cuda_method mbi_binned_method = {
+    sizeof(mbi_binned),  mbi_binned_create, mbi_binned_destroy,  mbi_binned_carry_bytes,
+    mbi_binned_multiply, mbi_binned_info,   mbi_binned_describe, mbi_binned_refresh};

@@ -1,13 +1,15 @@
-// Binned product: y = alpha A x + beta y in two phases, each of which keeps its random accesses
-// in shared memory, for matrices whose gathers of x would miss the caches.
-// Source: propagation blocking (Beamer, Asanovic, Patterson, IPDPS 2017) and the two-phase
-// product of Buono et al. (ICS 2016), with bins that are summed in row order.
+// Binned product: y = alpha A x + beta y in two phases, each with its random accesses in shared
+// memory, for matrices whose gathers of x would miss the caches.
 //
-// A strip is MBK_STRIP consecutive columns, a part MBK_PART_TILES tiles of consecutive
-// nonzeros, a run the nonzeros of one part in one strip, padded to groups of MBK_GROUP slots
-// (32 bytes of products). Phase 1 takes the runs of a strip, whose x lies in shared memory, and
-// writes each group of products to its part. Phase 2 takes a part's products into shared
-// memory, where each nonzero knows its place, and sums them.
+// Data: a strip is MBK_STRIP consecutive columns. A part is MBK_PART_TILES tiles of consecutive
+// nonzeros. A run is the nonzeros of one part in one strip, padded to groups of MBK_GROUP slots
+// (32 bytes of products). Work: in phase 1 a block takes the runs of a strip, whose x is in
+// shared memory, and writes each group of products to its part. In phase 2 a block loads a
+// part's products into shared memory, where each nonzero knows its place, and adds them up by a
+// segmented scan.
+//
+// Source: propagation blocking (Beamer, Asanovic, Patterson, IPDPS 2017) and the two-phase
+// product of Buono et al. (ICS 2016), with bins added up in row order.
 #ifndef MBK_STRIP
 #error "define MBK_STRIP: columns per strip, at most 65536"
 #endif
@@ -28,17 +30,17 @@
 
 #include "spmv/gpu/binned/build.cuh"
 
-#define MBK_IN_FLIGHT 4 // packs of a thread
+#define MBK_IN_FLIGHT 4 // packs that a thread has in flight
 
-// Rows are only known to phase 2.
+// Only phase 2 knows rows.
 #if MBK_BY_ROW
 #define MBK_BINNED_UNIT(values, factor) ((MBK_COMPUTE)(factor))
 #else
 #define MBK_BINNED_UNIT MBK_UNIT
 #endif
 
-// Phase 1. Launch: one block per item; item i is the groups items[3 i + 1] to items[3 i + 2] of
-// strip items[3 i]. Shared: MBK_VECTOR[MBK_TABLE + MBK_STRIP].
+// Phase 1: multiplies. Item i is the groups items[3 i + 1] to items[3 i + 2] of strip items[3
+// i]. Launch: one block per item. Shared: MBK_VECTOR[MBK_TABLE + MBK_STRIP].
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
     mbk_binned_multiply(const mbk_u32 *items, const mbk_u16 *strip_col, const MBK_VALUE *values,
                         const MBK_COMPUTE *table, const mbk_u32 *target, const MBK_VECTOR *x,
@@ -102,11 +104,11 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
   }
 }
 
-// A warp's tile: a lane has MBK_STEPS consecutive nonzeros. The rows that end here are
-// committed but for the first, whose part goes to firsts[tile]; what follows the last row end
-// goes to tails[tile]. `sums` has room for a sum of each.
+// Adds up a warp's tile, of which a lane has MBK_STEPS consecutive nonzeros, and commits the
+// rows that end in it. The first of them goes to firsts[tile] instead, and the carry-out to
+// tails[tile]. `sums` has space for the sum of each nonzero.
 MBK_DEVICE void mbk_binned_commit(const MBK_COMPUTE (&product)[MBK_STEPS], mbk_u32 ends,
-                                  mbk_u32 rank, mbk_u64 tile, const mbk_u32 *row_id,
+                                  mbk_u32 row_number, mbk_u64 tile, const mbk_u32 *row_id,
                                   MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,
                                   MBK_COMPUTE *sums, MBK_COMPUTE alpha, MBK_COMPUTE beta) {
   const mbk_u32 lane = mbk_lane(), own = (mbk_u32)mbk_popcount(ends);
@@ -124,7 +126,7 @@ MBK_DEVICE void mbk_binned_commit(const MBK_COMPUTE (&product)[MBK_STEPS], mbk_u
     sum = MBK_ADD(sum, product[i]);
     if (ends >> i & 1) {
       if (at == ended - own) {
-        head = sum; // earlier lanes may hold some of it
+        head = sum; // lanes before may hold a part of this row
       } else {
         sums[at] = sum;
       }
@@ -132,7 +134,7 @@ MBK_DEVICE void mbk_binned_commit(const MBK_COMPUTE (&product)[MBK_STEPS], mbk_u
       sum = MBK_ZERO;
     }
   }
-  // What the lanes up to each hold of the row that is open behind it.
+  // Add up, for each lane, the open row's parts of the lanes before it.
   bool closed = own > 0;
 #pragma unroll
   for (int d = 1; d < 32; d <<= 1) {
@@ -152,7 +154,7 @@ MBK_DEVICE void mbk_binned_commit(const MBK_COMPUTE (&product)[MBK_STEPS], mbk_u
     if (i == 0) {
       firsts[tile] = sums[0];
     } else {
-      MBK_COMMIT(MBK_ROW_OF(rank + i), MBK_ADD(MBK_ZERO, sums[i]));
+      MBK_COMMIT(MBK_ROW_OF(row_number + i), MBK_ADD(MBK_ZERO, sums[i]));
     }
   }
   mbk_warp_sync(MBK_ALL);
@@ -162,10 +164,11 @@ MBK_DEVICE void mbk_binned_commit(const MBK_COMPUTE (&product)[MBK_STEPS], mbk_u
 }
 
 #if MBK_BY_ROW
-// The first `left` of a lane's products, times the value of their rows. As mbk_binned_commit.
-MBK_DEVICE void mbk_binned_by_row(MBK_COMPUTE (&product)[MBK_STEPS], mbk_u32 ends, mbk_u32 rank,
-                                  const mbk_u32 *row_id, const MBK_VALUE *by_row,
-                                  mbk_u64 left) {
+// Multiplies the first `left` products of a lane by the value of their row. Other arguments as
+// for mbk_binned_commit.
+MBK_DEVICE void mbk_binned_by_row(MBK_COMPUTE (&product)[MBK_STEPS], mbk_u32 ends,
+                                  mbk_u32 row_number, const mbk_u32 *row_id,
+                                  const MBK_VALUE *by_row, mbk_u64 left) {
   const mbk_u32 own = (mbk_u32)mbk_popcount(ends);
   mbk_u32 ended = own;
 #pragma unroll
@@ -173,19 +176,19 @@ MBK_DEVICE void mbk_binned_by_row(MBK_COMPUTE (&product)[MBK_STEPS], mbk_u32 end
     const mbk_u32 other = mbk_shuffle_up(MBK_ALL, ended, d, 32);
     ended += (int)mbk_lane() >= d ? other : 0;
   }
-  rank += ended - own;
+  row_number += ended - own;
   (void)row_id;
 #pragma unroll
   for (int i = 0; i < MBK_STEPS; i++) {
     if (i < left) {
-      product[i] = MBK_MUL(mbk_load(by_row + MBK_ROW_OF(rank)), product[i]);
+      product[i] = MBK_MUL(mbk_load(by_row + MBK_ROW_OF(row_number)), product[i]);
     }
-    rank += ends >> i & 1;
+    row_number += ends >> i & 1;
   }
 }
 #endif
 
-// Phase 2, mbk_scan_fixup follows. Launch: one block per part. Shared:
+// Phase 2: adds up; mbk_scan_fixup follows. Launch: one block per part. Shared:
 // MBK_COMPUTE[MBK_THREADS / 32][MBK_TILE_NONZEROS], then MBK_COMPUTE[slots of the largest
 // part].
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
@@ -211,9 +214,9 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
       mbk_copy_ahead(slots + i * MBK_PACK, products + i * MBK_PACK);
     }
   }
-  // All that the warp's tiles need beside, meanwhile.
+  // Meanwhile load everything else that the warp's tiles need.
   mbk_pack<mbk_u16, MBK_STEPS> place[MBK_WARP_TILES];
-  mbk_u32 ends[MBK_WARP_TILES], rank[MBK_WARP_TILES];
+  mbk_u32 ends[MBK_WARP_TILES], row_number[MBK_WARP_TILES];
 #pragma unroll
   for (int t = 0; t < MBK_WARP_TILES; t++) {
     const mbk_u64 at = tile + t * (MBK_THREADS / 32);
@@ -221,7 +224,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
       place[t] =
           MBK_PACK_LOAD<mbk_u16, MBK_STEPS>(places + at * MBK_TILE_NONZEROS + lane * MBK_STEPS);
       ends[t] = mbk_load(row_ends + at * MBK_STEPS + lane * MBK_STEPS / 32);
-      rank[t] = mbk_load(tile_row + at);
+      row_number[t] = mbk_load(tile_row + at);
     }
   }
   mbk_copy_wait();
@@ -239,10 +242,11 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
       }
       const mbk_u32 own = ends[t] >> lane * MBK_STEPS % 32 & ((1u << MBK_STEPS) - 1);
 #if MBK_BY_ROW
-      mbk_binned_by_row(product, own, rank[t], row_id, by_row,
+      mbk_binned_by_row(product, own, row_number[t], row_id, by_row,
                         first < nnz && alpha != (MBK_COMPUTE)0 ? nnz - first : 0);
 #endif
-      mbk_binned_commit(product, own, rank[t], at, row_id, y, firsts, tails, sums, alpha, beta);
+      mbk_binned_commit(product, own, row_number[t], at, row_id, y, firsts, tails, sums, alpha,
+                        beta);
     }
   }
 }

@@ -2,20 +2,24 @@
 #define MBI_GPU_BINNED_H
 #include "spmv/gpu/scan/scan.h"
 
-/* The binned product's specialisation and runs, beside plan->scan: spmv/gpu/binned/binned.c. */
+/* The binned product: the scan's schedule, and the runs of nonzeros
+ * (spmv/gpu/binned/binned.cu). */
 typedef struct mbi_binned {
-  mbi_scan_schedule scan; /* first, so that mbi_scan_of finds it */
+  mbi_scan_schedule scan;        /* first, so that mbi_scan_of finds it */
   int warp_tiles;                /* tiles of a warp in a part */
   uint64_t strip, part_nonzeros; /* columns; nonzeros */
   uint64_t strips, parts, items;
-  uint64_t groups, part_groups; /* of 32 bytes of products: in all, and of the largest part */
+  uint64_t groups, part_groups; /* groups of 32 bytes of products: in all, and of the largest
+                                 * part */
   mbi_devptr runs, part_start, item_list, strip_col, values, target, places;
   void *kernels[6]; /* CUfunction: count, total, offsets, fill, multiply, sum */
 } mbi_binned;
 
 #define MBI_BINNED_BUILD_THREADS 512
 #define MBI_BINNED_STEPS 8
-#define MBI_BINNED_ITEM 4096u /* groups of an item of phase 1: they pay for its strip of x */
+#define MBI_BINNED_ITEM                                                                        \
+  4096u /* groups of an item of phase 1: enough to pay for its strip of                        \
+         * x */
 
 #ifdef MBI_SEPARATE
 MBI_INTERNAL mbi_binned *mbi_binned_of(const merbit_plan *plan);

@@ -1,6 +1,6 @@
-// The runs of the binned product, built on the GPU: part of spmv/gpu/binned/binned.cu, whose macros it
-// uses. runs[strip * parts + part] is first the number of groups of a run, then its first group
-// in the order of phase 1.
+// Builds the runs of the binned product on the GPU. Included by spmv/gpu/binned/binned.cu.
+// runs[strip * parts + part] is first the number of groups of a run, then its first group in
+// the order of phase 1.
 #ifndef MBK_GROUP
 #error "include spmv/gpu/binned/binned.cu, which opens with the list of macros"
 #endif
@@ -8,14 +8,14 @@
 #define MBK_BUILD_THREADS 512
 #define MBK_BUILD_TOGETHER 8 // nonzeros whose columns a thread loads at once
 
-// Nonzeros of this block's part.
+// Returns the number of nonzeros of this block's part.
 MBK_DEVICE mbk_u32 mbk_binned_part(mbk_u64 nnz) {
   const mbk_u64 left = nnz - (mbk_u64)mbk_block() * MBK_PART_NONZEROS;
   return left < MBK_PART_NONZEROS ? (mbk_u32)left : MBK_PART_NONZEROS;
 }
 
-// The columns of nonzeros at, at + MBK_BUILD_THREADS and so on of a part of `count`, which `at`
-// is below; for those beyond the first one's again.
+// Loads the columns of nonzeros at, at + MBK_BUILD_THREADS and so on of a part of `count`
+// nonzeros; `at` is below `count`. Beyond the part the first one is loaded again.
 MBK_DEVICE void mbk_binned_columns(const mbk_i32 *columns, mbk_u32 count, mbk_u32 at,
                                    mbk_u32 (&column)[MBK_BUILD_TOGETHER]) {
 #pragma unroll
@@ -25,8 +25,8 @@ MBK_DEVICE void mbk_binned_columns(const mbk_i32 *columns, mbk_u32 count, mbk_u3
   }
 }
 
-// Nonzeros of this block's part, whose columns begin at `columns`, in each strip, in shared
-// memory.
+// Counts, in shared memory, the nonzeros of this block's part in each strip. The part's columns
+// begin at `columns`.
 MBK_DEVICE void mbk_binned_histogram(const mbk_i32 *columns, mbk_u32 count, mbk_u32 strips,
                                      mbk_u32 *counts) {
   for (mbk_u32 s = mbk_thread(); s < strips; s += MBK_BUILD_THREADS) {
@@ -46,8 +46,8 @@ MBK_DEVICE void mbk_binned_histogram(const mbk_i32 *columns, mbk_u32 count, mbk_
   mbk_block_sync();
 }
 
-// Groups of each run, and of each part in part_groups. Launch: one block per part. Shared:
-// mbk_u32[strips + 1].
+// Counts the groups of each run, and of each part in part_groups. Launch: one block per part.
+// Shared: mbk_u32[strips + 1].
 MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
     mbk_binned_count(const mbk_i32 *col_ind, mbk_u64 nnz, mbk_u32 strips, mbk_u32 *runs,
                      mbk_u32 *part_groups) {
@@ -72,7 +72,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
   }
 }
 
-// The groups of each strip. Launch: one warp per strip, blocks of MBK_BUILD_THREADS.
+// Adds up the groups of each strip. Launch: one warp per strip, blocks of MBK_BUILD_THREADS.
 MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
     mbk_binned_total(const mbk_u32 *runs, mbk_u32 strips, mbk_u64 parts, mbk_u32 *groups) {
   const mbk_u32 strip = mbk_block() * (MBK_BUILD_THREADS / 32) + mbk_thread() / 32;
@@ -91,7 +91,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
   }
 }
 
-// Numbers of groups become first groups, from that of each strip on. Launch: as
+// Turns the numbers of groups into first groups, starting from that of each strip. Launch: as
 // mbk_binned_total.
 MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
     mbk_binned_offsets(mbk_u32 *runs, mbk_u32 strips, mbk_u64 parts,
@@ -116,10 +116,10 @@ MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
   }
 }
 
-// Columns, values and targets for phase 1 and places for phase 2; or, `again`, new values where
-// the places say. The part's columns are put together in shared memory, in the order of its
-// places, and leave it by runs. Launch: one block per part. Shared: mbk_u32[3][strips], then
-// mbk_u16[MBK_GROUP] for each group of the largest part.
+// Writes columns, values and targets for phase 1 and places for phase 2. With `again` it only
+// writes new values to the places. The part's columns are collected in shared memory, in the
+// order of its places, and stored by runs. Launch: one block per part. Shared:
+// mbk_u32[3][strips], then mbk_u16[MBK_GROUP] for each group of the largest part.
 MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
     mbk_binned_fill(const mbk_i32 *col_ind, const MBK_VALUE *values, mbk_u64 nnz,
                     mbk_u32 strips, const mbk_u32 *runs, const mbk_u32 *part_start,
@@ -134,7 +134,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
   const mbk_u32 here = mbk_load(part_start + part);
   const mbk_u32 all = (mbk_load(part_start + part + 1) - here) * (MBK_GROUP / 2);
   for (mbk_u32 i = mbk_thread(); i < all; i += MBK_BUILD_THREADS) {
-    packs[i] = 0; // where a group is not full nobody reads the products
+    packs[i] = 0; // padding: nobody reads these products
   }
   mbk_binned_histogram(col_ind + first, count, strips, used);
   if (mbk_thread() < 32) { // first groups within the part

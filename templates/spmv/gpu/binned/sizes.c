@@ -5,6 +5,8 @@
 #include "spmv/gpu/binned/binned.h"
 #include "spmv/plan/plan.h"
 
+/* Sizes of BINNED: strips, parts, threads and shared memory. */
+
 /* ---- Encode: strips and parts ------------------------------------------------------------ */
 
 /* Returns the state of a plan by this method. */
@@ -12,21 +14,23 @@ MBI_INTERNAL mbi_binned *mbi_binned_of(const merbit_plan *plan) {
   return (mbi_binned *)plan->state;
 }
 
-#define MBI_BINNED_ROOM 229376u /* bytes of shared memory that wide strips and parts need */
+#define MBI_BINNED_WIDE_SHARED                                                                 \
+  229376u /* bytes of shared memory that wide strips and parts need */
 
 MBI_INTERNAL uint64_t mbi_binned_group(const merbit_plan *plan) {
   return 32 / mbi_type_size(plan->type);
 }
 
-/* Strips, parts and threads where the plan leaves them open. Two blocks to a multiprocessor
- * hide each other's waits; one with twice the strip and part makes longer runs, where those
- * would be mostly padding. A GPU whose blocks have little shared memory gets half of it. */
+/* Chooses strips, parts and threads where the plan leaves them open. Two blocks per
+ * multiprocessor hide each other's waits. One block with a strip and a part of twice the size
+ * makes longer runs, if short ones would be mostly padding. A GPU with little shared memory per
+ * block gets half. */
 static void mbi_binned_defaults(merbit_plan *plan) {
   mbi_binned *b = mbi_binned_of(plan);
-  const uint64_t room = (uint64_t)plan->context->device.shared_bytes_per_block;
-  const int little = room < MBI_BINNED_ROOM;
+  const uint64_t limit = (uint64_t)plan->context->device.shared_bytes_per_block;
+  const int little = limit < MBI_BINNED_WIDE_SHARED;
   const uint64_t size = mbi_type_size(plan->type), part = 65536 / size;
-  const uint64_t strip = little ? room / 2 / size / 1024 * 1024 : 98304 / size;
+  const uint64_t strip = little ? limit / 2 / size / 1024 * 1024 : 98304 / size;
   const uint64_t strips = strip > 0 ? (plan->device.cols + strip - 1) / strip : 0;
   const int wide =
       !little && strips * (plan->device.nnz / part + 1) > plan->device.nnz / (128 / size);
@@ -36,34 +40,37 @@ static void mbi_binned_defaults(merbit_plan *plan) {
   b->warp_tiles = plan->desc.omega != 0 ? plan->desc.omega : (int)(16 / size);
   mbi_scan_of(plan)->pack = mbi_scan_widest(plan->type);
   mbi_scan_of(plan)->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads
-                       : wide                        ? 1024
-                       : little                      ? 256
-                                                     : 512;
+                               : wide                        ? 1024
+                               : little                      ? 256
+                                                             : 512;
 }
 
-/* Shared memory: a table of values and a strip of x for phase 1. */
+/* Returns the bytes of shared memory of phase 1: a table of values and a strip of x. */
 MBI_INTERNAL uint64_t mbi_binned_multiply_shared(const merbit_plan *plan) {
   return mbi_value_shared(plan) + mbi_binned_of(plan)->strip * mbi_type_size(plan->type);
 }
 
-/* And the sums of a tile for each warp and the groups of a part, for phase 2. */
+/* Returns the bytes of shared memory of phase 2: the table, the sums of a tile for each warp,
+ * and the groups of a part. */
 MBI_INTERNAL uint64_t mbi_binned_sum_shared(const merbit_plan *plan, uint64_t groups) {
-  return (uint64_t)(mbi_scan_of(plan)->threads * mbi_scan_of(plan)->steps) * mbi_type_size(plan->type) +
+  return (uint64_t)(mbi_scan_of(plan)->threads * mbi_scan_of(plan)->steps) *
+             mbi_type_size(plan->type) +
          groups * 32;
 }
 
-/* Three words for each strip to fill a part, and its columns. */
+/* Returns the bytes of shared memory that filling a part takes: three words for each strip, and
+ * the part's columns. */
 MBI_INTERNAL uint64_t mbi_binned_fill_shared(const merbit_plan *plan) {
   return 3 * mbi_binned_of(plan)->strips * sizeof(uint32_t) +
          mbi_binned_of(plan)->part_groups * mbi_binned_group(plan) * sizeof(uint16_t);
 }
 
-/* Sizes of the specialisation; needs plan->nonempty. */
+/* Computes the sizes of the specialisation. Needs plan->nonempty. */
 MBI_INTERNAL merbit_status mbi_binned_size(merbit_plan *plan) {
   mbi_binned *b = mbi_binned_of(plan);
   mbi_scan_schedule *s = mbi_scan_of(plan);
   merbit_context *context = plan->context;
-  const uint64_t room = (uint64_t)context->device.shared_bytes_per_block;
+  const uint64_t limit = (uint64_t)context->device.shared_bytes_per_block;
   uint64_t full; /* bytes of a part without padding */
   mbi_binned_defaults(plan);
   if (b->strip < 1024 || b->strip > 65536 || b->warp_tiles < 1 || b->warp_tiles > 8 ||
@@ -78,21 +85,21 @@ MBI_INTERNAL merbit_status mbi_binned_size(merbit_plan *plan) {
   s->tiles = (plan->device.nnz + 32 * MBI_BINNED_STEPS - 1) / (32 * MBI_BINNED_STEPS);
   b->part_nonzeros = (uint64_t)(b->warp_tiles * s->threads) * MBI_BINNED_STEPS;
   full = mbi_binned_sum_shared(plan, b->part_nonzeros / mbi_binned_group(plan));
-  s->resident = s->threads > 512 || 2 * full > room ? 1 : 2;
+  s->resident = s->threads > 512 || 2 * full > limit ? 1 : 2;
   b->strips = (plan->device.cols + b->strip - 1) / b->strip;
   b->parts = (plan->device.nnz + b->part_nonzeros - 1) / b->part_nonzeros;
-  if (s->tiles > (uint64_t)INT32_MAX || b->strips * 12 > room) {
+  if (s->tiles > (uint64_t)INT32_MAX || b->strips * 12 > limit) {
     return mbi_fail(context, MERBIT_TOO_LARGE,
                     "%" PRIu64 " strips of columns and %" PRIu64
                     " parts are too many; use another plan_desc.method",
                     b->strips, b->parts);
   }
-  if (mbi_binned_multiply_shared(plan) > room) {
+  if (mbi_binned_multiply_shared(plan) > limit) {
     return mbi_fail(context, MERBIT_TOO_LARGE,
                     "a strip of %" PRIu64 " columns takes %" PRIu64
                     " bytes of shared memory, of which there are %" PRIu64
                     "; lower plan_desc.sigma",
-                    b->strip, mbi_binned_multiply_shared(plan), room);
+                    b->strip, mbi_binned_multiply_shared(plan), limit);
   }
   mbi_scan_size_rows(plan);
   return MERBIT_OK;
@@ -111,17 +118,14 @@ MBI_INTERNAL merbit_status mbi_binned_specialise(merbit_plan *plan) {
                                        "mbk_binned_offsets",  "mbk_binned_fill",
                                        "mbk_binned_multiply", "mbk_binned_sum"};
   mbi_preamble preamble;
-  merbit_status status;
   int i;
   mbi_binned_preamble(plan, &preamble);
-  status =
-      mbi_program_create(plan->context, "spmv/gpu/binned/binned.cu", &preamble, &plan->program);
-  if (status == MERBIT_OK) {
-    status = mbi_scan_kernels(plan);
+  MBI_TRY(mbi_program_create(plan->context, "spmv/gpu/binned/binned.cu", &preamble,
+                             &plan->program));
+  MBI_TRY(mbi_scan_kernels(plan));
+  for (i = 0; i < 6; i++) {
+    MBI_TRY(mbi_program_kernel(plan->context, &plan->program, names[i],
+                               &mbi_binned_of(plan)->kernels[i]));
   }
-  for (i = 0; i < 6 && status == MERBIT_OK; i++) {
-    status =
-        mbi_program_kernel(plan->context, &plan->program, names[i], &mbi_binned_of(plan)->kernels[i]);
-  }
-  return status;
+  return MERBIT_OK;
 }

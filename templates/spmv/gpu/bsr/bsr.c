@@ -6,6 +6,9 @@
 #include "spmv/gpu/bsr/bsr.h"
 #include "spmv/plan/plan.h"
 
+/* Block products on the host: builds the tiles of blocks, places new values, launches the
+ * product and the fix-up. spmv/gpu/bsr/bsr.cu describes the method. */
+
 /* ---- Specialise -------------------------------------------------------------------------- */
 
 MBI_INTERNAL void mbi_bsr_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
@@ -34,14 +37,13 @@ static merbit_status mbi_bsr_specialise(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   const int kernels = plan->bsr.mask_words > 0 ? MBI_BSR_KERNELS : MBI_BSR_KERNELS - 1;
   mbi_preamble preamble;
-  merbit_status status;
   int i;
   mbi_bsr_preamble(plan, &preamble);
-  status = mbi_program_create(plan->context, "spmv/gpu/bsr/bsr.cu", &preamble, &plan->program);
-  for (i = 0; i < kernels && status == MERBIT_OK; i++) {
-    status = mbi_program_kernel(plan->context, &plan->program, names[i], &t->kernels[i]);
+  MBI_TRY(mbi_program_create(plan->context, "spmv/gpu/bsr/bsr.cu", &preamble, &plan->program));
+  for (i = 0; i < kernels; i++) {
+    MBI_TRY(mbi_program_kernel(plan->context, &plan->program, names[i], &t->kernels[i]));
   }
-  return status;
+  return MERBIT_OK;
 }
 
 /* ---- Launch: build, fill, multiply ------------------------------------------------------- */
@@ -54,7 +56,7 @@ static merbit_status mbi_bsr_launch_build(merbit_plan *plan, int kernel, const c
       MBI_BSR_BUILD_THREADS, 0, NULL, arguments);
 }
 
-/* row_ends and slot_row. */
+/* Builds row_ends and slot_row. */
 static merbit_status mbi_bsr_schedule(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   uint32_t ranks = (uint32_t)plan->nonempty.count;
@@ -81,8 +83,8 @@ static merbit_status mbi_bsr_columns(merbit_plan *plan) {
   return mbi_bsr_launch_build(plan, 1, "mbk_bsr_columns", t->places, arguments);
 }
 
-/* The masks of the blocks go to the GPU, unless they were made there, and become those of
- * lanes. Both stay: new values are put in their places by the first. */
+/* Uploads the masks of the blocks, unless they were made on the GPU, and turns them into masks
+ * of lanes. Both stay: new values are placed by the first. */
 static merbit_status mbi_bsr_masks(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   merbit_context *context = plan->context;
@@ -108,8 +110,8 @@ static merbit_status mbi_bsr_masks(merbit_plan *plan) {
                                     t->groups * (uint64_t)(t->slots * t->lanes), arguments);
 }
 
-/* The blocks in plan->device.values, as they come, to the plan's copy, which is all that a
- * product reads: an array of the plan's own is given back. */
+/* Copies the blocks in plan->device.values into the order that products read. An array of the
+ * plan's own is then released. */
 MBI_INTERNAL merbit_status mbi_bsr_fill(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   merbit_context *context = plan->context;
@@ -140,7 +142,7 @@ MBI_INTERNAL merbit_status mbi_bsr_fill(merbit_plan *plan) {
   return status;
 }
 
-/* plan->device.values, borrowed or uploaded. */
+/* Sets plan->device.values, borrowed or uploaded. */
 MBI_INTERNAL merbit_status mbi_bsr_take_values(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const merbit_view *view = &plan->bsr.view;
@@ -171,16 +173,11 @@ static merbit_status mbi_bsr_allocate(merbit_plan *plan) {
   const uint64_t columns = t->places * sizeof(int32_t);
   const uint64_t packs =
       plan->device.values != 0 ? mbi_bsr_entries(t) * mbi_type_size(plan->type) : 0;
-  merbit_status status =
-      mbi_device_allocate(context, words, "ends of block rows", &t->row_ends);
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, slots, "block rows of slots", &t->slot_row);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, columns, "block columns", &t->columns);
-  }
-  if (status == MERBIT_OK && packs > 0) {
-    status = mbi_device_allocate(context, packs, "blocks of tiles", &t->packs);
+  MBI_TRY(mbi_device_allocate(context, words, "ends of block rows", &t->row_ends));
+  MBI_TRY(mbi_device_allocate(context, slots, "block rows of slots", &t->slot_row));
+  MBI_TRY(mbi_device_allocate(context, columns, "block columns", &t->columns));
+  if (packs > 0) {
+    MBI_TRY(mbi_device_allocate(context, packs, "blocks of tiles", &t->packs));
   }
   plan->schedule_bytes = words + slots + columns + packs + plan->nonempty.bytes;
   plan->stream_bytes = words + slots + columns + packs +
@@ -191,38 +188,27 @@ static merbit_status mbi_bsr_allocate(merbit_plan *plan) {
                                                         sizeof(uint64_t);
     plan->stream_bytes += mbi_bsr_mask_bytes(t);
   }
-  return status;
+  return MERBIT_OK;
 }
 
-/* plan->device holds the places of the blocks as a CSR. After a failure mbi_bsr_destroy cleans
- * up. */
+/* Makes the tiles of the blocks whose places are in plan->device, as a CSR. On failure the
+ * caller runs mbi_bsr_destroy. */
 MBI_INTERNAL merbit_status mbi_bsr_create(merbit_plan *plan) {
-  merbit_status status = mbi_scan_rank(plan);
-  if (status == MERBIT_OK) {
-    status = mbi_bsr_size(plan);
+  MBI_TRY(mbi_scan_nonempty(plan));
+  MBI_TRY(mbi_bsr_size(plan));
+  MBI_TRY(mbi_bsr_take_values(plan));
+  MBI_TRY(mbi_bsr_specialise(plan));
+  if (mbi_bsr_tiles_of(plan)->tiles == 0) {
+    return MERBIT_OK;
   }
-  if (status == MERBIT_OK) {
-    status = mbi_bsr_take_values(plan);
+  MBI_TRY(mbi_bsr_allocate(plan));
+  MBI_TRY(mbi_bsr_schedule(plan));
+  MBI_TRY(mbi_bsr_columns(plan));
+  if (plan->bsr.mask_words > 0) {
+    MBI_TRY(mbi_bsr_masks(plan));
   }
-  if (status == MERBIT_OK) {
-    status = mbi_bsr_specialise(plan);
-  }
-  if (status != MERBIT_OK || mbi_bsr_tiles_of(plan)->tiles == 0) {
-    return status;
-  }
-  status = mbi_bsr_allocate(plan);
-  if (status == MERBIT_OK) {
-    status = mbi_bsr_schedule(plan);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_bsr_columns(plan);
-  }
-  if (status == MERBIT_OK && plan->bsr.mask_words > 0) {
-    status = mbi_bsr_masks(plan);
-  }
-  return status != MERBIT_OK          ? status
-         : mbi_bsr_tiles_of(plan)->packs != 0 ? mbi_bsr_fill(plan)
-                                      : mbi_device_synchronize(plan->context, NULL);
+  return mbi_bsr_tiles_of(plan)->packs != 0 ? mbi_bsr_fill(plan)
+                                            : mbi_device_synchronize(plan->context, NULL);
 }
 
 MBI_INTERNAL void mbi_bsr_destroy(merbit_plan *plan) {
@@ -236,7 +222,7 @@ MBI_INTERNAL void mbi_bsr_destroy(merbit_plan *plan) {
   mbi_program_destroy(plan->context, &plan->program);
 }
 
-/* Of firsts and tails. */
+/* Returns the bytes of firsts and tails. */
 MBI_INTERNAL uint64_t mbi_bsr_carry_bytes(const merbit_plan *plan) {
   const mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   return 2 * t->tiles * (uint64_t)t->block_rows * mbi_type_size(plan->type);
@@ -319,5 +305,6 @@ MBI_INTERNAL int mbi_bsr_describe(const merbit_plan *plan, char *text, size_t si
                   t->threads);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_bsr_method = {sizeof(mbi_bsr_tiles), mbi_bsr_create, mbi_bsr_destroy,  mbi_bsr_carry_bytes, mbi_bsr_multiply,
-    mbi_bsr_info,   mbi_bsr_describe, mbi_bsr_fill};
+MBI_INTERNAL const mbi_cuda_method mbi_bsr_method = {
+    sizeof(mbi_bsr_tiles), mbi_bsr_create, mbi_bsr_destroy,  mbi_bsr_carry_bytes,
+    mbi_bsr_multiply,      mbi_bsr_info,   mbi_bsr_describe, mbi_bsr_fill};

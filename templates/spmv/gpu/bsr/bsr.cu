@@ -1,16 +1,19 @@
-// Blocks: y = alpha A x + beta y over tiles of consecutive blocks, one bit per block for "ends
-// its row of blocks", and a segmented sum by shuffles. Source: that every task holds the same
-// number of blocks, and shapes as constants, are of Chirila (Architectural-Aware Optimization
-// of SpMV on GPUs, Bucharest 2025, chapters 6 and 8); the layout, sums in registers and the
-// fixed order are ours.
+// Blocks: y = alpha A x + beta y over dense blocks of one shape (BSR).
 //
-// A warp is MBK_SLOTS slots of MBK_LANES lanes: one for each row of a block, or MBK_SPLIT for
-// each. A tile is MBK_SLOTS times MBK_SLOT_BLOCKS blocks, of which a slot takes consecutive
-// ones, MBK_TOGETHER at a time: a group. The copy of the entries lies in the order in which
-// they are read: tile, strip, group, pack, lane; block columns: tile, group, slot, block. Rows
-// of blocks are numbered by rank among those that hold something; slot_row[s] is the rank of
-// the row of slot s's first block, behind the last slot the number of ranks; there follows for
-// each tile how many tiles before it its first row began, or MBK_OPEN.
+// Data: a tile is MBK_SLOTS * MBK_SLOT_BLOCKS consecutive blocks; one bit per block says that
+// it ends its row of blocks. A copy of the entries lies in the order in which they are read:
+// tile, strip, group, pack, lane; block columns: tile, group, slot, block. Rows of blocks are
+// counted by their number among the non-empty rows: slot_row[s] is that of slot s's first
+// block; one word after the slots is the number of non-empty rows; then follows, for each tile,
+// the number of tiles before it in which its first row began, or MBK_OPEN.
+//
+// Work: a warp owns a strip of a tile. It is MBK_SLOTS slots of MBK_LANES lanes: one lane (or
+// MBK_SPLIT) for each row of a block. A slot takes consecutive blocks, MBK_TOGETHER at a time:
+// a group. Sums stay in registers; a segmented scan joins slots, a fix-up joins tiles.
+//
+// Source: equal numbers of blocks for every task and shapes as constants are from Chirila
+// (Architectural-Aware Optimization of SpMV on GPUs, Bucharest 2025, chapters 6 and 8). The
+// layout, sums in registers and the fixed order are ours.
 #include "jit/device.cuh"
 #include "spmv/shared/algebra.cuh"
 
@@ -19,11 +22,11 @@
 #include "spmv/gpu/bsr/build.cuh"
 
 #define MBK_PARTS MBK_BLOCK_ROWS
-#define MBK_RANK mbk_u32
-#define MBK_TILE_RANK(tile) mbk_load(tile_row + (tile)*MBK_SLOTS)
+#define MBK_ROW_NUMBER mbk_u32
+#define MBK_TILE_ROW_NUMBER(tile) mbk_load(tile_row + (tile)*MBK_SLOTS)
 #include "spmv/shared/fixup.cuh"
 
-// What a lane writes: the entry `part` of each row of blocks, if any.
+// Where a lane writes: entry `part` of each row of blocks, if any.
 struct mbk_bsr_target {
   const mbk_u32 *row_id;
   MBK_VECTOR *y;
@@ -32,20 +35,19 @@ struct mbk_bsr_target {
   bool writes;
 };
 
-MBK_DEVICE void mbk_bsr_commit(const mbk_bsr_target &to, mbk_u32 rank, MBK_COMPUTE sum,
+MBK_DEVICE void mbk_bsr_commit(const mbk_bsr_target &to, mbk_u32 row_number, MBK_COMPUTE sum,
                                MBK_COMPUTE alpha, MBK_COMPUTE beta) {
   const mbk_u32 *const row_id = to.row_id;
-  const mbk_u64 row = (mbk_u64)MBK_ROW_OF(rank) * MBK_BLOCK_ROWS + to.part;
+  const mbk_u64 row = (mbk_u64)MBK_ROW_OF(row_number) * MBK_BLOCK_ROWS + to.part;
   (void)row_id;
   if (to.writes && row < to.rows) {
     mbk_commit(to.y, row, MBK_ADD(MBK_ZERO, sum), alpha, beta);
   }
 }
 
-// One strip of a tile by its warp. Each lane sums its row up to each end of a row of blocks
-// alone; the first of these may have begun in slots before. The row of the tile's first
-// block goes to firsts, what follows the last row end to tails: mbk_bsr_fixup puts these
-// together.
+// Multiplies one strip of a tile by its warp. Each lane adds up its row to each end of a row of
+// blocks; the first of these may have begun in slots before. The row of the tile's first block
+// goes to firsts, the carry-out to tails: mbk_bsr_fixup joins them.
 template <int neighbours>
 MBK_DEVICE void mbk_bsr_run(const mbk_u32 *row_ends, const mbk_u32 *slot_row,
                             const mbk_u32 *row_id, const mbk_i32 *columns,
@@ -68,14 +70,14 @@ MBK_DEVICE void mbk_bsr_run(const mbk_u32 *row_ends, const mbk_u32 *slot_row,
   masks += group * MBK_ACTIVE + at.slot * MBK_LANES + at.lane;
 #endif
   const mbk_u32 first = mbk_load(slot_row + tile * MBK_SLOTS + at.slot);
-  mbk_u32 rank = first;
+  mbk_u32 row_number = first;
   MBK_COMPUTE sum = MBK_ZERO, head = MBK_ZERO;
 #pragma unroll 1
   for (mbk_u32 g = 0; g < MBK_GROUPS; g++) {
     const mbk_u64 block = first_block + g * MBK_TOGETHER;
     const mbk_u32 ends = mbk_load(row_ends + block / 32) >> block % 32;
     MBK_COMPUTE part[MBK_TOGETHER];
-    if (alpha == (MBK_COMPUTE)0) { // nothing is read of the matrix or of x
+    if (alpha == (MBK_COMPUTE)0) { // neither the matrix nor x is read
       mbk_await();
 #pragma unroll
       for (int u = 0; u < MBK_TOGETHER; u++) {
@@ -91,18 +93,18 @@ MBK_DEVICE void mbk_bsr_run(const mbk_u32 *row_ends, const mbk_u32 *slot_row,
     for (int u = 0; u < MBK_TOGETHER; u++) {
       sum = MBK_ADD(sum, part[u]);
       if (ends >> u & 1) {
-        if (rank == first) {
-          head = sum; // the slots before may hold some of it
+        if (row_number == first) {
+          head = sum; // slots before may hold a part of this row
         } else {
-          mbk_bsr_commit(to, rank, sum, alpha, beta);
+          mbk_bsr_commit(to, row_number, sum, alpha, beta);
         }
-        rank++;
+        row_number++;
         sum = MBK_ZERO;
       }
     }
   }
-  // What the slots from the last closed one on hold of the row that is open behind each.
-  const mbk_u32 closed = mbk_ballot(MBK_ALL, rank != first);
+  // Add up, for each slot, the open row's parts since the last slot with a row end.
+  const mbk_u32 closed = mbk_ballot(MBK_ALL, row_number != first);
   const mbk_u32 until = closed & (0xffffffffu >> (31 - lane));
   const int distance =
       (int)at.slot - (until != 0 ? (31 - mbk_leading_zeros(until)) / MBK_LANES : 0);
@@ -116,7 +118,7 @@ MBK_DEVICE void mbk_bsr_run(const mbk_u32 *row_ends, const mbk_u32 *slot_row,
   const MBK_COMPUTE earlier =
       MBK_SLOTS > 1 ? mbk_shuffle_up(MBK_ALL, sum, MBK_LANES % 32, 32) : MBK_ZERO;
   const mbk_u64 carry = tile * MBK_BLOCK_ROWS + to.part;
-  if (rank != first) {
+  if (row_number != first) {
     head = at.slot > 0 ? MBK_ADD(earlier, head) : head;
     if ((closed & ((1u << (at.slot * MBK_LANES)) - 1)) != 0) {
       mbk_bsr_commit(to, first, head, alpha, beta);
@@ -129,7 +131,7 @@ MBK_DEVICE void mbk_bsr_run(const mbk_u32 *row_ends, const mbk_u32 *slot_row,
   }
 }
 
-// Launch: one warp per strip of a tile. mbk_bsr_fixup follows.
+// The product; mbk_bsr_fixup follows. Launch: one warp per strip of a tile.
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
     mbk_bsr_product(const mbk_u32 *row_ends, const mbk_u32 *slot_row, const mbk_u32 *row_id,
                     const mbk_i32 *columns, const MBK_VALUE *values, const MBK_MASK *masks,
@@ -153,8 +155,8 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
   }
 }
 
-// Launch: MBK_FIXUP_THREADS rows of tiles, of which each has MBK_BLOCK_ROWS, per block. Shared:
-// as mbk_fixup.
+// Joins rows of blocks that cross tiles. Launch: MBK_FIXUP_THREADS rows of tiles per block; a
+// tile has MBK_BLOCK_ROWS. Shared: as mbk_fixup.
 MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, 4)
     mbk_bsr_fixup(const mbk_u32 *slot_row, const mbk_u32 *row_id, const mbk_u32 *empty_id,
                   const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails, MBK_VECTOR *y,

@@ -1,14 +1,14 @@
-// Tiles of blocks, made on the GPU from the block rows, the block columns and the blocks as
-// they come: part of spmv/gpu/bsr/bsr.cu.
+// Builds the tiles of blocks on the GPU from the block rows, the block columns and the blocks
+// as given. Included by spmv/gpu/bsr/bsr.cu.
 #ifndef MBK_TILE_BLOCKS
 #error "include spmv/gpu/bsr/tile.cuh before"
 #endif
 
 #define MBK_BUILD_THREADS 256
 
-// row_ends: word w has the bits of the blocks from 32 w on, `words` words; and slot_row, a word
-// for each slot, one more, and one for each tile.
-// Launch: one thread for each of the more numerous.
+// Writes row_ends (word w has the bits of blocks 32 w to 32 w + 31; `words` words) and slot_row
+// (one word per slot, one more, then one per tile). Launch: one thread per word, for the longer
+// array.
 MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
     mbk_bsr_schedule(const MBK_ROW_PTR *row_start, mbk_u32 ranks, mbk_u64 blocks, mbk_u64 words,
                      mbk_u64 slots, mbk_u32 *row_ends, mbk_u32 *slot_row) {
@@ -17,9 +17,9 @@ MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
     const mbk_u64 first = 32 * at;
     mbk_u32 bits = 0;
     if (first < blocks) {
-      mbk_u32 rank = mbk_rank_search(row_start, ranks, first);
-      for (; rank < ranks; rank++) {
-        const mbk_u64 last = (mbk_u64)(mbk_load(row_start + rank + 1) - MBK_BASE) - 1;
+      mbk_u32 row_number = mbk_nonempty_search(row_start, ranks, first);
+      for (; row_number < ranks; row_number++) {
+        const mbk_u64 last = (mbk_u64)(mbk_load(row_start + row_number + 1) - MBK_BASE) - 1;
         if (last >= first + 32) {
           break;
         }
@@ -30,11 +30,12 @@ MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
   }
   if (at <= slots) {
     const mbk_u64 first = at * MBK_SLOT_BLOCKS;
-    const mbk_u32 rank = first < blocks ? mbk_rank_search(row_start, ranks, first) : ranks;
-    slot_row[at] = rank;
-    if (at < slots && at % MBK_SLOTS == 0) { // a tile begins, and holds a block
-      const mbk_u64 begin = (mbk_u64)(mbk_load(row_start + rank) - MBK_BASE);
-      const mbk_u64 end = (mbk_u64)(mbk_load(row_start + rank + 1) - MBK_BASE);
+    const mbk_u32 row_number =
+        first < blocks ? mbk_nonempty_search(row_start, ranks, first) : ranks;
+    slot_row[at] = row_number;
+    if (at < slots && at % MBK_SLOTS == 0) { // a tile begins here and holds a block
+      const mbk_u64 begin = (mbk_u64)(mbk_load(row_start + row_number) - MBK_BASE);
+      const mbk_u64 end = (mbk_u64)(mbk_load(row_start + row_number + 1) - MBK_BASE);
       const mbk_u64 tile = at / MBK_SLOTS;
       slot_row[slots + 1 + tile] =
           end <= first + MBK_TILE_BLOCKS ? (mbk_u32)(tile - begin / MBK_TILE_BLOCKS) : MBK_OPEN;
@@ -42,10 +43,10 @@ MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
   }
 }
 
-// The entry of a lane's group: `e` of MBK_GROUP_ENTRIES.
+// Entry `e` of the MBK_GROUP_ENTRIES of a lane's group.
 struct mbk_bsr_entry {
   mbk_u64 block;
-  mbk_u32 offset; // in the block as it comes
+  mbk_u32 offset; // in the block as given
   bool inside;    // the block
   mbk_u32 col;
 };
@@ -63,8 +64,8 @@ MBK_DEVICE mbk_bsr_entry mbk_bsr_find(mbk_u64 tile, mbk_u32 strip, mbk_u32 group
   return found;
 }
 
-// Block columns, in the order in which the product reads them. Launch: one thread per place,
-// also behind the last block.
+// Copies block columns into the order in which the product reads them. Launch: one thread per
+// place, padding included.
 MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
     mbk_bsr_columns(const mbk_i32 *col_ind, mbk_u64 blocks, mbk_u64 tiles, mbk_i32 *columns) {
   const mbk_u64 at = (mbk_u64)mbk_block() * MBK_BUILD_THREADS + mbk_thread();
@@ -85,8 +86,8 @@ MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
        (found).offset % 64 &                                                                   \
    1)
 
-// Bits of a block's entries, in whole words in the order of its entries, to bits of lanes.
-// Launch: one thread per lane and group.
+// Turns bits of a block's entries (whole words, in the order of its entries) into bits of
+// lanes. Launch: one thread per lane and group.
 MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
     mbk_bsr_masks(const mbk_u64 *mask_words, mbk_u64 blocks, mbk_u64 tiles, MBK_MASK *masks) {
   const mbk_u64 at = (mbk_u64)mbk_block() * MBK_BUILD_THREADS + mbk_thread();
@@ -110,8 +111,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
 #define MBK_THERE(found) true
 #endif
 
-// Entries to packs of lanes; those that are not the matrix's become zero. Launch: one thread
-// per pack.
+// Copies entries into packs of lanes; padding becomes zero. Launch: one thread per pack.
 MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
     mbk_bsr_fill(const mbk_i32 *col_ind, const MBK_VALUE *values, const mbk_u64 *mask_words,
                  mbk_u64 cols, mbk_u64 blocks, mbk_u64 tiles, MBK_VALUE *packs) {

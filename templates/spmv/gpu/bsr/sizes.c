@@ -5,6 +5,9 @@
 #include "spmv/gpu/bsr/bsr.h"
 #include "spmv/plan/plan.h"
 
+/* Sizes of block products: lanes per row of a block, slots, groups and tiles, from the shape
+ * of the blocks. */
+
 /* ---- Encode: from the shape of the blocks to slots, groups and tiles --------------------- */
 
 /* Returns the state of a plan by this method. */
@@ -12,9 +15,9 @@ MBI_INTERNAL mbi_bsr_tiles *mbi_bsr_tiles_of(const merbit_plan *plan) {
   return (mbi_bsr_tiles *)plan->state;
 }
 
-#define MBI_BSR_GROUP_MOST 32 /* entries of a lane: bits of a mask */
+#define MBI_BSR_GROUP_MOST 32 /* entries of a lane at most: bits of a mask */
 
-/* Bytes of entries that a lane has on their way, and in a tile; measured on an H200. */
+/* Bytes of entries that a lane has in flight, and in a tile. Measured on an H200. */
 #ifndef MBI_BSR_GROUP_BYTES
 #define MBI_BSR_GROUP_BYTES 64
 #endif
@@ -26,7 +29,7 @@ MBI_INTERNAL int mbi_ceiling(int a, int b) {
   return (a + b - 1) / b;
 }
 
-/* The least power of two of blocks whose entries of one lane are whole packs. */
+/* Returns the least power of two of blocks for which a lane's entries are whole packs. */
 static int mbi_bsr_least(int lane_cols, int pack) {
   int together = 1;
   while (together * lane_cols % pack != 0) {
@@ -35,8 +38,8 @@ static int mbi_bsr_least(int lane_cols, int pack) {
   return together;
 }
 
-/* Lanes to a row of a block: one, but where a group would be too long, or where the block is
- * so flat that lanes side by side would read x far apart. */
+/* Returns the number of lanes per block row (1 to 32). More than one only if a group would be
+ * too long, or if the block is so flat that neighbouring lanes would read x far apart. */
 static int mbi_bsr_split(int rows, int cols, int size) {
   const int pack = 16 / size;
   int split = 1;
@@ -51,15 +54,15 @@ static int mbi_bsr_split(int rows, int cols, int size) {
   return split;
 }
 
-/* Neighbours of x that one load brings where x lies well, as MBK_NEIGHBOURS. */
+/* Returns the neighbours of x that one load brings if x is aligned, as MBK_NEIGHBOURS. */
 static int mbi_bsr_neighbours(const mbi_bsr_tiles *t, int size) {
   return t->lane_cols * t->split != t->block_cols || t->edge || t->lane_cols % 2 != 0 ? 1
          : t->lane_cols % (16 / size) != 0                                            ? 2
                                            : 16 / size;
 }
 
-/* What a block's x costs, in lines of the L1 for all slots: each lane for itself, or one for
- * another and then a shuffle of 4 bytes for each. */
+/* Returns 1 if loading a block's x together and passing it on by shuffles of 4 bytes is cheaper
+ * than loading it in every lane. The cost is counted in lines of L1, for all slots. */
 static int mbi_bsr_shuffles(const mbi_bsr_tiles *t, int size) {
   const int alone = t->lane_cols / mbi_bsr_neighbours(t, size) * t->slots;
   return t->split == 1 && t->block_rows > 1 && alone > t->slots + t->block_cols * size / 4;
@@ -90,8 +93,8 @@ static void mbi_bsr_shape(merbit_plan *plan) {
   t->resident = t->resident > 16 ? 16 : t->resident < 1 ? 1 : t->resident;
 }
 
-/* Blocks per slot and tile: high blocks leave more in the carries, and few blocks are dealt to
- * more warps. */
+/* Sets the blocks per slot and tile. High blocks leave more in the carries, so their tiles are
+ * longer; few blocks are dealt to more warps. */
 static void mbi_bsr_tile(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   const int size = (int)mbi_type_size(plan->type);
@@ -105,7 +108,7 @@ static void mbi_bsr_tile(merbit_plan *plan) {
   t->slot_blocks = plan->desc.sigma != 0 ? plan->desc.sigma : groups * t->together;
 }
 
-/* Sizes of the specialisation; needs plan->nonempty of the block rows. */
+/* Computes the sizes of the specialisation. Needs plan->nonempty of the block rows. */
 MBI_INTERNAL merbit_status mbi_bsr_size(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   merbit_context *context = plan->context;
@@ -148,7 +151,7 @@ MBI_INTERNAL merbit_status mbi_bsr_size(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* Entries of the copy, those that no lane needs included. */
+/* Returns the number of stored entries, padding included. */
 MBI_INTERNAL uint64_t mbi_bsr_entries(const mbi_bsr_tiles *t) {
   return t->groups * (uint64_t)(t->slots * t->lanes * t->together * t->lane_cols);
 }

@@ -1,5 +1,5 @@
-// Tiles of blocks, and what a lane does in one: part of spmv/gpu/bsr/bsr.cu, which opens with the
-// picture.
+// The shape of a tile of blocks, and what a lane multiplies in one. Included by
+// spmv/gpu/bsr/bsr.cu, which describes the layout.
 #ifndef MBK_BLOCK_ROWS
 #error "define MBK_BLOCK_ROWS: rows of a block"
 #endif
@@ -40,7 +40,7 @@
 
 #define MBK_ENTRIES (MBK_BLOCK_ROWS * MBK_BLOCK_COLS)
 #define MBK_PACK (16 / (int)sizeof(MBK_COMPUTE)) // entries that one load brings
-// A block too high for a warp goes in strips of rows, each to its own warp.
+// A block too high for one warp is cut into strips of rows, each for its own warp.
 #define MBK_STRIPS ((MBK_BLOCK_ROWS * MBK_SPLIT + 31) / 32)
 #define MBK_STRIP_ROWS ((MBK_BLOCK_ROWS + MBK_STRIPS - 1) / MBK_STRIPS)
 #define MBK_LANE_COLS ((MBK_BLOCK_COLS + MBK_SPLIT - 1) / MBK_SPLIT)
@@ -53,7 +53,7 @@
 #define MBK_GROUP_PACKS (MBK_GROUP_ENTRIES / MBK_PACK)
 #define MBK_GROUP_FACTORS (MBK_TOGETHER * MBK_BLOCK_COLS) // of a slot
 
-// Bits of a lane's entries of one group.
+// A bit for each of a lane's entries of one group.
 #if MBK_GROUP_ENTRIES <= 16
 #define MBK_MASK mbk_u16
 #else
@@ -68,8 +68,8 @@
 #define MBK_MATRIX_LOAD mbk_load
 #endif
 
-// Where a lane stands. Lanes that no slot is left for do as those of the last slot, and write
-// nothing.
+// The position of a lane. Lanes beyond the last slot do the work of the last slot again, and
+// write nothing.
 struct mbk_bsr_place {
   mbk_u32 slot, lane; // lane: in its slot
   mbk_u32 row, col;   // of its first entry in the strip of the block
@@ -84,12 +84,11 @@ MBK_DEVICE mbk_bsr_place mbk_bsr_where(mbk_u32 thread) {
   return at;
 }
 
-// ---- x
-// --------------------------------------------------------------------------------
+// ---- x --------------------------------------------------------------------------------------
 
-// The factors of a lane's entries of a group whose block columns are at `columns`; zero beyond
-// the block and the matrix, where the stored entries are zero too. `neighbours` of x are loaded
-// at once.
+// Loads the x of a lane's entries of a group whose block columns are at `columns`. Beyond the
+// block and the matrix it is zero; the stored entries there are zero too. `neighbours`: entries
+// of x per load.
 #if MBK_SHUFFLED
 
 template <int neighbours>
@@ -158,17 +157,16 @@ MBK_DEVICE void mbk_bsr_factors(const mbk_i32 *columns, const MBK_VECTOR *x, mbk
 
 #endif
 
-// Neighbours of x that one load may bring where x allows: those that a lane's columns are made
-// of in every block, up to 16 bytes; one where cols may end within them.
+// Neighbours of x that one load may bring if x is aligned: up to 16 bytes of a lane's columns,
+// the same in every block; one if cols may end within them.
 #define MBK_EVEN (MBK_LANE_COLS * MBK_SPLIT == MBK_BLOCK_COLS && !MBK_EDGE && !MBK_SHUFFLED)
 #define MBK_NEIGHBOURS                                                                         \
   (!MBK_EVEN || MBK_LANE_COLS % 2 != 0 ? 1 : MBK_LANE_COLS % MBK_PACK != 0 ? 2 : MBK_PACK)
 
-// ---- Products
-// --------------------------------------------------------------------------------
+// ---- Products -------------------------------------------------------------------------------
 
-// The sum that each block of a group adds to the lane's row. `values` and `masks` are the
-// lane's in the group; lane follows lane.
+// Adds up, for each block of a group, its part of the lane's row. `values` and `masks` begin at
+// the lane's own.
 template <int neighbours>
 MBK_DEVICE void mbk_bsr_group(const mbk_i32 *columns, const MBK_VALUE *values,
                               const MBK_MASK *masks, const MBK_VECTOR *x, mbk_u64 cols,

@@ -1,17 +1,17 @@
 #include "matrix/matrix.h"
 #include "spmv/gpu/cb/cb.h"
 
-/* CB-SpMV's storage of a host CSR (Cong, Sun, Chen, Xie, Liu, Qian, ICS 2025, sections 3.1 to
- * 3.3): strips of 16 rows in blocks of 16 columns, each a COO, a CSR or a dense one, whose
- * indices and values lie together in one buffer behind an aligned offset. With columns
- * aggregated a strip's empty ones are left out.
+/* Encodes a host CSR as CB-SpMV's blocks (Cong, Sun, Chen, Xie, Liu, Qian, ICS 2025, sections
+ * 3.1 to 3.3): strips of 16 rows in blocks of 16 columns, each stored as COO, CSR or dense. The
+ * indices and values of a block lie together in one buffer at an aligned offset. With
+ * aggregated columns, a strip's empty columns are left out.
  *
- * What is unlike the paper: the columns that stay (restore_cols there) lie with the block, as
+ * Differences from the paper: the columns that stay (restore_cols there) lie with the block, as
  * offsets from its first one in no, one or two bytes where they fit. A dense block is a mask of
- * 256 bits and the values that are there, so that what is absent takes no room and meets no x.
- * Entries of one place all stay. Sparse blocks whose rows are about even are CSR, too. A strip
- * has an even number of blocks, two at least, of which the last may be empty COO blocks: a warp
- * takes two at once, and sees every strip.
+ * 256 bits and the values that exist, so that absent entries take no space and meet no x.
+ * Duplicates all stay. Sparse blocks whose rows are nearly even are CSR too. A strip has an
+ * even number of blocks, two at least, and the last may be an empty COO block: a warp takes two
+ * at once, and visits every strip.
  *
  * A block's data, each part padded to a value's size, the whole to 8 bytes:
  *   none or 16 columns, the last ones of a strip repeated; then, for
@@ -20,14 +20,15 @@
  *   dense  16 half words, one a column, whose bits say which rows there are; the values in the
  *          order of the bits */
 
-#define MBI_CB_EVEN 8      /* entries of a lane's row that take as long as 16 of COO */
-#define MBI_CB_CROWDED 255 /* most entries of a block some of which share a place */
+/* Entries of a lane's row in CSR that take as long as 16 entries in COO. */
+#define MBI_CB_EVEN 8
+#define MBI_CB_CROWDED 255 /* entries at most of a block with duplicates */
 
 MBI_INTERNAL uint64_t mbi_cb_pad(uint64_t bytes, uint64_t size) {
   return size > 0 ? (bytes + size - 1) / size * size : bytes;
 }
 
-/* Of 16 columns. */
+/* Returns the bytes of a block's 16 columns. */
 MBI_INTERNAL uint64_t mbi_cb_column_bytes(unsigned width) {
   return width == 3 ? 4 * MBI_CB_SIDE : width * MBI_CB_SIDE;
 }
@@ -38,14 +39,14 @@ MBI_INTERNAL uint64_t mbi_cb_bytes(int form, unsigned width, uint64_t count, uin
   return mbi_cb_pad(mbi_cb_column_bytes(width) + head + indices + count * size, 8);
 }
 
-/* Where the entries of a row begin; behind the last row they end. */
+/* Returns the offset of a row's first entry; after the last row, the number of entries. */
 MBI_INTERNAL uint64_t mbi_cb_offset(const mbi_cb_build *b, uint64_t row) {
   const merbit_view *from = b->from;
   const int64_t last = from->rows < (int64_t)row ? from->rows : (int64_t)row;
   return (uint64_t)(mbi_index_at(from->row_ptr, from->offset_type, last) - from->base);
 }
 
-/* The first strip of a task: entries and rows are dealt evenly. */
+/* Returns the first strip of a task. Entries and rows are dealt evenly. */
 MBI_INTERNAL uint64_t mbi_cb_share(const mbi_cb_build *b, int task) {
   const uint64_t all = mbi_cb_offset(b, UINT64_MAX >> 1) + b->strips * MBI_CB_SIDE;
   const uint64_t wish = (uint64_t)mbi_share((int64_t)all, b->tasks, task);
@@ -63,14 +64,14 @@ MBI_INTERNAL uint64_t mbi_cb_share(const mbi_cb_build *b, int task) {
 
 /* ---- A strip's entries by columns -------------------------------------------------------- */
 
-/* The end of the ascending run that begins at `at`. */
+/* Returns the end of the ascending run that begins at `at`. */
 static uint64_t mbi_cb_run(const uint64_t *keys, uint64_t at, uint64_t count) {
   for (at++; at < count && keys[at - 1] < keys[at]; at++) {
   }
   return at < count ? at : count;
 }
 
-/* Merge neighbouring runs; whether there was but one. */
+/* Merges neighbouring runs. Returns 1 if there was only one run. */
 static int mbi_cb_merge(const uint64_t *from, uint64_t *to, uint64_t count) {
   uint64_t at = 0;
   while (at < count) {
@@ -90,7 +91,7 @@ static int mbi_cb_merge(const uint64_t *from, uint64_t *to, uint64_t count) {
   return count == 0;
 }
 
-/* A natural merge sort: rows that are sorted are 16 runs. */
+/* Sorts a strip's entries by column, with a natural merge sort: sorted rows are 16 runs. */
 static void mbi_cb_sort(mbi_cb_build *b, uint64_t strip) {
   const merbit_view *from = b->from;
   const uint64_t first = mbi_cb_offset(b, strip * MBI_CB_SIDE);
@@ -134,13 +135,13 @@ MBI_INTERNAL uint32_t mbi_cb_column(uint64_t key) {
   return (uint32_t)(key >> (MBI_CB_PLACE + 4));
 }
 
-/* The width that offsets from the first column take. */
+/* Returns the width of offsets from the first column. */
 static unsigned mbi_cb_width(const uint32_t *columns, unsigned count) {
   const uint32_t span = columns[count - 1] - columns[0];
   return span == count - 1 ? 0 : span < 256 ? 1 : span < 65536 ? 2 : 3;
 }
 
-/* The next up to 16 columns. */
+/* Takes the next group, of up to 16 columns. */
 static void mbi_cb_group(mbi_cb_cursor *c) {
   const uint32_t first = mbi_cb_column(c->keys[c->to]);
   const uint64_t end = c->aggregated ? UINT64_MAX : (uint64_t)(first | (MBI_CB_SIDE - 1)) + 1;
@@ -164,7 +165,7 @@ static void mbi_cb_group(mbi_cb_cursor *c) {
   }
 }
 
-/* Whether the block is faster with a lane for each row than entry by entry. */
+/* Returns 1 if the block is faster with a lane per row than entry by entry. */
 static int mbi_cb_even(const mbi_cb_cursor *c) {
   unsigned counts[MBI_CB_SIDE] = {0}, longest = 0, row;
   uint64_t k;
@@ -177,7 +178,7 @@ static int mbi_cb_even(const mbi_cb_cursor *c) {
   return longest <= MBI_CB_EVEN * ((c->to - c->from + 15) / 16);
 }
 
-/* 0 behind the last block. */
+/* Moves to the next block. Returns 0 after the last one. */
 MBI_INTERNAL int mbi_cb_next(mbi_cb_cursor *c) {
   const mbi_cb_options *options = c->build->options;
   uint64_t count;
@@ -223,7 +224,7 @@ MBI_INTERNAL void mbi_cb_count_task(void *argument, int task) {
   }
 }
 
-/* The choice of section 3.3.1, and counts become starts. */
+/* Decides whether to aggregate columns (section 3.3.1), and turns counts into starts. */
 MBI_INTERNAL void mbi_cb_place(mbi_cb_build *b) {
   mbi_cb_format *f = b->format;
   mbi_cb_strip *strip = b->strip[0];

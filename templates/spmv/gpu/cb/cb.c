@@ -5,6 +5,9 @@
 #include "spmv/gpu/cb/cb.h"
 #include "spmv/plan/plan.h"
 
+/* CB-SpMV on the host: options, encoding on the CPU, upload, launches. spmv/gpu/cb/cb.cu
+ * describes the method. */
+
 /* Returns the state of a plan by this method. */
 MBI_INTERNAL mbi_cb *mbi_cb_of(const merbit_plan *plan) {
   return (mbi_cb *)plan->state;
@@ -42,42 +45,39 @@ MBI_INTERNAL merbit_status mbi_cb_options_take(merbit_plan *plan, mbi_cb_options
   return MERBIT_OK;
 }
 
-/* Returns whether the host arrays of the plan's CSR can be read: only while the plan is made
- * for the first time, for the user's may be gone later. */
+/* Returns 1 if the host arrays of the plan's CSR can be read. They can only while the plan is
+ * made for the first time, because the user's arrays may be gone later. */
 static int mbi_cb_reads_csr(const merbit_plan *plan) {
   return plan->csr.memory != MERBIT_MEMORY_DEVICE && plan->workspace == NULL;
 }
 
-/* The plan's CSR on the host: its own arrays if they can be read; values as the plan stores
- * them. Release what is a copy with mbi_cb_host_release, after a failure too. */
+/* Gets the plan's CSR on the host, with values as the plan stores them: the plan's own arrays
+ * if they can be read, else copies. Call mbi_cb_host_release afterwards, on failure too. */
 static merbit_status mbi_cb_host_take(const merbit_plan *plan, merbit_view *host) {
   const mbi_device_csr *csr = &plan->device;
   merbit_context *context = plan->context;
   const int there = mbi_cb_reads_csr(plan);
-  merbit_status status = MERBIT_OK;
   *host = plan->csr;
   host->memory = MERBIT_MEMORY_HOST;
   host->index_type = MERBIT_INDEX_32;
   host->values = NULL;
   if (!there) {
     host->row_ptr = host->col_ind = NULL;
-    status =
-        mbi_array_download(context, mbi_device_pointer(csr->row_ptr), (int64_t)csr->rows + 1,
-                           mbi_index_bytes(csr->offset_type), &host->row_ptr);
-    if (status == MERBIT_OK) {
-      status = mbi_array_download(context, mbi_device_pointer(csr->col_ind), (int64_t)csr->nnz,
-                                  sizeof(int32_t), &host->col_ind);
-    }
+    MBI_TRY(mbi_array_download(context, mbi_device_pointer(csr->row_ptr),
+                               (int64_t)csr->rows + 1, mbi_index_bytes(csr->offset_type),
+                               &host->row_ptr));
+    MBI_TRY(mbi_array_download(context, mbi_device_pointer(csr->col_ind), (int64_t)csr->nnz,
+                               sizeof(int32_t), &host->col_ind));
   }
-  if (status == MERBIT_OK && mbi_value_bytes(plan) > 0) {
+  if (mbi_value_bytes(plan) > 0) {
     if (there && csr->form == MBI_VALUES_GENERAL) {
       host->values = plan->csr.values;
     } else {
-      status = mbi_array_download(context, mbi_device_pointer(csr->values), (int64_t)csr->nnz,
-                                  mbi_value_bytes(plan), &host->values);
+      MBI_TRY(mbi_array_download(context, mbi_device_pointer(csr->values), (int64_t)csr->nnz,
+                                 mbi_value_bytes(plan), &host->values));
     }
   }
-  return status;
+  return MERBIT_OK;
 }
 
 static void mbi_cb_host_release(const merbit_plan *plan, merbit_view *host) {
@@ -91,7 +91,7 @@ static void mbi_cb_host_release(const merbit_plan *plan, merbit_view *host) {
   }
 }
 
-/* Release `format` after a failure too. */
+/* Encodes the plan's CSR. The caller releases `format`, on failure too. */
 static merbit_status mbi_cb_encode(merbit_plan *plan, mbi_cb_format *format) {
   mbi_cb_options options;
   merbit_view host;
@@ -109,16 +109,16 @@ static merbit_status mbi_cb_encode(merbit_plan *plan, mbi_cb_format *format) {
   return status;
 }
 
-/* An array of the format to the GPU; plan->schedule_bytes counts it. Behind the data there is
- * room for what the kernel brings to L2 ahead. */
+/* Uploads an array of the format and counts it in plan->schedule_bytes. The data are followed
+ * by padding that the kernel prefetches. */
 static merbit_status mbi_cb_upload(merbit_plan *plan, const void *source, uint64_t bytes,
                                    const char *what, merbit_status status, mbi_devptr *target) {
-  const uint64_t room = bytes + (target == &mbi_cb_of(plan)->data ? MBI_CB_AHEAD : 0);
+  const uint64_t padded = bytes + (target == &mbi_cb_of(plan)->data ? MBI_CB_AHEAD : 0);
   if (status == MERBIT_OK) {
-    status = mbi_device_allocate(plan->context, room, what, target);
+    status = mbi_device_allocate(plan->context, padded, what, target);
   }
   if (status == MERBIT_OK) {
-    plan->schedule_bytes += room;
+    plan->schedule_bytes += padded;
     status = mbi_device_upload(plan->context, *target, source, (size_t)bytes);
   }
   return status;
@@ -156,8 +156,8 @@ static merbit_status mbi_cb_upload_all(merbit_plan *plan, const mbi_cb_format *f
 
 /* ---- Specialise -------------------------------------------------------------------------- */
 
-/* Blocks on a multiprocessor: as many as leave enough registers, of which addresses take more
- * from compute capability 10.0 on. */
+/* Returns the number of resident blocks per multiprocessor that leaves enough registers.
+ * Addresses take more of them from compute capability 10.0 on. */
 static int mbi_cb_resident(const merbit_plan *plan) {
   const int capability = plan->context->device.compute_capability;
   const int threads = capability >= 100                              ? 768
@@ -178,16 +178,11 @@ MBI_INTERNAL void mbi_cb_preamble(const merbit_plan *plan, mbi_preamble *preambl
 static merbit_status mbi_cb_specialise(merbit_plan *plan) {
   mbi_cb *cb = mbi_cb_of(plan);
   mbi_preamble preamble;
-  merbit_status status;
   mbi_cb_preamble(plan, &preamble);
-  status = mbi_program_create(plan->context, "spmv/gpu/cb/cb.cu", &preamble, &plan->program);
-  if (status == MERBIT_OK) {
-    status = mbi_program_kernel(plan->context, &plan->program, "mbk_cb_product", &cb->product);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_program_kernel(plan->context, &plan->program, "mbk_cb_fixup", &cb->fixup);
-  }
-  return status;
+  MBI_TRY(mbi_program_create(plan->context, "spmv/gpu/cb/cb.cu", &preamble, &plan->program));
+  MBI_TRY(mbi_program_kernel(plan->context, &plan->program, "mbk_cb_product", &cb->product));
+  MBI_TRY(mbi_program_kernel(plan->context, &plan->program, "mbk_cb_fixup", &cb->fixup));
+  return MERBIT_OK;
 }
 
 static merbit_status mbi_cb_create(merbit_plan *plan) {
@@ -203,14 +198,15 @@ static merbit_status mbi_cb_create(merbit_plan *plan) {
   return status;
 }
 
-/* New values: the same blocks once more on the CPU, of which only the data differ. A map of
- * each value's place would cost as much memory as the columns of a CSR. */
+/* Encodes the same blocks again on the CPU for new values, and uploads the data, the only part
+ * that differs. A map of each value's place would cost as much memory as the columns of a
+ * CSR. */
 static merbit_status mbi_cb_refresh(merbit_plan *plan) {
   mbi_cb_format format;
   merbit_status status = mbi_cb_encode(plan, &format);
   if (status == MERBIT_OK) {
-    status =
-        mbi_device_upload(plan->context, mbi_cb_of(plan)->data, format.data, (size_t)format.data_bytes);
+    status = mbi_device_upload(plan->context, mbi_cb_of(plan)->data, format.data,
+                               (size_t)format.data_bytes);
   }
   mbi_cb_format_free(plan->context, &format);
   return status;
@@ -230,7 +226,7 @@ static void mbi_cb_destroy(merbit_plan *plan) {
 
 /* ---- Launch ------------------------------------------------------------------------------ */
 
-/* The sums of the parts of strips. */
+/* Returns the bytes of the sums of the parts of strips. */
 static uint64_t mbi_cb_carry_bytes(const merbit_plan *plan) {
   return mbi_cb_of(plan)->parts * MBI_CB_SIDE * mbi_type_size(plan->type);
 }
@@ -307,5 +303,6 @@ static int mbi_cb_describe(const merbit_plan *plan, char *text, size_t size) {
                   cb->threads);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_cb_method = {sizeof(mbi_cb), mbi_cb_create, mbi_cb_destroy,  mbi_cb_carry_bytes, mbi_cb_multiply,
-    mbi_cb_info,   mbi_cb_describe, mbi_cb_refresh};
+MBI_INTERNAL const mbi_cuda_method mbi_cb_method = {
+    sizeof(mbi_cb),  mbi_cb_create, mbi_cb_destroy,  mbi_cb_carry_bytes,
+    mbi_cb_multiply, mbi_cb_info,   mbi_cb_describe, mbi_cb_refresh};

@@ -1,9 +1,13 @@
-// CB-SpMV: y = alpha A x + beta y over strips of 16 rows in blocks of 16 columns, each a COO, a
-// CSR or a dense one, with its indices and values together. Source: Cong, Sun, Chen, Xie, Liu,
-// Qian, CB-SpMV, ICS 2025, Algorithms 3 and 4. Unlike there, a warp takes whole strips, two
-// blocks at once, one for each half of its lanes, and keeps their sums, so that nothing is
-// added atomically and every row is committed once; x is read once for each column of a block
-// and passed by shuffles. The layout is in spmv/gpu/cb/build.c.
+// CB-SpMV: y = alpha A x + beta y over blocks of 16 x 16.
+//
+// Data: strips of 16 rows, in blocks of 16 columns, each stored as COO, CSR or dense, with its
+// indices and values together (spmv/gpu/cb/build.c describes the bytes). Work: a warp owns
+// whole strips and takes two blocks at a time, one for each half of its lanes. It keeps their
+// sums, so that nothing is added atomically and every row is committed once. x is loaded once
+// for each column of a block and passed on by shuffles.
+//
+// Source: Cong, Sun, Chen, Xie, Liu, Qian, CB-SpMV, ICS 2025, Algorithms 3 and 4; there blocks
+// are added atomically.
 #ifndef MBK_AGGREGATED
 #error "define MBK_AGGREGATED: 1 if blocks may list their columns, 0 if all are neighbours"
 #endif
@@ -27,22 +31,22 @@
 #define MBK_ALL 0xffffffffu
 #define MBK_SIDE 16          // rows of a strip, columns of a block, lanes of a half
 #define MBK_IN_FLIGHT 2      // entries of a row that a lane loads before it multiplies
-#define MBK_AHEAD 2048       // bytes of data that are on their way to L2
+#define MBK_AHEAD 2048       // bytes of data that are prefetched to L2
 #define MBK_PART 0x80000000u // in a target: the number of a part, not of a strip
 #define MBK_FIXUP_THREADS 512
 
-// A block's word.
+// Fields of a block's word.
 #define MBK_COUNT(word) ((mbk_u32)(word)&511u)
 #define MBK_FORM(word) ((mbk_u32)(word) >> 9 & 3u)
 #define MBK_STEPS_OF(word) ((mbk_u32)(word) >> 11 & 255u)
 #define MBK_END ((mbk_u64)1 << 19)
 #define MBK_WIDTH(word) ((mbk_u32)(word) >> 20 & 3u)
 #define MBK_OFFSET(word) ((word) >> 22 << 3)
-// Bytes of the columns before all else.
+// Bytes of the columns, at the start of the block's data.
 #define MBK_COLUMNS(word) (8u << MBK_WIDTH(word) & ~15u)
 enum { MBK_COO, MBK_CSR, MBK_DENSE };
 
-// Bytes of indices with the padding before the values.
+// Bytes of the indices, with the padding before the values.
 #if MBK_PATTERN
 #define MBK_PADDED(bytes) (bytes)
 #else
@@ -50,8 +54,8 @@ enum { MBK_COO, MBK_CSR, MBK_DENSE };
   (((bytes) + (mbk_u32)sizeof(MBK_VALUE) - 1) & ~((mbk_u32)sizeof(MBK_VALUE) - 1))
 #endif
 
-// What lies at a block's begin, loaded while the blocks before are multiplied: the lane's
-// column; of CSR the begin of its row, of dense a column's rows.
+// The head of a block's data, loaded while the blocks before are multiplied: the lane's column;
+// of CSR the start of its row, of dense a column's rows.
 struct mbk_cb_head {
   mbk_u32 column, index;
 };
@@ -85,14 +89,14 @@ MBK_DEVICE mbk_cb_head mbk_cb_prepare(mbk_u64 word, mbk_u32 first, const unsigne
   return head;
 }
 
-// The larger one of the two halves'.
+// Returns the larger value of the two halves of the warp.
 MBK_DEVICE mbk_u32 mbk_cb_both(mbk_u32 steps) {
   const mbk_u32 other = mbk_shuffle_xor(MBK_ALL, steps, MBK_SIDE, 32);
   return other > steps ? other : steps;
 }
 
-// Entries sorted by row, one a lane: segmented sums, each added to its row's in `sums`, which
-// the half shares.
+// Multiplies a COO block: entries sorted by row, one per lane. A segmented scan adds each row
+// to `sums`, which the half shares.
 MBK_DEVICE void mbk_cb_coo(mbk_u32 count, mbk_u32 steps, const unsigned char *indices,
                            const MBK_VALUE *one, MBK_COMPUTE factor, MBK_COMPUTE *sums) {
   const mbk_u32 lane = mbk_lane(), place = lane % MBK_SIDE;
@@ -128,7 +132,7 @@ MBK_DEVICE void mbk_cb_coo(mbk_u32 count, mbk_u32 steps, const unsigned char *in
   }
 }
 
-// A lane takes a row, of which `begin` is the first entry.
+// Multiplies a CSR block: a lane owns a row, whose first entry is `begin`.
 MBK_DEVICE MBK_COMPUTE mbk_cb_csr(mbk_u32 count, mbk_u32 steps, const unsigned char *indices,
                                   const MBK_VALUE *one, mbk_u32 begin, MBK_COMPUTE factor,
                                   MBK_COMPUTE sum) {
@@ -171,8 +175,8 @@ MBK_DEVICE MBK_COMPUTE mbk_cb_csr(mbk_u32 count, mbk_u32 steps, const unsigned c
   return sum;
 }
 
-// A lane takes a row, and of `rows`, the rows that each column has, that of its number. What
-// they lack is not there.
+// Multiplies a dense block: a lane owns a row. `rows` are the bits of the rows in the column of
+// the lane's number. Absent entries are not read.
 MBK_DEVICE MBK_COMPUTE mbk_cb_dense(const unsigned char *data, const MBK_VALUE *one,
                                     mbk_u32 rows, MBK_COMPUTE factor, MBK_COMPUTE sum) {
   const mbk_u32 place = mbk_lane() % MBK_SIDE;
@@ -210,7 +214,7 @@ MBK_DEVICE MBK_COMPUTE mbk_cb_dense(const unsigned char *data, const MBK_VALUE *
   return sum;
 }
 
-// What two blocks add: `sum` of the lane's row, and in `sums`.
+// Multiplies two blocks. Returns what they add to the lane's row; COO entries go to `sums`.
 MBK_DEVICE MBK_COMPUTE mbk_cb_blocks(mbk_u64 word, mbk_cb_head head, const unsigned char *data,
                                      const MBK_VALUE *one, const MBK_VECTOR *x,
                                      MBK_COMPUTE *sums, MBK_COMPUTE sum) {
@@ -234,7 +238,7 @@ MBK_DEVICE MBK_COMPUTE mbk_cb_blocks(mbk_u64 word, mbk_cb_head head, const unsig
   return sum;
 }
 
-// The sum of the lane's row over both halves; `sums` begin anew.
+// Returns the total of the lane's row over both halves, and clears `sums`.
 MBK_DEVICE MBK_COMPUTE mbk_cb_total(MBK_COMPUTE sum, MBK_COMPUTE *sums) {
   const MBK_COMPUTE total = MBK_ADD(sum, sums[mbk_lane()]);
   sums[mbk_lane()] = MBK_ZERO;
@@ -242,11 +246,11 @@ MBK_DEVICE MBK_COMPUTE mbk_cb_total(MBK_COMPUTE sum, MBK_COMPUTE *sums) {
   return MBK_ADD(total, mbk_shuffle_xor(MBK_ALL, total, MBK_SIDE, 32));
 }
 
-// Launch: one warp per task. Shared: MBK_COMPUTE[MBK_THREADS].
-// A task is some whole strips from number task_target[task] on, or a part of one, whose sums go
-// to carries; each strip and part has an even number of blocks, of which the last may be empty.
-// words and first, the column of each block, are loaded four blocks ahead, beyond a task's end
-// too: they end with four empty blocks, and MBK_AHEAD bytes follow the data.
+// The product. A task is some whole strips, from number task_target[task] on, or a part of one
+// strip, whose sums go to carries. Each strip and part has an even number of blocks, of which
+// the last may be empty. words and first (the column of each block) are read four blocks ahead,
+// past the task's end too: both end with four empty blocks, and MBK_AHEAD bytes follow the
+// data. Launch: one warp per task. Shared: MBK_COMPUTE[MBK_THREADS].
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
     mbk_cb_product(const mbk_u64 *task_block, const mbk_u32 *task_target, const mbk_u64 *words,
                    const mbk_u32 *first, const unsigned char *data, const MBK_VALUE *one,
@@ -260,7 +264,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
   MBK_SHARED_MEMORY(shared);
   MBK_COMPUTE *const sums = (MBK_COMPUTE *)shared + mbk_thread() / 32 * 32; // of the warp
   const mbk_u32 lane = mbk_lane(), half = lane / MBK_SIDE;
-  // With alpha 0 blocks are empty, but strips end.
+  // If alpha is 0, blocks count as empty, but strips still end.
   const mbk_u32 drop = MBK_ALPHA != (MBK_COMPUTE)0 ? 0 : (mbk_u32)MBK_END - 1;
   const mbk_u64 block = mbk_load(task_block + task);
   mbk_u32 left = (mbk_u32)(mbk_load(task_block + task + 1) - block);
@@ -276,7 +280,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
   MBK_COMPUTE sum = MBK_ZERO;
   sums[lane] = MBK_ZERO;
   mbk_warp_sync(MBK_ALL);
-  mbk_await(); // behind it carries and y too
+  mbk_await(); // the wait also covers carries and y
   for (; left > 0; left -= 2) {
     const mbk_cb_head ahead = mbk_cb_prepare(next, next_first, data, cols);
     const mbk_u64 later = mbk_load(words + 4) & ~(mbk_u64)drop;
@@ -306,8 +310,8 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
   }
 }
 
-// The strips that were cut into parts: their sums are added in the order of the parts, dealt
-// to 32 groups of 16 threads. Launch: one block of MBK_FIXUP_THREADS per strip. Shared:
+// The fix-up of strips that were cut into parts: adds their sums in the order of the parts,
+// dealt to 32 groups of 16 threads. Launch: one block of MBK_FIXUP_THREADS per strip. Shared:
 // MBK_COMPUTE[MBK_FIXUP_THREADS].
 MBK_KERNEL MBK_BOUNDS(MBK_FIXUP_THREADS)
     mbk_cb_fixup(const mbk_u32 *split_strip, const mbk_u32 *split_part,

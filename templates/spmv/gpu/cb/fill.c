@@ -2,6 +2,9 @@
 #include "matrix/matrix.h"
 #include "spmv/gpu/cb/cb.h"
 
+/* Fills CB-SpMV's blocks and deals the strips to warps. spmv/gpu/cb/build.c describes the
+ * storage. */
+
 /* ---- Pass 2: fill ------------------------------------------------------------------------ */
 
 static void mbi_cb_put(const mbi_cb_cursor *c, unsigned char *values, uint64_t slot,
@@ -16,7 +19,7 @@ static void mbi_cb_put(const mbi_cb_cursor *c, unsigned char *values, uint64_t s
   }
 }
 
-/* The columns of the group as the block stores them. */
+/* Stores the columns of a group. */
 static void mbi_cb_fill_columns(const mbi_cb_cursor *c, unsigned char *data) {
   unsigned i;
   for (i = 0; i < MBI_CB_SIDE; i++) {
@@ -32,7 +35,7 @@ static void mbi_cb_fill_columns(const mbi_cb_cursor *c, unsigned char *data) {
   }
 }
 
-/* The place of a key's column among its group's; `from` is one that does not lie behind it. */
+/* Returns the place of a key's column in its group. `from` is a place at or before it. */
 static unsigned mbi_cb_local(const mbi_cb_cursor *c, uint64_t key, unsigned from) {
   const uint32_t column = mbi_cb_column(key);
   if (!c->aggregated) {
@@ -44,7 +47,7 @@ static unsigned mbi_cb_local(const mbi_cb_cursor *c, uint64_t key, unsigned from
   return from;
 }
 
-/* COO and CSR; the steps for the block's word. */
+/* Stores a COO or CSR block. Returns the steps for its word. */
 static unsigned mbi_cb_fill_rows(const mbi_cb_cursor *c, unsigned char *data) {
   const uint64_t count = c->to - c->from;
   unsigned char *indices = data + (c->form == MBI_CB_CSR ? MBI_CB_SIDE : 0);
@@ -129,16 +132,18 @@ static void mbi_cb_fill_task(void *argument, int task) {
 
 /* ---- Balance ----------------------------------------------------------------------------- */
 
-#define MBI_CB_MOST_PARTS 8192 /* of a strip: the fix-up adds them in turn */
+/* Parts of a strip at most: the fix-up adds them one after the other. */
+#define MBI_CB_MOST_PARTS 8192
 #define MBI_CB_USUAL_LIMIT 128
-#define MBI_CB_LEAST_CUT 32 /* below, a fix-up costs more than it gains */
+#define MBI_CB_LEAST_CUT 32 /* below this, a fix-up costs more than it gains */
 
-/* Of the two blocks that begin here. */
+/* Returns the steps of the two blocks that begin here. */
 static uint64_t mbi_cb_steps(const uint64_t *words) {
   return 2 + (MBI_CB_COUNT(words[0]) + MBI_CB_COUNT(words[1]) + 31) / 32;
 }
 
-/* The steps of the strip that begins at `*block`, which moves behind it. */
+/* Returns the steps of the strip that begins at `*block`, and moves *block to the next
+ * strip. */
 static uint64_t mbi_cb_measure(const mbi_cb_format *f, uint64_t *block) {
   uint64_t steps = 1;
   do {
@@ -234,7 +239,7 @@ static merbit_status mbi_cb_array(merbit_context *context, uint64_t count, size_
                              : status;
 }
 
-/* Numbers of strips and parts have 31 bits, of an entry in its strip 29. */
+/* Fails if numbers of strips and parts exceed 31 bits, or places in a strip 29. */
 MBI_INTERNAL merbit_status mbi_cb_check_sizes(merbit_context *context, const mbi_cb_build *b) {
   uint64_t strip, longest = 0;
   for (strip = 0; strip < b->strips; strip++) {
@@ -316,8 +321,9 @@ static merbit_status mbi_cb_balance(merbit_context *context, mbi_cb_build *b) {
   return status;
 }
 
-/* The same bytes for any number of threads. Release `format` with mbi_cb_format_free, after a
- * failure too. `values` as they are stored, 0 bytes each: none. */
+/* Encodes `from`. The bytes are the same for any number of threads. `values` are as the plan
+ * stores them, of `value_bytes` each, 0 for a pattern. The caller runs mbi_cb_format_free, on
+ * failure too. */
 MBI_INTERNAL merbit_status mbi_cb_create_format(merbit_context *context,
                                                 const merbit_view *from, const void *values,
                                                 size_t value_bytes,

@@ -1,11 +1,12 @@
-// Columns in two kinds: part of spmv/gpu/hubs/hubs.cu.
+// Finds the hubs and encodes the columns, on the GPU. Included by spmv/gpu/hubs/hubs.cu.
 #ifndef MBK_TILE_NONZEROS
 #error "include spmv/gpu/scan/tile.cuh before"
 #endif
 
-// code[c] becomes c, or ~h for the hub number h: the columns that were counted `least` times or
-// more, of which there are at most `room`. It may be `counts` itself. hub_col[h] is the column.
-// *taken counts the hubs; zero before. Launch: one thread for each column, 256 per block.
+// Writes code[c]: c, or ~h if column c is hub number h. A hub is a column that was counted at
+// least `least` times; at most `room` are taken. `code` may be `counts`. Writes hub_col[h], the
+// column of hub h, and adds the number of hubs to *taken, which must be zero. Launch: one
+// thread per column, 256 per block.
 MBK_KERNEL MBK_BOUNDS(256)
     mbk_hubs_assign(const mbk_u32 *counts, mbk_u64 cols, mbk_u32 least, mbk_u32 room,
                     mbk_i32 *code, mbk_u32 *hub_col, mbk_u32 *taken) {
@@ -27,7 +28,7 @@ MBK_KERNEL MBK_BOUNDS(256)
   }
 }
 
-// codes[k] is the code of nonzero k's column. Launch: any grid of 256 threads.
+// Writes codes[k], the code of nonzero k's column. Launch: any grid of 256 threads.
 MBK_KERNEL MBK_BOUNDS(256)
     mbk_hubs_encode(const mbk_i32 *col_ind, mbk_u64 nnz, const mbk_i32 *code, mbk_i32 *codes) {
   for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < nnz;

@@ -6,7 +6,10 @@
 #include "spmv/gpu/hubs/hubs.h"
 #include "spmv/plan/plan.h"
 
-/* ---- Encode: room for hubs, tiles -------------------------------------------------------- */
+/* HUBS on the host: finds the hubs, encodes the columns, launches the product.
+ * spmv/gpu/hubs/hubs.cu describes the method. */
+
+/* ---- Encode: hubs in shared memory, tiles ------------------------------------------------ */
 
 /* Returns the state of a plan by this method. */
 MBI_INTERNAL mbi_hubs *mbi_hubs_of(const merbit_plan *plan) {
@@ -14,19 +17,20 @@ MBI_INTERNAL mbi_hubs *mbi_hubs_of(const merbit_plan *plan) {
 }
 
 #define MBI_HUBS_THREADS 1024
-#define MBI_HUBS_ROOM 160 /* kilobytes of x in shared memory; the rest of it is L1 */
+#define MBI_HUBS_KILOBYTES                                                                     \
+  160 /* kilobytes of x in shared memory; the rest of it serves as L1 */
 
-MBI_INTERNAL uint64_t mbi_hubs_room(const merbit_plan *plan) {
+MBI_INTERNAL uint64_t mbi_hubs_capacity(const merbit_plan *plan) {
   const uint64_t bytes =
-      1024 * (uint64_t)(plan->desc.omega != 0 ? plan->desc.omega : MBI_HUBS_ROOM);
+      1024 * (uint64_t)(plan->desc.omega != 0 ? plan->desc.omega : MBI_HUBS_KILOBYTES);
   const uint64_t most = (uint64_t)plan->context->device.shared_bytes_per_block;
   const uint64_t old =
       (uint64_t)MBI_HUBS_THREADS * mbi_type_size(plan->type) + mbi_value_shared(plan);
-  const uint64_t room = bytes + old <= most ? bytes : most > old ? most - old : 0;
-  return room / mbi_type_size(plan->type);
+  const uint64_t space = bytes + old <= most ? bytes : most > old ? most - old : 0;
+  return space / mbi_type_size(plan->type);
 }
 
-/* Sizes of the specialisation; needs plan->nonempty. */
+/* Computes the sizes of the specialisation. Needs plan->nonempty. */
 MBI_INTERNAL merbit_status mbi_hubs_size(merbit_plan *plan) {
   mbi_hubs *h = mbi_hubs_of(plan);
   mbi_scan_schedule *s = mbi_scan_of(plan);
@@ -35,7 +39,7 @@ MBI_INTERNAL merbit_status mbi_hubs_size(merbit_plan *plan) {
   s->steps = plan->desc.sigma != 0 ? plan->desc.sigma : plan->type == MERBIT_F32 ? 8 : 4;
   s->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : MBI_HUBS_THREADS;
   s->resident = 1;
-  h->room = mbi_hubs_room(plan);
+  h->capacity = mbi_hubs_capacity(plan);
   if (plan->desc.omega < 0 || plan->desc.omega > 224 || s->steps < 1 || s->steps > 32 ||
       s->steps % s->pack != 0 || s->threads < 32 || s->threads > MBI_HUBS_THREADS ||
       s->threads % 32 != 0) {
@@ -64,31 +68,29 @@ MBI_INTERNAL merbit_status mbi_hubs_size(merbit_plan *plan) {
 
 MBI_INTERNAL void mbi_hubs_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   mbi_scan_preamble(plan, preamble);
-  mbi_preamble_define_int(preamble, "MBK_HUBS", (int)mbi_hubs_of(plan)->room);
+  mbi_preamble_define_int(preamble, "MBK_HUBS", (int)mbi_hubs_of(plan)->capacity);
 }
 
 static merbit_status mbi_hubs_specialise(merbit_plan *plan) {
   static const char *const names[4] = {"mbk_hubs_assign", "mbk_hubs_encode", "mbk_hubs_product",
                                        "mbk_hubs_sum"};
   mbi_preamble preamble;
-  merbit_status status;
   int i;
   mbi_hubs_preamble(plan, &preamble);
-  status =
-      mbi_program_create(plan->context, "spmv/gpu/hubs/hubs.cu", &preamble, &plan->program);
-  if (status == MERBIT_OK) {
-    status = mbi_scan_kernels(plan);
+  MBI_TRY(
+      mbi_program_create(plan->context, "spmv/gpu/hubs/hubs.cu", &preamble, &plan->program));
+  MBI_TRY(mbi_scan_kernels(plan));
+  for (i = 0; i < 4; i++) {
+    MBI_TRY(mbi_program_kernel(plan->context, &plan->program, names[i],
+                               &mbi_hubs_of(plan)->kernels[i]));
   }
-  for (i = 0; i < 4 && status == MERBIT_OK; i++) {
-    status =
-        mbi_program_kernel(plan->context, &plan->program, names[i], &mbi_hubs_of(plan)->kernels[i]);
-  }
-  return status;
+  return MERBIT_OK;
 }
 
-/* Bytes of shared memory of a product. */
+/* Returns the bytes of shared memory of a product. */
 MBI_INTERNAL unsigned mbi_hubs_shared(const merbit_plan *plan, int adds) {
-  const uint64_t count = mbi_hubs_of(plan)->room + (adds ? (uint64_t)mbi_scan_of(plan)->threads : 0);
+  const uint64_t count =
+      mbi_hubs_of(plan)->capacity + (adds ? (uint64_t)mbi_scan_of(plan)->threads : 0);
   return mbi_value_shared(plan) + (unsigned)(count * mbi_type_size(plan->type));
 }
 
@@ -97,9 +99,9 @@ MBI_INTERNAL unsigned mbi_hubs_shared(const merbit_plan *plan, int adds) {
 static merbit_status mbi_hubs_encode(merbit_plan *plan) {
   mbi_hubs *h = mbi_hubs_of(plan);
   merbit_context *context = plan->context;
-  uint32_t least = plan->nonempty.hub_least, room = (uint32_t)h->room;
-  /* Codes take the place of the counts, and what was taken that of the first bin behind them:
-   * an allocation of their own would cost as much as a product. */
+  uint32_t least = plan->nonempty.hub_least, room = (uint32_t)h->capacity;
+  /* Codes overwrite the counts, and the number of hubs the first bin after them: an allocation
+   * would cost as much as a product. */
   mbi_devptr code = plan->nonempty.column_counts;
   mbi_devptr taken = code + plan->device.cols * sizeof(int32_t);
   void *arguments[7];
@@ -137,38 +139,26 @@ MBI_INTERNAL merbit_status mbi_hubs_create(merbit_plan *plan) {
   mbi_hubs *h = mbi_hubs_of(plan);
   merbit_context *context = plan->context;
   const uint64_t codes = plan->device.nnz * sizeof(int32_t);
-  merbit_status status = mbi_scan_rank(plan);
-  if (status == MERBIT_OK) {
-    status = mbi_hubs_size(plan);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_nonempty_columns(plan, h->room);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_hubs_specialise(plan);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_reserve_shared(context, h->kernels[2], "mbk_hubs_product",
-                                       mbi_hubs_shared(plan, 0));
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_reserve_shared(context, h->kernels[3], "mbk_hubs_sum",
-                                       mbi_hubs_shared(plan, 1));
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_scan_schedule_create(plan);
-  }
-  if (status == MERBIT_OK) {
+  MBI_TRY(mbi_scan_nonempty(plan));
+  MBI_TRY(mbi_hubs_size(plan));
+  MBI_TRY(mbi_nonempty_columns(plan, h->capacity));
+  MBI_TRY(mbi_hubs_specialise(plan));
+  MBI_TRY(mbi_device_reserve_shared(context, h->kernels[2], "mbk_hubs_product",
+                                    mbi_hubs_shared(plan, 0)));
+  MBI_TRY(mbi_device_reserve_shared(context, h->kernels[3], "mbk_hubs_sum",
+                                    mbi_hubs_shared(plan, 1)));
+  MBI_TRY(mbi_scan_schedule_create(plan));
+  {
     mbi_devptr *const parts[] = {&h->codes, &h->hub_col};
-    const uint64_t bytes[] = {codes, h->room * sizeof(uint32_t)};
-    status = mbi_device_allocate_parts(context, "columns by codes", 2, parts, bytes);
+    const uint64_t bytes[] = {codes, h->capacity * sizeof(uint32_t)};
+    MBI_TRY(mbi_device_allocate_parts(context, "columns by codes", 2, parts, bytes));
   }
-  if (status == MERBIT_OK && plan->device.nnz > 0) {
-    status = mbi_hubs_encode(plan);
+  if (plan->device.nnz > 0) {
+    MBI_TRY(mbi_hubs_encode(plan));
   }
-  plan->schedule_bytes += codes + h->room * sizeof(uint32_t);
+  plan->schedule_bytes += codes + h->capacity * sizeof(uint32_t);
   plan->stream_bytes += mbi_device_csr_stream_bytes(plan);
-  return status;
+  return MERBIT_OK;
 }
 
 static void mbi_hubs_destroy(merbit_plan *plan) {
@@ -215,7 +205,7 @@ static merbit_status mbi_hubs_multiply(merbit_plan *plan, mbi_devptr carries, co
 
 MBI_INTERNAL void mbi_hubs_info(const merbit_plan *plan, merbit_plan_info *info) {
   mbi_scan_info(plan, info);
-  info->omega = (int)(mbi_hubs_of(plan)->room * mbi_type_size(plan->type) / 1024);
+  info->omega = (int)(mbi_hubs_of(plan)->capacity * mbi_type_size(plan->type) / 1024);
 }
 
 static int mbi_hubs_describe(const merbit_plan *plan, char *text, size_t size) {
@@ -224,13 +214,10 @@ static int mbi_hubs_describe(const merbit_plan *plan, char *text, size_t size) {
                   " hubs with %.0f%% of the nonzeros in shared memory, %" PRIu64
                   " empty rows, %d threads",
                   mbi_scan_of(plan)->tiles, mbi_scan_of(plan)->steps, mbi_hubs_of(plan)->count,
-                  100.0 * plan->nonempty.hub_share, mbi_scan_of(plan)->empty_rows, mbi_scan_of(plan)->threads);
+                  100.0 * plan->nonempty.hub_share, mbi_scan_of(plan)->empty_rows,
+                  mbi_scan_of(plan)->threads);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_hubs_method = {sizeof(mbi_hubs), mbi_hubs_create,
-                                                      mbi_hubs_destroy,
-                                                      mbi_scan_carry_bytes,
-                                                      mbi_hubs_multiply,
-                                                      mbi_hubs_info,
-                                                      mbi_hubs_describe,
-                                                      NULL};
+MBI_INTERNAL const mbi_cuda_method mbi_hubs_method = {
+    sizeof(mbi_hubs),  mbi_hubs_create, mbi_hubs_destroy,  mbi_scan_carry_bytes,
+    mbi_hubs_multiply, mbi_hubs_info,   mbi_hubs_describe, NULL};

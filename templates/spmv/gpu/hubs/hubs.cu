@@ -1,11 +1,14 @@
-// Register scan with hubs: y = alpha A x + beta y, where the entries of x that most nonzeros
-// meet wait in shared memory. Tiles, their schedule and their rows are those of spmv/gpu/scan/scan.cu;
-// thread blocks stay and take tile after tile, so that each loads the hubs once. Source: a
-// matrix split at its fullest columns is common (degree sorting, Beamer et al., PACT 2012); one
-// pass over codes that tell hubs from columns, so that both ways of a gather overlap in every
-// warp, is ours.
+// Register scan with hubs: y = alpha A x + beta y. The entries of x that most nonzeros read,
+// the hubs, are kept in shared memory.
+//
+// Data: the tiles and schedule of spmv/gpu/scan/scan.cu, with codes in place of columns: a code
+// is a column, or ~h for hub number h. Work: thread blocks stay resident and take tile after
+// tile, a warp each, so that a block loads the hubs once.
+//
+// Source: splitting a matrix at its fullest columns is common (degree sorting, Beamer et al.,
+// PACT 2012). One pass over codes, so that both kinds of gather overlap in every warp, is ours.
 #ifndef MBK_HUBS
-#error "define MBK_HUBS: the hubs that shared memory has room for"
+#error "define MBK_HUBS: the number of hubs that fit in shared memory"
 #endif
 #include "jit/device.cuh"
 #include "spmv/shared/algebra.cuh"
@@ -28,7 +31,7 @@ MBK_DEVICE MBK_VECTOR mbk_hubs_gather(const mbk_hubs_source &source, mbk_i32 cod
 
 #include "spmv/gpu/hubs/build.cuh"
 
-// A block's tiles; where `adds` with the old y. Without, beta must be zero.
+// Multiplies a block's tiles. With `adds` the old y is read. Without, beta must be zero.
 template <bool adds>
 MBK_DEVICE void mbk_hubs_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
                              const mbk_u32 *row_id, const mbk_i32 *codes,
@@ -50,12 +53,12 @@ MBK_DEVICE void mbk_hubs_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
     mbk_scan_no_dot none;
     (void)mbk_scan_take<adds>(row_ends, tile_row, row_id, codes, values, source, y, firsts,
                               tails, nnz, tile, alpha, beta, old, none);
-    mbk_warp_sync(MBK_ALL); // the next tile's old y takes the place of this one's
+    mbk_warp_sync(MBK_ALL); // the next tile overwrites this tile's old y
   }
 }
 
-// Launch: as many blocks as the GPU holds at once, or fewer. mbk_scan_fixup follows. beta must
-// be zero. Shared: MBK_VECTOR[MBK_TABLE + MBK_HUBS].
+// The product for beta = 0; mbk_scan_fixup follows. Launch: at most as many blocks as are
+// resident at once. Shared: MBK_VECTOR[MBK_TABLE + MBK_HUBS].
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
     mbk_hubs_product(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,
                      const mbk_i32 *codes, const MBK_VALUE *values, const MBK_COMPUTE *table,
@@ -72,8 +75,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
                       (MBK_VECTOR *)shared + MBK_TABLE);
 }
 
-// The same with any beta. Shared: MBK_VECTOR[MBK_TABLE + MBK_HUBS +
-// MBK_THREADS].
+// As mbk_hubs_product, for any beta. Shared: MBK_VECTOR[MBK_TABLE + MBK_HUBS + MBK_THREADS].
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
     mbk_hubs_sum(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,
                  const mbk_i32 *codes, const MBK_VALUE *values, const MBK_COMPUTE *table,

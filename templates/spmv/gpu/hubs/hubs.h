@@ -2,11 +2,11 @@
 #define MBI_GPU_HUBS_H
 #include "spmv/gpu/scan/scan.h"
 
-/* The scan with hubs, beside plan->scan: spmv/gpu/hubs/hubs.c. */
+/* The register scan with hubs (spmv/gpu/hubs/hubs.cu). */
 typedef struct mbi_hubs {
   mbi_scan_schedule scan; /* first, so that mbi_scan_of finds it */
-  uint64_t room;  /* for this many hubs */
-  uint32_t count; /* hubs */
+  uint64_t capacity;      /* hubs that fit in shared memory */
+  uint32_t count;         /* hubs that there are */
   mbi_devptr hub_col, codes;
   void *kernels[4]; /* CUfunction: assign, encode, product, sum */
 } mbi_hubs;
@@ -14,7 +14,7 @@ typedef struct mbi_hubs {
 #ifdef MBI_SEPARATE
 MBI_INTERNAL mbi_hubs *mbi_hubs_of(const merbit_plan *plan);
 /* spmv/gpu/hubs/hubs.c */
-MBI_INTERNAL uint64_t mbi_hubs_room(const merbit_plan *plan);
+MBI_INTERNAL uint64_t mbi_hubs_capacity(const merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_hubs_size(merbit_plan *plan);
 MBI_INTERNAL void mbi_hubs_preamble(const merbit_plan *plan, mbi_preamble *preamble);
 MBI_INTERNAL unsigned mbi_hubs_shared(const merbit_plan *plan, int adds);

@@ -1,12 +1,11 @@
-// X and Y that come column by column pass through copies by rows: part of spmv/gpu/many/many.cu and
-// many_rows.cu.
+// Copies of X and Y by rows, for vectors in column order. Included by spmv/gpu/many/many.cu and
+// spmv/gpu/many/rows.cu.
 #ifndef MBK_CHUNKS
 #error "include spmv/gpu/many/lane.cuh before"
 #endif
 
 #if MBK_COLUMNS
-// X, which comes column by column; what fills up a row is zero. Launch: any grid of 256
-// threads.
+// Copies X to rows of MBK_WIDTH elements; padding is zero. Launch: any grid of 256 threads.
 MBK_KERNEL MBK_BOUNDS(256) mbk_many_collect(const MBK_VECTOR *x, mbk_u64 ldx, mbk_u64 cols,
                                             MBK_VECTOR *copy, MBK_SCALAR_PARAMETERS) {
   mbk_release();
@@ -21,14 +20,15 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_many_collect(const MBK_VECTOR *x, mbk_u64 ldx, mb
       mbk_many_pack pack;
 #pragma unroll
       for (mbk_u32 j = 0; j < MBK_SPAN; j++) {
-        pack.at[j] = c + j < MBK_VECTORS ? mbk_load_after_wait(x + (c + j) * ldx + i) : (MBK_VECTOR)0;
+        pack.at[j] =
+            c + j < MBK_VECTORS ? mbk_load_after_wait(x + (c + j) * ldx + i) : (MBK_VECTOR)0;
       }
       mbk_store_pack(copy + i * MBK_WIDTH + c, pack);
     }
   }
 }
 
-// The sums of all rows to Y, column by column. Launch: any grid of 256 threads.
+// Commits the sums of all rows to Y, column by column. Launch: any grid of 256 threads.
 MBK_KERNEL MBK_BOUNDS(256) mbk_many_spread(const MBK_VECTOR *copy, mbk_u64 rows, MBK_VECTOR *y,
                                            mbk_u64 ldy, MBK_SCALAR_PARAMETERS) {
   mbk_release();

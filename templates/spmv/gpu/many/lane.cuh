@@ -1,8 +1,9 @@
-// What programs of several vectors share: what a lane holds of rows of X and Y, how rows leave,
-// and how columns and values come through shared memory. Part of spmv/gpu/many/many.cu and many_rows.cu.
+// What the programs of several vectors share: a lane's part of rows of X and Y, and the commit
+// of rows. Included by spmv/gpu/many/many.cu and spmv/gpu/many/rows.cu.
 //
-// A warp is cut into teams of MBK_TEAM lanes. A team multiplies one nonzero after the other by
-// rows of X; each of its lanes has MBK_SPAN neighbouring columns of X, or two times as many.
+// A warp is divided into teams of MBK_TEAM lanes. A team multiplies one nonzero after the other
+// by rows of X; each of its lanes owns MBK_SPAN neighbouring columns of X in each of MBK_CHUNKS
+// chunks.
 #ifndef MBK_VECTORS
 #error "define MBK_VECTORS: columns of X and Y"
 #endif
@@ -36,9 +37,9 @@
 #include "jit/device.cuh"
 #include "spmv/shared/algebra.cuh"
 
-// For X and Y whose rows start anywhere a lane has more addresses to keep.
+// Rows of X and Y that start at any element take more addresses, hence registers.
 #define MBK_BLOCKS_LOOSE (MBK_BLOCKS > 2 ? MBK_BLOCKS - 1 : MBK_BLOCKS)
-// For 12.0 and later compilers take a register or two more, and spill.
+// Compilers for 12.0 and later take a register or two more, and would spill.
 #if defined __CUDA_ARCH__ && __CUDA_ARCH__ >= 1200
 #define MBK_BLOCKS_PACKED MBK_BLOCKS_LOOSE
 #else
@@ -47,13 +48,13 @@
 #define MBK_TEAMS (32 / MBK_TEAM)
 #define MBK_CHUNKS ((MBK_WIDTH + MBK_SPAN * MBK_TEAM - 1) / (MBK_SPAN * MBK_TEAM))
 
-// What a lane has of a row of X or Y.
+// A lane's accumulators for a row of X or Y.
 typedef MBK_COMPUTE mbk_many_row[MBK_CHUNKS][MBK_SPAN];
 typedef mbk_pack<MBK_VECTOR, MBK_SPAN> mbk_many_pack;
 typedef mbk_pack<MBK_COMPUTE, MBK_SPAN> mbk_many_sums;
 
-// A lane's first column of a chunk. Lanes beyond the last column take the first ones, whose
-// sums they do not write.
+// Returns a lane's first column of a chunk. Lanes beyond the last column load the first ones,
+// and do not write their sums.
 MBK_DEVICE mbk_u32 mbk_many_column(mbk_u32 chunk) {
   return (chunk * MBK_TEAM + mbk_lane() % MBK_TEAM) * MBK_SPAN;
 }
@@ -62,7 +63,7 @@ MBK_DEVICE mbk_u32 mbk_many_source(mbk_u32 chunk) {
   return column < MBK_WIDTH ? column : 0;
 }
 
-// `packed`: rows of X and Y start at multiples of what a lane loads at once.
+// Loads MBK_SPAN elements of a row of X. `packed`: rows of X and Y are aligned to that load.
 template <bool packed> MBK_DEVICE mbk_many_pack mbk_many_load(const MBK_VECTOR *from) {
   mbk_many_pack pack;
   if (packed) {
@@ -75,10 +76,9 @@ template <bool packed> MBK_DEVICE mbk_many_pack mbk_many_load(const MBK_VECTOR *
   return pack;
 }
 
-// ---- From sums to rows of Y
-// ---------------------------------------------------------------------
+// ---- From sums to rows of Y -----------------------------------------------------------------
 
-// One row of Y, which begins at `y`, but for a copy whose elements are still to be scaled.
+// Commits one row of Y, which begins at `y`. A copy by rows is not scaled yet.
 template <bool packed>
 MBK_DEVICE void mbk_many_commit(MBK_VECTOR *y, const mbk_many_row &sum, MBK_COMPUTE alpha,
                                 MBK_COMPUTE beta) {
@@ -91,7 +91,7 @@ MBK_DEVICE void mbk_many_commit(MBK_VECTOR *y, const mbk_many_row &sum, MBK_COMP
       if (MBK_COLUMNS || beta == (MBK_COMPUTE)0) {
 #pragma unroll
         for (int j = 0; j < MBK_SPAN; j++) {
-          const MBK_COMPUTE final = MBK_ADD(MBK_ZERO, sum[c][j]); // a tiny product leaves -0
+          const MBK_COMPUTE final = MBK_ADD(MBK_ZERO, sum[c][j]); // no -0
           result.at[j] = (MBK_VECTOR)(MBK_COLUMNS ? final : MBK_MUL(alpha, final));
         }
       } else {
@@ -126,10 +126,9 @@ MBK_DEVICE void mbk_many_clear(mbk_many_row &sum) {
   }
 }
 
-// ---- Products
-// -----------------------------------------------------------------------------------
+// ---- Products -------------------------------------------------------------------------------
 
-// Rows of X of MBK_UNROLL neighbours, of which `left` are there.
+// The rows of X of MBK_UNROLL neighbouring nonzeros, of which `left` exist.
 typedef mbk_many_pack mbk_many_factors[MBK_UNROLL][MBK_CHUNKS];
 
 template <bool packed, bool full>
@@ -148,7 +147,8 @@ MBK_DEVICE void mbk_many_gather(const mbk_i32 (&column)[MBK_UNROLL], mbk_u32 lef
   }
 }
 
-// A nonzero's product, rounded once with the sum: in plus-times, which is all there is here.
+// Adds a nonzero's product to the accumulators by a fused multiply-add. Several vectors are
+// plus-times only.
 MBK_DEVICE void mbk_many_add(const MBK_VALUE &value, const mbk_many_pack (&factor)[MBK_CHUNKS],
                              mbk_many_row &sum) {
 #pragma unroll

@@ -6,68 +6,66 @@
 #include "spmv/gpu/many/many.h"
 #include "spmv/plan/plan.h"
 
+/* Several vectors at once, on the host: kernels, scratch and launches. spmv/gpu/many/many.cu
+ * and spmv/gpu/many/rows.cu describe the two methods. */
+
 /* ---- Specialise -------------------------------------------------------------------------- */
 
 static merbit_status mbi_many_specialise(merbit_plan *plan) {
   mbi_many *m = mbi_many_of(plan);
   const int copies = mbi_many_copies(plan), loose = m->span > 1 && !copies;
-  const int runs = m->room == 0;
+  const int runs = m->staged == 0;
   const char *const names[] = {"mbk_scan_build",   runs ? "mbk_many_product" : "mbk_rows_many",
                                "mbk_many_fixup",   runs ? "mbk_many_loose" : "mbk_rows_loose",
                                "mbk_many_collect", "mbk_many_spread"};
   const int wanted[] = {runs, 1, runs, loose, copies, copies};
-  void **const places[] = {&mbi_scan_of(plan)->build, &mbi_scan_of(plan)->product, &mbi_scan_of(plan)->fixup,
-                           &m->loose,         &m->collect,         &m->spread};
+  void **const places[] = {&mbi_scan_of(plan)->build,
+                           &mbi_scan_of(plan)->product,
+                           &mbi_scan_of(plan)->fixup,
+                           &m->loose,
+                           &m->collect,
+                           &m->spread};
   mbi_preamble preamble;
-  merbit_status status;
   size_t i;
   mbi_many_preamble(plan, &preamble);
-  status = mbi_program_create(plan->context,
-                              runs ? "spmv/gpu/many/many.cu" : "spmv/gpu/many/rows.cu",
-                              &preamble, &plan->program);
-  for (i = 0; i < sizeof names / sizeof names[0] && status == MERBIT_OK; i++) {
+  MBI_TRY(mbi_program_create(plan->context,
+                             runs ? "spmv/gpu/many/many.cu" : "spmv/gpu/many/rows.cu",
+                             &preamble, &plan->program));
+  for (i = 0; i < sizeof names / sizeof names[0]; i++) {
     if (wanted[i]) {
-      status = mbi_program_kernel(plan->context, &plan->program, names[i], places[i]);
+      MBI_TRY(mbi_program_kernel(plan->context, &plan->program, names[i], places[i]));
     }
   }
-  if (status == MERBIT_OK) {
-    status = mbi_device_reserve_shared(plan->context, mbi_scan_of(plan)->product, names[1], m->shared);
+  MBI_TRY(mbi_device_reserve_shared(plan->context, mbi_scan_of(plan)->product, names[1],
+                                    m->shared));
+  if (loose) {
+    MBI_TRY(mbi_device_reserve_shared(plan->context, m->loose, names[3], m->shared));
   }
-  if (status == MERBIT_OK && loose) {
-    status = mbi_device_reserve_shared(plan->context, m->loose, names[3], m->shared);
-  }
-  return status;
+  return MERBIT_OK;
 }
 
 static merbit_status mbi_many_create(merbit_plan *plan) {
   const uint64_t row = (uint64_t)plan->desc.vectors * mbi_type_size(plan->type);
-  merbit_status status = mbi_scan_rank(plan);
-  if (status == MERBIT_OK) {
-    status = mbi_many_size(plan);
+  MBI_TRY(mbi_scan_nonempty(plan));
+  MBI_TRY(mbi_many_size(plan));
+  MBI_TRY(mbi_many_specialise(plan));
+  if (mbi_many_of(plan)->staged > 0) {
+    plan->schedule_bytes = plan->nonempty.bytes;
+    plan->stream_bytes =
+        (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type);
+  } else {
+    MBI_TRY(mbi_scan_schedule_create(plan));
   }
-  if (status == MERBIT_OK) {
-    status = mbi_many_specialise(plan);
+  plan->stream_bytes += mbi_device_csr_stream_bytes(plan) +
+                        4 * mbi_scan_of(plan)->tiles * (row - mbi_type_size(plan->type));
+  if (mbi_many_copies(plan)) {
+    plan->stream_bytes += 2 * (plan->device.rows + plan->device.cols) *
+                          (uint64_t)mbi_many_of(plan)->width * mbi_type_size(plan->type);
   }
-  if (status == MERBIT_OK) {
-    if (mbi_many_of(plan)->room > 0) {
-      plan->schedule_bytes = plan->nonempty.bytes;
-      plan->stream_bytes =
-          (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type);
-    } else {
-      status = mbi_scan_schedule_create(plan);
-    }
-    plan->stream_bytes += mbi_device_csr_stream_bytes(plan) +
-                          4 * mbi_scan_of(plan)->tiles * (row - mbi_type_size(plan->type));
-    if (mbi_many_copies(plan)) {
-      plan->stream_bytes += 2 * (plan->device.rows + plan->device.cols) *
-                            (uint64_t)mbi_many_of(plan)->width * mbi_type_size(plan->type);
-    }
-  }
-  return status;
+  return MERBIT_OK;
 }
 
-/* ---- Scratch: firsts, tails, and copies of X and Y by rows --------------------------------
- */
+/* ---- Scratch: firsts, tails, and copies of X and Y by rows ------------------------------- */
 
 #define MBI_MANY_ALIGNMENT 256
 
@@ -75,7 +73,7 @@ static uint64_t mbi_many_round(uint64_t bytes) {
   return (bytes + MBI_MANY_ALIGNMENT - 1) / MBI_MANY_ALIGNMENT * MBI_MANY_ALIGNMENT;
 }
 
-/* Where the copy of X begins, and of Y. */
+/* Return the offsets of the copies of X and of Y in a product's scratch. */
 static uint64_t mbi_many_x_place(const merbit_plan *plan) {
   return mbi_many_round(2 * mbi_scan_of(plan)->tiles * (uint64_t)mbi_many_of(plan)->width *
                         mbi_type_size(plan->type));
@@ -102,7 +100,7 @@ MBI_INTERNAL merbit_status mbi_many_workspace(merbit_workspace *workspace) {
 
 /* ---- Launch ------------------------------------------------------------------------------ */
 
-/* Threads for `count` rows of a copy. */
+/* Returns the grid for `count` rows of a copy. */
 static int64_t mbi_many_grid(const merbit_plan *plan, uint64_t count) {
   const uint64_t wanted = (count + 255) / 256;
   const uint64_t most = 64 * (uint64_t)plan->context->device.multiprocessors;
@@ -137,7 +135,7 @@ static merbit_status mbi_many_launch_spread(merbit_plan *plan, const void *alpha
                          mbi_many_grid(plan, plan->device.rows), 256, 0, stream, arguments);
 }
 
-/* The schedule of rows: X and Y by rows. */
+/* Launches the product by teams of rows. X and Y are in row order. */
 static merbit_status mbi_many_launch_teams(merbit_plan *plan, int packed, const void *alpha,
                                            mbi_devptr x, uint32_t x_step, const void *beta,
                                            mbi_devptr y, uint64_t ldy, void *stream) {
@@ -156,10 +154,11 @@ static merbit_status mbi_many_launch_teams(merbit_plan *plan, int packed, const 
   arguments[10] = (void *)(uintptr_t)beta;
   return mbi_plan_launch(plan, packed ? mbi_scan_of(plan)->product : m->loose,
                          packed ? "mbk_rows_many" : "mbk_rows_loose",
-                         (int64_t)mbi_scan_of(plan)->blocks, m->threads, m->shared, stream, arguments);
+                         (int64_t)mbi_scan_of(plan)->blocks, m->threads, m->shared, stream,
+                         arguments);
 }
 
-/* X and Y by rows; to a copy all sums go unscaled. */
+/* Launches the product for X and Y in row order. Sums that go to a copy stay unscaled. */
 static merbit_status mbi_many_launch_rows(merbit_plan *plan, mbi_devptr carries,
                                           const void *alpha, mbi_devptr x, uint64_t ldx,
                                           const void *beta, mbi_devptr y, uint64_t ldy,
@@ -178,7 +177,7 @@ static merbit_status mbi_many_launch_rows(merbit_plan *plan, mbi_devptr carries,
       m->span == 1 || ((x | y) % (span * size) == 0 && ldx % span == 0 && ldy % span == 0);
   merbit_status status = MERBIT_OK;
   void *arguments[15];
-  if (m->room > 0) {
+  if (m->staged > 0) {
     return mbi_many_launch_teams(plan, packed, alpha, x, x_step, beta, y, ldy, stream);
   }
   arguments[0] = &s->row_ends;
@@ -226,7 +225,7 @@ static merbit_status mbi_many_launch_rows(merbit_plan *plan, mbi_devptr carries,
       mbi_plan_start(plan, s->blocks > 0));
 }
 
-/* Y = alpha A X + beta Y, with leading dimensions as merbit_spmm takes them. */
+/* Computes Y = alpha A X + beta Y, with leading dimensions as merbit_spmm takes them. */
 MBI_INTERNAL merbit_status mbi_many_multiply(merbit_plan *plan, mbi_devptr scratch,
                                              const void *alpha, mbi_devptr x, uint64_t ldx,
                                              const void *beta, mbi_devptr y, uint64_t ldy,
@@ -234,7 +233,6 @@ MBI_INTERNAL merbit_status mbi_many_multiply(merbit_plan *plan, mbi_devptr scrat
   const mbi_devptr x_copy = scratch + mbi_many_x_place(plan);
   const mbi_devptr y_copy = scratch + mbi_many_y_place(plan);
   const uint64_t width = (uint64_t)mbi_many_of(plan)->width;
-  merbit_status status = MERBIT_OK;
   if (plan->device.rows == 0) {
     return MERBIT_OK;
   }
@@ -242,21 +240,17 @@ MBI_INTERNAL merbit_status mbi_many_multiply(merbit_plan *plan, mbi_devptr scrat
     return mbi_many_launch_rows(plan, scratch, alpha, x, ldx, beta, y, ldy, stream);
   }
   if (plan->device.nnz > 0 && !mbi_alpha_zero(plan, alpha)) {
-    status = mbi_many_launch_collect(plan, alpha, x, ldx, beta, x_copy, stream);
+    MBI_TRY(mbi_many_launch_collect(plan, alpha, x, ldx, beta, x_copy, stream));
   }
-  if (status == MERBIT_OK) {
-    status =
-        mbi_many_launch_rows(plan, scratch, alpha, x_copy, width, beta, y_copy, width, stream);
-  }
-  return status != MERBIT_OK
-             ? status
-             : mbi_many_launch_spread(plan, alpha, y_copy, beta, y, ldy, stream);
+  MBI_TRY(
+      mbi_many_launch_rows(plan, scratch, alpha, x_copy, width, beta, y_copy, width, stream));
+  return mbi_many_launch_spread(plan, alpha, y_copy, beta, y, ldy, stream);
 }
 
 /* ---- Describe ---------------------------------------------------------------------------- */
 
 static void mbi_many_info(const merbit_plan *plan, merbit_plan_info *info) {
-  info->sigma = mbi_many_of(plan)->room > 0 ? 0 : mbi_many_of(plan)->words;
+  info->sigma = mbi_many_of(plan)->staged > 0 ? 0 : mbi_many_of(plan)->words;
   info->omega = mbi_many_of(plan)->unroll;
   info->block_threads = mbi_many_of(plan)->threads;
   info->tiles = (int64_t)mbi_scan_of(plan)->tiles;
@@ -265,7 +259,7 @@ static void mbi_many_info(const merbit_plan *plan, merbit_plan_info *info) {
 static int mbi_many_describe(const merbit_plan *plan, char *text, size_t size) {
   const mbi_many *m = mbi_many_of(plan);
   const mbi_scan_schedule *s = mbi_scan_of(plan);
-  if (m->room > 0) {
+  if (m->staged > 0) {
     return snprintf(text, size, "even rows, %d lane%s of %d columns to each, %d threads%s%s",
                     m->team, m->team == 1 ? "" : "s", m->span, m->threads,
                     mbi_many_copies(plan) ? ", copies by rows" : "",
@@ -280,8 +274,9 @@ static int mbi_many_describe(const merbit_plan *plan, char *text, size_t size) {
                   plan->streaming ? ", matrix past the caches" : "");
 }
 
-/* merbit_spmm launches: its rows have a distance. */
-MBI_INTERNAL const mbi_cuda_method mbi_many_method = {sizeof(mbi_many), mbi_many_create,
+/* Has no multiply: merbit_spmm calls mbi_many_multiply, which takes leading dimensions. */
+MBI_INTERNAL const mbi_cuda_method mbi_many_method = {sizeof(mbi_many),
+                                                      mbi_many_create,
                                                       mbi_scan_destroy,
                                                       mbi_many_scratch_bytes,
                                                       NULL,

@@ -1,11 +1,13 @@
-// Several vectors at once: Y = alpha A X + beta Y, the matrix streamed once for all of them.
-// Source: ours; the schedule is the register scan's (spmv/gpu/scan/scan.cu), a bit per nonzero for "ends
-// its row". X is taken by rows, so that one gather brings what a nonzero multiplies.
+// Several vectors at once: Y = alpha A X + beta Y; the matrix is read once for all of them.
 //
-// A warp owns a tile, and each of its teams (spmv/gpu/many/lane.cuh) walks a run of neighbouring
-// nonzeros, one after the other, with its sums in registers. What runs hold of rows
-// that cross them is put together by shuffles, what tiles do by mbk_many_fixup, always in the
-// same order. Where X and Y come column by column, they pass through copies by rows.
+// Data: the tiles and row ends of spmv/gpu/scan/scan.cu. X is read by rows, so that one gather
+// brings everything that a nonzero multiplies. X and Y in column order pass through copies by
+// rows. Work: a warp owns a tile, a team of lanes (spmv/gpu/many/lane.cuh) a run of
+// neighbouring nonzeros, which it walks one after the other with its sums in registers.
+// Shuffles join rows that cross runs, mbk_many_fixup those that cross tiles, always in the same
+// order.
+//
+// Source: ours.
 #ifndef MBK_WORDS
 #error "define MBK_WORDS: nonzeros of a run by 32, at most MBK_TEAM"
 #endif
@@ -16,7 +18,7 @@
 #include "spmv/gpu/many/lane.cuh"
 
 #define MBK_STEPS (MBK_TEAMS * MBK_WORDS)
-#define MBK_PACK 1  // what belongs to the scan's own products
+#define MBK_PACK 1  // for spmv/gpu/scan/tile.cuh; not used by these products
 #define MBK_DEPTH 5 // likewise
 
 #include "spmv/gpu/scan/tile.cuh"
@@ -27,11 +29,10 @@
 
 #include "spmv/gpu/many/run.cuh"
 
-// ---- A tile
-// -------------------------------------------------------------------------------------
+// ---- A tile ---------------------------------------------------------------------------------
 
-// The runs of a tile to its rows, as in mbk_scan_commit: those that end in it are committed but
-// for the first, whose part goes to firsts[tile]; what follows the last to tails[tile].
+// Joins the runs of a tile, as mbk_scan_commit does: commits the rows that end in it, except
+// the first, whose part goes to firsts[tile]; the carry-out goes to tails[tile].
 template <bool packed>
 MBK_DEVICE void mbk_many_join(mbk_many_walk &walk, mbk_u32 ends, const mbk_u32 *row_id,
                               mbk_u64 tile, MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE *firsts,
@@ -40,10 +41,10 @@ MBK_DEVICE void mbk_many_join(mbk_many_walk &walk, mbk_u32 ends, const mbk_u32 *
   const bool ended = walk.count > 0;
   mbk_many_row head;
   const mbk_u32 closed = mbk_ballot(MBK_ALL, ended);
-  // What the teams from the last one on in which a row ended hold of what is open behind each.
+  // Add up, for each team, the open row's parts since the last team with a row end.
   const mbk_u32 until = closed & (0xffffffffu >> (31 - lane));
   const int last = until != 0 ? (31 - mbk_leading_zeros(until)) / MBK_TEAM : 0;
-  mbk_u32 rows = 0; // that ended in the run
+  mbk_u32 rows = 0; // rows that ended in the run
 #pragma unroll
   for (int w = 0; w < MBK_WORDS; w++) {
     rows += (mbk_u32)mbk_popcount(mbk_shuffle(MBK_ALL, ends, (int)(team * MBK_WORDS) + w, 32));
@@ -80,7 +81,7 @@ MBK_DEVICE void mbk_many_join(mbk_many_walk &walk, mbk_u32 ends, const mbk_u32 *
   if (ended && (closed & ((1u << team * MBK_TEAM) - 1)) == 0) {
     mbk_many_carry(firsts, tile, head);
   } else if (ended) {
-    const mbk_u64 row = MBK_ROW_OF(walk.rank - rows);
+    const mbk_u64 row = MBK_ROW_OF(walk.row_number - rows);
     mbk_many_commit<packed>(y + row * ldy, head, alpha, beta);
   }
   if (team == MBK_TEAMS - 1) {
@@ -88,20 +89,21 @@ MBK_DEVICE void mbk_many_join(mbk_many_walk &walk, mbk_u32 ends, const mbk_u32 *
   }
 }
 
-// Rows of Y whose old elements are wanted, closer to where their commits will meet them.
+// Prefetches the rows of Y whose old elements will be read.
 MBK_DEVICE void mbk_many_ahead(const MBK_VECTOR *y, mbk_u64 ldy, const mbk_u32 *row_id,
                                mbk_u32 from, mbk_u32 to) {
   (void)row_id;
   mbk_await();
-  for (mbk_u32 rank = from + mbk_lane(); rank < to; rank += 32) {
-    const mbk_u64 row = MBK_ROW_OF(rank);
+  for (mbk_u32 row_number = from + mbk_lane(); row_number < to; row_number += 32) {
+    const mbk_u64 row = MBK_ROW_OF(row_number);
     for (mbk_u32 c = 0; c < MBK_WIDTH; c += 64 / sizeof(MBK_VECTOR)) {
       mbk_prefetch(y + row * ldy + c);
     }
   }
 }
 
-// A warp's tile. x_step: bytes from row to row of X; ldy: elements from row to row of Y.
+// Multiplies and commits a warp's tile. x_step: bytes from row to row of X. ldy: elements from
+// row to row of Y.
 template <bool packed>
 MBK_DEVICE void mbk_many_tile(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
                               const mbk_u32 *row_id, const mbk_i32 *col_ind,
@@ -125,7 +127,7 @@ MBK_DEVICE void mbk_many_tile(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
   mbk_many_clear(walk.sum);
   walk.held = (mbk_many_sums *)(stage + MBK_STAGE_BYTES) + lane;
   walk.count = 0;
-  walk.rank = from + mbk_shuffle(MBK_ALL, before, (int)(team * MBK_WORDS), 32) + 1;
+  walk.row_number = from + mbk_shuffle(MBK_ALL, before, (int)(team * MBK_WORDS), 32) + 1;
   if (!MBK_COLUMNS && beta != (MBK_COMPUTE)0) {
     mbk_many_ahead(y, ldy, row_id, from, to);
   }
@@ -133,7 +135,7 @@ MBK_DEVICE void mbk_many_tile(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
     mbk_many_run<packed, true>(col_ind + begin, MBK_PATTERN ? values : values + begin,
                                MBK_TILE_NONZEROS, stage, ends, x, x_step, walk, row_id, y, ldy,
                                alpha, beta);
-  } else { // with alpha 0 nothing is read of the matrix or of X
+  } else { // if alpha is 0, neither the matrix nor X is read
     mbk_many_run<packed, false>(col_ind + begin, MBK_PATTERN ? values : values + begin,
                                 alpha != (MBK_COMPUTE)0 ? nnz - begin : 0, stage, ends, x,
                                 x_step, walk, row_id, y, ldy, alpha, beta);
@@ -141,9 +143,9 @@ MBK_DEVICE void mbk_many_tile(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
   mbk_many_join<packed>(walk, ends, row_id, tile, y, ldy, firsts, tails, alpha, beta);
 }
 
-// Launch: a warp per tile. Shared: MBK_STAGE_BYTES + MBK_HELD_BYTES for each.
-// mbk_many_fixup follows. Where MBK_COLUMNS, x and y are copies by rows, and mbk_many_spread
-// follows too.
+// The product; mbk_many_fixup follows. With MBK_COLUMNS, x and y are copies by rows, and
+// mbk_many_spread follows too. Launch: one warp per tile. Shared: MBK_STAGE_BYTES +
+// MBK_HELD_BYTES per warp.
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_PACKED)
     mbk_many_product(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,
                      const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_VECTOR *x,
@@ -156,7 +158,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_PACKED)
 }
 
 #if MBK_SPAN > 1 && !MBK_COLUMNS
-// The same for X and Y whose rows start anywhere.
+// As mbk_many_product, for X and Y whose rows start at any element.
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_LOOSE)
     mbk_many_loose(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,
                    const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_VECTOR *x,
@@ -171,18 +173,17 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_LOOSE)
 
 #include "spmv/gpu/many/copies.cuh"
 
-// ---- Rows over several tiles
-// --------------------------------------------------------------------------
+// ---- Rows over several tiles ----------------------------------------------------------------
 
 #define MBK_PARTS MBK_WIDTH
 #define MBK_LEADING 1
-#define MBK_RANK mbk_u32
-#define MBK_TILE_RANK(tile) mbk_load(tile_row + (tile))
+#define MBK_ROW_NUMBER mbk_u32
+#define MBK_TILE_ROW_NUMBER(tile) mbk_load(tile_row + (tile))
 #include "spmv/shared/fixup.cuh"
 
-// Launch: MBK_FIXUP_THREADS columns of tiles per block. Shared: as mbk_fixup. To a copy by rows
-// with alpha 1 and beta 0.
-// Four blocks to a multiprocessor: with what more would leave it, columns would spill.
+// Joins rows that cross tiles; for a copy by rows, with alpha 1 and beta 0. Launch:
+// MBK_FIXUP_THREADS columns of tiles per block. Shared: as mbk_fixup. More than four blocks per
+// multiprocessor would spill.
 MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, 4)
     mbk_many_fixup(const mbk_u32 *tile_row, const mbk_u32 *row_id, const mbk_u32 *empty_id,
                    const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails, MBK_VECTOR *y,

@@ -2,21 +2,22 @@
 #define MBI_GPU_MANY_H
 #include "spmv/gpu/scan/scan.h"
 
-/* Several vectors, beside plan->scan: spmv/gpu/many/many.c. */
+/* Several vectors at once: the scan's schedule, and how lanes share columns of X
+ * (spmv/gpu/many/lane.cuh). */
 typedef struct mbi_many {
   mbi_scan_schedule scan; /* first, so that mbi_scan_of finds it */
-  int width; /* columns that are multiplied: the vectors, in copies some more */
-  int span;  /* that a lane loads at once */
-  int team;  /* lanes to a nonzero */
-  int words; /* nonzeros of a run by 32 */
-  int piece; /* nonzeros of it that are staged at once */
-  int room;  /* nonzeros that a warp stages where each team has a row; 0: in runs */
+  int width;              /* columns that are multiplied: the vectors, with padding in copies */
+  int span;               /* columns that a lane loads at once */
+  int team;               /* lanes per nonzero */
+  int words;              /* nonzeros of a run, divided by 32 */
+  int piece;              /* nonzeros of a run that are staged at once */
+  int staged;             /* nonzeros that a warp stages if each team owns a row; 0 with runs */
   int unroll, threads, resident;
-  unsigned shared;                /* bytes of a block */
+  unsigned shared;                /* bytes of shared memory of a block */
   void *loose, *collect, *spread; /* CUfunction */
 } mbi_many;
 
-/* Of host memory through which pieces pass that do not lie together. */
+/* Bytes of host memory through which pieces pass that are not contiguous. */
 #define MBI_MANY_BOUNCE 65536
 
 #ifdef MBI_SEPARATE

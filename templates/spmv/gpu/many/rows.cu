@@ -1,12 +1,14 @@
-// Several vectors at once for rows of nearly equal length: Y = alpha A X + beta Y straight from
-// the CSR. Source: ours.
+// Several vectors at once, for rows of nearly equal length: Y = alpha A X + beta Y straight
+// from CSR.
 //
-// Each team (spmv/gpu/many/lane.cuh) has a row, a warp as many neighbours as it has teams. What a
-// warp gathers at once are then nonzeros at the same place of neighbouring rows, which in grids
-// stand in neighbouring columns, so that their rows of X share lines. A team with a short row
-// waits.
-#ifndef MBK_ROOM
-#error "define MBK_ROOM: nonzeros that a warp stages at once, a multiple of 128"
+// Work: a team (spmv/gpu/many/lane.cuh) owns a row, a warp as many neighbouring rows as it has
+// teams. The nonzeros that a warp gathers at once then stand at the same place of neighbouring
+// rows; in grids these are neighbouring columns, whose rows of X share cache lines. A team with
+// a short row waits.
+//
+// Source: ours.
+#ifndef MBK_STAGED
+#error "define MBK_STAGED: nonzeros that a warp stages at once, a multiple of 128"
 #endif
 #include "spmv/gpu/many/lane.cuh"
 
@@ -17,27 +19,28 @@
 #define MBK_MATRIX_LOAD mbk_load
 #endif
 
-// Nonzeros [from, to) of the arrays, of which a plan has nnz; `from` is a multiple of 4. They
-// are there after mbk_copy_wait.
+// Starts copying elements [from, to) of an array of nnz to shared memory. `from` is a multiple
+// of 4. mbk_copy_wait completes the copy.
 template <class T>
-MBK_DEVICE void mbk_rows_stage(T *room, const T *array, mbk_u64 from, mbk_u64 to, mbk_u64 nnz) {
+MBK_DEVICE void mbk_rows_stage(T *stage, const T *array, mbk_u64 from, mbk_u64 to,
+                               mbk_u64 nnz) {
   const mbk_u32 n = MBK_ALIGNED ? 16 / sizeof(T) : 1, count = (mbk_u32)(to - from);
 #pragma unroll 4
   for (mbk_u32 k = n * mbk_lane(); k < count; k += 32 * n) {
-    if (MBK_ALIGNED && from + k + n <= nnz) { // may go beyond `to`
-      mbk_copy_ahead(room + k, array + from + k);
+    if (MBK_ALIGNED && from + k + n <= nnz) { // may go past `to`
+      mbk_copy_ahead(stage + k, array + from + k);
     } else {
 #pragma unroll
       for (mbk_u32 j = 0; j < n; j++) {
         if (k + j < count) {
-          room[k + j] = MBK_MATRIX_LOAD(array + from + k + j);
+          stage[k + j] = MBK_MATRIX_LOAD(array + from + k + j);
         }
       }
     }
   }
 }
 
-// MBK_UNROLL neighbours of a row, of which `left` are there.
+// Multiplies MBK_UNROLL neighbours of a row, of which `left` exist.
 template <bool packed>
 MBK_DEVICE void mbk_rows_batch(const mbk_i32 *columns, const MBK_VALUE *values, mbk_u32 left,
                                const MBK_VECTOR *x, mbk_u32 x_step, mbk_many_row &sum) {
@@ -67,11 +70,11 @@ MBK_DEVICE void mbk_rows_tile(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind
                               MBK_COMPUTE alpha, MBK_COMPUTE beta) {
   MBK_SHARED_MEMORY(shared);
   mbk_i32 *const columns =
-      (mbk_i32 *)(shared + mbk_thread() / 32 * MBK_ROOM *
+      (mbk_i32 *)(shared + mbk_thread() / 32 * MBK_STAGED *
                                (4 + (MBK_PATTERN ? 0 : (int)sizeof(MBK_VALUE))));
-  MBK_VALUE *const factors = (MBK_VALUE *)(columns + MBK_ROOM);
+  MBK_VALUE *const factors = (MBK_VALUE *)(columns + MBK_STAGED);
   const mbk_u64 row = ((mbk_u64)mbk_block() * MBK_THREADS + mbk_thread()) / MBK_TEAM;
-  mbk_u64 begin = 0, end = 0; // with alpha 0 nothing is read of the matrix or of X
+  mbk_u64 begin = 0, end = 0; // if alpha is 0, neither the matrix nor X is read
   mbk_many_row sum;
   mbk_many_clear(sum);
   if (alpha != (MBK_COMPUTE)0) {
@@ -81,8 +84,8 @@ MBK_DEVICE void mbk_rows_tile(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind
   const mbk_u64 last = mbk_shuffle(MBK_ALL, end, 31, 32);
 #pragma unroll 1
   for (mbk_u64 piece = mbk_shuffle(MBK_ALL, begin, 0, 32) & ~(mbk_u64)3; piece < last;
-       piece += MBK_ROOM) {
-    const mbk_u64 behind = piece + MBK_ROOM < last ? piece + MBK_ROOM : last;
+       piece += MBK_STAGED) {
+    const mbk_u64 behind = piece + MBK_STAGED < last ? piece + MBK_STAGED : last;
     mbk_warp_sync(MBK_ALL);
     mbk_rows_stage(columns, col_ind, piece, behind, nnz);
     if (!MBK_PATTERN) {
@@ -93,7 +96,7 @@ MBK_DEVICE void mbk_rows_tile(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind
     mbk_await();
     const mbk_u32 to = end > piece ? (mbk_u32)((end < behind ? end : behind) - piece) : 0;
 #pragma unroll 1
-    for (mbk_u32 at = begin > piece ? (mbk_u32)(begin - piece < MBK_ROOM ? begin - piece : to)
+    for (mbk_u32 at = begin > piece ? (mbk_u32)(begin - piece < MBK_STAGED ? begin - piece : to)
                                     : 0;
          at < to; at += MBK_UNROLL) {
       mbk_rows_batch<packed>(columns + at, factors + at, to - at, x, x_step, sum);
@@ -105,8 +108,8 @@ MBK_DEVICE void mbk_rows_tile(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind
   }
 }
 
-// Launch: a team per row. Shared: MBK_ROOM columns and values for each warp. Where MBK_COLUMNS,
-// x and y are copies by rows, and mbk_many_spread follows.
+// The product. With MBK_COLUMNS, x and y are copies by rows, and mbk_many_spread follows.
+// Launch: one team per row. Shared: MBK_STAGED columns and values for each warp.
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_PACKED)
     mbk_rows_many(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, const MBK_VALUE *values,
                   const MBK_VECTOR *x, mbk_u32 x_step, MBK_VECTOR *y, mbk_u64 ldy, mbk_u64 rows,
@@ -117,7 +120,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_PACKED)
 }
 
 #if MBK_SPAN > 1 && !MBK_COLUMNS
-// The same for X and Y whose rows start anywhere.
+// As mbk_rows_many, for X and Y whose rows start at any element.
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_LOOSE)
     mbk_rows_loose(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, const MBK_VALUE *values,
                    const MBK_VECTOR *x, mbk_u32 x_step, MBK_VECTOR *y, mbk_u64 ldy,

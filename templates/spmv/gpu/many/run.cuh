@@ -1,9 +1,9 @@
-// A team's run of nonzeros: part of spmv/gpu/many/many.cu, whose macros it uses.
+// A team's run of nonzeros. Included by spmv/gpu/many/many.cu, whose macros it uses.
 #ifndef MBK_RUN
 #error "include spmv/gpu/many/many.cu, which opens with the list of macros"
 #endif
 
-// What a tile leaves for mbk_many_fixup.
+// Writes a tile's part of a row for mbk_many_fixup.
 MBK_DEVICE void mbk_many_carry(MBK_COMPUTE *carries, mbk_u64 tile, const mbk_many_row &sum) {
 #pragma unroll
   for (mbk_u32 c = 0; c < MBK_CHUNKS; c++) {
@@ -16,17 +16,17 @@ MBK_DEVICE void mbk_many_carry(MBK_COMPUTE *carries, mbk_u64 tile, const mbk_man
   }
 }
 
-// ---- Columns and values through shared memory
-// ---------------------------------------------------
+// ---- Columns and values through shared memory -----------------------------------------------
 
-// A run's piece begins so far behind the one before that teams meet no bank twice.
+// The distance between the pieces of two runs in shared memory: teams then meet no bank twice.
 #define MBK_GAP(T) (MBK_PIECE + 16 / (int)sizeof(T))
 #define MBK_STAGE_BYTES                                                                        \
   (MBK_TEAMS *                                                                                 \
    (4 * MBK_GAP(mbk_i32) + (MBK_PATTERN ? 0 : (int)sizeof(MBK_VALUE) * MBK_GAP(MBK_VALUE))))
 
-// Nonzeros `piece` and following of each run of a tile, which begins at `from` and of which
-// `left` are there: neighbouring lanes load neighbours. They are there after mbk_copy_wait.
+// Starts copying nonzeros from `piece` on of each run of a tile to shared memory. The tile
+// begins at `from` and has `left` nonzeros. Neighbouring lanes load neighbours. mbk_copy_wait
+// completes the copy.
 template <bool full, class T>
 MBK_DEVICE void mbk_many_stage(T *stage, const T *from, mbk_u32 piece, mbk_u64 left) {
   const mbk_u32 all = MBK_TEAMS * MBK_PIECE, n = full && MBK_ALIGNED ? 16 / sizeof(T) : 1;
@@ -47,7 +47,7 @@ MBK_DEVICE void mbk_many_stage(T *stage, const T *from, mbk_u32 piece, mbk_u64 l
   }
 }
 
-// N neighbours of what was staged.
+// Loads N staged neighbours.
 template <class T, int N> MBK_DEVICE void mbk_many_take(const T *from, T (&some)[N]) {
   const int at_once = 16 / sizeof(T) < N ? 16 / sizeof(T) : N;
 #pragma unroll
@@ -60,20 +60,19 @@ template <class T, int N> MBK_DEVICE void mbk_many_take(const T *from, T (&some)
   }
 }
 
-// ---- Rows that end
-// ------------------------------------------------------------------------------
+// ---- Rows that end --------------------------------------------------------------------------
 
-// Where a team is. A row end in one team must not keep the others waiting: what a lane has of a
-// row that ended goes to the lane's own place in shared memory, without a branch, and is
-// committed when places run out. The first of them stays until the end, for the runs before may
-// hold some.
+// The state of a team's walk. A row end in one team must not make the others wait: without a
+// branch, the finished row goes to the lane's own space in shared memory, and is committed when
+// that is full. The first finished row stays until the end, because earlier runs may hold a
+// part of it.
 struct mbk_many_walk {
-  mbk_many_row sum;    // of the row that is open
-  mbk_many_sums *held; // the lane's rows that ended: MBK_CHUNKS packs each, 32 packs apart
-  mbk_u32 count;       // of these
-  mbk_u32 rank;        // of the second
+  mbk_many_row sum;    // of the open row
+  mbk_many_sums *held; // the lane's finished rows: MBK_CHUNKS packs each, 32 packs apart
+  mbk_u32 count;       // finished rows held
+  mbk_u32 row_number;  // number of the second held row among the non-empty rows
 };
-#define MBK_HELD 5 // in mbi_many_size_shared too
+#define MBK_HELD 5 // the same number as in mbi_many_size_shared
 #define MBK_HELD_BYTES (MBK_HELD * MBK_CHUNKS * 32 * (int)sizeof(mbk_many_sums))
 
 MBK_DEVICE void mbk_many_held(const mbk_many_walk &walk, mbk_u32 which, mbk_many_row &sum) {
@@ -87,18 +86,18 @@ MBK_DEVICE void mbk_many_held(const mbk_many_walk &walk, mbk_u32 which, mbk_many
   }
 }
 
-// All but the first.
+// Commits all held rows but the first.
 template <bool packed>
 MBK_DEVICE void mbk_many_flush(mbk_many_walk &walk, const mbk_u32 *row_id, MBK_VECTOR *y,
                                mbk_u64 ldy, MBK_COMPUTE alpha, MBK_COMPUTE beta) {
   (void)row_id;
 #pragma unroll 1
   for (mbk_u32 i = 1; i < walk.count; i++) {
-    const mbk_u64 row = MBK_ROW_OF(walk.rank);
+    const mbk_u64 row = MBK_ROW_OF(walk.row_number);
     mbk_many_row sum;
     mbk_many_held(walk, i, sum);
     mbk_many_commit<packed>(y + row * ldy, sum, alpha, beta);
-    walk.rank++;
+    walk.row_number++;
   }
   walk.count = walk.count > 0 ? 1 : 0;
 }
@@ -125,13 +124,12 @@ MBK_DEVICE void mbk_many_end(mbk_many_walk &walk, bool ends) {
   }
 }
 
-// ---- A run
-// --------------------------------------------------------------------------------------
+// ---- A run ----------------------------------------------------------------------------------
 
-#define MBK_ROUND (MBK_HELD - 1) // between flushes; divides MBK_UNROLL
+#define MBK_ROUND (MBK_HELD - 1) // nonzeros between flushes; divides MBK_UNROLL
 
-// Each team its run of a tile, which begins at col_ind and values and of which `left` nonzeros
-// are there to multiply. `ends` are the tile's words of row ends, a lane each.
+// Multiplies each team's run of a tile, which begins at col_ind and values and has `left`
+// nonzeros. `ends`: the tile's words of row ends, one per lane.
 template <bool packed, bool full>
 MBK_DEVICE void mbk_many_run(const mbk_i32 *col_ind, const MBK_VALUE *values, mbk_u64 left,
                              unsigned char *stage, mbk_u32 ends, const MBK_VECTOR *x,

@@ -7,21 +7,24 @@
 #include "spmv/plan/plan.h"
 #include "spmv/choose/choose.h"
 
-/* ---- Encode: columns to lanes, from the number of vectors alone ---------------------------
- */
+/* Sizes for several vectors: columns per lane, teams, runs or rows, threads and shared
+ * memory. */
+
+/* ---- Encode: columns to lanes, from the number of vectors alone -------------------------- */
 
 /* Returns the state of a plan by this method. */
 MBI_INTERNAL mbi_many *mbi_many_of(const merbit_plan *plan) {
   return (mbi_many *)plan->state;
 }
 
-/* By columns X and Y pass through copies by rows, which the plan lays out as it likes. */
+/* Returns 1 if X and Y pass through copies in row order, because they are in column order. */
 MBI_INTERNAL int mbi_many_copies(const merbit_plan *plan) {
   return plan->desc.vector_order == MERBIT_VECTORS_COLUMN_MAJOR;
 }
 
-/* 16 bytes to a lane where they divide a row, and lanes for all of it, up to a warp. Runs so
- * long that what tiles leave for the fix-up is little beside the matrix. */
+/* Sets the columns per lane (16 bytes if that divides a row), the lanes per nonzero (enough for
+ * a whole row, up to a warp), and the length of a run, so that the carries of tiles are few
+ * beside the matrix. */
 MBI_INTERNAL void mbi_many_shape(const merbit_plan *plan, mbi_many *m) {
   const int widest = mbi_scan_widest(plan->type), vectors = plan->desc.vectors;
   m->span = widest;
@@ -41,27 +44,27 @@ MBI_INTERNAL void mbi_many_shape(const merbit_plan *plan, mbi_many *m) {
   m->words = m->team > 4 ? m->team / 4 : 1;
 }
 
-/* Gathers of X miss what caches there are. */
-static int mbi_many_far(const merbit_plan *plan) {
+/* Returns 1 if gathers of X miss the L2 cache. */
+static int mbi_many_misses_cache(const merbit_plan *plan) {
   return plan->device.cols * (uint64_t)mbi_many_of(plan)->width * mbi_type_size(plan->type) >
          (uint64_t)16 << 20;
 }
 
-/* Rows of X of at most one sector. */
+/* Returns 1 if a row of X takes at most one sector. */
 static int mbi_many_narrow(const merbit_plan *plan) {
   return mbi_many_of(plan)->width * (int)mbi_type_size(plan->type) <= 32;
 }
 
-/* Runs whose gathers of f32 go far: one large block with more in flight each is quicker there
- * (on an H200, four vectors, uniform matrix of 40M nonzeros and power law of 43M: 472 and 445
- * us, two of 256 threads 545 and 483). */
-static int mbi_many_roams(const merbit_plan *plan) {
-  return mbi_many_of(plan)->room == 0 && plan->type == MERBIT_F32 && mbi_many_far(plan) &&
-         mbi_many_narrow(plan);
+/* Returns 1 for runs in f32 whose gathers miss L2. One large block with more loads in flight is
+ * faster there (on an H200, four vectors, a uniform matrix of 40M nonzeros and a power law of
+ * 43M: 472 and 445 us; two blocks of 256 threads 545 and 483). */
+static int mbi_many_takes_one_block(const merbit_plan *plan) {
+  return mbi_many_of(plan)->staged == 0 && plan->type == MERBIT_F32 &&
+         mbi_many_misses_cache(plan) && mbi_many_narrow(plan);
 }
 
-/* Blocks that leave registers for a batch of columns and values, for what is in flight and for
- * a row of sums, without spilling. */
+/* Returns the blocks per multiprocessor that leave enough registers for a batch of columns and
+ * values, for the loads in flight and for a row of accumulators, without spilling. */
 static int mbi_many_resident(const merbit_plan *plan) {
   const mbi_many *m = mbi_many_of(plan);
   const int value = (int)mbi_type_size(plan->type) / 4;
@@ -69,31 +72,31 @@ static int mbi_many_resident(const merbit_plan *plan) {
   const int scalars = plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE ? 2 * value : 0;
   const int words =
       m->unroll * (1 + value) + (m->unroll + 1) * lane * value + scalars +
-      (lane > m->span ? 4 : 0) + (m->room == 0 && m->words > 1 ? 4 : 0) +
-      /* lanes without a sum, and rows by their number */
+      (lane > m->span ? 4 : 0) + (m->staged == 0 && m->words > 1 ? 4 : 0) +
+      /* lanes without a sum, and rows numbered among the non-empty ones */
       (m->width % (m->span * m->team) != 0 && plan->nonempty.count < plan->device.rows);
-  const int threads = words > 80                           ? 384
-                      : words > 60 || mbi_many_roams(plan) ? 512
-                      : words > 34                         ? 768
-                                                           : 1024;
+  const int threads = words > 80                                     ? 384
+                      : words > 60 || mbi_many_takes_one_block(plan) ? 512
+                      : words > 34                                   ? 768
+                                                                     : 1024;
   const int blocks = threads / m->threads;
   return blocks > 16 ? 16 : blocks < 1 ? 1 : blocks;
 }
 
-/* Of rows that ended a lane holds so many. */
+/* Finished rows that a lane holds. */
 #define MBI_MANY_HELD 5
 
-/* A warp's columns and values take up to 3 KiB in f64, which are whole runs but of few vectors,
- * and its rows that ended two or four: the first-level cache needs the rest. In f32 they take
- * up to 6 KiB where fewer warps are resident because gathers go far, else 2; at least 16
- * nonzeros of each run. */
+/* Sets the shared memory of a block. In f64 a warp's columns and values take up to 3 KiB (whole
+ * runs, except for few vectors) and its finished rows two or four: the L1 cache needs the rest.
+ * In f32 they take up to 6 KiB if gathers miss L2, because fewer warps are resident then, else
+ * 2. At least 16 nonzeros of each run are staged. */
 static void mbi_many_size_shared(const merbit_plan *plan, mbi_many *m) {
   const int value = (int)mbi_type_size(plan->type), teams = 32 / m->team;
   const int lane = (m->width + m->span * m->team - 1) / (m->span * m->team) * m->span;
   const int stored = (int)mbi_value_bytes(plan);
-  const int room = value == 8 ? 3072 : mbi_many_far(plan) ? 6144 : 2048;
+  const int budget = value == 8 ? 3072 : mbi_many_misses_cache(plan) ? 6144 : 2048;
   m->piece = 32 * m->words;
-  while (m->piece % 16 == 0 && m->piece > 16 && m->piece * teams * (4 + stored) > room) {
+  while (m->piece % 16 == 0 && m->piece > 16 && m->piece * teams * (4 + stored) > budget) {
     m->piece /= 2;
   }
   m->shared =
@@ -102,7 +105,8 @@ static void mbi_many_size_shared(const merbit_plan *plan, mbi_many *m) {
                  MBI_MANY_HELD * 32 * lane * value);
 }
 
-/* Threads, unless the user's, and what they share: within what the device has for a block. */
+/* Sets the threads, unless the user chose them, within the shared memory that a block may
+ * have. */
 static void mbi_many_size_block(const merbit_plan *plan, mbi_many *m) {
   const int limit = plan->context->device.shared_bytes_per_block;
   mbi_many_size_shared(plan, m);
@@ -114,25 +118,26 @@ static void mbi_many_size_block(const merbit_plan *plan, mbi_many *m) {
   m->resident = mbi_many_resident(plan);
 }
 
-/* A team walks a row of a warp's, whose columns and values are staged: rows of X. */
+/* Returns the critical path: a team walks a row whose columns and values are staged. */
 #define MBI_MANY_ROWS_UNROLL 4
 static double mbi_many_rows_walk(const merbit_plan *plan) {
   return mbi_walk(plan, MBI_MANY_ROWS_UNROLL, 1);
 }
 
-/* Rows of nearly equal length, none of which takes longer than to stream the matrix, as they
- * stand; a sigma of the user's is that of runs. Staged are the nonzeros of a warp's rows, where
- * each has 32. Wider rows of X are quicker by runs: 42M nonzeros of a 5-point mesh in f64 on an
- * H200, 4, 8 and 16 vectors: 378, 677 and 1346 us by rows, 433, 510 and 828 by runs. */
-static int mbi_many_room(const merbit_plan *plan) {
+/* Returns the nonzeros that a warp stages if products go by rows; 0 if they go by runs.
+ * Products go by rows if rows are narrow and of nearly equal length, and none takes longer than
+ * streaming the matrix; a sigma of the user's asks for runs. Wider rows of X are faster by
+ * runs: 42M nonzeros of a 5-point mesh in f64 on an H200, with 4, 8 and 16 vectors, take 378,
+ * 677 and 1346 us by rows, 433, 510 and 828 by runs. */
+static int mbi_many_staged(const merbit_plan *plan) {
   const int even =
       mbi_many_narrow(plan) && mbi_nonempty_equal(plan) &&
       mbi_many_rows_walk(plan) <= (double)mbi_device_csr_stream_bytes(plan) * MBI_CHOOSE_STREAM;
-  const int room = 1024 / mbi_many_of(plan)->team;
+  const int wish = 1024 / mbi_many_of(plan)->team;
   return !even || plan->device.nnz == 0 || plan->desc.sigma != 0 ? 0
-         : room > 512                                            ? 512
-         : room < 128                                            ? 128
-                                                                 : room;
+         : wish > 512                                            ? 512
+         : wish < 128                                            ? 128
+                                                                 : wish;
 }
 
 static merbit_status mbi_many_size_rows(merbit_plan *plan) {
@@ -145,7 +150,7 @@ static merbit_status mbi_many_size_rows(merbit_plan *plan) {
                     plan->device.rows, plan->desc.vectors);
   }
   m->resident = mbi_many_resident(plan);
-  m->shared = (unsigned)(m->threads / 32 * m->room) * (unsigned)(4 + mbi_value_bytes(plan));
+  m->shared = (unsigned)(m->threads / 32 * m->staged) * (unsigned)(4 + mbi_value_bytes(plan));
   return MERBIT_OK;
 }
 
@@ -158,12 +163,12 @@ MBI_INTERNAL merbit_status mbi_many_size(merbit_plan *plan) {
   mbi_many_shape(plan, m);
   m->words = wish->sigma != 0 ? wish->sigma : m->words;
   m->unroll = wish->omega != 0 ? wish->omega : m->width <= m->span * m->team ? 8 : 4;
-  m->room = mbi_many_room(plan);
-  m->threads = wish->block_threads != 0 ? wish->block_threads
-               : mbi_many_roams(plan)   ? 512
-               : mbi_many_narrow(plan)  ? 256
-                                        : 128;
-  if (m->room > 0 && wish->omega == 0) {
+  m->staged = mbi_many_staged(plan);
+  m->threads = wish->block_threads != 0         ? wish->block_threads
+               : mbi_many_takes_one_block(plan) ? 512
+               : mbi_many_narrow(plan)          ? 256
+                                                : 128;
+  if (m->staged > 0 && wish->omega == 0) {
     m->unroll = MBI_MANY_ROWS_UNROLL;
   }
   if (m->words < 1 || m->words > m->team || (m->unroll != 4 && m->unroll != 8) ||
@@ -173,7 +178,7 @@ MBI_INTERNAL merbit_status mbi_many_size(merbit_plan *plan) {
                     "sigma 1 to %d, omega 4 or 8, and a multiple of 32 up to 1024",
                     m->words, m->unroll, m->threads, wish->vectors, m->team);
   }
-  if (m->room > 0) {
+  if (m->staged > 0) {
     return mbi_many_size_rows(plan);
   }
   s->steps = 32 / m->team * m->words;
@@ -202,8 +207,8 @@ MBI_INTERNAL void mbi_many_preamble(const merbit_plan *plan, mbi_preamble *pream
   mbi_preamble_define_int(preamble, "MBK_WIDTH", m->width);
   mbi_preamble_define_int(preamble, "MBK_SPAN", m->span);
   mbi_preamble_define_int(preamble, "MBK_TEAM", m->team);
-  if (m->room > 0) {
-    mbi_preamble_define_int(preamble, "MBK_ROOM", m->room);
+  if (m->staged > 0) {
+    mbi_preamble_define_int(preamble, "MBK_STAGED", m->staged);
   } else {
     mbi_preamble_define_int(preamble, "MBK_WORDS", m->words);
     mbi_preamble_define_int(preamble, "MBK_PIECE", m->piece);

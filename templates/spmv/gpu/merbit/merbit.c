@@ -5,19 +5,21 @@
 #include "spmv/gpu/merbit/merbit.h"
 #include "spmv/plan/plan.h"
 
-/* ---- Encode: from the plan's wishes to sizes
- * -------------------------------------------------- */
+/* MERBIT on the host: sizes, building TILE, launches. spmv/gpu/merbit/merbit.cu describes
+ * the method. */
+
+/* ---- Encode: from the plan's wishes to sizes --------------------------------------------- */
 
 /* Returns the state of a plan by this method. */
 MBI_INTERNAL mbi_merbit *mbi_merbit_of(const merbit_plan *plan) {
   return (mbi_merbit *)plan->state;
 }
 
-/* Blocks of 512 threads over neighbouring tiles share more of x in L1; below this many for each
- * multiprocessor, smaller ones spread the work better. */
+/* Blocks of 512 threads over neighbouring tiles share more of x in L1. With fewer such blocks
+ * per multiprocessor than this, smaller ones balance the work better. */
 #define MBI_MERBIT_FEW_BLOCKS 8
 
-/* ceil(log2(value)) for value >= 1. */
+/* Returns ceil(log2(value)) for value >= 1. */
 MBI_INTERNAL int mbi_log2_ceiling(uint64_t value) {
   int bits = 0;
   while (((uint64_t)1 << bits) < value) {
@@ -31,7 +33,8 @@ static uint64_t mbi_merbit_blocks(const mbi_merbit *m) {
   return (m->tiles + block_tiles - 1) / block_tiles;
 }
 
-/* Sizes of the specialisation; fails where a lane does not fit 64 bits or a block the GPU. */
+/* Computes the sizes of the specialisation. Fails if a lane's descriptor does not fit 64 bits,
+ * or a block the GPU. */
 MBI_INTERNAL merbit_status mbi_merbit_size(merbit_plan *plan) {
   mbi_merbit *m = mbi_merbit_of(plan);
   merbit_context *context = plan->context;
@@ -80,7 +83,7 @@ MBI_INTERNAL merbit_status mbi_merbit_size(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* Dynamic shared memory as spmv/gpu/merbit/merbit.cu lays it out. */
+/* Returns the bytes of dynamic shared memory, as spmv/gpu/merbit/merbit.cu lays it out. */
 MBI_INTERNAL unsigned mbi_merbit_product_shared(const mbi_merbit *m, merbit_type type) {
   const size_t groups = (size_t)(m->threads / m->omega);
   return (unsigned)(mbi_type_size(type) * ((size_t)(m->threads * m->sigma) + groups) +
@@ -92,8 +95,7 @@ MBI_INTERNAL unsigned mbi_merbit_build_shared(const mbi_merbit *m) {
   return (unsigned)((size_t)(MBI_MERBIT_BUILD_THREADS / m->omega * words) * sizeof(uint32_t));
 }
 
-/* ---- Specialise: one program with the three kernels
- * ------------------------------------------- */
+/* ---- Specialise: one program with the three kernels -------------------------------------- */
 
 MBI_INTERNAL void mbi_merbit_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   const mbi_merbit *m = mbi_merbit_of(plan);
@@ -113,7 +115,6 @@ static merbit_status mbi_merbit_specialise(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const unsigned shared = mbi_merbit_product_shared(m, plan->type);
   mbi_preamble preamble;
-  merbit_status status;
   if (shared > (unsigned)context->device.shared_bytes_per_block) {
     return mbi_fail(
         context, MERBIT_INVALID_ARGUMENT,
@@ -123,26 +124,19 @@ static merbit_status mbi_merbit_specialise(merbit_plan *plan) {
         context->device.shared_bytes_per_block);
   }
   mbi_merbit_preamble(plan, &preamble);
-  status = mbi_program_create(context, "spmv/gpu/merbit/merbit.cu", &preamble, &plan->program);
-  if (status == MERBIT_OK) {
-    status = mbi_program_kernel(context, &plan->program, "mbk_merbit_build", &m->build);
+  MBI_TRY(mbi_program_create(context, "spmv/gpu/merbit/merbit.cu", &preamble, &plan->program));
+  MBI_TRY(mbi_program_kernel(context, &plan->program, "mbk_merbit_build", &m->build));
+  MBI_TRY(mbi_program_kernel(context, &plan->program, "mbk_merbit_product", &m->product));
+  if (!m->dual) {
+    MBI_TRY(mbi_program_kernel(context, &plan->program, "mbk_merbit_fixup", &m->fixup));
   }
-  if (status == MERBIT_OK) {
-    status = mbi_program_kernel(context, &plan->program, "mbk_merbit_product", &m->product);
-  }
-  if (status == MERBIT_OK && !m->dual) {
-    status = mbi_program_kernel(context, &plan->program, "mbk_merbit_fixup", &m->fixup);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_reserve_shared(context, m->product, "mbk_merbit_product", shared);
-  }
-  return status;
+  MBI_TRY(mbi_device_reserve_shared(context, m->product, "mbk_merbit_product", shared));
+  return MERBIT_OK;
 }
 
-/* ---- Launch: build TILE once, then products
- * --------------------------------------------------- */
+/* ---- Launch: build TILE once, then products ---------------------------------------------- */
 
-/* Enqueue the TILE kernel. */
+/* Launches the kernel that builds TILE. */
 MBI_INTERNAL merbit_status mbi_merbit_build(merbit_plan *plan, void *stream) {
   mbi_merbit *m = mbi_merbit_of(plan);
   const uint64_t block_tiles = (uint64_t)(MBI_MERBIT_BUILD_THREADS / m->omega);
@@ -160,47 +154,42 @@ MBI_INTERNAL merbit_status mbi_merbit_build(merbit_plan *plan, void *stream) {
                            arguments);
 }
 
-/* Bytes of the carries of one product in flight. */
+/* Returns the bytes of the carries of one product. */
 MBI_INTERNAL uint64_t mbi_merbit_carry_bytes(const merbit_plan *plan) {
-  return mbi_merbit_of(plan)->dual ? 0 : 2 * mbi_merbit_of(plan)->blocks * mbi_type_size(plan->type);
+  return mbi_merbit_of(plan)->dual
+             ? 0
+             : 2 * mbi_merbit_of(plan)->blocks * mbi_type_size(plan->type);
 }
 
-/* Everything of MERBIT for the matrix in plan->device. After a failure mbi_merbit_destroy
- * cleans up. */
+/* Builds MERBIT's arrays for plan->device. On failure the caller runs mbi_merbit_destroy. */
 static merbit_status mbi_merbit_create(merbit_plan *plan) {
   mbi_merbit *m = mbi_merbit_of(plan);
   merbit_context *context = plan->context;
   uint64_t coordinates, descriptors;
-  merbit_status status = mbi_merbit_size(plan);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_merbit_size(plan));
   coordinates = (m->tiles + 1) * (uint64_t)m->tile_bytes;
   descriptors = m->tiles * (uint64_t)m->omega * (uint64_t)(m->descriptor_bits / 8);
   plan->schedule_bytes = 2 * coordinates + descriptors;
   plan->stream_bytes = plan->schedule_bytes + mbi_device_csr_stream_bytes(plan) +
                        2 * mbi_merbit_carry_bytes(plan);
-  status = mbi_merbit_specialise(plan);
-  if (status == MERBIT_OK) {
+  MBI_TRY(mbi_merbit_specialise(plan));
+  {
     mbi_devptr *const parts[] = {&m->tile_x, &m->tile_y, &m->lane_desc};
     const uint64_t bytes[] = {coordinates, coordinates, descriptors};
-    status = mbi_device_allocate_parts(context, "lane descriptors", 3, parts, bytes);
+    MBI_TRY(mbi_device_allocate_parts(context, "lane descriptors", 3, parts, bytes));
   }
-  if (status == MERBIT_OK) {
-    status = mbi_merbit_build(plan, NULL);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_synchronize(context, NULL);
-  }
-  return status;
+  MBI_TRY(mbi_merbit_build(plan, NULL));
+  MBI_TRY(mbi_device_synchronize(context, NULL));
+  return MERBIT_OK;
 }
 
 static void mbi_merbit_destroy(merbit_plan *plan) {
-  mbi_device_release(plan->context, mbi_merbit_of(plan)->tile_x); /* and what is behind it */
+  /* And the arrays allocated with it. */
+  mbi_device_release(plan->context, mbi_merbit_of(plan)->tile_x);
   mbi_program_destroy(plan->context, &plan->program);
 }
 
-/* The arguments that both commits share; `arguments` has room for 13. */
+/* Sets the arguments that both commits share; `arguments` has space for 13. */
 static void mbi_merbit_arguments(merbit_plan *plan, mbi_devptr *x, mbi_devptr *y,
                                  void **arguments) {
   mbi_merbit *m = mbi_merbit_of(plan);
@@ -215,8 +204,8 @@ static void mbi_merbit_arguments(merbit_plan *plan, mbi_devptr *x, mbi_devptr *y
   arguments[8] = &m->tiles;
 }
 
-/* y = alpha A x + beta y: product and fix-up. `alpha` and `beta` point to what the kernels
- * take: a value, or a device pointer where scalars live on the device. */
+/* Launches y = alpha A x + beta y: product and fix-up. `alpha` and `beta` point to the kernels'
+ * arguments: a value, or a device pointer if scalars live on the device. */
 static merbit_status mbi_merbit_multiply(merbit_plan *plan, mbi_devptr carries,
                                          const void *alpha, mbi_devptr x, const void *beta,
                                          mbi_devptr y, void *stream) {
@@ -253,9 +242,9 @@ static merbit_status mbi_merbit_multiply(merbit_plan *plan, mbi_devptr carries,
       stream, arguments);
 }
 
-/* y = A x, with y zero where blocks share rows (all zero before the first call); leaves z so
- * for the next call, which swaps the two (section 4.2 (3)). Not bitwise stable where a row
- * spans three blocks. */
+/* Launches y = A x. y must be zero where blocks share rows (all zero before the first call).
+ * The product zeroes the same entries of z for the next call, which swaps the two (section 4.2
+ * (3)). Not bitwise repeatable if a row spans three blocks. */
 MBI_INTERNAL merbit_status mbi_merbit_multiply_dual(merbit_plan *plan, mbi_devptr x,
                                                     mbi_devptr y, mbi_devptr z, void *stream) {
   mbi_merbit *m = mbi_merbit_of(plan);
@@ -268,8 +257,7 @@ MBI_INTERNAL merbit_status mbi_merbit_multiply_dual(merbit_plan *plan, mbi_devpt
                            arguments);
 }
 
-/* ---- Describe
- * --------------------------------------------------------------------------------- */
+/* ---- Describe ---------------------------------------------------------------------------- */
 
 static void mbi_merbit_info(const merbit_plan *plan, merbit_plan_info *info) {
   const mbi_merbit *m = mbi_merbit_of(plan);
@@ -288,10 +276,6 @@ static int mbi_merbit_describe(const merbit_plan *plan, char *text, size_t size)
                   m->dual ? "dual-buffer" : "carry-out");
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_merbit_method = {sizeof(mbi_merbit), mbi_merbit_create,
-                                                        mbi_merbit_destroy,
-                                                        mbi_merbit_carry_bytes,
-                                                        mbi_merbit_multiply,
-                                                        mbi_merbit_info,
-                                                        mbi_merbit_describe,
-                                                        NULL};
+MBI_INTERNAL const mbi_cuda_method mbi_merbit_method = {
+    sizeof(mbi_merbit),  mbi_merbit_create, mbi_merbit_destroy,  mbi_merbit_carry_bytes,
+    mbi_merbit_multiply, mbi_merbit_info,   mbi_merbit_describe, NULL};

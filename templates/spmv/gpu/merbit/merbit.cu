@@ -1,13 +1,16 @@
-// MERBIT: y = alpha A x + beta y over merge-path tiles with packed lane descriptors.
-// Source: Zhang, Yao, Jiang, Zhang, "MERBIT: A GPU-Based SpMV Method for Iterative Workloads",
-// section 4; the carry-out commit is ours.
+// MERBIT: y = alpha A x + beta y over tiles of the merge path.
 //
-// The merge path walks from (0, 0) to (nnz, rows): a nonzero step consumes a nonzero, a row
-// step ends a row. A tile is omega * sigma steps, a lane sigma steps; a group of omega lanes
-// works on a tile, and a warp holds 32 / omega groups. Tile t starts at (tile_x[t], tile_y[t]);
-// the top bit of tile_y marks a tile without a row step. A lane descriptor packs, from the top,
-// sigma step bits (1: row step), the lane's row offset and its nonzero offset from the tile's
-// start, MBK_COORDINATE_BITS each.
+// Data: the merge path goes from (0, 0) to (nnz, rows); a nonzero step consumes a nonzero, a
+// row step ends a row. A tile is omega * sigma steps and starts at (tile_x[t], tile_y[t]); the
+// top bit of tile_y marks a tile without a row step. A lane descriptor packs, from the top bit
+// down, sigma step bits (1: row step), then the lane's row offset and its nonzero offset from
+// the tile's start, of MBK_COORDINATE_BITS bits each.
+//
+// Work: a group of omega lanes owns a tile, a lane sigma consecutive steps; a warp holds 32 /
+// omega groups.
+//
+// Source: Zhang, Yao, Jiang, Zhang, "MERBIT: A GPU-Based SpMV Method for Iterative Workloads",
+// section 4. The commit by carry-out is ours.
 #ifndef MBK_TILE
 #error "define MBK_TILE: the type of tile_x and tile_y, mbk_u32 or mbk_u64"
 #endif
@@ -36,11 +39,11 @@
 #define MBK_BLOCK_TILES (MBK_THREADS / MBK_OMEGA)
 #define MBK_MARK ((MBK_TILE)1 << (sizeof(MBK_TILE) * 8 - 1))
 #define MBK_ROW(entry) ((entry) & (MBK_TILE)~MBK_MARK)
-// Nonzeros whose loads one lane keeps in flight. More would cost registers and so warps, which
-// hide more.
+// Nonzeros whose loads one lane keeps in flight. More would take registers, hence occupancy,
+// which hides more latency.
 #define MBK_UNROLL (MBK_SIGMA < 3 ? MBK_SIGMA : 3)
 
-// The lanes of this thread's group within its warp.
+// Returns the mask of the lanes of this thread's group within its warp.
 MBK_DEVICE mbk_u32 mbk_group_mask() {
 #if MBK_OMEGA == 32
   return 0xffffffffu;
@@ -51,16 +54,16 @@ MBK_DEVICE mbk_u32 mbk_group_mask() {
 
 #include "spmv/gpu/merbit/tile.cuh"
 
-// The matrix's streams and x, from a tile's first nonzero on.
+// The columns, the values and x, from a tile's first nonzero on.
 struct mbk_stream {
   const mbk_i32 *col_ind;
   const MBK_VALUE *values;
   const MBK_VECTOR *x;
 };
 
-// The products of up to MBK_UNROLL nonzeros of one lane, from nonzero `at` in steps of omega:
-// all indices and values are in flight before the first x is asked for. Slots at and beyond
-// `count` stay untouched: padding with zeros would turn an Inf of x into NaN.
+// Multiplies up to MBK_UNROLL nonzeros of one lane, from nonzero `at` in steps of omega. All
+// columns and values are in flight before the first x is loaded. Slots from `count` on stay
+// untouched: padding with zeros would turn an Inf of x into NaN.
 MBK_DEVICE void mbk_products(const mbk_stream &a, mbk_u32 at, mbk_u32 count,
                              MBK_COMPUTE (&product)[MBK_UNROLL]) {
   mbk_i32 column[MBK_UNROLL];
@@ -86,7 +89,7 @@ MBK_DEVICE void mbk_products(const mbk_stream &a, mbk_u32 at, mbk_u32 count,
   }
 }
 
-// A tile inside one row: its sum, in a fixed order, complete in lane 0 (the long-row path).
+// Returns the sum of a tile inside one row, in a fixed order, complete in lane 0.
 MBK_DEVICE MBK_COMPUTE mbk_tile_long(const mbk_stream &a, mbk_u32 count, mbk_u32 lane,
                                      mbk_u32 mask) {
   MBK_COMPUTE sum = MBK_ZERO;
@@ -100,7 +103,7 @@ MBK_DEVICE MBK_COMPUTE mbk_tile_long(const mbk_stream &a, mbk_u32 count, mbk_u32
       }
     }
   }
-  mbk_warp_sync(mask); // orders no memory: lanes meet once, not at each shuffle
+  mbk_warp_sync(mask); // lanes converge here once, not at each shuffle; orders no memory
 #pragma unroll
   for (int d = MBK_OMEGA / 2; d > 0; d >>= 1) {
     sum = MBK_ADD(sum, mbk_shuffle_down(mask, sum, d, MBK_OMEGA));
@@ -108,9 +111,9 @@ MBK_DEVICE MBK_COMPUTE mbk_tile_long(const mbk_stream &a, mbk_u32 count, mbk_u32
   return sum;
 }
 
-// A tile with row ends (Algorithm 4): each lane walks its steps over the staged products. Row
-// sums go to `sums`, complete but for what earlier tiles hold of the first; returns what
-// follows the last row end.
+// Adds up a tile with row ends (Algorithm 4): each lane walks its steps over the staged
+// products. Row sums go to `sums`; the first may lack what earlier tiles hold of it. Returns
+// the carry-out.
 MBK_DEVICE MBK_COMPUTE mbk_tile_rows(const MBK_COMPUTE *products, MBK_DESCRIPTOR descriptor,
                                      int steps, mbk_u32 lane, mbk_u32 mask, MBK_COMPUTE *sums) {
   const MBK_DESCRIPTOR field = ((MBK_DESCRIPTOR)1 << MBK_COORDINATE_BITS) - 1;
@@ -135,9 +138,8 @@ MBK_DEVICE MBK_COMPUTE mbk_tile_rows(const MBK_COMPUTE *products, MBK_DESCRIPTOR
       }
     }
   }
-  // Segmented sum of what each lane holds after its last row end (Algorithm 5): a lane without
-  // a row end adds what the lanes before it carry, back to and including the nearest one with a
-  // row end.
+  // Segmented sum of the lanes' carry-outs (Algorithm 5): a lane without a row end adds those
+  // of the lanes before it, back to and including the nearest with a row end.
   const bool ends = row != first_row;
   int closed = ends || lane == 0;
   for (int d = 1; mbk_ballot(mask, !closed); d <<= 1) {
@@ -155,8 +157,8 @@ MBK_DEVICE MBK_COMPUTE mbk_tile_rows(const MBK_COMPUTE *products, MBK_DESCRIPTOR
   return mbk_shuffle(mask, sum, MBK_OMEGA - 1, MBK_OMEGA);
 }
 
-// What the block's tiles before tile `t` hold of the row that is open there, in their order:
-// the tails from the last of them with a row end on. `found` tells if there is such a tile.
+// Returns what the block's tiles before tile `t` hold of the open row: the tails in their
+// order, from the last tile with a row end on. `found` tells if there is such a tile.
 MBK_DEVICE MBK_COMPUTE mbk_carry(const MBK_COMPUTE *tails, const mbk_u32 *ends, mbk_u32 t,
                                  bool &found) {
   mbk_u32 from = t;
@@ -176,11 +178,11 @@ MBK_DEVICE MBK_COMPUTE mbk_carry(const MBK_COMPUTE *tails, const mbk_u32 *ends, 
 // MBK_COMPUTE staged[MBK_BLOCK_TILES][MBK_TILE_STEPS] (a tile's products, then its row sums),
 // MBK_COMPUTE tails[MBK_BLOCK_TILES], mbk_u32 ends[MBK_BLOCK_TILES].
 //
-// A group writes the rows that end in its tile, coalesced, but for the first, which waits for
-// what earlier tiles of the block carry. The first row end of a block may lack what earlier
-// blocks hold. Carry-out commit: that part goes to carry_first[block], and what follows the
-// block's last row end to carry_out[block]; mbk_merbit_fixup adds them up. Dual-buffer commit
-// (plain A x): both are added to y atomically, and the same entry of z is zeroed for the next
+// A group writes the rows that end in its tile, coalesced. The first of them waits for the
+// carry-outs of earlier tiles of the block. The first row end of a block may lack what earlier
+// blocks hold. With the carry-out commit that part goes to carry_first[block], and the block's
+// own carry-out to carry_out[block]; mbk_merbit_fixup adds them up. With the dual-buffer commit
+// (plain A x) both are added to y atomically, and the same entry of z is zeroed for the next
 // product.
 MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
     mbk_merbit_product(const MBK_TILE *tile_x, const MBK_TILE *tile_y,
@@ -203,7 +205,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
   mbk_u32 *const ends = (mbk_u32 *)(tails + MBK_BLOCK_TILES);
   const mbk_u64 tile = (mbk_u64)mbk_block() * MBK_BLOCK_TILES + group;
   const bool active = tile < tiles;
-  MBK_TILE row = 0; // the first row that ends in the tile, or passes through it
+  MBK_TILE row = 0; // the first row that ends in the tile or spans it
   mbk_u32 tile_rows = 0;
   MBK_COMPUTE *sums = products;
   MBK_COMPUTE tail = MBK_ZERO;
@@ -296,12 +298,13 @@ MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
 }
 
 #if !MBK_DUAL
-// The first row that ends in each block of the product: what the blocks before it carried since
-// the row began, then its own part, in that order. A row over many blocks is added up by the
-// whole thread block. Launch: MBK_FIXUP_THREADS product blocks per block. Shared:
-// MBK_COMPUTE[MBK_FIXUP_THREADS], then mbk_u32[MBK_FIXUP_THREADS / 32].
+// The fix-up: completes the first row that ends in each block of the product. It adds the
+// carry-outs of the blocks before, since the row began, then the block's own part, in that
+// order. A whole thread block adds up a row that spans many blocks. Launch: MBK_FIXUP_THREADS
+// product blocks per block. Shared: MBK_COMPUTE[MBK_FIXUP_THREADS], then
+// mbk_u32[MBK_FIXUP_THREADS / 32].
 #define MBK_FIXUP_THREADS 256
-#define MBK_FIXUP_LONG 24 // carries beyond which a row is shared by the thread block
+#define MBK_FIXUP_LONG 24 // more carry-outs than this are added up by the thread block
 MBK_KERNEL MBK_BOUNDS(MBK_FIXUP_THREADS)
     mbk_merbit_fixup(const MBK_ROW_PTR *row_ptr, const MBK_TILE *tile_y,
                      const MBK_COMPUTE *carry_first, const MBK_COMPUTE *carry_out,
@@ -353,7 +356,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_FIXUP_THREADS)
         }
         mbk_block_sync();
       }
-      if (mbk_thread() == 0) { // who alone writes partial[0] for the next row
+      if (mbk_thread() == 0) { // this thread alone writes partial[0] for the next row
         MBK_COMMIT(row, MBK_ADD(partial[0], carry_first[end]));
       }
     }

@@ -2,11 +2,11 @@
 #define MBI_GPU_MERBIT_H
 #include "spmv/shared/shared.h"
 
-/* MERBIT's specialisation and TILE: spmv/gpu/merbit/merbit.c. */
+/* MERBIT's specialisation and TILE arrays (spmv/gpu/merbit/merbit.cu). */
 typedef struct mbi_merbit {
   int sigma, omega, threads;
   int dual;            /* dual-buffer commit, for the library's own iterations */
-  int coordinate_bits; /* of each offset in a lane descriptor */
+  int coordinate_bits; /* bits of each offset in a lane descriptor */
   int descriptor_bits; /* 32 or 64 */
   int tile_bytes;      /* of an entry of tile_x and tile_y: 4 or 8 */
   uint64_t path, tiles, blocks;

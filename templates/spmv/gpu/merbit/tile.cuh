@@ -1,10 +1,10 @@
-// TILE, the schedule of MERBIT, built on the GPU: part of spmv/gpu/merbit/merbit.cu, whose macros and
-// types it uses.
+// Builds TILE, the schedule of MERBIT, on the GPU. Included by spmv/gpu/merbit/merbit.cu, which
+// describes its arrays.
 #ifndef MBK_TILE_STEPS
 #error "include spmv/gpu/merbit/merbit.cu, which opens with the list of macros"
 #endif
 
-// The row at which diagonal `diagonal` crosses the merge path (Algorithm 1).
+// Returns the row at which diagonal `diagonal` crosses the merge path (Algorithm 1).
 MBK_DEVICE mbk_u64 mbk_merge_search(const MBK_ROW_PTR *row_ptr, mbk_u64 rows, mbk_u64 nnz,
                                     mbk_u64 diagonal) {
   mbk_u64 low = diagonal > nnz ? diagonal - nnz : 0;
@@ -20,10 +20,10 @@ MBK_DEVICE mbk_u64 mbk_merge_search(const MBK_ROW_PTR *row_ptr, mbk_u64 rows, mb
   return low;
 }
 
-// TILE (Algorithm 2). The row step of row r stands at path position row_ptr[r + 1] + r, so one
-// coalesced pass over a tile's rows sets its step bits; each lane then cuts out its sigma bits.
-// Launch: one group per tile, 128 threads per block. Shared: mbk_u32[128 /
-// omega][MBK_STEP_WORDS].
+// Writes tile_x, tile_y and the lane descriptors (Algorithm 2). The row step of row r is at
+// path position row_ptr[r + 1] + r, so one coalesced pass over a tile's rows sets its step
+// bits; each lane then extracts its sigma bits. Launch: one group per tile, 128 threads per
+// block. Shared: mbk_u32[128 / omega][MBK_STEP_WORDS].
 #define MBK_STEP_WORDS ((MBK_TILE_STEPS + 31) / 32 + 2)
 MBK_KERNEL MBK_BOUNDS(128)
     mbk_merbit_build(const MBK_ROW_PTR *row_ptr, mbk_u64 rows, mbk_u64 nnz, mbk_u64 tiles,
@@ -61,7 +61,7 @@ MBK_KERNEL MBK_BOUNDS(128)
   }
   flags &= ((mbk_u64)1 << MBK_SIGMA) - 1;
   const int count = mbk_popcount(flags);
-  int y_offset = count; // row steps of this lane and those before it
+  int y_offset = count; // row steps of this lane and of those before it
   for (int d = 1; d < MBK_OMEGA; d <<= 1) {
     const int before = mbk_shuffle_up(mask, y_offset, d, MBK_OMEGA);
     y_offset += (int)lane >= d ? before : 0;

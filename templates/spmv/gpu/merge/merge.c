@@ -6,44 +6,51 @@
 #include "spmv/gpu/merge/merge.h"
 #include "spmv/plan/plan.h"
 
-/* ---- Encode: sizes, from what is known without a look at the matrix ---------------------- */
+/* Merge path on the host: sizes and launches; nothing is built. spmv/gpu/merge/merge.cu
+ * describes the method. */
+
+/* ---- Encode: sizes, from the plan alone
+ * ---------------------- */
 
 /* Returns the state of a plan by this method. */
 MBI_INTERNAL mbi_merge_path *mbi_merge_path_of(const merbit_plan *plan) {
   return (mbi_merge_path *)plan->state;
 }
 
-/* Blocks that leave registers for what a lane holds, without spilling. For 9.0 NVRTC gets by
- * with fewer than elsewhere. */
+/* Returns the blocks per multiprocessor that leave enough registers for a lane, without
+ * spilling. NVRTC needs fewer registers for compute capability 9.0 than elsewhere. */
 static int mbi_merge_resident(const merbit_plan *plan) {
   const mbi_merge_path *p = mbi_merge_path_of(plan);
-  const int single = mbi_plan_accumulator(plan) == MERBIT_F32, words = p->steps * (single ? 1 : 2);
-  const int heavy = mbi_plan_accumulator(plan) == MERBIT_C128; /* see mbi_scan_resident */
-  const int known = plan->context->device.compute_capability == 90 && mbi_scan_aligned(plan) &&
-                    plan->device.offset_type == MERBIT_INDEX_32 &&
-                    !mbi_plan_has_semiring(plan) &&
-                    plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE;
-  const int threads = heavy                        ? (p->steps > 8 ? 384 : 512)
+  const int single = mbi_plan_accumulator(plan) == MERBIT_F32,
+            words = p->steps * (single ? 1 : 2);
+  const int wide_accumulator =
+      mbi_plan_accumulator(plan) == MERBIT_C128; /* see mbi_scan_resident */
+  const int packs_fit = plan->context->device.compute_capability == 90 &&
+                        mbi_scan_aligned(plan) && plan->device.offset_type == MERBIT_INDEX_32 &&
+                        !mbi_plan_has_semiring(plan) &&
+                        plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE;
+  const int threads = wide_accumulator             ? (p->steps > 8 ? 384 : 512)
                       : words > 24                 ? 512
                       : words > (single ? 12 : 16) ? 768
-                      : words > 8 || !known        ? 1024
+                      : words > 8 || !packs_fit    ? 1024
                       : p->pack == 2               ? 1280
                                                    : 1536;
   const int blocks = threads / p->threads;
   return blocks > 16 ? 16 : blocks < 1 ? 1 : blocks;
 }
 
-/* A block's chunks share its start, but few blocks share a GPU badly. */
+/* Returns the chunks per block. The chunks of a block share its start-up, but few blocks fill a
+ * GPU badly. */
 static int mbi_merge_rounds(const merbit_plan *plan) {
   const mbi_merge_path *p = mbi_merge_path_of(plan);
   const uint64_t places =
       (uint64_t)plan->context->device.multiprocessors * (uint64_t)p->resident;
   return p->chunks > 32 * places && mbi_plan_accumulator(plan) == MERBIT_F32 ? 4
-         : p->chunks > 8 * places                                     ? 2
-                                                                      : 1;
+         : p->chunks > 8 * places                                            ? 2
+                                                                             : 1;
 }
 
-/* The steps of the path in a chunk: see spmv/gpu/merge/path.cuh. */
+/* Returns the steps of the path in a chunk: see spmv/gpu/merge/path.cuh. */
 static uint64_t mbi_merge_chunk(const mbi_merge_path *p) {
   return (uint64_t)p->threads * (uint64_t)p->steps - (uint64_t)p->pack + 1;
 }
@@ -84,7 +91,7 @@ MBI_INTERNAL merbit_status mbi_merge_size(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* Of one block: see mbk_merge_places. */
+/* Returns the bytes of shared memory of a block, laid out by mbk_merge_places. */
 MBI_INTERNAL unsigned mbi_merge_shared(const merbit_plan *plan, int adds) {
   const mbi_merge_path *p = mbi_merge_path_of(plan);
   const unsigned size = (unsigned)mbi_type_size(mbi_plan_accumulator(plan)),
@@ -111,47 +118,35 @@ MBI_INTERNAL void mbi_merge_preamble(const merbit_plan *plan, mbi_preamble *prea
 static merbit_status mbi_merge_path_create(merbit_plan *plan) {
   mbi_merge_path *p = mbi_merge_path_of(plan);
   mbi_preamble preamble;
-  merbit_status status = mbi_merge_size(plan);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_merge_size(plan));
   plan->stream_bytes =
       mbi_device_csr_stream_bytes(plan) +
       (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type) +
       4 * p->chunks * (sizeof(uint64_t) + mbi_type_size(mbi_plan_accumulator(plan)));
   mbi_merge_preamble(plan, &preamble);
-  status =
-      mbi_program_create(plan->context, "spmv/gpu/merge/merge.cu", &preamble, &plan->program);
-  if (status == MERBIT_OK) {
-    status = mbi_program_kernel(plan->context, &plan->program, "mbk_merge_cut", &p->cut);
-  }
-  if (status == MERBIT_OK) {
-    status =
-        mbi_program_kernel(plan->context, &plan->program, "mbk_merge_product", &p->product);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_program_kernel(plan->context, &plan->program, "mbk_merge_sum", &p->sum);
-  }
-  return status != MERBIT_OK
-             ? status
-             : mbi_program_kernel(plan->context, &plan->program, "mbk_merge_fixup", &p->fixup);
+  MBI_TRY(
+      mbi_program_create(plan->context, "spmv/gpu/merge/merge.cu", &preamble, &plan->program));
+  MBI_TRY(mbi_program_kernel(plan->context, &plan->program, "mbk_merge_cut", &p->cut));
+  MBI_TRY(mbi_program_kernel(plan->context, &plan->program, "mbk_merge_product", &p->product));
+  MBI_TRY(mbi_program_kernel(plan->context, &plan->program, "mbk_merge_sum", &p->sum));
+  return mbi_program_kernel(plan->context, &plan->program, "mbk_merge_fixup", &p->fixup);
 }
 
 static void mbi_merge_path_destroy(merbit_plan *plan) {
   mbi_program_destroy(plan->context, &plan->program);
 }
 
-/* Where chunks begin, up to a multiple of 16 bytes. */
+/* Returns the bytes of the chunks' beginnings, rounded up to a multiple of 16. */
 static uint64_t mbi_merge_begin_bytes(const merbit_plan *plan) {
   return (mbi_merge_path_of(plan)->chunks + 2) / 2 * 2 * sizeof(uint64_t);
 }
 
-/* Where chunks begin, then what each holds of its first row and of the one open at its end. */
+/* Returns the bytes of the chunks' beginnings, then of each chunk's first sum and carry-out. */
 MBI_INTERNAL uint64_t mbi_merge_carry_bytes(const merbit_plan *plan) {
   const uint64_t chunks = mbi_merge_path_of(plan)->chunks;
-  return chunks > 0
-             ? mbi_merge_begin_bytes(plan) + 2 * chunks * mbi_type_size(mbi_plan_accumulator(plan))
-             : 0;
+  return chunks > 0 ? mbi_merge_begin_bytes(plan) +
+                          2 * chunks * mbi_type_size(mbi_plan_accumulator(plan))
+                    : 0;
 }
 
 /* ---- Launch ------------------------------------------------------------------------------ */
@@ -229,10 +224,8 @@ static int mbi_merge_describe(const merbit_plan *plan, char *text, size_t size) 
                   plan->streaming ? ", matrix past the caches" : "");
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_merge_path_method = {sizeof(mbi_merge_path), mbi_merge_path_create,
-                                                            mbi_merge_path_destroy,
-                                                            mbi_merge_carry_bytes,
-                                                            mbi_merge_path_multiply,
-                                                            mbi_merge_info,
-                                                            mbi_merge_describe,
-                                                            NULL};
+MBI_INTERNAL const mbi_cuda_method mbi_merge_path_method = {
+    sizeof(mbi_merge_path),  mbi_merge_path_create,
+    mbi_merge_path_destroy,  mbi_merge_carry_bytes,
+    mbi_merge_path_multiply, mbi_merge_info,
+    mbi_merge_describe,      NULL};

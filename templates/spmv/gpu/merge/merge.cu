@@ -1,15 +1,18 @@
-// Merge path: y = alpha A x + beta y straight on the CSR, with nothing made beforehand.
+// Merge path: y = alpha A x + beta y straight from CSR, without a schedule built beforehand.
+//
+// Data: the merge path has rows + nnz steps, one for each nonzero and one for each row end. It
+// is cut into chunks of MBK_CHUNK steps, so that every block has the same work on any matrix.
+// Work: a block owns MBK_ROUNDS chunks, one after the other. It marks in shared memory which
+// nonzeros end a row, keeps the products in registers and adds them up by a segmented scan.
+// mbk_merge_fixup joins rows that cross chunks, in a fixed order; every row is written once.
+//
 // Source: D. Merrill, M. Garland, Merge-based Parallel Sparse Matrix-Vector Multiplication,
-// SC16, section III.E: a path of rows + nnz steps, cut into equal chunks, so that no matrix
-// gives a block more to do than another. Unlike there, threads do not walk the path: a block
-// marks in shared memory where its rows end, keeps its products in registers and sums them by
-// shuffles; a row over several chunks is put together by mbk_merge_fixup, in a fixed order, and
-// written once.
+// SC16, section III.E. There each thread walks its part of the path; here none does.
 #include "jit/device.cuh"
 #include "spmv/shared/algebra.cuh"
 
-#define MBK_DEPTH 5      // rows of any length
-#define MBK_EMPTY_ROWS 0 // all rows are counted, those that hold nothing too
+#define MBK_DEPTH 5      // for rows of any length
+#define MBK_EMPTY_ROWS 0 // empty rows are steps of the path too
 
 #include "spmv/gpu/scan/tile.cuh"
 
@@ -21,11 +24,11 @@
 
 #define MBK_CUT_THREADS 128
 
-// Rows whose ends a thread loads together with its nonzeros.
+// Row ends that a thread loads together with its nonzeros.
 #define MBK_AHEAD 2
 
-// A warp's products; slots that are not the chunk's give zero, for they lie before its first
-// row or behind every row end. `base`: the nonzero of the block's first slot.
+// Multiplies a warp's nonzeros. Slots outside the chunk give zero; they lie before its first
+// row or after every row end. `base`: the nonzero of the block's first slot.
 MBK_DEVICE void mbk_merge_multiply(const mbk_merge_chunk &at, mbk_u64 base,
                                    const mbk_i32 *col_ind, const MBK_VALUE *values,
                                    const MBK_VECTOR *x, MBK_SCALAR alpha,
@@ -58,7 +61,8 @@ MBK_DEVICE void mbk_merge_multiply(const mbk_merge_chunk &at, mbk_u64 base,
   }
 }
 
-// A block's chunks. With `adds` the old y is read; without, beta must be zero.
+// Multiplies and commits a block's chunks. With `adds` the old y is read. Without, beta must be
+// zero.
 template <bool adds>
 MBK_DEVICE void mbk_merge_run(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,
                               const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y,
@@ -67,7 +71,8 @@ MBK_DEVICE void mbk_merge_run(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind
                               MBK_SCALAR beta, unsigned char *shared) {
   const mbk_merge_memory m = mbk_merge_places<adds>(shared);
   const mbk_u64 block_chunk = (mbk_u64)mbk_block() * MBK_ROUNDS;
-  const mbk_u32 place = MBK_THREADS - 1 - mbk_thread(); // the last warps have fewest nonzeros
+  // The last warps have the fewest nonzeros.
+  const mbk_u32 place = MBK_THREADS - 1 - mbk_thread();
   mbk_u16 *const marks =
       m.marks + mbk_thread() / 32 * MBK_TILE_NONZEROS + MBK_PACK * mbk_lane();
   mbk_pack<mbk_u16, MBK_PACK> none;
@@ -79,7 +84,7 @@ MBK_DEVICE void mbk_merge_run(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind
   for (int g = 0; g < MBK_GROUPS; g++) {
     mbk_store_pack(marks + 32 * MBK_PACK * g, none);
   }
-  mbk_await(); // chunk_row is mbk_merge_cut's
+  mbk_await(); // mbk_merge_cut writes chunk_row
   mbk_block_sync();
   for (mbk_u32 i = 0; i < MBK_ROUNDS && block_chunk + i < chunks; i++) {
     const mbk_u64 chunk = block_chunk + i;
@@ -101,7 +106,7 @@ MBK_DEVICE void mbk_merge_run(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind
     for (mbk_u32 a = 0; a < MBK_AHEAD; a++) {
       const mbk_u32 row = place + a * MBK_THREADS;
       if (row < at.rows) {
-        const MBK_ROW_PTR row_start = mbk_load(row_ptr + at.row + row); // by now in L1
+        const MBK_ROW_PTR row_start = mbk_load(row_ptr + at.row + row); // in L1 by now
         mbk_merge_mark<adds>(m, y + at.row, row, row_start, row_end[a], base, alpha, beta);
         if (row == 0) {
           *crossing = (mbk_u64)(row_start - MBK_BASE) < at.first;
@@ -120,22 +125,23 @@ MBK_DEVICE void mbk_merge_run(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind
   }
 }
 
-// Launch: a thread for each chunk and one more. chunk_row: as mbk_merge_begin has them.
+// Writes where each chunk begins: chunk_row, as mbk_merge_begin returns it. Launch: one thread
+// per chunk, and one more.
 MBK_KERNEL MBK_BOUNDS(MBK_CUT_THREADS)
     mbk_merge_cut(const MBK_ROW_PTR *row_ptr, mbk_u64 *chunk_row, mbk_u64 rows, mbk_u64 nnz,
                   mbk_u64 chunks) {
   const mbk_u64 chunk = (mbk_u64)mbk_block() * MBK_CUT_THREADS + mbk_thread();
   mbk_release();
   const mbk_u64 begin = chunk <= chunks ? mbk_merge_begin(row_ptr, rows, nnz, chunk) : 0;
-  mbk_await(); // the fix-up of a product before reads chunk_row
+  mbk_await(); // the fix-up of the product before may still read chunk_row
   if (chunk <= chunks) {
     chunk_row[chunk] = begin;
   }
 }
 
-// Launch: a block for each MBK_ROUNDS chunks, behind mbk_merge_cut. mbk_merge_fixup follows.
-// beta must be zero. Shared: mbk_u16[MBK_SLOTS], MBK_COMPUTE[2 * MBK_WARPS], mbk_u32[MBK_WARPS
-// + 2].
+// The product for beta = 0, launched after mbk_merge_cut and before mbk_merge_fixup. Launch:
+// one block for MBK_ROUNDS chunks. Shared: mbk_u16[MBK_SLOTS], MBK_COMPUTE[2 * MBK_WARPS],
+// mbk_u32[MBK_WARPS + 2].
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
     mbk_merge_product(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,
                       const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y,
@@ -147,10 +153,10 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
                        chunks, MBK_ALPHA, MBK_ABSENT, shared);
 }
 
-// Fewer blocks to a multiprocessor than without the old y: it takes registers.
+// Reading the old y takes registers, so fewer blocks are resident.
 #define MBK_SUM_BLOCKS (MBK_BLOCKS > 4 ? 5 * MBK_BLOCKS / 6 : (2 * MBK_BLOCKS + 1) / 3)
 
-// The same with any beta. Shared: also MBK_VECTOR[MBK_THREADS + MBK_WARPS].
+// As mbk_merge_product, for any beta. Shared: also MBK_VECTOR[MBK_THREADS + MBK_WARPS].
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)
     mbk_merge_sum(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, const MBK_VALUE *values,
                   const MBK_VECTOR *x, MBK_VECTOR *y, const mbk_u64 *chunk_row,
@@ -163,24 +169,24 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)
                       chunks, alpha, beta, shared);
 }
 
-// ---- Rows over several chunks
-// ----------------------------------------------------------------
+// ---- Rows over several chunks ---------------------------------------------------------------
 
 #define MBK_PARTS 1
-#define MBK_RANK mbk_u64
-#define MBK_TILE_RANK(chunk) (tile_row[chunk] / 2)
+#define MBK_ROW_NUMBER mbk_u64
+#define MBK_TILE_ROW_NUMBER(chunk) (tile_row[chunk] / 2)
 #define MBK_BACK MBK_ROW_PTR
 #define MBK_TILE_BACK(chunk) mbk_merge_back(tile_back, tile_row, chunk, 1)
 #include "spmv/shared/fixup.cuh"
 
-// Launch: MBK_FIXUP_THREADS chunks per block. Shared: as mbk_fixup.
+// Joins rows that cross chunks. Launch: MBK_FIXUP_THREADS chunks per block. Shared: as
+// mbk_fixup.
 MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, MBK_FIXUP_BLOCKS)
     mbk_merge_fixup(const MBK_ROW_PTR *row_ptr, const mbk_u64 *chunk_row,
                     const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails, MBK_VECTOR *y,
                     mbk_u64 chunks, MBK_SCALAR_PARAMETERS) {
   MBK_SHARED_MEMORY(shared);
   mbk_release();
-  mbk_await(); // chunk_row is the product's
+  mbk_await(); // the product writes chunk_row
   mbk_fixup(row_ptr, chunk_row, (const mbk_u32 *)0, (const mbk_u32 *)0, firsts, tails, y,
             chunks, 0, 0, (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);
 }

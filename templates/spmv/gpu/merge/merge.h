@@ -2,7 +2,7 @@
 #define MBI_GPU_MERGE_H
 #include "spmv/shared/shared.h"
 
-/* Chunks of the merge path: spmv/gpu/merge/merge.c. */
+/* The merge path and its chunks (spmv/gpu/merge/merge.cu). */
 typedef struct mbi_merge_path {
   int steps, threads, resident;
   int pack;   /* nonzeros that a lane loads at once */
@@ -11,7 +11,7 @@ typedef struct mbi_merge_path {
   void *cut, *product, *sum, *fixup; /* CUfunction; product where beta is zero */
 } mbi_merge_path;
 
-/* At most: shared memory then needs no asking. */
+/* Upper limits, for which no kernel needs more shared memory than every GPU grants. */
 #define MBI_MERGE_STEPS 16
 #define MBI_MERGE_ROUNDS 32
 #define MBI_MERGE_CUT_THREADS 128

@@ -1,4 +1,4 @@
-// The merge path and where its chunks begin: part of the program that works on them.
+// The merge path, and where its chunks begin. Included by spmv/gpu/merge/merge.cu.
 #ifndef MBK_TILE_NONZEROS
 #error "include spmv/gpu/scan/tile.cuh before"
 #endif
@@ -6,24 +6,27 @@
 #error "define MBK_ROUNDS: chunks that a block takes, one after the other"
 #endif
 
-// A chunk's nonzeros, with those before its first in the same pack, fill a thread block.
+// The nonzeros of a chunk fill a thread block, with space for those before the first one in its
+// pack.
 #define MBK_WARPS (MBK_THREADS / 32)
 #define MBK_SLOTS (MBK_THREADS * MBK_STEPS)
 #define MBK_CHUNK (MBK_SLOTS - MBK_PACK + 1)
 
-// The step of the path at which a chunk begins; the last one ends with the path.
+// Returns the step of the path at which a chunk begins. The last chunk ends with the path.
 MBK_DEVICE mbk_u64 mbk_merge_diagonal(mbk_u64 chunk, mbk_u64 rows, mbk_u64 nnz) {
   const mbk_u64 step = chunk * MBK_CHUNK;
   return step < rows + nnz ? step : rows + nnz;
 }
 
-// Where the nonzeros of a row end. Its end is step mbk_merge_end + row of the path.
+// Returns the offset after the last nonzero of a row. The row's end is step mbk_merge_end + row
+// of the path.
 MBK_DEVICE mbk_u64 mbk_merge_end(const MBK_ROW_PTR *row_ptr, mbk_u64 row) {
   return (mbk_u64)(mbk_load(row_ptr + row + 1) - MBK_BASE);
 }
 
-// How many rows end before step `diagonal`. Quarters of a power of four, wherever the diagonal
-// is: the first turns of all threads then ask for the same rows, which the caches hold.
+// Returns the number of rows that end before step `diagonal`. The search quarters a power of
+// four that is the same for all threads, so that their first probes meet the same rows, which
+// the caches hold.
 MBK_DEVICE mbk_u64 mbk_merge_search(const MBK_ROW_PTR *row_ptr, mbk_u64 rows,
                                     mbk_u64 diagonal) {
   mbk_u64 row = 0, step = 1;
@@ -42,9 +45,9 @@ MBK_DEVICE mbk_u64 mbk_merge_search(const MBK_ROW_PTR *row_ptr, mbk_u64 rows,
   return row;
 }
 
-// A chunk's first row, times two, plus one where the end of the row before would have been the
-// first step of the chunk: that end goes with the row's last nonzero, so that no row ends in a
-// chunk that has none of its nonzeros.
+// Returns twice a chunk's first row. One is added if the chunk's first step would be the end of
+// the row before: that end goes with the row's last nonzero, so that no row ends in a chunk
+// without a nonzero of it.
 MBK_DEVICE mbk_u64 mbk_merge_begin(const MBK_ROW_PTR *row_ptr, mbk_u64 rows, mbk_u64 nnz,
                                    mbk_u64 chunk) {
   const mbk_u64 diagonal = mbk_merge_diagonal(chunk, rows, nnz);
@@ -54,8 +57,9 @@ MBK_DEVICE mbk_u64 mbk_merge_begin(const MBK_ROW_PTR *row_ptr, mbk_u64 rows, mbk
   return over ? 2 * (row + 1) + 1 : 2 * row;
 }
 
-// How many chunks before `chunk` its first row began, if it ends there and did not begin there.
-// `ends`: 1 if row ends are steps too, so that nonzero k of row r is step k + r.
+// Returns how many chunks before `chunk` its first row began, or MBK_OPEN if that row does not
+// end in the chunk or began in it. `ends`: 1 if row ends are steps too, so that nonzero k of
+// row r is step k + r.
 MBK_DEVICE mbk_u32 mbk_merge_back(const MBK_ROW_PTR *row_ptr, const mbk_u64 *chunk_row,
                                   mbk_u64 chunk, mbk_u32 ends) {
   const mbk_u64 row = chunk_row[chunk] / 2;
@@ -67,8 +71,8 @@ MBK_DEVICE mbk_u32 mbk_merge_back(const MBK_ROW_PTR *row_ptr, const mbk_u64 *chu
   return back > 0 ? (mbk_u32)back : MBK_OPEN;
 }
 
-// A chunk: the rows [row, row + rows) end in it, the nonzeros [first, first + nonzeros) are its
-// own.
+// A chunk: the rows [row, row + rows) end in it, and it owns the nonzeros [first, first +
+// nonzeros).
 struct mbk_merge_chunk {
   mbk_u64 row, first;
   mbk_u32 rows, nonzeros;

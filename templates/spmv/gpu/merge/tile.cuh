@@ -1,20 +1,20 @@
-// From the products of a chunk to its rows: part of the program of the merge path. What SCAN
-// finds in bits that were made beforehand, a chunk writes into shared memory: for each of its
-// nonzeros which row ends there.
+// Turns the products of a chunk into rows by a segmented scan. Included by
+// spmv/gpu/merge/merge.cu. SCAN reads row ends from bits that a plan built; a chunk writes
+// marks into shared memory instead: for each nonzero the row that ends there.
 #ifndef MBK_CHUNK
 #error "include spmv/gpu/merge/path.cuh before"
 #endif
 
 #define MBK_NO_ROW 0xffffu // rows are counted from the chunk's first
 
-// A block's shared memory: mbk_merge_places lays it out.
+// A block's shared memory, as mbk_merge_places lays it out.
 struct mbk_merge_memory {
-  mbk_u16 *marks;              // [MBK_SLOTS]: the row that ends there
+  mbk_u16 *marks;              // [MBK_SLOTS]: the row that ends at the slot
   MBK_COMPUTE *firsts, *tails; // [MBK_WARPS] each
   mbk_u32 *first_row;          // [MBK_WARPS]: of firsts, or MBK_NO_ROW
-  mbk_u32 *crossing;           // [2], turn by turn: the first row began in an earlier chunk
-  MBK_VECTOR *old;             // [MBK_THREADS]: y of the first rows, before
-  MBK_VECTOR *first_old;       // [MBK_WARPS]: of first_row
+  mbk_u32 *crossing;           // [2], used in turn: the first row began in an earlier chunk
+  MBK_VECTOR *old;             // [MBK_THREADS]: the old y of the first rows
+  MBK_VECTOR *first_old;       // [MBK_WARPS]: the old y of first_row
 };
 
 template <bool adds> MBK_DEVICE mbk_merge_memory mbk_merge_places(unsigned char *shared) {
@@ -29,13 +29,13 @@ template <bool adds> MBK_DEVICE mbk_merge_memory mbk_merge_places(unsigned char 
   return m;
 }
 
-// The old y of a row of the chunk.
+// Returns the old y of a row of the chunk.
 MBK_DEVICE MBK_VECTOR mbk_merge_old(const mbk_merge_memory &m, const MBK_VECTOR *y,
                                     mbk_u32 row) {
   return row < MBK_THREADS ? m.old[row] : y[row];
 }
 
-// The chunk's row number `row`; y begins with its first.
+// Commits row number `row` of the chunk. `y` points to the chunk's first row.
 template <bool adds>
 MBK_DEVICE void mbk_merge_commit(const mbk_merge_memory &m, MBK_VECTOR *y, mbk_u32 row,
                                  MBK_COMPUTE sum, MBK_SCALAR alpha, MBK_SCALAR beta) {
@@ -44,8 +44,8 @@ MBK_DEVICE void mbk_merge_commit(const mbk_merge_memory &m, MBK_VECTOR *y, mbk_u
   y[row] = MBK_RESULT(final, old);
 }
 
-// A row of the chunk that begins at offset `start` and ends before `end`: its mark; or its
-// commit, where it holds nothing. `base`: the nonzero of the first slot.
+// Marks the end of a row that begins at offset `start` and ends before `end`; commits it at
+// once if it is empty. `base`: the nonzero of the first slot.
 template <bool adds>
 MBK_DEVICE void mbk_merge_mark(const mbk_merge_memory &m, MBK_VECTOR *y, mbk_u32 row,
                                MBK_ROW_PTR start, MBK_ROW_PTR end, mbk_u64 base,
@@ -63,8 +63,8 @@ MBK_DEVICE void mbk_merge_mark(const mbk_merge_memory &m, MBK_VECTOR *y, mbk_u32
   }
 }
 
-// As mbk_scan_commit, over a warp's part of the marks, which it wipes. The first row that ends
-// there and what follows the last one go to shared memory.
+// Adds up a warp's part of the chunk as mbk_scan_commit does, and clears its marks. The sum of
+// the first row that ends there and the carry-out go to shared memory.
 template <bool adds>
 MBK_DEVICE void mbk_merge_scan(const mbk_merge_memory &m,
                                const MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK],
@@ -72,8 +72,8 @@ MBK_DEVICE void mbk_merge_scan(const mbk_merge_memory &m,
   const mbk_u32 lane = mbk_lane(), warp = mbk_thread() / 32;
   mbk_u16 *const marks = m.marks + warp * MBK_TILE_NONZEROS + MBK_PACK * lane;
   mbk_pack<mbk_u16, MBK_PACK> none;
-  MBK_COMPUTE carry = MBK_ZERO; // of the open row: what each lane holds of it
-  bool spread = false;          // more than lane 31 holds some
+  MBK_COMPUTE carry = MBK_ZERO; // each lane's part of the open row
+  bool spread = false;          // lanes other than 31 hold a part
   bool seen = false;            // a row has ended
 #pragma unroll
   for (int j = 0; j < MBK_PACK; j++) {
@@ -106,19 +106,19 @@ MBK_DEVICE void mbk_merge_scan(const mbk_merge_memory &m,
       sum = MBK_ADD(sum, product[g][j]);
       if (mark.at[j] != MBK_NO_ROW) {
         if (mark.at[j] == first) {
-          head = sum; // the lanes before may hold some of it
+          head = sum; // lanes before may hold a part of this row
         } else {
           mbk_merge_commit<adds>(m, y, mark.at[j], sum, alpha, beta);
         }
         sum = MBK_ZERO;
       }
     }
-    // What the lanes from the last closed one on hold of the row that is open behind each; as
-    // many steps as the lanes between two closed ones ask for.
+    // Add up, for each lane, the open row's parts since the last lane with a row end, in as
+    // many steps as the longest distance between two such lanes needs.
     const mbk_u32 until = closed & (0xffffffffu >> (31 - lane));
     const int distance = (int)lane - (until != 0 ? 31 - mbk_leading_zeros(until) : 0);
-    mbk_u32 far = ~(closed | 1u); // lanes at a distance of d or more
-    for (int d = 1; far != 0; far &= far << d, d <<= 1) {
+    mbk_u32 distant = ~(closed | 1u); // lanes d or more after one with a row end
+    for (int d = 1; distant != 0; distant &= distant << d, d <<= 1) {
       const MBK_COMPUTE other = mbk_shuffle_up(MBK_ALL, sum, d, 32);
       if (distance >= d) {
         sum = MBK_ADD(other, sum);
@@ -152,8 +152,9 @@ MBK_DEVICE void mbk_merge_scan(const mbk_merge_memory &m,
   }
 }
 
-// The warps' first rows, with what the warps before hold of them, and what follows the chunk's
-// last row end; behind a barrier. A first row that an earlier chunk began goes to *first.
+// Commits the warps' first rows, with the tails of the warps before, and writes the chunk's
+// carry-out to *tail. Call it after a barrier. A first row that began in an earlier chunk goes
+// to *first.
 template <bool adds>
 MBK_DEVICE void mbk_merge_join(const mbk_merge_memory &m, bool crossing, MBK_VECTOR *y,
                                MBK_COMPUTE *first, MBK_COMPUTE *tail, MBK_SCALAR alpha,

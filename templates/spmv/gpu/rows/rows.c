@@ -6,6 +6,9 @@
 #include "spmv/plan/plan.h"
 #include "spmv/choose/choose.h"
 
+/* ROWS on the host: lanes per row, loads in flight, launches. spmv/gpu/rows/rows.cu
+ * describes the method. */
+
 /* ---- Encode: lanes per row and loads in flight ------------------------------------------- */
 
 /* Returns the state of a plan by this method. */
@@ -13,14 +16,14 @@ MBI_INTERNAL mbi_rows *mbi_rows_of(const merbit_plan *plan) {
   return (mbi_rows *)plan->state;
 }
 
-/* The average length of a row, rounded up. */
+/* Returns the average length of a row, rounded up. */
 static uint64_t mbi_rows_mean(const merbit_plan *plan) {
   const uint64_t rows = plan->device.rows > 0 ? plan->device.rows : 1;
   return (plan->device.nnz + rows - 1) / rows;
 }
 
-/* Lanes so that one batch of loads takes a row of average length; in f64 of half of it, for a
- * lane's loads of a row lie in as many lines again. */
+/* Returns the lanes per row: one batch of loads takes a row of average length, or in f64 half
+ * of it, because a lane's loads of a row then touch twice as many lines. */
 static int mbi_rows_lanes(const merbit_plan *plan) {
   const uint64_t batch = mbi_plan_accumulator(plan) == MERBIT_F32 ? 8 : 4;
   int lanes = 1;
@@ -30,13 +33,14 @@ static int mbi_rows_lanes(const merbit_plan *plan) {
   return plan->desc.omega != 0 ? plan->desc.omega : lanes;
 }
 
-/* Nonzeros that each of a row's lanes loads at once. */
+/* Returns the nonzeros that each lane of a row loads at once. */
 static int mbi_rows_unroll(const merbit_plan *plan, int lanes) {
   const uint64_t share = mbi_rows_mean(plan) / (uint64_t)lanes + 1;
   return plan->desc.sigma != 0 ? plan->desc.sigma : share > 8 ? 8 : (int)share;
 }
 
-/* The lanes of a row walk it: columns with values, then x. */
+/* Returns the critical path: the lanes of a row walk it, loading columns with values, then
+ * x. */
 MBI_INTERNAL double mbi_rows_walk(const merbit_plan *plan) {
   const int lanes = mbi_rows_lanes(plan);
   return mbi_walk(plan, (double)lanes * mbi_rows_unroll(plan, lanes), 2);
@@ -87,20 +91,15 @@ MBI_INTERNAL void mbi_rows_preamble(const merbit_plan *plan, mbi_preamble *pream
 static merbit_status mbi_rows_create(merbit_plan *plan) {
   mbi_rows *r = mbi_rows_of(plan);
   mbi_preamble preamble;
-  merbit_status status = mbi_rows_size(plan);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_rows_size(plan));
   plan->stream_bytes =
       mbi_device_csr_stream_bytes(plan) +
       (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type);
   mbi_rows_preamble(plan, &preamble);
-  status =
-      mbi_program_create(plan->context, "spmv/gpu/rows/rows.cu", &preamble, &plan->program);
-  if (status == MERBIT_OK) {
-    status = mbi_program_kernel(plan->context, &plan->program, "mbk_rows_product", &r->product);
-  }
-  return status;
+  MBI_TRY(
+      mbi_program_create(plan->context, "spmv/gpu/rows/rows.cu", &preamble, &plan->program));
+  MBI_TRY(mbi_program_kernel(plan->context, &plan->program, "mbk_rows_product", &r->product));
+  return MERBIT_OK;
 }
 
 static void mbi_rows_destroy(merbit_plan *plan) {
@@ -150,10 +149,6 @@ static int mbi_rows_describe(const merbit_plan *plan, char *text, size_t size) {
                   r->lanes == 1 ? "" : "s", r->unroll, r->threads);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_rows_method = {sizeof(mbi_rows), mbi_rows_create,
-                                                      mbi_rows_destroy,
-                                                      mbi_rows_carry_bytes,
-                                                      mbi_rows_multiply,
-                                                      mbi_rows_info,
-                                                      mbi_rows_describe,
-                                                      NULL};
+MBI_INTERNAL const mbi_cuda_method mbi_rows_method = {
+    sizeof(mbi_rows),  mbi_rows_create, mbi_rows_destroy,  mbi_rows_carry_bytes,
+    mbi_rows_multiply, mbi_rows_info,   mbi_rows_describe, NULL};

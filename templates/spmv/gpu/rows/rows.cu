@@ -1,5 +1,10 @@
-// Lanes per row: y = alpha A x + beta y straight on CSR; MBK_LANES lanes of a warp share a row.
-// Source: the vector kernel of Bell, Garland, SC09, with the lanes per row a constant.
+// Lanes per row: y = alpha A x + beta y straight from CSR.
+//
+// Data: CSR as it is; nothing is built. Work: MBK_LANES neighbouring lanes of a warp own a row.
+// Each takes every MBK_LANES-th nonzero, MBK_UNROLL of them in flight; shuffles add the lanes
+// up, and the first lane commits the row.
+//
+// Source: the vector kernel of Bell and Garland, SC09, with the lanes per row a constant.
 #ifndef MBK_LANES
 #error "define MBK_LANES: lanes per row, a power of two up to 32"
 #endif
@@ -21,7 +26,7 @@
 #define MBK_MATRIX_LOAD mbk_load
 #endif
 
-// Launch: MBK_LANES threads per row. Shared: MBK_COMPUTE[MBK_TABLE].
+// The product. Launch: MBK_LANES threads per row. Shared: MBK_COMPUTE[MBK_TABLE].
 MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
     mbk_rows_product(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,
                      const MBK_VALUE *values, const MBK_COMPUTE *table, const MBK_VECTOR *x,
@@ -39,8 +44,8 @@ MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
     values += row;
 #endif
     mbk_i64 at = (mbk_i64)start - MBK_BASE + lane;
-    // Nonzeros from `at` on, counted down: 32-bit offsets may end where adding to them
-    // overflows.
+    // Count the nonzeros from `at` on downwards: adding to an offset near the end of 32 bits
+    // would overflow.
     MBK_ROW_PTR left = mbk_load(row_ptr + row + 1) - start - (MBK_ROW_PTR)lane;
     for (; left > 0; left -= MBK_LANES * MBK_UNROLL, at += MBK_LANES * MBK_UNROLL) {
       mbk_i32 column[MBK_UNROLL];

@@ -2,7 +2,7 @@
 #define MBI_GPU_ROWS_H
 #include "spmv/shared/shared.h"
 
-/* Lanes per row: spmv/gpu/rows/rows.c. */
+/* Lanes per row (spmv/gpu/rows/rows.cu). */
 typedef struct mbi_rows {
   int lanes, unroll, threads;
   uint64_t blocks;

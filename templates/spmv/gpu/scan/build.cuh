@@ -1,10 +1,11 @@
-// The schedule of tiles of nonzeros, built on the GPU: part of the programs that work on them.
+// Builds the schedule of tiles of nonzeros on the GPU: row_ends and tile_row, as
+// spmv/gpu/scan/scan.cu describes them. One warp builds one tile.
 #ifndef MBK_TILE_NONZEROS
 #error "include spmv/gpu/scan/tile.cuh before"
 #endif
 
-// row_ends and tile_row, of 2 * tiles + 1 words. Launch: one warp per tile, 128 threads per
-// block. Shared: mbk_u32[4][MBK_STEPS].
+// Writes row_ends (MBK_STEPS words per tile) and tile_row (2 * tiles + 1 words). Launch: one
+// warp per tile, 128 threads per block. Shared: mbk_u32[4][MBK_STEPS].
 MBK_KERNEL MBK_BOUNDS(128)
     mbk_scan_build(const MBK_ROW_PTR *row_start, mbk_u32 ranks, mbk_u64 nnz, mbk_u64 tiles,
                    mbk_u32 *row_ends, mbk_u32 *tile_row) {
@@ -18,7 +19,7 @@ MBK_KERNEL MBK_BOUNDS(128)
   const mbk_u64 start = tile * MBK_TILE_NONZEROS;
   mbk_u32 bound = ranks; // lane 0: the tile's first row; lane 1: the next tile's
   if (lane < 2 && start + lane * MBK_TILE_NONZEROS < nnz) {
-    bound = mbk_rank_search(row_start, ranks, start + lane * MBK_TILE_NONZEROS);
+    bound = mbk_nonempty_search(row_start, ranks, start + lane * MBK_TILE_NONZEROS);
   }
   if (lane < MBK_STEPS) {
     words[lane] = 0;
@@ -26,9 +27,9 @@ MBK_KERNEL MBK_BOUNDS(128)
   const mbk_u32 from = mbk_shuffle(MBK_ALL, bound, 0, 32);
   const mbk_u32 to = mbk_shuffle(MBK_ALL, bound, 1, 32);
   mbk_warp_sync(MBK_ALL);
-  for (mbk_u32 rank = from + lane; rank < to; rank += 32) {
+  for (mbk_u32 row_number = from + lane; row_number < to; row_number += 32) {
     const mbk_u32 at =
-        (mbk_u32)((mbk_u64)(mbk_load(row_start + rank + 1) - MBK_BASE) - 1 - start);
+        (mbk_u32)((mbk_u64)(mbk_load(row_start + row_number + 1) - MBK_BASE) - 1 - start);
     mbk_atomic_or(words + (at >> 5), 1u << (at & 31u));
   }
   mbk_warp_sync(MBK_ALL);

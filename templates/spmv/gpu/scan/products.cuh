@@ -1,5 +1,5 @@
-// The products of a tile in registers: part of the programs that work on tiles of 32 *
-// MBK_STEPS nonzeros straight from CSR, whose macros it uses.
+// Loads a tile of 32 * MBK_STEPS nonzeros straight from CSR and multiplies it by x, in
+// registers. Included by programs that use spmv/gpu/scan/tile.cuh.
 #ifndef MBK_TILE_NONZEROS
 #error "include spmv/gpu/scan/tile.cuh before"
 #endif
@@ -7,7 +7,8 @@
 #error "define MBK_ALIGNED: 1 if col_ind and values start at multiples of 16 bytes"
 #endif
 
-// What x is to a tile, and its factor for what stands in the place of a column.
+// The source of x for a tile, and the load of the x that a column index names. A program may
+// define its own.
 #ifndef MBK_GATHER
 #define MBK_SOURCE const MBK_VECTOR *
 #if MBK_STREAMING
@@ -17,7 +18,7 @@
 #endif
 #endif
 
-// MBK_PACK neighbours at `address`, the first `count` of which are there.
+// Loads MBK_PACK neighbours from `address`, of which the first `count` exist.
 template <bool full, class T>
 MBK_DEVICE void mbk_scan_load(const T *address, mbk_u32 count, T (&some)[MBK_PACK]) {
   if (full && MBK_ALIGNED) {
@@ -38,16 +39,16 @@ MBK_DEVICE void mbk_scan_load(const T *address, mbk_u32 count, T (&some)[MBK_PAC
   }
 }
 
-// The rows that end in a tile: ranks from `from` up to `to`.
+// The rows that end in a tile: numbers `from` to `to` - 1 among the non-empty rows.
 struct mbk_scan_rows {
   const mbk_u32 *row_id;
   const MBK_VECTOR *y;
   mbk_u32 from, to;
-  mbk_u32 ends; // as mbk_scan_commit takes them
+  mbk_u32 ends; // the lane's word of row ends, as for mbk_scan_commit
 };
 
-// Where each value stands for its row, as if there were one for each nonzero: those of the
-// first `count`. `by_row` has one for each row.
+// Loads the value of each nonzero's row where values are stored once per row (`by_row`), for
+// the first `count` nonzeros.
 template <bool full>
 MBK_DEVICE void mbk_scan_by_row(const MBK_VALUE *by_row, const mbk_scan_rows &rows,
                                 mbk_u32 count, MBK_VALUE (&value)[MBK_GROUPS][MBK_PACK]) {
@@ -59,25 +60,25 @@ MBK_DEVICE void mbk_scan_by_row(const MBK_VALUE *by_row, const mbk_scan_rows &ro
     const int word_lane = MBK_PACK * g + (int)mbk_lane() * MBK_PACK / 32;
     const mbk_u32 word = mbk_shuffle(MBK_ALL, rows.ends, word_lane, 32);
     const mbk_u32 bit = mbk_lane() * MBK_PACK % 32;
-    mbk_u32 rank = rows.from + mbk_shuffle(MBK_ALL, before, word_lane, 32) +
-                   (mbk_u32)mbk_popcount(word & ((1u << bit) - 1));
+    mbk_u32 row_number = rows.from + mbk_shuffle(MBK_ALL, before, word_lane, 32) +
+                         (mbk_u32)mbk_popcount(word & ((1u << bit) - 1));
 #pragma unroll
     for (mbk_u32 j = 0; j < MBK_PACK; j++) {
       if (j > 0 && (word >> (bit + j - 1) & 1) == 0) {
         value[g][j] = value[g][j - 1];
       } else {
-        rank += j > 0;
+        row_number += j > 0;
         value[g][j] = full || MBK_PACK * (32 * g + mbk_lane()) + j < count
-                          ? mbk_load(by_row + MBK_ROW_OF(rank))
+                          ? mbk_load(by_row + MBK_ROW_OF(row_number))
                           : (MBK_VALUE)0;
       }
     }
   }
 }
 
-// The old y of the first 32 of them, a lane each: no commit is to wait for memory. What comes
-// behind is brought closer where it is contiguous; where nothing does, the first is named
-// again, for a branch would cost registers.
+// Returns the old y of the lane's row among the first 32 that end in the tile, so that no
+// commit waits for memory. Rows after these are prefetched if they are contiguous. A lane
+// without a row loads the first one again, because a branch would cost registers.
 MBK_DEVICE MBK_VECTOR mbk_scan_old(const mbk_scan_rows &rows) {
   const mbk_u32 *const row_id = rows.row_id;
   const mbk_u32 lane = mbk_lane(), count = rows.to - rows.from;
@@ -89,9 +90,8 @@ MBK_DEVICE MBK_VECTOR mbk_scan_old(const mbk_scan_rows &rows) {
   return lane < count ? rows.y[MBK_ROW_OF(rows.from + lane)] : (MBK_VECTOR)0;
 }
 
-// The products of a tile; those at and beyond `count` become zero, for they follow every row
-// end. All loads of a lane are in flight together, those of the old y among them
-// where it is added to.
+// Multiplies a tile. Products from number `count` on become zero; they follow every row end.
+// All loads of a lane are in flight together, including the old y if it is read.
 template <bool adds, bool full>
 MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *values, MBK_SOURCE x,
                                   mbk_u32 count, const mbk_scan_rows &rows,
@@ -101,9 +101,11 @@ MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *value
 #if !MBK_PATTERN || MBK_BY_ROW
   MBK_VALUE value[MBK_GROUPS][MBK_PACK];
 #endif
-#if MBK_STREAMING // few of the blocks wait: in others loads of the matrix and gathers take turns
+#if MBK_STREAMING // Only some blocks wait here, so that loads of the matrix in other blocks
+                  // overlap with gathers.
   mbk_await();
-#endif // gathers are behind it, for their columns are no data that nobody writes
+#endif // Gathers come after the wait of a dependent launch: an earlier kernel may have written
+       // the columns.
 #pragma unroll
   for (int g = 0; g < MBK_GROUPS; g++) {
     const mbk_u32 k = MBK_PACK * (32 * g + mbk_lane()), left = k < count ? count - k : 0;
@@ -136,8 +138,8 @@ MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *value
   }
 }
 
-// The same for the tile whose first nonzero is number `start` of `nnz`; with alpha 0 nothing is
-// read of the matrix or of x. Returns the old y of one of the tile's rows, if it is wanted.
+// Multiplies the tile that begins at nonzero `start` of `nnz`. If alpha is 0, reads neither the
+// matrix nor x. Returns the old y of one of the tile's rows, if it is read.
 template <bool adds>
 MBK_DEVICE MBK_VECTOR mbk_scan_multiply(const mbk_i32 *col_ind, const MBK_VALUE *values,
                                         MBK_SOURCE x, mbk_u64 start, mbk_u64 nnz,
@@ -164,9 +166,9 @@ MBK_DEVICE MBK_VECTOR mbk_scan_multiply(const mbk_i32 *col_ind, const MBK_VALUE 
   return old;
 }
 
-// Tile `tile`, taken by a warp; where `adds` with the old y, which is held in shared memory
-// from when the nonzeros are loaded: `old` is the warp's MBK_VECTOR[32]. Without, beta must be
-// zero.
+// Multiplies and commits tile `tile` by one warp. With `adds` the old y is read into `old`, the
+// warp's MBK_VECTOR[32] in shared memory, when the nonzeros are loaded. Without `adds`, beta
+// must be zero.
 template <bool adds, class DOT>
 MBK_DEVICE MBK_COMPUTE mbk_scan_take(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
                                      const mbk_u32 *row_id, const mbk_i32 *col_ind,
@@ -176,15 +178,16 @@ MBK_DEVICE MBK_COMPUTE mbk_scan_take(const mbk_u32 *row_ends, const mbk_u32 *til
                                      MBK_VECTOR *old, DOT &dot) {
   const mbk_u32 lane = mbk_lane();
   const mbk_u32 ends = lane < MBK_STEPS ? mbk_load(row_ends + tile * MBK_STEPS + lane) : 0;
-  const mbk_u32 rank = mbk_load(tile_row + tile);
+  const mbk_u32 row_number = mbk_load(tile_row + tile);
   MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];
-  const mbk_scan_rows rows = {row_id, y, rank, adds ? mbk_load(tile_row + tile + 1) : 0, ends};
+  const mbk_scan_rows rows = {row_id, y, row_number, adds ? mbk_load(tile_row + tile + 1) : 0,
+                              ends};
   const MBK_VECTOR held = mbk_scan_multiply<adds>(col_ind, values, x, tile * MBK_TILE_NONZEROS,
                                                   nnz, rows, alpha, product);
   if (adds) {
     old[lane] = held;
     mbk_warp_sync(MBK_ALL);
   }
-  return mbk_scan_commit(product, ends, rank, tile, row_id, y, firsts, tails, alpha, beta, old,
-                         adds ? 32 : 0, dot);
+  return mbk_scan_commit(product, ends, row_number, tile, row_id, y, firsts, tails, alpha, beta,
+                         old, adds ? 32 : 0, dot);
 }

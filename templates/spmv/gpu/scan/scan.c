@@ -5,8 +5,10 @@
 #include "spmv/gpu/scan/scan.h"
 #include "spmv/plan/plan.h"
 
-/* ---- Specialise: the kernels of one program -----------------------------------------------
- */
+/* SCAN on the host: builds the schedule of tiles, launches the product and the fix-up.
+ * spmv/gpu/scan/scan.cu and spmv/gpu/scan/whole.cu describe the two kernels. */
+
+/* ---- Specialise: the kernels of one program ---------------------------------------------- */
 
 MBI_INTERNAL void mbi_scan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   const mbi_scan_schedule *s = mbi_scan_of(plan);
@@ -24,14 +26,11 @@ MBI_INTERNAL void mbi_scan_preamble(const merbit_plan *plan, mbi_preamble *pream
   }
 }
 
-/* The kernels of tiles whose rows cross them, from the plan's program. */
+/* Gets the kernels of tiles whose rows cross them from the plan's program. */
 MBI_INTERNAL merbit_status mbi_scan_kernels(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
-  merbit_status status =
-      mbi_program_kernel(plan->context, &plan->program, "mbk_scan_build", &s->build);
-  return status != MERBIT_OK
-             ? status
-             : mbi_program_kernel(plan->context, &plan->program, "mbk_scan_fixup", &s->fixup);
+  MBI_TRY(mbi_program_kernel(plan->context, &plan->program, "mbk_scan_build", &s->build));
+  return mbi_program_kernel(plan->context, &plan->program, "mbk_scan_fixup", &s->fixup);
 }
 
 static merbit_status mbi_scan_specialise(merbit_plan *plan) {
@@ -84,23 +83,22 @@ static merbit_status mbi_scan_build(merbit_plan *plan) {
       arguments);
 }
 
-/* plan->nonempty, listed where some rows are empty. */
-MBI_INTERNAL merbit_status mbi_scan_rank(merbit_plan *plan) {
-  merbit_status status;
+/* Makes plan->nonempty, and lists the rows if some are empty. */
+MBI_INTERNAL merbit_status mbi_scan_nonempty(merbit_plan *plan) {
   if (!mbi_nonempty_fit(plan)) {
     return mbi_fail(plan->context, MERBIT_TOO_LARGE,
                     "%s takes fewer than 2^32 - 1 rows, not %" PRIu64
                     "; for one vector use MERBIT_METHOD_MERBIT",
                     mbi_method_identifier(plan->method), plan->device.rows);
   }
-  status = mbi_nonempty_need(plan);
-  if (status == MERBIT_OK && plan->nonempty.count < plan->device.rows && plan->nonempty.row_id == 0) {
-    status = mbi_nonempty_compact(plan->context, &plan->device, &plan->nonempty);
+  MBI_TRY(mbi_nonempty_need(plan));
+  if (plan->nonempty.count < plan->device.rows && plan->nonempty.row_id == 0) {
+    MBI_TRY(mbi_nonempty_compact(plan->context, &plan->device, &plan->nonempty));
   }
-  return status;
+  return MERBIT_OK;
 }
 
-/* row_ends and tile_row, made and counted, and room for block_start; needs the kernels. */
+/* Builds row_ends and tile_row, and allocates block_start. Needs the kernels. */
 MBI_INTERNAL merbit_status mbi_scan_schedule_create(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   const uint64_t words = s->tiles * (uint64_t)s->steps * sizeof(uint32_t);
@@ -108,19 +106,17 @@ MBI_INTERNAL merbit_status mbi_scan_schedule_create(merbit_plan *plan) {
   const uint64_t starts = s->whole ? (s->blocks + 1) * sizeof(uint64_t) : 0;
   mbi_devptr *const parts[] = {&s->row_ends, &s->tile_row, &s->block_start};
   const uint64_t bytes[] = {words, tile_rows, starts};
-  merbit_status status =
-      mbi_device_allocate_parts(plan->context, "the ends and tiles of rows", 3, parts, bytes);
-  if (status == MERBIT_OK) {
-    plan->schedule_bytes = words + tile_rows + starts + plan->nonempty.bytes;
-    plan->stream_bytes = words + tile_rows + s->tiles * sizeof(uint32_t) + starts +
-                         4 * s->tiles * mbi_type_size(mbi_plan_accumulator(plan)) +
-                         (s->empty_rows > 0 ? plan->device.rows * sizeof(uint32_t) : 0);
-    status = mbi_scan_build(plan);
-  }
-  return status;
+  MBI_TRY(
+      mbi_device_allocate_parts(plan->context, "the ends and tiles of rows", 3, parts, bytes));
+  plan->schedule_bytes = words + tile_rows + starts + plan->nonempty.bytes;
+  plan->stream_bytes = words + tile_rows + s->tiles * sizeof(uint32_t) + starts +
+                       4 * s->tiles * mbi_type_size(mbi_plan_accumulator(plan)) +
+                       (s->empty_rows > 0 ? plan->device.rows * sizeof(uint32_t) : 0);
+  MBI_TRY(mbi_scan_build(plan));
+  return MERBIT_OK;
 }
 
-/* block_start, after the schedule. */
+/* Computes block_start. Needs the schedule. */
 static merbit_status mbi_scan_cut(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   void *arguments[6];
@@ -135,20 +131,14 @@ static merbit_status mbi_scan_cut(merbit_plan *plan) {
                            MBI_SCAN_BUILD_THREADS, 0, NULL, arguments);
 }
 
-/* Everything for the matrix in plan->device. After a failure mbi_scan_destroy cleans up. */
+/* Builds SCAN's arrays for plan->device. On failure the caller runs mbi_scan_destroy. */
 MBI_INTERNAL merbit_status mbi_scan_create(merbit_plan *plan) {
-  merbit_status status = mbi_scan_rank(plan);
-  if (status == MERBIT_OK) {
-    status = mbi_scan_size(plan);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_scan_specialise(plan);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_scan_schedule_create(plan);
-    plan->stream_bytes += mbi_device_csr_stream_bytes(plan);
-  }
-  return status == MERBIT_OK && mbi_scan_of(plan)->whole ? mbi_scan_cut(plan) : status;
+  MBI_TRY(mbi_scan_nonempty(plan));
+  MBI_TRY(mbi_scan_size(plan));
+  MBI_TRY(mbi_scan_specialise(plan));
+  MBI_TRY(mbi_scan_schedule_create(plan));
+  plan->stream_bytes += mbi_device_csr_stream_bytes(plan);
+  return mbi_scan_of(plan)->whole ? mbi_scan_cut(plan) : MERBIT_OK;
 }
 
 MBI_INTERNAL void mbi_scan_destroy(merbit_plan *plan) {
@@ -156,7 +146,7 @@ MBI_INTERNAL void mbi_scan_destroy(merbit_plan *plan) {
   mbi_program_destroy(plan->context, &plan->program);
 }
 
-/* Bytes of the carries of one product in flight: firsts and tails, and parts of x'A x. */
+/* Returns the bytes of the carries of one product: firsts and tails, and the parts of x'A x. */
 MBI_INTERNAL uint64_t mbi_scan_carry_bytes(const merbit_plan *plan) {
   const mbi_scan_schedule *s = mbi_scan_of(plan);
   return s->whole ? 0
@@ -164,14 +154,15 @@ MBI_INTERNAL uint64_t mbi_scan_carry_bytes(const merbit_plan *plan) {
                                 (s->dots ? sizeof(double) : 0));
 }
 
-/* Returns into how many parts of x'A x a product of the plan adds up; 0 if it adds up none. */
+/* Returns the number of parts of x'A x that a product of the plan adds up; 0 if it adds up
+ * none. */
 MBI_INTERNAL uint64_t mbi_scan_dot_parts(const merbit_plan *plan) {
   return plan->cuda != NULL && plan->method == MERBIT_METHOD_SCAN && mbi_scan_of(plan)->dots
              ? mbi_scan_of(plan)->tiles
              : 0;
 }
 
-/* Returns where the last product with the plan's own workspace has left these parts, or 0. */
+/* Returns the address of these parts after a product with the plan's own workspace, or 0. */
 MBI_INTERNAL mbi_devptr mbi_scan_dots(const merbit_plan *plan) {
   const uint64_t parts = mbi_scan_dot_parts(plan);
   return parts > 0 ? plan->workspace->device_carries +
@@ -179,7 +170,8 @@ MBI_INTERNAL mbi_devptr mbi_scan_dots(const merbit_plan *plan) {
                    : 0;
 }
 
-/* After a product over all tiles: rows that cross tiles, and empty ones. `how`: a MBI_START. */
+/* Launches the fix-up after a product over all tiles: rows that cross tiles, and empty rows.
+ * `how`: a MBI_START. */
 MBI_INTERNAL merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr carries,
                                                  const void *alpha, const void *beta,
                                                  mbi_devptr y, void *stream, int how) {
@@ -207,7 +199,7 @@ MBI_INTERNAL merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr c
       stream, arguments, how);
 }
 
-/* Whether the old y is wanted, for all that the host knows of beta, a kernel's argument. */
+/* Returns 1 if the old y may be read, as far as the host knows beta. */
 MBI_INTERNAL int mbi_scan_adds(const merbit_plan *plan, const void *beta) {
   if (mbi_plan_has_semiring(plan)) {
     return mbi_semiring_adds(plan, beta);
@@ -298,10 +290,6 @@ static int mbi_scan_describe(const merbit_plan *plan, char *text, size_t size) {
       s->whole ? " with whole rows" : "", plan->streaming ? ", matrix past the caches" : "");
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_scan_method = {sizeof(mbi_scan_schedule), mbi_scan_create,
-                                                      mbi_scan_destroy,
-                                                      mbi_scan_carry_bytes,
-                                                      mbi_scan_multiply,
-                                                      mbi_scan_info,
-                                                      mbi_scan_describe,
-                                                      NULL};
+MBI_INTERNAL const mbi_cuda_method mbi_scan_method = {
+    sizeof(mbi_scan_schedule), mbi_scan_create, mbi_scan_destroy,  mbi_scan_carry_bytes,
+    mbi_scan_multiply,         mbi_scan_info,   mbi_scan_describe, NULL};

@@ -1,15 +1,19 @@
-// Register scan: y = alpha A x + beta y over tiles of 32 * MBK_STEPS consecutive nonzeros, one
-// bit per nonzero for "ends its row", and a segmented sum by shuffles.
-// Source: the idea of a bit per nonzero is of CSR5 (Liu, Vinter, ICS 2015) and yaSpMV; tiles in
-// coalesced order whose sums stay in registers, which leaves L1 to x, are ours.
+// Register scan: y = alpha A x + beta y.
 //
-// A warp owns a tile. Its lanes take MBK_PACK neighbours each, again and again; the bits of the
-// nonzeros from 32 i on are word i of the tile's row_ends. Rows are numbered by rank among
-// those that hold something; tile_row[t] is the rank of the row of tile t's first nonzero,
-// tile_row[tiles] the number of ranks; there follows for each tile how many tiles before it its
-// first row began, or MBK_OPEN.
+// Data: CSR columns and values, cut into tiles of 32 * MBK_STEPS consecutive nonzeros. Bit i of
+// word w of a tile's row_ends says that nonzero 32 w + i ends its row. Rows are counted by
+// their number among the non-empty rows: tile_row[t] is that of the row of tile t's first
+// nonzero, tile_row[tiles] the number of non-empty rows. tile_row[tiles + 1 + t] is the number
+// of tiles before tile t in which its first row began, or MBK_OPEN.
+//
+// Work: a warp owns a tile. Each lane loads MBK_PACK neighbouring nonzeros at a time, keeps
+// their products in registers, and the warp adds them up by a segmented scan of shuffles. The
+// fix-up kernel joins rows that cross tiles.
+//
+// Source: a bit per nonzero is from CSR5 (Liu, Vinter, ICS 2015) and yaSpMV. Tiles in coalesced
+// order whose sums stay in registers, so that L1 is left to x, are ours.
 #ifndef MBK_DOTS
-#define MBK_DOTS 0 // 1: the product with alpha 1 and without the old y adds up x'A x too
+#define MBK_DOTS 0 // 1: the product with alpha = 1 and without the old y computes x'A x too
 #endif
 #include "jit/device.cuh"
 #include "spmv/shared/algebra.cuh"
@@ -21,7 +25,7 @@
 #include "spmv/gpu/scan/build.cuh"
 #include "spmv/gpu/scan/fixup.cuh"
 
-// A warp's tile.
+// Multiplies and commits one tile by its warp.
 template <bool adds>
 MBK_DEVICE void
 mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,
@@ -38,9 +42,9 @@ mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *ro
 }
 
 #if MBK_DOTS
-// The same without the old y, and x'A x: of each tile its part, behind the room for firsts and
-// tails. Rows that end elsewhere are no matter, for of each part of a row the product with its
-// x is taken. alpha must be 1.
+// As mbk_scan_run without the old y, and computes x'A x: one partial sum per tile, stored after
+// firsts and tails. A row may end in another tile, because each part of a row is multiplied by
+// the x of its row. alpha must be 1.
 MBK_DEVICE void mbk_scan_run_dots(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
                                   const mbk_u32 *row_id, const mbk_i32 *col_ind,
                                   const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y,
@@ -54,7 +58,7 @@ MBK_DEVICE void mbk_scan_run_dots(const mbk_u32 *row_ends, const mbk_u32 *tile_r
   const MBK_COMPUTE carry =
       mbk_scan_take<false>(row_ends, tile_row, row_id, col_ind, values, x, y, firsts, tails,
                            nnz, tile, alpha, MBK_ABSENT, (MBK_VECTOR *)0, dot);
-  if (mbk_lane() == 31 && tile + 1 < tiles) { // behind the last nonzero no row is open
+  if (mbk_lane() == 31 && tile + 1 < tiles) { // no row is open after the last nonzero
     mbk_scan_meet(dot, MBK_ROW_OF(mbk_load(tile_row + tile + 1)), carry);
   }
 #pragma unroll
@@ -87,16 +91,16 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
 #endif
 }
 
-// Blocks that a multiprocessor should hold of the kernel that adds the old y: with scalars on
-// the device, rows by their numbers, or sums of 8 bytes, it would spill where the other does
-// not.
+// The blocks that a multiprocessor should hold of the kernel that reads the old y. It needs
+// more registers, and would spill with scalars on the device, with empty rows, or with
+// accumulators of 8 bytes.
 #define MBK_SUM_BLOCKS                                                                         \
   (MBK_BLOCKS > 1 && (MBK_PACK * sizeof(MBK_COMPUTE) != 16 || MBK_PACK < 4 ||                  \
                       MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS)                                    \
        ? 5 * MBK_BLOCKS / 6                                                                    \
        : MBK_BLOCKS)
 
-// The same with any beta. Shared: MBK_COMPUTE[MBK_TABLE], MBK_VECTOR[MBK_THREADS].
+// As mbk_scan_product, for any beta. Shared: MBK_COMPUTE[MBK_TABLE], MBK_VECTOR[MBK_THREADS].
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)
     mbk_scan_sum(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,
                  const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_COMPUTE *table,

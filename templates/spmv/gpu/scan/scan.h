@@ -2,22 +2,24 @@
 #define MBI_GPU_SCAN_H
 #include "spmv/shared/shared.h"
 
-/* The register scan's specialisation and schedule: spmv/gpu/scan/scan.c. */
+/* The register scan: sizes and schedule (spmv/gpu/scan/scan.cu). */
 typedef struct mbi_scan_schedule {
   int steps, threads, resident, depth;
   int pack;  /* nonzeros that a lane loads at once */
-  int whole; /* blocks take whole rows: block_start instead of a fix-up */
-  int dots;  /* products add up x'A x: spmv/gpu/scan/scan.cu */
+  int whole; /* blocks own whole rows: block_start instead of a fix-up */
+  int dots;  /* products compute x'A x */
   uint64_t tiles, blocks, fixup_blocks, empty_rows;
   mbi_devptr row_ends, block_start;
-  mbi_devptr tile_row; /* each tile's first row, then how many tiles before it that one began */
+  mbi_devptr tile_row; /* each tile's first row, then how many tiles before the tile that row
+                        * began */
   void *build, *cut, *product, *sum, *fixup; /* CUfunction; product where beta is zero */
 } mbi_scan_schedule;
 
 #define MBI_SCAN_BUILD_THREADS 128
 #define MBI_SCAN_FIXUP_THREADS 256
-/* Whether x'A x comes with a product, for who wants it: rows are so short and vectors so large
- * that reading x and A x again takes longer than what the sum costs the product. */
+/* The vector size from which a product computes x'A x for callers who want it. Rows must be
+ * short and vectors so large that reading x and A x again would take longer than the sum costs
+ * the product. */
 #ifndef MBI_SCAN_DOTS
 #define MBI_SCAN_DOTS 24000000u /* bytes of a vector */
 #endif
@@ -34,7 +36,7 @@ MBI_INTERNAL unsigned mbi_scan_whole_shared(const merbit_plan *plan, int adds);
 /* spmv/gpu/scan/scan.c */
 MBI_INTERNAL void mbi_scan_preamble(const merbit_plan *plan, mbi_preamble *preamble);
 MBI_INTERNAL merbit_status mbi_scan_kernels(merbit_plan *plan);
-MBI_INTERNAL merbit_status mbi_scan_rank(merbit_plan *plan);
+MBI_INTERNAL merbit_status mbi_scan_nonempty(merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_scan_schedule_create(merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_scan_create(merbit_plan *plan);
 MBI_INTERNAL void mbi_scan_destroy(merbit_plan *plan);

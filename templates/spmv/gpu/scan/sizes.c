@@ -5,6 +5,8 @@
 #include "spmv/gpu/scan/scan.h"
 #include "spmv/plan/plan.h"
 
+/* Sizes of SCAN: steps, packs, threads, and whether blocks own whole rows. */
+
 /* ---- Encode: from the plan's wishes to sizes --------------------------------------------- */
 
 /* Returns the state of a plan by this method. */
@@ -12,39 +14,40 @@ MBI_INTERNAL mbi_scan_schedule *mbi_scan_of(const merbit_plan *plan) {
   return (mbi_scan_schedule *)plan->state;
 }
 
-/* Nonzeros of 16 bytes of sums. */
+/* Returns the nonzeros whose accumulators take 16 bytes. */
 MBI_INTERNAL int mbi_scan_widest(merbit_type type) {
   return (int)(16 / mbi_type_size(type));
 }
 
-/* Whether columns and values can be loaded 16 bytes at once. */
+/* Returns 1 if columns and values can be loaded 16 bytes at a time. */
 MBI_INTERNAL int mbi_scan_aligned(const merbit_plan *plan) {
   return (plan->device.col_ind | plan->device.values) % 16 == 0;
 }
 
-/* Whether values come by the number of a row or from a table, which takes registers. */
+/* Returns 1 if values are stored per row or in a table: looking them up takes registers. */
 static int mbi_scan_looks_up(const merbit_plan *plan) {
   return plan->device.form == MBI_VALUES_ROW || plan->device.form == MBI_VALUES_TABLE;
 }
 
-/* Blocks that leave registers for what a lane holds, without spilling. For 9.0 NVRTC gets by
- * with 40 of them for a pack of 16 bytes more than elsewhere, but not where values are
- * looked up; blocks that take whole rows need more. */
+/* Returns the blocks per multiprocessor that leave enough registers for a lane, without
+ * spilling. For compute capability 9.0 NVRTC needs 40 registers for a pack of 16 bytes more
+ * than elsewhere, except where values are looked up. Blocks that own whole rows need more. */
 MBI_INTERNAL int mbi_scan_resident(const merbit_plan *plan) {
   const int packs = mbi_scan_of(plan)->steps / mbi_scan_widest(mbi_plan_accumulator(plan)),
             threads = mbi_scan_of(plan)->threads;
   const int single = mbi_plan_accumulator(plan) == MERBIT_F32;
-  const int known = plan->context->device.compute_capability == 90 && mbi_scan_aligned(plan) &&
-                    mbi_scan_of(plan)->pack >= mbi_scan_widest(mbi_plan_accumulator(plan)) &&
-                    !mbi_scan_looks_up(plan) && !mbi_plan_has_semiring(plan) &&
-                    plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE;
-  const int full = (mbi_scan_of(plan)->whole ? 1 : single ? 2 : 3) + known;
+  const int packs_fit =
+      plan->context->device.compute_capability == 90 && mbi_scan_aligned(plan) &&
+      mbi_scan_of(plan)->pack >= mbi_scan_widest(mbi_plan_accumulator(plan)) &&
+      !mbi_scan_looks_up(plan) && !mbi_plan_has_semiring(plan) &&
+      plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE;
+  const int full = (mbi_scan_of(plan)->whole ? 1 : single ? 2 : 3) + packs_fit;
   /* Many narrow packs by rows spill at 1,024 threads where addresses take more registers. */
   const int tight = plan->context->device.compute_capability >= 100 && packs == 4 && single &&
                     plan->device.form == MBI_VALUES_ROW;
-  /* Of 16 bytes each, what a lane keeps beside its products takes twice the registers. */
-  const int heavy = mbi_plan_accumulator(plan) == MERBIT_C128;
-  const int blocks = (heavy                      ? (packs > 16  ? 256
+  /* With accumulators of 16 bytes, a lane's other state takes twice the registers. */
+  const int wide_accumulator = mbi_plan_accumulator(plan) == MERBIT_C128;
+  const int blocks = (wide_accumulator           ? (packs > 16  ? 256
                                                     : packs > 8 ? 384
                                                                 : 512)
                       : packs > 14               ? 384
@@ -56,12 +59,14 @@ MBI_INTERNAL int mbi_scan_resident(const merbit_plan *plan) {
   return blocks > 16 ? 16 : blocks < 1 ? 1 : blocks;
 }
 
-/* What follows from the rows and from s->tiles, for every method on tiles of nonzeros. */
+/* Computes what follows from the rows and from s->tiles, for every method on tiles of
+ * nonzeros. */
 MBI_INTERNAL void mbi_scan_size_rows(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   const uint64_t pack = (uint64_t)s->pack;
-  /* That hold of a row that none of them ends. */
-  const uint64_t lanes = (plan->nonempty.longest > 0 ? plan->nonempty.longest - 1 : 0) / pack + 1;
+  /* The lanes that may hold a part of a row without a row end. */
+  const uint64_t lanes =
+      (plan->nonempty.longest > 0 ? plan->nonempty.longest - 1 : 0) / pack + 1;
   s->depth = mbi_log2_ceiling(lanes < 32 ? lanes : 32);
   s->fixup_blocks = (s->tiles + MBI_SCAN_FIXUP_THREADS - 1) / MBI_SCAN_FIXUP_THREADS;
   s->empty_rows = plan->device.rows - plan->nonempty.count;
@@ -73,15 +78,15 @@ MBI_INTERNAL void mbi_scan_size_rows(merbit_plan *plan) {
   }
 }
 
-/* Nonzeros that one block to a multiprocessor takes, of 1,024 threads and whole rows; one warp
- * is for the overhang. */
+/* Returns the nonzeros that fit one block of 1,024 threads per multiprocessor that owns whole
+ * rows. One warp is left for rows that reach past the block's tiles. */
 static uint64_t mbi_scan_at_once(const merbit_plan *plan, int steps) {
   return (uint64_t)plan->context->device.multiprocessors * 31 * 32 * (uint64_t)steps;
 }
 
-/* Whether one launch over whole rows pays: where all of the matrix is in flight at once and no
- * row takes a block more than one round; and for larger ones of short rows, whose ends the
- * second launch would look for. */
+/* Returns 1 if one launch over whole rows pays: if the whole matrix is in flight at once
+ * and no row takes a block more than one round, and for larger matrices of short rows, whose
+ * ends the fix-up would look for. */
 static int mbi_scan_suits_whole(const merbit_plan *plan, uint64_t round) {
   const uint64_t nnz = plan->device.nnz, longest = plan->nonempty.longest;
   return nnz <= mbi_scan_at_once(plan, 12)   ? longest <= round
@@ -89,9 +94,9 @@ static int mbi_scan_suits_whole(const merbit_plan *plan, uint64_t round) {
                                              : 0;
 }
 
-/* Whether lanes take twice as many neighbours as they have 16 bytes of sums for: putting rows
- * together then costs half, where columns are all that is streamed and rows are not short (on
- * an H200, stencil27 of 20M ones 63 to 50 us in f64, a web graph 78 to 66, a circuit of five
+/* Returns 1 if lanes take twice as many neighbours as 16 bytes of accumulators hold. The
+ * segmented scan then costs half, if only columns are streamed and rows are not short (on an
+ * H200, stencil27 of 20M ones 63 to 50 us in f64, a web graph 78 to 66, a circuit of five
  * nonzeros a row 77 to 69; roads of three 92 to 97). Values would come in halves of sectors. */
 static int mbi_scan_takes_twice(const merbit_plan *plan) {
   const int single = mbi_plan_accumulator(plan) == MERBIT_F32;
@@ -103,7 +108,7 @@ static int mbi_scan_takes_twice(const merbit_plan *plan) {
          plan->desc.sigma % twice == 0;
 }
 
-/* Steps, threads and whether blocks take whole rows, where the plan leaves them open. */
+/* Chooses steps, threads and whole rows where the plan leaves them open. */
 static void mbi_scan_defaults(merbit_plan *plan) {
   const merbit_plan_desc *wish = &plan->desc;
   mbi_scan_schedule *s = mbi_scan_of(plan);
@@ -112,13 +117,18 @@ static void mbi_scan_defaults(merbit_plan *plan) {
   const int single = mbi_plan_accumulator(plan) == MERBIT_F32;
   /* 12 steps would spill in f64 with alpha and beta in GPU memory, and from compute capability
    * 10.0 on, where addresses take more registers. */
-  const int roomy = single || (wish->scalar_memory != MERBIT_MEMORY_DEVICE &&
-                               plan->context->device.compute_capability < 100);
-  const int heavy = mbi_plan_accumulator(plan) == MERBIT_C128; /* see mbi_scan_resident */
-  const int most = heavy ? 4 : roomy ? 12 : 8;
-  const int once = nnz <= mbi_scan_at_once(plan, most);
-  int threads = once && !heavy ? 1024 : 512;
-  int steps = heavy ? 4 : nnz <= mbi_scan_at_once(plan, 8) ? 8 : once ? 12 : single ? 8 : 4;
+  const int registers_suffice = single || (wish->scalar_memory != MERBIT_MEMORY_DEVICE &&
+                                           plan->context->device.compute_capability < 100);
+  const int wide_accumulator =
+      mbi_plan_accumulator(plan) == MERBIT_C128; /* see mbi_scan_resident */
+  const int most = wide_accumulator ? 4 : registers_suffice ? 12 : 8;
+  const int all_at_once = nnz <= mbi_scan_at_once(plan, most);
+  int threads = all_at_once && !wide_accumulator ? 1024 : 512;
+  int steps = wide_accumulator                   ? 4
+              : nnz <= mbi_scan_at_once(plan, 8) ? 8
+              : all_at_once                      ? 12
+              : single                           ? 8
+                                                 : 4;
   s->pack = single && !plan->streaming ? 2 : mbi_scan_widest(mbi_plan_accumulator(plan));
   s->steps = wish->sigma != 0 ? wish->sigma : steps;
   s->threads = wish->block_threads != 0 ? wish->block_threads : threads;
@@ -130,7 +140,7 @@ static void mbi_scan_defaults(merbit_plan *plan) {
     const int wide = s->pack == mbi_scan_widest(mbi_plan_accumulator(plan));
     const int twice = mbi_scan_takes_twice(plan);
     s->pack = twice ? 2 * mbi_scan_widest(mbi_plan_accumulator(plan)) : s->pack;
-    if (heavy) {
+    if (wide_accumulator) {
       threads = nnz < processors * 16384 ? 128 : 256;
     } else if (nnz < processors * 16384) { /* short tiles in small blocks, for latency */
       steps = 4;
@@ -138,14 +148,14 @@ static void mbi_scan_defaults(merbit_plan *plan) {
     } else if (nnz < processors * 49152) {
       steps = 8;
       threads = 256;
-    } else { /* much in flight in each lane, as far as registers go */
+    } else { /* many loads in flight per lane, as far as registers allow */
       steps = !wide || (twice && single) ? 16 : single ? 12 : 8;
       threads = wide && !(twice && single) ? 512 : 256;
     }
     s->steps = wish->sigma != 0 ? wish->sigma : steps;
     s->threads = wish->block_threads != 0 ? wish->block_threads : threads;
   } else if (wish->sigma == 0 && !single && mbi_scan_looks_up(plan)) {
-    /* More would spill; blocks take another round instead. */
+    /* More would spill. Blocks take another round instead. */
     const int fits = plan->context->device.compute_capability < 100 ? 8 : 4;
     s->steps = s->steps > fits ? fits : s->steps;
   }
@@ -156,10 +166,10 @@ static int mbi_scan_has_dots(const merbit_plan *plan) {
   return plan->making.dots && !mbi_scan_of(plan)->whole && mbi_plan_plain(plan) &&
          csr->rows == csr->cols && csr->rows * mbi_type_size(plan->type) >= MBI_SCAN_DOTS &&
          csr->nnz < 8 * csr->rows &&
-         csr->form != MBI_VALUES_COLUMN; /* whose x is scaled before */
+         csr->form != MBI_VALUES_COLUMN; /* x is scaled before the product */
 }
 
-/* Sizes of the specialisation; needs plan->nonempty. */
+/* Computes the sizes of the specialisation. Needs plan->nonempty. */
 MBI_INTERNAL merbit_status mbi_scan_size(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   merbit_context *context = plan->context;
@@ -191,14 +201,15 @@ MBI_INTERNAL merbit_status mbi_scan_size(merbit_plan *plan) {
   }
   s->dots = mbi_scan_has_dots(plan);
   s->resident = mbi_scan_resident(plan);
-  warps = (uint64_t)s->threads / 32 - (s->whole ? 1 : 0); /* one is for the overhang */
+  /* One warp is for rows that reach past the tiles. */
+  warps = (uint64_t)s->threads / 32 - (s->whole ? 1 : 0);
   s->blocks = (s->tiles + warps - 1) / warps;
   mbi_scan_size_rows(plan);
   return MERBIT_OK;
 }
 
-/* Of one block that takes whole rows: a table of values, what its warps tell each other, twice,
- * and the old y. */
+/* Returns the bytes of shared memory of a block that owns whole rows: a table of values, the
+ * warps' carries, twice, and the old y. */
 MBI_INTERNAL unsigned mbi_scan_whole_shared(const merbit_plan *plan, int adds) {
   const unsigned size = (unsigned)mbi_type_size(mbi_plan_accumulator(plan));
   const unsigned threads = (unsigned)mbi_scan_of(plan)->threads;

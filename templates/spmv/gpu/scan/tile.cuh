@@ -1,5 +1,6 @@
-// From a tile's products to rows: part of the programs that work on tiles of 32 * MBK_STEPS
-// nonzeros, with what they are told. Rows are numbered by rank among those that hold something.
+// Turns the products of a tile of 32 * MBK_STEPS nonzeros into rows by a segmented scan.
+// Included by every program that works on such tiles; it lists their macros. Rows are counted
+// by their number among the non-empty rows.
 #ifndef MBK_STEPS
 #error "define MBK_STEPS: nonzeros per lane and tile, 1 to 32"
 #endif
@@ -32,8 +33,8 @@
 #define MBK_PACK_LOAD mbk_load_pack
 #endif
 
-// What a lane adds up of x'A x, for products that do so (spmv/gpu/scan/scan.cu), from the parts of rows
-// that it puts together; and what the others have in its place.
+// A lane's part of x'A x, for products that compute it (spmv/gpu/scan/scan.cu). Other products
+// pass mbk_scan_no_dot, which does nothing.
 struct mbk_scan_no_dot {};
 MBK_DEVICE void mbk_scan_meet(mbk_scan_no_dot &, mbk_u32, MBK_COMPUTE) {
 }
@@ -47,19 +48,20 @@ MBK_DEVICE void mbk_scan_meet(mbk_scan_dot &dot, mbk_u32 row, MBK_COMPUTE part) 
 }
 #endif
 
-// The tile's row number `ended`, of which the first `held` have their old y at `old`.
+// Commits the row number `ended` of those that end in the tile. The old y of the first `held`
+// of them is at `old`.
 template <class DOT>
-MBK_DEVICE void mbk_scan_commit_row(mbk_u32 rank, mbk_u32 ended, MBK_COMPUTE sum,
+MBK_DEVICE void mbk_scan_commit_row(mbk_u32 row_number, mbk_u32 ended, MBK_COMPUTE sum,
                                     const mbk_u32 *row_id, MBK_VECTOR *y, MBK_SCALAR alpha,
                                     MBK_SCALAR beta, const MBK_VECTOR *old, mbk_u32 held,
                                     DOT &dot) {
-  const mbk_u32 row = MBK_ROW_OF(rank + ended);
+  const mbk_u32 row = MBK_ROW_OF(row_number + ended);
   const MBK_COMPUTE final = MBK_ADD(MBK_ZERO, sum);
   y[row] = MBK_RESULT(final, (ended < held ? old[ended] : y[row]));
   mbk_scan_meet(dot, row, final);
 }
 
-// A lane's word of row ends: how many row ends the words before it hold.
+// Returns the number of row ends before this lane's word of row ends.
 MBK_DEVICE mbk_u32 mbk_scan_ends_before(mbk_u32 ends) {
   mbk_u32 before = (mbk_u32)mbk_popcount(ends);
 #pragma unroll
@@ -70,24 +72,26 @@ MBK_DEVICE mbk_u32 mbk_scan_ends_before(mbk_u32 ends) {
   return before - (mbk_u32)mbk_popcount(ends);
 }
 
-// A warp's tile. Lane l has, of each group g of 32 * MBK_PACK nonzeros, MBK_PACK from number
-// MBK_PACK * l on, as product[g]; products after the last nonzero are zero. Bit k % 32 of word
-// k / 32, which lane k / 32 holds as `ends`, says that a row ends with nonzero k. The rows that
-// end in the tile are committed but for the first, whose part goes to firsts[tile]; what
-// follows the last row end goes to tails[tile], and is lane 31's answer. mbk_scan_fixup puts
-// these together. `rank` is that of the tile's first row; the first `held` of its rows have
-// their old y at `old`. `dot` gets all but what is behind the last row end.
+// Adds up a warp's tile and commits the rows that end in it.
+// `product`: of each group g of 32 * MBK_PACK nonzeros, lane l holds numbers MBK_PACK * l to
+// MBK_PACK * (l + 1) - 1 as product[g]; products after the last nonzero are zero. `ends`: lane
+// w holds word w of the tile's row ends; bit i says that nonzero 32 w + i ends a row.
+// `row_number`: the number of the tile's first row among the non-empty rows. `old`: the old y
+// of the first `held` rows. The first row that ends is not committed: its part goes to
+// firsts[tile]. What follows the last row end, the carry-out, goes to tails[tile] and is
+// returned by lane 31. mbk_scan_fixup joins the two. `dot` receives everything but the
+// carry-out.
 template <class DOT>
 MBK_DEVICE MBK_COMPUTE mbk_scan_commit(const MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK],
-                                       mbk_u32 ends, mbk_u32 rank, mbk_u64 tile,
+                                       mbk_u32 ends, mbk_u32 row_number, mbk_u64 tile,
                                        const mbk_u32 *row_id, MBK_VECTOR *y,
                                        MBK_COMPUTE *firsts, MBK_COMPUTE *tails,
                                        MBK_SCALAR alpha, MBK_SCALAR beta, const MBK_VECTOR *old,
                                        mbk_u32 held, DOT &dot) {
   const mbk_u32 lane = mbk_lane();
   const mbk_u32 before = mbk_scan_ends_before(ends);
-  MBK_COMPUTE carry = MBK_ZERO; // of the open row: what each lane holds of it
-  bool spread = false;          // more than lane 31 holds some
+  MBK_COMPUTE carry = MBK_ZERO; // each lane's part of the open row
+  bool spread = false;          // lanes other than 31 hold a part
 #pragma unroll
   for (int g = 0; g < MBK_GROUPS; g++) {
     const int word_lane = MBK_PACK * g + (int)lane * MBK_PACK / 32;
@@ -114,15 +118,15 @@ MBK_DEVICE MBK_COMPUTE mbk_scan_commit(const MBK_COMPUTE (&product)[MBK_GROUPS][
       sum = MBK_ADD(sum, product[g][j]);
       if (own >> j & 1) {
         if (ended == first) {
-          head = sum; // the lanes before may hold some of it
+          head = sum; // lanes before may hold a part of this row
         } else {
-          mbk_scan_commit_row(rank, ended, sum, row_id, y, alpha, beta, old, held, dot);
+          mbk_scan_commit_row(row_number, ended, sum, row_id, y, alpha, beta, old, held, dot);
         }
         ended++;
         sum = MBK_ZERO;
       }
     }
-    // What the lanes from the last closed one on hold of the row that is open behind each.
+    // Add up, for each lane, the open row's parts since the last lane with a row end.
     const mbk_u32 until = closed & (0xffffffffu >> (31 - lane));
     const int distance = (int)lane - (until != 0 ? 31 - mbk_leading_zeros(until) : 0);
 #pragma unroll
@@ -137,9 +141,9 @@ MBK_DEVICE MBK_COMPUTE mbk_scan_commit(const MBK_COMPUTE (&product)[MBK_GROUPS][
       head = lane > 0 ? MBK_ADD(earlier, head) : head;
       if (first == 0) {
         firsts[tile] = head;
-        mbk_scan_meet(dot, MBK_ROW_OF(rank), head);
+        mbk_scan_meet(dot, MBK_ROW_OF(row_number), head);
       } else {
-        mbk_scan_commit_row(rank, first, head, row_id, y, alpha, beta, old, held, dot);
+        mbk_scan_commit_row(row_number, first, head, row_id, y, alpha, beta, old, held, dot);
       }
     }
     spread = false;

@@ -1,13 +1,16 @@
 // Register scan of whole rows: y = alpha A x + beta y in one launch, for matrices so small that
-// a second one would show. Tiles as in spmv/gpu/scan/scan.cu; but a thread block takes whole rows, and
-// its warps hand each other in shared memory what they hold of a row.
-// Source: row-aligned blocks are of CSR-Stream (Greathouse, Daga, SC14); blocks that begin at
-// the first row start behind an even cut of the nonzeros, so that the cuts need no search, are
-// ours.
+// the launch of a fix-up would show.
 //
-// Block b takes the rows that begin in the nonzeros of the tiles from b * (MBK_WARPS - 1) on,
-// up to those of the next block: the nonzeros [block_start[b], block_start[b + 1]), which may
-// reach into tiles that belong to the blocks beside it.
+// Data: the tiles of spmv/gpu/scan/scan.cu, and block_start. Block b owns the rows that begin
+// in the tiles from b * (MBK_WARPS - 1) on, up to those of block b + 1: the nonzeros
+// [block_start[b], block_start[b + 1]). These may reach into tiles of the blocks beside it.
+//
+// Work: a thread block owns whole rows, a warp one tile at a time. The warps of a block pass on
+// the carry-out of open rows in shared memory.
+//
+// Source: row-aligned blocks are from CSR-Stream (Greathouse, Daga, SC14). Blocks that begin at
+// the first row start after an even cut of the nonzeros, so that a cut needs no search, are
+// ours.
 #include "jit/device.cuh"
 #include "spmv/shared/algebra.cuh"
 
@@ -19,7 +22,7 @@
 
 #define MBK_WARPS (MBK_THREADS / 32)
 
-// block_start[0..blocks]. Launch: one thread for each, 128 per block.
+// Writes block_start[0..blocks]. Launch: one thread per entry, 128 per block.
 MBK_KERNEL MBK_BOUNDS(128)
     mbk_scan_cut(const MBK_ROW_PTR *row_start, const mbk_u32 *tile_row, mbk_u64 nnz,
                  mbk_u64 tiles, mbk_u64 blocks, mbk_u64 *block_start) {
@@ -30,16 +33,17 @@ MBK_KERNEL MBK_BOUNDS(128)
     return;
   }
   if (tile < tiles) {
-    const mbk_u32 rank = mbk_load(tile_row + tile);
-    cut = (mbk_u64)(mbk_load(row_start + rank) - MBK_BASE);
+    const mbk_u32 row_number = mbk_load(tile_row + tile);
+    cut = (mbk_u64)(mbk_load(row_start + row_number) - MBK_BASE);
     if (cut < tile * MBK_TILE_NONZEROS) {
-      cut = (mbk_u64)(mbk_load(row_start + rank + 1) - MBK_BASE);
+      cut = (mbk_u64)(mbk_load(row_start + row_number + 1) - MBK_BASE);
     }
   }
   block_start[at] = cut;
 }
 
-// The bits of a lane's word of row ends that stand for the tile's first `count` nonzeros.
+// Returns a mask of the bits in a lane's word of row ends that belong to the tile's first
+// `count` nonzeros.
 MBK_DEVICE mbk_u32 mbk_scan_below(mbk_u64 count) {
   const mbk_u64 first = 32 * mbk_lane();
   return count <= first        ? 0
@@ -47,8 +51,8 @@ MBK_DEVICE mbk_u32 mbk_scan_below(mbk_u64 count) {
                                : (1u << (mbk_u32)(count - first)) - 1;
 }
 
-// A block's rows; where `adds` with the old y, which is held in shared memory from when the
-// nonzeros are loaded. Without, beta must be zero.
+// Multiplies and commits a block's rows. With `adds` the old y is loaded into shared memory
+// together with the nonzeros. Without, beta must be zero.
 template <bool adds>
 MBK_DEVICE void mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
                              const mbk_u32 *row_id, const mbk_u32 *empty_id,
@@ -56,7 +60,7 @@ MBK_DEVICE void mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
                              const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y,
                              mbk_u64 nnz, mbk_u64 tiles, mbk_u64 empty_rows, MBK_SCALAR alpha,
                              MBK_SCALAR beta, char *shared) {
-  // Two of each, used in turn: a warp may be one round ahead of those that still read.
+  // Two of each, used in turn: a warp may be one round ahead of warps that still read.
   MBK_COMPUTE *const firsts = (MBK_COMPUTE *)shared;
   MBK_COMPUTE *const tails = firsts + 2 * MBK_WARPS;
   MBK_VECTOR *const olds = (MBK_VECTOR *)(tails + 2 * MBK_WARPS);
@@ -67,20 +71,20 @@ MBK_DEVICE void mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
   const mbk_u64 end = mbk_load(block_start + mbk_block() + 1);
   mbk_u64 block_tile = (mbk_u64)mbk_block() * (MBK_WARPS - 1);
   mbk_u32 turn = 0;
-  // Of the row that the rounds before left open: the block's last, for no other one reaches
-  // beyond its first round.
+  // The sum so far of the row that is open after the rounds before. Only the block's last row
+  // can reach past its first round.
   MBK_COMPUTE open = MBK_ZERO;
   for (;;) {
     const mbk_u64 tile = block_tile + warp, start = tile * MBK_TILE_NONZEROS;
     const mbk_u32 slot = turn + warp;
-    mbk_u32 ends = 0, rank = 0;
-    // In the first round no load waits for block_start.
+    mbk_u32 ends = 0, row_number = 0;
+    // The loads of the first round do not wait for block_start.
     if (tile < tiles && (block_tile == (mbk_u64)mbk_block() * (MBK_WARPS - 1) || start < end)) {
       MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];
       ends = lane < MBK_STEPS ? mbk_load(row_ends + tile * MBK_STEPS + lane) : 0;
-      rank = mbk_load(tile_row + tile);
-      const mbk_scan_rows rows = {row_id, y, rank, adds ? mbk_load(tile_row + tile + 1) : 0,
-                                  ends};
+      row_number = mbk_load(tile_row + tile);
+      const mbk_scan_rows rows = {row_id, y, row_number,
+                                  adds ? mbk_load(tile_row + tile + 1) : 0, ends};
       mbk_u32 skipped_rows = 0;
       const MBK_VECTOR held =
           mbk_scan_multiply<adds>(col_ind, values, x, start, nnz, rows, alpha, product);
@@ -88,7 +92,7 @@ MBK_DEVICE void mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
         old[lane] = held;
         mbk_warp_sync(MBK_ALL);
       }
-      if (begin > start) { // what comes before belongs to the block before
+      if (begin > start) { // the nonzeros before `begin` belong to the block before
         const mbk_u32 skipped = mbk_scan_below(begin - start);
         mbk_u32 closed = (mbk_u32)mbk_popcount(ends & skipped);
 #pragma unroll
@@ -108,10 +112,10 @@ MBK_DEVICE void mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
         }
       }
       ends &= mbk_scan_below(end > start ? end - start : 0);
-      rank += skipped_rows;
+      row_number += skipped_rows;
       mbk_scan_no_dot none;
-      (void)mbk_scan_commit(product, ends, rank, slot, row_id, y, firsts, tails, alpha, beta,
-                            old + skipped_rows,
+      (void)mbk_scan_commit(product, ends, row_number, slot, row_id, y, firsts, tails, alpha,
+                            beta, old + skipped_rows,
                             adds && skipped_rows < 32 ? 32 - skipped_rows : 0, none);
     } else if (lane == 31) {
       tails[slot] = MBK_ZERO;
@@ -123,12 +127,13 @@ MBK_DEVICE void mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
     mbk_block_sync();
     const MBK_COMPUTE tail = lane < MBK_WARPS ? tails[turn + lane] : MBK_ZERO;
     const mbk_u32 closers = mbk_ballot(MBK_ALL, lane < MBK_WARPS && closes[turn + lane] != 0);
-    if (closing) { // the warp's first row: since the last warp before that closed one
+    // The warp's first row adds the tails since the last warp before with a row end.
+    if (closing) {
       const mbk_u32 before = closers & ((1u << warp) - 1);
       const mbk_u32 from = before != 0 ? 31 - (mbk_u32)mbk_leading_zeros(before) : 0;
       const MBK_COMPUTE part = mbk_scan_reduce(lane >= from && lane < warp ? tail : MBK_ZERO);
       if (lane == 0) {
-        MBK_COMMIT(MBK_ROW_OF(rank), MBK_ADD(MBK_ADD(open, part), firsts[slot]));
+        MBK_COMMIT(MBK_ROW_OF(row_number), MBK_ADD(MBK_ADD(open, part), firsts[slot]));
       }
     }
     block_tile += MBK_WARPS;
@@ -148,8 +153,8 @@ MBK_DEVICE void mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
 #endif
 }
 
-// Launch: MBK_THREADS per block, of at least 64. Shared: MBK_COMPUTE[MBK_TABLE + 4 *
-// MBK_WARPS], mbk_u32[2 * MBK_WARPS]. beta must be zero.
+// The product for beta = 0. Launch: MBK_THREADS per block, at least 64. Shared:
+// MBK_COMPUTE[MBK_TABLE + 4 * MBK_WARPS], mbk_u32[2 * MBK_WARPS].
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
     mbk_scan_whole(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,
                    const mbk_u32 *empty_id, const mbk_u64 *block_start, const mbk_i32 *col_ind,
@@ -166,10 +171,10 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
                       (char *)((MBK_COMPUTE *)shared + MBK_TABLE));
 }
 
-// Fewer blocks to a multiprocessor than without the old y: it takes registers.
+// Reading the old y takes registers, so fewer blocks are resident.
 #define MBK_SUM_BLOCKS ((2 * MBK_BLOCKS + 1) / 3)
 
-// The same with any beta. Shared: also MBK_VECTOR[MBK_THREADS].
+// As mbk_scan_whole, for any beta. Shared: also MBK_VECTOR[MBK_THREADS].
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)
     mbk_scan_whole_sum(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,
                        const mbk_u32 *empty_id, const mbk_u64 *block_start,

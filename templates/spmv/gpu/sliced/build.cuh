@@ -1,13 +1,14 @@
-// Sliced storage, built on the GPU: part of spmv/gpu/sliced/sliced.cu, whose macros it uses.
+// Builds sliced storage on the GPU in three kernels: the order of rows, the width of each
+// slice, the copy of columns and values. Included by spmv/gpu/sliced/sliced.cu.
 #ifndef MBK_WINDOW
 #error "include spmv/gpu/sliced/sliced.cu, which opens with the list of macros"
 #endif
 #define MBK_AHEAD 4 // columns that a lane loads together
 
-// The length of each row and the rows in the order of the slices: as they come, or sorted by
-// falling length within windows, where equal lengths keep their order; past the last row:
-// length 0, row 2^32 - 1. Launch: one block of 512 threads per window. Shared:
-// mbk_u64[MBK_WINDOW].
+// Writes the length of each row, in the order of the slices, and with MBK_SORTED the row at
+// each place. Sorted rows have falling lengths within a window; rows of equal length keep their
+// order. Places after the last row get length 0 and row 2^32 - 1. Launch: one block of 512
+// threads per window. Shared: mbk_u64[MBK_WINDOW].
 MBK_KERNEL MBK_BOUNDS(512) mbk_sliced_order(const MBK_ROW_PTR *row_ptr, mbk_u64 rows,
                                             mbk_u32 *length, mbk_u32 *row_id) {
   MBK_SHARED_MEMORY(shared);
@@ -43,8 +44,9 @@ MBK_KERNEL MBK_BOUNDS(512) mbk_sliced_order(const MBK_ROW_PTR *row_ptr, mbk_u64 
   }
 }
 
-// The longest row of each slice, the list of its columns' pages, and its columns of two-byte
-// numbers. Launch: one warp per slice, 128 threads per block. Shared: mbk_u32[4][MBK_PAGE_SET].
+// Writes the width of each slice, the list of its columns' pages, and its number of columns of
+// two-byte codes. Launch: one warp per slice, 128 threads per block. Shared:
+// mbk_u32[4][MBK_PAGE_SET].
 MBK_KERNEL MBK_BOUNDS(128)
     mbk_sliced_width(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, const mbk_u32 *length,
                      const mbk_u32 *row_id, mbk_u64 slices, mbk_u32 *width, mbk_u16 *pages,
@@ -66,7 +68,8 @@ MBK_KERNEL MBK_BOUNDS(128)
 #endif
     const mbk_u64 from = (mbk_u64)(row_ptr[row] - MBK_BASE);
     for (mbk_u32 at = 0; at < count; at += MBK_AHEAD) {
-      mbk_u32 column[MBK_AHEAD]; // the last one again behind it, which changes nothing
+      // The last column is repeated after the row's end, which changes nothing.
+      mbk_u32 column[MBK_AHEAD];
 #pragma unroll
       for (mbk_u32 u = 0; u < MBK_AHEAD; u++) {
         const mbk_u32 k = at + u < count ? at + u : count - 1;
@@ -92,7 +95,7 @@ MBK_KERNEL MBK_BOUNDS(128)
   }
 }
 
-// Neighbouring columns to the slots from `slot` on; `list` is of the slice's pages.
+// Stores neighbouring columns from slot `slot` on. `list` holds the pages of the slice.
 MBK_DEVICE void mbk_sliced_put(mbk_u16 *columns, mbk_u64 slot,
                                const mbk_pack<mbk_u32, MBK_PACK> &column, const mbk_u32 *list) {
   if (list[0] == MBK_NO_PAGE) {
@@ -108,8 +111,8 @@ MBK_DEVICE void mbk_sliced_put(mbk_u16 *columns, mbk_u64 slot,
 }
 
 #define MBK_FILL 4 // packs of a row that a lane moves at a time
-// Columns and values to where the product finds them. Launch: one warp per slice, 128 threads
-// per block. Shared: mbk_u32[4][32].
+// Copies columns and values into the slices. Launch: one warp per slice, 128 threads per block.
+// Shared: mbk_u32[4][32].
 MBK_KERNEL MBK_BOUNDS(128)
     mbk_sliced_fill(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, const MBK_VALUE *values,
                     const mbk_u32 *slice_start, const mbk_u32 *column_start,
@@ -138,7 +141,7 @@ MBK_KERNEL MBK_BOUNDS(128)
 #if !MBK_PATTERN
   sliced_values += (mbk_u64)slice_start[slice] * 32;
 #endif
-  // What follows the last nonzero in its pack is loaded, but not used.
+  // Loads past the last nonzero give zeros, which no product uses.
   for (mbk_u32 at = 0; at < count; at += MBK_FILL * MBK_PACK) {
     mbk_pack<mbk_u32, MBK_PACK> column[MBK_FILL];
 #if !MBK_PATTERN

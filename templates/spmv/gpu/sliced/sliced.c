@@ -7,6 +7,9 @@
 #include "spmv/plan/plan.h"
 #include "spmv/choose/choose.h"
 
+/* SLICED on the host: builds slices of 32 rows, launches the product.
+ * spmv/gpu/sliced/sliced.cu describes the method. */
+
 /* ---- Encode: windows, slices, loads in flight -------------------------------------------- */
 
 /* Returns the state of a plan by this method. */
@@ -14,12 +17,12 @@ MBI_INTERNAL mbi_sliced *mbi_sliced_of(const merbit_plan *plan) {
   return (mbi_sliced *)plan->state;
 }
 
-/* Values that a lane keeps in flight, in loads of 16 bytes. */
+/* Returns the loads of 16 bytes of values that a lane keeps in flight. */
 static int mbi_sliced_unroll(const merbit_plan *plan) {
   return plan->desc.sigma != 0 ? plan->desc.sigma : 2;
 }
 
-/* A lane walks a row: columns with values, then x. */
+/* Returns the critical path: a lane walks a row, loading columns with values, then x. */
 MBI_INTERNAL double mbi_sliced_walk(const merbit_plan *plan) {
   const double pack = 16.0 / (double)mbi_type_size(plan->type);
   return mbi_walk(plan, mbi_sliced_unroll(plan) * pack, 2);
@@ -28,7 +31,7 @@ MBI_INTERNAL double mbi_sliced_walk(const merbit_plan *plan) {
 MBI_INTERNAL merbit_status mbi_sliced_size(merbit_plan *plan) {
   mbi_sliced *s = mbi_sliced_of(plan);
   merbit_context *context = plan->context;
-  /* Sorting costs a row number for each row: where there is next to nothing to gain, not. */
+  /* Sorting costs a row number for each row, which does not pay if there is little padding. */
   s->sorted =
       plan->desc.omega != 1 && plan->nonempty.slots > plan->device.nnz + plan->device.nnz / 32;
   s->unroll = mbi_sliced_unroll(plan);
@@ -52,10 +55,11 @@ MBI_INTERNAL merbit_status mbi_sliced_size(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* Lengths and the starts of slices are 32-bit; needs plan->nonempty. */
+/* Fails if lengths or the starts of slices exceed 32 bits. Needs plan->nonempty. */
 MBI_INTERNAL merbit_status mbi_sliced_check(const merbit_plan *plan) {
   const mbi_nonempty_rows *nonempty = &plan->nonempty;
-  if (nonempty->longest > INT32_MAX || nonempty->slots / 16 + 6 * mbi_sliced_of(plan)->slices > UINT32_MAX) {
+  if (nonempty->longest > INT32_MAX ||
+      nonempty->slots / 16 + 6 * mbi_sliced_of(plan)->slices > UINT32_MAX) {
     return mbi_fail(plan->context, MERBIT_TOO_LARGE,
                     "slices of 32 rows would take %" PRIu64 " slots, and %" PRIu32
                     " for one row; use another plan_desc.method",
@@ -80,15 +84,14 @@ static merbit_status mbi_sliced_specialise(merbit_plan *plan) {
                                        "mbk_sliced_fill", "mbk_sliced_product"};
   mbi_sliced *s = mbi_sliced_of(plan);
   mbi_preamble preamble;
-  merbit_status status;
   int i;
   mbi_sliced_preamble(plan, &preamble);
-  status =
-      mbi_program_create(plan->context, "spmv/gpu/sliced/sliced.cu", &preamble, &plan->program);
-  for (i = 0; i < 4 && status == MERBIT_OK; i++) {
-    status = mbi_program_kernel(plan->context, &plan->program, names[i], &s->kernels[i]);
+  MBI_TRY(mbi_program_create(plan->context, "spmv/gpu/sliced/sliced.cu", &preamble,
+                             &plan->program));
+  for (i = 0; i < 4; i++) {
+    MBI_TRY(mbi_program_kernel(plan->context, &plan->program, names[i], &s->kernels[i]));
   }
-  return status;
+  return MERBIT_OK;
 }
 
 /* ---- Launch: build, fill, multiply ------------------------------------------------------- */
@@ -97,8 +100,8 @@ MBI_INTERNAL int64_t mbi_sliced_build_blocks(const mbi_sliced *s) {
   return ((int64_t)s->slices * 32 + MBI_SLICED_BUILD_THREADS - 1) / MBI_SLICED_BUILD_THREADS;
 }
 
-/* The sums before each entry of an array of one entry a slice, and the sum of all, there and in
- * *sum. */
+/* Replaces an array of one entry per slice by its exclusive prefix sums. The total follows the
+ * array, and is returned in *sum. */
 static merbit_status mbi_sliced_offsets(merbit_plan *plan, mbi_devptr array, uint64_t *sum) {
   merbit_context *context = plan->context;
   mbi_devptr total = array + mbi_sliced_of(plan)->slices * sizeof(uint32_t);
@@ -120,7 +123,7 @@ static merbit_status mbi_sliced_offsets(merbit_plan *plan, mbi_devptr array, uin
   return status;
 }
 
-/* Which rows make a slice, and how wide it and its columns are. */
+/* Assigns rows to slices, and computes the widths of slices and of their columns. */
 static merbit_status mbi_sliced_order(merbit_plan *plan) {
   mbi_sliced *s = mbi_sliced_of(plan);
   void *arguments[8];
@@ -147,8 +150,8 @@ static merbit_status mbi_sliced_order(merbit_plan *plan) {
                    NULL, arguments);
 }
 
-/* Everything but columns and values, whose sizes come out: slots of values, and of two-byte
- * columns. */
+/* Builds everything but columns and values, and computes their sizes: slots of values, and of
+ * two-byte columns. */
 static merbit_status mbi_sliced_build(merbit_plan *plan) {
   mbi_sliced *s = mbi_sliced_of(plan);
   const uint64_t places = s->slices * 32 * sizeof(uint32_t);
@@ -156,20 +159,13 @@ static merbit_status mbi_sliced_build(merbit_plan *plan) {
   mbi_devptr *const parts[] = {&s->length, &s->row_id, &s->slice_start, &s->column_start,
                                &s->pages};
   const uint64_t bytes[] = {places, s->sorted ? places : 0, starts, starts, places / 2};
-  merbit_status status =
-      mbi_device_allocate_parts(plan->context, "rows and slices", 5, parts, bytes);
-  if (status == MERBIT_OK) {
-    status = mbi_sliced_order(plan);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_sliced_offsets(plan, s->slice_start, &s->slots);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_sliced_offsets(plan, s->column_start, &s->column_slots);
-  }
+  MBI_TRY(mbi_device_allocate_parts(plan->context, "rows and slices", 5, parts, bytes));
+  MBI_TRY(mbi_sliced_order(plan));
+  MBI_TRY(mbi_sliced_offsets(plan, s->slice_start, &s->slots));
+  MBI_TRY(mbi_sliced_offsets(plan, s->column_start, &s->column_slots));
   s->slots *= 32;
   s->column_slots *= 32;
-  return status;
+  return MERBIT_OK;
 }
 
 static merbit_status mbi_sliced_fill(merbit_plan *plan) {
@@ -195,39 +191,34 @@ static merbit_status mbi_sliced_fill(merbit_plan *plan) {
 static merbit_status mbi_sliced_create(merbit_plan *plan) {
   mbi_sliced *s = mbi_sliced_of(plan);
   const uint64_t values = mbi_value_bytes(plan);
-  merbit_status status = mbi_nonempty_need(plan);
-  if (status == MERBIT_OK) {
-    status = mbi_sliced_size(plan);
+  MBI_TRY(mbi_nonempty_need(plan));
+  MBI_TRY(mbi_sliced_size(plan));
+  if (s->slices == 0) {
+    return MERBIT_OK;
   }
-  if (status != MERBIT_OK || s->slices == 0) {
-    return status;
-  }
-  status = mbi_sliced_check(plan);
-  if (status == MERBIT_OK) {
-    status = mbi_sliced_specialise(plan);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_sliced_build(plan);
-  }
-  if (status == MERBIT_OK) {
+  MBI_TRY(mbi_sliced_check(plan));
+  MBI_TRY(mbi_sliced_specialise(plan));
+  MBI_TRY(mbi_sliced_build(plan));
+  {
     const uint64_t order = (s->slices * (s->sorted ? 82 : 50) + 2) * sizeof(uint32_t);
     const uint64_t columns = s->column_slots * sizeof(uint16_t);
     mbi_devptr *const parts[] = {&s->columns, &s->values};
     const uint64_t bytes[] = {columns, s->slots * values};
-    status =
-        mbi_device_allocate_parts(plan->context, "sliced columns and values", 2, parts, bytes);
+    MBI_TRY(
+        mbi_device_allocate_parts(plan->context, "sliced columns and values", 2, parts, bytes));
     plan->schedule_bytes = order + columns + s->slots * values;
-    /* Slots past a row's end stay. */
+    /* Padding after a row's end is not written. */
     plan->stream_bytes = order + plan->device.nnz * values + mbi_value_bytes_once(plan);
     plan->stream_bytes +=
         s->slots > 0 ? (uint64_t)((double)columns * (double)plan->device.nnz / (double)s->slots)
                      : 0;
   }
-  return status == MERBIT_OK ? mbi_sliced_fill(plan) : status;
+  return mbi_sliced_fill(plan);
 }
 
 static void mbi_sliced_destroy(merbit_plan *plan) {
-  mbi_device_release(plan->context, mbi_sliced_of(plan)->length); /* and what is behind it */
+  /* And the arrays allocated with it. */
+  mbi_device_release(plan->context, mbi_sliced_of(plan)->length);
   mbi_device_release(plan->context, mbi_sliced_of(plan)->columns);
   mbi_program_destroy(plan->context, &plan->program);
 }
@@ -278,5 +269,6 @@ static int mbi_sliced_describe(const merbit_plan *plan, char *text, size_t size)
                   2.0 * (double)s->column_slots / slots, s->threads);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_sliced_method = {sizeof(mbi_sliced), mbi_sliced_create, mbi_sliced_destroy,  mbi_rows_carry_bytes, mbi_sliced_multiply,
-    mbi_sliced_info,   mbi_sliced_describe, mbi_sliced_fill};
+MBI_INTERNAL const mbi_cuda_method mbi_sliced_method = {
+    sizeof(mbi_sliced),  mbi_sliced_create, mbi_sliced_destroy,  mbi_rows_carry_bytes,
+    mbi_sliced_multiply, mbi_sliced_info,   mbi_sliced_describe, mbi_sliced_fill};

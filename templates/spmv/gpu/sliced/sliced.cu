@@ -1,8 +1,12 @@
-// Sliced storage: y = alpha A x + beta y over slices of 32 rows, each stored column by column,
-// one row per lane; columns in two bytes where few pages hold them (spmv/shared/pages.cuh). Source:
-// sliced ELLPACK (Monakov, Lokhmotov, Avetisyan, HiPEAC 2010) and its sorting window
-// (SELL-C-sigma: Kreutzer et al., SIAM J. Sci. Comput. 36, 2014). Slots past a row's end are
-// never read.
+// Sliced storage: y = alpha A x + beta y over slices of 32 rows.
+//
+// Data: a slice is stored column by column, in packs of MBK_PACK neighbours of a row; its width
+// is the length of its longest row. Slots after a row's end are padding that is never read.
+// Columns take two bytes in slices whose columns lie in few pages (spmv/shared/pages.cuh), else
+// four. Rows may be sorted by length within windows. Work: a warp owns a slice, a lane one row.
+//
+// Source: sliced ELLPACK (Monakov, Lokhmotov, Avetisyan, HiPEAC 2010) with the sorting window
+// of SELL-C-sigma (Kreutzer et al., SIAM J. Sci. Comput. 36, 2014).
 #ifndef MBK_SORTED
 #error "define MBK_SORTED: 1 if rows are sorted by length within windows of MBK_WINDOW"
 #endif
@@ -30,7 +34,7 @@
 #include "spmv/shared/pages.cuh"
 #include "spmv/gpu/sliced/build.cuh"
 
-// By all lanes: a column from what stands for it.
+// Returns the column that a code stands for. All lanes of the warp must call it.
 MBK_DEVICE mbk_u32 mbk_sliced_column(mbk_u32 base, mbk_u16 code) {
   return mbk_page_column(base, code);
 }
@@ -38,9 +42,9 @@ MBK_DEVICE mbk_u32 mbk_sliced_column(mbk_u32, mbk_u32 column) {
   return column;
 }
 
-// The sum of `count` nonzeros of a row, of which the slice's longest has `width`; number k is
-// at k / MBK_PACK * 32 * MBK_PACK + k % MBK_PACK of `values`, and what stands for its column
-// there of `columns`.
+// Returns the sum of the `count` nonzeros of a row in a slice of width `width`. Nonzero k is at
+// k / MBK_PACK * 32 * MBK_PACK + k % MBK_PACK of `values`, and its column at the same place of
+// `columns`.
 template <class T>
 MBK_DEVICE MBK_COMPUTE mbk_sliced_sum(const T *columns, const MBK_VALUE *values,
                                       const MBK_VECTOR *x, mbk_u32 base, mbk_u32 count,
@@ -88,9 +92,9 @@ MBK_DEVICE MBK_COMPUTE mbk_sliced_sum(const T *columns, const MBK_VALUE *values,
   return sum;
 }
 
-// Launch: one warp per slice. slice_start counts columns of 32 values, column_start columns of
-// 32 two-byte numbers, of which slices without a list of pages take two. Shared:
-// MBK_COMPUTE[MBK_TABLE].
+// The product. slice_start counts columns of 32 values; column_start counts columns of 32
+// two-byte codes, of which a slice with four-byte columns takes two for each column. Launch:
+// one warp per slice. Shared: MBK_COMPUTE[MBK_TABLE].
 MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
     mbk_sliced_product(const mbk_u32 *slice_start, const mbk_u32 *column_start,
                        const mbk_u16 *pages, const mbk_u32 *length, const mbk_u32 *row_id,
@@ -115,7 +119,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
   values += (mbk_u64)mbk_load(slice_start + slice) * 32 + mbk_lane() * MBK_PACK;
 #endif
 #if MBK_BY_ROW
-  values += MBK_SORTED ? mbk_load(row_id + thread) : thread; // which is there where count > 0
+  values += MBK_SORTED ? mbk_load(row_id + thread) : thread; // row_id is set where count > 0
 #endif
   mbk_await();
   MBK_STOP_HERE

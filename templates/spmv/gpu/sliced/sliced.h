@@ -2,12 +2,12 @@
 #define MBI_GPU_SLICED_H
 #include "spmv/shared/shared.h"
 
-/* Sliced storage: spmv/gpu/sliced/sliced.c. */
+/* Sliced storage (spmv/gpu/sliced/sliced.cu). */
 typedef struct mbi_sliced {
   int unroll, threads;
   int sorted; /* rows sorted by length within windows */
   uint64_t slices, blocks;
-  uint64_t slots, column_slots; /* of values; of two-byte columns */
+  uint64_t slots, column_slots; /* slots of values; slots of two-byte columns */
   mbi_devptr length, row_id, slice_start, column_start, pages, columns, values;
   void *kernels[4]; /* CUfunction: order, width, fill, product */
 } mbi_sliced;
@@ -15,7 +15,7 @@ typedef struct mbi_sliced {
 #define MBI_SLICED_WINDOW 1024
 #define MBI_SLICED_BUILD_THREADS 128
 #define MBI_PAGE_SET                                                                           \
-  65 /* MBK_PAGE_SET of spmv/shared/pages.cuh: words of each warp that makes a list */
+  65 /* MBK_PAGE_SET of spmv/shared/pages.cuh: words of a warp that builds a list */
 
 #ifdef MBI_SEPARATE
 MBI_INTERNAL mbi_sliced *mbi_sliced_of(const merbit_plan *plan);
