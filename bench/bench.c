@@ -1,7 +1,6 @@
 /* The benchmark: every product of merbit and of cuSPARSE, in one process on the same arrays.
  * See bench --help. Needs no CUDA to build: cc -O3 -fopenmp -I. bench/bench.c -o bench -lm
  * -ldl */
-#define MERBIT_STUDY_METHODS
 #define MERBIT_IMPLEMENTATION
 #include "merbit.h"
 
