@@ -25,9 +25,11 @@ import tables
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TEMPLATES = ROOT / "templates"
+WIDTH = 94  # of a line of embedded text, which may be several short ones of the source
 CHUNK = 1800  # bytes of one string literal; ISO C99 guarantees 4,095 characters
 INCLUDE = re.compile(r'#include "([^"]+)".*\n')
 SEPARATE = re.compile(r"#ifdef MBI_SEPARATE\n.*?#endif /\* MBI_SEPARATE \*/\n", re.S)
+PADDING = re.compile(r" +\\$", re.M)
 COMMENT = re.compile(r'("(?:\\.|[^"\\\n])*")|[ \t]*//[^\n]*')
 
 
@@ -58,6 +60,30 @@ def without_study(text):
     if STUDY in text:
         raise SystemExit(f"{STUDY} is left: only #ifdef, #else and #endif are understood")
     return text
+
+
+def narrow(text):
+    """The text of a source in fewer bytes: lines that continue a statement are indented by four, not aligned."""
+    lines = []
+    first = 0  # indentation of the statement's first line
+    ended = True
+    comment = directive = False
+    for line in PADDING.sub(r" \\", text).split("\n"):
+        code = line.lstrip(" ")
+        indentation = len(line) - len(code)
+        if comment or directive or not code or code.startswith(("/*", "#", "//")):
+            directive = line.endswith("\\") and (directive or code.startswith("#"))
+        elif ended:
+            first = indentation
+        else:
+            line = " " * min(indentation, first + 4) + code
+        lines.append(line)
+        opened = line.rfind("/*")
+        comment = line.rfind("*/") < (0 if comment and opened < 0 else opened) or (comment and "*/" not in line)
+        bare = re.sub(r"/\*.*?(\*/|$)|//.*", "", code).rstrip()
+        if bare and not comment and not code.startswith(("*", "#")):
+            ended = bare.endswith((";", "{", "}", ":", "*/"))
+    return "\n".join(lines)
 
 
 class Generator:
@@ -108,6 +134,8 @@ class Generator:
         """A source or header behind a banner to grep for."""
         head = f"/* ==== >>{name.removesuffix('.j2')} {title and ' ' + title + ' '}"
         text = re.sub(r"\n{3,}", "\n\n", self.expand(self.text(name))).strip("\n")
+        if "mbi_source_" not in text:
+            text = narrow(text)
         return head + "=" * max(4, 93 - len(head)) + " */\n" + text + "\n"
 
     def kernel(self, name):
@@ -117,7 +145,11 @@ class Generator:
         self.kernels[name] = dict(symbol=symbol)
         chunks, current = [], []
         size = 0
-        for line in re.findall(r"[^\n]*\n+", source):
+        lines = re.findall(r"[^\n]*\n+", source)
+        while lines:
+            line = lines.pop(0)
+            while lines and len(self.escape(line + lines[0])) <= WIDTH:
+                line += lines.pop(0)
             literal = '"' + self.escape(line) + '"'
             if size + len(literal) > CHUNK:
                 chunks.append(current)
@@ -125,12 +157,13 @@ class Generator:
             current.append(literal)
             size += len(literal)
         chunks.append(current)
-        body = ",\n".join("\n".join("  " + text for text in chunk) for chunk in chunks)
-        return f"static const char *const {symbol}[] = {{\n{body},\n  NULL}};\n"
+        body = ",\n".join("\n".join(chunk) for chunk in chunks)
+        return f"static const char *const {symbol}[] = {{\n{body},\nNULL}};\n"
 
     def kernel_source(self, name):
-        """A kernel's text without comments; its lines keep their numbers."""
-        return COMMENT.sub(lambda match: match.group(1) or "", self.load(name)).rstrip() + "\n"
+        """A kernel's text without comments and indentation; its lines keep their numbers."""
+        text = COMMENT.sub(lambda match: match.group(1) or "", self.load(name))
+        return "".join(PADDING.sub(r" \\", line.strip()) + "\n" for line in text.rstrip().split("\n"))
 
     @staticmethod
     def escape(line):
