@@ -903,9 +903,8 @@ typedef struct merbit_plan_desc {
   merbit_operation operation;  /* T and H: the plan holds a transposed copy, x has view.rows
                                   elements and y view.cols; at most 2^31 - 1 rows */
   merbit_method method;
-  merbit_type vector_type;     /* type of x and y. DEFAULT: the type of the matrix, but F32 for F16
-                                  and BF16. F64 is possible for a matrix of F32. */
-  merbit_type compute_type;    /* type of sums, alpha and beta: the same as vector_type */
+  merbit_type vector_type;     /* type of x, y, sums, alpha and beta. DEFAULT: the type of the
+                                  matrix, but F32 for F16 and BF16. F64 is possible for F32. */
   merbit_memory vector_memory; /* where x and y are. DEFAULT: where the plan computes. HOST on CUDA:
                                   every product copies them and waits */
   merbit_memory scalar_memory; /* where alpha and beta are. DEFAULT: host. DEVICE needs CUDA */
@@ -1791,8 +1790,7 @@ static const struct {
     {"MERBIT_COMPILE_ERROR", "NVRTC refused a kernel"},
     {"MERBIT_DEVICE_ERROR", "a CUDA driver call failed"},
     {"MERBIT_DEVICE_LOST", "the CUDA context is dead; destroy it and make another"},
-    {"MERBIT_CANCELLED", "a callback asked to stop"},
-};
+    {"MERBIT_CANCELLED", "a callback asked to stop"}, };
 
 MERBIT_API const char *merbit_version(void) {
   return MERBIT_VERSION_STRING;
@@ -1944,8 +1942,7 @@ MBI_INTERNAL merbit_status mbi_allocate_array(merbit_context *context, int64_t c
   *array = NULL;
   if (count < 0 || (uint64_t)count > (uint64_t)PTRDIFF_MAX / size) {
     return mbi_fail(context, MERBIT_OUT_OF_MEMORY,
-        "%s of %" PRId64 " elements of %zu bytes exceeds the address space", what,
-        count, size);
+        "%s of %" PRId64 " elements of %zu bytes exceeds the address space", what, count, size);
   }
   *array = mbi_allocate(context, (size_t)count * size);
   if (*array == NULL) {
@@ -2497,8 +2494,7 @@ MBI_INTERNAL int mbi_private_read(merbit_context *context, const char *path, uin
   if (fstat(file, &facts) != 0) {
     error = errno;
   } else if (!S_ISREG(facts.st_mode) || facts.st_uid != geteuid() ||
-      (facts.st_mode & 022) != 0 || facts.st_size < 0 ||
-      (uint64_t)facts.st_size > limit) {
+      (facts.st_mode & 022) != 0 || facts.st_size < 0 || (uint64_t)facts.st_size > limit) {
     error = EINVAL;
   } else if ((*data = mbi_allocate(context, (size_t)facts.st_size)) == NULL) {
     error = ENOMEM;
@@ -2528,8 +2524,7 @@ MBI_INTERNAL int mbi_file_append(int file, uint64_t *length, const void *data, s
   struct rlimit limit;
   size_t done = 0;
   if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
-      *length + size > (uint64_t)limit.rlim_cur) {
-    return EFBIG;
+      *length + size > (uint64_t)limit.rlim_cur) { return EFBIG;
   }
   while (done < size) {
     const ssize_t put = write(file, (const char *)data + done, size - done);
@@ -2832,8 +2827,7 @@ static int mbi_replacement_find(mbi_replacement *r, const char *path) {
       return 0;
     }
     error = links < MBI_MAX_LINKS
-        ? mbi_link_replace(r->target, sizeof r->target, strlen(r->target))
-        : ELOOP;
+        ? mbi_link_replace(r->target, sizeof r->target, strlen(r->target)) : ELOOP;
   }
   return error;
 }
@@ -3019,8 +3013,7 @@ MBI_INTERNAL void mbi_driver_close(mbi_driver *driver) {
 
 /* Name of the first function that the library lacks, or NULL. */
 MBI_INTERNAL const char *mbi_driver_load(mbi_driver *driver) {
-  if (!mbi_library_function(driver->library, "cuInit", &driver->init,
-      sizeof driver->init)) {
+  if (!mbi_library_function(driver->library, "cuInit", &driver->init, sizeof driver->init)) {
     return "cuInit";
   }
   if (!mbi_library_function(driver->library, "cuDriverGetVersion", &driver->driver_get_version,
@@ -3173,10 +3166,8 @@ MBI_INTERNAL merbit_status mbi_driver_open(merbit_context *context) {
   }
   missing = mbi_driver_load(driver);
   if (missing != NULL) {
-    return mbi_fail(context, MERBIT_NO_DEVICE,
-        "the NVIDIA driver is too old: it lacks %s; "
-        "install one that supports CUDA 11",
-        missing);
+    return mbi_fail(context, MERBIT_NO_DEVICE, "the NVIDIA driver is too old: it lacks %s; "
+        "install one that supports CUDA 11", missing);
   }
   mbi_library_keep(
       driver->library); /* others in the process may count on what cuInit sets up */
@@ -3184,8 +3175,7 @@ MBI_INTERNAL merbit_status mbi_driver_open(merbit_context *context) {
   if (result != 0) {
     return mbi_fail(context, MERBIT_NO_DEVICE,
         "the NVIDIA driver finds no usable GPU: cuInit answered %s (%s)",
-        mbi_driver_error_name(driver, result),
-        mbi_driver_error_string(driver, result));
+        mbi_driver_error_name(driver, result), mbi_driver_error_string(driver, result));
   }
   return MERBIT_OK;
 }
@@ -3202,10 +3192,8 @@ static const struct {
   const char *variable;
   const char *pattern;
 } mbi_nvrtc_places[] = {
-    {"CUDA_HOME", "/lib64"},
-    {"CUDA_HOME", MBI_CUDA_TARGET},
-    {"CUDA_PATH", "/lib64"},
-    {"CUDA_PATH", MBI_CUDA_TARGET},
+    {"CUDA_HOME", "/lib64"}, {"CUDA_HOME", MBI_CUDA_TARGET},
+    {"CUDA_PATH", "/lib64"}, {"CUDA_PATH", MBI_CUDA_TARGET},
     {NULL, "/usr/local/cuda/lib64"},
     {"VIRTUAL_ENV", "/lib/python3*/site-packages/nvidia/cu*/lib"},
     {"HOME", "/.local/lib/python3*/site-packages/nvidia/cu*/lib"},
@@ -3319,8 +3307,7 @@ static int mbi_nvrtc_accept(mbi_nvrtc_search *search, const char *path) {
   if (device->compute_capability > 0 &&
       mbi_nvrtc_architecture(nvrtc, device->compute_capability) == 0) {
     (void)snprintf(why, sizeof why, "NVRTC %d.%d does not compile for compute capability %d.%d",
-        major, minor, device->compute_capability / 10,
-        device->compute_capability % 10);
+        major, minor, device->compute_capability / 10, device->compute_capability % 10);
     return mbi_nvrtc_refuse(search, path, why);
   }
   nvrtc->version = major * 1000 + minor * 10;
@@ -3421,8 +3408,7 @@ MBI_INTERNAL merbit_status mbi_nvrtc_open(merbit_context *context, const char *p
     if (mbi_nvrtc_search_all(&search)) {
       return MERBIT_OK;
     }
-    return mbi_fail(
-        context, MERBIT_NO_COMPILER,
+    return mbi_fail(context, MERBIT_NO_COMPILER,
         "no usable NVRTC in %d places (%s, ...; all of them are in the log)%s%s; install "
         "it, or name it in MERBIT_NVRTC",
         search.tried, search.places, search.refused[0] != '\0' ? "; refused " : "",
@@ -3431,8 +3417,7 @@ MBI_INTERNAL merbit_status mbi_nvrtc_open(merbit_context *context, const char *p
   if (mbi_nvrtc_try(&search, path)) {
     return MERBIT_OK;
   }
-  return mbi_fail(
-      context, MERBIT_NO_COMPILER,
+  return mbi_fail(context, MERBIT_NO_COMPILER,
       "the NVRTC named in context_desc.nvrtc_path or MERBIT_NVRTC cannot be used: %s",
       search.refused);
 }
@@ -3548,11 +3533,9 @@ MBI_INTERNAL merbit_status mbi_device_alive(merbit_context *context) {
   if (lost == 0) {
     return MERBIT_OK;
   }
-  return mbi_fail(
-      context, MERBIT_DEVICE_LOST,
+  return mbi_fail(context, MERBIT_DEVICE_LOST,
       "%s was lost earlier with CUDA error %d; destroy the context and all that was made "
-      "from it, then make a new one",
-      context->device.name, lost);
+      "from it, then make a new one", context->device.name, lost);
 }
 
 /* Turn the answer of `call` into a status. `what` says what was attempted: "uploading x". */
@@ -3579,8 +3562,7 @@ MBI_INTERNAL merbit_status mbi_device_check(merbit_context *context, mbi_curesul
 /* ---- Opening and closing ---------------------------------------------------------------- */
 
 static merbit_status mbi_device_attribute(merbit_context *context, int attribute, int *value) {
-  return mbi_device_check(
-      context,
+  return mbi_device_check(context,
       context->device.driver.device_get_attribute(value, attribute, context->device.ordinal),
       "cuDeviceGetAttribute", "asking for the GPU's properties");
 }
@@ -3609,8 +3591,7 @@ static merbit_status mbi_device_of_ordinal(merbit_context *context, int ordinal)
     return status;
   }
   if (count <= 0) {
-    return mbi_fail(context, MERBIT_NO_DEVICE,
-        "the NVIDIA driver shows no GPU; is "
+    return mbi_fail(context, MERBIT_NO_DEVICE, "the NVIDIA driver shows no GPU; is "
         "CUDA_VISIBLE_DEVICES set?");
   }
   if (ordinal < 0 || ordinal >= count) {
@@ -3626,9 +3607,7 @@ static merbit_status mbi_device_of_ordinal(merbit_context *context, int ordinal)
 MBI_INTERNAL merbit_status mbi_device_examine(merbit_context *context) {
   mbi_device *device = &context->device;
   int major = 0, minor = 0, cooperative = 0;
-  merbit_status status =
-      mbi_device_check(context,
-      device->driver.device_get_name(
+  merbit_status status = mbi_device_check(context, device->driver.device_get_name(
       device->name, (int)sizeof device->name - 1, device->ordinal),
       "cuDeviceGetName", "asking for the GPU's name");
   if (status == MERBIT_OK) {
@@ -3898,8 +3877,7 @@ MBI_INTERNAL merbit_status mbi_device_allocate(merbit_context *context, uint64_t
 /* `count` arrays in one allocation, which the first of them begins: releasing that one releases
  * all. Another of no bytes is at address 0, as all are after a failure. */
 MBI_INTERNAL merbit_status mbi_device_allocate_parts(merbit_context *context, const char *what,
-    int count, mbi_devptr *const *parts,
-    const uint64_t *bytes) {
+    int count, mbi_devptr *const *parts, const uint64_t *bytes) {
   uint64_t used = 0;
   mbi_devptr space = 0;
   merbit_status status = MERBIT_OK;
@@ -3964,8 +3942,7 @@ MBI_INTERNAL merbit_status mbi_device_copy(merbit_context *context, mbi_devptr t
 
 /* The same, only enqueued. */
 MBI_INTERNAL merbit_status mbi_device_copy_async(merbit_context *context, mbi_devptr target,
-    mbi_devptr source, size_t bytes,
-    void *stream) {
+    mbi_devptr source, size_t bytes, void *stream) {
   const merbit_status status = mbi_device_alive(context);
   if (status != MERBIT_OK || bytes == 0) {
     return status;
@@ -4025,8 +4002,7 @@ MBI_INTERNAL merbit_status mbi_device_reserve_shared(merbit_context *context, vo
   }
   (void)snprintf(attempt, sizeof attempt, "reserving %u bytes of shared memory for %s",
       shared_bytes, name);
-  return mbi_device_check(
-      context,
+  return mbi_device_check(context,
       context->device.driver.func_set_attribute(function, MBI_FUNCTION_DYNAMIC_SHARED, limit),
       "cuFuncSetAttribute", attempt);
 }
@@ -4064,8 +4040,7 @@ static mbi_curesult mbi_device_start(const mbi_device *device, void *function, u
 
 /* `grid` blocks of `threads`; `how`: a MBI_START. No block is nothing to do. */
 MBI_INTERNAL merbit_status mbi_device_launch_some(merbit_context *context, void *function,
-    const char *name, int64_t grid, int threads,
-    unsigned shared_bytes, void *stream,
+    const char *name, int64_t grid, int threads, unsigned shared_bytes, void *stream,
     void **arguments, int how) {
   const char *call = NULL;
   merbit_status status = mbi_device_alive(context);
@@ -4074,10 +4049,8 @@ MBI_INTERNAL merbit_status mbi_device_launch_some(merbit_context *context, void 
     return status;
   }
   if (grid > INT32_MAX) {
-    return mbi_fail(context, MERBIT_TOO_LARGE,
-        "%s would need %" PRId64
-        " blocks; a launch has at most 2^31 - 1: use another plan_desc.method",
-        name, grid);
+    return mbi_fail(context, MERBIT_TOO_LARGE, "%s would need %" PRId64
+        " blocks; a launch has at most 2^31 - 1: use another plan_desc.method", name, grid);
   }
   result = mbi_device_start(&context->device, function, (unsigned)grid, (unsigned)threads,
       shared_bytes, stream, arguments, how, &call);
@@ -4092,8 +4065,7 @@ MBI_INTERNAL merbit_status mbi_device_launch_some(merbit_context *context, void 
 }
 
 MBI_INTERNAL merbit_status mbi_device_launch(merbit_context *context, void *function,
-    const char *name, int64_t grid, int threads,
-    unsigned shared_bytes, void *stream,
+    const char *name, int64_t grid, int threads, unsigned shared_bytes, void *stream,
     void **arguments) {
   return mbi_device_launch_some(context, function, name, grid, threads, shared_bytes, stream,
       arguments, MBI_LAUNCH_PLAIN);
@@ -8698,8 +8670,7 @@ MBI_INTERNAL void mbi_preamble_define_int(mbi_preamble *preamble, const char *na
 /* ---- Target: what NVRTC is asked for ---------------------------------------------------- */
 
 MBI_INTERNAL merbit_status mbi_target_choose(merbit_context *context, const char *main_file,
-    const mbi_preamble *preamble, int capability,
-    mbi_target *target) {
+    const mbi_preamble *preamble, int capability, mbi_target *target) {
   const mbi_nvrtc *nvrtc = &context->device.nvrtc;
   const int known = mbi_nvrtc_architecture(nvrtc, capability);
   if (preamble->overflow) {
@@ -8727,8 +8698,7 @@ MBI_INTERNAL merbit_status mbi_target_choose(merbit_context *context, const char
 
 /* NULL where memory is short. */
 MBI_INTERNAL char *mbi_key_create(merbit_context *context, const char *main_file,
-    const mbi_preamble *preamble, const mbi_target *target,
-    size_t *size) {
+    const mbi_preamble *preamble, const mbi_target *target, size_t *size) {
   const char *fields[10];
   char format[16], version[16];
   size_t room = 1;
@@ -8836,22 +8806,19 @@ static void mbi_program_dump(merbit_context *context, const char *main_file,
 
 /* The cubin, or the PTX, of a compiled program. */
 static merbit_status mbi_nvrtc_image(merbit_context *context, void *program,
-    const char *main_file, int ptx, void **image,
-    size_t *size) {
+    const char *main_file, int ptx, void **image, size_t *size) {
   const mbi_nvrtc *nvrtc = &context->device.nvrtc;
   merbit_status status = mbi_nvrtc_check(
       context, ptx ? nvrtc->get_ptx_size(program, size) : nvrtc->get_cubin_size(program, size),
       ptx ? "nvrtcGetPTXSize" : "nvrtcGetCUBINSize", main_file);
   if (status == MERBIT_OK && (*size == 0 || *size > MBI_CACHE_LARGEST)) {
     status = mbi_fail(context, MERBIT_COMPILE_ERROR, "NVRTC made an image of %zu bytes of %s",
-        *size, main_file);
-  }
+        *size, main_file); }
   if (status == MERBIT_OK) {
     status = mbi_allocate_array(context, (int64_t)*size, 1, "a compiled program", image);
   }
   if (status == MERBIT_OK) {
-    status = mbi_nvrtc_check(context,
-        ptx ? nvrtc->get_ptx(program, (char *)*image)
+    status = mbi_nvrtc_check(context, ptx ? nvrtc->get_ptx(program, (char *)*image)
         : nvrtc->get_cubin(program, (char *)*image),
         ptx ? "nvrtcGetPTX" : "nvrtcGetCUBIN", main_file);
   }
@@ -8890,8 +8857,7 @@ MBI_INTERNAL merbit_status mbi_nvrtc_run(merbit_context *context, void *program,
 /* Compile `main_file` for a compute capability (90 is 9.0). Needs NVRTC, but neither driver nor
  * GPU. */
 MBI_INTERNAL merbit_status mbi_program_compile(merbit_context *context, const char *main_file,
-    const mbi_preamble *preamble, int capability,
-    void **image, size_t *size) {
+    const mbi_preamble *preamble, int capability, void **image, size_t *size) {
   const mbi_nvrtc *nvrtc = &context->device.nvrtc;
   mbi_target target;
   mbi_texts texts;
@@ -8908,11 +8874,8 @@ MBI_INTERNAL merbit_status mbi_program_compile(merbit_context *context, const ch
   if (status == MERBIT_OK) {
     (void)snprintf(text, sizeof text, "#include \"" MBI_PREAMBLE_NAME "\"\n#include \"%s\"\n",
         main_file);
-    status =
-        mbi_nvrtc_check(context,
-        nvrtc->create_program(&program, text, MBI_MAIN_NAME,
-        (int)MBI_SOURCES + 1, texts.texts, texts.names),
-        "nvrtcCreateProgram", main_file);
+    status = mbi_nvrtc_check(context, nvrtc->create_program(&program, text, MBI_MAIN_NAME,
+        (int)MBI_SOURCES + 1, texts.texts, texts.names), "nvrtcCreateProgram", main_file);
   }
   if (status == MERBIT_OK) {
     status = mbi_nvrtc_run(context, program, main_file, preamble, &target, image, size);
@@ -8951,8 +8914,7 @@ static merbit_status mbi_program_load_cached(merbit_context *context, const char
 }
 
 static merbit_status mbi_program_load_compiled(merbit_context *context, const char *main_file,
-    const mbi_preamble *preamble, const char *key,
-    size_t key_size, mbi_program *program) {
+    const mbi_preamble *preamble, const char *key, size_t key_size, mbi_program *program) {
   const double start = mbi_seconds();
   void *image;
   size_t size;
@@ -8976,8 +8938,7 @@ static merbit_status mbi_program_load_compiled(merbit_context *context, const ch
 
 /* One specialisation of `main_file`, ready for mbi_program_kernel. Needs an entered context. */
 MBI_INTERNAL merbit_status mbi_program_create(merbit_context *context, const char *main_file,
-    const mbi_preamble *preamble,
-    mbi_program *program) {
+    const mbi_preamble *preamble, mbi_program *program) {
   const double start = mbi_seconds();
   mbi_target target;
   char *key;
@@ -9017,8 +8978,7 @@ MBI_INTERNAL merbit_status mbi_program_create(merbit_context *context, const cha
 }
 
 MBI_INTERNAL merbit_status mbi_program_kernel(merbit_context *context,
-    const mbi_program *program, const char *name,
-    void **function) {
+    const mbi_program *program, const char *name, void **function) {
   char attempt[128];
   merbit_status status = mbi_device_alive(context);
   *function = NULL;
@@ -9111,8 +9071,7 @@ static merbit_status mbi_context_set_up(merbit_context *context,
   }
   if (desc->side < MERBIT_SIDE_AUTO || desc->side > MERBIT_SIDE_CUDA) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-        "context_desc.side is %d; use MERBIT_SIDE_AUTO, MERBIT_SIDE_CPU or "
-        "MERBIT_SIDE_CUDA",
+        "context_desc.side is %d; use MERBIT_SIDE_AUTO, MERBIT_SIDE_CPU or " "MERBIT_SIDE_CUDA",
         (int)desc->side);
   }
   if (desc->cache_max_bytes < 0) {
@@ -9461,14 +9420,8 @@ typedef void (*mbi_row_sorter)(int32_t *columns, void *values, int64_t length, i
 #endif
 
 MBI_INTERNAL const char *const mbi_type_names[] = {
-    "MERBIT_TYPE_DEFAULT",
-    "MERBIT_F64",
-    "MERBIT_F32",
-    "MERBIT_F16",
-    "MERBIT_BF16",
-    "MERBIT_C64",
-    "MERBIT_C128",
-};
+    "MERBIT_TYPE_DEFAULT", "MERBIT_F64", "MERBIT_F32", "MERBIT_F16", "MERBIT_BF16",
+    "MERBIT_C64", "MERBIT_C128", };
 
 MBI_INTERNAL int mbi_type_known(merbit_type type) {
   return (int)type >= 0 && (size_t)type < sizeof mbi_type_names / sizeof mbi_type_names[0];
@@ -9613,8 +9566,7 @@ MBI_INTERNAL int64_t mbi_row_of(const merbit_view *csr, int64_t entry) {
 /* Rows of `task` where the rows of a valid CSR view are dealt to `tasks` by their entries: they
  * begin at this one and end where the next task's begin. */
 MBI_INTERNAL int64_t mbi_share_rows(const merbit_view *csr, int tasks, int task) {
-  return task == 0       ? 0
-      : task == tasks ? csr->rows
+  return task == 0       ? 0 : task == tasks ? csr->rows
       : mbi_row_of(csr, mbi_share(csr->nnz, tasks, task));
 }
 
@@ -9653,8 +9605,7 @@ MBI_INTERNAL merbit_status mbi_array_download(merbit_context *context, const voi
   if (!mbi_device_owns(context, source)) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
         "view.memory is MERBIT_MEMORY_DEVICE, but %p is not an address of the GPU; "
-        "give device pointers, or MERBIT_MEMORY_HOST",
-        source);
+        "give device pointers, or MERBIT_MEMORY_HOST", source);
   }
   status = mbi_allocate_array(context, count, size, "a host copy of a device array", &copy);
   if (status == MERBIT_OK && count > 0) {
@@ -9740,8 +9691,7 @@ MBI_INTERNAL merbit_status mbi_triangle_check_header(merbit_context *context,
   if (view->rows != view->cols) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
         "view.rows is %" PRId64 " and view.cols %" PRId64
-        "; only square matrices have a symmetry",
-        view->rows, view->cols);
+        "; only square matrices have a symmetry", view->rows, view->cols);
   }
   if (view->symmetry == MERBIT_SYMMETRY_SKEW && view->values == NULL && view->nnz > 0) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -9785,8 +9735,7 @@ static int mbi_triangle_wrong(const merbit_view *view, int64_t entry) {
     return view->symmetry == MERBIT_SYMMETRY_SKEW;
   }
   return view->value_type == MERBIT_C64    ? ((const mbi_c64 *)view->values)[entry].im != 0
-      : view->value_type == MERBIT_C128 ? ((const mbi_c128 *)view->values)[entry].im != 0
-      : 0;
+      : view->value_type == MERBIT_C128 ? ((const mbi_c128 *)view->values)[entry].im != 0 : 0;
 }
 
 static void mbi_triangle_task(void *argument, int task) {
@@ -9849,20 +9798,15 @@ MBI_INTERNAL merbit_status mbi_triangle_check(merbit_context *context,
   row = mbi_entry_row(view, mbi_entry_first_row(view, bad), bad) + view->base;
   column = mbi_entry_column(view, bad) + view->base;
   if (row == column) {
-    return mbi_fail(context, MERBIT_INVALID_MATRIX,
-        "entry %" PRId64 ", (%" PRId64 ", %" PRId64
-        "), lies on the diagonal, which is %s",
-        bad, row, column,
-        view->symmetry == MERBIT_SYMMETRY_SKEW
-        ? "zero in a skew-symmetric matrix; leave it out"
+    return mbi_fail(context, MERBIT_INVALID_MATRIX, "entry %" PRId64 ", (%" PRId64 ", %" PRId64
+        "), lies on the diagonal, which is %s", bad, row, column,
+        view->symmetry == MERBIT_SYMMETRY_SKEW ? "zero in a skew-symmetric matrix; leave it out"
         : "real in a Hermitian matrix; its imaginary part must be zero");
   }
-  return mbi_fail(context, MERBIT_INVALID_MATRIX,
-      "entry %" PRId64 ", (%" PRId64 ", %" PRId64
+  return mbi_fail(context, MERBIT_INVALID_MATRIX, "entry %" PRId64 ", (%" PRId64 ", %" PRId64
       "), lies %s the diagonal and earlier ones %s it; with view.symmetry give one "
       "triangle, or all entries with MERBIT_SYMMETRY_NONE",
-      bad, row, column, row > column ? "below" : "above",
-      row > column ? "above" : "below");
+      bad, row, column, row > column ? "below" : "above", row > column ? "above" : "below");
 }
 
 /* ==== >>matrix/check.c  views and arrays under suspicion ================================== */
@@ -9875,8 +9819,7 @@ MBI_INTERNAL merbit_status mbi_block_check(merbit_context *context, const char *
   }
   if (order != MERBIT_BLOCK_ROW_MAJOR && order != MERBIT_BLOCK_COLUMN_MAJOR) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-        "%s.block_order is %d; use MERBIT_BLOCK_ROW_MAJOR or "
-        "MERBIT_BLOCK_COLUMN_MAJOR",
+        "%s.block_order is %d; use MERBIT_BLOCK_ROW_MAJOR or " "MERBIT_BLOCK_COLUMN_MAJOR",
         what, (int)order);
   }
   return MERBIT_OK;
@@ -9885,13 +9828,11 @@ MBI_INTERNAL merbit_status mbi_block_check(merbit_context *context, const char *
 static merbit_status mbi_view_check_kinds(merbit_context *context, const merbit_view *view) {
   if (view->format != MERBIT_CSR && view->format != MERBIT_COO && view->format != MERBIT_BSR) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-        "view.format is %d; use MERBIT_CSR, MERBIT_COO or MERBIT_BSR",
-        (int)view->format);
+        "view.format is %d; use MERBIT_CSR, MERBIT_COO or MERBIT_BSR", (int)view->format);
   }
   if (!mbi_type_known(view->value_type)) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-        "view.value_type is %d; use MERBIT_F64 or another merbit_type",
-        (int)view->value_type);
+        "view.value_type is %d; use MERBIT_F64 or another merbit_type", (int)view->value_type);
   }
   if (view->offset_type != MERBIT_INDEX_32 && view->offset_type != MERBIT_INDEX_64) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -9900,22 +9841,19 @@ static merbit_status mbi_view_check_kinds(merbit_context *context, const merbit_
   }
   if (view->index_type != MERBIT_INDEX_32 && view->index_type != MERBIT_INDEX_64) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-        "view.index_type is %d; use MERBIT_INDEX_32 or MERBIT_INDEX_64",
-        (int)view->index_type);
+        "view.index_type is %d; use MERBIT_INDEX_32 or MERBIT_INDEX_64", (int)view->index_type);
   }
   if ((int)view->memory < MERBIT_MEMORY_DEFAULT || (int)view->memory > MERBIT_MEMORY_DEVICE) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
         "view.memory is %d; use MERBIT_MEMORY_DEFAULT, MERBIT_MEMORY_HOST or "
-        "MERBIT_MEMORY_DEVICE",
-        (int)view->memory);
+        "MERBIT_MEMORY_DEVICE", (int)view->memory);
   }
   if (view->base != 0 && view->base != 1) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "view.base is %d; use 0 or 1",
         view->base);
   }
   return view->format == MERBIT_BSR
-      ? mbi_block_check(context, "view", view->block_rows, view->block_cols,
-      view->block_order)
+      ? mbi_block_check(context, "view", view->block_rows, view->block_cols, view->block_order)
       : MERBIT_OK;
 }
 
@@ -9938,13 +9876,11 @@ static merbit_status mbi_view_check_sizes(merbit_context *context, const merbit_
   }
   if (view->cols > INT32_MAX) {
     return mbi_fail(context, MERBIT_TOO_LARGE,
-        "view.cols is %" PRId64 "; this version takes at most 2147483647 columns",
-        view->cols);
+        "view.cols is %" PRId64 "; this version takes at most 2147483647 columns", view->cols);
   }
   if (view->nnz > 0 && (view->rows == 0 || view->cols == 0)) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-        "view.nnz is %" PRId64 " but a matrix of %" PRId64 " x %" PRId64
-        " has no entries",
+        "view.nnz is %" PRId64 " but a matrix of %" PRId64 " x %" PRId64 " has no entries",
         view->nnz, view->rows, view->cols);
   }
   if (view->format == MERBIT_BSR &&
@@ -9956,8 +9892,7 @@ static merbit_status mbi_view_check_sizes(merbit_context *context, const merbit_
   if (view->format != MERBIT_COO && view->offset_type == MERBIT_INDEX_32 &&
       view->nnz > INT32_MAX - view->base) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-        "view.nnz is %" PRId64 ", too much for 32-bit offsets; use MERBIT_INDEX_64",
-        view->nnz);
+        "view.nnz is %" PRId64 ", too much for 32-bit offsets; use MERBIT_INDEX_64", view->nnz);
   }
   return MERBIT_OK;
 }
@@ -9988,8 +9923,7 @@ MBI_INTERNAL merbit_status mbi_view_check_header(merbit_context *context, const 
   }
   if (missing != NULL) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-        "view.%s is NULL but the matrix has %" PRId64 " rows and %" PRId64
-        " entries",
+        "view.%s is NULL but the matrix has %" PRId64 " rows and %" PRId64 " entries",
         missing, view->rows, view->nnz);
   }
   return MERBIT_OK;
@@ -10066,8 +10000,7 @@ static void mbi_scan_task_i64(void *argument, int task) {
 /* The first of `count` entries outside [base, base + width) or, if `ordered`, below its
  * predecessor; `count` if there is none. */
 static int64_t mbi_scan_array(merbit_context *context, const void *array,
-    merbit_index_type type, int64_t count, int base, int64_t width,
-    int ordered) {
+    merbit_index_type type, int64_t count, int base, int64_t width, int ordered) {
   mbi_scan scan;
   int task;
   scan.array = array;
@@ -10111,8 +10044,7 @@ static merbit_status mbi_view_check_offsets(merbit_context *context, const merbi
     if (bad < rows) {
       return mbi_fail(context, MERBIT_INVALID_MATRIX,
           "row_ptr[%" PRId64 "] is %" PRId64 ", beyond the last offset, %" PRId64
-          ": nnz is %" PRId64 " (base %d)",
-          bad, value, end, view->nnz, view->base);
+          ": nnz is %" PRId64 " (base %d)", bad, value, end, view->nnz, view->base);
     }
   }
   value = mbi_index_at(view->row_ptr, view->offset_type, rows);
@@ -10141,8 +10073,7 @@ static merbit_status mbi_view_check_indices(merbit_context *context, const merbi
   }
   return mbi_fail(context, MERBIT_INVALID_MATRIX,
       "%s[%" PRId64 "]%s is %" PRId64 " but the matrix has %" PRId64
-      " %s%s (base %d: use %d to %" PRId64 ")",
-      of_rows ? "row_ind" : "col_ind", bad, place,
+      " %s%s (base %d: use %d to %" PRId64 ")", of_rows ? "row_ind" : "col_ind", bad, place,
       mbi_index_at(array, view->index_type, bad), width, block,
       of_rows ? "rows" : "columns", view->base, view->base, view->base + width - 1);
 }
@@ -10231,8 +10162,7 @@ MBI_INTERNAL void mbi_row_insertion_f64(int32_t *columns, double *values, int64_
 
 /* Least significant byte first, for columns below `cols`; the spare arrays hold a row each. */
 MBI_INTERNAL void mbi_row_radix_f64(int32_t *columns, double *values, int64_t length,
-    int64_t cols, int32_t *spare_columns,
-    double *spare_values) {
+    int64_t cols, int32_t *spare_columns, double *spare_values) {
   int32_t *in = columns, *out = spare_columns, *other;
   double *values_in = values, *values_out = spare_values, *values_other;
   int64_t starts[256], i;
@@ -10271,8 +10201,7 @@ MBI_INTERNAL void mbi_row_radix_f64(int32_t *columns, double *values, int64_t le
 }
 
 static void mbi_row_sort_f64(int32_t *columns, void *values, int64_t length,
-    int64_t cols, int32_t *spare_columns,
-    void *spare_values) {
+    int64_t cols, int32_t *spare_columns, void *spare_values) {
   if (length <= MBI_SHORT_ROW) {
     mbi_row_insertion_f64(columns, (double *)values, length);
   } else {
@@ -10303,8 +10232,7 @@ MBI_INTERNAL void mbi_row_insertion_f32(int32_t *columns, float *values, int64_t
 
 /* Least significant byte first, for columns below `cols`; the spare arrays hold a row each. */
 MBI_INTERNAL void mbi_row_radix_f32(int32_t *columns, float *values, int64_t length,
-    int64_t cols, int32_t *spare_columns,
-    float *spare_values) {
+    int64_t cols, int32_t *spare_columns, float *spare_values) {
   int32_t *in = columns, *out = spare_columns, *other;
   float *values_in = values, *values_out = spare_values, *values_other;
   int64_t starts[256], i;
@@ -10343,8 +10271,7 @@ MBI_INTERNAL void mbi_row_radix_f32(int32_t *columns, float *values, int64_t len
 }
 
 static void mbi_row_sort_f32(int32_t *columns, void *values, int64_t length,
-    int64_t cols, int32_t *spare_columns,
-    void *spare_values) {
+    int64_t cols, int32_t *spare_columns, void *spare_values) {
   if (length <= MBI_SHORT_ROW) {
     mbi_row_insertion_f32(columns, (float *)values, length);
   } else {
@@ -10375,8 +10302,7 @@ MBI_INTERNAL void mbi_row_insertion_c64(int32_t *columns, mbi_c64 *values, int64
 
 /* Least significant byte first, for columns below `cols`; the spare arrays hold a row each. */
 MBI_INTERNAL void mbi_row_radix_c64(int32_t *columns, mbi_c64 *values, int64_t length,
-    int64_t cols, int32_t *spare_columns,
-    mbi_c64 *spare_values) {
+    int64_t cols, int32_t *spare_columns, mbi_c64 *spare_values) {
   int32_t *in = columns, *out = spare_columns, *other;
   mbi_c64 *values_in = values, *values_out = spare_values, *values_other;
   int64_t starts[256], i;
@@ -10415,8 +10341,7 @@ MBI_INTERNAL void mbi_row_radix_c64(int32_t *columns, mbi_c64 *values, int64_t l
 }
 
 static void mbi_row_sort_c64(int32_t *columns, void *values, int64_t length,
-    int64_t cols, int32_t *spare_columns,
-    void *spare_values) {
+    int64_t cols, int32_t *spare_columns, void *spare_values) {
   if (length <= MBI_SHORT_ROW) {
     mbi_row_insertion_c64(columns, (mbi_c64 *)values, length);
   } else {
@@ -10447,8 +10372,7 @@ MBI_INTERNAL void mbi_row_insertion_c128(int32_t *columns, mbi_c128 *values, int
 
 /* Least significant byte first, for columns below `cols`; the spare arrays hold a row each. */
 MBI_INTERNAL void mbi_row_radix_c128(int32_t *columns, mbi_c128 *values, int64_t length,
-    int64_t cols, int32_t *spare_columns,
-    mbi_c128 *spare_values) {
+    int64_t cols, int32_t *spare_columns, mbi_c128 *spare_values) {
   int32_t *in = columns, *out = spare_columns, *other;
   mbi_c128 *values_in = values, *values_out = spare_values, *values_other;
   int64_t starts[256], i;
@@ -10487,8 +10411,7 @@ MBI_INTERNAL void mbi_row_radix_c128(int32_t *columns, mbi_c128 *values, int64_t
 }
 
 static void mbi_row_sort_c128(int32_t *columns, void *values, int64_t length,
-    int64_t cols, int32_t *spare_columns,
-    void *spare_values) {
+    int64_t cols, int32_t *spare_columns, void *spare_values) {
   if (length <= MBI_SHORT_ROW) {
     mbi_row_insertion_c128(columns, (mbi_c128 *)values, length);
   } else {
@@ -10519,8 +10442,7 @@ MBI_INTERNAL void mbi_row_insertion_h16(int32_t *columns, uint16_t *values, int6
 
 /* Least significant byte first, for columns below `cols`; the spare arrays hold a row each. */
 MBI_INTERNAL void mbi_row_radix_h16(int32_t *columns, uint16_t *values, int64_t length,
-    int64_t cols, int32_t *spare_columns,
-    uint16_t *spare_values) {
+    int64_t cols, int32_t *spare_columns, uint16_t *spare_values) {
   int32_t *in = columns, *out = spare_columns, *other;
   uint16_t *values_in = values, *values_out = spare_values, *values_other;
   int64_t starts[256], i;
@@ -10559,8 +10481,7 @@ MBI_INTERNAL void mbi_row_radix_h16(int32_t *columns, uint16_t *values, int64_t 
 }
 
 static void mbi_row_sort_h16(int32_t *columns, void *values, int64_t length,
-    int64_t cols, int32_t *spare_columns,
-    void *spare_values) {
+    int64_t cols, int32_t *spare_columns, void *spare_values) {
   if (length <= MBI_SHORT_ROW) {
     mbi_row_insertion_h16(columns, (uint16_t *)values, length);
   } else {
@@ -10571,14 +10492,8 @@ static void mbi_row_sort_h16(int32_t *columns, void *values, int64_t length,
 
 /* One for each merbit_type; the spare arrays hold a row each. */
 MBI_INTERNAL const mbi_row_sorter mbi_row_sorts[] = {
-    mbi_row_sort_f64,
-    mbi_row_sort_f64,
-    mbi_row_sort_f32,
-    mbi_row_sort_h16,
-    mbi_row_sort_h16,
-    mbi_row_sort_c64,
-    mbi_row_sort_c128,
-};
+    mbi_row_sort_f64, mbi_row_sort_f64, mbi_row_sort_f32, mbi_row_sort_h16, mbi_row_sort_h16,
+    mbi_row_sort_c64, mbi_row_sort_c128, };
 
 /* ==== >>matrix/build.c  any host view to sorted CSR without duplicates ==================== */
 /* Any host view becomes CSR in three steps: group the entries by row (a stable counting sort,
@@ -10838,8 +10753,7 @@ static void mbi_build_inspect_task(void *argument, int task) {
 static void mbi_build_sort_row(const mbi_build *build, int64_t row, int64_t before) {
   const size_t size = mbi_type_size(build->to.value_type);
   const int64_t start = build->row_ptr[row], length = build->row_ptr[row + 1] - start;
-  mbi_row_sorts[build->to.value_type](
-      build->col_ind + start,
+  mbi_row_sorts[build->to.value_type](build->col_ind + start,
       build->values != NULL ? (char *)build->values + (size_t)start * size : NULL, length,
       build->to.cols, build->scratch_columns + before,
       (char *)build->scratch + (size_t)before * size);
@@ -10988,12 +10902,10 @@ static merbit_status mbi_build_refuse(const mbi_build *build) {
   for (; row < build->to.rows; row++) {
     for (i = build->row_ptr[row] + 1; i < build->row_ptr[row + 1]; i++) {
       if (build->col_ind[i] == build->col_ind[i - 1]) {
-        return mbi_fail(build->context, MERBIT_NOT_SUPPORTED,
-            "entry (%" PRId64 ", %" PRId64
+        return mbi_fail(build->context, MERBIT_NOT_SUPPORTED, "entry (%" PRId64 ", %" PRId64
             ") occurs twice; sums of %s values would lose digits: add them up in "
             "MERBIT_F32, or make a plan of the view, which takes duplicates",
-            row, (int64_t)build->col_ind[i],
-            mbi_type_names[build->to.value_type]);
+            row, (int64_t)build->col_ind[i], mbi_type_names[build->to.value_type]);
       }
     }
   }
@@ -11225,14 +11137,8 @@ static void mbi_expand_row_h16(const mbi_expand *e, int64_t block_row, int r) {
 }
 
 static void (*const mbi_expand_rows[])(const mbi_expand *e, int64_t block_row, int r) = {
-    mbi_expand_row_f64,
-    mbi_expand_row_f64,
-    mbi_expand_row_f32,
-    mbi_expand_row_h16,
-    mbi_expand_row_h16,
-    mbi_expand_row_c64,
-    mbi_expand_row_c128,
-};
+    mbi_expand_row_f64, mbi_expand_row_f64, mbi_expand_row_f32, mbi_expand_row_h16,
+    mbi_expand_row_h16, mbi_expand_row_c64, mbi_expand_row_c128, };
 
 static void mbi_expand_fill(void *argument, int task) {
   const mbi_expand *e = (const mbi_expand *)argument;
@@ -11425,16 +11331,13 @@ static merbit_status mbi_matrix_from_entries(merbit_context *context, const merb
 /* A copy of the host `view`, as merbit_matrix_create promises but for the MBI_BUILD flags. The
  * caller has checked the view, header and arrays. */
 MBI_INTERNAL merbit_status mbi_matrix_from_view(merbit_context *context,
-    const merbit_view *view, int flags,
-    merbit_matrix **matrix) {
+    const merbit_view *view, int flags, merbit_matrix **matrix) {
   merbit_view entries;
   merbit_status status;
   *matrix = NULL;
   if ((flags & MBI_BUILD_TRANSPOSE) != 0 && view->rows > INT32_MAX) {
-    return mbi_fail(context, MERBIT_TOO_LARGE,
-        "view.rows is %" PRId64
-        "; a transpose takes at most 2147483647, its columns",
-        view->rows);
+    return mbi_fail(context, MERBIT_TOO_LARGE, "view.rows is %" PRId64
+        "; a transpose takes at most 2147483647, its columns", view->rows);
   }
   if (view->format != MERBIT_BSR) {
     return mbi_matrix_from_entries(context, view, flags, matrix);
@@ -11935,8 +11838,7 @@ MBI_INTERNAL merbit_status mbi_order_create(merbit_context *context, const merbi
 /* P A P': a square CSR whose rows and columns come in another order. */
 
 static void mbi_gather_f64(void *to, const void *from, const void *places,
-    merbit_index_type place_type, int64_t first,
-    int64_t last) {
+    merbit_index_type place_type, int64_t first, int64_t last) {
   int64_t i;
   for (i = first; i < last; i++) {
     ((double *)to)[i] = ((const double *)from)[mbi_index_at(places, place_type, i)];
@@ -11944,8 +11846,7 @@ static void mbi_gather_f64(void *to, const void *from, const void *places,
 }
 
 static void mbi_scatter_f64(void *to, const void *from, const void *places,
-    merbit_index_type place_type, int64_t first,
-    int64_t last) {
+    merbit_index_type place_type, int64_t first, int64_t last) {
   int64_t i;
   for (i = first; i < last; i++) {
     ((double *)to)[mbi_index_at(places, place_type, i)] = ((const double *)from)[i];
@@ -11953,8 +11854,7 @@ static void mbi_scatter_f64(void *to, const void *from, const void *places,
 }
 
 static void mbi_gather_f32(void *to, const void *from, const void *places,
-    merbit_index_type place_type, int64_t first,
-    int64_t last) {
+    merbit_index_type place_type, int64_t first, int64_t last) {
   int64_t i;
   for (i = first; i < last; i++) {
     ((float *)to)[i] = ((const float *)from)[mbi_index_at(places, place_type, i)];
@@ -11962,8 +11862,7 @@ static void mbi_gather_f32(void *to, const void *from, const void *places,
 }
 
 static void mbi_scatter_f32(void *to, const void *from, const void *places,
-    merbit_index_type place_type, int64_t first,
-    int64_t last) {
+    merbit_index_type place_type, int64_t first, int64_t last) {
   int64_t i;
   for (i = first; i < last; i++) {
     ((float *)to)[mbi_index_at(places, place_type, i)] = ((const float *)from)[i];
@@ -11971,8 +11870,7 @@ static void mbi_scatter_f32(void *to, const void *from, const void *places,
 }
 
 static void mbi_gather_c64(void *to, const void *from, const void *places,
-    merbit_index_type place_type, int64_t first,
-    int64_t last) {
+    merbit_index_type place_type, int64_t first, int64_t last) {
   int64_t i;
   for (i = first; i < last; i++) {
     ((mbi_c64 *)to)[i] = ((const mbi_c64 *)from)[mbi_index_at(places, place_type, i)];
@@ -11980,8 +11878,7 @@ static void mbi_gather_c64(void *to, const void *from, const void *places,
 }
 
 static void mbi_scatter_c64(void *to, const void *from, const void *places,
-    merbit_index_type place_type, int64_t first,
-    int64_t last) {
+    merbit_index_type place_type, int64_t first, int64_t last) {
   int64_t i;
   for (i = first; i < last; i++) {
     ((mbi_c64 *)to)[mbi_index_at(places, place_type, i)] = ((const mbi_c64 *)from)[i];
@@ -11989,8 +11886,7 @@ static void mbi_scatter_c64(void *to, const void *from, const void *places,
 }
 
 static void mbi_gather_c128(void *to, const void *from, const void *places,
-    merbit_index_type place_type, int64_t first,
-    int64_t last) {
+    merbit_index_type place_type, int64_t first, int64_t last) {
   int64_t i;
   for (i = first; i < last; i++) {
     ((mbi_c128 *)to)[i] = ((const mbi_c128 *)from)[mbi_index_at(places, place_type, i)];
@@ -11998,8 +11894,7 @@ static void mbi_gather_c128(void *to, const void *from, const void *places,
 }
 
 static void mbi_scatter_c128(void *to, const void *from, const void *places,
-    merbit_index_type place_type, int64_t first,
-    int64_t last) {
+    merbit_index_type place_type, int64_t first, int64_t last) {
   int64_t i;
   for (i = first; i < last; i++) {
     ((mbi_c128 *)to)[mbi_index_at(places, place_type, i)] = ((const mbi_c128 *)from)[i];
@@ -12007,8 +11902,7 @@ static void mbi_scatter_c128(void *to, const void *from, const void *places,
 }
 
 static void mbi_gather_h16(void *to, const void *from, const void *places,
-    merbit_index_type place_type, int64_t first,
-    int64_t last) {
+    merbit_index_type place_type, int64_t first, int64_t last) {
   int64_t i;
   for (i = first; i < last; i++) {
     ((uint16_t *)to)[i] = ((const uint16_t *)from)[mbi_index_at(places, place_type, i)];
@@ -12016,8 +11910,7 @@ static void mbi_gather_h16(void *to, const void *from, const void *places,
 }
 
 static void mbi_scatter_h16(void *to, const void *from, const void *places,
-    merbit_index_type place_type, int64_t first,
-    int64_t last) {
+    merbit_index_type place_type, int64_t first, int64_t last) {
   int64_t i;
   for (i = first; i < last; i++) {
     ((uint16_t *)to)[mbi_index_at(places, place_type, i)] = ((const uint16_t *)from)[i];
@@ -12031,14 +11924,8 @@ typedef void (*mbi_mover)(void *to, const void *from, const void *places,
 MBI_INTERNAL void mbi_gather(merbit_type type, void *to, const void *from, const void *places,
     merbit_index_type place_type, int64_t first, int64_t last) {
   static const mbi_mover movers[] = {
-      mbi_gather_f64,
-      mbi_gather_f64,
-      mbi_gather_f32,
-      mbi_gather_h16,
-      mbi_gather_h16,
-      mbi_gather_c64,
-      mbi_gather_c128,
-  };
+      mbi_gather_f64, mbi_gather_f64, mbi_gather_f32, mbi_gather_h16, mbi_gather_h16,
+      mbi_gather_c64, mbi_gather_c128, };
   movers[type](to, from, places, place_type, first, last);
 }
 
@@ -12046,14 +11933,8 @@ MBI_INTERNAL void mbi_gather(merbit_type type, void *to, const void *from, const
 MBI_INTERNAL void mbi_scatter(merbit_type type, void *to, const void *from, const void *places,
     merbit_index_type place_type, int64_t first, int64_t last) {
   static const mbi_mover movers[] = {
-      mbi_scatter_f64,
-      mbi_scatter_f64,
-      mbi_scatter_f32,
-      mbi_scatter_h16,
-      mbi_scatter_h16,
-      mbi_scatter_c64,
-      mbi_scatter_c128,
-  };
+      mbi_scatter_f64, mbi_scatter_f64, mbi_scatter_f32, mbi_scatter_h16, mbi_scatter_h16,
+      mbi_scatter_c64, mbi_scatter_c128, };
   movers[type](to, from, places, place_type, first, last);
 }
 
@@ -12241,8 +12122,7 @@ static merbit_status mbi_permute_run(mbi_permute *p) {
  * pattern.
  */
 MBI_INTERNAL merbit_status mbi_matrix_permute(merbit_context *context, const merbit_view *from,
-    const int32_t *order, merbit_matrix **matrix,
-    void **places) {
+    const int32_t *order, merbit_matrix **matrix, void **places) {
   mbi_permute p;
   merbit_status status;
   memset(&p, 0, sizeof p);
@@ -12410,8 +12290,7 @@ MBI_INTERNAL mbi_symmetry_signs mbi_symmetry_signs_of(merbit_symmetry symmetry,
     merbit_operation operation) {
   mbi_symmetry_signs signs = {MBI_AS_IT_IS, MBI_AS_IT_IS};
   const int mirror = symmetry == MERBIT_SYMMETRY_SKEW        ? MBI_NEGATED
-      : symmetry == MERBIT_SYMMETRY_HERMITIAN ? MBI_CONJUGATED
-      : MBI_AS_IT_IS;
+      : symmetry == MERBIT_SYMMETRY_HERMITIAN ? MBI_CONJUGATED : MBI_AS_IT_IS;
   if (operation == MERBIT_OPERATION_N) {
     signs.mirror = mirror;
   } else {
@@ -12427,8 +12306,7 @@ MBI_INTERNAL mbi_symmetry_signs mbi_symmetry_signs_of(merbit_symmetry symmetry,
 /* ---- Values ---- */
 /* to[i], of `parts` numbers, for i in [first, last): a sign is a bit. */
 static void mbi_expansion_move_16(const mbi_symmetry_signs *signs, int parts, void *to,
-    const void *from, const void *places,
-    merbit_index_type place_type, int64_t first,
+    const void *from, const void *places, merbit_index_type place_type, int64_t first,
     int64_t last) {
   const size_t size = 2 * (size_t)parts;
   uint16_t number;
@@ -12450,8 +12328,7 @@ static void mbi_expansion_move_16(const mbi_symmetry_signs *signs, int parts, vo
 
 /* to[i], of `parts` numbers, for i in [first, last): a sign is a bit. */
 static void mbi_expansion_move_32(const mbi_symmetry_signs *signs, int parts, void *to,
-    const void *from, const void *places,
-    merbit_index_type place_type, int64_t first,
+    const void *from, const void *places, merbit_index_type place_type, int64_t first,
     int64_t last) {
   const size_t size = 4 * (size_t)parts;
   uint32_t number;
@@ -12473,8 +12350,7 @@ static void mbi_expansion_move_32(const mbi_symmetry_signs *signs, int parts, vo
 
 /* to[i], of `parts` numbers, for i in [first, last): a sign is a bit. */
 static void mbi_expansion_move_64(const mbi_symmetry_signs *signs, int parts, void *to,
-    const void *from, const void *places,
-    merbit_index_type place_type, int64_t first,
+    const void *from, const void *places, merbit_index_type place_type, int64_t first,
     int64_t last) {
   const size_t size = 8 * (size_t)parts;
   uint64_t number;
@@ -12520,8 +12396,7 @@ static void mbi_expansion_values_task(void *argument, int task) {
 }
 
 MBI_INTERNAL void mbi_expansion_values(merbit_context *context, mbi_symmetry_signs signs, const void *from,
-    const void *places, merbit_index_type place_type,
-    const merbit_view *to) {
+    const void *places, merbit_index_type place_type, const merbit_view *to) {
   mbi_expansion_call call;
   call.signs = signs;
   call.to = to;
@@ -12692,8 +12567,7 @@ static merbit_status mbi_expansion_sort(mbi_expansion *h) {
   mbi_parallel(h->context, h->tasks, mbi_expansion_inspect_task, h);
   for (task = 0; task < h->tasks; task++) {
     if (h->longest[task] > (int64_t)UINT32_MAX) {
-      return mbi_fail(h->context, MERBIT_TOO_LARGE,
-          "a row has %" PRId64
+      return mbi_fail(h->context, MERBIT_TOO_LARGE, "a row has %" PRId64
           " entries out of order; a triangle's expansion sorts at most 4294967295",
           h->longest[task]);
     }
@@ -12744,8 +12618,7 @@ static merbit_status mbi_expansion_allocate(mbi_expansion *h) {
  * allocation that says where each entry was; NULL for a pattern. `places` may be NULL. A failure
  * leaves nothing. */
 MBI_INTERNAL merbit_status mbi_symmetric_expand(merbit_context *context, const merbit_view *half,
-    merbit_operation operation, int fold, merbit_view *full,
-    void **places) {
+    merbit_operation operation, int fold, merbit_view *full, void **places) {
   mbi_expansion h;
   int64_t first[4];
   merbit_status status;
@@ -12967,8 +12840,7 @@ MBI_INTERNAL int64_t mbi_blocks_count(const merbit_view *csr, int height, int wi
 static void mbi_blocking_count_task(void *argument, int task) {
   mbi_blocking *b = (mbi_blocking *)argument;
   b->blocks[task] = mbi_blocks_count(b->csr, b->bsr->view.block_rows, b->bsr->view.block_cols,
-      mbi_blocking_row(b, task), mbi_blocking_row(b, task + 1),
-      &b->inside[task]);
+      mbi_blocking_row(b, task), mbi_blocking_row(b, task + 1), &b->inside[task]);
 }
 
 /* Sets the view's nnz and returns how many values of the blocks lie inside the matrix. */
@@ -12989,8 +12861,7 @@ MBI_INTERNAL int64_t mbi_blocking_count(merbit_context *context, mbi_blocking *b
 
 /* A row's entries below `limit` go to a block, whose first column, value and mask are given. */
 MBI_INTERNAL void mbi_blocking_put_f64(const mbi_blocking *b, mbi_strip *s, int r,
-    uint32_t first, uint32_t limit, double *values,
-    uint64_t *mask) {
+    uint32_t first, uint32_t limit, double *values, uint64_t *mask) {
   const merbit_view *to = &b->bsr->view;
   const uint32_t row = (uint32_t)(r * mbi_block_row_stride(to));
   const uint32_t stride = (uint32_t)mbi_block_column_stride(to);
@@ -13032,15 +12903,13 @@ static void mbi_blocking_take_f64(const mbi_blocking *b, mbi_strip *s,
     memset(mask, 0, (size_t)b->bsr->mask_words * sizeof *mask);
   }
   for (r = 0; r < s->rows; r++) {
-    mbi_blocking_put_f64(b, s, r, first, first + (uint32_t)to->block_cols, values,
-        mask);
+    mbi_blocking_put_f64(b, s, r, first, first + (uint32_t)to->block_cols, values, mask);
   }
 }
 
 /* A row's entries below `limit` go to a block, whose first column, value and mask are given. */
 MBI_INTERNAL void mbi_blocking_put_f32(const mbi_blocking *b, mbi_strip *s, int r,
-    uint32_t first, uint32_t limit, float *values,
-    uint64_t *mask) {
+    uint32_t first, uint32_t limit, float *values, uint64_t *mask) {
   const merbit_view *to = &b->bsr->view;
   const uint32_t row = (uint32_t)(r * mbi_block_row_stride(to));
   const uint32_t stride = (uint32_t)mbi_block_column_stride(to);
@@ -13082,8 +12951,7 @@ static void mbi_blocking_take_f32(const mbi_blocking *b, mbi_strip *s,
     memset(mask, 0, (size_t)b->bsr->mask_words * sizeof *mask);
   }
   for (r = 0; r < s->rows; r++) {
-    mbi_blocking_put_f32(b, s, r, first, first + (uint32_t)to->block_cols, values,
-        mask);
+    mbi_blocking_put_f32(b, s, r, first, first + (uint32_t)to->block_cols, values, mask);
   }
 }
 
@@ -13148,8 +13016,7 @@ MBI_INTERNAL merbit_status mbi_blocks_allocate(merbit_context *context, mbi_bsr 
   to->col_ind = mbi_blocks_cut(&memory, to->nnz, sizeof(int32_t));
   to->values = valued ? mbi_blocks_cut(&memory, to->nnz, value_bytes) : NULL;
   bsr->masks = bsr->mask_words > 0
-      ? (uint64_t *)mbi_blocks_cut(&memory, to->nnz, (size_t)bsr->mask_words * 8)
-      : NULL;
+      ? (uint64_t *)mbi_blocks_cut(&memory, to->nnz, (size_t)bsr->mask_words * 8) : NULL;
   return MERBIT_OK;
 }
 
@@ -13276,11 +13143,9 @@ static void mbi_shape_task(void *argument, int candidate) {
     entries += mbi_block_start(csr, end) - mbi_block_start(csr, first * height);
     rows += end - first * height;
   }
-  search->bytes[candidate] = entries == 0
-      ? DBL_MAX
+  search->bytes[candidate] = entries == 0 ? DBL_MAX
       : (double)mbi_shape_bytes(csr, &shape, rows, blocks,
-      inside == entries, search->masks) /
-      (double)entries;
+      inside == entries, search->masks) / (double)entries;
 }
 
 /* Windows of about MBI_SHAPE_ENTRIES entries in all. */
@@ -13354,8 +13219,7 @@ static merbit_status mbi_shape_check(merbit_context *context, const char *what,
 /* *bsr: the blocks of a checked host view, in the shape that `desc` says. mbi_bsr_release frees
  * it. */
 MBI_INTERNAL merbit_status mbi_bsr_from_view(merbit_context *context, const merbit_view *host,
-    const merbit_bsr_desc *desc, int masks,
-    mbi_bsr *bsr) {
+    const merbit_bsr_desc *desc, int masks, mbi_bsr *bsr) {
   merbit_bsr_desc shape = *desc;
   merbit_matrix *made = NULL;
   merbit_view csr;
@@ -13417,9 +13281,7 @@ MBI_INTERNAL merbit_status mbi_bsr_refill(merbit_context *context, const merbit_
 }
 
 MERBIT_API merbit_status merbit_view_find_blocks(merbit_context *context,
-    const merbit_view *view,
-    const merbit_bsr_desc *desc,
-    merbit_block_info *info) {
+    const merbit_view *view, const merbit_bsr_desc *desc, merbit_block_info *info) {
   merbit_bsr_desc shape;
   merbit_view host, csr;
   merbit_matrix *made;
@@ -13446,9 +13308,7 @@ MERBIT_API merbit_status merbit_view_find_blocks(merbit_context *context,
     info->block_rows = shape.block_rows;
     info->block_cols = shape.block_cols;
     info->bytes = mbi_shape_measure(context, &csr, &shape, 0, &info->blocks);
-    info->fill =
-        info->blocks == 0
-        ? 1
+    info->fill = info->blocks == 0 ? 1
         : (double)csr.nnz / ((double)info->blocks * shape.block_rows * shape.block_cols);
     shape.block_rows = shape.block_cols = 1;
     info->csr_bytes = mbi_shape_bytes(&csr, &shape, csr.rows, csr.nnz, 1, 0);
@@ -13473,8 +13333,7 @@ MERBIT_API merbit_view merbit_csr(int64_t rows, int64_t cols, int64_t nnz, const
 }
 
 MERBIT_API merbit_view merbit_bsr(int64_t rows, int64_t cols, int64_t blocks, int block_rows,
-    int block_cols, const void *row_ptr, const void *col_ind,
-    const void *values) {
+    int block_cols, const void *row_ptr, const void *col_ind, const void *values) {
   merbit_view view = merbit_csr(rows, cols, blocks, row_ptr, col_ind, values);
   view.format = MERBIT_BSR;
   view.block_rows = block_rows;
@@ -13487,8 +13346,7 @@ typedef merbit_status (*mbi_matrix_maker)(merbit_context *context, const merbit_
     const void *detail, merbit_matrix **matrix);
 
 static merbit_status mbi_matrix_checked(merbit_context *context, const merbit_view *view,
-    mbi_matrix_maker maker, const void *detail,
-    merbit_matrix **matrix) {
+    mbi_matrix_maker maker, const void *detail, merbit_matrix **matrix) {
   merbit_view host;
   merbit_status status;
   if (matrix != NULL) {
@@ -13534,16 +13392,13 @@ MERBIT_API merbit_status merbit_matrix_create(merbit_context *context, const mer
 }
 
 MERBIT_API merbit_status merbit_matrix_transpose(merbit_context *context,
-    const merbit_view *view,
-    merbit_matrix **matrix) {
+    const merbit_view *view, merbit_matrix **matrix) {
   const int flags = MBI_BUILD_TRANSPOSE;
   return mbi_matrix_checked(context, view, mbi_matrix_make_csr, &flags, matrix);
 }
 
 MERBIT_API merbit_status merbit_matrix_create_bsr(merbit_context *context,
-    const merbit_view *view,
-    const merbit_bsr_desc *desc,
-    merbit_matrix **matrix) {
+    const merbit_view *view, const merbit_bsr_desc *desc, merbit_matrix **matrix) {
   merbit_bsr_desc defaults;
   memset(&defaults, 0, sizeof defaults);
   return mbi_matrix_checked(context, view, mbi_matrix_make_bsr, desc != NULL ? desc : &defaults,
@@ -13630,17 +13485,9 @@ typedef struct mbi_mm_input {
 } mbi_mm_input;
 
 typedef enum mbi_mm_field {
-  MBI_MM_REAL,
-  MBI_MM_INTEGER,
-  MBI_MM_PATTERN,
-  MBI_MM_COMPLEX
-} mbi_mm_field;
+  MBI_MM_REAL, MBI_MM_INTEGER, MBI_MM_PATTERN, MBI_MM_COMPLEX } mbi_mm_field;
 typedef enum mbi_mm_symmetry {
-  MBI_MM_GENERAL,
-  MBI_MM_SYMMETRIC,
-  MBI_MM_SKEW,
-  MBI_MM_HERMITIAN
-} mbi_mm_symmetry;
+  MBI_MM_GENERAL, MBI_MM_SYMMETRIC, MBI_MM_SKEW, MBI_MM_HERMITIAN } mbi_mm_symmetry;
 typedef struct mbi_mm_header {
   int array; /* every entry, column by column; else coordinates */
   int field, symmetry;
@@ -14003,8 +13850,7 @@ MBI_INTERNAL const uint64_t mbi_powers_of_five[][2] = {
     {0x95527a5202df0ccb, 0x0f37801e0c43ebc8}, {0xbaa718e68396cffd, 0xd30560258f54e6ba},
     {0xe950df20247c83fd, 0x47c6b82ef32a2069}, {0x91d28b7416cdd27e, 0x4cdc331d57fa5441},
     {0xb6472e511c81471d, 0xe0133fe4adf8e952}, {0xe3d8f9e563a198e5, 0x58180fddd97723a6},
-    {0x8e679c2f5e44ff8f, 0x570f09eaa7ea7648},
-};
+    {0x8e679c2f5e44ff8f, 0x570f09eaa7ea7648}, };
 
 typedef struct mbi_binary { /* a binary floating-point format */
   int fraction_bits;
@@ -14451,8 +14297,7 @@ typedef struct mbi_cuda_method {
 
 MBI_INTERNAL const mbi_call mbi_calls[MBI_CALLS] = {
     {"min", 2}, {"max", 2}, {"abs", 1},   {"sqrt", 1}, {"exp", 1},
-    {"log", 1}, {"pow", 2}, {"floor", 1}, {"ceil", 1},
-};
+    {"log", 1}, {"pow", 2}, {"floor", 1}, {"ceil", 1}, };
 
 /* ---- Tokens -------------------------------------------------------------------------------
  */
@@ -14537,8 +14382,7 @@ MBI_INTERNAL merbit_status mbi_expression_insert(mbi_expression *e, size_t at,
     const char *text) {
   const size_t length = strlen(text);
   if (e->written + length >= MBI_EXPRESSION_SIZE) {
-    return mbi_fail(
-        e->context, MERBIT_TOO_LARGE,
+    return mbi_fail(e->context, MERBIT_TOO_LARGE,
         "%s is too long once it is written out for a kernel: by position %zu it has "
         "more than %d characters, of which a number takes %d; use fewer numbers",
         e->what, (size_t)(e->at - e->source) + 1, MBI_EXPRESSION_SIZE - 1,
@@ -14753,8 +14597,7 @@ static const mbi_infix mbi_infixes[] = {
     {4, MBI_OPERAND_NUMBER, MBI_OPERAND_NUMBER, "-", "(", " - "},
     /* Never fused with a sum. */
     {5, MBI_OPERAND_NUMBER, MBI_OPERAND_NUMBER, "*", "mbk_multiply(", ", "},
-    {5, MBI_OPERAND_NUMBER, MBI_OPERAND_NUMBER, "/", "(", " / "},
-};
+    {5, MBI_OPERAND_NUMBER, MBI_OPERAND_NUMBER, "/", "(", " / "}, };
 
 static const mbi_infix *mbi_expression_infix(const mbi_expression *e, int level) {
   size_t i;
@@ -14839,8 +14682,7 @@ static merbit_status mbi_expression_choice(mbi_expression *e) {
  * what it may use; kernels know them behind MBI_EXPRESSION_MARK. After a failure the text is
  * empty. */
 MBI_INTERNAL merbit_status mbi_expression_write(merbit_context *context, const char *what,
-    const char *source, const char *const *names,
-    merbit_type type, const char *number,
+    const char *source, const char *const *names, merbit_type type, const char *number,
     char *text) {
   mbi_expression e;
   merbit_status status;
@@ -14873,8 +14715,7 @@ MBI_INTERNAL merbit_status mbi_expression_write(merbit_context *context, const c
 
 /* The same of type MBK_COMPUTE. */
 MBI_INTERNAL merbit_status mbi_expression_check(merbit_context *context, const char *what,
-    const char *source, const char *const *names,
-    merbit_type type, char *text) {
+    const char *source, const char *const *names, merbit_type type, char *text) {
   return mbi_expression_write(context, what, source, names, type, "MBK_COMPUTE", text);
 }
 
@@ -14907,8 +14748,7 @@ MBI_INTERNAL merbit_status mbi_mm_fail(const mbi_mm_input *in, merbit_status sta
   (void)vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
   return in->path != NULL ? mbi_fail(in->context, status, "%.200s, line %" PRId64 ": %s",
-      in->path, line, text)
-      : mbi_fail(in->context, status, "line %" PRId64 ": %s", line, text);
+      in->path, line, text) : mbi_fail(in->context, status, "line %" PRId64 ": %s", line, text);
 }
 
 /* The bytes from `text` to `end` in quotes; what is not plain ASCII as \xNN, what is long cut.
@@ -14971,12 +14811,10 @@ MBI_INTERNAL const char *mbi_mm_quote_line(const char *p, char *quoted) {
 static merbit_status mbi_mm_read_failed(const mbi_mm_input *in, int64_t got) {
   if (in->path != NULL) {
     return mbi_fail(in->context, MERBIT_IO_ERROR,
-        "cannot read %.300s after %" PRId64 " bytes: %s", in->path, in->taken,
-        strerror(errno));
+        "cannot read %.300s after %" PRId64 " bytes: %s", in->path, in->taken, strerror(errno));
   }
   return mbi_fail(in->context, MERBIT_IO_ERROR,
-      "the read callback returned %" PRId64 " after %" PRId64 " bytes", got,
-      in->taken);
+      "the read callback returned %" PRId64 " after %" PRId64 " bytes", got, in->taken);
 }
 
 /* Packed files, told by their first bytes. */
@@ -14985,20 +14823,13 @@ static merbit_status mbi_mm_refuse_packed(const mbi_mm_input *in, const char *da
   static const struct {
     const char *magic, *name, *remedy;
   } packers[] = {
-      {"\x1f\x8b", "gzip", "gunzip"},
-      {"BZh", "bzip2", "bunzip2"},
-      {"\xfd"
-       "7zXZ",
-       "xz", "unxz"},
-      {"\x28\xb5\x2f\xfd", "zstd", "unzstd"},
-      {"PK\x03\x04", "zip", "unzip"},
-  };
+      {"\x1f\x8b", "gzip", "gunzip"}, {"BZh", "bzip2", "bunzip2"}, {"\xfd" "7zXZ",
+       "xz", "unxz"}, {"\x28\xb5\x2f\xfd", "zstd", "unzstd"}, {"PK\x03\x04", "zip", "unzip"}, };
   size_t i;
   for (i = 0; i < sizeof packers / sizeof packers[0]; i++) {
     const size_t length = strlen(packers[i].magic);
     if (size >= length && memcmp(data, packers[i].magic, length) == 0) {
-      return mbi_mm_fail(
-          in, MERBIT_INVALID_FILE, 1,
+      return mbi_mm_fail(in, MERBIT_INVALID_FILE, 1,
           "the input is packed with %s; unpack it first (%s) and read the result",
           packers[i].name, packers[i].remedy);
     }
@@ -15015,8 +14846,7 @@ MBI_INTERNAL merbit_status mbi_mm_report(mbi_mm_input *in, int64_t step) {
   in->reported = in->taken;
   if (in->desc->progress(in->desc->progress_user, in->taken, in->total) != 0) {
     return mbi_fail(in->context, MERBIT_CANCELLED,
-        "the progress callback cancelled the read after %" PRId64 " bytes",
-        in->taken);
+        "the progress callback cancelled the read after %" PRId64 " bytes", in->taken);
   }
   return MERBIT_OK;
 }
@@ -15121,8 +14951,7 @@ static merbit_status mbi_mm_refill(mbi_mm_input *in) {
       status = mbi_mm_long_line(in);
     } else if (in->in_comment) { /* it ends, if only because the input does */
       in->next = used > 0
-          ? (const char *)memchr(in->next, '\n', (size_t)(in->end - in->next)) + 1
-          : in->end;
+          ? (const char *)memchr(in->next, '\n', (size_t)(in->end - in->next)) + 1 : in->end;
       in->line++;
       in->in_comment = 0;
     }
@@ -15241,8 +15070,7 @@ static merbit_status mbi_mm_check_banner(const mbi_mm_input *in, const mbi_mm_he
   if (header->field == MBI_MM_COMPLEX && mbi_type_plain(in->desc->value_type)) {
     return mbi_mm_fail(in, MERBIT_NOT_SUPPORTED, 1,
         "the field is complex, but read_desc.value_type is %s; use "
-        "MERBIT_C64 or MERBIT_C128",
-        mbi_type_names[in->desc->value_type]);
+        "MERBIT_C64 or MERBIT_C128", mbi_type_names[in->desc->value_type]);
   }
   return MERBIT_OK;
 }
@@ -15341,8 +15169,7 @@ MBI_INTERNAL merbit_status mbi_mm_check_rows(const mbi_mm_input *in,
   }
   return mbi_mm_fail(in, MERBIT_TOO_LARGE, header->line,
       "%" PRId64 " rows exceed the limit of %" PRId64
-      "; set max_rows of merbit_read_desc to read such a file",
-      header->rows, most);
+      "; set max_rows of merbit_read_desc to read such a file", header->rows, most);
 }
 
 /* How many lines an array file has: all entries, the lower triangle, or that without the
@@ -15360,14 +15187,11 @@ static int64_t mbi_mm_array_entries(const mbi_mm_header *header) {
 static merbit_status mbi_mm_check_sizes(const mbi_mm_input *in, const mbi_mm_header *header) {
   if (header->cols > INT32_MAX) {
     return mbi_mm_fail(in, MERBIT_TOO_LARGE, in->line,
-        "%" PRId64 " columns; this version takes at most 2^31 - 1",
-        header->cols);
+        "%" PRId64 " columns; this version takes at most 2^31 - 1", header->cols);
   }
   if (header->symmetry != MBI_MM_GENERAL && header->rows != header->cols) {
-    return mbi_mm_fail(in, MERBIT_INVALID_FILE, in->line,
-        "%" PRId64 " rows and %" PRId64
-        " columns; only square matrices have a symmetry",
-        header->rows, header->cols);
+    return mbi_mm_fail(in, MERBIT_INVALID_FILE, in->line, "%" PRId64 " rows and %" PRId64
+        " columns; only square matrices have a symmetry", header->rows, header->cols);
   }
   if (in->total > 0 || in->desc->max_rows > 0) {
     return mbi_mm_check_rows(in, header, in->total);
@@ -15380,19 +15204,15 @@ static merbit_status mbi_mm_check_sizes(const mbi_mm_input *in, const mbi_mm_hea
  * the last line may lack its newline. */
 static merbit_status mbi_mm_check_entries(const mbi_mm_input *in, const mbi_mm_header *header) {
   const int64_t shortest = (header->array                     ? 2
-      : header->field == MBI_MM_PATTERN ? 4
-      : 6) +
-      (header->field == MBI_MM_COMPLEX ? 2 : 0);
+      : header->field == MBI_MM_PATTERN ? 4 : 6) + (header->field == MBI_MM_COMPLEX ? 2 : 0);
   const int64_t left =
       in->total - in->taken + (in->end - in->next) - in->added + (int64_t)in->rest_size;
   if (in->total == 0 || header->entries <= (left + 1) / shortest) {
     return MERBIT_OK;
   }
   return mbi_mm_fail(in, MERBIT_INVALID_FILE, header->line,
-      "%" PRId64 " entries of at least %" PRId64
-      " bytes each cannot be in the %" PRId64
-      " bytes that follow; the file ends early",
-      header->entries, shortest, left);
+      "%" PRId64 " entries of at least %" PRId64 " bytes each cannot be in the %" PRId64
+      " bytes that follow; the file ends early", header->entries, shortest, left);
 }
 
 MBI_INTERNAL merbit_status mbi_mm_read_sizes(mbi_mm_input *in, mbi_mm_header *header) {
@@ -15542,8 +15362,7 @@ static const char *mbi_mm_element(const mbi_mm_reader *r, const char *p, mbi_mm_
   p = p != NULL ? mbi_mm_line_end(p) : NULL;
   if (p != NULL && ++entry->row > r->header.rows) {
     entry->col++;
-    entry->row = r->header.symmetry == MBI_MM_GENERAL
-        ? 1
+    entry->row = r->header.symmetry == MBI_MM_GENERAL ? 1
         : entry->col + (r->header.symmetry == MBI_MM_SKEW);
   }
   return mbi_mm_suits_diagonal(r, entry) ? p : NULL;
@@ -15644,13 +15463,11 @@ MBI_INTERNAL merbit_status mbi_mm_explain(const mbi_mm_reader *r) {
   if (status == MERBIT_OK && r->header.symmetry == MBI_MM_HERMITIAN &&
       r->header.field == MBI_MM_COMPLEX && *mbi_mm_skip_blanks(p) == '\n') {
     status = mbi_mm_fail(in, MERBIT_INVALID_FILE, in->line,
-        "%s has an imaginary part on the diagonal, which is real in a "
-        "Hermitian matrix",
+        "%s has an imaginary part on the diagonal, which is real in a " "Hermitian matrix",
         mbi_mm_quote_line(in->next, quoted));
   }
   if (status == MERBIT_OK) {
-    status =
-        mbi_mm_fail(in, MERBIT_INVALID_FILE, in->line,
+    status = mbi_mm_fail(in, MERBIT_INVALID_FILE, in->line,
         "%s follows the entry, which ends its line", mbi_mm_quote_line(p, quoted));
   }
   return status;
@@ -15745,8 +15562,7 @@ static void mbi_mm_count_large(mbi_mm_reader *r, const mbi_mm_entry *entry, int6
 static void mbi_mm_tell_large(const mbi_mm_reader *r) {
   const int single = mbi_mm_single(r->type);
   if (r->large > 0) {
-    mbi_log(r->in.context,
-        "%.300s: line %" PRId64
+    mbi_log(r->in.context, "%.300s: line %" PRId64
         ": integers of 2^%d and more become the nearest %s; %" PRId64 " in all",
         r->in.path != NULL ? r->in.path : "a Matrix Market file", r->large_line,
         single ? 24 : 53, single ? "f32" : "f64", r->large);
@@ -15900,8 +15716,7 @@ static merbit_status mbi_mm_read(mbi_mm_reader *r, merbit_matrix **matrix) {
 
 /* `culprit` names an argument that must not be NULL and is; else NULL. */
 static merbit_status mbi_mm_reader_create(mbi_mm_reader *r, merbit_context *context,
-    const merbit_read_desc *desc, merbit_matrix **matrix,
-    const char *culprit) {
+    const merbit_read_desc *desc, merbit_matrix **matrix, const char *culprit) {
   static const merbit_read_desc defaults = {MERBIT_TYPE_DEFAULT, 0, NULL, NULL, 0};
   if (matrix != NULL) {
     *matrix = NULL;
@@ -15920,23 +15735,20 @@ static merbit_status mbi_mm_reader_create(mbi_mm_reader *r, merbit_context *cont
   }
   if (r->in.desc->max_rows < 0) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-        "read_desc.max_rows is %" PRId64 "; use 0 for the default",
-        r->in.desc->max_rows);
+        "read_desc.max_rows is %" PRId64 "; use 0 for the default", r->in.desc->max_rows);
   }
   if (r->type != MERBIT_TYPE_DEFAULT && !mbi_type_plain(r->type) &&
       !mbi_type_complex(r->type)) {
     char name[MBI_TYPE_NAME];
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
-        "read_desc.value_type is %s; use MERBIT_F64, MERBIT_F32, MERBIT_C64 or "
-        "MERBIT_C128",
+        "read_desc.value_type is %s; use MERBIT_F64, MERBIT_F32, MERBIT_C64 or " "MERBIT_C128",
         mbi_type_name(r->type, name));
   }
   return MERBIT_OK;
 }
 
 MERBIT_API merbit_status merbit_matrix_read_file(merbit_context *context, const char *path,
-    const merbit_read_desc *desc,
-    merbit_matrix **matrix) {
+    const merbit_read_desc *desc, merbit_matrix **matrix) {
   mbi_mm_reader reader;
   int file, error;
   merbit_status status =
@@ -15957,8 +15769,7 @@ MERBIT_API merbit_status merbit_matrix_read_file(merbit_context *context, const 
 }
 
 MERBIT_API merbit_status merbit_matrix_read_memory(merbit_context *context, const void *data,
-    size_t size, const merbit_read_desc *desc,
-    merbit_matrix **matrix) {
+    size_t size, const merbit_read_desc *desc, merbit_matrix **matrix) {
   mbi_mm_reader reader;
   const merbit_status status = mbi_mm_reader_create(&reader, context, desc, matrix,
       data == NULL && size > 0 ? "data" : NULL);
@@ -15974,8 +15785,7 @@ MERBIT_API merbit_status merbit_matrix_read_memory(merbit_context *context, cons
 }
 
 MERBIT_API merbit_status merbit_matrix_read_stream(merbit_context *context,
-    merbit_read_callback read, void *user,
-    const merbit_read_desc *desc,
+    merbit_read_callback read, void *user, const merbit_read_desc *desc,
     merbit_matrix **matrix) {
   mbi_mm_reader reader;
   const merbit_status status =
@@ -16143,8 +15953,7 @@ static merbit_status mbi_mm_write_view(mbi_mm_output *out, const merbit_view *vi
   out->buffer = (char *)buffer;
   mbi_mm_put_text(out, "%%MatrixMarket matrix coordinate ");
   mbi_mm_put_text(out, view->values == NULL                    ? "pattern "
-      : mbi_type_complex(mbi_view_type(view)) ? "complex "
-      : "real ");
+      : mbi_type_complex(mbi_view_type(view)) ? "complex " : "real ");
   mbi_mm_put_text(out, mbi_mm_symmetry_word(view));
   mbi_mm_put_whole(out, view->rows, ' ');
   mbi_mm_put_whole(out, view->cols, ' ');
@@ -16194,8 +16003,7 @@ static merbit_status mbi_mm_check_writable(merbit_context *context, const merbit
 }
 
 MERBIT_API merbit_status merbit_matrix_write_stream(merbit_context *context,
-    const merbit_view *view,
-    merbit_write_callback write, void *user) {
+    const merbit_view *view, merbit_write_callback write, void *user) {
   mbi_mm_output out;
   const merbit_status status =
       mbi_mm_check_writable(context, view, write == NULL ? "write" : NULL);
@@ -16221,8 +16029,7 @@ MERBIT_API merbit_status merbit_matrix_write_file(merbit_context *context,
   error = mbi_replacement_begin(&replacement, path);
   if (error == ENOTSUP) {
     return mbi_fail(context, MERBIT_IO_ERROR,
-        "%.300s is no regular file; write to it by merbit_matrix_write_stream",
-        path);
+        "%.300s is no regular file; write to it by merbit_matrix_write_stream", path);
   }
   if (error == ENOENT && path[0] != '\0') {
     const char *name = strrchr(replacement.target, '/');
@@ -16290,12 +16097,8 @@ typedef struct mbi_sorted {
 } mbi_sorted;
 
 typedef enum mbi_placed { /* what became of plan_desc.numa: spmv/cpu/numa.c */
-  MBI_PLACED_NOTHING,
-  MBI_PLACED_ONE_NODE,
-  MBI_PLACED_MOVED,
-  MBI_PLACED_COPIED,
-  MBI_PLACED_TOUCHED
-} mbi_placed;
+  MBI_PLACED_NOTHING, MBI_PLACED_ONE_NODE, MBI_PLACED_MOVED, MBI_PLACED_COPIED,
+  MBI_PLACED_TOUCHED } mbi_placed;
 
 /* Fixed-size tasks of blocks on the CPU, plan->tasks of them: spmv/cpu/blocks.c. */
 typedef struct mbi_blocks {
@@ -16352,8 +16155,7 @@ typedef struct mbi_semiring_call_f64 {
 } mbi_semiring_call_f64;
 
 typedef void (*mbi_block_kernel_f64)(const int32_t *col_ind, const double *values,
-    int64_t step, const double *x, int64_t at,
-    int64_t end, int rows, double *sums);
+    int64_t step, const double *x, int64_t at, int64_t end, int rows, double *sums);
 
 typedef struct mbi_block_call_f64 {
   const mbi_bsr *bsr;
@@ -16402,8 +16204,7 @@ typedef struct mbi_semiring_call_f32 {
 } mbi_semiring_call_f32;
 
 typedef void (*mbi_block_kernel_f32)(const int32_t *col_ind, const float *values,
-    int64_t step, const float *x, int64_t at,
-    int64_t end, int rows, float *sums);
+    int64_t step, const float *x, int64_t at, int64_t end, int rows, float *sums);
 
 typedef struct mbi_block_call_f32 {
   const mbi_bsr *bsr;
@@ -16778,13 +16579,8 @@ typedef struct mbi_reorder_call {
 } mbi_reorder_call;
 
 enum {
-  MBI_TRANSPOSE_ROWS,
-  MBI_TRANSPOSE_COUNT,
-  MBI_TRANSPOSE_SCAN,
-  MBI_TRANSPOSE_MOVE,
-  MBI_TRANSPOSE_STARTS,
-  MBI_TRANSPOSE_KERNELS
-};
+  MBI_TRANSPOSE_ROWS, MBI_TRANSPOSE_COUNT, MBI_TRANSPOSE_SCAN, MBI_TRANSPOSE_MOVE,
+  MBI_TRANSPOSE_STARTS, MBI_TRANSPOSE_KERNELS };
 /* Entries by column, least significant digits first: keys are columns, and with them go the
  * rows of entries and, where there are values, the places where entries were.
  */
@@ -16902,8 +16698,7 @@ MBI_INTERNAL int mbi_plan_start(const merbit_plan *plan, int behind) {
 
 /* A kernel of a product with nothing of the same call before it that it could be `behind`. */
 MBI_INTERNAL merbit_status mbi_plan_launch(merbit_plan *plan, void *function, const char *name,
-    int64_t grid, int threads, unsigned shared_bytes,
-    void *stream, void **arguments) {
+    int64_t grid, int threads, unsigned shared_bytes, void *stream, void **arguments) {
   return mbi_device_launch_some(plan->context, function, name, grid, threads, shared_bytes,
       stream, arguments, mbi_plan_start(plan, 0));
 }
@@ -16932,29 +16727,22 @@ MBI_INTERNAL uint64_t mbi_value_bytes_once(const merbit_plan *plan) {
   return csr->form == MBI_VALUES_EQUAL    ? size
       : csr->form == MBI_VALUES_TABLE  ? MBI_VALUES_MOST * size
       : csr->form == MBI_VALUES_ROW    ? csr->rows * size
-      : csr->form == MBI_VALUES_COLUMN ? 3 * csr->cols * size
-      : 0;
+      : csr->form == MBI_VALUES_COLUMN ? 3 * csr->cols * size : 0;
 }
 
 /* Of shared memory that each block of a product keeps for a table. */
 MBI_INTERNAL unsigned mbi_value_shared(const merbit_plan *plan) {
   return plan->device.form == MBI_VALUES_TABLE
-      ? (unsigned)(MBI_VALUES_MOST * mbi_type_size(plan->type))
-      : 0;
+      ? (unsigned)(MBI_VALUES_MOST * mbi_type_size(plan->type)) : 0;
 }
 
 /* For merbit_plan_describe. */
 MBI_INTERNAL const char *mbi_value_name(const merbit_plan *plan) {
-  static const char *const names[] = {"general values",
-      "values all equal",
-      "values exact in f32",
-      "values exact in f16",
-      "values from a table, by bytes",
-      "values equal in each row",
-      "values equal in each column"};
+  static const char *const names[] = {"general values", "values all equal",
+      "values exact in f32", "values exact in f16", "values from a table, by bytes",
+      "values equal in each row", "values equal in each column"};
   return plan->csr.values == NULL ? "values all one"
-      : plan->sorted.shares != NULL && plan->sorted.values == NULL
-      ? names[MBI_VALUES_EQUAL]
+      : plan->sorted.shares != NULL && plan->sorted.values == NULL ? names[MBI_VALUES_EQUAL]
       : names[plan->device.form];
 }
 
@@ -17052,8 +16840,7 @@ MBI_INTERNAL int mbi_plan_stored(const merbit_plan *plan) {
   return plan->device.form != MBI_VALUES_GENERAL ? (int)plan->device.form
       : mbi_plan_conjugates(plan)             ? 8
       : plan->type == MERBIT_F16              ? MBI_VALUES_HALF
-      : plan->type == MERBIT_BF16             ? 7
-      : MBI_VALUES_GENERAL;
+      : plan->type == MERBIT_BF16             ? 7 : MBI_VALUES_GENERAL;
 }
 
 /* For merbit_plan_describe. */
@@ -17078,30 +16865,26 @@ MBI_INTERNAL const char *mbi_plan_type_text(const merbit_plan *plan) {
   return mbi_type_text(plan->type, mbi_plan_accumulator(plan));
 }
 
-/* plan_desc.vector_type and compute_type: each follows the other, and both the matrix. */
+/* Sets desc->vector_type, the type of vectors and sums, where it is the matrix's to say. */
 MBI_INTERNAL merbit_status mbi_types_choose(merbit_context *context, merbit_type type,
     merbit_plan_desc *desc) {
-  const merbit_type vector = desc->vector_type, compute = desc->compute_type;
-  merbit_type sums = vector != MERBIT_TYPE_DEFAULT ? vector : compute;
-  if (!mbi_type_known(vector) || !mbi_type_known(compute)) {
-    char names[2][MBI_TYPE_NAME];
+  const merbit_type vector = desc->vector_type;
+  if (!mbi_type_known(vector)) {
+    char name[MBI_TYPE_NAME];
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-        "plan_desc.vector_type is %s and compute_type %s; use "
-        "MERBIT_TYPE_DEFAULT or another merbit_type",
-        mbi_type_name(vector, names[0]), mbi_type_name(compute, names[1]));
+        "plan_desc.vector_type is %s; use MERBIT_TYPE_DEFAULT or another merbit_type",
+        mbi_type_name(vector, name));
   }
-  sums = sums != MERBIT_TYPE_DEFAULT ? sums : mbi_type_accumulator(type);
-  if ((compute != MERBIT_TYPE_DEFAULT && compute != sums) ||
-      (sums != mbi_type_accumulator(type) && !(type == MERBIT_F32 && sums == MERBIT_F64))) {
-    return mbi_fail(
-        context, MERBIT_NOT_SUPPORTED,
-        "a matrix of %s values with vectors of %s and sums of %s is not supported: vectors and "
-        "sums have one type: MERBIT_F32 for values of MERBIT_F16 and MERBIT_BF16, MERBIT_F32 "
-        "or MERBIT_F64 for MERBIT_F32, else that of the values",
-        mbi_type_names[type], mbi_type_names[vector != MERBIT_TYPE_DEFAULT ? vector : sums],
-        mbi_type_names[compute != MERBIT_TYPE_DEFAULT ? compute : sums]);
+  if (vector == MERBIT_TYPE_DEFAULT) {
+    desc->vector_type = mbi_type_accumulator(type);
+  } else if (vector != mbi_type_accumulator(type) &&
+      !(type == MERBIT_F32 && vector == MERBIT_F64)) {
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+        "a matrix of %s values with vectors of %s is not supported: vectors and sums have one "
+        "type: MERBIT_F32 for values of MERBIT_F16 and MERBIT_BF16, MERBIT_F32 or MERBIT_F64 "
+        "for MERBIT_F32, else that of the values",
+        mbi_type_names[type], mbi_type_names[vector]);
   }
-  desc->vector_type = desc->compute_type = sums;
   return MERBIT_OK;
 }
 
@@ -17119,8 +16902,7 @@ MBI_INTERNAL merbit_status mbi_types_check_method(merbit_context *context, merbi
   case MERBIT_METHOD_ROWS:
     return MERBIT_OK;
   default:
-    return mbi_fail(
-        context, MERBIT_NOT_SUPPORTED,
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
         "plan_desc.method is %s, which does not take %s; use MERBIT_METHOD_MERGE, on CUDA also "
         "MERBIT_METHOD_SCAN or MERBIT_METHOD_ROWS, on the CPU MERBIT_METHOD_REFERENCE",
         mbi_method_identifier(desc->method), mbi_type_text(type, desc->vector_type));
@@ -17133,9 +16915,7 @@ MBI_INTERNAL merbit_status mbi_types_check_method(merbit_context *context, merbi
 MBI_INTERNAL merbit_status mbi_types_check_address(merbit_context *context, const char *what,
     merbit_type type, const void *address) {
   const size_t size = mbi_type_size(type);
-  return (uintptr_t)address % size == 0
-      ? MERBIT_OK
-      : mbi_fail(
+  return (uintptr_t)address % size == 0 ? MERBIT_OK : mbi_fail(
       context, MERBIT_INVALID_ARGUMENT,
       "%s at %p does not begin at a multiple of %zu bytes, its elements' size",
       what, address, size);
@@ -17151,8 +16931,7 @@ MBI_INTERNAL int mbi_plan_has_semiring(const merbit_plan *plan) {
 
 static const char *mbi_semiring_name(merbit_semiring semiring) {
   static const char *const names[] = {"MERBIT_SEMIRING_PLUS_TIMES", "MERBIT_SEMIRING_MIN_PLUS",
-      "MERBIT_SEMIRING_MAX_TIMES", "MERBIT_SEMIRING_OR_AND",
-      "MERBIT_SEMIRING_CUSTOM"};
+      "MERBIT_SEMIRING_MAX_TIMES", "MERBIT_SEMIRING_OR_AND", "MERBIT_SEMIRING_CUSTOM"};
   return names[semiring];
 }
 
@@ -17184,8 +16963,7 @@ MBI_INTERNAL merbit_status mbi_semiring_check(merbit_context *context, const mer
   if (semiring < MERBIT_SEMIRING_PLUS_TIMES || semiring > MERBIT_SEMIRING_CUSTOM) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
         "plan_desc.semiring is %d; use MERBIT_SEMIRING_PLUS_TIMES or another "
-        "merbit_semiring",
-        (int)semiring);
+        "merbit_semiring", (int)semiring);
   }
   if ((semiring == MERBIT_SEMIRING_CUSTOM) != (desc->operators != NULL)) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -17196,26 +16974,22 @@ MBI_INTERNAL merbit_status mbi_semiring_check(merbit_context *context, const mer
     return MERBIT_OK;
   }
   if (!mbi_semiring_method(desc->method)) {
-    return mbi_fail(
-        context, MERBIT_NOT_SUPPORTED,
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
         "plan_desc.method %s does not take plan_desc.semiring %s; use MERBIT_METHOD_AUTO or "
         "MERBIT_METHOD_MERGE, on CUDA also MERBIT_METHOD_SCAN or MERBIT_METHOD_ROWS, on the "
-        "CPU "
-        "MERBIT_METHOD_REFERENCE",
+        "CPU " "MERBIT_METHOD_REFERENCE",
         mbi_method_identifier(desc->method), mbi_semiring_name(semiring));
   }
   if (!mbi_type_plain(mbi_view_type(view)) || desc->vector_type != mbi_view_type(view)) {
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
         "plan_desc.semiring %s is for matrices and vectors of MERBIT_F64 or of "
-        "MERBIT_F32, not for %s; convert the values",
-        mbi_semiring_name(semiring),
+        "MERBIT_F32, not for %s; convert the values", mbi_semiring_name(semiring),
         mbi_type_text(mbi_view_type(view), desc->vector_type));
   }
   if (view->format == MERBIT_BSR) {
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
         "plan_desc.semiring %s takes views of MERBIT_CSR and MERBIT_COO: the zeros "
-        "that fill blocks of MERBIT_BSR would be entries",
-        mbi_semiring_name(semiring));
+        "that fill blocks of MERBIT_BSR would be entries", mbi_semiring_name(semiring));
   }
   return MERBIT_OK;
 }
@@ -17271,10 +17045,8 @@ MBI_INTERNAL merbit_status mbi_semiring_take(merbit_plan *plan) {
         plan->type, o->multiply);
   }
   if (status == MERBIT_OK && !mbi_semiring_runs(plan, plan->side)) {
-    return plan->side == MERBIT_SIDE_CUDA
-        ? mbi_fail(context, MERBIT_NOT_SUPPORTED,
-        "the plan is for CUDA, which needs both expressions of "
-        "plan_desc.operators, "
+    return plan->side == MERBIT_SIDE_CUDA ? mbi_fail(context, MERBIT_NOT_SUPPORTED,
+        "the plan is for CUDA, which needs both expressions of " "plan_desc.operators, "
         "add and multiply; give them, or use MERBIT_SIDE_CPU")
         : mbi_fail(context, MERBIT_NOT_SUPPORTED,
         "the plan is for the CPU, which needs both functions of "
@@ -17302,8 +17074,7 @@ MBI_INTERNAL void mbi_semiring_preamble(const merbit_plan *plan, mbi_preamble *p
 
 MBI_INTERNAL double mbi_semiring_zero(const merbit_plan *plan) {
   return plan->operators != NULL                           ? plan->operators->given.zero
-      : plan->desc.semiring == MERBIT_SEMIRING_MIN_PLUS ? (double)INFINITY
-      : 0.0;
+      : plan->desc.semiring == MERBIT_SEMIRING_MIN_PLUS ? (double)INFINITY : 0.0;
 }
 
 /* A scalar in host memory, or NULL. */
@@ -17335,142 +17106,120 @@ MBI_INTERNAL int mbi_semiring_adds(const merbit_plan *plan, const void *beta) {
 /* On the CPU an epilogue is a function. For these expressions nobody need give one: it is made of
  * the same text that kernels get. */
 
-static double mbi_epilogue_dot_sum0(
-    double ax, double y, double v0) {
+static double mbi_epilogue_dot_sum0(double ax, double y, double v0) {
   (void)y;
   return v0 * ax;
 }
 
 static void mbi_epilogue_dot_f64(void *user, int64_t begin, int64_t end, void *y,
-    const void *const *vectors, const double *scalars,
-    double sums[2]) {
+    const void *const *vectors, const double *scalars, double sums[2]) {
   double *rows = (double *)y;
   int64_t i;
   (void)user;
   (void)scalars;
   for (i = begin; i < end; i++) {
     const double ax = rows[i];
-    sums[0] += mbi_epilogue_dot_sum0(
-        (double)ax, (double)rows[i],
+    sums[0] += mbi_epilogue_dot_sum0((double)ax, (double)rows[i],
         (double)((const double *)vectors[0])[i]);
   }
 }
 
 static void mbi_epilogue_dot_f32(void *user, int64_t begin, int64_t end, void *y,
-    const void *const *vectors, const double *scalars,
-    double sums[2]) {
+    const void *const *vectors, const double *scalars, double sums[2]) {
   float *rows = (float *)y;
   int64_t i;
   (void)user;
   (void)scalars;
   for (i = begin; i < end; i++) {
     const float ax = rows[i];
-    sums[0] += mbi_epilogue_dot_sum0(
-        (double)ax, (double)rows[i],
+    sums[0] += mbi_epilogue_dot_sum0((double)ax, (double)rows[i],
         (double)((const float *)vectors[0])[i]);
   }
 }
 
-static double mbi_epilogue_dots_sum0(
-    double ax, double y, double v0) {
+static double mbi_epilogue_dots_sum0(double ax, double y, double v0) {
   (void)y;
   return v0 * ax;
 }
 
-static double mbi_epilogue_dots_sum1(
-    double ax, double y, double v0) {
+static double mbi_epilogue_dots_sum1(double ax, double y, double v0) {
   (void)y;
   (void)v0;
   return ax * ax;
 }
 
 static void mbi_epilogue_dots_f64(void *user, int64_t begin, int64_t end, void *y,
-    const void *const *vectors, const double *scalars,
-    double sums[2]) {
+    const void *const *vectors, const double *scalars, double sums[2]) {
   double *rows = (double *)y;
   int64_t i;
   (void)user;
   (void)scalars;
   for (i = begin; i < end; i++) {
     const double ax = rows[i];
-    sums[0] += mbi_epilogue_dots_sum0(
-        (double)ax, (double)rows[i],
+    sums[0] += mbi_epilogue_dots_sum0((double)ax, (double)rows[i],
         (double)((const double *)vectors[0])[i]);
-    sums[1] += mbi_epilogue_dots_sum1(
-        (double)ax, (double)rows[i],
+    sums[1] += mbi_epilogue_dots_sum1((double)ax, (double)rows[i],
         (double)((const double *)vectors[0])[i]);
   }
 }
 
 static void mbi_epilogue_dots_f32(void *user, int64_t begin, int64_t end, void *y,
-    const void *const *vectors, const double *scalars,
-    double sums[2]) {
+    const void *const *vectors, const double *scalars, double sums[2]) {
   float *rows = (float *)y;
   int64_t i;
   (void)user;
   (void)scalars;
   for (i = begin; i < end; i++) {
     const float ax = rows[i];
-    sums[0] += mbi_epilogue_dots_sum0(
-        (double)ax, (double)rows[i],
+    sums[0] += mbi_epilogue_dots_sum0((double)ax, (double)rows[i],
         (double)((const float *)vectors[0])[i]);
-    sums[1] += mbi_epilogue_dots_sum1(
-        (double)ax, (double)rows[i],
+    sums[1] += mbi_epilogue_dots_sum1((double)ax, (double)rows[i],
         (double)((const float *)vectors[0])[i]);
   }
 }
 
-static double mbi_epilogue_residual_sum0(
-    double ax, double y, double v0) {
+static double mbi_epilogue_residual_sum0(double ax, double y, double v0) {
   (void)ax;
   (void)v0;
   return y * y;
 }
 
-static double mbi_epilogue_residual_result_f64(
-    double ax, double y, double v0) {
+static double mbi_epilogue_residual_result_f64(double ax, double y, double v0) {
   (void)y;
   return v0 - ax;
 }
 
 static void mbi_epilogue_residual_f64(void *user, int64_t begin, int64_t end, void *y,
-    const void *const *vectors, const double *scalars,
-    double sums[2]) {
+    const void *const *vectors, const double *scalars, double sums[2]) {
   double *rows = (double *)y;
   int64_t i;
   (void)user;
   (void)scalars;
   for (i = begin; i < end; i++) {
     const double ax = rows[i];
-    rows[i] = mbi_epilogue_residual_result_f64(
-        (double)ax, (double)0,
+    rows[i] = mbi_epilogue_residual_result_f64((double)ax, (double)0,
         (double)((const double *)vectors[0])[i]);
-    sums[0] += mbi_epilogue_residual_sum0(
-        (double)ax, (double)rows[i],
+    sums[0] += mbi_epilogue_residual_sum0((double)ax, (double)rows[i],
         (double)((const double *)vectors[0])[i]);
   }
 }
 
-static float mbi_epilogue_residual_result_f32(
-    float ax, float y, float v0) {
+static float mbi_epilogue_residual_result_f32(float ax, float y, float v0) {
   (void)y;
   return v0 - ax;
 }
 
 static void mbi_epilogue_residual_f32(void *user, int64_t begin, int64_t end, void *y,
-    const void *const *vectors, const double *scalars,
-    double sums[2]) {
+    const void *const *vectors, const double *scalars, double sums[2]) {
   float *rows = (float *)y;
   int64_t i;
   (void)user;
   (void)scalars;
   for (i = begin; i < end; i++) {
     const float ax = rows[i];
-    rows[i] = mbi_epilogue_residual_result_f32(
-        (float)ax, (float)0,
+    rows[i] = mbi_epilogue_residual_result_f32((float)ax, (float)0,
         (float)((const float *)vectors[0])[i]);
-    sums[0] += mbi_epilogue_residual_sum0(
-        (double)ax, (double)rows[i],
+    sums[0] += mbi_epilogue_residual_sum0((double)ax, (double)rows[i],
         (double)((const float *)vectors[0])[i]);
   }
 }
@@ -17498,27 +17247,20 @@ static double mbi_epilogue_rank_result_f64(
 }
 
 static void mbi_epilogue_rank_f64(void *user, int64_t begin, int64_t end, void *y,
-    const void *const *vectors, const double *scalars,
-    double sums[2]) {
+    const void *const *vectors, const double *scalars, double sums[2]) {
   double *rows = (double *)y;
   int64_t i;
   (void)user;
   for (i = begin; i < end; i++) {
     const double ax = rows[i];
-    rows[i] = mbi_epilogue_rank_result_f64(
-        (double)ax, (double)0,
-        (double)((const double *)vectors[0])[i],
-        (double)((const double *)vectors[1])[i],
+    rows[i] = mbi_epilogue_rank_result_f64((double)ax, (double)0,
+        (double)((const double *)vectors[0])[i], (double)((const double *)vectors[1])[i],
         (double)scalars[0], (double)scalars[1]);
-    sums[0] += mbi_epilogue_rank_sum0(
-        (double)ax, (double)rows[i],
-        (double)((const double *)vectors[0])[i],
-        (double)((const double *)vectors[1])[i],
+    sums[0] += mbi_epilogue_rank_sum0((double)ax, (double)rows[i],
+        (double)((const double *)vectors[0])[i], (double)((const double *)vectors[1])[i],
         (double)scalars[0], (double)scalars[1]);
-    sums[1] += mbi_epilogue_rank_sum1(
-        (double)ax, (double)rows[i],
-        (double)((const double *)vectors[0])[i],
-        (double)((const double *)vectors[1])[i],
+    sums[1] += mbi_epilogue_rank_sum1((double)ax, (double)rows[i],
+        (double)((const double *)vectors[0])[i], (double)((const double *)vectors[1])[i],
         (double)scalars[0], (double)scalars[1]);
   }
 }
@@ -17531,27 +17273,20 @@ static float mbi_epilogue_rank_result_f32(
 }
 
 static void mbi_epilogue_rank_f32(void *user, int64_t begin, int64_t end, void *y,
-    const void *const *vectors, const double *scalars,
-    double sums[2]) {
+    const void *const *vectors, const double *scalars, double sums[2]) {
   float *rows = (float *)y;
   int64_t i;
   (void)user;
   for (i = begin; i < end; i++) {
     const float ax = rows[i];
-    rows[i] = mbi_epilogue_rank_result_f32(
-        (float)ax, (float)0,
-        (float)((const float *)vectors[0])[i],
-        (float)((const float *)vectors[1])[i],
+    rows[i] = mbi_epilogue_rank_result_f32((float)ax, (float)0,
+        (float)((const float *)vectors[0])[i], (float)((const float *)vectors[1])[i],
         (float)scalars[0], (float)scalars[1]);
-    sums[0] += mbi_epilogue_rank_sum0(
-        (double)ax, (double)rows[i],
-        (double)((const float *)vectors[0])[i],
-        (double)((const float *)vectors[1])[i],
+    sums[0] += mbi_epilogue_rank_sum0((double)ax, (double)rows[i],
+        (double)((const float *)vectors[0])[i], (double)((const float *)vectors[1])[i],
         (double)scalars[0], (double)scalars[1]);
-    sums[1] += mbi_epilogue_rank_sum1(
-        (double)ax, (double)rows[i],
-        (double)((const float *)vectors[0])[i],
-        (double)((const float *)vectors[1])[i],
+    sums[1] += mbi_epilogue_rank_sum1((double)ax, (double)rows[i],
+        (double)((const float *)vectors[0])[i], (double)((const float *)vectors[1])[i],
         (double)scalars[0], (double)scalars[1]);
   }
 }
@@ -17560,19 +17295,11 @@ static const struct {
   const char *texts[3]; /* of the result and of the sums; NULL as the user's */
   merbit_epilogue_rows f64, f32;
 } mbi_epilogues[] = {
-    {{NULL, "v0 * ax", NULL},
-     mbi_epilogue_dot_f64,
-     mbi_epilogue_dot_f32},
-    {{NULL, "v0 * ax", "ax * ax"},
-     mbi_epilogue_dots_f64,
-     mbi_epilogue_dots_f32},
-    {{"v0 - ax", "y * y", NULL},
-     mbi_epilogue_residual_f64,
-     mbi_epilogue_residual_f32},
+    {{NULL, "v0 * ax", NULL}, mbi_epilogue_dot_f64, mbi_epilogue_dot_f32},
+    {{NULL, "v0 * ax", "ax * ax"}, mbi_epilogue_dots_f64, mbi_epilogue_dots_f32},
+    {{"v0 - ax", "y * y", NULL}, mbi_epilogue_residual_f64, mbi_epilogue_residual_f32},
     {{"(s0 * ax + s1) / abs(v1)", "abs(s0 * ax + s1 - v0 * abs(v1))", "v1 < 0 ? y : 0"},
-     mbi_epilogue_rank_f64,
-     mbi_epilogue_rank_f32},
-};
+     mbi_epilogue_rank_f64, mbi_epilogue_rank_f32}, };
 
 /* But for spaces. */
 static int mbi_epilogue_same(const char *a, const char *b) {
@@ -17623,8 +17350,7 @@ MBI_INTERNAL int mbi_plan_has_epilogue(const merbit_plan *plan) {
  */
 MBI_INTERNAL int64_t mbi_epilogue_stream_bytes(const merbit_plan *plan) {
   const int64_t bytes = plan->csr.rows * (int64_t)mbi_type_size(mbi_plan_accumulator(plan));
-  return plan->epilogue == NULL ? 0
-      : bytes * (plan->epilogue->given.vectors + 1 +
+  return plan->epilogue == NULL ? 0 : bytes * (plan->epilogue->given.vectors + 1 +
       (plan->epilogue->result[0] != '\0'));
 }
 
@@ -17655,8 +17381,7 @@ MBI_INTERNAL merbit_status mbi_epilogue_check(merbit_context *context,
 
 /* One expression; the result is of the plan's type, sums are double. */
 MBI_INTERNAL merbit_status mbi_epilogue_take_one(const merbit_plan *plan, int sum,
-    const char *what, const char *source,
-    char *text) {
+    const char *what, const char *source, char *text) {
   static const char *const vectors[] = {"v0", "v1", "v2", "v3", "v4", "v5"};
   static const char *const scalars[] = {"s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7"};
   const merbit_epilogue *given = &plan->epilogue->given;
@@ -17678,8 +17403,7 @@ MBI_INTERNAL merbit_status mbi_epilogue_take_one(const merbit_plan *plan, int su
   }
   names[count] = NULL;
   return mbi_expression_write(plan->context, what, source, names,
-      sum ? MERBIT_F64 : mbi_plan_accumulator(plan),
-      sum ? "double" : "MBK_COMPUTE", text);
+      sum ? MERBIT_F64 : mbi_plan_accumulator(plan), sum ? "double" : "MBK_COMPUTE", text);
 }
 
 /* plan->epilogue: a copy of the user's, checked. mbi_plan_free releases it. */
@@ -17714,15 +17438,13 @@ MBI_INTERNAL merbit_status mbi_epilogue_take(merbit_plan *plan, const char *afte
     status = mbi_epilogue_take_one(plan, 1, "epilogue.sums[1]", given->sums[1], e->sums[1]);
   }
   if (status == MERBIT_OK && plan->side == MERBIT_SIDE_CPU && e->given.cpu == NULL) {
-    return mbi_fail(
-        context, MERBIT_NOT_SUPPORTED,
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
         "the plan is for the CPU, which needs the function epilogue.cpu for these expressions; "
         "give it, or use the expressions that EPILOGUES in the manual lists");
   }
   if (status == MERBIT_OK && plan->side == MERBIT_SIDE_CUDA &&
       plan->desc.vector_memory == MERBIT_MEMORY_HOST) {
-    return mbi_fail(
-        context, MERBIT_NOT_SUPPORTED,
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
         "plan_desc.vector_memory is MERBIT_MEMORY_HOST, but a plan on CUDA with an epilogue "
         "takes vectors in GPU memory; use MERBIT_MEMORY_DEFAULT and a merbit_buffer");
   }
@@ -17790,9 +17512,7 @@ MBI_INTERNAL int64_t mbi_epilogue_chunks(const merbit_plan *plan) {
 }
 
 MBI_INTERNAL uint64_t mbi_epilogue_scratch_bytes(const merbit_plan *plan) {
-  return plan->epilogue == NULL ? 0
-      : plan->epilogue->result[0] == '\0'
-      ? MBI_EPILOGUE_PRODUCT
+  return plan->epilogue == NULL ? 0 : plan->epilogue->result[0] == '\0' ? MBI_EPILOGUE_PRODUCT
       : MBI_EPILOGUE_PRODUCT +
       (uint64_t)plan->csr.rows * mbi_type_size(mbi_plan_accumulator(plan));
 }
@@ -17823,10 +17543,8 @@ MBI_INTERNAL void mbi_scale_f64(int64_t begin, int64_t end, double alpha, double
   }
 }
 
-static void mbi_reference_i32_f64(const merbit_view *csr,
-    const double *values, double alpha,
-    const double *x, double beta,
-    double *y) {
+static void mbi_reference_i32_f64(const merbit_view *csr, const double *values, double alpha,
+    const double *x, double beta, double *y) {
   const int32_t *row_ptr = (const int32_t *)csr->row_ptr;
   const int32_t *col_ind = (const int32_t *)csr->col_ind;
   int64_t row, k, base = csr->base;
@@ -17839,10 +17557,8 @@ static void mbi_reference_i32_f64(const merbit_view *csr,
   }
 }
 
-static void mbi_reference_i64_f64(const merbit_view *csr,
-    const double *values, double alpha,
-    const double *x, double beta,
-    double *y) {
+static void mbi_reference_i64_f64(const merbit_view *csr, const double *values, double alpha,
+    const double *x, double beta, double *y) {
   const int64_t *row_ptr = (const int64_t *)csr->row_ptr;
   const int32_t *col_ind = (const int32_t *)csr->col_ind;
   int64_t row, k, base = csr->base;
@@ -17856,8 +17572,7 @@ static void mbi_reference_i64_f64(const merbit_view *csr,
 }
 
 static void mbi_reference_typed_f64(const merbit_view *csr, const double *values,
-    double alpha, const double *x, double beta,
-    double *y) {
+    double alpha, const double *x, double beta, double *y) {
   if (alpha == 0) {
     mbi_scale_f64(0, csr->rows, alpha, beta, y);
   } else if (csr->offset_type == MERBIT_INDEX_32) {
@@ -17868,18 +17583,15 @@ static void mbi_reference_typed_f64(const merbit_view *csr, const double *values
 }
 
 /* alpha 0: every sum is +0, so that alpha * sum is alpha, a zero of either sign. */
-MBI_INTERNAL void mbi_scale_f32(int64_t begin, int64_t end, float alpha, float beta,
-    float *y) {
+MBI_INTERNAL void mbi_scale_f32(int64_t begin, int64_t end, float alpha, float beta, float *y) {
   int64_t row;
   for (row = begin; row < end; row++) {
     y[row] = beta == 0 ? alpha : alpha + beta * y[row];
   }
 }
 
-static void mbi_reference_i32_f32(const merbit_view *csr,
-    const float *values, float alpha,
-    const float *x, float beta,
-    float *y) {
+static void mbi_reference_i32_f32(const merbit_view *csr, const float *values, float alpha,
+    const float *x, float beta, float *y) {
   const int32_t *row_ptr = (const int32_t *)csr->row_ptr;
   const int32_t *col_ind = (const int32_t *)csr->col_ind;
   int64_t row, k, base = csr->base;
@@ -17892,10 +17604,8 @@ static void mbi_reference_i32_f32(const merbit_view *csr,
   }
 }
 
-static void mbi_reference_i64_f32(const merbit_view *csr,
-    const float *values, float alpha,
-    const float *x, float beta,
-    float *y) {
+static void mbi_reference_i64_f32(const merbit_view *csr, const float *values, float alpha,
+    const float *x, float beta, float *y) {
   const int64_t *row_ptr = (const int64_t *)csr->row_ptr;
   const int32_t *col_ind = (const int32_t *)csr->col_ind;
   int64_t row, k, base = csr->base;
@@ -17909,8 +17619,7 @@ static void mbi_reference_i64_f32(const merbit_view *csr,
 }
 
 static void mbi_reference_typed_f32(const merbit_view *csr, const float *values,
-    float alpha, const float *x, float beta,
-    float *y) {
+    float alpha, const float *x, float beta, float *y) {
   if (alpha == 0) {
     mbi_scale_f32(0, csr->rows, alpha, beta, y);
   } else if (csr->offset_type == MERBIT_INDEX_32) {
@@ -17924,8 +17633,7 @@ static void mbi_reference_typed_f32(const merbit_view *csr, const float *values,
  * columns; `values` takes the place of its own, NULL is a pattern. Scalars and vectors have its
  * type. */
 MBI_INTERNAL void mbi_reference_multiply(const merbit_view *csr, const void *values,
-    const void *alpha, const void *x, const void *beta,
-    void *y) {
+    const void *alpha, const void *x, const void *beta, void *y) {
   if (mbi_view_type(csr) == MERBIT_F32) {
     mbi_reference_typed_f32(csr, (const float *)values, *(const float *)alpha,
         (const float *)x, *(const float *)beta, (float *)y);
@@ -18058,29 +17766,25 @@ MBI_INTERNAL int mbi_merge_tasks(merbit_context *context, const merbit_view *csr
 /* Most rows are too short for the vector code that compilers make of a sum of floats. */
 #define MBI_SCALAR_LOOP __asm__ volatile("")
 
-static void mbi_commit_f64(const mbi_merge_call_f64 *call, int64_t row,
-    double sum) {
+static void mbi_commit_f64(const mbi_merge_call_f64 *call, int64_t row, double sum) {
   double *y = call->y + row;
   *y = call->beta == 0 ? call->alpha * sum : call->alpha * sum + call->beta * *y;
 }
 
 /* Part of one row, or a long one: entries [begin, end), counted from 0. */
-static double mbi_merge_sum_f64(const mbi_merge_call_f64 *call,
-    int64_t begin, int64_t end) {
+static double mbi_merge_sum_f64(const mbi_merge_call_f64 *call, int64_t begin, int64_t end) {
   const int32_t *col_ind = (const int32_t *)call->csr->col_ind;
   const double *x = call->x - call->shift;
   if (begin == end) { /* then there may be no arrays */
     return 0;
   }
   return call->values != NULL
-      ? mbi_row_sum_general_f64(col_ind + begin, call->values + begin, x,
-      end - begin)
+      ? mbi_row_sum_general_f64(col_ind + begin, call->values + begin, x, end - begin)
       : mbi_row_sum_equal_f64(col_ind + begin, 1, x, end - begin);
 }
 
 /* Whole rows [row, last) of a matrix whose rows are long. */
-static void mbi_merge_long_rows_f64(const mbi_merge_call_f64 *call,
-    int64_t row, int64_t last) {
+static void mbi_merge_long_rows_f64(const mbi_merge_call_f64 *call, int64_t row, int64_t last) {
   const merbit_view *csr = call->csr;
   int64_t k = mbi_index_at(csr->row_ptr, csr->offset_type, row) - csr->base;
   for (; row < last; row++) {
@@ -18091,8 +17795,7 @@ static void mbi_merge_long_rows_f64(const mbi_merge_call_f64 *call,
 }
 
 /* Whole rows [row, last). A loop for each case: a test of beta costs short rows a fifth. */
-static void mbi_merge_rows_i32_f64(
-    const mbi_merge_call_f64 *call, int64_t row, int64_t last) {
+static void mbi_merge_rows_i32_f64(const mbi_merge_call_f64 *call, int64_t row, int64_t last) {
   const int32_t *row_ptr = (const int32_t *)call->csr->row_ptr;
   const int32_t *col_ind = (const int32_t *)call->csr->col_ind - call->shift;
   const double *values = call->values != NULL ? call->values - call->shift : NULL;
@@ -18144,8 +17847,7 @@ static void mbi_merge_rows_i32_f64(
 }
 
 /* Whole rows [row, last). A loop for each case: a test of beta costs short rows a fifth. */
-static void mbi_merge_rows_i64_f64(
-    const mbi_merge_call_f64 *call, int64_t row, int64_t last) {
+static void mbi_merge_rows_i64_f64(const mbi_merge_call_f64 *call, int64_t row, int64_t last) {
   const int64_t *row_ptr = (const int64_t *)call->csr->row_ptr;
   const int32_t *col_ind = (const int32_t *)call->csr->col_ind - call->shift;
   const double *values = call->values != NULL ? call->values - call->shift : NULL;
@@ -18229,8 +17931,7 @@ MBI_INTERNAL void mbi_merge_scale_task_f64(void *argument, int task) {
   const mbi_merge_call_f64 *call = (const mbi_merge_call_f64 *)argument;
   int64_t rows = call->csr->rows;
   mbi_scale_f64(mbi_share(rows, call->tasks, task),
-      mbi_share(rows, call->tasks, task + 1), call->alpha, call->beta,
-      call->y);
+      mbi_share(rows, call->tasks, task + 1), call->alpha, call->beta, call->y);
 }
 
 /* Rows that span tasks: their parts in the order of the tasks, then one commit. A row that ends
@@ -18249,8 +17950,7 @@ MBI_INTERNAL void mbi_merge_fix_up_f64(const mbi_merge_call_f64 *call) {
 }
 
 static void mbi_merge_typed_f64(merbit_context *context, const merbit_view *csr,
-    const double *values, int tasks, void *scratch,
-    double alpha, const double *x, double beta,
+    const double *values, int tasks, void *scratch, double alpha, const double *x, double beta,
     double *y) {
   mbi_merge_call_f64 call;
   call.csr = csr;
@@ -18270,29 +17970,25 @@ static void mbi_merge_typed_f64(merbit_context *context, const merbit_view *csr,
   }
 }
 
-static void mbi_commit_f32(const mbi_merge_call_f32 *call, int64_t row,
-    float sum) {
+static void mbi_commit_f32(const mbi_merge_call_f32 *call, int64_t row, float sum) {
   float *y = call->y + row;
   *y = call->beta == 0 ? call->alpha * sum : call->alpha * sum + call->beta * *y;
 }
 
 /* Part of one row, or a long one: entries [begin, end), counted from 0. */
-static float mbi_merge_sum_f32(const mbi_merge_call_f32 *call,
-    int64_t begin, int64_t end) {
+static float mbi_merge_sum_f32(const mbi_merge_call_f32 *call, int64_t begin, int64_t end) {
   const int32_t *col_ind = (const int32_t *)call->csr->col_ind;
   const float *x = call->x - call->shift;
   if (begin == end) { /* then there may be no arrays */
     return 0;
   }
   return call->values != NULL
-      ? mbi_row_sum_general_f32(col_ind + begin, call->values + begin, x,
-      end - begin)
+      ? mbi_row_sum_general_f32(col_ind + begin, call->values + begin, x, end - begin)
       : mbi_row_sum_equal_f32(col_ind + begin, 1, x, end - begin);
 }
 
 /* Whole rows [row, last) of a matrix whose rows are long. */
-static void mbi_merge_long_rows_f32(const mbi_merge_call_f32 *call,
-    int64_t row, int64_t last) {
+static void mbi_merge_long_rows_f32(const mbi_merge_call_f32 *call, int64_t row, int64_t last) {
   const merbit_view *csr = call->csr;
   int64_t k = mbi_index_at(csr->row_ptr, csr->offset_type, row) - csr->base;
   for (; row < last; row++) {
@@ -18303,8 +17999,7 @@ static void mbi_merge_long_rows_f32(const mbi_merge_call_f32 *call,
 }
 
 /* Whole rows [row, last). A loop for each case: a test of beta costs short rows a fifth. */
-static void mbi_merge_rows_i32_f32(
-    const mbi_merge_call_f32 *call, int64_t row, int64_t last) {
+static void mbi_merge_rows_i32_f32(const mbi_merge_call_f32 *call, int64_t row, int64_t last) {
   const int32_t *row_ptr = (const int32_t *)call->csr->row_ptr;
   const int32_t *col_ind = (const int32_t *)call->csr->col_ind - call->shift;
   const float *values = call->values != NULL ? call->values - call->shift : NULL;
@@ -18356,8 +18051,7 @@ static void mbi_merge_rows_i32_f32(
 }
 
 /* Whole rows [row, last). A loop for each case: a test of beta costs short rows a fifth. */
-static void mbi_merge_rows_i64_f32(
-    const mbi_merge_call_f32 *call, int64_t row, int64_t last) {
+static void mbi_merge_rows_i64_f32(const mbi_merge_call_f32 *call, int64_t row, int64_t last) {
   const int64_t *row_ptr = (const int64_t *)call->csr->row_ptr;
   const int32_t *col_ind = (const int32_t *)call->csr->col_ind - call->shift;
   const float *values = call->values != NULL ? call->values - call->shift : NULL;
@@ -18441,8 +18135,7 @@ MBI_INTERNAL void mbi_merge_scale_task_f32(void *argument, int task) {
   const mbi_merge_call_f32 *call = (const mbi_merge_call_f32 *)argument;
   int64_t rows = call->csr->rows;
   mbi_scale_f32(mbi_share(rows, call->tasks, task),
-      mbi_share(rows, call->tasks, task + 1), call->alpha, call->beta,
-      call->y);
+      mbi_share(rows, call->tasks, task + 1), call->alpha, call->beta, call->y);
 }
 
 /* Rows that span tasks: their parts in the order of the tasks, then one commit. A row that ends
@@ -18461,8 +18154,7 @@ MBI_INTERNAL void mbi_merge_fix_up_f32(const mbi_merge_call_f32 *call) {
 }
 
 static void mbi_merge_typed_f32(merbit_context *context, const merbit_view *csr,
-    const float *values, int tasks, void *scratch,
-    float alpha, const float *x, float beta,
+    const float *values, int tasks, void *scratch, float alpha, const float *x, float beta,
     float *y) {
   mbi_merge_call_f32 call;
   call.csr = csr;
@@ -18494,12 +18186,10 @@ MBI_INTERNAL void mbi_merge_multiply(merbit_context *context, const merbit_view 
     const void *x, const void *beta, void *y) {
   if (mbi_view_type(csr) == MERBIT_F32) {
     mbi_merge_typed_f32(context, csr, (const float *)values, tasks, scratch,
-        *(const float *)alpha, (const float *)x, *(const float *)beta,
-        (float *)y);
+        *(const float *)alpha, (const float *)x, *(const float *)beta, (float *)y);
   } else {
     mbi_merge_typed_f64(context, csr, (const double *)values, tasks, scratch,
-        *(const double *)alpha, (const double *)x, *(const double *)beta,
-        (double *)y);
+        *(const double *)alpha, (const double *)x, *(const double *)beta, (double *)y);
   }
 }
 
@@ -18576,18 +18266,14 @@ typedef struct mbi_mixed_call_f16 {
   int tasks, conjugates, scales, adds; /* scales: alpha is zero; adds: beta is not */
 } mbi_mixed_call_f16;
 
-static void mbi_mixed_commit_f16(const mbi_mixed_call_f16 *call,
-    int64_t row, float sum) {
+static void mbi_mixed_commit_f16(const mbi_mixed_call_f16 *call, int64_t row, float sum) {
   const float product = mbi_sum_multiply_f32(call->alpha, sum);
-  call->y[row] = call->adds
-      ? mbi_sum_add_f32(
-      product, mbi_sum_multiply_f32(call->beta, call->y[row]))
-      : product;
+  call->y[row] = call->adds ? mbi_sum_add_f32(
+      product, mbi_sum_multiply_f32(call->beta, call->y[row])) : product;
 }
 
 /* Part of one row: entries [k, end), counted from 0. */
-static float mbi_mixed_sum_f16(const mbi_mixed_call_f16 *call,
-    int64_t k, int64_t end) {
+static float mbi_mixed_sum_f16(const mbi_mixed_call_f16 *call, int64_t k, int64_t end) {
   const int32_t *col_ind = (const int32_t *)call->csr->col_ind;
   const int base = call->csr->base;
   float sum = mbi_sum_zero_f32;
@@ -18599,8 +18285,7 @@ static float mbi_mixed_sum_f16(const mbi_mixed_call_f16 *call,
   }
   for (; k < end; k++) {
     const float value = mbi_f16_value(call->values[k]);
-    sum = mbi_sum_add_f32(
-        sum, mbi_sum_multiply_f32(value, call->x[col_ind[k] - base]));
+    sum = mbi_sum_add_f32(sum, mbi_sum_multiply_f32(value, call->x[col_ind[k] - base]));
   }
   return sum;
 }
@@ -18618,8 +18303,7 @@ static void mbi_mixed_rows_f16(const mbi_mixed_call_f16 *call, int64_t row,
 
 /* As mbi_merge_task of spmv/cpu/merge.c; with alpha 0 an even share of the rows. */
 static void mbi_mixed_task_f16(void *argument, int task) {
-  const mbi_mixed_call_f16 *call =
-      (const mbi_mixed_call_f16 *)argument;
+  const mbi_mixed_call_f16 *call = (const mbi_mixed_call_f16 *)argument;
   mbi_mixed_part_f16 *part = call->parts + task;
   const merbit_view *csr = call->csr;
   const int64_t path = csr->rows + csr->nnz;
@@ -18635,8 +18319,7 @@ static void mbi_mixed_task_f16(void *argument, int task) {
     return;
   }
   if (from.row < to.row) {
-    const int64_t start =
-        mbi_index_at(csr->row_ptr, csr->offset_type, from.row) - csr->base;
+    const int64_t start = mbi_index_at(csr->row_ptr, csr->offset_type, from.row) - csr->base;
     if (start < from.entry) {
       const int64_t end =
           mbi_index_at(csr->row_ptr, csr->offset_type, from.row + 1) - csr->base;
@@ -18657,8 +18340,7 @@ static void mbi_mixed_fix_up_f16(const mbi_mixed_call_f16 *call) {
   for (task = 0; task < call->tasks && !call->scales; task++) {
     const mbi_mixed_part_f16 *part = call->parts + task;
     if (part->head_row >= 0) {
-      mbi_mixed_commit_f16(call, part->head_row,
-          mbi_sum_add_f32(sum, part->head));
+      mbi_mixed_commit_f16(call, part->head_row, mbi_sum_add_f32(sum, part->head));
       sum = mbi_sum_zero_f32;
     }
     sum = mbi_sum_add_f32(sum, part->carry);
@@ -18666,8 +18348,7 @@ static void mbi_mixed_fix_up_f16(const mbi_mixed_call_f16 *call) {
 }
 
 static void mbi_mixed_run_f16(const merbit_plan *plan, void *scratch,
-    const void *alpha, const void *x, const void *beta,
-    void *y) {
+    const void *alpha, const void *x, const void *beta, void *y) {
   mbi_mixed_call_f16 call;
   call.csr = &plan->csr;
   call.values = (const uint16_t *)plan->values;
@@ -18699,18 +18380,14 @@ typedef struct mbi_mixed_call_bf16 {
   int tasks, conjugates, scales, adds; /* scales: alpha is zero; adds: beta is not */
 } mbi_mixed_call_bf16;
 
-static void mbi_mixed_commit_bf16(const mbi_mixed_call_bf16 *call,
-    int64_t row, float sum) {
+static void mbi_mixed_commit_bf16(const mbi_mixed_call_bf16 *call, int64_t row, float sum) {
   const float product = mbi_sum_multiply_f32(call->alpha, sum);
-  call->y[row] = call->adds
-      ? mbi_sum_add_f32(
-      product, mbi_sum_multiply_f32(call->beta, call->y[row]))
-      : product;
+  call->y[row] = call->adds ? mbi_sum_add_f32(
+      product, mbi_sum_multiply_f32(call->beta, call->y[row])) : product;
 }
 
 /* Part of one row: entries [k, end), counted from 0. */
-static float mbi_mixed_sum_bf16(const mbi_mixed_call_bf16 *call,
-    int64_t k, int64_t end) {
+static float mbi_mixed_sum_bf16(const mbi_mixed_call_bf16 *call, int64_t k, int64_t end) {
   const int32_t *col_ind = (const int32_t *)call->csr->col_ind;
   const int base = call->csr->base;
   float sum = mbi_sum_zero_f32;
@@ -18722,8 +18399,7 @@ static float mbi_mixed_sum_bf16(const mbi_mixed_call_bf16 *call,
   }
   for (; k < end; k++) {
     const float value = mbi_bf16_value(call->values[k]);
-    sum = mbi_sum_add_f32(
-        sum, mbi_sum_multiply_f32(value, call->x[col_ind[k] - base]));
+    sum = mbi_sum_add_f32(sum, mbi_sum_multiply_f32(value, call->x[col_ind[k] - base]));
   }
   return sum;
 }
@@ -18741,8 +18417,7 @@ static void mbi_mixed_rows_bf16(const mbi_mixed_call_bf16 *call, int64_t row,
 
 /* As mbi_merge_task of spmv/cpu/merge.c; with alpha 0 an even share of the rows. */
 static void mbi_mixed_task_bf16(void *argument, int task) {
-  const mbi_mixed_call_bf16 *call =
-      (const mbi_mixed_call_bf16 *)argument;
+  const mbi_mixed_call_bf16 *call = (const mbi_mixed_call_bf16 *)argument;
   mbi_mixed_part_bf16 *part = call->parts + task;
   const merbit_view *csr = call->csr;
   const int64_t path = csr->rows + csr->nnz;
@@ -18758,8 +18433,7 @@ static void mbi_mixed_task_bf16(void *argument, int task) {
     return;
   }
   if (from.row < to.row) {
-    const int64_t start =
-        mbi_index_at(csr->row_ptr, csr->offset_type, from.row) - csr->base;
+    const int64_t start = mbi_index_at(csr->row_ptr, csr->offset_type, from.row) - csr->base;
     if (start < from.entry) {
       const int64_t end =
           mbi_index_at(csr->row_ptr, csr->offset_type, from.row + 1) - csr->base;
@@ -18780,8 +18454,7 @@ static void mbi_mixed_fix_up_bf16(const mbi_mixed_call_bf16 *call) {
   for (task = 0; task < call->tasks && !call->scales; task++) {
     const mbi_mixed_part_bf16 *part = call->parts + task;
     if (part->head_row >= 0) {
-      mbi_mixed_commit_bf16(call, part->head_row,
-          mbi_sum_add_f32(sum, part->head));
+      mbi_mixed_commit_bf16(call, part->head_row, mbi_sum_add_f32(sum, part->head));
       sum = mbi_sum_zero_f32;
     }
     sum = mbi_sum_add_f32(sum, part->carry);
@@ -18789,8 +18462,7 @@ static void mbi_mixed_fix_up_bf16(const mbi_mixed_call_bf16 *call) {
 }
 
 static void mbi_mixed_run_bf16(const merbit_plan *plan, void *scratch,
-    const void *alpha, const void *x, const void *beta,
-    void *y) {
+    const void *alpha, const void *x, const void *beta, void *y) {
   mbi_mixed_call_bf16 call;
   call.csr = &plan->csr;
   call.values = (const uint16_t *)plan->values;
@@ -18825,10 +18497,8 @@ typedef struct mbi_mixed_call_f32_f64 {
 static void mbi_mixed_commit_f32_f64(const mbi_mixed_call_f32_f64 *call,
     int64_t row, double sum) {
   const double product = mbi_sum_multiply_f64(call->alpha, sum);
-  call->y[row] = call->adds
-      ? mbi_sum_add_f64(
-      product, mbi_sum_multiply_f64(call->beta, call->y[row]))
-      : product;
+  call->y[row] = call->adds ? mbi_sum_add_f64(
+      product, mbi_sum_multiply_f64(call->beta, call->y[row])) : product;
 }
 
 /* Part of one row: entries [k, end), counted from 0. */
@@ -18845,8 +18515,7 @@ static double mbi_mixed_sum_f32_f64(const mbi_mixed_call_f32_f64 *call,
   }
   for (; k < end; k++) {
     const double value = (double)(call->values[k]);
-    sum = mbi_sum_add_f64(
-        sum, mbi_sum_multiply_f64(value, call->x[col_ind[k] - base]));
+    sum = mbi_sum_add_f64(sum, mbi_sum_multiply_f64(value, call->x[col_ind[k] - base]));
   }
   return sum;
 }
@@ -18864,8 +18533,7 @@ static void mbi_mixed_rows_f32_f64(const mbi_mixed_call_f32_f64 *call, int64_t r
 
 /* As mbi_merge_task of spmv/cpu/merge.c; with alpha 0 an even share of the rows. */
 static void mbi_mixed_task_f32_f64(void *argument, int task) {
-  const mbi_mixed_call_f32_f64 *call =
-      (const mbi_mixed_call_f32_f64 *)argument;
+  const mbi_mixed_call_f32_f64 *call = (const mbi_mixed_call_f32_f64 *)argument;
   mbi_mixed_part_f32_f64 *part = call->parts + task;
   const merbit_view *csr = call->csr;
   const int64_t path = csr->rows + csr->nnz;
@@ -18881,8 +18549,7 @@ static void mbi_mixed_task_f32_f64(void *argument, int task) {
     return;
   }
   if (from.row < to.row) {
-    const int64_t start =
-        mbi_index_at(csr->row_ptr, csr->offset_type, from.row) - csr->base;
+    const int64_t start = mbi_index_at(csr->row_ptr, csr->offset_type, from.row) - csr->base;
     if (start < from.entry) {
       const int64_t end =
           mbi_index_at(csr->row_ptr, csr->offset_type, from.row + 1) - csr->base;
@@ -18903,8 +18570,7 @@ static void mbi_mixed_fix_up_f32_f64(const mbi_mixed_call_f32_f64 *call) {
   for (task = 0; task < call->tasks && !call->scales; task++) {
     const mbi_mixed_part_f32_f64 *part = call->parts + task;
     if (part->head_row >= 0) {
-      mbi_mixed_commit_f32_f64(call, part->head_row,
-          mbi_sum_add_f64(sum, part->head));
+      mbi_mixed_commit_f32_f64(call, part->head_row, mbi_sum_add_f64(sum, part->head));
       sum = mbi_sum_zero_f64;
     }
     sum = mbi_sum_add_f64(sum, part->carry);
@@ -18912,8 +18578,7 @@ static void mbi_mixed_fix_up_f32_f64(const mbi_mixed_call_f32_f64 *call) {
 }
 
 static void mbi_mixed_run_f32_f64(const merbit_plan *plan, void *scratch,
-    const void *alpha, const void *x, const void *beta,
-    void *y) {
+    const void *alpha, const void *x, const void *beta, void *y) {
   mbi_mixed_call_f32_f64 call;
   call.csr = &plan->csr;
   call.values = (const float *)plan->values;
@@ -18945,18 +18610,14 @@ typedef struct mbi_mixed_call_c64 {
   int tasks, conjugates, scales, adds; /* scales: alpha is zero; adds: beta is not */
 } mbi_mixed_call_c64;
 
-static void mbi_mixed_commit_c64(const mbi_mixed_call_c64 *call,
-    int64_t row, mbi_c64 sum) {
+static void mbi_mixed_commit_c64(const mbi_mixed_call_c64 *call, int64_t row, mbi_c64 sum) {
   const mbi_c64 product = mbi_sum_multiply_c64(call->alpha, sum);
-  call->y[row] = call->adds
-      ? mbi_sum_add_c64(
-      product, mbi_sum_multiply_c64(call->beta, call->y[row]))
-      : product;
+  call->y[row] = call->adds ? mbi_sum_add_c64(
+      product, mbi_sum_multiply_c64(call->beta, call->y[row])) : product;
 }
 
 /* Part of one row: entries [k, end), counted from 0. */
-static mbi_c64 mbi_mixed_sum_c64(const mbi_mixed_call_c64 *call,
-    int64_t k, int64_t end) {
+static mbi_c64 mbi_mixed_sum_c64(const mbi_mixed_call_c64 *call, int64_t k, int64_t end) {
   const int32_t *col_ind = (const int32_t *)call->csr->col_ind;
   const int base = call->csr->base;
   mbi_c64 sum = mbi_sum_zero_c64;
@@ -18969,8 +18630,7 @@ static mbi_c64 mbi_mixed_sum_c64(const mbi_mixed_call_c64 *call,
   for (; k < end; k++) {
     mbi_c64 value = call->values[k];
     value.im = call->conjugates ? -value.im : value.im;
-    sum = mbi_sum_add_c64(
-        sum, mbi_sum_multiply_c64(value, call->x[col_ind[k] - base]));
+    sum = mbi_sum_add_c64(sum, mbi_sum_multiply_c64(value, call->x[col_ind[k] - base]));
   }
   return sum;
 }
@@ -18988,8 +18648,7 @@ static void mbi_mixed_rows_c64(const mbi_mixed_call_c64 *call, int64_t row,
 
 /* As mbi_merge_task of spmv/cpu/merge.c; with alpha 0 an even share of the rows. */
 static void mbi_mixed_task_c64(void *argument, int task) {
-  const mbi_mixed_call_c64 *call =
-      (const mbi_mixed_call_c64 *)argument;
+  const mbi_mixed_call_c64 *call = (const mbi_mixed_call_c64 *)argument;
   mbi_mixed_part_c64 *part = call->parts + task;
   const merbit_view *csr = call->csr;
   const int64_t path = csr->rows + csr->nnz;
@@ -19005,8 +18664,7 @@ static void mbi_mixed_task_c64(void *argument, int task) {
     return;
   }
   if (from.row < to.row) {
-    const int64_t start =
-        mbi_index_at(csr->row_ptr, csr->offset_type, from.row) - csr->base;
+    const int64_t start = mbi_index_at(csr->row_ptr, csr->offset_type, from.row) - csr->base;
     if (start < from.entry) {
       const int64_t end =
           mbi_index_at(csr->row_ptr, csr->offset_type, from.row + 1) - csr->base;
@@ -19027,8 +18685,7 @@ static void mbi_mixed_fix_up_c64(const mbi_mixed_call_c64 *call) {
   for (task = 0; task < call->tasks && !call->scales; task++) {
     const mbi_mixed_part_c64 *part = call->parts + task;
     if (part->head_row >= 0) {
-      mbi_mixed_commit_c64(call, part->head_row,
-          mbi_sum_add_c64(sum, part->head));
+      mbi_mixed_commit_c64(call, part->head_row, mbi_sum_add_c64(sum, part->head));
       sum = mbi_sum_zero_c64;
     }
     sum = mbi_sum_add_c64(sum, part->carry);
@@ -19036,8 +18693,7 @@ static void mbi_mixed_fix_up_c64(const mbi_mixed_call_c64 *call) {
 }
 
 static void mbi_mixed_run_c64(const merbit_plan *plan, void *scratch,
-    const void *alpha, const void *x, const void *beta,
-    void *y) {
+    const void *alpha, const void *x, const void *beta, void *y) {
   mbi_mixed_call_c64 call;
   call.csr = &plan->csr;
   call.values = (const mbi_c64 *)plan->values;
@@ -19069,18 +18725,14 @@ typedef struct mbi_mixed_call_c128 {
   int tasks, conjugates, scales, adds; /* scales: alpha is zero; adds: beta is not */
 } mbi_mixed_call_c128;
 
-static void mbi_mixed_commit_c128(const mbi_mixed_call_c128 *call,
-    int64_t row, mbi_c128 sum) {
+static void mbi_mixed_commit_c128(const mbi_mixed_call_c128 *call, int64_t row, mbi_c128 sum) {
   const mbi_c128 product = mbi_sum_multiply_c128(call->alpha, sum);
-  call->y[row] = call->adds
-      ? mbi_sum_add_c128(
-      product, mbi_sum_multiply_c128(call->beta, call->y[row]))
-      : product;
+  call->y[row] = call->adds ? mbi_sum_add_c128(
+      product, mbi_sum_multiply_c128(call->beta, call->y[row])) : product;
 }
 
 /* Part of one row: entries [k, end), counted from 0. */
-static mbi_c128 mbi_mixed_sum_c128(const mbi_mixed_call_c128 *call,
-    int64_t k, int64_t end) {
+static mbi_c128 mbi_mixed_sum_c128(const mbi_mixed_call_c128 *call, int64_t k, int64_t end) {
   const int32_t *col_ind = (const int32_t *)call->csr->col_ind;
   const int base = call->csr->base;
   mbi_c128 sum = mbi_sum_zero_c128;
@@ -19093,8 +18745,7 @@ static mbi_c128 mbi_mixed_sum_c128(const mbi_mixed_call_c128 *call,
   for (; k < end; k++) {
     mbi_c128 value = call->values[k];
     value.im = call->conjugates ? -value.im : value.im;
-    sum = mbi_sum_add_c128(
-        sum, mbi_sum_multiply_c128(value, call->x[col_ind[k] - base]));
+    sum = mbi_sum_add_c128(sum, mbi_sum_multiply_c128(value, call->x[col_ind[k] - base]));
   }
   return sum;
 }
@@ -19112,8 +18763,7 @@ static void mbi_mixed_rows_c128(const mbi_mixed_call_c128 *call, int64_t row,
 
 /* As mbi_merge_task of spmv/cpu/merge.c; with alpha 0 an even share of the rows. */
 static void mbi_mixed_task_c128(void *argument, int task) {
-  const mbi_mixed_call_c128 *call =
-      (const mbi_mixed_call_c128 *)argument;
+  const mbi_mixed_call_c128 *call = (const mbi_mixed_call_c128 *)argument;
   mbi_mixed_part_c128 *part = call->parts + task;
   const merbit_view *csr = call->csr;
   const int64_t path = csr->rows + csr->nnz;
@@ -19129,8 +18779,7 @@ static void mbi_mixed_task_c128(void *argument, int task) {
     return;
   }
   if (from.row < to.row) {
-    const int64_t start =
-        mbi_index_at(csr->row_ptr, csr->offset_type, from.row) - csr->base;
+    const int64_t start = mbi_index_at(csr->row_ptr, csr->offset_type, from.row) - csr->base;
     if (start < from.entry) {
       const int64_t end =
           mbi_index_at(csr->row_ptr, csr->offset_type, from.row + 1) - csr->base;
@@ -19151,8 +18800,7 @@ static void mbi_mixed_fix_up_c128(const mbi_mixed_call_c128 *call) {
   for (task = 0; task < call->tasks && !call->scales; task++) {
     const mbi_mixed_part_c128 *part = call->parts + task;
     if (part->head_row >= 0) {
-      mbi_mixed_commit_c128(call, part->head_row,
-          mbi_sum_add_c128(sum, part->head));
+      mbi_mixed_commit_c128(call, part->head_row, mbi_sum_add_c128(sum, part->head));
       sum = mbi_sum_zero_c128;
     }
     sum = mbi_sum_add_c128(sum, part->carry);
@@ -19160,8 +18808,7 @@ static void mbi_mixed_fix_up_c128(const mbi_mixed_call_c128 *call) {
 }
 
 static void mbi_mixed_run_c128(const merbit_plan *plan, void *scratch,
-    const void *alpha, const void *x, const void *beta,
-    void *y) {
+    const void *alpha, const void *x, const void *beta, void *y) {
   mbi_mixed_call_c128 call;
   call.csr = &plan->csr;
   call.values = (const mbi_c128 *)plan->values;
@@ -19218,8 +18865,7 @@ static double mbi_max_f64(double a, double b) {
 }
 
 /* Both operators; a scalar stands where an entry does. */
-static double mbi_min_plus_add_f64(const mbi_semiring_call_f64 *call,
-    double a, double b) {
+static double mbi_min_plus_add_f64(const mbi_semiring_call_f64 *call, double a, double b) {
   (void)call;
   return mbi_min_f64(a, b);
 }
@@ -19230,8 +18876,7 @@ static double mbi_min_plus_multiply_f64(
   return (double)(a + x);
 }
 
-static double mbi_max_times_add_f64(const mbi_semiring_call_f64 *call,
-    double a, double b) {
+static double mbi_max_times_add_f64(const mbi_semiring_call_f64 *call, double a, double b) {
   (void)call;
   return mbi_max_f64(a, b);
 }
@@ -19242,26 +18887,22 @@ static double mbi_max_times_multiply_f64(
   return (double)(a * x);
 }
 
-static double mbi_or_and_add_f64(const mbi_semiring_call_f64 *call,
-    double a, double b) {
+static double mbi_or_and_add_f64(const mbi_semiring_call_f64 *call, double a, double b) {
   (void)call;
   return mbi_max_f64(a, b);
 }
 
-static double mbi_or_and_multiply_f64(
-    const mbi_semiring_call_f64 *call, double a, double x) {
+static double mbi_or_and_multiply_f64(const mbi_semiring_call_f64 *call, double a, double x) {
   (void)call;
   return (double)(a != 0 && x != 0);
 }
 
-static double mbi_custom_add_f64(const mbi_semiring_call_f64 *call,
-    double a, double b) {
+static double mbi_custom_add_f64(const mbi_semiring_call_f64 *call, double a, double b) {
   const merbit_operators *o = &call->plan->operators->given;
   return o->add_f64(o->user, a, b);
 }
 
-static double mbi_custom_multiply_f64(
-    const mbi_semiring_call_f64 *call, double a, double x) {
+static double mbi_custom_multiply_f64(const mbi_semiring_call_f64 *call, double a, double x) {
   const merbit_operators *o = &call->plan->operators->given;
   return o->multiply_f64(o->user, a, x);
 }
@@ -19293,8 +18934,7 @@ static double mbi_min_plus_sum_f64(
 static void mbi_min_plus_commit_f64(const mbi_semiring_call_f64 *call,
     int64_t row, double sum) {
   double y = call->vanishes ? call->zero
-      : call->scales ? mbi_min_plus_multiply_f64(call, call->alpha, sum)
-      : sum;
+      : call->scales ? mbi_min_plus_multiply_f64(call, call->alpha, sum) : sum;
   if (call->adds) {
     y = mbi_min_plus_add_f64(call, y, mbi_min_plus_multiply_f64(call, call->beta, call->y[row]));
   }
@@ -19340,8 +18980,7 @@ static double mbi_max_times_sum_f64(
 static void mbi_max_times_commit_f64(const mbi_semiring_call_f64 *call,
     int64_t row, double sum) {
   double y = call->vanishes ? call->zero
-      : call->scales ? mbi_max_times_multiply_f64(call, call->alpha, sum)
-      : sum;
+      : call->scales ? mbi_max_times_multiply_f64(call, call->alpha, sum) : sum;
   if (call->adds) {
     y = mbi_max_times_add_f64(call, y, mbi_max_times_multiply_f64(call, call->beta, call->y[row]));
   }
@@ -19380,11 +19019,9 @@ static double mbi_or_and_sum_f64(
   return seen ? 1 : sum;
 }
 
-static void mbi_or_and_commit_f64(const mbi_semiring_call_f64 *call,
-    int64_t row, double sum) {
+static void mbi_or_and_commit_f64(const mbi_semiring_call_f64 *call, int64_t row, double sum) {
   double y = call->vanishes ? call->zero
-      : call->scales ? mbi_or_and_multiply_f64(call, call->alpha, sum)
-      : sum;
+      : call->scales ? mbi_or_and_multiply_f64(call, call->alpha, sum) : sum;
   if (call->adds) {
     y = mbi_or_and_add_f64(call, y, mbi_or_and_multiply_f64(call, call->beta, call->y[row]));
   }
@@ -19392,8 +19029,7 @@ static void mbi_or_and_commit_f64(const mbi_semiring_call_f64 *call,
 }
 
 /* Whole rows [row, last). */
-static void mbi_or_and_rows_f64(const mbi_semiring_call_f64 *call,
-    int64_t row, int64_t last) {
+static void mbi_or_and_rows_f64(const mbi_semiring_call_f64 *call, int64_t row, int64_t last) {
   const merbit_view *csr = &call->plan->csr;
   int64_t k = mbi_index_at(csr->row_ptr, csr->offset_type, row) - csr->base;
   for (; row < last; row++) {
@@ -19422,11 +19058,9 @@ static double mbi_custom_sum_f64(
   return sum;
 }
 
-static void mbi_custom_commit_f64(const mbi_semiring_call_f64 *call,
-    int64_t row, double sum) {
+static void mbi_custom_commit_f64(const mbi_semiring_call_f64 *call, int64_t row, double sum) {
   double y = call->vanishes ? call->zero
-      : call->scales ? mbi_custom_multiply_f64(call, call->alpha, sum)
-      : sum;
+      : call->scales ? mbi_custom_multiply_f64(call, call->alpha, sum) : sum;
   if (call->adds) {
     y = mbi_custom_add_f64(call, y, mbi_custom_multiply_f64(call, call->beta, call->y[row]));
   }
@@ -19434,8 +19068,7 @@ static void mbi_custom_commit_f64(const mbi_semiring_call_f64 *call,
 }
 
 /* Whole rows [row, last). */
-static void mbi_custom_rows_f64(const mbi_semiring_call_f64 *call,
-    int64_t row, int64_t last) {
+static void mbi_custom_rows_f64(const mbi_semiring_call_f64 *call, int64_t row, int64_t last) {
   const merbit_view *csr = &call->plan->csr;
   int64_t k = mbi_index_at(csr->row_ptr, csr->offset_type, row) - csr->base;
   for (; row < last; row++) {
@@ -19459,17 +19092,13 @@ static const mbi_semiring_loops_f64 *mbi_semiring_loops_of_f64(
        mbi_min_plus_commit_f64, mbi_min_plus_rows_f64},
       {mbi_max_times_add_f64, mbi_max_times_sum_f64,
        mbi_max_times_commit_f64, mbi_max_times_rows_f64},
-      {mbi_or_and_add_f64, mbi_or_and_sum_f64,
-       mbi_or_and_commit_f64, mbi_or_and_rows_f64},
-      {mbi_custom_add_f64, mbi_custom_sum_f64,
-       mbi_custom_commit_f64, mbi_custom_rows_f64},
-  };
+      {mbi_or_and_add_f64, mbi_or_and_sum_f64, mbi_or_and_commit_f64, mbi_or_and_rows_f64},
+      {mbi_custom_add_f64, mbi_custom_sum_f64, mbi_custom_commit_f64, mbi_custom_rows_f64}, };
   return &loops[call->plan->desc.semiring - MERBIT_SEMIRING_MIN_PLUS];
 }
 
 static void mbi_semiring_task_f64(void *argument, int task) {
-  const mbi_semiring_call_f64 *call =
-      (const mbi_semiring_call_f64 *)argument;
+  const mbi_semiring_call_f64 *call = (const mbi_semiring_call_f64 *)argument;
   const mbi_semiring_loops_f64 *loops = mbi_semiring_loops_of_f64(call);
   mbi_semiring_part_f64 *part = call->parts + task;
   const merbit_view *csr = &call->plan->csr;
@@ -19494,8 +19123,7 @@ static void mbi_semiring_task_f64(void *argument, int task) {
 
 /* Nothing of the matrix and of x is read. */
 static void mbi_semiring_vanish_task_f64(void *argument, int task) {
-  const mbi_semiring_call_f64 *call =
-      (const mbi_semiring_call_f64 *)argument;
+  const mbi_semiring_call_f64 *call = (const mbi_semiring_call_f64 *)argument;
   const int64_t rows = call->plan->csr.rows, last = mbi_share(rows, call->tasks, task + 1);
   int64_t row;
   for (row = mbi_share(rows, call->tasks, task); row < last; row++) {
@@ -19518,8 +19146,7 @@ static void mbi_semiring_fix_up_f64(const mbi_semiring_call_f64 *call) {
 }
 
 static void mbi_semiring_typed_f64(merbit_plan *plan, void *scratch,
-    const mbi_scalar *alpha, const double *x,
-    const mbi_scalar *beta, double *y) {
+    const mbi_scalar *alpha, const double *x, const mbi_scalar *beta, double *y) {
   mbi_semiring_call_f64 call;
   call.plan = plan;
   call.values = (const double *)plan->values;
@@ -19556,50 +19183,42 @@ static float mbi_max_f32(float a, float b) {
 }
 
 /* Both operators; a scalar stands where an entry does. */
-static float mbi_min_plus_add_f32(const mbi_semiring_call_f32 *call,
-    float a, float b) {
+static float mbi_min_plus_add_f32(const mbi_semiring_call_f32 *call, float a, float b) {
   (void)call;
   return mbi_min_f32(a, b);
 }
 
-static float mbi_min_plus_multiply_f32(
-    const mbi_semiring_call_f32 *call, float a, float x) {
+static float mbi_min_plus_multiply_f32(const mbi_semiring_call_f32 *call, float a, float x) {
   (void)call;
   return (float)(a + x);
 }
 
-static float mbi_max_times_add_f32(const mbi_semiring_call_f32 *call,
-    float a, float b) {
+static float mbi_max_times_add_f32(const mbi_semiring_call_f32 *call, float a, float b) {
   (void)call;
   return mbi_max_f32(a, b);
 }
 
-static float mbi_max_times_multiply_f32(
-    const mbi_semiring_call_f32 *call, float a, float x) {
+static float mbi_max_times_multiply_f32(const mbi_semiring_call_f32 *call, float a, float x) {
   (void)call;
   return (float)(a * x);
 }
 
-static float mbi_or_and_add_f32(const mbi_semiring_call_f32 *call,
-    float a, float b) {
+static float mbi_or_and_add_f32(const mbi_semiring_call_f32 *call, float a, float b) {
   (void)call;
   return mbi_max_f32(a, b);
 }
 
-static float mbi_or_and_multiply_f32(
-    const mbi_semiring_call_f32 *call, float a, float x) {
+static float mbi_or_and_multiply_f32(const mbi_semiring_call_f32 *call, float a, float x) {
   (void)call;
   return (float)(a != 0 && x != 0);
 }
 
-static float mbi_custom_add_f32(const mbi_semiring_call_f32 *call,
-    float a, float b) {
+static float mbi_custom_add_f32(const mbi_semiring_call_f32 *call, float a, float b) {
   const merbit_operators *o = &call->plan->operators->given;
   return o->add_f32(o->user, a, b);
 }
 
-static float mbi_custom_multiply_f32(
-    const mbi_semiring_call_f32 *call, float a, float x) {
+static float mbi_custom_multiply_f32(const mbi_semiring_call_f32 *call, float a, float x) {
   const merbit_operators *o = &call->plan->operators->given;
   return o->multiply_f32(o->user, a, x);
 }
@@ -19628,11 +19247,9 @@ static float mbi_min_plus_sum_f32(
   return seen ? (float)NAN : sum;
 }
 
-static void mbi_min_plus_commit_f32(const mbi_semiring_call_f32 *call,
-    int64_t row, float sum) {
+static void mbi_min_plus_commit_f32(const mbi_semiring_call_f32 *call, int64_t row, float sum) {
   float y = call->vanishes ? call->zero
-      : call->scales ? mbi_min_plus_multiply_f32(call, call->alpha, sum)
-      : sum;
+      : call->scales ? mbi_min_plus_multiply_f32(call, call->alpha, sum) : sum;
   if (call->adds) {
     y = mbi_min_plus_add_f32(call, y, mbi_min_plus_multiply_f32(call, call->beta, call->y[row]));
   }
@@ -19678,8 +19295,7 @@ static float mbi_max_times_sum_f32(
 static void mbi_max_times_commit_f32(const mbi_semiring_call_f32 *call,
     int64_t row, float sum) {
   float y = call->vanishes ? call->zero
-      : call->scales ? mbi_max_times_multiply_f32(call, call->alpha, sum)
-      : sum;
+      : call->scales ? mbi_max_times_multiply_f32(call, call->alpha, sum) : sum;
   if (call->adds) {
     y = mbi_max_times_add_f32(call, y, mbi_max_times_multiply_f32(call, call->beta, call->y[row]));
   }
@@ -19718,11 +19334,9 @@ static float mbi_or_and_sum_f32(
   return seen ? 1 : sum;
 }
 
-static void mbi_or_and_commit_f32(const mbi_semiring_call_f32 *call,
-    int64_t row, float sum) {
+static void mbi_or_and_commit_f32(const mbi_semiring_call_f32 *call, int64_t row, float sum) {
   float y = call->vanishes ? call->zero
-      : call->scales ? mbi_or_and_multiply_f32(call, call->alpha, sum)
-      : sum;
+      : call->scales ? mbi_or_and_multiply_f32(call, call->alpha, sum) : sum;
   if (call->adds) {
     y = mbi_or_and_add_f32(call, y, mbi_or_and_multiply_f32(call, call->beta, call->y[row]));
   }
@@ -19730,8 +19344,7 @@ static void mbi_or_and_commit_f32(const mbi_semiring_call_f32 *call,
 }
 
 /* Whole rows [row, last). */
-static void mbi_or_and_rows_f32(const mbi_semiring_call_f32 *call,
-    int64_t row, int64_t last) {
+static void mbi_or_and_rows_f32(const mbi_semiring_call_f32 *call, int64_t row, int64_t last) {
   const merbit_view *csr = &call->plan->csr;
   int64_t k = mbi_index_at(csr->row_ptr, csr->offset_type, row) - csr->base;
   for (; row < last; row++) {
@@ -19760,11 +19373,9 @@ static float mbi_custom_sum_f32(
   return sum;
 }
 
-static void mbi_custom_commit_f32(const mbi_semiring_call_f32 *call,
-    int64_t row, float sum) {
+static void mbi_custom_commit_f32(const mbi_semiring_call_f32 *call, int64_t row, float sum) {
   float y = call->vanishes ? call->zero
-      : call->scales ? mbi_custom_multiply_f32(call, call->alpha, sum)
-      : sum;
+      : call->scales ? mbi_custom_multiply_f32(call, call->alpha, sum) : sum;
   if (call->adds) {
     y = mbi_custom_add_f32(call, y, mbi_custom_multiply_f32(call, call->beta, call->y[row]));
   }
@@ -19772,8 +19383,7 @@ static void mbi_custom_commit_f32(const mbi_semiring_call_f32 *call,
 }
 
 /* Whole rows [row, last). */
-static void mbi_custom_rows_f32(const mbi_semiring_call_f32 *call,
-    int64_t row, int64_t last) {
+static void mbi_custom_rows_f32(const mbi_semiring_call_f32 *call, int64_t row, int64_t last) {
   const merbit_view *csr = &call->plan->csr;
   int64_t k = mbi_index_at(csr->row_ptr, csr->offset_type, row) - csr->base;
   for (; row < last; row++) {
@@ -19797,17 +19407,13 @@ static const mbi_semiring_loops_f32 *mbi_semiring_loops_of_f32(
        mbi_min_plus_commit_f32, mbi_min_plus_rows_f32},
       {mbi_max_times_add_f32, mbi_max_times_sum_f32,
        mbi_max_times_commit_f32, mbi_max_times_rows_f32},
-      {mbi_or_and_add_f32, mbi_or_and_sum_f32,
-       mbi_or_and_commit_f32, mbi_or_and_rows_f32},
-      {mbi_custom_add_f32, mbi_custom_sum_f32,
-       mbi_custom_commit_f32, mbi_custom_rows_f32},
-  };
+      {mbi_or_and_add_f32, mbi_or_and_sum_f32, mbi_or_and_commit_f32, mbi_or_and_rows_f32},
+      {mbi_custom_add_f32, mbi_custom_sum_f32, mbi_custom_commit_f32, mbi_custom_rows_f32}, };
   return &loops[call->plan->desc.semiring - MERBIT_SEMIRING_MIN_PLUS];
 }
 
 static void mbi_semiring_task_f32(void *argument, int task) {
-  const mbi_semiring_call_f32 *call =
-      (const mbi_semiring_call_f32 *)argument;
+  const mbi_semiring_call_f32 *call = (const mbi_semiring_call_f32 *)argument;
   const mbi_semiring_loops_f32 *loops = mbi_semiring_loops_of_f32(call);
   mbi_semiring_part_f32 *part = call->parts + task;
   const merbit_view *csr = &call->plan->csr;
@@ -19832,8 +19438,7 @@ static void mbi_semiring_task_f32(void *argument, int task) {
 
 /* Nothing of the matrix and of x is read. */
 static void mbi_semiring_vanish_task_f32(void *argument, int task) {
-  const mbi_semiring_call_f32 *call =
-      (const mbi_semiring_call_f32 *)argument;
+  const mbi_semiring_call_f32 *call = (const mbi_semiring_call_f32 *)argument;
   const int64_t rows = call->plan->csr.rows, last = mbi_share(rows, call->tasks, task + 1);
   int64_t row;
   for (row = mbi_share(rows, call->tasks, task); row < last; row++) {
@@ -19856,8 +19461,7 @@ static void mbi_semiring_fix_up_f32(const mbi_semiring_call_f32 *call) {
 }
 
 static void mbi_semiring_typed_f32(merbit_plan *plan, void *scratch,
-    const mbi_scalar *alpha, const float *x,
-    const mbi_scalar *beta, float *y) {
+    const mbi_scalar *alpha, const float *x, const mbi_scalar *beta, float *y) {
   mbi_semiring_call_f32 call;
   call.plan = plan;
   call.values = (const float *)plan->values;
@@ -20742,15 +20346,12 @@ static void mbi_sorted_equal_far_f64(const mbi_sorted_call_f64 *call,
 }
 
 /* Part of one row that tasks share: entries [begin, end), counted from 0. */
-static double mbi_sorted_part_f64(const mbi_sorted_call_f64 *call,
-    int64_t begin, int64_t end) {
+static double mbi_sorted_part_f64(const mbi_sorted_call_f64 *call, int64_t begin, int64_t end) {
   const mbi_sorted *sorted = call->sorted;
   const int32_t *col = sorted->col_ind + begin;
   const double *values = (const double *)sorted->values;
   return values != NULL ? mbi_row_sum_general_f64(col, values + begin, call->merge.x,
-      end - begin)
-      : mbi_row_sum_equal_f64(col, call->one, call->merge.x,
-      end - begin);
+      end - begin) : mbi_row_sum_equal_f64(col, call->one, call->merge.x, end - begin);
 }
 
 static void mbi_sorted_task_f64(void *argument, int task) {
@@ -21317,15 +20918,12 @@ static void mbi_sorted_equal_far_f32(const mbi_sorted_call_f32 *call,
 }
 
 /* Part of one row that tasks share: entries [begin, end), counted from 0. */
-static float mbi_sorted_part_f32(const mbi_sorted_call_f32 *call,
-    int64_t begin, int64_t end) {
+static float mbi_sorted_part_f32(const mbi_sorted_call_f32 *call, int64_t begin, int64_t end) {
   const mbi_sorted *sorted = call->sorted;
   const int32_t *col = sorted->col_ind + begin;
   const float *values = (const float *)sorted->values;
   return values != NULL ? mbi_row_sum_general_f32(col, values + begin, call->merge.x,
-      end - begin)
-      : mbi_row_sum_equal_f32(col, call->one, call->merge.x,
-      end - begin);
+      end - begin) : mbi_row_sum_equal_f32(col, call->one, call->merge.x, end - begin);
 }
 
 static void mbi_sorted_task_f32(void *argument, int task) {
@@ -21380,11 +20978,9 @@ MBI_INTERNAL void mbi_sorted_multiply(const merbit_plan *plan, void *scratch, co
     const void *x, const void *beta, void *y) {
   if (plan->type == MERBIT_F32) {
     mbi_sorted_typed_f32(plan, scratch, *(const float *)alpha, (const float *)x,
-        *(const float *)beta, (float *)y);
-  } else {
+        *(const float *)beta, (float *)y); } else {
     mbi_sorted_typed_f64(plan, scratch, *(const double *)alpha, (const double *)x,
-        *(const double *)beta, (double *)y);
-  }
+        *(const double *)beta, (double *)y); }
 }
 
 /* ==== >>spmv/cpu/numa.c  CPU: parts of a matrix on memory nodes =========================== */
@@ -21611,36 +21207,14 @@ MBI_INTERNAL int mbi_numa_describe(const merbit_plan *plan, char *text, size_t s
   MBI_BLOCK_KERNEL(float, f32, row, R, C, C, 1) \
   MBI_BLOCK_KERNEL(float, f32, column, R, C, 1, R)
 
-MBI_BLOCK_COLUMNS(2)
-MBI_BLOCK_COLUMNS(3)
-MBI_BLOCK_COLUMNS(4)
-MBI_BLOCK_COLUMNS(5)
-MBI_BLOCK_COLUMNS(6)
-MBI_BLOCK_COLUMNS(7)
-MBI_BLOCK_COLUMNS(8)
-MBI_BLOCK_SHAPE(1, 1)
-MBI_BLOCK_SHAPE(1, 2)
-MBI_BLOCK_SHAPE(1, 3)
-MBI_BLOCK_SHAPE(1, 4)
-MBI_BLOCK_SHAPE(2, 1)
-MBI_BLOCK_SHAPE(2, 2)
-MBI_BLOCK_SHAPE(2, 3)
-MBI_BLOCK_SHAPE(2, 4)
-MBI_BLOCK_SHAPE(3, 1)
-MBI_BLOCK_SHAPE(3, 2)
-MBI_BLOCK_SHAPE(3, 3)
-MBI_BLOCK_SHAPE(3, 4)
-MBI_BLOCK_SHAPE(4, 1)
-MBI_BLOCK_SHAPE(4, 2)
-MBI_BLOCK_SHAPE(4, 3)
-MBI_BLOCK_SHAPE(4, 4)
-MBI_BLOCK_SHAPE(5, 1)
-MBI_BLOCK_SHAPE(5, 5)
-MBI_BLOCK_SHAPE(6, 1)
-MBI_BLOCK_SHAPE(6, 6)
-MBI_BLOCK_SHAPE(7, 1)
-MBI_BLOCK_SHAPE(8, 1)
-MBI_BLOCK_SHAPE(8, 8)
+MBI_BLOCK_COLUMNS(2) MBI_BLOCK_COLUMNS(3) MBI_BLOCK_COLUMNS(4) MBI_BLOCK_COLUMNS(5)
+MBI_BLOCK_COLUMNS(6) MBI_BLOCK_COLUMNS(7) MBI_BLOCK_COLUMNS(8) MBI_BLOCK_SHAPE(1, 1)
+MBI_BLOCK_SHAPE(1, 2) MBI_BLOCK_SHAPE(1, 3) MBI_BLOCK_SHAPE(1, 4) MBI_BLOCK_SHAPE(2, 1)
+MBI_BLOCK_SHAPE(2, 2) MBI_BLOCK_SHAPE(2, 3) MBI_BLOCK_SHAPE(2, 4) MBI_BLOCK_SHAPE(3, 1)
+MBI_BLOCK_SHAPE(3, 2) MBI_BLOCK_SHAPE(3, 3) MBI_BLOCK_SHAPE(3, 4) MBI_BLOCK_SHAPE(4, 1)
+MBI_BLOCK_SHAPE(4, 2) MBI_BLOCK_SHAPE(4, 3) MBI_BLOCK_SHAPE(4, 4) MBI_BLOCK_SHAPE(5, 1)
+MBI_BLOCK_SHAPE(5, 5) MBI_BLOCK_SHAPE(6, 1) MBI_BLOCK_SHAPE(6, 6) MBI_BLOCK_SHAPE(7, 1)
+MBI_BLOCK_SHAPE(7, 7) MBI_BLOCK_SHAPE(8, 1) MBI_BLOCK_SHAPE(8, 8)
 MBI_INTERNAL const mbi_block_kernel_f64
     mbi_block_kernels_f64[2][MBI_BLOCK_UNROLLED][MBI_BLOCK_UNROLLED] = {
     {
@@ -21650,17 +21224,16 @@ MBI_INTERNAL const mbi_block_kernel_f64
         {mbi_block_row_4x1_f64, mbi_block_row_4x2_f64, mbi_block_row_4x3_f64, mbi_block_row_4x4_f64, mbi_block_row_x5_f64, mbi_block_row_x6_f64, mbi_block_row_x7_f64, mbi_block_row_x8_f64},
         {mbi_block_row_5x1_f64, mbi_block_row_x2_f64, mbi_block_row_x3_f64, mbi_block_row_x4_f64, mbi_block_row_5x5_f64, mbi_block_row_x6_f64, mbi_block_row_x7_f64, mbi_block_row_x8_f64},
         {mbi_block_row_6x1_f64, mbi_block_row_x2_f64, mbi_block_row_x3_f64, mbi_block_row_x4_f64, mbi_block_row_x5_f64, mbi_block_row_6x6_f64, mbi_block_row_x7_f64, mbi_block_row_x8_f64},
-        {mbi_block_row_7x1_f64, mbi_block_row_x2_f64, mbi_block_row_x3_f64, mbi_block_row_x4_f64, mbi_block_row_x5_f64, mbi_block_row_x6_f64, mbi_block_row_x7_f64, mbi_block_row_x8_f64},
+        {mbi_block_row_7x1_f64, mbi_block_row_x2_f64, mbi_block_row_x3_f64, mbi_block_row_x4_f64, mbi_block_row_x5_f64, mbi_block_row_x6_f64, mbi_block_row_7x7_f64, mbi_block_row_x8_f64},
         {mbi_block_row_8x1_f64, mbi_block_row_x2_f64, mbi_block_row_x3_f64, mbi_block_row_x4_f64, mbi_block_row_x5_f64, mbi_block_row_x6_f64, mbi_block_row_x7_f64, mbi_block_row_8x8_f64},
-    },
-    {
+    }, {
         {mbi_block_column_1x1_f64, mbi_block_column_1x2_f64, mbi_block_column_1x3_f64, mbi_block_column_1x4_f64, mbi_block_column_x5_f64, mbi_block_column_x6_f64, mbi_block_column_x7_f64, mbi_block_column_x8_f64},
         {mbi_block_column_2x1_f64, mbi_block_column_2x2_f64, mbi_block_column_2x3_f64, mbi_block_column_2x4_f64, mbi_block_column_x5_f64, mbi_block_column_x6_f64, mbi_block_column_x7_f64, mbi_block_column_x8_f64},
         {mbi_block_column_3x1_f64, mbi_block_column_3x2_f64, mbi_block_column_3x3_f64, mbi_block_column_3x4_f64, mbi_block_column_x5_f64, mbi_block_column_x6_f64, mbi_block_column_x7_f64, mbi_block_column_x8_f64},
         {mbi_block_column_4x1_f64, mbi_block_column_4x2_f64, mbi_block_column_4x3_f64, mbi_block_column_4x4_f64, mbi_block_column_x5_f64, mbi_block_column_x6_f64, mbi_block_column_x7_f64, mbi_block_column_x8_f64},
         {mbi_block_column_5x1_f64, mbi_block_column_x2_f64, mbi_block_column_x3_f64, mbi_block_column_x4_f64, mbi_block_column_5x5_f64, mbi_block_column_x6_f64, mbi_block_column_x7_f64, mbi_block_column_x8_f64},
         {mbi_block_column_6x1_f64, mbi_block_column_x2_f64, mbi_block_column_x3_f64, mbi_block_column_x4_f64, mbi_block_column_x5_f64, mbi_block_column_6x6_f64, mbi_block_column_x7_f64, mbi_block_column_x8_f64},
-        {mbi_block_column_7x1_f64, mbi_block_column_x2_f64, mbi_block_column_x3_f64, mbi_block_column_x4_f64, mbi_block_column_x5_f64, mbi_block_column_x6_f64, mbi_block_column_x7_f64, mbi_block_column_x8_f64},
+        {mbi_block_column_7x1_f64, mbi_block_column_x2_f64, mbi_block_column_x3_f64, mbi_block_column_x4_f64, mbi_block_column_x5_f64, mbi_block_column_x6_f64, mbi_block_column_7x7_f64, mbi_block_column_x8_f64},
         {mbi_block_column_8x1_f64, mbi_block_column_x2_f64, mbi_block_column_x3_f64, mbi_block_column_x4_f64, mbi_block_column_x5_f64, mbi_block_column_x6_f64, mbi_block_column_x7_f64, mbi_block_column_8x8_f64},
     },
 
@@ -21670,9 +21243,7 @@ MBI_INTERNAL const mbi_block_kernel_f64
 MBI_INTERNAL mbi_block_kernel_f64 mbi_block_kernel_of_f64(const merbit_view *bsr) {
   const int column_major = bsr->block_order == MERBIT_BLOCK_COLUMN_MAJOR;
   return bsr->block_rows <= MBI_BLOCK_UNROLLED && bsr->block_cols <= MBI_BLOCK_UNROLLED
-      ? mbi_block_kernels_f64[column_major][bsr->block_rows - 1]
-      [bsr->block_cols - 1]
-      : NULL;
+      ? mbi_block_kernels_f64[column_major][bsr->block_rows - 1] [bsr->block_cols - 1] : NULL;
 }
 
 MBI_INTERNAL const mbi_block_kernel_f32
@@ -21684,17 +21255,16 @@ MBI_INTERNAL const mbi_block_kernel_f32
         {mbi_block_row_4x1_f32, mbi_block_row_4x2_f32, mbi_block_row_4x3_f32, mbi_block_row_4x4_f32, mbi_block_row_x5_f32, mbi_block_row_x6_f32, mbi_block_row_x7_f32, mbi_block_row_x8_f32},
         {mbi_block_row_5x1_f32, mbi_block_row_x2_f32, mbi_block_row_x3_f32, mbi_block_row_x4_f32, mbi_block_row_5x5_f32, mbi_block_row_x6_f32, mbi_block_row_x7_f32, mbi_block_row_x8_f32},
         {mbi_block_row_6x1_f32, mbi_block_row_x2_f32, mbi_block_row_x3_f32, mbi_block_row_x4_f32, mbi_block_row_x5_f32, mbi_block_row_6x6_f32, mbi_block_row_x7_f32, mbi_block_row_x8_f32},
-        {mbi_block_row_7x1_f32, mbi_block_row_x2_f32, mbi_block_row_x3_f32, mbi_block_row_x4_f32, mbi_block_row_x5_f32, mbi_block_row_x6_f32, mbi_block_row_x7_f32, mbi_block_row_x8_f32},
+        {mbi_block_row_7x1_f32, mbi_block_row_x2_f32, mbi_block_row_x3_f32, mbi_block_row_x4_f32, mbi_block_row_x5_f32, mbi_block_row_x6_f32, mbi_block_row_7x7_f32, mbi_block_row_x8_f32},
         {mbi_block_row_8x1_f32, mbi_block_row_x2_f32, mbi_block_row_x3_f32, mbi_block_row_x4_f32, mbi_block_row_x5_f32, mbi_block_row_x6_f32, mbi_block_row_x7_f32, mbi_block_row_8x8_f32},
-    },
-    {
+    }, {
         {mbi_block_column_1x1_f32, mbi_block_column_1x2_f32, mbi_block_column_1x3_f32, mbi_block_column_1x4_f32, mbi_block_column_x5_f32, mbi_block_column_x6_f32, mbi_block_column_x7_f32, mbi_block_column_x8_f32},
         {mbi_block_column_2x1_f32, mbi_block_column_2x2_f32, mbi_block_column_2x3_f32, mbi_block_column_2x4_f32, mbi_block_column_x5_f32, mbi_block_column_x6_f32, mbi_block_column_x7_f32, mbi_block_column_x8_f32},
         {mbi_block_column_3x1_f32, mbi_block_column_3x2_f32, mbi_block_column_3x3_f32, mbi_block_column_3x4_f32, mbi_block_column_x5_f32, mbi_block_column_x6_f32, mbi_block_column_x7_f32, mbi_block_column_x8_f32},
         {mbi_block_column_4x1_f32, mbi_block_column_4x2_f32, mbi_block_column_4x3_f32, mbi_block_column_4x4_f32, mbi_block_column_x5_f32, mbi_block_column_x6_f32, mbi_block_column_x7_f32, mbi_block_column_x8_f32},
         {mbi_block_column_5x1_f32, mbi_block_column_x2_f32, mbi_block_column_x3_f32, mbi_block_column_x4_f32, mbi_block_column_5x5_f32, mbi_block_column_x6_f32, mbi_block_column_x7_f32, mbi_block_column_x8_f32},
         {mbi_block_column_6x1_f32, mbi_block_column_x2_f32, mbi_block_column_x3_f32, mbi_block_column_x4_f32, mbi_block_column_x5_f32, mbi_block_column_6x6_f32, mbi_block_column_x7_f32, mbi_block_column_x8_f32},
-        {mbi_block_column_7x1_f32, mbi_block_column_x2_f32, mbi_block_column_x3_f32, mbi_block_column_x4_f32, mbi_block_column_x5_f32, mbi_block_column_x6_f32, mbi_block_column_x7_f32, mbi_block_column_x8_f32},
+        {mbi_block_column_7x1_f32, mbi_block_column_x2_f32, mbi_block_column_x3_f32, mbi_block_column_x4_f32, mbi_block_column_x5_f32, mbi_block_column_x6_f32, mbi_block_column_7x7_f32, mbi_block_column_x8_f32},
         {mbi_block_column_8x1_f32, mbi_block_column_x2_f32, mbi_block_column_x3_f32, mbi_block_column_x4_f32, mbi_block_column_x5_f32, mbi_block_column_x6_f32, mbi_block_column_x7_f32, mbi_block_column_8x8_f32},
     },
 
@@ -21704,9 +21274,7 @@ MBI_INTERNAL const mbi_block_kernel_f32
 MBI_INTERNAL mbi_block_kernel_f32 mbi_block_kernel_of_f32(const merbit_view *bsr) {
   const int column_major = bsr->block_order == MERBIT_BLOCK_COLUMN_MAJOR;
   return bsr->block_rows <= MBI_BLOCK_UNROLLED && bsr->block_cols <= MBI_BLOCK_UNROLLED
-      ? mbi_block_kernels_f32[column_major][bsr->block_rows - 1]
-      [bsr->block_cols - 1]
-      : NULL;
+      ? mbi_block_kernels_f32[column_major][bsr->block_rows - 1] [bsr->block_cols - 1] : NULL;
 }
 
 /* ==== >>spmv/cpu/block_sums.c  CPU: sums of any blocks, edges and masks =================== */
@@ -21804,8 +21372,7 @@ static void mbi_block_column_f64(const mbi_block_call_f64 *call,
   for (r = 0; r < rows; r += MBI_BLOCK_UNROLLED) {
     const int part = rows - r < MBI_BLOCK_UNROLLED ? rows - r : MBI_BLOCK_UNROLLED;
     mbi_block_kernels_f64[0][part - 1][0]((const int32_t *)call->bsr->view.col_ind,
-        call->step > 0 ? call->values + r
-        : call->values,
+        call->step > 0 ? call->values + r : call->values,
         call->step, call->x, at, end, part, sums + r);
   }
 }
@@ -21952,8 +21519,7 @@ static void mbi_block_column_f32(const mbi_block_call_f32 *call,
   for (r = 0; r < rows; r += MBI_BLOCK_UNROLLED) {
     const int part = rows - r < MBI_BLOCK_UNROLLED ? rows - r : MBI_BLOCK_UNROLLED;
     mbi_block_kernels_f32[0][part - 1][0]((const int32_t *)call->bsr->view.col_ind,
-        call->step > 0 ? call->values + r
-        : call->values,
+        call->step > 0 ? call->values + r : call->values,
         call->step, call->x, at, end, part, sums + r);
   }
 }
@@ -22122,8 +21688,7 @@ MBI_INTERNAL void mbi_block_scale_f64(void *argument, int task) {
   const mbi_block_call_f64 *call = (const mbi_block_call_f64 *)argument;
   const int64_t rows = call->bsr->view.rows;
   mbi_scale_f64(mbi_share(rows, call->tasks, task),
-      mbi_share(rows, call->tasks, task + 1), call->alpha, call->beta,
-      call->y);
+      mbi_share(rows, call->tasks, task + 1), call->alpha, call->beta, call->y);
 }
 
 /* Where the chunks' sums go. */
@@ -22203,8 +21768,7 @@ MBI_INTERNAL void mbi_block_scale_f32(void *argument, int task) {
   const mbi_block_call_f32 *call = (const mbi_block_call_f32 *)argument;
   const int64_t rows = call->bsr->view.rows;
   mbi_scale_f32(mbi_share(rows, call->tasks, task),
-      mbi_share(rows, call->tasks, task + 1), call->alpha, call->beta,
-      call->y);
+      mbi_share(rows, call->tasks, task + 1), call->alpha, call->beta, call->y);
 }
 
 /* Where the chunks' sums go. */
@@ -22251,12 +21815,9 @@ MBI_INTERNAL merbit_status mbi_plan_take_host_blocks(merbit_plan *plan) {
     status = mbi_plan_check_arrays(plan, &host);
   }
   if (status == MERBIT_OK) {
-    status = mbi_plan_blocks_fit(plan)
-        ? mbi_bsr_borrow(context, &host, &plan->bsr)
+    status = mbi_plan_blocks_fit(plan) ? mbi_bsr_borrow(context, &host, &plan->bsr)
         : mbi_bsr_from_view(context, &host, &shape,
-        plan->side == MERBIT_SIDE_CUDA ? MBI_MASKS_READ
-        : MBI_MASKS_ASIDE,
-        &plan->bsr);
+        plan->side == MERBIT_SIDE_CUDA ? MBI_MASKS_READ : MBI_MASKS_ASIDE, &plan->bsr);
   }
   if (device) {
     mbi_host_view_release(context, &host);
@@ -22428,8 +21989,7 @@ MBI_INTERNAL int64_t mbi_arrays_blocks(int64_t count) {
 
 /* The specialisation of spmv/shared/device_csr.cu for arrays of these types. */
 MBI_INTERNAL merbit_status mbi_arrays_program(merbit_context *context,
-    merbit_index_type offset_type,
-    merbit_index_type index_type, int base,
+    merbit_index_type offset_type, merbit_index_type index_type, int base,
     mbi_program *program) {
   mbi_preamble preamble;
   memset(&preamble, 0, sizeof preamble);
@@ -22476,8 +22036,7 @@ static merbit_status mbi_device_csr_check(merbit_context *context, const merbit_
   arguments[5] = &csr->scratch;
   if (status == MERBIT_OK) {
     status = mbi_device_launch(context, function, "mbk_arrays_check",
-        mbi_arrays_blocks(nnz > rows ? nnz : rows), MBI_ARRAYS_THREADS,
-        0, NULL, arguments);
+        mbi_arrays_blocks(nnz > rows ? nnz : rows), MBI_ARRAYS_THREADS, 0, NULL, arguments);
   }
   if (status == MERBIT_OK) {
     status = mbi_device_download(context, &found, csr->scratch, sizeof found);
@@ -22522,9 +22081,7 @@ static merbit_status mbi_device_csr_narrow(merbit_context *context, const merbit
 }
 
 MBI_INTERNAL merbit_status mbi_array_upload(merbit_context *context, const void *source,
-    uint64_t bytes, const char *what,
-    mbi_device_csr *csr, mbi_devptr *target,
-    int *owns) {
+    uint64_t bytes, const char *what, mbi_device_csr *csr, mbi_devptr *target, int *owns) {
   merbit_status status = mbi_device_allocate(context, bytes, what, target);
   if (status != MERBIT_OK) {
     return status;
@@ -22567,8 +22124,7 @@ static merbit_status mbi_device_csr_borrow(merbit_context *context, const merbit
     if (arrays[i] != NULL && !mbi_device_owns(context, arrays[i])) {
       return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
           "view.memory is MERBIT_MEMORY_DEVICE, but %p is not an address of the "
-          "GPU; give device pointers, or MERBIT_MEMORY_HOST",
-          arrays[i]);
+          "GPU; give device pointers, or MERBIT_MEMORY_HOST", arrays[i]);
     }
   }
   status = mbi_types_check_address(context, "view.values", view->value_type, view->values);
@@ -22601,8 +22157,7 @@ static merbit_status mbi_device_csr_borrow(merbit_context *context, const merbit
 
 /* Needs an entered context. After a failure mbi_device_csr_destroy cleans up. */
 MBI_INTERNAL merbit_status mbi_device_csr_create(merbit_context *context,
-    const merbit_view *view, int unchecked,
-    mbi_device_csr *csr) {
+    const merbit_view *view, int unchecked, mbi_device_csr *csr) {
   memset(csr, 0, sizeof *csr);
   csr->offset_type = view->offset_type;
   csr->base = view->base;
@@ -22638,11 +22193,9 @@ MBI_INTERNAL uint64_t mbi_device_csr_stream_bytes(const merbit_plan *plan) {
 MBI_INTERNAL void mbi_plan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   const char *sums = mbi_type_device(mbi_plan_accumulator(plan));
   memset(preamble, 0, sizeof *preamble);
-  mbi_preamble_define(preamble, "MBK_VALUE",
-      plan->device.form == MBI_VALUES_SINGLE  ? "float"
+  mbi_preamble_define(preamble, "MBK_VALUE", plan->device.form == MBI_VALUES_SINGLE  ? "float"
       : plan->device.form == MBI_VALUES_HALF  ? "mbk_u16"
-      : plan->device.form == MBI_VALUES_TABLE ? "mbk_u8"
-      : mbi_type_device(plan->type));
+      : plan->device.form == MBI_VALUES_TABLE ? "mbk_u8" : mbi_type_device(plan->type));
   mbi_preamble_define(preamble, "MBK_VECTOR", sums);
   mbi_preamble_define(preamble, "MBK_COMPUTE", sums);
   mbi_preamble_define_int(preamble, "MBK_PATTERN", mbi_value_bytes(plan) == 0);
@@ -22704,16 +22257,14 @@ MBI_INTERNAL merbit_status mbi_merbit_size(merbit_plan *plan) {
   }
   if (m->threads < 32 || m->threads > 1024 || m->threads % 32 != 0) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-        "plan_desc.block_threads is %d; use a multiple of 32 up to 1024",
-        m->threads);
+        "plan_desc.block_threads is %d; use a multiple of 32 up to 1024", m->threads);
   }
   /* A lane's descriptor of 64 bits holds sigma bits and two coordinates of
    * log2(omega) + ceil(log2(sigma)); where sigma is above 32, the last term is 6. */
   most = 64 - 2 * 6 - 2 * mbi_log2_ceiling((uint64_t)m->omega);
   if (m->sigma < 1 || m->sigma > most) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-        "plan_desc.sigma is %d; with omega %d use 1 to %d", m->sigma, m->omega,
-        most);
+        "plan_desc.sigma is %d; with omega %d use 1 to %d", m->sigma, m->omega, most);
   }
   tile_steps = (uint64_t)m->omega * (uint64_t)m->sigma;
   m->coordinate_bits = mbi_log2_ceiling(tile_steps);
@@ -22721,8 +22272,7 @@ MBI_INTERNAL merbit_status mbi_merbit_size(merbit_plan *plan) {
   m->descriptor_bits = bits <= 32 ? 32 : 64;
   m->path = plan->device.rows + plan->device.nnz;
   m->tiles = (m->path + tile_steps - 1) / tile_steps;
-  if (plan->desc.block_threads == 0 &&
-      mbi_merbit_blocks(m) <
+  if (plan->desc.block_threads == 0 && mbi_merbit_blocks(m) <
       MBI_MERBIT_FEW_BLOCKS * (uint64_t)context->device.multiprocessors) {
     m->threads = 128;
   }
@@ -22731,8 +22281,7 @@ MBI_INTERNAL merbit_status mbi_merbit_size(merbit_plan *plan) {
   if (m->tiles > (uint64_t)INT32_MAX) {
     return mbi_fail(context, MERBIT_TOO_LARGE,
         "%" PRIu64 " rows and %" PRIu64 " nonzeros make %" PRIu64
-        " tiles; raise plan_desc.sigma",
-        plan->device.rows, plan->device.nnz, m->tiles);
+        " tiles; raise plan_desc.sigma", plan->device.rows, plan->device.nnz, m->tiles);
   }
   return MERBIT_OK;
 }
@@ -22772,8 +22321,7 @@ static merbit_status mbi_merbit_specialise(merbit_plan *plan) {
   mbi_preamble preamble;
   merbit_status status;
   if (shared > (unsigned)context->device.shared_bytes_per_block) {
-    return mbi_fail(
-        context, MERBIT_INVALID_ARGUMENT,
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
         "sigma %d with %d threads per block needs %u bytes of shared memory, %s has %d; "
         "use a smaller plan_desc.sigma or block_threads",
         m->sigma, m->threads, shared, context->device.name,
@@ -22813,8 +22361,7 @@ MBI_INTERNAL merbit_status mbi_merbit_build(merbit_plan *plan, void *stream) {
   arguments[6] = &m->lane_desc;
   return mbi_device_launch(plan->context, m->build, "mbk_merbit_build",
       (int64_t)((m->tiles + block_tiles - 1) / block_tiles),
-      MBI_MERBIT_BUILD_THREADS, mbi_merbit_build_shared(m), stream,
-      arguments);
+      MBI_MERBIT_BUILD_THREADS, mbi_merbit_build_shared(m), stream, arguments);
 }
 
 /* Bytes of the carries of one product in flight. */
@@ -22875,8 +22422,7 @@ static void mbi_merbit_arguments(merbit_plan *plan, mbi_devptr *x, mbi_devptr *y
 /* y = alpha A x + beta y: product and fix-up. `alpha` and `beta` point to what the kernels
  * take: a value, or a device pointer where scalars live on the device. */
 static merbit_status mbi_merbit_multiply(merbit_plan *plan, mbi_devptr carries,
-    const void *alpha, mbi_devptr x, const void *beta,
-    mbi_devptr y, void *stream) {
+    const void *alpha, mbi_devptr x, const void *beta, mbi_devptr y, void *stream) {
   mbi_merbit *m = mbi_merbit_of(plan);
   mbi_devptr carry_out = carries + m->blocks * mbi_type_size(plan->type);
   void *arguments[13];
@@ -22901,13 +22447,11 @@ static merbit_status mbi_merbit_multiply(merbit_plan *plan, mbi_devptr carries,
   arguments[6] = &m->blocks;
   arguments[7] = (void *)(uintptr_t)alpha;
   arguments[8] = (void *)(uintptr_t)beta;
-  return mbi_device_launch(
-      plan->context, m->fixup, "mbk_merbit_fixup",
+  return mbi_device_launch(plan->context, m->fixup, "mbk_merbit_fixup",
       (int64_t)((m->blocks + MBI_MERBIT_FIXUP_THREADS - 1) / MBI_MERBIT_FIXUP_THREADS),
       MBI_MERBIT_FIXUP_THREADS,
       (unsigned)(MBI_MERBIT_FIXUP_THREADS * mbi_type_size(plan->type) +
-      MBI_MERBIT_FIXUP_THREADS / 32 * sizeof(uint32_t)),
-      stream, arguments);
+      MBI_MERBIT_FIXUP_THREADS / 32 * sizeof(uint32_t)), stream, arguments);
 }
 
 /* y = A x, with y zero where blocks share rows (all zero before the first call); leaves z so
@@ -22921,8 +22465,7 @@ MBI_INTERNAL merbit_status mbi_merbit_multiply_dual(merbit_plan *plan, mbi_devpt
   arguments[9] = &z;
   arguments[10] = &plan->device.rows;
   return mbi_device_launch(plan->context, m->product, "mbk_merbit_product", (int64_t)m->blocks,
-      m->threads, mbi_merbit_product_shared(m, plan->type), stream,
-      arguments);
+      m->threads, mbi_merbit_product_shared(m, plan->type), stream, arguments);
 }
 
 /* ---- Describe
@@ -22946,12 +22489,8 @@ static int mbi_merbit_describe(const merbit_plan *plan, char *text, size_t size)
 }
 
 MBI_INTERNAL const mbi_cuda_method mbi_merbit_method = {sizeof(mbi_merbit), mbi_merbit_create,
-    mbi_merbit_destroy,
-    mbi_merbit_carry_bytes,
-    mbi_merbit_multiply,
-    mbi_merbit_info,
-    mbi_merbit_describe,
-    NULL};
+    mbi_merbit_destroy, mbi_merbit_carry_bytes, mbi_merbit_multiply, mbi_merbit_info,
+    mbi_merbit_describe, NULL};
 
 /* ==== >>spmv/shared/nonempty_rows.c  which rows of a device CSR hold something ============ */
 /* Which rows hold something, and how even they are: the GPU counts, and lists them where some
@@ -23103,8 +22642,7 @@ MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_context *context, const mb
 static int mbi_nonempty_know_columns(const merbit_plan *plan) {
   const merbit_view *given = &plan->given;
   return plan->transpose.on_gpu && given->format == MERBIT_CSR &&
-      given->memory == MERBIT_MEMORY_DEVICE &&
-      given->offset_type == plan->device.offset_type;
+      given->memory == MERBIT_MEMORY_DEVICE && given->offset_type == plan->device.offset_type;
 }
 
 /* plan->nonempty.column_counts, which are zero. */
@@ -23120,10 +22658,7 @@ static merbit_status mbi_nonempty_launch_columns(merbit_plan *plan) {
   arguments[1] = known ? (void *)&plan->device.cols : (void *)&plan->device.nnz;
   arguments[2] = &stride;
   arguments[3] = &plan->nonempty.column_counts;
-  return status != MERBIT_OK
-      ? status
-      : mbi_device_launch(
-      context, kernel, name,
+  return status != MERBIT_OK ? status : mbi_device_launch(context, kernel, name,
       mbi_arrays_blocks(
       (int64_t)(known ? plan->device.cols : plan->device.nnz / stride)),
       MBI_ARRAYS_THREADS, 0, NULL, arguments);
@@ -23220,14 +22755,12 @@ static merbit_status mbi_nonempty_against(merbit_plan *plan, uint64_t count, uin
   arguments[4] = &step;
   arguments[5] = &answer;
   if (status == MERBIT_OK) {
-    status =
-        mbi_device_launch(context, kernel, "mbk_arrays_blocks",
+    status = mbi_device_launch(context, kernel, "mbk_arrays_blocks",
         (int64_t)((count * 32 + MBI_ARRAYS_THREADS - 1) / MBI_ARRAYS_THREADS),
         MBI_ARRAYS_THREADS, 0, NULL, arguments);
   }
   return status == MERBIT_OK
-      ? mbi_device_download(context, against, answer, 2 * sizeof *against)
-      : status;
+      ? mbi_device_download(context, against, answer, 2 * sizeof *against) : status;
 }
 
 /* The largest blocks, up to 16 x 16, of which the matrix wholly consists, in plan->nonempty; 1 x 1
@@ -23291,8 +22824,7 @@ MBI_INTERNAL int mbi_nonempty_fit(const merbit_plan *plan) {
 
 /* For a method, unless the choice has counted already. */
 MBI_INTERNAL merbit_status mbi_nonempty_need(merbit_plan *plan) {
-  return plan->nonempty.row_start != 0
-      ? MERBIT_OK
+  return plan->nonempty.row_start != 0 ? MERBIT_OK
       : mbi_nonempty_create(plan->context, &plan->device, &plan->nonempty);
 }
 
@@ -23451,15 +22983,10 @@ MBI_INTERNAL int mbi_scan_resident(const merbit_plan *plan) {
       plan->device.form == MBI_VALUES_ROW;
   /* Of 16 bytes each, what a lane keeps beside its products takes twice the registers. */
   const int heavy = mbi_plan_accumulator(plan) == MERBIT_C128;
-  const int blocks = (heavy                      ? (packs > 16  ? 256
-      : packs > 8 ? 384
-      : 512)
-      : packs > 14               ? 384
-      : tight                    ? 768
-      : packs > (single ? 4 : 6) ? 512
-      : packs > full             ? 1024
-      : 1536) /
-      threads;
+  const int blocks = (heavy                      ? (packs > 16  ? 256 : packs > 8 ? 384 : 512)
+      : packs > 14               ? 384 : tight                    ? 768
+      : packs > (single ? 4 : 6) ? 512 : packs > full             ? 1024
+      : 1536) / threads;
   return blocks > 16 ? 16 : blocks < 1 ? 1 : blocks;
 }
 
@@ -23492,8 +23019,7 @@ static uint64_t mbi_scan_at_once(const merbit_plan *plan, int steps) {
 static int mbi_scan_suits_whole(const merbit_plan *plan, uint64_t round) {
   const uint64_t nnz = plan->device.nnz, longest = plan->nonempty.longest;
   return nnz <= mbi_scan_at_once(plan, 12)   ? longest <= round
-      : nnz <= mbi_scan_at_once(plan, 99) ? !plan->streaming && longest <= 64
-      : 0;
+      : nnz <= mbi_scan_at_once(plan, 99) ? !plan->streaming && longest <= 64 : 0;
 }
 
 /* Whether lanes take twice as many neighbours as they have 16 bytes of sums for: putting rows
@@ -23529,9 +23055,7 @@ static void mbi_scan_defaults(merbit_plan *plan) {
   s->pack = single && !plan->streaming ? 2 : mbi_scan_widest(mbi_plan_accumulator(plan));
   s->steps = wish->sigma != 0 ? wish->sigma : steps;
   s->threads = wish->block_threads != 0 ? wish->block_threads : threads;
-  s->whole =
-      nnz > 0 && (wish->omega == 2 ||
-      (wish->omega == 0 && s->threads >= 64 &&
+  s->whole = nnz > 0 && (wish->omega == 2 || (wish->omega == 0 && s->threads >= 64 &&
       mbi_scan_suits_whole(plan, (uint64_t)s->threads * (uint64_t)s->steps)));
   if (!s->whole) {
     const int wide = s->pack == mbi_scan_widest(mbi_plan_accumulator(plan));
@@ -23574,17 +23098,14 @@ MBI_INTERNAL merbit_status mbi_scan_size(merbit_plan *plan) {
   mbi_scan_defaults(plan);
   if (s->steps < 1 || s->steps > 32 || s->steps % s->pack != 0) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-        "plan_desc.sigma is %d; the scan takes multiples of %d up to 32", s->steps,
-        s->pack);
+        "plan_desc.sigma is %d; the scan takes multiples of %d up to 32", s->steps, s->pack);
   }
   if (s->threads < 32 || s->threads > 1024 || s->threads % 32 != 0) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-        "plan_desc.block_threads is %d; use a multiple of 32 up to 1024",
-        s->threads);
+        "plan_desc.block_threads is %d; use a multiple of 32 up to 1024", s->threads);
   }
   if (plan->desc.omega < 0 || plan->desc.omega > 2 || (s->whole && s->threads < 64)) {
-    return mbi_fail(
-        context, MERBIT_INVALID_ARGUMENT,
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
         "plan_desc.omega is %d and block_threads %d; the scan takes omega 1 for rows "
         "that cross blocks, 2 for whole rows in blocks of at least 64 threads",
         plan->desc.omega, s->threads);
@@ -23638,8 +23159,7 @@ MBI_INTERNAL merbit_status mbi_scan_kernels(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   merbit_status status =
       mbi_program_kernel(plan->context, &plan->program, "mbk_scan_build", &s->build);
-  return status != MERBIT_OK
-      ? status
+  return status != MERBIT_OK ? status
       : mbi_program_kernel(plan->context, &plan->program, "mbk_scan_fixup", &s->fixup);
 }
 
@@ -23664,9 +23184,7 @@ static merbit_status mbi_scan_specialise(merbit_plan *plan) {
     status = mbi_program_kernel(context, &plan->program,
         s->whole ? "mbk_scan_whole" : "mbk_scan_product", &s->product);
   }
-  return status != MERBIT_OK
-      ? status
-      : mbi_program_kernel(context, &plan->program,
+  return status != MERBIT_OK ? status : mbi_program_kernel(context, &plan->program,
       s->whole ? "mbk_scan_whole_sum" : "mbk_scan_sum", &s->sum);
 }
 
@@ -23686,8 +23204,7 @@ static merbit_status mbi_scan_build(merbit_plan *plan) {
   arguments[3] = &s->tiles;
   arguments[4] = &s->row_ends;
   arguments[5] = &s->tile_row;
-  return mbi_device_launch(
-      plan->context, s->build, "mbk_scan_build",
+  return mbi_device_launch(plan->context, s->build, "mbk_scan_build",
       ((int64_t)s->tiles + block_tiles - 1) / block_tiles, MBI_SCAN_BUILD_THREADS,
       (unsigned)(MBI_SCAN_BUILD_THREADS / 32 * (size_t)s->steps * sizeof(uint32_t)), NULL,
       arguments);
@@ -23768,30 +23285,26 @@ MBI_INTERNAL void mbi_scan_destroy(merbit_plan *plan) {
 /* Bytes of the carries of one product in flight: firsts and tails, and parts of x'A x. */
 MBI_INTERNAL uint64_t mbi_scan_carry_bytes(const merbit_plan *plan) {
   const mbi_scan_schedule *s = mbi_scan_of(plan);
-  return s->whole ? 0
-      : s->tiles * (2 * mbi_type_size(mbi_plan_accumulator(plan)) +
+  return s->whole ? 0 : s->tiles * (2 * mbi_type_size(mbi_plan_accumulator(plan)) +
       (s->dots ? sizeof(double) : 0));
 }
 
 /* Returns into how many parts of x'A x a product of the plan adds up; 0 if it adds up none. */
 MBI_INTERNAL uint64_t mbi_scan_dot_parts(const merbit_plan *plan) {
   return plan->cuda != NULL && plan->method == MERBIT_METHOD_SCAN && mbi_scan_of(plan)->dots
-      ? mbi_scan_of(plan)->tiles
-      : 0;
+      ? mbi_scan_of(plan)->tiles : 0;
 }
 
 /* Returns where the last product with the plan's own workspace has left these parts, or 0. */
 MBI_INTERNAL mbi_devptr mbi_scan_dots(const merbit_plan *plan) {
   const uint64_t parts = mbi_scan_dot_parts(plan);
   return parts > 0 ? plan->workspace->device_carries +
-      2 * parts * mbi_type_size(mbi_plan_accumulator(plan))
-      : 0;
+      2 * parts * mbi_type_size(mbi_plan_accumulator(plan)) : 0;
 }
 
 /* After a product over all tiles: rows that cross tiles, and empty ones. `how`: a MBI_START. */
 MBI_INTERNAL merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr carries,
-    const void *alpha, const void *beta,
-    mbi_devptr y, void *stream, int how) {
+    const void *alpha, const void *beta, mbi_devptr y, void *stream, int how) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   mbi_devptr tails = carries + s->tiles * mbi_type_size(mbi_plan_accumulator(plan));
   void *arguments[10];
@@ -23812,8 +23325,7 @@ MBI_INTERNAL merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr c
       plan->context, s->fixup, "mbk_scan_fixup", (int64_t)s->fixup_blocks,
       MBI_SCAN_FIXUP_THREADS,
       (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 *
-      (mbi_type_size(mbi_plan_accumulator(plan)) + sizeof(uint32_t))),
-      stream, arguments, how);
+      (mbi_type_size(mbi_plan_accumulator(plan)) + sizeof(uint32_t))), stream, arguments, how);
 }
 
 /* Whether the old y is wanted, for all that the host knows of beta, a kernel's argument. */
@@ -23821,8 +23333,7 @@ MBI_INTERNAL int mbi_scan_adds(const merbit_plan *plan, const void *beta) {
   if (mbi_plan_has_semiring(plan)) {
     return mbi_semiring_adds(plan, beta);
   }
-  return plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE
-      ? *(const void *const *)beta != NULL
+  return plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE ? *(const void *const *)beta != NULL
       : !mbi_scalar_zero(mbi_plan_accumulator(plan), beta);
 }
 
@@ -23852,8 +23363,7 @@ static merbit_status mbi_scan_launch_whole(merbit_plan *plan, const void *alpha,
 }
 
 static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, const void *alpha,
-    mbi_devptr x, const void *beta, mbi_devptr y,
-    void *stream) {
+    mbi_devptr x, const void *beta, mbi_devptr y, void *stream) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   const unsigned size = (unsigned)mbi_type_size(mbi_plan_accumulator(plan));
   const int adds = mbi_scan_adds(plan, beta);
@@ -23884,8 +23394,7 @@ static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, co
         mbi_value_shared(plan) + (adds ? (unsigned)s->threads * size : 0), stream, arguments);
   }
   return status == MERBIT_OK ? mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream,
-      mbi_plan_start(plan, s->blocks > 0))
-      : status;
+      mbi_plan_start(plan, s->blocks > 0)) : status;
 }
 
 /* ---- Describe ---------------------------------------------------------------------------- */
@@ -23900,19 +23409,14 @@ MBI_INTERNAL void mbi_scan_info(const merbit_plan *plan, merbit_plan_info *info)
 
 static int mbi_scan_describe(const merbit_plan *plan, char *text, size_t size) {
   const mbi_scan_schedule *s = mbi_scan_of(plan);
-  return snprintf(
-      text, size,
+  return snprintf(text, size,
       "%" PRIu64 " tiles of 32 x %d, scan depth %d, %" PRIu64 " empty rows, %d threads%s%s",
       s->tiles, s->steps, s->depth, s->empty_rows, s->threads,
       s->whole ? " with whole rows" : "", plan->streaming ? ", matrix past the caches" : "");
 }
 
 MBI_INTERNAL const mbi_cuda_method mbi_scan_method = {sizeof(mbi_scan_schedule), mbi_scan_create,
-    mbi_scan_destroy,
-    mbi_scan_carry_bytes,
-    mbi_scan_multiply,
-    mbi_scan_info,
-    mbi_scan_describe,
+    mbi_scan_destroy, mbi_scan_carry_bytes, mbi_scan_multiply, mbi_scan_info, mbi_scan_describe,
     NULL};
 
 /* ==== >>spmv/gpu/merge/merge.c  CUDA: the merge path, with nothing made beforehand ======== */
@@ -23930,15 +23434,11 @@ static int mbi_merge_resident(const merbit_plan *plan) {
   const int single = mbi_plan_accumulator(plan) == MERBIT_F32, words = p->steps * (single ? 1 : 2);
   const int heavy = mbi_plan_accumulator(plan) == MERBIT_C128; /* see mbi_scan_resident */
   const int known = plan->context->device.compute_capability == 90 && mbi_scan_aligned(plan) &&
-      plan->device.offset_type == MERBIT_INDEX_32 &&
-      !mbi_plan_has_semiring(plan) &&
+      plan->device.offset_type == MERBIT_INDEX_32 && !mbi_plan_has_semiring(plan) &&
       plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE;
   const int threads = heavy                        ? (p->steps > 8 ? 384 : 512)
-      : words > 24                 ? 512
-      : words > (single ? 12 : 16) ? 768
-      : words > 8 || !known        ? 1024
-      : p->pack == 2               ? 1280
-      : 1536;
+      : words > 24                 ? 512 : words > (single ? 12 : 16) ? 768
+      : words > 8 || !known        ? 1024 : p->pack == 2               ? 1280 : 1536;
   const int blocks = threads / p->threads;
   return blocks > 16 ? 16 : blocks < 1 ? 1 : blocks;
 }
@@ -23949,8 +23449,7 @@ static int mbi_merge_rounds(const merbit_plan *plan) {
   const uint64_t places =
       (uint64_t)plan->context->device.multiprocessors * (uint64_t)p->resident;
   return p->chunks > 32 * places && mbi_plan_accumulator(plan) == MERBIT_F32 ? 4
-      : p->chunks > 8 * places                                     ? 2
-      : 1;
+      : p->chunks > 8 * places                                     ? 2 : 1;
 }
 
 /* The steps of the path in a chunk: see spmv/gpu/merge/path.cuh. */
@@ -23962,15 +23461,13 @@ MBI_INTERNAL merbit_status mbi_merge_size(merbit_plan *plan) {
   mbi_merge_path *p = mbi_merge_path_of(plan);
   const merbit_plan_desc *wish = &plan->desc;
   const uint64_t path = plan->device.rows + plan->device.nnz;
-  p->pack = mbi_plan_accumulator(plan) == MERBIT_F32 && !plan->streaming
-      ? 2
+  p->pack = mbi_plan_accumulator(plan) == MERBIT_F32 && !plan->streaming ? 2
       : mbi_scan_widest(mbi_plan_accumulator(plan));
   p->steps = wish->sigma != 0 ? wish->sigma : mbi_plan_accumulator(plan) == MERBIT_C128 ? 4 : 8;
   p->threads = wish->block_threads != 0 ? wish->block_threads : 256;
   if (p->steps < 1 || p->steps > MBI_MERGE_STEPS || p->steps % p->pack != 0 ||
       p->threads < 32 || p->threads > 1024 || p->threads % 32 != 0) {
-    return mbi_fail(
-        plan->context, MERBIT_INVALID_ARGUMENT,
+    return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
         "plan_desc.sigma is %d and block_threads %d; the merge path takes multiples "
         "of %d up to %d, and multiples of 32 up to 1024",
         p->steps, p->threads, p->pack, MBI_MERGE_STEPS);
@@ -23986,8 +23483,7 @@ MBI_INTERNAL merbit_status mbi_merge_size(merbit_plan *plan) {
   if (p->chunks > (uint64_t)INT32_MAX) {
     return mbi_fail(plan->context, MERBIT_TOO_LARGE,
         "%" PRIu64 " rows and nonzeros make %" PRIu64
-        " chunks; raise plan_desc.sigma or block_threads",
-        path, p->chunks);
+        " chunks; raise plan_desc.sigma or block_threads", path, p->chunks);
   }
   p->rounds = wish->omega != 0 ? wish->omega : mbi_merge_rounds(plan);
   p->blocks = (p->chunks + (uint64_t)p->rounds - 1) / (uint64_t)p->rounds;
@@ -24025,8 +23521,7 @@ static merbit_status mbi_merge_path_create(merbit_plan *plan) {
   if (status != MERBIT_OK) {
     return status;
   }
-  plan->stream_bytes =
-      mbi_device_csr_stream_bytes(plan) +
+  plan->stream_bytes = mbi_device_csr_stream_bytes(plan) +
       (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type) +
       4 * p->chunks * (sizeof(uint64_t) + mbi_type_size(mbi_plan_accumulator(plan)));
   mbi_merge_preamble(plan, &preamble);
@@ -24042,8 +23537,7 @@ static merbit_status mbi_merge_path_create(merbit_plan *plan) {
   if (status == MERBIT_OK) {
     status = mbi_program_kernel(plan->context, &plan->program, "mbk_merge_sum", &p->sum);
   }
-  return status != MERBIT_OK
-      ? status
+  return status != MERBIT_OK ? status
       : mbi_program_kernel(plan->context, &plan->program, "mbk_merge_fixup", &p->fixup);
 }
 
@@ -24067,8 +23561,7 @@ MBI_INTERNAL uint64_t mbi_merge_carry_bytes(const merbit_plan *plan) {
 /* ---- Launch ------------------------------------------------------------------------------ */
 
 static merbit_status mbi_merge_path_multiply(merbit_plan *plan, mbi_devptr carries,
-    const void *alpha, mbi_devptr x, const void *beta,
-    mbi_devptr y, void *stream) {
+    const void *alpha, mbi_devptr x, const void *beta, mbi_devptr y, void *stream) {
   mbi_merge_path *p = mbi_merge_path_of(plan);
   const size_t size = mbi_type_size(mbi_plan_accumulator(plan));
   const int adds = mbi_scan_adds(plan, beta);
@@ -24114,8 +23607,7 @@ static merbit_status mbi_merge_path_multiply(merbit_plan *plan, mbi_devptr carri
   arguments[5] = &p->chunks;
   arguments[6] = (void *)(uintptr_t)alpha;
   arguments[7] = (void *)(uintptr_t)beta;
-  return mbi_device_launch_some(
-      plan->context, p->fixup, "mbk_merge_fixup",
+  return mbi_device_launch_some(plan->context, p->fixup, "mbk_merge_fixup",
       (int64_t)((p->chunks + MBI_SCAN_FIXUP_THREADS - 1) / MBI_SCAN_FIXUP_THREADS),
       MBI_SCAN_FIXUP_THREADS,
       (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 * (size + sizeof(uint32_t))), stream, arguments,
@@ -24135,17 +23627,12 @@ MBI_INTERNAL void mbi_merge_info(const merbit_plan *plan, merbit_plan_info *info
 static int mbi_merge_describe(const merbit_plan *plan, char *text, size_t size) {
   const mbi_merge_path *p = mbi_merge_path_of(plan);
   return snprintf(text, size, "%" PRIu64 " chunks of %d x %d steps, %d to a block%s", p->chunks,
-      p->threads, p->steps, p->rounds,
-      plan->streaming ? ", matrix past the caches" : "");
+      p->threads, p->steps, p->rounds, plan->streaming ? ", matrix past the caches" : "");
 }
 
 MBI_INTERNAL const mbi_cuda_method mbi_merge_path_method = {sizeof(mbi_merge_path), mbi_merge_path_create,
-    mbi_merge_path_destroy,
-    mbi_merge_carry_bytes,
-    mbi_merge_path_multiply,
-    mbi_merge_info,
-    mbi_merge_describe,
-    NULL};
+    mbi_merge_path_destroy, mbi_merge_carry_bytes, mbi_merge_path_multiply, mbi_merge_info,
+    mbi_merge_describe, NULL};
 
 /* ==== >>spmv/gpu/binned/sizes.c  how the binned product cuts a matrix, and its program ==== */
 /* ---- Encode: strips and parts ------------------------------------------------------------ */
@@ -24174,14 +23661,11 @@ static void mbi_binned_defaults(merbit_plan *plan) {
   const int wide =
       !little && strips * (plan->device.nnz / part + 1) > plan->device.nnz / (128 / size);
   b->strip = plan->desc.sigma != 0 ? (uint64_t)plan->desc.sigma * 1024
-      : wide                ? 2 * strip
-      : strip;
+      : wide                ? 2 * strip : strip;
   b->warp_tiles = plan->desc.omega != 0 ? plan->desc.omega : (int)(16 / size);
   mbi_scan_of(plan)->pack = mbi_scan_widest(plan->type);
   mbi_scan_of(plan)->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads
-      : wide                        ? 1024
-      : little                      ? 256
-      : 512;
+      : wide                        ? 1024 : little                      ? 256 : 512;
 }
 
 /* Shared memory: a table of values and a strip of x for phase 1. */
@@ -24211,8 +23695,7 @@ MBI_INTERNAL merbit_status mbi_binned_size(merbit_plan *plan) {
   mbi_binned_defaults(plan);
   if (b->strip < 1024 || b->strip > 65536 || b->warp_tiles < 1 || b->warp_tiles > 8 ||
       s->threads < 32 || s->threads > 1024 || s->threads % 32 != 0) {
-    return mbi_fail(
-        context, MERBIT_INVALID_ARGUMENT,
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
         "plan_desc.sigma is %d, omega %d and block_threads %d; use 1 to 64, 1 to 8, and "
         "a multiple of 32 up to 1024",
         plan->desc.sigma, plan->desc.omega, plan->desc.block_threads);
@@ -24225,16 +23708,12 @@ MBI_INTERNAL merbit_status mbi_binned_size(merbit_plan *plan) {
   b->strips = (plan->device.cols + b->strip - 1) / b->strip;
   b->parts = (plan->device.nnz + b->part_nonzeros - 1) / b->part_nonzeros;
   if (s->tiles > (uint64_t)INT32_MAX || b->strips * 12 > room) {
-    return mbi_fail(context, MERBIT_TOO_LARGE,
-        "%" PRIu64 " strips of columns and %" PRIu64
-        " parts are too many; use another plan_desc.method",
-        b->strips, b->parts);
+    return mbi_fail(context, MERBIT_TOO_LARGE, "%" PRIu64 " strips of columns and %" PRIu64
+        " parts are too many; use another plan_desc.method", b->strips, b->parts);
   }
   if (mbi_binned_multiply_shared(plan) > room) {
-    return mbi_fail(context, MERBIT_TOO_LARGE,
-        "a strip of %" PRIu64 " columns takes %" PRIu64
-        " bytes of shared memory, of which there are %" PRIu64
-        "; lower plan_desc.sigma",
+    return mbi_fail(context, MERBIT_TOO_LARGE, "a strip of %" PRIu64 " columns takes %" PRIu64
+        " bytes of shared memory, of which there are %" PRIu64 "; lower plan_desc.sigma",
         b->strip, mbi_binned_multiply_shared(plan), room);
   }
   mbi_scan_size_rows(plan);
@@ -24251,8 +23730,7 @@ MBI_INTERNAL void mbi_binned_preamble(const merbit_plan *plan, mbi_preamble *pre
 
 MBI_INTERNAL merbit_status mbi_binned_specialise(merbit_plan *plan) {
   static const char *const names[6] = {"mbk_binned_count",    "mbk_binned_total",
-      "mbk_binned_offsets",  "mbk_binned_fill",
-      "mbk_binned_multiply", "mbk_binned_sum"};
+      "mbk_binned_offsets",  "mbk_binned_fill", "mbk_binned_multiply", "mbk_binned_sum"};
   mbi_preamble preamble;
   merbit_status status;
   int i;
@@ -24278,8 +23756,7 @@ static merbit_status mbi_binned_launch(merbit_plan *plan, int which, const char 
   void *kernel = mbi_binned_of(plan)->kernels[which];
   merbit_status status =
       mbi_device_reserve_shared(plan->context, kernel, name, (unsigned)shared);
-  return status != MERBIT_OK
-      ? status
+  return status != MERBIT_OK ? status
       : mbi_device_launch(plan->context, kernel, name, (int64_t)blocks,
       MBI_BINNED_BUILD_THREADS, (unsigned)shared, NULL, arguments);
 }
@@ -24290,8 +23767,7 @@ static merbit_status mbi_binned_send(merbit_plan *plan, const uint32_t *array, u
   merbit_status status =
       mbi_device_allocate(plan->context, count * sizeof(uint32_t), what, target);
   return status == MERBIT_OK ? mbi_device_upload(plan->context, *target, array,
-      (size_t)count * sizeof(uint32_t))
-      : status;
+      (size_t)count * sizeof(uint32_t)) : status;
 }
 
 /* part_start, from the groups of the parts. */
@@ -24309,11 +23785,9 @@ MBI_INTERNAL merbit_status mbi_binned_place_parts(merbit_plan *plan, uint32_t *g
   if (b->groups > UINT32_MAX || b->part_groups * mbi_binned_group(plan) > 65536 ||
       mbi_binned_sum_shared(plan, b->part_groups) > most ||
       mbi_binned_fill_shared(plan) > most) {
-    return mbi_fail(plan->context, MERBIT_TOO_LARGE,
-        "%" PRIu64 " groups of products, %" PRIu64
+    return mbi_fail(plan->context, MERBIT_TOO_LARGE, "%" PRIu64 " groups of products, %" PRIu64
         " of them in one part, are too many; lower plan_desc.omega or use another "
-        "plan_desc.method",
-        b->groups, b->part_groups);
+        "plan_desc.method", b->groups, b->part_groups);
   }
   return mbi_binned_send(plan, groups, b->parts + 1, "starts of parts", &b->part_start);
 }
@@ -24379,8 +23853,7 @@ static merbit_status mbi_binned_place(merbit_plan *plan, mbi_devptr groups, uint
     status = mbi_device_upload(context, groups, host, b->strips * sizeof(uint32_t));
   }
   return status == MERBIT_OK
-      ? mbi_binned_launch(plan, 2, "mbk_binned_offsets", blocks, 0, arguments)
-      : status;
+      ? mbi_binned_launch(plan, 2, "mbk_binned_offsets", blocks, 0, arguments) : status;
 }
 
 /* Memory for the runs and their order. */
@@ -24485,8 +23958,7 @@ MBI_INTERNAL merbit_status mbi_binned_create(merbit_plan *plan) {
   }
   return status == MERBIT_OK
       ? mbi_device_reserve_shared(context, b->kernels[5], "mbk_binned_sum",
-      (unsigned)mbi_binned_sum_shared(plan, b->part_groups))
-      : status;
+      (unsigned)mbi_binned_sum_shared(plan, b->part_groups)) : status;
 }
 
 static void mbi_binned_destroy(merbit_plan *plan) {
@@ -24506,8 +23978,7 @@ static uint64_t mbi_binned_carry_bytes(const merbit_plan *plan) {
 }
 
 static merbit_status mbi_binned_multiply(merbit_plan *plan, mbi_devptr carries,
-    const void *alpha, mbi_devptr x, const void *beta,
-    mbi_devptr y, void *stream) {
+    const void *alpha, mbi_devptr x, const void *beta, mbi_devptr y, void *stream) {
   mbi_binned *b = mbi_binned_of(plan);
   mbi_scan_schedule *s = mbi_scan_of(plan);
   mbi_devptr tails = carries + s->tiles * mbi_type_size(plan->type);
@@ -24553,10 +24024,8 @@ static merbit_status mbi_binned_multiply(merbit_plan *plan, mbi_devptr carries,
   status = mbi_device_launch_some(
       plan->context, b->kernels[5], "mbk_binned_sum", (int64_t)b->parts, s->threads,
       (unsigned)mbi_binned_sum_shared(plan, b->part_groups), stream, arguments, how);
-  return status == MERBIT_OK
-      ? mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream,
-      overlaps ? mbi_plan_start(plan, 1) : MBI_LAUNCH_PLAIN)
-      : status;
+  return status == MERBIT_OK ? mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream,
+      overlaps ? mbi_plan_start(plan, 1) : MBI_LAUNCH_PLAIN) : status;
 }
 
 /* ---- Describe ---------------------------------------------------------------------------- */
@@ -24616,8 +24085,7 @@ MBI_INTERNAL merbit_status mbi_hubs_size(merbit_plan *plan) {
   if (plan->desc.omega < 0 || plan->desc.omega > 224 || s->steps < 1 || s->steps > 32 ||
       s->steps % s->pack != 0 || s->threads < 32 || s->threads > MBI_HUBS_THREADS ||
       s->threads % 32 != 0) {
-    return mbi_fail(
-        context, MERBIT_INVALID_ARGUMENT,
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
         "plan_desc.sigma is %d, omega %d and block_threads %d; use a multiple of %d "
         "up to 32, kilobytes of hubs up to 224, and a multiple of 32 up to %d",
         plan->desc.sigma, plan->desc.omega, plan->desc.block_threads, s->pack,
@@ -24690,8 +24158,7 @@ static merbit_status mbi_hubs_encode(merbit_plan *plan) {
   arguments[5] = &h->hub_col;
   arguments[6] = &taken;
   if (status == MERBIT_OK) {
-    status =
-        mbi_device_launch(context, h->kernels[0], "mbk_hubs_assign",
+    status = mbi_device_launch(context, h->kernels[0], "mbk_hubs_assign",
         (int64_t)((plan->device.cols + 255) / 256), 256, 0, NULL, arguments);
   }
   arguments[0] = &plan->device.col_ind;
@@ -24700,8 +24167,7 @@ static merbit_status mbi_hubs_encode(merbit_plan *plan) {
   arguments[3] = &h->codes;
   if (status == MERBIT_OK) {
     status = mbi_device_launch(context, h->kernels[1], "mbk_hubs_encode",
-        mbi_arrays_blocks((int64_t)plan->device.nnz), 256, 0, NULL,
-        arguments);
+        mbi_arrays_blocks((int64_t)plan->device.nnz), 256, 0, NULL, arguments);
   }
   if (status == MERBIT_OK) {
     status = mbi_device_download(context, &h->count, taken, sizeof h->count);
@@ -24754,8 +24220,7 @@ static void mbi_hubs_destroy(merbit_plan *plan) {
 }
 
 static merbit_status mbi_hubs_multiply(merbit_plan *plan, mbi_devptr carries, const void *alpha,
-    mbi_devptr x, const void *beta, mbi_devptr y,
-    void *stream) {
+    mbi_devptr x, const void *beta, mbi_devptr y, void *stream) {
   mbi_hubs *h = mbi_hubs_of(plan);
   mbi_scan_schedule *s = mbi_scan_of(plan);
   const int adds = mbi_scan_adds(plan, beta);
@@ -24784,8 +24249,7 @@ static merbit_status mbi_hubs_multiply(merbit_plan *plan, mbi_devptr carries, co
         s->threads, mbi_hubs_shared(plan, adds), stream, arguments);
   }
   return status == MERBIT_OK ? mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream,
-      mbi_plan_start(plan, s->blocks > 0))
-      : status;
+      mbi_plan_start(plan, s->blocks > 0)) : status;
 }
 
 /* ---- Describe ---------------------------------------------------------------------------- */
@@ -24796,20 +24260,14 @@ MBI_INTERNAL void mbi_hubs_info(const merbit_plan *plan, merbit_plan_info *info)
 }
 
 static int mbi_hubs_describe(const merbit_plan *plan, char *text, size_t size) {
-  return snprintf(text, size,
-      "%" PRIu64 " tiles of 32 x %d, %" PRIu32
-      " hubs with %.0f%% of the nonzeros in shared memory, %" PRIu64
-      " empty rows, %d threads",
+  return snprintf(text, size, "%" PRIu64 " tiles of 32 x %d, %" PRIu32
+      " hubs with %.0f%% of the nonzeros in shared memory, %" PRIu64 " empty rows, %d threads",
       mbi_scan_of(plan)->tiles, mbi_scan_of(plan)->steps, mbi_hubs_of(plan)->count,
       100.0 * plan->nonempty.hub_share, mbi_scan_of(plan)->empty_rows, mbi_scan_of(plan)->threads);
 }
 
 MBI_INTERNAL const mbi_cuda_method mbi_hubs_method = {sizeof(mbi_hubs), mbi_hubs_create,
-    mbi_hubs_destroy,
-    mbi_scan_carry_bytes,
-    mbi_hubs_multiply,
-    mbi_hubs_info,
-    mbi_hubs_describe,
+    mbi_hubs_destroy, mbi_scan_carry_bytes, mbi_hubs_multiply, mbi_hubs_info, mbi_hubs_describe,
     NULL};
 
 /* ==== >>spmv/gpu/rows/rows.c  CUDA: lanes per row ========================================= */
@@ -24856,24 +24314,20 @@ MBI_INTERNAL merbit_status mbi_rows_size(merbit_plan *plan) {
   r->lanes = mbi_rows_lanes(plan);
   if (r->lanes < 1 || r->lanes > 32 || (r->lanes & (r->lanes - 1)) != 0) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-        "plan_desc.omega is %d; lanes per row are a power of two up to 32",
-        r->lanes);
+        "plan_desc.omega is %d; lanes per row are a power of two up to 32", r->lanes);
   }
   r->unroll = mbi_rows_unroll(plan, r->lanes);
   r->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : 256;
   if (r->unroll < 1 || r->unroll > 32 || r->threads < 32 || r->threads > 1024 ||
       r->threads % 32 != 0) {
-    return mbi_fail(
-        context, MERBIT_INVALID_ARGUMENT,
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
         "plan_desc.sigma is %d and block_threads %d; use 1 to 32, and a multiple of 32 "
-        "up to 1024",
-        r->unroll, r->threads);
+        "up to 1024", r->unroll, r->threads);
   }
   groups = (uint64_t)(r->threads / r->lanes);
   r->blocks = (plan->device.rows + groups - 1) / groups;
   if (r->blocks > (uint64_t)INT32_MAX) {
-    return mbi_fail(context, MERBIT_TOO_LARGE,
-        "%" PRIu64
+    return mbi_fail(context, MERBIT_TOO_LARGE, "%" PRIu64
         " rows are too many for MERBIT_METHOD_ROWS; use another plan_desc.method",
         plan->device.rows);
   }
@@ -24898,8 +24352,7 @@ static merbit_status mbi_rows_create(merbit_plan *plan) {
   if (status != MERBIT_OK) {
     return status;
   }
-  plan->stream_bytes =
-      mbi_device_csr_stream_bytes(plan) +
+  plan->stream_bytes = mbi_device_csr_stream_bytes(plan) +
       (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type);
   mbi_rows_preamble(plan, &preamble);
   status =
@@ -24922,8 +24375,7 @@ MBI_INTERNAL uint64_t mbi_rows_carry_bytes(const merbit_plan *plan) {
 /* ---- Launch ------------------------------------------------------------------------------ */
 
 static merbit_status mbi_rows_multiply(merbit_plan *plan, mbi_devptr carries, const void *alpha,
-    mbi_devptr x, const void *beta, mbi_devptr y,
-    void *stream) {
+    mbi_devptr x, const void *beta, mbi_devptr y, void *stream) {
   mbi_rows *r = mbi_rows_of(plan);
   void *arguments[9];
   (void)carries;
@@ -24958,11 +24410,7 @@ static int mbi_rows_describe(const merbit_plan *plan, char *text, size_t size) {
 }
 
 MBI_INTERNAL const mbi_cuda_method mbi_rows_method = {sizeof(mbi_rows), mbi_rows_create,
-    mbi_rows_destroy,
-    mbi_rows_carry_bytes,
-    mbi_rows_multiply,
-    mbi_rows_info,
-    mbi_rows_describe,
+    mbi_rows_destroy, mbi_rows_carry_bytes, mbi_rows_multiply, mbi_rows_info, mbi_rows_describe,
     NULL};
 
 /* ==== >>spmv/gpu/bsr/sizes.c  CUDA: how blocks are cut into slots, groups and tiles ======= */
@@ -25080,14 +24528,12 @@ MBI_INTERNAL merbit_status mbi_bsr_size(merbit_plan *plan) {
   }
   if (t->threads < 32 || t->threads > 1024 || t->threads % 32 != 0) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-        "plan_desc.block_threads is %d; use a multiple of 32 up to 1024",
-        t->threads);
+        "plan_desc.block_threads is %d; use a multiple of 32 up to 1024", t->threads);
   }
   if (plan->desc.omega < 0 || plan->desc.omega > 2 || (t->shuffled && t->split > 1)) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
         "plan_desc.omega is %d; blocks of %d x %d take 1 for lanes that load x "
-        "each for itself%s",
-        plan->desc.omega, t->block_rows, t->block_cols,
+        "each for itself%s", plan->desc.omega, t->block_rows, t->block_cols,
         t->split > 1 ? "" : ", 2 for shuffles");
   }
   tile = (uint64_t)t->slots * (uint64_t)t->slot_blocks;
@@ -25098,8 +24544,7 @@ MBI_INTERNAL merbit_status mbi_bsr_size(merbit_plan *plan) {
   t->parts = (t->tiles > t->empty_rows ? t->tiles : t->empty_rows) * (uint64_t)t->block_rows;
   if (!mbi_nonempty_fit(plan) || t->blocks > (uint64_t)INT32_MAX ||
       t->parts / MBI_SCAN_FIXUP_THREADS >= (uint64_t)INT32_MAX) {
-    return mbi_fail(context, MERBIT_TOO_LARGE,
-        "%" PRIu64 " blocks in %" PRIu64
+    return mbi_fail(context, MERBIT_TOO_LARGE, "%" PRIu64 " blocks in %" PRIu64
         " rows of blocks are too many for the GPU; use another plan_desc.method",
         plan->device.nnz, plan->device.rows);
   }
@@ -25143,8 +24588,7 @@ MBI_INTERNAL void mbi_bsr_preamble(const merbit_plan *plan, mbi_preamble *preamb
 
 static merbit_status mbi_bsr_specialise(merbit_plan *plan) {
   static const char *const names[MBI_BSR_KERNELS] = {"mbk_bsr_schedule", "mbk_bsr_columns",
-      "mbk_bsr_fill",     "mbk_bsr_product",
-      "mbk_bsr_fixup",    "mbk_bsr_masks"};
+      "mbk_bsr_fill",     "mbk_bsr_product", "mbk_bsr_fixup",    "mbk_bsr_masks"};
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   const int kernels = plan->bsr.mask_words > 0 ? MBI_BSR_KERNELS : MBI_BSR_KERNELS - 1;
   mbi_preamble preamble;
@@ -25162,8 +24606,7 @@ static merbit_status mbi_bsr_specialise(merbit_plan *plan) {
 
 static merbit_status mbi_bsr_launch_build(merbit_plan *plan, int kernel, const char *name,
     uint64_t items, void **arguments) {
-  return mbi_device_launch(
-      plan->context, mbi_bsr_tiles_of(plan)->kernels[kernel], name,
+  return mbi_device_launch(plan->context, mbi_bsr_tiles_of(plan)->kernels[kernel], name,
       (int64_t)((items + MBI_BSR_BUILD_THREADS - 1) / MBI_BSR_BUILD_THREADS),
       MBI_BSR_BUILD_THREADS, 0, NULL, arguments);
 }
@@ -25216,9 +24659,7 @@ static merbit_status mbi_bsr_masks(merbit_plan *plan) {
   arguments[1] = &plan->device.nnz;
   arguments[2] = &t->tiles;
   arguments[3] = &t->masks;
-  return status != MERBIT_OK
-      ? status
-      : mbi_bsr_launch_build(plan, 5, "mbk_bsr_masks",
+  return status != MERBIT_OK ? status : mbi_bsr_launch_build(plan, 5, "mbk_bsr_masks",
       t->groups * (uint64_t)(t->slots * t->lanes), arguments);
 }
 
@@ -25270,8 +24711,7 @@ MBI_INTERNAL merbit_status mbi_bsr_take_values(merbit_plan *plan) {
   if (!mbi_device_owns(context, view->values)) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
         "view.memory is MERBIT_MEMORY_DEVICE, but %p is not an address of the GPU; "
-        "give device pointers, or MERBIT_MEMORY_HOST",
-        view->values);
+        "give device pointers, or MERBIT_MEMORY_HOST", view->values);
   }
   csr->values = mbi_device_address(view->values);
   return MERBIT_OK;
@@ -25301,8 +24741,7 @@ static merbit_status mbi_bsr_allocate(merbit_plan *plan) {
       2 * t->tiles * (uint64_t)t->block_rows * mbi_type_size(plan->type);
   if (plan->bsr.mask_words > 0) {
     plan->schedule_bytes += mbi_bsr_mask_bytes(t) + plan->device.nnz *
-        (uint64_t)plan->bsr.mask_words *
-        sizeof(uint64_t);
+        (uint64_t)plan->bsr.mask_words * sizeof(uint64_t);
     plan->stream_bytes += mbi_bsr_mask_bytes(t);
   }
   return status;
@@ -25357,8 +24796,7 @@ MBI_INTERNAL uint64_t mbi_bsr_carry_bytes(const merbit_plan *plan) {
 }
 
 static merbit_status mbi_bsr_launch_fixup(merbit_plan *plan, mbi_devptr carries,
-    const void *alpha, const void *beta, mbi_devptr y,
-    void *stream) {
+    const void *alpha, const void *beta, mbi_devptr y, void *stream) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   const unsigned size = (unsigned)mbi_type_size(plan->type);
   uint64_t rows = (uint64_t)plan->bsr.view.rows;
@@ -25375,8 +24813,7 @@ static merbit_status mbi_bsr_launch_fixup(merbit_plan *plan, mbi_devptr carries,
   arguments[8] = &rows;
   arguments[9] = (void *)(uintptr_t)alpha;
   arguments[10] = (void *)(uintptr_t)beta;
-  return mbi_device_launch_some(
-      plan->context, t->kernels[4], "mbk_bsr_fixup",
+  return mbi_device_launch_some(plan->context, t->kernels[4], "mbk_bsr_fixup",
       (int64_t)((t->parts + MBI_SCAN_FIXUP_THREADS - 1) / MBI_SCAN_FIXUP_THREADS),
       MBI_SCAN_FIXUP_THREADS,
       (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 * (size + sizeof(uint32_t))), stream, arguments,
@@ -25384,8 +24821,7 @@ static merbit_status mbi_bsr_launch_fixup(merbit_plan *plan, mbi_devptr carries,
 }
 
 MBI_INTERNAL merbit_status mbi_bsr_multiply(merbit_plan *plan, mbi_devptr carries,
-    const void *alpha, mbi_devptr x, const void *beta,
-    mbi_devptr y, void *stream) {
+    const void *alpha, mbi_devptr x, const void *beta, mbi_devptr y, void *stream) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   uint64_t rows = (uint64_t)plan->bsr.view.rows, cols = (uint64_t)plan->bsr.view.cols;
   mbi_devptr tails = carries + t->tiles * (uint64_t)t->block_rows * mbi_type_size(plan->type);
@@ -25426,11 +24862,9 @@ MBI_INTERNAL int mbi_bsr_describe(const merbit_plan *plan, char *text, size_t si
   const double stored = (double)plan->device.nnz * t->block_rows * t->block_cols;
   return snprintf(text, size,
       "%" PRIu64 " blocks of %d x %d, %.1f%% filled, %" PRIu64 " tiles of %d x %d "
-      "in groups of %d%s, %d threads",
-      plan->device.nnz, t->block_rows, t->block_cols,
+      "in groups of %d%s, %d threads", plan->device.nnz, t->block_rows, t->block_cols,
       stored > 0 ? 100.0 * (double)plan->bsr.entries / stored : 100.0, t->tiles,
-      t->slots, t->slot_blocks, t->together, t->shuffled ? ", x by shuffles" : "",
-      t->threads);
+      t->slots, t->slot_blocks, t->together, t->shuffled ? ", x by shuffles" : "", t->threads);
 }
 
 MBI_INTERNAL const mbi_cuda_method mbi_bsr_method = {sizeof(mbi_bsr_tiles), mbi_bsr_create, mbi_bsr_destroy,  mbi_bsr_carry_bytes, mbi_bsr_multiply,
@@ -25701,8 +25135,7 @@ MBI_INTERNAL void mbi_many_rows_one_i32_f64(
 }
 
 /* Rows so few that the matrix stays in the caches while all columns pass. */
-static void mbi_many_rows_i32_f64(
-    const mbi_many_call_f64 *call, int64_t first, int64_t last) {
+static void mbi_many_rows_i32_f64(const mbi_many_call_f64 *call, int64_t first, int64_t last) {
   const int together = call->x_steps.apart == 1 && call->y_steps.apart == 1;
   for (; first < last; first += MBI_MANY_ROWS) {
     const int64_t end = last - first < MBI_MANY_ROWS ? last : first + MBI_MANY_ROWS;
@@ -25865,8 +25298,7 @@ MBI_INTERNAL void mbi_many_rows_one_i64_f64(
 }
 
 /* Rows so few that the matrix stays in the caches while all columns pass. */
-static void mbi_many_rows_i64_f64(
-    const mbi_many_call_f64 *call, int64_t first, int64_t last) {
+static void mbi_many_rows_i64_f64(const mbi_many_call_f64 *call, int64_t first, int64_t last) {
   const int together = call->x_steps.apart == 1 && call->y_steps.apart == 1;
   for (; first < last; first += MBI_MANY_ROWS) {
     const int64_t end = last - first < MBI_MANY_ROWS ? last : first + MBI_MANY_ROWS;
@@ -25945,8 +25377,7 @@ static void mbi_many_fix_up_f64(const mbi_many_call_f64 *call) {
 }
 
 static void mbi_many_typed_f64(merbit_plan *plan, void *scratch, const void *alpha,
-    const void *x, int64_t ldx, const void *beta, void *y,
-    int64_t ldy) {
+    const void *x, int64_t ldx, const void *beta, void *y, int64_t ldy) {
   mbi_many_call_f64 call;
   call.csr = &plan->csr;
   call.values = (const double *)plan->values;
@@ -26064,8 +25495,7 @@ static void mbi_many_sums_f32(const mbi_many_call_f32 *call, int64_t begin,
   }
 }
 
-static void mbi_many_commit_f32(const mbi_many_call_f32 *call, int64_t row,
-    const float *sums) {
+static void mbi_many_commit_f32(const mbi_many_call_f32 *call, int64_t row, const float *sums) {
   float *y = call->y + row * call->y_steps.step;
   const float alpha = call->alpha, beta = call->beta;
   const int64_t apart = call->y_steps.apart;
@@ -26216,8 +25646,7 @@ MBI_INTERNAL void mbi_many_rows_one_i32_f32(
 }
 
 /* Rows so few that the matrix stays in the caches while all columns pass. */
-static void mbi_many_rows_i32_f32(
-    const mbi_many_call_f32 *call, int64_t first, int64_t last) {
+static void mbi_many_rows_i32_f32(const mbi_many_call_f32 *call, int64_t first, int64_t last) {
   const int together = call->x_steps.apart == 1 && call->y_steps.apart == 1;
   for (; first < last; first += MBI_MANY_ROWS) {
     const int64_t end = last - first < MBI_MANY_ROWS ? last : first + MBI_MANY_ROWS;
@@ -26380,8 +25809,7 @@ MBI_INTERNAL void mbi_many_rows_one_i64_f32(
 }
 
 /* Rows so few that the matrix stays in the caches while all columns pass. */
-static void mbi_many_rows_i64_f32(
-    const mbi_many_call_f32 *call, int64_t first, int64_t last) {
+static void mbi_many_rows_i64_f32(const mbi_many_call_f32 *call, int64_t first, int64_t last) {
   const int together = call->x_steps.apart == 1 && call->y_steps.apart == 1;
   for (; first < last; first += MBI_MANY_ROWS) {
     const int64_t end = last - first < MBI_MANY_ROWS ? last : first + MBI_MANY_ROWS;
@@ -26460,8 +25888,7 @@ static void mbi_many_fix_up_f32(const mbi_many_call_f32 *call) {
 }
 
 static void mbi_many_typed_f32(merbit_plan *plan, void *scratch, const void *alpha,
-    const void *x, int64_t ldx, const void *beta, void *y,
-    int64_t ldy) {
+    const void *x, int64_t ldx, const void *beta, void *y, int64_t ldy) {
   mbi_many_call_f32 call;
   call.csr = &plan->csr;
   call.values = (const float *)plan->values;
@@ -26528,17 +25955,14 @@ MBI_INTERNAL merbit_status mbi_sliced_size(merbit_plan *plan) {
   s->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : 256;
   if (s->unroll < 1 || s->unroll > 16 || s->threads < 32 || s->threads > 1024 ||
       s->threads % 32 != 0) {
-    return mbi_fail(
-        context, MERBIT_INVALID_ARGUMENT,
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
         "plan_desc.sigma is %d and block_threads %d; use 1 to 16, and a multiple of 32 "
-        "up to 1024",
-        s->unroll, s->threads);
+        "up to 1024", s->unroll, s->threads);
   }
   s->slices = (plan->device.rows + 31) / 32;
   s->blocks = (s->slices * 32 + (uint64_t)s->threads - 1) / (uint64_t)s->threads;
   if (!mbi_nonempty_fit(plan) || s->blocks > (uint64_t)INT32_MAX) {
-    return mbi_fail(context, MERBIT_TOO_LARGE,
-        "%" PRIu64
+    return mbi_fail(context, MERBIT_TOO_LARGE, "%" PRIu64
         " rows are too many for MERBIT_METHOD_SLICED; use another plan_desc.method",
         plan->device.rows);
   }
@@ -26551,8 +25975,7 @@ MBI_INTERNAL merbit_status mbi_sliced_check(const merbit_plan *plan) {
   if (nonempty->longest > INT32_MAX || nonempty->slots / 16 + 6 * mbi_sliced_of(plan)->slices > UINT32_MAX) {
     return mbi_fail(plan->context, MERBIT_TOO_LARGE,
         "slices of 32 rows would take %" PRIu64 " slots, and %" PRIu32
-        " for one row; use another plan_desc.method",
-        nonempty->slots, nonempty->longest);
+        " for one row; use another plan_desc.method", nonempty->slots, nonempty->longest);
   }
   return MERBIT_OK;
 }
@@ -26622,8 +26045,7 @@ static merbit_status mbi_sliced_order(merbit_plan *plan) {
   arguments[1] = &plan->device.rows;
   arguments[2] = &s->length;
   arguments[3] = &s->row_id;
-  status = mbi_device_launch(
-      plan->context, s->kernels[0], "mbk_sliced_order",
+  status = mbi_device_launch(plan->context, s->kernels[0], "mbk_sliced_order",
       (int64_t)((plan->device.rows + MBI_SLICED_WINDOW - 1) / MBI_SLICED_WINDOW), 512,
       (unsigned)(MBI_SLICED_WINDOW * sizeof(uint64_t)), NULL, arguments);
   arguments[1] = &plan->device.col_ind;
@@ -26631,9 +26053,7 @@ static merbit_status mbi_sliced_order(merbit_plan *plan) {
   arguments[5] = &s->slice_start;
   arguments[6] = &s->pages;
   arguments[7] = &s->column_start;
-  return status != MERBIT_OK
-      ? status
-      : mbi_device_launch(
+  return status != MERBIT_OK ? status : mbi_device_launch(
       plan->context, s->kernels[1], "mbk_sliced_width", mbi_sliced_build_blocks(s),
       MBI_SLICED_BUILD_THREADS,
       (unsigned)(MBI_SLICED_BUILD_THREADS / 32 * MBI_PAGE_SET * sizeof(uint32_t)),
@@ -26681,8 +26101,7 @@ static merbit_status mbi_sliced_fill(merbit_plan *plan) {
   arguments[10] = &s->values;
   return mbi_device_launch(plan->context, s->kernels[2], "mbk_sliced_fill",
       mbi_sliced_build_blocks(s), MBI_SLICED_BUILD_THREADS,
-      (unsigned)(MBI_SLICED_BUILD_THREADS * sizeof(uint32_t)), NULL,
-      arguments);
+      (unsigned)(MBI_SLICED_BUILD_THREADS * sizeof(uint32_t)), NULL, arguments);
 }
 
 static merbit_status mbi_sliced_create(merbit_plan *plan) {
@@ -26726,8 +26145,7 @@ static void mbi_sliced_destroy(merbit_plan *plan) {
 }
 
 static merbit_status mbi_sliced_multiply(merbit_plan *plan, mbi_devptr carries,
-    const void *alpha, mbi_devptr x, const void *beta,
-    mbi_devptr y, void *stream) {
+    const void *alpha, mbi_devptr x, const void *beta, mbi_devptr y, void *stream) {
   mbi_sliced *s = mbi_sliced_of(plan);
   void *arguments[13];
   (void)carries;
@@ -26765,8 +26183,7 @@ static int mbi_sliced_describe(const merbit_plan *plan, char *text, size_t size)
   const double slots = s->slots > 0 ? (double)s->slots : 1.0;
   return snprintf(text, size,
       "%" PRIu64 " slices of 32 rows%s, %.1f%% of the slots filled, %.1f bytes a "
-      "column, %d threads",
-      s->slices, s->sorted ? " sorted in windows of 1024" : "",
+      "column, %d threads", s->slices, s->sorted ? " sorted in windows of 1024" : "",
       100.0 * (double)plan->device.nnz / slots,
       2.0 * (double)s->column_slots / slots, s->threads);
 }
@@ -26966,8 +26383,7 @@ MBI_INTERNAL int mbi_cb_next(mbi_cb_cursor *c) {
   c->from = c->to;
   c->to += count;
   c->form = count < options->coo_max                  ? MBI_CB_COO
-      : count > options->csr_max && !c->crowded ? MBI_CB_DENSE
-      : MBI_CB_CSR;
+      : count > options->csr_max && !c->crowded ? MBI_CB_DENSE : MBI_CB_CSR;
   if (c->form == MBI_CB_COO && options->weighed && mbi_cb_even(c)) {
     c->form = MBI_CB_CSR;
   }
@@ -27261,9 +26677,7 @@ MBI_INTERNAL merbit_status mbi_cb_check_sizes(merbit_context *context, const mbi
   return b->strips >= MBI_CB_PART || longest >> MBI_CB_PLACE != 0
       ? mbi_fail(context, MERBIT_TOO_LARGE,
       "blocks of 16 x 16 are for up to 2^31 - 1 strips of 16 rows and 2^29 "
-      "nonzeros in each, not %" PRIu64 " and %" PRIu64,
-      b->strips, longest)
-      : MERBIT_OK;
+      "nonzeros in each, not %" PRIu64 " and %" PRIu64, b->strips, longest) : MERBIT_OK;
 }
 
 static merbit_status mbi_cb_count(merbit_context *context, mbi_cb_build *b) {
@@ -27312,9 +26726,7 @@ static merbit_status mbi_cb_balance(merbit_context *context, mbi_cb_build *b) {
   mbi_cb_survey(f, b->options);
   mbi_cb_deal(f, b->strips, 0);
   if (f->parts >= MBI_CB_PART) {
-    return mbi_fail(
-        context, MERBIT_TOO_LARGE,
-        "%" PRIu64
+    return mbi_fail(context, MERBIT_TOO_LARGE, "%" PRIu64
         " parts of strips are too many for MERBIT_METHOD_CB; use another plan_desc.method",
         f->parts);
   }
@@ -27335,10 +26747,8 @@ static merbit_status mbi_cb_balance(merbit_context *context, mbi_cb_build *b) {
 /* The same bytes for any number of threads. Release `format` with mbi_cb_format_free, after a
  * failure too. `values` as they are stored, 0 bytes each: none. */
 MBI_INTERNAL merbit_status mbi_cb_create_format(merbit_context *context,
-    const merbit_view *from, const void *values,
-    size_t value_bytes,
-    const mbi_cb_options *options,
-    mbi_cb_format *format) {
+    const merbit_view *from, const void *values, size_t value_bytes,
+    const mbi_cb_options *options, mbi_cb_format *format) {
   mbi_cb_build b;
   merbit_status status;
   memset(format, 0, sizeof *format);
@@ -27389,8 +26799,7 @@ MBI_INTERNAL merbit_status mbi_cb_options_take(merbit_plan *plan, mbi_cb_options
       (desc->sigma != 0 && (desc->sigma < MBI_CB_LEAST_LIMIT || desc->sigma > 65536))) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
         "plan_desc.sigma is %d and block_threads %d; use %d to 65536, and a "
-        "multiple of 32 up to 512",
-        desc->sigma, cb->threads, MBI_CB_LEAST_LIMIT);
+        "multiple of 32 up to 512", desc->sigma, cb->threads, MBI_CB_LEAST_LIMIT);
   }
   options->aggregate = desc->cb_aggregate > 0.0 ? desc->cb_aggregate : 0.15;
   options->coo_max = desc->cb_coo_max > 0 ? (uint64_t)desc->cb_coo_max : MBI_CB_SPARSE;
@@ -27520,8 +26929,7 @@ static merbit_status mbi_cb_upload_all(merbit_plan *plan, const mbi_cb_format *f
 static int mbi_cb_resident(const merbit_plan *plan) {
   const int capability = plan->context->device.compute_capability;
   const int threads = capability >= 100                              ? 768
-      : capability == 90 && plan->type == MERBIT_F32 ? 1280
-      : 1024;
+      : capability == 90 && plan->type == MERBIT_F32 ? 1280 : 1024;
   const int blocks = threads / mbi_cb_of(plan)->threads;
   return blocks > 16 ? 16 : blocks;
 }
@@ -27595,8 +27003,7 @@ static uint64_t mbi_cb_carry_bytes(const merbit_plan *plan) {
 }
 
 static merbit_status mbi_cb_launch_fixup(merbit_plan *plan, mbi_devptr carries,
-    const void *alpha, const void *beta, mbi_devptr y,
-    void *stream) {
+    const void *alpha, const void *beta, mbi_devptr y, void *stream) {
   mbi_cb *cb = mbi_cb_of(plan);
   void *arguments[7];
   arguments[0] = &cb->split_strip;
@@ -27607,14 +27014,12 @@ static merbit_status mbi_cb_launch_fixup(merbit_plan *plan, mbi_devptr carries,
   arguments[5] = (void *)(uintptr_t)alpha;
   arguments[6] = (void *)(uintptr_t)beta;
   return mbi_device_launch_some(plan->context, cb->fixup, "mbk_cb_fixup", (int64_t)cb->splits,
-      MBI_CB_FIXUP_THREADS,
-      (unsigned)(MBI_CB_FIXUP_THREADS * mbi_type_size(plan->type)),
+      MBI_CB_FIXUP_THREADS, (unsigned)(MBI_CB_FIXUP_THREADS * mbi_type_size(plan->type)),
       stream, arguments, mbi_plan_start(plan, 1));
 }
 
 static merbit_status mbi_cb_multiply(merbit_plan *plan, mbi_devptr carries, const void *alpha,
-    mbi_devptr x, const void *beta, mbi_devptr y,
-    void *stream) {
+    mbi_devptr x, const void *beta, mbi_devptr y, void *stream) {
   mbi_cb *cb = mbi_cb_of(plan);
   const uint64_t warps = (uint64_t)cb->threads / 32;
   void *arguments[14];
@@ -27635,11 +27040,9 @@ static merbit_status mbi_cb_multiply(merbit_plan *plan, mbi_devptr carries, cons
   arguments[13] = (void *)(uintptr_t)beta;
   status = mbi_plan_launch(plan, cb->product, "mbk_cb_product",
       (int64_t)((cb->tasks + warps - 1) / warps), cb->threads,
-      (unsigned)((unsigned)cb->threads * mbi_type_size(plan->type)),
-      stream, arguments);
+      (unsigned)((unsigned)cb->threads * mbi_type_size(plan->type)), stream, arguments);
   return status == MERBIT_OK && cb->splits > 0
-      ? mbi_cb_launch_fixup(plan, carries, alpha, beta, y, stream)
-      : status;
+      ? mbi_cb_launch_fixup(plan, carries, alpha, beta, y, stream) : status;
 }
 
 /* ---- Describe ---------------------------------------------------------------------------- */
@@ -27653,8 +27056,7 @@ static void mbi_cb_info(const merbit_plan *plan, merbit_plan_info *info) {
 
 static int mbi_cb_describe(const merbit_plan *plan, char *text, size_t size) {
   const mbi_cb *cb = mbi_cb_of(plan);
-  const double csr =
-      (double)(mbi_device_csr_stream_bytes(plan) +
+  const double csr = (double)(mbi_device_csr_stream_bytes(plan) +
       (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type));
   return snprintf(text, size,
       "%" PRIu64 " COO, %" PRIu64 " CSR and %" PRIu64 " dense blocks of 16 x 16, "
@@ -27662,8 +27064,7 @@ static int mbi_cb_describe(const merbit_plan *plan, char *text, size_t size) {
       " parts of %" PRIu64 " block rows, %d threads",
       cb->forms[MBI_CB_COO], cb->forms[MBI_CB_CSR], cb->forms[MBI_CB_DENSE],
       cb->aggregated ? "aggregated" : "as they are",
-      (double)plan->schedule_bytes / csr, cb->tasks, cb->parts, cb->splits,
-      cb->threads);
+      (double)plan->schedule_bytes / csr, cb->tasks, cb->parts, cb->splits, cb->threads);
 }
 
 MBI_INTERNAL const mbi_cuda_method mbi_cb_method = {sizeof(mbi_cb), mbi_cb_create, mbi_cb_destroy,  mbi_cb_carry_bytes, mbi_cb_multiply,
@@ -27718,8 +27119,7 @@ MBI_INTERNAL uint64_t mbi_values_bytes(const merbit_plan *plan, mbi_value_form f
  * eighth. */
 static mbi_value_form mbi_values_shortest(const merbit_plan *plan, uint32_t forms) {
   static const mbi_value_form order[] = {MBI_VALUES_EQUAL, MBI_VALUES_COLUMN,
-      MBI_VALUES_ROW,   MBI_VALUES_TABLE,
-      MBI_VALUES_HALF,  MBI_VALUES_SINGLE};
+      MBI_VALUES_ROW,   MBI_VALUES_TABLE, MBI_VALUES_HALF,  MBI_VALUES_SINGLE};
   const uint64_t general = mbi_values_bytes(plan, MBI_VALUES_GENERAL);
   mbi_value_form best = MBI_VALUES_GENERAL;
   uint64_t least = general - general / 8;
@@ -27728,8 +27128,7 @@ static mbi_value_form mbi_values_shortest(const merbit_plan *plan, uint32_t form
     const uint64_t once = order[i] == MBI_VALUES_EQUAL ? 0 : mbi_values_bytes(plan, order[i]);
     /* Those of columns and x are read, and their products written. */
     const uint64_t bytes = order[i] == MBI_VALUES_COLUMN  ? 3 * once + MBI_VALUES_LAUNCH
-        : order[i] == MBI_VALUES_TABLE ? once + MBI_VALUES_TABLE_BYTES
-        : once;
+        : order[i] == MBI_VALUES_TABLE ? once + MBI_VALUES_TABLE_BYTES : once;
     if ((forms & MBI_FORM(order[i])) != 0 && bytes <= least) {
       best = order[i];
       least = bytes > 0 ? bytes - 1 : 0;
@@ -27741,8 +27140,7 @@ static mbi_value_form mbi_values_shortest(const merbit_plan *plan, uint32_t form
 /* ---- Looking at values ------------------------------------------------------------------- */
 
 static merbit_status mbi_values_launch(merbit_plan *plan, mbi_values_search *look,
-    const char *name, int64_t blocks, uint64_t shared,
-    void **arguments) {
+    const char *name, int64_t blocks, uint64_t shared, void **arguments) {
   void *kernel = NULL;
   const merbit_status status = mbi_program_kernel(plan->context, look->program, name, &kernel);
   return status != MERBIT_OK ? status
@@ -27787,8 +27185,7 @@ MBI_INTERNAL merbit_status mbi_values_search_begin(merbit_plan *plan, mbi_progra
   arguments[7] = &distinct;
   arguments[8] = &against;
   if (status == MERBIT_OK) {
-    status = mbi_values_launch(
-        plan, look, "mbk_forms_sample",
+    status = mbi_values_launch(plan, look, "mbk_forms_sample",
         (int64_t)(windows < MBI_VALUES_SAMPLES ? windows : MBI_VALUES_SAMPLES),
         MBI_VALUES_SAMPLE_SHARED, arguments);
   }
@@ -27874,10 +27271,8 @@ static merbit_status mbi_values_check_columns(merbit_plan *plan, mbi_values_sear
     status = mbi_values_launch(plan, look, "mbk_forms_columns",
         mbi_values_blocks(plan->device.nnz), 0, arguments);
   }
-  return status == MERBIT_OK
-      ? mbi_values_launch(plan, look, "mbk_forms_differ",
-      mbi_values_blocks(plan->device.nnz), 0, arguments)
-      : status;
+  return status == MERBIT_OK ? mbi_values_launch(plan, look, "mbk_forms_differ",
+      mbi_values_blocks(plan->device.nnz), 0, arguments) : status;
 }
 
 /* Whether all values have a form, of which the sample has not said that they do not. */
@@ -27931,22 +27326,19 @@ static merbit_status mbi_values_store_table(merbit_plan *plan, mbi_values_search
   for (place = 0; place < count; place++) {
     const uint32_t low = (uint32_t)sorted[place];
     memcpy(values + place * size,
-        size == sizeof low ? (const void *)&low : (const void *)&sorted[place],
-        (size_t)size);
+        size == sizeof low ? (const void *)&low : (const void *)&sorted[place], (size_t)size);
   }
   if (status == MERBIT_OK) {
     status = mbi_device_upload(context, table, values, (size_t)(MBI_VALUES_MOST * size));
   }
   return status == MERBIT_OK ? mbi_device_upload(context, MBI_VALUES_AT(look, number),
-      room.number, sizeof room.number)
-      : status;
+      room.number, sizeof room.number) : status;
 }
 
 /* The values to the array at `stored`, and to the `table` that goes with it, in a form that
  * they have been found to have. */
 MBI_INTERNAL merbit_status mbi_values_store(merbit_plan *plan, mbi_values_search *look,
-    mbi_value_form form, mbi_devptr stored,
-    mbi_devptr table) {
+    mbi_value_form form, mbi_devptr stored, mbi_devptr table) {
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->device;
   uint32_t wide = plan->type == MERBIT_F64, half = form == MBI_VALUES_HALF;
@@ -28080,8 +27472,7 @@ MBI_INTERNAL merbit_status mbi_method_create(merbit_plan *plan) {
     status = plan->cuda->create(plan);
   }
   return status == MERBIT_OK && plan->device.form == MBI_VALUES_COLUMN
-      ? mbi_program_kernel(plan->context, &plan->program, "mbk_values_scale",
-      &plan->scale)
+      ? mbi_program_kernel(plan->context, &plan->program, "mbk_values_scale", &plan->scale)
       : status;
 }
 
@@ -28101,8 +27492,7 @@ MBI_INTERNAL int mbi_alpha_zero(const merbit_plan *plan, const void *alpha) {
 
 /* y = alpha A x + beta y. */
 MBI_INTERNAL merbit_status mbi_method_multiply(merbit_plan *plan, mbi_devptr scratch,
-    const void *alpha, mbi_devptr x,
-    const void *beta, mbi_devptr y, void *stream) {
+    const void *alpha, mbi_devptr x, const void *beta, mbi_devptr y, void *stream) {
   merbit_status status = MERBIT_OK;
   if (plan->scale != NULL && !mbi_alpha_zero(plan, alpha)) {
     mbi_devptr scaled = scratch + mbi_columns_place(plan);
@@ -28182,14 +27572,12 @@ static int mbi_many_resident(const merbit_plan *plan) {
   const int value = (int)mbi_type_size(plan->type) / 4;
   const int lane = (m->width + m->span * m->team - 1) / (m->span * m->team) * m->span;
   const int scalars = plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE ? 2 * value : 0;
-  const int words =
-      m->unroll * (1 + value) + (m->unroll + 1) * lane * value + scalars +
+  const int words = m->unroll * (1 + value) + (m->unroll + 1) * lane * value + scalars +
       (lane > m->span ? 4 : 0) + (m->room == 0 && m->words > 1 ? 4 : 0) +
       /* lanes without a sum, and rows by their number */
       (m->width % (m->span * m->team) != 0 && plan->nonempty.count < plan->device.rows);
   const int threads = words > 80                           ? 384
-      : words > 60 || mbi_many_roams(plan) ? 512
-      : words > 34                         ? 768
+      : words > 60 || mbi_many_roams(plan) ? 512 : words > 34                         ? 768
       : 1024;
   const int blocks = threads / m->threads;
   return blocks > 16 ? 16 : blocks < 1 ? 1 : blocks;
@@ -28240,14 +27628,12 @@ static double mbi_many_rows_walk(const merbit_plan *plan) {
  * each has 32. Wider rows of X are quicker by runs: 42M nonzeros of a 5-point mesh in f64 on an
  * H200, 4, 8 and 16 vectors: 378, 677 and 1346 us by rows, 433, 510 and 828 by runs. */
 static int mbi_many_room(const merbit_plan *plan) {
-  const int even =
-      mbi_many_narrow(plan) && mbi_nonempty_equal(plan) &&
+  const int even = mbi_many_narrow(plan) && mbi_nonempty_equal(plan) &&
       mbi_many_rows_walk(plan) <= (double)mbi_device_csr_stream_bytes(plan) * MBI_CHOOSE_STREAM;
   const int room = 1024 / mbi_many_of(plan)->team;
   return !even || plan->device.nnz == 0 || plan->desc.sigma != 0 ? 0
       : room > 512                                            ? 512
-      : room < 128                                            ? 128
-      : room;
+      : room < 128                                            ? 128 : room;
 }
 
 static merbit_status mbi_many_size_rows(merbit_plan *plan) {
@@ -28274,10 +27660,8 @@ MBI_INTERNAL merbit_status mbi_many_size(merbit_plan *plan) {
   m->words = wish->sigma != 0 ? wish->sigma : m->words;
   m->unroll = wish->omega != 0 ? wish->omega : m->width <= m->span * m->team ? 8 : 4;
   m->room = mbi_many_room(plan);
-  m->threads = wish->block_threads != 0 ? wish->block_threads
-      : mbi_many_roams(plan)   ? 512
-      : mbi_many_narrow(plan)  ? 256
-      : 128;
+  m->threads = wish->block_threads != 0 ? wish->block_threads : mbi_many_roams(plan)   ? 512
+      : mbi_many_narrow(plan)  ? 256 : 128;
   if (m->room > 0 && wish->omega == 0) {
     m->unroll = MBI_MANY_ROWS_UNROLL;
   }
@@ -28296,8 +27680,7 @@ MBI_INTERNAL merbit_status mbi_many_size(merbit_plan *plan) {
   tile = 32 * (uint64_t)s->steps;
   s->tiles = (plan->device.nnz + tile - 1) / tile;
   if (s->tiles > (uint64_t)INT32_MAX / 64) {
-    return mbi_fail(context, MERBIT_TOO_LARGE,
-        "%" PRIu64 " nonzeros make %" PRIu64
+    return mbi_fail(context, MERBIT_TOO_LARGE, "%" PRIu64 " nonzeros make %" PRIu64
         " tiles for %d vectors; raise plan_desc.sigma, or take fewer at once",
         plan->device.nnz, s->tiles, wish->vectors);
   }
@@ -28350,8 +27733,7 @@ static merbit_status mbi_many_specialise(merbit_plan *plan) {
   size_t i;
   mbi_many_preamble(plan, &preamble);
   status = mbi_program_create(plan->context,
-      runs ? "spmv/gpu/many/many.cu" : "spmv/gpu/many/rows.cu",
-      &preamble, &plan->program);
+      runs ? "spmv/gpu/many/many.cu" : "spmv/gpu/many/rows.cu", &preamble, &plan->program);
   for (i = 0; i < sizeof names / sizeof names[0] && status == MERBIT_OK; i++) {
     if (wanted[i]) {
       status = mbi_program_kernel(plan->context, &plan->program, names[i], places[i]);
@@ -28409,8 +27791,7 @@ static uint64_t mbi_many_x_place(const merbit_plan *plan) {
 }
 static uint64_t mbi_many_y_place(const merbit_plan *plan) {
   return mbi_many_round(mbi_many_x_place(plan) + plan->device.cols *
-      (uint64_t)mbi_many_of(plan)->width *
-      mbi_type_size(plan->type));
+      (uint64_t)mbi_many_of(plan)->width * mbi_type_size(plan->type));
 }
 
 static uint64_t mbi_many_scratch_bytes(const merbit_plan *plan) {
@@ -28423,8 +27804,7 @@ MBI_INTERNAL merbit_status mbi_many_workspace(merbit_workspace *workspace) {
   const merbit_plan *plan = workspace->plan;
   return plan->desc.vectors > 1 && plan->desc.vector_memory == MERBIT_MEMORY_HOST
       ? mbi_allocate_array(plan->context, MBI_MANY_BOUNCE, 1,
-      "pieces of a workspace's host vectors", &workspace->bounce)
-      : MERBIT_OK;
+      "pieces of a workspace's host vectors", &workspace->bounce) : MERBIT_OK;
 }
 
 /* ---- Launch ------------------------------------------------------------------------------ */
@@ -28437,8 +27817,7 @@ static int64_t mbi_many_grid(const merbit_plan *plan, uint64_t count) {
 }
 
 static merbit_status mbi_many_launch_collect(merbit_plan *plan, const void *alpha, mbi_devptr x,
-    uint64_t ldx, const void *beta, mbi_devptr copy,
-    void *stream) {
+    uint64_t ldx, const void *beta, mbi_devptr copy, void *stream) {
   void *arguments[6];
   arguments[0] = &x;
   arguments[1] = &ldx;
@@ -28451,8 +27830,7 @@ static merbit_status mbi_many_launch_collect(merbit_plan *plan, const void *alph
 }
 
 static merbit_status mbi_many_launch_spread(merbit_plan *plan, const void *alpha,
-    mbi_devptr copy, const void *beta, mbi_devptr y,
-    uint64_t ldy, void *stream) {
+    mbi_devptr copy, const void *beta, mbi_devptr y, uint64_t ldy, void *stream) {
   void *arguments[6];
   arguments[0] = &copy;
   arguments[1] = &plan->device.rows;
@@ -28466,8 +27844,7 @@ static merbit_status mbi_many_launch_spread(merbit_plan *plan, const void *alpha
 
 /* The schedule of rows: X and Y by rows. */
 static merbit_status mbi_many_launch_teams(merbit_plan *plan, int packed, const void *alpha,
-    mbi_devptr x, uint32_t x_step, const void *beta,
-    mbi_devptr y, uint64_t ldy, void *stream) {
+    mbi_devptr x, uint32_t x_step, const void *beta, mbi_devptr y, uint64_t ldy, void *stream) {
   const mbi_many *m = mbi_many_of(plan);
   void *arguments[11];
   arguments[0] = &plan->device.row_ptr;
@@ -28488,8 +27865,7 @@ static merbit_status mbi_many_launch_teams(merbit_plan *plan, int packed, const 
 
 /* X and Y by rows; to a copy all sums go unscaled. */
 static merbit_status mbi_many_launch_rows(merbit_plan *plan, mbi_devptr carries,
-    const void *alpha, mbi_devptr x, uint64_t ldx,
-    const void *beta, mbi_devptr y, uint64_t ldy,
+    const void *alpha, mbi_devptr x, uint64_t ldx, const void *beta, mbi_devptr y, uint64_t ldy,
     void *stream) {
   static const float one_f32 = 1.0f, zero_f32 = 0.0f;
   static const double one_f64 = 1.0, zero_f64 = 0.0;
@@ -28555,8 +27931,7 @@ static merbit_status mbi_many_launch_rows(merbit_plan *plan, mbi_devptr carries,
 
 /* Y = alpha A X + beta Y, with leading dimensions as merbit_spmm takes them. */
 MBI_INTERNAL merbit_status mbi_many_multiply(merbit_plan *plan, mbi_devptr scratch,
-    const void *alpha, mbi_devptr x, uint64_t ldx,
-    const void *beta, mbi_devptr y, uint64_t ldy,
+    const void *alpha, mbi_devptr x, uint64_t ldx, const void *beta, mbi_devptr y, uint64_t ldy,
     void *stream) {
   const mbi_devptr x_copy = scratch + mbi_many_x_place(plan);
   const mbi_devptr y_copy = scratch + mbi_many_y_place(plan);
@@ -28575,8 +27950,7 @@ MBI_INTERNAL merbit_status mbi_many_multiply(merbit_plan *plan, mbi_devptr scrat
     status =
         mbi_many_launch_rows(plan, scratch, alpha, x_copy, width, beta, y_copy, width, stream);
   }
-  return status != MERBIT_OK
-      ? status
+  return status != MERBIT_OK ? status
       : mbi_many_launch_spread(plan, alpha, y_copy, beta, y, ldy, stream);
 }
 
@@ -28602,19 +27976,13 @@ static int mbi_many_describe(const merbit_plan *plan, char *text, size_t size) {
       "%" PRIu64 " tiles of %d runs of %d, %d lane%s of %d columns to a nonzero, "
       "%" PRIu64 " empty rows, %d threads%s%s",
       s->tiles, 32 / m->team, 32 * m->words, m->team, m->team == 1 ? "" : "s",
-      m->span, s->empty_rows, m->threads,
-      mbi_many_copies(plan) ? ", copies by rows" : "",
+      m->span, s->empty_rows, m->threads, mbi_many_copies(plan) ? ", copies by rows" : "",
       plan->streaming ? ", matrix past the caches" : "");
 }
 
 /* merbit_spmm launches: its rows have a distance. */
 MBI_INTERNAL const mbi_cuda_method mbi_many_method = {sizeof(mbi_many), mbi_many_create,
-    mbi_scan_destroy,
-    mbi_many_scratch_bytes,
-    NULL,
-    mbi_many_info,
-    mbi_many_describe,
-    NULL};
+    mbi_scan_destroy, mbi_many_scratch_bytes, NULL, mbi_many_info, mbi_many_describe, NULL};
 
 /* ==== >>spmv/stages/full_blocks.c  CUDA: a CSR of full blocks as blocks =================== */
 /* ---- Encode: a CSR of full blocks as blocks, for the kernels of spmv/gpu/bsr/bsr.c
@@ -28679,8 +28047,7 @@ static merbit_status mbi_extracted_specialise(merbit_plan *plan) {
         mbi_program_kernel(plan->context, &full->program, "mbk_full_blocks_places", &full->kernels[0]);
   }
   return status == MERBIT_OK ? mbi_program_kernel(plan->context, &full->program,
-      "mbk_full_blocks_values", &full->kernels[1])
-      : status;
+      "mbk_full_blocks_values", &full->kernels[1]) : status;
 }
 
 /* ---- Launch ------------------------------------------------------------------------------ */
@@ -28711,8 +28078,7 @@ static merbit_status mbi_extracted_values(merbit_plan *plan, mbi_devptr from) {
   arguments[1] = &from;
   arguments[2] = &rows;
   arguments[3] = &csr->values;
-  return status != MERBIT_OK
-      ? status
+  return status != MERBIT_OK ? status
       : mbi_device_launch(plan->context, plan->extracted.kernels[1], "mbk_full_blocks_values",
       (int64_t)((rows + 7) / 8), 256, 0, NULL, arguments);
 }
@@ -28720,8 +28086,7 @@ static merbit_status mbi_extracted_values(merbit_plan *plan, mbi_devptr from) {
 /* For new values in the order of the CSR, which the plan has taken: `put` brings them to the
  * blocks. */
 MBI_INTERNAL merbit_status mbi_extracted_refill(merbit_plan *plan,
-    merbit_status (*put)(merbit_plan *plan,
-    mbi_devptr from)) {
+    merbit_status (*put)(merbit_plan *plan, mbi_devptr from)) {
   mbi_device_csr *csr = &plan->device;
   const mbi_devptr from = csr->values;
   merbit_status status;
@@ -28881,8 +28246,7 @@ static merbit_status mbi_extract_count(mbi_extract *c, const merbit_bsr_desc *sh
   arguments[13] = &c->sums;
   arguments[14] = &to;
   return mbi_device_launch(plan->context, plan->extracted.kernels[MBI_EXTRACT_COUNT],
-      "mbk_extract_count", blocks < most ? blocks : most, 256, 0, NULL,
-      arguments);
+      "mbk_extract_count", blocks < most ? blocks : most, 256, 0, NULL, arguments);
 }
 
 /* `shapes` answers of the same windows. */
@@ -28922,11 +28286,9 @@ static merbit_status mbi_extract_sample(mbi_extract *c, double *bytes) {
       const int64_t end = mbi_shape_window(csr, windows, w, height, &first, &last);
       rows += end - first * height;
     }
-    bytes[i] = t->entries == 0
-        ? DBL_MAX
+    bytes[i] = t->entries == 0 ? DBL_MAX
         : (double)mbi_shape_bytes(csr, &shapes[i], rows, (int64_t)t->blocks,
-        t->inside == t->entries, MBI_MASKS_READ) /
-        (double)t->entries;
+        t->inside == t->entries, MBI_MASKS_READ) / (double)t->entries;
   }
   return status;
 }
@@ -28986,8 +28348,7 @@ static merbit_status mbi_extract_fill(merbit_plan *plan, mbi_devptr from, mbi_de
   arguments[12] = &masks;
   arguments[13] = &values;
   return mbi_device_launch(plan->context, plan->extracted.kernels[MBI_EXTRACT_FILL], "mbk_extract_fill",
-      (int64_t)(plan->device.rows * group / 256) + 1, 256, 0, NULL,
-      arguments);
+      (int64_t)(plan->device.rows * group / 256) + 1, 256, 0, NULL, arguments);
 }
 
 /* plan->device.values, zero where there is no entry; but what masks leave out is never read. */
@@ -29001,8 +28362,7 @@ static merbit_status mbi_extract_allocate_values(merbit_plan *plan) {
   csr->owns_values = status == MERBIT_OK;
   csr->bytes += status == MERBIT_OK ? bytes : 0;
   return status != MERBIT_OK || plan->bsr.mask_words > 0 ||
-      stored == (uint64_t)plan->bsr.entries
-      ? status
+      stored == (uint64_t)plan->bsr.entries ? status
       : mbi_device_zero(plan->context, csr->values, (size_t)bytes, NULL);
 }
 
@@ -29036,8 +28396,7 @@ static merbit_status mbi_extract_offsets(mbi_extract *c) {
   arguments[4] = &csr->row_ptr;
   return status == MERBIT_OK
       ? mbi_device_launch(plan->context, plan->extracted.kernels[MBI_EXTRACT_OFFSETS],
-      "mbk_extract_offsets", (int64_t)chunks, 256,
-      8 * sizeof(uint64_t), NULL, arguments)
+      "mbk_extract_offsets", (int64_t)chunks, 256, 8 * sizeof(uint64_t), NULL, arguments)
       : status;
 }
 
@@ -29108,9 +28467,7 @@ MBI_INTERNAL merbit_status mbi_extract_all(mbi_extract *c, mbi_extract_tally *ta
       c->plan->view.values);
   c->csr.value_type = c->plan->type;
   if (csr->rows / (uint64_t)(shape.block_rows > 0 ? shape.block_rows : 1) >= UINT32_MAX) {
-    return mbi_fail(
-        c->plan->context, MERBIT_TOO_LARGE,
-        "%" PRIu64
+    return mbi_fail(c->plan->context, MERBIT_TOO_LARGE, "%" PRIu64
         " rows are too many to make blocks of on the GPU%s; use another plan_desc.method",
         csr->rows, shape.block_rows > 0 ? "" : " without a shape for them");
   }
@@ -29197,8 +28554,7 @@ MBI_INTERNAL const mbi_cuda_method *mbi_cuda_method_of(const merbit_plan *plan,
     return &mbi_binned_method;
   case MERBIT_METHOD_BSR:
     return mbi_plan_has_blocks(plan)                ? &mbi_bsr_method
-        : plan->desc.method == MERBIT_METHOD_BSR ? &mbi_extract_method
-        : &mbi_extracted_method;
+        : plan->desc.method == MERBIT_METHOD_BSR ? &mbi_extract_method : &mbi_extracted_method;
   case MERBIT_METHOD_CB:
     return &mbi_cb_method;
   case MERBIT_METHOD_HUBS:
@@ -29271,13 +28627,11 @@ MBI_INTERNAL mbi_forecast mbi_choose_forecast(const merbit_plan *plan) {
   }
   /* Where rows are short, one block to a multiprocessor loses by them what hubs save (a star,
    * ones in f64 on an H200: 224 us where the scan takes 206). */
-  f.hubs =
-      nnz >= 4.0 * rows && plan->nonempty.hub_share > 1.0 - plan->nonempty.sectors
+  f.hubs = nnz >= 4.0 * rows && plan->nonempty.hub_share > 1.0 - plan->nonempty.sectors
       ? vectors + stream + gathers * (1.0 - plan->nonempty.hub_share) / plan->nonempty.sectors
       : f.scan;
   f.sliced = mbi_choose_longer(vectors + gathers +
-      nnz * (4.0 - 2.0 * plan->nonempty.narrow + values) *
-      MBI_CHOOSE_STREAM * light,
+      nnz * (4.0 - 2.0 * plan->nonempty.narrow + values) * MBI_CHOOSE_STREAM * light,
       mbi_sliced_walk(plan));
   /* Products are written and read; reads and writes mixed reach three quarters of the rate. */
   f.binned = vectors + nnz * 1.1 * (4.5 + values + 2.0 * size) * MBI_CHOOSE_STREAM * 1.35;
@@ -29523,8 +28877,7 @@ MBI_INTERNAL void mbi_measure_answer(const mbi_candidate *candidates, int count,
     length = strlen(answer->why);
     (void)snprintf(answer->why + length, sizeof answer->why - length, "%s %s%s %.1f us",
         i > 0 ? "," : "", mbi_method_name(candidates[i].method),
-        candidates[i].omega == 2 ? " of whole rows" : "",
-        1e6 * candidates[i].seconds);
+        candidates[i].omega == 2 ? " of whole rows" : "", 1e6 * candidates[i].seconds);
   }
 }
 
@@ -29629,8 +28982,7 @@ MBI_INTERNAL merbit_method mbi_choose_method(merbit_plan *plan) {
   if (!mbi_plan_plain(plan)) {
     const int rows = even && nonempty->longest <= 64 && mbi_nonempty_equal(plan);
     (void)snprintf(plan->why, sizeof plan->why, "%s rows of %s; runner-up %s",
-        rows ? "equal, short" : "any", mbi_plan_type_text(plan),
-        rows ? "scan" : "merge");
+        rows ? "equal, short" : "any", mbi_plan_type_text(plan), rows ? "scan" : "merge");
     return rows ? MERBIT_METHOD_ROWS : MERBIT_METHOD_SCAN;
   }
   if (f.rows < best) { /* nothing is made for them */
@@ -29673,14 +29025,11 @@ MBI_INTERNAL merbit_status mbi_choose_semiring(merbit_plan *plan) {
     if (status == MERBIT_OK) {
       const int small = mbi_choose_small(plan);
       const int rows = small ? mbi_choose_small_rows(plan)
-          : plan->type == MERBIT_F64 && mbi_choose_even(plan) &&
-          plan->nonempty.longest <= 64;
+          : plan->type == MERBIT_F64 && mbi_choose_even(plan) && plan->nonempty.longest <= 64;
       plan->method = rows ? MERBIT_METHOD_ROWS : MERBIT_METHOD_SCAN;
       (void)snprintf(plan->why, sizeof plan->why, "%s; runner-up %s",
-          rows && small ? "small, with even rows"
-          : rows        ? "even, short rows of doubles"
-          : "of those for semirings",
-          rows ? "scan" : "merge");
+          rows && small ? "small, with even rows" : rows        ? "even, short rows of doubles"
+          : "of those for semirings", rows ? "scan" : "merge");
     }
   }
   return status;
@@ -29896,8 +29245,7 @@ MBI_INTERNAL merbit_status mbi_reorder_check(merbit_context *context, const merb
   if (desc->reordering < MERBIT_REORDERING_NONE || desc->reordering > MERBIT_REORDERING_RCM) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
         "plan_desc.reordering is %d; use MERBIT_REORDERING_NONE or another "
-        "merbit_reordering",
-        (int)desc->reordering);
+        "merbit_reordering", (int)desc->reordering);
   }
   if (view->format == MERBIT_BSR || desc->method == MERBIT_METHOD_BSR ||
       desc->method > MERBIT_METHOD_SYMMETRIC) { /* and those for study */
@@ -29909,8 +29257,7 @@ MBI_INTERNAL merbit_status mbi_reorder_check(merbit_context *context, const merb
   if (view->rows != view->cols) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
         "plan_desc.reordering takes square matrices, but view.rows is %" PRId64
-        " and view.cols %" PRId64,
-        view->rows, view->cols);
+        " and view.cols %" PRId64, view->rows, view->cols);
   }
   return MERBIT_OK;
 }
@@ -29982,8 +29329,7 @@ MBI_INTERNAL merbit_status mbi_reorder_specialise(merbit_plan *plan) {
 }
 
 static merbit_status mbi_reorder_upload_one(merbit_plan *plan, const void *source,
-    uint64_t bytes, const char *what,
-    mbi_devptr *target) {
+    uint64_t bytes, const char *what, mbi_devptr *target) {
   const merbit_status status = mbi_device_allocate(plan->context, bytes, what, target);
   plan->reorder.bytes += status == MERBIT_OK ? bytes : 0;
   return status == MERBIT_OK ? mbi_device_upload(plan->context, *target, source, (size_t)bytes)
@@ -30047,8 +29393,7 @@ MBI_INTERNAL void mbi_reorder_destroy(merbit_plan *plan) {
 
 /* kernels[kernel], on a stream: `index` is the order or the places. */
 MBI_INTERNAL merbit_status mbi_reorder_launch(merbit_plan *plan, int kernel, mbi_devptr index,
-    mbi_devptr from, mbi_devptr to, int64_t count,
-    void *stream) {
+    mbi_devptr from, mbi_devptr to, int64_t count, void *stream) {
   uint64_t elements = (uint64_t)count;
   void *arguments[4];
   arguments[0] = &index;
@@ -30390,8 +29735,7 @@ static void mbi_symmetric_scale_f64(void *argument, int task) {
 }
 
 static void mbi_symmetric_typed_f64(const merbit_plan *plan, double *scratch,
-    double alpha, const double *x, double beta,
-    double *y) {
+    double alpha, const double *x, double beta, double *y) {
   mbi_symmetric_call_f64 call;
   call.plan = plan;
   call.x = x;
@@ -30629,8 +29973,7 @@ static void mbi_symmetric_scale_f32(void *argument, int task) {
 }
 
 static void mbi_symmetric_typed_f32(const merbit_plan *plan, float *scratch,
-    float alpha, const float *x, float beta,
-    float *y) {
+    float alpha, const float *x, float beta, float *y) {
   mbi_symmetric_call_f32 call;
   call.plan = plan;
   call.x = x;
@@ -30651,11 +29994,9 @@ MBI_INTERNAL void mbi_symmetric_multiply(const merbit_plan *plan, void *scratch,
     const void *x, const void *beta, void *y) {
   if (plan->type == MERBIT_F32) {
     mbi_symmetric_typed_f32(plan, (float *)scratch, *(const float *)alpha, (const float *)x,
-        *(const float *)beta, (float *)y);
-  } else {
+        *(const float *)beta, (float *)y); } else {
     mbi_symmetric_typed_f64(plan, (double *)scratch, *(const double *)alpha, (const double *)x,
-        *(const double *)beta, (double *)y);
-  }
+        *(const double *)beta, (double *)y); }
 }
 
 /* ==== >>spmv/stages/symmetric.c  plans of matrices given by one triangle ================== */
@@ -30674,8 +30015,7 @@ MBI_INTERNAL merbit_status mbi_symmetric_check(merbit_context *context, const me
     return MERBIT_OK;
   }
   if (!mbi_view_is_triangle(view)) {
-    return mbi_fail(
-        context, MERBIT_INVALID_ARGUMENT,
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
         "plan_desc.method is MERBIT_METHOD_SYMMETRIC, but view.symmetry is MERBIT_SYMMETRY_NONE; "
         "give one triangle and its symmetry, or use another method");
   }
@@ -30996,11 +30336,9 @@ static merbit_status mbi_transpose_specialise(merbit_context *context, mbi_trans
 /* ---- Launch: sort, then offsets and values ----------------------------------------------- */
 
 static merbit_status mbi_transpose_launch(merbit_context *context, mbi_transposing *t,
-    int kernel, uint64_t blocks, size_t shared,
-    void **arguments) {
+    int kernel, uint64_t blocks, size_t shared, void **arguments) {
   return mbi_device_launch(context, t->kernels[kernel], mbi_transpose_kernels[kernel],
-      (int64_t)blocks, MBI_TRANSPOSE_THREADS, (unsigned)shared, NULL,
-      arguments);
+      (int64_t)blocks, MBI_TRANSPOSE_THREADS, (unsigned)shared, NULL, arguments);
 }
 
 /* The rows of entries, where the first pass looks for them. */
@@ -31050,12 +30388,9 @@ static merbit_status mbi_transpose_pass(merbit_context *context, mbi_transposing
     status = mbi_transpose_launch(context, t, MBI_TRANSPOSE_SCAN, (uint64_t)mask + 1,
         warps * place, sums);
   }
-  return status == MERBIT_OK
-      ? mbi_transpose_launch(context, t, MBI_TRANSPOSE_MOVE, t->blocks,
-      (MBI_TRANSPOSE_DIGITS + warps) * place +
-      MBI_TRANSPOSE_TILE * (sizeof(uint32_t) + 1),
-      arguments)
-      : status;
+  return status == MERBIT_OK ? mbi_transpose_launch(context, t, MBI_TRANSPOSE_MOVE, t->blocks,
+      (MBI_TRANSPOSE_DIGITS + warps) * place + MBI_TRANSPOSE_TILE * (sizeof(uint32_t) + 1),
+      arguments) : status;
 }
 
 /* The sorted keys become the offsets of rows. */
@@ -31130,14 +30465,11 @@ MBI_INTERNAL merbit_status mbi_transpose_check(merbit_context *context, const me
   if (desc->operation < MERBIT_OPERATION_N || desc->operation > MERBIT_OPERATION_H) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
         "plan_desc.operation is %d; use MERBIT_OPERATION_N, MERBIT_OPERATION_T "
-        "or MERBIT_OPERATION_H",
-        (int)desc->operation);
+        "or MERBIT_OPERATION_H", (int)desc->operation);
   }
   if (desc->operation != MERBIT_OPERATION_N && view->rows > INT32_MAX) {
-    return mbi_fail(context, MERBIT_TOO_LARGE,
-        "view.rows is %" PRId64
-        "; a transposed product takes at most 2147483647, its columns",
-        view->rows);
+    return mbi_fail(context, MERBIT_TOO_LARGE, "view.rows is %" PRId64
+        "; a transposed product takes at most 2147483647, its columns", view->rows);
   }
   return MERBIT_OK;
 }
@@ -31241,8 +30573,7 @@ static merbit_status mbi_transpose_cuda(merbit_plan *plan) {
 static int mbi_transpose_fits_gpu(const merbit_plan *plan) {
   return plan->side == MERBIT_SIDE_CUDA && plan->given.format == MERBIT_CSR &&
       plan->given.nnz > 0 && !mbi_plan_reorders(plan) && !mbi_plan_takes_blocks(plan) &&
-      (plan->given.memory == MERBIT_MEMORY_DEVICE ||
-      plan->given.index_type == MERBIT_INDEX_32);
+      (plan->given.memory == MERBIT_MEMORY_DEVICE || plan->given.index_type == MERBIT_INDEX_32);
 }
 
 /* AUTO may still take the CPU when the GPU fails now, if everything is in host memory. */
@@ -31362,8 +30693,7 @@ static int mbi_choose_blocked(const merbit_view *csr, int block) {
     const int64_t like = mbi_sorted_start(csr, first);
     if (row == first ? !mbi_choose_row_blocked(col_ind + start, end - start, csr->base, block)
         : end - start != mbi_sorted_start(csr, first + 1) - like ||
-        memcmp(col_ind + like, col_ind + start,
-        (size_t)(end - start) * sizeof *col_ind) != 0) {
+        memcmp(col_ind + like, col_ind + start, (size_t)(end - start) * sizeof *col_ind) != 0) {
       return 0;
     }
   }
@@ -31421,14 +30751,11 @@ static merbit_status mbi_choose_by_forecast(merbit_plan *plan) {
   double merge, sorted, blocks, calls = plan->desc.expected_calls;
   look.equal = !plan->desc.changing_values && mbi_choose_equal(plan);
   look.block = plan->matrix == NULL && plan->desc.operation == MERBIT_OPERATION_N &&
-      !mbi_plan_reorders(plan)
-      ? mbi_choose_block(plan)
-      : 1;
+      !mbi_plan_reorders(plan) ? mbi_choose_block(plan) : 1;
   merge = mbi_choose_cpu_seconds(plan, MERBIT_METHOD_MERGE, &look);
   sorted = mbi_choose_cpu_seconds(plan, MERBIT_METHOD_SORTED, &look);
   blocks = look.block > 1 && !look.equal
-      ? mbi_choose_cpu_seconds(plan, MERBIT_METHOD_BSR, &look)
-      : DBL_MAX;
+      ? mbi_choose_cpu_seconds(plan, MERBIT_METHOD_BSR, &look) : DBL_MAX;
   if (calls * (merge - sorted) > MBI_CHOOSE_SORTING * merge) {
     best = MERBIT_METHOD_SORTED;
     next = MERBIT_METHOD_MERGE;
@@ -31444,8 +30771,7 @@ static merbit_status mbi_choose_by_forecast(merbit_plan *plan) {
       plan->desc.expected_calls != 1 ? "s" : "", mbi_method_name(next),
       1e6 * mbi_choose_cpu_seconds(plan, next, &look));
   return best == MERBIT_METHOD_BSR      ? mbi_choose_blocks(plan, look.block)
-      : best == MERBIT_METHOD_SORTED ? mbi_choose_sorted(plan)
-      : MERBIT_OK;
+      : best == MERBIT_METHOD_SORTED ? mbi_choose_sorted(plan) : MERBIT_OK;
 }
 
 /* Set plan->method and make what it needs. */
@@ -31509,8 +30835,7 @@ static merbit_status mbi_workspace_fill_cuda(merbit_workspace *workspace) {
   const merbit_plan *plan = workspace->plan;
   merbit_context *context = plan->context;
   mbi_devptr *const parts[] = {&workspace->device_carries, &workspace->staged_x,
-      &workspace->staged_y, &workspace->sums_scratch,
-      &workspace->arena};
+      &workspace->staged_y, &workspace->sums_scratch, &workspace->arena};
   uint64_t bytes[5];
   merbit_status status = mbi_device_enter(context);
   if (status != MERBIT_OK) {
@@ -31543,8 +30868,7 @@ MBI_INTERNAL merbit_status mbi_workspace_make(merbit_plan *plan, merbit_workspac
         : plan->blocks.chunk_index != NULL ? mbi_block_plan_scratch_bytes(plan)
         : plan->symmetric.direct                ? mbi_symmetric_scratch_bytes(plan)
         : mbi_plan_has_semiring(plan)      ? mbi_semiring_scratch_bytes(plan)
-        : mbi_plan_plain(plan)
-        ? mbi_merge_scratch_bytes(plan->tasks, plan->type)
+        : mbi_plan_plain(plan) ? mbi_merge_scratch_bytes(plan->tasks, plan->type)
         : mbi_mixed_scratch_bytes(plan);
     status = mbi_allocate_array(context, (int64_t)bytes, 1, "the carries of a workspace",
         &made->carries);
@@ -31580,13 +30904,11 @@ static merbit_status mbi_plan_check_desc(merbit_context *context,
     const merbit_plan_desc *desc) {
   if (desc->side < MERBIT_SIDE_AUTO || desc->side > MERBIT_SIDE_CUDA) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-        "plan_desc.side is %d; use MERBIT_SIDE_AUTO, MERBIT_SIDE_CPU or "
-        "MERBIT_SIDE_CUDA",
+        "plan_desc.side is %d; use MERBIT_SIDE_AUTO, MERBIT_SIDE_CPU or " "MERBIT_SIDE_CUDA",
         (int)desc->side);
   }
   if (desc->side == MERBIT_SIDE_CUDA && context->side != MERBIT_SIDE_CUDA) {
-    return mbi_fail(
-        context, MERBIT_NO_DEVICE,
+    return mbi_fail(context, MERBIT_NO_DEVICE,
         "plan_desc.side is MERBIT_SIDE_CUDA, but the context computes on the CPU%s%s",
         context->reason[0] != '\0' ? ": " : "; make one with MERBIT_SIDE_CUDA",
         context->reason);
@@ -31614,8 +30936,7 @@ static merbit_status mbi_plan_check_desc(merbit_context *context,
   }
   if (desc->expected_calls < 0) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-        "plan_desc.expected_calls is %d; use 0 for the default",
-        desc->expected_calls);
+        "plan_desc.expected_calls is %d; use 0 for the default", desc->expected_calls);
   }
   return MERBIT_OK;
 }
@@ -31645,23 +30966,18 @@ static merbit_status mbi_many_check(merbit_context *context, merbit_type type,
   const merbit_method method = desc->method;
   if (desc->vectors < 0 || desc->vectors > MBI_MANY_MOST) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-        "plan_desc.vectors is %d; use 1 to %d, or 0 for one", desc->vectors,
-        MBI_MANY_MOST);
+        "plan_desc.vectors is %d; use 1 to %d, or 0 for one", desc->vectors, MBI_MANY_MOST);
   }
   if (desc->vector_order < MERBIT_VECTORS_COLUMN_MAJOR ||
       desc->vector_order > MERBIT_VECTORS_ROW_MAJOR) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
         "plan_desc.vector_order is %d; use MERBIT_VECTORS_COLUMN_MAJOR or "
-        "MERBIT_VECTORS_ROW_MAJOR",
-        (int)desc->vector_order);
+        "MERBIT_VECTORS_ROW_MAJOR", (int)desc->vector_order);
   }
   if (desc->vectors <= 1) {
-    return method != MERBIT_METHOD_MANY
-        ? MERBIT_OK
-        : mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+    return method != MERBIT_METHOD_MANY ? MERBIT_OK : mbi_fail(context, MERBIT_INVALID_ARGUMENT,
         "plan_desc.method is MERBIT_METHOD_MANY, but plan_desc.vectors is "
-        "%d; set it to 2 or more, or use MERBIT_METHOD_AUTO",
-        desc->vectors);
+        "%d; set it to 2 or more, or use MERBIT_METHOD_AUTO", desc->vectors);
   }
   if (!mbi_type_plain(type) || desc->vector_type != type) {
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
@@ -31672,13 +30988,11 @@ static merbit_status mbi_many_check(merbit_context *context, merbit_type type,
   if (desc->semiring != MERBIT_SEMIRING_PLUS_TIMES) {
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
         "plan_desc.vectors is %d, but several vectors are multiplied by plus-times "
-        "only; make a plan for one vector with this plan_desc.semiring",
-        desc->vectors);
+        "only; make a plan for one vector with this plan_desc.semiring", desc->vectors);
   }
   if (method != MERBIT_METHOD_AUTO && method != MERBIT_METHOD_MANY &&
       (method != MERBIT_METHOD_MERGE || mbi_plan_side(context, desc) != MERBIT_SIDE_CPU)) {
-    return mbi_fail(
-        context, MERBIT_NOT_SUPPORTED,
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
         "plan_desc.method is %s, which has no form for %d vectors; use MERBIT_METHOD_AUTO, on "
         "CUDA MERBIT_METHOD_MANY, on the CPU MERBIT_METHOD_MERGE",
         mbi_method_identifier(method), desc->vectors);
@@ -31701,8 +31015,7 @@ static merbit_status mbi_plan_check_side(const merbit_plan *plan) {
   if (!cuda && (plan->view.memory == MERBIT_MEMORY_DEVICE ||
       desc->vector_memory == MERBIT_MEMORY_DEVICE ||
       desc->scalar_memory == MERBIT_MEMORY_DEVICE)) {
-    return mbi_fail(
-        context, MERBIT_INVALID_ARGUMENT,
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
         "view.memory, plan_desc.vector_memory or plan_desc.scalar_memory is "
         "MERBIT_MEMORY_DEVICE, but the plan is for the CPU; use MERBIT_MEMORY_HOST");
   }
@@ -31866,8 +31179,7 @@ static merbit_status mbi_plan_build_cpu(merbit_plan *plan) {
 static merbit_status mbi_plan_take(merbit_plan *plan) {
   const merbit_status status = mbi_transpose_take(plan);
   return status != MERBIT_OK           ? status
-      : mbi_plan_takes_blocks(plan) ? mbi_plan_take_blocks(plan)
-      : mbi_plan_take_matrix(plan);
+      : mbi_plan_takes_blocks(plan) ? mbi_plan_take_blocks(plan) : mbi_plan_take_matrix(plan);
 }
 
 /* A plan for the GPU whose matrix has been taken becomes one for the CPU. */
@@ -31918,8 +31230,7 @@ static merbit_status mbi_plan_build(merbit_plan *plan) {
 
 /* `how` NULL: as for a user. */
 MBI_INTERNAL merbit_status mbi_plan_create(merbit_context *context, const merbit_view *view,
-    const merbit_plan_desc *desc,
-    const mbi_plan_making *how, merbit_plan **plan) {
+    const merbit_plan_desc *desc, const mbi_plan_making *how, merbit_plan **plan) {
   const double start = mbi_seconds();
   merbit_plan_desc defaults, taken;
   merbit_plan *made;
@@ -32072,8 +31383,7 @@ static merbit_status mbi_update_convert(merbit_plan *plan, const void *values,
   if (status == MERBIT_OK) {
     const void *kept = host.values;
     host.values = values;
-    status = plan->matrix == NULL
-        ? mbi_bsr_refill(context, &host, &plan->bsr)
+    status = plan->matrix == NULL ? mbi_bsr_refill(context, &host, &plan->bsr)
         : mbi_matrix_from_view(context, &host, mbi_plan_build_flags(plan), matrix);
     host.values = device ? kept : host.values;
   }
@@ -32191,11 +31501,9 @@ static merbit_status mbi_update_cuda(merbit_plan *plan, const void *values,
     return status;
   }
   if (memory == MERBIT_MEMORY_DEVICE && !mbi_device_owns(context, values)) {
-    status =
-        mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+    status = mbi_fail(context, MERBIT_INVALID_ARGUMENT,
         "`memory` says that the new values are in device memory, but %p is not an "
-        "address of the GPU; use MERBIT_MEMORY_HOST for an array in host memory",
-        values);
+        "address of the GPU; use MERBIT_MEMORY_HOST for an array in host memory", values);
   } else if (memory == MERBIT_MEMORY_DEVICE) {
     status = mbi_types_check_address(context, "the new values", plan->type, values);
   }
@@ -32296,13 +31604,11 @@ MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void
   }
   if (plan->view.nnz > 0 && values == NULL) {
     return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
-        "the new values are NULL; give %" PRId64 " of them",
-        mbi_view_values(&plan->given));
+        "the new values are NULL; give %" PRId64 " of them", mbi_view_values(&plan->given));
   }
   if (memory == MERBIT_MEMORY_DEFAULT) {
     memory = plan->given.memory == MERBIT_MEMORY_DEVICE ||
-        plan->symmetric.view.memory == MERBIT_MEMORY_DEVICE
-        ? MERBIT_MEMORY_DEVICE
+        plan->symmetric.view.memory == MERBIT_MEMORY_DEVICE ? MERBIT_MEMORY_DEVICE
         : MERBIT_MEMORY_HOST;
   }
   if (memory == MERBIT_MEMORY_DEVICE && plan->side == MERBIT_SIDE_CPU) {
@@ -32340,8 +31646,7 @@ MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void
     status = mbi_sorted_update(plan);
   }
   return status == MERBIT_OK && plan->side == MERBIT_SIDE_CPU && !plan->symmetric.direct
-      ? mbi_numa_plan(plan)
-      : status;
+      ? mbi_numa_plan(plan) : status;
 }
 
 /* ==== >>spmv/plan/describe.c  what a plan chose, in one line ============================== */
@@ -32360,8 +31665,7 @@ static int64_t mbi_plan_product_bytes(const merbit_plan *plan) {
   }
   if (plan->blocks.chunk_index != NULL) {
     return vectors + (bsr->values != NULL ? mbi_view_values(bsr) * size : 0) +
-        bsr->nnz * (int64_t)sizeof(int32_t) +
-        (mbi_block_count(rows, bsr->block_rows) + 1) *
+        bsr->nnz * (int64_t)sizeof(int32_t) + (mbi_block_count(rows, bsr->block_rows) + 1) *
         (int64_t)mbi_index_bytes(bsr->offset_type);
   }
   if (plan->sorted.shares != NULL) {
@@ -32404,15 +31708,10 @@ MERBIT_API merbit_status merbit_plan_get_info(const merbit_plan *plan, merbit_pl
 
 static int mbi_describe_blocks(const merbit_plan *plan, char *text, size_t size) {
   const merbit_view *bsr = &plan->bsr.view;
-  return snprintf(
-      text, size,
-      "%s on the CPU (%s), %s: %" PRId64 " x %" PRId64 ", %" PRId64
-      " blocks of %d x %d, %s-major, %.0f%% full; %d task%s; %s; %.3g MB per "
-      "product%s",
-      mbi_method_name(plan->method),
-      plan->desc.method != MERBIT_METHOD_AUTO ? "as asked"
-      : plan->why[0] != '\0'                  ? plan->why
-      : "AUTO's method for blocks there",
+  return snprintf(text, size, "%s on the CPU (%s), %s: %" PRId64 " x %" PRId64 ", %" PRId64
+      " blocks of %d x %d, %s-major, %.0f%% full; %d task%s; %s; %.3g MB per " "product%s",
+      mbi_method_name(plan->method), plan->desc.method != MERBIT_METHOD_AUTO ? "as asked"
+      : plan->why[0] != '\0'                  ? plan->why : "AUTO's method for blocks there",
       mbi_plan_type_text(plan), bsr->rows, bsr->cols, bsr->nnz, bsr->block_rows,
       bsr->block_cols, bsr->block_order == MERBIT_BLOCK_ROW_MAJOR ? "row" : "column",
       bsr->nnz == 0 ? 100.0 : 100.0 * (double)plan->bsr.entries / (double)mbi_view_values(bsr),
@@ -32447,10 +31746,8 @@ static int mbi_describe_symmetric(const merbit_plan *plan, char *text, size_t si
   return snprintf(
       text, size, "; %s, given by %" PRId64 " entries of its %s triangle, %s in %.1f ms",
       mbi_symmetry_name(half->view.symmetry), half->view.nnz, half->upper ? "upper" : "lower",
-      !half->direct                ? "expanded"
-      : half->full.row_ptr == NULL ? "looked at"
-      : "copied in order",
-      1e3 * half->seconds);
+      !half->direct                ? "expanded" : half->full.row_ptr == NULL ? "looked at"
+      : "copied in order", 1e3 * half->seconds);
 }
 
 /* What is appended to the line of a plan of several vectors. */
@@ -32462,8 +31759,7 @@ static int mbi_describe_vectors(const merbit_plan *plan, char *text, size_t size
 static int mbi_describe_epilogue(const merbit_plan *plan, char *text, size_t size) {
   const mbi_epilogue *e = plan->epilogue;
   return snprintf(text, size, "; epilogue of %d vector%s and %d scalar%s", e->given.vectors,
-      e->given.vectors == 1 ? "" : "s", e->given.scalars,
-      e->given.scalars == 1 ? "" : "s");
+      e->given.vectors == 1 ? "" : "s", e->given.scalars, e->given.scalars == 1 ? "" : "s");
 }
 
 MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size_t size) {
@@ -32475,8 +31771,7 @@ MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size
     const mbi_program *program = &plan->program;
     char part[256];
     (void)plan->cuda->describe(plan, part, sizeof part);
-    length = snprintf(
-        line, sizeof line,
+    length = snprintf(line, sizeof line,
         "%s on %s (%s), %s%s: %" PRId64 " x %" PRId64 ", %" PRId64
         " nonzeros; %s; %s; cubin %s in %.1f ms; %.3g MB per product%s",
         mbi_method_name(plan->method), plan->context->device.name,
@@ -32504,8 +31799,7 @@ MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size
         !one && plan->tasks != 1 ? "s" : "", mbi_value_name(plan),
         1e-6 * (double)mbi_plan_product_bytes(plan),
         plan->desc.method == MERBIT_METHOD_AUTO || mbi_plan_vectors(plan) > 1 ? ""
-        : one ? "; runner-up merge"
-        : "; runner-up reference",
+        : one ? "; runner-up merge" : "; runner-up reference",
         reason[0] != '\0' ? "; not on CUDA: " : "", reason);
   }
   if (plan != NULL && mbi_plan_has_epilogue(plan) && length > 0 &&
@@ -32548,8 +31842,7 @@ MBI_INTERNAL merbit_status mbi_spmv_check(merbit_plan *plan, const merbit_worksp
   const size_t size = mbi_type_size(mbi_plan_accumulator(plan));
   if (mbi_plan_vectors(plan) > 1) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-        "merbit_spmv: the plan is for %d vectors; use merbit_spmm",
-        mbi_plan_vectors(plan));
+        "merbit_spmv: the plan is for %d vectors; use merbit_spmm", mbi_plan_vectors(plan));
   }
   if (workspace->plan != plan) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -32563,8 +31856,7 @@ MBI_INTERNAL merbit_status mbi_spmv_check(merbit_plan *plan, const merbit_worksp
   if (mbi_overlap(x, (uint64_t)plan->csr.cols * size, y, (uint64_t)plan->csr.rows * size)) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
         "merbit_spmv: x (%" PRId64 " elements at %p) and y (%" PRId64
-        " at %p) overlap; use two vectors",
-        plan->csr.cols, x, plan->csr.rows, y);
+        " at %p) overlap; use two vectors", plan->csr.cols, x, plan->csr.rows, y);
   }
   return MERBIT_OK;
 }
@@ -32596,11 +31888,9 @@ MBI_INTERNAL merbit_status mbi_spmv_check_address(const merbit_plan *plan, const
     return MERBIT_OK;
   }
   if (!mbi_device_owns(context, pointer)) {
-    return mbi_fail(
-        context, MERBIT_INVALID_ARGUMENT,
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
         "merbit_spmv: %s at %p is host memory, but the plan computes on CUDA; use a "
-        "merbit_buffer, or plan_desc.vector_memory = MERBIT_MEMORY_HOST",
-        name, pointer);
+        "merbit_buffer, or plan_desc.vector_memory = MERBIT_MEMORY_HOST", name, pointer);
   }
   status = mbi_types_check_address(context, name, mbi_plan_accumulator(plan), pointer);
   *known = status == MERBIT_OK ? pointer : *known;
@@ -32609,8 +31899,7 @@ MBI_INTERNAL merbit_status mbi_spmv_check_address(const merbit_plan *plan, const
 
 /* Host vectors: copied to the GPU and back, synchronously. */
 static merbit_status mbi_spmv_staged(merbit_plan *plan, merbit_workspace *workspace,
-    const void *alpha, const void *x, const void *beta,
-    void *y, int reads_y, void *stream) {
+    const void *alpha, const void *x, const void *beta, void *y, int reads_y, void *stream) {
   merbit_context *context = plan->context;
   const size_t size = mbi_type_size(mbi_plan_accumulator(plan));
   const size_t x_bytes = (size_t)plan->csr.cols * size, y_bytes = (size_t)plan->csr.rows * size;
@@ -32635,8 +31924,7 @@ static merbit_status mbi_spmv_staged(merbit_plan *plan, merbit_workspace *worksp
 }
 
 static merbit_status mbi_spmv_cuda(merbit_plan *plan, merbit_workspace *workspace,
-    const void *alpha, const void *x, const void *beta, void *y,
-    int reads_y, void *stream) {
+    const void *alpha, const void *x, const void *beta, void *y, int reads_y, void *stream) {
   merbit_context *context = plan->context;
   merbit_status status = mbi_device_enter(context);
   if (status != MERBIT_OK) {
@@ -32662,8 +31950,7 @@ static merbit_status mbi_spmv_cuda(merbit_plan *plan, merbit_workspace *workspac
 
 /* Scalars in host memory, of which either may be NULL. */
 static merbit_status mbi_spmv_semiring(merbit_plan *plan, merbit_workspace *workspace,
-    const void *alpha, const void *x, const void *beta,
-    void *y, void *stream) {
+    const void *alpha, const void *x, const void *beta, void *y, void *stream) {
   const mbi_scalar a = mbi_semiring_scalar(plan, alpha), b = mbi_semiring_scalar(plan, beta);
   if (plan->side == MERBIT_SIDE_CPU) {
     mbi_semiring_multiply(plan, workspace->carries, &a, x, &b, y);
@@ -32673,8 +31960,7 @@ static merbit_status mbi_spmv_semiring(merbit_plan *plan, merbit_workspace *work
 }
 
 MERBIT_API merbit_status merbit_spmv(merbit_plan *plan, merbit_workspace *workspace,
-    const void *alpha, const void *x, const void *beta,
-    void *y, void *stream) {
+    const void *alpha, const void *x, const void *beta, void *y, void *stream) {
   /* The second parts are for complex numbers. */
   static const float one_f32[2] = {1, 0}, zero_f32[2] = {0, 0};
   static const double one_f64[2] = {1, 0}, zero_f64[2] = {0, 0};
@@ -32758,8 +32044,7 @@ MBI_INTERNAL const void *mbi_epilogue_factor(const merbit_plan *plan, int one) {
 }
 
 static void mbi_epilogue_cpu(merbit_plan *plan, merbit_workspace *workspace, const void *x,
-    void *y, const void *const *vectors, const double *scalars,
-    double *sums) {
+    void *y, const void *const *vectors, const double *scalars, double *sums) {
   const int64_t chunks = mbi_epilogue_chunks(plan);
   double total[2];
   mbi_epilogue_task task;
@@ -32793,8 +32078,7 @@ static void mbi_epilogue_cpu(merbit_plan *plan, merbit_workspace *workspace, con
  * is asked for beside the product the kernel is left out. */
 static merbit_status mbi_epilogue_cuda(merbit_plan *plan, merbit_workspace *workspace,
     const void *x, void *y, const void *const *vectors,
-    const double *scalars, double *sums, const int *skip,
-    void *stream) {
+    const double *scalars, double *sums, const int *skip, void *stream) {
   const int kept = skip != NULL && plan->epilogue->result[0] != '\0';
   mbi_devptr to = mbi_device_address(y);
   mbi_devptr product = kept ? workspace->sums_scratch + MBI_EPILOGUE_PRODUCT : to;
@@ -32829,11 +32113,9 @@ static merbit_status mbi_epilogue_cuda(merbit_plan *plan, merbit_workspace *work
   arguments[4] = &call;
   return status == MERBIT_OK && (plan->epilogue->result[0] != '\0' || sums != NULL)
       ? mbi_device_launch_some(plan->context, plan->epilogue->kernel,
-      "mbk_epilogue_rows", (int64_t)mbi_epilogue_blocks(plan),
-      MBI_EPILOGUE_THREADS,
+      "mbk_epilogue_rows", (int64_t)mbi_epilogue_blocks(plan), MBI_EPILOGUE_THREADS,
       MBI_EPILOGUE_THREADS / 16 * (unsigned)sizeof(double),
-      stream, arguments, MBI_LAUNCH_DEPENDENT)
-      : status;
+      stream, arguments, MBI_LAUNCH_DEPENDENT) : status;
 }
 
 /* ---- Either side ----------------------------------------------------------------------------
@@ -32844,8 +32126,7 @@ static merbit_status mbi_epilogue_cuda(merbit_plan *plan, merbit_workspace *work
  * may be captured; the caller's `vectors` array is read at once, all else when the product
  * runs. workspace NULL: the plan's own. */
 MBI_INTERNAL merbit_status mbi_spmv_epilogue(merbit_plan *plan, merbit_workspace *workspace,
-    const void *x, void *y, const void *const *vectors,
-    const double *scalars, double *sums,
+    const void *x, void *y, const void *const *vectors, const double *scalars, double *sums,
     const int *skip, void *stream) {
   merbit_status status;
   workspace = workspace != NULL ? workspace : plan->workspace;
@@ -32867,16 +32148,14 @@ MBI_INTERNAL merbit_status mbi_spmv_epilogue(merbit_plan *plan, merbit_workspace
 /* One pointer of a call on CUDA, to elements of `bytes`. The driver is asked once per address,
  * in an entered context. */
 static merbit_status mbi_epilogue_check_pointer(merbit_plan *plan, const void *pointer,
-    size_t bytes, const void **known,
-    const char *name) {
+    size_t bytes, const void **known, const char *name) {
   if (pointer == *known || pointer == NULL) {
     return MERBIT_OK;
   }
   if (!mbi_device_owns(plan->context, pointer)) {
     return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
         "merbit_spmv_epilogue: %s at %p is host memory, but the plan computes on "
-        "CUDA; use a merbit_buffer",
-        name, pointer);
+        "CUDA; use a merbit_buffer", name, pointer);
   }
   if ((uintptr_t)pointer % bytes != 0) {
     return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
@@ -32889,15 +32168,13 @@ static merbit_status mbi_epilogue_check_pointer(merbit_plan *plan, const void *p
 
 /* What a call gives beside x and y. */
 static merbit_status mbi_epilogue_check_vectors(const merbit_plan *plan, const void *y,
-    const void *const *vectors,
-    const double *scalars) {
+    const void *const *vectors, const double *scalars) {
   merbit_context *context = plan->context;
   const merbit_epilogue *e = &plan->epilogue->given;
   const uint64_t bytes = (uint64_t)plan->csr.rows * mbi_type_size(mbi_plan_accumulator(plan));
   int i;
   if ((e->vectors > 0 && vectors == NULL) || (e->scalars > 0 && scalars == NULL)) {
-    return mbi_fail(
-        context, MERBIT_INVALID_ARGUMENT,
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
         "merbit_spmv_epilogue: `%s` is NULL; the plan's epilogue has %d vectors and "
         "%d scalars",
         e->vectors > 0 && vectors == NULL ? "vectors" : "scalars", e->vectors, e->scalars);
@@ -32910,18 +32187,15 @@ static merbit_status mbi_epilogue_check_vectors(const merbit_plan *plan, const v
     if (mbi_overlap(vectors[i], bytes, y, bytes)) {
       return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
           "merbit_spmv_epilogue: vectors[%d] at %p and y at %p, of %" PRId64
-          " elements each, overlap; use two vectors",
-          i, vectors[i], y, plan->csr.rows);
+          " elements each, overlap; use two vectors", i, vectors[i], y, plan->csr.rows);
     }
   }
   return MERBIT_OK;
 }
 
 static merbit_status mbi_epilogue_check_pointers(merbit_plan *plan, merbit_workspace *workspace,
-    const void *x, const void *y,
-    const void *const *vectors,
-    const double *scalars, const double *sums,
-    const int *skip) {
+    const void *x, const void *y, const void *const *vectors,
+    const double *scalars, const double *sums, const int *skip) {
   const size_t size = mbi_type_size(mbi_plan_accumulator(plan));
   const void **known = workspace->known_epilogue;
   merbit_status status = MERBIT_OK;
@@ -32944,13 +32218,11 @@ static merbit_status mbi_epilogue_check_pointers(merbit_plan *plan, merbit_works
     status = mbi_epilogue_check_pointer(plan, sums, sizeof(double), &known[7], "sums");
   }
   return status == MERBIT_OK
-      ? mbi_epilogue_check_pointer(plan, skip, sizeof(int), &known[8], "skip")
-      : status;
+      ? mbi_epilogue_check_pointer(plan, skip, sizeof(int), &known[8], "skip") : status;
 }
 
 MERBIT_API merbit_status merbit_spmv_epilogue(merbit_plan *plan, merbit_workspace *workspace,
-    const void *x, void *y,
-    const void *const *vectors, const double *scalars,
+    const void *x, void *y, const void *const *vectors, const double *scalars,
     double *sums, const int *skip, void *stream) {
   merbit_status status;
   if (plan == NULL) {
@@ -32973,8 +32245,7 @@ MERBIT_API merbit_status merbit_spmv_epilogue(merbit_plan *plan, merbit_workspac
     }
   }
   return status == MERBIT_OK
-      ? mbi_spmv_epilogue(plan, workspace, x, y, vectors, scalars, sums, skip, stream)
-      : status;
+      ? mbi_spmv_epilogue(plan, workspace, x, y, vectors, scalars, sums, skip, stream) : status;
 }
 
 /* ==== >>spmv/plan/many_product.c  products of several vectors ============================= */
@@ -33001,8 +32272,7 @@ static mbi_many_layout mbi_many_layout_of(const merbit_plan *plan, int64_t count
 /* Elements from the first to the last. */
 static int64_t mbi_many_extent(const mbi_many_layout *layout) {
   return layout->length > 0 && layout->times > 0
-      ? (layout->times - 1) * layout->leading + layout->length
-      : 0;
+      ? (layout->times - 1) * layout->leading + layout->length : 0;
 }
 
 static merbit_status mbi_many_check_leading(const merbit_plan *plan, const char *name,
@@ -33091,8 +32361,7 @@ static merbit_status mbi_many_move(const merbit_workspace *workspace, void *host
 static merbit_status mbi_spmm_staged(merbit_plan *plan, merbit_workspace *workspace,
     const void *alpha, const void *x,
     const mbi_many_layout *x_layout, const void *beta, void *y,
-    const mbi_many_layout *y_layout, int reads_y,
-    void *stream) {
+    const mbi_many_layout *y_layout, int reads_y, void *stream) {
   merbit_context *context = plan->context;
   merbit_status status =
       mbi_many_move(workspace, (void *)(uintptr_t)x, x_layout, workspace->staged_x, 1);
@@ -33193,8 +32462,7 @@ MERBIT_API merbit_status merbit_spmm(merbit_plan *plan, merbit_workspace *worksp
     return mbi_fail(plan->context, MERBIT_NOT_SUPPORTED,
         "merbit_spmm: ldx is %" PRId64 " and ldy %" PRId64
         "; row-major, a plan of one vector takes 1, elements side by side: copy "
-        "the vector, or make a plan with plan_desc.vectors for all that are there",
-        ldx, ldy);
+        "the vector, or make a plan with plan_desc.vectors for all that are there", ldx, ldy);
   }
   return merbit_spmv(plan, workspace, alpha, x, beta, y, stream);
 }
@@ -33211,10 +32479,8 @@ static merbit_status mbi_vector_check(merbit_plan *plan, const char *call, const
         from == NULL ? "to read" : "to write");
   }
   if (mbi_overlap(from, bytes, to, bytes)) {
-    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-        "%s: the vectors of %" PRId64
-        " elements at %p and %p overlap; use two vectors",
-        call, count, from, to);
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "%s: the vectors of %" PRId64
+        " elements at %p and %p overlap; use two vectors", call, count, from, to);
   }
   return MERBIT_OK;
 }
@@ -33238,17 +32504,14 @@ static void mbi_vector_move_host(merbit_plan *plan, int restore, const void *fro
 
 static merbit_status mbi_vector_check_address(merbit_context *context, const char *name,
     const void *pointer) {
-  return mbi_device_owns(context, pointer)
-      ? MERBIT_OK
+  return mbi_device_owns(context, pointer) ? MERBIT_OK
       : mbi_fail(context, MERBIT_INVALID_ARGUMENT,
       "%s: %p is host memory, but the plan computes on CUDA; use a "
-      "merbit_buffer, or plan_desc.vector_memory = MERBIT_MEMORY_HOST",
-      name, pointer);
+      "merbit_buffer, or plan_desc.vector_memory = MERBIT_MEMORY_HOST", name, pointer);
 }
 
 static merbit_status mbi_vector_move_cuda(merbit_plan *plan, const char *name, int restore,
-    const void *from, void *to, int64_t count,
-    void *stream) {
+    const void *from, void *to, int64_t count, void *stream) {
   merbit_context *context = plan->context;
   const mbi_devptr source = mbi_device_address(from), target = mbi_device_address(to);
   merbit_status status = mbi_device_enter(context);
@@ -33260,9 +32523,7 @@ static merbit_status mbi_vector_move_cuda(merbit_plan *plan, const char *name, i
     status = mbi_vector_check_address(context, name, to);
   }
   if (status == MERBIT_OK) {
-    status =
-        plan->reorder.order == NULL
-        ? mbi_device_copy_async(context, target, source,
+    status = plan->reorder.order == NULL ? mbi_device_copy_async(context, target, source,
         (size_t)count * mbi_type_size(mbi_plan_accumulator(plan)), stream)
         : mbi_reorder_launch(plan, restore, plan->reorder.device_order, source, target,
         count, stream);
@@ -33287,15 +32548,13 @@ static merbit_status mbi_vector_move(merbit_plan *plan, const char *call, int re
 
 MERBIT_API merbit_status merbit_plan_reorder(merbit_plan *plan, const void *x, void *px,
     void *stream) {
-  return plan == NULL
-      ? MERBIT_INVALID_ARGUMENT
+  return plan == NULL ? MERBIT_INVALID_ARGUMENT
       : mbi_vector_move(plan, "merbit_plan_reorder", 0, x, px, plan->csr.cols, stream);
 }
 
 MERBIT_API merbit_status merbit_plan_restore(merbit_plan *plan, const void *py, void *y,
     void *stream) {
-  return plan == NULL
-      ? MERBIT_INVALID_ARGUMENT
+  return plan == NULL ? MERBIT_INVALID_ARGUMENT
       : mbi_vector_move(plan, "merbit_plan_restore", 1, py, y, plan->csr.rows, stream);
 }
 
@@ -33308,8 +32567,7 @@ MERBIT_API merbit_status merbit_plan_get_order(const merbit_plan *plan, int64_t 
   if (count != plan->csr.rows || (order == NULL && count > 0)) {
     return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
         "merbit_plan_get_order: room for %" PRId64 " numbers at %p; give %" PRId64
-        ", one for each row",
-        count, (void *)order, plan->csr.rows);
+        ", one for each row", count, (void *)order, plan->csr.rows);
   }
   for (i = 0; i < count; i++) {
     order[i] = plan->reorder.order != NULL ? (int64_t)plan->reorder.order[i] : i;
@@ -34007,8 +33265,7 @@ typedef struct mbi_wide_code {
 
 /* What mbk_wide_step of solve/core/wide.cuh does, in a solver that runs. */
 MBI_INTERNAL void mbi_wide_run(merbit_context *context, const mbi_wide_code *code,
-    const mbi_solve_vectors *v, int64_t n, mbi_solve_memory *memory,
-    double *partials) {
+    const mbi_solve_vectors *v, int64_t n, mbi_solve_memory *memory, double *partials) {
   const mbi_solve_state scalars = memory->state;
   const int count = code->count(&scalars);
   const int64_t chunks = (n + MBI_SOLVE_CHUNK - 1) / MBI_SOLVE_CHUNK;
@@ -34037,8 +33294,7 @@ MBI_INTERNAL void mbi_wide_run(merbit_context *context, const mbi_wide_code *cod
 // The steps that every solver has.
 
 // w = b - w, where w = A x: the true residual, and what the backward error needs.
-MBS_NOTHING_BEFORE(solve_residual_step)
-MBS_ELEMENT(solve_residual_step) {
+MBS_NOTHING_BEFORE(solve_residual_step) MBS_ELEMENT(solve_residual_step) {
   const double b = MBS_LOAD(MBI_AT_B), x = MBS_LOAD(MBI_AT_X), w = b - MBS_LOAD(MBI_AT_W);
   (void)c;
   MBS_STORE(MBI_AT_W, w);
@@ -34061,8 +33317,7 @@ MBS_AFTER(solve_residual_step) {
 MBS_STEP(solve_residual_step, 2, 3, MBS_ALWAYS)
 
 // z = M^-1 r for blocks along the diagonal, r and z being the vectors `from` and `to`.
-MBS_NOTHING_BEFORE(solve_blocks)
-MBS_ELEMENT(solve_blocks) {
+MBS_NOTHING_BEFORE(solve_blocks) MBS_ELEMENT(solve_blocks) {
   const MBS_VECTOR *r = MBS_AT(v->from), *inverse = MBS_AT(MBI_AT_INVERSE);
   const MBS_INDEX first = i - i % v->block;
   const MBS_INDEX last = first + v->block < v->n ? first + v->block : v->n;
@@ -34074,8 +33329,7 @@ MBS_ELEMENT(solve_blocks) {
   }
   MBS_AT(v->to)[i] = (MBS_VECTOR)z;
 }
-MBS_NOTHING_AFTER(solve_blocks)
-MBS_STEP(solve_blocks, 0, 0, MBS_LATE)
+MBS_NOTHING_AFTER(solve_blocks) MBS_STEP(solve_blocks, 0, 0, MBS_LATE)
 #undef MBS_VECTOR
 #undef MBS_NAME
 #define MBS_VECTOR float
@@ -34083,8 +33337,7 @@ MBS_STEP(solve_blocks, 0, 0, MBS_LATE)
 // The steps that every solver has.
 
 // w = b - w, where w = A x: the true residual, and what the backward error needs.
-MBS_NOTHING_BEFORE(solve_residual_step)
-MBS_ELEMENT(solve_residual_step) {
+MBS_NOTHING_BEFORE(solve_residual_step) MBS_ELEMENT(solve_residual_step) {
   const double b = MBS_LOAD(MBI_AT_B), x = MBS_LOAD(MBI_AT_X), w = b - MBS_LOAD(MBI_AT_W);
   (void)c;
   MBS_STORE(MBI_AT_W, w);
@@ -34107,8 +33360,7 @@ MBS_AFTER(solve_residual_step) {
 MBS_STEP(solve_residual_step, 2, 3, MBS_ALWAYS)
 
 // z = M^-1 r for blocks along the diagonal, r and z being the vectors `from` and `to`.
-MBS_NOTHING_BEFORE(solve_blocks)
-MBS_ELEMENT(solve_blocks) {
+MBS_NOTHING_BEFORE(solve_blocks) MBS_ELEMENT(solve_blocks) {
   const MBS_VECTOR *r = MBS_AT(v->from), *inverse = MBS_AT(MBI_AT_INVERSE);
   const MBS_INDEX first = i - i % v->block;
   const MBS_INDEX last = first + v->block < v->n ? first + v->block : v->n;
@@ -34120,8 +33372,7 @@ MBS_ELEMENT(solve_blocks) {
   }
   MBS_AT(v->to)[i] = (MBS_VECTOR)z;
 }
-MBS_NOTHING_AFTER(solve_blocks)
-MBS_STEP(solve_blocks, 0, 0, MBS_LATE)
+MBS_NOTHING_AFTER(solve_blocks) MBS_STEP(solve_blocks, 0, 0, MBS_LATE)
 #undef MBS_VECTOR
 #undef MBS_NAME
 
@@ -34144,8 +33395,7 @@ static void mbi_step_total(const mbi_step_code *code, const double *partials, in
 
 /* What mbk_step of solve/core/step.cuh does. */
 MBI_INTERNAL void mbi_step_run(merbit_context *context, const mbi_step_code *code,
-    const mbi_solve_vectors *v, int64_t n, mbi_solve_memory *memory,
-    double *partials) {
+    const mbi_solve_vectors *v, int64_t n, mbi_solve_memory *memory, double *partials) {
   mbi_solve_state *state = &memory->state, scalars = memory->state;
   double sums[MBI_SOLVE_SUMS] = {0};
   mbi_step_call call;
@@ -34266,8 +33516,7 @@ MBI_INTERNAL merbit_status mbi_solve_take(merbit_solver *solver, int slot, const
     source = stage;
   }
   return status == MERBIT_OK && source != target
-      ? merbit_plan_reorder(solver->plan, source, target, solver->gpu.stream)
-      : status;
+      ? merbit_plan_reorder(solver->plan, source, target, solver->gpu.stream) : status;
 }
 
 /* And back; complete on return. */
@@ -34503,8 +33752,7 @@ static int mbi_scale_exponent(const merbit_solver *solver, const void *values, i
 MBI_INTERNAL merbit_status mbi_scale_values(merbit_solver *solver, const void *values,
     merbit_memory memory, const void **scaled) {
   merbit_context *context = solver->context;
-  const int there =
-      memory == MERBIT_MEMORY_DEVICE ||
+  const int there = memory == MERBIT_MEMORY_DEVICE ||
       (memory == MERBIT_MEMORY_DEFAULT && solver->view.memory == MERBIT_MEMORY_DEVICE);
   const int64_t count = mbi_view_values(&solver->view);
   const size_t size = mbi_type_size(solver->type), bytes = (size_t)count * size;
@@ -34719,11 +33967,9 @@ static void mbi_invert_task(void *argument, int task) {
 
 MBI_INTERNAL merbit_status mbi_examine_refuse(const merbit_solver *solver, int64_t row,
     double value) {
-  return mbi_fail(solver->context, MERBIT_INVALID_MATRIX,
-      "A(%" PRId64 ", %" PRId64
+  return mbi_fail(solver->context, MERBIT_INVALID_MATRIX, "A(%" PRId64 ", %" PRId64
       "), counted from 0, is %g: MERBIT_PRECONDITIONER_JACOBI divides by the "
-      "diagonal; use another solver_desc.preconditioner, or none",
-      row, row, value);
+      "diagonal; use another solver_desc.preconditioner, or none", row, row, value);
 }
 
 /* To `inverse`, which is zero. */
@@ -34741,11 +33987,9 @@ MBI_INTERNAL merbit_status mbi_examine_invert(merbit_solver *solver, const doubl
     return mbi_examine_refuse(solver, t.bad, blocks[t.bad]);
   }
   if (t.bad >= 0) {
-    return mbi_fail(solver->context, MERBIT_INVALID_MATRIX,
-        "the block of A from row %" PRId64
+    return mbi_fail(solver->context, MERBIT_INVALID_MATRIX, "the block of A from row %" PRId64
         " on, counted from 0, of %d rows, has no inverse; use another "
-        "solver_desc.block_size or preconditioner",
-        t.bad, width);
+        "solver_desc.block_size or preconditioner", t.bad, width);
   }
   return MERBIT_OK;
 }
@@ -34916,9 +34160,7 @@ MBI_INTERNAL merbit_status mbi_solve_apply(merbit_solver *solver, int r, int z) 
     return mbi_solve_step(solver, MBI_STEP_BLOCKS);
   }
   return desc->apply(desc->apply_user, solver->v.at[r], solver->v.at[z], solver->n,
-      solver->gpu.stream) == 0
-      ? MERBIT_OK
-      : mbi_fail(solver->context, MERBIT_CANCELLED,
+      solver->gpu.stream) == 0 ? MERBIT_OK : mbi_fail(solver->context, MERBIT_CANCELLED,
       "solver_desc.apply, the preconditioner, asked to stop");
 }
 
@@ -34936,8 +34178,7 @@ MBI_INTERNAL int mbi_solve_apart(const merbit_solver *solver) {
 // product_sums[0]: the product adds it up.
 
 // r = b - A x, and where z needs no step of its own p = z.
-MBS_NOTHING_BEFORE(cg_start)
-MBS_ELEMENT(cg_start) {
+MBS_NOTHING_BEFORE(cg_start) MBS_ELEMENT(cg_start) {
   const double r = MBS_LOAD(MBI_AT_W);
   (void)c;
   MBS_STORE(MBI_CG_R, r);
@@ -34955,8 +34196,7 @@ MBS_AFTER(cg_start) {
 MBS_STEP(cg_start, 1, 0, MBS_ALWAYS)
 
 // p = z, behind z = M^-1 r.
-MBS_NOTHING_BEFORE(cg_direct)
-MBS_ELEMENT(cg_direct) {
+MBS_NOTHING_BEFORE(cg_direct) MBS_ELEMENT(cg_direct) {
   const double z = MBS_LOAD(MBI_CG_Z);
   (void)c;
   MBS_STORE(MBI_CG_P, z);
@@ -35001,8 +34241,7 @@ MBS_AFTER(cg_descend) {
 MBS_STEP(cg_descend, 2, 0, MBS_RUNNING)
 
 // r'z, behind z = M^-1 r
-MBS_NOTHING_BEFORE(cg_correct)
-MBS_ELEMENT(cg_correct) {
+MBS_NOTHING_BEFORE(cg_correct) MBS_ELEMENT(cg_correct) {
   (void)c;
   sums[0] += MBS_LOAD(MBI_CG_R) * MBS_LOAD(MBI_CG_Z);
 }
@@ -35013,8 +34252,7 @@ MBS_AFTER(cg_correct) {
 MBS_STEP(cg_correct, 1, 0, MBS_LATE)
 
 // x += alpha p, p = z + beta p
-MBS_NOTHING_BEFORE(cg_advance)
-MBS_ELEMENT(cg_advance) {
+MBS_NOTHING_BEFORE(cg_advance) MBS_ELEMENT(cg_advance) {
   const double beta = c->scalar[MBI_CG_RZ] / c->scalar[MBI_CG_RZ_OLD];
   const double p = MBS_LOAD(MBI_CG_P);
   const double z = v->pre == MBI_PRE_APART      ? MBS_LOAD(MBI_CG_Z)
@@ -35024,8 +34262,7 @@ MBS_ELEMENT(cg_advance) {
   MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) + c->scalar[MBI_CG_ALPHA] * p);
   MBS_STORE(MBI_CG_P, z + beta * p);
 }
-MBS_NOTHING_AFTER(cg_advance)
-MBS_STEP(cg_advance, 0, 0, MBS_LATE)
+MBS_NOTHING_AFTER(cg_advance) MBS_STEP(cg_advance, 0, 0, MBS_LATE)
 #undef MBS_VECTOR
 #undef MBS_NAME
 #define MBS_VECTOR float
@@ -35036,8 +34273,7 @@ MBS_STEP(cg_advance, 0, 0, MBS_LATE)
 // product_sums[0]: the product adds it up.
 
 // r = b - A x, and where z needs no step of its own p = z.
-MBS_NOTHING_BEFORE(cg_start)
-MBS_ELEMENT(cg_start) {
+MBS_NOTHING_BEFORE(cg_start) MBS_ELEMENT(cg_start) {
   const double r = MBS_LOAD(MBI_AT_W);
   (void)c;
   MBS_STORE(MBI_CG_R, r);
@@ -35055,8 +34291,7 @@ MBS_AFTER(cg_start) {
 MBS_STEP(cg_start, 1, 0, MBS_ALWAYS)
 
 // p = z, behind z = M^-1 r.
-MBS_NOTHING_BEFORE(cg_direct)
-MBS_ELEMENT(cg_direct) {
+MBS_NOTHING_BEFORE(cg_direct) MBS_ELEMENT(cg_direct) {
   const double z = MBS_LOAD(MBI_CG_Z);
   (void)c;
   MBS_STORE(MBI_CG_P, z);
@@ -35101,8 +34336,7 @@ MBS_AFTER(cg_descend) {
 MBS_STEP(cg_descend, 2, 0, MBS_RUNNING)
 
 // r'z, behind z = M^-1 r
-MBS_NOTHING_BEFORE(cg_correct)
-MBS_ELEMENT(cg_correct) {
+MBS_NOTHING_BEFORE(cg_correct) MBS_ELEMENT(cg_correct) {
   (void)c;
   sums[0] += MBS_LOAD(MBI_CG_R) * MBS_LOAD(MBI_CG_Z);
 }
@@ -35113,8 +34347,7 @@ MBS_AFTER(cg_correct) {
 MBS_STEP(cg_correct, 1, 0, MBS_LATE)
 
 // x += alpha p, p = z + beta p
-MBS_NOTHING_BEFORE(cg_advance)
-MBS_ELEMENT(cg_advance) {
+MBS_NOTHING_BEFORE(cg_advance) MBS_ELEMENT(cg_advance) {
   const double beta = c->scalar[MBI_CG_RZ] / c->scalar[MBI_CG_RZ_OLD];
   const double p = MBS_LOAD(MBI_CG_P);
   const double z = v->pre == MBI_PRE_APART      ? MBS_LOAD(MBI_CG_Z)
@@ -35124,24 +34357,16 @@ MBS_ELEMENT(cg_advance) {
   MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) + c->scalar[MBI_CG_ALPHA] * p);
   MBS_STORE(MBI_CG_P, z + beta * p);
 }
-MBS_NOTHING_AFTER(cg_advance)
-MBS_STEP(cg_advance, 0, 0, MBS_LATE)
+MBS_NOTHING_AFTER(cg_advance) MBS_STEP(cg_advance, 0, 0, MBS_LATE)
 #undef MBS_VECTOR
 #undef MBS_NAME
 
 static const mbi_step mbi_cg_steps[] = {
     MBI_STEP(solve_residual_step), MBI_STEP(solve_blocks), MBI_STEP(cg_start),   MBI_STEP(cg_direct),
-    MBI_STEP(cg_descend), MBI_STEP(cg_correct),   MBI_STEP(cg_advance),
-};
+    MBI_STEP(cg_descend), MBI_STEP(cg_correct),   MBI_STEP(cg_advance), };
 enum {
-  MBI_SOLVE_RESIDUAL_IN_CG = 0,
-  MBI_SOLVE_BLOCKS_IN_CG,
-  MBI_CG_START_IN_CG,
-  MBI_CG_DIRECT_IN_CG,
-  MBI_CG_DESCEND_IN_CG,
-  MBI_CG_CORRECT_IN_CG,
-  MBI_CG_ADVANCE_IN_CG
-};
+  MBI_SOLVE_RESIDUAL_IN_CG = 0, MBI_SOLVE_BLOCKS_IN_CG, MBI_CG_START_IN_CG, MBI_CG_DIRECT_IN_CG,
+  MBI_CG_DESCEND_IN_CG, MBI_CG_CORRECT_IN_CG, MBI_CG_ADVANCE_IN_CG };
 static void mbi_cg_layout(merbit_solver *solver) {
   solver->alias[MBI_CG_R] = MBI_SOLVE_OWN;
   solver->alias[MBI_CG_P] = MBI_SOLVE_OWN;
@@ -35213,15 +34438,9 @@ static merbit_status mbi_cg_iterate(merbit_solver *solver) {
 
 MBI_INTERNAL const mbi_solve_method mbi_cg_method = {
     "CG",
-    "solve/cg/cg.cu",
-    mbi_cg_steps,
-    (int)(sizeof mbi_cg_steps / sizeof mbi_cg_steps[0]),
-    1,
-    0,
-    mbi_cg_layout,
-    mbi_cg_start,
-    mbi_cg_iterate,
-    {"mbk_cg_fused", NULL}};
+    "solve/cg/cg.cu", mbi_cg_steps,
+    (int)(sizeof mbi_cg_steps / sizeof mbi_cg_steps[0]), 1, 0, mbi_cg_layout, mbi_cg_start,
+    mbi_cg_iterate, {"mbk_cg_fused", NULL}};
 
 /* ==== >>solve/bicgstab/bicgstab.c  solvers: BiCGSTAB ====================================== */
 /* BiCGSTAB: solve/bicgstab/steps.cuh. */
@@ -35251,8 +34470,7 @@ MBI_INTERNAL const mbi_solve_method mbi_cg_method = {
 #define MBI_BICG_SHADOW_T 7
 
 // r = shadow = p = b - A x
-MBS_NOTHING_BEFORE(bicgstab_start)
-MBS_ELEMENT(bicgstab_start) {
+MBS_NOTHING_BEFORE(bicgstab_start) MBS_ELEMENT(bicgstab_start) {
   const double r = MBS_LOAD(MBI_AT_W);
   (void)c;
   MBS_STORE(MBI_BICG_R, r);
@@ -35342,8 +34560,7 @@ MBS_AFTER(bicgstab_update) {
 MBS_STEP(bicgstab_update, 2, 0, MBS_RUNNING)
 
 // p = r + beta (p - omega v)
-MBS_NOTHING_BEFORE(bicgstab_direct)
-MBS_ELEMENT(bicgstab_direct) {
+MBS_NOTHING_BEFORE(bicgstab_direct) MBS_ELEMENT(bicgstab_direct) {
   const double last = MBS_LOAD(MBI_BICG_P) - c->scalar[MBI_BICG_OMEGA] * MBS_LOAD(MBI_BICG_V);
   const double p = MBS_LOAD(MBI_BICG_R) + c->scalar[MBI_BICG_BETA] * last;
   (void)sums;
@@ -35352,8 +34569,7 @@ MBS_ELEMENT(bicgstab_direct) {
     MBS_STORE(MBI_BICG_P_HAT, MBS_LOAD(MBI_AT_INVERSE) * p);
   }
 }
-MBS_NOTHING_AFTER(bicgstab_direct)
-MBS_STEP(bicgstab_direct, 0, 0, MBS_LATE)
+MBS_NOTHING_AFTER(bicgstab_direct) MBS_STEP(bicgstab_direct, 0, 0, MBS_LATE)
 #undef MBS_VECTOR
 #undef MBS_NAME
 #define MBS_VECTOR float
@@ -35382,8 +34598,7 @@ MBS_STEP(bicgstab_direct, 0, 0, MBS_LATE)
 #define MBI_BICG_SHADOW_T 7
 
 // r = shadow = p = b - A x
-MBS_NOTHING_BEFORE(bicgstab_start)
-MBS_ELEMENT(bicgstab_start) {
+MBS_NOTHING_BEFORE(bicgstab_start) MBS_ELEMENT(bicgstab_start) {
   const double r = MBS_LOAD(MBI_AT_W);
   (void)c;
   MBS_STORE(MBI_BICG_R, r);
@@ -35473,8 +34688,7 @@ MBS_AFTER(bicgstab_update) {
 MBS_STEP(bicgstab_update, 2, 0, MBS_RUNNING)
 
 // p = r + beta (p - omega v)
-MBS_NOTHING_BEFORE(bicgstab_direct)
-MBS_ELEMENT(bicgstab_direct) {
+MBS_NOTHING_BEFORE(bicgstab_direct) MBS_ELEMENT(bicgstab_direct) {
   const double last = MBS_LOAD(MBI_BICG_P) - c->scalar[MBI_BICG_OMEGA] * MBS_LOAD(MBI_BICG_V);
   const double p = MBS_LOAD(MBI_BICG_R) + c->scalar[MBI_BICG_BETA] * last;
   (void)sums;
@@ -35483,23 +34697,17 @@ MBS_ELEMENT(bicgstab_direct) {
     MBS_STORE(MBI_BICG_P_HAT, MBS_LOAD(MBI_AT_INVERSE) * p);
   }
 }
-MBS_NOTHING_AFTER(bicgstab_direct)
-MBS_STEP(bicgstab_direct, 0, 0, MBS_LATE)
+MBS_NOTHING_AFTER(bicgstab_direct) MBS_STEP(bicgstab_direct, 0, 0, MBS_LATE)
 #undef MBS_VECTOR
 #undef MBS_NAME
 
 static const mbi_step mbi_bicgstab_steps[] = {
     MBI_STEP(solve_residual_step),    MBI_STEP(solve_blocks),    MBI_STEP(bicgstab_start),
-    MBI_STEP(bicgstab_s), MBI_STEP(bicgstab_update), MBI_STEP(bicgstab_direct),
-};
+    MBI_STEP(bicgstab_s), MBI_STEP(bicgstab_update), MBI_STEP(bicgstab_direct), };
 enum {
-  MBI_SOLVE_RESIDUAL_IN_BICGSTAB = 0,
-  MBI_SOLVE_BLOCKS_IN_BICGSTAB,
-  MBI_BICGSTAB_START_IN_BICGSTAB,
-  MBI_BICGSTAB_S_IN_BICGSTAB,
-  MBI_BICGSTAB_UPDATE_IN_BICGSTAB,
-  MBI_BICGSTAB_DIRECT_IN_BICGSTAB
-};
+  MBI_SOLVE_RESIDUAL_IN_BICGSTAB = 0, MBI_SOLVE_BLOCKS_IN_BICGSTAB,
+  MBI_BICGSTAB_START_IN_BICGSTAB, MBI_BICGSTAB_S_IN_BICGSTAB, MBI_BICGSTAB_UPDATE_IN_BICGSTAB,
+  MBI_BICGSTAB_DIRECT_IN_BICGSTAB };
 static void mbi_bicgstab_layout(merbit_solver *solver) {
   const int plain = solver->v.pre == MBI_PRE_NONE;
   int slot;
@@ -35556,15 +34764,9 @@ static merbit_status mbi_bicgstab_iterate(merbit_solver *solver) {
 
 MBI_INTERNAL const mbi_solve_method mbi_bicgstab_method = {
     "BiCGSTAB",
-    "solve/bicgstab/bicgstab.cu",
-    mbi_bicgstab_steps,
-    (int)(sizeof mbi_bicgstab_steps / sizeof mbi_bicgstab_steps[0]),
-    2,
-    10,
-    mbi_bicgstab_layout,
-    mbi_bicgstab_start,
-    mbi_bicgstab_iterate,
-    {"mbk_bicgstab_fused_s", "mbk_bicgstab_fused"}};
+    "solve/bicgstab/bicgstab.cu", mbi_bicgstab_steps,
+    (int)(sizeof mbi_bicgstab_steps / sizeof mbi_bicgstab_steps[0]), 2, 10, mbi_bicgstab_layout,
+    mbi_bicgstab_start, mbi_bicgstab_iterate, {"mbk_bicgstab_fused_s", "mbk_bicgstab_fused"}};
 
 /* ==== >>solve/gmres/gmres.c  solvers: GMRES =============================================== */
 /* GMRES as a method of the engine: solve/gmres/arnoldi.cuh. An iteration is one more vector of
@@ -35668,8 +34870,7 @@ MBS_WIDE_AFTER(arnoldi_again) {
 MBS_WIDE_STEP(arnoldi_again)
 
 // The new vector; where a cycle ends, x += M^-1 V y.
-MBS_NOTHING_BEFORE(arnoldi_extend)
-MBS_ELEMENT(arnoldi_extend) {
+MBS_NOTHING_BEFORE(arnoldi_extend) MBS_ELEMENT(arnoldi_extend) {
   const int width = (int)c->scalar[MBI_ARNOLDI_WIDTH];
   const int close = c->scalar[MBI_ARNOLDI_CLOSE] != 0;
   const double *combine = mbi_small(v, MBI_SMALL_COMBINE);
@@ -35692,8 +34893,7 @@ MBS_ELEMENT(arnoldi_extend) {
   MBS_BASIS(MBI_ARNOLDI_V, close ? 0 : width) = (MBS_VECTOR)made;
   MBS_STORE(MBI_ARNOLDI_U, v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * made : made);
 }
-MBS_NOTHING_AFTER(arnoldi_extend)
-MBS_STEP(arnoldi_extend, 0, 0, MBS_LATE)
+MBS_NOTHING_AFTER(arnoldi_extend) MBS_STEP(arnoldi_extend, 0, 0, MBS_LATE)
 #undef MBS_VECTOR
 #undef MBS_NAME
 #define MBS_VECTOR float
@@ -35791,8 +34991,7 @@ MBS_WIDE_AFTER(arnoldi_again) {
 MBS_WIDE_STEP(arnoldi_again)
 
 // The new vector; where a cycle ends, x += M^-1 V y.
-MBS_NOTHING_BEFORE(arnoldi_extend)
-MBS_ELEMENT(arnoldi_extend) {
+MBS_NOTHING_BEFORE(arnoldi_extend) MBS_ELEMENT(arnoldi_extend) {
   const int width = (int)c->scalar[MBI_ARNOLDI_WIDTH];
   const int close = c->scalar[MBI_ARNOLDI_CLOSE] != 0;
   const double *combine = mbi_small(v, MBI_SMALL_COMBINE);
@@ -35815,23 +35014,16 @@ MBS_ELEMENT(arnoldi_extend) {
   MBS_BASIS(MBI_ARNOLDI_V, close ? 0 : width) = (MBS_VECTOR)made;
   MBS_STORE(MBI_ARNOLDI_U, v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * made : made);
 }
-MBS_NOTHING_AFTER(arnoldi_extend)
-MBS_STEP(arnoldi_extend, 0, 0, MBS_LATE)
+MBS_NOTHING_AFTER(arnoldi_extend) MBS_STEP(arnoldi_extend, 0, 0, MBS_LATE)
 #undef MBS_VECTOR
 #undef MBS_NAME
 
 static const mbi_step mbi_gmres_steps[] = {
     MBI_STEP(solve_residual_step),      MBI_STEP(solve_blocks),  MBI_STEP(arnoldi_start),
-    MBI_STEP(arnoldi_project), MBI_STEP(arnoldi_again), MBI_STEP(arnoldi_extend),
-};
+    MBI_STEP(arnoldi_project), MBI_STEP(arnoldi_again), MBI_STEP(arnoldi_extend), };
 enum {
-  MBI_SOLVE_RESIDUAL_IN_GMRES = 0,
-  MBI_SOLVE_BLOCKS_IN_GMRES,
-  MBI_ARNOLDI_START_IN_GMRES,
-  MBI_ARNOLDI_PROJECT_IN_GMRES,
-  MBI_ARNOLDI_AGAIN_IN_GMRES,
-  MBI_ARNOLDI_EXTEND_IN_GMRES
-};
+  MBI_SOLVE_RESIDUAL_IN_GMRES = 0, MBI_SOLVE_BLOCKS_IN_GMRES, MBI_ARNOLDI_START_IN_GMRES,
+  MBI_ARNOLDI_PROJECT_IN_GMRES, MBI_ARNOLDI_AGAIN_IN_GMRES, MBI_ARNOLDI_EXTEND_IN_GMRES };
 
 /* A basis of `columns` + 1 vectors and what its scalars need. */
 MBI_INTERNAL void mbi_arnoldi_layout(merbit_solver *solver, int columns) {
@@ -35906,22 +35098,15 @@ MBI_INTERNAL void mbi_gmres_tell(const mbi_solve_state *state, char *text, size_
   } else {
     (void)snprintf(text, size,
         "||r|| did not fall in the last %d cycles of %d iterations: raise "
-        "solver_desc.restart, or take a preconditioner",
-        MBI_GMRES_PATIENCE, (int)state->value);
+        "solver_desc.restart, or take a preconditioner", MBI_GMRES_PATIENCE, (int)state->value);
   }
 }
 
 MBI_INTERNAL const mbi_solve_method mbi_gmres_method = {
     "GMRES",
-    "solve/gmres/arnoldi.cu",
-    mbi_gmres_steps,
-    (int)(sizeof mbi_gmres_steps / sizeof mbi_gmres_steps[0]),
-    0,
-    0,
-    mbi_gmres_layout,
-    mbi_gmres_start,
-    mbi_gmres_iterate,
-    {NULL, NULL}};
+    "solve/gmres/arnoldi.cu", mbi_gmres_steps,
+    (int)(sizeof mbi_gmres_steps / sizeof mbi_gmres_steps[0]), 0, 0, mbi_gmres_layout,
+    mbi_gmres_start, mbi_gmres_iterate, {NULL, NULL}};
 
 /* ==== >>solve/core/methods.c  solvers: the methods ======================================== */
 /* Returns the method of that name; NULL for none. */
@@ -35980,8 +35165,7 @@ static int mbi_recorded_can_loop(const mbi_device *device) {
 /* The driver's answer, as a status without a sentence: there is another way. */
 static merbit_status mbi_recorded_answer(merbit_solver *solver, mbi_curesult result) {
   return result == 0                                ? MERBIT_OK
-      : mbi_device_bury(solver->context, result) ? MERBIT_DEVICE_LOST
-      : MERBIT_DEVICE_ERROR;
+      : mbi_device_bury(solver->context, result) ? MERBIT_DEVICE_LOST : MERBIT_DEVICE_ERROR;
 }
 
 static int mbi_recorded_turn(const merbit_solver *solver) {
@@ -36075,8 +35259,7 @@ static merbit_status mbi_recorded_make_loop(merbit_solver *solver, void **graph)
 
 static merbit_status mbi_recorded_make_plain(merbit_solver *solver, void **graph) {
   const mbi_driver *driver = &solver->context->device.driver;
-  merbit_status end,
-      status = mbi_recorded_answer(
+  merbit_status end, status = mbi_recorded_answer(
       solver, driver->stream_begin_capture(solver->gpu.stream, MBI_CAPTURE_RELAXED));
   if (status != MERBIT_OK) {
     return status;
@@ -36300,8 +35483,7 @@ static int mbi_solve_first_span(const merbit_solver *solver) {
   const double least =
       MBI_SOLVE_LATENCY + (double)solver->plan->stream_bytes * MBI_CHOOSE_STREAM;
   return !mbi_recorded_loops(solver)        ? MBI_SOLVE_SPAN
-      : solver->desc.progress != NULL ? 2 * MBI_SOLVE_SPAN
-      : mbi_solve_next_span(1, 2 * least);
+      : solver->desc.progress != NULL ? 2 * MBI_SOLVE_SPAN : mbi_solve_next_span(1, 2 * least);
 }
 
 /* The recurrence has come to its goal, but b - A x is not there. While the two residuals agree,
@@ -36414,8 +35596,7 @@ MBI_INTERNAL merbit_status mbi_solve_loop(merbit_solver *solver, int x_zero, int
     if (solver->desc.progress != NULL &&
         solver->desc.progress(solver->desc.progress_user, state->iterations,
         mbi_solve_ratio(state, state->rr), now - solver->started) != 0 &&
-        *stop == MBI_SOLVE_ON) {
-      *stop = MERBIT_STOP_CANCELLED;
+        *stop == MBI_SOLVE_ON) { *stop = MERBIT_STOP_CANCELLED;
     } else if (*stop == MBI_SOLVE_ON) {
       status = mbi_solve_go_on(solver, how, span);
     }
@@ -36432,22 +35613,18 @@ static void mbi_solve_tell_breakdown(const mbi_solve_state *state, char *text, s
   const int at = state->iterations + 1;
   switch (state->why) {
   case MBI_WHY_CURVATURE:
-    (void)snprintf(
-        text, size,
+    (void)snprintf(text, size,
         "p'Ap = %.3g in iteration %d, which is not positive: the matrix is not "
         "symmetric positive definite; use MERBIT_SOLVER_BICGSTAB or MERBIT_SOLVER_GMRES",
         state->value, at);
     break;
   case MBI_WHY_PRECONDITIONER:
-    (void)snprintf(
-        text, size,
+    (void)snprintf(text, size,
         "r'z = %.3g with the preconditioned residual z in iteration %d, which is not "
-        "positive: the preconditioner is not symmetric positive definite",
-        state->value, at);
+        "positive: the preconditioner is not symmetric positive definite", state->value, at);
     break;
   case MBI_WHY_SHADOW:
-    (void)snprintf(
-        text, size,
+    (void)snprintf(text, size,
         "the shadow residual became orthogonal (its product is %.3g) in iteration %d",
         state->value, at);
     break;
@@ -36477,15 +35654,12 @@ MBI_INTERNAL void mbi_solve_tell(const merbit_solver *solver,
         result->residual, solver->desc.tolerance);
     return;
   case MERBIT_STOP_CAP:
-    (void)snprintf(
-        text, size,
+    (void)snprintf(text, size,
         "max_iterations = %d came before the tolerance %.3g: ||b - A x|| / ||b|| = %.3g%s",
         solver->desc.max_iterations, solver->desc.tolerance, result->residual,
-        result->residual < 1 ? ""
-        : solver->desc.method == MERBIT_SOLVER_CG
+        result->residual < 1 ? "" : solver->desc.method == MERBIT_SOLVER_CG
         ? ", no better than x = 0; CG needs a symmetric positive definite matrix: for any "
-        "other "
-        "use MERBIT_SOLVER_BICGSTAB or MERBIT_SOLVER_GMRES"
+        "other " "use MERBIT_SOLVER_BICGSTAB or MERBIT_SOLVER_GMRES"
         : ", no better than x = 0; use another method or preconditioner");
     return;
   case MERBIT_STOP_CANCELLED:
@@ -36513,11 +35687,9 @@ MBI_INTERNAL void mbi_solve_tell(const merbit_solver *solver,
           solver->type == MERBIT_F32 ? "f32" : "f64");
       return;
     }
-    (void)snprintf(
-        text, size,
+    (void)snprintf(text, size,
         "a number overflowed or was not finite by iteration %d: look at A, b and the "
-        "first x",
-        result->iterations);
+        "first x", result->iterations);
     return;
   }
 }
@@ -36546,8 +35718,7 @@ MBS_ELEMENT(refine_down) {
   (void)sums;
   ((float *)v->at[MBI_REFINE_B])[i] = (float)(MBS_LOAD(MBI_AT_W) / c->scalar[0]);
 }
-MBS_NOTHING_AFTER(refine_down)
-MBS_STEP(refine_down, 0, 0, MBS_ALWAYS)
+MBS_NOTHING_AFTER(refine_down) MBS_STEP(refine_down, 0, 0, MBS_ALWAYS)
 
 // x += ||b - A x|| x'
 MBS_BEFORE(refine_up) {
@@ -36559,8 +35730,7 @@ MBS_ELEMENT(refine_up) {
   MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) +
       c->scalar[0] * (double)((const float *)v->at[MBI_REFINE_X])[i]);
 }
-MBS_NOTHING_AFTER(refine_up)
-MBS_STEP(refine_up, 0, 0, MBS_ALWAYS)
+MBS_NOTHING_AFTER(refine_up) MBS_STEP(refine_up, 0, 0, MBS_ALWAYS)
 #undef MBS_VECTOR
 #undef MBS_NAME
 #define MBS_VECTOR float
@@ -36581,8 +35751,7 @@ MBS_ELEMENT(refine_down) {
   (void)sums;
   ((float *)v->at[MBI_REFINE_B])[i] = (float)(MBS_LOAD(MBI_AT_W) / c->scalar[0]);
 }
-MBS_NOTHING_AFTER(refine_down)
-MBS_STEP(refine_down, 0, 0, MBS_ALWAYS)
+MBS_NOTHING_AFTER(refine_down) MBS_STEP(refine_down, 0, 0, MBS_ALWAYS)
 
 // x += ||b - A x|| x'
 MBS_BEFORE(refine_up) {
@@ -36594,23 +35763,16 @@ MBS_ELEMENT(refine_up) {
   MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) +
       c->scalar[0] * (double)((const float *)v->at[MBI_REFINE_X])[i]);
 }
-MBS_NOTHING_AFTER(refine_up)
-MBS_STEP(refine_up, 0, 0, MBS_ALWAYS)
+MBS_NOTHING_AFTER(refine_up) MBS_STEP(refine_up, 0, 0, MBS_ALWAYS)
 #undef MBS_VECTOR
 #undef MBS_NAME
 
 static const mbi_step mbi_refine_steps[] = {
-    MBI_STEP(solve_residual_step),
-    MBI_STEP(solve_blocks),
-    MBI_STEP(refine_down),
-    MBI_STEP(refine_up),
-};
+    MBI_STEP(solve_residual_step), MBI_STEP(solve_blocks), MBI_STEP(refine_down),
+    MBI_STEP(refine_up), };
 enum {
-  MBI_SOLVE_RESIDUAL_IN_REFINE = 0,
-  MBI_SOLVE_BLOCKS_IN_REFINE,
-  MBI_REFINE_DOWN_IN_REFINE,
-  MBI_REFINE_UP_IN_REFINE
-};
+  MBI_SOLVE_RESIDUAL_IN_REFINE = 0, MBI_SOLVE_BLOCKS_IN_REFINE, MBI_REFINE_DOWN_IN_REFINE,
+  MBI_REFINE_UP_IN_REFINE };
 
 /* The values of a host view in f32, in host memory. */
 static merbit_status mbi_refine_round_host(merbit_solver *solver, const void *values) {
@@ -36627,10 +35789,8 @@ static merbit_status mbi_refine_round_host(merbit_solver *solver, const void *va
   for (k = 0; k < count && status == MERBIT_OK; k++) {
     ((float *)memory)[k] = (float)from[k];
     if (fabs(from[k]) > FLT_MAX) {
-      return mbi_fail(solver->context, MERBIT_NOT_SUPPORTED,
-          "values[%" PRId64
-          "] is %g, which f32 does not hold; set solver_desc.refine to 0",
-          k, from[k]);
+      return mbi_fail(solver->context, MERBIT_NOT_SUPPORTED, "values[%" PRId64
+          "] is %g, which f32 does not hold; set solver_desc.refine to 0", k, from[k]);
     }
   }
   return status;
@@ -36678,8 +35838,7 @@ static merbit_status mbi_refine_round_there(merbit_solver *solver, mbi_devptr va
  * stays NULL for a pattern. */
 MBI_INTERNAL merbit_status mbi_refine_round(merbit_solver *solver, const void *values,
     merbit_memory memory, const void **rounded) {
-  const int there =
-      memory == MERBIT_MEMORY_DEVICE ||
+  const int there = memory == MERBIT_MEMORY_DEVICE ||
       (memory == MERBIT_MEMORY_DEFAULT && solver->view.memory == MERBIT_MEMORY_DEVICE);
   merbit_status status;
   *rounded = NULL;
@@ -36703,8 +35862,7 @@ MBI_INTERNAL merbit_status mbi_refine_round(merbit_solver *solver, const void *v
 /* Whether f32 has room for the values that the GPU has rounded. */
 MBI_INTERNAL merbit_status mbi_refine_holds(merbit_solver *solver) {
   const double norm = solver->inner->norm;
-  return norm - norm == 0 ? MERBIT_OK
-      : mbi_fail(solver->context, MERBIT_NOT_SUPPORTED,
+  return norm - norm == 0 ? MERBIT_OK : mbi_fail(solver->context, MERBIT_NOT_SUPPORTED,
       "the matrix has a value that f32 does not hold, or that "
       "is not finite; set solver_desc.refine to 0");
 }
@@ -36807,12 +35965,9 @@ MBI_INTERNAL merbit_status mbi_refine_loop(merbit_solver *solver, int x_zero, in
       break;
     }
     *stop = mbi_refine_decide(solver, last);
-    if (desc->progress != NULL &&
-        desc->progress(desc->progress_user, solver->inner_iterations,
-        mbi_solve_ratio(state, state->ww),
-        mbi_seconds() - solver->started) != 0 &&
-        *stop == MBI_SOLVE_ON) {
-      *stop = MERBIT_STOP_CANCELLED;
+    if (desc->progress != NULL && desc->progress(desc->progress_user, solver->inner_iterations,
+        mbi_solve_ratio(state, state->ww), mbi_seconds() - solver->started) != 0 &&
+        *stop == MBI_SOLVE_ON) { *stop = MERBIT_STOP_CANCELLED;
     }
     if (*stop != MBI_SOLVE_ON) {
       break;
@@ -36834,15 +35989,9 @@ MBI_INTERNAL merbit_status mbi_refine_loop(merbit_solver *solver, int x_zero, in
 /* What is between corrections in f32: it has no iterations of its own. */
 MBI_INTERNAL const mbi_solve_method mbi_refine_method = {
     "refinement",
-    "solve/core/refine.cu",
-    mbi_refine_steps,
-    (int)(sizeof mbi_refine_steps / sizeof mbi_refine_steps[0]),
-    0,
-    0,
-    mbi_refine_layout,
-    NULL,
-    NULL,
-    {NULL, NULL}};
+    "solve/core/refine.cu", mbi_refine_steps,
+    (int)(sizeof mbi_refine_steps / sizeof mbi_refine_steps[0]), 0, 0, mbi_refine_layout, NULL,
+    NULL, {NULL, NULL}};
 
 /* ==== >>solve/precondition/inverse.c  preconditioners: from blocks of A to the solver's side ==== */
 /* Where a preconditioner is put: a diagonal of a reordered plan first in the view's order. */
@@ -36853,8 +36002,7 @@ MBI_INTERNAL void *mbi_solver_inverse_place(const merbit_solver *solver) {
 
 /* From there to the plan's order. */
 MBI_INTERNAL merbit_status mbi_solver_order_inverse(merbit_solver *solver) {
-  return solver->plan->reorder.order == NULL
-      ? MERBIT_OK
+  return solver->plan->reorder.order == NULL ? MERBIT_OK
       : merbit_plan_reorder(solver->plan, solver->v.at[MBI_AT_W],
       solver->v.at[MBI_AT_INVERSE], solver->gpu.stream);
 }
@@ -36927,16 +36075,14 @@ static merbit_status mbi_examine_specialise(merbit_context *context, const merbi
   if (status == MERBIT_OK) {
     status = mbi_program_kernel(context, &gpu->program, "mbk_examine_rows", &gpu->rows);
   }
-  return status != MERBIT_OK
-      ? status
+  return status != MERBIT_OK ? status
       : mbi_program_kernel(context, &gpu->program, "mbk_examine_invert", &gpu->invert);
 }
 
 /* gpu->norms, and gpu->blocks where they are wanted. */
 static merbit_status mbi_examine_launch_rows(merbit_solver *solver, const merbit_view *view,
     mbi_examine_gpu *gpu) {
-  const int64_t most = gpu->stream == NULL ? MBI_EXAMINE_BLOCKS
-      : (int64_t)MBI_EXAMINE_ASIDE *
+  const int64_t most = gpu->stream == NULL ? MBI_EXAMINE_BLOCKS : (int64_t)MBI_EXAMINE_ASIDE *
       solver->context->device.multiprocessors;
   const int64_t rows = MBI_EXAMINE_TOGETHER * MBI_EXAMINE_THREADS / mbi_examine_lanes(view);
   const int64_t wanted = (solver->n + rows - 1) / rows;
@@ -37164,32 +36310,27 @@ static merbit_status mbi_solver_check_numbers(merbit_context *context,
     const merbit_solver_desc *desc) {
   if (desc->tolerance != 0 && !(desc->tolerance > 0 && desc->tolerance < 1)) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-        "solver_desc.tolerance is %g; use a number between 0 and 1, or 0 for the "
-        "default",
+        "solver_desc.tolerance is %g; use a number between 0 and 1, or 0 for the " "default",
         desc->tolerance);
   }
   if (desc->max_iterations < 0) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-        "solver_desc.max_iterations is %d; use 0 for the default",
-        desc->max_iterations);
+        "solver_desc.max_iterations is %d; use 0 for the default", desc->max_iterations);
   }
   if (desc->expected_solves < 0) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-        "solver_desc.expected_solves is %" PRId64 "; use 0 for one",
-        desc->expected_solves);
+        "solver_desc.expected_solves is %" PRId64 "; use 0 for one", desc->expected_solves);
   }
   if ((int)desc->side < MERBIT_SIDE_AUTO || (int)desc->side > MERBIT_SIDE_CUDA) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-        "solver_desc.side is %d; use MERBIT_SIDE_AUTO, MERBIT_SIDE_CPU or "
-        "MERBIT_SIDE_CUDA",
+        "solver_desc.side is %d; use MERBIT_SIDE_AUTO, MERBIT_SIDE_CPU or " "MERBIT_SIDE_CUDA",
         (int)desc->side);
   }
   if ((int)desc->vector_memory < MERBIT_MEMORY_DEFAULT ||
       (int)desc->vector_memory > MERBIT_MEMORY_DEVICE) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
         "solver_desc.vector_memory is %d; use MERBIT_MEMORY_DEFAULT, "
-        "MERBIT_MEMORY_HOST or MERBIT_MEMORY_DEVICE",
-        (int)desc->vector_memory);
+        "MERBIT_MEMORY_HOST or MERBIT_MEMORY_DEVICE", (int)desc->vector_memory);
   }
   return MERBIT_OK;
 }
@@ -37201,8 +36342,7 @@ static const char *const mbi_preconditioner_names[] = {
 static merbit_status mbi_solver_check_method(merbit_context *context,
     const merbit_solver_desc *desc) {
   if ((int)desc->method < MERBIT_SOLVER_CG || (int)desc->method > MERBIT_SOLVER_GMRES) {
-    return mbi_fail(
-        context, MERBIT_INVALID_ARGUMENT,
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
         "solver_desc.method is %d; choose MERBIT_SOLVER_CG for a symmetric positive "
         "definite matrix, else MERBIT_SOLVER_BICGSTAB or MERBIT_SOLVER_GMRES",
         (int)desc->method);
@@ -37211,8 +36351,7 @@ static merbit_status mbi_solver_check_method(merbit_context *context,
       (int)desc->preconditioner > MERBIT_PRECONDITIONER_CALLBACK) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
         "solver_desc.preconditioner is %d; use MERBIT_PRECONDITIONER_NONE or "
-        "another merbit_preconditioner",
-        (int)desc->preconditioner);
+        "another merbit_preconditioner", (int)desc->preconditioner);
   }
   if (desc->preconditioner == MERBIT_PRECONDITIONER_CALLBACK && desc->apply == NULL) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -37382,8 +36521,7 @@ static merbit_status mbi_solver_make_space(merbit_solver *solver) {
 }
 
 static merbit_status mbi_solver_create(merbit_context *context, const merbit_view *view,
-    const merbit_solver_desc *desc, int corrects,
-    merbit_solver **solver);
+    const merbit_solver_desc *desc, int corrects, merbit_solver **solver);
 
 /* Creates solver->inner, which finds the corrections of a solver that refines. */
 static merbit_status mbi_solver_make_inner(merbit_solver *solver) {
@@ -37453,8 +36591,7 @@ MBI_INTERNAL merbit_status mbi_solver_build(merbit_solver *solver) {
   solver->side = desc->side != MERBIT_SIDE_AUTO ? desc->side : context->side;
   if (solver->side == MERBIT_SIDE_CUDA && context->side != MERBIT_SIDE_CUDA) {
     solver->side = MERBIT_SIDE_CPU; /* nothing is made */
-    return mbi_fail(
-        context, MERBIT_NO_DEVICE,
+    return mbi_fail(context, MERBIT_NO_DEVICE,
         "solver_desc.side is MERBIT_SIDE_CUDA, but the context computes on the CPU%s%s",
         context->reason[0] != '\0' ? ": " : "; make one with MERBIT_SIDE_CUDA",
         context->reason);
@@ -37483,8 +36620,7 @@ MBI_INTERNAL int64_t mbi_solver_device_bytes(const merbit_solver *solver,
     const merbit_plan_info *plan) {
   const int64_t values = solver->scaled_there != 0 ? mbi_view_values(&solver->view) : 0;
   return mbi_solve_on_gpu(solver) ? (int64_t)solver->bytes + plan->device_bytes +
-      values * (int64_t)mbi_type_size(solver->type)
-      : 0;
+      values * (int64_t)mbi_type_size(solver->type) : 0;
 }
 
 MBI_INTERNAL void mbi_solver_free(merbit_solver *solver) {
@@ -37528,8 +36664,7 @@ static void mbi_solver_take_desc(merbit_solver *solver, const merbit_solver_desc
 
 /* `corrects`: for a solver that refines. */
 static merbit_status mbi_solver_create(merbit_context *context, const merbit_view *view,
-    const merbit_solver_desc *desc, int corrects,
-    merbit_solver **solver) {
+    const merbit_solver_desc *desc, int corrects, merbit_solver **solver) {
   const double start = mbi_seconds();
   merbit_solver_desc none;
   merbit_solver *made;
@@ -37574,8 +36709,7 @@ static merbit_status mbi_solver_create(merbit_context *context, const merbit_vie
 }
 
 MERBIT_API merbit_status merbit_solver_create(merbit_context *context, const merbit_view *view,
-    const merbit_solver_desc *desc,
-    merbit_solver **solver) {
+    const merbit_solver_desc *desc, merbit_solver **solver) {
   return mbi_solver_create(context, view, desc, 0, solver);
 }
 
@@ -37664,8 +36798,7 @@ static merbit_status mbi_solver_check_vectors(merbit_solver *solver, const void 
   }
   if (mbi_overlap(b, mbi_solve_bytes(solver), x, mbi_solve_bytes(solver))) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-        "merbit_solver_solve: b and x overlap; use two vectors of %" PRId64
-        " elements",
+        "merbit_solver_solve: b and x overlap; use two vectors of %" PRId64 " elements",
         solver->n);
   }
   if (!mbi_solve_host_vectors(solver) && solver->n > 0 &&
@@ -37686,8 +36819,7 @@ static merbit_status mbi_solver_load(merbit_solver *solver, const void *b, const
     status = mbi_scale_vector(solver, MBI_AT_B, solver->rhs_scale);
   }
   if (status != MERBIT_OK || !start_from_x) {
-    return status != MERBIT_OK
-        ? status
+    return status != MERBIT_OK ? status
         : mbi_solve_zero(solver, solver->v.at[MBI_AT_X], mbi_solve_bytes(solver));
   }
   status = mbi_solve_take(solver, MBI_AT_X, x);
@@ -37738,8 +36870,7 @@ static merbit_status mbi_solver_run(merbit_solver *solver, const void *b, void *
   }
   if (status == MERBIT_OK) {
     stop = mbi_scale_far_x(solver, mbi_solve_seen(solver)->state.x_most)
-        ? MERBIT_STOP_NOT_FINITE
-        : stop;
+        ? MERBIT_STOP_NOT_FINITE : stop;
     mbi_solver_report(solver, stop, result);
     if (mbi_solve_seen(solver)->state.b_most == 0 && stop == MERBIT_STOP_CONVERGED) {
       status = mbi_solve_zero(solver, solver->v.at[MBI_AT_X], mbi_solve_bytes(solver));
@@ -37771,8 +36902,7 @@ static void mbi_solver_finish(merbit_solver *solver, merbit_solver_result *resul
 }
 
 MERBIT_API merbit_status merbit_solver_solve(merbit_solver *solver, const void *b, void *x,
-    int start_from_x, double *history,
-    int history_size, merbit_solver_result *result) {
+    int start_from_x, double *history, int history_size, merbit_solver_result *result) {
   merbit_solver_result answer;
   merbit_status status;
   memset(&answer, 0, sizeof answer);
@@ -37894,8 +37024,7 @@ MBS_FUNCTION double mbi_pagerank_raised(const mbi_solve_state *s, double factor,
     double leap) {
   const double twice = 2 * factor - 1;
   const double most = mbi_pagerank_least(twice > leap ? twice : leap, 2.5 * factor - 1.5);
-  return mbi_pagerank_least(wanted,
-      mbi_pagerank_least(most, s->scalar[MBI_PAGERANK_MOST]));
+  return mbi_pagerank_least(wanted, mbi_pagerank_least(most, s->scalar[MBI_PAGERANK_MOST]));
 }
 
 // Returns the rate at which changes fall with this factor if they belong to the real eigenvalue
@@ -37976,8 +37105,7 @@ MBS_FUNCTION void mbi_pagerank_begin_trial(mbi_solve_memory *m) {
       mbi_pagerank_rate(m, s->iterations > MBI_PAGERANK_WINDOW ? MBI_PAGERANK_WINDOW : 2);
   double budget, growth, wanted;
   s->scalar[MBI_PAGERANK_PLAIN_RATE] = rate;
-  if (s->iterations < 2 * MBI_PAGERANK_WINDOW ||
-      s->iterations < s->scalar[MBI_PAGERANK_HOLD] ||
+  if (s->iterations < 2 * MBI_PAGERANK_WINDOW || s->iterations < s->scalar[MBI_PAGERANK_HOLD] ||
       !(rate < damping + 0.1 * (1 - damping)) || // else that is rounding
       !(log(s->tolerance / s->rr) <= MBI_PAGERANK_AHEAD * log(rate)) ||
       !mbi_pagerank_steady(m)) {
@@ -38024,8 +37152,7 @@ MBS_FUNCTION void mbi_pagerank_watch(mbi_solve_memory *m) {
   }
   rate = mbi_pagerank_rate(m, since > MBI_PAGERANK_WINDOW ? MBI_PAGERANK_WINDOW : 2);
   // A factor that promises less than a tenth fewer iterations, and did not grow, is not worth it.
-  if (mbi_pagerank_budget(s, 0.5) < 0 ||
-      (since >= 4 * MBI_PAGERANK_WINDOW &&
+  if (mbi_pagerank_budget(s, 0.5) < 0 || (since >= 4 * MBI_PAGERANK_WINDOW &&
       log(mbi_pagerank_expected(plain, factor)) > 1.1 * log(plain))) {
     mbi_pagerank_give_up(m, factor);
     return;
@@ -38207,8 +37334,7 @@ MBI_INTERNAL merbit_status mbi_weights_check(merbit_context *context,
       return mbi_fail(context, MERBIT_INVALID_MATRIX,
           "values[%" PRId64 "] is %g, the weight of edge (%" PRId64 ", %" PRId64
           "), counted from 0; weights must be finite and not negative",
-          k, mbi_weights_at(graph, k),
-          graph->format == MERBIT_COO
+          k, mbi_weights_at(graph, k), graph->format == MERBIT_COO
           ? mbi_index_at(graph->row_ind, graph->index_type, k) - graph->base
           : mbi_row_of(graph, k),
           mbi_index_at(graph->col_ind, graph->index_type, k) - graph->base);
@@ -38252,8 +37378,7 @@ static merbit_status mbi_weights_add(mbi_weights *w) {
     if (w->sums[i] > DBL_MAX) {
       return mbi_fail(w->context, MERBIT_INVALID_MATRIX,
           "the weights of the edges from vertex %" PRId64
-          ", counted from 0, add up to infinity; scale them down",
-          i);
+          ", counted from 0, add up to infinity; scale them down", i);
     }
   }
   return MERBIT_OK;
@@ -38403,26 +37528,21 @@ static merbit_status mbi_pagerank_check_desc(mbi_pagerank *run) {
   }
   if (desc->max_iterations < 0) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-        "pagerank_desc.max_iterations is %d; use 0 for the default",
-        desc->max_iterations);
+        "pagerank_desc.max_iterations is %d; use 0 for the default", desc->max_iterations);
   }
   if ((int)desc->side < MERBIT_SIDE_AUTO || (int)desc->side > MERBIT_SIDE_CUDA) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
         "pagerank_desc.side is %d; use MERBIT_SIDE_AUTO, MERBIT_SIDE_CPU or "
-        "MERBIT_SIDE_CUDA",
-        (int)desc->side);
+        "MERBIT_SIDE_CUDA", (int)desc->side);
   }
   if (!mbi_method_known(desc->method)) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-        "pagerank_desc.method is %d; use MERBIT_METHOD_AUTO or another "
-        "merbit_method",
+        "pagerank_desc.method is %d; use MERBIT_METHOD_AUTO or another " "merbit_method",
         (int)desc->method);
   }
   if (desc->history_size < 0 || (desc->history_size > 0 && desc->history == NULL)) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "pagerank_desc.history_size is %d%s",
-        desc->history_size,
-        desc->history_size < 0
-        ? "; use 0 for none"
+        desc->history_size, desc->history_size < 0 ? "; use 0 for none"
         : ", but `history` is NULL; set it, or history_size to 0");
   }
   desc->damping = desc->damping != 0 ? desc->damping : 0.85;
@@ -38442,15 +37562,13 @@ MBI_INTERNAL merbit_status mbi_pagerank_check(mbi_pagerank *run, const merbit_vi
   }
   if (!mbi_type_plain(mbi_view_type(graph))) {
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
-        "the graph's value_type is %s; merbit_pagerank takes MERBIT_F64 and "
-        "MERBIT_F32",
+        "the graph's value_type is %s; merbit_pagerank takes MERBIT_F64 and " "MERBIT_F32",
         mbi_type_names[mbi_view_type(graph)]);
   }
   if (graph->rows != graph->cols) {
     return mbi_fail(context, MERBIT_INVALID_MATRIX,
         "the graph is a matrix of %" PRId64 " x %" PRId64
-        "; a link graph has as many rows as columns",
-        graph->rows, graph->cols);
+        "; a link graph has as many rows as columns", graph->rows, graph->cols);
   }
   if (graph->symmetry == MERBIT_SYMMETRY_SKEW && !run->desc.unweighted) {
     return mbi_fail(context, MERBIT_INVALID_MATRIX,
@@ -38459,8 +37577,7 @@ MBI_INTERNAL merbit_status mbi_pagerank_check(mbi_pagerank *run, const merbit_vi
   }
   if (ranks == NULL && graph->rows > 0) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-        "merbit_pagerank: `ranks` is NULL; give room for %" PRId64 " values",
-        graph->rows);
+        "merbit_pagerank: `ranks` is NULL; give room for %" PRId64 " values", graph->rows);
   }
   run->type = mbi_view_type(graph);
   run->n = graph->rows;
@@ -38482,18 +37599,14 @@ static merbit_status mbi_pagerank_distribution(const mbi_pagerank *run, const ch
   for (i = 0; i < run->n; i++) {
     const double weight = mbi_pagerank_at(run->type, given, i);
     if (!(weight >= 0 && weight <= DBL_MAX)) {
-      return mbi_fail(run->context, MERBIT_INVALID_ARGUMENT,
-          "pagerank_desc.%s[%" PRId64
-          "] is %g; weights must be finite and not negative",
-          name, i, weight);
+      return mbi_fail(run->context, MERBIT_INVALID_ARGUMENT, "pagerank_desc.%s[%" PRId64
+          "] is %g; weights must be finite and not negative", name, i, weight);
     }
     most = weight > most ? weight : most;
   }
   if (most == 0) {
-    return mbi_fail(run->context, MERBIT_INVALID_ARGUMENT,
-        "pagerank_desc.%s has %" PRId64
-        " weights, all zero; at least one must be above",
-        name, run->n);
+    return mbi_fail(run->context, MERBIT_INVALID_ARGUMENT, "pagerank_desc.%s has %" PRId64
+        " weights, all zero; at least one must be above", name, run->n);
   }
   for (i = 0; i < run->n; i++) {
     sum += mbi_pagerank_at(run->type, given, i) / most;
@@ -38523,8 +37636,7 @@ static merbit_status mbi_pagerank_distribute(mbi_pagerank *run) {
     }
   }
   return status == MERBIT_OK && desc->start != NULL
-      ? mbi_pagerank_distribution(run, "start", desc->start, run->ranks)
-      : status;
+      ? mbi_pagerank_distribution(run, "start", desc->start, run->ranks) : status;
 }
 
 /* ---- Encode: A and its weights, A^T as a plan -------------------------------------------- */
@@ -38560,8 +37672,7 @@ static merbit_status mbi_pagerank_take(mbi_pagerank *run, const merbit_view *hos
 /* The side, before a failure of the GPU. */
 MBI_INTERNAL merbit_side mbi_pagerank_side(const mbi_pagerank *run) {
   return run->desc.side != MERBIT_SIDE_AUTO     ? run->desc.side
-      : mbi_method_runs(run->desc.method, 1) ? run->context->side
-      : MERBIT_SIDE_CPU;
+      : mbi_method_runs(run->desc.method, 1) ? run->context->side : MERBIT_SIDE_CPU;
 }
 
 /* A pattern's weights are counted on the GPU, which has row_ptr or gets it. */
@@ -38695,13 +37806,8 @@ MBI_INTERNAL void mbi_pagerank_start(mbi_pagerank *run) {
 /* ---- Specialise: one program with the kernels -------------------------------------------- */
 
 enum {
-  MBI_PAGERANK_WEIGH,
-  MBI_PAGERANK_BEGIN,
-  MBI_PAGERANK_FIRST,
-  MBI_PAGERANK_UPDATE,
-  MBI_PAGERANK_FINISH,
-  MBI_PAGERANK_END
-};
+  MBI_PAGERANK_WEIGH, MBI_PAGERANK_BEGIN, MBI_PAGERANK_FIRST, MBI_PAGERANK_UPDATE,
+  MBI_PAGERANK_FINISH, MBI_PAGERANK_END };
 
 static const char *const mbi_pagerank_kernels[MBI_PAGERANK_KERNELS] = {
     "mbk_pagerank_weigh",  "mbk_pagerank_begin",  "mbk_pagerank_first",
@@ -38758,8 +37864,7 @@ static merbit_status mbi_pagerank_weigh(mbi_pagerank *run) {
   arguments[1] = &row_ptr;
   arguments[2] = &n;
   if (status == MERBIT_OK) {
-    status =
-        mbi_device_launch(run->context, run->gpu.kernels[MBI_PAGERANK_WEIGH],
+    status = mbi_device_launch(run->context, run->gpu.kernels[MBI_PAGERANK_WEIGH],
         mbi_pagerank_kernels[MBI_PAGERANK_WEIGH], mbi_pagerank_blocks(run),
         MBI_PAGERANK_THREADS, 0, NULL, arguments);
   }
@@ -38772,8 +37877,7 @@ static merbit_status mbi_pagerank_weigh(mbi_pagerank *run) {
 
 /* A vector of host memory; NULL: there is none. */
 static merbit_status mbi_pagerank_send(mbi_pagerank *run, void *target, const void *source) {
-  return source == NULL ? MERBIT_OK
-      : mbi_solve_upload(&run->engine, target, source,
+  return source == NULL ? MERBIT_OK : mbi_solve_upload(&run->engine, target, source,
       (size_t)run->n * mbi_type_size(run->type));
 }
 
@@ -38791,15 +37895,13 @@ static merbit_status mbi_pagerank_upload(mbi_pagerank *run) {
   }
   if (status == MERBIT_OK) {
     status = run->weights.totals != NULL
-        ? mbi_pagerank_send(run, gpu->weights, run->weights.totals)
-        : mbi_pagerank_weigh(run);
+        ? mbi_pagerank_send(run, gpu->weights, run->weights.totals) : mbi_pagerank_weigh(run);
   }
   if (status == MERBIT_OK) {
     status = mbi_pagerank_send(run, gpu->teleport, run->teleport);
   }
   return status == MERBIT_OK
-      ? mbi_solve_upload(engine, engine->memory, &run->memory, sizeof run->memory)
-      : status;
+      ? mbi_solve_upload(engine, engine->memory, &run->memory, sizeof run->memory) : status;
 }
 
 /* z of the first ranks, and what the first iteration starts from. */
@@ -39561,8 +38663,7 @@ static merbit_status mbi_pagerank_run(mbi_pagerank *run, const merbit_view *grap
 }
 
 MERBIT_API merbit_status merbit_pagerank(merbit_context *context, const merbit_view *graph,
-    const merbit_pagerank_desc *desc, void *ranks,
-    merbit_pagerank_result *result) {
+    const merbit_pagerank_desc *desc, void *ranks, merbit_pagerank_result *result) {
   merbit_pagerank_result answer;
   mbi_pagerank run;
   merbit_status status;
@@ -39597,15 +38698,9 @@ MERBIT_API merbit_status merbit_pagerank(merbit_context *context, const merbit_v
 /* Eigenpairs: solve/eigen/eigen.c. The vectors are those of a solver, whose engine multiplies.
  */
 enum {
-  MBI_ARNOLDI_PROJECT_IN_EIGEN = 0,
-  MBI_ARNOLDI_AGAIN_IN_EIGEN,
-  MBI_ARNOLDI_EXTEND_IN_EIGEN,
-  MBI_EIGEN_ROTATE_IN_EIGEN,
-  MBI_EIGEN_CHECK_IN_EIGEN,
-  MBI_POWER_MEASURE_IN_EIGEN,
-  MBI_POWER_TURN_IN_EIGEN,
-  MBI_EIGEN_STEPS
-};
+  MBI_ARNOLDI_PROJECT_IN_EIGEN = 0, MBI_ARNOLDI_AGAIN_IN_EIGEN, MBI_ARNOLDI_EXTEND_IN_EIGEN,
+  MBI_EIGEN_ROTATE_IN_EIGEN, MBI_EIGEN_CHECK_IN_EIGEN, MBI_POWER_MEASURE_IN_EIGEN,
+  MBI_POWER_TURN_IN_EIGEN, MBI_EIGEN_STEPS };
 
 typedef struct mbi_eigen {
   merbit_solver *solver;
@@ -39702,8 +38797,7 @@ MBI_INTERNAL void mbi_jacobi(double *a, double *vectors, int n) {
 // method: Saad, "Numerical Methods for Large Eigenvalue Problems", 2nd ed. (2011), section 4.1.
 
 // The first vectors become sums of all by the rows of S; the last one follows behind them.
-MBS_NOTHING_BEFORE(eigen_rotate)
-MBS_ELEMENT(eigen_rotate) {
+MBS_NOTHING_BEFORE(eigen_rotate) MBS_ELEMENT(eigen_rotate) {
   const int from = (int)c->scalar[MBI_EIGEN_FROM], to = (int)c->scalar[MBI_EIGEN_TO];
   const double *s = (const double *)v->at[MBI_EIGEN_S];
   int k, q;
@@ -39722,12 +38816,10 @@ MBS_ELEMENT(eigen_rotate) {
     MBS_BASIS(MBI_ARNOLDI_V, to) = MBS_BASIS(MBI_ARNOLDI_V, from);
   }
 }
-MBS_NOTHING_AFTER(eigen_rotate)
-MBS_STEP(eigen_rotate, 0, 0, MBS_ALWAYS)
+MBS_NOTHING_AFTER(eigen_rotate) MBS_STEP(eigen_rotate, 0, 0, MBS_ALWAYS)
 
 // ||w - value v||^2, ||v||^2 and v'w of one pair after the other, where w = A v; to the ring.
-MBS_NOTHING_BEFORE(eigen_check)
-MBS_ELEMENT(eigen_check) {
+MBS_NOTHING_BEFORE(eigen_check) MBS_ELEMENT(eigen_check) {
   const int at = (int)c->scalar[MBI_EIGEN_CHECK];
   const double value = ((const double *)v->at[MBI_EIGEN_S])[at], w = MBS_LOAD(MBI_AT_W);
   const double x = (double)MBS_BASIS(MBI_ARNOLDI_V, at), r = w - value * x;
@@ -39745,8 +38837,7 @@ MBS_AFTER(eigen_check) {
 MBS_STEP(eigen_check, 3, 0, MBS_ALWAYS)
 
 // u'w and ||w||, where w = A u
-MBS_NOTHING_BEFORE(power_measure)
-MBS_ELEMENT(power_measure) {
+MBS_NOTHING_BEFORE(power_measure) MBS_ELEMENT(power_measure) {
   const double w = MBS_LOAD(MBI_AT_W);
   (void)c;
   sums[0] += MBS_LOAD(MBI_ARNOLDI_U) * w;
@@ -39786,8 +38877,7 @@ MBS_STEP(power_turn, 1, 0, MBS_RUNNING)
 // method: Saad, "Numerical Methods for Large Eigenvalue Problems", 2nd ed. (2011), section 4.1.
 
 // The first vectors become sums of all by the rows of S; the last one follows behind them.
-MBS_NOTHING_BEFORE(eigen_rotate)
-MBS_ELEMENT(eigen_rotate) {
+MBS_NOTHING_BEFORE(eigen_rotate) MBS_ELEMENT(eigen_rotate) {
   const int from = (int)c->scalar[MBI_EIGEN_FROM], to = (int)c->scalar[MBI_EIGEN_TO];
   const double *s = (const double *)v->at[MBI_EIGEN_S];
   int k, q;
@@ -39806,12 +38896,10 @@ MBS_ELEMENT(eigen_rotate) {
     MBS_BASIS(MBI_ARNOLDI_V, to) = MBS_BASIS(MBI_ARNOLDI_V, from);
   }
 }
-MBS_NOTHING_AFTER(eigen_rotate)
-MBS_STEP(eigen_rotate, 0, 0, MBS_ALWAYS)
+MBS_NOTHING_AFTER(eigen_rotate) MBS_STEP(eigen_rotate, 0, 0, MBS_ALWAYS)
 
 // ||w - value v||^2, ||v||^2 and v'w of one pair after the other, where w = A v; to the ring.
-MBS_NOTHING_BEFORE(eigen_check)
-MBS_ELEMENT(eigen_check) {
+MBS_NOTHING_BEFORE(eigen_check) MBS_ELEMENT(eigen_check) {
   const int at = (int)c->scalar[MBI_EIGEN_CHECK];
   const double value = ((const double *)v->at[MBI_EIGEN_S])[at], w = MBS_LOAD(MBI_AT_W);
   const double x = (double)MBS_BASIS(MBI_ARNOLDI_V, at), r = w - value * x;
@@ -39829,8 +38917,7 @@ MBS_AFTER(eigen_check) {
 MBS_STEP(eigen_check, 3, 0, MBS_ALWAYS)
 
 // u'w and ||w||, where w = A u
-MBS_NOTHING_BEFORE(power_measure)
-MBS_ELEMENT(power_measure) {
+MBS_NOTHING_BEFORE(power_measure) MBS_ELEMENT(power_measure) {
   const double w = MBS_LOAD(MBI_AT_W);
   (void)c;
   sums[0] += MBS_LOAD(MBI_ARNOLDI_U) * w;
@@ -39867,8 +38954,7 @@ MBS_STEP(power_turn, 1, 0, MBS_RUNNING)
 MBI_INTERNAL const mbi_step mbi_eigen_steps[MBI_EIGEN_STEPS] = {
     MBI_STEP(arnoldi_project), MBI_STEP(arnoldi_again), MBI_STEP(arnoldi_extend),
     MBI_STEP(eigen_rotate),    MBI_STEP(eigen_check),   MBI_STEP(power_measure),
-    MBI_STEP(power_turn),
-};
+    MBI_STEP(power_turn), };
 
 /* The next of numbers in [-1, 1) that depend on the seed alone: Steele, Lea, Flood,
  * "Fast splittable pseudorandom number generators" (2014). */
@@ -39926,8 +39012,7 @@ MBI_INTERNAL merbit_status mbi_eigen_tell(mbi_eigen *e) {
 MBI_INTERNAL void mbi_eigen_progress(mbi_eigen *e, double estimate) {
   if (e->desc.progress != NULL &&
       e->desc.progress(e->desc.progress_user, e->state.iterations, estimate,
-      mbi_seconds() - e->solver->started) != 0 &&
-      e->stop == MBI_SOLVE_ON) {
+      mbi_seconds() - e->solver->started) != 0 && e->stop == MBI_SOLVE_ON) {
     e->stop = MERBIT_STOP_CANCELLED;
   }
 }
@@ -40020,10 +39105,8 @@ static merbit_status mbi_lanczos_take(mbi_eigen *e) {
   for (j = e->done; j < e->size; j++) {
     for (i = 0; i <= j; i++) {
       const double found = e->columns[j * (m + 1) + i];
-      const double wanted = i == j         ? found
-          : j == e->done ? e->couple[i]
-          : i == j - 1   ? e->columns[i * (m + 1) + j]
-          : 0;
+      const double wanted = i == j         ? found : j == e->done ? e->couple[i]
+          : i == j - 1   ? e->columns[i * (m + 1) + j] : 0;
       if (!(fabs(found - wanted) <= limit) && e->row < 0) {
         e->row = i;
         e->column = j;
@@ -40263,8 +39346,7 @@ static merbit_status mbi_eigen_check_desc(merbit_context *context,
       (int)desc->which > MERBIT_EIGEN_BOTH_ENDS ||
       (!lanczos && desc->which != MERBIT_EIGEN_LARGEST_MAGNITUDE)) {
     return mbi_eigen_refuse(context, "which", (int)desc->which,
-        lanczos ? "MERBIT_EIGEN_LARGEST_MAGNITUDE or another "
-        "merbit_eigen_which"
+        lanczos ? "MERBIT_EIGEN_LARGEST_MAGNITUDE or another " "merbit_eigen_which"
         : "MERBIT_EIGEN_LARGEST_MAGNITUDE with the power method");
   }
   if (desc->count < 1 || desc->count > (lanczos ? MERBIT_EIGEN_MOST : 1)) {
@@ -40273,8 +39355,7 @@ static merbit_status mbi_eigen_check_desc(merbit_context *context,
   }
   if (desc->count > n) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-        "eigen_desc.count is %d, but the matrix has %" PRId64
-        " rows; use at most as many",
+        "eigen_desc.count is %d, but the matrix has %" PRId64 " rows; use at most as many",
         desc->count, n);
   }
   if (desc->basis <= desc->count + 1 || desc->basis > MBI_EIGEN_BASIS_MOST) {
@@ -40291,8 +39372,7 @@ static merbit_status mbi_eigen_check_desc(merbit_context *context,
   }
   if (!(desc->tolerance > 0 && desc->tolerance < 1)) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-        "eigen_desc.tolerance is %g; use a number between 0 and 1, or 0 for the "
-        "default",
+        "eigen_desc.tolerance is %g; use a number between 0 and 1, or 0 for the " "default",
         desc->tolerance);
   }
   return MERBIT_OK;
@@ -40311,25 +39391,11 @@ static void mbi_eigen_take_desc(merbit_eigen_desc *own, const merbit_view *view)
 static merbit_status mbi_eigen_make_solver(mbi_eigen *e, merbit_context *context,
     const merbit_view *view) {
   static const mbi_solve_method lanczos = {"Lanczos",
-      "solve/eigen/eigen.cu",
-      mbi_eigen_steps,
-      MBI_EIGEN_STEPS,
-      0,
-      0,
-      mbi_lanczos_layout,
-      NULL,
-      mbi_lanczos_iterate,
-      {NULL, NULL}};
+      "solve/eigen/eigen.cu", mbi_eigen_steps, MBI_EIGEN_STEPS, 0, 0, mbi_lanczos_layout, NULL,
+      mbi_lanczos_iterate, {NULL, NULL}};
   static const mbi_solve_method power = {"power method",
-      "solve/eigen/eigen.cu",
-      mbi_eigen_steps,
-      MBI_EIGEN_STEPS,
-      0,
-      0,
-      mbi_power_layout,
-      NULL,
-      mbi_power_iterate,
-      {NULL, NULL}};
+      "solve/eigen/eigen.cu", mbi_eigen_steps, MBI_EIGEN_STEPS, 0, 0, mbi_power_layout, NULL,
+      mbi_power_iterate, {NULL, NULL}};
   const merbit_eigen_desc *desc = &e->desc;
   merbit_solver *solver = (merbit_solver *)mbi_allocate(context, sizeof *solver);
   if (solver == NULL) {
@@ -40429,14 +39495,11 @@ static void mbi_eigen_describe(const mbi_eigen *e, merbit_eigen_result *result) 
   switch (result->stop) {
   case MERBIT_STOP_CONVERGED:
     (void)snprintf(text, size, "||A v - lambda v|| of %d eigenpair%s is at most %.3g of %.6g",
-        count, count == 1 ? "" : "s", e->desc.tolerance,
-        ldexp(e->scale, -e->solver->scale));
+        count, count == 1 ? "" : "s", e->desc.tolerance, ldexp(e->scale, -e->solver->scale));
     break;
   case MERBIT_STOP_CAP:
-    (void)snprintf(
-        text, size,
-        "max_iterations = %d came before the tolerance %.3g: %d of %d eigenpairs are "
-        "there",
+    (void)snprintf(text, size,
+        "max_iterations = %d came before the tolerance %.3g: %d of %d eigenpairs are " "there",
         e->desc.max_iterations, e->desc.tolerance, result->converged, count);
     break;
   case MERBIT_STOP_CANCELLED:
@@ -40444,15 +39507,13 @@ static void mbi_eigen_describe(const mbi_eigen *e, merbit_eigen_result *result) 
         result->iterations);
     break;
   case MERBIT_STOP_BREAKDOWN:
-    (void)snprintf(
-        text, size,
+    (void)snprintf(text, size,
         "the matrix is not symmetric: v%d'A v%d and v%d'A v%d of orthonormal vectors "
         "differ by %.3g; take MERBIT_EIGEN_POWER",
         e->row, e->column, e->column, e->row, ldexp(e->value, -e->solver->scale));
     break;
   case MERBIT_STOP_STAGNATED:
-    (void)snprintf(text, size, "%s",
-        e->solver->v.lanczos
+    (void)snprintf(text, size, "%s", e->solver->v.lanczos
         ? "rounding errors leave residuals above the tolerance, or they fall "
         "too slowly: raise eigen_desc.tolerance, or basis"
         : "the residual stays where it is: no real eigenvalue is larger in size "
@@ -40518,8 +39579,7 @@ static void mbi_eigen_clear(const merbit_eigen_desc *desc, const merbit_view *vi
 }
 
 static merbit_status mbi_eigen_compute(merbit_context *context, const merbit_view *view,
-    const merbit_eigen_desc *desc, double *values,
-    void *vectors, merbit_eigen_result *result) {
+    const merbit_eigen_desc *desc, double *values, void *vectors, merbit_eigen_result *result) {
   const double start = mbi_seconds();
   mbi_eigen e;
   merbit_status status;
@@ -40555,23 +39615,19 @@ static merbit_status mbi_eigen_compute(merbit_context *context, const merbit_vie
 static merbit_status mbi_eigen_check_view(merbit_context *context, const merbit_view *view) {
   merbit_status status = mbi_view_check_header(context, view);
   if (status == MERBIT_OK && !mbi_type_plain(mbi_view_type(view))) {
-    return mbi_fail(
-        context, MERBIT_NOT_SUPPORTED,
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
         "the matrix's value_type is %s; merbit_eigen takes MERBIT_F64 and MERBIT_F32",
         mbi_type_names[mbi_view_type(view)]);
   }
   if (status == MERBIT_OK && view->rows != view->cols) {
-    return mbi_fail(context, MERBIT_INVALID_MATRIX,
-        "the matrix is %" PRId64 " x %" PRId64
-        "; only square ones have eigenvalues",
-        view->rows, view->cols);
+    return mbi_fail(context, MERBIT_INVALID_MATRIX, "the matrix is %" PRId64 " x %" PRId64
+        "; only square ones have eigenvalues", view->rows, view->cols);
   }
   return status;
 }
 
 MERBIT_API merbit_status merbit_eigen(merbit_context *context, const merbit_view *view,
-    const merbit_eigen_desc *desc, double *values,
-    void *vectors, merbit_eigen_result *result) {
+    const merbit_eigen_desc *desc, double *values, void *vectors, merbit_eigen_result *result) {
   merbit_eigen_result answer;
   merbit_eigen_desc own;
   merbit_status status;

@@ -25,6 +25,7 @@ import tables
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TEMPLATES = ROOT / "templates"
+COLUMNS = 96  # of a line of C
 WIDTH = 94  # of a line of embedded text, which may be several short ones of the source
 CHUNK = 1800  # bytes of one string literal; ISO C99 guarantees 4,095 characters
 INCLUDE = re.compile(r'#include "([^"]+)".*\n')
@@ -63,11 +64,12 @@ def without_study(text):
 
 
 def narrow(text):
-    """The text of a source in fewer bytes: lines that continue a statement are indented by four, not aligned."""
+    """The text of a source in fewer bytes: lines that continue a statement are indented by four, not aligned, and
+    joined while they fit."""
     lines = []
     first = 0  # indentation of the statement's first line
     ended = True
-    comment = directive = False
+    comment = directive = plain = False
     for line in PADDING.sub(r" \\", text).split("\n"):
         code = line.lstrip(" ")
         indentation = len(line) - len(code)
@@ -75,8 +77,13 @@ def narrow(text):
             directive = line.endswith("\\") and (directive or code.startswith("#"))
         elif ended:
             first = indentation
+        elif plain and "/" not in code and len(lines[-1]) + 1 + len(code) <= COLUMNS:
+            code = lines[-1] + ("" if lines[-1].endswith("(") else " ") + code
+            lines.pop()
+            line = code
         else:
             line = " " * min(indentation, first + 4) + code
+        plain = not (comment or directive or not code or code.startswith(("/*", "#", "//")) or "//" in line or "*/" in line)
         lines.append(line)
         opened = line.rfind("/*")
         comment = line.rfind("*/") < (0 if comment and opened < 0 else opened) or (comment and "*/" not in line)

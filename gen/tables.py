@@ -333,7 +333,7 @@ def context():
         # ones, squares, and single columns, of which a block with more rows is made.
         unrolled=range(1, 9),
         block_shapes=[
-            (r, c) for r in range(1, 9) for c in range(1, 9) if max(r, c) <= 4 or c == 1 or (r == c and r != 7)
+            (r, c) for r in range(1, 9) for c in range(1, 9) if max(r, c) <= 4 or c == 1 or r == c
         ],
         block_dot=block_dot,
         # Instances of the host loops: offset type x value type.
