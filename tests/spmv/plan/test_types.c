@@ -117,6 +117,7 @@ static void what_does_not_fit_is_refused(void **state) {
   merbit_plan_destroy(plan);
   desc.method = MERBIT_METHOD_BSR;
   refused(context, &view, &desc, "MERBIT_METHOD_BSR, which does not take f32 values with f64");
+  desc.vector_type = MERBIT_TYPE_DEFAULT;
   view.value_type = MERBIT_C64;
   refused(context, &view, &desc, "use MERBIT_METHOD_MERGE, on CUDA also");
   desc.method = MERBIT_METHOD_AUTO;
