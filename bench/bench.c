@@ -1,7 +1,7 @@
 /* The benchmark: every product of merbit and of cuSPARSE, in one process on the same arrays.
- * See bench --help. Needs no CUDA to build: cc -O3 -fopenmp -I. bench/bench.c -o bench -lm
- * -ldl */
-#define MERBIT_STUDY_METHODS
+ * See bench --help. merbit.h is the one with the methods for comparison; no CUDA is needed:
+ *   python3 gen/generate.py --study
+ *   cc -O3 -fopenmp -Ibuild/study bench/bench.c -o bench -lm -ldl */
 #define MERBIT_IMPLEMENTATION
 #include "merbit.h"
 

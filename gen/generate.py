@@ -2,13 +2,15 @@
 """Generate merbit.h from templates/: one ordered file, kernels embedded, enumerations expanded.
 
     gen/generate.py [--output FILE]     write the header (default: merbit.h at the root)
+    gen/generate.py --study             the same with the methods that only comparisons need, to build/study/merbit.h
     gen/generate.py --check             exit 1 if the committed header is not what would be written
     gen/generate.py --sources FOLDER    write what Jinja2 makes of each .j2 file, for separate compilation
 
 templates/merbit.h.j2 lists the sources in their order. A source names the headers that it needs by #include; the
 first mention of a header puts it there, and none is left. What stands between #ifdef MBI_SEPARATE and #endif is for
 separate compilation and left out: in the header each function is defined before it is used, so that two files that
-call each other do not compile. Every file under templates/ must be used; the output depends on nothing but their
+call each other do not compile. What stands between #ifdef MERBIT_STUDY_METHODS and #endif, and spmv/study/, is for
+the benchmark and tests: --study keeps it, and defines that macro. Every file under templates/ must be used; the output depends on nothing but their
 contents.
 """
 import argparse
@@ -23,14 +25,77 @@ import tables
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TEMPLATES = ROOT / "templates"
+COLUMNS = 96  # of a line of C
+WIDTH = 94  # of a line of embedded text, which may be several short ones of the source
 CHUNK = 1800  # bytes of one string literal; ISO C99 guarantees 4,095 characters
 INCLUDE = re.compile(r'#include "([^"]+)".*\n')
 SEPARATE = re.compile(r"#ifdef MBI_SEPARATE\n.*?#endif /\* MBI_SEPARATE \*/\n", re.S)
+PADDING = re.compile(r" +\\$", re.M)
 COMMENT = re.compile(r'("(?:\\.|[^"\\\n])*")|[ \t]*//[^\n]*')
 
 
+STUDY = "MERBIT_STUDY_METHODS"
+
+
+def without_study(text):
+    """The text less what needs MERBIT_STUDY_METHODS; what stands behind its #else remains."""
+    lines = []
+    depth = 0  # of conditions within the block; 0: outside
+    keep = True
+    for line in text.splitlines(keepends=True):
+        directive = re.match(r"#\s*(\w+)", line)
+        directive = directive and directive.group(1)
+        if depth == 0:
+            if re.match(rf"#ifdef {STUDY}\b", line):
+                depth, keep = 1, False
+                continue
+        else:
+            depth += directive in ("if", "ifdef", "ifndef")
+            depth -= directive == "endif"
+            if depth == 0 or (depth == 1 and directive == "else"):
+                keep = True
+                continue
+        if keep:
+            lines.append(line)
+    text = "".join(lines)
+    if STUDY in text:
+        raise SystemExit(f"{STUDY} is left: only #ifdef, #else and #endif are understood")
+    return text
+
+
+def narrow(text):
+    """The text of a source in fewer bytes: lines that continue a statement are indented by four, not aligned, and
+    joined while they fit."""
+    lines = []
+    first = 0  # indentation of the statement's first line
+    ended = True
+    comment = directive = plain = False
+    for line in PADDING.sub(r" \\", text).split("\n"):
+        code = line.lstrip(" ")
+        indentation = len(line) - len(code)
+        if comment or directive or not code or code.startswith(("/*", "#", "//")):
+            directive = line.endswith("\\") and (directive or code.startswith("#"))
+        elif ended:
+            first = indentation
+        elif plain and "/" not in code and len(lines[-1]) + 1 + len(code) <= COLUMNS:
+            code = lines[-1] + ("" if lines[-1].endswith("(") else " ") + code
+            lines.pop()
+            line = code
+        else:
+            line = " " * min(indentation, first + 4) + code
+        plain = not (comment or directive or not code or code.startswith(("/*", "#", "//")) or "//" in line or "*/" in line)
+        lines.append(line)
+        opened = line.rfind("/*")
+        comment = line.rfind("*/") < (0 if comment and opened < 0 else opened) or (comment and "*/" not in line)
+        bare = re.sub(r"/\*.*?(\*/|$)|//.*", "", code).rstrip()
+        if bare and not comment and not code.startswith(("*", "#")):
+            ended = bare.endswith((";", "{", "}", ":", "*/"))
+    return "\n".join(lines)
+
+
 class Generator:
-    def __init__(self):
+    def __init__(self, study=False):
+        self.study = study
         self.used = set()
         self.included = {"api/features.h", "merbit.h"}
         self.kernels = {}
@@ -48,6 +113,7 @@ class Generator:
             kernel=self.kernel,
             kernels=self.kernels,
             kernel_hash=self.kernel_hash,
+            study=study,
         )
 
     def load(self, name):
@@ -66,7 +132,7 @@ class Generator:
         name = match.group(1)
         if name.endswith(".cuh"):  # the same text for the CPU, once for each type
             return self.expand(self.text(name))
-        if name in self.included:
+        if name in self.included or (name.startswith("spmv/study/") and not self.study):
             return ""
         self.included.add(name)
         return self.room(name if (TEMPLATES / name).exists() else name + ".j2", "")
@@ -75,6 +141,8 @@ class Generator:
         """A source or header behind a banner to grep for."""
         head = f"/* ==== >>{name.removesuffix('.j2')} {title and ' ' + title + ' '}"
         text = re.sub(r"\n{3,}", "\n\n", self.expand(self.text(name))).strip("\n")
+        if "mbi_source_" not in text:
+            text = narrow(text)
         return head + "=" * max(4, 93 - len(head)) + " */\n" + text + "\n"
 
     def kernel(self, name):
@@ -84,7 +152,11 @@ class Generator:
         self.kernels[name] = dict(symbol=symbol)
         chunks, current = [], []
         size = 0
-        for line in re.findall(r"[^\n]*\n+", source):
+        lines = re.findall(r"[^\n]*\n+", source)
+        while lines:
+            line = lines.pop(0)
+            while lines and len(self.escape(line + lines[0])) <= WIDTH:
+                line += lines.pop(0)
             literal = '"' + self.escape(line) + '"'
             if size + len(literal) > CHUNK:
                 chunks.append(current)
@@ -92,12 +164,13 @@ class Generator:
             current.append(literal)
             size += len(literal)
         chunks.append(current)
-        body = ",\n".join("\n".join("  " + text for text in chunk) for chunk in chunks)
-        return f"static const char *const {symbol}[] = {{\n{body},\n  NULL}};\n"
+        body = ",\n".join("\n".join(chunk) for chunk in chunks)
+        return f"static const char *const {symbol}[] = {{\n{body},\nNULL}};\n"
 
     def kernel_source(self, name):
-        """A kernel's text without comments; its lines keep their numbers."""
-        return COMMENT.sub(lambda match: match.group(1) or "", self.load(name)).rstrip() + "\n"
+        """A kernel's text without comments and indentation; its lines keep their numbers."""
+        text = COMMENT.sub(lambda match: match.group(1) or "", self.load(name))
+        return "".join(PADDING.sub(r" \\", line.strip()) + "\n" for line in text.rstrip().split("\n"))
 
     @staticmethod
     def escape(line):
@@ -109,7 +182,8 @@ class Generator:
     def kernel_hash(self):
         """Changes whenever any embedded kernel text does: part of the cubin cache's key."""
         digest = hashlib.sha256()
-        for name in sorted(tables.KERNEL_FILES + tables.STUDY_KERNEL_FILES):
+        names = tables.KERNEL_FILES + (tables.STUDY_KERNEL_FILES if self.study else [])
+        for name in sorted(names):
             digest.update(f"{name}\0{self.kernel_source(name)}\0".encode())
         return digest.hexdigest()
 
@@ -118,6 +192,9 @@ class Generator:
         have = {
             str(p.relative_to(TEMPLATES)) for p in TEMPLATES.rglob("*") if p.is_file()
         }
+        if not self.study:
+            output = re.sub(r"\n{3,}", "\n\n", without_study(output))
+            have = {name for name in have if not name.startswith("spmv/study/")}
         unused = sorted(have - self.used)
         if unused:
             raise SystemExit("not used by any template: " + ", ".join(unused))
@@ -138,21 +215,24 @@ class Generator:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--output", type=pathlib.Path, default=ROOT / "merbit.h")
+    parser.add_argument("--output", type=pathlib.Path)
+    parser.add_argument("--study", action="store_true")
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--sources", type=pathlib.Path)
     arguments = parser.parse_args()
     if arguments.sources:
-        Generator().write_sources(arguments.sources)
+        Generator(study=True).write_sources(arguments.sources)
         return 0
-    output = Generator().generate()
+    target = arguments.output or ROOT / ("build/study/merbit.h" if arguments.study else "merbit.h")
+    output = Generator(arguments.study).generate()
     if not arguments.check:
-        arguments.output.write_text(output, encoding="utf-8")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(output, encoding="utf-8")
         return 0
-    if arguments.output.read_text(encoding="utf-8") == output:
-        print(f"{arguments.output.name} is current")
+    if target.read_text(encoding="utf-8") == output:
+        print(f"{target.name} is current")
         return 0
-    print(f"{arguments.output.name} differs from templates/: run gen/generate.py", file=sys.stderr)
+    print(f"{target.name} differs from templates/: run gen/generate.py", file=sys.stderr)
     return 1
 
 

@@ -329,8 +329,12 @@ def context():
             dict(field=f, symbol=s, result=r, arguments=a) for f, s, r, a in NVRTC_FUNCTIONS
         ],
         powers_of_five=powers_of_five,
-        # Blocks with a loop of their own on the CPU: all shapes up to this.
+        # Rows and columns of small blocks on the CPU, and the shapes whose rows are unrolled as well: small
+        # ones, squares, and single columns, of which a block with more rows is made.
         unrolled=range(1, 9),
+        block_shapes=[
+            (r, c) for r in range(1, 9) for c in range(1, 9) if max(r, c) <= 4 or c == 1 or r == c
+        ],
         block_dot=block_dot,
         # Instances of the host loops: offset type x value type.
         offset_types=[dict(suffix="i32", c="int32_t"), dict(suffix="i64", c="int64_t")],

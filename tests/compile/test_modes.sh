@@ -36,6 +36,8 @@ sed '1i #define MERBIT_STATIC' "$work/main.c" >"$work/static_main.c"
 sed '/^const char \*other(void);$/d; /^int main/d' "$work/main.c" >"$work/library.c"
 printf '#include <stdio.h>\n#define MERBIT_IMPLEMENTATION\n#include "merbit.h"\n' >"$work/late.c"
 
+python3 "$root/gen/generate.py" --study --output "$work/study/merbit.h" || fail "gen/generate.py --study"
+
 for family in gcc clang; do
   case $family in gcc) cxx=g++ ;; *) cxx=clang++ ;; esac
   if ! command -v $family >/dev/null || ! command -v $cxx >/dev/null; then
@@ -82,7 +84,7 @@ for family in gcc clang; do
   exported=$(nm -g --defined-only "$work/library.o" | awk 'NF == 3 {print $3}')
   [ -z "$exported" ] || fail "MERBIT_STATIC exports: $exported"
   for language in "$family -std=c99" "$cxx -x c++ -std=c++11"; do
-    $language $warnings -DMERBIT_STUDY_METHODS -I"$root" -c "$work/library.c" -o "$work/study.o" || fail "study: $language"
+    $language $warnings -I"$work/study" -c "$work/library.c" -o "$work/study.o" || fail "study: $language"
   done
   if $family -std=c99 -I"$root" -c "$work/late.c" -o "$work/late.o" 2>"$work/late.txt"; then
     fail "a system header before the implementation was not refused"

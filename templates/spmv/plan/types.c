@@ -72,30 +72,27 @@ MBI_INTERNAL const char *mbi_plan_type_text(const merbit_plan *plan) {
   return mbi_type_text(plan->type, mbi_plan_accumulator(plan));
 }
 
-/* plan_desc.vector_type and compute_type: each follows the other, and both the matrix. */
+/* Sets desc->vector_type, the type of vectors and sums, where it is the matrix's to say. */
 MBI_INTERNAL merbit_status mbi_types_choose(merbit_context *context, merbit_type type,
                                             merbit_plan_desc *desc) {
-  const merbit_type vector = desc->vector_type, compute = desc->compute_type;
-  merbit_type sums = vector != MERBIT_TYPE_DEFAULT ? vector : compute;
-  if (!mbi_type_known(vector) || !mbi_type_known(compute)) {
-    char names[2][MBI_TYPE_NAME];
+  const merbit_type vector = desc->vector_type;
+  if (!mbi_type_known(vector)) {
+    char name[MBI_TYPE_NAME];
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "plan_desc.vector_type is %s and compute_type %s; use "
-                    "MERBIT_TYPE_DEFAULT or another merbit_type",
-                    mbi_type_name(vector, names[0]), mbi_type_name(compute, names[1]));
+                    "plan_desc.vector_type is %s; use MERBIT_TYPE_DEFAULT or another merbit_type",
+                    mbi_type_name(vector, name));
   }
-  sums = sums != MERBIT_TYPE_DEFAULT ? sums : mbi_type_accumulator(type);
-  if ((compute != MERBIT_TYPE_DEFAULT && compute != sums) ||
-      (sums != mbi_type_accumulator(type) && !(type == MERBIT_F32 && sums == MERBIT_F64))) {
+  if (vector == MERBIT_TYPE_DEFAULT) {
+    desc->vector_type = mbi_type_accumulator(type);
+  } else if (vector != mbi_type_accumulator(type) &&
+             !(type == MERBIT_F32 && vector == MERBIT_F64)) {
     return mbi_fail(
         context, MERBIT_NOT_SUPPORTED,
-        "a matrix of %s values with vectors of %s and sums of %s is not supported: vectors and "
-        "sums have one type: MERBIT_F32 for values of MERBIT_F16 and MERBIT_BF16, MERBIT_F32 "
-        "or MERBIT_F64 for MERBIT_F32, else that of the values",
-        mbi_type_names[type], mbi_type_names[vector != MERBIT_TYPE_DEFAULT ? vector : sums],
-        mbi_type_names[compute != MERBIT_TYPE_DEFAULT ? compute : sums]);
+        "a matrix of %s values with vectors of %s is not supported: vectors and sums have one "
+        "type: MERBIT_F32 for values of MERBIT_F16 and MERBIT_BF16, MERBIT_F32 or MERBIT_F64 "
+        "for MERBIT_F32, else that of the values",
+        mbi_type_names[type], mbi_type_names[vector]);
   }
-  desc->vector_type = desc->compute_type = sums;
   return MERBIT_OK;
 }
 

@@ -35,7 +35,7 @@ static void bad_descriptors_are_named(void **state) {
   EXPECT(side, MERBIT_SIDE_CUDA, MERBIT_NO_DEVICE, "context computes on the CPU");
   EXPECT(operation, (merbit_operation)3, MERBIT_INVALID_ARGUMENT, "operation is 3");
   EXPECT(vector_type, MERBIT_F32, MERBIT_NOT_SUPPORTED, "vectors of MERBIT_F32");
-  EXPECT(compute_type, MERBIT_C128, MERBIT_NOT_SUPPORTED, "sums of MERBIT_C128");
+  EXPECT(vector_type, MERBIT_C128, MERBIT_NOT_SUPPORTED, "vectors of MERBIT_C128");
   EXPECT(method, (merbit_method)99, MERBIT_INVALID_ARGUMENT, "method is 99");
   EXPECT(method, (merbit_method)(MERBIT_METHOD_SYMMETRIC + 1), MERBIT_INVALID_ARGUMENT,
          "method is 14");

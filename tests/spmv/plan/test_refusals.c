@@ -51,7 +51,6 @@ static void wishes_that_fit(void **state) {
   memset(&desc, 0, sizeof desc);
   desc.side = MERBIT_SIDE_CPU;
   desc.vector_type = MERBIT_F64;
-  desc.compute_type = MERBIT_F64;
   desc.vector_memory = MERBIT_MEMORY_HOST;
   desc.scalar_memory = MERBIT_MEMORY_HOST;
   desc.expected_calls = 1;
@@ -66,7 +65,7 @@ static void wishes_that_fit(void **state) {
   desc.scalar_memory = (merbit_memory)-1;
   assert_int_equal(merbit_plan_create(context, &view, &desc, &plan), MERBIT_INVALID_ARGUMENT);
   desc.scalar_memory = MERBIT_MEMORY_DEFAULT;
-  desc.compute_type = MERBIT_F32;
+  desc.vector_type = MERBIT_F32;
   assert_int_equal(merbit_plan_create(context, &view, &desc, &plan), MERBIT_NOT_SUPPORTED);
   assert_null(plan);
   merbit_context_destroy(context);
