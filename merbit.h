@@ -1492,8 +1492,8 @@ MERBIT_API merbit_status merbit_eigen(merbit_context *context, const merbit_view
 #define MBI_PRINTF(at, first)
 #endif
 
-/* The linkage of what another source uses: in merbit.h, which is one translation unit, static.
- */
+/* The linkage of functions that other sources call: static in merbit.h, a single translation
+ * unit. */
 #if defined(MBI_SEPARATE)
 #define MBI_INTERNAL
 #else
@@ -1749,13 +1749,14 @@ MBI_INTERNAL double mbi_seconds(void) {
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* NULL where the variable is unset or empty, or the process runs with raised privileges. */
+/* Returns an environment variable, or NULL if it is unset or empty, or the process runs
+ * with raised privileges. */
 MBI_INTERNAL const char *mbi_environment(const char *name) {
   const char *value = secure_getenv(name);
   return value != NULL && value[0] != '\0' ? value : NULL;
 }
 
-/* Returns how many processors this process may use, 1 to MBI_MAX_THREADS. */
+/* Returns the number of processors that this process may use, 1 to MBI_MAX_THREADS. */
 MBI_INTERNAL int mbi_processors(void) {
   cpu_set_t
       sets[64]; /* of 1,024 each; the kernel refuses to fill fewer than it was built for */
@@ -1773,8 +1774,8 @@ MBI_INTERNAL const char *mbi_library_error(void) {
   return text != NULL ? text : "unknown reason";
 }
 
-/* A function of a library, written to a function pointer of any type through its bytes: ISO C
- * has no conversion from void * to a function pointer. */
+/* Finds a function of a library and writes it to a function pointer of any type through its
+ * bytes: ISO C has no conversion from void * to a function pointer. Returns 1 if it exists. */
 MBI_INTERNAL int mbi_library_function(void *library, const char *name, void *pointer,
                                       size_t size) {
   void *symbol = dlsym(library, name);
@@ -1826,7 +1827,7 @@ MERBIT_API const char *merbit_status_text(merbit_status status) {
   return mbi_status_known(status) ? mbi_statuses[status].text : "not a status of this version";
 }
 
-/* For calls that have no context yet. `error` may be NULL. */
+/* Sets `error`, which may be NULL, for calls that have no context yet. Returns `status`. */
 MBI_INTERNAL merbit_status mbi_error_set(merbit_error *error, merbit_status status,
                                    const char *message) {
   if (error != NULL) {
@@ -1836,7 +1837,7 @@ MBI_INTERNAL merbit_status mbi_error_set(merbit_error *error, merbit_status stat
   return status;
 }
 
-/* One line to the log callback, if there is one. */
+/* Passes one line to the log callback, if there is one. */
 MBI_PRINTF(2, 3) MBI_INTERNAL void mbi_log(merbit_context *context, const char *format, ...) {
   char line[1024];
   va_list arguments;
@@ -1849,7 +1850,8 @@ MBI_PRINTF(2, 3) MBI_INTERNAL void mbi_log(merbit_context *context, const char *
   context->log(context->log_user, line);
 }
 
-/* Returns the calling thread's last failure, or NULL where it has none. The lock must be held. */
+/* Returns the calling thread's last failure, or NULL if it has none. The caller holds the
+ * lock. */
 static mbi_failure *mbi_failure_find(merbit_context *context) {
   int i;
   for (i = 0; i < MBI_FAILURES; i++) {
@@ -1861,7 +1863,8 @@ static mbi_failure *mbi_failure_find(merbit_context *context) {
   return NULL;
 }
 
-/* Keeps a failure of the calling thread, in the place of its last one or else of the oldest. */
+/* Keeps a failure of the calling thread in the place of its last one, or else of the
+ * oldest. */
 static void mbi_failure_keep(merbit_context *context, const merbit_error *error) {
   mbi_failure *failure;
   int i;
@@ -1881,8 +1884,8 @@ static void mbi_failure_keep(merbit_context *context, const merbit_error *error)
   mbi_mutex_unlock(&context->lock);
 }
 
-/* Keep the sentence of a failure for merbit_last_error, and return its status. Say which value is at
- * fault and what to do. */
+/* Keeps a failure's message for merbit_last_error and returns its status. The message names
+ * the value at fault and what to do. */
 MBI_PRINTF(3, 4)
 MBI_INTERNAL merbit_status mbi_fail(merbit_context *context, merbit_status status, const char *format,
                               ...) {
@@ -1897,7 +1900,7 @@ MBI_INTERNAL merbit_status mbi_fail(merbit_context *context, merbit_status statu
   return status;
 }
 
-/* Take a failure back that a fall-back has made good, and keep its sentence in `reason`. */
+/* Takes back a failure that a fall-back has made good, and copies its message to `reason`. */
 MBI_INTERNAL void mbi_error_clear(merbit_context *context, char *reason, size_t size) {
   mbi_failure *failure;
   mbi_mutex_lock(&context->lock);
@@ -1942,8 +1945,8 @@ MBI_INTERNAL void mbi_default_release(void *user, void *memory) {
   free(memory);
 }
 
-/* All heap memory of the library passes through these two. NULL when there is none left; the
- * caller reports it. */
+/* Allocates heap memory through the user's allocator, as all of the library does. Returns
+ * NULL if there is none; the caller reports it. */
 MBI_INTERNAL void *mbi_allocate(merbit_context *context, size_t bytes) {
   return context->allocator.allocate(context->allocator.user, bytes > 0 ? bytes : 1);
 }
@@ -1954,7 +1957,7 @@ MBI_INTERNAL void mbi_release(merbit_context *context, void *memory) {
   }
 }
 
-/* `count` elements of `size` bytes for `what`, a noun for the sentence. */
+/* Allocates `count` elements of `size` bytes. `what` is a noun for the error message. */
 MBI_INTERNAL merbit_status mbi_allocate_array(merbit_context *context, int64_t count,
                                               size_t size, const char *what, void **array) {
   *array = NULL;
@@ -1992,7 +1995,8 @@ static void mbi_text_of_file(const char *root, const char *name, char *text, siz
   text[length] = '\0';
 }
 
-/* The next range of a list as the kernel writes it: "0-3,8,10-11". */
+/* Reads the next range of a list in the kernel's format, such as "0-3,8,10-11". Returns 0
+ * at its end. */
 static int mbi_list_next(const char **text, long *first, long *last) {
   char *end;
   *first = *last = strtol(*text, &end, 10);
@@ -2018,7 +2022,8 @@ static void mbi_numa_add(mbi_numa *numa, long cpu, long node) {
   }
 }
 
-/* The processors of `allowed`, node by node. Where `root` does not say, all are of one node. */
+/* Lists the processors of `allowed` node by node. If `root` has no information, all belong
+ * to one node. */
 MBI_INTERNAL void mbi_numa_read(const char *root, const cpu_set_t *allowed, mbi_numa *numa) {
   char nodes[1024], cpus[4096], name[64];
   const char *node_list = nodes;
@@ -2049,7 +2054,7 @@ MBI_INTERNAL void mbi_numa_read(const char *root, const cpu_set_t *allowed, mbi_
   numa->nodes = numa->nodes > 0 ? numa->nodes : 1;
 }
 
-/* Of this process, as it may run now. */
+/* Lists the processors that this process may use now. */
 MBI_INTERNAL void mbi_numa_here(mbi_numa *numa) {
   cpu_set_t allowed;
   if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) {
@@ -2058,18 +2063,18 @@ MBI_INTERNAL void mbi_numa_here(mbi_numa *numa) {
   mbi_numa_read(MBI_NODE_ROOT, &allowed, numa);
 }
 
-/* Returns the first of the tasks that are a thread's own, by which pages are placed too. They
- * end where the next thread's begin, so that there may be none. */
+/* Returns the first task that belongs to a thread; pages are placed by the same rule. A
+ * thread's tasks end where the next thread's begin, so that it may have none. */
 MBI_INTERNAL int mbi_first_task(int tasks, int threads, int thread) {
   return (int)(((int64_t)thread * tasks + threads - 1) / threads);
 }
 
-/* Returns the thread whose own the task is. */
+/* Returns the thread that the task belongs to. */
 MBI_INTERNAL int mbi_task_thread(int tasks, int threads, int task) {
   return (int)((int64_t)task * threads / tasks);
 }
 
-/* Which of the processors a thread takes: they are dealt so that neighbours share a node. */
+/* Returns the index of a thread's processor. Neighbouring threads share a node. */
 MBI_INTERNAL int mbi_numa_slot(const mbi_numa *numa, int threads, int thread) {
   return (int)((int64_t)thread % threads * numa->count / threads);
 }
@@ -2078,7 +2083,8 @@ MBI_INTERNAL int mbi_numa_node(const mbi_numa *numa, int threads, int thread) {
   return numa->count > 0 ? numa->node[mbi_numa_slot(numa, threads, thread)] : 0;
 }
 
-/* Bind the calling thread to its processor. It runs on where the system refuses. */
+/* Binds the calling thread to its processor. If the system refuses, the thread stays
+ * unbound. */
 MBI_INTERNAL void mbi_numa_bind(const mbi_numa *numa, int threads, int thread) {
   cpu_set_t own;
   if (numa->count > 0) {
@@ -2088,16 +2094,16 @@ MBI_INTERNAL void mbi_numa_bind(const mbi_numa *numa, int threads, int thread) {
   }
 }
 
-/* Set *first and *end to the bounds of the pages of `page` bytes that lie wholly in an array.
- */
+/* Sets *first and *end to the bounds of the pages of `page` bytes that lie wholly in an
+ * array. */
 MBI_INTERNAL void mbi_numa_pages(uintptr_t array, size_t bytes, uintptr_t page,
                                  uintptr_t *first, uintptr_t *end) {
   *first = (array + page - 1) / page * page;
   *end = (array + bytes) / page * page;
 }
 
-/* Move the pages that lie wholly in the array to a node. Returns how many are not there then,
- * or -1 where the system moves none. */
+/* Moves the pages that lie wholly in the array to a node. Returns how many are elsewhere
+ * afterwards, or -1 if the system moves none. */
 MBI_INTERNAL int64_t mbi_numa_move(const void *array, size_t bytes, int node) {
   const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
   uintptr_t at, end;
@@ -2127,8 +2133,9 @@ MBI_INTERNAL int64_t mbi_numa_move(const void *array, size_t bytes, int node) {
  * are done. What a task computes must depend on its index alone, never on the thread that runs
  * it. */
 
-/* Returns whether this process is a forked child of the one that made the context. It has none
- * of the context's threads, and perhaps locks that nobody will release: it works alone. */
+/* Returns whether this process is a forked child of the one that made the context. A child
+ * has none of the context's threads, and perhaps locks that nobody will release: it works
+ * alone. */
 static int mbi_context_forked(const merbit_context *context) {
   return context->process != getpid();
 }
@@ -2147,7 +2154,7 @@ MBI_INTERNAL void mbi_pool_destroy(merbit_context *context) {
   (void)context;
 }
 
-/* Thread 0 is the caller's, and so are its processors. */
+/* Binds one of OpenMP's threads. Thread 0 is the caller's and stays where it is. */
 static void mbi_threads_bind_one(void *argument, int index) {
   const merbit_context *context = (const merbit_context *)argument;
   if (index > 0) {
@@ -2155,7 +2162,8 @@ static void mbi_threads_bind_one(void *argument, int index) {
   }
 }
 
-/* libgomp waits for ever for the threads that a forked child lacks. */
+/* Runs the tasks on OpenMP's threads. A forked child lacks them and libgomp would wait
+ * forever, so it runs them alone. */
 MBI_INTERNAL void mbi_parallel(merbit_context *context, int tasks, mbi_task task,
                                void *argument) {
   const int threads = context->threads;
@@ -2209,8 +2217,8 @@ static int mbi_pool_claim(mbi_pool *pool, int index) {
   return (__atomic_fetch_or(&pool->claims[index >> 6], bit, __ATOMIC_RELAXED) & bit) == 0;
 }
 
-/* Bound threads take their own tasks first, for which memory lies near, and then what is left.
- * A thread without tasks of its own takes none. The caller, thread 0, always has some. */
+/* Runs a bound thread's own tasks first, whose memory is local, and then what is left. A
+ * thread without tasks of its own takes none. The caller, thread 0, always has some. */
 MBI_INTERNAL void mbi_pool_drain_near(mbi_pool *pool, int number) {
   const int first = mbi_first_task(pool->tasks, pool->threads, number);
   const int own = mbi_first_task(pool->tasks, pool->threads, number + 1) - first;
@@ -2274,8 +2282,8 @@ static void *mbi_pool_worker(void *argument) {
   }
 }
 
-/* Workers start with the first parallel call. Where a thread cannot be had, fewer do the same
- * work. */
+/* Starts the workers, at the first parallel call. If a thread cannot be created, fewer do
+ * the same work. */
 static void mbi_pool_start(merbit_context *context) {
   mbi_pool *pool = &context->pool;
   pool->started = 1;
@@ -2287,8 +2295,8 @@ static void mbi_pool_start(merbit_context *context) {
   }
 }
 
-/* Before the pool starts: workers bind themselves. Thread 0 is the caller's, and so are its
- * processors. */
+/* Lets workers bind themselves when the pool starts. Thread 0 is the caller's and stays
+ * where it is. */
 MBI_INTERNAL void mbi_threads_bind(merbit_context *context) {
   mbi_numa_here(&context->numa);
   context->pool.threads = context->threads;
@@ -2312,8 +2320,8 @@ MBI_INTERNAL void mbi_pool_destroy(merbit_context *context) {
   mbi_release(context, pool->workers);
 }
 
-/* The caller works too, and waits only for workers that have joined: a pool that is busy with
- * another thread's call costs speed and nothing else. */
+/* Runs the tasks on the pool and the caller. The caller waits only for workers that have
+ * joined. If the pool is busy with another thread's call, the caller runs them alone. */
 MBI_INTERNAL void mbi_parallel(merbit_context *context, int tasks, mbi_task task,
                                void *argument) {
   mbi_pool *pool = &context->pool;
@@ -2388,9 +2396,9 @@ MBI_INTERNAL void mbi_hash_text(mbi_hash hash, char text[MBI_HASH_TEXT]) {
 
 #define MBI_COUNTED_BYTES ((int64_t)1 << 40)
 
-/* Why others could put files of theirs into a directory, or NULL where only this user and root
- * can. On the way to the `last` one a sticky directory is accepted: there, others can neither
- * rename nor remove what is ours. Whoever owns a symbolic link chooses where it leads. */
+/* Returns why others could put files of theirs into a directory, or NULL if only this user
+ * and root can. A directory on the way to the `last` one may be sticky: there, others can
+ * neither rename nor remove our files. The owner of a symbolic link chooses where it leads. */
 static const char *mbi_directory_fault(const struct stat *facts, int last) {
   if (!S_ISDIR(facts->st_mode) && !S_ISLNK(facts->st_mode)) {
     return "is not a directory";
@@ -2405,7 +2413,7 @@ static const char *mbi_directory_fault(const struct stat *facts, int last) {
   return NULL;
 }
 
-/* Put the target of the symbolic link path[0..end) into its place. */
+/* Replaces the symbolic link path[0..end) by its target. Returns 0 or an errno. */
 MBI_INTERNAL int mbi_link_replace(char *path, size_t size, size_t end) {
   char target[PATH_MAX], rest[PATH_MAX];
   ssize_t length;
@@ -2424,7 +2432,7 @@ MBI_INTERNAL int mbi_link_replace(char *path, size_t size, size_t end) {
   return (size_t)length >= size - end ? ENAMETOOLONG : 0;
 }
 
-/* Examine path[0..end), making it where it is missing and wanted. */
+/* Examines path[0..end). Creates the directory if it is missing and `create` is set. */
 static int mbi_directory_inspect(const char *path, size_t end, int create, struct stat *facts) {
   char part[MBI_PATH_SIZE];
   memcpy(part, path, end);
@@ -2441,10 +2449,10 @@ static int mbi_directory_inspect(const char *path, size_t end, int create, struc
   return lstat(part, facts) == 0 ? 0 : errno;
 }
 
-/* Walk along the absolute `path` of MBI_PATH_SIZE bytes, whose links are replaced, and make
- * what is missing of it where `create` says so: nothing behind a part that others control. NULL
- * where the directory is safe; else what is wrong with the part that `path` is cut to, and an
- * errno or 0. */
+/* Walks along the absolute `path`, a buffer of MBI_PATH_SIZE bytes, and replaces its links.
+ * With `create` it makes missing directories, but none behind a part that others control.
+ * Returns NULL if the directory is safe. Otherwise it cuts `path` to the faulty part and
+ * returns what is wrong with it; *error is an errno or 0. */
 MBI_INTERNAL const char *mbi_directory_distrust(char *path, int create, int *error) {
   const char *fault = NULL;
   size_t end = 1;
@@ -2483,7 +2491,7 @@ MBI_INTERNAL int mbi_path_absolute(const char *path, char *absolute, size_t size
   return (size_t)snprintf(absolute, size, "%s%s", here, path) >= size ? ENAMETOOLONG : 0;
 }
 
-/* The absolute path without symbolic links. */
+/* Writes the absolute path without symbolic links. */
 MBI_INTERNAL int mbi_directory_resolve(const char *path, char *resolved, size_t size) {
   char buffer[PATH_MAX];
   if (realpath(path, buffer) == NULL) {
@@ -2496,9 +2504,9 @@ MBI_INTERNAL int mbi_directory_resolve(const char *path, char *resolved, size_t 
   return 0;
 }
 
-/* The whole of a regular file of this user that others cannot write, and note its use for
- * mbi_directory_trim. EINVAL: it is something else, or over `limit` bytes, or shrank while
- * read. */
+/* Reads a whole regular file that this user owns and others cannot write, and updates its
+ * time for mbi_directory_trim. Returns EINVAL if it is another kind of file, exceeds
+ * `limit` bytes, or shrank while it was read. */
 MBI_INTERNAL int mbi_private_read(merbit_context *context, const char *path, uint64_t limit,
                                   void **data, size_t *size) {
   const int file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -2538,8 +2546,8 @@ MBI_INTERNAL int mbi_private_read(merbit_context *context, const char *path, uin
   return error;
 }
 
-/* Append to a new file, of which *length bytes are written. EFBIG: the file would pass
- * RLIMIT_FSIZE, which the system answers with a deadly signal. */
+/* Appends to a new file that has *length bytes so far. Returns EFBIG if the file would
+ * exceed RLIMIT_FSIZE, which the system answers with a deadly signal. */
 MBI_INTERNAL int mbi_file_append(int file, uint64_t *length, const void *data, size_t size) {
   struct rlimit limit;
   size_t done = 0;
@@ -2559,7 +2567,8 @@ MBI_INTERNAL int mbi_file_append(int file, uint64_t *length, const void *data, s
   return 0;
 }
 
-/* Create a new file in `directory` under a name nobody guesses; its path is left in `path`. */
+/* Creates a new file in `directory` under an unpredictable name and writes its path to
+ * `path`. */
 MBI_INTERNAL int mbi_temporary_create(const char *directory, char *path, size_t size,
                                       int *file) {
   int attempt, error = EEXIST;
@@ -2582,7 +2591,8 @@ MBI_INTERNAL int mbi_temporary_create(const char *directory, char *path, size_t 
   return error;
 }
 
-/* Write the pieces to `directory`/`name`: whole or not at all, whoever else writes there. */
+/* Writes the pieces to `directory`/`name`: all or nothing, even if other processes write
+ * there. */
 MBI_INTERNAL int mbi_private_write(const char *directory, const char *name,
                                    const mbi_piece *pieces, int count) {
   char temporary[MBI_PATH_SIZE], path[MBI_PATH_SIZE];
@@ -2616,7 +2626,7 @@ MBI_INTERNAL int mbi_private_write(const char *directory, const char *name,
   return error;
 }
 
-/* That the file is gone already is fine. */
+/* Removes a file. A missing file is no error. */
 MBI_INTERNAL int mbi_file_remove(const char *path) {
   return unlink(path) == 0 || errno == ENOENT ? 0 : errno;
 }
@@ -2640,7 +2650,7 @@ static int mbi_aged_compare(const void *left, const void *right) {
   return strcmp(a->name, b->name);
 }
 
-/* Room for one more: twice as much where the list is full. */
+/* Makes sure that the list can take one more file; doubles a full list. */
 static int mbi_aged_grow(merbit_context *context, mbi_aged **files, size_t count,
                          size_t *capacity) {
   const size_t more = *capacity > 0 ? 2 * *capacity : 256;
@@ -2661,8 +2671,8 @@ static int mbi_aged_grow(merbit_context *context, mbi_aged **files, size_t count
   return 0;
 }
 
-/* List the regular files named *suffix, and remove left-over temporaries on the way. A time in
- * the future is a clock's mistake that would last: it counts as the oldest. */
+/* Lists the regular files named *suffix, and removes left-over temporaries. A time in the
+ * future counts as the oldest: a wrong clock would otherwise keep the file forever. */
 static int mbi_directory_list(merbit_context *context, DIR *directory, const char *suffix,
                               mbi_aged **files, size_t *count) {
   const struct dirent *entry;
@@ -2701,9 +2711,9 @@ static int mbi_directory_list(merbit_context *context, DIR *directory, const cha
   return error;
 }
 
-/* Remove the files named *suffix that were not used for longest, until the rest holds at most
- * `cap` bytes, and temporaries of dead writers. Other processes may do the same at the same
- * time. */
+/* Removes the files named *suffix that were unused for longest until the rest holds at most
+ * `cap` bytes, and temporaries of dead writers. Other processes may do the same
+ * concurrently. */
 MBI_INTERNAL int mbi_directory_trim(merbit_context *context, const char *path,
                                     const char *suffix, int64_t cap) {
   mbi_aged *files = NULL;
@@ -2734,7 +2744,7 @@ MBI_INTERNAL int mbi_directory_trim(merbit_context *context, const char *path,
 
 /* ---- Finding libraries ------------------------------------------------------------------ */
 
-/* Writes a shell pattern that only `text` matches. Returns its length, or `size` where it is
+/* Writes a shell pattern that only `text` matches. Returns its length, or `size` if it is
  * too long. */
 MBI_INTERNAL size_t mbi_pattern_of(const char *text, char *pattern, size_t size) {
   size_t length = 0;
@@ -2751,8 +2761,8 @@ MBI_INTERNAL size_t mbi_pattern_of(const char *text, char *pattern, size_t size)
   return length;
 }
 
-/* Call `take` for each existing file that matches a shell pattern, in order, until it returns
- * nonzero: the result. */
+/* Calls `take` for each existing file that matches a shell pattern, in order, until it
+ * returns nonzero. Returns the last result. */
 MBI_INTERNAL int mbi_files_matching(const char *pattern,
                                     int (*take)(void *user, const char *path), void *user) {
   glob_t found;
@@ -2768,15 +2778,15 @@ MBI_INTERNAL int mbi_files_matching(const char *pattern,
   return taken;
 }
 
-/* Where the loader found an open library; "" where it does not say. */
+/* Writes the path where the loader found an open library, or "" if it is not known. */
 MBI_INTERNAL void mbi_library_path(void *library, char *path, size_t size) {
   struct link_map *map = NULL;
   const int known = dlinfo(library, RTLD_DI_LINKMAP, &map) == 0 && map != NULL;
   (void)snprintf(path, size, "%s", known ? map->l_name : "");
 }
 
-/* Let a library stay in memory after its last close: for those that own threads, exit handlers
- * and memory of their own, or take long to load. */
+/* Keeps a library in memory after its last close: for libraries that own threads, exit
+ * handlers or memory, or take long to load. */
 MBI_INTERNAL void mbi_library_keep(void *library) {
   char path[MBI_PATH_SIZE];
   mbi_library_path(library, path, sizeof path);
@@ -2788,8 +2798,8 @@ MBI_INTERNAL void mbi_library_keep(void *library) {
 /* ==== >>core/user_files.c  files that the user names ====================================== */
 /* Files that the user names. Results are 0 or an errno where nothing else is said. */
 
-/* Open for reading. *size is 0 where it is not known: pipes, and files that the kernel makes
- * up. */
+/* Opens a file for reading. *size is 0 if it is not known: for pipes and files that the
+ * kernel makes up. */
 MBI_INTERNAL int mbi_file_open(const char *path, int *file, int64_t *size) {
   struct stat facts;
   int error = 0;
@@ -2811,7 +2821,8 @@ MBI_INTERNAL int mbi_file_open(const char *path, int *file, int64_t *size) {
   return error;
 }
 
-/* A merbit_read_callback: `user` points to the descriptor; -1 leaves errno. */
+/* Reads from the descriptor that `user` points to, as a merbit_read_callback. -1 leaves
+ * errno. */
 MBI_INTERNAL int64_t mbi_file_read(void *user, void *data, size_t size) {
   const int file = *(const int *)user;
   ssize_t got;
@@ -2825,14 +2836,14 @@ MBI_INTERNAL void mbi_file_close(int file) {
   (void)close(file);
 }
 
-/* A merbit_write_callback: `user` is the mbi_replacement; nonzero leaves errno. */
+/* Writes to the mbi_replacement `user`, as a merbit_write_callback. Nonzero leaves errno. */
 MBI_INTERNAL int mbi_replacement_write(void *user, const void *data, size_t size) {
   mbi_replacement *r = (mbi_replacement *)user;
   errno = mbi_file_append(r->file, &r->length, data, size);
   return errno != 0 ? -1 : 0;
 }
 
-/* Follow links from the path to the target. ENOENT: there is none yet. */
+/* Follows links from the path to the target. Returns ENOENT if there is none yet. */
 static int mbi_replacement_find(mbi_replacement *r, const char *path) {
   int links, error = 0;
   if (strlen(path) >= sizeof r->target) {
@@ -2854,8 +2865,8 @@ static int mbi_replacement_find(mbi_replacement *r, const char *path) {
   return error;
 }
 
-/* Create the temporary beside the target, with the target's permissions where there is one. The
- * target must be a regular file (ENOTSUP: a device, a pipe) that the user may write. */
+/* Creates the temporary beside the target, with the target's permissions if it exists. The
+ * target must be a regular file that the user may write; a device or a pipe gives ENOTSUP. */
 MBI_INTERNAL int mbi_replacement_begin(mbi_replacement *r, const char *path) {
   struct stat facts;
   const int exists = stat(path, &facts) == 0;
@@ -2889,7 +2900,8 @@ MBI_INTERNAL int mbi_replacement_begin(mbi_replacement *r, const char *path) {
   return error;
 }
 
-/* `error` as it stands: 0 puts the file in its place, anything else removes it. */
+/* Ends a replacement. If `error` is 0 the temporary takes the target's place, otherwise it
+ * is removed. Returns `error` or the errno of a failure. */
 MBI_INTERNAL int mbi_replacement_end(mbi_replacement *r, int error) {
   if (error == 0 && fsync(r->file) != 0) {
     error = errno;
@@ -3013,8 +3025,7 @@ typedef struct mbi_texts { /* the files that NVRTC sees, by name */
 
 /* Results of the driver that the library tells apart (cuda.h: CUresult). */
 
-/* Text of a result. The driver's own answer may be missing: it may be the driver that is ill.
- */
+/* Returns the text of a CUDA result. A broken driver may have none. */
 MBI_INTERNAL const char *mbi_driver_text(mbi_curesult (*get)(mbi_curesult, const char **),
                                    mbi_curesult result) {
   const char *text = NULL;
@@ -3037,7 +3048,7 @@ MBI_INTERNAL void mbi_driver_close(mbi_driver *driver) {
   memset(driver, 0, sizeof *driver);
 }
 
-/* Name of the first function that the library lacks, or NULL. */
+/* Loads the driver's functions. Returns the name of the first one that is missing, or NULL. */
 MBI_INTERNAL const char *mbi_driver_load(mbi_driver *driver) {
   if (!mbi_library_function(driver->library, "cuInit", &driver->init,
                             sizeof driver->init)) {
@@ -3180,7 +3191,7 @@ MBI_INTERNAL const char *mbi_driver_load(mbi_driver *driver) {
   return NULL;
 }
 
-/* Open libcuda and initialise it. After a failure mbi_driver_close cleans up. */
+/* Opens libcuda and initialises it. On failure the caller runs mbi_driver_close. */
 MBI_INTERNAL merbit_status mbi_driver_open(merbit_context *context) {
   mbi_driver *driver = &context->device.driver;
   const char *missing;
@@ -3296,8 +3307,8 @@ MBI_INTERNAL const char *mbi_nvrtc_load(mbi_nvrtc *nvrtc) {
   return NULL;
 }
 
-/* The highest architecture up to `capability` that this NVRTC compiles for, or 0. 90 stands
- * for 9.0. */
+/* Returns the highest architecture up to `capability` (90 is 9.0) that this NVRTC compiles
+ * for, or 0. */
 MBI_INTERNAL int mbi_nvrtc_architecture(const mbi_nvrtc *nvrtc, int capability) {
   int list[256]; /* NVRTC 13 knows 12 */
   int count = 0, best = 0, i;
@@ -3313,7 +3324,8 @@ MBI_INTERNAL int mbi_nvrtc_architecture(const mbi_nvrtc *nvrtc, int capability) 
   return best;
 }
 
-/* `path` is NULL where `why` begins with it. */
+/* Logs why a library is refused and closes it. `path` is NULL if `why` begins with it.
+ * Returns 0. */
 static int mbi_nvrtc_refuse(mbi_nvrtc_search *search, const char *path, const char *why) {
   (void)snprintf(search->refused, sizeof search->refused, "%s%s%s", path != NULL ? path : "",
                  path != NULL ? ": " : "", why);
@@ -3322,7 +3334,7 @@ static int mbi_nvrtc_refuse(mbi_nvrtc_search *search, const char *path, const ch
   return 0;
 }
 
-/* Take the open library at `path` if it will do. */
+/* Accepts the open library at `path` if it has all functions and compiles for the device. */
 static int mbi_nvrtc_accept(mbi_nvrtc_search *search, const char *path) {
   mbi_device *device = &search->context->device;
   mbi_nvrtc *nvrtc = &device->nvrtc;
@@ -3350,7 +3362,7 @@ static int mbi_nvrtc_accept(mbi_nvrtc_search *search, const char *path) {
   return 1;
 }
 
-/* A file that exists, or one that was asked for by name. */
+/* Tries a library that exists or that was asked for by name. */
 static int mbi_nvrtc_try(void *user, const char *path) {
   mbi_nvrtc_search *search = (mbi_nvrtc_search *)user;
   mbi_nvrtc *nvrtc = &search->context->device.nvrtc;
@@ -3369,7 +3381,7 @@ static void mbi_nvrtc_note(mbi_nvrtc_search *search, const char *place) {
   search->tried++;
 }
 
-/* One library name, by the loader's path and then in every place. */
+/* Tries one library name, first by the loader's path and then in every place. */
 MBI_INTERNAL int mbi_nvrtc_try_name(mbi_nvrtc_search *search, const char *name) {
   mbi_nvrtc *nvrtc = &search->context->device.nvrtc;
   size_t i;
@@ -3400,8 +3412,8 @@ MBI_INTERNAL int mbi_nvrtc_try_name(mbi_nvrtc_search *search, const char *name) 
   return 0;
 }
 
-/* The driver's own major version first. Then older ones, whose cubins it loads too, then newer
- * ones. */
+/* Tries one major version. The driver's own comes first, then older ones, whose cubins it
+ * loads too, then newer ones. */
 static int mbi_nvrtc_try_major(mbi_nvrtc_search *search, int major) {
   char name[32];
   if (major == 11) { /* 11.2 to 11.8 share a name; before, functions are missing */
@@ -3428,8 +3440,8 @@ static int mbi_nvrtc_search_all(mbi_nvrtc_search *search) {
   return mbi_nvrtc_try_name(search, "libnvrtc.so");
 }
 
-/* Open NVRTC into context->device. A library that is named, by `path` or by MERBIT_NVRTC, is
- * the only one tried. It must compile for the device, if one is open. */
+/* Opens NVRTC into context->device. If `path` or MERBIT_NVRTC names a library, no other is
+ * tried. It must compile for the device, if one is open. */
 MBI_INTERNAL merbit_status mbi_nvrtc_open(merbit_context *context, const char *path) {
   mbi_nvrtc_search search;
   memset(&search, 0, sizeof search);
@@ -3472,7 +3484,7 @@ MBI_INTERNAL merbit_status mbi_nvrtc_check(merbit_context *context, int result, 
       text != NULL ? text : "no text", result);
 }
 
-/* What the compiler had to say, terminated; NULL where it cannot be had. */
+/* Returns the compiler's log, terminated, or NULL if it is not available. */
 MBI_INTERNAL char *mbi_nvrtc_log(merbit_context *context, void *program) {
   const mbi_nvrtc *nvrtc = &context->device.nvrtc;
   size_t size = 0;
@@ -3491,7 +3503,7 @@ MBI_INTERNAL char *mbi_nvrtc_log(merbit_context *context, void *program) {
   return log;
 }
 
-/* Pass the compiler's log on, line by line, and copy its first error (else its first line). */
+/* Logs the compiler's output line by line, and copies its first error, else its first line. */
 MBI_INTERNAL void mbi_nvrtc_tell(merbit_context *context, const char *log, char *first, size_t size) {
   int found = 0;
   first[0] = '\0';
@@ -3521,10 +3533,9 @@ MBI_INTERNAL void mbi_nvrtc_tell(merbit_context *context, const char *log, char 
 
 /* ---- Errors ----------------------------------------------------------------------------- */
 
-/* Results after which every call on the context fails, or nothing that it computes can be
- * trusted: the driver goes away, memory or a link is broken, the context is gone, a kernel was
- * killed. */
-MBI_INTERNAL int mbi_device_deadly(mbi_curesult result) {
+/* Returns whether a CUDA result is fatal: every later call on the context fails, or nothing
+ * that it computes can be trusted. */
+MBI_INTERNAL int mbi_device_fatal(mbi_curesult result) {
   switch (result) {
   case 4:   /* DEINITIALIZED */
   case 214: /* ECC_UNCORRECTABLE */
@@ -3547,10 +3558,11 @@ MBI_INTERNAL int mbi_device_deadly(mbi_curesult result) {
   }
 }
 
-/* The first deadly result is kept. */
-MBI_INTERNAL int mbi_device_bury(merbit_context *context, mbi_curesult result) {
+/* Marks the device as lost if the result is fatal; the first such result is kept. Returns
+ * whether it is fatal. */
+MBI_INTERNAL int mbi_device_mark_lost(merbit_context *context, mbi_curesult result) {
   int alive = 0;
-  if (!mbi_device_deadly(result)) {
+  if (!mbi_device_fatal(result)) {
     return 0;
   }
   (void)__atomic_compare_exchange_n(&context->device.lost, &alive, result, 0, __ATOMIC_RELAXED,
@@ -3562,7 +3574,7 @@ MBI_INTERNAL mbi_curesult mbi_device_lost(const merbit_context *context) {
   return __atomic_load_n(&context->device.lost, __ATOMIC_RELAXED);
 }
 
-/* DEVICE_LOST without asking the driver, once the context is dead. */
+/* Returns DEVICE_LOST without a driver call once the context is dead. */
 MBI_INTERNAL merbit_status mbi_device_alive(merbit_context *context) {
   const mbi_curesult lost = mbi_device_lost(context);
   if (lost == 0) {
@@ -3575,7 +3587,8 @@ MBI_INTERNAL merbit_status mbi_device_alive(merbit_context *context) {
       context->device.name, lost);
 }
 
-/* Turn the answer of `call` into a status. `what` says what was attempted: "uploading x". */
+/* Turns the CUDA result of `call` into a status. `what` says what was attempted, such as
+ * "uploading x". */
 MBI_INTERNAL merbit_status mbi_device_check(merbit_context *context, mbi_curesult result,
                                             const char *call, const char *what) {
   const mbi_driver *driver = &context->device.driver;
@@ -3584,7 +3597,7 @@ MBI_INTERNAL merbit_status mbi_device_check(merbit_context *context, mbi_curesul
   if (result == 0) {
     return MERBIT_OK;
   }
-  if (mbi_device_bury(context, result)) {
+  if (mbi_device_mark_lost(context, result)) {
     status = MERBIT_DEVICE_LOST;
     advice = "; an earlier kernel may be the cause; destroy the context and make a new one";
   } else if (result == MBI_CUDA_OUT_OF_MEMORY) {
@@ -3605,7 +3618,7 @@ static merbit_status mbi_device_attribute(merbit_context *context, int attribute
       "cuDeviceGetAttribute", "asking for the GPU's properties");
 }
 
-/* The device of the caller's CUcontext. */
+/* Finds the device of the caller's CUcontext. */
 static merbit_status mbi_device_of_context(merbit_context *context, void *cuda_context) {
   mbi_device *device = &context->device;
   void *popped = NULL;
@@ -3642,7 +3655,7 @@ static merbit_status mbi_device_of_ordinal(merbit_context *context, int ordinal)
                           "cuDeviceGet", "choosing a GPU");
 }
 
-/* Name and properties, which need no CUDA context. */
+/* Reads the GPU's name and properties, which need no CUDA context. */
 MBI_INTERNAL merbit_status mbi_device_examine(merbit_context *context) {
   mbi_device *device = &context->device;
   int major = 0, minor = 0, cooperative = 0;
@@ -3681,8 +3694,8 @@ MBI_INTERNAL merbit_status mbi_device_examine(merbit_context *context) {
   return status;
 }
 
-/* Fill context->device, whose driver is open. Compiler before primary context, which costs
- * most. */
+/* Fills context->device, whose driver is open. The primary context comes last: it takes
+ * longest. */
 static merbit_status mbi_device_choose(merbit_context *context,
                                        const merbit_context_desc *desc) {
   mbi_device *device = &context->device;
@@ -3717,7 +3730,7 @@ static merbit_status mbi_device_choose(merbit_context *context,
 
 /* ---- Calls: all that follow need an entered context ------------------------------------- */
 
-/* Make the context current on this thread, on top of the caller's. */
+/* Makes the context current on this thread, on top of the caller's. */
 MBI_INTERNAL merbit_status mbi_device_enter(merbit_context *context) {
   const merbit_status status = mbi_device_alive(context);
   if (status != MERBIT_OK) {
@@ -3728,21 +3741,21 @@ MBI_INTERNAL merbit_status mbi_device_enter(merbit_context *context) {
                           "cuCtxPushCurrent", "entering the GPU's context");
 }
 
-/* Enter in order to release: on a dead context there is nothing to do, and a failure is not
- * reported, for it would hide the one that led here. */
+/* Makes the context current in order to release something. Returns 0 if the context is
+ * dead. Reports no failure, which would hide the one that led here. */
 MBI_INTERNAL int mbi_device_enter_alive(merbit_context *context) {
   mbi_curesult result;
   if (mbi_device_lost(context) != 0) {
     return 0;
   }
   result = context->device.driver.ctx_push(context->device.cuda_context);
-  (void)mbi_device_bury(context, result);
+  (void)mbi_device_mark_lost(context, result);
   return result == 0;
 }
 
 MBI_INTERNAL void mbi_device_leave(merbit_context *context) {
   void *popped = NULL;
-  (void)mbi_device_bury(context, context->device.driver.ctx_pop(&popped));
+  (void)mbi_device_mark_lost(context, context->device.driver.ctx_pop(&popped));
 }
 
 MBI_INTERNAL merbit_status mbi_device_synchronize(merbit_context *context, void *stream) {
@@ -3756,14 +3769,14 @@ MBI_INTERNAL merbit_status mbi_device_synchronize(merbit_context *context, void 
 
 /* ---- Opening and closing ---------------------------------------------------------------- */
 
-/* A byte that is held as long as the context: the driver takes small arrays from pages of 2 MB,
- * and a page in use spares a plan's first such array the 50 to 100 microseconds of a new one.
- * Without it everything works too. */
+/* Allocates a byte for the context's lifetime. The driver takes small arrays from pages of
+ * 2 MB; a page in use saves a plan's first such array 50 to 100 microseconds. Failure does
+ * no harm. */
 static void mbi_device_hold(merbit_context *context) {
   mbi_device *device = &context->device;
   if (mbi_device_enter_alive(context)) {
     const mbi_curesult result = device->driver.mem_alloc(&device->held, 1);
-    (void)mbi_device_bury(context, result);
+    (void)mbi_device_mark_lost(context, result);
     device->held = result == 0 ? device->held : 0;
     mbi_device_leave(context);
   }
@@ -3777,7 +3790,8 @@ static void mbi_device_release_sources(merbit_context *context) {
   }
 }
 
-/* Driver, device, compiler and CUDA context. After a failure mbi_device_close cleans up. */
+/* Opens driver, device, NVRTC and CUDA context. On failure the caller runs
+ * mbi_device_close. */
 MBI_INTERNAL merbit_status mbi_device_open(merbit_context *context,
                                            const merbit_context_desc *desc) {
   merbit_status status = mbi_driver_open(context);
@@ -3812,92 +3826,90 @@ MBI_INTERNAL void *mbi_device_pointer(mbi_devptr address) {
   return (void *)(uintptr_t)address;
 }
 
-/* A part of the allocation at `space`, behind `used` bytes, which grow. Arrays that are made at
- * once share one, for the driver takes as long for each as for ten launches: they are divided
- * at 0 to learn its size, and again where it lies. */
+/* Returns a part of the allocation at `space` behind `used` bytes, which grow. Arrays made
+ * together share an allocation, because each takes the driver as long as ten launches.
+ * Divide at 0 first to learn the size. */
 MBI_INTERNAL mbi_devptr mbi_device_part(mbi_devptr space, uint64_t bytes, uint64_t *used) {
   const uint64_t at = *used;
   *used += (bytes + MBI_DEVICE_PART - 1) / MBI_DEVICE_PART * MBI_DEVICE_PART;
   return space + at;
 }
 
-/* ---- Spare memory: the driver takes 40 to 100 microseconds for each array that is allocated,
- * and more to release it. What was allocated to make one thing is, where that is short-lived,
- * kept for what is made next. ----------------------------------------------------------------
- */
+/* ---- Arenas ------------------------------------------------------------------------------ */
 
-/* From here on what this thread allocates comes from the `bytes` at `at`, as long as they
- * last. */
-MBI_INTERNAL void mbi_arena_open(merbit_context *context, mbi_arena *spare, mbi_devptr at,
+/* The driver takes 40 to 100 microseconds for each allocation, and more to release it. Memory
+ * of short-lived arrays is therefore reused for what the same thread makes next. */
+
+/* Makes this thread allocate from the `bytes` at `at`, as long as they last. */
+MBI_INTERNAL void mbi_arena_open(merbit_context *context, mbi_arena *arena, mbi_devptr at,
                                  uint64_t bytes) {
-  spare->at = at;
-  spare->bytes = bytes;
-  spare->used = 0;
-  spare->open = 1;
-  spare->maker = pthread_self();
+  arena->at = at;
+  arena->bytes = bytes;
+  arena->used = 0;
+  arena->open = 1;
+  arena->maker = pthread_self();
   mbi_mutex_lock(&context->lock);
-  spare->next = context->device.arenas;
-  context->device.arenas = spare;
+  arena->next = context->device.arenas;
+  context->device.arenas = arena;
   mbi_mutex_unlock(&context->lock);
 }
 
-/* And from here on no more. */
-MBI_INTERNAL void mbi_arena_shut(merbit_context *context, mbi_arena *spare) {
+/* Stops allocating from the arena. */
+MBI_INTERNAL void mbi_arena_shut(merbit_context *context, mbi_arena *arena) {
   mbi_mutex_lock(&context->lock);
-  spare->open = 0;
+  arena->open = 0;
   mbi_mutex_unlock(&context->lock);
 }
 
-/* Behind the last use of anything that came from it. Where it lies, for who releases it, or 0.
- */
-MBI_INTERNAL mbi_devptr mbi_arena_close(merbit_context *context, mbi_arena *spare) {
-  const mbi_devptr at = spare->at;
+/* Removes an arena whose parts are no longer used. Returns its address for the caller to
+ * release, or 0. */
+MBI_INTERNAL mbi_devptr mbi_arena_close(merbit_context *context, mbi_arena *arena) {
+  const mbi_devptr at = arena->at;
   mbi_arena **link = &context->device.arenas;
   mbi_mutex_lock(&context->lock);
-  while (*link != NULL && *link != spare) {
+  while (*link != NULL && *link != arena) {
     link = &(*link)->next;
   }
   if (*link != NULL) {
-    *link = spare->next;
+    *link = arena->next;
   }
   mbi_mutex_unlock(&context->lock);
-  memset(spare, 0, sizeof *spare);
+  memset(arena, 0, sizeof *arena);
   return at;
 }
 
-/* Address 0: there is not so much. */
+/* Allocates from this thread's arenas. Returns 0 if none has enough space. */
 static mbi_devptr mbi_arena_take(merbit_context *context, uint64_t bytes) {
   mbi_devptr address = 0;
-  mbi_arena *spare;
+  mbi_arena *arena;
   mbi_mutex_lock(&context->lock);
-  for (spare = context->device.arenas; spare != NULL && address == 0; spare = spare->next) {
-    uint64_t used = spare->used;
-    const mbi_devptr at = mbi_device_part(spare->at, bytes > 0 ? bytes : 1, &used);
-    if (spare->open && pthread_equal(spare->maker, pthread_self()) && used <= spare->bytes) {
+  for (arena = context->device.arenas; arena != NULL && address == 0; arena = arena->next) {
+    uint64_t used = arena->used;
+    const mbi_devptr at = mbi_device_part(arena->at, bytes > 0 ? bytes : 1, &used);
+    if (arena->open && pthread_equal(arena->maker, pthread_self()) && used <= arena->bytes) {
       address = at;
-      spare->used = used;
+      arena->used = used;
     }
   }
   mbi_mutex_unlock(&context->lock);
   return address;
 }
 
-/* Whether an array came from spare memory: then it is not released by itself. */
+/* Returns whether an array lies in an arena and is therefore not released by itself. */
 static int mbi_arena_holds(merbit_context *context, mbi_devptr address) {
-  const mbi_arena *spare;
+  const mbi_arena *arena;
   int holds = 0;
   mbi_mutex_lock(&context->lock);
-  for (spare = context->device.arenas; spare != NULL && !holds; spare = spare->next) {
-    holds = address - spare->at < spare->bytes;
+  for (arena = context->device.arenas; arena != NULL && !holds; arena = arena->next) {
+    holds = address - arena->at < arena->bytes;
   }
   mbi_mutex_unlock(&context->lock);
   return holds;
 }
 
-/* ---- Allocations ---------------------------------------------------------------------------
- */
+/* ---- Allocations ------------------------------------------------------------------------- */
 
-/* `what` is a noun for the sentence. Never gives address 0. */
+/* Allocates GPU memory. `what` is a noun for the message. Success never gives address 0. */
 MBI_INTERNAL merbit_status mbi_device_allocate(merbit_context *context, uint64_t bytes,
                                                const char *what, mbi_devptr *address) {
   char attempt[128];
@@ -3915,8 +3927,8 @@ MBI_INTERNAL merbit_status mbi_device_allocate(merbit_context *context, uint64_t
   return status;
 }
 
-/* `count` arrays in one allocation, which the first of them begins: releasing that one releases
- * all. Another of no bytes is at address 0, as all are after a failure. */
+/* Allocates `count` arrays in one allocation. Releasing the first array releases all. Other
+ * arrays of 0 bytes are at address 0, as all are after a failure. */
 MBI_INTERNAL merbit_status mbi_device_allocate_parts(merbit_context *context, const char *what,
                                                      int count, mbi_devptr *const *parts,
                                                      const uint64_t *bytes) {
@@ -3939,16 +3951,15 @@ MBI_INTERNAL merbit_status mbi_device_allocate_parts(merbit_context *context, co
   return status;
 }
 
-/* What a dead context held is gone with it. */
+/* Releases GPU memory. A dead context's memory is gone with it. */
 MBI_INTERNAL void mbi_device_release(merbit_context *context, mbi_devptr address) {
   if (address != 0 && mbi_device_lost(context) == 0 && !mbi_arena_holds(context, address)) {
-    (void)mbi_device_bury(context, context->device.driver.mem_free(address));
+    (void)mbi_device_mark_lost(context, context->device.driver.mem_free(address));
   }
 }
 
-/* Behind work on the default stream. cuMemcpyHtoD may return while the last piece is still on
- * its way from the driver's staging memory, which other streams would not wait for: so wait
- * here. */
+/* Uploads behind work on the default stream and waits: cuMemcpyHtoD may return while the
+ * last piece is still on its way, and other streams would not wait for it. */
 MBI_INTERNAL merbit_status mbi_device_upload(merbit_context *context, mbi_devptr target,
                                              const void *source, size_t bytes) {
   merbit_status status = mbi_device_alive(context);
@@ -3970,7 +3981,7 @@ MBI_INTERNAL merbit_status mbi_device_download(merbit_context *context, void *ta
                           "cuMemcpyDtoH", "downloading from the GPU");
 }
 
-/* From GPU memory to GPU memory, complete on return. */
+/* Copies within GPU memory; complete on return. */
 MBI_INTERNAL merbit_status mbi_device_copy(merbit_context *context, mbi_devptr target,
                                            mbi_devptr source, size_t bytes) {
   merbit_status status = mbi_device_alive(context);
@@ -3982,7 +3993,7 @@ MBI_INTERNAL merbit_status mbi_device_copy(merbit_context *context, mbi_devptr t
   return status == MERBIT_OK ? mbi_device_synchronize(context, NULL) : status;
 }
 
-/* The same, only enqueued. */
+/* Enqueues a copy within GPU memory. */
 MBI_INTERNAL merbit_status mbi_device_copy_async(merbit_context *context, mbi_devptr target,
                                                  mbi_devptr source, size_t bytes,
                                                  void *stream) {
@@ -4006,10 +4017,10 @@ MBI_INTERNAL merbit_status mbi_device_zero(merbit_context *context, mbi_devptr t
                           "cuMemsetD8Async", "clearing GPU memory");
 }
 
-/* 1: the GPU can read it (device, managed or pinned memory). 0: a plain host pointer. Where the
- * driver gives no answer the pointer is let through, so that the next call reports the true
- * reason. Asked in the plural: for one attribute the driver calls a host pointer an error, and
- * tools that watch the driver would blame the program. */
+/* Returns 1 if the GPU can read the pointer (device, managed or pinned memory), 0 for a
+ * plain host pointer. Without an answer of the driver it returns 1, so that the next call
+ * reports the reason. The plural query is used because the driver calls a host pointer an
+ * error for a single attribute. */
 MBI_INTERNAL int mbi_device_owns(merbit_context *context, const void *pointer) {
   unsigned type = 0;
   int attribute = MBI_POINTER_MEMORY_TYPE;
@@ -4020,16 +4031,16 @@ MBI_INTERNAL int mbi_device_owns(merbit_context *context, const void *pointer) {
   }
   result = context->device.driver.pointer_get_attributes(1, &attribute, &value,
                                                          mbi_device_address(pointer));
-  (void)mbi_device_bury(context, result);
+  (void)mbi_device_mark_lost(context, result);
   return result != 0 || type != 0;
 }
 
 /* ==== >>jit/launch.c  launches of kernels ================================================= */
 /* Launches of kernels, in an entered context. */
 
-/* Let `function` be launched with `shared_bytes` of dynamic shared memory, and with all that a
- * block may have, for plans that need different amounts may share it. `name` is for the
- * sentence. */
+/* Allows `function` to be launched with `shared_bytes` of dynamic shared memory. Reserves
+ * all that a block may have, because plans that need different amounts may share it. `name`
+ * is for the message. */
 MBI_INTERNAL merbit_status mbi_device_reserve_shared(merbit_context *context, void *function,
                                                      const char *name, unsigned shared_bytes) {
   const int limit = context->device.shared_bytes_per_block;
@@ -4051,7 +4062,7 @@ MBI_INTERNAL merbit_status mbi_device_reserve_shared(merbit_context *context, vo
       "cuFuncSetAttribute", attempt);
 }
 
-/* The driver's call, whose name is `call`. */
+/* Launches a kernel. *call is the name of the driver's function. */
 static mbi_curesult mbi_device_start(const mbi_device *device, void *function, unsigned grid,
                                      unsigned threads, unsigned shared_bytes, void *stream,
                                      void **arguments, int how, const char **call) {
@@ -4082,7 +4093,8 @@ static mbi_curesult mbi_device_start(const mbi_device *device, void *function, u
   return device->driver.launch_kernel_ex(&config, function, arguments, NULL);
 }
 
-/* `grid` blocks of `threads`; `how`: a MBI_START. No block is nothing to do. */
+/* Launches `grid` blocks of `threads`. `how` is a MBI_LAUNCH value. Does nothing for 0
+ * blocks. */
 MBI_INTERNAL merbit_status mbi_device_launch_some(merbit_context *context, void *function,
                                                   const char *name, int64_t grid, int threads,
                                                   unsigned shared_bytes, void *stream,
@@ -13191,7 +13203,8 @@ static void mbi_cache_off(merbit_context *context, const char *reason) {
   mbi_log(context, "no cubin cache: %s", reason);
 }
 
-/* Where entries should lie, or NULL with the reason told. */
+/* Writes the wished directory of entries to `buffer` and returns it, or NULL after
+ * switching the cache off with a reason. */
 static const char *mbi_cache_wish(merbit_context *context, const merbit_context_desc *desc,
                                   char *buffer, size_t size) {
   const char *explicit_path = desc->cache_dir;
@@ -13222,7 +13235,8 @@ static const char *mbi_cache_wish(merbit_context *context, const merbit_context_
   return buffer;
 }
 
-/* Choose, create and examine the directory. Never fails: without one there is no disk cache. */
+/* Chooses, creates and examines the directory. Never fails: without one there is no disk
+ * cache. */
 MBI_INTERNAL void mbi_cache_open(merbit_context *context, const merbit_context_desc *desc) {
   mbi_cache *cache = &context->cache;
   char wish[MBI_PATH_SIZE], path[MBI_PATH_SIZE], reason[sizeof cache->off_reason];
@@ -13251,8 +13265,8 @@ MBI_INTERNAL void mbi_cache_open(merbit_context *context, const merbit_context_d
   mbi_log(context, "cubin cache: %s", cache->directory);
 }
 
-/* Whether the directory is still what mbi_cache_open found: it may have been opened to others,
- * or removed and made anew by somebody else. */
+/* Returns whether the directory is still safe: others may have got access, or removed it
+ * and made it anew. */
 static int mbi_cache_safe(merbit_context *context) {
   char path[MBI_PATH_SIZE];
   const char *fault;
@@ -13266,7 +13280,7 @@ static int mbi_cache_safe(merbit_context *context) {
   return fault == NULL;
 }
 
-/* The file name is a hash of the key. */
+/* Writes an entry's file name, a hash of the key. */
 static void mbi_cache_name(const char *key, size_t key_size, char *name, size_t size) {
   char text[MBI_HASH_TEXT];
   mbi_hash_text(mbi_hash_add(mbi_hash_start(), key, key_size), text);
@@ -13294,7 +13308,7 @@ MBI_INTERNAL mbi_cache_head mbi_cache_seal(const char *key, size_t key_size, con
   return head;
 }
 
-/* Whether `entry` is exactly what would be stored for this key. */
+/* Returns whether `entry` is exactly what would be stored for this key. */
 static int mbi_cache_valid(const char *entry, size_t size, const char *key, size_t key_size) {
   const size_t image_at = sizeof(mbi_cache_head) + key_size;
   mbi_cache_head head;
@@ -13305,7 +13319,7 @@ static int mbi_cache_valid(const char *entry, size_t size, const char *key, size
   return memcmp(entry, &head, sizeof head) == 0;
 }
 
-/* Remove the entry of a key: it is damaged, or the driver refuses its image. */
+/* Removes the entry of a key: it is damaged, or the driver refuses its image. */
 MBI_INTERNAL void mbi_cache_drop(merbit_context *context, const char *key, size_t key_size) {
   char path[MBI_PATH_SIZE];
   int error;
@@ -13319,7 +13333,7 @@ MBI_INTERNAL void mbi_cache_drop(merbit_context *context, const char *key, size_
   }
 }
 
-/* 1 and the image, to be released by the caller; 0 where there is none. */
+/* Returns 1 and the image, which the caller releases, or 0 if there is none. */
 MBI_INTERNAL int mbi_cache_load(merbit_context *context, const char *key, size_t key_size,
                                 void **image, size_t *size) {
   const size_t image_at = sizeof(mbi_cache_head) + key_size;
@@ -13391,10 +13405,10 @@ MBI_INTERNAL void mbi_cache_store(merbit_context *context, const char *key, size
 /* Programs that are loaded stay so, shared by the plans of a context: a second plan of the same
  * form loads nothing. */
 
-/* In an entered context. */
+/* Unloads a module. The CUDA context must be current. */
 MBI_INTERNAL void mbi_loaded_unload(merbit_context *context, void *module) {
   if (mbi_device_lost(context) == 0) {
-    (void)mbi_device_bury(context, context->device.driver.module_unload(module));
+    (void)mbi_device_mark_lost(context, context->device.driver.module_unload(module));
   }
 }
 
@@ -13403,7 +13417,7 @@ static void mbi_loaded_free(merbit_context *context, mbi_loaded *entry) {
   mbi_release(context, entry);
 }
 
-/* One more user of a program that is there, else NULL. */
+/* Returns a loaded program with one more user, or NULL if it is not loaded. */
 MBI_INTERNAL mbi_loaded *mbi_loaded_take(merbit_context *context, const char *key,
                                          size_t key_size) {
   mbi_loaded **at, *found;
@@ -13424,8 +13438,8 @@ MBI_INTERNAL mbi_loaded *mbi_loaded_take(merbit_context *context, const char *ke
   return found;
 }
 
-/* Share `module` under `key`, which the entry takes over. NULL, and nothing changed, where
- * memory is short. */
+/* Shares `module` under `key`, which the entry takes over. Returns NULL and changes nothing
+ * if memory is short. */
 MBI_INTERNAL mbi_loaded *mbi_loaded_share(merbit_context *context, char *key, size_t key_size,
                                           void *module) {
   mbi_loaded *entry = (mbi_loaded *)mbi_allocate(context, sizeof *entry);
@@ -13442,7 +13456,7 @@ MBI_INTERNAL mbi_loaded *mbi_loaded_share(merbit_context *context, char *key, si
   return entry;
 }
 
-/* Unload what nobody uses, but for the `keep` that were used last. In an entered context. */
+/* Unloads unused programs except the `keep` used last. The CUDA context must be current. */
 MBI_INTERNAL void mbi_loaded_trim(merbit_context *context, int keep) {
   mbi_loaded *dropped = NULL, **at;
   mbi_mutex_lock(&context->lock);
@@ -13465,7 +13479,7 @@ MBI_INTERNAL void mbi_loaded_trim(merbit_context *context, int keep) {
   }
 }
 
-/* One user less. A CUcontext of the caller's may be gone before ours is, so nothing stays
+/* Drops one user. A CUcontext of the caller's may end before ours, so nothing stays loaded
  * there. */
 MBI_INTERNAL void mbi_loaded_leave(merbit_context *context, mbi_loaded *entry) {
   mbi_mutex_lock(&context->lock);
@@ -13474,7 +13488,7 @@ MBI_INTERNAL void mbi_loaded_leave(merbit_context *context, mbi_loaded *entry) {
   mbi_loaded_trim(context, context->device.primary ? MBI_LOADED_IDLE : 0);
 }
 
-/* All of them, before the device is closed. */
+/* Unloads all programs before the device is closed. */
 MBI_INTERNAL void mbi_loaded_close(merbit_context *context) {
   if (context->loaded != NULL && mbi_device_enter_alive(context)) {
     mbi_loaded_trim(context, 0);
@@ -13540,7 +13554,7 @@ MBI_INTERNAL merbit_status mbi_target_choose(merbit_context *context, const char
 
 /* ---- Key: all that the image depends on, each field behind its length ------------------- */
 
-/* NULL where memory is short. */
+/* Returns the key of a program, or NULL if memory is short. */
 MBI_INTERNAL char *mbi_key_create(merbit_context *context, const char *main_file,
                                   const mbi_preamble *preamble, const mbi_target *target,
                                   size_t *size) {
@@ -13581,7 +13595,7 @@ MBI_INTERNAL void mbi_texts_release(merbit_context *context, mbi_texts *texts) {
   }
 }
 
-/* Join the pieces of every embedded file. After a failure mbi_texts_release cleans up. */
+/* Joins the pieces of every embedded file. On failure the caller runs mbi_texts_release. */
 MBI_INTERNAL merbit_status mbi_texts_create(merbit_context *context,
                                             const mbi_preamble *preamble, mbi_texts *texts) {
   size_t i, piece;
@@ -13612,8 +13626,8 @@ MBI_INTERNAL merbit_status mbi_texts_create(merbit_context *context,
   return MERBIT_OK;
 }
 
-/* With MERBIT_DUMP: program text, log and image, under the name that the cache would use.
- * Failures do not matter. */
+/* Writes program text, log and image to MERBIT_DUMP, under the cache's name. Ignores
+ * failures. */
 static void mbi_program_dump(merbit_context *context, const char *main_file,
                              const mbi_preamble *preamble, const mbi_target *target,
                              const char *log, const void *image, size_t size) {
@@ -13649,7 +13663,7 @@ static void mbi_program_dump(merbit_context *context, const char *main_file,
   }
 }
 
-/* The cubin, or the PTX, of a compiled program. */
+/* Copies the cubin, or the PTX, of a compiled program. */
 static merbit_status mbi_nvrtc_image(merbit_context *context, void *program,
                                      const char *main_file, int ptx, void **image,
                                      size_t *size) {
@@ -13678,7 +13692,7 @@ static merbit_status mbi_nvrtc_image(merbit_context *context, void *program,
   return status;
 }
 
-/* Compile a program that NVRTC has taken in. */
+/* Compiles a program that NVRTC has created. */
 MBI_INTERNAL merbit_status mbi_nvrtc_run(merbit_context *context, void *program,
                                          const char *main_file, const mbi_preamble *preamble,
                                          const mbi_target *target, void **image, size_t *size) {
@@ -13702,8 +13716,8 @@ MBI_INTERNAL merbit_status mbi_nvrtc_run(merbit_context *context, void *program,
   return status;
 }
 
-/* Compile `main_file` for a compute capability (90 is 9.0). Needs NVRTC, but neither driver nor
- * GPU. */
+/* Compiles `main_file` for a compute capability (90 is 9.0). Needs NVRTC, but neither
+ * driver nor GPU. */
 MBI_INTERNAL merbit_status mbi_program_compile(merbit_context *context, const char *main_file,
                                                const mbi_preamble *preamble, int capability,
                                                void **image, size_t *size) {
@@ -13739,8 +13753,8 @@ MBI_INTERNAL merbit_status mbi_program_compile(merbit_context *context, const ch
 
 /* ---- Programs: from the cache or compiled, loaded into the entered context -------------- */
 
-/* Load a cached image. Where the driver does not want it, `module` stays NULL and the entry
- * goes. */
+/* Loads a cached image. If the driver refuses it, `module` stays NULL and the entry is
+ * removed. */
 static merbit_status mbi_program_load_cached(merbit_context *context, const char *key,
                                              size_t key_size, mbi_program *program) {
   void *image;
@@ -13756,7 +13770,7 @@ static merbit_status mbi_program_load_cached(merbit_context *context, const char
     return MERBIT_OK;
   }
   program->module = NULL;
-  if (result == MBI_CUDA_OUT_OF_MEMORY || mbi_device_deadly(result)) {
+  if (result == MBI_CUDA_OUT_OF_MEMORY || mbi_device_fatal(result)) {
     return mbi_device_check(context, result, "cuModuleLoadData", "loading a cached program");
   }
   mbi_log(context, "the driver refuses a cached program (CUDA error %d): compiling it anew",
@@ -13789,7 +13803,8 @@ static merbit_status mbi_program_load_compiled(merbit_context *context, const ch
   return status;
 }
 
-/* One specialisation of `main_file`, ready for mbi_program_kernel. Needs an entered context. */
+/* Makes a specialisation of `main_file` for mbi_program_kernel. The CUDA context must be
+ * current. */
 MBI_INTERNAL merbit_status mbi_program_create(merbit_context *context, const char *main_file,
                                               const mbi_preamble *preamble,
                                               mbi_program *program) {
@@ -13849,7 +13864,7 @@ MBI_INTERNAL merbit_status mbi_program_kernel(merbit_context *context,
   return status;
 }
 
-/* An all-zero program is accepted. What a dead context held is gone with it. */
+/* Destroys a program, which may be all zero. A dead context's modules are gone with it. */
 MBI_INTERNAL void mbi_program_destroy(merbit_context *context, mbi_program *program) {
   if (program->shared != NULL) {
     mbi_loaded_leave(context, program->shared);
@@ -13882,7 +13897,8 @@ MBI_INTERNAL void mbi_context_unref(merbit_context *context) {
   allocator.release(allocator.user, context);
 }
 
-/* Choose the side: CUDA needs driver, device and compiler; AUTO remembers what was missing. */
+/* Chooses the side. CUDA needs a driver, a device and NVRTC; AUTO keeps the reason why it
+ * took the CPU. */
 static merbit_status mbi_context_choose_side(merbit_context *context,
                                              const merbit_context_desc *desc) {
   merbit_status status;
@@ -13905,7 +13921,7 @@ static merbit_status mbi_context_choose_side(merbit_context *context,
   return MERBIT_OK;
 }
 
-/* MERBIT_LOG installs this where the descriptor has no callback. */
+/* Prints a log line. Installed by MERBIT_LOG if the descriptor has no callback. */
 static void mbi_log_to_stderr(void *user, const char *line) {
   (void)user;
   (void)fprintf(stderr, "merbit: %s\n", line);
@@ -14062,7 +14078,7 @@ MERBIT_API merbit_status merbit_buffer_create(merbit_context *context, size_t by
   return MERBIT_OK;
 }
 
-/* Shared by both directions: a part [offset, offset + bytes) must lie inside the buffer. */
+/* Checks that [offset, offset + bytes) lies inside the buffer, for both directions. */
 static merbit_status mbi_buffer_check(const merbit_buffer *buffer, size_t offset,
                                       const void *host, size_t bytes, const char *verb) {
   if (buffer == NULL) {
@@ -14233,7 +14249,7 @@ typedef struct mbi_graph {
   int32_t *degree; /* neighbours, the vertex itself left out */
   int64_t *starts; /* rows of A + A', each of degree[v] columns; NULL: the CSR's own */
   int32_t *columns;
-  int32_t *spare; /* for sorting long rows */
+  int32_t *scratch; /* for sorting long rows */
   int tasks;
   int64_t
       found[MBI_MAX_THREADS];  /* by task: entries below less those above, or the longest row */
@@ -14269,9 +14285,9 @@ typedef struct mbi_strip { /* the rows of one block row on their way */
   int64_t at[MBI_BLOCK_MOST], end[MBI_BLOCK_MOST];
 } mbi_strip;
 
-/* Sorts a row by columns; the two spare arrays are as long as the row: matrix/row_sort.c. */
+/* Sorts a row by columns; the two scratch arrays are as long as the row: matrix/row_sort.c. */
 typedef void (*mbi_row_sorter)(int32_t *columns, void *values, int64_t length, int64_t cols,
-                               int32_t *spare_columns, void *spare_values);
+                               int32_t *scratch_columns, void *scratch_values);
 
 #endif
 
@@ -14298,7 +14314,7 @@ MBI_INTERNAL const char *mbi_type_name(merbit_type type, char text[MBI_TYPE_NAME
   return text;
 }
 
-/* Of one element in memory. */
+/* Returns the bytes of one element. */
 MBI_INTERNAL size_t mbi_type_size(merbit_type type) {
   switch (type) {
   case MERBIT_F16:
@@ -14313,12 +14329,12 @@ MBI_INTERNAL size_t mbi_type_size(merbit_type type) {
   }
 }
 
-/* What every method and every form of a matrix takes. */
+/* Returns whether every method and every form of a matrix takes the type. */
 MBI_INTERNAL int mbi_type_plain(merbit_type type) {
   return type == MERBIT_F64 || type == MERBIT_F32;
 }
 
-/* Too short for sums. */
+/* Returns whether the type is too short for sums. */
 MBI_INTERNAL int mbi_type_short(merbit_type type) {
   return type == MERBIT_F16 || type == MERBIT_BF16;
 }
@@ -14327,7 +14343,7 @@ MBI_INTERNAL int mbi_type_complex(merbit_type type) {
   return type == MERBIT_C64 || type == MERBIT_C128;
 }
 
-/* Whether alpha or beta is zero: a complex one is if both parts are. */
+/* Returns whether alpha or beta is zero; for complex numbers, both parts. */
 MBI_INTERNAL int mbi_scalar_zero(merbit_type type, const void *scalar) {
   const float *const single = (const float *)scalar;
   const double *const wide = (const double *)scalar;
@@ -14343,8 +14359,8 @@ MBI_INTERNAL int mbi_scalar_zero(merbit_type type, const void *scalar) {
   }
 }
 
-/* Returns the number that a half's bits stand for. No float on the way is subnormal: a program may have set the
- * processor to take those for zero. */
+/* Returns the value of an f16. No float on the way is subnormal, because a program may have
+ * set the processor to flush those to zero. */
 MBI_INTERNAL float mbi_f16_value(uint16_t half) {
   const uint32_t size = half & 0x7fff;
   float value = (float)size * 5.9604644775390625e-8f; /* 2^-24: what subnormals count */
@@ -14373,18 +14389,18 @@ MBI_INTERNAL size_t mbi_index_bytes(merbit_index_type type) {
   return type == MERBIT_INDEX_64 ? sizeof(int64_t) : sizeof(int32_t);
 }
 
-/* What the type of a view means: DEFAULT is F64. */
+/* Returns a view's value type; DEFAULT means F64. */
 MBI_INTERNAL merbit_type mbi_view_type(const merbit_view *view) {
   return view->value_type == MERBIT_TYPE_DEFAULT ? MERBIT_F64 : view->value_type;
 }
 
-/* Values that a view holds. */
+/* Returns the number of values that a view holds. */
 MBI_INTERNAL int64_t mbi_view_values(const merbit_view *view) {
   return view->format == MERBIT_BSR ? view->nnz * view->block_rows * view->block_cols
                                     : view->nnz;
 }
 
-/* One entry of an array of either width. In loops the branch is always predicted. */
+/* Returns one entry of an array of either width. In loops the branch is always predicted. */
 MBI_INTERNAL int64_t mbi_index_at(const void *array, merbit_index_type type, int64_t i) {
   return type == MERBIT_INDEX_32 ? (int64_t)((const int32_t *)array)[i]
                                  : ((const int64_t *)array)[i];
@@ -14398,20 +14414,20 @@ MBI_INTERNAL void mbi_index_set(void *array, merbit_index_type type, int64_t i, 
   }
 }
 
-/* First of the items of `task` where `count` are dealt to `tasks` evenly and in order. */
+/* Returns the first item of `task` where `count` items are dealt to `tasks` evenly and in
+ * order. */
 MBI_INTERNAL int64_t mbi_share(int64_t count, int tasks, int task) {
   int64_t rest = count % tasks;
   return count / tasks * task + (task < rest ? task : rest);
 }
 
-/* Tasks worth starting for `count` cheap steps. */
+/* Returns the number of tasks worth starting for `count` cheap steps. */
 MBI_INTERNAL int mbi_share_tasks(const merbit_context *context, int64_t count) {
   int64_t useful = count / 32768;
   return useful < 1 ? 1 : useful < context->threads ? (int)useful : context->threads;
 }
 
-/* The row, counted from 0, that holds `entry` of a valid CSR view: the first that ends behind
- * it. Needs 0 <= entry < nnz. */
+/* Returns the row (from 0) that holds `entry` of a valid CSR view, 0 <= entry < nnz. */
 MBI_INTERNAL int64_t mbi_row_of(const merbit_view *csr, int64_t entry) {
   int64_t low = 0, high = csr->rows - 1;
   while (low < high) {
@@ -14425,20 +14441,20 @@ MBI_INTERNAL int64_t mbi_row_of(const merbit_view *csr, int64_t entry) {
   return low;
 }
 
-/* Rows of `task` where the rows of a valid CSR view are dealt to `tasks` by their entries: they
- * begin at this one and end where the next task's begin. */
+/* Returns the first row of `task` where the rows of a valid CSR view are dealt to `tasks`
+ * by their entries. */
 MBI_INTERNAL int64_t mbi_share_rows(const merbit_view *csr, int tasks, int task) {
   return task == 0       ? 0
          : task == tasks ? csr->rows
                          : mbi_row_of(csr, mbi_share(csr->nnz, tasks, task));
 }
 
-/* Blocks of `size` that `count` rows or columns need. */
+/* Returns how many blocks of `size` cover `count` rows or columns. */
 MBI_INTERNAL int64_t mbi_block_count(int64_t count, int size) {
   return count / size + (count % size != 0);
 }
 
-/* The places of the blocks of a BSR view: a CSR of block rows and block columns. */
+/* Returns a CSR view of the block rows and block columns of a BSR view. */
 MBI_INTERNAL merbit_view mbi_block_frame(const merbit_view *bsr) {
   merbit_view frame = *bsr;
   frame.format = MERBIT_CSR;
@@ -14456,7 +14472,7 @@ MBI_INTERNAL void mbi_host_view_release(merbit_context *context, merbit_view *vi
   mbi_release(context, (void *)(uintptr_t)view->values);
 }
 
-/* A host copy of one device array; NULL stays NULL. */
+/* Copies one device array to the host; NULL stays NULL. */
 MBI_INTERNAL merbit_status mbi_array_download(merbit_context *context, const void *source,
                                               int64_t count, size_t size, const void **target) {
   void *copy = NULL;
@@ -14484,8 +14500,8 @@ MBI_INTERNAL merbit_status mbi_array_download(merbit_context *context, const voi
   return MERBIT_OK;
 }
 
-/* A host copy of a device view whose header has been checked. Release it with
- * mbi_host_view_release, after a failure too. */
+/* Copies a device view whose header is checked. mbi_host_view_release frees it, after a
+ * failure too. */
 MBI_INTERNAL merbit_status mbi_view_download(merbit_context *context, const merbit_view *view,
                                              merbit_view *host) {
   const size_t index_bytes = mbi_index_bytes(view->index_type);
@@ -14530,7 +14546,7 @@ MBI_INTERNAL int mbi_view_is_triangle(const merbit_view *view) {
   return view->symmetry != MERBIT_SYMMETRY_NONE;
 }
 
-/* For sentences and merbit_plan_describe. */
+/* Returns a symmetry's name for messages and merbit_plan_describe. */
 MBI_INTERNAL const char *mbi_symmetry_name(merbit_symmetry symmetry) {
   static const char *const names[] = {"general", "symmetric", "skew-symmetric", "Hermitian"};
   return names[symmetry];
@@ -14566,7 +14582,7 @@ MBI_INTERNAL merbit_status mbi_triangle_check_header(merbit_context *context,
   return MERBIT_OK;
 }
 
-/* The row of `entry`, counted from 0; `row`: one that is not behind it, for a CSR. */
+/* Returns the row (from 0) of `entry`. For a CSR, `row` is a row at or before it. */
 MBI_INTERNAL int64_t mbi_entry_row(const merbit_view *view, int64_t row, int64_t entry) {
   if (view->format == MERBIT_COO) {
     return mbi_index_at(view->row_ind, view->index_type, entry) - view->base;
@@ -14577,7 +14593,7 @@ MBI_INTERNAL int64_t mbi_entry_row(const merbit_view *view, int64_t row, int64_t
   return row;
 }
 
-/* Where a walk over entries from `first` on begins; needs first < nnz of a CSR. */
+/* Returns the row where a walk over entries from `first` begins; first < nnz. */
 MBI_INTERNAL int64_t mbi_entry_first_row(const merbit_view *view, int64_t first) {
   return view->format == MERBIT_CSR ? mbi_row_of(view, first) : 0;
 }
@@ -14594,7 +14610,7 @@ typedef struct mbi_triangle {
   int64_t diagonal[MBI_MAX_THREADS]; /* per task: its entries there */
 } mbi_triangle;
 
-/* Whether an entry may not lie on the diagonal. */
+/* Returns whether an entry may not lie on the diagonal. */
 static int mbi_triangle_wrong(const merbit_view *view, int64_t entry) {
   if (view->symmetry != MERBIT_SYMMETRY_HERMITIAN || view->values == NULL) {
     return view->symmetry == MERBIT_SYMMETRY_SKEW;
@@ -14625,8 +14641,8 @@ static void mbi_triangle_task(void *argument, int task) {
   }
 }
 
-/* first[kind]: the first entry there, whatever the number of threads. Returns how many lie on
- * the diagonal. */
+/* Sets first[kind] to the first entry of each kind, whatever the number of threads. Returns
+ * how many lie on the diagonal. */
 MBI_INTERNAL int64_t mbi_triangle_find(merbit_context *context, const merbit_view *view,
                                        int64_t *first) {
   mbi_triangle t;
@@ -14647,8 +14663,8 @@ MBI_INTERNAL int64_t mbi_triangle_find(merbit_context *context, const merbit_vie
   return diagonal;
 }
 
-/* Entries of a host view, with sound indices, in one triangle. The sentence names the first
- * that is not where the ones before it are; rows and columns count as they are stored. */
+/* Checks that the entries of a host view, whose indices are valid, lie in one triangle. The
+ * message names the first that does not; rows and columns are as stored. */
 MBI_INTERNAL merbit_status mbi_triangle_check(merbit_context *context,
                                               const merbit_view *view) {
   int64_t first[4], bad, row, column;
@@ -14777,7 +14793,7 @@ static merbit_status mbi_view_check_sizes(merbit_context *context, const merbit_
   return MERBIT_OK;
 }
 
-/* All that can be told without reading an array. */
+/* Checks everything that needs no reading of an array. */
 MBI_INTERNAL merbit_status mbi_view_check_header(merbit_context *context, const merbit_view *view) {
   const char *missing = NULL;
   merbit_status status;
@@ -14818,8 +14834,9 @@ typedef struct mbi_scan {
   int tasks;
   int64_t first[MBI_MAX_THREADS]; /* per task: its first bad entry, or count */
 } mbi_scan;
-/* Blocks are summed up without a branch, so that they vectorise; a bad one is searched again.
- * Unsigned differences see values below the base as huge. */
+/* Finds a task's first bad entry. Chunks are tested without a branch, so that they
+ * vectorise; a bad one is searched again. Unsigned differences make values below the base
+ * huge. */
 static void mbi_scan_task_i32(void *argument, int task) {
   mbi_scan *scan = (mbi_scan *)argument;
   const int32_t *array = (const int32_t *)scan->array;
@@ -14848,8 +14865,9 @@ static void mbi_scan_task_i32(void *argument, int task) {
   }
 }
 
-/* Blocks are summed up without a branch, so that they vectorise; a bad one is searched again.
- * Unsigned differences see values below the base as huge. */
+/* Finds a task's first bad entry. Chunks are tested without a branch, so that they
+ * vectorise; a bad one is searched again. Unsigned differences make values below the base
+ * huge. */
 static void mbi_scan_task_i64(void *argument, int task) {
   mbi_scan *scan = (mbi_scan *)argument;
   const int64_t *array = (const int64_t *)scan->array;
@@ -14878,8 +14896,8 @@ static void mbi_scan_task_i64(void *argument, int task) {
   }
 }
 
-/* The first of `count` entries outside [base, base + width) or, if `ordered`, below its
- * predecessor; `count` if there is none. */
+/* Returns the first of `count` entries outside [base, base + width) or, if `ordered`, below
+ * its predecessor; `count` if there is none. */
 static int64_t mbi_scan_array(merbit_context *context, const void *array,
                               merbit_index_type type, int64_t count, int base, int64_t width,
                               int ordered) {
@@ -14962,8 +14980,8 @@ static merbit_status mbi_view_check_indices(merbit_context *context, const merbi
                   of_rows ? "rows" : "columns", view->base, view->base, view->base + width - 1);
 }
 
-/* Every entry of a host view whose header holds. The sentence names the first bad entry,
- * whatever the number of threads; array positions and rows count from 0, values as they are
+/* Checks every entry of a host view whose header is valid. The message names the first bad
+ * entry, whatever the number of threads. Positions and rows count from 0, values are as
  * stored. */
 MBI_INTERNAL merbit_status mbi_view_check_arrays(merbit_context *context, const merbit_view *view) {
   const int of_blocks = view->format == MERBIT_BSR;
@@ -14980,8 +14998,8 @@ MBI_INTERNAL merbit_status mbi_view_check_arrays(merbit_context *context, const 
   return status == MERBIT_OK ? mbi_triangle_check(context, view) : status;
 }
 
-/* *host: the view, or a copy of its device arrays, with header and arrays checked. After success
- * mbi_view_from_host gives it back. */
+/* Sets *host to the view, or to a copy of its device arrays, with header and arrays
+ * checked. After success the caller runs mbi_view_from_host. */
 MBI_INTERNAL merbit_status mbi_view_to_host(merbit_context *context, const merbit_view *view,
                                       merbit_view *host) {
   merbit_status status = mbi_view_check_header(context, view);
@@ -15044,12 +15062,13 @@ MBI_INTERNAL void mbi_row_insertion_f64(int32_t *columns, double *values, int64_
   }
 }
 
-/* Least significant byte first, for columns below `cols`; the spare arrays hold a row each. */
+/* Sorts a row by bytes, least significant first, for columns below `cols`. The scratch
+ * arrays hold a row each. */
 MBI_INTERNAL void mbi_row_radix_f64(int32_t *columns, double *values, int64_t length,
-                                         int64_t cols, int32_t *spare_columns,
-                                         double *spare_values) {
-  int32_t *in = columns, *out = spare_columns, *other;
-  double *values_in = values, *values_out = spare_values, *values_other;
+                                         int64_t cols, int32_t *scratch_columns,
+                                         double *scratch_values) {
+  int32_t *in = columns, *out = scratch_columns, *other;
+  double *values_in = values, *values_out = scratch_values, *values_other;
   int64_t starts[256], i;
   int shift, byte;
   for (shift = 0; shift < 32 && (cols - 1) >> shift > 0; shift += 8) {
@@ -15086,13 +15105,13 @@ MBI_INTERNAL void mbi_row_radix_f64(int32_t *columns, double *values, int64_t le
 }
 
 static void mbi_row_sort_f64(int32_t *columns, void *values, int64_t length,
-                                        int64_t cols, int32_t *spare_columns,
-                                        void *spare_values) {
+                                        int64_t cols, int32_t *scratch_columns,
+                                        void *scratch_values) {
   if (length <= MBI_SHORT_ROW) {
     mbi_row_insertion_f64(columns, (double *)values, length);
   } else {
-    mbi_row_radix_f64(columns, (double *)values, length, cols, spare_columns,
-                                 (double *)spare_values);
+    mbi_row_radix_f64(columns, (double *)values, length, cols, scratch_columns,
+                                 (double *)scratch_values);
   }
 }
 
@@ -15116,12 +15135,13 @@ MBI_INTERNAL void mbi_row_insertion_f32(int32_t *columns, float *values, int64_t
   }
 }
 
-/* Least significant byte first, for columns below `cols`; the spare arrays hold a row each. */
+/* Sorts a row by bytes, least significant first, for columns below `cols`. The scratch
+ * arrays hold a row each. */
 MBI_INTERNAL void mbi_row_radix_f32(int32_t *columns, float *values, int64_t length,
-                                         int64_t cols, int32_t *spare_columns,
-                                         float *spare_values) {
-  int32_t *in = columns, *out = spare_columns, *other;
-  float *values_in = values, *values_out = spare_values, *values_other;
+                                         int64_t cols, int32_t *scratch_columns,
+                                         float *scratch_values) {
+  int32_t *in = columns, *out = scratch_columns, *other;
+  float *values_in = values, *values_out = scratch_values, *values_other;
   int64_t starts[256], i;
   int shift, byte;
   for (shift = 0; shift < 32 && (cols - 1) >> shift > 0; shift += 8) {
@@ -15158,13 +15178,13 @@ MBI_INTERNAL void mbi_row_radix_f32(int32_t *columns, float *values, int64_t len
 }
 
 static void mbi_row_sort_f32(int32_t *columns, void *values, int64_t length,
-                                        int64_t cols, int32_t *spare_columns,
-                                        void *spare_values) {
+                                        int64_t cols, int32_t *scratch_columns,
+                                        void *scratch_values) {
   if (length <= MBI_SHORT_ROW) {
     mbi_row_insertion_f32(columns, (float *)values, length);
   } else {
-    mbi_row_radix_f32(columns, (float *)values, length, cols, spare_columns,
-                                 (float *)spare_values);
+    mbi_row_radix_f32(columns, (float *)values, length, cols, scratch_columns,
+                                 (float *)scratch_values);
   }
 }
 
@@ -15188,12 +15208,13 @@ MBI_INTERNAL void mbi_row_insertion_c64(int32_t *columns, mbi_c64 *values, int64
   }
 }
 
-/* Least significant byte first, for columns below `cols`; the spare arrays hold a row each. */
+/* Sorts a row by bytes, least significant first, for columns below `cols`. The scratch
+ * arrays hold a row each. */
 MBI_INTERNAL void mbi_row_radix_c64(int32_t *columns, mbi_c64 *values, int64_t length,
-                                         int64_t cols, int32_t *spare_columns,
-                                         mbi_c64 *spare_values) {
-  int32_t *in = columns, *out = spare_columns, *other;
-  mbi_c64 *values_in = values, *values_out = spare_values, *values_other;
+                                         int64_t cols, int32_t *scratch_columns,
+                                         mbi_c64 *scratch_values) {
+  int32_t *in = columns, *out = scratch_columns, *other;
+  mbi_c64 *values_in = values, *values_out = scratch_values, *values_other;
   int64_t starts[256], i;
   int shift, byte;
   for (shift = 0; shift < 32 && (cols - 1) >> shift > 0; shift += 8) {
@@ -15230,13 +15251,13 @@ MBI_INTERNAL void mbi_row_radix_c64(int32_t *columns, mbi_c64 *values, int64_t l
 }
 
 static void mbi_row_sort_c64(int32_t *columns, void *values, int64_t length,
-                                        int64_t cols, int32_t *spare_columns,
-                                        void *spare_values) {
+                                        int64_t cols, int32_t *scratch_columns,
+                                        void *scratch_values) {
   if (length <= MBI_SHORT_ROW) {
     mbi_row_insertion_c64(columns, (mbi_c64 *)values, length);
   } else {
-    mbi_row_radix_c64(columns, (mbi_c64 *)values, length, cols, spare_columns,
-                                 (mbi_c64 *)spare_values);
+    mbi_row_radix_c64(columns, (mbi_c64 *)values, length, cols, scratch_columns,
+                                 (mbi_c64 *)scratch_values);
   }
 }
 
@@ -15260,12 +15281,13 @@ MBI_INTERNAL void mbi_row_insertion_c128(int32_t *columns, mbi_c128 *values, int
   }
 }
 
-/* Least significant byte first, for columns below `cols`; the spare arrays hold a row each. */
+/* Sorts a row by bytes, least significant first, for columns below `cols`. The scratch
+ * arrays hold a row each. */
 MBI_INTERNAL void mbi_row_radix_c128(int32_t *columns, mbi_c128 *values, int64_t length,
-                                         int64_t cols, int32_t *spare_columns,
-                                         mbi_c128 *spare_values) {
-  int32_t *in = columns, *out = spare_columns, *other;
-  mbi_c128 *values_in = values, *values_out = spare_values, *values_other;
+                                         int64_t cols, int32_t *scratch_columns,
+                                         mbi_c128 *scratch_values) {
+  int32_t *in = columns, *out = scratch_columns, *other;
+  mbi_c128 *values_in = values, *values_out = scratch_values, *values_other;
   int64_t starts[256], i;
   int shift, byte;
   for (shift = 0; shift < 32 && (cols - 1) >> shift > 0; shift += 8) {
@@ -15302,13 +15324,13 @@ MBI_INTERNAL void mbi_row_radix_c128(int32_t *columns, mbi_c128 *values, int64_t
 }
 
 static void mbi_row_sort_c128(int32_t *columns, void *values, int64_t length,
-                                        int64_t cols, int32_t *spare_columns,
-                                        void *spare_values) {
+                                        int64_t cols, int32_t *scratch_columns,
+                                        void *scratch_values) {
   if (length <= MBI_SHORT_ROW) {
     mbi_row_insertion_c128(columns, (mbi_c128 *)values, length);
   } else {
-    mbi_row_radix_c128(columns, (mbi_c128 *)values, length, cols, spare_columns,
-                                 (mbi_c128 *)spare_values);
+    mbi_row_radix_c128(columns, (mbi_c128 *)values, length, cols, scratch_columns,
+                                 (mbi_c128 *)scratch_values);
   }
 }
 
@@ -15332,12 +15354,13 @@ MBI_INTERNAL void mbi_row_insertion_h16(int32_t *columns, uint16_t *values, int6
   }
 }
 
-/* Least significant byte first, for columns below `cols`; the spare arrays hold a row each. */
+/* Sorts a row by bytes, least significant first, for columns below `cols`. The scratch
+ * arrays hold a row each. */
 MBI_INTERNAL void mbi_row_radix_h16(int32_t *columns, uint16_t *values, int64_t length,
-                                         int64_t cols, int32_t *spare_columns,
-                                         uint16_t *spare_values) {
-  int32_t *in = columns, *out = spare_columns, *other;
-  uint16_t *values_in = values, *values_out = spare_values, *values_other;
+                                         int64_t cols, int32_t *scratch_columns,
+                                         uint16_t *scratch_values) {
+  int32_t *in = columns, *out = scratch_columns, *other;
+  uint16_t *values_in = values, *values_out = scratch_values, *values_other;
   int64_t starts[256], i;
   int shift, byte;
   for (shift = 0; shift < 32 && (cols - 1) >> shift > 0; shift += 8) {
@@ -15374,17 +15397,17 @@ MBI_INTERNAL void mbi_row_radix_h16(int32_t *columns, uint16_t *values, int64_t 
 }
 
 static void mbi_row_sort_h16(int32_t *columns, void *values, int64_t length,
-                                        int64_t cols, int32_t *spare_columns,
-                                        void *spare_values) {
+                                        int64_t cols, int32_t *scratch_columns,
+                                        void *scratch_values) {
   if (length <= MBI_SHORT_ROW) {
     mbi_row_insertion_h16(columns, (uint16_t *)values, length);
   } else {
-    mbi_row_radix_h16(columns, (uint16_t *)values, length, cols, spare_columns,
-                                 (uint16_t *)spare_values);
+    mbi_row_radix_h16(columns, (uint16_t *)values, length, cols, scratch_columns,
+                                 (uint16_t *)scratch_values);
   }
 }
 
-/* One for each merbit_type; the spare arrays hold a row each. */
+/* One for each merbit_type; the scratch arrays hold a row each. */
 MBI_INTERNAL const mbi_row_sorter mbi_row_sorts[] = {
     mbi_row_sort_f64,
     mbi_row_sort_f64,
@@ -15421,7 +15444,8 @@ static void mbi_build_put_value(const mbi_build *build, int64_t at, int64_t entr
 
 /* ---- Step 1: group by row ---- */
 
-/* COO whose rows come in order needs no sort. Returns 0 at the first one that does not. */
+/* Sets the row offsets of a COO whose rows ascend. Returns 0 at the first row that does
+ * not. */
 static int mbi_build_rows_in_order(mbi_build *build) {
   int64_t row = 0, entry;
   for (entry = 0; entry < build->to.nnz; entry++) {
@@ -15466,7 +15490,7 @@ MBI_INTERNAL void mbi_build_count_i32(void *argument, int task) {
   }
 }
 
-/* Counts become starts: row by row, within a row the tasks in order, which keeps the sort
+/* Turns counts into starts, row by row, and within a row task by task, which keeps the sort
  * stable. */
 MBI_INTERNAL void mbi_build_place_i32(mbi_build *build) {
   int32_t *cursors = (int32_t *)build->cursors;
@@ -15524,7 +15548,7 @@ MBI_INTERNAL void mbi_build_count_i64(void *argument, int task) {
   }
 }
 
-/* Counts become starts: row by row, within a row the tasks in order, which keeps the sort
+/* Turns counts into starts, row by row, and within a row task by task, which keeps the sort
  * stable. */
 MBI_INTERNAL void mbi_build_place_i64(mbi_build *build) {
   int64_t *cursors = (int64_t *)build->cursors;
@@ -15616,7 +15640,7 @@ MBI_INTERNAL merbit_status mbi_build_group(mbi_build *build) {
 
 /* ---- Step 2: sort each row by column ---- */
 
-/* -1: columns out of order somewhere; 0: ascending, with duplicates; 1: strictly ascending. */
+/* Returns -1 if columns are out of order, 0 if they ascend with duplicates, 1 if strictly. */
 MBI_INTERNAL int mbi_row_order(const int32_t *columns, int64_t length) {
   int64_t i;
   int order = 1;
@@ -15649,7 +15673,7 @@ static void mbi_build_inspect_task(void *argument, int task) {
   build->duplicates[task] = duplicates;
 }
 
-/* `before`: scratch entries of the tasks in front. */
+/* Sorts a row. `before` is the scratch used by earlier tasks. */
 static void mbi_build_sort_row(const mbi_build *build, int64_t row, int64_t before) {
   const size_t size = mbi_type_size(build->to.value_type);
   const int64_t start = build->row_ptr[row], length = build->row_ptr[row + 1] - start;
@@ -15681,31 +15705,31 @@ static void mbi_build_sort_task(void *argument, int task) {
 
 MBI_INTERNAL merbit_status mbi_build_sort(mbi_build *build) {
   size_t size = mbi_type_size(build->to.value_type);
-  int64_t spare = 0;
+  int64_t length = 0;
   int task;
   merbit_status status;
   build->tasks = mbi_share_tasks(build->context, build->to.nnz);
   mbi_parallel(build->context, build->tasks, mbi_build_inspect_task, build);
   for (task = 0; task < build->tasks; task++) {
-    spare += build->longest[task];
+    length += build->longest[task];
   }
-  if (spare == 0) {
+  if (length == 0) {
     return MERBIT_OK;
   }
-  spare += spare % 2; /* columns lie behind the values, which may be of 2 bytes */
-  status = mbi_allocate_array(build->context, spare, size + sizeof(int32_t),
+  length += length % 2; /* columns lie behind the values, which may be of 2 bytes */
+  status = mbi_allocate_array(build->context, length, size + sizeof(int32_t),
                               "the scratch of a sort by columns", &build->scratch);
   if (status != MERBIT_OK) {
     return status;
   }
-  build->scratch_columns = (int32_t *)(void *)((char *)build->scratch + (size_t)spare * size);
+  build->scratch_columns = (int32_t *)(void *)((char *)build->scratch + (size_t)length * size);
   mbi_parallel(build->context, build->tasks, mbi_build_sort_task, build);
   mbi_release(build->context, build->scratch);
   return MERBIT_OK;
 }
 
 /* ---- Step 3: add up duplicates ---- */
-/* Rows move forward in place: writing never overtakes reading. */
+/* Adds up duplicates in place: writing never overtakes reading. */
 static void mbi_build_merge_f64(mbi_build *build) {
   double *values = (double *)build->values;
   int64_t row, at = 0, i = 0;
@@ -15724,7 +15748,7 @@ static void mbi_build_merge_f64(mbi_build *build) {
   build->to.nnz = at;
 }
 
-/* Rows move forward in place: writing never overtakes reading. */
+/* Adds up duplicates in place: writing never overtakes reading. */
 static void mbi_build_merge_f32(mbi_build *build) {
   float *values = (float *)build->values;
   int64_t row, at = 0, i = 0;
@@ -15743,7 +15767,7 @@ static void mbi_build_merge_f32(mbi_build *build) {
   build->to.nnz = at;
 }
 
-/* Rows move forward in place: writing never overtakes reading. */
+/* Adds up duplicates in place: writing never overtakes reading. */
 static void mbi_build_merge_c64(mbi_build *build) {
   mbi_c64 *values = (mbi_c64 *)build->values;
   int64_t row, at = 0, i = 0;
@@ -15763,7 +15787,7 @@ static void mbi_build_merge_c64(mbi_build *build) {
   build->to.nnz = at;
 }
 
-/* Rows move forward in place: writing never overtakes reading. */
+/* Adds up duplicates in place: writing never overtakes reading. */
 static void mbi_build_merge_c128(mbi_build *build) {
   mbi_c128 *values = (mbi_c128 *)build->values;
   int64_t row, at = 0, i = 0;
@@ -15783,7 +15807,7 @@ static void mbi_build_merge_c128(mbi_build *build) {
   build->to.nnz = at;
 }
 
-/* Ones, of a type that is not short. */
+/* Writes ones of a type that is not short. */
 static void mbi_build_ones(merbit_type type, void *values, int64_t count) {
   const int parts = mbi_type_complex(type) ? 2 : 1;
   const int single = type == MERBIT_F32 || type == MERBIT_C64;
@@ -15797,7 +15821,7 @@ static void mbi_build_ones(merbit_type type, void *values, int64_t count) {
   }
 }
 
-/* Of short values, whose sums would lose digits: which entry occurs twice. */
+/* Names the duplicate entry of short values, whose sums would lose digits. */
 static merbit_status mbi_build_refuse(const mbi_build *build) {
   int64_t row = 0, i = 1;
   for (; row < build->to.rows; row++) {
@@ -15865,13 +15889,13 @@ typedef struct mbi_expand {
   int tasks;
 } mbi_expand;
 
-/* Rows, or columns, of a block that lie inside the matrix. */
+/* Returns how many rows, or columns, of a block lie inside the matrix. */
 MBI_INTERNAL int mbi_block_inside(int64_t count, int size, int64_t block) {
   const int64_t left = count - block * size;
   return left < size ? (int)left : size;
 }
 
-/* Of a block's value: row-major or column-major strides. */
+/* Returns the stride from one row of a block to the next, in values. */
 MBI_INTERNAL int mbi_block_row_stride(const merbit_view *bsr) {
   return bsr->block_order == MERBIT_BLOCK_ROW_MAJOR ? bsr->block_cols : 1;
 }
@@ -15880,7 +15904,7 @@ MBI_INTERNAL int mbi_block_column_stride(const merbit_view *bsr) {
   return bsr->block_order == MERBIT_BLOCK_ROW_MAJOR ? 1 : bsr->block_rows;
 }
 
-/* Offset of a block row's first block. */
+/* Returns the offset of a block row's first block. */
 MBI_INTERNAL int64_t mbi_block_start(const merbit_view *bsr, int64_t block_row) {
   return mbi_index_at(bsr->row_ptr, bsr->offset_type, block_row) - bsr->base;
 }
@@ -15889,7 +15913,7 @@ static int64_t mbi_block_column(const merbit_view *bsr, int64_t block) {
   return mbi_index_at(bsr->col_ind, bsr->index_type, block) - bsr->base;
 }
 
-/* Every row's length, behind its place in row_ptr. */
+/* Writes every row's length, one place behind its offset in row_ptr. */
 static void mbi_expand_count(void *argument, int task) {
   const mbi_expand *e = (const mbi_expand *)argument;
   const merbit_view *bsr = e->bsr;
@@ -15909,7 +15933,7 @@ static void mbi_expand_count(void *argument, int task) {
   }
 }
 
-/* One row of every block of a block row. */
+/* Writes one row of every block of a block row. */
 static void mbi_expand_row_f64(const mbi_expand *e, int64_t block_row, int r) {
   const merbit_view *bsr = e->bsr;
   const int64_t size = (int64_t)bsr->block_rows * bsr->block_cols;
@@ -15935,7 +15959,7 @@ static void mbi_expand_row_f64(const mbi_expand *e, int64_t block_row, int r) {
   }
 }
 
-/* One row of every block of a block row. */
+/* Writes one row of every block of a block row. */
 static void mbi_expand_row_f32(const mbi_expand *e, int64_t block_row, int r) {
   const merbit_view *bsr = e->bsr;
   const int64_t size = (int64_t)bsr->block_rows * bsr->block_cols;
@@ -15961,7 +15985,7 @@ static void mbi_expand_row_f32(const mbi_expand *e, int64_t block_row, int r) {
   }
 }
 
-/* One row of every block of a block row. */
+/* Writes one row of every block of a block row. */
 static void mbi_expand_row_c64(const mbi_expand *e, int64_t block_row, int r) {
   const merbit_view *bsr = e->bsr;
   const int64_t size = (int64_t)bsr->block_rows * bsr->block_cols;
@@ -15987,7 +16011,7 @@ static void mbi_expand_row_c64(const mbi_expand *e, int64_t block_row, int r) {
   }
 }
 
-/* One row of every block of a block row. */
+/* Writes one row of every block of a block row. */
 static void mbi_expand_row_c128(const mbi_expand *e, int64_t block_row, int r) {
   const merbit_view *bsr = e->bsr;
   const int64_t size = (int64_t)bsr->block_rows * bsr->block_cols;
@@ -16013,7 +16037,7 @@ static void mbi_expand_row_c128(const mbi_expand *e, int64_t block_row, int r) {
   }
 }
 
-/* One row of every block of a block row. */
+/* Writes one row of every block of a block row. */
 static void mbi_expand_row_h16(const mbi_expand *e, int64_t block_row, int r) {
   const merbit_view *bsr = e->bsr;
   const int64_t size = (int64_t)bsr->block_rows * bsr->block_cols;
@@ -16092,8 +16116,8 @@ static merbit_status mbi_expand_allocate(merbit_context *context, mbi_expand *e,
   return status;
 }
 
-/* *csr: the entries of a checked host BSR view, by rows, not sorted. mbi_host_view_release
- * frees it, after a failure too. */
+/* Makes a CSR of the entries of a checked host BSR view, by rows, not sorted.
+ * mbi_host_view_release frees it, after a failure too. */
 MBI_INTERNAL merbit_status mbi_expand_blocks(merbit_context *context, const merbit_view *bsr,
                                        merbit_view *csr) {
   const int64_t size = (int64_t)bsr->block_rows * bsr->block_cols;
@@ -16158,7 +16182,7 @@ MBI_INTERNAL merbit_status mbi_build_allocate(mbi_build *build) {
   return status;
 }
 
-/* 32-bit offsets where they suffice. */
+/* Turns the row offsets into 32-bit ones if they suffice. */
 MBI_INTERNAL merbit_status mbi_build_narrow(mbi_build *build) {
   int64_t row;
   void *memory;
@@ -16199,7 +16223,7 @@ static merbit_status mbi_build_run(mbi_build *build, int flags) {
   return status;
 }
 
-/* A matrix's record for arrays that become its own. */
+/* Makes a matrix that takes over the view's arrays. */
 MBI_INTERNAL merbit_status mbi_matrix_record(merbit_context *context, const merbit_view *view,
                                              void *memory, merbit_matrix **matrix) {
   merbit_matrix *made = (merbit_matrix *)mbi_allocate(context, sizeof *made);
@@ -16237,8 +16261,8 @@ static merbit_status mbi_matrix_from_entries(merbit_context *context, const merb
   return status;
 }
 
-/* A copy of the host `view`, as merbit_matrix_create promises but for the MBI_BUILD flags. The
- * caller has checked the view, header and arrays. */
+/* Makes a matrix from a checked host view, as merbit_matrix_create promises except for
+ * MBI_BUILD flags. */
 MBI_INTERNAL merbit_status mbi_matrix_from_view(merbit_context *context,
                                                 const merbit_view *view, int flags,
                                                 merbit_matrix **matrix) {
@@ -16275,7 +16299,7 @@ MBI_INTERNAL void mbi_matrix_retain(merbit_matrix *matrix) {
 /* The graph of a square CSR for matrix/order.c: its own arrays where their pattern is
  * symmetric, each row strictly ascending; else those of A + A', made here. */
 
-/* The neighbours of a vertex, and perhaps itself, ascending. */
+/* Returns the neighbours of a vertex in ascending order, perhaps with the vertex itself. */
 MBI_INTERNAL const int32_t *mbi_graph_row(const mbi_graph *graph, int64_t v, int64_t *length) {
   const merbit_view *csr = &graph->csr;
   int64_t start;
@@ -16290,7 +16314,7 @@ MBI_INTERNAL const int32_t *mbi_graph_row(const mbi_graph *graph, int64_t v, int
 
 /* ---- Is the CSR its own graph? ----------------------------------------------------------- */
 
-/* In a row that ascends. */
+/* Returns whether an ascending row has a column. */
 static int mbi_graph_has(const int32_t *row, int64_t length, int32_t column) {
   int64_t low = 0, high = length;
   while (low < high) {
@@ -16304,8 +16328,8 @@ static int mbi_graph_has(const int32_t *row, int64_t length, int32_t column) {
   return low < length && row[low] == column;
 }
 
-/* Each entry below the diagonal has a partner above; and if there are as many above, they all
- * have one. */
+/* Checks that each entry below the diagonal has a partner above. If there are as many
+ * above, they all have one. */
 static void mbi_graph_inspect_task(void *argument, int task) {
   mbi_graph *graph = (mbi_graph *)argument;
   int64_t v = mbi_share_rows(&graph->csr, graph->tasks, task), balance = 0, k;
@@ -16348,8 +16372,8 @@ static int mbi_graph_is_symmetric(mbi_graph *graph) {
 
 /* ---- A + A' ------------------------------------------------------------------------------ */
 
-/* Each entry once in its row and once in its column's. Who comes first does not matter: rows
- * are sorted later. */
+/* Counts each entry once in its row and once in its column's. Their order does not matter:
+ * rows are sorted later. */
 static void mbi_graph_count_task(void *argument, int task) {
   mbi_graph *graph = (mbi_graph *)argument;
   const merbit_view *csr = &graph->csr;
@@ -16390,7 +16414,7 @@ static void mbi_graph_scatter_task(void *argument, int task) {
   }
 }
 
-/* The rows of A + A', duplicates included. */
+/* Returns the rows of A + A', duplicates included, as a view. */
 static merbit_view mbi_graph_frame(const mbi_graph *graph) {
   merbit_view frame = graph->csr;
   frame.offset_type = MERBIT_INDEX_64;
@@ -16427,7 +16451,7 @@ static void mbi_graph_sort_task(void *argument, int task) {
     if (length <= MBI_SHORT_ROW) {
       mbi_row_insertion_f32(row, NULL, length);
     } else {
-      mbi_row_radix_f32(row, NULL, length, graph->rows, graph->spare + before, NULL);
+      mbi_row_radix_f32(row, NULL, length, graph->rows, graph->scratch + before, NULL);
     }
     for (k = 0; k < length; k++) {
       if (count == 0 || row[k] != row[count - 1]) {
@@ -16439,18 +16463,18 @@ static void mbi_graph_sort_task(void *argument, int task) {
 }
 
 static merbit_status mbi_graph_sort(mbi_graph *graph) {
-  int64_t spare = 0;
+  int64_t scratch = 0;
   void *memory;
   int task;
   merbit_status status;
   mbi_parallel(graph->context, graph->tasks, mbi_graph_longest_task, graph);
   for (task = 0; task < graph->tasks; task++) {
-    spare += graph->found[task];
+    scratch += graph->found[task];
   }
-  status = mbi_allocate_array(graph->context, spare, sizeof(int32_t),
+  status = mbi_allocate_array(graph->context, scratch, sizeof(int32_t),
                               "the scratch of a graph's rows", &memory);
   if (status == MERBIT_OK) {
-    graph->spare = (int32_t *)memory;
+    graph->scratch = (int32_t *)memory;
     mbi_parallel(graph->context, graph->tasks, mbi_graph_sort_task, graph);
     mbi_release(graph->context, memory);
   }
@@ -16483,8 +16507,8 @@ static merbit_status mbi_graph_symmetrise(mbi_graph *graph) {
   return mbi_graph_sort(graph);
 }
 
-/* For a checked square host CSR with 32-bit columns, which is borrowed. mbi_graph_release frees
- * it, after a failure too. */
+/* Makes the graph of a checked square host CSR with 32-bit columns, which is borrowed.
+ * mbi_graph_release frees it, after a failure too. */
 MBI_INTERNAL merbit_status mbi_graph_create(merbit_context *context, const merbit_view *csr,
                                             mbi_graph *graph) {
   void *memory;
@@ -16530,9 +16554,10 @@ static void mbi_keys_insertion(uint64_t *keys, int64_t count) {
   }
 }
 
-/* Upper halves up to `most`; lower halves rise, where upper ones are equal. `spare`: as many,
- * where there are more than MBI_SHORT_ROW. Returns where the sorted keys are. */
-MBI_INTERNAL uint64_t *mbi_keys_sort(uint64_t *keys, uint64_t *spare, int64_t count,
+/* Sorts keys by their upper halves, which are at most `most`; equal ones must have
+ * ascending lower halves. `scratch` holds as many keys if there are more than
+ * MBI_SHORT_ROW. Returns the sorted array. */
+MBI_INTERNAL uint64_t *mbi_keys_sort(uint64_t *keys, uint64_t *scratch, int64_t count,
                                      uint32_t most) {
   int64_t starts[256], i;
   int shift, byte;
@@ -16553,10 +16578,10 @@ MBI_INTERNAL uint64_t *mbi_keys_sort(uint64_t *keys, uint64_t *spare, int64_t co
       at += here;
     }
     for (i = 0; i < count; i++) {
-      spare[starts[keys[i] >> shift & 255]++] = keys[i];
+      scratch[starts[keys[i] >> shift & 255]++] = keys[i];
     }
-    keys = spare;
-    spare = other;
+    keys = scratch;
+    scratch = other;
   }
   return keys;
 }
@@ -16576,8 +16601,8 @@ typedef struct mbi_levels {
   int64_t size;  /* of the component */
 } mbi_levels;
 
-/* Append the neighbours of v that this search has not met, by rising degree, those of the same
- * by number. Returns where the queue then ends. */
+/* Appends the unvisited neighbours of v by ascending degree, then by number. Returns the
+ * queue's new end. */
 static int64_t mbi_order_follow(const mbi_order_walk *walk, int32_t v, int number,
                                 int32_t *queue, int64_t tail) {
   const mbi_graph *graph = walk->graph;
@@ -16598,7 +16623,7 @@ static int64_t mbi_order_follow(const mbi_order_walk *walk, int32_t v, int numbe
   return tail;
 }
 
-/* All searches of a component meet all of it, so that a smaller stamp means: not yet. The queue
+/* Searches a component breadth first; a smaller stamp means not visited yet. The queue
  * becomes Cuthill and McKee's order from `root`. */
 static mbi_levels mbi_order_search(const mbi_order_walk *walk, int32_t root, int number,
                                    int32_t *queue) {
@@ -16620,9 +16645,9 @@ static mbi_levels mbi_order_search(const mbi_order_walk *walk, int32_t root, int
   return found;
 }
 
-/* Searches from any vertex of a component, then from one of least degree in the deepest level,
- * until that one's is no deeper: it is at an end of the graph, and its search has ordered the
- * component. Returns how many vertices that has. */
+/* Searches from any vertex of a component, then from one of least degree in the deepest
+ * level, until the depth no longer grows. The last search has ordered the component.
+ * Returns its number of vertices. */
 static int64_t mbi_order_component(const mbi_order_walk *walk, int32_t root, int32_t *queue) {
   const int32_t *degree = walk->graph->degree;
   mbi_levels found = mbi_order_search(walk, root, 1, queue);
@@ -16691,7 +16716,7 @@ static merbit_status mbi_order_rcm(merbit_context *context, const mbi_graph *gra
 
 /* ---- By degree --------------------------------------------------------------------------- */
 
-/* Falling, by number where it is the same: a counting sort. */
+/* Sorts vertices by descending degree, then by number: a counting sort. */
 static merbit_status mbi_order_degree(merbit_context *context, const mbi_graph *graph,
                                       int32_t *order) {
   int32_t *starts, at = 0;
@@ -16719,8 +16744,8 @@ static merbit_status mbi_order_degree(merbit_context *context, const mbi_graph *
   return MERBIT_OK;
 }
 
-/* *order: an allocation; order[new] is the row of the checked square host CSR, with 32-bit
- * columns, that comes there. */
+/* Allocates *order, where order[new] is the old row. `csr` is a checked square host CSR
+ * with 32-bit columns. */
 MBI_INTERNAL merbit_status mbi_order_create(merbit_context *context, const merbit_view *csr,
                                             merbit_reordering reordering, int32_t **order) {
   mbi_graph graph;
@@ -16842,7 +16867,7 @@ static void mbi_scatter_h16(void *to, const void *from, const void *places,
 typedef void (*mbi_mover)(void *to, const void *from, const void *places,
                           merbit_index_type place_type, int64_t first, int64_t last);
 
-/* to[i] = from[places[i]] for i in [first, last). */
+/* Sets to[i] = from[places[i]] for i in [first, last). */
 MBI_INTERNAL void mbi_gather(merbit_type type, void *to, const void *from, const void *places,
                        merbit_index_type place_type, int64_t first, int64_t last) {
   static const mbi_mover movers[] = {
@@ -16857,7 +16882,7 @@ MBI_INTERNAL void mbi_gather(merbit_type type, void *to, const void *from, const
   movers[type](to, from, places, place_type, first, last);
 }
 
-/* to[places[i]] = from[i], likewise. */
+/* Sets to[places[i]] = from[i] for i in [first, last). */
 MBI_INTERNAL void mbi_scatter(merbit_type type, void *to, const void *from, const void *places,
                         merbit_index_type place_type, int64_t first, int64_t last) {
   static const mbi_mover movers[] = {
@@ -16890,7 +16915,7 @@ static void mbi_bandwidth_task(void *argument, int task) {
   p->widest[task] = widest;
 }
 
-/* The most that an entry's column is off its row. */
+/* Returns the bandwidth: the largest |column - row| of an entry. */
 MBI_INTERNAL int64_t mbi_bandwidth(merbit_context *context, const merbit_view *csr) {
   mbi_permute p;
   int64_t widest = 0;
@@ -16910,7 +16935,7 @@ static int64_t mbi_permute_start(const mbi_permute *p, int64_t row) {
   return mbi_index_at(p->from->row_ptr, p->from->offset_type, row) - p->from->base;
 }
 
-/* Lengths, each behind its row's place, and the order's inverse. */
+/* Writes row lengths, one place behind each offset, and the order's inverse. */
 static void mbi_permute_lengths_task(void *argument, int task) {
   const mbi_permute *p = (const mbi_permute *)argument;
   int64_t row = mbi_share(p->to.rows, p->tasks, task);
@@ -16945,7 +16970,8 @@ static void mbi_permute_longest_task(void *argument, int task) {
   p->longest[task] = longest;
 }
 
-/* Sorted by column; entries of the same column stay as they come. `keys`: twice the length. */
+/* Writes a row sorted by column; equal columns keep their order. `keys` holds twice the
+ * length. */
 static void mbi_permute_row(const mbi_permute *p, int64_t row, uint64_t *keys) {
   const int32_t *col_ind = (const int32_t *)p->from->col_ind;
   const int64_t start = mbi_permute_start(p, p->order[row]);
@@ -17014,7 +17040,8 @@ static merbit_status mbi_permute_allocate(mbi_permute *p) {
   return status;
 }
 
-/* The order's inverse, and where rows begin; *keys: entries of the tasks' longest rows. */
+/* Computes the order's inverse and the row offsets. *keys is the sum of the tasks' longest
+ * rows. */
 MBI_INTERNAL merbit_status mbi_permute_measure(mbi_permute *p, int64_t *keys) {
   int task;
   mbi_parallel(p->context, p->tasks, mbi_permute_lengths_task, p);
@@ -17051,10 +17078,9 @@ static merbit_status mbi_permute_run(mbi_permute *p) {
   return status;
 }
 
-/* *matrix: the checked square host CSR `from`, with 32-bit columns, in another order. *places:
- * an allocation that says where each entry was, of the matrix's offset_type; NULL for a
- * pattern.
- */
+/* Makes *matrix, the checked square host CSR `from` with 32-bit columns in another order.
+ * *places is an allocation that says where each entry was, of the matrix's offset_type;
+ * NULL for a pattern. */
 MBI_INTERNAL merbit_status mbi_matrix_permute(merbit_context *context, const merbit_view *from,
                                         const int32_t *order, merbit_matrix **matrix,
                                         void **places) {
@@ -17100,7 +17126,7 @@ typedef struct mbi_transpose_map {
   int tasks;
 } mbi_transpose_map;
 
-/* A block by columns is its transpose by rows: blocks move as they are. */
+/* Moves a task's blocks as they are: a column-major block is its row-major transpose. */
 static void mbi_transpose_map_blocks_task(void *argument, int task) {
   const mbi_transpose_map *f = (const mbi_transpose_map *)argument;
   const char *from = (const char *)f->from->values;
@@ -17113,8 +17139,8 @@ static void mbi_transpose_map_blocks_task(void *argument, int task) {
   }
 }
 
-/* The values at `values`, in the order of the matrix that `to` is the transpose of, entries or
- * blocks, become those of `to`. */
+/* Writes values, given in the original matrix's order of entries or blocks, to its
+ * transpose `to`. */
 MBI_INTERNAL void mbi_transpose_map_values(merbit_context *context, const void *values,
                                   const void *places, merbit_view *to) {
   merbit_view from = *to;
@@ -17129,7 +17155,7 @@ MBI_INTERNAL void mbi_transpose_map_values(merbit_context *context, const void *
   mbi_parallel(context, f.tasks, mbi_transpose_map_blocks_task, &f);
 }
 
-/* In build->to; needs build->to.row_ptr and the like where it fails too. */
+/* Builds the transpose in build->to. On failure the caller releases build's arrays. */
 static merbit_status mbi_transpose_map_run(mbi_build *build, const merbit_view *from) {
   merbit_context *context = build->context;
   merbit_status status;
@@ -17153,9 +17179,9 @@ static merbit_status mbi_transpose_map_run(mbi_build *build, const merbit_view *
   return status;
 }
 
-/* *matrix: the transpose of the checked host view `from`, a CSR with 32-bit columns and base 0,
- * or a BSR. *places: an allocation that says where each entry or block was, of the matrix's
- * offset_type; NULL for a pattern. `from` has at most 2^31 - 1 rows. */
+/* Makes *matrix, the transpose of the checked host view `from`: a CSR with 32-bit columns
+ * and base 0, or a BSR, with at most 2^31 - 1 rows. *places is an allocation that says
+ * where each entry or block was, of the matrix's offset_type; NULL for a pattern. */
 MBI_INTERNAL merbit_status mbi_matrix_transpose_map(merbit_context *context, const merbit_view *from,
                                            merbit_matrix **matrix, void **places) {
   const int blocks = from->format == MERBIT_BSR;
@@ -17220,7 +17246,7 @@ typedef struct mbi_expansion {
   int64_t longest[MBI_MAX_THREADS];
 } mbi_expansion;
 
-/* op(A), by the triangle that is given of A. */
+/* Returns the signs of op(A)'s entries, given a triangle of A. */
 MBI_INTERNAL mbi_symmetry_signs mbi_symmetry_signs_of(merbit_symmetry symmetry,
                                             merbit_operation operation) {
   mbi_symmetry_signs signs = {MBI_AS_IT_IS, MBI_AS_IT_IS};
@@ -17240,7 +17266,7 @@ MBI_INTERNAL mbi_symmetry_signs mbi_symmetry_signs_of(merbit_symmetry symmetry,
 }
 
 /* ---- Values ---- */
-/* to[i], of `parts` numbers, for i in [first, last): a sign is a bit. */
+/* Moves values of `parts` numbers for i in [first, last) and flips sign bits. */
 static void mbi_expansion_move_16(const mbi_symmetry_signs *signs, int parts, void *to,
                                        const void *from, const void *places,
                                        merbit_index_type place_type, int64_t first,
@@ -17263,7 +17289,7 @@ static void mbi_expansion_move_16(const mbi_symmetry_signs *signs, int parts, vo
   }
 }
 
-/* to[i], of `parts` numbers, for i in [first, last): a sign is a bit. */
+/* Moves values of `parts` numbers for i in [first, last) and flips sign bits. */
 static void mbi_expansion_move_32(const mbi_symmetry_signs *signs, int parts, void *to,
                                        const void *from, const void *places,
                                        merbit_index_type place_type, int64_t first,
@@ -17286,7 +17312,7 @@ static void mbi_expansion_move_32(const mbi_symmetry_signs *signs, int parts, vo
   }
 }
 
-/* to[i], of `parts` numbers, for i in [first, last): a sign is a bit. */
+/* Moves values of `parts` numbers for i in [first, last) and flips sign bits. */
 static void mbi_expansion_move_64(const mbi_symmetry_signs *signs, int parts, void *to,
                                        const void *from, const void *places,
                                        merbit_index_type place_type, int64_t first,
@@ -17371,7 +17397,7 @@ static void mbi_expansion_count_task(void *argument, int task) {
   }
 }
 
-/* Counts become starts: row by row, within a row the tasks in order. */
+/* Turns counts into starts, row by row, and within a row task by task. */
 static void mbi_expansion_place(mbi_expansion *h) {
   const merbit_index_type type = h->to.offset_type;
   const int64_t rows = h->to.rows;
@@ -17460,7 +17486,7 @@ static void mbi_expansion_inspect_task(void *argument, int task) {
   h->longest[task] = longest;
 }
 
-/* Entries of the same column stay as they come. `keys`: twice the length. */
+/* Sorts a row; entries of the same column keep their order. `keys` holds twice the length. */
 static void mbi_expansion_sort_row(const mbi_expansion *h, int64_t start, int64_t length,
                                 uint64_t *keys) {
   uint64_t *sorted, *places;
@@ -17554,10 +17580,10 @@ static merbit_status mbi_expansion_allocate(mbi_expansion *h) {
   return status;
 }
 
-/* *full: op(A), or with `fold` its lower triangle, as a CSR with ascending rows, where the
- * checked host view `half` gives a triangle of A; mbi_host_view_release frees it. *places: an
- * allocation that says where each entry was; NULL for a pattern. `places` may be NULL. A failure
- * leaves nothing. */
+/* Makes *full, op(A) or with `fold` its lower triangle, as a CSR with ascending rows.
+ * `half` is a checked host view of a triangle of A. mbi_host_view_release frees it. *places
+ * is an allocation that says where each entry was, NULL for a pattern; `places` may be
+ * NULL. A failure leaves nothing. */
 MBI_INTERNAL merbit_status mbi_symmetric_expand(merbit_context *context, const merbit_view *half,
                                      merbit_operation operation, int fold, merbit_view *full,
                                      void **places) {
@@ -17603,8 +17629,8 @@ MBI_INTERNAL merbit_status mbi_symmetric_expand(merbit_context *context, const m
 
 /* ---- For calls that take any matrix ---- */
 
-/* *host: as mbi_view_to_host, with both triangles. After success mbi_view_from_full gives it
- * back. */
+/* Does the same as mbi_view_to_host, with both triangles. After success the caller runs
+ * mbi_view_from_full. */
 MBI_INTERNAL merbit_status mbi_view_to_full(merbit_context *context, const merbit_view *view,
                                       merbit_view *host) {
   merbit_view half;
@@ -17677,8 +17703,8 @@ static int mbi_view_ascends(merbit_context *context, const merbit_view *view) {
   return !broken;
 }
 
-/* *csr: the entries of a checked host view as a CSR whose rows ascend strictly, the view itself
- * or *made's, which the caller destroys. */
+/* Gives the entries of a checked host view as a CSR whose rows ascend strictly: the view
+ * itself or *made's, which the caller destroys. */
 MBI_INTERNAL merbit_status mbi_blocks_source(merbit_context *context, const merbit_view *view,
                                        merbit_view *csr, merbit_matrix **made) {
   merbit_status status = MERBIT_OK;
@@ -17724,7 +17750,7 @@ static void mbi_strip_start(mbi_strip *s, const merbit_view *csr, int size, int6
   }
 }
 
-/* Past the columns below `limit`. */
+/* Advances row `r` past the columns below `limit`. */
 static void mbi_strip_pass(mbi_strip *s, int r, uint32_t limit) {
   const int64_t end = s->end[r];
   const uint32_t base = (uint32_t)s->base;
@@ -17749,15 +17775,15 @@ static uint32_t mbi_strip_least(const mbi_strip *s) {
 
 /* ---- Passes ----------------------------------------------------------------------- */
 
-/* Block rows are dealt by the entries of the CSR. */
+/* Returns the first block row of a task. Tasks get equal shares of the CSR's entries. */
 static int64_t mbi_blocking_row(const mbi_blocking *b, int task) {
   const int size = b->bsr->view.block_rows;
   return task == b->tasks ? mbi_block_count(b->csr->rows, size)
                           : mbi_share_rows(b->csr, b->tasks, task) / size;
 }
 
-/* Blocks of height x width in the block rows [row, last), which is returned; *inside: the
- * values inside the matrix that they hold. */
+/* Returns the number of height x width blocks in the block rows [row, last). *inside is the
+ * number of their values inside the matrix. */
 MBI_INTERNAL int64_t mbi_blocks_count(const merbit_view *csr, int height, int width, int64_t row,
                                 int64_t last, int64_t *inside) {
   int64_t blocks = 0;
@@ -17786,7 +17812,7 @@ static void mbi_blocking_count_task(void *argument, int task) {
                                      &b->inside[task]);
 }
 
-/* Sets the view's nnz and returns how many values of the blocks lie inside the matrix. */
+/* Sets the view's nnz. Returns how many values of the blocks lie inside the matrix. */
 MBI_INTERNAL int64_t mbi_blocking_count(merbit_context *context, mbi_blocking *b) {
   int64_t inside = 0, blocks = 0;
   int task;
@@ -17802,7 +17828,8 @@ MBI_INTERNAL int64_t mbi_blocking_count(merbit_context *context, mbi_blocking *b
   return inside;
 }
 
-/* A row's entries below `limit` go to a block, whose first column, value and mask are given. */
+/* Moves a row's entries below `limit` to a block, whose first column, value and mask are
+ * given. */
 MBI_INTERNAL void mbi_blocking_put_f64(const mbi_blocking *b, mbi_strip *s, int r,
                                             uint32_t first, uint32_t limit, double *values,
                                             uint64_t *mask) {
@@ -17852,7 +17879,8 @@ static void mbi_blocking_take_f64(const mbi_blocking *b, mbi_strip *s,
   }
 }
 
-/* A row's entries below `limit` go to a block, whose first column, value and mask are given. */
+/* Moves a row's entries below `limit` to a block, whose first column, value and mask are
+ * given. */
 MBI_INTERNAL void mbi_blocking_put_f32(const mbi_blocking *b, mbi_strip *s, int r,
                                             uint32_t first, uint32_t limit, float *values,
                                             uint64_t *mask) {
@@ -17941,7 +17969,7 @@ static void *mbi_blocks_cut(char **memory, int64_t count, size_t size) {
   return start;
 }
 
-/* One allocation for all arrays, each at the start of a cache line. */
+/* Allocates all arrays at once, each at the start of a cache line. */
 MBI_INTERNAL merbit_status mbi_blocks_allocate(merbit_context *context, mbi_bsr *bsr, int valued) {
   merbit_view *to = &bsr->view;
   const size_t value_bytes =
@@ -17983,7 +18011,7 @@ MBI_INTERNAL void mbi_blocks_describe(const merbit_view *csr, const merbit_bsr_d
   bsr->entries = csr->nnz;
 }
 
-/* `csr` ascends strictly. */
+/* Makes the blocks of a CSR whose rows ascend strictly. */
 MBI_INTERNAL merbit_status mbi_blocks_make(merbit_context *context, const merbit_view *csr,
                                      const merbit_bsr_desc *shape, int masks, mbi_bsr *bsr) {
   merbit_view *to = &bsr->view;
@@ -18006,8 +18034,8 @@ MBI_INTERNAL merbit_status mbi_blocks_make(merbit_context *context, const merbit
 }
 
 /* ==== >>matrix/block_shape.c  the block shape that moves the fewest bytes ================= */
-/* The shape of blocks that moves the fewest bytes. Every candidate is counted in windows of
- * rows, the best of them in the whole matrix; a small matrix is one window. */
+/* Finds the block shape that moves the fewest bytes. Counts every candidate in windows of
+ * rows, and the best of them in the whole matrix. A small matrix is one window. */
 
 #define MBI_SHAPE_SQUARE 8   /* all shapes up to 8 x 8 are candidates */
 #define MBI_SHAPE_ALONE 1024 /* entries up to which one thread counts */
@@ -18023,7 +18051,7 @@ MBI_INTERNAL void mbi_shape_of(int candidate, merbit_bsr_desc *shape) {
       candidate < square ? candidate % MBI_SHAPE_SQUARE + 1 : larger[candidate - square][1];
 }
 
-/* Of the arrays that mbi_blocks_make would fill. */
+/* Returns the bytes of the arrays that mbi_blocks_make would fill. */
 MBI_INTERNAL int64_t mbi_shape_bytes(const merbit_view *csr, const merbit_bsr_desc *shape,
                                      int64_t rows, int64_t blocks, int full, int masks) {
   const int64_t size = shape->block_rows * shape->block_cols;
@@ -18042,18 +18070,19 @@ typedef struct mbi_shape_search {
   double bytes[MBI_SHAPE_CANDIDATES]; /* of an entry */
 } mbi_shape_search;
 
-/* Rows of blocks that a window takes for blocks of `height`; windows 0: all. */
+/* Returns the number of block rows in a window for blocks of `height`; windows 0 means all
+ * rows. */
 MBI_INTERNAL int64_t mbi_shape_rows(const merbit_view *csr, int windows, int height) {
   return mbi_block_count(windows > 0 ? MBI_SHAPE_WINDOW : csr->rows, height);
 }
 
-/* Rows between the beginnings of windows. */
+/* Returns the number of rows from one window's start to the next. */
 MBI_INTERNAL int64_t mbi_shape_span(const merbit_view *csr, int windows) {
   return windows > 0 ? (csr->rows - MBI_SHAPE_WINDOW) / windows : 0;
 }
 
-/* From *first to the one before *last they are those of window `w`, which ends in front of the
- * matrix's row that is returned. */
+/* Sets [*first, *last) to the block rows of window `w`. Returns the matrix's row behind the
+ * window. */
 MBI_INTERNAL int64_t mbi_shape_window(const merbit_view *csr, int windows, int w, int height,
                                       int64_t *first, int64_t *last) {
   const int64_t all = mbi_block_count(csr->rows, height);
@@ -18063,7 +18092,7 @@ MBI_INTERNAL int64_t mbi_shape_window(const merbit_view *csr, int windows, int w
   return *last * height < csr->rows ? *last * height : csr->rows;
 }
 
-/* The candidate of fewest bytes, which drops out. */
+/* Returns the candidate of fewest bytes and removes it. */
 MBI_INTERNAL int mbi_shape_next(double *bytes) {
   int next = 0, i;
   for (i = 1; i < MBI_SHAPE_CANDIDATES; i++) {
@@ -18073,8 +18102,8 @@ MBI_INTERNAL int mbi_shape_next(double *bytes) {
   return next;
 }
 
-/* The block rows that begin in a window: other rows for every height, so that bytes are told by
- * entries. */
+/* Computes the bytes per entry of a candidate in all windows. Each height sees other rows,
+ * so only bytes per entry compare. */
 static void mbi_shape_task(void *argument, int candidate) {
   mbi_shape_search *search = (mbi_shape_search *)argument;
   const merbit_view *csr = search->csr;
@@ -18098,7 +18127,8 @@ static void mbi_shape_task(void *argument, int candidate) {
                                        (double)entries;
 }
 
-/* Windows of about MBI_SHAPE_ENTRIES entries in all. */
+/* Returns how many windows hold about MBI_SHAPE_ENTRIES entries in all, 0 for the whole
+ * matrix. */
 MBI_INTERNAL int mbi_shape_windows(const merbit_view *csr) {
   const int64_t rows = csr->rows / (csr->nnz / MBI_SHAPE_ENTRIES + 1);
   const int64_t windows = rows / MBI_SHAPE_WINDOW;
@@ -18108,7 +18138,7 @@ MBI_INTERNAL int mbi_shape_windows(const merbit_view *csr) {
   return windows < 1 ? 1 : windows < MBI_SHAPE_WINDOWS ? (int)windows : MBI_SHAPE_WINDOWS;
 }
 
-/* Blocks and bytes in the whole matrix. */
+/* Counts the blocks of the whole matrix and returns their bytes. */
 static int64_t mbi_shape_measure(merbit_context *context, const merbit_view *csr,
                                  const merbit_bsr_desc *shape, int masks, int64_t *blocks) {
   mbi_blocking b;
@@ -18122,7 +18152,7 @@ static int64_t mbi_shape_measure(merbit_context *context, const merbit_view *csr
   return mbi_shape_bytes(csr, shape, csr->rows, *blocks, inside == csr->nnz, masks);
 }
 
-/* Sets the shape, unless it is given. `csr` ascends strictly. */
+/* Sets the shape, unless it is given. The columns of each row of `csr` ascend strictly. */
 static void mbi_shape_find(merbit_context *context, const merbit_view *csr, int masks,
                            merbit_bsr_desc *shape) {
   mbi_shape_search search;
@@ -18166,8 +18196,8 @@ static merbit_status mbi_shape_check(merbit_context *context, const char *what,
   return mbi_block_check(context, what, given.block_rows, given.block_cols, given.block_order);
 }
 
-/* *bsr: the blocks of a checked host view, in the shape that `desc` says. mbi_bsr_release frees
- * it. */
+/* Makes the blocks of a checked host view in the shape that `desc` says. mbi_bsr_release
+ * frees them. */
 MBI_INTERNAL merbit_status mbi_bsr_from_view(merbit_context *context, const merbit_view *host,
                                              const merbit_bsr_desc *desc, int masks,
                                              mbi_bsr *bsr) {
@@ -18187,7 +18217,7 @@ MBI_INTERNAL merbit_status mbi_bsr_from_view(merbit_context *context, const merb
   return status;
 }
 
-/* The blocks of a checked host BSR view as they lie; only 64-bit columns are copied. */
+/* Borrows the blocks of a checked host BSR view; only 64-bit columns are copied. */
 MBI_INTERNAL merbit_status mbi_bsr_borrow(merbit_context *context, const merbit_view *view,
                                           mbi_bsr *bsr) {
   int64_t i;
@@ -18213,8 +18243,8 @@ MBI_INTERNAL merbit_status mbi_bsr_borrow(merbit_context *context, const merbit_
   return MERBIT_OK;
 }
 
-/* Other values in the places of bsr's: `host` is the view from which it was made, but for them.
- */
+/* Writes new values into bsr's blocks. `host` is the view that they were made from, with
+ * new values. */
 MBI_INTERNAL merbit_status mbi_bsr_refill(merbit_context *context, const merbit_view *host,
                                           mbi_bsr *bsr) {
   merbit_matrix *made;
@@ -18297,7 +18327,7 @@ MERBIT_API merbit_view merbit_bsr(int64_t rows, int64_t cols, int64_t blocks, in
   return view;
 }
 
-/* How a matrix is made from a checked host view: `detail` is the maker's own. */
+/* Makes a matrix from a checked host view. `detail` is the maker's own. */
 typedef merbit_status (*mbi_matrix_maker)(merbit_context *context, const merbit_view *host,
                                           const void *detail, merbit_matrix **matrix);
 
@@ -18843,22 +18873,21 @@ static uint64_t mbi_load8(const char *text) {
   return bytes;
 }
 
-/* How many of eight characters (little-endian, each xor '0') are digits before the first other
- * one. */
+/* Returns how many of eight characters (little-endian, each xor '0') are leading digits. */
 static int mbi_eight_count(uint64_t bytes) {
   const uint64_t other =
       ((bytes + UINT64_C(0x0606060606060606)) | bytes) & UINT64_C(0xF0F0F0F0F0F0F0F0);
   return other == 0 ? 8 : __builtin_ctzll(other) >> 3;
 }
 
-/* The number that eight digits spell, the first in the lowest byte: pairs, fours, eights. */
+/* Returns the number that eight digits spell, the first in the lowest byte. */
 static uint64_t mbi_eight_value(uint64_t bytes) {
   bytes = (bytes * 10 + (bytes >> 8)) & UINT64_C(0x00FF00FF00FF00FF);
   bytes = (bytes * 100 + (bytes >> 16)) & UINT64_C(0x0000FFFF0000FFFF);
   return (bytes * 10000 + (bytes >> 32)) & UINT64_C(0xFFFFFFFF);
 }
 
-/* A run of digits appended to *value, modulo 2^64. */
+/* Appends a run of digits to *value, modulo 2^64. Returns its end. */
 MBI_INTERNAL const char *mbi_digits_scan(const char *p, uint64_t *value) {
   static const uint64_t powers[] = {1,      10,      100,      1000,     10000,
                                     100000, 1000000, 10000000, 100000000};
@@ -18875,7 +18904,7 @@ MBI_INTERNAL const char *mbi_digits_scan(const char *p, uint64_t *value) {
   return p;
 }
 
-/* More than 19 digits: drop leading zeros, and keep the first 19 of what remains. */
+/* Keeps the first 19 significant digits of a longer number. */
 static void mbi_decimal_shorten(mbi_decimal *d, int64_t fraction) {
   const char *p = d->text;
   int64_t left = d->text_end - d->text - (fraction >= 0);
@@ -18898,9 +18927,9 @@ static void mbi_decimal_shorten(mbi_decimal *d, int64_t fraction) {
   d->exponent += left - 19;
 }
 
-/* [+-] digits [. digits] [(e|E|d|D) [+-] digits], D being Fortran's. Returns the end, or NULL
- * where that is no number. A newline must follow somewhere, and eight readable bytes from it
- * on. */
+/* Scans [+-] digits [. digits] [(e|E|d|D) [+-] digits], D being Fortran's. Returns the end,
+ * or NULL if that is no number. A newline must follow somewhere, and eight readable bytes
+ * from it on. */
 MBI_INTERNAL const char *mbi_decimal_scan(const char *p, mbi_decimal *d) {
   int64_t fraction = -1; /* digits behind the point; negative: there is none */
   d->negative = *p == '-';
@@ -18943,8 +18972,8 @@ MBI_INTERNAL const char *mbi_decimal_scan(const char *p, mbi_decimal *d) {
 
 /* ---- Rounding ---------------------------------------------------------------------------- */
 
-/* The bits of the nearest number to w * 10^q, without sign; infinity where that is out of
- * range. */
+/* Returns the bits of the number nearest to w * 10^q, without sign; infinity if it is out
+ * of range. */
 static uint64_t mbi_decimal_nearest(uint64_t w, int64_t q, const mbi_binary *format) {
   const uint64_t infinity = (uint64_t)format->infinite << format->fraction_bits;
   const uint64_t *five;
@@ -19034,9 +19063,9 @@ MBI_INTERNAL int mbi_big_compare(const mbi_big *a, const mbi_big *b) {
   return a->limb[i] < b->limb[i] ? -1 : a->limb[i] > b->limb[i];
 }
 
-/* All digits as one integer, the first MBI_BIG_DIGITS and a 1 for any others. Returns their
- * power of ten. The compared numbers differ by less than a unit in the last place of the
- * format, so that neither outgrows its array. */
+/* Reads all digits as one integer: the first MBI_BIG_DIGITS, and a 1 for any others.
+ * Returns their power of ten. The compared numbers differ by less than a unit in the last
+ * place of the format, so that neither outgrows its array. */
 static int64_t mbi_big_read(mbi_big *big, const mbi_decimal *d) {
   int64_t count = 0;
   const char *p = d->text;
@@ -19059,8 +19088,8 @@ static int64_t mbi_big_read(mbi_big *big, const mbi_decimal *d) {
   return d->exponent + 19 - count - others;
 }
 
-/* The number is between the float `below` and the next one: compare it with the point halfway.
- */
+/* Rounds a number between the float `below` and the next one by comparing it with the
+ * halfway point. */
 static uint64_t mbi_decimal_settle(const mbi_decimal *d, uint64_t below,
                                    const mbi_binary *format) {
   const uint64_t hidden = (uint64_t)1 << format->fraction_bits;
@@ -19089,7 +19118,7 @@ static uint64_t mbi_decimal_bits(const mbi_decimal *d, const mbi_binary *format)
   return bits;
 }
 
-/* 0 where the nearest double would be infinite. */
+/* Converts to the nearest double. Returns 0 if that is infinite. */
 MBI_INTERNAL int mbi_decimal_f64(const mbi_decimal *d, double *value) {
   const uint64_t bits = mbi_decimal_bits(d, &mbi_binary_f64);
   const uint64_t all = bits | (uint64_t)d->negative << 63;
@@ -19097,7 +19126,8 @@ MBI_INTERNAL int mbi_decimal_f64(const mbi_decimal *d, double *value) {
   return bits < UINT64_C(0x7FF0000000000000);
 }
 
-/* The same for float, from the decimal at once: no rounding twice. */
+/* Converts to the nearest float directly, without rounding twice. Returns 0 if that is
+ * infinite. */
 MBI_INTERNAL int mbi_decimal_f32(const mbi_decimal *d, float *value) {
   const uint32_t bits = (uint32_t)mbi_decimal_bits(d, &mbi_binary_f32);
   const uint32_t all = bits | (uint32_t)d->negative << 31;
@@ -19696,7 +19726,7 @@ MBI_INTERNAL merbit_status mbi_expression_check(merbit_context *context, const c
 /* ==== >>market/input.c  Matrix Market: lines from a path, memory or a callback ============ */
 #define MBI_MM_PROGRESS 16777216 /* bytes between two reports */
 
-/* A merbit_read_callback over in->block. */
+/* Reads from in->block, as a merbit_read_callback. */
 MBI_INTERNAL int64_t mbi_mm_read_block(void *user, void *data, size_t size) {
   mbi_mm_input *in = (mbi_mm_input *)user;
   if (size > in->block_size) {
@@ -19712,7 +19742,7 @@ MBI_INTERNAL int64_t mbi_mm_read_block(void *user, void *data, size_t size) {
 
 /* ---- Sentences --------------------------------------------------------------------------- */
 
-/* Fails with a sentence on line `line` of the input, which names the file if there is one. */
+/* Fails with a message on line `line` of the input, which names the file if there is one. */
 MBI_PRINTF(4, 5)
 MBI_INTERNAL merbit_status mbi_mm_fail(const mbi_mm_input *in, merbit_status status,
                                        int64_t line, const char *format, ...) {
@@ -19726,8 +19756,8 @@ MBI_INTERNAL merbit_status mbi_mm_fail(const mbi_mm_input *in, merbit_status sta
                           : mbi_fail(in->context, status, "line %" PRId64 ": %s", line, text);
 }
 
-/* The bytes from `text` to `end` in quotes; what is not plain ASCII as \xNN, what is long cut.
- */
+/* Quotes the bytes from `text` to `end`; bytes other than printable ASCII become \xNN, and
+ * long text is cut. */
 static const char *mbi_mm_quote(const char *text, const char *end, char *quoted) {
   static const char hex[] = "0123456789abcdef";
   size_t size = 0;
@@ -19765,7 +19795,7 @@ MBI_INTERNAL const char *mbi_mm_word_end(const char *p) {
   return p;
 }
 
-/* The word at `p`, or the line without the blanks around it. */
+/* Quotes the word at `p`. */
 MBI_INTERNAL const char *mbi_mm_quote_word(const char *p, char *quoted) {
   return mbi_mm_quote(p, mbi_mm_word_end(p), quoted);
 }
@@ -19794,7 +19824,7 @@ static merbit_status mbi_mm_read_failed(const mbi_mm_input *in, int64_t got) {
                   in->taken);
 }
 
-/* Packed files, told by their first bytes. */
+/* Refuses compressed files, recognised by their first bytes. */
 static merbit_status mbi_mm_refuse_packed(const mbi_mm_input *in, const char *data,
                                           size_t size) {
   static const struct {
@@ -19836,7 +19866,8 @@ MBI_INTERNAL merbit_status mbi_mm_report(mbi_mm_input *in, int64_t step) {
   return MERBIT_OK;
 }
 
-/* Whole lines of memory in place, while enough bytes follow them. */
+/* Takes a window of whole lines from memory in place, if enough bytes follow. Returns 0
+ * otherwise. */
 static int mbi_mm_window_in_place(mbi_mm_input *in) {
   size_t size = in->block_size;
   const char *last;
@@ -19857,7 +19888,7 @@ static int mbi_mm_window_in_place(mbi_mm_input *in) {
   return 1;
 }
 
-/* The rest of the last window and what can be read behind it, from the start of the buffer. */
+/* Fills the buffer with the rest of the last window and what can be read behind it. */
 static merbit_status mbi_mm_fill(mbi_mm_input *in, size_t *used) {
   *used = in->rest_size;
   memmove(in->buffer, in->rest, *used);
@@ -19875,8 +19906,8 @@ static merbit_status mbi_mm_fill(mbi_mm_input *in, size_t *used) {
   return MERBIT_OK;
 }
 
-/* Whole lines of the buffer's first `used` bytes become the window: none where a line is
- * longer. The last line of the input may lack its newline. */
+/* Makes a window of the whole lines in the buffer's first `used` bytes; it is empty if a
+ * line is longer. The input's last line may lack its newline. */
 static void mbi_mm_window_in_buffer(mbi_mm_input *in, size_t used) {
   const char *last = (const char *)memrchr(in->buffer, '\n', used);
   in->next = in->buffer;
@@ -19890,7 +19921,7 @@ static void mbi_mm_window_in_buffer(mbi_mm_input *in, size_t used) {
   in->rest_size = (size_t)(in->buffer + used - in->end);
 }
 
-/* Lines longer than the buffer may be comments, and are dropped piece by piece. */
+/* Drops part of a line longer than the buffer, which must be a comment. */
 static merbit_status mbi_mm_long_line(mbi_mm_input *in) {
   if (!in->in_comment && (in->line == 1 || *mbi_mm_skip_blanks(in->rest) != '%')) {
     return mbi_mm_fail(in, MERBIT_INVALID_FILE, in->line,
@@ -19912,7 +19943,7 @@ static merbit_status mbi_mm_refuse_nul(mbi_mm_input *in, const char *data, size_
   return mbi_mm_fail(in, MERBIT_INVALID_FILE, in->line, "a zero byte; this is not a text file");
 }
 
-/* The next window; next == end at the end of the input. */
+/* Reads the next window; next == end at the end of the input. */
 static merbit_status mbi_mm_refill(mbi_mm_input *in) {
   merbit_status status = MERBIT_OK;
   do {
@@ -19945,8 +19976,8 @@ static merbit_status mbi_mm_refill(mbi_mm_input *in) {
   return status;
 }
 
-/* Go to the next line that is neither blank nor a comment. Both are taken anywhere behind the
- * banner, which is more than the definition allows and what its readers do. */
+/* Goes to the next line that is neither blank nor a comment. Both may be anywhere behind
+ * the banner, which is more than the definition allows. */
 MBI_INTERNAL merbit_status mbi_mm_next_line(mbi_mm_input *in) {
   for (;;) {
     const char *p;
@@ -19965,7 +19996,7 @@ MBI_INTERNAL merbit_status mbi_mm_next_line(mbi_mm_input *in) {
   }
 }
 
-/* The first window: not of an empty or packed input, and behind a byte order mark. */
+/* Reads the first window, behind a byte order mark. Refuses an empty or compressed input. */
 MBI_INTERNAL merbit_status mbi_mm_start(mbi_mm_input *in) {
   const char *head = in->block;
   size_t size = in->block_size;
@@ -20007,7 +20038,7 @@ MBI_INTERNAL const merbit_symmetry mbi_mm_symmetries[] = {
     MERBIT_SYMMETRY_NONE, MERBIT_SYMMETRY_SYMMETRIC, MERBIT_SYMMETRY_SKEW,
     MERBIT_SYMMETRY_HERMITIAN};
 
-/* Behind `word` at `p`, whatever its case; NULL where that word does not stand there. */
+/* Returns the end of `word` at `p`, whatever its case, or NULL if another word is there. */
 MBI_INTERNAL const char *mbi_mm_match(const char *p, const char *word) {
   for (; *word != '\0'; p++, word++) {
     const char c = *p >= 'A' && *p <= 'Z' ? (char)(*p + ('a' - 'A')) : *p;
@@ -20018,7 +20049,7 @@ MBI_INTERNAL const char *mbi_mm_match(const char *p, const char *word) {
   return mbi_mm_is_blank(*p) || *p == '\n' ? p : NULL;
 }
 
-/* The next word of the banner must be one of `words`, which end with NULL. */
+/* Reads the banner's next word, which must be one of `words`; NULL ends the list. */
 static merbit_status mbi_mm_choose(const mbi_mm_input *in, const char **at, const char *what,
                                    const char *const *words, int *choice) {
   const char *p = mbi_mm_skip_blanks(*at);
@@ -20043,7 +20074,7 @@ static merbit_status mbi_mm_choose(const mbi_mm_input *in, const char **at, cons
                      mbi_mm_quote_word(p, quoted), expected);
 }
 
-/* What the definition's table of combinations leaves out. */
+/* Refuses combinations that the definition does not allow. */
 static merbit_status mbi_mm_check_banner(const mbi_mm_input *in, const mbi_mm_header *header) {
   if (header->field == MBI_MM_PATTERN && header->array) {
     return mbi_mm_fail(in, MERBIT_INVALID_FILE, 1,
@@ -20100,8 +20131,8 @@ MBI_INTERNAL merbit_status mbi_mm_read_banner(mbi_mm_input *in, mbi_mm_header *h
   return mbi_mm_check_banner(in, header);
 }
 
-/* A whole number from 0, INT64_MAX for any of more than 18 digits. Returns the end, or NULL
- * where there is none; an index or size may have a '+'. */
+/* Reads a whole number with an optional '+'; more than 18 digits give INT64_MAX. Returns
+ * its end, or NULL if there is none. */
 MBI_INTERNAL const char *mbi_mm_whole(const char *p, int64_t *number) {
   uint64_t value = 0;
   const char *first, *end;
@@ -20143,8 +20174,8 @@ static merbit_status mbi_mm_read_size(const mbi_mm_input *in, const char **at, c
   return MERBIT_OK;
 }
 
-/* Arrays of the size of the matrix are only made for sizes in proportion to the input's. A
- * stream shows its length at its end only, and is asked then. */
+/* Checks rows against max_rows or the input's length, so that memory stays in proportion to
+ * the input. A stream's length is known only at its end and is checked then. */
 MBI_INTERNAL merbit_status mbi_mm_check_rows(const mbi_mm_input *in,
                                              const mbi_mm_header *header, int64_t bytes) {
   int64_t most = in->desc->max_rows;
@@ -20160,8 +20191,8 @@ MBI_INTERNAL merbit_status mbi_mm_check_rows(const mbi_mm_input *in,
                      header->rows, most);
 }
 
-/* How many lines an array file has: all entries, the lower triangle, or that without the
- * diagonal. */
+/* Returns the number of lines of an array file: all entries, the lower triangle, or that
+ * without the diagonal. */
 static int64_t mbi_mm_array_entries(const mbi_mm_header *header) {
   const int64_t n = header->rows;
   int64_t half;
@@ -20190,9 +20221,9 @@ static merbit_status mbi_mm_check_sizes(const mbi_mm_input *in, const mbi_mm_hea
   return MERBIT_OK;
 }
 
-/* Entries that the rest of the input cannot hold are refused before memory is asked for them:
- * "1 1", "1 1 1" and "1" are the shortest lines, an imaginary part takes two bytes more, and
- * the last line may lack its newline. */
+/* Refuses more entries than the rest of the input can hold, before memory is allocated. The
+ * shortest lines are "1 1", "1 1 1" and "1"; an imaginary part takes two more bytes, and
+ * the last newline may be missing. */
 static merbit_status mbi_mm_check_entries(const mbi_mm_input *in, const mbi_mm_header *header) {
   const int64_t shortest = (header->array                     ? 2
                             : header->field == MBI_MM_PATTERN ? 4
@@ -20250,8 +20281,7 @@ MBI_INTERNAL merbit_status mbi_mm_read_sizes(mbi_mm_input *in, mbi_mm_header *he
 /* ==== >>market/entry.c  Matrix Market: one line =========================================== */
 /* ---- One line: NULL on any fault, which is then looked for at leisure -------------------- */
 
-/* The words that C's printf writes for what is no number; GraphBLAS and SciPy write them too.
- */
+/* Reads the words that C's printf, GraphBLAS and SciPy write for NaN and infinity. */
 static const char *mbi_mm_special(const char *p, double *value) {
   const int negative = *p == '-';
   const char *end;
@@ -20269,7 +20299,7 @@ MBI_INTERNAL int mbi_mm_single(merbit_type type) {
   return type == MERBIT_F32 || type == MERBIT_C64;
 }
 
-/* 0 where the number is beyond the type's range. */
+/* Converts a decimal to the type's precision. Returns 0 if it is out of range. */
 static int mbi_mm_convert(const mbi_decimal *decimal, merbit_type type, double *value) {
   float single;
   int finite;
@@ -20294,7 +20324,7 @@ static const char *mbi_mm_value(const mbi_mm_reader *r, const char *p, double *v
   return end;
 }
 
-/* One number, or two where the field is complex. */
+/* Reads one number, or two if the field is complex. */
 static const char *mbi_mm_number(const mbi_mm_reader *r, const char *p, mbi_mm_entry *entry) {
   p = mbi_mm_value(r, mbi_mm_skip_blanks(p), &entry->value);
   if (p == NULL || r->header.field != MBI_MM_COMPLEX) {
@@ -20303,15 +20333,15 @@ static const char *mbi_mm_number(const mbi_mm_reader *r, const char *p, mbi_mm_e
   return mbi_mm_is_blank(*p) ? mbi_mm_value(r, mbi_mm_skip_blanks(p), &entry->imaginary) : NULL;
 }
 
-/* The diagonal of a Hermitian matrix is real. */
+/* Returns whether an entry is allowed on the diagonal, which is real in a Hermitian matrix. */
 static int mbi_mm_suits_diagonal(const mbi_mm_reader *r, const mbi_mm_entry *entry) {
   return r->header.symmetry != MBI_MM_HERMITIAN || entry->row != entry->col ||
          entry->imaginary == 0;
 }
 
-/* Is a 1-based entry where the file's symmetry has it: in the triangle of the first entry off
- * the diagonal, or on the diagonal, which is no part of a skew-symmetric one? The format knows
- * lower triangles alone, but files with upper ones are common. */
+/* Returns whether a 1-based entry lies in the triangle of the first off-diagonal entry, or
+ * on the diagonal unless the matrix is skew-symmetric. The format allows only lower
+ * triangles, but files with upper ones are common. */
 static int mbi_mm_in_triangle(const mbi_mm_reader *r, int64_t row, int64_t col) {
   if (r->header.symmetry == MBI_MM_GENERAL) {
     return 1;
@@ -20350,8 +20380,8 @@ static const char *mbi_mm_coordinates(const mbi_mm_reader *r, const char *p,
   return q != NULL ? mbi_mm_line_end(q) : NULL;
 }
 
-/* Array files go down the columns; what symmetry implies is not listed. Zeros are kept as
- * entries, for without them 0 * Inf would be lost. */
+/* Reads the next element of an array file, column by column; elements implied by symmetry
+ * are not listed. Zeros are kept, because 0 * Inf must not be lost. */
 static const char *mbi_mm_element(const mbi_mm_reader *r, const char *p, mbi_mm_entry *entry) {
   p = mbi_mm_number(r, p, entry);
   p = p != NULL ? mbi_mm_line_end(p) : NULL;
@@ -20396,7 +20426,7 @@ static merbit_status mbi_mm_explain_index(const mbi_mm_input *in, const char **a
   return MERBIT_OK;
 }
 
-/* `what`: "value", or the part of one. */
+/* Explains a bad value. `what` is "value" or the part of one. */
 static merbit_status mbi_mm_explain_value(const mbi_mm_reader *r, const char *what,
                                           const char **at) {
   const mbi_mm_input *in = &r->in;
@@ -20427,7 +20457,7 @@ static merbit_status mbi_mm_explain_value(const mbi_mm_reader *r, const char *wh
   return MERBIT_OK;
 }
 
-/* Why the line at in->next is no entry. */
+/* Explains why the line at in->next is no entry. */
 MBI_INTERNAL merbit_status mbi_mm_explain(const mbi_mm_reader *r) {
   const mbi_mm_input *in = &r->in;
   const char *p = in->next;
@@ -20472,8 +20502,8 @@ MBI_INTERNAL merbit_status mbi_mm_explain(const mbi_mm_reader *r) {
 }
 
 /* ==== >>market/read.c  Matrix Market: reader ============================================== */
-/* Another array of `capacity` elements in the place of *array, with its first `count` elements.
- */
+/* Replaces *array by one of `capacity` elements that begins with its first `count`
+ * elements. */
 static merbit_status mbi_mm_grow_array(merbit_context *context, void **array, int64_t count,
                                        int64_t capacity, size_t size, const char *what) {
   void *grown;
@@ -20488,8 +20518,8 @@ static merbit_status mbi_mm_grow_array(merbit_context *context, void **array, in
   return status;
 }
 
-/* The header's count is believed where the input's length bears it out; a stream's arrays grow
- * with what it delivers. */
+/* Grows the arrays. A known input length bounds the header's count, which is then allocated
+ * at once; a stream's arrays grow with what it delivers. */
 static merbit_status mbi_mm_grow(mbi_mm_reader *r) {
   merbit_context *context = r->in.context;
   const int64_t most = r->each * r->header.entries; /* with a mirror image, below 2^62 */
@@ -20538,7 +20568,7 @@ static void mbi_mm_put(mbi_mm_reader *r, int64_t row, int64_t col, double value,
   }
 }
 
-/* An entry and its mirror image. */
+/* Stores an entry and, if needed, its mirror image. */
 static void mbi_mm_put_both(mbi_mm_reader *r, const mbi_mm_entry *entry) {
   const int symmetry = r->header.symmetry;
   mbi_mm_put(r, entry->row, entry->col, entry->value, entry->imaginary);
@@ -20568,8 +20598,8 @@ static void mbi_mm_tell_large(const mbi_mm_reader *r) {
   }
 }
 
-/* Entries from in->next on while lines are plain and there is room for them. Returns how many.
- */
+/* Reads entries from in->next while lines are valid and arrays have space. Returns how
+ * many. */
 static int64_t mbi_mm_read_run(mbi_mm_reader *r, mbi_mm_entry *entry, int64_t most) {
   const char *p = r->in.next, *end = r->in.end;
   int64_t done;
@@ -20592,7 +20622,7 @@ static int64_t mbi_mm_read_run(mbi_mm_reader *r, mbi_mm_entry *entry, int64_t mo
   return done;
 }
 
-/* Is the line at in->next the last one, and has no newline? */
+/* Returns whether the line at in->next is the last one and lacks its newline. */
 static int mbi_mm_cut(const mbi_mm_input *in) {
   return in->added &&
          (const char *)memchr(in->next, '\n', (size_t)(in->end - in->next)) + 1 == in->end;
@@ -20635,7 +20665,7 @@ static merbit_status mbi_mm_read_entries(mbi_mm_reader *r) {
   return status;
 }
 
-/* Nothing but blank lines and comments may follow the last entry. */
+/* Checks that only blank lines and comments follow the last entry. */
 static merbit_status mbi_mm_read_end(mbi_mm_reader *r) {
   mbi_mm_input *in = &r->in;
   char quoted[MBI_MM_QUOTE];
@@ -20651,7 +20681,7 @@ static merbit_status mbi_mm_read_end(mbi_mm_reader *r) {
   return status == MERBIT_OK ? mbi_mm_report(in, 0) : status;
 }
 
-/* A triangle that is kept has duplicates added up, as ever. */
+/* Makes the matrix and adds up duplicates. */
 static merbit_status mbi_mm_build(mbi_mm_reader *r, merbit_matrix **matrix) {
   merbit_view view;
   merbit_status status;
@@ -20713,7 +20743,8 @@ static merbit_status mbi_mm_read(mbi_mm_reader *r, merbit_matrix **matrix) {
 
 /* ---- The three sources ------------------------------------------------------------------- */
 
-/* `culprit` names an argument that must not be NULL and is; else NULL. */
+/* Checks the arguments. `culprit` names one that is NULL and must not be; otherwise it is
+ * NULL. */
 static merbit_status mbi_mm_reader_create(mbi_mm_reader *r, merbit_context *context,
                                           const merbit_read_desc *desc, merbit_matrix **matrix,
                                           const char *culprit) {
@@ -20849,7 +20880,7 @@ static void mbi_mm_put_whole(mbi_mm_output *out, int64_t number, char separator)
   out->used += sizeof digits - first;
 }
 
-/* The locale's decimal separator, of however many bytes, becomes a point. */
+/* Turns the locale's decimal separator, of any number of bytes, into a point. */
 MBI_INTERNAL void mbi_mm_mend_point(char *text) {
   char *to = text;
   for (; *text != '\0'; text++) {
@@ -20876,7 +20907,8 @@ static int mbi_mm_reads_back(const char *text, double value, int single) {
   return mbi_decimal_f64(&decimal, &read) && read == value;
 }
 
-/* The fewest digits from 15 on (6 for a float) that read back bit for bit; 17 (9) always do. */
+/* Writes the fewest digits from 15 on (6 for a float) that read back exactly; 17 (9) always
+ * do. */
 static void mbi_mm_put_value(mbi_mm_output *out, double value, int single) {
   char text[40]; /* 24 characters at most; gcc 11 counts to 33 */
   int digits = single ? 6 : 15;
@@ -20892,7 +20924,8 @@ static void mbi_mm_put_value(mbi_mm_output *out, double value, int single) {
   mbi_mm_put_text(out, text);
 }
 
-/* Files hold lower triangles: an entry of an upper one is written as its mirror image. */
+/* Writes an entry; one of an upper triangle as its mirror image, because files hold lower
+ * triangles. */
 static void mbi_mm_put_entry(mbi_mm_output *out, const merbit_view *view, int64_t row,
                              int64_t i) {
   const int64_t col = mbi_index_at(view->col_ind, view->index_type, i) - view->base;
@@ -20913,7 +20946,7 @@ static void mbi_mm_put_entry(mbi_mm_output *out, const merbit_view *view, int64_
   }
 }
 
-/* Entries in the order of the view's arrays. */
+/* Writes the entries in the order of the view's arrays. */
 static merbit_status mbi_mm_write_entries(mbi_mm_output *out, const merbit_view *view) {
   int64_t row = 0, i;
   merbit_status status = MERBIT_OK;
@@ -20933,7 +20966,7 @@ static merbit_status mbi_mm_write_entries(mbi_mm_output *out, const merbit_view 
   return status;
 }
 
-/* A Hermitian matrix of real values, or of ones, is a symmetric one. */
+/* Returns the banner's symmetry; a Hermitian matrix of real values or ones is symmetric. */
 static const char *mbi_mm_symmetry_word(const merbit_view *view) {
   switch (view->symmetry) {
   case MERBIT_SYMMETRY_NONE:
@@ -20986,7 +21019,8 @@ static merbit_status mbi_mm_write(mbi_mm_output *out, const merbit_view *view) {
   return status;
 }
 
-/* `culprit` names an argument that must not be NULL and is; else NULL. */
+/* Checks the arguments. `culprit` names one that is NULL and must not be; otherwise it is
+ * NULL. */
 static merbit_status mbi_mm_check_writable(merbit_context *context, const merbit_view *view,
                                            const char *culprit) {
   if (context == NULL) {
@@ -40911,7 +40945,7 @@ static merbit_status mbi_solve_find_fused(merbit_solver *solver) {
       return status;
     }
     result = device->driver.occupancy(&resident, *kernel, MBI_STEP_THREADS, MBI_STEP_SHARED);
-    if (mbi_device_bury(context, result)) {
+    if (mbi_device_mark_lost(context, result)) {
       return mbi_device_alive(context);
     }
     fits = fits && result == 0 && (int64_t)resident * device->multiprocessors >= blocks;
@@ -41991,7 +42025,7 @@ MBI_INTERNAL void mbi_recorded_stream(merbit_solver *solver) {
   void *stream = NULL;
   if (driver->stream_create != NULL && driver->stream_destroy != NULL) {
     const mbi_curesult result = driver->stream_create(&stream, 0);
-    (void)mbi_device_bury(solver->context, result);
+    (void)mbi_device_mark_lost(solver->context, result);
     solver->gpu.stream = result == 0 ? stream : NULL;
   }
 }
@@ -42012,7 +42046,7 @@ static int mbi_recorded_can_loop(const mbi_device *device) {
 /* The driver's answer, as a status without a sentence: there is another way. */
 static merbit_status mbi_recorded_answer(merbit_solver *solver, mbi_curesult result) {
   return result == 0                                ? MERBIT_OK
-         : mbi_device_bury(solver->context, result) ? MERBIT_DEVICE_LOST
+         : mbi_device_mark_lost(solver->context, result) ? MERBIT_DEVICE_LOST
                                                     : MERBIT_DEVICE_ERROR;
 }
 
@@ -42131,7 +42165,7 @@ static merbit_status mbi_recorded_make(merbit_solver *solver, int loop) {
     solver->gpu.graph = status == MERBIT_OK ? executable : NULL;
   }
   if (graph != NULL) {
-    (void)mbi_device_bury(solver->context, driver->graph_destroy(graph));
+    (void)mbi_device_mark_lost(solver->context, driver->graph_destroy(graph));
   }
   return status;
 }
@@ -42140,7 +42174,7 @@ static merbit_status mbi_recorded_make(merbit_solver *solver, int loop) {
 MBI_INTERNAL void mbi_recorded_forget(merbit_solver *solver) {
   merbit_context *context = solver->context;
   if (solver->gpu.graph != NULL) {
-    (void)mbi_device_bury(context,
+    (void)mbi_device_mark_lost(context,
                           context->device.driver.graph_exec_destroy(solver->gpu.graph));
   }
   solver->gpu.graph = NULL;
@@ -42205,7 +42239,7 @@ MBI_INTERNAL void mbi_recorded_destroy(merbit_solver *solver) {
   const mbi_driver *driver = &context->device.driver;
   mbi_recorded_forget(solver);
   if (solver->gpu.stream != NULL && solver->inner == NULL) {
-    (void)mbi_device_bury(context, driver->stream_destroy(solver->gpu.stream));
+    (void)mbi_device_mark_lost(context, driver->stream_destroy(solver->gpu.stream));
   }
 }
 
@@ -43046,7 +43080,7 @@ static merbit_status mbi_examine_await(merbit_solver *solver) {
   mbi_examine_gpu *gpu = &solver->gpu.examine;
   const merbit_status status = mbi_device_synchronize(context, gpu->stream);
   if (gpu->stream != NULL && mbi_device_lost(context) == 0) {
-    (void)mbi_device_bury(context, context->device.driver.stream_destroy(gpu->stream));
+    (void)mbi_device_mark_lost(context, context->device.driver.stream_destroy(gpu->stream));
   }
   gpu->stream = NULL;
   return status;
@@ -43076,7 +43110,7 @@ MBI_INTERNAL merbit_status mbi_examine_begin(merbit_solver *solver, const merbit
   if (status == MERBIT_OK && driver->stream_create != NULL && driver->stream_destroy != NULL) {
     const mbi_curesult result = driver->stream_create(&gpu->stream, MBI_STREAM_ALONE);
     gpu->stream = result == 0 ? gpu->stream : NULL;
-    (void)mbi_device_bury(context, result);
+    (void)mbi_device_mark_lost(context, result);
   }
   return status == MERBIT_OK ? mbi_examine_launch_rows(solver, view, gpu) : status;
 }

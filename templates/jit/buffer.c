@@ -42,7 +42,7 @@ MERBIT_API merbit_status merbit_buffer_create(merbit_context *context, size_t by
   return MERBIT_OK;
 }
 
-/* Shared by both directions: a part [offset, offset + bytes) must lie inside the buffer. */
+/* Checks that [offset, offset + bytes) lies inside the buffer, for both directions. */
 static merbit_status mbi_buffer_check(const merbit_buffer *buffer, size_t offset,
                                       const void *host, size_t bytes, const char *verb) {
   if (buffer == NULL) {

@@ -104,8 +104,8 @@ MBI_INTERNAL char *mbi_nvrtc_log(merbit_context *context, void *program);
 MBI_INTERNAL void mbi_nvrtc_tell(merbit_context *context, const char *log, char *first,
                                  size_t size);
 /* jit/device.c */
-MBI_INTERNAL int mbi_device_deadly(mbi_curesult result);
-MBI_INTERNAL int mbi_device_bury(merbit_context *context, mbi_curesult result);
+MBI_INTERNAL int mbi_device_fatal(mbi_curesult result);
+MBI_INTERNAL int mbi_device_mark_lost(merbit_context *context, mbi_curesult result);
 MBI_INTERNAL mbi_curesult mbi_device_lost(const merbit_context *context);
 MBI_INTERNAL merbit_status mbi_device_alive(merbit_context *context);
 MBI_INTERNAL merbit_status mbi_device_check(merbit_context *context, mbi_curesult result,
@@ -122,10 +122,10 @@ MBI_INTERNAL void mbi_device_close(merbit_context *context);
 MBI_INTERNAL mbi_devptr mbi_device_address(const void *pointer);
 MBI_INTERNAL void *mbi_device_pointer(mbi_devptr address);
 MBI_INTERNAL mbi_devptr mbi_device_part(mbi_devptr space, uint64_t bytes, uint64_t *used);
-MBI_INTERNAL void mbi_arena_open(merbit_context *context, mbi_arena *spare, mbi_devptr at,
+MBI_INTERNAL void mbi_arena_open(merbit_context *context, mbi_arena *arena, mbi_devptr at,
                                  uint64_t bytes);
-MBI_INTERNAL void mbi_arena_shut(merbit_context *context, mbi_arena *spare);
-MBI_INTERNAL mbi_devptr mbi_arena_close(merbit_context *context, mbi_arena *spare);
+MBI_INTERNAL void mbi_arena_shut(merbit_context *context, mbi_arena *arena);
+MBI_INTERNAL mbi_devptr mbi_arena_close(merbit_context *context, mbi_arena *arena);
 MBI_INTERNAL merbit_status mbi_device_allocate(merbit_context *context, uint64_t bytes,
                                                const char *what, mbi_devptr *address);
 MBI_INTERNAL merbit_status mbi_device_allocate_parts(merbit_context *context, const char *what,

@@ -42,7 +42,7 @@ MBI_INTERNAL merbit_status mbi_build_allocate(mbi_build *build) {
   return status;
 }
 
-/* 32-bit offsets where they suffice. */
+/* Turns the row offsets into 32-bit ones if they suffice. */
 MBI_INTERNAL merbit_status mbi_build_narrow(mbi_build *build) {
   int64_t row;
   void *memory;
@@ -83,7 +83,7 @@ static merbit_status mbi_build_run(mbi_build *build, int flags) {
   return status;
 }
 
-/* A matrix's record for arrays that become its own. */
+/* Makes a matrix that takes over the view's arrays. */
 MBI_INTERNAL merbit_status mbi_matrix_record(merbit_context *context, const merbit_view *view,
                                              void *memory, merbit_matrix **matrix) {
   merbit_matrix *made = (merbit_matrix *)mbi_allocate(context, sizeof *made);
@@ -121,8 +121,8 @@ static merbit_status mbi_matrix_from_entries(merbit_context *context, const merb
   return status;
 }
 
-/* A copy of the host `view`, as merbit_matrix_create promises but for the MBI_BUILD flags. The
- * caller has checked the view, header and arrays. */
+/* Makes a matrix from a checked host view, as merbit_matrix_create promises except for
+ * MBI_BUILD flags. */
 MBI_INTERNAL merbit_status mbi_matrix_from_view(merbit_context *context,
                                                 const merbit_view *view, int flags,
                                                 merbit_matrix **matrix) {

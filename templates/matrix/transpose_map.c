@@ -13,7 +13,7 @@ typedef struct mbi_transpose_map {
   int tasks;
 } mbi_transpose_map;
 
-/* A block by columns is its transpose by rows: blocks move as they are. */
+/* Moves a task's blocks as they are: a column-major block is its row-major transpose. */
 static void mbi_transpose_map_blocks_task(void *argument, int task) {
   const mbi_transpose_map *f = (const mbi_transpose_map *)argument;
   const char *from = (const char *)f->from->values;
@@ -26,8 +26,8 @@ static void mbi_transpose_map_blocks_task(void *argument, int task) {
   }
 }
 
-/* The values at `values`, in the order of the matrix that `to` is the transpose of, entries or
- * blocks, become those of `to`. */
+/* Writes values, given in the original matrix's order of entries or blocks, to its
+ * transpose `to`. */
 MBI_INTERNAL void mbi_transpose_map_values(merbit_context *context, const void *values,
                                   const void *places, merbit_view *to) {
   merbit_view from = *to;
@@ -42,7 +42,7 @@ MBI_INTERNAL void mbi_transpose_map_values(merbit_context *context, const void *
   mbi_parallel(context, f.tasks, mbi_transpose_map_blocks_task, &f);
 }
 
-/* In build->to; needs build->to.row_ptr and the like where it fails too. */
+/* Builds the transpose in build->to. On failure the caller releases build's arrays. */
 static merbit_status mbi_transpose_map_run(mbi_build *build, const merbit_view *from) {
   merbit_context *context = build->context;
   merbit_status status;
@@ -66,9 +66,9 @@ static merbit_status mbi_transpose_map_run(mbi_build *build, const merbit_view *
   return status;
 }
 
-/* *matrix: the transpose of the checked host view `from`, a CSR with 32-bit columns and base 0,
- * or a BSR. *places: an allocation that says where each entry or block was, of the matrix's
- * offset_type; NULL for a pattern. `from` has at most 2^31 - 1 rows. */
+/* Makes *matrix, the transpose of the checked host view `from`: a CSR with 32-bit columns
+ * and base 0, or a BSR, with at most 2^31 - 1 rows. *places is an allocation that says
+ * where each entry or block was, of the matrix's offset_type; NULL for a pattern. */
 MBI_INTERNAL merbit_status mbi_matrix_transpose_map(merbit_context *context, const merbit_view *from,
                                            merbit_matrix **matrix, void **places) {
   const int blocks = from->format == MERBIT_BSR;

@@ -139,7 +139,7 @@ static merbit_status mbi_examine_await(merbit_solver *solver) {
   mbi_examine_gpu *gpu = &solver->gpu.examine;
   const merbit_status status = mbi_device_synchronize(context, gpu->stream);
   if (gpu->stream != NULL && mbi_device_lost(context) == 0) {
-    (void)mbi_device_bury(context, context->device.driver.stream_destroy(gpu->stream));
+    (void)mbi_device_mark_lost(context, context->device.driver.stream_destroy(gpu->stream));
   }
   gpu->stream = NULL;
   return status;
@@ -169,7 +169,7 @@ MBI_INTERNAL merbit_status mbi_examine_begin(merbit_solver *solver, const merbit
   if (status == MERBIT_OK && driver->stream_create != NULL && driver->stream_destroy != NULL) {
     const mbi_curesult result = driver->stream_create(&gpu->stream, MBI_STREAM_ALONE);
     gpu->stream = result == 0 ? gpu->stream : NULL;
-    (void)mbi_device_bury(context, result);
+    (void)mbi_device_mark_lost(context, result);
   }
   return status == MERBIT_OK ? mbi_examine_launch_rows(solver, view, gpu) : status;
 }
