@@ -1,4 +1,4 @@
-/* merbit.h 0.1.0 - repeated sparse matrix-vector products on NVIDIA GPUs and CPU threads.
+/* merbit.h 0.1.0 - sparse matrix-vector products on NVIDIA GPUs and the CPU.
  *
  * Generated from templates/ by gen/generate.py: edit there. The MIT licence ends this file. */
 #if defined(MERBIT_IMPLEMENTATION) && !defined(MERBIT_IMPLEMENTATION_DONE)
@@ -1887,8 +1887,8 @@ static void mbi_failure_keep(merbit_context *context, const merbit_error *error)
 /* Keeps a failure's message for merbit_last_error and returns its status. The message names
  * the value at fault and what to do. */
 MBI_PRINTF(3, 4)
-MBI_INTERNAL merbit_status mbi_fail(merbit_context *context, merbit_status status, const char *format,
-                              ...) {
+MBI_INTERNAL merbit_status mbi_fail(merbit_context *context, merbit_status status,
+                                    const char *format, ...) {
   merbit_error error;
   va_list arguments;
   error.status = status;
@@ -2932,7 +2932,7 @@ MBI_INTERNAL int mbi_replacement_end(mbi_replacement *r, int error) {
 #else
 #define MBI_SOURCES 68
 #endif
-#define MBI_KERNEL_HASH "3e8c6b10a143595e3c365f922be855bf8d692717e0a4ee048d0063a663ac6df8"
+#define MBI_KERNEL_HASH "d96430ac1d24775d350acb01a889a530a4118665c31796540c9f9a41a0694c1e"
 
 typedef struct mbi_source {
   const char *name; /* as kernels include it */
@@ -2947,11 +2947,15 @@ struct merbit_buffer {
   void *pointer;
 };
 
+/* Results that the library tells apart (cuda.h: CUresult; nvrtc.h: nvrtcResult). */
 #define MBI_CUDA_OUT_OF_MEMORY 2
-#define MBI_CUDA_DRIVER_OLDEST 11000
-#define MBI_CUDA_DRIVER_DEPENDENT 12030 /* early launches, captured in graphs too */
-
 #define MBI_NVRTC_OUT_OF_MEMORY 1
+
+/* Versions of the driver, 1000 * major + 10 * minor. */
+#define MBI_CUDA_DRIVER_OLDEST 11000
+#define MBI_CUDA_DRIVER_DEPENDENT 12030 /* dependent launches, captured in graphs too */
+
+/* Where a CUDA toolkit has its libraries. */
 #if defined(__aarch64__)
 #define MBI_CUDA_TARGET "/targets/sbsa-linux/lib"
 #else
@@ -2967,15 +2971,16 @@ typedef struct mbi_nvrtc_search {
 #define MBI_POINTER_MEMORY_TYPE 2     /* CUpointer_attribute */
 #define MBI_FUNCTION_DYNAMIC_SHARED 8 /* CUfunction_attribute */
 #define MBI_SHARED_WITHOUT_ASKING 49152
-#define MBI_LAUNCH_ATTRIBUTE_DEPENDENT 6 /* CUlaunchAttributeID: programmatic stream serialization */
+/* CUlaunchAttributeID: programmatic stream serialization */
+#define MBI_LAUNCH_ATTRIBUTE_DEPENDENT 6
 
 #define MBI_DEVICE_PART 256 /* bytes, as the driver aligns an allocation */
 
 /* How a kernel is launched. */
 enum {
   MBI_LAUNCH_PLAIN,
-  MBI_LAUNCH_DEPENDENT,   /* it may start while what is before it in the stream ends, for it calls
-                        mbk_await before it touches what that may still write or read */
+  MBI_LAUNCH_DEPENDENT, /* it may start while what is before it in the stream ends, for it calls
+                      mbk_await before it touches what that may still write or read */
   MBI_LAUNCH_COOPERATIVE /* its blocks are all resident: they may wait for each other */
 };
 
@@ -3023,7 +3028,7 @@ typedef struct mbi_texts { /* the files that NVRTC sees, by name */
 
 #endif
 
-/* Results of the driver that the library tells apart (cuda.h: CUresult). */
+/* The CUDA driver, opened at run time: its function table. */
 
 /* Returns the text of a CUDA result. A broken driver may have none. */
 MBI_INTERNAL const char *mbi_driver_text(mbi_curesult (*get)(mbi_curesult, const char **),
@@ -3222,7 +3227,8 @@ MBI_INTERNAL merbit_status mbi_driver_open(merbit_context *context) {
 }
 
 /* ==== >>jit/nvrtc.c  the NVRTC function table and where to find it ======================== */
-/* Results of NVRTC that the library tells apart (nvrtc.h: nvrtcResult). */
+/* NVRTC, opened at run time: its function table, where it is looked for, its answers. */
+
 #define MBI_NVRTC_NEWEST 13 /* the newest major version known to this header */
 #define MBI_NVRTC_OLDEST 11
 
@@ -3504,7 +3510,8 @@ MBI_INTERNAL char *mbi_nvrtc_log(merbit_context *context, void *program) {
 }
 
 /* Logs the compiler's output line by line, and copies its first error, else its first line. */
-MBI_INTERNAL void mbi_nvrtc_tell(merbit_context *context, const char *log, char *first, size_t size) {
+MBI_INTERNAL void mbi_nvrtc_tell(merbit_context *context, const char *log, char *first,
+                                 size_t size) {
   int found = 0;
   first[0] = '\0';
   while (log != NULL && *log != '\0') {
@@ -3682,8 +3689,9 @@ MBI_INTERNAL merbit_status mbi_device_examine(merbit_context *context) {
     status = mbi_device_attribute(context, MBI_ATTRIBUTE_COOPERATIVE, &cooperative);
   }
   device->compute_capability = 10 * major + minor;
-  device->dependent_launch = device->compute_capability >= 90 && device->driver.launch_kernel_ex != NULL &&
-                  device->driver_version >= MBI_CUDA_DRIVER_DEPENDENT;
+  device->dependent_launch = device->compute_capability >= 90 &&
+                             device->driver.launch_kernel_ex != NULL &&
+                             device->driver_version >= MBI_CUDA_DRIVER_DEPENDENT;
   device->cooperative = cooperative != 0 && device->driver.launch_cooperative != NULL &&
                         device->driver.occupancy != NULL;
   if (status == MERBIT_OK && device->compute_capability < 50) {
@@ -4190,7 +4198,7 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "}\n"
   "MBK_DEVICE mbk_u32 mbk_ballot(mbk_u32 mask, bool flag) {\n"
   "  return __ballot_sync(mask, flag);\n"
-  "}\n\n\n"
+  "}\n\n\n\n"
   "MBK_DEVICE float mbk_multiply(float a, float b) {\n"
   "  return __fmul_rn(a, b);\n"
   "}\n"
@@ -4202,7 +4210,7 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "}\n"
   "MBK_DEVICE double mbk_fused(double a, double b, double c) {\n"
   "  return __fma_rn(a, b, c);\n"
-  "}\n\n\n\n"
+  "}\n\n\n"
   "MBK_DEVICE mbk_u16 mbk_half_of(float value) {\n"
   "  mbk_u16 bits;\n"
   "  asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(bits) : \"f\"(value));\n"
@@ -4239,7 +4247,7 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "}\n"
   "MBK_DEVICE void mbk_atomic_max(mbk_u32 *address, mbk_u32 value) {\n"
   "  atomicMax(address, value);\n"
-  "}\n\n\n"
+  "}\n\n\n\n"
   "MBK_DEVICE mbk_u32 mbk_peek(const mbk_u32 *address) {\n"
   "  return *(const volatile mbk_u32 *)address;\n"
   "}\n\n\n"
@@ -14537,7 +14545,7 @@ MBI_INTERNAL merbit_status mbi_view_download(merbit_context *context, const merb
   return status;
 }
 
-/* ==== >>matrix/triangle.c  one triangle of a matrix: what it must keep to ================= */
+/* ==== >>matrix/triangle.c  symmetric storage: checks of one triangle ====================== */
 /* Views that give one triangle of a symmetric, skew-symmetric or Hermitian matrix: what they
  * must keep to. Matrix Market's rules (NISTIR 5935), but that the upper triangle will do as
  * well. */
@@ -14696,7 +14704,7 @@ MBI_INTERNAL merbit_status mbi_triangle_check(merbit_context *context,
                   row > column ? "above" : "below");
 }
 
-/* ==== >>matrix/check.c  views and arrays under suspicion ================================== */
+/* ==== >>matrix/check.c  checks of views and arrays ======================================== */
 MBI_INTERNAL merbit_status mbi_block_check(merbit_context *context, const char *what, int rows,
                                      int cols, merbit_block_order order) {
   if (rows < 1 || rows > MBI_BLOCK_MOST || cols < 1 || cols > MBI_BLOCK_MOST) {
@@ -15044,7 +15052,8 @@ MERBIT_API merbit_status merbit_view_check(merbit_context *context, const merbit
 
 static const double mbi_nothing_f64 = 0;
 
-MBI_INTERNAL void mbi_row_insertion_f64(int32_t *columns, double *values, int64_t length) {
+MBI_INTERNAL void mbi_row_insertion_f64(int32_t *columns, double *values,
+                                             int64_t length) {
   int64_t i, j;
   for (i = 1; i < length; i++) {
     int32_t column = columns[i];
@@ -15117,7 +15126,8 @@ static void mbi_row_sort_f64(int32_t *columns, void *values, int64_t length,
 
 static const float mbi_nothing_f32 = 0;
 
-MBI_INTERNAL void mbi_row_insertion_f32(int32_t *columns, float *values, int64_t length) {
+MBI_INTERNAL void mbi_row_insertion_f32(int32_t *columns, float *values,
+                                             int64_t length) {
   int64_t i, j;
   for (i = 1; i < length; i++) {
     int32_t column = columns[i];
@@ -15190,7 +15200,8 @@ static void mbi_row_sort_f32(int32_t *columns, void *values, int64_t length,
 
 static const mbi_c64 mbi_nothing_c64 = {0, 0};
 
-MBI_INTERNAL void mbi_row_insertion_c64(int32_t *columns, mbi_c64 *values, int64_t length) {
+MBI_INTERNAL void mbi_row_insertion_c64(int32_t *columns, mbi_c64 *values,
+                                             int64_t length) {
   int64_t i, j;
   for (i = 1; i < length; i++) {
     int32_t column = columns[i];
@@ -15263,7 +15274,8 @@ static void mbi_row_sort_c64(int32_t *columns, void *values, int64_t length,
 
 static const mbi_c128 mbi_nothing_c128 = {0, 0};
 
-MBI_INTERNAL void mbi_row_insertion_c128(int32_t *columns, mbi_c128 *values, int64_t length) {
+MBI_INTERNAL void mbi_row_insertion_c128(int32_t *columns, mbi_c128 *values,
+                                             int64_t length) {
   int64_t i, j;
   for (i = 1; i < length; i++) {
     int32_t column = columns[i];
@@ -15336,7 +15348,8 @@ static void mbi_row_sort_c128(int32_t *columns, void *values, int64_t length,
 
 static const uint16_t mbi_nothing_h16 = 0;
 
-MBI_INTERNAL void mbi_row_insertion_h16(int32_t *columns, uint16_t *values, int64_t length) {
+MBI_INTERNAL void mbi_row_insertion_h16(int32_t *columns, uint16_t *values,
+                                             int64_t length) {
   int64_t i, j;
   for (i = 1; i < length; i++) {
     int32_t column = columns[i];
@@ -17113,7 +17126,7 @@ MBI_INTERNAL merbit_status mbi_matrix_permute(merbit_context *context, const mer
   return MERBIT_OK;
 }
 
-/* ==== >>matrix/transpose_map.c  a transpose that knows where its entries were ============= */
+/* ==== >>matrix/transpose_map.c  transpose with a map of values ============================ */
 /* The transpose of a CSR or a BSR, entry by entry: duplicates stay, and it is known where each
  * entry was, so that new values find their way. merbit_matrix_transpose sorts and adds up
  * beyond that. */
@@ -17142,7 +17155,7 @@ static void mbi_transpose_map_blocks_task(void *argument, int task) {
 /* Writes values, given in the original matrix's order of entries or blocks, to its
  * transpose `to`. */
 MBI_INTERNAL void mbi_transpose_map_values(merbit_context *context, const void *values,
-                                  const void *places, merbit_view *to) {
+                                           const void *places, merbit_view *to) {
   merbit_view from = *to;
   mbi_transpose_map f;
   from.values = values;
@@ -17182,8 +17195,9 @@ static merbit_status mbi_transpose_map_run(mbi_build *build, const merbit_view *
 /* Makes *matrix, the transpose of the checked host view `from`: a CSR with 32-bit columns
  * and base 0, or a BSR, with at most 2^31 - 1 rows. *places is an allocation that says
  * where each entry or block was, of the matrix's offset_type; NULL for a pattern. */
-MBI_INTERNAL merbit_status mbi_matrix_transpose_map(merbit_context *context, const merbit_view *from,
-                                           merbit_matrix **matrix, void **places) {
+MBI_INTERNAL merbit_status mbi_matrix_transpose_map(merbit_context *context,
+                                                    const merbit_view *from,
+                                                    merbit_matrix **matrix, void **places) {
   const int blocks = from->format == MERBIT_BSR;
   const merbit_view frame = blocks ? mbi_block_frame(from) : *from;
   merbit_view made;
@@ -17223,7 +17237,7 @@ MBI_INTERNAL merbit_status mbi_matrix_transpose_map(merbit_context *context, con
   return MERBIT_OK;
 }
 
-/* ==== >>matrix/symmetric_expansion.c  one triangle becomes a matrix, which knows where its entries were ==== */
+/* ==== >>matrix/symmetric_expansion.c  one triangle to both, with a map of values ========== */
 /* A matrix given by one triangle becomes a CSR with both, or with the lower one: a stable
  * counting sort by rows of each entry and its mirror image, or of which of the two lies there.
  * After it rows ascend where those of the triangle did; the others are sorted. Duplicates stay,
@@ -17335,7 +17349,6 @@ static void mbi_expansion_move_64(const mbi_symmetry_signs *signs, int parts, vo
   }
 }
 
-/* Those of the matrix that mbi_symmetric_expand made, from values in the order of the triangle. */
 typedef struct mbi_expansion_call {
   mbi_symmetry_signs signs;
   const merbit_view *to;
@@ -17360,9 +17373,11 @@ static void mbi_expansion_values_task(void *argument, int task) {
   }
 }
 
-MBI_INTERNAL void mbi_expansion_values(merbit_context *context, mbi_symmetry_signs signs, const void *from,
-                              const void *places, merbit_index_type place_type,
-                              const merbit_view *to) {
+/* Writes the values of the matrix that mbi_symmetric_expand made, from values in the order of
+ * the triangle. */
+MBI_INTERNAL void mbi_expansion_values(merbit_context *context, mbi_symmetry_signs signs,
+                                       const void *from, const void *places,
+                                       merbit_index_type place_type, const merbit_view *to) {
   mbi_expansion_call call;
   call.signs = signs;
   call.to = to;
@@ -19135,7 +19150,7 @@ MBI_INTERNAL int mbi_decimal_f32(const mbi_decimal *d, float *value) {
   return bits < UINT32_C(0x7F800000);
 }
 
-/* ==== >>spmv/shared/expression_text.c  expressions of users: tokens, and the text for kernels ==== */
+/* ==== >>spmv/shared/expression_text.c  user expressions: tokens, text for kernels ========= */
 /* ==== >>spmv/shared/shared.h ============================================================== */
 #ifndef MBI_SHARED_H
 #define MBI_SHARED_H
@@ -19419,7 +19434,7 @@ MBI_INTERNAL merbit_status mbi_expression_want(mbi_expression *e, size_t from, i
                              ")");
 }
 
-/* ==== >>spmv/shared/expression.c  expressions of users, checked and written anew for kernels ==== */
+/* ==== >>spmv/shared/expression.c  user expressions: checks, text for kernels ============== */
 /* Expressions of users become text of a kernel: only what this grammar knows, written anew from
  * its tokens, so that nothing else reaches the compiler.
  *

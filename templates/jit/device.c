@@ -158,8 +158,9 @@ MBI_INTERNAL merbit_status mbi_device_examine(merbit_context *context) {
     status = mbi_device_attribute(context, MBI_ATTRIBUTE_COOPERATIVE, &cooperative);
   }
   device->compute_capability = 10 * major + minor;
-  device->dependent_launch = device->compute_capability >= 90 && device->driver.launch_kernel_ex != NULL &&
-                  device->driver_version >= MBI_CUDA_DRIVER_DEPENDENT;
+  device->dependent_launch = device->compute_capability >= 90 &&
+                             device->driver.launch_kernel_ex != NULL &&
+                             device->driver_version >= MBI_CUDA_DRIVER_DEPENDENT;
   device->cooperative = cooperative != 0 && device->driver.launch_cooperative != NULL &&
                         device->driver.occupancy != NULL;
   if (status == MERBIT_OK && device->compute_capability < 50) {

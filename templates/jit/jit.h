@@ -9,11 +9,15 @@ struct merbit_buffer {
   void *pointer;
 };
 
+/* Results that the library tells apart (cuda.h: CUresult; nvrtc.h: nvrtcResult). */
 #define MBI_CUDA_OUT_OF_MEMORY 2
-#define MBI_CUDA_DRIVER_OLDEST 11000
-#define MBI_CUDA_DRIVER_DEPENDENT 12030 /* early launches, captured in graphs too */
-
 #define MBI_NVRTC_OUT_OF_MEMORY 1
+
+/* Versions of the driver, 1000 * major + 10 * minor. */
+#define MBI_CUDA_DRIVER_OLDEST 11000
+#define MBI_CUDA_DRIVER_DEPENDENT 12030 /* dependent launches, captured in graphs too */
+
+/* Where a CUDA toolkit has its libraries. */
 #if defined(__aarch64__)
 #define MBI_CUDA_TARGET "/targets/sbsa-linux/lib"
 #else
@@ -29,15 +33,16 @@ typedef struct mbi_nvrtc_search {
 #define MBI_POINTER_MEMORY_TYPE 2     /* CUpointer_attribute */
 #define MBI_FUNCTION_DYNAMIC_SHARED 8 /* CUfunction_attribute */
 #define MBI_SHARED_WITHOUT_ASKING 49152
-#define MBI_LAUNCH_ATTRIBUTE_DEPENDENT 6 /* CUlaunchAttributeID: programmatic stream serialization */
+/* CUlaunchAttributeID: programmatic stream serialization */
+#define MBI_LAUNCH_ATTRIBUTE_DEPENDENT 6
 
 #define MBI_DEVICE_PART 256 /* bytes, as the driver aligns an allocation */
 
 /* How a kernel is launched. */
 enum {
   MBI_LAUNCH_PLAIN,
-  MBI_LAUNCH_DEPENDENT,   /* it may start while what is before it in the stream ends, for it calls
-                        mbk_await before it touches what that may still write or read */
+  MBI_LAUNCH_DEPENDENT, /* it may start while what is before it in the stream ends, for it calls
+                      mbk_await before it touches what that may still write or read */
   MBI_LAUNCH_COOPERATIVE /* its blocks are all resident: they may wait for each other */
 };
 

@@ -186,7 +186,8 @@ MBI_INTERNAL void mbi_view_from_host(merbit_context *context, const merbit_view 
 /* matrix/row_sort.c */
 MBI_INTERNAL void mbi_row_insertion_f32(int32_t *columns, float *values, int64_t length);
 MBI_INTERNAL void mbi_row_radix_f32(int32_t *columns, float *values, int64_t length,
-                                    int64_t cols, int32_t *scratch_columns, float *scratch_values);
+                                    int64_t cols, int32_t *scratch_columns,
+                                    float *scratch_values);
 /* matrix/build.c */
 MBI_INTERNAL void mbi_build_count_i32(void *argument, int task);
 MBI_INTERNAL void mbi_build_place_i32(mbi_build *build);
@@ -271,18 +272,20 @@ MBI_INTERNAL merbit_status mbi_matrix_permute(merbit_context *context, const mer
                                               void **places);
 /* matrix/transpose_map.c */
 MBI_INTERNAL void mbi_transpose_map_values(merbit_context *context, const void *values,
-                                  const void *places, merbit_view *to);
-MBI_INTERNAL merbit_status mbi_matrix_transpose_map(merbit_context *context, const merbit_view *from,
-                                           merbit_matrix **matrix, void **places);
+                                           const void *places, merbit_view *to);
+MBI_INTERNAL merbit_status mbi_matrix_transpose_map(merbit_context *context,
+                                                    const merbit_view *from,
+                                                    merbit_matrix **matrix, void **places);
 /* matrix/symmetric_expansion.c */
 MBI_INTERNAL mbi_symmetry_signs mbi_symmetry_signs_of(merbit_symmetry symmetry,
-                                                  merbit_operation operation);
+                                                      merbit_operation operation);
 MBI_INTERNAL void mbi_expansion_values(merbit_context *context, mbi_symmetry_signs signs,
-                                    const void *from, const void *places,
-                                    merbit_index_type place_type, const merbit_view *to);
-MBI_INTERNAL merbit_status mbi_symmetric_expand(merbit_context *context, const merbit_view *half,
-                                           merbit_operation operation, int fold,
-                                           merbit_view *full, void **places);
+                                       const void *from, const void *places,
+                                       merbit_index_type place_type, const merbit_view *to);
+MBI_INTERNAL merbit_status mbi_symmetric_expand(merbit_context *context,
+                                                const merbit_view *half,
+                                                merbit_operation operation, int fold,
+                                                merbit_view *full, void **places);
 MBI_INTERNAL merbit_status mbi_view_to_full(merbit_context *context, const merbit_view *view,
                                             merbit_view *host);
 MBI_INTERNAL void mbi_view_from_full(merbit_context *context, const merbit_view *view,

@@ -29,7 +29,7 @@ static void mbi_transpose_map_blocks_task(void *argument, int task) {
 /* Writes values, given in the original matrix's order of entries or blocks, to its
  * transpose `to`. */
 MBI_INTERNAL void mbi_transpose_map_values(merbit_context *context, const void *values,
-                                  const void *places, merbit_view *to) {
+                                           const void *places, merbit_view *to) {
   merbit_view from = *to;
   mbi_transpose_map f;
   from.values = values;
@@ -69,8 +69,9 @@ static merbit_status mbi_transpose_map_run(mbi_build *build, const merbit_view *
 /* Makes *matrix, the transpose of the checked host view `from`: a CSR with 32-bit columns
  * and base 0, or a BSR, with at most 2^31 - 1 rows. *places is an allocation that says
  * where each entry or block was, of the matrix's offset_type; NULL for a pattern. */
-MBI_INTERNAL merbit_status mbi_matrix_transpose_map(merbit_context *context, const merbit_view *from,
-                                           merbit_matrix **matrix, void **places) {
+MBI_INTERNAL merbit_status mbi_matrix_transpose_map(merbit_context *context,
+                                                    const merbit_view *from,
+                                                    merbit_matrix **matrix, void **places) {
   const int blocks = from->format == MERBIT_BSR;
   const merbit_view frame = blocks ? mbi_block_frame(from) : *from;
   merbit_view made;
