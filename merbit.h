@@ -3630,11 +3630,8 @@ static merbit_status mbi_device_of_context(merbit_context *context, void *cuda_c
   mbi_device *device = &context->device;
   void *popped = NULL;
   mbi_curesult result = device->driver.ctx_push(cuda_context);
-  merbit_status status =
-      mbi_device_check(context, result, "cuCtxPushCurrent", "using context_desc.cuda_context");
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(
+      mbi_device_check(context, result, "cuCtxPushCurrent", "using context_desc.cuda_context"));
   result = device->driver.ctx_get_device(&device->ordinal);
   (void)device->driver.ctx_pop(&popped);
   return mbi_device_check(context, result, "cuCtxGetDevice", "using context_desc.cuda_context");
@@ -3643,11 +3640,8 @@ static merbit_status mbi_device_of_context(merbit_context *context, void *cuda_c
 static merbit_status mbi_device_of_ordinal(merbit_context *context, int ordinal) {
   mbi_device *device = &context->device;
   int count = 0;
-  merbit_status status = mbi_device_check(context, device->driver.device_get_count(&count),
-                                          "cuDeviceGetCount", "counting GPUs");
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_device_check(context, device->driver.device_get_count(&count), "cuDeviceGetCount",
+                           "counting GPUs"));
   if (count <= 0) {
     return mbi_fail(context, MERBIT_NO_DEVICE,
                     "the NVIDIA driver shows no GPU; is "
@@ -3740,10 +3734,7 @@ static merbit_status mbi_device_choose(merbit_context *context,
 
 /* Makes the context current on this thread, on top of the caller's. */
 MBI_INTERNAL merbit_status mbi_device_enter(merbit_context *context) {
-  const merbit_status status = mbi_device_alive(context);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_device_alive(context));
   return mbi_device_check(context,
                           context->device.driver.ctx_push(context->device.cuda_context),
                           "cuCtxPushCurrent", "entering the GPU's context");
@@ -3767,10 +3758,7 @@ MBI_INTERNAL void mbi_device_leave(merbit_context *context) {
 }
 
 MBI_INTERNAL merbit_status mbi_device_synchronize(merbit_context *context, void *stream) {
-  const merbit_status status = mbi_device_alive(context);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_device_alive(context));
   return mbi_device_check(context, context->device.driver.stream_synchronize(stream),
                           "cuStreamSynchronize", "waiting for the GPU");
 }
@@ -3802,14 +3790,10 @@ static void mbi_device_release_sources(merbit_context *context) {
  * mbi_device_close. */
 MBI_INTERNAL merbit_status mbi_device_open(merbit_context *context,
                                            const merbit_context_desc *desc) {
-  merbit_status status = mbi_driver_open(context);
-  if (status == MERBIT_OK) {
-    status = mbi_device_choose(context, desc);
-  }
-  if (status == MERBIT_OK) {
-    mbi_device_hold(context);
-  }
-  return status;
+  MBI_TRY(mbi_driver_open(context));
+  MBI_TRY(mbi_device_choose(context, desc));
+  mbi_device_hold(context);
+  return MERBIT_OK;
 }
 
 MBI_INTERNAL void mbi_device_close(merbit_context *context) {
@@ -13737,10 +13721,7 @@ MBI_INTERNAL merbit_status mbi_program_compile(merbit_context *context, const ch
   merbit_status status;
   *image = NULL;
   *size = 0;
-  status = mbi_target_choose(context, main_file, preamble, capability, &target);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_target_choose(context, main_file, preamble, capability, &target));
   status = mbi_texts_create(context, preamble, &texts);
   if (status == MERBIT_OK) {
     (void)snprintf(text, sizeof text, "#include \"" MBI_PREAMBLE_NAME "\"\n#include \"%s\"\n",
@@ -14804,20 +14785,12 @@ static merbit_status mbi_view_check_sizes(merbit_context *context, const merbit_
 /* Checks everything that needs no reading of an array. */
 MBI_INTERNAL merbit_status mbi_view_check_header(merbit_context *context, const merbit_view *view) {
   const char *missing = NULL;
-  merbit_status status;
   if (view == NULL) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "the view is NULL");
   }
-  status = mbi_view_check_kinds(context, view);
-  if (status == MERBIT_OK) {
-    status = mbi_view_check_sizes(context, view);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_triangle_check_header(context, view);
-  }
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_view_check_kinds(context, view));
+  MBI_TRY(mbi_view_check_sizes(context, view));
+  MBI_TRY(mbi_triangle_check_header(context, view));
   if (view->format != MERBIT_COO && view->rows > 0 && view->row_ptr == NULL) {
     missing = "row_ptr";
   } else if (view->format == MERBIT_COO && view->nnz > 0 && view->row_ind == NULL) {
@@ -14994,16 +14967,13 @@ static merbit_status mbi_view_check_indices(merbit_context *context, const merbi
 MBI_INTERNAL merbit_status mbi_view_check_arrays(merbit_context *context, const merbit_view *view) {
   const int of_blocks = view->format == MERBIT_BSR;
   const merbit_view frame = of_blocks ? mbi_block_frame(view) : *view;
-  merbit_status status = MERBIT_OK;
   if (frame.format == MERBIT_CSR && frame.row_ptr != NULL) {
-    status = mbi_view_check_offsets(context, &frame, of_blocks);
+    MBI_TRY(mbi_view_check_offsets(context, &frame, of_blocks));
   } else if (frame.format == MERBIT_COO) {
-    status = mbi_view_check_indices(context, &frame, 1, 0);
+    MBI_TRY(mbi_view_check_indices(context, &frame, 1, 0));
   }
-  if (status == MERBIT_OK) {
-    status = mbi_view_check_indices(context, &frame, 0, of_blocks);
-  }
-  return status == MERBIT_OK ? mbi_triangle_check(context, view) : status;
+  MBI_TRY(mbi_view_check_indices(context, &frame, 0, of_blocks));
+  return mbi_triangle_check(context, view);
 }
 
 /* Sets *host to the view, or to a copy of its device arrays, with header and arrays
@@ -15610,18 +15580,14 @@ MBI_INTERNAL void mbi_build_scatter_i64(void *argument, int task) {
 static merbit_status mbi_build_bucket(mbi_build *build) {
   int64_t rows = build->to.rows, affordable = build->to.nnz / (rows > 0 ? rows : 1);
   int narrow = build->to.nnz <= INT32_MAX;
-  merbit_status status;
   /* Cursors of one task, or no more of them than there are entries. */
   build->tasks = mbi_share_tasks(build->context, build->to.nnz);
   if (build->tasks > affordable) {
     build->tasks = affordable > 1 ? (int)affordable : 1;
   }
-  status = mbi_allocate_array(
+  MBI_TRY(mbi_allocate_array(
       build->context, rows, (size_t)build->tasks * (narrow ? sizeof(int32_t) : sizeof(int64_t)),
-      "the cursors of a sort by rows", &build->cursors);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+      "the cursors of a sort by rows", &build->cursors));
   mbi_parallel(build->context, build->tasks, narrow ? mbi_build_count_i32 : mbi_build_count_i64,
                build);
   if (narrow) {
@@ -15720,7 +15686,6 @@ MBI_INTERNAL merbit_status mbi_build_sort(mbi_build *build) {
   size_t size = mbi_type_size(build->to.value_type);
   int64_t length = 0;
   int task;
-  merbit_status status;
   build->tasks = mbi_share_tasks(build->context, build->to.nnz);
   mbi_parallel(build->context, build->tasks, mbi_build_inspect_task, build);
   for (task = 0; task < build->tasks; task++) {
@@ -15730,11 +15695,8 @@ MBI_INTERNAL merbit_status mbi_build_sort(mbi_build *build) {
     return MERBIT_OK;
   }
   length += length % 2; /* columns lie behind the values, which may be of 2 bytes */
-  status = mbi_allocate_array(build->context, length, size + sizeof(int32_t),
-                              "the scratch of a sort by columns", &build->scratch);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_allocate_array(build->context, length, size + sizeof(int32_t),
+                             "the scratch of a sort by columns", &build->scratch));
   build->scratch_columns = (int32_t *)(void *)((char *)build->scratch + (size_t)length * size);
   mbi_parallel(build->context, build->tasks, mbi_build_sort_task, build);
   mbi_release(build->context, build->scratch);
@@ -16199,15 +16161,11 @@ MBI_INTERNAL merbit_status mbi_build_allocate(mbi_build *build) {
 MBI_INTERNAL merbit_status mbi_build_narrow(mbi_build *build) {
   int64_t row;
   void *memory;
-  merbit_status status;
   if (build->to.nnz > INT32_MAX) {
     return MERBIT_OK;
   }
-  status = mbi_allocate_array(build->context, build->to.rows + 1, sizeof(int32_t),
-                              "the row offsets of a matrix", &memory);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_allocate_array(build->context, build->to.rows + 1, sizeof(int32_t),
+                             "the row offsets of a matrix", &memory));
   build->narrow_row_ptr = (int32_t *)memory;
   for (row = 0; row <= build->to.rows; row++) {
     build->narrow_row_ptr[row] = (int32_t)build->row_ptr[row];
@@ -16220,20 +16178,13 @@ MBI_INTERNAL merbit_status mbi_build_narrow(mbi_build *build) {
 }
 
 static merbit_status mbi_build_run(mbi_build *build, int flags) {
-  merbit_status status = mbi_build_allocate(build);
-  if (status == MERBIT_OK) {
-    status = mbi_build_group(build);
+  MBI_TRY(mbi_build_allocate(build));
+  MBI_TRY(mbi_build_group(build));
+  MBI_TRY(mbi_build_sort(build));
+  if ((flags & MBI_BUILD_KEEP) == 0) {
+    MBI_TRY(mbi_build_merge(build));
   }
-  if (status == MERBIT_OK) {
-    status = mbi_build_sort(build);
-  }
-  if (status == MERBIT_OK && (flags & MBI_BUILD_KEEP) == 0) {
-    status = mbi_build_merge(build);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_build_narrow(build);
-  }
-  return status;
+  return mbi_build_narrow(build);
 }
 
 /* Makes a matrix that takes over the view's arrays. */
@@ -16509,11 +16460,8 @@ static merbit_status mbi_graph_symmetrise(mbi_graph *graph) {
   for (v = 0; v < graph->rows; v++) { /* each row's end, from where it is filled */
     graph->starts[v + 1] += graph->starts[v];
   }
-  status = mbi_allocate_array(context, graph->starts[graph->rows], sizeof(int32_t),
-                              "the neighbours of a graph", &memory);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_allocate_array(context, graph->starts[graph->rows], sizeof(int32_t),
+                             "the neighbours of a graph", &memory));
   graph->columns = (int32_t *)memory;
   mbi_parallel(context, graph->tasks, mbi_graph_scatter_task, graph);
   graph->base = 0;
@@ -16710,11 +16658,8 @@ static merbit_status mbi_order_rcm(merbit_context *context, const mbi_graph *gra
   for (v = 0; v < graph->rows; v++) {
     walk.most = graph->degree[v] > walk.most ? graph->degree[v] : walk.most;
   }
-  status = mbi_allocate_array(context, walk.most, 2 * sizeof(uint64_t),
-                              "the neighbours of a vertex", &memory);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_allocate_array(context, walk.most, 2 * sizeof(uint64_t),
+                             "the neighbours of a vertex", &memory));
   walk.keys = (uint64_t *)memory;
   status = mbi_allocate_array(context, graph->rows, 1, "the marks of vertices", &memory);
   if (status == MERBIT_OK) {
@@ -16735,11 +16680,8 @@ static merbit_status mbi_order_degree(merbit_context *context, const mbi_graph *
   int32_t *starts, at = 0;
   int64_t v, d;
   void *memory;
-  const merbit_status status = mbi_allocate_array(context, graph->rows, sizeof(int32_t),
-                                                  "the counts of degrees", &memory);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_allocate_array(context, graph->rows, sizeof(int32_t), "the counts of degrees",
+                             &memory));
   starts = (int32_t *)memory;
   memset(starts, 0, (size_t)graph->rows * sizeof *starts);
   for (v = 0; v < graph->rows; v++) {
@@ -17171,25 +17113,20 @@ MBI_INTERNAL void mbi_transpose_map_values(merbit_context *context, const void *
 /* Builds the transpose in build->to. On failure the caller releases build's arrays. */
 static merbit_status mbi_transpose_map_run(mbi_build *build, const merbit_view *from) {
   merbit_context *context = build->context;
-  merbit_status status;
   build->place_type = from->nnz <= INT32_MAX ? MERBIT_INDEX_32 : MERBIT_INDEX_64;
-  status = mbi_build_allocate(build);
-  if (status == MERBIT_OK && from->values != NULL) {
-    status = mbi_allocate_array(context, from->nnz, mbi_index_bytes(build->place_type),
-                                "the places of values in a matrix", &build->places);
+  MBI_TRY(mbi_build_allocate(build));
+  if (from->values != NULL) {
+    MBI_TRY(mbi_allocate_array(context, from->nnz, mbi_index_bytes(build->place_type),
+                               "the places of values in a matrix", &build->places));
   }
-  if (status == MERBIT_OK) {
-    status = mbi_build_group(build);
+  MBI_TRY(mbi_build_group(build));
+  MBI_TRY(mbi_build_narrow(build));
+  if (from->format == MERBIT_BSR && from->values != NULL) {
+    MBI_TRY(mbi_allocate_array(context, mbi_view_values(from),
+                               mbi_type_size(mbi_view_type(from)), "the values of a matrix",
+                               &build->values));
   }
-  if (status == MERBIT_OK) {
-    status = mbi_build_narrow(build);
-  }
-  if (status == MERBIT_OK && from->format == MERBIT_BSR && from->values != NULL) {
-    status =
-        mbi_allocate_array(context, mbi_view_values(from), mbi_type_size(mbi_view_type(from)),
-                           "the values of a matrix", &build->values);
-  }
-  return status;
+  return MERBIT_OK;
 }
 
 /* Makes *matrix, the transpose of the checked host view `from`: a CSR with 32-bit columns
@@ -17462,18 +17399,14 @@ static void mbi_expansion_scatter_task(void *argument, int task) {
 static merbit_status mbi_expansion_group(mbi_expansion *h) {
   merbit_context *context = h->context;
   const int64_t rows = h->to.rows, affordable = h->to.nnz / (rows > 0 ? rows : 1);
-  merbit_status status;
   /* Cursors of one task, or no more of them than there are entries. */
   h->tasks = mbi_share_tasks(context, h->to.nnz);
   if (h->tasks > affordable) {
     h->tasks = affordable > 1 ? (int)affordable : 1;
   }
-  status = mbi_allocate_array(context, rows,
-                              (size_t)h->tasks * mbi_index_bytes(h->to.offset_type),
-                              "the cursors of a triangle's expansion", &h->cursors);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_allocate_array(context, rows,
+                             (size_t)h->tasks * mbi_index_bytes(h->to.offset_type),
+                             "the cursors of a triangle's expansion", &h->cursors));
   mbi_parallel(context, h->tasks, mbi_expansion_count_task, h);
   mbi_expansion_place(h);
   mbi_parallel(context, h->tasks, mbi_expansion_scatter_task, h);
@@ -17996,11 +17929,8 @@ MBI_INTERNAL merbit_status mbi_blocks_allocate(merbit_context *context, mbi_bsr 
   /* As so many more blocks as hold the offsets, and the gaps before the arrays. */
   const int64_t more = (int64_t)(((size_t)offsets * offset_bytes + 4 * 64) / each) + 1;
   char *memory;
-  merbit_status status =
-      mbi_allocate_array(context, to->nnz + more, each, "the blocks of a matrix", &bsr->memory);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_allocate_array(context, to->nnz + more, each, "the blocks of a matrix",
+                             &bsr->memory));
   memory = (char *)bsr->memory;
   to->row_ptr = mbi_blocks_cut(&memory, offsets, offset_bytes);
   to->col_ind = mbi_blocks_cut(&memory, to->nnz, sizeof(int32_t));
@@ -18237,18 +18167,14 @@ MBI_INTERNAL merbit_status mbi_bsr_borrow(merbit_context *context, const merbit_
                                           mbi_bsr *bsr) {
   int64_t i;
   int32_t *narrow;
-  merbit_status status;
   memset(bsr, 0, sizeof *bsr);
   bsr->view = *view;
   bsr->entries = view->nnz * view->block_rows * view->block_cols;
   if (view->index_type == MERBIT_INDEX_32) {
     return MERBIT_OK;
   }
-  status = mbi_allocate_array(context, view->nnz, sizeof(int32_t), "32-bit block columns",
-                              &bsr->memory);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_allocate_array(context, view->nnz, sizeof(int32_t), "32-bit block columns",
+                             &bsr->memory));
   narrow = (int32_t *)bsr->memory;
   for (i = 0; i < view->nnz; i++) {
     narrow[i] = (int32_t)((const int64_t *)view->col_ind)[i];
@@ -20117,25 +20043,15 @@ MBI_INTERNAL merbit_status mbi_mm_read_banner(mbi_mm_input *in, mbi_mm_header *h
   const char *p = mbi_mm_match(in->next, "%%matrixmarket");
   char quoted[MBI_MM_QUOTE];
   int object;
-  merbit_status status;
   if (p == NULL) {
     return mbi_mm_fail(in, MERBIT_INVALID_FILE, 1,
                        "%s; expected a banner that begins with %%%%MatrixMarket",
                        mbi_mm_quote_line(in->next, quoted));
   }
-  status = mbi_mm_choose(in, &p, "object", objects, &object);
-  if (status == MERBIT_OK) {
-    status = mbi_mm_choose(in, &p, "format", formats, &header->array);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_mm_choose(in, &p, "field", fields, &header->field);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_mm_choose(in, &p, "symmetry", symmetries, &header->symmetry);
-  }
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_mm_choose(in, &p, "object", objects, &object));
+  MBI_TRY(mbi_mm_choose(in, &p, "format", formats, &header->array));
+  MBI_TRY(mbi_mm_choose(in, &p, "field", fields, &header->field));
+  MBI_TRY(mbi_mm_choose(in, &p, "symmetry", symmetries, &header->symmetry));
   p = mbi_mm_skip_blanks(p);
   if (*p != '\n') {
     return mbi_mm_fail(in, MERBIT_INVALID_FILE, 1, "%s follows the symmetry",
@@ -20721,11 +20637,8 @@ static merbit_status mbi_mm_read(mbi_mm_reader *r, merbit_matrix **matrix) {
   merbit_context *context = r->in.context;
   merbit_status status = MERBIT_OK;
   void *buffer;
-  status =
-      mbi_allocate_array(context, MBI_MM_WINDOW + 2 * MBI_MM_PAD, 1, "a file's text", &buffer);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(
+      mbi_allocate_array(context, MBI_MM_WINDOW + 2 * MBI_MM_PAD, 1, "a file's text", &buffer));
   r->in.buffer = (char *)buffer;
   status = mbi_mm_start(&r->in);
   if (status == MERBIT_OK) {
@@ -20821,11 +20734,8 @@ MERBIT_API merbit_status merbit_matrix_read_memory(merbit_context *context, cons
                                                    size_t size, const merbit_read_desc *desc,
                                                    merbit_matrix **matrix) {
   mbi_mm_reader reader;
-  const merbit_status status = mbi_mm_reader_create(&reader, context, desc, matrix,
-                                                    data == NULL && size > 0 ? "data" : NULL);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_mm_reader_create(&reader, context, desc, matrix,
+                               data == NULL && size > 0 ? "data" : NULL));
   reader.in.block = (const char *)data;
   reader.in.block_size = size;
   reader.in.total = (int64_t)size;
@@ -20839,11 +20749,7 @@ MERBIT_API merbit_status merbit_matrix_read_stream(merbit_context *context,
                                                    const merbit_read_desc *desc,
                                                    merbit_matrix **matrix) {
   mbi_mm_reader reader;
-  const merbit_status status =
-      mbi_mm_reader_create(&reader, context, desc, matrix, read == NULL ? "read" : NULL);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_mm_reader_create(&reader, context, desc, matrix, read == NULL ? "read" : NULL));
   reader.in.read = read;
   reader.in.user = user;
   return mbi_mm_read(&reader, matrix);
@@ -21061,11 +20967,7 @@ MERBIT_API merbit_status merbit_matrix_write_stream(merbit_context *context,
                                                     const merbit_view *view,
                                                     merbit_write_callback write, void *user) {
   mbi_mm_output out;
-  const merbit_status status =
-      mbi_mm_check_writable(context, view, write == NULL ? "write" : NULL);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_mm_check_writable(context, view, write == NULL ? "write" : NULL));
   memset(&out, 0, sizeof out);
   out.context = context;
   out.write = write;

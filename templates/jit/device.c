@@ -99,11 +99,8 @@ static merbit_status mbi_device_of_context(merbit_context *context, void *cuda_c
   mbi_device *device = &context->device;
   void *popped = NULL;
   mbi_curesult result = device->driver.ctx_push(cuda_context);
-  merbit_status status =
-      mbi_device_check(context, result, "cuCtxPushCurrent", "using context_desc.cuda_context");
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(
+      mbi_device_check(context, result, "cuCtxPushCurrent", "using context_desc.cuda_context"));
   result = device->driver.ctx_get_device(&device->ordinal);
   (void)device->driver.ctx_pop(&popped);
   return mbi_device_check(context, result, "cuCtxGetDevice", "using context_desc.cuda_context");
@@ -112,11 +109,8 @@ static merbit_status mbi_device_of_context(merbit_context *context, void *cuda_c
 static merbit_status mbi_device_of_ordinal(merbit_context *context, int ordinal) {
   mbi_device *device = &context->device;
   int count = 0;
-  merbit_status status = mbi_device_check(context, device->driver.device_get_count(&count),
-                                          "cuDeviceGetCount", "counting GPUs");
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_device_check(context, device->driver.device_get_count(&count), "cuDeviceGetCount",
+                           "counting GPUs"));
   if (count <= 0) {
     return mbi_fail(context, MERBIT_NO_DEVICE,
                     "the NVIDIA driver shows no GPU; is "
@@ -209,10 +203,7 @@ static merbit_status mbi_device_choose(merbit_context *context,
 
 /* Makes the context current on this thread, on top of the caller's. */
 MBI_INTERNAL merbit_status mbi_device_enter(merbit_context *context) {
-  const merbit_status status = mbi_device_alive(context);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_device_alive(context));
   return mbi_device_check(context,
                           context->device.driver.ctx_push(context->device.cuda_context),
                           "cuCtxPushCurrent", "entering the GPU's context");
@@ -236,10 +227,7 @@ MBI_INTERNAL void mbi_device_leave(merbit_context *context) {
 }
 
 MBI_INTERNAL merbit_status mbi_device_synchronize(merbit_context *context, void *stream) {
-  const merbit_status status = mbi_device_alive(context);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_device_alive(context));
   return mbi_device_check(context, context->device.driver.stream_synchronize(stream),
                           "cuStreamSynchronize", "waiting for the GPU");
 }
@@ -271,14 +259,10 @@ static void mbi_device_release_sources(merbit_context *context) {
  * mbi_device_close. */
 MBI_INTERNAL merbit_status mbi_device_open(merbit_context *context,
                                            const merbit_context_desc *desc) {
-  merbit_status status = mbi_driver_open(context);
-  if (status == MERBIT_OK) {
-    status = mbi_device_choose(context, desc);
-  }
-  if (status == MERBIT_OK) {
-    mbi_device_hold(context);
-  }
-  return status;
+  MBI_TRY(mbi_driver_open(context));
+  MBI_TRY(mbi_device_choose(context, desc));
+  mbi_device_hold(context);
+  return MERBIT_OK;
 }
 
 MBI_INTERNAL void mbi_device_close(merbit_context *context) {

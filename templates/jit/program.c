@@ -229,10 +229,7 @@ MBI_INTERNAL merbit_status mbi_program_compile(merbit_context *context, const ch
   merbit_status status;
   *image = NULL;
   *size = 0;
-  status = mbi_target_choose(context, main_file, preamble, capability, &target);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_target_choose(context, main_file, preamble, capability, &target));
   status = mbi_texts_create(context, preamble, &texts);
   if (status == MERBIT_OK) {
     (void)snprintf(text, sizeof text, "#include \"" MBI_PREAMBLE_NAME "\"\n#include \"%s\"\n",

@@ -74,25 +74,15 @@ MBI_INTERNAL merbit_status mbi_mm_read_banner(mbi_mm_input *in, mbi_mm_header *h
   const char *p = mbi_mm_match(in->next, "%%matrixmarket");
   char quoted[MBI_MM_QUOTE];
   int object;
-  merbit_status status;
   if (p == NULL) {
     return mbi_mm_fail(in, MERBIT_INVALID_FILE, 1,
                        "%s; expected a banner that begins with %%%%MatrixMarket",
                        mbi_mm_quote_line(in->next, quoted));
   }
-  status = mbi_mm_choose(in, &p, "object", objects, &object);
-  if (status == MERBIT_OK) {
-    status = mbi_mm_choose(in, &p, "format", formats, &header->array);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_mm_choose(in, &p, "field", fields, &header->field);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_mm_choose(in, &p, "symmetry", symmetries, &header->symmetry);
-  }
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_mm_choose(in, &p, "object", objects, &object));
+  MBI_TRY(mbi_mm_choose(in, &p, "format", formats, &header->array));
+  MBI_TRY(mbi_mm_choose(in, &p, "field", fields, &header->field));
+  MBI_TRY(mbi_mm_choose(in, &p, "symmetry", symmetries, &header->symmetry));
   p = mbi_mm_skip_blanks(p);
   if (*p != '\n') {
     return mbi_mm_fail(in, MERBIT_INVALID_FILE, 1, "%s follows the symmetry",

@@ -206,11 +206,8 @@ static merbit_status mbi_mm_read(mbi_mm_reader *r, merbit_matrix **matrix) {
   merbit_context *context = r->in.context;
   merbit_status status = MERBIT_OK;
   void *buffer;
-  status =
-      mbi_allocate_array(context, MBI_MM_WINDOW + 2 * MBI_MM_PAD, 1, "a file's text", &buffer);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(
+      mbi_allocate_array(context, MBI_MM_WINDOW + 2 * MBI_MM_PAD, 1, "a file's text", &buffer));
   r->in.buffer = (char *)buffer;
   status = mbi_mm_start(&r->in);
   if (status == MERBIT_OK) {
@@ -306,11 +303,8 @@ MERBIT_API merbit_status merbit_matrix_read_memory(merbit_context *context, cons
                                                    size_t size, const merbit_read_desc *desc,
                                                    merbit_matrix **matrix) {
   mbi_mm_reader reader;
-  const merbit_status status = mbi_mm_reader_create(&reader, context, desc, matrix,
-                                                    data == NULL && size > 0 ? "data" : NULL);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_mm_reader_create(&reader, context, desc, matrix,
+                               data == NULL && size > 0 ? "data" : NULL));
   reader.in.block = (const char *)data;
   reader.in.block_size = size;
   reader.in.total = (int64_t)size;
@@ -324,11 +318,7 @@ MERBIT_API merbit_status merbit_matrix_read_stream(merbit_context *context,
                                                    const merbit_read_desc *desc,
                                                    merbit_matrix **matrix) {
   mbi_mm_reader reader;
-  const merbit_status status =
-      mbi_mm_reader_create(&reader, context, desc, matrix, read == NULL ? "read" : NULL);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_mm_reader_create(&reader, context, desc, matrix, read == NULL ? "read" : NULL));
   reader.in.read = read;
   reader.in.user = user;
   return mbi_mm_read(&reader, matrix);

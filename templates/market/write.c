@@ -213,11 +213,7 @@ MERBIT_API merbit_status merbit_matrix_write_stream(merbit_context *context,
                                                     const merbit_view *view,
                                                     merbit_write_callback write, void *user) {
   mbi_mm_output out;
-  const merbit_status status =
-      mbi_mm_check_writable(context, view, write == NULL ? "write" : NULL);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_mm_check_writable(context, view, write == NULL ? "write" : NULL));
   memset(&out, 0, sizeof out);
   out.context = context;
   out.write = write;

@@ -189,18 +189,14 @@ MBI_INTERNAL merbit_status mbi_bsr_borrow(merbit_context *context, const merbit_
                                           mbi_bsr *bsr) {
   int64_t i;
   int32_t *narrow;
-  merbit_status status;
   memset(bsr, 0, sizeof *bsr);
   bsr->view = *view;
   bsr->entries = view->nnz * view->block_rows * view->block_cols;
   if (view->index_type == MERBIT_INDEX_32) {
     return MERBIT_OK;
   }
-  status = mbi_allocate_array(context, view->nnz, sizeof(int32_t), "32-bit block columns",
-                              &bsr->memory);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_allocate_array(context, view->nnz, sizeof(int32_t), "32-bit block columns",
+                             &bsr->memory));
   narrow = (int32_t *)bsr->memory;
   for (i = 0; i < view->nnz; i++) {
     narrow[i] = (int32_t)((const int64_t *)view->col_ind)[i];

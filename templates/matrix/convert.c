@@ -46,15 +46,11 @@ MBI_INTERNAL merbit_status mbi_build_allocate(mbi_build *build) {
 MBI_INTERNAL merbit_status mbi_build_narrow(mbi_build *build) {
   int64_t row;
   void *memory;
-  merbit_status status;
   if (build->to.nnz > INT32_MAX) {
     return MERBIT_OK;
   }
-  status = mbi_allocate_array(build->context, build->to.rows + 1, sizeof(int32_t),
-                              "the row offsets of a matrix", &memory);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_allocate_array(build->context, build->to.rows + 1, sizeof(int32_t),
+                             "the row offsets of a matrix", &memory));
   build->narrow_row_ptr = (int32_t *)memory;
   for (row = 0; row <= build->to.rows; row++) {
     build->narrow_row_ptr[row] = (int32_t)build->row_ptr[row];
@@ -67,20 +63,13 @@ MBI_INTERNAL merbit_status mbi_build_narrow(mbi_build *build) {
 }
 
 static merbit_status mbi_build_run(mbi_build *build, int flags) {
-  merbit_status status = mbi_build_allocate(build);
-  if (status == MERBIT_OK) {
-    status = mbi_build_group(build);
+  MBI_TRY(mbi_build_allocate(build));
+  MBI_TRY(mbi_build_group(build));
+  MBI_TRY(mbi_build_sort(build));
+  if ((flags & MBI_BUILD_KEEP) == 0) {
+    MBI_TRY(mbi_build_merge(build));
   }
-  if (status == MERBIT_OK) {
-    status = mbi_build_sort(build);
-  }
-  if (status == MERBIT_OK && (flags & MBI_BUILD_KEEP) == 0) {
-    status = mbi_build_merge(build);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_build_narrow(build);
-  }
-  return status;
+  return mbi_build_narrow(build);
 }
 
 /* Makes a matrix that takes over the view's arrays. */

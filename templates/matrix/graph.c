@@ -201,11 +201,8 @@ static merbit_status mbi_graph_symmetrise(mbi_graph *graph) {
   for (v = 0; v < graph->rows; v++) { /* each row's end, from where it is filled */
     graph->starts[v + 1] += graph->starts[v];
   }
-  status = mbi_allocate_array(context, graph->starts[graph->rows], sizeof(int32_t),
-                              "the neighbours of a graph", &memory);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_allocate_array(context, graph->starts[graph->rows], sizeof(int32_t),
+                             "the neighbours of a graph", &memory));
   graph->columns = (int32_t *)memory;
   mbi_parallel(context, graph->tasks, mbi_graph_scatter_task, graph);
   graph->base = 0;

@@ -163,11 +163,8 @@ static merbit_status mbi_order_rcm(merbit_context *context, const mbi_graph *gra
   for (v = 0; v < graph->rows; v++) {
     walk.most = graph->degree[v] > walk.most ? graph->degree[v] : walk.most;
   }
-  status = mbi_allocate_array(context, walk.most, 2 * sizeof(uint64_t),
-                              "the neighbours of a vertex", &memory);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_allocate_array(context, walk.most, 2 * sizeof(uint64_t),
+                             "the neighbours of a vertex", &memory));
   walk.keys = (uint64_t *)memory;
   status = mbi_allocate_array(context, graph->rows, 1, "the marks of vertices", &memory);
   if (status == MERBIT_OK) {
@@ -188,11 +185,8 @@ static merbit_status mbi_order_degree(merbit_context *context, const mbi_graph *
   int32_t *starts, at = 0;
   int64_t v, d;
   void *memory;
-  const merbit_status status = mbi_allocate_array(context, graph->rows, sizeof(int32_t),
-                                                  "the counts of degrees", &memory);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_allocate_array(context, graph->rows, sizeof(int32_t), "the counts of degrees",
+                             &memory));
   starts = (int32_t *)memory;
   memset(starts, 0, (size_t)graph->rows * sizeof *starts);
   for (v = 0; v < graph->rows; v++) {

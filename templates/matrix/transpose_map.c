@@ -45,25 +45,20 @@ MBI_INTERNAL void mbi_transpose_map_values(merbit_context *context, const void *
 /* Builds the transpose in build->to. On failure the caller releases build's arrays. */
 static merbit_status mbi_transpose_map_run(mbi_build *build, const merbit_view *from) {
   merbit_context *context = build->context;
-  merbit_status status;
   build->place_type = from->nnz <= INT32_MAX ? MERBIT_INDEX_32 : MERBIT_INDEX_64;
-  status = mbi_build_allocate(build);
-  if (status == MERBIT_OK && from->values != NULL) {
-    status = mbi_allocate_array(context, from->nnz, mbi_index_bytes(build->place_type),
-                                "the places of values in a matrix", &build->places);
+  MBI_TRY(mbi_build_allocate(build));
+  if (from->values != NULL) {
+    MBI_TRY(mbi_allocate_array(context, from->nnz, mbi_index_bytes(build->place_type),
+                               "the places of values in a matrix", &build->places));
   }
-  if (status == MERBIT_OK) {
-    status = mbi_build_group(build);
+  MBI_TRY(mbi_build_group(build));
+  MBI_TRY(mbi_build_narrow(build));
+  if (from->format == MERBIT_BSR && from->values != NULL) {
+    MBI_TRY(mbi_allocate_array(context, mbi_view_values(from),
+                               mbi_type_size(mbi_view_type(from)), "the values of a matrix",
+                               &build->values));
   }
-  if (status == MERBIT_OK) {
-    status = mbi_build_narrow(build);
-  }
-  if (status == MERBIT_OK && from->format == MERBIT_BSR && from->values != NULL) {
-    status =
-        mbi_allocate_array(context, mbi_view_values(from), mbi_type_size(mbi_view_type(from)),
-                           "the values of a matrix", &build->values);
-  }
-  return status;
+  return MERBIT_OK;
 }
 
 /* Makes *matrix, the transpose of the checked host view `from`: a CSR with 32-bit columns
