@@ -1743,6 +1743,8 @@ struct merbit_context {
 };
 #endif
 
+/* The clock, the environment, processors and dynamic libraries of the operating system. */
+
 MBI_INTERNAL double mbi_seconds(void) {
   struct timespec now;
   (void)clock_gettime(CLOCK_MONOTONIC, &now);
@@ -1790,6 +1792,8 @@ MBI_INTERNAL void mbi_library_close(void *library) {
 }
 
 /* ==== >>core/status.c  status table, last error, log ====================================== */
+/* Status names and texts, each thread's last failure, and the log. */
+
 static const struct {
   const char *name;
   const char *text;
@@ -1935,6 +1939,8 @@ MERBIT_API merbit_status merbit_last_error(merbit_context *context, char *messag
 }
 
 /* ==== >>core/memory.c  allocator hooks, sizes ============================================= */
+/* Heap memory through the user's allocator. */
+
 MBI_INTERNAL void *mbi_default_allocate(void *user, size_t bytes) {
   (void)user;
   return malloc(bytes);
@@ -3532,6 +3538,8 @@ MBI_INTERNAL void mbi_nvrtc_tell(merbit_context *context, const char *log, char 
 }
 
 /* ==== >>jit/device.c  one device: context, errors ========================================= */
+/* The GPU of a context: errors, properties, opening and closing. */
+
 #define MBI_ATTRIBUTE_MULTIPROCESSORS 16 /* cuda.h: CUdevice_attribute */
 #define MBI_ATTRIBUTE_CAPABILITY_MAJOR 75
 #define MBI_ATTRIBUTE_CAPABILITY_MINOR 76
@@ -13494,6 +13502,8 @@ MBI_INTERNAL void mbi_loaded_close(merbit_context *context) {
 }
 
 /* ==== >>jit/program.c  one specialisation: preamble, compilation, module ================== */
+/* Kernel programs: preamble, key, compilation by NVRTC, loading of cubins. */
+
 /* ---- Preamble: the #defines of one specialisation --------------------------------------- */
 
 MBI_INTERNAL void mbi_preamble_define(mbi_preamble *preamble, const char *name,
@@ -13864,6 +13874,8 @@ MBI_INTERNAL void mbi_program_destroy(merbit_context *context, mbi_program *prog
 }
 
 /* ==== >>jit/context.c  contexts =========================================================== */
+/* Contexts: creation, reference counts, the choice of a side, information. */
+
 MBI_INTERNAL void mbi_context_retain(merbit_context *context) {
   mbi_mutex_lock(&context->lock);
   context->references++;
@@ -14026,6 +14038,8 @@ MERBIT_API merbit_status merbit_context_get_info(merbit_context *context,
 }
 
 /* ==== >>jit/buffer.c  vectors where the context computes ================================== */
+/* Public buffers: memory where the context computes. */
+
 MERBIT_API merbit_status merbit_buffer_create(merbit_context *context, size_t bytes,
                                               merbit_buffer **buffer) {
   merbit_buffer *made;
@@ -14280,6 +14294,8 @@ typedef void (*mbi_row_sorter)(int32_t *columns, void *values, int64_t length, i
 
 #endif
 
+/* Types of values: names, sizes, kinds, and the values of 16-bit floats. */
+
 MBI_INTERNAL const char *const mbi_type_names[] = {
     "MERBIT_TYPE_DEFAULT",
     "MERBIT_F64",
@@ -14374,6 +14390,8 @@ MBI_INTERNAL float mbi_bf16_value(uint16_t half) {
 }
 
 /* ==== >>matrix/shares.c  sizes of a view, and its parts for the threads =================== */
+/* Access to a view's arrays, and equal shares of its rows or entries for tasks. */
+
 MBI_INTERNAL size_t mbi_index_bytes(merbit_index_type type) {
   return type == MERBIT_INDEX_64 ? sizeof(int64_t) : sizeof(int32_t);
 }
@@ -14454,6 +14472,8 @@ MBI_INTERNAL merbit_view mbi_block_frame(const merbit_view *bsr) {
 }
 
 /* ==== >>matrix/download.c  host copies of device arrays =================================== */
+/* Host copies of a view's device arrays. */
+
 MBI_INTERNAL void mbi_host_view_release(merbit_context *context, merbit_view *view) {
   mbi_release(context, (void *)(uintptr_t)view->row_ptr);
   mbi_release(context, (void *)(uintptr_t)view->row_ind);
@@ -14686,6 +14706,8 @@ MBI_INTERNAL merbit_status mbi_triangle_check(merbit_context *context,
 }
 
 /* ==== >>matrix/check.c  checks of views and arrays ======================================== */
+/* Checks of views and their arrays, with messages that name the first bad entry. */
+
 MBI_INTERNAL merbit_status mbi_block_check(merbit_context *context, const char *what, int rows,
                                      int cols, merbit_block_order order) {
   if (rows < 1 || rows > MBI_BLOCK_MOST || cols < 1 || cols > MBI_BLOCK_MOST) {
@@ -18245,6 +18267,8 @@ MERBIT_API merbit_status merbit_view_find_blocks(merbit_context *context,
 }
 
 /* ==== >>matrix/create.c  owned matrices: create, transpose, view, destroy ================= */
+/* Public views and matrices: make, transpose, destroy. */
+
 MERBIT_API merbit_view merbit_csr(int64_t rows, int64_t cols, int64_t nnz, const void *row_ptr,
                                   const void *col_ind, const void *values) {
   merbit_view view;
@@ -19665,6 +19689,8 @@ MBI_INTERNAL merbit_status mbi_expression_check(merbit_context *context, const c
 }
 
 /* ==== >>market/input.c  Matrix Market: lines from a path, memory or a callback ============ */
+/* Matrix Market: windows of whole lines from a file, memory or a callback. */
+
 #define MBI_MM_PROGRESS 16777216 /* bytes between two reports */
 
 /* Reads from in->block, as a merbit_read_callback. */
@@ -20210,6 +20236,8 @@ MBI_INTERNAL merbit_status mbi_mm_read_sizes(mbi_mm_input *in, mbi_mm_header *he
 }
 
 /* ==== >>market/entry.c  Matrix Market: one line =========================================== */
+/* Matrix Market: one line of entries, and the explanation of a bad one. */
+
 /* ---- One line: NULL on any fault, which is then looked for at leisure -------------------- */
 
 /* Reads the words that C's printf, GraphBLAS and SciPy write for NaN and infinity. */
@@ -20433,6 +20461,8 @@ MBI_INTERNAL merbit_status mbi_mm_explain(const mbi_mm_reader *r) {
 }
 
 /* ==== >>market/read.c  Matrix Market: reader ============================================== */
+/* Matrix Market: reads the entries and makes the matrix. */
+
 /* Replaces *array by one of `capacity` elements that begins with its first `count`
  * elements. */
 static merbit_status mbi_mm_grow_array(merbit_context *context, void **array, int64_t count,
@@ -20756,6 +20786,8 @@ MERBIT_API merbit_status merbit_matrix_read_stream(merbit_context *context,
 }
 
 /* ==== >>market/write.c  Matrix Market: writer ============================================= */
+/* Matrix Market: writes a view to a file or a callback. */
+
 #define MBI_MM_OUTPUT 65536 /* bytes handed to the callback at once */
 #define MBI_MM_LINE 128     /* no line is longer: two indices of 19 digits, two parts of 24 */
 

@@ -1,5 +1,7 @@
 #include "core/context.h"
 
+/* Heap memory through the user's allocator. */
+
 MBI_INTERNAL void *mbi_default_allocate(void *user, size_t bytes) {
   (void)user;
   return malloc(bytes);

@@ -1,5 +1,7 @@
 #include "core/context.h"
 
+/* The clock, the environment, processors and dynamic libraries of the operating system. */
+
 MBI_INTERNAL double mbi_seconds(void) {
   struct timespec now;
   (void)clock_gettime(CLOCK_MONOTONIC, &now);

@@ -1,6 +1,8 @@
 #include "core/context.h"
 #include "jit/jit.h"
 
+/* Public buffers: memory where the context computes. */
+
 MERBIT_API merbit_status merbit_buffer_create(merbit_context *context, size_t bytes,
                                               merbit_buffer **buffer) {
   merbit_buffer *made;

@@ -1,6 +1,8 @@
 #include "core/context.h"
 #include "jit/jit.h"
 
+/* Contexts: creation, reference counts, the choice of a side, information. */
+
 MBI_INTERNAL void mbi_context_retain(merbit_context *context) {
   mbi_mutex_lock(&context->lock);
   context->references++;

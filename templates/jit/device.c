@@ -1,6 +1,8 @@
 #include "core/context.h"
 #include "jit/jit.h"
 
+/* The GPU of a context: errors, properties, opening and closing. */
+
 #define MBI_ATTRIBUTE_MULTIPROCESSORS 16 /* cuda.h: CUdevice_attribute */
 #define MBI_ATTRIBUTE_CAPABILITY_MAJOR 75
 #define MBI_ATTRIBUTE_CAPABILITY_MINOR 76

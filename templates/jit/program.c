@@ -2,6 +2,8 @@
 #include "jit/sources.h"
 #include "jit/jit.h"
 
+/* Kernel programs: preamble, key, compilation by NVRTC, loading of cubins. */
+
 /* ---- Preamble: the #defines of one specialisation --------------------------------------- */
 
 MBI_INTERNAL void mbi_preamble_define(mbi_preamble *preamble, const char *name,

@@ -1,5 +1,7 @@
 #include "market/market.h"
 
+/* Matrix Market: one line of entries, and the explanation of a bad one. */
+
 /* ---- One line: NULL on any fault, which is then looked for at leisure -------------------- */
 
 /* Reads the words that C's printf, GraphBLAS and SciPy write for NaN and infinity. */

@@ -1,5 +1,7 @@
 #include "market/market.h"
 
+/* Matrix Market: windows of whole lines from a file, memory or a callback. */
+
 #define MBI_MM_PROGRESS 16777216 /* bytes between two reports */
 
 /* Reads from in->block, as a merbit_read_callback. */

@@ -2,6 +2,8 @@
 #include "matrix/matrix.h"
 #include "market/market.h"
 
+/* Matrix Market: reads the entries and makes the matrix. */
+
 /* Replaces *array by one of `capacity` elements that begins with its first `count`
  * elements. */
 static merbit_status mbi_mm_grow_array(merbit_context *context, void **array, int64_t count,

@@ -2,6 +2,8 @@
 #include "matrix/matrix.h"
 #include "market/market.h"
 
+/* Matrix Market: writes a view to a file or a callback. */
+
 #define MBI_MM_OUTPUT 65536 /* bytes handed to the callback at once */
 #define MBI_MM_LINE 128     /* no line is longer: two indices of 19 digits, two parts of 24 */
 

@@ -2,6 +2,8 @@
 #include "jit/jit.h"
 #include "matrix/matrix.h"
 
+/* Public views and matrices: make, transpose, destroy. */
+
 MERBIT_API merbit_view merbit_csr(int64_t rows, int64_t cols, int64_t nnz, const void *row_ptr,
                                   const void *col_ind, const void *values) {
   merbit_view view;

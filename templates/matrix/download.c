@@ -2,6 +2,8 @@
 #include "jit/jit.h"
 #include "matrix/matrix.h"
 
+/* Host copies of a view's device arrays. */
+
 MBI_INTERNAL void mbi_host_view_release(merbit_context *context, merbit_view *view) {
   mbi_release(context, (void *)(uintptr_t)view->row_ptr);
   mbi_release(context, (void *)(uintptr_t)view->row_ind);

@@ -1,6 +1,8 @@
 #include "core/context.h"
 #include "matrix/matrix.h"
 
+/* Access to a view's arrays, and equal shares of its rows or entries for tasks. */
+
 MBI_INTERNAL size_t mbi_index_bytes(merbit_index_type type) {
   return type == MERBIT_INDEX_64 ? sizeof(int64_t) : sizeof(int32_t);
 }
