@@ -33,8 +33,8 @@
 #define MBI_PRINTF(at, first)
 #endif
 
-/* The linkage of what another source uses: in merbit.h, which is one translation unit, static.
- */
+/* The linkage of functions that other sources call: static in merbit.h, a single translation
+ * unit. */
 #if defined(MBI_SEPARATE)
 #define MBI_INTERNAL
 #else
@@ -162,15 +162,9 @@ MBI_INTERNAL void mbi_pool_destroy(merbit_context *context);
 MBI_INTERNAL void mbi_parallel(merbit_context *context, int tasks, mbi_task task,
                                void *argument);
 MBI_INTERNAL void mbi_threads_bind(merbit_context *context);
-MBI_INTERNAL void mbi_context_locks_create(merbit_context *context);
-MBI_INTERNAL void mbi_context_locks_destroy(merbit_context *context);
 #ifndef _OPENMP
 MBI_INTERNAL void mbi_pool_drain_near(mbi_pool *pool, int number);
 #endif
-MBI_INTERNAL void mbi_threads_bind(merbit_context *context);
-MBI_INTERNAL void mbi_pool_destroy(merbit_context *context);
-MBI_INTERNAL void mbi_parallel(merbit_context *context, int tasks, mbi_task task,
-                               void *argument);
 /* core/hash.c */
 MBI_INTERNAL mbi_hash mbi_hash_start(void);
 MBI_INTERNAL mbi_hash mbi_hash_add(mbi_hash hash, const void *data, size_t size);

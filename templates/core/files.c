@@ -4,9 +4,9 @@
 
 #define MBI_COUNTED_BYTES ((int64_t)1 << 40)
 
-/* Why others could put files of theirs into a directory, or NULL where only this user and root
- * can. On the way to the `last` one a sticky directory is accepted: there, others can neither
- * rename nor remove what is ours. Whoever owns a symbolic link chooses where it leads. */
+/* Returns why others could put files of theirs into a directory, or NULL if only this user
+ * and root can. A directory on the way to the `last` one may be sticky: there, others can
+ * neither rename nor remove our files. The owner of a symbolic link chooses where it leads. */
 static const char *mbi_directory_fault(const struct stat *facts, int last) {
   if (!S_ISDIR(facts->st_mode) && !S_ISLNK(facts->st_mode)) {
     return "is not a directory";
@@ -21,7 +21,7 @@ static const char *mbi_directory_fault(const struct stat *facts, int last) {
   return NULL;
 }
 
-/* Put the target of the symbolic link path[0..end) into its place. */
+/* Replaces the symbolic link path[0..end) by its target. Returns 0 or an errno. */
 MBI_INTERNAL int mbi_link_replace(char *path, size_t size, size_t end) {
   char target[PATH_MAX], rest[PATH_MAX];
   ssize_t length;
@@ -40,7 +40,7 @@ MBI_INTERNAL int mbi_link_replace(char *path, size_t size, size_t end) {
   return (size_t)length >= size - end ? ENAMETOOLONG : 0;
 }
 
-/* Examine path[0..end), making it where it is missing and wanted. */
+/* Examines path[0..end). Creates the directory if it is missing and `create` is set. */
 static int mbi_directory_inspect(const char *path, size_t end, int create, struct stat *facts) {
   char part[MBI_PATH_SIZE];
   memcpy(part, path, end);
@@ -57,10 +57,10 @@ static int mbi_directory_inspect(const char *path, size_t end, int create, struc
   return lstat(part, facts) == 0 ? 0 : errno;
 }
 
-/* Walk along the absolute `path` of MBI_PATH_SIZE bytes, whose links are replaced, and make
- * what is missing of it where `create` says so: nothing behind a part that others control. NULL
- * where the directory is safe; else what is wrong with the part that `path` is cut to, and an
- * errno or 0. */
+/* Walks along the absolute `path`, a buffer of MBI_PATH_SIZE bytes, and replaces its links.
+ * With `create` it makes missing directories, but none behind a part that others control.
+ * Returns NULL if the directory is safe. Otherwise it cuts `path` to the faulty part and
+ * returns what is wrong with it; *error is an errno or 0. */
 MBI_INTERNAL const char *mbi_directory_distrust(char *path, int create, int *error) {
   const char *fault = NULL;
   size_t end = 1;
@@ -99,7 +99,7 @@ MBI_INTERNAL int mbi_path_absolute(const char *path, char *absolute, size_t size
   return (size_t)snprintf(absolute, size, "%s%s", here, path) >= size ? ENAMETOOLONG : 0;
 }
 
-/* The absolute path without symbolic links. */
+/* Writes the absolute path without symbolic links. */
 MBI_INTERNAL int mbi_directory_resolve(const char *path, char *resolved, size_t size) {
   char buffer[PATH_MAX];
   if (realpath(path, buffer) == NULL) {
@@ -112,9 +112,9 @@ MBI_INTERNAL int mbi_directory_resolve(const char *path, char *resolved, size_t 
   return 0;
 }
 
-/* The whole of a regular file of this user that others cannot write, and note its use for
- * mbi_directory_trim. EINVAL: it is something else, or over `limit` bytes, or shrank while
- * read. */
+/* Reads a whole regular file that this user owns and others cannot write, and updates its
+ * time for mbi_directory_trim. Returns EINVAL if it is another kind of file, exceeds
+ * `limit` bytes, or shrank while it was read. */
 MBI_INTERNAL int mbi_private_read(merbit_context *context, const char *path, uint64_t limit,
                                   void **data, size_t *size) {
   const int file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -154,8 +154,8 @@ MBI_INTERNAL int mbi_private_read(merbit_context *context, const char *path, uin
   return error;
 }
 
-/* Append to a new file, of which *length bytes are written. EFBIG: the file would pass
- * RLIMIT_FSIZE, which the system answers with a deadly signal. */
+/* Appends to a new file that has *length bytes so far. Returns EFBIG if the file would
+ * exceed RLIMIT_FSIZE, which the system answers with a deadly signal. */
 MBI_INTERNAL int mbi_file_append(int file, uint64_t *length, const void *data, size_t size) {
   struct rlimit limit;
   size_t done = 0;
@@ -175,7 +175,8 @@ MBI_INTERNAL int mbi_file_append(int file, uint64_t *length, const void *data, s
   return 0;
 }
 
-/* Create a new file in `directory` under a name nobody guesses; its path is left in `path`. */
+/* Creates a new file in `directory` under an unpredictable name and writes its path to
+ * `path`. */
 MBI_INTERNAL int mbi_temporary_create(const char *directory, char *path, size_t size,
                                       int *file) {
   int attempt, error = EEXIST;
@@ -198,7 +199,8 @@ MBI_INTERNAL int mbi_temporary_create(const char *directory, char *path, size_t 
   return error;
 }
 
-/* Write the pieces to `directory`/`name`: whole or not at all, whoever else writes there. */
+/* Writes the pieces to `directory`/`name`: all or nothing, even if other processes write
+ * there. */
 MBI_INTERNAL int mbi_private_write(const char *directory, const char *name,
                                    const mbi_piece *pieces, int count) {
   char temporary[MBI_PATH_SIZE], path[MBI_PATH_SIZE];
@@ -232,7 +234,7 @@ MBI_INTERNAL int mbi_private_write(const char *directory, const char *name,
   return error;
 }
 
-/* That the file is gone already is fine. */
+/* Removes a file. A missing file is no error. */
 MBI_INTERNAL int mbi_file_remove(const char *path) {
   return unlink(path) == 0 || errno == ENOENT ? 0 : errno;
 }
@@ -256,7 +258,7 @@ static int mbi_aged_compare(const void *left, const void *right) {
   return strcmp(a->name, b->name);
 }
 
-/* Room for one more: twice as much where the list is full. */
+/* Makes sure that the list can take one more file; doubles a full list. */
 static int mbi_aged_grow(merbit_context *context, mbi_aged **files, size_t count,
                          size_t *capacity) {
   const size_t more = *capacity > 0 ? 2 * *capacity : 256;
@@ -277,8 +279,8 @@ static int mbi_aged_grow(merbit_context *context, mbi_aged **files, size_t count
   return 0;
 }
 
-/* List the regular files named *suffix, and remove left-over temporaries on the way. A time in
- * the future is a clock's mistake that would last: it counts as the oldest. */
+/* Lists the regular files named *suffix, and removes left-over temporaries. A time in the
+ * future counts as the oldest: a wrong clock would otherwise keep the file forever. */
 static int mbi_directory_list(merbit_context *context, DIR *directory, const char *suffix,
                               mbi_aged **files, size_t *count) {
   const struct dirent *entry;
@@ -317,9 +319,9 @@ static int mbi_directory_list(merbit_context *context, DIR *directory, const cha
   return error;
 }
 
-/* Remove the files named *suffix that were not used for longest, until the rest holds at most
- * `cap` bytes, and temporaries of dead writers. Other processes may do the same at the same
- * time. */
+/* Removes the files named *suffix that were unused for longest until the rest holds at most
+ * `cap` bytes, and temporaries of dead writers. Other processes may do the same
+ * concurrently. */
 MBI_INTERNAL int mbi_directory_trim(merbit_context *context, const char *path,
                                     const char *suffix, int64_t cap) {
   mbi_aged *files = NULL;
@@ -350,7 +352,7 @@ MBI_INTERNAL int mbi_directory_trim(merbit_context *context, const char *path,
 
 /* ---- Finding libraries ------------------------------------------------------------------ */
 
-/* Writes a shell pattern that only `text` matches. Returns its length, or `size` where it is
+/* Writes a shell pattern that only `text` matches. Returns its length, or `size` if it is
  * too long. */
 MBI_INTERNAL size_t mbi_pattern_of(const char *text, char *pattern, size_t size) {
   size_t length = 0;
@@ -367,8 +369,8 @@ MBI_INTERNAL size_t mbi_pattern_of(const char *text, char *pattern, size_t size)
   return length;
 }
 
-/* Call `take` for each existing file that matches a shell pattern, in order, until it returns
- * nonzero: the result. */
+/* Calls `take` for each existing file that matches a shell pattern, in order, until it
+ * returns nonzero. Returns the last result. */
 MBI_INTERNAL int mbi_files_matching(const char *pattern,
                                     int (*take)(void *user, const char *path), void *user) {
   glob_t found;
@@ -384,15 +386,15 @@ MBI_INTERNAL int mbi_files_matching(const char *pattern,
   return taken;
 }
 
-/* Where the loader found an open library; "" where it does not say. */
+/* Writes the path where the loader found an open library, or "" if it is not known. */
 MBI_INTERNAL void mbi_library_path(void *library, char *path, size_t size) {
   struct link_map *map = NULL;
   const int known = dlinfo(library, RTLD_DI_LINKMAP, &map) == 0 && map != NULL;
   (void)snprintf(path, size, "%s", known ? map->l_name : "");
 }
 
-/* Let a library stay in memory after its last close: for those that own threads, exit handlers
- * and memory of their own, or take long to load. */
+/* Keeps a library in memory after its last close: for libraries that own threads, exit
+ * handlers or memory, or take long to load. */
 MBI_INTERNAL void mbi_library_keep(void *library) {
   char path[MBI_PATH_SIZE];
   mbi_library_path(library, path, sizeof path);

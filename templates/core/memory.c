@@ -1,5 +1,7 @@
 #include "core/context.h"
 
+/* Heap memory through the user's allocator. */
+
 MBI_INTERNAL void *mbi_default_allocate(void *user, size_t bytes) {
   (void)user;
   return malloc(bytes);
@@ -10,8 +12,8 @@ MBI_INTERNAL void mbi_default_release(void *user, void *memory) {
   free(memory);
 }
 
-/* All heap memory of the library passes through these two. NULL when there is none left; the
- * caller reports it. */
+/* Allocates heap memory through the user's allocator, as all of the library does. Returns
+ * NULL if there is none; the caller reports it. */
 MBI_INTERNAL void *mbi_allocate(merbit_context *context, size_t bytes) {
   return context->allocator.allocate(context->allocator.user, bytes > 0 ? bytes : 1);
 }
@@ -22,7 +24,7 @@ MBI_INTERNAL void mbi_release(merbit_context *context, void *memory) {
   }
 }
 
-/* `count` elements of `size` bytes for `what`, a noun for the sentence. */
+/* Allocates `count` elements of `size` bytes. `what` is a noun for the error message. */
 MBI_INTERNAL merbit_status mbi_allocate_array(merbit_context *context, int64_t count,
                                               size_t size, const char *what, void **array) {
   *array = NULL;

@@ -20,7 +20,8 @@ static void mbi_text_of_file(const char *root, const char *name, char *text, siz
   text[length] = '\0';
 }
 
-/* The next range of a list as the kernel writes it: "0-3,8,10-11". */
+/* Reads the next range of a list in the kernel's format, such as "0-3,8,10-11". Returns 0
+ * at its end. */
 static int mbi_list_next(const char **text, long *first, long *last) {
   char *end;
   *first = *last = strtol(*text, &end, 10);
@@ -46,7 +47,8 @@ static void mbi_numa_add(mbi_numa *numa, long cpu, long node) {
   }
 }
 
-/* The processors of `allowed`, node by node. Where `root` does not say, all are of one node. */
+/* Lists the processors of `allowed` node by node. If `root` has no information, all belong
+ * to one node. */
 MBI_INTERNAL void mbi_numa_read(const char *root, const cpu_set_t *allowed, mbi_numa *numa) {
   char nodes[1024], cpus[4096], name[64];
   const char *node_list = nodes;
@@ -77,7 +79,7 @@ MBI_INTERNAL void mbi_numa_read(const char *root, const cpu_set_t *allowed, mbi_
   numa->nodes = numa->nodes > 0 ? numa->nodes : 1;
 }
 
-/* Of this process, as it may run now. */
+/* Lists the processors that this process may use now. */
 MBI_INTERNAL void mbi_numa_here(mbi_numa *numa) {
   cpu_set_t allowed;
   if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) {
@@ -86,18 +88,18 @@ MBI_INTERNAL void mbi_numa_here(mbi_numa *numa) {
   mbi_numa_read(MBI_NODE_ROOT, &allowed, numa);
 }
 
-/* Returns the first of the tasks that are a thread's own, by which pages are placed too. They
- * end where the next thread's begin, so that there may be none. */
+/* Returns the first task that belongs to a thread; pages are placed by the same rule. A
+ * thread's tasks end where the next thread's begin, so that it may have none. */
 MBI_INTERNAL int mbi_first_task(int tasks, int threads, int thread) {
   return (int)(((int64_t)thread * tasks + threads - 1) / threads);
 }
 
-/* Returns the thread whose own the task is. */
+/* Returns the thread that the task belongs to. */
 MBI_INTERNAL int mbi_task_thread(int tasks, int threads, int task) {
   return (int)((int64_t)task * threads / tasks);
 }
 
-/* Which of the processors a thread takes: they are dealt so that neighbours share a node. */
+/* Returns the index of a thread's processor. Neighbouring threads share a node. */
 MBI_INTERNAL int mbi_numa_slot(const mbi_numa *numa, int threads, int thread) {
   return (int)((int64_t)thread % threads * numa->count / threads);
 }
@@ -106,7 +108,8 @@ MBI_INTERNAL int mbi_numa_node(const mbi_numa *numa, int threads, int thread) {
   return numa->count > 0 ? numa->node[mbi_numa_slot(numa, threads, thread)] : 0;
 }
 
-/* Bind the calling thread to its processor. It runs on where the system refuses. */
+/* Binds the calling thread to its processor. If the system refuses, the thread stays
+ * unbound. */
 MBI_INTERNAL void mbi_numa_bind(const mbi_numa *numa, int threads, int thread) {
   cpu_set_t own;
   if (numa->count > 0) {
@@ -116,16 +119,16 @@ MBI_INTERNAL void mbi_numa_bind(const mbi_numa *numa, int threads, int thread) {
   }
 }
 
-/* Set *first and *end to the bounds of the pages of `page` bytes that lie wholly in an array.
- */
+/* Sets *first and *end to the bounds of the pages of `page` bytes that lie wholly in an
+ * array. */
 MBI_INTERNAL void mbi_numa_pages(uintptr_t array, size_t bytes, uintptr_t page,
                                  uintptr_t *first, uintptr_t *end) {
   *first = (array + page - 1) / page * page;
   *end = (array + bytes) / page * page;
 }
 
-/* Move the pages that lie wholly in the array to a node. Returns how many are not there then,
- * or -1 where the system moves none. */
+/* Moves the pages that lie wholly in the array to a node. Returns how many are elsewhere
+ * afterwards, or -1 if the system moves none. */
 MBI_INTERNAL int64_t mbi_numa_move(const void *array, size_t bytes, int node) {
   const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
   uintptr_t at, end;

@@ -1,18 +1,21 @@
 #include "core/context.h"
 
+/* The clock, the environment, processors and dynamic libraries of the operating system. */
+
 MBI_INTERNAL double mbi_seconds(void) {
   struct timespec now;
   (void)clock_gettime(CLOCK_MONOTONIC, &now);
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* NULL where the variable is unset or empty, or the process runs with raised privileges. */
+/* Returns an environment variable, or NULL if it is unset or empty, or the process runs
+ * with raised privileges. */
 MBI_INTERNAL const char *mbi_environment(const char *name) {
   const char *value = secure_getenv(name);
   return value != NULL && value[0] != '\0' ? value : NULL;
 }
 
-/* Returns how many processors this process may use, 1 to MBI_MAX_THREADS. */
+/* Returns the number of processors that this process may use, 1 to MBI_MAX_THREADS. */
 MBI_INTERNAL int mbi_processors(void) {
   cpu_set_t
       sets[64]; /* of 1,024 each; the kernel refuses to fill fewer than it was built for */
@@ -30,8 +33,8 @@ MBI_INTERNAL const char *mbi_library_error(void) {
   return text != NULL ? text : "unknown reason";
 }
 
-/* A function of a library, written to a function pointer of any type through its bytes: ISO C
- * has no conversion from void * to a function pointer. */
+/* Finds a function of a library and writes it to a function pointer of any type through its
+ * bytes: ISO C has no conversion from void * to a function pointer. Returns 1 if it exists. */
 MBI_INTERNAL int mbi_library_function(void *library, const char *name, void *pointer,
                                       size_t size) {
   void *symbol = dlsym(library, name);

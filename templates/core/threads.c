@@ -4,8 +4,9 @@
  * are done. What a task computes must depend on its index alone, never on the thread that runs
  * it. */
 
-/* Returns whether this process is a forked child of the one that made the context. It has none
- * of the context's threads, and perhaps locks that nobody will release: it works alone. */
+/* Returns whether this process is a forked child of the one that made the context. A child
+ * has none of the context's threads, and perhaps locks that nobody will release: it works
+ * alone. */
 static int mbi_context_forked(const merbit_context *context) {
   return context->process != getpid();
 }
@@ -24,7 +25,7 @@ MBI_INTERNAL void mbi_pool_destroy(merbit_context *context) {
   (void)context;
 }
 
-/* Thread 0 is the caller's, and so are its processors. */
+/* Binds one of OpenMP's threads. Thread 0 is the caller's and stays where it is. */
 static void mbi_threads_bind_one(void *argument, int index) {
   const merbit_context *context = (const merbit_context *)argument;
   if (index > 0) {
@@ -32,7 +33,8 @@ static void mbi_threads_bind_one(void *argument, int index) {
   }
 }
 
-/* libgomp waits for ever for the threads that a forked child lacks. */
+/* Runs the tasks on OpenMP's threads. A forked child lacks them and libgomp would wait
+ * forever, so it runs them alone. */
 MBI_INTERNAL void mbi_parallel(merbit_context *context, int tasks, mbi_task task,
                                void *argument) {
   const int threads = context->threads;
@@ -86,8 +88,8 @@ static int mbi_pool_claim(mbi_pool *pool, int index) {
   return (__atomic_fetch_or(&pool->claims[index >> 6], bit, __ATOMIC_RELAXED) & bit) == 0;
 }
 
-/* Bound threads take their own tasks first, for which memory lies near, and then what is left.
- * A thread without tasks of its own takes none. The caller, thread 0, always has some. */
+/* Runs a bound thread's own tasks first, whose memory is local, and then what is left. A
+ * thread without tasks of its own takes none. The caller, thread 0, always has some. */
 MBI_INTERNAL void mbi_pool_drain_near(mbi_pool *pool, int number) {
   const int first = mbi_first_task(pool->tasks, pool->threads, number);
   const int own = mbi_first_task(pool->tasks, pool->threads, number + 1) - first;
@@ -151,8 +153,8 @@ static void *mbi_pool_worker(void *argument) {
   }
 }
 
-/* Workers start with the first parallel call. Where a thread cannot be had, fewer do the same
- * work. */
+/* Starts the workers, at the first parallel call. If a thread cannot be created, fewer do
+ * the same work. */
 static void mbi_pool_start(merbit_context *context) {
   mbi_pool *pool = &context->pool;
   pool->started = 1;
@@ -164,8 +166,8 @@ static void mbi_pool_start(merbit_context *context) {
   }
 }
 
-/* Before the pool starts: workers bind themselves. Thread 0 is the caller's, and so are its
- * processors. */
+/* Lets workers bind themselves when the pool starts. Thread 0 is the caller's and stays
+ * where it is. */
 MBI_INTERNAL void mbi_threads_bind(merbit_context *context) {
   mbi_numa_here(&context->numa);
   context->pool.threads = context->threads;
@@ -189,8 +191,8 @@ MBI_INTERNAL void mbi_pool_destroy(merbit_context *context) {
   mbi_release(context, pool->workers);
 }
 
-/* The caller works too, and waits only for workers that have joined: a pool that is busy with
- * another thread's call costs speed and nothing else. */
+/* Runs the tasks on the pool and the caller. The caller waits only for workers that have
+ * joined. If the pool is busy with another thread's call, the caller runs them alone. */
 MBI_INTERNAL void mbi_parallel(merbit_context *context, int tasks, mbi_task task,
                                void *argument) {
   mbi_pool *pool = &context->pool;

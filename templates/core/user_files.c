@@ -2,8 +2,8 @@
 
 /* Files that the user names. Results are 0 or an errno where nothing else is said. */
 
-/* Open for reading. *size is 0 where it is not known: pipes, and files that the kernel makes
- * up. */
+/* Opens a file for reading. *size is 0 if it is not known: for pipes and files that the
+ * kernel makes up. */
 MBI_INTERNAL int mbi_file_open(const char *path, int *file, int64_t *size) {
   struct stat facts;
   int error = 0;
@@ -25,7 +25,8 @@ MBI_INTERNAL int mbi_file_open(const char *path, int *file, int64_t *size) {
   return error;
 }
 
-/* A merbit_read_callback: `user` points to the descriptor; -1 leaves errno. */
+/* Reads from the descriptor that `user` points to, as a merbit_read_callback. -1 leaves
+ * errno. */
 MBI_INTERNAL int64_t mbi_file_read(void *user, void *data, size_t size) {
   const int file = *(const int *)user;
   ssize_t got;
@@ -39,14 +40,14 @@ MBI_INTERNAL void mbi_file_close(int file) {
   (void)close(file);
 }
 
-/* A merbit_write_callback: `user` is the mbi_replacement; nonzero leaves errno. */
+/* Writes to the mbi_replacement `user`, as a merbit_write_callback. Nonzero leaves errno. */
 MBI_INTERNAL int mbi_replacement_write(void *user, const void *data, size_t size) {
   mbi_replacement *r = (mbi_replacement *)user;
   errno = mbi_file_append(r->file, &r->length, data, size);
   return errno != 0 ? -1 : 0;
 }
 
-/* Follow links from the path to the target. ENOENT: there is none yet. */
+/* Follows links from the path to the target. Returns ENOENT if there is none yet. */
 static int mbi_replacement_find(mbi_replacement *r, const char *path) {
   int links, error = 0;
   if (strlen(path) >= sizeof r->target) {
@@ -68,8 +69,8 @@ static int mbi_replacement_find(mbi_replacement *r, const char *path) {
   return error;
 }
 
-/* Create the temporary beside the target, with the target's permissions where there is one. The
- * target must be a regular file (ENOTSUP: a device, a pipe) that the user may write. */
+/* Creates the temporary beside the target, with the target's permissions if it exists. The
+ * target must be a regular file that the user may write; a device or a pipe gives ENOTSUP. */
 MBI_INTERNAL int mbi_replacement_begin(mbi_replacement *r, const char *path) {
   struct stat facts;
   const int exists = stat(path, &facts) == 0;
@@ -103,7 +104,8 @@ MBI_INTERNAL int mbi_replacement_begin(mbi_replacement *r, const char *path) {
   return error;
 }
 
-/* `error` as it stands: 0 puts the file in its place, anything else removes it. */
+/* Ends a replacement. If `error` is 0 the temporary takes the target's place, otherwise it
+ * is removed. Returns `error` or the errno of a failure. */
 MBI_INTERNAL int mbi_replacement_end(mbi_replacement *r, int error) {
   if (error == 0 && fsync(r->file) != 0) {
     error = errno;

@@ -1,6 +1,8 @@
 #include "core/context.h"
 #include "jit/jit.h"
 
+/* Public buffers: memory where the context computes. */
+
 MERBIT_API merbit_status merbit_buffer_create(merbit_context *context, size_t bytes,
                                               merbit_buffer **buffer) {
   merbit_buffer *made;
@@ -42,7 +44,7 @@ MERBIT_API merbit_status merbit_buffer_create(merbit_context *context, size_t by
   return MERBIT_OK;
 }
 
-/* Shared by both directions: a part [offset, offset + bytes) must lie inside the buffer. */
+/* Checks that [offset, offset + bytes) lies inside the buffer, for both directions. */
 static merbit_status mbi_buffer_check(const merbit_buffer *buffer, size_t offset,
                                       const void *host, size_t bytes, const char *verb) {
   if (buffer == NULL) {

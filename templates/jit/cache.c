@@ -25,7 +25,8 @@ static void mbi_cache_off(merbit_context *context, const char *reason) {
   mbi_log(context, "no cubin cache: %s", reason);
 }
 
-/* Where entries should lie, or NULL with the reason told. */
+/* Writes the wished directory of entries to `buffer` and returns it, or NULL after
+ * switching the cache off with a reason. */
 static const char *mbi_cache_wish(merbit_context *context, const merbit_context_desc *desc,
                                   char *buffer, size_t size) {
   const char *explicit_path = desc->cache_dir;
@@ -56,7 +57,8 @@ static const char *mbi_cache_wish(merbit_context *context, const merbit_context_
   return buffer;
 }
 
-/* Choose, create and examine the directory. Never fails: without one there is no disk cache. */
+/* Chooses, creates and examines the directory. Never fails: without one there is no disk
+ * cache. */
 MBI_INTERNAL void mbi_cache_open(merbit_context *context, const merbit_context_desc *desc) {
   mbi_cache *cache = &context->cache;
   char wish[MBI_PATH_SIZE], path[MBI_PATH_SIZE], reason[sizeof cache->off_reason];
@@ -85,8 +87,8 @@ MBI_INTERNAL void mbi_cache_open(merbit_context *context, const merbit_context_d
   mbi_log(context, "cubin cache: %s", cache->directory);
 }
 
-/* Whether the directory is still what mbi_cache_open found: it may have been opened to others,
- * or removed and made anew by somebody else. */
+/* Returns whether the directory is still safe: others may have got access, or removed it
+ * and made it anew. */
 static int mbi_cache_safe(merbit_context *context) {
   char path[MBI_PATH_SIZE];
   const char *fault;
@@ -100,7 +102,7 @@ static int mbi_cache_safe(merbit_context *context) {
   return fault == NULL;
 }
 
-/* The file name is a hash of the key. */
+/* Writes an entry's file name, a hash of the key. */
 static void mbi_cache_name(const char *key, size_t key_size, char *name, size_t size) {
   char text[MBI_HASH_TEXT];
   mbi_hash_text(mbi_hash_add(mbi_hash_start(), key, key_size), text);
@@ -128,7 +130,7 @@ MBI_INTERNAL mbi_cache_head mbi_cache_seal(const char *key, size_t key_size, con
   return head;
 }
 
-/* Whether `entry` is exactly what would be stored for this key. */
+/* Returns whether `entry` is exactly what would be stored for this key. */
 static int mbi_cache_valid(const char *entry, size_t size, const char *key, size_t key_size) {
   const size_t image_at = sizeof(mbi_cache_head) + key_size;
   mbi_cache_head head;
@@ -139,7 +141,7 @@ static int mbi_cache_valid(const char *entry, size_t size, const char *key, size
   return memcmp(entry, &head, sizeof head) == 0;
 }
 
-/* Remove the entry of a key: it is damaged, or the driver refuses its image. */
+/* Removes the entry of a key: it is damaged, or the driver refuses its image. */
 MBI_INTERNAL void mbi_cache_drop(merbit_context *context, const char *key, size_t key_size) {
   char path[MBI_PATH_SIZE];
   int error;
@@ -153,7 +155,7 @@ MBI_INTERNAL void mbi_cache_drop(merbit_context *context, const char *key, size_
   }
 }
 
-/* 1 and the image, to be released by the caller; 0 where there is none. */
+/* Returns 1 and the image, which the caller releases, or 0 if there is none. */
 MBI_INTERNAL int mbi_cache_load(merbit_context *context, const char *key, size_t key_size,
                                 void **image, size_t *size) {
   const size_t image_at = sizeof(mbi_cache_head) + key_size;

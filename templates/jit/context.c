@@ -1,6 +1,8 @@
 #include "core/context.h"
 #include "jit/jit.h"
 
+/* Contexts: creation, reference counts, the choice of a side, information. */
+
 MBI_INTERNAL void mbi_context_retain(merbit_context *context) {
   mbi_mutex_lock(&context->lock);
   context->references++;
@@ -23,7 +25,8 @@ MBI_INTERNAL void mbi_context_unref(merbit_context *context) {
   allocator.release(allocator.user, context);
 }
 
-/* Choose the side: CUDA needs driver, device and compiler; AUTO remembers what was missing. */
+/* Chooses the side. CUDA needs a driver, a device and NVRTC; AUTO keeps the reason why it
+ * took the CPU. */
 static merbit_status mbi_context_choose_side(merbit_context *context,
                                              const merbit_context_desc *desc) {
   merbit_status status;
@@ -46,7 +49,7 @@ static merbit_status mbi_context_choose_side(merbit_context *context,
   return MERBIT_OK;
 }
 
-/* MERBIT_LOG installs this where the descriptor has no callback. */
+/* Prints a log line. Installed by MERBIT_LOG if the descriptor has no callback. */
 static void mbi_log_to_stderr(void *user, const char *line) {
   (void)user;
   (void)fprintf(stderr, "merbit: %s\n", line);

@@ -1,6 +1,8 @@
 #include "core/context.h"
 #include "jit/jit.h"
 
+/* The GPU of a context: errors, properties, opening and closing. */
+
 #define MBI_ATTRIBUTE_MULTIPROCESSORS 16 /* cuda.h: CUdevice_attribute */
 #define MBI_ATTRIBUTE_CAPABILITY_MAJOR 75
 #define MBI_ATTRIBUTE_CAPABILITY_MINOR 76
@@ -9,10 +11,9 @@
 
 /* ---- Errors ----------------------------------------------------------------------------- */
 
-/* Results after which every call on the context fails, or nothing that it computes can be
- * trusted: the driver goes away, memory or a link is broken, the context is gone, a kernel was
- * killed. */
-MBI_INTERNAL int mbi_device_deadly(mbi_curesult result) {
+/* Returns whether a CUDA result is fatal: every later call on the context fails, or nothing
+ * that it computes can be trusted. */
+MBI_INTERNAL int mbi_device_fatal(mbi_curesult result) {
   switch (result) {
   case 4:   /* DEINITIALIZED */
   case 214: /* ECC_UNCORRECTABLE */
@@ -35,10 +36,11 @@ MBI_INTERNAL int mbi_device_deadly(mbi_curesult result) {
   }
 }
 
-/* The first deadly result is kept. */
-MBI_INTERNAL int mbi_device_bury(merbit_context *context, mbi_curesult result) {
+/* Marks the device as lost if the result is fatal; the first such result is kept. Returns
+ * whether it is fatal. */
+MBI_INTERNAL int mbi_device_mark_lost(merbit_context *context, mbi_curesult result) {
   int alive = 0;
-  if (!mbi_device_deadly(result)) {
+  if (!mbi_device_fatal(result)) {
     return 0;
   }
   (void)__atomic_compare_exchange_n(&context->device.lost, &alive, result, 0, __ATOMIC_RELAXED,
@@ -50,7 +52,7 @@ MBI_INTERNAL mbi_curesult mbi_device_lost(const merbit_context *context) {
   return __atomic_load_n(&context->device.lost, __ATOMIC_RELAXED);
 }
 
-/* DEVICE_LOST without asking the driver, once the context is dead. */
+/* Returns DEVICE_LOST without a driver call once the context is dead. */
 MBI_INTERNAL merbit_status mbi_device_alive(merbit_context *context) {
   const mbi_curesult lost = mbi_device_lost(context);
   if (lost == 0) {
@@ -63,7 +65,8 @@ MBI_INTERNAL merbit_status mbi_device_alive(merbit_context *context) {
       context->device.name, lost);
 }
 
-/* Turn the answer of `call` into a status. `what` says what was attempted: "uploading x". */
+/* Turns the CUDA result of `call` into a status. `what` says what was attempted, such as
+ * "uploading x". */
 MBI_INTERNAL merbit_status mbi_device_check(merbit_context *context, mbi_curesult result,
                                             const char *call, const char *what) {
   const mbi_driver *driver = &context->device.driver;
@@ -72,7 +75,7 @@ MBI_INTERNAL merbit_status mbi_device_check(merbit_context *context, mbi_curesul
   if (result == 0) {
     return MERBIT_OK;
   }
-  if (mbi_device_bury(context, result)) {
+  if (mbi_device_mark_lost(context, result)) {
     status = MERBIT_DEVICE_LOST;
     advice = "; an earlier kernel may be the cause; destroy the context and make a new one";
   } else if (result == MBI_CUDA_OUT_OF_MEMORY) {
@@ -93,16 +96,13 @@ static merbit_status mbi_device_attribute(merbit_context *context, int attribute
       "cuDeviceGetAttribute", "asking for the GPU's properties");
 }
 
-/* The device of the caller's CUcontext. */
+/* Finds the device of the caller's CUcontext. */
 static merbit_status mbi_device_of_context(merbit_context *context, void *cuda_context) {
   mbi_device *device = &context->device;
   void *popped = NULL;
   mbi_curesult result = device->driver.ctx_push(cuda_context);
-  merbit_status status =
-      mbi_device_check(context, result, "cuCtxPushCurrent", "using context_desc.cuda_context");
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(
+      mbi_device_check(context, result, "cuCtxPushCurrent", "using context_desc.cuda_context"));
   result = device->driver.ctx_get_device(&device->ordinal);
   (void)device->driver.ctx_pop(&popped);
   return mbi_device_check(context, result, "cuCtxGetDevice", "using context_desc.cuda_context");
@@ -111,11 +111,8 @@ static merbit_status mbi_device_of_context(merbit_context *context, void *cuda_c
 static merbit_status mbi_device_of_ordinal(merbit_context *context, int ordinal) {
   mbi_device *device = &context->device;
   int count = 0;
-  merbit_status status = mbi_device_check(context, device->driver.device_get_count(&count),
-                                          "cuDeviceGetCount", "counting GPUs");
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_device_check(context, device->driver.device_get_count(&count), "cuDeviceGetCount",
+                           "counting GPUs"));
   if (count <= 0) {
     return mbi_fail(context, MERBIT_NO_DEVICE,
                     "the NVIDIA driver shows no GPU; is "
@@ -130,7 +127,7 @@ static merbit_status mbi_device_of_ordinal(merbit_context *context, int ordinal)
                           "cuDeviceGet", "choosing a GPU");
 }
 
-/* Name and properties, which need no CUDA context. */
+/* Reads the GPU's name and properties, which need no CUDA context. */
 MBI_INTERNAL merbit_status mbi_device_examine(merbit_context *context) {
   mbi_device *device = &context->device;
   int major = 0, minor = 0, cooperative = 0;
@@ -157,8 +154,9 @@ MBI_INTERNAL merbit_status mbi_device_examine(merbit_context *context) {
     status = mbi_device_attribute(context, MBI_ATTRIBUTE_COOPERATIVE, &cooperative);
   }
   device->compute_capability = 10 * major + minor;
-  device->dependent_launch = device->compute_capability >= 90 && device->driver.launch_kernel_ex != NULL &&
-                  device->driver_version >= MBI_CUDA_DRIVER_DEPENDENT;
+  device->dependent_launch = device->compute_capability >= 90 &&
+                             device->driver.launch_kernel_ex != NULL &&
+                             device->driver_version >= MBI_CUDA_DRIVER_DEPENDENT;
   device->cooperative = cooperative != 0 && device->driver.launch_cooperative != NULL &&
                         device->driver.occupancy != NULL;
   if (status == MERBIT_OK && device->compute_capability < 50) {
@@ -169,8 +167,8 @@ MBI_INTERNAL merbit_status mbi_device_examine(merbit_context *context) {
   return status;
 }
 
-/* Fill context->device, whose driver is open. Compiler before primary context, which costs
- * most. */
+/* Fills context->device, whose driver is open. The primary context comes last: it takes
+ * longest. */
 static merbit_status mbi_device_choose(merbit_context *context,
                                        const merbit_context_desc *desc) {
   mbi_device *device = &context->device;
@@ -205,53 +203,47 @@ static merbit_status mbi_device_choose(merbit_context *context,
 
 /* ---- Calls: all that follow need an entered context ------------------------------------- */
 
-/* Make the context current on this thread, on top of the caller's. */
+/* Makes the context current on this thread, on top of the caller's. */
 MBI_INTERNAL merbit_status mbi_device_enter(merbit_context *context) {
-  const merbit_status status = mbi_device_alive(context);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_device_alive(context));
   return mbi_device_check(context,
                           context->device.driver.ctx_push(context->device.cuda_context),
                           "cuCtxPushCurrent", "entering the GPU's context");
 }
 
-/* Enter in order to release: on a dead context there is nothing to do, and a failure is not
- * reported, for it would hide the one that led here. */
+/* Makes the context current in order to release something. Returns 0 if the context is
+ * dead. Reports no failure, which would hide the one that led here. */
 MBI_INTERNAL int mbi_device_enter_alive(merbit_context *context) {
   mbi_curesult result;
   if (mbi_device_lost(context) != 0) {
     return 0;
   }
   result = context->device.driver.ctx_push(context->device.cuda_context);
-  (void)mbi_device_bury(context, result);
+  (void)mbi_device_mark_lost(context, result);
   return result == 0;
 }
 
 MBI_INTERNAL void mbi_device_leave(merbit_context *context) {
   void *popped = NULL;
-  (void)mbi_device_bury(context, context->device.driver.ctx_pop(&popped));
+  (void)mbi_device_mark_lost(context, context->device.driver.ctx_pop(&popped));
 }
 
 MBI_INTERNAL merbit_status mbi_device_synchronize(merbit_context *context, void *stream) {
-  const merbit_status status = mbi_device_alive(context);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_device_alive(context));
   return mbi_device_check(context, context->device.driver.stream_synchronize(stream),
                           "cuStreamSynchronize", "waiting for the GPU");
 }
 
 /* ---- Opening and closing ---------------------------------------------------------------- */
 
-/* A byte that is held as long as the context: the driver takes small arrays from pages of 2 MB,
- * and a page in use spares a plan's first such array the 50 to 100 microseconds of a new one.
- * Without it everything works too. */
+/* Allocates a byte for the context's lifetime. The driver takes small arrays from pages of
+ * 2 MB; a page in use saves a plan's first such array 50 to 100 microseconds. Failure does
+ * no harm. */
 static void mbi_device_hold(merbit_context *context) {
   mbi_device *device = &context->device;
   if (mbi_device_enter_alive(context)) {
     const mbi_curesult result = device->driver.mem_alloc(&device->held, 1);
-    (void)mbi_device_bury(context, result);
+    (void)mbi_device_mark_lost(context, result);
     device->held = result == 0 ? device->held : 0;
     mbi_device_leave(context);
   }
@@ -265,17 +257,14 @@ static void mbi_device_release_sources(merbit_context *context) {
   }
 }
 
-/* Driver, device, compiler and CUDA context. After a failure mbi_device_close cleans up. */
+/* Opens driver, device, NVRTC and CUDA context. On failure the caller runs
+ * mbi_device_close. */
 MBI_INTERNAL merbit_status mbi_device_open(merbit_context *context,
                                            const merbit_context_desc *desc) {
-  merbit_status status = mbi_driver_open(context);
-  if (status == MERBIT_OK) {
-    status = mbi_device_choose(context, desc);
-  }
-  if (status == MERBIT_OK) {
-    mbi_device_hold(context);
-  }
-  return status;
+  MBI_TRY(mbi_driver_open(context));
+  MBI_TRY(mbi_device_choose(context, desc));
+  mbi_device_hold(context);
+  return MERBIT_OK;
 }
 
 MBI_INTERNAL void mbi_device_close(merbit_context *context) {

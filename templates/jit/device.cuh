@@ -65,14 +65,15 @@ MBK_DEVICE mbk_u32 mbk_ballot(mbk_u32 mask, bool flag) {
   return __ballot_sync(mask, flag);
 }
 
-// Rounded, and never fused with an addition: which ones a compiler fuses depends on the form.
+// Returns the rounded product, never fused with an addition: what a compiler fuses depends
+// on the form.
 MBK_DEVICE float mbk_multiply(float a, float b) {
   return __fmul_rn(a, b);
 }
 MBK_DEVICE double mbk_multiply(double a, double b) {
   return __dmul_rn(a, b);
 }
-// a b + c, rounded once.
+// Returns a b + c, rounded once.
 MBK_DEVICE float mbk_fused(float a, float b, float c) {
   return __fmaf_rn(a, b, c);
 }
@@ -80,8 +81,7 @@ MBK_DEVICE double mbk_fused(double a, double b, double c) {
   return __fma_rn(a, b, c);
 }
 
-// The nearest half, as its bits, and what such bits stand for: without CUDA's header for
-// halves.
+// Convert between floats and the bits of halves, without CUDA's header for halves.
 MBK_DEVICE mbk_u16 mbk_half_of(float value) {
   mbk_u16 bits;
   asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(value));
@@ -93,7 +93,7 @@ MBK_DEVICE float mbk_half_value(mbk_u16 bits) {
   return value;
 }
 
-// And of the bits of a bfloat16, the upper half of a float's.
+// Returns the value of a bfloat16's bits, which are the upper half of a float's.
 MBK_DEVICE float mbk_bf16_value(mbk_u16 bits) {
   return __uint_as_float((mbk_u32)bits << 16);
 }
@@ -108,11 +108,11 @@ MBK_DEVICE int mbk_popcount(mbk_u64 bits) {
   return __popcll(bits);
 }
 
-// The old value.
+// Adds atomically and returns the old value.
 template <class T> MBK_DEVICE T mbk_atomic_add(T *address, T value) {
   return atomicAdd(address, value);
 }
-// `value` if it was `expected`; the old value.
+// Stores `value` if the word is `expected`. Returns the old value.
 MBK_DEVICE mbk_u32 mbk_atomic_swap_if(mbk_u32 *address, mbk_u32 expected, mbk_u32 value) {
   return atomicCAS(address, expected, value);
 }
@@ -126,27 +126,28 @@ MBK_DEVICE void mbk_atomic_max(mbk_u32 *address, mbk_u32 value) {
   atomicMax(address, value);
 }
 
-// What other threads of the block may be changing by atomics: the value before or after.
+// Reads a word that other threads of the block may change by atomics: the value before or
+// after.
 MBK_DEVICE mbk_u32 mbk_peek(const mbk_u32 *address) {
   return *(const volatile mbk_u32 *)address;
 }
 
-// Read-only data that nobody writes during the launch.
+// Loads read-only data that nobody writes during the launch.
 template <class T> MBK_DEVICE T mbk_load(const T *address) {
   return __ldg(address);
 }
 
-// The same, for data that is read once: the caches are left to others.
+// Loads read-only data that is read once: a streaming load.
 template <class T> MBK_DEVICE T mbk_load_streaming(const T *address) {
   return __ldcs(address);
 }
 
-// What another block of the same launch has stored, past the cache that may hold what was there
-// before.
+// Loads what another block of the same launch has stored, past L1, which may hold older
+// data.
 template <class T> MBK_DEVICE T mbk_load_fresh(const T *address) {
   return __ldcg(address);
 }
-// What this thread has stored and seen before comes before what follows, for all blocks.
+// Orders this thread's stores and loads before those that follow, for all blocks.
 MBK_DEVICE void mbk_fence() {
   __threadfence();
 }
@@ -167,7 +168,7 @@ MBK_DEVICE void mbk_post(mbk_u64 *slot, double value, mbk_u32 mark) {
   ((volatile mbk_u64 *)slot)[1] = high;
 #endif
 }
-// COUNT of them, one slot behind the other, as soon as all are there.
+// Waits for COUNT numbers in neighbouring slots and returns all of them.
 template <int COUNT>
 MBK_DEVICE void mbk_collect(const mbk_u64 *slots, mbk_u32 mark, double (&values)[COUNT]) {
   bool missing;
@@ -205,7 +206,7 @@ template <class T, int N> union mbk_pack_bits {
   uint4 four;
 };
 
-// As mbk_load.
+// Loads a pack of read-only data, as mbk_load does.
 template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack(const T *address) {
   mbk_pack_bits<T, N> bits;
   if (sizeof(T) * N == 16) {
@@ -220,7 +221,7 @@ template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack(const T *addre
   return bits.pack;
 }
 
-// As mbk_load_streaming.
+// Loads a pack that is read once, as mbk_load_streaming does.
 template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack_streaming(const T *address) {
   mbk_pack_bits<T, N> bits;
   if (sizeof(T) * N == 16) {
@@ -288,14 +289,14 @@ template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack_after_wait(con
 template <class T> MBK_DEVICE T mbk_load_behind(const T *address) {
   return mbk_load(address);
 }
-// What comes next may start once all blocks got here or ended.
+// Lets the next kernel in the stream start once all blocks got here or ended.
 MBK_DEVICE void mbk_release() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;" : : :);
 #endif
 }
 
-// Of a conditional node in a graph: whether its body runs again. The driver has the function.
+// Tells a graph's conditional node whether its body runs again. The driver has the function.
 extern "C" __device__ void cudaGraphSetConditional(mbk_u64 handle, mbk_u32 value);
 MBK_DEVICE void mbk_graph_go_on(mbk_u64 handle, bool go_on) {
   cudaGraphSetConditional(handle, go_on ? 1u : 0u);

@@ -1,7 +1,7 @@
-// What expressions (spmv/shared/expression.c) and semirings call, for float and double: with operands
-// of one type.
+// Functions that expressions (spmv/shared/expression.c) and semirings call, for float and
+// double, with operands of one type.
 
-// NaN where an operand is NaN; of two equal ones the second.
+// Return NaN if an operand is NaN, and the second of two equal operands.
 template <class T> MBK_DEVICE T mbk_min(T a, T b) {
   return a < b || a != a ? a : b;
 }
@@ -38,7 +38,7 @@ template <class T> MBK_DEVICE bool mbk_truth_of(T number) {
   return number != (T)0;
 }
 
-// The number whose bits as a double these are: exact, and the same in any locale.
+// Returns the double with these bits: exact, and the same in any locale.
 MBK_DEVICE double mbk_number(mbk_u64 bits) {
   union {
     mbk_u64 bits;

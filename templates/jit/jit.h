@@ -9,11 +9,15 @@ struct merbit_buffer {
   void *pointer;
 };
 
+/* Results that the library tells apart (cuda.h: CUresult; nvrtc.h: nvrtcResult). */
 #define MBI_CUDA_OUT_OF_MEMORY 2
-#define MBI_CUDA_DRIVER_OLDEST 11000
-#define MBI_CUDA_DRIVER_DEPENDENT 12030 /* early launches, captured in graphs too */
-
 #define MBI_NVRTC_OUT_OF_MEMORY 1
+
+/* Versions of the driver, 1000 * major + 10 * minor. */
+#define MBI_CUDA_DRIVER_OLDEST 11000
+#define MBI_CUDA_DRIVER_DEPENDENT 12030 /* dependent launches, captured in graphs too */
+
+/* Where a CUDA toolkit has its libraries. */
 #if defined(__aarch64__)
 #define MBI_CUDA_TARGET "/targets/sbsa-linux/lib"
 #else
@@ -29,15 +33,16 @@ typedef struct mbi_nvrtc_search {
 #define MBI_POINTER_MEMORY_TYPE 2     /* CUpointer_attribute */
 #define MBI_FUNCTION_DYNAMIC_SHARED 8 /* CUfunction_attribute */
 #define MBI_SHARED_WITHOUT_ASKING 49152
-#define MBI_LAUNCH_ATTRIBUTE_DEPENDENT 6 /* CUlaunchAttributeID: programmatic stream serialization */
+/* CUlaunchAttributeID: programmatic stream serialization */
+#define MBI_LAUNCH_ATTRIBUTE_DEPENDENT 6
 
 #define MBI_DEVICE_PART 256 /* bytes, as the driver aligns an allocation */
 
 /* How a kernel is launched. */
 enum {
   MBI_LAUNCH_PLAIN,
-  MBI_LAUNCH_DEPENDENT,   /* it may start while what is before it in the stream ends, for it calls
-                        mbk_await before it touches what that may still write or read */
+  MBI_LAUNCH_DEPENDENT, /* it may start while what is before it in the stream ends, for it calls
+                      mbk_await before it touches what that may still write or read */
   MBI_LAUNCH_COOPERATIVE /* its blocks are all resident: they may wait for each other */
 };
 
@@ -104,8 +109,8 @@ MBI_INTERNAL char *mbi_nvrtc_log(merbit_context *context, void *program);
 MBI_INTERNAL void mbi_nvrtc_tell(merbit_context *context, const char *log, char *first,
                                  size_t size);
 /* jit/device.c */
-MBI_INTERNAL int mbi_device_deadly(mbi_curesult result);
-MBI_INTERNAL int mbi_device_bury(merbit_context *context, mbi_curesult result);
+MBI_INTERNAL int mbi_device_fatal(mbi_curesult result);
+MBI_INTERNAL int mbi_device_mark_lost(merbit_context *context, mbi_curesult result);
 MBI_INTERNAL mbi_curesult mbi_device_lost(const merbit_context *context);
 MBI_INTERNAL merbit_status mbi_device_alive(merbit_context *context);
 MBI_INTERNAL merbit_status mbi_device_check(merbit_context *context, mbi_curesult result,
@@ -122,10 +127,10 @@ MBI_INTERNAL void mbi_device_close(merbit_context *context);
 MBI_INTERNAL mbi_devptr mbi_device_address(const void *pointer);
 MBI_INTERNAL void *mbi_device_pointer(mbi_devptr address);
 MBI_INTERNAL mbi_devptr mbi_device_part(mbi_devptr space, uint64_t bytes, uint64_t *used);
-MBI_INTERNAL void mbi_arena_open(merbit_context *context, mbi_arena *spare, mbi_devptr at,
+MBI_INTERNAL void mbi_arena_open(merbit_context *context, mbi_arena *arena, mbi_devptr at,
                                  uint64_t bytes);
-MBI_INTERNAL void mbi_arena_shut(merbit_context *context, mbi_arena *spare);
-MBI_INTERNAL mbi_devptr mbi_arena_close(merbit_context *context, mbi_arena *spare);
+MBI_INTERNAL void mbi_arena_shut(merbit_context *context, mbi_arena *arena);
+MBI_INTERNAL mbi_devptr mbi_arena_close(merbit_context *context, mbi_arena *arena);
 MBI_INTERNAL merbit_status mbi_device_allocate(merbit_context *context, uint64_t bytes,
                                                const char *what, mbi_devptr *address);
 MBI_INTERNAL merbit_status mbi_device_allocate_parts(merbit_context *context, const char *what,

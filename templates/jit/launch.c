@@ -3,9 +3,9 @@
 
 /* Launches of kernels, in an entered context. */
 
-/* Let `function` be launched with `shared_bytes` of dynamic shared memory, and with all that a
- * block may have, for plans that need different amounts may share it. `name` is for the
- * sentence. */
+/* Allows `function` to be launched with `shared_bytes` of dynamic shared memory. Reserves
+ * all that a block may have, because plans that need different amounts may share it. `name`
+ * is for the message. */
 MBI_INTERNAL merbit_status mbi_device_reserve_shared(merbit_context *context, void *function,
                                                      const char *name, unsigned shared_bytes) {
   const int limit = context->device.shared_bytes_per_block;
@@ -27,7 +27,7 @@ MBI_INTERNAL merbit_status mbi_device_reserve_shared(merbit_context *context, vo
       "cuFuncSetAttribute", attempt);
 }
 
-/* The driver's call, whose name is `call`. */
+/* Launches a kernel. *call is the name of the driver's function. */
 static mbi_curesult mbi_device_start(const mbi_device *device, void *function, unsigned grid,
                                      unsigned threads, unsigned shared_bytes, void *stream,
                                      void **arguments, int how, const char **call) {
@@ -58,7 +58,8 @@ static mbi_curesult mbi_device_start(const mbi_device *device, void *function, u
   return device->driver.launch_kernel_ex(&config, function, arguments, NULL);
 }
 
-/* `grid` blocks of `threads`; `how`: a MBI_START. No block is nothing to do. */
+/* Launches `grid` blocks of `threads`. `how` is a MBI_LAUNCH value. Does nothing for 0
+ * blocks. */
 MBI_INTERNAL merbit_status mbi_device_launch_some(merbit_context *context, void *function,
                                                   const char *name, int64_t grid, int threads,
                                                   unsigned shared_bytes, void *stream,

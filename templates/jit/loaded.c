@@ -4,10 +4,10 @@
 /* Programs that are loaded stay so, shared by the plans of a context: a second plan of the same
  * form loads nothing. */
 
-/* In an entered context. */
+/* Unloads a module. The CUDA context must be current. */
 MBI_INTERNAL void mbi_loaded_unload(merbit_context *context, void *module) {
   if (mbi_device_lost(context) == 0) {
-    (void)mbi_device_bury(context, context->device.driver.module_unload(module));
+    (void)mbi_device_mark_lost(context, context->device.driver.module_unload(module));
   }
 }
 
@@ -16,7 +16,7 @@ static void mbi_loaded_free(merbit_context *context, mbi_loaded *entry) {
   mbi_release(context, entry);
 }
 
-/* One more user of a program that is there, else NULL. */
+/* Returns a loaded program with one more user, or NULL if it is not loaded. */
 MBI_INTERNAL mbi_loaded *mbi_loaded_take(merbit_context *context, const char *key,
                                          size_t key_size) {
   mbi_loaded **at, *found;
@@ -37,8 +37,8 @@ MBI_INTERNAL mbi_loaded *mbi_loaded_take(merbit_context *context, const char *ke
   return found;
 }
 
-/* Share `module` under `key`, which the entry takes over. NULL, and nothing changed, where
- * memory is short. */
+/* Shares `module` under `key`, which the entry takes over. Returns NULL and changes nothing
+ * if memory is short. */
 MBI_INTERNAL mbi_loaded *mbi_loaded_share(merbit_context *context, char *key, size_t key_size,
                                           void *module) {
   mbi_loaded *entry = (mbi_loaded *)mbi_allocate(context, sizeof *entry);
@@ -55,7 +55,7 @@ MBI_INTERNAL mbi_loaded *mbi_loaded_share(merbit_context *context, char *key, si
   return entry;
 }
 
-/* Unload what nobody uses, but for the `keep` that were used last. In an entered context. */
+/* Unloads unused programs except the `keep` used last. The CUDA context must be current. */
 MBI_INTERNAL void mbi_loaded_trim(merbit_context *context, int keep) {
   mbi_loaded *dropped = NULL, **at;
   mbi_mutex_lock(&context->lock);
@@ -78,7 +78,7 @@ MBI_INTERNAL void mbi_loaded_trim(merbit_context *context, int keep) {
   }
 }
 
-/* One user less. A CUcontext of the caller's may be gone before ours is, so nothing stays
+/* Drops one user. A CUcontext of the caller's may end before ours, so nothing stays loaded
  * there. */
 MBI_INTERNAL void mbi_loaded_leave(merbit_context *context, mbi_loaded *entry) {
   mbi_mutex_lock(&context->lock);
@@ -87,7 +87,7 @@ MBI_INTERNAL void mbi_loaded_leave(merbit_context *context, mbi_loaded *entry) {
   mbi_loaded_trim(context, context->device.primary ? MBI_LOADED_IDLE : 0);
 }
 
-/* All of them, before the device is closed. */
+/* Unloads all programs before the device is closed. */
 MBI_INTERNAL void mbi_loaded_close(merbit_context *context) {
   if (context->loaded != NULL && mbi_device_enter_alive(context)) {
     mbi_loaded_trim(context, 0);

@@ -11,92 +11,90 @@ MBI_INTERNAL void *mbi_device_pointer(mbi_devptr address) {
   return (void *)(uintptr_t)address;
 }
 
-/* A part of the allocation at `space`, behind `used` bytes, which grow. Arrays that are made at
- * once share one, for the driver takes as long for each as for ten launches: they are divided
- * at 0 to learn its size, and again where it lies. */
+/* Returns a part of the allocation at `space` behind `used` bytes, which grow. Arrays made
+ * together share an allocation, because each takes the driver as long as ten launches.
+ * Divide at 0 first to learn the size. */
 MBI_INTERNAL mbi_devptr mbi_device_part(mbi_devptr space, uint64_t bytes, uint64_t *used) {
   const uint64_t at = *used;
   *used += (bytes + MBI_DEVICE_PART - 1) / MBI_DEVICE_PART * MBI_DEVICE_PART;
   return space + at;
 }
 
-/* ---- Spare memory: the driver takes 40 to 100 microseconds for each array that is allocated,
- * and more to release it. What was allocated to make one thing is, where that is short-lived,
- * kept for what is made next. ----------------------------------------------------------------
- */
+/* ---- Arenas ------------------------------------------------------------------------------ */
 
-/* From here on what this thread allocates comes from the `bytes` at `at`, as long as they
- * last. */
-MBI_INTERNAL void mbi_arena_open(merbit_context *context, mbi_arena *spare, mbi_devptr at,
+/* The driver takes 40 to 100 microseconds for each allocation, and more to release it. Memory
+ * of short-lived arrays is therefore reused for what the same thread makes next. */
+
+/* Makes this thread allocate from the `bytes` at `at`, as long as they last. */
+MBI_INTERNAL void mbi_arena_open(merbit_context *context, mbi_arena *arena, mbi_devptr at,
                                  uint64_t bytes) {
-  spare->at = at;
-  spare->bytes = bytes;
-  spare->used = 0;
-  spare->open = 1;
-  spare->maker = pthread_self();
+  arena->at = at;
+  arena->bytes = bytes;
+  arena->used = 0;
+  arena->open = 1;
+  arena->maker = pthread_self();
   mbi_mutex_lock(&context->lock);
-  spare->next = context->device.arenas;
-  context->device.arenas = spare;
+  arena->next = context->device.arenas;
+  context->device.arenas = arena;
   mbi_mutex_unlock(&context->lock);
 }
 
-/* And from here on no more. */
-MBI_INTERNAL void mbi_arena_shut(merbit_context *context, mbi_arena *spare) {
+/* Stops allocating from the arena. */
+MBI_INTERNAL void mbi_arena_shut(merbit_context *context, mbi_arena *arena) {
   mbi_mutex_lock(&context->lock);
-  spare->open = 0;
+  arena->open = 0;
   mbi_mutex_unlock(&context->lock);
 }
 
-/* Behind the last use of anything that came from it. Where it lies, for who releases it, or 0.
- */
-MBI_INTERNAL mbi_devptr mbi_arena_close(merbit_context *context, mbi_arena *spare) {
-  const mbi_devptr at = spare->at;
+/* Removes an arena whose parts are no longer used. Returns its address for the caller to
+ * release, or 0. */
+MBI_INTERNAL mbi_devptr mbi_arena_close(merbit_context *context, mbi_arena *arena) {
+  const mbi_devptr at = arena->at;
   mbi_arena **link = &context->device.arenas;
   mbi_mutex_lock(&context->lock);
-  while (*link != NULL && *link != spare) {
+  while (*link != NULL && *link != arena) {
     link = &(*link)->next;
   }
   if (*link != NULL) {
-    *link = spare->next;
+    *link = arena->next;
   }
   mbi_mutex_unlock(&context->lock);
-  memset(spare, 0, sizeof *spare);
+  memset(arena, 0, sizeof *arena);
   return at;
 }
 
-/* Address 0: there is not so much. */
+/* Allocates from this thread's arenas. Returns 0 if none has enough space. */
 static mbi_devptr mbi_arena_take(merbit_context *context, uint64_t bytes) {
   mbi_devptr address = 0;
-  mbi_arena *spare;
+  mbi_arena *arena;
   mbi_mutex_lock(&context->lock);
-  for (spare = context->device.arenas; spare != NULL && address == 0; spare = spare->next) {
-    uint64_t used = spare->used;
-    const mbi_devptr at = mbi_device_part(spare->at, bytes > 0 ? bytes : 1, &used);
-    if (spare->open && pthread_equal(spare->maker, pthread_self()) && used <= spare->bytes) {
+  for (arena = context->device.arenas; arena != NULL && address == 0; arena = arena->next) {
+    uint64_t used = arena->used;
+    const mbi_devptr at = mbi_device_part(arena->at, bytes > 0 ? bytes : 1, &used);
+    if (arena->open && pthread_equal(arena->maker, pthread_self()) && used <= arena->bytes) {
       address = at;
-      spare->used = used;
+      arena->used = used;
     }
   }
   mbi_mutex_unlock(&context->lock);
   return address;
 }
 
-/* Whether an array came from spare memory: then it is not released by itself. */
+/* Returns whether an array lies in an arena and is therefore not released by itself. */
 static int mbi_arena_holds(merbit_context *context, mbi_devptr address) {
-  const mbi_arena *spare;
+  const mbi_arena *arena;
   int holds = 0;
   mbi_mutex_lock(&context->lock);
-  for (spare = context->device.arenas; spare != NULL && !holds; spare = spare->next) {
-    holds = address - spare->at < spare->bytes;
+  for (arena = context->device.arenas; arena != NULL && !holds; arena = arena->next) {
+    holds = address - arena->at < arena->bytes;
   }
   mbi_mutex_unlock(&context->lock);
   return holds;
 }
 
-/* ---- Allocations ---------------------------------------------------------------------------
- */
+/* ---- Allocations ------------------------------------------------------------------------- */
 
-/* `what` is a noun for the sentence. Never gives address 0. */
+/* Allocates GPU memory. `what` is a noun for the message. Success never gives address 0. */
 MBI_INTERNAL merbit_status mbi_device_allocate(merbit_context *context, uint64_t bytes,
                                                const char *what, mbi_devptr *address) {
   char attempt[128];
@@ -114,8 +112,8 @@ MBI_INTERNAL merbit_status mbi_device_allocate(merbit_context *context, uint64_t
   return status;
 }
 
-/* `count` arrays in one allocation, which the first of them begins: releasing that one releases
- * all. Another of no bytes is at address 0, as all are after a failure. */
+/* Allocates `count` arrays in one allocation. Releasing the first array releases all. Other
+ * arrays of 0 bytes are at address 0, as all are after a failure. */
 MBI_INTERNAL merbit_status mbi_device_allocate_parts(merbit_context *context, const char *what,
                                                      int count, mbi_devptr *const *parts,
                                                      const uint64_t *bytes) {
@@ -138,16 +136,15 @@ MBI_INTERNAL merbit_status mbi_device_allocate_parts(merbit_context *context, co
   return status;
 }
 
-/* What a dead context held is gone with it. */
+/* Releases GPU memory. A dead context's memory is gone with it. */
 MBI_INTERNAL void mbi_device_release(merbit_context *context, mbi_devptr address) {
   if (address != 0 && mbi_device_lost(context) == 0 && !mbi_arena_holds(context, address)) {
-    (void)mbi_device_bury(context, context->device.driver.mem_free(address));
+    (void)mbi_device_mark_lost(context, context->device.driver.mem_free(address));
   }
 }
 
-/* Behind work on the default stream. cuMemcpyHtoD may return while the last piece is still on
- * its way from the driver's staging memory, which other streams would not wait for: so wait
- * here. */
+/* Uploads behind work on the default stream and waits: cuMemcpyHtoD may return while the
+ * last piece is still on its way, and other streams would not wait for it. */
 MBI_INTERNAL merbit_status mbi_device_upload(merbit_context *context, mbi_devptr target,
                                              const void *source, size_t bytes) {
   merbit_status status = mbi_device_alive(context);
@@ -169,7 +166,7 @@ MBI_INTERNAL merbit_status mbi_device_download(merbit_context *context, void *ta
                           "cuMemcpyDtoH", "downloading from the GPU");
 }
 
-/* From GPU memory to GPU memory, complete on return. */
+/* Copies within GPU memory; complete on return. */
 MBI_INTERNAL merbit_status mbi_device_copy(merbit_context *context, mbi_devptr target,
                                            mbi_devptr source, size_t bytes) {
   merbit_status status = mbi_device_alive(context);
@@ -181,7 +178,7 @@ MBI_INTERNAL merbit_status mbi_device_copy(merbit_context *context, mbi_devptr t
   return status == MERBIT_OK ? mbi_device_synchronize(context, NULL) : status;
 }
 
-/* The same, only enqueued. */
+/* Enqueues a copy within GPU memory. */
 MBI_INTERNAL merbit_status mbi_device_copy_async(merbit_context *context, mbi_devptr target,
                                                  mbi_devptr source, size_t bytes,
                                                  void *stream) {
@@ -205,10 +202,10 @@ MBI_INTERNAL merbit_status mbi_device_zero(merbit_context *context, mbi_devptr t
                           "cuMemsetD8Async", "clearing GPU memory");
 }
 
-/* 1: the GPU can read it (device, managed or pinned memory). 0: a plain host pointer. Where the
- * driver gives no answer the pointer is let through, so that the next call reports the true
- * reason. Asked in the plural: for one attribute the driver calls a host pointer an error, and
- * tools that watch the driver would blame the program. */
+/* Returns 1 if the GPU can read the pointer (device, managed or pinned memory), 0 for a
+ * plain host pointer. Without an answer of the driver it returns 1, so that the next call
+ * reports the reason. The plural query is used because the driver calls a host pointer an
+ * error for a single attribute. */
 MBI_INTERNAL int mbi_device_owns(merbit_context *context, const void *pointer) {
   unsigned type = 0;
   int attribute = MBI_POINTER_MEMORY_TYPE;
@@ -219,6 +216,6 @@ MBI_INTERNAL int mbi_device_owns(merbit_context *context, const void *pointer) {
   }
   result = context->device.driver.pointer_get_attributes(1, &attribute, &value,
                                                          mbi_device_address(pointer));
-  (void)mbi_device_bury(context, result);
+  (void)mbi_device_mark_lost(context, result);
   return result != 0 || type != 0;
 }

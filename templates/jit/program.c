@@ -2,6 +2,8 @@
 #include "jit/sources.h"
 #include "jit/jit.h"
 
+/* Kernel programs: preamble, key, compilation by NVRTC, loading of cubins. */
+
 /* ---- Preamble: the #defines of one specialisation --------------------------------------- */
 
 MBI_INTERNAL void mbi_preamble_define(mbi_preamble *preamble, const char *name,
@@ -54,7 +56,7 @@ MBI_INTERNAL merbit_status mbi_target_choose(merbit_context *context, const char
 
 /* ---- Key: all that the image depends on, each field behind its length ------------------- */
 
-/* NULL where memory is short. */
+/* Returns the key of a program, or NULL if memory is short. */
 MBI_INTERNAL char *mbi_key_create(merbit_context *context, const char *main_file,
                                   const mbi_preamble *preamble, const mbi_target *target,
                                   size_t *size) {
@@ -95,7 +97,7 @@ MBI_INTERNAL void mbi_texts_release(merbit_context *context, mbi_texts *texts) {
   }
 }
 
-/* Join the pieces of every embedded file. After a failure mbi_texts_release cleans up. */
+/* Joins the pieces of every embedded file. On failure the caller runs mbi_texts_release. */
 MBI_INTERNAL merbit_status mbi_texts_create(merbit_context *context,
                                             const mbi_preamble *preamble, mbi_texts *texts) {
   size_t i, piece;
@@ -126,8 +128,8 @@ MBI_INTERNAL merbit_status mbi_texts_create(merbit_context *context,
   return MERBIT_OK;
 }
 
-/* With MERBIT_DUMP: program text, log and image, under the name that the cache would use.
- * Failures do not matter. */
+/* Writes program text, log and image to MERBIT_DUMP, under the cache's name. Ignores
+ * failures. */
 static void mbi_program_dump(merbit_context *context, const char *main_file,
                              const mbi_preamble *preamble, const mbi_target *target,
                              const char *log, const void *image, size_t size) {
@@ -163,7 +165,7 @@ static void mbi_program_dump(merbit_context *context, const char *main_file,
   }
 }
 
-/* The cubin, or the PTX, of a compiled program. */
+/* Copies the cubin, or the PTX, of a compiled program. */
 static merbit_status mbi_nvrtc_image(merbit_context *context, void *program,
                                      const char *main_file, int ptx, void **image,
                                      size_t *size) {
@@ -192,7 +194,7 @@ static merbit_status mbi_nvrtc_image(merbit_context *context, void *program,
   return status;
 }
 
-/* Compile a program that NVRTC has taken in. */
+/* Compiles a program that NVRTC has created. */
 MBI_INTERNAL merbit_status mbi_nvrtc_run(merbit_context *context, void *program,
                                          const char *main_file, const mbi_preamble *preamble,
                                          const mbi_target *target, void **image, size_t *size) {
@@ -216,8 +218,8 @@ MBI_INTERNAL merbit_status mbi_nvrtc_run(merbit_context *context, void *program,
   return status;
 }
 
-/* Compile `main_file` for a compute capability (90 is 9.0). Needs NVRTC, but neither driver nor
- * GPU. */
+/* Compiles `main_file` for a compute capability (90 is 9.0). Needs NVRTC, but neither
+ * driver nor GPU. */
 MBI_INTERNAL merbit_status mbi_program_compile(merbit_context *context, const char *main_file,
                                                const mbi_preamble *preamble, int capability,
                                                void **image, size_t *size) {
@@ -229,10 +231,7 @@ MBI_INTERNAL merbit_status mbi_program_compile(merbit_context *context, const ch
   merbit_status status;
   *image = NULL;
   *size = 0;
-  status = mbi_target_choose(context, main_file, preamble, capability, &target);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_target_choose(context, main_file, preamble, capability, &target));
   status = mbi_texts_create(context, preamble, &texts);
   if (status == MERBIT_OK) {
     (void)snprintf(text, sizeof text, "#include \"" MBI_PREAMBLE_NAME "\"\n#include \"%s\"\n",
@@ -253,8 +252,8 @@ MBI_INTERNAL merbit_status mbi_program_compile(merbit_context *context, const ch
 
 /* ---- Programs: from the cache or compiled, loaded into the entered context -------------- */
 
-/* Load a cached image. Where the driver does not want it, `module` stays NULL and the entry
- * goes. */
+/* Loads a cached image. If the driver refuses it, `module` stays NULL and the entry is
+ * removed. */
 static merbit_status mbi_program_load_cached(merbit_context *context, const char *key,
                                              size_t key_size, mbi_program *program) {
   void *image;
@@ -270,7 +269,7 @@ static merbit_status mbi_program_load_cached(merbit_context *context, const char
     return MERBIT_OK;
   }
   program->module = NULL;
-  if (result == MBI_CUDA_OUT_OF_MEMORY || mbi_device_deadly(result)) {
+  if (result == MBI_CUDA_OUT_OF_MEMORY || mbi_device_fatal(result)) {
     return mbi_device_check(context, result, "cuModuleLoadData", "loading a cached program");
   }
   mbi_log(context, "the driver refuses a cached program (CUDA error %d): compiling it anew",
@@ -303,7 +302,8 @@ static merbit_status mbi_program_load_compiled(merbit_context *context, const ch
   return status;
 }
 
-/* One specialisation of `main_file`, ready for mbi_program_kernel. Needs an entered context. */
+/* Makes a specialisation of `main_file` for mbi_program_kernel. The CUDA context must be
+ * current. */
 MBI_INTERNAL merbit_status mbi_program_create(merbit_context *context, const char *main_file,
                                               const mbi_preamble *preamble,
                                               mbi_program *program) {
@@ -363,7 +363,7 @@ MBI_INTERNAL merbit_status mbi_program_kernel(merbit_context *context,
   return status;
 }
 
-/* An all-zero program is accepted. What a dead context held is gone with it. */
+/* Destroys a program, which may be all zero. A dead context's modules are gone with it. */
 MBI_INTERNAL void mbi_program_destroy(merbit_context *context, mbi_program *program) {
   if (program->shared != NULL) {
     mbi_loaded_leave(context, program->shared);

@@ -1,9 +1,10 @@
 #include "market/market.h"
 
+/* Matrix Market: one line of entries, and the explanation of a bad one. */
+
 /* ---- One line: NULL on any fault, which is then looked for at leisure -------------------- */
 
-/* The words that C's printf writes for what is no number; GraphBLAS and SciPy write them too.
- */
+/* Reads the words that C's printf, GraphBLAS and SciPy write for NaN and infinity. */
 static const char *mbi_mm_special(const char *p, double *value) {
   const int negative = *p == '-';
   const char *end;
@@ -21,7 +22,7 @@ MBI_INTERNAL int mbi_mm_single(merbit_type type) {
   return type == MERBIT_F32 || type == MERBIT_C64;
 }
 
-/* 0 where the number is beyond the type's range. */
+/* Converts a decimal to the type's precision. Returns 0 if it is out of range. */
 static int mbi_mm_convert(const mbi_decimal *decimal, merbit_type type, double *value) {
   float single;
   int finite;
@@ -46,7 +47,7 @@ static const char *mbi_mm_value(const mbi_mm_reader *r, const char *p, double *v
   return end;
 }
 
-/* One number, or two where the field is complex. */
+/* Reads one number, or two if the field is complex. */
 static const char *mbi_mm_number(const mbi_mm_reader *r, const char *p, mbi_mm_entry *entry) {
   p = mbi_mm_value(r, mbi_mm_skip_blanks(p), &entry->value);
   if (p == NULL || r->header.field != MBI_MM_COMPLEX) {
@@ -55,15 +56,15 @@ static const char *mbi_mm_number(const mbi_mm_reader *r, const char *p, mbi_mm_e
   return mbi_mm_is_blank(*p) ? mbi_mm_value(r, mbi_mm_skip_blanks(p), &entry->imaginary) : NULL;
 }
 
-/* The diagonal of a Hermitian matrix is real. */
+/* Returns whether an entry is allowed on the diagonal, which is real in a Hermitian matrix. */
 static int mbi_mm_suits_diagonal(const mbi_mm_reader *r, const mbi_mm_entry *entry) {
   return r->header.symmetry != MBI_MM_HERMITIAN || entry->row != entry->col ||
          entry->imaginary == 0;
 }
 
-/* Is a 1-based entry where the file's symmetry has it: in the triangle of the first entry off
- * the diagonal, or on the diagonal, which is no part of a skew-symmetric one? The format knows
- * lower triangles alone, but files with upper ones are common. */
+/* Returns whether a 1-based entry lies in the triangle of the first off-diagonal entry, or
+ * on the diagonal unless the matrix is skew-symmetric. The format allows only lower
+ * triangles, but files with upper ones are common. */
 static int mbi_mm_in_triangle(const mbi_mm_reader *r, int64_t row, int64_t col) {
   if (r->header.symmetry == MBI_MM_GENERAL) {
     return 1;
@@ -102,8 +103,8 @@ static const char *mbi_mm_coordinates(const mbi_mm_reader *r, const char *p,
   return q != NULL ? mbi_mm_line_end(q) : NULL;
 }
 
-/* Array files go down the columns; what symmetry implies is not listed. Zeros are kept as
- * entries, for without them 0 * Inf would be lost. */
+/* Reads the next element of an array file, column by column; elements implied by symmetry
+ * are not listed. Zeros are kept, because 0 * Inf must not be lost. */
 static const char *mbi_mm_element(const mbi_mm_reader *r, const char *p, mbi_mm_entry *entry) {
   p = mbi_mm_number(r, p, entry);
   p = p != NULL ? mbi_mm_line_end(p) : NULL;
@@ -148,7 +149,7 @@ static merbit_status mbi_mm_explain_index(const mbi_mm_input *in, const char **a
   return MERBIT_OK;
 }
 
-/* `what`: "value", or the part of one. */
+/* Explains a bad value. `what` is "value" or the part of one. */
 static merbit_status mbi_mm_explain_value(const mbi_mm_reader *r, const char *what,
                                           const char **at) {
   const mbi_mm_input *in = &r->in;
@@ -179,7 +180,7 @@ static merbit_status mbi_mm_explain_value(const mbi_mm_reader *r, const char *wh
   return MERBIT_OK;
 }
 
-/* Why the line at in->next is no entry. */
+/* Explains why the line at in->next is no entry. */
 MBI_INTERNAL merbit_status mbi_mm_explain(const mbi_mm_reader *r) {
   const mbi_mm_input *in = &r->in;
   const char *p = in->next;

@@ -10,7 +10,7 @@ MBI_INTERNAL const merbit_symmetry mbi_mm_symmetries[] = {
     MERBIT_SYMMETRY_NONE, MERBIT_SYMMETRY_SYMMETRIC, MERBIT_SYMMETRY_SKEW,
     MERBIT_SYMMETRY_HERMITIAN};
 
-/* Behind `word` at `p`, whatever its case; NULL where that word does not stand there. */
+/* Returns the end of `word` at `p`, whatever its case, or NULL if another word is there. */
 MBI_INTERNAL const char *mbi_mm_match(const char *p, const char *word) {
   for (; *word != '\0'; p++, word++) {
     const char c = *p >= 'A' && *p <= 'Z' ? (char)(*p + ('a' - 'A')) : *p;
@@ -21,7 +21,7 @@ MBI_INTERNAL const char *mbi_mm_match(const char *p, const char *word) {
   return mbi_mm_is_blank(*p) || *p == '\n' ? p : NULL;
 }
 
-/* The next word of the banner must be one of `words`, which end with NULL. */
+/* Reads the banner's next word, which must be one of `words`; NULL ends the list. */
 static merbit_status mbi_mm_choose(const mbi_mm_input *in, const char **at, const char *what,
                                    const char *const *words, int *choice) {
   const char *p = mbi_mm_skip_blanks(*at);
@@ -46,7 +46,7 @@ static merbit_status mbi_mm_choose(const mbi_mm_input *in, const char **at, cons
                      mbi_mm_quote_word(p, quoted), expected);
 }
 
-/* What the definition's table of combinations leaves out. */
+/* Refuses combinations that the definition does not allow. */
 static merbit_status mbi_mm_check_banner(const mbi_mm_input *in, const mbi_mm_header *header) {
   if (header->field == MBI_MM_PATTERN && header->array) {
     return mbi_mm_fail(in, MERBIT_INVALID_FILE, 1,
@@ -74,25 +74,15 @@ MBI_INTERNAL merbit_status mbi_mm_read_banner(mbi_mm_input *in, mbi_mm_header *h
   const char *p = mbi_mm_match(in->next, "%%matrixmarket");
   char quoted[MBI_MM_QUOTE];
   int object;
-  merbit_status status;
   if (p == NULL) {
     return mbi_mm_fail(in, MERBIT_INVALID_FILE, 1,
                        "%s; expected a banner that begins with %%%%MatrixMarket",
                        mbi_mm_quote_line(in->next, quoted));
   }
-  status = mbi_mm_choose(in, &p, "object", objects, &object);
-  if (status == MERBIT_OK) {
-    status = mbi_mm_choose(in, &p, "format", formats, &header->array);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_mm_choose(in, &p, "field", fields, &header->field);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_mm_choose(in, &p, "symmetry", symmetries, &header->symmetry);
-  }
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_mm_choose(in, &p, "object", objects, &object));
+  MBI_TRY(mbi_mm_choose(in, &p, "format", formats, &header->array));
+  MBI_TRY(mbi_mm_choose(in, &p, "field", fields, &header->field));
+  MBI_TRY(mbi_mm_choose(in, &p, "symmetry", symmetries, &header->symmetry));
   p = mbi_mm_skip_blanks(p);
   if (*p != '\n') {
     return mbi_mm_fail(in, MERBIT_INVALID_FILE, 1, "%s follows the symmetry",
@@ -103,8 +93,8 @@ MBI_INTERNAL merbit_status mbi_mm_read_banner(mbi_mm_input *in, mbi_mm_header *h
   return mbi_mm_check_banner(in, header);
 }
 
-/* A whole number from 0, INT64_MAX for any of more than 18 digits. Returns the end, or NULL
- * where there is none; an index or size may have a '+'. */
+/* Reads a whole number with an optional '+'; more than 18 digits give INT64_MAX. Returns
+ * its end, or NULL if there is none. */
 MBI_INTERNAL const char *mbi_mm_whole(const char *p, int64_t *number) {
   uint64_t value = 0;
   const char *first, *end;
@@ -146,8 +136,8 @@ static merbit_status mbi_mm_read_size(const mbi_mm_input *in, const char **at, c
   return MERBIT_OK;
 }
 
-/* Arrays of the size of the matrix are only made for sizes in proportion to the input's. A
- * stream shows its length at its end only, and is asked then. */
+/* Checks rows against max_rows or the input's length, so that memory stays in proportion to
+ * the input. A stream's length is known only at its end and is checked then. */
 MBI_INTERNAL merbit_status mbi_mm_check_rows(const mbi_mm_input *in,
                                              const mbi_mm_header *header, int64_t bytes) {
   int64_t most = in->desc->max_rows;
@@ -163,8 +153,8 @@ MBI_INTERNAL merbit_status mbi_mm_check_rows(const mbi_mm_input *in,
                      header->rows, most);
 }
 
-/* How many lines an array file has: all entries, the lower triangle, or that without the
- * diagonal. */
+/* Returns the number of lines of an array file: all entries, the lower triangle, or that
+ * without the diagonal. */
 static int64_t mbi_mm_array_entries(const mbi_mm_header *header) {
   const int64_t n = header->rows;
   int64_t half;
@@ -193,9 +183,9 @@ static merbit_status mbi_mm_check_sizes(const mbi_mm_input *in, const mbi_mm_hea
   return MERBIT_OK;
 }
 
-/* Entries that the rest of the input cannot hold are refused before memory is asked for them:
- * "1 1", "1 1 1" and "1" are the shortest lines, an imaginary part takes two bytes more, and
- * the last line may lack its newline. */
+/* Refuses more entries than the rest of the input can hold, before memory is allocated. The
+ * shortest lines are "1 1", "1 1 1" and "1"; an imaginary part takes two more bytes, and
+ * the last newline may be missing. */
 static merbit_status mbi_mm_check_entries(const mbi_mm_input *in, const mbi_mm_header *header) {
   const int64_t shortest = (header->array                     ? 2
                             : header->field == MBI_MM_PATTERN ? 4

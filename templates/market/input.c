@@ -1,8 +1,10 @@
 #include "market/market.h"
 
+/* Matrix Market: windows of whole lines from a file, memory or a callback. */
+
 #define MBI_MM_PROGRESS 16777216 /* bytes between two reports */
 
-/* A merbit_read_callback over in->block. */
+/* Reads from in->block, as a merbit_read_callback. */
 MBI_INTERNAL int64_t mbi_mm_read_block(void *user, void *data, size_t size) {
   mbi_mm_input *in = (mbi_mm_input *)user;
   if (size > in->block_size) {
@@ -18,7 +20,7 @@ MBI_INTERNAL int64_t mbi_mm_read_block(void *user, void *data, size_t size) {
 
 /* ---- Sentences --------------------------------------------------------------------------- */
 
-/* Fails with a sentence on line `line` of the input, which names the file if there is one. */
+/* Fails with a message on line `line` of the input, which names the file if there is one. */
 MBI_PRINTF(4, 5)
 MBI_INTERNAL merbit_status mbi_mm_fail(const mbi_mm_input *in, merbit_status status,
                                        int64_t line, const char *format, ...) {
@@ -32,8 +34,8 @@ MBI_INTERNAL merbit_status mbi_mm_fail(const mbi_mm_input *in, merbit_status sta
                           : mbi_fail(in->context, status, "line %" PRId64 ": %s", line, text);
 }
 
-/* The bytes from `text` to `end` in quotes; what is not plain ASCII as \xNN, what is long cut.
- */
+/* Quotes the bytes from `text` to `end`; bytes other than printable ASCII become \xNN, and
+ * long text is cut. */
 static const char *mbi_mm_quote(const char *text, const char *end, char *quoted) {
   static const char hex[] = "0123456789abcdef";
   size_t size = 0;
@@ -71,7 +73,7 @@ MBI_INTERNAL const char *mbi_mm_word_end(const char *p) {
   return p;
 }
 
-/* The word at `p`, or the line without the blanks around it. */
+/* Quotes the word at `p`. */
 MBI_INTERNAL const char *mbi_mm_quote_word(const char *p, char *quoted) {
   return mbi_mm_quote(p, mbi_mm_word_end(p), quoted);
 }
@@ -100,7 +102,7 @@ static merbit_status mbi_mm_read_failed(const mbi_mm_input *in, int64_t got) {
                   in->taken);
 }
 
-/* Packed files, told by their first bytes. */
+/* Refuses compressed files, recognised by their first bytes. */
 static merbit_status mbi_mm_refuse_packed(const mbi_mm_input *in, const char *data,
                                           size_t size) {
   static const struct {
@@ -142,7 +144,8 @@ MBI_INTERNAL merbit_status mbi_mm_report(mbi_mm_input *in, int64_t step) {
   return MERBIT_OK;
 }
 
-/* Whole lines of memory in place, while enough bytes follow them. */
+/* Takes a window of whole lines from memory in place, if enough bytes follow. Returns 0
+ * otherwise. */
 static int mbi_mm_window_in_place(mbi_mm_input *in) {
   size_t size = in->block_size;
   const char *last;
@@ -163,7 +166,7 @@ static int mbi_mm_window_in_place(mbi_mm_input *in) {
   return 1;
 }
 
-/* The rest of the last window and what can be read behind it, from the start of the buffer. */
+/* Fills the buffer with the rest of the last window and what can be read behind it. */
 static merbit_status mbi_mm_fill(mbi_mm_input *in, size_t *used) {
   *used = in->rest_size;
   memmove(in->buffer, in->rest, *used);
@@ -181,8 +184,8 @@ static merbit_status mbi_mm_fill(mbi_mm_input *in, size_t *used) {
   return MERBIT_OK;
 }
 
-/* Whole lines of the buffer's first `used` bytes become the window: none where a line is
- * longer. The last line of the input may lack its newline. */
+/* Makes a window of the whole lines in the buffer's first `used` bytes; it is empty if a
+ * line is longer. The input's last line may lack its newline. */
 static void mbi_mm_window_in_buffer(mbi_mm_input *in, size_t used) {
   const char *last = (const char *)memrchr(in->buffer, '\n', used);
   in->next = in->buffer;
@@ -196,7 +199,7 @@ static void mbi_mm_window_in_buffer(mbi_mm_input *in, size_t used) {
   in->rest_size = (size_t)(in->buffer + used - in->end);
 }
 
-/* Lines longer than the buffer may be comments, and are dropped piece by piece. */
+/* Drops part of a line longer than the buffer, which must be a comment. */
 static merbit_status mbi_mm_long_line(mbi_mm_input *in) {
   if (!in->in_comment && (in->line == 1 || *mbi_mm_skip_blanks(in->rest) != '%')) {
     return mbi_mm_fail(in, MERBIT_INVALID_FILE, in->line,
@@ -218,7 +221,7 @@ static merbit_status mbi_mm_refuse_nul(mbi_mm_input *in, const char *data, size_
   return mbi_mm_fail(in, MERBIT_INVALID_FILE, in->line, "a zero byte; this is not a text file");
 }
 
-/* The next window; next == end at the end of the input. */
+/* Reads the next window; next == end at the end of the input. */
 static merbit_status mbi_mm_refill(mbi_mm_input *in) {
   merbit_status status = MERBIT_OK;
   do {
@@ -251,8 +254,8 @@ static merbit_status mbi_mm_refill(mbi_mm_input *in) {
   return status;
 }
 
-/* Go to the next line that is neither blank nor a comment. Both are taken anywhere behind the
- * banner, which is more than the definition allows and what its readers do. */
+/* Goes to the next line that is neither blank nor a comment. Both may be anywhere behind
+ * the banner, which is more than the definition allows. */
 MBI_INTERNAL merbit_status mbi_mm_next_line(mbi_mm_input *in) {
   for (;;) {
     const char *p;
@@ -271,7 +274,7 @@ MBI_INTERNAL merbit_status mbi_mm_next_line(mbi_mm_input *in) {
   }
 }
 
-/* The first window: not of an empty or packed input, and behind a byte order mark. */
+/* Reads the first window, behind a byte order mark. Refuses an empty or compressed input. */
 MBI_INTERNAL merbit_status mbi_mm_start(mbi_mm_input *in) {
   const char *head = in->block;
   size_t size = in->block_size;

@@ -2,8 +2,10 @@
 #include "matrix/matrix.h"
 #include "market/market.h"
 
-/* Another array of `capacity` elements in the place of *array, with its first `count` elements.
- */
+/* Matrix Market: reads the entries and makes the matrix. */
+
+/* Replaces *array by one of `capacity` elements that begins with its first `count`
+ * elements. */
 static merbit_status mbi_mm_grow_array(merbit_context *context, void **array, int64_t count,
                                        int64_t capacity, size_t size, const char *what) {
   void *grown;
@@ -18,8 +20,8 @@ static merbit_status mbi_mm_grow_array(merbit_context *context, void **array, in
   return status;
 }
 
-/* The header's count is believed where the input's length bears it out; a stream's arrays grow
- * with what it delivers. */
+/* Grows the arrays. A known input length bounds the header's count, which is then allocated
+ * at once; a stream's arrays grow with what it delivers. */
 static merbit_status mbi_mm_grow(mbi_mm_reader *r) {
   merbit_context *context = r->in.context;
   const int64_t most = r->each * r->header.entries; /* with a mirror image, below 2^62 */
@@ -68,7 +70,7 @@ static void mbi_mm_put(mbi_mm_reader *r, int64_t row, int64_t col, double value,
   }
 }
 
-/* An entry and its mirror image. */
+/* Stores an entry and, if needed, its mirror image. */
 static void mbi_mm_put_both(mbi_mm_reader *r, const mbi_mm_entry *entry) {
   const int symmetry = r->header.symmetry;
   mbi_mm_put(r, entry->row, entry->col, entry->value, entry->imaginary);
@@ -98,8 +100,8 @@ static void mbi_mm_tell_large(const mbi_mm_reader *r) {
   }
 }
 
-/* Entries from in->next on while lines are plain and there is room for them. Returns how many.
- */
+/* Reads entries from in->next while lines are valid and arrays have space. Returns how
+ * many. */
 static int64_t mbi_mm_read_run(mbi_mm_reader *r, mbi_mm_entry *entry, int64_t most) {
   const char *p = r->in.next, *end = r->in.end;
   int64_t done;
@@ -122,7 +124,7 @@ static int64_t mbi_mm_read_run(mbi_mm_reader *r, mbi_mm_entry *entry, int64_t mo
   return done;
 }
 
-/* Is the line at in->next the last one, and has no newline? */
+/* Returns whether the line at in->next is the last one and lacks its newline. */
 static int mbi_mm_cut(const mbi_mm_input *in) {
   return in->added &&
          (const char *)memchr(in->next, '\n', (size_t)(in->end - in->next)) + 1 == in->end;
@@ -165,7 +167,7 @@ static merbit_status mbi_mm_read_entries(mbi_mm_reader *r) {
   return status;
 }
 
-/* Nothing but blank lines and comments may follow the last entry. */
+/* Checks that only blank lines and comments follow the last entry. */
 static merbit_status mbi_mm_read_end(mbi_mm_reader *r) {
   mbi_mm_input *in = &r->in;
   char quoted[MBI_MM_QUOTE];
@@ -181,7 +183,7 @@ static merbit_status mbi_mm_read_end(mbi_mm_reader *r) {
   return status == MERBIT_OK ? mbi_mm_report(in, 0) : status;
 }
 
-/* A triangle that is kept has duplicates added up, as ever. */
+/* Makes the matrix and adds up duplicates. */
 static merbit_status mbi_mm_build(mbi_mm_reader *r, merbit_matrix **matrix) {
   merbit_view view;
   merbit_status status;
@@ -206,11 +208,8 @@ static merbit_status mbi_mm_read(mbi_mm_reader *r, merbit_matrix **matrix) {
   merbit_context *context = r->in.context;
   merbit_status status = MERBIT_OK;
   void *buffer;
-  status =
-      mbi_allocate_array(context, MBI_MM_WINDOW + 2 * MBI_MM_PAD, 1, "a file's text", &buffer);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(
+      mbi_allocate_array(context, MBI_MM_WINDOW + 2 * MBI_MM_PAD, 1, "a file's text", &buffer));
   r->in.buffer = (char *)buffer;
   status = mbi_mm_start(&r->in);
   if (status == MERBIT_OK) {
@@ -243,7 +242,8 @@ static merbit_status mbi_mm_read(mbi_mm_reader *r, merbit_matrix **matrix) {
 
 /* ---- The three sources ------------------------------------------------------------------- */
 
-/* `culprit` names an argument that must not be NULL and is; else NULL. */
+/* Checks the arguments. `culprit` names one that is NULL and must not be; otherwise it is
+ * NULL. */
 static merbit_status mbi_mm_reader_create(mbi_mm_reader *r, merbit_context *context,
                                           const merbit_read_desc *desc, merbit_matrix **matrix,
                                           const char *culprit) {
@@ -305,11 +305,8 @@ MERBIT_API merbit_status merbit_matrix_read_memory(merbit_context *context, cons
                                                    size_t size, const merbit_read_desc *desc,
                                                    merbit_matrix **matrix) {
   mbi_mm_reader reader;
-  const merbit_status status = mbi_mm_reader_create(&reader, context, desc, matrix,
-                                                    data == NULL && size > 0 ? "data" : NULL);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_mm_reader_create(&reader, context, desc, matrix,
+                               data == NULL && size > 0 ? "data" : NULL));
   reader.in.block = (const char *)data;
   reader.in.block_size = size;
   reader.in.total = (int64_t)size;
@@ -323,11 +320,7 @@ MERBIT_API merbit_status merbit_matrix_read_stream(merbit_context *context,
                                                    const merbit_read_desc *desc,
                                                    merbit_matrix **matrix) {
   mbi_mm_reader reader;
-  const merbit_status status =
-      mbi_mm_reader_create(&reader, context, desc, matrix, read == NULL ? "read" : NULL);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_mm_reader_create(&reader, context, desc, matrix, read == NULL ? "read" : NULL));
   reader.in.read = read;
   reader.in.user = user;
   return mbi_mm_read(&reader, matrix);

@@ -2,6 +2,8 @@
 #include "matrix/matrix.h"
 #include "market/market.h"
 
+/* Matrix Market: writes a view to a file or a callback. */
+
 #define MBI_MM_OUTPUT 65536 /* bytes handed to the callback at once */
 #define MBI_MM_LINE 128     /* no line is longer: two indices of 19 digits, two parts of 24 */
 
@@ -47,7 +49,7 @@ static void mbi_mm_put_whole(mbi_mm_output *out, int64_t number, char separator)
   out->used += sizeof digits - first;
 }
 
-/* The locale's decimal separator, of however many bytes, becomes a point. */
+/* Turns the locale's decimal separator, of any number of bytes, into a point. */
 MBI_INTERNAL void mbi_mm_mend_point(char *text) {
   char *to = text;
   for (; *text != '\0'; text++) {
@@ -74,7 +76,8 @@ static int mbi_mm_reads_back(const char *text, double value, int single) {
   return mbi_decimal_f64(&decimal, &read) && read == value;
 }
 
-/* The fewest digits from 15 on (6 for a float) that read back bit for bit; 17 (9) always do. */
+/* Writes the fewest digits from 15 on (6 for a float) that read back exactly; 17 (9) always
+ * do. */
 static void mbi_mm_put_value(mbi_mm_output *out, double value, int single) {
   char text[40]; /* 24 characters at most; gcc 11 counts to 33 */
   int digits = single ? 6 : 15;
@@ -90,7 +93,8 @@ static void mbi_mm_put_value(mbi_mm_output *out, double value, int single) {
   mbi_mm_put_text(out, text);
 }
 
-/* Files hold lower triangles: an entry of an upper one is written as its mirror image. */
+/* Writes an entry; one of an upper triangle as its mirror image, because files hold lower
+ * triangles. */
 static void mbi_mm_put_entry(mbi_mm_output *out, const merbit_view *view, int64_t row,
                              int64_t i) {
   const int64_t col = mbi_index_at(view->col_ind, view->index_type, i) - view->base;
@@ -111,7 +115,7 @@ static void mbi_mm_put_entry(mbi_mm_output *out, const merbit_view *view, int64_
   }
 }
 
-/* Entries in the order of the view's arrays. */
+/* Writes the entries in the order of the view's arrays. */
 static merbit_status mbi_mm_write_entries(mbi_mm_output *out, const merbit_view *view) {
   int64_t row = 0, i;
   merbit_status status = MERBIT_OK;
@@ -131,7 +135,7 @@ static merbit_status mbi_mm_write_entries(mbi_mm_output *out, const merbit_view 
   return status;
 }
 
-/* A Hermitian matrix of real values, or of ones, is a symmetric one. */
+/* Returns the banner's symmetry; a Hermitian matrix of real values or ones is symmetric. */
 static const char *mbi_mm_symmetry_word(const merbit_view *view) {
   switch (view->symmetry) {
   case MERBIT_SYMMETRY_NONE:
@@ -184,7 +188,8 @@ static merbit_status mbi_mm_write(mbi_mm_output *out, const merbit_view *view) {
   return status;
 }
 
-/* `culprit` names an argument that must not be NULL and is; else NULL. */
+/* Checks the arguments. `culprit` names one that is NULL and must not be; otherwise it is
+ * NULL. */
 static merbit_status mbi_mm_check_writable(merbit_context *context, const merbit_view *view,
                                            const char *culprit) {
   if (context == NULL) {
@@ -210,11 +215,7 @@ MERBIT_API merbit_status merbit_matrix_write_stream(merbit_context *context,
                                                     const merbit_view *view,
                                                     merbit_write_callback write, void *user) {
   mbi_mm_output out;
-  const merbit_status status =
-      mbi_mm_check_writable(context, view, write == NULL ? "write" : NULL);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_mm_check_writable(context, view, write == NULL ? "write" : NULL));
   memset(&out, 0, sizeof out);
   out.context = context;
   out.write = write;

@@ -1,8 +1,8 @@
 #include "core/context.h"
 #include "matrix/matrix.h"
 
-/* The shape of blocks that moves the fewest bytes. Every candidate is counted in windows of
- * rows, the best of them in the whole matrix; a small matrix is one window. */
+/* Finds the block shape that moves the fewest bytes. Counts every candidate in windows of
+ * rows, and the best of them in the whole matrix. A small matrix is one window. */
 
 #define MBI_SHAPE_SQUARE 8   /* all shapes up to 8 x 8 are candidates */
 #define MBI_SHAPE_ALONE 1024 /* entries up to which one thread counts */
@@ -18,7 +18,7 @@ MBI_INTERNAL void mbi_shape_of(int candidate, merbit_bsr_desc *shape) {
       candidate < square ? candidate % MBI_SHAPE_SQUARE + 1 : larger[candidate - square][1];
 }
 
-/* Of the arrays that mbi_blocks_make would fill. */
+/* Returns the bytes of the arrays that mbi_blocks_make would fill. */
 MBI_INTERNAL int64_t mbi_shape_bytes(const merbit_view *csr, const merbit_bsr_desc *shape,
                                      int64_t rows, int64_t blocks, int full, int masks) {
   const int64_t size = shape->block_rows * shape->block_cols;
@@ -37,18 +37,19 @@ typedef struct mbi_shape_search {
   double bytes[MBI_SHAPE_CANDIDATES]; /* of an entry */
 } mbi_shape_search;
 
-/* Rows of blocks that a window takes for blocks of `height`; windows 0: all. */
+/* Returns the number of block rows in a window for blocks of `height`; windows 0 means all
+ * rows. */
 MBI_INTERNAL int64_t mbi_shape_rows(const merbit_view *csr, int windows, int height) {
   return mbi_block_count(windows > 0 ? MBI_SHAPE_WINDOW : csr->rows, height);
 }
 
-/* Rows between the beginnings of windows. */
+/* Returns the number of rows from one window's start to the next. */
 MBI_INTERNAL int64_t mbi_shape_span(const merbit_view *csr, int windows) {
   return windows > 0 ? (csr->rows - MBI_SHAPE_WINDOW) / windows : 0;
 }
 
-/* From *first to the one before *last they are those of window `w`, which ends in front of the
- * matrix's row that is returned. */
+/* Sets [*first, *last) to the block rows of window `w`. Returns the matrix's row behind the
+ * window. */
 MBI_INTERNAL int64_t mbi_shape_window(const merbit_view *csr, int windows, int w, int height,
                                       int64_t *first, int64_t *last) {
   const int64_t all = mbi_block_count(csr->rows, height);
@@ -58,7 +59,7 @@ MBI_INTERNAL int64_t mbi_shape_window(const merbit_view *csr, int windows, int w
   return *last * height < csr->rows ? *last * height : csr->rows;
 }
 
-/* The candidate of fewest bytes, which drops out. */
+/* Returns the candidate of fewest bytes and removes it. */
 MBI_INTERNAL int mbi_shape_next(double *bytes) {
   int next = 0, i;
   for (i = 1; i < MBI_SHAPE_CANDIDATES; i++) {
@@ -68,8 +69,8 @@ MBI_INTERNAL int mbi_shape_next(double *bytes) {
   return next;
 }
 
-/* The block rows that begin in a window: other rows for every height, so that bytes are told by
- * entries. */
+/* Computes the bytes per entry of a candidate in all windows. Each height sees other rows,
+ * so only bytes per entry compare. */
 static void mbi_shape_task(void *argument, int candidate) {
   mbi_shape_search *search = (mbi_shape_search *)argument;
   const merbit_view *csr = search->csr;
@@ -93,7 +94,8 @@ static void mbi_shape_task(void *argument, int candidate) {
                                        (double)entries;
 }
 
-/* Windows of about MBI_SHAPE_ENTRIES entries in all. */
+/* Returns how many windows hold about MBI_SHAPE_ENTRIES entries in all, 0 for the whole
+ * matrix. */
 MBI_INTERNAL int mbi_shape_windows(const merbit_view *csr) {
   const int64_t rows = csr->rows / (csr->nnz / MBI_SHAPE_ENTRIES + 1);
   const int64_t windows = rows / MBI_SHAPE_WINDOW;
@@ -103,7 +105,7 @@ MBI_INTERNAL int mbi_shape_windows(const merbit_view *csr) {
   return windows < 1 ? 1 : windows < MBI_SHAPE_WINDOWS ? (int)windows : MBI_SHAPE_WINDOWS;
 }
 
-/* Blocks and bytes in the whole matrix. */
+/* Counts the blocks of the whole matrix and returns their bytes. */
 static int64_t mbi_shape_measure(merbit_context *context, const merbit_view *csr,
                                  const merbit_bsr_desc *shape, int masks, int64_t *blocks) {
   mbi_blocking b;
@@ -117,7 +119,7 @@ static int64_t mbi_shape_measure(merbit_context *context, const merbit_view *csr
   return mbi_shape_bytes(csr, shape, csr->rows, *blocks, inside == csr->nnz, masks);
 }
 
-/* Sets the shape, unless it is given. `csr` ascends strictly. */
+/* Sets the shape, unless it is given. The columns of each row of `csr` ascend strictly. */
 static void mbi_shape_find(merbit_context *context, const merbit_view *csr, int masks,
                            merbit_bsr_desc *shape) {
   mbi_shape_search search;
@@ -161,8 +163,8 @@ static merbit_status mbi_shape_check(merbit_context *context, const char *what,
   return mbi_block_check(context, what, given.block_rows, given.block_cols, given.block_order);
 }
 
-/* *bsr: the blocks of a checked host view, in the shape that `desc` says. mbi_bsr_release frees
- * it. */
+/* Makes the blocks of a checked host view in the shape that `desc` says. mbi_bsr_release
+ * frees them. */
 MBI_INTERNAL merbit_status mbi_bsr_from_view(merbit_context *context, const merbit_view *host,
                                              const merbit_bsr_desc *desc, int masks,
                                              mbi_bsr *bsr) {
@@ -182,23 +184,19 @@ MBI_INTERNAL merbit_status mbi_bsr_from_view(merbit_context *context, const merb
   return status;
 }
 
-/* The blocks of a checked host BSR view as they lie; only 64-bit columns are copied. */
+/* Borrows the blocks of a checked host BSR view; only 64-bit columns are copied. */
 MBI_INTERNAL merbit_status mbi_bsr_borrow(merbit_context *context, const merbit_view *view,
                                           mbi_bsr *bsr) {
   int64_t i;
   int32_t *narrow;
-  merbit_status status;
   memset(bsr, 0, sizeof *bsr);
   bsr->view = *view;
   bsr->entries = view->nnz * view->block_rows * view->block_cols;
   if (view->index_type == MERBIT_INDEX_32) {
     return MERBIT_OK;
   }
-  status = mbi_allocate_array(context, view->nnz, sizeof(int32_t), "32-bit block columns",
-                              &bsr->memory);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_allocate_array(context, view->nnz, sizeof(int32_t), "32-bit block columns",
+                             &bsr->memory));
   narrow = (int32_t *)bsr->memory;
   for (i = 0; i < view->nnz; i++) {
     narrow[i] = (int32_t)((const int64_t *)view->col_ind)[i];
@@ -208,8 +206,8 @@ MBI_INTERNAL merbit_status mbi_bsr_borrow(merbit_context *context, const merbit_
   return MERBIT_OK;
 }
 
-/* Other values in the places of bsr's: `host` is the view from which it was made, but for them.
- */
+/* Writes new values into bsr's blocks. `host` is the view that they were made from, with
+ * new values. */
 MBI_INTERNAL merbit_status mbi_bsr_refill(merbit_context *context, const merbit_view *host,
                                           mbi_bsr *bsr) {
   merbit_matrix *made;

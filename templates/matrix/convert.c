@@ -42,19 +42,15 @@ MBI_INTERNAL merbit_status mbi_build_allocate(mbi_build *build) {
   return status;
 }
 
-/* 32-bit offsets where they suffice. */
+/* Turns the row offsets into 32-bit ones if they suffice. */
 MBI_INTERNAL merbit_status mbi_build_narrow(mbi_build *build) {
   int64_t row;
   void *memory;
-  merbit_status status;
   if (build->to.nnz > INT32_MAX) {
     return MERBIT_OK;
   }
-  status = mbi_allocate_array(build->context, build->to.rows + 1, sizeof(int32_t),
-                              "the row offsets of a matrix", &memory);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_allocate_array(build->context, build->to.rows + 1, sizeof(int32_t),
+                             "the row offsets of a matrix", &memory));
   build->narrow_row_ptr = (int32_t *)memory;
   for (row = 0; row <= build->to.rows; row++) {
     build->narrow_row_ptr[row] = (int32_t)build->row_ptr[row];
@@ -67,23 +63,16 @@ MBI_INTERNAL merbit_status mbi_build_narrow(mbi_build *build) {
 }
 
 static merbit_status mbi_build_run(mbi_build *build, int flags) {
-  merbit_status status = mbi_build_allocate(build);
-  if (status == MERBIT_OK) {
-    status = mbi_build_group(build);
+  MBI_TRY(mbi_build_allocate(build));
+  MBI_TRY(mbi_build_group(build));
+  MBI_TRY(mbi_build_sort(build));
+  if ((flags & MBI_BUILD_KEEP) == 0) {
+    MBI_TRY(mbi_build_merge(build));
   }
-  if (status == MERBIT_OK) {
-    status = mbi_build_sort(build);
-  }
-  if (status == MERBIT_OK && (flags & MBI_BUILD_KEEP) == 0) {
-    status = mbi_build_merge(build);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_build_narrow(build);
-  }
-  return status;
+  return mbi_build_narrow(build);
 }
 
-/* A matrix's record for arrays that become its own. */
+/* Makes a matrix that takes over the view's arrays. */
 MBI_INTERNAL merbit_status mbi_matrix_record(merbit_context *context, const merbit_view *view,
                                              void *memory, merbit_matrix **matrix) {
   merbit_matrix *made = (merbit_matrix *)mbi_allocate(context, sizeof *made);
@@ -121,8 +110,8 @@ static merbit_status mbi_matrix_from_entries(merbit_context *context, const merb
   return status;
 }
 
-/* A copy of the host `view`, as merbit_matrix_create promises but for the MBI_BUILD flags. The
- * caller has checked the view, header and arrays. */
+/* Makes a matrix from a checked host view, as merbit_matrix_create promises except for
+ * MBI_BUILD flags. */
 MBI_INTERNAL merbit_status mbi_matrix_from_view(merbit_context *context,
                                                 const merbit_view *view, int flags,
                                                 merbit_matrix **matrix) {

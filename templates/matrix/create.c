@@ -2,6 +2,8 @@
 #include "jit/jit.h"
 #include "matrix/matrix.h"
 
+/* Public views and matrices: make, transpose, destroy. */
+
 MERBIT_API merbit_view merbit_csr(int64_t rows, int64_t cols, int64_t nnz, const void *row_ptr,
                                   const void *col_ind, const void *values) {
   merbit_view view;
@@ -25,7 +27,7 @@ MERBIT_API merbit_view merbit_bsr(int64_t rows, int64_t cols, int64_t blocks, in
   return view;
 }
 
-/* How a matrix is made from a checked host view: `detail` is the maker's own. */
+/* Makes a matrix from a checked host view. `detail` is the maker's own. */
 typedef merbit_status (*mbi_matrix_maker)(merbit_context *context, const merbit_view *host,
                                           const void *detail, merbit_matrix **matrix);
 

@@ -2,6 +2,8 @@
 #include "jit/jit.h"
 #include "matrix/matrix.h"
 
+/* Host copies of a view's device arrays. */
+
 MBI_INTERNAL void mbi_host_view_release(merbit_context *context, merbit_view *view) {
   mbi_release(context, (void *)(uintptr_t)view->row_ptr);
   mbi_release(context, (void *)(uintptr_t)view->row_ind);
@@ -9,7 +11,7 @@ MBI_INTERNAL void mbi_host_view_release(merbit_context *context, merbit_view *vi
   mbi_release(context, (void *)(uintptr_t)view->values);
 }
 
-/* A host copy of one device array; NULL stays NULL. */
+/* Copies one device array to the host; NULL stays NULL. */
 MBI_INTERNAL merbit_status mbi_array_download(merbit_context *context, const void *source,
                                               int64_t count, size_t size, const void **target) {
   void *copy = NULL;
@@ -37,8 +39,8 @@ MBI_INTERNAL merbit_status mbi_array_download(merbit_context *context, const voi
   return MERBIT_OK;
 }
 
-/* A host copy of a device view whose header has been checked. Release it with
- * mbi_host_view_release, after a failure too. */
+/* Copies a device view whose header is checked. mbi_host_view_release frees it, after a
+ * failure too. */
 MBI_INTERNAL merbit_status mbi_view_download(merbit_context *context, const merbit_view *view,
                                              merbit_view *host) {
   const size_t index_bytes = mbi_index_bytes(view->index_type);

@@ -4,7 +4,7 @@
 /* The graph of a square CSR for matrix/order.c: its own arrays where their pattern is
  * symmetric, each row strictly ascending; else those of A + A', made here. */
 
-/* The neighbours of a vertex, and perhaps itself, ascending. */
+/* Returns the neighbours of a vertex in ascending order, perhaps with the vertex itself. */
 MBI_INTERNAL const int32_t *mbi_graph_row(const mbi_graph *graph, int64_t v, int64_t *length) {
   const merbit_view *csr = &graph->csr;
   int64_t start;
@@ -19,7 +19,7 @@ MBI_INTERNAL const int32_t *mbi_graph_row(const mbi_graph *graph, int64_t v, int
 
 /* ---- Is the CSR its own graph? ----------------------------------------------------------- */
 
-/* In a row that ascends. */
+/* Returns whether an ascending row has a column. */
 static int mbi_graph_has(const int32_t *row, int64_t length, int32_t column) {
   int64_t low = 0, high = length;
   while (low < high) {
@@ -33,8 +33,8 @@ static int mbi_graph_has(const int32_t *row, int64_t length, int32_t column) {
   return low < length && row[low] == column;
 }
 
-/* Each entry below the diagonal has a partner above; and if there are as many above, they all
- * have one. */
+/* Checks that each entry below the diagonal has a partner above. If there are as many
+ * above, they all have one. */
 static void mbi_graph_inspect_task(void *argument, int task) {
   mbi_graph *graph = (mbi_graph *)argument;
   int64_t v = mbi_share_rows(&graph->csr, graph->tasks, task), balance = 0, k;
@@ -77,8 +77,8 @@ static int mbi_graph_is_symmetric(mbi_graph *graph) {
 
 /* ---- A + A' ------------------------------------------------------------------------------ */
 
-/* Each entry once in its row and once in its column's. Who comes first does not matter: rows
- * are sorted later. */
+/* Counts each entry once in its row and once in its column's. Their order does not matter:
+ * rows are sorted later. */
 static void mbi_graph_count_task(void *argument, int task) {
   mbi_graph *graph = (mbi_graph *)argument;
   const merbit_view *csr = &graph->csr;
@@ -119,7 +119,7 @@ static void mbi_graph_scatter_task(void *argument, int task) {
   }
 }
 
-/* The rows of A + A', duplicates included. */
+/* Returns the rows of A + A', duplicates included, as a view. */
 static merbit_view mbi_graph_frame(const mbi_graph *graph) {
   merbit_view frame = graph->csr;
   frame.offset_type = MERBIT_INDEX_64;
@@ -156,7 +156,7 @@ static void mbi_graph_sort_task(void *argument, int task) {
     if (length <= MBI_SHORT_ROW) {
       mbi_row_insertion_f32(row, NULL, length);
     } else {
-      mbi_row_radix_f32(row, NULL, length, graph->rows, graph->spare + before, NULL);
+      mbi_row_radix_f32(row, NULL, length, graph->rows, graph->scratch + before, NULL);
     }
     for (k = 0; k < length; k++) {
       if (count == 0 || row[k] != row[count - 1]) {
@@ -168,18 +168,18 @@ static void mbi_graph_sort_task(void *argument, int task) {
 }
 
 static merbit_status mbi_graph_sort(mbi_graph *graph) {
-  int64_t spare = 0;
+  int64_t scratch = 0;
   void *memory;
   int task;
   merbit_status status;
   mbi_parallel(graph->context, graph->tasks, mbi_graph_longest_task, graph);
   for (task = 0; task < graph->tasks; task++) {
-    spare += graph->found[task];
+    scratch += graph->found[task];
   }
-  status = mbi_allocate_array(graph->context, spare, sizeof(int32_t),
+  status = mbi_allocate_array(graph->context, scratch, sizeof(int32_t),
                               "the scratch of a graph's rows", &memory);
   if (status == MERBIT_OK) {
-    graph->spare = (int32_t *)memory;
+    graph->scratch = (int32_t *)memory;
     mbi_parallel(graph->context, graph->tasks, mbi_graph_sort_task, graph);
     mbi_release(graph->context, memory);
   }
@@ -201,19 +201,16 @@ static merbit_status mbi_graph_symmetrise(mbi_graph *graph) {
   for (v = 0; v < graph->rows; v++) { /* each row's end, from where it is filled */
     graph->starts[v + 1] += graph->starts[v];
   }
-  status = mbi_allocate_array(context, graph->starts[graph->rows], sizeof(int32_t),
-                              "the neighbours of a graph", &memory);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_allocate_array(context, graph->starts[graph->rows], sizeof(int32_t),
+                             "the neighbours of a graph", &memory));
   graph->columns = (int32_t *)memory;
   mbi_parallel(context, graph->tasks, mbi_graph_scatter_task, graph);
   graph->base = 0;
   return mbi_graph_sort(graph);
 }
 
-/* For a checked square host CSR with 32-bit columns, which is borrowed. mbi_graph_release frees
- * it, after a failure too. */
+/* Makes the graph of a checked square host CSR with 32-bit columns, which is borrowed.
+ * mbi_graph_release frees it, after a failure too. */
 MBI_INTERNAL merbit_status mbi_graph_create(merbit_context *context, const merbit_view *csr,
                                             mbi_graph *graph) {
   void *memory;

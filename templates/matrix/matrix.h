@@ -90,7 +90,7 @@ typedef struct mbi_graph {
   int32_t *degree; /* neighbours, the vertex itself left out */
   int64_t *starts; /* rows of A + A', each of degree[v] columns; NULL: the CSR's own */
   int32_t *columns;
-  int32_t *spare; /* for sorting long rows */
+  int32_t *scratch; /* for sorting long rows */
   int tasks;
   int64_t
       found[MBI_MAX_THREADS];  /* by task: entries below less those above, or the longest row */
@@ -126,9 +126,9 @@ typedef struct mbi_strip { /* the rows of one block row on their way */
   int64_t at[MBI_BLOCK_MOST], end[MBI_BLOCK_MOST];
 } mbi_strip;
 
-/* Sorts a row by columns; the two spare arrays are as long as the row: matrix/row_sort.c. */
+/* Sorts a row by columns; the two scratch arrays are as long as the row: matrix/row_sort.c. */
 typedef void (*mbi_row_sorter)(int32_t *columns, void *values, int64_t length, int64_t cols,
-                               int32_t *spare_columns, void *spare_values);
+                               int32_t *scratch_columns, void *scratch_values);
 
 #ifdef MBI_SEPARATE
 extern const mbi_row_sorter mbi_row_sorts[];
@@ -186,7 +186,8 @@ MBI_INTERNAL void mbi_view_from_host(merbit_context *context, const merbit_view 
 /* matrix/row_sort.c */
 MBI_INTERNAL void mbi_row_insertion_f32(int32_t *columns, float *values, int64_t length);
 MBI_INTERNAL void mbi_row_radix_f32(int32_t *columns, float *values, int64_t length,
-                                    int64_t cols, int32_t *spare_columns, float *spare_values);
+                                    int64_t cols, int32_t *scratch_columns,
+                                    float *scratch_values);
 /* matrix/build.c */
 MBI_INTERNAL void mbi_build_count_i32(void *argument, int task);
 MBI_INTERNAL void mbi_build_place_i32(mbi_build *build);
@@ -255,7 +256,7 @@ MBI_INTERNAL merbit_status mbi_graph_create(merbit_context *context, const merbi
                                             mbi_graph *graph);
 MBI_INTERNAL void mbi_graph_release(merbit_context *context, mbi_graph *graph);
 /* matrix/order.c */
-MBI_INTERNAL uint64_t *mbi_keys_sort(uint64_t *keys, uint64_t *spare, int64_t count,
+MBI_INTERNAL uint64_t *mbi_keys_sort(uint64_t *keys, uint64_t *scratch, int64_t count,
                                      uint32_t most);
 MBI_INTERNAL merbit_status mbi_order_create(merbit_context *context, const merbit_view *csr,
                                             merbit_reordering reordering, int32_t **order);
@@ -271,18 +272,20 @@ MBI_INTERNAL merbit_status mbi_matrix_permute(merbit_context *context, const mer
                                               void **places);
 /* matrix/transpose_map.c */
 MBI_INTERNAL void mbi_transpose_map_values(merbit_context *context, const void *values,
-                                  const void *places, merbit_view *to);
-MBI_INTERNAL merbit_status mbi_matrix_transpose_map(merbit_context *context, const merbit_view *from,
-                                           merbit_matrix **matrix, void **places);
+                                           const void *places, merbit_view *to);
+MBI_INTERNAL merbit_status mbi_matrix_transpose_map(merbit_context *context,
+                                                    const merbit_view *from,
+                                                    merbit_matrix **matrix, void **places);
 /* matrix/symmetric_expansion.c */
 MBI_INTERNAL mbi_symmetry_signs mbi_symmetry_signs_of(merbit_symmetry symmetry,
-                                                  merbit_operation operation);
+                                                      merbit_operation operation);
 MBI_INTERNAL void mbi_expansion_values(merbit_context *context, mbi_symmetry_signs signs,
-                                    const void *from, const void *places,
-                                    merbit_index_type place_type, const merbit_view *to);
-MBI_INTERNAL merbit_status mbi_symmetric_expand(merbit_context *context, const merbit_view *half,
-                                           merbit_operation operation, int fold,
-                                           merbit_view *full, void **places);
+                                       const void *from, const void *places,
+                                       merbit_index_type place_type, const merbit_view *to);
+MBI_INTERNAL merbit_status mbi_symmetric_expand(merbit_context *context,
+                                                const merbit_view *half,
+                                                merbit_operation operation, int fold,
+                                                merbit_view *full, void **places);
 MBI_INTERNAL merbit_status mbi_view_to_full(merbit_context *context, const merbit_view *view,
                                             merbit_view *host);
 MBI_INTERNAL void mbi_view_from_full(merbit_context *context, const merbit_view *view,

@@ -20,9 +20,10 @@ static void mbi_keys_insertion(uint64_t *keys, int64_t count) {
   }
 }
 
-/* Upper halves up to `most`; lower halves rise, where upper ones are equal. `spare`: as many,
- * where there are more than MBI_SHORT_ROW. Returns where the sorted keys are. */
-MBI_INTERNAL uint64_t *mbi_keys_sort(uint64_t *keys, uint64_t *spare, int64_t count,
+/* Sorts keys by their upper halves, which are at most `most`; equal ones must have
+ * ascending lower halves. `scratch` holds as many keys if there are more than
+ * MBI_SHORT_ROW. Returns the sorted array. */
+MBI_INTERNAL uint64_t *mbi_keys_sort(uint64_t *keys, uint64_t *scratch, int64_t count,
                                      uint32_t most) {
   int64_t starts[256], i;
   int shift, byte;
@@ -43,10 +44,10 @@ MBI_INTERNAL uint64_t *mbi_keys_sort(uint64_t *keys, uint64_t *spare, int64_t co
       at += here;
     }
     for (i = 0; i < count; i++) {
-      spare[starts[keys[i] >> shift & 255]++] = keys[i];
+      scratch[starts[keys[i] >> shift & 255]++] = keys[i];
     }
-    keys = spare;
-    spare = other;
+    keys = scratch;
+    scratch = other;
   }
   return keys;
 }
@@ -66,8 +67,8 @@ typedef struct mbi_levels {
   int64_t size;  /* of the component */
 } mbi_levels;
 
-/* Append the neighbours of v that this search has not met, by rising degree, those of the same
- * by number. Returns where the queue then ends. */
+/* Appends the unvisited neighbours of v by ascending degree, then by number. Returns the
+ * queue's new end. */
 static int64_t mbi_order_follow(const mbi_order_walk *walk, int32_t v, int number,
                                 int32_t *queue, int64_t tail) {
   const mbi_graph *graph = walk->graph;
@@ -88,7 +89,7 @@ static int64_t mbi_order_follow(const mbi_order_walk *walk, int32_t v, int numbe
   return tail;
 }
 
-/* All searches of a component meet all of it, so that a smaller stamp means: not yet. The queue
+/* Searches a component breadth first; a smaller stamp means not visited yet. The queue
  * becomes Cuthill and McKee's order from `root`. */
 static mbi_levels mbi_order_search(const mbi_order_walk *walk, int32_t root, int number,
                                    int32_t *queue) {
@@ -110,9 +111,9 @@ static mbi_levels mbi_order_search(const mbi_order_walk *walk, int32_t root, int
   return found;
 }
 
-/* Searches from any vertex of a component, then from one of least degree in the deepest level,
- * until that one's is no deeper: it is at an end of the graph, and its search has ordered the
- * component. Returns how many vertices that has. */
+/* Searches from any vertex of a component, then from one of least degree in the deepest
+ * level, until the depth no longer grows. The last search has ordered the component.
+ * Returns its number of vertices. */
 static int64_t mbi_order_component(const mbi_order_walk *walk, int32_t root, int32_t *queue) {
   const int32_t *degree = walk->graph->degree;
   mbi_levels found = mbi_order_search(walk, root, 1, queue);
@@ -162,11 +163,8 @@ static merbit_status mbi_order_rcm(merbit_context *context, const mbi_graph *gra
   for (v = 0; v < graph->rows; v++) {
     walk.most = graph->degree[v] > walk.most ? graph->degree[v] : walk.most;
   }
-  status = mbi_allocate_array(context, walk.most, 2 * sizeof(uint64_t),
-                              "the neighbours of a vertex", &memory);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_allocate_array(context, walk.most, 2 * sizeof(uint64_t),
+                             "the neighbours of a vertex", &memory));
   walk.keys = (uint64_t *)memory;
   status = mbi_allocate_array(context, graph->rows, 1, "the marks of vertices", &memory);
   if (status == MERBIT_OK) {
@@ -181,17 +179,14 @@ static merbit_status mbi_order_rcm(merbit_context *context, const mbi_graph *gra
 
 /* ---- By degree --------------------------------------------------------------------------- */
 
-/* Falling, by number where it is the same: a counting sort. */
+/* Sorts vertices by descending degree, then by number: a counting sort. */
 static merbit_status mbi_order_degree(merbit_context *context, const mbi_graph *graph,
                                       int32_t *order) {
   int32_t *starts, at = 0;
   int64_t v, d;
   void *memory;
-  const merbit_status status = mbi_allocate_array(context, graph->rows, sizeof(int32_t),
-                                                  "the counts of degrees", &memory);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_allocate_array(context, graph->rows, sizeof(int32_t), "the counts of degrees",
+                             &memory));
   starts = (int32_t *)memory;
   memset(starts, 0, (size_t)graph->rows * sizeof *starts);
   for (v = 0; v < graph->rows; v++) {
@@ -209,8 +204,8 @@ static merbit_status mbi_order_degree(merbit_context *context, const mbi_graph *
   return MERBIT_OK;
 }
 
-/* *order: an allocation; order[new] is the row of the checked square host CSR, with 32-bit
- * columns, that comes there. */
+/* Allocates *order, where order[new] is the old row. `csr` is a checked square host CSR
+ * with 32-bit columns. */
 MBI_INTERNAL merbit_status mbi_order_create(merbit_context *context, const merbit_view *csr,
                                             merbit_reordering reordering, int32_t **order) {
   mbi_graph graph;

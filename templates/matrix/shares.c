@@ -1,22 +1,24 @@
 #include "core/context.h"
 #include "matrix/matrix.h"
 
+/* Access to a view's arrays, and equal shares of its rows or entries for tasks. */
+
 MBI_INTERNAL size_t mbi_index_bytes(merbit_index_type type) {
   return type == MERBIT_INDEX_64 ? sizeof(int64_t) : sizeof(int32_t);
 }
 
-/* What the type of a view means: DEFAULT is F64. */
+/* Returns a view's value type; DEFAULT means F64. */
 MBI_INTERNAL merbit_type mbi_view_type(const merbit_view *view) {
   return view->value_type == MERBIT_TYPE_DEFAULT ? MERBIT_F64 : view->value_type;
 }
 
-/* Values that a view holds. */
+/* Returns the number of values that a view holds. */
 MBI_INTERNAL int64_t mbi_view_values(const merbit_view *view) {
   return view->format == MERBIT_BSR ? view->nnz * view->block_rows * view->block_cols
                                     : view->nnz;
 }
 
-/* One entry of an array of either width. In loops the branch is always predicted. */
+/* Returns one entry of an array of either width. In loops the branch is always predicted. */
 MBI_INTERNAL int64_t mbi_index_at(const void *array, merbit_index_type type, int64_t i) {
   return type == MERBIT_INDEX_32 ? (int64_t)((const int32_t *)array)[i]
                                  : ((const int64_t *)array)[i];
@@ -30,20 +32,20 @@ MBI_INTERNAL void mbi_index_set(void *array, merbit_index_type type, int64_t i, 
   }
 }
 
-/* First of the items of `task` where `count` are dealt to `tasks` evenly and in order. */
+/* Returns the first item of `task` where `count` items are dealt to `tasks` evenly and in
+ * order. */
 MBI_INTERNAL int64_t mbi_share(int64_t count, int tasks, int task) {
   int64_t rest = count % tasks;
   return count / tasks * task + (task < rest ? task : rest);
 }
 
-/* Tasks worth starting for `count` cheap steps. */
+/* Returns the number of tasks worth starting for `count` cheap steps. */
 MBI_INTERNAL int mbi_share_tasks(const merbit_context *context, int64_t count) {
   int64_t useful = count / 32768;
   return useful < 1 ? 1 : useful < context->threads ? (int)useful : context->threads;
 }
 
-/* The row, counted from 0, that holds `entry` of a valid CSR view: the first that ends behind
- * it. Needs 0 <= entry < nnz. */
+/* Returns the row (from 0) that holds `entry` of a valid CSR view, 0 <= entry < nnz. */
 MBI_INTERNAL int64_t mbi_row_of(const merbit_view *csr, int64_t entry) {
   int64_t low = 0, high = csr->rows - 1;
   while (low < high) {
@@ -57,20 +59,20 @@ MBI_INTERNAL int64_t mbi_row_of(const merbit_view *csr, int64_t entry) {
   return low;
 }
 
-/* Rows of `task` where the rows of a valid CSR view are dealt to `tasks` by their entries: they
- * begin at this one and end where the next task's begin. */
+/* Returns the first row of `task` where the rows of a valid CSR view are dealt to `tasks`
+ * by their entries. */
 MBI_INTERNAL int64_t mbi_share_rows(const merbit_view *csr, int tasks, int task) {
   return task == 0       ? 0
          : task == tasks ? csr->rows
                          : mbi_row_of(csr, mbi_share(csr->nnz, tasks, task));
 }
 
-/* Blocks of `size` that `count` rows or columns need. */
+/* Returns how many blocks of `size` cover `count` rows or columns. */
 MBI_INTERNAL int64_t mbi_block_count(int64_t count, int size) {
   return count / size + (count % size != 0);
 }
 
-/* The places of the blocks of a BSR view: a CSR of block rows and block columns. */
+/* Returns a CSR view of the block rows and block columns of a BSR view. */
 MBI_INTERNAL merbit_view mbi_block_frame(const merbit_view *bsr) {
   merbit_view frame = *bsr;
   frame.format = MERBIT_CSR;

@@ -13,7 +13,7 @@ typedef struct mbi_transpose_map {
   int tasks;
 } mbi_transpose_map;
 
-/* A block by columns is its transpose by rows: blocks move as they are. */
+/* Moves a task's blocks as they are: a column-major block is its row-major transpose. */
 static void mbi_transpose_map_blocks_task(void *argument, int task) {
   const mbi_transpose_map *f = (const mbi_transpose_map *)argument;
   const char *from = (const char *)f->from->values;
@@ -26,10 +26,10 @@ static void mbi_transpose_map_blocks_task(void *argument, int task) {
   }
 }
 
-/* The values at `values`, in the order of the matrix that `to` is the transpose of, entries or
- * blocks, become those of `to`. */
+/* Writes values, given in the original matrix's order of entries or blocks, to its
+ * transpose `to`. */
 MBI_INTERNAL void mbi_transpose_map_values(merbit_context *context, const void *values,
-                                  const void *places, merbit_view *to) {
+                                           const void *places, merbit_view *to) {
   merbit_view from = *to;
   mbi_transpose_map f;
   from.values = values;
@@ -42,35 +42,31 @@ MBI_INTERNAL void mbi_transpose_map_values(merbit_context *context, const void *
   mbi_parallel(context, f.tasks, mbi_transpose_map_blocks_task, &f);
 }
 
-/* In build->to; needs build->to.row_ptr and the like where it fails too. */
+/* Builds the transpose in build->to. On failure the caller releases build's arrays. */
 static merbit_status mbi_transpose_map_run(mbi_build *build, const merbit_view *from) {
   merbit_context *context = build->context;
-  merbit_status status;
   build->place_type = from->nnz <= INT32_MAX ? MERBIT_INDEX_32 : MERBIT_INDEX_64;
-  status = mbi_build_allocate(build);
-  if (status == MERBIT_OK && from->values != NULL) {
-    status = mbi_allocate_array(context, from->nnz, mbi_index_bytes(build->place_type),
-                                "the places of values in a matrix", &build->places);
+  MBI_TRY(mbi_build_allocate(build));
+  if (from->values != NULL) {
+    MBI_TRY(mbi_allocate_array(context, from->nnz, mbi_index_bytes(build->place_type),
+                               "the places of values in a matrix", &build->places));
   }
-  if (status == MERBIT_OK) {
-    status = mbi_build_group(build);
+  MBI_TRY(mbi_build_group(build));
+  MBI_TRY(mbi_build_narrow(build));
+  if (from->format == MERBIT_BSR && from->values != NULL) {
+    MBI_TRY(mbi_allocate_array(context, mbi_view_values(from),
+                               mbi_type_size(mbi_view_type(from)), "the values of a matrix",
+                               &build->values));
   }
-  if (status == MERBIT_OK) {
-    status = mbi_build_narrow(build);
-  }
-  if (status == MERBIT_OK && from->format == MERBIT_BSR && from->values != NULL) {
-    status =
-        mbi_allocate_array(context, mbi_view_values(from), mbi_type_size(mbi_view_type(from)),
-                           "the values of a matrix", &build->values);
-  }
-  return status;
+  return MERBIT_OK;
 }
 
-/* *matrix: the transpose of the checked host view `from`, a CSR with 32-bit columns and base 0,
- * or a BSR. *places: an allocation that says where each entry or block was, of the matrix's
- * offset_type; NULL for a pattern. `from` has at most 2^31 - 1 rows. */
-MBI_INTERNAL merbit_status mbi_matrix_transpose_map(merbit_context *context, const merbit_view *from,
-                                           merbit_matrix **matrix, void **places) {
+/* Makes *matrix, the transpose of the checked host view `from`: a CSR with 32-bit columns
+ * and base 0, or a BSR, with at most 2^31 - 1 rows. *places is an allocation that says
+ * where each entry or block was, of the matrix's offset_type; NULL for a pattern. */
+MBI_INTERNAL merbit_status mbi_matrix_transpose_map(merbit_context *context,
+                                                    const merbit_view *from,
+                                                    merbit_matrix **matrix, void **places) {
   const int blocks = from->format == MERBIT_BSR;
   const merbit_view frame = blocks ? mbi_block_frame(from) : *from;
   merbit_view made;

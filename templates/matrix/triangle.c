@@ -9,7 +9,7 @@ MBI_INTERNAL int mbi_view_is_triangle(const merbit_view *view) {
   return view->symmetry != MERBIT_SYMMETRY_NONE;
 }
 
-/* For sentences and merbit_plan_describe. */
+/* Returns a symmetry's name for messages and merbit_plan_describe. */
 MBI_INTERNAL const char *mbi_symmetry_name(merbit_symmetry symmetry) {
   static const char *const names[] = {"general", "symmetric", "skew-symmetric", "Hermitian"};
   return names[symmetry];
@@ -45,7 +45,7 @@ MBI_INTERNAL merbit_status mbi_triangle_check_header(merbit_context *context,
   return MERBIT_OK;
 }
 
-/* The row of `entry`, counted from 0; `row`: one that is not behind it, for a CSR. */
+/* Returns the row (from 0) of `entry`. For a CSR, `row` is a row at or before it. */
 MBI_INTERNAL int64_t mbi_entry_row(const merbit_view *view, int64_t row, int64_t entry) {
   if (view->format == MERBIT_COO) {
     return mbi_index_at(view->row_ind, view->index_type, entry) - view->base;
@@ -56,7 +56,7 @@ MBI_INTERNAL int64_t mbi_entry_row(const merbit_view *view, int64_t row, int64_t
   return row;
 }
 
-/* Where a walk over entries from `first` on begins; needs first < nnz of a CSR. */
+/* Returns the row where a walk over entries from `first` begins; first < nnz. */
 MBI_INTERNAL int64_t mbi_entry_first_row(const merbit_view *view, int64_t first) {
   return view->format == MERBIT_CSR ? mbi_row_of(view, first) : 0;
 }
@@ -73,7 +73,7 @@ typedef struct mbi_triangle {
   int64_t diagonal[MBI_MAX_THREADS]; /* per task: its entries there */
 } mbi_triangle;
 
-/* Whether an entry may not lie on the diagonal. */
+/* Returns whether an entry may not lie on the diagonal. */
 static int mbi_triangle_wrong(const merbit_view *view, int64_t entry) {
   if (view->symmetry != MERBIT_SYMMETRY_HERMITIAN || view->values == NULL) {
     return view->symmetry == MERBIT_SYMMETRY_SKEW;
@@ -104,8 +104,8 @@ static void mbi_triangle_task(void *argument, int task) {
   }
 }
 
-/* first[kind]: the first entry there, whatever the number of threads. Returns how many lie on
- * the diagonal. */
+/* Sets first[kind] to the first entry of each kind, whatever the number of threads. Returns
+ * how many lie on the diagonal. */
 MBI_INTERNAL int64_t mbi_triangle_find(merbit_context *context, const merbit_view *view,
                                        int64_t *first) {
   mbi_triangle t;
@@ -126,8 +126,8 @@ MBI_INTERNAL int64_t mbi_triangle_find(merbit_context *context, const merbit_vie
   return diagonal;
 }
 
-/* Entries of a host view, with sound indices, in one triangle. The sentence names the first
- * that is not where the ones before it are; rows and columns count as they are stored. */
+/* Checks that the entries of a host view, whose indices are valid, lie in one triangle. The
+ * message names the first that does not; rows and columns are as stored. */
 MBI_INTERNAL merbit_status mbi_triangle_check(merbit_context *context,
                                               const merbit_view *view) {
   int64_t first[4], bad, row, column;

@@ -79,7 +79,7 @@ static merbit_status expected(const failure *f) {
                                             : MERBIT_COMPILE_ERROR;
   }
   return strcmp(f->calls->first, "cuInit") == 0 ? MERBIT_NO_DEVICE
-         : mbi_device_deadly(f->code)           ? MERBIT_DEVICE_LOST
+         : mbi_device_fatal(f->code)           ? MERBIT_DEVICE_LOST
          : f->code == 2                         ? MERBIT_DEVICE_OUT_OF_MEMORY
                                                 : MERBIT_DEVICE_ERROR;
 }
@@ -93,7 +93,7 @@ static int too_late(const failure *f) {
       "cuLaunchKernelEx",    "cuStreamSynchronize", NULL};
   /* PageRank's iterations are recorded while the first ones run. Where they cannot be it goes
    * on without, unless the GPU is dead or all fails from then on. */
-  const int recording = (f->for_good || mbi_device_deadly(f->code)) &&
+  const int recording = (f->for_good || mbi_device_fatal(f->code)) &&
                         (strncmp(f->calls->first, "cuGraph", 7) == 0 ||
                          strncmp(f->calls->first, "cuStream", 8) == 0 ||
                          strncmp(f->calls->first, "cuModule", 8) == 0);

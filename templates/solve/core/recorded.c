@@ -21,7 +21,7 @@ MBI_INTERNAL void mbi_recorded_stream(merbit_solver *solver) {
   void *stream = NULL;
   if (driver->stream_create != NULL && driver->stream_destroy != NULL) {
     const mbi_curesult result = driver->stream_create(&stream, 0);
-    (void)mbi_device_bury(solver->context, result);
+    (void)mbi_device_mark_lost(solver->context, result);
     solver->gpu.stream = result == 0 ? stream : NULL;
   }
 }
@@ -42,7 +42,7 @@ static int mbi_recorded_can_loop(const mbi_device *device) {
 /* Turns the driver's answer into a status. Leaves no message, because the caller falls back. */
 static merbit_status mbi_recorded_answer(merbit_solver *solver, mbi_curesult result) {
   return result == 0                                ? MERBIT_OK
-         : mbi_device_bury(solver->context, result) ? MERBIT_DEVICE_LOST
+         : mbi_device_mark_lost(solver->context, result) ? MERBIT_DEVICE_LOST
                                                     : MERBIT_DEVICE_ERROR;
 }
 
@@ -165,7 +165,7 @@ static merbit_status mbi_recorded_make(merbit_solver *solver, int loop) {
     solver->gpu.graph = status == MERBIT_OK ? executable : NULL;
   }
   if (graph != NULL) {
-    (void)mbi_device_bury(solver->context, driver->graph_destroy(graph));
+    (void)mbi_device_mark_lost(solver->context, driver->graph_destroy(graph));
   }
   return status;
 }
@@ -174,7 +174,7 @@ static merbit_status mbi_recorded_make(merbit_solver *solver, int loop) {
 MBI_INTERNAL void mbi_recorded_release(merbit_solver *solver) {
   merbit_context *context = solver->context;
   if (solver->gpu.graph != NULL) {
-    (void)mbi_device_bury(context,
+    (void)mbi_device_mark_lost(context,
                           context->device.driver.graph_exec_destroy(solver->gpu.graph));
   }
   solver->gpu.graph = NULL;
@@ -241,7 +241,7 @@ MBI_INTERNAL void mbi_recorded_destroy(merbit_solver *solver) {
   const mbi_driver *driver = &context->device.driver;
   mbi_recorded_release(solver);
   if (solver->gpu.stream != NULL && solver->inner == NULL) {
-    (void)mbi_device_bury(context, driver->stream_destroy(solver->gpu.stream));
+    (void)mbi_device_mark_lost(context, driver->stream_destroy(solver->gpu.stream));
   }
 }
 

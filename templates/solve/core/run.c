@@ -128,7 +128,7 @@ static merbit_status mbi_solve_find_fused(merbit_solver *solver) {
     mbi_curesult result;
     MBI_TRY(mbi_program_kernel(context, &solver->gpu.program, name, kernel));
     result = device->driver.occupancy(&resident, *kernel, MBI_STEP_THREADS, MBI_STEP_SHARED);
-    if (mbi_device_bury(context, result)) {
+    if (mbi_device_mark_lost(context, result)) {
       return mbi_device_alive(context);
     }
     fits = fits && result == 0 && (int64_t)resident * device->multiprocessors >= blocks;

@@ -136,7 +136,7 @@ static merbit_status mbi_setup_wait(merbit_solver *solver) {
   mbi_setup_gpu *gpu = &solver->gpu.setup;
   const merbit_status status = mbi_device_synchronize(context, gpu->stream);
   if (gpu->stream != NULL && mbi_device_lost(context) == 0) {
-    (void)mbi_device_bury(context, context->device.driver.stream_destroy(gpu->stream));
+    (void)mbi_device_mark_lost(context, context->device.driver.stream_destroy(gpu->stream));
   }
   gpu->stream = NULL;
   return status;
@@ -165,7 +165,7 @@ MBI_INTERNAL merbit_status mbi_setup_begin(merbit_solver *solver, const merbit_v
   if (driver->stream_create != NULL && driver->stream_destroy != NULL) {
     const mbi_curesult result = driver->stream_create(&gpu->stream, MBI_STREAM_ALONE);
     gpu->stream = result == 0 ? gpu->stream : NULL;
-    (void)mbi_device_bury(context, result);
+    (void)mbi_device_mark_lost(context, result);
   }
   return mbi_setup_launch_rows(solver, view, gpu);
 }
