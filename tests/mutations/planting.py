@@ -42,6 +42,12 @@ ERROR = re.compile(r"^(?P<path>[^\s:]+):(?P<line>\d+):.*\berror\b.*", re.M)
 PLACE = re.compile(r"([^\s:,()]+):(\d+)[:,]")
 
 
+def balanced(text):
+    """How many brackets of each kind `text` opens and does not close."""
+    text = re.sub(r'"(?:\\.|[^"\\])*"', "", text)
+    return [text.count(pair[0]) - text.count(pair[1]) for pair in ("()", "[]", "{}")]
+
+
 def number(row):
     """What MBM is for this row, however many rows come before it."""
     return zlib.crc32("\0".join(row[:3]).encode()) % 1000000000
@@ -134,17 +140,19 @@ class Tree:
             fresh.replace(header)
 
     def blame(self, output):
-        """{number of a mutation: the compiler's first error in it}"""
-        found = {}
+        """{number of a mutation: the compiler's first error in it}, and the errors that are in none"""
+        found, others = {}, []
         errors = list(ERROR.finditer(output))
         for error, after in zip(errors, errors[1:] + [None]):
-            block = output[error.start() : after.start() if after else len(output)]
-            for path, line in PLACE.findall(block):
-                number_ = self.mutation_at(path, int(line))
-                if number_:
-                    found.setdefault(number_, error.group())
-                    break
-        return found
+            block = output[error.start() : after.start() if after else len(output)].splitlines()
+            lines = block[:1] + [line for line in block[1:] if ": note: " in line]
+            numbers = [self.mutation_at(path, int(line)) for path, line in PLACE.findall("\n".join(lines))]
+            numbers = [n for n in numbers if n]
+            if numbers:
+                found.setdefault(numbers[0], error.group())
+            else:
+                others.append(error.group())
+        return found, others
 
     def mutation_at(self, path, line):
         """The number of the mutation whose body has this line, or None."""

@@ -59,6 +59,8 @@ def check():
             wrong.append(f"{title(row)}: there is no such definition")
         elif count != 1 or old == new:
             wrong.append(f"{title(row)}: its text occurs {count} times: {old}")
+        if planting.balanced(old) != planting.balanced(new):
+            wrong.append(f"{title(row)}: its two texts differ in brackets left open")
         for test in tests.split("|"):
             if not any(re.fullmatch(test, name) for name in known):
                 wrong.append(f"{title(row)}: no test is called {test}")
@@ -210,9 +212,12 @@ class Mutations:
             tests = {name for row in self.rows for name in self.build.matching(row[4])}
             output = self.build.compile(tests)
             if output is not None:
-                bad = self.build.tree.blame(output)
-                if not bad:
-                    raise SystemExit(output[-20000:] + "\nthe build fails, and no mutation is to blame")
+                bad, others = self.build.tree.blame(output)
+                if others or not bad:
+                    log = self.build.folder / "build.log"
+                    log.write_text(output, encoding="utf-8")
+                    print("\n".join(others[:20]))
+                    raise SystemExit(f"the build fails, and no mutation is to blame: {log}")
                 self.drop(bad)
                 continue
             print(f"built in {time.monotonic() - start:.0f} s: {len(self.planted)} mutations, {len(tests)} tests", flush=True)
@@ -231,7 +236,7 @@ class Mutations:
             if status == "passed":
                 self.seconds[name] = time.monotonic() - begin
             elif status != "skipped":
-                bad.update(self.build.tree.blame(output))
+                bad.update(self.build.tree.blame(output)[0])
                 (self.build.folder / f"{name}.log").write_text(output, encoding="utf-8")
                 print(f"{name} fails without a mutation: {self.build.folder / name}.log", flush=True)
 
