@@ -4,9 +4,9 @@ A function that has mutations becomes
 
     { if (MBM(17)) { a mutated body } else if (MBM(4)) { another } else { /* MBM */ the original } }
 
-where MBM(17) is true if the environment variable MBM was 17 when the program, or the shared object that the fake NVRTC
-has made of a kernel, was loaded. The tests' device.cuh and core/core.h define it, so that kernels on the CPU and host code
-in any kind of build have it; to a real NVRTC it is false.
+where MBM(17) is true if the environment variable MBM was 17 when the program, or the shared object that the
+fake NVRTC has made of a kernel, was loaded. The tests' device.cuh and core/core.h define it, so that kernels on
+the CPU and host code in any kind of build have it; to a real NVRTC it is false.
 """
 import pathlib
 import re
@@ -92,8 +92,8 @@ def planted(sources, rows):
     for file, functions in bodies.items():
         text = sources.text[file]
         for (begin, finish), mutations in sorted(functions.items(), reverse=True):
-            branches = "".join(
-                f"if (MBM({n})) {{{text[begin:start]}{new}{text[end:finish]}\n}} else " for n, start, end, new in mutations)
+            branches = "".join(f"if (MBM({n})) {{{text[begin:start]}{new}{text[end:finish]}\n}} else "
+                               for n, start, end, new in mutations)
             original = "\n" + branches + ORIGINAL.removeprefix("} else ") + text[begin:finish] + "\n}\n"
             text = text[:begin] + original + text[finish:]
         changed[file] = text
@@ -127,7 +127,8 @@ class Tree:
                 shutil.copymode(ROOT / name, target)
         for part in PARTS:
             for old in (self.folder / part).rglob("*"):
-                if old.is_file() and "__pycache__" not in old.parts and old.relative_to(self.folder).as_posix() not in names:
+                name = old.relative_to(self.folder).as_posix()
+                if old.is_file() and "__pycache__" not in old.parts and name not in names:
                     old.unlink()
         self.generate()
 

@@ -4,17 +4,18 @@
     tests/mutations/run.py [--jobs N] [--only TEXT ...] [--gpu] [--list]
     tests/mutations/run.py --check
 
-The bugs are the rows of table.py. Nearly all of them are built once, into one copy of the tree with sanitizers under
-build/mutations/: each mutated function holds its mutated bodies beside its own, and the number in the environment variable
-MBM chooses one when a program starts (planting.py). First every test runs without MBM and must pass. Then each row runs the
-tests that it names, with its number in MBM, until one fails: that test has caught it. A test that takes too long has caught
-it, too. Rows in macros, tables and the like, which no switch can choose, follow one by one, each in a build of its own.
+The bugs are the rows of table.py. Nearly all of them are built once, into one copy of the tree with sanitizers
+under build/mutations/: each mutated function holds its mutated bodies beside its own, and the number in the
+environment variable MBM chooses one when a program starts (planting.py). First every test runs without MBM and
+must pass. Then each row runs the tests that it names, with its number in MBM, until one fails: that test has
+caught it. A test that takes too long has caught it, too. Rows in macros, tables and the like, which no switch
+can choose, follow one by one, each in a build of its own.
 
-The first build takes about half an hour on two cores, a later one what has changed. --only TEXT picks the rows that have
-TEXT in their name, number, reason or tests, and builds only what these tests need; --list names them. --gpu takes the
-rows that only a GPU shows. --check, which CI runs, builds nothing: it verifies that each row's text occurs once and that
-its tests exist. Needs cmocka, CMake and Jinja2, as tests/run.sh installs them. Exit 1 if a mutation survives or is not
-planted.
+The first build takes about half an hour on two cores, a later one what has changed. --only TEXT picks the rows
+that have TEXT in their name, number, reason or tests, and builds only what these tests need; --list names them.
+--gpu takes the rows that only a GPU shows. --check, which CI runs, builds nothing: it verifies that each row's
+text occurs once and that its tests exist. Needs cmocka, CMake and Jinja2, as tests/run.sh installs them. Exit 1
+if a mutation survives or is not planted.
 
 To see for yourself what a mutation does, take its number from --list:
 
@@ -99,8 +100,9 @@ class Build:
         self.tree.write(templates, switches)
         if not self.targets:
             ninja = ["-G", "Ninja"] if shutil.which("ninja") and not self.folder.exists() else []
-            status, output = run(["cmake", "-S", self.tree.folder, "-B", self.folder, *ninja, "-DCMAKE_BUILD_TYPE=Debug",
-                                  "-DMERBIT_SANITIZE=ON", f"-DMERBIT_PYTHON={sys.executable}"])
+            status, output = run(["cmake", "-S", self.tree.folder, "-B", self.folder, *ninja,
+                                  "-DCMAKE_BUILD_TYPE=Debug", "-DMERBIT_SANITIZE=ON",
+                                  f"-DMERBIT_PYTHON={sys.executable}"])
             if status:
                 raise SystemExit(output)
             self.find_targets()
@@ -220,7 +222,8 @@ class Mutations:
                     raise SystemExit(f"the build fails, and no mutation is to blame: {log}")
                 self.drop(bad)
                 continue
-            print(f"built in {time.monotonic() - start:.0f} s: {len(self.planted)} mutations, {len(tests)} tests", flush=True)
+            print(f"built in {time.monotonic() - start:.0f} s: {len(self.planted)} mutations, {len(tests)} tests",
+                  flush=True)
             bad = self.baseline(tests - set(self.seconds))
             if not bad:
                 return
