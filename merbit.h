@@ -2920,7 +2920,7 @@ MBI_INTERNAL int mbi_replacement_end(mbi_replacement *r, int error) {
 #else
 #define MBI_SOURCES 68
 #endif
-#define MBI_KERNEL_HASH "3e8c6b10a143595e3c365f922be855bf8d692717e0a4ee048d0063a663ac6df8"
+#define MBI_KERNEL_HASH "1f4e714fece144dfdb7d9385e041e24d345f447865bd82a0a6ab23582e7b886e"
 
 typedef struct mbi_source {
   const char *name; /* as kernels include it */
@@ -10165,7 +10165,7 @@ static const char *const mbi_source_solve_core_state_cuh[] = {
   "#define MBI_AT_OWN 4\n\n\n"
   "#define MBI_PRE_NONE 0\n"
   "#define MBI_PRE_DIAGONAL 1\n"
-  "#define MBI_PRE_APART 2\n\n"
+  "#define MBI_PRE_SEPARATE 2\n\n"
   "typedef struct mbi_solve_vectors {\n"
   "  void *at[MBI_SOLVE_VECTORS];\n"
   "  long long n;\n"
@@ -10192,7 +10192,7 @@ static const char *const mbi_source_solve_core_state_cuh[] = {
   "  int stop;\n"
   "  int closed;\n"
   "  int iterations, cap;\n"
-  "  int look;\n"
+  "  int check_at;\n"
   "  int why;\n"
   "  unsigned ticket;\n"
   "  unsigned turn;\n"
@@ -10226,9 +10226,9 @@ static const char *const mbi_source_solve_core_state_cuh[] = {
   "    s->stop = MBI_SOLVE_RUNNING;\n"
   "    s->closed = 0;\n"
   "  }\n"
-  "  s->look = s->iterations + span;\n"
+  "  s->check_at = s->iterations + span;\n"
   "}\n\n\n"
-  "MBS_FUNCTION void mbi_solve_judge(mbi_solve_memory *m, double rr) {\n"
+  "MBS_FUNCTION void mbi_solve_note_residual(mbi_solve_memory *m, double rr) {\n"
   "  mbi_solve_state *s = &m->state;\n"
   "  s->rr = rr;\n"
   "  if (!s->copied) {\n"
@@ -10244,17 +10244,17 @@ static const char *const mbi_source_solve_core_state_cuh[] = {
   "}\n\n\n"
   "MBS_FUNCTION void mbi_solve_count(mbi_solve_memory *m, double rr) {\n"
   "  m->state.iterations++;\n"
-  "  mbi_solve_judge(m, rr);\n"
+  "  mbi_solve_note_residual(m, rr);\n"
   "}\n\n\n"
   "MBS_FUNCTION void mbi_solve_restart(mbi_solve_memory *m) {\n"
   "  m->state.stop = MBI_SOLVE_RUNNING;\n"
   "  m->state.closed = 0;\n"
   "  m->state.why = MBI_WHY_NOTHING;\n"
-  "  mbi_solve_judge(m, m->state.ww);\n"
+  "  mbi_solve_note_residual(m, m->state.ww);\n"
   "}\n\n\n"
   "MBS_FUNCTION int mbi_solve_broken(mbi_solve_state *c, int why, double value) {\n"
   "  c->why = why;\n"
-  "  c->value = value;\n"
+  "  c->value = value;\n",
   "  return value - value == 0 ? MBI_SOLVE_BREAKDOWN : MBI_SOLVE_NOT_FINITE;\n"
   "}\n",
   NULL};
@@ -10676,7 +10676,7 @@ static const char *const mbi_source_solve_core_step_cuh[] = {
   "#define MBS_INDEX mbk_i64\n"
   "#define MBS_ALWAYS 0\n"
   "#define MBS_RUNNING 1\n"
-  "#define MBS_LATE 2\n\n"
+  "#define MBS_UNTIL_CLOSED 2\n\n"
   "#define MBS_BEFORE(name) MBK_DEVICE int name##_before(mbi_solve_state *c)\n"
   "#define MBS_ELEMENT(name)                                                                      \\\n"
   "  MBK_DEVICE void name##_element(MBS_INDEX i, const mbi_solve_vectors *v,                      \\\n"
@@ -10836,7 +10836,7 @@ static const char *const mbi_source_solve_core_step_cuh[] = {
   "    }\n"
   "    return;\n"
   "  }\n"
-  "  if (WHEN == MBS_LATE && c.closed) {\n"
+  "  if (WHEN == MBS_UNTIL_CLOSED && c.closed) {\n"
   "    return;\n"
   "  }\n"
   "  const int wrong = BEFORE(&c);\n"
@@ -10879,7 +10879,7 @@ static const char *const mbi_source_solve_core_fused_cuh[] = {
   "#define MBK_FUSED_SUMS_FOLLOW 0\n"
   "#define MBK_FUSED_ROWS_FOLLOW 1\n"
   "#define MBK_FUSED_END 2\n\n\n"
-  "#define MBK_FUSED_AHEAD 2\n\n\n\n"
+  "#define MBK_FUSED_PREFETCH 2\n\n\n\n"
   "struct mbk_fused {\n"
   "  const mbi_solve_vectors &v;\n"
   "  mbk_i64 n;\n"
@@ -10907,7 +10907,7 @@ static const char *const mbi_source_solve_core_fused_cuh[] = {
   "  mbk_block_sync();\n"
   "  return s;\n"
   "}\n\n\n"
-  "MBK_DEVICE void mbk_fused_give(mbi_solve_memory *m, const mbi_solve_state *own) {\n"
+  "MBK_DEVICE void mbk_fused_write_back(mbi_solve_memory *m, const mbi_solve_state *own) {\n"
   "  mbk_fused_copy(&m->state, own);\n"
   "  mbk_block_sync();\n"
   "  if (mbk_thread() == 0) {\n"
@@ -10918,12 +10918,12 @@ static const char *const mbi_source_solve_core_fused_cuh[] = {
   "MBK_DEVICE mbk_u64 *mbk_fused_slots(const mbk_fused &s, const mbi_solve_state &c) {\n"
   "  return s.v.posts + (c.turn & 1u) * 2 * MBI_FUSED_SUMS * mbk_grid();\n"
   "}\n\n\n\n\n"
-  "MBK_DEVICE void mbk_fused_ahead(const mbk_fused &s, mbk_u32 slots, bool backwards) {\n"
+  "MBK_DEVICE void mbk_fused_prefetch(const mbk_fused &s, mbk_u32 slots, bool backwards) {\n"
   "  const mbk_step_share share = mbk_step_shared_out(s.n);\n",
   "  if (slots == 0 || mbk_thread() % (32 / sizeof(MBK_VECTOR)) != 0) {\n"
   "    return;\n"
   "  }\n"
-  "  for (mbk_u32 round = 0; round < MBK_FUSED_AHEAD && round < share.rounds; round++) {\n"
+  "  for (mbk_u32 round = 0; round < MBK_FUSED_PREFETCH && round < share.rounds; round++) {\n"
   "    const mbk_u32 first = mbk_step_first(share, round, backwards);\n"
   "    for (mbk_u32 i = first; i < first + MBK_STEP_ROWS * share.stride && i < share.count;\n"
   "         i += share.stride) {\n"
@@ -10951,7 +10951,7 @@ static const char *const mbi_source_solve_core_fused_cuh[] = {
   "  if (!collects) {\n"
   "    return;\n"
   "  }\n"
-  "  mbk_fused_ahead(s, ahead, !backwards);\n"
+  "  mbk_fused_prefetch(s, ahead, !backwards);\n"
   "#pragma unroll\n"
   "  for (int k = 0; k < COUNT; k++) {\n"
   "    sums[k] = 0;\n"
@@ -11010,13 +11010,13 @@ static const char *const mbi_source_solve_core_fused_cuh[] = {
   "  if (WHEN == MBS_RUNNING && mbk_fused_stopped(s, c)) {\n"
   "    return false;\n"
   "  }\n"
-  "  if (WHEN == MBS_LATE && c.closed) {\n"
+  "  if (WHEN == MBS_UNTIL_CLOSED && c.closed) {\n"
   "    return false;\n"
   "  }\n"
   "  const int wrong = BEFORE(&c);\n"
   "  if (wrong != 0) {\n"
   "    if (mbk_block() == 0) {\n"
-  "      mbk_fused_give(s.m, own);\n"
+  "      mbk_fused_write_back(s.m, own);\n"
   "    }\n"
   "    if (first) {\n"
   "      s.m->state.why = c.why;\n"
@@ -11038,7 +11038,7 @@ static const char *const mbi_source_solve_core_fused_cuh[] = {
   "      mbk_fused_after<AFTER>(s, c, sums);\n"
   "    }\n"
   "    if (BEHIND != MBK_FUSED_SUMS_FOLLOW && mbk_block() == 0) {\n"
-  "      mbk_fused_give(s.m, own);\n"
+  "      mbk_fused_write_back(s.m, own);\n"
   "    }\n"
   "  }\n"
   "  return true;\n"
@@ -11047,8 +11047,8 @@ static const char *const mbi_source_solve_core_fused_cuh[] = {
 
 static const char *const mbi_source_solve_core_check_steps_cuh[] = {
   "\n\n\n"
-  "MBS_NOTHING_BEFORE(solve_residual_step)\n"
-  "MBS_ELEMENT(solve_residual_step) {\n"
+  "MBS_NOTHING_BEFORE(solve_residual)\n"
+  "MBS_ELEMENT(solve_residual) {\n"
   "  const double b = MBS_LOAD(MBI_AT_B), x = MBS_LOAD(MBI_AT_X), w = b - MBS_LOAD(MBI_AT_W);\n"
   "  (void)c;\n"
   "  MBS_STORE(MBI_AT_W, w);\n"
@@ -11058,7 +11058,7 @@ static const char *const mbi_source_solve_core_check_steps_cuh[] = {
   "  MBS_GREATER(sums[3], MBS_SIZE(x));\n"
   "  MBS_GREATER(sums[4], MBS_SIZE(b));\n"
   "}\n"
-  "MBS_AFTER(solve_residual_step) {\n"
+  "MBS_AFTER(solve_residual) {\n"
   "  mbi_solve_state *s = &m->state;\n"
   "  (void)c;\n"
   "  s->ww = sums[0];\n"
@@ -11068,7 +11068,7 @@ static const char *const mbi_source_solve_core_check_steps_cuh[] = {
   "  s->b_most = sums[4];\n"
   "  s->goal = s->shrink * s->tolerance * s->shrink * s->tolerance * s->bb;\n"
   "}\n"
-  "MBS_STEP(solve_residual_step, 2, 3, MBS_ALWAYS)\n\n\n"
+  "MBS_STEP(solve_residual, 2, 3, MBS_ALWAYS)\n\n\n"
   "MBS_NOTHING_BEFORE(solve_blocks)\n"
   "MBS_ELEMENT(solve_blocks) {\n"
   "  const MBS_VECTOR *r = MBS_AT(v->from), *inverse = MBS_AT(MBI_AT_INVERSE);\n"
@@ -11083,7 +11083,7 @@ static const char *const mbi_source_solve_core_check_steps_cuh[] = {
   "  MBS_AT(v->to)[i] = (MBS_VECTOR)z;\n"
   "}\n"
   "MBS_NOTHING_AFTER(solve_blocks)\n"
-  "MBS_STEP(solve_blocks, 0, 0, MBS_LATE)\n",
+  "MBS_STEP(solve_blocks, 0, 0, MBS_UNTIL_CLOSED)\n",
   NULL};
 
 static const char *const mbi_source_solve_core_loop_cu[] = {
@@ -11093,7 +11093,7 @@ static const char *const mbi_source_solve_core_loop_cu[] = {
   "#include \"solve/core/state.cuh\"\n\n\n"
   "MBK_KERNEL mbk_solve_loop(mbk_u64 handle, const mbi_solve_memory *m) {\n"
   "  mbk_graph_go_on(handle,\n"
-  "                  m->state.stop == MBI_SOLVE_RUNNING && m->state.iterations < m->state.look);\n"
+  "                  m->state.stop == MBI_SOLVE_RUNNING && m->state.iterations < m->state.check_at);\n"
   "}\n",
   NULL};
 
@@ -11114,38 +11114,38 @@ static const char *const mbi_source_solve_precondition_setup_cu[] = {
   "#ifndef MBK_BASE\n"
   "#error \"define MBK_BASE: the first index of the matrix's arrays, 0 or 1\"\n"
   "#endif\n"
-  "#ifndef MBK_EXAMINE_LANES\n"
-  "#error \"define MBK_EXAMINE_LANES: lanes of a row, a power of two up to 32\"\n"
+  "#ifndef MBK_SETUP_LANES\n"
+  "#error \"define MBK_SETUP_LANES: lanes of a row, a power of two up to 32\"\n"
   "#endif\n"
   "#include \"jit/device.cuh\"\n\n"
-  "#define MBK_EXAMINE_THREADS 256\n"
-  "#define MBK_EXAMINE_BLOCKS 4\n"
-  "#define MBK_EXAMINE_TOGETHER 4\n"
-  "#define MBK_EXAMINE_LONG 1024\n"
-  "#define MBK_EXAMINE_KEPT 64\n\n\n"
-  "MBK_DEVICE double mbk_examine_sum(double share) {\n"
+  "#define MBK_SETUP_THREADS 256\n"
+  "#define MBK_SETUP_BLOCKS 4\n"
+  "#define MBK_SETUP_ROWS 4\n"
+  "#define MBK_SETUP_LONG 1024\n"
+  "#define MBK_SETUP_LONG_KEPT 64\n\n\n"
+  "MBK_DEVICE double mbk_setup_sum(double share) {\n"
   "#pragma unroll\n"
-  "  for (int d = MBK_EXAMINE_LANES / 2; d > 0; d >>= 1) {\n"
-  "    share += mbk_shuffle_xor(0xffffffffu, share, d, MBK_EXAMINE_LANES);\n"
+  "  for (int d = MBK_SETUP_LANES / 2; d > 0; d >>= 1) {\n"
+  "    share += mbk_shuffle_xor(0xffffffffu, share, d, MBK_SETUP_LANES);\n"
   "  }\n"
   "  return share;\n"
   "}\n\n\n"
-  "MBK_DEVICE double mbk_examine_size(const MBK_VALUE *values, mbk_i64 k) {\n"
+  "MBK_DEVICE double mbk_setup_magnitude(const MBK_VALUE *values, mbk_i64 k) {\n"
   "  const double value = MBK_PATTERN ? 1.0 : (double)values[k];\n"
   "  return value < 0 ? -value : value;\n"
   "}\n\n\n\n"
-  "MBK_DEVICE double mbk_examine_share(const MBK_VALUE *values, mbk_i64 begin, mbk_i64 end) {\n"
+  "MBK_DEVICE double mbk_setup_share(const MBK_VALUE *values, mbk_i64 begin, mbk_i64 end) {\n"
   "  double sum = 0;\n"
   "#pragma unroll 4\n"
-  "  for (mbk_i64 k = begin + mbk_thread(); k < end; k += MBK_EXAMINE_THREADS) {\n"
-  "    sum += mbk_examine_size(values, k);\n"
+  "  for (mbk_i64 k = begin + mbk_thread(); k < end; k += MBK_SETUP_THREADS) {\n"
+  "    sum += mbk_setup_magnitude(values, k);\n"
   "  }\n"
   "  return sum;\n"
   "}\n\n\n\n"
-  "MBK_DEVICE double mbk_examine_entry(const MBK_COLUMN *col_ind, const MBK_VALUE *values,\n"
+  "MBK_DEVICE double mbk_setup_entry(const MBK_COLUMN *col_ind, const MBK_VALUE *values,\n"
   "                                    mbk_i64 begin, mbk_i64 end, mbk_i64 column, mbk_u32 thread,\n"
-  "                                    mbk_u32 threads) {\n",
-  "  double sum = 0;\n"
+  "                                    mbk_u32 threads) {\n"
+  "  double sum = 0;\n",
   "#pragma unroll 4\n"
   "  for (mbk_i64 k = begin + thread; k < end; k += threads) {\n"
   "    if ((mbk_i64)col_ind[k] - MBK_BASE == column) {\n"
@@ -11154,10 +11154,10 @@ static const char *const mbi_source_solve_precondition_setup_cu[] = {
   "  }\n"
   "  return sum;\n"
   "}\n\n\n"
-  "MBK_DEVICE double mbk_examine_block_sum(double sum, double *shared) {\n"
+  "MBK_DEVICE double mbk_setup_block_sum(double sum, double *shared) {\n"
   "  shared[mbk_thread()] = sum;\n"
   "  mbk_block_sync();\n"
-  "  for (mbk_u32 half = MBK_EXAMINE_THREADS / 2; half > 0; half /= 2) {\n"
+  "  for (mbk_u32 half = MBK_SETUP_THREADS / 2; half > 0; half /= 2) {\n"
   "    if (mbk_thread() < half) {\n"
   "      shared[mbk_thread()] += shared[mbk_thread() + half];\n"
   "    }\n"
@@ -11167,33 +11167,33 @@ static const char *const mbi_source_solve_precondition_setup_cu[] = {
   "  mbk_block_sync();\n"
   "  return all;\n"
   "}\n\n\n"
-  "MBK_DEVICE double mbk_examine_long(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind,\n"
+  "MBK_DEVICE double mbk_setup_long(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind,\n"
   "                                   const MBK_VALUE *values, mbk_u64 row, mbk_u32 width,\n"
   "                                   double *blocks, double *shared) {\n"
   "  const mbk_i64 begin = (mbk_i64)row_ptr[row] - MBK_BASE;\n"
   "  const mbk_i64 end = (mbk_i64)row_ptr[row + 1] - MBK_BASE;\n"
   "  for (mbk_u32 j = 0; j < width; j++) {\n"
-  "    const double entry = mbk_examine_block_sum(\n"
-  "        mbk_examine_entry(col_ind, values, begin, end, (mbk_i64)(row - row % width + j),\n"
-  "                          mbk_thread(), MBK_EXAMINE_THREADS),\n"
+  "    const double entry = mbk_setup_block_sum(\n"
+  "        mbk_setup_entry(col_ind, values, begin, end, (mbk_i64)(row - row % width + j),\n"
+  "                          mbk_thread(), MBK_SETUP_THREADS),\n"
   "        shared);\n"
   "    if (mbk_thread() == 0) {\n"
   "      blocks[row * width + j] = entry;\n"
   "    }\n"
   "  }\n"
-  "  return mbk_examine_block_sum(mbk_examine_share(values, begin, end), shared);\n"
+  "  return mbk_setup_block_sum(mbk_setup_share(values, begin, end), shared);\n"
   "}\n\n\n\n\n\n\n"
-  "MBK_KERNEL MBK_RESIDENT(MBK_EXAMINE_THREADS, MBK_EXAMINE_BLOCKS)\n"
-  "    mbk_examine_rows(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind,\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_SETUP_THREADS, MBK_SETUP_BLOCKS)\n"
+  "    mbk_setup_rows(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind,\n"
   "                     const MBK_VALUE *values, mbk_u64 n, mbk_u32 width, double *blocks,\n"
-  "                     double *norms) {\n",
-  "  MBK_SHARED_MEMORY(shared);\n"
+  "                     double *norms) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n",
   "  double *const most_of = (double *)shared;\n"
-  "  mbk_u64 *const kept = (mbk_u64 *)(most_of + MBK_EXAMINE_THREADS);\n"
-  "  mbk_u32 *const long_rows = (mbk_u32 *)(kept + MBK_EXAMINE_KEPT);\n"
-  "  const mbk_u32 rows = MBK_EXAMINE_THREADS / MBK_EXAMINE_LANES;\n"
-  "  const mbk_u32 turn = rows * MBK_EXAMINE_TOGETHER;\n"
-  "  const mbk_u32 lane = mbk_thread() % MBK_EXAMINE_LANES, own = mbk_thread() / MBK_EXAMINE_LANES;\n"
+  "  mbk_u64 *const kept = (mbk_u64 *)(most_of + MBK_SETUP_THREADS);\n"
+  "  mbk_u32 *const long_rows = (mbk_u32 *)(kept + MBK_SETUP_LONG_KEPT);\n"
+  "  const mbk_u32 rows = MBK_SETUP_THREADS / MBK_SETUP_LANES;\n"
+  "  const mbk_u32 turn = rows * MBK_SETUP_ROWS;\n"
+  "  const mbk_u32 lane = mbk_thread() % MBK_SETUP_LANES, own = mbk_thread() / MBK_SETUP_LANES;\n"
   "  double most = 0;\n"
   "  if (mbk_thread() == 0) {\n"
   "    *long_rows = 0;\n"
@@ -11201,21 +11201,21 @@ static const char *const mbi_source_solve_precondition_setup_cu[] = {
   "  mbk_block_sync();\n"
   "  for (mbk_u64 first = (mbk_u64)mbk_block() * turn; first < n;\n"
   "       first += (mbk_u64)mbk_grid() * turn) {\n"
-  "    mbk_i64 at[MBK_EXAMINE_TOGETHER], end[MBK_EXAMINE_TOGETHER];\n"
-  "    double sum[MBK_EXAMINE_TOGETHER];\n"
+  "    mbk_i64 at[MBK_SETUP_ROWS], end[MBK_SETUP_ROWS];\n"
+  "    double sum[MBK_SETUP_ROWS];\n"
   "    mbk_u32 waits = 0;\n"
   "#pragma unroll\n"
-  "    for (mbk_u32 i = 0; i < MBK_EXAMINE_TOGETHER; i++) {\n"
+  "    for (mbk_u32 i = 0; i < MBK_SETUP_ROWS; i++) {\n"
   "      const mbk_u64 row = first + i * rows + own;\n"
   "      at[i] = row < n ? (mbk_i64)row_ptr[row] - MBK_BASE : 0;\n"
   "      end[i] = row < n ? (mbk_i64)row_ptr[row + 1] - MBK_BASE : 0;\n"
   "      sum[i] = 0;\n"
   "    }\n"
   "#pragma unroll\n"
-  "    for (mbk_u32 i = 0; i < MBK_EXAMINE_TOGETHER; i++) {\n"
-  "      if (end[i] - at[i] > MBK_EXAMINE_LONG) {\n"
-  "        const mbk_u32 place = lane == 0 ? mbk_atomic_add(long_rows, 1u) : MBK_EXAMINE_KEPT;\n"
-  "        if (place < MBK_EXAMINE_KEPT) {\n"
+  "    for (mbk_u32 i = 0; i < MBK_SETUP_ROWS; i++) {\n"
+  "      if (end[i] - at[i] > MBK_SETUP_LONG) {\n"
+  "        const mbk_u32 place = lane == 0 ? mbk_atomic_add(long_rows, 1u) : MBK_SETUP_LONG_KEPT;\n"
+  "        if (place < MBK_SETUP_LONG_KEPT) {\n"
   "          kept[place] = first + i * rows + own;\n"
   "        }\n"
   "        waits |= 1u << i;\n"
@@ -11226,26 +11226,26 @@ static const char *const mbi_source_solve_precondition_setup_cu[] = {
   "    for (bool more = true; more;) {\n"
   "      more = false;\n"
   "#pragma unroll\n"
-  "      for (mbk_u32 i = 0; i < MBK_EXAMINE_TOGETHER; i++) {\n"
+  "      for (mbk_u32 i = 0; i < MBK_SETUP_ROWS; i++) {\n"
   "        if (at[i] < end[i]) {\n"
-  "          sum[i] += mbk_examine_size(values, at[i]);\n"
-  "          at[i] += MBK_EXAMINE_LANES;\n",
+  "          sum[i] += mbk_setup_magnitude(values, at[i]);\n"
+  "          at[i] += MBK_SETUP_LANES;\n"
   "          more = true;\n"
   "        }\n"
   "      }\n"
   "    }\n"
-  "#pragma unroll\n"
-  "    for (mbk_u32 i = 0; i < MBK_EXAMINE_TOGETHER; i++) {\n"
+  "#pragma unroll\n",
+  "    for (mbk_u32 i = 0; i < MBK_SETUP_ROWS; i++) {\n"
   "      const mbk_u64 row = first + i * rows + own;\n"
-  "      sum[i] = mbk_examine_sum(sum[i]);\n"
+  "      sum[i] = mbk_setup_sum(sum[i]);\n"
   "      most = sum[i] > most ? sum[i] : most;\n"
   "      if (width > 0) {\n"
   "        const bool takes = row < n && (waits >> i & 1) == 0;\n"
   "        const mbk_i64 begin = takes ? (mbk_i64)row_ptr[row] - MBK_BASE : end[i];\n"
   "        for (mbk_u32 j = 0; j < width; j++) {\n"
-  "          const double entry = mbk_examine_sum(\n"
-  "              mbk_examine_entry(col_ind, values, begin, end[i],\n"
-  "                                (mbk_i64)(row - row % width + j), lane, MBK_EXAMINE_LANES));\n"
+  "          const double entry = mbk_setup_sum(\n"
+  "              mbk_setup_entry(col_ind, values, begin, end[i],\n"
+  "                                (mbk_i64)(row - row % width + j), lane, MBK_SETUP_LANES));\n"
   "          if (takes && lane == 0) {\n"
   "            blocks[row * width + j] = entry;\n"
   "          }\n"
@@ -11255,25 +11255,25 @@ static const char *const mbi_source_solve_precondition_setup_cu[] = {
   "  }\n"
   "  mbk_block_sync();\n"
   "  const mbk_u32 count = *long_rows;\n"
-  "  for (mbk_u32 k = 0; k < count && count <= MBK_EXAMINE_KEPT; k++) {\n"
+  "  for (mbk_u32 k = 0; k < count && count <= MBK_SETUP_LONG_KEPT; k++) {\n"
   "    const double all =\n"
-  "        mbk_examine_long(row_ptr, col_ind, values, kept[k], width, blocks, most_of);\n"
+  "        mbk_setup_long(row_ptr, col_ind, values, kept[k], width, blocks, most_of);\n"
   "    most = all > most ? all : most;\n"
   "  }\n"
-  "  for (mbk_u64 first = (mbk_u64)mbk_block() * turn; first < n && count > MBK_EXAMINE_KEPT;\n"
+  "  for (mbk_u64 first = (mbk_u64)mbk_block() * turn; first < n && count > MBK_SETUP_LONG_KEPT;\n"
   "       first += (mbk_u64)mbk_grid() * turn) {\n"
   "    for (mbk_u64 row = first; row < first + turn && row < n; row++) {\n"
-  "      if ((mbk_i64)row_ptr[row + 1] - (mbk_i64)row_ptr[row] > MBK_EXAMINE_LONG) {\n"
+  "      if ((mbk_i64)row_ptr[row + 1] - (mbk_i64)row_ptr[row] > MBK_SETUP_LONG) {\n"
   "        const double all =\n"
-  "            mbk_examine_long(row_ptr, col_ind, values, row, width, blocks, most_of);\n"
+  "            mbk_setup_long(row_ptr, col_ind, values, row, width, blocks, most_of);\n"
   "        most = all > most ? all : most;\n"
   "      }\n"
   "    }\n"
   "  }\n"
   "  most_of[mbk_thread()] = most;\n"
   "  mbk_block_sync();\n"
-  "  for (mbk_u32 half = MBK_EXAMINE_THREADS / 2; half > 0; half /= 2) {\n",
-  "    if (mbk_thread() < half && most_of[mbk_thread() + half] > most_of[mbk_thread()]) {\n"
+  "  for (mbk_u32 half = MBK_SETUP_THREADS / 2; half > 0; half /= 2) {\n"
+  "    if (mbk_thread() < half && most_of[mbk_thread() + half] > most_of[mbk_thread()]) {\n",
   "      most_of[mbk_thread()] = most_of[mbk_thread() + half];\n"
   "    }\n"
   "    mbk_block_sync();\n"
@@ -11282,10 +11282,10 @@ static const char *const mbi_source_solve_precondition_setup_cu[] = {
   "    norms[mbk_block()] = most_of[0];\n"
   "  }\n"
   "}\n\n\n\n"
-  "MBK_KERNEL MBK_BOUNDS(MBK_EXAMINE_THREADS)\n"
-  "    mbk_examine_invert(const double *diagonal, MBK_VALUE *inverse, mbk_u64 n, mbk_u64 *bad) {\n"
-  "  for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_EXAMINE_THREADS + mbk_thread(); i < n;\n"
-  "       i += (mbk_u64)mbk_grid() * MBK_EXAMINE_THREADS) {\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_SETUP_THREADS)\n"
+  "    mbk_setup_invert(const double *diagonal, MBK_VALUE *inverse, mbk_u64 n, mbk_u64 *bad) {\n"
+  "  for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_SETUP_THREADS + mbk_thread(); i < n;\n"
+  "       i += (mbk_u64)mbk_grid() * MBK_SETUP_THREADS) {\n"
   "    const double scale = 1.0 / diagonal[i];\n"
   "    inverse[i] = (MBK_VALUE)scale;\n"
   "    if (!(scale - scale == 0) || scale == 0) {\n"
@@ -11307,10 +11307,10 @@ static const char *const mbi_source_solve_cg_slots_cuh[] = {
   "#define MBI_CG_R 4\n"
   "#define MBI_CG_P 5\n"
   "#define MBI_CG_Z 6\n\n\n\n"
-  "#define MBI_CG_BEFORE 7\n"
+  "#define MBI_CG_OLD_P 7\n"
   "#define MBI_CG_RING 4\n"
-  "#define MBI_CG_NEXT (MBI_CG_BEFORE + MBI_CG_RING - 2)\n"
-  "#define MBI_CG_FIRST (MBI_CG_BEFORE + MBI_CG_RING - 1)\n\n"
+  "#define MBI_CG_OLDEST_P (MBI_CG_OLD_P + MBI_CG_RING - 2)\n"
+  "#define MBI_CG_ROUND_P (MBI_CG_OLD_P + MBI_CG_RING - 1)\n\n"
   "#define MBI_CG_RZ 0\n"
   "#define MBI_CG_RZ_OLD 1\n"
   "#define MBI_CG_ALPHA 2\n",
@@ -11323,7 +11323,7 @@ static const char *const mbi_source_solve_cg_steps_cuh[] = {
   "  const double r = MBS_LOAD(MBI_AT_W);\n"
   "  (void)c;\n"
   "  MBS_STORE(MBI_CG_R, r);\n"
-  "  if (v->pre != MBI_PRE_APART) {\n"
+  "  if (v->pre != MBI_PRE_SEPARATE) {\n"
   "    const double z = v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * r : r;\n"
   "    MBS_STORE(MBI_CG_P, z);\n"
   "    sums[0] += r * z;\n"
@@ -11335,19 +11335,19 @@ static const char *const mbi_source_solve_cg_steps_cuh[] = {
   "  mbi_solve_restart(m);\n"
   "}\n"
   "MBS_STEP(cg_start, 1, 0, MBS_ALWAYS)\n\n\n"
-  "MBS_NOTHING_BEFORE(cg_direct)\n"
-  "MBS_ELEMENT(cg_direct) {\n"
+  "MBS_NOTHING_BEFORE(cg_start_p)\n"
+  "MBS_ELEMENT(cg_start_p) {\n"
   "  const double z = MBS_LOAD(MBI_CG_Z);\n"
   "  (void)c;\n"
   "  MBS_STORE(MBI_CG_P, z);\n"
   "  sums[0] += MBS_LOAD(MBI_CG_R) * z;\n"
   "}\n"
-  "MBS_AFTER(cg_direct) {\n"
+  "MBS_AFTER(cg_start_p) {\n"
   "  (void)c;\n"
   "  m->state.scalar[MBI_CG_RZ] = sums[0];\n"
   "}\n"
-  "MBS_STEP(cg_direct, 1, 0, MBS_RUNNING)\n\n\n"
-  "MBS_BEFORE(cg_descend) {\n"
+  "MBS_STEP(cg_start_p, 1, 0, MBS_RUNNING)\n\n\n"
+  "MBS_BEFORE(cg_update_r) {\n"
   "  const double rz = c->scalar[MBI_CG_RZ], pq = c->product_sums[0];\n"
   "  if (!(rz > 0)) {\n"
   "    return mbi_solve_broken(c, MBI_WHY_PRECONDITIONER, rz);\n"
@@ -11358,14 +11358,14 @@ static const char *const mbi_source_solve_cg_steps_cuh[] = {
   "  c->scalar[MBI_CG_ALPHA] = rz / pq;\n"
   "  return 0;\n"
   "}\n"
-  "MBS_ELEMENT(cg_descend) {\n"
+  "MBS_ELEMENT(cg_update_r) {\n"
   "  const double updated = MBS_LOAD(MBI_CG_R) - c->scalar[MBI_CG_ALPHA] * MBS_LOAD(MBI_AT_W);\n"
   "  const double r = (double)(MBS_VECTOR)updated;\n"
   "  MBS_STORE(MBI_CG_R, r);\n"
   "  sums[0] += r * r;\n"
   "  sums[1] += v->pre == MBI_PRE_DIAGONAL ? r * r * MBS_LOAD(MBI_AT_INVERSE) : r * r;\n"
   "}\n"
-  "MBS_AFTER(cg_descend) {\n"
+  "MBS_AFTER(cg_update_r) {\n"
   "  double *scalar = m->state.scalar;\n"
   "  int k;\n"
   "  for (k = MBI_CG_RING - 1; k > 0; k--) {\n"
@@ -11376,30 +11376,30 @@ static const char *const mbi_source_solve_cg_steps_cuh[] = {
   "  scalar[MBI_CG_RZ] = sums[1];\n"
   "  mbi_solve_count(m, sums[0]);\n"
   "}\n"
-  "MBS_STEP(cg_descend, 2, 0, MBS_RUNNING)\n\n\n"
-  "MBS_NOTHING_BEFORE(cg_correct)\n"
-  "MBS_ELEMENT(cg_correct) {\n"
+  "MBS_STEP(cg_update_r, 2, 0, MBS_RUNNING)\n\n\n"
+  "MBS_NOTHING_BEFORE(cg_rz)\n"
+  "MBS_ELEMENT(cg_rz) {\n"
   "  (void)c;\n"
   "  sums[0] += MBS_LOAD(MBI_CG_R) * MBS_LOAD(MBI_CG_Z);\n"
   "}\n"
-  "MBS_AFTER(cg_correct) {\n"
+  "MBS_AFTER(cg_rz) {\n"
   "  (void)c;\n"
   "  m->state.scalar[MBI_CG_RZ] = sums[0];\n"
   "}\n"
-  "MBS_STEP(cg_correct, 1, 0, MBS_LATE)\n\n\n"
-  "MBS_NOTHING_BEFORE(cg_advance)\n"
-  "MBS_ELEMENT(cg_advance) {\n"
+  "MBS_STEP(cg_rz, 1, 0, MBS_UNTIL_CLOSED)\n\n\n"
+  "MBS_NOTHING_BEFORE(cg_update_x_p)\n"
+  "MBS_ELEMENT(cg_update_x_p) {\n"
   "  const double beta = c->scalar[MBI_CG_RZ] / c->scalar[MBI_CG_RZ_OLD];\n"
   "  const double p = MBS_LOAD(MBI_CG_P);\n"
-  "  const double z = v->pre == MBI_PRE_APART      ? MBS_LOAD(MBI_CG_Z)\n"
+  "  const double z = v->pre == MBI_PRE_SEPARATE      ? MBS_LOAD(MBI_CG_Z)\n"
   "                   : v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * MBS_LOAD(MBI_CG_R)\n"
   "                                                : MBS_LOAD(MBI_CG_R);\n"
   "  (void)sums;\n"
   "  MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) + c->scalar[MBI_CG_ALPHA] * p);\n"
   "  MBS_STORE(MBI_CG_P, z + beta * p);\n"
   "}\n"
-  "MBS_NOTHING_AFTER(cg_advance)\n"
-  "MBS_STEP(cg_advance, 0, 0, MBS_LATE)\n",
+  "MBS_NOTHING_AFTER(cg_update_x_p)\n"
+  "MBS_STEP(cg_update_x_p, 0, 0, MBS_UNTIL_CLOSED)\n",
   NULL};
 
 static const char *const mbi_source_solve_cg_cg_cu[] = {
@@ -11410,9 +11410,9 @@ static const char *const mbi_source_solve_cg_cg_cu[] = {
   "#include \"solve/cg/slots.cuh\"\n"
   "#include \"solve/cg/steps.cuh\"\n\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-  "    mbk_solve_residual_step(MBK_STEP_ARGUMENTS) {\n"
+  "    mbk_solve_residual(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
-  "  solve_look_step(v, n, m, partials, (double *)shared);\n"
+  "  solve_residual_step(v, n, m, partials, (double *)shared);\n"
   "}\n\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
   "    mbk_solve_blocks(MBK_STEP_ARGUMENTS) {\n"
@@ -11423,41 +11423,41 @@ static const char *const mbi_source_solve_cg_cg_cu[] = {
   "  MBK_SHARED_MEMORY(shared);\n"
   "  cg_start_step(v, n, m, partials, (double *)shared);\n"
   "}\n\n"
-  "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT) mbk_cg_direct(MBK_STEP_ARGUMENTS) {\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT) mbk_cg_start_p(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
-  "  cg_direct_step(v, n, m, partials, (double *)shared);\n"
+  "  cg_start_p_step(v, n, m, partials, (double *)shared);\n"
   "}\n\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-  "    mbk_cg_descend(MBK_STEP_ARGUMENTS) {\n"
+  "    mbk_cg_update_r(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
-  "  cg_descend_step(v, n, m, partials, (double *)shared);\n"
+  "  cg_update_r_step(v, n, m, partials, (double *)shared);\n"
   "}\n\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-  "    mbk_cg_correct(MBK_STEP_ARGUMENTS) {\n"
+  "    mbk_cg_rz(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
-  "  cg_correct_step(v, n, m, partials, (double *)shared);\n"
+  "  cg_rz_step(v, n, m, partials, (double *)shared);\n"
   "}\n\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-  "    mbk_cg_advance(MBK_STEP_ARGUMENTS) {\n"
+  "    mbk_cg_update_x_p(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
-  "  cg_advance_step(v, n, m, partials, (double *)shared);\n"
+  "  cg_update_x_p_step(v, n, m, partials, (double *)shared);\n"
   "}\n\n\n"
-  "MBS_NOTHING_BEFORE(cg_curve)\n"
-  "MBS_ELEMENT(cg_curve) {\n"
+  "MBS_NOTHING_BEFORE(cg_pq)\n"
+  "MBS_ELEMENT(cg_pq) {\n"
   "  (void)c;\n"
   "  sums[0] += MBS_LOAD(MBI_CG_P) * MBS_LOAD(MBI_AT_W);\n"
   "}\n"
-  "MBS_AFTER(cg_curve) {\n"
+  "MBS_AFTER(cg_pq) {\n"
   "  (void)c;\n",
   "  m->state.product_sums[0] = sums[0];\n"
   "}\n"
-  "MBS_STEP(cg_curve, 1, 0, MBS_RUNNING)\n\n\n\n\n"
-  "MBK_DEVICE double mbk_cg_held(MBS_INDEX i, const mbi_solve_vectors *v,\n"
+  "MBS_STEP(cg_pq, 1, 0, MBS_RUNNING)\n\n\n\n\n"
+  "MBK_DEVICE double mbk_cg_pending_x(MBS_INDEX i, const mbi_solve_vectors *v,\n"
   "                              const mbi_solve_state *c) {\n"
   "  double x = MBS_LOAD(MBI_AT_X), p[MBI_CG_RING - 1];\n"
   "#pragma unroll\n"
   "  for (int k = 0; k < MBI_CG_RING - 1; k++) {\n"
-  "    p[k] = k < v->from ? MBS_LOAD(MBI_CG_BEFORE + k) : 0;\n"
+  "    p[k] = k < v->from ? MBS_LOAD(MBI_CG_OLD_P + k) : 0;\n"
   "  }\n"
   "#pragma unroll\n"
   "  for (int k = MBI_CG_RING - 1; k > 0; k--) {\n"
@@ -11465,57 +11465,57 @@ static const char *const mbi_source_solve_cg_cg_cu[] = {
   "  }\n"
   "  return x;\n"
   "}\n\n"
-  "MBK_DEVICE double mbk_cg_next(MBS_INDEX i, const mbi_solve_vectors *v, const mbi_solve_state *c,\n"
+  "MBK_DEVICE double mbk_cg_next_p(MBS_INDEX i, const mbi_solve_vectors *v, const mbi_solve_state *c,\n"
   "                              double p) {\n"
   "  const double beta = c->scalar[MBI_CG_RZ] / c->scalar[MBI_CG_RZ_OLD];\n"
   "  const double r = MBS_LOAD(MBI_CG_R);\n"
   "  return (v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * r : r) + beta * p;\n"
   "}\n\n\n"
-  "MBS_NOTHING_BEFORE(cg_follow)\n"
-  "MBS_ELEMENT(cg_follow) {\n"
+  "MBS_NOTHING_BEFORE(cg_update_p)\n"
+  "MBS_ELEMENT(cg_update_p) {\n"
   "  (void)sums;\n"
-  "  MBS_STORE(MBI_CG_NEXT, mbk_cg_next(i, v, c, MBS_LOAD(MBI_CG_P)));\n"
+  "  MBS_STORE(MBI_CG_OLDEST_P, mbk_cg_next_p(i, v, c, MBS_LOAD(MBI_CG_P)));\n"
   "}\n"
-  "MBS_NOTHING_AFTER(cg_follow)\n"
-  "MBS_STEP(cg_follow, 0, 0, MBS_LATE)\n\n\n"
-  "MBS_NOTHING_BEFORE(cg_settle)\n"
-  "MBS_ELEMENT(cg_settle) {\n"
+  "MBS_NOTHING_AFTER(cg_update_p)\n"
+  "MBS_STEP(cg_update_p, 0, 0, MBS_UNTIL_CLOSED)\n\n\n"
+  "MBS_NOTHING_BEFORE(cg_complete_x)\n"
+  "MBS_ELEMENT(cg_complete_x) {\n"
   "  const double p = MBS_LOAD(MBI_CG_P);\n"
   "  (void)sums;\n"
-  "  MBS_STORE(MBI_AT_X, mbk_cg_held(i, v, c) + c->scalar[MBI_CG_ALPHA] * p);\n"
-  "  MBS_STORE(MBI_CG_FIRST, mbk_cg_next(i, v, c, p));\n"
+  "  MBS_STORE(MBI_AT_X, mbk_cg_pending_x(i, v, c) + c->scalar[MBI_CG_ALPHA] * p);\n"
+  "  MBS_STORE(MBI_CG_ROUND_P, mbk_cg_next_p(i, v, c, p));\n"
   "}\n"
-  "MBS_NOTHING_AFTER(cg_settle)\n"
-  "MBS_STEP(cg_settle, 0, 0, MBS_LATE)\n\n\n\n"
-  "MBS_NOTHING_BEFORE(cg_redeem)\n"
-  "MBS_ELEMENT(cg_redeem) {\n"
+  "MBS_NOTHING_AFTER(cg_complete_x)\n"
+  "MBS_STEP(cg_complete_x, 0, 0, MBS_UNTIL_CLOSED)\n\n\n\n"
+  "MBS_NOTHING_BEFORE(cg_complete_x_at_breakdown)\n"
+  "MBS_ELEMENT(cg_complete_x_at_breakdown) {\n"
   "  mbi_solve_state before = *c;\n"
   "  (void)sums;\n"
-  "#pragma unroll\n"
+  "#pragma unroll\n",
   "  for (int k = MBI_CG_RING - 1; k > 0; k--) {\n"
   "    before.scalar[MBI_CG_ALPHA + k] = c->scalar[MBI_CG_ALPHA + k - 1];\n"
-  "  }\n",
-  "  MBS_STORE(MBI_AT_X, mbk_cg_held(i, v, &before));\n"
+  "  }\n"
+  "  MBS_STORE(MBI_AT_X, mbk_cg_pending_x(i, v, &before));\n"
   "}\n"
-  "MBS_NOTHING_AFTER(cg_redeem)\n"
-  "MBS_STEP(cg_redeem, 0, 0, MBS_ALWAYS)\n\n\n\n\n"
+  "MBS_NOTHING_AFTER(cg_complete_x_at_breakdown)\n"
+  "MBS_STEP(cg_complete_x_at_breakdown, 0, 0, MBS_ALWAYS)\n\n\n\n\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT) mbk_cg_fused(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  const mbk_fused s = mbk_fused_begin(v, n, m, (double *)shared);\n"
   "  const mbk_u32 next = 1u << MBI_CG_P | (v.to != 0 ? 0u : 1u << MBI_AT_X);\n"
   "  if (!(v.dots != (const double *)0\n"
-  "            ? mbk_fused_dots<cg_curve_after>(s, true, 1u << MBI_CG_R | 1u << MBI_AT_W)\n"
-  "            : cg_curve_stage<MBK_FUSED_SUMS_FOLLOW>(s, true, 1u << MBI_CG_R))) {\n"
+  "            ? mbk_fused_dots<cg_pq_after>(s, true, 1u << MBI_CG_R | 1u << MBI_AT_W)\n"
+  "            : cg_pq_stage<MBK_FUSED_SUMS_FOLLOW>(s, true, 1u << MBI_CG_R))) {\n"
   "    return;\n"
   "  }\n"
-  "  if (!cg_descend_stage<MBK_FUSED_ROWS_FOLLOW>(s, false, next)) {\n"
+  "  if (!cg_update_r_stage<MBK_FUSED_ROWS_FOLLOW>(s, false, next)) {\n"
   "    if (v.from > 0) {\n"
-  "      (void)cg_redeem_stage<MBK_FUSED_END>(s, true, 0);\n"
+  "      (void)cg_complete_x_at_breakdown_stage<MBK_FUSED_END>(s, true, 0);\n"
   "    }\n"
   "  } else if (v.to != 0 && mbk_fused_state((double *)shared)->stop == MBI_SOLVE_RUNNING) {\n"
-  "    (void)cg_follow_stage<MBK_FUSED_END>(s, true, 0);\n"
+  "    (void)cg_update_p_stage<MBK_FUSED_END>(s, true, 0);\n"
   "  } else {\n"
-  "    (void)cg_settle_stage<MBK_FUSED_END>(s, true, 0);\n"
+  "    (void)cg_complete_x_stage<MBK_FUSED_END>(s, true, 0);\n"
   "  }\n"
   "}\n",
   NULL};
@@ -11577,7 +11577,7 @@ static const char *const mbi_source_solve_bicgstab_steps_cuh[] = {
   "  m->state.scalar[MBI_BICG_SS] = sums[0];\n"
   "}\n",
   "MBS_STEP(bicgstab_s, 1, 0, MBS_RUNNING)\n\n\n"
-  "MBS_BEFORE(bicgstab_update) {\n"
+  "MBS_BEFORE(bicgstab_update_x_r) {\n"
   "  const double ts = c->product_sums[0], tt = c->product_sums[1];\n"
   "  const double omega = tt > 0 ? ts / tt : tt;\n"
   "  if (!(tt - tt == 0) || !(omega - omega == 0)) {\n"
@@ -11586,7 +11586,7 @@ static const char *const mbi_source_solve_bicgstab_steps_cuh[] = {
   "  c->scalar[MBI_BICG_OMEGA] = omega;\n"
   "  return 0;\n"
   "}\n"
-  "MBS_ELEMENT(bicgstab_update) {\n"
+  "MBS_ELEMENT(bicgstab_update_x_r) {\n"
   "  const double alpha = c->scalar[MBI_BICG_ALPHA], omega = c->scalar[MBI_BICG_OMEGA];\n"
   "  const double s = MBS_LOAD(MBI_BICG_R);\n"
   "  const double s_hat = v->pre == MBI_PRE_NONE ? s : MBS_LOAD(MBI_BICG_S_HAT);\n"
@@ -11598,7 +11598,7 @@ static const char *const mbi_source_solve_bicgstab_steps_cuh[] = {
   "  sums[0] += r * r;\n"
   "  sums[1] += r * MBS_LOAD(MBI_BICG_SHADOW);\n"
   "}\n"
-  "MBS_AFTER(bicgstab_update) {\n"
+  "MBS_AFTER(bicgstab_update_x_r) {\n"
   "  mbi_solve_state *s = &m->state;\n"
   "  const double rho = s->scalar[MBI_BICG_RHO], alpha = s->scalar[MBI_BICG_ALPHA];\n"
   "  const double omega = c->scalar[MBI_BICG_OMEGA];\n"
@@ -11620,9 +11620,9 @@ static const char *const mbi_source_solve_bicgstab_steps_cuh[] = {
   "    }\n"
   "  }\n"
   "}\n"
-  "MBS_STEP(bicgstab_update, 2, 0, MBS_RUNNING)\n\n\n"
-  "MBS_NOTHING_BEFORE(bicgstab_direct)\n"
-  "MBS_ELEMENT(bicgstab_direct) {\n"
+  "MBS_STEP(bicgstab_update_x_r, 2, 0, MBS_RUNNING)\n\n\n"
+  "MBS_NOTHING_BEFORE(bicgstab_update_p)\n"
+  "MBS_ELEMENT(bicgstab_update_p) {\n"
   "  const double last = MBS_LOAD(MBI_BICG_P) - c->scalar[MBI_BICG_OMEGA] * MBS_LOAD(MBI_BICG_V);\n"
   "  const double p = MBS_LOAD(MBI_BICG_R) + c->scalar[MBI_BICG_BETA] * last;\n"
   "  (void)sums;\n"
@@ -11631,8 +11631,8 @@ static const char *const mbi_source_solve_bicgstab_steps_cuh[] = {
   "    MBS_STORE(MBI_BICG_P_HAT, MBS_LOAD(MBI_AT_INVERSE) * p);\n"
   "  }\n"
   "}\n"
-  "MBS_NOTHING_AFTER(bicgstab_direct)\n"
-  "MBS_STEP(bicgstab_direct, 0, 0, MBS_LATE)\n",
+  "MBS_NOTHING_AFTER(bicgstab_update_p)\n"
+  "MBS_STEP(bicgstab_update_p, 0, 0, MBS_UNTIL_CLOSED)\n",
   NULL};
 
 static const char *const mbi_source_solve_bicgstab_bicgstab_cu[] = {
@@ -11642,9 +11642,9 @@ static const char *const mbi_source_solve_bicgstab_bicgstab_cu[] = {
   "#include \"solve/core/check_steps.cuh\"\n"
   "#include \"solve/bicgstab/steps.cuh\"\n\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-  "    mbk_solve_residual_step(MBK_STEP_ARGUMENTS) {\n"
+  "    mbk_solve_residual(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
-  "  solve_look_step(v, n, m, partials, (double *)shared);\n"
+  "  solve_residual_step(v, n, m, partials, (double *)shared);\n"
   "}\n\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
   "    mbk_solve_blocks(MBK_STEP_ARGUMENTS) {\n"
@@ -11659,17 +11659,17 @@ static const char *const mbi_source_solve_bicgstab_bicgstab_cu[] = {
   "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
   "    mbk_bicgstab_s(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
-  "  bicgstab_half_step(v, n, m, partials, (double *)shared);\n"
+  "  bicgstab_s_step(v, n, m, partials, (double *)shared);\n"
   "}\n\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-  "    mbk_bicgstab_update(MBK_STEP_ARGUMENTS) {\n"
+  "    mbk_bicgstab_update_x_r(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
-  "  bicgstab_update_step(v, n, m, partials, (double *)shared);\n"
+  "  bicgstab_update_x_r_step(v, n, m, partials, (double *)shared);\n"
   "}\n\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-  "    mbk_bicgstab_direct(MBK_STEP_ARGUMENTS) {\n"
+  "    mbk_bicgstab_update_p(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
-  "  bicgstab_direct_step(v, n, m, partials, (double *)shared);\n"
+  "  bicgstab_update_p_step(v, n, m, partials, (double *)shared);\n"
   "}\n\n\n"
   "MBS_NOTHING_BEFORE(bicgstab_sigma)\n"
   "MBS_ELEMENT(bicgstab_sigma) {\n"
@@ -11699,17 +11699,17 @@ static const char *const mbi_source_solve_bicgstab_bicgstab_cu[] = {
   "  m->state.scalar[MBI_BICG_SHADOW_T] = sums[3];\n"
   "}\n"
   "MBS_STEP(bicgstab_omega, 4, 0, MBS_RUNNING)\n\n\n\n\n\n\n"
-  "MBK_DEVICE double bicgstab_foretold(const mbi_solve_state *s, double omega) {\n"
+  "MBK_DEVICE double bicgstab_next_rho(const mbi_solve_state *s, double omega) {\n"
   "  return s->scalar[MBI_BICG_SHADOW_S] - omega * s->scalar[MBI_BICG_SHADOW_T];\n"
   "}\n"
-  "MBS_BEFORE(bicgstab_stride) {\n"
+  "MBS_BEFORE(bicgstab_update_x_r_p) {\n"
   "  const double rho = c->scalar[MBI_BICG_RHO], alpha = c->scalar[MBI_BICG_ALPHA];\n"
-  "  const int wrong = bicgstab_update_before(c);\n"
+  "  const int wrong = bicgstab_update_x_r_before(c);\n"
   "  const double omega = c->scalar[MBI_BICG_OMEGA];\n"
-  "  c->scalar[MBI_BICG_BETA] = bicgstab_foretold(c, omega) / rho * (alpha / omega);\n"
+  "  c->scalar[MBI_BICG_BETA] = bicgstab_next_rho(c, omega) / rho * (alpha / omega);\n"
   "  return wrong;\n"
   "}\n"
-  "MBS_ELEMENT(bicgstab_stride) {\n"
+  "MBS_ELEMENT(bicgstab_update_x_r_p) {\n"
   "  const double alpha = c->scalar[MBI_BICG_ALPHA], omega = c->scalar[MBI_BICG_OMEGA];\n"
   "  const double inverse = v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) : 1;\n"
   "  const double s = MBS_LOAD(MBI_BICG_R), last = MBS_LOAD(MBI_BICG_P);\n"
@@ -11726,17 +11726,17 @@ static const char *const mbi_source_solve_bicgstab_bicgstab_cu[] = {
   "  }\n"
   "  sums[0] += r * r;\n"
   "}\n"
-  "MBS_AFTER(bicgstab_stride) {\n"
-  "  const double both[2] = {sums[0], bicgstab_foretold(&m->state, c->scalar[MBI_BICG_OMEGA])};\n"
-  "  bicgstab_update_after(m, c, both);\n"
+  "MBS_AFTER(bicgstab_update_x_r_p) {\n"
+  "  const double both[2] = {sums[0], bicgstab_next_rho(&m->state, c->scalar[MBI_BICG_OMEGA])};\n"
+  "  bicgstab_update_x_r_after(m, c, both);\n"
   "}\n"
-  "MBS_STEP(bicgstab_stride, 1, 0, MBS_RUNNING)\n\n\n\n"
+  "MBS_STEP(bicgstab_update_x_r_p, 1, 0, MBS_RUNNING)\n\n\n\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
   "    mbk_bicgstab_fused_s(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  const mbk_fused s = mbk_fused_begin(v, n, m, (double *)shared);\n"
   "  if (bicgstab_sigma_stage<MBK_FUSED_SUMS_FOLLOW>(s, true, 1u << MBI_BICG_R)) {\n"
-  "    (void)bicgstab_half_stage<MBK_FUSED_END>(s, false, 0);\n"
+  "    (void)bicgstab_s_stage<MBK_FUSED_END>(s, false, 0);\n"
   "  }\n"
   "}\n\n\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
@@ -11745,7 +11745,7 @@ static const char *const mbi_source_solve_bicgstab_bicgstab_cu[] = {
   "  const mbk_fused s = mbk_fused_begin(v, n, m, (double *)shared);\n"
   "  const mbk_u32 next = 1u << MBI_AT_X | 1u << MBI_BICG_P | 1u << MBI_BICG_V;\n"
   "  if (bicgstab_omega_stage<MBK_FUSED_SUMS_FOLLOW>(s, true, next)) {\n"
-  "    (void)bicgstab_stride_stage<MBK_FUSED_END>(s, false, 0);\n"
+  "    (void)bicgstab_update_x_r_p_stage<MBK_FUSED_END>(s, false, 0);\n"
   "  }\n"
   "}\n",
   NULL};
@@ -12081,7 +12081,7 @@ static const char *const mbi_source_solve_gmres_arnoldi_steps_cuh[] = {
   "  const int size = (int)c->scalar[MBI_ARNOLDI_SIZE];\n"
   "  const double w = MBS_LOAD(MBI_AT_W);\n"
   "  int k;\n"
-  "  if (first == 0 && v->pre == MBI_PRE_APART) {\n"
+  "  if (first == 0 && v->pre == MBI_PRE_SEPARATE) {\n"
   "    MBS_BASIS(MBI_ARNOLDI_ZS, size - 1) = MBS_AT(MBI_ARNOLDI_Z)[i];\n"
   "  }\n"
   "  for (k = 0; k < MBI_WIDE_GROUP; k++) {\n"
@@ -12101,10 +12101,10 @@ static const char *const mbi_source_solve_gmres_arnoldi_steps_cuh[] = {
   "  m->state.scalar[MBI_ARNOLDI_WW] = sums[size];\n"
   "}\n"
   "MBS_WIDE_STEP(arnoldi_project)\n\n\n"
-  "MBS_WIDE_COUNT(arnoldi_again) {\n"
+  "MBS_WIDE_COUNT(arnoldi_reproject) {\n"
   "  return (int)c->scalar[MBI_ARNOLDI_SIZE] + 1;\n"
-  "}\n"
-  "MBS_WIDE_ELEMENT(arnoldi_again) {\n",
+  "}\n",
+  "MBS_WIDE_ELEMENT(arnoldi_reproject) {\n"
   "  const int size = (int)c->scalar[MBI_ARNOLDI_SIZE];\n"
   "  double w = MBS_LOAD(MBI_AT_W);\n"
   "  int k;\n"
@@ -12123,14 +12123,14 @@ static const char *const mbi_source_solve_gmres_arnoldi_steps_cuh[] = {
   "    }\n"
   "  }\n"
   "}\n"
-  "MBS_WIDE_AFTER(arnoldi_again) {\n"
+  "MBS_WIDE_AFTER(arnoldi_reproject) {\n"
   "  if (v->lanczos) {\n"
   "    mbi_lanczos_count(m, v, sums);\n"
   "  } else {\n"
   "    mbi_gmres_count(m, v, sums);\n"
   "  }\n"
   "}\n"
-  "MBS_WIDE_STEP(arnoldi_again)\n\n\n"
+  "MBS_WIDE_STEP(arnoldi_reproject)\n\n\n"
   "MBS_NOTHING_BEFORE(arnoldi_extend)\n"
   "MBS_ELEMENT(arnoldi_extend) {\n"
   "  const int width = (int)c->scalar[MBI_ARNOLDI_WIDTH];\n"
@@ -12141,7 +12141,7 @@ static const char *const mbi_source_solve_gmres_arnoldi_steps_cuh[] = {
   "  (void)sums;\n"
   "  if (close) {\n"
   "    const double *y = mbi_small(v, MBI_SMALL_Y);\n"
-  "    const int from = v->pre == MBI_PRE_APART ? MBI_ARNOLDI_ZS : MBI_ARNOLDI_V;\n"
+  "    const int from = v->pre == MBI_PRE_SEPARATE ? MBI_ARNOLDI_ZS : MBI_ARNOLDI_V;\n"
   "    double change = 0;\n"
   "    for (k = 0; k < width; k++) {\n"
   "      change += y[k] * (double)MBS_BASIS(from, k);\n"
@@ -12156,7 +12156,7 @@ static const char *const mbi_source_solve_gmres_arnoldi_steps_cuh[] = {
   "  MBS_STORE(MBI_ARNOLDI_U, v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * made : made);\n"
   "}\n"
   "MBS_NOTHING_AFTER(arnoldi_extend)\n"
-  "MBS_STEP(arnoldi_extend, 0, 0, MBS_LATE)\n",
+  "MBS_STEP(arnoldi_extend, 0, 0, MBS_UNTIL_CLOSED)\n",
   NULL};
 
 static const char *const mbi_source_solve_gmres_arnoldi_cu[] = {
@@ -12168,9 +12168,9 @@ static const char *const mbi_source_solve_gmres_arnoldi_cu[] = {
   "#include \"solve/core/wide_steps.cuh\"\n"
   "#include \"solve/gmres/arnoldi_steps.cuh\"\n\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-  "    mbk_solve_residual_step(MBK_STEP_ARGUMENTS) {\n"
+  "    mbk_solve_residual(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
-  "  solve_look_step(v, n, m, partials, (double *)shared);\n"
+  "  solve_residual_step(v, n, m, partials, (double *)shared);\n"
   "}\n\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
   "    mbk_solve_blocks(MBK_STEP_ARGUMENTS) {\n"
@@ -12188,9 +12188,9 @@ static const char *const mbi_source_solve_gmres_arnoldi_cu[] = {
   "  arnoldi_project_step(v, n, m, partials, (double *)shared);\n"
   "}\n\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-  "    mbk_arnoldi_again(MBK_STEP_ARGUMENTS) {\n"
+  "    mbk_arnoldi_reproject(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
-  "  arnoldi_again_step(v, n, m, partials, (double *)shared);\n"
+  "  arnoldi_reproject_step(v, n, m, partials, (double *)shared);\n"
   "}\n\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
   "    mbk_arnoldi_extend(MBK_STEP_ARGUMENTS) {\n"
@@ -12255,21 +12255,21 @@ static const char *const mbi_source_solve_eigen_steps_cuh[] = {
   "  s->goal = s->tolerance * s->tolerance * sums[0] * sums[0];\n"
   "}\n"
   "MBS_STEP(power_measure, 2, 0, MBS_RUNNING)\n\n\n"
-  "MBS_BEFORE(power_turn) {\n"
+  "MBS_BEFORE(power_normalise) {\n"
   "  const double length = c->scalar[MBI_POWER_LENGTH];\n"
   "  return length > 0 && length - length == 0 ? 0 : mbi_solve_broken(c, MBI_WHY_ZERO, length);\n"
   "}\n"
-  "MBS_ELEMENT(power_turn) {\n"
+  "MBS_ELEMENT(power_normalise) {\n"
   "  const double w = MBS_LOAD(MBI_AT_W);\n"
   "  const double r = w - c->scalar[MBI_POWER_VALUE] * MBS_LOAD(MBI_ARNOLDI_U);\n"
   "  sums[0] += r * r;\n"
   "  MBS_STORE(MBI_ARNOLDI_U, w / c->scalar[MBI_POWER_LENGTH]);\n"
   "}\n"
-  "MBS_AFTER(power_turn) {\n"
+  "MBS_AFTER(power_normalise) {\n"
   "  (void)c;\n"
   "  mbi_solve_count(m, sums[0]);\n"
   "}\n"
-  "MBS_STEP(power_turn, 1, 0, MBS_RUNNING)\n",
+  "MBS_STEP(power_normalise, 1, 0, MBS_RUNNING)\n",
   NULL};
 
 static const char *const mbi_source_solve_eigen_eigen_cu[] = {
@@ -12287,9 +12287,9 @@ static const char *const mbi_source_solve_eigen_eigen_cu[] = {
   "  arnoldi_project_step(v, n, m, partials, (double *)shared);\n"
   "}\n\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-  "    mbk_arnoldi_again(MBK_STEP_ARGUMENTS) {\n"
+  "    mbk_arnoldi_reproject(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
-  "  arnoldi_again_step(v, n, m, partials, (double *)shared);\n"
+  "  arnoldi_reproject_step(v, n, m, partials, (double *)shared);\n"
   "}\n\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
   "    mbk_arnoldi_extend(MBK_STEP_ARGUMENTS) {\n"
@@ -12312,9 +12312,9 @@ static const char *const mbi_source_solve_eigen_eigen_cu[] = {
   "  power_measure_step(v, n, m, partials, (double *)shared);\n"
   "}\n\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-  "    mbk_power_turn(MBK_STEP_ARGUMENTS) {\n"
+  "    mbk_power_normalise(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
-  "  power_turn_step(v, n, m, partials, (double *)shared);\n"
+  "  power_normalise_step(v, n, m, partials, (double *)shared);\n"
   "}\n",
   NULL};
 
@@ -12352,9 +12352,9 @@ static const char *const mbi_source_solve_core_refine_cu[] = {
   "#include \"solve/core/check_steps.cuh\"\n"
   "#include \"solve/core/refine_steps.cuh\"\n\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-  "    mbk_solve_residual_step(MBK_STEP_ARGUMENTS) {\n"
+  "    mbk_solve_residual(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
-  "  solve_look_step(v, n, m, partials, (double *)shared);\n"
+  "  solve_residual_step(v, n, m, partials, (double *)shared);\n"
   "}\n\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
   "    mbk_solve_blocks(MBK_STEP_ARGUMENTS) {\n"
@@ -39398,7 +39398,7 @@ MERBIT_API merbit_status merbit_plan_get_order(const merbit_plan *plan, int64_t 
 // How z = M^-1 r is found: within a step, or between steps, by a step or a callback.
 #define MBI_PRE_NONE 0
 #define MBI_PRE_DIAGONAL 1
-#define MBI_PRE_APART 2
+#define MBI_PRE_SEPARATE 2
 
 typedef struct mbi_solve_vectors {
   void *at[MBI_SOLVE_VECTORS];
@@ -39427,7 +39427,7 @@ typedef struct mbi_solve_state {
   int stop;
   int closed; // the iteration that set `stop` is complete: later ones leave vectors alone
   int iterations, cap;
-  int look; // the loop is left at this iteration
+  int check_at; // the iteration after which the host checks convergence: the loop ends there
   int why;
   unsigned ticket; // blocks of a step that are done
   unsigned turn;   // how often the blocks of sweeps have told each other their sums
@@ -39465,11 +39465,11 @@ MBS_FUNCTION void mbi_solve_open(mbi_solve_memory *m, int how, int span, int cap
     s->stop = MBI_SOLVE_RUNNING;
     s->closed = 0;
   }
-  s->look = s->iterations + span;
+  s->check_at = s->iterations + span;
 }
 
 // After an iteration, or a start: is ||r||^2 low enough, and may there be another iteration?
-MBS_FUNCTION void mbi_solve_judge(mbi_solve_memory *m, double rr) {
+MBS_FUNCTION void mbi_solve_note_residual(mbi_solve_memory *m, double rr) {
   mbi_solve_state *s = &m->state;
   s->rr = rr;
   if (!s->copied) {
@@ -39487,7 +39487,7 @@ MBS_FUNCTION void mbi_solve_judge(mbi_solve_memory *m, double rr) {
 // At the end of an iteration.
 MBS_FUNCTION void mbi_solve_count(mbi_solve_memory *m, double rr) {
   m->state.iterations++;
-  mbi_solve_judge(m, rr);
+  mbi_solve_note_residual(m, rr);
 }
 
 // At the start of a recurrence from b - A x, whose square the look has left in ww.
@@ -39495,7 +39495,7 @@ MBS_FUNCTION void mbi_solve_restart(mbi_solve_memory *m) {
   m->state.stop = MBI_SOLVE_RUNNING;
   m->state.closed = 0;
   m->state.why = MBI_WHY_NOTHING;
-  mbi_solve_judge(m, m->state.ww);
+  mbi_solve_note_residual(m, m->state.ww);
 }
 
 // For MBS_BEFORE: a number that cannot be right stops the solver before vectors change.
@@ -39747,14 +39747,14 @@ MBS_CALLED void mbi_lanczos_count(mbi_solve_memory *m, const mbi_solve_vectors *
 
 #define MBI_CG_R 4
 #define MBI_CG_P 5
-#define MBI_CG_Z 6 // MBI_PRE_APART only
+#define MBI_CG_Z 6 // MBI_PRE_SEPARATE only
 // Sweeps only, which take x += alpha p in one pass for several p: those of the iterations
 // before, the last one first; the next p goes to the place of the oldest, or behind an x that
-// is complete to MBI_CG_FIRST, which is one of these places.
-#define MBI_CG_BEFORE 7
+// is complete to MBI_CG_ROUND_P, which is one of these places.
+#define MBI_CG_OLD_P 7
 #define MBI_CG_RING 4 // places of p
-#define MBI_CG_NEXT (MBI_CG_BEFORE + MBI_CG_RING - 2)
-#define MBI_CG_FIRST (MBI_CG_BEFORE + MBI_CG_RING - 1)
+#define MBI_CG_OLDEST_P (MBI_CG_OLD_P + MBI_CG_RING - 2)
+#define MBI_CG_ROUND_P (MBI_CG_OLD_P + MBI_CG_RING - 1)
 
 #define MBI_CG_RZ 0     // scalars: r'z
 #define MBI_CG_RZ_OLD 1 // of the iteration before
@@ -39762,7 +39762,7 @@ MBS_CALLED void mbi_lanczos_count(mbi_solve_memory *m, const mbi_solve_vectors *
 #undef MBS_FUNCTION
 #undef MBS_CALLED
 
-enum { MBI_STEP_ALWAYS, MBI_STEP_RUNNING, MBI_STEP_LATE }; /* MBS_ALWAYS and so on */
+enum { MBI_STEP_ALWAYS, MBI_STEP_RUNNING, MBI_STEP_UNTIL_CLOSED }; /* MBS_ALWAYS and so on */
 
 /* A step as the CPU runs it: solve/core/steps.c. `chunk` takes a mbi_step_call. */
 typedef struct mbi_step_code {
@@ -39794,15 +39794,15 @@ typedef struct mbi_step {
 #define MBI_STEP_THREADS 768     /* of a block of the GPU, at most, and the most blocks of a */
 #define MBI_STEP_RESIDENT 1      /* multiprocessor: as solve/core/step.cuh has them */
 #define MBI_SOLVER_PRODUCTS 1000 /* that a plan is made for, per solve expected */
-#define MBI_SOLVE_TURN 16 /* iterations of CG in a turn of a loop: one costs 4 us, to skip an  \
+#define MBI_CG_LOOP_ITERATIONS 16 /* iterations of CG in a turn of a loop: one costs 4 us, to skip an  \
                            */
 /* iteration behind the last 6, for products end where it has stopped */
-#define MBI_SOLVE_BATCH 0.1     /* seconds that a batch of iterations should take */
+#define MBI_SOLVE_ROUND_SECONDS 0.1     /* seconds that a batch of iterations should take */
 #define MBI_SOLVE_BLOCK_MOST 32 /* rows of a block of BLOCK_JACOBI */
 #define MBI_SOLVER_REORDER_ROWS (1 << 22)
 #define MBI_SOLVER_REORDER_SOLVES 60
 #define MBI_SOLVE_ON (-1)  /* of a solve: there is no merbit_stop yet */
-#define MBI_SOLVE_FAR (-3) /* b has to be scaled */
+#define MBI_SOLVE_SCALE_RHS (-3) /* b has to be scaled */
 #define MBI_SOLVE_NONE                                                                         \
   (-1) /* in solver->alias: no such vector, or one with memory of its own */
 #define MBI_SOLVE_OWN (-2)
@@ -39813,7 +39813,7 @@ typedef struct mbi_step {
 typedef struct mbi_solve_method {
   const char *name;
   const char *file;      /* of the kernels; NULL ends a list of methods */
-  const mbi_step *steps; /* beginning with mbk_solve_residual_step and mbk_solve_blocks */
+  const mbi_step *steps; /* beginning with mbk_solve_residual and mbk_solve_blocks */
   int step_count;
   int sums; /* that its products add up: 1: v'A u; 2: and ||A u||^2; see mbi_solve_product_sums
              */
@@ -39828,13 +39828,13 @@ typedef struct mbi_solve_method {
 } mbi_solve_method;
 
 /* What the GPU looks up in A's arrays: solve/precondition/setup_cuda.c. */
-typedef struct mbi_examine_gpu {
+typedef struct mbi_setup_gpu {
   mbi_program program;
   void *rows, *invert; /* CUfunction */
   mbi_devptr blocks, norms, bad;
   int64_t grid; /* of rows, and how many norms there are; 0: nothing has begun */
   void *stream; /* CUstream, which waits for no other; NULL: the default stream */
-} mbi_examine_gpu;
+} mbi_setup_gpu;
 
 typedef struct mbi_solve_gpu {
   mbi_program program;
@@ -39842,12 +39842,12 @@ typedef struct mbi_solve_gpu {
   void *open;                     /* CUfunction: mbk_solve_open */
   void *fused[MBI_SOLVE_FUSED_KERNELS]; /* CUfunction */
   int fused_blocks;               /* of their grid; 0: steps are launched one by one */
-  int turn;                       /* calls of method->iterate in a turn of a loop; 0: four */
+  int loop_calls; /* calls of method->iterate in one pass of a recorded loop; 0: MBI_RECORDED_LOOP */
   int place,
       followed;    /* of an iteration that is recorded: its number, whether another follows */
   void *stream;    /* CUstream; NULL: the default stream */
   mbi_arena arena; /* behind the vectors, for what is allocated with the plan */
-  mbi_examine_gpu examine;
+  mbi_setup_gpu setup;
   mbi_program loop_program;
   void *loop;    /* CUfunction: mbk_solve_loop */
   void *graph;   /* CUgraphExec: solve/core/recorded.c; NULL: nothing is recorded */
@@ -39887,7 +39887,7 @@ struct merbit_solver {
   /* Of the solve that runs: */
   mbi_solve_memory seen; /* CUDA: what the last look found */
   double *history;
-  int history_size, history_known; /* entries; iterations whose residuals have been seen */
+  int history_size, history_count; /* entries; iterations whose residuals have been seen */
   int restarts, synchronizations;
   int breakdowns, tightenings; /* of `restarts`; of the goal since the last one */
   int restarted;               /* in this iteration */
@@ -39899,27 +39899,27 @@ struct merbit_solver {
 
 #define MBI_RECORDED_LOOP 4   /* iterations recorded for a loop on the GPU: a turn costs 3 us */
 #define MBI_RECORDED_PLAIN 10 /* and for a graph that the host launches again and again */
-#define MBI_SOLVE_SPAN                                                                         \
+#define MBI_SOLVE_ROUND_FIRST                                                                         \
   100 /* iterations of the first batch; of a loop that ends by itself twice that or more */
 
-#define MBI_SOLVE_LEAST 50 /* and of any */
+#define MBI_SOLVE_ROUND_LEAST 50 /* and of any */
 
 #endif
 /* ==== >>solve/core/cpu_steps.h ============================================================ */
 #ifndef MBI_CPU_STEPS_H
 #define MBI_CPU_STEPS_H
 
-/* Steps on the CPU: the text of a *steps.cuh file, which the GPU runs too, compiled once for
- * each type in chunks of rows for the threads. Sums depend on the number of rows alone. Who
- * includes such a file defines MBS_VECTOR, the type, and MBS_NAME(name, part), a name with its
- * suffix. */
+/* Steps on the CPU. A *steps.cuh file, which the GPU runs too, is compiled once for each type;
+ * threads take chunks of rows. Sums depend on the number of rows alone, not on the threads. The
+ * including file defines MBS_VECTOR, the type, and MBS_NAME(name, part), which adds a suffix.
+ */
 // How the steps of solvers are written, in the files named *steps.cuh:
 //   MBS_BEFORE(name)   looks at the scalars c, a copy that it may add to, and returns 0, or a
 //                      stop where the step must not be taken (mbi_solve_broken)
 //   MBS_ELEMENT(name)  does row i: adds to sums[0], ..., then takes greatest values of what is
 //                      not negative in sums[adds], ...
 //   MBS_AFTER(name)    takes the complete sums into the state m->state; not called without sums
-//   MBS_STEP(name, adds, maxes, when)  when: MBS_RUNNING, not once a stop is set; MBS_LATE,
+//   MBS_STEP(name, adds, maxes, when)  when: MBS_RUNNING, not once a stop is set; MBS_UNTIL_CLOSED,
 //                      also in the iteration that sets it; MBS_ALWAYS
 // Rows of other vectors may be read at will, but not of those that the step writes. MBS_STORE
 // takes a slot that is a constant, and what it stores is not to be read again.
@@ -39966,7 +39966,7 @@ typedef struct mbi_step_call {
 #define MBS_INDEX int64_t
 #define MBS_ALWAYS MBI_STEP_ALWAYS
 #define MBS_RUNNING MBI_STEP_RUNNING
-#define MBS_LATE MBI_STEP_LATE
+#define MBS_UNTIL_CLOSED MBI_STEP_UNTIL_CLOSED
 #define MBS_BEFORE(name) static int MBS_NAME(name, _before)(mbi_solve_state * c)
 #define MBS_ELEMENT(name)                                                                      \
   static void MBS_NAME(name, _element)(MBS_INDEX i, const mbi_solve_vectors *v,                \
@@ -40037,7 +40037,8 @@ typedef struct mbi_wide_code {
 
 #endif
 
-/* What mbk_wide_step of solve/core/wide.cuh does, in a solver that runs. */
+/* Runs a step with many sums on the CPU, as mbk_wide_step of solve/core/wide.cuh does on the
+ * GPU. The solver has not stopped. */
 MBI_INTERNAL void mbi_wide_run(merbit_context *context, const mbi_wide_code *code,
                                const mbi_solve_vectors *v, int64_t n, mbi_solve_memory *memory,
                                double *partials) {
@@ -40069,8 +40070,8 @@ MBI_INTERNAL void mbi_wide_run(merbit_context *context, const mbi_wide_code *cod
 // The steps that every solver has.
 
 // w = b - w, where w = A x: the true residual, and what the backward error needs.
-MBS_NOTHING_BEFORE(solve_residual_step)
-MBS_ELEMENT(solve_residual_step) {
+MBS_NOTHING_BEFORE(solve_residual)
+MBS_ELEMENT(solve_residual) {
   const double b = MBS_LOAD(MBI_AT_B), x = MBS_LOAD(MBI_AT_X), w = b - MBS_LOAD(MBI_AT_W);
   (void)c;
   MBS_STORE(MBI_AT_W, w);
@@ -40080,7 +40081,7 @@ MBS_ELEMENT(solve_residual_step) {
   MBS_GREATER(sums[3], MBS_SIZE(x));
   MBS_GREATER(sums[4], MBS_SIZE(b));
 }
-MBS_AFTER(solve_residual_step) {
+MBS_AFTER(solve_residual) {
   mbi_solve_state *s = &m->state;
   (void)c;
   s->ww = sums[0];
@@ -40090,7 +40091,7 @@ MBS_AFTER(solve_residual_step) {
   s->b_most = sums[4];
   s->goal = s->shrink * s->tolerance * s->shrink * s->tolerance * s->bb;
 }
-MBS_STEP(solve_residual_step, 2, 3, MBS_ALWAYS)
+MBS_STEP(solve_residual, 2, 3, MBS_ALWAYS)
 
 // z = M^-1 r for blocks along the diagonal, r and z being the vectors `from` and `to`.
 MBS_NOTHING_BEFORE(solve_blocks)
@@ -40107,7 +40108,7 @@ MBS_ELEMENT(solve_blocks) {
   MBS_AT(v->to)[i] = (MBS_VECTOR)z;
 }
 MBS_NOTHING_AFTER(solve_blocks)
-MBS_STEP(solve_blocks, 0, 0, MBS_LATE)
+MBS_STEP(solve_blocks, 0, 0, MBS_UNTIL_CLOSED)
 #undef MBS_VECTOR
 #undef MBS_NAME
 #define MBS_VECTOR float
@@ -40115,8 +40116,8 @@ MBS_STEP(solve_blocks, 0, 0, MBS_LATE)
 // The steps that every solver has.
 
 // w = b - w, where w = A x: the true residual, and what the backward error needs.
-MBS_NOTHING_BEFORE(solve_residual_step)
-MBS_ELEMENT(solve_residual_step) {
+MBS_NOTHING_BEFORE(solve_residual)
+MBS_ELEMENT(solve_residual) {
   const double b = MBS_LOAD(MBI_AT_B), x = MBS_LOAD(MBI_AT_X), w = b - MBS_LOAD(MBI_AT_W);
   (void)c;
   MBS_STORE(MBI_AT_W, w);
@@ -40126,7 +40127,7 @@ MBS_ELEMENT(solve_residual_step) {
   MBS_GREATER(sums[3], MBS_SIZE(x));
   MBS_GREATER(sums[4], MBS_SIZE(b));
 }
-MBS_AFTER(solve_residual_step) {
+MBS_AFTER(solve_residual) {
   mbi_solve_state *s = &m->state;
   (void)c;
   s->ww = sums[0];
@@ -40136,7 +40137,7 @@ MBS_AFTER(solve_residual_step) {
   s->b_most = sums[4];
   s->goal = s->shrink * s->tolerance * s->shrink * s->tolerance * s->bb;
 }
-MBS_STEP(solve_residual_step, 2, 3, MBS_ALWAYS)
+MBS_STEP(solve_residual, 2, 3, MBS_ALWAYS)
 
 // z = M^-1 r for blocks along the diagonal, r and z being the vectors `from` and `to`.
 MBS_NOTHING_BEFORE(solve_blocks)
@@ -40153,15 +40154,16 @@ MBS_ELEMENT(solve_blocks) {
   MBS_AT(v->to)[i] = (MBS_VECTOR)z;
 }
 MBS_NOTHING_AFTER(solve_blocks)
-MBS_STEP(solve_blocks, 0, 0, MBS_LATE)
+MBS_STEP(solve_blocks, 0, 0, MBS_UNTIL_CLOSED)
 #undef MBS_VECTOR
 #undef MBS_NAME
 
+/* Returns the number of chunks of n rows. */
 MBI_INTERNAL int64_t mbi_step_chunks(int64_t n) {
   return (n + MBI_SOLVE_CHUNK - 1) / MBI_SOLVE_CHUNK;
 }
 
-/* The sums of all chunks, in their order. */
+/* Adds up the sums of all chunks, in the order of the chunks. */
 static void mbi_step_total(const mbi_step_code *code, const double *partials, int64_t chunks,
                            double *sums) {
   int64_t chunk;
@@ -40174,7 +40176,7 @@ static void mbi_step_total(const mbi_step_code *code, const double *partials, in
   }
 }
 
-/* What mbk_step of solve/core/step.cuh does. */
+/* Runs a step on the CPU, as mbk_step of solve/core/step.cuh does on the GPU. */
 MBI_INTERNAL void mbi_step_run(merbit_context *context, const mbi_step_code *code,
                                const mbi_solve_vectors *v, int64_t n, mbi_solve_memory *memory,
                                double *partials) {
@@ -40190,7 +40192,7 @@ MBI_INTERNAL void mbi_step_run(merbit_context *context, const mbi_step_code *cod
     mbi_wide_run(context, code->wide, v, n, memory, partials);
     return;
   }
-  if (code->when == MBI_STEP_LATE && state->closed) {
+  if (code->when == MBI_STEP_UNTIL_CLOSED && state->closed) {
     return;
   }
   wrong = code->before(&scalars);
@@ -40213,15 +40215,16 @@ MBI_INTERNAL void mbi_step_run(merbit_context *context, const mbi_step_code *cod
 }
 
 /* ==== >>solve/core/space.c  solvers: memory on either side ================================ */
-/* Memory of a solver on its side: vectors, scalars, copies. On CUDA all calls need an entered
- * context, addresses are those of the GPU, and what is enqueued goes to solver->gpu.stream. */
+/* Memory of a solver on its side: vectors and scalars. On CUDA the context must be current in
+ * every call, addresses are the GPU's, and work is enqueued to solver->gpu.stream. */
 
+/* Returns whether the solver computes on CUDA. */
 MBI_INTERNAL int mbi_solve_on_gpu(const merbit_solver *solver) {
   return solver->side == MERBIT_SIDE_CUDA;
 }
 
-/* solver->space, all the memory that the solver has beside its plan's. `what` is a noun for the
- * sentence. */
+/* Allocates solver->space, all the memory of the solver but its plan's. `what` is the noun of
+ * an error message. */
 static merbit_status mbi_solve_allocate(merbit_solver *solver, uint64_t bytes,
                                         const char *what) {
   mbi_devptr address = 0;
@@ -40246,6 +40249,7 @@ static void mbi_solve_free(merbit_solver *solver) {
   solver->bytes = 0;
 }
 
+/* Sets bytes on the solver's side to zero. */
 MBI_INTERNAL merbit_status mbi_solve_zero(merbit_solver *solver, void *memory, size_t bytes) {
   if (mbi_solve_on_gpu(solver)) {
     return mbi_device_zero(solver->context, mbi_device_address(memory), bytes,
@@ -40257,12 +40261,12 @@ MBI_INTERNAL merbit_status mbi_solve_zero(merbit_solver *solver, void *memory, s
   return MERBIT_OK;
 }
 
-/* Of n elements of the solver's type. */
+/* Returns the bytes of a vector. */
 MBI_INTERNAL size_t mbi_solve_bytes(const merbit_solver *solver) {
   return (size_t)solver->n * mbi_type_size(solver->type);
 }
 
-/* From host memory to the solver's side, complete on return. */
+/* Copies from host memory to the solver's side; complete on return. */
 MBI_INTERNAL merbit_status mbi_solve_upload(merbit_solver *solver, void *target,
                                             const void *source, size_t bytes) {
   if (mbi_solve_on_gpu(solver)) {
@@ -40272,7 +40276,7 @@ MBI_INTERNAL merbit_status mbi_solve_upload(merbit_solver *solver, void *target,
   return MERBIT_OK;
 }
 
-/* And back, behind all that was enqueued. */
+/* Copies from the solver's side to host memory, after all that was enqueued. */
 MBI_INTERNAL merbit_status mbi_solve_download(merbit_solver *solver, void *target,
                                               const void *source, size_t bytes) {
   if (mbi_solve_on_gpu(solver)) {
@@ -40282,56 +40286,52 @@ MBI_INTERNAL merbit_status mbi_solve_download(merbit_solver *solver, void *targe
   return MERBIT_OK;
 }
 
-/* Whether the caller's vectors lie in host memory. */
+/* Returns whether the caller's vectors lie in host memory. */
 MBI_INTERNAL int mbi_solve_host_vectors(const merbit_solver *solver) {
   return !mbi_solve_on_gpu(solver) || solver->desc.vector_memory == MERBIT_MEMORY_HOST;
 }
 
-/* A vector of the caller's into one of the solver's, in the plan's order. MBI_AT_W is scratch.
- */
-MBI_INTERNAL merbit_status mbi_solve_take(merbit_solver *solver, int slot, const void *source) {
-  void *target = solver->v.at[slot], *stage = target;
-  merbit_status status = MERBIT_OK;
+/* Copies a vector of the caller into the one at `slot`, in the plan's order. MBI_AT_W is
+ * scratch. */
+MBI_INTERNAL merbit_status mbi_solve_copy_in(merbit_solver *solver, int slot,
+                                             const void *source) {
+  void *target = solver->v.at[slot];
   if (mbi_solve_host_vectors(solver)) {
-    stage = solver->plan->reorder.order != NULL ? solver->v.at[MBI_AT_W] : target;
-    status = mbi_solve_upload(solver, stage, source, mbi_solve_bytes(solver));
+    void *stage = solver->plan->reorder.order != NULL ? solver->v.at[MBI_AT_W] : target;
+    MBI_TRY(mbi_solve_upload(solver, stage, source, mbi_solve_bytes(solver)));
     source = stage;
   }
-  return status == MERBIT_OK && source != target
+  return source != target
              ? merbit_plan_reorder(solver->plan, source, target, solver->gpu.stream)
-             : status;
+             : MERBIT_OK;
 }
 
-/* And back; complete on return. */
-MBI_INTERNAL merbit_status mbi_solve_give(merbit_solver *solver, int slot, void *target) {
+/* Copies the vector at `slot` to the caller, in the caller's order; complete on return. */
+MBI_INTERNAL merbit_status mbi_solve_copy_out(merbit_solver *solver, int slot, void *target) {
   const int host = mbi_solve_host_vectors(solver);
   const void *source = solver->v.at[slot];
-  merbit_status status = MERBIT_OK;
   if (!host || solver->plan->reorder.order != NULL) {
     void *stage = host ? solver->v.at[MBI_AT_W] : target;
-    status = merbit_plan_restore(solver->plan, source, stage, solver->gpu.stream);
+    MBI_TRY(merbit_plan_restore(solver->plan, source, stage, solver->gpu.stream));
     source = stage;
   }
-  if (status == MERBIT_OK && host) {
-    return mbi_solve_download(solver, target, source, mbi_solve_bytes(solver));
-  }
-  return status == MERBIT_OK ? mbi_device_synchronize(solver->context, solver->gpu.stream)
-                             : status;
+  return host ? mbi_solve_download(solver, target, source, mbi_solve_bytes(solver))
+              : mbi_device_synchronize(solver->context, solver->gpu.stream);
 }
 
-/* Of a block of a step on the GPU: whole warps. */
+/* Returns the threads of a thread block of a step: whole warps. */
 MBI_INTERNAL int mbi_solve_threads(const merbit_solver *solver) {
   return solver->n < MBI_STEP_THREADS ? ((int)solver->n + 31) / 32 * 32 : MBI_STEP_THREADS;
 }
 
-/* Blocks: no more than are resident at once. */
+/* Returns the thread blocks of a step: no more than are resident at once. */
 MBI_INTERNAL int mbi_solve_blocks(const merbit_solver *solver) {
   const int64_t blocks = (solver->n + MBI_STEP_THREADS - 1) / MBI_STEP_THREADS;
   const int most = solver->context->device.multiprocessors * MBI_STEP_RESIDENT;
   return blocks < most ? (int)blocks : most;
 }
 
-/* Where the method and the preconditioner want a vector. */
+/* Decides which vectors the method and the preconditioner need. */
 static void mbi_solve_lay_out(merbit_solver *solver) {
   int slot;
   for (slot = 0; slot < MBI_SOLVE_VECTORS; slot++) {
@@ -40343,12 +40343,13 @@ static void mbi_solve_lay_out(merbit_solver *solver) {
   solver->method->layout(solver);
 }
 
-/* Of the slots in which the blocks of a sweep leave numbers for each other. */
+/* Returns the bytes of the slots in which the blocks of a fused kernel post their sums. */
 MBI_INTERNAL uint64_t mbi_solve_post_bytes(const merbit_solver *solver) {
   return (uint64_t)solver->gpu.fused_blocks * 2 * MBI_FUSED_SUMS * 16;
 }
 
-/* Everything at its place in the memory at `space`, on either side; the bytes that it takes. */
+/* Divides the memory at `space` among vectors and scalars, on either side. Returns the bytes.
+ */
 static uint64_t mbi_solve_divide(merbit_solver *solver, mbi_devptr space) {
   const int64_t parts =
       mbi_solve_on_gpu(solver) ? mbi_solve_blocks(solver) : mbi_step_chunks(solver->n);
@@ -40375,44 +40376,42 @@ static uint64_t mbi_solve_divide(merbit_solver *solver, mbi_devptr space) {
   return used;
 }
 
-/* Bytes behind the vectors for what a plan allocates beside copies of the matrix: row ends,
- * carries, orders of rows. An allocation of their own takes as long as an iteration or two. */
-static uint64_t mbi_solve_spare(const merbit_solver *solver) {
+/* Returns the bytes of the arena behind the vectors. The plan allocates its small arrays there:
+ * row ends, carries, orders of rows. A separate allocation would take as long as an iteration.
+ */
+static uint64_t mbi_solve_arena_bytes(const merbit_solver *solver) {
   return mbi_solve_on_gpu(solver) ? 64 * MBI_DEVICE_PART + (uint64_t)solver->view.nnz / 2 : 0;
 }
 
-/* From here on what is allocated comes from behind the vectors (mbi_solve_spare). After a
- * failure mbi_solve_release_memory cleans up. */
+/* Allocates vectors and scalars and opens the arena: until it is closed, device allocations of
+ * the context come from there. On failure the caller runs mbi_solve_release_memory. */
 MBI_INTERNAL merbit_status mbi_solve_allocate_memory(merbit_solver *solver) {
-  const uint64_t spare = mbi_solve_spare(solver);
+  const uint64_t arena = mbi_solve_arena_bytes(solver);
   uint64_t bytes;
-  merbit_status status;
   mbi_solve_lay_out(solver);
   bytes = mbi_solve_divide(solver, 0);
-  status = mbi_solve_allocate(solver, bytes + spare, "a solver's vectors");
-  if (status == MERBIT_OK) {
-    (void)mbi_solve_divide(solver, mbi_device_address(solver->space));
-    status = mbi_solve_zero(solver, solver->memory, sizeof *solver->memory);
-  }
-  if (status == MERBIT_OK && spare > 0) {
+  MBI_TRY(mbi_solve_allocate(solver, bytes + arena, "a solver's vectors"));
+  (void)mbi_solve_divide(solver, mbi_device_address(solver->space));
+  MBI_TRY(mbi_solve_zero(solver, solver->memory, sizeof *solver->memory));
+  if (arena > 0) {
     mbi_arena_open(solver->context, &solver->gpu.arena,
-                   mbi_device_address(solver->space) + bytes, spare);
+                   mbi_device_address(solver->space) + bytes, arena);
   }
-  if (status == MERBIT_OK && solver->gpu.fused_blocks > 0) { /* no turn has mark 0 */
-    status = mbi_solve_zero(solver, solver->v.posts, (size_t)mbi_solve_post_bytes(solver));
+  if (solver->gpu.fused_blocks > 0) { /* marks count from 1 */
+    MBI_TRY(mbi_solve_zero(solver, solver->v.posts, (size_t)mbi_solve_post_bytes(solver)));
   }
-  if (status == MERBIT_OK && solver->gpu.fused_blocks > 0 &&
-      solver->desc.method == MERBIT_SOLVER_CG) { /* products behind the last iteration read p */
-    const char *from = (const char *)solver->v.at[MBI_CG_BEFORE];
-    const char *last = (const char *)solver->v.at[MBI_CG_NEXT];
-    status = mbi_solve_zero(solver, solver->v.at[MBI_CG_BEFORE],
-                            (size_t)(last - from) + mbi_solve_bytes(solver));
+  if (solver->gpu.fused_blocks > 0 &&
+      solver->desc.method == MERBIT_SOLVER_CG) { /* products after the last iteration read p */
+    const char *from = (const char *)solver->v.at[MBI_CG_OLD_P];
+    const char *last = (const char *)solver->v.at[MBI_CG_OLDEST_P];
+    MBI_TRY(mbi_solve_zero(solver, solver->v.at[MBI_CG_OLD_P],
+                           (size_t)(last - from) + mbi_solve_bytes(solver)));
   }
-  if (status == MERBIT_OK && solver->v.basis > 0) { /* the host reads all of it, used or not */
-    status = mbi_solve_zero(solver, solver->v.at[MBI_ARNOLDI_SMALL],
-                            (size_t)solver->bytes_at[MBI_ARNOLDI_SMALL]);
+  if (solver->v.basis > 0) { /* the host reads all of it, used or not */
+    MBI_TRY(mbi_solve_zero(solver, solver->v.at[MBI_ARNOLDI_SMALL],
+                           (size_t)solver->bytes_at[MBI_ARNOLDI_SMALL]));
   }
-  return status;
+  return MERBIT_OK;
 }
 
 MBI_INTERNAL void mbi_solve_release_memory(merbit_solver *solver) {
@@ -40423,26 +40422,29 @@ MBI_INTERNAL void mbi_solve_release_memory(merbit_solver *solver) {
 }
 
 /* ==== >>solve/core/scale.c  solvers: matrices and right-hand sides far from 1 ============= */
-/* Numbers whose squares no double holds. A matrix whose norm, or a right-hand side whose
- * largest entry, is too far from 1 is multiplied by a power of two, which rounds nothing: (2^s
- * A) (2^(t - s) x) = 2^t b. Numbers nearer to 1 stay what they are. Scaling goes through host
- * memory on either side. */
-#define MBI_SCALE_REACH 200       /* f64 takes norms from 2^-200 to 2^200 */
-#define MBI_SCALE_REACH_SINGLE 50 /* f32, and matrices whose corrections are found in f32 */
-#define MBI_SCALE_WHOLE 1e6 /* times the least normal number: x so large has all its bits */
+/* Scaling, for numbers whose squares would overflow or vanish. A matrix whose norm, or a
+ * right-hand side whose largest entry, is too far from 1 is multiplied by a power of two, which
+ * rounds nothing: (2^s A) (2^(t - s) x) = 2^t b. Other systems are not scaled. Scaled numbers
+ * pass through host memory on either side. */
+#define MBI_SCALE_RANGE 200    /* f64: norms from 2^-200 to 2^200 */
+#define MBI_SCALE_RANGE_F32 50 /* the same for f32, and for refinement */
+#define MBI_SCALE_FULL_PRECISION                                                               \
+  1e6 /* times the least normal number: from here on x has all its bits */
 
-static int mbi_scale_is_far(double size, int reach) {
+/* Returns whether `size` is outside of 2^-reach to 2^reach. */
+static int mbi_scale_is_extreme(double size, int reach) {
   return size > ldexp(1, reach) || (size > 0 && size < ldexp(1, -reach));
 }
 
-/* Returns whether the right-hand side of the last look has to be scaled. */
-MBI_INTERNAL int mbi_scale_far_rhs(const merbit_solver *solver, const mbi_solve_state *seen) {
+/* Returns whether the last convergence check found a right-hand side that must be scaled. */
+MBI_INTERNAL int mbi_scale_rhs_needed(const merbit_solver *solver,
+                                      const mbi_solve_state *seen) {
   return solver->rhs_scale == 0 && seen->b_most <= DBL_MAX &&
-         mbi_scale_is_far(seen->b_most, solver->type == MERBIT_F32 ? MBI_SCALE_REACH_SINGLE
-                                                                   : MBI_SCALE_REACH);
+         mbi_scale_is_extreme(seen->b_most, solver->type == MERBIT_F32 ? MBI_SCALE_RANGE_F32
+                                                                       : MBI_SCALE_RANGE);
 }
 
-/* `to` = 2^exponent `from`; both may be the same. */
+/* Computes `to` = 2^exponent `from`, which may be the same array. */
 static void mbi_scale_numbers(merbit_type type, const void *from, int64_t count, int exponent,
                               void *to) {
   int64_t k;
@@ -40455,7 +40457,7 @@ static void mbi_scale_numbers(merbit_type type, const void *from, int64_t count,
   }
 }
 
-/* The solver's vector at `slot` times 2^exponent, on its side. */
+/* Multiplies the solver's vector at `slot` by 2^exponent, on its side. */
 MBI_INTERNAL merbit_status mbi_scale_vector(merbit_solver *solver, int slot, int exponent) {
   const size_t bytes = mbi_solve_bytes(solver);
   void *copy = NULL;
@@ -40476,15 +40478,15 @@ MBI_INTERNAL merbit_status mbi_scale_vector(merbit_solver *solver, int slot, int
   return status;
 }
 
-/* 2^this times the solver's x is the caller's. */
+/* Returns the exponent e for which 2^e times the solver's x is the caller's. */
 MBI_INTERNAL int mbi_scale_of_x(const merbit_solver *solver) {
   return solver->scale - solver->rhs_scale;
 }
 
-/* Returns whether the caller's x has entries that its type does not hold in full. */
-MBI_INTERNAL int mbi_scale_far_x(const merbit_solver *solver, double x_most) {
+/* Returns whether the largest entry of the caller's x overflows its type or loses bits. */
+MBI_INTERNAL int mbi_scale_x_out_of_range(const merbit_solver *solver, double x_most) {
   const int single = solver->type == MERBIT_F32;
-  const double least = MBI_SCALE_WHOLE * (single ? FLT_MIN : DBL_MIN);
+  const double least = MBI_SCALE_FULL_PRECISION * (single ? FLT_MIN : DBL_MIN);
   const double size = ldexp(x_most, mbi_scale_of_x(solver));
   return mbi_scale_of_x(solver) != 0 && x_most > 0 && x_most <= DBL_MAX &&
          (size < least || size > (single ? FLT_MAX : DBL_MAX));
@@ -40492,22 +40494,22 @@ MBI_INTERNAL int mbi_scale_far_x(const merbit_solver *solver, double x_most) {
 
 /* ---- The matrix -------------------------------------------------------------------------- */
 
-/* Returns whether its values may have to be scaled, `made` being what became of a solver for
- * them. A solver of corrections has its matrix from another, which scales for both; a
- * callback's z = M^-1 r goes with A as it is. */
-MBI_INTERNAL int mbi_scale_may(const merbit_solver *solver, merbit_status made) {
-  const int reach = solver->type == MERBIT_F32 || solver->desc.refine ? MBI_SCALE_REACH_SINGLE
-                                                                      : MBI_SCALE_REACH;
+/* Returns whether the matrix may have to be scaled. `made` is the status of making the solver
+ * with the values as they are. A solver of corrections never scales: the solver that refines
+ * does it for both. Nor does one with a callback, whose M^-1 is made for A as it is. */
+MBI_INTERNAL int mbi_scale_matrix_needed(const merbit_solver *solver, merbit_status made) {
+  const int reach =
+      solver->type == MERBIT_F32 || solver->desc.refine ? MBI_SCALE_RANGE_F32 : MBI_SCALE_RANGE;
   if (solver->view.values == NULL || solver->corrects ||
       solver->desc.preconditioner == MERBIT_PRECONDITIONER_CALLBACK) {
     return 0;
   }
-  return made == MERBIT_OK ? mbi_scale_is_far(solver->norm, reach)
+  return made == MERBIT_OK ? mbi_scale_is_extreme(solver->norm, reach)
                            : made == MERBIT_INVALID_MATRIX || made == MERBIT_NOT_SUPPORTED;
 }
 
-/* The exponent that brings the largest of `count` values near 1; 0: it is near, or not finite,
- * or the smallest would be lost. */
+/* Returns the exponent that brings the largest of `count` values near 1. Returns 0 if it is
+ * near already, if a value is not finite, or if the smallest value would be lost. */
 static int mbi_scale_exponent(const merbit_solver *solver, const void *values, int64_t count) {
   const int single = solver->type == MERBIT_F32;
   const int narrow = single || solver->desc.refine;
@@ -40523,15 +40525,16 @@ static int mbi_scale_exponent(const merbit_solver *solver, const void *values, i
     most = size > most ? size : most;
     least = size > 0 && size < least ? size : least;
   }
-  if (!mbi_scale_is_far(most, (narrow ? MBI_SCALE_REACH_SINGLE : MBI_SCALE_REACH) / 2)) {
-    return 0; /* half: a norm may be larger than the values */
+  if (!mbi_scale_is_extreme(most, (narrow ? MBI_SCALE_RANGE_F32 : MBI_SCALE_RANGE) / 2)) {
+    return 0; /* half of the range: a norm may be larger than the values */
   }
   exponent = -ilogb(most);
   return exponent < 0 && ldexp(least, exponent) < (narrow ? FLT_MIN : DBL_MIN) ? 0 : exponent;
 }
 
-/* Values, where `memory` says they are (DEFAULT: where the matrix is), scaled in the solver's
- * own memory, which *scaled becomes; NULL: they need none. In an entered context. */
+/* Scales values into memory of the solver and points *scaled there; NULL if they need no
+ * scaling. `memory` says where the values are; DEFAULT means where the matrix is. The CUDA
+ * context must be current. */
 MBI_INTERNAL merbit_status mbi_scale_values(merbit_solver *solver, const void *values,
                                             merbit_memory memory, const void **scaled) {
   merbit_context *context = solver->context;
@@ -40540,17 +40543,13 @@ MBI_INTERNAL merbit_status mbi_scale_values(merbit_solver *solver, const void *v
       (memory == MERBIT_MEMORY_DEFAULT && solver->view.memory == MERBIT_MEMORY_DEVICE);
   const int64_t count = mbi_view_values(&solver->view);
   const size_t size = mbi_type_size(solver->type), bytes = (size_t)count * size;
-  merbit_status status = MERBIT_OK;
   *scaled = NULL;
   if (solver->scaled == NULL) {
-    status = mbi_allocate_array(context, count, size, "scaled values", &solver->scaled);
+    MBI_TRY(mbi_allocate_array(context, count, size, "scaled values", &solver->scaled));
   }
-  if (status == MERBIT_OK && there) {
-    status = mbi_device_download(context, solver->scaled, mbi_device_address(values), bytes);
+  if (there) {
+    MBI_TRY(mbi_device_download(context, solver->scaled, mbi_device_address(values), bytes));
     values = solver->scaled;
-  }
-  if (status != MERBIT_OK) {
-    return status;
   }
   solver->scale = mbi_scale_exponent(solver, values, count);
   if (solver->scale == 0) {
@@ -40558,35 +40557,35 @@ MBI_INTERNAL merbit_status mbi_scale_values(merbit_solver *solver, const void *v
   }
   mbi_scale_numbers(solver->type, values, count, solver->scale, solver->scaled);
   *scaled = solver->scaled;
-  if (there && solver->scaled_there == 0) {
-    status = mbi_device_allocate(context, bytes, "scaled values", &solver->scaled_there);
-  }
-  if (there && status == MERBIT_OK) {
-    status = mbi_device_upload(context, solver->scaled_there, solver->scaled, bytes);
+  if (there) {
+    if (solver->scaled_there == 0) {
+      MBI_TRY(mbi_device_allocate(context, bytes, "scaled values", &solver->scaled_there));
+    }
+    MBI_TRY(mbi_device_upload(context, solver->scaled_there, solver->scaled, bytes));
     *scaled = mbi_device_pointer(solver->scaled_there);
   }
-  return status;
+  return MERBIT_OK;
 }
 
 /* ==== >>solve/precondition/diagonal.c  solvers: norm and diagonal of a matrix ============= */
 /* What a solver wants to know of A beside products: its norm, and for preconditioners the
  * blocks along its diagonal (JACOBI: of one row each), inverted. */
 
-typedef struct mbi_examine {
+typedef struct mbi_setup {
   const merbit_view *csr; /* host */
   double *blocks;         /* row by row, each as wide as a block; NULL: not wanted */
   double *norms;          /* of each task's rows */
   int width, tasks;
-} mbi_examine;
+} mbi_setup;
 
-static double mbi_examine_value(const merbit_view *csr, int64_t k) {
+static double mbi_setup_value(const merbit_view *csr, int64_t k) {
   return csr->values == NULL                ? 1.0
          : mbi_view_type(csr) == MERBIT_F32 ? (double)((const float *)csr->values)[k]
                                             : ((const double *)csr->values)[k];
 }
 
-static void mbi_examine_rows(void *argument, int task) {
-  const mbi_examine *e = (const mbi_examine *)argument;
+static void mbi_setup_rows(void *argument, int task) {
+  const mbi_setup *e = (const mbi_setup *)argument;
   const merbit_view *csr = e->csr;
   const int64_t first = mbi_share(csr->rows, e->tasks, task);
   const int64_t last = mbi_share(csr->rows, e->tasks, task + 1);
@@ -40602,7 +40601,7 @@ static void mbi_examine_rows(void *argument, int task) {
       entries[j] = 0;
     }
     for (k = mbi_index_at(csr->row_ptr, csr->offset_type, row) - csr->base; k < end; k++) {
-      const double value = mbi_examine_value(csr, k);
+      const double value = mbi_setup_value(csr, k);
       sum += fabs(value);
       if (entries != NULL) {
         const int64_t at = mbi_index_at(csr->col_ind, csr->index_type, k) - csr->base - block;
@@ -40617,7 +40616,7 @@ static void mbi_examine_rows(void *argument, int task) {
 }
 
 /* A host CSR: the view itself, or a copy, to be destroyed. */
-MBI_INTERNAL merbit_status mbi_examine_csr(merbit_context *context, const merbit_view *view,
+MBI_INTERNAL merbit_status mbi_setup_csr(merbit_context *context, const merbit_view *view,
                                            merbit_matrix **copy, merbit_view *csr) {
   merbit_status status = MERBIT_OK;
   *copy = NULL;
@@ -40631,9 +40630,9 @@ MBI_INTERNAL merbit_status mbi_examine_csr(merbit_context *context, const merbit
 }
 
 /* The norm of A, and the blocks where they are not NULL. The arrays of `csr` are sound. */
-MBI_INTERNAL merbit_status mbi_examine_run(merbit_solver *solver, const merbit_view *csr,
+MBI_INTERNAL merbit_status mbi_setup_run(merbit_solver *solver, const merbit_view *csr,
                                            double *blocks) {
-  mbi_examine e;
+  mbi_setup e;
   void *norms = NULL;
   merbit_status status;
   int task;
@@ -40647,7 +40646,7 @@ MBI_INTERNAL merbit_status mbi_examine_run(merbit_solver *solver, const merbit_v
     return status;
   }
   e.norms = (double *)norms;
-  mbi_parallel(solver->context, e.tasks, mbi_examine_rows, &e);
+  mbi_parallel(solver->context, e.tasks, mbi_setup_rows, &e);
   solver->norm = 0;
   for (task = 0; task < e.tasks; task++) {
     solver->norm = e.norms[task] > solver->norm ? e.norms[task] : solver->norm;
@@ -40749,7 +40748,7 @@ static void mbi_invert_task(void *argument, int task) {
   }
 }
 
-MBI_INTERNAL merbit_status mbi_examine_refuse(const merbit_solver *solver, int64_t row,
+MBI_INTERNAL merbit_status mbi_setup_fail_diagonal(const merbit_solver *solver, int64_t row,
                                               double value) {
   return mbi_fail(solver->context, MERBIT_INVALID_MATRIX,
                   "A(%" PRId64 ", %" PRId64
@@ -40759,7 +40758,7 @@ MBI_INTERNAL merbit_status mbi_examine_refuse(const merbit_solver *solver, int64
 }
 
 /* To `inverse`, which is zero. */
-MBI_INTERNAL merbit_status mbi_examine_invert(merbit_solver *solver, const double *blocks,
+MBI_INTERNAL merbit_status mbi_setup_invert(merbit_solver *solver, const double *blocks,
                                               void *inverse) {
   const int width = solver->v.block;
   mbi_invert t;
@@ -40770,7 +40769,7 @@ MBI_INTERNAL merbit_status mbi_examine_invert(merbit_solver *solver, const doubl
   t.tasks = mbi_share_tasks(solver->context, solver->n * width);
   mbi_parallel(solver->context, t.tasks, mbi_invert_task, &t);
   if (t.bad >= 0 && width == 1) {
-    return mbi_examine_refuse(solver, t.bad, blocks[t.bad]);
+    return mbi_setup_fail_diagonal(solver, t.bad, blocks[t.bad]);
   }
   if (t.bad >= 0) {
     return mbi_fail(solver->context, MERBIT_INVALID_MATRIX,
@@ -40783,11 +40782,10 @@ MBI_INTERNAL merbit_status mbi_examine_invert(merbit_solver *solver, const doubl
 }
 
 /* ==== >>solve/core/run.c  solvers: steps, products and preconditioners on either side ===== */
-/* Steps, products and preconditioners of a solver: enqueued on the GPU, done at once on the
- * CPU.
- */
+/* Steps, products and preconditioners of a solver. The GPU gets them enqueued; the CPU computes
+ * at once. */
 
-/* `index` in the method's table of steps. */
+/* Runs the step at `index` of the method's table. */
 MBI_INTERNAL merbit_status mbi_solve_step(merbit_solver *solver, int index) {
   const mbi_step *step = &solver->method->steps[index];
   int64_t n = solver->n;
@@ -40806,10 +40804,8 @@ MBI_INTERNAL merbit_status mbi_solve_step(merbit_solver *solver, int index) {
                            solver->gpu.stream, arguments);
 }
 
-/* All steps from a product to the next one in one launch, `index` in the method's list; and the
- * sums of the product before, which has none: mbi_solve_product. Where
- * solver->gpu.fused_blocks.
- */
+/* Launches the fused vector kernel at `index` of the method's list: all steps from one product
+ * to the next, and the sums of the product before. Needs solver->gpu.fused_blocks > 0. */
 MBI_INTERNAL merbit_status mbi_solve_fused(merbit_solver *solver, int index) {
   int64_t n = solver->n;
   void *arguments[4];
@@ -40823,7 +40819,7 @@ MBI_INTERNAL merbit_status mbi_solve_fused(merbit_solver *solver, int index) {
                                 arguments, MBI_LAUNCH_COOPERATIVE);
 }
 
-/* By the plan's epilogue; `sums` and `skip` may be NULL. */
+/* Multiplies with the plan's epilogue. `sums` and `skip` may be NULL. */
 static merbit_status mbi_solve_multiply(merbit_solver *solver, int from, int to, int with,
                                         double *sums, const int *skip) {
   const void *vectors[1];
@@ -40832,29 +40828,31 @@ static merbit_status mbi_solve_multiply(merbit_solver *solver, int from, int to,
                            NULL, sums, skip, solver->gpu.stream);
 }
 
-/* The vector at `to` = A times the one at `from`, whatever the state. */
+/* Computes v[to] = A v[from], also after the solver has stopped. */
 MBI_INTERNAL merbit_status mbi_solve_product(merbit_solver *solver, int from, int to) {
   return solver->method->sums == 0 ? merbit_spmv(solver->plan, NULL, NULL, solver->v.at[from],
                                                  NULL, solver->v.at[to], solver->gpu.stream)
                                    : mbi_solve_multiply(solver, from, to, from, NULL, NULL);
 }
 
-/* The same for a sweep; where there are method->sums. */
+/* Computes v[to] = A v[from] for a fused kernel; nothing once the solver has stopped. Needs
+ * method->sums > 0. */
 MBI_INTERNAL merbit_status mbi_solve_product_unless_stopped(merbit_solver *solver, int from,
                                                             int to) {
   return mbi_solve_multiply(solver, from, to, from, NULL, &solver->memory->state.stop);
 }
 
-/* The same in an iteration without sweeps; the sums of method->sums, v being the vector at
- * `with` and u the one at `from`, go to state.product_sums. */
+/* Computes v[to] = A v[from] and state.product_sums: v[with]'v[to], and ||v[to]||^2 if
+ * method->sums is 2. Does nothing once the solver has stopped. */
 MBI_INTERNAL merbit_status mbi_solve_product_sums(merbit_solver *solver, int from, int to,
                                                   int with) {
   mbi_solve_state *state = &solver->memory->state;
   return mbi_solve_multiply(solver, from, to, with, state->product_sums, &state->stop);
 }
 
-/* mbi_solve_open on the solver's side: `how` is a MBI_OPEN, `span` iterations may follow. */
-MBI_INTERNAL merbit_status mbi_solve_prepare_batch(merbit_solver *solver, int how, int span) {
+/* Prepares a round of `span` iterations: mbi_solve_open on the solver's side. `how` is a
+ * MBI_OPEN. */
+MBI_INTERNAL merbit_status mbi_solve_prepare_round(merbit_solver *solver, int how, int span) {
   double tolerance = solver->desc.tolerance;
   double epsilon = solver->type == MERBIT_F32 ? FLT_EPSILON : DBL_EPSILON;
   int cap = solver->desc.max_iterations;
@@ -40874,30 +40872,31 @@ MBI_INTERNAL merbit_status mbi_solve_prepare_batch(merbit_solver *solver, int ho
                            solver->gpu.stream, arguments);
 }
 
-/* b - A x into MBI_AT_W and what a look wants to know; `x_zero`: A x need not be computed. */
+/* Computes b - A x into MBI_AT_W, and the norms for a convergence check. `x_zero` says that x
+ * is zero, so that A x need not be computed. */
 MBI_INTERNAL merbit_status mbi_solve_residual(merbit_solver *solver, int x_zero) {
-  const merbit_status status =
-      x_zero ? mbi_solve_zero(solver, solver->v.at[MBI_AT_W], mbi_solve_bytes(solver))
-             : mbi_solve_product(solver, MBI_AT_X, MBI_AT_W);
-  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_STEP_RESIDUAL) : status;
+  MBI_TRY(x_zero ? mbi_solve_zero(solver, solver->v.at[MBI_AT_W], mbi_solve_bytes(solver))
+                 : mbi_solve_product(solver, MBI_AT_X, MBI_AT_W));
+  return mbi_solve_step(solver, MBI_STEP_RESIDUAL);
 }
 
 /* ---- The GPU's program ------------------------------------------------------------------- */
 
+/* Sets the macros that the kernels of a solver need. */
 MBI_INTERNAL void mbi_solve_preamble(merbit_type type, mbi_preamble *preamble) {
   memset(preamble, 0, sizeof *preamble);
   mbi_preamble_define(preamble, "MBK_VECTOR", type == MERBIT_F32 ? "float" : "double");
 }
 
-/* Sweeps, where all blocks of a step can be resident at once, and z = M^-1 r needs no step of
- * its own. Where the driver does not tell there are none. */
+/* Loads the fused kernels and sets gpu.fused_blocks. They are used only if all their blocks can
+ * be resident at once and the preconditioner needs no step of its own. If the driver cannot say
+ * how many blocks are resident, they are not used. */
 static merbit_status mbi_solve_find_fused(merbit_solver *solver) {
   merbit_context *context = solver->context;
   const mbi_device *device = &context->device;
   const int blocks = mbi_solve_blocks(solver);
   int fits = 1, i;
-  merbit_status status = MERBIT_OK;
-  if (solver->method->fused[0] == NULL || solver->v.pre == MBI_PRE_APART || blocks == 0 ||
+  if (solver->method->fused[0] == NULL || solver->v.pre == MBI_PRE_SEPARATE || blocks == 0 ||
       !device->cooperative) {
     return MERBIT_OK;
   }
@@ -40906,10 +40905,7 @@ static merbit_status mbi_solve_find_fused(merbit_solver *solver) {
     void **kernel = &solver->gpu.fused[i];
     int resident = 0;
     mbi_curesult result;
-    status = mbi_program_kernel(context, &solver->gpu.program, name, kernel);
-    if (status != MERBIT_OK) {
-      return status;
-    }
+    MBI_TRY(mbi_program_kernel(context, &solver->gpu.program, name, kernel));
     result = device->driver.occupancy(&resident, *kernel, MBI_STEP_THREADS, MBI_STEP_SHARED);
     if (mbi_device_bury(context, result)) {
       return mbi_device_alive(context);
@@ -40920,26 +40916,24 @@ static merbit_status mbi_solve_find_fused(merbit_solver *solver) {
   return MERBIT_OK;
 }
 
+/* Compiles the program of the method and loads its kernels. */
 MBI_INTERNAL merbit_status mbi_solve_specialise(merbit_solver *solver) {
   merbit_context *context = solver->context;
   const mbi_solve_method *method = solver->method;
   mbi_preamble preamble;
-  merbit_status status;
   int i;
   mbi_solve_preamble(solver->type, &preamble);
-  status = mbi_program_create(context, method->file, &preamble, &solver->gpu.program);
-  for (i = 0; i < method->step_count && status == MERBIT_OK; i++) {
-    status = mbi_program_kernel(context, &solver->gpu.program, method->steps[i].kernel,
-                                &solver->gpu.kernels[i]);
+  MBI_TRY(mbi_program_create(context, method->file, &preamble, &solver->gpu.program));
+  for (i = 0; i < method->step_count; i++) {
+    MBI_TRY(mbi_program_kernel(context, &solver->gpu.program, method->steps[i].kernel,
+                               &solver->gpu.kernels[i]));
   }
-  if (status == MERBIT_OK) {
-    status =
-        mbi_program_kernel(context, &solver->gpu.program, "mbk_solve_open", &solver->gpu.open);
-  }
-  return status == MERBIT_OK ? mbi_solve_find_fused(solver) : status;
+  MBI_TRY(
+      mbi_program_kernel(context, &solver->gpu.program, "mbk_solve_open", &solver->gpu.open));
+  return mbi_solve_find_fused(solver);
 }
 
-/* z = M^-1 r between steps: only for MBI_PRE_APART. */
+/* Applies the preconditioner as a step of its own: v[z] = M^-1 v[r]. Needs MBI_PRE_SEPARATE. */
 MBI_INTERNAL merbit_status mbi_solve_apply(merbit_solver *solver, int r, int z) {
   const merbit_solver_desc *desc = &solver->desc;
   if (desc->preconditioner != MERBIT_PRECONDITIONER_CALLBACK) {
@@ -40954,12 +40948,15 @@ MBI_INTERNAL merbit_status mbi_solve_apply(merbit_solver *solver, int r, int z) 
                         "solver_desc.apply, the preconditioner, asked to stop");
 }
 
-MBI_INTERNAL int mbi_solve_apart(const merbit_solver *solver) {
-  return solver->v.pre == MBI_PRE_APART;
+/* Returns whether the preconditioner is a step of its own: BLOCK_JACOBI and CALLBACK. */
+MBI_INTERNAL int mbi_solve_separate_preconditioner(const merbit_solver *solver) {
+  return solver->v.pre == MBI_PRE_SEPARATE;
 }
 
 /* ==== >>solve/cg/cg.c  solvers: CG ======================================================== */
-/* The conjugate gradient method: solve/cg/steps.cuh. */
+/* The preconditioned conjugate gradient method: Saad, "Iterative Methods for Sparse Linear
+ * Systems", 2nd ed. (2003), algorithm 9.1, whose line numbers the comments below give. Steps
+ * that a vector can pass through together are fused: solve/cg/steps.cuh. */
 #define MBS_VECTOR double
 #define MBS_NAME(name, part) mbi_##name##part##_f64
 // The conjugate gradient method with a preconditioner: Hestenes, Stiefel, "Methods of Conjugate
@@ -40973,7 +40970,7 @@ MBS_ELEMENT(cg_start) {
   const double r = MBS_LOAD(MBI_AT_W);
   (void)c;
   MBS_STORE(MBI_CG_R, r);
-  if (v->pre != MBI_PRE_APART) {
+  if (v->pre != MBI_PRE_SEPARATE) {
     const double z = v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * r : r;
     MBS_STORE(MBI_CG_P, z);
     sums[0] += r * z;
@@ -40987,21 +40984,21 @@ MBS_AFTER(cg_start) {
 MBS_STEP(cg_start, 1, 0, MBS_ALWAYS)
 
 // p = z, behind z = M^-1 r.
-MBS_NOTHING_BEFORE(cg_direct)
-MBS_ELEMENT(cg_direct) {
+MBS_NOTHING_BEFORE(cg_start_p)
+MBS_ELEMENT(cg_start_p) {
   const double z = MBS_LOAD(MBI_CG_Z);
   (void)c;
   MBS_STORE(MBI_CG_P, z);
   sums[0] += MBS_LOAD(MBI_CG_R) * z;
 }
-MBS_AFTER(cg_direct) {
+MBS_AFTER(cg_start_p) {
   (void)c;
   m->state.scalar[MBI_CG_RZ] = sums[0];
 }
-MBS_STEP(cg_direct, 1, 0, MBS_RUNNING)
+MBS_STEP(cg_start_p, 1, 0, MBS_RUNNING)
 
 // r -= alpha A p, ||r||^2 and, where z needs no step of its own, r'z
-MBS_BEFORE(cg_descend) {
+MBS_BEFORE(cg_update_r) {
   const double rz = c->scalar[MBI_CG_RZ], pq = c->product_sums[0];
   if (!(rz > 0)) {
     return mbi_solve_broken(c, MBI_WHY_PRECONDITIONER, rz);
@@ -41012,14 +41009,14 @@ MBS_BEFORE(cg_descend) {
   c->scalar[MBI_CG_ALPHA] = rz / pq;
   return 0;
 }
-MBS_ELEMENT(cg_descend) {
+MBS_ELEMENT(cg_update_r) {
   const double updated = MBS_LOAD(MBI_CG_R) - c->scalar[MBI_CG_ALPHA] * MBS_LOAD(MBI_AT_W);
   const double r = (double)(MBS_VECTOR)updated;
   MBS_STORE(MBI_CG_R, r);
   sums[0] += r * r;
   sums[1] += v->pre == MBI_PRE_DIAGONAL ? r * r * MBS_LOAD(MBI_AT_INVERSE) : r * r;
 }
-MBS_AFTER(cg_descend) {
+MBS_AFTER(cg_update_r) {
   double *scalar = m->state.scalar;
   int k;
   for (k = MBI_CG_RING - 1; k > 0; k--) {
@@ -41030,34 +41027,34 @@ MBS_AFTER(cg_descend) {
   scalar[MBI_CG_RZ] = sums[1];
   mbi_solve_count(m, sums[0]);
 }
-MBS_STEP(cg_descend, 2, 0, MBS_RUNNING)
+MBS_STEP(cg_update_r, 2, 0, MBS_RUNNING)
 
 // r'z, behind z = M^-1 r
-MBS_NOTHING_BEFORE(cg_correct)
-MBS_ELEMENT(cg_correct) {
+MBS_NOTHING_BEFORE(cg_rz)
+MBS_ELEMENT(cg_rz) {
   (void)c;
   sums[0] += MBS_LOAD(MBI_CG_R) * MBS_LOAD(MBI_CG_Z);
 }
-MBS_AFTER(cg_correct) {
+MBS_AFTER(cg_rz) {
   (void)c;
   m->state.scalar[MBI_CG_RZ] = sums[0];
 }
-MBS_STEP(cg_correct, 1, 0, MBS_LATE)
+MBS_STEP(cg_rz, 1, 0, MBS_UNTIL_CLOSED)
 
 // x += alpha p, p = z + beta p
-MBS_NOTHING_BEFORE(cg_advance)
-MBS_ELEMENT(cg_advance) {
+MBS_NOTHING_BEFORE(cg_update_x_p)
+MBS_ELEMENT(cg_update_x_p) {
   const double beta = c->scalar[MBI_CG_RZ] / c->scalar[MBI_CG_RZ_OLD];
   const double p = MBS_LOAD(MBI_CG_P);
-  const double z = v->pre == MBI_PRE_APART      ? MBS_LOAD(MBI_CG_Z)
+  const double z = v->pre == MBI_PRE_SEPARATE      ? MBS_LOAD(MBI_CG_Z)
                    : v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * MBS_LOAD(MBI_CG_R)
                                                 : MBS_LOAD(MBI_CG_R);
   (void)sums;
   MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) + c->scalar[MBI_CG_ALPHA] * p);
   MBS_STORE(MBI_CG_P, z + beta * p);
 }
-MBS_NOTHING_AFTER(cg_advance)
-MBS_STEP(cg_advance, 0, 0, MBS_LATE)
+MBS_NOTHING_AFTER(cg_update_x_p)
+MBS_STEP(cg_update_x_p, 0, 0, MBS_UNTIL_CLOSED)
 #undef MBS_VECTOR
 #undef MBS_NAME
 #define MBS_VECTOR float
@@ -41073,7 +41070,7 @@ MBS_ELEMENT(cg_start) {
   const double r = MBS_LOAD(MBI_AT_W);
   (void)c;
   MBS_STORE(MBI_CG_R, r);
-  if (v->pre != MBI_PRE_APART) {
+  if (v->pre != MBI_PRE_SEPARATE) {
     const double z = v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * r : r;
     MBS_STORE(MBI_CG_P, z);
     sums[0] += r * z;
@@ -41087,21 +41084,21 @@ MBS_AFTER(cg_start) {
 MBS_STEP(cg_start, 1, 0, MBS_ALWAYS)
 
 // p = z, behind z = M^-1 r.
-MBS_NOTHING_BEFORE(cg_direct)
-MBS_ELEMENT(cg_direct) {
+MBS_NOTHING_BEFORE(cg_start_p)
+MBS_ELEMENT(cg_start_p) {
   const double z = MBS_LOAD(MBI_CG_Z);
   (void)c;
   MBS_STORE(MBI_CG_P, z);
   sums[0] += MBS_LOAD(MBI_CG_R) * z;
 }
-MBS_AFTER(cg_direct) {
+MBS_AFTER(cg_start_p) {
   (void)c;
   m->state.scalar[MBI_CG_RZ] = sums[0];
 }
-MBS_STEP(cg_direct, 1, 0, MBS_RUNNING)
+MBS_STEP(cg_start_p, 1, 0, MBS_RUNNING)
 
 // r -= alpha A p, ||r||^2 and, where z needs no step of its own, r'z
-MBS_BEFORE(cg_descend) {
+MBS_BEFORE(cg_update_r) {
   const double rz = c->scalar[MBI_CG_RZ], pq = c->product_sums[0];
   if (!(rz > 0)) {
     return mbi_solve_broken(c, MBI_WHY_PRECONDITIONER, rz);
@@ -41112,14 +41109,14 @@ MBS_BEFORE(cg_descend) {
   c->scalar[MBI_CG_ALPHA] = rz / pq;
   return 0;
 }
-MBS_ELEMENT(cg_descend) {
+MBS_ELEMENT(cg_update_r) {
   const double updated = MBS_LOAD(MBI_CG_R) - c->scalar[MBI_CG_ALPHA] * MBS_LOAD(MBI_AT_W);
   const double r = (double)(MBS_VECTOR)updated;
   MBS_STORE(MBI_CG_R, r);
   sums[0] += r * r;
   sums[1] += v->pre == MBI_PRE_DIAGONAL ? r * r * MBS_LOAD(MBI_AT_INVERSE) : r * r;
 }
-MBS_AFTER(cg_descend) {
+MBS_AFTER(cg_update_r) {
   double *scalar = m->state.scalar;
   int k;
   for (k = MBI_CG_RING - 1; k > 0; k--) {
@@ -41130,94 +41127,106 @@ MBS_AFTER(cg_descend) {
   scalar[MBI_CG_RZ] = sums[1];
   mbi_solve_count(m, sums[0]);
 }
-MBS_STEP(cg_descend, 2, 0, MBS_RUNNING)
+MBS_STEP(cg_update_r, 2, 0, MBS_RUNNING)
 
 // r'z, behind z = M^-1 r
-MBS_NOTHING_BEFORE(cg_correct)
-MBS_ELEMENT(cg_correct) {
+MBS_NOTHING_BEFORE(cg_rz)
+MBS_ELEMENT(cg_rz) {
   (void)c;
   sums[0] += MBS_LOAD(MBI_CG_R) * MBS_LOAD(MBI_CG_Z);
 }
-MBS_AFTER(cg_correct) {
+MBS_AFTER(cg_rz) {
   (void)c;
   m->state.scalar[MBI_CG_RZ] = sums[0];
 }
-MBS_STEP(cg_correct, 1, 0, MBS_LATE)
+MBS_STEP(cg_rz, 1, 0, MBS_UNTIL_CLOSED)
 
 // x += alpha p, p = z + beta p
-MBS_NOTHING_BEFORE(cg_advance)
-MBS_ELEMENT(cg_advance) {
+MBS_NOTHING_BEFORE(cg_update_x_p)
+MBS_ELEMENT(cg_update_x_p) {
   const double beta = c->scalar[MBI_CG_RZ] / c->scalar[MBI_CG_RZ_OLD];
   const double p = MBS_LOAD(MBI_CG_P);
-  const double z = v->pre == MBI_PRE_APART      ? MBS_LOAD(MBI_CG_Z)
+  const double z = v->pre == MBI_PRE_SEPARATE      ? MBS_LOAD(MBI_CG_Z)
                    : v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * MBS_LOAD(MBI_CG_R)
                                                 : MBS_LOAD(MBI_CG_R);
   (void)sums;
   MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) + c->scalar[MBI_CG_ALPHA] * p);
   MBS_STORE(MBI_CG_P, z + beta * p);
 }
-MBS_NOTHING_AFTER(cg_advance)
-MBS_STEP(cg_advance, 0, 0, MBS_LATE)
+MBS_NOTHING_AFTER(cg_update_x_p)
+MBS_STEP(cg_update_x_p, 0, 0, MBS_UNTIL_CLOSED)
 #undef MBS_VECTOR
 #undef MBS_NAME
 
-static const mbi_step mbi_cg_steps[] = {
-    MBI_STEP(solve_residual_step), MBI_STEP(solve_blocks), MBI_STEP(cg_start),   MBI_STEP(cg_direct),
-    MBI_STEP(cg_descend), MBI_STEP(cg_correct),   MBI_STEP(cg_advance),
-};
+/* Indices in mbi_cg_steps. */
 enum {
-  MBI_SOLVE_RESIDUAL_IN_CG = 0,
-  MBI_SOLVE_BLOCKS_IN_CG,
-  MBI_CG_START_IN_CG,
-  MBI_CG_DIRECT_IN_CG,
-  MBI_CG_DESCEND_IN_CG,
-  MBI_CG_CORRECT_IN_CG,
-  MBI_CG_ADVANCE_IN_CG
+  MBI_CG_RESIDUAL_STEP = 0,
+  MBI_CG_BLOCKS_STEP,
+  MBI_CG_START,
+  MBI_CG_START_P,
+  MBI_CG_UPDATE_R,
+  MBI_CG_RZ_STEP,
+  MBI_CG_UPDATE_X_P
 };
+static const mbi_step mbi_cg_steps[] = {
+    MBI_STEP(solve_residual), MBI_STEP(solve_blocks), MBI_STEP(cg_start),
+    MBI_STEP(cg_start_p),     MBI_STEP(cg_update_r),  MBI_STEP(cg_rz),
+    MBI_STEP(cg_update_x_p),
+};
+
+/* Asks for r and p, for z if the preconditioner is a step of its own, and for the older p that
+ * the fused kernel adds to x several at a time. */
 static void mbi_cg_layout(merbit_solver *solver) {
   solver->alias[MBI_CG_R] = MBI_SOLVE_OWN;
   solver->alias[MBI_CG_P] = MBI_SOLVE_OWN;
-  solver->alias[MBI_CG_Z] = mbi_solve_apart(solver) ? MBI_SOLVE_OWN : MBI_SOLVE_NONE;
+  solver->alias[MBI_CG_Z] =
+      mbi_solve_separate_preconditioner(solver) ? MBI_SOLVE_OWN : MBI_SOLVE_NONE;
   if (solver->gpu.fused_blocks > 0) {
     int k;
     for (k = 0; k < MBI_CG_RING - 1; k++) {
-      solver->alias[MBI_CG_BEFORE + k] = MBI_SOLVE_OWN;
+      solver->alias[MBI_CG_OLD_P + k] = MBI_SOLVE_OWN;
     }
-    solver->alias[MBI_CG_FIRST] = MBI_CG_P;
+    solver->alias[MBI_CG_ROUND_P] = MBI_CG_P;
   }
 }
 
+/* Line 1. The convergence check has left b - A x in MBI_AT_W. */
 static merbit_status mbi_cg_start(merbit_solver *solver) {
-  merbit_status status = mbi_solve_step(solver, MBI_CG_START_IN_CG);
-  if (status == MERBIT_OK && mbi_solve_apart(solver)) {
-    status = mbi_solve_apply(solver, MBI_CG_R, MBI_CG_Z);
-    if (status == MERBIT_OK) {
-      status = mbi_solve_step(solver, MBI_CG_DIRECT_IN_CG);
-    }
+  if (mbi_solve_separate_preconditioner(solver)) {
+    MBI_TRY(mbi_solve_step(solver, MBI_CG_START));        /* r = b - A x */
+    MBI_TRY(mbi_solve_apply(solver, MBI_CG_R, MBI_CG_Z)); /* z = M^-1 r */
+    return mbi_solve_step(solver, MBI_CG_START_P);        /* p = z, r'z */
   }
-  return status;
+  return mbi_solve_step(solver, MBI_CG_START); /* r, z, p and r'z in one pass */
 }
 
-/* Iteration `gpu.place` of those that are recorded together: p goes round its places, and x is
- * complete behind the last place of a round, and behind the last iteration. */
-static merbit_status mbi_cg_fused(merbit_solver *solver) {
+/* Moves p, which every iteration leaves in the place of the oldest, to MBI_CG_P: `held`
+ * places on. */
+static void mbi_cg_rotate_p(merbit_solver *solver, int held) {
+  int i, k;
+  for (i = 0; i < held; i++) {
+    void *oldest = solver->v.at[MBI_CG_OLDEST_P];
+    for (k = MBI_CG_OLDEST_P; k > MBI_CG_OLD_P; k--) {
+      solver->v.at[k] = solver->v.at[k - 1];
+    }
+    solver->v.at[MBI_CG_OLD_P] = solver->v.at[MBI_CG_P];
+    solver->v.at[MBI_CG_P] = oldest;
+  }
+}
+
+/* Lines 3 to 8 in one product and one fused vector kernel. x is complete after MBI_CG_RING
+ * iterations, and after the last of those that are enqueued together (gpu.place,
+ * gpu.followed). */
+static merbit_status mbi_cg_iterate_fused(merbit_solver *solver) {
   const mbi_solve_vectors whole = solver->v;
   const int held = solver->gpu.place % MBI_CG_RING;
   merbit_status status;
-  int i, k;
-  for (i = 0; i < held; i++) { /* p goes where the oldest was */
-    void *oldest = solver->v.at[MBI_CG_NEXT];
-    for (k = MBI_CG_NEXT; k > MBI_CG_BEFORE; k--) {
-      solver->v.at[k] = solver->v.at[k - 1];
-    }
-    solver->v.at[MBI_CG_BEFORE] = solver->v.at[MBI_CG_P];
-    solver->v.at[MBI_CG_P] = oldest;
-  }
+  mbi_cg_rotate_p(solver, held);
   solver->v.from = held;
   solver->v.to = held + 1 < MBI_CG_RING && solver->gpu.followed;
   solver->v.dots = (const double *)mbi_device_pointer(mbi_scan_dots(solver->plan));
   solver->v.dot_count = (long long)mbi_scan_dot_parts(solver->plan);
-  status = mbi_solve_product_unless_stopped(solver, MBI_CG_P, MBI_AT_W);
+  status = mbi_solve_product_unless_stopped(solver, MBI_CG_P, MBI_AT_W); /* q = A p */
   if (status == MERBIT_OK) {
     status = mbi_solve_fused(solver, 0);
   }
@@ -41225,22 +41234,19 @@ static merbit_status mbi_cg_fused(merbit_solver *solver) {
   return status;
 }
 
+/* One iteration: lines 3 to 8 of the algorithm. q = A p lies in MBI_AT_W. */
 static merbit_status mbi_cg_iterate(merbit_solver *solver) {
-  merbit_status status;
   if (solver->gpu.fused_blocks > 0) {
-    return mbi_cg_fused(solver);
+    return mbi_cg_iterate_fused(solver);
   }
-  status = mbi_solve_product_sums(solver, MBI_CG_P, MBI_AT_W, MBI_CG_P);
-  if (status == MERBIT_OK) {
-    status = mbi_solve_step(solver, MBI_CG_DESCEND_IN_CG);
-  }
-  if (status == MERBIT_OK && mbi_solve_apart(solver)) {
-    status = mbi_solve_apply(solver, MBI_CG_R, MBI_CG_Z);
-    if (status == MERBIT_OK) {
-      status = mbi_solve_step(solver, MBI_CG_CORRECT_IN_CG);
-    }
-  }
-  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_CG_ADVANCE_IN_CG) : status;
+  MBI_TRY(mbi_solve_product_sums(solver, MBI_CG_P, MBI_AT_W, MBI_CG_P)); /* q = A p, p'q */
+  MBI_TRY(mbi_solve_step(solver, MBI_CG_UPDATE_R)); /* 3, 5: alpha = r'z / p'q, r -= alpha q */
+  if (mbi_solve_separate_preconditioner(solver)) {
+    MBI_TRY(mbi_solve_apply(solver, MBI_CG_R, MBI_CG_Z)); /* 6: z = M^-1 r */
+    MBI_TRY(mbi_solve_step(solver, MBI_CG_RZ_STEP));      /* r'z */
+  } /* else UPDATE_R has made r'z, and UPDATE_X_P makes z */
+  /* 7, 8, 4: beta = r'z / old r'z, x += alpha p, p = z + beta p */
+  return mbi_solve_step(solver, MBI_CG_UPDATE_X_P);
 }
 
 MBI_INTERNAL const mbi_solve_method mbi_cg_method = {
@@ -41248,15 +41254,17 @@ MBI_INTERNAL const mbi_solve_method mbi_cg_method = {
     "solve/cg/cg.cu",
     mbi_cg_steps,
     (int)(sizeof mbi_cg_steps / sizeof mbi_cg_steps[0]),
-    1,
-    0,
+    1, /* sum of a product: p'q */
+    0, /* restarts */
     mbi_cg_layout,
     mbi_cg_start,
     mbi_cg_iterate,
     {"mbk_cg_fused", NULL}};
 
 /* ==== >>solve/bicgstab/bicgstab.c  solvers: BiCGSTAB ====================================== */
-/* BiCGSTAB: solve/bicgstab/steps.cuh. */
+/* BiCGSTAB with a preconditioner on the right: Saad, "Iterative Methods for Sparse Linear
+ * Systems", 2nd ed. (2003), algorithm 7.7, whose line numbers the comments below give. p^ is
+ * M^-1 p and s^ is M^-1 s; s takes the memory of r: solve/bicgstab/steps.cuh. */
 #define MBS_VECTOR double
 #define MBS_NAME(name, part) mbi_##name##part##_f64
 // BiCGSTAB with a preconditioner on the right: van der Vorst, "Bi-CGSTAB: A Fast and Smoothly
@@ -41328,7 +41336,7 @@ MBS_AFTER(bicgstab_s) {
 MBS_STEP(bicgstab_s, 1, 0, MBS_RUNNING)
 
 // x += alpha p^ + omega s^, r = s - omega t, ||r||^2 and shadow'r. Where A s is zero, omega is.
-MBS_BEFORE(bicgstab_update) {
+MBS_BEFORE(bicgstab_update_x_r) {
   const double ts = c->product_sums[0], tt = c->product_sums[1];
   const double omega = tt > 0 ? ts / tt : tt;
   if (!(tt - tt == 0) || !(omega - omega == 0)) { // x stays what it was
@@ -41337,7 +41345,7 @@ MBS_BEFORE(bicgstab_update) {
   c->scalar[MBI_BICG_OMEGA] = omega;
   return 0;
 }
-MBS_ELEMENT(bicgstab_update) {
+MBS_ELEMENT(bicgstab_update_x_r) {
   const double alpha = c->scalar[MBI_BICG_ALPHA], omega = c->scalar[MBI_BICG_OMEGA];
   const double s = MBS_LOAD(MBI_BICG_R);
   const double s_hat = v->pre == MBI_PRE_NONE ? s : MBS_LOAD(MBI_BICG_S_HAT);
@@ -41349,7 +41357,7 @@ MBS_ELEMENT(bicgstab_update) {
   sums[0] += r * r;
   sums[1] += r * MBS_LOAD(MBI_BICG_SHADOW);
 }
-MBS_AFTER(bicgstab_update) {
+MBS_AFTER(bicgstab_update_x_r) {
   mbi_solve_state *s = &m->state;
   const double rho = s->scalar[MBI_BICG_RHO], alpha = s->scalar[MBI_BICG_ALPHA];
   const double omega = c->scalar[MBI_BICG_OMEGA];
@@ -41371,11 +41379,11 @@ MBS_AFTER(bicgstab_update) {
     }
   }
 }
-MBS_STEP(bicgstab_update, 2, 0, MBS_RUNNING)
+MBS_STEP(bicgstab_update_x_r, 2, 0, MBS_RUNNING)
 
 // p = r + beta (p - omega v)
-MBS_NOTHING_BEFORE(bicgstab_direct)
-MBS_ELEMENT(bicgstab_direct) {
+MBS_NOTHING_BEFORE(bicgstab_update_p)
+MBS_ELEMENT(bicgstab_update_p) {
   const double last = MBS_LOAD(MBI_BICG_P) - c->scalar[MBI_BICG_OMEGA] * MBS_LOAD(MBI_BICG_V);
   const double p = MBS_LOAD(MBI_BICG_R) + c->scalar[MBI_BICG_BETA] * last;
   (void)sums;
@@ -41384,8 +41392,8 @@ MBS_ELEMENT(bicgstab_direct) {
     MBS_STORE(MBI_BICG_P_HAT, MBS_LOAD(MBI_AT_INVERSE) * p);
   }
 }
-MBS_NOTHING_AFTER(bicgstab_direct)
-MBS_STEP(bicgstab_direct, 0, 0, MBS_LATE)
+MBS_NOTHING_AFTER(bicgstab_update_p)
+MBS_STEP(bicgstab_update_p, 0, 0, MBS_UNTIL_CLOSED)
 #undef MBS_VECTOR
 #undef MBS_NAME
 #define MBS_VECTOR float
@@ -41459,7 +41467,7 @@ MBS_AFTER(bicgstab_s) {
 MBS_STEP(bicgstab_s, 1, 0, MBS_RUNNING)
 
 // x += alpha p^ + omega s^, r = s - omega t, ||r||^2 and shadow'r. Where A s is zero, omega is.
-MBS_BEFORE(bicgstab_update) {
+MBS_BEFORE(bicgstab_update_x_r) {
   const double ts = c->product_sums[0], tt = c->product_sums[1];
   const double omega = tt > 0 ? ts / tt : tt;
   if (!(tt - tt == 0) || !(omega - omega == 0)) { // x stays what it was
@@ -41468,7 +41476,7 @@ MBS_BEFORE(bicgstab_update) {
   c->scalar[MBI_BICG_OMEGA] = omega;
   return 0;
 }
-MBS_ELEMENT(bicgstab_update) {
+MBS_ELEMENT(bicgstab_update_x_r) {
   const double alpha = c->scalar[MBI_BICG_ALPHA], omega = c->scalar[MBI_BICG_OMEGA];
   const double s = MBS_LOAD(MBI_BICG_R);
   const double s_hat = v->pre == MBI_PRE_NONE ? s : MBS_LOAD(MBI_BICG_S_HAT);
@@ -41480,7 +41488,7 @@ MBS_ELEMENT(bicgstab_update) {
   sums[0] += r * r;
   sums[1] += r * MBS_LOAD(MBI_BICG_SHADOW);
 }
-MBS_AFTER(bicgstab_update) {
+MBS_AFTER(bicgstab_update_x_r) {
   mbi_solve_state *s = &m->state;
   const double rho = s->scalar[MBI_BICG_RHO], alpha = s->scalar[MBI_BICG_ALPHA];
   const double omega = c->scalar[MBI_BICG_OMEGA];
@@ -41502,11 +41510,11 @@ MBS_AFTER(bicgstab_update) {
     }
   }
 }
-MBS_STEP(bicgstab_update, 2, 0, MBS_RUNNING)
+MBS_STEP(bicgstab_update_x_r, 2, 0, MBS_RUNNING)
 
 // p = r + beta (p - omega v)
-MBS_NOTHING_BEFORE(bicgstab_direct)
-MBS_ELEMENT(bicgstab_direct) {
+MBS_NOTHING_BEFORE(bicgstab_update_p)
+MBS_ELEMENT(bicgstab_update_p) {
   const double last = MBS_LOAD(MBI_BICG_P) - c->scalar[MBI_BICG_OMEGA] * MBS_LOAD(MBI_BICG_V);
   const double p = MBS_LOAD(MBI_BICG_R) + c->scalar[MBI_BICG_BETA] * last;
   (void)sums;
@@ -41515,23 +41523,27 @@ MBS_ELEMENT(bicgstab_direct) {
     MBS_STORE(MBI_BICG_P_HAT, MBS_LOAD(MBI_AT_INVERSE) * p);
   }
 }
-MBS_NOTHING_AFTER(bicgstab_direct)
-MBS_STEP(bicgstab_direct, 0, 0, MBS_LATE)
+MBS_NOTHING_AFTER(bicgstab_update_p)
+MBS_STEP(bicgstab_update_p, 0, 0, MBS_UNTIL_CLOSED)
 #undef MBS_VECTOR
 #undef MBS_NAME
 
-static const mbi_step mbi_bicgstab_steps[] = {
-    MBI_STEP(solve_residual_step),    MBI_STEP(solve_blocks),    MBI_STEP(bicgstab_start),
-    MBI_STEP(bicgstab_s), MBI_STEP(bicgstab_update), MBI_STEP(bicgstab_direct),
-};
+/* Indices in mbi_bicgstab_steps. */
 enum {
-  MBI_SOLVE_RESIDUAL_IN_BICGSTAB = 0,
-  MBI_SOLVE_BLOCKS_IN_BICGSTAB,
-  MBI_BICGSTAB_START_IN_BICGSTAB,
-  MBI_BICGSTAB_S_IN_BICGSTAB,
-  MBI_BICGSTAB_UPDATE_IN_BICGSTAB,
-  MBI_BICGSTAB_DIRECT_IN_BICGSTAB
+  MBI_BICGSTAB_RESIDUAL_STEP = 0,
+  MBI_BICGSTAB_BLOCKS_STEP,
+  MBI_BICGSTAB_START,
+  MBI_BICGSTAB_S,
+  MBI_BICGSTAB_UPDATE_X_R,
+  MBI_BICGSTAB_UPDATE_P
 };
+static const mbi_step mbi_bicgstab_steps[] = {
+    MBI_STEP(solve_residual), MBI_STEP(solve_blocks),        MBI_STEP(bicgstab_start),
+    MBI_STEP(bicgstab_s),     MBI_STEP(bicgstab_update_x_r), MBI_STEP(bicgstab_update_p),
+};
+
+/* Asks for r, p, v and the shadow residual. Without a preconditioner p^ and s^ share the memory
+ * of p and s. */
 static void mbi_bicgstab_layout(merbit_solver *solver) {
   const int plain = solver->v.pre == MBI_PRE_NONE;
   int slot;
@@ -41542,48 +41554,41 @@ static void mbi_bicgstab_layout(merbit_solver *solver) {
   solver->alias[MBI_BICG_S_HAT] = plain ? MBI_BICG_R : MBI_SOLVE_OWN;
 }
 
+/* Lines 1 and 2: r = shadow = p = b - A x, which the convergence check has left in MBI_AT_W. */
 static merbit_status mbi_bicgstab_start(merbit_solver *solver) {
-  return mbi_solve_step(solver, MBI_BICGSTAB_START_IN_BICGSTAB);
+  return mbi_solve_step(solver, MBI_BICGSTAB_START);
 }
 
-/* A M^-1 `from`, where M^-1 `from` is in `hat`, and its product with `with`. */
-static merbit_status mbi_bicgstab_multiply(merbit_solver *solver, int from, int hat, int to,
-                                           int with) {
-  merbit_status status = MERBIT_OK;
-  if (mbi_solve_apart(solver)) {
-    status = mbi_solve_apply(solver, from, hat);
-  }
-  return status == MERBIT_OK ? mbi_solve_product_sums(solver, hat, to, with) : status;
+/* Lines 4 to 10 in two products, each with a fused vector kernel behind it. */
+static merbit_status mbi_bicgstab_iterate_fused(merbit_solver *solver) {
+  MBI_TRY(mbi_solve_product_unless_stopped(solver, MBI_BICG_P_HAT, MBI_BICG_V)); /* v = A p^ */
+  MBI_TRY(mbi_solve_fused(solver, 0)); /* 4, 5: alpha, s */
+  MBI_TRY(mbi_solve_product_unless_stopped(solver, MBI_BICG_S_HAT, MBI_AT_W)); /* t = A s^ */
+  return mbi_solve_fused(solver, 1); /* 6 to 10: omega, x, r, beta, p */
 }
 
-static merbit_status mbi_bicgstab_fused(merbit_solver *solver) {
-  merbit_status status = mbi_solve_product_unless_stopped(solver, MBI_BICG_P_HAT, MBI_BICG_V);
-  if (status == MERBIT_OK) {
-    status = mbi_solve_fused(solver, 0);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_solve_product_unless_stopped(solver, MBI_BICG_S_HAT, MBI_AT_W);
-  }
-  return status == MERBIT_OK ? mbi_solve_fused(solver, 1) : status;
-}
-
+/* One iteration: lines 4 to 10 of the algorithm. t = A s^ lies in MBI_AT_W. */
 static merbit_status mbi_bicgstab_iterate(merbit_solver *solver) {
-  merbit_status status;
+  const int separate = mbi_solve_separate_preconditioner(solver);
   if (solver->gpu.fused_blocks > 0) {
-    return mbi_bicgstab_fused(solver);
+    return mbi_bicgstab_iterate_fused(solver);
   }
-  status =
-      mbi_bicgstab_multiply(solver, MBI_BICG_P, MBI_BICG_P_HAT, MBI_BICG_V, MBI_BICG_SHADOW);
-  if (status == MERBIT_OK) {
-    status = mbi_solve_step(solver, MBI_BICGSTAB_S_IN_BICGSTAB);
+  if (separate) {
+    MBI_TRY(mbi_solve_apply(solver, MBI_BICG_P, MBI_BICG_P_HAT)); /* p^ = M^-1 p */
   }
-  if (status == MERBIT_OK) {
-    status = mbi_bicgstab_multiply(solver, MBI_BICG_R, MBI_BICG_S_HAT, MBI_AT_W, MBI_BICG_R);
+  /* v = A p^ and shadow'v */
+  MBI_TRY(mbi_solve_product_sums(solver, MBI_BICG_P_HAT, MBI_BICG_V, MBI_BICG_SHADOW));
+  /* 4, 5: alpha = rho / shadow'v, s = r - alpha v */
+  MBI_TRY(mbi_solve_step(solver, MBI_BICGSTAB_S));
+  if (separate) {
+    MBI_TRY(mbi_solve_apply(solver, MBI_BICG_R, MBI_BICG_S_HAT)); /* s^ = M^-1 s */
   }
-  if (status == MERBIT_OK) {
-    status = mbi_solve_step(solver, MBI_BICGSTAB_UPDATE_IN_BICGSTAB);
-  }
-  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_BICGSTAB_DIRECT_IN_BICGSTAB) : status;
+  /* t = A s^, t's and t't */
+  MBI_TRY(mbi_solve_product_sums(solver, MBI_BICG_S_HAT, MBI_AT_W, MBI_BICG_R));
+  /* 6 to 9: omega = t's / t't, x += alpha p^ + omega s^, r = s - omega t, rho, beta */
+  MBI_TRY(mbi_solve_step(solver, MBI_BICGSTAB_UPDATE_X_R));
+  /* 10: p = r + beta (p - omega v) */
+  return mbi_solve_step(solver, MBI_BICGSTAB_UPDATE_P);
 }
 
 MBI_INTERNAL const mbi_solve_method mbi_bicgstab_method = {
@@ -41591,19 +41596,21 @@ MBI_INTERNAL const mbi_solve_method mbi_bicgstab_method = {
     "solve/bicgstab/bicgstab.cu",
     mbi_bicgstab_steps,
     (int)(sizeof mbi_bicgstab_steps / sizeof mbi_bicgstab_steps[0]),
-    2,
-    10,
+    2,  /* sums of a product: shadow'v, or t's and t't */
+    10, /* restarts */
     mbi_bicgstab_layout,
     mbi_bicgstab_start,
     mbi_bicgstab_iterate,
     {"mbk_bicgstab_fused_s", "mbk_bicgstab_fused"}};
 
 /* ==== >>solve/gmres/gmres.c  solvers: GMRES =============================================== */
-/* GMRES as a method of the engine: solve/gmres/arnoldi.cuh. An iteration is one more vector of
- * the basis; cycles begin anew on the side that computes, without a product. */
-#define MBI_GMRES_RESTART 30       /* where the caller says nothing */
-#define MBI_GMRES_RESTART_MOST 512 /* for scalars of a cycle are computed by one thread */
-#define MBI_BASIS_ALIGNED 32       /* elements from one vector of a basis to the next */
+/* GMRES with a preconditioner on the right: Saad, "Iterative Methods for Sparse Linear
+ * Systems", 2nd ed. (2003), algorithm 9.5, whose line numbers the comments below give. Line 4
+ * to 7 are classical Gram-Schmidt, twice. A restart needs no product: solve/gmres/arnoldi.cuh.
+ */
+#define MBI_GMRES_RESTART 30       /* iterations of a cycle, by default */
+#define MBI_GMRES_RESTART_MOST 512 /* one thread computes the scalars of a cycle */
+#define MBI_BASIS_ALIGNED 32 /* vectors of a basis lie a multiple of so many elements apart */
 
 #define MBS_VECTOR double
 #define MBS_NAME(name, part) mbi_##name##part##_f64
@@ -41646,7 +41653,7 @@ MBS_WIDE_ELEMENT(arnoldi_project) {
   const int size = (int)c->scalar[MBI_ARNOLDI_SIZE];
   const double w = MBS_LOAD(MBI_AT_W);
   int k;
-  if (first == 0 && v->pre == MBI_PRE_APART) {
+  if (first == 0 && v->pre == MBI_PRE_SEPARATE) {
     MBS_BASIS(MBI_ARNOLDI_ZS, size - 1) = MBS_AT(MBI_ARNOLDI_Z)[i];
   }
   for (k = 0; k < MBI_WIDE_GROUP; k++) {
@@ -41668,10 +41675,10 @@ MBS_WIDE_AFTER(arnoldi_project) {
 MBS_WIDE_STEP(arnoldi_project)
 
 // w -= sum of h_k v_k; what v_k'w still is, and ||w||^2
-MBS_WIDE_COUNT(arnoldi_again) {
+MBS_WIDE_COUNT(arnoldi_reproject) {
   return (int)c->scalar[MBI_ARNOLDI_SIZE] + 1;
 }
-MBS_WIDE_ELEMENT(arnoldi_again) {
+MBS_WIDE_ELEMENT(arnoldi_reproject) {
   const int size = (int)c->scalar[MBI_ARNOLDI_SIZE];
   double w = MBS_LOAD(MBI_AT_W);
   int k;
@@ -41690,14 +41697,14 @@ MBS_WIDE_ELEMENT(arnoldi_again) {
     }
   }
 }
-MBS_WIDE_AFTER(arnoldi_again) {
+MBS_WIDE_AFTER(arnoldi_reproject) {
   if (v->lanczos) {
     mbi_lanczos_count(m, v, sums);
   } else {
     mbi_gmres_count(m, v, sums);
   }
 }
-MBS_WIDE_STEP(arnoldi_again)
+MBS_WIDE_STEP(arnoldi_reproject)
 
 // The new vector; where a cycle ends, x += M^-1 V y.
 MBS_NOTHING_BEFORE(arnoldi_extend)
@@ -41710,7 +41717,7 @@ MBS_ELEMENT(arnoldi_extend) {
   (void)sums;
   if (close) {
     const double *y = mbi_small(v, MBI_SMALL_Y);
-    const int from = v->pre == MBI_PRE_APART ? MBI_ARNOLDI_ZS : MBI_ARNOLDI_V;
+    const int from = v->pre == MBI_PRE_SEPARATE ? MBI_ARNOLDI_ZS : MBI_ARNOLDI_V;
     double change = 0;
     for (k = 0; k < width; k++) {
       change += y[k] * (double)MBS_BASIS(from, k);
@@ -41725,7 +41732,7 @@ MBS_ELEMENT(arnoldi_extend) {
   MBS_STORE(MBI_ARNOLDI_U, v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * made : made);
 }
 MBS_NOTHING_AFTER(arnoldi_extend)
-MBS_STEP(arnoldi_extend, 0, 0, MBS_LATE)
+MBS_STEP(arnoldi_extend, 0, 0, MBS_UNTIL_CLOSED)
 #undef MBS_VECTOR
 #undef MBS_NAME
 #define MBS_VECTOR float
@@ -41769,7 +41776,7 @@ MBS_WIDE_ELEMENT(arnoldi_project) {
   const int size = (int)c->scalar[MBI_ARNOLDI_SIZE];
   const double w = MBS_LOAD(MBI_AT_W);
   int k;
-  if (first == 0 && v->pre == MBI_PRE_APART) {
+  if (first == 0 && v->pre == MBI_PRE_SEPARATE) {
     MBS_BASIS(MBI_ARNOLDI_ZS, size - 1) = MBS_AT(MBI_ARNOLDI_Z)[i];
   }
   for (k = 0; k < MBI_WIDE_GROUP; k++) {
@@ -41791,10 +41798,10 @@ MBS_WIDE_AFTER(arnoldi_project) {
 MBS_WIDE_STEP(arnoldi_project)
 
 // w -= sum of h_k v_k; what v_k'w still is, and ||w||^2
-MBS_WIDE_COUNT(arnoldi_again) {
+MBS_WIDE_COUNT(arnoldi_reproject) {
   return (int)c->scalar[MBI_ARNOLDI_SIZE] + 1;
 }
-MBS_WIDE_ELEMENT(arnoldi_again) {
+MBS_WIDE_ELEMENT(arnoldi_reproject) {
   const int size = (int)c->scalar[MBI_ARNOLDI_SIZE];
   double w = MBS_LOAD(MBI_AT_W);
   int k;
@@ -41813,14 +41820,14 @@ MBS_WIDE_ELEMENT(arnoldi_again) {
     }
   }
 }
-MBS_WIDE_AFTER(arnoldi_again) {
+MBS_WIDE_AFTER(arnoldi_reproject) {
   if (v->lanczos) {
     mbi_lanczos_count(m, v, sums);
   } else {
     mbi_gmres_count(m, v, sums);
   }
 }
-MBS_WIDE_STEP(arnoldi_again)
+MBS_WIDE_STEP(arnoldi_reproject)
 
 // The new vector; where a cycle ends, x += M^-1 V y.
 MBS_NOTHING_BEFORE(arnoldi_extend)
@@ -41833,7 +41840,7 @@ MBS_ELEMENT(arnoldi_extend) {
   (void)sums;
   if (close) {
     const double *y = mbi_small(v, MBI_SMALL_Y);
-    const int from = v->pre == MBI_PRE_APART ? MBI_ARNOLDI_ZS : MBI_ARNOLDI_V;
+    const int from = v->pre == MBI_PRE_SEPARATE ? MBI_ARNOLDI_ZS : MBI_ARNOLDI_V;
     double change = 0;
     for (k = 0; k < width; k++) {
       change += y[k] * (double)MBS_BASIS(from, k);
@@ -41848,26 +41855,27 @@ MBS_ELEMENT(arnoldi_extend) {
   MBS_STORE(MBI_ARNOLDI_U, v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * made : made);
 }
 MBS_NOTHING_AFTER(arnoldi_extend)
-MBS_STEP(arnoldi_extend, 0, 0, MBS_LATE)
+MBS_STEP(arnoldi_extend, 0, 0, MBS_UNTIL_CLOSED)
 #undef MBS_VECTOR
 #undef MBS_NAME
 
-static const mbi_step mbi_gmres_steps[] = {
-    MBI_STEP(solve_residual_step),      MBI_STEP(solve_blocks),  MBI_STEP(arnoldi_start),
-    MBI_STEP(arnoldi_project), MBI_STEP(arnoldi_again), MBI_STEP(arnoldi_extend),
-};
+/* Indices in mbi_gmres_steps. */
 enum {
-  MBI_SOLVE_RESIDUAL_IN_GMRES = 0,
-  MBI_SOLVE_BLOCKS_IN_GMRES,
-  MBI_ARNOLDI_START_IN_GMRES,
-  MBI_ARNOLDI_PROJECT_IN_GMRES,
-  MBI_ARNOLDI_AGAIN_IN_GMRES,
-  MBI_ARNOLDI_EXTEND_IN_GMRES
+  MBI_GMRES_RESIDUAL_STEP = 0,
+  MBI_GMRES_BLOCKS_STEP,
+  MBI_GMRES_START,
+  MBI_GMRES_PROJECT,
+  MBI_GMRES_REPROJECT,
+  MBI_GMRES_EXTEND
+};
+static const mbi_step mbi_gmres_steps[] = {
+    MBI_STEP(solve_residual),  MBI_STEP(solve_blocks),      MBI_STEP(arnoldi_start),
+    MBI_STEP(arnoldi_project), MBI_STEP(arnoldi_reproject), MBI_STEP(arnoldi_extend),
 };
 
-/* A basis of `columns` + 1 vectors and what its scalars need. */
+/* Asks for a basis of `columns` + 1 vectors and for the small matrices of Arnoldi's process. */
 MBI_INTERNAL void mbi_arnoldi_layout(merbit_solver *solver, int columns) {
-  const int apart = solver->v.pre == MBI_PRE_APART;
+  const int separate = mbi_solve_separate_preconditioner(solver);
   const int64_t stride =
       (solver->n + MBI_BASIS_ALIGNED - 1) / MBI_BASIS_ALIGNED * MBI_BASIS_ALIGNED;
   const int64_t bytes = stride * (int64_t)mbi_type_size(solver->type);
@@ -41880,8 +41888,8 @@ MBI_INTERNAL void mbi_arnoldi_layout(merbit_solver *solver, int columns) {
   solver->alias[MBI_ARNOLDI_V] = MBI_SOLVE_OWN;
   solver->alias[MBI_ARNOLDI_U] = MBI_SOLVE_OWN;
   solver->alias[MBI_ARNOLDI_SMALL] = MBI_SOLVE_OWN;
-  solver->alias[MBI_ARNOLDI_Z] = apart ? MBI_SOLVE_OWN : MBI_SOLVE_NONE;
-  solver->alias[MBI_ARNOLDI_ZS] = apart ? MBI_SOLVE_OWN : MBI_SOLVE_NONE;
+  solver->alias[MBI_ARNOLDI_Z] = separate ? MBI_SOLVE_OWN : MBI_SOLVE_NONE;
+  solver->alias[MBI_ARNOLDI_ZS] = separate ? MBI_SOLVE_OWN : MBI_SOLVE_NONE;
 }
 
 static void mbi_gmres_layout(merbit_solver *solver) {
@@ -41889,26 +41897,26 @@ static void mbi_gmres_layout(merbit_solver *solver) {
   mbi_arnoldi_layout(solver, solver->n < wanted && solver->n > 0 ? (int)solver->n : wanted);
 }
 
+/* Line 1: v_1 = r / ||r||, where the convergence check has left r = b - A x in MBI_AT_W. */
 static merbit_status mbi_gmres_start(merbit_solver *solver) {
-  return mbi_solve_step(solver, MBI_ARNOLDI_START_IN_GMRES);
+  return mbi_solve_step(solver, MBI_GMRES_START);
 }
 
+/* One iteration: lines 3 to 8 of the algorithm, and at the end of a cycle lines 11 and 12.
+ * w lies in MBI_AT_W. Without a preconditioner of its own step, u is M^-1 v_j already. */
 static merbit_status mbi_gmres_iterate(merbit_solver *solver) {
-  const int apart = solver->v.pre == MBI_PRE_APART;
-  merbit_status status =
-      apart ? mbi_solve_apply(solver, MBI_ARNOLDI_U, MBI_ARNOLDI_Z) : MERBIT_OK;
-  if (status == MERBIT_OK) {
-    status = mbi_solve_product(solver, apart ? MBI_ARNOLDI_Z : MBI_ARNOLDI_U, MBI_AT_W);
+  int z = MBI_ARNOLDI_U;
+  if (mbi_solve_separate_preconditioner(solver)) {
+    z = MBI_ARNOLDI_Z;
+    MBI_TRY(mbi_solve_apply(solver, MBI_ARNOLDI_U, z)); /* z = M^-1 v_j */
   }
-  if (status == MERBIT_OK) {
-    status = mbi_solve_step(solver, MBI_ARNOLDI_PROJECT_IN_GMRES);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_solve_step(solver, MBI_ARNOLDI_AGAIN_IN_GMRES);
-  }
-  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_ARNOLDI_EXTEND_IN_GMRES) : status;
+  MBI_TRY(mbi_solve_product(solver, z, MBI_AT_W));      /* 3: w = A z */
+  MBI_TRY(mbi_solve_step(solver, MBI_GMRES_PROJECT));   /* 5: h_ij = v_i'w for all i */
+  MBI_TRY(mbi_solve_step(solver, MBI_GMRES_REPROJECT)); /* 6: w -= sum of h_ij v_i; again 5 */
+  return mbi_solve_step(solver, MBI_GMRES_EXTEND); /* 8: v_j+1; at the end of a cycle 11: x */
 }
 
+/* Checks what only GMRES reads of a description. */
 MBI_INTERNAL merbit_status mbi_gmres_check(merbit_context *context,
                                            const merbit_solver_desc *desc) {
   if (desc->restart < 0 || desc->restart > MBI_GMRES_RESTART_MOST) {
@@ -41919,17 +41927,20 @@ MBI_INTERNAL merbit_status mbi_gmres_check(merbit_context *context,
   return MERBIT_OK;
 }
 
-/* Of its cycles, in this solve. */
+/* Returns the number of restarts in this solve; 0 for other methods. */
 MBI_INTERNAL int mbi_gmres_restarts(const merbit_solver *solver, const mbi_solve_state *state) {
   return solver->desc.method == MERBIT_SOLVER_GMRES ? (int)state->scalar[MBI_GMRES_RESTARTS]
                                                     : 0;
 }
 
+/* Returns whether a reason of GMRES ended the solve. */
 MBI_INTERNAL int mbi_gmres_ended(const mbi_solve_state *state) {
   return state->why == MBI_WHY_SINGULAR || state->why == MBI_WHY_STALLED;
 }
 
-MBI_INTERNAL void mbi_gmres_tell(const mbi_solve_state *state, char *text, size_t size) {
+/* Writes why GMRES ended, as a sentence. */
+MBI_INTERNAL void mbi_gmres_describe_stop(const mbi_solve_state *state, char *text,
+                                          size_t size) {
   if (state->why == MBI_WHY_SINGULAR) {
     (void)snprintf(text, size,
                    "A maps the %d vectors of iteration %d's basis into their own span, and no "
@@ -41948,8 +41959,8 @@ MBI_INTERNAL const mbi_solve_method mbi_gmres_method = {
     "solve/gmres/arnoldi.cu",
     mbi_gmres_steps,
     (int)(sizeof mbi_gmres_steps / sizeof mbi_gmres_steps[0]),
-    0,
-    0,
+    0, /* sums of a product */
+    0, /* restarts after a breakdown */
     mbi_gmres_layout,
     mbi_gmres_start,
     mbi_gmres_iterate,
@@ -41971,21 +41982,20 @@ MBI_INTERNAL const mbi_solve_method *mbi_solve_method_of(merbit_solver_method me
 }
 
 /* ==== >>solve/core/recorded.c  solvers: recorded iterations =============================== */
-/* Iterations recorded once, as a CUDA graph, and replayed: launches then cost what the GPU
- * needs for them, not what the host does. With conditional nodes (CUDA 12.4) the loop itself
- * runs on the GPU, until the solver stops or the host wants to look; else the host launches as
- * many graphs as it likes to have iterations. Where a driver does neither, single launches do.
- * To record costs as much as some iterations take, so the first ones do not wait for it.
- */
+/* Recorded graphs: iterations are captured once as a CUDA graph and replayed, so that the host
+ * no longer pays for each launch. With conditional nodes (CUDA 12.4) the loop itself runs on
+ * the GPU until the solver stops or the next convergence check is due. Otherwise the host
+ * launches the graph as often as the round needs. Without graphs, kernels are launched one by
+ * one. Recording takes as long as some iterations, so the first ones run while it goes on. */
 #define MBI_CUDA_DRIVER_LOOPS 12040
-#define MBI_CAPTURE_RELAXED 2 /* CUstreamCaptureMode: other threads may do as they like */
+#define MBI_CAPTURE_RELAXED 2         /* CUstreamCaptureMode: other threads may make any call */
 #define MBI_GRAPH_NODE_CONDITIONAL 13 /* CUgraphNodeType */
 #define MBI_GRAPH_WHILE 1             /* CUgraphConditionalNodeType */
 #define MBI_GRAPH_ASSIGN_DEFAULT                                                               \
   1 /* CU_GRAPH_COND_ASSIGN_DEFAULT: at each launch of the graph */
 
-/* A stream of its own, which waits for the default stream and the other way round. The default
- * one, where that fails: then nothing is recorded. */
+/* Creates the solver's stream, which is ordered with the default stream. On failure the solver
+ * uses the default stream, and nothing is recorded. */
 MBI_INTERNAL void mbi_recorded_stream(merbit_solver *solver) {
   const mbi_driver *driver = &solver->context->device.driver;
   void *stream = NULL;
@@ -42009,18 +42019,19 @@ static int mbi_recorded_can_loop(const mbi_device *device) {
          driver->stream_begin_capture_to_graph != NULL;
 }
 
-/* The driver's answer, as a status without a sentence: there is another way. */
+/* Turns the driver's answer into a status. Leaves no message, because the caller falls back. */
 static merbit_status mbi_recorded_answer(merbit_solver *solver, mbi_curesult result) {
   return result == 0                                ? MERBIT_OK
          : mbi_device_bury(solver->context, result) ? MERBIT_DEVICE_LOST
                                                     : MERBIT_DEVICE_ERROR;
 }
 
-static int mbi_recorded_turn(const merbit_solver *solver) {
-  return solver->gpu.turn > 0 ? solver->gpu.turn : MBI_RECORDED_LOOP;
+/* Returns how often one pass of the recorded loop calls method->iterate. */
+static int mbi_recorded_loop_calls(const merbit_solver *solver) {
+  return solver->gpu.loop_calls > 0 ? solver->gpu.loop_calls : MBI_RECORDED_LOOP;
 }
 
-/* Iterations that know of each other. */
+/* Enqueues iterations, each with its place in the sequence (gpu.place, gpu.followed). */
 static merbit_status mbi_recorded_enqueue(merbit_solver *solver, int iterations) {
   merbit_status status = MERBIT_OK;
   int i;
@@ -42033,9 +42044,10 @@ static merbit_status mbi_recorded_enqueue(merbit_solver *solver, int iterations)
   return status;
 }
 
-/* To the graph that the stream is captured for. */
+/* Enqueues iterations to the stream, which is being captured. With `loop_handle` the node that
+ * decides whether the loop goes on comes last. */
 static merbit_status mbi_recorded_record(merbit_solver *solver, int iterations,
-                                      void *loop_handle) {
+                                         void *loop_handle) {
   merbit_status status = mbi_recorded_enqueue(solver, iterations);
   if (status == MERBIT_OK && loop_handle != NULL) {
     void *arguments[2];
@@ -42050,7 +42062,7 @@ static merbit_status mbi_recorded_record(merbit_solver *solver, int iterations,
   return status;
 }
 
-/* The loop as a graph that the caller destroys, after a failure too. */
+/* Records the loop as a graph. The caller destroys *graph, after a failure too. */
 static merbit_status mbi_recorded_make_loop(merbit_solver *solver, void **graph) {
   merbit_context *context = solver->context;
   const mbi_driver *driver = &context->device.driver;
@@ -42087,8 +42099,8 @@ static merbit_status mbi_recorded_make_loop(merbit_solver *solver, void **graph)
   node.size = 1;
   node.context = context->device.cuda_context;
   if (status == MERBIT_OK) {
-    status =
-        mbi_recorded_answer(solver, driver->graph_add_node(&added, *graph, NULL, NULL, 0, &node));
+    status = mbi_recorded_answer(solver,
+                                 driver->graph_add_node(&added, *graph, NULL, NULL, 0, &node));
   }
   if (status == MERBIT_OK) {
     body = node.graphs[0]; /* the driver's */
@@ -42098,13 +42110,14 @@ static merbit_status mbi_recorded_make_loop(merbit_solver *solver, void **graph)
   }
   if (status == MERBIT_OK) {
     merbit_status end;
-    status = mbi_recorded_record(solver, mbi_recorded_turn(solver), &handle);
+    status = mbi_recorded_record(solver, mbi_recorded_loop_calls(solver), &handle);
     end = mbi_recorded_answer(solver, driver->stream_end_capture(solver->gpu.stream, &ended));
     status = status == MERBIT_OK ? end : status;
   }
   return status;
 }
 
+/* Records iterations as a graph that the host launches again and again. */
 static merbit_status mbi_recorded_make_plain(merbit_solver *solver, void **graph) {
   const mbi_driver *driver = &solver->context->device.driver;
   merbit_status end,
@@ -42121,6 +42134,7 @@ static merbit_status mbi_recorded_make_plain(merbit_solver *solver, void **graph
   return status == MERBIT_OK ? end : status;
 }
 
+/* Records a graph, with a loop or without, and makes it executable. */
 static merbit_status mbi_recorded_make(merbit_solver *solver, int loop) {
   const mbi_driver *driver = &solver->context->device.driver;
   void *graph = NULL, *executable = NULL;
@@ -42136,8 +42150,8 @@ static merbit_status mbi_recorded_make(merbit_solver *solver, int loop) {
   return status;
 }
 
-/* What was recorded: the next solve records again. */
-MBI_INTERNAL void mbi_recorded_forget(merbit_solver *solver) {
+/* Releases the recorded graph. The next solve records again. */
+MBI_INTERNAL void mbi_recorded_release(merbit_solver *solver) {
   merbit_context *context = solver->context;
   if (solver->gpu.graph != NULL) {
     (void)mbi_device_bury(context,
@@ -42149,8 +42163,8 @@ MBI_INTERNAL void mbi_recorded_forget(merbit_solver *solver) {
   memset(&solver->gpu.loop_program, 0, sizeof solver->gpu.loop_program);
 }
 
-/* A loop, or where there can be none a graph. */
-static merbit_status mbi_recorded_try(merbit_solver *solver) {
+/* Records a loop, or a graph without one if the driver has no loops. */
+static merbit_status mbi_recorded_attempt(merbit_solver *solver) {
   merbit_context *context = solver->context;
   merbit_status status = MERBIT_NOT_SUPPORTED;
   if (mbi_recorded_can_loop(&context->device)) {
@@ -42158,35 +42172,36 @@ static merbit_status mbi_recorded_try(merbit_solver *solver) {
     solver->gpu.loops = status == MERBIT_OK;
   }
   if (status == MERBIT_OK || status == MERBIT_OUT_OF_MEMORY || mbi_device_lost(context) != 0) {
-    return status; /* without memory of the host nothing will do */
+    return status; /* without host memory the other way fails too */
   }
   return mbi_recorded_make(solver, 0);
 }
 
-/* Whether iterations are to be recorded yet. */
+/* Returns whether iterations still have to be recorded. */
 static int mbi_recorded_wanted(const merbit_solver *solver) {
   return mbi_solve_on_gpu(solver) && !solver->gpu.tried && solver->gpu.stream != NULL &&
          solver->inner == NULL && mbi_recorded_can_record(&solver->context->device.driver) &&
          solver->desc.preconditioner != MERBIT_PRECONDITIONER_CALLBACK;
 }
 
-/* Whether they loop by themselves: before they are recorded, as far as anyone knows. */
+/* Returns whether the recorded graph loops on the GPU; before recording, whether it should. */
 MBI_INTERNAL int mbi_recorded_loops(const merbit_solver *solver) {
   return solver->gpu.loops ||
          (mbi_recorded_wanted(solver) && mbi_recorded_can_loop(&solver->context->device));
 }
 
-/* Record the method's iterations. Nothing recorded is no error, a dead device is. */
+/* Records the method's iterations. Fails only if memory or the device is lost: without a
+ * recorded graph, iterations are launched one by one. */
 static merbit_status mbi_recorded_create(merbit_solver *solver) {
   merbit_context *context = solver->context;
   merbit_status status;
-  mbi_recorded_forget(solver); /* what a failure has left */
-  status = mbi_recorded_try(solver);
+  mbi_recorded_release(solver); /* a failed attempt may have left parts */
+  status = mbi_recorded_attempt(solver);
   if (status != MERBIT_OK && status != MERBIT_OUT_OF_MEMORY && solver->gpu.fused_blocks > 0 &&
-      mbi_device_lost(context) == 0) { /* perhaps it is the sweeps that cannot be recorded */
+      mbi_device_lost(context) == 0) { /* perhaps fused kernels cannot be recorded */
     solver->gpu.fused_blocks = 0;
-    mbi_recorded_forget(solver);
-    status = mbi_recorded_try(solver);
+    mbi_recorded_release(solver);
+    status = mbi_recorded_attempt(solver);
   }
   if (status == MERBIT_OUT_OF_MEMORY) {
     return status;
@@ -42200,47 +42215,47 @@ static merbit_status mbi_recorded_create(merbit_solver *solver) {
   return mbi_device_alive(context);
 }
 
+/* Releases the recorded graph and the stream. */
 MBI_INTERNAL void mbi_recorded_destroy(merbit_solver *solver) {
   merbit_context *context = solver->context;
   const mbi_driver *driver = &context->device.driver;
-  mbi_recorded_forget(solver);
+  mbi_recorded_release(solver);
   if (solver->gpu.stream != NULL && solver->inner == NULL) {
     (void)mbi_device_bury(context, driver->stream_destroy(solver->gpu.stream));
   }
 }
 
-/* Sweeps that the driver refuses leave half an iteration: from its x on without them. */
-static merbit_status mbi_recorded_without_fused(merbit_solver *solver, int iterations) {
-  merbit_status status;
+/* If the driver refuses a cooperative launch, restarts from the current x with separate
+ * kernels. */
+static merbit_status mbi_recorded_restart_unfused(merbit_solver *solver, int iterations) {
   mbi_error_clear(solver->context, solver->gpu.why, sizeof solver->gpu.why);
   mbi_log(solver->context, "a solver's steps are launched one by one: %s", solver->gpu.why);
   solver->gpu.why[0] = '\0';
   solver->gpu.fused_blocks = 0;
-  status = mbi_solve_residual(solver, 0);
-  if (status == MERBIT_OK) {
-    status = solver->method->start(solver);
-  }
-  return status == MERBIT_OK ? mbi_recorded_enqueue(solver, iterations) : status;
+  MBI_TRY(mbi_solve_residual(solver, 0));
+  MBI_TRY(solver->method->start(solver));
+  return mbi_recorded_enqueue(solver, iterations);
 }
 
-/* The first are launched one by one, and recorded while the GPU works on them. */
+/* Launches the first iterations one by one and records a graph while the GPU runs them. Takes
+ * them from *span. */
 static merbit_status mbi_recorded_begin(merbit_solver *solver, int *span) {
-  const int turn = mbi_recorded_turn(solver);
-  merbit_status status = mbi_recorded_enqueue(solver, turn);
+  const int first = mbi_recorded_loop_calls(solver);
+  merbit_status status = mbi_recorded_enqueue(solver, first);
   if (status != MERBIT_OK && status != MERBIT_OUT_OF_MEMORY && solver->gpu.fused_blocks > 0 &&
       mbi_device_lost(solver->context) == 0) {
-    status = mbi_recorded_without_fused(solver, turn);
+    status = mbi_recorded_restart_unfused(solver, first);
   }
-  if (status == MERBIT_OK) {
-    status = mbi_recorded_create(solver);
+  MBI_TRY(status);
+  MBI_TRY(mbi_recorded_create(solver));
+  if (!solver->gpu.loops && *span > MBI_SOLVE_ROUND_FIRST) { /* which was meant for a loop */
+    *span = MBI_SOLVE_ROUND_FIRST;
   }
-  if (!solver->gpu.loops && *span > MBI_SOLVE_SPAN) { /* which was meant for a loop */
-    *span = MBI_SOLVE_SPAN;
-  }
-  *span -= turn;
-  return status;
+  *span -= first;
+  return MERBIT_OK;
 }
 
+/* Launches the recorded graph for `span` iterations. */
 static merbit_status mbi_recorded_launch(merbit_solver *solver, int span) {
   merbit_context *context = solver->context;
   merbit_status status = MERBIT_OK;
@@ -42256,17 +42271,20 @@ static merbit_status mbi_recorded_launch(merbit_solver *solver, int span) {
   return status;
 }
 
-/* Enqueue iterations up to state.look, or until the solver stops; on the CPU take them. */
+/* Enqueues a round of iterations on the GPU, where it ends at state.check_at or when the solver
+ * stops. On the CPU runs them. */
 MBI_INTERNAL merbit_status mbi_recorded_run(merbit_solver *solver, int span) {
   const double start = mbi_seconds();
-  merbit_status status = mbi_recorded_wanted(solver) ? mbi_recorded_begin(solver, &span) : MERBIT_OK;
+  merbit_status status =
+      mbi_recorded_wanted(solver) ? mbi_recorded_begin(solver, &span) : MERBIT_OK;
   int i;
   if (status == MERBIT_OK && solver->gpu.graph != NULL) {
     return mbi_recorded_launch(solver, span);
   }
   for (i = 0; i < span && status == MERBIT_OK; i++) {
-    if (!mbi_solve_on_gpu(solver) && (solver->memory->state.stop != MBI_SOLVE_RUNNING ||
-                                      (i > 0 && mbi_seconds() - start > MBI_SOLVE_BATCH))) {
+    if (!mbi_solve_on_gpu(solver) &&
+        (solver->memory->state.stop != MBI_SOLVE_RUNNING ||
+         (i > 0 && mbi_seconds() - start > MBI_SOLVE_ROUND_SECONDS))) {
       break;
     }
     status = solver->method->iterate(solver);
@@ -42275,12 +42293,16 @@ MBI_INTERNAL merbit_status mbi_recorded_run(merbit_solver *solver, int span) {
 }
 
 /* ==== >>solve/core/convergence.c  solvers: batches, convergence checks, how they end ====== */
-/* The loop of every solver: batches of iterations, and between them a look, at which the host
- * learns how far it is, tells the caller, and decides how to go on. */
-#define MBI_SOLVE_LATENCY 1e-5 /* seconds that an iteration takes beside its products */
-#define MBI_SOLVE_TIGHTENINGS 6
+/* The loop of every solver. Iterations run in rounds. After each round comes a convergence
+ * check: the host reads the state, calls the progress callback and decides how to go on. */
+#define MBI_SOLVE_LATENCY                                                                      \
+  1e-5                          /* seconds of an iteration that are not spent in its products  \
+                                 */
+#define MBI_SOLVE_TIGHTENINGS 6 /* of the goal, before the recurrence is restarted */
 
-MBI_INTERNAL const mbi_solve_memory *mbi_solve_seen(const merbit_solver *solver) {
+/* Returns the state as the last convergence check found it. */
+
+MBI_INTERNAL const mbi_solve_memory *mbi_solve_checked(const merbit_solver *solver) {
   return mbi_solve_on_gpu(solver) ? &solver->seen : solver->memory;
 }
 
@@ -42289,57 +42311,59 @@ MBI_INTERNAL double mbi_solve_ratio(const mbi_solve_state *state, double square)
   return state->bb > 0 ? sqrt(square) / sqrt(state->bb) : 0;
 }
 
+/* Copies the residuals of the last round to the history. */
 static void mbi_solve_note_history(merbit_solver *solver) {
-  const mbi_solve_memory *seen = mbi_solve_seen(solver);
+  const mbi_solve_memory *seen = mbi_solve_checked(solver);
   const int last = seen->state.iterations;
-  int k = solver->history_known + 1;
+  int k = solver->history_count + 1;
   k = k > last - (MBI_SOLVE_RING - 1) ? k : last - (MBI_SOLVE_RING - 1);
   for (; k <= last && k < solver->history_size; k++) {
     solver->history[k] = mbi_solve_ratio(&seen->state, seen->ring[k % MBI_SOLVE_RING]);
   }
-  solver->history_known = last;
+  solver->history_count = last;
 }
 
-/* On the GPU b - A x was enqueued behind the batch; on the CPU it is only wanted at an end. */
-static merbit_status mbi_solve_residual_step(merbit_solver *solver) {
-  merbit_status status;
+/* The convergence check: computes b - A x and reads the state. On the GPU b - A x is enqueued
+ * with every round. The CPU computes it only after the recurrence has stopped. */
+static merbit_status mbi_solve_check_convergence(merbit_solver *solver) {
   if (mbi_solve_on_gpu(solver)) {
-    status = mbi_solve_residual(solver, 0);
     solver->synchronizations++;
-    if (status == MERBIT_OK) {
-      status = mbi_solve_download(solver, &solver->seen, solver->memory, sizeof solver->seen);
-    }
-  } else {
-    status = solver->memory->state.stop != MBI_SOLVE_RUNNING ? mbi_solve_residual(solver, 0)
-                                                             : MERBIT_OK;
+    MBI_TRY(mbi_solve_residual(solver, 0));
+    MBI_TRY(mbi_solve_download(solver, &solver->seen, solver->memory, sizeof solver->seen));
+  } else if (solver->memory->state.stop != MBI_SOLVE_RUNNING) {
+    MBI_TRY(mbi_solve_residual(solver, 0));
   }
-  if (status == MERBIT_OK && !mbi_scale_far_rhs(solver, &mbi_solve_seen(solver)->state)) {
+  if (!mbi_scale_rhs_needed(solver, &mbi_solve_checked(solver)->state)) {
     mbi_solve_note_history(solver);
   }
-  return status;
+  return MERBIT_OK;
 }
 
-/* Iterations for the next batch, after `done` in `seconds`. */
-MBI_INTERNAL int mbi_solve_next_span(int done, double seconds) {
+/* Returns the number of iterations of the next round, after `done` took `seconds`. */
+MBI_INTERNAL int mbi_solve_next_round(int done, double seconds) {
   const int most = MBI_SOLVE_RING - MBI_RECORDED_PLAIN; /* recorded ones overshoot */
-  const double span = seconds > 0 ? done * (MBI_SOLVE_BATCH / seconds) : most;
-  return span >= most ? most : span <= MBI_SOLVE_LEAST ? MBI_SOLVE_LEAST : (int)span;
+  const double span = seconds > 0 ? done * (MBI_SOLVE_ROUND_SECONDS / seconds) : most;
+  return span >= most                    ? most
+         : span <= MBI_SOLVE_ROUND_LEAST ? MBI_SOLVE_ROUND_LEAST
+                                         : (int)span;
 }
 
-/* For the first, of which nothing is known but what its products read at least: half the time
- * of others. Few where somebody watches, or the host launches graph after graph. */
-static int mbi_solve_first_span(const merbit_solver *solver) {
+/* Returns the number of iterations of the first round. Their time is estimated from the bytes
+ * that a product reads at least, and the round takes half the time of later ones. The number is
+ * smaller if there is a progress callback, and least if the recorded graph does not loop. */
+static int mbi_solve_first_round(const merbit_solver *solver) {
   const double least =
       MBI_SOLVE_LATENCY + (double)solver->plan->stream_bytes * MBI_CHOOSE_STREAM;
-  return !mbi_recorded_loops(solver)        ? MBI_SOLVE_SPAN
-         : solver->desc.progress != NULL ? 2 * MBI_SOLVE_SPAN
-                                         : mbi_solve_next_span(1, 2 * least);
+  return !mbi_recorded_loops(solver)     ? MBI_SOLVE_ROUND_FIRST
+         : solver->desc.progress != NULL ? 2 * MBI_SOLVE_ROUND_FIRST
+                                         : mbi_solve_next_round(1, 2 * least);
 }
 
-/* The recurrence has come to its goal, but b - A x is not there. While the two residuals agree,
- * a lower goal for the recurrence will do; else rounding errors are what is left of it, and it
- * begins again from b - A x: for as long as that helps. */
-static int mbi_solve_not_there(merbit_solver *solver, const mbi_solve_state *state, int *how) {
+/* The recurrence has reached its goal, but b - A x has not. If the two residuals still agree,
+ * the recurrence goes on to a lower goal. Otherwise only rounding errors are left of it, and it
+ * is restarted from b - A x, as long as restarts help. Returns as mbi_solve_decide. */
+static int mbi_solve_check_candidate(merbit_solver *solver, const mbi_solve_state *state,
+                                     int *how) {
   const double wanted = solver->desc.tolerance * sqrt(state->bb), found = sqrt(state->ww);
   if (state->ww <= 4 * state->rr && solver->tightenings < MBI_SOLVE_TIGHTENINGS) {
     solver->tightenings++;
@@ -42354,10 +42378,10 @@ static int mbi_solve_not_there(merbit_solver *solver, const mbi_solve_state *sta
   return MBI_SOLVE_ON;
 }
 
-/* A merbit_stop, or MBI_SOLVE_ON and in *how the MBI_OPEN by which it goes on; BEGIN means
- * a restart here. */
+/* Returns the merbit_stop, or MBI_SOLVE_ON if the solve goes on. Then *how is the MBI_OPEN of
+ * the next round, where MBI_OPEN_BEGIN means a restart. */
 static int mbi_solve_decide(merbit_solver *solver, int *how) {
-  const mbi_solve_state *state = &mbi_solve_seen(solver)->state;
+  const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
   const int stop = state->stop;
   const double goal = solver->desc.tolerance * solver->desc.tolerance * state->bb;
   *how = MBI_OPEN_GO_ON;
@@ -42371,7 +42395,7 @@ static int mbi_solve_decide(merbit_solver *solver, int *how) {
     return MERBIT_STOP_CONVERGED;
   }
   if (stop == MBI_SOLVE_CANDIDATE && state->iterations < state->cap) {
-    return mbi_solve_not_there(solver, state, how);
+    return mbi_solve_check_candidate(solver, state, how);
   }
   if (stop == MBI_SOLVE_BREAKDOWN && state->ww - state->ww == 0 &&
       solver->breakdowns < solver->method->restarts && state->iterations > solver->restarted) {
@@ -42382,27 +42406,27 @@ static int mbi_solve_decide(merbit_solver *solver, int *how) {
   return stop == MBI_SOLVE_CANDIDATE ? MERBIT_STOP_CAP : stop;
 }
 
-/* Enqueue what comes before the next batch. */
-static merbit_status mbi_solve_go_on(merbit_solver *solver, int how, int span) {
-  const mbi_solve_state *state = &mbi_solve_seen(solver)->state;
-  merbit_status status;
+/* Prepares the next round, of `span` iterations; restarts the recurrence first if `how` says
+ * so. */
+static merbit_status mbi_solve_begin_round(merbit_solver *solver, int how, int span) {
+  const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
   if (how != MBI_OPEN_BEGIN) {
-    return mbi_solve_prepare_batch(solver, how, span);
+    return mbi_solve_prepare_round(solver, how, span);
   }
   solver->restarts++;
   solver->restarted = state->iterations;
   solver->worst = state->ww;
   solver->tightenings = 0;
   solver->shrink = 1;
-  status = mbi_solve_prepare_batch(solver, MBI_OPEN_GO_ON, span);
-  return status == MERBIT_OK ? solver->method->start(solver) : status;
+  MBI_TRY(mbi_solve_prepare_round(solver, MBI_OPEN_GO_ON, span));
+  return solver->method->start(solver);
 }
 
-/* Before a solve. */
+/* Clears what belongs to one solve. */
 MBI_INTERNAL void mbi_solver_reset(merbit_solver *solver, double *history, int history_size) {
   solver->history = history;
   solver->history_size = history != NULL ? history_size : 0;
-  solver->history_known = -1;
+  solver->history_count = -1;
   solver->restarts = solver->synchronizations = 0;
   solver->breakdowns = solver->tightenings = solver->restarted = 0;
   solver->shrink = 1;
@@ -42410,37 +42434,28 @@ MBI_INTERNAL void mbi_solver_reset(merbit_solver *solver, double *history, int h
   solver->started = mbi_seconds();
 }
 
-/* From the vectors in place to the end, the reason of which is in *stop. */
+/* Iterates until the solve ends and sets *stop to the reason, a merbit_stop. b and x are in
+ * place; `x_zero` says that x is zero. */
 MBI_INTERNAL merbit_status mbi_solve_loop(merbit_solver *solver, int x_zero, int *stop) {
   double before = mbi_seconds();
-  int span = mbi_solve_first_span(solver), how;
-  merbit_status status;
+  int span = mbi_solve_first_round(solver), how;
   *stop = MBI_SOLVE_ON;
-  status = mbi_solve_prepare_batch(solver, MBI_OPEN_BEGIN, span);
-  if (status == MERBIT_OK) {
-    status = mbi_solve_residual(solver, x_zero);
-  }
-  if (status == MERBIT_OK) {
-    status = solver->method->start(solver);
-  }
-  while (status == MERBIT_OK && *stop == MBI_SOLVE_ON) {
-    const int known = solver->history_known;
+  MBI_TRY(mbi_solve_prepare_round(solver, MBI_OPEN_BEGIN, span));
+  MBI_TRY(mbi_solve_residual(solver, x_zero));
+  MBI_TRY(solver->method->start(solver));
+  while (*stop == MBI_SOLVE_ON) {
+    const int done = solver->history_count > 0 ? solver->history_count : 0;
     const mbi_solve_state *state;
     double now;
-    status = mbi_recorded_run(solver, span);
-    if (status == MERBIT_OK) {
-      status = mbi_solve_residual_step(solver);
-    }
-    if (status != MERBIT_OK) {
-      break;
-    }
-    state = &mbi_solve_seen(solver)->state;
-    if (mbi_scale_far_rhs(solver, state)) {
-      *stop = MBI_SOLVE_FAR;
+    MBI_TRY(mbi_recorded_run(solver, span));
+    MBI_TRY(mbi_solve_check_convergence(solver));
+    state = &mbi_solve_checked(solver)->state;
+    if (mbi_scale_rhs_needed(solver, state)) {
+      *stop = MBI_SOLVE_SCALE_RHS;
       break;
     }
     now = mbi_seconds();
-    span = mbi_solve_next_span(state->iterations - (known > 0 ? known : 0), now - before);
+    span = mbi_solve_next_round(state->iterations - done, now - before);
     before = now;
     *stop = mbi_solve_decide(solver, &how);
     if (solver->desc.progress != NULL &&
@@ -42449,18 +42464,19 @@ MBI_INTERNAL merbit_status mbi_solve_loop(merbit_solver *solver, int x_zero, int
         *stop == MBI_SOLVE_ON) {
       *stop = MERBIT_STOP_CANCELLED;
     } else if (*stop == MBI_SOLVE_ON) {
-      status = mbi_solve_go_on(solver, how, span);
+      MBI_TRY(mbi_solve_begin_round(solver, how, span));
     }
   }
-  if (status == MERBIT_OK && *stop == MERBIT_STOP_CANCELLED && !mbi_solve_on_gpu(solver)) {
-    status = mbi_solve_residual(solver, 0);
-  }
-  return status;
+  return *stop == MERBIT_STOP_CANCELLED && !mbi_solve_on_gpu(solver)
+             ? mbi_solve_residual(solver, 0)
+             : MERBIT_OK;
 }
 
 /* ---- Why it ended, in words -------------------------------------------------------------- */
 
-static void mbi_solve_tell_breakdown(const mbi_solve_state *state, char *text, size_t size) {
+/* Writes which number broke the recurrence down. */
+static void mbi_solve_describe_breakdown(const mbi_solve_state *state, char *text,
+                                         size_t size) {
   const int at = state->iterations + 1;
   switch (state->why) {
   case MBI_WHY_CURVATURE:
@@ -42490,13 +42506,15 @@ static void mbi_solve_tell_breakdown(const mbi_solve_state *state, char *text, s
   }
 }
 
-MBI_INTERNAL void mbi_solve_tell(const merbit_solver *solver,
-                                 const merbit_solver_result *result, char *text, size_t size) {
-  const mbi_solve_state *state = &mbi_solve_seen(solver)->state;
+/* Writes why the solve ended, as a sentence. */
+MBI_INTERNAL void mbi_solve_describe_stop(const merbit_solver *solver,
+                                          const merbit_solver_result *result, char *text,
+                                          size_t size) {
+  const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
   char broken[240] = "";
   if (mbi_gmres_ended(state) &&
       (result->stop == MERBIT_STOP_STAGNATED || result->stop == MERBIT_STOP_BREAKDOWN)) {
-    mbi_gmres_tell(state, text, size);
+    mbi_gmres_describe_stop(state, text, size);
     return;
   }
   switch (result->stop) {
@@ -42532,13 +42550,13 @@ MBI_INTERNAL void mbi_solve_tell(const merbit_solver *solver,
                    solver->type == MERBIT_F32 ? "f32" : "f64");
     return;
   case MERBIT_STOP_BREAKDOWN:
-    state = &mbi_solve_seen(solver->inner != NULL ? solver->inner : solver)->state;
-    mbi_solve_tell_breakdown(state, broken, sizeof broken);
+    state = &mbi_solve_checked(solver->inner != NULL ? solver->inner : solver)->state;
+    mbi_solve_describe_breakdown(state, broken, sizeof broken);
     (void)snprintf(text, size, "%s%s", broken,
                    result->restarts > 0 ? "; restarts did not help" : "");
     return;
   default:
-    if (mbi_scale_far_x(solver, state->x_most)) {
+    if (mbi_scale_x_out_of_range(solver, state->x_most)) {
       (void)snprintf(text, size,
                      "x has entries near 2^%d, which %s does not hold: scale A or b",
                      ilogb(state->x_most) + mbi_scale_of_x(solver),
@@ -42555,10 +42573,10 @@ MBI_INTERNAL void mbi_solve_tell(const merbit_solver *solver,
 }
 
 /* ==== >>solve/core/refine.c  solvers: corrections in f32 ================================== */
-/* Refinement: residuals in f64, corrections by a solver of the same method in f32, whose
- * products and vectors move half the bytes. */
+/* Iterative refinement: residuals are computed in f64, and a solver of the same method in f32,
+ * whose products and vectors move half the bytes, finds the corrections. */
 #define MBI_REFINE_TOLERANCE                                                                   \
-  1e-4 /* of a correction: f32 gets there for all but wild matrices */
+  1e-4 /* of a correction: f32 reaches it unless A is very ill-conditioned */
 
 #define MBS_VECTOR double
 #define MBS_NAME(name, part) mbi_##name##part##_f64
@@ -42632,32 +42650,24 @@ MBS_STEP(refine_up, 0, 0, MBS_ALWAYS)
 #undef MBS_NAME
 
 static const mbi_step mbi_refine_steps[] = {
-    MBI_STEP(solve_residual_step),
+    MBI_STEP(solve_residual),
     MBI_STEP(solve_blocks),
     MBI_STEP(refine_down),
     MBI_STEP(refine_up),
 };
-enum {
-  MBI_SOLVE_RESIDUAL_IN_REFINE = 0,
-  MBI_SOLVE_BLOCKS_IN_REFINE,
-  MBI_REFINE_DOWN_IN_REFINE,
-  MBI_REFINE_UP_IN_REFINE
-};
+enum { MBI_REFINE_RESIDUAL_STEP = 0, MBI_REFINE_BLOCKS_STEP, MBI_REFINE_DOWN, MBI_REFINE_UP };
 
-/* The values of a host view in f32, in host memory. */
+/* Rounds values in host memory to f32, into solver->single_values. */
 static merbit_status mbi_refine_round_host(merbit_solver *solver, const void *values) {
   const double *from = (const double *)values;
   const int64_t count = mbi_view_values(&solver->view);
-  void *memory = solver->single_values;
-  merbit_status status = MERBIT_OK;
   int64_t k;
-  if (memory == NULL) {
-    status =
-        mbi_allocate_array(solver->context, count, sizeof(float), "values in f32", &memory);
-    solver->single_values = memory;
+  if (solver->single_values == NULL) {
+    MBI_TRY(mbi_allocate_array(solver->context, count, sizeof(float), "values in f32",
+                               &solver->single_values));
   }
-  for (k = 0; k < count && status == MERBIT_OK; k++) {
-    ((float *)memory)[k] = (float)from[k];
+  for (k = 0; k < count; k++) {
+    ((float *)solver->single_values)[k] = (float)from[k];
     if (fabs(from[k]) > FLT_MAX) {
       return mbi_fail(solver->context, MERBIT_NOT_SUPPORTED,
                       "values[%" PRId64
@@ -42665,11 +42675,11 @@ static merbit_status mbi_refine_round_host(merbit_solver *solver, const void *va
                       k, from[k]);
     }
   }
-  return status;
+  return MERBIT_OK;
 }
 
-/* Values in GPU memory in f32, there; in an entered context. What f32 does not hold becomes
- * infinite: mbi_refine_holds. */
+/* Rounds values in GPU memory to f32, into solver->single_there. The CUDA context must be
+ * current. A value that f32 does not hold becomes infinite, which mbi_refine_holds finds. */
 static merbit_status mbi_refine_round_there(merbit_solver *solver, mbi_devptr values) {
   merbit_context *context = solver->context;
   const merbit_view *view = &solver->view;
@@ -42677,18 +42687,13 @@ static merbit_status mbi_refine_round_there(merbit_solver *solver, mbi_devptr va
   uint32_t wide = 1, half = 0;
   void *kernel = NULL, *arguments[5];
   mbi_program program;
-  merbit_status status = MERBIT_OK;
+  merbit_status status;
   if (solver->single_there == 0) {
-    status = mbi_device_allocate(context, count * sizeof(float), "values in f32",
-                                 &solver->single_there);
+    MBI_TRY(mbi_device_allocate(context, count * sizeof(float), "values in f32",
+                                &solver->single_there));
   }
-  if (status == MERBIT_OK) {
-    status =
-        mbi_arrays_program(context, view->offset_type, view->index_type, view->base, &program);
-  }
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(
+      mbi_arrays_program(context, view->offset_type, view->index_type, view->base, &program));
   arguments[0] = &values;
   arguments[1] = &count;
   arguments[2] = &wide;
@@ -42706,8 +42711,8 @@ static merbit_status mbi_refine_round_there(merbit_solver *solver, mbi_devptr va
   return status;
 }
 
-/* The values, where `memory` says they are (DEFAULT: where the matrix is), in f32; *rounded
- * stays NULL for a pattern. */
+/* Rounds the values to f32. `memory` says where they are; DEFAULT means where the matrix is.
+ * *rounded points to the solver's own array there, and is NULL for a pattern. */
 MBI_INTERNAL merbit_status mbi_refine_round(merbit_solver *solver, const void *values,
                                             merbit_memory memory, const void **rounded) {
   const int there =
@@ -42732,7 +42737,7 @@ MBI_INTERNAL merbit_status mbi_refine_round(merbit_solver *solver, const void *v
   return status;
 }
 
-/* Whether f32 has room for the values that the GPU has rounded. */
+/* Fails if f32 does not hold a value that the GPU has rounded: then the norm is not finite. */
 MBI_INTERNAL merbit_status mbi_refine_holds(merbit_solver *solver) {
   const double norm = solver->inner->norm;
   return norm - norm == 0 ? MERBIT_OK
@@ -42741,7 +42746,7 @@ MBI_INTERNAL merbit_status mbi_refine_holds(merbit_solver *solver) {
                                      "is not finite; set solver_desc.refine to 0");
 }
 
-/* Sets what the solver of corrections is made from, on the side of `solver`. */
+/* Sets the matrix and the description of the solver of corrections, on the side of `solver`. */
 MBI_INTERNAL merbit_status mbi_refine_describe(merbit_solver *solver, merbit_view *view,
                                                merbit_solver_desc *desc) {
   *desc = solver->desc;
@@ -42755,24 +42760,26 @@ MBI_INTERNAL merbit_status mbi_refine_describe(merbit_solver *solver, merbit_vie
   return mbi_refine_round(solver, solver->view.values, view->memory, &view->values);
 }
 
+/* Lets the steps of refinement reach b and x of the solver of corrections. */
 static void mbi_refine_layout(merbit_solver *solver) {
   solver->v.at[MBI_REFINE_B] = solver->inner->v.at[MBI_AT_B];
   solver->v.at[MBI_REFINE_X] = solver->inner->v.at[MBI_AT_X];
 }
 
-/* b - A x, and what the host wants to know of it. */
+/* Computes b - A x and reads the state: the convergence check. */
 static merbit_status mbi_refine_residual(merbit_solver *solver, int x_zero) {
-  const merbit_status status = mbi_solve_residual(solver, x_zero);
-  if (status != MERBIT_OK || !mbi_solve_on_gpu(solver)) {
-    return status;
+  MBI_TRY(mbi_solve_residual(solver, x_zero));
+  if (!mbi_solve_on_gpu(solver)) {
+    return MERBIT_OK;
   }
   solver->synchronizations++;
   return mbi_solve_download(solver, &solver->seen, solver->memory, sizeof solver->seen);
 }
 
-/* As mbi_solve_decide; `last`: ||b - A x||^2 before the last correction, or 0. */
+/* Returns the merbit_stop, or MBI_SOLVE_ON if another correction follows. `last` is ||b - A
+ * x||^2 before the last correction, or 0. */
 static int mbi_refine_decide(merbit_solver *solver, double last) {
-  const mbi_solve_state *state = &mbi_solve_seen(solver)->state;
+  const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
   const double goal = solver->desc.tolerance * solver->desc.tolerance * state->bb;
   if (!(state->ww - state->ww == 0) || !(state->bb - state->bb == 0)) {
     return MERBIT_STOP_NOT_FINITE;
@@ -42787,30 +42794,23 @@ static int mbi_refine_decide(merbit_solver *solver, double last) {
                                                                  : MBI_SOLVE_ON;
 }
 
-/* One correction of x; *stop where there can be none. */
+/* Finds and adds one correction of x. If none can be found, sets *stop. */
 static merbit_status mbi_refine_correct(merbit_solver *solver, int *stop) {
   merbit_solver *inner = solver->inner;
-  const mbi_solve_state *state = &mbi_solve_seen(solver)->state;
+  const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
   const double ratio = mbi_solve_ratio(state, state->ww);
   const double left = 0.5 * solver->desc.tolerance / ratio;
   const int first = solver->inner_iterations;
-  const int room = solver->history_size > first ? solver->history_size - first : 0;
+  const int entries = solver->history_size > first ? solver->history_size - first : 0;
   int ended = MBI_SOLVE_ON, done, k;
-  merbit_status status = mbi_solve_step(solver, MBI_REFINE_DOWN_IN_REFINE);
-  mbi_solver_reset(inner, room > 0 ? solver->history + first : NULL, room);
+  MBI_TRY(mbi_solve_step(solver, MBI_REFINE_DOWN));
+  mbi_solver_reset(inner, entries > 0 ? solver->history + first : NULL, entries);
   inner->desc.tolerance = left > MBI_REFINE_TOLERANCE ? left : MBI_REFINE_TOLERANCE;
   inner->desc.max_iterations = solver->desc.max_iterations - first;
-  if (status == MERBIT_OK) {
-    status = mbi_solve_zero(inner, inner->v.at[MBI_AT_X], mbi_solve_bytes(inner));
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_solve_loop(inner, 1, &ended);
-  }
-  if (status != MERBIT_OK) {
-    return status;
-  }
-  done = mbi_solve_seen(inner)->state.iterations;
-  for (k = 0; k <= done && k < room; k++) {
+  MBI_TRY(mbi_solve_zero(inner, inner->v.at[MBI_AT_X], mbi_solve_bytes(inner)));
+  MBI_TRY(mbi_solve_loop(inner, 1, &ended));
+  done = mbi_solve_checked(inner)->state.iterations;
+  for (k = 0; k <= done && k < entries; k++) {
     solver->history[first + k] *= ratio;
   }
   solver->inner_iterations += done;
@@ -42819,24 +42819,22 @@ static merbit_status mbi_refine_correct(merbit_solver *solver, int *stop) {
     *stop = ended;
     return MERBIT_OK;
   }
-  return mbi_solve_step(solver, MBI_REFINE_UP_IN_REFINE);
+  return mbi_solve_step(solver, MBI_REFINE_UP);
 }
 
-/* mbi_solve_loop for a solver that refines. */
+/* Corrects x until the solve ends and sets *stop, as mbi_solve_loop does. */
 MBI_INTERNAL merbit_status mbi_refine_loop(merbit_solver *solver, int x_zero, int *stop) {
   const merbit_solver_desc *desc = &solver->desc;
   double last = 0;
-  merbit_status status = mbi_solve_prepare_batch(solver, MBI_OPEN_BEGIN, 0);
   solver->inner_iterations = 0;
   *stop = MBI_SOLVE_ON;
-  if (status == MERBIT_OK) {
-    status = mbi_refine_residual(solver, x_zero);
-  }
-  while (status == MERBIT_OK) {
-    const mbi_solve_state *state = &mbi_solve_seen(solver)->state;
-    if (mbi_scale_far_rhs(solver, state)) {
-      *stop = MBI_SOLVE_FAR;
-      break;
+  MBI_TRY(mbi_solve_prepare_round(solver, MBI_OPEN_BEGIN, 0));
+  MBI_TRY(mbi_refine_residual(solver, x_zero));
+  for (;;) {
+    const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
+    if (mbi_scale_rhs_needed(solver, state)) {
+      *stop = MBI_SOLVE_SCALE_RHS;
+      return MERBIT_OK;
     }
     *stop = mbi_refine_decide(solver, last);
     if (desc->progress != NULL &&
@@ -42847,23 +42845,19 @@ MBI_INTERNAL merbit_status mbi_refine_loop(merbit_solver *solver, int x_zero, in
       *stop = MERBIT_STOP_CANCELLED;
     }
     if (*stop != MBI_SOLVE_ON) {
-      break;
+      return MERBIT_OK;
     }
     solver->restarts += last > 0;
     last = state->ww;
-    status = mbi_refine_correct(solver, stop);
-    if (status == MERBIT_OK) {
-      const int ended = *stop;
-      status = mbi_refine_residual(solver, 0);
-      if (ended != MBI_SOLVE_ON) {
-        break;
-      }
+    MBI_TRY(mbi_refine_correct(solver, stop));
+    MBI_TRY(mbi_refine_residual(solver, 0));
+    if (*stop != MBI_SOLVE_ON) {
+      return MERBIT_OK;
     }
   }
-  return status;
 }
 
-/* What is between corrections in f32: it has no iterations of its own. */
+/* The steps between two corrections. Refinement has no iterations of its own. */
 MBI_INTERNAL const mbi_solve_method mbi_refine_method = {
     "refinement",
     "solve/core/refine.cu",
@@ -42900,7 +42894,7 @@ MBI_INTERNAL merbit_status mbi_solver_invert(merbit_solver *solver, const double
       mbi_allocate_array(solver->context, entries, size, "inverses of blocks of A", &inverse);
   if (status == MERBIT_OK) {
     memset(inverse, 0, bytes);
-    status = mbi_examine_invert(solver, blocks, inverse);
+    status = mbi_setup_invert(solver, blocks, inverse);
   }
   if (status == MERBIT_OK) {
     status = mbi_solve_upload(solver, mbi_solver_inverse_place(solver), inverse, bytes);
@@ -42912,24 +42906,24 @@ MBI_INTERNAL merbit_status mbi_solver_invert(merbit_solver *solver, const double
 /* ==== >>solve/precondition/setup_cuda.c  preconditioners: norm and preconditioner on the GPU ==== */
 /* The same from a CSR in GPU memory, which stays there; only blocks wider than one row are
  * inverted by CPU threads. */
-#define MBI_EXAMINE_THREADS                                                                    \
+#define MBI_SETUP_THREADS                                                                    \
   256 /* of a block, and the most blocks: solve/precondition/setup.cu */
-#define MBI_EXAMINE_TOGETHER 4 /* rows */
-#define MBI_EXAMINE_KEPT 64    /* long rows of a block */
-#define MBI_EXAMINE_SHARED     /* bytes */                                                     \
-  (MBI_EXAMINE_THREADS * sizeof(double) + MBI_EXAMINE_KEPT * sizeof(uint64_t) +                \
+#define MBI_SETUP_ROWS 4 /* rows */
+#define MBI_SETUP_LONG_KEPT 64    /* long rows of a block */
+#define MBI_SETUP_SHARED     /* bytes */                                                     \
+  (MBI_SETUP_THREADS * sizeof(double) + MBI_SETUP_LONG_KEPT * sizeof(uint64_t) +                \
    sizeof(uint32_t))
-#define MBI_EXAMINE_BLOCKS 1024
-#define MBI_EXAMINE_ASIDE 2 /* blocks of a multiprocessor that leave room for others' */
+#define MBI_SETUP_BLOCKS 1024
+#define MBI_SETUP_RESIDENT 2 /* blocks of a multiprocessor that leave room for others' */
 #define MBI_STREAM_ALONE 1  /* CU_STREAM_NON_BLOCKING: nor does the default stream wait */
 
-MBI_INTERNAL int mbi_examine_there(const merbit_solver *solver, const merbit_view *view) {
+MBI_INTERNAL int mbi_setup_on_gpu(const merbit_solver *solver, const merbit_view *view) {
   return mbi_solve_on_gpu(solver) && view->memory == MERBIT_MEMORY_DEVICE &&
          view->format == MERBIT_CSR && !mbi_view_is_triangle(view);
 }
 
 /* Of a row: no more than nonzeros, in the mean. */
-static int mbi_examine_lanes(const merbit_view *view) {
+static int mbi_setup_lanes(const merbit_view *view) {
   int lanes = 2;
   while (lanes < 32 && view->nnz >= 2 * lanes * view->rows) {
     lanes *= 2;
@@ -42937,7 +42931,7 @@ static int mbi_examine_lanes(const merbit_view *view) {
   return lanes;
 }
 
-MBI_INTERNAL void mbi_examine_preamble(const merbit_view *view, mbi_preamble *preamble) {
+MBI_INTERNAL void mbi_setup_preamble(const merbit_view *view, mbi_preamble *preamble) {
   memset(preamble, 0, sizeof *preamble);
   mbi_preamble_define(preamble, "MBK_VALUE",
                       mbi_view_type(view) == MERBIT_F32 ? "float" : "double");
@@ -42947,35 +42941,35 @@ MBI_INTERNAL void mbi_examine_preamble(const merbit_view *view, mbi_preamble *pr
   mbi_preamble_define(preamble, "MBK_COLUMN",
                       view->index_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
   mbi_preamble_define_int(preamble, "MBK_BASE", view->base);
-  mbi_preamble_define_int(preamble, "MBK_EXAMINE_LANES", mbi_examine_lanes(view));
+  mbi_preamble_define_int(preamble, "MBK_SETUP_LANES", mbi_setup_lanes(view));
 }
 
-static merbit_status mbi_examine_specialise(merbit_context *context, const merbit_view *view,
-                                            mbi_examine_gpu *gpu) {
+static merbit_status mbi_setup_specialise(merbit_context *context, const merbit_view *view,
+                                            mbi_setup_gpu *gpu) {
   mbi_preamble preamble;
   merbit_status status;
-  mbi_examine_preamble(view, &preamble);
+  mbi_setup_preamble(view, &preamble);
   status = mbi_program_create(context, "solve/precondition/setup.cu", &preamble, &gpu->program);
   if (status == MERBIT_OK) {
-    status = mbi_program_kernel(context, &gpu->program, "mbk_examine_rows", &gpu->rows);
+    status = mbi_program_kernel(context, &gpu->program, "mbk_setup_rows", &gpu->rows);
   }
   return status != MERBIT_OK
              ? status
-             : mbi_program_kernel(context, &gpu->program, "mbk_examine_invert", &gpu->invert);
+             : mbi_program_kernel(context, &gpu->program, "mbk_setup_invert", &gpu->invert);
 }
 
 /* gpu->norms, and gpu->blocks where they are wanted. */
-static merbit_status mbi_examine_launch_rows(merbit_solver *solver, const merbit_view *view,
-                                             mbi_examine_gpu *gpu) {
-  const int64_t most = gpu->stream == NULL ? MBI_EXAMINE_BLOCKS
-                                           : (int64_t)MBI_EXAMINE_ASIDE *
+static merbit_status mbi_setup_launch_rows(merbit_solver *solver, const merbit_view *view,
+                                             mbi_setup_gpu *gpu) {
+  const int64_t most = gpu->stream == NULL ? MBI_SETUP_BLOCKS
+                                           : (int64_t)MBI_SETUP_RESIDENT *
                                                  solver->context->device.multiprocessors;
-  const int64_t rows = MBI_EXAMINE_TOGETHER * MBI_EXAMINE_THREADS / mbi_examine_lanes(view);
+  const int64_t rows = MBI_SETUP_ROWS * MBI_SETUP_THREADS / mbi_setup_lanes(view);
   const int64_t wanted = (solver->n + rows - 1) / rows;
   uint64_t n = (uint64_t)solver->n;
   uint32_t width = (uint32_t)solver->v.block;
   void *arguments[7];
-  gpu->grid = most < MBI_EXAMINE_BLOCKS ? most : MBI_EXAMINE_BLOCKS;
+  gpu->grid = most < MBI_SETUP_BLOCKS ? most : MBI_SETUP_BLOCKS;
   gpu->grid = wanted < gpu->grid ? wanted : gpu->grid;
   arguments[0] = (void *)(uintptr_t)&view->row_ptr;
   arguments[1] = (void *)(uintptr_t)&view->col_ind;
@@ -42984,13 +42978,13 @@ static merbit_status mbi_examine_launch_rows(merbit_solver *solver, const merbit
   arguments[4] = &width;
   arguments[5] = &gpu->blocks;
   arguments[6] = &gpu->norms;
-  return mbi_device_launch(solver->context, gpu->rows, "mbk_examine_rows", gpu->grid,
-                           MBI_EXAMINE_THREADS, MBI_EXAMINE_SHARED, gpu->stream, arguments);
+  return mbi_device_launch(solver->context, gpu->rows, "mbk_setup_rows", gpu->grid,
+                           MBI_SETUP_THREADS, MBI_SETUP_SHARED, gpu->stream, arguments);
 }
 
 /* solver->norm. */
-static merbit_status mbi_examine_norm(merbit_solver *solver, const mbi_examine_gpu *gpu) {
-  double norms[MBI_EXAMINE_BLOCKS];
+static merbit_status mbi_setup_norm(merbit_solver *solver, const mbi_setup_gpu *gpu) {
+  double norms[MBI_SETUP_BLOCKS];
   const merbit_status status = mbi_device_download(solver->context, norms, gpu->norms,
                                                    (size_t)gpu->grid * sizeof norms[0]);
   int64_t i;
@@ -43002,10 +42996,10 @@ static merbit_status mbi_examine_norm(merbit_solver *solver, const mbi_examine_g
 }
 
 /* JACOBI: 1 / a diagonal to `target`. */
-static merbit_status mbi_examine_launch_invert(merbit_solver *solver, mbi_examine_gpu *gpu,
+static merbit_status mbi_setup_launch_invert(merbit_solver *solver, mbi_setup_gpu *gpu,
                                                void *target) {
   merbit_context *context = solver->context;
-  const int64_t wanted = (solver->n + MBI_EXAMINE_THREADS - 1) / MBI_EXAMINE_THREADS;
+  const int64_t wanted = (solver->n + MBI_SETUP_THREADS - 1) / MBI_SETUP_THREADS;
   const uint64_t none = UINT64_MAX;
   uint64_t n = (uint64_t)solver->n, bad = 0;
   void *arguments[4];
@@ -43015,9 +43009,9 @@ static merbit_status mbi_examine_launch_invert(merbit_solver *solver, mbi_examin
   arguments[2] = &n;
   arguments[3] = &gpu->bad;
   if (status == MERBIT_OK) {
-    status = mbi_device_launch(context, gpu->invert, "mbk_examine_invert",
-                               wanted < MBI_EXAMINE_BLOCKS ? wanted : MBI_EXAMINE_BLOCKS,
-                               MBI_EXAMINE_THREADS, 0, NULL, arguments);
+    status = mbi_device_launch(context, gpu->invert, "mbk_setup_invert",
+                               wanted < MBI_SETUP_BLOCKS ? wanted : MBI_SETUP_BLOCKS,
+                               MBI_SETUP_THREADS, 0, NULL, arguments);
   }
   if (status == MERBIT_OK) {
     status = mbi_device_download(context, &bad, gpu->bad, sizeof bad);
@@ -43026,24 +43020,24 @@ static merbit_status mbi_examine_launch_invert(merbit_solver *solver, mbi_examin
     double value = 0;
     status =
         mbi_device_download(context, &value, gpu->blocks + bad * sizeof value, sizeof value);
-    return status == MERBIT_OK ? mbi_examine_refuse(solver, (int64_t)bad, value) : status;
+    return status == MERBIT_OK ? mbi_setup_fail_diagonal(solver, (int64_t)bad, value) : status;
   }
   return status;
 }
 
-static merbit_status mbi_examine_allocate(merbit_solver *solver, mbi_examine_gpu *gpu) {
+static merbit_status mbi_setup_allocate(merbit_solver *solver, mbi_setup_gpu *gpu) {
   merbit_context *context = solver->context;
   const uint64_t entries = (uint64_t)solver->n * (uint64_t)solver->v.block;
   mbi_devptr *const parts[] = {&gpu->norms, &gpu->blocks, &gpu->bad};
-  const uint64_t bytes[] = {MBI_EXAMINE_BLOCKS * sizeof(double), entries * sizeof(double),
+  const uint64_t bytes[] = {MBI_SETUP_BLOCKS * sizeof(double), entries * sizeof(double),
                             entries > 0 ? sizeof(uint64_t) : 0};
   return mbi_device_allocate_parts(context, "norms and blocks of A", 3, parts, bytes);
 }
 
 /* Behind what the GPU does. */
-static merbit_status mbi_examine_await(merbit_solver *solver) {
+static merbit_status mbi_setup_wait(merbit_solver *solver) {
   merbit_context *context = solver->context;
-  mbi_examine_gpu *gpu = &solver->gpu.examine;
+  mbi_setup_gpu *gpu = &solver->gpu.setup;
   const merbit_status status = mbi_device_synchronize(context, gpu->stream);
   if (gpu->stream != NULL && mbi_device_lost(context) == 0) {
     (void)mbi_device_bury(context, context->device.driver.stream_destroy(gpu->stream));
@@ -43053,11 +43047,11 @@ static merbit_status mbi_examine_await(merbit_solver *solver) {
 }
 
 /* Forget what has begun. */
-MBI_INTERNAL void mbi_examine_forget(merbit_solver *solver) {
+MBI_INTERNAL void mbi_setup_release(merbit_solver *solver) {
   merbit_context *context = solver->context;
-  mbi_examine_gpu *gpu = &solver->gpu.examine;
+  mbi_setup_gpu *gpu = &solver->gpu.setup;
   if (gpu->stream != NULL) {
-    (void)mbi_examine_await(solver);
+    (void)mbi_setup_wait(solver);
   }
   mbi_device_release(context, gpu->norms);
   mbi_program_destroy(context, &gpu->program);
@@ -43065,34 +43059,34 @@ MBI_INTERNAL void mbi_examine_forget(merbit_solver *solver) {
 }
 
 /* Begin: the GPU looks at the rows of `view`, which are sound, beside whatever follows. */
-MBI_INTERNAL merbit_status mbi_examine_begin(merbit_solver *solver, const merbit_view *view) {
+MBI_INTERNAL merbit_status mbi_setup_begin(merbit_solver *solver, const merbit_view *view) {
   merbit_context *context = solver->context;
   const mbi_driver *driver = &context->device.driver;
-  mbi_examine_gpu *gpu = &solver->gpu.examine;
-  merbit_status status = mbi_examine_specialise(context, view, gpu);
+  mbi_setup_gpu *gpu = &solver->gpu.setup;
+  merbit_status status = mbi_setup_specialise(context, view, gpu);
   if (status == MERBIT_OK) {
-    status = mbi_examine_allocate(solver, gpu);
+    status = mbi_setup_allocate(solver, gpu);
   }
   if (status == MERBIT_OK && driver->stream_create != NULL && driver->stream_destroy != NULL) {
     const mbi_curesult result = driver->stream_create(&gpu->stream, MBI_STREAM_ALONE);
     gpu->stream = result == 0 ? gpu->stream : NULL;
     (void)mbi_device_bury(context, result);
   }
-  return status == MERBIT_OK ? mbi_examine_launch_rows(solver, view, gpu) : status;
+  return status == MERBIT_OK ? mbi_setup_launch_rows(solver, view, gpu) : status;
 }
 
 /* And end: the norm, and the preconditioner in the solver's vector. */
-MBI_INTERNAL merbit_status mbi_examine_end(merbit_solver *solver) {
+MBI_INTERNAL merbit_status mbi_setup_end(merbit_solver *solver) {
   merbit_context *context = solver->context;
   const int64_t entries = solver->n * solver->v.block;
-  mbi_examine_gpu *gpu = &solver->gpu.examine;
+  mbi_setup_gpu *gpu = &solver->gpu.setup;
   void *blocks = NULL;
-  merbit_status status = mbi_examine_await(solver);
+  merbit_status status = mbi_setup_wait(solver);
   if (status == MERBIT_OK) {
-    status = mbi_examine_norm(solver, gpu);
+    status = mbi_setup_norm(solver, gpu);
   }
   if (status == MERBIT_OK && solver->v.block == 1) {
-    status = mbi_examine_launch_invert(solver, gpu, mbi_solver_inverse_place(solver));
+    status = mbi_setup_launch_invert(solver, gpu, mbi_solver_inverse_place(solver));
     if (status == MERBIT_OK) {
       status = mbi_solver_order_inverse(solver);
     }
@@ -43111,9 +43105,9 @@ MBI_INTERNAL merbit_status mbi_examine_end(merbit_solver *solver) {
 }
 
 /* For a plan that is being made: its arrays, which are the solver's, are sound. */
-MBI_INTERNAL merbit_status mbi_examine_checked(void *maker) {
+MBI_INTERNAL merbit_status mbi_setup_when_checked(void *maker) {
   merbit_solver *solver = (merbit_solver *)maker;
-  return mbi_examine_begin(solver, &solver->view);
+  return mbi_setup_begin(solver, &solver->view);
 }
 
 /* ==== >>solve/precondition/setup.c  preconditioners: norm and preconditioner on either side ==== */
@@ -43121,25 +43115,25 @@ MBI_INTERNAL merbit_status mbi_examine_checked(void *maker) {
  * there, else by CPU threads (solve/precondition/diagonal.c). */
 
 /* The norm of A and the preconditioner, from the arrays of `view`. In an entered context. */
-MBI_INTERNAL merbit_status mbi_solver_examine(merbit_solver *solver, const merbit_view *view) {
+MBI_INTERNAL merbit_status mbi_solver_setup(merbit_solver *solver, const merbit_view *view) {
   merbit_context *context = solver->context;
   const int64_t entries = solver->n * solver->v.block;
   merbit_matrix *copy;
   merbit_view csr;
   void *blocks = NULL;
   merbit_status status;
-  if (mbi_examine_there(solver, view)) {
-    status = solver->gpu.examine.grid > 0 ? MERBIT_OK : mbi_examine_begin(solver, view);
-    status = status == MERBIT_OK ? mbi_examine_end(solver) : status;
-    mbi_examine_forget(solver);
+  if (mbi_setup_on_gpu(solver, view)) {
+    status = solver->gpu.setup.grid > 0 ? MERBIT_OK : mbi_setup_begin(solver, view);
+    status = status == MERBIT_OK ? mbi_setup_end(solver) : status;
+    mbi_setup_release(solver);
     return status;
   }
-  status = mbi_examine_csr(context, view, &copy, &csr);
+  status = mbi_setup_csr(context, view, &copy, &csr);
   if (status == MERBIT_OK && entries > 0) {
     status = mbi_allocate_array(context, entries, sizeof(double), "blocks of A", &blocks);
   }
   if (status == MERBIT_OK) {
-    status = mbi_examine_run(solver, &csr, (double *)blocks);
+    status = mbi_setup_run(solver, &csr, (double *)blocks);
   }
   if (status == MERBIT_OK && entries > 0) {
     status = mbi_solver_invert(solver, (const double *)blocks);
@@ -43150,8 +43144,8 @@ MBI_INTERNAL merbit_status mbi_solver_examine(merbit_solver *solver, const merbi
 }
 
 /* New values that do not lie where the structure does are brought there; the caller lets go of
- * them (mbi_examine_release_sources). `memory` DEFAULT: they do. */
-MBI_INTERNAL merbit_status mbi_examine_bring(merbit_solver *solver, merbit_memory memory,
+ * them (mbi_setup_release_values). `memory` DEFAULT: they do. */
+MBI_INTERNAL merbit_status mbi_setup_move_values(merbit_solver *solver, merbit_memory memory,
                                              merbit_view *view, void **own) {
   merbit_context *context = solver->context;
   const int64_t count = mbi_view_values(view);
@@ -43180,7 +43174,7 @@ MBI_INTERNAL merbit_status mbi_examine_bring(merbit_solver *solver, merbit_memor
   return status;
 }
 
-MBI_INTERNAL void mbi_examine_release_sources(merbit_solver *solver, const merbit_view *view,
+MBI_INTERNAL void mbi_setup_release_values(merbit_solver *solver, const merbit_view *view,
                                      void *own) {
   if (view->memory == MERBIT_MEMORY_DEVICE) {
     mbi_device_release(solver->context, mbi_device_address(own));
@@ -43317,7 +43311,7 @@ static int mbi_solver_reorders(const merbit_solver *solver) {
   if (desc->reorder == 0) {
     return solver->n >= MBI_SOLVER_REORDER_ROWS &&
            desc->expected_solves >= MBI_SOLVER_REORDER_SOLVES &&
-           solver->view.format != MERBIT_BSR && solver->v.pre != MBI_PRE_APART;
+           solver->view.format != MERBIT_BSR && solver->v.pre != MBI_PRE_SEPARATE;
   }
   return desc->reorder > 0;
 }
@@ -43335,7 +43329,7 @@ static merbit_status mbi_solver_make_plan(merbit_solver *solver) {
   memset(&making, 0, sizeof making);
   making.dots = making.stops = mbi_solver_is_cg(solver);
   making.unsynchronised = making.interleaved = 1;
-  making.checked = mbi_examine_there(solver, &solver->view) ? mbi_examine_checked : NULL;
+  making.checked = mbi_setup_on_gpu(solver, &solver->view) ? mbi_setup_when_checked : NULL;
   making.maker = solver;
   memset(&desc, 0, sizeof desc);
   memset(&sums, 0, sizeof sums);
@@ -43352,7 +43346,7 @@ static merbit_status mbi_solver_make_plan(merbit_solver *solver) {
   return mbi_plan_create(solver->context, &solver->view, &desc, &making, &solver->plan);
 }
 
-static void mbi_solver_forget(merbit_solver *solver) {
+static void mbi_solver_release_parts(merbit_solver *solver) {
   merbit_context *context = solver->context;
   if (solver->inner !=
       NULL) { /* whose stream is both's: what was enqueued there is done then */
@@ -43361,7 +43355,7 @@ static void mbi_solver_forget(merbit_solver *solver) {
     solver->gpu.stream = NULL;
   }
   if (mbi_solve_on_gpu(solver) && mbi_device_enter_alive(context)) {
-    mbi_examine_forget(solver);
+    mbi_setup_release(solver);
     mbi_recorded_destroy(solver);
     mbi_device_release(context, solver->single_there);
     mbi_program_destroy(context, &solver->gpu.program);
@@ -43400,7 +43394,7 @@ static merbit_status mbi_solver_make_space(merbit_solver *solver) {
     return status;
   }
   if (mbi_solve_on_gpu(solver)) {
-    solver->gpu.turn = mbi_solver_is_cg(solver) ? MBI_SOLVE_TURN : 0;
+    solver->gpu.loop_calls = mbi_solver_is_cg(solver) ? MBI_CG_LOOP_ITERATIONS : 0;
     if (solver->inner == NULL) {
       mbi_recorded_stream(solver);
     }
@@ -43432,7 +43426,7 @@ static merbit_status mbi_solver_make_inner(merbit_solver *solver) {
   return status;
 }
 
-/* On solver->side. After a failure mbi_solver_forget cleans up. */
+/* On solver->side. After a failure mbi_solver_release_parts cleans up. */
 static merbit_status mbi_solver_make(merbit_solver *solver) {
   merbit_status status = solver->desc.refine ? mbi_solver_make_inner(solver) : MERBIT_OK;
   if (status == MERBIT_OK) {
@@ -43447,7 +43441,7 @@ static merbit_status mbi_solver_make(merbit_solver *solver) {
   }
   if (status == MERBIT_OK) {
     solver->bytes -= solver->gpu.arena.used; /* the plan counts them */
-    status = mbi_solver_examine(solver, &solver->view);
+    status = mbi_solver_setup(solver, &solver->view);
     mbi_solver_leave(solver);
   }
   return status;
@@ -43459,7 +43453,7 @@ static merbit_status mbi_solver_make_scaled(merbit_solver *solver) {
   const void *scaled = NULL;
   char reason[2];
   merbit_status status;
-  if (!mbi_scale_may(solver, made)) {
+  if (!mbi_scale_matrix_needed(solver, made)) {
     return made;
   }
   status = mbi_solver_enter(solver);
@@ -43471,7 +43465,7 @@ static merbit_status mbi_solver_make_scaled(merbit_solver *solver) {
   if (status != MERBIT_OK || scaled == NULL) {
     return status == MERBIT_OK ? made : status;
   }
-  mbi_solver_forget(solver);
+  mbi_solver_release_parts(solver);
   mbi_error_clear(solver->context, reason, sizeof reason);
   solver->view.values = scaled;
   return mbi_solver_make(solver);
@@ -43503,7 +43497,7 @@ MBI_INTERNAL merbit_status mbi_solver_build(merbit_solver *solver) {
       status == MERBIT_INVALID_ARGUMENT || status == MERBIT_INVALID_MATRIX) {
     return status;
   }
-  mbi_solver_forget(solver);
+  mbi_solver_release_parts(solver);
   mbi_error_clear(context, solver->reason, sizeof solver->reason);
   mbi_log(context, "this solver computes on the CPU: %s", solver->reason);
   solver->side = MERBIT_SIDE_CPU;
@@ -43521,7 +43515,7 @@ MBI_INTERNAL int64_t mbi_solver_device_bytes(const merbit_solver *solver,
 
 MBI_INTERNAL void mbi_solver_free(merbit_solver *solver) {
   merbit_context *context = solver->context;
-  mbi_solver_forget(solver);
+  mbi_solver_release_parts(solver);
   mbi_release(context, solver->scaled);
   if (solver->scaled_there != 0 && mbi_device_enter_alive(context)) {
     mbi_device_release(context, solver->scaled_there);
@@ -43532,7 +43526,7 @@ MBI_INTERNAL void mbi_solver_free(merbit_solver *solver) {
   mbi_context_unref(context);
 }
 
-static void mbi_solver_take_desc(merbit_solver *solver, const merbit_solver_desc *desc) {
+static void mbi_solver_fill_desc(merbit_solver *solver, const merbit_solver_desc *desc) {
   merbit_solver_desc *own = &solver->desc;
   *own = *desc;
   if (own->tolerance == 0) {
@@ -43544,10 +43538,10 @@ static void mbi_solver_take_desc(merbit_solver *solver, const merbit_solver_desc
     solver->v.pre = MBI_PRE_DIAGONAL;
     solver->v.block = 1;
   } else if (own->preconditioner == MERBIT_PRECONDITIONER_BLOCK_JACOBI) {
-    solver->v.pre = MBI_PRE_APART;
+    solver->v.pre = MBI_PRE_SEPARATE;
     solver->v.block = own->block_size > 0 ? own->block_size : 4;
   } else if (own->preconditioner == MERBIT_PRECONDITIONER_CALLBACK) {
-    solver->v.pre = MBI_PRE_APART;
+    solver->v.pre = MBI_PRE_SEPARATE;
   }
   solver->v.n = solver->n;
   if (own->refine) {
@@ -43594,7 +43588,7 @@ static merbit_status mbi_solver_create(merbit_context *context, const merbit_vie
   made->type = mbi_view_type(view);
   made->n = view->rows;
   made->corrects = corrects;
-  mbi_solver_take_desc(made, desc);
+  mbi_solver_fill_desc(made, desc);
   status = mbi_solver_build(made);
   if (status != MERBIT_OK) {
     mbi_solver_free(made);
@@ -43618,8 +43612,8 @@ MERBIT_API void merbit_solver_destroy(merbit_solver *solver) {
 }
 
 /* New values as they are: for the plan, corrections, the norm and the preconditioner. */
-static merbit_status mbi_solver_renew(merbit_solver *solver, const void *values,
-                                      merbit_memory memory) {
+static merbit_status mbi_solver_set_values(merbit_solver *solver, const void *values,
+                                           merbit_memory memory) {
   merbit_view view;
   void *own;
   merbit_status status = mbi_solver_enter(solver);
@@ -43627,7 +43621,7 @@ static merbit_status mbi_solver_renew(merbit_solver *solver, const void *values,
     return status;
   }
   if (mbi_solve_on_gpu(solver)) {
-    mbi_recorded_forget(solver); /* it knows where the plan's arrays lie, which may move */
+    mbi_recorded_release(solver); /* it knows where the plan's arrays lie, which may move */
   }
   mbi_solver_leave(solver);
   status = merbit_plan_update_values(solver->plan, values, memory);
@@ -43649,11 +43643,11 @@ static merbit_status mbi_solver_renew(merbit_solver *solver, const void *values,
   }
   view = solver->view;
   view.values = values;
-  status = mbi_examine_bring(solver, memory, &view, &own);
+  status = mbi_setup_move_values(solver, memory, &view, &own);
   if (status == MERBIT_OK) {
-    status = mbi_solver_examine(solver, &view);
+    status = mbi_solver_setup(solver, &view);
   }
-  mbi_examine_release_sources(solver, &view, own);
+  mbi_setup_release_values(solver, &view, own);
   mbi_solver_leave(solver);
   return status;
 }
@@ -43667,8 +43661,8 @@ MERBIT_API merbit_status merbit_solver_update_values(merbit_solver *solver, cons
     return MERBIT_INVALID_ARGUMENT;
   }
   solver->scale = 0;
-  renewed = mbi_solver_renew(solver, values, memory);
-  if (!mbi_scale_may(solver, renewed)) {
+  renewed = mbi_solver_set_values(solver, values, memory);
+  if (!mbi_scale_matrix_needed(solver, renewed)) {
     return renewed;
   }
   status = mbi_solver_enter(solver);
@@ -43681,11 +43675,11 @@ MERBIT_API merbit_status merbit_solver_update_values(merbit_solver *solver, cons
     return status == MERBIT_OK ? renewed : status;
   }
   mbi_error_clear(solver->context, reason, sizeof reason);
-  return mbi_solver_renew(solver, scaled, memory);
+  return mbi_solver_set_values(solver, scaled, memory);
 }
 
 /* ==== >>solve/core/solve.c  solvers: a solve ============================================== */
-/* A solve: vectors in, the loop, vectors out, the report. */
+/* merbit_solver_solve: copies vectors in, iterates, copies x out and reports. */
 
 static merbit_status mbi_solver_check_vectors(merbit_solver *solver, const void *b,
                                               const void *x) {
@@ -43710,25 +43704,21 @@ static merbit_status mbi_solver_check_vectors(merbit_solver *solver, const void 
   return MERBIT_OK;
 }
 
-/* b and the first x into the solver's vectors, scaled. */
+/* Copies b and the first x into the solver's vectors and scales them. */
 static merbit_status mbi_solver_load(merbit_solver *solver, const void *b, const void *x,
                                      int start_from_x) {
-  merbit_status status = mbi_solve_take(solver, MBI_AT_B, b);
-  if (status == MERBIT_OK) {
-    status = mbi_scale_vector(solver, MBI_AT_B, solver->rhs_scale);
+  MBI_TRY(mbi_solve_copy_in(solver, MBI_AT_B, b));
+  MBI_TRY(mbi_scale_vector(solver, MBI_AT_B, solver->rhs_scale));
+  if (!start_from_x) {
+    return mbi_solve_zero(solver, solver->v.at[MBI_AT_X], mbi_solve_bytes(solver));
   }
-  if (status != MERBIT_OK || !start_from_x) {
-    return status != MERBIT_OK
-               ? status
-               : mbi_solve_zero(solver, solver->v.at[MBI_AT_X], mbi_solve_bytes(solver));
-  }
-  status = mbi_solve_take(solver, MBI_AT_X, x);
-  return status == MERBIT_OK ? mbi_scale_vector(solver, MBI_AT_X, -mbi_scale_of_x(solver))
-                             : status;
+  MBI_TRY(mbi_solve_copy_in(solver, MBI_AT_X, x));
+  return mbi_scale_vector(solver, MBI_AT_X, -mbi_scale_of_x(solver));
 }
 
+/* Reports how the solve ended, in numbers. */
 static void mbi_solver_report(merbit_solver *solver, int stop, merbit_solver_result *result) {
-  const mbi_solve_state *state = &mbi_solve_seen(solver)->state;
+  const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
   const double scale = solver->norm * state->x_most + state->b_most;
   result->stop = (merbit_stop)stop;
   result->iterations = solver->inner != NULL ? solver->inner_iterations : state->iterations;
@@ -43743,43 +43733,37 @@ static void mbi_solver_report(merbit_solver *solver, int stop, merbit_solver_res
   }
 }
 
-/* From the caller's vectors to the end. */
+/* Loads the caller's vectors and iterates until the solve ends. */
 static merbit_status mbi_solver_iterate(merbit_solver *solver, const void *b, const void *x,
                                         int start_from_x, int *stop) {
-  const merbit_status status = mbi_solver_load(solver, b, x, start_from_x);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_solver_load(solver, b, x, start_from_x));
   return solver->inner != NULL ? mbi_refine_loop(solver, !start_from_x, stop)
                                : mbi_solve_loop(solver, !start_from_x, stop);
 }
 
-/* In an entered context. */
+/* Solves, once more with a scaled b if it has to be. The CUDA context must be current. */
 static merbit_status mbi_solver_run(merbit_solver *solver, const void *b, void *x,
                                     int start_from_x, merbit_solver_result *result) {
   int stop = MBI_SOLVE_ON;
-  merbit_status status;
+  const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
   solver->rhs_scale = 0;
-  status = mbi_solver_iterate(solver, b, x, start_from_x, &stop);
-  if (status == MERBIT_OK && stop == MBI_SOLVE_FAR) {
-    solver->rhs_scale = -ilogb(mbi_solve_seen(solver)->state.b_most);
-    status = mbi_solver_iterate(solver, b, x, start_from_x, &stop);
+  MBI_TRY(mbi_solver_iterate(solver, b, x, start_from_x, &stop));
+  if (stop == MBI_SOLVE_SCALE_RHS) {
+    solver->rhs_scale = -ilogb(state->b_most);
+    MBI_TRY(mbi_solver_iterate(solver, b, x, start_from_x, &stop));
   }
-  if (status == MERBIT_OK) {
-    status = mbi_scale_vector(solver, MBI_AT_X, mbi_scale_of_x(solver));
+  MBI_TRY(mbi_scale_vector(solver, MBI_AT_X, mbi_scale_of_x(solver)));
+  if (mbi_scale_x_out_of_range(solver, state->x_most)) {
+    stop = MERBIT_STOP_NOT_FINITE;
   }
-  if (status == MERBIT_OK) {
-    stop = mbi_scale_far_x(solver, mbi_solve_seen(solver)->state.x_most)
-               ? MERBIT_STOP_NOT_FINITE
-               : stop;
-    mbi_solver_report(solver, stop, result);
-    if (mbi_solve_seen(solver)->state.b_most == 0 && stop == MERBIT_STOP_CONVERGED) {
-      status = mbi_solve_zero(solver, solver->v.at[MBI_AT_X], mbi_solve_bytes(solver));
-    }
+  mbi_solver_report(solver, stop, result);
+  if (state->b_most == 0 && stop == MERBIT_STOP_CONVERGED) {
+    MBI_TRY(mbi_solve_zero(solver, solver->v.at[MBI_AT_X], mbi_solve_bytes(solver)));
   }
-  return status == MERBIT_OK ? mbi_solve_give(solver, MBI_AT_X, x) : status;
+  return mbi_solve_copy_out(solver, MBI_AT_X, x);
 }
 
+/* Adds times, the plan and memory to the report, and the sentence on how the solve ended. */
 static void mbi_solver_finish(merbit_solver *solver, merbit_solver_result *result) {
   const merbit_solver *iterating = solver->inner != NULL ? solver->inner : solver;
   merbit_plan_info inner_plan;
@@ -43798,7 +43782,7 @@ static void mbi_solver_finish(merbit_solver *solver, merbit_solver_result *resul
         solver->single_there != 0 ? mbi_view_values(&solver->view) * (int64_t)sizeof(float) : 0;
   }
   if (solver->n > 0) {
-    mbi_solve_tell(solver, result, result->description, sizeof result->description);
+    mbi_solve_describe_stop(solver, result, result->description, sizeof result->description);
   }
 }
 
@@ -43815,10 +43799,7 @@ MERBIT_API merbit_status merbit_solver_solve(merbit_solver *solver, const void *
     return MERBIT_INVALID_ARGUMENT;
   }
   mbi_solver_reset(solver, history, history_size);
-  status = mbi_solver_enter(solver);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_solver_enter(solver));
   status = mbi_solver_check_vectors(solver, b, x);
   if (status == MERBIT_OK && solver->n > 0) {
     status = mbi_solver_run(solver, b, x, start_from_x, &answer);
@@ -44153,7 +44134,7 @@ MBS_FUNCTION void mbi_pagerank_decide(mbi_solve_memory *m, double change, double
 #define MBI_PAGERANK_BLOCKS 1024
 
 #define MBI_PAGERANK_KERNELS 6
-#define MBI_PAGERANK_CHECK (2 * MBI_SOLVE_SPAN) /* iterations before the first, of a loop */
+#define MBI_PAGERANK_CHECK (2 * MBI_SOLVE_ROUND_FIRST) /* iterations before the first, of a loop */
 
 typedef struct mbi_pagerank_gpu {
   void *kernels[MBI_PAGERANK_KERNELS]; /* CUfunction */
@@ -44178,7 +44159,7 @@ typedef struct mbi_pagerank {
   merbit_plan *plan;          /* of A^T */
   void *ranks;                /* the caller's; on the CPU they hold z until the end */
   mbi_solve_memory memory;    /* scalars, CUDA: as the last look found them */
-  int64_t looks;
+  int64_t synchronizations; /* convergence checks of the host */
   int known;        /* iterations whose changes are in the history */
   void *y;          /* CPU: the product, */
   void *past;       /* and z of the iteration before */
@@ -44295,7 +44276,7 @@ static merbit_status mbi_weights_add(mbi_weights *w) {
  */
 
 /* Whether z = x / W could leave the type, or lose bits. */
-static int mbi_weights_far(const mbi_weights *w) {
+static int mbi_weights_need_scaling(const mbi_weights *w) {
   const double most = ldexp(1, mbi_view_type(w->graph) == MERBIT_F32 ? MBI_WEIGHTS_POWER_F32
                                                                      : MBI_WEIGHTS_POWER_F64);
   int64_t i;
@@ -44394,7 +44375,7 @@ MBI_INTERNAL merbit_status mbi_weights_create(merbit_context *context, const mer
   if (status == MERBIT_OK) {
     status = mbi_weights_add(w);
   }
-  if (status == MERBIT_OK && graph->values != NULL && mbi_weights_far(w)) {
+  if (status == MERBIT_OK && graph->values != NULL && mbi_weights_need_scaling(w)) {
     status = mbi_weights_scale(w);
   }
   if (status == MERBIT_OK) {
@@ -44562,7 +44543,7 @@ static merbit_status mbi_pagerank_distribute(mbi_pagerank *run) {
 /* ---- Encode: A and its weights, A^T as a plan -------------------------------------------- */
 
 /* run->links: all entries of `host`, whose header has been checked. */
-static merbit_status mbi_pagerank_take(mbi_pagerank *run, const merbit_view *host) {
+static merbit_status mbi_pagerank_expand(mbi_pagerank *run, const merbit_view *host) {
   merbit_context *context = run->context;
   merbit_status status = mbi_view_check_arrays(context, host);
   run->links = *host;
@@ -44597,7 +44578,7 @@ MBI_INTERNAL merbit_side mbi_pagerank_side(const mbi_pagerank *run) {
 }
 
 /* A pattern's weights are counted on the GPU, which has row_ptr or gets it. */
-static int mbi_pagerank_counts(const mbi_pagerank *run, const merbit_view *view) {
+static int mbi_pagerank_counts_on_gpu(const mbi_pagerank *run, const merbit_view *view) {
   return mbi_pagerank_side(run) == MERBIT_SIDE_CUDA && run->context->side == MERBIT_SIDE_CUDA &&
          view->format == MERBIT_CSR && view->values == NULL && !mbi_view_is_triangle(view);
 }
@@ -44609,7 +44590,7 @@ MBI_INTERNAL merbit_status mbi_pagerank_encode(mbi_pagerank *run, const merbit_v
   if (run->desc.unweighted) {
     view.values = NULL;
   }
-  if (mbi_pagerank_counts(run, &view)) {
+  if (mbi_pagerank_counts_on_gpu(run, &view)) {
     status = device ? MERBIT_OK : mbi_view_check_arrays(run->context, &view);
     run->links = view;
     run->operation = MERBIT_OPERATION_T;
@@ -44619,7 +44600,7 @@ MBI_INTERNAL merbit_status mbi_pagerank_encode(mbi_pagerank *run, const merbit_v
       view = run->copy;
     }
     if (status == MERBIT_OK) {
-      status = mbi_pagerank_take(run, &view);
+      status = mbi_pagerank_expand(run, &view);
     }
   }
   return status == MERBIT_OK ? mbi_pagerank_distribute(run) : status;
@@ -44714,7 +44695,7 @@ MBI_INTERNAL void mbi_pagerank_start(mbi_pagerank *run) {
   mbi_pagerank_relax(state, 1);
   state->tolerance = run->desc.tolerance;
   state->cap = run->desc.max_iterations;
-  state->look = MBI_PAGERANK_CHECK;
+  state->check_at = MBI_PAGERANK_CHECK;
   state->stop = MBI_SOLVE_RUNNING;
 }
 
@@ -44924,7 +44905,7 @@ MBI_INTERNAL merbit_status mbi_pagerank_prepare_cuda(mbi_pagerank *run) {
   run->method.name = "PageRank";
   run->method.iterate = mbi_pagerank_enqueue;
   /* Of two iterations each; a turn costs 4 us, products that do not end where ranks do more. */
-  engine->gpu.turn = run->plan->making.dual ? 1 : 2;
+  engine->gpu.loop_calls = run->plan->making.dual ? 1 : 2;
   engine->method = &run->method;
   mbi_recorded_stream(engine);
   (void)mbi_pagerank_divide(run, run->plan->making.dual, run->plan->workspace->arena);
@@ -44967,15 +44948,15 @@ MBI_INTERNAL merbit_status mbi_pagerank_iterate_cuda(mbi_pagerank *run, int span
   if (status != MERBIT_OK) {
     return status;
   }
-  if (mbi_recorded_loops(&run->engine) && look != run->memory.state.look) {
-    status = mbi_solve_upload(&run->engine, &m->state.look, &look, sizeof look);
+  if (mbi_recorded_loops(&run->engine) && look != run->memory.state.check_at) {
+    status = mbi_solve_upload(&run->engine, &m->state.check_at, &look, sizeof look);
   }
   if (status == MERBIT_OK) {
     status = mbi_recorded_run(&run->engine, (span + 1) / 2);
   }
   if (status == MERBIT_OK) {
     status = mbi_solve_download(&run->engine, &run->memory, m, sizeof *m);
-    run->looks++;
+    run->synchronizations++;
   }
   mbi_device_leave(run->context);
   return status;
@@ -45532,7 +45513,7 @@ static merbit_status mbi_pagerank_iterate(mbi_pagerank *run) {
   const double start = mbi_seconds();
   const merbit_pagerank_desc *desc = &run->desc;
   mbi_solve_state *state = &run->memory.state;
-  int span = mbi_recorded_loops(&run->engine) ? MBI_PAGERANK_CHECK : MBI_SOLVE_SPAN;
+  int span = mbi_recorded_loops(&run->engine) ? MBI_PAGERANK_CHECK : MBI_SOLVE_ROUND_FIRST;
   double sums[2], before = start;
   while (state->stop == MBI_SOLVE_RUNNING) {
     const merbit_status status =
@@ -45541,7 +45522,7 @@ static merbit_status mbi_pagerank_iterate(mbi_pagerank *run) {
     if (status != MERBIT_OK) {
       return status;
     }
-    span = mbi_solve_next_span(state->iterations - run->known, now - before);
+    span = mbi_solve_next_round(state->iterations - run->known, now - before);
     before = now;
     mbi_pagerank_note_history(run);
     if (desc->progress != NULL &&
@@ -45566,7 +45547,7 @@ static void mbi_pagerank_report(const mbi_pagerank *run, merbit_pagerank_result 
   result->dangling = (int64_t)state->scalar[MBI_PAGERANK_DANGLING];
   (void)merbit_plan_get_info(run->plan, &result->plan);
   (void)merbit_plan_describe(run->plan, result->description, sizeof result->description);
-  result->synchronizations = run->looks;
+  result->synchronizations = run->synchronizations;
   result->recorded = run->engine.gpu.graph != NULL ? 1 + run->engine.gpu.loops : 0;
   result->device_bytes = result->plan.device_bytes + (int64_t)run->plan->making.arena_bytes;
 }
@@ -45629,13 +45610,13 @@ MERBIT_API merbit_status merbit_pagerank(merbit_context *context, const merbit_v
 /* Eigenpairs: solve/eigen/eigen.c. The vectors are those of a solver, whose engine multiplies.
  */
 enum {
-  MBI_ARNOLDI_PROJECT_IN_EIGEN = 0,
-  MBI_ARNOLDI_AGAIN_IN_EIGEN,
-  MBI_ARNOLDI_EXTEND_IN_EIGEN,
-  MBI_EIGEN_ROTATE_IN_EIGEN,
-  MBI_EIGEN_CHECK_IN_EIGEN,
-  MBI_POWER_MEASURE_IN_EIGEN,
-  MBI_POWER_TURN_IN_EIGEN,
+  MBI_EIGEN_PROJECT = 0,
+  MBI_EIGEN_REPROJECT,
+  MBI_EIGEN_EXTEND,
+  MBI_EIGEN_ROTATE,
+  MBI_EIGEN_CHECK_STEP,
+  MBI_POWER_MEASURE,
+  MBI_POWER_NORMALISE,
   MBI_EIGEN_STEPS
 };
 
@@ -45794,21 +45775,21 @@ MBS_AFTER(power_measure) {
 MBS_STEP(power_measure, 2, 0, MBS_RUNNING)
 
 // ||w - value u||^2, and u = w / ||w||
-MBS_BEFORE(power_turn) {
+MBS_BEFORE(power_normalise) {
   const double length = c->scalar[MBI_POWER_LENGTH];
   return length > 0 && length - length == 0 ? 0 : mbi_solve_broken(c, MBI_WHY_ZERO, length);
 }
-MBS_ELEMENT(power_turn) {
+MBS_ELEMENT(power_normalise) {
   const double w = MBS_LOAD(MBI_AT_W);
   const double r = w - c->scalar[MBI_POWER_VALUE] * MBS_LOAD(MBI_ARNOLDI_U);
   sums[0] += r * r;
   MBS_STORE(MBI_ARNOLDI_U, w / c->scalar[MBI_POWER_LENGTH]);
 }
-MBS_AFTER(power_turn) {
+MBS_AFTER(power_normalise) {
   (void)c;
   mbi_solve_count(m, sums[0]);
 }
-MBS_STEP(power_turn, 1, 0, MBS_RUNNING)
+MBS_STEP(power_normalise, 1, 0, MBS_RUNNING)
 #undef MBS_VECTOR
 #undef MBS_NAME
 #define MBS_VECTOR float
@@ -45878,28 +45859,28 @@ MBS_AFTER(power_measure) {
 MBS_STEP(power_measure, 2, 0, MBS_RUNNING)
 
 // ||w - value u||^2, and u = w / ||w||
-MBS_BEFORE(power_turn) {
+MBS_BEFORE(power_normalise) {
   const double length = c->scalar[MBI_POWER_LENGTH];
   return length > 0 && length - length == 0 ? 0 : mbi_solve_broken(c, MBI_WHY_ZERO, length);
 }
-MBS_ELEMENT(power_turn) {
+MBS_ELEMENT(power_normalise) {
   const double w = MBS_LOAD(MBI_AT_W);
   const double r = w - c->scalar[MBI_POWER_VALUE] * MBS_LOAD(MBI_ARNOLDI_U);
   sums[0] += r * r;
   MBS_STORE(MBI_ARNOLDI_U, w / c->scalar[MBI_POWER_LENGTH]);
 }
-MBS_AFTER(power_turn) {
+MBS_AFTER(power_normalise) {
   (void)c;
   mbi_solve_count(m, sums[0]);
 }
-MBS_STEP(power_turn, 1, 0, MBS_RUNNING)
+MBS_STEP(power_normalise, 1, 0, MBS_RUNNING)
 #undef MBS_VECTOR
 #undef MBS_NAME
 
 MBI_INTERNAL const mbi_step mbi_eigen_steps[MBI_EIGEN_STEPS] = {
-    MBI_STEP(arnoldi_project), MBI_STEP(arnoldi_again), MBI_STEP(arnoldi_extend),
+    MBI_STEP(arnoldi_project), MBI_STEP(arnoldi_reproject), MBI_STEP(arnoldi_extend),
     MBI_STEP(eigen_rotate),    MBI_STEP(eigen_check),   MBI_STEP(power_measure),
-    MBI_STEP(power_turn),
+    MBI_STEP(power_normalise),
 };
 
 /* The next of numbers in [-1, 1) that depend on the seed alone: Steele, Lea, Flood,
@@ -45913,7 +45894,7 @@ static double mbi_eigen_random(mbi_eigen *e) {
 }
 
 /* A random vector of length 1 at `slot`. */
-MBI_INTERNAL merbit_status mbi_eigen_throw(mbi_eigen *e, int slot) {
+MBI_INTERNAL merbit_status mbi_eigen_random_vector(mbi_eigen *e, int slot) {
   merbit_solver *solver = e->solver;
   const int64_t n = solver->n;
   void *host = NULL;
@@ -45948,7 +45929,7 @@ MBI_INTERNAL merbit_status mbi_eigen_read_state(mbi_eigen *e) {
 }
 
 /* What the host has changed in e->state. The solver may go on. */
-MBI_INTERNAL merbit_status mbi_eigen_tell(mbi_eigen *e) {
+MBI_INTERNAL merbit_status mbi_eigen_write_state(mbi_eigen *e) {
   e->state.stop = MBI_SOLVE_RUNNING;
   e->state.closed = 0;
   return mbi_solve_upload(e->solver, &e->solver->memory->state, &e->state, sizeof e->state);
@@ -45996,11 +45977,11 @@ MBI_INTERNAL void mbi_lanczos_layout(merbit_solver *solver) {
 
 /* w joins the basis. */
 static merbit_status mbi_lanczos_join(merbit_solver *solver) {
-  merbit_status status = mbi_solve_step(solver, MBI_ARNOLDI_PROJECT_IN_EIGEN);
+  merbit_status status = mbi_solve_step(solver, MBI_EIGEN_PROJECT);
   if (status == MERBIT_OK) {
-    status = mbi_solve_step(solver, MBI_ARNOLDI_AGAIN_IN_EIGEN);
+    status = mbi_solve_step(solver, MBI_EIGEN_REPROJECT);
   }
-  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_ARNOLDI_EXTEND_IN_EIGEN) : status;
+  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_EIGEN_EXTEND) : status;
 }
 
 MBI_INTERNAL merbit_status mbi_lanczos_iterate(merbit_solver *solver) {
@@ -46010,12 +45991,12 @@ MBI_INTERNAL merbit_status mbi_lanczos_iterate(merbit_solver *solver) {
 
 /* A random vector behind `size` others: at the start, and where these span all that products
  * reach. */
-static merbit_status mbi_lanczos_fresh(mbi_eigen *e, int size) {
-  merbit_status status = mbi_eigen_throw(e, MBI_AT_W);
+static merbit_status mbi_lanczos_add_random(mbi_eigen *e, int size) {
+  merbit_status status = mbi_eigen_random_vector(e, MBI_AT_W);
   e->state.scalar[MBI_ARNOLDI_SIZE] = size;
   e->state.scalar[MBI_LANCZOS_FRESH] = 1;
   if (status == MERBIT_OK) {
-    status = mbi_eigen_tell(e);
+    status = mbi_eigen_write_state(e);
   }
   return status == MERBIT_OK ? mbi_lanczos_join(e->solver) : status;
 }
@@ -46026,7 +46007,7 @@ static merbit_status mbi_lanczos_fill(mbi_eigen *e) {
   merbit_status status;
   do {
     const int span = solver->v.basis + 1 - (int)e->state.scalar[MBI_ARNOLDI_SIZE];
-    status = mbi_solve_prepare_batch(solver, MBI_OPEN_GO_ON, span > 0 ? span : 1);
+    status = mbi_solve_prepare_round(solver, MBI_OPEN_GO_ON, span > 0 ? span : 1);
     if (status == MERBIT_OK) {
       status = mbi_recorded_run(solver, span > 0 ? span : 1);
     }
@@ -46039,7 +46020,7 @@ static merbit_status mbi_lanczos_fill(mbi_eigen *e) {
 }
 
 /* New columns into t; what contradicts symmetry is remembered. */
-static merbit_status mbi_lanczos_take(mbi_eigen *e) {
+static merbit_status mbi_lanczos_read_columns(mbi_eigen *e) {
   const int m = e->solver->v.basis;
   const double limit = MBI_LANCZOS_SYMMETRY * e->state.epsilon * e->solver->norm;
   const merbit_status status =
@@ -46132,12 +46113,12 @@ static merbit_status mbi_lanczos_rotate(mbi_eigen *e, int to, int next) {
   e->state.scalar[MBI_EIGEN_CHECK] = 0;
   e->state.scalar[MBI_ARNOLDI_SIZE] = to + 1;
   e->done = to;
-  status = mbi_eigen_tell(e);
+  status = mbi_eigen_write_state(e);
   if (status == MERBIT_OK) {
     status = mbi_solve_upload(solver, solver->v.at[MBI_EIGEN_S], e->columns,
                               sizeof(double) * (size_t)m * (size_t)to);
   }
-  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_EIGEN_ROTATE_IN_EIGEN) : status;
+  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_EIGEN_ROTATE) : status;
 }
 
 /* After a cycle: e->stop, with half of the tolerance left for roundings. */
@@ -46175,7 +46156,7 @@ MBI_INTERNAL int mbi_lanczos_kept(const merbit_eigen_desc *desc, int basis) {
 /* To the end: e->stop, and the pairs found as the first vectors of the basis. */
 MBI_INTERNAL merbit_status mbi_lanczos_run(mbi_eigen *e) {
   const int basis = e->solver->v.basis;
-  merbit_status status = mbi_lanczos_fresh(e, 0);
+  merbit_status status = mbi_lanczos_add_random(e, 0);
   e->state.scalar[MBI_ARNOLDI_SIZE] = 1;
   while (status == MERBIT_OK) {
     status = mbi_lanczos_fill(e);
@@ -46184,7 +46165,7 @@ MBI_INTERNAL merbit_status mbi_lanczos_run(mbi_eigen *e) {
       return MERBIT_OK;
     }
     if (status == MERBIT_OK) {
-      status = mbi_lanczos_take(e);
+      status = mbi_lanczos_read_columns(e);
     }
     if (status != MERBIT_OK) {
       break;
@@ -46193,7 +46174,7 @@ MBI_INTERNAL merbit_status mbi_lanczos_run(mbi_eigen *e) {
         e->state.iterations < e->desc.max_iterations) {
       e->done = e->size; /* t has no entries that couple what follows */
       memset(e->couple, 0, sizeof(double) * (size_t)basis);
-      status = mbi_lanczos_fresh(e, e->size);
+      status = mbi_lanczos_add_random(e, e->size);
       e->state.scalar[MBI_ARNOLDI_SIZE] = e->size + 1;
       continue;
     }
@@ -46224,9 +46205,9 @@ MBI_INTERNAL void mbi_power_layout(merbit_solver *solver) {
 MBI_INTERNAL merbit_status mbi_power_iterate(merbit_solver *solver) {
   merbit_status status = mbi_solve_product(solver, MBI_ARNOLDI_U, MBI_AT_W);
   if (status == MERBIT_OK) {
-    status = mbi_solve_step(solver, MBI_POWER_MEASURE_IN_EIGEN);
+    status = mbi_solve_step(solver, MBI_POWER_MEASURE);
   }
-  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_POWER_TURN_IN_EIGEN) : status;
+  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_POWER_NORMALISE) : status;
 }
 
 /* e->stop after a look. */
@@ -46247,12 +46228,12 @@ static void mbi_power_decide(mbi_eigen *e) {
 /* To the end: e->stop, and the vector in the basis. */
 MBI_INTERNAL merbit_status mbi_power_run(mbi_eigen *e) {
   double before = mbi_seconds();
-  int span = MBI_SOLVE_SPAN;
-  merbit_status status = mbi_eigen_throw(e, MBI_ARNOLDI_U);
+  int span = MBI_SOLVE_ROUND_FIRST;
+  merbit_status status = mbi_eigen_random_vector(e, MBI_ARNOLDI_U);
   while (status == MERBIT_OK && e->stop == MBI_SOLVE_ON) {
     const int known = e->state.iterations;
     double now;
-    status = mbi_solve_prepare_batch(e->solver, MBI_OPEN_GO_ON, span);
+    status = mbi_solve_prepare_round(e->solver, MBI_OPEN_GO_ON, span);
     if (status == MERBIT_OK) {
       status = mbi_recorded_run(e->solver, span);
     }
@@ -46261,7 +46242,7 @@ MBI_INTERNAL merbit_status mbi_power_run(mbi_eigen *e) {
     }
     if (status == MERBIT_OK) {
       now = mbi_seconds();
-      span = mbi_solve_next_span(e->state.iterations - known, now - before);
+      span = mbi_solve_next_round(e->state.iterations - known, now - before);
       before = now;
       mbi_power_decide(e);
     }
@@ -46330,7 +46311,7 @@ static merbit_status mbi_eigen_check_desc(merbit_context *context,
   return MERBIT_OK;
 }
 
-static void mbi_eigen_take_desc(merbit_eigen_desc *own, const merbit_view *view) {
+static void mbi_eigen_fill_desc(merbit_eigen_desc *own, const merbit_view *view) {
   if (own->tolerance == 0) {
     own->tolerance = mbi_view_type(view) == MERBIT_F32 ? 1e-5 : 1e-10;
   }
@@ -46423,7 +46404,7 @@ static merbit_status mbi_eigen_check(mbi_eigen *e, double *values, char *vectors
   }
   e->state.scalar[MBI_EIGEN_CHECK] = 0;
   if (status == MERBIT_OK) {
-    status = mbi_eigen_tell(e);
+    status = mbi_eigen_write_state(e);
   }
   if (status == MERBIT_OK && e->found > 0) {
     status = mbi_solve_upload(solver, solver->v.at[MBI_EIGEN_S], value,
@@ -46434,7 +46415,7 @@ static merbit_status mbi_eigen_check(mbi_eigen *e, double *values, char *vectors
     status = merbit_spmv(solver->plan, NULL, NULL, vector, NULL, solver->v.at[MBI_AT_W],
                          solver->gpu.stream);
     if (status == MERBIT_OK) {
-      status = mbi_solve_step(solver, MBI_EIGEN_CHECK_IN_EIGEN);
+      status = mbi_solve_step(solver, MBI_EIGEN_CHECK_STEP);
     }
     if (status == MERBIT_OK && vectors != NULL) {
       status = mbi_solve_download(solver, vectors + (size_t)q * bytes, vector, bytes);
@@ -46500,7 +46481,7 @@ static void mbi_eigen_describe(const mbi_eigen *e, merbit_eigen_result *result) 
 /* In an entered context, with everything made. */
 static merbit_status mbi_eigen_run(mbi_eigen *e, double *values, void *vectors,
                                    merbit_eigen_result *result) {
-  merbit_status status = mbi_solve_prepare_batch(e->solver, MBI_OPEN_BEGIN, 1);
+  merbit_status status = mbi_solve_prepare_round(e->solver, MBI_OPEN_BEGIN, 1);
   int lacking;
   if (status == MERBIT_OK) {
     status = mbi_eigen_read_state(e);
@@ -46625,7 +46606,7 @@ MERBIT_API merbit_status merbit_eigen(merbit_context *context, const merbit_view
   if (desc != NULL) {
     own = *desc;
   }
-  mbi_eigen_take_desc(&own, view);
+  mbi_eigen_fill_desc(&own, view);
   status = mbi_eigen_check_desc(context, &own, view->rows);
   if (status != MERBIT_OK) {
     return status;

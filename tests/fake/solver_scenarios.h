@@ -5,7 +5,7 @@
 
 enum { SOLVED = 4 };
 
-static int went_without; /* recorded iterations, or sweeps: a solver did */
+static int went_without; /* recorded iterations, or fused kernels: a solver did */
 
 typedef struct chain { /* tridiagonal; values are 4 and -1 */
   int32_t row_ptr[SOLVED + 1], col_ind[3 * SOLVED];
@@ -37,11 +37,11 @@ static void chain_expect(const chain *c, double scale, const double *x) {
   }
 }
 
-/* Whether iterations are launched from the host, or steps one by one that could be sweeps. */
+/* Whether iterations are launched from the host, or steps one by one that could be fused kernels. */
 static int goes_without(const merbit_solver *solver) {
-  const int sweeps = solver->method->fused[0] != NULL && solver->v.pre != MBI_PRE_APART;
+  const int fuses = solver->method->fused[0] != NULL && solver->v.pre != MBI_PRE_SEPARATE;
   return solver->side == MERBIT_SIDE_CPU || !solver->gpu.loops ||
-         (sweeps && solver->gpu.fused_blocks == 0);
+         (fuses && solver->gpu.fused_blocks == 0);
 }
 
 static merbit_status chain_create(merbit_context *context, const merbit_view *view,
@@ -278,8 +278,8 @@ TEST_UNUSED static void solver_without_the_host(void **state) {
       assert_true(cuda->waits - waits <= result.synchronizations + 2); /* b in, x out */
       assert_true(d > 0 || result.synchronizations == 1);
       assert_true(d == 2 ||
-                  cuda->launches - launches < 20 + (again == 1 ? 0 : 4 * MBI_SOLVE_TURN));
-      assert_true(again == 1 || cuda->launches - launches > 2 * MBI_SOLVE_TURN);
+                  cuda->launches - launches < 20 + (again == 1 ? 0 : 4 * MBI_CG_LOOP_ITERATIONS));
+      assert_true(again == 1 || cuda->launches - launches > 2 * MBI_CG_LOOP_ITERATIONS);
       assert_int_equal(cuda->graph_launches > graphs, d != 2);
       assert_true(d > 0 || cuda->graph_launches - graphs == result.synchronizations);
       assert_true(cuda->graph_launches - graphs <= result.iterations / 5);
@@ -296,7 +296,7 @@ TEST_UNUSED static void solver_without_the_host(void **state) {
   }
 }
 
-/* Ways to be without sweeps; 0: with them. */
+/* Ways to be without fused kernels; 0: with them. */
 enum {
   SWEEPS,
   SWEEPS_NO_DEVICE,
@@ -310,8 +310,8 @@ enum {
   SWEEPS_WAYS
 };
 
-/* `launched`: sweeps before iterations are recorded. */
-static void sweeps_solve(int way, merbit_solver_method method, int launched) {
+/* `launched`: fused kernels before iterations are recorded. */
+static void fused_solve(int way, merbit_solver_method method, int launched) {
   chain c;
   const merbit_view view = chain_make(&c);
   merbit_context *context;
@@ -361,13 +361,13 @@ static void sweeps_solve(int way, merbit_solver_method method, int launched) {
 
 /* Steps go in one launch where blocks may wait for each other, else one by one, recorded in
  * either case. */
-TEST_UNUSED static void solver_in_sweeps(void **state) {
+TEST_UNUSED static void solver_in_fused_kernels(void **state) {
   int way;
   (void)state;
   wished = MERBIT_SIDE_CUDA;
   for (way = SWEEPS; way < SWEEPS_WAYS; way++) {
-    sweeps_solve(way, MERBIT_SOLVER_CG, MBI_SOLVE_TURN);
-    sweeps_solve(way, MERBIT_SOLVER_BICGSTAB, 2 * MBI_RECORDED_LOOP);
+    fused_solve(way, MERBIT_SOLVER_CG, MBI_CG_LOOP_ITERATIONS);
+    fused_solve(way, MERBIT_SOLVER_BICGSTAB, 2 * MBI_RECORDED_LOOP);
   }
   wished = MERBIT_SIDE_AUTO;
 }

@@ -98,7 +98,7 @@ static void plans_that_are_done(void **state) {
   long waits[2];
   int unsynchronised;
   (void)state;
-  for (hasty = 0; hasty < 2; hasty++) {
+  for (unsynchronised = 0; unsynchronised < 2; unsynchronised++) {
     mbi_plan_making making;
     merbit_plan_desc desc;
     merbit_plan *plan;
@@ -110,11 +110,11 @@ static void plans_that_are_done(void **state) {
     view = put(context, &buffer);
     memset(&making, 0, sizeof making);
     memset(&desc, 0, sizeof desc);
-    making.unsynchronised = hasty;
+    making.unsynchronised = unsynchronised;
     cuda->calls.made = 0;
     cuda->calls.only = "cuStreamSynchronize";
     assert_int_equal(mbi_plan_create(context, &view, &desc, &making, &plan), MERBIT_OK);
-    waits[hasty] = cuda->calls.made;
+    waits[unsynchronised] = cuda->calls.made;
     merbit_plan_destroy(plan);
     merbit_buffer_destroy(buffer);
     merbit_context_destroy(context);

@@ -396,7 +396,7 @@ static void no_look_at_the_matrix(void **state) {
                                    merbit_buffer_pointer(b[4]), NULL),
                        MERBIT_OK);
       assert_int_equal(cuda->launches, !unchecked + 2 + crossing);
-      assert_int_equal(cuda->dependent_launch, 2 + crossing);
+      assert_int_equal(cuda->early, 2 + crossing);
       assert_int_equal(merbit_buffer_download(b[4], 0, y + 1, sizeof y - sizeof *y), MERBIT_OK);
       y[0] = 0;
       expect_product(y, 1, 0, 1);
@@ -437,7 +437,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(info),
       cmocka_unit_test(solver_without_the_host),
-      cmocka_unit_test(solver_in_sweeps),
+      cmocka_unit_test(solver_in_fused_kernels),
       cmocka_unit_test(every_scenario),
       cmocka_unit_test(what_a_plan_keeps),
       cmocka_unit_test(bytes_of_a_plan),

@@ -62,8 +62,8 @@ static void early_launches(void **state) {
     desc = fake_desc(MERBIT_SIDE_CUDA);
     assert_int_equal(merbit_context_create(&desc, &context, NULL), MERBIT_OK);
     assert_int_equal(products(context), MERBIT_OK);
-    assert_int_equal(cuda->dependent_launch > 0, cases[i].dependent_launch);
-    assert_true(cuda->launches > cuda->dependent_launch); /* what makes a plan never does */
+    assert_int_equal(cuda->early > 0, cases[i].early);
+    assert_true(cuda->launches > cuda->early); /* what makes a plan never does */
     context->device.driver.launch_kernel_ex = NULL;
     assert_int_equal(mbi_device_examine(context), MERBIT_OK);
     assert_false(context->device.dependent_launch);
@@ -86,14 +86,14 @@ static void expect_overlaps(const merbit_view *view, const merbit_plan_desc *des
   context = fake_context(NULL);
   assert_int_equal(make_plan(context, view, desc, &plan), MERBIT_OK);
   for (i = 0; i < 2; i++) {
-    const long early = cuda->dependent_launch, launches = cuda->launches;
+    const long early = cuda->early, launches = cuda->launches;
     mbi_preamble preamble;
     plan->making.interleaved = i;
     mbi_plan_preamble(plan, &preamble);
     assert_int_equal(strstr(preamble.text, "MBK_PLAIN_LAUNCH 1") != NULL,
                      i == 1 && plan->method != MERBIT_METHOD_SLICED);
     assert_int_equal(merbit_spmv(plan, NULL, NULL, x, &beta, y, NULL), MERBIT_OK);
-    assert_int_equal(cuda->dependent_launch - early, i == 0 ? usual : calm);
+    assert_int_equal(cuda->early - early, i == 0 ? usual : calm);
     assert_int_equal(cuda->launches - launches, all);
   }
   merbit_plan_destroy(plan);
@@ -121,13 +121,13 @@ static void early_epilogues(void **state) {
   assert_int_equal(make_plan(context, &view, &desc, &plan), MERBIT_OK);
   assert_int_equal(merbit_buffer_create(context, 3 * 8 * (ROWS + COLS), &room), MERBIT_OK);
   at = (char *)merbit_buffer_pointer(room);
-  early = cuda->dependent_launch;
+  early = cuda->early;
   launches = cuda->launches;
   assert_int_equal(merbit_spmv_epilogue(plan, NULL, at, at + 8 * COLS, NULL, NULL,
                                         (double *)(void *)(at + 8 * (ROWS + COLS)), NULL, NULL),
                    MERBIT_OK);
   assert_int_equal(cuda->launches - launches, 2);
-  assert_int_equal(cuda->dependent_launch - early, 2);
+  assert_int_equal(cuda->early - early, 2);
   merbit_buffer_destroy(room);
   merbit_plan_destroy(plan);
   merbit_context_destroy(context);

@@ -66,7 +66,7 @@ static void test_stops(void **state) {
   assert_int_equal(merbit_pagerank(context, &ring_view, &desc, ranks, &result), MERBIT_OK);
   assert_int_equal(result.stop, MERBIT_STOP_CANCELLED);
   assert_int_equal(result.iterations, w.last_iteration);
-  assert_true(result.iterations >= MBI_SOLVE_SPAN * result.recorded + MBI_SOLVE_LEAST);
+  assert_true(result.iterations >= MBI_SOLVE_ROUND_FIRST * result.recorded + MBI_SOLVE_ROUND_LEAST);
   check_ranks_from(&ring, 0.99999, 1e-10, MERBIT_F64, one, NULL, ranks, &result);
 
   desc.progress = NULL;

@@ -247,7 +247,7 @@ static void test_zero_diagonal_there(void **state) {
   linear_free(&l);
 }
 
-/* The blocks of a sweep tell what is posted by its mark, from 1 on, from what was in memory. */
+/* Blocks of a fused kernel recognise a posted number by its mark, which counts from 1. */
 static void test_no_marks_before(void **state) {
   linear l = linear_grid(9, 0, 3, 0);
   const merbit_view view = linear_view(&l);

@@ -4,14 +4,14 @@
 #define TEST_JIT_SOLVERS_H
 
 /* What a solver looks at: values with the widest, none with the narrowest indices. */
-static void compile_examine(merbit_type type, int capability) {
+static void compile_setup(merbit_type type, int capability) {
   static const int32_t none[1];
   merbit_view view = merbit_csr(1, 1, 0, none, none, type == MERBIT_F32 ? none : NULL);
   mbi_preamble preamble;
   view.value_type = type;
   view.base = type == MERBIT_F32;
   view.offset_type = view.index_type = type == MERBIT_F32 ? MERBIT_INDEX_64 : MERBIT_INDEX_32;
-  mbi_examine_preamble(&view, &preamble);
+  mbi_setup_preamble(&view, &preamble);
   compile("solve/precondition/setup.cu", &preamble, capability);
 }
 
@@ -34,7 +34,7 @@ static void compile_solvers(merbit_type type, int capability) {
   }
   memset(&preamble, 0, sizeof preamble);
   compile("solve/core/loop.cu", &preamble, capability);
-  compile_examine(type, capability);
+  compile_setup(type, capability);
   memset(&preamble, 0, sizeof preamble);
   mbi_pagerank_preamble(type, type == MERBIT_F32 ? MERBIT_INDEX_64 : MERBIT_INDEX_32,
                         &preamble);

@@ -10,6 +10,7 @@
 #define MBS_CALLED MBS_FUNCTION
 #include "solve/core/state.cuh"
 #include "solve/gmres/arnoldi.cuh"
+#include "solve/cg/slots.cuh"
 #undef MBS_CALLED
 #undef MBS_FUNCTION
 
@@ -22,15 +23,15 @@ static std::map<std::string, plain_step> plain_steps[2]; // by kernel: f64, f32
 #define MBS_INDEX long long
 #define MBS_ALWAYS 0
 #define MBS_RUNNING 1
-#define MBS_LATE 2
+#define MBS_UNTIL_CLOSED 2
 #define MBS_BEFORE(name) static int name##_before(mbi_solve_state *c)
 #define MBS_ELEMENT(name)                                                                      \
   static void name##_element(long long i, const mbi_solve_vectors *v,                          \
                              const mbi_solve_state *c, double *sums)
 #define MBS_AFTER(name)                                                                        \
   static void name##_after(mbi_solve_memory *m, const mbi_solve_state *c, const double *sums)
-#define MBS_KNOWN(name, when)                                                                  \
-  [[maybe_unused]] static const bool name##_known =                                            \
+#define MBS_REGISTER(name, when)                                                                  \
+  [[maybe_unused]] static const bool name##_registered =                                            \
       (plain_steps[sizeof(MBS_VECTOR) == 4]["mbk_" #name] = {name##_plain, when}, true);
 #define MBS_STEP(name, adds, maxes, when)                                                      \
   static void name##_plain(const mbi_solve_vectors &v, mbi_solve_memory *m) {                  \
@@ -44,7 +45,7 @@ static std::map<std::string, plain_step> plain_steps[2]; // by kernel: f64, f32
       name##_after(m, &c, sums);                                                               \
     }                                                                                          \
   }                                                                                            \
-  MBS_KNOWN(name, when)
+  MBS_REGISTER(name, when)
 #define MBS_WIDE_COUNT(name) static int name##_count(const mbi_solve_state *c)
 #define MBS_WIDE_ELEMENT(name)                                                                 \
   static void name##_element(long long i, const mbi_solve_vectors *v,                          \
@@ -62,7 +63,9 @@ static std::map<std::string, plain_step> plain_steps[2]; // by kernel: f64, f32
     }                                                                                          \
     name##_after(m, &v, sums.data());                                                          \
   }                                                                                            \
-  MBS_KNOWN(name, MBS_RUNNING)
+  MBS_REGISTER(name, MBS_RUNNING)
+#include "solve/core/step_text.cuh"
+
 namespace plain_f64 {
 #define MBS_VECTOR double
 #include "solve/core/check_steps.cuh"

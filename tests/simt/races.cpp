@@ -410,29 +410,29 @@ static void test_pagerank(void **) {
 
 // With several blocks.
 static void test_solvers(void **) {
-  static const simt_kernel steps[] = {SIMT_KERNEL(cg::mbk_solve_residual_step),
+  static const simt_kernel steps[] = {SIMT_KERNEL(cg::mbk_solve_residual),
                                       SIMT_KERNEL(cg::mbk_cg_start),
-                                      SIMT_KERNEL(cg::mbk_cg_direct),
-                                      SIMT_KERNEL(cg::mbk_cg_descend),
-                                      SIMT_KERNEL(cg::mbk_cg_correct),
-                                      SIMT_KERNEL(cg::mbk_cg_advance),
+                                      SIMT_KERNEL(cg::mbk_cg_start_p),
+                                      SIMT_KERNEL(cg::mbk_cg_update_r),
+                                      SIMT_KERNEL(cg::mbk_cg_rz),
+                                      SIMT_KERNEL(cg::mbk_cg_update_x_p),
                                       SIMT_KERNEL(bicgstab::mbk_bicgstab_start),
                                       SIMT_KERNEL(bicgstab::mbk_bicgstab_s),
-                                      SIMT_KERNEL(bicgstab::mbk_bicgstab_update),
-                                      SIMT_KERNEL(bicgstab::mbk_bicgstab_direct)};
-  static const simt_kernel sweeps[] = {SIMT_KERNEL(cg::mbk_cg_fused),
-                                       SIMT_KERNEL(bicgstab::mbk_bicgstab_fused_s),
-                                       SIMT_KERNEL(bicgstab::mbk_bicgstab_fused)};
+                                      SIMT_KERNEL(bicgstab::mbk_bicgstab_update_x_r),
+                                      SIMT_KERNEL(bicgstab::mbk_bicgstab_update_p)};
+  static const simt_kernel fused_kernels[] = {SIMT_KERNEL(cg::mbk_cg_fused),
+                                              SIMT_KERNEL(bicgstab::mbk_bicgstab_fused_s),
+                                              SIMT_KERNEL(bicgstab::mbk_bicgstab_fused)};
   for (uint64_t seed : simt_seeds) {
     for (const simt_kernel &step : steps) {
       bed b(700, 0, 3);
       b.fill(seed);
       b.run(step, 1, "700", seed);
     }
-    for (const simt_kernel &sweep : sweeps) {
+    for (const simt_kernel &kernel : fused_kernels) {
       bed b(1400, 0, 3);
       b.fill(seed);
-      b.run_sweep(sweep, b.vectors(1), "1400", seed);
+      b.run_fused(kernel, b.vectors(1), "1400", seed);
     }
   }
 }

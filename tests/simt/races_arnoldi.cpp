@@ -26,11 +26,11 @@ enum { COLUMNS = 19, SIZE = 12 }; // of the basis; more than a group of sums has
 static void test_arnoldi(void **) {
   static const simt_kernel steps[] = {
       SIMT_KERNEL(arnoldi::mbk_arnoldi_start), SIMT_KERNEL(arnoldi::mbk_arnoldi_project),
-      SIMT_KERNEL(arnoldi::mbk_arnoldi_again), SIMT_KERNEL(arnoldi::mbk_arnoldi_extend),
-      SIMT_KERNEL(eigen::mbk_arnoldi_project), SIMT_KERNEL(eigen::mbk_arnoldi_again),
+      SIMT_KERNEL(arnoldi::mbk_arnoldi_reproject), SIMT_KERNEL(arnoldi::mbk_arnoldi_extend),
+      SIMT_KERNEL(eigen::mbk_arnoldi_project), SIMT_KERNEL(eigen::mbk_arnoldi_reproject),
       SIMT_KERNEL(eigen::mbk_eigen_rotate),    SIMT_KERNEL(eigen::mbk_eigen_check),
-      SIMT_KERNEL(eigen::mbk_power_measure),   SIMT_KERNEL(eigen::mbk_power_turn),
-      SIMT_KERNEL(arnoldi::mbk_solve_residual_step),    SIMT_KERNEL(arnoldi::mbk_solve_blocks),
+      SIMT_KERNEL(eigen::mbk_power_measure),   SIMT_KERNEL(eigen::mbk_power_normalise),
+      SIMT_KERNEL(arnoldi::mbk_solve_residual),    SIMT_KERNEL(arnoldi::mbk_solve_blocks),
       SIMT_KERNEL(refine::mbk_refine_down),    SIMT_KERNEL(refine::mbk_refine_up)};
   const long long n = 700;
   const simt_array partials(4 * (COLUMNS + 1), sizeof(double));

@@ -47,15 +47,15 @@ namespace epilogue {
 } // namespace epilogue
 #pragma GCC diagnostic pop
 
-namespace examine {
+namespace setup {
 #define MBK_VALUE double
 #define MBK_PATTERN 0
 #define MBK_ROW_PTR mbk_i32
 #define MBK_COLUMN mbk_i32
 #define MBK_BASE 0
-#define MBK_EXAMINE_LANES 8
+#define MBK_SETUP_LANES 8
 #include "solve/precondition/setup.cu"
-} // namespace examine
+} // namespace setup
 
 // Rows of 0 to 6 nonzeros in columns far apart, most of them in few pages. Each 2048 nonzeros
 // have 100 different values, where `more` none that others have.
@@ -181,7 +181,7 @@ static void test_epilogue(void **) {
 }
 
 // Rows that a block adds up: none, some, and more than it remembers.
-static void test_examine(void **) {
+static void test_setup(void **) {
   for (const mbk_u64 long_rows : {0, 2, 65}) {
     const mbk_u64 n = 200;
     const mbk_u32 width = 2;
@@ -196,7 +196,7 @@ static void test_examine(void **) {
     }
     std::vector<double> blocks(n * width), norms(1);
     for (uint64_t seed : simt_seeds) {
-      simt_run(SIMT_KERNEL(examine::mbk_examine_rows), {"examine", "long rows", seed},
+      simt_run(SIMT_KERNEL(setup::mbk_setup_rows), {"setup", "long rows", seed},
                {1, 256, 256 * 8 + 64 * 8 + 4}, row_ptr.data(), col_ind.data(), values.data(), n,
                width, blocks.data(), norms.data());
     }
@@ -206,5 +206,5 @@ static void test_examine(void **) {
 const std::vector<CMUnitTest> races_of_builds = {
     cmocka_unit_test(test_sample),   cmocka_unit_test(test_forms),
     cmocka_unit_test(test_carve),    cmocka_unit_test(test_transpose),
-    cmocka_unit_test(test_epilogue), cmocka_unit_test(test_examine),
+    cmocka_unit_test(test_epilogue), cmocka_unit_test(test_setup),
 };

@@ -81,7 +81,7 @@ struct bed {
     simt_run(kernel, {single ? "f32" : "f64", matrix, seed},
              {blocks, threads(), MBI_STEP_SHARED}, vectors(pre), n, at, parts);
   }
-  void run_sweep(const simt_kernel &kernel, const mbi_solve_vectors &v, const char *matrix,
+  void run_fused(const simt_kernel &kernel, const mbi_solve_vectors &v, const char *matrix,
                  uint64_t seed) {
     mbi_solve_memory *const at = &memory;
     double *const parts = (double *)partials.get();

@@ -36,10 +36,10 @@ namespace eigen_f32 {
 
 #define KERNELS(gmres, eigen)                                                                  \
   SIMT_KERNEL(gmres::mbk_arnoldi_start), SIMT_KERNEL(gmres::mbk_arnoldi_project),              \
-      SIMT_KERNEL(gmres::mbk_arnoldi_again), SIMT_KERNEL(gmres::mbk_arnoldi_extend),           \
-      SIMT_KERNEL(eigen::mbk_arnoldi_project), SIMT_KERNEL(eigen::mbk_arnoldi_again),          \
+      SIMT_KERNEL(gmres::mbk_arnoldi_reproject), SIMT_KERNEL(gmres::mbk_arnoldi_extend),           \
+      SIMT_KERNEL(eigen::mbk_arnoldi_project), SIMT_KERNEL(eigen::mbk_arnoldi_reproject),          \
       SIMT_KERNEL(eigen::mbk_eigen_rotate), SIMT_KERNEL(eigen::mbk_eigen_check),               \
-      SIMT_KERNEL(eigen::mbk_power_measure), SIMT_KERNEL(eigen::mbk_power_turn)
+      SIMT_KERNEL(eigen::mbk_power_measure), SIMT_KERNEL(eigen::mbk_power_normalise)
 static const std::vector<simt_kernel> kernels[2] = {{KERNELS(arnoldi_f64, eigen_f64)},
                                                     {KERNELS(arnoldi_f32, eigen_f32)}};
 

@@ -155,7 +155,8 @@ static void check_size(merbit_context &context, int rows, int cols, merbit_type 
   const unsigned size = type == MERBIT_F32 ? 4 : 8;
   merbit_plan plan = {};
   bsr_form f = {};
-  const mbi_bsr_tiles &t = plan.bsr_tiles;
+  plan.state = test_plan_state();
+  const mbi_bsr_tiles &t = *mbi_bsr_tiles_of(&plan);
   plan.context = &context;
   plan.type = type;
   plan.bsr.view = merbit_bsr(100 * rows, 100 * cols - edge, (int64_t)blocks, rows, cols,

@@ -48,13 +48,13 @@ namespace loop {
 }
 
 #define CG(space)                                                                              \
-  SIMT_KERNEL(space::mbk_solve_residual_step), SIMT_KERNEL(space::mbk_solve_blocks),                    \
-      SIMT_KERNEL(space::mbk_cg_start), SIMT_KERNEL(space::mbk_cg_direct),                     \
-      SIMT_KERNEL(space::mbk_cg_descend), SIMT_KERNEL(space::mbk_cg_correct),                  \
-      SIMT_KERNEL(space::mbk_cg_advance)
+  SIMT_KERNEL(space::mbk_solve_residual), SIMT_KERNEL(space::mbk_solve_blocks),                    \
+      SIMT_KERNEL(space::mbk_cg_start), SIMT_KERNEL(space::mbk_cg_start_p),                     \
+      SIMT_KERNEL(space::mbk_cg_update_r), SIMT_KERNEL(space::mbk_cg_rz),                  \
+      SIMT_KERNEL(space::mbk_cg_update_x_p)
 #define BICGSTAB(space)                                                                        \
   SIMT_KERNEL(space::mbk_bicgstab_start), SIMT_KERNEL(space::mbk_bicgstab_s),               \
-      SIMT_KERNEL(space::mbk_bicgstab_update), SIMT_KERNEL(space::mbk_bicgstab_direct)
+      SIMT_KERNEL(space::mbk_bicgstab_update_x_r), SIMT_KERNEL(space::mbk_bicgstab_update_p)
 static const std::vector<simt_kernel> kernels[2] = {{CG(cg_f64), BICGSTAB(bicgstab_f64),
                                                      SIMT_KERNEL(refine_f64::mbk_refine_down),
                                                      SIMT_KERNEL(refine_f64::mbk_refine_up)},
@@ -114,8 +114,8 @@ static void test_steps(void **) {
 
 // A step that must not be taken stops the solver, and vectors stay.
 static void test_broken(void **) {
-  const simt_kernel descend = SIMT_KERNEL(cg_f64::mbk_cg_descend);
-  const simt_kernel advance = SIMT_KERNEL(cg_f64::mbk_cg_advance);
+  const simt_kernel descend = SIMT_KERNEL(cg_f64::mbk_cg_update_r);
+  const simt_kernel advance = SIMT_KERNEL(cg_f64::mbk_cg_update_x_p);
   for (double pq : {0.0, -2.5, (double)NAN}) {
     bed b(700, 0, 3), before(700, 0, 3);
     b.fill(4);
@@ -155,7 +155,7 @@ static void test_scalars(void **) {
              epsilon);
     assert_memory_equal(&found, &wanted, sizeof found);
     assert_true(how == MBI_OPEN_GO_ON || found.state.stop == MBI_SOLVE_RUNNING);
-    found.state.iterations = index % 2 == 0 ? found.state.look : found.state.look - 1;
+    found.state.iterations = index % 2 == 0 ? found.state.check_at : found.state.check_at - 1;
     simt_run(go_on, {"f64", name.c_str(), 1}, {1, 1, 0}, handle, at);
     assert_int_equal(condition, found.state.stop == MBI_SOLVE_RUNNING && index % 2 == 1);
   }

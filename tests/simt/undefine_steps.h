@@ -3,13 +3,13 @@
 #undef MBS_INDEX
 #undef MBS_ALWAYS
 #undef MBS_RUNNING
-#undef MBS_LATE
+#undef MBS_UNTIL_CLOSED
 #undef MBS_BEFORE
 #undef MBS_ELEMENT
 #undef MBS_AFTER
 #undef MBS_STEP
 #undef MBS_STORE
-#undef MBS_KNOWN
+#undef MBS_REGISTER
 #undef MBS_WIDE_COUNT
 #undef MBS_WIDE_ELEMENT
 #undef MBS_WIDE_AFTER

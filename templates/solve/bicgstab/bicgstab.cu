@@ -7,9 +7,9 @@
 #include "solve/bicgstab/steps.cuh"
 
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
-    mbk_solve_residual_step(MBK_STEP_ARGUMENTS) {
+    mbk_solve_residual(MBK_STEP_ARGUMENTS) {
   MBK_SHARED_MEMORY(shared);
-  solve_look_step(v, n, m, partials, (double *)shared);
+  solve_residual_step(v, n, m, partials, (double *)shared);
 }
 
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
@@ -27,19 +27,19 @@ MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
     mbk_bicgstab_s(MBK_STEP_ARGUMENTS) {
   MBK_SHARED_MEMORY(shared);
-  bicgstab_half_step(v, n, m, partials, (double *)shared);
+  bicgstab_s_step(v, n, m, partials, (double *)shared);
 }
 
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
-    mbk_bicgstab_update(MBK_STEP_ARGUMENTS) {
+    mbk_bicgstab_update_x_r(MBK_STEP_ARGUMENTS) {
   MBK_SHARED_MEMORY(shared);
-  bicgstab_update_step(v, n, m, partials, (double *)shared);
+  bicgstab_update_x_r_step(v, n, m, partials, (double *)shared);
 }
 
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
-    mbk_bicgstab_direct(MBK_STEP_ARGUMENTS) {
+    mbk_bicgstab_update_p(MBK_STEP_ARGUMENTS) {
   MBK_SHARED_MEMORY(shared);
-  bicgstab_direct_step(v, n, m, partials, (double *)shared);
+  bicgstab_update_p_step(v, n, m, partials, (double *)shared);
 }
 
 // shadow'v, where no epilogue of the product adds it up
@@ -74,22 +74,22 @@ MBS_AFTER(bicgstab_omega) {
 }
 MBS_STEP(bicgstab_omega, 4, 0, MBS_RUNNING)
 
-// bicgstab_update and bicgstab_direct at once, for shadow'r of r = s - omega t is known before
+// bicgstab_update_x_r and bicgstab_update_p at once, for shadow'r of r = s - omega t is known before
 // r is. shadow's is zero but for rounding; left out it would stay behind while r falls. Source
 // of the idea: Yang, Brent, "The Improved BiCGStab Method for Large and Sparse Unsymmetric
 // Linear Systems on Parallel Distributed Memory Architectures" (2002).
 // In the scalar part it is made again: held meanwhile it would cost registers.
-MBK_DEVICE double bicgstab_foretold(const mbi_solve_state *s, double omega) {
+MBK_DEVICE double bicgstab_next_rho(const mbi_solve_state *s, double omega) {
   return s->scalar[MBI_BICG_SHADOW_S] - omega * s->scalar[MBI_BICG_SHADOW_T];
 }
-MBS_BEFORE(bicgstab_stride) {
+MBS_BEFORE(bicgstab_update_x_r_p) {
   const double rho = c->scalar[MBI_BICG_RHO], alpha = c->scalar[MBI_BICG_ALPHA];
-  const int wrong = bicgstab_update_before(c);
+  const int wrong = bicgstab_update_x_r_before(c);
   const double omega = c->scalar[MBI_BICG_OMEGA];
-  c->scalar[MBI_BICG_BETA] = bicgstab_foretold(c, omega) / rho * (alpha / omega);
+  c->scalar[MBI_BICG_BETA] = bicgstab_next_rho(c, omega) / rho * (alpha / omega);
   return wrong;
 }
-MBS_ELEMENT(bicgstab_stride) {
+MBS_ELEMENT(bicgstab_update_x_r_p) {
   const double alpha = c->scalar[MBI_BICG_ALPHA], omega = c->scalar[MBI_BICG_OMEGA];
   const double inverse = v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) : 1;
   const double s = MBS_LOAD(MBI_BICG_R), last = MBS_LOAD(MBI_BICG_P);
@@ -106,11 +106,11 @@ MBS_ELEMENT(bicgstab_stride) {
   }
   sums[0] += r * r;
 }
-MBS_AFTER(bicgstab_stride) {
-  const double both[2] = {sums[0], bicgstab_foretold(&m->state, c->scalar[MBI_BICG_OMEGA])};
-  bicgstab_update_after(m, c, both);
+MBS_AFTER(bicgstab_update_x_r_p) {
+  const double both[2] = {sums[0], bicgstab_next_rho(&m->state, c->scalar[MBI_BICG_OMEGA])};
+  bicgstab_update_x_r_after(m, c, both);
 }
-MBS_STEP(bicgstab_stride, 1, 0, MBS_RUNNING)
+MBS_STEP(bicgstab_update_x_r_p, 1, 0, MBS_RUNNING)
 
 // All that is between the first product and the second, where M^-1 needs no step of its own.
 // Launch: cooperative.
@@ -119,7 +119,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
   MBK_SHARED_MEMORY(shared);
   const mbk_fused s = mbk_fused_begin(v, n, m, (double *)shared);
   if (bicgstab_sigma_stage<MBK_FUSED_SUMS_FOLLOW>(s, true, 1u << MBI_BICG_R)) {
-    (void)bicgstab_half_stage<MBK_FUSED_END>(s, false, 0);
+    (void)bicgstab_s_stage<MBK_FUSED_END>(s, false, 0);
   }
 }
 
@@ -130,6 +130,6 @@ MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
   const mbk_fused s = mbk_fused_begin(v, n, m, (double *)shared);
   const mbk_u32 next = 1u << MBI_AT_X | 1u << MBI_BICG_P | 1u << MBI_BICG_V;
   if (bicgstab_omega_stage<MBK_FUSED_SUMS_FOLLOW>(s, true, next)) {
-    (void)bicgstab_stride_stage<MBK_FUSED_END>(s, false, 0);
+    (void)bicgstab_update_x_r_p_stage<MBK_FUSED_END>(s, false, 0);
   }
 }

@@ -67,7 +67,7 @@ MBS_AFTER(bicgstab_s) {
 MBS_STEP(bicgstab_s, 1, 0, MBS_RUNNING)
 
 // x += alpha p^ + omega s^, r = s - omega t, ||r||^2 and shadow'r. Where A s is zero, omega is.
-MBS_BEFORE(bicgstab_update) {
+MBS_BEFORE(bicgstab_update_x_r) {
   const double ts = c->product_sums[0], tt = c->product_sums[1];
   const double omega = tt > 0 ? ts / tt : tt;
   if (!(tt - tt == 0) || !(omega - omega == 0)) { // x stays what it was
@@ -76,7 +76,7 @@ MBS_BEFORE(bicgstab_update) {
   c->scalar[MBI_BICG_OMEGA] = omega;
   return 0;
 }
-MBS_ELEMENT(bicgstab_update) {
+MBS_ELEMENT(bicgstab_update_x_r) {
   const double alpha = c->scalar[MBI_BICG_ALPHA], omega = c->scalar[MBI_BICG_OMEGA];
   const double s = MBS_LOAD(MBI_BICG_R);
   const double s_hat = v->pre == MBI_PRE_NONE ? s : MBS_LOAD(MBI_BICG_S_HAT);
@@ -88,7 +88,7 @@ MBS_ELEMENT(bicgstab_update) {
   sums[0] += r * r;
   sums[1] += r * MBS_LOAD(MBI_BICG_SHADOW);
 }
-MBS_AFTER(bicgstab_update) {
+MBS_AFTER(bicgstab_update_x_r) {
   mbi_solve_state *s = &m->state;
   const double rho = s->scalar[MBI_BICG_RHO], alpha = s->scalar[MBI_BICG_ALPHA];
   const double omega = c->scalar[MBI_BICG_OMEGA];
@@ -110,11 +110,11 @@ MBS_AFTER(bicgstab_update) {
     }
   }
 }
-MBS_STEP(bicgstab_update, 2, 0, MBS_RUNNING)
+MBS_STEP(bicgstab_update_x_r, 2, 0, MBS_RUNNING)
 
 // p = r + beta (p - omega v)
-MBS_NOTHING_BEFORE(bicgstab_direct)
-MBS_ELEMENT(bicgstab_direct) {
+MBS_NOTHING_BEFORE(bicgstab_update_p)
+MBS_ELEMENT(bicgstab_update_p) {
   const double last = MBS_LOAD(MBI_BICG_P) - c->scalar[MBI_BICG_OMEGA] * MBS_LOAD(MBI_BICG_V);
   const double p = MBS_LOAD(MBI_BICG_R) + c->scalar[MBI_BICG_BETA] * last;
   (void)sums;
@@ -123,5 +123,5 @@ MBS_ELEMENT(bicgstab_direct) {
     MBS_STORE(MBI_BICG_P_HAT, MBS_LOAD(MBI_AT_INVERSE) * p);
   }
 }
-MBS_NOTHING_AFTER(bicgstab_direct)
-MBS_STEP(bicgstab_direct, 0, 0, MBS_LATE)
+MBS_NOTHING_AFTER(bicgstab_update_p)
+MBS_STEP(bicgstab_update_p, 0, 0, MBS_UNTIL_CLOSED)

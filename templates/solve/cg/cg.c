@@ -3,7 +3,9 @@
 #include "solve/core/solver.h"
 #include "solve/core/cpu_steps.h"
 
-/* The conjugate gradient method: solve/cg/steps.cuh. */
+/* The preconditioned conjugate gradient method: Saad, "Iterative Methods for Sparse Linear
+ * Systems", 2nd ed. (2003), algorithm 9.1, whose line numbers the comments below give. Steps
+ * that a vector can pass through together are fused: solve/cg/steps.cuh. */
 #define MBS_VECTOR double
 #define MBS_NAME(name, part) mbi_##name##part##_f64
 #include "solve/cg/steps.cuh"
@@ -15,63 +17,75 @@
 #undef MBS_VECTOR
 #undef MBS_NAME
 
-static const mbi_step mbi_cg_steps[] = {
-    MBI_STEP(solve_residual_step), MBI_STEP(solve_blocks), MBI_STEP(cg_start),   MBI_STEP(cg_direct),
-    MBI_STEP(cg_descend), MBI_STEP(cg_correct),   MBI_STEP(cg_advance),
-};
+/* Indices in mbi_cg_steps. */
 enum {
-  MBI_SOLVE_RESIDUAL_IN_CG = 0,
-  MBI_SOLVE_BLOCKS_IN_CG,
-  MBI_CG_START_IN_CG,
-  MBI_CG_DIRECT_IN_CG,
-  MBI_CG_DESCEND_IN_CG,
-  MBI_CG_CORRECT_IN_CG,
-  MBI_CG_ADVANCE_IN_CG
+  MBI_CG_RESIDUAL_STEP = 0,
+  MBI_CG_BLOCKS_STEP,
+  MBI_CG_START,
+  MBI_CG_START_P,
+  MBI_CG_UPDATE_R,
+  MBI_CG_RZ_STEP,
+  MBI_CG_UPDATE_X_P
 };
+static const mbi_step mbi_cg_steps[] = {
+    MBI_STEP(solve_residual), MBI_STEP(solve_blocks), MBI_STEP(cg_start),
+    MBI_STEP(cg_start_p),     MBI_STEP(cg_update_r),  MBI_STEP(cg_rz),
+    MBI_STEP(cg_update_x_p),
+};
+
+/* Asks for r and p, for z if the preconditioner is a step of its own, and for the older p that
+ * the fused kernel adds to x several at a time. */
 static void mbi_cg_layout(merbit_solver *solver) {
   solver->alias[MBI_CG_R] = MBI_SOLVE_OWN;
   solver->alias[MBI_CG_P] = MBI_SOLVE_OWN;
-  solver->alias[MBI_CG_Z] = mbi_solve_apart(solver) ? MBI_SOLVE_OWN : MBI_SOLVE_NONE;
+  solver->alias[MBI_CG_Z] =
+      mbi_solve_separate_preconditioner(solver) ? MBI_SOLVE_OWN : MBI_SOLVE_NONE;
   if (solver->gpu.fused_blocks > 0) {
     int k;
     for (k = 0; k < MBI_CG_RING - 1; k++) {
-      solver->alias[MBI_CG_BEFORE + k] = MBI_SOLVE_OWN;
+      solver->alias[MBI_CG_OLD_P + k] = MBI_SOLVE_OWN;
     }
-    solver->alias[MBI_CG_FIRST] = MBI_CG_P;
+    solver->alias[MBI_CG_ROUND_P] = MBI_CG_P;
   }
 }
 
+/* Line 1. The convergence check has left b - A x in MBI_AT_W. */
 static merbit_status mbi_cg_start(merbit_solver *solver) {
-  merbit_status status = mbi_solve_step(solver, MBI_CG_START_IN_CG);
-  if (status == MERBIT_OK && mbi_solve_apart(solver)) {
-    status = mbi_solve_apply(solver, MBI_CG_R, MBI_CG_Z);
-    if (status == MERBIT_OK) {
-      status = mbi_solve_step(solver, MBI_CG_DIRECT_IN_CG);
-    }
+  if (mbi_solve_separate_preconditioner(solver)) {
+    MBI_TRY(mbi_solve_step(solver, MBI_CG_START));        /* r = b - A x */
+    MBI_TRY(mbi_solve_apply(solver, MBI_CG_R, MBI_CG_Z)); /* z = M^-1 r */
+    return mbi_solve_step(solver, MBI_CG_START_P);        /* p = z, r'z */
   }
-  return status;
+  return mbi_solve_step(solver, MBI_CG_START); /* r, z, p and r'z in one pass */
 }
 
-/* Iteration `gpu.place` of those that are recorded together: p goes round its places, and x is
- * complete behind the last place of a round, and behind the last iteration. */
-static merbit_status mbi_cg_fused(merbit_solver *solver) {
+/* Moves p, which every iteration leaves in the place of the oldest, to MBI_CG_P: `held`
+ * places on. */
+static void mbi_cg_rotate_p(merbit_solver *solver, int held) {
+  int i, k;
+  for (i = 0; i < held; i++) {
+    void *oldest = solver->v.at[MBI_CG_OLDEST_P];
+    for (k = MBI_CG_OLDEST_P; k > MBI_CG_OLD_P; k--) {
+      solver->v.at[k] = solver->v.at[k - 1];
+    }
+    solver->v.at[MBI_CG_OLD_P] = solver->v.at[MBI_CG_P];
+    solver->v.at[MBI_CG_P] = oldest;
+  }
+}
+
+/* Lines 3 to 8 in one product and one fused vector kernel. x is complete after MBI_CG_RING
+ * iterations, and after the last of those that are enqueued together (gpu.place,
+ * gpu.followed). */
+static merbit_status mbi_cg_iterate_fused(merbit_solver *solver) {
   const mbi_solve_vectors whole = solver->v;
   const int held = solver->gpu.place % MBI_CG_RING;
   merbit_status status;
-  int i, k;
-  for (i = 0; i < held; i++) { /* p goes where the oldest was */
-    void *oldest = solver->v.at[MBI_CG_NEXT];
-    for (k = MBI_CG_NEXT; k > MBI_CG_BEFORE; k--) {
-      solver->v.at[k] = solver->v.at[k - 1];
-    }
-    solver->v.at[MBI_CG_BEFORE] = solver->v.at[MBI_CG_P];
-    solver->v.at[MBI_CG_P] = oldest;
-  }
+  mbi_cg_rotate_p(solver, held);
   solver->v.from = held;
   solver->v.to = held + 1 < MBI_CG_RING && solver->gpu.followed;
   solver->v.dots = (const double *)mbi_device_pointer(mbi_scan_dots(solver->plan));
   solver->v.dot_count = (long long)mbi_scan_dot_parts(solver->plan);
-  status = mbi_solve_product_unless_stopped(solver, MBI_CG_P, MBI_AT_W);
+  status = mbi_solve_product_unless_stopped(solver, MBI_CG_P, MBI_AT_W); /* q = A p */
   if (status == MERBIT_OK) {
     status = mbi_solve_fused(solver, 0);
   }
@@ -79,22 +93,19 @@ static merbit_status mbi_cg_fused(merbit_solver *solver) {
   return status;
 }
 
+/* One iteration: lines 3 to 8 of the algorithm. q = A p lies in MBI_AT_W. */
 static merbit_status mbi_cg_iterate(merbit_solver *solver) {
-  merbit_status status;
   if (solver->gpu.fused_blocks > 0) {
-    return mbi_cg_fused(solver);
+    return mbi_cg_iterate_fused(solver);
   }
-  status = mbi_solve_product_sums(solver, MBI_CG_P, MBI_AT_W, MBI_CG_P);
-  if (status == MERBIT_OK) {
-    status = mbi_solve_step(solver, MBI_CG_DESCEND_IN_CG);
-  }
-  if (status == MERBIT_OK && mbi_solve_apart(solver)) {
-    status = mbi_solve_apply(solver, MBI_CG_R, MBI_CG_Z);
-    if (status == MERBIT_OK) {
-      status = mbi_solve_step(solver, MBI_CG_CORRECT_IN_CG);
-    }
-  }
-  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_CG_ADVANCE_IN_CG) : status;
+  MBI_TRY(mbi_solve_product_sums(solver, MBI_CG_P, MBI_AT_W, MBI_CG_P)); /* q = A p, p'q */
+  MBI_TRY(mbi_solve_step(solver, MBI_CG_UPDATE_R)); /* 3, 5: alpha = r'z / p'q, r -= alpha q */
+  if (mbi_solve_separate_preconditioner(solver)) {
+    MBI_TRY(mbi_solve_apply(solver, MBI_CG_R, MBI_CG_Z)); /* 6: z = M^-1 r */
+    MBI_TRY(mbi_solve_step(solver, MBI_CG_RZ_STEP));      /* r'z */
+  } /* else UPDATE_R has made r'z, and UPDATE_X_P makes z */
+  /* 7, 8, 4: beta = r'z / old r'z, x += alpha p, p = z + beta p */
+  return mbi_solve_step(solver, MBI_CG_UPDATE_X_P);
 }
 
 MBI_INTERNAL const mbi_solve_method mbi_cg_method = {
@@ -102,8 +113,8 @@ MBI_INTERNAL const mbi_solve_method mbi_cg_method = {
     "solve/cg/cg.cu",
     mbi_cg_steps,
     (int)(sizeof mbi_cg_steps / sizeof mbi_cg_steps[0]),
-    1,
-    0,
+    1, /* sum of a product: p'q */
+    0, /* restarts */
     mbi_cg_layout,
     mbi_cg_start,
     mbi_cg_iterate,

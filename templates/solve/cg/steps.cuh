@@ -9,7 +9,7 @@ MBS_ELEMENT(cg_start) {
   const double r = MBS_LOAD(MBI_AT_W);
   (void)c;
   MBS_STORE(MBI_CG_R, r);
-  if (v->pre != MBI_PRE_APART) {
+  if (v->pre != MBI_PRE_SEPARATE) {
     const double z = v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * r : r;
     MBS_STORE(MBI_CG_P, z);
     sums[0] += r * z;
@@ -23,21 +23,21 @@ MBS_AFTER(cg_start) {
 MBS_STEP(cg_start, 1, 0, MBS_ALWAYS)
 
 // p = z, behind z = M^-1 r.
-MBS_NOTHING_BEFORE(cg_direct)
-MBS_ELEMENT(cg_direct) {
+MBS_NOTHING_BEFORE(cg_start_p)
+MBS_ELEMENT(cg_start_p) {
   const double z = MBS_LOAD(MBI_CG_Z);
   (void)c;
   MBS_STORE(MBI_CG_P, z);
   sums[0] += MBS_LOAD(MBI_CG_R) * z;
 }
-MBS_AFTER(cg_direct) {
+MBS_AFTER(cg_start_p) {
   (void)c;
   m->state.scalar[MBI_CG_RZ] = sums[0];
 }
-MBS_STEP(cg_direct, 1, 0, MBS_RUNNING)
+MBS_STEP(cg_start_p, 1, 0, MBS_RUNNING)
 
 // r -= alpha A p, ||r||^2 and, where z needs no step of its own, r'z
-MBS_BEFORE(cg_descend) {
+MBS_BEFORE(cg_update_r) {
   const double rz = c->scalar[MBI_CG_RZ], pq = c->product_sums[0];
   if (!(rz > 0)) {
     return mbi_solve_broken(c, MBI_WHY_PRECONDITIONER, rz);
@@ -48,14 +48,14 @@ MBS_BEFORE(cg_descend) {
   c->scalar[MBI_CG_ALPHA] = rz / pq;
   return 0;
 }
-MBS_ELEMENT(cg_descend) {
+MBS_ELEMENT(cg_update_r) {
   const double updated = MBS_LOAD(MBI_CG_R) - c->scalar[MBI_CG_ALPHA] * MBS_LOAD(MBI_AT_W);
   const double r = (double)(MBS_VECTOR)updated;
   MBS_STORE(MBI_CG_R, r);
   sums[0] += r * r;
   sums[1] += v->pre == MBI_PRE_DIAGONAL ? r * r * MBS_LOAD(MBI_AT_INVERSE) : r * r;
 }
-MBS_AFTER(cg_descend) {
+MBS_AFTER(cg_update_r) {
   double *scalar = m->state.scalar;
   int k;
   for (k = MBI_CG_RING - 1; k > 0; k--) {
@@ -66,31 +66,31 @@ MBS_AFTER(cg_descend) {
   scalar[MBI_CG_RZ] = sums[1];
   mbi_solve_count(m, sums[0]);
 }
-MBS_STEP(cg_descend, 2, 0, MBS_RUNNING)
+MBS_STEP(cg_update_r, 2, 0, MBS_RUNNING)
 
 // r'z, behind z = M^-1 r
-MBS_NOTHING_BEFORE(cg_correct)
-MBS_ELEMENT(cg_correct) {
+MBS_NOTHING_BEFORE(cg_rz)
+MBS_ELEMENT(cg_rz) {
   (void)c;
   sums[0] += MBS_LOAD(MBI_CG_R) * MBS_LOAD(MBI_CG_Z);
 }
-MBS_AFTER(cg_correct) {
+MBS_AFTER(cg_rz) {
   (void)c;
   m->state.scalar[MBI_CG_RZ] = sums[0];
 }
-MBS_STEP(cg_correct, 1, 0, MBS_LATE)
+MBS_STEP(cg_rz, 1, 0, MBS_UNTIL_CLOSED)
 
 // x += alpha p, p = z + beta p
-MBS_NOTHING_BEFORE(cg_advance)
-MBS_ELEMENT(cg_advance) {
+MBS_NOTHING_BEFORE(cg_update_x_p)
+MBS_ELEMENT(cg_update_x_p) {
   const double beta = c->scalar[MBI_CG_RZ] / c->scalar[MBI_CG_RZ_OLD];
   const double p = MBS_LOAD(MBI_CG_P);
-  const double z = v->pre == MBI_PRE_APART      ? MBS_LOAD(MBI_CG_Z)
+  const double z = v->pre == MBI_PRE_SEPARATE      ? MBS_LOAD(MBI_CG_Z)
                    : v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * MBS_LOAD(MBI_CG_R)
                                                 : MBS_LOAD(MBI_CG_R);
   (void)sums;
   MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) + c->scalar[MBI_CG_ALPHA] * p);
   MBS_STORE(MBI_CG_P, z + beta * p);
 }
-MBS_NOTHING_AFTER(cg_advance)
-MBS_STEP(cg_advance, 0, 0, MBS_LATE)
+MBS_NOTHING_AFTER(cg_update_x_p)
+MBS_STEP(cg_update_x_p, 0, 0, MBS_UNTIL_CLOSED)

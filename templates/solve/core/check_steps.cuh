@@ -1,8 +1,8 @@
 // The steps that every solver has.
 
 // w = b - w, where w = A x: the true residual, and what the backward error needs.
-MBS_NOTHING_BEFORE(solve_residual_step)
-MBS_ELEMENT(solve_residual_step) {
+MBS_NOTHING_BEFORE(solve_residual)
+MBS_ELEMENT(solve_residual) {
   const double b = MBS_LOAD(MBI_AT_B), x = MBS_LOAD(MBI_AT_X), w = b - MBS_LOAD(MBI_AT_W);
   (void)c;
   MBS_STORE(MBI_AT_W, w);
@@ -12,7 +12,7 @@ MBS_ELEMENT(solve_residual_step) {
   MBS_GREATER(sums[3], MBS_SIZE(x));
   MBS_GREATER(sums[4], MBS_SIZE(b));
 }
-MBS_AFTER(solve_residual_step) {
+MBS_AFTER(solve_residual) {
   mbi_solve_state *s = &m->state;
   (void)c;
   s->ww = sums[0];
@@ -22,7 +22,7 @@ MBS_AFTER(solve_residual_step) {
   s->b_most = sums[4];
   s->goal = s->shrink * s->tolerance * s->shrink * s->tolerance * s->bb;
 }
-MBS_STEP(solve_residual_step, 2, 3, MBS_ALWAYS)
+MBS_STEP(solve_residual, 2, 3, MBS_ALWAYS)
 
 // z = M^-1 r for blocks along the diagonal, r and z being the vectors `from` and `to`.
 MBS_NOTHING_BEFORE(solve_blocks)
@@ -39,4 +39,4 @@ MBS_ELEMENT(solve_blocks) {
   MBS_AT(v->to)[i] = (MBS_VECTOR)z;
 }
 MBS_NOTHING_AFTER(solve_blocks)
-MBS_STEP(solve_blocks, 0, 0, MBS_LATE)
+MBS_STEP(solve_blocks, 0, 0, MBS_UNTIL_CLOSED)

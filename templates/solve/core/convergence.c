@@ -1,12 +1,16 @@
 #include "spmv/choose/choose.h"
 #include "solve/core/solver.h"
 
-/* The loop of every solver: batches of iterations, and between them a look, at which the host
- * learns how far it is, tells the caller, and decides how to go on. */
-#define MBI_SOLVE_LATENCY 1e-5 /* seconds that an iteration takes beside its products */
-#define MBI_SOLVE_TIGHTENINGS 6
+/* The loop of every solver. Iterations run in rounds. After each round comes a convergence
+ * check: the host reads the state, calls the progress callback and decides how to go on. */
+#define MBI_SOLVE_LATENCY                                                                      \
+  1e-5                          /* seconds of an iteration that are not spent in its products  \
+                                 */
+#define MBI_SOLVE_TIGHTENINGS 6 /* of the goal, before the recurrence is restarted */
 
-MBI_INTERNAL const mbi_solve_memory *mbi_solve_seen(const merbit_solver *solver) {
+/* Returns the state as the last convergence check found it. */
+
+MBI_INTERNAL const mbi_solve_memory *mbi_solve_checked(const merbit_solver *solver) {
   return mbi_solve_on_gpu(solver) ? &solver->seen : solver->memory;
 }
 
@@ -15,57 +19,59 @@ MBI_INTERNAL double mbi_solve_ratio(const mbi_solve_state *state, double square)
   return state->bb > 0 ? sqrt(square) / sqrt(state->bb) : 0;
 }
 
+/* Copies the residuals of the last round to the history. */
 static void mbi_solve_note_history(merbit_solver *solver) {
-  const mbi_solve_memory *seen = mbi_solve_seen(solver);
+  const mbi_solve_memory *seen = mbi_solve_checked(solver);
   const int last = seen->state.iterations;
-  int k = solver->history_known + 1;
+  int k = solver->history_count + 1;
   k = k > last - (MBI_SOLVE_RING - 1) ? k : last - (MBI_SOLVE_RING - 1);
   for (; k <= last && k < solver->history_size; k++) {
     solver->history[k] = mbi_solve_ratio(&seen->state, seen->ring[k % MBI_SOLVE_RING]);
   }
-  solver->history_known = last;
+  solver->history_count = last;
 }
 
-/* On the GPU b - A x was enqueued behind the batch; on the CPU it is only wanted at an end. */
-static merbit_status mbi_solve_residual_step(merbit_solver *solver) {
-  merbit_status status;
+/* The convergence check: computes b - A x and reads the state. On the GPU b - A x is enqueued
+ * with every round. The CPU computes it only after the recurrence has stopped. */
+static merbit_status mbi_solve_check_convergence(merbit_solver *solver) {
   if (mbi_solve_on_gpu(solver)) {
-    status = mbi_solve_residual(solver, 0);
     solver->synchronizations++;
-    if (status == MERBIT_OK) {
-      status = mbi_solve_download(solver, &solver->seen, solver->memory, sizeof solver->seen);
-    }
-  } else {
-    status = solver->memory->state.stop != MBI_SOLVE_RUNNING ? mbi_solve_residual(solver, 0)
-                                                             : MERBIT_OK;
+    MBI_TRY(mbi_solve_residual(solver, 0));
+    MBI_TRY(mbi_solve_download(solver, &solver->seen, solver->memory, sizeof solver->seen));
+  } else if (solver->memory->state.stop != MBI_SOLVE_RUNNING) {
+    MBI_TRY(mbi_solve_residual(solver, 0));
   }
-  if (status == MERBIT_OK && !mbi_scale_far_rhs(solver, &mbi_solve_seen(solver)->state)) {
+  if (!mbi_scale_rhs_needed(solver, &mbi_solve_checked(solver)->state)) {
     mbi_solve_note_history(solver);
   }
-  return status;
+  return MERBIT_OK;
 }
 
-/* Iterations for the next batch, after `done` in `seconds`. */
-MBI_INTERNAL int mbi_solve_next_span(int done, double seconds) {
+/* Returns the number of iterations of the next round, after `done` took `seconds`. */
+MBI_INTERNAL int mbi_solve_next_round(int done, double seconds) {
   const int most = MBI_SOLVE_RING - MBI_RECORDED_PLAIN; /* recorded ones overshoot */
-  const double span = seconds > 0 ? done * (MBI_SOLVE_BATCH / seconds) : most;
-  return span >= most ? most : span <= MBI_SOLVE_LEAST ? MBI_SOLVE_LEAST : (int)span;
+  const double span = seconds > 0 ? done * (MBI_SOLVE_ROUND_SECONDS / seconds) : most;
+  return span >= most                    ? most
+         : span <= MBI_SOLVE_ROUND_LEAST ? MBI_SOLVE_ROUND_LEAST
+                                         : (int)span;
 }
 
-/* For the first, of which nothing is known but what its products read at least: half the time
- * of others. Few where somebody watches, or the host launches graph after graph. */
-static int mbi_solve_first_span(const merbit_solver *solver) {
+/* Returns the number of iterations of the first round. Their time is estimated from the bytes
+ * that a product reads at least, and the round takes half the time of later ones. The number is
+ * smaller if there is a progress callback, and least if the recorded graph does not loop. */
+static int mbi_solve_first_round(const merbit_solver *solver) {
   const double least =
       MBI_SOLVE_LATENCY + (double)solver->plan->stream_bytes * MBI_CHOOSE_STREAM;
-  return !mbi_recorded_loops(solver)        ? MBI_SOLVE_SPAN
-         : solver->desc.progress != NULL ? 2 * MBI_SOLVE_SPAN
-                                         : mbi_solve_next_span(1, 2 * least);
+  return !mbi_recorded_loops(solver)     ? MBI_SOLVE_ROUND_FIRST
+         : solver->desc.progress != NULL ? 2 * MBI_SOLVE_ROUND_FIRST
+                                         : mbi_solve_next_round(1, 2 * least);
 }
 
-/* The recurrence has come to its goal, but b - A x is not there. While the two residuals agree,
- * a lower goal for the recurrence will do; else rounding errors are what is left of it, and it
- * begins again from b - A x: for as long as that helps. */
-static int mbi_solve_not_there(merbit_solver *solver, const mbi_solve_state *state, int *how) {
+/* The recurrence has reached its goal, but b - A x has not. If the two residuals still agree,
+ * the recurrence goes on to a lower goal. Otherwise only rounding errors are left of it, and it
+ * is restarted from b - A x, as long as restarts help. Returns as mbi_solve_decide. */
+static int mbi_solve_check_candidate(merbit_solver *solver, const mbi_solve_state *state,
+                                     int *how) {
   const double wanted = solver->desc.tolerance * sqrt(state->bb), found = sqrt(state->ww);
   if (state->ww <= 4 * state->rr && solver->tightenings < MBI_SOLVE_TIGHTENINGS) {
     solver->tightenings++;
@@ -80,10 +86,10 @@ static int mbi_solve_not_there(merbit_solver *solver, const mbi_solve_state *sta
   return MBI_SOLVE_ON;
 }
 
-/* A merbit_stop, or MBI_SOLVE_ON and in *how the MBI_OPEN by which it goes on; BEGIN means
- * a restart here. */
+/* Returns the merbit_stop, or MBI_SOLVE_ON if the solve goes on. Then *how is the MBI_OPEN of
+ * the next round, where MBI_OPEN_BEGIN means a restart. */
 static int mbi_solve_decide(merbit_solver *solver, int *how) {
-  const mbi_solve_state *state = &mbi_solve_seen(solver)->state;
+  const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
   const int stop = state->stop;
   const double goal = solver->desc.tolerance * solver->desc.tolerance * state->bb;
   *how = MBI_OPEN_GO_ON;
@@ -97,7 +103,7 @@ static int mbi_solve_decide(merbit_solver *solver, int *how) {
     return MERBIT_STOP_CONVERGED;
   }
   if (stop == MBI_SOLVE_CANDIDATE && state->iterations < state->cap) {
-    return mbi_solve_not_there(solver, state, how);
+    return mbi_solve_check_candidate(solver, state, how);
   }
   if (stop == MBI_SOLVE_BREAKDOWN && state->ww - state->ww == 0 &&
       solver->breakdowns < solver->method->restarts && state->iterations > solver->restarted) {
@@ -108,27 +114,27 @@ static int mbi_solve_decide(merbit_solver *solver, int *how) {
   return stop == MBI_SOLVE_CANDIDATE ? MERBIT_STOP_CAP : stop;
 }
 
-/* Enqueue what comes before the next batch. */
-static merbit_status mbi_solve_go_on(merbit_solver *solver, int how, int span) {
-  const mbi_solve_state *state = &mbi_solve_seen(solver)->state;
-  merbit_status status;
+/* Prepares the next round, of `span` iterations; restarts the recurrence first if `how` says
+ * so. */
+static merbit_status mbi_solve_begin_round(merbit_solver *solver, int how, int span) {
+  const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
   if (how != MBI_OPEN_BEGIN) {
-    return mbi_solve_prepare_batch(solver, how, span);
+    return mbi_solve_prepare_round(solver, how, span);
   }
   solver->restarts++;
   solver->restarted = state->iterations;
   solver->worst = state->ww;
   solver->tightenings = 0;
   solver->shrink = 1;
-  status = mbi_solve_prepare_batch(solver, MBI_OPEN_GO_ON, span);
-  return status == MERBIT_OK ? solver->method->start(solver) : status;
+  MBI_TRY(mbi_solve_prepare_round(solver, MBI_OPEN_GO_ON, span));
+  return solver->method->start(solver);
 }
 
-/* Before a solve. */
+/* Clears what belongs to one solve. */
 MBI_INTERNAL void mbi_solver_reset(merbit_solver *solver, double *history, int history_size) {
   solver->history = history;
   solver->history_size = history != NULL ? history_size : 0;
-  solver->history_known = -1;
+  solver->history_count = -1;
   solver->restarts = solver->synchronizations = 0;
   solver->breakdowns = solver->tightenings = solver->restarted = 0;
   solver->shrink = 1;
@@ -136,37 +142,28 @@ MBI_INTERNAL void mbi_solver_reset(merbit_solver *solver, double *history, int h
   solver->started = mbi_seconds();
 }
 
-/* From the vectors in place to the end, the reason of which is in *stop. */
+/* Iterates until the solve ends and sets *stop to the reason, a merbit_stop. b and x are in
+ * place; `x_zero` says that x is zero. */
 MBI_INTERNAL merbit_status mbi_solve_loop(merbit_solver *solver, int x_zero, int *stop) {
   double before = mbi_seconds();
-  int span = mbi_solve_first_span(solver), how;
-  merbit_status status;
+  int span = mbi_solve_first_round(solver), how;
   *stop = MBI_SOLVE_ON;
-  status = mbi_solve_prepare_batch(solver, MBI_OPEN_BEGIN, span);
-  if (status == MERBIT_OK) {
-    status = mbi_solve_residual(solver, x_zero);
-  }
-  if (status == MERBIT_OK) {
-    status = solver->method->start(solver);
-  }
-  while (status == MERBIT_OK && *stop == MBI_SOLVE_ON) {
-    const int known = solver->history_known;
+  MBI_TRY(mbi_solve_prepare_round(solver, MBI_OPEN_BEGIN, span));
+  MBI_TRY(mbi_solve_residual(solver, x_zero));
+  MBI_TRY(solver->method->start(solver));
+  while (*stop == MBI_SOLVE_ON) {
+    const int done = solver->history_count > 0 ? solver->history_count : 0;
     const mbi_solve_state *state;
     double now;
-    status = mbi_recorded_run(solver, span);
-    if (status == MERBIT_OK) {
-      status = mbi_solve_residual_step(solver);
-    }
-    if (status != MERBIT_OK) {
-      break;
-    }
-    state = &mbi_solve_seen(solver)->state;
-    if (mbi_scale_far_rhs(solver, state)) {
-      *stop = MBI_SOLVE_FAR;
+    MBI_TRY(mbi_recorded_run(solver, span));
+    MBI_TRY(mbi_solve_check_convergence(solver));
+    state = &mbi_solve_checked(solver)->state;
+    if (mbi_scale_rhs_needed(solver, state)) {
+      *stop = MBI_SOLVE_SCALE_RHS;
       break;
     }
     now = mbi_seconds();
-    span = mbi_solve_next_span(state->iterations - (known > 0 ? known : 0), now - before);
+    span = mbi_solve_next_round(state->iterations - done, now - before);
     before = now;
     *stop = mbi_solve_decide(solver, &how);
     if (solver->desc.progress != NULL &&
@@ -175,18 +172,19 @@ MBI_INTERNAL merbit_status mbi_solve_loop(merbit_solver *solver, int x_zero, int
         *stop == MBI_SOLVE_ON) {
       *stop = MERBIT_STOP_CANCELLED;
     } else if (*stop == MBI_SOLVE_ON) {
-      status = mbi_solve_go_on(solver, how, span);
+      MBI_TRY(mbi_solve_begin_round(solver, how, span));
     }
   }
-  if (status == MERBIT_OK && *stop == MERBIT_STOP_CANCELLED && !mbi_solve_on_gpu(solver)) {
-    status = mbi_solve_residual(solver, 0);
-  }
-  return status;
+  return *stop == MERBIT_STOP_CANCELLED && !mbi_solve_on_gpu(solver)
+             ? mbi_solve_residual(solver, 0)
+             : MERBIT_OK;
 }
 
 /* ---- Why it ended, in words -------------------------------------------------------------- */
 
-static void mbi_solve_tell_breakdown(const mbi_solve_state *state, char *text, size_t size) {
+/* Writes which number broke the recurrence down. */
+static void mbi_solve_describe_breakdown(const mbi_solve_state *state, char *text,
+                                         size_t size) {
   const int at = state->iterations + 1;
   switch (state->why) {
   case MBI_WHY_CURVATURE:
@@ -216,13 +214,15 @@ static void mbi_solve_tell_breakdown(const mbi_solve_state *state, char *text, s
   }
 }
 
-MBI_INTERNAL void mbi_solve_tell(const merbit_solver *solver,
-                                 const merbit_solver_result *result, char *text, size_t size) {
-  const mbi_solve_state *state = &mbi_solve_seen(solver)->state;
+/* Writes why the solve ended, as a sentence. */
+MBI_INTERNAL void mbi_solve_describe_stop(const merbit_solver *solver,
+                                          const merbit_solver_result *result, char *text,
+                                          size_t size) {
+  const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
   char broken[240] = "";
   if (mbi_gmres_ended(state) &&
       (result->stop == MERBIT_STOP_STAGNATED || result->stop == MERBIT_STOP_BREAKDOWN)) {
-    mbi_gmres_tell(state, text, size);
+    mbi_gmres_describe_stop(state, text, size);
     return;
   }
   switch (result->stop) {
@@ -258,13 +258,13 @@ MBI_INTERNAL void mbi_solve_tell(const merbit_solver *solver,
                    solver->type == MERBIT_F32 ? "f32" : "f64");
     return;
   case MERBIT_STOP_BREAKDOWN:
-    state = &mbi_solve_seen(solver->inner != NULL ? solver->inner : solver)->state;
-    mbi_solve_tell_breakdown(state, broken, sizeof broken);
+    state = &mbi_solve_checked(solver->inner != NULL ? solver->inner : solver)->state;
+    mbi_solve_describe_breakdown(state, broken, sizeof broken);
     (void)snprintf(text, size, "%s%s", broken,
                    result->restarts > 0 ? "; restarts did not help" : "");
     return;
   default:
-    if (mbi_scale_far_x(solver, state->x_most)) {
+    if (mbi_scale_x_out_of_range(solver, state->x_most)) {
       (void)snprintf(text, size,
                      "x has entries near 2^%d, which %s does not hold: scale A or b",
                      ilogb(state->x_most) + mbi_scale_of_x(solver),

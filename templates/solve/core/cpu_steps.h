@@ -2,10 +2,10 @@
 #define MBI_CPU_STEPS_H
 #include "solve/core/solver.h"
 
-/* Steps on the CPU: the text of a *steps.cuh file, which the GPU runs too, compiled once for
- * each type in chunks of rows for the threads. Sums depend on the number of rows alone. Who
- * includes such a file defines MBS_VECTOR, the type, and MBS_NAME(name, part), a name with its
- * suffix. */
+/* Steps on the CPU. A *steps.cuh file, which the GPU runs too, is compiled once for each type;
+ * threads take chunks of rows. Sums depend on the number of rows alone, not on the threads. The
+ * including file defines MBS_VECTOR, the type, and MBS_NAME(name, part), which adds a suffix.
+ */
 #include "solve/core/step_text.cuh"
 #include "solve/core/wide_steps.cuh"
 
@@ -21,7 +21,7 @@ typedef struct mbi_step_call {
 #define MBS_INDEX int64_t
 #define MBS_ALWAYS MBI_STEP_ALWAYS
 #define MBS_RUNNING MBI_STEP_RUNNING
-#define MBS_LATE MBI_STEP_LATE
+#define MBS_UNTIL_CLOSED MBI_STEP_UNTIL_CLOSED
 #define MBS_BEFORE(name) static int MBS_NAME(name, _before)(mbi_solve_state * c)
 #define MBS_ELEMENT(name)                                                                      \
   static void MBS_NAME(name, _element)(MBS_INDEX i, const mbi_solve_vectors *v,                \

@@ -17,7 +17,7 @@
 #define MBK_FUSED_END 2
 
 // Rounds of the next stage whose rows are asked for while its sums are waited for.
-#define MBK_FUSED_AHEAD 2
+#define MBK_FUSED_PREFETCH 2
 
 // Of every kernel of a sweep. Launch: as of a step's, cooperative; arguments and shared memory
 // too.
@@ -57,7 +57,7 @@ MBK_DEVICE mbk_fused mbk_fused_begin(const mbi_solve_vectors &v, mbk_i64 n, mbi_
 }
 
 // What the block has made of the state, to all.
-MBK_DEVICE void mbk_fused_give(mbi_solve_memory *m, const mbi_solve_state *own) {
+MBK_DEVICE void mbk_fused_write_back(mbi_solve_memory *m, const mbi_solve_state *own) {
   mbk_fused_copy(&m->state, own);
   mbk_block_sync(); // global memory: another thread copies the word that this one clears
   if (mbk_thread() == 0) {
@@ -75,12 +75,12 @@ MBK_DEVICE mbk_u64 *mbk_fused_slots(const mbk_fused &s, const mbi_solve_state &c
 // To L2 what the next stage reads first and none before has read, the vectors in `slots`, a bit
 // for each: while sums are on their way memory has nothing else to do. A thread for each
 // sector.
-MBK_DEVICE void mbk_fused_ahead(const mbk_fused &s, mbk_u32 slots, bool backwards) {
+MBK_DEVICE void mbk_fused_prefetch(const mbk_fused &s, mbk_u32 slots, bool backwards) {
   const mbk_step_share share = mbk_step_shared_out(s.n);
   if (slots == 0 || mbk_thread() % (32 / sizeof(MBK_VECTOR)) != 0) {
     return;
   }
-  for (mbk_u32 round = 0; round < MBK_FUSED_AHEAD && round < share.rounds; round++) {
+  for (mbk_u32 round = 0; round < MBK_FUSED_PREFETCH && round < share.rounds; round++) {
     const mbk_u32 first = mbk_step_first(share, round, backwards);
     for (mbk_u32 i = first; i < first + MBK_STEP_ROWS * share.stride && i < share.count;
          i += share.stride) {
@@ -111,7 +111,7 @@ MBK_DEVICE void mbk_fused_exchange(const mbk_fused &s, const mbi_solve_state &c,
   if (!collects) {
     return;
   }
-  mbk_fused_ahead(s, ahead, !backwards);
+  mbk_fused_prefetch(s, ahead, !backwards);
 #pragma unroll
   for (int k = 0; k < COUNT; k++) {
     sums[k] = 0;
@@ -182,13 +182,13 @@ MBK_DEVICE bool mbk_fused_stage(const mbk_fused &s, bool backwards, mbk_u32 ahea
   if (WHEN == MBS_RUNNING && mbk_fused_stopped(s, c)) {
     return false;
   }
-  if (WHEN == MBS_LATE && c.closed) {
+  if (WHEN == MBS_UNTIL_CLOSED && c.closed) {
     return false;
   }
   const int wrong = BEFORE(&c);
   if (wrong != 0) {
     if (mbk_block() == 0) {
-      mbk_fused_give(s.m, own);
+      mbk_fused_write_back(s.m, own);
     }
     if (first) {
       s.m->state.why = c.why;
@@ -210,7 +210,7 @@ MBK_DEVICE bool mbk_fused_stage(const mbk_fused &s, bool backwards, mbk_u32 ahea
       mbk_fused_after<AFTER>(s, c, sums);
     }
     if (BEHIND != MBK_FUSED_SUMS_FOLLOW && mbk_block() == 0) { // others' copies are as its own
-      mbk_fused_give(s.m, own);
+      mbk_fused_write_back(s.m, own);
     }
   }
   return true;

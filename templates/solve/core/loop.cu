@@ -7,5 +7,5 @@
 // The last of the loop's body. Launch: one thread.
 MBK_KERNEL mbk_solve_loop(mbk_u64 handle, const mbi_solve_memory *m) {
   mbk_graph_go_on(handle,
-                  m->state.stop == MBI_SOLVE_RUNNING && m->state.iterations < m->state.look);
+                  m->state.stop == MBI_SOLVE_RUNNING && m->state.iterations < m->state.check_at);
 }

@@ -2,21 +2,20 @@
 #include "jit/jit.h"
 #include "solve/core/solver.h"
 
-/* Iterations recorded once, as a CUDA graph, and replayed: launches then cost what the GPU
- * needs for them, not what the host does. With conditional nodes (CUDA 12.4) the loop itself
- * runs on the GPU, until the solver stops or the host wants to look; else the host launches as
- * many graphs as it likes to have iterations. Where a driver does neither, single launches do.
- * To record costs as much as some iterations take, so the first ones do not wait for it.
- */
+/* Recorded graphs: iterations are captured once as a CUDA graph and replayed, so that the host
+ * no longer pays for each launch. With conditional nodes (CUDA 12.4) the loop itself runs on
+ * the GPU until the solver stops or the next convergence check is due. Otherwise the host
+ * launches the graph as often as the round needs. Without graphs, kernels are launched one by
+ * one. Recording takes as long as some iterations, so the first ones run while it goes on. */
 #define MBI_CUDA_DRIVER_LOOPS 12040
-#define MBI_CAPTURE_RELAXED 2 /* CUstreamCaptureMode: other threads may do as they like */
+#define MBI_CAPTURE_RELAXED 2         /* CUstreamCaptureMode: other threads may make any call */
 #define MBI_GRAPH_NODE_CONDITIONAL 13 /* CUgraphNodeType */
 #define MBI_GRAPH_WHILE 1             /* CUgraphConditionalNodeType */
 #define MBI_GRAPH_ASSIGN_DEFAULT                                                               \
   1 /* CU_GRAPH_COND_ASSIGN_DEFAULT: at each launch of the graph */
 
-/* A stream of its own, which waits for the default stream and the other way round. The default
- * one, where that fails: then nothing is recorded. */
+/* Creates the solver's stream, which is ordered with the default stream. On failure the solver
+ * uses the default stream, and nothing is recorded. */
 MBI_INTERNAL void mbi_recorded_stream(merbit_solver *solver) {
   const mbi_driver *driver = &solver->context->device.driver;
   void *stream = NULL;
@@ -40,18 +39,19 @@ static int mbi_recorded_can_loop(const mbi_device *device) {
          driver->stream_begin_capture_to_graph != NULL;
 }
 
-/* The driver's answer, as a status without a sentence: there is another way. */
+/* Turns the driver's answer into a status. Leaves no message, because the caller falls back. */
 static merbit_status mbi_recorded_answer(merbit_solver *solver, mbi_curesult result) {
   return result == 0                                ? MERBIT_OK
          : mbi_device_bury(solver->context, result) ? MERBIT_DEVICE_LOST
                                                     : MERBIT_DEVICE_ERROR;
 }
 
-static int mbi_recorded_turn(const merbit_solver *solver) {
-  return solver->gpu.turn > 0 ? solver->gpu.turn : MBI_RECORDED_LOOP;
+/* Returns how often one pass of the recorded loop calls method->iterate. */
+static int mbi_recorded_loop_calls(const merbit_solver *solver) {
+  return solver->gpu.loop_calls > 0 ? solver->gpu.loop_calls : MBI_RECORDED_LOOP;
 }
 
-/* Iterations that know of each other. */
+/* Enqueues iterations, each with its place in the sequence (gpu.place, gpu.followed). */
 static merbit_status mbi_recorded_enqueue(merbit_solver *solver, int iterations) {
   merbit_status status = MERBIT_OK;
   int i;
@@ -64,9 +64,10 @@ static merbit_status mbi_recorded_enqueue(merbit_solver *solver, int iterations)
   return status;
 }
 
-/* To the graph that the stream is captured for. */
+/* Enqueues iterations to the stream, which is being captured. With `loop_handle` the node that
+ * decides whether the loop goes on comes last. */
 static merbit_status mbi_recorded_record(merbit_solver *solver, int iterations,
-                                      void *loop_handle) {
+                                         void *loop_handle) {
   merbit_status status = mbi_recorded_enqueue(solver, iterations);
   if (status == MERBIT_OK && loop_handle != NULL) {
     void *arguments[2];
@@ -81,7 +82,7 @@ static merbit_status mbi_recorded_record(merbit_solver *solver, int iterations,
   return status;
 }
 
-/* The loop as a graph that the caller destroys, after a failure too. */
+/* Records the loop as a graph. The caller destroys *graph, after a failure too. */
 static merbit_status mbi_recorded_make_loop(merbit_solver *solver, void **graph) {
   merbit_context *context = solver->context;
   const mbi_driver *driver = &context->device.driver;
@@ -118,8 +119,8 @@ static merbit_status mbi_recorded_make_loop(merbit_solver *solver, void **graph)
   node.size = 1;
   node.context = context->device.cuda_context;
   if (status == MERBIT_OK) {
-    status =
-        mbi_recorded_answer(solver, driver->graph_add_node(&added, *graph, NULL, NULL, 0, &node));
+    status = mbi_recorded_answer(solver,
+                                 driver->graph_add_node(&added, *graph, NULL, NULL, 0, &node));
   }
   if (status == MERBIT_OK) {
     body = node.graphs[0]; /* the driver's */
@@ -129,13 +130,14 @@ static merbit_status mbi_recorded_make_loop(merbit_solver *solver, void **graph)
   }
   if (status == MERBIT_OK) {
     merbit_status end;
-    status = mbi_recorded_record(solver, mbi_recorded_turn(solver), &handle);
+    status = mbi_recorded_record(solver, mbi_recorded_loop_calls(solver), &handle);
     end = mbi_recorded_answer(solver, driver->stream_end_capture(solver->gpu.stream, &ended));
     status = status == MERBIT_OK ? end : status;
   }
   return status;
 }
 
+/* Records iterations as a graph that the host launches again and again. */
 static merbit_status mbi_recorded_make_plain(merbit_solver *solver, void **graph) {
   const mbi_driver *driver = &solver->context->device.driver;
   merbit_status end,
@@ -152,6 +154,7 @@ static merbit_status mbi_recorded_make_plain(merbit_solver *solver, void **graph
   return status == MERBIT_OK ? end : status;
 }
 
+/* Records a graph, with a loop or without, and makes it executable. */
 static merbit_status mbi_recorded_make(merbit_solver *solver, int loop) {
   const mbi_driver *driver = &solver->context->device.driver;
   void *graph = NULL, *executable = NULL;
@@ -167,8 +170,8 @@ static merbit_status mbi_recorded_make(merbit_solver *solver, int loop) {
   return status;
 }
 
-/* What was recorded: the next solve records again. */
-MBI_INTERNAL void mbi_recorded_forget(merbit_solver *solver) {
+/* Releases the recorded graph. The next solve records again. */
+MBI_INTERNAL void mbi_recorded_release(merbit_solver *solver) {
   merbit_context *context = solver->context;
   if (solver->gpu.graph != NULL) {
     (void)mbi_device_bury(context,
@@ -180,8 +183,8 @@ MBI_INTERNAL void mbi_recorded_forget(merbit_solver *solver) {
   memset(&solver->gpu.loop_program, 0, sizeof solver->gpu.loop_program);
 }
 
-/* A loop, or where there can be none a graph. */
-static merbit_status mbi_recorded_try(merbit_solver *solver) {
+/* Records a loop, or a graph without one if the driver has no loops. */
+static merbit_status mbi_recorded_attempt(merbit_solver *solver) {
   merbit_context *context = solver->context;
   merbit_status status = MERBIT_NOT_SUPPORTED;
   if (mbi_recorded_can_loop(&context->device)) {
@@ -189,35 +192,36 @@ static merbit_status mbi_recorded_try(merbit_solver *solver) {
     solver->gpu.loops = status == MERBIT_OK;
   }
   if (status == MERBIT_OK || status == MERBIT_OUT_OF_MEMORY || mbi_device_lost(context) != 0) {
-    return status; /* without memory of the host nothing will do */
+    return status; /* without host memory the other way fails too */
   }
   return mbi_recorded_make(solver, 0);
 }
 
-/* Whether iterations are to be recorded yet. */
+/* Returns whether iterations still have to be recorded. */
 static int mbi_recorded_wanted(const merbit_solver *solver) {
   return mbi_solve_on_gpu(solver) && !solver->gpu.tried && solver->gpu.stream != NULL &&
          solver->inner == NULL && mbi_recorded_can_record(&solver->context->device.driver) &&
          solver->desc.preconditioner != MERBIT_PRECONDITIONER_CALLBACK;
 }
 
-/* Whether they loop by themselves: before they are recorded, as far as anyone knows. */
+/* Returns whether the recorded graph loops on the GPU; before recording, whether it should. */
 MBI_INTERNAL int mbi_recorded_loops(const merbit_solver *solver) {
   return solver->gpu.loops ||
          (mbi_recorded_wanted(solver) && mbi_recorded_can_loop(&solver->context->device));
 }
 
-/* Record the method's iterations. Nothing recorded is no error, a dead device is. */
+/* Records the method's iterations. Fails only if memory or the device is lost: without a
+ * recorded graph, iterations are launched one by one. */
 static merbit_status mbi_recorded_create(merbit_solver *solver) {
   merbit_context *context = solver->context;
   merbit_status status;
-  mbi_recorded_forget(solver); /* what a failure has left */
-  status = mbi_recorded_try(solver);
+  mbi_recorded_release(solver); /* a failed attempt may have left parts */
+  status = mbi_recorded_attempt(solver);
   if (status != MERBIT_OK && status != MERBIT_OUT_OF_MEMORY && solver->gpu.fused_blocks > 0 &&
-      mbi_device_lost(context) == 0) { /* perhaps it is the sweeps that cannot be recorded */
+      mbi_device_lost(context) == 0) { /* perhaps fused kernels cannot be recorded */
     solver->gpu.fused_blocks = 0;
-    mbi_recorded_forget(solver);
-    status = mbi_recorded_try(solver);
+    mbi_recorded_release(solver);
+    status = mbi_recorded_attempt(solver);
   }
   if (status == MERBIT_OUT_OF_MEMORY) {
     return status;
@@ -231,47 +235,47 @@ static merbit_status mbi_recorded_create(merbit_solver *solver) {
   return mbi_device_alive(context);
 }
 
+/* Releases the recorded graph and the stream. */
 MBI_INTERNAL void mbi_recorded_destroy(merbit_solver *solver) {
   merbit_context *context = solver->context;
   const mbi_driver *driver = &context->device.driver;
-  mbi_recorded_forget(solver);
+  mbi_recorded_release(solver);
   if (solver->gpu.stream != NULL && solver->inner == NULL) {
     (void)mbi_device_bury(context, driver->stream_destroy(solver->gpu.stream));
   }
 }
 
-/* Sweeps that the driver refuses leave half an iteration: from its x on without them. */
-static merbit_status mbi_recorded_without_fused(merbit_solver *solver, int iterations) {
-  merbit_status status;
+/* If the driver refuses a cooperative launch, restarts from the current x with separate
+ * kernels. */
+static merbit_status mbi_recorded_restart_unfused(merbit_solver *solver, int iterations) {
   mbi_error_clear(solver->context, solver->gpu.why, sizeof solver->gpu.why);
   mbi_log(solver->context, "a solver's steps are launched one by one: %s", solver->gpu.why);
   solver->gpu.why[0] = '\0';
   solver->gpu.fused_blocks = 0;
-  status = mbi_solve_residual(solver, 0);
-  if (status == MERBIT_OK) {
-    status = solver->method->start(solver);
-  }
-  return status == MERBIT_OK ? mbi_recorded_enqueue(solver, iterations) : status;
+  MBI_TRY(mbi_solve_residual(solver, 0));
+  MBI_TRY(solver->method->start(solver));
+  return mbi_recorded_enqueue(solver, iterations);
 }
 
-/* The first are launched one by one, and recorded while the GPU works on them. */
+/* Launches the first iterations one by one and records a graph while the GPU runs them. Takes
+ * them from *span. */
 static merbit_status mbi_recorded_begin(merbit_solver *solver, int *span) {
-  const int turn = mbi_recorded_turn(solver);
-  merbit_status status = mbi_recorded_enqueue(solver, turn);
+  const int first = mbi_recorded_loop_calls(solver);
+  merbit_status status = mbi_recorded_enqueue(solver, first);
   if (status != MERBIT_OK && status != MERBIT_OUT_OF_MEMORY && solver->gpu.fused_blocks > 0 &&
       mbi_device_lost(solver->context) == 0) {
-    status = mbi_recorded_without_fused(solver, turn);
+    status = mbi_recorded_restart_unfused(solver, first);
   }
-  if (status == MERBIT_OK) {
-    status = mbi_recorded_create(solver);
+  MBI_TRY(status);
+  MBI_TRY(mbi_recorded_create(solver));
+  if (!solver->gpu.loops && *span > MBI_SOLVE_ROUND_FIRST) { /* which was meant for a loop */
+    *span = MBI_SOLVE_ROUND_FIRST;
   }
-  if (!solver->gpu.loops && *span > MBI_SOLVE_SPAN) { /* which was meant for a loop */
-    *span = MBI_SOLVE_SPAN;
-  }
-  *span -= turn;
-  return status;
+  *span -= first;
+  return MERBIT_OK;
 }
 
+/* Launches the recorded graph for `span` iterations. */
 static merbit_status mbi_recorded_launch(merbit_solver *solver, int span) {
   merbit_context *context = solver->context;
   merbit_status status = MERBIT_OK;
@@ -287,17 +291,20 @@ static merbit_status mbi_recorded_launch(merbit_solver *solver, int span) {
   return status;
 }
 
-/* Enqueue iterations up to state.look, or until the solver stops; on the CPU take them. */
+/* Enqueues a round of iterations on the GPU, where it ends at state.check_at or when the solver
+ * stops. On the CPU runs them. */
 MBI_INTERNAL merbit_status mbi_recorded_run(merbit_solver *solver, int span) {
   const double start = mbi_seconds();
-  merbit_status status = mbi_recorded_wanted(solver) ? mbi_recorded_begin(solver, &span) : MERBIT_OK;
+  merbit_status status =
+      mbi_recorded_wanted(solver) ? mbi_recorded_begin(solver, &span) : MERBIT_OK;
   int i;
   if (status == MERBIT_OK && solver->gpu.graph != NULL) {
     return mbi_recorded_launch(solver, span);
   }
   for (i = 0; i < span && status == MERBIT_OK; i++) {
-    if (!mbi_solve_on_gpu(solver) && (solver->memory->state.stop != MBI_SOLVE_RUNNING ||
-                                      (i > 0 && mbi_seconds() - start > MBI_SOLVE_BATCH))) {
+    if (!mbi_solve_on_gpu(solver) &&
+        (solver->memory->state.stop != MBI_SOLVE_RUNNING ||
+         (i > 0 && mbi_seconds() - start > MBI_SOLVE_ROUND_SECONDS))) {
       break;
     }
     status = solver->method->iterate(solver);

@@ -6,10 +6,10 @@
 #include "solve/core/solver.h"
 #include "solve/core/cpu_steps.h"
 
-/* Refinement: residuals in f64, corrections by a solver of the same method in f32, whose
- * products and vectors move half the bytes. */
+/* Iterative refinement: residuals are computed in f64, and a solver of the same method in f32,
+ * whose products and vectors move half the bytes, finds the corrections. */
 #define MBI_REFINE_TOLERANCE                                                                   \
-  1e-4 /* of a correction: f32 gets there for all but wild matrices */
+  1e-4 /* of a correction: f32 reaches it unless A is very ill-conditioned */
 
 #define MBS_VECTOR double
 #define MBS_NAME(name, part) mbi_##name##part##_f64
@@ -23,32 +23,24 @@
 #undef MBS_NAME
 
 static const mbi_step mbi_refine_steps[] = {
-    MBI_STEP(solve_residual_step),
+    MBI_STEP(solve_residual),
     MBI_STEP(solve_blocks),
     MBI_STEP(refine_down),
     MBI_STEP(refine_up),
 };
-enum {
-  MBI_SOLVE_RESIDUAL_IN_REFINE = 0,
-  MBI_SOLVE_BLOCKS_IN_REFINE,
-  MBI_REFINE_DOWN_IN_REFINE,
-  MBI_REFINE_UP_IN_REFINE
-};
+enum { MBI_REFINE_RESIDUAL_STEP = 0, MBI_REFINE_BLOCKS_STEP, MBI_REFINE_DOWN, MBI_REFINE_UP };
 
-/* The values of a host view in f32, in host memory. */
+/* Rounds values in host memory to f32, into solver->single_values. */
 static merbit_status mbi_refine_round_host(merbit_solver *solver, const void *values) {
   const double *from = (const double *)values;
   const int64_t count = mbi_view_values(&solver->view);
-  void *memory = solver->single_values;
-  merbit_status status = MERBIT_OK;
   int64_t k;
-  if (memory == NULL) {
-    status =
-        mbi_allocate_array(solver->context, count, sizeof(float), "values in f32", &memory);
-    solver->single_values = memory;
+  if (solver->single_values == NULL) {
+    MBI_TRY(mbi_allocate_array(solver->context, count, sizeof(float), "values in f32",
+                               &solver->single_values));
   }
-  for (k = 0; k < count && status == MERBIT_OK; k++) {
-    ((float *)memory)[k] = (float)from[k];
+  for (k = 0; k < count; k++) {
+    ((float *)solver->single_values)[k] = (float)from[k];
     if (fabs(from[k]) > FLT_MAX) {
       return mbi_fail(solver->context, MERBIT_NOT_SUPPORTED,
                       "values[%" PRId64
@@ -56,11 +48,11 @@ static merbit_status mbi_refine_round_host(merbit_solver *solver, const void *va
                       k, from[k]);
     }
   }
-  return status;
+  return MERBIT_OK;
 }
 
-/* Values in GPU memory in f32, there; in an entered context. What f32 does not hold becomes
- * infinite: mbi_refine_holds. */
+/* Rounds values in GPU memory to f32, into solver->single_there. The CUDA context must be
+ * current. A value that f32 does not hold becomes infinite, which mbi_refine_holds finds. */
 static merbit_status mbi_refine_round_there(merbit_solver *solver, mbi_devptr values) {
   merbit_context *context = solver->context;
   const merbit_view *view = &solver->view;
@@ -68,18 +60,13 @@ static merbit_status mbi_refine_round_there(merbit_solver *solver, mbi_devptr va
   uint32_t wide = 1, half = 0;
   void *kernel = NULL, *arguments[5];
   mbi_program program;
-  merbit_status status = MERBIT_OK;
+  merbit_status status;
   if (solver->single_there == 0) {
-    status = mbi_device_allocate(context, count * sizeof(float), "values in f32",
-                                 &solver->single_there);
+    MBI_TRY(mbi_device_allocate(context, count * sizeof(float), "values in f32",
+                                &solver->single_there));
   }
-  if (status == MERBIT_OK) {
-    status =
-        mbi_arrays_program(context, view->offset_type, view->index_type, view->base, &program);
-  }
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(
+      mbi_arrays_program(context, view->offset_type, view->index_type, view->base, &program));
   arguments[0] = &values;
   arguments[1] = &count;
   arguments[2] = &wide;
@@ -97,8 +84,8 @@ static merbit_status mbi_refine_round_there(merbit_solver *solver, mbi_devptr va
   return status;
 }
 
-/* The values, where `memory` says they are (DEFAULT: where the matrix is), in f32; *rounded
- * stays NULL for a pattern. */
+/* Rounds the values to f32. `memory` says where they are; DEFAULT means where the matrix is.
+ * *rounded points to the solver's own array there, and is NULL for a pattern. */
 MBI_INTERNAL merbit_status mbi_refine_round(merbit_solver *solver, const void *values,
                                             merbit_memory memory, const void **rounded) {
   const int there =
@@ -123,7 +110,7 @@ MBI_INTERNAL merbit_status mbi_refine_round(merbit_solver *solver, const void *v
   return status;
 }
 
-/* Whether f32 has room for the values that the GPU has rounded. */
+/* Fails if f32 does not hold a value that the GPU has rounded: then the norm is not finite. */
 MBI_INTERNAL merbit_status mbi_refine_holds(merbit_solver *solver) {
   const double norm = solver->inner->norm;
   return norm - norm == 0 ? MERBIT_OK
@@ -132,7 +119,7 @@ MBI_INTERNAL merbit_status mbi_refine_holds(merbit_solver *solver) {
                                      "is not finite; set solver_desc.refine to 0");
 }
 
-/* Sets what the solver of corrections is made from, on the side of `solver`. */
+/* Sets the matrix and the description of the solver of corrections, on the side of `solver`. */
 MBI_INTERNAL merbit_status mbi_refine_describe(merbit_solver *solver, merbit_view *view,
                                                merbit_solver_desc *desc) {
   *desc = solver->desc;
@@ -146,24 +133,26 @@ MBI_INTERNAL merbit_status mbi_refine_describe(merbit_solver *solver, merbit_vie
   return mbi_refine_round(solver, solver->view.values, view->memory, &view->values);
 }
 
+/* Lets the steps of refinement reach b and x of the solver of corrections. */
 static void mbi_refine_layout(merbit_solver *solver) {
   solver->v.at[MBI_REFINE_B] = solver->inner->v.at[MBI_AT_B];
   solver->v.at[MBI_REFINE_X] = solver->inner->v.at[MBI_AT_X];
 }
 
-/* b - A x, and what the host wants to know of it. */
+/* Computes b - A x and reads the state: the convergence check. */
 static merbit_status mbi_refine_residual(merbit_solver *solver, int x_zero) {
-  const merbit_status status = mbi_solve_residual(solver, x_zero);
-  if (status != MERBIT_OK || !mbi_solve_on_gpu(solver)) {
-    return status;
+  MBI_TRY(mbi_solve_residual(solver, x_zero));
+  if (!mbi_solve_on_gpu(solver)) {
+    return MERBIT_OK;
   }
   solver->synchronizations++;
   return mbi_solve_download(solver, &solver->seen, solver->memory, sizeof solver->seen);
 }
 
-/* As mbi_solve_decide; `last`: ||b - A x||^2 before the last correction, or 0. */
+/* Returns the merbit_stop, or MBI_SOLVE_ON if another correction follows. `last` is ||b - A
+ * x||^2 before the last correction, or 0. */
 static int mbi_refine_decide(merbit_solver *solver, double last) {
-  const mbi_solve_state *state = &mbi_solve_seen(solver)->state;
+  const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
   const double goal = solver->desc.tolerance * solver->desc.tolerance * state->bb;
   if (!(state->ww - state->ww == 0) || !(state->bb - state->bb == 0)) {
     return MERBIT_STOP_NOT_FINITE;
@@ -178,30 +167,23 @@ static int mbi_refine_decide(merbit_solver *solver, double last) {
                                                                  : MBI_SOLVE_ON;
 }
 
-/* One correction of x; *stop where there can be none. */
+/* Finds and adds one correction of x. If none can be found, sets *stop. */
 static merbit_status mbi_refine_correct(merbit_solver *solver, int *stop) {
   merbit_solver *inner = solver->inner;
-  const mbi_solve_state *state = &mbi_solve_seen(solver)->state;
+  const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
   const double ratio = mbi_solve_ratio(state, state->ww);
   const double left = 0.5 * solver->desc.tolerance / ratio;
   const int first = solver->inner_iterations;
-  const int room = solver->history_size > first ? solver->history_size - first : 0;
+  const int entries = solver->history_size > first ? solver->history_size - first : 0;
   int ended = MBI_SOLVE_ON, done, k;
-  merbit_status status = mbi_solve_step(solver, MBI_REFINE_DOWN_IN_REFINE);
-  mbi_solver_reset(inner, room > 0 ? solver->history + first : NULL, room);
+  MBI_TRY(mbi_solve_step(solver, MBI_REFINE_DOWN));
+  mbi_solver_reset(inner, entries > 0 ? solver->history + first : NULL, entries);
   inner->desc.tolerance = left > MBI_REFINE_TOLERANCE ? left : MBI_REFINE_TOLERANCE;
   inner->desc.max_iterations = solver->desc.max_iterations - first;
-  if (status == MERBIT_OK) {
-    status = mbi_solve_zero(inner, inner->v.at[MBI_AT_X], mbi_solve_bytes(inner));
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_solve_loop(inner, 1, &ended);
-  }
-  if (status != MERBIT_OK) {
-    return status;
-  }
-  done = mbi_solve_seen(inner)->state.iterations;
-  for (k = 0; k <= done && k < room; k++) {
+  MBI_TRY(mbi_solve_zero(inner, inner->v.at[MBI_AT_X], mbi_solve_bytes(inner)));
+  MBI_TRY(mbi_solve_loop(inner, 1, &ended));
+  done = mbi_solve_checked(inner)->state.iterations;
+  for (k = 0; k <= done && k < entries; k++) {
     solver->history[first + k] *= ratio;
   }
   solver->inner_iterations += done;
@@ -210,24 +192,22 @@ static merbit_status mbi_refine_correct(merbit_solver *solver, int *stop) {
     *stop = ended;
     return MERBIT_OK;
   }
-  return mbi_solve_step(solver, MBI_REFINE_UP_IN_REFINE);
+  return mbi_solve_step(solver, MBI_REFINE_UP);
 }
 
-/* mbi_solve_loop for a solver that refines. */
+/* Corrects x until the solve ends and sets *stop, as mbi_solve_loop does. */
 MBI_INTERNAL merbit_status mbi_refine_loop(merbit_solver *solver, int x_zero, int *stop) {
   const merbit_solver_desc *desc = &solver->desc;
   double last = 0;
-  merbit_status status = mbi_solve_prepare_batch(solver, MBI_OPEN_BEGIN, 0);
   solver->inner_iterations = 0;
   *stop = MBI_SOLVE_ON;
-  if (status == MERBIT_OK) {
-    status = mbi_refine_residual(solver, x_zero);
-  }
-  while (status == MERBIT_OK) {
-    const mbi_solve_state *state = &mbi_solve_seen(solver)->state;
-    if (mbi_scale_far_rhs(solver, state)) {
-      *stop = MBI_SOLVE_FAR;
-      break;
+  MBI_TRY(mbi_solve_prepare_round(solver, MBI_OPEN_BEGIN, 0));
+  MBI_TRY(mbi_refine_residual(solver, x_zero));
+  for (;;) {
+    const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
+    if (mbi_scale_rhs_needed(solver, state)) {
+      *stop = MBI_SOLVE_SCALE_RHS;
+      return MERBIT_OK;
     }
     *stop = mbi_refine_decide(solver, last);
     if (desc->progress != NULL &&
@@ -238,23 +218,19 @@ MBI_INTERNAL merbit_status mbi_refine_loop(merbit_solver *solver, int x_zero, in
       *stop = MERBIT_STOP_CANCELLED;
     }
     if (*stop != MBI_SOLVE_ON) {
-      break;
+      return MERBIT_OK;
     }
     solver->restarts += last > 0;
     last = state->ww;
-    status = mbi_refine_correct(solver, stop);
-    if (status == MERBIT_OK) {
-      const int ended = *stop;
-      status = mbi_refine_residual(solver, 0);
-      if (ended != MBI_SOLVE_ON) {
-        break;
-      }
+    MBI_TRY(mbi_refine_correct(solver, stop));
+    MBI_TRY(mbi_refine_residual(solver, 0));
+    if (*stop != MBI_SOLVE_ON) {
+      return MERBIT_OK;
     }
   }
-  return status;
 }
 
-/* What is between corrections in f32: it has no iterations of its own. */
+/* The steps between two corrections. Refinement has no iterations of its own. */
 MBI_INTERNAL const mbi_solve_method mbi_refine_method = {
     "refinement",
     "solve/core/refine.cu",

@@ -5,9 +5,9 @@
 #include "solve/core/refine_steps.cuh"
 
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
-    mbk_solve_residual_step(MBK_STEP_ARGUMENTS) {
+    mbk_solve_residual(MBK_STEP_ARGUMENTS) {
   MBK_SHARED_MEMORY(shared);
-  solve_look_step(v, n, m, partials, (double *)shared);
+  solve_residual_step(v, n, m, partials, (double *)shared);
 }
 
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)

@@ -3,11 +3,10 @@
 #include "spmv/plan/plan.h"
 #include "solve/core/solver.h"
 
-/* Steps, products and preconditioners of a solver: enqueued on the GPU, done at once on the
- * CPU.
- */
+/* Steps, products and preconditioners of a solver. The GPU gets them enqueued; the CPU computes
+ * at once. */
 
-/* `index` in the method's table of steps. */
+/* Runs the step at `index` of the method's table. */
 MBI_INTERNAL merbit_status mbi_solve_step(merbit_solver *solver, int index) {
   const mbi_step *step = &solver->method->steps[index];
   int64_t n = solver->n;
@@ -26,10 +25,8 @@ MBI_INTERNAL merbit_status mbi_solve_step(merbit_solver *solver, int index) {
                            solver->gpu.stream, arguments);
 }
 
-/* All steps from a product to the next one in one launch, `index` in the method's list; and the
- * sums of the product before, which has none: mbi_solve_product. Where
- * solver->gpu.fused_blocks.
- */
+/* Launches the fused vector kernel at `index` of the method's list: all steps from one product
+ * to the next, and the sums of the product before. Needs solver->gpu.fused_blocks > 0. */
 MBI_INTERNAL merbit_status mbi_solve_fused(merbit_solver *solver, int index) {
   int64_t n = solver->n;
   void *arguments[4];
@@ -43,7 +40,7 @@ MBI_INTERNAL merbit_status mbi_solve_fused(merbit_solver *solver, int index) {
                                 arguments, MBI_LAUNCH_COOPERATIVE);
 }
 
-/* By the plan's epilogue; `sums` and `skip` may be NULL. */
+/* Multiplies with the plan's epilogue. `sums` and `skip` may be NULL. */
 static merbit_status mbi_solve_multiply(merbit_solver *solver, int from, int to, int with,
                                         double *sums, const int *skip) {
   const void *vectors[1];
@@ -52,29 +49,31 @@ static merbit_status mbi_solve_multiply(merbit_solver *solver, int from, int to,
                            NULL, sums, skip, solver->gpu.stream);
 }
 
-/* The vector at `to` = A times the one at `from`, whatever the state. */
+/* Computes v[to] = A v[from], also after the solver has stopped. */
 MBI_INTERNAL merbit_status mbi_solve_product(merbit_solver *solver, int from, int to) {
   return solver->method->sums == 0 ? merbit_spmv(solver->plan, NULL, NULL, solver->v.at[from],
                                                  NULL, solver->v.at[to], solver->gpu.stream)
                                    : mbi_solve_multiply(solver, from, to, from, NULL, NULL);
 }
 
-/* The same for a sweep; where there are method->sums. */
+/* Computes v[to] = A v[from] for a fused kernel; nothing once the solver has stopped. Needs
+ * method->sums > 0. */
 MBI_INTERNAL merbit_status mbi_solve_product_unless_stopped(merbit_solver *solver, int from,
                                                             int to) {
   return mbi_solve_multiply(solver, from, to, from, NULL, &solver->memory->state.stop);
 }
 
-/* The same in an iteration without sweeps; the sums of method->sums, v being the vector at
- * `with` and u the one at `from`, go to state.product_sums. */
+/* Computes v[to] = A v[from] and state.product_sums: v[with]'v[to], and ||v[to]||^2 if
+ * method->sums is 2. Does nothing once the solver has stopped. */
 MBI_INTERNAL merbit_status mbi_solve_product_sums(merbit_solver *solver, int from, int to,
                                                   int with) {
   mbi_solve_state *state = &solver->memory->state;
   return mbi_solve_multiply(solver, from, to, with, state->product_sums, &state->stop);
 }
 
-/* mbi_solve_open on the solver's side: `how` is a MBI_OPEN, `span` iterations may follow. */
-MBI_INTERNAL merbit_status mbi_solve_prepare_batch(merbit_solver *solver, int how, int span) {
+/* Prepares a round of `span` iterations: mbi_solve_open on the solver's side. `how` is a
+ * MBI_OPEN. */
+MBI_INTERNAL merbit_status mbi_solve_prepare_round(merbit_solver *solver, int how, int span) {
   double tolerance = solver->desc.tolerance;
   double epsilon = solver->type == MERBIT_F32 ? FLT_EPSILON : DBL_EPSILON;
   int cap = solver->desc.max_iterations;
@@ -94,30 +93,31 @@ MBI_INTERNAL merbit_status mbi_solve_prepare_batch(merbit_solver *solver, int ho
                            solver->gpu.stream, arguments);
 }
 
-/* b - A x into MBI_AT_W and what a look wants to know; `x_zero`: A x need not be computed. */
+/* Computes b - A x into MBI_AT_W, and the norms for a convergence check. `x_zero` says that x
+ * is zero, so that A x need not be computed. */
 MBI_INTERNAL merbit_status mbi_solve_residual(merbit_solver *solver, int x_zero) {
-  const merbit_status status =
-      x_zero ? mbi_solve_zero(solver, solver->v.at[MBI_AT_W], mbi_solve_bytes(solver))
-             : mbi_solve_product(solver, MBI_AT_X, MBI_AT_W);
-  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_STEP_RESIDUAL) : status;
+  MBI_TRY(x_zero ? mbi_solve_zero(solver, solver->v.at[MBI_AT_W], mbi_solve_bytes(solver))
+                 : mbi_solve_product(solver, MBI_AT_X, MBI_AT_W));
+  return mbi_solve_step(solver, MBI_STEP_RESIDUAL);
 }
 
 /* ---- The GPU's program ------------------------------------------------------------------- */
 
+/* Sets the macros that the kernels of a solver need. */
 MBI_INTERNAL void mbi_solve_preamble(merbit_type type, mbi_preamble *preamble) {
   memset(preamble, 0, sizeof *preamble);
   mbi_preamble_define(preamble, "MBK_VECTOR", type == MERBIT_F32 ? "float" : "double");
 }
 
-/* Sweeps, where all blocks of a step can be resident at once, and z = M^-1 r needs no step of
- * its own. Where the driver does not tell there are none. */
+/* Loads the fused kernels and sets gpu.fused_blocks. They are used only if all their blocks can
+ * be resident at once and the preconditioner needs no step of its own. If the driver cannot say
+ * how many blocks are resident, they are not used. */
 static merbit_status mbi_solve_find_fused(merbit_solver *solver) {
   merbit_context *context = solver->context;
   const mbi_device *device = &context->device;
   const int blocks = mbi_solve_blocks(solver);
   int fits = 1, i;
-  merbit_status status = MERBIT_OK;
-  if (solver->method->fused[0] == NULL || solver->v.pre == MBI_PRE_APART || blocks == 0 ||
+  if (solver->method->fused[0] == NULL || solver->v.pre == MBI_PRE_SEPARATE || blocks == 0 ||
       !device->cooperative) {
     return MERBIT_OK;
   }
@@ -126,10 +126,7 @@ static merbit_status mbi_solve_find_fused(merbit_solver *solver) {
     void **kernel = &solver->gpu.fused[i];
     int resident = 0;
     mbi_curesult result;
-    status = mbi_program_kernel(context, &solver->gpu.program, name, kernel);
-    if (status != MERBIT_OK) {
-      return status;
-    }
+    MBI_TRY(mbi_program_kernel(context, &solver->gpu.program, name, kernel));
     result = device->driver.occupancy(&resident, *kernel, MBI_STEP_THREADS, MBI_STEP_SHARED);
     if (mbi_device_bury(context, result)) {
       return mbi_device_alive(context);
@@ -140,26 +137,24 @@ static merbit_status mbi_solve_find_fused(merbit_solver *solver) {
   return MERBIT_OK;
 }
 
+/* Compiles the program of the method and loads its kernels. */
 MBI_INTERNAL merbit_status mbi_solve_specialise(merbit_solver *solver) {
   merbit_context *context = solver->context;
   const mbi_solve_method *method = solver->method;
   mbi_preamble preamble;
-  merbit_status status;
   int i;
   mbi_solve_preamble(solver->type, &preamble);
-  status = mbi_program_create(context, method->file, &preamble, &solver->gpu.program);
-  for (i = 0; i < method->step_count && status == MERBIT_OK; i++) {
-    status = mbi_program_kernel(context, &solver->gpu.program, method->steps[i].kernel,
-                                &solver->gpu.kernels[i]);
+  MBI_TRY(mbi_program_create(context, method->file, &preamble, &solver->gpu.program));
+  for (i = 0; i < method->step_count; i++) {
+    MBI_TRY(mbi_program_kernel(context, &solver->gpu.program, method->steps[i].kernel,
+                               &solver->gpu.kernels[i]));
   }
-  if (status == MERBIT_OK) {
-    status =
-        mbi_program_kernel(context, &solver->gpu.program, "mbk_solve_open", &solver->gpu.open);
-  }
-  return status == MERBIT_OK ? mbi_solve_find_fused(solver) : status;
+  MBI_TRY(
+      mbi_program_kernel(context, &solver->gpu.program, "mbk_solve_open", &solver->gpu.open));
+  return mbi_solve_find_fused(solver);
 }
 
-/* z = M^-1 r between steps: only for MBI_PRE_APART. */
+/* Applies the preconditioner as a step of its own: v[z] = M^-1 v[r]. Needs MBI_PRE_SEPARATE. */
 MBI_INTERNAL merbit_status mbi_solve_apply(merbit_solver *solver, int r, int z) {
   const merbit_solver_desc *desc = &solver->desc;
   if (desc->preconditioner != MERBIT_PRECONDITIONER_CALLBACK) {
@@ -174,6 +169,7 @@ MBI_INTERNAL merbit_status mbi_solve_apply(merbit_solver *solver, int r, int z) 
                         "solver_desc.apply, the preconditioner, asked to stop");
 }
 
-MBI_INTERNAL int mbi_solve_apart(const merbit_solver *solver) {
-  return solver->v.pre == MBI_PRE_APART;
+/* Returns whether the preconditioner is a step of its own: BLOCK_JACOBI and CALLBACK. */
+MBI_INTERNAL int mbi_solve_separate_preconditioner(const merbit_solver *solver) {
+  return solver->v.pre == MBI_PRE_SEPARATE;
 }

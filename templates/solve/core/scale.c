@@ -3,26 +3,29 @@
 #include "matrix/matrix.h"
 #include "solve/core/solver.h"
 
-/* Numbers whose squares no double holds. A matrix whose norm, or a right-hand side whose
- * largest entry, is too far from 1 is multiplied by a power of two, which rounds nothing: (2^s
- * A) (2^(t - s) x) = 2^t b. Numbers nearer to 1 stay what they are. Scaling goes through host
- * memory on either side. */
-#define MBI_SCALE_REACH 200       /* f64 takes norms from 2^-200 to 2^200 */
-#define MBI_SCALE_REACH_SINGLE 50 /* f32, and matrices whose corrections are found in f32 */
-#define MBI_SCALE_WHOLE 1e6 /* times the least normal number: x so large has all its bits */
+/* Scaling, for numbers whose squares would overflow or vanish. A matrix whose norm, or a
+ * right-hand side whose largest entry, is too far from 1 is multiplied by a power of two, which
+ * rounds nothing: (2^s A) (2^(t - s) x) = 2^t b. Other systems are not scaled. Scaled numbers
+ * pass through host memory on either side. */
+#define MBI_SCALE_RANGE 200    /* f64: norms from 2^-200 to 2^200 */
+#define MBI_SCALE_RANGE_F32 50 /* the same for f32, and for refinement */
+#define MBI_SCALE_FULL_PRECISION                                                               \
+  1e6 /* times the least normal number: from here on x has all its bits */
 
-static int mbi_scale_is_far(double size, int reach) {
+/* Returns whether `size` is outside of 2^-reach to 2^reach. */
+static int mbi_scale_is_extreme(double size, int reach) {
   return size > ldexp(1, reach) || (size > 0 && size < ldexp(1, -reach));
 }
 
-/* Returns whether the right-hand side of the last look has to be scaled. */
-MBI_INTERNAL int mbi_scale_far_rhs(const merbit_solver *solver, const mbi_solve_state *seen) {
+/* Returns whether the last convergence check found a right-hand side that must be scaled. */
+MBI_INTERNAL int mbi_scale_rhs_needed(const merbit_solver *solver,
+                                      const mbi_solve_state *seen) {
   return solver->rhs_scale == 0 && seen->b_most <= DBL_MAX &&
-         mbi_scale_is_far(seen->b_most, solver->type == MERBIT_F32 ? MBI_SCALE_REACH_SINGLE
-                                                                   : MBI_SCALE_REACH);
+         mbi_scale_is_extreme(seen->b_most, solver->type == MERBIT_F32 ? MBI_SCALE_RANGE_F32
+                                                                       : MBI_SCALE_RANGE);
 }
 
-/* `to` = 2^exponent `from`; both may be the same. */
+/* Computes `to` = 2^exponent `from`, which may be the same array. */
 static void mbi_scale_numbers(merbit_type type, const void *from, int64_t count, int exponent,
                               void *to) {
   int64_t k;
@@ -35,7 +38,7 @@ static void mbi_scale_numbers(merbit_type type, const void *from, int64_t count,
   }
 }
 
-/* The solver's vector at `slot` times 2^exponent, on its side. */
+/* Multiplies the solver's vector at `slot` by 2^exponent, on its side. */
 MBI_INTERNAL merbit_status mbi_scale_vector(merbit_solver *solver, int slot, int exponent) {
   const size_t bytes = mbi_solve_bytes(solver);
   void *copy = NULL;
@@ -56,15 +59,15 @@ MBI_INTERNAL merbit_status mbi_scale_vector(merbit_solver *solver, int slot, int
   return status;
 }
 
-/* 2^this times the solver's x is the caller's. */
+/* Returns the exponent e for which 2^e times the solver's x is the caller's. */
 MBI_INTERNAL int mbi_scale_of_x(const merbit_solver *solver) {
   return solver->scale - solver->rhs_scale;
 }
 
-/* Returns whether the caller's x has entries that its type does not hold in full. */
-MBI_INTERNAL int mbi_scale_far_x(const merbit_solver *solver, double x_most) {
+/* Returns whether the largest entry of the caller's x overflows its type or loses bits. */
+MBI_INTERNAL int mbi_scale_x_out_of_range(const merbit_solver *solver, double x_most) {
   const int single = solver->type == MERBIT_F32;
-  const double least = MBI_SCALE_WHOLE * (single ? FLT_MIN : DBL_MIN);
+  const double least = MBI_SCALE_FULL_PRECISION * (single ? FLT_MIN : DBL_MIN);
   const double size = ldexp(x_most, mbi_scale_of_x(solver));
   return mbi_scale_of_x(solver) != 0 && x_most > 0 && x_most <= DBL_MAX &&
          (size < least || size > (single ? FLT_MAX : DBL_MAX));
@@ -72,22 +75,22 @@ MBI_INTERNAL int mbi_scale_far_x(const merbit_solver *solver, double x_most) {
 
 /* ---- The matrix -------------------------------------------------------------------------- */
 
-/* Returns whether its values may have to be scaled, `made` being what became of a solver for
- * them. A solver of corrections has its matrix from another, which scales for both; a
- * callback's z = M^-1 r goes with A as it is. */
-MBI_INTERNAL int mbi_scale_may(const merbit_solver *solver, merbit_status made) {
-  const int reach = solver->type == MERBIT_F32 || solver->desc.refine ? MBI_SCALE_REACH_SINGLE
-                                                                      : MBI_SCALE_REACH;
+/* Returns whether the matrix may have to be scaled. `made` is the status of making the solver
+ * with the values as they are. A solver of corrections never scales: the solver that refines
+ * does it for both. Nor does one with a callback, whose M^-1 is made for A as it is. */
+MBI_INTERNAL int mbi_scale_matrix_needed(const merbit_solver *solver, merbit_status made) {
+  const int reach =
+      solver->type == MERBIT_F32 || solver->desc.refine ? MBI_SCALE_RANGE_F32 : MBI_SCALE_RANGE;
   if (solver->view.values == NULL || solver->corrects ||
       solver->desc.preconditioner == MERBIT_PRECONDITIONER_CALLBACK) {
     return 0;
   }
-  return made == MERBIT_OK ? mbi_scale_is_far(solver->norm, reach)
+  return made == MERBIT_OK ? mbi_scale_is_extreme(solver->norm, reach)
                            : made == MERBIT_INVALID_MATRIX || made == MERBIT_NOT_SUPPORTED;
 }
 
-/* The exponent that brings the largest of `count` values near 1; 0: it is near, or not finite,
- * or the smallest would be lost. */
+/* Returns the exponent that brings the largest of `count` values near 1. Returns 0 if it is
+ * near already, if a value is not finite, or if the smallest value would be lost. */
 static int mbi_scale_exponent(const merbit_solver *solver, const void *values, int64_t count) {
   const int single = solver->type == MERBIT_F32;
   const int narrow = single || solver->desc.refine;
@@ -103,15 +106,16 @@ static int mbi_scale_exponent(const merbit_solver *solver, const void *values, i
     most = size > most ? size : most;
     least = size > 0 && size < least ? size : least;
   }
-  if (!mbi_scale_is_far(most, (narrow ? MBI_SCALE_REACH_SINGLE : MBI_SCALE_REACH) / 2)) {
-    return 0; /* half: a norm may be larger than the values */
+  if (!mbi_scale_is_extreme(most, (narrow ? MBI_SCALE_RANGE_F32 : MBI_SCALE_RANGE) / 2)) {
+    return 0; /* half of the range: a norm may be larger than the values */
   }
   exponent = -ilogb(most);
   return exponent < 0 && ldexp(least, exponent) < (narrow ? FLT_MIN : DBL_MIN) ? 0 : exponent;
 }
 
-/* Values, where `memory` says they are (DEFAULT: where the matrix is), scaled in the solver's
- * own memory, which *scaled becomes; NULL: they need none. In an entered context. */
+/* Scales values into memory of the solver and points *scaled there; NULL if they need no
+ * scaling. `memory` says where the values are; DEFAULT means where the matrix is. The CUDA
+ * context must be current. */
 MBI_INTERNAL merbit_status mbi_scale_values(merbit_solver *solver, const void *values,
                                             merbit_memory memory, const void **scaled) {
   merbit_context *context = solver->context;
@@ -120,17 +124,13 @@ MBI_INTERNAL merbit_status mbi_scale_values(merbit_solver *solver, const void *v
       (memory == MERBIT_MEMORY_DEFAULT && solver->view.memory == MERBIT_MEMORY_DEVICE);
   const int64_t count = mbi_view_values(&solver->view);
   const size_t size = mbi_type_size(solver->type), bytes = (size_t)count * size;
-  merbit_status status = MERBIT_OK;
   *scaled = NULL;
   if (solver->scaled == NULL) {
-    status = mbi_allocate_array(context, count, size, "scaled values", &solver->scaled);
+    MBI_TRY(mbi_allocate_array(context, count, size, "scaled values", &solver->scaled));
   }
-  if (status == MERBIT_OK && there) {
-    status = mbi_device_download(context, solver->scaled, mbi_device_address(values), bytes);
+  if (there) {
+    MBI_TRY(mbi_device_download(context, solver->scaled, mbi_device_address(values), bytes));
     values = solver->scaled;
-  }
-  if (status != MERBIT_OK) {
-    return status;
   }
   solver->scale = mbi_scale_exponent(solver, values, count);
   if (solver->scale == 0) {
@@ -138,12 +138,12 @@ MBI_INTERNAL merbit_status mbi_scale_values(merbit_solver *solver, const void *v
   }
   mbi_scale_numbers(solver->type, values, count, solver->scale, solver->scaled);
   *scaled = solver->scaled;
-  if (there && solver->scaled_there == 0) {
-    status = mbi_device_allocate(context, bytes, "scaled values", &solver->scaled_there);
-  }
-  if (there && status == MERBIT_OK) {
-    status = mbi_device_upload(context, solver->scaled_there, solver->scaled, bytes);
+  if (there) {
+    if (solver->scaled_there == 0) {
+      MBI_TRY(mbi_device_allocate(context, bytes, "scaled values", &solver->scaled_there));
+    }
+    MBI_TRY(mbi_device_upload(context, solver->scaled_there, solver->scaled, bytes));
     *scaled = mbi_device_pointer(solver->scaled_there);
   }
-  return status;
+  return MERBIT_OK;
 }

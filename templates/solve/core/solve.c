@@ -4,7 +4,7 @@
 #include "spmv/plan/plan.h"
 #include "solve/core/solver.h"
 
-/* A solve: vectors in, the loop, vectors out, the report. */
+/* merbit_solver_solve: copies vectors in, iterates, copies x out and reports. */
 
 static merbit_status mbi_solver_check_vectors(merbit_solver *solver, const void *b,
                                               const void *x) {
@@ -29,25 +29,21 @@ static merbit_status mbi_solver_check_vectors(merbit_solver *solver, const void 
   return MERBIT_OK;
 }
 
-/* b and the first x into the solver's vectors, scaled. */
+/* Copies b and the first x into the solver's vectors and scales them. */
 static merbit_status mbi_solver_load(merbit_solver *solver, const void *b, const void *x,
                                      int start_from_x) {
-  merbit_status status = mbi_solve_take(solver, MBI_AT_B, b);
-  if (status == MERBIT_OK) {
-    status = mbi_scale_vector(solver, MBI_AT_B, solver->rhs_scale);
+  MBI_TRY(mbi_solve_copy_in(solver, MBI_AT_B, b));
+  MBI_TRY(mbi_scale_vector(solver, MBI_AT_B, solver->rhs_scale));
+  if (!start_from_x) {
+    return mbi_solve_zero(solver, solver->v.at[MBI_AT_X], mbi_solve_bytes(solver));
   }
-  if (status != MERBIT_OK || !start_from_x) {
-    return status != MERBIT_OK
-               ? status
-               : mbi_solve_zero(solver, solver->v.at[MBI_AT_X], mbi_solve_bytes(solver));
-  }
-  status = mbi_solve_take(solver, MBI_AT_X, x);
-  return status == MERBIT_OK ? mbi_scale_vector(solver, MBI_AT_X, -mbi_scale_of_x(solver))
-                             : status;
+  MBI_TRY(mbi_solve_copy_in(solver, MBI_AT_X, x));
+  return mbi_scale_vector(solver, MBI_AT_X, -mbi_scale_of_x(solver));
 }
 
+/* Reports how the solve ended, in numbers. */
 static void mbi_solver_report(merbit_solver *solver, int stop, merbit_solver_result *result) {
-  const mbi_solve_state *state = &mbi_solve_seen(solver)->state;
+  const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
   const double scale = solver->norm * state->x_most + state->b_most;
   result->stop = (merbit_stop)stop;
   result->iterations = solver->inner != NULL ? solver->inner_iterations : state->iterations;
@@ -62,43 +58,37 @@ static void mbi_solver_report(merbit_solver *solver, int stop, merbit_solver_res
   }
 }
 
-/* From the caller's vectors to the end. */
+/* Loads the caller's vectors and iterates until the solve ends. */
 static merbit_status mbi_solver_iterate(merbit_solver *solver, const void *b, const void *x,
                                         int start_from_x, int *stop) {
-  const merbit_status status = mbi_solver_load(solver, b, x, start_from_x);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_solver_load(solver, b, x, start_from_x));
   return solver->inner != NULL ? mbi_refine_loop(solver, !start_from_x, stop)
                                : mbi_solve_loop(solver, !start_from_x, stop);
 }
 
-/* In an entered context. */
+/* Solves, once more with a scaled b if it has to be. The CUDA context must be current. */
 static merbit_status mbi_solver_run(merbit_solver *solver, const void *b, void *x,
                                     int start_from_x, merbit_solver_result *result) {
   int stop = MBI_SOLVE_ON;
-  merbit_status status;
+  const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
   solver->rhs_scale = 0;
-  status = mbi_solver_iterate(solver, b, x, start_from_x, &stop);
-  if (status == MERBIT_OK && stop == MBI_SOLVE_FAR) {
-    solver->rhs_scale = -ilogb(mbi_solve_seen(solver)->state.b_most);
-    status = mbi_solver_iterate(solver, b, x, start_from_x, &stop);
+  MBI_TRY(mbi_solver_iterate(solver, b, x, start_from_x, &stop));
+  if (stop == MBI_SOLVE_SCALE_RHS) {
+    solver->rhs_scale = -ilogb(state->b_most);
+    MBI_TRY(mbi_solver_iterate(solver, b, x, start_from_x, &stop));
   }
-  if (status == MERBIT_OK) {
-    status = mbi_scale_vector(solver, MBI_AT_X, mbi_scale_of_x(solver));
+  MBI_TRY(mbi_scale_vector(solver, MBI_AT_X, mbi_scale_of_x(solver)));
+  if (mbi_scale_x_out_of_range(solver, state->x_most)) {
+    stop = MERBIT_STOP_NOT_FINITE;
   }
-  if (status == MERBIT_OK) {
-    stop = mbi_scale_far_x(solver, mbi_solve_seen(solver)->state.x_most)
-               ? MERBIT_STOP_NOT_FINITE
-               : stop;
-    mbi_solver_report(solver, stop, result);
-    if (mbi_solve_seen(solver)->state.b_most == 0 && stop == MERBIT_STOP_CONVERGED) {
-      status = mbi_solve_zero(solver, solver->v.at[MBI_AT_X], mbi_solve_bytes(solver));
-    }
+  mbi_solver_report(solver, stop, result);
+  if (state->b_most == 0 && stop == MERBIT_STOP_CONVERGED) {
+    MBI_TRY(mbi_solve_zero(solver, solver->v.at[MBI_AT_X], mbi_solve_bytes(solver)));
   }
-  return status == MERBIT_OK ? mbi_solve_give(solver, MBI_AT_X, x) : status;
+  return mbi_solve_copy_out(solver, MBI_AT_X, x);
 }
 
+/* Adds times, the plan and memory to the report, and the sentence on how the solve ended. */
 static void mbi_solver_finish(merbit_solver *solver, merbit_solver_result *result) {
   const merbit_solver *iterating = solver->inner != NULL ? solver->inner : solver;
   merbit_plan_info inner_plan;
@@ -117,7 +107,7 @@ static void mbi_solver_finish(merbit_solver *solver, merbit_solver_result *resul
         solver->single_there != 0 ? mbi_view_values(&solver->view) * (int64_t)sizeof(float) : 0;
   }
   if (solver->n > 0) {
-    mbi_solve_tell(solver, result, result->description, sizeof result->description);
+    mbi_solve_describe_stop(solver, result, result->description, sizeof result->description);
   }
 }
 
@@ -134,10 +124,7 @@ MERBIT_API merbit_status merbit_solver_solve(merbit_solver *solver, const void *
     return MERBIT_INVALID_ARGUMENT;
   }
   mbi_solver_reset(solver, history, history_size);
-  status = mbi_solver_enter(solver);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_solver_enter(solver));
   status = mbi_solver_check_vectors(solver, b, x);
   if (status == MERBIT_OK && solver->n > 0) {
     status = mbi_solver_run(solver, b, x, start_from_x, &answer);

@@ -131,7 +131,7 @@ static int mbi_solver_reorders(const merbit_solver *solver) {
   if (desc->reorder == 0) {
     return solver->n >= MBI_SOLVER_REORDER_ROWS &&
            desc->expected_solves >= MBI_SOLVER_REORDER_SOLVES &&
-           solver->view.format != MERBIT_BSR && solver->v.pre != MBI_PRE_APART;
+           solver->view.format != MERBIT_BSR && solver->v.pre != MBI_PRE_SEPARATE;
   }
   return desc->reorder > 0;
 }
@@ -149,7 +149,7 @@ static merbit_status mbi_solver_make_plan(merbit_solver *solver) {
   memset(&making, 0, sizeof making);
   making.dots = making.stops = mbi_solver_is_cg(solver);
   making.unsynchronised = making.interleaved = 1;
-  making.checked = mbi_examine_there(solver, &solver->view) ? mbi_examine_checked : NULL;
+  making.checked = mbi_setup_on_gpu(solver, &solver->view) ? mbi_setup_when_checked : NULL;
   making.maker = solver;
   memset(&desc, 0, sizeof desc);
   memset(&sums, 0, sizeof sums);
@@ -166,7 +166,7 @@ static merbit_status mbi_solver_make_plan(merbit_solver *solver) {
   return mbi_plan_create(solver->context, &solver->view, &desc, &making, &solver->plan);
 }
 
-static void mbi_solver_forget(merbit_solver *solver) {
+static void mbi_solver_release_parts(merbit_solver *solver) {
   merbit_context *context = solver->context;
   if (solver->inner !=
       NULL) { /* whose stream is both's: what was enqueued there is done then */
@@ -175,7 +175,7 @@ static void mbi_solver_forget(merbit_solver *solver) {
     solver->gpu.stream = NULL;
   }
   if (mbi_solve_on_gpu(solver) && mbi_device_enter_alive(context)) {
-    mbi_examine_forget(solver);
+    mbi_setup_release(solver);
     mbi_recorded_destroy(solver);
     mbi_device_release(context, solver->single_there);
     mbi_program_destroy(context, &solver->gpu.program);
@@ -214,7 +214,7 @@ static merbit_status mbi_solver_make_space(merbit_solver *solver) {
     return status;
   }
   if (mbi_solve_on_gpu(solver)) {
-    solver->gpu.turn = mbi_solver_is_cg(solver) ? MBI_SOLVE_TURN : 0;
+    solver->gpu.loop_calls = mbi_solver_is_cg(solver) ? MBI_CG_LOOP_ITERATIONS : 0;
     if (solver->inner == NULL) {
       mbi_recorded_stream(solver);
     }
@@ -246,7 +246,7 @@ static merbit_status mbi_solver_make_inner(merbit_solver *solver) {
   return status;
 }
 
-/* On solver->side. After a failure mbi_solver_forget cleans up. */
+/* On solver->side. After a failure mbi_solver_release_parts cleans up. */
 static merbit_status mbi_solver_make(merbit_solver *solver) {
   merbit_status status = solver->desc.refine ? mbi_solver_make_inner(solver) : MERBIT_OK;
   if (status == MERBIT_OK) {
@@ -261,7 +261,7 @@ static merbit_status mbi_solver_make(merbit_solver *solver) {
   }
   if (status == MERBIT_OK) {
     solver->bytes -= solver->gpu.arena.used; /* the plan counts them */
-    status = mbi_solver_examine(solver, &solver->view);
+    status = mbi_solver_setup(solver, &solver->view);
     mbi_solver_leave(solver);
   }
   return status;
@@ -273,7 +273,7 @@ static merbit_status mbi_solver_make_scaled(merbit_solver *solver) {
   const void *scaled = NULL;
   char reason[2];
   merbit_status status;
-  if (!mbi_scale_may(solver, made)) {
+  if (!mbi_scale_matrix_needed(solver, made)) {
     return made;
   }
   status = mbi_solver_enter(solver);
@@ -285,7 +285,7 @@ static merbit_status mbi_solver_make_scaled(merbit_solver *solver) {
   if (status != MERBIT_OK || scaled == NULL) {
     return status == MERBIT_OK ? made : status;
   }
-  mbi_solver_forget(solver);
+  mbi_solver_release_parts(solver);
   mbi_error_clear(solver->context, reason, sizeof reason);
   solver->view.values = scaled;
   return mbi_solver_make(solver);
@@ -317,7 +317,7 @@ MBI_INTERNAL merbit_status mbi_solver_build(merbit_solver *solver) {
       status == MERBIT_INVALID_ARGUMENT || status == MERBIT_INVALID_MATRIX) {
     return status;
   }
-  mbi_solver_forget(solver);
+  mbi_solver_release_parts(solver);
   mbi_error_clear(context, solver->reason, sizeof solver->reason);
   mbi_log(context, "this solver computes on the CPU: %s", solver->reason);
   solver->side = MERBIT_SIDE_CPU;
@@ -335,7 +335,7 @@ MBI_INTERNAL int64_t mbi_solver_device_bytes(const merbit_solver *solver,
 
 MBI_INTERNAL void mbi_solver_free(merbit_solver *solver) {
   merbit_context *context = solver->context;
-  mbi_solver_forget(solver);
+  mbi_solver_release_parts(solver);
   mbi_release(context, solver->scaled);
   if (solver->scaled_there != 0 && mbi_device_enter_alive(context)) {
     mbi_device_release(context, solver->scaled_there);
@@ -346,7 +346,7 @@ MBI_INTERNAL void mbi_solver_free(merbit_solver *solver) {
   mbi_context_unref(context);
 }
 
-static void mbi_solver_take_desc(merbit_solver *solver, const merbit_solver_desc *desc) {
+static void mbi_solver_fill_desc(merbit_solver *solver, const merbit_solver_desc *desc) {
   merbit_solver_desc *own = &solver->desc;
   *own = *desc;
   if (own->tolerance == 0) {
@@ -358,10 +358,10 @@ static void mbi_solver_take_desc(merbit_solver *solver, const merbit_solver_desc
     solver->v.pre = MBI_PRE_DIAGONAL;
     solver->v.block = 1;
   } else if (own->preconditioner == MERBIT_PRECONDITIONER_BLOCK_JACOBI) {
-    solver->v.pre = MBI_PRE_APART;
+    solver->v.pre = MBI_PRE_SEPARATE;
     solver->v.block = own->block_size > 0 ? own->block_size : 4;
   } else if (own->preconditioner == MERBIT_PRECONDITIONER_CALLBACK) {
-    solver->v.pre = MBI_PRE_APART;
+    solver->v.pre = MBI_PRE_SEPARATE;
   }
   solver->v.n = solver->n;
   if (own->refine) {
@@ -408,7 +408,7 @@ static merbit_status mbi_solver_create(merbit_context *context, const merbit_vie
   made->type = mbi_view_type(view);
   made->n = view->rows;
   made->corrects = corrects;
-  mbi_solver_take_desc(made, desc);
+  mbi_solver_fill_desc(made, desc);
   status = mbi_solver_build(made);
   if (status != MERBIT_OK) {
     mbi_solver_free(made);
@@ -432,8 +432,8 @@ MERBIT_API void merbit_solver_destroy(merbit_solver *solver) {
 }
 
 /* New values as they are: for the plan, corrections, the norm and the preconditioner. */
-static merbit_status mbi_solver_renew(merbit_solver *solver, const void *values,
-                                      merbit_memory memory) {
+static merbit_status mbi_solver_set_values(merbit_solver *solver, const void *values,
+                                           merbit_memory memory) {
   merbit_view view;
   void *own;
   merbit_status status = mbi_solver_enter(solver);
@@ -441,7 +441,7 @@ static merbit_status mbi_solver_renew(merbit_solver *solver, const void *values,
     return status;
   }
   if (mbi_solve_on_gpu(solver)) {
-    mbi_recorded_forget(solver); /* it knows where the plan's arrays lie, which may move */
+    mbi_recorded_release(solver); /* it knows where the plan's arrays lie, which may move */
   }
   mbi_solver_leave(solver);
   status = merbit_plan_update_values(solver->plan, values, memory);
@@ -463,11 +463,11 @@ static merbit_status mbi_solver_renew(merbit_solver *solver, const void *values,
   }
   view = solver->view;
   view.values = values;
-  status = mbi_examine_bring(solver, memory, &view, &own);
+  status = mbi_setup_move_values(solver, memory, &view, &own);
   if (status == MERBIT_OK) {
-    status = mbi_solver_examine(solver, &view);
+    status = mbi_solver_setup(solver, &view);
   }
-  mbi_examine_release_sources(solver, &view, own);
+  mbi_setup_release_values(solver, &view, own);
   mbi_solver_leave(solver);
   return status;
 }
@@ -481,8 +481,8 @@ MERBIT_API merbit_status merbit_solver_update_values(merbit_solver *solver, cons
     return MERBIT_INVALID_ARGUMENT;
   }
   solver->scale = 0;
-  renewed = mbi_solver_renew(solver, values, memory);
-  if (!mbi_scale_may(solver, renewed)) {
+  renewed = mbi_solver_set_values(solver, values, memory);
+  if (!mbi_scale_matrix_needed(solver, renewed)) {
     return renewed;
   }
   status = mbi_solver_enter(solver);
@@ -495,5 +495,5 @@ MERBIT_API merbit_status merbit_solver_update_values(merbit_solver *solver, cons
     return status == MERBIT_OK ? renewed : status;
   }
   mbi_error_clear(solver->context, reason, sizeof reason);
-  return mbi_solver_renew(solver, scaled, memory);
+  return mbi_solver_set_values(solver, scaled, memory);
 }

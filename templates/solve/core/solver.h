@@ -12,7 +12,7 @@
 #undef MBS_FUNCTION
 #undef MBS_CALLED
 
-enum { MBI_STEP_ALWAYS, MBI_STEP_RUNNING, MBI_STEP_LATE }; /* MBS_ALWAYS and so on */
+enum { MBI_STEP_ALWAYS, MBI_STEP_RUNNING, MBI_STEP_UNTIL_CLOSED }; /* MBS_ALWAYS and so on */
 
 /* A step as the CPU runs it: solve/core/steps.c. `chunk` takes a mbi_step_call. */
 typedef struct mbi_step_code {
@@ -44,15 +44,15 @@ typedef struct mbi_step {
 #define MBI_STEP_THREADS 768     /* of a block of the GPU, at most, and the most blocks of a */
 #define MBI_STEP_RESIDENT 1      /* multiprocessor: as solve/core/step.cuh has them */
 #define MBI_SOLVER_PRODUCTS 1000 /* that a plan is made for, per solve expected */
-#define MBI_SOLVE_TURN 16 /* iterations of CG in a turn of a loop: one costs 4 us, to skip an  \
+#define MBI_CG_LOOP_ITERATIONS 16 /* iterations of CG in a turn of a loop: one costs 4 us, to skip an  \
                            */
 /* iteration behind the last 6, for products end where it has stopped */
-#define MBI_SOLVE_BATCH 0.1     /* seconds that a batch of iterations should take */
+#define MBI_SOLVE_ROUND_SECONDS 0.1     /* seconds that a batch of iterations should take */
 #define MBI_SOLVE_BLOCK_MOST 32 /* rows of a block of BLOCK_JACOBI */
 #define MBI_SOLVER_REORDER_ROWS (1 << 22)
 #define MBI_SOLVER_REORDER_SOLVES 60
 #define MBI_SOLVE_ON (-1)  /* of a solve: there is no merbit_stop yet */
-#define MBI_SOLVE_FAR (-3) /* b has to be scaled */
+#define MBI_SOLVE_SCALE_RHS (-3) /* b has to be scaled */
 #define MBI_SOLVE_NONE                                                                         \
   (-1) /* in solver->alias: no such vector, or one with memory of its own */
 #define MBI_SOLVE_OWN (-2)
@@ -63,7 +63,7 @@ typedef struct mbi_step {
 typedef struct mbi_solve_method {
   const char *name;
   const char *file;      /* of the kernels; NULL ends a list of methods */
-  const mbi_step *steps; /* beginning with mbk_solve_residual_step and mbk_solve_blocks */
+  const mbi_step *steps; /* beginning with mbk_solve_residual and mbk_solve_blocks */
   int step_count;
   int sums; /* that its products add up: 1: v'A u; 2: and ||A u||^2; see mbi_solve_product_sums
              */
@@ -78,13 +78,13 @@ typedef struct mbi_solve_method {
 } mbi_solve_method;
 
 /* What the GPU looks up in A's arrays: solve/precondition/setup_cuda.c. */
-typedef struct mbi_examine_gpu {
+typedef struct mbi_setup_gpu {
   mbi_program program;
   void *rows, *invert; /* CUfunction */
   mbi_devptr blocks, norms, bad;
   int64_t grid; /* of rows, and how many norms there are; 0: nothing has begun */
   void *stream; /* CUstream, which waits for no other; NULL: the default stream */
-} mbi_examine_gpu;
+} mbi_setup_gpu;
 
 typedef struct mbi_solve_gpu {
   mbi_program program;
@@ -92,12 +92,12 @@ typedef struct mbi_solve_gpu {
   void *open;                     /* CUfunction: mbk_solve_open */
   void *fused[MBI_SOLVE_FUSED_KERNELS]; /* CUfunction */
   int fused_blocks;               /* of their grid; 0: steps are launched one by one */
-  int turn;                       /* calls of method->iterate in a turn of a loop; 0: four */
+  int loop_calls; /* calls of method->iterate in one pass of a recorded loop; 0: MBI_RECORDED_LOOP */
   int place,
       followed;    /* of an iteration that is recorded: its number, whether another follows */
   void *stream;    /* CUstream; NULL: the default stream */
   mbi_arena arena; /* behind the vectors, for what is allocated with the plan */
-  mbi_examine_gpu examine;
+  mbi_setup_gpu setup;
   mbi_program loop_program;
   void *loop;    /* CUfunction: mbk_solve_loop */
   void *graph;   /* CUgraphExec: solve/core/recorded.c; NULL: nothing is recorded */
@@ -137,7 +137,7 @@ struct merbit_solver {
   /* Of the solve that runs: */
   mbi_solve_memory seen; /* CUDA: what the last look found */
   double *history;
-  int history_size, history_known; /* entries; iterations whose residuals have been seen */
+  int history_size, history_count; /* entries; iterations whose residuals have been seen */
   int restarts, synchronizations;
   int breakdowns, tightenings; /* of `restarts`; of the goal since the last one */
   int restarted;               /* in this iteration */
@@ -149,16 +149,16 @@ struct merbit_solver {
 
 #define MBI_RECORDED_LOOP 4   /* iterations recorded for a loop on the GPU: a turn costs 3 us */
 #define MBI_RECORDED_PLAIN 10 /* and for a graph that the host launches again and again */
-#define MBI_SOLVE_SPAN                                                                         \
+#define MBI_SOLVE_ROUND_FIRST                                                                         \
   100 /* iterations of the first batch; of a loop that ends by itself twice that or more */
 
-#define MBI_SOLVE_LEAST 50 /* and of any */
+#define MBI_SOLVE_ROUND_LEAST 50 /* and of any */
 
 #ifdef MBI_SEPARATE
-extern const mbi_step_code mbi_solve_residual_step_code_f64, mbi_solve_residual_step_code_f32;
+extern const mbi_step_code mbi_solve_residual_code_f64, mbi_solve_residual_code_f32;
 extern const mbi_step_code mbi_solve_blocks_code_f64, mbi_solve_blocks_code_f32;
 extern const mbi_step_code mbi_arnoldi_project_code_f64, mbi_arnoldi_project_code_f32;
-extern const mbi_step_code mbi_arnoldi_again_code_f64, mbi_arnoldi_again_code_f32;
+extern const mbi_step_code mbi_arnoldi_reproject_code_f64, mbi_arnoldi_reproject_code_f32;
 extern const mbi_step_code mbi_arnoldi_extend_code_f64, mbi_arnoldi_extend_code_f32;
 /* solve/core/steps.c */
 MBI_INTERNAL int64_t mbi_step_chunks(int64_t n);
@@ -174,29 +174,29 @@ MBI_INTERNAL merbit_status mbi_solve_upload(merbit_solver *solver, void *target,
 MBI_INTERNAL merbit_status mbi_solve_download(merbit_solver *solver, void *target,
                                               const void *source, size_t bytes);
 MBI_INTERNAL int mbi_solve_host_vectors(const merbit_solver *solver);
-MBI_INTERNAL merbit_status mbi_solve_take(merbit_solver *solver, int slot, const void *source);
-MBI_INTERNAL merbit_status mbi_solve_give(merbit_solver *solver, int slot, void *target);
+MBI_INTERNAL merbit_status mbi_solve_copy_in(merbit_solver *solver, int slot, const void *source);
+MBI_INTERNAL merbit_status mbi_solve_copy_out(merbit_solver *solver, int slot, void *target);
 MBI_INTERNAL int mbi_solve_threads(const merbit_solver *solver);
 MBI_INTERNAL int mbi_solve_blocks(const merbit_solver *solver);
 MBI_INTERNAL uint64_t mbi_solve_post_bytes(const merbit_solver *solver);
 MBI_INTERNAL merbit_status mbi_solve_allocate_memory(merbit_solver *solver);
 MBI_INTERNAL void mbi_solve_release_memory(merbit_solver *solver);
 /* solve/core/scale.c */
-MBI_INTERNAL int mbi_scale_far_rhs(const merbit_solver *solver, const mbi_solve_state *seen);
+MBI_INTERNAL int mbi_scale_rhs_needed(const merbit_solver *solver, const mbi_solve_state *seen);
 MBI_INTERNAL merbit_status mbi_scale_vector(merbit_solver *solver, int slot, int exponent);
 MBI_INTERNAL int mbi_scale_of_x(const merbit_solver *solver);
-MBI_INTERNAL int mbi_scale_far_x(const merbit_solver *solver, double x_most);
-MBI_INTERNAL int mbi_scale_may(const merbit_solver *solver, merbit_status made);
+MBI_INTERNAL int mbi_scale_x_out_of_range(const merbit_solver *solver, double x_most);
+MBI_INTERNAL int mbi_scale_matrix_needed(const merbit_solver *solver, merbit_status made);
 MBI_INTERNAL merbit_status mbi_scale_values(merbit_solver *solver, const void *values,
                                             merbit_memory memory, const void **scaled);
 /* solve/precondition/diagonal.c */
-MBI_INTERNAL merbit_status mbi_examine_csr(merbit_context *context, const merbit_view *view,
+MBI_INTERNAL merbit_status mbi_setup_csr(merbit_context *context, const merbit_view *view,
                                            merbit_matrix **copy, merbit_view *csr);
-MBI_INTERNAL merbit_status mbi_examine_run(merbit_solver *solver, const merbit_view *csr,
+MBI_INTERNAL merbit_status mbi_setup_run(merbit_solver *solver, const merbit_view *csr,
                                            double *blocks);
-MBI_INTERNAL merbit_status mbi_examine_refuse(const merbit_solver *solver, int64_t row,
+MBI_INTERNAL merbit_status mbi_setup_fail_diagonal(const merbit_solver *solver, int64_t row,
                                               double value);
-MBI_INTERNAL merbit_status mbi_examine_invert(merbit_solver *solver, const double *blocks,
+MBI_INTERNAL merbit_status mbi_setup_invert(merbit_solver *solver, const double *blocks,
                                               void *inverse);
 /* solve/core/run.c */
 MBI_INTERNAL merbit_status mbi_solve_step(merbit_solver *solver, int index);
@@ -206,12 +206,12 @@ MBI_INTERNAL merbit_status mbi_solve_product_unless_stopped(merbit_solver *solve
                                                             int to);
 MBI_INTERNAL merbit_status mbi_solve_product_sums(merbit_solver *solver, int from, int to,
                                                   int with);
-MBI_INTERNAL merbit_status mbi_solve_prepare_batch(merbit_solver *solver, int how, int span);
+MBI_INTERNAL merbit_status mbi_solve_prepare_round(merbit_solver *solver, int how, int span);
 MBI_INTERNAL merbit_status mbi_solve_residual(merbit_solver *solver, int x_zero);
 MBI_INTERNAL void mbi_solve_preamble(merbit_type type, mbi_preamble *preamble);
 MBI_INTERNAL merbit_status mbi_solve_specialise(merbit_solver *solver);
 MBI_INTERNAL merbit_status mbi_solve_apply(merbit_solver *solver, int r, int z);
-MBI_INTERNAL int mbi_solve_apart(const merbit_solver *solver);
+MBI_INTERNAL int mbi_solve_separate_preconditioner(const merbit_solver *solver);
 /* solve/cg/cg.c */
 extern const mbi_solve_method mbi_cg_method;
 /* solve/bicgstab/bicgstab.c */
@@ -222,23 +222,23 @@ MBI_INTERNAL merbit_status mbi_gmres_check(merbit_context *context,
                                            const merbit_solver_desc *desc);
 MBI_INTERNAL int mbi_gmres_restarts(const merbit_solver *solver, const mbi_solve_state *state);
 MBI_INTERNAL int mbi_gmres_ended(const mbi_solve_state *state);
-MBI_INTERNAL void mbi_gmres_tell(const mbi_solve_state *state, char *text, size_t size);
+MBI_INTERNAL void mbi_gmres_describe_stop(const mbi_solve_state *state, char *text, size_t size);
 extern const mbi_solve_method mbi_gmres_method;
 /* solve/core/methods.c */
 MBI_INTERNAL const mbi_solve_method *mbi_solve_method_of(merbit_solver_method method);
 /* solve/core/recorded.c */
 MBI_INTERNAL void mbi_recorded_stream(merbit_solver *solver);
-MBI_INTERNAL void mbi_recorded_forget(merbit_solver *solver);
+MBI_INTERNAL void mbi_recorded_release(merbit_solver *solver);
 MBI_INTERNAL int mbi_recorded_loops(const merbit_solver *solver);
 MBI_INTERNAL void mbi_recorded_destroy(merbit_solver *solver);
 MBI_INTERNAL merbit_status mbi_recorded_run(merbit_solver *solver, int span);
 /* solve/core/convergence.c */
-MBI_INTERNAL const mbi_solve_memory *mbi_solve_seen(const merbit_solver *solver);
+MBI_INTERNAL const mbi_solve_memory *mbi_solve_checked(const merbit_solver *solver);
 MBI_INTERNAL double mbi_solve_ratio(const mbi_solve_state *state, double square);
-MBI_INTERNAL int mbi_solve_next_span(int done, double seconds);
+MBI_INTERNAL int mbi_solve_next_round(int done, double seconds);
 MBI_INTERNAL void mbi_solver_reset(merbit_solver *solver, double *history, int history_size);
 MBI_INTERNAL merbit_status mbi_solve_loop(merbit_solver *solver, int x_zero, int *stop);
-MBI_INTERNAL void mbi_solve_tell(const merbit_solver *solver,
+MBI_INTERNAL void mbi_solve_describe_stop(const merbit_solver *solver,
                                  const merbit_solver_result *result, char *text, size_t size);
 /* solve/core/refine.c */
 MBI_INTERNAL merbit_status mbi_refine_round(merbit_solver *solver, const void *values,
@@ -253,17 +253,17 @@ MBI_INTERNAL void *mbi_solver_inverse_place(const merbit_solver *solver);
 MBI_INTERNAL merbit_status mbi_solver_order_inverse(merbit_solver *solver);
 MBI_INTERNAL merbit_status mbi_solver_invert(merbit_solver *solver, const double *blocks);
 /* solve/precondition/setup_cuda.c */
-MBI_INTERNAL int mbi_examine_there(const merbit_solver *solver, const merbit_view *view);
-MBI_INTERNAL void mbi_examine_preamble(const merbit_view *view, mbi_preamble *preamble);
-MBI_INTERNAL void mbi_examine_forget(merbit_solver *solver);
-MBI_INTERNAL merbit_status mbi_examine_begin(merbit_solver *solver, const merbit_view *view);
-MBI_INTERNAL merbit_status mbi_examine_end(merbit_solver *solver);
-MBI_INTERNAL merbit_status mbi_examine_checked(void *maker);
+MBI_INTERNAL int mbi_setup_on_gpu(const merbit_solver *solver, const merbit_view *view);
+MBI_INTERNAL void mbi_setup_preamble(const merbit_view *view, mbi_preamble *preamble);
+MBI_INTERNAL void mbi_setup_release(merbit_solver *solver);
+MBI_INTERNAL merbit_status mbi_setup_begin(merbit_solver *solver, const merbit_view *view);
+MBI_INTERNAL merbit_status mbi_setup_end(merbit_solver *solver);
+MBI_INTERNAL merbit_status mbi_setup_when_checked(void *maker);
 /* solve/precondition/setup.c */
-MBI_INTERNAL merbit_status mbi_solver_examine(merbit_solver *solver, const merbit_view *view);
-MBI_INTERNAL merbit_status mbi_examine_bring(merbit_solver *solver, merbit_memory memory,
+MBI_INTERNAL merbit_status mbi_solver_setup(merbit_solver *solver, const merbit_view *view);
+MBI_INTERNAL merbit_status mbi_setup_move_values(merbit_solver *solver, merbit_memory memory,
                                              merbit_view *view, void **own);
-MBI_INTERNAL void mbi_examine_release_sources(merbit_solver *solver, const merbit_view *view, void *own);
+MBI_INTERNAL void mbi_setup_release_values(merbit_solver *solver, const merbit_view *view, void *own);
 /* solve/core/solver.c */
 MBI_INTERNAL merbit_status mbi_solver_enter(merbit_solver *solver);
 MBI_INTERNAL void mbi_solver_leave(merbit_solver *solver);

@@ -3,15 +3,16 @@
 #include "matrix/matrix.h"
 #include "solve/core/solver.h"
 
-/* Memory of a solver on its side: vectors, scalars, copies. On CUDA all calls need an entered
- * context, addresses are those of the GPU, and what is enqueued goes to solver->gpu.stream. */
+/* Memory of a solver on its side: vectors and scalars. On CUDA the context must be current in
+ * every call, addresses are the GPU's, and work is enqueued to solver->gpu.stream. */
 
+/* Returns whether the solver computes on CUDA. */
 MBI_INTERNAL int mbi_solve_on_gpu(const merbit_solver *solver) {
   return solver->side == MERBIT_SIDE_CUDA;
 }
 
-/* solver->space, all the memory that the solver has beside its plan's. `what` is a noun for the
- * sentence. */
+/* Allocates solver->space, all the memory of the solver but its plan's. `what` is the noun of
+ * an error message. */
 static merbit_status mbi_solve_allocate(merbit_solver *solver, uint64_t bytes,
                                         const char *what) {
   mbi_devptr address = 0;
@@ -36,6 +37,7 @@ static void mbi_solve_free(merbit_solver *solver) {
   solver->bytes = 0;
 }
 
+/* Sets bytes on the solver's side to zero. */
 MBI_INTERNAL merbit_status mbi_solve_zero(merbit_solver *solver, void *memory, size_t bytes) {
   if (mbi_solve_on_gpu(solver)) {
     return mbi_device_zero(solver->context, mbi_device_address(memory), bytes,
@@ -47,12 +49,12 @@ MBI_INTERNAL merbit_status mbi_solve_zero(merbit_solver *solver, void *memory, s
   return MERBIT_OK;
 }
 
-/* Of n elements of the solver's type. */
+/* Returns the bytes of a vector. */
 MBI_INTERNAL size_t mbi_solve_bytes(const merbit_solver *solver) {
   return (size_t)solver->n * mbi_type_size(solver->type);
 }
 
-/* From host memory to the solver's side, complete on return. */
+/* Copies from host memory to the solver's side; complete on return. */
 MBI_INTERNAL merbit_status mbi_solve_upload(merbit_solver *solver, void *target,
                                             const void *source, size_t bytes) {
   if (mbi_solve_on_gpu(solver)) {
@@ -62,7 +64,7 @@ MBI_INTERNAL merbit_status mbi_solve_upload(merbit_solver *solver, void *target,
   return MERBIT_OK;
 }
 
-/* And back, behind all that was enqueued. */
+/* Copies from the solver's side to host memory, after all that was enqueued. */
 MBI_INTERNAL merbit_status mbi_solve_download(merbit_solver *solver, void *target,
                                               const void *source, size_t bytes) {
   if (mbi_solve_on_gpu(solver)) {
@@ -72,56 +74,52 @@ MBI_INTERNAL merbit_status mbi_solve_download(merbit_solver *solver, void *targe
   return MERBIT_OK;
 }
 
-/* Whether the caller's vectors lie in host memory. */
+/* Returns whether the caller's vectors lie in host memory. */
 MBI_INTERNAL int mbi_solve_host_vectors(const merbit_solver *solver) {
   return !mbi_solve_on_gpu(solver) || solver->desc.vector_memory == MERBIT_MEMORY_HOST;
 }
 
-/* A vector of the caller's into one of the solver's, in the plan's order. MBI_AT_W is scratch.
- */
-MBI_INTERNAL merbit_status mbi_solve_take(merbit_solver *solver, int slot, const void *source) {
-  void *target = solver->v.at[slot], *stage = target;
-  merbit_status status = MERBIT_OK;
+/* Copies a vector of the caller into the one at `slot`, in the plan's order. MBI_AT_W is
+ * scratch. */
+MBI_INTERNAL merbit_status mbi_solve_copy_in(merbit_solver *solver, int slot,
+                                             const void *source) {
+  void *target = solver->v.at[slot];
   if (mbi_solve_host_vectors(solver)) {
-    stage = solver->plan->reorder.order != NULL ? solver->v.at[MBI_AT_W] : target;
-    status = mbi_solve_upload(solver, stage, source, mbi_solve_bytes(solver));
+    void *stage = solver->plan->reorder.order != NULL ? solver->v.at[MBI_AT_W] : target;
+    MBI_TRY(mbi_solve_upload(solver, stage, source, mbi_solve_bytes(solver)));
     source = stage;
   }
-  return status == MERBIT_OK && source != target
+  return source != target
              ? merbit_plan_reorder(solver->plan, source, target, solver->gpu.stream)
-             : status;
+             : MERBIT_OK;
 }
 
-/* And back; complete on return. */
-MBI_INTERNAL merbit_status mbi_solve_give(merbit_solver *solver, int slot, void *target) {
+/* Copies the vector at `slot` to the caller, in the caller's order; complete on return. */
+MBI_INTERNAL merbit_status mbi_solve_copy_out(merbit_solver *solver, int slot, void *target) {
   const int host = mbi_solve_host_vectors(solver);
   const void *source = solver->v.at[slot];
-  merbit_status status = MERBIT_OK;
   if (!host || solver->plan->reorder.order != NULL) {
     void *stage = host ? solver->v.at[MBI_AT_W] : target;
-    status = merbit_plan_restore(solver->plan, source, stage, solver->gpu.stream);
+    MBI_TRY(merbit_plan_restore(solver->plan, source, stage, solver->gpu.stream));
     source = stage;
   }
-  if (status == MERBIT_OK && host) {
-    return mbi_solve_download(solver, target, source, mbi_solve_bytes(solver));
-  }
-  return status == MERBIT_OK ? mbi_device_synchronize(solver->context, solver->gpu.stream)
-                             : status;
+  return host ? mbi_solve_download(solver, target, source, mbi_solve_bytes(solver))
+              : mbi_device_synchronize(solver->context, solver->gpu.stream);
 }
 
-/* Of a block of a step on the GPU: whole warps. */
+/* Returns the threads of a thread block of a step: whole warps. */
 MBI_INTERNAL int mbi_solve_threads(const merbit_solver *solver) {
   return solver->n < MBI_STEP_THREADS ? ((int)solver->n + 31) / 32 * 32 : MBI_STEP_THREADS;
 }
 
-/* Blocks: no more than are resident at once. */
+/* Returns the thread blocks of a step: no more than are resident at once. */
 MBI_INTERNAL int mbi_solve_blocks(const merbit_solver *solver) {
   const int64_t blocks = (solver->n + MBI_STEP_THREADS - 1) / MBI_STEP_THREADS;
   const int most = solver->context->device.multiprocessors * MBI_STEP_RESIDENT;
   return blocks < most ? (int)blocks : most;
 }
 
-/* Where the method and the preconditioner want a vector. */
+/* Decides which vectors the method and the preconditioner need. */
 static void mbi_solve_lay_out(merbit_solver *solver) {
   int slot;
   for (slot = 0; slot < MBI_SOLVE_VECTORS; slot++) {
@@ -133,12 +131,13 @@ static void mbi_solve_lay_out(merbit_solver *solver) {
   solver->method->layout(solver);
 }
 
-/* Of the slots in which the blocks of a sweep leave numbers for each other. */
+/* Returns the bytes of the slots in which the blocks of a fused kernel post their sums. */
 MBI_INTERNAL uint64_t mbi_solve_post_bytes(const merbit_solver *solver) {
   return (uint64_t)solver->gpu.fused_blocks * 2 * MBI_FUSED_SUMS * 16;
 }
 
-/* Everything at its place in the memory at `space`, on either side; the bytes that it takes. */
+/* Divides the memory at `space` among vectors and scalars, on either side. Returns the bytes.
+ */
 static uint64_t mbi_solve_divide(merbit_solver *solver, mbi_devptr space) {
   const int64_t parts =
       mbi_solve_on_gpu(solver) ? mbi_solve_blocks(solver) : mbi_step_chunks(solver->n);
@@ -165,44 +164,42 @@ static uint64_t mbi_solve_divide(merbit_solver *solver, mbi_devptr space) {
   return used;
 }
 
-/* Bytes behind the vectors for what a plan allocates beside copies of the matrix: row ends,
- * carries, orders of rows. An allocation of their own takes as long as an iteration or two. */
-static uint64_t mbi_solve_spare(const merbit_solver *solver) {
+/* Returns the bytes of the arena behind the vectors. The plan allocates its small arrays there:
+ * row ends, carries, orders of rows. A separate allocation would take as long as an iteration.
+ */
+static uint64_t mbi_solve_arena_bytes(const merbit_solver *solver) {
   return mbi_solve_on_gpu(solver) ? 64 * MBI_DEVICE_PART + (uint64_t)solver->view.nnz / 2 : 0;
 }
 
-/* From here on what is allocated comes from behind the vectors (mbi_solve_spare). After a
- * failure mbi_solve_release_memory cleans up. */
+/* Allocates vectors and scalars and opens the arena: until it is closed, device allocations of
+ * the context come from there. On failure the caller runs mbi_solve_release_memory. */
 MBI_INTERNAL merbit_status mbi_solve_allocate_memory(merbit_solver *solver) {
-  const uint64_t spare = mbi_solve_spare(solver);
+  const uint64_t arena = mbi_solve_arena_bytes(solver);
   uint64_t bytes;
-  merbit_status status;
   mbi_solve_lay_out(solver);
   bytes = mbi_solve_divide(solver, 0);
-  status = mbi_solve_allocate(solver, bytes + spare, "a solver's vectors");
-  if (status == MERBIT_OK) {
-    (void)mbi_solve_divide(solver, mbi_device_address(solver->space));
-    status = mbi_solve_zero(solver, solver->memory, sizeof *solver->memory);
-  }
-  if (status == MERBIT_OK && spare > 0) {
+  MBI_TRY(mbi_solve_allocate(solver, bytes + arena, "a solver's vectors"));
+  (void)mbi_solve_divide(solver, mbi_device_address(solver->space));
+  MBI_TRY(mbi_solve_zero(solver, solver->memory, sizeof *solver->memory));
+  if (arena > 0) {
     mbi_arena_open(solver->context, &solver->gpu.arena,
-                   mbi_device_address(solver->space) + bytes, spare);
+                   mbi_device_address(solver->space) + bytes, arena);
   }
-  if (status == MERBIT_OK && solver->gpu.fused_blocks > 0) { /* no turn has mark 0 */
-    status = mbi_solve_zero(solver, solver->v.posts, (size_t)mbi_solve_post_bytes(solver));
+  if (solver->gpu.fused_blocks > 0) { /* marks count from 1 */
+    MBI_TRY(mbi_solve_zero(solver, solver->v.posts, (size_t)mbi_solve_post_bytes(solver)));
   }
-  if (status == MERBIT_OK && solver->gpu.fused_blocks > 0 &&
-      solver->desc.method == MERBIT_SOLVER_CG) { /* products behind the last iteration read p */
-    const char *from = (const char *)solver->v.at[MBI_CG_BEFORE];
-    const char *last = (const char *)solver->v.at[MBI_CG_NEXT];
-    status = mbi_solve_zero(solver, solver->v.at[MBI_CG_BEFORE],
-                            (size_t)(last - from) + mbi_solve_bytes(solver));
+  if (solver->gpu.fused_blocks > 0 &&
+      solver->desc.method == MERBIT_SOLVER_CG) { /* products after the last iteration read p */
+    const char *from = (const char *)solver->v.at[MBI_CG_OLD_P];
+    const char *last = (const char *)solver->v.at[MBI_CG_OLDEST_P];
+    MBI_TRY(mbi_solve_zero(solver, solver->v.at[MBI_CG_OLD_P],
+                           (size_t)(last - from) + mbi_solve_bytes(solver)));
   }
-  if (status == MERBIT_OK && solver->v.basis > 0) { /* the host reads all of it, used or not */
-    status = mbi_solve_zero(solver, solver->v.at[MBI_ARNOLDI_SMALL],
-                            (size_t)solver->bytes_at[MBI_ARNOLDI_SMALL]);
+  if (solver->v.basis > 0) { /* the host reads all of it, used or not */
+    MBI_TRY(mbi_solve_zero(solver, solver->v.at[MBI_ARNOLDI_SMALL],
+                           (size_t)solver->bytes_at[MBI_ARNOLDI_SMALL]));
   }
-  return status;
+  return MERBIT_OK;
 }
 
 MBI_INTERNAL void mbi_solve_release_memory(merbit_solver *solver) {

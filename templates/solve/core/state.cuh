@@ -38,7 +38,7 @@
 // How z = M^-1 r is found: within a step, or between steps, by a step or a callback.
 #define MBI_PRE_NONE 0
 #define MBI_PRE_DIAGONAL 1
-#define MBI_PRE_APART 2
+#define MBI_PRE_SEPARATE 2
 
 typedef struct mbi_solve_vectors {
   void *at[MBI_SOLVE_VECTORS];
@@ -67,7 +67,7 @@ typedef struct mbi_solve_state {
   int stop;
   int closed; // the iteration that set `stop` is complete: later ones leave vectors alone
   int iterations, cap;
-  int look; // the loop is left at this iteration
+  int check_at; // the iteration after which the host checks convergence: the loop ends there
   int why;
   unsigned ticket; // blocks of a step that are done
   unsigned turn;   // how often the blocks of sweeps have told each other their sums
@@ -105,11 +105,11 @@ MBS_FUNCTION void mbi_solve_open(mbi_solve_memory *m, int how, int span, int cap
     s->stop = MBI_SOLVE_RUNNING;
     s->closed = 0;
   }
-  s->look = s->iterations + span;
+  s->check_at = s->iterations + span;
 }
 
 // After an iteration, or a start: is ||r||^2 low enough, and may there be another iteration?
-MBS_FUNCTION void mbi_solve_judge(mbi_solve_memory *m, double rr) {
+MBS_FUNCTION void mbi_solve_note_residual(mbi_solve_memory *m, double rr) {
   mbi_solve_state *s = &m->state;
   s->rr = rr;
   if (!s->copied) {
@@ -127,7 +127,7 @@ MBS_FUNCTION void mbi_solve_judge(mbi_solve_memory *m, double rr) {
 // At the end of an iteration.
 MBS_FUNCTION void mbi_solve_count(mbi_solve_memory *m, double rr) {
   m->state.iterations++;
-  mbi_solve_judge(m, rr);
+  mbi_solve_note_residual(m, rr);
 }
 
 // At the start of a recurrence from b - A x, whose square the look has left in ww.
@@ -135,7 +135,7 @@ MBS_FUNCTION void mbi_solve_restart(mbi_solve_memory *m) {
   m->state.stop = MBI_SOLVE_RUNNING;
   m->state.closed = 0;
   m->state.why = MBI_WHY_NOTHING;
-  mbi_solve_judge(m, m->state.ww);
+  mbi_solve_note_residual(m, m->state.ww);
 }
 
 // For MBS_BEFORE: a number that cannot be right stops the solver before vectors change.

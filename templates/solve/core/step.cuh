@@ -29,7 +29,7 @@
 #define MBS_INDEX mbk_i64
 #define MBS_ALWAYS 0
 #define MBS_RUNNING 1
-#define MBS_LATE 2
+#define MBS_UNTIL_CLOSED 2
 
 #define MBS_BEFORE(name) MBK_DEVICE int name##_before(mbi_solve_state *c)
 #define MBS_ELEMENT(name)                                                                      \
@@ -216,7 +216,7 @@ MBK_DEVICE void mbk_step(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory
     }
     return;
   }
-  if (WHEN == MBS_LATE && c.closed) {
+  if (WHEN == MBS_UNTIL_CLOSED && c.closed) {
     return;
   }
   const int wrong = BEFORE(&c);

@@ -4,7 +4,7 @@
 //   MBS_ELEMENT(name)  does row i: adds to sums[0], ..., then takes greatest values of what is
 //                      not negative in sums[adds], ...
 //   MBS_AFTER(name)    takes the complete sums into the state m->state; not called without sums
-//   MBS_STEP(name, adds, maxes, when)  when: MBS_RUNNING, not once a stop is set; MBS_LATE,
+//   MBS_STEP(name, adds, maxes, when)  when: MBS_RUNNING, not once a stop is set; MBS_UNTIL_CLOSED,
 //                      also in the iteration that sets it; MBS_ALWAYS
 // Rows of other vectors may be read at will, but not of those that the step writes. MBS_STORE
 // takes a slot that is a constant, and what it stores is not to be read again.

@@ -14,11 +14,12 @@
 #undef MBS_VECTOR
 #undef MBS_NAME
 
+/* Returns the number of chunks of n rows. */
 MBI_INTERNAL int64_t mbi_step_chunks(int64_t n) {
   return (n + MBI_SOLVE_CHUNK - 1) / MBI_SOLVE_CHUNK;
 }
 
-/* The sums of all chunks, in their order. */
+/* Adds up the sums of all chunks, in the order of the chunks. */
 static void mbi_step_total(const mbi_step_code *code, const double *partials, int64_t chunks,
                            double *sums) {
   int64_t chunk;
@@ -31,7 +32,7 @@ static void mbi_step_total(const mbi_step_code *code, const double *partials, in
   }
 }
 
-/* What mbk_step of solve/core/step.cuh does. */
+/* Runs a step on the CPU, as mbk_step of solve/core/step.cuh does on the GPU. */
 MBI_INTERNAL void mbi_step_run(merbit_context *context, const mbi_step_code *code,
                                const mbi_solve_vectors *v, int64_t n, mbi_solve_memory *memory,
                                double *partials) {
@@ -47,7 +48,7 @@ MBI_INTERNAL void mbi_step_run(merbit_context *context, const mbi_step_code *cod
     mbi_wide_run(context, code->wide, v, n, memory, partials);
     return;
   }
-  if (code->when == MBI_STEP_LATE && state->closed) {
+  if (code->when == MBI_STEP_UNTIL_CLOSED && state->closed) {
     return;
   }
   wrong = code->before(&scalars);

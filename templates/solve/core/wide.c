@@ -2,7 +2,8 @@
 #include "solve/core/solver.h"
 #include "solve/core/cpu_steps.h"
 
-/* What mbk_wide_step of solve/core/wide.cuh does, in a solver that runs. */
+/* Runs a step with many sums on the CPU, as mbk_wide_step of solve/core/wide.cuh does on the
+ * GPU. The solver has not stopped. */
 MBI_INTERNAL void mbi_wide_run(merbit_context *context, const mbi_wide_code *code,
                                const mbi_solve_vectors *v, int64_t n, mbi_solve_memory *memory,
                                double *partials) {

@@ -15,9 +15,9 @@
 #undef MBS_NAME
 
 MBI_INTERNAL const mbi_step mbi_eigen_steps[MBI_EIGEN_STEPS] = {
-    MBI_STEP(arnoldi_project), MBI_STEP(arnoldi_again), MBI_STEP(arnoldi_extend),
+    MBI_STEP(arnoldi_project), MBI_STEP(arnoldi_reproject), MBI_STEP(arnoldi_extend),
     MBI_STEP(eigen_rotate),    MBI_STEP(eigen_check),   MBI_STEP(power_measure),
-    MBI_STEP(power_turn),
+    MBI_STEP(power_normalise),
 };
 
 /* The next of numbers in [-1, 1) that depend on the seed alone: Steele, Lea, Flood,
@@ -31,7 +31,7 @@ static double mbi_eigen_random(mbi_eigen *e) {
 }
 
 /* A random vector of length 1 at `slot`. */
-MBI_INTERNAL merbit_status mbi_eigen_throw(mbi_eigen *e, int slot) {
+MBI_INTERNAL merbit_status mbi_eigen_random_vector(mbi_eigen *e, int slot) {
   merbit_solver *solver = e->solver;
   const int64_t n = solver->n;
   void *host = NULL;
@@ -66,7 +66,7 @@ MBI_INTERNAL merbit_status mbi_eigen_read_state(mbi_eigen *e) {
 }
 
 /* What the host has changed in e->state. The solver may go on. */
-MBI_INTERNAL merbit_status mbi_eigen_tell(mbi_eigen *e) {
+MBI_INTERNAL merbit_status mbi_eigen_write_state(mbi_eigen *e) {
   e->state.stop = MBI_SOLVE_RUNNING;
   e->state.closed = 0;
   return mbi_solve_upload(e->solver, &e->solver->memory->state, &e->state, sizeof e->state);

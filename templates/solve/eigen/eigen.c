@@ -62,7 +62,7 @@ static merbit_status mbi_eigen_check_desc(merbit_context *context,
   return MERBIT_OK;
 }
 
-static void mbi_eigen_take_desc(merbit_eigen_desc *own, const merbit_view *view) {
+static void mbi_eigen_fill_desc(merbit_eigen_desc *own, const merbit_view *view) {
   if (own->tolerance == 0) {
     own->tolerance = mbi_view_type(view) == MERBIT_F32 ? 1e-5 : 1e-10;
   }
@@ -155,7 +155,7 @@ static merbit_status mbi_eigen_check(mbi_eigen *e, double *values, char *vectors
   }
   e->state.scalar[MBI_EIGEN_CHECK] = 0;
   if (status == MERBIT_OK) {
-    status = mbi_eigen_tell(e);
+    status = mbi_eigen_write_state(e);
   }
   if (status == MERBIT_OK && e->found > 0) {
     status = mbi_solve_upload(solver, solver->v.at[MBI_EIGEN_S], value,
@@ -166,7 +166,7 @@ static merbit_status mbi_eigen_check(mbi_eigen *e, double *values, char *vectors
     status = merbit_spmv(solver->plan, NULL, NULL, vector, NULL, solver->v.at[MBI_AT_W],
                          solver->gpu.stream);
     if (status == MERBIT_OK) {
-      status = mbi_solve_step(solver, MBI_EIGEN_CHECK_IN_EIGEN);
+      status = mbi_solve_step(solver, MBI_EIGEN_CHECK_STEP);
     }
     if (status == MERBIT_OK && vectors != NULL) {
       status = mbi_solve_download(solver, vectors + (size_t)q * bytes, vector, bytes);
@@ -232,7 +232,7 @@ static void mbi_eigen_describe(const mbi_eigen *e, merbit_eigen_result *result) 
 /* In an entered context, with everything made. */
 static merbit_status mbi_eigen_run(mbi_eigen *e, double *values, void *vectors,
                                    merbit_eigen_result *result) {
-  merbit_status status = mbi_solve_prepare_batch(e->solver, MBI_OPEN_BEGIN, 1);
+  merbit_status status = mbi_solve_prepare_round(e->solver, MBI_OPEN_BEGIN, 1);
   int lacking;
   if (status == MERBIT_OK) {
     status = mbi_eigen_read_state(e);
@@ -357,7 +357,7 @@ MERBIT_API merbit_status merbit_eigen(merbit_context *context, const merbit_view
   if (desc != NULL) {
     own = *desc;
   }
-  mbi_eigen_take_desc(&own, view);
+  mbi_eigen_fill_desc(&own, view);
   status = mbi_eigen_check_desc(context, &own, view->rows);
   if (status != MERBIT_OK) {
     return status;

@@ -16,9 +16,9 @@ MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
 }
 
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
-    mbk_arnoldi_again(MBK_STEP_ARGUMENTS) {
+    mbk_arnoldi_reproject(MBK_STEP_ARGUMENTS) {
   MBK_SHARED_MEMORY(shared);
-  arnoldi_again_step(v, n, m, partials, (double *)shared);
+  arnoldi_reproject_step(v, n, m, partials, (double *)shared);
 }
 
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
@@ -46,7 +46,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
 }
 
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
-    mbk_power_turn(MBK_STEP_ARGUMENTS) {
+    mbk_power_normalise(MBK_STEP_ARGUMENTS) {
   MBK_SHARED_MEMORY(shared);
-  power_turn_step(v, n, m, partials, (double *)shared);
+  power_normalise_step(v, n, m, partials, (double *)shared);
 }

@@ -5,13 +5,13 @@
 /* Eigenpairs: solve/eigen/eigen.c. The vectors are those of a solver, whose engine multiplies.
  */
 enum {
-  MBI_ARNOLDI_PROJECT_IN_EIGEN = 0,
-  MBI_ARNOLDI_AGAIN_IN_EIGEN,
-  MBI_ARNOLDI_EXTEND_IN_EIGEN,
-  MBI_EIGEN_ROTATE_IN_EIGEN,
-  MBI_EIGEN_CHECK_IN_EIGEN,
-  MBI_POWER_MEASURE_IN_EIGEN,
-  MBI_POWER_TURN_IN_EIGEN,
+  MBI_EIGEN_PROJECT = 0,
+  MBI_EIGEN_REPROJECT,
+  MBI_EIGEN_EXTEND,
+  MBI_EIGEN_ROTATE,
+  MBI_EIGEN_CHECK_STEP,
+  MBI_POWER_MEASURE,
+  MBI_POWER_NORMALISE,
   MBI_EIGEN_STEPS
 };
 
@@ -45,9 +45,9 @@ typedef struct mbi_eigen {
 MBI_INTERNAL void mbi_jacobi(double *a, double *vectors, int n);
 /* solve/eigen/common.c */
 extern const mbi_step mbi_eigen_steps[MBI_EIGEN_STEPS];
-MBI_INTERNAL merbit_status mbi_eigen_throw(mbi_eigen *e, int slot);
+MBI_INTERNAL merbit_status mbi_eigen_random_vector(mbi_eigen *e, int slot);
 MBI_INTERNAL merbit_status mbi_eigen_read_state(mbi_eigen *e);
-MBI_INTERNAL merbit_status mbi_eigen_tell(mbi_eigen *e);
+MBI_INTERNAL merbit_status mbi_eigen_write_state(mbi_eigen *e);
 MBI_INTERNAL void mbi_eigen_progress(mbi_eigen *e, double estimate);
 MBI_INTERNAL int mbi_eigen_stagnates(mbi_eigen *e, double estimate, int now, int patience);
 /* solve/eigen/lanczos.c */

@@ -24,11 +24,11 @@ MBI_INTERNAL void mbi_lanczos_layout(merbit_solver *solver) {
 
 /* w joins the basis. */
 static merbit_status mbi_lanczos_join(merbit_solver *solver) {
-  merbit_status status = mbi_solve_step(solver, MBI_ARNOLDI_PROJECT_IN_EIGEN);
+  merbit_status status = mbi_solve_step(solver, MBI_EIGEN_PROJECT);
   if (status == MERBIT_OK) {
-    status = mbi_solve_step(solver, MBI_ARNOLDI_AGAIN_IN_EIGEN);
+    status = mbi_solve_step(solver, MBI_EIGEN_REPROJECT);
   }
-  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_ARNOLDI_EXTEND_IN_EIGEN) : status;
+  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_EIGEN_EXTEND) : status;
 }
 
 MBI_INTERNAL merbit_status mbi_lanczos_iterate(merbit_solver *solver) {
@@ -38,12 +38,12 @@ MBI_INTERNAL merbit_status mbi_lanczos_iterate(merbit_solver *solver) {
 
 /* A random vector behind `size` others: at the start, and where these span all that products
  * reach. */
-static merbit_status mbi_lanczos_fresh(mbi_eigen *e, int size) {
-  merbit_status status = mbi_eigen_throw(e, MBI_AT_W);
+static merbit_status mbi_lanczos_add_random(mbi_eigen *e, int size) {
+  merbit_status status = mbi_eigen_random_vector(e, MBI_AT_W);
   e->state.scalar[MBI_ARNOLDI_SIZE] = size;
   e->state.scalar[MBI_LANCZOS_FRESH] = 1;
   if (status == MERBIT_OK) {
-    status = mbi_eigen_tell(e);
+    status = mbi_eigen_write_state(e);
   }
   return status == MERBIT_OK ? mbi_lanczos_join(e->solver) : status;
 }
@@ -54,7 +54,7 @@ static merbit_status mbi_lanczos_fill(mbi_eigen *e) {
   merbit_status status;
   do {
     const int span = solver->v.basis + 1 - (int)e->state.scalar[MBI_ARNOLDI_SIZE];
-    status = mbi_solve_prepare_batch(solver, MBI_OPEN_GO_ON, span > 0 ? span : 1);
+    status = mbi_solve_prepare_round(solver, MBI_OPEN_GO_ON, span > 0 ? span : 1);
     if (status == MERBIT_OK) {
       status = mbi_recorded_run(solver, span > 0 ? span : 1);
     }
@@ -67,7 +67,7 @@ static merbit_status mbi_lanczos_fill(mbi_eigen *e) {
 }
 
 /* New columns into t; what contradicts symmetry is remembered. */
-static merbit_status mbi_lanczos_take(mbi_eigen *e) {
+static merbit_status mbi_lanczos_read_columns(mbi_eigen *e) {
   const int m = e->solver->v.basis;
   const double limit = MBI_LANCZOS_SYMMETRY * e->state.epsilon * e->solver->norm;
   const merbit_status status =
@@ -160,12 +160,12 @@ static merbit_status mbi_lanczos_rotate(mbi_eigen *e, int to, int next) {
   e->state.scalar[MBI_EIGEN_CHECK] = 0;
   e->state.scalar[MBI_ARNOLDI_SIZE] = to + 1;
   e->done = to;
-  status = mbi_eigen_tell(e);
+  status = mbi_eigen_write_state(e);
   if (status == MERBIT_OK) {
     status = mbi_solve_upload(solver, solver->v.at[MBI_EIGEN_S], e->columns,
                               sizeof(double) * (size_t)m * (size_t)to);
   }
-  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_EIGEN_ROTATE_IN_EIGEN) : status;
+  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_EIGEN_ROTATE) : status;
 }
 
 /* After a cycle: e->stop, with half of the tolerance left for roundings. */
@@ -203,7 +203,7 @@ MBI_INTERNAL int mbi_lanczos_kept(const merbit_eigen_desc *desc, int basis) {
 /* To the end: e->stop, and the pairs found as the first vectors of the basis. */
 MBI_INTERNAL merbit_status mbi_lanczos_run(mbi_eigen *e) {
   const int basis = e->solver->v.basis;
-  merbit_status status = mbi_lanczos_fresh(e, 0);
+  merbit_status status = mbi_lanczos_add_random(e, 0);
   e->state.scalar[MBI_ARNOLDI_SIZE] = 1;
   while (status == MERBIT_OK) {
     status = mbi_lanczos_fill(e);
@@ -212,7 +212,7 @@ MBI_INTERNAL merbit_status mbi_lanczos_run(mbi_eigen *e) {
       return MERBIT_OK;
     }
     if (status == MERBIT_OK) {
-      status = mbi_lanczos_take(e);
+      status = mbi_lanczos_read_columns(e);
     }
     if (status != MERBIT_OK) {
       break;
@@ -221,7 +221,7 @@ MBI_INTERNAL merbit_status mbi_lanczos_run(mbi_eigen *e) {
         e->state.iterations < e->desc.max_iterations) {
       e->done = e->size; /* t has no entries that couple what follows */
       memset(e->couple, 0, sizeof(double) * (size_t)basis);
-      status = mbi_lanczos_fresh(e, e->size);
+      status = mbi_lanczos_add_random(e, e->size);
       e->state.scalar[MBI_ARNOLDI_SIZE] = e->size + 1;
       continue;
     }

@@ -17,9 +17,9 @@ MBI_INTERNAL void mbi_power_layout(merbit_solver *solver) {
 MBI_INTERNAL merbit_status mbi_power_iterate(merbit_solver *solver) {
   merbit_status status = mbi_solve_product(solver, MBI_ARNOLDI_U, MBI_AT_W);
   if (status == MERBIT_OK) {
-    status = mbi_solve_step(solver, MBI_POWER_MEASURE_IN_EIGEN);
+    status = mbi_solve_step(solver, MBI_POWER_MEASURE);
   }
-  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_POWER_TURN_IN_EIGEN) : status;
+  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_POWER_NORMALISE) : status;
 }
 
 /* e->stop after a look. */
@@ -40,12 +40,12 @@ static void mbi_power_decide(mbi_eigen *e) {
 /* To the end: e->stop, and the vector in the basis. */
 MBI_INTERNAL merbit_status mbi_power_run(mbi_eigen *e) {
   double before = mbi_seconds();
-  int span = MBI_SOLVE_SPAN;
-  merbit_status status = mbi_eigen_throw(e, MBI_ARNOLDI_U);
+  int span = MBI_SOLVE_ROUND_FIRST;
+  merbit_status status = mbi_eigen_random_vector(e, MBI_ARNOLDI_U);
   while (status == MERBIT_OK && e->stop == MBI_SOLVE_ON) {
     const int known = e->state.iterations;
     double now;
-    status = mbi_solve_prepare_batch(e->solver, MBI_OPEN_GO_ON, span);
+    status = mbi_solve_prepare_round(e->solver, MBI_OPEN_GO_ON, span);
     if (status == MERBIT_OK) {
       status = mbi_recorded_run(e->solver, span);
     }
@@ -54,7 +54,7 @@ MBI_INTERNAL merbit_status mbi_power_run(mbi_eigen *e) {
     }
     if (status == MERBIT_OK) {
       now = mbi_seconds();
-      span = mbi_solve_next_span(e->state.iterations - known, now - before);
+      span = mbi_solve_next_round(e->state.iterations - known, now - before);
       before = now;
       mbi_power_decide(e);
     }

@@ -63,18 +63,18 @@ MBS_AFTER(power_measure) {
 MBS_STEP(power_measure, 2, 0, MBS_RUNNING)
 
 // ||w - value u||^2, and u = w / ||w||
-MBS_BEFORE(power_turn) {
+MBS_BEFORE(power_normalise) {
   const double length = c->scalar[MBI_POWER_LENGTH];
   return length > 0 && length - length == 0 ? 0 : mbi_solve_broken(c, MBI_WHY_ZERO, length);
 }
-MBS_ELEMENT(power_turn) {
+MBS_ELEMENT(power_normalise) {
   const double w = MBS_LOAD(MBI_AT_W);
   const double r = w - c->scalar[MBI_POWER_VALUE] * MBS_LOAD(MBI_ARNOLDI_U);
   sums[0] += r * r;
   MBS_STORE(MBI_ARNOLDI_U, w / c->scalar[MBI_POWER_LENGTH]);
 }
-MBS_AFTER(power_turn) {
+MBS_AFTER(power_normalise) {
   (void)c;
   mbi_solve_count(m, sums[0]);
 }
-MBS_STEP(power_turn, 1, 0, MBS_RUNNING)
+MBS_STEP(power_normalise, 1, 0, MBS_RUNNING)

@@ -9,9 +9,9 @@
 #include "solve/gmres/arnoldi_steps.cuh"
 
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
-    mbk_solve_residual_step(MBK_STEP_ARGUMENTS) {
+    mbk_solve_residual(MBK_STEP_ARGUMENTS) {
   MBK_SHARED_MEMORY(shared);
-  solve_look_step(v, n, m, partials, (double *)shared);
+  solve_residual_step(v, n, m, partials, (double *)shared);
 }
 
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
@@ -33,9 +33,9 @@ MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
 }
 
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
-    mbk_arnoldi_again(MBK_STEP_ARGUMENTS) {
+    mbk_arnoldi_reproject(MBK_STEP_ARGUMENTS) {
   MBK_SHARED_MEMORY(shared);
-  arnoldi_again_step(v, n, m, partials, (double *)shared);
+  arnoldi_reproject_step(v, n, m, partials, (double *)shared);
 }
 
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)

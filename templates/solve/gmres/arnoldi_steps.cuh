@@ -37,7 +37,7 @@ MBS_WIDE_ELEMENT(arnoldi_project) {
   const int size = (int)c->scalar[MBI_ARNOLDI_SIZE];
   const double w = MBS_LOAD(MBI_AT_W);
   int k;
-  if (first == 0 && v->pre == MBI_PRE_APART) {
+  if (first == 0 && v->pre == MBI_PRE_SEPARATE) {
     MBS_BASIS(MBI_ARNOLDI_ZS, size - 1) = MBS_AT(MBI_ARNOLDI_Z)[i];
   }
   for (k = 0; k < MBI_WIDE_GROUP; k++) {
@@ -59,10 +59,10 @@ MBS_WIDE_AFTER(arnoldi_project) {
 MBS_WIDE_STEP(arnoldi_project)
 
 // w -= sum of h_k v_k; what v_k'w still is, and ||w||^2
-MBS_WIDE_COUNT(arnoldi_again) {
+MBS_WIDE_COUNT(arnoldi_reproject) {
   return (int)c->scalar[MBI_ARNOLDI_SIZE] + 1;
 }
-MBS_WIDE_ELEMENT(arnoldi_again) {
+MBS_WIDE_ELEMENT(arnoldi_reproject) {
   const int size = (int)c->scalar[MBI_ARNOLDI_SIZE];
   double w = MBS_LOAD(MBI_AT_W);
   int k;
@@ -81,14 +81,14 @@ MBS_WIDE_ELEMENT(arnoldi_again) {
     }
   }
 }
-MBS_WIDE_AFTER(arnoldi_again) {
+MBS_WIDE_AFTER(arnoldi_reproject) {
   if (v->lanczos) {
     mbi_lanczos_count(m, v, sums);
   } else {
     mbi_gmres_count(m, v, sums);
   }
 }
-MBS_WIDE_STEP(arnoldi_again)
+MBS_WIDE_STEP(arnoldi_reproject)
 
 // The new vector; where a cycle ends, x += M^-1 V y.
 MBS_NOTHING_BEFORE(arnoldi_extend)
@@ -101,7 +101,7 @@ MBS_ELEMENT(arnoldi_extend) {
   (void)sums;
   if (close) {
     const double *y = mbi_small(v, MBI_SMALL_Y);
-    const int from = v->pre == MBI_PRE_APART ? MBI_ARNOLDI_ZS : MBI_ARNOLDI_V;
+    const int from = v->pre == MBI_PRE_SEPARATE ? MBI_ARNOLDI_ZS : MBI_ARNOLDI_V;
     double change = 0;
     for (k = 0; k < width; k++) {
       change += y[k] * (double)MBS_BASIS(from, k);
@@ -116,4 +116,4 @@ MBS_ELEMENT(arnoldi_extend) {
   MBS_STORE(MBI_ARNOLDI_U, v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * made : made);
 }
 MBS_NOTHING_AFTER(arnoldi_extend)
-MBS_STEP(arnoldi_extend, 0, 0, MBS_LATE)
+MBS_STEP(arnoldi_extend, 0, 0, MBS_UNTIL_CLOSED)

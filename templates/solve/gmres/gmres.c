@@ -3,11 +3,13 @@
 #include "solve/core/solver.h"
 #include "solve/core/cpu_steps.h"
 
-/* GMRES as a method of the engine: solve/gmres/arnoldi.cuh. An iteration is one more vector of
- * the basis; cycles begin anew on the side that computes, without a product. */
-#define MBI_GMRES_RESTART 30       /* where the caller says nothing */
-#define MBI_GMRES_RESTART_MOST 512 /* for scalars of a cycle are computed by one thread */
-#define MBI_BASIS_ALIGNED 32       /* elements from one vector of a basis to the next */
+/* GMRES with a preconditioner on the right: Saad, "Iterative Methods for Sparse Linear
+ * Systems", 2nd ed. (2003), algorithm 9.5, whose line numbers the comments below give. Line 4
+ * to 7 are classical Gram-Schmidt, twice. A restart needs no product: solve/gmres/arnoldi.cuh.
+ */
+#define MBI_GMRES_RESTART 30       /* iterations of a cycle, by default */
+#define MBI_GMRES_RESTART_MOST 512 /* one thread computes the scalars of a cycle */
+#define MBI_BASIS_ALIGNED 32 /* vectors of a basis lie a multiple of so many elements apart */
 
 #define MBS_VECTOR double
 #define MBS_NAME(name, part) mbi_##name##part##_f64
@@ -20,22 +22,23 @@
 #undef MBS_VECTOR
 #undef MBS_NAME
 
-static const mbi_step mbi_gmres_steps[] = {
-    MBI_STEP(solve_residual_step),      MBI_STEP(solve_blocks),  MBI_STEP(arnoldi_start),
-    MBI_STEP(arnoldi_project), MBI_STEP(arnoldi_again), MBI_STEP(arnoldi_extend),
-};
+/* Indices in mbi_gmres_steps. */
 enum {
-  MBI_SOLVE_RESIDUAL_IN_GMRES = 0,
-  MBI_SOLVE_BLOCKS_IN_GMRES,
-  MBI_ARNOLDI_START_IN_GMRES,
-  MBI_ARNOLDI_PROJECT_IN_GMRES,
-  MBI_ARNOLDI_AGAIN_IN_GMRES,
-  MBI_ARNOLDI_EXTEND_IN_GMRES
+  MBI_GMRES_RESIDUAL_STEP = 0,
+  MBI_GMRES_BLOCKS_STEP,
+  MBI_GMRES_START,
+  MBI_GMRES_PROJECT,
+  MBI_GMRES_REPROJECT,
+  MBI_GMRES_EXTEND
+};
+static const mbi_step mbi_gmres_steps[] = {
+    MBI_STEP(solve_residual),  MBI_STEP(solve_blocks),      MBI_STEP(arnoldi_start),
+    MBI_STEP(arnoldi_project), MBI_STEP(arnoldi_reproject), MBI_STEP(arnoldi_extend),
 };
 
-/* A basis of `columns` + 1 vectors and what its scalars need. */
+/* Asks for a basis of `columns` + 1 vectors and for the small matrices of Arnoldi's process. */
 MBI_INTERNAL void mbi_arnoldi_layout(merbit_solver *solver, int columns) {
-  const int apart = solver->v.pre == MBI_PRE_APART;
+  const int separate = mbi_solve_separate_preconditioner(solver);
   const int64_t stride =
       (solver->n + MBI_BASIS_ALIGNED - 1) / MBI_BASIS_ALIGNED * MBI_BASIS_ALIGNED;
   const int64_t bytes = stride * (int64_t)mbi_type_size(solver->type);
@@ -48,8 +51,8 @@ MBI_INTERNAL void mbi_arnoldi_layout(merbit_solver *solver, int columns) {
   solver->alias[MBI_ARNOLDI_V] = MBI_SOLVE_OWN;
   solver->alias[MBI_ARNOLDI_U] = MBI_SOLVE_OWN;
   solver->alias[MBI_ARNOLDI_SMALL] = MBI_SOLVE_OWN;
-  solver->alias[MBI_ARNOLDI_Z] = apart ? MBI_SOLVE_OWN : MBI_SOLVE_NONE;
-  solver->alias[MBI_ARNOLDI_ZS] = apart ? MBI_SOLVE_OWN : MBI_SOLVE_NONE;
+  solver->alias[MBI_ARNOLDI_Z] = separate ? MBI_SOLVE_OWN : MBI_SOLVE_NONE;
+  solver->alias[MBI_ARNOLDI_ZS] = separate ? MBI_SOLVE_OWN : MBI_SOLVE_NONE;
 }
 
 static void mbi_gmres_layout(merbit_solver *solver) {
@@ -57,26 +60,26 @@ static void mbi_gmres_layout(merbit_solver *solver) {
   mbi_arnoldi_layout(solver, solver->n < wanted && solver->n > 0 ? (int)solver->n : wanted);
 }
 
+/* Line 1: v_1 = r / ||r||, where the convergence check has left r = b - A x in MBI_AT_W. */
 static merbit_status mbi_gmres_start(merbit_solver *solver) {
-  return mbi_solve_step(solver, MBI_ARNOLDI_START_IN_GMRES);
+  return mbi_solve_step(solver, MBI_GMRES_START);
 }
 
+/* One iteration: lines 3 to 8 of the algorithm, and at the end of a cycle lines 11 and 12.
+ * w lies in MBI_AT_W. Without a preconditioner of its own step, u is M^-1 v_j already. */
 static merbit_status mbi_gmres_iterate(merbit_solver *solver) {
-  const int apart = solver->v.pre == MBI_PRE_APART;
-  merbit_status status =
-      apart ? mbi_solve_apply(solver, MBI_ARNOLDI_U, MBI_ARNOLDI_Z) : MERBIT_OK;
-  if (status == MERBIT_OK) {
-    status = mbi_solve_product(solver, apart ? MBI_ARNOLDI_Z : MBI_ARNOLDI_U, MBI_AT_W);
+  int z = MBI_ARNOLDI_U;
+  if (mbi_solve_separate_preconditioner(solver)) {
+    z = MBI_ARNOLDI_Z;
+    MBI_TRY(mbi_solve_apply(solver, MBI_ARNOLDI_U, z)); /* z = M^-1 v_j */
   }
-  if (status == MERBIT_OK) {
-    status = mbi_solve_step(solver, MBI_ARNOLDI_PROJECT_IN_GMRES);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_solve_step(solver, MBI_ARNOLDI_AGAIN_IN_GMRES);
-  }
-  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_ARNOLDI_EXTEND_IN_GMRES) : status;
+  MBI_TRY(mbi_solve_product(solver, z, MBI_AT_W));      /* 3: w = A z */
+  MBI_TRY(mbi_solve_step(solver, MBI_GMRES_PROJECT));   /* 5: h_ij = v_i'w for all i */
+  MBI_TRY(mbi_solve_step(solver, MBI_GMRES_REPROJECT)); /* 6: w -= sum of h_ij v_i; again 5 */
+  return mbi_solve_step(solver, MBI_GMRES_EXTEND); /* 8: v_j+1; at the end of a cycle 11: x */
 }
 
+/* Checks what only GMRES reads of a description. */
 MBI_INTERNAL merbit_status mbi_gmres_check(merbit_context *context,
                                            const merbit_solver_desc *desc) {
   if (desc->restart < 0 || desc->restart > MBI_GMRES_RESTART_MOST) {
@@ -87,17 +90,20 @@ MBI_INTERNAL merbit_status mbi_gmres_check(merbit_context *context,
   return MERBIT_OK;
 }
 
-/* Of its cycles, in this solve. */
+/* Returns the number of restarts in this solve; 0 for other methods. */
 MBI_INTERNAL int mbi_gmres_restarts(const merbit_solver *solver, const mbi_solve_state *state) {
   return solver->desc.method == MERBIT_SOLVER_GMRES ? (int)state->scalar[MBI_GMRES_RESTARTS]
                                                     : 0;
 }
 
+/* Returns whether a reason of GMRES ended the solve. */
 MBI_INTERNAL int mbi_gmres_ended(const mbi_solve_state *state) {
   return state->why == MBI_WHY_SINGULAR || state->why == MBI_WHY_STALLED;
 }
 
-MBI_INTERNAL void mbi_gmres_tell(const mbi_solve_state *state, char *text, size_t size) {
+/* Writes why GMRES ended, as a sentence. */
+MBI_INTERNAL void mbi_gmres_describe_stop(const mbi_solve_state *state, char *text,
+                                          size_t size) {
   if (state->why == MBI_WHY_SINGULAR) {
     (void)snprintf(text, size,
                    "A maps the %d vectors of iteration %d's basis into their own span, and no "
@@ -116,8 +122,8 @@ MBI_INTERNAL const mbi_solve_method mbi_gmres_method = {
     "solve/gmres/arnoldi.cu",
     mbi_gmres_steps,
     (int)(sizeof mbi_gmres_steps / sizeof mbi_gmres_steps[0]),
-    0,
-    0,
+    0, /* sums of a product */
+    0, /* restarts after a breakdown */
     mbi_gmres_layout,
     mbi_gmres_start,
     mbi_gmres_iterate,

@@ -154,7 +154,7 @@ static merbit_status mbi_pagerank_distribute(mbi_pagerank *run) {
 /* ---- Encode: A and its weights, A^T as a plan -------------------------------------------- */
 
 /* run->links: all entries of `host`, whose header has been checked. */
-static merbit_status mbi_pagerank_take(mbi_pagerank *run, const merbit_view *host) {
+static merbit_status mbi_pagerank_expand(mbi_pagerank *run, const merbit_view *host) {
   merbit_context *context = run->context;
   merbit_status status = mbi_view_check_arrays(context, host);
   run->links = *host;
@@ -189,7 +189,7 @@ MBI_INTERNAL merbit_side mbi_pagerank_side(const mbi_pagerank *run) {
 }
 
 /* A pattern's weights are counted on the GPU, which has row_ptr or gets it. */
-static int mbi_pagerank_counts(const mbi_pagerank *run, const merbit_view *view) {
+static int mbi_pagerank_counts_on_gpu(const mbi_pagerank *run, const merbit_view *view) {
   return mbi_pagerank_side(run) == MERBIT_SIDE_CUDA && run->context->side == MERBIT_SIDE_CUDA &&
          view->format == MERBIT_CSR && view->values == NULL && !mbi_view_is_triangle(view);
 }
@@ -201,7 +201,7 @@ MBI_INTERNAL merbit_status mbi_pagerank_encode(mbi_pagerank *run, const merbit_v
   if (run->desc.unweighted) {
     view.values = NULL;
   }
-  if (mbi_pagerank_counts(run, &view)) {
+  if (mbi_pagerank_counts_on_gpu(run, &view)) {
     status = device ? MERBIT_OK : mbi_view_check_arrays(run->context, &view);
     run->links = view;
     run->operation = MERBIT_OPERATION_T;
@@ -211,7 +211,7 @@ MBI_INTERNAL merbit_status mbi_pagerank_encode(mbi_pagerank *run, const merbit_v
       view = run->copy;
     }
     if (status == MERBIT_OK) {
-      status = mbi_pagerank_take(run, &view);
+      status = mbi_pagerank_expand(run, &view);
     }
   }
   return status == MERBIT_OK ? mbi_pagerank_distribute(run) : status;
@@ -306,6 +306,6 @@ MBI_INTERNAL void mbi_pagerank_start(mbi_pagerank *run) {
   mbi_pagerank_relax(state, 1);
   state->tolerance = run->desc.tolerance;
   state->cap = run->desc.max_iterations;
-  state->look = MBI_PAGERANK_CHECK;
+  state->check_at = MBI_PAGERANK_CHECK;
   state->stop = MBI_SOLVE_RUNNING;
 }

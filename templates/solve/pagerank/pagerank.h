@@ -22,7 +22,7 @@ typedef struct mbi_weights {
 #define MBI_PAGERANK_BLOCKS 1024
 
 #define MBI_PAGERANK_KERNELS 6
-#define MBI_PAGERANK_CHECK (2 * MBI_SOLVE_SPAN) /* iterations before the first, of a loop */
+#define MBI_PAGERANK_CHECK (2 * MBI_SOLVE_ROUND_FIRST) /* iterations before the first, of a loop */
 
 typedef struct mbi_pagerank_gpu {
   void *kernels[MBI_PAGERANK_KERNELS]; /* CUfunction */
@@ -47,7 +47,7 @@ typedef struct mbi_pagerank {
   merbit_plan *plan;          /* of A^T */
   void *ranks;                /* the caller's; on the CPU they hold z until the end */
   mbi_solve_memory memory;    /* scalars, CUDA: as the last look found them */
-  int64_t looks;
+  int64_t synchronizations; /* convergence checks of the host */
   int known;        /* iterations whose changes are in the history */
   void *y;          /* CPU: the product, */
   void *past;       /* and z of the iteration before */

@@ -211,7 +211,7 @@ MBI_INTERNAL merbit_status mbi_pagerank_prepare_cuda(mbi_pagerank *run) {
   run->method.name = "PageRank";
   run->method.iterate = mbi_pagerank_enqueue;
   /* Of two iterations each; a turn costs 4 us, products that do not end where ranks do more. */
-  engine->gpu.turn = run->plan->making.dual ? 1 : 2;
+  engine->gpu.loop_calls = run->plan->making.dual ? 1 : 2;
   engine->method = &run->method;
   mbi_recorded_stream(engine);
   (void)mbi_pagerank_divide(run, run->plan->making.dual, run->plan->workspace->arena);
@@ -254,15 +254,15 @@ MBI_INTERNAL merbit_status mbi_pagerank_iterate_cuda(mbi_pagerank *run, int span
   if (status != MERBIT_OK) {
     return status;
   }
-  if (mbi_recorded_loops(&run->engine) && look != run->memory.state.look) {
-    status = mbi_solve_upload(&run->engine, &m->state.look, &look, sizeof look);
+  if (mbi_recorded_loops(&run->engine) && look != run->memory.state.check_at) {
+    status = mbi_solve_upload(&run->engine, &m->state.check_at, &look, sizeof look);
   }
   if (status == MERBIT_OK) {
     status = mbi_recorded_run(&run->engine, (span + 1) / 2);
   }
   if (status == MERBIT_OK) {
     status = mbi_solve_download(&run->engine, &run->memory, m, sizeof *m);
-    run->looks++;
+    run->synchronizations++;
   }
   mbi_device_leave(run->context);
   return status;

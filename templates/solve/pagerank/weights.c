@@ -109,7 +109,7 @@ static merbit_status mbi_weights_add(mbi_weights *w) {
  */
 
 /* Whether z = x / W could leave the type, or lose bits. */
-static int mbi_weights_far(const mbi_weights *w) {
+static int mbi_weights_need_scaling(const mbi_weights *w) {
   const double most = ldexp(1, mbi_view_type(w->graph) == MERBIT_F32 ? MBI_WEIGHTS_POWER_F32
                                                                      : MBI_WEIGHTS_POWER_F64);
   int64_t i;
@@ -208,7 +208,7 @@ MBI_INTERNAL merbit_status mbi_weights_create(merbit_context *context, const mer
   if (status == MERBIT_OK) {
     status = mbi_weights_add(w);
   }
-  if (status == MERBIT_OK && graph->values != NULL && mbi_weights_far(w)) {
+  if (status == MERBIT_OK && graph->values != NULL && mbi_weights_need_scaling(w)) {
     status = mbi_weights_scale(w);
   }
   if (status == MERBIT_OK) {

@@ -5,21 +5,21 @@
 /* What a solver wants to know of A beside products: its norm, and for preconditioners the
  * blocks along its diagonal (JACOBI: of one row each), inverted. */
 
-typedef struct mbi_examine {
+typedef struct mbi_setup {
   const merbit_view *csr; /* host */
   double *blocks;         /* row by row, each as wide as a block; NULL: not wanted */
   double *norms;          /* of each task's rows */
   int width, tasks;
-} mbi_examine;
+} mbi_setup;
 
-static double mbi_examine_value(const merbit_view *csr, int64_t k) {
+static double mbi_setup_value(const merbit_view *csr, int64_t k) {
   return csr->values == NULL                ? 1.0
          : mbi_view_type(csr) == MERBIT_F32 ? (double)((const float *)csr->values)[k]
                                             : ((const double *)csr->values)[k];
 }
 
-static void mbi_examine_rows(void *argument, int task) {
-  const mbi_examine *e = (const mbi_examine *)argument;
+static void mbi_setup_rows(void *argument, int task) {
+  const mbi_setup *e = (const mbi_setup *)argument;
   const merbit_view *csr = e->csr;
   const int64_t first = mbi_share(csr->rows, e->tasks, task);
   const int64_t last = mbi_share(csr->rows, e->tasks, task + 1);
@@ -35,7 +35,7 @@ static void mbi_examine_rows(void *argument, int task) {
       entries[j] = 0;
     }
     for (k = mbi_index_at(csr->row_ptr, csr->offset_type, row) - csr->base; k < end; k++) {
-      const double value = mbi_examine_value(csr, k);
+      const double value = mbi_setup_value(csr, k);
       sum += fabs(value);
       if (entries != NULL) {
         const int64_t at = mbi_index_at(csr->col_ind, csr->index_type, k) - csr->base - block;
@@ -50,7 +50,7 @@ static void mbi_examine_rows(void *argument, int task) {
 }
 
 /* A host CSR: the view itself, or a copy, to be destroyed. */
-MBI_INTERNAL merbit_status mbi_examine_csr(merbit_context *context, const merbit_view *view,
+MBI_INTERNAL merbit_status mbi_setup_csr(merbit_context *context, const merbit_view *view,
                                            merbit_matrix **copy, merbit_view *csr) {
   merbit_status status = MERBIT_OK;
   *copy = NULL;
@@ -64,9 +64,9 @@ MBI_INTERNAL merbit_status mbi_examine_csr(merbit_context *context, const merbit
 }
 
 /* The norm of A, and the blocks where they are not NULL. The arrays of `csr` are sound. */
-MBI_INTERNAL merbit_status mbi_examine_run(merbit_solver *solver, const merbit_view *csr,
+MBI_INTERNAL merbit_status mbi_setup_run(merbit_solver *solver, const merbit_view *csr,
                                            double *blocks) {
-  mbi_examine e;
+  mbi_setup e;
   void *norms = NULL;
   merbit_status status;
   int task;
@@ -80,7 +80,7 @@ MBI_INTERNAL merbit_status mbi_examine_run(merbit_solver *solver, const merbit_v
     return status;
   }
   e.norms = (double *)norms;
-  mbi_parallel(solver->context, e.tasks, mbi_examine_rows, &e);
+  mbi_parallel(solver->context, e.tasks, mbi_setup_rows, &e);
   solver->norm = 0;
   for (task = 0; task < e.tasks; task++) {
     solver->norm = e.norms[task] > solver->norm ? e.norms[task] : solver->norm;
@@ -182,7 +182,7 @@ static void mbi_invert_task(void *argument, int task) {
   }
 }
 
-MBI_INTERNAL merbit_status mbi_examine_refuse(const merbit_solver *solver, int64_t row,
+MBI_INTERNAL merbit_status mbi_setup_fail_diagonal(const merbit_solver *solver, int64_t row,
                                               double value) {
   return mbi_fail(solver->context, MERBIT_INVALID_MATRIX,
                   "A(%" PRId64 ", %" PRId64
@@ -192,7 +192,7 @@ MBI_INTERNAL merbit_status mbi_examine_refuse(const merbit_solver *solver, int64
 }
 
 /* To `inverse`, which is zero. */
-MBI_INTERNAL merbit_status mbi_examine_invert(merbit_solver *solver, const double *blocks,
+MBI_INTERNAL merbit_status mbi_setup_invert(merbit_solver *solver, const double *blocks,
                                               void *inverse) {
   const int width = solver->v.block;
   mbi_invert t;
@@ -203,7 +203,7 @@ MBI_INTERNAL merbit_status mbi_examine_invert(merbit_solver *solver, const doubl
   t.tasks = mbi_share_tasks(solver->context, solver->n * width);
   mbi_parallel(solver->context, t.tasks, mbi_invert_task, &t);
   if (t.bad >= 0 && width == 1) {
-    return mbi_examine_refuse(solver, t.bad, blocks[t.bad]);
+    return mbi_setup_fail_diagonal(solver, t.bad, blocks[t.bad]);
   }
   if (t.bad >= 0) {
     return mbi_fail(solver->context, MERBIT_INVALID_MATRIX,

@@ -24,7 +24,7 @@ MBI_INTERNAL merbit_status mbi_solver_invert(merbit_solver *solver, const double
       mbi_allocate_array(solver->context, entries, size, "inverses of blocks of A", &inverse);
   if (status == MERBIT_OK) {
     memset(inverse, 0, bytes);
-    status = mbi_examine_invert(solver, blocks, inverse);
+    status = mbi_setup_invert(solver, blocks, inverse);
   }
   if (status == MERBIT_OK) {
     status = mbi_solve_upload(solver, mbi_solver_inverse_place(solver), inverse, bytes);

@@ -7,25 +7,25 @@
  * there, else by CPU threads (solve/precondition/diagonal.c). */
 
 /* The norm of A and the preconditioner, from the arrays of `view`. In an entered context. */
-MBI_INTERNAL merbit_status mbi_solver_examine(merbit_solver *solver, const merbit_view *view) {
+MBI_INTERNAL merbit_status mbi_solver_setup(merbit_solver *solver, const merbit_view *view) {
   merbit_context *context = solver->context;
   const int64_t entries = solver->n * solver->v.block;
   merbit_matrix *copy;
   merbit_view csr;
   void *blocks = NULL;
   merbit_status status;
-  if (mbi_examine_there(solver, view)) {
-    status = solver->gpu.examine.grid > 0 ? MERBIT_OK : mbi_examine_begin(solver, view);
-    status = status == MERBIT_OK ? mbi_examine_end(solver) : status;
-    mbi_examine_forget(solver);
+  if (mbi_setup_on_gpu(solver, view)) {
+    status = solver->gpu.setup.grid > 0 ? MERBIT_OK : mbi_setup_begin(solver, view);
+    status = status == MERBIT_OK ? mbi_setup_end(solver) : status;
+    mbi_setup_release(solver);
     return status;
   }
-  status = mbi_examine_csr(context, view, &copy, &csr);
+  status = mbi_setup_csr(context, view, &copy, &csr);
   if (status == MERBIT_OK && entries > 0) {
     status = mbi_allocate_array(context, entries, sizeof(double), "blocks of A", &blocks);
   }
   if (status == MERBIT_OK) {
-    status = mbi_examine_run(solver, &csr, (double *)blocks);
+    status = mbi_setup_run(solver, &csr, (double *)blocks);
   }
   if (status == MERBIT_OK && entries > 0) {
     status = mbi_solver_invert(solver, (const double *)blocks);
@@ -36,8 +36,8 @@ MBI_INTERNAL merbit_status mbi_solver_examine(merbit_solver *solver, const merbi
 }
 
 /* New values that do not lie where the structure does are brought there; the caller lets go of
- * them (mbi_examine_release_sources). `memory` DEFAULT: they do. */
-MBI_INTERNAL merbit_status mbi_examine_bring(merbit_solver *solver, merbit_memory memory,
+ * them (mbi_setup_release_values). `memory` DEFAULT: they do. */
+MBI_INTERNAL merbit_status mbi_setup_move_values(merbit_solver *solver, merbit_memory memory,
                                              merbit_view *view, void **own) {
   merbit_context *context = solver->context;
   const int64_t count = mbi_view_values(view);
@@ -66,7 +66,7 @@ MBI_INTERNAL merbit_status mbi_examine_bring(merbit_solver *solver, merbit_memor
   return status;
 }
 
-MBI_INTERNAL void mbi_examine_release_sources(merbit_solver *solver, const merbit_view *view,
+MBI_INTERNAL void mbi_setup_release_values(merbit_solver *solver, const merbit_view *view,
                                      void *own) {
   if (view->memory == MERBIT_MEMORY_DEVICE) {
     mbi_device_release(solver->context, mbi_device_address(own));

@@ -16,46 +16,46 @@
 #ifndef MBK_BASE
 #error "define MBK_BASE: the first index of the matrix's arrays, 0 or 1"
 #endif
-#ifndef MBK_EXAMINE_LANES
-#error "define MBK_EXAMINE_LANES: lanes of a row, a power of two up to 32"
+#ifndef MBK_SETUP_LANES
+#error "define MBK_SETUP_LANES: lanes of a row, a power of two up to 32"
 #endif
 #include "jit/device.cuh"
 
-#define MBK_EXAMINE_THREADS 256
-#define MBK_EXAMINE_BLOCKS 4   // of a multiprocessor: for more of them the compiler would spill
-#define MBK_EXAMINE_TOGETHER 4 // rows that lanes take together
-#define MBK_EXAMINE_LONG 1024  // nonzeros of a row beyond which the thread block adds it up
-#define MBK_EXAMINE_KEPT 64    // such rows that a block remembers
+#define MBK_SETUP_THREADS 256
+#define MBK_SETUP_BLOCKS 4   // of a multiprocessor: for more of them the compiler would spill
+#define MBK_SETUP_ROWS 4 // rows that lanes take together
+#define MBK_SETUP_LONG 1024  // nonzeros of a row beyond which the thread block adds it up
+#define MBK_SETUP_LONG_KEPT 64    // such rows that a block remembers
 
 // Over the lanes of a row, in all of them.
-MBK_DEVICE double mbk_examine_sum(double share) {
+MBK_DEVICE double mbk_setup_sum(double share) {
 #pragma unroll
-  for (int d = MBK_EXAMINE_LANES / 2; d > 0; d >>= 1) {
-    share += mbk_shuffle_xor(0xffffffffu, share, d, MBK_EXAMINE_LANES);
+  for (int d = MBK_SETUP_LANES / 2; d > 0; d >>= 1) {
+    share += mbk_shuffle_xor(0xffffffffu, share, d, MBK_SETUP_LANES);
   }
   return share;
 }
 
 // The size of a value.
-MBK_DEVICE double mbk_examine_size(const MBK_VALUE *values, mbk_i64 k) {
+MBK_DEVICE double mbk_setup_magnitude(const MBK_VALUE *values, mbk_i64 k) {
   const double value = MBK_PATTERN ? 1.0 : (double)values[k];
   return value < 0 ? -value : value;
 }
 
 // A row's nonzeros, `begin` to `end`, dealt to the threads of a block: this one's share of the
 // sum of values without their signs.
-MBK_DEVICE double mbk_examine_share(const MBK_VALUE *values, mbk_i64 begin, mbk_i64 end) {
+MBK_DEVICE double mbk_setup_share(const MBK_VALUE *values, mbk_i64 begin, mbk_i64 end) {
   double sum = 0;
 #pragma unroll 4
-  for (mbk_i64 k = begin + mbk_thread(); k < end; k += MBK_EXAMINE_THREADS) {
-    sum += mbk_examine_size(values, k);
+  for (mbk_i64 k = begin + mbk_thread(); k < end; k += MBK_SETUP_THREADS) {
+    sum += mbk_setup_magnitude(values, k);
   }
   return sum;
 }
 
 // Dealt to `threads` threads of which this is number `thread`: its share of the sum of those in
 // a column.
-MBK_DEVICE double mbk_examine_entry(const MBK_COLUMN *col_ind, const MBK_VALUE *values,
+MBK_DEVICE double mbk_setup_entry(const MBK_COLUMN *col_ind, const MBK_VALUE *values,
                                     mbk_i64 begin, mbk_i64 end, mbk_i64 column, mbk_u32 thread,
                                     mbk_u32 threads) {
   double sum = 0;
@@ -69,10 +69,10 @@ MBK_DEVICE double mbk_examine_entry(const MBK_COLUMN *col_ind, const MBK_VALUE *
 }
 
 // `sum` over the threads of the block, in all of them: a tree. `shared` is free behind it.
-MBK_DEVICE double mbk_examine_block_sum(double sum, double *shared) {
+MBK_DEVICE double mbk_setup_block_sum(double sum, double *shared) {
   shared[mbk_thread()] = sum;
   mbk_block_sync();
-  for (mbk_u32 half = MBK_EXAMINE_THREADS / 2; half > 0; half /= 2) {
+  for (mbk_u32 half = MBK_SETUP_THREADS / 2; half > 0; half /= 2) {
     if (mbk_thread() < half) {
       shared[mbk_thread()] += shared[mbk_thread() + half];
     }
@@ -84,39 +84,39 @@ MBK_DEVICE double mbk_examine_block_sum(double sum, double *shared) {
 }
 
 // A long row, by the whole block: its norm, and its entries of its block on the diagonal.
-MBK_DEVICE double mbk_examine_long(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind,
+MBK_DEVICE double mbk_setup_long(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind,
                                    const MBK_VALUE *values, mbk_u64 row, mbk_u32 width,
                                    double *blocks, double *shared) {
   const mbk_i64 begin = (mbk_i64)row_ptr[row] - MBK_BASE;
   const mbk_i64 end = (mbk_i64)row_ptr[row + 1] - MBK_BASE;
   for (mbk_u32 j = 0; j < width; j++) {
-    const double entry = mbk_examine_block_sum(
-        mbk_examine_entry(col_ind, values, begin, end, (mbk_i64)(row - row % width + j),
-                          mbk_thread(), MBK_EXAMINE_THREADS),
+    const double entry = mbk_setup_block_sum(
+        mbk_setup_entry(col_ind, values, begin, end, (mbk_i64)(row - row % width + j),
+                          mbk_thread(), MBK_SETUP_THREADS),
         shared);
     if (mbk_thread() == 0) {
       blocks[row * width + j] = entry;
     }
   }
-  return mbk_examine_block_sum(mbk_examine_share(values, begin, end), shared);
+  return mbk_setup_block_sum(mbk_setup_share(values, begin, end), shared);
 }
 
 // norms[b]: of the rows of block b. blocks: `width` entries for each row, those of its block on
 // the diagonal, duplicates added up; none where width is 0. Long rows wait until the block has
 // taken all others.
-// Launch: any grid of MBK_EXAMINE_THREADS threads. Shared: double[MBK_EXAMINE_THREADS], then
-// mbk_u64[MBK_EXAMINE_KEPT], then mbk_u32.
-MBK_KERNEL MBK_RESIDENT(MBK_EXAMINE_THREADS, MBK_EXAMINE_BLOCKS)
-    mbk_examine_rows(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind,
+// Launch: any grid of MBK_SETUP_THREADS threads. Shared: double[MBK_SETUP_THREADS], then
+// mbk_u64[MBK_SETUP_LONG_KEPT], then mbk_u32.
+MBK_KERNEL MBK_RESIDENT(MBK_SETUP_THREADS, MBK_SETUP_BLOCKS)
+    mbk_setup_rows(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind,
                      const MBK_VALUE *values, mbk_u64 n, mbk_u32 width, double *blocks,
                      double *norms) {
   MBK_SHARED_MEMORY(shared);
   double *const most_of = (double *)shared;
-  mbk_u64 *const kept = (mbk_u64 *)(most_of + MBK_EXAMINE_THREADS);
-  mbk_u32 *const long_rows = (mbk_u32 *)(kept + MBK_EXAMINE_KEPT);
-  const mbk_u32 rows = MBK_EXAMINE_THREADS / MBK_EXAMINE_LANES; // of a thread block at once
-  const mbk_u32 turn = rows * MBK_EXAMINE_TOGETHER;
-  const mbk_u32 lane = mbk_thread() % MBK_EXAMINE_LANES, own = mbk_thread() / MBK_EXAMINE_LANES;
+  mbk_u64 *const kept = (mbk_u64 *)(most_of + MBK_SETUP_THREADS);
+  mbk_u32 *const long_rows = (mbk_u32 *)(kept + MBK_SETUP_LONG_KEPT);
+  const mbk_u32 rows = MBK_SETUP_THREADS / MBK_SETUP_LANES; // of a thread block at once
+  const mbk_u32 turn = rows * MBK_SETUP_ROWS;
+  const mbk_u32 lane = mbk_thread() % MBK_SETUP_LANES, own = mbk_thread() / MBK_SETUP_LANES;
   double most = 0;
   if (mbk_thread() == 0) {
     *long_rows = 0;
@@ -124,21 +124,21 @@ MBK_KERNEL MBK_RESIDENT(MBK_EXAMINE_THREADS, MBK_EXAMINE_BLOCKS)
   mbk_block_sync();
   for (mbk_u64 first = (mbk_u64)mbk_block() * turn; first < n;
        first += (mbk_u64)mbk_grid() * turn) {
-    mbk_i64 at[MBK_EXAMINE_TOGETHER], end[MBK_EXAMINE_TOGETHER];
-    double sum[MBK_EXAMINE_TOGETHER];
+    mbk_i64 at[MBK_SETUP_ROWS], end[MBK_SETUP_ROWS];
+    double sum[MBK_SETUP_ROWS];
     mbk_u32 waits = 0; // a bit for each row
 #pragma unroll
-    for (mbk_u32 i = 0; i < MBK_EXAMINE_TOGETHER; i++) {
+    for (mbk_u32 i = 0; i < MBK_SETUP_ROWS; i++) {
       const mbk_u64 row = first + i * rows + own;
       at[i] = row < n ? (mbk_i64)row_ptr[row] - MBK_BASE : 0;
       end[i] = row < n ? (mbk_i64)row_ptr[row + 1] - MBK_BASE : 0;
       sum[i] = 0;
     }
 #pragma unroll
-    for (mbk_u32 i = 0; i < MBK_EXAMINE_TOGETHER; i++) {
-      if (end[i] - at[i] > MBK_EXAMINE_LONG) {
-        const mbk_u32 place = lane == 0 ? mbk_atomic_add(long_rows, 1u) : MBK_EXAMINE_KEPT;
-        if (place < MBK_EXAMINE_KEPT) {
+    for (mbk_u32 i = 0; i < MBK_SETUP_ROWS; i++) {
+      if (end[i] - at[i] > MBK_SETUP_LONG) {
+        const mbk_u32 place = lane == 0 ? mbk_atomic_add(long_rows, 1u) : MBK_SETUP_LONG_KEPT;
+        if (place < MBK_SETUP_LONG_KEPT) {
           kept[place] = first + i * rows + own;
         }
         waits |= 1u << i;
@@ -149,26 +149,26 @@ MBK_KERNEL MBK_RESIDENT(MBK_EXAMINE_THREADS, MBK_EXAMINE_BLOCKS)
     for (bool more = true; more;) { // the next of each, all on their way
       more = false;
 #pragma unroll
-      for (mbk_u32 i = 0; i < MBK_EXAMINE_TOGETHER; i++) {
+      for (mbk_u32 i = 0; i < MBK_SETUP_ROWS; i++) {
         if (at[i] < end[i]) {
-          sum[i] += mbk_examine_size(values, at[i]);
-          at[i] += MBK_EXAMINE_LANES;
+          sum[i] += mbk_setup_magnitude(values, at[i]);
+          at[i] += MBK_SETUP_LANES;
           more = true;
         }
       }
     }
 #pragma unroll
-    for (mbk_u32 i = 0; i < MBK_EXAMINE_TOGETHER; i++) {
+    for (mbk_u32 i = 0; i < MBK_SETUP_ROWS; i++) {
       const mbk_u64 row = first + i * rows + own;
-      sum[i] = mbk_examine_sum(sum[i]);
+      sum[i] = mbk_setup_sum(sum[i]);
       most = sum[i] > most ? sum[i] : most;
       if (width > 0) {
         const bool takes = row < n && (waits >> i & 1) == 0;
         const mbk_i64 begin = takes ? (mbk_i64)row_ptr[row] - MBK_BASE : end[i];
         for (mbk_u32 j = 0; j < width; j++) {
-          const double entry = mbk_examine_sum(
-              mbk_examine_entry(col_ind, values, begin, end[i],
-                                (mbk_i64)(row - row % width + j), lane, MBK_EXAMINE_LANES));
+          const double entry = mbk_setup_sum(
+              mbk_setup_entry(col_ind, values, begin, end[i],
+                                (mbk_i64)(row - row % width + j), lane, MBK_SETUP_LANES));
           if (takes && lane == 0) {
             blocks[row * width + j] = entry;
           }
@@ -178,24 +178,24 @@ MBK_KERNEL MBK_RESIDENT(MBK_EXAMINE_THREADS, MBK_EXAMINE_BLOCKS)
   }
   mbk_block_sync();
   const mbk_u32 count = *long_rows;
-  for (mbk_u32 k = 0; k < count && count <= MBK_EXAMINE_KEPT; k++) {
+  for (mbk_u32 k = 0; k < count && count <= MBK_SETUP_LONG_KEPT; k++) {
     const double all =
-        mbk_examine_long(row_ptr, col_ind, values, kept[k], width, blocks, most_of);
+        mbk_setup_long(row_ptr, col_ind, values, kept[k], width, blocks, most_of);
     most = all > most ? all : most;
   }
-  for (mbk_u64 first = (mbk_u64)mbk_block() * turn; first < n && count > MBK_EXAMINE_KEPT;
+  for (mbk_u64 first = (mbk_u64)mbk_block() * turn; first < n && count > MBK_SETUP_LONG_KEPT;
        first += (mbk_u64)mbk_grid() * turn) { // they are looked for again
     for (mbk_u64 row = first; row < first + turn && row < n; row++) {
-      if ((mbk_i64)row_ptr[row + 1] - (mbk_i64)row_ptr[row] > MBK_EXAMINE_LONG) {
+      if ((mbk_i64)row_ptr[row + 1] - (mbk_i64)row_ptr[row] > MBK_SETUP_LONG) {
         const double all =
-            mbk_examine_long(row_ptr, col_ind, values, row, width, blocks, most_of);
+            mbk_setup_long(row_ptr, col_ind, values, row, width, blocks, most_of);
         most = all > most ? all : most;
       }
     }
   }
   most_of[mbk_thread()] = most; // free behind every block sum
   mbk_block_sync();
-  for (mbk_u32 half = MBK_EXAMINE_THREADS / 2; half > 0; half /= 2) {
+  for (mbk_u32 half = MBK_SETUP_THREADS / 2; half > 0; half /= 2) {
     if (mbk_thread() < half && most_of[mbk_thread() + half] > most_of[mbk_thread()]) {
       most_of[mbk_thread()] = most_of[mbk_thread() + half];
     }
@@ -207,11 +207,11 @@ MBK_KERNEL MBK_RESIDENT(MBK_EXAMINE_THREADS, MBK_EXAMINE_BLOCKS)
 }
 
 // inverse[i] = 1 / diagonal[i]. *bad becomes the least i that has none, if that is below it.
-// Launch: any grid of MBK_EXAMINE_THREADS threads. Shared: none.
-MBK_KERNEL MBK_BOUNDS(MBK_EXAMINE_THREADS)
-    mbk_examine_invert(const double *diagonal, MBK_VALUE *inverse, mbk_u64 n, mbk_u64 *bad) {
-  for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_EXAMINE_THREADS + mbk_thread(); i < n;
-       i += (mbk_u64)mbk_grid() * MBK_EXAMINE_THREADS) {
+// Launch: any grid of MBK_SETUP_THREADS threads. Shared: none.
+MBK_KERNEL MBK_BOUNDS(MBK_SETUP_THREADS)
+    mbk_setup_invert(const double *diagonal, MBK_VALUE *inverse, mbk_u64 n, mbk_u64 *bad) {
+  for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_SETUP_THREADS + mbk_thread(); i < n;
+       i += (mbk_u64)mbk_grid() * MBK_SETUP_THREADS) {
     const double scale = 1.0 / diagonal[i];
     inverse[i] = (MBK_VALUE)scale;
     if (!(scale - scale == 0) || scale == 0) {

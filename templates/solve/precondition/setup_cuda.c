@@ -5,24 +5,24 @@
 
 /* The same from a CSR in GPU memory, which stays there; only blocks wider than one row are
  * inverted by CPU threads. */
-#define MBI_EXAMINE_THREADS                                                                    \
+#define MBI_SETUP_THREADS                                                                    \
   256 /* of a block, and the most blocks: solve/precondition/setup.cu */
-#define MBI_EXAMINE_TOGETHER 4 /* rows */
-#define MBI_EXAMINE_KEPT 64    /* long rows of a block */
-#define MBI_EXAMINE_SHARED     /* bytes */                                                     \
-  (MBI_EXAMINE_THREADS * sizeof(double) + MBI_EXAMINE_KEPT * sizeof(uint64_t) +                \
+#define MBI_SETUP_ROWS 4 /* rows */
+#define MBI_SETUP_LONG_KEPT 64    /* long rows of a block */
+#define MBI_SETUP_SHARED     /* bytes */                                                     \
+  (MBI_SETUP_THREADS * sizeof(double) + MBI_SETUP_LONG_KEPT * sizeof(uint64_t) +                \
    sizeof(uint32_t))
-#define MBI_EXAMINE_BLOCKS 1024
-#define MBI_EXAMINE_ASIDE 2 /* blocks of a multiprocessor that leave room for others' */
+#define MBI_SETUP_BLOCKS 1024
+#define MBI_SETUP_RESIDENT 2 /* blocks of a multiprocessor that leave room for others' */
 #define MBI_STREAM_ALONE 1  /* CU_STREAM_NON_BLOCKING: nor does the default stream wait */
 
-MBI_INTERNAL int mbi_examine_there(const merbit_solver *solver, const merbit_view *view) {
+MBI_INTERNAL int mbi_setup_on_gpu(const merbit_solver *solver, const merbit_view *view) {
   return mbi_solve_on_gpu(solver) && view->memory == MERBIT_MEMORY_DEVICE &&
          view->format == MERBIT_CSR && !mbi_view_is_triangle(view);
 }
 
 /* Of a row: no more than nonzeros, in the mean. */
-static int mbi_examine_lanes(const merbit_view *view) {
+static int mbi_setup_lanes(const merbit_view *view) {
   int lanes = 2;
   while (lanes < 32 && view->nnz >= 2 * lanes * view->rows) {
     lanes *= 2;
@@ -30,7 +30,7 @@ static int mbi_examine_lanes(const merbit_view *view) {
   return lanes;
 }
 
-MBI_INTERNAL void mbi_examine_preamble(const merbit_view *view, mbi_preamble *preamble) {
+MBI_INTERNAL void mbi_setup_preamble(const merbit_view *view, mbi_preamble *preamble) {
   memset(preamble, 0, sizeof *preamble);
   mbi_preamble_define(preamble, "MBK_VALUE",
                       mbi_view_type(view) == MERBIT_F32 ? "float" : "double");
@@ -40,35 +40,35 @@ MBI_INTERNAL void mbi_examine_preamble(const merbit_view *view, mbi_preamble *pr
   mbi_preamble_define(preamble, "MBK_COLUMN",
                       view->index_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
   mbi_preamble_define_int(preamble, "MBK_BASE", view->base);
-  mbi_preamble_define_int(preamble, "MBK_EXAMINE_LANES", mbi_examine_lanes(view));
+  mbi_preamble_define_int(preamble, "MBK_SETUP_LANES", mbi_setup_lanes(view));
 }
 
-static merbit_status mbi_examine_specialise(merbit_context *context, const merbit_view *view,
-                                            mbi_examine_gpu *gpu) {
+static merbit_status mbi_setup_specialise(merbit_context *context, const merbit_view *view,
+                                            mbi_setup_gpu *gpu) {
   mbi_preamble preamble;
   merbit_status status;
-  mbi_examine_preamble(view, &preamble);
+  mbi_setup_preamble(view, &preamble);
   status = mbi_program_create(context, "solve/precondition/setup.cu", &preamble, &gpu->program);
   if (status == MERBIT_OK) {
-    status = mbi_program_kernel(context, &gpu->program, "mbk_examine_rows", &gpu->rows);
+    status = mbi_program_kernel(context, &gpu->program, "mbk_setup_rows", &gpu->rows);
   }
   return status != MERBIT_OK
              ? status
-             : mbi_program_kernel(context, &gpu->program, "mbk_examine_invert", &gpu->invert);
+             : mbi_program_kernel(context, &gpu->program, "mbk_setup_invert", &gpu->invert);
 }
 
 /* gpu->norms, and gpu->blocks where they are wanted. */
-static merbit_status mbi_examine_launch_rows(merbit_solver *solver, const merbit_view *view,
-                                             mbi_examine_gpu *gpu) {
-  const int64_t most = gpu->stream == NULL ? MBI_EXAMINE_BLOCKS
-                                           : (int64_t)MBI_EXAMINE_ASIDE *
+static merbit_status mbi_setup_launch_rows(merbit_solver *solver, const merbit_view *view,
+                                             mbi_setup_gpu *gpu) {
+  const int64_t most = gpu->stream == NULL ? MBI_SETUP_BLOCKS
+                                           : (int64_t)MBI_SETUP_RESIDENT *
                                                  solver->context->device.multiprocessors;
-  const int64_t rows = MBI_EXAMINE_TOGETHER * MBI_EXAMINE_THREADS / mbi_examine_lanes(view);
+  const int64_t rows = MBI_SETUP_ROWS * MBI_SETUP_THREADS / mbi_setup_lanes(view);
   const int64_t wanted = (solver->n + rows - 1) / rows;
   uint64_t n = (uint64_t)solver->n;
   uint32_t width = (uint32_t)solver->v.block;
   void *arguments[7];
-  gpu->grid = most < MBI_EXAMINE_BLOCKS ? most : MBI_EXAMINE_BLOCKS;
+  gpu->grid = most < MBI_SETUP_BLOCKS ? most : MBI_SETUP_BLOCKS;
   gpu->grid = wanted < gpu->grid ? wanted : gpu->grid;
   arguments[0] = (void *)(uintptr_t)&view->row_ptr;
   arguments[1] = (void *)(uintptr_t)&view->col_ind;
@@ -77,13 +77,13 @@ static merbit_status mbi_examine_launch_rows(merbit_solver *solver, const merbit
   arguments[4] = &width;
   arguments[5] = &gpu->blocks;
   arguments[6] = &gpu->norms;
-  return mbi_device_launch(solver->context, gpu->rows, "mbk_examine_rows", gpu->grid,
-                           MBI_EXAMINE_THREADS, MBI_EXAMINE_SHARED, gpu->stream, arguments);
+  return mbi_device_launch(solver->context, gpu->rows, "mbk_setup_rows", gpu->grid,
+                           MBI_SETUP_THREADS, MBI_SETUP_SHARED, gpu->stream, arguments);
 }
 
 /* solver->norm. */
-static merbit_status mbi_examine_norm(merbit_solver *solver, const mbi_examine_gpu *gpu) {
-  double norms[MBI_EXAMINE_BLOCKS];
+static merbit_status mbi_setup_norm(merbit_solver *solver, const mbi_setup_gpu *gpu) {
+  double norms[MBI_SETUP_BLOCKS];
   const merbit_status status = mbi_device_download(solver->context, norms, gpu->norms,
                                                    (size_t)gpu->grid * sizeof norms[0]);
   int64_t i;
@@ -95,10 +95,10 @@ static merbit_status mbi_examine_norm(merbit_solver *solver, const mbi_examine_g
 }
 
 /* JACOBI: 1 / a diagonal to `target`. */
-static merbit_status mbi_examine_launch_invert(merbit_solver *solver, mbi_examine_gpu *gpu,
+static merbit_status mbi_setup_launch_invert(merbit_solver *solver, mbi_setup_gpu *gpu,
                                                void *target) {
   merbit_context *context = solver->context;
-  const int64_t wanted = (solver->n + MBI_EXAMINE_THREADS - 1) / MBI_EXAMINE_THREADS;
+  const int64_t wanted = (solver->n + MBI_SETUP_THREADS - 1) / MBI_SETUP_THREADS;
   const uint64_t none = UINT64_MAX;
   uint64_t n = (uint64_t)solver->n, bad = 0;
   void *arguments[4];
@@ -108,9 +108,9 @@ static merbit_status mbi_examine_launch_invert(merbit_solver *solver, mbi_examin
   arguments[2] = &n;
   arguments[3] = &gpu->bad;
   if (status == MERBIT_OK) {
-    status = mbi_device_launch(context, gpu->invert, "mbk_examine_invert",
-                               wanted < MBI_EXAMINE_BLOCKS ? wanted : MBI_EXAMINE_BLOCKS,
-                               MBI_EXAMINE_THREADS, 0, NULL, arguments);
+    status = mbi_device_launch(context, gpu->invert, "mbk_setup_invert",
+                               wanted < MBI_SETUP_BLOCKS ? wanted : MBI_SETUP_BLOCKS,
+                               MBI_SETUP_THREADS, 0, NULL, arguments);
   }
   if (status == MERBIT_OK) {
     status = mbi_device_download(context, &bad, gpu->bad, sizeof bad);
@@ -119,24 +119,24 @@ static merbit_status mbi_examine_launch_invert(merbit_solver *solver, mbi_examin
     double value = 0;
     status =
         mbi_device_download(context, &value, gpu->blocks + bad * sizeof value, sizeof value);
-    return status == MERBIT_OK ? mbi_examine_refuse(solver, (int64_t)bad, value) : status;
+    return status == MERBIT_OK ? mbi_setup_fail_diagonal(solver, (int64_t)bad, value) : status;
   }
   return status;
 }
 
-static merbit_status mbi_examine_allocate(merbit_solver *solver, mbi_examine_gpu *gpu) {
+static merbit_status mbi_setup_allocate(merbit_solver *solver, mbi_setup_gpu *gpu) {
   merbit_context *context = solver->context;
   const uint64_t entries = (uint64_t)solver->n * (uint64_t)solver->v.block;
   mbi_devptr *const parts[] = {&gpu->norms, &gpu->blocks, &gpu->bad};
-  const uint64_t bytes[] = {MBI_EXAMINE_BLOCKS * sizeof(double), entries * sizeof(double),
+  const uint64_t bytes[] = {MBI_SETUP_BLOCKS * sizeof(double), entries * sizeof(double),
                             entries > 0 ? sizeof(uint64_t) : 0};
   return mbi_device_allocate_parts(context, "norms and blocks of A", 3, parts, bytes);
 }
 
 /* Behind what the GPU does. */
-static merbit_status mbi_examine_await(merbit_solver *solver) {
+static merbit_status mbi_setup_wait(merbit_solver *solver) {
   merbit_context *context = solver->context;
-  mbi_examine_gpu *gpu = &solver->gpu.examine;
+  mbi_setup_gpu *gpu = &solver->gpu.setup;
   const merbit_status status = mbi_device_synchronize(context, gpu->stream);
   if (gpu->stream != NULL && mbi_device_lost(context) == 0) {
     (void)mbi_device_bury(context, context->device.driver.stream_destroy(gpu->stream));
@@ -146,11 +146,11 @@ static merbit_status mbi_examine_await(merbit_solver *solver) {
 }
 
 /* Forget what has begun. */
-MBI_INTERNAL void mbi_examine_forget(merbit_solver *solver) {
+MBI_INTERNAL void mbi_setup_release(merbit_solver *solver) {
   merbit_context *context = solver->context;
-  mbi_examine_gpu *gpu = &solver->gpu.examine;
+  mbi_setup_gpu *gpu = &solver->gpu.setup;
   if (gpu->stream != NULL) {
-    (void)mbi_examine_await(solver);
+    (void)mbi_setup_wait(solver);
   }
   mbi_device_release(context, gpu->norms);
   mbi_program_destroy(context, &gpu->program);
@@ -158,34 +158,34 @@ MBI_INTERNAL void mbi_examine_forget(merbit_solver *solver) {
 }
 
 /* Begin: the GPU looks at the rows of `view`, which are sound, beside whatever follows. */
-MBI_INTERNAL merbit_status mbi_examine_begin(merbit_solver *solver, const merbit_view *view) {
+MBI_INTERNAL merbit_status mbi_setup_begin(merbit_solver *solver, const merbit_view *view) {
   merbit_context *context = solver->context;
   const mbi_driver *driver = &context->device.driver;
-  mbi_examine_gpu *gpu = &solver->gpu.examine;
-  merbit_status status = mbi_examine_specialise(context, view, gpu);
+  mbi_setup_gpu *gpu = &solver->gpu.setup;
+  merbit_status status = mbi_setup_specialise(context, view, gpu);
   if (status == MERBIT_OK) {
-    status = mbi_examine_allocate(solver, gpu);
+    status = mbi_setup_allocate(solver, gpu);
   }
   if (status == MERBIT_OK && driver->stream_create != NULL && driver->stream_destroy != NULL) {
     const mbi_curesult result = driver->stream_create(&gpu->stream, MBI_STREAM_ALONE);
     gpu->stream = result == 0 ? gpu->stream : NULL;
     (void)mbi_device_bury(context, result);
   }
-  return status == MERBIT_OK ? mbi_examine_launch_rows(solver, view, gpu) : status;
+  return status == MERBIT_OK ? mbi_setup_launch_rows(solver, view, gpu) : status;
 }
 
 /* And end: the norm, and the preconditioner in the solver's vector. */
-MBI_INTERNAL merbit_status mbi_examine_end(merbit_solver *solver) {
+MBI_INTERNAL merbit_status mbi_setup_end(merbit_solver *solver) {
   merbit_context *context = solver->context;
   const int64_t entries = solver->n * solver->v.block;
-  mbi_examine_gpu *gpu = &solver->gpu.examine;
+  mbi_setup_gpu *gpu = &solver->gpu.setup;
   void *blocks = NULL;
-  merbit_status status = mbi_examine_await(solver);
+  merbit_status status = mbi_setup_wait(solver);
   if (status == MERBIT_OK) {
-    status = mbi_examine_norm(solver, gpu);
+    status = mbi_setup_norm(solver, gpu);
   }
   if (status == MERBIT_OK && solver->v.block == 1) {
-    status = mbi_examine_launch_invert(solver, gpu, mbi_solver_inverse_place(solver));
+    status = mbi_setup_launch_invert(solver, gpu, mbi_solver_inverse_place(solver));
     if (status == MERBIT_OK) {
       status = mbi_solver_order_inverse(solver);
     }
@@ -204,7 +204,7 @@ MBI_INTERNAL merbit_status mbi_examine_end(merbit_solver *solver) {
 }
 
 /* For a plan that is being made: its arrays, which are the solver's, are sound. */
-MBI_INTERNAL merbit_status mbi_examine_checked(void *maker) {
+MBI_INTERNAL merbit_status mbi_setup_when_checked(void *maker) {
   merbit_solver *solver = (merbit_solver *)maker;
-  return mbi_examine_begin(solver, &solver->view);
+  return mbi_setup_begin(solver, &solver->view);
 }

@@ -369,7 +369,7 @@ static void test_refine(void **state) {
   linear_free(&l);
 }
 
-#include "solve/core/far_cases.h"
+#include "solve/core/scale_cases.h"
 #include "solve/core/solver_twice.h"
 
 #define SOLVER_CASES                                                                           \

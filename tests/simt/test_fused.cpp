@@ -33,14 +33,14 @@ struct product {             // of two vectors, and where it goes
   int first, second, scalar; // state.scalar, or -1: state.product_sums
 };
 
-struct sweep {
+struct fused_case {
   simt_kernel kernel;
   std::vector<simt_kernel> steps;
   void (*last)(bed &, const bed &, int); // behind them, from what was before; or null
   std::vector<product> products;         // what it adds up first
 };
 
-// ---- A step with what is foretold
+// ---- The step whose rho is computed ahead
 // ---------------------------------------------------------------
 
 static double at(const bed &b, int slot, long long i) {
@@ -57,7 +57,7 @@ static void put(bed &b, int slot, long long i, double value) {
   }
 }
 
-// bicgstab_direct behind bicgstab_update.
+// bicgstab_update_p behind bicgstab_update_x_r.
 static void bicgstab_last(bed &b, const bed &before, int pre) {
   mbi_solve_state &s = b.memory.state;
   const double omega = s.scalar[MBI_BICG_OMEGA];
@@ -88,7 +88,7 @@ static void bicgstab_last(bed &b, const bed &before, int pre) {
 #define CG(space)                                                                              \
   {                                                                                            \
     SIMT_KERNEL(space::mbk_cg_fused),                                                          \
-        {SIMT_KERNEL(space::mbk_cg_descend), SIMT_KERNEL(space::mbk_cg_advance)}, nullptr, {   \
+        {SIMT_KERNEL(space::mbk_cg_update_r), SIMT_KERNEL(space::mbk_cg_update_x_p)}, nullptr, {   \
       { MBI_CG_P, MBI_AT_W, -1 }                                                               \
     }                                                                                          \
   }
@@ -101,7 +101,7 @@ static void bicgstab_last(bed &b, const bed &before, int pre) {
   }
 #define BICGSTAB(space)                                                                        \
   {                                                                                            \
-    SIMT_KERNEL(space::mbk_bicgstab_fused), {SIMT_KERNEL(space::mbk_bicgstab_update)},         \
+    SIMT_KERNEL(space::mbk_bicgstab_fused), {SIMT_KERNEL(space::mbk_bicgstab_update_x_r)},         \
         bicgstab_last, {                                                                       \
       {MBI_BICG_R, MBI_AT_W, -1}, {MBI_AT_W, MBI_AT_W, -1},                                    \
           {MBI_BICG_R, MBI_BICG_SHADOW, MBI_BICG_SHADOW_S}, {                                  \
@@ -109,7 +109,7 @@ static void bicgstab_last(bed &b, const bed &before, int pre) {
       }                                                                                        \
     }                                                                                          \
   }
-static const std::vector<sweep> sweeps[2] = {
+static const std::vector<fused_case> fused_cases[2] = {
     {CG(cg_f64), BICGSTAB_HALF(bicgstab_f64), BICGSTAB(bicgstab_f64)},
     {CG(cg_f32), BICGSTAB_HALF(bicgstab_f32), BICGSTAB(bicgstab_f32)}};
 enum { ROWS_LEAST = 3 }; // of MBK_STEP_ROWS
@@ -171,7 +171,7 @@ static void (*const places[])(bed &) = {goes_on,
 
 // Sums of the products that come first are set, within the bound of n terms, unless the solver
 // had stopped.
-static void expect_products(const sweep &s, const bed &before, const bed &after) {
+static void expect_products(const fused_case &s, const bed &before, const bed &after) {
   for (size_t k = 0; k < s.products.size(); k++) {
     const product &p = s.products[k];
     const mbi_solve_state &was = before.memory.state, &is = after.memory.state;
@@ -223,11 +223,11 @@ static void expect_like(const bed &found, const bed &wanted, bool bits) {
 static mbi_solve_vectors alone(const bed &b, int pre) {
   mbi_solve_vectors v = b.vectors(pre);
   v.from = v.to = 0;
-  v.at[MBI_CG_FIRST] = v.at[MBI_CG_P];
+  v.at[MBI_CG_ROUND_P] = v.at[MBI_CG_P];
   return v;
 }
 
-static void check(const sweep &s, const char *matrix, long long n, int single, int pre,
+static void check(const fused_case &s, const char *matrix, long long n, int single, int pre,
                   int place, uint64_t seed) {
   const unsigned most = (unsigned)((n + THREADS - 1) / THREADS);
   const unsigned blocks = std::min(most, (unsigned)(1 + seed % 5));
@@ -242,8 +242,8 @@ static void check(const sweep &s, const char *matrix, long long n, int single, i
   after.copy(before);
   again.copy(before);
   apart.copy(before);
-  after.run_sweep(s.kernel, alone(after, pre), matrix, seed);
-  again.run_sweep(s.kernel, alone(again, pre), matrix, seed + 1);
+  after.run_fused(s.kernel, alone(after, pre), matrix, seed);
+  again.run_fused(s.kernel, alone(again, pre), matrix, seed + 1);
   assert_true(after.same_vectors(again));
   assert_memory_equal(&after.memory, &again.memory, sizeof after.memory);
   expect_products(s, before, after);
@@ -264,12 +264,12 @@ static void check(const sweep &s, const char *matrix, long long n, int single, i
   }
 }
 
-static void test_sweeps(void **) {
+static void test_fused(void **) {
   for (int index = 0; index < test_matrix_count(); index++) {
     test_matrix m;
     test_matrix_make(index, 3, &m);
     for (int single = 0; single <= 1; single++) {
-      for (const sweep &s : sweeps[single]) {
+      for (const fused_case &s : fused_cases[single]) {
         const int count = (int)(sizeof places / sizeof places[0]);
         const uint64_t seed = simt_seeds[0] + (uint64_t)index * 7;
         check(s, m.name, 1 + m.rows * 37 % 5000, single, (index + single) % 2, 0, seed);
@@ -280,11 +280,11 @@ static void test_sweeps(void **) {
   }
 }
 
-// Where the product has left parts of p'A p, a sweep of CG adds those up, and reads no more of
+// Where the product has left parts of p'A p, the fused kernel of CG adds those up, and reads no more of
 // p and A p than the steps behind do.
 static void test_dots(void **) {
   for (int single = 0; single <= 1; single++) {
-    const sweep &s = sweeps[single][0];
+    const fused_case &s = fused_cases[single][0];
     for (uint64_t seed = 1; seed <= 12; seed++) {
       const int pre = (int)seed % 2, stopped = seed % 4 == 0;
       const long long n = 700 * (long long)seed, parts = 1 + (long long)(seed * seed * 61);
@@ -304,7 +304,7 @@ static void test_dots(void **) {
       mbi_solve_vectors v = alone(after, pre);
       v.dots = dots.as<double>();
       v.dot_count = parts;
-      after.run_sweep(s.kernel, v, "dots", seed);
+      after.run_fused(s.kernel, v, "dots", seed);
       if (stopped) {
         assert_true(after.same_vectors(before) && after.memory.state.closed == 1);
         continue;
@@ -320,10 +320,10 @@ static void test_dots(void **) {
   }
 }
 
-// Each place by each sweep, with one block and with several.
+// Each place by each fused kernel, with one block and with several.
 static void test_places(void **) {
   for (int place = 0; place < (int)(sizeof places / sizeof places[0]); place++) {
-    for (const sweep &s : sweeps[0]) {
+    for (const fused_case &s : fused_cases[0]) {
       for (uint64_t seed = 1; seed <= 10; seed++) {
         check(s, "places", 900 + 300 * (long long)seed, 0, (int)seed % 2, place, seed);
       }
@@ -339,14 +339,14 @@ static void test_places(void **) {
 static void check_round(int single, int pre, int last, int when, int place, long long n,
                         uint64_t seed) {
   const unsigned blocks = (unsigned)((n + THREADS - 1) / THREADS);
-  const simt_kernel kernel = sweeps[single][0].kernel;
+  const simt_kernel kernel = fused_cases[single][0].kernel;
   bed round(n, single, blocks), each(n, single, blocks);
   round.fill(seed);
   each.copy(round);
   mbi_solve_vectors v = alone(round, pre), w = alone(each, pre);
   for (int k = 0; k < MBI_CG_RING - 1; k++) { // of a round before: nothing to add to x
     for (long long i = 0; i < n; i++) {
-      put(round, MBI_CG_BEFORE + k, i, NAN);
+      put(round, MBI_CG_OLD_P + k, i, NAN);
     }
   }
   for (int i = 0; i <= last; i++) {
@@ -366,13 +366,13 @@ static void check_round(int single, int pre, int last, int when, int place, long
         memset(v.at[MBI_CG_P], 0, (size_t)n * (single ? 4 : 8));
       }
     }
-    round.run_sweep(kernel, v, "round", seed + (uint64_t)i);
-    each.run_sweep(kernel, w, "round", seed + 1 + (uint64_t)i);
-    void *const oldest = v.at[MBI_CG_NEXT];
-    for (int k = MBI_CG_NEXT; k > MBI_CG_BEFORE; k--) {
+    round.run_fused(kernel, v, "round", seed + (uint64_t)i);
+    each.run_fused(kernel, w, "round", seed + 1 + (uint64_t)i);
+    void *const oldest = v.at[MBI_CG_OLDEST_P];
+    for (int k = MBI_CG_OLDEST_P; k > MBI_CG_OLD_P; k--) {
       v.at[k] = v.at[k - 1];
     }
-    v.at[MBI_CG_BEFORE] = v.at[MBI_CG_P];
+    v.at[MBI_CG_OLD_P] = v.at[MBI_CG_P];
     v.at[MBI_CG_P] = oldest;
   }
   assert_memory_equal(&round.memory, &each.memory, sizeof each.memory);
@@ -399,7 +399,7 @@ static void test_rounds(void **) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_sweeps),
+      cmocka_unit_test(test_fused),
       cmocka_unit_test(test_dots),
       cmocka_unit_test(test_places),
       cmocka_unit_test(test_rounds),

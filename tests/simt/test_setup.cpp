@@ -14,7 +14,7 @@
 #define MBK_ROW_PTR mbk_i64
 #define MBK_COLUMN mbk_i32
 #define MBK_BASE 1
-#define MBK_EXAMINE_LANES 8
+#define MBK_SETUP_LANES 8
 namespace of_values {
 #include "solve/precondition/setup.cu"
 }
@@ -23,18 +23,18 @@ namespace of_values {
 #undef MBK_ROW_PTR
 #undef MBK_COLUMN
 #undef MBK_BASE
-#undef MBK_EXAMINE_THREADS
-#undef MBK_EXAMINE_BLOCKS
-#undef MBK_EXAMINE_LANES
-#undef MBK_EXAMINE_TOGETHER
-#undef MBK_EXAMINE_LONG
-#undef MBK_EXAMINE_KEPT
+#undef MBK_SETUP_THREADS
+#undef MBK_SETUP_BLOCKS
+#undef MBK_SETUP_LANES
+#undef MBK_SETUP_ROWS
+#undef MBK_SETUP_LONG
+#undef MBK_SETUP_LONG_KEPT
 #define MBK_VALUE float
 #define MBK_PATTERN 1
 #define MBK_ROW_PTR mbk_i32
 #define MBK_COLUMN mbk_i64
 #define MBK_BASE 0
-#define MBK_EXAMINE_LANES 2
+#define MBK_SETUP_LANES 2
 namespace of_ones {
 #include "solve/precondition/setup.cu"
 }
@@ -71,8 +71,8 @@ static bool near(double a, double b, double size, int64_t count) {
 }
 
 static void check_rows(const test_matrix &m, int ones, mbk_u32 width, unsigned blocks) {
-  static const simt_kernel kernels[2] = {SIMT_KERNEL(of_values::mbk_examine_rows),
-                                         SIMT_KERNEL(of_ones::mbk_examine_rows)};
+  static const simt_kernel kernels[2] = {SIMT_KERNEL(of_values::mbk_setup_rows),
+                                         SIMT_KERNEL(of_ones::mbk_setup_rows)};
   const form_arrays arrays(m, ones);
   simt_array entries((size_t)m.rows * width, 8), norms(blocks, 8), again(blocks, 8);
   for (uint64_t seed = 1; seed <= 2; seed++) {
@@ -116,7 +116,7 @@ static void check_rows(const test_matrix &m, int ones, mbk_u32 width, unsigned b
   assert_true(near(most, norm, norm, m.nnz));
 }
 
-static void rows_are_examined(void **) {
+static void rows_are_set_up(void **) {
   for (int index = 0; index < test_matrix_count(); index++) {
     test_matrix m;
     test_matrix_make(index, 3, &m);
@@ -133,7 +133,7 @@ static void rows_are_examined(void **) {
 
 // Rows that the block adds up: of 1024 nonzeros not, from 1025 on; several to a block and a
 // warp.
-static void long_rows_are_examined(void **) {
+static void long_rows_are_set_up(void **) {
   static const int64_t lengths[] = {1025, 3, 1024, 5000, 0, 2500, 1025, 1, 7, 2600};
   enum { ROWS = 150, COUNT = sizeof lengths / sizeof lengths[0] };
   for (int ones = 0; ones <= 1; ones++) {
@@ -162,7 +162,7 @@ static void long_rows_are_examined(void **) {
 }
 
 // More long rows than a block remembers, or just as many.
-static void many_long_rows_are_examined(void **) {
+static void many_long_rows_are_set_up(void **) {
   for (int64_t rows = KEPT; rows <= KEPT + 1; rows++) {
     test_matrix m;
     uint64_t state = 5;
@@ -187,8 +187,8 @@ static void many_long_rows_are_examined(void **) {
 }
 
 static void diagonals_are_inverted(void **) {
-  static const simt_kernel kernels[2] = {SIMT_KERNEL(of_values::mbk_examine_invert),
-                                         SIMT_KERNEL(of_ones::mbk_examine_invert)};
+  static const simt_kernel kernels[2] = {SIMT_KERNEL(of_values::mbk_setup_invert),
+                                         SIMT_KERNEL(of_ones::mbk_setup_invert)};
   for (int single = 0; single < 2; single++) {
     for (int turn = 0; turn < 70; turn++) {
       static const double none[] = {1, 0, HUGE_VAL, NAN, 5e-324};
@@ -224,9 +224,9 @@ static void diagonals_are_inverted(void **) {
 
 int main() {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(rows_are_examined),
-      cmocka_unit_test(long_rows_are_examined),
-      cmocka_unit_test(many_long_rows_are_examined),
+      cmocka_unit_test(rows_are_set_up),
+      cmocka_unit_test(long_rows_are_set_up),
+      cmocka_unit_test(many_long_rows_are_set_up),
       cmocka_unit_test(diagonals_are_inverted),
   };
   return cmocka_run_group_tests(tests, nullptr, simt_runs_report);
