@@ -242,3 +242,13 @@ class Sources:
             for match in regex.finditer(self.bare[place.file], place.start, place.end):
                 found.setdefault((place.file, match.start()), (place, match.start(), match.end()))
         return list(found.values())
+
+    def holders(self, text):
+        """The names of the smallest definitions around `text`, wherever it occurs."""
+        regex, found = pattern(text), set()
+        for file, bare in self.bare.items():
+            for match in regex.finditer(bare):
+                around = [d for ds in self.definitions.values() for d in ds
+                          if d.file == file and d.start <= match.start() and match.end() <= d.end]
+                found.add(min(around, key=lambda d: d.end - d.start).name if around else "FILE:" + file)
+        return found

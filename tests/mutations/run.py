@@ -53,13 +53,18 @@ def title(row):
 def check():
     """Prints what is wrong with the tables; 1 if anything is."""
     sources, known, wrong, numbers = anchors.Sources(), names.all_names(), [], {}
+    words = set(re.findall(r"\w+", " ".join(sources.bare.values())))
     for row in table.MUTATIONS + table.GPU_MUTATIONS:
         where, old, new, _, tests = row
         count = len(sources.find(where, old))
-        if not sources.places(where):
-            wrong.append(f"{title(row)}: there is no such definition")
-        elif count != 1 or old == new:
-            wrong.append(f"{title(row)}: its text occurs {count} times: {old}")
+        if count != 1 or old == new:
+            elsewhere = ", ".join(sorted(sources.holders(old))[:3]) or "nowhere"
+            wrong.append(f"{title(row)}: its text occurs {count} times there, else in {elsewhere}: {old}"
+                         if sources.places(where) else
+                         f"{title(row)}: there is no such definition; its text occurs in {elsewhere}")
+        unknown = set(re.findall(r"\b(?:mb[iks]|MB[IKS]|merbit|MERBIT)_\w+", new)) - words
+        if unknown:
+            wrong.append(f"{title(row)}: no name in the sources: {', '.join(sorted(unknown))}")
         if planting.balanced(old) != planting.balanced(new):
             wrong.append(f"{title(row)}: its two texts differ in brackets left open")
         for test in tests.split("|"):
