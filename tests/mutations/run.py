@@ -59,9 +59,9 @@ def check():
         count = len(sources.find(where, old))
         if count != 1 or old == new:
             elsewhere = ", ".join(sorted(sources.holders(old))[:3]) or "nowhere"
-            wrong.append(f"{title(row)}: its text occurs {count} times there, else in {elsewhere}: {old}"
+            wrong.append(f"{title(row)}: its text occurs {count} times (found in: {elsewhere}): {old}"
                          if sources.places(where) else
-                         f"{title(row)}: there is no such definition; its text occurs in {elsewhere}")
+                         f"{title(row)}: there is no such definition; its text is found in: {elsewhere}")
         unknown = set(re.findall(r"\b(?:mb[iks]|MB[IKS]|merbit|MERBIT)_\w+", new)) - words
         if unknown:
             wrong.append(f"{title(row)}: no name in the sources: {', '.join(sorted(unknown))}")
