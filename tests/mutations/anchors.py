@@ -1,8 +1,9 @@
 """Definitions in templates/, found by name, and the texts in them.
 
-A definition is a function or kernel, a macro, a struct, union or enumeration, a table (an initialised array or struct) or
-a Jinja2 macro. A step of a solver has the name that it is written with, as MBS_ELEMENT(cg_start); where a name is made by
-Jinja2, as mbi_take_{{ t.suffix }}, each {{ }} of it is a *. Several definitions may have the same name.
+A definition is a function or kernel, a macro, a struct, union or enumeration, a table (an initialised array or
+struct) or a Jinja2 macro. A step of a solver has the name that it is written with, as MBS_ELEMENT(cg_start);
+where a name is made by Jinja2, as mbi_take_{{ t.suffix }}, each {{ }} of it is a *. Several definitions may
+have the same name.
 """
 import bisect
 import pathlib
@@ -22,6 +23,7 @@ LEXEME = re.compile(
 )
 DEFINE = re.compile(r"[ \t]*#[ \t]*define[ \t]+(\w+)")
 JINJA_MACRO = re.compile(r"\{%[-+]?\s*macro\s+(\w+)(.*?)\{%[-+]?\s*endmacro\s*[-+]?%\}", re.S)
+STRUCT = r"(?:typedef\s+)?(?:struct|union|enum)\b\s*(?:alignas\s*\(.*?\)\s*)?(%s)?[^()=]*$" % NAME
 TOKEN = re.compile(r'"(?:\\.|[^"\\\n])*"|\w+|[^\w\s]')
 BREAK = r"(?:\s|\\\n)"
 
@@ -143,7 +145,7 @@ class Scan:
         if name:
             self.add(name, "function", begin, finish, inside)
             return True
-        match = re.match(r"(?:typedef\s+)?(?:struct|union|enum)\b\s*(?:alignas\s*\(.*?\)\s*)?(%s)?[^()=]*$" % NAME, head)
+        match = re.match(STRUCT, head)
         if match:
             semicolon = self.text.find(";", finish)
             after = self.text[finish : semicolon].strip()
@@ -240,3 +242,13 @@ class Sources:
             for match in regex.finditer(self.bare[place.file], place.start, place.end):
                 found.setdefault((place.file, match.start()), (place, match.start(), match.end()))
         return list(found.values())
+
+    def holders(self, text):
+        """The names of the smallest definitions around `text`, wherever it occurs."""
+        regex, found = pattern(text), set()
+        for file, bare in self.bare.items():
+            for match in regex.finditer(bare):
+                around = [d for ds in self.definitions.values() for d in ds
+                          if d.file == file and d.start <= match.start() and match.end() <= d.end]
+                found.add(min(around, key=lambda d: d.end - d.start).name if around else "FILE:" + file)
+        return found

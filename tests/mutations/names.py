@@ -1,4 +1,4 @@
-"""The names of all tests, from the sources and CMake files under tests/: what `ctest -N` lists in one build or another."""
+"""The names of all tests, from the sources and CMake files under tests/: those that `ctest -N` lists in any build."""
 import pathlib
 import re
 

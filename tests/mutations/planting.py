@@ -4,9 +4,9 @@ A function that has mutations becomes
 
     { if (MBM(17)) { a mutated body } else if (MBM(4)) { another } else { /* MBM */ the original } }
 
-where MBM(17) is true if the environment variable MBM was 17 when the program, or the shared object that the fake NVRTC
-has made of a kernel, was loaded. The tests' device.cuh and core/core.h define it, so that kernels on the CPU and host code
-in any kind of build have it; to a real NVRTC it is false.
+where MBM(17) is true if the environment variable MBM was 17 when the program, or the shared object that the
+fake NVRTC has made of a kernel, was loaded. The tests' device.cuh and core/core.h define it, so that kernels on
+the CPU and host code in any kind of build have it; to a real NVRTC it is false.
 """
 import pathlib
 import re
@@ -40,6 +40,12 @@ OPEN = re.compile(r"\bMBM\((\d+)\)\) \{")
 ORIGINAL = "} else { /* MBM */"
 ERROR = re.compile(r"^(?P<path>[^\s:]+):(?P<line>\d+):.*\berror\b.*", re.M)
 PLACE = re.compile(r"([^\s:,()]+):(\d+)[:,]")
+
+
+def balanced(text):
+    """How many brackets of each kind `text` opens and does not close."""
+    text = re.sub(r'"(?:\\.|[^"\\])*"', "", text)
+    return [text.count(pair[0]) - text.count(pair[1]) for pair in ("()", "[]", "{}")]
 
 
 def number(row):
@@ -86,8 +92,8 @@ def planted(sources, rows):
     for file, functions in bodies.items():
         text = sources.text[file]
         for (begin, finish), mutations in sorted(functions.items(), reverse=True):
-            branches = "".join(
-                f"if (MBM({n})) {{{text[begin:start]}{new}{text[end:finish]}\n}} else " for n, start, end, new in mutations)
+            branches = "".join(f"if (MBM({n})) {{{text[begin:start]}{new}{text[end:finish]}\n}} else "
+                               for n, start, end, new in mutations)
             original = "\n" + branches + ORIGINAL.removeprefix("} else ") + text[begin:finish] + "\n}\n"
             text = text[:begin] + original + text[finish:]
         changed[file] = text
@@ -121,7 +127,8 @@ class Tree:
                 shutil.copymode(ROOT / name, target)
         for part in PARTS:
             for old in (self.folder / part).rglob("*"):
-                if old.is_file() and "__pycache__" not in old.parts and old.relative_to(self.folder).as_posix() not in names:
+                name = old.relative_to(self.folder).as_posix()
+                if old.is_file() and "__pycache__" not in old.parts and name not in names:
                     old.unlink()
         self.generate()
 
@@ -134,17 +141,19 @@ class Tree:
             fresh.replace(header)
 
     def blame(self, output):
-        """{number of a mutation: the compiler's first error in it}"""
-        found = {}
+        """{number of a mutation: the compiler's first error in it}, and the errors that are in none"""
+        found, others = {}, []
         errors = list(ERROR.finditer(output))
         for error, after in zip(errors, errors[1:] + [None]):
-            block = output[error.start() : after.start() if after else len(output)]
-            for path, line in PLACE.findall(block):
-                number_ = self.mutation_at(path, int(line))
-                if number_:
-                    found.setdefault(number_, error.group())
-                    break
-        return found
+            block = output[error.start() : after.start() if after else len(output)].splitlines()
+            lines = block[:1] + [line for line in block[1:] if ": note: " in line]
+            numbers = [self.mutation_at(path, int(line)) for path, line in PLACE.findall("\n".join(lines))]
+            numbers = [n for n in numbers if n]
+            if numbers:
+                found.setdefault(numbers[0], error.group())
+            else:
+                others.append(error.group())
+        return found, others
 
     def mutation_at(self, path, line):
         """The number of the mutation whose body has this line, or None."""

@@ -4,17 +4,18 @@
     tests/mutations/run.py [--jobs N] [--only TEXT ...] [--gpu] [--list]
     tests/mutations/run.py --check
 
-The bugs are the rows of table.py. Nearly all of them are built once, into one copy of the tree with sanitizers under
-build/mutations/: each mutated function holds its mutated bodies beside its own, and the number in the environment variable
-MBM chooses one when a program starts (planting.py). First every test runs without MBM and must pass. Then each row runs the
-tests that it names, with its number in MBM, until one fails: that test has caught it. A test that takes too long has caught
-it, too. Rows in macros, tables and the like, which no switch can choose, follow one by one, each in a build of its own.
+The bugs are the rows of table.py. Nearly all of them are built once, into one copy of the tree with sanitizers
+under build/mutations/: each mutated function holds its mutated bodies beside its own, and the number in the
+environment variable MBM chooses one when a program starts (planting.py). First every test runs without MBM and
+must pass. Then each row runs the tests that it names, with its number in MBM, until one fails: that test has
+caught it. A test that takes too long has caught it, too. Rows in macros, tables and the like, which no switch
+can choose, follow one by one, each in a build of its own.
 
-The first build takes about half an hour on two cores, a later one what has changed. --only TEXT picks the rows that have
-TEXT in their name, number, reason or tests, and builds only what these tests need; --list names them. --gpu takes the
-rows that only a GPU shows. --check, which CI runs, builds nothing: it verifies that each row's text occurs once and that
-its tests exist. Needs cmocka, CMake and Jinja2, as tests/run.sh installs them. Exit 1 if a mutation survives or is not
-planted.
+The first build takes about half an hour on two cores, a later one what has changed. --only TEXT picks the rows
+that have TEXT in their name, number, reason or tests, and builds only what these tests need; --list names them.
+--gpu takes the rows that only a GPU shows. --check, which CI runs, builds nothing: it verifies that each row's
+text occurs once and that its tests exist. Needs cmocka, CMake and Jinja2, as tests/run.sh installs them. Exit 1
+if a mutation survives or is not planted.
 
 To see for yourself what a mutation does, take its number from --list:
 
@@ -52,13 +53,20 @@ def title(row):
 def check():
     """Prints what is wrong with the tables; 1 if anything is."""
     sources, known, wrong, numbers = anchors.Sources(), names.all_names(), [], {}
+    words = set(re.findall(r"\w+", " ".join(sources.bare.values())))
     for row in table.MUTATIONS + table.GPU_MUTATIONS:
         where, old, new, _, tests = row
         count = len(sources.find(where, old))
-        if not sources.places(where):
-            wrong.append(f"{title(row)}: there is no such definition")
-        elif count != 1 or old == new:
-            wrong.append(f"{title(row)}: its text occurs {count} times: {old}")
+        if count != 1 or old == new:
+            elsewhere = ", ".join(sorted(sources.holders(old))[:3]) or "nowhere"
+            wrong.append(f"{title(row)}: its text occurs {count} times (found in: {elsewhere}): {old}"
+                         if sources.places(where) else
+                         f"{title(row)}: there is no such definition; its text is found in: {elsewhere}")
+        unknown = set(re.findall(r"\b(?:mb[iks]|MB[IKS]|merbit|MERBIT)_\w+", new)) - words
+        if unknown:
+            wrong.append(f"{title(row)}: no name in the sources: {', '.join(sorted(unknown))}")
+        if planting.balanced(old) != planting.balanced(new):
+            wrong.append(f"{title(row)}: its two texts differ in brackets left open")
         for test in tests.split("|"):
             if not any(re.fullmatch(test, name) for name in known):
                 wrong.append(f"{title(row)}: no test is called {test}")
@@ -97,8 +105,9 @@ class Build:
         self.tree.write(templates, switches)
         if not self.targets:
             ninja = ["-G", "Ninja"] if shutil.which("ninja") and not self.folder.exists() else []
-            status, output = run(["cmake", "-S", self.tree.folder, "-B", self.folder, *ninja, "-DCMAKE_BUILD_TYPE=Debug",
-                                  "-DMERBIT_SANITIZE=ON", f"-DMERBIT_PYTHON={sys.executable}"])
+            status, output = run(["cmake", "-S", self.tree.folder, "-B", self.folder, *ninja,
+                                  "-DCMAKE_BUILD_TYPE=Debug", "-DMERBIT_SANITIZE=ON",
+                                  f"-DMERBIT_PYTHON={sys.executable}"])
             if status:
                 raise SystemExit(output)
             self.find_targets()
@@ -210,12 +219,16 @@ class Mutations:
             tests = {name for row in self.rows for name in self.build.matching(row[4])}
             output = self.build.compile(tests)
             if output is not None:
-                bad = self.build.tree.blame(output)
-                if not bad:
-                    raise SystemExit(output[-20000:] + "\nthe build fails, and no mutation is to blame")
+                bad, others = self.build.tree.blame(output)
+                if others or not bad:
+                    log = self.build.folder / "build.log"
+                    log.write_text(output, encoding="utf-8")
+                    print("\n".join(others[:20]))
+                    raise SystemExit(f"the build fails, and no mutation is to blame: {log}")
                 self.drop(bad)
                 continue
-            print(f"built in {time.monotonic() - start:.0f} s: {len(self.planted)} mutations, {len(tests)} tests", flush=True)
+            print(f"built in {time.monotonic() - start:.0f} s: {len(self.planted)} mutations, {len(tests)} tests",
+                  flush=True)
             bad = self.baseline(tests - set(self.seconds))
             if not bad:
                 return
@@ -231,7 +244,7 @@ class Mutations:
             if status == "passed":
                 self.seconds[name] = time.monotonic() - begin
             elif status != "skipped":
-                bad.update(self.build.tree.blame(output))
+                bad.update(self.build.tree.blame(output)[0])
                 (self.build.folder / f"{name}.log").write_text(output, encoding="utf-8")
                 print(f"{name} fails without a mutation: {self.build.folder / name}.log", flush=True)
 

@@ -1,10 +1,10 @@
 """Small bugs for tests/mutations/run.py.
 
-Each is a row (WHERE, text, text instead, why it is wrong, tests that should catch it).
-WHERE is the name of the function, kernel, macro, struct or table in whose definition the text occurs once; run.py finds it
-anywhere under templates/ (anchors.py says which names there are). FILE:path names a file under templates/, for what lies
-between definitions. The text has no comments, and its white space stands for any: it may be broken or indented in the
-sources as it likes. Tests are regular expressions of CTest names; the first that fails ends the search.
+Each is a row (WHERE, text, text instead, why it is wrong, tests that should catch it). WHERE is the name of the
+function, kernel, macro, struct or table in whose definition the text occurs once; run.py finds it anywhere
+under templates/ (anchors.py says which names there are). FILE:path names a file under templates/, for what lies
+between definitions. The text has no comments, and its white space stands for any: it may be broken or indented
+in the sources as it likes. Tests are regular expressions of CTest names; the first that fails ends the search.
 A mutation that no test can tell from the original is no mutation: it does not belong here."""
 
 import table_blocks
