@@ -2912,7 +2912,7 @@ MBI_INTERNAL int mbi_replacement_end(mbi_replacement *r, int error) {
 
 /* The embedded kernel texts: how many, and a hash of all that is part of a cubin's key. */
 #define MBI_SOURCES 68
-#define MBI_KERNEL_HASH "7ce0fab89cb91ed35ca19539a03e3d845d0ca09dbc1d52d5519657a63593d493"
+#define MBI_KERNEL_HASH "00048f61ced68da4d9aa1658babf67b062f2a169e24841464a26ddbbdc5a0dbe"
 
 typedef struct mbi_source {
   const char *name; /* as kernels include it */
@@ -5128,7 +5128,7 @@ static const char *const mbi_source_spmv_gpu_scan_products_cuh[] = {
 "MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *values, MBK_SOURCE x,\n"
 "mbk_u32 count, const mbk_scan_rows &rows,\nMBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK],\n"
 "MBK_VECTOR &old) {\nmbk_i32 column[MBK_GROUPS][MBK_PACK];\n#if !MBK_PATTERN || MBK_BY_ROW\n"
-"MBK_VALUE value[MBK_GROUPS][MBK_PACK];\n#endif\n#if MBK_STREAMING\n\nmbk_await();\n#endif\n\n"
+"MBK_VALUE value[MBK_GROUPS][MBK_PACK];\n#endif\n\n#if MBK_STREAMING\nmbk_await();\n#endif\n"
 "#pragma unroll\nfor (int g = 0; g < MBK_GROUPS; g++) {\n"
 "const mbk_u32 k = MBK_PACK * (32 * g + mbk_lane()), left = k < count ? count - k : 0;\n"
 "mbk_scan_load<full>(col_ind + k, left, column[g]);\n#if !MBK_PATTERN\n"

@@ -101,11 +101,10 @@ MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *value
 #if !MBK_PATTERN || MBK_BY_ROW
   MBK_VALUE value[MBK_GROUPS][MBK_PACK];
 #endif
-#if MBK_STREAMING // Only some blocks wait here, so that loads of the matrix in other blocks
-                  // overlap with gathers.
+  // Only some blocks wait here, so that loads of the matrix in other blocks overlap with gathers.
+#if MBK_STREAMING
   mbk_await();
-#endif // Gathers come after the wait of a dependent launch: an earlier kernel may have written
-       // the columns.
+#endif
 #pragma unroll
   for (int g = 0; g < MBK_GROUPS; g++) {
     const mbk_u32 k = MBK_PACK * (32 * g + mbk_lane()), left = k < count ? count - k : 0;
