@@ -305,8 +305,8 @@
  *     merbit_plan_destroy(plan);
  *     merbit_context_destroy(context);
  *
- * On the CPU, MERBIT_METHOD_SYMMETRIC multiplies by the triangle as it is and streams half the bytes.
- * AUTO takes it if long rows reach only to columns nearby, or if few products are expected. For
+ * On the CPU, MERBIT_METHOD_SYMMETRIC multiplies by the triangle as it is, at half the bytes. AUTO
+ * takes it if long rows reach only to columns nearby, or if few products are expected. For
  * other methods, for types other than F64 and F32, and on the GPU, the plan makes both triangles on
  * the CPU: device arrays are downloaded, and plan_info.expand_seconds is the time. A transposed
  * plan of one triangle costs nothing more. New values come in the order of the triangle. All other
