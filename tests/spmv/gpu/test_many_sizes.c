@@ -132,7 +132,7 @@ static void rows_or_runs(void **state) {
       plan.desc.vectors = vectors;
       plan.desc.vector_order = MERBIT_VECTORS_ROW_MAJOR;
       assert_int_equal(mbi_many_size(&plan), MERBIT_OK);
-      assert_int_equal(mbi_many_of(&plan)->room > 0, vectors * (type == 0 ? 4 : 8) <= 32);
+      assert_int_equal(mbi_many_of(&plan)->staged > 0, vectors * (type == 0 ? 4 : 8) <= 32);
     }
   }
 }
