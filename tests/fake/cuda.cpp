@@ -426,7 +426,7 @@ int cuLaunchKernelEx(const launch_config *config, void *handle, void **arguments
       config->attributes->value[0] != 1) {
     fault("cuLaunchKernelEx with an attribute that the fake does not know");
   }
-  state.dependent_launch++;
+  state.early++;
   return cuLaunchKernel(handle, config->grid[0], config->grid[1], config->grid[2],
                         config->block[0], config->block[1], config->block[2],
                         config->shared_bytes, config->stream, arguments, extra);
