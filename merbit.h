@@ -2912,7 +2912,7 @@ MBI_INTERNAL int mbi_replacement_end(mbi_replacement *r, int error) {
 
 /* The embedded kernel texts: how many, and a hash of all that is part of a cubin's key. */
 #define MBI_SOURCES 68
-#define MBI_KERNEL_HASH "00048f61ced68da4d9aa1658babf67b062f2a169e24841464a26ddbbdc5a0dbe"
+#define MBI_KERNEL_HASH "b6636434ba22ddf108a274f22e8a484f751eecced33c6cda4c5cb5daefb60bf4"
 
 typedef struct mbi_source {
   const char *name; /* as kernels include it */
@@ -7451,7 +7451,7 @@ static const char *const mbi_source_solve_core_step_cuh[] = {
 "double *partials, double *shared) { \\\n"
 "mbk_step<name##_before, name##_element, name##_after, adds, maxes, when>( \\\n"
 "v, n, m, partials, shared); \\\n} \\\ntemplate <int BEHIND> \\\n"
-"MBK_DEVICE bool name##_stage(const mbk_fused &s, bool backwards, mbk_u32 ahead) { \\\n"
+"MBK_DEVICE bool name##_stage(const mbk_fused_call &s, bool backwards, mbk_u32 ahead) { \\\n"
 "return mbk_fused_stage<name##_before, name##_element, name##_after, adds, maxes, when, \\\n"
 "BEHIND>(s, backwards, ahead); \\\n}\n\n\n\n\n\n"
 "#define MBK_STEP_ARGUMENTS mbi_solve_vectors v, mbk_i64 n, mbi_solve_memory *m, double *partials\n\n",
@@ -7536,33 +7536,33 @@ NULL};
 
 static const char *const mbi_source_solve_core_fused_cuh[] = {
 "\n\n\n\n\n\n\n\n\n\n\n\n\n#define MBK_FUSED_SUMS_FOLLOW 0\n#define MBK_FUSED_ROWS_FOLLOW 1\n"
-"#define MBK_FUSED_END 2\n\n\n#define MBK_FUSED_PREFETCH 2\n\n\n\nstruct mbk_fused {\n"
+"#define MBK_FUSED_END 2\n\n\n#define MBK_FUSED_PREFETCH 2\n\n\n\nstruct mbk_fused_call {\n"
 "const mbi_solve_vectors &v;\nmbk_i64 n;\nmbi_solve_memory *m;\ndouble *shared;\n};\n\n\n"
 "MBK_DEVICE mbi_solve_state *mbk_fused_state(double *shared) {\n"
 "return (mbi_solve_state *)(shared + MBK_STEP_WARPS * MBI_SOLVE_SUMS);\n}\n\n\n"
 "MBK_DEVICE void mbk_fused_copy(mbi_solve_state *to, const mbi_solve_state *from) {\n"
 "for (mbk_u32 i = mbk_thread(); i < sizeof *to / sizeof(mbk_u64); i += mbk_threads()) {\n"
 "((mbk_u64 *)to)[i] = ((const mbk_u64 *)from)[i];\n}\n}\n\n\n\n"
-"MBK_DEVICE mbk_fused mbk_fused_begin(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory *m,\n"
-"double *shared) {\nconst mbk_fused s = {v, n, m, shared};\n"
+"MBK_DEVICE mbk_fused_call mbk_fused_begin(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory *m,\n"
+"double *shared) {\nconst mbk_fused_call s = {v, n, m, shared};\n"
 "mbi_solve_state *const own = mbk_fused_state(shared);\nmbk_release();\n"
 "mbk_fused_copy(own, &m->state);\nmbk_block_sync();\nif (mbk_thread() == 0) {\n"
 "own->copied = 1;\n}\nmbk_block_sync();\nreturn s;\n}\n\n\n"
 "MBK_DEVICE void mbk_fused_write_back(mbi_solve_memory *m, const mbi_solve_state *own) {\n"
 "mbk_fused_copy(&m->state, own);\nmbk_block_sync();\nif (mbk_thread() == 0) {\n"
 "m->state.copied = 0;\nm->ring[own->iterations % MBI_SOLVE_RING] = own->rr;\n}\n}\n\n\n\n"
-"MBK_DEVICE mbk_u64 *mbk_fused_slots(const mbk_fused &s, const mbi_solve_state &c) {\n"
+"MBK_DEVICE mbk_u64 *mbk_fused_slots(const mbk_fused_call &s, const mbi_solve_state &c) {\n"
 "return s.v.posts + (c.turn & 1u) * 2 * MBI_FUSED_SUMS * mbk_grid();\n}\n\n\n\n"
-"MBK_DEVICE void mbk_fused_prefetch(const mbk_fused &s, mbk_u32 slots, bool backwards) {\n"
+"MBK_DEVICE void mbk_fused_prefetch(const mbk_fused_call &s, mbk_u32 slots, bool backwards) {\n"
 "const mbk_step_share share = mbk_step_shared_out(s.n);\n"
-"if (slots == 0 || mbk_thread() % (32 / sizeof(MBK_VECTOR)) != 0) {\nreturn;\n}\n"
-"for (mbk_u32 round = 0; round < MBK_FUSED_PREFETCH && round < share.rounds; round++) {\n",
+"if (slots == 0 || mbk_thread() % (32 / sizeof(MBK_VECTOR)) != 0) {\nreturn;\n}\n",
+"for (mbk_u32 round = 0; round < MBK_FUSED_PREFETCH && round < share.rounds; round++) {\n"
 "const mbk_u32 first = mbk_step_first(share, round, backwards);\n"
 "for (mbk_u32 i = first; i < first + MBK_STEP_ROWS * share.stride && i < share.count;\n"
 "i += share.stride) {\n#pragma unroll\nfor (int slot = 0; slot < MBI_SOLVE_VECTORS; slot++) {\n"
 "if ((slots >> slot & 1u) != 0) {\nmbk_prefetch((const MBK_VECTOR *)s.v.at[slot] + i);\n}\n}\n"
 "}\n}\n}\n\n\n\ntemplate <int ADDS, int MAXES>\n"
-"MBK_DEVICE void mbk_fused_exchange(const mbk_fused &s, const mbi_solve_state &c, double *sums,\n"
+"MBK_DEVICE void mbk_fused_exchange(const mbk_fused_call &s, const mbi_solve_state &c, double *sums,\n"
 "bool collects, mbk_u32 ahead, bool backwards) {\n"
 "const int COUNT = ADDS + MAXES > 0 ? ADDS + MAXES : 1;\n"
 "mbk_u64 *const slots = mbk_fused_slots(s, c);\nmbk_step_reduce<ADDS, MAXES>(sums, s.shared);\n"
@@ -7576,15 +7576,15 @@ static const char *const mbi_source_solve_core_fused_cuh[] = {
 "sums[k] = k < ADDS ? sums[k] + parts[k] : parts[k] > sums[k] ? parts[k] : sums[k];\n}\n}\n"
 "mbk_step_reduce<ADDS, MAXES>(sums, s.shared);\n}\n\n\n"
 "template <void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *)>\n"
-"MBK_DEVICE void mbk_fused_after(const mbk_fused &s, const mbi_solve_state &c,\n"
-"const double *sums) {\nmbi_solve_state *const own = mbk_fused_state(s.shared);\n"
+"MBK_DEVICE void mbk_fused_after(const mbk_fused_call &s, const mbi_solve_state &c,\n"
+"const double *sums) {\nmbi_solve_state *const own = mbk_fused_state(s.shared);\n",
 "if (mbk_thread() == 0) {\nAFTER((mbi_solve_memory *)own, &c, sums);\nown->turn = c.turn + 1;\n"
-"}\nmbk_block_sync();\n}\n\n\n\n",
-"MBK_DEVICE bool mbk_fused_stopped(const mbk_fused &s, const mbi_solve_state &c) {\n"
+"}\nmbk_block_sync();\n}\n\n\n\n"
+"MBK_DEVICE bool mbk_fused_stopped(const mbk_fused_call &s, const mbi_solve_state &c) {\n"
 "if (c.stop != MBI_SOLVE_RUNNING && mbk_block() == 0 && mbk_thread() == 0) {\n"
 "s.m->state.closed = 1;\n}\nreturn c.stop != MBI_SOLVE_RUNNING;\n}\n\n\n\n"
 "template <void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *)>\n"
-"MBK_DEVICE bool mbk_fused_dots(const mbk_fused &s, bool backwards, mbk_u32 ahead) {\n"
+"MBK_DEVICE bool mbk_fused_dots(const mbk_fused_call &s, bool backwards, mbk_u32 ahead) {\n"
 "const mbi_solve_state c = *mbk_fused_state(s.shared);\ndouble sum = 0;\n"
 "if (mbk_fused_stopped(s, c)) {\nreturn false;\n}\n"
 "for (mbk_i64 i = (mbk_i64)mbk_block() * mbk_threads() + mbk_thread(); i < s.v.dot_count;\n"
@@ -7596,14 +7596,14 @@ static const char *const mbi_source_solve_core_fused_cuh[] = {
 "mbk_step_row *),\n"
 "void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *), int ADDS,\n"
 "int MAXES, int WHEN, int BEHIND>\n"
-"MBK_DEVICE bool mbk_fused_stage(const mbk_fused &s, bool backwards, mbk_u32 ahead) {\n"
+"MBK_DEVICE bool mbk_fused_stage(const mbk_fused_call &s, bool backwards, mbk_u32 ahead) {\n"
 "const bool first = mbk_block() == 0 && mbk_thread() == 0;\n"
 "mbi_solve_state *const own = mbk_fused_state(s.shared);\n"
 "double sums[ADDS + MAXES > 0 ? ADDS + MAXES : 1] = {};\nmbi_solve_state c = *own;\n"
 "if (WHEN == MBS_RUNNING && mbk_fused_stopped(s, c)) {\nreturn false;\n}\n"
-"if (WHEN == MBS_UNTIL_CLOSED && c.closed) {\nreturn false;\n}\nconst int wrong = BEFORE(&c);\n"
+"if (WHEN == MBS_UNTIL_CLOSED && c.closed) {\nreturn false;\n}\nconst int wrong = BEFORE(&c);\n",
 "if (wrong != 0) {\nif (mbk_block() == 0) {\nmbk_fused_write_back(s.m, own);\n}\nif (first) {\n"
-"s.m->state.why = c.why;\ns.m->state.value = c.value;\ns.m->state.closed = 1;\n",
+"s.m->state.why = c.why;\ns.m->state.value = c.value;\ns.m->state.closed = 1;\n"
 "s.m->state.stop = wrong;\n}\nreturn false;\n}\nif (s.v.pre == MBI_PRE_NONE) {\n"
 "mbk_step_rows<ELEMENT, ADDS, MAXES, MBI_PRE_NONE>(s.v, s.n, c, sums, backwards);\n} else {\n"
 "mbk_step_rows<ELEMENT, ADDS, MAXES, MBI_PRE_DIAGONAL>(s.v, s.n, c, sums, backwards);\n}\n"
@@ -7835,7 +7835,8 @@ static const char *const mbi_source_solve_cg_cg_cu[] = {
 "MBS_NOTHING_AFTER(cg_complete_x_at_breakdown)\n",
 "MBS_STEP(cg_complete_x_at_breakdown, 0, 0, MBS_ALWAYS)\n\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT) mbk_cg_fused(MBK_STEP_ARGUMENTS) {\n"
-"MBK_SHARED_MEMORY(shared);\nconst mbk_fused s = mbk_fused_begin(v, n, m, (double *)shared);\n"
+"MBK_SHARED_MEMORY(shared);\n"
+"const mbk_fused_call s = mbk_fused_begin(v, n, m, (double *)shared);\n"
 "const mbk_u32 next = 1u << MBI_CG_P | (v.to != 0 ? 0u : 1u << MBI_AT_X);\n"
 "if (!(v.dots != (const double *)0\n"
 "? mbk_fused_dots<cg_pq_after>(s, true, 1u << MBI_CG_R | 1u << MBI_AT_W)\n"
@@ -7962,12 +7963,12 @@ static const char *const mbi_source_solve_bicgstab_bicgstab_cu[] = {
 "MBS_STEP(bicgstab_update_x_r_p, 1, 0, MBS_RUNNING)\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
 "mbk_bicgstab_fused_s(MBK_STEP_ARGUMENTS) {\nMBK_SHARED_MEMORY(shared);\n"
-"const mbk_fused s = mbk_fused_begin(v, n, m, (double *)shared);\n"
+"const mbk_fused_call s = mbk_fused_begin(v, n, m, (double *)shared);\n"
 "if (bicgstab_sigma_stage<MBK_FUSED_SUMS_FOLLOW>(s, true, 1u << MBI_BICG_R)) {\n"
 "(void)bicgstab_s_stage<MBK_FUSED_END>(s, false, 0);\n}\n}\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
 "mbk_bicgstab_fused(MBK_STEP_ARGUMENTS) {\nMBK_SHARED_MEMORY(shared);\n"
-"const mbk_fused s = mbk_fused_begin(v, n, m, (double *)shared);\n"
+"const mbk_fused_call s = mbk_fused_begin(v, n, m, (double *)shared);\n"
 "const mbk_u32 next = 1u << MBI_AT_X | 1u << MBI_BICG_P | 1u << MBI_BICG_V;\n"
 "if (bicgstab_omega_stage<MBK_FUSED_SUMS_FOLLOW>(s, true, next)) {\n"
 "(void)bicgstab_update_x_r_p_stage<MBK_FUSED_END>(s, false, 0);\n}\n}\n",

@@ -1,5 +1,6 @@
 /* The methods other than MERBIT on the GPU, and AUTO: every generated matrix in every form and
  * specialisation, the data files, what a plan tells of its choice. */
+#define TEST_STUDY_METHODS /* in the list of methods */
 #include "support/internal.h"
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,6 @@
 /* What surrounds products on the GPU: streams, graphs, workspaces, the cubin cache and the
  * caller's CUDA context. */
+#define TEST_STUDY_METHODS /* in the list of methods */
 #include "support/internal.h"
 #include <setjmp.h>
 #include <stdarg.h>

@@ -117,7 +117,7 @@ MBS_STEP(bicgstab_update_x_r_p, 1, 0, MBS_RUNNING)
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
     mbk_bicgstab_fused_s(MBK_STEP_ARGUMENTS) {
   MBK_SHARED_MEMORY(shared);
-  const mbk_fused s = mbk_fused_begin(v, n, m, (double *)shared);
+  const mbk_fused_call s = mbk_fused_begin(v, n, m, (double *)shared);
   if (bicgstab_sigma_stage<MBK_FUSED_SUMS_FOLLOW>(s, true, 1u << MBI_BICG_R)) {
     (void)bicgstab_s_stage<MBK_FUSED_END>(s, false, 0);
   }
@@ -127,7 +127,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
     mbk_bicgstab_fused(MBK_STEP_ARGUMENTS) {
   MBK_SHARED_MEMORY(shared);
-  const mbk_fused s = mbk_fused_begin(v, n, m, (double *)shared);
+  const mbk_fused_call s = mbk_fused_begin(v, n, m, (double *)shared);
   const mbk_u32 next = 1u << MBI_AT_X | 1u << MBI_BICG_P | 1u << MBI_BICG_V;
   if (bicgstab_omega_stage<MBK_FUSED_SUMS_FOLLOW>(s, true, next)) {
     (void)bicgstab_update_x_r_p_stage<MBK_FUSED_END>(s, false, 0);

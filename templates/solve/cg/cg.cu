@@ -124,7 +124,7 @@ MBS_STEP(cg_complete_x_at_breakdown, 0, 0, MBS_ALWAYS)
 // stops here. Launch: cooperative.
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT) mbk_cg_fused(MBK_STEP_ARGUMENTS) {
   MBK_SHARED_MEMORY(shared);
-  const mbk_fused s = mbk_fused_begin(v, n, m, (double *)shared);
+  const mbk_fused_call s = mbk_fused_begin(v, n, m, (double *)shared);
   const mbk_u32 next = 1u << MBI_CG_P | (v.to != 0 ? 0u : 1u << MBI_AT_X);
   if (!(v.dots != (const double *)0
             ? mbk_fused_dots<cg_pq_after>(s, true, 1u << MBI_CG_R | 1u << MBI_AT_W)

@@ -20,7 +20,7 @@
 
 // Arguments of a fused kernel. Parameters, launch and shared memory are those of a step; the
 // launch is cooperative.
-struct mbk_fused {
+struct mbk_fused_call {
   const mbi_solve_vectors &v;
   mbk_i64 n;
   mbi_solve_memory *m;
@@ -41,9 +41,9 @@ MBK_DEVICE void mbk_fused_copy(mbi_solve_state *to, const mbi_solve_state *from)
 
 // Begins a fused kernel; `shared` is that of the launch. All blocks are resident, so a
 // dependent launch may start: its blocks take the place of those that finish, and wait.
-MBK_DEVICE mbk_fused mbk_fused_begin(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory *m,
+MBK_DEVICE mbk_fused_call mbk_fused_begin(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory *m,
                                      double *shared) {
-  const mbk_fused s = {v, n, m, shared};
+  const mbk_fused_call s = {v, n, m, shared};
   mbi_solve_state *const own = mbk_fused_state(shared);
   mbk_release();
   mbk_fused_copy(own, &m->state);
@@ -67,13 +67,13 @@ MBK_DEVICE void mbk_fused_write_back(mbi_solve_memory *m, const mbi_solve_state 
 
 // Returns the slots for a stage's parts. Two sets alternate: a block that is ahead writes one
 // while others still read the other.
-MBK_DEVICE mbk_u64 *mbk_fused_slots(const mbk_fused &s, const mbi_solve_state &c) {
+MBK_DEVICE mbk_u64 *mbk_fused_slots(const mbk_fused_call &s, const mbi_solve_state &c) {
   return s.v.posts + (c.turn & 1u) * 2 * MBI_FUSED_SUMS * mbk_grid();
 }
 
 // Prefetches to L2 the first rows of the next stage, while sums are on their way. `slots` has a
 // bit for each vector that no stage has read yet. One thread for each sector.
-MBK_DEVICE void mbk_fused_prefetch(const mbk_fused &s, mbk_u32 slots, bool backwards) {
+MBK_DEVICE void mbk_fused_prefetch(const mbk_fused_call &s, mbk_u32 slots, bool backwards) {
   const mbk_step_share share = mbk_step_shared_out(s.n);
   if (slots == 0 || mbk_thread() % (32 / sizeof(MBK_VECTOR)) != 0) {
     return;
@@ -95,7 +95,7 @@ MBK_DEVICE void mbk_fused_prefetch(const mbk_fused &s, mbk_u32 slots, bool backw
 // Posts the block's parts. A block that `collects` then adds up the parts of all blocks,
 // complete in thread 0. `ahead` and `backwards` as for mbk_fused_stage.
 template <int ADDS, int MAXES>
-MBK_DEVICE void mbk_fused_exchange(const mbk_fused &s, const mbi_solve_state &c, double *sums,
+MBK_DEVICE void mbk_fused_exchange(const mbk_fused_call &s, const mbi_solve_state &c, double *sums,
                                    bool collects, mbk_u32 ahead, bool backwards) {
   const int COUNT = ADDS + MAXES > 0 ? ADDS + MAXES : 1;
   mbk_u64 *const slots = mbk_fused_slots(s, c);
@@ -127,7 +127,7 @@ MBK_DEVICE void mbk_fused_exchange(const mbk_fused &s, const mbi_solve_state &c,
 
 // Runs the scalar part in one thread of a block that has collected the sums.
 template <void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *)>
-MBK_DEVICE void mbk_fused_after(const mbk_fused &s, const mbi_solve_state &c,
+MBK_DEVICE void mbk_fused_after(const mbk_fused_call &s, const mbi_solve_state &c,
                                 const double *sums) {
   mbi_solve_state *const own = mbk_fused_state(s.shared);
   if (mbk_thread() == 0) {
@@ -139,7 +139,7 @@ MBK_DEVICE void mbk_fused_after(const mbk_fused &s, const mbi_solve_state &c,
 
 // Returns whether the solver had stopped, and marks the iteration in which it did as complete.
 // Writes nothing else, because other blocks may not have read the state yet.
-MBK_DEVICE bool mbk_fused_stopped(const mbk_fused &s, const mbi_solve_state &c) {
+MBK_DEVICE bool mbk_fused_stopped(const mbk_fused_call &s, const mbi_solve_state &c) {
   if (c.stop != MBI_SOLVE_RUNNING && mbk_block() == 0 && mbk_thread() == 0) {
     s.m->state.closed = 1;
   }
@@ -149,7 +149,7 @@ MBK_DEVICE bool mbk_fused_stopped(const mbk_fused &s, const mbi_solve_state &c) 
 // Replaces the stage that computes a product's sum if the product has left parts of it: adds
 // them up. Returns whether the solver runs.
 template <void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *)>
-MBK_DEVICE bool mbk_fused_dots(const mbk_fused &s, bool backwards, mbk_u32 ahead) {
+MBK_DEVICE bool mbk_fused_dots(const mbk_fused_call &s, bool backwards, mbk_u32 ahead) {
   const mbi_solve_state c = *mbk_fused_state(s.shared);
   double sum = 0;
   if (mbk_fused_stopped(s, c)) {
@@ -173,7 +173,7 @@ template <int (*BEFORE)(mbi_solve_state *),
                           mbk_step_row *),
           void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *), int ADDS,
           int MAXES, int WHEN, int BEHIND>
-MBK_DEVICE bool mbk_fused_stage(const mbk_fused &s, bool backwards, mbk_u32 ahead) {
+MBK_DEVICE bool mbk_fused_stage(const mbk_fused_call &s, bool backwards, mbk_u32 ahead) {
   const bool first = mbk_block() == 0 && mbk_thread() == 0;
   mbi_solve_state *const own = mbk_fused_state(s.shared);
   double sums[ADDS + MAXES > 0 ? ADDS + MAXES : 1] = {};

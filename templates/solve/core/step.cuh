@@ -48,7 +48,7 @@
         v, n, m, partials, shared);                                                            \
   }                                                                                            \
   template <int BEHIND>                                                                        \
-  MBK_DEVICE bool name##_stage(const mbk_fused &s, bool backwards, mbk_u32 ahead) {            \
+  MBK_DEVICE bool name##_stage(const mbk_fused_call &s, bool backwards, mbk_u32 ahead) {            \
     return mbk_fused_stage<name##_before, name##_element, name##_after, adds, maxes, when,     \
                            BEHIND>(s, backwards, ahead);                                       \
   }

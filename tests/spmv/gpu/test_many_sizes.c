@@ -73,9 +73,6 @@ static void small_blocks(void **state) {
       assert_int_equal(mbi_many_of(&plan)->threads, vectors * (type % 2 == 0 ? 4 : 8) > 32 ? 128
                                           : far && type % 2 == 0                 ? 512
                                                                                  : 256);
-      if (type % 2 == 0 && vectors == 8) { /* where gathers go far more is staged at once */
-        assert_int_equal(mbi_many_of(&plan)->piece, far ? 32 : 16);
-      }
       most = mbi_many_of(&plan)->shared > (unsigned)most ? (int)mbi_many_of(&plan)->shared : most;
       context->device.shared_bytes_per_block = 49152;
       assert_int_equal(mbi_many_size(&plan), MERBIT_OK);
