@@ -1567,6 +1567,17 @@ typedef struct mbi_replacement { /* a file that takes its target's place when it
 typedef uint64_t mbi_devptr; /* CUdeviceptr */
 typedef int mbi_curesult;    /* CUresult */
 
+/* The names in which headers that kernels and the host share declare what a kernel takes. */
+typedef int mbk_i32;
+typedef unsigned mbk_u32;
+typedef long long mbk_i64;
+typedef unsigned long long mbk_u64;
+typedef struct mbk_scalar { /* alpha or beta: a number, or a device pointer to one */
+  mbk_u64 words[2];
+} mbk_scalar;
+#define MBI_CONTEXT_SCALAR
+#define MBK_POINTER(type) mbi_devptr
+
 typedef struct mbi_launch_attribute { /* CUlaunchAttribute */
   int id;
   int padding;
@@ -2911,8 +2922,8 @@ MBI_INTERNAL int mbi_replacement_end(mbi_replacement *r, int error) {
 #define MBI_SOURCES_H
 
 /* The embedded kernel texts: how many, and a hash of all that is part of a cubin's key. */
-#define MBI_SOURCES 68
-#define MBI_KERNEL_HASH "b6636434ba22ddf108a274f22e8a484f751eecced33c6cda4c5cb5daefb60bf4"
+#define MBI_SOURCES 101
+#define MBI_KERNEL_HASH "5ccb454ec88ddff67e8c8c83ad13aac6c7a7e7a3d3e4441f12e334f5ce705275"
 
 typedef struct mbi_source {
   const char *name; /* as kernels include it */
@@ -4021,18 +4032,19 @@ MBI_INTERNAL merbit_status mbi_device_reserve_shared(merbit_context *context, vo
 /* Launches a kernel. *call is the name of the driver's function. */
 static mbi_curesult mbi_device_start(const mbi_device *device, void *function, unsigned grid,
     unsigned threads, unsigned shared_bytes, void *stream,
-    void **arguments, int how, const char **call) {
+    const void *arguments, int how, const char **call) {
   mbi_launch_config config;
   mbi_launch_attribute attribute;
+  void *parameter = (void *)(uintptr_t)arguments; /* the only one */
   if (how == MBI_LAUNCH_COOPERATIVE) {
     *call = "cuLaunchCooperativeKernel";
     return device->driver.launch_cooperative(function, grid, 1, 1, threads, 1, 1, shared_bytes,
-        stream, arguments);
+        stream, &parameter);
   }
   if (how != MBI_LAUNCH_DEPENDENT || !device->dependent_launch) {
     *call = "cuLaunchKernel";
     return device->driver.launch_kernel(function, grid, 1, 1, threads, 1, 1, shared_bytes,
-        stream, arguments, NULL);
+        stream, &parameter, NULL);
   }
   *call = "cuLaunchKernelEx";
   memset(&attribute, 0, sizeof attribute);
@@ -4046,14 +4058,14 @@ static mbi_curesult mbi_device_start(const mbi_device *device, void *function, u
   config.stream = stream;
   config.attributes = &attribute;
   config.attribute_count = 1;
-  return device->driver.launch_kernel_ex(&config, function, arguments, NULL);
+  return device->driver.launch_kernel_ex(&config, function, &parameter, NULL);
 }
 
 /* Launches `grid` blocks of `threads`. `how` is a MBI_LAUNCH value. Does nothing for 0
  * blocks. */
 MBI_INTERNAL merbit_status mbi_device_launch_some(merbit_context *context, void *function,
     const char *name, int64_t grid, int threads, unsigned shared_bytes, void *stream,
-    void **arguments, int how) {
+    const void *arguments, int how) {
   const char *call = NULL;
   merbit_status status = mbi_device_alive(context);
   mbi_curesult result;
@@ -4078,7 +4090,7 @@ MBI_INTERNAL merbit_status mbi_device_launch_some(merbit_context *context, void 
 
 MBI_INTERNAL merbit_status mbi_device_launch(merbit_context *context, void *function,
     const char *name, int64_t grid, int threads, unsigned shared_bytes, void *stream,
-    void **arguments) {
+    const void *arguments) {
   return mbi_device_launch_some(context, function, name, grid, threads, shared_bytes, stream,
       arguments, MBI_LAUNCH_PLAIN);
 }
@@ -4095,7 +4107,13 @@ static const char *const mbi_source_jit_device_cuh[] = {
 "#define MBK_RESIDENT(threads, blocks) __launch_bounds__(threads, blocks)\n"
 "#define MBK_SHARED_MEMORY(name) extern __shared__ __align__(16) unsigned char name[]\n\n"
 "typedef int mbk_i32;\ntypedef unsigned char mbk_u8;\ntypedef unsigned short mbk_u16;\n"
-"typedef unsigned mbk_u32;\ntypedef long long mbk_i64;\ntypedef unsigned long long mbk_u64;\n\n"
+"typedef unsigned mbk_u32;\ntypedef long long mbk_i64;\n"
+"typedef unsigned long long mbk_u64;\n\n\n"
+"template <class T> struct mbk_pointer_to { typedef T *type; };\n"
+"#define MBK_POINTER(type_) mbk_pointer_to<type_>::type\nstruct mbk_scalar {\n"
+"mbk_u64 words[2];\n};\n\n"
+"template <class T> MBK_DEVICE T mbk_scalar_as(const mbk_scalar scalar) {\nT value;\n"
+"__builtin_memcpy(&value, &scalar, sizeof value);\nreturn value;\n}\n\n"
 "MBK_DEVICE mbk_u32 mbk_thread() {\nreturn threadIdx.x;\n}\nMBK_DEVICE mbk_u32 mbk_block() {\n"
 "return blockIdx.x;\n}\nMBK_DEVICE mbk_u32 mbk_grid() {\nreturn gridDim.x;\n}\n"
 "MBK_DEVICE mbk_u32 mbk_threads() {\nreturn blockDim.x;\n}\nMBK_DEVICE mbk_u32 mbk_lane() {\n"
@@ -4103,12 +4121,12 @@ static const char *const mbi_source_jit_device_cuh[] = {
 "MBK_DEVICE void mbk_warp_sync(mbk_u32 mask) {\n__syncwarp(mask);\n}\n\n"
 "template <class T> MBK_DEVICE T mbk_shuffle(mbk_u32 mask, T value, int lane, int width) {\n"
 "return __shfl_sync(mask, value, lane, width);\n}\n"
-"template <class T> MBK_DEVICE T mbk_shuffle_up(mbk_u32 mask, T value, int delta, int width) {\n"
+"template <class T> MBK_DEVICE T mbk_shuffle_up(mbk_u32 mask, T value, int delta, int width) {\n",
 "return __shfl_up_sync(mask, value, delta, width);\n}\n"
 "template <class T> MBK_DEVICE T mbk_shuffle_down(mbk_u32 mask, T value, int delta, int width) {\n"
 "return __shfl_down_sync(mask, value, delta, width);\n}\n"
 "template <class T> MBK_DEVICE T mbk_shuffle_xor(mbk_u32 mask, T value, int lanes, int width) {\n"
-"return __shfl_xor_sync(mask, value, lanes, width);\n}\n",
+"return __shfl_xor_sync(mask, value, lanes, width);\n}\n"
 "MBK_DEVICE mbk_u32 mbk_ballot(mbk_u32 mask, bool flag) {\nreturn __ballot_sync(mask, flag);\n"
 "}\n\n\n\nMBK_DEVICE float mbk_multiply(float a, float b) {\nreturn __fmul_rn(a, b);\n}\n"
 "MBK_DEVICE double mbk_multiply(double a, double b) {\nreturn __dmul_rn(a, b);\n}\n\n"
@@ -4126,12 +4144,12 @@ static const char *const mbi_source_jit_device_cuh[] = {
 "template <class T> MBK_DEVICE T mbk_atomic_add(T *address, T value) {\n"
 "return atomicAdd(address, value);\n}\n\n"
 "MBK_DEVICE mbk_u32 mbk_atomic_swap_if(mbk_u32 *address, mbk_u32 expected, mbk_u32 value) {\n"
-"return atomicCAS(address, expected, value);\n}\n"
+"return atomicCAS(address, expected, value);\n}\n",
 "MBK_DEVICE mbk_u64 mbk_atomic_swap_if(mbk_u64 *address, mbk_u64 expected, mbk_u64 value) {\n"
 "return atomicCAS(address, expected, value);\n}\n"
 "MBK_DEVICE void mbk_atomic_or(mbk_u32 *address, mbk_u32 bits) {\natomicOr(address, bits);\n}\n"
 "MBK_DEVICE void mbk_atomic_max(mbk_u32 *address, mbk_u32 value) {\n"
-"atomicMax(address, value);\n}\n\n\n\nMBK_DEVICE mbk_u32 mbk_peek(const mbk_u32 *address) {\n",
+"atomicMax(address, value);\n}\n\n\n\nMBK_DEVICE mbk_u32 mbk_peek(const mbk_u32 *address) {\n"
 "return *(const volatile mbk_u32 *)address;\n}\n\n\n"
 "template <class T> MBK_DEVICE T mbk_load(const T *address) {\nreturn __ldg(address);\n}\n\n\n"
 "template <class T> MBK_DEVICE T mbk_load_streaming(const T *address) {\n"
@@ -4150,13 +4168,13 @@ static const char *const mbi_source_jit_device_cuh[] = {
 "mbk_u64 low, high;\n#if __CUDA_ARCH__ >= 700\n"
 "asm volatile(\"ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];\"\n: \"=l\"(low), \"=l\"(high)\n"
 ": \"l\"(slots + 2 * k)\n: \"memory\");\n#else\n"
-"low = ((const volatile mbk_u64 *)slots)[2 * k];\n"
+"low = ((const volatile mbk_u64 *)slots)[2 * k];\n",
 "high = ((const volatile mbk_u64 *)slots)[2 * k + 1];\n#endif\n"
 "missing |= (mbk_u32)low != mark || (mbk_u32)high != mark;\n"
 "values[k] = __longlong_as_double((mbk_i64)(high >> 32 << 32 | low >> 32));\n}\n"
 "} while (missing);\n}\n\n\n\n"
 "template <class T, int N> struct __align__(sizeof(T) * N) mbk_pack {\nT at[N];\n};\n\n"
-"template <class T, int N> union mbk_pack_bits {\nmbk_pack<T, N> pack;\nunsigned short half;\n",
+"template <class T, int N> union mbk_pack_bits {\nmbk_pack<T, N> pack;\nunsigned short half;\n"
 "unsigned one;\nuint2 two;\nuint4 four;\n};\n\n\n"
 "template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack(const T *address) {\n"
 "mbk_pack_bits<T, N> bits;\nif (sizeof(T) * N == 16) {\n"
@@ -4174,12 +4192,12 @@ static const char *const mbi_source_jit_device_cuh[] = {
 "*(mbk_pack<T, N> *)address = pack;\n}\n\n\n\n"
 "MBK_DEVICE void mbk_copy_ahead(void *shared, const void *global) {\n#if __CUDA_ARCH__ >= 800\n"
 "asm volatile(\"cp.async.cg.shared.global [%0], [%1], 16;\"\n:\n"
-": \"r\"((unsigned)__cvta_generic_to_shared(shared)), \"l\"(global)\n: \"memory\");\n#else\n"
+": \"r\"((unsigned)__cvta_generic_to_shared(shared)), \"l\"(global)\n: \"memory\");\n#else\n",
 "*(uint4 *)shared = *(const uint4 *)global;\n#endif\n}\nMBK_DEVICE void mbk_copy_wait() {\n"
 "#if __CUDA_ARCH__ >= 800\nasm volatile(\"cp.async.wait_all;\" : : : \"memory\");\n#endif\n"
 "}\n\n\n\n\n\nMBK_DEVICE void mbk_await() {\n#if __CUDA_ARCH__ >= 900\n"
 "asm volatile(\"griddepcontrol.wait;\" : : : \"memory\");\n#endif\n}\n\n\n\n"
-"template <class T> MBK_DEVICE T mbk_load_after_wait(const T *address) {\n",
+"template <class T> MBK_DEVICE T mbk_load_after_wait(const T *address) {\n"
 "#if MBK_PLAIN_LAUNCH\nreturn mbk_load(address);\n#else\nreturn *address;\n#endif\n}\n"
 "template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack_after_wait(const T *address) {\n"
 "#if MBK_PLAIN_LAUNCH\nreturn mbk_load_pack<T, N>(address);\n#else\n"
@@ -4278,16 +4296,24 @@ static const char *const mbi_source_spmv_shared_algebra_cuh[] = {
 "#undef MBK_STOP_HERE\n#define MBK_STOP_HERE \\\n",
 "if (stop != (const mbk_i32 *)0 && mbk_load_after_wait(stop) != 0) { \\\nreturn; \\\n}\n"
 "#define MBK_SCALAR_PARAMETERS const mbk_i32 *stop, const MBK_SCALAR none\n"
-"#define MBK_SCALAR_ARGUMENTS stop, none\n#define MBK_ALPHA ((MBK_SCALAR)1)\n"
+"#define MBK_SCALAR_ARGUMENTS stop, none\n#define MBK_SCALARS_OF(a) \\\n"
+"const mbk_i32 *const stop = mbk_scalar_as<const mbk_i32 *>((a).alpha); \\\n"
+"const MBK_SCALAR none = MBK_ABSENT; \\\n(void)stop, (void)none\n"
+"#define MBK_ALPHA ((MBK_SCALAR)1)\n"
 "#define MBK_SCALARS_LOAD const MBK_SCALAR alpha = MBK_ALPHA, beta = MBK_ABSENT\n"
 "#elif MBK_SCALARS_DEVICE\n"
 "#define MBK_SCALAR_PARAMETERS const MBK_COMPUTE *alpha_at, const MBK_COMPUTE *beta_at\n"
-"#define MBK_SCALAR_ARGUMENTS alpha_at, beta_at\n"
-"#define MBK_ALPHA (mbk_await(), MBK_SCALAR_AT(alpha_at, 1))\n#define MBK_SCALARS_LOAD \\\n"
-"const MBK_SCALAR alpha = MBK_ALPHA; \\\nconst MBK_SCALAR beta = MBK_SCALAR_AT(beta_at, 0)\n"
-"#else\n#define MBK_SCALAR_PARAMETERS const MBK_SCALAR alpha, const MBK_SCALAR beta\n"
-"#define MBK_SCALAR_ARGUMENTS alpha, beta\n#define MBK_ALPHA alpha\n#define MBK_SCALARS_LOAD\n"
-"#endif\n\n\n"
+"#define MBK_SCALAR_ARGUMENTS alpha_at, beta_at\n#define MBK_SCALARS_OF(a) \\\n"
+"const MBK_COMPUTE *const alpha_at = mbk_scalar_as<const MBK_COMPUTE *>((a).alpha); \\\n"
+"const MBK_COMPUTE *const beta_at = mbk_scalar_as<const MBK_COMPUTE *>((a).beta); \\\n"
+"(void)alpha_at, (void)beta_at\n#define MBK_ALPHA (mbk_await(), MBK_SCALAR_AT(alpha_at, 1))\n"
+"#define MBK_SCALARS_LOAD \\\nconst MBK_SCALAR alpha = MBK_ALPHA; \\\n"
+"const MBK_SCALAR beta = MBK_SCALAR_AT(beta_at, 0)\n#else\n"
+"#define MBK_SCALAR_PARAMETERS const MBK_SCALAR alpha, const MBK_SCALAR beta\n"
+"#define MBK_SCALAR_ARGUMENTS alpha, beta\n#define MBK_SCALARS_OF(a) \\\n"
+"const MBK_SCALAR alpha = mbk_scalar_as<MBK_SCALAR>((a).alpha); \\\n"
+"const MBK_SCALAR beta = mbk_scalar_as<MBK_SCALAR>((a).beta); \\\n(void)alpha, (void)beta\n"
+"#define MBK_ALPHA alpha\n#define MBK_SCALARS_LOAD\n#endif\n\n\n"
 "MBK_DEVICE void mbk_commit(MBK_VECTOR *y, mbk_u64 row, MBK_COMPUTE sum, MBK_SCALAR alpha,\n"
 "MBK_SCALAR beta) {\ny[row] = MBK_RESULT(sum, y[row]);\n}\n"
 "#define MBK_COMMIT(row, sum) mbk_commit(y, (row), (sum), alpha, beta)\n\n"
@@ -4314,24 +4340,30 @@ static const char *const mbi_source_spmv_shared_semiring_cuh[] = {
 "#else\nreturn MBK_OPERATOR_MULTIPLY;\n#endif\n}\n"
 "#define MBK_ADD(a, b) mbk_semiring_add((a), (b))\n"
 "#define MBK_MUL(a, x) mbk_semiring_multiply((MBK_COMPUTE)(a), (MBK_COMPUTE)(x))\n\n\n"
-"struct mbk_scalar {\nMBK_COMPUTE value;\nmbk_u32 given;\n};\n#define MBK_SCALAR mbk_scalar\n"
-"#define MBK_ABSENT mbk_scalar_of((MBK_COMPUTE)0, 0)\n"
+"struct mbk_given_scalar {\nMBK_COMPUTE value;\nmbk_u32 given;\n};\n"
+"#define MBK_SCALAR mbk_given_scalar\n#define MBK_ABSENT mbk_scalar_of((MBK_COMPUTE)0, 0)\n"
 "#define MBK_VANISHES(alpha) mbk_scalar_vanishes(alpha)\n"
 "#define MBK_SCALAR_AT(address, absent) \\\n"
 "((address) ? mbk_scalar_of(*(address), 1) : mbk_scalar_of((MBK_COMPUTE)0, 0))\n\n",
-"MBK_DEVICE mbk_scalar mbk_scalar_of(MBK_COMPUTE value, mbk_u32 given) {\n"
-"const mbk_scalar scalar = {value, given};\nreturn scalar;\n}\n"
-"MBK_DEVICE bool mbk_scalar_vanishes(const mbk_scalar scalar) {\n"
+"MBK_DEVICE mbk_given_scalar mbk_scalar_of(MBK_COMPUTE value, mbk_u32 given) {\n"
+"const mbk_given_scalar scalar = {value, given};\nreturn scalar;\n}\n"
+"MBK_DEVICE bool mbk_scalar_vanishes(const mbk_given_scalar scalar) {\n"
 "return scalar.given != 0 && scalar.value == MBK_ZERO;\n}\n\n"
-"MBK_DEVICE bool mbk_scalar_forgets(const mbk_scalar beta) {\n"
+"MBK_DEVICE bool mbk_scalar_forgets(const mbk_given_scalar beta) {\n"
 "return beta.given == 0 || beta.value == MBK_ZERO;\n}\n"
-"MBK_DEVICE MBK_COMPUTE mbk_scaled(const mbk_scalar alpha, MBK_COMPUTE sum) {\n"
+"MBK_DEVICE MBK_COMPUTE mbk_scaled(const mbk_given_scalar alpha, MBK_COMPUTE sum) {\n"
 "return alpha.given == 0             ? sum\n: mbk_scalar_vanishes(alpha) ? MBK_ZERO\n"
 ": MBK_MUL(alpha.value, sum);\n}\n\n"
 "MBK_DEVICE MBK_VECTOR mbk_semiring_result(MBK_COMPUTE result) {\n#if MBK_SEMIRING < 3\n"
 "return (MBK_VECTOR)(result + (MBK_COMPUTE)0);\n#else\nreturn (MBK_VECTOR)result;\n#endif\n"
 "}\n\n#define MBK_RESULT(sum, old) \\\nmbk_semiring_result(mbk_scalar_forgets(beta) \\\n"
 "? mbk_scaled(alpha, sum) \\\n: MBK_ADD(mbk_scaled(alpha, sum), MBK_MUL(beta.value, old)))\n",
+NULL};
+
+static const char *const mbi_source_spmv_shared_values_arguments_cuh[] = {
+"\ntypedef struct mbk_values_scale_arguments {\nMBK_POINTER(const MBK_VALUE) by_column;\n"
+"MBK_POINTER(const MBK_VECTOR) x;\nmbk_u64 cols;\nMBK_POINTER(MBK_VECTOR) scaled;\n"
+"mbk_scalar alpha, beta;\n} mbk_values_scale_arguments;\n",
 NULL};
 
 static const char *const mbi_source_spmv_shared_values_cuh[] = {
@@ -4353,15 +4385,23 @@ static const char *const mbi_source_spmv_shared_values_cuh[] = {
 "#if MBK_STORED == 4\nMBK_SHARED_MEMORY(shared);\n"
 "for (mbk_u32 i = mbk_thread(); i < MBK_TABLE && !MBK_VANISHES(alpha); i += threads) {\n"
 "((MBK_COMPUTE *)shared)[i] = mbk_load(table + i);\n}\nmbk_block_sync();\n#else\n(void)table;\n"
-"(void)alpha;\n(void)threads;\n#endif\n}\n\n#if MBK_STORED == 6\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(256)\n"
-"mbk_values_scale(const MBK_VALUE *by_column, const MBK_VECTOR *x, mbk_u64 cols,\n"
-"MBK_VECTOR *scaled, MBK_SCALAR_PARAMETERS) {\nmbk_release();\nmbk_await();\n"
-"if (MBK_VANISHES(MBK_ALPHA)) {\nreturn;\n}\n#pragma unroll 4\n"
-"for (mbk_u64 c = (mbk_u64)mbk_block() * 256 + mbk_thread(); c < cols;\n"
+"(void)alpha;\n(void)threads;\n#endif\n}\n\n#include \"spmv/shared/values_arguments.cuh\"\n\n"
+"#if MBK_STORED == 6\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(256) mbk_values_scale(const mbk_values_scale_arguments a) {\n"
+"MBK_SCALARS_OF(a);\nmbk_release();\nmbk_await();\nif (MBK_VANISHES(MBK_ALPHA)) {\nreturn;\n}\n"
+"#pragma unroll 4\nfor (mbk_u64 c = (mbk_u64)mbk_block() * 256 + mbk_thread(); c < a.cols;\n"
 "c += (mbk_u64)mbk_grid() * 256) {\n",
-"scaled[c] = (MBK_VECTOR)MBK_MUL(mbk_load(by_column + c), mbk_load_after_wait(x + c));\n}\n}\n"
-"#endif\n",
+"a.scaled[c] = (MBK_VECTOR)MBK_MUL(mbk_load(a.by_column + c), mbk_load_after_wait(a.x + c));\n"
+"}\n}\n#endif\n",
+NULL};
+
+static const char *const mbi_source_spmv_shared_epilogue_arguments_cuh[] = {
+"\ntypedef struct mbk_epilogue {\nMBK_POINTER(const MBK_VECTOR) vectors[6];\n"
+"MBK_POINTER(const double) scalars;\nMBK_POINTER(double) sums;\n"
+"MBK_POINTER(const mbk_i32) skip;\nMBK_POINTER(double) parts;\nMBK_POINTER(mbk_u32) ticket;\n"
+"MBK_POINTER(void) after;\n} mbk_epilogue;\n\ntypedef struct mbk_epilogue_rows_arguments {\n"
+"MBK_POINTER(const MBK_VECTOR) product;\nMBK_POINTER(MBK_VECTOR) y;\nmbk_u64 rows;\n"
+"mbk_i32 aligned;\nmbk_epilogue call;\n} mbk_epilogue_rows_arguments;\n",
 NULL};
 
 static const char *const mbi_source_spmv_shared_epilogue_cu[] = {
@@ -4382,14 +4422,12 @@ static const char *const mbi_source_spmv_shared_epilogue_cu[] = {
 "#define MBK_EPILOGUE_SUM0 0.0\n#endif\n#ifdef MBK_EPILOGUE_SUM1\n#define MBK_EPILOGUE_HAS1 1\n"
 "#else\n#define MBK_EPILOGUE_HAS1 0\n#define MBK_EPILOGUE_SUM1 0.0\n#endif\n"
 "#define MBK_EPILOGUE_HAS(k) ((k) == 0 ? MBK_EPILOGUE_HAS0 : MBK_EPILOGUE_HAS1)\n\n"
-"struct mbk_epilogue {\nconst MBK_VECTOR *vectors[6];\nconst double *scalars;\ndouble *sums;\n"
-"const mbk_i32 *skip;\ndouble *parts;\nmbk_u32 *ticket;\nvoid *after;\n};\n\n"
-"#define MBK_EPILOGUE_NAMES(T) \\\n"
+"#include \"spmv/shared/epilogue_arguments.cuh\"\n\n#define MBK_EPILOGUE_NAMES(T) \\\n"
 "const T in_ax, const T in_y, const T in_row, const T in_v0, const T in_v1, const T in_v2, \\\n"
 "const T in_v3, const T in_v4, const T in_v5, const T in_s0, const T in_s1, \\\n"
 "const T in_s2, const T in_s3, const T in_s4, const T in_s5, const T in_s6, const T in_s7\n"
-"#define MBK_EPILOGUE_VALUES(T, y) \\\n",
-"(T) ax, (T)(y), (T)row, (T)v[0].at[j], (T)v[1].at[j], (T)v[2].at[j], (T)v[3].at[j], \\\n"
+"#define MBK_EPILOGUE_VALUES(T, y) \\\n"
+"(T) ax, (T)(y), (T)row, (T)v[0].at[j], (T)v[1].at[j], (T)v[2].at[j], (T)v[3].at[j], \\\n",
 "(T)v[4].at[j], (T)v[5].at[j], (T)s[0], (T)s[1], (T)s[2], (T)s[3], (T)s[4], (T)s[5], \\\n"
 "(T)s[6], (T)s[7]\n\n"
 "MBK_DEVICE MBK_COMPUTE mbk_epilogue_result(MBK_EPILOGUE_NAMES(MBK_COMPUTE)) {\n"
@@ -4412,8 +4450,8 @@ static const char *const mbi_source_spmv_shared_epilogue_cu[] = {
 "if (MBK_EPILOGUE_HAS(k) && thread % 32 == 0) {\nshared[thread / 16 + k] = sums[k];\n}\n}\n"
 "mbk_block_sync();\nif (thread < 32) {\n#pragma unroll\nfor (int k = 0; k < 2; k++) {\n"
 "sums[k] = MBK_EPILOGUE_HAS(k) && thread < MBK_EPILOGUE_THREADS / 32\n"
-"? shared[2 * thread + k]\n: 0.0;\n}\nmbk_epilogue_lanes(sums);\n}\n}\n\n",
-"MBK_DEVICE void mbk_epilogue_store(double *place, const double (&sums)[2]) {\n"
+"? shared[2 * thread + k]\n: 0.0;\n}\nmbk_epilogue_lanes(sums);\n}\n}\n\n"
+"MBK_DEVICE void mbk_epilogue_store(double *place, const double (&sums)[2]) {\n",
 "if (mbk_thread() == 0) {\nplace[0] = sums[0];\nplace[1] = sums[1];\n}\n}\n\n\n\n"
 "MBK_DEVICE bool mbk_epilogue_last(mbk_u32 *ticket, double *shared) {\n"
 "mbk_u32 *const flag = (mbk_u32 *)shared;\nif (mbk_thread() == 0) {\nmbk_fence();\n"
@@ -4431,20 +4469,20 @@ static const char *const mbi_source_spmv_shared_epilogue_cu[] = {
 "#ifdef MBK_EPILOGUE_AFTER\nif (mbk_thread() == 0) {\n"
 "mbk_epilogue_after(call.after, sums[0], sums[1]);\n}\n#endif\n}\n\n\n\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_EPILOGUE_THREADS)\n"
-"mbk_epilogue_rows(const MBK_VECTOR *product, MBK_VECTOR *y, mbk_u64 rows, int aligned,\n"
-"const mbk_epilogue call) {\nmbk_release();\nmbk_await();\n"
-"if (call.skip != (const mbk_i32 *)0 && *call.skip != 0) {\nreturn;\n}\n"
+"mbk_epilogue_rows(const mbk_epilogue_rows_arguments a) {\nmbk_release();\nmbk_await();\n"
+"if (a.call.skip != (const mbk_i32 *)0 && *a.call.skip != 0) {\nreturn;\n}\n"
 "double sums[2] = {0.0, 0.0}, s[8];\n#pragma unroll\nfor (int i = 0; i < 8; i++) {\n"
-"s[i] = i < MBK_EPILOGUE_SCALARS ? call.scalars[i] : 0.0;\n}\n"
-"const mbk_u64 first = (mbk_u64)mbk_block() * MBK_EPILOGUE_THREADS + mbk_thread();\n",
-"const mbk_u64 step = (mbk_u64)mbk_grid() * MBK_EPILOGUE_THREADS * MBK_EPILOGUE_PACK;\n"
-"for (mbk_u64 at = first * MBK_EPILOGUE_PACK; at < rows; at += step) {\nconst mbk_u32 count =\n"
-"(mbk_u32)(rows - at < MBK_EPILOGUE_PACK ? rows - at : MBK_EPILOGUE_PACK);\n"
-"const bool whole = aligned != 0 && count == MBK_EPILOGUE_PACK;\n"
-"const mbk_epilogue_pack taken = mbk_epilogue_load(product + at, count, whole);\n"
+"s[i] = i < MBK_EPILOGUE_SCALARS ? a.call.scalars[i] : 0.0;\n}\n"
+"const mbk_u64 first = (mbk_u64)mbk_block() * MBK_EPILOGUE_THREADS + mbk_thread();\n"
+"const mbk_u64 step = (mbk_u64)mbk_grid() * MBK_EPILOGUE_THREADS * MBK_EPILOGUE_PACK;\n",
+"for (mbk_u64 at = first * MBK_EPILOGUE_PACK; at < a.rows; at += step) {\n"
+"const mbk_u32 count =\n"
+"(mbk_u32)(a.rows - at < MBK_EPILOGUE_PACK ? a.rows - at : MBK_EPILOGUE_PACK);\n"
+"const bool whole = a.aligned != 0 && count == MBK_EPILOGUE_PACK;\n"
+"const mbk_epilogue_pack taken = mbk_epilogue_load(a.product + at, count, whole);\n"
 "mbk_epilogue_pack v[6], result;\n#pragma unroll\nfor (int i = 0; i < 6; i++) {\n"
 "const bool counts = i < MBK_EPILOGUE_VECTORS && !(MBK_EPILOGUE_IDLE(i, s));\n"
-"v[i] = mbk_epilogue_load(i < MBK_EPILOGUE_VECTORS ? call.vectors[i] + at : product,\n"
+"v[i] = mbk_epilogue_load(i < MBK_EPILOGUE_VECTORS ? a.call.vectors[i] + at : a.product,\n"
 "counts ? count : 0, counts && whole);\n}\n#pragma unroll\n"
 "for (int j = 0; j < MBK_EPILOGUE_PACK; j++) {\nconst MBK_VECTOR ax = taken.at[j];\n"
 "const mbk_u64 row = at + (mbk_u64)j;\n"
@@ -4453,12 +4491,40 @@ static const char *const mbi_source_spmv_shared_epilogue_cu[] = {
 "mbk_epilogue_sum1(MBK_EPILOGUE_VALUES(double, result.at[j]))};\n#pragma unroll\n"
 "for (int k = 0; k < 2; k++) {\nif (MBK_EPILOGUE_HAS(k) && (mbk_u32)j < count) {\n"
 "sums[k] += terms[k];\n}\n}\n}\nif (MBK_EPILOGUE_WRITES && whole) {\n"
-"mbk_store_pack(y + at, result);\n}\n#pragma unroll\n"
+"mbk_store_pack(a.y + at, result);\n}\n#pragma unroll\n"
 "for (int j = 0; j < MBK_EPILOGUE_PACK; j++) {\n"
 "if (MBK_EPILOGUE_WRITES && !whole && (mbk_u32)j < count) {\n"
-"y[at + (mbk_u64)j] = result.at[j];\n}\n}\n}\nif (call.sums == (double *)0) {\nreturn;\n}\n"
-"if (MBK_EPILOGUE_HAS0 || MBK_EPILOGUE_HAS1) {\nmbk_epilogue_finish(call, sums);\n"
-"} else if (mbk_block() == 0) {\nmbk_epilogue_store(call.sums, sums);\n}\n}\n",
+"a.y[at + (mbk_u64)j] = result.at[j];\n}\n}\n}\nif (a.call.sums == (double *)0) {\nreturn;\n}\n"
+"if (MBK_EPILOGUE_HAS0 || MBK_EPILOGUE_HAS1) {\nmbk_epilogue_finish(a.call, sums);\n"
+"} else if (mbk_block() == 0) {\nmbk_epilogue_store(a.call.sums, sums);\n}\n}\n",
+NULL};
+
+static const char *const mbi_source_spmv_stages_value_forms_arguments_cuh[] = {
+"\ntypedef struct mbk_forms_sample_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
+"MBK_POINTER(const MBK_COLUMN) col_ind;\nMBK_POINTER(const void) values;\nmbk_u64 rows, nnz;\n"
+"mbk_u32 wide;\nMBK_POINTER(mbk_u64) keys;\nMBK_POINTER(mbk_u32) distinct, against;\n"
+"} mbk_forms_sample_arguments;\n\ntypedef struct mbk_forms_check_arguments {\n"
+"MBK_POINTER(const void) values;\nmbk_u64 nnz;\nmbk_u32 wide, asked;\n"
+"MBK_POINTER(mbk_u32) against;\n} mbk_forms_check_arguments;\n\n"
+"typedef struct mbk_forms_collect_arguments {\nMBK_POINTER(const void) values;\nmbk_u64 nnz;\n"
+"mbk_u32 wide;\nMBK_POINTER(mbk_u64) keys;\nMBK_POINTER(mbk_u32) distinct, against;\n"
+"} mbk_forms_collect_arguments;\n\ntypedef struct mbk_forms_changes_arguments {\n"
+"MBK_POINTER(const MBK_ROW_PTR) row_ptr;\nMBK_POINTER(const void) values;\nmbk_u64 rows, nnz;\n"
+"mbk_u32 wide;\nMBK_POINTER(mbk_u64) changes;\n} mbk_forms_changes_arguments;\n\n"
+"typedef struct mbk_forms_shorten_arguments {\nMBK_POINTER(const void) values;\nmbk_u64 nnz;\n"
+"mbk_u32 wide, half;\nMBK_POINTER(void) shorter;\n} mbk_forms_shorten_arguments;\n\n"
+"typedef struct mbk_forms_number_arguments {\nMBK_POINTER(const void) values;\nmbk_u64 nnz;\n"
+"mbk_u32 wide;\nMBK_POINTER(const mbk_u64) keys;\nMBK_POINTER(const mbk_u8) number;\n"
+"MBK_POINTER(mbk_u8) shorter;\n} mbk_forms_number_arguments;\n\n"
+"typedef struct mbk_forms_rows_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
+"MBK_POINTER(const void) values;\nmbk_u64 rows;\nmbk_u32 wide;\nMBK_POINTER(void) by_row;\n"
+"} mbk_forms_rows_arguments;\n\ntypedef struct mbk_forms_columns_arguments {\n"
+"MBK_POINTER(const MBK_COLUMN) col_ind;\nMBK_POINTER(const void) values;\nmbk_u64 nnz;\n"
+"mbk_u32 wide;\nMBK_POINTER(void) by_column;\n} mbk_forms_columns_arguments;\n\n",
+"typedef struct mbk_forms_differ_arguments {\nMBK_POINTER(const MBK_COLUMN) col_ind;\n"
+"MBK_POINTER(const void) values;\nmbk_u64 nnz;\nmbk_u32 wide;\n"
+"MBK_POINTER(const void) by_column;\nMBK_POINTER(mbk_u32) against;\n"
+"} mbk_forms_differ_arguments;\n",
 NULL};
 
 static const char *const mbi_source_spmv_stages_value_forms_cuh[] = {
@@ -4489,115 +4555,135 @@ static const char *const mbi_source_spmv_stages_value_forms_cuh[] = {
 "return true;\n}\n\n\n\n"
 "MBK_DEVICE bool mbk_forms_take(mbk_u64 *keys, mbk_u32 *distinct, mbk_u64 key) {\n"
 "return key == 0 ||\n",
-"(mbk_forms_insert(keys, key) && mbk_atomic_add(distinct, 1u) >= MBK_KEYS_MOST);\n"
-"}\n\n\n\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(256)\n"
-"mbk_forms_sample(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind, const void *values,\n"
-"mbk_u64 rows, mbk_u64 nnz, mbk_u32 wide, mbk_u64 *keys, mbk_u32 *distinct,\n"
-"mbk_u32 *against) {\nMBK_SHARED_MEMORY(shared);\nmbk_u64 *const columns = (mbk_u64 *)shared;\n"
+"(mbk_forms_insert(keys, key) && mbk_atomic_add(distinct, 1u) >= MBK_KEYS_MOST);\n}\n\n\n\n"
+"#include \"spmv/stages/value_forms_arguments.cuh\"\n\n\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(256) mbk_forms_sample(const mbk_forms_sample_arguments a) {\n"
+"MBK_SHARED_MEMORY(shared);\nmbk_u64 *const columns = (mbk_u64 *)shared;\n"
 "mbk_u64 *const own = columns + MBK_FORMS_COLUMNS;\n"
 "mbk_u32 *const found = (mbk_u32 *)(own + MBK_KEYS), *const count = found + 1;\n"
 "for (mbk_u32 i = mbk_thread(); i < MBK_FORMS_COLUMNS + MBK_KEYS; i += 256) {\n"
 "columns[i] = 0;\n}\nif (mbk_thread() == 0) {\n*found = *count = 0;\n}\nmbk_block_sync();\n"
-"const mbk_u64 most = nnz < MBK_FORMS_WINDOW ? nnz : MBK_FORMS_WINDOW;\n"
-"const mbk_u64 first = (nnz - most) / mbk_grid() * mbk_block();\nmbk_u32 mine = 0;\n"
+"const mbk_u64 most = a.nnz < MBK_FORMS_WINDOW ? a.nnz : MBK_FORMS_WINDOW;\n"
+"const mbk_u64 first = (a.nnz - most) / mbk_grid() * mbk_block();\nmbk_u32 mine = 0;\n"
 "for (mbk_u32 i = mbk_thread(); i < most; i += 256) {\n"
-"const mbk_u64 bits = mbk_forms_bits(values, first + i, wide);\n"
-"const mbk_u32 column = (mbk_u32)(mbk_load(col_ind + first + i) - MBK_BASE);\n"
+"const mbk_u64 bits = mbk_forms_bits(a.values, first + i, a.wide);\n"
+"const mbk_u32 column = (mbk_u32)(mbk_load(a.col_ind + first + i) - MBK_BASE);\n"
 "const mbk_u64 entry = (mbk_u64)column << 32 | 0x80000000u | i;\n"
-"mine |= mbk_forms_against(values, first + i, wide);\n"
+"mine |= mbk_forms_against(a.values, first + i, a.wide);\n"
 "mbk_u32 at = (column * 2654435761u) >> 20;\n"
 "mbk_u64 there = mbk_atomic_swap_if(columns + at, 0ull, entry);\n"
 "while (there != 0 && there >> 32 != column) {\nat = (at + 1) % MBK_FORMS_COLUMNS;\n"
 "there = mbk_atomic_swap_if(columns + at, 0ull, entry);\n}\n"
-"if (there != 0 && mbk_forms_bits(values, first + (there & 0x7fffffffu), wide) != bits) {\n"
+"if (there != 0 && mbk_forms_bits(a.values, first + (there & 0x7fffffffu), a.wide) != bits) {\n"
 "mine |= MBK_FORM_COLUMN;\n}\n"
 "if (mbk_atomic_add(count, 0u) > MBK_KEYS_MOST || mbk_forms_take(own, count, ~bits)) {\n"
-"mine |= MBK_FORM_TABLE;\n}\n}\n"
-"const mbk_u64 row = rows * (mbk_block() * 8 + mbk_thread() / 32) / (8 * (mbk_u64)mbk_grid());\n",
-"const mbk_u64 start = (mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE);\n"
-"const mbk_u64 end = (mbk_u64)(mbk_load(row_ptr + row + 1) - MBK_BASE);\n"
-"if (start + mbk_lane() < end &&\n"
-"mbk_forms_bits(values, start + mbk_lane(), wide) != mbk_forms_bits(values, start, wide)) {\n"
-"mine |= MBK_FORM_ROW;\n}\nif (mine != 0) {\nmbk_atomic_or(found, mine);\n}\n"
-"mbk_block_sync();\nconst bool many = (*found & MBK_FORM_TABLE) != 0;\nmbk_block_sync();\n"
+"mine |= MBK_FORM_TABLE;\n}\n}\nconst mbk_u64 row =\n"
+"a.rows * (mbk_block() * 8 + mbk_thread() / 32) / (8 * (mbk_u64)mbk_grid());\n"
+"const mbk_u64 start = (mbk_u64)(mbk_load(a.row_ptr + row) - MBK_BASE);\n",
+"const mbk_u64 end = (mbk_u64)(mbk_load(a.row_ptr + row + 1) - MBK_BASE);\n"
+"if (start + mbk_lane() < end && mbk_forms_bits(a.values, start + mbk_lane(), a.wide) !=\n"
+"mbk_forms_bits(a.values, start, a.wide)) {\nmine |= MBK_FORM_ROW;\n}\nif (mine != 0) {\n"
+"mbk_atomic_or(found, mine);\n}\nmbk_block_sync();\n"
+"const bool many = (*found & MBK_FORM_TABLE) != 0;\nmbk_block_sync();\n"
 "for (mbk_u32 i = mbk_thread(); i < MBK_KEYS && !many; i += 256) {\n"
-"if (own[i] != 0 && mbk_forms_take(keys, distinct, own[i])) {\n"
+"if (own[i] != 0 && mbk_forms_take(a.keys, a.distinct, own[i])) {\n"
 "mbk_atomic_or(found, MBK_FORM_TABLE);\n}\n}\nmbk_block_sync();\nif (mbk_thread() == 0) {\n"
-"mbk_atomic_or(against, *found);\n}\n}\n\n\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(256) mbk_forms_check(const void *values, mbk_u64 nnz, mbk_u32 wide,\n"
-"mbk_u32 asked, mbk_u32 *against) {\nmbk_u32 found = 0;\n"
-"for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread();\n"
-"k < nnz && (found & asked) != asked; k += (mbk_u64)mbk_grid() * 256) {\n"
-"found |= mbk_forms_against(values, k, wide);\n}\nfor (int d = 16; d > 0; d >>= 1) {\n"
+"mbk_atomic_or(a.against, *found);\n}\n}\n\n\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(256) mbk_forms_check(const mbk_forms_check_arguments a) {\n"
+"mbk_u32 found = 0;\nfor (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread();\n"
+"k < a.nnz && (found & a.asked) != a.asked; k += (mbk_u64)mbk_grid() * 256) {\n"
+"found |= mbk_forms_against(a.values, k, a.wide);\n}\nfor (int d = 16; d > 0; d >>= 1) {\n"
 "found |= mbk_shuffle_xor(0xffffffffu, found, d, 32);\n}\n"
-"if (mbk_lane() == 0 && found != 0) {\nmbk_atomic_or(against, found);\n}\n}\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(256)\n"
-"mbk_forms_collect(const void *values, mbk_u64 nnz, mbk_u32 wide, mbk_u64 *keys,\n"
-"mbk_u32 *distinct, mbk_u32 *against) {\nMBK_SHARED_MEMORY(shared);\n"
-"mbk_u64 *const copies = (mbk_u64 *)shared;\n"
-"for (mbk_u32 i = mbk_thread(); i < MBK_KEYS; i += 256) {\ncopies[i] = keys[i];\n}\n"
+"if (mbk_lane() == 0 && found != 0) {\nmbk_atomic_or(a.against, found);\n}\n}\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(256) mbk_forms_collect(const mbk_forms_collect_arguments a) {\n"
+"MBK_SHARED_MEMORY(shared);\nmbk_u64 *const copies = (mbk_u64 *)shared;\n"
+"for (mbk_u32 i = mbk_thread(); i < MBK_KEYS; i += 256) {\ncopies[i] = a.keys[i];\n}\n"
 "mbk_block_sync();\nbool many = false;\nmbk_u64 last = 0;\n"
-"for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < nnz && !many;\n"
-"k += (mbk_u64)mbk_grid() * 256) {\nconst mbk_u64 key = ~mbk_forms_bits(values, k, wide);\n",
+"for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < a.nnz && !many;\n"
+"k += (mbk_u64)mbk_grid() * 256) {\nconst mbk_u64 key = ~mbk_forms_bits(a.values, k, a.wide);\n"
 "mbk_u32 at = mbk_forms_slot(key);\n"
-"for (int i = 0; i < MBK_KEYS_TRIES && copies[at] != 0 && copies[at] != key; i++) {\n"
+"for (int i = 0; i < MBK_KEYS_TRIES && copies[at] != 0 && copies[at] != key; i++) {\n",
 "at = (at + 1) % MBK_KEYS;\n}\nif (copies[at] != key || key == 0) {\n"
-"many = key != last || key == 0 ? mbk_forms_take(keys, distinct, key) : false;\nlast = key;\n"
-"}\n}\nif (many) {\nmbk_atomic_or(against, MBK_FORM_TABLE);\n}\n}\n\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(256)\n"
-"mbk_forms_changes(const MBK_ROW_PTR *row_ptr, const void *values, mbk_u64 rows, mbk_u64 nnz,\n"
-"mbk_u32 wide, mbk_u64 *changes) {\n"
+"many = key != last || key == 0 ? mbk_forms_take(a.keys, a.distinct, key) : false;\n"
+"last = key;\n}\n}\nif (many) {\nmbk_atomic_or(a.against, MBK_FORM_TABLE);\n}\n}\n\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(256) mbk_forms_changes(const mbk_forms_changes_arguments a) {\n"
 "const mbk_u64 first = (mbk_u64)mbk_block() * 256 + mbk_thread();\n"
 "const mbk_u64 stride = (mbk_u64)mbk_grid() * 256;\nmbk_u64 all = 0, between = 0;\n"
-"for (mbk_u64 k = first + 1; k < nnz; k += stride) {\n"
-"all += mbk_forms_bits(values, k, wide) != mbk_forms_bits(values, k - 1, wide);\n}\n"
-"for (mbk_u64 row = first; row < rows; row += stride) {\n"
-"const mbk_u64 start = (mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE);\n"
-"if (start > 0 && start < (mbk_u64)(mbk_load(row_ptr + row + 1) - MBK_BASE)) {\n"
-"between += mbk_forms_bits(values, start, wide) != mbk_forms_bits(values, start - 1, wide);\n"
-"}\n}\nfor (int d = 16; d > 0; d >>= 1) {\nall += mbk_shuffle_xor(0xffffffffu, all, d, 32);\n"
+"for (mbk_u64 k = first + 1; k < a.nnz; k += stride) {\n"
+"all += mbk_forms_bits(a.values, k, a.wide) != mbk_forms_bits(a.values, k - 1, a.wide);\n}\n"
+"for (mbk_u64 row = first; row < a.rows; row += stride) {\n"
+"const mbk_u64 start = (mbk_u64)(mbk_load(a.row_ptr + row) - MBK_BASE);\n"
+"if (start > 0 && start < (mbk_u64)(mbk_load(a.row_ptr + row + 1) - MBK_BASE)) {\n"
+"between += mbk_forms_bits(a.values, start, a.wide) !=\n"
+"mbk_forms_bits(a.values, start - 1, a.wide);\n}\n}\nfor (int d = 16; d > 0; d >>= 1) {\n"
+"all += mbk_shuffle_xor(0xffffffffu, all, d, 32);\n"
 "between += mbk_shuffle_xor(0xffffffffu, between, d, 32);\n}\nif (mbk_lane() == 0) {\n"
-"mbk_atomic_add(changes, all);\nmbk_atomic_add(changes + 1, between);\n}\n}\n\n\n\n\n"
+"mbk_atomic_add(a.changes, all);\nmbk_atomic_add(a.changes + 1, between);\n}\n}\n\n\n\n\n"
 "MBK_DEVICE void mbk_forms_put(void *array, mbk_u64 i, mbk_u32 wide, mbk_u64 bits) {\n"
 "if (wide != 0) {\n((mbk_u64 *)array)[i] = bits;\n} else {\n"
 "((mbk_u32 *)array)[i] = (mbk_u32)bits;\n}\n}\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(256) mbk_forms_shorten(const void *values, mbk_u64 nnz, mbk_u32 wide,\n"
-"mbk_u32 half, void *shorter) {\n"
-"for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < nnz;\n",
+"MBK_KERNEL MBK_BOUNDS(256) mbk_forms_shorten(const mbk_forms_shorten_arguments a) {\n"
+"for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < a.nnz;\n"
 "k += (mbk_u64)mbk_grid() * 256) {\n"
-"const float value = wide != 0 ? (float)mbk_load((const double *)values + k)\n"
-": mbk_load((const float *)values + k);\nif (half != 0) {\n"
-"((mbk_u16 *)shorter)[k] = mbk_half_of(value);\n} else {\n((float *)shorter)[k] = value;\n}\n"
-"}\n}\n\n\n\nMBK_KERNEL MBK_BOUNDS(256)\n"
-"mbk_forms_number(const void *values, mbk_u64 nnz, mbk_u32 wide, const mbk_u64 *keys,\n"
-"const mbk_u8 *number, mbk_u8 *shorter) {\nMBK_SHARED_MEMORY(shared);\n"
-"mbk_u64 *const copies = (mbk_u64 *)shared;\n"
+"const float value = a.wide != 0 ? (float)mbk_load((const double *)a.values + k)\n"
+": mbk_load((const float *)a.values + k);\nif (a.half != 0) {\n",
+"((mbk_u16 *)a.shorter)[k] = mbk_half_of(value);\n} else {\n((float *)a.shorter)[k] = value;\n"
+"}\n}\n}\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(256) mbk_forms_number(const mbk_forms_number_arguments a) {\n"
+"MBK_SHARED_MEMORY(shared);\nmbk_u64 *const copies = (mbk_u64 *)shared;\n"
 "mbk_u8 *const numbers = (mbk_u8 *)(copies + MBK_KEYS);\n"
-"for (mbk_u32 i = mbk_thread(); i < MBK_KEYS; i += 256) {\ncopies[i] = mbk_load(keys + i);\n"
-"numbers[i] = mbk_load(number + i);\n}\nmbk_block_sync();\n"
-"for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < nnz;\n"
-"k += (mbk_u64)mbk_grid() * 256) {\nconst mbk_u64 key = ~mbk_forms_bits(values, k, wide);\n"
+"for (mbk_u32 i = mbk_thread(); i < MBK_KEYS; i += 256) {\ncopies[i] = mbk_load(a.keys + i);\n"
+"numbers[i] = mbk_load(a.number + i);\n}\nmbk_block_sync();\n"
+"for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < a.nnz;\n"
+"k += (mbk_u64)mbk_grid() * 256) {\nconst mbk_u64 key = ~mbk_forms_bits(a.values, k, a.wide);\n"
 "mbk_u32 at = mbk_forms_slot(key);\nwhile (copies[at] != key && copies[at] != 0) {\n"
-"at = (at + 1) % MBK_KEYS;\n}\nshorter[k] = numbers[at];\n}\n}\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(256) mbk_forms_rows(const MBK_ROW_PTR *row_ptr, const void *values,\n"
-"mbk_u64 rows, mbk_u32 wide, void *by_row) {\n"
-"for (mbk_u64 row = (mbk_u64)mbk_block() * 256 + mbk_thread(); row < rows;\n"
-"row += (mbk_u64)mbk_grid() * 256) {\nconst MBK_ROW_PTR start = mbk_load(row_ptr + row);\n"
-"const bool holds = start < mbk_load(row_ptr + row + 1);\nmbk_forms_put(by_row, row, wide,\n"
-"holds ? mbk_forms_bits(values, (mbk_u64)(start - MBK_BASE), wide) : 0);\n}\n}\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(256) mbk_forms_columns(const MBK_COLUMN *col_ind, const void *values,\n"
-"mbk_u64 nnz, mbk_u32 wide, void *by_column) {\n"
-"for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < nnz;\n"
-"k += (mbk_u64)mbk_grid() * 256) {\n",
-"mbk_forms_put(by_column, (mbk_u64)(mbk_load(col_ind + k) - MBK_BASE), wide,\n"
-"mbk_forms_bits(values, k, wide));\n}\n}\n\n\n\nMBK_KERNEL MBK_BOUNDS(256)\n"
-"mbk_forms_differ(const MBK_COLUMN *col_ind, const void *values, mbk_u64 nnz, mbk_u32 wide,\n"
-"const void *by_column, mbk_u32 *against) {\nbool differs = false;\n"
-"for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < nnz && !differs;\n"
+"at = (at + 1) % MBK_KEYS;\n}\na.shorter[k] = numbers[at];\n}\n}\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(256) mbk_forms_rows(const mbk_forms_rows_arguments a) {\n"
+"for (mbk_u64 row = (mbk_u64)mbk_block() * 256 + mbk_thread(); row < a.rows;\n"
+"row += (mbk_u64)mbk_grid() * 256) {\nconst MBK_ROW_PTR start = mbk_load(a.row_ptr + row);\n"
+"const bool holds = start < mbk_load(a.row_ptr + row + 1);\n"
+"mbk_forms_put(a.by_row, row, a.wide,\n"
+"holds ? mbk_forms_bits(a.values, (mbk_u64)(start - MBK_BASE), a.wide) : 0);\n}\n}\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(256) mbk_forms_columns(const mbk_forms_columns_arguments a) {\n"
+"for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < a.nnz;\n"
 "k += (mbk_u64)mbk_grid() * 256) {\n"
-"const mbk_u64 column = (mbk_u64)(mbk_load(col_ind + k) - MBK_BASE);\n"
-"differs = mbk_forms_bits(by_column, column, wide) != mbk_forms_bits(values, k, wide);\n}\n"
-"if (differs) {\nmbk_atomic_or(against, MBK_FORM_COLUMN);\n}\n}\n",
+"mbk_forms_put(a.by_column, (mbk_u64)(mbk_load(a.col_ind + k) - MBK_BASE), a.wide,\n"
+"mbk_forms_bits(a.values, k, a.wide));\n}\n}\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(256) mbk_forms_differ(const mbk_forms_differ_arguments a) {\n"
+"bool differs = false;\n"
+"for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < a.nnz && !differs;\n",
+"k += (mbk_u64)mbk_grid() * 256) {\n"
+"const mbk_u64 column = (mbk_u64)(mbk_load(a.col_ind + k) - MBK_BASE);\ndiffers =\n"
+"mbk_forms_bits(a.by_column, column, a.wide) != mbk_forms_bits(a.values, k, a.wide);\n}\n"
+"if (differs) {\nmbk_atomic_or(a.against, MBK_FORM_COLUMN);\n}\n}\n",
+NULL};
+
+static const char *const mbi_source_spmv_shared_device_csr_arguments_cuh[] = {
+"\ntypedef struct mbk_arrays_check_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
+"MBK_POINTER(const MBK_COLUMN) col_ind;\nmbk_i64 rows, cols, nnz;\nMBK_POINTER(mbk_u32) bad;\n"
+"} mbk_arrays_check_arguments;\n\ntypedef struct mbk_arrays_narrow_arguments {\n"
+"MBK_POINTER(const MBK_COLUMN) wide;\nmbk_i64 nnz;\nMBK_POINTER(mbk_i32) narrow;\n"
+"} mbk_arrays_narrow_arguments;\n\ntypedef struct mbk_arrays_count_arguments {\n"
+"MBK_POINTER(const MBK_ROW_PTR) row_ptr;\nmbk_u64 rows;\n"
+"MBK_POINTER(mbk_u32) counts, longest;\nMBK_POINTER(mbk_u64) widths;\n"
+"} mbk_arrays_count_arguments;\n\ntypedef struct mbk_arrays_offsets_arguments {\n"
+"MBK_POINTER(mbk_u32) counts;\nmbk_u64 blocks;\nMBK_POINTER(mbk_u32) total;\n"
+"} mbk_arrays_offsets_arguments;\n\ntypedef struct mbk_arrays_compact_arguments {\n"
+"MBK_POINTER(const MBK_ROW_PTR) row_ptr;\nmbk_u64 rows;\nMBK_POINTER(const mbk_u32) offsets;\n"
+"MBK_POINTER(mbk_u32) row_id;\nMBK_POINTER(MBK_ROW_PTR) row_start;\n"
+"MBK_POINTER(mbk_u32) empty_id;\n} mbk_arrays_compact_arguments;\n\n"
+"typedef struct mbk_arrays_columns_arguments {\nMBK_POINTER(const MBK_COLUMN) col_ind;\n"
+"mbk_u64 nnz;\nmbk_u32 stride;\nMBK_POINTER(mbk_u32) counts;\n"
+"} mbk_arrays_columns_arguments;\n\ntypedef struct mbk_arrays_lengths_arguments {\n"
+"MBK_POINTER(const MBK_ROW_PTR) row_ptr;\nmbk_u64 cols;\nmbk_u32 stride;\n"
+"MBK_POINTER(mbk_u32) counts;\n} mbk_arrays_lengths_arguments;\n\n"
+"typedef struct mbk_arrays_bins_arguments {\nMBK_POINTER(const mbk_u32) counts;\n"
+"mbk_u64 cols;\nMBK_POINTER(mbk_u32) bins;\n} mbk_arrays_bins_arguments;\n\n"
+"typedef struct mbk_arrays_hash_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
+"MBK_POINTER(const MBK_COLUMN) col_ind;\nmbk_u64 rows, nnz;\nMBK_POINTER(mbk_u64) hash;\n",
+"} mbk_arrays_hash_arguments;\n\ntypedef struct mbk_arrays_blocks_arguments {\n"
+"MBK_POINTER(const MBK_ROW_PTR) row_ptr;\nMBK_POINTER(const MBK_COLUMN) col_ind;\n"
+"mbk_u64 rows, count, step;\nMBK_POINTER(mbk_u32) against;\n} mbk_arrays_blocks_arguments;\n",
 NULL};
 
 static const char *const mbi_source_spmv_shared_device_csr_cu[] = {
@@ -4606,105 +4692,101 @@ static const char *const mbi_source_spmv_shared_device_csr_cu[] = {
 "#ifndef MBK_COLUMN\n#error \"define MBK_COLUMN: the type of col_ind, mbk_i32 or mbk_i64\"\n"
 "#endif\n#ifndef MBK_BASE\n"
 "#error \"define MBK_BASE: the first index of the matrix's arrays, 0 or 1\"\n#endif\n"
-"#include \"jit/device.cuh\"\n\n#include \"spmv/shared/sample.cuh\"\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(256)\n"
-"mbk_arrays_check(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind, mbk_i64 rows,\n"
-"mbk_i64 cols, mbk_i64 nnz, mbk_u32 *bad) {\n"
+"#include \"jit/device.cuh\"\n\n#include \"spmv/shared/sample.cuh\"\n\n"
+"#include \"spmv/shared/device_csr_arguments.cuh\"\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_check(const mbk_arrays_check_arguments a) {\n"
 "const mbk_i64 stride = (mbk_i64)mbk_grid() * 256;\n"
-"const mbk_i64 first = (mbk_i64)mbk_block() * 256 + mbk_thread();\n"
-"bool wrong = first == 0 && (row_ptr[0] != MBK_BASE || row_ptr[rows] != nnz + MBK_BASE);\n"
-"for (mbk_i64 i = first; i < rows; i += stride) {\nwrong |= row_ptr[i] > row_ptr[i + 1];\n}\n"
-"for (mbk_i64 k = first; k < nnz; k += stride) {\n"
-"const mbk_i64 column = (mbk_i64)col_ind[k] - MBK_BASE;\n"
-"wrong |= column < 0 || column >= cols;\n}\nif (wrong) {\nmbk_atomic_or(bad, 1u);\n}\n}\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(256)\n"
-"mbk_arrays_narrow(const MBK_COLUMN *wide, mbk_i64 nnz, mbk_i32 *narrow) {\n"
-"for (mbk_i64 k = (mbk_i64)mbk_block() * 256 + mbk_thread(); k < nnz;\n"
-"k += (mbk_i64)mbk_grid() * 256) {\nnarrow[k] = (mbk_i32)wide[k];\n}\n}\n\n\n\n\n"
-"#define MBK_ROWS_PER_BLOCK 1024\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(256)\n"
-"mbk_arrays_count(const MBK_ROW_PTR *row_ptr, mbk_u64 rows, mbk_u32 *counts,\n"
-"mbk_u32 *longest, mbk_u64 *widths) {\nMBK_SHARED_MEMORY(shared);\n"
-"mbk_u64 *const width = (mbk_u64 *)shared;\nmbk_u32 *const total = (mbk_u32 *)(width + 1);\n"
-"const mbk_u64 first = (mbk_u64)mbk_block() * MBK_ROWS_PER_BLOCK + mbk_thread();\n",
-"mbk_u64 slots = 0;\nmbk_u32 count = 0, most = 0;\nif (mbk_thread() == 0) {\n*width = 0;\n"
+"const mbk_i64 first = (mbk_i64)mbk_block() * 256 + mbk_thread();\nbool wrong =\n"
+"first == 0 && (a.row_ptr[0] != MBK_BASE || a.row_ptr[a.rows] != a.nnz + MBK_BASE);\n"
+"for (mbk_i64 i = first; i < a.rows; i += stride) {\n"
+"wrong |= a.row_ptr[i] > a.row_ptr[i + 1];\n}\n"
+"for (mbk_i64 k = first; k < a.nnz; k += stride) {\n"
+"const mbk_i64 column = (mbk_i64)a.col_ind[k] - MBK_BASE;\n"
+"wrong |= column < 0 || column >= a.cols;\n}\nif (wrong) {\nmbk_atomic_or(a.bad, 1u);\n}\n"
+"}\n\n\nMBK_KERNEL MBK_BOUNDS(256) mbk_arrays_narrow(const mbk_arrays_narrow_arguments a) {\n"
+"for (mbk_i64 k = (mbk_i64)mbk_block() * 256 + mbk_thread(); k < a.nnz;\n"
+"k += (mbk_i64)mbk_grid() * 256) {\na.narrow[k] = (mbk_i32)a.wide[k];\n}\n}\n\n\n\n\n"
+"#define MBK_ROWS_PER_BLOCK 1024\n\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_count(const mbk_arrays_count_arguments a) {\n"
+"MBK_SHARED_MEMORY(shared);\nmbk_u64 *const width = (mbk_u64 *)shared;\n"
+"mbk_u32 *const total = (mbk_u32 *)(width + 1);\n"
+"const mbk_u64 first = (mbk_u64)mbk_block() * MBK_ROWS_PER_BLOCK + mbk_thread();\n"
+"mbk_u64 slots = 0;\nmbk_u32 count = 0, most = 0;\nif (mbk_thread() == 0) {\n*width = 0;\n",
 "*total = 0;\n}\nmbk_block_sync();\nfor (int i = 0; i < 4; i++) {\n"
-"const mbk_u64 row = first + (mbk_u64)i * 256;\nmbk_u32 slice = 0;\nif (row < rows) {\n"
-"const mbk_u64 length = (mbk_u64)(row_ptr[row + 1] - row_ptr[row]);\n"
+"const mbk_u64 row = first + (mbk_u64)i * 256;\nmbk_u32 slice = 0;\nif (row < a.rows) {\n"
+"const mbk_u64 length = (mbk_u64)(a.row_ptr[row + 1] - a.row_ptr[row]);\n"
 "slice = length < 0xffffffffull ? (mbk_u32)length : 0xffffffffu;\n}\n"
 "count += (mbk_u32)mbk_popcount(mbk_ballot(0xffffffffu, slice > 0));\n"
 "for (int d = 16; d > 0; d >>= 1) {\n"
 "const mbk_u32 other = mbk_shuffle_xor(0xffffffffu, slice, d, 32);\n"
 "slice = other > slice ? other : slice;\n}\nslots += slice;\n"
 "most = slice > most ? slice : most;\n}\nif (mbk_lane() == 0) {\n"
-"mbk_atomic_add(width, slots);\nmbk_atomic_add(total, count);\nmbk_atomic_max(longest, most);\n"
-"}\nmbk_block_sync();\nif (mbk_thread() == 0) {\ncounts[mbk_block()] = *total;\n"
-"mbk_atomic_add(widths, *width);\n}\n}\n\n\n\nMBK_KERNEL MBK_BOUNDS(1024)\n"
-"mbk_arrays_offsets(mbk_u32 *counts, mbk_u64 blocks, mbk_u32 *total) {\n"
-"MBK_SHARED_MEMORY(shared);\nmbk_u32 *const warps = (mbk_u32 *)shared;\nmbk_u32 base = 0;\n"
-"for (mbk_u64 from = 0; from < blocks; from += 1024) {\n"
-"const mbk_u64 i = from + mbk_thread();\nconst mbk_u32 own = i < blocks ? counts[i] : 0;\n"
+"mbk_atomic_add(width, slots);\nmbk_atomic_add(total, count);\n"
+"mbk_atomic_max(a.longest, most);\n}\nmbk_block_sync();\nif (mbk_thread() == 0) {\n"
+"a.counts[mbk_block()] = *total;\nmbk_atomic_add(a.widths, *width);\n}\n}\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(1024) mbk_arrays_offsets(const mbk_arrays_offsets_arguments a) {\n"
+"mbk_u32 *total = a.total;\nMBK_SHARED_MEMORY(shared);\n"
+"mbk_u32 *const warps = (mbk_u32 *)shared;\nmbk_u32 base = 0;\n"
+"for (mbk_u64 from = 0; from < a.blocks; from += 1024) {\n"
+"const mbk_u64 i = from + mbk_thread();\nconst mbk_u32 own = i < a.blocks ? a.counts[i] : 0;\n"
 "mbk_u32 sum = own;\nfor (int d = 1; d < 32; d <<= 1) {\n"
 "const mbk_u32 before = mbk_shuffle_up(0xffffffffu, sum, d, 32);\n"
 "sum += mbk_lane() >= (mbk_u32)d ? before : 0;\n}\nif (mbk_lane() == 31) {\n"
 "warps[mbk_thread() / 32] = sum;\n}\nmbk_block_sync();\nif (mbk_thread() < 32) {\n"
 "const mbk_u32 warp = warps[mbk_thread()];\nmbk_u32 before = warp;\n"
 "for (int d = 1; d < 32; d <<= 1) {\n"
-"const mbk_u32 other = mbk_shuffle_up(0xffffffffu, before, d, 32);\n",
-"before += mbk_lane() >= (mbk_u32)d ? other : 0;\n}\nwarps[mbk_thread()] = before - warp;\n"
-"if (mbk_thread() == 31) {\nwarps[32] = before;\n}\n}\nmbk_block_sync();\nif (i < blocks) {\n"
-"counts[i] = base + warps[mbk_thread() / 32] + sum - own;\n}\nbase += warps[32];\n"
+"const mbk_u32 other = mbk_shuffle_up(0xffffffffu, before, d, 32);\n"
+"before += mbk_lane() >= (mbk_u32)d ? other : 0;\n}\nwarps[mbk_thread()] = before - warp;\n",
+"if (mbk_thread() == 31) {\nwarps[32] = before;\n}\n}\nmbk_block_sync();\nif (i < a.blocks) {\n"
+"a.counts[i] = base + warps[mbk_thread() / 32] + sum - own;\n}\nbase += warps[32];\n"
 "mbk_block_sync();\n}\nif (mbk_thread() == 0) {\n*total = base;\n}\n}\n\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(256)\n"
-"mbk_arrays_compact(const MBK_ROW_PTR *row_ptr, mbk_u64 rows, const mbk_u32 *offsets,\n"
-"mbk_u32 *row_id, MBK_ROW_PTR *row_start, mbk_u32 *empty_id) {\nMBK_SHARED_MEMORY(shared);\n"
-"mbk_u32 *const warps = (mbk_u32 *)shared;\nmbk_u32 row_number = offsets[mbk_block()];\n"
-"for (int i = 0; i < 4; i++) {\nconst mbk_u64 row =\n"
+"MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_compact(const mbk_arrays_compact_arguments a) {\n"
+"MBK_SHARED_MEMORY(shared);\nmbk_u32 *const warps = (mbk_u32 *)shared;\n"
+"mbk_u32 row_number = a.offsets[mbk_block()];\nfor (int i = 0; i < 4; i++) {\n"
+"const mbk_u64 row =\n"
 "(mbk_u64)mbk_block() * MBK_ROWS_PER_BLOCK + (mbk_u64)i * 256 + mbk_thread();\n"
-"const bool holds = row < rows && row_ptr[row] < row_ptr[row + 1];\n"
+"const bool holds = row < a.rows && a.row_ptr[row] < a.row_ptr[row + 1];\n"
 "const mbk_u32 ballot = mbk_ballot(0xffffffffu, holds);\nif (mbk_lane() == 0) {\n"
 "warps[mbk_thread() / 32] = (mbk_u32)mbk_popcount(ballot);\n}\nmbk_block_sync();\n"
 "mbk_u32 before = row_number, all = 0;\nfor (mbk_u32 w = 0; w < 8; w++) {\n"
 "before += w < mbk_thread() / 32 ? warps[w] : 0;\nall += warps[w];\n}\n"
 "before += (mbk_u32)mbk_popcount(ballot & ((1u << mbk_lane()) - 1));\nif (holds) {\n"
-"row_id[before] = (mbk_u32)row;\nrow_start[before] = row_ptr[row];\n} else if (row < rows) {\n"
-"empty_id[row - before] = (mbk_u32)row;\n}\nif (row + 1 == rows) {\n"
-"row_start[before + holds] = row_ptr[rows];\n}\nrow_number += all;\nmbk_block_sync();\n}\n"
-"}\n\n\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_columns(const MBK_COLUMN *col_ind, mbk_u64 nnz,\n"
-"mbk_u32 stride, mbk_u32 *counts) {\n"
+"a.row_id[before] = (mbk_u32)row;\na.row_start[before] = a.row_ptr[row];\n"
+"} else if (row < a.rows) {\na.empty_id[row - before] = (mbk_u32)row;\n}\n"
+"if (row + 1 == a.rows) {\na.row_start[before + holds] = a.row_ptr[a.rows];\n}\n"
+"row_number += all;\nmbk_block_sync();\n}\n}\n\n\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_columns(const mbk_arrays_columns_arguments a) {\n"
 "const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;\n"
-"const mbk_u64 step = (mbk_u64)mbk_grid() * 8 * stride * 32;\n",
-"for (mbk_u64 k = warp * stride * 32 + mbk_lane(); k < nnz; k += step) {\n"
-"mbk_atomic_add(counts + (col_ind[k] - MBK_BASE), 1u);\n}\n}\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_lengths(const MBK_ROW_PTR *row_ptr, mbk_u64 cols,\n"
-"mbk_u32 stride, mbk_u32 *counts) {\n"
-"for (mbk_u64 c = (mbk_u64)mbk_block() * 256 + mbk_thread(); c < cols;\n"
-"c += (mbk_u64)mbk_grid() * 256) {\n"
-"const mbk_u64 count = ((mbk_u64)(row_ptr[c + 1] - row_ptr[c]) + stride / 2) / stride;\n"
-"counts[c] = count < 0xffffffffull ? (mbk_u32)count : 0xffffffffu;\n}\n}\n\n\n\n"
+"const mbk_u64 step = (mbk_u64)mbk_grid() * 8 * a.stride * 32;\n"
+"for (mbk_u64 k = warp * a.stride * 32 + mbk_lane(); k < a.nnz; k += step) {\n"
+"mbk_atomic_add(a.counts + (a.col_ind[k] - MBK_BASE), 1u);\n}\n}\n\n\n\n",
+"MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_lengths(const mbk_arrays_lengths_arguments a) {\n"
+"for (mbk_u64 c = (mbk_u64)mbk_block() * 256 + mbk_thread(); c < a.cols;\n"
+"c += (mbk_u64)mbk_grid() * 256) {\nconst mbk_u64 count =\n"
+"((mbk_u64)(a.row_ptr[c + 1] - a.row_ptr[c]) + a.stride / 2) / a.stride;\n"
+"a.counts[c] = count < 0xffffffffull ? (mbk_u32)count : 0xffffffffu;\n}\n}\n\n\n\n"
 "#define MBK_BINS 4096\n"
-"MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_bins(const mbk_u32 *counts, mbk_u64 cols, mbk_u32 *bins) {\n"
+"MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_bins(const mbk_arrays_bins_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_u32 *const own = (mbk_u32 *)shared;\n"
 "for (mbk_u32 i = mbk_thread(); i < MBK_BINS; i += 256) {\nown[i] = 0;\n}\nmbk_block_sync();\n"
-"for (mbk_u64 c = (mbk_u64)mbk_block() * 256 + mbk_thread(); c < cols;\n"
-"c += (mbk_u64)mbk_grid() * 256) {\nif (counts[c] > 0) {\n"
-"mbk_atomic_add(own + (counts[c] < MBK_BINS ? counts[c] : MBK_BINS - 1), 1u);\n}\n}\n"
+"for (mbk_u64 c = (mbk_u64)mbk_block() * 256 + mbk_thread(); c < a.cols;\n"
+"c += (mbk_u64)mbk_grid() * 256) {\nif (a.counts[c] > 0) {\n"
+"mbk_atomic_add(own + (a.counts[c] < MBK_BINS ? a.counts[c] : MBK_BINS - 1), 1u);\n}\n}\n"
 "mbk_block_sync();\nfor (mbk_u32 i = mbk_thread(); i < MBK_BINS; i += 256) {\n"
-"if (own[i] > 0) {\nmbk_atomic_add(bins + i, own[i]);\n}\n}\n}\n\n\n\n\n\n"
+"if (own[i] > 0) {\nmbk_atomic_add(a.bins + i, own[i]);\n}\n}\n}\n\n\n\n\n\n"
 "MBK_DEVICE mbk_u64 mbk_arrays_mix(mbk_u64 place, mbk_u64 number) {\n"
 "mbk_u64 bits = place * 0x9e3779b97f4a7c15ull ^ number * 0xd1342543de82ef95ull;\n"
 "bits = (bits ^ bits >> 30) * 0xbf58476d1ce4e5b9ull;\n"
 "bits = (bits ^ bits >> 27) * 0x94d049bb133111ebull;\nreturn bits ^ bits >> 31;\n}\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(256)\n"
-"mbk_arrays_hash(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind, mbk_u64 rows,\n"
-"mbk_u64 nnz, mbk_u64 *hash) {\nconst mbk_u64 stride = (mbk_u64)mbk_grid() * 256;\n",
+"MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_hash(const mbk_arrays_hash_arguments a) {\n"
+"const mbk_u64 stride = (mbk_u64)mbk_grid() * 256;\n"
 "const mbk_u64 first = (mbk_u64)mbk_block() * 256 + mbk_thread();\nmbk_u64 sum = 0;\n"
-"for (mbk_u64 i = first; i <= rows; i += stride) {\n"
-"sum += mbk_arrays_mix(2 * i, (mbk_u64)(row_ptr[i] - MBK_BASE));\n}\n"
-"for (mbk_u64 k = first; k < nnz; k += stride) {\n"
-"sum += mbk_arrays_mix(2 * k + 1, (mbk_u64)(col_ind[k] - MBK_BASE));\n}\n"
+"for (mbk_u64 i = first; i <= a.rows; i += stride) {\n"
+"sum += mbk_arrays_mix(2 * i, (mbk_u64)(a.row_ptr[i] - MBK_BASE));\n}\n"
+"for (mbk_u64 k = first; k < a.nnz; k += stride) {\n",
+"sum += mbk_arrays_mix(2 * k + 1, (mbk_u64)(a.col_ind[k] - MBK_BASE));\n}\n"
 "for (int d = 16; d > 0; d >>= 1) {\nsum += mbk_shuffle_xor(0xffffffffu, sum, d, 32);\n}\n"
-"if (mbk_lane() == 0) {\nmbk_atomic_add(hash, sum);\n}\n}\n\n\n\n\n"
+"if (mbk_lane() == 0) {\nmbk_atomic_add(a.hash, sum);\n}\n}\n\n\n\n\n"
 "#define MBK_BLOCK_SHAPES 0x1fffcu\n#define MBK_BLOCK_PART 256\n\n\n"
 "MBK_DEVICE mbk_u32 mbk_arrays_inside(mbk_u64 place) {\nmbk_u32 sizes = 0;\n"
 "for (mbk_u32 n = 2; n <= 16; n++) {\nsizes |= place % n != 0 ? 1u << n : 0;\n}\n"
@@ -4715,32 +4797,36 @@ static const char *const mbi_source_spmv_shared_device_csr_cu[] = {
 "both = mbk_atomic_add(against, 0u) & mbk_atomic_add(against + 1, 0u);\n}\n"
 "both = mbk_shuffle(0xffffffffu, both, 0, 32);\n"
 "return (both & MBK_BLOCK_SHAPES) == MBK_BLOCK_SHAPES;\n}\n\n\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(256)\n"
-"mbk_arrays_blocks(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind, mbk_u64 rows,\n"
-"mbk_u64 count, mbk_u64 step, mbk_u32 *against) {\n"
-"const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32, row = warp * step;\n"
-"mbk_u32 high = 0, wide = 0;\nif (warp < count) {\n"
-"const mbk_i64 start = (mbk_i64)row_ptr[row] - MBK_BASE;\n"
-"const mbk_i64 end = (mbk_i64)row_ptr[row + 1] - MBK_BASE;\n"
-"const mbk_i64 next = row + 1 < rows ? (mbk_i64)row_ptr[row + 2] - MBK_BASE - end : -1;\n"
-"bool same = next == end - start;\n",
+"MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_blocks(const mbk_arrays_blocks_arguments a) {\n"
+"const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32, row = warp * a.step;\n"
+"mbk_u32 high = 0, wide = 0;\nif (warp < a.count) {\n"
+"const mbk_i64 start = (mbk_i64)a.row_ptr[row] - MBK_BASE;\n"
+"const mbk_i64 end = (mbk_i64)a.row_ptr[row + 1] - MBK_BASE;\n"
+"const mbk_i64 next = row + 1 < a.rows ? (mbk_i64)a.row_ptr[row + 2] - MBK_BASE - end : -1;\n"
+"bool same = next == end - start;\n"
 "for (mbk_i64 part = 0; part < end - start; part += MBK_BLOCK_PART) {\nconst mbk_i64 stop =\n"
 "part + MBK_BLOCK_PART < end - start ? part + MBK_BLOCK_PART : end - start;\n"
 "if (part > 0 && ((mbk_ballot(0xffffffffu, !same) != 0 &&\n"
 "(mbk_arrays_any(wide) & MBK_BLOCK_SHAPES) == MBK_BLOCK_SHAPES) ||\n"
-"mbk_arrays_ruled_out(against))) {\nbreak;\n}\n"
+"mbk_arrays_ruled_out(a.against))) {\nbreak;\n}\n",
 "for (mbk_i64 k = part + mbk_lane(); k < stop; k += 32) {\n"
-"const mbk_i64 column = (mbk_i64)col_ind[start + k] - MBK_BASE;\n"
-"same = same && (mbk_i64)col_ind[end + k] - MBK_BASE == column;\n"
-"if (k + 1 == end - start || (mbk_i64)col_ind[start + k + 1] - MBK_BASE != column + 1) {\n"
+"const mbk_i64 column = (mbk_i64)a.col_ind[start + k] - MBK_BASE;\n"
+"same = same && (mbk_i64)a.col_ind[end + k] - MBK_BASE == column;\n"
+"if (k + 1 == end - start ||\n(mbk_i64)a.col_ind[start + k + 1] - MBK_BASE != column + 1) {\n"
 "wide |= mbk_arrays_inside((mbk_u64)k + 1);\n}\n\n"
 "wide |= mbk_arrays_inside((mbk_u64)column) & ~mbk_arrays_inside((mbk_u64)k);\n}\n}\n"
 "high = same ? 0 : mbk_arrays_inside(row + 1);\n}\nhigh = mbk_arrays_any(high);\n"
 "wide = mbk_arrays_any(wide);\n"
-"if (mbk_lane() == 0 && (high & ~against[0] & MBK_BLOCK_SHAPES) != 0) {\n"
-"mbk_atomic_or(against, high);\n}\n"
-"if (mbk_lane() == 0 && (wide & ~against[1] & MBK_BLOCK_SHAPES) != 0) {\n"
-"mbk_atomic_or(against + 1, wide);\n}\n}\n\n#include \"spmv/stages/value_forms.cuh\"\n",
+"if (mbk_lane() == 0 && (high & ~a.against[0] & MBK_BLOCK_SHAPES) != 0) {\n"
+"mbk_atomic_or(a.against, high);\n}\n"
+"if (mbk_lane() == 0 && (wide & ~a.against[1] & MBK_BLOCK_SHAPES) != 0) {\n"
+"mbk_atomic_or(a.against + 1, wide);\n}\n}\n\n#include \"spmv/stages/value_forms.cuh\"\n",
+NULL};
+
+static const char *const mbi_source_spmv_gpu_merbit_tile_arguments_cuh[] = {
+"\ntypedef struct mbk_merbit_build_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
+"mbk_u64 rows, nnz, tiles;\nMBK_POINTER(MBK_TILE) tile_x, tile_y;\n"
+"MBK_POINTER(MBK_DESCRIPTOR) lane_desc;\n} mbk_merbit_build_arguments;\n",
 NULL};
 
 static const char *const mbi_source_spmv_gpu_merbit_tile_cuh[] = {
@@ -4753,23 +4839,24 @@ static const char *const mbi_source_spmv_gpu_merbit_tile_cuh[] = {
 "const mbk_u64 middle = (low + high) >> 1;\n"
 "if ((mbk_u64)(mbk_load(row_ptr + middle + 1) - MBK_BASE) <= diagonal - middle - 1) {\n"
 "low = middle + 1;\n} else {\nhigh = middle;\n}\n}\nreturn low;\n}\n\n\n\n\n\n"
-"#define MBK_STEP_WORDS ((MBK_TILE_STEPS + 31) / 32 + 2)\nMBK_KERNEL MBK_BOUNDS(128)\n"
-"mbk_merbit_build(const MBK_ROW_PTR *row_ptr, mbk_u64 rows, mbk_u64 nnz, mbk_u64 tiles,\n"
-"MBK_TILE *tile_x, MBK_TILE *tile_y, MBK_DESCRIPTOR *lane_desc) {\nMBK_SHARED_MEMORY(shared);\n"
+"#define MBK_STEP_WORDS ((MBK_TILE_STEPS + 31) / 32 + 2)\n"
+"#include \"spmv/gpu/merbit/tile_arguments.cuh\"\n\n"
+"MBK_KERNEL MBK_BOUNDS(128) mbk_merbit_build(const mbk_merbit_build_arguments a) {\n"
+"MBK_SHARED_MEMORY(shared);\n"
 "const mbk_u32 group = mbk_thread() / MBK_OMEGA, lane = mbk_thread() % MBK_OMEGA;\n"
 "const mbk_u32 mask = mbk_group_mask();\n"
 "const mbk_u64 tile = (mbk_u64)mbk_block() * (128 / MBK_OMEGA) + group;\n"
-"const mbk_u64 path = rows + nnz, start = tile * MBK_TILE_STEPS;\n"
-"mbk_u32 *bits = (mbk_u32 *)shared + group * MBK_STEP_WORDS;\nif (tile >= tiles) {\nreturn;\n"
+"const mbk_u64 path = a.rows + a.nnz, start = tile * MBK_TILE_STEPS;\n"
+"mbk_u32 *bits = (mbk_u32 *)shared + group * MBK_STEP_WORDS;\nif (tile >= a.tiles) {\nreturn;\n"
 "}\nconst mbk_u64 end = start + MBK_TILE_STEPS < path ? start + MBK_TILE_STEPS : path;\n"
 "mbk_u64 bound = 0;\nif (lane < 2) {\n"
-"bound = mbk_merge_search(row_ptr, rows, nnz, lane == 0 ? start : end);\n}\n"
+"bound = mbk_merge_search(a.row_ptr, a.rows, a.nnz, lane == 0 ? start : end);\n}\n"
 "for (mbk_u32 w = lane; w < MBK_STEP_WORDS; w += MBK_OMEGA) {\nbits[w] = 0;\n}\n"
 "const mbk_u64 first_row = mbk_shuffle(mask, bound, 0, MBK_OMEGA);\n"
 "const mbk_u64 end_row = mbk_shuffle(mask, bound, 1, MBK_OMEGA);\nmbk_warp_sync(mask);\n"
 "for (mbk_u64 row = first_row + lane; row < end_row; row += MBK_OMEGA) {\n"
 "const mbk_u32 step =\n",
-"(mbk_u32)((mbk_u64)(mbk_load(row_ptr + row + 1) - MBK_BASE) + row - start);\n"
+"(mbk_u32)((mbk_u64)(mbk_load(a.row_ptr + row + 1) - MBK_BASE) + row - start);\n"
 "mbk_atomic_or(bits + (step >> 5), 1u << (step & 31u));\n}\nmbk_warp_sync(mask);\n"
 "const mbk_u32 at = lane * MBK_SIGMA, word = at >> 5, shift = at & 31u;\n"
 "mbk_u64 flags = (((mbk_u64)bits[word + 1] << 32) | bits[word]) >> shift;\n"
@@ -4780,12 +4867,29 @@ static const char *const mbi_source_spmv_gpu_merbit_tile_cuh[] = {
 "y_offset += (int)lane >= d ? before : 0;\n}\ny_offset -= count;\n"
 "const mbk_u32 steps = (mbk_u32)(end - start);\n"
 "const mbk_u32 x_offset = (at < steps ? at : steps) - (mbk_u32)y_offset;\n"
-"lane_desc[tile * MBK_OMEGA + lane] = (MBK_DESCRIPTOR)flags << (2 * MBK_COORDINATE_BITS) |\n"
+"a.lane_desc[tile * MBK_OMEGA + lane] = (MBK_DESCRIPTOR)flags << (2 * MBK_COORDINATE_BITS) |\n"
 "(MBK_DESCRIPTOR)y_offset << MBK_COORDINATE_BITS |\n(MBK_DESCRIPTOR)x_offset;\n"
-"if (lane == 0) {\ntile_x[tile] = (MBK_TILE)(start - first_row);\n"
-"tile_y[tile] = (MBK_TILE)first_row | (first_row == end_row ? MBK_MARK : (MBK_TILE)0);\n"
-"if (tile == tiles - 1) {\ntile_x[tiles] = (MBK_TILE)nnz;\ntile_y[tiles] = (MBK_TILE)rows;\n}\n"
-"}\n}\n",
+"if (lane == 0) {\na.tile_x[tile] = (MBK_TILE)(start - first_row);\n"
+"a.tile_y[tile] = (MBK_TILE)first_row | (first_row == end_row ? MBK_MARK : (MBK_TILE)0);\n"
+"if (tile == a.tiles - 1) {\na.tile_x[a.tiles] = (MBK_TILE)a.nnz;\n"
+"a.tile_y[a.tiles] = (MBK_TILE)a.rows;\n}\n}\n}\n",
+NULL};
+
+static const char *const mbi_source_spmv_gpu_merbit_merbit_arguments_cuh[] = {
+"\ntypedef struct mbk_merbit_product_dual_arguments {\n"
+"MBK_POINTER(const MBK_TILE) tile_x, tile_y;\nMBK_POINTER(const MBK_DESCRIPTOR) lane_desc;\n"
+"MBK_POINTER(const mbk_i32) col_ind;\nMBK_POINTER(const MBK_VALUE) values;\n"
+"MBK_POINTER(const MBK_VECTOR) x;\nMBK_POINTER(MBK_VECTOR) y;\nmbk_u64 path, tiles;\n"
+"MBK_POINTER(MBK_VECTOR) z;\nmbk_u64 rows;\n} mbk_merbit_product_dual_arguments;\n\n"
+"typedef struct mbk_merbit_product_arguments {\nMBK_POINTER(const MBK_TILE) tile_x, tile_y;\n"
+"MBK_POINTER(const MBK_DESCRIPTOR) lane_desc;\nMBK_POINTER(const mbk_i32) col_ind;\n"
+"MBK_POINTER(const MBK_VALUE) values;\nMBK_POINTER(const MBK_VECTOR) x;\n"
+"MBK_POINTER(MBK_VECTOR) y;\nmbk_u64 path, tiles;\n"
+"MBK_POINTER(MBK_COMPUTE) carry_first, carry_out;\nmbk_scalar alpha, beta;\n"
+"} mbk_merbit_product_arguments;\n\ntypedef struct mbk_merbit_fixup_arguments {\n"
+"MBK_POINTER(const MBK_ROW_PTR) row_ptr;\nMBK_POINTER(const MBK_TILE) tile_y;\n"
+"MBK_POINTER(const MBK_COMPUTE) carry_first, carry_out;\nMBK_POINTER(MBK_VECTOR) y;\n"
+"mbk_u64 tiles, blocks;\nmbk_scalar alpha, beta;\n} mbk_merbit_fixup_arguments;\n",
 NULL};
 
 static const char *const mbi_source_spmv_gpu_merbit_merbit_cu[] = {
@@ -4847,35 +4951,36 @@ static const char *const mbi_source_spmv_gpu_merbit_merbit_cu[] = {
 "MBK_DEVICE MBK_COMPUTE mbk_carry(const MBK_COMPUTE *tails, const mbk_u32 *ends, mbk_u32 t,\n"
 "bool &found) {\nmbk_u32 from = t;\nfound = false;\nwhile (from > 0 && !found) {\nfrom--;\n"
 "found = ends[from] != 0;\n}\nMBK_COMPUTE sum = MBK_ZERO;\nfor (; from < t; from++) {\n"
-"sum = MBK_ADD(sum, tails[from]);\n}\nreturn sum;\n}\n\n\n\n\n\n\n\n\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(MBK_THREADS)\n"
-"mbk_merbit_product(const MBK_TILE *tile_x, const MBK_TILE *tile_y,\n"
-"const MBK_DESCRIPTOR *lane_desc, const mbk_i32 *col_ind,\n"
-"const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y,\nmbk_u64 path, mbk_u64 tiles,\n"
-"#if MBK_DUAL\nMBK_VECTOR *z, mbk_u64 rows) {\nconst bool multiply = true;\n#else\n"
-"MBK_COMPUTE *carry_first, MBK_COMPUTE *carry_out,\nMBK_SCALAR_PARAMETERS) {\n"
-"const bool multiply = MBK_ALPHA != (MBK_COMPUTE)0;\n#endif\nMBK_SHARED_MEMORY(shared);\n"
+"sum = MBK_ADD(sum, tails[from]);\n}\nreturn sum;\n}\n\n"
+"#include \"spmv/gpu/merbit/merbit_arguments.cuh\"\n\n\n\n\n\n\n\n\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_THREADS) mbk_merbit_product(\n#if MBK_DUAL\n"
+"const mbk_merbit_product_dual_arguments given\n#else\n"
+"const mbk_merbit_product_arguments given\n#endif\n) {\nMBK_VECTOR *const y = given.y;\n"
+"#if !MBK_DUAL\nMBK_SCALARS_OF(given);\n#endif\n#if MBK_DUAL\nconst bool multiply = true;\n"
+"#else\nconst bool multiply = MBK_ALPHA != (MBK_COMPUTE)0;\n#endif\n"
+"MBK_SHARED_MEMORY(shared);\n"
 "const mbk_u32 group = mbk_thread() / MBK_OMEGA, lane = mbk_thread() % MBK_OMEGA;\n"
 "const mbk_u32 mask = mbk_group_mask();\n"
 "MBK_COMPUTE *const products = (MBK_COMPUTE *)shared + group * MBK_TILE_STEPS;\n"
 "MBK_COMPUTE *const tails = (MBK_COMPUTE *)shared + MBK_BLOCK_TILES * MBK_TILE_STEPS;\n"
-"mbk_u32 *const ends = (mbk_u32 *)(tails + MBK_BLOCK_TILES);\n",
-"const mbk_u64 tile = (mbk_u64)mbk_block() * MBK_BLOCK_TILES + group;\n"
-"const bool active = tile < tiles;\nMBK_TILE row = 0;\nmbk_u32 tile_rows = 0;\n"
+"mbk_u32 *const ends = (mbk_u32 *)(tails + MBK_BLOCK_TILES);\n"
+"const mbk_u64 tile = (mbk_u64)mbk_block() * MBK_BLOCK_TILES + group;\n",
+"const bool active = tile < given.tiles;\nMBK_TILE row = 0;\nmbk_u32 tile_rows = 0;\n"
 "MBK_COMPUTE *sums = products;\nMBK_COMPUTE tail = MBK_ZERO;\nif (active) {\n"
-"const MBK_TILE entry = tile_y[tile], start = tile_x[tile];\n"
-"const mbk_u32 count = (mbk_u32)(tile_x[tile + 1] - start);\n"
-"const mbk_stream a = {col_ind + start, MBK_PATTERN ? values : values + start, x};\n"
-"row = MBK_ROW(entry);\ntile_rows = (mbk_u32)(MBK_ROW(tile_y[tile + 1]) - row);\n"
-"sums = products + count;\nif (!multiply) {\n"
-"for (mbk_u32 i = lane; i < tile_rows; i += MBK_OMEGA) {\nsums[i] = MBK_ZERO;\n}\n"
-"} else if (entry & MBK_MARK) {\ntail = mbk_tile_long(a, count, lane, mask);\n} else {\n"
-"const MBK_DESCRIPTOR descriptor = mbk_load(lane_desc + tile * MBK_OMEGA + lane);\n"
+"const MBK_TILE entry = given.tile_y[tile], start = given.tile_x[tile];\n"
+"const mbk_u32 count = (mbk_u32)(given.tile_x[tile + 1] - start);\n"
+"const mbk_stream a = {given.col_ind + start,\n"
+"MBK_PATTERN ? given.values : given.values + start, given.x};\nrow = MBK_ROW(entry);\n"
+"tile_rows = (mbk_u32)(MBK_ROW(given.tile_y[tile + 1]) - row);\nsums = products + count;\n"
+"if (!multiply) {\nfor (mbk_u32 i = lane; i < tile_rows; i += MBK_OMEGA) {\n"
+"sums[i] = MBK_ZERO;\n}\n} else if (entry & MBK_MARK) {\n"
+"tail = mbk_tile_long(a, count, lane, mask);\n} else {\n"
+"const MBK_DESCRIPTOR descriptor = mbk_load(given.lane_desc + tile * MBK_OMEGA + lane);\n"
 "for (mbk_u32 at = lane; at < count; at += MBK_UNROLL * MBK_OMEGA) {\n"
 "MBK_COMPUTE product[MBK_UNROLL];\nmbk_products(a, at, count, product);\n#pragma unroll\n"
 "for (int u = 0; u < MBK_UNROLL; u++) {\nconst mbk_u32 k = at + (mbk_u32)u * MBK_OMEGA;\n"
 "if (k < count) {\nproducts[k] = product[u];\n}\n}\n}\nmbk_warp_sync(mask);\n"
-"const mbk_u64 left = path - tile * MBK_TILE_STEPS;\nconst int steps =\n"
+"const mbk_u64 left = given.path - tile * MBK_TILE_STEPS;\nconst int steps =\n"
 "(int)(left < MBK_TILE_STEPS ? left : MBK_TILE_STEPS) - (int)lane * MBK_SIGMA;\n"
 "tail = mbk_tile_rows(products, descriptor, steps, lane, mask, sums);\n}\nif (lane == 0) {\n"
 "tails[group] = tail;\nends[group] = tile_rows;\n}\nmbk_warp_sync(mask);\n}\n#if !MBK_DUAL\n"
@@ -4886,45 +4991,44 @@ static const char *const mbi_source_spmv_gpu_merbit_merbit_cu[] = {
 "const MBK_COMPUTE carry = mbk_carry(tails, ends, group, found);\nif (tile_rows > 0) {\n"
 "const MBK_COMPUTE first = MBK_ADD(carry, sums[0]);\nif (found) {\n#if MBK_DUAL\n"
 "y[row] = (MBK_VECTOR)first;\n#else\nMBK_COMMIT(row, first);\n#endif\n} else {\n#if MBK_DUAL\n"
-"mbk_atomic_add(y + row, (MBK_VECTOR)first);\n#else\ncarry_first[mbk_block()] = first;\n"
-"#endif\n}\n}\n#if MBK_DUAL\nif (group == 0) {\nz[row] = (MBK_VECTOR)0;\n}\n#endif\n"
-"if (group == MBK_BLOCK_TILES - 1 || tile == tiles - 1) {\n"
+"mbk_atomic_add(y + row, (MBK_VECTOR)first);\n#else\ngiven.carry_first[mbk_block()] = first;\n"
+"#endif\n}\n}\n#if MBK_DUAL\nif (group == 0) {\ngiven.z[row] = (MBK_VECTOR)0;\n}\n#endif\n"
+"if (group == MBK_BLOCK_TILES - 1 || tile == given.tiles - 1) {\n"
 "const MBK_COMPUTE open = tile_rows > 0 ? tail : MBK_ADD(carry, tail);\n#if MBK_DUAL\n"
-"if (row + tile_rows < rows) {\nmbk_atomic_add(y + row + tile_rows, (MBK_VECTOR)open);\n}\n"
-"#else\ncarry_out[mbk_block()] = open;\n#endif\n}\n}\n\n#if !MBK_DUAL\n\n\n\n\n\n"
+"if (row + tile_rows < given.rows) {\nmbk_atomic_add(y + row + tile_rows, (MBK_VECTOR)open);\n"
+"}\n#else\ngiven.carry_out[mbk_block()] = open;\n#endif\n}\n}\n\n#if !MBK_DUAL\n\n\n\n\n\n"
 "#define MBK_FIXUP_THREADS 256\n#define MBK_FIXUP_LONG 24\n"
-"MBK_KERNEL MBK_BOUNDS(MBK_FIXUP_THREADS)\n"
-"mbk_merbit_fixup(const MBK_ROW_PTR *row_ptr, const MBK_TILE *tile_y,\n"
-"const MBK_COMPUTE *carry_first, const MBK_COMPUTE *carry_out,\n"
-"MBK_VECTOR *y, mbk_u64 tiles, mbk_u64 blocks, MBK_SCALAR_PARAMETERS) {\nMBK_SCALARS_LOAD;\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_FIXUP_THREADS) mbk_merbit_fixup(const mbk_merbit_fixup_arguments a) {\n"
+"MBK_VECTOR *const y = a.y;\nMBK_SCALARS_OF(a);\nMBK_SCALARS_LOAD;\n"
 "MBK_SHARED_MEMORY(shared);\nMBK_COMPUTE *const partial = (MBK_COMPUTE *)shared;\n"
 "mbk_u32 *const long_rows = (mbk_u32 *)(partial + MBK_FIXUP_THREADS);\n"
 "const mbk_u64 first_block = (mbk_u64)mbk_block() * MBK_FIXUP_THREADS;\n"
 "const mbk_u64 block = first_block + mbk_thread();\nbool is_long = false;\n"
-"if (block < blocks) {\nconst mbk_u64 next = (block + 1) * MBK_BLOCK_TILES;\n"
-"const mbk_u64 row = MBK_ROW(tile_y[block * MBK_BLOCK_TILES]);\n"
-"if (MBK_ROW(tile_y[next < tiles ? next : tiles]) > row) {\n"
-"const mbk_u64 start = (mbk_u64)(row_ptr[row] - MBK_BASE) + row;\n"
-"mbk_u64 from = start / ((mbk_u64)MBK_TILE_STEPS * MBK_BLOCK_TILES);\n",
-"is_long = block - from > MBK_FIXUP_LONG;\nif (!is_long) {\nMBK_COMPUTE sum = MBK_ZERO;\n"
-"for (; from < block; from++) {\nsum = MBK_ADD(sum, carry_out[from]);\n}\n"
-"MBK_COMMIT(row, MBK_ADD(sum, carry_first[block]));\n}\n}\n}\n"
+"if (block < a.blocks) {\nconst mbk_u64 next = (block + 1) * MBK_BLOCK_TILES;\n"
+"const mbk_u64 row = MBK_ROW(a.tile_y[block * MBK_BLOCK_TILES]);\n"
+"if (MBK_ROW(a.tile_y[next < a.tiles ? next : a.tiles]) > row) {\n"
+"const mbk_u64 start = (mbk_u64)(a.row_ptr[row] - MBK_BASE) + row;\n"
+"mbk_u64 from = start / ((mbk_u64)MBK_TILE_STEPS * MBK_BLOCK_TILES);\n"
+"is_long = block - from > MBK_FIXUP_LONG;\nif (!is_long) {\nMBK_COMPUTE sum = MBK_ZERO;\n",
+"for (; from < block; from++) {\nsum = MBK_ADD(sum, a.carry_out[from]);\n}\n"
+"MBK_COMMIT(row, MBK_ADD(sum, a.carry_first[block]));\n}\n}\n}\n"
 "const mbk_u32 ballot = mbk_ballot(0xffffffffu, is_long);\nif (mbk_lane() == 0) {\n"
 "long_rows[mbk_thread() / 32] = ballot;\n}\nmbk_block_sync();\n"
 "for (mbk_u32 w = 0; w < MBK_FIXUP_THREADS / 32; w++) {\n"
 "for (mbk_u32 left = long_rows[w]; left != 0; left &= left - 1) {\n"
 "const mbk_u32 bit = (mbk_u32)mbk_popcount((left & (0u - left)) - 1u);\n"
 "const mbk_u64 end = first_block + w * 32 + bit;\n"
-"const mbk_u64 row = MBK_ROW(tile_y[end * MBK_BLOCK_TILES]);\n"
-"const mbk_u64 start = (mbk_u64)(row_ptr[row] - MBK_BASE) + row;\nMBK_COMPUTE sum = MBK_ZERO;\n"
+"const mbk_u64 row = MBK_ROW(a.tile_y[end * MBK_BLOCK_TILES]);\n"
+"const mbk_u64 start = (mbk_u64)(a.row_ptr[row] - MBK_BASE) + row;\n"
+"MBK_COMPUTE sum = MBK_ZERO;\n"
 "for (mbk_u64 from = start / ((mbk_u64)MBK_TILE_STEPS * MBK_BLOCK_TILES) + mbk_thread();\n"
-"from < end; from += MBK_FIXUP_THREADS) {\nsum = MBK_ADD(sum, carry_out[from]);\n}\n"
+"from < end; from += MBK_FIXUP_THREADS) {\nsum = MBK_ADD(sum, a.carry_out[from]);\n}\n"
 "partial[mbk_thread()] = sum;\nmbk_block_sync();\n"
 "for (mbk_u32 half = MBK_FIXUP_THREADS / 2; half > 0; half /= 2) {\n"
 "if (mbk_thread() < half) {\n"
 "partial[mbk_thread()] = MBK_ADD(partial[mbk_thread()], partial[mbk_thread() + half]);\n}\n"
 "mbk_block_sync();\n}\nif (mbk_thread() == 0) {\n"
-"MBK_COMMIT(row, MBK_ADD(partial[0], carry_first[end]));\n}\n}\n}\n}\n#endif\n",
+"MBK_COMMIT(row, MBK_ADD(partial[0], a.carry_first[end]));\n}\n}\n}\n}\n#endif\n",
 NULL};
 
 static const char *const mbi_source_spmv_shared_nonempty_rows_cuh[] = {
@@ -5169,41 +5273,63 @@ static const char *const mbi_source_spmv_gpu_scan_products_cuh[] = {
 "old, adds ? 32 : 0, dot);\n}\n",
 NULL};
 
+static const char *const mbi_source_spmv_gpu_scan_build_arguments_cuh[] = {
+"\ntypedef struct mbk_scan_build_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_start;\n"
+"mbk_u32 ranks;\nmbk_u64 nnz, tiles;\nMBK_POINTER(mbk_u32) row_ends, tile_row;\n"
+"} mbk_scan_build_arguments;\n",
+NULL};
+
 static const char *const mbi_source_spmv_gpu_scan_build_cuh[] = {
-"\n\n#ifndef MBK_TILE_NONZEROS\n#error \"include spmv/gpu/scan/tile.cuh before\"\n"
-"#endif\n\n\n\nMBK_KERNEL MBK_BOUNDS(128)\n"
-"mbk_scan_build(const MBK_ROW_PTR *row_start, mbk_u32 ranks, mbk_u64 nnz, mbk_u64 tiles,\n"
-"mbk_u32 *row_ends, mbk_u32 *tile_row) {\nMBK_SHARED_MEMORY(shared);\n"
+"\n\n#ifndef MBK_TILE_NONZEROS\n#error \"include spmv/gpu/scan/tile.cuh before\"\n#endif\n\n"
+"#include \"spmv/gpu/scan/build_arguments.cuh\"\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(128) mbk_scan_build(const mbk_scan_build_arguments a) {\n"
+"MBK_SHARED_MEMORY(shared);\n"
 "mbk_u32 *const words = (mbk_u32 *)shared + mbk_thread() / 32 * MBK_STEPS;\n"
 "const mbk_u64 tile = (mbk_u64)mbk_block() * 4 + mbk_thread() / 32;\n"
-"const mbk_u32 lane = mbk_lane();\nif (tile >= tiles) {\nreturn;\n}\n"
-"const mbk_u64 start = tile * MBK_TILE_NONZEROS;\nmbk_u32 bound = ranks;\n"
-"if (lane < 2 && start + lane * MBK_TILE_NONZEROS < nnz) {\n"
-"bound = mbk_nonempty_search(row_start, ranks, start + lane * MBK_TILE_NONZEROS);\n}\n"
+"const mbk_u32 lane = mbk_lane();\nif (tile >= a.tiles) {\nreturn;\n}\n"
+"const mbk_u64 start = tile * MBK_TILE_NONZEROS;\nmbk_u32 bound = a.ranks;\n"
+"if (lane < 2 && start + lane * MBK_TILE_NONZEROS < a.nnz) {\n"
+"bound = mbk_nonempty_search(a.row_start, a.ranks, start + lane * MBK_TILE_NONZEROS);\n}\n"
 "if (lane < MBK_STEPS) {\nwords[lane] = 0;\n}\n"
 "const mbk_u32 from = mbk_shuffle(MBK_ALL, bound, 0, 32);\n"
 "const mbk_u32 to = mbk_shuffle(MBK_ALL, bound, 1, 32);\nmbk_warp_sync(MBK_ALL);\n"
 "for (mbk_u32 row_number = from + lane; row_number < to; row_number += 32) {\n"
 "const mbk_u32 at =\n"
-"(mbk_u32)((mbk_u64)(mbk_load(row_start + row_number + 1) - MBK_BASE) - 1 - start);\n"
+"(mbk_u32)((mbk_u64)(mbk_load(a.row_start + row_number + 1) - MBK_BASE) - 1 - start);\n"
 "mbk_atomic_or(words + (at >> 5), 1u << (at & 31u));\n}\nmbk_warp_sync(MBK_ALL);\n"
-"if (lane < MBK_STEPS) {\nrow_ends[tile * MBK_STEPS + lane] = words[lane];\n}\n"
-"if (lane == 0) {\ntile_row[tile] = from;\ntile_row[tiles + 1 + tile] =\n"
-"from < to ? (mbk_u32)(tile - (mbk_u64)(mbk_load(row_start + from) - MBK_BASE) /\n"
-"MBK_TILE_NONZEROS)\n: MBK_OPEN;\nif (tile == tiles - 1) {\ntile_row[tiles] = ranks;\n}\n}\n}\n",
+"if (lane < MBK_STEPS) {\na.row_ends[tile * MBK_STEPS + lane] = words[lane];\n}\n"
+"if (lane == 0) {\na.tile_row[tile] = from;\na.tile_row[a.tiles + 1 + tile] =\n"
+"from < to ? (mbk_u32)(tile - (mbk_u64)(mbk_load(a.row_start + from) - MBK_BASE) /\n"
+"MBK_TILE_NONZEROS)\n: MBK_OPEN;\nif (tile == a.tiles - 1) {\na.tile_row[a.tiles] = a.ranks;\n"
+"}\n}\n}\n",
+NULL};
+
+static const char *const mbi_source_spmv_gpu_scan_fixup_arguments_cuh[] = {
+"\ntypedef struct mbk_scan_fixup_arguments {\n"
+"MBK_POINTER(const mbk_u32) tile_row, row_id, empty_id;\n"
+"MBK_POINTER(const MBK_COMPUTE) firsts, tails;\nMBK_POINTER(MBK_VECTOR) y;\n"
+"mbk_u64 tiles, empty_rows;\nmbk_scalar alpha, beta;\n} mbk_scan_fixup_arguments;\n",
 NULL};
 
 static const char *const mbi_source_spmv_gpu_scan_fixup_cuh[] = {
 "\n\n#ifndef MBK_TILE_NONZEROS\n#error \"include spmv/gpu/scan/tile.cuh before\"\n#endif\n"
 "#define MBK_PARTS 1\n#define MBK_ROW_NUMBER mbk_u32\n"
 "#define MBK_TILE_ROW_NUMBER(tile) mbk_load(tile_row + (tile))\n"
-"#include \"spmv/shared/fixup.cuh\"\n\n\n\n"
+"#include \"spmv/shared/fixup.cuh\"\n\n#include \"spmv/gpu/scan/fixup_arguments.cuh\"\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, MBK_FIXUP_BLOCKS)\n"
-"mbk_scan_fixup(const mbk_u32 *tile_row, const mbk_u32 *row_id, const mbk_u32 *empty_id,\n"
-"const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails, MBK_VECTOR *y,\n"
-"mbk_u64 tiles, mbk_u64 empty_rows, MBK_SCALAR_PARAMETERS) {\nMBK_SHARED_MEMORY(shared);\n"
-"mbk_fixup(tile_row + tiles + 1, tile_row, row_id, empty_id, firsts, tails, y, tiles,\n"
-"empty_rows, 0, (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);\n}\n",
+"mbk_scan_fixup(const mbk_scan_fixup_arguments a) {\nMBK_SCALARS_OF(a);\n"
+"MBK_SHARED_MEMORY(shared);\n"
+"mbk_fixup(a.tile_row + a.tiles + 1, a.tile_row, a.row_id, a.empty_id, a.firsts, a.tails, a.y,\n"
+"a.tiles, a.empty_rows, 0, (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);\n}\n",
+NULL};
+
+static const char *const mbi_source_spmv_gpu_scan_scan_arguments_cuh[] = {
+"\ntypedef struct mbk_scan_product_arguments {\n"
+"MBK_POINTER(const mbk_u32) row_ends, tile_row, row_id;\nMBK_POINTER(const mbk_i32) col_ind;\n"
+"MBK_POINTER(const MBK_VALUE) values;\nMBK_POINTER(const MBK_COMPUTE) table;\n"
+"MBK_POINTER(const MBK_VECTOR) x;\nMBK_POINTER(MBK_VECTOR) y;\n"
+"MBK_POINTER(MBK_COMPUTE) firsts, tails;\nmbk_u64 nnz, tiles;\nmbk_scalar alpha, beta;\n"
+"} mbk_scan_product_arguments;\n",
 NULL};
 
 static const char *const mbi_source_spmv_gpu_scan_scan_cu[] = {
@@ -5232,44 +5358,52 @@ static const char *const mbi_source_spmv_gpu_scan_scan_cu[] = {
 "if (mbk_lane() == 31 && tile + 1 < tiles) {\n"
 "mbk_scan_meet(dot, MBK_ROW_OF(mbk_load(tile_row + tile + 1)), carry);\n}\n#pragma unroll\n",
 "for (int d = 16; d > 0; d >>= 1) {\ndot.sum += mbk_shuffle_xor(MBK_ALL, dot.sum, d, 32);\n}\n"
-"if (mbk_lane() == 0) {\n((double *)(firsts + 2 * tiles))[tile] = dot.sum;\n}\n}\n"
-"#endif\n\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
-"mbk_scan_product(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
-"const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_COMPUTE *table,\n"
-"const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts,\n"
-"MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\nmbk_release();\n"
+"if (mbk_lane() == 0) {\n((double *)(firsts + 2 * tiles))[tile] = dot.sum;\n}\n}\n#endif\n\n"
+"#include \"spmv/gpu/scan/scan_arguments.cuh\"\n\n\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
+"mbk_scan_product(const mbk_scan_product_arguments a) {\nMBK_SCALARS_OF(a);\nmbk_release();\n"
 "MBK_STOP_HERE\nconst MBK_SCALAR factor = MBK_ALPHA;\n"
-"mbk_table_take(table, factor, MBK_THREADS);\n#if MBK_DOTS\n"
-"mbk_scan_run_dots(row_ends, tile_row, row_id, col_ind, values, x, y, firsts, tails, nnz,\n"
-"tiles, factor);\n#else\n"
-"mbk_scan_run<false>(row_ends, tile_row, row_id, col_ind, values, x, y, firsts, tails, nnz,\n"
-"tiles, factor, MBK_ABSENT, (MBK_VECTOR *)0);\n#endif\n}\n\n\n\n\n#define MBK_SUM_BLOCKS \\\n"
+"mbk_table_take(a.table, factor, MBK_THREADS);\n#if MBK_DOTS\n"
+"mbk_scan_run_dots(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.y, a.firsts,\n"
+"a.tails, a.nnz, a.tiles, factor);\n#else\n"
+"mbk_scan_run<false>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.y, a.firsts,\n"
+"a.tails, a.nnz, a.tiles, factor, MBK_ABSENT, (MBK_VECTOR *)0);\n#endif\n}\n\n\n\n\n"
+"#define MBK_SUM_BLOCKS \\\n"
 "(MBK_BLOCKS > 1 && (MBK_PACK * sizeof(MBK_COMPUTE) != 16 || MBK_PACK < 4 || \\\n"
 "MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS) \\\n? 5 * MBK_BLOCKS / 6 \\\n: MBK_BLOCKS)\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
-"mbk_scan_sum(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
-"const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_COMPUTE *table,\n"
-"const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,\n"
-"mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\nMBK_SHARED_MEMORY(shared);\n"
-"mbk_release();\nMBK_SCALARS_LOAD;\nmbk_table_take(table, alpha, MBK_THREADS);\n"
-"mbk_scan_run<true>(row_ends, tile_row, row_id, col_ind, values, x, y, firsts, tails, nnz,\n"
-"tiles, alpha, beta, (MBK_VECTOR *)shared + MBK_TABLE);\n}\n",
+"mbk_scan_sum(const mbk_scan_product_arguments a) {\nMBK_SCALARS_OF(a);\n"
+"MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
+"mbk_table_take(a.table, alpha, MBK_THREADS);\n"
+"mbk_scan_run<true>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.y, a.firsts,\n"
+"a.tails, a.nnz, a.tiles, alpha, beta, (MBK_VECTOR *)shared + MBK_TABLE);\n}\n",
+NULL};
+
+static const char *const mbi_source_spmv_gpu_scan_whole_arguments_cuh[] = {
+"\ntypedef struct mbk_scan_cut_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_start;\n"
+"MBK_POINTER(const mbk_u32) tile_row;\nmbk_u64 nnz, tiles, blocks;\n"
+"MBK_POINTER(mbk_u64) block_start;\n} mbk_scan_cut_arguments;\n\n"
+"typedef struct mbk_scan_whole_arguments {\n"
+"MBK_POINTER(const mbk_u32) row_ends, tile_row, row_id, empty_id;\n"
+"MBK_POINTER(const mbk_u64) block_start;\nMBK_POINTER(const mbk_i32) col_ind;\n"
+"MBK_POINTER(const MBK_VALUE) values;\nMBK_POINTER(const MBK_COMPUTE) table;\n"
+"MBK_POINTER(const MBK_VECTOR) x;\nMBK_POINTER(MBK_VECTOR) y;\n"
+"mbk_u64 nnz, tiles, empty_rows;\nmbk_scalar alpha, beta;\n} mbk_scan_whole_arguments;\n",
 NULL};
 
 static const char *const mbi_source_spmv_gpu_scan_whole_cu[] = {
 "\n\n\n\n\n\n\n\n\n\n\n\n\n#include \"jit/device.cuh\"\n"
 "#include \"spmv/shared/algebra.cuh\"\n\n#include \"spmv/gpu/scan/tile.cuh\"\n\n"
 "#include \"spmv/gpu/scan/products.cuh\"\n\n#include \"spmv/gpu/scan/build.cuh\"\n\n"
-"#define MBK_WARPS (MBK_THREADS / 32)\n\n\nMBK_KERNEL MBK_BOUNDS(128)\n"
-"mbk_scan_cut(const MBK_ROW_PTR *row_start, const mbk_u32 *tile_row, mbk_u64 nnz,\n"
-"mbk_u64 tiles, mbk_u64 blocks, mbk_u64 *block_start) {\n"
+"#define MBK_WARPS (MBK_THREADS / 32)\n\n#include \"spmv/gpu/scan/whole_arguments.cuh\"\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(128) mbk_scan_cut(const mbk_scan_cut_arguments a) {\n"
 "const mbk_u64 at = (mbk_u64)mbk_block() * 128 + mbk_thread();\n"
-"const mbk_u64 tile = at * (MBK_WARPS - 1);\nmbk_u64 cut = nnz;\nif (at > blocks) {\nreturn;\n"
-"}\nif (tile < tiles) {\nconst mbk_u32 row_number = mbk_load(tile_row + tile);\n"
-"cut = (mbk_u64)(mbk_load(row_start + row_number) - MBK_BASE);\n"
+"const mbk_u64 tile = at * (MBK_WARPS - 1);\nmbk_u64 cut = a.nnz;\nif (at > a.blocks) {\n"
+"return;\n}\nif (tile < a.tiles) {\nconst mbk_u32 row_number = mbk_load(a.tile_row + tile);\n"
+"cut = (mbk_u64)(mbk_load(a.row_start + row_number) - MBK_BASE);\n"
 "if (cut < tile * MBK_TILE_NONZEROS) {\n"
-"cut = (mbk_u64)(mbk_load(row_start + row_number + 1) - MBK_BASE);\n}\n}\n"
-"block_start[at] = cut;\n}\n\n\n\nMBK_DEVICE mbk_u32 mbk_scan_below(mbk_u64 count) {\n"
+"cut = (mbk_u64)(mbk_load(a.row_start + row_number + 1) - MBK_BASE);\n}\n}\n"
+"a.block_start[at] = cut;\n}\n\n\n\nMBK_DEVICE mbk_u32 mbk_scan_below(mbk_u64 count) {\n"
 "const mbk_u64 first = 32 * mbk_lane();\nreturn count <= first        ? 0\n"
 ": count >= first + 32 ? 0xffffffffu\n: (1u << (mbk_u32)(count - first)) - 1;\n}\n\n\n\n"
 "template <bool adds>\n"
@@ -5325,25 +5459,20 @@ static const char *const mbi_source_spmv_gpu_scan_whole_cu[] = {
 "for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_THREADS + mbk_thread(); i < empty_rows;\n"
 "i += (mbk_u64)mbk_grid() * MBK_THREADS) {\nMBK_COMMIT(mbk_load(empty_id + i), MBK_ZERO);\n}\n"
 "#endif\n}\n\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
-"mbk_scan_whole(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
-"const mbk_u32 *empty_id, const mbk_u64 *block_start, const mbk_i32 *col_ind,\n"
-"const MBK_VALUE *values, const MBK_COMPUTE *table, const MBK_VECTOR *x,\n"
-"MBK_VECTOR *y, mbk_u64 nnz, mbk_u64 tiles, mbk_u64 empty_rows,\nMBK_SCALAR_PARAMETERS) {\n"
-"MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_STOP_HERE\n",
-"const MBK_SCALAR factor = MBK_ALPHA;\nmbk_table_take(table, factor, MBK_THREADS);\n"
-"mbk_scan_run<false>(row_ends, tile_row, row_id, empty_id, block_start, col_ind, values, x, y,\n"
-"nnz, tiles, empty_rows, factor, MBK_ABSENT,\n(char *)((MBK_COMPUTE *)shared + MBK_TABLE));\n"
-"}\n\n\n#define MBK_SUM_BLOCKS ((2 * MBK_BLOCKS + 1) / 3)\n\n\n"
+"mbk_scan_whole(const mbk_scan_whole_arguments a) {\nMBK_SCALARS_OF(a);\n"
+"MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_STOP_HERE\n"
+"const MBK_SCALAR factor = MBK_ALPHA;\nmbk_table_take(a.table, factor, MBK_THREADS);\n"
+"mbk_scan_run<false>(a.row_ends, a.tile_row, a.row_id, a.empty_id, a.block_start, a.col_ind,\n"
+"a.values, a.x, a.y, a.nnz, a.tiles, a.empty_rows, factor, MBK_ABSENT,\n",
+"(char *)((MBK_COMPUTE *)shared + MBK_TABLE));\n}\n\n\n"
+"#define MBK_SUM_BLOCKS ((2 * MBK_BLOCKS + 1) / 3)\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
-"mbk_scan_whole_sum(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
-"const mbk_u32 *empty_id, const mbk_u64 *block_start,\n"
-"const mbk_i32 *col_ind, const MBK_VALUE *values,\n"
-"const MBK_COMPUTE *table, const MBK_VECTOR *x, MBK_VECTOR *y,\n"
-"mbk_u64 nnz, mbk_u64 tiles, mbk_u64 empty_rows, MBK_SCALAR_PARAMETERS) {\n"
+"mbk_scan_whole_sum(const mbk_scan_whole_arguments a) {\nMBK_SCALARS_OF(a);\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
-"mbk_table_take(table, alpha, MBK_THREADS);\n"
-"mbk_scan_run<true>(row_ends, tile_row, row_id, empty_id, block_start, col_ind, values, x, y,\n"
-"nnz, tiles, empty_rows, alpha, beta,\n(char *)((MBK_COMPUTE *)shared + MBK_TABLE));\n}\n",
+"mbk_table_take(a.table, alpha, MBK_THREADS);\n"
+"mbk_scan_run<true>(a.row_ends, a.tile_row, a.row_id, a.empty_id, a.block_start, a.col_ind,\n"
+"a.values, a.x, a.y, a.nnz, a.tiles, a.empty_rows, alpha, beta,\n"
+"(char *)((MBK_COMPUTE *)shared + MBK_TABLE));\n}\n",
 NULL};
 
 static const char *const mbi_source_spmv_gpu_merge_path_cuh[] = {
@@ -5461,6 +5590,20 @@ static const char *const mbi_source_spmv_gpu_merge_tile_cuh[] = {
 "*tail = sum;\n}\n}\n}\n",
 NULL};
 
+static const char *const mbi_source_spmv_gpu_merge_arguments_cuh[] = {
+"\ntypedef struct mbk_merge_cut_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
+"MBK_POINTER(mbk_u64) chunk_row;\nmbk_u64 rows, nnz, chunks;\n} mbk_merge_cut_arguments;\n\n"
+"typedef struct mbk_merge_product_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
+"MBK_POINTER(const mbk_i32) col_ind;\nMBK_POINTER(const MBK_VALUE) values;\n"
+"MBK_POINTER(const MBK_VECTOR) x;\nMBK_POINTER(MBK_VECTOR) y;\n"
+"MBK_POINTER(const mbk_u64) chunk_row;\nMBK_POINTER(MBK_COMPUTE) firsts, tails;\n"
+"mbk_u64 rows, nnz, chunks;\nmbk_scalar alpha, beta;\n} mbk_merge_product_arguments;\n\n"
+"typedef struct mbk_merge_fixup_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
+"MBK_POINTER(const mbk_u64) chunk_row;\nMBK_POINTER(const MBK_COMPUTE) firsts, tails;\n"
+"MBK_POINTER(MBK_VECTOR) y;\nmbk_u64 chunks;\nmbk_scalar alpha, beta;\n"
+"} mbk_merge_fixup_arguments;\n",
+NULL};
+
 static const char *const mbi_source_spmv_gpu_merge_merge_cu[] = {
 "\n\n\n\n\n\n\n\n\n\n#include \"jit/device.cuh\"\n#include \"spmv/shared/algebra.cuh\"\n\n"
 "#define MBK_DEPTH 5\n#define MBK_EMPTY_ROWS 0\n\n#include \"spmv/gpu/scan/tile.cuh\"\n\n"
@@ -5511,39 +5654,47 @@ static const char *const mbi_source_spmv_gpu_merge_merge_cu[] = {
 "mbk_load(row_ptr + at.row + row + 1), base, alpha, beta);\n}\nmbk_block_sync();\n"
 "mbk_merge_scan<adds>(m, product, y + at.row, alpha, beta);\nmbk_block_sync();\n"
 "mbk_merge_join<adds>(m, *crossing != 0, y + at.row, firsts + chunk, tails + chunk, alpha,\n"
-"beta);\n}\n}\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_CUT_THREADS)\n"
-"mbk_merge_cut(const MBK_ROW_PTR *row_ptr, mbk_u64 *chunk_row, mbk_u64 rows, mbk_u64 nnz,\n"
-"mbk_u64 chunks) {\n"
+"beta);\n}\n}\n\n#include \"spmv/gpu/merge/arguments.cuh\"\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_CUT_THREADS) mbk_merge_cut(const mbk_merge_cut_arguments a) {\n"
 "const mbk_u64 chunk = (mbk_u64)mbk_block() * MBK_CUT_THREADS + mbk_thread();\nmbk_release();\n"
-"const mbk_u64 begin = chunk <= chunks ? mbk_merge_begin(row_ptr, rows, nnz, chunk) : 0;\n"
-"mbk_await();\nif (chunk <= chunks) {\nchunk_row[chunk] = begin;\n}\n}\n\n\n\n\n"
+"const mbk_u64 begin =\n"
+"chunk <= a.chunks ? mbk_merge_begin(a.row_ptr, a.rows, a.nnz, chunk) : 0;\nmbk_await();\n"
+"if (chunk <= a.chunks) {\na.chunk_row[chunk] = begin;\n}\n}\n\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
-"mbk_merge_product(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,\n"
-"const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y,\n"
-"const mbk_u64 *chunk_row, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,\n"
-"mbk_u64 rows, mbk_u64 nnz, mbk_u64 chunks, MBK_SCALAR_PARAMETERS) {\n"
+"mbk_merge_product(const mbk_merge_product_arguments a) {\nMBK_SCALARS_OF(a);\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_release();\n"
-"mbk_merge_run<false>(row_ptr, col_ind, values, x, y, chunk_row, firsts, tails, rows, nnz,\n"
-"chunks, MBK_ALPHA, MBK_ABSENT, shared);\n}\n\n\n"
+"mbk_merge_run<false>(a.row_ptr, a.col_ind, a.values, a.x, a.y, a.chunk_row, a.firsts, a.tails,\n"
+"a.rows, a.nnz, a.chunks, MBK_ALPHA, MBK_ABSENT, shared);\n}\n\n\n"
 "#define MBK_SUM_BLOCKS (MBK_BLOCKS > 4 ? 5 * MBK_BLOCKS / 6 : (2 * MBK_BLOCKS + 1) / 3)\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
-"mbk_merge_sum(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, const MBK_VALUE *values,\n"
-"const MBK_VECTOR *x, MBK_VECTOR *y, const mbk_u64 *chunk_row,\n"
-"MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 rows, mbk_u64 nnz,\n"
-"mbk_u64 chunks, MBK_SCALAR_PARAMETERS) {\nMBK_SHARED_MEMORY(shared);\nmbk_release();\n"
-"MBK_SCALARS_LOAD;\n",
-"mbk_merge_run<true>(row_ptr, col_ind, values, x, y, chunk_row, firsts, tails, rows, nnz,\n"
-"chunks, alpha, beta, shared);\n}\n\n\n\n#define MBK_PARTS 1\n#define MBK_ROW_NUMBER mbk_u64\n"
-"#define MBK_TILE_ROW_NUMBER(chunk) (tile_row[chunk] / 2)\n#define MBK_BACK MBK_ROW_PTR\n"
-"#define MBK_TILE_BACK(chunk) mbk_merge_back(tile_back, tile_row, chunk, 1)\n"
+"mbk_merge_sum(const mbk_merge_product_arguments a) {\nMBK_SCALARS_OF(a);\n"
+"MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
+"mbk_merge_run<true>(a.row_ptr, a.col_ind, a.values, a.x, a.y, a.chunk_row, a.firsts, a.tails,\n"
+"a.rows, a.nnz, a.chunks, alpha, beta, shared);\n}\n\n\n\n#define MBK_PARTS 1\n"
+"#define MBK_ROW_NUMBER mbk_u64\n#define MBK_TILE_ROW_NUMBER(chunk) (tile_row[chunk] / 2)\n"
+"#define MBK_BACK MBK_ROW_PTR\n"
+"#define MBK_TILE_BACK(chunk) mbk_merge_back(tile_back, tile_row, chunk, 1)\n",
 "#include \"spmv/shared/fixup.cuh\"\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, MBK_FIXUP_BLOCKS)\n"
-"mbk_merge_fixup(const MBK_ROW_PTR *row_ptr, const mbk_u64 *chunk_row,\n"
-"const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails, MBK_VECTOR *y,\n"
-"mbk_u64 chunks, MBK_SCALAR_PARAMETERS) {\nMBK_SHARED_MEMORY(shared);\nmbk_release();\n"
-"mbk_await();\n"
-"mbk_fixup(row_ptr, chunk_row, (const mbk_u32 *)0, (const mbk_u32 *)0, firsts, tails, y,\n"
-"chunks, 0, 0, (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);\n}\n",
+"mbk_merge_fixup(const mbk_merge_fixup_arguments a) {\nMBK_SCALARS_OF(a);\n"
+"MBK_SHARED_MEMORY(shared);\nmbk_release();\nmbk_await();\n"
+"mbk_fixup(a.row_ptr, a.chunk_row, (const mbk_u32 *)0, (const mbk_u32 *)0, a.firsts, a.tails,\n"
+"a.y, a.chunks, 0, 0, (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);\n}\n",
+NULL};
+
+static const char *const mbi_source_spmv_gpu_binned_build_arguments_cuh[] = {
+"\ntypedef struct mbk_binned_count_arguments {\nMBK_POINTER(const mbk_i32) col_ind;\n"
+"mbk_u64 nnz;\nmbk_u32 strips;\nMBK_POINTER(mbk_u32) runs, part_groups;\n"
+"} mbk_binned_count_arguments;\n\ntypedef struct mbk_binned_total_arguments {\n"
+"MBK_POINTER(const mbk_u32) runs;\nmbk_u32 strips;\nmbk_u64 parts;\n"
+"MBK_POINTER(mbk_u32) groups;\n} mbk_binned_total_arguments;\n\n"
+"typedef struct mbk_binned_offsets_arguments {\nMBK_POINTER(mbk_u32) runs;\nmbk_u32 strips;\n"
+"mbk_u64 parts;\nMBK_POINTER(const mbk_u32) strip_start;\n} mbk_binned_offsets_arguments;\n\n"
+"typedef struct mbk_binned_fill_arguments {\nMBK_POINTER(const mbk_i32) col_ind;\n"
+"MBK_POINTER(const MBK_VALUE) values;\nmbk_u64 nnz;\nmbk_u32 strips;\n"
+"MBK_POINTER(const mbk_u32) runs, part_start;\nMBK_POINTER(mbk_u16) strip_col;\n"
+"MBK_POINTER(MBK_VALUE) strip_values;\nMBK_POINTER(mbk_u32) target;\n"
+"MBK_POINTER(mbk_u16) places;\nmbk_u32 again;\n} mbk_binned_fill_arguments;\n",
 NULL};
 
 static const char *const mbi_source_spmv_gpu_binned_build_cuh[] = {
@@ -5565,79 +5716,88 @@ static const char *const mbi_source_spmv_gpu_binned_build_cuh[] = {
 "mbk_u32 column[MBK_BUILD_TOGETHER];\nmbk_binned_columns(columns, count, i, column);\n"
 "#pragma unroll\nfor (mbk_u32 j = 0; j < MBK_BUILD_TOGETHER; j++) {\n"
 "if (i + j * MBK_BUILD_THREADS < count) {\n"
-"mbk_atomic_add(counts + column[j] / MBK_STRIP, 1u);\n}\n}\n}\nmbk_block_sync();\n}\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)\n"
-"mbk_binned_count(const mbk_i32 *col_ind, mbk_u64 nnz, mbk_u32 strips, mbk_u32 *runs,\n"
-"mbk_u32 *part_groups) {\nMBK_SHARED_MEMORY(shared);\n"
-"mbk_u32 *const counts = (mbk_u32 *)shared;\nmbk_u32 *const total = counts + strips;\n"
-"mbk_u32 mine = 0;\nif (mbk_thread() == 0) {\n*total = 0;\n}\n"
-"mbk_binned_histogram(col_ind + (mbk_u64)mbk_block() * MBK_PART_NONZEROS, mbk_binned_part(nnz),\n",
-"strips, counts);\nfor (mbk_u32 s = mbk_thread(); s < strips; s += MBK_BUILD_THREADS) {\n"
+"mbk_atomic_add(counts + column[j] / MBK_STRIP, 1u);\n}\n}\n}\nmbk_block_sync();\n}\n\n"
+"#include \"spmv/gpu/binned/build_arguments.cuh\"\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS) mbk_binned_count(const mbk_binned_count_arguments a) {\n"
+"MBK_SHARED_MEMORY(shared);\nmbk_u32 *const counts = (mbk_u32 *)shared;\n"
+"mbk_u32 *const total = counts + a.strips;\nmbk_u32 mine = 0;\nif (mbk_thread() == 0) {\n"
+"*total = 0;\n}\nmbk_binned_histogram(a.col_ind + (mbk_u64)mbk_block() * MBK_PART_NONZEROS,\n",
+"mbk_binned_part(a.nnz), a.strips, counts);\n"
+"for (mbk_u32 s = mbk_thread(); s < a.strips; s += MBK_BUILD_THREADS) {\n"
 "const mbk_u32 groups = (counts[s] + MBK_GROUP - 1) / MBK_GROUP;\n"
-"runs[(mbk_u64)s * mbk_grid() + mbk_block()] = groups;\nmine += groups;\n}\n"
+"a.runs[(mbk_u64)s * mbk_grid() + mbk_block()] = groups;\nmine += groups;\n}\n"
 "mbk_atomic_add(total, mine);\nmbk_block_sync();\nif (mbk_thread() == 0) {\n"
-"part_groups[mbk_block()] = *total;\n}\n}\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)\n"
-"mbk_binned_total(const mbk_u32 *runs, mbk_u32 strips, mbk_u64 parts, mbk_u32 *groups) {\n"
+"a.part_groups[mbk_block()] = *total;\n}\n}\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS) mbk_binned_total(const mbk_binned_total_arguments a) {\n"
 "const mbk_u32 strip = mbk_block() * (MBK_BUILD_THREADS / 32) + mbk_thread() / 32;\n"
-"mbk_u32 sum = 0;\nif (strip >= strips) {\nreturn;\n}\n"
-"for (mbk_u64 i = mbk_lane(); i < parts; i += 32) {\n"
-"sum += mbk_load(runs + strip * parts + i);\n}\nfor (int d = 16; d > 0; d >>= 1) {\n"
+"mbk_u32 sum = 0;\nif (strip >= a.strips) {\nreturn;\n}\n"
+"for (mbk_u64 i = mbk_lane(); i < a.parts; i += 32) {\n"
+"sum += mbk_load(a.runs + strip * a.parts + i);\n}\nfor (int d = 16; d > 0; d >>= 1) {\n"
 "sum += mbk_shuffle_xor(MBK_ALL, sum, d, 32);\n}\nif (mbk_lane() == 0) {\n"
-"groups[strip] = sum;\n}\n}\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)\n"
-"mbk_binned_offsets(mbk_u32 *runs, mbk_u32 strips, mbk_u64 parts,\n"
-"const mbk_u32 *strip_start) {\n"
+"a.groups[strip] = sum;\n}\n}\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)\n"
+"mbk_binned_offsets(const mbk_binned_offsets_arguments a) {\n"
 "const mbk_u32 strip = mbk_block() * (MBK_BUILD_THREADS / 32) + mbk_thread() / 32;\n"
-"if (strip >= strips) {\nreturn;\n}\nmbk_u32 start = mbk_load(strip_start + strip);\n"
-"for (mbk_u64 i = 0; i < parts; i += 32) {\n"
-"mbk_u32 *const at = runs + strip * parts + i + mbk_lane();\n"
-"const mbk_u32 own = i + mbk_lane() < parts ? *at : 0;\nmbk_u32 sum = own;\n"
+"if (strip >= a.strips) {\nreturn;\n}\nmbk_u32 start = mbk_load(a.strip_start + strip);\n"
+"for (mbk_u64 i = 0; i < a.parts; i += 32) {\n"
+"mbk_u32 *const at = a.runs + strip * a.parts + i + mbk_lane();\n"
+"const mbk_u32 own = i + mbk_lane() < a.parts ? *at : 0;\nmbk_u32 sum = own;\n"
 "for (int d = 1; d < 32; d <<= 1) {\n"
 "const mbk_u32 other = mbk_shuffle_up(MBK_ALL, sum, d, 32);\n"
-"sum += (int)mbk_lane() >= d ? other : 0;\n}\nif (i + mbk_lane() < parts) {\n"
+"sum += (int)mbk_lane() >= d ? other : 0;\n}\nif (i + mbk_lane() < a.parts) {\n"
 "*at = start + sum - own;\n}\nstart += mbk_shuffle(MBK_ALL, sum, 31, 32);\n}\n}\n\n\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)\n"
-"mbk_binned_fill(const mbk_i32 *col_ind, const MBK_VALUE *values, mbk_u64 nnz,\n",
-"mbk_u32 strips, const mbk_u32 *runs, const mbk_u32 *part_start,\n"
-"mbk_u16 *strip_col, MBK_VALUE *strip_values, mbk_u32 *target,\n"
-"mbk_u16 *places, mbk_u32 again) {\nMBK_SHARED_MEMORY(shared);\n"
-"mbk_u32 *const used = (mbk_u32 *)shared, *const start = used + strips,\n"
-"*const run = start + strips, *const packs = run + strips;\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS) mbk_binned_fill(const mbk_binned_fill_arguments a) {\n"
+"MBK_SHARED_MEMORY(shared);\n",
+"mbk_u32 *const used = (mbk_u32 *)shared, *const start = used + a.strips,\n"
+"*const run = start + a.strips, *const packs = run + a.strips;\n"
 "mbk_u16 *const columns = (mbk_u16 *)packs;\n"
-"const mbk_u32 part = mbk_block(), lane = mbk_lane(), count = mbk_binned_part(nnz);\n"
+"const mbk_u32 part = mbk_block(), lane = mbk_lane(), count = mbk_binned_part(a.nnz);\n"
 "const mbk_u64 first = (mbk_u64)part * MBK_PART_NONZEROS;\n"
-"const mbk_u32 here = mbk_load(part_start + part);\n"
-"const mbk_u32 all = (mbk_load(part_start + part + 1) - here) * (MBK_GROUP / 2);\n"
+"const mbk_u32 here = mbk_load(a.part_start + part);\n"
+"const mbk_u32 all = (mbk_load(a.part_start + part + 1) - here) * (MBK_GROUP / 2);\n"
 "for (mbk_u32 i = mbk_thread(); i < all; i += MBK_BUILD_THREADS) {\npacks[i] = 0;\n}\n"
-"mbk_binned_histogram(col_ind + first, count, strips, used);\nif (mbk_thread() < 32) {\n"
-"mbk_u32 before = 0;\nfor (mbk_u32 s = lane; s - lane < strips; s += 32) {\n"
-"const mbk_u32 own = s < strips ? (used[s] + MBK_GROUP - 1) / MBK_GROUP : 0;\n"
+"mbk_binned_histogram(a.col_ind + first, count, a.strips, used);\nif (mbk_thread() < 32) {\n"
+"mbk_u32 before = 0;\nfor (mbk_u32 s = lane; s - lane < a.strips; s += 32) {\n"
+"const mbk_u32 own = s < a.strips ? (used[s] + MBK_GROUP - 1) / MBK_GROUP : 0;\n"
 "mbk_u32 sum = own;\nfor (int d = 1; d < 32; d <<= 1) {\n"
 "const mbk_u32 other = mbk_shuffle_up(MBK_ALL, sum, d, 32);\n"
-"sum += (int)lane >= d ? other : 0;\n}\nif (s < strips) {\nstart[s] = before + sum - own;\n}\n"
-"before += mbk_shuffle(MBK_ALL, sum, 31, 32);\n}\n}\nmbk_block_sync();\n"
-"for (mbk_u32 s = mbk_thread(); s < strips; s += MBK_BUILD_THREADS) {\n"
-"run[s] = mbk_load(runs + (mbk_u64)s * mbk_grid() + part);\nused[s] = 0;\n}\n"
+"sum += (int)lane >= d ? other : 0;\n}\nif (s < a.strips) {\nstart[s] = before + sum - own;\n"
+"}\nbefore += mbk_shuffle(MBK_ALL, sum, 31, 32);\n}\n}\nmbk_block_sync();\n"
+"for (mbk_u32 s = mbk_thread(); s < a.strips; s += MBK_BUILD_THREADS) {\n"
+"run[s] = mbk_load(a.runs + (mbk_u64)s * mbk_grid() + part);\nused[s] = 0;\n}\n"
 "mbk_block_sync();\nfor (mbk_u32 from = mbk_thread(); from < count;\n"
 "from += MBK_BUILD_TOGETHER * MBK_BUILD_THREADS) {\nmbk_u32 column[MBK_BUILD_TOGETHER];\n"
-"mbk_binned_columns(col_ind + first, count, from, column);\n#pragma unroll\n"
-"for (mbk_u32 j = 0; j < MBK_BUILD_TOGETHER; j++) {\n",
+"mbk_binned_columns(a.col_ind + first, count, from, column);\n#pragma unroll\n"
+"for (mbk_u32 j = 0; j < MBK_BUILD_TOGETHER; j++) {\n"
 "const mbk_u32 i = from + j * MBK_BUILD_THREADS, strip = column[j] / MBK_STRIP;\n"
-"if (i < count) {\nmbk_u16 *const place = places + first + i;\nconst mbk_u32 at =\n"
-"again ? *place - start[strip] * MBK_GROUP : mbk_atomic_add(used + strip, 1u);\nif (!again) {\n"
-"*place = (mbk_u16)(start[strip] * MBK_GROUP + at);\n"
+"if (i < count) {\nmbk_u16 *const place = a.places + first + i;\nconst mbk_u32 at =\n",
+"a.again ? *place - start[strip] * MBK_GROUP : mbk_atomic_add(used + strip, 1u);\n"
+"if (!a.again) {\n*place = (mbk_u16)(start[strip] * MBK_GROUP + at);\n"
 "columns[start[strip] * MBK_GROUP + at] = (mbk_u16)(column[j] - strip * MBK_STRIP);\n}\n"
 "#if !MBK_PATTERN\n"
-"strip_values[(mbk_u64)run[strip] * MBK_GROUP + at] = mbk_load(values + first + i);\n#endif\n"
-"}\n}\n}\nmbk_block_sync();\nif (again) {\nreturn;\n}\n"
-"for (mbk_u32 s = mbk_thread() / 32; s < strips; s += MBK_BUILD_THREADS / 32) {\n"
+"a.strip_values[(mbk_u64)run[strip] * MBK_GROUP + at] = mbk_load(a.values + first + i);\n"
+"#endif\n}\n}\n}\nmbk_block_sync();\nif (a.again) {\nreturn;\n}\n"
+"for (mbk_u32 s = mbk_thread() / 32; s < a.strips; s += MBK_BUILD_THREADS / 32) {\n"
 "const mbk_u32 groups = (used[s] + MBK_GROUP - 1) / MBK_GROUP;\n"
-"mbk_u32 *const to = (mbk_u32 *)(strip_col + (mbk_u64)run[s] * MBK_GROUP);\n"
+"mbk_u32 *const to = (mbk_u32 *)(a.strip_col + (mbk_u64)run[s] * MBK_GROUP);\n"
 "for (mbk_u32 i = lane; i < groups * (MBK_GROUP / 2); i += 32) {\n"
 "to[i] = packs[start[s] * (MBK_GROUP / 2) + i];\n}\n#if !MBK_PATTERN\n"
 "for (mbk_u32 i = used[s] + lane; i < groups * MBK_GROUP; i += 32) {\n"
-"strip_values[(mbk_u64)run[s] * MBK_GROUP + i] = (MBK_VALUE)0;\n}\n#endif\n"
-"for (mbk_u32 g = lane; g < groups; g += 32) {\ntarget[run[s] + g] = here + start[s] + g;\n}\n"
-"}\n}\n",
+"a.strip_values[(mbk_u64)run[s] * MBK_GROUP + i] = (MBK_VALUE)0;\n}\n#endif\n"
+"for (mbk_u32 g = lane; g < groups; g += 32) {\na.target[run[s] + g] = here + start[s] + g;\n"
+"}\n}\n}\n",
+NULL};
+
+static const char *const mbi_source_spmv_gpu_binned_binned_arguments_cuh[] = {
+"\ntypedef struct mbk_binned_multiply_arguments {\nMBK_POINTER(const mbk_u32) items;\n"
+"MBK_POINTER(const mbk_u16) strip_col;\nMBK_POINTER(const MBK_VALUE) values;\n"
+"MBK_POINTER(const MBK_COMPUTE) table;\nMBK_POINTER(const mbk_u32) target;\n"
+"MBK_POINTER(const MBK_VECTOR) x;\nmbk_u64 cols;\nMBK_POINTER(MBK_COMPUTE) products;\n"
+"mbk_scalar alpha, beta;\n} mbk_binned_multiply_arguments;\n\n"
+"typedef struct mbk_binned_sum_arguments {\nMBK_POINTER(const mbk_u32) part_start;\n"
+"MBK_POINTER(const MBK_COMPUTE) products;\nMBK_POINTER(const mbk_u16) places;\n"
+"MBK_POINTER(const MBK_VALUE) by_row;\nMBK_POINTER(const mbk_u32) row_ends, tile_row, row_id;\n"
+"MBK_POINTER(MBK_VECTOR) y;\nMBK_POINTER(MBK_COMPUTE) firsts, tails;\nmbk_u64 nnz, tiles;\n"
+"mbk_scalar alpha, beta;\n} mbk_binned_sum_arguments;\n",
 NULL};
 
 static const char *const mbi_source_spmv_gpu_binned_binned_cu[] = {
@@ -5651,19 +5811,21 @@ static const char *const mbi_source_spmv_gpu_binned_binned_cu[] = {
 "#define MBK_PART_NONZEROS (MBK_PART_TILES * MBK_TILE_NONZEROS)\n\n"
 "#include \"spmv/gpu/binned/build.cuh\"\n\n#define MBK_IN_FLIGHT 4\n\n\n#if MBK_BY_ROW\n"
 "#define MBK_BINNED_UNIT(values, factor) ((MBK_COMPUTE)(factor))\n#else\n"
-"#define MBK_BINNED_UNIT MBK_UNIT\n#endif\n\n\n\n"
+"#define MBK_BINNED_UNIT MBK_UNIT\n#endif\n\n"
+"#include \"spmv/gpu/binned/binned_arguments.cuh\"\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
-"mbk_binned_multiply(const mbk_u32 *items, const mbk_u16 *strip_col, const MBK_VALUE *values,\n"
-"const MBK_COMPUTE *table, const mbk_u32 *target, const MBK_VECTOR *x,\n"
-"mbk_u64 cols, MBK_COMPUTE *products, MBK_SCALAR_PARAMETERS) {\nMBK_SHARED_MEMORY(shared);\n"
+"mbk_binned_multiply(const mbk_binned_multiply_arguments a) {\n"
+"const mbk_u16 *strip_col = a.strip_col;\nconst MBK_VALUE *values = a.values;\n"
+"const mbk_u32 *target = a.target;\nconst MBK_VECTOR *x = a.x;\n"
+"MBK_COMPUTE *products = a.products;\nMBK_SCALARS_OF(a);\nMBK_SHARED_MEMORY(shared);\n"
 "MBK_VECTOR *const strip = (MBK_VECTOR *)shared + MBK_TABLE;\n"
-"const mbk_u32 *const item = items + 3 * (mbk_u64)mbk_block();\n"
+"const mbk_u32 *const item = a.items + 3 * (mbk_u64)mbk_block();\n"
 "const mbk_u64 first = (mbk_u64)mbk_load(item) * MBK_STRIP;\n"
-"const mbk_u32 width = (mbk_u32)(cols - first < MBK_STRIP ? cols - first : MBK_STRIP);\n"
+"const mbk_u32 width = (mbk_u32)(a.cols - first < MBK_STRIP ? a.cols - first : MBK_STRIP);\n"
 "const mbk_u32 group = mbk_load(item + 1), packs = 2 * (mbk_load(item + 2) - group);\n"
 "mbk_await();\nMBK_STOP_HERE\nconst MBK_COMPUTE factor = MBK_ALPHA;\n"
-"if (factor == (MBK_COMPUTE)0) {\nreturn;\n}\nmbk_table_take(table, factor, MBK_THREADS);\n"
-"strip_col += (mbk_u64)group * MBK_GROUP;\ntarget += group;\n#if !MBK_PATTERN\n",
+"if (factor == (MBK_COMPUTE)0) {\nreturn;\n}\nmbk_table_take(a.table, factor, MBK_THREADS);\n",
+"strip_col += (mbk_u64)group * MBK_GROUP;\ntarget += group;\n#if !MBK_PATTERN\n"
 "values += (mbk_u64)group * MBK_GROUP;\n#endif\nproducts += mbk_thread() % 2 * MBK_PACK;\n"
 "x += first;\nfor (mbk_u32 i = mbk_thread(); i < width; i += MBK_THREADS) {\n"
 "strip[i] = mbk_load_after_wait(x + i);\n}\nmbk_block_sync();\n"
@@ -5685,9 +5847,9 @@ static const char *const mbi_source_spmv_gpu_binned_binned_cu[] = {
 "mbk_u32 row_number, mbk_u64 tile, const mbk_u32 *row_id,\n"
 "MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,\n"
 "MBK_COMPUTE *sums, MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
-"const mbk_u32 lane = mbk_lane(), own = (mbk_u32)mbk_popcount(ends);\nmbk_u32 ended = own;\n"
+"const mbk_u32 lane = mbk_lane(), own = (mbk_u32)mbk_popcount(ends);\nmbk_u32 ended = own;\n",
 "#pragma unroll\nfor (int d = 1; d < 32; d <<= 1) {\n"
-"const mbk_u32 other = mbk_shuffle_up(MBK_ALL, ended, d, 32);\n",
+"const mbk_u32 other = mbk_shuffle_up(MBK_ALL, ended, d, 32);\n"
 "ended += (int)lane >= d ? other : 0;\n}\n"
 "const mbk_u32 count = mbk_shuffle(MBK_ALL, ended, 31, 32);\nmbk_u32 at = ended - own;\n"
 "MBK_COMPUTE sum = MBK_ZERO, head = MBK_ZERO;\n#pragma unroll\n"
@@ -5708,21 +5870,18 @@ static const char *const mbi_source_spmv_gpu_binned_binned_cu[] = {
 "for (int d = 1; d < 32; d <<= 1) {\n"
 "const mbk_u32 other = mbk_shuffle_up(MBK_ALL, ended, d, 32);\n"
 "ended += (int)mbk_lane() >= d ? other : 0;\n}\nrow_number += ended - own;\n(void)row_id;\n"
-"#pragma unroll\nfor (int i = 0; i < MBK_STEPS; i++) {\nif (i < left) {\n"
-"product[i] = MBK_MUL(mbk_load(by_row + MBK_ROW_OF(row_number)), product[i]);\n}\n",
+"#pragma unroll\nfor (int i = 0; i < MBK_STEPS; i++) {\nif (i < left) {\n",
+"product[i] = MBK_MUL(mbk_load(by_row + MBK_ROW_OF(row_number)), product[i]);\n}\n"
 "row_number += ends >> i & 1;\n}\n}\n#endif\n\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
-"mbk_binned_sum(const mbk_u32 *part_start, const MBK_COMPUTE *products,\n"
-"const mbk_u16 *places, const MBK_VALUE *by_row, const mbk_u32 *row_ends,\n"
-"const mbk_u32 *tile_row, const mbk_u32 *row_id, MBK_VECTOR *y,\n"
-"MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles,\n"
-"MBK_SCALAR_PARAMETERS) {\nMBK_SHARED_MEMORY(shared);\n"
+"mbk_binned_sum(const mbk_binned_sum_arguments a) {\n"
+"const MBK_COMPUTE *products = a.products;\nMBK_SCALARS_OF(a);\nMBK_SHARED_MEMORY(shared);\n"
 "MBK_COMPUTE *const sums = (MBK_COMPUTE *)shared + mbk_thread() / 32 * MBK_TILE_NONZEROS;\n"
 "MBK_COMPUTE *const slots = (MBK_COMPUTE *)shared + MBK_THREADS / 32 * MBK_TILE_NONZEROS;\n"
 "const mbk_u32 lane = mbk_lane();\n"
 "const mbk_u64 tile = (mbk_u64)mbk_block() * MBK_PART_TILES + mbk_thread() / 32;\n"
-"const mbk_u32 from = mbk_load(part_start + mbk_block());\n"
-"const mbk_u32 packs = 2 * (mbk_load(part_start + mbk_block() + 1) - from);\nmbk_release();\n"
+"const mbk_u32 from = mbk_load(a.part_start + mbk_block());\n"
+"const mbk_u32 packs = 2 * (mbk_load(a.part_start + mbk_block() + 1) - from);\nmbk_release();\n"
 "mbk_await();\nMBK_STOP_HERE\nMBK_SCALARS_LOAD;\nif (alpha != (MBK_COMPUTE)0) {\n"
 "products += (mbk_u64)from * MBK_GROUP;\n"
 "for (mbk_u32 i = mbk_thread(); i < packs; i += MBK_THREADS) {\n"
@@ -5730,41 +5889,59 @@ static const char *const mbi_source_spmv_gpu_binned_binned_cu[] = {
 "mbk_pack<mbk_u16, MBK_STEPS> place[MBK_WARP_TILES];\n"
 "mbk_u32 ends[MBK_WARP_TILES], row_number[MBK_WARP_TILES];\n#pragma unroll\n"
 "for (int t = 0; t < MBK_WARP_TILES; t++) {\n"
-"const mbk_u64 at = tile + t * (MBK_THREADS / 32);\nif (at < tiles) {\nplace[t] =\n"
-"MBK_PACK_LOAD<mbk_u16, MBK_STEPS>(places + at * MBK_TILE_NONZEROS + lane * MBK_STEPS);\n"
-"ends[t] = mbk_load(row_ends + at * MBK_STEPS + lane * MBK_STEPS / 32);\n"
-"row_number[t] = mbk_load(tile_row + at);\n}\n}\nmbk_copy_wait();\nmbk_block_sync();\n"
-"#pragma unroll\nfor (int t = 0; t < MBK_WARP_TILES; t++) {\n",
-"const mbk_u64 at = tile + t * (MBK_THREADS / 32);\nif (at < tiles) {\n"
-"const mbk_u64 first = at * MBK_TILE_NONZEROS + lane * MBK_STEPS;\n"
+"const mbk_u64 at = tile + t * (MBK_THREADS / 32);\nif (at < a.tiles) {\n"
+"place[t] = MBK_PACK_LOAD<mbk_u16, MBK_STEPS>(a.places + at * MBK_TILE_NONZEROS +\n"
+"lane * MBK_STEPS);\nends[t] = mbk_load(a.row_ends + at * MBK_STEPS + lane * MBK_STEPS / 32);\n"
+"row_number[t] = mbk_load(a.tile_row + at);\n}\n}\nmbk_copy_wait();\nmbk_block_sync();\n"
+"#pragma unroll\nfor (int t = 0; t < MBK_WARP_TILES; t++) {\n"
+"const mbk_u64 at = tile + t * (MBK_THREADS / 32);\nif (at < a.tiles) {\n"
+"const mbk_u64 first = at * MBK_TILE_NONZEROS + lane * MBK_STEPS;\n",
 "MBK_COMPUTE product[MBK_STEPS];\n#pragma unroll\nfor (int i = 0; i < MBK_STEPS; i++) {\n"
-"product[i] =\nfirst + i < nnz && alpha != (MBK_COMPUTE)0 ? slots[place[t].at[i]] : MBK_ZERO;\n"
-"}\nconst mbk_u32 own = ends[t] >> lane * MBK_STEPS % 32 & ((1u << MBK_STEPS) - 1);\n"
-"#if MBK_BY_ROW\nmbk_binned_by_row(product, own, row_number[t], row_id, by_row,\n"
-"first < nnz && alpha != (MBK_COMPUTE)0 ? nnz - first : 0);\n#endif\n"
-"mbk_binned_commit(product, own, row_number[t], at, row_id, y, firsts, tails, sums, alpha,\n"
-"beta);\n}\n}\n}\n",
+"product[i] =\n"
+"first + i < a.nnz && alpha != (MBK_COMPUTE)0 ? slots[place[t].at[i]] : MBK_ZERO;\n}\n"
+"const mbk_u32 own = ends[t] >> lane * MBK_STEPS % 32 & ((1u << MBK_STEPS) - 1);\n"
+"#if MBK_BY_ROW\nmbk_binned_by_row(product, own, row_number[t], a.row_id, a.by_row,\n"
+"first < a.nnz && alpha != (MBK_COMPUTE)0 ? a.nnz - first : 0);\n#endif\n"
+"mbk_binned_commit(product, own, row_number[t], at, a.row_id, a.y, a.firsts, a.tails, sums,\n"
+"alpha, beta);\n}\n}\n}\n",
+NULL};
+
+static const char *const mbi_source_spmv_gpu_hubs_build_arguments_cuh[] = {
+"\ntypedef struct mbk_hubs_assign_arguments {\nMBK_POINTER(const mbk_u32) counts;\n"
+"mbk_u64 cols;\nmbk_u32 least, room;\nMBK_POINTER(mbk_i32) code;\n"
+"MBK_POINTER(mbk_u32) hub_col, taken;\n} mbk_hubs_assign_arguments;\n\n"
+"typedef struct mbk_hubs_encode_arguments {\nMBK_POINTER(const mbk_i32) col_ind;\n"
+"mbk_u64 nnz;\nMBK_POINTER(const mbk_i32) code;\nMBK_POINTER(mbk_i32) codes;\n"
+"} mbk_hubs_encode_arguments;\n",
 NULL};
 
 static const char *const mbi_source_spmv_gpu_hubs_build_cuh[] = {
-"\n#ifndef MBK_TILE_NONZEROS\n#error \"include spmv/gpu/scan/tile.cuh before\"\n"
-"#endif\n\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(256)\n"
-"mbk_hubs_assign(const mbk_u32 *counts, mbk_u64 cols, mbk_u32 least, mbk_u32 room,\n"
-"mbk_i32 *code, mbk_u32 *hub_col, mbk_u32 *taken) {\n"
+"\n#ifndef MBK_TILE_NONZEROS\n#error \"include spmv/gpu/scan/tile.cuh before\"\n#endif\n\n"
+"#include \"spmv/gpu/hubs/build_arguments.cuh\"\n\n\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(256) mbk_hubs_assign(const mbk_hubs_assign_arguments a) {\n"
 "const mbk_u64 column = (mbk_u64)mbk_block() * 256 + mbk_thread();\n"
-"const bool hub = column < cols && counts[column] >= least;\n"
+"const bool hub = column < a.cols && a.counts[column] >= a.least;\n"
 "const mbk_u32 hubs = mbk_ballot(MBK_ALL, hub);\nmbk_u32 first = 0;\n"
 "if (hubs != 0 && mbk_lane() == 0) {\n"
-"first = mbk_atomic_add(taken, (mbk_u32)mbk_popcount(hubs));\n}\n"
-"first = mbk_shuffle(MBK_ALL, first, 0, 32);\nif (column < cols) {\n"
+"first = mbk_atomic_add(a.taken, (mbk_u32)mbk_popcount(hubs));\n}\n"
+"first = mbk_shuffle(MBK_ALL, first, 0, 32);\nif (column < a.cols) {\n"
 "const mbk_u32 number = first + (mbk_u32)mbk_popcount(hubs & ((1u << mbk_lane()) - 1));\n"
-"const bool taking = hub && number < room;\nif (taking) {\nhub_col[number] = (mbk_u32)column;\n"
-"}\ncode[column] = taking ? ~(mbk_i32)number : (mbk_i32)column;\n}\n}\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(256)\n"
-"mbk_hubs_encode(const mbk_i32 *col_ind, mbk_u64 nnz, const mbk_i32 *code, mbk_i32 *codes) {\n"
-"for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < nnz;\n"
+"const bool taking = hub && number < a.room;\nif (taking) {\n"
+"a.hub_col[number] = (mbk_u32)column;\n}\n"
+"a.code[column] = taking ? ~(mbk_i32)number : (mbk_i32)column;\n}\n}\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(256) mbk_hubs_encode(const mbk_hubs_encode_arguments a) {\n"
+"for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < a.nnz;\n"
 "k += (mbk_u64)mbk_grid() * 256) {\n"
-"codes[k] = mbk_load(code + (mbk_load(col_ind + k) - MBK_BASE));\n}\n}\n",
+"a.codes[k] = mbk_load(a.code + (mbk_load(a.col_ind + k) - MBK_BASE));\n}\n}\n",
+NULL};
+
+static const char *const mbi_source_spmv_gpu_hubs_hubs_arguments_cuh[] = {
+"\ntypedef struct mbk_hubs_product_arguments {\n"
+"MBK_POINTER(const mbk_u32) row_ends, tile_row, row_id;\nMBK_POINTER(const mbk_i32) codes;\n"
+"MBK_POINTER(const MBK_VALUE) values;\nMBK_POINTER(const MBK_COMPUTE) table;\n"
+"MBK_POINTER(const mbk_u32) hub_col;\nmbk_u32 hub_count;\nMBK_POINTER(const MBK_VECTOR) x;\n"
+"MBK_POINTER(MBK_VECTOR) y;\nMBK_POINTER(MBK_COMPUTE) firsts, tails;\nmbk_u64 nnz, tiles;\n"
+"mbk_scalar alpha, beta;\n} mbk_hubs_product_arguments;\n",
 NULL};
 
 static const char *const mbi_source_spmv_gpu_hubs_hubs_cu[] = {
@@ -5791,27 +5968,32 @@ static const char *const mbi_source_spmv_gpu_hubs_hubs_cu[] = {
 "shared[i] = mbk_load_after_wait(x + mbk_load(hub_col + i));\n}\n}\nmbk_block_sync();\n"
 "for (mbk_u64 tile = (mbk_u64)mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;\n"
 "tile < tiles; tile += (mbk_u64)mbk_grid() * (MBK_THREADS / 32)) {\nmbk_scan_no_dot none;\n"
-"(void)mbk_scan_take<adds>(row_ends, tile_row, row_id, codes, values, source, y, firsts,\n",
-"tails, nnz, tile, alpha, beta, old, none);\nmbk_warp_sync(MBK_ALL);\n}\n}\n\n\n\n"
+"(void)mbk_scan_take<adds>(row_ends, tile_row, row_id, codes, values, source, y, firsts,\n"
+"tails, nnz, tile, alpha, beta, old, none);\nmbk_warp_sync(MBK_ALL);\n}\n}\n\n",
+"#include \"spmv/gpu/hubs/hubs_arguments.cuh\"\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
-"mbk_hubs_product(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
-"const mbk_i32 *codes, const MBK_VALUE *values, const MBK_COMPUTE *table,\n"
-"const mbk_u32 *hub_col, mbk_u32 hub_count, const MBK_VECTOR *x,\n"
-"MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz,\n"
-"mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\nMBK_SHARED_MEMORY(shared);\nmbk_release();\n"
-"MBK_STOP_HERE\nconst MBK_SCALAR factor = MBK_ALPHA;\n"
-"mbk_table_take(table, factor, MBK_THREADS);\n"
-"mbk_hubs_run<false>(row_ends, tile_row, row_id, codes, values, hub_col, hub_count, x, y,\n"
-"firsts, tails, nnz, tiles, factor, MBK_ABSENT,\n(MBK_VECTOR *)shared + MBK_TABLE);\n}\n\n\n"
+"mbk_hubs_product(const mbk_hubs_product_arguments a) {\nMBK_SCALARS_OF(a);\n"
+"MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_STOP_HERE\n"
+"const MBK_SCALAR factor = MBK_ALPHA;\nmbk_table_take(a.table, factor, MBK_THREADS);\n"
+"mbk_hubs_run<false>(a.row_ends, a.tile_row, a.row_id, a.codes, a.values, a.hub_col,\n"
+"a.hub_count, a.x, a.y, a.firsts, a.tails, a.nnz, a.tiles, factor,\n"
+"MBK_ABSENT, (MBK_VECTOR *)shared + MBK_TABLE);\n}\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
-"mbk_hubs_sum(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
-"const mbk_i32 *codes, const MBK_VALUE *values, const MBK_COMPUTE *table,\n"
-"const mbk_u32 *hub_col, mbk_u32 hub_count, const MBK_VECTOR *x, MBK_VECTOR *y,\n"
-"MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles,\n"
-"MBK_SCALAR_PARAMETERS) {\nMBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
-"mbk_table_take(table, alpha, MBK_THREADS);\n"
-"mbk_hubs_run<true>(row_ends, tile_row, row_id, codes, values, hub_col, hub_count, x, y,\n"
-"firsts, tails, nnz, tiles, alpha, beta, (MBK_VECTOR *)shared + MBK_TABLE);\n}\n",
+"mbk_hubs_sum(const mbk_hubs_product_arguments a) {\nMBK_SCALARS_OF(a);\n"
+"MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
+"mbk_table_take(a.table, alpha, MBK_THREADS);\n"
+"mbk_hubs_run<true>(a.row_ends, a.tile_row, a.row_id, a.codes, a.values, a.hub_col,\n"
+"a.hub_count, a.x, a.y, a.firsts, a.tails, a.nnz, a.tiles, alpha, beta,\n"
+"(MBK_VECTOR *)shared + MBK_TABLE);\n}\n",
+NULL};
+
+static const char *const mbi_source_spmv_stages_full_blocks_arguments_cuh[] = {
+"\ntypedef struct mbk_full_blocks_places_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
+"MBK_POINTER(const mbk_i32) col_ind;\nmbk_u64 block_rows;\n"
+"MBK_POINTER(MBK_ROW_PTR) block_ptr;\nMBK_POINTER(mbk_i32) block_col;\n"
+"} mbk_full_blocks_places_arguments;\n\ntypedef struct mbk_full_blocks_values_arguments {\n"
+"MBK_POINTER(const MBK_ROW_PTR) row_ptr;\nMBK_POINTER(const MBK_VALUE) values;\nmbk_u64 rows;\n"
+"MBK_POINTER(MBK_VALUE) blocks;\n} mbk_full_blocks_values_arguments;\n",
 NULL};
 
 static const char *const mbi_source_spmv_stages_full_blocks_cu[] = {
@@ -5824,27 +6006,44 @@ static const char *const mbi_source_spmv_stages_full_blocks_cu[] = {
 "#include \"jit/device.cuh\"\n\n\n"
 "MBK_DEVICE mbk_u64 mbk_full_blocks_first(const MBK_ROW_PTR *row_ptr, mbk_u64 block_row) {\n"
 "return (mbk_u64)(mbk_load(row_ptr + block_row * MBK_HIGH) - MBK_BASE) / (MBK_HIGH * MBK_WIDE);\n"
-"}\n\n\n\nMBK_KERNEL MBK_BOUNDS(256)\n"
-"mbk_full_blocks_places(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,\n"
-"mbk_u64 block_rows, MBK_ROW_PTR *block_ptr, mbk_i32 *block_col) {\n"
+"}\n\n#include \"spmv/stages/full_blocks_arguments.cuh\"\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(256) mbk_full_blocks_places(const mbk_full_blocks_places_arguments a) {\n"
+"const mbk_i32 *col_ind = a.col_ind;\n"
 "const mbk_u64 row = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;\n"
-"if (row > block_rows) {\nreturn;\n}\n"
-"const mbk_u64 first = mbk_full_blocks_first(row_ptr, row);\nif (mbk_lane() == 0) {\n"
-"block_ptr[row] = (MBK_ROW_PTR)first;\n}\nif (row < block_rows) {\n"
-"const mbk_u64 count = mbk_full_blocks_first(row_ptr, row + 1) - first;\n"
-"col_ind += mbk_load(row_ptr + row * MBK_HIGH) - MBK_BASE;\n"
+"if (row > a.block_rows) {\nreturn;\n}\n"
+"const mbk_u64 first = mbk_full_blocks_first(a.row_ptr, row);\nif (mbk_lane() == 0) {\n"
+"a.block_ptr[row] = (MBK_ROW_PTR)first;\n}\nif (row < a.block_rows) {\n"
+"const mbk_u64 count = mbk_full_blocks_first(a.row_ptr, row + 1) - first;\n"
+"col_ind += mbk_load(a.row_ptr + row * MBK_HIGH) - MBK_BASE;\n"
 "for (mbk_u64 b = mbk_lane(); b < count; b += 32) {\n"
-"block_col[first + b] = (mbk_load(col_ind + b * MBK_WIDE) - MBK_BASE) / MBK_WIDE;\n}\n}\n"
-"}\n\n\n\nMBK_KERNEL MBK_BOUNDS(256)\n"
-"mbk_full_blocks_values(const MBK_ROW_PTR *row_ptr, const MBK_VALUE *values, mbk_u64 rows,\n"
-"MBK_VALUE *blocks) {\nconst mbk_u64 row = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;\n"
-"if (row >= rows) {\nreturn;\n}\n"
-"const mbk_u64 start = (mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE);\n",
-"const mbk_u64 length = (mbk_u64)(mbk_load(row_ptr + row + 1) - MBK_BASE) - start;\n"
+"a.block_col[first + b] = (mbk_load(col_ind + b * MBK_WIDE) - MBK_BASE) / MBK_WIDE;\n}\n}\n"
+"}\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(256) mbk_full_blocks_values(const mbk_full_blocks_values_arguments a) {\n"
+"const MBK_VALUE *values = a.values;\nMBK_VALUE *blocks = a.blocks;\n"
+"const mbk_u64 row = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;\nif (row >= a.rows) {\n"
+"return;\n}\nconst mbk_u64 start = (mbk_u64)(mbk_load(a.row_ptr + row) - MBK_BASE);\n",
+"const mbk_u64 length = (mbk_u64)(mbk_load(a.row_ptr + row + 1) - MBK_BASE) - start;\n"
 "values += start;\n"
-"blocks += mbk_full_blocks_first(row_ptr, row / MBK_HIGH) * (MBK_HIGH * MBK_WIDE) +\n"
+"blocks += mbk_full_blocks_first(a.row_ptr, row / MBK_HIGH) * (MBK_HIGH * MBK_WIDE) +\n"
 "row % MBK_HIGH * MBK_WIDE;\nfor (mbk_u64 k = mbk_lane(); k < length; k += 32) {\n"
 "blocks[k / MBK_WIDE * (MBK_HIGH * MBK_WIDE) + k % MBK_WIDE] = mbk_load(values + k);\n}\n}\n",
+NULL};
+
+static const char *const mbi_source_spmv_stages_extract_blocks_arguments_cuh[] = {
+"\ntypedef struct mbk_extract_count_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
+"MBK_POINTER(const mbk_i32) col_ind;\nmbk_u64 rows, cols, block_rows;\n"
+"mbk_u32 high, wide, group, windows;\nmbk_u64 spans;\nmbk_u32 rest, count;\n"
+"MBK_POINTER(mbk_u32) counts;\nMBK_POINTER(mbk_u64) sums, answer;\n"
+"} mbk_extract_count_arguments;\n\ntypedef struct mbk_extract_sums_arguments {\n"
+"MBK_POINTER(mbk_u64) sums;\nmbk_u64 chunks;\n} mbk_extract_sums_arguments;\n\n"
+"typedef struct mbk_extract_offsets_arguments {\nMBK_POINTER(const mbk_u32) counts;\n"
+"MBK_POINTER(const mbk_u64) sums;\nmbk_u64 block_rows;\nmbk_u32 large;\n"
+"MBK_POINTER(void) block_ptr;\n} mbk_extract_offsets_arguments;\n\n"
+"typedef struct mbk_extract_fill_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
+"MBK_POINTER(const mbk_i32) col_ind;\nMBK_POINTER(const MBK_VALUE) values;\n"
+"mbk_u64 rows, cols, block_rows;\nmbk_u32 high, wide, group;\n"
+"MBK_POINTER(const void) block_ptr;\nmbk_u32 large;\nMBK_POINTER(mbk_i32) block_col;\n"
+"MBK_POINTER(mbk_u32) masks;\nMBK_POINTER(MBK_VALUE) blocks;\n} mbk_extract_fill_arguments;\n",
 NULL};
 
 static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
@@ -5899,34 +6098,34 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
 "for (int d = 16; d > 0; d >>= 1) {\nown += mbk_shuffle_xor(MBK_ALL, own, d, 32);\n}\n"
 "return own;\n}\n\n\n\n",
 "MBK_DEVICE mbk_u64 mbk_extract_window(mbk_u64 spans, mbk_u32 rest, mbk_u32 high, mbk_u32 w) {\n"
-"return spans * w + rest * w / high;\n}\n\n\n\n\n\n\n\nMBK_KERNEL MBK_RESIDENT(256, 4)\n"
-"mbk_extract_count(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, mbk_u64 rows,\n"
-"mbk_u64 cols, mbk_u64 block_rows, mbk_u32 high, mbk_u32 wide,\n"
-"mbk_u32 group, mbk_u32 windows, mbk_u64 spans, mbk_u32 rest,\n"
-"mbk_u32 count, mbk_u32 *counts, mbk_u64 *sums, mbk_u64 *answer) {\n"
-"const mbk_extract_csr csr = {row_ptr, col_ind, rows, cols};\n"
-"const mbk_extract_shape shape = {high, wide, group};\n"
+"return spans * w + rest * w / high;\n}\n\n"
+"#include \"spmv/stages/extract_blocks_arguments.cuh\"\n\n\n\n\n\n\n\n"
+"MBK_KERNEL MBK_RESIDENT(256, 4) mbk_extract_count(const mbk_extract_count_arguments a) {\n"
+"const mbk_extract_csr csr = {a.row_ptr, a.col_ind, a.rows, a.cols};\n"
+"const mbk_extract_shape shape = {a.high, a.wide, a.group};\n"
 "const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;\n"
-"const mbk_u64 items = (mbk_u64)windows * count;\nconst mbk_u32 side_by_side = 32 / group;\n"
-"const bool speaks = mbk_lane() % group == 0;\nmbk_extract_tally tally = {0, 0, 0, false};\n"
+"const mbk_u64 items = (mbk_u64)a.windows * a.count;\n"
+"const mbk_u32 side_by_side = 32 / a.group;\nconst bool speaks = mbk_lane() % a.group == 0;\n"
+"mbk_extract_tally tally = {0, 0, 0, false};\n"
 "for (mbk_u64 first = warp * side_by_side; first < items;\n"
 "first += (mbk_u64)mbk_grid() * 8 * side_by_side) {\n"
-"const mbk_u64 item = first + mbk_lane() / group;\nconst mbk_u32 w = (mbk_u32)item / count;\n"
-"const mbk_u64 block_row = mbk_extract_window(spans, rest, high, w) + (mbk_u32)item % count;\n"
-"const bool there = item < items && block_row < block_rows;\n"
-"const mbk_u64 place = there ? block_row : block_rows;\n"
-"const mbk_u32 found = high > 32 ? mbk_extract_row<2>(csr, shape, place, tally)\n"
+"const mbk_u64 item = first + mbk_lane() / a.group;\n"
+"const mbk_u32 w = (mbk_u32)item / a.count;\nconst mbk_u64 block_row =\n"
+"mbk_extract_window(a.spans, a.rest, a.high, w) + (mbk_u32)item % a.count;\n"
+"const bool there = item < items && block_row < a.block_rows;\n"
+"const mbk_u64 place = there ? block_row : a.block_rows;\n"
+"const mbk_u32 found = a.high > 32 ? mbk_extract_row<2>(csr, shape, place, tally)\n"
 ": mbk_extract_row<1>(csr, shape, place, tally);\ntally.blocks += speaks ? found : 0;\n"
-"if (counts != 0) {\nconst mbk_u64 sum = mbk_extract_total(speaks ? found : 0);\n"
-"if (speaks && there) {\ncounts[block_row] = found;\n}\nif (mbk_lane() == 0 && sum > 0) {\n"
-"mbk_atomic_add(sums + first / MBK_CHUNK, sum);\n}\n}\n}\n"
-"const mbk_u64 blocks = mbk_extract_total(tally.blocks);\n",
+"if (a.counts != 0) {\nconst mbk_u64 sum = mbk_extract_total(speaks ? found : 0);\n"
+"if (speaks && there) {\na.counts[block_row] = found;\n}\nif (mbk_lane() == 0 && sum > 0) {\n"
+"mbk_atomic_add(a.sums + first / MBK_CHUNK, sum);\n}\n}\n}\n"
+"const mbk_u64 blocks = mbk_extract_total(tally.blocks);\n"
 "const mbk_u64 inside = mbk_extract_total(speaks ? tally.inside : 0);\n"
-"const mbk_u64 entries = mbk_extract_total(tally.entries);\n"
+"const mbk_u64 entries = mbk_extract_total(tally.entries);\n",
 "const mbk_u32 descends = mbk_ballot(MBK_ALL, tally.descends);\n"
-"if (mbk_lane() == 0 && entries > 0) {\nmbk_atomic_add(answer, blocks);\n"
-"mbk_atomic_add(answer + 1, inside);\nmbk_atomic_add(answer + 2, entries);\n"
-"if (descends != 0) {\nmbk_atomic_add(answer + 3, (mbk_u64)1);\n}\n}\n}\n\n\n\n\n\n"
+"if (mbk_lane() == 0 && entries > 0) {\nmbk_atomic_add(a.answer, blocks);\n"
+"mbk_atomic_add(a.answer + 1, inside);\nmbk_atomic_add(a.answer + 2, entries);\n"
+"if (descends != 0) {\nmbk_atomic_add(a.answer + 3, (mbk_u64)1);\n}\n}\n}\n\n\n\n\n\n"
 "MBK_DEVICE mbk_u64 mbk_extract_before(mbk_u64 own, mbk_u64 *warps, mbk_u32 warp_count,\n"
 "mbk_u64 *all) {\nmbk_u64 sum = own, before = 0, total = 0;\n"
 "for (int d = 1; d < 32; d <<= 1) {\n"
@@ -5935,22 +6134,23 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
 "warps[mbk_thread() / 32] = sum;\n}\nmbk_block_sync();\n"
 "for (mbk_u32 w = 0; w < warp_count; w++) {\nbefore += w < mbk_thread() / 32 ? warps[w] : 0;\n"
 "total += warps[w];\n}\n*all = total;\nreturn before + sum - own;\n}\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(1024) mbk_extract_sums(mbk_u64 *sums, mbk_u64 chunks) {\n"
+"MBK_KERNEL MBK_BOUNDS(1024) mbk_extract_sums(const mbk_extract_sums_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_u64 base = 0;\n"
-"for (mbk_u64 from = 0; from < chunks; from += 1024) {\n"
+"for (mbk_u64 from = 0; from < a.chunks; from += 1024) {\n"
 "const mbk_u64 i = from + mbk_thread();\nmbk_u64 all;\nconst mbk_u64 before =\n"
-"mbk_extract_before(i < chunks ? sums[i] : 0, (mbk_u64 *)shared, 32, &all);\n"
-"if (i < chunks) {\nsums[i] = base + before;\n}\nbase += all;\n}\n}\n\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(256)\n"
-"mbk_extract_offsets(const mbk_u32 *counts, const mbk_u64 *sums, mbk_u64 block_rows,\n"
-"mbk_u32 large, void *block_ptr) {\nMBK_SHARED_MEMORY(shared);\n"
+"mbk_extract_before(i < a.chunks ? a.sums[i] : 0, (mbk_u64 *)shared, 32, &all);\n"
+"if (i < a.chunks) {\na.sums[i] = base + before;\n}\nbase += all;\n}\n}\n\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(256) mbk_extract_offsets(const mbk_extract_offsets_arguments a) {\n"
+"MBK_SHARED_MEMORY(shared);\n"
 "const mbk_u64 first = (mbk_u64)mbk_block() * MBK_CHUNK + 4 * mbk_thread();\nmbk_u32 own[4];\n"
-"mbk_u64 all, sum = 0;\n#pragma unroll\nfor (int i = 0; i < 4; i++) {\n",
-"own[i] = first + i < block_rows ? counts[first + i] : 0;\nsum += own[i];\n}\n"
-"mbk_u64 before = sums[mbk_block()] + mbk_extract_before(sum, (mbk_u64 *)shared, 8, &all);\n"
-"#pragma unroll\nfor (int i = 0; i < 4; i++) {\nif (first + i <= block_rows && large != 0) {\n"
-"((mbk_i64 *)block_ptr)[first + i] = (mbk_i64)before;\n} else if (first + i <= block_rows) {\n"
-"((mbk_i32 *)block_ptr)[first + i] = (mbk_i32)before;\n}\nbefore += own[i];\n}\n}\n\n\n\n"
+"mbk_u64 all, sum = 0;\n#pragma unroll\nfor (int i = 0; i < 4; i++) {\n"
+"own[i] = first + i < a.block_rows ? a.counts[first + i] : 0;\nsum += own[i];\n}\n"
+"mbk_u64 before = a.sums[mbk_block()] + mbk_extract_before(sum, (mbk_u64 *)shared, 8, &all);\n",
+"#pragma unroll\nfor (int i = 0; i < 4; i++) {\n"
+"if (first + i <= a.block_rows && a.large != 0) {\n"
+"((mbk_i64 *)a.block_ptr)[first + i] = (mbk_i64)before;\n"
+"} else if (first + i <= a.block_rows) {\n"
+"((mbk_i32 *)a.block_ptr)[first + i] = (mbk_i32)before;\n}\nbefore += own[i];\n}\n}\n\n\n\n"
 "struct mbk_extract_target {\nmbk_i32 *block_col;\nmbk_u32 *masks;\nMBK_VALUE *blocks;\n"
 "};\n\n\nMBK_DEVICE void mbk_extract_mark(mbk_u32 *mask, mbk_u32 bit, mbk_u64 bits) {\n"
 "mbk_u32 shift = bit % 32;\nfor (mask += bit / 32; bits != 0; mask++) {\n"
@@ -5968,8 +6168,8 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
 "if (to.blocks != 0) {\nto.blocks[block * entries + r * shape.wide + column - first] = sum;\n"
 "}\n}\nif (to.masks != 0) {\n"
 "mbk_extract_mark(to.masks + block * ((entries + 63) / 64 * 2), r * shape.wide, bits);\n}\n"
-"}\n\ntemplate <int ROWS>\n",
-"MBK_DEVICE void mbk_extract_fill_row(const mbk_extract_csr &csr, const mbk_extract_shape &shape,\n"
+"}\n\ntemplate <int ROWS>\n"
+"MBK_DEVICE void mbk_extract_fill_row(const mbk_extract_csr &csr, const mbk_extract_shape &shape,\n",
 "const MBK_VALUE *values, const mbk_extract_target &to,\nmbk_u64 block_row, mbk_u64 block) {\n"
 "mbk_extract_walk<ROWS> walk = mbk_extract_start<ROWS>(csr, shape, block_row);\n"
 "for (;; block++) {\nconst mbk_u32 least = mbk_extract_least(walk, shape.group);\n"
@@ -5979,21 +6179,25 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
 "to.block_col[block] = (mbk_i32)column;\n}\n#pragma unroll\nfor (int j = 0; j < ROWS; j++) {\n"
 "mbk_extract_put(csr, shape, values, to, walk.at[j], walk.end[j], walk.next[j],\n"
 "column * shape.wide, mbk_lane() % shape.group + 32 * j, block);\n}\n}\n}\n}\n\n\n\n\n"
-"MBK_KERNEL MBK_RESIDENT(256, 4)\n"
-"mbk_extract_fill(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,\n"
-"const MBK_VALUE *values, mbk_u64 rows, mbk_u64 cols, mbk_u64 block_rows,\n"
-"mbk_u32 high, mbk_u32 wide, mbk_u32 group, const void *block_ptr,\n"
-"mbk_u32 large, mbk_i32 *block_col, mbk_u32 *masks, MBK_VALUE *blocks) {\n"
-"const mbk_extract_csr csr = {row_ptr, col_ind, rows, cols};\n"
-"const mbk_extract_shape shape = {high, wide, group};\n"
-"const mbk_extract_target to = {block_col, masks, blocks};\n"
+"MBK_KERNEL MBK_RESIDENT(256, 4) mbk_extract_fill(const mbk_extract_fill_arguments a) {\n"
+"const mbk_extract_csr csr = {a.row_ptr, a.col_ind, a.rows, a.cols};\n"
+"const mbk_extract_shape shape = {a.high, a.wide, a.group};\n"
+"const mbk_extract_target to = {a.block_col, a.masks, a.blocks};\n"
 "const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;\n"
-"const mbk_u64 item = warp * (32 / group) + mbk_lane() / group;\n"
-"const mbk_u64 block_row = item < block_rows ? item : block_rows;\n"
-"const mbk_u64 block = large != 0 ? (mbk_u64)((const mbk_i64 *)block_ptr)[block_row]\n"
-": (mbk_u64)((const mbk_i32 *)block_ptr)[block_row];\nif (high > 32) {\n"
-"mbk_extract_fill_row<2>(csr, shape, values, to, block_row, block);\n} else {\n",
-"mbk_extract_fill_row<1>(csr, shape, values, to, block_row, block);\n}\n}\n",
+"const mbk_u64 item = warp * (32 / a.group) + mbk_lane() / a.group;\n"
+"const mbk_u64 block_row = item < a.block_rows ? item : a.block_rows;\n"
+"const mbk_u64 block = a.large != 0 ? (mbk_u64)((const mbk_i64 *)a.block_ptr)[block_row]\n"
+": (mbk_u64)((const mbk_i32 *)a.block_ptr)[block_row];\nif (a.high > 32) {\n"
+"mbk_extract_fill_row<2>(csr, shape, a.values, to, block_row, block);\n} else {\n"
+"mbk_extract_fill_row<1>(csr, shape, a.values, to, block_row, block);\n}\n}\n",
+NULL};
+
+static const char *const mbi_source_spmv_gpu_rows_arguments_cuh[] = {
+"\ntypedef struct mbk_rows_product_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
+"MBK_POINTER(const mbk_i32) col_ind;\nMBK_POINTER(const MBK_VALUE) values;\n"
+"MBK_POINTER(const MBK_COMPUTE) table;\nMBK_POINTER(const MBK_VECTOR) x;\n"
+"MBK_POINTER(MBK_VECTOR) y;\nmbk_u64 rows;\nmbk_scalar alpha, beta;\n"
+"} mbk_rows_product_arguments;\n",
 NULL};
 
 static const char *const mbi_source_spmv_gpu_rows_rows_cu[] = {
@@ -6006,31 +6210,31 @@ static const char *const mbi_source_spmv_gpu_rows_rows_cu[] = {
 "#ifndef MBK_THREADS\n#error \"define MBK_THREADS: threads per block, a multiple of 32\"\n"
 "#endif\n#include \"jit/device.cuh\"\n#include \"spmv/shared/algebra.cuh\"\n\n"
 "#if MBK_STREAMING\n#define MBK_MATRIX_LOAD mbk_load_streaming\n#else\n"
-"#define MBK_MATRIX_LOAD mbk_load\n#endif\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_THREADS)\n"
-"mbk_rows_product(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,\n"
-"const MBK_VALUE *values, const MBK_COMPUTE *table, const MBK_VECTOR *x,\n"
-"MBK_VECTOR *y, mbk_u64 rows, MBK_SCALAR_PARAMETERS) {\nmbk_release();\nMBK_STOP_HERE\n"
-"MBK_SCALARS_LOAD;\nmbk_table_take(table, alpha, MBK_THREADS);\n"
+"#define MBK_MATRIX_LOAD mbk_load\n#endif\n\n#include \"spmv/gpu/rows/arguments.cuh\"\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_THREADS) mbk_rows_product(const mbk_rows_product_arguments a) {\n"
+"const MBK_VALUE *values = a.values;\nMBK_VECTOR *const y = a.y;\nMBK_SCALARS_OF(a);\n"
+"mbk_release();\nMBK_STOP_HERE\nMBK_SCALARS_LOAD;\n"
+"mbk_table_take(a.table, alpha, MBK_THREADS);\n"
 "const mbk_u64 row = ((mbk_u64)mbk_block() * MBK_THREADS + mbk_thread()) / MBK_LANES;\n"
 "const mbk_u32 lane = mbk_thread() % MBK_LANES;\nMBK_COMPUTE sum = MBK_ZERO;\n"
-"if (row < rows && !MBK_VANISHES(alpha)) {\n"
-"const MBK_ROW_PTR start = mbk_load(row_ptr + row);\n#if MBK_BY_ROW\nvalues += row;\n#endif\n"
+"if (row < a.rows && !MBK_VANISHES(alpha)) {\n"
+"const MBK_ROW_PTR start = mbk_load(a.row_ptr + row);\n#if MBK_BY_ROW\nvalues += row;\n#endif\n"
 "mbk_i64 at = (mbk_i64)start - MBK_BASE + lane;\n\n\n"
-"MBK_ROW_PTR left = mbk_load(row_ptr + row + 1) - start - (MBK_ROW_PTR)lane;\n"
+"MBK_ROW_PTR left = mbk_load(a.row_ptr + row + 1) - start - (MBK_ROW_PTR)lane;\n"
 "for (; left > 0; left -= MBK_LANES * MBK_UNROLL, at += MBK_LANES * MBK_UNROLL) {\n"
 "mbk_i32 column[MBK_UNROLL];\n#if !MBK_PATTERN\nMBK_VALUE value[MBK_UNROLL];\n#endif\n"
 "MBK_COMPUTE product[MBK_UNROLL];\n#pragma unroll\nfor (int u = 0; u < MBK_UNROLL; u++) {\n"
 "if (u * MBK_LANES < left) {\n"
-"column[u] = MBK_MATRIX_LOAD(col_ind + at + u * MBK_LANES) - MBK_BASE;\n#if !MBK_PATTERN\n",
+"column[u] = MBK_MATRIX_LOAD(a.col_ind + at + u * MBK_LANES) - MBK_BASE;\n#if !MBK_PATTERN\n",
 "value[u] = MBK_MATRIX_LOAD(values + at + u * MBK_LANES);\n#endif\n}\n}\nmbk_await();\n"
 "#pragma unroll\nfor (int u = 0; u < MBK_UNROLL; u++) {\nif (u * MBK_LANES < left) {\n"
-"#if MBK_PATTERN\nproduct[u] = MBK_UNIT(values, mbk_load_after_wait(x + column[u]));\n#else\n"
-"product[u] = MBK_MUL(mbk_value(value[u]), mbk_load_after_wait(x + column[u]));\n#endif\n}\n}\n"
-"#pragma unroll\nfor (int u = 0; u < MBK_UNROLL; u++) {\nif (u * MBK_LANES < left) {\n"
+"#if MBK_PATTERN\nproduct[u] = MBK_UNIT(values, mbk_load_after_wait(a.x + column[u]));\n#else\n"
+"product[u] = MBK_MUL(mbk_value(value[u]), mbk_load_after_wait(a.x + column[u]));\n#endif\n}\n"
+"}\n#pragma unroll\nfor (int u = 0; u < MBK_UNROLL; u++) {\nif (u * MBK_LANES < left) {\n"
 "sum = MBK_ADD(sum, product[u]);\n}\n}\n}\n}\n#pragma unroll\n"
 "for (int d = MBK_LANES / 2; d > 0; d >>= 1) {\n"
 "sum = MBK_ADD(sum, mbk_shuffle_down(0xffffffffu, sum, d, MBK_LANES));\n}\n"
-"if (lane == 0 && row < rows) {\nmbk_await();\nMBK_COMMIT(row, sum);\n}\n}\n",
+"if (lane == 0 && row < a.rows) {\nmbk_await();\nMBK_COMMIT(row, sum);\n}\n}\n",
 NULL};
 
 static const char *const mbi_source_spmv_gpu_bsr_tile_cuh[] = {
@@ -6129,24 +6333,37 @@ static const char *const mbi_source_spmv_gpu_bsr_tile_cuh[] = {
 "sum[u] = MBK_ADD(sum[u], mbk_shuffle_xor(MBK_ALL, sum[u], d, 32));\n}\n}\n}\n",
 NULL};
 
+static const char *const mbi_source_spmv_gpu_bsr_build_arguments_cuh[] = {
+"\ntypedef struct mbk_bsr_schedule_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_start;\n"
+"mbk_u32 ranks;\nmbk_u64 blocks, words, slots;\nMBK_POINTER(mbk_u32) row_ends, slot_row;\n"
+"} mbk_bsr_schedule_arguments;\n\ntypedef struct mbk_bsr_columns_arguments {\n"
+"MBK_POINTER(const mbk_i32) col_ind;\nmbk_u64 blocks, tiles;\nMBK_POINTER(mbk_i32) columns;\n"
+"} mbk_bsr_columns_arguments;\n\ntypedef struct mbk_bsr_masks_arguments {\n"
+"MBK_POINTER(const mbk_u64) mask_words;\nmbk_u64 blocks, tiles;\nMBK_POINTER(MBK_MASK) masks;\n"
+"} mbk_bsr_masks_arguments;\n\ntypedef struct mbk_bsr_fill_arguments {\n"
+"MBK_POINTER(const mbk_i32) col_ind;\nMBK_POINTER(const MBK_VALUE) values;\n"
+"MBK_POINTER(const mbk_u64) mask_words;\nmbk_u64 cols, blocks, tiles;\n"
+"MBK_POINTER(MBK_VALUE) packs;\n} mbk_bsr_fill_arguments;\n",
+NULL};
+
 static const char *const mbi_source_spmv_gpu_bsr_build_cuh[] = {
 "\n\n#ifndef MBK_TILE_BLOCKS\n#error \"include spmv/gpu/bsr/tile.cuh before\"\n#endif\n\n"
-"#define MBK_BUILD_THREADS 256\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)\n"
-"mbk_bsr_schedule(const MBK_ROW_PTR *row_start, mbk_u32 ranks, mbk_u64 blocks, mbk_u64 words,\n"
-"mbk_u64 slots, mbk_u32 *row_ends, mbk_u32 *slot_row) {\n"
+"#define MBK_BUILD_THREADS 256\n\n#include \"spmv/gpu/bsr/build_arguments.cuh\"\n\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS) mbk_bsr_schedule(const mbk_bsr_schedule_arguments a) {\n"
 "const mbk_u64 at = (mbk_u64)mbk_block() * MBK_BUILD_THREADS + mbk_thread();\n"
-"if (at < words) {\nconst mbk_u64 first = 32 * at;\nmbk_u32 bits = 0;\nif (first < blocks) {\n"
-"mbk_u32 row_number = mbk_nonempty_search(row_start, ranks, first);\n"
-"for (; row_number < ranks; row_number++) {\n"
-"const mbk_u64 last = (mbk_u64)(mbk_load(row_start + row_number + 1) - MBK_BASE) - 1;\n"
+"if (at < a.words) {\nconst mbk_u64 first = 32 * at;\nmbk_u32 bits = 0;\n"
+"if (first < a.blocks) {\n"
+"mbk_u32 row_number = mbk_nonempty_search(a.row_start, a.ranks, first);\n"
+"for (; row_number < a.ranks; row_number++) {\n"
+"const mbk_u64 last = (mbk_u64)(mbk_load(a.row_start + row_number + 1) - MBK_BASE) - 1;\n"
 "if (last >= first + 32) {\nbreak;\n}\nbits |= 1u << (last - first);\n}\n}\n"
-"row_ends[at] = bits;\n}\nif (at <= slots) {\nconst mbk_u64 first = at * MBK_SLOT_BLOCKS;\n"
+"a.row_ends[at] = bits;\n}\nif (at <= a.slots) {\nconst mbk_u64 first = at * MBK_SLOT_BLOCKS;\n"
 "const mbk_u32 row_number =\n"
-"first < blocks ? mbk_nonempty_search(row_start, ranks, first) : ranks;\n"
-"slot_row[at] = row_number;\nif (at < slots && at % MBK_SLOTS == 0) {\n"
-"const mbk_u64 begin = (mbk_u64)(mbk_load(row_start + row_number) - MBK_BASE);\n"
-"const mbk_u64 end = (mbk_u64)(mbk_load(row_start + row_number + 1) - MBK_BASE);\n"
-"const mbk_u64 tile = at / MBK_SLOTS;\nslot_row[slots + 1 + tile] =\n"
+"first < a.blocks ? mbk_nonempty_search(a.row_start, a.ranks, first) : a.ranks;\n"
+"a.slot_row[at] = row_number;\nif (at < a.slots && at % MBK_SLOTS == 0) {\n"
+"const mbk_u64 begin = (mbk_u64)(mbk_load(a.row_start + row_number) - MBK_BASE);\n"
+"const mbk_u64 end = (mbk_u64)(mbk_load(a.row_start + row_number + 1) - MBK_BASE);\n"
+"const mbk_u64 tile = at / MBK_SLOTS;\na.slot_row[a.slots + 1 + tile] =\n"
 "end <= first + MBK_TILE_BLOCKS ? (mbk_u32)(tile - begin / MBK_TILE_BLOCKS) : MBK_OPEN;\n}\n}\n"
 "}\n\n\nstruct mbk_bsr_entry {\nmbk_u64 block;\nmbk_u32 offset;\nbool inside;\nmbk_u32 col;\n"
 "};\n\nMBK_DEVICE mbk_bsr_entry mbk_bsr_find(mbk_u64 tile, mbk_u32 strip, mbk_u32 group,\n"
@@ -6157,47 +6374,57 @@ static const char *const mbi_source_spmv_gpu_bsr_build_cuh[] = {
 "e / MBK_LANE_COLS;\n"
 "found.offset = MBK_COLUMN_MAJOR ? col * MBK_BLOCK_ROWS + row : row * MBK_BLOCK_COLS + col;\n"
 "found.inside = row < MBK_BLOCK_ROWS && col < MBK_BLOCK_COLS;\nfound.col = col;\n"
-"return found;\n}\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)\n"
-"mbk_bsr_columns(const mbk_i32 *col_ind, mbk_u64 blocks, mbk_u64 tiles, mbk_i32 *columns) {\n"
+"return found;\n}\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS) mbk_bsr_columns(const mbk_bsr_columns_arguments a) {\n"
 "const mbk_u64 at = (mbk_u64)mbk_block() * MBK_BUILD_THREADS + mbk_thread();\n"
 "const mbk_u64 tile = at / MBK_TILE_BLOCKS;\n"
 "const mbk_u32 place = (mbk_u32)(at % MBK_TILE_BLOCKS), u = place % MBK_TOGETHER;\n"
 "const mbk_u32 slot = place / MBK_TOGETHER % MBK_SLOTS;\n"
 "const mbk_u32 group = place / (MBK_TOGETHER * MBK_SLOTS);\nconst mbk_u64 block =\n"
 "tile * MBK_TILE_BLOCKS + slot * MBK_SLOT_BLOCKS + group * MBK_TOGETHER + u;\n"
-"if (tile < tiles) {\n"
-"columns[at] = block < blocks ? mbk_load(col_ind + block) - MBK_BASE : 0;\n}\n}\n\n"
+"if (tile < a.tiles) {\n"
+"a.columns[at] = block < a.blocks ? mbk_load(a.col_ind + block) - MBK_BASE : 0;\n}\n}\n\n"
 "#if MBK_MASKED\n#define MBK_THERE(found) \\\n"
 "(mbk_load(mask_words + (found).block * ((MBK_ENTRIES + 63) / 64) + (found).offset / 64) >> \\\n"
-"(found).offset % 64 & \\\n1)\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)\n"
-"mbk_bsr_masks(const mbk_u64 *mask_words, mbk_u64 blocks, mbk_u64 tiles, MBK_MASK *masks) {\n"
+"(found).offset % 64 & \\\n1)\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS) mbk_bsr_masks(const mbk_bsr_masks_arguments a) {\n"
 "const mbk_u64 at = (mbk_u64)mbk_block() * MBK_BUILD_THREADS + mbk_thread();\n"
 "const mbk_u32 thread = (mbk_u32)(at % MBK_ACTIVE);\n"
 "const mbk_u32 group = (mbk_u32)(at / MBK_ACTIVE % MBK_GROUPS);\n"
 "const mbk_u64 strip = at / MBK_ACTIVE / MBK_GROUPS, tile = strip / MBK_STRIPS;\n"
-"mbk_u32 bits = 0;\nif (tile >= tiles) {\nreturn;\n}\n"
+"mbk_u32 bits = 0;\nif (tile >= a.tiles) {\nreturn;\n}\n"
 "for (mbk_u32 e = 0; e < MBK_GROUP_ENTRIES; e++) {\nconst mbk_bsr_entry found =\n"
 "mbk_bsr_find(tile, (mbk_u32)(strip % MBK_STRIPS), group, thread, e);\n",
-"if (found.block < blocks && found.inside && MBK_THERE(found)) {\nbits |= 1u << e;\n}\n}\n"
-"masks[at] = (MBK_MASK)bits;\n}\n#else\n#define MBK_THERE(found) true\n#endif\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)\n"
-"mbk_bsr_fill(const mbk_i32 *col_ind, const MBK_VALUE *values, const mbk_u64 *mask_words,\n"
-"mbk_u64 cols, mbk_u64 blocks, mbk_u64 tiles, MBK_VALUE *packs) {\n"
+"if (found.block < a.blocks && found.inside && MBK_THERE(found)) {\nbits |= 1u << e;\n}\n}\n"
+"a.masks[at] = (MBK_MASK)bits;\n}\n#else\n#define MBK_THERE(found) true\n#endif\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS) mbk_bsr_fill(const mbk_bsr_fill_arguments a) {\n"
 "const mbk_u64 at = (mbk_u64)mbk_block() * MBK_BUILD_THREADS + mbk_thread();\n"
 "const mbk_u32 thread = (mbk_u32)(at % MBK_ACTIVE);\n"
 "const mbk_u32 p = (mbk_u32)(at / MBK_ACTIVE % MBK_GROUP_PACKS);\n"
 "const mbk_u32 group = (mbk_u32)(at / (MBK_ACTIVE * MBK_GROUP_PACKS) % MBK_GROUPS);\n"
 "const mbk_u64 strip = at / ((mbk_u64)MBK_ACTIVE * MBK_GROUP_PACKS * MBK_GROUPS);\n"
 "const mbk_u64 tile = strip / MBK_STRIPS;\nmbk_pack<MBK_VALUE, MBK_PACK> pack;\n"
-"if (tile >= tiles) {\nreturn;\n}\n#pragma unroll\nfor (mbk_u32 k = 0; k < MBK_PACK; k++) {\n"
+"if (tile >= a.tiles) {\nreturn;\n}\n#pragma unroll\nfor (mbk_u32 k = 0; k < MBK_PACK; k++) {\n"
 "const mbk_bsr_entry found =\n"
 "mbk_bsr_find(tile, (mbk_u32)(strip % MBK_STRIPS), group, thread, p * MBK_PACK + k);\n"
-"bool there = found.block < blocks && found.inside;\nif (MBK_EDGE && there) {\n"
-"const mbk_u32 column = (mbk_u32)(mbk_load(col_ind + found.block) - MBK_BASE);\n"
-"there = (mbk_u64)column * MBK_BLOCK_COLS + found.col < cols;\n}\n"
+"bool there = found.block < a.blocks && found.inside;\nif (MBK_EDGE && there) {\n"
+"const mbk_u32 column = (mbk_u32)(mbk_load(a.col_ind + found.block) - MBK_BASE);\n"
+"there = (mbk_u64)column * MBK_BLOCK_COLS + found.col < a.cols;\n}\n"
 "pack.at[k] = there && MBK_THERE(found)\n"
-"? mbk_load(values + found.block * MBK_ENTRIES + found.offset)\n: (MBK_VALUE)0;\n}\n"
-"mbk_store_pack(packs + at * MBK_PACK, pack);\n}\n",
+"? mbk_load(a.values + found.block * MBK_ENTRIES + found.offset)\n: (MBK_VALUE)0;\n}\n"
+"mbk_store_pack(a.packs + at * MBK_PACK, pack);\n}\n",
+NULL};
+
+static const char *const mbi_source_spmv_gpu_bsr_bsr_arguments_cuh[] = {
+"\ntypedef struct mbk_bsr_product_arguments {\n"
+"MBK_POINTER(const mbk_u32) row_ends, slot_row, row_id;\nMBK_POINTER(const mbk_i32) columns;\n"
+"MBK_POINTER(const MBK_VALUE) values;\nMBK_POINTER(const MBK_MASK) masks;\n"
+"MBK_POINTER(const MBK_VECTOR) x;\nMBK_POINTER(MBK_VECTOR) y;\n"
+"MBK_POINTER(MBK_COMPUTE) firsts, tails;\nmbk_u64 rows, cols, tiles;\nmbk_scalar alpha, beta;\n"
+"} mbk_bsr_product_arguments;\n\ntypedef struct mbk_bsr_fixup_arguments {\n"
+"MBK_POINTER(const mbk_u32) slot_row, row_id, empty_id;\n"
+"MBK_POINTER(const MBK_COMPUTE) firsts, tails;\nMBK_POINTER(MBK_VECTOR) y;\n"
+"mbk_u64 tiles, empty_rows, rows;\nmbk_scalar alpha, beta;\n} mbk_bsr_fixup_arguments;\n",
 NULL};
 
 static const char *const mbi_source_spmv_gpu_bsr_bsr_cu[] = {
@@ -6254,27 +6481,23 @@ static const char *const mbi_source_spmv_gpu_bsr_bsr_cu[] = {
 "if ((closed & ((1u << (at.slot * MBK_LANES)) - 1)) != 0) {\n"
 "mbk_bsr_commit(to, first, head, alpha, beta);\n} else if (to.writes) {\n"
 "firsts[carry] = head;\n}\n}\nif (to.writes && at.slot == MBK_SLOTS - 1) {\n"
-"tails[carry] = sum;\n}\n}\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
-"mbk_bsr_product(const mbk_u32 *row_ends, const mbk_u32 *slot_row, const mbk_u32 *row_id,\n"
-"const mbk_i32 *columns, const MBK_VALUE *values, const MBK_MASK *masks,\n"
-"const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,\n"
-"mbk_u64 rows, mbk_u64 cols, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\nmbk_release();\n"
+"tails[carry] = sum;\n}\n}\n\n#include \"spmv/gpu/bsr/bsr_arguments.cuh\"\n\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
+"mbk_bsr_product(const mbk_bsr_product_arguments a) {\nMBK_SCALARS_OF(a);\nmbk_release();\n"
 "MBK_STOP_HERE\nMBK_SCALARS_LOAD;\n"
 "const mbk_u64 warp = (mbk_u64)mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;\n"
 "const mbk_u64 tile = warp / MBK_STRIPS;\nconst mbk_u32 strip = (mbk_u32)(warp % MBK_STRIPS);\n"
-"if (tile >= tiles) {\nreturn;\n}\n"
-"if (MBK_NEIGHBOURS == 1 || (mbk_u64)x % (MBK_NEIGHBOURS * sizeof(MBK_VECTOR)) == 0) {\n"
-"mbk_bsr_run<MBK_NEIGHBOURS>(row_ends, slot_row, row_id, columns, values, masks, x, y,\n"
-"firsts, tails, rows, cols, tile, strip, alpha, beta);\n} else {\n"
-"mbk_bsr_run<1>(row_ends, slot_row, row_id, columns, values, masks, x, y, firsts, tails,\n"
-"rows, cols, tile, strip, alpha, beta);\n}\n}\n\n\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, 4)\n"
-"mbk_bsr_fixup(const mbk_u32 *slot_row, const mbk_u32 *row_id, const mbk_u32 *empty_id,\n"
-"const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails, MBK_VECTOR *y,\n"
-"mbk_u64 tiles, mbk_u64 empty_rows, mbk_u64 rows, MBK_SCALAR_PARAMETERS) {\n"
-"MBK_SHARED_MEMORY(shared);\n",
-"mbk_fixup(slot_row + tiles * MBK_SLOTS + 1, slot_row, row_id, empty_id, firsts, tails, y,\n"
-"tiles, empty_rows, rows, (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);\n}\n",
+"if (tile >= a.tiles) {\nreturn;\n}\n"
+"if (MBK_NEIGHBOURS == 1 || (mbk_u64)a.x % (MBK_NEIGHBOURS * sizeof(MBK_VECTOR)) == 0) {\n"
+"mbk_bsr_run<MBK_NEIGHBOURS>(a.row_ends, a.slot_row, a.row_id, a.columns, a.values, a.masks,\n"
+"a.x, a.y, a.firsts, a.tails, a.rows, a.cols, tile, strip, alpha,\nbeta);\n} else {\n"
+"mbk_bsr_run<1>(a.row_ends, a.slot_row, a.row_id, a.columns, a.values, a.masks, a.x, a.y,\n"
+"a.firsts, a.tails, a.rows, a.cols, tile, strip, alpha, beta);\n}\n}\n\n\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, 4) mbk_bsr_fixup(const mbk_bsr_fixup_arguments a) {\n"
+"MBK_SCALARS_OF(a);\nMBK_SHARED_MEMORY(shared);\n"
+"mbk_fixup(a.slot_row + a.tiles * MBK_SLOTS + 1, a.slot_row, a.row_id, a.empty_id, a.firsts,\n"
+"a.tails, a.y, a.tiles, a.empty_rows, a.rows, (MBK_COMPUTE *)shared,\nMBK_SCALAR_ARGUMENTS);\n"
+"}\n",
 NULL};
 
 static const char *const mbi_source_spmv_shared_pages_cuh[] = {
@@ -6312,6 +6535,12 @@ static const char *const mbi_source_spmv_shared_pages_cuh[] = {
 "MBK_DEVICE mbk_u32 mbk_page_base(mbk_u32 page) {\nreturn (page - mbk_lane()) * MBK_PAGE;\n"
 "}\n\n\nMBK_DEVICE mbk_u32 mbk_page_column(mbk_u32 base, mbk_u16 code) {\n"
 "return mbk_shuffle(0xffffffffu, base, (int)(code / MBK_PAGE), 32) + code;\n}\n",
+NULL};
+
+static const char *const mbi_source_spmv_shared_sample_arguments_cuh[] = {
+"\ntypedef struct mbk_arrays_sample_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
+"MBK_POINTER(const MBK_COLUMN) col_ind;\nmbk_u64 rows, nnz;\nmbk_u32 shift;\n"
+"MBK_POINTER(mbk_u32) sectors, narrow;\n} mbk_arrays_sample_arguments;\n",
 NULL};
 
 static const char *const mbi_source_spmv_shared_sample_cuh[] = {
@@ -6354,28 +6583,44 @@ static const char *const mbi_source_spmv_shared_sample_cuh[] = {
 "}\n#pragma unroll\nfor (mbk_u32 j = 0; j < MBK_SAMPLE_TOGETHER; j++) {\n"
 "mbk_page_add(set, column[j]);\n}\n}\nmbk_warp_sync(0xffffffffu);\n"
 "if (mbk_lane() == 0 && mbk_peek(set + MBK_PAGE_SLOTS) <= MBK_PAGES) {\n"
-"mbk_atomic_add(narrow, 1u);\n}\n}\n\n\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_SAMPLE_THREADS)\n"
-"mbk_arrays_sample(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind, mbk_u64 rows,\n"
-"mbk_u64 nnz, mbk_u32 shift, mbk_u32 *sectors, mbk_u32 *narrow) {\nMBK_SHARED_MEMORY(shared);\n"
+"mbk_atomic_add(narrow, 1u);\n}\n}\n\n"
+"#include \"spmv/shared/sample_arguments.cuh\"\n\n\n\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_SAMPLE_THREADS)\n"
+"mbk_arrays_sample(const mbk_arrays_sample_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
 "mbk_u32 *const words = (mbk_u32 *)shared;\n"
 "const mbk_u32 windows = mbk_grid() / 2, warp = mbk_thread() / 32;\n"
 "if (mbk_block() < windows) {\n"
-"mbk_arrays_sectors(col_ind, nnz, windows, shift, sectors, words);\n} else if (warp < 8) {\n"
-"const mbk_u64 number = (mbk_block() - windows) * 8 + warp, slices = (rows + 31) / 32;\n"
-"mbk_arrays_pages(row_ptr, col_ind, rows, slices * number / (8 * windows), narrow,\n"
+"mbk_arrays_sectors(a.col_ind, a.nnz, windows, a.shift, a.sectors, words);\n"
+"} else if (warp < 8) {\n"
+"const mbk_u64 number = (mbk_block() - windows) * 8 + warp, slices = (a.rows + 31) / 32;\n"
+"mbk_arrays_pages(a.row_ptr, a.col_ind, a.rows, slices * number / (8 * windows), a.narrow,\n"
 "words + warp * MBK_PAGE_SET);\n}\n}\n",
+NULL};
+
+static const char *const mbi_source_spmv_gpu_sliced_build_arguments_cuh[] = {
+"\ntypedef struct mbk_sliced_order_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
+"mbk_u64 rows;\nMBK_POINTER(mbk_u32) length, row_id;\n} mbk_sliced_order_arguments;\n\n"
+"typedef struct mbk_sliced_width_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
+"MBK_POINTER(const mbk_i32) col_ind;\nMBK_POINTER(const mbk_u32) length, row_id;\n"
+"mbk_u64 slices;\nMBK_POINTER(mbk_u32) width;\nMBK_POINTER(mbk_u16) pages;\n"
+"MBK_POINTER(mbk_u32) column_width;\n} mbk_sliced_width_arguments;\n\n"
+"typedef struct mbk_sliced_fill_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
+"MBK_POINTER(const mbk_i32) col_ind;\nMBK_POINTER(const MBK_VALUE) values;\n"
+"MBK_POINTER(const mbk_u32) slice_start, column_start;\nMBK_POINTER(const mbk_u16) pages;\n"
+"MBK_POINTER(const mbk_u32) length, row_id;\nmbk_u64 slices;\nMBK_POINTER(mbk_u16) columns;\n"
+"MBK_POINTER(MBK_VALUE) sliced_values;\n} mbk_sliced_fill_arguments;\n",
 NULL};
 
 static const char *const mbi_source_spmv_gpu_sliced_build_cuh[] = {
 "\n\n#ifndef MBK_WINDOW\n"
 "#error \"include spmv/gpu/sliced/sliced.cu, which opens with the list of macros\"\n#endif\n"
-"#define MBK_AHEAD 4\n\n\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(512) mbk_sliced_order(const MBK_ROW_PTR *row_ptr, mbk_u64 rows,\n"
-"mbk_u32 *length, mbk_u32 *row_id) {\nMBK_SHARED_MEMORY(shared);\n"
-"mbk_u64 *const keys = (mbk_u64 *)shared;\n"
+"#define MBK_AHEAD 4\n\n#include \"spmv/gpu/sliced/build_arguments.cuh\"\n\n\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(512) mbk_sliced_order(const mbk_sliced_order_arguments given) {\n"
+"MBK_SHARED_MEMORY(shared);\nmbk_u64 *const keys = (mbk_u64 *)shared;\n"
 "const mbk_u64 first = (mbk_u64)mbk_block() * MBK_WINDOW;\n"
 "for (mbk_u32 i = mbk_thread(); i < MBK_WINDOW; i += 512) {\nconst mbk_u64 row = first + i;\n"
-"const mbk_u64 count = row < rows ? (mbk_u64)(row_ptr[row + 1] - row_ptr[row]) : 0;\n"
+"const mbk_u64 count =\n"
+"row < given.rows ? (mbk_u64)(given.row_ptr[row + 1] - given.row_ptr[row]) : 0;\n"
 "keys[i] = (0xffffffffull - count) << 32 | i;\n}\nmbk_block_sync();\n#if MBK_SORTED\n"
 "for (mbk_u32 run = 2; run <= MBK_WINDOW; run *= 2) {\n"
 "for (mbk_u32 step = run / 2; step > 0; step /= 2) {\n"
@@ -6383,62 +6628,68 @@ static const char *const mbi_source_spmv_gpu_sliced_build_cuh[] = {
 "const mbk_u64 a = keys[low], b = keys[low + step];\nif ((a > b) == ((low & run) == 0)) {\n"
 "keys[low] = b;\nkeys[low + step] = a;\n}\nmbk_block_sync();\n}\n}\n#endif\n"
 "for (mbk_u32 i = mbk_thread(); i < MBK_WINDOW; i += 512) {\n"
-"if (first + i < (rows + 31) / 32 * 32) {\n"
-"length[first + i] = (mbk_u32)(0xffffffffull - (keys[i] >> 32));\n#if MBK_SORTED\n"
+"if (first + i < (given.rows + 31) / 32 * 32) {\n"
+"given.length[first + i] = (mbk_u32)(0xffffffffull - (keys[i] >> 32));\n#if MBK_SORTED\n"
 "const mbk_u64 row = first + (mbk_u32)keys[i];\n"
-"row_id[first + i] = row < rows ? (mbk_u32)row : 0xffffffffu;\n#endif\n}\n}\n}\n\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(128)\n"
-"mbk_sliced_width(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, const mbk_u32 *length,\n"
-"const mbk_u32 *row_id, mbk_u64 slices, mbk_u32 *width, mbk_u16 *pages,\n"
-"mbk_u32 *column_width) {\nMBK_SHARED_MEMORY(shared);\n"
+"given.row_id[first + i] = row < given.rows ? (mbk_u32)row : 0xffffffffu;\n#endif\n}\n}\n"
+"}\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(128) mbk_sliced_width(const mbk_sliced_width_arguments a) {\n"
+"MBK_SHARED_MEMORY(shared);\n"
 "mbk_u32 *const set = (mbk_u32 *)shared + mbk_thread() / 32 * MBK_PAGE_SET;\n"
-"const mbk_u64 slice = (mbk_u64)mbk_block() * 4 + mbk_thread() / 32;\nif (slice >= slices) {\n",
-"return;\n}\nconst mbk_u64 place = slice * 32 + mbk_lane();\n"
-"const mbk_u32 count = length[place];\nmbk_page_begin(set);\nif (count > 0) {\n#if MBK_SORTED\n"
-"const mbk_u64 row = row_id[place];\n#else\nconst mbk_u64 row = place;\n#endif\n"
-"const mbk_u64 from = (mbk_u64)(row_ptr[row] - MBK_BASE);\n"
+"const mbk_u64 slice = (mbk_u64)mbk_block() * 4 + mbk_thread() / 32;\n"
+"if (slice >= a.slices) {\nreturn;\n}\nconst mbk_u64 place = slice * 32 + mbk_lane();\n",
+"const mbk_u32 count = a.length[place];\nmbk_page_begin(set);\nif (count > 0) {\n"
+"#if MBK_SORTED\nconst mbk_u64 row = a.row_id[place];\n#else\nconst mbk_u64 row = place;\n"
+"#endif\nconst mbk_u64 from = (mbk_u64)(a.row_ptr[row] - MBK_BASE);\n"
 "for (mbk_u32 at = 0; at < count; at += MBK_AHEAD) {\n\nmbk_u32 column[MBK_AHEAD];\n"
 "#pragma unroll\nfor (mbk_u32 u = 0; u < MBK_AHEAD; u++) {\n"
 "const mbk_u32 k = at + u < count ? at + u : count - 1;\n"
-"column[u] = (mbk_u32)(mbk_load(col_ind + from + k) - MBK_BASE);\n}\n#pragma unroll\n"
+"column[u] = (mbk_u32)(mbk_load(a.col_ind + from + k) - MBK_BASE);\n}\n#pragma unroll\n"
 "for (mbk_u32 u = 0; u < MBK_AHEAD; u++) {\nmbk_page_add(set, column[u]);\n}\n}\n}\n"
 "mbk_u32 most = count;\nfor (int d = 16; d > 0; d >>= 1) {\n"
 "const mbk_u32 other = mbk_shuffle_xor(MBK_ALL, most, d, 32);\n"
 "most = other > most ? other : most;\n}\nconst mbk_u32 page = mbk_page_list(set);\n"
-"pages[place] = (mbk_u16)page;\nif (mbk_lane() == 0) {\n"
-"most = (most + MBK_PACK - 1) / MBK_PACK * MBK_PACK;\nwidth[slice] = most;\n"
-"column_width[slice] = page == MBK_NO_PAGE ? 2 * most : most;\n}\n}\n\n\n"
+"a.pages[place] = (mbk_u16)page;\nif (mbk_lane() == 0) {\n"
+"most = (most + MBK_PACK - 1) / MBK_PACK * MBK_PACK;\na.width[slice] = most;\n"
+"a.column_width[slice] = page == MBK_NO_PAGE ? 2 * most : most;\n}\n}\n\n\n"
 "MBK_DEVICE void mbk_sliced_put(mbk_u16 *columns, mbk_u64 slot,\n"
 "const mbk_pack<mbk_u32, MBK_PACK> &column, const mbk_u32 *list) {\n"
 "if (list[0] == MBK_NO_PAGE) {\nmbk_store_pack((mbk_u32 *)columns + slot, column);\nreturn;\n"
 "}\nmbk_pack<mbk_u16, MBK_PACK> codes;\n#pragma unroll\nfor (int j = 0; j < MBK_PACK; j++) {\n"
 "codes.at[j] = mbk_page_code(list, column.at[j]);\n}\nmbk_store_pack(columns + slot, codes);\n"
-"}\n\n#define MBK_FILL 4\n\n\nMBK_KERNEL MBK_BOUNDS(128)\n"
-"mbk_sliced_fill(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, const MBK_VALUE *values,\n"
-"const mbk_u32 *slice_start, const mbk_u32 *column_start,\n"
-"const mbk_u16 *pages, const mbk_u32 *length, const mbk_u32 *row_id,\n",
-"mbk_u64 slices, mbk_u16 *columns, MBK_VALUE *sliced_values) {\nMBK_SHARED_MEMORY(shared);\n"
-"mbk_u32 *const list = (mbk_u32 *)shared + mbk_thread() / 32 * 32;\n"
-"const mbk_u64 slice = (mbk_u64)mbk_block() * 4 + mbk_thread() / 32;\nif (slice >= slices) {\n"
-"return;\n}\nconst mbk_u64 place = slice * 32 + mbk_lane();\n"
-"const mbk_u32 count = length[place];\nlist[mbk_lane()] = mbk_load(pages + place);\n"
+"}\n\n#define MBK_FILL 4\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(128) mbk_sliced_fill(const mbk_sliced_fill_arguments a) {\n"
+"mbk_u16 *columns = a.columns;\nMBK_VALUE *sliced_values = a.sliced_values;\n"
+"MBK_SHARED_MEMORY(shared);\n"
+"mbk_u32 *const list = (mbk_u32 *)shared + mbk_thread() / 32 * 32;\n",
+"const mbk_u64 slice = (mbk_u64)mbk_block() * 4 + mbk_thread() / 32;\n"
+"if (slice >= a.slices) {\nreturn;\n}\nconst mbk_u64 place = slice * 32 + mbk_lane();\n"
+"const mbk_u32 count = a.length[place];\nlist[mbk_lane()] = mbk_load(a.pages + place);\n"
 "mbk_warp_sync(MBK_ALL);\nif (count == 0) {\nreturn;\n}\n#if MBK_SORTED\n"
-"const mbk_u64 row = row_id[place];\n#else\nconst mbk_u64 row = place;\n#endif\n"
-"const mbk_u64 from = (mbk_u64)(row_ptr[row] - MBK_BASE);\n"
-"columns += (mbk_u64)column_start[slice] * 32;\n#if !MBK_PATTERN\n"
-"sliced_values += (mbk_u64)slice_start[slice] * 32;\n#endif\n\n"
+"const mbk_u64 row = a.row_id[place];\n#else\nconst mbk_u64 row = place;\n#endif\n"
+"const mbk_u64 from = (mbk_u64)(a.row_ptr[row] - MBK_BASE);\n"
+"columns += (mbk_u64)a.column_start[slice] * 32;\n#if !MBK_PATTERN\n"
+"sliced_values += (mbk_u64)a.slice_start[slice] * 32;\n#endif\n\n"
 "for (mbk_u32 at = 0; at < count; at += MBK_FILL * MBK_PACK) {\n"
 "mbk_pack<mbk_u32, MBK_PACK> column[MBK_FILL];\n#if !MBK_PATTERN\n"
 "mbk_pack<MBK_VALUE, MBK_PACK> value[MBK_FILL];\n#endif\n#pragma unroll\n"
 "for (mbk_u32 u = 0; u < MBK_FILL; u++) {\n#pragma unroll\n"
 "for (mbk_u32 j = 0; j < MBK_PACK; j++) {\nconst mbk_u32 k = at + u * MBK_PACK + j;\n"
-"column[u].at[j] = k < count ? (mbk_u32)(mbk_load(col_ind + from + k) - MBK_BASE) : 0;\n"
-"#if !MBK_PATTERN\nvalue[u].at[j] = k < count ? mbk_load(values + from + k) : (MBK_VALUE)0;\n"
+"column[u].at[j] = k < count ? (mbk_u32)(mbk_load(a.col_ind + from + k) - MBK_BASE) : 0;\n"
+"#if !MBK_PATTERN\nvalue[u].at[j] = k < count ? mbk_load(a.values + from + k) : (MBK_VALUE)0;\n"
 "#endif\n}\n}\n#pragma unroll\nfor (mbk_u32 u = 0; u < MBK_FILL; u++) {\n"
 "const mbk_u32 k = at + u * MBK_PACK;\n"
 "const mbk_u64 slot = (mbk_u64)(k / MBK_PACK * 32 + mbk_lane()) * MBK_PACK;\n"
 "if (k >= count) {\nbreak;\n}\nmbk_sliced_put(columns, slot, column[u], list);\n"
 "#if !MBK_PATTERN\nmbk_store_pack(sliced_values + slot, value[u]);\n#endif\n}\n}\n}\n",
+NULL};
+
+static const char *const mbi_source_spmv_gpu_sliced_sliced_arguments_cuh[] = {
+"\ntypedef struct mbk_sliced_product_arguments {\n"
+"MBK_POINTER(const mbk_u32) slice_start, column_start;\nMBK_POINTER(const mbk_u16) pages;\n"
+"MBK_POINTER(const mbk_u32) length, row_id;\nMBK_POINTER(const mbk_u16) columns;\n"
+"MBK_POINTER(const MBK_VALUE) values;\nMBK_POINTER(const MBK_COMPUTE) table;\n"
+"MBK_POINTER(const MBK_VECTOR) x;\nMBK_POINTER(MBK_VECTOR) y;\nmbk_u64 rows;\n"
+"mbk_scalar alpha, beta;\n} mbk_sliced_product_arguments;\n",
 NULL};
 
 static const char *const mbi_source_spmv_gpu_sliced_sliced_cu[] = {
@@ -6474,30 +6725,40 @@ static const char *const mbi_source_spmv_gpu_sliced_sliced_cu[] = {
 "product[u][j] = MBK_MUL(mbk_value(value[u].at[j]), mbk_load_after_wait(x + from));\n#endif\n"
 "}\n}\n}\n#pragma unroll\nfor (int u = 0; u < MBK_UNROLL; u++) {\n#pragma unroll\n"
 "for (int j = 0; j < MBK_PACK; j++) {\nsum = MBK_ADD(sum, product[u][j]);\n}\n}\n}\n"
-"return sum;\n}\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_THREADS)\n"
-"mbk_sliced_product(const mbk_u32 *slice_start, const mbk_u32 *column_start,\n"
-"const mbk_u16 *pages, const mbk_u32 *length, const mbk_u32 *row_id,\n"
-"const mbk_u16 *columns, const MBK_VALUE *values,\n"
-"const MBK_COMPUTE *table, const MBK_VECTOR *x, MBK_VECTOR *y,\n"
-"mbk_u64 rows, MBK_SCALAR_PARAMETERS) {\n"
+"return sum;\n}\n\n#include \"spmv/gpu/sliced/sliced_arguments.cuh\"\n\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_THREADS) mbk_sliced_product(const mbk_sliced_product_arguments a) {\n"
+"const mbk_u16 *columns = a.columns;\nconst MBK_VALUE *values = a.values;\n"
+"MBK_VECTOR *const y = a.y;\nMBK_SCALARS_OF(a);\n"
 "const mbk_u64 thread = (mbk_u64)mbk_block() * MBK_THREADS + mbk_thread();\n"
 "const mbk_u64 slice = thread / 32;\nmbk_release();\nconst MBK_COMPUTE factor = MBK_ALPHA;\n"
-"mbk_table_take(table, factor, MBK_THREADS);\nif (slice * 32 >= rows) {\nreturn;\n}\n"
-"const mbk_u32 count = factor != (MBK_COMPUTE)0 ? mbk_load(length + thread) : 0;\n"
-"const mbk_u32 page = mbk_load(pages + thread);\n"
-"const mbk_u32 start = mbk_load(column_start + slice);\nconst mbk_u32 width =\n"
-"factor != (MBK_COMPUTE)0 ? mbk_load(column_start + slice + 1) - start : 0;\n"
+"mbk_table_take(a.table, factor, MBK_THREADS);\nif (slice * 32 >= a.rows) {\nreturn;\n}\n"
+"const mbk_u32 count = factor != (MBK_COMPUTE)0 ? mbk_load(a.length + thread) : 0;\n"
+"const mbk_u32 page = mbk_load(a.pages + thread);\n"
+"const mbk_u32 start = mbk_load(a.column_start + slice);\nconst mbk_u32 width =\n"
+"factor != (MBK_COMPUTE)0 ? mbk_load(a.column_start + slice + 1) - start : 0;\n"
 "columns += (mbk_u64)start * 32;\n#if !MBK_PATTERN\n"
-"values += (mbk_u64)mbk_load(slice_start + slice) * 32 + mbk_lane() * MBK_PACK;\n#endif\n",
-"#if MBK_BY_ROW\nvalues += MBK_SORTED ? mbk_load(row_id + thread) : thread;\n#endif\n"
-"mbk_await();\nMBK_STOP_HERE\n"
+"values += (mbk_u64)mbk_load(a.slice_start + slice) * 32 + mbk_lane() * MBK_PACK;\n#endif\n"
+"#if MBK_BY_ROW\nvalues += MBK_SORTED ? mbk_load(a.row_id + thread) : thread;\n#endif\n"
+"mbk_await();\nMBK_STOP_HERE\n",
 "const MBK_COMPUTE sum = mbk_shuffle(MBK_ALL, page, 0, 32) == MBK_NO_PAGE\n"
 "? mbk_sliced_sum((const mbk_u32 *)columns + mbk_lane() * MBK_PACK,\n"
-"values, x, 0, count, width / 2)\n"
-": mbk_sliced_sum(columns + mbk_lane() * MBK_PACK, values, x,\n"
+"values, a.x, 0, count, width / 2)\n"
+": mbk_sliced_sum(columns + mbk_lane() * MBK_PACK, values, a.x,\n"
 "mbk_page_base(page), count, width);\n#if MBK_SORTED\n"
-"const mbk_u32 row = mbk_load(row_id + thread);\n#else\nconst mbk_u64 row = thread;\n#endif\n"
-"if (row < rows) {\nMBK_SCALARS_LOAD;\nMBK_COMMIT(row, sum);\n}\n}\n",
+"const mbk_u32 row = mbk_load(a.row_id + thread);\n#else\nconst mbk_u64 row = thread;\n#endif\n"
+"if (row < a.rows) {\nMBK_SCALARS_LOAD;\nMBK_COMMIT(row, sum);\n}\n}\n",
+NULL};
+
+static const char *const mbi_source_spmv_gpu_cb_arguments_cuh[] = {
+"\ntypedef struct mbk_cb_product_arguments {\nMBK_POINTER(const mbk_u64) task_block;\n"
+"MBK_POINTER(const mbk_u32) task_target;\nMBK_POINTER(const mbk_u64) words;\n"
+"MBK_POINTER(const mbk_u32) first;\nMBK_POINTER(const unsigned char) data;\n"
+"MBK_POINTER(const MBK_VALUE) one;\nMBK_POINTER(const MBK_VECTOR) x;\n"
+"MBK_POINTER(MBK_VECTOR) y;\nMBK_POINTER(MBK_COMPUTE) carries;\nmbk_u64 rows, cols, tasks;\n"
+"mbk_scalar alpha, beta;\n} mbk_cb_product_arguments;\n\n"
+"typedef struct mbk_cb_fixup_arguments {\nMBK_POINTER(const mbk_u32) split_strip, split_part;\n"
+"MBK_POINTER(const MBK_COMPUTE) carries;\nMBK_POINTER(MBK_VECTOR) y;\nmbk_u64 rows;\n"
+"mbk_scalar alpha, beta;\n} mbk_cb_fixup_arguments;\n",
 NULL};
 
 static const char *const mbi_source_spmv_gpu_cb_cb_cu[] = {
@@ -6602,78 +6863,83 @@ static const char *const mbi_source_spmv_gpu_cb_cb_cu[] = {
 "MBK_DEVICE MBK_COMPUTE mbk_cb_total(MBK_COMPUTE sum, MBK_COMPUTE *sums) {\n"
 "const MBK_COMPUTE total = MBK_ADD(sum, sums[mbk_lane()]);\nsums[mbk_lane()] = MBK_ZERO;\n"
 "mbk_warp_sync(MBK_ALL);\n"
-"return MBK_ADD(total, mbk_shuffle_xor(MBK_ALL, total, MBK_SIDE, 32));\n}\n\n\n\n\n\n\n"
+"return MBK_ADD(total, mbk_shuffle_xor(MBK_ALL, total, MBK_SIDE, 32));\n}\n\n"
+"#include \"spmv/gpu/cb/arguments.cuh\"\n\n\n\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
-"mbk_cb_product(const mbk_u64 *task_block, const mbk_u32 *task_target, const mbk_u64 *words,\n"
-"const mbk_u32 *first, const unsigned char *data, const MBK_VALUE *one,\n"
-"const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *carries, mbk_u64 rows,\n"
-"mbk_u64 cols, mbk_u64 tasks, MBK_SCALAR_PARAMETERS) {\n"
+"mbk_cb_product(const mbk_cb_product_arguments a) {\nconst mbk_u64 *words = a.words;\n"
+"const mbk_u32 *first = a.first;\nMBK_VECTOR *const y = a.y;\nMBK_SCALARS_OF(a);\n"
 "const mbk_u64 task = ((mbk_u64)mbk_block() * MBK_THREADS + mbk_thread()) / 32;\n"
-"mbk_release();\nif (task >= tasks) {\nreturn;\n}\nMBK_SHARED_MEMORY(shared);\n"
+"mbk_release();\nif (task >= a.tasks) {\nreturn;\n}\nMBK_SHARED_MEMORY(shared);\n"
 "MBK_COMPUTE *const sums = (MBK_COMPUTE *)shared + mbk_thread() / 32 * 32;\n"
 "const mbk_u32 lane = mbk_lane(), half = lane / MBK_SIDE;\n\n"
 "const mbk_u32 drop = MBK_ALPHA != (MBK_COMPUTE)0 ? 0 : (mbk_u32)MBK_END - 1;\n"
-"const mbk_u64 block = mbk_load(task_block + task);\n"
-"mbk_u32 left = (mbk_u32)(mbk_load(task_block + task + 1) - block);\n"
-"mbk_u32 target = mbk_load(task_target + task);\nwords += block + half;\n"
+"const mbk_u64 block = mbk_load(a.task_block + task);\n"
+"mbk_u32 left = (mbk_u32)(mbk_load(a.task_block + task + 1) - block);\n"
+"mbk_u32 target = mbk_load(a.task_target + task);\nwords += block + half;\n"
 "first += block + half;\n"
 "mbk_u64 word = mbk_load(words) & ~(mbk_u64)drop, next = mbk_load(words + 2) & ~(mbk_u64)drop;\n"
-"mbk_u32 next_first = mbk_load(first + 2);\n",
-"for (mbk_u32 at = lane * 32; at < MBK_AHEAD && MBK_COUNT(word) != 0; at += 1024) {\n"
-"mbk_prefetch(data + MBK_OFFSET(word) + at);\n}\n"
-"mbk_cb_head head = mbk_cb_prepare(word, mbk_load(first), data, cols);\n"
+"mbk_u32 next_first = mbk_load(first + 2);\n"
+"for (mbk_u32 at = lane * 32; at < MBK_AHEAD && MBK_COUNT(word) != 0; at += 1024) {\n",
+"mbk_prefetch(a.data + MBK_OFFSET(word) + at);\n}\n"
+"mbk_cb_head head = mbk_cb_prepare(word, mbk_load(first), a.data, a.cols);\n"
 "MBK_COMPUTE sum = MBK_ZERO;\nsums[lane] = MBK_ZERO;\nmbk_warp_sync(MBK_ALL);\nmbk_await();\n"
 "for (; left > 0; left -= 2) {\n"
-"const mbk_cb_head ahead = mbk_cb_prepare(next, next_first, data, cols);\n"
+"const mbk_cb_head ahead = mbk_cb_prepare(next, next_first, a.data, a.cols);\n"
 "const mbk_u64 later = mbk_load(words + 4) & ~(mbk_u64)drop;\n"
 "const mbk_u32 later_first = mbk_load(first + 4);\nwords += 2;\nfirst += 2;\n"
 "if (lane % MBK_SIDE * 32 < MBK_COUNT(word) * (1 + sizeof(MBK_VALUE)) + 64) {\n"
-"mbk_prefetch(data + MBK_OFFSET(word) + MBK_AHEAD + lane % MBK_SIDE * 32);\n}\n"
-"sum = mbk_cb_blocks(word, head, data, one, x, sums + half * MBK_SIDE, sum);\n"
+"mbk_prefetch(a.data + MBK_OFFSET(word) + MBK_AHEAD + lane % MBK_SIDE * 32);\n}\n"
+"sum = mbk_cb_blocks(word, head, a.data, a.one, a.x, sums + half * MBK_SIDE, sum);\n"
 "if (mbk_ballot(MBK_ALL, (word & MBK_END) != 0) != 0) {\n"
 "const MBK_COMPUTE total = mbk_cb_total(sum, sums);\n"
 "const mbk_u64 row = (mbk_u64)(target & ~MBK_PART) * MBK_SIDE + lane;\n"
-"if (lane < MBK_SIDE && target & MBK_PART) {\ncarries[row] = total;\n"
-"} else if (lane < MBK_SIDE && row < rows) {\nMBK_SCALARS_LOAD;\nMBK_COMMIT(row, total);\n}\n"
+"if (lane < MBK_SIDE && target & MBK_PART) {\na.carries[row] = total;\n"
+"} else if (lane < MBK_SIDE && row < a.rows) {\nMBK_SCALARS_LOAD;\nMBK_COMMIT(row, total);\n}\n"
 "sum = MBK_ZERO;\ntarget++;\n}\nword = next;\nnext = later;\nnext_first = later_first;\n"
-"head = ahead;\n}\n}\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_FIXUP_THREADS)\n"
-"mbk_cb_fixup(const mbk_u32 *split_strip, const mbk_u32 *split_part,\n"
-"const MBK_COMPUTE *carries, MBK_VECTOR *y, mbk_u64 rows,\nMBK_SCALAR_PARAMETERS) {\n"
-"MBK_SHARED_MEMORY(shared);\nMBK_COMPUTE *const partial = (MBK_COMPUTE *)shared;\n"
-"mbk_release();\n"
-"const mbk_u32 thread = mbk_thread(), end = mbk_load(split_part + mbk_block() + 1);\n"
-"const mbk_u32 begin = mbk_load(split_part + mbk_block());\n"
-"const mbk_u64 row = (mbk_u64)mbk_load(split_strip + mbk_block()) * MBK_SIDE + thread;\n",
-"MBK_COMPUTE sum = MBK_ZERO;\nmbk_await();\n#pragma unroll 4\n"
+"head = ahead;\n}\n}\n\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_FIXUP_THREADS) mbk_cb_fixup(const mbk_cb_fixup_arguments a) {\n"
+"MBK_VECTOR *const y = a.y;\nMBK_SCALARS_OF(a);\nMBK_SHARED_MEMORY(shared);\n"
+"MBK_COMPUTE *const partial = (MBK_COMPUTE *)shared;\nmbk_release();\n"
+"const mbk_u32 thread = mbk_thread(), end = mbk_load(a.split_part + mbk_block() + 1);\n"
+"const mbk_u32 begin = mbk_load(a.split_part + mbk_block());\n"
+"const mbk_u64 row = (mbk_u64)mbk_load(a.split_strip + mbk_block()) * MBK_SIDE + thread;\n"
+"MBK_COMPUTE sum = MBK_ZERO;\nmbk_await();\n#pragma unroll 4\n",
 "for (mbk_u32 part = begin + thread / MBK_SIDE; part < end;\n"
 "part += MBK_FIXUP_THREADS / MBK_SIDE) {\n"
-"sum = MBK_ADD(sum, carries[(mbk_u64)part * MBK_SIDE + thread % MBK_SIDE]);\n}\n"
-"partial[thread] = sum;\nmbk_block_sync();\nif (thread < MBK_SIDE && row < rows) {\n"
+"sum = MBK_ADD(sum, a.carries[(mbk_u64)part * MBK_SIDE + thread % MBK_SIDE]);\n}\n"
+"partial[thread] = sum;\nmbk_block_sync();\nif (thread < MBK_SIDE && row < a.rows) {\n"
 "MBK_SCALARS_LOAD;\nsum = MBK_ZERO;\n"
 "for (mbk_u32 i = thread; i < MBK_FIXUP_THREADS; i += MBK_SIDE) {\n"
 "sum = MBK_ADD(sum, partial[i]);\n}\nMBK_COMMIT(row, sum);\n}\n}\n",
 NULL};
 
+static const char *const mbi_source_spmv_gpu_many_copies_arguments_cuh[] = {
+"\ntypedef struct mbk_many_collect_arguments {\nMBK_POINTER(const MBK_VECTOR) x;\n"
+"mbk_u64 ldx, cols;\nMBK_POINTER(MBK_VECTOR) copy;\nmbk_scalar alpha, beta;\n"
+"} mbk_many_collect_arguments;\n\ntypedef struct mbk_many_spread_arguments {\n"
+"MBK_POINTER(const MBK_VECTOR) copy;\nmbk_u64 rows;\nMBK_POINTER(MBK_VECTOR) y;\nmbk_u64 ldy;\n"
+"mbk_scalar alpha, beta;\n} mbk_many_spread_arguments;\n",
+NULL};
+
 static const char *const mbi_source_spmv_gpu_many_copies_cuh[] = {
 "\n\n#ifndef MBK_CHUNKS\n#error \"include spmv/gpu/many/lane.cuh before\"\n#endif\n\n"
-"#if MBK_COLUMNS\n\n"
-"MBK_KERNEL MBK_BOUNDS(256) mbk_many_collect(const MBK_VECTOR *x, mbk_u64 ldx, mbk_u64 cols,\n"
-"MBK_VECTOR *copy, MBK_SCALAR_PARAMETERS) {\nmbk_release();\nmbk_await();\n"
-"if (MBK_ALPHA == (MBK_COMPUTE)0) {\nreturn;\n}\n"
-"for (mbk_u64 i = (mbk_u64)mbk_block() * 256 + mbk_thread(); i < cols;\n"
+"#include \"spmv/gpu/many/copies_arguments.cuh\"\n\n#if MBK_COLUMNS\n\n"
+"MBK_KERNEL MBK_BOUNDS(256) mbk_many_collect(const mbk_many_collect_arguments a) {\n"
+"MBK_SCALARS_OF(a);\nmbk_release();\nmbk_await();\nif (MBK_ALPHA == (MBK_COMPUTE)0) {\n"
+"return;\n}\nfor (mbk_u64 i = (mbk_u64)mbk_block() * 256 + mbk_thread(); i < a.cols;\n"
 "i += (mbk_u64)mbk_grid() * 256) {\n#pragma unroll 4\n"
 "for (mbk_u32 c = 0; c < MBK_WIDTH; c += MBK_SPAN) {\nmbk_many_pack pack;\n#pragma unroll\n"
-"for (mbk_u32 j = 0; j < MBK_SPAN; j++) {\npack.at[j] =\n"
-"c + j < MBK_VECTORS ? mbk_load_after_wait(x + (c + j) * ldx + i) : (MBK_VECTOR)0;\n}\n"
-"mbk_store_pack(copy + i * MBK_WIDTH + c, pack);\n}\n}\n}\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(256) mbk_many_spread(const MBK_VECTOR *copy, mbk_u64 rows, MBK_VECTOR *y,\n"
-"mbk_u64 ldy, MBK_SCALAR_PARAMETERS) {\nmbk_release();\nmbk_await();\nMBK_SCALARS_LOAD;\n"
-"for (mbk_u64 i = (mbk_u64)mbk_block() * 256 + mbk_thread(); i < rows;\n"
+"for (mbk_u32 j = 0; j < MBK_SPAN; j++) {\n"
+"pack.at[j] = c + j < MBK_VECTORS ? mbk_load_after_wait(a.x + (c + j) * a.ldx + i)\n"
+": (MBK_VECTOR)0;\n}\nmbk_store_pack(a.copy + i * MBK_WIDTH + c, pack);\n}\n}\n}\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(256) mbk_many_spread(const mbk_many_spread_arguments a) {\n"
+"MBK_VECTOR *const y = a.y;\nMBK_SCALARS_OF(a);\nmbk_release();\nmbk_await();\n"
+"MBK_SCALARS_LOAD;\nfor (mbk_u64 i = (mbk_u64)mbk_block() * 256 + mbk_thread(); i < a.rows;\n"
 "i += (mbk_u64)mbk_grid() * 256) {\n#pragma unroll 4\n"
 "for (mbk_u32 c = 0; c < MBK_WIDTH; c += MBK_SPAN) {\nconst mbk_many_pack pack =\n"
-"mbk_load_pack_after_wait<MBK_VECTOR, MBK_SPAN>(copy + i * MBK_WIDTH + c);\n#pragma unroll\n"
+"mbk_load_pack_after_wait<MBK_VECTOR, MBK_SPAN>(a.copy + i * MBK_WIDTH + c);\n#pragma unroll\n"
 "for (mbk_u32 j = 0; j < MBK_SPAN; j++) {\nif (c + j < MBK_VECTORS) {\n"
-"MBK_COMMIT((c + j) * ldy + i, (MBK_COMPUTE)pack.at[j]);\n}\n}\n}\n}\n}\n#endif\n",
+"MBK_COMMIT((c + j) * a.ldy + i, (MBK_COMPUTE)pack.at[j]);\n}\n}\n}\n}\n}\n#endif\n",
 NULL};
 
 static const char *const mbi_source_spmv_gpu_many_lane_cuh[] = {
@@ -6822,6 +7088,18 @@ static const char *const mbi_source_spmv_gpu_many_run_cuh[] = {
 "mbk_many_end(walk, (word >> (r + u) & 1) != 0);\n}\n}\n}\n}\n}\n",
 NULL};
 
+static const char *const mbi_source_spmv_gpu_many_many_arguments_cuh[] = {
+"\ntypedef struct mbk_many_product_arguments {\n"
+"MBK_POINTER(const mbk_u32) row_ends, tile_row, row_id;\nMBK_POINTER(const mbk_i32) col_ind;\n"
+"MBK_POINTER(const MBK_VALUE) values;\nMBK_POINTER(const MBK_VECTOR) x;\nmbk_u32 x_step;\n"
+"MBK_POINTER(MBK_VECTOR) y;\nmbk_u64 ldy;\nMBK_POINTER(MBK_COMPUTE) firsts, tails;\n"
+"mbk_u64 nnz, tiles;\nmbk_scalar alpha, beta;\n} mbk_many_product_arguments;\n\n"
+"typedef struct mbk_many_fixup_arguments {\n"
+"MBK_POINTER(const mbk_u32) tile_row, row_id, empty_id;\n"
+"MBK_POINTER(const MBK_COMPUTE) firsts, tails;\nMBK_POINTER(MBK_VECTOR) y;\n"
+"mbk_u64 ldy, tiles, empty_rows;\nmbk_scalar alpha, beta;\n} mbk_many_fixup_arguments;\n",
+NULL};
+
 static const char *const mbi_source_spmv_gpu_many_many_cu[] = {
 "\n\n\n\n\n\n\n\n\n\n#ifndef MBK_WORDS\n"
 "#error \"define MBK_WORDS: nonzeros of a run by 32, at most MBK_TEAM\"\n#endif\n"
@@ -6884,32 +7162,33 @@ static const char *const mbi_source_spmv_gpu_many_many_cu[] = {
 "mbk_many_run<packed, false>(col_ind + begin, MBK_PATTERN ? values : values + begin,\n"
 "alpha != (MBK_COMPUTE)0 ? nnz - begin : 0, stage, ends, x,\n"
 "x_step, walk, row_id, y, ldy, alpha, beta);\n}\n"
-"mbk_many_join<packed>(walk, ends, row_id, tile, y, ldy, firsts, tails, alpha, beta);\n"
-"}\n\n\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_PACKED)\n"
-"mbk_many_product(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
-"const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_VECTOR *x,\n"
-"mbk_u32 x_step, MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE *firsts,\n"
-"MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\nmbk_release();\n"
+"mbk_many_join<packed>(walk, ends, row_id, tile, y, ldy, firsts, tails, alpha, beta);\n}\n\n"
+"#include \"spmv/gpu/many/many_arguments.cuh\"\n\n\n\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_PACKED)\n"
+"mbk_many_product(const mbk_many_product_arguments a) {\nMBK_SCALARS_OF(a);\nmbk_release();\n"
 "MBK_SCALARS_LOAD;\n"
-"mbk_many_tile<true>(row_ends, tile_row, row_id, col_ind, values, x, x_step, y, ldy, firsts,\n"
-"tails, nnz, tiles, alpha, beta);\n}\n\n#if MBK_SPAN > 1 && !MBK_COLUMNS\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_LOOSE)\n",
-"mbk_many_loose(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
-"const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_VECTOR *x,\n"
-"mbk_u32 x_step, MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE *firsts,\n"
-"MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\nmbk_release();\n"
+"mbk_many_tile<true>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.x_step, a.y,\n"
+"a.ldy, a.firsts, a.tails, a.nnz, a.tiles, alpha, beta);\n}\n\n"
+"#if MBK_SPAN > 1 && !MBK_COLUMNS\n\nMBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_LOOSE)\n"
+"mbk_many_loose(const mbk_many_product_arguments a) {\nMBK_SCALARS_OF(a);\nmbk_release();\n"
 "MBK_SCALARS_LOAD;\n"
-"mbk_many_tile<false>(row_ends, tile_row, row_id, col_ind, values, x, x_step, y, ldy, firsts,\n"
-"tails, nnz, tiles, alpha, beta);\n}\n#endif\n\n#include \"spmv/gpu/many/copies.cuh\"\n\n\n\n"
-"#define MBK_PARTS MBK_WIDTH\n#define MBK_LEADING 1\n#define MBK_ROW_NUMBER mbk_u32\n"
+"mbk_many_tile<false>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.x_step,\n",
+"a.y, a.ldy, a.firsts, a.tails, a.nnz, a.tiles, alpha, beta);\n}\n#endif\n\n"
+"#include \"spmv/gpu/many/copies.cuh\"\n\n\n\n#define MBK_PARTS MBK_WIDTH\n"
+"#define MBK_LEADING 1\n#define MBK_ROW_NUMBER mbk_u32\n"
 "#define MBK_TILE_ROW_NUMBER(tile) mbk_load(tile_row + (tile))\n"
-"#include \"spmv/shared/fixup.cuh\"\n\n\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, 4)\n"
-"mbk_many_fixup(const mbk_u32 *tile_row, const mbk_u32 *row_id, const mbk_u32 *empty_id,\n"
-"const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails, MBK_VECTOR *y,\n"
-"mbk_u64 ldy, mbk_u64 tiles, mbk_u64 empty_rows, MBK_SCALAR_PARAMETERS) {\n"
-"MBK_SHARED_MEMORY(shared);\n"
-"mbk_fixup(tile_row + tiles + 1, tile_row, row_id, empty_id, firsts, tails, y, tiles,\n"
-"empty_rows, ldy, (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);\n}\n",
+"#include \"spmv/shared/fixup.cuh\"\n\n\n\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, 4) mbk_many_fixup(const mbk_many_fixup_arguments a) {\n"
+"MBK_SCALARS_OF(a);\nMBK_SHARED_MEMORY(shared);\n"
+"mbk_fixup(a.tile_row + a.tiles + 1, a.tile_row, a.row_id, a.empty_id, a.firsts, a.tails, a.y,\n"
+"a.tiles, a.empty_rows, a.ldy, (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);\n}\n",
+NULL};
+
+static const char *const mbi_source_spmv_gpu_many_rows_arguments_cuh[] = {
+"\ntypedef struct mbk_rows_many_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
+"MBK_POINTER(const mbk_i32) col_ind;\nMBK_POINTER(const MBK_VALUE) values;\n"
+"MBK_POINTER(const MBK_VECTOR) x;\nmbk_u32 x_step;\nMBK_POINTER(MBK_VECTOR) y;\n"
+"mbk_u64 ldy, rows, nnz;\nmbk_scalar alpha, beta;\n} mbk_rows_many_arguments;\n",
 NULL};
 
 static const char *const mbi_source_spmv_gpu_many_rows_cu[] = {
@@ -6959,18 +7238,25 @@ static const char *const mbi_source_spmv_gpu_many_rows_cu[] = {
 ": 0;\nat < to; at += MBK_UNROLL) {\n"
 "mbk_rows_batch<packed>(columns + at, factors + at, to - at, x, x_step, sum);\n}\n}\n"
 "mbk_await();\nif (row < rows) {\nmbk_many_commit<packed>(y + row * ldy, sum, alpha, beta);\n"
-"}\n}\n\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_PACKED)\n"
-"mbk_rows_many(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, const MBK_VALUE *values,\n"
-"const MBK_VECTOR *x, mbk_u32 x_step, MBK_VECTOR *y, mbk_u64 ldy, mbk_u64 rows,\n",
-"mbk_u64 nnz, MBK_SCALAR_PARAMETERS) {\nmbk_release();\nMBK_SCALARS_LOAD;\n"
-"mbk_rows_tile<true>(row_ptr, col_ind, values, x, x_step, y, ldy, rows, nnz, alpha, beta);\n"
-"}\n\n#if MBK_SPAN > 1 && !MBK_COLUMNS\n\n"
+"}\n}\n\n#include \"spmv/gpu/many/rows_arguments.cuh\"\n\n\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_PACKED)\n"
+"mbk_rows_many(const mbk_rows_many_arguments a) {\nMBK_SCALARS_OF(a);\nmbk_release();\n"
+"MBK_SCALARS_LOAD;\n",
+"mbk_rows_tile<true>(a.row_ptr, a.col_ind, a.values, a.x, a.x_step, a.y, a.ldy, a.rows, a.nnz,\n"
+"alpha, beta);\n}\n\n#if MBK_SPAN > 1 && !MBK_COLUMNS\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_LOOSE)\n"
-"mbk_rows_loose(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, const MBK_VALUE *values,\n"
-"const MBK_VECTOR *x, mbk_u32 x_step, MBK_VECTOR *y, mbk_u64 ldy,\n"
-"mbk_u64 rows, mbk_u64 nnz, MBK_SCALAR_PARAMETERS) {\nmbk_release();\nMBK_SCALARS_LOAD;\n"
-"mbk_rows_tile<false>(row_ptr, col_ind, values, x, x_step, y, ldy, rows, nnz, alpha, beta);\n"
-"}\n#endif\n\n#include \"spmv/gpu/many/copies.cuh\"\n",
+"mbk_rows_loose(const mbk_rows_many_arguments a) {\nMBK_SCALARS_OF(a);\nmbk_release();\n"
+"MBK_SCALARS_LOAD;\n"
+"mbk_rows_tile<false>(a.row_ptr, a.col_ind, a.values, a.x, a.x_step, a.y, a.ldy, a.rows, a.nnz,\n"
+"alpha, beta);\n}\n#endif\n\n#include \"spmv/gpu/many/copies.cuh\"\n",
+NULL};
+
+static const char *const mbi_source_spmv_stages_reorder_arguments_cuh[] = {
+"\ntypedef struct mbk_reorder_gather_arguments {\nMBK_POINTER(const mbk_i32) order;\n"
+"MBK_POINTER(const MBK_VECTOR) from;\nMBK_POINTER(MBK_VECTOR) to;\nmbk_u64 count;\n"
+"} mbk_reorder_gather_arguments;\n\ntypedef struct mbk_reorder_values_arguments {\n"
+"MBK_POINTER(const MBK_PLACE) places;\nMBK_POINTER(const MBK_VALUE) from;\n"
+"MBK_POINTER(MBK_VALUE) to;\nmbk_u64 count;\n} mbk_reorder_values_arguments;\n",
 NULL};
 
 static const char *const mbi_source_spmv_stages_reorder_cu[] = {
@@ -6978,20 +7264,36 @@ static const char *const mbi_source_spmv_stages_reorder_cu[] = {
 "#ifndef MBK_VALUE\n#error \"define MBK_VALUE: the type of values\"\n#endif\n"
 "#ifndef MBK_PLACE\n"
 "#error \"define MBK_PLACE: the type of places of nonzeros, mbk_i32 or mbk_i64\"\n#endif\n"
-"#include \"jit/device.cuh\"\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(256) mbk_reorder_gather(const mbk_i32 *order, const MBK_VECTOR *from,\n"
-"MBK_VECTOR *to, mbk_u64 count) {\n"
-"for (mbk_u64 i = (mbk_u64)mbk_block() * 256 + mbk_thread(); i < count;\n"
-"i += (mbk_u64)mbk_grid() * 256) {\nto[i] = mbk_load(from + mbk_load(order + i));\n}\n}\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(256) mbk_reorder_scatter(const mbk_i32 *order, const MBK_VECTOR *from,\n"
-"MBK_VECTOR *to, mbk_u64 count) {\n"
-"for (mbk_u64 i = (mbk_u64)mbk_block() * 256 + mbk_thread(); i < count;\n"
-"i += (mbk_u64)mbk_grid() * 256) {\nto[mbk_load(order + i)] = mbk_load(from + i);\n}\n}\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(256) mbk_reorder_values(const MBK_PLACE *places, const MBK_VALUE *from,\n"
-"MBK_VALUE *to, mbk_u64 count) {\n"
-"for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < count;\n"
-"k += (mbk_u64)mbk_grid() * 256) {\nto[k] = mbk_load(from + mbk_load_streaming(places + k));\n"
-"}\n}\n",
+"#include \"jit/device.cuh\"\n\n#include \"spmv/stages/reorder_arguments.cuh\"\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(256) mbk_reorder_gather(const mbk_reorder_gather_arguments a) {\n"
+"for (mbk_u64 i = (mbk_u64)mbk_block() * 256 + mbk_thread(); i < a.count;\n"
+"i += (mbk_u64)mbk_grid() * 256) {\na.to[i] = mbk_load(a.from + mbk_load(a.order + i));\n}\n"
+"}\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(256) mbk_reorder_scatter(const mbk_reorder_gather_arguments a) {\n"
+"for (mbk_u64 i = (mbk_u64)mbk_block() * 256 + mbk_thread(); i < a.count;\n"
+"i += (mbk_u64)mbk_grid() * 256) {\na.to[mbk_load(a.order + i)] = mbk_load(a.from + i);\n}\n"
+"}\n\n\nMBK_KERNEL MBK_BOUNDS(256) mbk_reorder_values(const mbk_reorder_values_arguments a) {\n"
+"for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < a.count;\n"
+"k += (mbk_u64)mbk_grid() * 256) {\n"
+"a.to[k] = mbk_load(a.from + mbk_load_streaming(a.places + k));\n}\n}\n",
+NULL};
+
+static const char *const mbi_source_spmv_stages_transpose_arguments_cuh[] = {
+"\ntypedef struct mbk_transpose_count_arguments {\nMBK_POINTER(const mbk_i32) keys;\n"
+"mbk_u32 base;\nmbk_u64 nnz;\nmbk_u32 shift, mask;\nmbk_u64 chunk;\n"
+"MBK_POINTER(MBK_PLACE) counts;\n} mbk_transpose_count_arguments;\n\n"
+"typedef struct mbk_transpose_scan_arguments {\nMBK_POINTER(MBK_PLACE) counts;\n"
+"mbk_u64 blocks;\nMBK_POINTER(MBK_PLACE) totals;\n} mbk_transpose_scan_arguments;\n\n"
+"typedef struct mbk_transpose_rows_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
+"mbk_u64 rows, nnz;\nmbk_u32 base;\nMBK_POINTER(mbk_i32) row_of;\n"
+"} mbk_transpose_rows_arguments;\n\ntypedef struct mbk_transpose_move_arguments {\n"
+"MBK_POINTER(const mbk_i32) keys;\nmbk_u32 base;\nmbk_u64 nnz;\nmbk_u32 shift, mask;\n"
+"mbk_u64 chunk;\nMBK_POINTER(const MBK_PLACE) counts, totals;\n"
+"MBK_POINTER(const mbk_i32) rows;\nMBK_POINTER(const MBK_PLACE) places;\n"
+"MBK_POINTER(mbk_i32) keys_to, rows_to;\nMBK_POINTER(MBK_PLACE) places_to;\n"
+"} mbk_transpose_move_arguments;\n\ntypedef struct mbk_transpose_starts_arguments {\n"
+"MBK_POINTER(const mbk_i32) keys;\nmbk_u64 nnz, cols;\nMBK_POINTER(MBK_PLACE) starts;\n"
+"} mbk_transpose_starts_arguments;\n",
 NULL};
 
 static const char *const mbi_source_spmv_stages_transpose_cu[] = {
@@ -7003,22 +7305,23 @@ static const char *const mbi_source_spmv_stages_transpose_cu[] = {
 "#define MBK_TRANSPOSE_ITEMS 12\n#define MBK_TRANSPOSE_WARPS (MBK_TRANSPOSE_THREADS / 32)\n"
 "#define MBK_TRANSPOSE_TILE (MBK_TRANSPOSE_THREADS * MBK_TRANSPOSE_ITEMS)\n"
 "#define MBK_TRANSPOSE_RESIDENT (sizeof(MBK_PLACE) == 4 ? 2 : 1)\n"
-"#define MBK_ALL_LANES 0xffffffffu\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)\n"
-"mbk_transpose_count(const mbk_i32 *keys, mbk_u32 base, mbk_u64 nnz, mbk_u32 shift,\n"
-"mbk_u32 mask, mbk_u64 chunk, MBK_PLACE *counts) {\nMBK_SHARED_MEMORY(shared);\n"
-"mbk_u32 *const found = (mbk_u32 *)shared;\nconst mbk_u64 first = mbk_block() * chunk;\n"
-"const mbk_u64 end = first + chunk < nnz ? first + chunk : nnz;\n"
+"#define MBK_ALL_LANES 0xffffffffu\n\n"
+"#include \"spmv/stages/transpose_arguments.cuh\"\n\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)\n"
+"mbk_transpose_count(const mbk_transpose_count_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"mbk_u32 *const found = (mbk_u32 *)shared;\nconst mbk_u64 first = mbk_block() * a.chunk;\n"
+"const mbk_u64 end = first + a.chunk < a.nnz ? first + a.chunk : a.nnz;\n"
 "if (mbk_thread() < MBK_DIGITS) {\nfound[mbk_thread()] = 0;\n}\nmbk_block_sync();\n"
 "for (mbk_u64 tile = first + mbk_thread(); tile < end; tile += MBK_TRANSPOSE_TILE) {\n"
 "mbk_u32 key[MBK_TRANSPOSE_ITEMS];\n#pragma unroll\n"
 "for (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {\n"
 "const mbk_u64 k = tile + i * MBK_TRANSPOSE_THREADS;\n"
-"key[i] = k < end ? (mbk_u32)mbk_load(keys + k) - base : 0;\n}\n#pragma unroll\n"
+"key[i] = k < end ? (mbk_u32)mbk_load(a.keys + k) - a.base : 0;\n}\n#pragma unroll\n"
 "for (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {\n"
 "if (tile + i * MBK_TRANSPOSE_THREADS < end) {\n"
-"mbk_atomic_add(found + (key[i] >> shift & mask), 1u);\n}\n}\n}\nmbk_block_sync();\n"
-"if (mbk_thread() <= mask) {\n"
-"counts[(mbk_u64)mbk_thread() * mbk_grid() + mbk_block()] = (MBK_PLACE)found[mbk_thread()];\n"
+"mbk_atomic_add(found + (key[i] >> a.shift & a.mask), 1u);\n}\n}\n}\nmbk_block_sync();\n"
+"if (mbk_thread() <= a.mask) {\n"
+"a.counts[(mbk_u64)mbk_thread() * mbk_grid() + mbk_block()] = (MBK_PLACE)found[mbk_thread()];\n"
 "}\n}\n\n\n\ntemplate <class T> MBK_DEVICE T mbk_transpose_before(T value, T *sums) {\n",
 "T sum = value;\nfor (int d = 1; d < 32; d <<= 1) {\n"
 "const T before = mbk_shuffle_up(MBK_ALL_LANES, sum, d, 32);\n"
@@ -7026,15 +7329,15 @@ static const char *const mbi_source_spmv_stages_transpose_cu[] = {
 "sums[mbk_thread() / 32] = sum;\n}\nmbk_block_sync();\n"
 "for (mbk_u32 w = 0; w < mbk_thread() / 32; w++) {\nsum += sums[w];\n}\nreturn sum - value;\n"
 "}\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)\n"
-"mbk_transpose_scan(MBK_PLACE *counts, mbk_u64 blocks, MBK_PLACE *totals) {\n"
-"MBK_SHARED_MEMORY(shared);\nMBK_PLACE *const sums = (MBK_PLACE *)shared;\n"
-"MBK_PLACE *const own = counts + mbk_block() * blocks;\nMBK_PLACE base = 0;\n"
-"for (mbk_u64 from = 0; from < blocks; from += MBK_TRANSPOSE_THREADS) {\n"
+"mbk_transpose_scan(const mbk_transpose_scan_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"MBK_PLACE *const sums = (MBK_PLACE *)shared;\n"
+"MBK_PLACE *const own = a.counts + mbk_block() * a.blocks;\nMBK_PLACE base = 0;\n"
+"for (mbk_u64 from = 0; from < a.blocks; from += MBK_TRANSPOSE_THREADS) {\n"
 "const mbk_u64 i = from + mbk_thread();\n"
-"const MBK_PLACE before = mbk_transpose_before<MBK_PLACE>(i < blocks ? own[i] : 0, sums);\n"
-"if (i < blocks) {\nown[i] = base + before;\n}\n"
+"const MBK_PLACE before = mbk_transpose_before<MBK_PLACE>(i < a.blocks ? own[i] : 0, sums);\n"
+"if (i < a.blocks) {\nown[i] = base + before;\n}\n"
 "for (int w = 0; w < MBK_TRANSPOSE_WARPS; w++) {\nbase += sums[w];\n}\nmbk_block_sync();\n}\n"
-"if (mbk_thread() == 0) {\ntotals[mbk_block()] = base;\n}\n}\n\n\n\ntemplate <class BEFORE>\n"
+"if (mbk_thread() == 0) {\na.totals[mbk_block()] = base;\n}\n}\n\n\n\ntemplate <class BEFORE>\n"
 "MBK_DEVICE mbk_u64 mbk_transpose_search(mbk_u64 low, mbk_u64 high, const BEFORE &before) {\n"
 "while (low < high) {\nconst mbk_u64 step = (high - low + 31) / 32;\n"
 "const mbk_u64 candidate = low + mbk_lane() * step;\nconst mbk_u32 count =\n"
@@ -7046,13 +7349,14 @@ static const char *const mbi_source_spmv_stages_transpose_cu[] = {
 "return (mbk_u64)mbk_load(row_ptr + (row < rows ? row + 1 : rows)) - base;\n}\n",
 "MBK_MEMBER bool operator()(mbk_u64 row) const {\nreturn end(row) <= k;\n}\n};\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)\n"
-"mbk_transpose_rows(const MBK_ROW_PTR *row_ptr, mbk_u64 rows, mbk_u64 nnz, mbk_u32 base,\n"
-"mbk_i32 *row_of) {\nconst mbk_u64 share = 32 * MBK_TRANSPOSE_ITEMS;\n"
+"mbk_transpose_rows(const mbk_transpose_rows_arguments a) {\n"
+"const mbk_u64 share = 32 * MBK_TRANSPOSE_ITEMS;\n"
 "const mbk_u64 warps = (mbk_u64)mbk_grid() * MBK_TRANSPOSE_WARPS;\n"
 "const mbk_u64 warp = (mbk_u64)mbk_block() * MBK_TRANSPOSE_WARPS + mbk_thread() / 32;\n"
-"mbk_transpose_row at = {row_ptr, rows, 0, base};\nmbk_u64 low = 0, end = at.end(mbk_lane());\n"
-"for (mbk_u64 first = warp * share; first < nnz; first += warps * share) {\n"
-"const mbk_u64 stop = first + share < nnz ? first + share : nnz;\n"
+"mbk_transpose_row at = {a.row_ptr, a.rows, 0, a.base};\n"
+"mbk_u64 low = 0, end = at.end(mbk_lane());\n"
+"for (mbk_u64 first = warp * share; first < a.nnz; first += warps * share) {\n"
+"const mbk_u64 stop = first + share < a.nnz ? first + share : a.nnz;\n"
 "for (at.k = first; at.k < stop; at.k += 32) {\n"
 "const mbk_u32 last = stop - at.k < 32 ? (mbk_u32)(stop - at.k) - 1 : 31;\n"
 "const mbk_u32 entry = mbk_lane() < last ? mbk_lane() : last;\nmbk_u32 left = MBK_ALL_LANES;\n"
@@ -7063,10 +7367,10 @@ static const char *const mbi_source_spmv_stages_transpose_cu[] = {
 "ended += one <= entry ? step : 0;\n}\n"
 "ended += mbk_shuffle(MBK_ALL_LANES, ends, (int)ended, 32) <= entry;\n"
 "if ((left >> mbk_lane() & 1u) != 0 && ended < 32 && mbk_lane() <= last) {\n"
-"row_of[at.k + mbk_lane()] = (mbk_i32)(low + ended);\n}\nconst mbk_u32 behind =\n\n"
+"a.row_of[at.k + mbk_lane()] = (mbk_i32)(low + ended);\n}\nconst mbk_u32 behind =\n\n"
 "left & mbk_ballot(MBK_ALL_LANES, ended == 32);\nif (behind != 0) {\n"
 "mbk_transpose_row next = at;\nnext.k += 32 - (mbk_u32)mbk_popcount(behind);\n"
-"low = behind == left ? mbk_transpose_search(low + 32, rows - 1, next) : low + 32;\n"
+"low = behind == left ? mbk_transpose_search(low + 32, a.rows - 1, next) : low + 32;\n"
 "end = at.end(low + mbk_lane());\n}\nleft = behind;\n}\n}\n}\n}\n\n\n\n\ntemplate <class T>\n",
 "MBK_DEVICE void mbk_transpose_spread(T *stage, const MBK_PLACE *delta, mbk_u32 count,\n"
 "const mbk_u32 (&rank)[MBK_TRANSPOSE_ITEMS],\n"
@@ -7098,28 +7402,26 @@ static const char *const mbi_source_spmv_stages_transpose_cu[] = {
 "#pragma unroll\nfor (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {\n"
 "own[i] = i * 32 < in ? mbk_load(from + i * 32) : 0;\n}\n}\n\n\n\n\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_TRANSPOSE_THREADS, MBK_TRANSPOSE_RESIDENT)\n"
-"mbk_transpose_move(const mbk_i32 *keys, mbk_u32 base, mbk_u64 nnz, mbk_u32 shift,\n"
-"mbk_u32 mask, mbk_u64 chunk, const MBK_PLACE *counts,\n"
-"const MBK_PLACE *totals, const mbk_i32 *rows, const MBK_PLACE *places,\n"
-"mbk_i32 *keys_to, mbk_i32 *rows_to, MBK_PLACE *places_to) {\nMBK_SHARED_MEMORY(shared);\n\n"
+"mbk_transpose_move(const mbk_transpose_move_arguments a) {\nMBK_SHARED_MEMORY(shared);\n\n"
 "MBK_PLACE *const delta = (MBK_PLACE *)shared;\nMBK_PLACE *const sums = delta + MBK_DIGITS;\n"
 "mbk_u32 *const stage = (mbk_u32 *)(sums + MBK_TRANSPOSE_WARPS);\n\n"
 "mbk_u8 *const digits = (mbk_u8 *)(stage + MBK_TRANSPOSE_TILE);\n"
 "mbk_u32 *const found = stage;\nmbk_u32 *const own = found + mbk_thread() / 32 * MBK_DIGITS;\n"
-"const mbk_u64 first = mbk_block() * chunk;\n"
-"const mbk_u64 end = first + chunk < nnz ? first + chunk : nnz;\n"
-"const bool counts_digit = mbk_thread() <= mask;\nMBK_PLACE start =\n"
-"mbk_transpose_before<MBK_PLACE>(counts_digit ? totals[mbk_thread()] : 0, sums);\n"
-"if (counts_digit) {\nstart += counts[(mbk_u64)mbk_thread() * mbk_grid() + mbk_block()];\n}\n"
+"const mbk_u64 first = mbk_block() * a.chunk;\n"
+"const mbk_u64 end = first + a.chunk < a.nnz ? first + a.chunk : a.nnz;\n"
+"const bool counts_digit = mbk_thread() <= a.mask;\nMBK_PLACE start =\n"
+"mbk_transpose_before<MBK_PLACE>(counts_digit ? a.totals[mbk_thread()] : 0, sums);\n"
+"if (counts_digit) {\nstart += a.counts[(mbk_u64)mbk_thread() * mbk_grid() + mbk_block()];\n}\n"
 "for (mbk_u64 tile = first; tile < end; tile += MBK_TRANSPOSE_TILE) {\nconst mbk_u32 count =\n"
 "end - tile < MBK_TRANSPOSE_TILE ? (mbk_u32)(end - tile) : MBK_TRANSPOSE_TILE;\n"
 "const mbk_u32 warp = mbk_thread() / 32 * (32 * MBK_TRANSPOSE_ITEMS);\n"
-"const mbk_u32 from = warp + mbk_lane();\nconst int in = (int)(count - from);\n",
+"const mbk_u32 from = warp + mbk_lane();\nconst int in = (int)(count - from);\n"
 "mbk_u32 key[MBK_TRANSPOSE_ITEMS], rank[MBK_TRANSPOSE_ITEMS];\n#pragma unroll\n"
 "for (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {\n"
-"key[i] = i * 32 < in ? (mbk_u32)mbk_load(keys + tile + from + i * 32) - base : 0;\n}\n"
-"mbk_transpose_rank(key, shift, mask, in, own, rank);\nmbk_block_sync();\nmbk_u32 total = 0;\n"
-"#pragma unroll 4\nfor (int w = 0; counts_digit && w < MBK_TRANSPOSE_WARPS; w++) {\n"
+"key[i] = i * 32 < in ? (mbk_u32)mbk_load(a.keys + tile + from + i * 32) - a.base : 0;\n}\n",
+"mbk_transpose_rank(key, a.shift, a.mask, in, own, rank);\nmbk_block_sync();\n"
+"mbk_u32 total = 0;\n#pragma unroll 4\n"
+"for (int w = 0; counts_digit && w < MBK_TRANSPOSE_WARPS; w++) {\n"
 "total += found[w * MBK_DIGITS + mbk_thread()];\n}\n"
 "mbk_u32 next = mbk_transpose_before(total, (mbk_u32 *)sums);\nif (counts_digit) {\n"
 "delta[mbk_thread()] = start - (MBK_PLACE)next;\nstart += (MBK_PLACE)total;\n#pragma unroll 4\n"
@@ -7131,38 +7433,37 @@ static const char *const mbi_source_spmv_stages_transpose_cu[] = {
 "mbk_block_sync();\n#pragma unroll\nfor (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {\n"
 "if (rank[i] < MBK_TRANSPOSE_TILE) {\nstage[rank[i]] = key[i];\n}\n}\nmbk_block_sync();\n"
 "#pragma unroll 4\nfor (mbk_u32 at = mbk_thread(); at < count; at += MBK_TRANSPOSE_THREADS) {\n"
-"const mbk_u32 digit = stage[at] >> shift & mask;\n"
-"keys_to[delta[digit] + (MBK_PLACE)at] = (mbk_i32)stage[at];\ndigits[at] = (mbk_u8)digit;\n}\n"
-"mbk_i32 row[MBK_TRANSPOSE_ITEMS];\nmbk_transpose_load(rows + tile + from, in, row);\n"
-"mbk_transpose_spread((mbk_i32 *)stage, delta, count, rank, digits, row, rows_to);\n"
-"if (places_to != nullptr) {\nMBK_PLACE place[MBK_TRANSPOSE_ITEMS];\n#pragma unroll\n"
-"for (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {\n",
-"place[i] = (MBK_PLACE)(tile + from + i * 32);\n}\nif (places != nullptr) {\n"
-"mbk_transpose_load(places + tile + from, in, place);\n}\n"
-"mbk_transpose_spread((MBK_PLACE *)stage, delta, count, rank, digits, place, places_to);\n}\n"
+"const mbk_u32 digit = stage[at] >> a.shift & a.mask;\n"
+"a.keys_to[delta[digit] + (MBK_PLACE)at] = (mbk_i32)stage[at];\ndigits[at] = (mbk_u8)digit;\n"
+"}\nmbk_i32 row[MBK_TRANSPOSE_ITEMS];\nmbk_transpose_load(a.rows + tile + from, in, row);\n"
+"mbk_transpose_spread((mbk_i32 *)stage, delta, count, rank, digits, row, a.rows_to);\n"
+"if (a.places_to != nullptr) {\nMBK_PLACE place[MBK_TRANSPOSE_ITEMS];\n#pragma unroll\n"
+"for (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {\n"
+"place[i] = (MBK_PLACE)(tile + from + i * 32);\n}\nif (a.places != nullptr) {\n"
+"mbk_transpose_load(a.places + tile + from, in, place);\n}\n"
+"mbk_transpose_spread((MBK_PLACE *)stage, delta, count, rank, digits, place, a.places_to);\n}\n",
 "mbk_block_sync();\n}\n}\n\n\n\nstruct mbk_transpose_column {\nconst mbk_i32 *keys;\n"
 "mbk_u64 diagonal;\n\nMBK_MEMBER bool operator()(mbk_u64 column) const {\n"
 "return (mbk_u64)mbk_load(keys + (diagonal - column - 1)) >= column;\n}\n};\n\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)\n"
-"mbk_transpose_starts(const mbk_i32 *keys, mbk_u64 nnz, mbk_u64 cols, MBK_PLACE *starts) {\n"
-"MBK_SHARED_MEMORY(shared);\nmbk_u64 *const bounds = (mbk_u64 *)shared;\n"
-"mbk_u32 *const stage = (mbk_u32 *)(bounds + 2);\n"
-"const mbk_u64 all = nnz + cols + 1, first = (mbk_u64)mbk_block() * MBK_TRANSPOSE_TILE;\n"
+"mbk_transpose_starts(const mbk_transpose_starts_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"mbk_u64 *const bounds = (mbk_u64 *)shared;\nmbk_u32 *const stage = (mbk_u32 *)(bounds + 2);\n"
+"const mbk_u64 all = a.nnz + a.cols + 1, first = (mbk_u64)mbk_block() * MBK_TRANSPOSE_TILE;\n"
 "const mbk_u64 last = first + MBK_TRANSPOSE_TILE < all ? first + MBK_TRANSPOSE_TILE : all;\n"
 "if (mbk_thread() < 64) {\n"
-"const mbk_transpose_column before = {keys, mbk_thread() < 32 ? first : last};\n"
-"const mbk_u64 least = before.diagonal > nnz ? before.diagonal - nnz : 0;\n"
-"const mbk_u64 most = before.diagonal < cols + 1 ? before.diagonal : cols + 1;\n"
+"const mbk_transpose_column before = {a.keys, mbk_thread() < 32 ? first : last};\n"
+"const mbk_u64 least = before.diagonal > a.nnz ? before.diagonal - a.nnz : 0;\n"
+"const mbk_u64 most = before.diagonal < a.cols + 1 ? before.diagonal : a.cols + 1;\n"
 "const mbk_u64 column = mbk_transpose_search(least, most, before);\nif (mbk_lane() == 0) {\n"
 "bounds[mbk_thread() / 32] = column;\n}\n}\nmbk_block_sync();\nif (bounds[0] == bounds[1]) {\n"
 "return;\n}\nconst mbk_u64 begin = first - bounds[0];\n"
 "const mbk_u32 count = (mbk_u32)(last - bounds[1] - begin);\n"
 "for (mbk_u32 k = mbk_thread(); k < count; k += MBK_TRANSPOSE_THREADS) {\n"
-"stage[k] = (mbk_u32)mbk_load(keys + begin + k);\n}\nmbk_block_sync();\n"
+"stage[k] = (mbk_u32)mbk_load(a.keys + begin + k);\n}\nmbk_block_sync();\n"
 "for (mbk_u64 c = bounds[0] + mbk_thread(); c < bounds[1]; c += MBK_TRANSPOSE_THREADS) {\n"
-"mbk_u32 low = 0, high = count;\nwhile (low < high) {\n",
+"mbk_u32 low = 0, high = count;\nwhile (low < high) {\n"
 "const mbk_u32 middle = (low + high) / 2;\nif (stage[middle] < c) {\nlow = middle + 1;\n"
-"} else {\nhigh = middle;\n}\n}\nstarts[c] = (MBK_PLACE)(begin + low);\n}\n}\n",
+"} else {\nhigh = middle;\n}\n}\na.starts[c] = (MBK_PLACE)(begin + low);\n}\n}\n",
 NULL};
 
 static const char *const mbi_source_solve_core_state_cuh[] = {
@@ -7345,6 +7646,22 @@ static const char *const mbi_source_solve_pagerank_after_cuh[] = {
 "mbi_pagerank_decide((mbi_solve_memory *)memory, change, mass);\n}\n",
 NULL};
 
+static const char *const mbi_source_solve_pagerank_arguments_cuh[] = {
+"\ntypedef struct mbk_pagerank_weigh_arguments {\nMBK_POINTER(MBK_VECTOR) weights;\n"
+"MBK_POINTER(const MBK_ROW_PTR) row_ptr;\nmbk_u64 n;\n} mbk_pagerank_weigh_arguments;\n\n"
+"typedef struct mbk_pagerank_begin_arguments {\nMBK_POINTER(MBK_VECTOR) z;\n"
+"MBK_POINTER(const MBK_VECTOR) weights;\nmbk_i32 given;\nmbk_u64 n;\n"
+"MBK_POINTER(double) partials;\n} mbk_pagerank_begin_arguments;\n\n"
+"typedef struct mbk_pagerank_first_arguments {\nMBK_POINTER(const double) partials;\n"
+"mbk_u32 blocks;\nMBK_POINTER(mbi_solve_memory) m;\n} mbk_pagerank_first_arguments;\n\n"
+"typedef struct mbk_pagerank_update_arguments {\nMBK_POINTER(MBK_VECTOR) z;\n"
+"MBK_POINTER(const MBK_VECTOR) y, weights, teleport;\nmbk_u64 n;\n"
+"MBK_POINTER(const mbi_solve_memory) m;\nMBK_POINTER(double) partials;\n"
+"} mbk_pagerank_update_arguments;\n\ntypedef struct mbk_pagerank_end_arguments {\n"
+"MBK_POINTER(MBK_VECTOR) z;\nMBK_POINTER(const MBK_VECTOR) weights;\nmbk_u64 n;\n"
+"} mbk_pagerank_end_arguments;\n",
+NULL};
+
 static const char *const mbi_source_solve_pagerank_pagerank_cu[] = {
 "\n\n\n\n\n\n\n\n\n\n#ifndef MBK_VECTOR\n"
 "#error \"define MBK_VECTOR: the type of ranks in memory\"\n#endif\n#ifndef MBK_ROW_PTR\n"
@@ -7370,51 +7687,50 @@ static const char *const mbi_source_solve_pagerank_pagerank_cu[] = {
 "double &first, double &second) {\nfirst = second = 0;\n"
 "for (mbk_u32 b = mbk_thread(); b < blocks; b += MBK_PAGERANK_THREADS) {\n"
 "first += partials[2 * b];\nsecond += partials[2 * b + 1];\n}\n"
-"mbk_pagerank_sum(shared, first, second);\n}\n\n\n\n",
+"mbk_pagerank_sum(shared, first, second);\n}\n\n",
+"#include \"solve/pagerank/arguments.cuh\"\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
+"mbk_pagerank_weigh(const mbk_pagerank_weigh_arguments a) {\n"
+"for (mbk_u64 i = mbk_pagerank_place(); i < a.n; i += mbk_pagerank_stride()) {\n"
+"const MBK_ROW_PTR length = a.row_ptr[i + 1] - a.row_ptr[i];\n"
+"a.weights[i] = length > 0 ? (MBK_VECTOR)length : (MBK_VECTOR)-1;\n}\n}\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
-"mbk_pagerank_weigh(MBK_VECTOR *weights, const MBK_ROW_PTR *row_ptr, mbk_u64 n) {\n"
-"for (mbk_u64 i = mbk_pagerank_place(); i < n; i += mbk_pagerank_stride()) {\n"
-"const MBK_ROW_PTR length = row_ptr[i + 1] - row_ptr[i];\n"
-"weights[i] = length > 0 ? (MBK_VECTOR)length : (MBK_VECTOR)-1;\n}\n}\n\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
-"mbk_pagerank_begin(MBK_VECTOR *z, const MBK_VECTOR *weights, mbk_i32 given, mbk_u64 n,\n"
-"double *partials) {\nMBK_SHARED_MEMORY(shared);\ndouble count = 0, mass = 0;\n"
-"for (mbk_u64 i = mbk_pagerank_place(); i < n; i += mbk_pagerank_stride()) {\n"
-"const double weight = (double)weights[i];\n"
-"const MBK_VECTOR rank = given ? z[i] : (MBK_VECTOR)(1.0 / (double)n);\n"
+"mbk_pagerank_begin(const mbk_pagerank_begin_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"double count = 0, mass = 0;\n"
+"for (mbk_u64 i = mbk_pagerank_place(); i < a.n; i += mbk_pagerank_stride()) {\n"
+"const double weight = (double)a.weights[i];\n"
+"const MBK_VECTOR rank = a.given ? a.z[i] : (MBK_VECTOR)(1.0 / (double)a.n);\n"
 "const MBK_VECTOR share = (MBK_VECTOR)((double)rank / (weight < 0 ? 1.0 : weight));\n"
-"count += weight < 0 ? 1.0 : 0.0;\nmass += weight < 0 ? (double)share : 0.0;\nz[i] = share;\n"
-"}\nmbk_pagerank_leave((double *)shared, count, mass, partials);\n}\n\n\n\n"
+"count += weight < 0 ? 1.0 : 0.0;\nmass += weight < 0 ? (double)share : 0.0;\na.z[i] = share;\n"
+"}\nmbk_pagerank_leave((double *)shared, count, mass, a.partials);\n}\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
-"mbk_pagerank_first(const double *partials, mbk_u32 blocks, mbi_solve_memory *m) {\n"
-"MBK_SHARED_MEMORY(shared);\ndouble count, mass;\n"
-"mbk_pagerank_gather((double *)shared, partials, blocks, count, mass);\n"
-"if (mbk_thread() == 0) {\nm->state.scalar[MBI_PAGERANK_DANGLING] = count;\n"
-"mbi_pagerank_spread(&m->state, mass);\n}\n}\n\n\n\n"
+"mbk_pagerank_first(const mbk_pagerank_first_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"double count, mass;\n"
+"mbk_pagerank_gather((double *)shared, a.partials, a.blocks, count, mass);\n"
+"if (mbk_thread() == 0) {\na.m->state.scalar[MBI_PAGERANK_DANGLING] = count;\n"
+"mbi_pagerank_spread(&a.m->state, mass);\n}\n}\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
-"mbk_pagerank_update(MBK_VECTOR *z, const MBK_VECTOR *y, const MBK_VECTOR *weights,\n"
-"const MBK_VECTOR *teleport, mbk_u64 n, const mbi_solve_memory *m,\ndouble *partials) {\n"
-"MBK_SHARED_MEMORY(shared);\nif (m->state.closed) {\nreturn;\n}\n"
-"const double damping = m->state.scalar[MBI_PAGERANK_DAMPING];\n",
-"const double base = m->state.scalar[MBI_PAGERANK_BASE];\ndouble change = 0, mass = 0;\n"
-"for (mbk_u64 i = mbk_pagerank_place(); i < n; i += mbk_pagerank_stride()) {\n"
-"const double given = (double)weights[i], weight = given < 0 ? 1.0 : given;\n"
-"const double share = teleport != nullptr ? base * (double)teleport[i] : base;\n"
-"const MBK_VECTOR next = (MBK_VECTOR)((damping * (double)y[i] + share) / weight);\n"
-"const double difference = ((double)next - (double)z[i]) * weight;\n"
+"mbk_pagerank_update(const mbk_pagerank_update_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"if (a.m->state.closed) {\nreturn;\n}\n"
+"const double damping = a.m->state.scalar[MBI_PAGERANK_DAMPING];\n"
+"const double base = a.m->state.scalar[MBI_PAGERANK_BASE];\ndouble change = 0, mass = 0;\n",
+"for (mbk_u64 i = mbk_pagerank_place(); i < a.n; i += mbk_pagerank_stride()) {\n"
+"const double given = (double)a.weights[i], weight = given < 0 ? 1.0 : given;\n"
+"const double share = a.teleport != nullptr ? base * (double)a.teleport[i] : base;\n"
+"const MBK_VECTOR next = (MBK_VECTOR)((damping * (double)a.y[i] + share) / weight);\n"
+"const double difference = ((double)next - (double)a.z[i]) * weight;\n"
 "change += difference < 0 ? -difference : difference;\n"
-"mass += given < 0 ? (double)next : 0.0;\nz[i] = next;\n}\n"
-"mbk_pagerank_leave((double *)shared, change, mass, partials);\n}\n\n\n\n"
+"mass += given < 0 ? (double)next : 0.0;\na.z[i] = next;\n}\n"
+"mbk_pagerank_leave((double *)shared, change, mass, a.partials);\n}\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
-"mbk_pagerank_finish(const double *partials, mbk_u32 blocks, mbi_solve_memory *m) {\n"
-"MBK_SHARED_MEMORY(shared);\nif (m->state.closed) {\nreturn;\n}\ndouble change, mass;\n"
-"mbk_pagerank_gather((double *)shared, partials, blocks, change, mass);\n"
-"if (mbk_thread() == 0) {\nmbi_pagerank_decide(m, change, mass);\n}\n}\n\n\n"
+"mbk_pagerank_finish(const mbk_pagerank_first_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"if (a.m->state.closed) {\nreturn;\n}\ndouble change, mass;\n"
+"mbk_pagerank_gather((double *)shared, a.partials, a.blocks, change, mass);\n"
+"if (mbk_thread() == 0) {\nmbi_pagerank_decide(a.m, change, mass);\n}\n}\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
-"mbk_pagerank_end(MBK_VECTOR *z, const MBK_VECTOR *weights, mbk_u64 n) {\n"
-"for (mbk_u64 i = mbk_pagerank_place(); i < n; i += mbk_pagerank_stride()) {\n"
-"const MBK_VECTOR rank = weights[i] < 0 ? z[i] : z[i] * weights[i];\n"
-"z[i] = rank < 0 ? (MBK_VECTOR)0 : rank;\n}\n}\n",
+"mbk_pagerank_end(const mbk_pagerank_end_arguments a) {\n"
+"for (mbk_u64 i = mbk_pagerank_place(); i < a.n; i += mbk_pagerank_stride()) {\n"
+"const MBK_VECTOR rank = a.weights[i] < 0 ? a.z[i] : a.z[i] * a.weights[i];\n"
+"a.z[i] = rank < 0 ? (MBK_VECTOR)0 : rank;\n}\n}\n",
 NULL};
 
 static const char *const mbi_source_solve_core_step_text_cuh[] = {
@@ -7426,6 +7742,13 @@ static const char *const mbi_source_solve_core_step_text_cuh[] = {
 "#define MBS_NOTHING_BEFORE(name) \\\nMBS_BEFORE(name) { \\\n(void)c; \\\nreturn 0; \\\n}\n"
 "#define MBS_NOTHING_AFTER(name) \\\nMBS_AFTER(name) { \\\n(void)m; \\\n(void)c; \\\n"
 "(void)sums; \\\n}\n",
+NULL};
+
+static const char *const mbi_source_solve_core_step_arguments_cuh[] = {
+"\ntypedef struct mbk_solve_open_arguments {\nMBK_POINTER(mbi_solve_memory) m;\n"
+"mbk_i32 how, span, cap;\ndouble tolerance, shrink, epsilon;\n} mbk_solve_open_arguments;\n\n\n"
+"typedef struct mbk_solve_step_arguments {\nmbi_solve_vectors v;\nmbk_i64 n;\n"
+"MBK_POINTER(mbi_solve_memory) m;\nMBK_POINTER(double) partials;\n} mbk_solve_step_arguments;\n",
 NULL};
 
 static const char *const mbi_source_solve_core_step_cuh[] = {
@@ -7453,9 +7776,8 @@ static const char *const mbi_source_solve_core_step_cuh[] = {
 "v, n, m, partials, shared); \\\n} \\\ntemplate <int BEHIND> \\\n"
 "MBK_DEVICE bool name##_stage(const mbk_fused_call &s, bool backwards, mbk_u32 ahead) { \\\n"
 "return mbk_fused_stage<name##_before, name##_element, name##_after, adds, maxes, when, \\\n"
-"BEHIND>(s, backwards, ahead); \\\n}\n\n\n\n\n\n"
-"#define MBK_STEP_ARGUMENTS mbi_solve_vectors v, mbk_i64 n, mbi_solve_memory *m, double *partials\n\n",
-"struct mbk_step_row {\nMBK_VECTOR at[MBI_SOLVE_VECTORS];\nmbk_u32 slots;\n};\n\n\n"
+"BEHIND>(s, backwards, ahead); \\\n}\n\n\n\n\n\n\nstruct mbk_step_row {\n"
+"MBK_VECTOR at[MBI_SOLVE_VECTORS];\nmbk_u32 slots;\n};\n\n\n",
 "template <int ADDS, int MAXES> MBK_DEVICE void mbk_step_lanes(double *sums) {\n"
 "#pragma unroll\nfor (int k = 0; k < ADDS + MAXES; k++) {\n"
 "for (int delta = 16; delta > 0; delta /= 2) {\n"
@@ -7476,9 +7798,9 @@ static const char *const mbi_source_solve_core_step_cuh[] = {
 "const bool answer = *last != 0;\nmbk_fence();\nreturn answer;\n}\n\n\n"
 "template <int ADDS, int MAXES>\n"
 "MBK_DEVICE void mbk_step_total(const double *partials, double *sums) {\n"
-"const int COUNT = ADDS + MAXES;\n#pragma unroll\nfor (int k = 0; k < COUNT; k++) {\n",
+"const int COUNT = ADDS + MAXES;\n#pragma unroll\nfor (int k = 0; k < COUNT; k++) {\n"
 "sums[k] = 0;\nfor (mbk_u32 b = mbk_thread(); b < mbk_grid(); b += mbk_threads()) {\n"
-"const double part = mbk_load_fresh(&partials[COUNT * b + k]);\n"
+"const double part = mbk_load_fresh(&partials[COUNT * b + k]);\n",
 "sums[k] = k < ADDS ? sums[k] + part : part > sums[k] ? part : sums[k];\n}\n}\n}\n\n\n"
 "struct mbk_step_share {\nmbk_u32 count, stride, own, rounds;\n};\n\n"
 "MBK_DEVICE mbk_step_share mbk_step_shared_out(mbk_i64 n) {\n"
@@ -7500,9 +7822,9 @@ static const char *const mbi_source_solve_core_step_cuh[] = {
 "for (mbk_u32 round = 0; round < share.rounds; round++) {\n"
 "const mbk_u32 first = mbk_step_first(share, round, backwards);\n"
 "mbk_step_row rows[MBK_STEP_ROWS];\ndouble parts[MBK_STEP_ROWS][COUNT];\n#pragma unroll\n"
-"for (int u = 0; u < MBK_STEP_ROWS; u++) {\n",
+"for (int u = 0; u < MBK_STEP_ROWS; u++) {\n"
 "const mbk_u32 i = first + u * stride < count ? first + u * stride : first;\n"
-"rows[u].slots = 0;\n#pragma unroll\nfor (int k = 0; k < COUNT; k++) {\nparts[u][k] = 0;\n}\n"
+"rows[u].slots = 0;\n#pragma unroll\nfor (int k = 0; k < COUNT; k++) {\nparts[u][k] = 0;\n}\n",
 "ELEMENT(i, &v, &c, parts[u], &rows[u]);\n}\n#pragma unroll\n"
 "for (int u = 0; u < MBK_STEP_ROWS; u++) {\nconst mbk_u32 i = first + u * stride;\n"
 "if (i < count) {\n#pragma unroll\nfor (int slot = 0; slot < MBI_SOLVE_VECTORS; slot++) {\n"
@@ -7524,13 +7846,13 @@ static const char *const mbi_source_solve_core_step_cuh[] = {
 "const int wrong = BEFORE(&c);\nif (wrong != 0) {\nif (first) {\nm->state.why = c.why;\n"
 "m->state.value = c.value;\nm->state.closed = 1;\nm->state.stop = wrong;\n}\nreturn;\n}\n"
 "mbk_step_rows<ELEMENT, ADDS, MAXES, -1>(v, n, c, sums, false);\nif (COUNT == 0) {\nreturn;\n"
-"}\nmbk_step_reduce<ADDS, MAXES>(sums, shared);\nif (mbk_grid() > 1) {\n",
+"}\nmbk_step_reduce<ADDS, MAXES>(sums, shared);\nif (mbk_grid() > 1) {\n"
 "if (!mbk_step_last<COUNT>(m, sums, partials, shared)) {\nreturn;\n}\n"
-"mbk_step_total<ADDS, MAXES>(partials, sums);\nmbk_step_reduce<ADDS, MAXES>(sums, shared);\n}\n"
-"if (mbk_thread() == 0) {\nAFTER(m, &c, sums);\nm->state.ticket = 0;\n}\n}\n\n\n"
-"MBK_KERNEL mbk_solve_open(mbi_solve_memory *m, int how, int span, int cap, double tolerance,\n"
-"double shrink, double epsilon) {\n"
-"mbi_solve_open(m, how, span, cap, tolerance, shrink, epsilon);\n}\n\n"
+"mbk_step_total<ADDS, MAXES>(partials, sums);\nmbk_step_reduce<ADDS, MAXES>(sums, shared);\n}\n",
+"if (mbk_thread() == 0) {\nAFTER(m, &c, sums);\nm->state.ticket = 0;\n}\n}\n\n"
+"#include \"solve/core/step_arguments.cuh\"\n\n\n"
+"MBK_KERNEL mbk_solve_open(const mbk_solve_open_arguments a) {\n"
+"mbi_solve_open(a.m, a.how, a.span, a.cap, a.tolerance, a.shrink, a.epsilon);\n}\n\n"
 "#include \"solve/core/step_text.cuh\"\n\n#include \"solve/core/fused.cuh\"\n",
 NULL};
 
@@ -7634,12 +7956,26 @@ static const char *const mbi_source_solve_core_check_steps_cuh[] = {
 "MBS_STEP(solve_blocks, 0, 0, MBS_UNTIL_CLOSED)\n",
 NULL};
 
+static const char *const mbi_source_solve_core_loop_arguments_cuh[] = {
+"\ntypedef struct mbk_solve_loop_arguments {\nmbk_u64 handle;\n"
+"MBK_POINTER(const mbi_solve_memory) m;\n} mbk_solve_loop_arguments;\n",
+NULL};
+
 static const char *const mbi_source_solve_core_loop_cu[] = {
 "\n#include \"jit/device.cuh\"\n\n#define MBS_FUNCTION MBK_DEVICE\n"
-"#include \"solve/core/state.cuh\"\n\n\n"
-"MBK_KERNEL mbk_solve_loop(mbk_u64 handle, const mbi_solve_memory *m) {\n"
-"mbk_graph_go_on(handle, m->state.stop == MBI_SOLVE_RUNNING &&\n"
-"m->state.iterations < m->state.check_at);\n}\n",
+"#include \"solve/core/state.cuh\"\n\n#include \"solve/core/loop_arguments.cuh\"\n\n\n"
+"MBK_KERNEL mbk_solve_loop(const mbk_solve_loop_arguments a) {\n"
+"mbk_graph_go_on(a.handle, a.m->state.stop == MBI_SOLVE_RUNNING &&\n"
+"a.m->state.iterations < a.m->state.check_at);\n}\n",
+NULL};
+
+static const char *const mbi_source_solve_precondition_arguments_cuh[] = {
+"\ntypedef struct mbk_setup_rows_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
+"MBK_POINTER(const MBK_COLUMN) col_ind;\nMBK_POINTER(const MBK_VALUE) values;\nmbk_u64 n;\n"
+"mbk_u32 width;\nMBK_POINTER(double) blocks, norms;\n} mbk_setup_rows_arguments;\n\n"
+"typedef struct mbk_setup_invert_arguments {\nMBK_POINTER(const double) diagonal;\n"
+"MBK_POINTER(MBK_VALUE) inverse;\nmbk_u64 n;\nMBK_POINTER(mbk_u64) bad;\n"
+"} mbk_setup_invert_arguments;\n",
 NULL};
 
 static const char *const mbi_source_solve_precondition_setup_cu[] = {
@@ -7680,59 +8016,60 @@ static const char *const mbi_source_solve_precondition_setup_cu[] = {
 "const double entry = mbk_setup_block_sum(mbk_setup_entry(col_ind, values, begin, end,\n"
 "(mbk_i64)(row - row % width + j),\nmbk_thread(), MBK_SETUP_THREADS),\nshared);\n"
 "if (mbk_thread() == 0) {\nblocks[row * width + j] = entry;\n}\n}\n"
-"return mbk_setup_block_sum(mbk_setup_share(values, begin, end), shared);\n}\n\n\n\n\n\n\n"
+"return mbk_setup_block_sum(mbk_setup_share(values, begin, end), shared);\n}\n\n"
+"#include \"solve/precondition/arguments.cuh\"\n\n\n\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_SETUP_THREADS, MBK_SETUP_BLOCKS)\n"
-"mbk_setup_rows(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind,\n"
-"const MBK_VALUE *values, mbk_u64 n, mbk_u32 width, double *blocks,\ndouble *norms) {\n"
-"MBK_SHARED_MEMORY(shared);\ndouble *const most_of = (double *)shared;\n"
+"mbk_setup_rows(const mbk_setup_rows_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"double *const most_of = (double *)shared;\n"
 "mbk_u64 *const kept = (mbk_u64 *)(most_of + MBK_SETUP_THREADS);\n"
 "mbk_u32 *const long_rows = (mbk_u32 *)(kept + MBK_SETUP_LONG_KEPT);\n"
 "const mbk_u32 rows = MBK_SETUP_THREADS / MBK_SETUP_LANES;\n"
 "const mbk_u32 turn = rows * MBK_SETUP_ROWS;\n"
-"const mbk_u32 lane = mbk_thread() % MBK_SETUP_LANES, own = mbk_thread() / MBK_SETUP_LANES;\n",
-"double most = 0;\nif (mbk_thread() == 0) {\n*long_rows = 0;\n}\nmbk_block_sync();\n"
-"for (mbk_u64 first = (mbk_u64)mbk_block() * turn; first < n;\n"
+"const mbk_u32 lane = mbk_thread() % MBK_SETUP_LANES, own = mbk_thread() / MBK_SETUP_LANES;\n"
+"double most = 0;\nif (mbk_thread() == 0) {\n*long_rows = 0;\n}\nmbk_block_sync();\n",
+"for (mbk_u64 first = (mbk_u64)mbk_block() * turn; first < a.n;\n"
 "first += (mbk_u64)mbk_grid() * turn) {\nmbk_i64 at[MBK_SETUP_ROWS], end[MBK_SETUP_ROWS];\n"
 "double sum[MBK_SETUP_ROWS];\nmbk_u32 waits = 0;\n#pragma unroll\n"
 "for (mbk_u32 i = 0; i < MBK_SETUP_ROWS; i++) {\nconst mbk_u64 row = first + i * rows + own;\n"
-"at[i] = row < n ? (mbk_i64)row_ptr[row] - MBK_BASE : 0;\n"
-"end[i] = row < n ? (mbk_i64)row_ptr[row + 1] - MBK_BASE : 0;\nsum[i] = 0;\n}\n#pragma unroll\n"
-"for (mbk_u32 i = 0; i < MBK_SETUP_ROWS; i++) {\nif (end[i] - at[i] > MBK_SETUP_LONG) {\n"
+"at[i] = row < a.n ? (mbk_i64)a.row_ptr[row] - MBK_BASE : 0;\n"
+"end[i] = row < a.n ? (mbk_i64)a.row_ptr[row + 1] - MBK_BASE : 0;\nsum[i] = 0;\n}\n"
+"#pragma unroll\nfor (mbk_u32 i = 0; i < MBK_SETUP_ROWS; i++) {\n"
+"if (end[i] - at[i] > MBK_SETUP_LONG) {\n"
 "const mbk_u32 place = lane == 0 ? mbk_atomic_add(long_rows, 1u) : MBK_SETUP_LONG_KEPT;\n"
 "if (place < MBK_SETUP_LONG_KEPT) {\nkept[place] = first + i * rows + own;\n}\n"
 "waits |= 1u << i;\nend[i] = at[i];\n}\nat[i] += lane;\n}\nfor (bool more = true; more;) {\n"
 "more = false;\n#pragma unroll\nfor (mbk_u32 i = 0; i < MBK_SETUP_ROWS; i++) {\n"
-"if (at[i] < end[i]) {\nsum[i] += mbk_setup_magnitude(values, at[i]);\n"
+"if (at[i] < end[i]) {\nsum[i] += mbk_setup_magnitude(a.values, at[i]);\n"
 "at[i] += MBK_SETUP_LANES;\nmore = true;\n}\n}\n}\n#pragma unroll\n"
 "for (mbk_u32 i = 0; i < MBK_SETUP_ROWS; i++) {\nconst mbk_u64 row = first + i * rows + own;\n"
-"sum[i] = mbk_setup_sum(sum[i]);\nmost = sum[i] > most ? sum[i] : most;\nif (width > 0) {\n"
-"const bool takes = row < n && (waits >> i & 1) == 0;\n"
-"const mbk_i64 begin = takes ? (mbk_i64)row_ptr[row] - MBK_BASE : end[i];\n"
-"for (mbk_u32 j = 0; j < width; j++) {\n"
-"const double entry = mbk_setup_sum(mbk_setup_entry(col_ind, values, begin, end[i],\n"
-"(mbk_i64)(row - row % width + j),\nlane, MBK_SETUP_LANES));\nif (takes && lane == 0) {\n"
-"blocks[row * width + j] = entry;\n}\n}\n}\n}\n}\nmbk_block_sync();\n"
+"sum[i] = mbk_setup_sum(sum[i]);\nmost = sum[i] > most ? sum[i] : most;\nif (a.width > 0) {\n"
+"const bool takes = row < a.n && (waits >> i & 1) == 0;\n"
+"const mbk_i64 begin = takes ? (mbk_i64)a.row_ptr[row] - MBK_BASE : end[i];\n"
+"for (mbk_u32 j = 0; j < a.width; j++) {\n"
+"const double entry = mbk_setup_sum(mbk_setup_entry(a.col_ind, a.values, begin, end[i],\n"
+"(mbk_i64)(row - row % a.width + j),\nlane, MBK_SETUP_LANES));\nif (takes && lane == 0) {\n"
+"a.blocks[row * a.width + j] = entry;\n}\n}\n}\n}\n}\nmbk_block_sync();\n"
 "const mbk_u32 count = *long_rows;\n",
 "for (mbk_u32 k = 0; k < count && count <= MBK_SETUP_LONG_KEPT; k++) {\nconst double all =\n"
-"mbk_setup_long(row_ptr, col_ind, values, kept[k], width, blocks, most_of);\n"
+"mbk_setup_long(a.row_ptr, a.col_ind, a.values, kept[k], a.width, a.blocks, most_of);\n"
 "most = all > most ? all : most;\n}\n"
-"for (mbk_u64 first = (mbk_u64)mbk_block() * turn; first < n && count > MBK_SETUP_LONG_KEPT;\n"
+"for (mbk_u64 first = (mbk_u64)mbk_block() * turn; first < a.n && count > MBK_SETUP_LONG_KEPT;\n"
 "first += (mbk_u64)mbk_grid() * turn) {\n"
-"for (mbk_u64 row = first; row < first + turn && row < n; row++) {\n"
-"if ((mbk_i64)row_ptr[row + 1] - (mbk_i64)row_ptr[row] > MBK_SETUP_LONG) {\n"
-"const double all =\nmbk_setup_long(row_ptr, col_ind, values, row, width, blocks, most_of);\n"
+"for (mbk_u64 row = first; row < first + turn && row < a.n; row++) {\n"
+"if ((mbk_i64)a.row_ptr[row + 1] - (mbk_i64)a.row_ptr[row] > MBK_SETUP_LONG) {\n"
+"const double all =\n"
+"mbk_setup_long(a.row_ptr, a.col_ind, a.values, row, a.width, a.blocks, most_of);\n"
 "most = all > most ? all : most;\n}\n}\n}\nmost_of[mbk_thread()] = most;\nmbk_block_sync();\n"
 "for (mbk_u32 half = MBK_SETUP_THREADS / 2; half > 0; half /= 2) {\n"
 "if (mbk_thread() < half && most_of[mbk_thread() + half] > most_of[mbk_thread()]) {\n"
 "most_of[mbk_thread()] = most_of[mbk_thread() + half];\n}\nmbk_block_sync();\n}\n"
-"if (mbk_thread() == 0) {\nnorms[mbk_block()] = most_of[0];\n}\n}\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(MBK_SETUP_THREADS)\n"
-"mbk_setup_invert(const double *diagonal, MBK_VALUE *inverse, mbk_u64 n, mbk_u64 *bad) {\n"
-"for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_SETUP_THREADS + mbk_thread(); i < n;\n"
-"i += (mbk_u64)mbk_grid() * MBK_SETUP_THREADS) {\nconst double scale = 1.0 / diagonal[i];\n"
-"inverse[i] = (MBK_VALUE)scale;\nif (!(scale - scale == 0) || scale == 0) {\n"
+"if (mbk_thread() == 0) {\na.norms[mbk_block()] = most_of[0];\n}\n}\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_SETUP_THREADS) mbk_setup_invert(const mbk_setup_invert_arguments a) {\n"
+"for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_SETUP_THREADS + mbk_thread(); i < a.n;\n"
+"i += (mbk_u64)mbk_grid() * MBK_SETUP_THREADS) {\nconst double scale = 1.0 / a.diagonal[i];\n"
+"a.inverse[i] = (MBK_VALUE)scale;\nif (!(scale - scale == 0) || scale == 0) {\n"
 "mbk_u64 least = ~(mbk_u64)0;\nwhile (i < least) {\n"
-"const mbk_u64 seen = mbk_atomic_swap_if(bad, least, i);\nif (seen == least) {\nbreak;\n}\n"
+"const mbk_u64 seen = mbk_atomic_swap_if(a.bad, least, i);\nif (seen == least) {\nbreak;\n}\n"
 "least = seen;\n}\n}\n}\n}\n",
 NULL};
 
@@ -7787,27 +8124,29 @@ static const char *const mbi_source_solve_cg_cg_cu[] = {
 "#include \"solve/core/check_steps.cuh\"\n#include \"solve/cg/slots.cuh\"\n"
 "#include \"solve/cg/steps.cuh\"\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_solve_residual(MBK_STEP_ARGUMENTS) {\nMBK_SHARED_MEMORY(shared);\n"
-"solve_residual_step(v, n, m, partials, (double *)shared);\n}\n\n"
+"mbk_solve_residual(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"solve_residual_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_solve_blocks(MBK_STEP_ARGUMENTS) {\nMBK_SHARED_MEMORY(shared);\n"
-"solve_blocks_step(v, n, m, partials, (double *)shared);\n}\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT) mbk_cg_start(MBK_STEP_ARGUMENTS) {\n"
-"MBK_SHARED_MEMORY(shared);\ncg_start_step(v, n, m, partials, (double *)shared);\n}\n\n"
+"mbk_solve_blocks(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"solve_blocks_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_cg_start_p(MBK_STEP_ARGUMENTS) {\nMBK_SHARED_MEMORY(shared);\n"
-"cg_start_p_step(v, n, m, partials, (double *)shared);\n}\n\n"
+"mbk_cg_start(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"cg_start_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_cg_update_r(MBK_STEP_ARGUMENTS) {\nMBK_SHARED_MEMORY(shared);\n"
-"cg_update_r_step(v, n, m, partials, (double *)shared);\n}\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT) mbk_cg_rz(MBK_STEP_ARGUMENTS) {\n"
-"MBK_SHARED_MEMORY(shared);\ncg_rz_step(v, n, m, partials, (double *)shared);\n}\n\n"
+"mbk_cg_start_p(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"cg_start_p_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_cg_update_x_p(MBK_STEP_ARGUMENTS) {\nMBK_SHARED_MEMORY(shared);\n"
-"cg_update_x_p_step(v, n, m, partials, (double *)shared);\n}\n\n\nMBS_NOTHING_BEFORE(cg_pq)\n"
-"MBS_ELEMENT(cg_pq) {\n(void)c;\nsums[0] += MBS_LOAD(MBI_CG_P) * MBS_LOAD(MBI_AT_W);\n}\n"
-"MBS_AFTER(cg_pq) {\n(void)c;\nm->state.product_sums[0] = sums[0];\n}\n"
-"MBS_STEP(cg_pq, 1, 0, MBS_RUNNING)\n\n\n\n",
+"mbk_cg_update_r(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"cg_update_r_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+"mbk_cg_rz(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"cg_rz_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+"mbk_cg_update_x_p(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"cg_update_x_p_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n\n"
+"MBS_NOTHING_BEFORE(cg_pq)\nMBS_ELEMENT(cg_pq) {\n(void)c;\n",
+"sums[0] += MBS_LOAD(MBI_CG_P) * MBS_LOAD(MBI_AT_W);\n}\nMBS_AFTER(cg_pq) {\n(void)c;\n"
+"m->state.product_sums[0] = sums[0];\n}\nMBS_STEP(cg_pq, 1, 0, MBS_RUNNING)\n\n\n\n"
 "MBK_DEVICE double mbk_cg_pending_x(MBS_INDEX i, const mbi_solve_vectors *v,\n"
 "const mbi_solve_state *c) {\ndouble x = MBS_LOAD(MBI_AT_X), p[MBI_CG_RING - 1];\n"
 "#pragma unroll\nfor (int k = 0; k < MBI_CG_RING - 1; k++) {\n"
@@ -7829,21 +8168,21 @@ static const char *const mbi_source_solve_cg_cg_cu[] = {
 "MBS_STEP(cg_complete_x, 0, 0, MBS_UNTIL_CLOSED)\n\n\n\n"
 "MBS_NOTHING_BEFORE(cg_complete_x_at_breakdown)\nMBS_ELEMENT(cg_complete_x_at_breakdown) {\n"
 "mbi_solve_state before = *c;\n(void)sums;\n#pragma unroll\n"
-"for (int k = MBI_CG_RING - 1; k > 0; k--) {\n"
+"for (int k = MBI_CG_RING - 1; k > 0; k--) {\n",
 "before.scalar[MBI_CG_ALPHA + k] = c->scalar[MBI_CG_ALPHA + k - 1];\n}\n"
 "MBS_STORE(MBI_AT_X, mbk_cg_pending_x(i, v, &before));\n}\n"
-"MBS_NOTHING_AFTER(cg_complete_x_at_breakdown)\n",
+"MBS_NOTHING_AFTER(cg_complete_x_at_breakdown)\n"
 "MBS_STEP(cg_complete_x_at_breakdown, 0, 0, MBS_ALWAYS)\n\n\n\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT) mbk_cg_fused(MBK_STEP_ARGUMENTS) {\n"
-"MBK_SHARED_MEMORY(shared);\n"
-"const mbk_fused_call s = mbk_fused_begin(v, n, m, (double *)shared);\n"
-"const mbk_u32 next = 1u << MBI_CG_P | (v.to != 0 ? 0u : 1u << MBI_AT_X);\n"
-"if (!(v.dots != (const double *)0\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+"mbk_cg_fused(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"const mbk_fused_call s = mbk_fused_begin(a.v, a.n, a.m, (double *)shared);\n"
+"const mbk_u32 next = 1u << MBI_CG_P | (a.v.to != 0 ? 0u : 1u << MBI_AT_X);\n"
+"if (!(a.v.dots != (const double *)0\n"
 "? mbk_fused_dots<cg_pq_after>(s, true, 1u << MBI_CG_R | 1u << MBI_AT_W)\n"
 ": cg_pq_stage<MBK_FUSED_SUMS_FOLLOW>(s, true, 1u << MBI_CG_R))) {\nreturn;\n}\n"
-"if (!cg_update_r_stage<MBK_FUSED_ROWS_FOLLOW>(s, false, next)) {\nif (v.from > 0) {\n"
+"if (!cg_update_r_stage<MBK_FUSED_ROWS_FOLLOW>(s, false, next)) {\nif (a.v.from > 0) {\n"
 "(void)cg_complete_x_at_breakdown_stage<MBK_FUSED_END>(s, true, 0);\n}\n"
-"} else if (v.to != 0 && mbk_fused_state((double *)shared)->stop == MBI_SOLVE_RUNNING) {\n"
+"} else if (a.v.to != 0 && mbk_fused_state((double *)shared)->stop == MBI_SOLVE_RUNNING) {\n"
 "(void)cg_update_p_stage<MBK_FUSED_END>(s, true, 0);\n} else {\n"
 "(void)cg_complete_x_stage<MBK_FUSED_END>(s, true, 0);\n}\n}\n",
 NULL};
@@ -7909,29 +8248,29 @@ static const char *const mbi_source_solve_bicgstab_bicgstab_cu[] = {
 "\n\n\n#define MBK_STEP_ROWS 3\n#include \"solve/core/step.cuh\"\n"
 "#include \"solve/core/check_steps.cuh\"\n#include \"solve/bicgstab/steps.cuh\"\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_solve_residual(MBK_STEP_ARGUMENTS) {\nMBK_SHARED_MEMORY(shared);\n"
-"solve_residual_step(v, n, m, partials, (double *)shared);\n}\n\n"
+"mbk_solve_residual(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"solve_residual_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_solve_blocks(MBK_STEP_ARGUMENTS) {\nMBK_SHARED_MEMORY(shared);\n"
-"solve_blocks_step(v, n, m, partials, (double *)shared);\n}\n\n"
+"mbk_solve_blocks(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"solve_blocks_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_bicgstab_start(MBK_STEP_ARGUMENTS) {\nMBK_SHARED_MEMORY(shared);\n"
-"bicgstab_start_step(v, n, m, partials, (double *)shared);\n}\n\n"
+"mbk_bicgstab_start(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"bicgstab_start_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_bicgstab_s(MBK_STEP_ARGUMENTS) {\nMBK_SHARED_MEMORY(shared);\n"
-"bicgstab_s_step(v, n, m, partials, (double *)shared);\n}\n\n"
+"mbk_bicgstab_s(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"bicgstab_s_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_bicgstab_update_x_r(MBK_STEP_ARGUMENTS) {\nMBK_SHARED_MEMORY(shared);\n"
-"bicgstab_update_x_r_step(v, n, m, partials, (double *)shared);\n}\n\n"
+"mbk_bicgstab_update_x_r(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"bicgstab_update_x_r_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_bicgstab_update_p(MBK_STEP_ARGUMENTS) {\nMBK_SHARED_MEMORY(shared);\n"
-"bicgstab_update_p_step(v, n, m, partials, (double *)shared);\n}\n\n\n"
+"mbk_bicgstab_update_p(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"bicgstab_update_p_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n\n"
 "MBS_NOTHING_BEFORE(bicgstab_sigma)\nMBS_ELEMENT(bicgstab_sigma) {\n(void)c;\n"
 "sums[0] += MBS_LOAD(MBI_BICG_SHADOW) * MBS_LOAD(MBI_BICG_V);\n}\nMBS_AFTER(bicgstab_sigma) {\n"
-"(void)c;\nm->state.product_sums[0] = sums[0];\n}\n"
+"(void)c;\nm->state.product_sums[0] = sums[0];\n}\n",
 "MBS_STEP(bicgstab_sigma, 1, 0, MBS_RUNNING)\n\n\nMBS_NOTHING_BEFORE(bicgstab_omega)\n"
 "MBS_ELEMENT(bicgstab_omega) {\n"
-"const double t = MBS_LOAD(MBI_AT_W), s = MBS_LOAD(MBI_BICG_R);\n",
+"const double t = MBS_LOAD(MBI_AT_W), s = MBS_LOAD(MBI_BICG_R);\n"
 "const double shadow = MBS_LOAD(MBI_BICG_SHADOW);\n(void)c;\nsums[0] += s * t;\n"
 "sums[1] += t * t;\nsums[2] += shadow * s;\nsums[3] += shadow * t;\n}\n"
 "MBS_AFTER(bicgstab_omega) {\n(void)c;\nm->state.product_sums[0] = sums[0];\n"
@@ -7954,21 +8293,21 @@ static const char *const mbi_source_solve_bicgstab_bicgstab_cu[] = {
 "const double p = r + c->scalar[MBI_BICG_BETA] * (last - omega * MBS_LOAD(MBI_BICG_V));\n"
 "const double s_hat = (double)(MBS_VECTOR)(inverse * s);\n"
 "const double p_hat = (double)(MBS_VECTOR)(inverse * last);\n"
-"MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) + (alpha * p_hat + omega * s_hat));\n"
+"MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) + (alpha * p_hat + omega * s_hat));\n",
 "MBS_STORE(MBI_BICG_R, r);\nMBS_STORE(MBI_BICG_P, p);\nif (v->pre == MBI_PRE_DIAGONAL) {\n"
 "MBS_STORE(MBI_BICG_P_HAT, inverse * p);\n}\nsums[0] += r * r;\n}\n"
-"MBS_AFTER(bicgstab_update_x_r_p) {\n",
+"MBS_AFTER(bicgstab_update_x_r_p) {\n"
 "const double both[2] = {sums[0], bicgstab_next_rho(&m->state, c->scalar[MBI_BICG_OMEGA])};\n"
 "bicgstab_update_x_r_after(m, c, both);\n}\n"
 "MBS_STEP(bicgstab_update_x_r_p, 1, 0, MBS_RUNNING)\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_bicgstab_fused_s(MBK_STEP_ARGUMENTS) {\nMBK_SHARED_MEMORY(shared);\n"
-"const mbk_fused_call s = mbk_fused_begin(v, n, m, (double *)shared);\n"
+"mbk_bicgstab_fused_s(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"const mbk_fused_call s = mbk_fused_begin(a.v, a.n, a.m, (double *)shared);\n"
 "if (bicgstab_sigma_stage<MBK_FUSED_SUMS_FOLLOW>(s, true, 1u << MBI_BICG_R)) {\n"
 "(void)bicgstab_s_stage<MBK_FUSED_END>(s, false, 0);\n}\n}\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_bicgstab_fused(MBK_STEP_ARGUMENTS) {\nMBK_SHARED_MEMORY(shared);\n"
-"const mbk_fused_call s = mbk_fused_begin(v, n, m, (double *)shared);\n"
+"mbk_bicgstab_fused(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"const mbk_fused_call s = mbk_fused_begin(a.v, a.n, a.m, (double *)shared);\n"
 "const mbk_u32 next = 1u << MBI_AT_X | 1u << MBI_BICG_P | 1u << MBI_BICG_V;\n"
 "if (bicgstab_omega_stage<MBK_FUSED_SUMS_FOLLOW>(s, true, next)) {\n"
 "(void)bicgstab_update_x_r_p_stage<MBK_FUSED_END>(s, false, 0);\n}\n}\n",
@@ -8171,23 +8510,23 @@ static const char *const mbi_source_solve_gmres_arnoldi_cu[] = {
 "#include \"solve/gmres/arnoldi.cuh\"\n#include \"solve/core/check_steps.cuh\"\n"
 "#include \"solve/core/wide_steps.cuh\"\n#include \"solve/gmres/arnoldi_steps.cuh\"\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_solve_residual(MBK_STEP_ARGUMENTS) {\nMBK_SHARED_MEMORY(shared);\n"
-"solve_residual_step(v, n, m, partials, (double *)shared);\n}\n\n"
+"mbk_solve_residual(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"solve_residual_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_solve_blocks(MBK_STEP_ARGUMENTS) {\nMBK_SHARED_MEMORY(shared);\n"
-"solve_blocks_step(v, n, m, partials, (double *)shared);\n}\n\n"
+"mbk_solve_blocks(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"solve_blocks_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_arnoldi_start(MBK_STEP_ARGUMENTS) {\nMBK_SHARED_MEMORY(shared);\n"
-"arnoldi_start_step(v, n, m, partials, (double *)shared);\n}\n\n"
+"mbk_arnoldi_start(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"arnoldi_start_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_arnoldi_project(MBK_STEP_ARGUMENTS) {\nMBK_SHARED_MEMORY(shared);\n"
-"arnoldi_project_step(v, n, m, partials, (double *)shared);\n}\n\n"
+"mbk_arnoldi_project(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"arnoldi_project_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_arnoldi_reproject(MBK_STEP_ARGUMENTS) {\nMBK_SHARED_MEMORY(shared);\n"
-"arnoldi_reproject_step(v, n, m, partials, (double *)shared);\n}\n\n"
+"mbk_arnoldi_reproject(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"arnoldi_reproject_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_arnoldi_extend(MBK_STEP_ARGUMENTS) {\nMBK_SHARED_MEMORY(shared);\n"
-"arnoldi_extend_step(v, n, m, partials, (double *)shared);\n}\n",
+"mbk_arnoldi_extend(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"arnoldi_extend_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n",
 NULL};
 
 static const char *const mbi_source_solve_eigen_steps_cuh[] = {
@@ -8230,26 +8569,26 @@ static const char *const mbi_source_solve_eigen_eigen_cu[] = {
 "#include \"solve/core/wide_steps.cuh\"\n#include \"solve/gmres/arnoldi_steps.cuh\"\n"
 "#include \"solve/eigen/steps.cuh\"\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_arnoldi_project(MBK_STEP_ARGUMENTS) {\nMBK_SHARED_MEMORY(shared);\n"
-"arnoldi_project_step(v, n, m, partials, (double *)shared);\n}\n\n"
+"mbk_arnoldi_project(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"arnoldi_project_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_arnoldi_reproject(MBK_STEP_ARGUMENTS) {\nMBK_SHARED_MEMORY(shared);\n"
-"arnoldi_reproject_step(v, n, m, partials, (double *)shared);\n}\n\n"
+"mbk_arnoldi_reproject(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"arnoldi_reproject_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_arnoldi_extend(MBK_STEP_ARGUMENTS) {\nMBK_SHARED_MEMORY(shared);\n"
-"arnoldi_extend_step(v, n, m, partials, (double *)shared);\n}\n\n"
+"mbk_arnoldi_extend(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"arnoldi_extend_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_eigen_rotate(MBK_STEP_ARGUMENTS) {\nMBK_SHARED_MEMORY(shared);\n"
-"eigen_rotate_step(v, n, m, partials, (double *)shared);\n}\n\n"
+"mbk_eigen_rotate(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"eigen_rotate_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_eigen_check(MBK_STEP_ARGUMENTS) {\nMBK_SHARED_MEMORY(shared);\n"
-"eigen_check_step(v, n, m, partials, (double *)shared);\n}\n\n"
+"mbk_eigen_check(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"eigen_check_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_power_measure(MBK_STEP_ARGUMENTS) {\nMBK_SHARED_MEMORY(shared);\n"
-"power_measure_step(v, n, m, partials, (double *)shared);\n}\n\n"
+"mbk_power_measure(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"power_measure_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_power_normalise(MBK_STEP_ARGUMENTS) {\nMBK_SHARED_MEMORY(shared);\n"
-"power_normalise_step(v, n, m, partials, (double *)shared);\n}\n",
+"mbk_power_normalise(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n",
+"power_normalise_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n",
 NULL};
 
 static const char *const mbi_source_solve_core_refine_steps_cuh[] = {
@@ -8267,16 +8606,17 @@ static const char *const mbi_source_solve_core_refine_cu[] = {
 "\n#define MBK_STEP_ROWS 4\n#include \"solve/core/step.cuh\"\n"
 "#include \"solve/core/check_steps.cuh\"\n#include \"solve/core/refine_steps.cuh\"\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_solve_residual(MBK_STEP_ARGUMENTS) {\nMBK_SHARED_MEMORY(shared);\n"
-"solve_residual_step(v, n, m, partials, (double *)shared);\n}\n\n"
+"mbk_solve_residual(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"solve_residual_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_solve_blocks(MBK_STEP_ARGUMENTS) {\nMBK_SHARED_MEMORY(shared);\n"
-"solve_blocks_step(v, n, m, partials, (double *)shared);\n}\n\n"
+"mbk_solve_blocks(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"solve_blocks_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_refine_down(MBK_STEP_ARGUMENTS) {\nMBK_SHARED_MEMORY(shared);\n"
-"refine_down_step(v, n, m, partials, (double *)shared);\n}\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT) mbk_refine_up(MBK_STEP_ARGUMENTS) {\n"
-"MBK_SHARED_MEMORY(shared);\nrefine_up_step(v, n, m, partials, (double *)shared);\n}\n",
+"mbk_refine_down(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"refine_down_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+"mbk_refine_up(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"refine_up_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n",
 NULL};
 
 MBI_INTERNAL const mbi_source mbi_sources[MBI_SOURCES] = {
@@ -8285,54 +8625,87 @@ MBI_INTERNAL const mbi_source mbi_sources[MBI_SOURCES] = {
     {"jit/functions.cuh", mbi_source_jit_functions_cuh},
     {"spmv/shared/algebra.cuh", mbi_source_spmv_shared_algebra_cuh},
     {"spmv/shared/semiring.cuh", mbi_source_spmv_shared_semiring_cuh},
+    {"spmv/shared/values_arguments.cuh", mbi_source_spmv_shared_values_arguments_cuh},
     {"spmv/shared/values.cuh", mbi_source_spmv_shared_values_cuh},
+    {"spmv/shared/epilogue_arguments.cuh", mbi_source_spmv_shared_epilogue_arguments_cuh},
     {"spmv/shared/epilogue.cu", mbi_source_spmv_shared_epilogue_cu},
+    {"spmv/stages/value_forms_arguments.cuh", mbi_source_spmv_stages_value_forms_arguments_cuh},
     {"spmv/stages/value_forms.cuh", mbi_source_spmv_stages_value_forms_cuh},
+    {"spmv/shared/device_csr_arguments.cuh", mbi_source_spmv_shared_device_csr_arguments_cuh},
     {"spmv/shared/device_csr.cu", mbi_source_spmv_shared_device_csr_cu},
+    {"spmv/gpu/merbit/tile_arguments.cuh", mbi_source_spmv_gpu_merbit_tile_arguments_cuh},
     {"spmv/gpu/merbit/tile.cuh", mbi_source_spmv_gpu_merbit_tile_cuh},
+    {"spmv/gpu/merbit/merbit_arguments.cuh", mbi_source_spmv_gpu_merbit_merbit_arguments_cuh},
     {"spmv/gpu/merbit/merbit.cu", mbi_source_spmv_gpu_merbit_merbit_cu},
     {"spmv/shared/nonempty_rows.cuh", mbi_source_spmv_shared_nonempty_rows_cuh},
     {"spmv/shared/fixup.cuh", mbi_source_spmv_shared_fixup_cuh},
     {"spmv/gpu/scan/tile.cuh", mbi_source_spmv_gpu_scan_tile_cuh},
     {"spmv/gpu/scan/products.cuh", mbi_source_spmv_gpu_scan_products_cuh},
+    {"spmv/gpu/scan/build_arguments.cuh", mbi_source_spmv_gpu_scan_build_arguments_cuh},
     {"spmv/gpu/scan/build.cuh", mbi_source_spmv_gpu_scan_build_cuh},
+    {"spmv/gpu/scan/fixup_arguments.cuh", mbi_source_spmv_gpu_scan_fixup_arguments_cuh},
     {"spmv/gpu/scan/fixup.cuh", mbi_source_spmv_gpu_scan_fixup_cuh},
+    {"spmv/gpu/scan/scan_arguments.cuh", mbi_source_spmv_gpu_scan_scan_arguments_cuh},
     {"spmv/gpu/scan/scan.cu", mbi_source_spmv_gpu_scan_scan_cu},
+    {"spmv/gpu/scan/whole_arguments.cuh", mbi_source_spmv_gpu_scan_whole_arguments_cuh},
     {"spmv/gpu/scan/whole.cu", mbi_source_spmv_gpu_scan_whole_cu},
     {"spmv/gpu/merge/path.cuh", mbi_source_spmv_gpu_merge_path_cuh},
     {"spmv/gpu/merge/tile.cuh", mbi_source_spmv_gpu_merge_tile_cuh},
+    {"spmv/gpu/merge/arguments.cuh", mbi_source_spmv_gpu_merge_arguments_cuh},
     {"spmv/gpu/merge/merge.cu", mbi_source_spmv_gpu_merge_merge_cu},
+    {"spmv/gpu/binned/build_arguments.cuh", mbi_source_spmv_gpu_binned_build_arguments_cuh},
     {"spmv/gpu/binned/build.cuh", mbi_source_spmv_gpu_binned_build_cuh},
+    {"spmv/gpu/binned/binned_arguments.cuh", mbi_source_spmv_gpu_binned_binned_arguments_cuh},
     {"spmv/gpu/binned/binned.cu", mbi_source_spmv_gpu_binned_binned_cu},
+    {"spmv/gpu/hubs/build_arguments.cuh", mbi_source_spmv_gpu_hubs_build_arguments_cuh},
     {"spmv/gpu/hubs/build.cuh", mbi_source_spmv_gpu_hubs_build_cuh},
+    {"spmv/gpu/hubs/hubs_arguments.cuh", mbi_source_spmv_gpu_hubs_hubs_arguments_cuh},
     {"spmv/gpu/hubs/hubs.cu", mbi_source_spmv_gpu_hubs_hubs_cu},
+    {"spmv/stages/full_blocks_arguments.cuh", mbi_source_spmv_stages_full_blocks_arguments_cuh},
     {"spmv/stages/full_blocks.cu", mbi_source_spmv_stages_full_blocks_cu},
+    {"spmv/stages/extract_blocks_arguments.cuh", mbi_source_spmv_stages_extract_blocks_arguments_cuh},
     {"spmv/stages/extract_blocks.cu", mbi_source_spmv_stages_extract_blocks_cu},
+    {"spmv/gpu/rows/arguments.cuh", mbi_source_spmv_gpu_rows_arguments_cuh},
     {"spmv/gpu/rows/rows.cu", mbi_source_spmv_gpu_rows_rows_cu},
     {"spmv/gpu/bsr/tile.cuh", mbi_source_spmv_gpu_bsr_tile_cuh},
+    {"spmv/gpu/bsr/build_arguments.cuh", mbi_source_spmv_gpu_bsr_build_arguments_cuh},
     {"spmv/gpu/bsr/build.cuh", mbi_source_spmv_gpu_bsr_build_cuh},
+    {"spmv/gpu/bsr/bsr_arguments.cuh", mbi_source_spmv_gpu_bsr_bsr_arguments_cuh},
     {"spmv/gpu/bsr/bsr.cu", mbi_source_spmv_gpu_bsr_bsr_cu},
     {"spmv/shared/pages.cuh", mbi_source_spmv_shared_pages_cuh},
+    {"spmv/shared/sample_arguments.cuh", mbi_source_spmv_shared_sample_arguments_cuh},
     {"spmv/shared/sample.cuh", mbi_source_spmv_shared_sample_cuh},
+    {"spmv/gpu/sliced/build_arguments.cuh", mbi_source_spmv_gpu_sliced_build_arguments_cuh},
     {"spmv/gpu/sliced/build.cuh", mbi_source_spmv_gpu_sliced_build_cuh},
+    {"spmv/gpu/sliced/sliced_arguments.cuh", mbi_source_spmv_gpu_sliced_sliced_arguments_cuh},
     {"spmv/gpu/sliced/sliced.cu", mbi_source_spmv_gpu_sliced_sliced_cu},
+    {"spmv/gpu/cb/arguments.cuh", mbi_source_spmv_gpu_cb_arguments_cuh},
     {"spmv/gpu/cb/cb.cu", mbi_source_spmv_gpu_cb_cb_cu},
+    {"spmv/gpu/many/copies_arguments.cuh", mbi_source_spmv_gpu_many_copies_arguments_cuh},
     {"spmv/gpu/many/copies.cuh", mbi_source_spmv_gpu_many_copies_cuh},
     {"spmv/gpu/many/lane.cuh", mbi_source_spmv_gpu_many_lane_cuh},
     {"spmv/gpu/many/run.cuh", mbi_source_spmv_gpu_many_run_cuh},
+    {"spmv/gpu/many/many_arguments.cuh", mbi_source_spmv_gpu_many_many_arguments_cuh},
     {"spmv/gpu/many/many.cu", mbi_source_spmv_gpu_many_many_cu},
+    {"spmv/gpu/many/rows_arguments.cuh", mbi_source_spmv_gpu_many_rows_arguments_cuh},
     {"spmv/gpu/many/rows.cu", mbi_source_spmv_gpu_many_rows_cu},
+    {"spmv/stages/reorder_arguments.cuh", mbi_source_spmv_stages_reorder_arguments_cuh},
     {"spmv/stages/reorder.cu", mbi_source_spmv_stages_reorder_cu},
+    {"spmv/stages/transpose_arguments.cuh", mbi_source_spmv_stages_transpose_arguments_cuh},
     {"spmv/stages/transpose.cu", mbi_source_spmv_stages_transpose_cu},
     {"solve/core/state.cuh", mbi_source_solve_core_state_cuh},
     {"solve/pagerank/steps.cuh", mbi_source_solve_pagerank_steps_cuh},
     {"solve/pagerank/after.cuh", mbi_source_solve_pagerank_after_cuh},
+    {"solve/pagerank/arguments.cuh", mbi_source_solve_pagerank_arguments_cuh},
     {"solve/pagerank/pagerank.cu", mbi_source_solve_pagerank_pagerank_cu},
     {"solve/core/step_text.cuh", mbi_source_solve_core_step_text_cuh},
+    {"solve/core/step_arguments.cuh", mbi_source_solve_core_step_arguments_cuh},
     {"solve/core/step.cuh", mbi_source_solve_core_step_cuh},
     {"solve/core/fused.cuh", mbi_source_solve_core_fused_cuh},
     {"solve/core/check_steps.cuh", mbi_source_solve_core_check_steps_cuh},
+    {"solve/core/loop_arguments.cuh", mbi_source_solve_core_loop_arguments_cuh},
     {"solve/core/loop.cu", mbi_source_solve_core_loop_cu},
+    {"solve/precondition/arguments.cuh", mbi_source_solve_precondition_arguments_cuh},
     {"solve/precondition/setup.cu", mbi_source_solve_precondition_setup_cu},
     {"solve/cg/slots.cuh", mbi_source_solve_cg_slots_cuh},
     {"solve/cg/steps.cuh", mbi_source_solve_cg_steps_cuh},
@@ -14143,6 +14516,109 @@ MBI_INTERNAL int mbi_decimal_f32(const mbi_decimal *d, float *value) {
 /* ==== >>spmv/shared/shared.h ============================================================== */
 #ifndef MBI_SHARED_H
 #define MBI_SHARED_H
+// What the kernels of spmv/shared/device_csr.cu take, for the host and the device.
+typedef struct mbk_arrays_check_arguments {
+  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
+  MBK_POINTER(const MBK_COLUMN) col_ind;
+  mbk_i64 rows, cols, nnz;
+  MBK_POINTER(mbk_u32) bad;
+} mbk_arrays_check_arguments;
+
+typedef struct mbk_arrays_narrow_arguments {
+  MBK_POINTER(const MBK_COLUMN) wide;
+  mbk_i64 nnz;
+  MBK_POINTER(mbk_i32) narrow;
+} mbk_arrays_narrow_arguments;
+
+typedef struct mbk_arrays_count_arguments {
+  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
+  mbk_u64 rows;
+  MBK_POINTER(mbk_u32) counts, longest;
+  MBK_POINTER(mbk_u64) widths;
+} mbk_arrays_count_arguments;
+
+typedef struct mbk_arrays_offsets_arguments {
+  MBK_POINTER(mbk_u32) counts;
+  mbk_u64 blocks;
+  MBK_POINTER(mbk_u32) total;
+} mbk_arrays_offsets_arguments;
+
+typedef struct mbk_arrays_compact_arguments {
+  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
+  mbk_u64 rows;
+  MBK_POINTER(const mbk_u32) offsets;
+  MBK_POINTER(mbk_u32) row_id;
+  MBK_POINTER(MBK_ROW_PTR) row_start;
+  MBK_POINTER(mbk_u32) empty_id;
+} mbk_arrays_compact_arguments;
+
+typedef struct mbk_arrays_columns_arguments {
+  MBK_POINTER(const MBK_COLUMN) col_ind;
+  mbk_u64 nnz;
+  mbk_u32 stride;
+  MBK_POINTER(mbk_u32) counts;
+} mbk_arrays_columns_arguments;
+
+typedef struct mbk_arrays_lengths_arguments {
+  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
+  mbk_u64 cols;
+  mbk_u32 stride;
+  MBK_POINTER(mbk_u32) counts;
+} mbk_arrays_lengths_arguments;
+
+typedef struct mbk_arrays_bins_arguments {
+  MBK_POINTER(const mbk_u32) counts;
+  mbk_u64 cols;
+  MBK_POINTER(mbk_u32) bins;
+} mbk_arrays_bins_arguments;
+
+typedef struct mbk_arrays_hash_arguments {
+  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
+  MBK_POINTER(const MBK_COLUMN) col_ind;
+  mbk_u64 rows, nnz;
+  MBK_POINTER(mbk_u64) hash;
+} mbk_arrays_hash_arguments;
+
+typedef struct mbk_arrays_blocks_arguments {
+  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
+  MBK_POINTER(const MBK_COLUMN) col_ind;
+  mbk_u64 rows, count, step;
+  MBK_POINTER(mbk_u32) against;
+} mbk_arrays_blocks_arguments;
+// What the kernels of spmv/shared/epilogue.cu take, for the host and the device.
+typedef struct mbk_epilogue {
+  MBK_POINTER(const MBK_VECTOR) vectors[6];
+  MBK_POINTER(const double) scalars;
+  MBK_POINTER(double) sums;        // the two results, or null
+  MBK_POINTER(const mbk_i32) skip; // unless it points to 0 nothing is done; or null
+  MBK_POINTER(double) parts;       // two sums for each block
+  MBK_POINTER(mbk_u32) ticket;     // zero between products
+  MBK_POINTER(void) after;         // argument of mbk_epilogue_after
+} mbk_epilogue;
+
+typedef struct mbk_epilogue_rows_arguments {
+  MBK_POINTER(const MBK_VECTOR) product;
+  MBK_POINTER(MBK_VECTOR) y;
+  mbk_u64 rows;
+  mbk_i32 aligned;
+  mbk_epilogue call;
+} mbk_epilogue_rows_arguments;
+// What the kernels of spmv/shared/sample.cuh take, for the host and the device.
+typedef struct mbk_arrays_sample_arguments {
+  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
+  MBK_POINTER(const MBK_COLUMN) col_ind;
+  mbk_u64 rows, nnz;
+  mbk_u32 shift;
+  MBK_POINTER(mbk_u32) sectors, narrow;
+} mbk_arrays_sample_arguments;
+// What the kernels of spmv/shared/values.cuh take, for the host and the device.
+typedef struct mbk_values_scale_arguments {
+  MBK_POINTER(const MBK_VALUE) by_column;
+  MBK_POINTER(const MBK_VECTOR) x;
+  mbk_u64 cols;
+  MBK_POINTER(MBK_VECTOR) scaled;
+  mbk_scalar alpha, beta;
+} mbk_values_scale_arguments;
 
 typedef struct mbi_operators mbi_operators;
 typedef struct mbi_epilogue mbi_epilogue;
@@ -14263,11 +14739,7 @@ struct mbi_epilogue {    /* a copy of the user's */
   void *kernel; /* CUfunction */
 };
 /* The kernel's argument for a product: mbk_epilogue of spmv/shared/epilogue.cu. */
-typedef struct mbi_epilogue_call {
-  mbi_devptr vectors[MBI_EPILOGUE_VECTORS];
-  mbi_devptr scalars, sums, skip;
-  mbi_devptr parts, ticket, after;
-} mbi_epilogue_call;
+typedef mbk_epilogue mbi_epilogue_call;
 /* Offsets in a product's scratch: the ticket, which is zero between products even if the plan
  * is made again; the blocks' sums; then, if there is a result, space for a product that must
  * not go to y. */
@@ -16207,6 +16679,46 @@ typedef struct mbi_block_call_f32 {
 /* ==== >>spmv/gpu/merbit/merbit.h ========================================================== */
 #ifndef MBI_GPU_MERBIT_H
 #define MBI_GPU_MERBIT_H
+// What the kernels of spmv/gpu/merbit/merbit.cu take, for the host and the device.
+typedef struct mbk_merbit_product_dual_arguments {
+  MBK_POINTER(const MBK_TILE) tile_x, tile_y;
+  MBK_POINTER(const MBK_DESCRIPTOR) lane_desc;
+  MBK_POINTER(const mbk_i32) col_ind;
+  MBK_POINTER(const MBK_VALUE) values;
+  MBK_POINTER(const MBK_VECTOR) x;
+  MBK_POINTER(MBK_VECTOR) y;
+  mbk_u64 path, tiles;
+  MBK_POINTER(MBK_VECTOR) z;
+  mbk_u64 rows;
+} mbk_merbit_product_dual_arguments;
+
+typedef struct mbk_merbit_product_arguments {
+  MBK_POINTER(const MBK_TILE) tile_x, tile_y;
+  MBK_POINTER(const MBK_DESCRIPTOR) lane_desc;
+  MBK_POINTER(const mbk_i32) col_ind;
+  MBK_POINTER(const MBK_VALUE) values;
+  MBK_POINTER(const MBK_VECTOR) x;
+  MBK_POINTER(MBK_VECTOR) y;
+  mbk_u64 path, tiles;
+  MBK_POINTER(MBK_COMPUTE) carry_first, carry_out;
+  mbk_scalar alpha, beta;
+} mbk_merbit_product_arguments;
+
+typedef struct mbk_merbit_fixup_arguments {
+  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
+  MBK_POINTER(const MBK_TILE) tile_y;
+  MBK_POINTER(const MBK_COMPUTE) carry_first, carry_out;
+  MBK_POINTER(MBK_VECTOR) y;
+  mbk_u64 tiles, blocks;
+  mbk_scalar alpha, beta;
+} mbk_merbit_fixup_arguments;
+// What the kernels of spmv/gpu/merbit/tile.cuh take, for the host and the device.
+typedef struct mbk_merbit_build_arguments {
+  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
+  mbk_u64 rows, nnz, tiles;
+  MBK_POINTER(MBK_TILE) tile_x, tile_y;
+  MBK_POINTER(MBK_DESCRIPTOR) lane_desc;
+} mbk_merbit_build_arguments;
 
 /* MERBIT's specialisation and TILE arrays (spmv/gpu/merbit/merbit.cu). */
 typedef struct mbi_merbit {
@@ -16227,6 +16739,52 @@ typedef struct mbi_merbit {
 /* ==== >>spmv/gpu/scan/scan.h ============================================================== */
 #ifndef MBI_GPU_SCAN_H
 #define MBI_GPU_SCAN_H
+// What the kernels of spmv/gpu/scan/build.cuh take, for the host and the device.
+typedef struct mbk_scan_build_arguments {
+  MBK_POINTER(const MBK_ROW_PTR) row_start;
+  mbk_u32 ranks;
+  mbk_u64 nnz, tiles;
+  MBK_POINTER(mbk_u32) row_ends, tile_row;
+} mbk_scan_build_arguments;
+// What the kernels of spmv/gpu/scan/fixup.cuh take, for the host and the device.
+typedef struct mbk_scan_fixup_arguments {
+  MBK_POINTER(const mbk_u32) tile_row, row_id, empty_id;
+  MBK_POINTER(const MBK_COMPUTE) firsts, tails;
+  MBK_POINTER(MBK_VECTOR) y;
+  mbk_u64 tiles, empty_rows;
+  mbk_scalar alpha, beta;
+} mbk_scan_fixup_arguments;
+// What the kernels of spmv/gpu/scan/scan.cu take, for the host and the device.
+typedef struct mbk_scan_product_arguments {
+  MBK_POINTER(const mbk_u32) row_ends, tile_row, row_id;
+  MBK_POINTER(const mbk_i32) col_ind;
+  MBK_POINTER(const MBK_VALUE) values;
+  MBK_POINTER(const MBK_COMPUTE) table;
+  MBK_POINTER(const MBK_VECTOR) x;
+  MBK_POINTER(MBK_VECTOR) y;
+  MBK_POINTER(MBK_COMPUTE) firsts, tails;
+  mbk_u64 nnz, tiles;
+  mbk_scalar alpha, beta;
+} mbk_scan_product_arguments;
+// What the kernels of spmv/gpu/scan/whole.cu take, for the host and the device.
+typedef struct mbk_scan_cut_arguments {
+  MBK_POINTER(const MBK_ROW_PTR) row_start;
+  MBK_POINTER(const mbk_u32) tile_row;
+  mbk_u64 nnz, tiles, blocks;
+  MBK_POINTER(mbk_u64) block_start;
+} mbk_scan_cut_arguments;
+
+typedef struct mbk_scan_whole_arguments {
+  MBK_POINTER(const mbk_u32) row_ends, tile_row, row_id, empty_id;
+  MBK_POINTER(const mbk_u64) block_start;
+  MBK_POINTER(const mbk_i32) col_ind;
+  MBK_POINTER(const MBK_VALUE) values;
+  MBK_POINTER(const MBK_COMPUTE) table;
+  MBK_POINTER(const MBK_VECTOR) x;
+  MBK_POINTER(MBK_VECTOR) y;
+  mbk_u64 nnz, tiles, empty_rows;
+  mbk_scalar alpha, beta;
+} mbk_scan_whole_arguments;
 
 /* The register scan: sizes and schedule (spmv/gpu/scan/scan.cu). */
 typedef struct mbi_scan_schedule {
@@ -16254,6 +16812,17 @@ typedef struct mbi_scan_schedule {
 /* ==== >>spmv/gpu/rows/rows.h ============================================================== */
 #ifndef MBI_GPU_ROWS_H
 #define MBI_GPU_ROWS_H
+// What the kernels of spmv/gpu/rows/rows.cu take, for the host and the device.
+typedef struct mbk_rows_product_arguments {
+  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
+  MBK_POINTER(const mbk_i32) col_ind;
+  MBK_POINTER(const MBK_VALUE) values;
+  MBK_POINTER(const MBK_COMPUTE) table;
+  MBK_POINTER(const MBK_VECTOR) x;
+  MBK_POINTER(MBK_VECTOR) y;
+  mbk_u64 rows;
+  mbk_scalar alpha, beta;
+} mbk_rows_product_arguments;
 
 /* Lanes per row (spmv/gpu/rows/rows.cu). */
 typedef struct mbi_rows {
@@ -16266,6 +16835,33 @@ typedef struct mbi_rows {
 /* ==== >>spmv/gpu/merge/merge.h ============================================================ */
 #ifndef MBI_GPU_MERGE_H
 #define MBI_GPU_MERGE_H
+// What the kernels of spmv/gpu/merge/merge.cu take, for the host and the device.
+typedef struct mbk_merge_cut_arguments {
+  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
+  MBK_POINTER(mbk_u64) chunk_row;
+  mbk_u64 rows, nnz, chunks;
+} mbk_merge_cut_arguments;
+
+typedef struct mbk_merge_product_arguments {
+  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
+  MBK_POINTER(const mbk_i32) col_ind;
+  MBK_POINTER(const MBK_VALUE) values;
+  MBK_POINTER(const MBK_VECTOR) x;
+  MBK_POINTER(MBK_VECTOR) y;
+  MBK_POINTER(const mbk_u64) chunk_row;
+  MBK_POINTER(MBK_COMPUTE) firsts, tails;
+  mbk_u64 rows, nnz, chunks;
+  mbk_scalar alpha, beta;
+} mbk_merge_product_arguments;
+
+typedef struct mbk_merge_fixup_arguments {
+  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
+  MBK_POINTER(const mbk_u64) chunk_row;
+  MBK_POINTER(const MBK_COMPUTE) firsts, tails;
+  MBK_POINTER(MBK_VECTOR) y;
+  mbk_u64 chunks;
+  mbk_scalar alpha, beta;
+} mbk_merge_fixup_arguments;
 
 /* The merge path and its chunks (spmv/gpu/merge/merge.cu). */
 typedef struct mbi_merge_path {
@@ -16285,6 +16881,47 @@ typedef struct mbi_merge_path {
 /* ==== >>spmv/gpu/sliced/sliced.h ========================================================== */
 #ifndef MBI_GPU_SLICED_H
 #define MBI_GPU_SLICED_H
+// What the kernels of spmv/gpu/sliced/build.cuh take, for the host and the device.
+typedef struct mbk_sliced_order_arguments {
+  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
+  mbk_u64 rows;
+  MBK_POINTER(mbk_u32) length, row_id;
+} mbk_sliced_order_arguments;
+
+typedef struct mbk_sliced_width_arguments {
+  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
+  MBK_POINTER(const mbk_i32) col_ind;
+  MBK_POINTER(const mbk_u32) length, row_id;
+  mbk_u64 slices;
+  MBK_POINTER(mbk_u32) width;
+  MBK_POINTER(mbk_u16) pages;
+  MBK_POINTER(mbk_u32) column_width;
+} mbk_sliced_width_arguments;
+
+typedef struct mbk_sliced_fill_arguments {
+  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
+  MBK_POINTER(const mbk_i32) col_ind;
+  MBK_POINTER(const MBK_VALUE) values;
+  MBK_POINTER(const mbk_u32) slice_start, column_start;
+  MBK_POINTER(const mbk_u16) pages;
+  MBK_POINTER(const mbk_u32) length, row_id;
+  mbk_u64 slices;
+  MBK_POINTER(mbk_u16) columns;
+  MBK_POINTER(MBK_VALUE) sliced_values;
+} mbk_sliced_fill_arguments;
+// What the kernels of spmv/gpu/sliced/sliced.cu take, for the host and the device.
+typedef struct mbk_sliced_product_arguments {
+  MBK_POINTER(const mbk_u32) slice_start, column_start;
+  MBK_POINTER(const mbk_u16) pages;
+  MBK_POINTER(const mbk_u32) length, row_id;
+  MBK_POINTER(const mbk_u16) columns;
+  MBK_POINTER(const MBK_VALUE) values;
+  MBK_POINTER(const MBK_COMPUTE) table;
+  MBK_POINTER(const MBK_VECTOR) x;
+  MBK_POINTER(MBK_VECTOR) y;
+  mbk_u64 rows;
+  mbk_scalar alpha, beta;
+} mbk_sliced_product_arguments;
 
 /* Sliced storage (spmv/gpu/sliced/sliced.cu). */
 typedef struct mbi_sliced {
@@ -16305,6 +16942,64 @@ typedef struct mbi_sliced {
 /* ==== >>spmv/gpu/binned/binned.h ========================================================== */
 #ifndef MBI_GPU_BINNED_H
 #define MBI_GPU_BINNED_H
+// What the kernels of spmv/gpu/binned/binned.cu take, for the host and the device.
+typedef struct mbk_binned_multiply_arguments {
+  MBK_POINTER(const mbk_u32) items;
+  MBK_POINTER(const mbk_u16) strip_col;
+  MBK_POINTER(const MBK_VALUE) values;
+  MBK_POINTER(const MBK_COMPUTE) table;
+  MBK_POINTER(const mbk_u32) target;
+  MBK_POINTER(const MBK_VECTOR) x;
+  mbk_u64 cols;
+  MBK_POINTER(MBK_COMPUTE) products;
+  mbk_scalar alpha, beta;
+} mbk_binned_multiply_arguments;
+
+typedef struct mbk_binned_sum_arguments {
+  MBK_POINTER(const mbk_u32) part_start;
+  MBK_POINTER(const MBK_COMPUTE) products;
+  MBK_POINTER(const mbk_u16) places;
+  MBK_POINTER(const MBK_VALUE) by_row;
+  MBK_POINTER(const mbk_u32) row_ends, tile_row, row_id;
+  MBK_POINTER(MBK_VECTOR) y;
+  MBK_POINTER(MBK_COMPUTE) firsts, tails;
+  mbk_u64 nnz, tiles;
+  mbk_scalar alpha, beta;
+} mbk_binned_sum_arguments;
+// What the kernels of spmv/gpu/binned/build.cuh take, for the host and the device.
+typedef struct mbk_binned_count_arguments {
+  MBK_POINTER(const mbk_i32) col_ind;
+  mbk_u64 nnz;
+  mbk_u32 strips;
+  MBK_POINTER(mbk_u32) runs, part_groups;
+} mbk_binned_count_arguments;
+
+typedef struct mbk_binned_total_arguments {
+  MBK_POINTER(const mbk_u32) runs;
+  mbk_u32 strips;
+  mbk_u64 parts;
+  MBK_POINTER(mbk_u32) groups;
+} mbk_binned_total_arguments;
+
+typedef struct mbk_binned_offsets_arguments {
+  MBK_POINTER(mbk_u32) runs;
+  mbk_u32 strips;
+  mbk_u64 parts;
+  MBK_POINTER(const mbk_u32) strip_start;
+} mbk_binned_offsets_arguments;
+
+typedef struct mbk_binned_fill_arguments {
+  MBK_POINTER(const mbk_i32) col_ind;
+  MBK_POINTER(const MBK_VALUE) values;
+  mbk_u64 nnz;
+  mbk_u32 strips;
+  MBK_POINTER(const mbk_u32) runs, part_start;
+  MBK_POINTER(mbk_u16) strip_col;
+  MBK_POINTER(MBK_VALUE) strip_values;
+  MBK_POINTER(mbk_u32) target;
+  MBK_POINTER(mbk_u16) places;
+  mbk_u32 again;
+} mbk_binned_fill_arguments;
 
 /* The binned product: the scan's schedule, and the runs of nonzeros
  * (spmv/gpu/binned/binned.cu). */
@@ -16329,6 +17024,53 @@ typedef struct mbi_binned {
 /* ==== >>spmv/gpu/bsr/bsr.h ================================================================ */
 #ifndef MBI_GPU_BSR_H
 #define MBI_GPU_BSR_H
+// What the kernels of spmv/gpu/bsr/bsr.cu take, for the host and the device.
+typedef struct mbk_bsr_product_arguments {
+  MBK_POINTER(const mbk_u32) row_ends, slot_row, row_id;
+  MBK_POINTER(const mbk_i32) columns;
+  MBK_POINTER(const MBK_VALUE) values;
+  MBK_POINTER(const MBK_MASK) masks;
+  MBK_POINTER(const MBK_VECTOR) x;
+  MBK_POINTER(MBK_VECTOR) y;
+  MBK_POINTER(MBK_COMPUTE) firsts, tails;
+  mbk_u64 rows, cols, tiles;
+  mbk_scalar alpha, beta;
+} mbk_bsr_product_arguments;
+
+typedef struct mbk_bsr_fixup_arguments {
+  MBK_POINTER(const mbk_u32) slot_row, row_id, empty_id;
+  MBK_POINTER(const MBK_COMPUTE) firsts, tails;
+  MBK_POINTER(MBK_VECTOR) y;
+  mbk_u64 tiles, empty_rows, rows;
+  mbk_scalar alpha, beta;
+} mbk_bsr_fixup_arguments;
+// What the kernels of spmv/gpu/bsr/build.cuh take, for the host and the device.
+typedef struct mbk_bsr_schedule_arguments {
+  MBK_POINTER(const MBK_ROW_PTR) row_start;
+  mbk_u32 ranks;
+  mbk_u64 blocks, words, slots;
+  MBK_POINTER(mbk_u32) row_ends, slot_row;
+} mbk_bsr_schedule_arguments;
+
+typedef struct mbk_bsr_columns_arguments {
+  MBK_POINTER(const mbk_i32) col_ind;
+  mbk_u64 blocks, tiles;
+  MBK_POINTER(mbk_i32) columns;
+} mbk_bsr_columns_arguments;
+
+typedef struct mbk_bsr_masks_arguments {
+  MBK_POINTER(const mbk_u64) mask_words;
+  mbk_u64 blocks, tiles;
+  MBK_POINTER(MBK_MASK) masks;
+} mbk_bsr_masks_arguments;
+
+typedef struct mbk_bsr_fill_arguments {
+  MBK_POINTER(const mbk_i32) col_ind;
+  MBK_POINTER(const MBK_VALUE) values;
+  MBK_POINTER(const mbk_u64) mask_words;
+  mbk_u64 cols, blocks, tiles;
+  MBK_POINTER(MBK_VALUE) packs;
+} mbk_bsr_fill_arguments;
 
 #define MBI_BSR_KERNELS 6
 
@@ -16353,6 +17095,35 @@ typedef struct mbi_bsr_tiles {
 /* ==== >>spmv/gpu/hubs/hubs.h ============================================================== */
 #ifndef MBI_GPU_HUBS_H
 #define MBI_GPU_HUBS_H
+// What the kernels of spmv/gpu/hubs/build.cuh take, for the host and the device.
+typedef struct mbk_hubs_assign_arguments {
+  MBK_POINTER(const mbk_u32) counts;
+  mbk_u64 cols;
+  mbk_u32 least, room;
+  MBK_POINTER(mbk_i32) code;
+  MBK_POINTER(mbk_u32) hub_col, taken;
+} mbk_hubs_assign_arguments;
+
+typedef struct mbk_hubs_encode_arguments {
+  MBK_POINTER(const mbk_i32) col_ind;
+  mbk_u64 nnz;
+  MBK_POINTER(const mbk_i32) code;
+  MBK_POINTER(mbk_i32) codes;
+} mbk_hubs_encode_arguments;
+// What the kernels of spmv/gpu/hubs/hubs.cu take, for the host and the device.
+typedef struct mbk_hubs_product_arguments {
+  MBK_POINTER(const mbk_u32) row_ends, tile_row, row_id;
+  MBK_POINTER(const mbk_i32) codes;
+  MBK_POINTER(const MBK_VALUE) values;
+  MBK_POINTER(const MBK_COMPUTE) table;
+  MBK_POINTER(const mbk_u32) hub_col;
+  mbk_u32 hub_count;
+  MBK_POINTER(const MBK_VECTOR) x;
+  MBK_POINTER(MBK_VECTOR) y;
+  MBK_POINTER(MBK_COMPUTE) firsts, tails;
+  mbk_u64 nnz, tiles;
+  mbk_scalar alpha, beta;
+} mbk_hubs_product_arguments;
 
 /* The register scan with hubs (spmv/gpu/hubs/hubs.cu). */
 typedef struct mbi_hubs {
@@ -16367,6 +17138,28 @@ typedef struct mbi_hubs {
 /* ==== >>spmv/gpu/cb/cb.h ================================================================== */
 #ifndef MBI_GPU_CB_H
 #define MBI_GPU_CB_H
+// What the kernels of spmv/gpu/cb/cb.cu take, for the host and the device.
+typedef struct mbk_cb_product_arguments {
+  MBK_POINTER(const mbk_u64) task_block;
+  MBK_POINTER(const mbk_u32) task_target;
+  MBK_POINTER(const mbk_u64) words;
+  MBK_POINTER(const mbk_u32) first;
+  MBK_POINTER(const unsigned char) data;
+  MBK_POINTER(const MBK_VALUE) one;
+  MBK_POINTER(const MBK_VECTOR) x;
+  MBK_POINTER(MBK_VECTOR) y;
+  MBK_POINTER(MBK_COMPUTE) carries;
+  mbk_u64 rows, cols, tasks;
+  mbk_scalar alpha, beta;
+} mbk_cb_product_arguments;
+
+typedef struct mbk_cb_fixup_arguments {
+  MBK_POINTER(const mbk_u32) split_strip, split_part;
+  MBK_POINTER(const MBK_COMPUTE) carries;
+  MBK_POINTER(MBK_VECTOR) y;
+  mbk_u64 rows;
+  mbk_scalar alpha, beta;
+} mbk_cb_fixup_arguments;
 
 /* CB-SpMV: blocks of 16 x 16. spmv/gpu/cb/cb.cu describes the method. */
 typedef struct mbi_cb {
@@ -16452,6 +17245,53 @@ typedef struct mbi_cb_cursor {
 /* ==== >>spmv/gpu/many/many.h ============================================================== */
 #ifndef MBI_GPU_MANY_H
 #define MBI_GPU_MANY_H
+// What the kernels of spmv/gpu/many/copies.cuh take, for the host and the device.
+typedef struct mbk_many_collect_arguments {
+  MBK_POINTER(const MBK_VECTOR) x;
+  mbk_u64 ldx, cols;
+  MBK_POINTER(MBK_VECTOR) copy;
+  mbk_scalar alpha, beta;
+} mbk_many_collect_arguments;
+
+typedef struct mbk_many_spread_arguments {
+  MBK_POINTER(const MBK_VECTOR) copy;
+  mbk_u64 rows;
+  MBK_POINTER(MBK_VECTOR) y;
+  mbk_u64 ldy;
+  mbk_scalar alpha, beta;
+} mbk_many_spread_arguments;
+// What the kernels of spmv/gpu/many/many.cu take, for the host and the device.
+typedef struct mbk_many_product_arguments {
+  MBK_POINTER(const mbk_u32) row_ends, tile_row, row_id;
+  MBK_POINTER(const mbk_i32) col_ind;
+  MBK_POINTER(const MBK_VALUE) values;
+  MBK_POINTER(const MBK_VECTOR) x;
+  mbk_u32 x_step;
+  MBK_POINTER(MBK_VECTOR) y;
+  mbk_u64 ldy;
+  MBK_POINTER(MBK_COMPUTE) firsts, tails;
+  mbk_u64 nnz, tiles;
+  mbk_scalar alpha, beta;
+} mbk_many_product_arguments;
+
+typedef struct mbk_many_fixup_arguments {
+  MBK_POINTER(const mbk_u32) tile_row, row_id, empty_id;
+  MBK_POINTER(const MBK_COMPUTE) firsts, tails;
+  MBK_POINTER(MBK_VECTOR) y;
+  mbk_u64 ldy, tiles, empty_rows;
+  mbk_scalar alpha, beta;
+} mbk_many_fixup_arguments;
+// What the kernels of spmv/gpu/many/rows.cu take, for the host and the device.
+typedef struct mbk_rows_many_arguments {
+  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
+  MBK_POINTER(const mbk_i32) col_ind;
+  MBK_POINTER(const MBK_VALUE) values;
+  MBK_POINTER(const MBK_VECTOR) x;
+  mbk_u32 x_step;
+  MBK_POINTER(MBK_VECTOR) y;
+  mbk_u64 ldy, rows, nnz;
+  mbk_scalar alpha, beta;
+} mbk_rows_many_arguments;
 
 /* Several vectors at once: the scan's schedule, and how lanes share columns of X
  * (spmv/gpu/many/lane.cuh). */
@@ -16475,6 +17315,187 @@ typedef struct mbi_many {
 /* ==== >>spmv/stages/stages.h ============================================================== */
 #ifndef MBI_STAGES_H
 #define MBI_STAGES_H
+// What the kernels of spmv/stages/extract_blocks.cu take, for the host and the device.
+typedef struct mbk_extract_count_arguments {
+  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
+  MBK_POINTER(const mbk_i32) col_ind;
+  mbk_u64 rows, cols, block_rows;
+  mbk_u32 high, wide, group, windows;
+  mbk_u64 spans;
+  mbk_u32 rest, count;
+  MBK_POINTER(mbk_u32) counts;
+  MBK_POINTER(mbk_u64) sums, answer;
+} mbk_extract_count_arguments;
+
+typedef struct mbk_extract_sums_arguments {
+  MBK_POINTER(mbk_u64) sums;
+  mbk_u64 chunks;
+} mbk_extract_sums_arguments;
+
+typedef struct mbk_extract_offsets_arguments {
+  MBK_POINTER(const mbk_u32) counts;
+  MBK_POINTER(const mbk_u64) sums;
+  mbk_u64 block_rows;
+  mbk_u32 large;
+  MBK_POINTER(void) block_ptr;
+} mbk_extract_offsets_arguments;
+
+typedef struct mbk_extract_fill_arguments {
+  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
+  MBK_POINTER(const mbk_i32) col_ind;
+  MBK_POINTER(const MBK_VALUE) values;
+  mbk_u64 rows, cols, block_rows;
+  mbk_u32 high, wide, group;
+  MBK_POINTER(const void) block_ptr;
+  mbk_u32 large;
+  MBK_POINTER(mbk_i32) block_col;
+  MBK_POINTER(mbk_u32) masks;
+  MBK_POINTER(MBK_VALUE) blocks;
+} mbk_extract_fill_arguments;
+// What the kernels of spmv/stages/full_blocks.cu take, for the host and the device.
+typedef struct mbk_full_blocks_places_arguments {
+  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
+  MBK_POINTER(const mbk_i32) col_ind;
+  mbk_u64 block_rows;
+  MBK_POINTER(MBK_ROW_PTR) block_ptr;
+  MBK_POINTER(mbk_i32) block_col;
+} mbk_full_blocks_places_arguments;
+
+typedef struct mbk_full_blocks_values_arguments {
+  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
+  MBK_POINTER(const MBK_VALUE) values;
+  mbk_u64 rows;
+  MBK_POINTER(MBK_VALUE) blocks;
+} mbk_full_blocks_values_arguments;
+// What the kernels of spmv/stages/reorder.cu take, for the host and the device.
+typedef struct mbk_reorder_gather_arguments {
+  MBK_POINTER(const mbk_i32) order;
+  MBK_POINTER(const MBK_VECTOR) from;
+  MBK_POINTER(MBK_VECTOR) to;
+  mbk_u64 count;
+} mbk_reorder_gather_arguments;
+
+typedef struct mbk_reorder_values_arguments {
+  MBK_POINTER(const MBK_PLACE) places;
+  MBK_POINTER(const MBK_VALUE) from;
+  MBK_POINTER(MBK_VALUE) to;
+  mbk_u64 count;
+} mbk_reorder_values_arguments;
+// What the kernels of spmv/stages/transpose.cu take, for the host and the device.
+typedef struct mbk_transpose_count_arguments {
+  MBK_POINTER(const mbk_i32) keys;
+  mbk_u32 base;
+  mbk_u64 nnz;
+  mbk_u32 shift, mask;
+  mbk_u64 chunk;
+  MBK_POINTER(MBK_PLACE) counts;
+} mbk_transpose_count_arguments;
+
+typedef struct mbk_transpose_scan_arguments {
+  MBK_POINTER(MBK_PLACE) counts;
+  mbk_u64 blocks;
+  MBK_POINTER(MBK_PLACE) totals;
+} mbk_transpose_scan_arguments;
+
+typedef struct mbk_transpose_rows_arguments {
+  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
+  mbk_u64 rows, nnz;
+  mbk_u32 base;
+  MBK_POINTER(mbk_i32) row_of;
+} mbk_transpose_rows_arguments;
+
+typedef struct mbk_transpose_move_arguments {
+  MBK_POINTER(const mbk_i32) keys;
+  mbk_u32 base;
+  mbk_u64 nnz;
+  mbk_u32 shift, mask;
+  mbk_u64 chunk;
+  MBK_POINTER(const MBK_PLACE) counts, totals;
+  MBK_POINTER(const mbk_i32) rows;
+  MBK_POINTER(const MBK_PLACE) places;
+  MBK_POINTER(mbk_i32) keys_to, rows_to;
+  MBK_POINTER(MBK_PLACE) places_to;
+} mbk_transpose_move_arguments;
+
+typedef struct mbk_transpose_starts_arguments {
+  MBK_POINTER(const mbk_i32) keys;
+  mbk_u64 nnz, cols;
+  MBK_POINTER(MBK_PLACE) starts;
+} mbk_transpose_starts_arguments;
+// What the kernels of spmv/stages/value_forms.cuh take, for the host and the device.
+typedef struct mbk_forms_sample_arguments {
+  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
+  MBK_POINTER(const MBK_COLUMN) col_ind;
+  MBK_POINTER(const void) values;
+  mbk_u64 rows, nnz;
+  mbk_u32 wide;
+  MBK_POINTER(mbk_u64) keys;
+  MBK_POINTER(mbk_u32) distinct, against;
+} mbk_forms_sample_arguments;
+
+typedef struct mbk_forms_check_arguments {
+  MBK_POINTER(const void) values;
+  mbk_u64 nnz;
+  mbk_u32 wide, asked;
+  MBK_POINTER(mbk_u32) against;
+} mbk_forms_check_arguments;
+
+typedef struct mbk_forms_collect_arguments {
+  MBK_POINTER(const void) values;
+  mbk_u64 nnz;
+  mbk_u32 wide;
+  MBK_POINTER(mbk_u64) keys;
+  MBK_POINTER(mbk_u32) distinct, against;
+} mbk_forms_collect_arguments;
+
+typedef struct mbk_forms_changes_arguments {
+  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
+  MBK_POINTER(const void) values;
+  mbk_u64 rows, nnz;
+  mbk_u32 wide;
+  MBK_POINTER(mbk_u64) changes;
+} mbk_forms_changes_arguments;
+
+typedef struct mbk_forms_shorten_arguments {
+  MBK_POINTER(const void) values;
+  mbk_u64 nnz;
+  mbk_u32 wide, half;
+  MBK_POINTER(void) shorter;
+} mbk_forms_shorten_arguments;
+
+typedef struct mbk_forms_number_arguments {
+  MBK_POINTER(const void) values;
+  mbk_u64 nnz;
+  mbk_u32 wide;
+  MBK_POINTER(const mbk_u64) keys;
+  MBK_POINTER(const mbk_u8) number;
+  MBK_POINTER(mbk_u8) shorter;
+} mbk_forms_number_arguments;
+
+typedef struct mbk_forms_rows_arguments {
+  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
+  MBK_POINTER(const void) values;
+  mbk_u64 rows;
+  mbk_u32 wide;
+  MBK_POINTER(void) by_row;
+} mbk_forms_rows_arguments;
+
+typedef struct mbk_forms_columns_arguments {
+  MBK_POINTER(const MBK_COLUMN) col_ind;
+  MBK_POINTER(const void) values;
+  mbk_u64 nnz;
+  mbk_u32 wide;
+  MBK_POINTER(void) by_column;
+} mbk_forms_columns_arguments;
+
+typedef struct mbk_forms_differ_arguments {
+  MBK_POINTER(const MBK_COLUMN) col_ind;
+  MBK_POINTER(const void) values;
+  mbk_u64 nnz;
+  mbk_u32 wide;
+  MBK_POINTER(const void) by_column;
+  MBK_POINTER(mbk_u32) against;
+} mbk_forms_differ_arguments;
 
 /* A plan of one triangle (symmetric storage): spmv/stages/symmetric.c. */
 typedef struct mbi_symmetric {
@@ -16597,12 +17618,12 @@ typedef struct mbi_plan_making {
   int dual;          /* the dual-buffer commit */
   const char *after; /* of mbi_epilogue; NULL: nothing */
   /* CUDA: */
-  uint64_t arena_bytes; /* bytes that the maker wants behind what products use; then the plan lives as
-                    long as one call, and keeps what a transpose was made in */
-  int dots;      /* x'A x comes with a product, where that costs it little */
-  int stops;     /* a product of an epilogue ends where its flag is set */
+  uint64_t arena_bytes; /* bytes that the maker wants behind what products use; then the plan
+                    lives as long as one call, and keeps what a transpose was made in */
+  int dots;             /* x'A x comes with a product, where that costs it little */
+  int stops;            /* a product of an epilogue ends where its flag is set */
   int interleaved;      /* other kernels stand between products: mbi_plan_launches_plainly */
-  int unsynchronised;     /* what the GPU does for the plan may still be on the default stream */
+  int unsynchronised;   /* what the GPU does for the plan may still be on the default stream */
   /* What the maker wants to be enqueued beside what the plan does, once its arrays have been
    * found sound; NULL: nothing. */
   merbit_status (*checked)(void *maker);
@@ -16621,7 +17642,7 @@ struct merbit_plan {
   mbi_reorder reorder;
   mbi_transpose transpose;
   mbi_symmetric symmetric; /* of a matrix given by one triangle */
-  mbi_bsr bsr;   /* what is multiplied by methods of blocks; csr is the view then */
+  mbi_bsr bsr;             /* what is multiplied by methods of blocks; csr is the view then */
   merbit_side side;
   merbit_method method;
   merbit_type type; /* of values; of vectors and sums: spmv/plan/types.c */
@@ -16645,15 +17666,15 @@ struct merbit_plan {
   void *state; /* what the method made of the matrix: a struct of spmv/gpu/NAME/NAME.h */
   mbi_program program;
   void *scale; /* CUfunction: x times the values of its columns, where that comes first */
-  uint64_t schedule_bytes; /* what the method added to the CSR */
-  uint64_t stream_bytes;   /* that a product moves beside x and y */
+  uint64_t schedule_bytes;    /* what the method added to the CSR */
+  uint64_t stream_bytes;      /* that a product moves beside x and y */
   mbi_nonempty_rows nonempty; /* where the choice or the method asks */
   mbi_extracted extracted;
   mbi_operators *operators; /* MERBIT_SEMIRING_CUSTOM: spmv/shared/semiring.c */
   int stops; /* CUDA: products take no scalars but the skip of their epilogue, whose iterations
                 need nothing of them once it is set */
   mbi_epilogue *epilogue;      /* spmv/shared/epilogue.c; or NULL */
-  int streaming;                    /* the matrix is loaded past the caches */
+  int streaming;               /* the matrix is loaded past the caches */
   merbit_workspace *workspace; /* the plan's own; holds no reference */
 };
 
@@ -16666,7 +17687,7 @@ struct merbit_workspace {
   const void *known_x, *known_y; /* pointers already found to be the GPU's */
   double *sums;                  /* CPU: of each chunk of an epilogue */
   mbi_devptr sums_scratch;       /* CUDA: spmv/plan/epilogue_product.c */
-  mbi_devptr arena;               /* CUDA: plan->making.arena_bytes bytes of it */
+  mbi_devptr arena;              /* CUDA: plan->making.arena_bytes bytes of it */
   const void *known_epilogue[9]; /* as known_x: vectors, scalars, sums, skip */
 };
 
@@ -16689,7 +17710,7 @@ MBI_INTERNAL int mbi_plan_start(const merbit_plan *plan, int behind) {
 
 /* A kernel of a product with nothing of the same call before it that it could be `behind`. */
 MBI_INTERNAL merbit_status mbi_plan_launch(merbit_plan *plan, void *function, const char *name,
-    int64_t grid, int threads, unsigned shared_bytes, void *stream, void **arguments) {
+    int64_t grid, int threads, unsigned shared_bytes, void *stream, const void *arguments) {
   return mbi_device_launch_some(plan->context, function, name, grid, threads, shared_bytes,
       stream, arguments, mbi_plan_start(plan, 0));
 }
@@ -16743,8 +17764,8 @@ MBI_INTERNAL int mbi_plan_has_blocks(const merbit_plan *plan) {
 }
 
 MBI_INTERNAL const char *mbi_method_name(merbit_method method) {
-  static const char *const names[] = {"auto", "reference", "merge",  "merbit", "scan",
-      "rows", "sliced",    "binned", "bsr",    "cb",
+  static const char *const names[] = {"auto", "reference", "merge",  "merbit",   "scan",
+      "rows", "sliced",    "binned", "bsr",      "cb",
       "hubs", "sorted",    "many",   "symmetric"};
   return names[method];
 }
@@ -16800,6 +17821,20 @@ static merbit_type mbi_type_accumulator(merbit_type type) {
 MBI_INTERNAL merbit_type mbi_plan_accumulator(const merbit_plan *plan) {
   return plan->desc.vector_type != MERBIT_TYPE_DEFAULT ? plan->desc.vector_type
       : mbi_type_accumulator(plan->type);
+}
+
+/* Returns alpha or beta as kernels of the plan take it: a number of the accumulator's type, or
+ * one that may be absent (semirings); the address of one in device memory; or, where the plan's
+ * products stop, the address of the flag. Such a plan's beta is not read. */
+MBI_INTERNAL mbk_scalar mbi_plan_scalar(const merbit_plan *plan, const void *scalar) {
+  mbk_scalar made = {{0, 0}};
+  const size_t bytes = plan->stops || plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE
+      ? sizeof(mbi_devptr) : plan->desc.semiring == MERBIT_SEMIRING_PLUS_TIMES
+      ? mbi_type_size(mbi_plan_accumulator(plan))
+      : plan->type == MERBIT_F32 ? sizeof((const mbi_scalar *)scalar)->f32
+      : sizeof((const mbi_scalar *)scalar)->f64;
+  memcpy(&made, scalar, bytes);
+  return made;
 }
 
 /* That a product multiplies. */
@@ -22000,7 +23035,7 @@ static merbit_status mbi_device_csr_check(merbit_context *context, const merbit_
   uint32_t found = 0;
   const void *row_ptr = view->row_ptr, *col_ind = view->col_ind;
   int64_t rows = view->rows, cols = view->cols, nnz = view->nnz;
-  void *arguments[6];
+  mbk_arrays_check_arguments arguments;
   merbit_status status = mbi_program_kernel(context, program, "mbk_arrays_check", &function);
   if (status == MERBIT_OK) {
     csr->scratch_bytes = mbi_nonempty_bytes(view->rows > view->cols ? view->rows : view->cols);
@@ -22010,15 +23045,15 @@ static merbit_status mbi_device_csr_check(merbit_context *context, const merbit_
   if (status == MERBIT_OK) {
     status = mbi_device_zero(context, csr->scratch, sizeof found, NULL);
   }
-  arguments[0] = &row_ptr;
-  arguments[1] = &col_ind;
-  arguments[2] = &rows;
-  arguments[3] = &cols;
-  arguments[4] = &nnz;
-  arguments[5] = &csr->scratch;
   if (status == MERBIT_OK) {
+    arguments.row_ptr = mbi_device_address(row_ptr);
+    arguments.col_ind = mbi_device_address(col_ind);
+    arguments.rows = rows;
+    arguments.cols = cols;
+    arguments.nnz = nnz;
+    arguments.bad = csr->scratch;
     status = mbi_device_launch(context, function, "mbk_arrays_check",
-        mbi_arrays_blocks(nnz > rows ? nnz : rows), MBI_ARRAYS_THREADS, 0, NULL, arguments);
+        mbi_arrays_blocks(nnz > rows ? nnz : rows), MBI_ARRAYS_THREADS, 0, NULL, &arguments);
   }
   if (status == MERBIT_OK) {
     status = mbi_device_download(context, &found, csr->scratch, sizeof found);
@@ -22044,7 +23079,7 @@ static merbit_status mbi_device_csr_narrow(merbit_context *context, const merbit
   void *function = NULL;
   const void *wide = view->col_ind;
   int64_t nnz = view->nnz;
-  void *arguments[3];
+  mbk_arrays_narrow_arguments arguments;
   merbit_status status = mbi_program_kernel(context, program, "mbk_arrays_narrow", &function);
   if (status == MERBIT_OK) {
     status = mbi_device_allocate(context, (uint64_t)nnz * sizeof(int32_t), "32-bit columns",
@@ -22053,11 +23088,11 @@ static merbit_status mbi_device_csr_narrow(merbit_context *context, const merbit
   if (status == MERBIT_OK) {
     csr->owns_col_ind = 1;
     csr->bytes += (uint64_t)nnz * sizeof(int32_t);
-    arguments[0] = &wide;
-    arguments[1] = &nnz;
-    arguments[2] = &csr->col_ind;
+    arguments.wide = mbi_device_address(wide);
+    arguments.nnz = nnz;
+    arguments.narrow = csr->col_ind;
     status = mbi_device_launch(context, function, "mbk_arrays_narrow", mbi_arrays_blocks(nnz),
-        MBI_ARRAYS_THREADS, 0, NULL, arguments);
+        MBI_ARRAYS_THREADS, 0, NULL, &arguments);
   }
   return status;
 }
@@ -22323,17 +23358,17 @@ static merbit_status mbi_merbit_specialise(merbit_plan *plan) {
 MBI_INTERNAL merbit_status mbi_merbit_build(merbit_plan *plan, void *stream) {
   mbi_merbit *m = mbi_merbit_of(plan);
   const uint64_t block_tiles = (uint64_t)(MBI_MERBIT_BUILD_THREADS / m->omega);
-  void *arguments[7];
-  arguments[0] = &plan->device.row_ptr;
-  arguments[1] = &plan->device.rows;
-  arguments[2] = &plan->device.nnz;
-  arguments[3] = &m->tiles;
-  arguments[4] = &m->tile_x;
-  arguments[5] = &m->tile_y;
-  arguments[6] = &m->lane_desc;
+  mbk_merbit_build_arguments arguments;
+  arguments.row_ptr = plan->device.row_ptr;
+  arguments.rows = plan->device.rows;
+  arguments.nnz = plan->device.nnz;
+  arguments.tiles = m->tiles;
+  arguments.tile_x = m->tile_x;
+  arguments.tile_y = m->tile_y;
+  arguments.lane_desc = m->lane_desc;
   return mbi_device_launch(plan->context, m->build, "mbk_merbit_build",
       (int64_t)((m->tiles + block_tiles - 1) / block_tiles),
-      MBI_MERBIT_BUILD_THREADS, mbi_merbit_build_shared(m), stream, arguments);
+      MBI_MERBIT_BUILD_THREADS, mbi_merbit_build_shared(m), stream, &arguments);
 }
 
 /* Returns the bytes of the carries of one product. */
@@ -22370,54 +23405,48 @@ static void mbi_merbit_destroy(merbit_plan *plan) {
   mbi_program_destroy(plan->context, &plan->program);
 }
 
-/* Sets the arguments that both commits share; `arguments` has space for 13. */
-static void mbi_merbit_arguments(merbit_plan *plan, mbi_devptr *x, mbi_devptr *y,
-    void **arguments) {
-  mbi_merbit *m = mbi_merbit_of(plan);
-  arguments[0] = &m->tile_x;
-  arguments[1] = &m->tile_y;
-  arguments[2] = &m->lane_desc;
-  arguments[3] = &plan->device.col_ind;
-  arguments[4] = &plan->device.values;
-  arguments[5] = x;
-  arguments[6] = y;
-  arguments[7] = &m->path;
-  arguments[8] = &m->tiles;
-}
-
 /* Launches y = alpha A x + beta y: product and fix-up. `alpha` and `beta` point to the kernels'
  * arguments: a value, or a device pointer if scalars live on the device. */
 static merbit_status mbi_merbit_multiply(merbit_plan *plan, mbi_devptr carries,
     const void *alpha, mbi_devptr x, const void *beta, mbi_devptr y, void *stream) {
   mbi_merbit *m = mbi_merbit_of(plan);
   mbi_devptr carry_out = carries + m->blocks * mbi_type_size(plan->type);
-  void *arguments[13];
+  mbk_merbit_product_arguments product_arguments;
+  mbk_merbit_fixup_arguments fixup_arguments;
   merbit_status status;
-  mbi_merbit_arguments(plan, &x, &y, arguments);
-  arguments[9] = &carries;
-  arguments[10] = &carry_out;
-  arguments[11] = (void *)(uintptr_t)alpha;
-  arguments[12] = (void *)(uintptr_t)beta;
-  status = mbi_device_launch(plan->context, m->product, "mbk_merbit_product",
-      (int64_t)m->blocks, m->threads,
-      mbi_merbit_product_shared(m, plan->type), stream, arguments);
+  product_arguments.tile_x = m->tile_x;
+  product_arguments.tile_y = m->tile_y;
+  product_arguments.lane_desc = m->lane_desc;
+  product_arguments.col_ind = plan->device.col_ind;
+  product_arguments.values = plan->device.values;
+  product_arguments.x = x;
+  product_arguments.y = y;
+  product_arguments.path = m->path;
+  product_arguments.tiles = m->tiles;
+  product_arguments.carry_first = carries;
+  product_arguments.carry_out = carry_out;
+  product_arguments.alpha = mbi_plan_scalar(plan, alpha);
+  product_arguments.beta = mbi_plan_scalar(plan, beta);
+  status = mbi_device_launch(
+      plan->context, m->product, "mbk_merbit_product", (int64_t)m->blocks, m->threads,
+      mbi_merbit_product_shared(m, plan->type), stream, &product_arguments);
   if (status != MERBIT_OK) {
     return status;
   }
-  arguments[0] = &plan->device.row_ptr;
-  arguments[1] = &m->tile_y;
-  arguments[2] = &carries;
-  arguments[3] = &carry_out;
-  arguments[4] = &y;
-  arguments[5] = &m->tiles;
-  arguments[6] = &m->blocks;
-  arguments[7] = (void *)(uintptr_t)alpha;
-  arguments[8] = (void *)(uintptr_t)beta;
+  fixup_arguments.row_ptr = plan->device.row_ptr;
+  fixup_arguments.tile_y = m->tile_y;
+  fixup_arguments.carry_first = carries;
+  fixup_arguments.carry_out = carry_out;
+  fixup_arguments.y = y;
+  fixup_arguments.tiles = m->tiles;
+  fixup_arguments.blocks = m->blocks;
+  fixup_arguments.alpha = mbi_plan_scalar(plan, alpha);
+  fixup_arguments.beta = mbi_plan_scalar(plan, beta);
   return mbi_device_launch(plan->context, m->fixup, "mbk_merbit_fixup",
       (int64_t)((m->blocks + MBI_MERBIT_FIXUP_THREADS - 1) / MBI_MERBIT_FIXUP_THREADS),
       MBI_MERBIT_FIXUP_THREADS,
       (unsigned)(MBI_MERBIT_FIXUP_THREADS * mbi_type_size(plan->type) +
-      MBI_MERBIT_FIXUP_THREADS / 32 * sizeof(uint32_t)), stream, arguments);
+      MBI_MERBIT_FIXUP_THREADS / 32 * sizeof(uint32_t)), stream, &fixup_arguments);
 }
 
 /* Launches y = A x. y must be zero where blocks share rows (all zero before the first call).
@@ -22426,12 +23455,20 @@ static merbit_status mbi_merbit_multiply(merbit_plan *plan, mbi_devptr carries,
 MBI_INTERNAL merbit_status mbi_merbit_multiply_dual(merbit_plan *plan, mbi_devptr x,
     mbi_devptr y, mbi_devptr z, void *stream) {
   mbi_merbit *m = mbi_merbit_of(plan);
-  void *arguments[13];
-  mbi_merbit_arguments(plan, &x, &y, arguments);
-  arguments[9] = &z;
-  arguments[10] = &plan->device.rows;
+  mbk_merbit_product_dual_arguments arguments;
+  arguments.tile_x = m->tile_x;
+  arguments.tile_y = m->tile_y;
+  arguments.lane_desc = m->lane_desc;
+  arguments.col_ind = plan->device.col_ind;
+  arguments.values = plan->device.values;
+  arguments.x = x;
+  arguments.y = y;
+  arguments.path = m->path;
+  arguments.tiles = m->tiles;
+  arguments.z = z;
+  arguments.rows = plan->device.rows;
   return mbi_device_launch(plan->context, m->product, "mbk_merbit_product", (int64_t)m->blocks,
-      m->threads, mbi_merbit_product_shared(m, plan->type), stream, arguments);
+      m->threads, mbi_merbit_product_shared(m, plan->type), stream, &arguments);
 }
 
 /* ---- Describe ---------------------------------------------------------------------------- */
@@ -22499,7 +23536,9 @@ MBI_INTERNAL void mbi_nonempty_destroy(merbit_context *context, mbi_nonempty_row
  * CUDA context must be current. On failure the caller runs mbi_nonempty_destroy. */
 static merbit_status mbi_nonempty_create(merbit_context *context, mbi_device_csr *csr,
     mbi_nonempty_rows *nonempty) {
-  void *count = NULL, *offsets = NULL, *arguments[6];
+  void *count = NULL, *offsets = NULL;
+  mbk_arrays_count_arguments count_arguments;
+  mbk_arrays_offsets_arguments offsets_arguments;
   uint64_t rows = csr->rows, blocks = mbi_nonempty_blocks_of((int64_t)rows);
   mbi_devptr row_ptr = csr->row_ptr, total, longest, widths;
   uint32_t answer[4] = {0, 0, 0, 0};
@@ -22534,20 +23573,20 @@ static merbit_status mbi_nonempty_create(merbit_context *context, mbi_device_csr
     status = mbi_device_zero(context, nonempty->counts, sizeof answer, NULL);
   }
   if (status == MERBIT_OK) {
-    arguments[0] = &row_ptr;
-    arguments[1] = &rows;
-    arguments[2] = &nonempty->offsets;
-    arguments[3] = &longest;
-    arguments[4] = &widths;
+    count_arguments.row_ptr = row_ptr;
+    count_arguments.rows = rows;
+    count_arguments.counts = nonempty->offsets;
+    count_arguments.longest = longest;
+    count_arguments.widths = widths;
     status = mbi_device_launch(context, count, "mbk_arrays_count", (int64_t)blocks, 256,
-        (unsigned)(4 * sizeof(uint32_t)), NULL, arguments);
+        (unsigned)(4 * sizeof(uint32_t)), NULL, &count_arguments);
   }
   if (status == MERBIT_OK) {
-    arguments[0] = &nonempty->offsets;
-    arguments[1] = &blocks;
-    arguments[2] = &total;
+    offsets_arguments.counts = nonempty->offsets;
+    offsets_arguments.blocks = blocks;
+    offsets_arguments.total = total;
     status = mbi_device_launch(context, offsets, "mbk_arrays_offsets", 1, 1024,
-        (unsigned)(33 * sizeof(uint32_t)), NULL, arguments);
+        (unsigned)(33 * sizeof(uint32_t)), NULL, &offsets_arguments);
   }
   if (status == MERBIT_OK) {
     status = mbi_device_download(context, answer, nonempty->counts, sizeof answer);
@@ -22577,24 +23616,25 @@ MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_context *context,
   const uint64_t windows = nnz / MBI_NONEMPTY_WINDOW + 1;
   const uint64_t samples = windows < MBI_NONEMPTY_SAMPLES ? windows : MBI_NONEMPTY_SAMPLES;
   uint32_t shift = type == MERBIT_F32 ? 3 : 2, answer[2] = {0, 0};
-  void *sample = NULL, *arguments[7];
+  void *sample = NULL;
+  mbk_arrays_sample_arguments arguments;
   merbit_status status =
       mbi_program_kernel(context, &nonempty->program, "mbk_arrays_sample", &sample);
   if (status == MERBIT_OK) { /* in place of the sums, which have been read */
     status = mbi_device_zero(context, nonempty->counts, sizeof answer, NULL);
   }
   narrow = nonempty->counts + sizeof answer[0];
-  arguments[0] = &row_ptr;
-  arguments[1] = &col_ind;
-  arguments[2] = &row_count;
-  arguments[3] = &nnz;
-  arguments[4] = &shift;
-  arguments[5] = &nonempty->counts;
-  arguments[6] = &narrow;
   if (status == MERBIT_OK) {
+    arguments.row_ptr = row_ptr;
+    arguments.col_ind = col_ind;
+    arguments.rows = row_count;
+    arguments.nnz = nnz;
+    arguments.shift = shift;
+    arguments.sectors = nonempty->counts;
+    arguments.narrow = narrow;
     status = mbi_device_launch(
         context, sample, "mbk_arrays_sample", 2 * (int64_t)samples, MBI_NONEMPTY_THREADS,
-        (unsigned)(MBI_NONEMPTY_TABLE * sizeof(uint32_t)), NULL, arguments);
+        (unsigned)(MBI_NONEMPTY_TABLE * sizeof(uint32_t)), NULL, &arguments);
   }
   if (status == MERBIT_OK) {
     status = mbi_device_download(context, answer, nonempty->counts, sizeof answer);
@@ -22619,17 +23659,18 @@ static merbit_status mbi_nonempty_launch_columns(merbit_plan *plan) {
   const char *name = by_offsets ? "mbk_arrays_lengths" : "mbk_arrays_columns";
   mbi_devptr row_ptr = mbi_device_address(plan->given.row_ptr);
   uint32_t stride = (uint32_t)(plan->device.nnz / MBI_NONEMPTY_COLUMN_SAMPLES) + 1;
-  void *kernel = NULL, *arguments[4];
+  void *kernel = NULL;
+  mbk_arrays_columns_arguments arguments;
   const merbit_status status =
       mbi_program_kernel(context, &plan->nonempty.program, name, &kernel);
-  arguments[0] = by_offsets ? (void *)&row_ptr : (void *)&plan->device.col_ind;
-  arguments[1] = by_offsets ? (void *)&plan->device.cols : (void *)&plan->device.nnz;
-  arguments[2] = &stride;
-  arguments[3] = &plan->nonempty.column_counts;
+  arguments.col_ind = by_offsets ? row_ptr : plan->device.col_ind;
+  arguments.nnz = by_offsets ? plan->device.cols : plan->device.nnz;
+  arguments.stride = stride;
+  arguments.counts = plan->nonempty.column_counts;
   return status != MERBIT_OK ? status : mbi_device_launch(context, kernel, name,
       mbi_arrays_blocks(
       (int64_t)(by_offsets ? plan->device.cols : plan->device.nnz / stride)),
-      MBI_ARRAYS_THREADS, 0, NULL, arguments);
+      MBI_ARRAYS_THREADS, 0, NULL, &arguments);
 }
 
 /* Writes to bins[n] how many columns a sample of the nonzeros meets n times. `bins` has
@@ -22638,7 +23679,8 @@ static merbit_status mbi_nonempty_count_columns(merbit_plan *plan, uint32_t *bin
   merbit_context *context = plan->context;
   mbi_nonempty_rows *nonempty = &plan->nonempty;
   const uint64_t bytes = (plan->device.cols + MBI_NONEMPTY_BINS) * sizeof(uint32_t);
-  void *bin = NULL, *arguments[3];
+  void *bin = NULL;
+  mbk_arrays_bins_arguments arguments;
   mbi_devptr found = 0;
   merbit_status status =
       mbi_program_kernel(context, &nonempty->program, "mbk_arrays_bins", &bin);
@@ -22654,13 +23696,13 @@ static merbit_status mbi_nonempty_count_columns(merbit_plan *plan, uint32_t *bin
   if (status == MERBIT_OK) {
     status = mbi_nonempty_launch_columns(plan);
   }
-  arguments[0] = &nonempty->column_counts;
-  arguments[1] = &plan->device.cols;
-  arguments[2] = &found;
   if (status == MERBIT_OK) {
+    arguments.counts = nonempty->column_counts;
+    arguments.cols = plan->device.cols;
+    arguments.bins = found;
     status = mbi_device_launch(
         context, bin, "mbk_arrays_bins", 2 * (int64_t)context->device.multiprocessors,
-        MBI_ARRAYS_THREADS, (unsigned)(MBI_NONEMPTY_BINS * sizeof(uint32_t)), NULL, arguments);
+        MBI_ARRAYS_THREADS, (unsigned)(MBI_NONEMPTY_BINS * sizeof(uint32_t)), NULL, &arguments);
   }
   if (status == MERBIT_OK) {
     status = mbi_device_download(context, bins, found, MBI_NONEMPTY_BINS * sizeof(uint32_t));
@@ -22710,23 +23752,24 @@ static merbit_status mbi_nonempty_against(merbit_plan *plan, uint64_t count,
     uint32_t *against) {
   merbit_context *context = plan->context;
   uint64_t step = plan->device.rows / count;
-  mbi_devptr answer = plan->nonempty.counts; /* in place of the sums, which have been read */
-  void *kernel = NULL, *arguments[6];
+  mbi_devptr answer = plan->nonempty.counts;
+  void *kernel = NULL;
+  mbk_arrays_blocks_arguments arguments;
   merbit_status status =
       mbi_program_kernel(context, &plan->nonempty.program, "mbk_arrays_blocks", &kernel);
   if (status == MERBIT_OK) {
     status = mbi_device_zero(context, answer, 2 * sizeof *against, NULL);
   }
-  arguments[0] = &plan->device.row_ptr;
-  arguments[1] = &plan->device.col_ind;
-  arguments[2] = &plan->device.rows;
-  arguments[3] = &count;
-  arguments[4] = &step;
-  arguments[5] = &answer;
   if (status == MERBIT_OK) {
+    arguments.row_ptr = plan->device.row_ptr;
+    arguments.col_ind = plan->device.col_ind;
+    arguments.rows = plan->device.rows;
+    arguments.count = count;
+    arguments.step = step;
+    arguments.against = answer;
     status = mbi_device_launch(context, kernel, "mbk_arrays_blocks",
         (int64_t)((count * 32 + MBI_ARRAYS_THREADS - 1) / MBI_ARRAYS_THREADS),
-        MBI_ARRAYS_THREADS, 0, NULL, arguments);
+        MBI_ARRAYS_THREADS, 0, NULL, &arguments);
   }
   return status == MERBIT_OK
       ? mbi_device_download(context, against, answer, 2 * sizeof *against) : status;
@@ -22766,22 +23809,23 @@ MBI_INTERNAL merbit_status mbi_nonempty_hash(merbit_plan *plan, uint64_t *hash) 
   merbit_context *context = plan->context;
   const uint64_t most =
       plan->device.nnz > plan->device.rows ? plan->device.nnz : plan->device.rows;
-  void *kernel = NULL, *arguments[5];
+  void *kernel = NULL;
+  mbk_arrays_hash_arguments arguments;
   mbi_devptr sum = plan->nonempty.counts; /* in place of the sums, which have been read */
   merbit_status status =
       mbi_program_kernel(context, &plan->nonempty.program, "mbk_arrays_hash", &kernel);
   if (status == MERBIT_OK) {
     status = mbi_device_zero(context, sum, sizeof *hash, NULL);
   }
-  arguments[0] = &plan->device.row_ptr;
-  arguments[1] = &plan->device.col_ind;
-  arguments[2] = &plan->device.rows;
-  arguments[3] = &plan->device.nnz;
-  arguments[4] = &sum;
   if (status == MERBIT_OK) {
+    arguments.row_ptr = plan->device.row_ptr;
+    arguments.col_ind = plan->device.col_ind;
+    arguments.rows = plan->device.rows;
+    arguments.nnz = plan->device.nnz;
+    arguments.hash = sum;
     status =
         mbi_device_launch(context, kernel, "mbk_arrays_hash", mbi_arrays_blocks((int64_t)most),
-        MBI_ARRAYS_THREADS, 0, NULL, arguments);
+        MBI_ARRAYS_THREADS, 0, NULL, &arguments);
   }
   return status == MERBIT_OK ? mbi_device_download(context, hash, sum, sizeof *hash) : status;
 }
@@ -22809,7 +23853,8 @@ MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_context *context,
   mbi_devptr row_ptr = csr->row_ptr, row_id = 0, row_start = 0, empty_id = 0;
   mbi_devptr *const parts[] = {&row_id, &empty_id, &row_start};
   const uint64_t bytes[] = {ids, empties, starts};
-  void *compact = NULL, *arguments[6];
+  void *compact = NULL;
+  mbk_arrays_compact_arguments arguments;
   merbit_status status =
       mbi_program_kernel(context, &nonempty->program, "mbk_arrays_compact", &compact);
   if (status == MERBIT_OK) {
@@ -22818,16 +23863,16 @@ MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_context *context,
   if (status == MERBIT_OK && apart) {
     status = mbi_device_allocate(context, starts, "starts of rows", &row_start);
   }
-  arguments[0] = &row_ptr;
-  arguments[1] = &row_count;
-  arguments[2] = &nonempty->offsets;
-  arguments[3] = &row_id;
-  arguments[4] = &row_start;
-  arguments[5] = &empty_id;
   if (status == MERBIT_OK) {
+    arguments.row_ptr = row_ptr;
+    arguments.rows = row_count;
+    arguments.offsets = nonempty->offsets;
+    arguments.row_id = row_id;
+    arguments.row_start = row_start;
+    arguments.empty_id = empty_id;
     status =
         mbi_device_launch(context, compact, "mbk_arrays_compact", (int64_t)nonempty->blocks,
-        256, (unsigned)(8 * sizeof(uint32_t)), NULL, arguments);
+        256, (unsigned)(8 * sizeof(uint32_t)), NULL, &arguments);
   }
   if (status != MERBIT_OK) {
     mbi_device_release(context, row_id);
@@ -23173,20 +24218,20 @@ static merbit_status mbi_scan_build(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   const int64_t block_tiles = MBI_SCAN_BUILD_THREADS / 32;
   uint32_t ranks = (uint32_t)plan->nonempty.count;
-  void *arguments[6];
+  mbk_scan_build_arguments arguments;
   if (s->tiles == 0) {
     return MERBIT_OK;
   }
-  arguments[0] = &plan->nonempty.row_start;
-  arguments[1] = &ranks;
-  arguments[2] = &plan->device.nnz;
-  arguments[3] = &s->tiles;
-  arguments[4] = &s->row_ends;
-  arguments[5] = &s->tile_row;
+  arguments.row_start = plan->nonempty.row_start;
+  arguments.ranks = ranks;
+  arguments.nnz = plan->device.nnz;
+  arguments.tiles = s->tiles;
+  arguments.row_ends = s->row_ends;
+  arguments.tile_row = s->tile_row;
   return mbi_device_launch(plan->context, s->build, "mbk_scan_build",
       ((int64_t)s->tiles + block_tiles - 1) / block_tiles, MBI_SCAN_BUILD_THREADS,
       (unsigned)(MBI_SCAN_BUILD_THREADS / 32 * (size_t)s->steps * sizeof(uint32_t)), NULL,
-      arguments);
+      &arguments);
 }
 
 /* Makes plan->nonempty, and lists the rows if some are empty. */
@@ -23225,16 +24270,16 @@ MBI_INTERNAL merbit_status mbi_scan_schedule_create(merbit_plan *plan) {
 /* Computes block_start. Needs the schedule. */
 static merbit_status mbi_scan_cut(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
-  void *arguments[6];
-  arguments[0] = &plan->nonempty.row_start;
-  arguments[1] = &s->tile_row;
-  arguments[2] = &plan->device.nnz;
-  arguments[3] = &s->tiles;
-  arguments[4] = &s->blocks;
-  arguments[5] = &s->block_start;
+  mbk_scan_cut_arguments arguments;
+  arguments.row_start = plan->nonempty.row_start;
+  arguments.tile_row = s->tile_row;
+  arguments.nnz = plan->device.nnz;
+  arguments.tiles = s->tiles;
+  arguments.blocks = s->blocks;
+  arguments.block_start = s->block_start;
   return mbi_device_launch(plan->context, s->cut, "mbk_scan_cut",
       (int64_t)s->blocks / MBI_SCAN_BUILD_THREADS + 1,
-      MBI_SCAN_BUILD_THREADS, 0, NULL, arguments);
+      MBI_SCAN_BUILD_THREADS, 0, NULL, &arguments);
 }
 
 /* Builds SCAN's arrays for plan->device. On failure the caller runs mbi_scan_destroy. */
@@ -23279,25 +24324,25 @@ MBI_INTERNAL merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr c
     const void *alpha, const void *beta, mbi_devptr y, void *stream, int how) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   mbi_devptr tails = carries + s->tiles * mbi_type_size(mbi_plan_accumulator(plan));
-  void *arguments[10];
+  mbk_scan_fixup_arguments arguments;
   if (s->fixup_blocks == 0) {
     return MERBIT_OK;
   }
-  arguments[0] = &s->tile_row;
-  arguments[1] = &plan->nonempty.row_id;
-  arguments[2] = &plan->nonempty.empty_id;
-  arguments[3] = &carries;
-  arguments[4] = &tails;
-  arguments[5] = &y;
-  arguments[6] = &s->tiles;
-  arguments[7] = &s->empty_rows;
-  arguments[8] = (void *)(uintptr_t)alpha;
-  arguments[9] = (void *)(uintptr_t)beta;
+  arguments.tile_row = s->tile_row;
+  arguments.row_id = plan->nonempty.row_id;
+  arguments.empty_id = plan->nonempty.empty_id;
+  arguments.firsts = carries;
+  arguments.tails = tails;
+  arguments.y = y;
+  arguments.tiles = s->tiles;
+  arguments.empty_rows = s->empty_rows;
+  arguments.alpha = mbi_plan_scalar(plan, alpha);
+  arguments.beta = mbi_plan_scalar(plan, beta);
   return mbi_device_launch_some(
       plan->context, s->fixup, "mbk_scan_fixup", (int64_t)s->fixup_blocks,
       MBI_SCAN_FIXUP_THREADS,
       (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 *
-      (mbi_type_size(mbi_plan_accumulator(plan)) + sizeof(uint32_t))), stream, arguments, how);
+      (mbi_type_size(mbi_plan_accumulator(plan)) + sizeof(uint32_t))), stream, &arguments, how);
 }
 
 /* Returns 1 if the old y may be read, as far as the host knows beta. */
@@ -23313,25 +24358,25 @@ static merbit_status mbi_scan_launch_whole(merbit_plan *plan, const void *alpha,
     const void *beta, mbi_devptr y, void *stream) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   const int adds = mbi_scan_adds(plan, beta);
-  void *arguments[15];
-  arguments[0] = &s->row_ends;
-  arguments[1] = &s->tile_row;
-  arguments[2] = &plan->nonempty.row_id;
-  arguments[3] = &plan->nonempty.empty_id;
-  arguments[4] = &s->block_start;
-  arguments[5] = &plan->device.col_ind;
-  arguments[6] = &plan->device.values;
-  arguments[7] = &plan->device.table;
-  arguments[8] = &x;
-  arguments[9] = &y;
-  arguments[10] = &plan->device.nnz;
-  arguments[11] = &s->tiles;
-  arguments[12] = &s->empty_rows;
-  arguments[13] = (void *)(uintptr_t)alpha;
-  arguments[14] = (void *)(uintptr_t)beta;
+  mbk_scan_whole_arguments arguments;
+  arguments.row_ends = s->row_ends;
+  arguments.tile_row = s->tile_row;
+  arguments.row_id = plan->nonempty.row_id;
+  arguments.empty_id = plan->nonempty.empty_id;
+  arguments.block_start = s->block_start;
+  arguments.col_ind = plan->device.col_ind;
+  arguments.values = plan->device.values;
+  arguments.table = plan->device.table;
+  arguments.x = x;
+  arguments.y = y;
+  arguments.nnz = plan->device.nnz;
+  arguments.tiles = s->tiles;
+  arguments.empty_rows = s->empty_rows;
+  arguments.alpha = mbi_plan_scalar(plan, alpha);
+  arguments.beta = mbi_plan_scalar(plan, beta);
   return mbi_plan_launch(plan, adds ? s->sum : s->product,
       adds ? "mbk_scan_whole_sum" : "mbk_scan_whole", (int64_t)s->blocks,
-      s->threads, mbi_scan_whole_shared(plan, adds), stream, arguments);
+      s->threads, mbi_scan_whole_shared(plan, adds), stream, &arguments);
 }
 
 static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, const void *alpha,
@@ -23340,30 +24385,30 @@ static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, co
   const unsigned size = (unsigned)mbi_type_size(mbi_plan_accumulator(plan));
   const int adds = mbi_scan_adds(plan, beta);
   mbi_devptr tails = carries + s->tiles * size;
-  void *arguments[14];
+  mbk_scan_product_arguments arguments;
   merbit_status status = MERBIT_OK;
   if (s->whole) {
     return mbi_scan_launch_whole(plan, alpha, x, beta, y, stream);
   }
-  arguments[0] = &s->row_ends;
-  arguments[1] = &s->tile_row;
-  arguments[2] = &plan->nonempty.row_id;
-  arguments[3] = &plan->device.col_ind;
-  arguments[4] = &plan->device.values;
-  arguments[5] = &plan->device.table;
-  arguments[6] = &x;
-  arguments[7] = &y;
-  arguments[8] = &carries;
-  arguments[9] = &tails;
-  arguments[10] = &plan->device.nnz;
-  arguments[11] = &s->tiles;
-  arguments[12] = (void *)(uintptr_t)alpha;
-  arguments[13] = (void *)(uintptr_t)beta;
   if (s->blocks > 0) {
+    arguments.row_ends = s->row_ends;
+    arguments.tile_row = s->tile_row;
+    arguments.row_id = plan->nonempty.row_id;
+    arguments.col_ind = plan->device.col_ind;
+    arguments.values = plan->device.values;
+    arguments.table = plan->device.table;
+    arguments.x = x;
+    arguments.y = y;
+    arguments.firsts = carries;
+    arguments.tails = tails;
+    arguments.nnz = plan->device.nnz;
+    arguments.tiles = s->tiles;
+    arguments.alpha = mbi_plan_scalar(plan, alpha);
+    arguments.beta = mbi_plan_scalar(plan, beta);
     status = mbi_plan_launch(
         plan, adds ? s->sum : s->product, adds ? "mbk_scan_sum" : "mbk_scan_product",
         (int64_t)s->blocks, s->threads,
-        mbi_value_shared(plan) + (adds ? (unsigned)s->threads * size : 0), stream, arguments);
+        mbi_value_shared(plan) + (adds ? (unsigned)s->threads * size : 0), stream, &arguments);
   }
   return status == MERBIT_OK ? mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream,
       mbi_plan_start(plan, s->blocks > 0)) : status;
@@ -23534,51 +24579,56 @@ static merbit_status mbi_merge_path_multiply(merbit_plan *plan, mbi_devptr carri
   const int adds = mbi_scan_adds(plan, beta);
   mbi_devptr firsts = carries + mbi_merge_begin_bytes(plan);
   mbi_devptr tails = firsts + p->chunks * size;
-  void *arguments[13];
+  mbk_merge_cut_arguments cut_arguments;
+  mbk_merge_product_arguments sum_arguments;
+  mbk_merge_fixup_arguments fixup_arguments;
   merbit_status status;
   if (p->chunks == 0) {
     return MERBIT_OK;
   }
-  arguments[0] = &plan->device.row_ptr;
-  arguments[1] = &carries;
-  arguments[2] = &plan->device.rows;
-  arguments[3] = &plan->device.nnz;
-  arguments[4] = &p->chunks;
+  cut_arguments.row_ptr = plan->device.row_ptr;
+  cut_arguments.chunk_row = carries;
+  cut_arguments.rows = plan->device.rows;
+  cut_arguments.nnz = plan->device.nnz;
+  cut_arguments.chunks = p->chunks;
   status = mbi_plan_launch(plan, p->cut, "mbk_merge_cut",
       (int64_t)(p->chunks / MBI_MERGE_CUT_THREADS + 1),
-      MBI_MERGE_CUT_THREADS, 0, stream, arguments);
+      MBI_MERGE_CUT_THREADS, 0, stream, &cut_arguments);
   if (status != MERBIT_OK) {
     return status;
   }
-  arguments[1] = &plan->device.col_ind;
-  arguments[2] = &plan->device.values;
-  arguments[3] = &x;
-  arguments[4] = &y;
-  arguments[5] = &carries;
-  arguments[6] = &firsts;
-  arguments[7] = &tails;
-  arguments[8] = &plan->device.rows;
-  arguments[9] = &plan->device.nnz;
-  arguments[10] = &p->chunks;
-  arguments[11] = (void *)(uintptr_t)alpha;
-  arguments[12] = (void *)(uintptr_t)beta;
+  sum_arguments.row_ptr = plan->device.row_ptr;
+  sum_arguments.col_ind = plan->device.col_ind;
+  sum_arguments.values = plan->device.values;
+  sum_arguments.x = x;
+  sum_arguments.y = y;
+  sum_arguments.chunk_row = carries;
+  sum_arguments.firsts = firsts;
+  sum_arguments.tails = tails;
+  sum_arguments.rows = plan->device.rows;
+  sum_arguments.nnz = plan->device.nnz;
+  sum_arguments.chunks = p->chunks;
+  sum_arguments.alpha = mbi_plan_scalar(plan, alpha);
+  sum_arguments.beta = mbi_plan_scalar(plan, beta);
   status = mbi_plan_launch(plan, adds ? p->sum : p->product,
       adds ? "mbk_merge_sum" : "mbk_merge_product", (int64_t)p->blocks,
-      p->threads, mbi_merge_shared(plan, adds), stream, arguments);
+      p->threads, mbi_merge_shared(plan, adds), stream, &sum_arguments);
   if (status != MERBIT_OK || p->chunks == 1) { /* no row crosses chunks */
     return status;
   }
-  arguments[1] = &carries;
-  arguments[2] = &firsts;
-  arguments[3] = &tails;
-  arguments[5] = &p->chunks;
-  arguments[6] = (void *)(uintptr_t)alpha;
-  arguments[7] = (void *)(uintptr_t)beta;
+  fixup_arguments.row_ptr = plan->device.row_ptr;
+  fixup_arguments.chunk_row = carries;
+  fixup_arguments.firsts = firsts;
+  fixup_arguments.tails = tails;
+  fixup_arguments.y = y;
+  fixup_arguments.chunks = p->chunks;
+  fixup_arguments.alpha = mbi_plan_scalar(plan, alpha);
+  fixup_arguments.beta = mbi_plan_scalar(plan, beta);
   return mbi_device_launch_some(plan->context, p->fixup, "mbk_merge_fixup",
       (int64_t)((p->chunks + MBI_SCAN_FIXUP_THREADS - 1) / MBI_SCAN_FIXUP_THREADS),
       MBI_SCAN_FIXUP_THREADS,
-      (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 * (size + sizeof(uint32_t))), stream, arguments,
-      mbi_plan_start(plan, 1));
+      (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 * (size + sizeof(uint32_t))), stream,
+      &fixup_arguments, mbi_plan_start(plan, 1));
 }
 
 /* ---- Describe ---------------------------------------------------------------------------- */
@@ -23726,7 +24776,7 @@ MBI_INTERNAL merbit_status mbi_binned_specialise(merbit_plan *plan) {
 
 /* Launches build kernel `which`. */
 static merbit_status mbi_binned_launch(merbit_plan *plan, int which, const char *name,
-    uint64_t blocks, uint64_t shared, void **arguments) {
+    uint64_t blocks, uint64_t shared, const void *arguments) {
   void *kernel = mbi_binned_of(plan)->kernels[which];
   MBI_TRY(mbi_device_reserve_shared(plan->context, kernel, name, (unsigned)shared));
   return mbi_device_launch(plan->context, kernel, name, (int64_t)blocks,
@@ -23793,27 +24843,29 @@ static merbit_status mbi_binned_place(merbit_plan *plan, mbi_devptr groups, uint
   const uint64_t blocks =
       (b->strips * 32 + MBI_BINNED_BUILD_THREADS - 1) / MBI_BINNED_BUILD_THREADS;
   uint32_t strips = (uint32_t)b->strips;
-  void *arguments[5];
+  mbk_binned_count_arguments count_arguments;
+  mbk_binned_total_arguments total_arguments;
+  mbk_binned_offsets_arguments offsets_arguments;
   merbit_status status;
-  arguments[0] = &plan->device.col_ind;
-  arguments[1] = &plan->device.nnz;
-  arguments[2] = &strips;
-  arguments[3] = &b->runs;
-  arguments[4] = &groups;
+  count_arguments.col_ind = plan->device.col_ind;
+  count_arguments.nnz = plan->device.nnz;
+  count_arguments.strips = strips;
+  count_arguments.runs = b->runs;
+  count_arguments.part_groups = groups;
   status = mbi_binned_launch(plan, 0, "mbk_binned_count", b->parts,
-      (b->strips + 1) * sizeof(uint32_t), arguments);
+      (b->strips + 1) * sizeof(uint32_t), &count_arguments);
   if (status == MERBIT_OK) {
     status = mbi_device_download(context, host, groups, b->parts * sizeof(uint32_t));
   }
   if (status == MERBIT_OK) {
     status = mbi_binned_place_parts(plan, host);
   }
-  arguments[0] = &b->runs;
-  arguments[1] = &strips;
-  arguments[2] = &b->parts;
-  arguments[3] = &groups;
   if (status == MERBIT_OK) {
-    status = mbi_binned_launch(plan, 1, "mbk_binned_total", blocks, 0, arguments);
+    total_arguments.runs = b->runs;
+    total_arguments.strips = strips;
+    total_arguments.parts = b->parts;
+    total_arguments.groups = groups;
+    status = mbi_binned_launch(plan, 1, "mbk_binned_total", blocks, 0, &total_arguments);
   }
   if (status == MERBIT_OK) {
     status = mbi_device_download(context, host, groups, b->strips * sizeof(uint32_t));
@@ -23824,8 +24876,13 @@ static merbit_status mbi_binned_place(merbit_plan *plan, mbi_devptr groups, uint
   if (status == MERBIT_OK) {
     status = mbi_device_upload(context, groups, host, b->strips * sizeof(uint32_t));
   }
+  offsets_arguments.runs = b->runs;
+  offsets_arguments.strips = strips;
+  offsets_arguments.parts = b->parts;
+  offsets_arguments.strip_start = groups;
   return status == MERBIT_OK
-      ? mbi_binned_launch(plan, 2, "mbk_binned_offsets", blocks, 0, arguments) : status;
+      ? mbi_binned_launch(plan, 2, "mbk_binned_offsets", blocks, 0, &offsets_arguments)
+      : status;
 }
 
 /* Allocates the runs and their order. */
@@ -23859,20 +24916,20 @@ static merbit_status mbi_binned_order(merbit_plan *plan) {
 static merbit_status mbi_binned_fill(merbit_plan *plan, uint32_t again) {
   mbi_binned *b = mbi_binned_of(plan);
   uint32_t strips = (uint32_t)b->strips;
-  void *arguments[11];
-  arguments[0] = &plan->device.col_ind;
-  arguments[1] = &plan->device.values;
-  arguments[2] = &plan->device.nnz;
-  arguments[3] = &strips;
-  arguments[4] = &b->runs;
-  arguments[5] = &b->part_start;
-  arguments[6] = &b->strip_col;
-  arguments[7] = &b->values;
-  arguments[8] = &b->target;
-  arguments[9] = &b->places;
-  arguments[10] = &again;
+  mbk_binned_fill_arguments arguments;
+  arguments.col_ind = plan->device.col_ind;
+  arguments.values = plan->device.values;
+  arguments.nnz = plan->device.nnz;
+  arguments.strips = strips;
+  arguments.runs = b->runs;
+  arguments.part_start = b->part_start;
+  arguments.strip_col = b->strip_col;
+  arguments.strip_values = b->values;
+  arguments.target = b->target;
+  arguments.places = b->places;
+  arguments.again = again;
   return mbi_binned_launch(plan, 3, "mbk_binned_fill", b->parts, mbi_binned_fill_shared(plan),
-      arguments);
+      &arguments);
 }
 
 static merbit_status mbi_binned_refresh(merbit_plan *plan) {
@@ -23950,44 +25007,45 @@ static merbit_status mbi_binned_multiply(merbit_plan *plan, mbi_devptr carries,
   /* In f64 dependent launches make the kernels up to 6% slower (H200). */
   const int overlaps = plan->type == MERBIT_F32;
   const int how = overlaps ? mbi_plan_start(plan, 0) : MBI_LAUNCH_PLAIN;
-  void *arguments[14];
+  mbk_binned_multiply_arguments multiply_arguments;
+  mbk_binned_sum_arguments sum_arguments;
   merbit_status status;
   if (b->parts == 0) {
     return mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream, how);
   }
-  arguments[0] = &b->item_list;
-  arguments[1] = &b->strip_col;
-  arguments[2] = b->values != 0 ? &b->values : &plan->device.values;
-  arguments[3] = &plan->device.table;
-  arguments[4] = &b->target;
-  arguments[5] = &x;
-  arguments[6] = &plan->device.cols;
-  arguments[7] = &products;
-  arguments[8] = (void *)(uintptr_t)alpha;
-  arguments[9] = (void *)(uintptr_t)beta;
+  multiply_arguments.items = b->item_list;
+  multiply_arguments.strip_col = b->strip_col;
+  multiply_arguments.values = b->values != 0 ? b->values : plan->device.values;
+  multiply_arguments.table = plan->device.table;
+  multiply_arguments.target = b->target;
+  multiply_arguments.x = x;
+  multiply_arguments.cols = plan->device.cols;
+  multiply_arguments.products = products;
+  multiply_arguments.alpha = mbi_plan_scalar(plan, alpha);
+  multiply_arguments.beta = mbi_plan_scalar(plan, beta);
   status = mbi_device_launch_some(
       plan->context, b->kernels[4], "mbk_binned_multiply", (int64_t)b->items, s->threads,
-      (unsigned)mbi_binned_multiply_shared(plan), stream, arguments, how);
+      (unsigned)mbi_binned_multiply_shared(plan), stream, &multiply_arguments, how);
   if (status != MERBIT_OK) {
     return status;
   }
-  arguments[0] = &b->part_start;
-  arguments[1] = &products;
-  arguments[2] = &b->places;
-  arguments[3] = &plan->device.values; /* values stored once per row */
-  arguments[4] = &s->row_ends;
-  arguments[5] = &s->tile_row;
-  arguments[6] = &plan->nonempty.row_id;
-  arguments[7] = &y;
-  arguments[8] = &carries;
-  arguments[9] = &tails;
-  arguments[10] = &plan->device.nnz;
-  arguments[11] = &s->tiles;
-  arguments[12] = (void *)(uintptr_t)alpha;
-  arguments[13] = (void *)(uintptr_t)beta;
+  sum_arguments.part_start = b->part_start;
+  sum_arguments.products = products;
+  sum_arguments.places = b->places;
+  sum_arguments.by_row = plan->device.values;
+  sum_arguments.row_ends = s->row_ends;
+  sum_arguments.tile_row = s->tile_row;
+  sum_arguments.row_id = plan->nonempty.row_id;
+  sum_arguments.y = y;
+  sum_arguments.firsts = carries;
+  sum_arguments.tails = tails;
+  sum_arguments.nnz = plan->device.nnz;
+  sum_arguments.tiles = s->tiles;
+  sum_arguments.alpha = mbi_plan_scalar(plan, alpha);
+  sum_arguments.beta = mbi_plan_scalar(plan, beta);
   status = mbi_device_launch_some(
       plan->context, b->kernels[5], "mbk_binned_sum", (int64_t)b->parts, s->threads,
-      (unsigned)mbi_binned_sum_shared(plan, b->part_groups), stream, arguments, how);
+      (unsigned)mbi_binned_sum_shared(plan, b->part_groups), stream, &sum_arguments, how);
   return status == MERBIT_OK ? mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream,
       overlaps ? mbi_plan_start(plan, 1) : MBI_LAUNCH_PLAIN) : status;
 }
@@ -24114,27 +25172,28 @@ static merbit_status mbi_hubs_encode(merbit_plan *plan) {
    * would cost as much as a product. */
   mbi_devptr code = plan->nonempty.column_counts;
   mbi_devptr taken = code + plan->device.cols * sizeof(int32_t);
-  void *arguments[7];
+  mbk_hubs_assign_arguments assign_arguments;
+  mbk_hubs_encode_arguments encode_arguments;
   merbit_status status = mbi_device_zero(context, taken, sizeof h->count, NULL);
   plan->nonempty.columns_coded = 1;
-  arguments[0] = &plan->nonempty.column_counts;
-  arguments[1] = &plan->device.cols;
-  arguments[2] = &least;
-  arguments[3] = &room;
-  arguments[4] = &code;
-  arguments[5] = &h->hub_col;
-  arguments[6] = &taken;
   if (status == MERBIT_OK) {
+    assign_arguments.counts = plan->nonempty.column_counts;
+    assign_arguments.cols = plan->device.cols;
+    assign_arguments.least = least;
+    assign_arguments.room = room;
+    assign_arguments.code = code;
+    assign_arguments.hub_col = h->hub_col;
+    assign_arguments.taken = taken;
     status = mbi_device_launch(context, h->kernels[0], "mbk_hubs_assign",
-        (int64_t)((plan->device.cols + 255) / 256), 256, 0, NULL, arguments);
+        (int64_t)((plan->device.cols + 255) / 256), 256, 0, NULL, &assign_arguments);
   }
-  arguments[0] = &plan->device.col_ind;
-  arguments[1] = &plan->device.nnz;
-  arguments[2] = &code;
-  arguments[3] = &h->codes;
   if (status == MERBIT_OK) {
+    encode_arguments.col_ind = plan->device.col_ind;
+    encode_arguments.nnz = plan->device.nnz;
+    encode_arguments.code = code;
+    encode_arguments.codes = h->codes;
     status = mbi_device_launch(context, h->kernels[1], "mbk_hubs_encode",
-        mbi_arrays_blocks((int64_t)plan->device.nnz), 256, 0, NULL, arguments);
+        mbi_arrays_blocks((int64_t)plan->device.nnz), 256, 0, NULL, &encode_arguments);
   }
   if (status == MERBIT_OK) {
     status = mbi_device_download(context, &h->count, taken, sizeof h->count);
@@ -24180,28 +25239,28 @@ static merbit_status mbi_hubs_multiply(merbit_plan *plan, mbi_devptr carries, co
   mbi_scan_schedule *s = mbi_scan_of(plan);
   const int adds = mbi_scan_adds(plan, beta);
   mbi_devptr tails = carries + s->tiles * mbi_type_size(plan->type);
-  void *arguments[16];
+  mbk_hubs_product_arguments arguments;
   merbit_status status = MERBIT_OK;
-  arguments[0] = &s->row_ends;
-  arguments[1] = &s->tile_row;
-  arguments[2] = &plan->nonempty.row_id;
-  arguments[3] = &h->codes;
-  arguments[4] = &plan->device.values;
-  arguments[5] = &plan->device.table;
-  arguments[6] = &h->hub_col;
-  arguments[7] = &h->count;
-  arguments[8] = &x;
-  arguments[9] = &y;
-  arguments[10] = &carries;
-  arguments[11] = &tails;
-  arguments[12] = &plan->device.nnz;
-  arguments[13] = &s->tiles;
-  arguments[14] = (void *)(uintptr_t)alpha;
-  arguments[15] = (void *)(uintptr_t)beta;
   if (s->blocks > 0) {
+    arguments.row_ends = s->row_ends;
+    arguments.tile_row = s->tile_row;
+    arguments.row_id = plan->nonempty.row_id;
+    arguments.codes = h->codes;
+    arguments.values = plan->device.values;
+    arguments.table = plan->device.table;
+    arguments.hub_col = h->hub_col;
+    arguments.hub_count = h->count;
+    arguments.x = x;
+    arguments.y = y;
+    arguments.firsts = carries;
+    arguments.tails = tails;
+    arguments.nnz = plan->device.nnz;
+    arguments.tiles = s->tiles;
+    arguments.alpha = mbi_plan_scalar(plan, alpha);
+    arguments.beta = mbi_plan_scalar(plan, beta);
     status = mbi_plan_launch(plan, h->kernels[adds ? 3 : 2],
         adds ? "mbk_hubs_sum" : "mbk_hubs_product", (int64_t)s->blocks,
-        s->threads, mbi_hubs_shared(plan, adds), stream, arguments);
+        s->threads, mbi_hubs_shared(plan, adds), stream, &arguments);
   }
   return status == MERBIT_OK ? mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream,
       mbi_plan_start(plan, s->blocks > 0)) : status;
@@ -24332,22 +25391,22 @@ MBI_INTERNAL uint64_t mbi_rows_carry_bytes(const merbit_plan *plan) {
 static merbit_status mbi_rows_multiply(merbit_plan *plan, mbi_devptr carries, const void *alpha,
     mbi_devptr x, const void *beta, mbi_devptr y, void *stream) {
   mbi_rows *r = mbi_rows_of(plan);
-  void *arguments[9];
+  mbk_rows_product_arguments arguments;
   (void)carries;
   if (r->blocks == 0) {
     return MERBIT_OK;
   }
-  arguments[0] = &plan->device.row_ptr;
-  arguments[1] = &plan->device.col_ind;
-  arguments[2] = &plan->device.values;
-  arguments[3] = &plan->device.table;
-  arguments[4] = &x;
-  arguments[5] = &y;
-  arguments[6] = &plan->device.rows;
-  arguments[7] = (void *)(uintptr_t)alpha;
-  arguments[8] = (void *)(uintptr_t)beta;
+  arguments.row_ptr = plan->device.row_ptr;
+  arguments.col_ind = plan->device.col_ind;
+  arguments.values = plan->device.values;
+  arguments.table = plan->device.table;
+  arguments.x = x;
+  arguments.y = y;
+  arguments.rows = plan->device.rows;
+  arguments.alpha = mbi_plan_scalar(plan, alpha);
+  arguments.beta = mbi_plan_scalar(plan, beta);
   return mbi_plan_launch(plan, r->product, "mbk_rows_product", (int64_t)r->blocks, r->threads,
-      mbi_value_shared(plan), stream, arguments);
+      mbi_value_shared(plan), stream, &arguments);
 }
 
 /* ---- Describe ---------------------------------------------------------------------------- */
@@ -24565,7 +25624,7 @@ static merbit_status mbi_bsr_specialise(merbit_plan *plan) {
 /* ---- Launch: build, fill, multiply ------------------------------------------------------- */
 
 static merbit_status mbi_bsr_launch_build(merbit_plan *plan, int kernel, const char *name,
-    uint64_t items, void **arguments) {
+    uint64_t items, const void *arguments) {
   return mbi_device_launch(plan->context, mbi_bsr_tiles_of(plan)->kernels[kernel], name,
       (int64_t)((items + MBI_BSR_BUILD_THREADS - 1) / MBI_BSR_BUILD_THREADS),
       MBI_BSR_BUILD_THREADS, 0, NULL, arguments);
@@ -24576,26 +25635,26 @@ static merbit_status mbi_bsr_schedule(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   uint32_t ranks = (uint32_t)plan->nonempty.count;
   uint64_t slots = t->tiles * (uint64_t)t->slots;
-  void *arguments[7];
-  arguments[0] = &plan->nonempty.row_start;
-  arguments[1] = &ranks;
-  arguments[2] = &plan->device.nnz;
-  arguments[3] = &t->words;
-  arguments[4] = &slots;
-  arguments[5] = &t->row_ends;
-  arguments[6] = &t->slot_row;
+  mbk_bsr_schedule_arguments arguments;
+  arguments.row_start = plan->nonempty.row_start;
+  arguments.ranks = ranks;
+  arguments.blocks = plan->device.nnz;
+  arguments.words = t->words;
+  arguments.slots = slots;
+  arguments.row_ends = t->row_ends;
+  arguments.slot_row = t->slot_row;
   return mbi_bsr_launch_build(plan, 0, "mbk_bsr_schedule",
-      t->words > slots + 1 ? t->words : slots + 1, arguments);
+      t->words > slots + 1 ? t->words : slots + 1, &arguments);
 }
 
 static merbit_status mbi_bsr_columns(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
-  void *arguments[4];
-  arguments[0] = &plan->device.col_ind;
-  arguments[1] = &plan->device.nnz;
-  arguments[2] = &t->tiles;
-  arguments[3] = &t->columns;
-  return mbi_bsr_launch_build(plan, 1, "mbk_bsr_columns", t->places, arguments);
+  mbk_bsr_columns_arguments arguments;
+  arguments.col_ind = plan->device.col_ind;
+  arguments.blocks = plan->device.nnz;
+  arguments.tiles = t->tiles;
+  arguments.columns = t->columns;
+  return mbi_bsr_launch_build(plan, 1, "mbk_bsr_columns", t->places, &arguments);
 }
 
 /* Uploads the masks of the blocks, unless they were made on the GPU, and turns them into masks
@@ -24605,7 +25664,7 @@ static merbit_status mbi_bsr_masks(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const uint64_t bytes = plan->device.nnz * (uint64_t)plan->bsr.mask_words * sizeof(uint64_t);
   const int upload = t->mask_words == 0;
-  void *arguments[4];
+  mbk_bsr_masks_arguments arguments;
   merbit_status status =
       upload ? mbi_device_allocate(context, bytes, "masks of blocks", &t->mask_words)
       : MERBIT_OK;
@@ -24615,12 +25674,12 @@ static merbit_status mbi_bsr_masks(merbit_plan *plan) {
   if (status == MERBIT_OK) {
     status = mbi_device_allocate(context, mbi_bsr_mask_bytes(t), "masks of lanes", &t->masks);
   }
-  arguments[0] = &t->mask_words;
-  arguments[1] = &plan->device.nnz;
-  arguments[2] = &t->tiles;
-  arguments[3] = &t->masks;
+  arguments.mask_words = t->mask_words;
+  arguments.blocks = plan->device.nnz;
+  arguments.tiles = t->tiles;
+  arguments.masks = t->masks;
   return status != MERBIT_OK ? status : mbi_bsr_launch_build(plan, 5, "mbk_bsr_masks",
-      t->groups * (uint64_t)(t->slots * t->lanes), arguments);
+      t->groups * (uint64_t)(t->slots * t->lanes), &arguments);
 }
 
 /* Copies the blocks in plan->device.values into the order that products read. An array of the
@@ -24632,17 +25691,17 @@ MBI_INTERNAL merbit_status mbi_bsr_fill(merbit_plan *plan) {
   const uint64_t entries = csr->nnz * (uint64_t)t->block_rows * (uint64_t)t->block_cols;
   const uint64_t size = mbi_type_size(plan->type);
   uint64_t cols = (uint64_t)plan->bsr.view.cols;
-  void *arguments[7];
+  mbk_bsr_fill_arguments arguments;
   merbit_status status;
-  arguments[0] = &csr->col_ind;
-  arguments[1] = &csr->values;
-  arguments[2] = &t->mask_words;
-  arguments[3] = &cols;
-  arguments[4] = &csr->nnz;
-  arguments[5] = &t->tiles;
-  arguments[6] = &t->packs;
+  arguments.col_ind = csr->col_ind;
+  arguments.values = csr->values;
+  arguments.mask_words = t->mask_words;
+  arguments.cols = cols;
+  arguments.blocks = csr->nnz;
+  arguments.tiles = t->tiles;
+  arguments.packs = t->packs;
   status =
-      mbi_bsr_launch_build(plan, 2, "mbk_bsr_fill", mbi_bsr_entries(t) * size / 16, arguments);
+      mbi_bsr_launch_build(plan, 2, "mbk_bsr_fill", mbi_bsr_entries(t) * size / 16, &arguments);
   if (status == MERBIT_OK) {
     status = mbi_device_synchronize(context, NULL);
   }
@@ -24745,22 +25804,22 @@ static merbit_status mbi_bsr_launch_fixup(merbit_plan *plan, mbi_devptr carries,
   const unsigned size = (unsigned)mbi_type_size(plan->type);
   uint64_t rows = (uint64_t)plan->bsr.view.rows;
   mbi_devptr tails = carries + t->tiles * (uint64_t)t->block_rows * size;
-  void *arguments[11];
-  arguments[0] = &t->slot_row;
-  arguments[1] = &plan->nonempty.row_id;
-  arguments[2] = &plan->nonempty.empty_id;
-  arguments[3] = &carries;
-  arguments[4] = &tails;
-  arguments[5] = &y;
-  arguments[6] = &t->tiles;
-  arguments[7] = &t->empty_rows;
-  arguments[8] = &rows;
-  arguments[9] = (void *)(uintptr_t)alpha;
-  arguments[10] = (void *)(uintptr_t)beta;
+  mbk_bsr_fixup_arguments arguments;
+  arguments.slot_row = t->slot_row;
+  arguments.row_id = plan->nonempty.row_id;
+  arguments.empty_id = plan->nonempty.empty_id;
+  arguments.firsts = carries;
+  arguments.tails = tails;
+  arguments.y = y;
+  arguments.tiles = t->tiles;
+  arguments.empty_rows = t->empty_rows;
+  arguments.rows = rows;
+  arguments.alpha = mbi_plan_scalar(plan, alpha);
+  arguments.beta = mbi_plan_scalar(plan, beta);
   return mbi_device_launch_some(plan->context, t->kernels[4], "mbk_bsr_fixup",
       (int64_t)((t->parts + MBI_SCAN_FIXUP_THREADS - 1) / MBI_SCAN_FIXUP_THREADS),
       MBI_SCAN_FIXUP_THREADS,
-      (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 * (size + sizeof(uint32_t))), stream, arguments,
+      (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 * (size + sizeof(uint32_t))), stream, &arguments,
       mbi_plan_start(plan, t->blocks > 0));
 }
 
@@ -24769,25 +25828,25 @@ MBI_INTERNAL merbit_status mbi_bsr_multiply(merbit_plan *plan, mbi_devptr carrie
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   uint64_t rows = (uint64_t)plan->bsr.view.rows, cols = (uint64_t)plan->bsr.view.cols;
   mbi_devptr tails = carries + t->tiles * (uint64_t)t->block_rows * mbi_type_size(plan->type);
-  void *arguments[15];
+  mbk_bsr_product_arguments arguments;
   merbit_status status;
-  arguments[0] = &t->row_ends;
-  arguments[1] = &t->slot_row;
-  arguments[2] = &plan->nonempty.row_id;
-  arguments[3] = &t->columns;
-  arguments[4] = &t->packs;
-  arguments[5] = &t->masks;
-  arguments[6] = &x;
-  arguments[7] = &y;
-  arguments[8] = &carries;
-  arguments[9] = &tails;
-  arguments[10] = &rows;
-  arguments[11] = &cols;
-  arguments[12] = &t->tiles;
-  arguments[13] = (void *)(uintptr_t)alpha;
-  arguments[14] = (void *)(uintptr_t)beta;
+  arguments.row_ends = t->row_ends;
+  arguments.slot_row = t->slot_row;
+  arguments.row_id = plan->nonempty.row_id;
+  arguments.columns = t->columns;
+  arguments.values = t->packs;
+  arguments.masks = t->masks;
+  arguments.x = x;
+  arguments.y = y;
+  arguments.firsts = carries;
+  arguments.tails = tails;
+  arguments.rows = rows;
+  arguments.cols = cols;
+  arguments.tiles = t->tiles;
+  arguments.alpha = mbi_plan_scalar(plan, alpha);
+  arguments.beta = mbi_plan_scalar(plan, beta);
   status = mbi_plan_launch(plan, t->kernels[3], "mbk_bsr_product", (int64_t)t->blocks,
-      t->threads, 0, stream, arguments);
+      t->threads, 0, stream, &arguments);
   return status == MERBIT_OK ? mbi_bsr_launch_fixup(plan, carries, alpha, beta, y, stream)
       : status;
 }
@@ -25966,16 +27025,17 @@ MBI_INTERNAL int64_t mbi_sliced_build_blocks(const mbi_sliced *s) {
 static merbit_status mbi_sliced_offsets(merbit_plan *plan, mbi_devptr array, uint64_t *sum) {
   merbit_context *context = plan->context;
   mbi_devptr total = array + mbi_sliced_of(plan)->slices * sizeof(uint32_t);
-  void *offsets = NULL, *arguments[3];
+  void *offsets = NULL;
+  mbk_arrays_offsets_arguments arguments;
   uint32_t found = 0;
   merbit_status status =
       mbi_program_kernel(context, &plan->nonempty.program, "mbk_arrays_offsets", &offsets);
-  arguments[0] = &array;
-  arguments[1] = &mbi_sliced_of(plan)->slices;
-  arguments[2] = &total;
   if (status == MERBIT_OK) {
+    arguments.counts = array;
+    arguments.blocks = mbi_sliced_of(plan)->slices;
+    arguments.total = total;
     status = mbi_device_launch(context, offsets, "mbk_arrays_offsets", 1, 1024,
-        (unsigned)(33 * sizeof(uint32_t)), NULL, arguments);
+        (unsigned)(33 * sizeof(uint32_t)), NULL, &arguments);
   }
   if (status == MERBIT_OK) {
     status = mbi_device_download(context, &found, total, sizeof found);
@@ -25987,25 +27047,29 @@ static merbit_status mbi_sliced_offsets(merbit_plan *plan, mbi_devptr array, uin
 /* Assigns rows to slices, and computes the widths of slices and of their columns. */
 static merbit_status mbi_sliced_order(merbit_plan *plan) {
   mbi_sliced *s = mbi_sliced_of(plan);
-  void *arguments[8];
+  mbk_sliced_order_arguments order_arguments;
+  mbk_sliced_width_arguments width_arguments;
   merbit_status status;
-  arguments[0] = &plan->device.row_ptr;
-  arguments[1] = &plan->device.rows;
-  arguments[2] = &s->length;
-  arguments[3] = &s->row_id;
+  order_arguments.row_ptr = plan->device.row_ptr;
+  order_arguments.rows = plan->device.rows;
+  order_arguments.length = s->length;
+  order_arguments.row_id = s->row_id;
   status = mbi_device_launch(plan->context, s->kernels[0], "mbk_sliced_order",
       (int64_t)((plan->device.rows + MBI_SLICED_WINDOW - 1) / MBI_SLICED_WINDOW), 512,
-      (unsigned)(MBI_SLICED_WINDOW * sizeof(uint64_t)), NULL, arguments);
-  arguments[1] = &plan->device.col_ind;
-  arguments[4] = &s->slices;
-  arguments[5] = &s->slice_start;
-  arguments[6] = &s->pages;
-  arguments[7] = &s->column_start;
+      (unsigned)(MBI_SLICED_WINDOW * sizeof(uint64_t)), NULL, &order_arguments);
+  width_arguments.row_ptr = plan->device.row_ptr;
+  width_arguments.col_ind = plan->device.col_ind;
+  width_arguments.length = s->length;
+  width_arguments.row_id = s->row_id;
+  width_arguments.slices = s->slices;
+  width_arguments.width = s->slice_start;
+  width_arguments.pages = s->pages;
+  width_arguments.column_width = s->column_start;
   return status != MERBIT_OK ? status : mbi_device_launch(
       plan->context, s->kernels[1], "mbk_sliced_width", mbi_sliced_build_blocks(s),
       MBI_SLICED_BUILD_THREADS,
       (unsigned)(MBI_SLICED_BUILD_THREADS / 32 * MBI_PAGE_SET * sizeof(uint32_t)),
-      NULL, arguments);
+      NULL, &width_arguments);
 }
 
 /* Builds everything but columns and values, and computes their sizes: slots of values, and of
@@ -26028,21 +27092,21 @@ static merbit_status mbi_sliced_build(merbit_plan *plan) {
 
 static merbit_status mbi_sliced_fill(merbit_plan *plan) {
   mbi_sliced *s = mbi_sliced_of(plan);
-  void *arguments[11];
-  arguments[0] = &plan->device.row_ptr;
-  arguments[1] = &plan->device.col_ind;
-  arguments[2] = &plan->device.values;
-  arguments[3] = &s->slice_start;
-  arguments[4] = &s->column_start;
-  arguments[5] = &s->pages;
-  arguments[6] = &s->length;
-  arguments[7] = &s->row_id;
-  arguments[8] = &s->slices;
-  arguments[9] = &s->columns;
-  arguments[10] = &s->values;
+  mbk_sliced_fill_arguments arguments;
+  arguments.row_ptr = plan->device.row_ptr;
+  arguments.col_ind = plan->device.col_ind;
+  arguments.values = plan->device.values;
+  arguments.slice_start = s->slice_start;
+  arguments.column_start = s->column_start;
+  arguments.pages = s->pages;
+  arguments.length = s->length;
+  arguments.row_id = s->row_id;
+  arguments.slices = s->slices;
+  arguments.columns = s->columns;
+  arguments.sliced_values = s->values;
   return mbi_device_launch(plan->context, s->kernels[2], "mbk_sliced_fill",
       mbi_sliced_build_blocks(s), MBI_SLICED_BUILD_THREADS,
-      (unsigned)(MBI_SLICED_BUILD_THREADS * sizeof(uint32_t)), NULL, arguments);
+      (unsigned)(MBI_SLICED_BUILD_THREADS * sizeof(uint32_t)), NULL, &arguments);
 }
 
 static merbit_status mbi_sliced_create(merbit_plan *plan) {
@@ -26083,26 +27147,26 @@ static void mbi_sliced_destroy(merbit_plan *plan) {
 static merbit_status mbi_sliced_multiply(merbit_plan *plan, mbi_devptr carries,
     const void *alpha, mbi_devptr x, const void *beta, mbi_devptr y, void *stream) {
   mbi_sliced *s = mbi_sliced_of(plan);
-  void *arguments[13];
+  mbk_sliced_product_arguments arguments;
   (void)carries;
   if (s->blocks == 0) {
     return MERBIT_OK;
   }
-  arguments[0] = &s->slice_start;
-  arguments[1] = &s->column_start;
-  arguments[2] = &s->pages;
-  arguments[3] = &s->length;
-  arguments[4] = &s->row_id;
-  arguments[5] = &s->columns;
-  arguments[6] = s->values != 0 ? &s->values : &plan->device.values;
-  arguments[7] = &plan->device.table;
-  arguments[8] = &x;
-  arguments[9] = &y;
-  arguments[10] = &plan->device.rows;
-  arguments[11] = (void *)(uintptr_t)alpha;
-  arguments[12] = (void *)(uintptr_t)beta;
+  arguments.slice_start = s->slice_start;
+  arguments.column_start = s->column_start;
+  arguments.pages = s->pages;
+  arguments.length = s->length;
+  arguments.row_id = s->row_id;
+  arguments.columns = s->columns;
+  arguments.values = s->values != 0 ? s->values : plan->device.values;
+  arguments.table = plan->device.table;
+  arguments.x = x;
+  arguments.y = y;
+  arguments.rows = plan->device.rows;
+  arguments.alpha = mbi_plan_scalar(plan, alpha);
+  arguments.beta = mbi_plan_scalar(plan, beta);
   return mbi_plan_launch(plan, s->kernels[3], "mbk_sliced_product", (int64_t)s->blocks,
-      s->threads, mbi_value_shared(plan), stream, arguments);
+      s->threads, mbi_value_shared(plan), stream, &arguments);
 }
 
 /* ---- Describe ---------------------------------------------------------------------------- */
@@ -26944,42 +28008,42 @@ static uint64_t mbi_cb_carry_bytes(const merbit_plan *plan) {
 static merbit_status mbi_cb_launch_fixup(merbit_plan *plan, mbi_devptr carries,
     const void *alpha, const void *beta, mbi_devptr y, void *stream) {
   mbi_cb *cb = mbi_cb_of(plan);
-  void *arguments[7];
-  arguments[0] = &cb->split_strip;
-  arguments[1] = &cb->split_part;
-  arguments[2] = &carries;
-  arguments[3] = &y;
-  arguments[4] = &plan->device.rows;
-  arguments[5] = (void *)(uintptr_t)alpha;
-  arguments[6] = (void *)(uintptr_t)beta;
+  mbk_cb_fixup_arguments arguments;
+  arguments.split_strip = cb->split_strip;
+  arguments.split_part = cb->split_part;
+  arguments.carries = carries;
+  arguments.y = y;
+  arguments.rows = plan->device.rows;
+  arguments.alpha = mbi_plan_scalar(plan, alpha);
+  arguments.beta = mbi_plan_scalar(plan, beta);
   return mbi_device_launch_some(plan->context, cb->fixup, "mbk_cb_fixup", (int64_t)cb->splits,
       MBI_CB_FIXUP_THREADS, (unsigned)(MBI_CB_FIXUP_THREADS * mbi_type_size(plan->type)),
-      stream, arguments, mbi_plan_start(plan, 1));
+      stream, &arguments, mbi_plan_start(plan, 1));
 }
 
 static merbit_status mbi_cb_multiply(merbit_plan *plan, mbi_devptr carries, const void *alpha,
     mbi_devptr x, const void *beta, mbi_devptr y, void *stream) {
   mbi_cb *cb = mbi_cb_of(plan);
   const uint64_t warps = (uint64_t)cb->threads / 32;
-  void *arguments[14];
+  mbk_cb_product_arguments arguments;
   merbit_status status;
-  arguments[0] = &cb->task_block;
-  arguments[1] = &cb->task_target;
-  arguments[2] = &cb->words;
-  arguments[3] = &cb->first;
-  arguments[4] = &cb->data;
-  arguments[5] = &plan->device.values;
-  arguments[6] = &x;
-  arguments[7] = &y;
-  arguments[8] = &carries;
-  arguments[9] = &plan->device.rows;
-  arguments[10] = &plan->device.cols;
-  arguments[11] = &cb->tasks;
-  arguments[12] = (void *)(uintptr_t)alpha;
-  arguments[13] = (void *)(uintptr_t)beta;
+  arguments.task_block = cb->task_block;
+  arguments.task_target = cb->task_target;
+  arguments.words = cb->words;
+  arguments.first = cb->first;
+  arguments.data = cb->data;
+  arguments.one = plan->device.values;
+  arguments.x = x;
+  arguments.y = y;
+  arguments.carries = carries;
+  arguments.rows = plan->device.rows;
+  arguments.cols = plan->device.cols;
+  arguments.tasks = cb->tasks;
+  arguments.alpha = mbi_plan_scalar(plan, alpha);
+  arguments.beta = mbi_plan_scalar(plan, beta);
   status = mbi_plan_launch(plan, cb->product, "mbk_cb_product",
       (int64_t)((cb->tasks + warps - 1) / warps), cb->threads,
-      (unsigned)((unsigned)cb->threads * mbi_type_size(plan->type)), stream, arguments);
+      (unsigned)((unsigned)cb->threads * mbi_type_size(plan->type)), stream, &arguments);
   return status == MERBIT_OK && cb->splits > 0
       ? mbi_cb_launch_fixup(plan, carries, alpha, beta, y, stream) : status;
 }
@@ -27080,7 +28144,7 @@ static mbi_value_form mbi_values_shortest(const merbit_plan *plan, uint32_t form
 /* ---- Looking at values ------------------------------------------------------------------- */
 
 static merbit_status mbi_values_launch(merbit_plan *plan, mbi_values_search *search,
-    const char *name, int64_t blocks, uint64_t shared, void **arguments) {
+    const char *name, int64_t blocks, uint64_t shared, const void *arguments) {
   void *kernel = NULL;
   const merbit_status status =
       mbi_program_kernel(plan->context, search->program, name, &kernel);
@@ -27103,7 +28167,7 @@ MBI_INTERNAL merbit_status mbi_values_search_begin(merbit_plan *plan, mbi_progra
   const uint64_t windows = csr->nnz / MBI_VALUES_WINDOW + 1;
   uint32_t wide = plan->type == MERBIT_F64;
   mbi_devptr keys, distinct, against;
-  void *arguments[9];
+  mbk_forms_sample_arguments arguments;
   merbit_status status;
   memset(search, 0, sizeof *search);
   search->program = program;
@@ -27116,19 +28180,19 @@ MBI_INTERNAL merbit_status mbi_values_search_begin(merbit_plan *plan, mbi_progra
   keys = MBI_VALUES_AT(search, keys);
   distinct = MBI_VALUES_AT(search, distinct);
   against = MBI_VALUES_AT(search, against);
-  arguments[0] = &csr->row_ptr;
-  arguments[1] = &csr->col_ind;
-  arguments[2] = &search->values;
-  arguments[3] = &csr->rows;
-  arguments[4] = &csr->nnz;
-  arguments[5] = &wide;
-  arguments[6] = &keys;
-  arguments[7] = &distinct;
-  arguments[8] = &against;
   if (status == MERBIT_OK) {
+    arguments.row_ptr = csr->row_ptr;
+    arguments.col_ind = csr->col_ind;
+    arguments.values = search->values;
+    arguments.rows = csr->rows;
+    arguments.nnz = csr->nnz;
+    arguments.wide = wide;
+    arguments.keys = keys;
+    arguments.distinct = distinct;
+    arguments.against = against;
     status = mbi_values_launch(plan, search, "mbk_forms_sample",
         (int64_t)(windows < MBI_VALUES_SAMPLES ? windows : MBI_VALUES_SAMPLES),
-        MBI_VALUES_SAMPLE_SHARED, arguments);
+        MBI_VALUES_SAMPLE_SHARED, &arguments);
   }
   return status == MERBIT_OK ? mbi_values_answer(plan, search) : status;
 }
@@ -27143,29 +28207,29 @@ static merbit_status mbi_values_check(merbit_plan *plan, mbi_values_search *sear
     mbi_value_form form) {
   uint32_t wide = plan->type == MERBIT_F64, asked = MBI_FORM(form);
   mbi_devptr against = MBI_VALUES_AT(search, against);
-  void *arguments[5];
-  arguments[0] = &search->values;
-  arguments[1] = &plan->device.nnz;
-  arguments[2] = &wide;
-  arguments[3] = &asked;
-  arguments[4] = &against;
+  mbk_forms_check_arguments arguments;
+  arguments.values = search->values;
+  arguments.nnz = plan->device.nnz;
+  arguments.wide = wide;
+  arguments.asked = asked;
+  arguments.against = against;
   return mbi_values_launch(plan, search, "mbk_forms_check", mbi_values_blocks(plan->device.nnz),
-      0, arguments);
+      0, &arguments);
 }
 
 static merbit_status mbi_values_collect(merbit_plan *plan, mbi_values_search *search) {
   uint32_t wide = plan->type == MERBIT_F64;
   mbi_devptr keys = MBI_VALUES_AT(search, keys), distinct = MBI_VALUES_AT(search, distinct);
   mbi_devptr against = MBI_VALUES_AT(search, against);
-  void *arguments[6];
-  arguments[0] = &search->values;
-  arguments[1] = &plan->device.nnz;
-  arguments[2] = &wide;
-  arguments[3] = &keys;
-  arguments[4] = &distinct;
-  arguments[5] = &against;
+  mbk_forms_collect_arguments arguments;
+  arguments.values = search->values;
+  arguments.nnz = plan->device.nnz;
+  arguments.wide = wide;
+  arguments.keys = keys;
+  arguments.distinct = distinct;
+  arguments.against = against;
   return mbi_values_launch(plan, search, "mbk_forms_collect",
-      mbi_values_blocks(plan->device.nnz), MBI_VALUES_KEYS * sizeof(uint64_t), arguments);
+      mbi_values_blocks(plan->device.nnz), MBI_VALUES_KEYS * sizeof(uint64_t), &arguments);
 }
 
 /* Checks whether values are constant in every row, and completes search->against. */
@@ -27174,16 +28238,16 @@ static merbit_status mbi_values_check_rows(merbit_plan *plan, mbi_values_search 
   uint32_t wide = plan->type == MERBIT_F64;
   uint64_t found[2] = {0, 0};
   mbi_devptr changes = MBI_VALUES_AT(search, changes);
-  void *arguments[6];
+  mbk_forms_changes_arguments arguments;
   merbit_status status;
-  arguments[0] = &plan->device.row_ptr;
-  arguments[1] = &search->values;
-  arguments[2] = &plan->device.rows;
-  arguments[3] = &plan->device.nnz;
-  arguments[4] = &wide;
-  arguments[5] = &changes;
+  arguments.row_ptr = plan->device.row_ptr;
+  arguments.values = search->values;
+  arguments.rows = plan->device.rows;
+  arguments.nnz = plan->device.nnz;
+  arguments.wide = wide;
+  arguments.changes = changes;
   status = mbi_values_launch(plan, search, "mbk_forms_changes",
-      mbi_values_blocks(rows > nnz ? rows : nnz), 0, arguments);
+      mbi_values_blocks(rows > nnz ? rows : nnz), 0, &arguments);
   if (status == MERBIT_OK) {
     status = mbi_device_download(plan->context, found, changes, sizeof found);
   }
@@ -27196,24 +28260,30 @@ static merbit_status mbi_values_check_columns(merbit_plan *plan, mbi_values_sear
   const uint64_t bytes = mbi_values_bytes(plan, MBI_VALUES_COLUMN);
   uint32_t wide = plan->type == MERBIT_F64;
   mbi_devptr against = MBI_VALUES_AT(search, against);
-  void *arguments[6];
+  mbk_forms_columns_arguments columns_arguments;
+  mbk_forms_differ_arguments differ_arguments;
   merbit_status status =
       mbi_device_allocate(plan->context, bytes, "the values of columns", &search->columns);
   if (status == MERBIT_OK) {
     status = mbi_device_zero(plan->context, search->columns, (size_t)bytes, NULL);
   }
-  arguments[0] = &plan->device.col_ind;
-  arguments[1] = &search->values;
-  arguments[2] = &plan->device.nnz;
-  arguments[3] = &wide;
-  arguments[4] = &search->columns;
-  arguments[5] = &against;
   if (status == MERBIT_OK) {
+    columns_arguments.col_ind = plan->device.col_ind;
+    columns_arguments.values = search->values;
+    columns_arguments.nnz = plan->device.nnz;
+    columns_arguments.wide = wide;
+    columns_arguments.by_column = search->columns;
     status = mbi_values_launch(plan, search, "mbk_forms_columns",
-        mbi_values_blocks(plan->device.nnz), 0, arguments);
+        mbi_values_blocks(plan->device.nnz), 0, &columns_arguments);
   }
+  differ_arguments.col_ind = plan->device.col_ind;
+  differ_arguments.values = search->values;
+  differ_arguments.nnz = plan->device.nnz;
+  differ_arguments.wide = wide;
+  differ_arguments.by_column = search->columns;
+  differ_arguments.against = against;
   return status == MERBIT_OK ? mbi_values_launch(plan, search, "mbk_forms_differ",
-      mbi_values_blocks(plan->device.nnz), 0, arguments) : status;
+      mbi_values_blocks(plan->device.nnz), 0, &differ_arguments) : status;
 }
 
 /* Finds out whether all values have a form that the sample has not ruled out. */
@@ -27281,38 +28351,43 @@ MBI_INTERNAL merbit_status mbi_values_store(merbit_plan *plan, mbi_values_search
   mbi_device_csr *csr = &plan->device;
   uint32_t wide = plan->type == MERBIT_F64, half = form == MBI_VALUES_HALF;
   mbi_devptr keys = MBI_VALUES_AT(search, keys), number = MBI_VALUES_AT(search, number);
-  void *arguments[6];
+  mbk_forms_number_arguments number_arguments;
+  mbk_forms_rows_arguments rows_arguments;
+  mbk_forms_shorten_arguments shorten_arguments;
   merbit_status status = MERBIT_OK;
   if (form == MBI_VALUES_EQUAL || form == MBI_VALUES_COLUMN) {
     return mbi_device_copy(context, stored,
         form == MBI_VALUES_EQUAL ? search->values : search->columns,
         (size_t)mbi_values_bytes(plan, form));
   }
-  arguments[0] = &search->values;
-  arguments[1] = &csr->nnz;
-  arguments[2] = &wide;
   if (form == MBI_VALUES_TABLE) {
-    arguments[3] = &keys;
-    arguments[4] = &number;
-    arguments[5] = &stored;
     status = mbi_values_store_table(plan, search, table);
     if (status == MERBIT_OK) {
+      number_arguments.values = search->values;
+      number_arguments.nnz = csr->nnz;
+      number_arguments.wide = wide;
+      number_arguments.keys = keys;
+      number_arguments.number = number;
+      number_arguments.shorter = stored;
       status = mbi_values_launch(plan, search, "mbk_forms_number", mbi_values_blocks(csr->nnz),
-          MBI_VALUES_KEYS * (sizeof(uint64_t) + 1), arguments);
+          MBI_VALUES_KEYS * (sizeof(uint64_t) + 1), &number_arguments);
     }
   } else if (form == MBI_VALUES_ROW) {
-    arguments[0] = &csr->row_ptr;
-    arguments[1] = &search->values;
-    arguments[2] = &csr->rows;
-    arguments[3] = &wide;
-    arguments[4] = &stored;
+    rows_arguments.row_ptr = csr->row_ptr;
+    rows_arguments.values = search->values;
+    rows_arguments.rows = csr->rows;
+    rows_arguments.wide = wide;
+    rows_arguments.by_row = stored;
     status = mbi_values_launch(plan, search, "mbk_forms_rows", mbi_values_blocks(csr->rows), 0,
-        arguments);
+        &rows_arguments);
   } else {
-    arguments[3] = &half;
-    arguments[4] = &stored;
+    shorten_arguments.values = search->values;
+    shorten_arguments.nnz = csr->nnz;
+    shorten_arguments.wide = wide;
+    shorten_arguments.half = half;
+    shorten_arguments.shorter = stored;
     status = mbi_values_launch(plan, search, "mbk_forms_shorten", mbi_values_blocks(csr->nnz),
-        0, arguments);
+        0, &shorten_arguments);
   }
   return status == MERBIT_OK ? mbi_device_synchronize(context, NULL) : status;
 }
@@ -27435,15 +28510,15 @@ MBI_INTERNAL merbit_status mbi_method_multiply(merbit_plan *plan, mbi_devptr scr
   merbit_status status = MERBIT_OK;
   if (plan->scale != NULL && !mbi_alpha_zero(plan, alpha)) {
     mbi_devptr scaled = scratch + mbi_columns_place(plan);
-    void *arguments[6];
-    arguments[0] = &plan->device.values;
-    arguments[1] = &x;
-    arguments[2] = &plan->device.cols;
-    arguments[3] = &scaled;
-    arguments[4] = (void *)(uintptr_t)alpha;
-    arguments[5] = (void *)(uintptr_t)beta;
+    mbk_values_scale_arguments arguments;
+    arguments.by_column = plan->device.values;
+    arguments.x = x;
+    arguments.cols = plan->device.cols;
+    arguments.scaled = scaled;
+    arguments.alpha = mbi_plan_scalar(plan, alpha);
+    arguments.beta = mbi_plan_scalar(plan, beta);
     status = mbi_plan_launch(plan, plan->scale, "mbk_values_scale",
-        mbi_values_blocks(plan->device.cols), 256, 0, stream, arguments);
+        mbi_values_blocks(plan->device.cols), 256, 0, stream, &arguments);
     x = scaled;
   }
   return status == MERBIT_OK ? plan->cuda->multiply(plan, scratch, alpha, x, beta, y, stream)
@@ -27756,49 +28831,49 @@ static int64_t mbi_many_grid(const merbit_plan *plan, uint64_t count) {
 
 static merbit_status mbi_many_launch_collect(merbit_plan *plan, const void *alpha, mbi_devptr x,
     uint64_t ldx, const void *beta, mbi_devptr copy, void *stream) {
-  void *arguments[6];
-  arguments[0] = &x;
-  arguments[1] = &ldx;
-  arguments[2] = &plan->device.cols;
-  arguments[3] = &copy;
-  arguments[4] = (void *)(uintptr_t)alpha;
-  arguments[5] = (void *)(uintptr_t)beta;
+  mbk_many_collect_arguments arguments;
+  arguments.x = x;
+  arguments.ldx = ldx;
+  arguments.cols = plan->device.cols;
+  arguments.copy = copy;
+  arguments.alpha = mbi_plan_scalar(plan, alpha);
+  arguments.beta = mbi_plan_scalar(plan, beta);
   return mbi_plan_launch(plan, mbi_many_of(plan)->collect, "mbk_many_collect",
-      mbi_many_grid(plan, plan->device.cols), 256, 0, stream, arguments);
+      mbi_many_grid(plan, plan->device.cols), 256, 0, stream, &arguments);
 }
 
 static merbit_status mbi_many_launch_spread(merbit_plan *plan, const void *alpha,
     mbi_devptr copy, const void *beta, mbi_devptr y, uint64_t ldy, void *stream) {
-  void *arguments[6];
-  arguments[0] = &copy;
-  arguments[1] = &plan->device.rows;
-  arguments[2] = &y;
-  arguments[3] = &ldy;
-  arguments[4] = (void *)(uintptr_t)alpha;
-  arguments[5] = (void *)(uintptr_t)beta;
+  mbk_many_spread_arguments arguments;
+  arguments.copy = copy;
+  arguments.rows = plan->device.rows;
+  arguments.y = y;
+  arguments.ldy = ldy;
+  arguments.alpha = mbi_plan_scalar(plan, alpha);
+  arguments.beta = mbi_plan_scalar(plan, beta);
   return mbi_plan_launch(plan, mbi_many_of(plan)->spread, "mbk_many_spread",
-      mbi_many_grid(plan, plan->device.rows), 256, 0, stream, arguments);
+      mbi_many_grid(plan, plan->device.rows), 256, 0, stream, &arguments);
 }
 
 /* Launches the product by teams of rows. X and Y are in row order. */
 static merbit_status mbi_many_launch_teams(merbit_plan *plan, int packed, const void *alpha,
     mbi_devptr x, uint32_t x_step, const void *beta, mbi_devptr y, uint64_t ldy, void *stream) {
   const mbi_many *m = mbi_many_of(plan);
-  void *arguments[11];
-  arguments[0] = &plan->device.row_ptr;
-  arguments[1] = &plan->device.col_ind;
-  arguments[2] = &plan->device.values;
-  arguments[3] = &x;
-  arguments[4] = &x_step;
-  arguments[5] = &y;
-  arguments[6] = &ldy;
-  arguments[7] = &plan->device.rows;
-  arguments[8] = &plan->device.nnz;
-  arguments[9] = (void *)(uintptr_t)alpha;
-  arguments[10] = (void *)(uintptr_t)beta;
+  mbk_rows_many_arguments arguments;
+  arguments.row_ptr = plan->device.row_ptr;
+  arguments.col_ind = plan->device.col_ind;
+  arguments.values = plan->device.values;
+  arguments.x = x;
+  arguments.x_step = x_step;
+  arguments.y = y;
+  arguments.ldy = ldy;
+  arguments.rows = plan->device.rows;
+  arguments.nnz = plan->device.nnz;
+  arguments.alpha = mbi_plan_scalar(plan, alpha);
+  arguments.beta = mbi_plan_scalar(plan, beta);
   return mbi_plan_launch(plan, packed ? mbi_scan_of(plan)->product : m->loose,
       packed ? "mbk_rows_many" : "mbk_rows_loose",
-      (int64_t)mbi_scan_of(plan)->blocks, m->threads, m->shared, stream, arguments);
+      (int64_t)mbi_scan_of(plan)->blocks, m->threads, m->shared, stream, &arguments);
 }
 
 /* Launches the product for X and Y in row order. Sums that go to a copy stay unscaled. */
@@ -27818,29 +28893,30 @@ static merbit_status mbi_many_launch_rows(merbit_plan *plan, mbi_devptr carries,
   const int packed =
       m->span == 1 || ((x | y) % (span * size) == 0 && ldx % span == 0 && ldy % span == 0);
   merbit_status status = MERBIT_OK;
-  void *arguments[15];
+  mbk_many_product_arguments product_arguments;
+  mbk_many_fixup_arguments fixup_arguments;
   if (m->staged > 0) {
     return mbi_many_launch_teams(plan, packed, alpha, x, x_step, beta, y, ldy, stream);
   }
-  arguments[0] = &s->row_ends;
-  arguments[1] = &s->tile_row;
-  arguments[2] = &plan->nonempty.row_id;
-  arguments[3] = &plan->device.col_ind;
-  arguments[4] = &plan->device.values;
-  arguments[5] = &x;
-  arguments[6] = &x_step;
-  arguments[7] = &y;
-  arguments[8] = &ldy;
-  arguments[9] = &carries;
-  arguments[10] = &tails;
-  arguments[11] = &plan->device.nnz;
-  arguments[12] = &s->tiles;
-  arguments[13] = (void *)(uintptr_t)alpha;
-  arguments[14] = (void *)(uintptr_t)beta;
   if (s->blocks > 0) {
+    product_arguments.row_ends = s->row_ends;
+    product_arguments.tile_row = s->tile_row;
+    product_arguments.row_id = plan->nonempty.row_id;
+    product_arguments.col_ind = plan->device.col_ind;
+    product_arguments.values = plan->device.values;
+    product_arguments.x = x;
+    product_arguments.x_step = x_step;
+    product_arguments.y = y;
+    product_arguments.ldy = ldy;
+    product_arguments.firsts = carries;
+    product_arguments.tails = tails;
+    product_arguments.nnz = plan->device.nnz;
+    product_arguments.tiles = s->tiles;
+    product_arguments.alpha = mbi_plan_scalar(plan, alpha);
+    product_arguments.beta = mbi_plan_scalar(plan, beta);
     status = mbi_plan_launch(plan, packed ? s->product : m->loose,
         packed ? "mbk_many_product" : "mbk_many_loose", (int64_t)s->blocks,
-        m->threads, m->shared, stream, arguments);
+        m->threads, m->shared, stream, &product_arguments);
   }
   if (status != MERBIT_OK || s->fixup_blocks == 0) {
     return status;
@@ -27849,22 +28925,22 @@ static merbit_status mbi_many_launch_rows(merbit_plan *plan, mbi_devptr carries,
     alpha = device ? (const void *)&none : single ? (const void *)&one_f32 : &one_f64;
     beta = device ? (const void *)&none : single ? (const void *)&zero_f32 : &zero_f64;
   }
-  arguments[0] = &s->tile_row;
-  arguments[1] = &plan->nonempty.row_id;
-  arguments[2] = &plan->nonempty.empty_id;
-  arguments[3] = &carries;
-  arguments[4] = &tails;
-  arguments[5] = &y;
-  arguments[6] = &ldy;
-  arguments[7] = &s->tiles;
-  arguments[8] = &s->empty_rows;
-  arguments[9] = (void *)(uintptr_t)alpha;
-  arguments[10] = (void *)(uintptr_t)beta;
+  fixup_arguments.tile_row = s->tile_row;
+  fixup_arguments.row_id = plan->nonempty.row_id;
+  fixup_arguments.empty_id = plan->nonempty.empty_id;
+  fixup_arguments.firsts = carries;
+  fixup_arguments.tails = tails;
+  fixup_arguments.y = y;
+  fixup_arguments.ldy = ldy;
+  fixup_arguments.tiles = s->tiles;
+  fixup_arguments.empty_rows = s->empty_rows;
+  fixup_arguments.alpha = mbi_plan_scalar(plan, alpha);
+  fixup_arguments.beta = mbi_plan_scalar(plan, beta);
   return mbi_device_launch_some(
       plan->context, s->fixup, "mbk_many_fixup", (int64_t)s->fixup_blocks,
       MBI_SCAN_FIXUP_THREADS,
-      (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 * (size + sizeof(uint32_t))), stream, arguments,
-      mbi_plan_start(plan, s->blocks > 0));
+      (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 * (size + sizeof(uint32_t))), stream,
+      &fixup_arguments, mbi_plan_start(plan, s->blocks > 0));
 }
 
 /* Computes Y = alpha A X + beta Y, with leading dimensions as merbit_spmm takes them. */
@@ -27985,14 +29061,14 @@ static merbit_status mbi_extracted_specialise(merbit_plan *plan) {
 /* ---- Launch ------------------------------------------------------------------------------ */
 
 static merbit_status mbi_extracted_places(merbit_plan *plan) {
-  void *arguments[5];
-  arguments[0] = &plan->extracted.csr.row_ptr;
-  arguments[1] = &plan->extracted.csr.col_ind;
-  arguments[2] = &plan->device.rows;
-  arguments[3] = &plan->device.row_ptr;
-  arguments[4] = &plan->device.col_ind;
+  mbk_full_blocks_places_arguments arguments;
+  arguments.row_ptr = plan->extracted.csr.row_ptr;
+  arguments.col_ind = plan->extracted.csr.col_ind;
+  arguments.block_rows = plan->device.rows;
+  arguments.block_ptr = plan->device.row_ptr;
+  arguments.block_col = plan->device.col_ind;
   return mbi_device_launch(plan->context, plan->extracted.kernels[0], "mbk_full_blocks_places",
-      (int64_t)(plan->device.rows / 8 + 1), 256, 0, NULL, arguments);
+      (int64_t)(plan->device.rows / 8 + 1), 256, 0, NULL, &arguments);
 }
 
 /* Sets plan->device.values to those at `from`, which are in the order of the CSR, block by
@@ -28001,18 +29077,18 @@ static merbit_status mbi_extracted_values(merbit_plan *plan, mbi_devptr from) {
   mbi_device_csr *csr = &plan->device;
   const uint64_t bytes = plan->extracted.csr.nnz * mbi_type_size(plan->type);
   uint64_t rows = plan->extracted.csr.rows;
-  void *arguments[4];
+  mbk_full_blocks_values_arguments arguments;
   merbit_status status =
       mbi_device_allocate(plan->context, bytes, "values of blocks", &csr->values);
   csr->owns_values = status == MERBIT_OK;
   csr->bytes += status == MERBIT_OK ? bytes : 0;
-  arguments[0] = &plan->extracted.csr.row_ptr;
-  arguments[1] = &from;
-  arguments[2] = &rows;
-  arguments[3] = &csr->values;
+  arguments.row_ptr = plan->extracted.csr.row_ptr;
+  arguments.values = from;
+  arguments.rows = rows;
+  arguments.blocks = csr->values;
   return status != MERBIT_OK ? status
       : mbi_device_launch(plan->context, plan->extracted.kernels[1],
-      "mbk_full_blocks_values", (int64_t)((rows + 7) / 8), 256, 0, NULL, arguments);
+      "mbk_full_blocks_values", (int64_t)((rows + 7) / 8), 256, 0, NULL, &arguments);
 }
 
 /* Brings new values, which the plan has taken in the order of the CSR, to the blocks by
@@ -28159,24 +29235,24 @@ static merbit_status mbi_extract_count(mbi_extract *c, const merbit_bsr_desc *sh
   uint32_t parts = windows > 0 ? (uint32_t)windows : 1;
   mbi_devptr to = c->answers + (uint64_t)answer * sizeof(mbi_extract_tally);
   const int64_t blocks = (int64_t)((uint64_t)parts * count * group / 256) + 1;
-  void *arguments[15];
-  arguments[0] = &csr->row_ptr;
-  arguments[1] = &csr->col_ind;
-  arguments[2] = &csr->rows;
-  arguments[3] = &csr->cols;
-  arguments[4] = &block_rows;
-  arguments[5] = &high;
-  arguments[6] = &wide;
-  arguments[7] = &group;
-  arguments[8] = &parts;
-  arguments[9] = &spans;
-  arguments[10] = &rest;
-  arguments[11] = &count;
-  arguments[12] = &c->counts;
-  arguments[13] = &c->sums;
-  arguments[14] = &to;
+  mbk_extract_count_arguments arguments;
+  arguments.row_ptr = csr->row_ptr;
+  arguments.col_ind = csr->col_ind;
+  arguments.rows = csr->rows;
+  arguments.cols = csr->cols;
+  arguments.block_rows = block_rows;
+  arguments.high = high;
+  arguments.wide = wide;
+  arguments.group = group;
+  arguments.windows = parts;
+  arguments.spans = spans;
+  arguments.rest = rest;
+  arguments.count = count;
+  arguments.counts = c->counts;
+  arguments.sums = c->sums;
+  arguments.answer = to;
   return mbi_device_launch(plan->context, plan->extracted.kernels[MBI_EXTRACT_COUNT],
-      "mbk_extract_count", blocks < most ? blocks : most, 256, 0, NULL, arguments);
+      "mbk_extract_count", blocks < most ? blocks : most, 256, 0, NULL, &arguments);
 }
 
 /* Counts blocks of several shapes in the same windows. */
@@ -28258,24 +29334,24 @@ static merbit_status mbi_extract_fill(merbit_plan *plan, mbi_devptr from, mbi_de
   uint32_t high = (uint32_t)height, wide = (uint32_t)plan->bsr.view.block_cols;
   uint32_t group = mbi_extract_group(height);
   uint32_t large = plan->device.offset_type == MERBIT_INDEX_64;
-  void *arguments[14];
-  arguments[0] = &csr->row_ptr;
-  arguments[1] = &csr->col_ind;
-  arguments[2] = &from;
-  arguments[3] = &csr->rows;
-  arguments[4] = &csr->cols;
-  arguments[5] = &plan->device.rows;
-  arguments[6] = &high;
-  arguments[7] = &wide;
-  arguments[8] = &group;
-  arguments[9] = &plan->device.row_ptr;
-  arguments[10] = &large;
-  arguments[11] = &columns;
-  arguments[12] = &masks;
-  arguments[13] = &values;
+  mbk_extract_fill_arguments arguments;
+  arguments.row_ptr = csr->row_ptr;
+  arguments.col_ind = csr->col_ind;
+  arguments.values = from;
+  arguments.rows = csr->rows;
+  arguments.cols = csr->cols;
+  arguments.block_rows = plan->device.rows;
+  arguments.high = high;
+  arguments.wide = wide;
+  arguments.group = group;
+  arguments.block_ptr = plan->device.row_ptr;
+  arguments.large = large;
+  arguments.block_col = columns;
+  arguments.masks = masks;
+  arguments.blocks = values;
   return mbi_device_launch(plan->context, plan->extracted.kernels[MBI_EXTRACT_FILL],
       "mbk_extract_fill", (int64_t)(plan->device.rows * group / 256) + 1,
-      256, 0, NULL, arguments);
+      256, 0, NULL, &arguments);
 }
 
 /* Allocates plan->device.values, zero where there is no entry. What masks leave out is never
@@ -28311,21 +29387,22 @@ static merbit_status mbi_extract_offsets(mbi_extract *c) {
   mbi_device_csr *csr = &plan->device;
   uint64_t chunks = csr->rows / MBI_EXTRACT_CHUNK + 1;
   uint32_t large = csr->offset_type == MERBIT_INDEX_64;
-  void *arguments[5];
+  mbk_extract_sums_arguments sums_arguments;
+  mbk_extract_offsets_arguments offsets_arguments;
   merbit_status status;
-  arguments[0] = &c->sums;
-  arguments[1] = &chunks;
+  sums_arguments.sums = c->sums;
+  sums_arguments.chunks = chunks;
   status = mbi_device_launch(plan->context, plan->extracted.kernels[MBI_EXTRACT_SUMS],
-      "mbk_extract_sums", 1, 1024, 32 * sizeof(uint64_t), NULL, arguments);
-  arguments[0] = &c->counts;
-  arguments[1] = &c->sums;
-  arguments[2] = &csr->rows;
-  arguments[3] = &large;
-  arguments[4] = &csr->row_ptr;
+      "mbk_extract_sums", 1, 1024, 32 * sizeof(uint64_t), NULL, &sums_arguments);
+  offsets_arguments.counts = c->counts;
+  offsets_arguments.sums = c->sums;
+  offsets_arguments.block_rows = csr->rows;
+  offsets_arguments.large = large;
+  offsets_arguments.block_ptr = csr->row_ptr;
   return status == MERBIT_OK
       ? mbi_device_launch(plan->context, plan->extracted.kernels[MBI_EXTRACT_OFFSETS],
-      "mbk_extract_offsets", (int64_t)chunks, 256, 8 * sizeof(uint64_t), NULL, arguments)
-      : status;
+      "mbk_extract_offsets", (int64_t)chunks, 256,
+      8 * sizeof(uint64_t), NULL, &offsets_arguments) : status;
 }
 
 /* Makes plan->device and plan->bsr from counted blocks. */
@@ -29312,14 +30389,14 @@ MBI_INTERNAL void mbi_reorder_destroy(merbit_plan *plan) {
 MBI_INTERNAL merbit_status mbi_reorder_launch(merbit_plan *plan, int kernel, mbi_devptr index,
     mbi_devptr from, mbi_devptr to, int64_t count, void *stream) {
   uint64_t elements = (uint64_t)count;
-  void *arguments[4];
-  arguments[0] = &index;
-  arguments[1] = &from;
-  arguments[2] = &to;
-  arguments[3] = &elements;
+  mbk_reorder_gather_arguments arguments;
+  arguments.order = index;
+  arguments.from = from;
+  arguments.to = to;
+  arguments.count = elements;
   return mbi_device_launch(plan->context, plan->reorder.kernels[kernel],
       mbi_reorder_kernels[kernel], mbi_arrays_blocks(count),
-      MBI_ARRAYS_THREADS, 0, stream, arguments);
+      MBI_ARRAYS_THREADS, 0, stream, &arguments);
 }
 
 /* Moves the user's values at `from` to the plan's nonzeros at `to`; complete on return. */
@@ -30255,7 +31332,7 @@ static merbit_status mbi_transpose_specialise(merbit_context *context, mbi_trans
 /* ---- Launch: sort, then offsets and values ----------------------------------------------- */
 
 static merbit_status mbi_transpose_launch(merbit_context *context, mbi_transposing *t,
-    int kernel, uint64_t blocks, size_t shared, void **arguments) {
+    int kernel, uint64_t blocks, size_t shared, const void *arguments) {
   return mbi_device_launch(context, t->kernels[kernel], mbi_transpose_kernels[kernel],
       (int64_t)blocks, MBI_TRANSPOSE_THREADS, (unsigned)shared, NULL, arguments);
 }
@@ -30266,14 +31343,14 @@ static merbit_status mbi_transpose_rows(merbit_context *context, mbi_transposing
   uint64_t rows = t->from->rows, nnz = t->from->nnz;
   const uint64_t tiles = (nnz + MBI_TRANSPOSE_TILE - 1) / MBI_TRANSPOSE_TILE;
   uint32_t base = (uint32_t)t->from->base;
-  void *arguments[5];
-  arguments[0] = &row_ptr;
-  arguments[1] = &rows;
-  arguments[2] = &nnz;
-  arguments[3] = &base;
-  arguments[4] = &t->rows[1];
+  mbk_transpose_rows_arguments arguments;
+  arguments.row_ptr = row_ptr;
+  arguments.rows = rows;
+  arguments.nnz = nnz;
+  arguments.base = base;
+  arguments.row_of = t->rows[1];
   return mbi_transpose_launch(context, t, MBI_TRANSPOSE_ROWS,
-      tiles < MBI_ARRAYS_GRID ? tiles : MBI_ARRAYS_GRID, 0, arguments);
+      tiles < MBI_ARRAYS_GRID ? tiles : MBI_ARRAYS_GRID, 0, &arguments);
 }
 
 static merbit_status mbi_transpose_pass(merbit_context *context, mbi_transposing *t, int pass) {
@@ -30284,46 +31361,56 @@ static merbit_status mbi_transpose_pass(merbit_context *context, mbi_transposing
   uint64_t nnz = t->from->nnz;
   uint32_t base = pass == 0 ? (uint32_t)t->from->base : 0, shift = t->bits * (uint32_t)pass;
   uint32_t mask = (1u << t->bits) - 1;
-  void *arguments[13], *sums[3];
+  mbk_transpose_count_arguments count_arguments;
+  mbk_transpose_scan_arguments sums;
+  mbk_transpose_move_arguments move_arguments;
   merbit_status status;
-  arguments[0] = &keys;
-  arguments[1] = &base;
-  arguments[2] = &nnz;
-  arguments[3] = &shift;
-  arguments[4] = &mask;
-  arguments[5] = &t->chunk;
-  arguments[6] = &t->counts;
-  arguments[7] = sums[2] = &t->totals;
-  arguments[8] = &t->rows[from];
-  arguments[9] = &places;
-  arguments[10] = &t->keys[to];
-  arguments[11] = &t->rows[to];
-  arguments[12] = &t->places[to];
-  sums[0] = &t->counts;
-  sums[1] = &t->blocks;
+  count_arguments.keys = keys;
+  count_arguments.base = base;
+  count_arguments.nnz = nnz;
+  count_arguments.shift = shift;
+  count_arguments.mask = mask;
+  count_arguments.chunk = t->chunk;
+  count_arguments.counts = t->counts;
   status = mbi_transpose_launch(context, t, MBI_TRANSPOSE_COUNT, t->blocks,
-      MBI_TRANSPOSE_DIGITS * sizeof(uint32_t), arguments);
+      MBI_TRANSPOSE_DIGITS * sizeof(uint32_t), &count_arguments);
   if (status == MERBIT_OK) {
+    sums.counts = t->counts;
+    sums.blocks = t->blocks;
+    sums.totals = t->totals;
     status = mbi_transpose_launch(context, t, MBI_TRANSPOSE_SCAN, (uint64_t)mask + 1,
-        warps * place, sums);
+        warps * place, &sums);
   }
+  move_arguments.keys = keys;
+  move_arguments.base = base;
+  move_arguments.nnz = nnz;
+  move_arguments.shift = shift;
+  move_arguments.mask = mask;
+  move_arguments.chunk = t->chunk;
+  move_arguments.counts = t->counts;
+  move_arguments.totals = t->totals;
+  move_arguments.rows = t->rows[from];
+  move_arguments.places = places;
+  move_arguments.keys_to = t->keys[to];
+  move_arguments.rows_to = t->rows[to];
+  move_arguments.places_to = t->places[to];
   return status == MERBIT_OK ? mbi_transpose_launch(context, t, MBI_TRANSPOSE_MOVE, t->blocks,
       (MBI_TRANSPOSE_DIGITS + warps) * place + MBI_TRANSPOSE_TILE * (sizeof(uint32_t) + 1),
-      arguments) : status;
+      &move_arguments) : status;
 }
 
 /* Turns the sorted keys into row offsets. */
 static merbit_status mbi_transpose_starts(merbit_context *context, mbi_transposing *t) {
   mbi_device_csr *to = t->to;
   const uint64_t all = to->nnz + to->rows + 1;
-  void *arguments[4];
-  arguments[0] = &t->keys[t->last];
-  arguments[1] = &to->nnz;
-  arguments[2] = &to->rows;
-  arguments[3] = &to->row_ptr;
+  mbk_transpose_starts_arguments arguments;
+  arguments.keys = t->keys[t->last];
+  arguments.nnz = to->nnz;
+  arguments.cols = to->rows;
+  arguments.starts = to->row_ptr;
   return mbi_transpose_launch(
       context, t, MBI_TRANSPOSE_STARTS, (all + MBI_TRANSPOSE_TILE - 1) / MBI_TRANSPOSE_TILE,
-      2 * sizeof(uint64_t) + MBI_TRANSPOSE_TILE * sizeof(uint32_t), arguments);
+      2 * sizeof(uint64_t) + MBI_TRANSPOSE_TILE * sizeof(uint32_t), &arguments);
 }
 
 /* Makes plan->device the transpose of `from`. */
@@ -31963,7 +33050,8 @@ static void mbi_epilogue_chunk(void *argument, int chunk) {
 MBI_INTERNAL const void *mbi_epilogue_factor(const merbit_plan *plan, int one) {
   static const float f32[2] = {0, 1};
   static const double f64[2] = {0, 1};
-  return mbi_plan_accumulator(plan) == MERBIT_F32 ? (const void *)&f32[one] : (const void *)&f64[one];
+  return mbi_plan_accumulator(plan) == MERBIT_F32 ? (const void *)&f32[one]
+      : (const void *)&f64[one];
 }
 
 static void mbi_epilogue_cpu(merbit_plan *plan, merbit_workspace *workspace, const void *x,
@@ -32008,11 +33096,13 @@ static merbit_status mbi_epilogue_cuda(merbit_plan *plan, merbit_workspace *work
   uint64_t rows = (uint64_t)plan->csr.rows, places;
   mbi_epilogue_call call;
   int i, aligned;
-  void *arguments[5];
+  mbk_epilogue_rows_arguments arguments;
+  static const mbi_devptr none = 0;
   mbi_devptr stop = mbi_device_address(skip); /* a kernel's argument in place of alpha */
   merbit_status status = mbi_method_multiply(
       plan, workspace->device_carries, plan->stops ? &stop : mbi_epilogue_factor(plan, 1),
-      mbi_device_address(x), mbi_epilogue_factor(plan, 0), product, stream);
+      mbi_device_address(x), plan->stops ? &none : mbi_epilogue_factor(plan, 0), product,
+      stream);
   if (rows == 0) { /* then they point nowhere */
     product = to = 0;
   }
@@ -32029,16 +33119,16 @@ static merbit_status mbi_epilogue_cuda(merbit_plan *plan, merbit_workspace *work
   call.ticket = workspace->sums_scratch;
   call.parts = workspace->sums_scratch + MBI_EPILOGUE_PARTS;
   call.after = plan->epilogue->after_memory;
-  arguments[0] = &product;
-  arguments[1] = &to;
-  arguments[2] = &rows;
-  arguments[3] = &aligned;
-  arguments[4] = &call;
+  arguments.product = product;
+  arguments.y = to;
+  arguments.rows = rows;
+  arguments.aligned = aligned;
+  arguments.call = call;
   return status == MERBIT_OK && (plan->epilogue->result[0] != '\0' || sums != NULL)
       ? mbi_device_launch_some(plan->context, plan->epilogue->kernel,
       "mbk_epilogue_rows", (int64_t)mbi_epilogue_blocks(plan), MBI_EPILOGUE_THREADS,
       MBI_EPILOGUE_THREADS / 16 * (unsigned)sizeof(double),
-      stream, arguments, MBI_LAUNCH_DEPENDENT) : status;
+      stream, &arguments, MBI_LAUNCH_DEPENDENT) : status;
 }
 
 /* ---- Either side ----------------------------------------------------------------------------
@@ -32917,6 +34007,25 @@ MBS_CALLED void mbi_lanczos_count(mbi_solve_memory *m, const mbi_solve_vectors *
 #define MBI_CG_RZ 0     // scalars: r'z
 #define MBI_CG_RZ_OLD 1 // r'z of the iteration before
 #define MBI_CG_ALPHA 2  // followed by those of the MBI_CG_RING - 1 iterations before
+// What the kernels of solve/core/loop.cu take, for the host and the device.
+typedef struct mbk_solve_loop_arguments {
+  mbk_u64 handle;
+  MBK_POINTER(const mbi_solve_memory) m;
+} mbk_solve_loop_arguments;
+// What the kernels of solve/core/step.cuh take, for the host and the device.
+typedef struct mbk_solve_open_arguments {
+  MBK_POINTER(mbi_solve_memory) m;
+  mbk_i32 how, span, cap;
+  double tolerance, shrink, epsilon;
+} mbk_solve_open_arguments;
+
+// What every step and every fused kernel of a solver takes.
+typedef struct mbk_solve_step_arguments {
+  mbi_solve_vectors v;
+  mbk_i64 n;
+  MBK_POINTER(mbi_solve_memory) m;
+  MBK_POINTER(double) partials;
+} mbk_solve_step_arguments;
 #undef MBS_FUNCTION
 #undef MBS_CALLED
 
@@ -33940,34 +35049,34 @@ MBI_INTERNAL merbit_status mbi_setup_invert(merbit_solver *solver, const double 
 MBI_INTERNAL merbit_status mbi_solve_step(merbit_solver *solver, int index) {
   const mbi_step *step = &solver->method->steps[index];
   int64_t n = solver->n;
-  void *arguments[4];
+  mbk_solve_step_arguments arguments;
   if (!mbi_solve_on_gpu(solver)) {
     mbi_step_run(solver->context, step->code[solver->type == MERBIT_F32], &solver->v, n,
         solver->memory, solver->partials);
     return MERBIT_OK;
   }
-  arguments[0] = &solver->v;
-  arguments[1] = &n;
-  arguments[2] = &solver->memory;
-  arguments[3] = &solver->partials;
+  arguments.v = solver->v;
+  arguments.n = n;
+  arguments.m = mbi_device_address(solver->memory);
+  arguments.partials = mbi_device_address(solver->partials);
   return mbi_device_launch(solver->context, solver->gpu.kernels[index], step->kernel,
       mbi_solve_blocks(solver), mbi_solve_threads(solver), MBI_STEP_SHARED,
-      solver->gpu.stream, arguments);
+      solver->gpu.stream, &arguments);
 }
 
 /* Launches the fused vector kernel at `index` of the method's list: all steps from one product
  * to the next, and the sums of the product before. Needs solver->gpu.fused_blocks > 0. */
 MBI_INTERNAL merbit_status mbi_solve_fused(merbit_solver *solver, int index) {
   int64_t n = solver->n;
-  void *arguments[4];
-  arguments[0] = &solver->v;
-  arguments[1] = &n;
-  arguments[2] = &solver->memory;
-  arguments[3] = &solver->partials;
+  mbk_solve_step_arguments arguments;
+  arguments.v = solver->v;
+  arguments.n = n;
+  arguments.m = mbi_device_address(solver->memory);
+  arguments.partials = mbi_device_address(solver->partials);
   return mbi_device_launch_some(solver->context, solver->gpu.fused[index],
       solver->method->fused[index], solver->gpu.fused_blocks,
       mbi_solve_threads(solver), MBI_STEP_SHARED, solver->gpu.stream,
-      arguments, MBI_LAUNCH_COOPERATIVE);
+      &arguments, MBI_LAUNCH_COOPERATIVE);
 }
 
 /* Multiplies with the plan's epilogue. `sums` and `skip` may be NULL. */
@@ -34007,20 +35116,20 @@ MBI_INTERNAL merbit_status mbi_solve_prepare_round(merbit_solver *solver, int ho
   double tolerance = solver->desc.tolerance;
   double epsilon = solver->type == MERBIT_F32 ? FLT_EPSILON : DBL_EPSILON;
   int cap = solver->desc.max_iterations;
-  void *arguments[7];
+  mbk_solve_open_arguments arguments;
   if (!mbi_solve_on_gpu(solver)) {
     mbi_solve_open(solver->memory, how, span, cap, tolerance, solver->shrink, epsilon);
     return MERBIT_OK;
   }
-  arguments[0] = &solver->memory;
-  arguments[1] = &how;
-  arguments[2] = &span;
-  arguments[3] = &cap;
-  arguments[4] = &tolerance;
-  arguments[5] = &solver->shrink;
-  arguments[6] = &epsilon;
+  arguments.m = mbi_device_address(solver->memory);
+  arguments.how = how;
+  arguments.span = span;
+  arguments.cap = cap;
+  arguments.tolerance = tolerance;
+  arguments.shrink = solver->shrink;
+  arguments.epsilon = epsilon;
   return mbi_device_launch(solver->context, solver->gpu.open, "mbk_solve_open", 1, 1, 0,
-      solver->gpu.stream, arguments);
+      solver->gpu.stream, &arguments);
 }
 
 /* Computes b - A x into MBI_AT_W, and the norms for a convergence check. `x_zero` says that x
@@ -35127,7 +36236,7 @@ static int mbi_recorded_can_loop(const mbi_device *device) {
 
 /* Turns the driver's answer into a status. Leaves no message, because the caller falls back. */
 static merbit_status mbi_recorded_answer(merbit_solver *solver, mbi_curesult result) {
-  return result == 0                                ? MERBIT_OK
+  return result == 0                                     ? MERBIT_OK
       : mbi_device_mark_lost(solver->context, result) ? MERBIT_DEVICE_LOST
       : MERBIT_DEVICE_ERROR;
 }
@@ -35156,11 +36265,11 @@ static merbit_status mbi_recorded_record(merbit_solver *solver, int iterations,
     void *loop_handle) {
   merbit_status status = mbi_recorded_enqueue(solver, iterations);
   if (status == MERBIT_OK && loop_handle != NULL) {
-    void *arguments[2];
-    arguments[0] = loop_handle;
-    arguments[1] = &solver->memory;
+    mbk_solve_loop_arguments arguments;
+    arguments.handle = *(const uint64_t *)loop_handle;
+    arguments.m = mbi_device_address(solver->memory);
     status = mbi_device_launch(solver->context, solver->gpu.loop, "mbk_solve_loop", 1, 1, 0,
-        solver->gpu.stream, arguments);
+        solver->gpu.stream, &arguments);
   }
   if (status != MERBIT_OK) {
     mbi_error_clear(solver->context, solver->gpu.why, sizeof solver->gpu.why);
@@ -35765,7 +36874,8 @@ static merbit_status mbi_refine_round_there(merbit_solver *solver, mbi_devptr va
   const merbit_view *view = &solver->view;
   uint64_t count = (uint64_t)mbi_view_values(view);
   uint32_t wide = 1, half = 0;
-  void *kernel = NULL, *arguments[5];
+  void *kernel = NULL;
+  mbk_forms_shorten_arguments arguments;
   mbi_program program;
   merbit_status status;
   if (solver->single_there == 0) {
@@ -35774,15 +36884,15 @@ static merbit_status mbi_refine_round_there(merbit_solver *solver, mbi_devptr va
   }
   MBI_TRY(
       mbi_arrays_program(context, view->offset_type, view->index_type, view->base, &program));
-  arguments[0] = &values;
-  arguments[1] = &count;
-  arguments[2] = &wide;
-  arguments[3] = &half;
-  arguments[4] = &solver->single_there;
   status = mbi_program_kernel(context, &program, "mbk_forms_shorten", &kernel);
   if (status == MERBIT_OK) {
+    arguments.values = values;
+    arguments.nnz = count;
+    arguments.wide = wide;
+    arguments.half = half;
+    arguments.shorter = solver->single_there;
     status = mbi_device_launch(context, kernel, "mbk_forms_shorten", mbi_values_blocks(count),
-        256, 0, NULL, arguments);
+        256, 0, NULL, &arguments);
   }
   if (status == MERBIT_OK) {
     status = mbi_device_synchronize(context, NULL);
@@ -35973,6 +37083,23 @@ MBI_INTERNAL merbit_status mbi_solver_invert(merbit_solver *solver, const double
 }
 
 /* ==== >>solve/precondition/setup_cuda.c  preconditioners: norm and preconditioner on the GPU ==== */
+// What the kernels of solve/precondition/setup.cu take, for the host and the device.
+typedef struct mbk_setup_rows_arguments {
+  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
+  MBK_POINTER(const MBK_COLUMN) col_ind;
+  MBK_POINTER(const MBK_VALUE) values;
+  mbk_u64 n;
+  mbk_u32 width;
+  MBK_POINTER(double) blocks, norms;
+} mbk_setup_rows_arguments;
+
+typedef struct mbk_setup_invert_arguments {
+  MBK_POINTER(const double) diagonal;
+  MBK_POINTER(MBK_VALUE) inverse;
+  mbk_u64 n;
+  MBK_POINTER(mbk_u64) bad;
+} mbk_setup_invert_arguments;
+
 /* The setup of a solver from a CSR in GPU memory, which stays there. CPU threads only invert
  * blocks of more than one row. */
 #define MBI_SETUP_THREADS 256  /* MBK_SETUP_THREADS of solve/precondition/setup.cu */
@@ -36033,18 +37160,18 @@ static merbit_status mbi_setup_launch_rows(merbit_solver *solver, const merbit_v
   const int64_t wanted = (solver->n + rows - 1) / rows;
   uint64_t n = (uint64_t)solver->n;
   uint32_t width = (uint32_t)solver->v.block;
-  void *arguments[7];
+  mbk_setup_rows_arguments arguments;
   gpu->grid = most < MBI_SETUP_BLOCKS ? most : MBI_SETUP_BLOCKS;
   gpu->grid = wanted < gpu->grid ? wanted : gpu->grid;
-  arguments[0] = (void *)(uintptr_t)&view->row_ptr;
-  arguments[1] = (void *)(uintptr_t)&view->col_ind;
-  arguments[2] = (void *)(uintptr_t)&view->values;
-  arguments[3] = &n;
-  arguments[4] = &width;
-  arguments[5] = &gpu->blocks;
-  arguments[6] = &gpu->norms;
+  arguments.row_ptr = mbi_device_address(view->row_ptr);
+  arguments.col_ind = mbi_device_address(view->col_ind);
+  arguments.values = mbi_device_address(view->values);
+  arguments.n = n;
+  arguments.width = width;
+  arguments.blocks = gpu->blocks;
+  arguments.norms = gpu->norms;
   return mbi_device_launch(solver->context, gpu->rows, "mbk_setup_rows", gpu->grid,
-      MBI_SETUP_THREADS, MBI_SETUP_SHARED, gpu->stream, arguments);
+      MBI_SETUP_THREADS, MBI_SETUP_SHARED, gpu->stream, &arguments);
 }
 
 /* Downloads the norms of the thread blocks and sets solver->norm. */
@@ -36067,16 +37194,16 @@ static merbit_status mbi_setup_launch_invert(merbit_solver *solver, mbi_setup_gp
   const int64_t wanted = (solver->n + MBI_SETUP_THREADS - 1) / MBI_SETUP_THREADS;
   const uint64_t none = UINT64_MAX;
   uint64_t n = (uint64_t)solver->n, bad = 0;
-  void *arguments[4];
+  mbk_setup_invert_arguments arguments;
   merbit_status status = mbi_device_upload(context, gpu->bad, &none, sizeof none);
-  arguments[0] = &gpu->blocks;
-  arguments[1] = &target;
-  arguments[2] = &n;
-  arguments[3] = &gpu->bad;
   if (status == MERBIT_OK) {
+    arguments.diagonal = gpu->blocks;
+    arguments.inverse = mbi_device_address(target);
+    arguments.n = n;
+    arguments.bad = gpu->bad;
     status = mbi_device_launch(context, gpu->invert, "mbk_setup_invert",
         wanted < MBI_SETUP_BLOCKS ? wanted : MBI_SETUP_BLOCKS,
-        MBI_SETUP_THREADS, 0, NULL, arguments);
+        MBI_SETUP_THREADS, 0, NULL, &arguments);
   }
   if (status == MERBIT_OK) {
     status = mbi_device_download(context, &bad, gpu->bad, sizeof bad);
@@ -37159,6 +38286,40 @@ MBS_FUNCTION void mbi_pagerank_decide(mbi_solve_memory *m, double change, double
   }
   s->closed = s->stop != MBI_SOLVE_RUNNING;
 }
+// What the kernels of solve/pagerank/pagerank.cu take, for the host and the device.
+typedef struct mbk_pagerank_weigh_arguments {
+  MBK_POINTER(MBK_VECTOR) weights;
+  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
+  mbk_u64 n;
+} mbk_pagerank_weigh_arguments;
+
+typedef struct mbk_pagerank_begin_arguments {
+  MBK_POINTER(MBK_VECTOR) z;
+  MBK_POINTER(const MBK_VECTOR) weights;
+  mbk_i32 given;
+  mbk_u64 n;
+  MBK_POINTER(double) partials;
+} mbk_pagerank_begin_arguments;
+
+typedef struct mbk_pagerank_first_arguments {
+  MBK_POINTER(const double) partials;
+  mbk_u32 blocks;
+  MBK_POINTER(mbi_solve_memory) m;
+} mbk_pagerank_first_arguments;
+
+typedef struct mbk_pagerank_update_arguments {
+  MBK_POINTER(MBK_VECTOR) z;
+  MBK_POINTER(const MBK_VECTOR) y, weights, teleport;
+  mbk_u64 n;
+  MBK_POINTER(const mbi_solve_memory) m;
+  MBK_POINTER(double) partials;
+} mbk_pagerank_update_arguments;
+
+typedef struct mbk_pagerank_end_arguments {
+  MBK_POINTER(MBK_VECTOR) z;
+  MBK_POINTER(const MBK_VECTOR) weights;
+  mbk_u64 n;
+} mbk_pagerank_end_arguments;
 #undef MBS_FUNCTION
 #undef MBS_CALLED
 
@@ -37750,7 +38911,7 @@ static merbit_status mbi_pagerank_specialise(mbi_pagerank *run) {
 
 /* Launches a kernel of `blocks` thread blocks; 0: as many as the vertices take. */
 static merbit_status mbi_pagerank_launch(mbi_pagerank *run, int kernel, int64_t blocks,
-    void **arguments) {
+    const void *arguments) {
   return mbi_device_launch(run->context, run->gpu.kernels[kernel], mbi_pagerank_kernels[kernel],
       blocks > 0 ? blocks : mbi_pagerank_blocks(run), MBI_PAGERANK_THREADS,
       MBI_PAGERANK_SHARED, run->engine.gpu.stream, arguments);
@@ -37763,7 +38924,7 @@ static merbit_status mbi_pagerank_weigh(mbi_pagerank *run) {
   const merbit_view *links = &run->links;
   const uint64_t bytes = ((uint64_t)run->n + 1) * mbi_index_bytes(links->offset_type);
   mbi_devptr row_ptr = mbi_device_address(links->row_ptr), own = 0;
-  void *arguments[3];
+  mbk_pagerank_weigh_arguments arguments;
   uint64_t n = (uint64_t)run->n;
   merbit_status status = MERBIT_OK;
   if (links->memory != MERBIT_MEMORY_DEVICE) {
@@ -37773,13 +38934,13 @@ static merbit_status mbi_pagerank_weigh(mbi_pagerank *run) {
     }
     row_ptr = own;
   }
-  arguments[0] = &run->gpu.weights;
-  arguments[1] = &row_ptr;
-  arguments[2] = &n;
   if (status == MERBIT_OK) {
+    arguments.weights = mbi_device_address(run->gpu.weights);
+    arguments.row_ptr = row_ptr;
+    arguments.n = n;
     status = mbi_device_launch(run->context, run->gpu.kernels[MBI_PAGERANK_WEIGH],
         mbi_pagerank_kernels[MBI_PAGERANK_WEIGH], mbi_pagerank_blocks(run),
-        MBI_PAGERANK_THREADS, 0, NULL, arguments);
+        MBI_PAGERANK_THREADS, 0, NULL, &arguments);
   }
   if (own != 0 && status == MERBIT_OK) {
     status = mbi_device_synchronize(run->context, NULL);
@@ -37822,18 +38983,19 @@ static merbit_status mbi_pagerank_begin(mbi_pagerank *run) {
   int32_t given = run->desc.start != NULL;
   uint64_t n = (uint64_t)run->n;
   uint32_t blocks = (uint32_t)mbi_pagerank_blocks(run);
-  void *begin[5], *first[3];
+  mbk_pagerank_begin_arguments begin;
+  mbk_pagerank_first_arguments first;
   merbit_status status;
-  begin[0] = &run->gpu.z[0];
-  begin[1] = &run->gpu.weights;
-  begin[2] = &given;
-  begin[3] = &n;
-  begin[4] = &run->gpu.partials;
-  first[0] = &run->gpu.partials;
-  first[1] = &blocks;
-  first[2] = &run->engine.memory;
-  status = mbi_pagerank_launch(run, MBI_PAGERANK_BEGIN, 0, begin);
-  return status == MERBIT_OK ? mbi_pagerank_launch(run, MBI_PAGERANK_FIRST, 1, first) : status;
+  begin.z = mbi_device_address(run->gpu.z[0]);
+  begin.weights = mbi_device_address(run->gpu.weights);
+  begin.given = given;
+  begin.n = n;
+  begin.partials = mbi_device_address(run->gpu.partials);
+  status = mbi_pagerank_launch(run, MBI_PAGERANK_BEGIN, 0, &begin);
+  first.partials = mbi_device_address(run->gpu.partials);
+  first.blocks = blocks;
+  first.m = mbi_device_address(run->engine.memory);
+  return status == MERBIT_OK ? mbi_pagerank_launch(run, MBI_PAGERANK_FIRST, 1, &first) : status;
 }
 
 /* ---- An iteration ------------------------------------------------------------------------ */
@@ -37858,23 +39020,24 @@ static merbit_status mbi_pagerank_dual(mbi_pagerank *run, int turn) {
   mbi_devptr other = mbi_device_address(run->gpu.z[2 - turn]);
   uint64_t n = (uint64_t)run->n;
   uint32_t blocks = (uint32_t)mbi_pagerank_blocks(run);
-  void *update[7], *finish[3];
+  mbk_pagerank_update_arguments update;
+  mbk_pagerank_first_arguments finish;
   merbit_status status =
       mbi_merbit_multiply_dual(run->plan, z, y, other, run->engine.gpu.stream);
-  update[0] = &z;
-  update[1] = &y;
-  update[2] = &run->gpu.weights;
-  update[3] = &run->gpu.teleport;
-  update[4] = &n;
-  update[5] = &run->engine.memory;
-  update[6] = &run->gpu.partials;
-  finish[0] = &run->gpu.partials;
-  finish[1] = &blocks;
-  finish[2] = &run->engine.memory;
   if (status == MERBIT_OK) {
-    status = mbi_pagerank_launch(run, MBI_PAGERANK_UPDATE, 0, update);
+    update.z = z;
+    update.y = y;
+    update.weights = mbi_device_address(run->gpu.weights);
+    update.teleport = mbi_device_address(run->gpu.teleport);
+    update.n = n;
+    update.m = mbi_device_address(run->engine.memory);
+    update.partials = mbi_device_address(run->gpu.partials);
+    status = mbi_pagerank_launch(run, MBI_PAGERANK_UPDATE, 0, &update);
   }
-  return status == MERBIT_OK ? mbi_pagerank_launch(run, MBI_PAGERANK_FINISH, 1, finish)
+  finish.partials = mbi_device_address(run->gpu.partials);
+  finish.blocks = blocks;
+  finish.m = mbi_device_address(run->engine.memory);
+  return status == MERBIT_OK ? mbi_pagerank_launch(run, MBI_PAGERANK_FINISH, 1, &finish)
       : status;
 }
 
@@ -37966,15 +39129,15 @@ MBI_INTERNAL merbit_status mbi_pagerank_iterate_cuda(mbi_pagerank *run, int span
 MBI_INTERNAL merbit_status mbi_pagerank_fetch(mbi_pagerank *run) {
   void *z = run->gpu.z[run->plan->making.dual ? 0 : run->memory.state.iterations % 2];
   uint64_t n = (uint64_t)run->n;
-  void *end[3];
+  mbk_pagerank_end_arguments end;
   merbit_status status = mbi_device_enter(run->context);
   if (status != MERBIT_OK) {
     return status;
   }
-  end[0] = &z;
-  end[1] = &run->gpu.weights;
-  end[2] = &n;
-  status = mbi_pagerank_launch(run, MBI_PAGERANK_END, 0, end);
+  end.z = mbi_device_address(z);
+  end.weights = mbi_device_address(run->gpu.weights);
+  end.n = n;
+  status = mbi_pagerank_launch(run, MBI_PAGERANK_END, 0, &end);
   if (status == MERBIT_OK) {
     status = mbi_solve_download(&run->engine, run->ranks, z,
         (size_t)run->n * mbi_type_size(run->type));

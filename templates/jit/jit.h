@@ -154,11 +154,11 @@ MBI_INTERNAL merbit_status mbi_device_reserve_shared(merbit_context *context, vo
 MBI_INTERNAL merbit_status mbi_device_launch_some(merbit_context *context, void *function,
                                                   const char *name, int64_t grid, int threads,
                                                   unsigned shared_bytes, void *stream,
-                                                  void **arguments, int how);
+                                                  const void *arguments, int how);
 MBI_INTERNAL merbit_status mbi_device_launch(merbit_context *context, void *function,
                                              const char *name, int64_t grid, int threads,
                                              unsigned shared_bytes, void *stream,
-                                             void **arguments);
+                                             const void *arguments);
 /* jit/cache.c */
 MBI_INTERNAL void mbi_cache_open(merbit_context *context, const merbit_context_desc *desc);
 MBI_INTERNAL void mbi_cache_path(const merbit_context *context, const char *key,

@@ -30,18 +30,19 @@ MBI_INTERNAL merbit_status mbi_device_reserve_shared(merbit_context *context, vo
 /* Launches a kernel. *call is the name of the driver's function. */
 static mbi_curesult mbi_device_start(const mbi_device *device, void *function, unsigned grid,
                                      unsigned threads, unsigned shared_bytes, void *stream,
-                                     void **arguments, int how, const char **call) {
+                                     const void *arguments, int how, const char **call) {
   mbi_launch_config config;
   mbi_launch_attribute attribute;
+  void *parameter = (void *)(uintptr_t)arguments; /* the only one */
   if (how == MBI_LAUNCH_COOPERATIVE) {
     *call = "cuLaunchCooperativeKernel";
     return device->driver.launch_cooperative(function, grid, 1, 1, threads, 1, 1, shared_bytes,
-                                             stream, arguments);
+                                             stream, &parameter);
   }
   if (how != MBI_LAUNCH_DEPENDENT || !device->dependent_launch) {
     *call = "cuLaunchKernel";
     return device->driver.launch_kernel(function, grid, 1, 1, threads, 1, 1, shared_bytes,
-                                        stream, arguments, NULL);
+                                        stream, &parameter, NULL);
   }
   *call = "cuLaunchKernelEx";
   memset(&attribute, 0, sizeof attribute);
@@ -55,7 +56,7 @@ static mbi_curesult mbi_device_start(const mbi_device *device, void *function, u
   config.stream = stream;
   config.attributes = &attribute;
   config.attribute_count = 1;
-  return device->driver.launch_kernel_ex(&config, function, arguments, NULL);
+  return device->driver.launch_kernel_ex(&config, function, &parameter, NULL);
 }
 
 /* Launches `grid` blocks of `threads`. `how` is a MBI_LAUNCH value. Does nothing for 0
@@ -63,7 +64,7 @@ static mbi_curesult mbi_device_start(const mbi_device *device, void *function, u
 MBI_INTERNAL merbit_status mbi_device_launch_some(merbit_context *context, void *function,
                                                   const char *name, int64_t grid, int threads,
                                                   unsigned shared_bytes, void *stream,
-                                                  void **arguments, int how) {
+                                                  const void *arguments, int how) {
   const char *call = NULL;
   merbit_status status = mbi_device_alive(context);
   mbi_curesult result;
@@ -91,7 +92,7 @@ MBI_INTERNAL merbit_status mbi_device_launch_some(merbit_context *context, void 
 MBI_INTERNAL merbit_status mbi_device_launch(merbit_context *context, void *function,
                                              const char *name, int64_t grid, int threads,
                                              unsigned shared_bytes, void *stream,
-                                             void **arguments) {
+                                             const void *arguments) {
   return mbi_device_launch_some(context, function, name, grid, threads, shared_bytes, stream,
                                 arguments, MBI_LAUNCH_PLAIN);
 }

@@ -12,7 +12,7 @@ struct fake_kernel {
   // One thread. Null: this specialisation has no such kernel.
   void (*call)(void *const *arguments);
   unsigned parameters;
-  const unsigned char *bytes; // of each parameter
+  const unsigned short *bytes; // of each parameter
   const bool *pointers;       // which of them are addresses
 };
 

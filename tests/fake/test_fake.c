@@ -14,8 +14,9 @@ static const char kernels[] =
     "#ifndef TEST\n"
     "#define TEST\n"
     "#include \"jit/device.cuh\"\n"
-    "MBK_KERNEL mbk_write(int *p, mbk_i64 at) { p[at] = 7; }\n"
-    "MBK_KERNEL mbk_read(int *p, mbk_i64 at) { p[0] = p[at]; }\n"
+    "struct given { int *p; mbk_i64 at; };\n"
+    "MBK_KERNEL mbk_write(const given a) { a.p[a.at] = 7; }\n"
+    "MBK_KERNEL mbk_read(const given a) { a.p[0] = a.p[a.at]; }\n"
     "MBK_KERNEL mbk_split(int *p) { if (mbk_thread() == 0) { mbk_block_sync(); } p[0] = 1; }\n"
     "#endif\n";
 
@@ -50,11 +51,14 @@ static int close_fake(void **state) {
 
 static merbit_status launch(const char *name, mbi_devptr address, int64_t at, int threads) {
   void *function = NULL;
-  void *arguments[2];
-  arguments[0] = &address;
-  arguments[1] = &at;
+  struct {
+    mbi_devptr address;
+    int64_t at;
+  } arguments;
+  arguments.address = address;
+  arguments.at = at;
   assert_int_equal(mbi_program_kernel(context, &program, name, &function), MERBIT_OK);
-  return mbi_device_launch(context, function, name, 1, threads, 0, NULL, arguments);
+  return mbi_device_launch(context, function, name, 1, threads, 0, NULL, &arguments);
 }
 
 static void expect_fault(const char *piece) {
@@ -142,14 +146,16 @@ static void write_beyond(void) {
 }
 
 static void read_released(void) {
-  mbi_devptr old = block;
-  void *function, *arguments[2];
-  int64_t at = 0;
-  arguments[0] = &old;
-  arguments[1] = &at;
+  struct {
+    mbi_devptr address;
+    int64_t at;
+  } arguments;
+  void *function;
+  arguments.address = block;
+  arguments.at = 0;
   (void)mbi_program_kernel(context, &program, "mbk_read", &function);
   mbi_device_release(context, block);
-  (void)mbi_device_launch(context, function, "mbk_read", 1, 1, 0, NULL, arguments);
+  (void)mbi_device_launch(context, function, "mbk_read", 1, 1, 0, NULL, &arguments);
   _exit(cuda->faults > 0);
 }
 

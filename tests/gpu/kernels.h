@@ -25,10 +25,8 @@ static merbit_status gpu_run(merbit_context *context, const char *name, mbi_prog
   mbi_preamble preamble;
   mbi_devptr address = 0;
   void *function = NULL;
-  void *arguments[1];
   merbit_status status;
   gpu_kernels_preamble(&preamble);
-  arguments[0] = &address;
   status = mbi_program_create(context, MBI_PREAMBLE_NAME, &preamble, program);
   if (status == MERBIT_OK) {
     status = mbi_program_kernel(context, program, name, &function);
@@ -37,7 +35,7 @@ static merbit_status gpu_run(merbit_context *context, const char *name, mbi_prog
     status = mbi_device_allocate(context, (uint64_t)count * sizeof(int), "values", &address);
   }
   if (status == MERBIT_OK) {
-    status = mbi_device_launch(context, function, name, count, 1, 0, NULL, arguments);
+    status = mbi_device_launch(context, function, name, count, 1, 0, NULL, &address);
   }
   if (status == MERBIT_OK) {
     status = mbi_device_download(context, values, address, (size_t)count * sizeof(int));

@@ -207,12 +207,12 @@ struct simt_kernel {
   const char *name;
   void (*call)(void *const *arguments); // one thread
   unsigned parameters;
-  const unsigned char *bytes; // of each parameter
+  const unsigned short *bytes; // of each parameter
 };
 
 template <auto function> struct simt_unpack;
 template <class... P, void (*function)(P...)> struct simt_unpack<function> {
-  static constexpr unsigned char bytes[] = {sizeof(P)..., 0};
+  static constexpr unsigned short bytes[] = {sizeof(P)..., 0};
   static constexpr unsigned parameters = sizeof...(P);
   template <size_t... i>
   static void call_each(void *const *arguments, std::index_sequence<i...>) {

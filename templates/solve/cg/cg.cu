@@ -9,43 +9,45 @@
 #include "solve/cg/steps.cuh"
 
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
-    mbk_solve_residual(MBK_STEP_ARGUMENTS) {
+    mbk_solve_residual(const mbk_solve_step_arguments a) {
   MBK_SHARED_MEMORY(shared);
-  solve_residual_step(v, n, m, partials, (double *)shared);
+  solve_residual_step(a.v, a.n, a.m, a.partials, (double *)shared);
 }
 
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
-    mbk_solve_blocks(MBK_STEP_ARGUMENTS) {
+    mbk_solve_blocks(const mbk_solve_step_arguments a) {
   MBK_SHARED_MEMORY(shared);
-  solve_blocks_step(v, n, m, partials, (double *)shared);
-}
-
-MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT) mbk_cg_start(MBK_STEP_ARGUMENTS) {
-  MBK_SHARED_MEMORY(shared);
-  cg_start_step(v, n, m, partials, (double *)shared);
+  solve_blocks_step(a.v, a.n, a.m, a.partials, (double *)shared);
 }
 
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
-    mbk_cg_start_p(MBK_STEP_ARGUMENTS) {
+    mbk_cg_start(const mbk_solve_step_arguments a) {
   MBK_SHARED_MEMORY(shared);
-  cg_start_p_step(v, n, m, partials, (double *)shared);
+  cg_start_step(a.v, a.n, a.m, a.partials, (double *)shared);
 }
 
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
-    mbk_cg_update_r(MBK_STEP_ARGUMENTS) {
+    mbk_cg_start_p(const mbk_solve_step_arguments a) {
   MBK_SHARED_MEMORY(shared);
-  cg_update_r_step(v, n, m, partials, (double *)shared);
-}
-
-MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT) mbk_cg_rz(MBK_STEP_ARGUMENTS) {
-  MBK_SHARED_MEMORY(shared);
-  cg_rz_step(v, n, m, partials, (double *)shared);
+  cg_start_p_step(a.v, a.n, a.m, a.partials, (double *)shared);
 }
 
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
-    mbk_cg_update_x_p(MBK_STEP_ARGUMENTS) {
+    mbk_cg_update_r(const mbk_solve_step_arguments a) {
   MBK_SHARED_MEMORY(shared);
-  cg_update_x_p_step(v, n, m, partials, (double *)shared);
+  cg_update_r_step(a.v, a.n, a.m, a.partials, (double *)shared);
+}
+
+MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
+    mbk_cg_rz(const mbk_solve_step_arguments a) {
+  MBK_SHARED_MEMORY(shared);
+  cg_rz_step(a.v, a.n, a.m, a.partials, (double *)shared);
+}
+
+MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
+    mbk_cg_update_x_p(const mbk_solve_step_arguments a) {
+  MBK_SHARED_MEMORY(shared);
+  cg_update_x_p_step(a.v, a.n, a.m, a.partials, (double *)shared);
 }
 
 // p'q, if the product has not added it up
@@ -122,20 +124,21 @@ MBS_STEP(cg_complete_x_at_breakdown, 0, 0, MBS_ALWAYS)
 // Lines 3 to 8 but for the product, for NONE and DIAGONAL. v.from: the number of earlier
 // iterations whose alpha p x lacks. v.to: 1 if x may lack this one's too, unless the solver
 // stops here. Launch: cooperative.
-MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT) mbk_cg_fused(MBK_STEP_ARGUMENTS) {
+MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
+    mbk_cg_fused(const mbk_solve_step_arguments a) {
   MBK_SHARED_MEMORY(shared);
-  const mbk_fused_call s = mbk_fused_begin(v, n, m, (double *)shared);
-  const mbk_u32 next = 1u << MBI_CG_P | (v.to != 0 ? 0u : 1u << MBI_AT_X);
-  if (!(v.dots != (const double *)0
+  const mbk_fused_call s = mbk_fused_begin(a.v, a.n, a.m, (double *)shared);
+  const mbk_u32 next = 1u << MBI_CG_P | (a.v.to != 0 ? 0u : 1u << MBI_AT_X);
+  if (!(a.v.dots != (const double *)0
             ? mbk_fused_dots<cg_pq_after>(s, true, 1u << MBI_CG_R | 1u << MBI_AT_W)
             : cg_pq_stage<MBK_FUSED_SUMS_FOLLOW>(s, true, 1u << MBI_CG_R))) {
     return; // the solver had stopped before
   }
   if (!cg_update_r_stage<MBK_FUSED_ROWS_FOLLOW>(s, false, next)) {
-    if (v.from > 0) {
+    if (a.v.from > 0) {
       (void)cg_complete_x_at_breakdown_stage<MBK_FUSED_END>(s, true, 0);
     }
-  } else if (v.to != 0 && mbk_fused_state((double *)shared)->stop == MBI_SOLVE_RUNNING) {
+  } else if (a.v.to != 0 && mbk_fused_state((double *)shared)->stop == MBI_SOLVE_RUNNING) {
     (void)cg_update_p_stage<MBK_FUSED_END>(s, true, 0);
   } else {
     (void)cg_complete_x_stage<MBK_FUSED_END>(s, true, 0);

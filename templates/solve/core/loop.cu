@@ -4,8 +4,10 @@
 #define MBS_FUNCTION MBK_DEVICE
 #include "solve/core/state.cuh"
 
+#include "solve/core/loop_arguments.cuh"
+
 // The last kernel of the loop's body. Launch: one thread.
-MBK_KERNEL mbk_solve_loop(mbk_u64 handle, const mbi_solve_memory *m) {
-  mbk_graph_go_on(handle, m->state.stop == MBI_SOLVE_RUNNING &&
-                              m->state.iterations < m->state.check_at);
+MBK_KERNEL mbk_solve_loop(const mbk_solve_loop_arguments a) {
+  mbk_graph_go_on(a.handle, a.m->state.stop == MBI_SOLVE_RUNNING &&
+                                a.m->state.iterations < a.m->state.check_at);
 }

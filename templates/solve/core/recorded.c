@@ -41,9 +41,9 @@ static int mbi_recorded_can_loop(const mbi_device *device) {
 
 /* Turns the driver's answer into a status. Leaves no message, because the caller falls back. */
 static merbit_status mbi_recorded_answer(merbit_solver *solver, mbi_curesult result) {
-  return result == 0                                ? MERBIT_OK
+  return result == 0                                     ? MERBIT_OK
          : mbi_device_mark_lost(solver->context, result) ? MERBIT_DEVICE_LOST
-                                                    : MERBIT_DEVICE_ERROR;
+                                                         : MERBIT_DEVICE_ERROR;
 }
 
 /* Returns how often one pass of the recorded loop calls method->iterate. */
@@ -70,11 +70,11 @@ static merbit_status mbi_recorded_record(merbit_solver *solver, int iterations,
                                          void *loop_handle) {
   merbit_status status = mbi_recorded_enqueue(solver, iterations);
   if (status == MERBIT_OK && loop_handle != NULL) {
-    void *arguments[2];
-    arguments[0] = loop_handle;
-    arguments[1] = &solver->memory;
+    mbk_solve_loop_arguments arguments;
+    arguments.handle = *(const uint64_t *)loop_handle;
+    arguments.m = mbi_device_address(solver->memory);
     status = mbi_device_launch(solver->context, solver->gpu.loop, "mbk_solve_loop", 1, 1, 0,
-                               solver->gpu.stream, arguments);
+                               solver->gpu.stream, &arguments);
   }
   if (status != MERBIT_OK) {
     mbi_error_clear(solver->context, solver->gpu.why, sizeof solver->gpu.why);
@@ -175,7 +175,7 @@ MBI_INTERNAL void mbi_recorded_release(merbit_solver *solver) {
   merbit_context *context = solver->context;
   if (solver->gpu.graph != NULL) {
     (void)mbi_device_mark_lost(context,
-                          context->device.driver.graph_exec_destroy(solver->gpu.graph));
+                               context->device.driver.graph_exec_destroy(solver->gpu.graph));
   }
   solver->gpu.graph = NULL;
   solver->gpu.loops = solver->gpu.tried = 0;

@@ -58,7 +58,8 @@ static merbit_status mbi_refine_round_there(merbit_solver *solver, mbi_devptr va
   const merbit_view *view = &solver->view;
   uint64_t count = (uint64_t)mbi_view_values(view);
   uint32_t wide = 1, half = 0;
-  void *kernel = NULL, *arguments[5];
+  void *kernel = NULL;
+  mbk_forms_shorten_arguments arguments;
   mbi_program program;
   merbit_status status;
   if (solver->single_there == 0) {
@@ -67,15 +68,15 @@ static merbit_status mbi_refine_round_there(merbit_solver *solver, mbi_devptr va
   }
   MBI_TRY(
       mbi_arrays_program(context, view->offset_type, view->index_type, view->base, &program));
-  arguments[0] = &values;
-  arguments[1] = &count;
-  arguments[2] = &wide;
-  arguments[3] = &half;
-  arguments[4] = &solver->single_there;
   status = mbi_program_kernel(context, &program, "mbk_forms_shorten", &kernel);
   if (status == MERBIT_OK) {
+    arguments.values = values;
+    arguments.nnz = count;
+    arguments.wide = wide;
+    arguments.half = half;
+    arguments.shorter = solver->single_there;
     status = mbi_device_launch(context, kernel, "mbk_forms_shorten", mbi_values_blocks(count),
-                               256, 0, NULL, arguments);
+                               256, 0, NULL, &arguments);
   }
   if (status == MERBIT_OK) {
     status = mbi_device_synchronize(context, NULL);

@@ -10,34 +10,34 @@
 MBI_INTERNAL merbit_status mbi_solve_step(merbit_solver *solver, int index) {
   const mbi_step *step = &solver->method->steps[index];
   int64_t n = solver->n;
-  void *arguments[4];
+  mbk_solve_step_arguments arguments;
   if (!mbi_solve_on_gpu(solver)) {
     mbi_step_run(solver->context, step->code[solver->type == MERBIT_F32], &solver->v, n,
                  solver->memory, solver->partials);
     return MERBIT_OK;
   }
-  arguments[0] = &solver->v;
-  arguments[1] = &n;
-  arguments[2] = &solver->memory;
-  arguments[3] = &solver->partials;
+  arguments.v = solver->v;
+  arguments.n = n;
+  arguments.m = mbi_device_address(solver->memory);
+  arguments.partials = mbi_device_address(solver->partials);
   return mbi_device_launch(solver->context, solver->gpu.kernels[index], step->kernel,
                            mbi_solve_blocks(solver), mbi_solve_threads(solver), MBI_STEP_SHARED,
-                           solver->gpu.stream, arguments);
+                           solver->gpu.stream, &arguments);
 }
 
 /* Launches the fused vector kernel at `index` of the method's list: all steps from one product
  * to the next, and the sums of the product before. Needs solver->gpu.fused_blocks > 0. */
 MBI_INTERNAL merbit_status mbi_solve_fused(merbit_solver *solver, int index) {
   int64_t n = solver->n;
-  void *arguments[4];
-  arguments[0] = &solver->v;
-  arguments[1] = &n;
-  arguments[2] = &solver->memory;
-  arguments[3] = &solver->partials;
+  mbk_solve_step_arguments arguments;
+  arguments.v = solver->v;
+  arguments.n = n;
+  arguments.m = mbi_device_address(solver->memory);
+  arguments.partials = mbi_device_address(solver->partials);
   return mbi_device_launch_some(solver->context, solver->gpu.fused[index],
                                 solver->method->fused[index], solver->gpu.fused_blocks,
                                 mbi_solve_threads(solver), MBI_STEP_SHARED, solver->gpu.stream,
-                                arguments, MBI_LAUNCH_COOPERATIVE);
+                                &arguments, MBI_LAUNCH_COOPERATIVE);
 }
 
 /* Multiplies with the plan's epilogue. `sums` and `skip` may be NULL. */
@@ -77,20 +77,20 @@ MBI_INTERNAL merbit_status mbi_solve_prepare_round(merbit_solver *solver, int ho
   double tolerance = solver->desc.tolerance;
   double epsilon = solver->type == MERBIT_F32 ? FLT_EPSILON : DBL_EPSILON;
   int cap = solver->desc.max_iterations;
-  void *arguments[7];
+  mbk_solve_open_arguments arguments;
   if (!mbi_solve_on_gpu(solver)) {
     mbi_solve_open(solver->memory, how, span, cap, tolerance, solver->shrink, epsilon);
     return MERBIT_OK;
   }
-  arguments[0] = &solver->memory;
-  arguments[1] = &how;
-  arguments[2] = &span;
-  arguments[3] = &cap;
-  arguments[4] = &tolerance;
-  arguments[5] = &solver->shrink;
-  arguments[6] = &epsilon;
+  arguments.m = mbi_device_address(solver->memory);
+  arguments.how = how;
+  arguments.span = span;
+  arguments.cap = cap;
+  arguments.tolerance = tolerance;
+  arguments.shrink = solver->shrink;
+  arguments.epsilon = epsilon;
   return mbi_device_launch(solver->context, solver->gpu.open, "mbk_solve_open", 1, 1, 0,
-                           solver->gpu.stream, arguments);
+                           solver->gpu.stream, &arguments);
 }
 
 /* Computes b - A x into MBI_AT_W, and the norms for a convergence check. `x_zero` says that x

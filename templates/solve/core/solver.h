@@ -9,6 +9,8 @@
 #include "solve/core/state.cuh"
 #include "solve/gmres/arnoldi.cuh"
 #include "solve/cg/slots.cuh"
+#include "solve/core/loop_arguments.cuh"
+#include "solve/core/step_arguments.cuh"
 #undef MBS_FUNCTION
 #undef MBS_CALLED
 

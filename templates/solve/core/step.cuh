@@ -48,7 +48,7 @@
         v, n, m, partials, shared);                                                            \
   }                                                                                            \
   template <int BEHIND>                                                                        \
-  MBK_DEVICE bool name##_stage(const mbk_fused_call &s, bool backwards, mbk_u32 ahead) {            \
+  MBK_DEVICE bool name##_stage(const mbk_fused_call &s, bool backwards, mbk_u32 ahead) {       \
     return mbk_fused_stage<name##_before, name##_element, name##_after, adds, maxes, when,     \
                            BEHIND>(s, backwards, ahead);                                       \
   }
@@ -57,7 +57,6 @@
 // smaller n of as many whole warps as it needs; at most MBK_STEP_RESIDENT blocks per
 // multiprocessor, all resident; the grid depends on n and the GPU alone. Shared:
 // MBI_STEP_SHARED bytes. partials: MBI_SOLVE_SUMS doubles for each block.
-#define MBK_STEP_ARGUMENTS mbi_solve_vectors v, mbk_i64 n, mbi_solve_memory *m, double *partials
 
 struct mbk_step_row { // the results of a row, before they are stored
   MBK_VECTOR at[MBI_SOLVE_VECTORS];
@@ -248,10 +247,11 @@ MBK_DEVICE void mbk_step(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory
   }
 }
 
+#include "solve/core/step_arguments.cuh"
+
 // Prepares a round of iterations: mbi_solve_open. Launch: one thread.
-MBK_KERNEL mbk_solve_open(mbi_solve_memory *m, int how, int span, int cap, double tolerance,
-                          double shrink, double epsilon) {
-  mbi_solve_open(m, how, span, cap, tolerance, shrink, epsilon);
+MBK_KERNEL mbk_solve_open(const mbk_solve_open_arguments a) {
+  mbi_solve_open(a.m, a.how, a.span, a.cap, a.tolerance, a.shrink, a.epsilon);
 }
 
 #include "solve/core/step_text.cuh"

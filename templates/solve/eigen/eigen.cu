@@ -10,43 +10,43 @@
 #include "solve/eigen/steps.cuh"
 
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
-    mbk_arnoldi_project(MBK_STEP_ARGUMENTS) {
+    mbk_arnoldi_project(const mbk_solve_step_arguments a) {
   MBK_SHARED_MEMORY(shared);
-  arnoldi_project_step(v, n, m, partials, (double *)shared);
+  arnoldi_project_step(a.v, a.n, a.m, a.partials, (double *)shared);
 }
 
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
-    mbk_arnoldi_reproject(MBK_STEP_ARGUMENTS) {
+    mbk_arnoldi_reproject(const mbk_solve_step_arguments a) {
   MBK_SHARED_MEMORY(shared);
-  arnoldi_reproject_step(v, n, m, partials, (double *)shared);
+  arnoldi_reproject_step(a.v, a.n, a.m, a.partials, (double *)shared);
 }
 
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
-    mbk_arnoldi_extend(MBK_STEP_ARGUMENTS) {
+    mbk_arnoldi_extend(const mbk_solve_step_arguments a) {
   MBK_SHARED_MEMORY(shared);
-  arnoldi_extend_step(v, n, m, partials, (double *)shared);
+  arnoldi_extend_step(a.v, a.n, a.m, a.partials, (double *)shared);
 }
 
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
-    mbk_eigen_rotate(MBK_STEP_ARGUMENTS) {
+    mbk_eigen_rotate(const mbk_solve_step_arguments a) {
   MBK_SHARED_MEMORY(shared);
-  eigen_rotate_step(v, n, m, partials, (double *)shared);
+  eigen_rotate_step(a.v, a.n, a.m, a.partials, (double *)shared);
 }
 
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
-    mbk_eigen_check(MBK_STEP_ARGUMENTS) {
+    mbk_eigen_check(const mbk_solve_step_arguments a) {
   MBK_SHARED_MEMORY(shared);
-  eigen_check_step(v, n, m, partials, (double *)shared);
+  eigen_check_step(a.v, a.n, a.m, a.partials, (double *)shared);
 }
 
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
-    mbk_power_measure(MBK_STEP_ARGUMENTS) {
+    mbk_power_measure(const mbk_solve_step_arguments a) {
   MBK_SHARED_MEMORY(shared);
-  power_measure_step(v, n, m, partials, (double *)shared);
+  power_measure_step(a.v, a.n, a.m, a.partials, (double *)shared);
 }
 
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
-    mbk_power_normalise(MBK_STEP_ARGUMENTS) {
+    mbk_power_normalise(const mbk_solve_step_arguments a) {
   MBK_SHARED_MEMORY(shared);
-  power_normalise_step(v, n, m, partials, (double *)shared);
+  power_normalise_step(a.v, a.n, a.m, a.partials, (double *)shared);
 }

@@ -73,13 +73,15 @@ MBK_DEVICE void mbk_pagerank_gather(double *shared, const double *partials, mbk_
   mbk_pagerank_sum(shared, first, second);
 }
 
+#include "solve/pagerank/arguments.cuh"
+
 // Computes W of a pattern: the lengths of its rows, or -1 for an empty one.
 // Launch: any grid of MBK_PAGERANK_THREADS threads. Shared: none.
 MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)
-    mbk_pagerank_weigh(MBK_VECTOR *weights, const MBK_ROW_PTR *row_ptr, mbk_u64 n) {
-  for (mbk_u64 i = mbk_pagerank_place(); i < n; i += mbk_pagerank_stride()) {
-    const MBK_ROW_PTR length = row_ptr[i + 1] - row_ptr[i];
-    weights[i] = length > 0 ? (MBK_VECTOR)length : (MBK_VECTOR)-1;
+    mbk_pagerank_weigh(const mbk_pagerank_weigh_arguments a) {
+  for (mbk_u64 i = mbk_pagerank_place(); i < a.n; i += mbk_pagerank_stride()) {
+    const MBK_ROW_PTR length = a.row_ptr[i + 1] - a.row_ptr[i];
+    a.weights[i] = length > 0 ? (MBK_VECTOR)length : (MBK_VECTOR)-1;
   }
 }
 
@@ -87,79 +89,76 @@ MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)
 // number of dangling vertices, and their mass. Launch: a grid that depends on n alone,
 // MBK_PAGERANK_THREADS threads. Shared: double[2 * MBK_PAGERANK_THREADS].
 MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)
-    mbk_pagerank_begin(MBK_VECTOR *z, const MBK_VECTOR *weights, mbk_i32 given, mbk_u64 n,
-                       double *partials) {
+    mbk_pagerank_begin(const mbk_pagerank_begin_arguments a) {
   MBK_SHARED_MEMORY(shared);
   double count = 0, mass = 0;
-  for (mbk_u64 i = mbk_pagerank_place(); i < n; i += mbk_pagerank_stride()) {
-    const double weight = (double)weights[i];
-    const MBK_VECTOR rank = given ? z[i] : (MBK_VECTOR)(1.0 / (double)n);
+  for (mbk_u64 i = mbk_pagerank_place(); i < a.n; i += mbk_pagerank_stride()) {
+    const double weight = (double)a.weights[i];
+    const MBK_VECTOR rank = a.given ? a.z[i] : (MBK_VECTOR)(1.0 / (double)a.n);
     const MBK_VECTOR share = (MBK_VECTOR)((double)rank / (weight < 0 ? 1.0 : weight));
     count += weight < 0 ? 1.0 : 0.0;
     mass += weight < 0 ? (double)share : 0.0;
-    z[i] = share;
+    a.z[i] = share;
   }
-  mbk_pagerank_leave((double *)shared, count, mass, partials);
+  mbk_pagerank_leave((double *)shared, count, mass, a.partials);
 }
 
 // Computes the scalars that the first iteration starts from.
 // Launch: one block of MBK_PAGERANK_THREADS threads. Shared: double[2 * MBK_PAGERANK_THREADS].
 MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)
-    mbk_pagerank_first(const double *partials, mbk_u32 blocks, mbi_solve_memory *m) {
+    mbk_pagerank_first(const mbk_pagerank_first_arguments a) {
   MBK_SHARED_MEMORY(shared);
   double count, mass;
-  mbk_pagerank_gather((double *)shared, partials, blocks, count, mass);
+  mbk_pagerank_gather((double *)shared, a.partials, a.blocks, count, mass);
   if (mbk_thread() == 0) {
-    m->state.scalar[MBI_PAGERANK_DANGLING] = count;
-    mbi_pagerank_spread(&m->state, mass);
+    a.m->state.scalar[MBI_PAGERANK_DANGLING] = count;
+    mbi_pagerank_spread(&a.m->state, mass);
   }
 }
 
 // Computes z = (damping * y + base * teleport) / W; a null teleport stands for ones. Sums: the
 // change and the mass of dangling vertices. Launch and shared memory as mbk_pagerank_begin.
 MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)
-    mbk_pagerank_update(MBK_VECTOR *z, const MBK_VECTOR *y, const MBK_VECTOR *weights,
-                        const MBK_VECTOR *teleport, mbk_u64 n, const mbi_solve_memory *m,
-                        double *partials) {
+    mbk_pagerank_update(const mbk_pagerank_update_arguments a) {
   MBK_SHARED_MEMORY(shared);
-  if (m->state.closed) {
+  if (a.m->state.closed) {
     return;
   }
-  const double damping = m->state.scalar[MBI_PAGERANK_DAMPING];
-  const double base = m->state.scalar[MBI_PAGERANK_BASE];
+  const double damping = a.m->state.scalar[MBI_PAGERANK_DAMPING];
+  const double base = a.m->state.scalar[MBI_PAGERANK_BASE];
   double change = 0, mass = 0;
-  for (mbk_u64 i = mbk_pagerank_place(); i < n; i += mbk_pagerank_stride()) {
-    const double given = (double)weights[i], weight = given < 0 ? 1.0 : given;
-    const double share = teleport != nullptr ? base * (double)teleport[i] : base;
-    const MBK_VECTOR next = (MBK_VECTOR)((damping * (double)y[i] + share) / weight);
-    const double difference = ((double)next - (double)z[i]) * weight;
+  for (mbk_u64 i = mbk_pagerank_place(); i < a.n; i += mbk_pagerank_stride()) {
+    const double given = (double)a.weights[i], weight = given < 0 ? 1.0 : given;
+    const double share = a.teleport != nullptr ? base * (double)a.teleport[i] : base;
+    const MBK_VECTOR next = (MBK_VECTOR)((damping * (double)a.y[i] + share) / weight);
+    const double difference = ((double)next - (double)a.z[i]) * weight;
     change += difference < 0 ? -difference : difference;
     mass += given < 0 ? (double)next : 0.0;
-    z[i] = next;
+    a.z[i] = next;
   }
-  mbk_pagerank_leave((double *)shared, change, mass, partials);
+  mbk_pagerank_leave((double *)shared, change, mass, a.partials);
 }
 
 // Adds up the sums of mbk_pagerank_update and ends the iteration.
 // Launch: one block of MBK_PAGERANK_THREADS threads. Shared: double[2 * MBK_PAGERANK_THREADS].
 MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)
-    mbk_pagerank_finish(const double *partials, mbk_u32 blocks, mbi_solve_memory *m) {
+    mbk_pagerank_finish(const mbk_pagerank_first_arguments a) {
   MBK_SHARED_MEMORY(shared);
-  if (m->state.closed) {
+  if (a.m->state.closed) {
     return;
   }
   double change, mass;
-  mbk_pagerank_gather((double *)shared, partials, blocks, change, mass);
+  mbk_pagerank_gather((double *)shared, a.partials, a.blocks, change, mass);
   if (mbk_thread() == 0) { // behind a barrier: all have read `closed`
-    mbi_pagerank_decide(m, change, mass);
+    mbi_pagerank_decide(a.m, change, mass);
   }
 }
 
 // Turns z into ranks. Launch: any grid of MBK_PAGERANK_THREADS threads. Shared: none.
 MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)
-    mbk_pagerank_end(MBK_VECTOR *z, const MBK_VECTOR *weights, mbk_u64 n) {
-  for (mbk_u64 i = mbk_pagerank_place(); i < n; i += mbk_pagerank_stride()) {
-    const MBK_VECTOR rank = weights[i] < 0 ? z[i] : z[i] * weights[i];
-    z[i] = rank < 0 ? (MBK_VECTOR)0 : rank;
+    mbk_pagerank_end(const mbk_pagerank_end_arguments a) {
+  for (mbk_u64 i = mbk_pagerank_place(); i < a.n; i += mbk_pagerank_stride()) {
+    const MBK_VECTOR rank = a.weights[i] < 0 ? a.z[i] : a.z[i] * a.weights[i];
+    a.z[i] = rank < 0 ? (MBK_VECTOR)0 : rank;
   }
 }

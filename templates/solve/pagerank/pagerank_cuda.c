@@ -50,7 +50,7 @@ static merbit_status mbi_pagerank_specialise(mbi_pagerank *run) {
 
 /* Launches a kernel of `blocks` thread blocks; 0: as many as the vertices take. */
 static merbit_status mbi_pagerank_launch(mbi_pagerank *run, int kernel, int64_t blocks,
-                                         void **arguments) {
+                                         const void *arguments) {
   return mbi_device_launch(run->context, run->gpu.kernels[kernel], mbi_pagerank_kernels[kernel],
                            blocks > 0 ? blocks : mbi_pagerank_blocks(run), MBI_PAGERANK_THREADS,
                            MBI_PAGERANK_SHARED, run->engine.gpu.stream, arguments);
@@ -63,7 +63,7 @@ static merbit_status mbi_pagerank_weigh(mbi_pagerank *run) {
   const merbit_view *links = &run->links;
   const uint64_t bytes = ((uint64_t)run->n + 1) * mbi_index_bytes(links->offset_type);
   mbi_devptr row_ptr = mbi_device_address(links->row_ptr), own = 0;
-  void *arguments[3];
+  mbk_pagerank_weigh_arguments arguments;
   uint64_t n = (uint64_t)run->n;
   merbit_status status = MERBIT_OK;
   if (links->memory != MERBIT_MEMORY_DEVICE) {
@@ -73,14 +73,14 @@ static merbit_status mbi_pagerank_weigh(mbi_pagerank *run) {
     }
     row_ptr = own;
   }
-  arguments[0] = &run->gpu.weights;
-  arguments[1] = &row_ptr;
-  arguments[2] = &n;
   if (status == MERBIT_OK) {
+    arguments.weights = mbi_device_address(run->gpu.weights);
+    arguments.row_ptr = row_ptr;
+    arguments.n = n;
     status =
         mbi_device_launch(run->context, run->gpu.kernels[MBI_PAGERANK_WEIGH],
                           mbi_pagerank_kernels[MBI_PAGERANK_WEIGH], mbi_pagerank_blocks(run),
-                          MBI_PAGERANK_THREADS, 0, NULL, arguments);
+                          MBI_PAGERANK_THREADS, 0, NULL, &arguments);
   }
   if (own != 0 && status == MERBIT_OK) {
     status = mbi_device_synchronize(run->context, NULL);
@@ -126,18 +126,19 @@ static merbit_status mbi_pagerank_begin(mbi_pagerank *run) {
   int32_t given = run->desc.start != NULL;
   uint64_t n = (uint64_t)run->n;
   uint32_t blocks = (uint32_t)mbi_pagerank_blocks(run);
-  void *begin[5], *first[3];
+  mbk_pagerank_begin_arguments begin;
+  mbk_pagerank_first_arguments first;
   merbit_status status;
-  begin[0] = &run->gpu.z[0];
-  begin[1] = &run->gpu.weights;
-  begin[2] = &given;
-  begin[3] = &n;
-  begin[4] = &run->gpu.partials;
-  first[0] = &run->gpu.partials;
-  first[1] = &blocks;
-  first[2] = &run->engine.memory;
-  status = mbi_pagerank_launch(run, MBI_PAGERANK_BEGIN, 0, begin);
-  return status == MERBIT_OK ? mbi_pagerank_launch(run, MBI_PAGERANK_FIRST, 1, first) : status;
+  begin.z = mbi_device_address(run->gpu.z[0]);
+  begin.weights = mbi_device_address(run->gpu.weights);
+  begin.given = given;
+  begin.n = n;
+  begin.partials = mbi_device_address(run->gpu.partials);
+  status = mbi_pagerank_launch(run, MBI_PAGERANK_BEGIN, 0, &begin);
+  first.partials = mbi_device_address(run->gpu.partials);
+  first.blocks = blocks;
+  first.m = mbi_device_address(run->engine.memory);
+  return status == MERBIT_OK ? mbi_pagerank_launch(run, MBI_PAGERANK_FIRST, 1, &first) : status;
 }
 
 /* ---- An iteration ------------------------------------------------------------------------ */
@@ -162,23 +163,24 @@ static merbit_status mbi_pagerank_dual(mbi_pagerank *run, int turn) {
   mbi_devptr other = mbi_device_address(run->gpu.z[2 - turn]);
   uint64_t n = (uint64_t)run->n;
   uint32_t blocks = (uint32_t)mbi_pagerank_blocks(run);
-  void *update[7], *finish[3];
+  mbk_pagerank_update_arguments update;
+  mbk_pagerank_first_arguments finish;
   merbit_status status =
       mbi_merbit_multiply_dual(run->plan, z, y, other, run->engine.gpu.stream);
-  update[0] = &z;
-  update[1] = &y;
-  update[2] = &run->gpu.weights;
-  update[3] = &run->gpu.teleport;
-  update[4] = &n;
-  update[5] = &run->engine.memory;
-  update[6] = &run->gpu.partials;
-  finish[0] = &run->gpu.partials;
-  finish[1] = &blocks;
-  finish[2] = &run->engine.memory;
   if (status == MERBIT_OK) {
-    status = mbi_pagerank_launch(run, MBI_PAGERANK_UPDATE, 0, update);
+    update.z = z;
+    update.y = y;
+    update.weights = mbi_device_address(run->gpu.weights);
+    update.teleport = mbi_device_address(run->gpu.teleport);
+    update.n = n;
+    update.m = mbi_device_address(run->engine.memory);
+    update.partials = mbi_device_address(run->gpu.partials);
+    status = mbi_pagerank_launch(run, MBI_PAGERANK_UPDATE, 0, &update);
   }
-  return status == MERBIT_OK ? mbi_pagerank_launch(run, MBI_PAGERANK_FINISH, 1, finish)
+  finish.partials = mbi_device_address(run->gpu.partials);
+  finish.blocks = blocks;
+  finish.m = mbi_device_address(run->engine.memory);
+  return status == MERBIT_OK ? mbi_pagerank_launch(run, MBI_PAGERANK_FINISH, 1, &finish)
                              : status;
 }
 
@@ -270,15 +272,15 @@ MBI_INTERNAL merbit_status mbi_pagerank_iterate_cuda(mbi_pagerank *run, int span
 MBI_INTERNAL merbit_status mbi_pagerank_fetch(mbi_pagerank *run) {
   void *z = run->gpu.z[run->plan->making.dual ? 0 : run->memory.state.iterations % 2];
   uint64_t n = (uint64_t)run->n;
-  void *end[3];
+  mbk_pagerank_end_arguments end;
   merbit_status status = mbi_device_enter(run->context);
   if (status != MERBIT_OK) {
     return status;
   }
-  end[0] = &z;
-  end[1] = &run->gpu.weights;
-  end[2] = &n;
-  status = mbi_pagerank_launch(run, MBI_PAGERANK_END, 0, end);
+  end.z = mbi_device_address(z);
+  end.weights = mbi_device_address(run->gpu.weights);
+  end.n = n;
+  status = mbi_pagerank_launch(run, MBI_PAGERANK_END, 0, &end);
   if (status == MERBIT_OK) {
     status = mbi_solve_download(&run->engine, run->ranks, z,
                                 (size_t)run->n * mbi_type_size(run->type));

@@ -100,15 +100,15 @@ MBK_DEVICE double mbk_setup_long(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *c
   return mbk_setup_block_sum(mbk_setup_share(values, begin, end), shared);
 }
 
+#include "solve/precondition/arguments.cuh"
+
 // Writes to norms[b] the greatest sum of absolute values among the rows of thread block b, and
 // to blocks `width` entries for each row, those of its block on the diagonal, duplicates added
 // up; none if width is 0. A thread block takes its long rows last. Launch: any grid of
 // MBK_SETUP_THREADS threads. Shared: double[MBK_SETUP_THREADS], then
 // mbk_u64[MBK_SETUP_LONG_KEPT], then mbk_u32.
 MBK_KERNEL MBK_RESIDENT(MBK_SETUP_THREADS, MBK_SETUP_BLOCKS)
-    mbk_setup_rows(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind,
-                   const MBK_VALUE *values, mbk_u64 n, mbk_u32 width, double *blocks,
-                   double *norms) {
+    mbk_setup_rows(const mbk_setup_rows_arguments a) {
   MBK_SHARED_MEMORY(shared);
   double *const most_of = (double *)shared;
   mbk_u64 *const kept = (mbk_u64 *)(most_of + MBK_SETUP_THREADS);
@@ -121,7 +121,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_SETUP_THREADS, MBK_SETUP_BLOCKS)
     *long_rows = 0;
   }
   mbk_block_sync();
-  for (mbk_u64 first = (mbk_u64)mbk_block() * turn; first < n;
+  for (mbk_u64 first = (mbk_u64)mbk_block() * turn; first < a.n;
        first += (mbk_u64)mbk_grid() * turn) {
     mbk_i64 at[MBK_SETUP_ROWS], end[MBK_SETUP_ROWS];
     double sum[MBK_SETUP_ROWS];
@@ -129,8 +129,8 @@ MBK_KERNEL MBK_RESIDENT(MBK_SETUP_THREADS, MBK_SETUP_BLOCKS)
 #pragma unroll
     for (mbk_u32 i = 0; i < MBK_SETUP_ROWS; i++) {
       const mbk_u64 row = first + i * rows + own;
-      at[i] = row < n ? (mbk_i64)row_ptr[row] - MBK_BASE : 0;
-      end[i] = row < n ? (mbk_i64)row_ptr[row + 1] - MBK_BASE : 0;
+      at[i] = row < a.n ? (mbk_i64)a.row_ptr[row] - MBK_BASE : 0;
+      end[i] = row < a.n ? (mbk_i64)a.row_ptr[row + 1] - MBK_BASE : 0;
       sum[i] = 0;
     }
 #pragma unroll
@@ -150,7 +150,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_SETUP_THREADS, MBK_SETUP_BLOCKS)
 #pragma unroll
       for (mbk_u32 i = 0; i < MBK_SETUP_ROWS; i++) {
         if (at[i] < end[i]) {
-          sum[i] += mbk_setup_magnitude(values, at[i]);
+          sum[i] += mbk_setup_magnitude(a.values, at[i]);
           at[i] += MBK_SETUP_LANES;
           more = true;
         }
@@ -161,15 +161,15 @@ MBK_KERNEL MBK_RESIDENT(MBK_SETUP_THREADS, MBK_SETUP_BLOCKS)
       const mbk_u64 row = first + i * rows + own;
       sum[i] = mbk_setup_sum(sum[i]);
       most = sum[i] > most ? sum[i] : most;
-      if (width > 0) {
-        const bool takes = row < n && (waits >> i & 1) == 0;
-        const mbk_i64 begin = takes ? (mbk_i64)row_ptr[row] - MBK_BASE : end[i];
-        for (mbk_u32 j = 0; j < width; j++) {
-          const double entry = mbk_setup_sum(mbk_setup_entry(col_ind, values, begin, end[i],
-                                                             (mbk_i64)(row - row % width + j),
+      if (a.width > 0) {
+        const bool takes = row < a.n && (waits >> i & 1) == 0;
+        const mbk_i64 begin = takes ? (mbk_i64)a.row_ptr[row] - MBK_BASE : end[i];
+        for (mbk_u32 j = 0; j < a.width; j++) {
+          const double entry = mbk_setup_sum(mbk_setup_entry(a.col_ind, a.values, begin, end[i],
+                                                             (mbk_i64)(row - row % a.width + j),
                                                              lane, MBK_SETUP_LANES));
           if (takes && lane == 0) {
-            blocks[row * width + j] = entry;
+            a.blocks[row * a.width + j] = entry;
           }
         }
       }
@@ -179,15 +179,15 @@ MBK_KERNEL MBK_RESIDENT(MBK_SETUP_THREADS, MBK_SETUP_BLOCKS)
   const mbk_u32 count = *long_rows;
   for (mbk_u32 k = 0; k < count && count <= MBK_SETUP_LONG_KEPT; k++) {
     const double all =
-        mbk_setup_long(row_ptr, col_ind, values, kept[k], width, blocks, most_of);
+        mbk_setup_long(a.row_ptr, a.col_ind, a.values, kept[k], a.width, a.blocks, most_of);
     most = all > most ? all : most;
   }
-  for (mbk_u64 first = (mbk_u64)mbk_block() * turn; first < n && count > MBK_SETUP_LONG_KEPT;
+  for (mbk_u64 first = (mbk_u64)mbk_block() * turn; first < a.n && count > MBK_SETUP_LONG_KEPT;
        first += (mbk_u64)mbk_grid() * turn) { // find them again
-    for (mbk_u64 row = first; row < first + turn && row < n; row++) {
-      if ((mbk_i64)row_ptr[row + 1] - (mbk_i64)row_ptr[row] > MBK_SETUP_LONG) {
+    for (mbk_u64 row = first; row < first + turn && row < a.n; row++) {
+      if ((mbk_i64)a.row_ptr[row + 1] - (mbk_i64)a.row_ptr[row] > MBK_SETUP_LONG) {
         const double all =
-            mbk_setup_long(row_ptr, col_ind, values, row, width, blocks, most_of);
+            mbk_setup_long(a.row_ptr, a.col_ind, a.values, row, a.width, a.blocks, most_of);
         most = all > most ? all : most;
       }
     }
@@ -201,22 +201,21 @@ MBK_KERNEL MBK_RESIDENT(MBK_SETUP_THREADS, MBK_SETUP_BLOCKS)
     mbk_block_sync();
   }
   if (mbk_thread() == 0) {
-    norms[mbk_block()] = most_of[0];
+    a.norms[mbk_block()] = most_of[0];
   }
 }
 
 // Computes inverse[i] = 1 / diagonal[i]. Lowers *bad to the least i without an inverse.
 // Launch: any grid of MBK_SETUP_THREADS threads. Shared: none.
-MBK_KERNEL MBK_BOUNDS(MBK_SETUP_THREADS)
-    mbk_setup_invert(const double *diagonal, MBK_VALUE *inverse, mbk_u64 n, mbk_u64 *bad) {
-  for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_SETUP_THREADS + mbk_thread(); i < n;
+MBK_KERNEL MBK_BOUNDS(MBK_SETUP_THREADS) mbk_setup_invert(const mbk_setup_invert_arguments a) {
+  for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_SETUP_THREADS + mbk_thread(); i < a.n;
        i += (mbk_u64)mbk_grid() * MBK_SETUP_THREADS) {
-    const double scale = 1.0 / diagonal[i];
-    inverse[i] = (MBK_VALUE)scale;
+    const double scale = 1.0 / a.diagonal[i];
+    a.inverse[i] = (MBK_VALUE)scale;
     if (!(scale - scale == 0) || scale == 0) {
       mbk_u64 least = ~(mbk_u64)0;
       while (i < least) {
-        const mbk_u64 seen = mbk_atomic_swap_if(bad, least, i);
+        const mbk_u64 seen = mbk_atomic_swap_if(a.bad, least, i);
         if (seen == least) {
           break;
         }

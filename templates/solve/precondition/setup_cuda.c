@@ -2,6 +2,7 @@
 #include "jit/jit.h"
 #include "matrix/matrix.h"
 #include "solve/core/solver.h"
+#include "solve/precondition/arguments.cuh"
 
 /* The setup of a solver from a CSR in GPU memory, which stays there. CPU threads only invert
  * blocks of more than one row. */
@@ -64,18 +65,18 @@ static merbit_status mbi_setup_launch_rows(merbit_solver *solver, const merbit_v
   const int64_t wanted = (solver->n + rows - 1) / rows;
   uint64_t n = (uint64_t)solver->n;
   uint32_t width = (uint32_t)solver->v.block;
-  void *arguments[7];
+  mbk_setup_rows_arguments arguments;
   gpu->grid = most < MBI_SETUP_BLOCKS ? most : MBI_SETUP_BLOCKS;
   gpu->grid = wanted < gpu->grid ? wanted : gpu->grid;
-  arguments[0] = (void *)(uintptr_t)&view->row_ptr;
-  arguments[1] = (void *)(uintptr_t)&view->col_ind;
-  arguments[2] = (void *)(uintptr_t)&view->values;
-  arguments[3] = &n;
-  arguments[4] = &width;
-  arguments[5] = &gpu->blocks;
-  arguments[6] = &gpu->norms;
+  arguments.row_ptr = mbi_device_address(view->row_ptr);
+  arguments.col_ind = mbi_device_address(view->col_ind);
+  arguments.values = mbi_device_address(view->values);
+  arguments.n = n;
+  arguments.width = width;
+  arguments.blocks = gpu->blocks;
+  arguments.norms = gpu->norms;
   return mbi_device_launch(solver->context, gpu->rows, "mbk_setup_rows", gpu->grid,
-                           MBI_SETUP_THREADS, MBI_SETUP_SHARED, gpu->stream, arguments);
+                           MBI_SETUP_THREADS, MBI_SETUP_SHARED, gpu->stream, &arguments);
 }
 
 /* Downloads the norms of the thread blocks and sets solver->norm. */
@@ -98,16 +99,16 @@ static merbit_status mbi_setup_launch_invert(merbit_solver *solver, mbi_setup_gp
   const int64_t wanted = (solver->n + MBI_SETUP_THREADS - 1) / MBI_SETUP_THREADS;
   const uint64_t none = UINT64_MAX;
   uint64_t n = (uint64_t)solver->n, bad = 0;
-  void *arguments[4];
+  mbk_setup_invert_arguments arguments;
   merbit_status status = mbi_device_upload(context, gpu->bad, &none, sizeof none);
-  arguments[0] = &gpu->blocks;
-  arguments[1] = &target;
-  arguments[2] = &n;
-  arguments[3] = &gpu->bad;
   if (status == MERBIT_OK) {
+    arguments.diagonal = gpu->blocks;
+    arguments.inverse = mbi_device_address(target);
+    arguments.n = n;
+    arguments.bad = gpu->bad;
     status = mbi_device_launch(context, gpu->invert, "mbk_setup_invert",
                                wanted < MBI_SETUP_BLOCKS ? wanted : MBI_SETUP_BLOCKS,
-                               MBI_SETUP_THREADS, 0, NULL, arguments);
+                               MBI_SETUP_THREADS, 0, NULL, &arguments);
   }
   if (status == MERBIT_OK) {
     status = mbi_device_download(context, &bad, gpu->bad, sizeof bad);

@@ -22,7 +22,7 @@ MBI_INTERNAL int mbi_plan_start(const merbit_plan *plan, int behind) {
 /* A kernel of a product with nothing of the same call before it that it could be `behind`. */
 MBI_INTERNAL merbit_status mbi_plan_launch(merbit_plan *plan, void *function, const char *name,
                                            int64_t grid, int threads, unsigned shared_bytes,
-                                           void *stream, void **arguments) {
+                                           void *stream, const void *arguments) {
   return mbi_device_launch_some(plan->context, function, name, grid, threads, shared_bytes,
                                 stream, arguments, mbi_plan_start(plan, 0));
 }
@@ -83,8 +83,8 @@ MBI_INTERNAL int mbi_plan_has_blocks(const merbit_plan *plan) {
 }
 
 MBI_INTERNAL const char *mbi_method_name(merbit_method method) {
-  static const char *const names[] = {"auto", "reference", "merge",  "merbit", "scan",
-                                      "rows", "sliced",    "binned", "bsr",    "cb",
+  static const char *const names[] = {"auto", "reference", "merge",  "merbit",   "scan",
+                                      "rows", "sliced",    "binned", "bsr",      "cb",
                                       "hubs", "sorted",    "many",   "symmetric"};
 #ifdef MERBIT_STUDY_METHODS
   if (method >= MERBIT_METHOD_BSR_ROWS) {

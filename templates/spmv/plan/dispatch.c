@@ -68,15 +68,15 @@ MBI_INTERNAL merbit_status mbi_method_multiply(merbit_plan *plan, mbi_devptr scr
   merbit_status status = MERBIT_OK;
   if (plan->scale != NULL && !mbi_alpha_zero(plan, alpha)) {
     mbi_devptr scaled = scratch + mbi_columns_place(plan);
-    void *arguments[6];
-    arguments[0] = &plan->device.values;
-    arguments[1] = &x;
-    arguments[2] = &plan->device.cols;
-    arguments[3] = &scaled;
-    arguments[4] = (void *)(uintptr_t)alpha;
-    arguments[5] = (void *)(uintptr_t)beta;
+    mbk_values_scale_arguments arguments;
+    arguments.by_column = plan->device.values;
+    arguments.x = x;
+    arguments.cols = plan->device.cols;
+    arguments.scaled = scaled;
+    arguments.alpha = mbi_plan_scalar(plan, alpha);
+    arguments.beta = mbi_plan_scalar(plan, beta);
     status = mbi_plan_launch(plan, plan->scale, "mbk_values_scale",
-                             mbi_values_blocks(plan->device.cols), 256, 0, stream, arguments);
+                             mbi_values_blocks(plan->device.cols), 256, 0, stream, &arguments);
     x = scaled;
   }
   return status == MERBIT_OK ? plan->cuda->multiply(plan, scratch, alpha, x, beta, y, stream)

@@ -36,7 +36,8 @@ static void mbi_epilogue_chunk(void *argument, int chunk) {
 MBI_INTERNAL const void *mbi_epilogue_factor(const merbit_plan *plan, int one) {
   static const float f32[2] = {0, 1};
   static const double f64[2] = {0, 1};
-  return mbi_plan_accumulator(plan) == MERBIT_F32 ? (const void *)&f32[one] : (const void *)&f64[one];
+  return mbi_plan_accumulator(plan) == MERBIT_F32 ? (const void *)&f32[one]
+                                                  : (const void *)&f64[one];
 }
 
 static void mbi_epilogue_cpu(merbit_plan *plan, merbit_workspace *workspace, const void *x,
@@ -83,11 +84,13 @@ static merbit_status mbi_epilogue_cuda(merbit_plan *plan, merbit_workspace *work
   uint64_t rows = (uint64_t)plan->csr.rows, places;
   mbi_epilogue_call call;
   int i, aligned;
-  void *arguments[5];
+  mbk_epilogue_rows_arguments arguments;
+  static const mbi_devptr none = 0;
   mbi_devptr stop = mbi_device_address(skip); /* a kernel's argument in place of alpha */
   merbit_status status = mbi_method_multiply(
       plan, workspace->device_carries, plan->stops ? &stop : mbi_epilogue_factor(plan, 1),
-      mbi_device_address(x), mbi_epilogue_factor(plan, 0), product, stream);
+      mbi_device_address(x), plan->stops ? &none : mbi_epilogue_factor(plan, 0), product,
+      stream);
   if (rows == 0) { /* then they point nowhere */
     product = to = 0;
   }
@@ -104,17 +107,17 @@ static merbit_status mbi_epilogue_cuda(merbit_plan *plan, merbit_workspace *work
   call.ticket = workspace->sums_scratch;
   call.parts = workspace->sums_scratch + MBI_EPILOGUE_PARTS;
   call.after = plan->epilogue->after_memory;
-  arguments[0] = &product;
-  arguments[1] = &to;
-  arguments[2] = &rows;
-  arguments[3] = &aligned;
-  arguments[4] = &call;
+  arguments.product = product;
+  arguments.y = to;
+  arguments.rows = rows;
+  arguments.aligned = aligned;
+  arguments.call = call;
   return status == MERBIT_OK && (plan->epilogue->result[0] != '\0' || sums != NULL)
              ? mbi_device_launch_some(plan->context, plan->epilogue->kernel,
                                       "mbk_epilogue_rows", (int64_t)mbi_epilogue_blocks(plan),
                                       MBI_EPILOGUE_THREADS,
                                       MBI_EPILOGUE_THREADS / 16 * (unsigned)sizeof(double),
-                                      stream, arguments, MBI_LAUNCH_DEPENDENT)
+                                      stream, &arguments, MBI_LAUNCH_DEPENDENT)
              : status;
 }
 

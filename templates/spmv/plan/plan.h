@@ -19,12 +19,12 @@ typedef struct mbi_plan_making {
   int dual;          /* the dual-buffer commit */
   const char *after; /* of mbi_epilogue; NULL: nothing */
   /* CUDA: */
-  uint64_t arena_bytes; /* bytes that the maker wants behind what products use; then the plan lives as
-                    long as one call, and keeps what a transpose was made in */
-  int dots;      /* x'A x comes with a product, where that costs it little */
-  int stops;     /* a product of an epilogue ends where its flag is set */
+  uint64_t arena_bytes; /* bytes that the maker wants behind what products use; then the plan
+                    lives as long as one call, and keeps what a transpose was made in */
+  int dots;             /* x'A x comes with a product, where that costs it little */
+  int stops;            /* a product of an epilogue ends where its flag is set */
   int interleaved;      /* other kernels stand between products: mbi_plan_launches_plainly */
-  int unsynchronised;     /* what the GPU does for the plan may still be on the default stream */
+  int unsynchronised;   /* what the GPU does for the plan may still be on the default stream */
   /* What the maker wants to be enqueued beside what the plan does, once its arrays have been
    * found sound; NULL: nothing. */
   merbit_status (*checked)(void *maker);
@@ -43,7 +43,7 @@ struct merbit_plan {
   mbi_reorder reorder;
   mbi_transpose transpose;
   mbi_symmetric symmetric; /* of a matrix given by one triangle */
-  mbi_bsr bsr;   /* what is multiplied by methods of blocks; csr is the view then */
+  mbi_bsr bsr;             /* what is multiplied by methods of blocks; csr is the view then */
   merbit_side side;
   merbit_method method;
   merbit_type type; /* of values; of vectors and sums: spmv/plan/types.c */
@@ -67,15 +67,15 @@ struct merbit_plan {
   void *state; /* what the method made of the matrix: a struct of spmv/gpu/NAME/NAME.h */
   mbi_program program;
   void *scale; /* CUfunction: x times the values of its columns, where that comes first */
-  uint64_t schedule_bytes; /* what the method added to the CSR */
-  uint64_t stream_bytes;   /* that a product moves beside x and y */
+  uint64_t schedule_bytes;    /* what the method added to the CSR */
+  uint64_t stream_bytes;      /* that a product moves beside x and y */
   mbi_nonempty_rows nonempty; /* where the choice or the method asks */
   mbi_extracted extracted;
   mbi_operators *operators; /* MERBIT_SEMIRING_CUSTOM: spmv/shared/semiring.c */
   int stops; /* CUDA: products take no scalars but the skip of their epilogue, whose iterations
                 need nothing of them once it is set */
   mbi_epilogue *epilogue;      /* spmv/shared/epilogue.c; or NULL */
-  int streaming;                    /* the matrix is loaded past the caches */
+  int streaming;               /* the matrix is loaded past the caches */
   merbit_workspace *workspace; /* the plan's own; holds no reference */
 };
 
@@ -88,7 +88,7 @@ struct merbit_workspace {
   const void *known_x, *known_y; /* pointers already found to be the GPU's */
   double *sums;                  /* CPU: of each chunk of an epilogue */
   mbi_devptr sums_scratch;       /* CUDA: spmv/plan/epilogue_product.c */
-  mbi_devptr arena;               /* CUDA: plan->making.arena_bytes bytes of it */
+  mbi_devptr arena;              /* CUDA: plan->making.arena_bytes bytes of it */
   const void *known_epilogue[9]; /* as known_x: vectors, scalars, sums, skip */
 };
 
@@ -96,9 +96,10 @@ struct merbit_workspace {
 /* spmv/plan/common.c */
 MBI_INTERNAL int mbi_plan_launches_plainly(const merbit_plan *plan);
 MBI_INTERNAL int mbi_plan_start(const merbit_plan *plan, int behind);
+MBI_INTERNAL mbk_scalar mbi_plan_scalar(const merbit_plan *plan, const void *scalar);
 MBI_INTERNAL merbit_status mbi_plan_launch(merbit_plan *plan, void *function, const char *name,
                                            int64_t grid, int threads, unsigned shared_bytes,
-                                           void *stream, void **arguments);
+                                           void *stream, const void *arguments);
 MBI_INTERNAL size_t mbi_value_bytes(const merbit_plan *plan);
 MBI_INTERNAL uint64_t mbi_value_bytes_once(const merbit_plan *plan);
 MBI_INTERNAL unsigned mbi_value_shared(const merbit_plan *plan);

@@ -17,6 +17,21 @@ MBI_INTERNAL merbit_type mbi_plan_accumulator(const merbit_plan *plan) {
                                                        : mbi_type_accumulator(plan->type);
 }
 
+/* Returns alpha or beta as kernels of the plan take it: a number of the accumulator's type, or
+ * one that may be absent (semirings); the address of one in device memory; or, where the plan's
+ * products stop, the address of the flag. Such a plan's beta is not read. */
+MBI_INTERNAL mbk_scalar mbi_plan_scalar(const merbit_plan *plan, const void *scalar) {
+  mbk_scalar made = {{0, 0}};
+  const size_t bytes = plan->stops || plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE
+                           ? sizeof(mbi_devptr)
+                       : plan->desc.semiring == MERBIT_SEMIRING_PLUS_TIMES
+                           ? mbi_type_size(mbi_plan_accumulator(plan))
+                       : plan->type == MERBIT_F32 ? sizeof((const mbi_scalar *)scalar)->f32
+                                                  : sizeof((const mbi_scalar *)scalar)->f64;
+  memcpy(&made, scalar, bytes);
+  return made;
+}
+
 /* That a product multiplies. */
 MBI_INTERNAL int mbi_plan_vectors(const merbit_plan *plan) {
   return plan->desc.vectors > 1 ? plan->desc.vectors : 1;
@@ -78,9 +93,10 @@ MBI_INTERNAL merbit_status mbi_types_choose(merbit_context *context, merbit_type
   const merbit_type vector = desc->vector_type;
   if (!mbi_type_known(vector)) {
     char name[MBI_TYPE_NAME];
-    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "plan_desc.vector_type is %s; use MERBIT_TYPE_DEFAULT or another merbit_type",
-                    mbi_type_name(vector, name));
+    return mbi_fail(
+        context, MERBIT_INVALID_ARGUMENT,
+        "plan_desc.vector_type is %s; use MERBIT_TYPE_DEFAULT or another merbit_type",
+        mbi_type_name(vector, name));
   }
   if (vector == MERBIT_TYPE_DEFAULT) {
     desc->vector_type = mbi_type_accumulator(type);

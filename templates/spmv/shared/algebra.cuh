@@ -67,11 +67,19 @@
   }
 #define MBK_SCALAR_PARAMETERS const mbk_i32 *stop, const MBK_SCALAR none
 #define MBK_SCALAR_ARGUMENTS stop, none
+#define MBK_SCALARS_OF(a)                                                                      \
+  const mbk_i32 *const stop = mbk_scalar_as<const mbk_i32 *>((a).alpha);                       \
+  const MBK_SCALAR none = MBK_ABSENT;                                                          \
+  (void)stop, (void)none
 #define MBK_ALPHA ((MBK_SCALAR)1)
 #define MBK_SCALARS_LOAD const MBK_SCALAR alpha = MBK_ALPHA, beta = MBK_ABSENT
 #elif MBK_SCALARS_DEVICE
 #define MBK_SCALAR_PARAMETERS const MBK_COMPUTE *alpha_at, const MBK_COMPUTE *beta_at
 #define MBK_SCALAR_ARGUMENTS alpha_at, beta_at
+#define MBK_SCALARS_OF(a)                                                                      \
+  const MBK_COMPUTE *const alpha_at = mbk_scalar_as<const MBK_COMPUTE *>((a).alpha);           \
+  const MBK_COMPUTE *const beta_at = mbk_scalar_as<const MBK_COMPUTE *>((a).beta);             \
+  (void)alpha_at, (void)beta_at
 #define MBK_ALPHA (mbk_await(), MBK_SCALAR_AT(alpha_at, 1))
 #define MBK_SCALARS_LOAD                                                                       \
   const MBK_SCALAR alpha = MBK_ALPHA;                                                          \
@@ -79,6 +87,10 @@
 #else
 #define MBK_SCALAR_PARAMETERS const MBK_SCALAR alpha, const MBK_SCALAR beta
 #define MBK_SCALAR_ARGUMENTS alpha, beta
+#define MBK_SCALARS_OF(a)                                                                      \
+  const MBK_SCALAR alpha = mbk_scalar_as<MBK_SCALAR>((a).alpha);                               \
+  const MBK_SCALAR beta = mbk_scalar_as<MBK_SCALAR>((a).beta);                                 \
+  (void)alpha, (void)beta
 #define MBK_ALPHA alpha
 #define MBK_SCALARS_LOAD
 #endif

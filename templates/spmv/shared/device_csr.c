@@ -46,7 +46,7 @@ static merbit_status mbi_device_csr_check(merbit_context *context, const merbit_
   uint32_t found = 0;
   const void *row_ptr = view->row_ptr, *col_ind = view->col_ind;
   int64_t rows = view->rows, cols = view->cols, nnz = view->nnz;
-  void *arguments[6];
+  mbk_arrays_check_arguments arguments;
   merbit_status status = mbi_program_kernel(context, program, "mbk_arrays_check", &function);
   if (status == MERBIT_OK) {
     csr->scratch_bytes = mbi_nonempty_bytes(view->rows > view->cols ? view->rows : view->cols);
@@ -56,16 +56,16 @@ static merbit_status mbi_device_csr_check(merbit_context *context, const merbit_
   if (status == MERBIT_OK) {
     status = mbi_device_zero(context, csr->scratch, sizeof found, NULL);
   }
-  arguments[0] = &row_ptr;
-  arguments[1] = &col_ind;
-  arguments[2] = &rows;
-  arguments[3] = &cols;
-  arguments[4] = &nnz;
-  arguments[5] = &csr->scratch;
   if (status == MERBIT_OK) {
+    arguments.row_ptr = mbi_device_address(row_ptr);
+    arguments.col_ind = mbi_device_address(col_ind);
+    arguments.rows = rows;
+    arguments.cols = cols;
+    arguments.nnz = nnz;
+    arguments.bad = csr->scratch;
     status = mbi_device_launch(context, function, "mbk_arrays_check",
                                mbi_arrays_blocks(nnz > rows ? nnz : rows), MBI_ARRAYS_THREADS,
-                               0, NULL, arguments);
+                               0, NULL, &arguments);
   }
   if (status == MERBIT_OK) {
     status = mbi_device_download(context, &found, csr->scratch, sizeof found);
@@ -91,7 +91,7 @@ static merbit_status mbi_device_csr_narrow(merbit_context *context, const merbit
   void *function = NULL;
   const void *wide = view->col_ind;
   int64_t nnz = view->nnz;
-  void *arguments[3];
+  mbk_arrays_narrow_arguments arguments;
   merbit_status status = mbi_program_kernel(context, program, "mbk_arrays_narrow", &function);
   if (status == MERBIT_OK) {
     status = mbi_device_allocate(context, (uint64_t)nnz * sizeof(int32_t), "32-bit columns",
@@ -100,11 +100,11 @@ static merbit_status mbi_device_csr_narrow(merbit_context *context, const merbit
   if (status == MERBIT_OK) {
     csr->owns_col_ind = 1;
     csr->bytes += (uint64_t)nnz * sizeof(int32_t);
-    arguments[0] = &wide;
-    arguments[1] = &nnz;
-    arguments[2] = &csr->col_ind;
+    arguments.wide = mbi_device_address(wide);
+    arguments.nnz = nnz;
+    arguments.narrow = csr->col_ind;
     status = mbi_device_launch(context, function, "mbk_arrays_narrow", mbi_arrays_blocks(nnz),
-                               MBI_ARRAYS_THREADS, 0, NULL, arguments);
+                               MBI_ARRAYS_THREADS, 0, NULL, &arguments);
   }
   return status;
 }

@@ -13,32 +13,32 @@
 
 #include "spmv/shared/sample.cuh"
 
+#include "spmv/shared/device_csr_arguments.cuh"
+
 // Sets *bad to 1 if row_ptr does not rise from the base to nnz + base, or a column is out of
 // range. Launch: any grid of 256 threads; each strides over both arrays.
-MBK_KERNEL MBK_BOUNDS(256)
-    mbk_arrays_check(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind, mbk_i64 rows,
-                     mbk_i64 cols, mbk_i64 nnz, mbk_u32 *bad) {
+MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_check(const mbk_arrays_check_arguments a) {
   const mbk_i64 stride = (mbk_i64)mbk_grid() * 256;
   const mbk_i64 first = (mbk_i64)mbk_block() * 256 + mbk_thread();
-  bool wrong = first == 0 && (row_ptr[0] != MBK_BASE || row_ptr[rows] != nnz + MBK_BASE);
-  for (mbk_i64 i = first; i < rows; i += stride) {
-    wrong |= row_ptr[i] > row_ptr[i + 1];
+  bool wrong =
+      first == 0 && (a.row_ptr[0] != MBK_BASE || a.row_ptr[a.rows] != a.nnz + MBK_BASE);
+  for (mbk_i64 i = first; i < a.rows; i += stride) {
+    wrong |= a.row_ptr[i] > a.row_ptr[i + 1];
   }
-  for (mbk_i64 k = first; k < nnz; k += stride) {
-    const mbk_i64 column = (mbk_i64)col_ind[k] - MBK_BASE;
-    wrong |= column < 0 || column >= cols;
+  for (mbk_i64 k = first; k < a.nnz; k += stride) {
+    const mbk_i64 column = (mbk_i64)a.col_ind[k] - MBK_BASE;
+    wrong |= column < 0 || column >= a.cols;
   }
   if (wrong) {
-    mbk_atomic_or(bad, 1u);
+    mbk_atomic_or(a.bad, 1u);
   }
 }
 
 // Narrows 64-bit columns to 32 bits. Launch: any grid of 256 threads.
-MBK_KERNEL MBK_BOUNDS(256)
-    mbk_arrays_narrow(const MBK_COLUMN *wide, mbk_i64 nnz, mbk_i32 *narrow) {
-  for (mbk_i64 k = (mbk_i64)mbk_block() * 256 + mbk_thread(); k < nnz;
+MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_narrow(const mbk_arrays_narrow_arguments a) {
+  for (mbk_i64 k = (mbk_i64)mbk_block() * 256 + mbk_thread(); k < a.nnz;
        k += (mbk_i64)mbk_grid() * 256) {
-    narrow[k] = (mbk_i32)wide[k];
+    a.narrow[k] = (mbk_i32)a.wide[k];
   }
 }
 
@@ -50,9 +50,7 @@ MBK_KERNEL MBK_BOUNDS(256)
 // Writes counts[block], the number of the block's rows with a nonzero. Updates *longest, the
 // length of the longest row (at most 2^32 - 1), and *widths, the sum over slices of 32 rows of
 // their longest row; both must be zero. Shared: mbk_u64, mbk_u32.
-MBK_KERNEL MBK_BOUNDS(256)
-    mbk_arrays_count(const MBK_ROW_PTR *row_ptr, mbk_u64 rows, mbk_u32 *counts,
-                     mbk_u32 *longest, mbk_u64 *widths) {
+MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_count(const mbk_arrays_count_arguments a) {
   MBK_SHARED_MEMORY(shared);
   mbk_u64 *const width = (mbk_u64 *)shared;
   mbk_u32 *const total = (mbk_u32 *)(width + 1);
@@ -67,8 +65,8 @@ MBK_KERNEL MBK_BOUNDS(256)
   for (int i = 0; i < 4; i++) {
     const mbk_u64 row = first + (mbk_u64)i * 256;
     mbk_u32 slice = 0;
-    if (row < rows) {
-      const mbk_u64 length = (mbk_u64)(row_ptr[row + 1] - row_ptr[row]);
+    if (row < a.rows) {
+      const mbk_u64 length = (mbk_u64)(a.row_ptr[row + 1] - a.row_ptr[row]);
       slice = length < 0xffffffffull ? (mbk_u32)length : 0xffffffffu;
     }
     count += (mbk_u32)mbk_popcount(mbk_ballot(0xffffffffu, slice > 0));
@@ -82,25 +80,25 @@ MBK_KERNEL MBK_BOUNDS(256)
   if (mbk_lane() == 0) {
     mbk_atomic_add(width, slots);
     mbk_atomic_add(total, count);
-    mbk_atomic_max(longest, most);
+    mbk_atomic_max(a.longest, most);
   }
   mbk_block_sync();
   if (mbk_thread() == 0) {
-    counts[mbk_block()] = *total;
-    mbk_atomic_add(widths, *width);
+    a.counts[mbk_block()] = *total;
+    mbk_atomic_add(a.widths, *width);
   }
 }
 
 // Replaces counts by its exclusive prefix sum and writes the sum to *total, which may be counts
 // + blocks. Launch: one block of 1024 threads. Shared: mbk_u32[33].
-MBK_KERNEL MBK_BOUNDS(1024)
-    mbk_arrays_offsets(mbk_u32 *counts, mbk_u64 blocks, mbk_u32 *total) {
+MBK_KERNEL MBK_BOUNDS(1024) mbk_arrays_offsets(const mbk_arrays_offsets_arguments a) {
+  mbk_u32 *total = a.total;
   MBK_SHARED_MEMORY(shared);
   mbk_u32 *const warps = (mbk_u32 *)shared; // sums of the warps, then of the warps before each
   mbk_u32 base = 0;
-  for (mbk_u64 from = 0; from < blocks; from += 1024) {
+  for (mbk_u64 from = 0; from < a.blocks; from += 1024) {
     const mbk_u64 i = from + mbk_thread();
-    const mbk_u32 own = i < blocks ? counts[i] : 0;
+    const mbk_u32 own = i < a.blocks ? a.counts[i] : 0;
     mbk_u32 sum = own;
     for (int d = 1; d < 32; d <<= 1) {
       const mbk_u32 before = mbk_shuffle_up(0xffffffffu, sum, d, 32);
@@ -123,8 +121,8 @@ MBK_KERNEL MBK_BOUNDS(1024)
       }
     }
     mbk_block_sync();
-    if (i < blocks) {
-      counts[i] = base + warps[mbk_thread() / 32] + sum - own;
+    if (i < a.blocks) {
+      a.counts[i] = base + warps[mbk_thread() / 32] + sum - own;
     }
     base += warps[32];
     mbk_block_sync();
@@ -137,16 +135,14 @@ MBK_KERNEL MBK_BOUNDS(1024)
 // Lists the non-empty rows in row_id, in order, with their offsets in row_start, which ends
 // with the end of the last row. Lists the empty rows in empty_id. `offsets` comes from
 // mbk_arrays_offsets. Shared: mbk_u32[8].
-MBK_KERNEL MBK_BOUNDS(256)
-    mbk_arrays_compact(const MBK_ROW_PTR *row_ptr, mbk_u64 rows, const mbk_u32 *offsets,
-                       mbk_u32 *row_id, MBK_ROW_PTR *row_start, mbk_u32 *empty_id) {
+MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_compact(const mbk_arrays_compact_arguments a) {
   MBK_SHARED_MEMORY(shared);
   mbk_u32 *const warps = (mbk_u32 *)shared;
-  mbk_u32 row_number = offsets[mbk_block()];
+  mbk_u32 row_number = a.offsets[mbk_block()];
   for (int i = 0; i < 4; i++) {
     const mbk_u64 row =
         (mbk_u64)mbk_block() * MBK_ROWS_PER_BLOCK + (mbk_u64)i * 256 + mbk_thread();
-    const bool holds = row < rows && row_ptr[row] < row_ptr[row + 1];
+    const bool holds = row < a.rows && a.row_ptr[row] < a.row_ptr[row + 1];
     const mbk_u32 ballot = mbk_ballot(0xffffffffu, holds);
     if (mbk_lane() == 0) {
       warps[mbk_thread() / 32] = (mbk_u32)mbk_popcount(ballot);
@@ -159,13 +155,13 @@ MBK_KERNEL MBK_BOUNDS(256)
     }
     before += (mbk_u32)mbk_popcount(ballot & ((1u << mbk_lane()) - 1));
     if (holds) {
-      row_id[before] = (mbk_u32)row;
-      row_start[before] = row_ptr[row];
-    } else if (row < rows) {
-      empty_id[row - before] = (mbk_u32)row;
+      a.row_id[before] = (mbk_u32)row;
+      a.row_start[before] = a.row_ptr[row];
+    } else if (row < a.rows) {
+      a.empty_id[row - before] = (mbk_u32)row;
     }
-    if (row + 1 == rows) {
-      row_start[before + holds] = row_ptr[rows];
+    if (row + 1 == a.rows) {
+      a.row_start[before + holds] = a.row_ptr[a.rows];
     }
     row_number += all;
     mbk_block_sync();
@@ -176,46 +172,45 @@ MBK_KERNEL MBK_BOUNDS(256)
 
 // Adds to counts[c] the nonzeros in column c, of every `stride`th run of 32 nonzeros; counts
 // must be zero. Launch: any grid of 256 threads.
-MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_columns(const MBK_COLUMN *col_ind, mbk_u64 nnz,
-                                              mbk_u32 stride, mbk_u32 *counts) {
+MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_columns(const mbk_arrays_columns_arguments a) {
   const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;
-  const mbk_u64 step = (mbk_u64)mbk_grid() * 8 * stride * 32;
-  for (mbk_u64 k = warp * stride * 32 + mbk_lane(); k < nnz; k += step) {
-    mbk_atomic_add(counts + (col_ind[k] - MBK_BASE), 1u);
+  const mbk_u64 step = (mbk_u64)mbk_grid() * 8 * a.stride * 32;
+  for (mbk_u64 k = warp * a.stride * 32 + mbk_lane(); k < a.nnz; k += step) {
+    mbk_atomic_add(a.counts + (a.col_ind[k] - MBK_BASE), 1u);
   }
 }
 
 // Writes the same counts, rounded, from the row offsets of the transpose. Launch: any grid of
 // 256 threads.
-MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_lengths(const MBK_ROW_PTR *row_ptr, mbk_u64 cols,
-                                              mbk_u32 stride, mbk_u32 *counts) {
-  for (mbk_u64 c = (mbk_u64)mbk_block() * 256 + mbk_thread(); c < cols;
+MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_lengths(const mbk_arrays_lengths_arguments a) {
+  for (mbk_u64 c = (mbk_u64)mbk_block() * 256 + mbk_thread(); c < a.cols;
        c += (mbk_u64)mbk_grid() * 256) {
-    const mbk_u64 count = ((mbk_u64)(row_ptr[c + 1] - row_ptr[c]) + stride / 2) / stride;
-    counts[c] = count < 0xffffffffull ? (mbk_u32)count : 0xffffffffu;
+    const mbk_u64 count =
+        ((mbk_u64)(a.row_ptr[c + 1] - a.row_ptr[c]) + a.stride / 2) / a.stride;
+    a.counts[c] = count < 0xffffffffull ? (mbk_u32)count : 0xffffffffu;
   }
 }
 
 // Adds to bins[n] the number of columns counted n times, in the last bin that often or more;
 // bins must be zero. Launch: any grid of 256 threads. Shared: mbk_u32[MBK_BINS].
 #define MBK_BINS 4096
-MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_bins(const mbk_u32 *counts, mbk_u64 cols, mbk_u32 *bins) {
+MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_bins(const mbk_arrays_bins_arguments a) {
   MBK_SHARED_MEMORY(shared);
   mbk_u32 *const own = (mbk_u32 *)shared;
   for (mbk_u32 i = mbk_thread(); i < MBK_BINS; i += 256) {
     own[i] = 0;
   }
   mbk_block_sync();
-  for (mbk_u64 c = (mbk_u64)mbk_block() * 256 + mbk_thread(); c < cols;
+  for (mbk_u64 c = (mbk_u64)mbk_block() * 256 + mbk_thread(); c < a.cols;
        c += (mbk_u64)mbk_grid() * 256) {
-    if (counts[c] > 0) {
-      mbk_atomic_add(own + (counts[c] < MBK_BINS ? counts[c] : MBK_BINS - 1), 1u);
+    if (a.counts[c] > 0) {
+      mbk_atomic_add(own + (a.counts[c] < MBK_BINS ? a.counts[c] : MBK_BINS - 1), 1u);
     }
   }
   mbk_block_sync();
   for (mbk_u32 i = mbk_thread(); i < MBK_BINS; i += 256) {
     if (own[i] > 0) {
-      mbk_atomic_add(bins + i, own[i]);
+      mbk_atomic_add(a.bins + i, own[i]);
     }
   }
 }
@@ -233,23 +228,21 @@ MBK_DEVICE mbk_u64 mbk_arrays_mix(mbk_u64 place, mbk_u64 number) {
 
 // Adds to *hash a sum over row_ptr and col_ind that is the same in any order; *hash must be
 // zero. Launch: any grid of 256 threads.
-MBK_KERNEL MBK_BOUNDS(256)
-    mbk_arrays_hash(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind, mbk_u64 rows,
-                    mbk_u64 nnz, mbk_u64 *hash) {
+MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_hash(const mbk_arrays_hash_arguments a) {
   const mbk_u64 stride = (mbk_u64)mbk_grid() * 256;
   const mbk_u64 first = (mbk_u64)mbk_block() * 256 + mbk_thread();
   mbk_u64 sum = 0;
-  for (mbk_u64 i = first; i <= rows; i += stride) {
-    sum += mbk_arrays_mix(2 * i, (mbk_u64)(row_ptr[i] - MBK_BASE));
+  for (mbk_u64 i = first; i <= a.rows; i += stride) {
+    sum += mbk_arrays_mix(2 * i, (mbk_u64)(a.row_ptr[i] - MBK_BASE));
   }
-  for (mbk_u64 k = first; k < nnz; k += stride) {
-    sum += mbk_arrays_mix(2 * k + 1, (mbk_u64)(col_ind[k] - MBK_BASE));
+  for (mbk_u64 k = first; k < a.nnz; k += stride) {
+    sum += mbk_arrays_mix(2 * k + 1, (mbk_u64)(a.col_ind[k] - MBK_BASE));
   }
   for (int d = 16; d > 0; d >>= 1) {
     sum += mbk_shuffle_xor(0xffffffffu, sum, d, 32);
   }
   if (mbk_lane() == 0) {
-    mbk_atomic_add(hash, sum);
+    mbk_atomic_add(a.hash, sum);
   }
 }
 
@@ -290,28 +283,27 @@ MBK_DEVICE bool mbk_arrays_ruled_out(mbk_u32 *against) {
 // rows differ in their columns, and of against[1] if a row's columns are not runs of n, each
 // from a multiple of n on. Both must be zero. Launch: one warp for each of `count` rows, `step`
 // apart; 256 threads per block.
-MBK_KERNEL MBK_BOUNDS(256)
-    mbk_arrays_blocks(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind, mbk_u64 rows,
-                      mbk_u64 count, mbk_u64 step, mbk_u32 *against) {
-  const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32, row = warp * step;
+MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_blocks(const mbk_arrays_blocks_arguments a) {
+  const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32, row = warp * a.step;
   mbk_u32 high = 0, wide = 0;
-  if (warp < count) {
-    const mbk_i64 start = (mbk_i64)row_ptr[row] - MBK_BASE;
-    const mbk_i64 end = (mbk_i64)row_ptr[row + 1] - MBK_BASE;
-    const mbk_i64 next = row + 1 < rows ? (mbk_i64)row_ptr[row + 2] - MBK_BASE - end : -1;
+  if (warp < a.count) {
+    const mbk_i64 start = (mbk_i64)a.row_ptr[row] - MBK_BASE;
+    const mbk_i64 end = (mbk_i64)a.row_ptr[row + 1] - MBK_BASE;
+    const mbk_i64 next = row + 1 < a.rows ? (mbk_i64)a.row_ptr[row + 2] - MBK_BASE - end : -1;
     bool same = next == end - start;
     for (mbk_i64 part = 0; part < end - start; part += MBK_BLOCK_PART) {
       const mbk_i64 stop =
           part + MBK_BLOCK_PART < end - start ? part + MBK_BLOCK_PART : end - start;
       if (part > 0 && ((mbk_ballot(0xffffffffu, !same) != 0 &&
                         (mbk_arrays_any(wide) & MBK_BLOCK_SHAPES) == MBK_BLOCK_SHAPES) ||
-                       mbk_arrays_ruled_out(against))) {
+                       mbk_arrays_ruled_out(a.against))) {
         break; // a long row need not be walked to its end
       }
       for (mbk_i64 k = part + mbk_lane(); k < stop; k += 32) {
-        const mbk_i64 column = (mbk_i64)col_ind[start + k] - MBK_BASE;
-        same = same && (mbk_i64)col_ind[end + k] - MBK_BASE == column;
-        if (k + 1 == end - start || (mbk_i64)col_ind[start + k + 1] - MBK_BASE != column + 1) {
+        const mbk_i64 column = (mbk_i64)a.col_ind[start + k] - MBK_BASE;
+        same = same && (mbk_i64)a.col_ind[end + k] - MBK_BASE == column;
+        if (k + 1 == end - start ||
+            (mbk_i64)a.col_ind[start + k + 1] - MBK_BASE != column + 1) {
           wide |= mbk_arrays_inside((mbk_u64)k + 1); // the run that ends here
         }
         // At the start of a run of n both are multiples of n.
@@ -322,11 +314,11 @@ MBK_KERNEL MBK_BOUNDS(256)
   }
   high = mbk_arrays_any(high);
   wide = mbk_arrays_any(wide);
-  if (mbk_lane() == 0 && (high & ~against[0] & MBK_BLOCK_SHAPES) != 0) {
-    mbk_atomic_or(against, high);
+  if (mbk_lane() == 0 && (high & ~a.against[0] & MBK_BLOCK_SHAPES) != 0) {
+    mbk_atomic_or(a.against, high);
   }
-  if (mbk_lane() == 0 && (wide & ~against[1] & MBK_BLOCK_SHAPES) != 0) {
-    mbk_atomic_or(against + 1, wide);
+  if (mbk_lane() == 0 && (wide & ~a.against[1] & MBK_BLOCK_SHAPES) != 0) {
+    mbk_atomic_or(a.against + 1, wide);
   }
 }
 

@@ -54,15 +54,7 @@
 #endif
 #define MBK_EPILOGUE_HAS(k) ((k) == 0 ? MBK_EPILOGUE_HAS0 : MBK_EPILOGUE_HAS1)
 
-struct mbk_epilogue { // the same layout as mbi_epilogue_call
-  const MBK_VECTOR *vectors[6];
-  const double *scalars;
-  double *sums;        // the two results, or null
-  const mbk_i32 *skip; // unless it points to 0 nothing is done; or null
-  double *parts;       // two sums for each block
-  mbk_u32 *ticket;     // zero between products
-  void *after;         // argument of mbk_epilogue_after
-};
+#include "spmv/shared/epilogue_arguments.cuh"
 
 #define MBK_EPILOGUE_NAMES(T)                                                                  \
   const T in_ax, const T in_y, const T in_row, const T in_v0, const T in_v1, const T in_v2,    \
@@ -191,30 +183,29 @@ MBK_DEVICE void mbk_epilogue_finish(const mbk_epilogue &call, double (&sums)[2])
 // launch, with the same grid of MBK_EPILOGUE_THREADS for each product of a plan; if there are
 // no rows, one block that writes zeros. Shared: double[MBK_EPILOGUE_THREADS / 16].
 MBK_KERNEL MBK_BOUNDS(MBK_EPILOGUE_THREADS)
-    mbk_epilogue_rows(const MBK_VECTOR *product, MBK_VECTOR *y, mbk_u64 rows, int aligned,
-                      const mbk_epilogue call) {
+    mbk_epilogue_rows(const mbk_epilogue_rows_arguments a) {
   mbk_release();
   mbk_await();
-  if (call.skip != (const mbk_i32 *)0 && *call.skip != 0) {
+  if (a.call.skip != (const mbk_i32 *)0 && *a.call.skip != 0) {
     return;
   }
   double sums[2] = {0.0, 0.0}, s[8];
 #pragma unroll
   for (int i = 0; i < 8; i++) {
-    s[i] = i < MBK_EPILOGUE_SCALARS ? call.scalars[i] : 0.0;
+    s[i] = i < MBK_EPILOGUE_SCALARS ? a.call.scalars[i] : 0.0;
   }
   const mbk_u64 first = (mbk_u64)mbk_block() * MBK_EPILOGUE_THREADS + mbk_thread();
   const mbk_u64 step = (mbk_u64)mbk_grid() * MBK_EPILOGUE_THREADS * MBK_EPILOGUE_PACK;
-  for (mbk_u64 at = first * MBK_EPILOGUE_PACK; at < rows; at += step) {
+  for (mbk_u64 at = first * MBK_EPILOGUE_PACK; at < a.rows; at += step) {
     const mbk_u32 count =
-        (mbk_u32)(rows - at < MBK_EPILOGUE_PACK ? rows - at : MBK_EPILOGUE_PACK);
-    const bool whole = aligned != 0 && count == MBK_EPILOGUE_PACK;
-    const mbk_epilogue_pack taken = mbk_epilogue_load(product + at, count, whole);
+        (mbk_u32)(a.rows - at < MBK_EPILOGUE_PACK ? a.rows - at : MBK_EPILOGUE_PACK);
+    const bool whole = a.aligned != 0 && count == MBK_EPILOGUE_PACK;
+    const mbk_epilogue_pack taken = mbk_epilogue_load(a.product + at, count, whole);
     mbk_epilogue_pack v[6], result;
 #pragma unroll
     for (int i = 0; i < 6; i++) {
       const bool counts = i < MBK_EPILOGUE_VECTORS && !(MBK_EPILOGUE_IDLE(i, s));
-      v[i] = mbk_epilogue_load(i < MBK_EPILOGUE_VECTORS ? call.vectors[i] + at : product,
+      v[i] = mbk_epilogue_load(i < MBK_EPILOGUE_VECTORS ? a.call.vectors[i] + at : a.product,
                                counts ? count : 0, counts && whole);
     }
 #pragma unroll
@@ -232,21 +223,21 @@ MBK_KERNEL MBK_BOUNDS(MBK_EPILOGUE_THREADS)
       }
     }
     if (MBK_EPILOGUE_WRITES && whole) {
-      mbk_store_pack(y + at, result);
+      mbk_store_pack(a.y + at, result);
     }
 #pragma unroll
     for (int j = 0; j < MBK_EPILOGUE_PACK; j++) {
       if (MBK_EPILOGUE_WRITES && !whole && (mbk_u32)j < count) {
-        y[at + (mbk_u64)j] = result.at[j];
+        a.y[at + (mbk_u64)j] = result.at[j];
       }
     }
   }
-  if (call.sums == (double *)0) {
+  if (a.call.sums == (double *)0) {
     return;
   }
   if (MBK_EPILOGUE_HAS0 || MBK_EPILOGUE_HAS1) {
-    mbk_epilogue_finish(call, sums);
+    mbk_epilogue_finish(a.call, sums);
   } else if (mbk_block() == 0) {
-    mbk_epilogue_store(call.sums, sums);
+    mbk_epilogue_store(a.call.sums, sums);
   }
 }

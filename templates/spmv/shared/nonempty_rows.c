@@ -45,7 +45,9 @@ MBI_INTERNAL void mbi_nonempty_destroy(merbit_context *context, mbi_nonempty_row
  * CUDA context must be current. On failure the caller runs mbi_nonempty_destroy. */
 static merbit_status mbi_nonempty_create(merbit_context *context, mbi_device_csr *csr,
                                          mbi_nonempty_rows *nonempty) {
-  void *count = NULL, *offsets = NULL, *arguments[6];
+  void *count = NULL, *offsets = NULL;
+  mbk_arrays_count_arguments count_arguments;
+  mbk_arrays_offsets_arguments offsets_arguments;
   uint64_t rows = csr->rows, blocks = mbi_nonempty_blocks_of((int64_t)rows);
   mbi_devptr row_ptr = csr->row_ptr, total, longest, widths;
   uint32_t answer[4] = {0, 0, 0, 0};
@@ -80,20 +82,20 @@ static merbit_status mbi_nonempty_create(merbit_context *context, mbi_device_csr
     status = mbi_device_zero(context, nonempty->counts, sizeof answer, NULL);
   }
   if (status == MERBIT_OK) {
-    arguments[0] = &row_ptr;
-    arguments[1] = &rows;
-    arguments[2] = &nonempty->offsets;
-    arguments[3] = &longest;
-    arguments[4] = &widths;
+    count_arguments.row_ptr = row_ptr;
+    count_arguments.rows = rows;
+    count_arguments.counts = nonempty->offsets;
+    count_arguments.longest = longest;
+    count_arguments.widths = widths;
     status = mbi_device_launch(context, count, "mbk_arrays_count", (int64_t)blocks, 256,
-                               (unsigned)(4 * sizeof(uint32_t)), NULL, arguments);
+                               (unsigned)(4 * sizeof(uint32_t)), NULL, &count_arguments);
   }
   if (status == MERBIT_OK) {
-    arguments[0] = &nonempty->offsets;
-    arguments[1] = &blocks;
-    arguments[2] = &total;
+    offsets_arguments.counts = nonempty->offsets;
+    offsets_arguments.blocks = blocks;
+    offsets_arguments.total = total;
     status = mbi_device_launch(context, offsets, "mbk_arrays_offsets", 1, 1024,
-                               (unsigned)(33 * sizeof(uint32_t)), NULL, arguments);
+                               (unsigned)(33 * sizeof(uint32_t)), NULL, &offsets_arguments);
   }
   if (status == MERBIT_OK) {
     status = mbi_device_download(context, answer, nonempty->counts, sizeof answer);
@@ -124,24 +126,25 @@ MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_context *context,
   const uint64_t windows = nnz / MBI_NONEMPTY_WINDOW + 1;
   const uint64_t samples = windows < MBI_NONEMPTY_SAMPLES ? windows : MBI_NONEMPTY_SAMPLES;
   uint32_t shift = type == MERBIT_F32 ? 3 : 2, answer[2] = {0, 0};
-  void *sample = NULL, *arguments[7];
+  void *sample = NULL;
+  mbk_arrays_sample_arguments arguments;
   merbit_status status =
       mbi_program_kernel(context, &nonempty->program, "mbk_arrays_sample", &sample);
   if (status == MERBIT_OK) { /* in place of the sums, which have been read */
     status = mbi_device_zero(context, nonempty->counts, sizeof answer, NULL);
   }
   narrow = nonempty->counts + sizeof answer[0];
-  arguments[0] = &row_ptr;
-  arguments[1] = &col_ind;
-  arguments[2] = &row_count;
-  arguments[3] = &nnz;
-  arguments[4] = &shift;
-  arguments[5] = &nonempty->counts;
-  arguments[6] = &narrow;
   if (status == MERBIT_OK) {
+    arguments.row_ptr = row_ptr;
+    arguments.col_ind = col_ind;
+    arguments.rows = row_count;
+    arguments.nnz = nnz;
+    arguments.shift = shift;
+    arguments.sectors = nonempty->counts;
+    arguments.narrow = narrow;
     status = mbi_device_launch(
         context, sample, "mbk_arrays_sample", 2 * (int64_t)samples, MBI_NONEMPTY_THREADS,
-        (unsigned)(MBI_NONEMPTY_TABLE * sizeof(uint32_t)), NULL, arguments);
+        (unsigned)(MBI_NONEMPTY_TABLE * sizeof(uint32_t)), NULL, &arguments);
   }
   if (status == MERBIT_OK) {
     status = mbi_device_download(context, answer, nonempty->counts, sizeof answer);
@@ -167,20 +170,21 @@ static merbit_status mbi_nonempty_launch_columns(merbit_plan *plan) {
   const char *name = by_offsets ? "mbk_arrays_lengths" : "mbk_arrays_columns";
   mbi_devptr row_ptr = mbi_device_address(plan->given.row_ptr);
   uint32_t stride = (uint32_t)(plan->device.nnz / MBI_NONEMPTY_COLUMN_SAMPLES) + 1;
-  void *kernel = NULL, *arguments[4];
+  void *kernel = NULL;
+  mbk_arrays_columns_arguments arguments;
   const merbit_status status =
       mbi_program_kernel(context, &plan->nonempty.program, name, &kernel);
-  arguments[0] = by_offsets ? (void *)&row_ptr : (void *)&plan->device.col_ind;
-  arguments[1] = by_offsets ? (void *)&plan->device.cols : (void *)&plan->device.nnz;
-  arguments[2] = &stride;
-  arguments[3] = &plan->nonempty.column_counts;
+  arguments.col_ind = by_offsets ? row_ptr : plan->device.col_ind;
+  arguments.nnz = by_offsets ? plan->device.cols : plan->device.nnz;
+  arguments.stride = stride;
+  arguments.counts = plan->nonempty.column_counts;
   return status != MERBIT_OK
              ? status
              : mbi_device_launch(
                    context, kernel, name,
                    mbi_arrays_blocks(
                        (int64_t)(by_offsets ? plan->device.cols : plan->device.nnz / stride)),
-                   MBI_ARRAYS_THREADS, 0, NULL, arguments);
+                   MBI_ARRAYS_THREADS, 0, NULL, &arguments);
 }
 
 /* Writes to bins[n] how many columns a sample of the nonzeros meets n times. `bins` has
@@ -189,7 +193,8 @@ static merbit_status mbi_nonempty_count_columns(merbit_plan *plan, uint32_t *bin
   merbit_context *context = plan->context;
   mbi_nonempty_rows *nonempty = &plan->nonempty;
   const uint64_t bytes = (plan->device.cols + MBI_NONEMPTY_BINS) * sizeof(uint32_t);
-  void *bin = NULL, *arguments[3];
+  void *bin = NULL;
+  mbk_arrays_bins_arguments arguments;
   mbi_devptr found = 0;
   merbit_status status =
       mbi_program_kernel(context, &nonempty->program, "mbk_arrays_bins", &bin);
@@ -205,13 +210,13 @@ static merbit_status mbi_nonempty_count_columns(merbit_plan *plan, uint32_t *bin
   if (status == MERBIT_OK) {
     status = mbi_nonempty_launch_columns(plan);
   }
-  arguments[0] = &nonempty->column_counts;
-  arguments[1] = &plan->device.cols;
-  arguments[2] = &found;
   if (status == MERBIT_OK) {
+    arguments.counts = nonempty->column_counts;
+    arguments.cols = plan->device.cols;
+    arguments.bins = found;
     status = mbi_device_launch(
         context, bin, "mbk_arrays_bins", 2 * (int64_t)context->device.multiprocessors,
-        MBI_ARRAYS_THREADS, (unsigned)(MBI_NONEMPTY_BINS * sizeof(uint32_t)), NULL, arguments);
+        MBI_ARRAYS_THREADS, (unsigned)(MBI_NONEMPTY_BINS * sizeof(uint32_t)), NULL, &arguments);
   }
   if (status == MERBIT_OK) {
     status = mbi_device_download(context, bins, found, MBI_NONEMPTY_BINS * sizeof(uint32_t));
@@ -261,24 +266,25 @@ static merbit_status mbi_nonempty_against(merbit_plan *plan, uint64_t count,
                                           uint32_t *against) {
   merbit_context *context = plan->context;
   uint64_t step = plan->device.rows / count;
-  mbi_devptr answer = plan->nonempty.counts; /* in place of the sums, which have been read */
-  void *kernel = NULL, *arguments[6];
+  mbi_devptr answer = plan->nonempty.counts;
+  void *kernel = NULL;
+  mbk_arrays_blocks_arguments arguments;
   merbit_status status =
       mbi_program_kernel(context, &plan->nonempty.program, "mbk_arrays_blocks", &kernel);
   if (status == MERBIT_OK) {
     status = mbi_device_zero(context, answer, 2 * sizeof *against, NULL);
   }
-  arguments[0] = &plan->device.row_ptr;
-  arguments[1] = &plan->device.col_ind;
-  arguments[2] = &plan->device.rows;
-  arguments[3] = &count;
-  arguments[4] = &step;
-  arguments[5] = &answer;
   if (status == MERBIT_OK) {
+    arguments.row_ptr = plan->device.row_ptr;
+    arguments.col_ind = plan->device.col_ind;
+    arguments.rows = plan->device.rows;
+    arguments.count = count;
+    arguments.step = step;
+    arguments.against = answer;
     status =
         mbi_device_launch(context, kernel, "mbk_arrays_blocks",
                           (int64_t)((count * 32 + MBI_ARRAYS_THREADS - 1) / MBI_ARRAYS_THREADS),
-                          MBI_ARRAYS_THREADS, 0, NULL, arguments);
+                          MBI_ARRAYS_THREADS, 0, NULL, &arguments);
   }
   return status == MERBIT_OK
              ? mbi_device_download(context, against, answer, 2 * sizeof *against)
@@ -319,22 +325,23 @@ MBI_INTERNAL merbit_status mbi_nonempty_hash(merbit_plan *plan, uint64_t *hash) 
   merbit_context *context = plan->context;
   const uint64_t most =
       plan->device.nnz > plan->device.rows ? plan->device.nnz : plan->device.rows;
-  void *kernel = NULL, *arguments[5];
+  void *kernel = NULL;
+  mbk_arrays_hash_arguments arguments;
   mbi_devptr sum = plan->nonempty.counts; /* in place of the sums, which have been read */
   merbit_status status =
       mbi_program_kernel(context, &plan->nonempty.program, "mbk_arrays_hash", &kernel);
   if (status == MERBIT_OK) {
     status = mbi_device_zero(context, sum, sizeof *hash, NULL);
   }
-  arguments[0] = &plan->device.row_ptr;
-  arguments[1] = &plan->device.col_ind;
-  arguments[2] = &plan->device.rows;
-  arguments[3] = &plan->device.nnz;
-  arguments[4] = &sum;
   if (status == MERBIT_OK) {
+    arguments.row_ptr = plan->device.row_ptr;
+    arguments.col_ind = plan->device.col_ind;
+    arguments.rows = plan->device.rows;
+    arguments.nnz = plan->device.nnz;
+    arguments.hash = sum;
     status =
         mbi_device_launch(context, kernel, "mbk_arrays_hash", mbi_arrays_blocks((int64_t)most),
-                          MBI_ARRAYS_THREADS, 0, NULL, arguments);
+                          MBI_ARRAYS_THREADS, 0, NULL, &arguments);
   }
   return status == MERBIT_OK ? mbi_device_download(context, hash, sum, sizeof *hash) : status;
 }
@@ -364,7 +371,8 @@ MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_context *context,
   mbi_devptr row_ptr = csr->row_ptr, row_id = 0, row_start = 0, empty_id = 0;
   mbi_devptr *const parts[] = {&row_id, &empty_id, &row_start};
   const uint64_t bytes[] = {ids, empties, starts};
-  void *compact = NULL, *arguments[6];
+  void *compact = NULL;
+  mbk_arrays_compact_arguments arguments;
   merbit_status status =
       mbi_program_kernel(context, &nonempty->program, "mbk_arrays_compact", &compact);
   if (status == MERBIT_OK) {
@@ -373,16 +381,16 @@ MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_context *context,
   if (status == MERBIT_OK && apart) {
     status = mbi_device_allocate(context, starts, "starts of rows", &row_start);
   }
-  arguments[0] = &row_ptr;
-  arguments[1] = &row_count;
-  arguments[2] = &nonempty->offsets;
-  arguments[3] = &row_id;
-  arguments[4] = &row_start;
-  arguments[5] = &empty_id;
   if (status == MERBIT_OK) {
+    arguments.row_ptr = row_ptr;
+    arguments.rows = row_count;
+    arguments.offsets = nonempty->offsets;
+    arguments.row_id = row_id;
+    arguments.row_start = row_start;
+    arguments.empty_id = empty_id;
     status =
         mbi_device_launch(context, compact, "mbk_arrays_compact", (int64_t)nonempty->blocks,
-                          256, (unsigned)(8 * sizeof(uint32_t)), NULL, arguments);
+                          256, (unsigned)(8 * sizeof(uint32_t)), NULL, &arguments);
   }
   if (status != MERBIT_OK) {
     mbi_device_release(context, row_id);

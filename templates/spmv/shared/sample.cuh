@@ -83,22 +83,23 @@ MBK_DEVICE void mbk_arrays_pages(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *c
   }
 }
 
+#include "spmv/shared/sample_arguments.cuh"
+
 // Samples how gathers of x will fare. Adds to *sectors the number of different 32-byte sectors
 // of x that windows of nonzeros touch, each window on its own, and to *narrow the number of
 // slices of 32 rows, out of 8 for each window, whose columns lie in few pages. Both must be
 // zero. `shift` is log2 of the elements in a sector. Launch: one block of MBK_SAMPLE_THREADS
 // per window, and as many for the slices. Shared: mbk_u32[MBK_SAMPLE_TABLE].
 MBK_KERNEL MBK_BOUNDS(MBK_SAMPLE_THREADS)
-    mbk_arrays_sample(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind, mbk_u64 rows,
-                      mbk_u64 nnz, mbk_u32 shift, mbk_u32 *sectors, mbk_u32 *narrow) {
+    mbk_arrays_sample(const mbk_arrays_sample_arguments a) {
   MBK_SHARED_MEMORY(shared);
   mbk_u32 *const words = (mbk_u32 *)shared;
   const mbk_u32 windows = mbk_grid() / 2, warp = mbk_thread() / 32;
   if (mbk_block() < windows) {
-    mbk_arrays_sectors(col_ind, nnz, windows, shift, sectors, words);
+    mbk_arrays_sectors(a.col_ind, a.nnz, windows, a.shift, a.sectors, words);
   } else if (warp < 8) {
-    const mbk_u64 number = (mbk_block() - windows) * 8 + warp, slices = (rows + 31) / 32;
-    mbk_arrays_pages(row_ptr, col_ind, rows, slices * number / (8 * windows), narrow,
+    const mbk_u64 number = (mbk_block() - windows) * 8 + warp, slices = (a.rows + 31) / 32;
+    mbk_arrays_pages(a.row_ptr, a.col_ind, a.rows, slices * number / (8 * windows), a.narrow,
                      words + warp * MBK_PAGE_SET);
   }
 }

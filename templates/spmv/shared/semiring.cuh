@@ -54,28 +54,28 @@ MBK_DEVICE MBK_COMPUTE mbk_semiring_multiply(const MBK_COMPUTE in_a, const MBK_C
 #define MBK_MUL(a, x) mbk_semiring_multiply((MBK_COMPUTE)(a), (MBK_COMPUTE)(x))
 
 // A scalar as the host passes it.
-struct mbk_scalar {
+struct mbk_given_scalar {
   MBK_COMPUTE value;
   mbk_u32 given;
 };
-#define MBK_SCALAR mbk_scalar
+#define MBK_SCALAR mbk_given_scalar
 #define MBK_ABSENT mbk_scalar_of((MBK_COMPUTE)0, 0)
 #define MBK_VANISHES(alpha) mbk_scalar_vanishes(alpha)
 #define MBK_SCALAR_AT(address, absent)                                                         \
   ((address) ? mbk_scalar_of(*(address), 1) : mbk_scalar_of((MBK_COMPUTE)0, 0))
 
-MBK_DEVICE mbk_scalar mbk_scalar_of(MBK_COMPUTE value, mbk_u32 given) {
-  const mbk_scalar scalar = {value, given};
+MBK_DEVICE mbk_given_scalar mbk_scalar_of(MBK_COMPUTE value, mbk_u32 given) {
+  const mbk_given_scalar scalar = {value, given};
   return scalar;
 }
-MBK_DEVICE bool mbk_scalar_vanishes(const mbk_scalar scalar) {
+MBK_DEVICE bool mbk_scalar_vanishes(const mbk_given_scalar scalar) {
   return scalar.given != 0 && scalar.value == MBK_ZERO;
 }
 // Returns true if the old y is not read.
-MBK_DEVICE bool mbk_scalar_forgets(const mbk_scalar beta) {
+MBK_DEVICE bool mbk_scalar_forgets(const mbk_given_scalar beta) {
   return beta.given == 0 || beta.value == MBK_ZERO;
 }
-MBK_DEVICE MBK_COMPUTE mbk_scaled(const mbk_scalar alpha, MBK_COMPUTE sum) {
+MBK_DEVICE MBK_COMPUTE mbk_scaled(const mbk_given_scalar alpha, MBK_COMPUTE sum) {
   return alpha.given == 0             ? sum
          : mbk_scalar_vanishes(alpha) ? MBK_ZERO
                                       : MBK_MUL(alpha.value, sum);

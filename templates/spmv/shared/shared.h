@@ -1,6 +1,10 @@
 #ifndef MBI_SHARED_H
 #define MBI_SHARED_H
 #include "market/market.h"
+#include "spmv/shared/device_csr_arguments.cuh"
+#include "spmv/shared/epilogue_arguments.cuh"
+#include "spmv/shared/sample_arguments.cuh"
+#include "spmv/shared/values_arguments.cuh"
 
 typedef struct mbi_operators mbi_operators;
 typedef struct mbi_epilogue mbi_epilogue;
@@ -121,11 +125,7 @@ struct mbi_epilogue {    /* a copy of the user's */
   void *kernel; /* CUfunction */
 };
 /* The kernel's argument for a product: mbk_epilogue of spmv/shared/epilogue.cu. */
-typedef struct mbi_epilogue_call {
-  mbi_devptr vectors[MBI_EPILOGUE_VECTORS];
-  mbi_devptr scalars, sums, skip;
-  mbi_devptr parts, ticket, after;
-} mbi_epilogue_call;
+typedef mbk_epilogue mbi_epilogue_call;
 /* Offsets in a product's scratch: the ticket, which is zero between products even if the plan
  * is made again; the blocks' sums; then, if there is a result, space for a product that must
  * not go to y. */

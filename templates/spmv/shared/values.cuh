@@ -60,21 +60,22 @@ MBK_DEVICE void mbk_table_take(const MBK_COMPUTE *table, MBK_SCALAR alpha, mbk_u
 #endif
 }
 
+#include "spmv/shared/values_arguments.cuh"
+
 #if MBK_STORED == 6
 // Writes x times the values of its columns, rounded as in any product. Launch: any grid of 256
 // threads.
-MBK_KERNEL MBK_BOUNDS(256)
-    mbk_values_scale(const MBK_VALUE *by_column, const MBK_VECTOR *x, mbk_u64 cols,
-                     MBK_VECTOR *scaled, MBK_SCALAR_PARAMETERS) {
+MBK_KERNEL MBK_BOUNDS(256) mbk_values_scale(const mbk_values_scale_arguments a) {
+  MBK_SCALARS_OF(a);
   mbk_release();
   mbk_await();
   if (MBK_VANISHES(MBK_ALPHA)) {
     return;
   }
 #pragma unroll 4
-  for (mbk_u64 c = (mbk_u64)mbk_block() * 256 + mbk_thread(); c < cols;
+  for (mbk_u64 c = (mbk_u64)mbk_block() * 256 + mbk_thread(); c < a.cols;
        c += (mbk_u64)mbk_grid() * 256) {
-    scaled[c] = (MBK_VECTOR)MBK_MUL(mbk_load(by_column + c), mbk_load_after_wait(x + c));
+    a.scaled[c] = (MBK_VECTOR)MBK_MUL(mbk_load(a.by_column + c), mbk_load_after_wait(a.x + c));
   }
 }
 #endif

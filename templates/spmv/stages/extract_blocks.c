@@ -75,25 +75,25 @@ static merbit_status mbi_extract_count(mbi_extract *c, const merbit_bsr_desc *sh
   uint32_t parts = windows > 0 ? (uint32_t)windows : 1;
   mbi_devptr to = c->answers + (uint64_t)answer * sizeof(mbi_extract_tally);
   const int64_t blocks = (int64_t)((uint64_t)parts * count * group / 256) + 1;
-  void *arguments[15];
-  arguments[0] = &csr->row_ptr;
-  arguments[1] = &csr->col_ind;
-  arguments[2] = &csr->rows;
-  arguments[3] = &csr->cols;
-  arguments[4] = &block_rows;
-  arguments[5] = &high;
-  arguments[6] = &wide;
-  arguments[7] = &group;
-  arguments[8] = &parts;
-  arguments[9] = &spans;
-  arguments[10] = &rest;
-  arguments[11] = &count;
-  arguments[12] = &c->counts;
-  arguments[13] = &c->sums;
-  arguments[14] = &to;
+  mbk_extract_count_arguments arguments;
+  arguments.row_ptr = csr->row_ptr;
+  arguments.col_ind = csr->col_ind;
+  arguments.rows = csr->rows;
+  arguments.cols = csr->cols;
+  arguments.block_rows = block_rows;
+  arguments.high = high;
+  arguments.wide = wide;
+  arguments.group = group;
+  arguments.windows = parts;
+  arguments.spans = spans;
+  arguments.rest = rest;
+  arguments.count = count;
+  arguments.counts = c->counts;
+  arguments.sums = c->sums;
+  arguments.answer = to;
   return mbi_device_launch(plan->context, plan->extracted.kernels[MBI_EXTRACT_COUNT],
                            "mbk_extract_count", blocks < most ? blocks : most, 256, 0, NULL,
-                           arguments);
+                           &arguments);
 }
 
 /* Counts blocks of several shapes in the same windows. */
@@ -177,24 +177,24 @@ static merbit_status mbi_extract_fill(merbit_plan *plan, mbi_devptr from, mbi_de
   uint32_t high = (uint32_t)height, wide = (uint32_t)plan->bsr.view.block_cols;
   uint32_t group = mbi_extract_group(height);
   uint32_t large = plan->device.offset_type == MERBIT_INDEX_64;
-  void *arguments[14];
-  arguments[0] = &csr->row_ptr;
-  arguments[1] = &csr->col_ind;
-  arguments[2] = &from;
-  arguments[3] = &csr->rows;
-  arguments[4] = &csr->cols;
-  arguments[5] = &plan->device.rows;
-  arguments[6] = &high;
-  arguments[7] = &wide;
-  arguments[8] = &group;
-  arguments[9] = &plan->device.row_ptr;
-  arguments[10] = &large;
-  arguments[11] = &columns;
-  arguments[12] = &masks;
-  arguments[13] = &values;
+  mbk_extract_fill_arguments arguments;
+  arguments.row_ptr = csr->row_ptr;
+  arguments.col_ind = csr->col_ind;
+  arguments.values = from;
+  arguments.rows = csr->rows;
+  arguments.cols = csr->cols;
+  arguments.block_rows = plan->device.rows;
+  arguments.high = high;
+  arguments.wide = wide;
+  arguments.group = group;
+  arguments.block_ptr = plan->device.row_ptr;
+  arguments.large = large;
+  arguments.block_col = columns;
+  arguments.masks = masks;
+  arguments.blocks = values;
   return mbi_device_launch(plan->context, plan->extracted.kernels[MBI_EXTRACT_FILL],
                            "mbk_extract_fill", (int64_t)(plan->device.rows * group / 256) + 1,
-                           256, 0, NULL, arguments);
+                           256, 0, NULL, &arguments);
 }
 
 /* Allocates plan->device.values, zero where there is no entry. What masks leave out is never
@@ -231,22 +231,23 @@ static merbit_status mbi_extract_offsets(mbi_extract *c) {
   mbi_device_csr *csr = &plan->device;
   uint64_t chunks = csr->rows / MBI_EXTRACT_CHUNK + 1;
   uint32_t large = csr->offset_type == MERBIT_INDEX_64;
-  void *arguments[5];
+  mbk_extract_sums_arguments sums_arguments;
+  mbk_extract_offsets_arguments offsets_arguments;
   merbit_status status;
-  arguments[0] = &c->sums;
-  arguments[1] = &chunks;
-  status =
-      mbi_device_launch(plan->context, plan->extracted.kernels[MBI_EXTRACT_SUMS],
-                        "mbk_extract_sums", 1, 1024, 32 * sizeof(uint64_t), NULL, arguments);
-  arguments[0] = &c->counts;
-  arguments[1] = &c->sums;
-  arguments[2] = &csr->rows;
-  arguments[3] = &large;
-  arguments[4] = &csr->row_ptr;
+  sums_arguments.sums = c->sums;
+  sums_arguments.chunks = chunks;
+  status = mbi_device_launch(plan->context, plan->extracted.kernels[MBI_EXTRACT_SUMS],
+                             "mbk_extract_sums", 1, 1024, 32 * sizeof(uint64_t), NULL,
+                             &sums_arguments);
+  offsets_arguments.counts = c->counts;
+  offsets_arguments.sums = c->sums;
+  offsets_arguments.block_rows = csr->rows;
+  offsets_arguments.large = large;
+  offsets_arguments.block_ptr = csr->row_ptr;
   return status == MERBIT_OK
              ? mbi_device_launch(plan->context, plan->extracted.kernels[MBI_EXTRACT_OFFSETS],
                                  "mbk_extract_offsets", (int64_t)chunks, 256,
-                                 8 * sizeof(uint64_t), NULL, arguments)
+                                 8 * sizeof(uint64_t), NULL, &offsets_arguments)
              : status;
 }
 

@@ -138,41 +138,40 @@ MBK_DEVICE mbk_u64 mbk_extract_window(mbk_u64 spans, mbk_u32 rest, mbk_u32 high,
   return spans * w + rest * w / high;
 }
 
+#include "spmv/stages/extract_blocks_arguments.cuh"
+
 // Adds to answer[0..3] the blocks, their values inside the matrix, the entries, and whether a
 // row descends (the others then mean nothing), for `windows` of `count` rows of blocks each, at
 // most 2^32 - 1 in all, which begin at mbk_extract_window. If counts is not null there must be
 // one window of all rows; counts[row] and sums[row / MBK_CHUNK], zero before, are written too.
 // No division has 64 bits: it would be a call, around which registers are spilled. Launch: any
 // grid of 256 threads.
-MBK_KERNEL MBK_RESIDENT(256, 4)
-    mbk_extract_count(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, mbk_u64 rows,
-                      mbk_u64 cols, mbk_u64 block_rows, mbk_u32 high, mbk_u32 wide,
-                      mbk_u32 group, mbk_u32 windows, mbk_u64 spans, mbk_u32 rest,
-                      mbk_u32 count, mbk_u32 *counts, mbk_u64 *sums, mbk_u64 *answer) {
-  const mbk_extract_csr csr = {row_ptr, col_ind, rows, cols};
-  const mbk_extract_shape shape = {high, wide, group};
+MBK_KERNEL MBK_RESIDENT(256, 4) mbk_extract_count(const mbk_extract_count_arguments a) {
+  const mbk_extract_csr csr = {a.row_ptr, a.col_ind, a.rows, a.cols};
+  const mbk_extract_shape shape = {a.high, a.wide, a.group};
   const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;
-  const mbk_u64 items = (mbk_u64)windows * count;
-  const mbk_u32 side_by_side = 32 / group;
-  const bool speaks = mbk_lane() % group == 0; // one lane for its group
+  const mbk_u64 items = (mbk_u64)a.windows * a.count;
+  const mbk_u32 side_by_side = 32 / a.group;
+  const bool speaks = mbk_lane() % a.group == 0; // one lane for its group
   mbk_extract_tally tally = {0, 0, 0, false};
   for (mbk_u64 first = warp * side_by_side; first < items;
        first += (mbk_u64)mbk_grid() * 8 * side_by_side) {
-    const mbk_u64 item = first + mbk_lane() / group;
-    const mbk_u32 w = (mbk_u32)item / count;
-    const mbk_u64 block_row = mbk_extract_window(spans, rest, high, w) + (mbk_u32)item % count;
-    const bool there = item < items && block_row < block_rows;
-    const mbk_u64 place = there ? block_row : block_rows;
-    const mbk_u32 found = high > 32 ? mbk_extract_row<2>(csr, shape, place, tally)
-                                    : mbk_extract_row<1>(csr, shape, place, tally);
+    const mbk_u64 item = first + mbk_lane() / a.group;
+    const mbk_u32 w = (mbk_u32)item / a.count;
+    const mbk_u64 block_row =
+        mbk_extract_window(a.spans, a.rest, a.high, w) + (mbk_u32)item % a.count;
+    const bool there = item < items && block_row < a.block_rows;
+    const mbk_u64 place = there ? block_row : a.block_rows;
+    const mbk_u32 found = a.high > 32 ? mbk_extract_row<2>(csr, shape, place, tally)
+                                      : mbk_extract_row<1>(csr, shape, place, tally);
     tally.blocks += speaks ? found : 0;
-    if (counts != 0) {
+    if (a.counts != 0) {
       const mbk_u64 sum = mbk_extract_total(speaks ? found : 0);
       if (speaks && there) {
-        counts[block_row] = found;
+        a.counts[block_row] = found;
       }
       if (mbk_lane() == 0 && sum > 0) { // the warp's rows are in one chunk
-        mbk_atomic_add(sums + first / MBK_CHUNK, sum);
+        mbk_atomic_add(a.sums + first / MBK_CHUNK, sum);
       }
     }
   }
@@ -181,11 +180,11 @@ MBK_KERNEL MBK_RESIDENT(256, 4)
   const mbk_u64 entries = mbk_extract_total(tally.entries);
   const mbk_u32 descends = mbk_ballot(MBK_ALL, tally.descends);
   if (mbk_lane() == 0 && entries > 0) {
-    mbk_atomic_add(answer, blocks);
-    mbk_atomic_add(answer + 1, inside);
-    mbk_atomic_add(answer + 2, entries);
+    mbk_atomic_add(a.answer, blocks);
+    mbk_atomic_add(a.answer + 1, inside);
+    mbk_atomic_add(a.answer + 2, entries);
     if (descends != 0) {
-      mbk_atomic_add(answer + 3, (mbk_u64)1);
+      mbk_atomic_add(a.answer + 3, (mbk_u64)1);
     }
   }
 }
@@ -216,16 +215,16 @@ MBK_DEVICE mbk_u64 mbk_extract_before(mbk_u64 own, mbk_u64 *warps, mbk_u32 warp_
 
 // Replaces sums by their exclusive prefix sums. Launch: one block of 1024 threads. Shared:
 // mbk_u64[32].
-MBK_KERNEL MBK_BOUNDS(1024) mbk_extract_sums(mbk_u64 *sums, mbk_u64 chunks) {
+MBK_KERNEL MBK_BOUNDS(1024) mbk_extract_sums(const mbk_extract_sums_arguments a) {
   MBK_SHARED_MEMORY(shared);
   mbk_u64 base = 0;
-  for (mbk_u64 from = 0; from < chunks; from += 1024) {
+  for (mbk_u64 from = 0; from < a.chunks; from += 1024) {
     const mbk_u64 i = from + mbk_thread();
     mbk_u64 all;
     const mbk_u64 before =
-        mbk_extract_before(i < chunks ? sums[i] : 0, (mbk_u64 *)shared, 32, &all);
-    if (i < chunks) {
-      sums[i] = base + before;
+        mbk_extract_before(i < a.chunks ? a.sums[i] : 0, (mbk_u64 *)shared, 32, &all);
+    if (i < a.chunks) {
+      a.sums[i] = base + before;
     }
     base += all;
   }
@@ -234,25 +233,23 @@ MBK_KERNEL MBK_BOUNDS(1024) mbk_extract_sums(mbk_u64 *sums, mbk_u64 chunks) {
 // Writes block_ptr[row], also for the row after the last, with 64 bits if `large`, else 32.
 // Launch: a block of 256 threads per chunk, block_rows / MBK_CHUNK + 1 of them. Shared:
 // mbk_u64[8].
-MBK_KERNEL MBK_BOUNDS(256)
-    mbk_extract_offsets(const mbk_u32 *counts, const mbk_u64 *sums, mbk_u64 block_rows,
-                        mbk_u32 large, void *block_ptr) {
+MBK_KERNEL MBK_BOUNDS(256) mbk_extract_offsets(const mbk_extract_offsets_arguments a) {
   MBK_SHARED_MEMORY(shared);
   const mbk_u64 first = (mbk_u64)mbk_block() * MBK_CHUNK + 4 * mbk_thread();
   mbk_u32 own[4];
   mbk_u64 all, sum = 0;
 #pragma unroll
   for (int i = 0; i < 4; i++) {
-    own[i] = first + i < block_rows ? counts[first + i] : 0;
+    own[i] = first + i < a.block_rows ? a.counts[first + i] : 0;
     sum += own[i];
   }
-  mbk_u64 before = sums[mbk_block()] + mbk_extract_before(sum, (mbk_u64 *)shared, 8, &all);
+  mbk_u64 before = a.sums[mbk_block()] + mbk_extract_before(sum, (mbk_u64 *)shared, 8, &all);
 #pragma unroll
   for (int i = 0; i < 4; i++) {
-    if (first + i <= block_rows && large != 0) {
-      ((mbk_i64 *)block_ptr)[first + i] = (mbk_i64)before;
-    } else if (first + i <= block_rows) {
-      ((mbk_i32 *)block_ptr)[first + i] = (mbk_i32)before;
+    if (first + i <= a.block_rows && a.large != 0) {
+      ((mbk_i64 *)a.block_ptr)[first + i] = (mbk_i64)before;
+    } else if (first + i <= a.block_rows) {
+      ((mbk_i32 *)a.block_ptr)[first + i] = (mbk_i32)before;
     }
     before += own[i];
   }
@@ -331,22 +328,18 @@ MBK_DEVICE void mbk_extract_fill_row(const mbk_extract_csr &csr, const mbk_extra
 // Writes block_col, masks and the entries among the values of blocks, each unless null. Masks
 // must be zero. If values is null, entries are ones. block_ptr comes from mbk_extract_offsets.
 // Launch: `group` lanes per row of blocks, 256 threads per block.
-MBK_KERNEL MBK_RESIDENT(256, 4)
-    mbk_extract_fill(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,
-                     const MBK_VALUE *values, mbk_u64 rows, mbk_u64 cols, mbk_u64 block_rows,
-                     mbk_u32 high, mbk_u32 wide, mbk_u32 group, const void *block_ptr,
-                     mbk_u32 large, mbk_i32 *block_col, mbk_u32 *masks, MBK_VALUE *blocks) {
-  const mbk_extract_csr csr = {row_ptr, col_ind, rows, cols};
-  const mbk_extract_shape shape = {high, wide, group};
-  const mbk_extract_target to = {block_col, masks, blocks};
+MBK_KERNEL MBK_RESIDENT(256, 4) mbk_extract_fill(const mbk_extract_fill_arguments a) {
+  const mbk_extract_csr csr = {a.row_ptr, a.col_ind, a.rows, a.cols};
+  const mbk_extract_shape shape = {a.high, a.wide, a.group};
+  const mbk_extract_target to = {a.block_col, a.masks, a.blocks};
   const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;
-  const mbk_u64 item = warp * (32 / group) + mbk_lane() / group;
-  const mbk_u64 block_row = item < block_rows ? item : block_rows;
-  const mbk_u64 block = large != 0 ? (mbk_u64)((const mbk_i64 *)block_ptr)[block_row]
-                                   : (mbk_u64)((const mbk_i32 *)block_ptr)[block_row];
-  if (high > 32) {
-    mbk_extract_fill_row<2>(csr, shape, values, to, block_row, block);
+  const mbk_u64 item = warp * (32 / a.group) + mbk_lane() / a.group;
+  const mbk_u64 block_row = item < a.block_rows ? item : a.block_rows;
+  const mbk_u64 block = a.large != 0 ? (mbk_u64)((const mbk_i64 *)a.block_ptr)[block_row]
+                                     : (mbk_u64)((const mbk_i32 *)a.block_ptr)[block_row];
+  if (a.high > 32) {
+    mbk_extract_fill_row<2>(csr, shape, a.values, to, block_row, block);
   } else {
-    mbk_extract_fill_row<1>(csr, shape, values, to, block_row, block);
+    mbk_extract_fill_row<1>(csr, shape, a.values, to, block_row, block);
   }
 }

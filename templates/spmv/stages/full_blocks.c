@@ -73,14 +73,14 @@ static merbit_status mbi_extracted_specialise(merbit_plan *plan) {
 /* ---- Launch ------------------------------------------------------------------------------ */
 
 static merbit_status mbi_extracted_places(merbit_plan *plan) {
-  void *arguments[5];
-  arguments[0] = &plan->extracted.csr.row_ptr;
-  arguments[1] = &plan->extracted.csr.col_ind;
-  arguments[2] = &plan->device.rows;
-  arguments[3] = &plan->device.row_ptr;
-  arguments[4] = &plan->device.col_ind;
+  mbk_full_blocks_places_arguments arguments;
+  arguments.row_ptr = plan->extracted.csr.row_ptr;
+  arguments.col_ind = plan->extracted.csr.col_ind;
+  arguments.block_rows = plan->device.rows;
+  arguments.block_ptr = plan->device.row_ptr;
+  arguments.block_col = plan->device.col_ind;
   return mbi_device_launch(plan->context, plan->extracted.kernels[0], "mbk_full_blocks_places",
-                           (int64_t)(plan->device.rows / 8 + 1), 256, 0, NULL, arguments);
+                           (int64_t)(plan->device.rows / 8 + 1), 256, 0, NULL, &arguments);
 }
 
 /* Sets plan->device.values to those at `from`, which are in the order of the CSR, block by
@@ -89,20 +89,20 @@ static merbit_status mbi_extracted_values(merbit_plan *plan, mbi_devptr from) {
   mbi_device_csr *csr = &plan->device;
   const uint64_t bytes = plan->extracted.csr.nnz * mbi_type_size(plan->type);
   uint64_t rows = plan->extracted.csr.rows;
-  void *arguments[4];
+  mbk_full_blocks_values_arguments arguments;
   merbit_status status =
       mbi_device_allocate(plan->context, bytes, "values of blocks", &csr->values);
   csr->owns_values = status == MERBIT_OK;
   csr->bytes += status == MERBIT_OK ? bytes : 0;
-  arguments[0] = &plan->extracted.csr.row_ptr;
-  arguments[1] = &from;
-  arguments[2] = &rows;
-  arguments[3] = &csr->values;
+  arguments.row_ptr = plan->extracted.csr.row_ptr;
+  arguments.values = from;
+  arguments.rows = rows;
+  arguments.blocks = csr->values;
   return status != MERBIT_OK
              ? status
              : mbi_device_launch(plan->context, plan->extracted.kernels[1],
                                  "mbk_full_blocks_values", (int64_t)((rows + 7) / 8), 256, 0,
-                                 NULL, arguments);
+                                 NULL, &arguments);
 }
 
 /* Brings new values, which the plan has taken in the order of the CSR, to the blocks by

@@ -23,41 +23,42 @@ MBK_DEVICE mbk_u64 mbk_full_blocks_first(const MBK_ROW_PTR *row_ptr, mbk_u64 blo
   return (mbk_u64)(mbk_load(row_ptr + block_row * MBK_HIGH) - MBK_BASE) / (MBK_HIGH * MBK_WIDE);
 }
 
+#include "spmv/stages/full_blocks_arguments.cuh"
+
 // Writes the offsets of rows of blocks and the columns of blocks, with base 0. Launch: one warp
 // per row of blocks and one more, 256 threads per block.
-MBK_KERNEL MBK_BOUNDS(256)
-    mbk_full_blocks_places(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,
-                           mbk_u64 block_rows, MBK_ROW_PTR *block_ptr, mbk_i32 *block_col) {
+MBK_KERNEL MBK_BOUNDS(256) mbk_full_blocks_places(const mbk_full_blocks_places_arguments a) {
+  const mbk_i32 *col_ind = a.col_ind;
   const mbk_u64 row = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;
-  if (row > block_rows) {
+  if (row > a.block_rows) {
     return;
   }
-  const mbk_u64 first = mbk_full_blocks_first(row_ptr, row);
+  const mbk_u64 first = mbk_full_blocks_first(a.row_ptr, row);
   if (mbk_lane() == 0) {
-    block_ptr[row] = (MBK_ROW_PTR)first;
+    a.block_ptr[row] = (MBK_ROW_PTR)first;
   }
-  if (row < block_rows) {
-    const mbk_u64 count = mbk_full_blocks_first(row_ptr, row + 1) - first;
-    col_ind += mbk_load(row_ptr + row * MBK_HIGH) - MBK_BASE;
+  if (row < a.block_rows) {
+    const mbk_u64 count = mbk_full_blocks_first(a.row_ptr, row + 1) - first;
+    col_ind += mbk_load(a.row_ptr + row * MBK_HIGH) - MBK_BASE;
     for (mbk_u64 b = mbk_lane(); b < count; b += 32) {
-      block_col[first + b] = (mbk_load(col_ind + b * MBK_WIDE) - MBK_BASE) / MBK_WIDE;
+      a.block_col[first + b] = (mbk_load(col_ind + b * MBK_WIDE) - MBK_BASE) / MBK_WIDE;
     }
   }
 }
 
 // Copies values in the order of the CSR into blocks, row by row in each. Launch: one warp per
 // row, 256 threads per block.
-MBK_KERNEL MBK_BOUNDS(256)
-    mbk_full_blocks_values(const MBK_ROW_PTR *row_ptr, const MBK_VALUE *values, mbk_u64 rows,
-                           MBK_VALUE *blocks) {
+MBK_KERNEL MBK_BOUNDS(256) mbk_full_blocks_values(const mbk_full_blocks_values_arguments a) {
+  const MBK_VALUE *values = a.values;
+  MBK_VALUE *blocks = a.blocks;
   const mbk_u64 row = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;
-  if (row >= rows) {
+  if (row >= a.rows) {
     return;
   }
-  const mbk_u64 start = (mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE);
-  const mbk_u64 length = (mbk_u64)(mbk_load(row_ptr + row + 1) - MBK_BASE) - start;
+  const mbk_u64 start = (mbk_u64)(mbk_load(a.row_ptr + row) - MBK_BASE);
+  const mbk_u64 length = (mbk_u64)(mbk_load(a.row_ptr + row + 1) - MBK_BASE) - start;
   values += start;
-  blocks += mbk_full_blocks_first(row_ptr, row / MBK_HIGH) * (MBK_HIGH * MBK_WIDE) +
+  blocks += mbk_full_blocks_first(a.row_ptr, row / MBK_HIGH) * (MBK_HIGH * MBK_WIDE) +
             row % MBK_HIGH * MBK_WIDE;
   for (mbk_u64 k = mbk_lane(); k < length; k += 32) {
     blocks[k / MBK_WIDE * (MBK_HIGH * MBK_WIDE) + k % MBK_WIDE] = mbk_load(values + k);

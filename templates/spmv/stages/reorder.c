@@ -180,14 +180,14 @@ MBI_INTERNAL merbit_status mbi_reorder_launch(merbit_plan *plan, int kernel, mbi
                                               mbi_devptr from, mbi_devptr to, int64_t count,
                                               void *stream) {
   uint64_t elements = (uint64_t)count;
-  void *arguments[4];
-  arguments[0] = &index;
-  arguments[1] = &from;
-  arguments[2] = &to;
-  arguments[3] = &elements;
+  mbk_reorder_gather_arguments arguments;
+  arguments.order = index;
+  arguments.from = from;
+  arguments.to = to;
+  arguments.count = elements;
   return mbi_device_launch(plan->context, plan->reorder.kernels[kernel],
                            mbi_reorder_kernels[kernel], mbi_arrays_blocks(count),
-                           MBI_ARRAYS_THREADS, 0, stream, arguments);
+                           MBI_ARRAYS_THREADS, 0, stream, &arguments);
 }
 
 /* Moves the user's values at `from` to the plan's nonzeros at `to`; complete on return. */

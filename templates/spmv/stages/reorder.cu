@@ -11,29 +11,28 @@
 #endif
 #include "jit/device.cuh"
 
+#include "spmv/stages/reorder_arguments.cuh"
+
 // Writes to[i] = from[order[i]]. Launch, for all three kernels: any grid of 256 threads.
-MBK_KERNEL MBK_BOUNDS(256) mbk_reorder_gather(const mbk_i32 *order, const MBK_VECTOR *from,
-                                              MBK_VECTOR *to, mbk_u64 count) {
-  for (mbk_u64 i = (mbk_u64)mbk_block() * 256 + mbk_thread(); i < count;
+MBK_KERNEL MBK_BOUNDS(256) mbk_reorder_gather(const mbk_reorder_gather_arguments a) {
+  for (mbk_u64 i = (mbk_u64)mbk_block() * 256 + mbk_thread(); i < a.count;
        i += (mbk_u64)mbk_grid() * 256) {
-    to[i] = mbk_load(from + mbk_load(order + i));
+    a.to[i] = mbk_load(a.from + mbk_load(a.order + i));
   }
 }
 
 // Writes to[order[i]] = from[i].
-MBK_KERNEL MBK_BOUNDS(256) mbk_reorder_scatter(const mbk_i32 *order, const MBK_VECTOR *from,
-                                               MBK_VECTOR *to, mbk_u64 count) {
-  for (mbk_u64 i = (mbk_u64)mbk_block() * 256 + mbk_thread(); i < count;
+MBK_KERNEL MBK_BOUNDS(256) mbk_reorder_scatter(const mbk_reorder_gather_arguments a) {
+  for (mbk_u64 i = (mbk_u64)mbk_block() * 256 + mbk_thread(); i < a.count;
        i += (mbk_u64)mbk_grid() * 256) {
-    to[mbk_load(order + i)] = mbk_load(from + i);
+    a.to[mbk_load(a.order + i)] = mbk_load(a.from + i);
   }
 }
 
 // Writes to[k] = from[places[k]].
-MBK_KERNEL MBK_BOUNDS(256) mbk_reorder_values(const MBK_PLACE *places, const MBK_VALUE *from,
-                                              MBK_VALUE *to, mbk_u64 count) {
-  for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < count;
+MBK_KERNEL MBK_BOUNDS(256) mbk_reorder_values(const mbk_reorder_values_arguments a) {
+  for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < a.count;
        k += (mbk_u64)mbk_grid() * 256) {
-    to[k] = mbk_load(from + mbk_load_streaming(places + k));
+    a.to[k] = mbk_load(a.from + mbk_load_streaming(a.places + k));
   }
 }

@@ -1,6 +1,11 @@
 #ifndef MBI_STAGES_H
 #define MBI_STAGES_H
 #include "spmv/shared/shared.h"
+#include "spmv/stages/extract_blocks_arguments.cuh"
+#include "spmv/stages/full_blocks_arguments.cuh"
+#include "spmv/stages/reorder_arguments.cuh"
+#include "spmv/stages/transpose_arguments.cuh"
+#include "spmv/stages/value_forms_arguments.cuh"
 
 /* A plan of one triangle (symmetric storage): spmv/stages/symmetric.c. */
 typedef struct mbi_symmetric {

@@ -18,16 +18,17 @@
 #define MBK_TRANSPOSE_RESIDENT (sizeof(MBK_PLACE) == 4 ? 2 : 1) // blocks per multiprocessor
 #define MBK_ALL_LANES 0xffffffffu
 
+#include "spmv/stages/transpose_arguments.cuh"
+
 // Writes counts[digit * blocks + block], the number of times a digit occurs in a block's run of
 // `chunk` keys. Other arguments and launch as for mbk_transpose_move. Shared:
 // mbk_u32[MBK_DIGITS].
 MBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)
-    mbk_transpose_count(const mbk_i32 *keys, mbk_u32 base, mbk_u64 nnz, mbk_u32 shift,
-                        mbk_u32 mask, mbk_u64 chunk, MBK_PLACE *counts) {
+    mbk_transpose_count(const mbk_transpose_count_arguments a) {
   MBK_SHARED_MEMORY(shared);
   mbk_u32 *const found = (mbk_u32 *)shared;
-  const mbk_u64 first = mbk_block() * chunk;
-  const mbk_u64 end = first + chunk < nnz ? first + chunk : nnz;
+  const mbk_u64 first = mbk_block() * a.chunk;
+  const mbk_u64 end = first + a.chunk < a.nnz ? first + a.chunk : a.nnz;
   if (mbk_thread() < MBK_DIGITS) {
     found[mbk_thread()] = 0;
   }
@@ -37,18 +38,18 @@ MBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)
 #pragma unroll
     for (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {
       const mbk_u64 k = tile + i * MBK_TRANSPOSE_THREADS;
-      key[i] = k < end ? (mbk_u32)mbk_load(keys + k) - base : 0;
+      key[i] = k < end ? (mbk_u32)mbk_load(a.keys + k) - a.base : 0;
     }
 #pragma unroll
     for (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {
       if (tile + i * MBK_TRANSPOSE_THREADS < end) {
-        mbk_atomic_add(found + (key[i] >> shift & mask), 1u);
+        mbk_atomic_add(found + (key[i] >> a.shift & a.mask), 1u);
       }
     }
   }
   mbk_block_sync();
-  if (mbk_thread() <= mask) {
-    counts[(mbk_u64)mbk_thread() * mbk_grid() + mbk_block()] = (MBK_PLACE)found[mbk_thread()];
+  if (mbk_thread() <= a.mask) {
+    a.counts[(mbk_u64)mbk_thread() * mbk_grid() + mbk_block()] = (MBK_PLACE)found[mbk_thread()];
   }
 }
 
@@ -74,15 +75,15 @@ template <class T> MBK_DEVICE T mbk_transpose_before(T value, T *sums) {
 // writes their sum to totals[digit]. Launch: one block per digit. Shared:
 // MBK_PLACE[MBK_TRANSPOSE_WARPS].
 MBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)
-    mbk_transpose_scan(MBK_PLACE *counts, mbk_u64 blocks, MBK_PLACE *totals) {
+    mbk_transpose_scan(const mbk_transpose_scan_arguments a) {
   MBK_SHARED_MEMORY(shared);
   MBK_PLACE *const sums = (MBK_PLACE *)shared;
-  MBK_PLACE *const own = counts + mbk_block() * blocks;
+  MBK_PLACE *const own = a.counts + mbk_block() * a.blocks;
   MBK_PLACE base = 0;
-  for (mbk_u64 from = 0; from < blocks; from += MBK_TRANSPOSE_THREADS) {
+  for (mbk_u64 from = 0; from < a.blocks; from += MBK_TRANSPOSE_THREADS) {
     const mbk_u64 i = from + mbk_thread();
-    const MBK_PLACE before = mbk_transpose_before<MBK_PLACE>(i < blocks ? own[i] : 0, sums);
-    if (i < blocks) {
+    const MBK_PLACE before = mbk_transpose_before<MBK_PLACE>(i < a.blocks ? own[i] : 0, sums);
+    if (i < a.blocks) {
       own[i] = base + before;
     }
     for (int w = 0; w < MBK_TRANSPOSE_WARPS; w++) {
@@ -91,7 +92,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)
     mbk_block_sync();
   }
   if (mbk_thread() == 0) {
-    totals[mbk_block()] = base;
+    a.totals[mbk_block()] = base;
   }
 }
 
@@ -130,15 +131,14 @@ struct mbk_transpose_row {
 // next 32 rows if entries lie after them, and searches if none lay in them: rows may be long,
 // and many may be empty. Launch: any grid.
 MBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)
-    mbk_transpose_rows(const MBK_ROW_PTR *row_ptr, mbk_u64 rows, mbk_u64 nnz, mbk_u32 base,
-                       mbk_i32 *row_of) {
+    mbk_transpose_rows(const mbk_transpose_rows_arguments a) {
   const mbk_u64 share = 32 * MBK_TRANSPOSE_ITEMS; // entries of a warp at a time, in order
   const mbk_u64 warps = (mbk_u64)mbk_grid() * MBK_TRANSPOSE_WARPS;
   const mbk_u64 warp = (mbk_u64)mbk_block() * MBK_TRANSPOSE_WARPS + mbk_thread() / 32;
-  mbk_transpose_row at = {row_ptr, rows, 0, base};
+  mbk_transpose_row at = {a.row_ptr, a.rows, 0, a.base};
   mbk_u64 low = 0, end = at.end(mbk_lane()); // of row low + lane
-  for (mbk_u64 first = warp * share; first < nnz; first += warps * share) {
-    const mbk_u64 stop = first + share < nnz ? first + share : nnz;
+  for (mbk_u64 first = warp * share; first < a.nnz; first += warps * share) {
+    const mbk_u64 stop = first + share < a.nnz ? first + share : a.nnz;
     for (at.k = first; at.k < stop; at.k += 32) {
       const mbk_u32 last = stop - at.k < 32 ? (mbk_u32)(stop - at.k) - 1 : 31;
       const mbk_u32 entry = mbk_lane() < last ? mbk_lane() : last;
@@ -153,7 +153,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)
         }
         ended += mbk_shuffle(MBK_ALL_LANES, ends, (int)ended, 32) <= entry;
         if ((left >> mbk_lane() & 1u) != 0 && ended < 32 && mbk_lane() <= last) {
-          row_of[at.k + mbk_lane()] = (mbk_i32)(low + ended);
+          a.row_of[at.k + mbk_lane()] = (mbk_i32)(low + ended);
         }
         const mbk_u32 behind =
             // These entries come after all 32 rows.
@@ -161,7 +161,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)
         if (behind != 0) {
           mbk_transpose_row next = at;
           next.k += 32 - (mbk_u32)mbk_popcount(behind);
-          low = behind == left ? mbk_transpose_search(low + 32, rows - 1, next) : low + 32;
+          low = behind == left ? mbk_transpose_search(low + 32, a.rows - 1, next) : low + 32;
           end = at.end(low + mbk_lane());
         }
         left = behind;
@@ -245,10 +245,7 @@ MBK_DEVICE void mbk_transpose_load(const T *from, int in, T (&own)[MBK_TRANSPOSE
 // MBK_PLACE[MBK_DIGITS + MBK_TRANSPOSE_WARPS], mbk_u32[MBK_TRANSPOSE_TILE],
 // mbk_u8[MBK_TRANSPOSE_TILE].
 MBK_KERNEL MBK_RESIDENT(MBK_TRANSPOSE_THREADS, MBK_TRANSPOSE_RESIDENT)
-    mbk_transpose_move(const mbk_i32 *keys, mbk_u32 base, mbk_u64 nnz, mbk_u32 shift,
-                       mbk_u32 mask, mbk_u64 chunk, const MBK_PLACE *counts,
-                       const MBK_PLACE *totals, const mbk_i32 *rows, const MBK_PLACE *places,
-                       mbk_i32 *keys_to, mbk_i32 *rows_to, MBK_PLACE *places_to) {
+    mbk_transpose_move(const mbk_transpose_move_arguments a) {
   MBK_SHARED_MEMORY(shared);
   // Where a digit's keys go, minus their first place in the sorted tile.
   MBK_PLACE *const delta = (MBK_PLACE *)shared;
@@ -258,13 +255,13 @@ MBK_KERNEL MBK_RESIDENT(MBK_TRANSPOSE_THREADS, MBK_TRANSPOSE_RESIDENT)
   mbk_u8 *const digits = (mbk_u8 *)(stage + MBK_TRANSPOSE_TILE);
   mbk_u32 *const found = stage; // before that: the counts of each warp's digits in a tile
   mbk_u32 *const own = found + mbk_thread() / 32 * MBK_DIGITS;
-  const mbk_u64 first = mbk_block() * chunk;
-  const mbk_u64 end = first + chunk < nnz ? first + chunk : nnz;
-  const bool counts_digit = mbk_thread() <= mask;
+  const mbk_u64 first = mbk_block() * a.chunk;
+  const mbk_u64 end = first + a.chunk < a.nnz ? first + a.chunk : a.nnz;
+  const bool counts_digit = mbk_thread() <= a.mask;
   MBK_PLACE start = // where the thread's digit continues
-      mbk_transpose_before<MBK_PLACE>(counts_digit ? totals[mbk_thread()] : 0, sums);
+      mbk_transpose_before<MBK_PLACE>(counts_digit ? a.totals[mbk_thread()] : 0, sums);
   if (counts_digit) {
-    start += counts[(mbk_u64)mbk_thread() * mbk_grid() + mbk_block()];
+    start += a.counts[(mbk_u64)mbk_thread() * mbk_grid() + mbk_block()];
   }
   for (mbk_u64 tile = first; tile < end; tile += MBK_TRANSPOSE_TILE) {
     const mbk_u32 count =
@@ -275,9 +272,9 @@ MBK_KERNEL MBK_RESIDENT(MBK_TRANSPOSE_THREADS, MBK_TRANSPOSE_RESIDENT)
     mbk_u32 key[MBK_TRANSPOSE_ITEMS], rank[MBK_TRANSPOSE_ITEMS];
 #pragma unroll
     for (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {
-      key[i] = i * 32 < in ? (mbk_u32)mbk_load(keys + tile + from + i * 32) - base : 0;
+      key[i] = i * 32 < in ? (mbk_u32)mbk_load(a.keys + tile + from + i * 32) - a.base : 0;
     }
-    mbk_transpose_rank(key, shift, mask, in, own, rank);
+    mbk_transpose_rank(key, a.shift, a.mask, in, own, rank);
     mbk_block_sync();
     mbk_u32 total = 0; // of the thread's digit
 #pragma unroll 4       // unrolling fully would take registers
@@ -310,23 +307,23 @@ MBK_KERNEL MBK_RESIDENT(MBK_TRANSPOSE_THREADS, MBK_TRANSPOSE_RESIDENT)
     mbk_block_sync();
 #pragma unroll 4
     for (mbk_u32 at = mbk_thread(); at < count; at += MBK_TRANSPOSE_THREADS) {
-      const mbk_u32 digit = stage[at] >> shift & mask;
-      keys_to[delta[digit] + (MBK_PLACE)at] = (mbk_i32)stage[at];
+      const mbk_u32 digit = stage[at] >> a.shift & a.mask;
+      a.keys_to[delta[digit] + (MBK_PLACE)at] = (mbk_i32)stage[at];
       digits[at] = (mbk_u8)digit;
     }
     mbk_i32 row[MBK_TRANSPOSE_ITEMS];
-    mbk_transpose_load(rows + tile + from, in, row);
-    mbk_transpose_spread((mbk_i32 *)stage, delta, count, rank, digits, row, rows_to);
-    if (places_to != nullptr) {
+    mbk_transpose_load(a.rows + tile + from, in, row);
+    mbk_transpose_spread((mbk_i32 *)stage, delta, count, rank, digits, row, a.rows_to);
+    if (a.places_to != nullptr) {
       MBK_PLACE place[MBK_TRANSPOSE_ITEMS];
 #pragma unroll
       for (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {
         place[i] = (MBK_PLACE)(tile + from + i * 32);
       }
-      if (places != nullptr) {
-        mbk_transpose_load(places + tile + from, in, place);
+      if (a.places != nullptr) {
+        mbk_transpose_load(a.places + tile + from, in, place);
       }
-      mbk_transpose_spread((MBK_PLACE *)stage, delta, count, rank, digits, place, places_to);
+      mbk_transpose_spread((MBK_PLACE *)stage, delta, count, rank, digits, place, a.places_to);
     }
     mbk_block_sync();
   }
@@ -348,16 +345,16 @@ struct mbk_transpose_column {
 // MBK_TRANSPOSE_TILE of them, with cols + 1 columns. Shared: mbk_u64[2],
 // mbk_u32[MBK_TRANSPOSE_TILE].
 MBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)
-    mbk_transpose_starts(const mbk_i32 *keys, mbk_u64 nnz, mbk_u64 cols, MBK_PLACE *starts) {
+    mbk_transpose_starts(const mbk_transpose_starts_arguments a) {
   MBK_SHARED_MEMORY(shared);
   mbk_u64 *const bounds = (mbk_u64 *)shared;
   mbk_u32 *const stage = (mbk_u32 *)(bounds + 2);
-  const mbk_u64 all = nnz + cols + 1, first = (mbk_u64)mbk_block() * MBK_TRANSPOSE_TILE;
+  const mbk_u64 all = a.nnz + a.cols + 1, first = (mbk_u64)mbk_block() * MBK_TRANSPOSE_TILE;
   const mbk_u64 last = first + MBK_TRANSPOSE_TILE < all ? first + MBK_TRANSPOSE_TILE : all;
   if (mbk_thread() < 64) {
-    const mbk_transpose_column before = {keys, mbk_thread() < 32 ? first : last};
-    const mbk_u64 least = before.diagonal > nnz ? before.diagonal - nnz : 0;
-    const mbk_u64 most = before.diagonal < cols + 1 ? before.diagonal : cols + 1;
+    const mbk_transpose_column before = {a.keys, mbk_thread() < 32 ? first : last};
+    const mbk_u64 least = before.diagonal > a.nnz ? before.diagonal - a.nnz : 0;
+    const mbk_u64 most = before.diagonal < a.cols + 1 ? before.diagonal : a.cols + 1;
     const mbk_u64 column = mbk_transpose_search(least, most, before);
     if (mbk_lane() == 0) {
       bounds[mbk_thread() / 32] = column;
@@ -370,7 +367,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)
   const mbk_u64 begin = first - bounds[0];
   const mbk_u32 count = (mbk_u32)(last - bounds[1] - begin);
   for (mbk_u32 k = mbk_thread(); k < count; k += MBK_TRANSPOSE_THREADS) {
-    stage[k] = (mbk_u32)mbk_load(keys + begin + k);
+    stage[k] = (mbk_u32)mbk_load(a.keys + begin + k);
   }
   mbk_block_sync();
   for (mbk_u64 c = bounds[0] + mbk_thread(); c < bounds[1]; c += MBK_TRANSPOSE_THREADS) {
@@ -383,6 +380,6 @@ MBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)
         high = middle;
       }
     }
-    starts[c] = (MBK_PLACE)(begin + low);
+    a.starts[c] = (MBK_PLACE)(begin + low);
   }
 }

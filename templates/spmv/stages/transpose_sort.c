@@ -123,7 +123,7 @@ static merbit_status mbi_transpose_specialise(merbit_context *context, mbi_trans
 
 static merbit_status mbi_transpose_launch(merbit_context *context, mbi_transposing *t,
                                           int kernel, uint64_t blocks, size_t shared,
-                                          void **arguments) {
+                                          const void *arguments) {
   return mbi_device_launch(context, t->kernels[kernel], mbi_transpose_kernels[kernel],
                            (int64_t)blocks, MBI_TRANSPOSE_THREADS, (unsigned)shared, NULL,
                            arguments);
@@ -135,14 +135,14 @@ static merbit_status mbi_transpose_rows(merbit_context *context, mbi_transposing
   uint64_t rows = t->from->rows, nnz = t->from->nnz;
   const uint64_t tiles = (nnz + MBI_TRANSPOSE_TILE - 1) / MBI_TRANSPOSE_TILE;
   uint32_t base = (uint32_t)t->from->base;
-  void *arguments[5];
-  arguments[0] = &row_ptr;
-  arguments[1] = &rows;
-  arguments[2] = &nnz;
-  arguments[3] = &base;
-  arguments[4] = &t->rows[1];
+  mbk_transpose_rows_arguments arguments;
+  arguments.row_ptr = row_ptr;
+  arguments.rows = rows;
+  arguments.nnz = nnz;
+  arguments.base = base;
+  arguments.row_of = t->rows[1];
   return mbi_transpose_launch(context, t, MBI_TRANSPOSE_ROWS,
-                              tiles < MBI_ARRAYS_GRID ? tiles : MBI_ARRAYS_GRID, 0, arguments);
+                              tiles < MBI_ARRAYS_GRID ? tiles : MBI_ARRAYS_GRID, 0, &arguments);
 }
 
 static merbit_status mbi_transpose_pass(merbit_context *context, mbi_transposing *t, int pass) {
@@ -153,34 +153,44 @@ static merbit_status mbi_transpose_pass(merbit_context *context, mbi_transposing
   uint64_t nnz = t->from->nnz;
   uint32_t base = pass == 0 ? (uint32_t)t->from->base : 0, shift = t->bits * (uint32_t)pass;
   uint32_t mask = (1u << t->bits) - 1;
-  void *arguments[13], *sums[3];
+  mbk_transpose_count_arguments count_arguments;
+  mbk_transpose_scan_arguments sums;
+  mbk_transpose_move_arguments move_arguments;
   merbit_status status;
-  arguments[0] = &keys;
-  arguments[1] = &base;
-  arguments[2] = &nnz;
-  arguments[3] = &shift;
-  arguments[4] = &mask;
-  arguments[5] = &t->chunk;
-  arguments[6] = &t->counts;
-  arguments[7] = sums[2] = &t->totals;
-  arguments[8] = &t->rows[from];
-  arguments[9] = &places;
-  arguments[10] = &t->keys[to];
-  arguments[11] = &t->rows[to];
-  arguments[12] = &t->places[to];
-  sums[0] = &t->counts;
-  sums[1] = &t->blocks;
+  count_arguments.keys = keys;
+  count_arguments.base = base;
+  count_arguments.nnz = nnz;
+  count_arguments.shift = shift;
+  count_arguments.mask = mask;
+  count_arguments.chunk = t->chunk;
+  count_arguments.counts = t->counts;
   status = mbi_transpose_launch(context, t, MBI_TRANSPOSE_COUNT, t->blocks,
-                                MBI_TRANSPOSE_DIGITS * sizeof(uint32_t), arguments);
+                                MBI_TRANSPOSE_DIGITS * sizeof(uint32_t), &count_arguments);
   if (status == MERBIT_OK) {
+    sums.counts = t->counts;
+    sums.blocks = t->blocks;
+    sums.totals = t->totals;
     status = mbi_transpose_launch(context, t, MBI_TRANSPOSE_SCAN, (uint64_t)mask + 1,
-                                  warps * place, sums);
+                                  warps * place, &sums);
   }
+  move_arguments.keys = keys;
+  move_arguments.base = base;
+  move_arguments.nnz = nnz;
+  move_arguments.shift = shift;
+  move_arguments.mask = mask;
+  move_arguments.chunk = t->chunk;
+  move_arguments.counts = t->counts;
+  move_arguments.totals = t->totals;
+  move_arguments.rows = t->rows[from];
+  move_arguments.places = places;
+  move_arguments.keys_to = t->keys[to];
+  move_arguments.rows_to = t->rows[to];
+  move_arguments.places_to = t->places[to];
   return status == MERBIT_OK
              ? mbi_transpose_launch(context, t, MBI_TRANSPOSE_MOVE, t->blocks,
                                     (MBI_TRANSPOSE_DIGITS + warps) * place +
                                         MBI_TRANSPOSE_TILE * (sizeof(uint32_t) + 1),
-                                    arguments)
+                                    &move_arguments)
              : status;
 }
 
@@ -188,14 +198,14 @@ static merbit_status mbi_transpose_pass(merbit_context *context, mbi_transposing
 static merbit_status mbi_transpose_starts(merbit_context *context, mbi_transposing *t) {
   mbi_device_csr *to = t->to;
   const uint64_t all = to->nnz + to->rows + 1;
-  void *arguments[4];
-  arguments[0] = &t->keys[t->last];
-  arguments[1] = &to->nnz;
-  arguments[2] = &to->rows;
-  arguments[3] = &to->row_ptr;
+  mbk_transpose_starts_arguments arguments;
+  arguments.keys = t->keys[t->last];
+  arguments.nnz = to->nnz;
+  arguments.cols = to->rows;
+  arguments.starts = to->row_ptr;
   return mbi_transpose_launch(
       context, t, MBI_TRANSPOSE_STARTS, (all + MBI_TRANSPOSE_TILE - 1) / MBI_TRANSPOSE_TILE,
-      2 * sizeof(uint64_t) + MBI_TRANSPOSE_TILE * sizeof(uint32_t), arguments);
+      2 * sizeof(uint64_t) + MBI_TRANSPOSE_TILE * sizeof(uint32_t), &arguments);
 }
 
 /* Makes plan->device the transpose of `from`. */

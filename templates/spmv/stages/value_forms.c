@@ -77,7 +77,7 @@ static mbi_value_form mbi_values_shortest(const merbit_plan *plan, uint32_t form
 
 static merbit_status mbi_values_launch(merbit_plan *plan, mbi_values_search *search,
                                        const char *name, int64_t blocks, uint64_t shared,
-                                       void **arguments) {
+                                       const void *arguments) {
   void *kernel = NULL;
   const merbit_status status =
       mbi_program_kernel(plan->context, search->program, name, &kernel);
@@ -101,7 +101,7 @@ MBI_INTERNAL merbit_status mbi_values_search_begin(merbit_plan *plan, mbi_progra
   const uint64_t windows = csr->nnz / MBI_VALUES_WINDOW + 1;
   uint32_t wide = plan->type == MERBIT_F64;
   mbi_devptr keys, distinct, against;
-  void *arguments[9];
+  mbk_forms_sample_arguments arguments;
   merbit_status status;
   memset(search, 0, sizeof *search);
   search->program = program;
@@ -114,20 +114,20 @@ MBI_INTERNAL merbit_status mbi_values_search_begin(merbit_plan *plan, mbi_progra
   keys = MBI_VALUES_AT(search, keys);
   distinct = MBI_VALUES_AT(search, distinct);
   against = MBI_VALUES_AT(search, against);
-  arguments[0] = &csr->row_ptr;
-  arguments[1] = &csr->col_ind;
-  arguments[2] = &search->values;
-  arguments[3] = &csr->rows;
-  arguments[4] = &csr->nnz;
-  arguments[5] = &wide;
-  arguments[6] = &keys;
-  arguments[7] = &distinct;
-  arguments[8] = &against;
   if (status == MERBIT_OK) {
+    arguments.row_ptr = csr->row_ptr;
+    arguments.col_ind = csr->col_ind;
+    arguments.values = search->values;
+    arguments.rows = csr->rows;
+    arguments.nnz = csr->nnz;
+    arguments.wide = wide;
+    arguments.keys = keys;
+    arguments.distinct = distinct;
+    arguments.against = against;
     status = mbi_values_launch(
         plan, search, "mbk_forms_sample",
         (int64_t)(windows < MBI_VALUES_SAMPLES ? windows : MBI_VALUES_SAMPLES),
-        MBI_VALUES_SAMPLE_SHARED, arguments);
+        MBI_VALUES_SAMPLE_SHARED, &arguments);
   }
   return status == MERBIT_OK ? mbi_values_answer(plan, search) : status;
 }
@@ -142,30 +142,30 @@ static merbit_status mbi_values_check(merbit_plan *plan, mbi_values_search *sear
                                       mbi_value_form form) {
   uint32_t wide = plan->type == MERBIT_F64, asked = MBI_FORM(form);
   mbi_devptr against = MBI_VALUES_AT(search, against);
-  void *arguments[5];
-  arguments[0] = &search->values;
-  arguments[1] = &plan->device.nnz;
-  arguments[2] = &wide;
-  arguments[3] = &asked;
-  arguments[4] = &against;
+  mbk_forms_check_arguments arguments;
+  arguments.values = search->values;
+  arguments.nnz = plan->device.nnz;
+  arguments.wide = wide;
+  arguments.asked = asked;
+  arguments.against = against;
   return mbi_values_launch(plan, search, "mbk_forms_check", mbi_values_blocks(plan->device.nnz),
-                           0, arguments);
+                           0, &arguments);
 }
 
 static merbit_status mbi_values_collect(merbit_plan *plan, mbi_values_search *search) {
   uint32_t wide = plan->type == MERBIT_F64;
   mbi_devptr keys = MBI_VALUES_AT(search, keys), distinct = MBI_VALUES_AT(search, distinct);
   mbi_devptr against = MBI_VALUES_AT(search, against);
-  void *arguments[6];
-  arguments[0] = &search->values;
-  arguments[1] = &plan->device.nnz;
-  arguments[2] = &wide;
-  arguments[3] = &keys;
-  arguments[4] = &distinct;
-  arguments[5] = &against;
+  mbk_forms_collect_arguments arguments;
+  arguments.values = search->values;
+  arguments.nnz = plan->device.nnz;
+  arguments.wide = wide;
+  arguments.keys = keys;
+  arguments.distinct = distinct;
+  arguments.against = against;
   return mbi_values_launch(plan, search, "mbk_forms_collect",
                            mbi_values_blocks(plan->device.nnz),
-                           MBI_VALUES_KEYS * sizeof(uint64_t), arguments);
+                           MBI_VALUES_KEYS * sizeof(uint64_t), &arguments);
 }
 
 /* Checks whether values are constant in every row, and completes search->against. */
@@ -174,16 +174,16 @@ static merbit_status mbi_values_check_rows(merbit_plan *plan, mbi_values_search 
   uint32_t wide = plan->type == MERBIT_F64;
   uint64_t found[2] = {0, 0};
   mbi_devptr changes = MBI_VALUES_AT(search, changes);
-  void *arguments[6];
+  mbk_forms_changes_arguments arguments;
   merbit_status status;
-  arguments[0] = &plan->device.row_ptr;
-  arguments[1] = &search->values;
-  arguments[2] = &plan->device.rows;
-  arguments[3] = &plan->device.nnz;
-  arguments[4] = &wide;
-  arguments[5] = &changes;
+  arguments.row_ptr = plan->device.row_ptr;
+  arguments.values = search->values;
+  arguments.rows = plan->device.rows;
+  arguments.nnz = plan->device.nnz;
+  arguments.wide = wide;
+  arguments.changes = changes;
   status = mbi_values_launch(plan, search, "mbk_forms_changes",
-                             mbi_values_blocks(rows > nnz ? rows : nnz), 0, arguments);
+                             mbi_values_blocks(rows > nnz ? rows : nnz), 0, &arguments);
   if (status == MERBIT_OK) {
     status = mbi_device_download(plan->context, found, changes, sizeof found);
   }
@@ -196,25 +196,31 @@ static merbit_status mbi_values_check_columns(merbit_plan *plan, mbi_values_sear
   const uint64_t bytes = mbi_values_bytes(plan, MBI_VALUES_COLUMN);
   uint32_t wide = plan->type == MERBIT_F64;
   mbi_devptr against = MBI_VALUES_AT(search, against);
-  void *arguments[6];
+  mbk_forms_columns_arguments columns_arguments;
+  mbk_forms_differ_arguments differ_arguments;
   merbit_status status =
       mbi_device_allocate(plan->context, bytes, "the values of columns", &search->columns);
   if (status == MERBIT_OK) {
     status = mbi_device_zero(plan->context, search->columns, (size_t)bytes, NULL);
   }
-  arguments[0] = &plan->device.col_ind;
-  arguments[1] = &search->values;
-  arguments[2] = &plan->device.nnz;
-  arguments[3] = &wide;
-  arguments[4] = &search->columns;
-  arguments[5] = &against;
   if (status == MERBIT_OK) {
+    columns_arguments.col_ind = plan->device.col_ind;
+    columns_arguments.values = search->values;
+    columns_arguments.nnz = plan->device.nnz;
+    columns_arguments.wide = wide;
+    columns_arguments.by_column = search->columns;
     status = mbi_values_launch(plan, search, "mbk_forms_columns",
-                               mbi_values_blocks(plan->device.nnz), 0, arguments);
+                               mbi_values_blocks(plan->device.nnz), 0, &columns_arguments);
   }
+  differ_arguments.col_ind = plan->device.col_ind;
+  differ_arguments.values = search->values;
+  differ_arguments.nnz = plan->device.nnz;
+  differ_arguments.wide = wide;
+  differ_arguments.by_column = search->columns;
+  differ_arguments.against = against;
   return status == MERBIT_OK
              ? mbi_values_launch(plan, search, "mbk_forms_differ",
-                                 mbi_values_blocks(plan->device.nnz), 0, arguments)
+                                 mbi_values_blocks(plan->device.nnz), 0, &differ_arguments)
              : status;
 }
 
@@ -285,38 +291,43 @@ MBI_INTERNAL merbit_status mbi_values_store(merbit_plan *plan, mbi_values_search
   mbi_device_csr *csr = &plan->device;
   uint32_t wide = plan->type == MERBIT_F64, half = form == MBI_VALUES_HALF;
   mbi_devptr keys = MBI_VALUES_AT(search, keys), number = MBI_VALUES_AT(search, number);
-  void *arguments[6];
+  mbk_forms_number_arguments number_arguments;
+  mbk_forms_rows_arguments rows_arguments;
+  mbk_forms_shorten_arguments shorten_arguments;
   merbit_status status = MERBIT_OK;
   if (form == MBI_VALUES_EQUAL || form == MBI_VALUES_COLUMN) {
     return mbi_device_copy(context, stored,
                            form == MBI_VALUES_EQUAL ? search->values : search->columns,
                            (size_t)mbi_values_bytes(plan, form));
   }
-  arguments[0] = &search->values;
-  arguments[1] = &csr->nnz;
-  arguments[2] = &wide;
   if (form == MBI_VALUES_TABLE) {
-    arguments[3] = &keys;
-    arguments[4] = &number;
-    arguments[5] = &stored;
     status = mbi_values_store_table(plan, search, table);
     if (status == MERBIT_OK) {
+      number_arguments.values = search->values;
+      number_arguments.nnz = csr->nnz;
+      number_arguments.wide = wide;
+      number_arguments.keys = keys;
+      number_arguments.number = number;
+      number_arguments.shorter = stored;
       status = mbi_values_launch(plan, search, "mbk_forms_number", mbi_values_blocks(csr->nnz),
-                                 MBI_VALUES_KEYS * (sizeof(uint64_t) + 1), arguments);
+                                 MBI_VALUES_KEYS * (sizeof(uint64_t) + 1), &number_arguments);
     }
   } else if (form == MBI_VALUES_ROW) {
-    arguments[0] = &csr->row_ptr;
-    arguments[1] = &search->values;
-    arguments[2] = &csr->rows;
-    arguments[3] = &wide;
-    arguments[4] = &stored;
+    rows_arguments.row_ptr = csr->row_ptr;
+    rows_arguments.values = search->values;
+    rows_arguments.rows = csr->rows;
+    rows_arguments.wide = wide;
+    rows_arguments.by_row = stored;
     status = mbi_values_launch(plan, search, "mbk_forms_rows", mbi_values_blocks(csr->rows), 0,
-                               arguments);
+                               &rows_arguments);
   } else {
-    arguments[3] = &half;
-    arguments[4] = &stored;
+    shorten_arguments.values = search->values;
+    shorten_arguments.nnz = csr->nnz;
+    shorten_arguments.wide = wide;
+    shorten_arguments.half = half;
+    shorten_arguments.shorter = stored;
     status = mbi_values_launch(plan, search, "mbk_forms_shorten", mbi_values_blocks(csr->nnz),
-                               0, arguments);
+                               0, &shorten_arguments);
   }
   return status == MERBIT_OK ? mbi_device_synchronize(context, NULL) : status;
 }

@@ -68,14 +68,13 @@ MBK_DEVICE bool mbk_forms_take(mbk_u64 *keys, mbk_u32 *distinct, mbk_u64 key) {
 
 // ---- A sample -----------------------------------------------------------------------------
 
+#include "spmv/stages/value_forms_arguments.cuh"
+
 // Finds the forms that samples rule out (*against), and collects the samples' values (keys,
 // *distinct). All must be zero. Each block samples a window of nonzeros, and each of its warps
 // the beginning of a row. Launch: 256 threads per block. Shared: mbk_u64[MBK_FORMS_COLUMNS +
 // MBK_KEYS], mbk_u32[2].
-MBK_KERNEL MBK_BOUNDS(256)
-    mbk_forms_sample(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind, const void *values,
-                     mbk_u64 rows, mbk_u64 nnz, mbk_u32 wide, mbk_u64 *keys, mbk_u32 *distinct,
-                     mbk_u32 *against) {
+MBK_KERNEL MBK_BOUNDS(256) mbk_forms_sample(const mbk_forms_sample_arguments a) {
   MBK_SHARED_MEMORY(shared);
   mbk_u64 *const columns = (mbk_u64 *)shared; // column, a mark, the place in the window
   mbk_u64 *const own = columns + MBK_FORMS_COLUMNS;
@@ -87,32 +86,33 @@ MBK_KERNEL MBK_BOUNDS(256)
     *found = *count = 0;
   }
   mbk_block_sync();
-  const mbk_u64 most = nnz < MBK_FORMS_WINDOW ? nnz : MBK_FORMS_WINDOW;
-  const mbk_u64 first = (nnz - most) / mbk_grid() * mbk_block();
+  const mbk_u64 most = a.nnz < MBK_FORMS_WINDOW ? a.nnz : MBK_FORMS_WINDOW;
+  const mbk_u64 first = (a.nnz - most) / mbk_grid() * mbk_block();
   mbk_u32 mine = 0;
   for (mbk_u32 i = mbk_thread(); i < most; i += 256) {
-    const mbk_u64 bits = mbk_forms_bits(values, first + i, wide);
-    const mbk_u32 column = (mbk_u32)(mbk_load(col_ind + first + i) - MBK_BASE);
+    const mbk_u64 bits = mbk_forms_bits(a.values, first + i, a.wide);
+    const mbk_u32 column = (mbk_u32)(mbk_load(a.col_ind + first + i) - MBK_BASE);
     const mbk_u64 entry = (mbk_u64)column << 32 | 0x80000000u | i;
-    mine |= mbk_forms_against(values, first + i, wide);
+    mine |= mbk_forms_against(a.values, first + i, a.wide);
     mbk_u32 at = (column * 2654435761u) >> 20;
     mbk_u64 there = mbk_atomic_swap_if(columns + at, 0ull, entry);
     while (there != 0 && there >> 32 != column) {
       at = (at + 1) % MBK_FORMS_COLUMNS;
       there = mbk_atomic_swap_if(columns + at, 0ull, entry);
     }
-    if (there != 0 && mbk_forms_bits(values, first + (there & 0x7fffffffu), wide) != bits) {
+    if (there != 0 && mbk_forms_bits(a.values, first + (there & 0x7fffffffu), a.wide) != bits) {
       mine |= MBK_FORM_COLUMN;
     }
     if (mbk_atomic_add(count, 0u) > MBK_KEYS_MOST || mbk_forms_take(own, count, ~bits)) {
       mine |= MBK_FORM_TABLE;
     }
   }
-  const mbk_u64 row = rows * (mbk_block() * 8 + mbk_thread() / 32) / (8 * (mbk_u64)mbk_grid());
-  const mbk_u64 start = (mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE);
-  const mbk_u64 end = (mbk_u64)(mbk_load(row_ptr + row + 1) - MBK_BASE);
-  if (start + mbk_lane() < end &&
-      mbk_forms_bits(values, start + mbk_lane(), wide) != mbk_forms_bits(values, start, wide)) {
+  const mbk_u64 row =
+      a.rows * (mbk_block() * 8 + mbk_thread() / 32) / (8 * (mbk_u64)mbk_grid());
+  const mbk_u64 start = (mbk_u64)(mbk_load(a.row_ptr + row) - MBK_BASE);
+  const mbk_u64 end = (mbk_u64)(mbk_load(a.row_ptr + row + 1) - MBK_BASE);
+  if (start + mbk_lane() < end && mbk_forms_bits(a.values, start + mbk_lane(), a.wide) !=
+                                      mbk_forms_bits(a.values, start, a.wide)) {
     mine |= MBK_FORM_ROW;
   }
   if (mine != 0) {
@@ -122,13 +122,13 @@ MBK_KERNEL MBK_BOUNDS(256)
   const bool many = (*found & MBK_FORM_TABLE) != 0;
   mbk_block_sync();
   for (mbk_u32 i = mbk_thread(); i < MBK_KEYS && !many; i += 256) {
-    if (own[i] != 0 && mbk_forms_take(keys, distinct, own[i])) {
+    if (own[i] != 0 && mbk_forms_take(a.keys, a.distinct, own[i])) {
       mbk_atomic_or(found, MBK_FORM_TABLE);
     }
   }
   mbk_block_sync();
   if (mbk_thread() == 0) {
-    mbk_atomic_or(against, *found);
+    mbk_atomic_or(a.against, *found);
   }
 }
 
@@ -136,67 +136,63 @@ MBK_KERNEL MBK_BOUNDS(256)
 
 // Adds to *against the elementwise forms that some value rules out; complete for the forms of
 // `asked`. A thread stops when it has ruled out all of these. Launch: any grid of 256 threads.
-MBK_KERNEL MBK_BOUNDS(256) mbk_forms_check(const void *values, mbk_u64 nnz, mbk_u32 wide,
-                                           mbk_u32 asked, mbk_u32 *against) {
+MBK_KERNEL MBK_BOUNDS(256) mbk_forms_check(const mbk_forms_check_arguments a) {
   mbk_u32 found = 0;
   for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread();
-       k < nnz && (found & asked) != asked; k += (mbk_u64)mbk_grid() * 256) {
-    found |= mbk_forms_against(values, k, wide);
+       k < a.nnz && (found & a.asked) != a.asked; k += (mbk_u64)mbk_grid() * 256) {
+    found |= mbk_forms_against(a.values, k, a.wide);
   }
   for (int d = 16; d > 0; d >>= 1) {
     found |= mbk_shuffle_xor(0xffffffffu, found, d, 32);
   }
   if (mbk_lane() == 0 && found != 0) {
-    mbk_atomic_or(against, found);
+    mbk_atomic_or(a.against, found);
   }
 }
 
 // Adds to keys and *distinct the values that the sample did not meet; sets a bit of *against if
 // there are too many. Launch: any grid of 256 threads. Shared: mbk_u64[MBK_KEYS].
-MBK_KERNEL MBK_BOUNDS(256)
-    mbk_forms_collect(const void *values, mbk_u64 nnz, mbk_u32 wide, mbk_u64 *keys,
-                      mbk_u32 *distinct, mbk_u32 *against) {
+MBK_KERNEL MBK_BOUNDS(256) mbk_forms_collect(const mbk_forms_collect_arguments a) {
   MBK_SHARED_MEMORY(shared);
   mbk_u64 *const copies = (mbk_u64 *)shared; // a copy: looking up a key in it takes no atomic
   for (mbk_u32 i = mbk_thread(); i < MBK_KEYS; i += 256) {
-    copies[i] = keys[i];
+    copies[i] = a.keys[i];
   }
   mbk_block_sync();
   bool many = false;
   mbk_u64 last = 0;
-  for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < nnz && !many;
+  for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < a.nnz && !many;
        k += (mbk_u64)mbk_grid() * 256) {
-    const mbk_u64 key = ~mbk_forms_bits(values, k, wide);
+    const mbk_u64 key = ~mbk_forms_bits(a.values, k, a.wide);
     mbk_u32 at = mbk_forms_slot(key);
     for (int i = 0; i < MBK_KEYS_TRIES && copies[at] != 0 && copies[at] != key; i++) {
       at = (at + 1) % MBK_KEYS;
     }
     if (copies[at] != key || key == 0) {
-      many = key != last || key == 0 ? mbk_forms_take(keys, distinct, key) : false;
+      many = key != last || key == 0 ? mbk_forms_take(a.keys, a.distinct, key) : false;
       last = key;
     }
   }
   if (many) {
-    mbk_atomic_or(against, MBK_FORM_TABLE);
+    mbk_atomic_or(a.against, MBK_FORM_TABLE);
   }
 }
 
 // Counts in changes[0] the neighbouring nonzeros whose values differ, and in changes[1] those
 // of them in different rows. Both must be zero. If they are equal, values are constant in every
 // row. Launch: any grid of 256 threads.
-MBK_KERNEL MBK_BOUNDS(256)
-    mbk_forms_changes(const MBK_ROW_PTR *row_ptr, const void *values, mbk_u64 rows, mbk_u64 nnz,
-                      mbk_u32 wide, mbk_u64 *changes) {
+MBK_KERNEL MBK_BOUNDS(256) mbk_forms_changes(const mbk_forms_changes_arguments a) {
   const mbk_u64 first = (mbk_u64)mbk_block() * 256 + mbk_thread();
   const mbk_u64 stride = (mbk_u64)mbk_grid() * 256;
   mbk_u64 all = 0, between = 0;
-  for (mbk_u64 k = first + 1; k < nnz; k += stride) {
-    all += mbk_forms_bits(values, k, wide) != mbk_forms_bits(values, k - 1, wide);
+  for (mbk_u64 k = first + 1; k < a.nnz; k += stride) {
+    all += mbk_forms_bits(a.values, k, a.wide) != mbk_forms_bits(a.values, k - 1, a.wide);
   }
-  for (mbk_u64 row = first; row < rows; row += stride) {
-    const mbk_u64 start = (mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE);
-    if (start > 0 && start < (mbk_u64)(mbk_load(row_ptr + row + 1) - MBK_BASE)) {
-      between += mbk_forms_bits(values, start, wide) != mbk_forms_bits(values, start - 1, wide);
+  for (mbk_u64 row = first; row < a.rows; row += stride) {
+    const mbk_u64 start = (mbk_u64)(mbk_load(a.row_ptr + row) - MBK_BASE);
+    if (start > 0 && start < (mbk_u64)(mbk_load(a.row_ptr + row + 1) - MBK_BASE)) {
+      between += mbk_forms_bits(a.values, start, a.wide) !=
+                 mbk_forms_bits(a.values, start - 1, a.wide);
     }
   }
   for (int d = 16; d > 0; d >>= 1) {
@@ -204,8 +200,8 @@ MBK_KERNEL MBK_BOUNDS(256)
     between += mbk_shuffle_xor(0xffffffffu, between, d, 32);
   }
   if (mbk_lane() == 0) {
-    mbk_atomic_add(changes, all);
-    mbk_atomic_add(changes + 1, between);
+    mbk_atomic_add(a.changes, all);
+    mbk_atomic_add(a.changes + 1, between);
   }
 }
 
@@ -221,79 +217,73 @@ MBK_DEVICE void mbk_forms_put(void *array, mbk_u64 i, mbk_u32 wide, mbk_u64 bits
 }
 
 // Stores values as floats, or with `half` as halves. Launch: any grid of 256 threads.
-MBK_KERNEL MBK_BOUNDS(256) mbk_forms_shorten(const void *values, mbk_u64 nnz, mbk_u32 wide,
-                                             mbk_u32 half, void *shorter) {
-  for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < nnz;
+MBK_KERNEL MBK_BOUNDS(256) mbk_forms_shorten(const mbk_forms_shorten_arguments a) {
+  for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < a.nnz;
        k += (mbk_u64)mbk_grid() * 256) {
-    const float value = wide != 0 ? (float)mbk_load((const double *)values + k)
-                                  : mbk_load((const float *)values + k);
-    if (half != 0) {
-      ((mbk_u16 *)shorter)[k] = mbk_half_of(value);
+    const float value = a.wide != 0 ? (float)mbk_load((const double *)a.values + k)
+                                    : mbk_load((const float *)a.values + k);
+    if (a.half != 0) {
+      ((mbk_u16 *)a.shorter)[k] = mbk_half_of(value);
     } else {
-      ((float *)shorter)[k] = value;
+      ((float *)a.shorter)[k] = value;
     }
   }
 }
 
 // Stores each value as its number in the table; number[i] is that of the value of keys[i].
 // Launch: any grid of 256 threads. Shared: mbk_u64[MBK_KEYS], mbk_u8[MBK_KEYS].
-MBK_KERNEL MBK_BOUNDS(256)
-    mbk_forms_number(const void *values, mbk_u64 nnz, mbk_u32 wide, const mbk_u64 *keys,
-                     const mbk_u8 *number, mbk_u8 *shorter) {
+MBK_KERNEL MBK_BOUNDS(256) mbk_forms_number(const mbk_forms_number_arguments a) {
   MBK_SHARED_MEMORY(shared);
   mbk_u64 *const copies = (mbk_u64 *)shared;
   mbk_u8 *const numbers = (mbk_u8 *)(copies + MBK_KEYS);
   for (mbk_u32 i = mbk_thread(); i < MBK_KEYS; i += 256) {
-    copies[i] = mbk_load(keys + i);
-    numbers[i] = mbk_load(number + i);
+    copies[i] = mbk_load(a.keys + i);
+    numbers[i] = mbk_load(a.number + i);
   }
   mbk_block_sync();
-  for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < nnz;
+  for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < a.nnz;
        k += (mbk_u64)mbk_grid() * 256) {
-    const mbk_u64 key = ~mbk_forms_bits(values, k, wide);
+    const mbk_u64 key = ~mbk_forms_bits(a.values, k, a.wide);
     mbk_u32 at = mbk_forms_slot(key);
     while (copies[at] != key && copies[at] != 0) {
       at = (at + 1) % MBK_KEYS;
     }
-    shorter[k] = numbers[at];
+    a.shorter[k] = numbers[at];
   }
 }
 
 // Stores the value of each row's first nonzero, 0 for an empty row. Launch: any grid of 256
 // threads.
-MBK_KERNEL MBK_BOUNDS(256) mbk_forms_rows(const MBK_ROW_PTR *row_ptr, const void *values,
-                                          mbk_u64 rows, mbk_u32 wide, void *by_row) {
-  for (mbk_u64 row = (mbk_u64)mbk_block() * 256 + mbk_thread(); row < rows;
+MBK_KERNEL MBK_BOUNDS(256) mbk_forms_rows(const mbk_forms_rows_arguments a) {
+  for (mbk_u64 row = (mbk_u64)mbk_block() * 256 + mbk_thread(); row < a.rows;
        row += (mbk_u64)mbk_grid() * 256) {
-    const MBK_ROW_PTR start = mbk_load(row_ptr + row);
-    const bool holds = start < mbk_load(row_ptr + row + 1);
-    mbk_forms_put(by_row, row, wide,
-                  holds ? mbk_forms_bits(values, (mbk_u64)(start - MBK_BASE), wide) : 0);
+    const MBK_ROW_PTR start = mbk_load(a.row_ptr + row);
+    const bool holds = start < mbk_load(a.row_ptr + row + 1);
+    mbk_forms_put(a.by_row, row, a.wide,
+                  holds ? mbk_forms_bits(a.values, (mbk_u64)(start - MBK_BASE), a.wide) : 0);
   }
 }
 
 // Stores for each column the value of one of its nonzeros. Launch: any grid of 256 threads.
-MBK_KERNEL MBK_BOUNDS(256) mbk_forms_columns(const MBK_COLUMN *col_ind, const void *values,
-                                             mbk_u64 nnz, mbk_u32 wide, void *by_column) {
-  for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < nnz;
+MBK_KERNEL MBK_BOUNDS(256) mbk_forms_columns(const mbk_forms_columns_arguments a) {
+  for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < a.nnz;
        k += (mbk_u64)mbk_grid() * 256) {
-    mbk_forms_put(by_column, (mbk_u64)(mbk_load(col_ind + k) - MBK_BASE), wide,
-                  mbk_forms_bits(values, k, wide));
+    mbk_forms_put(a.by_column, (mbk_u64)(mbk_load(a.col_ind + k) - MBK_BASE), a.wide,
+                  mbk_forms_bits(a.values, k, a.wide));
   }
 }
 
 // Sets a bit of *against if some nonzero differs from its column's value. A thread stops at the
 // first that does. Launch: any grid of 256 threads.
-MBK_KERNEL MBK_BOUNDS(256)
-    mbk_forms_differ(const MBK_COLUMN *col_ind, const void *values, mbk_u64 nnz, mbk_u32 wide,
-                     const void *by_column, mbk_u32 *against) {
+MBK_KERNEL MBK_BOUNDS(256) mbk_forms_differ(const mbk_forms_differ_arguments a) {
   bool differs = false;
-  for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < nnz && !differs;
+  for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < a.nnz && !differs;
        k += (mbk_u64)mbk_grid() * 256) {
-    const mbk_u64 column = (mbk_u64)(mbk_load(col_ind + k) - MBK_BASE);
-    differs = mbk_forms_bits(by_column, column, wide) != mbk_forms_bits(values, k, wide);
+    const mbk_u64 column = (mbk_u64)(mbk_load(a.col_ind + k) - MBK_BASE);
+    differs =
+        mbk_forms_bits(a.by_column, column, a.wide) != mbk_forms_bits(a.values, k, a.wide);
   }
   if (differs) {
-    mbk_atomic_or(against, MBK_FORM_COLUMN);
+    mbk_atomic_or(a.against, MBK_FORM_COLUMN);
   }
 }

@@ -116,7 +116,7 @@ static merbit_status mbi_bsr_study_cut(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const uint64_t bytes = (s->chunks + 1) * sizeof(uint32_t);
   uint32_t rows = (uint32_t)plan->device.rows;
-  void *arguments[6];
+  mbk_study_cut_arguments arguments;
   merbit_status status = mbi_device_allocate(context, bytes, "rows of chunks", &s->chunk_row);
   plan->schedule_bytes = bytes;
   plan->stream_bytes =
@@ -125,16 +125,16 @@ static merbit_status mbi_bsr_study_cut(merbit_plan *plan) {
       (plan->device.values != 0
            ? (uint64_t)mbi_view_values(&plan->bsr.view) * mbi_type_size(plan->type)
            : 0);
-  arguments[0] = &plan->device.row_ptr;
-  arguments[1] = &rows;
-  arguments[2] = &plan->device.nnz;
-  arguments[3] = &s->chunk_blocks;
-  arguments[4] = &s->chunks;
-  arguments[5] = &s->chunk_row;
   if (status == MERBIT_OK) {
+    arguments.row_ptr = plan->device.row_ptr;
+    arguments.block_rows = rows;
+    arguments.blocks = plan->device.nnz;
+    arguments.chunk_blocks = s->chunk_blocks;
+    arguments.chunks = s->chunks;
+    arguments.chunk_row = s->chunk_row;
     status = mbi_device_launch(context, s->kernels[0], "mbk_study_cut",
                                mbi_bsr_study_grid(s->chunks + 1), MBI_BSR_STUDY_THREADS, 0,
-                               NULL, arguments);
+                               NULL, &arguments);
   }
   return status == MERBIT_OK ? mbi_device_synchronize(context, NULL) : status;
 }
@@ -149,7 +149,8 @@ static merbit_status mbi_bsr_study_create(merbit_plan *plan) {
   if (status == MERBIT_OK) {
     status = mbi_bsr_study_specialise(plan);
   }
-  return status == MERBIT_OK && mbi_bsr_study_of(plan)->chunks > 0 ? mbi_bsr_study_cut(plan) : status;
+  return status == MERBIT_OK && mbi_bsr_study_of(plan)->chunks > 0 ? mbi_bsr_study_cut(plan)
+                                                                   : status;
 }
 
 static void mbi_bsr_study_destroy(merbit_plan *plan) {
@@ -163,37 +164,42 @@ static merbit_status mbi_bsr_study_multiply(merbit_plan *plan, mbi_devptr carrie
   mbi_bsr_study *s = mbi_bsr_study_of(plan);
   const unsigned sums = (unsigned)(plan->bsr.view.block_rows + s->threads / 32);
   uint64_t rows = (uint64_t)plan->bsr.view.rows, cols = (uint64_t)plan->bsr.view.cols;
-  void *scale[4], *arguments[12];
+  mbk_study_scale_arguments scale;
+  mbk_study_product_arguments arguments;
   merbit_status status;
   (void)carries;
-  scale[0] = &y;
-  scale[1] = &rows;
-  scale[2] = arguments[10] = (void *)(uintptr_t)alpha;
-  scale[3] = arguments[11] = (void *)(uintptr_t)beta;
-  status = mbi_device_launch(plan->context, s->kernels[1], "mbk_study_scale",
-                             mbi_bsr_study_grid(rows), MBI_BSR_STUDY_THREADS, 0, stream, scale);
-  arguments[0] = &plan->device.row_ptr;
-  arguments[1] = &plan->device.col_ind;
-  arguments[2] = &plan->device.values;
-  arguments[3] = &s->chunk_row;
-  arguments[4] = &x;
-  arguments[5] = &y;
-  arguments[6] = &rows;
-  arguments[7] = &cols;
-  arguments[8] = &plan->device.nnz;
-  arguments[9] = &s->chunk_blocks;
+  scale.y = y;
+  scale.rows = rows;
+  scale.alpha = mbi_plan_scalar(plan, alpha);
+  scale.beta = mbi_plan_scalar(plan, beta);
+  status =
+      mbi_device_launch(plan->context, s->kernels[1], "mbk_study_scale",
+                        mbi_bsr_study_grid(rows), MBI_BSR_STUDY_THREADS, 0, stream, &scale);
+  arguments.row_ptr = plan->device.row_ptr;
+  arguments.col_ind = plan->device.col_ind;
+  arguments.values = plan->device.values;
+  arguments.chunk_row = s->chunk_row;
+  arguments.x = x;
+  arguments.y = y;
+  arguments.rows = rows;
+  arguments.cols = cols;
+  arguments.blocks = plan->device.nnz;
+  arguments.chunk_blocks = s->chunk_blocks;
+  arguments.alpha = mbi_plan_scalar(plan, alpha);
+  arguments.beta = mbi_plan_scalar(plan, beta);
   return status == MERBIT_OK
              ? mbi_device_launch(plan->context, s->kernels[2], "mbk_study_product",
                                  (int64_t)s->chunks, s->threads,
-                                 sums * (unsigned)mbi_type_size(plan->type), stream, arguments)
+                                 sums * (unsigned)mbi_type_size(plan->type), stream, &arguments)
              : status;
 }
 
 /* ---- Describe ---------------------------------------------------------------------------- */
 
 static void mbi_bsr_study_info(const merbit_plan *plan, merbit_plan_info *info) {
-  info->sigma = (int)(mbi_bsr_study_of(plan)->chunk_blocks < INT32_MAX ? mbi_bsr_study_of(plan)->chunk_blocks
-                                                               : INT32_MAX);
+  info->sigma = (int)(mbi_bsr_study_of(plan)->chunk_blocks < INT32_MAX
+                          ? mbi_bsr_study_of(plan)->chunk_blocks
+                          : INT32_MAX);
   info->block_threads = mbi_bsr_study_of(plan)->threads;
   info->tiles = (int64_t)mbi_bsr_study_of(plan)->chunks;
 }
@@ -207,12 +213,8 @@ static int mbi_bsr_study_describe(const merbit_plan *plan, char *text, size_t si
                   mbi_bsr_study_of(plan)->threads);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_bsr_study_method = {sizeof(mbi_bsr_study), mbi_bsr_study_create,
-                                                           mbi_bsr_study_destroy,
-                                                           mbi_rows_carry_bytes,
-                                                           mbi_bsr_study_multiply,
-                                                           mbi_bsr_study_info,
-                                                           mbi_bsr_study_describe,
-                                                           NULL};
+MBI_INTERNAL const mbi_cuda_method mbi_bsr_study_method = {
+    sizeof(mbi_bsr_study),  mbi_bsr_study_create, mbi_bsr_study_destroy,  mbi_rows_carry_bytes,
+    mbi_bsr_study_multiply, mbi_bsr_study_info,   mbi_bsr_study_describe, NULL};
 
 #endif /* MERBIT_STUDY_METHODS */

@@ -190,59 +190,57 @@ MBK_DEVICE mbk_u64 mbk_study_start(const MBK_ROW_PTR *row_ptr, mbk_u64 row) {
   return (mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE);
 }
 
+#include "spmv/study/bsr_study_arguments.cuh"
+
 // chunk_row[i] is the row of the first block of chunk i, behind the last chunk that of the last
 // block. Launch: one thread for each of chunks + 1.
-MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
-    mbk_study_cut(const MBK_ROW_PTR *row_ptr, mbk_u32 block_rows, mbk_u64 blocks,
-                  mbk_u64 chunk_blocks, mbk_u64 chunks, mbk_u32 *chunk_row) {
+MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS) mbk_study_cut(const mbk_study_cut_arguments a) {
   const mbk_u64 at = (mbk_u64)mbk_block() * MBK_BUILD_THREADS + mbk_thread();
-  if (at <= chunks) {
-    const mbk_u64 block = at * chunk_blocks < blocks ? at * chunk_blocks : blocks - 1;
-    mbk_u32 low = 0, high = block_rows;
+  if (at <= a.chunks) {
+    const mbk_u64 block = at * a.chunk_blocks < a.blocks ? at * a.chunk_blocks : a.blocks - 1;
+    mbk_u32 low = 0, high = a.block_rows;
     while (high - low > 1) {
       const mbk_u32 middle = low + (high - low) / 2;
-      if (mbk_study_start(row_ptr, middle) <= block) {
+      if (mbk_study_start(a.row_ptr, middle) <= block) {
         low = middle;
       } else {
         high = middle;
       }
     }
-    chunk_row[at] = low;
+    a.chunk_row[at] = low;
   }
 }
 
 // y = beta y. Launch: one thread per row.
-MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
-    mbk_study_scale(MBK_VECTOR *y, mbk_u64 rows, MBK_SCALAR_PARAMETERS) {
+MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS) mbk_study_scale(const mbk_study_scale_arguments a) {
+  MBK_SCALARS_OF(a);
   MBK_SCALARS_LOAD;
   const mbk_u64 row = (mbk_u64)mbk_block() * MBK_BUILD_THREADS + mbk_thread();
   (void)alpha;
-  if (row < rows) {
-    y[row] = beta == (MBK_COMPUTE)0 ? (MBK_VECTOR)0 : (MBK_VECTOR)MBK_MUL(beta, y[row]);
+  if (row < a.rows) {
+    a.y[row] = beta == (MBK_COMPUTE)0 ? (MBK_VECTOR)0 : (MBK_VECTOR)MBK_MUL(beta, a.y[row]);
   }
 }
 
 // y += alpha A x. Launch: one block per chunk. Shared: MBK_COMPUTE[MBK_BLOCK_ROWS + MBK_THREADS
 // / 32].
-MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
-    mbk_study_product(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,
-                      const MBK_VALUE *values, const mbk_u32 *chunk_row, const MBK_VECTOR *x,
-                      MBK_VECTOR *y, mbk_u64 rows, mbk_u64 cols, mbk_u64 blocks,
-                      mbk_u64 chunk_blocks, MBK_SCALAR_PARAMETERS) {
+MBK_KERNEL MBK_BOUNDS(MBK_THREADS) mbk_study_product(const mbk_study_product_arguments given) {
+  MBK_SCALARS_OF(given);
   MBK_SCALARS_LOAD;
   MBK_SHARED_MEMORY(memory);
   MBK_COMPUTE *const shared = (MBK_COMPUTE *)memory;
-  const mbk_study_blocks a = {col_ind, values, x, cols};
-  const mbk_u64 first = mbk_block() * chunk_blocks;
-  const mbk_u64 last = first + chunk_blocks < blocks ? first + chunk_blocks : blocks;
+  const mbk_study_blocks a = {given.col_ind, given.values, given.x, given.cols};
+  const mbk_u64 first = mbk_block() * given.chunk_blocks;
+  const mbk_u64 last =
+      first + given.chunk_blocks < given.blocks ? first + given.chunk_blocks : given.blocks;
   (void)beta;
   if (alpha == (MBK_COMPUTE)0) {
     return;
   }
-  const mbk_u32 last_row = mbk_load(chunk_row + mbk_block() + 1);
-  for (mbk_u32 row = mbk_load(chunk_row + mbk_block()); row <= last_row; row++) {
-    const mbk_u64 start = mbk_study_start(row_ptr, row);
-    const mbk_u64 end = mbk_study_start(row_ptr, (mbk_u64)row + 1);
+  const mbk_u32 last_row = mbk_load(given.chunk_row + mbk_block() + 1);
+  for (mbk_u32 row = mbk_load(given.chunk_row + mbk_block()); row <= last_row; row++) {
+    const mbk_u64 start = mbk_study_start(given.row_ptr, row);
+    const mbk_u64 end = mbk_study_start(given.row_ptr, (mbk_u64)row + 1);
     const mbk_u64 from = start > first ? start : first, to = end < last ? end : last;
     if (from >= to) {
       continue;
@@ -256,8 +254,8 @@ MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
     mbk_block_sync();
     for (mbk_u32 r = mbk_thread(); r < MBK_BLOCK_ROWS; r += MBK_THREADS) {
       const mbk_u64 at = (mbk_u64)row * MBK_BLOCK_ROWS + r;
-      if (at < rows) {
-        mbk_atomic_add(y + at, (MBK_VECTOR)MBK_MUL(alpha, shared[r]));
+      if (at < given.rows) {
+        mbk_atomic_add(given.y + at, (MBK_VECTOR)MBK_MUL(alpha, shared[r]));
       }
     }
   }

@@ -72,16 +72,16 @@ MBI_INTERNAL merbit_status mbi_row_study_size(merbit_plan *plan) {
 
 static merbit_status mbi_tiled_cut(merbit_plan *plan) {
   mbi_csr_study *s = mbi_csr_study_of(plan);
-  void *arguments[6];
-  arguments[0] = &plan->device.row_ptr;
-  arguments[1] = &plan->device.col_ind;
-  arguments[2] = &plan->device.rows;
-  arguments[3] = &s->tile_first;
-  arguments[4] = &s->mixed;
-  arguments[5] = &s->tile_col;
+  mbk_tiled_cut_arguments arguments;
+  arguments.row_ptr = plan->device.row_ptr;
+  arguments.col_ind = plan->device.col_ind;
+  arguments.rows = plan->device.rows;
+  arguments.tile_first = s->tile_first;
+  arguments.mixed = s->mixed;
+  arguments.tile_col = s->tile_col;
   return mbi_device_launch(plan->context, s->kernels[0], "mbk_tiled_cut", (int64_t)s->blocks,
                            s->threads, (unsigned)(s->threads / 32 * (int)sizeof(uint32_t)),
-                           NULL, arguments);
+                           NULL, &arguments);
 }
 
 /* Numbers of tiles at s->tile_first become the number of each block's first. */
@@ -187,7 +187,8 @@ MBI_INTERNAL void mbi_csr_study_destroy(merbit_plan *plan) {
 
 /* The loop's counter of rows: a product in flight has its own. */
 static uint64_t mbi_row_study_carry_bytes(const merbit_plan *plan) {
-  return mbi_row_study_tiled(plan) || mbi_csr_study_of(plan)->blocks == 0 ? 0 : sizeof(uint64_t);
+  return mbi_row_study_tiled(plan) || mbi_csr_study_of(plan)->blocks == 0 ? 0
+                                                                          : sizeof(uint64_t);
 }
 
 /* ---- Launch ------------------------------------------------------------------------------ */
@@ -196,25 +197,26 @@ static merbit_status mbi_warp_loop_multiply(merbit_plan *plan, mbi_devptr carrie
                                             const void *alpha, mbi_devptr x, const void *beta,
                                             mbi_devptr y, void *stream) {
   mbi_csr_study *s = mbi_csr_study_of(plan);
-  void *reset[1], *arguments[9];
+  mbk_loop_reset_arguments reset;
+  mbk_loop_product_arguments arguments;
   merbit_status status;
   if (s->blocks == 0) {
     return MERBIT_OK;
   }
-  reset[0] = &carries;
-  status = mbi_plan_launch(plan, s->kernels[0], "mbk_loop_reset", 1, 1, 0, stream, reset);
-  arguments[0] = &plan->device.row_ptr;
-  arguments[1] = &plan->device.col_ind;
-  arguments[2] = &plan->device.values;
-  arguments[3] = &x;
-  arguments[4] = &y;
-  arguments[5] = &carries;
-  arguments[6] = &plan->device.rows;
-  arguments[7] = (void *)(uintptr_t)alpha;
-  arguments[8] = (void *)(uintptr_t)beta;
+  reset.counter = carries;
+  status = mbi_plan_launch(plan, s->kernels[0], "mbk_loop_reset", 1, 1, 0, stream, &reset);
+  arguments.row_ptr = plan->device.row_ptr;
+  arguments.col_ind = plan->device.col_ind;
+  arguments.values = plan->device.values;
+  arguments.x = x;
+  arguments.y = y;
+  arguments.counter = carries;
+  arguments.rows = plan->device.rows;
+  arguments.alpha = mbi_plan_scalar(plan, alpha);
+  arguments.beta = mbi_plan_scalar(plan, beta);
   return status == MERBIT_OK
              ? mbi_plan_launch(plan, s->kernels[1], "mbk_loop_product", (int64_t)s->blocks,
-                               s->threads, 0, stream, arguments)
+                               s->threads, 0, stream, &arguments)
              : status;
 }
 
@@ -222,23 +224,23 @@ static merbit_status mbi_warp_tiled_multiply(merbit_plan *plan, mbi_devptr carri
                                              const void *alpha, mbi_devptr x, const void *beta,
                                              mbi_devptr y, void *stream) {
   mbi_csr_study *s = mbi_csr_study_of(plan);
-  void *arguments[12];
+  mbk_tiled_product_arguments arguments;
   (void)carries;
-  arguments[0] = &plan->device.row_ptr;
-  arguments[1] = &plan->device.col_ind;
-  arguments[2] = &plan->device.values;
-  arguments[3] = &x;
-  arguments[4] = &y;
-  arguments[5] = &s->tile_first;
-  arguments[6] = &s->mixed;
-  arguments[7] = &s->tile_col;
-  arguments[8] = &plan->device.rows;
-  arguments[9] = &plan->device.cols;
-  arguments[10] = (void *)(uintptr_t)alpha;
-  arguments[11] = (void *)(uintptr_t)beta;
+  arguments.row_ptr = plan->device.row_ptr;
+  arguments.col_ind = plan->device.col_ind;
+  arguments.values = plan->device.values;
+  arguments.x = x;
+  arguments.y = y;
+  arguments.tile_first = s->tile_first;
+  arguments.mixed = s->mixed;
+  arguments.tile_col = s->tile_col;
+  arguments.rows = plan->device.rows;
+  arguments.cols = plan->device.cols;
+  arguments.alpha = mbi_plan_scalar(plan, alpha);
+  arguments.beta = mbi_plan_scalar(plan, beta);
   return mbi_plan_launch(plan, s->kernels[1], "mbk_tiled_product", (int64_t)s->blocks,
                          s->threads, (unsigned)(s->width * (int)mbi_type_size(plan->type)),
-                         stream, arguments);
+                         stream, &arguments);
 }
 
 /* ---- Describe ---------------------------------------------------------------------------- */
@@ -263,19 +265,15 @@ static int mbi_row_study_describe(const merbit_plan *plan, char *text, size_t si
                   s->blocks, s->threads, s->lanes, s->rows);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_warp_loop_method = {sizeof(mbi_csr_study), mbi_row_study_create,
-                                                           mbi_csr_study_destroy,
-                                                           mbi_row_study_carry_bytes,
-                                                           mbi_warp_loop_multiply,
-                                                           mbi_row_study_info,
-                                                           mbi_row_study_describe,
-                                                           NULL};
-MBI_INTERNAL const mbi_cuda_method mbi_warp_tiled_method = {sizeof(mbi_csr_study), mbi_row_study_create,
-                                                            mbi_csr_study_destroy,
-                                                            mbi_row_study_carry_bytes,
-                                                            mbi_warp_tiled_multiply,
-                                                            mbi_row_study_info,
-                                                            mbi_row_study_describe,
-                                                            NULL};
+MBI_INTERNAL const mbi_cuda_method mbi_warp_loop_method = {
+    sizeof(mbi_csr_study),  mbi_row_study_create,
+    mbi_csr_study_destroy,  mbi_row_study_carry_bytes,
+    mbi_warp_loop_multiply, mbi_row_study_info,
+    mbi_row_study_describe, NULL};
+MBI_INTERNAL const mbi_cuda_method mbi_warp_tiled_method = {
+    sizeof(mbi_csr_study),   mbi_row_study_create,
+    mbi_csr_study_destroy,   mbi_row_study_carry_bytes,
+    mbi_warp_tiled_multiply, mbi_row_study_info,
+    mbi_row_study_describe,  NULL};
 
 #endif /* MERBIT_STUDY_METHODS */

@@ -1,6 +1,6 @@
 // Warps that sum whole rows: two kernels of Marconi (Optimization for SpMV, report, Trento
-// 2025, section IV), for comparison. His first, a warp per row, is spmv/gpu/rows/rows.cu with 32 lanes.
-// MBK_STUDY says which this is:
+// 2025, section IV), for comparison. His first, a warp per row, is spmv/gpu/rows/rows.cu with
+// 32 lanes. MBK_STUDY says which this is:
 //   0  warp loop (Algorithm 1): as many warps as the GPU holds take their next rows from a
 //      counter, until there are none
 //   1  warp tiled (Algorithm 2): a thread block takes MBK_ROWS rows for each of its warps and
@@ -54,13 +54,16 @@ MBK_DEVICE MBK_COMPUTE mbk_study_reduce(MBK_COMPUTE sum, int lanes) {
   return sum;
 }
 
+#include "spmv/study/row_study_arguments.cuh"
+
 #if MBK_STUDY == 0
 
 // Rows that a warp takes at once.
 #define MBK_TAKEN (MBK_ROWS * (32 / MBK_LANES))
 
 // Launch: one thread, before each product.
-MBK_KERNEL MBK_BOUNDS(1) mbk_loop_reset(mbk_u64 *counter) {
+MBK_KERNEL MBK_BOUNDS(1) mbk_loop_reset(const mbk_loop_reset_arguments a) {
+  mbk_u64 *counter = a.counter;
   mbk_release();
   mbk_await(); // a product before counts on it
   *counter = 0;
@@ -73,37 +76,37 @@ MBK_DEVICE MBK_COMPUTE mbk_loop_sum(const MBK_ROW_PTR *row_ptr, const mbk_i32 *c
 #pragma unroll 4
   for (mbk_u64 at = mbk_study_start(row_ptr, row) + mbk_lane() % MBK_LANES; at < end;
        at += MBK_LANES) {
-    sum = MBK_ADD(sum, mbk_study_term(values, at,
-                                      mbk_load_after_wait(x + (mbk_load(col_ind + at) - MBK_BASE))));
+    sum = MBK_ADD(sum,
+                  mbk_study_term(values, at,
+                                 mbk_load_after_wait(x + (mbk_load(col_ind + at) - MBK_BASE))));
   }
   return sum;
 }
 
 // Launch: any number of blocks, behind mbk_loop_reset.
-MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1)
-    mbk_loop_product(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,
-                     const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y,
-                     mbk_u64 *counter, mbk_u64 rows, MBK_SCALAR_PARAMETERS) {
+MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1) mbk_loop_product(const mbk_loop_product_arguments a) {
+  MBK_VECTOR *const y = a.y;
+  MBK_SCALARS_OF(a);
   mbk_release();
   mbk_await();
   MBK_SCALARS_LOAD;
   for (;;) {
     mbk_u64 first = 0;
     if (mbk_lane() == 0) {
-      first = mbk_atomic_add(counter, (mbk_u64)MBK_TAKEN);
+      first = mbk_atomic_add(a.counter, (mbk_u64)MBK_TAKEN);
     }
     first = mbk_shuffle(MBK_ALL, first, 0, 32);
-    if (first >= rows) {
+    if (first >= a.rows) {
       break;
     }
     for (mbk_u32 i = 0; i < MBK_ROWS; i++) {
       const mbk_u64 row = first + i * (32 / MBK_LANES) + mbk_lane() / MBK_LANES;
       MBK_COMPUTE sum = MBK_ZERO;
-      if (row < rows && !MBK_VANISHES(alpha)) {
-        sum = mbk_loop_sum(row_ptr, col_ind, values, x, row);
+      if (row < a.rows && !MBK_VANISHES(alpha)) {
+        sum = mbk_loop_sum(a.row_ptr, a.col_ind, a.values, a.x, row);
       }
       sum = mbk_study_reduce(sum, MBK_LANES);
-      if (row < rows && mbk_lane() % MBK_LANES == 0) {
+      if (row < a.rows && mbk_lane() % MBK_LANES == 0) {
         MBK_COMMIT(row, sum);
       }
     }
@@ -166,16 +169,14 @@ MBK_DEVICE mbk_u32 mbk_tiled_least(mbk_u32 own, mbk_u32 *least) {
 // tile_first[block], and finds out whether the columns of each row ascend; with it writes where
 // they begin, from number tile_first[block] on. Launch: a block for each MBK_WARPS * MBK_ROWS
 // rows. Shared: mbk_u32[MBK_WARPS].
-MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1)
-    mbk_tiled_cut(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, mbk_u64 rows,
-                  mbk_u64 *tile_first, mbk_u32 *mixed, mbk_u32 *tile_col) {
+MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1) mbk_tiled_cut(const mbk_tiled_cut_arguments a) {
   MBK_SHARED_MEMORY(shared);
-  mbk_tiled_rows own = mbk_tiled_begin(row_ptr, mbk_tiled_first_row(), rows);
+  mbk_tiled_rows own = mbk_tiled_begin(a.row_ptr, mbk_tiled_first_row(), a.rows);
   bool ascend = true;
 #pragma unroll
   for (mbk_u32 i = 0; i < MBK_ROWS; i++) {
     for (mbk_u64 at = own.at[i]; at + 1 < own.end[i]; at += 32) {
-      ascend = ascend && mbk_tiled_column(col_ind, at) <= mbk_tiled_column(col_ind, at + 1);
+      ascend = ascend && mbk_tiled_column(a.col_ind, at) <= mbk_tiled_column(a.col_ind, at + 1);
     }
   }
   ascend = mbk_tiled_least(ascend, (mbk_u32 *)shared) != 0;
@@ -187,7 +188,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1)
     for (mbk_u32 i = 0; i < MBK_ROWS; i++) {
       mbk_u64 at = own.at[i];
       for (; at < own.end[i]; at += 32) {
-        const mbk_u32 column = mbk_tiled_column(col_ind, at);
+        const mbk_u32 column = mbk_tiled_column(a.col_ind, at);
         if (column >= next) {
           least = column < least ? column : least;
           if (ascend) {
@@ -201,15 +202,15 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1)
     if (least == MBK_NOTHING) {
       break;
     }
-    if (tile_col != (mbk_u32 *)0 && mbk_thread() == 0) {
-      tile_col[tile_first[mbk_block()] + count] = least;
+    if (a.tile_col != (mbk_u32 *)0 && mbk_thread() == 0) {
+      a.tile_col[a.tile_first[mbk_block()] + count] = least;
     }
     next = least + MBK_WIDTH;
     count++;
   }
-  if (tile_col == (mbk_u32 *)0 && mbk_thread() == 0) {
-    tile_first[mbk_block()] = count;
-    mixed[mbk_block()] = !ascend;
+  if (a.tile_col == (mbk_u32 *)0 && mbk_thread() == 0) {
+    a.tile_first[mbk_block()] = count;
+    a.mixed[mbk_block()] = !ascend;
   }
 }
 
@@ -235,17 +236,15 @@ MBK_DEVICE void mbk_tiled_add(const mbk_i32 *col_ind, const MBK_VALUE *values,
 
 // Launch: as mbk_tiled_cut. No thread leaves before the last barrier. Shared:
 // MBK_VECTOR[MBK_WIDTH].
-MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1)
-    mbk_tiled_product(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,
-                      const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y,
-                      const mbk_u64 *tile_first, const mbk_u32 *mixed, const mbk_u32 *tile_col,
-                      mbk_u64 rows, mbk_u64 cols, MBK_SCALAR_PARAMETERS) {
+MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1) mbk_tiled_product(const mbk_tiled_product_arguments a) {
+  MBK_VECTOR *const y = a.y;
+  MBK_SCALARS_OF(a);
   MBK_SHARED_MEMORY(shared);
   MBK_VECTOR *const part = (MBK_VECTOR *)shared;
   mbk_release();
   const mbk_u64 first = mbk_tiled_first_row();
-  mbk_tiled_rows own = mbk_tiled_begin(row_ptr, first, rows);
-  const bool ascend = mbk_load(mixed + mbk_block()) == 0;
+  mbk_tiled_rows own = mbk_tiled_begin(a.row_ptr, first, a.rows);
+  const bool ascend = mbk_load(a.mixed + mbk_block()) == 0;
   MBK_COMPUTE sum[MBK_ROWS];
 #pragma unroll
   for (mbk_u32 i = 0; i < MBK_ROWS; i++) {
@@ -253,21 +252,21 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1)
   }
   mbk_await();
   MBK_SCALARS_LOAD;
-  mbk_u64 tile = mbk_load(tile_first + mbk_block());
-  const mbk_u64 last = !MBK_VANISHES(alpha) ? mbk_load(tile_first + mbk_block() + 1) : tile;
+  mbk_u64 tile = mbk_load(a.tile_first + mbk_block());
+  const mbk_u64 last = !MBK_VANISHES(alpha) ? mbk_load(a.tile_first + mbk_block() + 1) : tile;
   for (; tile < last; tile++) {
-    const mbk_u32 start = mbk_load(tile_col + tile);
+    const mbk_u32 start = mbk_load(a.tile_col + tile);
     mbk_block_sync(); // the tile before has been multiplied
-    for (mbk_u32 c = mbk_thread(); c < MBK_WIDTH && start + c < cols; c += MBK_THREADS) {
-      part[c] = mbk_load_after_wait(x + start + c);
+    for (mbk_u32 c = mbk_thread(); c < MBK_WIDTH && start + c < a.cols; c += MBK_THREADS) {
+      part[c] = mbk_load_after_wait(a.x + start + c);
     }
     mbk_block_sync();
-    mbk_tiled_add(col_ind, values, part, start, ascend, own, sum);
+    mbk_tiled_add(a.col_ind, a.values, part, start, ascend, own, sum);
   }
 #pragma unroll
   for (mbk_u32 i = 0; i < MBK_ROWS; i++) {
     const MBK_COMPUTE whole = mbk_study_reduce(sum[i], 32);
-    if (mbk_lane() == 0 && first + i < rows) {
+    if (mbk_lane() == 0 && first + i < a.rows) {
       MBK_COMMIT(first + i, whole);
     }
   }

@@ -97,21 +97,21 @@ static merbit_status mbi_split_product(merbit_plan *plan, mbi_devptr chunk_row,
                                        mbi_devptr x, const void *beta, mbi_devptr y,
                                        void *stream) {
   mbi_csr_study *s = mbi_csr_study_of(plan);
-  void *arguments[12];
-  arguments[0] = &plan->device.row_ptr;
-  arguments[1] = &plan->device.col_ind;
-  arguments[2] = &plan->device.values;
-  arguments[3] = &x;
-  arguments[4] = &y;
-  arguments[5] = &chunk_row;
-  arguments[6] = &firsts;
-  arguments[7] = &tails;
-  arguments[8] = &plan->device.rows;
-  arguments[9] = &plan->device.nnz;
-  arguments[10] = (void *)(uintptr_t)alpha;
-  arguments[11] = (void *)(uintptr_t)beta;
+  mbk_split_product_arguments arguments;
+  arguments.row_ptr = plan->device.row_ptr;
+  arguments.col_ind = plan->device.col_ind;
+  arguments.values = plan->device.values;
+  arguments.x = x;
+  arguments.y = y;
+  arguments.chunk_row = chunk_row;
+  arguments.firsts = firsts;
+  arguments.tails = tails;
+  arguments.rows = plan->device.rows;
+  arguments.nnz = plan->device.nnz;
+  arguments.alpha = mbi_plan_scalar(plan, alpha);
+  arguments.beta = mbi_plan_scalar(plan, beta);
   return mbi_plan_launch(plan, s->kernels[1], "mbk_split_product", (int64_t)s->blocks,
-                         s->threads, mbi_split_shared(plan), stream, arguments);
+                         s->threads, mbi_split_shared(plan), stream, &arguments);
 }
 
 static merbit_status mbi_split_fixup(merbit_plan *plan, mbi_devptr chunk_row, mbi_devptr firsts,
@@ -119,20 +119,20 @@ static merbit_status mbi_split_fixup(merbit_plan *plan, mbi_devptr chunk_row, mb
                                      mbi_devptr y, void *stream) {
   mbi_csr_study *s = mbi_csr_study_of(plan);
   const size_t size = mbi_type_size(plan->type);
-  void *arguments[8];
-  arguments[0] = &plan->device.row_ptr;
-  arguments[1] = &chunk_row;
-  arguments[2] = &firsts;
-  arguments[3] = &tails;
-  arguments[4] = &y;
-  arguments[5] = &s->blocks;
-  arguments[6] = (void *)(uintptr_t)alpha;
-  arguments[7] = (void *)(uintptr_t)beta;
+  mbk_split_fixup_arguments arguments;
+  arguments.row_ptr = plan->device.row_ptr;
+  arguments.chunk_row = chunk_row;
+  arguments.firsts = firsts;
+  arguments.tails = tails;
+  arguments.y = y;
+  arguments.chunks = s->blocks;
+  arguments.alpha = mbi_plan_scalar(plan, alpha);
+  arguments.beta = mbi_plan_scalar(plan, beta);
   return mbi_device_launch_some(
       plan->context, s->kernels[2], "mbk_split_fixup",
       (int64_t)((s->blocks + MBI_SCAN_FIXUP_THREADS - 1) / MBI_SCAN_FIXUP_THREADS),
       MBI_SCAN_FIXUP_THREADS,
-      (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 * (size + sizeof(uint32_t))), stream, arguments,
+      (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 * (size + sizeof(uint32_t))), stream, &arguments,
       mbi_plan_start(plan, 1));
 }
 
@@ -142,19 +142,19 @@ static merbit_status mbi_split_multiply(merbit_plan *plan, mbi_devptr carries,
   mbi_csr_study *s = mbi_csr_study_of(plan);
   const mbi_devptr firsts = carries + (s->blocks + 1) * sizeof(uint64_t);
   const mbi_devptr tails = firsts + s->blocks * mbi_type_size(plan->type);
-  void *arguments[5];
+  mbk_split_cut_arguments arguments;
   merbit_status status;
   if (s->blocks == 0) {
     return MERBIT_OK;
   }
-  arguments[0] = &plan->device.row_ptr;
-  arguments[1] = &carries;
-  arguments[2] = &plan->device.rows;
-  arguments[3] = &plan->device.nnz;
-  arguments[4] = &s->blocks;
+  arguments.row_ptr = plan->device.row_ptr;
+  arguments.chunk_row = carries;
+  arguments.rows = plan->device.rows;
+  arguments.nnz = plan->device.nnz;
+  arguments.chunks = s->blocks;
   status = mbi_plan_launch(plan, s->kernels[0], "mbk_split_cut",
                            (int64_t)(s->blocks / MBI_SPLIT_CUT_THREADS + 1),
-                           MBI_SPLIT_CUT_THREADS, 0, stream, arguments);
+                           MBI_SPLIT_CUT_THREADS, 0, stream, &arguments);
   if (status == MERBIT_OK) {
     status = mbi_split_product(plan, carries, firsts, tails, alpha, x, beta, y, stream);
   }
@@ -178,12 +178,8 @@ static int mbi_split_describe(const merbit_plan *plan, char *text, size_t size) 
                   plan->method == MERBIT_METHOD_PATH_WALK ? "steps of the path" : "nonzeros");
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_split_method = {sizeof(mbi_csr_study), mbi_split_create,
-                                                       mbi_csr_study_destroy,
-                                                       mbi_split_carry_bytes,
-                                                       mbi_split_multiply,
-                                                       mbi_split_info,
-                                                       mbi_split_describe,
-                                                       NULL};
+MBI_INTERNAL const mbi_cuda_method mbi_split_method = {
+    sizeof(mbi_csr_study), mbi_split_create, mbi_csr_study_destroy, mbi_split_carry_bytes,
+    mbi_split_multiply,    mbi_split_info,   mbi_split_describe,    NULL};
 
 #endif /* MERBIT_STUDY_METHODS */

@@ -86,18 +86,18 @@ MBK_DEVICE mbk_split_chunk mbk_split_take(mbk_u64 chunk, mbk_u64 rows, mbk_u64 n
 #endif
 }
 
+#include "spmv/study/split_study_arguments.cuh"
+
 // Launch: a thread for each chunk and one more.
-MBK_KERNEL MBK_BOUNDS(MBK_CUT_THREADS)
-    mbk_split_cut(const MBK_ROW_PTR *row_ptr, mbk_u64 *chunk_row, mbk_u64 rows, mbk_u64 nnz,
-                  mbk_u64 chunks) {
+MBK_KERNEL MBK_BOUNDS(MBK_CUT_THREADS) mbk_split_cut(const mbk_split_cut_arguments a) {
   const mbk_u64 chunk = (mbk_u64)mbk_block() * MBK_CUT_THREADS + mbk_thread();
   mbk_release();
-  const mbk_u64 begin = chunk > chunks    ? 0
-                        : chunk == chunks ? 2 * rows
-                                          : mbk_split_begin(row_ptr, rows, nnz, chunk);
+  const mbk_u64 begin = chunk > a.chunks    ? 0
+                        : chunk == a.chunks ? 2 * a.rows
+                                            : mbk_split_begin(a.row_ptr, a.rows, a.nnz, chunk);
   mbk_await(); // the fix-up of a product before reads chunk_row
-  if (chunk <= chunks) {
-    chunk_row[chunk] = begin;
+  if (chunk <= a.chunks) {
+    a.chunk_row[chunk] = begin;
   }
 }
 
@@ -210,7 +210,8 @@ MBK_DEVICE void mbk_split_multiply(const mbk_split_chunk &c, const mbk_i32 *col_
     if (k < c.nonzeros && !multiply) {
       product[k] = MBK_ZERO;
     } else if (k < c.nonzeros) {
-      const MBK_VECTOR factor = mbk_load_after_wait(x + (MBK_MATRIX_LOAD(col_ind + k) - MBK_BASE));
+      const MBK_VECTOR factor =
+          mbk_load_after_wait(x + (MBK_MATRIX_LOAD(col_ind + k) - MBK_BASE));
 #if MBK_PATTERN
       product[k] = MBK_UNIT(values, factor);
 #else
@@ -282,11 +283,8 @@ MBK_DEVICE void mbk_split_join(const mbk_split_chunk &c, const mbk_split_walk &w
 // Launch: a block for each chunk, behind mbk_split_cut; mbk_split_fixup follows. Shared:
 // MBK_COMPUTE[MBK_SLOTS + 1 + MBK_WARPS], then mbk_u32[MBK_WARPS]. Row ends lie behind the
 // products: a chunk has MBK_SLOTS + 1 of both at most, and an end is no longer than a product.
-MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1)
-    mbk_split_product(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,
-                      const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y,
-                      const mbk_u64 *chunk_row, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,
-                      mbk_u64 rows, mbk_u64 nnz, MBK_SCALAR_PARAMETERS) {
+MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1) mbk_split_product(const mbk_split_product_arguments a) {
+  MBK_SCALARS_OF(a);
   MBK_SHARED_MEMORY(shared);
   MBK_COMPUTE *const product = (MBK_COMPUTE *)shared;
   MBK_COMPUTE *const warp_tails = product + MBK_SLOTS + 1;
@@ -294,20 +292,20 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1)
   mbk_release();
   mbk_await(); // and chunk_row is mbk_split_cut's
   MBK_SCALARS_LOAD;
-  const mbk_split_chunk c = mbk_split_take(mbk_block(), rows, nnz, chunk_row);
+  const mbk_split_chunk c = mbk_split_take(mbk_block(), a.rows, a.nnz, a.chunk_row);
   mbk_u32 *const stop = (mbk_u32 *)(product + c.nonzeros);
 #if MBK_STUDY == 1
   for (mbk_u32 i = mbk_thread(); i < c.last_row - c.row; i += MBK_THREADS) {
-    stop[i] = (mbk_u32)(mbk_merge_end(row_ptr, c.row + i) - c.first);
+    stop[i] = (mbk_u32)(mbk_merge_end(a.row_ptr, c.row + i) - c.first);
   }
 #endif
-  mbk_split_multiply(c, col_ind, values, x, !MBK_VANISHES(alpha), product);
+  mbk_split_multiply(c, a.col_ind, a.values, a.x, !MBK_VANISHES(alpha), product);
   mbk_block_sync();
-  const mbk_split_walk w = mbk_split_thread(c, row_ptr, product, stop, y, alpha, beta);
+  const mbk_split_walk w = mbk_split_thread(c, a.row_ptr, product, stop, a.y, alpha, beta);
   const bool crossing =
-      c.row < c.last_row && (mbk_u64)(mbk_load(row_ptr + c.row) - MBK_BASE) < c.first;
-  mbk_split_join(c, w, crossing, warp_tails, warp_ended, y, firsts + mbk_block(),
-                 tails + mbk_block(), alpha, beta);
+      c.row < c.last_row && (mbk_u64)(mbk_load(a.row_ptr + c.row) - MBK_BASE) < c.first;
+  mbk_split_join(c, w, crossing, warp_tails, warp_ended, a.y, a.firsts + mbk_block(),
+                 a.tails + mbk_block(), alpha, beta);
 }
 
 // ---- Rows over several chunks
@@ -322,12 +320,11 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1)
 
 // Launch: MBK_FIXUP_THREADS chunks per block. Shared: as mbk_fixup.
 MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, 2)
-    mbk_split_fixup(const MBK_ROW_PTR *row_ptr, const mbk_u64 *chunk_row,
-                    const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails, MBK_VECTOR *y,
-                    mbk_u64 chunks, MBK_SCALAR_PARAMETERS) {
+    mbk_split_fixup(const mbk_split_fixup_arguments a) {
+  MBK_SCALARS_OF(a);
   MBK_SHARED_MEMORY(shared);
   mbk_release();
   mbk_await(); // chunk_row is mbk_split_cut's
-  mbk_fixup(row_ptr, chunk_row, (const mbk_u32 *)0, (const mbk_u32 *)0, firsts, tails, y,
-            chunks, 0, 0, (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);
+  mbk_fixup(a.row_ptr, a.chunk_row, (const mbk_u32 *)0, (const mbk_u32 *)0, a.firsts, a.tails,
+            a.y, a.chunks, 0, 0, (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);
 }

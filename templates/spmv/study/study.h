@@ -1,6 +1,15 @@
 #ifndef MBI_STUDY_H
 #define MBI_STUDY_H
 #include "spmv/cpu/cpu.h"
+#ifdef MERBIT_STUDY_METHODS
+#include "spmv/study/bsr_study_arguments.cuh"
+#ifdef MERBIT_STUDY_METHODS
+#include "spmv/study/row_study_arguments.cuh"
+#ifdef MERBIT_STUDY_METHODS
+#include "spmv/study/split_study_arguments.cuh"
+#endif
+#endif
+#endif
 
 #ifdef MERBIT_STUDY_METHODS
 

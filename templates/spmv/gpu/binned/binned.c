@@ -12,7 +12,8 @@
 
 /* Launches build kernel `which`. */
 static merbit_status mbi_binned_launch(merbit_plan *plan, int which, const char *name,
-                                       uint64_t blocks, uint64_t shared, void **arguments) {
+                                       uint64_t blocks, uint64_t shared,
+                                       const void *arguments) {
   void *kernel = mbi_binned_of(plan)->kernels[which];
   MBI_TRY(mbi_device_reserve_shared(plan->context, kernel, name, (unsigned)shared));
   return mbi_device_launch(plan->context, kernel, name, (int64_t)blocks,
@@ -81,27 +82,29 @@ static merbit_status mbi_binned_place(merbit_plan *plan, mbi_devptr groups, uint
   const uint64_t blocks =
       (b->strips * 32 + MBI_BINNED_BUILD_THREADS - 1) / MBI_BINNED_BUILD_THREADS;
   uint32_t strips = (uint32_t)b->strips;
-  void *arguments[5];
+  mbk_binned_count_arguments count_arguments;
+  mbk_binned_total_arguments total_arguments;
+  mbk_binned_offsets_arguments offsets_arguments;
   merbit_status status;
-  arguments[0] = &plan->device.col_ind;
-  arguments[1] = &plan->device.nnz;
-  arguments[2] = &strips;
-  arguments[3] = &b->runs;
-  arguments[4] = &groups;
+  count_arguments.col_ind = plan->device.col_ind;
+  count_arguments.nnz = plan->device.nnz;
+  count_arguments.strips = strips;
+  count_arguments.runs = b->runs;
+  count_arguments.part_groups = groups;
   status = mbi_binned_launch(plan, 0, "mbk_binned_count", b->parts,
-                             (b->strips + 1) * sizeof(uint32_t), arguments);
+                             (b->strips + 1) * sizeof(uint32_t), &count_arguments);
   if (status == MERBIT_OK) {
     status = mbi_device_download(context, host, groups, b->parts * sizeof(uint32_t));
   }
   if (status == MERBIT_OK) {
     status = mbi_binned_place_parts(plan, host);
   }
-  arguments[0] = &b->runs;
-  arguments[1] = &strips;
-  arguments[2] = &b->parts;
-  arguments[3] = &groups;
   if (status == MERBIT_OK) {
-    status = mbi_binned_launch(plan, 1, "mbk_binned_total", blocks, 0, arguments);
+    total_arguments.runs = b->runs;
+    total_arguments.strips = strips;
+    total_arguments.parts = b->parts;
+    total_arguments.groups = groups;
+    status = mbi_binned_launch(plan, 1, "mbk_binned_total", blocks, 0, &total_arguments);
   }
   if (status == MERBIT_OK) {
     status = mbi_device_download(context, host, groups, b->strips * sizeof(uint32_t));
@@ -112,8 +115,12 @@ static merbit_status mbi_binned_place(merbit_plan *plan, mbi_devptr groups, uint
   if (status == MERBIT_OK) {
     status = mbi_device_upload(context, groups, host, b->strips * sizeof(uint32_t));
   }
+  offsets_arguments.runs = b->runs;
+  offsets_arguments.strips = strips;
+  offsets_arguments.parts = b->parts;
+  offsets_arguments.strip_start = groups;
   return status == MERBIT_OK
-             ? mbi_binned_launch(plan, 2, "mbk_binned_offsets", blocks, 0, arguments)
+             ? mbi_binned_launch(plan, 2, "mbk_binned_offsets", blocks, 0, &offsets_arguments)
              : status;
 }
 
@@ -148,20 +155,20 @@ static merbit_status mbi_binned_order(merbit_plan *plan) {
 static merbit_status mbi_binned_fill(merbit_plan *plan, uint32_t again) {
   mbi_binned *b = mbi_binned_of(plan);
   uint32_t strips = (uint32_t)b->strips;
-  void *arguments[11];
-  arguments[0] = &plan->device.col_ind;
-  arguments[1] = &plan->device.values;
-  arguments[2] = &plan->device.nnz;
-  arguments[3] = &strips;
-  arguments[4] = &b->runs;
-  arguments[5] = &b->part_start;
-  arguments[6] = &b->strip_col;
-  arguments[7] = &b->values;
-  arguments[8] = &b->target;
-  arguments[9] = &b->places;
-  arguments[10] = &again;
+  mbk_binned_fill_arguments arguments;
+  arguments.col_ind = plan->device.col_ind;
+  arguments.values = plan->device.values;
+  arguments.nnz = plan->device.nnz;
+  arguments.strips = strips;
+  arguments.runs = b->runs;
+  arguments.part_start = b->part_start;
+  arguments.strip_col = b->strip_col;
+  arguments.strip_values = b->values;
+  arguments.target = b->target;
+  arguments.places = b->places;
+  arguments.again = again;
   return mbi_binned_launch(plan, 3, "mbk_binned_fill", b->parts, mbi_binned_fill_shared(plan),
-                           arguments);
+                           &arguments);
 }
 
 static merbit_status mbi_binned_refresh(merbit_plan *plan) {
@@ -240,44 +247,45 @@ static merbit_status mbi_binned_multiply(merbit_plan *plan, mbi_devptr carries,
   /* In f64 dependent launches make the kernels up to 6% slower (H200). */
   const int overlaps = plan->type == MERBIT_F32;
   const int how = overlaps ? mbi_plan_start(plan, 0) : MBI_LAUNCH_PLAIN;
-  void *arguments[14];
+  mbk_binned_multiply_arguments multiply_arguments;
+  mbk_binned_sum_arguments sum_arguments;
   merbit_status status;
   if (b->parts == 0) {
     return mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream, how);
   }
-  arguments[0] = &b->item_list;
-  arguments[1] = &b->strip_col;
-  arguments[2] = b->values != 0 ? &b->values : &plan->device.values;
-  arguments[3] = &plan->device.table;
-  arguments[4] = &b->target;
-  arguments[5] = &x;
-  arguments[6] = &plan->device.cols;
-  arguments[7] = &products;
-  arguments[8] = (void *)(uintptr_t)alpha;
-  arguments[9] = (void *)(uintptr_t)beta;
+  multiply_arguments.items = b->item_list;
+  multiply_arguments.strip_col = b->strip_col;
+  multiply_arguments.values = b->values != 0 ? b->values : plan->device.values;
+  multiply_arguments.table = plan->device.table;
+  multiply_arguments.target = b->target;
+  multiply_arguments.x = x;
+  multiply_arguments.cols = plan->device.cols;
+  multiply_arguments.products = products;
+  multiply_arguments.alpha = mbi_plan_scalar(plan, alpha);
+  multiply_arguments.beta = mbi_plan_scalar(plan, beta);
   status = mbi_device_launch_some(
       plan->context, b->kernels[4], "mbk_binned_multiply", (int64_t)b->items, s->threads,
-      (unsigned)mbi_binned_multiply_shared(plan), stream, arguments, how);
+      (unsigned)mbi_binned_multiply_shared(plan), stream, &multiply_arguments, how);
   if (status != MERBIT_OK) {
     return status;
   }
-  arguments[0] = &b->part_start;
-  arguments[1] = &products;
-  arguments[2] = &b->places;
-  arguments[3] = &plan->device.values; /* values stored once per row */
-  arguments[4] = &s->row_ends;
-  arguments[5] = &s->tile_row;
-  arguments[6] = &plan->nonempty.row_id;
-  arguments[7] = &y;
-  arguments[8] = &carries;
-  arguments[9] = &tails;
-  arguments[10] = &plan->device.nnz;
-  arguments[11] = &s->tiles;
-  arguments[12] = (void *)(uintptr_t)alpha;
-  arguments[13] = (void *)(uintptr_t)beta;
+  sum_arguments.part_start = b->part_start;
+  sum_arguments.products = products;
+  sum_arguments.places = b->places;
+  sum_arguments.by_row = plan->device.values;
+  sum_arguments.row_ends = s->row_ends;
+  sum_arguments.tile_row = s->tile_row;
+  sum_arguments.row_id = plan->nonempty.row_id;
+  sum_arguments.y = y;
+  sum_arguments.firsts = carries;
+  sum_arguments.tails = tails;
+  sum_arguments.nnz = plan->device.nnz;
+  sum_arguments.tiles = s->tiles;
+  sum_arguments.alpha = mbi_plan_scalar(plan, alpha);
+  sum_arguments.beta = mbi_plan_scalar(plan, beta);
   status = mbi_device_launch_some(
       plan->context, b->kernels[5], "mbk_binned_sum", (int64_t)b->parts, s->threads,
-      (unsigned)mbi_binned_sum_shared(plan, b->part_groups), stream, arguments, how);
+      (unsigned)mbi_binned_sum_shared(plan, b->part_groups), stream, &sum_arguments, how);
   return status == MERBIT_OK
              ? mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream,
                                      overlaps ? mbi_plan_start(plan, 1) : MBI_LAUNCH_PLAIN)

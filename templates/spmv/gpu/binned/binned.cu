@@ -39,17 +39,23 @@
 #define MBK_BINNED_UNIT MBK_UNIT
 #endif
 
+#include "spmv/gpu/binned/binned_arguments.cuh"
+
 // Phase 1: multiplies. Item i is the groups items[3 i + 1] to items[3 i + 2] of strip items[3
 // i]. Launch: one block per item. Shared: MBK_VECTOR[MBK_TABLE + MBK_STRIP].
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
-    mbk_binned_multiply(const mbk_u32 *items, const mbk_u16 *strip_col, const MBK_VALUE *values,
-                        const MBK_COMPUTE *table, const mbk_u32 *target, const MBK_VECTOR *x,
-                        mbk_u64 cols, MBK_COMPUTE *products, MBK_SCALAR_PARAMETERS) {
+    mbk_binned_multiply(const mbk_binned_multiply_arguments a) {
+  const mbk_u16 *strip_col = a.strip_col;
+  const MBK_VALUE *values = a.values;
+  const mbk_u32 *target = a.target;
+  const MBK_VECTOR *x = a.x;
+  MBK_COMPUTE *products = a.products;
+  MBK_SCALARS_OF(a);
   MBK_SHARED_MEMORY(shared);
   MBK_VECTOR *const strip = (MBK_VECTOR *)shared + MBK_TABLE;
-  const mbk_u32 *const item = items + 3 * (mbk_u64)mbk_block();
+  const mbk_u32 *const item = a.items + 3 * (mbk_u64)mbk_block();
   const mbk_u64 first = (mbk_u64)mbk_load(item) * MBK_STRIP;
-  const mbk_u32 width = (mbk_u32)(cols - first < MBK_STRIP ? cols - first : MBK_STRIP);
+  const mbk_u32 width = (mbk_u32)(a.cols - first < MBK_STRIP ? a.cols - first : MBK_STRIP);
   const mbk_u32 group = mbk_load(item + 1), packs = 2 * (mbk_load(item + 2) - group);
   mbk_await();
   MBK_STOP_HERE
@@ -57,7 +63,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
   if (factor == (MBK_COMPUTE)0) {
     return;
   }
-  mbk_table_take(table, factor, MBK_THREADS);
+  mbk_table_take(a.table, factor, MBK_THREADS);
   strip_col += (mbk_u64)group * MBK_GROUP;
   target += group;
 #if !MBK_PATTERN
@@ -192,18 +198,16 @@ MBK_DEVICE void mbk_binned_by_row(MBK_COMPUTE (&product)[MBK_STEPS], mbk_u32 end
 // MBK_COMPUTE[MBK_THREADS / 32][MBK_TILE_NONZEROS], then MBK_COMPUTE[slots of the largest
 // part].
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
-    mbk_binned_sum(const mbk_u32 *part_start, const MBK_COMPUTE *products,
-                   const mbk_u16 *places, const MBK_VALUE *by_row, const mbk_u32 *row_ends,
-                   const mbk_u32 *tile_row, const mbk_u32 *row_id, MBK_VECTOR *y,
-                   MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles,
-                   MBK_SCALAR_PARAMETERS) {
+    mbk_binned_sum(const mbk_binned_sum_arguments a) {
+  const MBK_COMPUTE *products = a.products;
+  MBK_SCALARS_OF(a);
   MBK_SHARED_MEMORY(shared);
   MBK_COMPUTE *const sums = (MBK_COMPUTE *)shared + mbk_thread() / 32 * MBK_TILE_NONZEROS;
   MBK_COMPUTE *const slots = (MBK_COMPUTE *)shared + MBK_THREADS / 32 * MBK_TILE_NONZEROS;
   const mbk_u32 lane = mbk_lane();
   const mbk_u64 tile = (mbk_u64)mbk_block() * MBK_PART_TILES + mbk_thread() / 32;
-  const mbk_u32 from = mbk_load(part_start + mbk_block());
-  const mbk_u32 packs = 2 * (mbk_load(part_start + mbk_block() + 1) - from);
+  const mbk_u32 from = mbk_load(a.part_start + mbk_block());
+  const mbk_u32 packs = 2 * (mbk_load(a.part_start + mbk_block() + 1) - from);
   mbk_release();
   mbk_await();
   MBK_STOP_HERE
@@ -220,11 +224,11 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
 #pragma unroll
   for (int t = 0; t < MBK_WARP_TILES; t++) {
     const mbk_u64 at = tile + t * (MBK_THREADS / 32);
-    if (at < tiles) {
-      place[t] =
-          MBK_PACK_LOAD<mbk_u16, MBK_STEPS>(places + at * MBK_TILE_NONZEROS + lane * MBK_STEPS);
-      ends[t] = mbk_load(row_ends + at * MBK_STEPS + lane * MBK_STEPS / 32);
-      row_number[t] = mbk_load(tile_row + at);
+    if (at < a.tiles) {
+      place[t] = MBK_PACK_LOAD<mbk_u16, MBK_STEPS>(a.places + at * MBK_TILE_NONZEROS +
+                                                   lane * MBK_STEPS);
+      ends[t] = mbk_load(a.row_ends + at * MBK_STEPS + lane * MBK_STEPS / 32);
+      row_number[t] = mbk_load(a.tile_row + at);
     }
   }
   mbk_copy_wait();
@@ -232,21 +236,21 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
 #pragma unroll
   for (int t = 0; t < MBK_WARP_TILES; t++) {
     const mbk_u64 at = tile + t * (MBK_THREADS / 32);
-    if (at < tiles) {
+    if (at < a.tiles) {
       const mbk_u64 first = at * MBK_TILE_NONZEROS + lane * MBK_STEPS;
       MBK_COMPUTE product[MBK_STEPS];
 #pragma unroll
       for (int i = 0; i < MBK_STEPS; i++) {
         product[i] =
-            first + i < nnz && alpha != (MBK_COMPUTE)0 ? slots[place[t].at[i]] : MBK_ZERO;
+            first + i < a.nnz && alpha != (MBK_COMPUTE)0 ? slots[place[t].at[i]] : MBK_ZERO;
       }
       const mbk_u32 own = ends[t] >> lane * MBK_STEPS % 32 & ((1u << MBK_STEPS) - 1);
 #if MBK_BY_ROW
-      mbk_binned_by_row(product, own, row_number[t], row_id, by_row,
-                        first < nnz && alpha != (MBK_COMPUTE)0 ? nnz - first : 0);
+      mbk_binned_by_row(product, own, row_number[t], a.row_id, a.by_row,
+                        first < a.nnz && alpha != (MBK_COMPUTE)0 ? a.nnz - first : 0);
 #endif
-      mbk_binned_commit(product, own, row_number[t], at, row_id, y, firsts, tails, sums, alpha,
-                        beta);
+      mbk_binned_commit(product, own, row_number[t], at, a.row_id, a.y, a.firsts, a.tails, sums,
+                        alpha, beta);
     }
   }
 }

@@ -1,6 +1,8 @@
 #ifndef MBI_GPU_BINNED_H
 #define MBI_GPU_BINNED_H
 #include "spmv/gpu/scan/scan.h"
+#include "spmv/gpu/binned/binned_arguments.cuh"
+#include "spmv/gpu/binned/build_arguments.cuh"
 
 /* The binned product: the scan's schedule, and the runs of nonzeros
  * (spmv/gpu/binned/binned.cu). */

@@ -46,70 +46,68 @@ MBK_DEVICE void mbk_binned_histogram(const mbk_i32 *columns, mbk_u32 count, mbk_
   mbk_block_sync();
 }
 
+#include "spmv/gpu/binned/build_arguments.cuh"
+
 // Counts the groups of each run, and of each part in part_groups. Launch: one block per part.
 // Shared: mbk_u32[strips + 1].
-MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
-    mbk_binned_count(const mbk_i32 *col_ind, mbk_u64 nnz, mbk_u32 strips, mbk_u32 *runs,
-                     mbk_u32 *part_groups) {
+MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS) mbk_binned_count(const mbk_binned_count_arguments a) {
   MBK_SHARED_MEMORY(shared);
   mbk_u32 *const counts = (mbk_u32 *)shared;
-  mbk_u32 *const total = counts + strips;
+  mbk_u32 *const total = counts + a.strips;
   mbk_u32 mine = 0;
   if (mbk_thread() == 0) {
     *total = 0;
   }
-  mbk_binned_histogram(col_ind + (mbk_u64)mbk_block() * MBK_PART_NONZEROS, mbk_binned_part(nnz),
-                       strips, counts);
-  for (mbk_u32 s = mbk_thread(); s < strips; s += MBK_BUILD_THREADS) {
+  mbk_binned_histogram(a.col_ind + (mbk_u64)mbk_block() * MBK_PART_NONZEROS,
+                       mbk_binned_part(a.nnz), a.strips, counts);
+  for (mbk_u32 s = mbk_thread(); s < a.strips; s += MBK_BUILD_THREADS) {
     const mbk_u32 groups = (counts[s] + MBK_GROUP - 1) / MBK_GROUP;
-    runs[(mbk_u64)s * mbk_grid() + mbk_block()] = groups;
+    a.runs[(mbk_u64)s * mbk_grid() + mbk_block()] = groups;
     mine += groups;
   }
   mbk_atomic_add(total, mine);
   mbk_block_sync();
   if (mbk_thread() == 0) {
-    part_groups[mbk_block()] = *total;
+    a.part_groups[mbk_block()] = *total;
   }
 }
 
 // Adds up the groups of each strip. Launch: one warp per strip, blocks of MBK_BUILD_THREADS.
-MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
-    mbk_binned_total(const mbk_u32 *runs, mbk_u32 strips, mbk_u64 parts, mbk_u32 *groups) {
+MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS) mbk_binned_total(const mbk_binned_total_arguments a) {
   const mbk_u32 strip = mbk_block() * (MBK_BUILD_THREADS / 32) + mbk_thread() / 32;
   mbk_u32 sum = 0;
-  if (strip >= strips) {
+  if (strip >= a.strips) {
     return;
   }
-  for (mbk_u64 i = mbk_lane(); i < parts; i += 32) {
-    sum += mbk_load(runs + strip * parts + i);
+  for (mbk_u64 i = mbk_lane(); i < a.parts; i += 32) {
+    sum += mbk_load(a.runs + strip * a.parts + i);
   }
   for (int d = 16; d > 0; d >>= 1) {
     sum += mbk_shuffle_xor(MBK_ALL, sum, d, 32);
   }
   if (mbk_lane() == 0) {
-    groups[strip] = sum;
+    a.groups[strip] = sum;
   }
 }
 
 // Turns the numbers of groups into first groups, starting from that of each strip. Launch: as
 // mbk_binned_total.
 MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
-    mbk_binned_offsets(mbk_u32 *runs, mbk_u32 strips, mbk_u64 parts,
-                       const mbk_u32 *strip_start) {
+    mbk_binned_offsets(const mbk_binned_offsets_arguments a) {
   const mbk_u32 strip = mbk_block() * (MBK_BUILD_THREADS / 32) + mbk_thread() / 32;
-  if (strip >= strips) {
+  if (strip >= a.strips) {
     return;
   }
-  mbk_u32 start = mbk_load(strip_start + strip);
-  for (mbk_u64 i = 0; i < parts; i += 32) {
-    mbk_u32 *const at = runs + strip * parts + i + mbk_lane();
-    const mbk_u32 own = i + mbk_lane() < parts ? *at : 0;
+  mbk_u32 start = mbk_load(a.strip_start + strip);
+  for (mbk_u64 i = 0; i < a.parts; i += 32) {
+    mbk_u32 *const at = a.runs + strip * a.parts + i + mbk_lane();
+    const mbk_u32 own = i + mbk_lane() < a.parts ? *at : 0;
     mbk_u32 sum = own;
     for (int d = 1; d < 32; d <<= 1) {
       const mbk_u32 other = mbk_shuffle_up(MBK_ALL, sum, d, 32);
       sum += (int)mbk_lane() >= d ? other : 0;
     }
-    if (i + mbk_lane() < parts) {
+    if (i + mbk_lane() < a.parts) {
       *at = start + sum - own;
     }
     start += mbk_shuffle(MBK_ALL, sum, 31, 32);
@@ -120,82 +118,78 @@ MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
 // writes new values to the places. The part's columns are collected in shared memory, in the
 // order of its places, and stored by runs. Launch: one block per part. Shared:
 // mbk_u32[3][strips], then mbk_u16[MBK_GROUP] for each group of the largest part.
-MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
-    mbk_binned_fill(const mbk_i32 *col_ind, const MBK_VALUE *values, mbk_u64 nnz,
-                    mbk_u32 strips, const mbk_u32 *runs, const mbk_u32 *part_start,
-                    mbk_u16 *strip_col, MBK_VALUE *strip_values, mbk_u32 *target,
-                    mbk_u16 *places, mbk_u32 again) {
+MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS) mbk_binned_fill(const mbk_binned_fill_arguments a) {
   MBK_SHARED_MEMORY(shared);
-  mbk_u32 *const used = (mbk_u32 *)shared, *const start = used + strips,
-                 *const run = start + strips, *const packs = run + strips;
+  mbk_u32 *const used = (mbk_u32 *)shared, *const start = used + a.strips,
+                 *const run = start + a.strips, *const packs = run + a.strips;
   mbk_u16 *const columns = (mbk_u16 *)packs; // two to a pack
-  const mbk_u32 part = mbk_block(), lane = mbk_lane(), count = mbk_binned_part(nnz);
+  const mbk_u32 part = mbk_block(), lane = mbk_lane(), count = mbk_binned_part(a.nnz);
   const mbk_u64 first = (mbk_u64)part * MBK_PART_NONZEROS;
-  const mbk_u32 here = mbk_load(part_start + part);
-  const mbk_u32 all = (mbk_load(part_start + part + 1) - here) * (MBK_GROUP / 2);
+  const mbk_u32 here = mbk_load(a.part_start + part);
+  const mbk_u32 all = (mbk_load(a.part_start + part + 1) - here) * (MBK_GROUP / 2);
   for (mbk_u32 i = mbk_thread(); i < all; i += MBK_BUILD_THREADS) {
     packs[i] = 0; // padding: nobody reads these products
   }
-  mbk_binned_histogram(col_ind + first, count, strips, used);
+  mbk_binned_histogram(a.col_ind + first, count, a.strips, used);
   if (mbk_thread() < 32) { // first groups within the part
     mbk_u32 before = 0;
-    for (mbk_u32 s = lane; s - lane < strips; s += 32) {
-      const mbk_u32 own = s < strips ? (used[s] + MBK_GROUP - 1) / MBK_GROUP : 0;
+    for (mbk_u32 s = lane; s - lane < a.strips; s += 32) {
+      const mbk_u32 own = s < a.strips ? (used[s] + MBK_GROUP - 1) / MBK_GROUP : 0;
       mbk_u32 sum = own;
       for (int d = 1; d < 32; d <<= 1) {
         const mbk_u32 other = mbk_shuffle_up(MBK_ALL, sum, d, 32);
         sum += (int)lane >= d ? other : 0;
       }
-      if (s < strips) {
+      if (s < a.strips) {
         start[s] = before + sum - own;
       }
       before += mbk_shuffle(MBK_ALL, sum, 31, 32);
     }
   }
   mbk_block_sync();
-  for (mbk_u32 s = mbk_thread(); s < strips; s += MBK_BUILD_THREADS) {
-    run[s] = mbk_load(runs + (mbk_u64)s * mbk_grid() + part);
+  for (mbk_u32 s = mbk_thread(); s < a.strips; s += MBK_BUILD_THREADS) {
+    run[s] = mbk_load(a.runs + (mbk_u64)s * mbk_grid() + part);
     used[s] = 0;
   }
   mbk_block_sync();
   for (mbk_u32 from = mbk_thread(); from < count;
        from += MBK_BUILD_TOGETHER * MBK_BUILD_THREADS) {
     mbk_u32 column[MBK_BUILD_TOGETHER];
-    mbk_binned_columns(col_ind + first, count, from, column);
+    mbk_binned_columns(a.col_ind + first, count, from, column);
 #pragma unroll
     for (mbk_u32 j = 0; j < MBK_BUILD_TOGETHER; j++) {
       const mbk_u32 i = from + j * MBK_BUILD_THREADS, strip = column[j] / MBK_STRIP;
       if (i < count) {
-        mbk_u16 *const place = places + first + i;
+        mbk_u16 *const place = a.places + first + i;
         const mbk_u32 at =
-            again ? *place - start[strip] * MBK_GROUP : mbk_atomic_add(used + strip, 1u);
-        if (!again) {
+            a.again ? *place - start[strip] * MBK_GROUP : mbk_atomic_add(used + strip, 1u);
+        if (!a.again) {
           *place = (mbk_u16)(start[strip] * MBK_GROUP + at);
           columns[start[strip] * MBK_GROUP + at] = (mbk_u16)(column[j] - strip * MBK_STRIP);
         }
 #if !MBK_PATTERN
-        strip_values[(mbk_u64)run[strip] * MBK_GROUP + at] = mbk_load(values + first + i);
+        a.strip_values[(mbk_u64)run[strip] * MBK_GROUP + at] = mbk_load(a.values + first + i);
 #endif
       }
     }
   }
   mbk_block_sync();
-  if (again) {
+  if (a.again) {
     return;
   }
-  for (mbk_u32 s = mbk_thread() / 32; s < strips; s += MBK_BUILD_THREADS / 32) {
+  for (mbk_u32 s = mbk_thread() / 32; s < a.strips; s += MBK_BUILD_THREADS / 32) {
     const mbk_u32 groups = (used[s] + MBK_GROUP - 1) / MBK_GROUP;
-    mbk_u32 *const to = (mbk_u32 *)(strip_col + (mbk_u64)run[s] * MBK_GROUP);
+    mbk_u32 *const to = (mbk_u32 *)(a.strip_col + (mbk_u64)run[s] * MBK_GROUP);
     for (mbk_u32 i = lane; i < groups * (MBK_GROUP / 2); i += 32) {
       to[i] = packs[start[s] * (MBK_GROUP / 2) + i];
     }
 #if !MBK_PATTERN
     for (mbk_u32 i = used[s] + lane; i < groups * MBK_GROUP; i += 32) {
-      strip_values[(mbk_u64)run[s] * MBK_GROUP + i] = (MBK_VALUE)0;
+      a.strip_values[(mbk_u64)run[s] * MBK_GROUP + i] = (MBK_VALUE)0;
     }
 #endif
     for (mbk_u32 g = lane; g < groups; g += 32) {
-      target[run[s] + g] = here + start[s] + g;
+      a.target[run[s] + g] = here + start[s] + g;
     }
   }
 }

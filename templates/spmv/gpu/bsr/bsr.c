@@ -49,7 +49,7 @@ static merbit_status mbi_bsr_specialise(merbit_plan *plan) {
 /* ---- Launch: build, fill, multiply ------------------------------------------------------- */
 
 static merbit_status mbi_bsr_launch_build(merbit_plan *plan, int kernel, const char *name,
-                                          uint64_t items, void **arguments) {
+                                          uint64_t items, const void *arguments) {
   return mbi_device_launch(
       plan->context, mbi_bsr_tiles_of(plan)->kernels[kernel], name,
       (int64_t)((items + MBI_BSR_BUILD_THREADS - 1) / MBI_BSR_BUILD_THREADS),
@@ -61,26 +61,26 @@ static merbit_status mbi_bsr_schedule(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   uint32_t ranks = (uint32_t)plan->nonempty.count;
   uint64_t slots = t->tiles * (uint64_t)t->slots;
-  void *arguments[7];
-  arguments[0] = &plan->nonempty.row_start;
-  arguments[1] = &ranks;
-  arguments[2] = &plan->device.nnz;
-  arguments[3] = &t->words;
-  arguments[4] = &slots;
-  arguments[5] = &t->row_ends;
-  arguments[6] = &t->slot_row;
+  mbk_bsr_schedule_arguments arguments;
+  arguments.row_start = plan->nonempty.row_start;
+  arguments.ranks = ranks;
+  arguments.blocks = plan->device.nnz;
+  arguments.words = t->words;
+  arguments.slots = slots;
+  arguments.row_ends = t->row_ends;
+  arguments.slot_row = t->slot_row;
   return mbi_bsr_launch_build(plan, 0, "mbk_bsr_schedule",
-                              t->words > slots + 1 ? t->words : slots + 1, arguments);
+                              t->words > slots + 1 ? t->words : slots + 1, &arguments);
 }
 
 static merbit_status mbi_bsr_columns(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
-  void *arguments[4];
-  arguments[0] = &plan->device.col_ind;
-  arguments[1] = &plan->device.nnz;
-  arguments[2] = &t->tiles;
-  arguments[3] = &t->columns;
-  return mbi_bsr_launch_build(plan, 1, "mbk_bsr_columns", t->places, arguments);
+  mbk_bsr_columns_arguments arguments;
+  arguments.col_ind = plan->device.col_ind;
+  arguments.blocks = plan->device.nnz;
+  arguments.tiles = t->tiles;
+  arguments.columns = t->columns;
+  return mbi_bsr_launch_build(plan, 1, "mbk_bsr_columns", t->places, &arguments);
 }
 
 /* Uploads the masks of the blocks, unless they were made on the GPU, and turns them into masks
@@ -90,7 +90,7 @@ static merbit_status mbi_bsr_masks(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const uint64_t bytes = plan->device.nnz * (uint64_t)plan->bsr.mask_words * sizeof(uint64_t);
   const int upload = t->mask_words == 0;
-  void *arguments[4];
+  mbk_bsr_masks_arguments arguments;
   merbit_status status =
       upload ? mbi_device_allocate(context, bytes, "masks of blocks", &t->mask_words)
              : MERBIT_OK;
@@ -100,14 +100,14 @@ static merbit_status mbi_bsr_masks(merbit_plan *plan) {
   if (status == MERBIT_OK) {
     status = mbi_device_allocate(context, mbi_bsr_mask_bytes(t), "masks of lanes", &t->masks);
   }
-  arguments[0] = &t->mask_words;
-  arguments[1] = &plan->device.nnz;
-  arguments[2] = &t->tiles;
-  arguments[3] = &t->masks;
+  arguments.mask_words = t->mask_words;
+  arguments.blocks = plan->device.nnz;
+  arguments.tiles = t->tiles;
+  arguments.masks = t->masks;
   return status != MERBIT_OK
              ? status
              : mbi_bsr_launch_build(plan, 5, "mbk_bsr_masks",
-                                    t->groups * (uint64_t)(t->slots * t->lanes), arguments);
+                                    t->groups * (uint64_t)(t->slots * t->lanes), &arguments);
 }
 
 /* Copies the blocks in plan->device.values into the order that products read. An array of the
@@ -119,17 +119,17 @@ MBI_INTERNAL merbit_status mbi_bsr_fill(merbit_plan *plan) {
   const uint64_t entries = csr->nnz * (uint64_t)t->block_rows * (uint64_t)t->block_cols;
   const uint64_t size = mbi_type_size(plan->type);
   uint64_t cols = (uint64_t)plan->bsr.view.cols;
-  void *arguments[7];
+  mbk_bsr_fill_arguments arguments;
   merbit_status status;
-  arguments[0] = &csr->col_ind;
-  arguments[1] = &csr->values;
-  arguments[2] = &t->mask_words;
-  arguments[3] = &cols;
-  arguments[4] = &csr->nnz;
-  arguments[5] = &t->tiles;
-  arguments[6] = &t->packs;
+  arguments.col_ind = csr->col_ind;
+  arguments.values = csr->values;
+  arguments.mask_words = t->mask_words;
+  arguments.cols = cols;
+  arguments.blocks = csr->nnz;
+  arguments.tiles = t->tiles;
+  arguments.packs = t->packs;
   status =
-      mbi_bsr_launch_build(plan, 2, "mbk_bsr_fill", mbi_bsr_entries(t) * size / 16, arguments);
+      mbi_bsr_launch_build(plan, 2, "mbk_bsr_fill", mbi_bsr_entries(t) * size / 16, &arguments);
   if (status == MERBIT_OK) {
     status = mbi_device_synchronize(context, NULL);
   }
@@ -235,23 +235,23 @@ static merbit_status mbi_bsr_launch_fixup(merbit_plan *plan, mbi_devptr carries,
   const unsigned size = (unsigned)mbi_type_size(plan->type);
   uint64_t rows = (uint64_t)plan->bsr.view.rows;
   mbi_devptr tails = carries + t->tiles * (uint64_t)t->block_rows * size;
-  void *arguments[11];
-  arguments[0] = &t->slot_row;
-  arguments[1] = &plan->nonempty.row_id;
-  arguments[2] = &plan->nonempty.empty_id;
-  arguments[3] = &carries;
-  arguments[4] = &tails;
-  arguments[5] = &y;
-  arguments[6] = &t->tiles;
-  arguments[7] = &t->empty_rows;
-  arguments[8] = &rows;
-  arguments[9] = (void *)(uintptr_t)alpha;
-  arguments[10] = (void *)(uintptr_t)beta;
+  mbk_bsr_fixup_arguments arguments;
+  arguments.slot_row = t->slot_row;
+  arguments.row_id = plan->nonempty.row_id;
+  arguments.empty_id = plan->nonempty.empty_id;
+  arguments.firsts = carries;
+  arguments.tails = tails;
+  arguments.y = y;
+  arguments.tiles = t->tiles;
+  arguments.empty_rows = t->empty_rows;
+  arguments.rows = rows;
+  arguments.alpha = mbi_plan_scalar(plan, alpha);
+  arguments.beta = mbi_plan_scalar(plan, beta);
   return mbi_device_launch_some(
       plan->context, t->kernels[4], "mbk_bsr_fixup",
       (int64_t)((t->parts + MBI_SCAN_FIXUP_THREADS - 1) / MBI_SCAN_FIXUP_THREADS),
       MBI_SCAN_FIXUP_THREADS,
-      (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 * (size + sizeof(uint32_t))), stream, arguments,
+      (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 * (size + sizeof(uint32_t))), stream, &arguments,
       mbi_plan_start(plan, t->blocks > 0));
 }
 
@@ -261,25 +261,25 @@ MBI_INTERNAL merbit_status mbi_bsr_multiply(merbit_plan *plan, mbi_devptr carrie
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   uint64_t rows = (uint64_t)plan->bsr.view.rows, cols = (uint64_t)plan->bsr.view.cols;
   mbi_devptr tails = carries + t->tiles * (uint64_t)t->block_rows * mbi_type_size(plan->type);
-  void *arguments[15];
+  mbk_bsr_product_arguments arguments;
   merbit_status status;
-  arguments[0] = &t->row_ends;
-  arguments[1] = &t->slot_row;
-  arguments[2] = &plan->nonempty.row_id;
-  arguments[3] = &t->columns;
-  arguments[4] = &t->packs;
-  arguments[5] = &t->masks;
-  arguments[6] = &x;
-  arguments[7] = &y;
-  arguments[8] = &carries;
-  arguments[9] = &tails;
-  arguments[10] = &rows;
-  arguments[11] = &cols;
-  arguments[12] = &t->tiles;
-  arguments[13] = (void *)(uintptr_t)alpha;
-  arguments[14] = (void *)(uintptr_t)beta;
+  arguments.row_ends = t->row_ends;
+  arguments.slot_row = t->slot_row;
+  arguments.row_id = plan->nonempty.row_id;
+  arguments.columns = t->columns;
+  arguments.values = t->packs;
+  arguments.masks = t->masks;
+  arguments.x = x;
+  arguments.y = y;
+  arguments.firsts = carries;
+  arguments.tails = tails;
+  arguments.rows = rows;
+  arguments.cols = cols;
+  arguments.tiles = t->tiles;
+  arguments.alpha = mbi_plan_scalar(plan, alpha);
+  arguments.beta = mbi_plan_scalar(plan, beta);
   status = mbi_plan_launch(plan, t->kernels[3], "mbk_bsr_product", (int64_t)t->blocks,
-                           t->threads, 0, stream, arguments);
+                           t->threads, 0, stream, &arguments);
   return status == MERBIT_OK ? mbi_bsr_launch_fixup(plan, carries, alpha, beta, y, stream)
                              : status;
 }

@@ -131,37 +131,37 @@ MBK_DEVICE void mbk_bsr_run(const mbk_u32 *row_ends, const mbk_u32 *slot_row,
   }
 }
 
+#include "spmv/gpu/bsr/bsr_arguments.cuh"
+
 // The product; mbk_bsr_fixup follows. Launch: one warp per strip of a tile.
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
-    mbk_bsr_product(const mbk_u32 *row_ends, const mbk_u32 *slot_row, const mbk_u32 *row_id,
-                    const mbk_i32 *columns, const MBK_VALUE *values, const MBK_MASK *masks,
-                    const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,
-                    mbk_u64 rows, mbk_u64 cols, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {
+    mbk_bsr_product(const mbk_bsr_product_arguments a) {
+  MBK_SCALARS_OF(a);
   mbk_release();
   MBK_STOP_HERE
   MBK_SCALARS_LOAD;
   const mbk_u64 warp = (mbk_u64)mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;
   const mbk_u64 tile = warp / MBK_STRIPS;
   const mbk_u32 strip = (mbk_u32)(warp % MBK_STRIPS);
-  if (tile >= tiles) {
+  if (tile >= a.tiles) {
     return;
   }
-  if (MBK_NEIGHBOURS == 1 || (mbk_u64)x % (MBK_NEIGHBOURS * sizeof(MBK_VECTOR)) == 0) {
-    mbk_bsr_run<MBK_NEIGHBOURS>(row_ends, slot_row, row_id, columns, values, masks, x, y,
-                                firsts, tails, rows, cols, tile, strip, alpha, beta);
+  if (MBK_NEIGHBOURS == 1 || (mbk_u64)a.x % (MBK_NEIGHBOURS * sizeof(MBK_VECTOR)) == 0) {
+    mbk_bsr_run<MBK_NEIGHBOURS>(a.row_ends, a.slot_row, a.row_id, a.columns, a.values, a.masks,
+                                a.x, a.y, a.firsts, a.tails, a.rows, a.cols, tile, strip, alpha,
+                                beta);
   } else {
-    mbk_bsr_run<1>(row_ends, slot_row, row_id, columns, values, masks, x, y, firsts, tails,
-                   rows, cols, tile, strip, alpha, beta);
+    mbk_bsr_run<1>(a.row_ends, a.slot_row, a.row_id, a.columns, a.values, a.masks, a.x, a.y,
+                   a.firsts, a.tails, a.rows, a.cols, tile, strip, alpha, beta);
   }
 }
 
 // Joins rows of blocks that cross tiles. Launch: MBK_FIXUP_THREADS rows of tiles per block; a
 // tile has MBK_BLOCK_ROWS. Shared: as mbk_fixup.
-MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, 4)
-    mbk_bsr_fixup(const mbk_u32 *slot_row, const mbk_u32 *row_id, const mbk_u32 *empty_id,
-                  const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails, MBK_VECTOR *y,
-                  mbk_u64 tiles, mbk_u64 empty_rows, mbk_u64 rows, MBK_SCALAR_PARAMETERS) {
+MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, 4) mbk_bsr_fixup(const mbk_bsr_fixup_arguments a) {
+  MBK_SCALARS_OF(a);
   MBK_SHARED_MEMORY(shared);
-  mbk_fixup(slot_row + tiles * MBK_SLOTS + 1, slot_row, row_id, empty_id, firsts, tails, y,
-            tiles, empty_rows, rows, (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);
+  mbk_fixup(a.slot_row + a.tiles * MBK_SLOTS + 1, a.slot_row, a.row_id, a.empty_id, a.firsts,
+            a.tails, a.y, a.tiles, a.empty_rows, a.rows, (MBK_COMPUTE *)shared,
+            MBK_SCALAR_ARGUMENTS);
 }

@@ -1,6 +1,8 @@
 #ifndef MBI_GPU_BSR_H
 #define MBI_GPU_BSR_H
 #include "spmv/shared/shared.h"
+#include "spmv/gpu/bsr/bsr_arguments.cuh"
+#include "spmv/gpu/bsr/build_arguments.cuh"
 
 #define MBI_BSR_KERNELS 6
 

@@ -6,38 +6,38 @@
 
 #define MBK_BUILD_THREADS 256
 
+#include "spmv/gpu/bsr/build_arguments.cuh"
+
 // Writes row_ends (word w has the bits of blocks 32 w to 32 w + 31; `words` words) and slot_row
 // (one word per slot, one more, then one per tile). Launch: one thread per word, for the longer
 // array.
-MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
-    mbk_bsr_schedule(const MBK_ROW_PTR *row_start, mbk_u32 ranks, mbk_u64 blocks, mbk_u64 words,
-                     mbk_u64 slots, mbk_u32 *row_ends, mbk_u32 *slot_row) {
+MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS) mbk_bsr_schedule(const mbk_bsr_schedule_arguments a) {
   const mbk_u64 at = (mbk_u64)mbk_block() * MBK_BUILD_THREADS + mbk_thread();
-  if (at < words) {
+  if (at < a.words) {
     const mbk_u64 first = 32 * at;
     mbk_u32 bits = 0;
-    if (first < blocks) {
-      mbk_u32 row_number = mbk_nonempty_search(row_start, ranks, first);
-      for (; row_number < ranks; row_number++) {
-        const mbk_u64 last = (mbk_u64)(mbk_load(row_start + row_number + 1) - MBK_BASE) - 1;
+    if (first < a.blocks) {
+      mbk_u32 row_number = mbk_nonempty_search(a.row_start, a.ranks, first);
+      for (; row_number < a.ranks; row_number++) {
+        const mbk_u64 last = (mbk_u64)(mbk_load(a.row_start + row_number + 1) - MBK_BASE) - 1;
         if (last >= first + 32) {
           break;
         }
         bits |= 1u << (last - first);
       }
     }
-    row_ends[at] = bits;
+    a.row_ends[at] = bits;
   }
-  if (at <= slots) {
+  if (at <= a.slots) {
     const mbk_u64 first = at * MBK_SLOT_BLOCKS;
     const mbk_u32 row_number =
-        first < blocks ? mbk_nonempty_search(row_start, ranks, first) : ranks;
-    slot_row[at] = row_number;
-    if (at < slots && at % MBK_SLOTS == 0) { // a tile begins here and holds a block
-      const mbk_u64 begin = (mbk_u64)(mbk_load(row_start + row_number) - MBK_BASE);
-      const mbk_u64 end = (mbk_u64)(mbk_load(row_start + row_number + 1) - MBK_BASE);
+        first < a.blocks ? mbk_nonempty_search(a.row_start, a.ranks, first) : a.ranks;
+    a.slot_row[at] = row_number;
+    if (at < a.slots && at % MBK_SLOTS == 0) { // a tile begins here and holds a block
+      const mbk_u64 begin = (mbk_u64)(mbk_load(a.row_start + row_number) - MBK_BASE);
+      const mbk_u64 end = (mbk_u64)(mbk_load(a.row_start + row_number + 1) - MBK_BASE);
       const mbk_u64 tile = at / MBK_SLOTS;
-      slot_row[slots + 1 + tile] =
+      a.slot_row[a.slots + 1 + tile] =
           end <= first + MBK_TILE_BLOCKS ? (mbk_u32)(tile - begin / MBK_TILE_BLOCKS) : MBK_OPEN;
     }
   }
@@ -66,8 +66,7 @@ MBK_DEVICE mbk_bsr_entry mbk_bsr_find(mbk_u64 tile, mbk_u32 strip, mbk_u32 group
 
 // Copies block columns into the order in which the product reads them. Launch: one thread per
 // place, padding included.
-MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
-    mbk_bsr_columns(const mbk_i32 *col_ind, mbk_u64 blocks, mbk_u64 tiles, mbk_i32 *columns) {
+MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS) mbk_bsr_columns(const mbk_bsr_columns_arguments a) {
   const mbk_u64 at = (mbk_u64)mbk_block() * MBK_BUILD_THREADS + mbk_thread();
   const mbk_u64 tile = at / MBK_TILE_BLOCKS;
   const mbk_u32 place = (mbk_u32)(at % MBK_TILE_BLOCKS), u = place % MBK_TOGETHER;
@@ -75,8 +74,8 @@ MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
   const mbk_u32 group = place / (MBK_TOGETHER * MBK_SLOTS);
   const mbk_u64 block =
       tile * MBK_TILE_BLOCKS + slot * MBK_SLOT_BLOCKS + group * MBK_TOGETHER + u;
-  if (tile < tiles) {
-    columns[at] = block < blocks ? mbk_load(col_ind + block) - MBK_BASE : 0;
+  if (tile < a.tiles) {
+    a.columns[at] = block < a.blocks ? mbk_load(a.col_ind + block) - MBK_BASE : 0;
   }
 }
 
@@ -88,33 +87,30 @@ MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
 
 // Turns bits of a block's entries (whole words, in the order of its entries) into bits of
 // lanes. Launch: one thread per lane and group.
-MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
-    mbk_bsr_masks(const mbk_u64 *mask_words, mbk_u64 blocks, mbk_u64 tiles, MBK_MASK *masks) {
+MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS) mbk_bsr_masks(const mbk_bsr_masks_arguments a) {
   const mbk_u64 at = (mbk_u64)mbk_block() * MBK_BUILD_THREADS + mbk_thread();
   const mbk_u32 thread = (mbk_u32)(at % MBK_ACTIVE);
   const mbk_u32 group = (mbk_u32)(at / MBK_ACTIVE % MBK_GROUPS);
   const mbk_u64 strip = at / MBK_ACTIVE / MBK_GROUPS, tile = strip / MBK_STRIPS;
   mbk_u32 bits = 0;
-  if (tile >= tiles) {
+  if (tile >= a.tiles) {
     return;
   }
   for (mbk_u32 e = 0; e < MBK_GROUP_ENTRIES; e++) {
     const mbk_bsr_entry found =
         mbk_bsr_find(tile, (mbk_u32)(strip % MBK_STRIPS), group, thread, e);
-    if (found.block < blocks && found.inside && MBK_THERE(found)) {
+    if (found.block < a.blocks && found.inside && MBK_THERE(found)) {
       bits |= 1u << e;
     }
   }
-  masks[at] = (MBK_MASK)bits;
+  a.masks[at] = (MBK_MASK)bits;
 }
 #else
 #define MBK_THERE(found) true
 #endif
 
 // Copies entries into packs of lanes; padding becomes zero. Launch: one thread per pack.
-MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
-    mbk_bsr_fill(const mbk_i32 *col_ind, const MBK_VALUE *values, const mbk_u64 *mask_words,
-                 mbk_u64 cols, mbk_u64 blocks, mbk_u64 tiles, MBK_VALUE *packs) {
+MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS) mbk_bsr_fill(const mbk_bsr_fill_arguments a) {
   const mbk_u64 at = (mbk_u64)mbk_block() * MBK_BUILD_THREADS + mbk_thread();
   const mbk_u32 thread = (mbk_u32)(at % MBK_ACTIVE);
   const mbk_u32 p = (mbk_u32)(at / MBK_ACTIVE % MBK_GROUP_PACKS);
@@ -122,21 +118,21 @@ MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
   const mbk_u64 strip = at / ((mbk_u64)MBK_ACTIVE * MBK_GROUP_PACKS * MBK_GROUPS);
   const mbk_u64 tile = strip / MBK_STRIPS;
   mbk_pack<MBK_VALUE, MBK_PACK> pack;
-  if (tile >= tiles) {
+  if (tile >= a.tiles) {
     return;
   }
 #pragma unroll
   for (mbk_u32 k = 0; k < MBK_PACK; k++) {
     const mbk_bsr_entry found =
         mbk_bsr_find(tile, (mbk_u32)(strip % MBK_STRIPS), group, thread, p * MBK_PACK + k);
-    bool there = found.block < blocks && found.inside;
+    bool there = found.block < a.blocks && found.inside;
     if (MBK_EDGE && there) {
-      const mbk_u32 column = (mbk_u32)(mbk_load(col_ind + found.block) - MBK_BASE);
-      there = (mbk_u64)column * MBK_BLOCK_COLS + found.col < cols;
+      const mbk_u32 column = (mbk_u32)(mbk_load(a.col_ind + found.block) - MBK_BASE);
+      there = (mbk_u64)column * MBK_BLOCK_COLS + found.col < a.cols;
     }
     pack.at[k] = there && MBK_THERE(found)
-                     ? mbk_load(values + found.block * MBK_ENTRIES + found.offset)
+                     ? mbk_load(a.values + found.block * MBK_ENTRIES + found.offset)
                      : (MBK_VALUE)0;
   }
-  mbk_store_pack(packs + at * MBK_PACK, pack);
+  mbk_store_pack(a.packs + at * MBK_PACK, pack);
 }

@@ -235,18 +235,18 @@ static merbit_status mbi_cb_launch_fixup(merbit_plan *plan, mbi_devptr carries,
                                          const void *alpha, const void *beta, mbi_devptr y,
                                          void *stream) {
   mbi_cb *cb = mbi_cb_of(plan);
-  void *arguments[7];
-  arguments[0] = &cb->split_strip;
-  arguments[1] = &cb->split_part;
-  arguments[2] = &carries;
-  arguments[3] = &y;
-  arguments[4] = &plan->device.rows;
-  arguments[5] = (void *)(uintptr_t)alpha;
-  arguments[6] = (void *)(uintptr_t)beta;
+  mbk_cb_fixup_arguments arguments;
+  arguments.split_strip = cb->split_strip;
+  arguments.split_part = cb->split_part;
+  arguments.carries = carries;
+  arguments.y = y;
+  arguments.rows = plan->device.rows;
+  arguments.alpha = mbi_plan_scalar(plan, alpha);
+  arguments.beta = mbi_plan_scalar(plan, beta);
   return mbi_device_launch_some(plan->context, cb->fixup, "mbk_cb_fixup", (int64_t)cb->splits,
                                 MBI_CB_FIXUP_THREADS,
                                 (unsigned)(MBI_CB_FIXUP_THREADS * mbi_type_size(plan->type)),
-                                stream, arguments, mbi_plan_start(plan, 1));
+                                stream, &arguments, mbi_plan_start(plan, 1));
 }
 
 static merbit_status mbi_cb_multiply(merbit_plan *plan, mbi_devptr carries, const void *alpha,
@@ -254,26 +254,26 @@ static merbit_status mbi_cb_multiply(merbit_plan *plan, mbi_devptr carries, cons
                                      void *stream) {
   mbi_cb *cb = mbi_cb_of(plan);
   const uint64_t warps = (uint64_t)cb->threads / 32;
-  void *arguments[14];
+  mbk_cb_product_arguments arguments;
   merbit_status status;
-  arguments[0] = &cb->task_block;
-  arguments[1] = &cb->task_target;
-  arguments[2] = &cb->words;
-  arguments[3] = &cb->first;
-  arguments[4] = &cb->data;
-  arguments[5] = &plan->device.values;
-  arguments[6] = &x;
-  arguments[7] = &y;
-  arguments[8] = &carries;
-  arguments[9] = &plan->device.rows;
-  arguments[10] = &plan->device.cols;
-  arguments[11] = &cb->tasks;
-  arguments[12] = (void *)(uintptr_t)alpha;
-  arguments[13] = (void *)(uintptr_t)beta;
+  arguments.task_block = cb->task_block;
+  arguments.task_target = cb->task_target;
+  arguments.words = cb->words;
+  arguments.first = cb->first;
+  arguments.data = cb->data;
+  arguments.one = plan->device.values;
+  arguments.x = x;
+  arguments.y = y;
+  arguments.carries = carries;
+  arguments.rows = plan->device.rows;
+  arguments.cols = plan->device.cols;
+  arguments.tasks = cb->tasks;
+  arguments.alpha = mbi_plan_scalar(plan, alpha);
+  arguments.beta = mbi_plan_scalar(plan, beta);
   status = mbi_plan_launch(plan, cb->product, "mbk_cb_product",
                            (int64_t)((cb->tasks + warps - 1) / warps), cb->threads,
                            (unsigned)((unsigned)cb->threads * mbi_type_size(plan->type)),
-                           stream, arguments);
+                           stream, &arguments);
   return status == MERBIT_OK && cb->splits > 0
              ? mbi_cb_launch_fixup(plan, carries, alpha, beta, y, stream)
              : status;

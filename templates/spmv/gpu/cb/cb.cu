@@ -246,19 +246,22 @@ MBK_DEVICE MBK_COMPUTE mbk_cb_total(MBK_COMPUTE sum, MBK_COMPUTE *sums) {
   return MBK_ADD(total, mbk_shuffle_xor(MBK_ALL, total, MBK_SIDE, 32));
 }
 
+#include "spmv/gpu/cb/arguments.cuh"
+
 // The product. A task is some whole strips, from number task_target[task] on, or a part of one
 // strip, whose sums go to carries. Each strip and part has an even number of blocks, of which
 // the last may be empty. words and first (the column of each block) are read four blocks ahead,
 // past the task's end too: both end with four empty blocks, and MBK_AHEAD bytes follow the
 // data. Launch: one warp per task. Shared: MBK_COMPUTE[MBK_THREADS].
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
-    mbk_cb_product(const mbk_u64 *task_block, const mbk_u32 *task_target, const mbk_u64 *words,
-                   const mbk_u32 *first, const unsigned char *data, const MBK_VALUE *one,
-                   const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *carries, mbk_u64 rows,
-                   mbk_u64 cols, mbk_u64 tasks, MBK_SCALAR_PARAMETERS) {
+    mbk_cb_product(const mbk_cb_product_arguments a) {
+  const mbk_u64 *words = a.words;
+  const mbk_u32 *first = a.first;
+  MBK_VECTOR *const y = a.y;
+  MBK_SCALARS_OF(a);
   const mbk_u64 task = ((mbk_u64)mbk_block() * MBK_THREADS + mbk_thread()) / 32;
   mbk_release();
-  if (task >= tasks) {
+  if (task >= a.tasks) {
     return;
   }
   MBK_SHARED_MEMORY(shared);
@@ -266,37 +269,37 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
   const mbk_u32 lane = mbk_lane(), half = lane / MBK_SIDE;
   // If alpha is 0, blocks count as empty, but strips still end.
   const mbk_u32 drop = MBK_ALPHA != (MBK_COMPUTE)0 ? 0 : (mbk_u32)MBK_END - 1;
-  const mbk_u64 block = mbk_load(task_block + task);
-  mbk_u32 left = (mbk_u32)(mbk_load(task_block + task + 1) - block);
-  mbk_u32 target = mbk_load(task_target + task);
+  const mbk_u64 block = mbk_load(a.task_block + task);
+  mbk_u32 left = (mbk_u32)(mbk_load(a.task_block + task + 1) - block);
+  mbk_u32 target = mbk_load(a.task_target + task);
   words += block + half;
   first += block + half;
   mbk_u64 word = mbk_load(words) & ~(mbk_u64)drop, next = mbk_load(words + 2) & ~(mbk_u64)drop;
   mbk_u32 next_first = mbk_load(first + 2);
   for (mbk_u32 at = lane * 32; at < MBK_AHEAD && MBK_COUNT(word) != 0; at += 1024) {
-    mbk_prefetch(data + MBK_OFFSET(word) + at);
+    mbk_prefetch(a.data + MBK_OFFSET(word) + at);
   }
-  mbk_cb_head head = mbk_cb_prepare(word, mbk_load(first), data, cols);
+  mbk_cb_head head = mbk_cb_prepare(word, mbk_load(first), a.data, a.cols);
   MBK_COMPUTE sum = MBK_ZERO;
   sums[lane] = MBK_ZERO;
   mbk_warp_sync(MBK_ALL);
   mbk_await(); // the wait also covers carries and y
   for (; left > 0; left -= 2) {
-    const mbk_cb_head ahead = mbk_cb_prepare(next, next_first, data, cols);
+    const mbk_cb_head ahead = mbk_cb_prepare(next, next_first, a.data, a.cols);
     const mbk_u64 later = mbk_load(words + 4) & ~(mbk_u64)drop;
     const mbk_u32 later_first = mbk_load(first + 4);
     words += 2;
     first += 2;
     if (lane % MBK_SIDE * 32 < MBK_COUNT(word) * (1 + sizeof(MBK_VALUE)) + 64) {
-      mbk_prefetch(data + MBK_OFFSET(word) + MBK_AHEAD + lane % MBK_SIDE * 32);
+      mbk_prefetch(a.data + MBK_OFFSET(word) + MBK_AHEAD + lane % MBK_SIDE * 32);
     }
-    sum = mbk_cb_blocks(word, head, data, one, x, sums + half * MBK_SIDE, sum);
+    sum = mbk_cb_blocks(word, head, a.data, a.one, a.x, sums + half * MBK_SIDE, sum);
     if (mbk_ballot(MBK_ALL, (word & MBK_END) != 0) != 0) {
       const MBK_COMPUTE total = mbk_cb_total(sum, sums);
       const mbk_u64 row = (mbk_u64)(target & ~MBK_PART) * MBK_SIDE + lane;
       if (lane < MBK_SIDE && target & MBK_PART) {
-        carries[row] = total;
-      } else if (lane < MBK_SIDE && row < rows) {
+        a.carries[row] = total;
+      } else if (lane < MBK_SIDE && row < a.rows) {
         MBK_SCALARS_LOAD;
         MBK_COMMIT(row, total);
       }
@@ -313,26 +316,25 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
 // The fix-up of strips that were cut into parts: adds their sums in the order of the parts,
 // dealt to 32 groups of 16 threads. Launch: one block of MBK_FIXUP_THREADS per strip. Shared:
 // MBK_COMPUTE[MBK_FIXUP_THREADS].
-MBK_KERNEL MBK_BOUNDS(MBK_FIXUP_THREADS)
-    mbk_cb_fixup(const mbk_u32 *split_strip, const mbk_u32 *split_part,
-                 const MBK_COMPUTE *carries, MBK_VECTOR *y, mbk_u64 rows,
-                 MBK_SCALAR_PARAMETERS) {
+MBK_KERNEL MBK_BOUNDS(MBK_FIXUP_THREADS) mbk_cb_fixup(const mbk_cb_fixup_arguments a) {
+  MBK_VECTOR *const y = a.y;
+  MBK_SCALARS_OF(a);
   MBK_SHARED_MEMORY(shared);
   MBK_COMPUTE *const partial = (MBK_COMPUTE *)shared;
   mbk_release();
-  const mbk_u32 thread = mbk_thread(), end = mbk_load(split_part + mbk_block() + 1);
-  const mbk_u32 begin = mbk_load(split_part + mbk_block());
-  const mbk_u64 row = (mbk_u64)mbk_load(split_strip + mbk_block()) * MBK_SIDE + thread;
+  const mbk_u32 thread = mbk_thread(), end = mbk_load(a.split_part + mbk_block() + 1);
+  const mbk_u32 begin = mbk_load(a.split_part + mbk_block());
+  const mbk_u64 row = (mbk_u64)mbk_load(a.split_strip + mbk_block()) * MBK_SIDE + thread;
   MBK_COMPUTE sum = MBK_ZERO;
   mbk_await();
 #pragma unroll 4
   for (mbk_u32 part = begin + thread / MBK_SIDE; part < end;
        part += MBK_FIXUP_THREADS / MBK_SIDE) {
-    sum = MBK_ADD(sum, carries[(mbk_u64)part * MBK_SIDE + thread % MBK_SIDE]);
+    sum = MBK_ADD(sum, a.carries[(mbk_u64)part * MBK_SIDE + thread % MBK_SIDE]);
   }
   partial[thread] = sum;
   mbk_block_sync();
-  if (thread < MBK_SIDE && row < rows) {
+  if (thread < MBK_SIDE && row < a.rows) {
     MBK_SCALARS_LOAD;
     sum = MBK_ZERO;
     for (mbk_u32 i = thread; i < MBK_FIXUP_THREADS; i += MBK_SIDE) {

@@ -3,36 +3,35 @@
 #error "include spmv/gpu/scan/tile.cuh before"
 #endif
 
+#include "spmv/gpu/hubs/build_arguments.cuh"
+
 // Writes code[c]: c, or ~h if column c is hub number h. A hub is a column that was counted at
 // least `least` times; at most `room` are taken. `code` may be `counts`. Writes hub_col[h], the
 // column of hub h, and adds the number of hubs to *taken, which must be zero. Launch: one
 // thread per column, 256 per block.
-MBK_KERNEL MBK_BOUNDS(256)
-    mbk_hubs_assign(const mbk_u32 *counts, mbk_u64 cols, mbk_u32 least, mbk_u32 room,
-                    mbk_i32 *code, mbk_u32 *hub_col, mbk_u32 *taken) {
+MBK_KERNEL MBK_BOUNDS(256) mbk_hubs_assign(const mbk_hubs_assign_arguments a) {
   const mbk_u64 column = (mbk_u64)mbk_block() * 256 + mbk_thread();
-  const bool hub = column < cols && counts[column] >= least;
+  const bool hub = column < a.cols && a.counts[column] >= a.least;
   const mbk_u32 hubs = mbk_ballot(MBK_ALL, hub);
   mbk_u32 first = 0;
   if (hubs != 0 && mbk_lane() == 0) {
-    first = mbk_atomic_add(taken, (mbk_u32)mbk_popcount(hubs));
+    first = mbk_atomic_add(a.taken, (mbk_u32)mbk_popcount(hubs));
   }
   first = mbk_shuffle(MBK_ALL, first, 0, 32);
-  if (column < cols) {
+  if (column < a.cols) {
     const mbk_u32 number = first + (mbk_u32)mbk_popcount(hubs & ((1u << mbk_lane()) - 1));
-    const bool taking = hub && number < room;
+    const bool taking = hub && number < a.room;
     if (taking) {
-      hub_col[number] = (mbk_u32)column;
+      a.hub_col[number] = (mbk_u32)column;
     }
-    code[column] = taking ? ~(mbk_i32)number : (mbk_i32)column;
+    a.code[column] = taking ? ~(mbk_i32)number : (mbk_i32)column;
   }
 }
 
 // Writes codes[k], the code of nonzero k's column. Launch: any grid of 256 threads.
-MBK_KERNEL MBK_BOUNDS(256)
-    mbk_hubs_encode(const mbk_i32 *col_ind, mbk_u64 nnz, const mbk_i32 *code, mbk_i32 *codes) {
-  for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < nnz;
+MBK_KERNEL MBK_BOUNDS(256) mbk_hubs_encode(const mbk_hubs_encode_arguments a) {
+  for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < a.nnz;
        k += (mbk_u64)mbk_grid() * 256) {
-    codes[k] = mbk_load(code + (mbk_load(col_ind + k) - MBK_BASE));
+    a.codes[k] = mbk_load(a.code + (mbk_load(a.col_ind + k) - MBK_BASE));
   }
 }

@@ -104,29 +104,30 @@ static merbit_status mbi_hubs_encode(merbit_plan *plan) {
    * would cost as much as a product. */
   mbi_devptr code = plan->nonempty.column_counts;
   mbi_devptr taken = code + plan->device.cols * sizeof(int32_t);
-  void *arguments[7];
+  mbk_hubs_assign_arguments assign_arguments;
+  mbk_hubs_encode_arguments encode_arguments;
   merbit_status status = mbi_device_zero(context, taken, sizeof h->count, NULL);
   plan->nonempty.columns_coded = 1;
-  arguments[0] = &plan->nonempty.column_counts;
-  arguments[1] = &plan->device.cols;
-  arguments[2] = &least;
-  arguments[3] = &room;
-  arguments[4] = &code;
-  arguments[5] = &h->hub_col;
-  arguments[6] = &taken;
   if (status == MERBIT_OK) {
-    status =
-        mbi_device_launch(context, h->kernels[0], "mbk_hubs_assign",
-                          (int64_t)((plan->device.cols + 255) / 256), 256, 0, NULL, arguments);
+    assign_arguments.counts = plan->nonempty.column_counts;
+    assign_arguments.cols = plan->device.cols;
+    assign_arguments.least = least;
+    assign_arguments.room = room;
+    assign_arguments.code = code;
+    assign_arguments.hub_col = h->hub_col;
+    assign_arguments.taken = taken;
+    status = mbi_device_launch(context, h->kernels[0], "mbk_hubs_assign",
+                               (int64_t)((plan->device.cols + 255) / 256), 256, 0, NULL,
+                               &assign_arguments);
   }
-  arguments[0] = &plan->device.col_ind;
-  arguments[1] = &plan->device.nnz;
-  arguments[2] = &code;
-  arguments[3] = &h->codes;
   if (status == MERBIT_OK) {
+    encode_arguments.col_ind = plan->device.col_ind;
+    encode_arguments.nnz = plan->device.nnz;
+    encode_arguments.code = code;
+    encode_arguments.codes = h->codes;
     status = mbi_device_launch(context, h->kernels[1], "mbk_hubs_encode",
                                mbi_arrays_blocks((int64_t)plan->device.nnz), 256, 0, NULL,
-                               arguments);
+                               &encode_arguments);
   }
   if (status == MERBIT_OK) {
     status = mbi_device_download(context, &h->count, taken, sizeof h->count);
@@ -173,28 +174,28 @@ static merbit_status mbi_hubs_multiply(merbit_plan *plan, mbi_devptr carries, co
   mbi_scan_schedule *s = mbi_scan_of(plan);
   const int adds = mbi_scan_adds(plan, beta);
   mbi_devptr tails = carries + s->tiles * mbi_type_size(plan->type);
-  void *arguments[16];
+  mbk_hubs_product_arguments arguments;
   merbit_status status = MERBIT_OK;
-  arguments[0] = &s->row_ends;
-  arguments[1] = &s->tile_row;
-  arguments[2] = &plan->nonempty.row_id;
-  arguments[3] = &h->codes;
-  arguments[4] = &plan->device.values;
-  arguments[5] = &plan->device.table;
-  arguments[6] = &h->hub_col;
-  arguments[7] = &h->count;
-  arguments[8] = &x;
-  arguments[9] = &y;
-  arguments[10] = &carries;
-  arguments[11] = &tails;
-  arguments[12] = &plan->device.nnz;
-  arguments[13] = &s->tiles;
-  arguments[14] = (void *)(uintptr_t)alpha;
-  arguments[15] = (void *)(uintptr_t)beta;
   if (s->blocks > 0) {
+    arguments.row_ends = s->row_ends;
+    arguments.tile_row = s->tile_row;
+    arguments.row_id = plan->nonempty.row_id;
+    arguments.codes = h->codes;
+    arguments.values = plan->device.values;
+    arguments.table = plan->device.table;
+    arguments.hub_col = h->hub_col;
+    arguments.hub_count = h->count;
+    arguments.x = x;
+    arguments.y = y;
+    arguments.firsts = carries;
+    arguments.tails = tails;
+    arguments.nnz = plan->device.nnz;
+    arguments.tiles = s->tiles;
+    arguments.alpha = mbi_plan_scalar(plan, alpha);
+    arguments.beta = mbi_plan_scalar(plan, beta);
     status = mbi_plan_launch(plan, h->kernels[adds ? 3 : 2],
                              adds ? "mbk_hubs_sum" : "mbk_hubs_product", (int64_t)s->blocks,
-                             s->threads, mbi_hubs_shared(plan, adds), stream, arguments);
+                             s->threads, mbi_hubs_shared(plan, adds), stream, &arguments);
   }
   return status == MERBIT_OK ? mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream,
                                                      mbi_plan_start(plan, s->blocks > 0))

@@ -57,35 +57,32 @@ MBK_DEVICE void mbk_hubs_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
   }
 }
 
+#include "spmv/gpu/hubs/hubs_arguments.cuh"
+
 // The product for beta = 0; mbk_scan_fixup follows. Launch: at most as many blocks as are
 // resident at once. Shared: MBK_VECTOR[MBK_TABLE + MBK_HUBS].
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
-    mbk_hubs_product(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,
-                     const mbk_i32 *codes, const MBK_VALUE *values, const MBK_COMPUTE *table,
-                     const mbk_u32 *hub_col, mbk_u32 hub_count, const MBK_VECTOR *x,
-                     MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz,
-                     mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {
+    mbk_hubs_product(const mbk_hubs_product_arguments a) {
+  MBK_SCALARS_OF(a);
   MBK_SHARED_MEMORY(shared);
   mbk_release();
   MBK_STOP_HERE
   const MBK_SCALAR factor = MBK_ALPHA;
-  mbk_table_take(table, factor, MBK_THREADS);
-  mbk_hubs_run<false>(row_ends, tile_row, row_id, codes, values, hub_col, hub_count, x, y,
-                      firsts, tails, nnz, tiles, factor, MBK_ABSENT,
-                      (MBK_VECTOR *)shared + MBK_TABLE);
+  mbk_table_take(a.table, factor, MBK_THREADS);
+  mbk_hubs_run<false>(a.row_ends, a.tile_row, a.row_id, a.codes, a.values, a.hub_col,
+                      a.hub_count, a.x, a.y, a.firsts, a.tails, a.nnz, a.tiles, factor,
+                      MBK_ABSENT, (MBK_VECTOR *)shared + MBK_TABLE);
 }
 
 // As mbk_hubs_product, for any beta. Shared: MBK_VECTOR[MBK_TABLE + MBK_HUBS + MBK_THREADS].
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
-    mbk_hubs_sum(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,
-                 const mbk_i32 *codes, const MBK_VALUE *values, const MBK_COMPUTE *table,
-                 const mbk_u32 *hub_col, mbk_u32 hub_count, const MBK_VECTOR *x, MBK_VECTOR *y,
-                 MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles,
-                 MBK_SCALAR_PARAMETERS) {
+    mbk_hubs_sum(const mbk_hubs_product_arguments a) {
+  MBK_SCALARS_OF(a);
   MBK_SHARED_MEMORY(shared);
   mbk_release();
   MBK_SCALARS_LOAD;
-  mbk_table_take(table, alpha, MBK_THREADS);
-  mbk_hubs_run<true>(row_ends, tile_row, row_id, codes, values, hub_col, hub_count, x, y,
-                     firsts, tails, nnz, tiles, alpha, beta, (MBK_VECTOR *)shared + MBK_TABLE);
+  mbk_table_take(a.table, alpha, MBK_THREADS);
+  mbk_hubs_run<true>(a.row_ends, a.tile_row, a.row_id, a.codes, a.values, a.hub_col,
+                     a.hub_count, a.x, a.y, a.firsts, a.tails, a.nnz, a.tiles, alpha, beta,
+                     (MBK_VECTOR *)shared + MBK_TABLE);
 }

@@ -1,6 +1,8 @@
 #ifndef MBI_GPU_HUBS_H
 #define MBI_GPU_HUBS_H
 #include "spmv/gpu/scan/scan.h"
+#include "spmv/gpu/hubs/build_arguments.cuh"
+#include "spmv/gpu/hubs/hubs_arguments.cuh"
 
 /* The register scan with hubs (spmv/gpu/hubs/hubs.cu). */
 typedef struct mbi_hubs {

@@ -110,29 +110,29 @@ static int64_t mbi_many_grid(const merbit_plan *plan, uint64_t count) {
 static merbit_status mbi_many_launch_collect(merbit_plan *plan, const void *alpha, mbi_devptr x,
                                              uint64_t ldx, const void *beta, mbi_devptr copy,
                                              void *stream) {
-  void *arguments[6];
-  arguments[0] = &x;
-  arguments[1] = &ldx;
-  arguments[2] = &plan->device.cols;
-  arguments[3] = &copy;
-  arguments[4] = (void *)(uintptr_t)alpha;
-  arguments[5] = (void *)(uintptr_t)beta;
+  mbk_many_collect_arguments arguments;
+  arguments.x = x;
+  arguments.ldx = ldx;
+  arguments.cols = plan->device.cols;
+  arguments.copy = copy;
+  arguments.alpha = mbi_plan_scalar(plan, alpha);
+  arguments.beta = mbi_plan_scalar(plan, beta);
   return mbi_plan_launch(plan, mbi_many_of(plan)->collect, "mbk_many_collect",
-                         mbi_many_grid(plan, plan->device.cols), 256, 0, stream, arguments);
+                         mbi_many_grid(plan, plan->device.cols), 256, 0, stream, &arguments);
 }
 
 static merbit_status mbi_many_launch_spread(merbit_plan *plan, const void *alpha,
                                             mbi_devptr copy, const void *beta, mbi_devptr y,
                                             uint64_t ldy, void *stream) {
-  void *arguments[6];
-  arguments[0] = &copy;
-  arguments[1] = &plan->device.rows;
-  arguments[2] = &y;
-  arguments[3] = &ldy;
-  arguments[4] = (void *)(uintptr_t)alpha;
-  arguments[5] = (void *)(uintptr_t)beta;
+  mbk_many_spread_arguments arguments;
+  arguments.copy = copy;
+  arguments.rows = plan->device.rows;
+  arguments.y = y;
+  arguments.ldy = ldy;
+  arguments.alpha = mbi_plan_scalar(plan, alpha);
+  arguments.beta = mbi_plan_scalar(plan, beta);
   return mbi_plan_launch(plan, mbi_many_of(plan)->spread, "mbk_many_spread",
-                         mbi_many_grid(plan, plan->device.rows), 256, 0, stream, arguments);
+                         mbi_many_grid(plan, plan->device.rows), 256, 0, stream, &arguments);
 }
 
 /* Launches the product by teams of rows. X and Y are in row order. */
@@ -140,22 +140,22 @@ static merbit_status mbi_many_launch_teams(merbit_plan *plan, int packed, const 
                                            mbi_devptr x, uint32_t x_step, const void *beta,
                                            mbi_devptr y, uint64_t ldy, void *stream) {
   const mbi_many *m = mbi_many_of(plan);
-  void *arguments[11];
-  arguments[0] = &plan->device.row_ptr;
-  arguments[1] = &plan->device.col_ind;
-  arguments[2] = &plan->device.values;
-  arguments[3] = &x;
-  arguments[4] = &x_step;
-  arguments[5] = &y;
-  arguments[6] = &ldy;
-  arguments[7] = &plan->device.rows;
-  arguments[8] = &plan->device.nnz;
-  arguments[9] = (void *)(uintptr_t)alpha;
-  arguments[10] = (void *)(uintptr_t)beta;
+  mbk_rows_many_arguments arguments;
+  arguments.row_ptr = plan->device.row_ptr;
+  arguments.col_ind = plan->device.col_ind;
+  arguments.values = plan->device.values;
+  arguments.x = x;
+  arguments.x_step = x_step;
+  arguments.y = y;
+  arguments.ldy = ldy;
+  arguments.rows = plan->device.rows;
+  arguments.nnz = plan->device.nnz;
+  arguments.alpha = mbi_plan_scalar(plan, alpha);
+  arguments.beta = mbi_plan_scalar(plan, beta);
   return mbi_plan_launch(plan, packed ? mbi_scan_of(plan)->product : m->loose,
                          packed ? "mbk_rows_many" : "mbk_rows_loose",
                          (int64_t)mbi_scan_of(plan)->blocks, m->threads, m->shared, stream,
-                         arguments);
+                         &arguments);
 }
 
 /* Launches the product for X and Y in row order. Sums that go to a copy stay unscaled. */
@@ -176,29 +176,30 @@ static merbit_status mbi_many_launch_rows(merbit_plan *plan, mbi_devptr carries,
   const int packed =
       m->span == 1 || ((x | y) % (span * size) == 0 && ldx % span == 0 && ldy % span == 0);
   merbit_status status = MERBIT_OK;
-  void *arguments[15];
+  mbk_many_product_arguments product_arguments;
+  mbk_many_fixup_arguments fixup_arguments;
   if (m->staged > 0) {
     return mbi_many_launch_teams(plan, packed, alpha, x, x_step, beta, y, ldy, stream);
   }
-  arguments[0] = &s->row_ends;
-  arguments[1] = &s->tile_row;
-  arguments[2] = &plan->nonempty.row_id;
-  arguments[3] = &plan->device.col_ind;
-  arguments[4] = &plan->device.values;
-  arguments[5] = &x;
-  arguments[6] = &x_step;
-  arguments[7] = &y;
-  arguments[8] = &ldy;
-  arguments[9] = &carries;
-  arguments[10] = &tails;
-  arguments[11] = &plan->device.nnz;
-  arguments[12] = &s->tiles;
-  arguments[13] = (void *)(uintptr_t)alpha;
-  arguments[14] = (void *)(uintptr_t)beta;
   if (s->blocks > 0) {
+    product_arguments.row_ends = s->row_ends;
+    product_arguments.tile_row = s->tile_row;
+    product_arguments.row_id = plan->nonempty.row_id;
+    product_arguments.col_ind = plan->device.col_ind;
+    product_arguments.values = plan->device.values;
+    product_arguments.x = x;
+    product_arguments.x_step = x_step;
+    product_arguments.y = y;
+    product_arguments.ldy = ldy;
+    product_arguments.firsts = carries;
+    product_arguments.tails = tails;
+    product_arguments.nnz = plan->device.nnz;
+    product_arguments.tiles = s->tiles;
+    product_arguments.alpha = mbi_plan_scalar(plan, alpha);
+    product_arguments.beta = mbi_plan_scalar(plan, beta);
     status = mbi_plan_launch(plan, packed ? s->product : m->loose,
                              packed ? "mbk_many_product" : "mbk_many_loose", (int64_t)s->blocks,
-                             m->threads, m->shared, stream, arguments);
+                             m->threads, m->shared, stream, &product_arguments);
   }
   if (status != MERBIT_OK || s->fixup_blocks == 0) {
     return status;
@@ -207,22 +208,22 @@ static merbit_status mbi_many_launch_rows(merbit_plan *plan, mbi_devptr carries,
     alpha = device ? (const void *)&none : single ? (const void *)&one_f32 : &one_f64;
     beta = device ? (const void *)&none : single ? (const void *)&zero_f32 : &zero_f64;
   }
-  arguments[0] = &s->tile_row;
-  arguments[1] = &plan->nonempty.row_id;
-  arguments[2] = &plan->nonempty.empty_id;
-  arguments[3] = &carries;
-  arguments[4] = &tails;
-  arguments[5] = &y;
-  arguments[6] = &ldy;
-  arguments[7] = &s->tiles;
-  arguments[8] = &s->empty_rows;
-  arguments[9] = (void *)(uintptr_t)alpha;
-  arguments[10] = (void *)(uintptr_t)beta;
+  fixup_arguments.tile_row = s->tile_row;
+  fixup_arguments.row_id = plan->nonempty.row_id;
+  fixup_arguments.empty_id = plan->nonempty.empty_id;
+  fixup_arguments.firsts = carries;
+  fixup_arguments.tails = tails;
+  fixup_arguments.y = y;
+  fixup_arguments.ldy = ldy;
+  fixup_arguments.tiles = s->tiles;
+  fixup_arguments.empty_rows = s->empty_rows;
+  fixup_arguments.alpha = mbi_plan_scalar(plan, alpha);
+  fixup_arguments.beta = mbi_plan_scalar(plan, beta);
   return mbi_device_launch_some(
       plan->context, s->fixup, "mbk_many_fixup", (int64_t)s->fixup_blocks,
       MBI_SCAN_FIXUP_THREADS,
-      (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 * (size + sizeof(uint32_t))), stream, arguments,
-      mbi_plan_start(plan, s->blocks > 0));
+      (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 * (size + sizeof(uint32_t))), stream,
+      &fixup_arguments, mbi_plan_start(plan, s->blocks > 0));
 }
 
 /* Computes Y = alpha A X + beta Y, with leading dimensions as merbit_spmm takes them. */

@@ -143,31 +143,29 @@ MBK_DEVICE void mbk_many_tile(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
   mbk_many_join<packed>(walk, ends, row_id, tile, y, ldy, firsts, tails, alpha, beta);
 }
 
+#include "spmv/gpu/many/many_arguments.cuh"
+
 // The product; mbk_many_fixup follows. With MBK_COLUMNS, x and y are copies by rows, and
 // mbk_many_spread follows too. Launch: one warp per tile. Shared: MBK_STAGE_BYTES +
 // MBK_HELD_BYTES per warp.
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_PACKED)
-    mbk_many_product(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,
-                     const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_VECTOR *x,
-                     mbk_u32 x_step, MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE *firsts,
-                     MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {
+    mbk_many_product(const mbk_many_product_arguments a) {
+  MBK_SCALARS_OF(a);
   mbk_release();
   MBK_SCALARS_LOAD;
-  mbk_many_tile<true>(row_ends, tile_row, row_id, col_ind, values, x, x_step, y, ldy, firsts,
-                      tails, nnz, tiles, alpha, beta);
+  mbk_many_tile<true>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.x_step, a.y,
+                      a.ldy, a.firsts, a.tails, a.nnz, a.tiles, alpha, beta);
 }
 
 #if MBK_SPAN > 1 && !MBK_COLUMNS
 // As mbk_many_product, for X and Y whose rows start at any element.
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_LOOSE)
-    mbk_many_loose(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,
-                   const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_VECTOR *x,
-                   mbk_u32 x_step, MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE *firsts,
-                   MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {
+    mbk_many_loose(const mbk_many_product_arguments a) {
+  MBK_SCALARS_OF(a);
   mbk_release();
   MBK_SCALARS_LOAD;
-  mbk_many_tile<false>(row_ends, tile_row, row_id, col_ind, values, x, x_step, y, ldy, firsts,
-                       tails, nnz, tiles, alpha, beta);
+  mbk_many_tile<false>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.x_step,
+                       a.y, a.ldy, a.firsts, a.tails, a.nnz, a.tiles, alpha, beta);
 }
 #endif
 
@@ -184,11 +182,9 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_LOOSE)
 // Joins rows that cross tiles; for a copy by rows, with alpha 1 and beta 0. Launch:
 // MBK_FIXUP_THREADS columns of tiles per block. Shared: as mbk_fixup. More than four blocks per
 // multiprocessor would spill.
-MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, 4)
-    mbk_many_fixup(const mbk_u32 *tile_row, const mbk_u32 *row_id, const mbk_u32 *empty_id,
-                   const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails, MBK_VECTOR *y,
-                   mbk_u64 ldy, mbk_u64 tiles, mbk_u64 empty_rows, MBK_SCALAR_PARAMETERS) {
+MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, 4) mbk_many_fixup(const mbk_many_fixup_arguments a) {
+  MBK_SCALARS_OF(a);
   MBK_SHARED_MEMORY(shared);
-  mbk_fixup(tile_row + tiles + 1, tile_row, row_id, empty_id, firsts, tails, y, tiles,
-            empty_rows, ldy, (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);
+  mbk_fixup(a.tile_row + a.tiles + 1, a.tile_row, a.row_id, a.empty_id, a.firsts, a.tails, a.y,
+            a.tiles, a.empty_rows, a.ldy, (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);
 }

@@ -1,6 +1,9 @@
 #ifndef MBI_GPU_MANY_H
 #define MBI_GPU_MANY_H
 #include "spmv/gpu/scan/scan.h"
+#include "spmv/gpu/many/copies_arguments.cuh"
+#include "spmv/gpu/many/many_arguments.cuh"
+#include "spmv/gpu/many/rows_arguments.cuh"
 
 /* Several vectors at once: the scan's schedule, and how lanes share columns of X
  * (spmv/gpu/many/lane.cuh). */

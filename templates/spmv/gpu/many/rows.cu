@@ -108,26 +108,28 @@ MBK_DEVICE void mbk_rows_tile(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind
   }
 }
 
+#include "spmv/gpu/many/rows_arguments.cuh"
+
 // The product. With MBK_COLUMNS, x and y are copies by rows, and mbk_many_spread follows.
 // Launch: one team per row. Shared: MBK_STAGED columns and values for each warp.
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_PACKED)
-    mbk_rows_many(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, const MBK_VALUE *values,
-                  const MBK_VECTOR *x, mbk_u32 x_step, MBK_VECTOR *y, mbk_u64 ldy, mbk_u64 rows,
-                  mbk_u64 nnz, MBK_SCALAR_PARAMETERS) {
+    mbk_rows_many(const mbk_rows_many_arguments a) {
+  MBK_SCALARS_OF(a);
   mbk_release();
   MBK_SCALARS_LOAD;
-  mbk_rows_tile<true>(row_ptr, col_ind, values, x, x_step, y, ldy, rows, nnz, alpha, beta);
+  mbk_rows_tile<true>(a.row_ptr, a.col_ind, a.values, a.x, a.x_step, a.y, a.ldy, a.rows, a.nnz,
+                      alpha, beta);
 }
 
 #if MBK_SPAN > 1 && !MBK_COLUMNS
 // As mbk_rows_many, for X and Y whose rows start at any element.
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_LOOSE)
-    mbk_rows_loose(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, const MBK_VALUE *values,
-                   const MBK_VECTOR *x, mbk_u32 x_step, MBK_VECTOR *y, mbk_u64 ldy,
-                   mbk_u64 rows, mbk_u64 nnz, MBK_SCALAR_PARAMETERS) {
+    mbk_rows_loose(const mbk_rows_many_arguments a) {
+  MBK_SCALARS_OF(a);
   mbk_release();
   MBK_SCALARS_LOAD;
-  mbk_rows_tile<false>(row_ptr, col_ind, values, x, x_step, y, ldy, rows, nnz, alpha, beta);
+  mbk_rows_tile<false>(a.row_ptr, a.col_ind, a.values, a.x, a.x_step, a.y, a.ldy, a.rows, a.nnz,
+                       alpha, beta);
 }
 #endif
 

@@ -140,18 +140,18 @@ static merbit_status mbi_merbit_specialise(merbit_plan *plan) {
 MBI_INTERNAL merbit_status mbi_merbit_build(merbit_plan *plan, void *stream) {
   mbi_merbit *m = mbi_merbit_of(plan);
   const uint64_t block_tiles = (uint64_t)(MBI_MERBIT_BUILD_THREADS / m->omega);
-  void *arguments[7];
-  arguments[0] = &plan->device.row_ptr;
-  arguments[1] = &plan->device.rows;
-  arguments[2] = &plan->device.nnz;
-  arguments[3] = &m->tiles;
-  arguments[4] = &m->tile_x;
-  arguments[5] = &m->tile_y;
-  arguments[6] = &m->lane_desc;
+  mbk_merbit_build_arguments arguments;
+  arguments.row_ptr = plan->device.row_ptr;
+  arguments.rows = plan->device.rows;
+  arguments.nnz = plan->device.nnz;
+  arguments.tiles = m->tiles;
+  arguments.tile_x = m->tile_x;
+  arguments.tile_y = m->tile_y;
+  arguments.lane_desc = m->lane_desc;
   return mbi_device_launch(plan->context, m->build, "mbk_merbit_build",
                            (int64_t)((m->tiles + block_tiles - 1) / block_tiles),
                            MBI_MERBIT_BUILD_THREADS, mbi_merbit_build_shared(m), stream,
-                           arguments);
+                           &arguments);
 }
 
 /* Returns the bytes of the carries of one product. */
@@ -189,21 +189,6 @@ static void mbi_merbit_destroy(merbit_plan *plan) {
   mbi_program_destroy(plan->context, &plan->program);
 }
 
-/* Sets the arguments that both commits share; `arguments` has space for 13. */
-static void mbi_merbit_arguments(merbit_plan *plan, mbi_devptr *x, mbi_devptr *y,
-                                 void **arguments) {
-  mbi_merbit *m = mbi_merbit_of(plan);
-  arguments[0] = &m->tile_x;
-  arguments[1] = &m->tile_y;
-  arguments[2] = &m->lane_desc;
-  arguments[3] = &plan->device.col_ind;
-  arguments[4] = &plan->device.values;
-  arguments[5] = x;
-  arguments[6] = y;
-  arguments[7] = &m->path;
-  arguments[8] = &m->tiles;
-}
-
 /* Launches y = alpha A x + beta y: product and fix-up. `alpha` and `beta` point to the kernels'
  * arguments: a value, or a device pointer if scalars live on the device. */
 static merbit_status mbi_merbit_multiply(merbit_plan *plan, mbi_devptr carries,
@@ -211,35 +196,44 @@ static merbit_status mbi_merbit_multiply(merbit_plan *plan, mbi_devptr carries,
                                          mbi_devptr y, void *stream) {
   mbi_merbit *m = mbi_merbit_of(plan);
   mbi_devptr carry_out = carries + m->blocks * mbi_type_size(plan->type);
-  void *arguments[13];
+  mbk_merbit_product_arguments product_arguments;
+  mbk_merbit_fixup_arguments fixup_arguments;
   merbit_status status;
-  mbi_merbit_arguments(plan, &x, &y, arguments);
-  arguments[9] = &carries;
-  arguments[10] = &carry_out;
-  arguments[11] = (void *)(uintptr_t)alpha;
-  arguments[12] = (void *)(uintptr_t)beta;
-  status = mbi_device_launch(plan->context, m->product, "mbk_merbit_product",
-                             (int64_t)m->blocks, m->threads,
-                             mbi_merbit_product_shared(m, plan->type), stream, arguments);
+  product_arguments.tile_x = m->tile_x;
+  product_arguments.tile_y = m->tile_y;
+  product_arguments.lane_desc = m->lane_desc;
+  product_arguments.col_ind = plan->device.col_ind;
+  product_arguments.values = plan->device.values;
+  product_arguments.x = x;
+  product_arguments.y = y;
+  product_arguments.path = m->path;
+  product_arguments.tiles = m->tiles;
+  product_arguments.carry_first = carries;
+  product_arguments.carry_out = carry_out;
+  product_arguments.alpha = mbi_plan_scalar(plan, alpha);
+  product_arguments.beta = mbi_plan_scalar(plan, beta);
+  status = mbi_device_launch(
+      plan->context, m->product, "mbk_merbit_product", (int64_t)m->blocks, m->threads,
+      mbi_merbit_product_shared(m, plan->type), stream, &product_arguments);
   if (status != MERBIT_OK) {
     return status;
   }
-  arguments[0] = &plan->device.row_ptr;
-  arguments[1] = &m->tile_y;
-  arguments[2] = &carries;
-  arguments[3] = &carry_out;
-  arguments[4] = &y;
-  arguments[5] = &m->tiles;
-  arguments[6] = &m->blocks;
-  arguments[7] = (void *)(uintptr_t)alpha;
-  arguments[8] = (void *)(uintptr_t)beta;
+  fixup_arguments.row_ptr = plan->device.row_ptr;
+  fixup_arguments.tile_y = m->tile_y;
+  fixup_arguments.carry_first = carries;
+  fixup_arguments.carry_out = carry_out;
+  fixup_arguments.y = y;
+  fixup_arguments.tiles = m->tiles;
+  fixup_arguments.blocks = m->blocks;
+  fixup_arguments.alpha = mbi_plan_scalar(plan, alpha);
+  fixup_arguments.beta = mbi_plan_scalar(plan, beta);
   return mbi_device_launch(
       plan->context, m->fixup, "mbk_merbit_fixup",
       (int64_t)((m->blocks + MBI_MERBIT_FIXUP_THREADS - 1) / MBI_MERBIT_FIXUP_THREADS),
       MBI_MERBIT_FIXUP_THREADS,
       (unsigned)(MBI_MERBIT_FIXUP_THREADS * mbi_type_size(plan->type) +
                  MBI_MERBIT_FIXUP_THREADS / 32 * sizeof(uint32_t)),
-      stream, arguments);
+      stream, &fixup_arguments);
 }
 
 /* Launches y = A x. y must be zero where blocks share rows (all zero before the first call).
@@ -248,13 +242,21 @@ static merbit_status mbi_merbit_multiply(merbit_plan *plan, mbi_devptr carries,
 MBI_INTERNAL merbit_status mbi_merbit_multiply_dual(merbit_plan *plan, mbi_devptr x,
                                                     mbi_devptr y, mbi_devptr z, void *stream) {
   mbi_merbit *m = mbi_merbit_of(plan);
-  void *arguments[13];
-  mbi_merbit_arguments(plan, &x, &y, arguments);
-  arguments[9] = &z;
-  arguments[10] = &plan->device.rows;
+  mbk_merbit_product_dual_arguments arguments;
+  arguments.tile_x = m->tile_x;
+  arguments.tile_y = m->tile_y;
+  arguments.lane_desc = m->lane_desc;
+  arguments.col_ind = plan->device.col_ind;
+  arguments.values = plan->device.values;
+  arguments.x = x;
+  arguments.y = y;
+  arguments.path = m->path;
+  arguments.tiles = m->tiles;
+  arguments.z = z;
+  arguments.rows = plan->device.rows;
   return mbi_device_launch(plan->context, m->product, "mbk_merbit_product", (int64_t)m->blocks,
                            m->threads, mbi_merbit_product_shared(m, plan->type), stream,
-                           arguments);
+                           &arguments);
 }
 
 /* ---- Describe ---------------------------------------------------------------------------- */

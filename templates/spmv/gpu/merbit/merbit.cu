@@ -174,6 +174,8 @@ MBK_DEVICE MBK_COMPUTE mbk_carry(const MBK_COMPUTE *tails, const mbk_u32 *ends, 
   return sum;
 }
 
+#include "spmv/gpu/merbit/merbit_arguments.cuh"
+
 // The product (Algorithm 3). Launch: MBK_BLOCK_TILES tiles per block. Shared, in this order:
 // MBK_COMPUTE staged[MBK_BLOCK_TILES][MBK_TILE_STEPS] (a tile's products, then its row sums),
 // MBK_COMPUTE tails[MBK_BLOCK_TILES], mbk_u32 ends[MBK_BLOCK_TILES].
@@ -184,17 +186,20 @@ MBK_DEVICE MBK_COMPUTE mbk_carry(const MBK_COMPUTE *tails, const mbk_u32 *ends, 
 // own carry-out to carry_out[block]; mbk_merbit_fixup adds them up. With the dual-buffer commit
 // (plain A x) both are added to y atomically, and the same entry of z is zeroed for the next
 // product.
-MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
-    mbk_merbit_product(const MBK_TILE *tile_x, const MBK_TILE *tile_y,
-                       const MBK_DESCRIPTOR *lane_desc, const mbk_i32 *col_ind,
-                       const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y,
-                       mbk_u64 path, mbk_u64 tiles,
+MBK_KERNEL MBK_BOUNDS(MBK_THREADS) mbk_merbit_product(
 #if MBK_DUAL
-                       MBK_VECTOR *z, mbk_u64 rows) {
+    const mbk_merbit_product_dual_arguments given
+#else
+    const mbk_merbit_product_arguments given
+#endif
+) {
+  MBK_VECTOR *const y = given.y;
+#if !MBK_DUAL
+  MBK_SCALARS_OF(given);
+#endif
+#if MBK_DUAL
   const bool multiply = true;
 #else
-                       MBK_COMPUTE *carry_first, MBK_COMPUTE *carry_out,
-                       MBK_SCALAR_PARAMETERS) {
   const bool multiply = MBK_ALPHA != (MBK_COMPUTE)0;
 #endif
   MBK_SHARED_MEMORY(shared);
@@ -204,17 +209,18 @@ MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
   MBK_COMPUTE *const tails = (MBK_COMPUTE *)shared + MBK_BLOCK_TILES * MBK_TILE_STEPS;
   mbk_u32 *const ends = (mbk_u32 *)(tails + MBK_BLOCK_TILES);
   const mbk_u64 tile = (mbk_u64)mbk_block() * MBK_BLOCK_TILES + group;
-  const bool active = tile < tiles;
+  const bool active = tile < given.tiles;
   MBK_TILE row = 0; // the first row that ends in the tile or spans it
   mbk_u32 tile_rows = 0;
   MBK_COMPUTE *sums = products;
   MBK_COMPUTE tail = MBK_ZERO;
   if (active) {
-    const MBK_TILE entry = tile_y[tile], start = tile_x[tile];
-    const mbk_u32 count = (mbk_u32)(tile_x[tile + 1] - start);
-    const mbk_stream a = {col_ind + start, MBK_PATTERN ? values : values + start, x};
+    const MBK_TILE entry = given.tile_y[tile], start = given.tile_x[tile];
+    const mbk_u32 count = (mbk_u32)(given.tile_x[tile + 1] - start);
+    const mbk_stream a = {given.col_ind + start,
+                          MBK_PATTERN ? given.values : given.values + start, given.x};
     row = MBK_ROW(entry);
-    tile_rows = (mbk_u32)(MBK_ROW(tile_y[tile + 1]) - row);
+    tile_rows = (mbk_u32)(MBK_ROW(given.tile_y[tile + 1]) - row);
     sums = products + count;
     if (!multiply) {
       for (mbk_u32 i = lane; i < tile_rows; i += MBK_OMEGA) {
@@ -223,7 +229,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
     } else if (entry & MBK_MARK) {
       tail = mbk_tile_long(a, count, lane, mask);
     } else {
-      const MBK_DESCRIPTOR descriptor = mbk_load(lane_desc + tile * MBK_OMEGA + lane);
+      const MBK_DESCRIPTOR descriptor = mbk_load(given.lane_desc + tile * MBK_OMEGA + lane);
       for (mbk_u32 at = lane; at < count; at += MBK_UNROLL * MBK_OMEGA) {
         MBK_COMPUTE product[MBK_UNROLL];
         mbk_products(a, at, count, product);
@@ -236,7 +242,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
         }
       }
       mbk_warp_sync(mask);
-      const mbk_u64 left = path - tile * MBK_TILE_STEPS;
+      const mbk_u64 left = given.path - tile * MBK_TILE_STEPS;
       const int steps =
           (int)(left < MBK_TILE_STEPS ? left : MBK_TILE_STEPS) - (int)lane * MBK_SIGMA;
       tail = mbk_tile_rows(products, descriptor, steps, lane, mask, sums);
@@ -276,23 +282,23 @@ MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
 #if MBK_DUAL
       mbk_atomic_add(y + row, (MBK_VECTOR)first);
 #else
-      carry_first[mbk_block()] = first;
+      given.carry_first[mbk_block()] = first;
 #endif
     }
   }
 #if MBK_DUAL
   if (group == 0) {
-    z[row] = (MBK_VECTOR)0;
+    given.z[row] = (MBK_VECTOR)0;
   }
 #endif
-  if (group == MBK_BLOCK_TILES - 1 || tile == tiles - 1) {
+  if (group == MBK_BLOCK_TILES - 1 || tile == given.tiles - 1) {
     const MBK_COMPUTE open = tile_rows > 0 ? tail : MBK_ADD(carry, tail);
 #if MBK_DUAL
-    if (row + tile_rows < rows) {
+    if (row + tile_rows < given.rows) {
       mbk_atomic_add(y + row + tile_rows, (MBK_VECTOR)open);
     }
 #else
-    carry_out[mbk_block()] = open;
+    given.carry_out[mbk_block()] = open;
 #endif
   }
 }
@@ -305,10 +311,9 @@ MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
 // mbk_u32[MBK_FIXUP_THREADS / 32].
 #define MBK_FIXUP_THREADS 256
 #define MBK_FIXUP_LONG 24 // more carry-outs than this are added up by the thread block
-MBK_KERNEL MBK_BOUNDS(MBK_FIXUP_THREADS)
-    mbk_merbit_fixup(const MBK_ROW_PTR *row_ptr, const MBK_TILE *tile_y,
-                     const MBK_COMPUTE *carry_first, const MBK_COMPUTE *carry_out,
-                     MBK_VECTOR *y, mbk_u64 tiles, mbk_u64 blocks, MBK_SCALAR_PARAMETERS) {
+MBK_KERNEL MBK_BOUNDS(MBK_FIXUP_THREADS) mbk_merbit_fixup(const mbk_merbit_fixup_arguments a) {
+  MBK_VECTOR *const y = a.y;
+  MBK_SCALARS_OF(a);
   MBK_SCALARS_LOAD;
   MBK_SHARED_MEMORY(shared);
   MBK_COMPUTE *const partial = (MBK_COMPUTE *)shared;
@@ -316,19 +321,19 @@ MBK_KERNEL MBK_BOUNDS(MBK_FIXUP_THREADS)
   const mbk_u64 first_block = (mbk_u64)mbk_block() * MBK_FIXUP_THREADS;
   const mbk_u64 block = first_block + mbk_thread();
   bool is_long = false;
-  if (block < blocks) {
+  if (block < a.blocks) {
     const mbk_u64 next = (block + 1) * MBK_BLOCK_TILES;
-    const mbk_u64 row = MBK_ROW(tile_y[block * MBK_BLOCK_TILES]);
-    if (MBK_ROW(tile_y[next < tiles ? next : tiles]) > row) {
-      const mbk_u64 start = (mbk_u64)(row_ptr[row] - MBK_BASE) + row;
+    const mbk_u64 row = MBK_ROW(a.tile_y[block * MBK_BLOCK_TILES]);
+    if (MBK_ROW(a.tile_y[next < a.tiles ? next : a.tiles]) > row) {
+      const mbk_u64 start = (mbk_u64)(a.row_ptr[row] - MBK_BASE) + row;
       mbk_u64 from = start / ((mbk_u64)MBK_TILE_STEPS * MBK_BLOCK_TILES);
       is_long = block - from > MBK_FIXUP_LONG;
       if (!is_long) {
         MBK_COMPUTE sum = MBK_ZERO;
         for (; from < block; from++) {
-          sum = MBK_ADD(sum, carry_out[from]);
+          sum = MBK_ADD(sum, a.carry_out[from]);
         }
-        MBK_COMMIT(row, MBK_ADD(sum, carry_first[block]));
+        MBK_COMMIT(row, MBK_ADD(sum, a.carry_first[block]));
       }
     }
   }
@@ -341,12 +346,12 @@ MBK_KERNEL MBK_BOUNDS(MBK_FIXUP_THREADS)
     for (mbk_u32 left = long_rows[w]; left != 0; left &= left - 1) {
       const mbk_u32 bit = (mbk_u32)mbk_popcount((left & (0u - left)) - 1u);
       const mbk_u64 end = first_block + w * 32 + bit;
-      const mbk_u64 row = MBK_ROW(tile_y[end * MBK_BLOCK_TILES]);
-      const mbk_u64 start = (mbk_u64)(row_ptr[row] - MBK_BASE) + row;
+      const mbk_u64 row = MBK_ROW(a.tile_y[end * MBK_BLOCK_TILES]);
+      const mbk_u64 start = (mbk_u64)(a.row_ptr[row] - MBK_BASE) + row;
       MBK_COMPUTE sum = MBK_ZERO;
       for (mbk_u64 from = start / ((mbk_u64)MBK_TILE_STEPS * MBK_BLOCK_TILES) + mbk_thread();
            from < end; from += MBK_FIXUP_THREADS) {
-        sum = MBK_ADD(sum, carry_out[from]);
+        sum = MBK_ADD(sum, a.carry_out[from]);
       }
       partial[mbk_thread()] = sum;
       mbk_block_sync();
@@ -357,7 +362,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_FIXUP_THREADS)
         mbk_block_sync();
       }
       if (mbk_thread() == 0) { // this thread alone writes partial[0] for the next row
-        MBK_COMMIT(row, MBK_ADD(partial[0], carry_first[end]));
+        MBK_COMMIT(row, MBK_ADD(partial[0], a.carry_first[end]));
       }
     }
   }

@@ -1,6 +1,8 @@
 #ifndef MBI_GPU_MERBIT_H
 #define MBI_GPU_MERBIT_H
 #include "spmv/shared/shared.h"
+#include "spmv/gpu/merbit/merbit_arguments.cuh"
+#include "spmv/gpu/merbit/tile_arguments.cuh"
 
 /* MERBIT's specialisation and TILE arrays (spmv/gpu/merbit/merbit.cu). */
 typedef struct mbi_merbit {

@@ -25,22 +25,22 @@ MBK_DEVICE mbk_u64 mbk_merge_search(const MBK_ROW_PTR *row_ptr, mbk_u64 rows, mb
 // bits; each lane then extracts its sigma bits. Launch: one group per tile, 128 threads per
 // block. Shared: mbk_u32[128 / omega][MBK_STEP_WORDS].
 #define MBK_STEP_WORDS ((MBK_TILE_STEPS + 31) / 32 + 2)
-MBK_KERNEL MBK_BOUNDS(128)
-    mbk_merbit_build(const MBK_ROW_PTR *row_ptr, mbk_u64 rows, mbk_u64 nnz, mbk_u64 tiles,
-                     MBK_TILE *tile_x, MBK_TILE *tile_y, MBK_DESCRIPTOR *lane_desc) {
+#include "spmv/gpu/merbit/tile_arguments.cuh"
+
+MBK_KERNEL MBK_BOUNDS(128) mbk_merbit_build(const mbk_merbit_build_arguments a) {
   MBK_SHARED_MEMORY(shared);
   const mbk_u32 group = mbk_thread() / MBK_OMEGA, lane = mbk_thread() % MBK_OMEGA;
   const mbk_u32 mask = mbk_group_mask();
   const mbk_u64 tile = (mbk_u64)mbk_block() * (128 / MBK_OMEGA) + group;
-  const mbk_u64 path = rows + nnz, start = tile * MBK_TILE_STEPS;
+  const mbk_u64 path = a.rows + a.nnz, start = tile * MBK_TILE_STEPS;
   mbk_u32 *bits = (mbk_u32 *)shared + group * MBK_STEP_WORDS;
-  if (tile >= tiles) {
+  if (tile >= a.tiles) {
     return;
   }
   const mbk_u64 end = start + MBK_TILE_STEPS < path ? start + MBK_TILE_STEPS : path;
   mbk_u64 bound = 0; // lane 0: the tile's first row; lane 1: the next tile's
   if (lane < 2) {
-    bound = mbk_merge_search(row_ptr, rows, nnz, lane == 0 ? start : end);
+    bound = mbk_merge_search(a.row_ptr, a.rows, a.nnz, lane == 0 ? start : end);
   }
   for (mbk_u32 w = lane; w < MBK_STEP_WORDS; w += MBK_OMEGA) {
     bits[w] = 0;
@@ -50,7 +50,7 @@ MBK_KERNEL MBK_BOUNDS(128)
   mbk_warp_sync(mask);
   for (mbk_u64 row = first_row + lane; row < end_row; row += MBK_OMEGA) {
     const mbk_u32 step =
-        (mbk_u32)((mbk_u64)(mbk_load(row_ptr + row + 1) - MBK_BASE) + row - start);
+        (mbk_u32)((mbk_u64)(mbk_load(a.row_ptr + row + 1) - MBK_BASE) + row - start);
     mbk_atomic_or(bits + (step >> 5), 1u << (step & 31u));
   }
   mbk_warp_sync(mask);
@@ -69,15 +69,15 @@ MBK_KERNEL MBK_BOUNDS(128)
   y_offset -= count;
   const mbk_u32 steps = (mbk_u32)(end - start);
   const mbk_u32 x_offset = (at < steps ? at : steps) - (mbk_u32)y_offset;
-  lane_desc[tile * MBK_OMEGA + lane] = (MBK_DESCRIPTOR)flags << (2 * MBK_COORDINATE_BITS) |
-                                       (MBK_DESCRIPTOR)y_offset << MBK_COORDINATE_BITS |
-                                       (MBK_DESCRIPTOR)x_offset;
+  a.lane_desc[tile * MBK_OMEGA + lane] = (MBK_DESCRIPTOR)flags << (2 * MBK_COORDINATE_BITS) |
+                                         (MBK_DESCRIPTOR)y_offset << MBK_COORDINATE_BITS |
+                                         (MBK_DESCRIPTOR)x_offset;
   if (lane == 0) {
-    tile_x[tile] = (MBK_TILE)(start - first_row);
-    tile_y[tile] = (MBK_TILE)first_row | (first_row == end_row ? MBK_MARK : (MBK_TILE)0);
-    if (tile == tiles - 1) {
-      tile_x[tiles] = (MBK_TILE)nnz;
-      tile_y[tiles] = (MBK_TILE)rows;
+    a.tile_x[tile] = (MBK_TILE)(start - first_row);
+    a.tile_y[tile] = (MBK_TILE)first_row | (first_row == end_row ? MBK_MARK : (MBK_TILE)0);
+    if (tile == a.tiles - 1) {
+      a.tile_x[a.tiles] = (MBK_TILE)a.nnz;
+      a.tile_y[a.tiles] = (MBK_TILE)a.rows;
     }
   }
 }

@@ -159,52 +159,57 @@ static merbit_status mbi_merge_path_multiply(merbit_plan *plan, mbi_devptr carri
   const int adds = mbi_scan_adds(plan, beta);
   mbi_devptr firsts = carries + mbi_merge_begin_bytes(plan);
   mbi_devptr tails = firsts + p->chunks * size;
-  void *arguments[13];
+  mbk_merge_cut_arguments cut_arguments;
+  mbk_merge_product_arguments sum_arguments;
+  mbk_merge_fixup_arguments fixup_arguments;
   merbit_status status;
   if (p->chunks == 0) {
     return MERBIT_OK;
   }
-  arguments[0] = &plan->device.row_ptr;
-  arguments[1] = &carries;
-  arguments[2] = &plan->device.rows;
-  arguments[3] = &plan->device.nnz;
-  arguments[4] = &p->chunks;
+  cut_arguments.row_ptr = plan->device.row_ptr;
+  cut_arguments.chunk_row = carries;
+  cut_arguments.rows = plan->device.rows;
+  cut_arguments.nnz = plan->device.nnz;
+  cut_arguments.chunks = p->chunks;
   status = mbi_plan_launch(plan, p->cut, "mbk_merge_cut",
                            (int64_t)(p->chunks / MBI_MERGE_CUT_THREADS + 1),
-                           MBI_MERGE_CUT_THREADS, 0, stream, arguments);
+                           MBI_MERGE_CUT_THREADS, 0, stream, &cut_arguments);
   if (status != MERBIT_OK) {
     return status;
   }
-  arguments[1] = &plan->device.col_ind;
-  arguments[2] = &plan->device.values;
-  arguments[3] = &x;
-  arguments[4] = &y;
-  arguments[5] = &carries;
-  arguments[6] = &firsts;
-  arguments[7] = &tails;
-  arguments[8] = &plan->device.rows;
-  arguments[9] = &plan->device.nnz;
-  arguments[10] = &p->chunks;
-  arguments[11] = (void *)(uintptr_t)alpha;
-  arguments[12] = (void *)(uintptr_t)beta;
+  sum_arguments.row_ptr = plan->device.row_ptr;
+  sum_arguments.col_ind = plan->device.col_ind;
+  sum_arguments.values = plan->device.values;
+  sum_arguments.x = x;
+  sum_arguments.y = y;
+  sum_arguments.chunk_row = carries;
+  sum_arguments.firsts = firsts;
+  sum_arguments.tails = tails;
+  sum_arguments.rows = plan->device.rows;
+  sum_arguments.nnz = plan->device.nnz;
+  sum_arguments.chunks = p->chunks;
+  sum_arguments.alpha = mbi_plan_scalar(plan, alpha);
+  sum_arguments.beta = mbi_plan_scalar(plan, beta);
   status = mbi_plan_launch(plan, adds ? p->sum : p->product,
                            adds ? "mbk_merge_sum" : "mbk_merge_product", (int64_t)p->blocks,
-                           p->threads, mbi_merge_shared(plan, adds), stream, arguments);
+                           p->threads, mbi_merge_shared(plan, adds), stream, &sum_arguments);
   if (status != MERBIT_OK || p->chunks == 1) { /* no row crosses chunks */
     return status;
   }
-  arguments[1] = &carries;
-  arguments[2] = &firsts;
-  arguments[3] = &tails;
-  arguments[5] = &p->chunks;
-  arguments[6] = (void *)(uintptr_t)alpha;
-  arguments[7] = (void *)(uintptr_t)beta;
+  fixup_arguments.row_ptr = plan->device.row_ptr;
+  fixup_arguments.chunk_row = carries;
+  fixup_arguments.firsts = firsts;
+  fixup_arguments.tails = tails;
+  fixup_arguments.y = y;
+  fixup_arguments.chunks = p->chunks;
+  fixup_arguments.alpha = mbi_plan_scalar(plan, alpha);
+  fixup_arguments.beta = mbi_plan_scalar(plan, beta);
   return mbi_device_launch_some(
       plan->context, p->fixup, "mbk_merge_fixup",
       (int64_t)((p->chunks + MBI_SCAN_FIXUP_THREADS - 1) / MBI_SCAN_FIXUP_THREADS),
       MBI_SCAN_FIXUP_THREADS,
-      (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 * (size + sizeof(uint32_t))), stream, arguments,
-      mbi_plan_start(plan, 1));
+      (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 * (size + sizeof(uint32_t))), stream,
+      &fixup_arguments, mbi_plan_start(plan, 1));
 }
 
 /* ---- Describe ---------------------------------------------------------------------------- */

@@ -125,17 +125,18 @@ MBK_DEVICE void mbk_merge_run(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind
   }
 }
 
+#include "spmv/gpu/merge/arguments.cuh"
+
 // Writes where each chunk begins: chunk_row, as mbk_merge_begin returns it. Launch: one thread
 // per chunk, and one more.
-MBK_KERNEL MBK_BOUNDS(MBK_CUT_THREADS)
-    mbk_merge_cut(const MBK_ROW_PTR *row_ptr, mbk_u64 *chunk_row, mbk_u64 rows, mbk_u64 nnz,
-                  mbk_u64 chunks) {
+MBK_KERNEL MBK_BOUNDS(MBK_CUT_THREADS) mbk_merge_cut(const mbk_merge_cut_arguments a) {
   const mbk_u64 chunk = (mbk_u64)mbk_block() * MBK_CUT_THREADS + mbk_thread();
   mbk_release();
-  const mbk_u64 begin = chunk <= chunks ? mbk_merge_begin(row_ptr, rows, nnz, chunk) : 0;
+  const mbk_u64 begin =
+      chunk <= a.chunks ? mbk_merge_begin(a.row_ptr, a.rows, a.nnz, chunk) : 0;
   mbk_await(); // the fix-up of the product before may still read chunk_row
-  if (chunk <= chunks) {
-    chunk_row[chunk] = begin;
+  if (chunk <= a.chunks) {
+    a.chunk_row[chunk] = begin;
   }
 }
 
@@ -143,14 +144,12 @@ MBK_KERNEL MBK_BOUNDS(MBK_CUT_THREADS)
 // one block for MBK_ROUNDS chunks. Shared: mbk_u16[MBK_SLOTS], MBK_COMPUTE[2 * MBK_WARPS],
 // mbk_u32[MBK_WARPS + 2].
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
-    mbk_merge_product(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,
-                      const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y,
-                      const mbk_u64 *chunk_row, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,
-                      mbk_u64 rows, mbk_u64 nnz, mbk_u64 chunks, MBK_SCALAR_PARAMETERS) {
+    mbk_merge_product(const mbk_merge_product_arguments a) {
+  MBK_SCALARS_OF(a);
   MBK_SHARED_MEMORY(shared);
   mbk_release();
-  mbk_merge_run<false>(row_ptr, col_ind, values, x, y, chunk_row, firsts, tails, rows, nnz,
-                       chunks, MBK_ALPHA, MBK_ABSENT, shared);
+  mbk_merge_run<false>(a.row_ptr, a.col_ind, a.values, a.x, a.y, a.chunk_row, a.firsts, a.tails,
+                       a.rows, a.nnz, a.chunks, MBK_ALPHA, MBK_ABSENT, shared);
 }
 
 // Reading the old y takes registers, so fewer blocks are resident.
@@ -158,15 +157,13 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
 
 // As mbk_merge_product, for any beta. Shared: also MBK_VECTOR[MBK_THREADS + MBK_WARPS].
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)
-    mbk_merge_sum(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, const MBK_VALUE *values,
-                  const MBK_VECTOR *x, MBK_VECTOR *y, const mbk_u64 *chunk_row,
-                  MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 rows, mbk_u64 nnz,
-                  mbk_u64 chunks, MBK_SCALAR_PARAMETERS) {
+    mbk_merge_sum(const mbk_merge_product_arguments a) {
+  MBK_SCALARS_OF(a);
   MBK_SHARED_MEMORY(shared);
   mbk_release();
   MBK_SCALARS_LOAD;
-  mbk_merge_run<true>(row_ptr, col_ind, values, x, y, chunk_row, firsts, tails, rows, nnz,
-                      chunks, alpha, beta, shared);
+  mbk_merge_run<true>(a.row_ptr, a.col_ind, a.values, a.x, a.y, a.chunk_row, a.firsts, a.tails,
+                      a.rows, a.nnz, a.chunks, alpha, beta, shared);
 }
 
 // ---- Rows over several chunks ---------------------------------------------------------------
@@ -181,12 +178,11 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)
 // Joins rows that cross chunks. Launch: MBK_FIXUP_THREADS chunks per block. Shared: as
 // mbk_fixup.
 MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, MBK_FIXUP_BLOCKS)
-    mbk_merge_fixup(const MBK_ROW_PTR *row_ptr, const mbk_u64 *chunk_row,
-                    const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails, MBK_VECTOR *y,
-                    mbk_u64 chunks, MBK_SCALAR_PARAMETERS) {
+    mbk_merge_fixup(const mbk_merge_fixup_arguments a) {
+  MBK_SCALARS_OF(a);
   MBK_SHARED_MEMORY(shared);
   mbk_release();
   mbk_await(); // the product writes chunk_row
-  mbk_fixup(row_ptr, chunk_row, (const mbk_u32 *)0, (const mbk_u32 *)0, firsts, tails, y,
-            chunks, 0, 0, (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);
+  mbk_fixup(a.row_ptr, a.chunk_row, (const mbk_u32 *)0, (const mbk_u32 *)0, a.firsts, a.tails,
+            a.y, a.chunks, 0, 0, (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);
 }

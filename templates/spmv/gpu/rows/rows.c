@@ -117,22 +117,22 @@ static merbit_status mbi_rows_multiply(merbit_plan *plan, mbi_devptr carries, co
                                        mbi_devptr x, const void *beta, mbi_devptr y,
                                        void *stream) {
   mbi_rows *r = mbi_rows_of(plan);
-  void *arguments[9];
+  mbk_rows_product_arguments arguments;
   (void)carries;
   if (r->blocks == 0) {
     return MERBIT_OK;
   }
-  arguments[0] = &plan->device.row_ptr;
-  arguments[1] = &plan->device.col_ind;
-  arguments[2] = &plan->device.values;
-  arguments[3] = &plan->device.table;
-  arguments[4] = &x;
-  arguments[5] = &y;
-  arguments[6] = &plan->device.rows;
-  arguments[7] = (void *)(uintptr_t)alpha;
-  arguments[8] = (void *)(uintptr_t)beta;
+  arguments.row_ptr = plan->device.row_ptr;
+  arguments.col_ind = plan->device.col_ind;
+  arguments.values = plan->device.values;
+  arguments.table = plan->device.table;
+  arguments.x = x;
+  arguments.y = y;
+  arguments.rows = plan->device.rows;
+  arguments.alpha = mbi_plan_scalar(plan, alpha);
+  arguments.beta = mbi_plan_scalar(plan, beta);
   return mbi_plan_launch(plan, r->product, "mbk_rows_product", (int64_t)r->blocks, r->threads,
-                         mbi_value_shared(plan), stream, arguments);
+                         mbi_value_shared(plan), stream, &arguments);
 }
 
 /* ---- Describe ---------------------------------------------------------------------------- */

@@ -26,27 +26,29 @@
 #define MBK_MATRIX_LOAD mbk_load
 #endif
 
+#include "spmv/gpu/rows/arguments.cuh"
+
 // The product. Launch: MBK_LANES threads per row. Shared: MBK_COMPUTE[MBK_TABLE].
-MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
-    mbk_rows_product(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,
-                     const MBK_VALUE *values, const MBK_COMPUTE *table, const MBK_VECTOR *x,
-                     MBK_VECTOR *y, mbk_u64 rows, MBK_SCALAR_PARAMETERS) {
+MBK_KERNEL MBK_BOUNDS(MBK_THREADS) mbk_rows_product(const mbk_rows_product_arguments a) {
+  const MBK_VALUE *values = a.values;
+  MBK_VECTOR *const y = a.y;
+  MBK_SCALARS_OF(a);
   mbk_release();
   MBK_STOP_HERE
   MBK_SCALARS_LOAD;
-  mbk_table_take(table, alpha, MBK_THREADS);
+  mbk_table_take(a.table, alpha, MBK_THREADS);
   const mbk_u64 row = ((mbk_u64)mbk_block() * MBK_THREADS + mbk_thread()) / MBK_LANES;
   const mbk_u32 lane = mbk_thread() % MBK_LANES;
   MBK_COMPUTE sum = MBK_ZERO;
-  if (row < rows && !MBK_VANISHES(alpha)) {
-    const MBK_ROW_PTR start = mbk_load(row_ptr + row);
+  if (row < a.rows && !MBK_VANISHES(alpha)) {
+    const MBK_ROW_PTR start = mbk_load(a.row_ptr + row);
 #if MBK_BY_ROW
     values += row;
 #endif
     mbk_i64 at = (mbk_i64)start - MBK_BASE + lane;
     // Count the nonzeros from `at` on downwards: adding to an offset near the end of 32 bits
     // would overflow.
-    MBK_ROW_PTR left = mbk_load(row_ptr + row + 1) - start - (MBK_ROW_PTR)lane;
+    MBK_ROW_PTR left = mbk_load(a.row_ptr + row + 1) - start - (MBK_ROW_PTR)lane;
     for (; left > 0; left -= MBK_LANES * MBK_UNROLL, at += MBK_LANES * MBK_UNROLL) {
       mbk_i32 column[MBK_UNROLL];
 #if !MBK_PATTERN
@@ -56,7 +58,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
 #pragma unroll
       for (int u = 0; u < MBK_UNROLL; u++) {
         if (u * MBK_LANES < left) {
-          column[u] = MBK_MATRIX_LOAD(col_ind + at + u * MBK_LANES) - MBK_BASE;
+          column[u] = MBK_MATRIX_LOAD(a.col_ind + at + u * MBK_LANES) - MBK_BASE;
 #if !MBK_PATTERN
           value[u] = MBK_MATRIX_LOAD(values + at + u * MBK_LANES);
 #endif
@@ -67,9 +69,9 @@ MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
       for (int u = 0; u < MBK_UNROLL; u++) {
         if (u * MBK_LANES < left) {
 #if MBK_PATTERN
-          product[u] = MBK_UNIT(values, mbk_load_after_wait(x + column[u]));
+          product[u] = MBK_UNIT(values, mbk_load_after_wait(a.x + column[u]));
 #else
-          product[u] = MBK_MUL(mbk_value(value[u]), mbk_load_after_wait(x + column[u]));
+          product[u] = MBK_MUL(mbk_value(value[u]), mbk_load_after_wait(a.x + column[u]));
 #endif
         }
       }
@@ -85,7 +87,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
   for (int d = MBK_LANES / 2; d > 0; d >>= 1) {
     sum = MBK_ADD(sum, mbk_shuffle_down(0xffffffffu, sum, d, MBK_LANES));
   }
-  if (lane == 0 && row < rows) {
+  if (lane == 0 && row < a.rows) {
     mbk_await();
     MBK_COMMIT(row, sum);
   }

@@ -8,13 +8,14 @@
 #define MBK_TILE_ROW_NUMBER(tile) mbk_load(tile_row + (tile))
 #include "spmv/shared/fixup.cuh"
 
+#include "spmv/gpu/scan/fixup_arguments.cuh"
+
 // Joins firsts and tails (see mbk_fixup). Launch: MBK_FIXUP_THREADS tiles per block. Shared: as
 // mbk_fixup.
 MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, MBK_FIXUP_BLOCKS)
-    mbk_scan_fixup(const mbk_u32 *tile_row, const mbk_u32 *row_id, const mbk_u32 *empty_id,
-                   const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails, MBK_VECTOR *y,
-                   mbk_u64 tiles, mbk_u64 empty_rows, MBK_SCALAR_PARAMETERS) {
+    mbk_scan_fixup(const mbk_scan_fixup_arguments a) {
+  MBK_SCALARS_OF(a);
   MBK_SHARED_MEMORY(shared);
-  mbk_fixup(tile_row + tiles + 1, tile_row, row_id, empty_id, firsts, tails, y, tiles,
-            empty_rows, 0, (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);
+  mbk_fixup(a.tile_row + a.tiles + 1, a.tile_row, a.row_id, a.empty_id, a.firsts, a.tails, a.y,
+            a.tiles, a.empty_rows, 0, (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);
 }

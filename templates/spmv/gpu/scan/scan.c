@@ -66,21 +66,21 @@ static merbit_status mbi_scan_build(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   const int64_t block_tiles = MBI_SCAN_BUILD_THREADS / 32;
   uint32_t ranks = (uint32_t)plan->nonempty.count;
-  void *arguments[6];
+  mbk_scan_build_arguments arguments;
   if (s->tiles == 0) {
     return MERBIT_OK;
   }
-  arguments[0] = &plan->nonempty.row_start;
-  arguments[1] = &ranks;
-  arguments[2] = &plan->device.nnz;
-  arguments[3] = &s->tiles;
-  arguments[4] = &s->row_ends;
-  arguments[5] = &s->tile_row;
+  arguments.row_start = plan->nonempty.row_start;
+  arguments.ranks = ranks;
+  arguments.nnz = plan->device.nnz;
+  arguments.tiles = s->tiles;
+  arguments.row_ends = s->row_ends;
+  arguments.tile_row = s->tile_row;
   return mbi_device_launch(
       plan->context, s->build, "mbk_scan_build",
       ((int64_t)s->tiles + block_tiles - 1) / block_tiles, MBI_SCAN_BUILD_THREADS,
       (unsigned)(MBI_SCAN_BUILD_THREADS / 32 * (size_t)s->steps * sizeof(uint32_t)), NULL,
-      arguments);
+      &arguments);
 }
 
 /* Makes plan->nonempty, and lists the rows if some are empty. */
@@ -119,16 +119,16 @@ MBI_INTERNAL merbit_status mbi_scan_schedule_create(merbit_plan *plan) {
 /* Computes block_start. Needs the schedule. */
 static merbit_status mbi_scan_cut(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
-  void *arguments[6];
-  arguments[0] = &plan->nonempty.row_start;
-  arguments[1] = &s->tile_row;
-  arguments[2] = &plan->device.nnz;
-  arguments[3] = &s->tiles;
-  arguments[4] = &s->blocks;
-  arguments[5] = &s->block_start;
+  mbk_scan_cut_arguments arguments;
+  arguments.row_start = plan->nonempty.row_start;
+  arguments.tile_row = s->tile_row;
+  arguments.nnz = plan->device.nnz;
+  arguments.tiles = s->tiles;
+  arguments.blocks = s->blocks;
+  arguments.block_start = s->block_start;
   return mbi_device_launch(plan->context, s->cut, "mbk_scan_cut",
                            (int64_t)s->blocks / MBI_SCAN_BUILD_THREADS + 1,
-                           MBI_SCAN_BUILD_THREADS, 0, NULL, arguments);
+                           MBI_SCAN_BUILD_THREADS, 0, NULL, &arguments);
 }
 
 /* Builds SCAN's arrays for plan->device. On failure the caller runs mbi_scan_destroy. */
@@ -177,26 +177,26 @@ MBI_INTERNAL merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr c
                                                  mbi_devptr y, void *stream, int how) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   mbi_devptr tails = carries + s->tiles * mbi_type_size(mbi_plan_accumulator(plan));
-  void *arguments[10];
+  mbk_scan_fixup_arguments arguments;
   if (s->fixup_blocks == 0) {
     return MERBIT_OK;
   }
-  arguments[0] = &s->tile_row;
-  arguments[1] = &plan->nonempty.row_id;
-  arguments[2] = &plan->nonempty.empty_id;
-  arguments[3] = &carries;
-  arguments[4] = &tails;
-  arguments[5] = &y;
-  arguments[6] = &s->tiles;
-  arguments[7] = &s->empty_rows;
-  arguments[8] = (void *)(uintptr_t)alpha;
-  arguments[9] = (void *)(uintptr_t)beta;
+  arguments.tile_row = s->tile_row;
+  arguments.row_id = plan->nonempty.row_id;
+  arguments.empty_id = plan->nonempty.empty_id;
+  arguments.firsts = carries;
+  arguments.tails = tails;
+  arguments.y = y;
+  arguments.tiles = s->tiles;
+  arguments.empty_rows = s->empty_rows;
+  arguments.alpha = mbi_plan_scalar(plan, alpha);
+  arguments.beta = mbi_plan_scalar(plan, beta);
   return mbi_device_launch_some(
       plan->context, s->fixup, "mbk_scan_fixup", (int64_t)s->fixup_blocks,
       MBI_SCAN_FIXUP_THREADS,
       (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 *
                  (mbi_type_size(mbi_plan_accumulator(plan)) + sizeof(uint32_t))),
-      stream, arguments, how);
+      stream, &arguments, how);
 }
 
 /* Returns 1 if the old y may be read, as far as the host knows beta. */
@@ -213,25 +213,25 @@ static merbit_status mbi_scan_launch_whole(merbit_plan *plan, const void *alpha,
                                            const void *beta, mbi_devptr y, void *stream) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   const int adds = mbi_scan_adds(plan, beta);
-  void *arguments[15];
-  arguments[0] = &s->row_ends;
-  arguments[1] = &s->tile_row;
-  arguments[2] = &plan->nonempty.row_id;
-  arguments[3] = &plan->nonempty.empty_id;
-  arguments[4] = &s->block_start;
-  arguments[5] = &plan->device.col_ind;
-  arguments[6] = &plan->device.values;
-  arguments[7] = &plan->device.table;
-  arguments[8] = &x;
-  arguments[9] = &y;
-  arguments[10] = &plan->device.nnz;
-  arguments[11] = &s->tiles;
-  arguments[12] = &s->empty_rows;
-  arguments[13] = (void *)(uintptr_t)alpha;
-  arguments[14] = (void *)(uintptr_t)beta;
+  mbk_scan_whole_arguments arguments;
+  arguments.row_ends = s->row_ends;
+  arguments.tile_row = s->tile_row;
+  arguments.row_id = plan->nonempty.row_id;
+  arguments.empty_id = plan->nonempty.empty_id;
+  arguments.block_start = s->block_start;
+  arguments.col_ind = plan->device.col_ind;
+  arguments.values = plan->device.values;
+  arguments.table = plan->device.table;
+  arguments.x = x;
+  arguments.y = y;
+  arguments.nnz = plan->device.nnz;
+  arguments.tiles = s->tiles;
+  arguments.empty_rows = s->empty_rows;
+  arguments.alpha = mbi_plan_scalar(plan, alpha);
+  arguments.beta = mbi_plan_scalar(plan, beta);
   return mbi_plan_launch(plan, adds ? s->sum : s->product,
                          adds ? "mbk_scan_whole_sum" : "mbk_scan_whole", (int64_t)s->blocks,
-                         s->threads, mbi_scan_whole_shared(plan, adds), stream, arguments);
+                         s->threads, mbi_scan_whole_shared(plan, adds), stream, &arguments);
 }
 
 static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, const void *alpha,
@@ -241,30 +241,30 @@ static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, co
   const unsigned size = (unsigned)mbi_type_size(mbi_plan_accumulator(plan));
   const int adds = mbi_scan_adds(plan, beta);
   mbi_devptr tails = carries + s->tiles * size;
-  void *arguments[14];
+  mbk_scan_product_arguments arguments;
   merbit_status status = MERBIT_OK;
   if (s->whole) {
     return mbi_scan_launch_whole(plan, alpha, x, beta, y, stream);
   }
-  arguments[0] = &s->row_ends;
-  arguments[1] = &s->tile_row;
-  arguments[2] = &plan->nonempty.row_id;
-  arguments[3] = &plan->device.col_ind;
-  arguments[4] = &plan->device.values;
-  arguments[5] = &plan->device.table;
-  arguments[6] = &x;
-  arguments[7] = &y;
-  arguments[8] = &carries;
-  arguments[9] = &tails;
-  arguments[10] = &plan->device.nnz;
-  arguments[11] = &s->tiles;
-  arguments[12] = (void *)(uintptr_t)alpha;
-  arguments[13] = (void *)(uintptr_t)beta;
   if (s->blocks > 0) {
+    arguments.row_ends = s->row_ends;
+    arguments.tile_row = s->tile_row;
+    arguments.row_id = plan->nonempty.row_id;
+    arguments.col_ind = plan->device.col_ind;
+    arguments.values = plan->device.values;
+    arguments.table = plan->device.table;
+    arguments.x = x;
+    arguments.y = y;
+    arguments.firsts = carries;
+    arguments.tails = tails;
+    arguments.nnz = plan->device.nnz;
+    arguments.tiles = s->tiles;
+    arguments.alpha = mbi_plan_scalar(plan, alpha);
+    arguments.beta = mbi_plan_scalar(plan, beta);
     status = mbi_plan_launch(
         plan, adds ? s->sum : s->product, adds ? "mbk_scan_sum" : "mbk_scan_product",
         (int64_t)s->blocks, s->threads,
-        mbi_value_shared(plan) + (adds ? (unsigned)s->threads * size : 0), stream, arguments);
+        mbi_value_shared(plan) + (adds ? (unsigned)s->threads * size : 0), stream, &arguments);
   }
   return status == MERBIT_OK ? mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream,
                                                      mbi_plan_start(plan, s->blocks > 0))

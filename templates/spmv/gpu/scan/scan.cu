@@ -71,23 +71,23 @@ MBK_DEVICE void mbk_scan_run_dots(const mbk_u32 *row_ends, const mbk_u32 *tile_r
 }
 #endif
 
+#include "spmv/gpu/scan/scan_arguments.cuh"
+
 // Launch: one warp per tile. mbk_scan_fixup follows. beta must be zero. Shared:
 // MBK_COMPUTE[MBK_TABLE].
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
-    mbk_scan_product(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,
-                     const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_COMPUTE *table,
-                     const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts,
-                     MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {
+    mbk_scan_product(const mbk_scan_product_arguments a) {
+  MBK_SCALARS_OF(a);
   mbk_release();
   MBK_STOP_HERE
   const MBK_SCALAR factor = MBK_ALPHA;
-  mbk_table_take(table, factor, MBK_THREADS);
+  mbk_table_take(a.table, factor, MBK_THREADS);
 #if MBK_DOTS
-  mbk_scan_run_dots(row_ends, tile_row, row_id, col_ind, values, x, y, firsts, tails, nnz,
-                    tiles, factor);
+  mbk_scan_run_dots(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.y, a.firsts,
+                    a.tails, a.nnz, a.tiles, factor);
 #else
-  mbk_scan_run<false>(row_ends, tile_row, row_id, col_ind, values, x, y, firsts, tails, nnz,
-                      tiles, factor, MBK_ABSENT, (MBK_VECTOR *)0);
+  mbk_scan_run<false>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.y, a.firsts,
+                      a.tails, a.nnz, a.tiles, factor, MBK_ABSENT, (MBK_VECTOR *)0);
 #endif
 }
 
@@ -102,14 +102,12 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
 
 // As mbk_scan_product, for any beta. Shared: MBK_COMPUTE[MBK_TABLE], MBK_VECTOR[MBK_THREADS].
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)
-    mbk_scan_sum(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,
-                 const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_COMPUTE *table,
-                 const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,
-                 mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {
+    mbk_scan_sum(const mbk_scan_product_arguments a) {
+  MBK_SCALARS_OF(a);
   MBK_SHARED_MEMORY(shared);
   mbk_release();
   MBK_SCALARS_LOAD;
-  mbk_table_take(table, alpha, MBK_THREADS);
-  mbk_scan_run<true>(row_ends, tile_row, row_id, col_ind, values, x, y, firsts, tails, nnz,
-                     tiles, alpha, beta, (MBK_VECTOR *)shared + MBK_TABLE);
+  mbk_table_take(a.table, alpha, MBK_THREADS);
+  mbk_scan_run<true>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.y, a.firsts,
+                     a.tails, a.nnz, a.tiles, alpha, beta, (MBK_VECTOR *)shared + MBK_TABLE);
 }

@@ -1,6 +1,10 @@
 #ifndef MBI_GPU_SCAN_H
 #define MBI_GPU_SCAN_H
 #include "spmv/shared/shared.h"
+#include "spmv/gpu/scan/build_arguments.cuh"
+#include "spmv/gpu/scan/fixup_arguments.cuh"
+#include "spmv/gpu/scan/scan_arguments.cuh"
+#include "spmv/gpu/scan/whole_arguments.cuh"
 
 /* The register scan: sizes and schedule (spmv/gpu/scan/scan.cu). */
 typedef struct mbi_scan_schedule {

@@ -22,24 +22,24 @@
 
 #define MBK_WARPS (MBK_THREADS / 32)
 
+#include "spmv/gpu/scan/whole_arguments.cuh"
+
 // Writes block_start[0..blocks]. Launch: one thread per entry, 128 per block.
-MBK_KERNEL MBK_BOUNDS(128)
-    mbk_scan_cut(const MBK_ROW_PTR *row_start, const mbk_u32 *tile_row, mbk_u64 nnz,
-                 mbk_u64 tiles, mbk_u64 blocks, mbk_u64 *block_start) {
+MBK_KERNEL MBK_BOUNDS(128) mbk_scan_cut(const mbk_scan_cut_arguments a) {
   const mbk_u64 at = (mbk_u64)mbk_block() * 128 + mbk_thread();
   const mbk_u64 tile = at * (MBK_WARPS - 1);
-  mbk_u64 cut = nnz;
-  if (at > blocks) {
+  mbk_u64 cut = a.nnz;
+  if (at > a.blocks) {
     return;
   }
-  if (tile < tiles) {
-    const mbk_u32 row_number = mbk_load(tile_row + tile);
-    cut = (mbk_u64)(mbk_load(row_start + row_number) - MBK_BASE);
+  if (tile < a.tiles) {
+    const mbk_u32 row_number = mbk_load(a.tile_row + tile);
+    cut = (mbk_u64)(mbk_load(a.row_start + row_number) - MBK_BASE);
     if (cut < tile * MBK_TILE_NONZEROS) {
-      cut = (mbk_u64)(mbk_load(row_start + row_number + 1) - MBK_BASE);
+      cut = (mbk_u64)(mbk_load(a.row_start + row_number + 1) - MBK_BASE);
     }
   }
-  block_start[at] = cut;
+  a.block_start[at] = cut;
 }
 
 // Returns a mask of the bits in a lane's word of row ends that belong to the tile's first
@@ -156,18 +156,15 @@ MBK_DEVICE void mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
 // The product for beta = 0. Launch: MBK_THREADS per block, at least 64. Shared:
 // MBK_COMPUTE[MBK_TABLE + 4 * MBK_WARPS], mbk_u32[2 * MBK_WARPS].
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
-    mbk_scan_whole(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,
-                   const mbk_u32 *empty_id, const mbk_u64 *block_start, const mbk_i32 *col_ind,
-                   const MBK_VALUE *values, const MBK_COMPUTE *table, const MBK_VECTOR *x,
-                   MBK_VECTOR *y, mbk_u64 nnz, mbk_u64 tiles, mbk_u64 empty_rows,
-                   MBK_SCALAR_PARAMETERS) {
+    mbk_scan_whole(const mbk_scan_whole_arguments a) {
+  MBK_SCALARS_OF(a);
   MBK_SHARED_MEMORY(shared);
   mbk_release();
   MBK_STOP_HERE
   const MBK_SCALAR factor = MBK_ALPHA;
-  mbk_table_take(table, factor, MBK_THREADS);
-  mbk_scan_run<false>(row_ends, tile_row, row_id, empty_id, block_start, col_ind, values, x, y,
-                      nnz, tiles, empty_rows, factor, MBK_ABSENT,
+  mbk_table_take(a.table, factor, MBK_THREADS);
+  mbk_scan_run<false>(a.row_ends, a.tile_row, a.row_id, a.empty_id, a.block_start, a.col_ind,
+                      a.values, a.x, a.y, a.nnz, a.tiles, a.empty_rows, factor, MBK_ABSENT,
                       (char *)((MBK_COMPUTE *)shared + MBK_TABLE));
 }
 
@@ -176,16 +173,13 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
 
 // As mbk_scan_whole, for any beta. Shared: also MBK_VECTOR[MBK_THREADS].
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)
-    mbk_scan_whole_sum(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,
-                       const mbk_u32 *empty_id, const mbk_u64 *block_start,
-                       const mbk_i32 *col_ind, const MBK_VALUE *values,
-                       const MBK_COMPUTE *table, const MBK_VECTOR *x, MBK_VECTOR *y,
-                       mbk_u64 nnz, mbk_u64 tiles, mbk_u64 empty_rows, MBK_SCALAR_PARAMETERS) {
+    mbk_scan_whole_sum(const mbk_scan_whole_arguments a) {
+  MBK_SCALARS_OF(a);
   MBK_SHARED_MEMORY(shared);
   mbk_release();
   MBK_SCALARS_LOAD;
-  mbk_table_take(table, alpha, MBK_THREADS);
-  mbk_scan_run<true>(row_ends, tile_row, row_id, empty_id, block_start, col_ind, values, x, y,
-                     nnz, tiles, empty_rows, alpha, beta,
+  mbk_table_take(a.table, alpha, MBK_THREADS);
+  mbk_scan_run<true>(a.row_ends, a.tile_row, a.row_id, a.empty_id, a.block_start, a.col_ind,
+                     a.values, a.x, a.y, a.nnz, a.tiles, a.empty_rows, alpha, beta,
                      (char *)((MBK_COMPUTE *)shared + MBK_TABLE));
 }

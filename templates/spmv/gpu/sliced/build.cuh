@@ -5,18 +5,20 @@
 #endif
 #define MBK_AHEAD 4 // columns that a lane loads together
 
+#include "spmv/gpu/sliced/build_arguments.cuh"
+
 // Writes the length of each row, in the order of the slices, and with MBK_SORTED the row at
 // each place. Sorted rows have falling lengths within a window; rows of equal length keep their
 // order. Places after the last row get length 0 and row 2^32 - 1. Launch: one block of 512
 // threads per window. Shared: mbk_u64[MBK_WINDOW].
-MBK_KERNEL MBK_BOUNDS(512) mbk_sliced_order(const MBK_ROW_PTR *row_ptr, mbk_u64 rows,
-                                            mbk_u32 *length, mbk_u32 *row_id) {
+MBK_KERNEL MBK_BOUNDS(512) mbk_sliced_order(const mbk_sliced_order_arguments given) {
   MBK_SHARED_MEMORY(shared);
   mbk_u64 *const keys = (mbk_u64 *)shared; // 2^32 - 1 - length, place in the window
   const mbk_u64 first = (mbk_u64)mbk_block() * MBK_WINDOW;
   for (mbk_u32 i = mbk_thread(); i < MBK_WINDOW; i += 512) {
     const mbk_u64 row = first + i;
-    const mbk_u64 count = row < rows ? (mbk_u64)(row_ptr[row + 1] - row_ptr[row]) : 0;
+    const mbk_u64 count =
+        row < given.rows ? (mbk_u64)(given.row_ptr[row + 1] - given.row_ptr[row]) : 0;
     keys[i] = (0xffffffffull - count) << 32 | i;
   }
   mbk_block_sync();
@@ -34,11 +36,11 @@ MBK_KERNEL MBK_BOUNDS(512) mbk_sliced_order(const MBK_ROW_PTR *row_ptr, mbk_u64 
   }
 #endif
   for (mbk_u32 i = mbk_thread(); i < MBK_WINDOW; i += 512) {
-    if (first + i < (rows + 31) / 32 * 32) {
-      length[first + i] = (mbk_u32)(0xffffffffull - (keys[i] >> 32));
+    if (first + i < (given.rows + 31) / 32 * 32) {
+      given.length[first + i] = (mbk_u32)(0xffffffffull - (keys[i] >> 32));
 #if MBK_SORTED
       const mbk_u64 row = first + (mbk_u32)keys[i];
-      row_id[first + i] = row < rows ? (mbk_u32)row : 0xffffffffu;
+      given.row_id[first + i] = row < given.rows ? (mbk_u32)row : 0xffffffffu;
 #endif
     }
   }
@@ -47,33 +49,30 @@ MBK_KERNEL MBK_BOUNDS(512) mbk_sliced_order(const MBK_ROW_PTR *row_ptr, mbk_u64 
 // Writes the width of each slice, the list of its columns' pages, and its number of columns of
 // two-byte codes. Launch: one warp per slice, 128 threads per block. Shared:
 // mbk_u32[4][MBK_PAGE_SET].
-MBK_KERNEL MBK_BOUNDS(128)
-    mbk_sliced_width(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, const mbk_u32 *length,
-                     const mbk_u32 *row_id, mbk_u64 slices, mbk_u32 *width, mbk_u16 *pages,
-                     mbk_u32 *column_width) {
+MBK_KERNEL MBK_BOUNDS(128) mbk_sliced_width(const mbk_sliced_width_arguments a) {
   MBK_SHARED_MEMORY(shared);
   mbk_u32 *const set = (mbk_u32 *)shared + mbk_thread() / 32 * MBK_PAGE_SET;
   const mbk_u64 slice = (mbk_u64)mbk_block() * 4 + mbk_thread() / 32;
-  if (slice >= slices) {
+  if (slice >= a.slices) {
     return;
   }
   const mbk_u64 place = slice * 32 + mbk_lane();
-  const mbk_u32 count = length[place];
+  const mbk_u32 count = a.length[place];
   mbk_page_begin(set);
   if (count > 0) {
 #if MBK_SORTED
-    const mbk_u64 row = row_id[place];
+    const mbk_u64 row = a.row_id[place];
 #else
     const mbk_u64 row = place;
 #endif
-    const mbk_u64 from = (mbk_u64)(row_ptr[row] - MBK_BASE);
+    const mbk_u64 from = (mbk_u64)(a.row_ptr[row] - MBK_BASE);
     for (mbk_u32 at = 0; at < count; at += MBK_AHEAD) {
       // The last column is repeated after the row's end, which changes nothing.
       mbk_u32 column[MBK_AHEAD];
 #pragma unroll
       for (mbk_u32 u = 0; u < MBK_AHEAD; u++) {
         const mbk_u32 k = at + u < count ? at + u : count - 1;
-        column[u] = (mbk_u32)(mbk_load(col_ind + from + k) - MBK_BASE);
+        column[u] = (mbk_u32)(mbk_load(a.col_ind + from + k) - MBK_BASE);
       }
 #pragma unroll
       for (mbk_u32 u = 0; u < MBK_AHEAD; u++) {
@@ -87,11 +86,11 @@ MBK_KERNEL MBK_BOUNDS(128)
     most = other > most ? other : most;
   }
   const mbk_u32 page = mbk_page_list(set);
-  pages[place] = (mbk_u16)page;
+  a.pages[place] = (mbk_u16)page;
   if (mbk_lane() == 0) {
     most = (most + MBK_PACK - 1) / MBK_PACK * MBK_PACK;
-    width[slice] = most;
-    column_width[slice] = page == MBK_NO_PAGE ? 2 * most : most;
+    a.width[slice] = most;
+    a.column_width[slice] = page == MBK_NO_PAGE ? 2 * most : most;
   }
 }
 
@@ -113,33 +112,31 @@ MBK_DEVICE void mbk_sliced_put(mbk_u16 *columns, mbk_u64 slot,
 #define MBK_FILL 4 // packs of a row that a lane moves at a time
 // Copies columns and values into the slices. Launch: one warp per slice, 128 threads per block.
 // Shared: mbk_u32[4][32].
-MBK_KERNEL MBK_BOUNDS(128)
-    mbk_sliced_fill(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, const MBK_VALUE *values,
-                    const mbk_u32 *slice_start, const mbk_u32 *column_start,
-                    const mbk_u16 *pages, const mbk_u32 *length, const mbk_u32 *row_id,
-                    mbk_u64 slices, mbk_u16 *columns, MBK_VALUE *sliced_values) {
+MBK_KERNEL MBK_BOUNDS(128) mbk_sliced_fill(const mbk_sliced_fill_arguments a) {
+  mbk_u16 *columns = a.columns;
+  MBK_VALUE *sliced_values = a.sliced_values;
   MBK_SHARED_MEMORY(shared);
   mbk_u32 *const list = (mbk_u32 *)shared + mbk_thread() / 32 * 32;
   const mbk_u64 slice = (mbk_u64)mbk_block() * 4 + mbk_thread() / 32;
-  if (slice >= slices) {
+  if (slice >= a.slices) {
     return;
   }
   const mbk_u64 place = slice * 32 + mbk_lane();
-  const mbk_u32 count = length[place];
-  list[mbk_lane()] = mbk_load(pages + place);
+  const mbk_u32 count = a.length[place];
+  list[mbk_lane()] = mbk_load(a.pages + place);
   mbk_warp_sync(MBK_ALL);
   if (count == 0) {
     return;
   }
 #if MBK_SORTED
-  const mbk_u64 row = row_id[place];
+  const mbk_u64 row = a.row_id[place];
 #else
   const mbk_u64 row = place;
 #endif
-  const mbk_u64 from = (mbk_u64)(row_ptr[row] - MBK_BASE);
-  columns += (mbk_u64)column_start[slice] * 32;
+  const mbk_u64 from = (mbk_u64)(a.row_ptr[row] - MBK_BASE);
+  columns += (mbk_u64)a.column_start[slice] * 32;
 #if !MBK_PATTERN
-  sliced_values += (mbk_u64)slice_start[slice] * 32;
+  sliced_values += (mbk_u64)a.slice_start[slice] * 32;
 #endif
   // Loads past the last nonzero give zeros, which no product uses.
   for (mbk_u32 at = 0; at < count; at += MBK_FILL * MBK_PACK) {
@@ -152,9 +149,9 @@ MBK_KERNEL MBK_BOUNDS(128)
 #pragma unroll
       for (mbk_u32 j = 0; j < MBK_PACK; j++) {
         const mbk_u32 k = at + u * MBK_PACK + j;
-        column[u].at[j] = k < count ? (mbk_u32)(mbk_load(col_ind + from + k) - MBK_BASE) : 0;
+        column[u].at[j] = k < count ? (mbk_u32)(mbk_load(a.col_ind + from + k) - MBK_BASE) : 0;
 #if !MBK_PATTERN
-        value[u].at[j] = k < count ? mbk_load(values + from + k) : (MBK_VALUE)0;
+        value[u].at[j] = k < count ? mbk_load(a.values + from + k) : (MBK_VALUE)0;
 #endif
       }
     }

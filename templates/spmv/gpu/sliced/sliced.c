@@ -105,16 +105,17 @@ MBI_INTERNAL int64_t mbi_sliced_build_blocks(const mbi_sliced *s) {
 static merbit_status mbi_sliced_offsets(merbit_plan *plan, mbi_devptr array, uint64_t *sum) {
   merbit_context *context = plan->context;
   mbi_devptr total = array + mbi_sliced_of(plan)->slices * sizeof(uint32_t);
-  void *offsets = NULL, *arguments[3];
+  void *offsets = NULL;
+  mbk_arrays_offsets_arguments arguments;
   uint32_t found = 0;
   merbit_status status =
       mbi_program_kernel(context, &plan->nonempty.program, "mbk_arrays_offsets", &offsets);
-  arguments[0] = &array;
-  arguments[1] = &mbi_sliced_of(plan)->slices;
-  arguments[2] = &total;
   if (status == MERBIT_OK) {
+    arguments.counts = array;
+    arguments.blocks = mbi_sliced_of(plan)->slices;
+    arguments.total = total;
     status = mbi_device_launch(context, offsets, "mbk_arrays_offsets", 1, 1024,
-                               (unsigned)(33 * sizeof(uint32_t)), NULL, arguments);
+                               (unsigned)(33 * sizeof(uint32_t)), NULL, &arguments);
   }
   if (status == MERBIT_OK) {
     status = mbi_device_download(context, &found, total, sizeof found);
@@ -126,28 +127,32 @@ static merbit_status mbi_sliced_offsets(merbit_plan *plan, mbi_devptr array, uin
 /* Assigns rows to slices, and computes the widths of slices and of their columns. */
 static merbit_status mbi_sliced_order(merbit_plan *plan) {
   mbi_sliced *s = mbi_sliced_of(plan);
-  void *arguments[8];
+  mbk_sliced_order_arguments order_arguments;
+  mbk_sliced_width_arguments width_arguments;
   merbit_status status;
-  arguments[0] = &plan->device.row_ptr;
-  arguments[1] = &plan->device.rows;
-  arguments[2] = &s->length;
-  arguments[3] = &s->row_id;
+  order_arguments.row_ptr = plan->device.row_ptr;
+  order_arguments.rows = plan->device.rows;
+  order_arguments.length = s->length;
+  order_arguments.row_id = s->row_id;
   status = mbi_device_launch(
       plan->context, s->kernels[0], "mbk_sliced_order",
       (int64_t)((plan->device.rows + MBI_SLICED_WINDOW - 1) / MBI_SLICED_WINDOW), 512,
-      (unsigned)(MBI_SLICED_WINDOW * sizeof(uint64_t)), NULL, arguments);
-  arguments[1] = &plan->device.col_ind;
-  arguments[4] = &s->slices;
-  arguments[5] = &s->slice_start;
-  arguments[6] = &s->pages;
-  arguments[7] = &s->column_start;
+      (unsigned)(MBI_SLICED_WINDOW * sizeof(uint64_t)), NULL, &order_arguments);
+  width_arguments.row_ptr = plan->device.row_ptr;
+  width_arguments.col_ind = plan->device.col_ind;
+  width_arguments.length = s->length;
+  width_arguments.row_id = s->row_id;
+  width_arguments.slices = s->slices;
+  width_arguments.width = s->slice_start;
+  width_arguments.pages = s->pages;
+  width_arguments.column_width = s->column_start;
   return status != MERBIT_OK
              ? status
              : mbi_device_launch(
                    plan->context, s->kernels[1], "mbk_sliced_width", mbi_sliced_build_blocks(s),
                    MBI_SLICED_BUILD_THREADS,
                    (unsigned)(MBI_SLICED_BUILD_THREADS / 32 * MBI_PAGE_SET * sizeof(uint32_t)),
-                   NULL, arguments);
+                   NULL, &width_arguments);
 }
 
 /* Builds everything but columns and values, and computes their sizes: slots of values, and of
@@ -170,22 +175,22 @@ static merbit_status mbi_sliced_build(merbit_plan *plan) {
 
 static merbit_status mbi_sliced_fill(merbit_plan *plan) {
   mbi_sliced *s = mbi_sliced_of(plan);
-  void *arguments[11];
-  arguments[0] = &plan->device.row_ptr;
-  arguments[1] = &plan->device.col_ind;
-  arguments[2] = &plan->device.values;
-  arguments[3] = &s->slice_start;
-  arguments[4] = &s->column_start;
-  arguments[5] = &s->pages;
-  arguments[6] = &s->length;
-  arguments[7] = &s->row_id;
-  arguments[8] = &s->slices;
-  arguments[9] = &s->columns;
-  arguments[10] = &s->values;
+  mbk_sliced_fill_arguments arguments;
+  arguments.row_ptr = plan->device.row_ptr;
+  arguments.col_ind = plan->device.col_ind;
+  arguments.values = plan->device.values;
+  arguments.slice_start = s->slice_start;
+  arguments.column_start = s->column_start;
+  arguments.pages = s->pages;
+  arguments.length = s->length;
+  arguments.row_id = s->row_id;
+  arguments.slices = s->slices;
+  arguments.columns = s->columns;
+  arguments.sliced_values = s->values;
   return mbi_device_launch(plan->context, s->kernels[2], "mbk_sliced_fill",
                            mbi_sliced_build_blocks(s), MBI_SLICED_BUILD_THREADS,
                            (unsigned)(MBI_SLICED_BUILD_THREADS * sizeof(uint32_t)), NULL,
-                           arguments);
+                           &arguments);
 }
 
 static merbit_status mbi_sliced_create(merbit_plan *plan) {
@@ -227,26 +232,26 @@ static merbit_status mbi_sliced_multiply(merbit_plan *plan, mbi_devptr carries,
                                          const void *alpha, mbi_devptr x, const void *beta,
                                          mbi_devptr y, void *stream) {
   mbi_sliced *s = mbi_sliced_of(plan);
-  void *arguments[13];
+  mbk_sliced_product_arguments arguments;
   (void)carries;
   if (s->blocks == 0) {
     return MERBIT_OK;
   }
-  arguments[0] = &s->slice_start;
-  arguments[1] = &s->column_start;
-  arguments[2] = &s->pages;
-  arguments[3] = &s->length;
-  arguments[4] = &s->row_id;
-  arguments[5] = &s->columns;
-  arguments[6] = s->values != 0 ? &s->values : &plan->device.values;
-  arguments[7] = &plan->device.table;
-  arguments[8] = &x;
-  arguments[9] = &y;
-  arguments[10] = &plan->device.rows;
-  arguments[11] = (void *)(uintptr_t)alpha;
-  arguments[12] = (void *)(uintptr_t)beta;
+  arguments.slice_start = s->slice_start;
+  arguments.column_start = s->column_start;
+  arguments.pages = s->pages;
+  arguments.length = s->length;
+  arguments.row_id = s->row_id;
+  arguments.columns = s->columns;
+  arguments.values = s->values != 0 ? s->values : plan->device.values;
+  arguments.table = plan->device.table;
+  arguments.x = x;
+  arguments.y = y;
+  arguments.rows = plan->device.rows;
+  arguments.alpha = mbi_plan_scalar(plan, alpha);
+  arguments.beta = mbi_plan_scalar(plan, beta);
   return mbi_plan_launch(plan, s->kernels[3], "mbk_sliced_product", (int64_t)s->blocks,
-                         s->threads, mbi_value_shared(plan), stream, arguments);
+                         s->threads, mbi_value_shared(plan), stream, &arguments);
 }
 
 /* ---- Describe ---------------------------------------------------------------------------- */

@@ -92,48 +92,49 @@ MBK_DEVICE MBK_COMPUTE mbk_sliced_sum(const T *columns, const MBK_VALUE *values,
   return sum;
 }
 
+#include "spmv/gpu/sliced/sliced_arguments.cuh"
+
 // The product. slice_start counts columns of 32 values; column_start counts columns of 32
 // two-byte codes, of which a slice with four-byte columns takes two for each column. Launch:
 // one warp per slice. Shared: MBK_COMPUTE[MBK_TABLE].
-MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
-    mbk_sliced_product(const mbk_u32 *slice_start, const mbk_u32 *column_start,
-                       const mbk_u16 *pages, const mbk_u32 *length, const mbk_u32 *row_id,
-                       const mbk_u16 *columns, const MBK_VALUE *values,
-                       const MBK_COMPUTE *table, const MBK_VECTOR *x, MBK_VECTOR *y,
-                       mbk_u64 rows, MBK_SCALAR_PARAMETERS) {
+MBK_KERNEL MBK_BOUNDS(MBK_THREADS) mbk_sliced_product(const mbk_sliced_product_arguments a) {
+  const mbk_u16 *columns = a.columns;
+  const MBK_VALUE *values = a.values;
+  MBK_VECTOR *const y = a.y;
+  MBK_SCALARS_OF(a);
   const mbk_u64 thread = (mbk_u64)mbk_block() * MBK_THREADS + mbk_thread();
   const mbk_u64 slice = thread / 32;
   mbk_release();
   const MBK_COMPUTE factor = MBK_ALPHA;
-  mbk_table_take(table, factor, MBK_THREADS);
-  if (slice * 32 >= rows) {
+  mbk_table_take(a.table, factor, MBK_THREADS);
+  if (slice * 32 >= a.rows) {
     return;
   }
-  const mbk_u32 count = factor != (MBK_COMPUTE)0 ? mbk_load(length + thread) : 0;
-  const mbk_u32 page = mbk_load(pages + thread);
-  const mbk_u32 start = mbk_load(column_start + slice);
+  const mbk_u32 count = factor != (MBK_COMPUTE)0 ? mbk_load(a.length + thread) : 0;
+  const mbk_u32 page = mbk_load(a.pages + thread);
+  const mbk_u32 start = mbk_load(a.column_start + slice);
   const mbk_u32 width =
-      factor != (MBK_COMPUTE)0 ? mbk_load(column_start + slice + 1) - start : 0;
+      factor != (MBK_COMPUTE)0 ? mbk_load(a.column_start + slice + 1) - start : 0;
   columns += (mbk_u64)start * 32;
 #if !MBK_PATTERN
-  values += (mbk_u64)mbk_load(slice_start + slice) * 32 + mbk_lane() * MBK_PACK;
+  values += (mbk_u64)mbk_load(a.slice_start + slice) * 32 + mbk_lane() * MBK_PACK;
 #endif
 #if MBK_BY_ROW
-  values += MBK_SORTED ? mbk_load(row_id + thread) : thread; // row_id is set where count > 0
+  values += MBK_SORTED ? mbk_load(a.row_id + thread) : thread; // row_id is set where count > 0
 #endif
   mbk_await();
   MBK_STOP_HERE
   const MBK_COMPUTE sum = mbk_shuffle(MBK_ALL, page, 0, 32) == MBK_NO_PAGE
                               ? mbk_sliced_sum((const mbk_u32 *)columns + mbk_lane() * MBK_PACK,
-                                               values, x, 0, count, width / 2)
-                              : mbk_sliced_sum(columns + mbk_lane() * MBK_PACK, values, x,
+                                               values, a.x, 0, count, width / 2)
+                              : mbk_sliced_sum(columns + mbk_lane() * MBK_PACK, values, a.x,
                                                mbk_page_base(page), count, width);
 #if MBK_SORTED
-  const mbk_u32 row = mbk_load(row_id + thread);
+  const mbk_u32 row = mbk_load(a.row_id + thread);
 #else
   const mbk_u64 row = thread;
 #endif
-  if (row < rows) {
+  if (row < a.rows) {
     MBK_SCALARS_LOAD;
     MBK_COMMIT(row, sum);
   }

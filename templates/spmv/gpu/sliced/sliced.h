@@ -1,6 +1,8 @@
 #ifndef MBI_GPU_SLICED_H
 #define MBI_GPU_SLICED_H
 #include "spmv/shared/shared.h"
+#include "spmv/gpu/sliced/build_arguments.cuh"
+#include "spmv/gpu/sliced/sliced_arguments.cuh"
 
 /* Sliced storage (spmv/gpu/sliced/sliced.cu). */
 typedef struct mbi_sliced {

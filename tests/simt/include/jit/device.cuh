@@ -27,6 +27,22 @@ typedef unsigned mbk_u32;
 typedef long long mbk_i64;
 typedef unsigned long long mbk_u64;
 
+// What kernels take is declared once for both sides; the host sees addresses where these are.
+template <class T> struct mbk_pointer_to { typedef T *type; };
+#undef MBK_POINTER
+#define MBK_POINTER(type_) mbk_pointer_to<type_>::type
+#ifndef MBI_CONTEXT_SCALAR
+struct mbk_scalar { // alpha or beta: a number, or a device pointer to one
+  mbk_u64 words[2];
+};
+#endif
+
+template <class T> MBK_DEVICE T mbk_scalar_as(const mbk_scalar scalar) {
+  T value;
+  __builtin_memcpy(&value, &scalar, sizeof value);
+  return value;
+}
+
 template <class T, class... Types>
 constexpr bool simt_one_of = (std::is_same_v<T, Types> || ...);
 

@@ -1,0 +1,5 @@
+// What the kernels of solve/core/loop.cu take, for the host and the device.
+typedef struct mbk_solve_loop_arguments {
+  mbk_u64 handle;
+  MBK_POINTER(const mbi_solve_memory) m;
+} mbk_solve_loop_arguments;

@@ -1,0 +1,15 @@
+// What the kernels of spmv/gpu/hubs/build.cuh take, for the host and the device.
+typedef struct mbk_hubs_assign_arguments {
+  MBK_POINTER(const mbk_u32) counts;
+  mbk_u64 cols;
+  mbk_u32 least, room;
+  MBK_POINTER(mbk_i32) code;
+  MBK_POINTER(mbk_u32) hub_col, taken;
+} mbk_hubs_assign_arguments;
+
+typedef struct mbk_hubs_encode_arguments {
+  MBK_POINTER(const mbk_i32) col_ind;
+  mbk_u64 nnz;
+  MBK_POINTER(const mbk_i32) code;
+  MBK_POINTER(mbk_i32) codes;
+} mbk_hubs_encode_arguments;

@@ -1,0 +1,7 @@
+// What the kernels of spmv/gpu/merbit/tile.cuh take, for the host and the device.
+typedef struct mbk_merbit_build_arguments {
+  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
+  mbk_u64 rows, nnz, tiles;
+  MBK_POINTER(MBK_TILE) tile_x, tile_y;
+  MBK_POINTER(MBK_DESCRIPTOR) lane_desc;
+} mbk_merbit_build_arguments;

@@ -1,0 +1,13 @@
+// What the kernels of spmv/gpu/sliced/sliced.cu take, for the host and the device.
+typedef struct mbk_sliced_product_arguments {
+  MBK_POINTER(const mbk_u32) slice_start, column_start;
+  MBK_POINTER(const mbk_u16) pages;
+  MBK_POINTER(const mbk_u32) length, row_id;
+  MBK_POINTER(const mbk_u16) columns;
+  MBK_POINTER(const MBK_VALUE) values;
+  MBK_POINTER(const MBK_COMPUTE) table;
+  MBK_POINTER(const MBK_VECTOR) x;
+  MBK_POINTER(MBK_VECTOR) y;
+  mbk_u64 rows;
+  mbk_scalar alpha, beta;
+} mbk_sliced_product_arguments;

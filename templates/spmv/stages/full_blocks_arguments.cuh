@@ -1,0 +1,15 @@
+// What the kernels of spmv/stages/full_blocks.cu take, for the host and the device.
+typedef struct mbk_full_blocks_places_arguments {
+  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
+  MBK_POINTER(const mbk_i32) col_ind;
+  mbk_u64 block_rows;
+  MBK_POINTER(MBK_ROW_PTR) block_ptr;
+  MBK_POINTER(mbk_i32) block_col;
+} mbk_full_blocks_places_arguments;
+
+typedef struct mbk_full_blocks_values_arguments {
+  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
+  MBK_POINTER(const MBK_VALUE) values;
+  mbk_u64 rows;
+  MBK_POINTER(MBK_VALUE) blocks;
+} mbk_full_blocks_values_arguments;
