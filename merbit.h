@@ -1567,17 +1567,6 @@ typedef struct mbi_replacement { /* a file that takes its target's place when it
 typedef uint64_t mbi_devptr; /* CUdeviceptr */
 typedef int mbi_curesult;    /* CUresult */
 
-/* The names in which headers that kernels and the host share declare what a kernel takes. */
-typedef int mbk_i32;
-typedef unsigned mbk_u32;
-typedef long long mbk_i64;
-typedef unsigned long long mbk_u64;
-typedef struct mbk_scalar { /* alpha or beta: a number, or a device pointer to one */
-  mbk_u64 words[2];
-} mbk_scalar;
-#define MBI_CONTEXT_SCALAR
-#define MBK_POINTER(type) mbi_devptr
-
 typedef struct mbi_launch_attribute { /* CUlaunchAttribute */
   int id;
   int padding;
@@ -2922,8 +2911,8 @@ MBI_INTERNAL int mbi_replacement_end(mbi_replacement *r, int error) {
 #define MBI_SOURCES_H
 
 /* The embedded kernel texts: how many, and a hash of all that is part of a cubin's key. */
-#define MBI_SOURCES 101
-#define MBI_KERNEL_HASH "5ccb454ec88ddff67e8c8c83ad13aac6c7a7e7a3d3e4441f12e334f5ce705275"
+#define MBI_SOURCES 102
+#define MBI_KERNEL_HASH "9f13f32bd7c7e59d5d7e2271fde840ef9da0f2128454f687a71b32253b7abf60"
 
 typedef struct mbi_source {
   const char *name; /* as kernels include it */
@@ -2931,6 +2920,19 @@ typedef struct mbi_source {
 } mbi_source;
 
 #endif
+// The types in which files that kernels and the host share declare what a kernel takes.
+#ifndef MBK_TYPES_CUH
+#define MBK_TYPES_CUH
+typedef int mbk_i32;
+typedef unsigned mbk_u32;
+typedef long long mbk_i64;
+typedef unsigned long long mbk_u64;
+
+typedef struct mbk_scalar { // alpha or beta: a number, or a device pointer to one
+  mbk_u64 words[2];
+} mbk_scalar;
+#endif
+#define MBK_POINTER(type) mbi_devptr /* a pointer in a kernel's arguments, to the host */
 
 struct merbit_buffer {
   merbit_context *context;
@@ -4098,6 +4100,12 @@ MBI_INTERNAL merbit_status mbi_device_launch(merbit_context *context, void *func
 /* ==== >>jit/sources.c  kernel texts ======================================================= */
 /* Each kernel file as it stands in templates/, without comments, in pieces that every compiler
  * accepts. */
+static const char *const mbi_source_jit_types_cuh[] = {
+"\n#ifndef MBK_TYPES_CUH\n#define MBK_TYPES_CUH\ntypedef int mbk_i32;\n"
+"typedef unsigned mbk_u32;\ntypedef long long mbk_i64;\ntypedef unsigned long long mbk_u64;\n\n"
+"typedef struct mbk_scalar {\nmbk_u64 words[2];\n} mbk_scalar;\n#endif\n",
+NULL};
+
 static const char *const mbi_source_jit_device_cuh[] = {
 "\n\n\n\n\n#ifndef MBK_DEVICE_CUH\n#define MBK_DEVICE_CUH\n\n#ifndef MBK_PLAIN_LAUNCH\n"
 "#define MBK_PLAIN_LAUNCH 0\n#endif\n\n#define MBK_KERNEL extern \"C\" __global__ void\n"
@@ -4106,12 +4114,10 @@ static const char *const mbi_source_jit_device_cuh[] = {
 "#define MBK_BOUNDS(threads) __launch_bounds__(threads)\n"
 "#define MBK_RESIDENT(threads, blocks) __launch_bounds__(threads, blocks)\n"
 "#define MBK_SHARED_MEMORY(name) extern __shared__ __align__(16) unsigned char name[]\n\n"
-"typedef int mbk_i32;\ntypedef unsigned char mbk_u8;\ntypedef unsigned short mbk_u16;\n"
-"typedef unsigned mbk_u32;\ntypedef long long mbk_i64;\n"
-"typedef unsigned long long mbk_u64;\n\n\n"
+"#include \"jit/types.cuh\"\ntypedef unsigned char mbk_u8;\n"
+"typedef unsigned short mbk_u16;\n\n\n"
 "template <class T> struct mbk_pointer_to { typedef T *type; };\n"
-"#define MBK_POINTER(type_) mbk_pointer_to<type_>::type\nstruct mbk_scalar {\n"
-"mbk_u64 words[2];\n};\n\n"
+"#define MBK_POINTER(type_) mbk_pointer_to<type_>::type\n\n\n"
 "template <class T> MBK_DEVICE T mbk_scalar_as(const mbk_scalar scalar) {\nT value;\n"
 "__builtin_memcpy(&value, &scalar, sizeof value);\nreturn value;\n}\n\n"
 "MBK_DEVICE mbk_u32 mbk_thread() {\nreturn threadIdx.x;\n}\nMBK_DEVICE mbk_u32 mbk_block() {\n"
@@ -4121,9 +4127,9 @@ static const char *const mbi_source_jit_device_cuh[] = {
 "MBK_DEVICE void mbk_warp_sync(mbk_u32 mask) {\n__syncwarp(mask);\n}\n\n"
 "template <class T> MBK_DEVICE T mbk_shuffle(mbk_u32 mask, T value, int lane, int width) {\n"
 "return __shfl_sync(mask, value, lane, width);\n}\n"
-"template <class T> MBK_DEVICE T mbk_shuffle_up(mbk_u32 mask, T value, int delta, int width) {\n",
+"template <class T> MBK_DEVICE T mbk_shuffle_up(mbk_u32 mask, T value, int delta, int width) {\n"
 "return __shfl_up_sync(mask, value, delta, width);\n}\n"
-"template <class T> MBK_DEVICE T mbk_shuffle_down(mbk_u32 mask, T value, int delta, int width) {\n"
+"template <class T> MBK_DEVICE T mbk_shuffle_down(mbk_u32 mask, T value, int delta, int width) {\n",
 "return __shfl_down_sync(mask, value, delta, width);\n}\n"
 "template <class T> MBK_DEVICE T mbk_shuffle_xor(mbk_u32 mask, T value, int lanes, int width) {\n"
 "return __shfl_xor_sync(mask, value, lanes, width);\n}\n"
@@ -4144,9 +4150,9 @@ static const char *const mbi_source_jit_device_cuh[] = {
 "template <class T> MBK_DEVICE T mbk_atomic_add(T *address, T value) {\n"
 "return atomicAdd(address, value);\n}\n\n"
 "MBK_DEVICE mbk_u32 mbk_atomic_swap_if(mbk_u32 *address, mbk_u32 expected, mbk_u32 value) {\n"
-"return atomicCAS(address, expected, value);\n}\n",
-"MBK_DEVICE mbk_u64 mbk_atomic_swap_if(mbk_u64 *address, mbk_u64 expected, mbk_u64 value) {\n"
 "return atomicCAS(address, expected, value);\n}\n"
+"MBK_DEVICE mbk_u64 mbk_atomic_swap_if(mbk_u64 *address, mbk_u64 expected, mbk_u64 value) {\n"
+"return atomicCAS(address, expected, value);\n}\n",
 "MBK_DEVICE void mbk_atomic_or(mbk_u32 *address, mbk_u32 bits) {\natomicOr(address, bits);\n}\n"
 "MBK_DEVICE void mbk_atomic_max(mbk_u32 *address, mbk_u32 value) {\n"
 "atomicMax(address, value);\n}\n\n\n\nMBK_DEVICE mbk_u32 mbk_peek(const mbk_u32 *address) {\n"
@@ -4168,10 +4174,10 @@ static const char *const mbi_source_jit_device_cuh[] = {
 "mbk_u64 low, high;\n#if __CUDA_ARCH__ >= 700\n"
 "asm volatile(\"ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];\"\n: \"=l\"(low), \"=l\"(high)\n"
 ": \"l\"(slots + 2 * k)\n: \"memory\");\n#else\n"
-"low = ((const volatile mbk_u64 *)slots)[2 * k];\n",
+"low = ((const volatile mbk_u64 *)slots)[2 * k];\n"
 "high = ((const volatile mbk_u64 *)slots)[2 * k + 1];\n#endif\n"
 "missing |= (mbk_u32)low != mark || (mbk_u32)high != mark;\n"
-"values[k] = __longlong_as_double((mbk_i64)(high >> 32 << 32 | low >> 32));\n}\n"
+"values[k] = __longlong_as_double((mbk_i64)(high >> 32 << 32 | low >> 32));\n}\n",
 "} while (missing);\n}\n\n\n\n"
 "template <class T, int N> struct __align__(sizeof(T) * N) mbk_pack {\nT at[N];\n};\n\n"
 "template <class T, int N> union mbk_pack_bits {\nmbk_pack<T, N> pack;\nunsigned short half;\n"
@@ -4192,9 +4198,9 @@ static const char *const mbi_source_jit_device_cuh[] = {
 "*(mbk_pack<T, N> *)address = pack;\n}\n\n\n\n"
 "MBK_DEVICE void mbk_copy_ahead(void *shared, const void *global) {\n#if __CUDA_ARCH__ >= 800\n"
 "asm volatile(\"cp.async.cg.shared.global [%0], [%1], 16;\"\n:\n"
-": \"r\"((unsigned)__cvta_generic_to_shared(shared)), \"l\"(global)\n: \"memory\");\n#else\n",
+": \"r\"((unsigned)__cvta_generic_to_shared(shared)), \"l\"(global)\n: \"memory\");\n#else\n"
 "*(uint4 *)shared = *(const uint4 *)global;\n#endif\n}\nMBK_DEVICE void mbk_copy_wait() {\n"
-"#if __CUDA_ARCH__ >= 800\nasm volatile(\"cp.async.wait_all;\" : : : \"memory\");\n#endif\n"
+"#if __CUDA_ARCH__ >= 800\nasm volatile(\"cp.async.wait_all;\" : : : \"memory\");\n#endif\n",
 "}\n\n\n\n\n\nMBK_DEVICE void mbk_await() {\n#if __CUDA_ARCH__ >= 900\n"
 "asm volatile(\"griddepcontrol.wait;\" : : : \"memory\");\n#endif\n}\n\n\n\n"
 "template <class T> MBK_DEVICE T mbk_load_after_wait(const T *address) {\n"
@@ -8620,6 +8626,7 @@ static const char *const mbi_source_solve_core_refine_cu[] = {
 NULL};
 
 MBI_INTERNAL const mbi_source mbi_sources[MBI_SOURCES] = {
+    {"jit/types.cuh", mbi_source_jit_types_cuh},
     {"jit/device.cuh", mbi_source_jit_device_cuh},
     {"jit/complex.cuh", mbi_source_jit_complex_cuh},
     {"jit/functions.cuh", mbi_source_jit_functions_cuh},

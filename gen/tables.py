@@ -208,6 +208,7 @@ def epilogues():
 
 # Texts that NVRTC may include, and those that only methods for comparison need.
 KERNEL_FILES = [
+    "jit/types.cuh",
     "jit/device.cuh",
     "jit/complex.cuh",
     "jit/functions.cuh",
