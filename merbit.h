@@ -14777,6 +14777,55 @@ typedef struct mbi_cuda_method {
       merbit_plan *plan); /* new plan->device.values; NULL: read in place */
 } mbi_cuda_method;
 
+/* What a method on the CPU provides. */
+typedef struct mbi_cpu_method {
+  /* Builds the method's form of plan->csr or plan->bsr. NULL: it multiplies plan->csr. On
+   * failure the caller runs `destroy`. */
+  merbit_status (*create)(merbit_plan *plan);
+  void (*destroy)(merbit_plan *plan); /* NULL: there is nothing to release */
+  /* Returns the bytes of a workspace. */
+  size_t (*scratch_bytes)(const merbit_plan *plan);
+  /* Computes y = alpha A x + beta y. NULL: merbit_spmm does. */
+  void (*multiply)(const merbit_plan *plan, void *scratch, const void *alpha, const void *x,
+      const void *beta, void *y);
+  /* Returns the bytes of the matrix that a product reads. NULL: those of plan->csr. */
+  int64_t (*stream_bytes)(const merbit_plan *plan);
+  /* Writes the plan's line, `bytes` for each product. NULL: that of a CSR. */
+  int (*describe)(const merbit_plan *plan, int64_t bytes, char *text, size_t size);
+  /* Stores new host values in the order of the view. NULL: they become plan->values. */
+  merbit_status (*update)(merbit_plan *plan, const void *values, size_t bytes);
+  /* Follows new plan->values. NULL: they are read in place. */
+  merbit_status (*refresh)(merbit_plan *plan);
+} mbi_cpu_method;
+
+/* Sides of a method, and what it takes beside f64 or f32, plus-times and one vector. */
+enum {
+  MBI_ON_CPU = 1, MBI_ON_CUDA = 2 };
+enum {
+  MBI_TAKES_TYPES = 1,       /* short, complex and mixed values */
+  MBI_TAKES_SEMIRINGS = 2,   /* others than plus-times */
+  MBI_TAKES_REORDERING = 4,  /* plan_desc.reordering */
+  MBI_TAKES_VECTORS_CPU = 8, /* plan_desc.vectors above 1 */
+  MBI_TAKES_VECTORS_CUDA = 16,
+  MBI_OF_BLOCKS = 32,       /* multiplies plan->bsr */
+  MBI_ALWAYS_DEPENDENT = 64 /* gains nothing where products wait for all before them */
+};
+
+/* A row of the table of methods: spmv/choose/methods.c. */
+typedef struct mbi_method {
+  merbit_method number;
+  const char *name, *identifier; /* in merbit_plan_describe; as users write it */
+  int sides;                     /* MBI_ON_... */
+  int takes;                     /* MBI_TAKES_... */
+  uint32_t forms; /* of values that pay: MBI_FORMS_...; 0: general values only */
+  /* CUDA. cost: returns the seconds of a product, launches left out; NULL: AUTO never takes the
+   * method. cuda_of: returns the functions for plan's matrix where `cuda` is NULL. */
+  double (*cost)(const merbit_plan *plan);
+  const mbi_cuda_method *cuda;
+  const mbi_cuda_method *(*cuda_of)(const merbit_plan *plan);
+  const mbi_cpu_method *cpu;
+} mbi_method;
+
 #endif
 
 /* Reads and writes expressions: tokens from the user's text, and the text that a kernel gets
@@ -17564,6 +17613,8 @@ typedef struct mbi_transpose {
 #endif
 #define MBI_FORM(form) (1u << (form))
 #define MBI_FORMS_CHEAP (MBI_FORM(MBI_VALUES_EQUAL) | MBI_FORM(MBI_VALUES_SINGLE))
+/* Forms that cost SCAN more than they save. */
+#define MBI_FORMS_SLOW (MBI_FORM(MBI_VALUES_TABLE) | MBI_FORM(MBI_VALUES_ROW))
 #define MBI_FORMS_ALL \
   (MBI_FORMS_CHEAP | MBI_FORM(MBI_VALUES_HALF) | MBI_FORM(MBI_VALUES_TABLE) | \
    MBI_FORM(MBI_VALUES_ROW) | MBI_FORM(MBI_VALUES_COLUMN))
@@ -17652,13 +17703,16 @@ struct merbit_plan {
   mbi_bsr bsr;             /* what is multiplied by methods of blocks; csr is the view then */
   merbit_side side;
   merbit_method method;
-  merbit_type type; /* of values; of vectors and sums: spmv/plan/types.c */
-  char reason[384]; /* why AUTO fell back to the CPU; else empty */
-  char why[160];    /* what decided AUTO's choice of a method; else empty */
+  const mbi_method *row;   /* of `method` */
+  const mbi_method *asked; /* of desc.method */
+  merbit_type type;        /* of values; of vectors and sums: spmv/plan/types.c */
+  char reason[384];        /* why AUTO fell back to the CPU; else empty */
+  char why[160];           /* what decided AUTO's choice of a method; else empty */
   double plan_seconds;
   mbi_plan_making making;
   mbi_arena arena;
   /* CPU */
+  const mbi_cpu_method *cpu;
   int tasks;
   const void *values; /* of csr or bsr; NULL: ones */
   void *own_values;   /* holds values after an update */
@@ -17702,27 +17756,26 @@ struct merbit_workspace {
 
 /* What methods and stages ask of a plan. */
 
-/* Whether products start only when all before them is done. Then x is read as data that nobody
- * writes, which most methods gain more by than by an early start; SLICED loses nothing without.
- */
+/* Returns whether products start only when all before them is done. Then x is read as data that
+ * nobody writes, by which most methods gain more than by a dependent launch. */
 MBI_INTERNAL int mbi_plan_launches_plainly(const merbit_plan *plan) {
-  return plan->making.interleaved && plan->method != MERBIT_METHOD_SLICED;
+  return plan->making.interleaved && (plan->row->takes & MBI_ALWAYS_DEPENDENT) == 0;
 }
 
-/* A MBI_START of a kernel of a product. A fix-up `behind` the product of the same call is early
- * in calm plans too: it reads the carries as data that others write. */
+/* Returns how a kernel of a product starts. A fix-up `behind` the product of the same call is
+ * always a dependent launch: it reads the carries as data that others write. */
 MBI_INTERNAL int mbi_plan_start(const merbit_plan *plan, int behind) {
   return mbi_plan_launches_plainly(plan) && !behind ? MBI_LAUNCH_PLAIN : MBI_LAUNCH_DEPENDENT;
 }
 
-/* A kernel of a product with nothing of the same call before it that it could be `behind`. */
+/* Launches the first kernel of a product. */
 MBI_INTERNAL merbit_status mbi_plan_launch(merbit_plan *plan, void *function, const char *name,
     int64_t grid, int threads, unsigned shared_bytes, void *stream, const void *arguments) {
   return mbi_device_launch_some(plan->context, function, name, grid, threads, shared_bytes,
       stream, arguments, mbi_plan_start(plan, 0));
 }
 
-/* That a product reads of each nonzero's value. */
+/* Returns the bytes that a product reads of each nonzero's value. */
 MBI_INTERNAL size_t mbi_value_bytes(const merbit_plan *plan) {
   const mbi_device_csr *csr = &plan->device;
   switch (csr->form) {
@@ -17739,7 +17792,8 @@ MBI_INTERNAL size_t mbi_value_bytes(const merbit_plan *plan) {
   }
 }
 
-/* That a product moves for values beside. */
+/* Returns the bytes that a product reads of values once: tables, and values of rows or columns.
+ */
 MBI_INTERNAL uint64_t mbi_value_bytes_once(const merbit_plan *plan) {
   const mbi_device_csr *csr = &plan->device;
   const uint64_t size = mbi_type_size(plan->type);
@@ -17749,13 +17803,13 @@ MBI_INTERNAL uint64_t mbi_value_bytes_once(const merbit_plan *plan) {
       : csr->form == MBI_VALUES_COLUMN ? 3 * csr->cols * size : 0;
 }
 
-/* Of shared memory that each block of a product keeps for a table. */
+/* Returns the bytes of shared memory in which each block of a product keeps a table. */
 MBI_INTERNAL unsigned mbi_value_shared(const merbit_plan *plan) {
   return plan->device.form == MBI_VALUES_TABLE
       ? (unsigned)(MBI_VALUES_MOST * mbi_type_size(plan->type)) : 0;
 }
 
-/* For merbit_plan_describe. */
+/* Returns what merbit_plan_describe says of the values. */
 MBI_INTERNAL const char *mbi_value_name(const merbit_plan *plan) {
   static const char *const names[] = {"general values", "values all equal",
       "values exact in f32", "values exact in f16", "values from a table, by bytes",
@@ -17765,34 +17819,17 @@ MBI_INTERNAL const char *mbi_value_name(const merbit_plan *plan) {
       : names[plan->device.form];
 }
 
-/* Whether plan->bsr is what is multiplied. */
+/* Returns whether plan->bsr is what is multiplied. */
 MBI_INTERNAL int mbi_plan_has_blocks(const merbit_plan *plan) {
   return plan->bsr.view.block_rows > 0;
 }
 
-MBI_INTERNAL const char *mbi_method_name(merbit_method method) {
-  static const char *const names[] = {"auto", "reference", "merge",  "merbit",   "scan",
-      "rows", "sliced",    "binned", "bsr",      "cb",
-      "hubs", "sorted",    "many",   "symmetric"};
-  return names[method];
-}
-
-/* Returns the name that users write; of methods for comparison, that of mbi_method_name. */
-MBI_INTERNAL const char *mbi_method_identifier(merbit_method method) {
-  static const char *const names[] = {
-      "MERBIT_METHOD_AUTO",   "MERBIT_METHOD_REFERENCE", "MERBIT_METHOD_MERGE",
-      "MERBIT_METHOD_MERBIT", "MERBIT_METHOD_SCAN",      "MERBIT_METHOD_ROWS",
-      "MERBIT_METHOD_SLICED", "MERBIT_METHOD_BINNED",    "MERBIT_METHOD_BSR",
-      "MERBIT_METHOD_CB",     "MERBIT_METHOD_HUBS",      "MERBIT_METHOD_SORTED",
-      "MERBIT_METHOD_MANY",   "MERBIT_METHOD_SYMMETRIC"};
-  return names[method];
-}
-
+/* Returns whether the plan multiplies by a transpose. */
 MBI_INTERNAL int mbi_plan_transposes(const merbit_plan *plan) {
   return plan->desc.operation != MERBIT_OPERATION_N;
 }
 
-/* The transpose of a COO, as it lies. */
+/* Transposes a COO view in place: swaps its index arrays and sizes. */
 MBI_INTERNAL void mbi_view_swap(merbit_view *coo) {
   const void *rows = coo->row_ind;
   const int64_t count = coo->rows;
@@ -17802,7 +17839,7 @@ MBI_INTERNAL void mbi_view_swap(merbit_view *coo) {
   coo->cols = count;
 }
 
-/* Check the arrays of plan->view, which are on the host, by the names under which they came. */
+/* Checks the arrays of plan->view, which are on the host. Errors name the user's arrays. */
 MBI_INTERNAL merbit_status mbi_plan_check_arrays(const merbit_plan *plan,
     const merbit_view *host) {
   merbit_view given = *host;
@@ -17819,12 +17856,12 @@ MBI_INTERNAL merbit_status mbi_plan_check_arrays(const merbit_plan *plan,
 /* The types of a plan: plan->type is that of the stored values; vectors, sums, alpha and beta
  * have one type, which may be wider. */
 
-/* What a matrix is multiplied in, where the plan does not say. */
+/* Returns the type in which values are multiplied unless the plan says another. */
 static merbit_type mbi_type_accumulator(merbit_type type) {
   return mbi_type_short(type) ? MERBIT_F32 : type;
 }
 
-/* The type of x, y, sums, alpha and beta. */
+/* Returns the type of x, y, sums, alpha and beta. */
 MBI_INTERNAL merbit_type mbi_plan_accumulator(const merbit_plan *plan) {
   return plan->desc.vector_type != MERBIT_TYPE_DEFAULT ? plan->desc.vector_type
       : mbi_type_accumulator(plan->type);
@@ -17844,31 +17881,31 @@ MBI_INTERNAL mbk_scalar mbi_plan_scalar(const merbit_plan *plan, const void *sca
   return made;
 }
 
-/* That a product multiplies. */
+/* Returns the number of vectors that a product multiplies. */
 MBI_INTERNAL int mbi_plan_vectors(const merbit_plan *plan) {
   return plan->desc.vectors > 1 ? plan->desc.vectors : 1;
 }
 
-/* Whether values, vectors and sums are all f64 or all f32, which every method and every shorter
- * form of the values takes. */
+/* Returns whether values, vectors and sums are all f64 or all f32, which every method and every
+ * shorter form of the values takes. */
 MBI_INTERNAL int mbi_plan_plain(const merbit_plan *plan) {
   return mbi_type_plain(plan->type) && mbi_plan_accumulator(plan) == plan->type;
 }
 
-/* In kernels: short values are their bits. */
+/* Returns the name of a type in kernels, where a short value is its bits. */
 MBI_INTERNAL const char *mbi_type_device(merbit_type type) {
   static const char *const names[] = {"double",  "double",  "float",   "mbk_u16",
       "mbk_u16", "mbk_c64", "mbk_c128"};
   return names[type];
 }
 
-/* Whether values are multiplied with their imaginary part negated. */
+/* Returns whether values are multiplied with their imaginary part negated. */
 MBI_INTERNAL int mbi_plan_conjugates(const merbit_plan *plan) {
   return plan->desc.operation == MERBIT_OPERATION_H && mbi_type_complex(plan->type);
 }
 
-/* What spmv/shared/values.cuh calls MBK_STORED: the form of values, or how those of the plan's
- * type become numbers. */
+/* Returns what spmv/shared/values.cuh calls MBK_STORED: the form of values, or how those of the
+ * plan's type become numbers. */
 MBI_INTERNAL int mbi_plan_stored(const merbit_plan *plan) {
   return plan->device.form != MBI_VALUES_GENERAL ? (int)plan->device.form
       : mbi_plan_conjugates(plan)             ? 8
@@ -17876,7 +17913,7 @@ MBI_INTERNAL int mbi_plan_stored(const merbit_plan *plan) {
       : plan->type == MERBIT_BF16             ? 7 : MBI_VALUES_GENERAL;
 }
 
-/* For merbit_plan_describe. */
+/* Returns what merbit_plan_describe says of the types. */
 MBI_INTERNAL const char *mbi_type_text(merbit_type values, merbit_type sums) {
   switch (values) {
   case MERBIT_F16:
@@ -17921,30 +17958,22 @@ MBI_INTERNAL merbit_status mbi_types_choose(merbit_context *context, merbit_type
   return MERBIT_OK;
 }
 
-/* Methods that take what is not plain. */
+/* Checks that a plan's method takes its types. */
 MBI_INTERNAL merbit_status mbi_types_check_method(merbit_context *context, merbit_type type,
-    const merbit_plan_desc *desc) {
+    const mbi_method *method, const merbit_plan_desc *desc) {
   if (mbi_type_plain(type) && desc->vector_type == type) {
     return MERBIT_OK;
   }
-  switch (desc->method) {
-  case MERBIT_METHOD_AUTO:
-  case MERBIT_METHOD_REFERENCE:
-  case MERBIT_METHOD_MERGE:
-  case MERBIT_METHOD_SCAN:
-  case MERBIT_METHOD_ROWS:
+  if ((method->takes & MBI_TAKES_TYPES) != 0) {
     return MERBIT_OK;
-  default:
-    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
-        "plan_desc.method is %s, which does not take %s; use MERBIT_METHOD_MERGE, on CUDA also "
-        "MERBIT_METHOD_SCAN or MERBIT_METHOD_ROWS, on the CPU MERBIT_METHOD_REFERENCE",
-        mbi_method_identifier(desc->method), mbi_type_text(type, desc->vector_type));
   }
+  return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+      "plan_desc.method is %s, which does not take %s; use MERBIT_METHOD_MERGE, on CUDA also "
+      "MERBIT_METHOD_SCAN or MERBIT_METHOD_ROWS, on the CPU MERBIT_METHOD_REFERENCE",
+      method->identifier, mbi_type_text(type, desc->vector_type));
 }
 
-/* On CUDA elements are loaded whole: the address of an array of them is a multiple of their
- * size.
- */
+/* Checks that the address of an array on CUDA is a multiple of its elements' size. */
 MBI_INTERNAL merbit_status mbi_types_check_address(merbit_context *context, const char *what,
     merbit_type type, const void *address) {
   const size_t size = mbi_type_size(type);
@@ -17983,15 +18012,9 @@ MBI_INTERNAL const char *mbi_semiring_label(const merbit_plan *plan) {
 
 /* ---- Checks ------------------------------------------------------------------------------ */
 
-static int mbi_semiring_method(merbit_method method) {
-  return method == MERBIT_METHOD_AUTO || method == MERBIT_METHOD_REFERENCE ||
-      method == MERBIT_METHOD_MERGE || method == MERBIT_METHOD_SCAN ||
-      method == MERBIT_METHOD_ROWS;
-}
-
-/* Checks the semiring of a plan. Call it after the checks of type and method. */
+/* Checks the semiring of a plan by `method`, once its type and method are checked. */
 MBI_INTERNAL merbit_status mbi_semiring_check(merbit_context *context, const merbit_view *view,
-    const merbit_plan_desc *desc) {
+    const mbi_method *method, const merbit_plan_desc *desc) {
   const merbit_semiring semiring = desc->semiring;
   if (semiring < MERBIT_SEMIRING_PLUS_TIMES || semiring > MERBIT_SEMIRING_CUSTOM) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -18006,12 +18029,11 @@ MBI_INTERNAL merbit_status mbi_semiring_check(merbit_context *context, const mer
   if (semiring == MERBIT_SEMIRING_PLUS_TIMES) {
     return MERBIT_OK;
   }
-  if (!mbi_semiring_method(desc->method)) {
+  if ((method->takes & MBI_TAKES_SEMIRINGS) == 0) {
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
         "plan_desc.method %s does not take plan_desc.semiring %s; use MERBIT_METHOD_AUTO or "
         "MERBIT_METHOD_MERGE, on CUDA also MERBIT_METHOD_SCAN or MERBIT_METHOD_ROWS, on the "
-        "CPU " "MERBIT_METHOD_REFERENCE",
-        mbi_method_identifier(desc->method), mbi_semiring_name(semiring));
+        "CPU " "MERBIT_METHOD_REFERENCE", method->identifier, mbi_semiring_name(semiring));
   }
   if (!mbi_type_plain(mbi_view_type(view)) || desc->vector_type != mbi_view_type(view)) {
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
@@ -19215,6 +19237,30 @@ MBI_INTERNAL void mbi_merge_multiply(merbit_context *context, const merbit_view 
   }
 }
 
+/* Returns the bytes of a workspace. */
+MBI_INTERNAL size_t mbi_merge_workspace_bytes(const merbit_plan *plan) {
+  return mbi_merge_scratch_bytes(plan->tasks, plan->type);
+}
+
+static void mbi_merge_product(const merbit_plan *plan, void *scratch, const void *alpha,
+    const void *x, const void *beta, void *y) {
+  mbi_merge_multiply(plan->context, &plan->csr, plan->values, plan->tasks, scratch, alpha, x,
+      beta, y);
+}
+
+MBI_INTERNAL const mbi_cpu_method mbi_merge_method = {
+    NULL, NULL, mbi_merge_workspace_bytes, mbi_merge_product, NULL, NULL, NULL, NULL};
+
+static void mbi_reference_product(const merbit_plan *plan, void *scratch, const void *alpha,
+    const void *x, const void *beta, void *y) {
+  (void)scratch;
+  mbi_reference_multiply(&plan->csr, plan->values, alpha, x, beta, y);
+}
+
+/* The sequential loop of spmv/cpu/reference.c. */
+MBI_INTERNAL const mbi_cpu_method mbi_reference_method = {
+    NULL, NULL, mbi_merge_workspace_bytes, mbi_reference_product, NULL, NULL, NULL, NULL};
+
 /* ==== >>spmv/cpu/mixed.c  CPU: products of complex, short and mixed values ================ */
 /* Products whose values are complex, or are shorter than sums: MERGE and, as its single task,
  * REFERENCE. Complex products are (a + bi)(c + di) = (ac - bd) + (ad + bc)i as it stands, each
@@ -19873,6 +19919,9 @@ MBI_INTERNAL void mbi_mixed_multiply(const merbit_plan *plan, void *scratch, con
   }
 }
 
+MBI_INTERNAL const mbi_cpu_method mbi_mixed_method = {
+    NULL, NULL, mbi_mixed_scratch_bytes, mbi_mixed_multiply, NULL, NULL, NULL, NULL};
+
 /* ==== >>spmv/cpu/semirings.c  CPU: products over semirings ================================ */
 /* Products over semirings on CPU threads: the row loop, and the merge path as spmv/cpu/merge.c cuts
  * it. Each sum starts at zero and takes the row's entries in their order; a row that tasks share
@@ -20167,7 +20216,7 @@ static void mbi_semiring_fix_up_f64(const mbi_semiring_call_f64 *call) {
   }
 }
 
-static void mbi_semiring_typed_f64(merbit_plan *plan, void *scratch,
+static void mbi_semiring_typed_f64(const merbit_plan *plan, void *scratch,
     const mbi_scalar *alpha, const double *x, const mbi_scalar *beta, double *y) {
   mbi_semiring_call_f64 call;
   call.plan = plan;
@@ -20482,7 +20531,7 @@ static void mbi_semiring_fix_up_f32(const mbi_semiring_call_f32 *call) {
   }
 }
 
-static void mbi_semiring_typed_f32(merbit_plan *plan, void *scratch,
+static void mbi_semiring_typed_f32(const merbit_plan *plan, void *scratch,
     const mbi_scalar *alpha, const float *x, const mbi_scalar *beta, float *y) {
   mbi_semiring_call_f32 call;
   call.plan = plan;
@@ -20517,7 +20566,7 @@ MBI_INTERNAL size_t mbi_semiring_scratch_bytes(const merbit_plan *plan) {
 
 /* y = (alpha (x) A x) (+) (beta (x) y), by plan->method. The same number of tasks gives the same
  * bits, whatever the threads do. */
-MBI_INTERNAL void mbi_semiring_multiply(merbit_plan *plan, void *scratch, const mbi_scalar *alpha,
+MBI_INTERNAL void mbi_semiring_multiply(const merbit_plan *plan, void *scratch, const mbi_scalar *alpha,
     const void *x, const mbi_scalar *beta, void *y) {
   if (plan->type == MERBIT_F32) {
     mbi_semiring_typed_f32(plan, scratch, alpha, (const float *)x, beta, (float *)y);
@@ -20525,6 +20574,16 @@ MBI_INTERNAL void mbi_semiring_multiply(merbit_plan *plan, void *scratch, const 
     mbi_semiring_typed_f64(plan, scratch, alpha, (const double *)x, beta, (double *)y);
   }
 }
+
+/* alpha and beta are mbi_scalars. */
+static void mbi_semiring_product(const merbit_plan *plan, void *scratch, const void *alpha,
+    const void *x, const void *beta, void *y) {
+  mbi_semiring_multiply(plan, scratch, (const mbi_scalar *)alpha, x, (const mbi_scalar *)beta,
+      y);
+}
+
+MBI_INTERNAL const mbi_cpu_method mbi_semiring_method = {
+    NULL, NULL, mbi_semiring_scratch_bytes, mbi_semiring_product, NULL, NULL, NULL, NULL};
 
 /* ==== >>spmv/cpu/sorted.c  CPU: rows sorted by length within windows ====================== */
 /* Rows sorted by length within windows. The sigma of SELL-C-sigma (M. Kreutzer et al., A
@@ -22005,6 +22064,17 @@ MBI_INTERNAL void mbi_sorted_multiply(const merbit_plan *plan, void *scratch, co
         *(const double *)beta, (double *)y); }
 }
 
+/* Returns the bytes of columns, row numbers and values that a product reads. */
+static int64_t mbi_sorted_stream_bytes(const merbit_plan *plan) {
+  const int64_t size = plan->sorted.values != NULL ? (int64_t)mbi_type_size(plan->type) : 0;
+  return plan->csr.nnz * (size + (int64_t)sizeof(int32_t)) +
+      plan->csr.rows * (int64_t)sizeof *plan->sorted.row_id;
+}
+
+MBI_INTERNAL const mbi_cpu_method mbi_sorted_method = {
+    mbi_sorted_create,       mbi_sorted_destroy, mbi_merge_workspace_bytes, mbi_sorted_multiply,
+    mbi_sorted_stream_bytes, NULL,               NULL,                      mbi_sorted_update};
+
 /* ==== >>spmv/cpu/numa.c  CPU: parts of a matrix on memory nodes =========================== */
 /* Each task's part of the matrix on the memory node of the thread that takes it: section III.D
  * of D. Merrill, M. Garland, Merge-based Parallel Sparse Matrix-Vector Multiplication, SC16.
@@ -22807,7 +22877,7 @@ MBI_INTERNAL void mbi_block_scratch_f32(const merbit_plan *plan, void *scratch,
 
 /* A view that comes in blocks is multiplied in blocks on the CPU. */
 MBI_INTERNAL int mbi_plan_takes_blocks(const merbit_plan *plan) {
-  return plan->desc.method == MERBIT_METHOD_BSR ||
+  return (plan->asked->takes & MBI_OF_BLOCKS) != 0 ||
       (plan->desc.method == MERBIT_METHOD_AUTO && plan->side == MERBIT_SIDE_CPU &&
       plan->view.format == MERBIT_BSR && mbi_plan_plain(plan) && plan->desc.vectors <= 1);
 }
@@ -22897,8 +22967,6 @@ MBI_INTERNAL merbit_status mbi_blocks_create(merbit_plan *plan) {
   mbi_blocks *blocks = &plan->blocks;
   void *memory;
   merbit_status status;
-  plan->method =
-      plan->desc.method != MERBIT_METHOD_AUTO ? plan->desc.method : MERBIT_METHOD_BSR;
   plan->tasks = mbi_block_chunks(plan->context, &plan->bsr.view);
   plan->values = plan->bsr.view.values;
   status = mbi_allocate_array(plan->context, (int64_t)plan->tasks + 1, 2 * sizeof(int64_t),
@@ -22999,6 +23067,34 @@ MBI_INTERNAL void mbi_blocks_multiply(const merbit_plan *plan, void *scratch, co
     mbi_blocks_typed_f64(plan, scratch, &call);
   }
 }
+
+/* Returns the bytes of blocks, their columns and the offsets of their rows. */
+static int64_t mbi_blocks_stream_bytes(const merbit_plan *plan) {
+  const merbit_view *bsr = &plan->bsr.view;
+  const int64_t values =
+      bsr->values != NULL ? mbi_view_values(bsr) * (int64_t)mbi_type_size(plan->type) : 0;
+  return values + bsr->nnz * (int64_t)sizeof(int32_t) +
+      (mbi_block_count(plan->csr.rows, bsr->block_rows) + 1) *
+      (int64_t)mbi_index_bytes(bsr->offset_type);
+}
+
+/* Writes the plan's line. */
+static int mbi_block_plan_describe(const merbit_plan *plan, int64_t bytes, char *text, size_t size) {
+  const merbit_view *bsr = &plan->bsr.view;
+  return snprintf(text, size, "%s on the CPU (%s), %s: %" PRId64 " x %" PRId64 ", %" PRId64
+      " blocks of %d x %d, %s-major, %.0f%% full; %d task%s; %s; %.3g MB per " "product%s",
+      plan->row->name, plan->desc.method != MERBIT_METHOD_AUTO ? "as asked"
+      : plan->why[0] != '\0'                  ? plan->why : "AUTO's method for blocks there",
+      mbi_plan_type_text(plan), bsr->rows, bsr->cols, bsr->nnz, bsr->block_rows,
+      bsr->block_cols, bsr->block_order == MERBIT_BLOCK_ROW_MAJOR ? "row" : "column",
+      bsr->nnz == 0 ? 100.0 : 100.0 * (double)plan->bsr.entries / (double)mbi_view_values(bsr),
+      plan->tasks, plan->tasks != 1 ? "s" : "", mbi_value_name(plan), 1e-6 * (double)bytes,
+      plan->why[0] != '\0' ? "" : "; runner-up merge");
+}
+
+MBI_INTERNAL const mbi_cpu_method mbi_blocks_method = {
+    mbi_blocks_create,       mbi_blocks_destroy,  mbi_block_plan_scratch_bytes, mbi_blocks_multiply,
+    mbi_blocks_stream_bytes, mbi_block_plan_describe, mbi_blocks_update,            NULL};
 
 /* ==== >>spmv/shared/device_csr.c  a plan's CSR arrays on the GPU ========================== */
 /* A plan's CSR on the device. Host views are checked and narrowed on the CPU and uploaded.
@@ -23896,7 +23992,7 @@ MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_context *context,
   return MERBIT_OK;
 }
 
-/* ==== >>spmv/choose/critical_path.c  CUDA: what the longest row takes who walks it alone ==== */
+/* ==== >>spmv/choose/critical_path.c  CUDA: what the longest row takes who walks it alone, and what products move ==== */
 /* ==== >>spmv/choose/choose.h ============================================================== */
 #ifndef MBI_CHOOSE_H
 #define MBI_CHOOSE_H
@@ -23939,8 +24035,14 @@ typedef struct mbi_measured {
   char why[160];
 } mbi_measured;
 
-/* Forms that cost SCAN more than they save. */
-#define MBI_FORMS_SLOW (MBI_FORM(MBI_VALUES_TABLE) | MBI_FORM(MBI_VALUES_ROW))
+/* What every forecast is made of. Seconds, of the vectors, of columns and values, and of the
+ * elements of x that no cache near the threads holds. */
+typedef struct mbi_traffic {
+  double size, nnz, rows, cols;
+  double values; /* bytes of a nonzero's value */
+  double vectors, stream, gathers;
+  double light; /* what a method that looks for no row ends takes of a stream's time */
+} mbi_traffic;
 
 #endif
 
@@ -23964,6 +24066,48 @@ MBI_INTERNAL int mbi_choose_small(const merbit_plan *plan) {
 MBI_INTERNAL double mbi_walk(const merbit_plan *plan, double at_once, int loads) {
   const double load = mbi_choose_small(plan) ? MBI_WALK_NEAR : MBI_WALK_FAR;
   return (double)plan->nonempty.longest / at_once * loads * load - MBI_WALK_LEAST;
+}
+
+/* ---- Traffic ----------------------------------------------------------------------------- */
+
+/* Returns the seconds for one sector of x that no cache near the threads holds, by the bytes of
+ * x: the L2's rate, which falls where x does not fit. */
+MBI_INTERNAL double mbi_choose_gather(double bytes) {
+  static const double size[6] = {16e6, 32e6, 67e6, 134e6, 268e6, 1074e6};
+  static const double rate[6] = {160e9, 140e9, 76e9, 53e9, 45e9, 40e9};
+  int i = 0;
+  if (bytes <= size[0] || bytes >= size[5]) {
+    return 1.0 / rate[bytes <= size[0] ? 0 : 5];
+  }
+  while (bytes > size[i + 1]) {
+    i++;
+  }
+  return 1.0 /
+      (rate[i] + (rate[i + 1] - rate[i]) * (bytes - size[i]) / (size[i + 1] - size[i]));
+}
+
+/* Returns the longer time: a row that is walked alone goes on while the others are multiplied.
+ */
+MBI_INTERNAL double mbi_choose_longer(double seconds, double walk) {
+  return walk > seconds ? walk : seconds;
+}
+
+/* Returns what a product moves, in seconds. */
+MBI_INTERNAL mbi_traffic mbi_traffic_of(const merbit_plan *plan) {
+  mbi_traffic t;
+  t.size = (double)mbi_type_size(plan->type);
+  t.nnz = (double)plan->device.nnz;
+  t.rows = (double)plan->device.rows;
+  t.cols = (double)plan->device.cols;
+  t.vectors =
+      ((t.rows + t.cols) * t.size + (double)mbi_value_bytes_once(plan)) * MBI_CHOOSE_STREAM;
+  t.values = (double)mbi_value_bytes(plan);
+  t.stream = t.nnz * (4.0 + t.values) * MBI_CHOOSE_STREAM;
+  t.gathers = t.nnz * plan->nonempty.sectors * mbi_choose_gather(t.cols * t.size);
+  /* No row ends have to be found, which shows in f64; in f32 the scan keeps up with the stream.
+   */
+  t.light = plan->type == MERBIT_F64 && t.gathers < t.stream / 2 ? 0.8 : 1.0;
+  return t;
 }
 
 /* ==== >>spmv/gpu/scan/sizes.c  CUDA: how the scan cuts a matrix into tiles and blocks ===== */
@@ -24246,8 +24390,7 @@ MBI_INTERNAL merbit_status mbi_scan_nonempty(merbit_plan *plan) {
   if (!mbi_nonempty_fit(plan)) {
     return mbi_fail(plan->context, MERBIT_TOO_LARGE,
         "%s takes fewer than 2^32 - 1 rows, not %" PRIu64
-        "; for one vector use MERBIT_METHOD_MERBIT",
-        mbi_method_identifier(plan->method), plan->device.rows);
+        "; for one vector use MERBIT_METHOD_MERBIT", plan->row->identifier, plan->device.rows);
   }
   MBI_TRY(mbi_nonempty_need(plan));
   if (plan->nonempty.count < plan->device.rows && plan->nonempty.row_id == 0) {
@@ -24437,6 +24580,16 @@ static int mbi_scan_describe(const merbit_plan *plan, char *text, size_t size) {
       "%" PRIu64 " tiles of 32 x %d, scan depth %d, %" PRIu64 " empty rows, %d threads%s%s",
       s->tiles, s->steps, s->depth, s->empty_rows, s->threads,
       s->whole ? " with whole rows" : "", plan->streaming ? ", matrix past the caches" : "");
+}
+
+/* Returns the seconds of a product. To look values up is slower here than to stream them. */
+MBI_INTERNAL double mbi_scan_cost(const merbit_plan *plan) {
+  const mbi_traffic t = mbi_traffic_of(plan);
+  double seconds = t.vectors + t.stream + t.gathers;
+  if (plan->device.form == MBI_VALUES_TABLE || plan->device.form == MBI_VALUES_ROW) {
+    seconds += t.nnz * (plan->type == MERBIT_F32 ? 0.8e-12 : 1.3e-12);
+  }
+  return seconds;
 }
 
 MBI_INTERNAL const mbi_cuda_method mbi_scan_method = {
@@ -25077,6 +25230,13 @@ static int mbi_binned_describe(const merbit_plan *plan, char *text, size_t size)
       mbi_scan_of(plan)->threads);
 }
 
+/* Returns the seconds of a product. Products are written and read; reads and writes mixed reach
+ * three quarters of the rate. */
+MBI_INTERNAL double mbi_binned_cost(const merbit_plan *plan) {
+  const mbi_traffic t = mbi_traffic_of(plan);
+  return t.vectors + t.nnz * 1.1 * (4.5 + t.values + 2.0 * t.size) * MBI_CHOOSE_STREAM * 1.35;
+}
+
 MBI_INTERNAL const mbi_cuda_method mbi_binned_method = {
     sizeof(mbi_binned),  mbi_binned_create, mbi_binned_destroy,  mbi_binned_carry_bytes,
     mbi_binned_multiply, mbi_binned_info,   mbi_binned_describe, mbi_binned_refresh};
@@ -25288,6 +25448,16 @@ static int mbi_hubs_describe(const merbit_plan *plan, char *text, size_t size) {
       mbi_scan_of(plan)->threads);
 }
 
+/* Returns the seconds of a product. Where rows are short, one block to a multiprocessor loses by
+ * them what hubs save (a star, ones in f64 on an H200: 224 us where the scan takes 206). */
+MBI_INTERNAL double mbi_hubs_cost(const merbit_plan *plan) {
+  const mbi_traffic t = mbi_traffic_of(plan);
+  return t.nnz >= 4.0 * t.rows && plan->nonempty.hub_share > 1.0 - plan->nonempty.sectors
+      ? t.vectors + t.stream +
+      t.gathers * (1.0 - plan->nonempty.hub_share) / plan->nonempty.sectors
+      : mbi_scan_cost(plan);
+}
+
 MBI_INTERNAL const mbi_cuda_method mbi_hubs_method = {
     sizeof(mbi_hubs),  mbi_hubs_create, mbi_hubs_destroy,  mbi_scan_carry_bytes,
     mbi_hubs_multiply, mbi_hubs_info,   mbi_hubs_describe, NULL};
@@ -25428,6 +25598,23 @@ static int mbi_rows_describe(const merbit_plan *plan, char *text, size_t size) {
   const mbi_rows *r = mbi_rows_of(plan);
   return snprintf(text, size, "%d lane%s a row, %d nonzeros in flight, %d threads", r->lanes,
       r->lanes == 1 ? "" : "s", r->unroll, r->threads);
+}
+
+/* Returns whether all that a product does is to gather doubles, each from a sector of its own, for
+ * lanes of which half are busy. */
+static int mbi_rows_gather(const merbit_plan *plan) {
+  return plan->type == MERBIT_F64 && mbi_value_bytes(plan) == 0 && plan->nonempty.sectors > 0.9 &&
+      plan->nonempty.slots / 2 <= plan->device.nnz;
+}
+
+/* Returns the seconds of a product. Lanes of a row load what does not lie side by side, which
+ * counts little beside gathers that all miss; then no launch has to follow, and nothing is made
+ * (ones on an H200: 143 us for 145 where columns lie anywhere; but 121 for 91 of roads, which
+ * share sectors). */
+MBI_INTERNAL double mbi_rows_cost(const merbit_plan *plan) {
+  const mbi_traffic t = mbi_traffic_of(plan);
+  const double scan = t.vectors + t.stream + t.gathers;
+  return mbi_choose_longer((mbi_rows_gather(plan) ? 0.97 : 1.2) * scan, mbi_rows_walk(plan));
 }
 
 MBI_INTERNAL const mbi_cuda_method mbi_rows_method = {
@@ -26937,6 +27124,9 @@ MBI_INTERNAL void mbi_many_cpu(merbit_plan *plan, void *scratch, const void *alp
   }
 }
 
+MBI_INTERNAL const mbi_cpu_method mbi_many_cpu_method = {NULL, NULL, mbi_many_cpu_bytes,
+    NULL, NULL, NULL, NULL, NULL};
+
 /* ==== >>spmv/gpu/sliced/sliced.c  CUDA: slices of rows stored column by column ============ */
 /* SLICED on the host: builds slices of 32 rows, launches the product.
  * spmv/gpu/sliced/sliced.cu describes the method. */
@@ -27193,6 +27383,14 @@ static int mbi_sliced_describe(const merbit_plan *plan, char *text, size_t size)
       "column, %d threads", s->slices, s->sorted ? " sorted in windows of 1024" : "",
       100.0 * (double)plan->device.nnz / slots,
       2.0 * (double)s->column_slots / slots, s->threads);
+}
+
+/* Returns the seconds of a product. */
+MBI_INTERNAL double mbi_sliced_cost(const merbit_plan *plan) {
+  const mbi_traffic t = mbi_traffic_of(plan);
+  return mbi_choose_longer(t.vectors + t.gathers +
+      t.nnz * (4.0 - 2.0 * plan->nonempty.narrow + t.values) * MBI_CHOOSE_STREAM * t.light,
+      mbi_sliced_walk(plan));
 }
 
 MBI_INTERNAL const mbi_cuda_method mbi_sliced_method = {
@@ -28456,18 +28654,18 @@ MBI_INTERNAL merbit_status mbi_values_specialise(merbit_plan *plan, uint32_t for
 }
 
 /* ==== >>spmv/plan/dispatch.c  CUDA: products, and x times the values of its columns ======= */
-/* A method with x as it wants it: where values are the same throughout each column, x is
+/* Calls of the plan's method. Where values are the same throughout each column, x is
  * multiplied by them before a product, which then takes all as ones. */
 
 #define MBI_COLUMNS_ALIGNMENT 256
 
-/* After the carries of a product in flight. */
+/* Returns the offset of the scaled x in a product's scratch, behind the carries. */
 static uint64_t mbi_columns_place(const merbit_plan *plan) {
   return (plan->cuda->carry_bytes(plan) + MBI_COLUMNS_ALIGNMENT - 1) / MBI_COLUMNS_ALIGNMENT *
       MBI_COLUMNS_ALIGNMENT;
 }
 
-/* Bytes that one product in flight needs. */
+/* Returns the bytes of scratch that one product in flight needs. */
 MBI_INTERNAL uint64_t mbi_scratch_bytes(const merbit_plan *plan) {
   return plan->device.form == MBI_VALUES_COLUMN
       ? mbi_columns_place(plan) + mbi_values_bytes(plan, MBI_VALUES_COLUMN)
@@ -28483,8 +28681,8 @@ MBI_INTERNAL void mbi_method_forget(merbit_plan *plan) {
   plan->scale = NULL;
 }
 
-/* Creates what plan->cuda makes of the matrix in plan->device. After a failure
- * mbi_method_destroy cleans up. */
+/* Builds the method's form of the matrix in plan->device. On failure the caller runs
+ * mbi_method_destroy. */
 MBI_INTERNAL merbit_status mbi_method_create(merbit_plan *plan) {
   merbit_status status = mbi_allocate_array(plan->context, (int64_t)plan->cuda->state_bytes, 1,
       "the state of a method", &plan->state);
@@ -28505,13 +28703,13 @@ MBI_INTERNAL void mbi_method_destroy(merbit_plan *plan) {
   mbi_method_forget(plan);
 }
 
-/* Whether alpha is zero, for all that the host knows of it. */
+/* Returns whether the host knows that alpha is zero. */
 MBI_INTERNAL int mbi_alpha_zero(const merbit_plan *plan, const void *alpha) {
   return plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE && !plan->stops &&
       mbi_scalar_zero(mbi_plan_accumulator(plan), alpha);
 }
 
-/* y = alpha A x + beta y. */
+/* Computes y = alpha A x + beta y. */
 MBI_INTERNAL merbit_status mbi_method_multiply(merbit_plan *plan, mbi_devptr scratch,
     const void *alpha, mbi_devptr x, const void *beta, mbi_devptr y, void *stream) {
   merbit_status status = MERBIT_OK;
@@ -29009,6 +29207,25 @@ MBI_INTERNAL const mbi_cuda_method mbi_many_method = {sizeof(mbi_many), mbi_many
 
 MBI_INTERNAL int mbi_has_full_blocks(const mbi_nonempty_rows *nonempty) {
   return nonempty->block_rows * nonempty->block_cols >= 4;
+}
+
+/* Returns whether the matrix was found to consist of full blocks, and stores a value for each
+ * nonzero. */
+MBI_INTERNAL int mbi_choose_full(const merbit_plan *plan) {
+  return mbi_has_full_blocks(&plan->nonempty) && plan->device.form == MBI_VALUES_GENERAL &&
+      plan->device.values != 0;
+}
+
+/* Returns the seconds of a product by blocks; without full blocks, those of the scan. */
+MBI_INTERNAL double mbi_extracted_cost(const merbit_plan *plan) {
+  const mbi_traffic t = mbi_traffic_of(plan);
+  double column;
+  if (!mbi_choose_full(plan)) {
+    return mbi_scan_cost(plan);
+  }
+  column = 4.0 / (plan->nonempty.block_rows * plan->nonempty.block_cols);
+  return t.vectors + t.gathers +
+      t.nnz * (column + t.values) * MBI_CHOOSE_STREAM * 1.08 * t.light;
 }
 
 /* Moves the CSR and its non-empty rows to plan->extracted. */
@@ -29536,908 +29753,11 @@ MBI_INTERNAL const mbi_cuda_method mbi_extract_method = {
     sizeof(mbi_bsr_tiles), mbi_extract_create, mbi_extracted_destroy, mbi_bsr_carry_bytes,
     mbi_bsr_multiply,      mbi_bsr_info,       mbi_bsr_describe,      mbi_extract_refresh};
 
-/* ==== >>spmv/choose/forecast.c  CUDA: what a product by each method should take =========== */
-/* What a product by each method should take, from what the GPU counts of a matrix's rows and
- * samples of its columns. */
-
-MBI_INTERNAL const mbi_cuda_method *mbi_cuda_method_of(const merbit_plan *plan,
-    merbit_method method) {
-  switch (method) {
-  case MERBIT_METHOD_MERGE:
-    return &mbi_merge_path_method;
-  case MERBIT_METHOD_SCAN:
-    return &mbi_scan_method;
-  case MERBIT_METHOD_ROWS:
-    return &mbi_rows_method;
-  case MERBIT_METHOD_SLICED:
-    return &mbi_sliced_method;
-  case MERBIT_METHOD_BINNED:
-    return &mbi_binned_method;
-  case MERBIT_METHOD_BSR:
-    return mbi_plan_has_blocks(plan)                ? &mbi_bsr_method
-        : plan->desc.method == MERBIT_METHOD_BSR ? &mbi_extract_method : &mbi_extracted_method;
-  case MERBIT_METHOD_CB:
-    return &mbi_cb_method;
-  case MERBIT_METHOD_HUBS:
-    return &mbi_hubs_method;
-  case MERBIT_METHOD_MANY:
-    return &mbi_many_method;
-  default:
-    return &mbi_merbit_method;
-  }
-}
-
-/* Seconds for one sector of x that no cache near the threads holds, by the bytes of x: the L2's
- * rate, which falls where x does not fit. */
-MBI_INTERNAL double mbi_choose_gather(double bytes) {
-  static const double size[6] = {16e6, 32e6, 67e6, 134e6, 268e6, 1074e6};
-  static const double rate[6] = {160e9, 140e9, 76e9, 53e9, 45e9, 40e9};
-  int i = 0;
-  if (bytes <= size[0] || bytes >= size[5]) {
-    return 1.0 / rate[bytes <= size[0] ? 0 : 5];
-  }
-  while (bytes > size[i + 1]) {
-    i++;
-  }
-  return 1.0 /
-      (rate[i] + (rate[i + 1] - rate[i]) * (bytes - size[i]) / (size[i + 1] - size[i]));
-}
-
-/* Whether the matrix was found to consist of full blocks, and stores a value for each nonzero.
- */
-MBI_INTERNAL int mbi_choose_full(const merbit_plan *plan) {
-  return mbi_has_full_blocks(&plan->nonempty) && plan->device.form == MBI_VALUES_GENERAL &&
-      plan->device.values != 0;
-}
-
-/* Whether all that a product does is to gather doubles, each from a sector of its own, for
- * lanes of which half are busy. */
-static int mbi_choose_gathered(const merbit_plan *plan) {
-  return plan->type == MERBIT_F64 && mbi_value_bytes(plan) == 0 && plan->nonempty.sectors > 0.9 &&
-      plan->nonempty.slots / 2 <= plan->device.nnz;
-}
-
-/* The longer one: a row that is walked alone goes on while the others are multiplied. */
-static double mbi_choose_longer(double seconds, double walk) {
-  return walk > seconds ? walk : seconds;
-}
-
-/* Only ROWS and SLICED walk rows. All others cut a long row into tiles, whose sums a warp or a
- * thread block adds up. */
-MBI_INTERNAL mbi_forecast mbi_choose_forecast(const merbit_plan *plan) {
-  const double size = (double)mbi_type_size(plan->type), nnz = (double)plan->device.nnz;
-  const double rows = (double)plan->device.rows, cols = (double)plan->device.cols;
-  const double vectors =
-      ((rows + cols) * size + (double)mbi_value_bytes_once(plan)) * MBI_CHOOSE_STREAM;
-  const double values = (double)mbi_value_bytes(plan);
-  const double stream = nnz * (4.0 + values) * MBI_CHOOSE_STREAM;
-  const double gathers = nnz * plan->nonempty.sectors * mbi_choose_gather(cols * size);
-  /* No row ends have to be found, which shows in f64; in f32 the scan keeps up with the stream.
-   */
-  const double light = plan->type == MERBIT_F64 && gathers < stream / 2 ? 0.8 : 1.0;
-  mbi_forecast f;
-  f.scan = vectors + stream + gathers;
-  /* Lanes of a row load what does not lie side by side, which counts little beside gathers
-   * that all miss; then no launch has to follow, and nothing is made (ones on an H200: 143 us
-   * for 145 where columns lie anywhere; but 121 for 91 of roads, which share sectors). */
-  f.rows =
-      mbi_choose_longer((mbi_choose_gathered(plan) ? 0.97 : 1.2) * f.scan, mbi_rows_walk(plan));
-  if (plan->device.form == MBI_VALUES_TABLE || plan->device.form == MBI_VALUES_ROW) {
-    /* To look values up is slower there than to stream them. */
-    f.scan += nnz * (plan->type == MERBIT_F32 ? 0.8e-12 : 1.3e-12);
-  }
-  /* Where rows are short, one block to a multiprocessor loses by them what hubs save (a star,
-   * ones in f64 on an H200: 224 us where the scan takes 206). */
-  f.hubs = nnz >= 4.0 * rows && plan->nonempty.hub_share > 1.0 - plan->nonempty.sectors
-      ? vectors + stream + gathers * (1.0 - plan->nonempty.hub_share) / plan->nonempty.sectors
-      : f.scan;
-  f.sliced = mbi_choose_longer(vectors + gathers +
-      nnz * (4.0 - 2.0 * plan->nonempty.narrow + values) * MBI_CHOOSE_STREAM * light,
-      mbi_sliced_walk(plan));
-  /* Products are written and read; reads and writes mixed reach three quarters of the rate. */
-  f.binned = vectors + nnz * 1.1 * (4.5 + values + 2.0 * size) * MBI_CHOOSE_STREAM * 1.35;
-  f.blocks = f.scan;
-  if (mbi_choose_full(plan)) {
-    const double column = 4.0 / (plan->nonempty.block_rows * plan->nonempty.block_cols);
-    f.blocks = vectors + gathers + nnz * (column + values) * MBI_CHOOSE_STREAM * 1.08 * light;
-  }
-  return f;
-}
-
-#define MBI_CHOOSE_UNSEEN_CALLS 1
-
-/* And where about so many products follow that making them, 0.4 ms, pays: of floats they save 3
- * us a product on an H200, of doubles a third of that. */
-MBI_INTERNAL int mbi_choose_blocks_calls(const merbit_plan *plan) {
-  return plan->type == MERBIT_F32 ? 100 : 300;
-}
-
-MBI_INTERNAL int mbi_choose_unseen(const merbit_plan *plan) {
-  return plan->desc.expected_calls <= MBI_CHOOSE_UNSEEN_CALLS &&
-      mbi_device_csr_stream_bytes(plan) >= MBI_CHOOSE_UNSEEN;
-}
-
-/* ==== >>spmv/choose/measure.c  CUDA: what it takes, measured and remembered =============== */
-/* AUTO by measuring: where thousands of products will follow, the best two or three methods are
- * made in turn and timed on the very matrix, and the answer is kept on disk beside the cubins,
- * by the structure's hash and the device. */
-#ifndef MBI_MEASURE_ROUNDS
-#endif
-
-/* ---- Candidates -------------------------------------------------------------------------- */
-
-/* Keep the MBI_MEASURE_MOST quickest, quickest first. Returns how many there are. */
-MBI_INTERNAL int mbi_measure_add(mbi_candidate *candidates, int count, merbit_method method,
-    int omega, double seconds) {
-  int at = count < MBI_MEASURE_MOST ? count : MBI_MEASURE_MOST;
-  for (; at > 0 && candidates[at - 1].seconds > seconds; at--) {
-    if (at < MBI_MEASURE_MOST) {
-      candidates[at] = candidates[at - 1];
-    }
-  }
-  if (at < MBI_MEASURE_MOST) {
-    candidates[at].method = method;
-    candidates[at].omega = omega;
-    candidates[at].seconds = seconds;
-  }
-  return count < MBI_MEASURE_MOST ? count + 1 : count;
-}
-
-/* Small: launches and latency decide, which no forecast knows; one of full blocks is large
- * enough for rows that cross thread blocks. Else what the forecasts put
- * within half as much again of the best. */
-MBI_INTERNAL int mbi_measure_candidates(const merbit_plan *plan, mbi_candidate *candidates) {
-  const mbi_nonempty_rows *nonempty = &plan->nonempty;
-  const mbi_forecast f = mbi_choose_forecast(plan);
-  int even = nonempty->slots / 2 <= plan->device.nnz;
-  int count = 0;
-  if (mbi_choose_small(plan)) {
-    even = even && mbi_rows_walk(plan) <= f.scan;
-    if (mbi_choose_full(plan)) {
-      count = mbi_measure_add(candidates, count, MERBIT_METHOD_BSR, 0, 0);
-    }
-    count = mbi_measure_add(candidates, count, MERBIT_METHOD_SCAN, 1, 0);
-    if (count > 1 && even) {
-      return mbi_measure_add(candidates, count, MERBIT_METHOD_ROWS, 0, 0);
-    }
-    count = mbi_measure_add(candidates, count, MERBIT_METHOD_SCAN, 2, 0);
-    return even ? mbi_measure_add(candidates, count, MERBIT_METHOD_ROWS, 0, 0) : count;
-  } else {
-    count = mbi_measure_add(candidates, count, MERBIT_METHOD_SCAN, 1, f.scan);
-    count = mbi_measure_add(candidates, count, MERBIT_METHOD_BINNED, 0, f.binned);
-    if (f.blocks < f.scan) {
-      count = mbi_measure_add(candidates, count, MERBIT_METHOD_BSR, 0, f.blocks);
-    }
-    if (f.hubs < f.scan) {
-      count = mbi_measure_add(candidates, count, MERBIT_METHOD_HUBS, 0, f.hubs);
-    }
-    if (even) {
-      count = mbi_measure_add(candidates, count, MERBIT_METHOD_SLICED, 0, f.sliced);
-      count = mbi_measure_add(candidates, count, MERBIT_METHOD_ROWS, 0, f.rows);
-    }
-    while (candidates[count - 1].seconds > 1.5 * candidates[0].seconds) {
-      count--;
-    }
-    return count;
-  }
-}
-
-/* ---- Timing ------------------------------------------------------------------------------ */
-
-/* Seconds of a product of the plan as it is made now. */
-static merbit_status mbi_measure_product(merbit_plan *plan, mbi_devptr carries, mbi_devptr x,
-    mbi_devptr y, double *seconds) {
-  /* The second parts are for mbi_scalar_zero, which would read both of a complex number: gcc
-   * -O3 sees it. */
-  static const double one[2] = {1, 0}, zero[2] = {0, 0};
-  static const float one_f32[2] = {1, 0}, zero_f32[2] = {0, 0};
-  static const void *const none[2] = {NULL, NULL};
-  const void *alpha = one, *beta = zero;
-  const int batch = mbi_choose_small(plan) ? 10 * MBI_MEASURE_BATCH : MBI_MEASURE_BATCH;
-  merbit_status status = MERBIT_OK;
-  int round, i;
-  if (plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE) {
-    alpha = beta = none;
-  } else if (plan->type == MERBIT_F32) {
-    alpha = one_f32;
-    beta = zero_f32;
-  }
-  *seconds = HUGE_VAL;
-  for (round = 0; round <= MBI_MEASURE_ROUNDS && status == MERBIT_OK; round++) {
-    const int products = round == 0 ? 1 : batch; /* the first one warms up */
-    const double start = mbi_seconds();
-    double taken;
-    for (i = 0; i < products && status == MERBIT_OK; i++) {
-      status = mbi_method_multiply(plan, carries, alpha, x, beta, y, NULL);
-    }
-    if (status == MERBIT_OK) {
-      status = mbi_device_synchronize(plan->context, NULL);
-    }
-    taken = (mbi_seconds() - start) / products;
-    *seconds = round > 0 && taken < *seconds ? taken : *seconds;
-  }
-  return status;
-}
-
-/* Make the plan by a candidate, time it, and take it apart again. A candidate that the matrix
- * or the memory does not allow is infinitely slow. */
-static merbit_status mbi_measure_try(merbit_plan *plan, mbi_candidate *candidate, mbi_devptr x,
-    mbi_devptr y) {
-  merbit_context *context = plan->context;
-  const int omega = plan->desc.omega;
-  mbi_devptr carries = 0;
-  merbit_status status;
-  plan->method = candidate->method;
-  plan->desc.omega = candidate->omega;
-  plan->cuda = mbi_cuda_method_of(plan, plan->method);
-  status = mbi_method_create(plan);
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, mbi_scratch_bytes(plan), "carries", &carries);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_measure_product(plan, carries, x, y, &candidate->seconds);
-  }
-  mbi_device_release(context, carries);
-  mbi_method_destroy(plan);
-  plan->desc.omega = omega;
-  if (status == MERBIT_DEVICE_OUT_OF_MEMORY || status == MERBIT_TOO_LARGE) {
-    char reason[384];
-    mbi_error_clear(context, reason, sizeof reason);
-    mbi_log(context, "not measured: %s", reason);
-    candidate->seconds = HUGE_VAL;
-    return MERBIT_OK;
-  }
-  return status;
-}
-
-/* All of them, on vectors of zeros. */
-static merbit_status mbi_measure_all(merbit_plan *plan, mbi_candidate *candidates, int count) {
-  merbit_context *context = plan->context;
-  const size_t size = mbi_type_size(plan->type);
-  const uint64_t x_bytes = (plan->device.cols * size + 255) / 256 * 256;
-  const uint64_t bytes = x_bytes + plan->device.rows * size;
-  mbi_devptr vectors = 0;
-  int i;
-  merbit_status status = mbi_device_allocate(context, bytes, "vectors to measure", &vectors);
-  if (status == MERBIT_OK) {
-    status = mbi_device_zero(context, vectors, (size_t)bytes, NULL);
-  }
-  for (i = 0; i < count && status == MERBIT_OK; i++) {
-    status = mbi_measure_try(plan, &candidates[i], vectors, vectors + x_bytes);
-  }
-  mbi_device_release(context, vectors);
-  return status;
-}
-
-/* ---- Memory ------------------------------------------------------------------------------ */
-
-/* The key of the matrix's answer on this device, or NULL. */
-static merbit_status mbi_measure_key(merbit_plan *plan, char **key, size_t *size) {
-  merbit_context *context = plan->context;
-  uint64_t hash = 0;
-  void *room = NULL;
-  merbit_status status = mbi_nonempty_hash(plan, &hash);
-  *key = NULL;
-  if (status == MERBIT_OK) {
-    status = mbi_allocate_array(context, 1024, 1, "the key of a choice", &room);
-  }
-  if (status == MERBIT_OK) {
-    *key = (char *)room;
-    *size = (size_t)snprintf(*key, 1024,
-                             "choice %d %s %s %s %d: %" PRIu64 " x %" PRIu64 ", %" PRIu64
-                             " nonzeros, %016" PRIx64 ", base %d, %s, %s",
-                             MBI_CACHE_FORMAT, MERBIT_VERSION_STRING, MBI_KERNEL_HASH,
-                             context->device.name, context->device.multiprocessors,
-                             plan->device.rows, plan->device.cols, plan->device.nnz, hash,
-                             plan->device.base, mbi_plan_type_text(plan), mbi_value_name(plan));
-  }
-  return status;
-}
-
-/* Whether an answer from disk is one that this version could have given. */
-MBI_INTERNAL int mbi_measured_valid(const merbit_plan *plan, const mbi_measured *found,
-    size_t size) {
-  return size == sizeof *found && found->why[sizeof found->why - 1] == '\0' &&
-      (found->method == MERBIT_METHOD_SCAN || found->method == MERBIT_METHOD_ROWS ||
-      found->method == MERBIT_METHOD_SLICED || found->method == MERBIT_METHOD_BINNED ||
-      found->method == MERBIT_METHOD_HUBS ||
-      (found->method == MERBIT_METHOD_BSR && mbi_has_full_blocks(&plan->nonempty))) &&
-      found->omega >= 0 && found->omega <= (found->method == MERBIT_METHOD_SCAN ? 2 : 0);
-}
-
-static int mbi_measure_recall(merbit_plan *plan, const char *key, size_t key_size,
-    mbi_measured *found) {
-  void *image;
-  size_t size;
-  int valid = 0;
-  if (mbi_cache_load(plan->context, key, key_size, &image, &size)) {
-    valid = size == sizeof *found;
-    if (valid) {
-      memcpy(found, image, sizeof *found);
-      valid = mbi_measured_valid(plan, found, size);
-    }
-    mbi_release(plan->context, image);
-  }
-  return valid;
-}
-
-/* ---- The answer -------------------------------------------------------------------------- */
-
-MBI_INTERNAL void mbi_measure_answer(const mbi_candidate *candidates, int count,
-    mbi_measured *answer) {
-  size_t length;
-  int best = 0, i;
-  memset(answer, 0, sizeof *answer);
-  for (i = 1; i < count; i++) {
-    best = candidates[i].seconds < candidates[best].seconds ? i : best;
-  }
-  answer->method = (int32_t)candidates[best].method;
-  answer->omega = candidates[best].omega;
-  (void)snprintf(answer->why, sizeof answer->why, "measured");
-  for (i = 0; i < count; i++) {
-    length = strlen(answer->why);
-    (void)snprintf(answer->why + length, sizeof answer->why - length, "%s %s%s %.1f us",
-        i > 0 ? "," : "", mbi_method_name(candidates[i].method),
-        candidates[i].omega == 2 ? " of whole rows" : "", 1e6 * candidates[i].seconds);
-  }
-}
-
-/* Set plan->method, plan->desc.omega and plan->why. Needs plan->nonempty, sampled. */
-MBI_INTERNAL merbit_status mbi_measure(merbit_plan *plan) {
-  mbi_candidate candidates[MBI_MEASURE_MOST];
-  mbi_measured answer;
-  char *key = NULL;
-  size_t key_size = 0;
-  int recalled;
-  merbit_status status = mbi_measure_key(plan, &key, &key_size);
-  if (status != MERBIT_OK) {
-    return status;
-  }
-  recalled = mbi_measure_recall(plan, key, key_size, &answer);
-  if (!recalled) {
-    const int count = mbi_measure_candidates(plan, candidates);
-    status = mbi_measure_all(plan, candidates, count);
-    mbi_measure_answer(candidates, count, &answer);
-    if (status == MERBIT_OK) {
-      mbi_cache_store(plan->context, key, key_size, &answer, sizeof answer);
-    }
-  }
-  mbi_release(plan->context, key);
-  plan->method = (merbit_method)answer.method;
-  plan->desc.omega = answer.omega;
-  (void)snprintf(plan->why, sizeof plan->why, "%s%.140s", recalled ? "remembered: " : "",
-      answer.why);
-  return status;
-}
-
-/* ==== >>spmv/choose/choose.c  which method a plan on CUDA takes =========================== */
-/* The method of a plan on CUDA. */
-
-/* Products that making another form of the matrix costs, beyond the scan's plan; less where it
- * is the scan's with other columns, or where memory need not be asked for. */
-#define MBI_CHOOSE_MAKING 12.0
-#define MBI_CHOOSE_MAKING_LESS 8.0
-
-static int mbi_choose_pays(const merbit_plan *plan, merbit_method method, double now,
-    double then) {
-  const int less = method == MERBIT_METHOD_HUBS || plan->arena.at != 0;
-  return plan->desc.expected_calls * (now - then) >
-      (less ? MBI_CHOOSE_MAKING_LESS : MBI_CHOOSE_MAKING) * then;
-}
-
-/* plan->why: the forecasts of what could be taken. */
-static void mbi_choose_say(merbit_plan *plan, const mbi_forecast *f, int even) {
-  char rows[32] = "", sliced[32] = "", blocks[32] = "";
-  if (f->rows < f->scan) {
-    (void)snprintf(rows, sizeof rows, ", rows %.0f us", 1e6 * f->rows);
-  }
-  if (even) {
-    (void)snprintf(sliced, sizeof sliced, ", sliced %.0f us", 1e6 * f->sliced);
-  }
-  if (f->blocks < f->scan) {
-    (void)snprintf(blocks, sizeof blocks, ", blocks %.0f us", 1e6 * f->blocks);
-  }
-  (void)snprintf(plan->why, sizeof plan->why,
-      "%sforecast scan %.0f us%s%s, binned %.0f us, hubs %.0f us%s",
-      even ? "even rows, " : "", 1e6 * f->scan, rows, sliced, 1e6 * f->binned,
-      1e6 * f->hubs, blocks);
-}
-
-/* Slices of 32 rows waste little. */
-static int mbi_choose_even(const merbit_plan *plan) {
-  const mbi_device_csr *csr = &plan->device;
-  return csr->nnz >= 4 * csr->rows && plan->nonempty.slots / 5 <= csr->nnz / 3;
-}
-
-/* Returns whether slices may pay: no lane walks longer than the scan takes either. */
-static int mbi_choose_slices(const merbit_plan *plan) {
-  return mbi_choose_even(plan) && mbi_sliced_walk(plan) <= mbi_choose_forecast(plan).scan;
-}
-
-/* Returns whether lanes per row pay for a small matrix: rows are even, and none is so long that
- * its lanes walk longer than the scan takes. */
-static int mbi_choose_small_rows(const merbit_plan *plan) {
-  return plan->nonempty.slots / 8 <= plan->device.nnz / 5 &&
-      mbi_rows_walk(plan) <= mbi_choose_forecast(plan).scan;
-}
-
-/* Small: all of it stays in L2, and launches count; lanes share a row. plan->why says what
- * decided. */
-MBI_INTERNAL merbit_method mbi_choose_method(merbit_plan *plan) {
-  const mbi_nonempty_rows *nonempty = &plan->nonempty;
-  const int even = mbi_choose_even(plan);
-  const mbi_forecast f = mbi_choose_forecast(plan);
-  merbit_method method = MERBIT_METHOD_SCAN;
-  double best = f.scan;
-  if (mbi_choose_small(plan) && mbi_choose_full(plan)) {
-    (void)snprintf(plan->why, sizeof plan->why, "small, of full blocks; runner-up %s",
-        even ? "rows" : "scan");
-    return MERBIT_METHOD_BSR;
-  }
-  if (mbi_choose_small(plan)) {
-    const int rows = mbi_choose_small_rows(plan);
-    (void)snprintf(plan->why, sizeof plan->why, "small, with %s rows; runner-up %s",
-        rows ? "even" : "uneven", rows ? "scan" : "rows");
-    return rows ? MERBIT_METHOD_ROWS : MERBIT_METHOD_SCAN;
-  }
-  if (!mbi_plan_plain(plan)) {
-    const int rows = even && nonempty->longest <= 64 && mbi_nonempty_equal(plan);
-    (void)snprintf(plan->why, sizeof plan->why, "%s rows of %s; runner-up %s",
-        rows ? "equal, short" : "any", mbi_plan_type_text(plan), rows ? "scan" : "merge");
-    return rows ? MERBIT_METHOD_ROWS : MERBIT_METHOD_SCAN;
-  }
-  if (f.rows < best) { /* nothing is made for them */
-    method = MERBIT_METHOD_ROWS;
-    best = f.rows;
-  }
-  if (even && mbi_choose_pays(plan, MERBIT_METHOD_SLICED, f.scan, f.sliced) &&
-      f.sliced < best) {
-    method = MERBIT_METHOD_SLICED;
-    best = f.sliced;
-  }
-  if (mbi_choose_pays(plan, MERBIT_METHOD_BINNED, f.scan, f.binned) && f.binned < best) {
-    method = MERBIT_METHOD_BINNED;
-    best = f.binned;
-  }
-  if (mbi_choose_pays(plan, MERBIT_METHOD_HUBS, f.scan, f.hubs) && f.hubs < best) {
-    method = MERBIT_METHOD_HUBS;
-    best = f.hubs;
-  }
-  if (mbi_choose_pays(plan, MERBIT_METHOD_BSR, f.scan, f.blocks) && f.blocks < best) {
-    method = MERBIT_METHOD_BSR;
-  }
-  mbi_choose_say(plan, &f, even);
-  return method;
-}
-
-/* Of the methods that take semirings. In doubles a scan of their sums costs more than lanes
- * that idle where rows are even (on an H200, 27-point stencil and mesh: 375 and 295 us, by rows
- * 285 and 253), in floats it does not (197 and 166, by rows 262 and 238). */
-MBI_INTERNAL merbit_status mbi_choose_semiring(merbit_plan *plan) {
-  merbit_status status = MERBIT_OK;
-  plan->method = MERBIT_METHOD_MERGE;
-  if (mbi_choose_unseen(plan)) {
-    (void)snprintf(plan->why, sizeof plan->why, "for %d product without a look at the matrix",
-        plan->desc.expected_calls);
-  } else if (!mbi_nonempty_fit(plan)) {
-    (void)snprintf(plan->why, sizeof plan->why, "more rows than the others take");
-  } else {
-    status = mbi_nonempty_need(plan);
-    if (status == MERBIT_OK) {
-      const int small = mbi_choose_small(plan);
-      const int rows = small ? mbi_choose_small_rows(plan)
-          : plan->type == MERBIT_F64 && mbi_choose_even(plan) && plan->nonempty.longest <= 64;
-      plan->method = rows ? MERBIT_METHOD_ROWS : MERBIT_METHOD_SCAN;
-      (void)snprintf(plan->why, sizeof plan->why, "%s; runner-up %s",
-          rows && small ? "small, with even rows" : rows        ? "even, short rows of doubles"
-          : "of those for semirings", rows ? "scan" : "merge");
-    }
-  }
-  return status;
-}
-
-/* What the forecast needs to know of the columns: a sample for all, and how full they are where
- * many products spend a third of their time or more on gathers, most of which the caches miss,
- * but not nearly all: with hubs, windows of nonzeros meet some sectors again.
- */
-#define MBI_CHOOSE_NO_HUBS 0.98
-static merbit_status mbi_choose_sample(merbit_plan *plan) {
-  const double cols = (double)plan->device.cols * (double)mbi_type_size(plan->type);
-  merbit_status status;
-  if (plan->device.nnz > 0 && mbi_choose_small(plan) &&
-      plan->desc.expected_calls >= mbi_choose_blocks_calls(plan) &&
-      mbi_device_csr_stream_bytes(plan) >= MBI_CHOOSE_BLOCKS) {
-    return mbi_nonempty_blocks(plan);
-  }
-  if (plan->device.nnz == 0 || mbi_choose_small(plan)) {
-    return MERBIT_OK;
-  }
-  status = mbi_nonempty_sample(plan->context, &plan->device, plan->type, &plan->nonempty);
-  if (status == MERBIT_OK && plan->desc.expected_calls > MBI_CHOOSE_MAKING) {
-    status = mbi_nonempty_blocks(plan);
-  }
-  if (status == MERBIT_OK && plan->desc.expected_calls > MBI_CHOOSE_MAKING) {
-    const double gathers =
-        (double)plan->device.nnz * plan->nonempty.sectors * mbi_choose_gather(cols);
-    if (plan->nonempty.sectors > 0.5 && plan->nonempty.sectors < MBI_CHOOSE_NO_HUBS &&
-        3 * gathers > mbi_choose_forecast(plan).scan) {
-      status = mbi_nonempty_columns(plan, mbi_hubs_capacity(plan));
-    }
-    if (status == MERBIT_DEVICE_OUT_OF_MEMORY) { /* then no hubs */
-      char reason[384];
-      mbi_error_clear(plan->context, reason, sizeof reason);
-      mbi_log(plan->context, "columns are not counted: %s", reason);
-      status = MERBIT_OK;
-    }
-  }
-  return status;
-}
-
-/* Measuring needs products that pay for it, and a user who leaves everything open. */
-MBI_INTERNAL int mbi_choose_by_measuring(const merbit_plan *plan) {
-  const merbit_plan_desc *desc = &plan->desc;
-  return desc->expected_calls >= MBI_MEASURE_CALLS && !desc->deterministic &&
-      desc->sigma == 0 && desc->omega == 0 && desc->block_threads == 0 &&
-      plan->device.nnz > 0 && mbi_plan_plain(plan);
-}
-
-/* The forms of values that pay with the plan's method. */
-static uint32_t mbi_choose_forms_of(merbit_method method) {
-  switch (method) {
-  case MERBIT_METHOD_SCAN:
-    return MBI_FORMS_ALL & ~MBI_FORMS_SLOW;
-  case MERBIT_METHOD_ROWS:
-  case MERBIT_METHOD_SLICED:
-  case MERBIT_METHOD_BINNED:
-  case MERBIT_METHOD_HUBS:
-    return MBI_FORMS_ALL;
-  default:
-    return MBI_FORMS_CHEAP;
-  }
-}
-
-/* And with any that AUTO may take. What L2 holds need not be shorter. Blocks are multiplied
- * with general values: their columns cost so little that no shorter value makes up for it.
- * Tables pay in slices; halves not where lanes of the scan load two at once. */
-MBI_INTERNAL merbit_status mbi_choose_forms(merbit_plan *plan, uint32_t *forms) {
-  merbit_status status = MERBIT_OK;
-  *forms = MBI_FORMS_CHEAP;
-  if (plan->desc.expected_calls >= MBI_VALUES_MORE_CALLS && !mbi_plan_has_semiring(plan)) {
-    if (plan->method != MERBIT_METHOD_AUTO) {
-      *forms = mbi_choose_forms_of(plan->method);
-    } else if (!mbi_choose_small(plan)) {
-      status = mbi_nonempty_blocks(plan);
-      if (!mbi_has_full_blocks(&plan->nonempty)) {
-        *forms = MBI_FORMS_ALL;
-        *forms &= mbi_choose_slices(plan) ? MBI_FORMS_ALL : ~MBI_FORMS_SLOW;
-        *forms &= plan->streaming || plan->type == MERBIT_F64 ? MBI_FORMS_ALL
-                                                              : ~MBI_FORM(MBI_VALUES_HALF);
-      }
-    }
-  }
-  *forms &= plan->type == MERBIT_F32 ? ~MBI_FORM(MBI_VALUES_SINGLE) : MBI_FORMS_ALL;
-  return status;
-}
-
-/* A method other than MERBIT, which is as published, the merge path, before which nothing looks
- * at the matrix, and blocks may take shorter forms of the values. */
-MBI_INTERNAL merbit_status mbi_choose_values(merbit_plan *plan) {
-  uint32_t forms = 0;
-  merbit_status status;
-  if (plan->device.values == 0 || plan->device.nnz == 0 || plan->desc.changing_values ||
-      plan->desc.expected_calls < MBI_VALUES_CALLS || plan->method == MERBIT_METHOD_MERBIT ||
-      plan->method == MERBIT_METHOD_MERGE || plan->method == MERBIT_METHOD_BSR ||
-      !mbi_nonempty_fit(plan)) {
-    return MERBIT_OK;
-  }
-  status = mbi_nonempty_need(plan);
-  if (status == MERBIT_OK) {
-    status = mbi_choose_forms(plan, &forms);
-  }
-  if (status != MERBIT_OK) {
-    return status;
-  }
-  status = mbi_values_specialise(plan, forms);
-  if (status == MERBIT_DEVICE_OUT_OF_MEMORY) { /* then general ones */
-    char reason[384];
-    mbi_error_clear(plan->context, reason, sizeof reason);
-    mbi_log(plan->context, "values are not stored shorter: %s", reason);
-    status = MERBIT_OK;
-  }
-  return status;
-}
-
-/* For several vectors there is one method, with general values. */
-static merbit_status mbi_choose_many(merbit_plan *plan) {
-  merbit_status status;
-  plan->method = MERBIT_METHOD_MANY;
-  plan->cuda = mbi_cuda_method_of(plan, plan->method);
-  (void)snprintf(plan->why, sizeof plan->why, "for several vectors");
-  status = mbi_method_create(plan);
-  mbi_nonempty_finish(plan->context, &plan->nonempty);
-  return status;
-}
-
-/* Set plan->method, where the user leaves it open: the merge path for one product of a large
- * matrix, MERBIT beyond 2^32 - 2 rows, else what the forecasts or measuring say. */
-MBI_INTERNAL merbit_status mbi_choose_auto(merbit_plan *plan) {
-  merbit_status status = MERBIT_OK;
-  if (mbi_plan_has_semiring(plan)) {
-    return mbi_choose_semiring(plan);
-  }
-  if (mbi_choose_unseen(plan)) {
-    plan->method = MERBIT_METHOD_MERGE;
-    (void)snprintf(plan->why, sizeof plan->why, "for %d product without a look at the matrix",
-        plan->desc.expected_calls);
-    return MERBIT_OK;
-  }
-  if (!mbi_nonempty_fit(plan)) {
-    plan->method = mbi_plan_plain(plan) ? MERBIT_METHOD_MERBIT : MERBIT_METHOD_MERGE;
-    (void)snprintf(plan->why, sizeof plan->why, "more rows than the others take");
-    return MERBIT_OK;
-  }
-  status = mbi_nonempty_need(plan);
-  if (status == MERBIT_OK && mbi_plan_plain(plan)) {
-    status = mbi_choose_sample(plan);
-  }
-  if (status == MERBIT_OK && mbi_choose_by_measuring(plan)) {
-    status = mbi_measure(plan);
-  } else if (status == MERBIT_OK) {
-    plan->method = mbi_choose_method(plan);
-  }
-  return status;
-}
-
-/* Set plan->method and plan->cuda and make it. AUTO takes SCAN where its choice finds no memory
- * for its form of the matrix or cannot take its sizes. */
-MBI_INTERNAL merbit_status mbi_choose(merbit_plan *plan) {
-  merbit_context *context = plan->context;
-  const int any = plan->method == MERBIT_METHOD_AUTO;
-  char reason[384];
-  merbit_status status = MERBIT_OK;
-  plan->streaming = plan->device.nnz >= 4 * plan->device.rows;
-  if (mbi_plan_vectors(plan) > 1) {
-    return mbi_choose_many(plan);
-  }
-  status = mbi_plan_plain(plan) ? mbi_choose_values(plan) : MERBIT_OK;
-  if (status == MERBIT_OK && any) {
-    status = mbi_choose_auto(plan);
-  }
-  if (status != MERBIT_OK) {
-    return status;
-  }
-  plan->cuda = mbi_cuda_method_of(plan, plan->method);
-  status = mbi_method_create(plan);
-  if (any && plan->method != MERBIT_METHOD_SCAN &&
-      (status == MERBIT_DEVICE_OUT_OF_MEMORY || status == MERBIT_TOO_LARGE)) {
-    mbi_method_destroy(plan);
-    mbi_error_clear(context, reason, sizeof reason);
-    mbi_log(context, "this plan takes the scan: %s", reason);
-    (void)snprintf(plan->why, sizeof plan->why, "the first choice failed: %.60s", reason);
-    plan->method = MERBIT_METHOD_SCAN;
-    plan->cuda = mbi_cuda_method_of(plan, plan->method);
-    status = mbi_method_create(plan);
-  }
-  if (status == MERBIT_OK && plan->extracted.csr.rows > 0) {
-    mbi_extracted_let_go(plan);
-  }
-  mbi_nonempty_finish(context, &plan->nonempty);
-  return status;
-}
-
-/* ==== >>spmv/stages/reorder.c  plans in another order than the matrix ===================== */
-/* Reorders a plan, which then multiplies P A P' instead of A. The order is found on the CPU.
- * Also moves new values for every plan that moved its matrix. */
-
-MBI_INTERNAL int mbi_plan_reorders(const merbit_plan *plan) {
-  return plan->desc.reordering != MERBIT_REORDERING_NONE;
-}
-
-/* Returns the name for merbit_plan_describe. */
-MBI_INTERNAL const char *mbi_reordering_name(merbit_reordering reordering) {
-  return reordering == MERBIT_REORDERING_RCM ? "reverse Cuthill-McKee" : "falling degree";
-}
-
-MBI_INTERNAL merbit_status mbi_reorder_check(merbit_context *context, const merbit_view *view,
-    const merbit_plan_desc *desc) {
-  if (desc->reordering == MERBIT_REORDERING_NONE) {
-    return MERBIT_OK;
-  }
-  if (desc->reordering < MERBIT_REORDERING_NONE || desc->reordering > MERBIT_REORDERING_RCM) {
-    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-        "plan_desc.reordering is %d; use MERBIT_REORDERING_NONE or another "
-        "merbit_reordering", (int)desc->reordering);
-  }
-  if (view->format == MERBIT_BSR || desc->method == MERBIT_METHOD_BSR ||
-      desc->method > MERBIT_METHOD_SYMMETRIC) { /* and study methods */
-    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
-        "plan_desc.reordering moves single rows and columns, which would break %s "
-        "apart; use a CSR or COO view and a method of single entries",
-        view->format == MERBIT_BSR ? "the view's blocks" : "the method's blocks");
-  }
-  if (view->rows != view->cols) {
-    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-        "plan_desc.reordering takes square matrices, but view.rows is %" PRId64
-        " and view.cols %" PRId64, view->rows, view->cols);
-  }
-  return MERBIT_OK;
-}
-
-/* Composes two moves: places[k] = earlier[places[k]]. */
-static void mbi_reorder_follow(void *places, const void *earlier, merbit_index_type type,
-    int64_t count) {
-  int64_t k;
-  for (k = 0; k < count; k++) {
-    mbi_index_set(places, type, k, mbi_index_at(earlier, type, mbi_index_at(places, type, k)));
-  }
-}
-
-/* Makes plan->csr and plan->matrix the checked host CSR `from`, in the plan's order. `from` may
- * be in plan->matrix. */
-MBI_INTERNAL merbit_status mbi_reorder_take(merbit_plan *plan, const merbit_view *from) {
-  mbi_reorder *r = &plan->reorder;
-  merbit_context *context = plan->context;
-  const double start = mbi_seconds();
-  merbit_matrix *made = NULL;
-  void *places = NULL;
-  merbit_status status = mbi_order_create(context, from, plan->desc.reordering, &r->order);
-  if (status == MERBIT_OK) {
-    status = mbi_matrix_permute(context, from, r->order, &made, &places);
-  }
-  if (status != MERBIT_OK) {
-    return status;
-  }
-  r->bandwidth_before = mbi_bandwidth(context, from);
-  r->bandwidth = mbi_bandwidth(context, &made->view);
-  if (r->places != NULL) { /* of a transpose */
-    mbi_reorder_follow(places, r->places, made->view.offset_type, made->view.nnz);
-    mbi_release(context, r->places);
-  }
-  r->places = places;
-  r->place_type = made->view.offset_type;
-  merbit_matrix_destroy(plan->matrix);
-  plan->matrix = made;
-  plan->csr = made->view;
-  r->seconds = mbi_seconds() - start;
-  return MERBIT_OK;
-}
-
-/* ---- In GPU memory ----------------------------------------------------------------------- */
-
-static const char *const mbi_reorder_kernels[3] = {"mbk_reorder_gather", "mbk_reorder_scatter",
-    "mbk_reorder_values"};
-
-MBI_INTERNAL void mbi_reorder_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
-  memset(preamble, 0, sizeof *preamble);
-  mbi_preamble_define(preamble, "MBK_VECTOR", mbi_type_device(mbi_plan_accumulator(plan)));
-  mbi_preamble_define(preamble, "MBK_VALUE", mbi_type_device(plan->type));
-  mbi_preamble_define(preamble, "MBK_PLACE",
-      plan->reorder.place_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
-}
-
-MBI_INTERNAL merbit_status mbi_reorder_specialise(merbit_plan *plan) {
-  mbi_reorder *r = &plan->reorder;
-  mbi_preamble preamble;
-  int i;
-  mbi_reorder_preamble(plan, &preamble);
-  MBI_TRY(mbi_program_create(plan->context, "spmv/stages/reorder.cu", &preamble, &r->program));
-  for (i = 0; i < 3; i++) {
-    MBI_TRY(
-        mbi_program_kernel(plan->context, &r->program, mbi_reorder_kernels[i], &r->kernels[i]));
-  }
-  return MERBIT_OK;
-}
-
-static merbit_status mbi_reorder_upload_one(merbit_plan *plan, const void *source,
-    uint64_t bytes, const char *what, mbi_devptr *target) {
-  const merbit_status status = mbi_device_allocate(plan->context, bytes, what, target);
-  plan->reorder.bytes += status == MERBIT_OK ? bytes : 0;
-  return status == MERBIT_OK ? mbi_device_upload(plan->context, *target, source, (size_t)bytes)
-      : status;
-}
-
-/* Returns 1 if the CPU moves new values, or entries of blocks, to their places. */
-MBI_INTERNAL int mbi_reorder_on_cpu(const merbit_plan *plan) {
-  return plan->transpose.matrix != NULL &&
-      (mbi_plan_takes_blocks(plan) || plan->view.format == MERBIT_BSR);
-}
-
-/* Returns 1 if the GPU moves vectors or values. */
-MBI_INTERNAL int mbi_reorder_on_gpu(const merbit_plan *plan) {
-  return mbi_plan_reorders(plan) || plan->reorder.device_places != 0 ||
-      (plan->reorder.places != NULL && !mbi_reorder_on_cpu(plan));
-}
-
-/* Uploads the order and the places. The CUDA context must be current. On failure the caller
- * runs mbi_reorder_release_cuda. */
-MBI_INTERNAL merbit_status mbi_reorder_upload(merbit_plan *plan) {
-  mbi_reorder *r = &plan->reorder;
-  const double start = mbi_seconds();
-  MBI_TRY(r->kernels[0] != NULL ? MERBIT_OK : mbi_reorder_specialise(plan));
-  if (r->order != NULL) {
-    MBI_TRY(mbi_reorder_upload_one(plan, r->order, (uint64_t)plan->csr.rows * sizeof(int32_t),
-        "an order of rows", &r->device_order));
-  }
-  if (r->places != NULL) {
-    MBI_TRY(mbi_reorder_upload_one(plan, r->places,
-        (uint64_t)plan->csr.nnz * mbi_index_bytes(r->place_type),
-        "the places of values", &r->device_places));
-  }
-  *(mbi_plan_reorders(plan) ? &r->seconds : &plan->transpose.seconds) += mbi_seconds() - start;
-  return MERBIT_OK;
-}
-
-/* Releases the places on the host, which a finished plan on CUDA does not need. */
-MBI_INTERNAL void mbi_reorder_release_sources(merbit_plan *plan) {
-  if (!mbi_reorder_on_cpu(plan)) {
-    mbi_release(plan->context, plan->reorder.places);
-    plan->reorder.places = NULL;
-  }
-}
-
-MBI_INTERNAL void mbi_reorder_release_cuda(merbit_plan *plan) {
-  mbi_reorder *r = &plan->reorder;
-  mbi_device_release(plan->context, r->device_order);
-  mbi_device_release(plan->context, r->device_places);
-  mbi_program_destroy(plan->context, &r->program);
-  memset(r->kernels, 0, sizeof r->kernels);
-  r->device_order = r->device_places = 0;
-  r->bytes = 0;
-}
-
-MBI_INTERNAL void mbi_reorder_destroy(merbit_plan *plan) {
-  mbi_release(plan->context, plan->reorder.order);
-  mbi_release(plan->context, plan->reorder.places);
-}
-
-/* ---- Order, vectors and values by a kernel ----------------------------------------------- */
-
-/* Launches kernels[kernel] on a stream. `index` is the order or the places. */
-MBI_INTERNAL merbit_status mbi_reorder_launch(merbit_plan *plan, int kernel, mbi_devptr index,
-    mbi_devptr from, mbi_devptr to, int64_t count, void *stream) {
-  uint64_t elements = (uint64_t)count;
-  mbk_reorder_gather_arguments arguments;
-  arguments.order = index;
-  arguments.from = from;
-  arguments.to = to;
-  arguments.count = elements;
-  return mbi_device_launch(plan->context, plan->reorder.kernels[kernel],
-      mbi_reorder_kernels[kernel], mbi_arrays_blocks(count),
-      MBI_ARRAYS_THREADS, 0, stream, &arguments);
-}
-
-/* Moves the user's values at `from` to the plan's nonzeros at `to`; complete on return. */
-MBI_INTERNAL merbit_status mbi_reorder_values_cuda(merbit_plan *plan, mbi_devptr from,
-    mbi_devptr to) {
-  const merbit_status status =
-      mbi_reorder_launch(plan, 2, plan->reorder.device_places, from, to, plan->csr.nnz, NULL);
-  return status == MERBIT_OK ? mbi_device_synchronize(plan->context, NULL) : status;
-}
-
-/* ---- On CPU threads ---------------------------------------------------------------------- */
-
-static void mbi_reorder_task(void *argument, int task) {
-  const mbi_reorder_call *c = (const mbi_reorder_call *)argument;
-  c->move(c->type, c->to, c->from, c->places, c->place_type,
-      mbi_share(c->count, c->tasks, task), mbi_share(c->count, c->tasks, task + 1));
-}
-
-MBI_INTERNAL void mbi_reorder_run(merbit_plan *plan, mbi_reorder_call *call) {
-  call->tasks = mbi_share_tasks(plan->context, call->count);
-  mbi_parallel(plan->context, call->tasks, mbi_reorder_task, call);
-}
-
-/* Moves the user's host values into the plan's matrix. */
-MBI_INTERNAL void mbi_reorder_values(merbit_plan *plan, const void *values) {
-  mbi_reorder_call call;
-  call.move = mbi_gather;
-  call.type = plan->type;
-  call.from = values;
-  call.to = (void *)(uintptr_t)plan->csr.values;
-  call.places = plan->reorder.places;
-  call.place_type = plan->reorder.place_type;
-  call.count = plan->csr.nnz;
-  mbi_reorder_run(plan, &call);
+/* Returns the functions of BSR: for a matrix in blocks, for a CSR where the user asks for blocks,
+ * and for a CSR of full blocks where AUTO does. */
+MBI_INTERNAL const mbi_cuda_method *mbi_bsr_method_of(const merbit_plan *plan) {
+  return mbi_plan_has_blocks(plan)                ? &mbi_bsr_method
+      : plan->desc.method == MERBIT_METHOD_BSR ? &mbi_extract_method : &mbi_extracted_method;
 }
 
 /* ==== >>spmv/cpu/symmetric.c  CPU: products by one triangle of a symmetric matrix ========= */
@@ -30493,7 +29813,6 @@ MBI_INTERNAL merbit_status mbi_symmetric_cut(merbit_plan *plan) {
   void *memory;
   int task;
   merbit_status status;
-  plan->method = MERBIT_METHOD_SYMMETRIC;
   plan->values = csr->values;
   plan->tasks = mbi_merge_tasks(plan->context, csr);
   status = mbi_allocate_array(plan->context, 3 * (plan->tasks + 1), sizeof(int64_t),
@@ -30998,6 +30317,897 @@ MBI_INTERNAL void mbi_symmetric_multiply(const merbit_plan *plan, void *scratch,
         *(const float *)beta, (float *)y); } else {
     mbi_symmetric_typed_f64(plan, (double *)scratch, *(const double *)alpha, (const double *)x,
         *(const double *)beta, (double *)y); }
+}
+
+MBI_INTERNAL const mbi_cpu_method mbi_symmetric_method = {
+    mbi_symmetric_cut, NULL, mbi_symmetric_scratch_bytes, mbi_symmetric_multiply,
+    NULL,              NULL, NULL,                        NULL};
+
+/* ==== >>spmv/choose/methods.c  the methods, a row each ==================================== */
+/* The methods. A new one is a folder with its mbi_cuda_method or mbi_cpu_method, a value of
+ * merbit_method and a row here. */
+
+#define MBI_ON_BOTH (MBI_ON_CPU | MBI_ON_CUDA)
+#define MBI_TAKES_ALL (MBI_TAKES_TYPES | MBI_TAKES_SEMIRINGS | MBI_TAKES_REORDERING)
+#define MBI_TAKES_VECTORS (MBI_TAKES_VECTORS_CPU | MBI_TAKES_VECTORS_CUDA)
+
+#define MBI_METHOD_ROW(name, text) MERBIT_METHOD_##name, text, "MERBIT_METHOD_" #name
+#define MBI_STUDY_ROW(name, text) MERBIT_METHOD_##name, text, text
+
+/* clang-format off */
+static const mbi_method mbi_methods[] = {
+  /* number, name, identifier; sides; what it takes; value forms that pay; CUDA: cost, functions,
+   * or whose they are for a matrix; CPU: functions */
+  {MBI_METHOD_ROW(AUTO, "auto"), MBI_ON_BOTH, MBI_TAKES_ALL | MBI_TAKES_VECTORS,
+   MBI_FORMS_CHEAP, NULL, NULL, NULL, NULL},
+  {MBI_METHOD_ROW(REFERENCE, "reference"), MBI_ON_CPU, MBI_TAKES_ALL,
+   MBI_FORMS_CHEAP, NULL, NULL, NULL, &mbi_reference_method},
+  {MBI_METHOD_ROW(MERGE, "merge"), MBI_ON_BOTH, MBI_TAKES_ALL | MBI_TAKES_VECTORS_CPU,
+   0, NULL, &mbi_merge_path_method, NULL, &mbi_merge_method},
+  {MBI_METHOD_ROW(MERBIT, "merbit"), MBI_ON_CUDA, MBI_TAKES_REORDERING,
+   0, NULL, &mbi_merbit_method, NULL, NULL},
+  {MBI_METHOD_ROW(SCAN, "scan"), MBI_ON_CUDA, MBI_TAKES_ALL,
+   MBI_FORMS_ALL & ~MBI_FORMS_SLOW, mbi_scan_cost, &mbi_scan_method, NULL, NULL},
+  {MBI_METHOD_ROW(ROWS, "rows"), MBI_ON_CUDA, MBI_TAKES_ALL,
+   MBI_FORMS_ALL, mbi_rows_cost, &mbi_rows_method, NULL, NULL},
+  {MBI_METHOD_ROW(SLICED, "sliced"), MBI_ON_CUDA, MBI_TAKES_REORDERING | MBI_ALWAYS_DEPENDENT,
+   MBI_FORMS_ALL, mbi_sliced_cost, &mbi_sliced_method, NULL, NULL},
+  {MBI_METHOD_ROW(BINNED, "binned"), MBI_ON_CUDA, MBI_TAKES_REORDERING,
+   MBI_FORMS_ALL, mbi_binned_cost, &mbi_binned_method, NULL, NULL},
+  {MBI_METHOD_ROW(BSR, "bsr"), MBI_ON_BOTH, MBI_OF_BLOCKS,
+   0, mbi_extracted_cost, NULL, mbi_bsr_method_of, &mbi_blocks_method},
+  {MBI_METHOD_ROW(CB, "cb"), MBI_ON_CUDA, MBI_TAKES_REORDERING,
+   MBI_FORMS_CHEAP, NULL, &mbi_cb_method, NULL, NULL},
+  {MBI_METHOD_ROW(HUBS, "hubs"), MBI_ON_CUDA, MBI_TAKES_REORDERING,
+   MBI_FORMS_ALL, mbi_hubs_cost, &mbi_hubs_method, NULL, NULL},
+  {MBI_METHOD_ROW(SORTED, "sorted"), MBI_ON_CPU, MBI_TAKES_REORDERING,
+   MBI_FORMS_CHEAP, NULL, NULL, NULL, &mbi_sorted_method},
+  {MBI_METHOD_ROW(MANY, "many"), MBI_ON_CUDA, MBI_TAKES_REORDERING | MBI_TAKES_VECTORS,
+   MBI_FORMS_CHEAP, NULL, &mbi_many_method, NULL, NULL},
+  {MBI_METHOD_ROW(SYMMETRIC, "symmetric"), MBI_ON_CPU, MBI_TAKES_REORDERING,
+   MBI_FORMS_CHEAP, NULL, NULL, NULL, &mbi_symmetric_method},
+};
+/* clang-format on */
+
+/* Returns the row of a method, or NULL for a number that is none. */
+MBI_INTERNAL const mbi_method *mbi_method_find(merbit_method number) {
+  size_t i;
+  for (i = 0; i < sizeof mbi_methods / sizeof *mbi_methods; i++) {
+    if (mbi_methods[i].number == number) {
+      return &mbi_methods[i];
+    }
+  }
+  return NULL;
+}
+
+/* Returns whether a number is a method's. */
+MBI_INTERNAL int mbi_method_known(merbit_method method) {
+  return mbi_method_find(method) != NULL;
+}
+
+/* Returns whether a method runs on CUDA, or on the CPU; AUTO does on both. */
+MBI_INTERNAL int mbi_method_runs(merbit_method method, int cuda) {
+  const mbi_method *row = mbi_method_find(method);
+  return row != NULL && (row->sides & (cuda ? MBI_ON_CUDA : MBI_ON_CPU)) != 0;
+}
+
+/* Returns the name that merbit_plan_describe writes. */
+MBI_INTERNAL const char *mbi_method_name(merbit_method method) {
+  return mbi_method_find(method)->name;
+}
+
+/* Returns the name that users write; of a method for comparison its short name. */
+MBI_INTERNAL const char *mbi_method_identifier(merbit_method method) {
+  return mbi_method_find(method)->identifier;
+}
+
+/* Sets plan->method and plan->row. */
+MBI_INTERNAL void mbi_method_take(merbit_plan *plan, merbit_method method) {
+  plan->method = method;
+  plan->row = mbi_method_find(method);
+}
+
+/* Takes a method on CUDA: sets plan->method, plan->row and plan->cuda. */
+MBI_INTERNAL void mbi_method_take_cuda(merbit_plan *plan, merbit_method method) {
+  mbi_method_take(plan, method);
+  plan->cuda = plan->row->cuda_of != NULL ? plan->row->cuda_of(plan) : plan->row->cuda;
+}
+
+/* Takes a method on the CPU: sets plan->method, plan->row and plan->cpu. Several vectors, other
+ * semirings and mixed types have one product each, which MERGE and REFERENCE share. */
+MBI_INTERNAL void mbi_method_take_cpu(merbit_plan *plan, merbit_method method) {
+  mbi_method_take(plan, method);
+  plan->cpu = mbi_plan_vectors(plan) > 1    ? &mbi_many_cpu_method
+      : mbi_plan_has_semiring(plan) ? &mbi_semiring_method
+      : mbi_plan_plain(plan)        ? plan->row->cpu : &mbi_mixed_method;
+}
+
+/* Returns the seconds that a product by a method should take, launches left out. */
+MBI_INTERNAL double mbi_method_cost(const merbit_plan *plan, merbit_method method) {
+  return mbi_method_find(method)->cost(plan);
+}
+
+/* ==== >>spmv/choose/forecast.c  CUDA: what a product by each method should take =========== */
+/* What a product by each method should take, from what the GPU counts of a matrix's rows and
+ * samples of its columns. */
+
+/* Returns the seconds of a product by each method that AUTO may take. Only ROWS and SLICED walk
+ * rows. All others cut a long row into tiles, whose sums a warp or a thread block adds up. */
+MBI_INTERNAL mbi_forecast mbi_choose_forecast(const merbit_plan *plan) {
+  mbi_forecast f;
+  f.scan = mbi_method_cost(plan, MERBIT_METHOD_SCAN);
+  f.rows = mbi_method_cost(plan, MERBIT_METHOD_ROWS);
+  f.sliced = mbi_method_cost(plan, MERBIT_METHOD_SLICED);
+  f.binned = mbi_method_cost(plan, MERBIT_METHOD_BINNED);
+  f.hubs = mbi_method_cost(plan, MERBIT_METHOD_HUBS);
+  f.blocks = mbi_method_cost(plan, MERBIT_METHOD_BSR);
+  return f;
+}
+
+#define MBI_CHOOSE_UNSEEN_CALLS 1
+
+/* And where about so many products follow that making them, 0.4 ms, pays: of floats they save 3
+ * us a product on an H200, of doubles a third of that. */
+MBI_INTERNAL int mbi_choose_blocks_calls(const merbit_plan *plan) {
+  return plan->type == MERBIT_F32 ? 100 : 300;
+}
+
+MBI_INTERNAL int mbi_choose_unseen(const merbit_plan *plan) {
+  return plan->desc.expected_calls <= MBI_CHOOSE_UNSEEN_CALLS &&
+      mbi_device_csr_stream_bytes(plan) >= MBI_CHOOSE_UNSEEN;
+}
+
+/* ==== >>spmv/choose/measure.c  CUDA: what it takes, measured and remembered =============== */
+/* AUTO by measuring: where thousands of products will follow, the best two or three methods are
+ * made in turn and timed on the very matrix, and the answer is kept on disk beside the cubins,
+ * by the structure's hash and the device. */
+#ifndef MBI_MEASURE_ROUNDS
+#endif
+
+/* ---- Candidates -------------------------------------------------------------------------- */
+
+/* Keep the MBI_MEASURE_MOST quickest, quickest first. Returns how many there are. */
+MBI_INTERNAL int mbi_measure_add(mbi_candidate *candidates, int count, merbit_method method,
+    int omega, double seconds) {
+  int at = count < MBI_MEASURE_MOST ? count : MBI_MEASURE_MOST;
+  for (; at > 0 && candidates[at - 1].seconds > seconds; at--) {
+    if (at < MBI_MEASURE_MOST) {
+      candidates[at] = candidates[at - 1];
+    }
+  }
+  if (at < MBI_MEASURE_MOST) {
+    candidates[at].method = method;
+    candidates[at].omega = omega;
+    candidates[at].seconds = seconds;
+  }
+  return count < MBI_MEASURE_MOST ? count + 1 : count;
+}
+
+/* Small: launches and latency decide, which no forecast knows; one of full blocks is large
+ * enough for rows that cross thread blocks. Else what the forecasts put
+ * within half as much again of the best. */
+MBI_INTERNAL int mbi_measure_candidates(const merbit_plan *plan, mbi_candidate *candidates) {
+  const mbi_nonempty_rows *nonempty = &plan->nonempty;
+  const mbi_forecast f = mbi_choose_forecast(plan);
+  int even = nonempty->slots / 2 <= plan->device.nnz;
+  int count = 0;
+  if (mbi_choose_small(plan)) {
+    even = even && mbi_rows_walk(plan) <= f.scan;
+    if (mbi_choose_full(plan)) {
+      count = mbi_measure_add(candidates, count, MERBIT_METHOD_BSR, 0, 0);
+    }
+    count = mbi_measure_add(candidates, count, MERBIT_METHOD_SCAN, 1, 0);
+    if (count > 1 && even) {
+      return mbi_measure_add(candidates, count, MERBIT_METHOD_ROWS, 0, 0);
+    }
+    count = mbi_measure_add(candidates, count, MERBIT_METHOD_SCAN, 2, 0);
+    return even ? mbi_measure_add(candidates, count, MERBIT_METHOD_ROWS, 0, 0) : count;
+  } else {
+    count = mbi_measure_add(candidates, count, MERBIT_METHOD_SCAN, 1, f.scan);
+    count = mbi_measure_add(candidates, count, MERBIT_METHOD_BINNED, 0, f.binned);
+    if (f.blocks < f.scan) {
+      count = mbi_measure_add(candidates, count, MERBIT_METHOD_BSR, 0, f.blocks);
+    }
+    if (f.hubs < f.scan) {
+      count = mbi_measure_add(candidates, count, MERBIT_METHOD_HUBS, 0, f.hubs);
+    }
+    if (even) {
+      count = mbi_measure_add(candidates, count, MERBIT_METHOD_SLICED, 0, f.sliced);
+      count = mbi_measure_add(candidates, count, MERBIT_METHOD_ROWS, 0, f.rows);
+    }
+    while (candidates[count - 1].seconds > 1.5 * candidates[0].seconds) {
+      count--;
+    }
+    return count;
+  }
+}
+
+/* ---- Timing ------------------------------------------------------------------------------ */
+
+/* Seconds of a product of the plan as it is made now. */
+static merbit_status mbi_measure_product(merbit_plan *plan, mbi_devptr carries, mbi_devptr x,
+    mbi_devptr y, double *seconds) {
+  /* The second parts are for mbi_scalar_zero, which would read both of a complex number: gcc
+   * -O3 sees it. */
+  static const double one[2] = {1, 0}, zero[2] = {0, 0};
+  static const float one_f32[2] = {1, 0}, zero_f32[2] = {0, 0};
+  static const void *const none[2] = {NULL, NULL};
+  const void *alpha = one, *beta = zero;
+  const int batch = mbi_choose_small(plan) ? 10 * MBI_MEASURE_BATCH : MBI_MEASURE_BATCH;
+  merbit_status status = MERBIT_OK;
+  int round, i;
+  if (plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE) {
+    alpha = beta = none;
+  } else if (plan->type == MERBIT_F32) {
+    alpha = one_f32;
+    beta = zero_f32;
+  }
+  *seconds = HUGE_VAL;
+  for (round = 0; round <= MBI_MEASURE_ROUNDS && status == MERBIT_OK; round++) {
+    const int products = round == 0 ? 1 : batch; /* the first one warms up */
+    const double start = mbi_seconds();
+    double taken;
+    for (i = 0; i < products && status == MERBIT_OK; i++) {
+      status = mbi_method_multiply(plan, carries, alpha, x, beta, y, NULL);
+    }
+    if (status == MERBIT_OK) {
+      status = mbi_device_synchronize(plan->context, NULL);
+    }
+    taken = (mbi_seconds() - start) / products;
+    *seconds = round > 0 && taken < *seconds ? taken : *seconds;
+  }
+  return status;
+}
+
+/* Make the plan by a candidate, time it, and take it apart again. A candidate that the matrix
+ * or the memory does not allow is infinitely slow. */
+static merbit_status mbi_measure_try(merbit_plan *plan, mbi_candidate *candidate, mbi_devptr x,
+    mbi_devptr y) {
+  merbit_context *context = plan->context;
+  const int omega = plan->desc.omega;
+  mbi_devptr carries = 0;
+  merbit_status status;
+  plan->desc.omega = candidate->omega;
+  mbi_method_take_cuda(plan, candidate->method);
+  status = mbi_method_create(plan);
+  if (status == MERBIT_OK) {
+    status = mbi_device_allocate(context, mbi_scratch_bytes(plan), "carries", &carries);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_measure_product(plan, carries, x, y, &candidate->seconds);
+  }
+  mbi_device_release(context, carries);
+  mbi_method_destroy(plan);
+  plan->desc.omega = omega;
+  if (status == MERBIT_DEVICE_OUT_OF_MEMORY || status == MERBIT_TOO_LARGE) {
+    char reason[384];
+    mbi_error_clear(context, reason, sizeof reason);
+    mbi_log(context, "not measured: %s", reason);
+    candidate->seconds = HUGE_VAL;
+    return MERBIT_OK;
+  }
+  return status;
+}
+
+/* All of them, on vectors of zeros. */
+static merbit_status mbi_measure_all(merbit_plan *plan, mbi_candidate *candidates, int count) {
+  merbit_context *context = plan->context;
+  const size_t size = mbi_type_size(plan->type);
+  const uint64_t x_bytes = (plan->device.cols * size + 255) / 256 * 256;
+  const uint64_t bytes = x_bytes + plan->device.rows * size;
+  mbi_devptr vectors = 0;
+  int i;
+  merbit_status status = mbi_device_allocate(context, bytes, "vectors to measure", &vectors);
+  if (status == MERBIT_OK) {
+    status = mbi_device_zero(context, vectors, (size_t)bytes, NULL);
+  }
+  for (i = 0; i < count && status == MERBIT_OK; i++) {
+    status = mbi_measure_try(plan, &candidates[i], vectors, vectors + x_bytes);
+  }
+  mbi_device_release(context, vectors);
+  return status;
+}
+
+/* ---- Memory ------------------------------------------------------------------------------ */
+
+/* The key of the matrix's answer on this device, or NULL. */
+static merbit_status mbi_measure_key(merbit_plan *plan, char **key, size_t *size) {
+  merbit_context *context = plan->context;
+  uint64_t hash = 0;
+  void *room = NULL;
+  merbit_status status = mbi_nonempty_hash(plan, &hash);
+  *key = NULL;
+  if (status == MERBIT_OK) {
+    status = mbi_allocate_array(context, 1024, 1, "the key of a choice", &room);
+  }
+  if (status == MERBIT_OK) {
+    *key = (char *)room;
+    *size = (size_t)snprintf(*key, 1024,
+                             "choice %d %s %s %s %d: %" PRIu64 " x %" PRIu64 ", %" PRIu64
+                             " nonzeros, %016" PRIx64 ", base %d, %s, %s",
+                             MBI_CACHE_FORMAT, MERBIT_VERSION_STRING, MBI_KERNEL_HASH,
+                             context->device.name, context->device.multiprocessors,
+                             plan->device.rows, plan->device.cols, plan->device.nnz, hash,
+                             plan->device.base, mbi_plan_type_text(plan), mbi_value_name(plan));
+  }
+  return status;
+}
+
+/* Whether an answer from disk is one that this version could have given. */
+MBI_INTERNAL int mbi_measured_valid(const merbit_plan *plan, const mbi_measured *found,
+    size_t size) {
+  const mbi_method *row = mbi_method_find((merbit_method)found->method);
+  return size == sizeof *found && found->why[sizeof found->why - 1] == '\0' && row != NULL &&
+      row->cost != NULL &&
+      ((row->takes & MBI_OF_BLOCKS) == 0 || mbi_has_full_blocks(&plan->nonempty)) &&
+      found->omega >= 0 && found->omega <= (found->method == MERBIT_METHOD_SCAN ? 2 : 0);
+}
+
+static int mbi_measure_recall(merbit_plan *plan, const char *key, size_t key_size,
+    mbi_measured *found) {
+  void *image;
+  size_t size;
+  int valid = 0;
+  if (mbi_cache_load(plan->context, key, key_size, &image, &size)) {
+    valid = size == sizeof *found;
+    if (valid) {
+      memcpy(found, image, sizeof *found);
+      valid = mbi_measured_valid(plan, found, size);
+    }
+    mbi_release(plan->context, image);
+  }
+  return valid;
+}
+
+/* ---- The answer -------------------------------------------------------------------------- */
+
+MBI_INTERNAL void mbi_measure_answer(const mbi_candidate *candidates, int count,
+    mbi_measured *answer) {
+  size_t length;
+  int best = 0, i;
+  memset(answer, 0, sizeof *answer);
+  for (i = 1; i < count; i++) {
+    best = candidates[i].seconds < candidates[best].seconds ? i : best;
+  }
+  answer->method = (int32_t)candidates[best].method;
+  answer->omega = candidates[best].omega;
+  (void)snprintf(answer->why, sizeof answer->why, "measured");
+  for (i = 0; i < count; i++) {
+    length = strlen(answer->why);
+    (void)snprintf(answer->why + length, sizeof answer->why - length, "%s %s%s %.1f us",
+        i > 0 ? "," : "", mbi_method_name(candidates[i].method),
+        candidates[i].omega == 2 ? " of whole rows" : "", 1e6 * candidates[i].seconds);
+  }
+}
+
+/* Set plan->method, plan->desc.omega and plan->why. Needs plan->nonempty, sampled. */
+MBI_INTERNAL merbit_status mbi_measure(merbit_plan *plan) {
+  mbi_candidate candidates[MBI_MEASURE_MOST];
+  mbi_measured answer;
+  char *key = NULL;
+  size_t key_size = 0;
+  int recalled;
+  merbit_status status = mbi_measure_key(plan, &key, &key_size);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  recalled = mbi_measure_recall(plan, key, key_size, &answer);
+  if (!recalled) {
+    const int count = mbi_measure_candidates(plan, candidates);
+    status = mbi_measure_all(plan, candidates, count);
+    mbi_measure_answer(candidates, count, &answer);
+    if (status == MERBIT_OK) {
+      mbi_cache_store(plan->context, key, key_size, &answer, sizeof answer);
+    }
+  }
+  mbi_release(plan->context, key);
+  plan->method = (merbit_method)answer.method;
+  plan->desc.omega = answer.omega;
+  (void)snprintf(plan->why, sizeof plan->why, "%s%.140s", recalled ? "remembered: " : "",
+      answer.why);
+  return status;
+}
+
+/* ==== >>spmv/choose/choose.c  which method a plan on CUDA takes =========================== */
+/* The method of a plan on CUDA. */
+
+/* Products that making another form of the matrix costs, beyond the scan's plan; less where it
+ * is the scan's with other columns, or where memory need not be asked for. */
+#define MBI_CHOOSE_MAKING 12.0
+#define MBI_CHOOSE_MAKING_LESS 8.0
+
+static int mbi_choose_pays(const merbit_plan *plan, merbit_method method, double now,
+    double then) {
+  const int less = method == MERBIT_METHOD_HUBS || plan->arena.at != 0;
+  return plan->desc.expected_calls * (now - then) >
+      (less ? MBI_CHOOSE_MAKING_LESS : MBI_CHOOSE_MAKING) * then;
+}
+
+/* Writes plan->why: the forecasts of what could be taken. */
+static void mbi_choose_say(merbit_plan *plan, const mbi_forecast *f, int even) {
+  char rows[32] = "", sliced[32] = "", blocks[32] = "";
+  if (f->rows < f->scan) {
+    (void)snprintf(rows, sizeof rows, ", rows %.0f us", 1e6 * f->rows);
+  }
+  if (even) {
+    (void)snprintf(sliced, sizeof sliced, ", sliced %.0f us", 1e6 * f->sliced);
+  }
+  if (f->blocks < f->scan) {
+    (void)snprintf(blocks, sizeof blocks, ", blocks %.0f us", 1e6 * f->blocks);
+  }
+  (void)snprintf(plan->why, sizeof plan->why,
+      "%sforecast scan %.0f us%s%s, binned %.0f us, hubs %.0f us%s",
+      even ? "even rows, " : "", 1e6 * f->scan, rows, sliced, 1e6 * f->binned,
+      1e6 * f->hubs, blocks);
+}
+
+/* Returns whether slices of 32 rows need little padding. */
+static int mbi_choose_even(const merbit_plan *plan) {
+  const mbi_device_csr *csr = &plan->device;
+  return csr->nnz >= 4 * csr->rows && plan->nonempty.slots / 5 <= csr->nnz / 3;
+}
+
+/* Returns whether slices may pay: no lane walks longer than the scan takes either. */
+static int mbi_choose_slices(const merbit_plan *plan) {
+  return mbi_choose_even(plan) && mbi_sliced_walk(plan) <= mbi_choose_forecast(plan).scan;
+}
+
+/* Returns whether lanes per row pay for a small matrix: rows are even, and none is so long that
+ * its lanes walk longer than the scan takes. */
+static int mbi_choose_small_rows(const merbit_plan *plan) {
+  return plan->nonempty.slots / 8 <= plan->device.nnz / 5 &&
+      mbi_rows_walk(plan) <= mbi_choose_forecast(plan).scan;
+}
+
+/* Returns the method with the least forecast, and writes plan->why. A small matrix stays in L2,
+ * where launches count: lanes share a row. */
+MBI_INTERNAL merbit_method mbi_choose_method(merbit_plan *plan) {
+  const mbi_nonempty_rows *nonempty = &plan->nonempty;
+  const int even = mbi_choose_even(plan);
+  const mbi_forecast f = mbi_choose_forecast(plan);
+  merbit_method method = MERBIT_METHOD_SCAN;
+  double best = f.scan;
+  if (mbi_choose_small(plan) && mbi_choose_full(plan)) {
+    (void)snprintf(plan->why, sizeof plan->why, "small, of full blocks; runner-up %s",
+        even ? "rows" : "scan");
+    return MERBIT_METHOD_BSR;
+  }
+  if (mbi_choose_small(plan)) {
+    const int rows = mbi_choose_small_rows(plan);
+    (void)snprintf(plan->why, sizeof plan->why, "small, with %s rows; runner-up %s",
+        rows ? "even" : "uneven", rows ? "scan" : "rows");
+    return rows ? MERBIT_METHOD_ROWS : MERBIT_METHOD_SCAN;
+  }
+  if (!mbi_plan_plain(plan)) {
+    const int rows = even && nonempty->longest <= 64 && mbi_nonempty_equal(plan);
+    (void)snprintf(plan->why, sizeof plan->why, "%s rows of %s; runner-up %s",
+        rows ? "equal, short" : "any", mbi_plan_type_text(plan), rows ? "scan" : "merge");
+    return rows ? MERBIT_METHOD_ROWS : MERBIT_METHOD_SCAN;
+  }
+  if (f.rows < best) { /* nothing is made for them */
+    method = MERBIT_METHOD_ROWS;
+    best = f.rows;
+  }
+  if (even && mbi_choose_pays(plan, MERBIT_METHOD_SLICED, f.scan, f.sliced) &&
+      f.sliced < best) {
+    method = MERBIT_METHOD_SLICED;
+    best = f.sliced;
+  }
+  if (mbi_choose_pays(plan, MERBIT_METHOD_BINNED, f.scan, f.binned) && f.binned < best) {
+    method = MERBIT_METHOD_BINNED;
+    best = f.binned;
+  }
+  if (mbi_choose_pays(plan, MERBIT_METHOD_HUBS, f.scan, f.hubs) && f.hubs < best) {
+    method = MERBIT_METHOD_HUBS;
+    best = f.hubs;
+  }
+  if (mbi_choose_pays(plan, MERBIT_METHOD_BSR, f.scan, f.blocks) && f.blocks < best) {
+    method = MERBIT_METHOD_BSR;
+  }
+  mbi_choose_say(plan, &f, even);
+  return method;
+}
+
+/* Sets plan->method: one of those that take semirings. In doubles a scan of their sums costs
+ * more than lanes that idle where rows are even (on an H200, 27-point stencil and mesh: 375 and
+ * 295 us, by rows 285 and 253), in floats it does not (197 and 166, by rows 262 and 238). */
+MBI_INTERNAL merbit_status mbi_choose_semiring(merbit_plan *plan) {
+  plan->method = MERBIT_METHOD_MERGE;
+  if (mbi_choose_unseen(plan)) {
+    (void)snprintf(plan->why, sizeof plan->why, "for %d product without a look at the matrix",
+        plan->desc.expected_calls);
+  } else if (!mbi_nonempty_fit(plan)) {
+    (void)snprintf(plan->why, sizeof plan->why, "more rows than the others take");
+  } else {
+    const int small = mbi_choose_small(plan);
+    int rows;
+    MBI_TRY(mbi_nonempty_need(plan));
+    rows = small ? mbi_choose_small_rows(plan)
+        : plan->type == MERBIT_F64 && mbi_choose_even(plan) && plan->nonempty.longest <= 64;
+    plan->method = rows ? MERBIT_METHOD_ROWS : MERBIT_METHOD_SCAN;
+    (void)snprintf(plan->why, sizeof plan->why, "%s; runner-up %s",
+        rows && small ? "small, with even rows" : rows        ? "even, short rows of doubles"
+        : "of those for semirings", rows ? "scan" : "merge");
+  }
+  return MERBIT_OK;
+}
+
+/* What the forecast needs to know of the columns: a sample for all, and how full they are where
+ * many products spend a third of their time or more on gathers, most of which the caches miss,
+ * but not nearly all: with hubs, windows of nonzeros meet some sectors again.
+ */
+#define MBI_CHOOSE_NO_HUBS 0.98
+static merbit_status mbi_choose_sample(merbit_plan *plan) {
+  const double cols = (double)plan->device.cols * (double)mbi_type_size(plan->type);
+  merbit_status status;
+  if (plan->device.nnz > 0 && mbi_choose_small(plan) &&
+      plan->desc.expected_calls >= mbi_choose_blocks_calls(plan) &&
+      mbi_device_csr_stream_bytes(plan) >= MBI_CHOOSE_BLOCKS) {
+    return mbi_nonempty_blocks(plan);
+  }
+  if (plan->device.nnz == 0 || mbi_choose_small(plan)) {
+    return MERBIT_OK;
+  }
+  status = mbi_nonempty_sample(plan->context, &plan->device, plan->type, &plan->nonempty);
+  if (status == MERBIT_OK && plan->desc.expected_calls > MBI_CHOOSE_MAKING) {
+    status = mbi_nonempty_blocks(plan);
+  }
+  if (status == MERBIT_OK && plan->desc.expected_calls > MBI_CHOOSE_MAKING) {
+    const double gathers =
+        (double)plan->device.nnz * plan->nonempty.sectors * mbi_choose_gather(cols);
+    if (plan->nonempty.sectors > 0.5 && plan->nonempty.sectors < MBI_CHOOSE_NO_HUBS &&
+        3 * gathers > mbi_choose_forecast(plan).scan) {
+      status = mbi_nonempty_columns(plan, mbi_hubs_capacity(plan));
+    }
+    if (status == MERBIT_DEVICE_OUT_OF_MEMORY) { /* then no hubs */
+      char reason[384];
+      mbi_error_clear(plan->context, reason, sizeof reason);
+      mbi_log(plan->context, "columns are not counted: %s", reason);
+      status = MERBIT_OK;
+    }
+  }
+  return status;
+}
+
+/* Returns whether to measure: products pay for it, and the user leaves everything open. */
+MBI_INTERNAL int mbi_choose_by_measuring(const merbit_plan *plan) {
+  const merbit_plan_desc *desc = &plan->desc;
+  return desc->expected_calls >= MBI_MEASURE_CALLS && !desc->deterministic &&
+      desc->sigma == 0 && desc->omega == 0 && desc->block_threads == 0 &&
+      plan->device.nnz > 0 && mbi_plan_plain(plan);
+}
+
+/* Sets *forms: the forms of values that pay with the plan's method, or with any that AUTO may
+ * take. What L2 holds need not be shorter. Blocks are multiplied
+ * with general values: their columns cost so little that no shorter value makes up for it.
+ * Tables pay in slices; halves not where lanes of the scan load two at once. */
+MBI_INTERNAL merbit_status mbi_choose_forms(merbit_plan *plan, uint32_t *forms) {
+  merbit_status status = MERBIT_OK;
+  *forms = MBI_FORMS_CHEAP;
+  if (plan->desc.expected_calls >= MBI_VALUES_MORE_CALLS && !mbi_plan_has_semiring(plan)) {
+    if (plan->method != MERBIT_METHOD_AUTO) {
+      *forms = mbi_method_find(plan->method)->forms;
+    } else if (!mbi_choose_small(plan)) {
+      status = mbi_nonempty_blocks(plan);
+      if (!mbi_has_full_blocks(&plan->nonempty)) {
+        *forms = MBI_FORMS_ALL;
+        *forms &= mbi_choose_slices(plan) ? MBI_FORMS_ALL : ~MBI_FORMS_SLOW;
+        *forms &= plan->streaming || plan->type == MERBIT_F64 ? MBI_FORMS_ALL
+                                                              : ~MBI_FORM(MBI_VALUES_HALF);
+      }
+    }
+  }
+  *forms &= plan->type == MERBIT_F32 ? ~MBI_FORM(MBI_VALUES_SINGLE) : MBI_FORMS_ALL;
+  return status;
+}
+
+/* A method other than MERBIT, which is as published, the merge path, before which nothing looks
+ * at the matrix, and blocks may take shorter forms of the values. */
+MBI_INTERNAL merbit_status mbi_choose_values(merbit_plan *plan) {
+  uint32_t forms = 0;
+  merbit_status status;
+  if (plan->device.values == 0 || plan->device.nnz == 0 || plan->desc.changing_values ||
+      plan->desc.expected_calls < MBI_VALUES_CALLS ||
+      mbi_method_find(plan->method)->forms == 0 || !mbi_nonempty_fit(plan)) {
+    return MERBIT_OK;
+  }
+  MBI_TRY(mbi_nonempty_need(plan));
+  MBI_TRY(mbi_choose_forms(plan, &forms));
+  status = mbi_values_specialise(plan, forms);
+  if (status == MERBIT_DEVICE_OUT_OF_MEMORY) { /* then general ones */
+    char reason[384];
+    mbi_error_clear(plan->context, reason, sizeof reason);
+    mbi_log(plan->context, "values are not stored shorter: %s", reason);
+    status = MERBIT_OK;
+  }
+  return status;
+}
+
+/* Takes the one method for several vectors, with general values. */
+static merbit_status mbi_choose_many(merbit_plan *plan) {
+  merbit_status status;
+  mbi_method_take_cuda(plan, MERBIT_METHOD_MANY);
+  (void)snprintf(plan->why, sizeof plan->why, "for several vectors");
+  status = mbi_method_create(plan);
+  mbi_nonempty_finish(plan->context, &plan->nonempty);
+  return status;
+}
+
+/* Sets plan->method, where the user leaves it open: the merge path for one product of a large
+ * matrix, MERBIT beyond 2^32 - 2 rows, else what the forecasts or measuring say. */
+MBI_INTERNAL merbit_status mbi_choose_auto(merbit_plan *plan) {
+  if (mbi_plan_has_semiring(plan)) {
+    return mbi_choose_semiring(plan);
+  }
+  if (mbi_choose_unseen(plan)) {
+    plan->method = MERBIT_METHOD_MERGE;
+    (void)snprintf(plan->why, sizeof plan->why, "for %d product without a look at the matrix",
+        plan->desc.expected_calls);
+    return MERBIT_OK;
+  }
+  if (!mbi_nonempty_fit(plan)) {
+    plan->method = mbi_plan_plain(plan) ? MERBIT_METHOD_MERBIT : MERBIT_METHOD_MERGE;
+    (void)snprintf(plan->why, sizeof plan->why, "more rows than the others take");
+    return MERBIT_OK;
+  }
+  MBI_TRY(mbi_nonempty_need(plan));
+  if (mbi_plan_plain(plan)) {
+    MBI_TRY(mbi_choose_sample(plan));
+  }
+  if (mbi_choose_by_measuring(plan)) {
+    return mbi_measure(plan);
+  }
+  plan->method = mbi_choose_method(plan);
+  return MERBIT_OK;
+}
+
+/* Sets plan->method and plan->cuda, and builds the method's form of the matrix. AUTO takes SCAN
+ * where its choice finds no memory for its form of the matrix or cannot take its sizes. */
+MBI_INTERNAL merbit_status mbi_choose(merbit_plan *plan) {
+  merbit_context *context = plan->context;
+  const int any = plan->method == MERBIT_METHOD_AUTO;
+  char reason[384];
+  merbit_status status;
+  plan->streaming = plan->device.nnz >= 4 * plan->device.rows;
+  if (mbi_plan_vectors(plan) > 1) {
+    return mbi_choose_many(plan);
+  }
+  if (mbi_plan_plain(plan)) {
+    MBI_TRY(mbi_choose_values(plan));
+  }
+  if (any) {
+    MBI_TRY(mbi_choose_auto(plan));
+  }
+  mbi_method_take_cuda(plan, plan->method);
+  status = mbi_method_create(plan);
+  if (any && plan->method != MERBIT_METHOD_SCAN &&
+      (status == MERBIT_DEVICE_OUT_OF_MEMORY || status == MERBIT_TOO_LARGE)) {
+    mbi_method_destroy(plan);
+    mbi_error_clear(context, reason, sizeof reason);
+    mbi_log(context, "this plan takes the scan: %s", reason);
+    (void)snprintf(plan->why, sizeof plan->why, "the first choice failed: %.60s", reason);
+    mbi_method_take_cuda(plan, MERBIT_METHOD_SCAN);
+    status = mbi_method_create(plan);
+  }
+  if (status == MERBIT_OK && plan->extracted.csr.rows > 0) {
+    mbi_extracted_let_go(plan);
+  }
+  mbi_nonempty_finish(context, &plan->nonempty);
+  return status;
+}
+
+/* ==== >>spmv/stages/reorder.c  plans in another order than the matrix ===================== */
+/* Reorders a plan, which then multiplies P A P' instead of A. The order is found on the CPU.
+ * Also moves new values for every plan that moved its matrix. */
+
+MBI_INTERNAL int mbi_plan_reorders(const merbit_plan *plan) {
+  return plan->desc.reordering != MERBIT_REORDERING_NONE;
+}
+
+/* Returns the name for merbit_plan_describe. */
+MBI_INTERNAL const char *mbi_reordering_name(merbit_reordering reordering) {
+  return reordering == MERBIT_REORDERING_RCM ? "reverse Cuthill-McKee" : "falling degree";
+}
+
+MBI_INTERNAL merbit_status mbi_reorder_check(merbit_context *context, const merbit_view *view,
+    const mbi_method *method, const merbit_plan_desc *desc) {
+  if (desc->reordering == MERBIT_REORDERING_NONE) {
+    return MERBIT_OK;
+  }
+  if (desc->reordering < MERBIT_REORDERING_NONE || desc->reordering > MERBIT_REORDERING_RCM) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+        "plan_desc.reordering is %d; use MERBIT_REORDERING_NONE or another "
+        "merbit_reordering", (int)desc->reordering);
+  }
+  if (view->format == MERBIT_BSR || (method->takes & MBI_TAKES_REORDERING) == 0) {
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+        "plan_desc.reordering moves single rows and columns, which would break %s "
+        "apart; use a CSR or COO view and a method of single entries",
+        view->format == MERBIT_BSR ? "the view's blocks" : "the method's blocks");
+  }
+  if (view->rows != view->cols) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+        "plan_desc.reordering takes square matrices, but view.rows is %" PRId64
+        " and view.cols %" PRId64, view->rows, view->cols);
+  }
+  return MERBIT_OK;
+}
+
+/* Composes two moves: places[k] = earlier[places[k]]. */
+static void mbi_reorder_follow(void *places, const void *earlier, merbit_index_type type,
+    int64_t count) {
+  int64_t k;
+  for (k = 0; k < count; k++) {
+    mbi_index_set(places, type, k, mbi_index_at(earlier, type, mbi_index_at(places, type, k)));
+  }
+}
+
+/* Makes plan->csr and plan->matrix the checked host CSR `from`, in the plan's order. `from` may
+ * be in plan->matrix. */
+MBI_INTERNAL merbit_status mbi_reorder_take(merbit_plan *plan, const merbit_view *from) {
+  mbi_reorder *r = &plan->reorder;
+  merbit_context *context = plan->context;
+  const double start = mbi_seconds();
+  merbit_matrix *made = NULL;
+  void *places = NULL;
+  merbit_status status = mbi_order_create(context, from, plan->desc.reordering, &r->order);
+  if (status == MERBIT_OK) {
+    status = mbi_matrix_permute(context, from, r->order, &made, &places);
+  }
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  r->bandwidth_before = mbi_bandwidth(context, from);
+  r->bandwidth = mbi_bandwidth(context, &made->view);
+  if (r->places != NULL) { /* of a transpose */
+    mbi_reorder_follow(places, r->places, made->view.offset_type, made->view.nnz);
+    mbi_release(context, r->places);
+  }
+  r->places = places;
+  r->place_type = made->view.offset_type;
+  merbit_matrix_destroy(plan->matrix);
+  plan->matrix = made;
+  plan->csr = made->view;
+  r->seconds = mbi_seconds() - start;
+  return MERBIT_OK;
+}
+
+/* ---- In GPU memory ----------------------------------------------------------------------- */
+
+static const char *const mbi_reorder_kernels[3] = {"mbk_reorder_gather", "mbk_reorder_scatter",
+    "mbk_reorder_values"};
+
+MBI_INTERNAL void mbi_reorder_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+  memset(preamble, 0, sizeof *preamble);
+  mbi_preamble_define(preamble, "MBK_VECTOR", mbi_type_device(mbi_plan_accumulator(plan)));
+  mbi_preamble_define(preamble, "MBK_VALUE", mbi_type_device(plan->type));
+  mbi_preamble_define(preamble, "MBK_PLACE",
+      plan->reorder.place_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
+}
+
+MBI_INTERNAL merbit_status mbi_reorder_specialise(merbit_plan *plan) {
+  mbi_reorder *r = &plan->reorder;
+  mbi_preamble preamble;
+  int i;
+  mbi_reorder_preamble(plan, &preamble);
+  MBI_TRY(mbi_program_create(plan->context, "spmv/stages/reorder.cu", &preamble, &r->program));
+  for (i = 0; i < 3; i++) {
+    MBI_TRY(
+        mbi_program_kernel(plan->context, &r->program, mbi_reorder_kernels[i], &r->kernels[i]));
+  }
+  return MERBIT_OK;
+}
+
+static merbit_status mbi_reorder_upload_one(merbit_plan *plan, const void *source,
+    uint64_t bytes, const char *what, mbi_devptr *target) {
+  const merbit_status status = mbi_device_allocate(plan->context, bytes, what, target);
+  plan->reorder.bytes += status == MERBIT_OK ? bytes : 0;
+  return status == MERBIT_OK ? mbi_device_upload(plan->context, *target, source, (size_t)bytes)
+      : status;
+}
+
+/* Returns 1 if the CPU moves new values, or entries of blocks, to their places. */
+MBI_INTERNAL int mbi_reorder_on_cpu(const merbit_plan *plan) {
+  return plan->transpose.matrix != NULL &&
+      (mbi_plan_takes_blocks(plan) || plan->view.format == MERBIT_BSR);
+}
+
+/* Returns 1 if the GPU moves vectors or values. */
+MBI_INTERNAL int mbi_reorder_on_gpu(const merbit_plan *plan) {
+  return mbi_plan_reorders(plan) || plan->reorder.device_places != 0 ||
+      (plan->reorder.places != NULL && !mbi_reorder_on_cpu(plan));
+}
+
+/* Uploads the order and the places. The CUDA context must be current. On failure the caller
+ * runs mbi_reorder_release_cuda. */
+MBI_INTERNAL merbit_status mbi_reorder_upload(merbit_plan *plan) {
+  mbi_reorder *r = &plan->reorder;
+  const double start = mbi_seconds();
+  MBI_TRY(r->kernels[0] != NULL ? MERBIT_OK : mbi_reorder_specialise(plan));
+  if (r->order != NULL) {
+    MBI_TRY(mbi_reorder_upload_one(plan, r->order, (uint64_t)plan->csr.rows * sizeof(int32_t),
+        "an order of rows", &r->device_order));
+  }
+  if (r->places != NULL) {
+    MBI_TRY(mbi_reorder_upload_one(plan, r->places,
+        (uint64_t)plan->csr.nnz * mbi_index_bytes(r->place_type),
+        "the places of values", &r->device_places));
+  }
+  *(mbi_plan_reorders(plan) ? &r->seconds : &plan->transpose.seconds) += mbi_seconds() - start;
+  return MERBIT_OK;
+}
+
+/* Releases the places on the host, which a finished plan on CUDA does not need. */
+MBI_INTERNAL void mbi_reorder_release_sources(merbit_plan *plan) {
+  if (!mbi_reorder_on_cpu(plan)) {
+    mbi_release(plan->context, plan->reorder.places);
+    plan->reorder.places = NULL;
+  }
+}
+
+MBI_INTERNAL void mbi_reorder_release_cuda(merbit_plan *plan) {
+  mbi_reorder *r = &plan->reorder;
+  mbi_device_release(plan->context, r->device_order);
+  mbi_device_release(plan->context, r->device_places);
+  mbi_program_destroy(plan->context, &r->program);
+  memset(r->kernels, 0, sizeof r->kernels);
+  r->device_order = r->device_places = 0;
+  r->bytes = 0;
+}
+
+MBI_INTERNAL void mbi_reorder_destroy(merbit_plan *plan) {
+  mbi_release(plan->context, plan->reorder.order);
+  mbi_release(plan->context, plan->reorder.places);
+}
+
+/* ---- Order, vectors and values by a kernel ----------------------------------------------- */
+
+/* Launches kernels[kernel] on a stream. `index` is the order or the places. */
+MBI_INTERNAL merbit_status mbi_reorder_launch(merbit_plan *plan, int kernel, mbi_devptr index,
+    mbi_devptr from, mbi_devptr to, int64_t count, void *stream) {
+  uint64_t elements = (uint64_t)count;
+  mbk_reorder_gather_arguments arguments;
+  arguments.order = index;
+  arguments.from = from;
+  arguments.to = to;
+  arguments.count = elements;
+  return mbi_device_launch(plan->context, plan->reorder.kernels[kernel],
+      mbi_reorder_kernels[kernel], mbi_arrays_blocks(count),
+      MBI_ARRAYS_THREADS, 0, stream, &arguments);
+}
+
+/* Moves the user's values at `from` to the plan's nonzeros at `to`; complete on return. */
+MBI_INTERNAL merbit_status mbi_reorder_values_cuda(merbit_plan *plan, mbi_devptr from,
+    mbi_devptr to) {
+  const merbit_status status =
+      mbi_reorder_launch(plan, 2, plan->reorder.device_places, from, to, plan->csr.nnz, NULL);
+  return status == MERBIT_OK ? mbi_device_synchronize(plan->context, NULL) : status;
+}
+
+/* ---- On CPU threads ---------------------------------------------------------------------- */
+
+static void mbi_reorder_task(void *argument, int task) {
+  const mbi_reorder_call *c = (const mbi_reorder_call *)argument;
+  c->move(c->type, c->to, c->from, c->places, c->place_type,
+      mbi_share(c->count, c->tasks, task), mbi_share(c->count, c->tasks, task + 1));
+}
+
+MBI_INTERNAL void mbi_reorder_run(merbit_plan *plan, mbi_reorder_call *call) {
+  call->tasks = mbi_share_tasks(plan->context, call->count);
+  mbi_parallel(plan->context, call->tasks, mbi_reorder_task, call);
+}
+
+/* Moves the user's host values into the plan's matrix. */
+MBI_INTERNAL void mbi_reorder_values(merbit_plan *plan, const void *values) {
+  mbi_reorder_call call;
+  call.move = mbi_gather;
+  call.type = plan->type;
+  call.from = values;
+  call.to = (void *)(uintptr_t)plan->csr.values;
+  call.places = plan->reorder.places;
+  call.place_type = plan->reorder.place_type;
+  call.count = plan->csr.nnz;
+  mbi_reorder_run(plan, &call);
 }
 
 /* ==== >>spmv/stages/symmetric.c  plans of matrices given by one triangle ================== */
@@ -31730,12 +31940,12 @@ static int mbi_choose_block(const merbit_plan *plan) {
 static merbit_status mbi_choose_without(merbit_plan *plan, merbit_status status) {
   char reason[384];
   if (status == MERBIT_OUT_OF_MEMORY && plan->desc.method == MERBIT_METHOD_AUTO) {
-    mbi_sorted_destroy(plan);
-    mbi_blocks_destroy(plan);
+    plan->cpu->destroy(plan);
+    mbi_bsr_release(plan->context, &plan->bsr);
     mbi_error_clear(plan->context, reason, sizeof reason);
     mbi_log(plan->context, "this plan takes the merge path: %s", reason);
     (void)snprintf(plan->why, sizeof plan->why, "no memory for another form of the matrix");
-    plan->method = MERBIT_METHOD_MERGE;
+    mbi_method_take_cpu(plan, MERBIT_METHOD_MERGE);
     plan->values = plan->csr.values;
     plan->tasks = mbi_merge_tasks(plan->context, &plan->csr);
     status = MERBIT_OK;
@@ -31744,8 +31954,8 @@ static merbit_status mbi_choose_without(merbit_plan *plan, merbit_status status)
 }
 
 static merbit_status mbi_choose_sorted(merbit_plan *plan) {
-  plan->method = MERBIT_METHOD_SORTED;
-  return mbi_choose_without(plan, mbi_sorted_create(plan));
+  mbi_method_take_cpu(plan, MERBIT_METHOD_SORTED);
+  return mbi_choose_without(plan, plan->cpu->create(plan));
 }
 
 static merbit_status mbi_choose_blocks(merbit_plan *plan, int block) {
@@ -31753,9 +31963,10 @@ static merbit_status mbi_choose_blocks(merbit_plan *plan, int block) {
   merbit_status status;
   memset(&shape, 0, sizeof shape);
   shape.block_rows = shape.block_cols = block;
+  mbi_method_take_cpu(plan, MERBIT_METHOD_BSR);
   status = mbi_bsr_from_view(plan->context, &plan->csr, &shape, MBI_MASKS_ASIDE, &plan->bsr);
   if (status == MERBIT_OK) {
-    status = mbi_blocks_create(plan);
+    status = plan->cpu->create(plan);
   }
   return mbi_choose_without(plan, status);
 }
@@ -31790,16 +32001,28 @@ static merbit_status mbi_choose_by_forecast(merbit_plan *plan) {
       : best == MERBIT_METHOD_SORTED ? mbi_choose_sorted(plan) : MERBIT_OK;
 }
 
-/* Set plan->method and make what it needs. */
+/* Returns the method that the user or the matrix leaves no choice of, or AUTO. */
+static merbit_method mbi_choose_given(const merbit_plan *plan) {
+  if (plan->desc.method != MERBIT_METHOD_AUTO) {
+    return plan->desc.method;
+  }
+  return mbi_plan_takes_blocks(plan) ? MERBIT_METHOD_BSR
+      : plan->symmetric.direct    ? MERBIT_METHOD_SYMMETRIC : MERBIT_METHOD_AUTO;
+}
+
+/* Takes the plan's method and builds its form of the matrix. On failure mbi_plan_free cleans
+ * up. */
 MBI_INTERNAL merbit_status mbi_choose_cpu(merbit_plan *plan) {
-  plan->method = plan->desc.method;
-  if (plan->method == MERBIT_METHOD_SORTED) {
-    return mbi_choose_sorted(plan);
+  const merbit_method given = mbi_choose_given(plan);
+  if (!mbi_plan_takes_blocks(plan)) {
+    plan->values = plan->csr.values;
+    plan->tasks = mbi_merge_tasks(plan->context, &plan->csr);
   }
-  if (plan->method != MERBIT_METHOD_AUTO) {
-    return MERBIT_OK;
+  if (given != MERBIT_METHOD_AUTO) {
+    mbi_method_take_cpu(plan, given);
+    return plan->cpu->create != NULL ? plan->cpu->create(plan) : MERBIT_OK;
   }
-  plan->method = MERBIT_METHOD_MERGE;
+  mbi_method_take_cpu(plan, MERBIT_METHOD_MERGE);
   if (mbi_plan_vectors(plan) > 1) {
     (void)snprintf(plan->why, sizeof plan->why, "for several vectors; runner-up none");
     return MERBIT_OK;
@@ -31834,8 +32057,8 @@ MBI_INTERNAL void mbi_workspace_free(merbit_workspace *workspace) {
   mbi_release(context, workspace);
 }
 
-/* GPU memory of a workspace: carries, x and y where they are the host's, what an epilogue
- * takes, what the plan's maker does. Returns the sum. */
+/* Sets the bytes of a workspace's GPU memory: carries; x and y where they are the host's; what
+ * an epilogue and the plan's maker take. Returns the sum. */
 MBI_INTERNAL uint64_t mbi_workspace_bytes(const merbit_plan *plan, uint64_t bytes[5]) {
   const size_t size =
       mbi_type_size(mbi_plan_accumulator(plan)) * (size_t)mbi_plan_vectors(plan);
@@ -31854,10 +32077,9 @@ static merbit_status mbi_workspace_fill_cuda(merbit_workspace *workspace) {
   mbi_devptr *const parts[] = {&workspace->device_carries, &workspace->staged_x,
       &workspace->staged_y, &workspace->sums_scratch, &workspace->arena};
   uint64_t bytes[5];
-  merbit_status status = mbi_device_enter(context);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  merbit_status status;
+  MBI_TRY(mbi_many_workspace(workspace));
+  MBI_TRY(mbi_device_enter(context));
   (void)mbi_workspace_bytes(plan, bytes);
   status = mbi_device_allocate_parts(context, "a workspace", 5, parts, bytes);
   if (status == MERBIT_OK && workspace->sums_scratch != 0) {
@@ -31867,6 +32089,15 @@ static merbit_status mbi_workspace_fill_cuda(merbit_workspace *workspace) {
   return status;
 }
 
+/* Allocates what a workspace needs on the CPU. */
+static merbit_status mbi_workspace_fill_cpu(merbit_workspace *workspace) {
+  const merbit_plan *plan = workspace->plan;
+  MBI_TRY(mbi_allocate_array(plan->context, (int64_t)plan->cpu->scratch_bytes(plan), 1,
+      "the carries of a workspace", &workspace->carries));
+  return mbi_epilogue_allocate_sums(workspace);
+}
+
+/* Creates a workspace. */
 MBI_INTERNAL merbit_status mbi_workspace_make(merbit_plan *plan, merbit_workspace **workspace) {
   merbit_context *context = plan->context;
   merbit_workspace *made = (merbit_workspace *)mbi_allocate(context, sizeof *made);
@@ -31878,18 +32109,9 @@ MBI_INTERNAL merbit_status mbi_workspace_make(merbit_plan *plan, merbit_workspac
   memset(made, 0, sizeof *made);
   made->plan = plan;
   if (plan->side == MERBIT_SIDE_CUDA) {
-    status = mbi_many_workspace(made);
-    status = status == MERBIT_OK ? mbi_workspace_fill_cuda(made) : status;
+    status = mbi_workspace_fill_cuda(made);
   } else {
-    const size_t bytes = plan->desc.vectors > 1             ? mbi_many_cpu_bytes(plan)
-        : plan->blocks.chunk_index != NULL ? mbi_block_plan_scratch_bytes(plan)
-        : plan->symmetric.direct           ? mbi_symmetric_scratch_bytes(plan)
-        : mbi_plan_has_semiring(plan)      ? mbi_semiring_scratch_bytes(plan)
-        : mbi_plan_plain(plan) ? mbi_merge_scratch_bytes(plan->tasks, plan->type)
-        : mbi_mixed_scratch_bytes(plan);
-    status = mbi_allocate_array(context, (int64_t)bytes, 1, "the carries of a workspace",
-        &made->carries);
-    status = status == MERBIT_OK ? mbi_epilogue_allocate_sums(made) : status;
+    status = mbi_workspace_fill_cpu(made);
   }
   if (status != MERBIT_OK) {
     mbi_workspace_free(made);
@@ -31899,23 +32121,17 @@ MBI_INTERNAL merbit_status mbi_workspace_make(merbit_plan *plan, merbit_workspac
   return MERBIT_OK;
 }
 
-/* For what the GPU does on the default stream: streams of the user's need not wait for that. */
+/* Waits for the default stream, which the user's streams need not follow. */
 MBI_INTERNAL merbit_status mbi_plan_wait(merbit_plan *plan) {
-  merbit_status status = mbi_device_enter(plan->context);
-  if (status == MERBIT_OK) {
-    status = mbi_device_synchronize(plan->context, NULL);
-    mbi_device_leave(plan->context);
-  }
+  merbit_status status;
+  MBI_TRY(mbi_device_enter(plan->context));
+  status = mbi_device_synchronize(plan->context, NULL);
+  mbi_device_leave(plan->context);
   return status;
 }
 
 /* ==== >>spmv/plan/plan.c  plans: checks, choice, life ===================================== */
-/* ---- Checks -------------------------------------------------------------------------------
- */
-
-MBI_INTERNAL int mbi_method_known(merbit_method method) {
-  return method >= MERBIT_METHOD_AUTO && method <= MERBIT_METHOD_SYMMETRIC;
-}
+/* ---- Checks ------------------------------------------------------------------------------ */
 
 static merbit_status mbi_plan_check_desc(merbit_context *context,
     const merbit_plan_desc *desc) {
@@ -31958,17 +32174,8 @@ static merbit_status mbi_plan_check_desc(merbit_context *context,
   return MERBIT_OK;
 }
 
-/* Whether a method runs on a side; AUTO does on both. */
-MBI_INTERNAL int mbi_method_runs(merbit_method method, int cuda) {
-  if (method == MERBIT_METHOD_SORTED || method == MERBIT_METHOD_SYMMETRIC) {
-    return !cuda;
-  }
-  return method == MERBIT_METHOD_AUTO || method == MERBIT_METHOD_BSR ||
-      method == MERBIT_METHOD_MERGE || (method >= MERBIT_METHOD_MERBIT) == cuda;
-}
-
-/* The side, before anything is built: AUTO follows the context, a method of one side its side.
- */
+/* Returns the side, before anything is built: AUTO follows the context, a method of one side
+ * its side. */
 MBI_INTERNAL merbit_side mbi_plan_side(const merbit_context *context,
     const merbit_plan_desc *desc) {
   if (desc->side != MERBIT_SIDE_AUTO) {
@@ -31977,10 +32184,11 @@ MBI_INTERNAL merbit_side mbi_plan_side(const merbit_context *context,
   return mbi_method_runs(desc->method, 1) ? context->side : MERBIT_SIDE_CPU;
 }
 
-/* What a plan of several vectors takes. */
+/* Checks what a plan of several vectors takes. */
 static merbit_status mbi_many_check(merbit_context *context, merbit_type type,
     const merbit_plan_desc *desc) {
   const merbit_method method = desc->method;
+  int takes;
   if (desc->vectors < 0 || desc->vectors > MBI_MANY_MOST) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
         "plan_desc.vectors is %d; use 1 to %d, or 0 for one", desc->vectors, MBI_MANY_MOST);
@@ -32007,8 +32215,9 @@ static merbit_status mbi_many_check(merbit_context *context, merbit_type type,
         "plan_desc.vectors is %d, but several vectors are multiplied by plus-times "
         "only; make a plan for one vector with this plan_desc.semiring", desc->vectors);
   }
-  if (method != MERBIT_METHOD_AUTO && method != MERBIT_METHOD_MANY &&
-      (method != MERBIT_METHOD_MERGE || mbi_plan_side(context, desc) != MERBIT_SIDE_CPU)) {
+  takes = mbi_plan_side(context, desc) == MERBIT_SIDE_CPU ? MBI_TAKES_VECTORS_CPU
+      : MBI_TAKES_VECTORS_CUDA;
+  if ((mbi_method_find(method)->takes & takes) == 0) {
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
         "plan_desc.method is %s, which has no form for %d vectors; use MERBIT_METHOD_AUTO, on "
         "CUDA MERBIT_METHOD_MANY, on the CPU MERBIT_METHOD_MERGE",
@@ -32039,15 +32248,14 @@ static merbit_status mbi_plan_check_side(const merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* ---- The CSR that is multiplied
- * --------------------------------------------------------------- */
+/* ---- The CSR that is multiplied ---------------------------------------------------------- */
 
-/* Columns as they lie, 32-bit: such a CSR needs no copy. */
+/* Returns whether a view is a CSR of 32-bit columns, which needs no copy. */
 MBI_INTERNAL int mbi_view_is_plain(const merbit_view *view) {
   return view->format == MERBIT_CSR && view->index_type == MERBIT_INDEX_32;
 }
 
-/* Check the user's arrays and set plan->csr: the view itself, or an owned conversion. */
+/* Checks the user's arrays and sets plan->csr: the view itself, or an owned conversion. */
 static merbit_status mbi_plan_take_matrix(merbit_plan *plan) {
   merbit_context *context = plan->context;
   merbit_view host = plan->view;
@@ -32078,8 +32286,7 @@ static merbit_status mbi_plan_take_matrix(merbit_plan *plan) {
   return status;
 }
 
-/* ---- Life
- * ------------------------------------------------------------------------------------- */
+/* ---- Create and destroy ------------------------------------------------------------------ */
 
 static void mbi_plan_release_cuda(merbit_plan *plan) {
   if (mbi_device_enter_alive(plan->context)) {
@@ -32097,10 +32304,11 @@ static void mbi_plan_release_cuda(merbit_plan *plan) {
   memset(&plan->device, 0, sizeof plan->device);
 }
 
-/* Whether the user's values are not those that the plan multiplies. */
+/* Returns whether the user's values have to be converted to those that the plan multiplies. */
 MBI_INTERNAL int mbi_update_converts(const merbit_plan *plan) {
   return (plan->matrix != NULL && !mbi_view_is_plain(&plan->view)) ||
-      (mbi_plan_has_blocks(plan) && plan->extracted.csr.rows == 0 && !mbi_plan_blocks_fit(plan));
+      (mbi_plan_has_blocks(plan) && plan->extracted.csr.rows == 0 &&
+      !mbi_plan_blocks_fit(plan));
 }
 
 static void mbi_plan_free(merbit_plan *plan) {
@@ -32112,8 +32320,10 @@ static void mbi_plan_free(merbit_plan *plan) {
     mbi_plan_release_cuda(plan);
   }
   merbit_matrix_destroy(plan->matrix);
-  mbi_blocks_destroy(plan);
-  mbi_sorted_destroy(plan);
+  if (plan->cpu != NULL && plan->cpu->destroy != NULL) {
+    plan->cpu->destroy(plan);
+  }
+  mbi_bsr_release(context, &plan->bsr);
   mbi_release(context, plan->placed_columns);
   mbi_reorder_destroy(plan);
   mbi_symmetric_destroy(plan);
@@ -32152,7 +32362,8 @@ static merbit_status mbi_plan_build_cuda(merbit_plan *plan) {
   }
   if (status == MERBIT_OK) {
     status = mbi_choose(plan);
-    mbi_device_release(context, plan->device.scratch); /* where no ranks were wanted */
+    mbi_device_release(context,
+        plan->device.scratch); /* where non-empty rows were not counted */
     plan->device.scratch = 0;
   }
   if (status == MERBIT_OK && mbi_plan_has_epilogue(plan)) {
@@ -32176,30 +32387,21 @@ static merbit_status mbi_plan_build_cuda(merbit_plan *plan) {
 }
 
 static merbit_status mbi_plan_build_cpu(merbit_plan *plan) {
-  merbit_status status = MERBIT_OK;
-  if (mbi_plan_takes_blocks(plan)) {
-    status = mbi_blocks_create(plan);
-  } else if (plan->symmetric.direct) {
-    status = mbi_symmetric_cut(plan);
-  } else {
-    plan->values = plan->csr.values;
-    plan->tasks = mbi_merge_tasks(plan->context, &plan->csr);
-    status = mbi_choose_cpu(plan);
-    if (status == MERBIT_OK) {
-      status = mbi_numa_plan(plan);
-    }
+  MBI_TRY(mbi_choose_cpu(plan));
+  if (!mbi_plan_takes_blocks(plan) && !plan->symmetric.direct) {
+    MBI_TRY(mbi_numa_plan(plan));
   }
-  return status == MERBIT_OK ? mbi_workspace_make(plan, &plan->workspace) : status;
+  return mbi_workspace_make(plan, &plan->workspace);
 }
 
-/* plan->view, and from it plan->csr or plan->bsr. */
+/* Sets plan->view, and from it plan->csr or plan->bsr. */
 static merbit_status mbi_plan_take(merbit_plan *plan) {
   const merbit_status status = mbi_transpose_take(plan);
   return status != MERBIT_OK           ? status
       : mbi_plan_takes_blocks(plan) ? mbi_plan_take_blocks(plan) : mbi_plan_take_matrix(plan);
 }
 
-/* A plan for the GPU whose matrix has been taken becomes one for the CPU. */
+/* Turns a plan for the GPU, whose matrix has been taken, into one for the CPU. */
 static merbit_status mbi_plan_move_to_cpu(merbit_plan *plan) {
   mbi_plan_release_cuda(plan);
   mbi_error_clear(plan->context, plan->reason, sizeof plan->reason);
@@ -32217,77 +32419,60 @@ static merbit_status mbi_plan_move_to_cpu(merbit_plan *plan) {
   return mbi_plan_take_blocks(plan);
 }
 
+/* Builds a plan on its side, or on the CPU where CUDA fails and AUTO may fall back. */
 static merbit_status mbi_plan_build(merbit_plan *plan) {
-  merbit_status status = mbi_plan_check_side(plan);
-  if (status == MERBIT_OK && mbi_view_is_triangle(&plan->given)) {
-    status = mbi_symmetric_take(plan);
+  MBI_TRY(mbi_plan_check_side(plan));
+  if (mbi_view_is_triangle(&plan->given)) {
+    MBI_TRY(mbi_symmetric_take(plan));
   }
-  if (status == MERBIT_OK) {
-    status = mbi_semiring_take(plan);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_epilogue_take(plan, plan->making.after);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_plan_take(plan);
-  }
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_semiring_take(plan));
+  MBI_TRY(mbi_epilogue_take(plan, plan->making.after));
+  MBI_TRY(mbi_plan_take(plan));
   if (plan->side == MERBIT_SIDE_CUDA) {
-    status = mbi_plan_build_cuda(plan);
+    const merbit_status status = mbi_plan_build_cuda(plan);
     if (status == MERBIT_OK || !mbi_plan_may_fall_back(plan, status)) {
       mbi_reorder_release_sources(plan);
       return status;
     }
-    status = mbi_plan_move_to_cpu(plan);
+    MBI_TRY(mbi_plan_move_to_cpu(plan));
   }
-  return status == MERBIT_OK ? mbi_plan_build_cpu(plan) : status;
+  return mbi_plan_build_cpu(plan);
 }
 
-/* `how` NULL: as for a user. */
+/* Checks a view and a descriptor, and copies the descriptor to *taken with its types chosen. */
+static merbit_status mbi_plan_check(merbit_context *context, const merbit_view *view,
+    const merbit_plan_desc *desc, merbit_plan_desc *taken) {
+  const mbi_method *asked;
+  merbit_type type;
+  MBI_TRY(mbi_view_check_header(context, view));
+  MBI_TRY(mbi_plan_check_desc(context, desc));
+  asked = mbi_method_find(desc->method);
+  type = mbi_view_type(view);
+  *taken = *desc;
+  MBI_TRY(mbi_types_choose(context, type, taken));
+  MBI_TRY(mbi_types_check_method(context, type, asked, taken));
+  MBI_TRY(mbi_semiring_check(context, view, asked, taken));
+  MBI_TRY(mbi_transpose_check(context, view, desc));
+  MBI_TRY(mbi_many_check(context, type, taken));
+  MBI_TRY(mbi_epilogue_check(context, taken));
+  MBI_TRY(mbi_symmetric_check(context, view, desc));
+  return mbi_reorder_check(context, view, asked, desc);
+}
+
+/* Creates a plan. `how` is what the library's own iterations want of it; NULL: a user's plan.
+ */
 MBI_INTERNAL merbit_status mbi_plan_create(merbit_context *context, const merbit_view *view,
     const merbit_plan_desc *desc, const mbi_plan_making *how, merbit_plan **plan) {
   const double start = mbi_seconds();
   merbit_plan_desc defaults, taken;
   merbit_plan *made;
-  merbit_status status = mbi_view_check_header(context, view);
+  merbit_status status;
   *plan = NULL;
   memset(&defaults, 0, sizeof defaults);
   if (desc == NULL) {
     desc = &defaults;
   }
-  if (status == MERBIT_OK) {
-    status = mbi_plan_check_desc(context, desc);
-  }
-  if (status == MERBIT_OK) {
-    taken = *desc;
-    status = mbi_types_choose(context, mbi_view_type(view), &taken);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_types_check_method(context, mbi_view_type(view), &taken);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_semiring_check(context, view, &taken);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_transpose_check(context, view, desc);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_many_check(context, mbi_view_type(view), &taken);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_epilogue_check(context, &taken);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_symmetric_check(context, view, desc);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_reorder_check(context, view, desc);
-  }
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_plan_check(context, view, desc, &taken));
   made = (merbit_plan *)mbi_allocate(context, sizeof *made);
   if (made == NULL) {
     return mbi_fail(context, MERBIT_OUT_OF_MEMORY, "no memory for a plan's record");
@@ -32306,7 +32491,8 @@ MBI_INTERNAL merbit_status mbi_plan_create(merbit_context *context, const merbit
   if (how != NULL) {
     made->making = *how;
   }
-  made->method = made->making.dual ? MERBIT_METHOD_MERBIT : desc->method;
+  made->asked = mbi_method_find(desc->method);
+  mbi_method_take(made, made->making.dual ? MERBIT_METHOD_MERBIT : desc->method);
   status = mbi_plan_build(made);
   mbi_arena_shut(context, &made->arena);
   if (status != MERBIT_OK) {
@@ -32343,8 +32529,7 @@ MERBIT_API void merbit_plan_destroy(merbit_plan *plan) {
   }
 }
 
-/* ---- Workspaces of the user ---------------------------------------------------------------
- */
+/* ---- Workspaces of the user -------------------------------------------------------------- */
 
 MERBIT_API merbit_status merbit_workspace_create(merbit_plan *plan,
     merbit_workspace **workspace) {
@@ -32652,15 +32837,15 @@ MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void
     values = plan->view.values;
     memory = MERBIT_MEMORY_HOST;
   }
-  if (plan->side == MERBIT_SIDE_CPU && plan->blocks.chunk_index != NULL) {
-    return mbi_blocks_update(plan, values, bytes);
+  if (plan->side == MERBIT_SIDE_CPU && plan->cpu->update != NULL) {
+    return plan->cpu->update(plan, values, bytes);
   }
   if (memory == MERBIT_MEMORY_DEVICE && !mbi_update_converts(plan)) {
     return mbi_update_cuda(plan, values, MERBIT_MEMORY_DEVICE, bytes);
   }
   status = mbi_update_through_host(plan, values, memory);
-  if (status == MERBIT_OK && plan->sorted.shares != NULL) {
-    status = mbi_sorted_update(plan);
+  if (status == MERBIT_OK && plan->side == MERBIT_SIDE_CPU && plan->cpu->refresh != NULL) {
+    status = plan->cpu->refresh(plan);
   }
   return status == MERBIT_OK && plan->side == MERBIT_SIDE_CPU && !plan->symmetric.direct
       ? mbi_numa_plan(plan) : status;
@@ -32672,22 +32857,14 @@ static int64_t mbi_plan_product_bytes(const merbit_plan *plan) {
   const int64_t size = (int64_t)mbi_type_size(plan->type);
   const int64_t nnz = plan->csr.nnz, rows = plan->csr.rows, cols = plan->csr.cols;
   const int64_t values = plan->csr.values != NULL ? nnz * size : 0;
-  const int64_t vectors =
-      (rows + cols) * (int64_t)mbi_type_size(mbi_plan_accumulator(plan)) * mbi_plan_vectors(plan) +
-      mbi_epilogue_stream_bytes(plan);
+  const int64_t vectors = (rows + cols) * (int64_t)mbi_type_size(mbi_plan_accumulator(plan)) *
+      mbi_plan_vectors(plan) + mbi_epilogue_stream_bytes(plan);
   const int64_t columns = nnz * (int64_t)sizeof(int32_t);
-  const merbit_view *bsr = &plan->bsr.view;
   if (plan->side == MERBIT_SIDE_CUDA) {
     return vectors + (int64_t)plan->stream_bytes;
   }
-  if (plan->blocks.chunk_index != NULL) {
-    return vectors + (bsr->values != NULL ? mbi_view_values(bsr) * size : 0) +
-        bsr->nnz * (int64_t)sizeof(int32_t) + (mbi_block_count(rows, bsr->block_rows) + 1) *
-        (int64_t)mbi_index_bytes(bsr->offset_type);
-  }
-  if (plan->sorted.shares != NULL) {
-    return (plan->sorted.values != NULL ? values : 0) + columns + vectors +
-        rows * (int64_t)sizeof *plan->sorted.row_id;
+  if (plan->cpu->stream_bytes != NULL) {
+    return vectors + plan->cpu->stream_bytes(plan);
   }
   return values + columns + vectors +
       (rows + 1) * (int64_t)mbi_index_bytes(plan->csr.offset_type);
@@ -32721,20 +32898,6 @@ MERBIT_API merbit_status merbit_plan_get_info(const merbit_plan *plan, merbit_pl
     info->load_seconds = plan->program.load_seconds;
   }
   return MERBIT_OK;
-}
-
-static int mbi_describe_blocks(const merbit_plan *plan, char *text, size_t size) {
-  const merbit_view *bsr = &plan->bsr.view;
-  return snprintf(text, size, "%s on the CPU (%s), %s: %" PRId64 " x %" PRId64 ", %" PRId64
-      " blocks of %d x %d, %s-major, %.0f%% full; %d task%s; %s; %.3g MB per " "product%s",
-      mbi_method_name(plan->method), plan->desc.method != MERBIT_METHOD_AUTO ? "as asked"
-      : plan->why[0] != '\0'                  ? plan->why : "AUTO's method for blocks there",
-      mbi_plan_type_text(plan), bsr->rows, bsr->cols, bsr->nnz, bsr->block_rows,
-      bsr->block_cols, bsr->block_order == MERBIT_BLOCK_ROW_MAJOR ? "row" : "column",
-      bsr->nnz == 0 ? 100.0 : 100.0 * (double)plan->bsr.entries / (double)mbi_view_values(bsr),
-      plan->tasks, plan->tasks != 1 ? "s" : "", mbi_value_name(plan),
-      1e-6 * (double)mbi_plan_product_bytes(plan),
-      plan->why[0] != '\0' ? "" : "; runner-up merge");
 }
 
 /* What is appended to the line of a transposed plan. */
@@ -32801,8 +32964,8 @@ MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size
         1e3 * (program->from_cache ? program->load_seconds : program->compile_seconds),
         1e-6 * (double)mbi_plan_product_bytes(plan),
         plan->desc.vector_memory == MERBIT_MEMORY_HOST ? "; host vectors, staged: slow" : "");
-  } else if (plan->blocks.chunk_index != NULL) {
-    length = mbi_describe_blocks(plan, line, sizeof line);
+  } else if (plan->cpu->describe != NULL) {
+    length = plan->cpu->describe(plan, mbi_plan_product_bytes(plan), line, sizeof line);
   } else {
     const int one = plan->method == MERBIT_METHOD_REFERENCE;
     const char *reason = plan->reason[0] != '\0' ? plan->reason : plan->context->reason;
@@ -32823,7 +32986,8 @@ MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size
       (size_t)length < sizeof line) {
     length += mbi_describe_epilogue(plan, line + length, sizeof line - (size_t)length);
   }
-  if (plan != NULL && mbi_plan_is_symmetric(plan) && length > 0 && (size_t)length < sizeof line) {
+  if (plan != NULL && mbi_plan_is_symmetric(plan) && length > 0 &&
+      (size_t)length < sizeof line) {
     length += mbi_describe_symmetric(plan, line + length, sizeof line - (size_t)length);
   }
   if (plan != NULL && mbi_plan_vectors(plan) > 1 && length > 0 &&
@@ -32847,7 +33011,7 @@ MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size
 }
 
 /* ==== >>spmv/plan/product.c  the product: checks and dispatch ============================= */
-/* Whether two vectors share memory, as addresses of one side. */
+/* Returns whether two vectors, in memory of one side, overlap. */
 MBI_INTERNAL int mbi_overlap(const void *x, uint64_t x_bytes, const void *y, uint64_t y_bytes) {
   const uint64_t a = (uint64_t)(uintptr_t)x, b = (uint64_t)(uintptr_t)y;
   return x_bytes > 0 && y_bytes > 0 && a < b + y_bytes && b < a + x_bytes;
@@ -32878,25 +33042,14 @@ MBI_INTERNAL merbit_status mbi_spmv_check(merbit_plan *plan, const merbit_worksp
   return MERBIT_OK;
 }
 
+/* Multiplies on the CPU. alpha and beta are scalars of the accumulator's type. */
 MBI_INTERNAL void mbi_spmv_cpu(merbit_plan *plan, merbit_workspace *workspace,
     const void *alpha, const void *x, const void *beta, void *y) {
-  if (!mbi_plan_plain(plan)) {
-    mbi_mixed_multiply(plan, workspace->carries, alpha, x, beta, y);
-  } else if (plan->method == MERBIT_METHOD_REFERENCE) {
-    mbi_reference_multiply(&plan->csr, plan->values, alpha, x, beta, y);
-  } else if (plan->symmetric.direct) {
-    mbi_symmetric_multiply(plan, workspace->carries, alpha, x, beta, y);
-  } else if (plan->blocks.chunk_index != NULL) {
-    mbi_blocks_multiply(plan, workspace->carries, alpha, x, beta, y);
-  } else if (plan->method == MERBIT_METHOD_SORTED) {
-    mbi_sorted_multiply(plan, workspace->carries, alpha, x, beta, y);
-  } else {
-    mbi_merge_multiply(plan->context, &plan->csr, plan->values, plan->tasks, workspace->carries,
-        alpha, x, beta, y);
-  }
+  plan->cpu->multiply(plan, workspace->carries, alpha, x, beta, y);
 }
 
-/* The driver is asked once per address: repeated products mostly repeat their vectors. */
+/* Checks that `pointer` is an address of the GPU. The driver is asked once per address:
+ * repeated products mostly repeat their vectors. */
 MBI_INTERNAL merbit_status mbi_spmv_check_address(const merbit_plan *plan, const void *pointer,
     const void **known, const char *name) {
   merbit_context *context = plan->context;
@@ -32914,63 +33067,55 @@ MBI_INTERNAL merbit_status mbi_spmv_check_address(const merbit_plan *plan, const
   return status;
 }
 
-/* Host vectors: copied to the GPU and back, synchronously. */
+/* Multiplies host vectors: copies them to the GPU and back, synchronously. */
 static merbit_status mbi_spmv_staged(merbit_plan *plan, merbit_workspace *workspace,
     const void *alpha, const void *x, const void *beta, void *y, int reads_y, void *stream) {
   merbit_context *context = plan->context;
   const size_t size = mbi_type_size(mbi_plan_accumulator(plan));
   const size_t x_bytes = (size_t)plan->csr.cols * size, y_bytes = (size_t)plan->csr.rows * size;
-  merbit_status status = MERBIT_OK;
   if (x_bytes > 0) {
-    status = mbi_device_upload(context, workspace->staged_x, x, x_bytes);
+    MBI_TRY(mbi_device_upload(context, workspace->staged_x, x, x_bytes));
   }
-  if (status == MERBIT_OK && reads_y && y_bytes > 0) {
-    status = mbi_device_upload(context, workspace->staged_y, y, y_bytes);
+  if (reads_y && y_bytes > 0) {
+    MBI_TRY(mbi_device_upload(context, workspace->staged_y, y, y_bytes));
   }
-  if (status == MERBIT_OK) {
-    status = mbi_method_multiply(plan, workspace->device_carries, alpha, workspace->staged_x,
-        beta, workspace->staged_y, stream);
+  MBI_TRY(mbi_method_multiply(plan, workspace->device_carries, alpha, workspace->staged_x, beta,
+      workspace->staged_y, stream));
+  MBI_TRY(mbi_device_synchronize(context, stream));
+  return y_bytes > 0 ? mbi_device_download(context, y, workspace->staged_y, y_bytes)
+      : MERBIT_OK;
+}
+
+/* Multiplies vectors in GPU memory. */
+static merbit_status mbi_spmv_in_place(merbit_plan *plan, merbit_workspace *workspace,
+    const void *alpha, const void *x, const void *beta, void *y, void *stream) {
+  if (plan->csr.cols > 0) {
+    MBI_TRY(mbi_spmv_check_address(plan, x, &workspace->known_x, "x"));
   }
-  if (status == MERBIT_OK) {
-    status = mbi_device_synchronize(context, stream);
+  if (plan->csr.rows > 0) {
+    MBI_TRY(mbi_spmv_check_address(plan, y, &workspace->known_y, "y"));
   }
-  if (status == MERBIT_OK && y_bytes > 0) {
-    status = mbi_device_download(context, y, workspace->staged_y, y_bytes);
-  }
-  return status;
+  return mbi_method_multiply(plan, workspace->device_carries, alpha, mbi_device_address(x),
+      beta, mbi_device_address(y), stream);
 }
 
 static merbit_status mbi_spmv_cuda(merbit_plan *plan, merbit_workspace *workspace,
     const void *alpha, const void *x, const void *beta, void *y, int reads_y, void *stream) {
-  merbit_context *context = plan->context;
-  merbit_status status = mbi_device_enter(context);
-  if (status != MERBIT_OK) {
-    return status;
-  }
-  if (plan->desc.vector_memory == MERBIT_MEMORY_HOST) {
-    status = mbi_spmv_staged(plan, workspace, alpha, x, beta, y, reads_y, stream);
-  } else {
-    if (plan->csr.cols > 0) {
-      status = mbi_spmv_check_address(plan, x, &workspace->known_x, "x");
-    }
-    if (status == MERBIT_OK && plan->csr.rows > 0) {
-      status = mbi_spmv_check_address(plan, y, &workspace->known_y, "y");
-    }
-    if (status == MERBIT_OK) {
-      status = mbi_method_multiply(plan, workspace->device_carries, alpha,
-          mbi_device_address(x), beta, mbi_device_address(y), stream);
-    }
-  }
-  mbi_device_leave(context);
+  merbit_status status;
+  MBI_TRY(mbi_device_enter(plan->context));
+  status = plan->desc.vector_memory == MERBIT_MEMORY_HOST
+      ? mbi_spmv_staged(plan, workspace, alpha, x, beta, y, reads_y, stream)
+      : mbi_spmv_in_place(plan, workspace, alpha, x, beta, y, stream);
+  mbi_device_leave(plan->context);
   return status;
 }
 
-/* Scalars in host memory, of which either may be NULL. */
+/* Multiplies over a semiring by scalars in host memory, of which either may be NULL. */
 static merbit_status mbi_spmv_semiring(merbit_plan *plan, merbit_workspace *workspace,
     const void *alpha, const void *x, const void *beta, void *y, void *stream) {
   const mbi_scalar a = mbi_semiring_scalar(plan, alpha), b = mbi_semiring_scalar(plan, beta);
   if (plan->side == MERBIT_SIDE_CPU) {
-    mbi_semiring_multiply(plan, workspace->carries, &a, x, &b, y);
+    plan->cpu->multiply(plan, workspace->carries, &a, x, &b, y);
     return MERBIT_OK;
   }
   return mbi_spmv_cuda(plan, workspace, &a, x, &b, y, mbi_semiring_adds(plan, &b), stream);
@@ -32982,7 +33127,6 @@ MERBIT_API merbit_status merbit_spmv(merbit_plan *plan, merbit_workspace *worksp
   static const float one_f32[2] = {1, 0}, zero_f32[2] = {0, 0};
   static const double one_f64[2] = {1, 0}, zero_f64[2] = {0, 0};
   merbit_type type;
-  merbit_status status;
   int single;
   if (plan == NULL) {
     return MERBIT_INVALID_ARGUMENT;
@@ -32990,23 +33134,15 @@ MERBIT_API merbit_status merbit_spmv(merbit_plan *plan, merbit_workspace *worksp
   if (workspace == NULL) {
     workspace = plan->workspace;
   }
-  status = mbi_spmv_check(plan, workspace, x, y);
-  if (status == MERBIT_OK && mbi_plan_has_epilogue(plan)) {
-    status = mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
+  MBI_TRY(mbi_spmv_check(plan, workspace, x, y));
+  if (mbi_plan_has_epilogue(plan)) {
+    return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
         "merbit_spmv: the plan has an epilogue; use merbit_spmv_epilogue");
-  }
-  if (status != MERBIT_OK) {
-    return status;
   }
   type = mbi_plan_accumulator(plan);
   if (plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE) {
-    status = mbi_types_check_address(plan->context, "alpha", type, alpha);
-    if (status == MERBIT_OK) {
-      status = mbi_types_check_address(plan->context, "beta", type, beta);
-    }
-    if (status != MERBIT_OK) {
-      return status;
-    }
+    MBI_TRY(mbi_types_check_address(plan->context, "alpha", type, alpha));
+    MBI_TRY(mbi_types_check_address(plan->context, "beta", type, beta));
     /* The kernels take the two addresses, null for the default. */
     return mbi_spmv_cuda(plan, workspace, &alpha, x, &beta, y, beta != NULL, stream);
   }
@@ -33320,19 +33456,13 @@ static merbit_status mbi_spmm_check(merbit_plan *plan, const merbit_workspace *w
     const void *y, const mbi_many_layout *y_layout) {
   merbit_context *context = plan->context;
   const uint64_t size = mbi_type_size(plan->type);
-  merbit_status status;
   if (workspace->plan != plan) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
         "merbit_spmm: the workspace belongs to another plan; make one by "
         "merbit_workspace_create");
   }
-  status = mbi_many_check_leading(plan, "ldx", x_layout);
-  if (status == MERBIT_OK) {
-    status = mbi_many_check_leading(plan, "ldy", y_layout);
-  }
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_many_check_leading(plan, "ldx", x_layout));
+  MBI_TRY(mbi_many_check_leading(plan, "ldy", y_layout));
   if ((x == NULL && plan->csr.cols > 0) || (y == NULL && plan->csr.rows > 0)) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "merbit_spmm: `%s` is NULL",
         x == NULL && plan->csr.cols > 0 ? "x" : "y");
@@ -33383,21 +33513,15 @@ static merbit_status mbi_spmm_staged(merbit_plan *plan, merbit_workspace *worksp
     const mbi_many_layout *x_layout, const void *beta, void *y,
     const mbi_many_layout *y_layout, int reads_y, void *stream) {
   merbit_context *context = plan->context;
-  merbit_status status =
-      mbi_many_move(workspace, (void *)(uintptr_t)x, x_layout, workspace->staged_x, 1);
-  if (status == MERBIT_OK && reads_y) {
-    status = mbi_many_move(workspace, y, y_layout, workspace->staged_y, 1);
+  MBI_TRY(mbi_many_move(workspace, (void *)(uintptr_t)x, x_layout, workspace->staged_x, 1));
+  if (reads_y) {
+    MBI_TRY(mbi_many_move(workspace, y, y_layout, workspace->staged_y, 1));
   }
-  if (status == MERBIT_OK) {
-    status = mbi_many_multiply(plan, workspace->device_carries, alpha, workspace->staged_x,
-        (uint64_t)x_layout->length, beta, workspace->staged_y,
-        (uint64_t)y_layout->length, stream);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_synchronize(context, stream);
-  }
-  return status == MERBIT_OK ? mbi_many_move(workspace, y, y_layout, workspace->staged_y, 0)
-      : status;
+  MBI_TRY(mbi_many_multiply(plan, workspace->device_carries, alpha, workspace->staged_x,
+      (uint64_t)x_layout->length, beta, workspace->staged_y,
+      (uint64_t)y_layout->length, stream));
+  MBI_TRY(mbi_device_synchronize(context, stream));
+  return mbi_many_move(workspace, y, y_layout, workspace->staged_y, 0);
 }
 
 /* ---- Products ---------------------------------------------------------------------------- */

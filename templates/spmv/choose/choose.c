@@ -22,7 +22,7 @@ static int mbi_choose_pays(const merbit_plan *plan, merbit_method method, double
          (less ? MBI_CHOOSE_MAKING_LESS : MBI_CHOOSE_MAKING) * then;
 }
 
-/* plan->why: the forecasts of what could be taken. */
+/* Writes plan->why: the forecasts of what could be taken. */
 static void mbi_choose_say(merbit_plan *plan, const mbi_forecast *f, int even) {
   char rows[32] = "", sliced[32] = "", blocks[32] = "";
   if (f->rows < f->scan) {
@@ -40,7 +40,7 @@ static void mbi_choose_say(merbit_plan *plan, const mbi_forecast *f, int even) {
                  1e6 * f->hubs, blocks);
 }
 
-/* Slices of 32 rows waste little. */
+/* Returns whether slices of 32 rows need little padding. */
 static int mbi_choose_even(const merbit_plan *plan) {
   const mbi_device_csr *csr = &plan->device;
   return csr->nnz >= 4 * csr->rows && plan->nonempty.slots / 5 <= csr->nnz / 3;
@@ -58,8 +58,8 @@ static int mbi_choose_small_rows(const merbit_plan *plan) {
          mbi_rows_walk(plan) <= mbi_choose_forecast(plan).scan;
 }
 
-/* Small: all of it stays in L2, and launches count; lanes share a row. plan->why says what
- * decided. */
+/* Returns the method with the least forecast, and writes plan->why. A small matrix stays in L2,
+ * where launches count: lanes share a row. */
 MBI_INTERNAL merbit_method mbi_choose_method(merbit_plan *plan) {
   const mbi_nonempty_rows *nonempty = &plan->nonempty;
   const int even = mbi_choose_even(plan);
@@ -108,11 +108,10 @@ MBI_INTERNAL merbit_method mbi_choose_method(merbit_plan *plan) {
   return method;
 }
 
-/* Of the methods that take semirings. In doubles a scan of their sums costs more than lanes
- * that idle where rows are even (on an H200, 27-point stencil and mesh: 375 and 295 us, by rows
- * 285 and 253), in floats it does not (197 and 166, by rows 262 and 238). */
+/* Sets plan->method: one of those that take semirings. In doubles a scan of their sums costs
+ * more than lanes that idle where rows are even (on an H200, 27-point stencil and mesh: 375 and
+ * 295 us, by rows 285 and 253), in floats it does not (197 and 166, by rows 262 and 238). */
 MBI_INTERNAL merbit_status mbi_choose_semiring(merbit_plan *plan) {
-  merbit_status status = MERBIT_OK;
   plan->method = MERBIT_METHOD_MERGE;
   if (mbi_choose_unseen(plan)) {
     (void)snprintf(plan->why, sizeof plan->why, "for %d product without a look at the matrix",
@@ -120,21 +119,20 @@ MBI_INTERNAL merbit_status mbi_choose_semiring(merbit_plan *plan) {
   } else if (!mbi_nonempty_fit(plan)) {
     (void)snprintf(plan->why, sizeof plan->why, "more rows than the others take");
   } else {
-    status = mbi_nonempty_need(plan);
-    if (status == MERBIT_OK) {
-      const int small = mbi_choose_small(plan);
-      const int rows = small ? mbi_choose_small_rows(plan)
-                             : plan->type == MERBIT_F64 && mbi_choose_even(plan) &&
-                                   plan->nonempty.longest <= 64;
-      plan->method = rows ? MERBIT_METHOD_ROWS : MERBIT_METHOD_SCAN;
-      (void)snprintf(plan->why, sizeof plan->why, "%s; runner-up %s",
-                     rows && small ? "small, with even rows"
-                     : rows        ? "even, short rows of doubles"
-                                   : "of those for semirings",
-                     rows ? "scan" : "merge");
-    }
+    const int small = mbi_choose_small(plan);
+    int rows;
+    MBI_TRY(mbi_nonempty_need(plan));
+    rows = small ? mbi_choose_small_rows(plan)
+                 : plan->type == MERBIT_F64 && mbi_choose_even(plan) &&
+                       plan->nonempty.longest <= 64;
+    plan->method = rows ? MERBIT_METHOD_ROWS : MERBIT_METHOD_SCAN;
+    (void)snprintf(plan->why, sizeof plan->why, "%s; runner-up %s",
+                   rows && small ? "small, with even rows"
+                   : rows        ? "even, short rows of doubles"
+                                 : "of those for semirings",
+                   rows ? "scan" : "merge");
   }
-  return status;
+  return MERBIT_OK;
 }
 
 /* What the forecast needs to know of the columns: a sample for all, and how full they are where
@@ -174,7 +172,7 @@ static merbit_status mbi_choose_sample(merbit_plan *plan) {
   return status;
 }
 
-/* Measuring needs products that pay for it, and a user who leaves everything open. */
+/* Returns whether to measure: products pay for it, and the user leaves everything open. */
 MBI_INTERNAL int mbi_choose_by_measuring(const merbit_plan *plan) {
   const merbit_plan_desc *desc = &plan->desc;
   return desc->expected_calls >= MBI_MEASURE_CALLS && !desc->deterministic &&
@@ -182,22 +180,8 @@ MBI_INTERNAL int mbi_choose_by_measuring(const merbit_plan *plan) {
          plan->device.nnz > 0 && mbi_plan_plain(plan);
 }
 
-/* The forms of values that pay with the plan's method. */
-static uint32_t mbi_choose_forms_of(merbit_method method) {
-  switch (method) {
-  case MERBIT_METHOD_SCAN:
-    return MBI_FORMS_ALL & ~MBI_FORMS_SLOW;
-  case MERBIT_METHOD_ROWS:
-  case MERBIT_METHOD_SLICED:
-  case MERBIT_METHOD_BINNED:
-  case MERBIT_METHOD_HUBS:
-    return MBI_FORMS_ALL;
-  default:
-    return MBI_FORMS_CHEAP;
-  }
-}
-
-/* And with any that AUTO may take. What L2 holds need not be shorter. Blocks are multiplied
+/* Sets *forms: the forms of values that pay with the plan's method, or with any that AUTO may
+ * take. What L2 holds need not be shorter. Blocks are multiplied
  * with general values: their columns cost so little that no shorter value makes up for it.
  * Tables pay in slices; halves not where lanes of the scan load two at once. */
 MBI_INTERNAL merbit_status mbi_choose_forms(merbit_plan *plan, uint32_t *forms) {
@@ -205,7 +189,7 @@ MBI_INTERNAL merbit_status mbi_choose_forms(merbit_plan *plan, uint32_t *forms) 
   *forms = MBI_FORMS_CHEAP;
   if (plan->desc.expected_calls >= MBI_VALUES_MORE_CALLS && !mbi_plan_has_semiring(plan)) {
     if (plan->method != MERBIT_METHOD_AUTO) {
-      *forms = mbi_choose_forms_of(plan->method);
+      *forms = mbi_method_find(plan->method)->forms;
     } else if (!mbi_choose_small(plan)) {
       status = mbi_nonempty_blocks(plan);
       if (!mbi_has_full_blocks(&plan->nonempty)) {
@@ -226,18 +210,12 @@ MBI_INTERNAL merbit_status mbi_choose_values(merbit_plan *plan) {
   uint32_t forms = 0;
   merbit_status status;
   if (plan->device.values == 0 || plan->device.nnz == 0 || plan->desc.changing_values ||
-      plan->desc.expected_calls < MBI_VALUES_CALLS || plan->method == MERBIT_METHOD_MERBIT ||
-      plan->method == MERBIT_METHOD_MERGE || plan->method == MERBIT_METHOD_BSR ||
-      !mbi_nonempty_fit(plan)) {
+      plan->desc.expected_calls < MBI_VALUES_CALLS ||
+      mbi_method_find(plan->method)->forms == 0 || !mbi_nonempty_fit(plan)) {
     return MERBIT_OK;
   }
-  status = mbi_nonempty_need(plan);
-  if (status == MERBIT_OK) {
-    status = mbi_choose_forms(plan, &forms);
-  }
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_nonempty_need(plan));
+  MBI_TRY(mbi_choose_forms(plan, &forms));
   status = mbi_values_specialise(plan, forms);
   if (status == MERBIT_DEVICE_OUT_OF_MEMORY) { /* then general ones */
     char reason[384];
@@ -248,21 +226,19 @@ MBI_INTERNAL merbit_status mbi_choose_values(merbit_plan *plan) {
   return status;
 }
 
-/* For several vectors there is one method, with general values. */
+/* Takes the one method for several vectors, with general values. */
 static merbit_status mbi_choose_many(merbit_plan *plan) {
   merbit_status status;
-  plan->method = MERBIT_METHOD_MANY;
-  plan->cuda = mbi_cuda_method_of(plan, plan->method);
+  mbi_method_take_cuda(plan, MERBIT_METHOD_MANY);
   (void)snprintf(plan->why, sizeof plan->why, "for several vectors");
   status = mbi_method_create(plan);
   mbi_nonempty_finish(plan->context, &plan->nonempty);
   return status;
 }
 
-/* Set plan->method, where the user leaves it open: the merge path for one product of a large
+/* Sets plan->method, where the user leaves it open: the merge path for one product of a large
  * matrix, MERBIT beyond 2^32 - 2 rows, else what the forecasts or measuring say. */
 MBI_INTERNAL merbit_status mbi_choose_auto(merbit_plan *plan) {
-  merbit_status status = MERBIT_OK;
   if (mbi_plan_has_semiring(plan)) {
     return mbi_choose_semiring(plan);
   }
@@ -277,37 +253,35 @@ MBI_INTERNAL merbit_status mbi_choose_auto(merbit_plan *plan) {
     (void)snprintf(plan->why, sizeof plan->why, "more rows than the others take");
     return MERBIT_OK;
   }
-  status = mbi_nonempty_need(plan);
-  if (status == MERBIT_OK && mbi_plan_plain(plan)) {
-    status = mbi_choose_sample(plan);
+  MBI_TRY(mbi_nonempty_need(plan));
+  if (mbi_plan_plain(plan)) {
+    MBI_TRY(mbi_choose_sample(plan));
   }
-  if (status == MERBIT_OK && mbi_choose_by_measuring(plan)) {
-    status = mbi_measure(plan);
-  } else if (status == MERBIT_OK) {
-    plan->method = mbi_choose_method(plan);
+  if (mbi_choose_by_measuring(plan)) {
+    return mbi_measure(plan);
   }
-  return status;
+  plan->method = mbi_choose_method(plan);
+  return MERBIT_OK;
 }
 
-/* Set plan->method and plan->cuda and make it. AUTO takes SCAN where its choice finds no memory
- * for its form of the matrix or cannot take its sizes. */
+/* Sets plan->method and plan->cuda, and builds the method's form of the matrix. AUTO takes SCAN
+ * where its choice finds no memory for its form of the matrix or cannot take its sizes. */
 MBI_INTERNAL merbit_status mbi_choose(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const int any = plan->method == MERBIT_METHOD_AUTO;
   char reason[384];
-  merbit_status status = MERBIT_OK;
+  merbit_status status;
   plan->streaming = plan->device.nnz >= 4 * plan->device.rows;
   if (mbi_plan_vectors(plan) > 1) {
     return mbi_choose_many(plan);
   }
-  status = mbi_plan_plain(plan) ? mbi_choose_values(plan) : MERBIT_OK;
-  if (status == MERBIT_OK && any) {
-    status = mbi_choose_auto(plan);
+  if (mbi_plan_plain(plan)) {
+    MBI_TRY(mbi_choose_values(plan));
   }
-  if (status != MERBIT_OK) {
-    return status;
+  if (any) {
+    MBI_TRY(mbi_choose_auto(plan));
   }
-  plan->cuda = mbi_cuda_method_of(plan, plan->method);
+  mbi_method_take_cuda(plan, plan->method);
   status = mbi_method_create(plan);
   if (any && plan->method != MERBIT_METHOD_SCAN &&
       (status == MERBIT_DEVICE_OUT_OF_MEMORY || status == MERBIT_TOO_LARGE)) {
@@ -315,8 +289,7 @@ MBI_INTERNAL merbit_status mbi_choose(merbit_plan *plan) {
     mbi_error_clear(context, reason, sizeof reason);
     mbi_log(context, "this plan takes the scan: %s", reason);
     (void)snprintf(plan->why, sizeof plan->why, "the first choice failed: %.60s", reason);
-    plan->method = MERBIT_METHOD_SCAN;
-    plan->cuda = mbi_cuda_method_of(plan, plan->method);
+    mbi_method_take_cuda(plan, MERBIT_METHOD_SCAN);
     status = mbi_method_create(plan);
   }
   if (status == MERBIT_OK && plan->extracted.csr.rows > 0) {

@@ -40,18 +40,33 @@ typedef struct mbi_measured {
   char why[160];
 } mbi_measured;
 
-/* Forms that cost SCAN more than they save. */
-#define MBI_FORMS_SLOW (MBI_FORM(MBI_VALUES_TABLE) | MBI_FORM(MBI_VALUES_ROW))
+/* What every forecast is made of. Seconds, of the vectors, of columns and values, and of the
+ * elements of x that no cache near the threads holds. */
+typedef struct mbi_traffic {
+  double size, nnz, rows, cols;
+  double values; /* bytes of a nonzero's value */
+  double vectors, stream, gathers;
+  double light; /* what a method that looks for no row ends takes of a stream's time */
+} mbi_traffic;
 
 #ifdef MBI_SEPARATE
 /* spmv/choose/critical_path.c */
 MBI_INTERNAL int mbi_choose_small(const merbit_plan *plan);
 MBI_INTERNAL double mbi_walk(const merbit_plan *plan, double at_once, int loads);
-/* spmv/choose/forecast.c */
-MBI_INTERNAL const mbi_cuda_method *mbi_cuda_method_of(const merbit_plan *plan,
-                                                       merbit_method method);
 MBI_INTERNAL double mbi_choose_gather(double bytes);
-MBI_INTERNAL int mbi_choose_full(const merbit_plan *plan);
+MBI_INTERNAL double mbi_choose_longer(double seconds, double walk);
+MBI_INTERNAL mbi_traffic mbi_traffic_of(const merbit_plan *plan);
+/* spmv/choose/methods.c */
+MBI_INTERNAL const mbi_method *mbi_method_find(merbit_method number);
+MBI_INTERNAL int mbi_method_known(merbit_method method);
+MBI_INTERNAL int mbi_method_runs(merbit_method method, int cuda);
+MBI_INTERNAL const char *mbi_method_name(merbit_method method);
+MBI_INTERNAL const char *mbi_method_identifier(merbit_method method);
+MBI_INTERNAL void mbi_method_take(merbit_plan *plan, merbit_method method);
+MBI_INTERNAL void mbi_method_take_cuda(merbit_plan *plan, merbit_method method);
+MBI_INTERNAL void mbi_method_take_cpu(merbit_plan *plan, merbit_method method);
+MBI_INTERNAL double mbi_method_cost(const merbit_plan *plan, merbit_method method);
+/* spmv/choose/forecast.c */
 MBI_INTERNAL mbi_forecast mbi_choose_forecast(const merbit_plan *plan);
 MBI_INTERNAL int mbi_choose_blocks_calls(const merbit_plan *plan);
 MBI_INTERNAL int mbi_choose_unseen(const merbit_plan *plan);

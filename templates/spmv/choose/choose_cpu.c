@@ -99,12 +99,12 @@ static int mbi_choose_block(const merbit_plan *plan) {
 static merbit_status mbi_choose_without(merbit_plan *plan, merbit_status status) {
   char reason[384];
   if (status == MERBIT_OUT_OF_MEMORY && plan->desc.method == MERBIT_METHOD_AUTO) {
-    mbi_sorted_destroy(plan);
-    mbi_blocks_destroy(plan);
+    plan->cpu->destroy(plan);
+    mbi_bsr_release(plan->context, &plan->bsr);
     mbi_error_clear(plan->context, reason, sizeof reason);
     mbi_log(plan->context, "this plan takes the merge path: %s", reason);
     (void)snprintf(plan->why, sizeof plan->why, "no memory for another form of the matrix");
-    plan->method = MERBIT_METHOD_MERGE;
+    mbi_method_take_cpu(plan, MERBIT_METHOD_MERGE);
     plan->values = plan->csr.values;
     plan->tasks = mbi_merge_tasks(plan->context, &plan->csr);
     status = MERBIT_OK;
@@ -113,8 +113,8 @@ static merbit_status mbi_choose_without(merbit_plan *plan, merbit_status status)
 }
 
 static merbit_status mbi_choose_sorted(merbit_plan *plan) {
-  plan->method = MERBIT_METHOD_SORTED;
-  return mbi_choose_without(plan, mbi_sorted_create(plan));
+  mbi_method_take_cpu(plan, MERBIT_METHOD_SORTED);
+  return mbi_choose_without(plan, plan->cpu->create(plan));
 }
 
 static merbit_status mbi_choose_blocks(merbit_plan *plan, int block) {
@@ -122,9 +122,10 @@ static merbit_status mbi_choose_blocks(merbit_plan *plan, int block) {
   merbit_status status;
   memset(&shape, 0, sizeof shape);
   shape.block_rows = shape.block_cols = block;
+  mbi_method_take_cpu(plan, MERBIT_METHOD_BSR);
   status = mbi_bsr_from_view(plan->context, &plan->csr, &shape, MBI_MASKS_ASIDE, &plan->bsr);
   if (status == MERBIT_OK) {
-    status = mbi_blocks_create(plan);
+    status = plan->cpu->create(plan);
   }
   return mbi_choose_without(plan, status);
 }
@@ -163,16 +164,29 @@ static merbit_status mbi_choose_by_forecast(merbit_plan *plan) {
                                         : MERBIT_OK;
 }
 
-/* Set plan->method and make what it needs. */
+/* Returns the method that the user or the matrix leaves no choice of, or AUTO. */
+static merbit_method mbi_choose_given(const merbit_plan *plan) {
+  if (plan->desc.method != MERBIT_METHOD_AUTO) {
+    return plan->desc.method;
+  }
+  return mbi_plan_takes_blocks(plan) ? MERBIT_METHOD_BSR
+         : plan->symmetric.direct    ? MERBIT_METHOD_SYMMETRIC
+                                     : MERBIT_METHOD_AUTO;
+}
+
+/* Takes the plan's method and builds its form of the matrix. On failure mbi_plan_free cleans
+ * up. */
 MBI_INTERNAL merbit_status mbi_choose_cpu(merbit_plan *plan) {
-  plan->method = plan->desc.method;
-  if (plan->method == MERBIT_METHOD_SORTED) {
-    return mbi_choose_sorted(plan);
+  const merbit_method given = mbi_choose_given(plan);
+  if (!mbi_plan_takes_blocks(plan)) {
+    plan->values = plan->csr.values;
+    plan->tasks = mbi_merge_tasks(plan->context, &plan->csr);
   }
-  if (plan->method != MERBIT_METHOD_AUTO) {
-    return MERBIT_OK;
+  if (given != MERBIT_METHOD_AUTO) {
+    mbi_method_take_cpu(plan, given);
+    return plan->cpu->create != NULL ? plan->cpu->create(plan) : MERBIT_OK;
   }
-  plan->method = MERBIT_METHOD_MERGE;
+  mbi_method_take_cpu(plan, MERBIT_METHOD_MERGE);
   if (mbi_plan_vectors(plan) > 1) {
     (void)snprintf(plan->why, sizeof plan->why, "for several vectors; runner-up none");
     return MERBIT_OK;

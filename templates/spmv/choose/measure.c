@@ -117,9 +117,8 @@ static merbit_status mbi_measure_try(merbit_plan *plan, mbi_candidate *candidate
   const int omega = plan->desc.omega;
   mbi_devptr carries = 0;
   merbit_status status;
-  plan->method = candidate->method;
   plan->desc.omega = candidate->omega;
-  plan->cuda = mbi_cuda_method_of(plan, plan->method);
+  mbi_method_take_cuda(plan, candidate->method);
   status = mbi_method_create(plan);
   if (status == MERBIT_OK) {
     status = mbi_device_allocate(context, mbi_scratch_bytes(plan), "carries", &carries);
@@ -187,11 +186,10 @@ static merbit_status mbi_measure_key(merbit_plan *plan, char **key, size_t *size
 /* Whether an answer from disk is one that this version could have given. */
 MBI_INTERNAL int mbi_measured_valid(const merbit_plan *plan, const mbi_measured *found,
                                     size_t size) {
-  return size == sizeof *found && found->why[sizeof found->why - 1] == '\0' &&
-         (found->method == MERBIT_METHOD_SCAN || found->method == MERBIT_METHOD_ROWS ||
-          found->method == MERBIT_METHOD_SLICED || found->method == MERBIT_METHOD_BINNED ||
-          found->method == MERBIT_METHOD_HUBS ||
-          (found->method == MERBIT_METHOD_BSR && mbi_has_full_blocks(&plan->nonempty))) &&
+  const mbi_method *row = mbi_method_find((merbit_method)found->method);
+  return size == sizeof *found && found->why[sizeof found->why - 1] == '\0' && row != NULL &&
+         row->cost != NULL &&
+         ((row->takes & MBI_OF_BLOCKS) == 0 || mbi_has_full_blocks(&plan->nonempty)) &&
          found->omega >= 0 && found->omega <= (found->method == MERBIT_METHOD_SCAN ? 2 : 0);
 }
 

@@ -280,15 +280,15 @@ MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void
     values = plan->view.values;
     memory = MERBIT_MEMORY_HOST;
   }
-  if (plan->side == MERBIT_SIDE_CPU && plan->blocks.chunk_index != NULL) {
-    return mbi_blocks_update(plan, values, bytes);
+  if (plan->side == MERBIT_SIDE_CPU && plan->cpu->update != NULL) {
+    return plan->cpu->update(plan, values, bytes);
   }
   if (memory == MERBIT_MEMORY_DEVICE && !mbi_update_converts(plan)) {
     return mbi_update_cuda(plan, values, MERBIT_MEMORY_DEVICE, bytes);
   }
   status = mbi_update_through_host(plan, values, memory);
-  if (status == MERBIT_OK && plan->sorted.shares != NULL) {
-    status = mbi_sorted_update(plan);
+  if (status == MERBIT_OK && plan->side == MERBIT_SIDE_CPU && plan->cpu->refresh != NULL) {
+    status = plan->cpu->refresh(plan);
   }
   return status == MERBIT_OK && plan->side == MERBIT_SIDE_CPU && !plan->symmetric.direct
              ? mbi_numa_plan(plan)

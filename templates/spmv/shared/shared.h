@@ -156,6 +156,57 @@ typedef struct mbi_cuda_method {
       merbit_plan *plan); /* new plan->device.values; NULL: read in place */
 } mbi_cuda_method;
 
+/* What a method on the CPU provides. */
+typedef struct mbi_cpu_method {
+  /* Builds the method's form of plan->csr or plan->bsr. NULL: it multiplies plan->csr. On
+   * failure the caller runs `destroy`. */
+  merbit_status (*create)(merbit_plan *plan);
+  void (*destroy)(merbit_plan *plan); /* NULL: there is nothing to release */
+  /* Returns the bytes of a workspace. */
+  size_t (*scratch_bytes)(const merbit_plan *plan);
+  /* Computes y = alpha A x + beta y. NULL: merbit_spmm does. */
+  void (*multiply)(const merbit_plan *plan, void *scratch, const void *alpha, const void *x,
+                   const void *beta, void *y);
+  /* Returns the bytes of the matrix that a product reads. NULL: those of plan->csr. */
+  int64_t (*stream_bytes)(const merbit_plan *plan);
+  /* Writes the plan's line, `bytes` for each product. NULL: that of a CSR. */
+  int (*describe)(const merbit_plan *plan, int64_t bytes, char *text, size_t size);
+  /* Stores new host values in the order of the view. NULL: they become plan->values. */
+  merbit_status (*update)(merbit_plan *plan, const void *values, size_t bytes);
+  /* Follows new plan->values. NULL: they are read in place. */
+  merbit_status (*refresh)(merbit_plan *plan);
+} mbi_cpu_method;
+
+/* Sides of a method, and what it takes beside f64 or f32, plus-times and one vector. */
+enum {
+  MBI_ON_CPU = 1,
+  MBI_ON_CUDA = 2
+};
+enum {
+  MBI_TAKES_TYPES = 1,       /* short, complex and mixed values */
+  MBI_TAKES_SEMIRINGS = 2,   /* others than plus-times */
+  MBI_TAKES_REORDERING = 4,  /* plan_desc.reordering */
+  MBI_TAKES_VECTORS_CPU = 8, /* plan_desc.vectors above 1 */
+  MBI_TAKES_VECTORS_CUDA = 16,
+  MBI_OF_BLOCKS = 32,       /* multiplies plan->bsr */
+  MBI_ALWAYS_DEPENDENT = 64 /* gains nothing where products wait for all before them */
+};
+
+/* A row of the table of methods: spmv/choose/methods.c. */
+typedef struct mbi_method {
+  merbit_method number;
+  const char *name, *identifier; /* in merbit_plan_describe; as users write it */
+  int sides;                     /* MBI_ON_... */
+  int takes;                     /* MBI_TAKES_... */
+  uint32_t forms; /* of values that pay: MBI_FORMS_...; 0: general values only */
+  /* CUDA. cost: returns the seconds of a product, launches left out; NULL: AUTO never takes the
+   * method. cuda_of: returns the functions for plan's matrix where `cuda` is NULL. */
+  double (*cost)(const merbit_plan *plan);
+  const mbi_cuda_method *cuda;
+  const mbi_cuda_method *(*cuda_of)(const merbit_plan *plan);
+  const mbi_cpu_method *cpu;
+} mbi_method;
+
 #ifdef MBI_SEPARATE
 /* spmv/shared/expression_text.c */
 extern const mbi_call mbi_calls[MBI_CALLS];
@@ -182,6 +233,7 @@ MBI_INTERNAL int mbi_plan_has_semiring(const merbit_plan *plan);
 MBI_INTERNAL int mbi_plan_build_flags(const merbit_plan *plan);
 MBI_INTERNAL const char *mbi_semiring_label(const merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_semiring_check(merbit_context *context, const merbit_view *view,
+                                              const mbi_method *method,
                                               const merbit_plan_desc *desc);
 MBI_INTERNAL int mbi_semiring_runs(const merbit_plan *plan, merbit_side side);
 MBI_INTERNAL merbit_status mbi_semiring_take(merbit_plan *plan);

@@ -377,3 +377,11 @@ static merbit_status mbi_extract_create(merbit_plan *plan) {
 MBI_INTERNAL const mbi_cuda_method mbi_extract_method = {
     sizeof(mbi_bsr_tiles), mbi_extract_create, mbi_extracted_destroy, mbi_bsr_carry_bytes,
     mbi_bsr_multiply,      mbi_bsr_info,       mbi_bsr_describe,      mbi_extract_refresh};
+
+/* Returns the functions of BSR: for a matrix in blocks, for a CSR where the user asks for blocks,
+ * and for a CSR of full blocks where AUTO does. */
+MBI_INTERNAL const mbi_cuda_method *mbi_bsr_method_of(const merbit_plan *plan) {
+  return mbi_plan_has_blocks(plan)                ? &mbi_bsr_method
+         : plan->desc.method == MERBIT_METHOD_BSR ? &mbi_extract_method
+                                                  : &mbi_extracted_method;
+}

@@ -4,7 +4,9 @@
 #include "spmv/shared/shared.h"
 #include "spmv/gpu/bsr/bsr.h"
 #include "spmv/stages/stages.h"
+#include "spmv/gpu/scan/scan.h"
 #include "spmv/plan/plan.h"
+#include "spmv/choose/choose.h"
 
 /* Takes a CSR in GPU memory that consists of full blocks for a matrix of blocks, and brings
  * new values to them. */
@@ -13,6 +15,25 @@
 
 MBI_INTERNAL int mbi_has_full_blocks(const mbi_nonempty_rows *nonempty) {
   return nonempty->block_rows * nonempty->block_cols >= 4;
+}
+
+/* Returns whether the matrix was found to consist of full blocks, and stores a value for each
+ * nonzero. */
+MBI_INTERNAL int mbi_choose_full(const merbit_plan *plan) {
+  return mbi_has_full_blocks(&plan->nonempty) && plan->device.form == MBI_VALUES_GENERAL &&
+         plan->device.values != 0;
+}
+
+/* Returns the seconds of a product by blocks; without full blocks, those of the scan. */
+MBI_INTERNAL double mbi_extracted_cost(const merbit_plan *plan) {
+  const mbi_traffic t = mbi_traffic_of(plan);
+  double column;
+  if (!mbi_choose_full(plan)) {
+    return mbi_scan_cost(plan);
+  }
+  column = 4.0 / (plan->nonempty.block_rows * plan->nonempty.block_cols);
+  return t.vectors + t.gathers +
+         t.nnz * (column + t.values) * MBI_CHOOSE_STREAM * 1.08 * t.light;
 }
 
 /* Moves the CSR and its non-empty rows to plan->extracted. */

@@ -19,6 +19,7 @@ MBI_INTERNAL const char *mbi_reordering_name(merbit_reordering reordering) {
 }
 
 MBI_INTERNAL merbit_status mbi_reorder_check(merbit_context *context, const merbit_view *view,
+                                             const mbi_method *method,
                                              const merbit_plan_desc *desc) {
   if (desc->reordering == MERBIT_REORDERING_NONE) {
     return MERBIT_OK;
@@ -29,8 +30,7 @@ MBI_INTERNAL merbit_status mbi_reorder_check(merbit_context *context, const merb
                     "merbit_reordering",
                     (int)desc->reordering);
   }
-  if (view->format == MERBIT_BSR || desc->method == MERBIT_METHOD_BSR ||
-      desc->method > MERBIT_METHOD_SYMMETRIC) { /* and study methods */
+  if (view->format == MERBIT_BSR || (method->takes & MBI_TAKES_REORDERING) == 0) {
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
                     "plan_desc.reordering moves single rows and columns, which would break %s "
                     "apart; use a CSR or COO view and a method of single entries",

@@ -67,6 +67,8 @@ typedef struct mbi_transpose {
 #endif
 #define MBI_FORM(form) (1u << (form))
 #define MBI_FORMS_CHEAP (MBI_FORM(MBI_VALUES_EQUAL) | MBI_FORM(MBI_VALUES_SINGLE))
+/* Forms that cost SCAN more than they save. */
+#define MBI_FORMS_SLOW (MBI_FORM(MBI_VALUES_TABLE) | MBI_FORM(MBI_VALUES_ROW))
 #define MBI_FORMS_ALL                                                                          \
   (MBI_FORMS_CHEAP | MBI_FORM(MBI_VALUES_HALF) | MBI_FORM(MBI_VALUES_TABLE) |                  \
    MBI_FORM(MBI_VALUES_ROW) | MBI_FORM(MBI_VALUES_COLUMN))
@@ -142,6 +144,8 @@ MBI_INTERNAL merbit_status mbi_values_store(merbit_plan *plan, mbi_values_search
 MBI_INTERNAL merbit_status mbi_values_specialise(merbit_plan *plan, uint32_t forms);
 /* spmv/stages/full_blocks.c */
 MBI_INTERNAL int mbi_has_full_blocks(const mbi_nonempty_rows *nonempty);
+MBI_INTERNAL int mbi_choose_full(const merbit_plan *plan);
+MBI_INTERNAL double mbi_extracted_cost(const merbit_plan *plan);
 MBI_INTERNAL void mbi_extracted_enter(merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_extracted_allocate(merbit_plan *plan, int high, int wide,
                                                   uint64_t blocks,
@@ -157,10 +161,12 @@ MBI_INTERNAL void mbi_extract_preamble(const merbit_plan *plan, const mbi_device
                                        mbi_preamble *preamble);
 MBI_INTERNAL merbit_status mbi_extract_all(mbi_extract *c, mbi_extract_tally *tally);
 extern const mbi_cuda_method mbi_extract_method;
+MBI_INTERNAL const mbi_cuda_method *mbi_bsr_method_of(const merbit_plan *plan);
 /* spmv/stages/reorder.c */
 MBI_INTERNAL int mbi_plan_reorders(const merbit_plan *plan);
 MBI_INTERNAL const char *mbi_reordering_name(merbit_reordering reordering);
 MBI_INTERNAL merbit_status mbi_reorder_check(merbit_context *context, const merbit_view *view,
+                                             const mbi_method *method,
                                              const merbit_plan_desc *desc);
 MBI_INTERNAL merbit_status mbi_reorder_take(merbit_plan *plan, const merbit_view *from);
 MBI_INTERNAL void mbi_reorder_preamble(const merbit_plan *plan, mbi_preamble *preamble);

@@ -48,7 +48,7 @@ MBI_INTERNAL merbit_status mbi_bsr_study_size(merbit_plan *plan) {
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
                     "method %s takes blocks as they come; make them by "
                     "merbit_matrix_create_bsr",
-                    mbi_method_name(plan->method));
+                    plan->row->name);
   }
   if (s->threads < 32 || s->threads > 1024 || s->threads % 32 != 0 ||
       (plan->method == MERBIT_METHOD_BSR_TEAM && s->threads < entries)) {
@@ -56,13 +56,13 @@ MBI_INTERNAL merbit_status mbi_bsr_study_size(merbit_plan *plan) {
                     "%d threads for blocks of %d x %d; method %s takes a multiple of 32 up to "
                     "1024%s",
                     s->threads, view->block_rows, view->block_cols,
-                    mbi_method_name(plan->method),
+                    plan->row->name,
                     plan->method == MERBIT_METHOD_BSR_TEAM ? ", one for each entry" : "");
   }
   if (filled < 1 || filled > 64) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
                     "plan_desc.sigma is %d; method %s fills the GPU 1 to 64 times",
-                    plan->desc.sigma, mbi_method_name(plan->method));
+                    plan->desc.sigma, plan->row->name);
   }
   if (!mbi_nonempty_fit(plan)) {
     return mbi_fail(context, MERBIT_TOO_LARGE,

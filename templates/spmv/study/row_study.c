@@ -34,7 +34,7 @@ static merbit_status mbi_row_study_sizes_fit(const merbit_plan *plan) {
                     "and multiples "
                     "of 32 up to 1024",
                     plan->desc.sigma, plan->desc.omega, plan->desc.block_threads,
-                    mbi_method_name(plan->method),
+                    plan->row->name,
                     tiled ? "32 to 4096 columns, 1 to 4 rows a warp"
                           : "1 to 16 rows at once, a power of two up to 32 of lanes");
   }
@@ -65,7 +65,7 @@ MBI_INTERNAL merbit_status mbi_row_study_size(merbit_plan *plan) {
   if (s->blocks > (uint64_t)INT32_MAX) {
     return mbi_fail(plan->context, MERBIT_TOO_LARGE,
                     "%" PRIu64 " rows are too many for method %s", plan->device.rows,
-                    mbi_method_name(plan->method));
+                    plan->row->name);
   }
   return MERBIT_OK;
 }

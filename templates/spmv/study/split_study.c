@@ -28,7 +28,7 @@ MBI_INTERNAL merbit_status mbi_split_size(merbit_plan *plan) {
     return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
                     "plan_desc.sigma is %d and block_threads %d; method %s takes 1 to 16, and "
                     "multiples of 32 up to 1024, together up to 4096",
-                    s->steps, s->threads, mbi_method_name(plan->method));
+                    s->steps, s->threads, plan->row->name);
   }
   chunk = (uint64_t)(s->steps * s->threads);
   /* Without rows there is nothing to write; without nonzeros there still is. */

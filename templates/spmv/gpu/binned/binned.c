@@ -4,6 +4,7 @@
 #include "spmv/gpu/scan/scan.h"
 #include "spmv/gpu/binned/binned.h"
 #include "spmv/plan/plan.h"
+#include "spmv/choose/choose.h"
 
 /* BINNED on the host: builds the runs of nonzeros, launches the two phases and the fix-up.
  * spmv/gpu/binned/binned.cu describes the method. */
@@ -310,6 +311,13 @@ static int mbi_binned_describe(const merbit_plan *plan, char *text, size_t size)
                   b->strips, b->strip, b->parts, b->part_nonzeros,
                   slots > 0 ? 100.0 * (double)plan->device.nnz / (double)slots : 100.0,
                   mbi_scan_of(plan)->threads);
+}
+
+/* Returns the seconds of a product. Products are written and read; reads and writes mixed reach
+ * three quarters of the rate. */
+MBI_INTERNAL double mbi_binned_cost(const merbit_plan *plan) {
+  const mbi_traffic t = mbi_traffic_of(plan);
+  return t.vectors + t.nnz * 1.1 * (4.5 + t.values + 2.0 * t.size) * MBI_CHOOSE_STREAM * 1.35;
 }
 
 MBI_INTERNAL const mbi_cuda_method mbi_binned_method = {

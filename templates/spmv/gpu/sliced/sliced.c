@@ -274,6 +274,15 @@ static int mbi_sliced_describe(const merbit_plan *plan, char *text, size_t size)
                   2.0 * (double)s->column_slots / slots, s->threads);
 }
 
+/* Returns the seconds of a product. */
+MBI_INTERNAL double mbi_sliced_cost(const merbit_plan *plan) {
+  const mbi_traffic t = mbi_traffic_of(plan);
+  return mbi_choose_longer(t.vectors + t.gathers +
+                               t.nnz * (4.0 - 2.0 * plan->nonempty.narrow + t.values) *
+                                   MBI_CHOOSE_STREAM * t.light,
+                           mbi_sliced_walk(plan));
+}
+
 MBI_INTERNAL const mbi_cuda_method mbi_sliced_method = {
     sizeof(mbi_sliced),  mbi_sliced_create, mbi_sliced_destroy,  mbi_rows_carry_bytes,
     mbi_sliced_multiply, mbi_sliced_info,   mbi_sliced_describe, mbi_sliced_fill};
