@@ -367,8 +367,7 @@ static int launch(call &c, void *handle, unsigned grid, unsigned threads, unsign
   uint64_t address = 0;
   const int i = misplaced(*f->kernel, arguments[0], &address);
   if (i >= 0) {
-    fault("%s: argument %d is %p, which is no device memory", what.c_str(), i,
-          (void *)address);
+    fault("%s: argument %d is %p, which is no device memory", what.c_str(), i, (void *)address);
     return c.result = INVALID_VALUE;
   }
   const fake_launch launch = {grid, threads, shared_bytes, cooperative};

@@ -50,8 +50,7 @@ constexpr fake_kernel fake_make_kernel(const char *name, bool scalars_device) {
 #define FAKE_PROGRAM(...)                                                                      \
   extern "C" __attribute__((visibility("default"))) const fake_kernel *                        \
   fake_program_kernels_of() {                                                                  \
-    static constexpr fake_kernel kernels[] = {                                                 \
-        __VA_ARGS__{nullptr, nullptr, nullptr, false}};                                        \
+    static constexpr fake_kernel kernels[] = {__VA_ARGS__{nullptr, nullptr, nullptr, false}};  \
     return kernels;                                                                            \
   }
 #endif

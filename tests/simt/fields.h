@@ -1,6 +1,6 @@
-// The fields of a kernel's struct of arguments, without a second list of them: an object is made
-// from probes, of which each turns into the field that it stands for and notes its place. A
-// struct without constructors, with pointers, numbers, and structs and arrays of these.
+// The fields of a kernel's struct of arguments, without a second list of them: an object is
+// made from probes, of which each turns into the field that it stands for and notes its place.
+// A struct without constructors, with pointers, numbers, and structs and arrays of these.
 #ifndef SIMT_FIELDS_H
 #define SIMT_FIELDS_H
 #include <stddef.h>
@@ -20,9 +20,9 @@ struct simt_field {
 struct simt_fields {
   size_t bytes = 0;
   unsigned count = 0, pointers = 0;
-  simt_field field[SIMT_FIELDS_MAX] = {};     // of the struct itself
-  size_t pointer[SIMT_POINTERS_MAX] = {};     // offsets, those within inner structs included
-  unsigned field_of[SIMT_POINTERS_MAX] = {};  // which field a pointer is, or is in
+  simt_field field[SIMT_FIELDS_MAX] = {};    // of the struct itself
+  size_t pointer[SIMT_POINTERS_MAX] = {};    // offsets, those within inner structs included
+  unsigned field_of[SIMT_POINTERS_MAX] = {}; // which field a pointer is, or is in
 };
 
 template <class T>

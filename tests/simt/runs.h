@@ -162,8 +162,8 @@ std::vector<uint64_t> simt_pack(const simt_fields &fields, const A &...arguments
   return words;
 }
 
-// Launch `kernel`; the sentence of a mistake fails the test. The arguments are the fields of the
-// kernel's struct, in their order.
+// Launch `kernel`; the sentence of a mistake fails the test. The arguments are the fields of
+// the kernel's struct, in their order.
 template <class... A>
 void simt_run(const simt_kernel &kernel, const simt_case &what, const simt_size &size,
               const A &...arguments) {
@@ -172,8 +172,8 @@ void simt_run(const simt_kernel &kernel, const simt_case &what, const simt_size 
     fail_msg("%s of %s: the test's arguments are not its parameters", kernel.name, what.form);
   }
   char error[4096];
-  if (simt_launch_kernel(&kernel, size.grid, size.block, size.shared_bytes, what.seed, packed.data(),
-                         size.cooperative, error, sizeof error) != 0) {
+  if (simt_launch_kernel(&kernel, size.grid, size.block, size.shared_bytes, what.seed,
+                         packed.data(), size.cooperative, error, sizeof error) != 0) {
     fail_msg("%s, %s, seed %llu: %s", what.form, what.matrix, (unsigned long long)what.seed,
              error);
   }

@@ -1,4 +1,4 @@
-// What the kernels of solve/core/loop.cu take, for the host and the device.
+// Arguments of the kernels of solve/core/loop.cu, which the host fills.
 typedef struct mbk_solve_loop_arguments {
   mbk_u64 handle;
   MBK_POINTER(const mbi_solve_memory) m;

@@ -53,10 +53,10 @@
                            BEHIND>(s, backwards, ahead);                                       \
   }
 
-// Parameters of every kernel of a step. Launch: blocks of MBK_STEP_THREADS threads, or for
-// smaller n of as many whole warps as it needs; at most MBK_STEP_RESIDENT blocks per
-// multiprocessor, all resident; the grid depends on n and the GPU alone. Shared:
-// MBI_STEP_SHARED bytes. partials: MBI_SOLVE_SUMS doubles for each block.
+// Launches of a kernel of a step, which takes mbk_solve_step_arguments: blocks of
+// MBK_STEP_THREADS threads, or for smaller n of as many whole warps as it needs; at most
+// MBK_STEP_RESIDENT blocks per multiprocessor, all resident; the grid depends on n and the GPU
+// alone. Shared: MBI_STEP_SHARED bytes. partials: MBI_SOLVE_SUMS doubles for each block.
 
 struct mbk_step_row { // the results of a row, before they are stored
   MBK_VECTOR at[MBI_SOLVE_VECTORS];

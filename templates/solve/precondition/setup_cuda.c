@@ -2,7 +2,7 @@
 #include "jit/jit.h"
 #include "matrix/matrix.h"
 #include "solve/core/solver.h"
-#include "solve/precondition/arguments.cuh"
+#include "solve/precondition/setup_arguments.cuh"
 
 /* The setup of a solver from a CSR in GPU memory, which stays there. CPU threads only invert
  * blocks of more than one row. */

@@ -54,10 +54,11 @@
 #define MBK_STOPS 0 // 1: products have no scalars, but a flag that stops them
 #endif
 
-// alpha and beta as kernel parameters, and as arguments of device functions. A null device
-// pointer stands for the default. Put MBK_SCALARS_LOAD just before the commits: held from a
-// kernel's start, the two scalars would cost registers. MBK_STOP_HERE ends a kernel whose stop
-// flag is set; what it would have written stays unchanged. Without a flag the kernel runs.
+// alpha and beta as parameters and as arguments of device functions. A kernel takes them from
+// its struct with MBK_SCALARS_OF. A null device pointer stands for the default. Put
+// MBK_SCALARS_LOAD just before the commits: held from a kernel's start, the two scalars would
+// cost registers. MBK_STOP_HERE ends a kernel whose stop flag is set; what it would have
+// written stays unchanged. Without a flag the kernel runs.
 #define MBK_STOP_HERE
 #if MBK_STOPS
 #undef MBK_STOP_HERE

@@ -1,4 +1,4 @@
-// What the kernels of spmv/shared/device_csr.cu take, for the host and the device.
+// Arguments of the kernels of spmv/shared/device_csr.cu, which the host fills.
 typedef struct mbk_arrays_check_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_ptr;
   MBK_POINTER(const MBK_COLUMN) col_ind;

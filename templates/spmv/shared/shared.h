@@ -124,8 +124,6 @@ struct mbi_epilogue {    /* a copy of the user's */
   mbi_program program;
   void *kernel; /* CUfunction */
 };
-/* The kernel's argument for a product: mbk_epilogue of spmv/shared/epilogue.cu. */
-typedef mbk_epilogue mbi_epilogue_call;
 /* Offsets in a product's scratch: the ticket, which is zero between products even if the plan
  * is made again; the blocks' sums; then, if there is a result, space for a product that must
  * not go to y. */

@@ -1,4 +1,4 @@
-// What the kernels of spmv/gpu/hubs/build.cuh take, for the host and the device.
+// Arguments of the kernels of spmv/gpu/hubs/build.cuh, which the host fills.
 typedef struct mbk_hubs_assign_arguments {
   MBK_POINTER(const mbk_u32) counts;
   mbk_u64 cols;

@@ -1,4 +1,4 @@
-// What the kernels of spmv/gpu/rows/rows.cu take, for the host and the device.
+// Arguments of the kernels of spmv/gpu/rows/rows.cu, which the host fills.
 typedef struct mbk_rows_product_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_ptr;
   MBK_POINTER(const mbk_i32) col_ind;
