@@ -2912,7 +2912,7 @@ MBI_INTERNAL int mbi_replacement_end(mbi_replacement *r, int error) {
 
 /* The embedded kernel texts: how many, and a hash of all that is part of a cubin's key. */
 #define MBI_SOURCES 69
-#define MBI_KERNEL_HASH "821598c4c62f0918825d5351de5e2cae0b0792d99a43ed02543836983b4aba7e"
+#define MBI_KERNEL_HASH "d21ab0a05bf6b37b51e6049cee31b0fb1786e3530a274d9493cdbf5cbecb5e42"
 
 typedef struct mbi_source {
   const char *name; /* as kernels include it */
@@ -4298,7 +4298,7 @@ static const char *const mbi_source_spmv_shared_algebra_cuh[] = {
 "#define MBK_RESULT(sum, old) \\\n"
 "((MBK_VECTOR)(beta == (MBK_COMPUTE)0 ? MBK_MUL(alpha, sum) \\\n"
 ": MBK_ADD(MBK_MUL(alpha, sum), MBK_MUL(beta, old))))\n#endif\n\n#ifndef MBK_STOPS\n"
-"#define MBK_STOPS 0\n#endif\n\n\n\n\n\n#define MBK_STOP_HERE\n#if MBK_STOPS\n"
+"#define MBK_STOPS 0\n#endif\n\n\n\n\n\n\n#define MBK_STOP_HERE\n#if MBK_STOPS\n"
 "#undef MBK_STOP_HERE\n#define MBK_STOP_HERE \\\n",
 "if (stop != (const mbk_i32 *)0 && mbk_load_after_wait(stop) != 0) { \\\nreturn; \\\n}\n"
 "#define MBK_SCALAR_PARAMETERS const mbk_i32 *stop, const MBK_SCALAR none\n"
@@ -4816,11 +4816,11 @@ static const char *const mbi_source_spmv_gpu_merbit_tile_cuh[] = {
 "mbk_u64 high = diagonal < rows ? diagonal : rows;\nwhile (low < high) {\n"
 "const mbk_u64 middle = (low + high) >> 1;\n"
 "if ((mbk_u64)(mbk_load(row_ptr + middle + 1) - MBK_BASE) <= diagonal - middle - 1) {\n"
-"low = middle + 1;\n} else {\nhigh = middle;\n}\n}\nreturn low;\n}\n\n\n\n\n\n"
+"low = middle + 1;\n} else {\nhigh = middle;\n}\n}\nreturn low;\n}\n\n"
 "#define MBK_STEP_WORDS ((MBK_TILE_STEPS + 31) / 32 + 2)\n"
 "typedef struct mbk_merbit_build_arguments { MBK_POINTER(const MBK_ROW_PTR) row_ptr; mbk_u64 "
 "rows, nnz, tiles; MBK_POINTER(MBK_TILE) tile_x, tile_y; MBK_POINTER(MBK_DESCRIPTOR) "
-"lane_desc; } mbk_merbit_build_arguments;\n\n"
+"lane_desc; } mbk_merbit_build_arguments;\n\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(128) mbk_merbit_build(const mbk_merbit_build_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\n"
 "const mbk_u32 group = mbk_thread() / MBK_OMEGA, lane = mbk_thread() % MBK_OMEGA;\n"
@@ -14555,8 +14555,6 @@ struct mbi_epilogue {    /* a copy of the user's */
   mbi_program program;
   void *kernel; /* CUfunction */
 };
-/* The kernel's argument for a product: mbk_epilogue of spmv/shared/epilogue.cu. */
-typedef mbk_epilogue mbi_epilogue_call;
 /* Offsets in a product's scratch: the ticket, which is zero between products even if the plan
  * is made again; the blocks' sums; then, if there is a result, space for a product that must
  * not go to y. */
@@ -22921,8 +22919,7 @@ static merbit_status mbi_device_csr_check(merbit_context *context, const merbit_
     const mbi_program *program, mbi_device_csr *csr) {
   void *function = NULL;
   uint32_t found = 0;
-  const void *row_ptr = view->row_ptr, *col_ind = view->col_ind;
-  int64_t rows = view->rows, cols = view->cols, nnz = view->nnz;
+  int64_t rows = view->rows, nnz = view->nnz;
   mbk_arrays_check_arguments arguments;
   merbit_status status = mbi_program_kernel(context, program, "mbk_arrays_check", &function);
   if (status == MERBIT_OK) {
@@ -22934,10 +22931,10 @@ static merbit_status mbi_device_csr_check(merbit_context *context, const merbit_
     status = mbi_device_zero(context, csr->scratch, sizeof found, NULL);
   }
   if (status == MERBIT_OK) {
-    arguments.row_ptr = mbi_device_address(row_ptr);
-    arguments.col_ind = mbi_device_address(col_ind);
+    arguments.row_ptr = mbi_device_address(view->row_ptr);
+    arguments.col_ind = mbi_device_address(view->col_ind);
     arguments.rows = rows;
-    arguments.cols = cols;
+    arguments.cols = view->cols;
     arguments.nnz = nnz;
     arguments.bad = csr->scratch;
     status = mbi_device_launch(context, function, "mbk_arrays_check",
@@ -22965,7 +22962,6 @@ static merbit_status mbi_device_csr_check(merbit_context *context, const merbit_
 static merbit_status mbi_device_csr_narrow(merbit_context *context, const merbit_view *view,
     const mbi_program *program, mbi_device_csr *csr) {
   void *function = NULL;
-  const void *wide = view->col_ind;
   int64_t nnz = view->nnz;
   mbk_arrays_narrow_arguments arguments;
   merbit_status status = mbi_program_kernel(context, program, "mbk_arrays_narrow", &function);
@@ -22976,7 +22972,7 @@ static merbit_status mbi_device_csr_narrow(merbit_context *context, const merbit
   if (status == MERBIT_OK) {
     csr->owns_col_ind = 1;
     csr->bytes += (uint64_t)nnz * sizeof(int32_t);
-    arguments.wide = mbi_device_address(wide);
+    arguments.wide = mbi_device_address(view->col_ind);
     arguments.nnz = nnz;
     arguments.narrow = csr->col_ind;
     status = mbi_device_launch(context, function, "mbk_arrays_narrow", mbi_arrays_blocks(nnz),
@@ -23428,7 +23424,7 @@ static merbit_status mbi_nonempty_create(merbit_context *context, mbi_device_csr
   mbk_arrays_count_arguments count_arguments;
   mbk_arrays_offsets_arguments offsets_arguments;
   uint64_t rows = csr->rows, blocks = mbi_nonempty_blocks_of((int64_t)rows);
-  mbi_devptr row_ptr = csr->row_ptr, total, longest, widths;
+  mbi_devptr total, longest, widths;
   uint32_t answer[4] = {0, 0, 0, 0};
   merbit_status status;
   memset(nonempty, 0, sizeof *nonempty);
@@ -23461,7 +23457,7 @@ static merbit_status mbi_nonempty_create(merbit_context *context, mbi_device_csr
     status = mbi_device_zero(context, nonempty->counts, sizeof answer, NULL);
   }
   if (status == MERBIT_OK) {
-    count_arguments.row_ptr = row_ptr;
+    count_arguments.row_ptr = csr->row_ptr;
     count_arguments.rows = rows;
     count_arguments.counts = nonempty->offsets;
     count_arguments.longest = longest;
@@ -23498,8 +23494,8 @@ MBI_INTERNAL int mbi_nonempty_equal(const merbit_plan *plan) {
 /* Samples the columns. Call it after mbi_nonempty_create, for a matrix with nonzeros. */
 MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_context *context,
     const mbi_device_csr *csr, merbit_type type, mbi_nonempty_rows *nonempty) {
-  mbi_devptr row_ptr = csr->row_ptr, col_ind = csr->col_ind, narrow;
-  uint64_t row_count = csr->rows, nnz = csr->nnz;
+  mbi_devptr narrow;
+  uint64_t nnz = csr->nnz;
   const uint64_t window = nnz < MBI_NONEMPTY_WINDOW ? nnz : MBI_NONEMPTY_WINDOW;
   const uint64_t windows = nnz / MBI_NONEMPTY_WINDOW + 1;
   const uint64_t samples = windows < MBI_NONEMPTY_SAMPLES ? windows : MBI_NONEMPTY_SAMPLES;
@@ -23513,9 +23509,9 @@ MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_context *context,
   }
   narrow = nonempty->counts + sizeof answer[0];
   if (status == MERBIT_OK) {
-    arguments.row_ptr = row_ptr;
-    arguments.col_ind = col_ind;
-    arguments.rows = row_count;
+    arguments.row_ptr = csr->row_ptr;
+    arguments.col_ind = csr->col_ind;
+    arguments.rows = csr->rows;
     arguments.nnz = nnz;
     arguments.shift = shift;
     arguments.sectors = nonempty->counts;
@@ -23737,8 +23733,7 @@ MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_context *context,
   const uint64_t ids = (nonempty->count + 1) * sizeof(uint32_t); /* at least one */
   const uint64_t empties = (csr->rows - nonempty->count) * sizeof(uint32_t);
   const int apart = starts > MBI_NONEMPTY_SMALL; /* released when the plan is made */
-  uint64_t row_count = csr->rows;
-  mbi_devptr row_ptr = csr->row_ptr, row_id = 0, row_start = 0, empty_id = 0;
+  mbi_devptr row_id = 0, row_start = 0, empty_id = 0;
   mbi_devptr *const parts[] = {&row_id, &empty_id, &row_start};
   const uint64_t bytes[] = {ids, empties, starts};
   void *compact = NULL;
@@ -23752,8 +23747,8 @@ MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_context *context,
     status = mbi_device_allocate(context, starts, "starts of rows", &row_start);
   }
   if (status == MERBIT_OK) {
-    arguments.row_ptr = row_ptr;
-    arguments.rows = row_count;
+    arguments.row_ptr = csr->row_ptr;
+    arguments.rows = csr->rows;
     arguments.offsets = nonempty->offsets;
     arguments.row_id = row_id;
     arguments.row_start = row_start;
@@ -24153,13 +24148,12 @@ static merbit_status mbi_scan_specialise(merbit_plan *plan) {
 static merbit_status mbi_scan_build(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   const int64_t block_tiles = MBI_SCAN_BUILD_THREADS / 32;
-  uint32_t ranks = (uint32_t)plan->nonempty.count;
   mbk_scan_build_arguments arguments;
   if (s->tiles == 0) {
     return MERBIT_OK;
   }
   arguments.row_start = plan->nonempty.row_start;
-  arguments.ranks = ranks;
+  arguments.ranks = (uint32_t)plan->nonempty.count;
   arguments.nnz = plan->device.nnz;
   arguments.tiles = s->tiles;
   arguments.row_ends = s->row_ends;
@@ -24860,12 +24854,11 @@ static merbit_status mbi_binned_order(merbit_plan *plan) {
 /* Launches the kernel that copies the matrix into strips; with `again` only its values. */
 static merbit_status mbi_binned_fill(merbit_plan *plan, uint32_t again) {
   mbi_binned *b = mbi_binned_of(plan);
-  uint32_t strips = (uint32_t)b->strips;
   mbk_binned_fill_arguments arguments;
   arguments.col_ind = plan->device.col_ind;
   arguments.values = plan->device.values;
   arguments.nnz = plan->device.nnz;
-  arguments.strips = strips;
+  arguments.strips = (uint32_t)b->strips;
   arguments.runs = b->runs;
   arguments.part_start = b->part_start;
   arguments.strip_col = b->strip_col;
@@ -25612,11 +25605,10 @@ static merbit_status mbi_bsr_launch_build(merbit_plan *plan, int kernel, const c
 /* Builds row_ends and slot_row. */
 static merbit_status mbi_bsr_schedule(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
-  uint32_t ranks = (uint32_t)plan->nonempty.count;
   uint64_t slots = t->tiles * (uint64_t)t->slots;
   mbk_bsr_schedule_arguments arguments;
   arguments.row_start = plan->nonempty.row_start;
-  arguments.ranks = ranks;
+  arguments.ranks = (uint32_t)plan->nonempty.count;
   arguments.blocks = plan->device.nnz;
   arguments.words = t->words;
   arguments.slots = slots;
@@ -25669,13 +25661,12 @@ MBI_INTERNAL merbit_status mbi_bsr_fill(merbit_plan *plan) {
   mbi_device_csr *csr = &plan->device;
   const uint64_t entries = csr->nnz * (uint64_t)t->block_rows * (uint64_t)t->block_cols;
   const uint64_t size = mbi_type_size(plan->type);
-  uint64_t cols = (uint64_t)plan->bsr.view.cols;
   mbk_bsr_fill_arguments arguments;
   merbit_status status;
   arguments.col_ind = csr->col_ind;
   arguments.values = csr->values;
   arguments.mask_words = t->mask_words;
-  arguments.cols = cols;
+  arguments.cols = (uint64_t)plan->bsr.view.cols;
   arguments.blocks = csr->nnz;
   arguments.tiles = t->tiles;
   arguments.packs = t->packs;
@@ -25781,7 +25772,6 @@ static merbit_status mbi_bsr_launch_fixup(merbit_plan *plan, mbi_devptr carries,
     const void *alpha, const void *beta, mbi_devptr y, void *stream) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   const unsigned size = (unsigned)mbi_type_size(plan->type);
-  uint64_t rows = (uint64_t)plan->bsr.view.rows;
   mbi_devptr tails = carries + t->tiles * (uint64_t)t->block_rows * size;
   mbk_bsr_fixup_arguments arguments;
   arguments.slot_row = t->slot_row;
@@ -25792,7 +25782,7 @@ static merbit_status mbi_bsr_launch_fixup(merbit_plan *plan, mbi_devptr carries,
   arguments.y = y;
   arguments.tiles = t->tiles;
   arguments.empty_rows = t->empty_rows;
-  arguments.rows = rows;
+  arguments.rows = (uint64_t)plan->bsr.view.rows;
   arguments.alpha = mbi_plan_scalar(plan, alpha);
   arguments.beta = mbi_plan_scalar(plan, beta);
   return mbi_device_launch_some(plan->context, t->kernels[4], "mbk_bsr_fixup",
@@ -25805,7 +25795,6 @@ static merbit_status mbi_bsr_launch_fixup(merbit_plan *plan, mbi_devptr carries,
 MBI_INTERNAL merbit_status mbi_bsr_multiply(merbit_plan *plan, mbi_devptr carries,
     const void *alpha, mbi_devptr x, const void *beta, mbi_devptr y, void *stream) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
-  uint64_t rows = (uint64_t)plan->bsr.view.rows, cols = (uint64_t)plan->bsr.view.cols;
   mbi_devptr tails = carries + t->tiles * (uint64_t)t->block_rows * mbi_type_size(plan->type);
   mbk_bsr_product_arguments arguments;
   merbit_status status;
@@ -25819,8 +25808,8 @@ MBI_INTERNAL merbit_status mbi_bsr_multiply(merbit_plan *plan, mbi_devptr carrie
   arguments.y = y;
   arguments.firsts = carries;
   arguments.tails = tails;
-  arguments.rows = rows;
-  arguments.cols = cols;
+  arguments.rows = (uint64_t)plan->bsr.view.rows;
+  arguments.cols = (uint64_t)plan->bsr.view.cols;
   arguments.tiles = t->tiles;
   arguments.alpha = mbi_plan_scalar(plan, alpha);
   arguments.beta = mbi_plan_scalar(plan, beta);
@@ -28155,7 +28144,6 @@ MBI_INTERNAL merbit_status mbi_values_search_begin(merbit_plan *plan, mbi_progra
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->device;
   const uint64_t windows = csr->nnz / MBI_VALUES_WINDOW + 1;
-  uint32_t wide = plan->type == MERBIT_F64;
   mbi_devptr keys, distinct, against;
   mbk_forms_sample_arguments arguments;
   merbit_status status;
@@ -28176,7 +28164,7 @@ MBI_INTERNAL merbit_status mbi_values_search_begin(merbit_plan *plan, mbi_progra
     arguments.values = search->values;
     arguments.rows = csr->rows;
     arguments.nnz = csr->nnz;
-    arguments.wide = wide;
+    arguments.wide = plan->type == MERBIT_F64;
     arguments.keys = keys;
     arguments.distinct = distinct;
     arguments.against = against;
@@ -28195,26 +28183,24 @@ MBI_INTERNAL void mbi_values_search_end(merbit_plan *plan, mbi_values_search *se
 /* Checks the elementwise forms for all values. */
 static merbit_status mbi_values_check(merbit_plan *plan, mbi_values_search *search,
     mbi_value_form form) {
-  uint32_t wide = plan->type == MERBIT_F64, asked = MBI_FORM(form);
   mbi_devptr against = MBI_VALUES_AT(search, against);
   mbk_forms_check_arguments arguments;
   arguments.values = search->values;
   arguments.nnz = plan->device.nnz;
-  arguments.wide = wide;
-  arguments.asked = asked;
+  arguments.wide = plan->type == MERBIT_F64;
+  arguments.asked = MBI_FORM(form);
   arguments.against = against;
   return mbi_values_launch(plan, search, "mbk_forms_check", mbi_values_blocks(plan->device.nnz),
       0, &arguments);
 }
 
 static merbit_status mbi_values_collect(merbit_plan *plan, mbi_values_search *search) {
-  uint32_t wide = plan->type == MERBIT_F64;
   mbi_devptr keys = MBI_VALUES_AT(search, keys), distinct = MBI_VALUES_AT(search, distinct);
   mbi_devptr against = MBI_VALUES_AT(search, against);
   mbk_forms_collect_arguments arguments;
   arguments.values = search->values;
   arguments.nnz = plan->device.nnz;
-  arguments.wide = wide;
+  arguments.wide = plan->type == MERBIT_F64;
   arguments.keys = keys;
   arguments.distinct = distinct;
   arguments.against = against;
@@ -28225,7 +28211,6 @@ static merbit_status mbi_values_collect(merbit_plan *plan, mbi_values_search *se
 /* Checks whether values are constant in every row, and completes search->against. */
 static merbit_status mbi_values_check_rows(merbit_plan *plan, mbi_values_search *search) {
   const uint64_t rows = plan->device.rows, nnz = plan->device.nnz;
-  uint32_t wide = plan->type == MERBIT_F64;
   uint64_t found[2] = {0, 0};
   mbi_devptr changes = MBI_VALUES_AT(search, changes);
   mbk_forms_changes_arguments arguments;
@@ -28234,7 +28219,7 @@ static merbit_status mbi_values_check_rows(merbit_plan *plan, mbi_values_search 
   arguments.values = search->values;
   arguments.rows = plan->device.rows;
   arguments.nnz = plan->device.nnz;
-  arguments.wide = wide;
+  arguments.wide = plan->type == MERBIT_F64;
   arguments.changes = changes;
   status = mbi_values_launch(plan, search, "mbk_forms_changes",
       mbi_values_blocks(rows > nnz ? rows : nnz), 0, &arguments);
@@ -28339,7 +28324,7 @@ MBI_INTERNAL merbit_status mbi_values_store(merbit_plan *plan, mbi_values_search
     mbi_value_form form, mbi_devptr stored, mbi_devptr table) {
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->device;
-  uint32_t wide = plan->type == MERBIT_F64, half = form == MBI_VALUES_HALF;
+  uint32_t wide = plan->type == MERBIT_F64;
   mbi_devptr keys = MBI_VALUES_AT(search, keys), number = MBI_VALUES_AT(search, number);
   mbk_forms_number_arguments number_arguments;
   mbk_forms_rows_arguments rows_arguments;
@@ -28374,7 +28359,7 @@ MBI_INTERNAL merbit_status mbi_values_store(merbit_plan *plan, mbi_values_search
     shorten_arguments.values = search->values;
     shorten_arguments.nnz = csr->nnz;
     shorten_arguments.wide = wide;
-    shorten_arguments.half = half;
+    shorten_arguments.half = form == MBI_VALUES_HALF;
     shorten_arguments.shorter = stored;
     status = mbi_values_launch(plan, search, "mbk_forms_shorten", mbi_values_blocks(csr->nnz),
         0, &shorten_arguments);
@@ -29235,7 +29220,6 @@ static merbit_status mbi_extract_count(mbi_extract *c, const merbit_bsr_desc *sh
   mbi_device_csr *csr = &plan->extracted.csr;
   const int height = shape->block_rows;
   const int64_t most = 8 * (int64_t)plan->context->device.multiprocessors;
-  uint32_t high = (uint32_t)height, wide = (uint32_t)shape->block_cols;
   uint32_t group = mbi_extract_group(height);
   uint64_t block_rows = (uint64_t)mbi_block_count(c->csr.rows, height);
   uint64_t spans = (uint64_t)(mbi_shape_span(&c->csr, windows) / height);
@@ -29250,8 +29234,8 @@ static merbit_status mbi_extract_count(mbi_extract *c, const merbit_bsr_desc *sh
   arguments.rows = csr->rows;
   arguments.cols = csr->cols;
   arguments.block_rows = block_rows;
-  arguments.high = high;
-  arguments.wide = wide;
+  arguments.high = (uint32_t)height;
+  arguments.wide = (uint32_t)shape->block_cols;
   arguments.group = group;
   arguments.windows = parts;
   arguments.spans = spans;
@@ -29340,9 +29324,7 @@ static merbit_status mbi_extract_fill(merbit_plan *plan, mbi_devptr from, mbi_de
     mbi_devptr masks, mbi_devptr values) {
   mbi_device_csr *csr = &plan->extracted.csr;
   const int height = plan->bsr.view.block_rows;
-  uint32_t high = (uint32_t)height, wide = (uint32_t)plan->bsr.view.block_cols;
   uint32_t group = mbi_extract_group(height);
-  uint32_t large = plan->device.offset_type == MERBIT_INDEX_64;
   mbk_extract_fill_arguments arguments;
   arguments.row_ptr = csr->row_ptr;
   arguments.col_ind = csr->col_ind;
@@ -29350,11 +29332,11 @@ static merbit_status mbi_extract_fill(merbit_plan *plan, mbi_devptr from, mbi_de
   arguments.rows = csr->rows;
   arguments.cols = csr->cols;
   arguments.block_rows = plan->device.rows;
-  arguments.high = high;
-  arguments.wide = wide;
+  arguments.high = (uint32_t)height;
+  arguments.wide = (uint32_t)plan->bsr.view.block_cols;
   arguments.group = group;
   arguments.block_ptr = plan->device.row_ptr;
-  arguments.large = large;
+  arguments.large = plan->device.offset_type == MERBIT_INDEX_64;
   arguments.block_col = columns;
   arguments.masks = masks;
   arguments.blocks = values;
@@ -29395,7 +29377,6 @@ static merbit_status mbi_extract_offsets(mbi_extract *c) {
   merbit_plan *plan = c->plan;
   mbi_device_csr *csr = &plan->device;
   uint64_t chunks = csr->rows / MBI_EXTRACT_CHUNK + 1;
-  uint32_t large = csr->offset_type == MERBIT_INDEX_64;
   mbk_extract_sums_arguments sums_arguments;
   mbk_extract_offsets_arguments offsets_arguments;
   merbit_status status;
@@ -29406,7 +29387,7 @@ static merbit_status mbi_extract_offsets(mbi_extract *c) {
   offsets_arguments.counts = c->counts;
   offsets_arguments.sums = c->sums;
   offsets_arguments.block_rows = csr->rows;
-  offsets_arguments.large = large;
+  offsets_arguments.large = csr->offset_type == MERBIT_INDEX_64;
   offsets_arguments.block_ptr = csr->row_ptr;
   return status == MERBIT_OK
       ? mbi_device_launch(plan->context, plan->extracted.kernels[MBI_EXTRACT_OFFSETS],
@@ -29538,8 +29519,8 @@ MBI_INTERNAL const mbi_cuda_method mbi_extract_method = {
     sizeof(mbi_bsr_tiles), mbi_extract_create, mbi_extracted_destroy, mbi_bsr_carry_bytes,
     mbi_bsr_multiply,      mbi_bsr_info,       mbi_bsr_describe,      mbi_extract_refresh};
 
-/* Returns the functions of BSR: for a matrix in blocks, for a CSR where the user asks for blocks,
- * and for a CSR of full blocks where AUTO does. */
+/* Returns the functions of BSR: for a matrix in blocks, for a CSR where the user asks for
+ * blocks, and for a CSR of full blocks where AUTO does. */
 MBI_INTERNAL const mbi_cuda_method *mbi_bsr_method_of(const merbit_plan *plan) {
   return mbi_plan_has_blocks(plan)                ? &mbi_bsr_method
       : plan->desc.method == MERBIT_METHOD_BSR ? &mbi_extract_method : &mbi_extracted_method;
@@ -30950,12 +30931,11 @@ MBI_INTERNAL void mbi_reorder_destroy(merbit_plan *plan) {
 /* Launches kernels[kernel] on a stream. `index` is the order or the places. */
 MBI_INTERNAL merbit_status mbi_reorder_launch(merbit_plan *plan, int kernel, mbi_devptr index,
     mbi_devptr from, mbi_devptr to, int64_t count, void *stream) {
-  uint64_t elements = (uint64_t)count;
   mbk_reorder_gather_arguments arguments;
   arguments.order = index;
   arguments.from = from;
   arguments.to = to;
-  arguments.count = elements;
+  arguments.count = (uint64_t)count;
   return mbi_device_launch(plan->context, plan->reorder.kernels[kernel],
       mbi_reorder_kernels[kernel], mbi_arrays_blocks(count),
       MBI_ARRAYS_THREADS, 0, stream, &arguments);
@@ -31341,15 +31321,13 @@ static merbit_status mbi_transpose_launch(merbit_context *context, mbi_transposi
 
 /* Writes the rows of entries, where the first pass reads them. */
 static merbit_status mbi_transpose_rows(merbit_context *context, mbi_transposing *t) {
-  mbi_devptr row_ptr = t->from->row_ptr;
-  uint64_t rows = t->from->rows, nnz = t->from->nnz;
+  uint64_t nnz = t->from->nnz;
   const uint64_t tiles = (nnz + MBI_TRANSPOSE_TILE - 1) / MBI_TRANSPOSE_TILE;
-  uint32_t base = (uint32_t)t->from->base;
   mbk_transpose_rows_arguments arguments;
-  arguments.row_ptr = row_ptr;
-  arguments.rows = rows;
+  arguments.row_ptr = t->from->row_ptr;
+  arguments.rows = t->from->rows;
   arguments.nnz = nnz;
-  arguments.base = base;
+  arguments.base = (uint32_t)t->from->base;
   arguments.row_of = t->rows[1];
   return mbi_transpose_launch(context, t, MBI_TRANSPOSE_ROWS,
       tiles < MBI_ARRAYS_GRID ? tiles : MBI_ARRAYS_GRID, 0, &arguments);
@@ -33022,8 +33000,7 @@ static merbit_status mbi_epilogue_cuda(merbit_plan *plan, merbit_workspace *work
   mbi_devptr to = mbi_device_address(y);
   mbi_devptr product = kept ? workspace->sums_scratch + MBI_EPILOGUE_PRODUCT : to;
   uint64_t rows = (uint64_t)plan->csr.rows, places;
-  mbi_epilogue_call call;
-  int i, aligned;
+  int i;
   mbk_epilogue_rows_arguments arguments;
   static const mbi_devptr none = 0;
   mbi_devptr stop = mbi_device_address(skip); /* a kernel's argument in place of alpha */
@@ -33034,24 +33011,22 @@ static merbit_status mbi_epilogue_cuda(merbit_plan *plan, merbit_workspace *work
   if (rows == 0) { /* then they point nowhere */
     product = to = 0;
   }
-  memset(&call, 0, sizeof call);
+  memset(&arguments, 0, sizeof arguments);
   places = product | to;
   for (i = 0; i < plan->epilogue->given.vectors; i++) {
-    call.vectors[i] = mbi_device_address(vectors[i]);
-    places |= call.vectors[i];
+    arguments.call.vectors[i] = mbi_device_address(vectors[i]);
+    places |= arguments.call.vectors[i];
   }
-  aligned = places % 16 == 0;
-  call.scalars = mbi_device_address(scalars);
-  call.sums = mbi_device_address(sums);
-  call.skip = mbi_device_address(skip);
-  call.ticket = workspace->sums_scratch;
-  call.parts = workspace->sums_scratch + MBI_EPILOGUE_PARTS;
-  call.after = plan->epilogue->after_memory;
+  arguments.call.scalars = mbi_device_address(scalars);
+  arguments.call.sums = mbi_device_address(sums);
+  arguments.call.skip = mbi_device_address(skip);
+  arguments.call.ticket = workspace->sums_scratch;
+  arguments.call.parts = workspace->sums_scratch + MBI_EPILOGUE_PARTS;
+  arguments.call.after = plan->epilogue->after_memory;
   arguments.product = product;
   arguments.y = to;
   arguments.rows = rows;
-  arguments.aligned = aligned;
-  arguments.call = call;
+  arguments.aligned = places % 16 == 0;
   return status == MERBIT_OK && (plan->epilogue->result[0] != '\0' || sums != NULL)
       ? mbi_device_launch_some(plan->context, plan->epilogue->kernel,
       "mbk_epilogue_rows", (int64_t)mbi_epilogue_blocks(plan), MBI_EPILOGUE_THREADS,
@@ -34981,10 +34956,9 @@ MBI_INTERNAL merbit_status mbi_solve_step(merbit_solver *solver, int index) {
 /* Launches the fused vector kernel at `index` of the method's list: all steps from one product
  * to the next, and the sums of the product before. Needs solver->gpu.fused_blocks > 0. */
 MBI_INTERNAL merbit_status mbi_solve_fused(merbit_solver *solver, int index) {
-  int64_t n = solver->n;
   mbk_solve_step_arguments arguments;
   arguments.v = solver->v;
-  arguments.n = n;
+  arguments.n = solver->n;
   arguments.m = mbi_device_address(solver->memory);
   arguments.partials = mbi_device_address(solver->partials);
   return mbi_device_launch_some(solver->context, solver->gpu.fused[index],
@@ -36787,7 +36761,6 @@ static merbit_status mbi_refine_round_there(merbit_solver *solver, mbi_devptr va
   merbit_context *context = solver->context;
   const merbit_view *view = &solver->view;
   uint64_t count = (uint64_t)mbi_view_values(view);
-  uint32_t wide = 1, half = 0;
   void *kernel = NULL;
   mbk_forms_shorten_arguments arguments;
   mbi_program program;
@@ -36802,8 +36775,8 @@ static merbit_status mbi_refine_round_there(merbit_solver *solver, mbi_devptr va
   if (status == MERBIT_OK) {
     arguments.values = values;
     arguments.nnz = count;
-    arguments.wide = wide;
-    arguments.half = half;
+    arguments.wide = 1;
+    arguments.half = 0;
     arguments.shorter = solver->single_there;
     status = mbi_device_launch(context, kernel, "mbk_forms_shorten", mbi_values_blocks(count),
         256, 0, NULL, &arguments);
@@ -37071,16 +37044,14 @@ static merbit_status mbi_setup_launch_rows(merbit_solver *solver, const merbit_v
       solver->context->device.multiprocessors;
   const int64_t rows = MBI_SETUP_ROWS * MBI_SETUP_THREADS / mbi_setup_lanes(view);
   const int64_t wanted = (solver->n + rows - 1) / rows;
-  uint64_t n = (uint64_t)solver->n;
-  uint32_t width = (uint32_t)solver->v.block;
   mbk_setup_rows_arguments arguments;
   gpu->grid = most < MBI_SETUP_BLOCKS ? most : MBI_SETUP_BLOCKS;
   gpu->grid = wanted < gpu->grid ? wanted : gpu->grid;
   arguments.row_ptr = mbi_device_address(view->row_ptr);
   arguments.col_ind = mbi_device_address(view->col_ind);
   arguments.values = mbi_device_address(view->values);
-  arguments.n = n;
-  arguments.width = width;
+  arguments.n = (uint64_t)solver->n;
+  arguments.width = (uint32_t)solver->v.block;
   arguments.blocks = gpu->blocks;
   arguments.norms = gpu->norms;
   return mbi_device_launch(solver->context, gpu->rows, "mbk_setup_rows", gpu->grid,
@@ -37106,13 +37077,13 @@ static merbit_status mbi_setup_launch_invert(merbit_solver *solver, mbi_setup_gp
   merbit_context *context = solver->context;
   const int64_t wanted = (solver->n + MBI_SETUP_THREADS - 1) / MBI_SETUP_THREADS;
   const uint64_t none = UINT64_MAX;
-  uint64_t n = (uint64_t)solver->n, bad = 0;
+  uint64_t bad = 0;
   mbk_setup_invert_arguments arguments;
   merbit_status status = mbi_device_upload(context, gpu->bad, &none, sizeof none);
   if (status == MERBIT_OK) {
     arguments.diagonal = gpu->blocks;
     arguments.inverse = mbi_device_address(target);
-    arguments.n = n;
+    arguments.n = (uint64_t)solver->n;
     arguments.bad = gpu->bad;
     status = mbi_device_launch(context, gpu->invert, "mbk_setup_invert",
         wanted < MBI_SETUP_BLOCKS ? wanted : MBI_SETUP_BLOCKS,
@@ -38837,7 +38808,6 @@ static merbit_status mbi_pagerank_weigh(mbi_pagerank *run) {
   const uint64_t bytes = ((uint64_t)run->n + 1) * mbi_index_bytes(links->offset_type);
   mbi_devptr row_ptr = mbi_device_address(links->row_ptr), own = 0;
   mbk_pagerank_weigh_arguments arguments;
-  uint64_t n = (uint64_t)run->n;
   merbit_status status = MERBIT_OK;
   if (links->memory != MERBIT_MEMORY_DEVICE) {
     status = mbi_device_allocate(run->context, bytes, "row_ptr", &own);
@@ -38849,7 +38819,7 @@ static merbit_status mbi_pagerank_weigh(mbi_pagerank *run) {
   if (status == MERBIT_OK) {
     arguments.weights = mbi_device_address(run->gpu.weights);
     arguments.row_ptr = row_ptr;
-    arguments.n = n;
+    arguments.n = (uint64_t)run->n;
     status = mbi_device_launch(run->context, run->gpu.kernels[MBI_PAGERANK_WEIGH],
         mbi_pagerank_kernels[MBI_PAGERANK_WEIGH], mbi_pagerank_blocks(run),
         MBI_PAGERANK_THREADS, 0, NULL, &arguments);
@@ -38892,20 +38862,17 @@ static merbit_status mbi_pagerank_upload(mbi_pagerank *run) {
 
 /* Computes z from the first ranks, and the scalars that the first iteration starts from. */
 static merbit_status mbi_pagerank_begin(mbi_pagerank *run) {
-  int32_t given = run->desc.start != NULL;
-  uint64_t n = (uint64_t)run->n;
-  uint32_t blocks = (uint32_t)mbi_pagerank_blocks(run);
   mbk_pagerank_begin_arguments begin;
   mbk_pagerank_first_arguments first;
   merbit_status status;
   begin.z = mbi_device_address(run->gpu.z[0]);
   begin.weights = mbi_device_address(run->gpu.weights);
-  begin.given = given;
-  begin.n = n;
+  begin.given = run->desc.start != NULL;
+  begin.n = (uint64_t)run->n;
   begin.partials = mbi_device_address(run->gpu.partials);
   status = mbi_pagerank_launch(run, MBI_PAGERANK_BEGIN, 0, &begin);
   first.partials = mbi_device_address(run->gpu.partials);
-  first.blocks = blocks;
+  first.blocks = (uint32_t)mbi_pagerank_blocks(run);
   first.m = mbi_device_address(run->engine.memory);
   return status == MERBIT_OK ? mbi_pagerank_launch(run, MBI_PAGERANK_FIRST, 1, &first) : status;
 }
@@ -38930,8 +38897,6 @@ static merbit_status mbi_pagerank_dual(mbi_pagerank *run, int turn) {
   mbi_devptr z = mbi_device_address(run->gpu.z[0]);
   mbi_devptr y = mbi_device_address(run->gpu.z[1 + turn]);
   mbi_devptr other = mbi_device_address(run->gpu.z[2 - turn]);
-  uint64_t n = (uint64_t)run->n;
-  uint32_t blocks = (uint32_t)mbi_pagerank_blocks(run);
   mbk_pagerank_update_arguments update;
   mbk_pagerank_first_arguments finish;
   merbit_status status =
@@ -38941,13 +38906,13 @@ static merbit_status mbi_pagerank_dual(mbi_pagerank *run, int turn) {
     update.y = y;
     update.weights = mbi_device_address(run->gpu.weights);
     update.teleport = mbi_device_address(run->gpu.teleport);
-    update.n = n;
+    update.n = (uint64_t)run->n;
     update.m = mbi_device_address(run->engine.memory);
     update.partials = mbi_device_address(run->gpu.partials);
     status = mbi_pagerank_launch(run, MBI_PAGERANK_UPDATE, 0, &update);
   }
   finish.partials = mbi_device_address(run->gpu.partials);
-  finish.blocks = blocks;
+  finish.blocks = (uint32_t)mbi_pagerank_blocks(run);
   finish.m = mbi_device_address(run->engine.memory);
   return status == MERBIT_OK ? mbi_pagerank_launch(run, MBI_PAGERANK_FINISH, 1, &finish)
       : status;
@@ -39040,7 +39005,6 @@ MBI_INTERNAL merbit_status mbi_pagerank_iterate_cuda(mbi_pagerank *run, int span
 /* Turns z into ranks and downloads them. */
 MBI_INTERNAL merbit_status mbi_pagerank_fetch(mbi_pagerank *run) {
   void *z = run->gpu.z[run->plan->making.dual ? 0 : run->memory.state.iterations % 2];
-  uint64_t n = (uint64_t)run->n;
   mbk_pagerank_end_arguments end;
   merbit_status status = mbi_device_enter(run->context);
   if (status != MERBIT_OK) {
@@ -39048,7 +39012,7 @@ MBI_INTERNAL merbit_status mbi_pagerank_fetch(mbi_pagerank *run) {
   }
   end.z = mbi_device_address(z);
   end.weights = mbi_device_address(run->gpu.weights);
-  end.n = n;
+  end.n = (uint64_t)run->n;
   status = mbi_pagerank_launch(run, MBI_PAGERANK_END, 0, &end);
   if (status == MERBIT_OK) {
     status = mbi_solve_download(&run->engine, run->ranks, z,

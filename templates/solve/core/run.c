@@ -28,10 +28,9 @@ MBI_INTERNAL merbit_status mbi_solve_step(merbit_solver *solver, int index) {
 /* Launches the fused vector kernel at `index` of the method's list: all steps from one product
  * to the next, and the sums of the product before. Needs solver->gpu.fused_blocks > 0. */
 MBI_INTERNAL merbit_status mbi_solve_fused(merbit_solver *solver, int index) {
-  int64_t n = solver->n;
   mbk_solve_step_arguments arguments;
   arguments.v = solver->v;
-  arguments.n = n;
+  arguments.n = solver->n;
   arguments.m = mbi_device_address(solver->memory);
   arguments.partials = mbi_device_address(solver->partials);
   return mbi_device_launch_some(solver->context, solver->gpu.fused[index],

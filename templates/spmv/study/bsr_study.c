@@ -55,8 +55,7 @@ MBI_INTERNAL merbit_status mbi_bsr_study_size(merbit_plan *plan) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
                     "%d threads for blocks of %d x %d; method %s takes a multiple of 32 up to "
                     "1024%s",
-                    s->threads, view->block_rows, view->block_cols,
-                    plan->row->name,
+                    s->threads, view->block_rows, view->block_cols, plan->row->name,
                     plan->method == MERBIT_METHOD_BSR_TEAM ? ", one for each entry" : "");
   }
   if (filled < 1 || filled > 64) {
@@ -163,7 +162,7 @@ static merbit_status mbi_bsr_study_multiply(merbit_plan *plan, mbi_devptr carrie
                                             mbi_devptr y, void *stream) {
   mbi_bsr_study *s = mbi_bsr_study_of(plan);
   const unsigned sums = (unsigned)(plan->bsr.view.block_rows + s->threads / 32);
-  uint64_t rows = (uint64_t)plan->bsr.view.rows, cols = (uint64_t)plan->bsr.view.cols;
+  uint64_t rows = (uint64_t)plan->bsr.view.rows;
   mbk_study_scale_arguments scale;
   mbk_study_product_arguments arguments;
   merbit_status status;
@@ -182,7 +181,7 @@ static merbit_status mbi_bsr_study_multiply(merbit_plan *plan, mbi_devptr carrie
   arguments.x = x;
   arguments.y = y;
   arguments.rows = rows;
-  arguments.cols = cols;
+  arguments.cols = (uint64_t)plan->bsr.view.cols;
   arguments.blocks = plan->device.nnz;
   arguments.chunk_blocks = s->chunk_blocks;
   arguments.alpha = mbi_plan_scalar(plan, alpha);
