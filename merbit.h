@@ -2912,7 +2912,7 @@ MBI_INTERNAL int mbi_replacement_end(mbi_replacement *r, int error) {
 
 /* The embedded kernel texts: how many, and a hash of all that is part of a cubin's key. */
 #define MBI_SOURCES 69
-#define MBI_KERNEL_HASH "d21ab0a05bf6b37b51e6049cee31b0fb1786e3530a274d9493cdbf5cbecb5e42"
+#define MBI_KERNEL_HASH "63c103c4c66b377205ba8f6ea98794b047d82e674b4ad6d47e88693c8ea83d26"
 
 typedef struct mbi_source {
   const char *name; /* as kernels include it */
@@ -4119,7 +4119,7 @@ static const char *const mbi_source_jit_device_cuh[] = {
 "template <class T> struct mbk_pointer_to { typedef T *type; };\n"
 "#define MBK_POINTER(type_) mbk_pointer_to<type_>::type\n\n\n"
 "template <class T> MBK_DEVICE T mbk_scalar_as(const mbk_scalar scalar) {\nT value;\n"
-"__builtin_memcpy(&value, &scalar, sizeof value);\nreturn value;\n}\n\n"
+"memcpy(&value, &scalar, sizeof value);\nreturn value;\n}\n\n"
 "MBK_DEVICE mbk_u32 mbk_thread() {\nreturn threadIdx.x;\n}\nMBK_DEVICE mbk_u32 mbk_block() {\n"
 "return blockIdx.x;\n}\nMBK_DEVICE mbk_u32 mbk_grid() {\nreturn gridDim.x;\n}\n"
 "MBK_DEVICE mbk_u32 mbk_threads() {\nreturn blockDim.x;\n}\nMBK_DEVICE mbk_u32 mbk_lane() {\n"

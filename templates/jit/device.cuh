@@ -30,7 +30,7 @@ template <class T> struct mbk_pointer_to { typedef T *type; };
 // Reads alpha or beta as what the host has put there.
 template <class T> MBK_DEVICE T mbk_scalar_as(const mbk_scalar scalar) {
   T value;
-  __builtin_memcpy(&value, &scalar, sizeof value);
+  memcpy(&value, &scalar, sizeof value);
   return value;
 }
 
