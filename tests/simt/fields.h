@@ -4,9 +4,12 @@
 #ifndef SIMT_FIELDS_H
 #define SIMT_FIELDS_H
 #include <stddef.h>
+#include <stdint.h>
+#include <string.h>
 
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 struct mbk_scalar; // alpha or beta: not one field, but what the kernel takes it for
 
@@ -93,5 +96,26 @@ template <class T> constexpr simt_probe::operator T() const {
   found->field[found->count++] = {at, sizeof(T), std::is_same_v<T, mbk_scalar>};
   found->bytes = at + sizeof(T);
   return T();
+}
+
+// The struct of a kernel's arguments, of which each must have its field's size; alpha and beta
+// that of a number or a pointer. What is no field is 0xff, and so is what they do not fill.
+// Nothing if the list does not fit.
+template <class... A>
+std::vector<uint64_t> simt_pack(const simt_fields &fields, const A &...arguments) {
+  std::vector<uint64_t> words(fields.bytes / 8 + 1, UINT64_MAX);
+  const void *const from[] = {&arguments...};
+  const size_t bytes[] = {sizeof arguments...};
+  if (fields.count != sizeof...(A)) {
+    return {};
+  }
+  for (unsigned i = 0; i < fields.count; i++) {
+    const simt_field &field = fields.field[i];
+    if (field.scalar ? bytes[i] > field.bytes : bytes[i] != field.bytes) {
+      return {};
+    }
+    memcpy((char *)words.data() + field.at, from[i], bytes[i]);
+  }
+  return words;
 }
 #endif // SIMT_FIELDS_H

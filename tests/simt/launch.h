@@ -202,7 +202,8 @@ inline simt_report simt_launch(const char *kernel, unsigned grid, unsigned block
   return simt.report;
 }
 
-// ---- Kernels with the address of their struct of arguments -------------------------------
+// ---- Kernels with the address of their struct of arguments
+// ------------------------------------
 
 struct simt_kernel {
   const char *name;

@@ -141,27 +141,6 @@ struct simt_counts {
 };
 inline simt_counts simt_counted;
 
-// The struct of a kernel's arguments, of which each must have its field's size; alpha and beta
-// that of a number or a pointer. What is no field is 0xff, and so is what they do not fill.
-// Nothing if the list does not fit.
-template <class... A>
-std::vector<uint64_t> simt_pack(const simt_fields &fields, const A &...arguments) {
-  std::vector<uint64_t> words(fields.bytes / 8 + 1, UINT64_MAX);
-  const void *const from[] = {&arguments...};
-  const size_t bytes[] = {sizeof arguments...};
-  if (fields.count != sizeof...(A)) {
-    return {};
-  }
-  for (unsigned i = 0; i < fields.count; i++) {
-    const simt_field &field = fields.field[i];
-    if (field.scalar ? bytes[i] > field.bytes : bytes[i] != field.bytes) {
-      return {};
-    }
-    memcpy((char *)words.data() + field.at, from[i], bytes[i]);
-  }
-  return words;
-}
-
 // Launch `kernel`; the sentence of a mistake fails the test. The arguments are the fields of
 // the kernel's struct, in their order.
 template <class... A>
