@@ -62,7 +62,7 @@ MBK_DEVICE MBK_COMPUTE mbk_study_reduce(MBK_COMPUTE sum, int lanes) {
 #define MBK_TAKEN (MBK_ROWS * (32 / MBK_LANES))
 
 // Launch: one thread, before each product.
-MBK_KERNEL MBK_BOUNDS(1) mbk_loop_reset(const mbk_loop_reset_arguments a) {
+MBK_KERNEL MBK_BOUNDS(1) mbk_loop_reset(MBK_GRID_CONSTANT mbk_loop_reset_arguments a) {
   mbk_release();
   mbk_await(); // a product before counts on it
   *a.counter = 0;
@@ -83,7 +83,8 @@ MBK_DEVICE MBK_COMPUTE mbk_loop_sum(const MBK_ROW_PTR *row_ptr, const mbk_i32 *c
 }
 
 // Launch: any number of blocks, behind mbk_loop_reset.
-MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1) mbk_loop_product(const mbk_loop_product_arguments a) {
+MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1)
+    mbk_loop_product(MBK_GRID_CONSTANT mbk_loop_product_arguments a) {
   MBK_VECTOR *const y = a.y;
   MBK_SCALARS_OF(a);
   mbk_release();
@@ -168,7 +169,8 @@ MBK_DEVICE mbk_u32 mbk_tiled_least(mbk_u32 own, mbk_u32 *least) {
 // tile_first[block], and finds out whether the columns of each row ascend; with it writes where
 // they begin, from number tile_first[block] on. Launch: a block for each MBK_WARPS * MBK_ROWS
 // rows. Shared: mbk_u32[MBK_WARPS].
-MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1) mbk_tiled_cut(const mbk_tiled_cut_arguments a) {
+MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1)
+    mbk_tiled_cut(MBK_GRID_CONSTANT mbk_tiled_cut_arguments a) {
   MBK_SHARED_MEMORY(shared);
   mbk_tiled_rows own = mbk_tiled_begin(a.row_ptr, mbk_tiled_first_row(), a.rows);
   bool ascend = true;
@@ -235,7 +237,8 @@ MBK_DEVICE void mbk_tiled_add(const mbk_i32 *col_ind, const MBK_VALUE *values,
 
 // Launch: as mbk_tiled_cut. No thread leaves before the last barrier. Shared:
 // MBK_VECTOR[MBK_WIDTH].
-MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1) mbk_tiled_product(const mbk_tiled_product_arguments a) {
+MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1)
+    mbk_tiled_product(MBK_GRID_CONSTANT mbk_tiled_product_arguments a) {
   MBK_VECTOR *const y = a.y;
   MBK_SCALARS_OF(a);
   MBK_SHARED_MEMORY(shared);
