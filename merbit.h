@@ -2912,7 +2912,7 @@ MBI_INTERNAL int mbi_replacement_end(mbi_replacement *r, int error) {
 
 /* The embedded kernel texts: how many, and a hash of all that is part of a cubin's key. */
 #define MBI_SOURCES 69
-#define MBI_KERNEL_HASH "0597bbe8ba368e59ffe7b857ac64c49e1feac64b0f415697a6492dd54cd247fa"
+#define MBI_KERNEL_HASH "6fba1226eac4d8d8f9de39fa7d5a579fddcc24da4b54c7f5d99c77aeb4c39b65"
 
 typedef struct mbi_source {
   const char *name; /* as kernels include it */
@@ -4120,8 +4120,9 @@ static const char *const mbi_source_jit_device_cuh[] = {
 "#include \"jit/types.cuh\"\ntypedef unsigned char mbk_u8;\n"
 "typedef unsigned short mbk_u16;\n\n\n"
 "template <class T> struct mbk_pointer_to { typedef T *type; };\n"
-"#define MBK_POINTER(type_) mbk_pointer_to<type_>::type\n\n\n"
-"template <class T> MBK_DEVICE T mbk_scalar_as(const mbk_scalar scalar) {\nT value;\n"
+"#define MBK_POINTER(type_) mbk_pointer_to<type_>::type\n\n\n\n"
+"template <class T> MBK_DEVICE T mbk_scalar_as(const mbk_scalar &scalar) {\nT value;\n"
+"if (alignof(T) <= alignof(mbk_scalar)) {\nreturn *(const T *)&scalar;\n}\n"
 "memcpy(&value, &scalar, sizeof value);\nreturn value;\n}\n\n"
 "MBK_DEVICE mbk_u32 mbk_thread() {\nreturn threadIdx.x;\n}\nMBK_DEVICE mbk_u32 mbk_block() {\n"
 "return blockIdx.x;\n}\nMBK_DEVICE mbk_u32 mbk_grid() {\nreturn gridDim.x;\n}\n"
@@ -5341,9 +5342,9 @@ static const char *const mbi_source_spmv_gpu_scan_scan_cu[] = {
 "a.tails, a.nnz, a.tiles, factor, MBK_ABSENT, (MBK_VECTOR *)0);\n#endif\n}\n\n\n\n\n"
 "#define MBK_SUM_BLOCKS \\\n"
 "(MBK_BLOCKS > 1 && (MBK_PACK * sizeof(MBK_COMPUTE) != 16 || MBK_PACK < 4 || \\\n"
-"MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS) \\\n? 5 * MBK_BLOCKS / 6 \\\n: MBK_BLOCKS)\n\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
-"mbk_scan_sum(MBK_GRID_CONSTANT mbk_scan_product_arguments a) {\nMBK_SCALARS_OF(a);\n"
+"MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS || MBK_STOPS) \\\n? 5 * MBK_BLOCKS / 6 \\\n"
+": MBK_BLOCKS)\n\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
+"mbk_scan_sum(const mbk_scan_product_arguments a) {\nMBK_SCALARS_OF(a);\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
 "mbk_table_take(a.table, alpha, MBK_THREADS);\n"
 "mbk_scan_run<true>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.y, a.firsts,\n",

@@ -32,9 +32,13 @@ typedef unsigned short mbk_u16;
 template <class T> struct mbk_pointer_to { typedef T *type; };
 #define MBK_POINTER(type_) mbk_pointer_to<type_>::type
 
-// Reads alpha or beta as what the host has put there.
-template <class T> MBK_DEVICE T mbk_scalar_as(const mbk_scalar scalar) {
+// Reads alpha or beta as what the host has put there. A number that fits is not copied: the copy
+// would cost registers.
+template <class T> MBK_DEVICE T mbk_scalar_as(const mbk_scalar &scalar) {
   T value;
+  if (alignof(T) <= alignof(mbk_scalar)) {
+    return *(const T *)&scalar;
+  }
   memcpy(&value, &scalar, sizeof value);
   return value;
 }

@@ -93,16 +93,17 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
 
 // The blocks that a multiprocessor should hold of the kernel that reads the old y. It needs
 // more registers, and would spill with scalars on the device, with empty rows, or with
-// accumulators of 8 bytes.
+// accumulators of 8 bytes. Products that a flag stops never launch it.
 #define MBK_SUM_BLOCKS                                                                         \
   (MBK_BLOCKS > 1 && (MBK_PACK * sizeof(MBK_COMPUTE) != 16 || MBK_PACK < 4 ||                  \
-                      MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS)                                    \
+                      MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS || MBK_STOPS)                       \
        ? 5 * MBK_BLOCKS / 6                                                                    \
        : MBK_BLOCKS)
 
 // As mbk_scan_product, for any beta. Shared: MBK_COMPUTE[MBK_TABLE], MBK_VECTOR[MBK_THREADS].
+// It would spill with MBK_GRID_CONSTANT (floats, packs of 4).
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)
-    mbk_scan_sum(MBK_GRID_CONSTANT mbk_scan_product_arguments a) {
+    mbk_scan_sum(const mbk_scan_product_arguments a) {
   MBK_SCALARS_OF(a);
   MBK_SHARED_MEMORY(shared);
   mbk_release();

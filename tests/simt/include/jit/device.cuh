@@ -29,7 +29,7 @@ template <class T> struct mbk_pointer_to { typedef T *type; };
 #undef MBK_POINTER // the host's, where merbit.h came before
 #define MBK_POINTER(type_) mbk_pointer_to<type_>::type
 
-template <class T> MBK_DEVICE T mbk_scalar_as(const mbk_scalar scalar) {
+template <class T> MBK_DEVICE T mbk_scalar_as(const mbk_scalar &scalar) {
   T value;
   __builtin_memcpy(&value, &scalar, sizeof value);
   return value;
