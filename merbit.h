@@ -2923,7 +2923,7 @@ MBI_INTERNAL int mbi_replacement_end(mbi_replacement *r, int error) {
 
 /* The embedded kernel texts: how many, and a hash of all that is part of a cubin's key. */
 #define MBI_SOURCES 101
-#define MBI_KERNEL_HASH "5ccb454ec88ddff67e8c8c83ad13aac6c7a7e7a3d3e4441f12e334f5ce705275"
+#define MBI_KERNEL_HASH "25aac9c2c482670b9699f9283c354bf721031ec1ccc2a10a4470b161d25c29e6"
 
 typedef struct mbi_source {
   const char *name; /* as kernels include it */
@@ -4528,7 +4528,7 @@ static const char *const mbi_source_spmv_stages_value_forms_arguments_cuh[] = {
 NULL};
 
 static const char *const mbi_source_spmv_stages_value_forms_cuh[] = {
-"\n\n\n#ifndef MBK_ROW_PTR\n"
+"\n\n\n\n#ifndef MBK_ROW_PTR\n"
 "#error \"include spmv/shared/device_csr.cu, which opens with the list of macros\"\n#endif\n\n"
 "#define MBK_FORM_EQUAL (1u << 1)\n#define MBK_FORM_SINGLE (1u << 2)\n"
 "#define MBK_FORM_HALF (1u << 3)\n#define MBK_FORM_TABLE (1u << 4)\n"
@@ -4588,7 +4588,7 @@ static const char *const mbi_source_spmv_stages_value_forms_cuh[] = {
 "for (mbk_u32 i = mbk_thread(); i < MBK_KEYS && !many; i += 256) {\n"
 "if (own[i] != 0 && mbk_forms_take(a.keys, a.distinct, own[i])) {\n"
 "mbk_atomic_or(found, MBK_FORM_TABLE);\n}\n}\nmbk_block_sync();\nif (mbk_thread() == 0) {\n"
-"mbk_atomic_or(a.against, *found);\n}\n}\n\n\n\n\n\n"
+"mbk_atomic_or(a.against, *found);\n}\n}\n\n\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(256) mbk_forms_check(const mbk_forms_check_arguments a) {\n"
 "mbk_u32 found = 0;\nfor (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread();\n"
 "k < a.nnz && (found & a.asked) != a.asked; k += (mbk_u64)mbk_grid() * 256) {\n"
@@ -4596,7 +4596,7 @@ static const char *const mbi_source_spmv_stages_value_forms_cuh[] = {
 "found |= mbk_shuffle_xor(0xffffffffu, found, d, 32);\n}\n"
 "if (mbk_lane() == 0 && found != 0) {\nmbk_atomic_or(a.against, found);\n}\n}\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(256) mbk_forms_collect(const mbk_forms_collect_arguments a) {\n"
-"MBK_SHARED_MEMORY(shared);\nmbk_u64 *const copies = (mbk_u64 *)shared;\n"
+"MBK_SHARED_MEMORY(shared);\nmbk_u64 *const copies = (mbk_u64 *)shared;\n\n"
 "for (mbk_u32 i = mbk_thread(); i < MBK_KEYS; i += 256) {\ncopies[i] = a.keys[i];\n}\n"
 "mbk_block_sync();\nbool many = false;\nmbk_u64 last = 0;\n"
 "for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < a.nnz && !many;\n"
@@ -6099,7 +6099,7 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
 "return own;\n}\n\n\n\n",
 "MBK_DEVICE mbk_u64 mbk_extract_window(mbk_u64 spans, mbk_u32 rest, mbk_u32 high, mbk_u32 w) {\n"
 "return spans * w + rest * w / high;\n}\n\n"
-"#include \"spmv/stages/extract_blocks_arguments.cuh\"\n\n\n\n\n\n\n\n"
+"#include \"spmv/stages/extract_blocks_arguments.cuh\"\n\n\n\n\n\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(256, 4) mbk_extract_count(const mbk_extract_count_arguments a) {\n"
 "const mbk_extract_csr csr = {a.row_ptr, a.col_ind, a.rows, a.cols};\n"
 "const mbk_extract_shape shape = {a.high, a.wide, a.group};\n"
@@ -6152,7 +6152,7 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
 "} else if (first + i <= a.block_rows) {\n"
 "((mbk_i32 *)a.block_ptr)[first + i] = (mbk_i32)before;\n}\nbefore += own[i];\n}\n}\n\n\n\n"
 "struct mbk_extract_target {\nmbk_i32 *block_col;\nmbk_u32 *masks;\nMBK_VALUE *blocks;\n"
-"};\n\n\nMBK_DEVICE void mbk_extract_mark(mbk_u32 *mask, mbk_u32 bit, mbk_u64 bits) {\n"
+"};\n\n\n\nMBK_DEVICE void mbk_extract_mark(mbk_u32 *mask, mbk_u32 bit, mbk_u64 bits) {\n"
 "mbk_u32 shift = bit % 32;\nfor (mask += bit / 32; bits != 0; mask++) {\n"
 "if ((mbk_u32)(bits << shift) != 0) {\nmbk_atomic_or(mask, (mbk_u32)(bits << shift));\n}\n"
 "bits >>= 32 - shift;\nshift = 0;\n}\n}\n\n\n\n"
@@ -7297,7 +7297,7 @@ static const char *const mbi_source_spmv_stages_transpose_arguments_cuh[] = {
 NULL};
 
 static const char *const mbi_source_spmv_stages_transpose_cu[] = {
-"\n\n\n\n#ifndef MBK_ROW_PTR\n"
+"\n\n\n\n\n#ifndef MBK_ROW_PTR\n"
 "#error \"define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64\"\n#endif\n"
 "#ifndef MBK_PLACE\n"
 "#error \"define MBK_PLACE: the type of places of nonzeros, mbk_i32 or mbk_i64\"\n#endif\n"
@@ -7350,7 +7350,7 @@ static const char *const mbi_source_spmv_stages_transpose_cu[] = {
 "MBK_MEMBER bool operator()(mbk_u64 row) const {\nreturn end(row) <= k;\n}\n};\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)\n"
 "mbk_transpose_rows(const mbk_transpose_rows_arguments a) {\n"
-"const mbk_u64 share = 32 * MBK_TRANSPOSE_ITEMS;\n"
+"const mbk_u64 share = 32 * MBK_TRANSPOSE_ITEMS;\n\n"
 "const mbk_u64 warps = (mbk_u64)mbk_grid() * MBK_TRANSPOSE_WARPS;\n"
 "const mbk_u64 warp = (mbk_u64)mbk_block() * MBK_TRANSPOSE_WARPS + mbk_thread() / 32;\n"
 "mbk_transpose_row at = {a.row_ptr, a.rows, 0, a.base};\n"
@@ -7382,7 +7382,7 @@ static const char *const mbi_source_spmv_stages_transpose_cu[] = {
 "stage[rank[i] - part * span] = own[i];\n}\n}\nmbk_block_sync();\n#pragma unroll 4\n"
 "for (mbk_u32 at = part * span + mbk_thread(); at < count && at < (part + 1) * span;\n"
 "at += MBK_TRANSPOSE_THREADS) {\n"
-"to[delta[digits[at]] + (MBK_PLACE)at] = stage[at - part * span];\n}\n}\n}\n\n\n\n"
+"to[delta[digits[at]] + (MBK_PLACE)at] = stage[at - part * span];\n}\n}\n}\n\n\n\n\n"
 "MBK_DEVICE void mbk_transpose_rank(const mbk_u32 (&key)[MBK_TRANSPOSE_ITEMS], mbk_u32 shift,\n"
 "mbk_u32 mask, int in, mbk_u32 *found,\nmbk_u32 (&rank)[MBK_TRANSPOSE_ITEMS]) {\n"
 "const mbk_u32 below = (1u << mbk_lane()) - 1;\n"
@@ -14516,7 +14516,7 @@ MBI_INTERNAL int mbi_decimal_f32(const mbi_decimal *d, float *value) {
 /* ==== >>spmv/shared/shared.h ============================================================== */
 #ifndef MBI_SHARED_H
 #define MBI_SHARED_H
-// What the kernels of spmv/shared/device_csr.cu take, for the host and the device.
+// Arguments of the kernels in spmv/shared/device_csr.cu, for host and device.
 typedef struct mbk_arrays_check_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_ptr;
   MBK_POINTER(const MBK_COLUMN) col_ind;
@@ -14585,7 +14585,7 @@ typedef struct mbk_arrays_blocks_arguments {
   mbk_u64 rows, count, step;
   MBK_POINTER(mbk_u32) against;
 } mbk_arrays_blocks_arguments;
-// What the kernels of spmv/shared/epilogue.cu take, for the host and the device.
+// Arguments of the kernels in spmv/shared/epilogue.cu, for host and device.
 typedef struct mbk_epilogue {
   MBK_POINTER(const MBK_VECTOR) vectors[6];
   MBK_POINTER(const double) scalars;
@@ -14603,7 +14603,7 @@ typedef struct mbk_epilogue_rows_arguments {
   mbk_i32 aligned;
   mbk_epilogue call;
 } mbk_epilogue_rows_arguments;
-// What the kernels of spmv/shared/sample.cuh take, for the host and the device.
+// Arguments of the kernels in spmv/shared/sample.cuh, for host and device.
 typedef struct mbk_arrays_sample_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_ptr;
   MBK_POINTER(const MBK_COLUMN) col_ind;
@@ -14611,7 +14611,7 @@ typedef struct mbk_arrays_sample_arguments {
   mbk_u32 shift;
   MBK_POINTER(mbk_u32) sectors, narrow;
 } mbk_arrays_sample_arguments;
-// What the kernels of spmv/shared/values.cuh take, for the host and the device.
+// Arguments of the kernels in spmv/shared/values.cuh, for host and device.
 typedef struct mbk_values_scale_arguments {
   MBK_POINTER(const MBK_VALUE) by_column;
   MBK_POINTER(const MBK_VECTOR) x;
@@ -16519,23 +16519,25 @@ MERBIT_API merbit_status merbit_matrix_write_file(merbit_context *context,
 #define MBI_CPU_H
 
 /* Rows sorted by length within windows, on the CPU: spmv/cpu/sorted.c. */
-#define MBI_SORTED_AHEAD 64 /* nonzeros ahead of which x is asked for, where it is far away */
-#define MBI_SORTED_PADDING MBI_SORTED_AHEAD /* columns behind the last, 0 */
+/* How many nonzeros ahead x is prefetched, if x is larger than the caches. */
+#define MBI_SORTED_AHEAD 64
+/* Zero columns stored after the last nonzero, for the prefetch. */
+#define MBI_SORTED_PADDING MBI_SORTED_AHEAD
 
-typedef struct mbi_sorted_run { /* of rows that are equally long */
+typedef struct mbi_sorted_run { /* rows of equal length */
   int64_t length, count;
 } mbi_sorted_run;
 
 typedef struct mbi_sorted_window {
-  int64_t row, entry; /* the first */
+  int64_t row, entry; /* the first ones */
   int64_t run, runs;
 } mbi_sorted_window;
 
-typedef struct mbi_sorted_share { /* a task's */
-  int64_t head_row;               /* a row that an earlier task began, or -1 */
-  int64_t head, head_end;         /* its entries here */
-  int64_t row, last;              /* rows that this task has whole */
-  int64_t carry, carry_end;       /* entries of a row that a later task ends */
+typedef struct mbi_sorted_share { /* one task's part */
+  int64_t head_row;               /* a row that began in an earlier task and ends here, or -1 */
+  int64_t head, head_end;         /* its entries in this task */
+  int64_t row, last;              /* rows that lie wholly in this task */
+  int64_t carry, carry_end;       /* entries of a row that ends in a later task */
   int64_t window, windows, run, runs;
 } mbi_sorted_share;
 
@@ -16543,32 +16545,35 @@ typedef struct mbi_sorted {
   mbi_sorted_share *shares;
   mbi_sorted_window *windows;
   mbi_sorted_run *runs;
-  uint16_t *row_id; /* in its window */
-  int32_t *col_ind; /* from 0 */
-  void *values;     /* NULL: all are `value` */
+  uint16_t *row_id; /* relative to the window's first row */
+  int32_t *col_ind; /* base 0 */
+  void *values;     /* NULL: all equal `value` */
   double value;
   int far_x; /* x is larger than the caches */
 } mbi_sorted;
 
-typedef enum mbi_placed { /* what became of plan_desc.numa: spmv/cpu/numa.c */
+typedef enum mbi_placed { /* the outcome of plan_desc.numa: spmv/cpu/numa.c */
   MBI_PLACED_NOTHING, MBI_PLACED_ONE_NODE, MBI_PLACED_MOVED, MBI_PLACED_COPIED,
   MBI_PLACED_TOUCHED } mbi_placed;
 
-/* Fixed-size tasks of blocks on the CPU, plan->tasks of them: spmv/cpu/blocks.c. */
+/* Chunks of blocks of nearly equal size on the CPU, plan->tasks of them: spmv/cpu/blocks.c. */
 typedef struct mbi_blocks {
-  int64_t *chunk_index, *chunk_row; /* where each begins, and the last ends; one allocation */
+  int64_t *chunk_index, *chunk_row; /* tasks + 1 boundaries each; one allocation */
 } mbi_blocks;
 
-/* Where the path crosses a diagonal: `row` row ends and `entry` nonzeros lie before it. */
+/* The point where the merge path crosses a diagonal: `row` row ends and `entry` nonzeros lie
+ * before it. */
 typedef struct mbi_merge_point {
   int64_t row, entry;
 } mbi_merge_point;
-#define MBI_MERGE_LONG 48 /* nonzeros of a mean row from which lanes pay */
+#define MBI_MERGE_LONG 48 /* mean nonzeros per row from which vector code pays */
 
-#define MBI_SORTED_WINDOW 4096    /* rows: their part of y stays in the first cache */
-#define MBI_SORTED_FAR (16 << 20) /* bytes of x that caches near a core do not hold */
+#define MBI_SORTED_WINDOW 4096    /* rows; their part of y stays in the first-level cache */
+/* Bytes of x; a larger x does not fit in the caches near a core. */
+#define MBI_SORTED_FAR (16 << 20)
 
-/* Moves the pages of an array to a node: returns how many are elsewhere then, -1: it cannot. */
+/* Moves the pages of an array to a memory node. Returns the number of pages that are then still
+ * elsewhere, or -1 if the system cannot move pages. */
 typedef int64_t (*mbi_page_mover)(const void *array, size_t bytes, int node);
 
 #define MBI_CHUNKS_PER_THREAD 8
@@ -16577,10 +16582,11 @@ typedef int64_t (*mbi_page_mover)(const void *array, size_t bytes, int node);
 
 #define MBI_BLOCK_UNROLLED 8 /* most rows and columns of a block in spmv/cpu/block_kernels.c */
 
-typedef struct mbi_merge_part_f64 { /* what a task leaves for the fix-up */
+/* The sums of shared rows that a task leaves for the fix-up. */
+typedef struct mbi_merge_part_f64 {
   int64_t head_row;  /* a row that began in an earlier task and ends in this one, or -1 */
-  double head;    /* this task's part of it */
-  double carry;   /* the part of the row that the task stopped in */
+  double head;    /* this task's part of that row's sum */
+  double carry;   /* this task's part of the sum of the row in which it stops */
 } mbi_merge_part_f64;
 
 typedef struct mbi_merge_call_f64 {
@@ -16589,23 +16595,25 @@ typedef struct mbi_merge_call_f64 {
   double alpha, beta, *y;
   mbi_merge_part_f64 *parts;
   int tasks;
-  int shift; /* pointers moved back by the base save inner loops a subtraction; 0 if empty */
+  int shift; /* the base by which inner loops shift pointers; 0 if the matrix is empty */
 } mbi_merge_call_f64;
 
-typedef struct mbi_semiring_part_f64 { /* what a task leaves for the fix-up */
+/* The sums of shared rows that a task leaves for the fix-up. */
+typedef struct mbi_semiring_part_f64 {
   int64_t head_row;  /* a row that began in an earlier task and ends in this one, or -1 */
-  double head;    /* this task's part of it */
-  double carry;   /* the part of the row that the task stopped in */
+  double head;    /* this task's part of that row's sum */
+  double carry;   /* this task's part of the sum of the row in which it stops */
 } mbi_semiring_part_f64;
 
 typedef struct mbi_semiring_call_f64 {
   const merbit_plan *plan;
   const double *values, *x;
   double alpha, beta, zero, *y;
-  int scales, vanishes, adds; /* alpha is applied; it is the zero; beta and y are read */
+  int scales, vanishes, adds; /* alpha is given; it is the semiring's zero; beta is given and
+                               * not zero */
   mbi_semiring_part_f64 *parts;
   int tasks;
-  int shift; /* x moved back by the base saves a subtraction; 0 if empty */
+  int shift; /* the base by which x is shifted; 0 if the matrix is empty */
 } mbi_semiring_call_f64;
 
 typedef void (*mbi_block_kernel_f64)(const int32_t *col_ind, const double *values,
@@ -16614,22 +16622,23 @@ typedef void (*mbi_block_kernel_f64)(const int32_t *col_ind, const double *value
 typedef struct mbi_block_call_f64 {
   const mbi_bsr *bsr;
   const double *values;
-  int64_t step;       /* from block to block; 0: one stands for all */
-  const double *x; /* moved back by the base */
+  int64_t step;       /* values from one block to the next; 0: all blocks share one */
+  const double *x; /* shifted by the base */
   double alpha, beta, *y;
-  mbi_block_kernel_f64 kernel; /* NULL: a shape without a loop of its own */
+  mbi_block_kernel_f64 kernel; /* NULL: no unrolled kernel for this shape */
   int64_t
-      edge; /* block column that reaches beyond the matrix, as stored; -1 if there is none */
+      edge; /* stored index of the block column that extends beyond the matrix, or -1 */
   const int64_t *chunk_index, *chunk_row;
   int tasks;
   int64_t *head_row;
   double *head, *carry;
 } mbi_block_call_f64;
 
-typedef struct mbi_merge_part_f32 { /* what a task leaves for the fix-up */
+/* The sums of shared rows that a task leaves for the fix-up. */
+typedef struct mbi_merge_part_f32 {
   int64_t head_row;  /* a row that began in an earlier task and ends in this one, or -1 */
-  float head;    /* this task's part of it */
-  float carry;   /* the part of the row that the task stopped in */
+  float head;    /* this task's part of that row's sum */
+  float carry;   /* this task's part of the sum of the row in which it stops */
 } mbi_merge_part_f32;
 
 typedef struct mbi_merge_call_f32 {
@@ -16638,23 +16647,25 @@ typedef struct mbi_merge_call_f32 {
   float alpha, beta, *y;
   mbi_merge_part_f32 *parts;
   int tasks;
-  int shift; /* pointers moved back by the base save inner loops a subtraction; 0 if empty */
+  int shift; /* the base by which inner loops shift pointers; 0 if the matrix is empty */
 } mbi_merge_call_f32;
 
-typedef struct mbi_semiring_part_f32 { /* what a task leaves for the fix-up */
+/* The sums of shared rows that a task leaves for the fix-up. */
+typedef struct mbi_semiring_part_f32 {
   int64_t head_row;  /* a row that began in an earlier task and ends in this one, or -1 */
-  float head;    /* this task's part of it */
-  float carry;   /* the part of the row that the task stopped in */
+  float head;    /* this task's part of that row's sum */
+  float carry;   /* this task's part of the sum of the row in which it stops */
 } mbi_semiring_part_f32;
 
 typedef struct mbi_semiring_call_f32 {
   const merbit_plan *plan;
   const float *values, *x;
   float alpha, beta, zero, *y;
-  int scales, vanishes, adds; /* alpha is applied; it is the zero; beta and y are read */
+  int scales, vanishes, adds; /* alpha is given; it is the semiring's zero; beta is given and
+                               * not zero */
   mbi_semiring_part_f32 *parts;
   int tasks;
-  int shift; /* x moved back by the base saves a subtraction; 0 if empty */
+  int shift; /* the base by which x is shifted; 0 if the matrix is empty */
 } mbi_semiring_call_f32;
 
 typedef void (*mbi_block_kernel_f32)(const int32_t *col_ind, const float *values,
@@ -16663,12 +16674,12 @@ typedef void (*mbi_block_kernel_f32)(const int32_t *col_ind, const float *values
 typedef struct mbi_block_call_f32 {
   const mbi_bsr *bsr;
   const float *values;
-  int64_t step;       /* from block to block; 0: one stands for all */
-  const float *x; /* moved back by the base */
+  int64_t step;       /* values from one block to the next; 0: all blocks share one */
+  const float *x; /* shifted by the base */
   float alpha, beta, *y;
-  mbi_block_kernel_f32 kernel; /* NULL: a shape without a loop of its own */
+  mbi_block_kernel_f32 kernel; /* NULL: no unrolled kernel for this shape */
   int64_t
-      edge; /* block column that reaches beyond the matrix, as stored; -1 if there is none */
+      edge; /* stored index of the block column that extends beyond the matrix, or -1 */
   const int64_t *chunk_index, *chunk_row;
   int tasks;
   int64_t *head_row;
@@ -16679,7 +16690,7 @@ typedef struct mbi_block_call_f32 {
 /* ==== >>spmv/gpu/merbit/merbit.h ========================================================== */
 #ifndef MBI_GPU_MERBIT_H
 #define MBI_GPU_MERBIT_H
-// What the kernels of spmv/gpu/merbit/merbit.cu take, for the host and the device.
+// Arguments of the kernels in spmv/gpu/merbit/merbit.cu, for host and device.
 typedef struct mbk_merbit_product_dual_arguments {
   MBK_POINTER(const MBK_TILE) tile_x, tile_y;
   MBK_POINTER(const MBK_DESCRIPTOR) lane_desc;
@@ -16712,7 +16723,7 @@ typedef struct mbk_merbit_fixup_arguments {
   mbk_u64 tiles, blocks;
   mbk_scalar alpha, beta;
 } mbk_merbit_fixup_arguments;
-// What the kernels of spmv/gpu/merbit/tile.cuh take, for the host and the device.
+// Arguments of the kernels in spmv/gpu/merbit/tile.cuh, for host and device.
 typedef struct mbk_merbit_build_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_ptr;
   mbk_u64 rows, nnz, tiles;
@@ -16739,14 +16750,14 @@ typedef struct mbi_merbit {
 /* ==== >>spmv/gpu/scan/scan.h ============================================================== */
 #ifndef MBI_GPU_SCAN_H
 #define MBI_GPU_SCAN_H
-// What the kernels of spmv/gpu/scan/build.cuh take, for the host and the device.
+// Arguments of the kernels in spmv/gpu/scan/build.cuh, for host and device.
 typedef struct mbk_scan_build_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_start;
   mbk_u32 ranks;
   mbk_u64 nnz, tiles;
   MBK_POINTER(mbk_u32) row_ends, tile_row;
 } mbk_scan_build_arguments;
-// What the kernels of spmv/gpu/scan/fixup.cuh take, for the host and the device.
+// Arguments of the kernels in spmv/gpu/scan/fixup.cuh, for host and device.
 typedef struct mbk_scan_fixup_arguments {
   MBK_POINTER(const mbk_u32) tile_row, row_id, empty_id;
   MBK_POINTER(const MBK_COMPUTE) firsts, tails;
@@ -16754,7 +16765,7 @@ typedef struct mbk_scan_fixup_arguments {
   mbk_u64 tiles, empty_rows;
   mbk_scalar alpha, beta;
 } mbk_scan_fixup_arguments;
-// What the kernels of spmv/gpu/scan/scan.cu take, for the host and the device.
+// Arguments of the kernels in spmv/gpu/scan/scan.cu, for host and device.
 typedef struct mbk_scan_product_arguments {
   MBK_POINTER(const mbk_u32) row_ends, tile_row, row_id;
   MBK_POINTER(const mbk_i32) col_ind;
@@ -16766,7 +16777,7 @@ typedef struct mbk_scan_product_arguments {
   mbk_u64 nnz, tiles;
   mbk_scalar alpha, beta;
 } mbk_scan_product_arguments;
-// What the kernels of spmv/gpu/scan/whole.cu take, for the host and the device.
+// Arguments of the kernels in spmv/gpu/scan/whole.cu, for host and device.
 typedef struct mbk_scan_cut_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_start;
   MBK_POINTER(const mbk_u32) tile_row;
@@ -16812,7 +16823,7 @@ typedef struct mbi_scan_schedule {
 /* ==== >>spmv/gpu/rows/rows.h ============================================================== */
 #ifndef MBI_GPU_ROWS_H
 #define MBI_GPU_ROWS_H
-// What the kernels of spmv/gpu/rows/rows.cu take, for the host and the device.
+// Arguments of the kernels in spmv/gpu/rows/rows.cu, for host and device.
 typedef struct mbk_rows_product_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_ptr;
   MBK_POINTER(const mbk_i32) col_ind;
@@ -16835,7 +16846,7 @@ typedef struct mbi_rows {
 /* ==== >>spmv/gpu/merge/merge.h ============================================================ */
 #ifndef MBI_GPU_MERGE_H
 #define MBI_GPU_MERGE_H
-// What the kernels of spmv/gpu/merge/merge.cu take, for the host and the device.
+// Arguments of the kernels in spmv/gpu/merge/merge.cu, for host and device.
 typedef struct mbk_merge_cut_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_ptr;
   MBK_POINTER(mbk_u64) chunk_row;
@@ -16881,7 +16892,7 @@ typedef struct mbi_merge_path {
 /* ==== >>spmv/gpu/sliced/sliced.h ========================================================== */
 #ifndef MBI_GPU_SLICED_H
 #define MBI_GPU_SLICED_H
-// What the kernels of spmv/gpu/sliced/build.cuh take, for the host and the device.
+// Arguments of the kernels in spmv/gpu/sliced/build.cuh, for host and device.
 typedef struct mbk_sliced_order_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_ptr;
   mbk_u64 rows;
@@ -16909,7 +16920,7 @@ typedef struct mbk_sliced_fill_arguments {
   MBK_POINTER(mbk_u16) columns;
   MBK_POINTER(MBK_VALUE) sliced_values;
 } mbk_sliced_fill_arguments;
-// What the kernels of spmv/gpu/sliced/sliced.cu take, for the host and the device.
+// Arguments of the kernels in spmv/gpu/sliced/sliced.cu, for host and device.
 typedef struct mbk_sliced_product_arguments {
   MBK_POINTER(const mbk_u32) slice_start, column_start;
   MBK_POINTER(const mbk_u16) pages;
@@ -16942,7 +16953,7 @@ typedef struct mbi_sliced {
 /* ==== >>spmv/gpu/binned/binned.h ========================================================== */
 #ifndef MBI_GPU_BINNED_H
 #define MBI_GPU_BINNED_H
-// What the kernels of spmv/gpu/binned/binned.cu take, for the host and the device.
+// Arguments of the kernels in spmv/gpu/binned/binned.cu, for host and device.
 typedef struct mbk_binned_multiply_arguments {
   MBK_POINTER(const mbk_u32) items;
   MBK_POINTER(const mbk_u16) strip_col;
@@ -16966,7 +16977,7 @@ typedef struct mbk_binned_sum_arguments {
   mbk_u64 nnz, tiles;
   mbk_scalar alpha, beta;
 } mbk_binned_sum_arguments;
-// What the kernels of spmv/gpu/binned/build.cuh take, for the host and the device.
+// Arguments of the kernels in spmv/gpu/binned/build.cuh, for host and device.
 typedef struct mbk_binned_count_arguments {
   MBK_POINTER(const mbk_i32) col_ind;
   mbk_u64 nnz;
@@ -17024,7 +17035,7 @@ typedef struct mbi_binned {
 /* ==== >>spmv/gpu/bsr/bsr.h ================================================================ */
 #ifndef MBI_GPU_BSR_H
 #define MBI_GPU_BSR_H
-// What the kernels of spmv/gpu/bsr/bsr.cu take, for the host and the device.
+// Arguments of the kernels in spmv/gpu/bsr/bsr.cu, for host and device.
 typedef struct mbk_bsr_product_arguments {
   MBK_POINTER(const mbk_u32) row_ends, slot_row, row_id;
   MBK_POINTER(const mbk_i32) columns;
@@ -17044,7 +17055,7 @@ typedef struct mbk_bsr_fixup_arguments {
   mbk_u64 tiles, empty_rows, rows;
   mbk_scalar alpha, beta;
 } mbk_bsr_fixup_arguments;
-// What the kernels of spmv/gpu/bsr/build.cuh take, for the host and the device.
+// Arguments of the kernels in spmv/gpu/bsr/build.cuh, for host and device.
 typedef struct mbk_bsr_schedule_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_start;
   mbk_u32 ranks;
@@ -17095,7 +17106,7 @@ typedef struct mbi_bsr_tiles {
 /* ==== >>spmv/gpu/hubs/hubs.h ============================================================== */
 #ifndef MBI_GPU_HUBS_H
 #define MBI_GPU_HUBS_H
-// What the kernels of spmv/gpu/hubs/build.cuh take, for the host and the device.
+// Arguments of the kernels in spmv/gpu/hubs/build.cuh, for host and device.
 typedef struct mbk_hubs_assign_arguments {
   MBK_POINTER(const mbk_u32) counts;
   mbk_u64 cols;
@@ -17110,7 +17121,7 @@ typedef struct mbk_hubs_encode_arguments {
   MBK_POINTER(const mbk_i32) code;
   MBK_POINTER(mbk_i32) codes;
 } mbk_hubs_encode_arguments;
-// What the kernels of spmv/gpu/hubs/hubs.cu take, for the host and the device.
+// Arguments of the kernels in spmv/gpu/hubs/hubs.cu, for host and device.
 typedef struct mbk_hubs_product_arguments {
   MBK_POINTER(const mbk_u32) row_ends, tile_row, row_id;
   MBK_POINTER(const mbk_i32) codes;
@@ -17138,7 +17149,7 @@ typedef struct mbi_hubs {
 /* ==== >>spmv/gpu/cb/cb.h ================================================================== */
 #ifndef MBI_GPU_CB_H
 #define MBI_GPU_CB_H
-// What the kernels of spmv/gpu/cb/cb.cu take, for the host and the device.
+// Arguments of the kernels in spmv/gpu/cb/cb.cu, for host and device.
 typedef struct mbk_cb_product_arguments {
   MBK_POINTER(const mbk_u64) task_block;
   MBK_POINTER(const mbk_u32) task_target;
@@ -17245,7 +17256,7 @@ typedef struct mbi_cb_cursor {
 /* ==== >>spmv/gpu/many/many.h ============================================================== */
 #ifndef MBI_GPU_MANY_H
 #define MBI_GPU_MANY_H
-// What the kernels of spmv/gpu/many/copies.cuh take, for the host and the device.
+// Arguments of the kernels in spmv/gpu/many/copies.cuh, for host and device.
 typedef struct mbk_many_collect_arguments {
   MBK_POINTER(const MBK_VECTOR) x;
   mbk_u64 ldx, cols;
@@ -17260,7 +17271,7 @@ typedef struct mbk_many_spread_arguments {
   mbk_u64 ldy;
   mbk_scalar alpha, beta;
 } mbk_many_spread_arguments;
-// What the kernels of spmv/gpu/many/many.cu take, for the host and the device.
+// Arguments of the kernels in spmv/gpu/many/many.cu, for host and device.
 typedef struct mbk_many_product_arguments {
   MBK_POINTER(const mbk_u32) row_ends, tile_row, row_id;
   MBK_POINTER(const mbk_i32) col_ind;
@@ -17281,7 +17292,7 @@ typedef struct mbk_many_fixup_arguments {
   mbk_u64 ldy, tiles, empty_rows;
   mbk_scalar alpha, beta;
 } mbk_many_fixup_arguments;
-// What the kernels of spmv/gpu/many/rows.cu take, for the host and the device.
+// Arguments of the kernels in spmv/gpu/many/rows.cu, for host and device.
 typedef struct mbk_rows_many_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_ptr;
   MBK_POINTER(const mbk_i32) col_ind;
@@ -17315,7 +17326,7 @@ typedef struct mbi_many {
 /* ==== >>spmv/stages/stages.h ============================================================== */
 #ifndef MBI_STAGES_H
 #define MBI_STAGES_H
-// What the kernels of spmv/stages/extract_blocks.cu take, for the host and the device.
+// Arguments of the kernels in spmv/stages/extract_blocks.cu, for host and device.
 typedef struct mbk_extract_count_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_ptr;
   MBK_POINTER(const mbk_i32) col_ind;
@@ -17352,7 +17363,7 @@ typedef struct mbk_extract_fill_arguments {
   MBK_POINTER(mbk_u32) masks;
   MBK_POINTER(MBK_VALUE) blocks;
 } mbk_extract_fill_arguments;
-// What the kernels of spmv/stages/full_blocks.cu take, for the host and the device.
+// Arguments of the kernels in spmv/stages/full_blocks.cu, for host and device.
 typedef struct mbk_full_blocks_places_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_ptr;
   MBK_POINTER(const mbk_i32) col_ind;
@@ -17367,7 +17378,7 @@ typedef struct mbk_full_blocks_values_arguments {
   mbk_u64 rows;
   MBK_POINTER(MBK_VALUE) blocks;
 } mbk_full_blocks_values_arguments;
-// What the kernels of spmv/stages/reorder.cu take, for the host and the device.
+// Arguments of the kernels in spmv/stages/reorder.cu, for host and device.
 typedef struct mbk_reorder_gather_arguments {
   MBK_POINTER(const mbk_i32) order;
   MBK_POINTER(const MBK_VECTOR) from;
@@ -17381,7 +17392,7 @@ typedef struct mbk_reorder_values_arguments {
   MBK_POINTER(MBK_VALUE) to;
   mbk_u64 count;
 } mbk_reorder_values_arguments;
-// What the kernels of spmv/stages/transpose.cu take, for the host and the device.
+// Arguments of the kernels in spmv/stages/transpose.cu, for host and device.
 typedef struct mbk_transpose_count_arguments {
   MBK_POINTER(const mbk_i32) keys;
   mbk_u32 base;
@@ -17422,7 +17433,7 @@ typedef struct mbk_transpose_starts_arguments {
   mbk_u64 nnz, cols;
   MBK_POINTER(MBK_PLACE) starts;
 } mbk_transpose_starts_arguments;
-// What the kernels of spmv/stages/value_forms.cuh take, for the host and the device.
+// Arguments of the kernels in spmv/stages/value_forms.cuh, for host and device.
 typedef struct mbk_forms_sample_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_ptr;
   MBK_POINTER(const MBK_COLUMN) col_ind;
@@ -17497,7 +17508,7 @@ typedef struct mbk_forms_differ_arguments {
   MBK_POINTER(mbk_u32) against;
 } mbk_forms_differ_arguments;
 
-/* A plan of one triangle (symmetric storage): spmv/stages/symmetric.c. */
+/* A plan of a matrix in symmetric storage (one triangle): spmv/stages/symmetric.c. */
 typedef struct mbi_symmetric {
   merbit_view view; /* the user's */
   merbit_view full; /* both triangles, or the lower one, if it is not the view itself */
@@ -17506,52 +17517,53 @@ typedef struct mbi_symmetric {
   mbi_symmetry_signs signs;
   int upper;
   double seconds;
-  int direct;     /* method HALF multiplies the lower triangle: spmv/cpu/symmetric.c */
-  int64_t *parts; /* first rows of the tasks; in the same allocation, where each part's columns
-                   * begin, and its scratch: tasks + 1 each */
+  int direct;     /* 1: method SYMMETRIC multiplies the lower triangle (spmv/cpu/symmetric.c) */
+  int64_t *parts; /* the first row of each task; in the same allocation the first column and the
+                   * offset of each task's buffer; tasks + 1 each */
 } mbi_symmetric;
 
-/* The CSR that became blocks on the GPU, while plan->device holds the blocks:
- * spmv/stages/full_blocks.c if AUTO found full ones, else spmv/stages/extract_blocks.c. */
+/* The CSR from which blocks were made on the GPU. plan->device holds the blocks.
+ * spmv/stages/full_blocks.c makes them if AUTO found full ones, spmv/stages/extract_blocks.c
+ * otherwise. */
 typedef struct mbi_extracted {
-  mbi_device_csr csr; /* csr.rows is 0 if none did */
+  mbi_device_csr csr; /* csr.rows is 0 if no blocks were made */
   mbi_nonempty_rows nonempty;
   mbi_program program;
   void *kernels[4]; /* CUfunction: places, values; extraction: count, sums, offsets, fill */
   int by_shape;     /* made by spmv/stages/extract_blocks.c */
 } mbi_extracted;
 
-/* A reordered plan's order, and where the values were that the plan moved:
+/* The order of a reordered plan, and the original places of the values that the plan moved:
  * spmv/stages/reorder.c. */
 typedef struct mbi_reorder {
   int32_t *order; /* order[new] = old; NULL: the view's order */
-  void *places;   /* where each nonzero, or block of a transpose, was; on CUDA until it is in
-                   * GPU memory */
+  void *places;   /* the original place of each nonzero, or of each block of a transpose; on
+                   * CUDA kept until it is in GPU memory */
   merbit_index_type place_type;
   int64_t bandwidth_before, bandwidth;
   double seconds;
   mbi_devptr device_order, device_places;
-  uint64_t bytes; /* of both */
+  uint64_t bytes; /* of both device arrays */
   mbi_program program;
   void *kernels[3]; /* CUfunction: gather, scatter, values */
 } mbi_reorder;
 
-/* A plan of a transpose: spmv/stages/transpose.c. */
+/* A plan that multiplies by a transpose: spmv/stages/transpose.c. */
 typedef struct mbi_transpose {
-  merbit_matrix *matrix; /* plan->view, if CPU threads made it */
-  int on_gpu;            /* plan->view is in plan->device instead */
+  merbit_matrix *matrix; /* holds plan->view if CPU threads made it */
+  int on_gpu;            /* 1: plan->view is in plan->device instead */
   double seconds;
 } mbi_transpose;
 
-/* Products from which on searching shorter values, and copying them, pays; and the same for
- * forms that take more than one pass over the matrix. */
+/* The number of expected products from which it pays to search for shorter values and to copy
+ * them. The second number is for forms that take more than one pass over the matrix. */
 #define MBI_VALUES_CALLS 8
 #define MBI_VALUES_MORE_CALLS 24
 #define MBI_VALUES_WINDOW 2048
 #define MBI_VALUES_SAMPLE_SHARED ((4096 + MBI_VALUES_KEYS) * 8 + 8) /* bytes */
 #define MBI_VALUES_KEYS 512
-/* Bytes that could be moved in the time of the launch that multiplies x by its columns'
- * values. */
+/* Bytes that the GPU could move in the time of one launch: the launch that multiplies x by the
+ * values of columns. */
 #ifndef MBI_VALUES_LAUNCH
 #define MBI_VALUES_LAUNCH 4000000u
 #endif
@@ -17565,17 +17577,19 @@ typedef struct mbi_values_search {
   mbi_program *program; /* of spmv/shared/device_csr.cu */
   mbi_devptr values;
   mbi_devptr scratch; /* holds a mbi_values_scratch */
-  mbi_devptr columns; /* a value for each column, when they have been asked for; else 0 */
+  mbi_devptr columns; /* a value for each column, once column values were searched; else 0 */
   uint32_t against;   /* forms ruled out so far */
 } mbi_values_search;
 
-typedef struct mbi_extract_tally { /* as the GPU counts it */
+typedef struct mbi_extract_tally { /* the counts made on the GPU */
   uint64_t blocks, inside, entries;
-  uint64_t descends; /* not 0: a row descends, and the other fields mean nothing */
+  uint64_t descends; /* not 0: a row has descending columns, and the other fields mean
+                      * nothing */
 } mbi_extract_tally;
-typedef struct mbi_extract { /* state while blocks are made */
+typedef struct mbi_extract { /* the state while blocks are made */
   merbit_plan *plan;
-  merbit_view csr; /* without arrays; when duplicates are found, nnz counts each place once */
+  merbit_view csr; /* without arrays; if there are duplicates, nnz counts each place only
+                    * once */
   mbi_devptr answers, counts, sums;
 } mbi_extract;
 
@@ -17593,21 +17607,23 @@ typedef struct mbi_reorder_call {
 enum {
   MBI_TRANSPOSE_ROWS, MBI_TRANSPOSE_COUNT, MBI_TRANSPOSE_SCAN, MBI_TRANSPOSE_MOVE,
   MBI_TRANSPOSE_STARTS, MBI_TRANSPOSE_KERNELS };
-/* The sort of entries by column, least significant digits first. Keys are columns; the rows of
- * entries travel along and, if there are values, the places of entries. */
+/* The state of the sort of entries by column, a radix sort from the least significant digit.
+ * Keys are columns. The rows of entries move with them, and so do the places of entries if
+ * there are values. */
 typedef struct mbi_transposing {
   const mbi_device_csr *from;
   mbi_device_csr *to;
   mbi_program program;
   void *kernels[MBI_TRANSPOSE_KERNELS];   /* CUfunction */
-  int passes, last;                       /* the index of the buffers that the last pass writes
-                                           * to */
+  int passes, last;                       /* last: the index of the buffers that the last pass
+                                           * writes */
   uint32_t bits;                          /* of a digit */
-  uint64_t blocks, chunk;                 /* blocks, and the entries of each */
+  uint64_t blocks, chunk;                 /* blocks, and the number of entries of each */
   mbi_devptr space;                       /* holds everything that the plan does not keep */
   uint64_t bytes;                         /* of it */
-  mbi_devptr keys[2], rows[2], places[2]; /* passes write to one and the other in turn */
-  mbi_devptr counts, totals;              /* counts of digits: in each block, and in all */
+  mbi_devptr keys[2], rows[2], places[2]; /* each pass reads one buffer and writes the other */
+  mbi_devptr counts, totals;              /* counts of digits: of each block, and of all
+                                           * blocks */
   merbit_index_type place_type;
 } mbi_transposing;
 
@@ -18547,9 +18563,10 @@ MBI_INTERNAL merbit_status mbi_epilogue_allocate_sums(merbit_workspace *workspac
 }
 
 /* ==== >>spmv/cpu/reference.c  CPU: the sequential row loop ================================ */
-/* What every other method is compared with: sums start at +0 and run in the order of the
- * arrays. */
-/* alpha 0: every sum is +0, so that alpha * sum is alpha, a zero of either sign. */
+/* REFERENCE: one row after the other. Each sum starts at +0 and runs in the order of the
+ * arrays. The tests compare every other method with it. */
+/* Computes rows [begin, end) of y for alpha = 0. Each sum counts as +0, so alpha * sum is
+ * alpha, a zero with its sign. */
 MBI_INTERNAL void mbi_scale_f64(int64_t begin, int64_t end, double alpha, double beta,
     double *y) {
   int64_t row;
@@ -18597,7 +18614,8 @@ static void mbi_reference_typed_f64(const merbit_view *csr, const double *values
   }
 }
 
-/* alpha 0: every sum is +0, so that alpha * sum is alpha, a zero of either sign. */
+/* Computes rows [begin, end) of y for alpha = 0. Each sum counts as +0, so alpha * sum is
+ * alpha, a zero with its sign. */
 MBI_INTERNAL void mbi_scale_f32(int64_t begin, int64_t end, float alpha, float beta, float *y) {
   int64_t row;
   for (row = begin; row < end; row++) {
@@ -18644,9 +18662,9 @@ static void mbi_reference_typed_f32(const merbit_view *csr, const float *values,
   }
 }
 
-/* y = alpha A x + beta y, one row after the other. `csr` is a checked host view with 32-bit
- * columns; `values` takes the place of its own, NULL is a pattern. Scalars and vectors have its
- * type. */
+/* Computes y = alpha A x + beta y, one row after the other. `csr` is a checked host view with
+ * 32-bit columns. `values` replaces the view's values; NULL means a pattern of ones. Scalars
+ * and vectors have the type of the view. */
 MBI_INTERNAL void mbi_reference_multiply(const merbit_view *csr, const void *values,
     const void *alpha, const void *x, const void *beta, void *y) {
   if (mbi_view_type(csr) == MERBIT_F32) {
@@ -18659,12 +18677,12 @@ MBI_INTERNAL void mbi_reference_multiply(const merbit_view *csr, const void *val
 }
 
 /* ==== >>spmv/cpu/row_sums.c  CPU: sums of long rows ======================================= */
-/* Sums of long rows and of parts of rows: twice 16 bytes of them side by side, for one chain of
- * additions would be slower than memory. x is gathered by loads: the instructions for gathers of
- * the CPUs of the day, and wider vectors, win in the caches and lose outside. */
+/* Sums of long rows and of parts of rows. Two vectors of 16 bytes accumulate side by side,
+ * because a single chain of additions is slower than memory. x is gathered by scalar loads:
+ * gather instructions and wider vectors are faster in the caches, but slower outside. */
 typedef double mbi_lanes_f64 __attribute__((vector_size(16)));
 
-/* `count` nonzeros of one row. */
+/* Returns the sum of `count` nonzeros of one row times x. */
 MBI_INTERNAL double mbi_row_sum_general_f64(const int32_t *col, const double *value,
     const double *x, int64_t count) {
   mbi_lanes_f64 even = { 0, 0 }, odd = { 0, 0 };
@@ -18672,7 +18690,8 @@ MBI_INTERNAL double mbi_row_sum_general_f64(const int32_t *col, const double *va
   for (; count >= 4; count -= 4, col += 4) {
     const mbi_lanes_f64 x0 = { x[col[0]], x[col[1]] };
     const mbi_lanes_f64 x1 = { x[col[2]], x[col[3]] };
-    mbi_lanes_f64 v[2]; /* loaded one by one: wider loads would be split again */
+    mbi_lanes_f64 v[2]; /* two loads of 16 bytes: the compiler would split a wider
+                                    * one */
     memcpy(v, value, sizeof v[0]);
     memcpy(v + 1, value + 2, sizeof v[0]);
     value += 4;
@@ -18686,7 +18705,7 @@ MBI_INTERNAL double mbi_row_sum_general_f64(const int32_t *col, const double *va
   return sum + (even[0] + even[1]);
 }
 
-/* `count` nonzeros of one row. */
+/* Returns the sum of `count` nonzeros of one row times x. */
 MBI_INTERNAL double mbi_row_sum_equal_f64(const int32_t *col, double one,
     const double *x, int64_t count) {
   mbi_lanes_f64 even = { 0, 0 }, odd = { 0, 0 };
@@ -18706,7 +18725,7 @@ MBI_INTERNAL double mbi_row_sum_equal_f64(const int32_t *col, double one,
 
 typedef float mbi_lanes_f32 __attribute__((vector_size(16)));
 
-/* `count` nonzeros of one row. */
+/* Returns the sum of `count` nonzeros of one row times x. */
 MBI_INTERNAL float mbi_row_sum_general_f32(const int32_t *col, const float *value,
     const float *x, int64_t count) {
   mbi_lanes_f32 even = { 0, 0, 0, 0 }, odd = { 0, 0, 0, 0 };
@@ -18714,7 +18733,8 @@ MBI_INTERNAL float mbi_row_sum_general_f32(const int32_t *col, const float *valu
   for (; count >= 8; count -= 8, col += 8) {
     const mbi_lanes_f32 x0 = { x[col[0]], x[col[1]], x[col[2]], x[col[3]] };
     const mbi_lanes_f32 x1 = { x[col[4]], x[col[5]], x[col[6]], x[col[7]] };
-    mbi_lanes_f32 v[2]; /* loaded one by one: wider loads would be split again */
+    mbi_lanes_f32 v[2]; /* two loads of 16 bytes: the compiler would split a wider
+                                    * one */
     memcpy(v, value, sizeof v[0]);
     memcpy(v + 1, value + 4, sizeof v[0]);
     value += 8;
@@ -18728,7 +18748,7 @@ MBI_INTERNAL float mbi_row_sum_general_f32(const int32_t *col, const float *valu
   return sum + ((even[0] + even[1]) + (even[2] + even[3]));
 }
 
-/* `count` nonzeros of one row. */
+/* Returns the sum of `count` nonzeros of one row times x. */
 MBI_INTERNAL float mbi_row_sum_equal_f32(const int32_t *col, float one,
     const float *x, int64_t count) {
   mbi_lanes_f32 even = { 0, 0, 0, 0 }, odd = { 0, 0, 0, 0 };
@@ -18747,13 +18767,15 @@ MBI_INTERNAL float mbi_row_sum_equal_f32(const int32_t *col, float one,
 }
 
 /* ==== >>spmv/cpu/merge.c  CPU: merge-path split over threads ============================== */
-/* Merge-based CsrMV: D. Merrill, M. Garland, Merge-based Parallel Sparse Matrix-Vector
- * Multiplication, SC16, Algorithm 2. The path of rows + nnz steps merges row ends and nonzeros;
- * each task takes an equal piece of it. Unlike there, a row that several tasks share is written
- * once, with its whole sum, after the join: alpha * sum + beta * y cannot be applied to parts. */
+/* MERGE, the merge-based CsrMV of D. Merrill, M. Garland, Merge-based Parallel Sparse
+ * Matrix-Vector Multiplication, SC16, Algorithm 2. The merge path of rows + nnz steps merges
+ * row ends and nonzeros; each task takes an equal piece of it. In one point it differs from the
+ * paper: a row that several tasks share is written once, with its whole sum, after all tasks
+ * have finished, because alpha * sum + beta * y cannot be applied to parts. */
 
-/* Algorithm 3: on a tie the row end comes first, so that a row ends in the task of its last
- * nonzero or at the start of the next. */
+/* Returns the point where the merge path crosses a diagonal (Algorithm 3). On a tie the row end
+ * comes first, so a row ends in the task of its last nonzero or at the start of the next
+ * task. */
 MBI_INTERNAL mbi_merge_point mbi_merge_search(const merbit_view *csr, int64_t diagonal) {
   mbi_merge_point point;
   int64_t low = diagonal > csr->nnz ? diagonal - csr->nnz : 0;
@@ -18772,13 +18794,15 @@ MBI_INTERNAL mbi_merge_point mbi_merge_search(const merbit_view *csr, int64_t di
   return point;
 }
 
-/* Tasks worth starting: a short path is done before another thread wakes up. */
+/* Returns the number of tasks worth starting. A short path is finished before another thread
+ * wakes up. */
 MBI_INTERNAL int mbi_merge_tasks(merbit_context *context, const merbit_view *csr) {
   int64_t useful = (csr->rows + csr->nnz) / 8192;
   return useful < 1 ? 1 : useful < context->threads ? (int)useful : context->threads;
 }
 
-/* Most rows are too short for the vector code that compilers make of a sum of floats. */
+/* Keeps the compiler from vectorising a loop: most rows are too short for the vector code of a
+ * sum. */
 #define MBI_SCALAR_LOOP __asm__ volatile("")
 
 static void mbi_commit_f64(const mbi_merge_call_f64 *call, int64_t row, double sum) {
@@ -18786,11 +18810,12 @@ static void mbi_commit_f64(const mbi_merge_call_f64 *call, int64_t row, double s
   *y = call->beta == 0 ? call->alpha * sum : call->alpha * sum + call->beta * *y;
 }
 
-/* Part of one row, or a long one: entries [begin, end), counted from 0. */
+/* Returns the sum of entries [begin, end), which belong to one row. Entries are counted from
+ * 0. */
 static double mbi_merge_sum_f64(const mbi_merge_call_f64 *call, int64_t begin, int64_t end) {
   const int32_t *col_ind = (const int32_t *)call->csr->col_ind;
   const double *x = call->x - call->shift;
-  if (begin == end) { /* then there may be no arrays */
+  if (begin == end) { /* the arrays may be NULL */
     return 0;
   }
   return call->values != NULL
@@ -18798,7 +18823,7 @@ static double mbi_merge_sum_f64(const mbi_merge_call_f64 *call, int64_t begin, i
       : mbi_row_sum_equal_f64(col_ind + begin, 1, x, end - begin);
 }
 
-/* Whole rows [row, last) of a matrix whose rows are long. */
+/* Computes rows [row, last) of a matrix with long rows. */
 static void mbi_merge_long_rows_f64(const mbi_merge_call_f64 *call, int64_t row, int64_t last) {
   const merbit_view *csr = call->csr;
   int64_t k = mbi_index_at(csr->row_ptr, csr->offset_type, row) - csr->base;
@@ -18809,7 +18834,8 @@ static void mbi_merge_long_rows_f64(const mbi_merge_call_f64 *call, int64_t row,
   }
 }
 
-/* Whole rows [row, last). A loop for each case: a test of beta costs short rows a fifth. */
+/* Computes rows [row, last). Each combination of values and beta has its own loop: a test of
+ * beta in the loop makes short rows a fifth slower. */
 static void mbi_merge_rows_i32_f64(const mbi_merge_call_f64 *call, int64_t row, int64_t last) {
   const int32_t *row_ptr = (const int32_t *)call->csr->row_ptr;
   const int32_t *col_ind = (const int32_t *)call->csr->col_ind - call->shift;
@@ -18861,7 +18887,8 @@ static void mbi_merge_rows_i32_f64(const mbi_merge_call_f64 *call, int64_t row, 
   }
 }
 
-/* Whole rows [row, last). A loop for each case: a test of beta costs short rows a fifth. */
+/* Computes rows [row, last). Each combination of values and beta has its own loop: a test of
+ * beta in the loop makes short rows a fifth slower. */
 static void mbi_merge_rows_i64_f64(const mbi_merge_call_f64 *call, int64_t row, int64_t last) {
   const int64_t *row_ptr = (const int64_t *)call->csr->row_ptr;
   const int32_t *col_ind = (const int32_t *)call->csr->col_ind - call->shift;
@@ -18949,8 +18976,9 @@ MBI_INTERNAL void mbi_merge_scale_task_f64(void *argument, int task) {
       mbi_share(rows, call->tasks, task + 1), call->alpha, call->beta, call->y);
 }
 
-/* Rows that span tasks: their parts in the order of the tasks, then one commit. A row that ends
- * with its task's piece leaves a carry of +0, so `sum` is +0 wherever a row begins. */
+/* Finishes the rows that several tasks share: adds their parts in the order of the tasks and
+ * writes each row once. If a row ends with a task's piece, that task's carry is +0, so `sum` is
+ * +0 wherever a row begins. */
 MBI_INTERNAL void mbi_merge_fix_up_f64(const mbi_merge_call_f64 *call) {
   double sum = 0;
   int task;
@@ -18990,11 +19018,12 @@ static void mbi_commit_f32(const mbi_merge_call_f32 *call, int64_t row, float su
   *y = call->beta == 0 ? call->alpha * sum : call->alpha * sum + call->beta * *y;
 }
 
-/* Part of one row, or a long one: entries [begin, end), counted from 0. */
+/* Returns the sum of entries [begin, end), which belong to one row. Entries are counted from
+ * 0. */
 static float mbi_merge_sum_f32(const mbi_merge_call_f32 *call, int64_t begin, int64_t end) {
   const int32_t *col_ind = (const int32_t *)call->csr->col_ind;
   const float *x = call->x - call->shift;
-  if (begin == end) { /* then there may be no arrays */
+  if (begin == end) { /* the arrays may be NULL */
     return 0;
   }
   return call->values != NULL
@@ -19002,7 +19031,7 @@ static float mbi_merge_sum_f32(const mbi_merge_call_f32 *call, int64_t begin, in
       : mbi_row_sum_equal_f32(col_ind + begin, 1, x, end - begin);
 }
 
-/* Whole rows [row, last) of a matrix whose rows are long. */
+/* Computes rows [row, last) of a matrix with long rows. */
 static void mbi_merge_long_rows_f32(const mbi_merge_call_f32 *call, int64_t row, int64_t last) {
   const merbit_view *csr = call->csr;
   int64_t k = mbi_index_at(csr->row_ptr, csr->offset_type, row) - csr->base;
@@ -19013,7 +19042,8 @@ static void mbi_merge_long_rows_f32(const mbi_merge_call_f32 *call, int64_t row,
   }
 }
 
-/* Whole rows [row, last). A loop for each case: a test of beta costs short rows a fifth. */
+/* Computes rows [row, last). Each combination of values and beta has its own loop: a test of
+ * beta in the loop makes short rows a fifth slower. */
 static void mbi_merge_rows_i32_f32(const mbi_merge_call_f32 *call, int64_t row, int64_t last) {
   const int32_t *row_ptr = (const int32_t *)call->csr->row_ptr;
   const int32_t *col_ind = (const int32_t *)call->csr->col_ind - call->shift;
@@ -19065,7 +19095,8 @@ static void mbi_merge_rows_i32_f32(const mbi_merge_call_f32 *call, int64_t row, 
   }
 }
 
-/* Whole rows [row, last). A loop for each case: a test of beta costs short rows a fifth. */
+/* Computes rows [row, last). Each combination of values and beta has its own loop: a test of
+ * beta in the loop makes short rows a fifth slower. */
 static void mbi_merge_rows_i64_f32(const mbi_merge_call_f32 *call, int64_t row, int64_t last) {
   const int64_t *row_ptr = (const int64_t *)call->csr->row_ptr;
   const int32_t *col_ind = (const int32_t *)call->csr->col_ind - call->shift;
@@ -19153,8 +19184,9 @@ MBI_INTERNAL void mbi_merge_scale_task_f32(void *argument, int task) {
       mbi_share(rows, call->tasks, task + 1), call->alpha, call->beta, call->y);
 }
 
-/* Rows that span tasks: their parts in the order of the tasks, then one commit. A row that ends
- * with its task's piece leaves a carry of +0, so `sum` is +0 wherever a row begins. */
+/* Finishes the rows that several tasks share: adds their parts in the order of the tasks and
+ * writes each row once. If a row ends with a task's piece, that task's carry is +0, so `sum` is
+ * +0 wherever a row begins. */
 MBI_INTERNAL void mbi_merge_fix_up_f32(const mbi_merge_call_f32 *call) {
   float sum = 0;
   int task;
@@ -19194,8 +19226,9 @@ MBI_INTERNAL size_t mbi_merge_scratch_bytes(int tasks, merbit_type type) {
       (type == MERBIT_F32 ? sizeof(mbi_merge_part_f32) : sizeof(mbi_merge_part_f64));
 }
 
-/* y = alpha A x + beta y in `tasks` pieces; arguments as in mbi_reference_multiply. The same
- * number of tasks gives the same bits, whatever the threads do. */
+/* Computes y = alpha A x + beta y in `tasks` pieces. Other arguments are those of
+ * mbi_reference_multiply. The result depends on the number of tasks, not on which threads take
+ * them. */
 MBI_INTERNAL void mbi_merge_multiply(merbit_context *context, const merbit_view *csr,
     const void *values, int tasks, void *scratch, const void *alpha,
     const void *x, const void *beta, void *y) {
@@ -19209,11 +19242,11 @@ MBI_INTERNAL void mbi_merge_multiply(merbit_context *context, const merbit_view 
 }
 
 /* ==== >>spmv/cpu/mixed.c  CPU: products of complex, short and mixed values ================ */
-/* Products whose values are complex, or are shorter than sums: MERGE and, as its single task,
- * REFERENCE. Complex products are (a + bi)(c + di) = (ac - bd) + (ad + bc)i as it stands, each
- * part with two products and a sum, so that each part of a row of k entries is within
- * gamma(k + 4) of the same sums over absolute values; what C's Annex G does for infinities
- * is not done. */
+/* Products whose values are complex, or shorter than their sums: MERGE, and REFERENCE as its
+ * only task. Complex products are computed as (a + bi)(c + di) = (ac - bd) + (ad + bc)i, each
+ * part with two products and a sum. So each part of the sum of a row of k entries is within
+ * gamma(k + 4) of the exact sum, relative to the sum of absolute values. Infinities are not
+ * treated as C's Annex G asks. */
 static double mbi_sum_add_f64(double a, double b) {
   return a + b;
 }
@@ -19266,10 +19299,11 @@ static mbi_c128 mbi_sum_multiply_c128(mbi_c128 a, mbi_c128 b) {
 
 static const mbi_c128 mbi_sum_zero_c128 = {0, 0};
 
-typedef struct mbi_mixed_part_f16 { /* what a task leaves for the fix-up */
+/* The sums of shared rows that a task leaves for the fix-up. */
+typedef struct mbi_mixed_part_f16 {
   int64_t head_row; /* a row that began in an earlier task and ends in this one, or -1 */
-  float head;   /* this task's part of it */
-  float carry;  /* the part of the row that the task stopped in */
+  float head;   /* this task's part of that row's sum */
+  float carry;  /* this task's part of the sum of the row in which it stops */
 } mbi_mixed_part_f16;
 
 typedef struct mbi_mixed_call_f16 {
@@ -19287,7 +19321,7 @@ static void mbi_mixed_commit_f16(const mbi_mixed_call_f16 *call, int64_t row, fl
       product, mbi_sum_multiply_f32(call->beta, call->y[row])) : product;
 }
 
-/* Part of one row: entries [k, end), counted from 0. */
+/* Returns the sum of entries [k, end), which belong to one row. Entries are counted from 0. */
 static float mbi_mixed_sum_f16(const mbi_mixed_call_f16 *call, int64_t k, int64_t end) {
   const int32_t *col_ind = (const int32_t *)call->csr->col_ind;
   const int base = call->csr->base;
@@ -19305,7 +19339,7 @@ static float mbi_mixed_sum_f16(const mbi_mixed_call_f16 *call, int64_t k, int64_
   return sum;
 }
 
-/* Rows [row, last), whose entries begin with number k. */
+/* Computes rows [row, last); the first entry is number k. */
 static void mbi_mixed_rows_f16(const mbi_mixed_call_f16 *call, int64_t row,
     int64_t last, int64_t k) {
   const merbit_view *csr = call->csr;
@@ -19316,7 +19350,8 @@ static void mbi_mixed_rows_f16(const mbi_mixed_call_f16 *call, int64_t row,
   }
 }
 
-/* As mbi_merge_task of spmv/cpu/merge.c; with alpha 0 an even share of the rows. */
+/* Computes a task's piece of the merge path, as mbi_merge_task of spmv/cpu/merge.c does. If
+ * alpha is 0, the task scales an equal share of the rows instead. */
 static void mbi_mixed_task_f16(void *argument, int task) {
   const mbi_mixed_call_f16 *call = (const mbi_mixed_call_f16 *)argument;
   mbi_mixed_part_f16 *part = call->parts + task;
@@ -19348,7 +19383,7 @@ static void mbi_mixed_task_f16(void *argument, int task) {
   part->carry = mbi_mixed_sum_f16(call, from.entry, to.entry);
 }
 
-/* As mbi_merge_fix_up. */
+/* Finishes the rows that several tasks share, as mbi_merge_fix_up does. */
 static void mbi_mixed_fix_up_f16(const mbi_mixed_call_f16 *call) {
   float sum = mbi_sum_zero_f32;
   int task;
@@ -19380,10 +19415,11 @@ static void mbi_mixed_run_f16(const merbit_plan *plan, void *scratch,
   mbi_mixed_fix_up_f16(&call);
 }
 
-typedef struct mbi_mixed_part_bf16 { /* what a task leaves for the fix-up */
+/* The sums of shared rows that a task leaves for the fix-up. */
+typedef struct mbi_mixed_part_bf16 {
   int64_t head_row; /* a row that began in an earlier task and ends in this one, or -1 */
-  float head;   /* this task's part of it */
-  float carry;  /* the part of the row that the task stopped in */
+  float head;   /* this task's part of that row's sum */
+  float carry;  /* this task's part of the sum of the row in which it stops */
 } mbi_mixed_part_bf16;
 
 typedef struct mbi_mixed_call_bf16 {
@@ -19401,7 +19437,7 @@ static void mbi_mixed_commit_bf16(const mbi_mixed_call_bf16 *call, int64_t row, 
       product, mbi_sum_multiply_f32(call->beta, call->y[row])) : product;
 }
 
-/* Part of one row: entries [k, end), counted from 0. */
+/* Returns the sum of entries [k, end), which belong to one row. Entries are counted from 0. */
 static float mbi_mixed_sum_bf16(const mbi_mixed_call_bf16 *call, int64_t k, int64_t end) {
   const int32_t *col_ind = (const int32_t *)call->csr->col_ind;
   const int base = call->csr->base;
@@ -19419,7 +19455,7 @@ static float mbi_mixed_sum_bf16(const mbi_mixed_call_bf16 *call, int64_t k, int6
   return sum;
 }
 
-/* Rows [row, last), whose entries begin with number k. */
+/* Computes rows [row, last); the first entry is number k. */
 static void mbi_mixed_rows_bf16(const mbi_mixed_call_bf16 *call, int64_t row,
     int64_t last, int64_t k) {
   const merbit_view *csr = call->csr;
@@ -19430,7 +19466,8 @@ static void mbi_mixed_rows_bf16(const mbi_mixed_call_bf16 *call, int64_t row,
   }
 }
 
-/* As mbi_merge_task of spmv/cpu/merge.c; with alpha 0 an even share of the rows. */
+/* Computes a task's piece of the merge path, as mbi_merge_task of spmv/cpu/merge.c does. If
+ * alpha is 0, the task scales an equal share of the rows instead. */
 static void mbi_mixed_task_bf16(void *argument, int task) {
   const mbi_mixed_call_bf16 *call = (const mbi_mixed_call_bf16 *)argument;
   mbi_mixed_part_bf16 *part = call->parts + task;
@@ -19462,7 +19499,7 @@ static void mbi_mixed_task_bf16(void *argument, int task) {
   part->carry = mbi_mixed_sum_bf16(call, from.entry, to.entry);
 }
 
-/* As mbi_merge_fix_up. */
+/* Finishes the rows that several tasks share, as mbi_merge_fix_up does. */
 static void mbi_mixed_fix_up_bf16(const mbi_mixed_call_bf16 *call) {
   float sum = mbi_sum_zero_f32;
   int task;
@@ -19494,10 +19531,11 @@ static void mbi_mixed_run_bf16(const merbit_plan *plan, void *scratch,
   mbi_mixed_fix_up_bf16(&call);
 }
 
-typedef struct mbi_mixed_part_f32_f64 { /* what a task leaves for the fix-up */
+/* The sums of shared rows that a task leaves for the fix-up. */
+typedef struct mbi_mixed_part_f32_f64 {
   int64_t head_row; /* a row that began in an earlier task and ends in this one, or -1 */
-  double head;   /* this task's part of it */
-  double carry;  /* the part of the row that the task stopped in */
+  double head;   /* this task's part of that row's sum */
+  double carry;  /* this task's part of the sum of the row in which it stops */
 } mbi_mixed_part_f32_f64;
 
 typedef struct mbi_mixed_call_f32_f64 {
@@ -19516,7 +19554,7 @@ static void mbi_mixed_commit_f32_f64(const mbi_mixed_call_f32_f64 *call,
       product, mbi_sum_multiply_f64(call->beta, call->y[row])) : product;
 }
 
-/* Part of one row: entries [k, end), counted from 0. */
+/* Returns the sum of entries [k, end), which belong to one row. Entries are counted from 0. */
 static double mbi_mixed_sum_f32_f64(const mbi_mixed_call_f32_f64 *call,
     int64_t k, int64_t end) {
   const int32_t *col_ind = (const int32_t *)call->csr->col_ind;
@@ -19535,7 +19573,7 @@ static double mbi_mixed_sum_f32_f64(const mbi_mixed_call_f32_f64 *call,
   return sum;
 }
 
-/* Rows [row, last), whose entries begin with number k. */
+/* Computes rows [row, last); the first entry is number k. */
 static void mbi_mixed_rows_f32_f64(const mbi_mixed_call_f32_f64 *call, int64_t row,
     int64_t last, int64_t k) {
   const merbit_view *csr = call->csr;
@@ -19546,7 +19584,8 @@ static void mbi_mixed_rows_f32_f64(const mbi_mixed_call_f32_f64 *call, int64_t r
   }
 }
 
-/* As mbi_merge_task of spmv/cpu/merge.c; with alpha 0 an even share of the rows. */
+/* Computes a task's piece of the merge path, as mbi_merge_task of spmv/cpu/merge.c does. If
+ * alpha is 0, the task scales an equal share of the rows instead. */
 static void mbi_mixed_task_f32_f64(void *argument, int task) {
   const mbi_mixed_call_f32_f64 *call = (const mbi_mixed_call_f32_f64 *)argument;
   mbi_mixed_part_f32_f64 *part = call->parts + task;
@@ -19578,7 +19617,7 @@ static void mbi_mixed_task_f32_f64(void *argument, int task) {
   part->carry = mbi_mixed_sum_f32_f64(call, from.entry, to.entry);
 }
 
-/* As mbi_merge_fix_up. */
+/* Finishes the rows that several tasks share, as mbi_merge_fix_up does. */
 static void mbi_mixed_fix_up_f32_f64(const mbi_mixed_call_f32_f64 *call) {
   double sum = mbi_sum_zero_f64;
   int task;
@@ -19610,10 +19649,11 @@ static void mbi_mixed_run_f32_f64(const merbit_plan *plan, void *scratch,
   mbi_mixed_fix_up_f32_f64(&call);
 }
 
-typedef struct mbi_mixed_part_c64 { /* what a task leaves for the fix-up */
+/* The sums of shared rows that a task leaves for the fix-up. */
+typedef struct mbi_mixed_part_c64 {
   int64_t head_row; /* a row that began in an earlier task and ends in this one, or -1 */
-  mbi_c64 head;   /* this task's part of it */
-  mbi_c64 carry;  /* the part of the row that the task stopped in */
+  mbi_c64 head;   /* this task's part of that row's sum */
+  mbi_c64 carry;  /* this task's part of the sum of the row in which it stops */
 } mbi_mixed_part_c64;
 
 typedef struct mbi_mixed_call_c64 {
@@ -19631,7 +19671,7 @@ static void mbi_mixed_commit_c64(const mbi_mixed_call_c64 *call, int64_t row, mb
       product, mbi_sum_multiply_c64(call->beta, call->y[row])) : product;
 }
 
-/* Part of one row: entries [k, end), counted from 0. */
+/* Returns the sum of entries [k, end), which belong to one row. Entries are counted from 0. */
 static mbi_c64 mbi_mixed_sum_c64(const mbi_mixed_call_c64 *call, int64_t k, int64_t end) {
   const int32_t *col_ind = (const int32_t *)call->csr->col_ind;
   const int base = call->csr->base;
@@ -19650,7 +19690,7 @@ static mbi_c64 mbi_mixed_sum_c64(const mbi_mixed_call_c64 *call, int64_t k, int6
   return sum;
 }
 
-/* Rows [row, last), whose entries begin with number k. */
+/* Computes rows [row, last); the first entry is number k. */
 static void mbi_mixed_rows_c64(const mbi_mixed_call_c64 *call, int64_t row,
     int64_t last, int64_t k) {
   const merbit_view *csr = call->csr;
@@ -19661,7 +19701,8 @@ static void mbi_mixed_rows_c64(const mbi_mixed_call_c64 *call, int64_t row,
   }
 }
 
-/* As mbi_merge_task of spmv/cpu/merge.c; with alpha 0 an even share of the rows. */
+/* Computes a task's piece of the merge path, as mbi_merge_task of spmv/cpu/merge.c does. If
+ * alpha is 0, the task scales an equal share of the rows instead. */
 static void mbi_mixed_task_c64(void *argument, int task) {
   const mbi_mixed_call_c64 *call = (const mbi_mixed_call_c64 *)argument;
   mbi_mixed_part_c64 *part = call->parts + task;
@@ -19693,7 +19734,7 @@ static void mbi_mixed_task_c64(void *argument, int task) {
   part->carry = mbi_mixed_sum_c64(call, from.entry, to.entry);
 }
 
-/* As mbi_merge_fix_up. */
+/* Finishes the rows that several tasks share, as mbi_merge_fix_up does. */
 static void mbi_mixed_fix_up_c64(const mbi_mixed_call_c64 *call) {
   mbi_c64 sum = mbi_sum_zero_c64;
   int task;
@@ -19725,10 +19766,11 @@ static void mbi_mixed_run_c64(const merbit_plan *plan, void *scratch,
   mbi_mixed_fix_up_c64(&call);
 }
 
-typedef struct mbi_mixed_part_c128 { /* what a task leaves for the fix-up */
+/* The sums of shared rows that a task leaves for the fix-up. */
+typedef struct mbi_mixed_part_c128 {
   int64_t head_row; /* a row that began in an earlier task and ends in this one, or -1 */
-  mbi_c128 head;   /* this task's part of it */
-  mbi_c128 carry;  /* the part of the row that the task stopped in */
+  mbi_c128 head;   /* this task's part of that row's sum */
+  mbi_c128 carry;  /* this task's part of the sum of the row in which it stops */
 } mbi_mixed_part_c128;
 
 typedef struct mbi_mixed_call_c128 {
@@ -19746,7 +19788,7 @@ static void mbi_mixed_commit_c128(const mbi_mixed_call_c128 *call, int64_t row, 
       product, mbi_sum_multiply_c128(call->beta, call->y[row])) : product;
 }
 
-/* Part of one row: entries [k, end), counted from 0. */
+/* Returns the sum of entries [k, end), which belong to one row. Entries are counted from 0. */
 static mbi_c128 mbi_mixed_sum_c128(const mbi_mixed_call_c128 *call, int64_t k, int64_t end) {
   const int32_t *col_ind = (const int32_t *)call->csr->col_ind;
   const int base = call->csr->base;
@@ -19765,7 +19807,7 @@ static mbi_c128 mbi_mixed_sum_c128(const mbi_mixed_call_c128 *call, int64_t k, i
   return sum;
 }
 
-/* Rows [row, last), whose entries begin with number k. */
+/* Computes rows [row, last); the first entry is number k. */
 static void mbi_mixed_rows_c128(const mbi_mixed_call_c128 *call, int64_t row,
     int64_t last, int64_t k) {
   const merbit_view *csr = call->csr;
@@ -19776,7 +19818,8 @@ static void mbi_mixed_rows_c128(const mbi_mixed_call_c128 *call, int64_t row,
   }
 }
 
-/* As mbi_merge_task of spmv/cpu/merge.c; with alpha 0 an even share of the rows. */
+/* Computes a task's piece of the merge path, as mbi_merge_task of spmv/cpu/merge.c does. If
+ * alpha is 0, the task scales an equal share of the rows instead. */
 static void mbi_mixed_task_c128(void *argument, int task) {
   const mbi_mixed_call_c128 *call = (const mbi_mixed_call_c128 *)argument;
   mbi_mixed_part_c128 *part = call->parts + task;
@@ -19808,7 +19851,7 @@ static void mbi_mixed_task_c128(void *argument, int task) {
   part->carry = mbi_mixed_sum_c128(call, from.entry, to.entry);
 }
 
-/* As mbi_merge_fix_up. */
+/* Finishes the rows that several tasks share, as mbi_merge_fix_up does. */
 static void mbi_mixed_fix_up_c128(const mbi_mixed_call_c128 *call) {
   mbi_c128 sum = mbi_sum_zero_c128;
   int task;
@@ -19840,12 +19883,13 @@ static void mbi_mixed_run_c128(const merbit_plan *plan, void *scratch,
   mbi_mixed_fix_up_c128(&call);
 }
 
-/* Bytes of the widest part, for each task. */
+/* Returns the bytes of scratch: one part per task, of the widest type. */
 MBI_INTERNAL size_t mbi_mixed_scratch_bytes(const merbit_plan *plan) {
   return (size_t)plan->tasks * sizeof(mbi_mixed_part_c128);
 }
 
-/* y = alpha A x + beta y. The same number of tasks gives the same bits, whatever the threads do. */
+/* Computes y = alpha A x + beta y. The result depends on the number of tasks, not on which
+ * threads take them. */
 MBI_INTERNAL void mbi_mixed_multiply(const merbit_plan *plan, void *scratch, const void *alpha,
     const void *x, const void *beta, void *y) {
   switch (plan->type) {
@@ -19867,10 +19911,10 @@ MBI_INTERNAL void mbi_mixed_multiply(const merbit_plan *plan, void *scratch, con
 }
 
 /* ==== >>spmv/cpu/semirings.c  CPU: products over semirings ================================ */
-/* Products over semirings on CPU threads: the row loop, and the merge path as spmv/cpu/merge.c cuts
- * it. Each sum starts at zero and takes the row's entries in their order; a row that tasks share
- * is put together in theirs. */
-/* NaN where an operand is NaN; of two equal ones the second. */
+/* Products over semirings on CPU threads: the row loop, and the merge path as spmv/cpu/merge.c
+ * cuts it. Each sum starts at the semiring's zero and takes the row's entries in their order.
+ * The parts of a row that several tasks share are combined in the order of the tasks. */
+/* Returns the smaller operand: NaN if an operand is NaN, and b if both are equal. */
 static double mbi_min_f64(double a, double b) {
   return a < b || a != a ? a : b;
 }
@@ -19879,7 +19923,7 @@ static double mbi_max_f64(double a, double b) {
   return a > b || a != a ? a : b;
 }
 
-/* Both operators; a scalar stands where an entry does. */
+/* Both operators of each semiring. A scalar takes the place of the matrix entry. */
 static double mbi_min_plus_add_f64(const mbi_semiring_call_f64 *call, double a, double b) {
   (void)call;
   return mbi_min_f64(a, b);
@@ -19922,7 +19966,7 @@ static double mbi_custom_multiply_f64(const mbi_semiring_call_f64 *call, double 
   return o->multiply_f64(o->user, a, x);
 }
 
-/* Part of one row: entries [begin, end), counted from 0. */
+/* Returns the sum of entries [begin, end), which belong to one row. */
 static double mbi_min_plus_sum_f64(
     const mbi_semiring_call_f64 *call, int64_t begin, int64_t end) {
   const int32_t *col_ind = (const int32_t *)call->plan->csr.col_ind;
@@ -19953,10 +19997,10 @@ static void mbi_min_plus_commit_f64(const mbi_semiring_call_f64 *call,
   if (call->adds) {
     y = mbi_min_plus_add_f64(call, y, mbi_min_plus_multiply_f64(call, call->beta, call->y[row]));
   }
-  call->y[row] = y + 0; /* whichever zero comes first: +0 */
+  call->y[row] = y + 0; /* turns -0 into +0, so that the order of zeros does not matter */
 }
 
-/* Whole rows [row, last). */
+/* Computes rows [row, last). */
 static void mbi_min_plus_rows_f64(const mbi_semiring_call_f64 *call,
     int64_t row, int64_t last) {
   const merbit_view *csr = &call->plan->csr;
@@ -19968,7 +20012,7 @@ static void mbi_min_plus_rows_f64(const mbi_semiring_call_f64 *call,
   }
 }
 
-/* Part of one row: entries [begin, end), counted from 0. */
+/* Returns the sum of entries [begin, end), which belong to one row. */
 static double mbi_max_times_sum_f64(
     const mbi_semiring_call_f64 *call, int64_t begin, int64_t end) {
   const int32_t *col_ind = (const int32_t *)call->plan->csr.col_ind;
@@ -19999,10 +20043,10 @@ static void mbi_max_times_commit_f64(const mbi_semiring_call_f64 *call,
   if (call->adds) {
     y = mbi_max_times_add_f64(call, y, mbi_max_times_multiply_f64(call, call->beta, call->y[row]));
   }
-  call->y[row] = y + 0; /* whichever zero comes first: +0 */
+  call->y[row] = y + 0; /* turns -0 into +0, so that the order of zeros does not matter */
 }
 
-/* Whole rows [row, last). */
+/* Computes rows [row, last). */
 static void mbi_max_times_rows_f64(const mbi_semiring_call_f64 *call,
     int64_t row, int64_t last) {
   const merbit_view *csr = &call->plan->csr;
@@ -20014,7 +20058,7 @@ static void mbi_max_times_rows_f64(const mbi_semiring_call_f64 *call,
   }
 }
 
-/* Part of one row: entries [begin, end), counted from 0. */
+/* Returns the sum of entries [begin, end), which belong to one row. */
 static double mbi_or_and_sum_f64(
     const mbi_semiring_call_f64 *call, int64_t begin, int64_t end) {
   const int32_t *col_ind = (const int32_t *)call->plan->csr.col_ind;
@@ -20043,7 +20087,7 @@ static void mbi_or_and_commit_f64(const mbi_semiring_call_f64 *call, int64_t row
   call->y[row] = y;
 }
 
-/* Whole rows [row, last). */
+/* Computes rows [row, last). */
 static void mbi_or_and_rows_f64(const mbi_semiring_call_f64 *call, int64_t row, int64_t last) {
   const merbit_view *csr = &call->plan->csr;
   int64_t k = mbi_index_at(csr->row_ptr, csr->offset_type, row) - csr->base;
@@ -20054,7 +20098,7 @@ static void mbi_or_and_rows_f64(const mbi_semiring_call_f64 *call, int64_t row, 
   }
 }
 
-/* Part of one row: entries [begin, end), counted from 0. */
+/* Returns the sum of entries [begin, end), which belong to one row. */
 static double mbi_custom_sum_f64(
     const mbi_semiring_call_f64 *call, int64_t begin, int64_t end) {
   const int32_t *col_ind = (const int32_t *)call->plan->csr.col_ind;
@@ -20082,7 +20126,7 @@ static void mbi_custom_commit_f64(const mbi_semiring_call_f64 *call, int64_t row
   call->y[row] = y;
 }
 
-/* Whole rows [row, last). */
+/* Computes rows [row, last). */
 static void mbi_custom_rows_f64(const mbi_semiring_call_f64 *call, int64_t row, int64_t last) {
   const merbit_view *csr = &call->plan->csr;
   int64_t k = mbi_index_at(csr->row_ptr, csr->offset_type, row) - csr->base;
@@ -20136,7 +20180,7 @@ static void mbi_semiring_task_f64(void *argument, int task) {
   part->carry = loops->sum(call, from.entry, to.entry);
 }
 
-/* Nothing of the matrix and of x is read. */
+/* Computes a share of the rows if alpha is the semiring's zero: reads neither A nor x. */
 static void mbi_semiring_vanish_task_f64(void *argument, int task) {
   const mbi_semiring_call_f64 *call = (const mbi_semiring_call_f64 *)argument;
   const int64_t rows = call->plan->csr.rows, last = mbi_share(rows, call->tasks, task + 1);
@@ -20188,7 +20232,7 @@ static void mbi_semiring_typed_f64(merbit_plan *plan, void *scratch,
   }
 }
 
-/* NaN where an operand is NaN; of two equal ones the second. */
+/* Returns the smaller operand: NaN if an operand is NaN, and b if both are equal. */
 static float mbi_min_f32(float a, float b) {
   return a < b || a != a ? a : b;
 }
@@ -20197,7 +20241,7 @@ static float mbi_max_f32(float a, float b) {
   return a > b || a != a ? a : b;
 }
 
-/* Both operators; a scalar stands where an entry does. */
+/* Both operators of each semiring. A scalar takes the place of the matrix entry. */
 static float mbi_min_plus_add_f32(const mbi_semiring_call_f32 *call, float a, float b) {
   (void)call;
   return mbi_min_f32(a, b);
@@ -20238,7 +20282,7 @@ static float mbi_custom_multiply_f32(const mbi_semiring_call_f32 *call, float a,
   return o->multiply_f32(o->user, a, x);
 }
 
-/* Part of one row: entries [begin, end), counted from 0. */
+/* Returns the sum of entries [begin, end), which belong to one row. */
 static float mbi_min_plus_sum_f32(
     const mbi_semiring_call_f32 *call, int64_t begin, int64_t end) {
   const int32_t *col_ind = (const int32_t *)call->plan->csr.col_ind;
@@ -20268,10 +20312,10 @@ static void mbi_min_plus_commit_f32(const mbi_semiring_call_f32 *call, int64_t r
   if (call->adds) {
     y = mbi_min_plus_add_f32(call, y, mbi_min_plus_multiply_f32(call, call->beta, call->y[row]));
   }
-  call->y[row] = y + 0; /* whichever zero comes first: +0 */
+  call->y[row] = y + 0; /* turns -0 into +0, so that the order of zeros does not matter */
 }
 
-/* Whole rows [row, last). */
+/* Computes rows [row, last). */
 static void mbi_min_plus_rows_f32(const mbi_semiring_call_f32 *call,
     int64_t row, int64_t last) {
   const merbit_view *csr = &call->plan->csr;
@@ -20283,7 +20327,7 @@ static void mbi_min_plus_rows_f32(const mbi_semiring_call_f32 *call,
   }
 }
 
-/* Part of one row: entries [begin, end), counted from 0. */
+/* Returns the sum of entries [begin, end), which belong to one row. */
 static float mbi_max_times_sum_f32(
     const mbi_semiring_call_f32 *call, int64_t begin, int64_t end) {
   const int32_t *col_ind = (const int32_t *)call->plan->csr.col_ind;
@@ -20314,10 +20358,10 @@ static void mbi_max_times_commit_f32(const mbi_semiring_call_f32 *call,
   if (call->adds) {
     y = mbi_max_times_add_f32(call, y, mbi_max_times_multiply_f32(call, call->beta, call->y[row]));
   }
-  call->y[row] = y + 0; /* whichever zero comes first: +0 */
+  call->y[row] = y + 0; /* turns -0 into +0, so that the order of zeros does not matter */
 }
 
-/* Whole rows [row, last). */
+/* Computes rows [row, last). */
 static void mbi_max_times_rows_f32(const mbi_semiring_call_f32 *call,
     int64_t row, int64_t last) {
   const merbit_view *csr = &call->plan->csr;
@@ -20329,7 +20373,7 @@ static void mbi_max_times_rows_f32(const mbi_semiring_call_f32 *call,
   }
 }
 
-/* Part of one row: entries [begin, end), counted from 0. */
+/* Returns the sum of entries [begin, end), which belong to one row. */
 static float mbi_or_and_sum_f32(
     const mbi_semiring_call_f32 *call, int64_t begin, int64_t end) {
   const int32_t *col_ind = (const int32_t *)call->plan->csr.col_ind;
@@ -20358,7 +20402,7 @@ static void mbi_or_and_commit_f32(const mbi_semiring_call_f32 *call, int64_t row
   call->y[row] = y;
 }
 
-/* Whole rows [row, last). */
+/* Computes rows [row, last). */
 static void mbi_or_and_rows_f32(const mbi_semiring_call_f32 *call, int64_t row, int64_t last) {
   const merbit_view *csr = &call->plan->csr;
   int64_t k = mbi_index_at(csr->row_ptr, csr->offset_type, row) - csr->base;
@@ -20369,7 +20413,7 @@ static void mbi_or_and_rows_f32(const mbi_semiring_call_f32 *call, int64_t row, 
   }
 }
 
-/* Part of one row: entries [begin, end), counted from 0. */
+/* Returns the sum of entries [begin, end), which belong to one row. */
 static float mbi_custom_sum_f32(
     const mbi_semiring_call_f32 *call, int64_t begin, int64_t end) {
   const int32_t *col_ind = (const int32_t *)call->plan->csr.col_ind;
@@ -20397,7 +20441,7 @@ static void mbi_custom_commit_f32(const mbi_semiring_call_f32 *call, int64_t row
   call->y[row] = y;
 }
 
-/* Whole rows [row, last). */
+/* Computes rows [row, last). */
 static void mbi_custom_rows_f32(const mbi_semiring_call_f32 *call, int64_t row, int64_t last) {
   const merbit_view *csr = &call->plan->csr;
   int64_t k = mbi_index_at(csr->row_ptr, csr->offset_type, row) - csr->base;
@@ -20451,7 +20495,7 @@ static void mbi_semiring_task_f32(void *argument, int task) {
   part->carry = loops->sum(call, from.entry, to.entry);
 }
 
-/* Nothing of the matrix and of x is read. */
+/* Computes a share of the rows if alpha is the semiring's zero: reads neither A nor x. */
 static void mbi_semiring_vanish_task_f32(void *argument, int task) {
   const mbi_semiring_call_f32 *call = (const mbi_semiring_call_f32 *)argument;
   const int64_t rows = call->plan->csr.rows, last = mbi_share(rows, call->tasks, task + 1);
@@ -20508,8 +20552,8 @@ MBI_INTERNAL size_t mbi_semiring_scratch_bytes(const merbit_plan *plan) {
       : sizeof(mbi_semiring_part_f64));
 }
 
-/* y = (alpha (x) A x) (+) (beta (x) y), by plan->method. The same number of tasks gives the same
- * bits, whatever the threads do. */
+/* Computes y = (alpha (x) A x) (+) (beta (x) y) by plan->method. The result depends on the
+ * number of tasks, not on which threads take them. */
 MBI_INTERNAL void mbi_semiring_multiply(merbit_plan *plan, void *scratch, const mbi_scalar *alpha,
     const void *x, const mbi_scalar *beta, void *y) {
   if (plan->type == MERBIT_F32) {
@@ -20520,21 +20564,22 @@ MBI_INTERNAL void mbi_semiring_multiply(merbit_plan *plan, void *scratch, const 
 }
 
 /* ==== >>spmv/cpu/sorted.c  CPU: rows sorted by length within windows ====================== */
-/* Rows sorted by length within windows. The sigma of SELL-C-sigma (M. Kreutzer et al., A
- * Unified Sparse Matrix Data Format, SISC 36(5), 2014) without its padding: a CPU's cores lose
- * most of their time on short rows to wrong guesses of where a row ends, and guess rightly
- * where the next row is as long as the last. The rows of a window stay together, so that x and
- * y are met as before. Tasks are cut as in spmv/cpu/merge.c; a row that tasks share stays as it
- * is.
+/* SORTED: rows sorted by length within windows. This is the sigma of SELL-C-sigma (M. Kreutzer
+ * et al., A Unified Sparse Matrix Data Format, SIAM J. Sci. Comput. 36(5), 2014) without its
+ * padding. On short rows a CPU core loses most of its time to wrong predictions of where a row
+ * ends, and predicts well if the next row is as long as the last. The rows of a window stay
+ * together, so x and y are accessed with the same locality as before. Tasks are cut as in
+ * spmv/cpu/merge.c; a row that several tasks share is not moved.
  *
  * The plan holds copies of the columns, and of the values unless they are all equal. Each task
- * writes its own part first, so that its pages lie where it runs. */
+ * writes its own part first, so that the pages lie on the node where it runs. */
 
-#define MBI_SORTED_LONG 64 /* longer rows are not sorted: nothing is lost at their ends */
+/* Rows of at least this length are not sorted: their ends cost little. */
+#define MBI_SORTED_LONG 64
 
 typedef struct mbi_sorted_build {
   merbit_plan *plan;
-  int *differ; /* for each task: some value of its is not the first of all */
+  int *differ; /* per task: 1 if one of its values differs from the first of all */
 } mbi_sorted_build;
 
 MBI_INTERNAL int64_t mbi_sorted_start(const merbit_view *csr, int64_t row) {
@@ -20545,7 +20590,7 @@ static int64_t mbi_sorted_windows(const mbi_sorted_share *share) {
   return (share->last - share->row + MBI_SORTED_WINDOW - 1) / MBI_SORTED_WINDOW;
 }
 
-/* The parts of the tasks, cut as in spmv/cpu/merge.c. */
+/* Cuts the matrix into the parts of the tasks, as spmv/cpu/merge.c does. */
 static void mbi_sorted_cut(merbit_plan *plan) {
   const merbit_view *csr = &plan->csr;
   const int64_t path = csr->rows + csr->nnz;
@@ -20576,7 +20621,7 @@ static int mbi_sorted_bucket(int64_t length) {
   return length < MBI_SORTED_LONG ? (int)length : MBI_SORTED_LONG;
 }
 
-/* How many rows of a window are of each length; the last count is of all long ones. */
+/* Counts the rows of a window by length. The last count is that of all long rows. */
 static void mbi_sorted_count(const merbit_view *csr, int64_t row, int64_t last,
     int64_t *counts) {
   int64_t start = mbi_sorted_start(csr, row);
@@ -20592,7 +20637,7 @@ static int64_t mbi_sorted_window_end(const mbi_sorted_share *share, int64_t row)
   return row < share->last - MBI_SORTED_WINDOW ? row + MBI_SORTED_WINDOW : share->last;
 }
 
-/* Whether all values of a task have the bits of the first of all. */
+/* Returns 1 if one of the task's values differs in its bits from the first of all. */
 static int mbi_sorted_differ(const merbit_plan *plan, const mbi_sorted_share *share) {
   const size_t size = mbi_type_size(plan->type);
   const char *first = (const char *)plan->values;
@@ -20605,7 +20650,7 @@ static int mbi_sorted_differ(const merbit_plan *plan, const mbi_sorted_share *sh
   return 0;
 }
 
-/* First pass of a task: how many runs there will be, and how its values are. */
+/* First pass of a task: counts its runs and compares its values. */
 static void mbi_sorted_measure(void *argument, int task) {
   const mbi_sorted_build *build = (const mbi_sorted_build *)argument;
   const merbit_plan *plan = build->plan;
@@ -20623,7 +20668,7 @@ static void mbi_sorted_measure(void *argument, int task) {
   build->differ[task] = mbi_sorted_differ(plan, share);
 }
 
-/* Columns [begin, end) of the CSR to `target`, counted from 0. */
+/* Copies columns [begin, end) of the CSR to `target`, with base 0. */
 static void mbi_sorted_columns(const merbit_view *csr, int64_t begin, int64_t end,
     int32_t *target) {
   const int32_t *col_ind = (const int32_t *)csr->col_ind;
@@ -20632,7 +20677,8 @@ static void mbi_sorted_columns(const merbit_view *csr, int64_t begin, int64_t en
   }
 }
 
-/* The order of a window's rows, its runs, and its columns in that order. Returns the runs. */
+/* Fills a window: the order of its rows, its runs, and its columns in that order. Returns the
+ * number of runs. */
 static int64_t mbi_sorted_window_fill(const merbit_plan *plan, mbi_sorted_window *window,
     int64_t last) {
   const merbit_view *csr = &plan->csr;
@@ -20673,7 +20719,7 @@ static int64_t mbi_sorted_window_fill(const merbit_plan *plan, mbi_sorted_window
   return run - (sorted->runs + window->run);
 }
 
-/* Values of a task in the order of its columns. */
+/* Copies the values of a task in the order of its columns. */
 static void mbi_sorted_values(void *argument, int task) {
   const mbi_sorted_build *build = (const mbi_sorted_build *)argument;
   const merbit_plan *plan = build->plan;
@@ -20701,7 +20747,7 @@ static void mbi_sorted_values(void *argument, int task) {
       (size_t)(share->carry_end - share->carry) * size);
 }
 
-/* Second pass of a task. */
+/* Second pass of a task: fills its windows, columns and values. */
 static void mbi_sorted_fill(void *argument, int task) {
   const mbi_sorted_build *build = (const mbi_sorted_build *)argument;
   const merbit_plan *plan = build->plan;
@@ -20719,7 +20765,7 @@ static void mbi_sorted_fill(void *argument, int task) {
     run += window->runs;
   }
   mbi_sorted_columns(csr, share->carry, share->carry_end, sorted->col_ind + share->carry);
-  if (task == plan->tasks - 1) { /* that are asked for ahead */
+  if (task == plan->tasks - 1) { /* the padding that the prefetch reads */
     memset(sorted->col_ind + csr->nnz, 0, MBI_SORTED_PADDING * sizeof *sorted->col_ind);
   }
   if (sorted->values != NULL) {
@@ -20738,7 +20784,7 @@ MBI_INTERNAL void mbi_sorted_destroy(merbit_plan *plan) {
   memset(sorted, 0, sizeof *sorted);
 }
 
-/* The value of all nonzeros: a float is exactly a double. */
+/* Returns the value that all nonzeros share; a float converts to double exactly. */
 static double mbi_sorted_first(const merbit_plan *plan) {
   return plan->values == NULL || plan->csr.nnz == 0 ? 1
       : plan->type == MERBIT_F32                 ? (double)*(const float *)plan->values
@@ -20750,7 +20796,7 @@ static merbit_status mbi_sorted_allocate_values(merbit_plan *plan) {
       "the values of sorted rows", &plan->sorted.values);
 }
 
-/* Everything whose size is known after the first pass. */
+/* Allocates the arrays whose sizes are known after the first pass. */
 static merbit_status mbi_sorted_allocate(merbit_plan *plan, int differ) {
   merbit_context *context = plan->context;
   mbi_sorted *sorted = &plan->sorted;
@@ -20785,8 +20831,8 @@ static merbit_status mbi_sorted_allocate(merbit_plan *plan, int differ) {
   return status == MERBIT_OK && differ ? mbi_sorted_allocate_values(plan) : status;
 }
 
-/* Make plan->sorted of plan->csr and plan->values. After a failure mbi_sorted_destroy cleans
- * up. */
+/* Builds plan->sorted from plan->csr and plan->values. On failure the caller runs
+ * mbi_sorted_destroy. */
 MBI_INTERNAL merbit_status mbi_sorted_create(merbit_plan *plan) {
   merbit_context *context = plan->context;
   mbi_sorted *sorted = &plan->sorted;
@@ -20817,7 +20863,8 @@ MBI_INTERNAL merbit_status mbi_sorted_create(merbit_plan *plan) {
   return status;
 }
 
-/* plan->values are new. Values that are no longer equal need an array, kept from then on. */
+/* Takes new plan->values. If they are not all equal, allocates an array for them, which the
+ * plan keeps. */
 MBI_INTERNAL merbit_status mbi_sorted_update(merbit_plan *plan) {
   mbi_sorted_build build;
   merbit_status status = MERBIT_OK;
@@ -20841,13 +20888,14 @@ MBI_INTERNAL merbit_status mbi_sorted_update(merbit_plan *plan) {
 }
 
 /* ==== >>spmv/cpu/sorted_rows.c  CPU: sums of sorted rows, and their product =============== */
-/* Sums of rows sorted by length: spmv/cpu/sorted.c. The rows of a run are equally long, so that the
- * length of none of them is guessed wrongly; short ones have a loop without a loop inside. */
+/* Sums of rows sorted by length: spmv/cpu/sorted.c. The rows of a run have equal length, so the
+ * loop over a row ends where the branch predictor expects it. Rows of up to 8 nonzeros have
+ * code without an inner loop. */
 
 typedef struct mbi_sorted_call_f64 {
-  mbi_merge_call_f64 merge; /* its view with the plan's own columns, counted from 0 */
+  mbi_merge_call_f64 merge; /* a view with the plan's own columns, base 0 */
   const mbi_sorted *sorted;
-  double one; /* the value of all nonzeros, where they are equal */
+  double one; /* the value of all nonzeros, if they are equal */
 } mbi_sorted_call_f64;
 
 static void mbi_sorted_general_f64(const mbi_sorted_call_f64 *call,
@@ -21360,7 +21408,7 @@ static void mbi_sorted_equal_far_f64(const mbi_sorted_call_f64 *call,
   }
 }
 
-/* Part of one row that tasks share: entries [begin, end), counted from 0. */
+/* Returns the sum of entries [begin, end) of a row that several tasks share, counted from 0. */
 static double mbi_sorted_part_f64(const mbi_sorted_call_f64 *call, int64_t begin, int64_t end) {
   const mbi_sorted *sorted = call->sorted;
   const int32_t *col = sorted->col_ind + begin;
@@ -21417,9 +21465,9 @@ static void mbi_sorted_typed_f64(const merbit_plan *plan, void *scratch, double 
 }
 
 typedef struct mbi_sorted_call_f32 {
-  mbi_merge_call_f32 merge; /* its view with the plan's own columns, counted from 0 */
+  mbi_merge_call_f32 merge; /* a view with the plan's own columns, base 0 */
   const mbi_sorted *sorted;
-  float one; /* the value of all nonzeros, where they are equal */
+  float one; /* the value of all nonzeros, if they are equal */
 } mbi_sorted_call_f32;
 
 static void mbi_sorted_general_f32(const mbi_sorted_call_f32 *call,
@@ -21932,7 +21980,7 @@ static void mbi_sorted_equal_far_f32(const mbi_sorted_call_f32 *call,
   }
 }
 
-/* Part of one row that tasks share: entries [begin, end), counted from 0. */
+/* Returns the sum of entries [begin, end) of a row that several tasks share, counted from 0. */
 static float mbi_sorted_part_f32(const mbi_sorted_call_f32 *call, int64_t begin, int64_t end) {
   const mbi_sorted *sorted = call->sorted;
   const int32_t *col = sorted->col_ind + begin;
@@ -21988,7 +22036,7 @@ static void mbi_sorted_typed_f32(const merbit_plan *plan, void *scratch, float a
   }
 }
 
-/* y = alpha A x + beta y. The same number of tasks gives the same bits. */
+/* Computes y = alpha A x + beta y. The same number of tasks gives the same bits. */
 MBI_INTERNAL void mbi_sorted_multiply(const merbit_plan *plan, void *scratch, const void *alpha,
     const void *x, const void *beta, void *y) {
   if (plan->type == MERBIT_F32) {
@@ -21999,28 +22047,28 @@ MBI_INTERNAL void mbi_sorted_multiply(const merbit_plan *plan, void *scratch, co
 }
 
 /* ==== >>spmv/cpu/numa.c  CPU: parts of a matrix on memory nodes =========================== */
-/* Each task's part of the matrix on the memory node of the thread that takes it: section III.D
- * of D. Merrill, M. Garland, Merge-based Parallel Sparse Matrix-Vector Multiplication, SC16.
- * Pages are moved, the user's too; where the system does not move them, a copy is made in which
- * each task writes its part first. */
+/* Puts each task's part of the matrix on the memory node of the thread that takes it: section
+ * III.D of D. Merrill, M. Garland, Merge-based Parallel Sparse Matrix-Vector Multiplication,
+ * SC16. Pages are moved, the user's too. If the system does not move them, each task copies its
+ * part, so that the copy's pages lie on its node. */
 
-#define MBI_NUMA_FEW (64 * 4096) /* a page of so many bytes may stay where it is */
+#define MBI_NUMA_FEW (64 * 4096) /* one page in so many bytes may stay on another node */
 
 typedef struct mbi_numa_copy {
   const merbit_plan *plan;
   const char *from;
   char *to;
-  size_t size; /* of an element */
+  size_t size; /* of an element, in bytes */
 } mbi_numa_copy;
 
-/* First entry of a task. */
+/* Returns the first entry of a task. */
 static int64_t mbi_numa_entry(const merbit_plan *plan, int task) {
   const int64_t path = plan->csr.rows + plan->csr.nnz;
   return mbi_merge_search(&plan->csr, mbi_share(path, plan->tasks, task)).entry;
 }
 
-/* Whether the tasks' parts of an array of an element for each entry are on their nodes now, but
- * for pages that two share and a few that were busy. */
+/* Moves the tasks' parts of an array, which has an element per entry, to their nodes. Returns 1
+ * if all are there; pages that two tasks share and a few busy ones do not count. */
 MBI_INTERNAL int mbi_numa_settle(const merbit_plan *plan, const mbi_numa *numa,
     const void *array, size_t size, mbi_page_mover move) {
   const int threads = plan->context->threads;
@@ -22058,7 +22106,7 @@ static merbit_status mbi_numa_copy_array(merbit_plan *plan, const void *from, si
   return status;
 }
 
-/* The CSR as MERGE reads it. */
+/* Places the CSR that MERGE reads. */
 static merbit_status mbi_numa_place_csr(merbit_plan *plan, const mbi_numa *numa,
     mbi_page_mover move) {
   const size_t size = mbi_type_size(plan->type);
@@ -22085,8 +22133,8 @@ static merbit_status mbi_numa_place_csr(merbit_plan *plan, const mbi_numa *numa,
   return status;
 }
 
-/* Place what the plan's method reads; new values again, for they may lie in new pages. Sorted
- * rows were written by the tasks that read them, so that they need no copy. */
+/* Places what the plan's method reads. Called again after new values, which may lie in other
+ * pages. Sorted rows were written by the tasks that read them and need no copy. */
 MBI_INTERNAL merbit_status mbi_numa_place(merbit_plan *plan, const mbi_numa *numa,
     mbi_page_mover move) {
   const mbi_sorted *sorted = &plan->sorted;
@@ -22112,7 +22160,7 @@ MBI_INTERNAL merbit_status mbi_numa_place(merbit_plan *plan, const mbi_numa *num
   return MERBIT_OK;
 }
 
-/* Where the user asked for it. */
+/* Places the matrix if the user asked for it by plan_desc.numa. */
 MBI_INTERNAL merbit_status mbi_numa_plan(merbit_plan *plan) {
   mbi_numa numa;
   if (!plan->desc.numa) {
@@ -22125,7 +22173,7 @@ MBI_INTERNAL merbit_status mbi_numa_plan(merbit_plan *plan) {
   return mbi_numa_place(plan, &numa, mbi_numa_move);
 }
 
-/* What is appended to the plan's line. */
+/* Writes what is appended to the plan's description. */
 MBI_INTERNAL int mbi_numa_describe(const merbit_plan *plan, char *text, size_t size) {
   const char *bound = plan->context->numa.count > 0 ? "" : ", but threads are not bound";
   switch (plan->placed) {
@@ -22145,9 +22193,10 @@ MBI_INTERNAL int mbi_numa_describe(const merbit_plan *plan, char *text, size_t s
 }
 
 /* ==== >>spmv/cpu/block_kernels.c  CPU: sums of small blocks, a loop for each shape ======== */
-/* sums[r] += row r of the blocks [at, end) times x, for one shape and order of blocks: the sums
- * stay in registers, and a block's part of a sum is a tree, so that a chain of additions has one
- * link for each block. `step` is R * C, or 0 where one block stands for all. */
+/* Kernels for one shape and order of blocks: sums[r] += row r of the blocks [at, end) times x.
+ * The sums stay in registers. The products of a block row are added up in a tree, so that the
+ * dependent chain has one addition per block. `step` is R * C, or 0 if one block stands for
+ * all. */
 #define MBI_BLOCK_ROWS_1(M, T, C, a, b) M(0, T, C, a, b)
 #define MBI_BLOCK_ROWS_2(M, T, C, a, b) M(0, T, C, a, b) M(1, T, C, a, b)
 #define MBI_BLOCK_ROWS_3(M, T, C, a, b) M(0, T, C, a, b) M(1, T, C, a, b) M(2, T, C, a, b)
@@ -22191,8 +22240,8 @@ MBI_INTERNAL int mbi_numa_describe(const merbit_plan *plan, char *text, size_t s
     } \
     MBI_BLOCK_ROWS_##R(MBI_BLOCK_GIVE, T, C, a, b) \
   }
-/* The same for 1 to MBI_BLOCK_UNROLLED rows, in the same order of additions: for the shapes
- * that are too rare to pay for code of their own. */
+/* The same for 1 to MBI_BLOCK_UNROLLED rows, with the same order of additions. It serves the
+ * shapes that are too rare to deserve code of their own. */
 #define MBI_BLOCK_ROWS_KERNEL(T, suffix, order, C, a, b) \
   static void mbi_block_##order##_x##C##_##suffix(const int32_t *col_ind, const T *values, \
                                                   int64_t step, const T *x, int64_t at, \
@@ -22254,7 +22303,7 @@ MBI_INTERNAL const mbi_block_kernel_f64
 
 };
 
-/* NULL: no loop of its own. */
+/* Returns the kernel for the shape, or NULL if there is none. */
 MBI_INTERNAL mbi_block_kernel_f64 mbi_block_kernel_of_f64(const merbit_view *bsr) {
   const int column_major = bsr->block_order == MERBIT_BLOCK_COLUMN_MAJOR;
   return bsr->block_rows <= MBI_BLOCK_UNROLLED && bsr->block_cols <= MBI_BLOCK_UNROLLED
@@ -22285,7 +22334,7 @@ MBI_INTERNAL const mbi_block_kernel_f32
 
 };
 
-/* NULL: no loop of its own. */
+/* Returns the kernel for the shape, or NULL if there is none. */
 MBI_INTERNAL mbi_block_kernel_f32 mbi_block_kernel_of_f32(const merbit_view *bsr) {
   const int column_major = bsr->block_order == MERBIT_BLOCK_COLUMN_MAJOR;
   return bsr->block_rows <= MBI_BLOCK_UNROLLED && bsr->block_cols <= MBI_BLOCK_UNROLLED
@@ -22293,13 +22342,14 @@ MBI_INTERNAL mbi_block_kernel_f32 mbi_block_kernel_of_f32(const merbit_view *bsr
 }
 
 /* ==== >>spmv/cpu/block_sums.c  CPU: sums of any blocks, edges and masks =================== */
-/* The sums of a piece of a block row, whatever the shape. What is no entry acts on none:
- *   - the columns of the last block column that lie beyond the matrix are left out;
- *   - rows beyond it have sums that nobody reads;
- *   - masks: a value that is no entry is a stored zero, and is seen only where it meets NaN or
- *     Inf; a sum that is not finite is therefore made again from the entries alone. */
+/* Sums of a piece of a block row, for any shape. A stored value that is no entry of the matrix
+ * must not change a sum:
+ * - columns of the last block column that lie beyond the matrix are left out;
+ * - rows beyond the matrix have sums that nobody reads;
+ * - a value that the mask leaves out is a stored zero. It matters only if it meets NaN or Inf,
+ *   so a sum that is not finite is computed again from the entries alone. */
 
-/* Any shape, by rows: four sums for each. */
+/* Adds one block stored by rows to sums. Four partial sums per row. */
 static void mbi_block_rows_f64(int rows, int cols, const double *v,
     const double *x, double *sums) {
   int r, c;
@@ -22318,7 +22368,7 @@ static void mbi_block_rows_f64(int rows, int cols, const double *v,
   }
 }
 
-/* By columns: four at once. */
+/* Adds one block stored by columns to sums. Four columns at a time. */
 static void mbi_block_columns_f64(int rows, int cols, const double *v,
     const double *x, double *sums) {
   int r, c;
@@ -22354,7 +22404,7 @@ static void mbi_block_any_f64(const mbi_block_call_f64 *call, int64_t at,
   }
 }
 
-/* Entries alone. */
+/* Adds the blocks [at, end) to sums, their entries alone. */
 static void mbi_block_entries_f64(const mbi_block_call_f64 *call,
     int64_t at, int64_t end, double *sums) {
   const mbi_bsr *bsr = call->bsr;
@@ -22379,7 +22429,7 @@ static void mbi_block_entries_f64(const mbi_block_call_f64 *call,
   }
 }
 
-/* A block of one column is as many rows at a time as a loop of its own has. */
+/* Adds blocks of one column to sums, MBI_BLOCK_UNROLLED rows at a time. */
 static void mbi_block_column_f64(const mbi_block_call_f64 *call,
     int64_t at, int64_t end, double *sums) {
   const int rows = call->bsr->view.block_rows;
@@ -22404,7 +22454,7 @@ static void mbi_block_run_f64(const mbi_block_call_f64 *call, int64_t at,
   }
 }
 
-/* Sums that met a NaN or an Inf, again of the entries alone. */
+/* Computes sums that are not finite again, from the entries alone. */
 static void mbi_block_settle_f64(const mbi_block_call_f64 *call,
     int64_t at, int64_t end, double *sums) {
   const int rows = call->bsr->view.block_rows;
@@ -22423,7 +22473,7 @@ static void mbi_block_settle_f64(const mbi_block_call_f64 *call,
   }
 }
 
-/* sums: of the blocks [at, end), which lie in one block row. */
+/* Sets sums to those of the blocks [at, end), which lie in one block row. */
 MBI_INTERNAL void mbi_block_piece_f64(const mbi_block_call_f64 *call,
     int64_t at, int64_t end, double *sums) {
   const int32_t *col_ind = (const int32_t *)call->bsr->view.col_ind;
@@ -22446,7 +22496,7 @@ MBI_INTERNAL void mbi_block_piece_f64(const mbi_block_call_f64 *call,
   }
 }
 
-/* Any shape, by rows: four sums for each. */
+/* Adds one block stored by rows to sums. Four partial sums per row. */
 static void mbi_block_rows_f32(int rows, int cols, const float *v,
     const float *x, float *sums) {
   int r, c;
@@ -22465,7 +22515,7 @@ static void mbi_block_rows_f32(int rows, int cols, const float *v,
   }
 }
 
-/* By columns: four at once. */
+/* Adds one block stored by columns to sums. Four columns at a time. */
 static void mbi_block_columns_f32(int rows, int cols, const float *v,
     const float *x, float *sums) {
   int r, c;
@@ -22501,7 +22551,7 @@ static void mbi_block_any_f32(const mbi_block_call_f32 *call, int64_t at,
   }
 }
 
-/* Entries alone. */
+/* Adds the blocks [at, end) to sums, their entries alone. */
 static void mbi_block_entries_f32(const mbi_block_call_f32 *call,
     int64_t at, int64_t end, float *sums) {
   const mbi_bsr *bsr = call->bsr;
@@ -22526,7 +22576,7 @@ static void mbi_block_entries_f32(const mbi_block_call_f32 *call,
   }
 }
 
-/* A block of one column is as many rows at a time as a loop of its own has. */
+/* Adds blocks of one column to sums, MBI_BLOCK_UNROLLED rows at a time. */
 static void mbi_block_column_f32(const mbi_block_call_f32 *call,
     int64_t at, int64_t end, float *sums) {
   const int rows = call->bsr->view.block_rows;
@@ -22551,7 +22601,7 @@ static void mbi_block_run_f32(const mbi_block_call_f32 *call, int64_t at,
   }
 }
 
-/* Sums that met a NaN or an Inf, again of the entries alone. */
+/* Computes sums that are not finite again, from the entries alone. */
 static void mbi_block_settle_f32(const mbi_block_call_f32 *call,
     int64_t at, int64_t end, float *sums) {
   const int rows = call->bsr->view.block_rows;
@@ -22570,7 +22620,7 @@ static void mbi_block_settle_f32(const mbi_block_call_f32 *call,
   }
 }
 
-/* sums: of the blocks [at, end), which lie in one block row. */
+/* Sets sums to those of the blocks [at, end), which lie in one block row. */
 MBI_INTERNAL void mbi_block_piece_f32(const mbi_block_call_f32 *call,
     int64_t at, int64_t end, float *sums) {
   const int32_t *col_ind = (const int32_t *)call->bsr->view.col_ind;
@@ -22594,14 +22644,15 @@ MBI_INTERNAL void mbi_block_piece_f32(const mbi_block_call_f32 *call,
 }
 
 /* ==== >>spmv/cpu/blocks.c  CPU: blocks in tasks of equal size ============================= */
-/* Preprocessed fixed-size tasks (Chirila 2025, chapter 6, Listings 8 to 10): the blocks are cut
- * into chunks of equal size, eight for each thread, which threads take as they come. Where a
- * chunk begins, chunk_index, and in which block row, chunk_row, is found once, with the plan.
- * Unlike there, a block row that several chunks share is written once, by a fix-up in the order
- * of the chunks and not by atomic additions, so that the bits do not depend on who came first.
- */
+/* BSR on the CPU: preprocessed fixed-size tasks (Chirila 2025, chapter 6, Listings 8 to 10).
+ * The blocks are cut into chunks of equal size, eight per thread, which threads take in turn.
+ * The plan finds once where each chunk begins (chunk_index) and in which block row (chunk_row).
+ * In one point it differs from the source: a block row that several chunks share is written
+ * once, by a fix-up in the order of the chunks and not by atomic additions, so that results
+ * repeat bit for bit. */
 
-/* Chunks worth starting: a small matrix is done before another thread wakes up. */
+/* Returns the number of chunks worth starting. A small matrix is finished before another thread
+ * wakes up. */
 MBI_INTERNAL int mbi_block_chunks(const merbit_context *context, const merbit_view *bsr) {
   const int64_t values = bsr->nnz * bsr->block_rows * bsr->block_cols + bsr->rows;
   const int64_t useful = values / 8192;
@@ -22611,8 +22662,9 @@ MBI_INTERNAL int mbi_block_chunks(const merbit_context *context, const merbit_vi
   return chunks < most ? chunks : (int)most;
 }
 
-/* chunk_row[i]: the first block row that ends behind the chunk's first block; chunk 0 begins
- * with row 0. So rows without blocks belong to the chunk before, and every row ends in one. */
+/* Cuts the blocks into chunks. chunk_row[i] is the first block row that ends after the first
+ * block of chunk i; chunk 0 begins with row 0. So an empty row belongs to the chunk before it,
+ * and every row ends in exactly one chunk. */
 MBI_INTERNAL void mbi_block_cut(const merbit_view *bsr, int chunks, int64_t *chunk_index,
     int64_t *chunk_row) {
   const int64_t rows = mbi_block_count(bsr->rows, bsr->block_rows);
@@ -22652,9 +22704,9 @@ MBI_INTERNAL void mbi_block_commit_f64(const mbi_block_call_f64 *call,
   }
 }
 
-/* One chunk: the rows that end in it are written, but for the first if it began in another
- * chunk; that one's sums and those of the row that the chunk stops in are left for the fix-up.
- */
+/* Computes one chunk. Writes the rows that end in it, except the first if it began in an
+ * earlier chunk. Leaves the sums of that row, and of the row in which the chunk stops, for the
+ * fix-up. */
 MBI_INTERNAL void mbi_block_chunk_f64(void *argument, int task) {
   const mbi_block_call_f64 *call = (const mbi_block_call_f64 *)argument;
   const merbit_view *bsr = &call->bsr->view;
@@ -22677,8 +22729,8 @@ MBI_INTERNAL void mbi_block_chunk_f64(void *argument, int task) {
   mbi_block_piece_f64(call, at, stop, call->carry + task * bsr->block_rows);
 }
 
-/* Rows that span chunks: their parts in the order of the chunks, then one commit. A row that
- * ends with its chunk leaves a carry of +0. */
+/* Finishes the block rows that several chunks share: adds their parts in the order of the
+ * chunks and writes each row once. If a row ends with its chunk, the carry is +0. */
 MBI_INTERNAL void mbi_block_fix_up_f64(const mbi_block_call_f64 *call) {
   const int rows = call->bsr->view.block_rows;
   double sums[MBI_BLOCK_MOST];
@@ -22706,7 +22758,7 @@ MBI_INTERNAL void mbi_block_scale_f64(void *argument, int task) {
       mbi_share(rows, call->tasks, task + 1), call->alpha, call->beta, call->y);
 }
 
-/* Where the chunks' sums go. */
+/* Lays out the chunks' sums in `scratch`. */
 MBI_INTERNAL void mbi_block_scratch_f64(const merbit_plan *plan, void *scratch,
     mbi_block_call_f64 *call) {
   call->tasks = plan->tasks;
@@ -22732,9 +22784,9 @@ MBI_INTERNAL void mbi_block_commit_f32(const mbi_block_call_f32 *call,
   }
 }
 
-/* One chunk: the rows that end in it are written, but for the first if it began in another
- * chunk; that one's sums and those of the row that the chunk stops in are left for the fix-up.
- */
+/* Computes one chunk. Writes the rows that end in it, except the first if it began in an
+ * earlier chunk. Leaves the sums of that row, and of the row in which the chunk stops, for the
+ * fix-up. */
 MBI_INTERNAL void mbi_block_chunk_f32(void *argument, int task) {
   const mbi_block_call_f32 *call = (const mbi_block_call_f32 *)argument;
   const merbit_view *bsr = &call->bsr->view;
@@ -22757,8 +22809,8 @@ MBI_INTERNAL void mbi_block_chunk_f32(void *argument, int task) {
   mbi_block_piece_f32(call, at, stop, call->carry + task * bsr->block_rows);
 }
 
-/* Rows that span chunks: their parts in the order of the chunks, then one commit. A row that
- * ends with its chunk leaves a carry of +0. */
+/* Finishes the block rows that several chunks share: adds their parts in the order of the
+ * chunks and writes each row once. If a row ends with its chunk, the carry is +0. */
 MBI_INTERNAL void mbi_block_fix_up_f32(const mbi_block_call_f32 *call) {
   const int rows = call->bsr->view.block_rows;
   float sums[MBI_BLOCK_MOST];
@@ -22786,7 +22838,7 @@ MBI_INTERNAL void mbi_block_scale_f32(void *argument, int task) {
       mbi_share(rows, call->tasks, task + 1), call->alpha, call->beta, call->y);
 }
 
-/* Where the chunks' sums go. */
+/* Lays out the chunks' sums in `scratch`. */
 MBI_INTERNAL void mbi_block_scratch_f32(const merbit_plan *plan, void *scratch,
     mbi_block_call_f32 *call) {
   call->tasks = plan->tasks;
@@ -22796,16 +22848,16 @@ MBI_INTERNAL void mbi_block_scratch_f32(const merbit_plan *plan, void *scratch,
 }
 
 /* ==== >>spmv/cpu/block_plan.c  CPU: plans of blocks and their product ===================== */
-/* Plans of blocks: what they hold; on the CPU also their product. */
+/* Plans of blocks: what they hold and, on the CPU, their product. */
 
-/* A view that comes in blocks is multiplied in blocks on the CPU. */
+/* Returns 1 if the plan multiplies blocks. On the CPU, AUTO does so for a view in BSR. */
 MBI_INTERNAL int mbi_plan_takes_blocks(const merbit_plan *plan) {
   return plan->desc.method == MERBIT_METHOD_BSR ||
       (plan->desc.method == MERBIT_METHOD_AUTO && plan->side == MERBIT_SIDE_CPU &&
       plan->view.format == MERBIT_BSR && mbi_plan_plain(plan) && plan->desc.vectors <= 1);
 }
 
-/* Whether the blocks of the view are what the plan multiplies. */
+/* Returns 1 if the plan multiplies the view's own blocks. */
 MBI_INTERNAL int mbi_plan_blocks_fit(const merbit_plan *plan) {
   const merbit_plan_desc *desc = &plan->desc;
   return plan->view.format == MERBIT_BSR &&
@@ -22813,7 +22865,8 @@ MBI_INTERNAL int mbi_plan_blocks_fit(const merbit_plan *plan) {
       desc->block_cols == plan->view.block_cols));
 }
 
-/* Check the arrays on the host and set plan->bsr: the view itself, or an owned conversion. */
+/* Checks the arrays on the host and sets plan->bsr to the view itself or to an owned
+ * conversion. */
 MBI_INTERNAL merbit_status mbi_plan_take_host_blocks(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const int device = plan->view.memory == MERBIT_MEMORY_DEVICE;
@@ -22840,8 +22893,9 @@ MBI_INTERNAL merbit_status mbi_plan_take_host_blocks(merbit_plan *plan) {
   return status;
 }
 
-/* Set plan->bsr, but for what stays in device memory, to be checked by spmv/shared/device_csr.c: blocks as
- * they are wanted, and a CSR, which spmv/stages/extract_blocks.c makes blocks of. */
+/* Sets plan->bsr. Two kinds of device arrays are left to later: blocks of the wanted shape,
+ * which spmv/shared/device_csr.c checks, and a CSR, from which spmv/stages/extract_blocks.c
+ * extracts blocks. */
 MBI_INTERNAL merbit_status mbi_plan_take_blocks(merbit_plan *plan) {
   const merbit_view *view = &plan->view;
   plan->csr = *view;
@@ -22857,7 +22911,7 @@ MBI_INTERNAL merbit_status mbi_plan_take_blocks(merbit_plan *plan) {
   return mbi_plan_take_host_blocks(plan);
 }
 
-/* New host values in the order of the view. */
+/* Takes new host values in the order of the view. */
 MBI_INTERNAL merbit_status mbi_blocks_update(merbit_plan *plan, const void *values, size_t bytes) {
   merbit_status status = MERBIT_OK;
   if (!mbi_plan_blocks_fit(plan)) {
@@ -22865,7 +22919,7 @@ MBI_INTERNAL merbit_status mbi_blocks_update(merbit_plan *plan, const void *valu
     host.values = values;
     return mbi_bsr_refill(plan->context, &host, &plan->bsr);
   }
-  if (values == plan->values) { /* those of a transpose, which are the plan's own */
+  if (values == plan->values) { /* values of a transpose, already in the plan's own array */
     return MERBIT_OK;
   }
   if (plan->own_values == NULL) {
@@ -22885,7 +22939,7 @@ MBI_INTERNAL void mbi_blocks_destroy(merbit_plan *plan) {
   memset(&plan->blocks, 0, sizeof plan->blocks);
 }
 
-/* The schedule of plan->bsr. After a failure mbi_blocks_destroy cleans up. */
+/* Builds the schedule of plan->bsr. On failure the caller runs mbi_blocks_destroy. */
 MBI_INTERNAL merbit_status mbi_blocks_create(merbit_plan *plan) {
   mbi_blocks *blocks = &plan->blocks;
   void *memory;
@@ -22973,7 +23027,7 @@ static void mbi_blocks_typed_f32(const merbit_plan *plan, void *scratch,
   mbi_block_fix_up_f32(call);
 }
 
-/* y = alpha A x + beta y. The same number of threads gives the same bits. */
+/* Computes y = alpha A x + beta y. The same number of threads gives the same bits. */
 MBI_INTERNAL void mbi_blocks_multiply(const merbit_plan *plan, void *scratch, const void *alpha,
     const void *x, const void *beta, void *y) {
   if (plan->type == MERBIT_F32) {
@@ -25875,10 +25929,10 @@ MBI_INTERNAL const mbi_cuda_method mbi_bsr_method = {
     mbi_bsr_multiply,      mbi_bsr_info,   mbi_bsr_describe, mbi_bsr_fill};
 
 /* ==== >>spmv/cpu/many.c  CPU: several vectors at once ===================================== */
-/* Y = alpha A X + beta Y for several vectors: the matrix is read once for all of them. Cut as
- * spmv/cpu/merge.c cuts it, with what a row holds of every vector where that has one sum. */
+/* MANY on the CPU: Y = alpha A X + beta Y for several vectors, which reads the matrix once for
+ * all of them. Tasks are cut as in spmv/cpu/merge.c; a row has one sum per vector. */
 
-/* Where element (i, v) of X or Y lies: i * step + v * apart. */
+/* Strides of X or Y: element (i, v) is at i * step + v * apart. */
 typedef struct mbi_many_steps {
   int64_t step, apart;
 } mbi_many_steps;
@@ -25890,20 +25944,20 @@ static mbi_many_steps mbi_many_steps_of(merbit_vector_order order, int64_t leadi
   return steps;
 }
 
-#define MBI_MANY_ROWS 64 /* at a time */
+#define MBI_MANY_ROWS 64 /* rows at a time */
 
 typedef struct mbi_many_call_f64 {
   const merbit_view *csr;
   const double *values, *x;
   double alpha, beta, *y;
   mbi_many_steps x_steps, y_steps;
-  int64_t *head_row; /* of each task: as in spmv/cpu/merge.c */
-  double *parts;  /* of each task: the head's sums, then the carry's */
+  int64_t *head_row; /* per task, as in spmv/cpu/merge.c */
+  double *parts;  /* per task: the sums of the head, then of the carry */
   int tasks, vectors;
   int shift; /* as in spmv/cpu/merge.c */
 } mbi_many_call_f64;
 
-/* Entries [begin, end) of one row times 8 columns of X. */
+/* Multiplies entries [begin, end) of one row by columns of X: 8 of them. */
 MBI_INTERNAL void mbi_many_eight_f64(const mbi_many_call_f64 *call, int64_t begin,
     int64_t end, int64_t vector, double *sums) {
   const int32_t *col_ind = (const int32_t *)call->csr->col_ind;
@@ -25925,7 +25979,7 @@ MBI_INTERNAL void mbi_many_eight_f64(const mbi_many_call_f64 *call, int64_t begi
   }
 }
 
-/* Entries [begin, end) of one row times 8 columns of X. */
+/* Multiplies entries [begin, end) of one row by columns of X: 8 of them. */
 MBI_INTERNAL void mbi_many_eight_apart_f64(const mbi_many_call_f64 *call, int64_t begin,
     int64_t end, int64_t vector, double *sums) {
   const int32_t *col_ind = (const int32_t *)call->csr->col_ind;
@@ -25948,7 +26002,7 @@ MBI_INTERNAL void mbi_many_eight_apart_f64(const mbi_many_call_f64 *call, int64_
   }
 }
 
-/* Entries [begin, end) of one row times one column of X. */
+/* Multiplies entries [begin, end) of one row by columns of X: 1 of them. */
 MBI_INTERNAL void mbi_many_one_f64(const mbi_many_call_f64 *call, int64_t begin,
     int64_t end, int64_t vector, double *sums) {
   const int32_t *col_ind = (const int32_t *)call->csr->col_ind;
@@ -25971,7 +26025,7 @@ MBI_INTERNAL void mbi_many_one_f64(const mbi_many_call_f64 *call, int64_t begin,
   }
 }
 
-/* Entries [begin, end) of one row times all columns of X. */
+/* Multiplies entries [begin, end) of one row by all columns of X. */
 static void mbi_many_sums_f64(const mbi_many_call_f64 *call, int64_t begin,
     int64_t end, double *sums) {
   int vector = 0;
@@ -25998,7 +26052,7 @@ static void mbi_many_commit_f64(const mbi_many_call_f64 *call, int64_t row,
   }
 }
 
-/* Whole rows [row, last) times 8 columns of X, to as many of Y. */
+/* Multiplies rows [row, last) by columns of X: 8 of them, to as many of Y. */
 MBI_INTERNAL void mbi_many_rows_eight_i32_f64(
     const mbi_many_call_f64 *call, int64_t row, int64_t last, int64_t vector) {
   const int32_t *row_ptr = (const int32_t *)call->csr->row_ptr;
@@ -26033,7 +26087,7 @@ MBI_INTERNAL void mbi_many_rows_eight_i32_f64(
   }
 }
 
-/* Whole rows [row, last) times 8 columns of X, to as many of Y. */
+/* Multiplies rows [row, last) by columns of X: 8 of them, to as many of Y. */
 MBI_INTERNAL void mbi_many_rows_eight_apart_i32_f64(
     const mbi_many_call_f64 *call, int64_t row, int64_t last, int64_t vector) {
   const int32_t *row_ptr = (const int32_t *)call->csr->row_ptr;
@@ -26068,7 +26122,7 @@ MBI_INTERNAL void mbi_many_rows_eight_apart_i32_f64(
   }
 }
 
-/* Whole rows [row, last) times 4 columns of X, to as many of Y. */
+/* Multiplies rows [row, last) by columns of X: 4 of them, to as many of Y. */
 MBI_INTERNAL void mbi_many_rows_four_i32_f64(
     const mbi_many_call_f64 *call, int64_t row, int64_t last, int64_t vector) {
   const int32_t *row_ptr = (const int32_t *)call->csr->row_ptr;
@@ -26103,7 +26157,7 @@ MBI_INTERNAL void mbi_many_rows_four_i32_f64(
   }
 }
 
-/* Whole rows [row, last) times one column of X, to as many of Y. */
+/* Multiplies rows [row, last) by columns of X: 1 of them, to as many of Y. */
 MBI_INTERNAL void mbi_many_rows_one_i32_f64(
     const mbi_many_call_f64 *call, int64_t row, int64_t last, int64_t vector) {
   const int32_t *row_ptr = (const int32_t *)call->csr->row_ptr;
@@ -26138,7 +26192,8 @@ MBI_INTERNAL void mbi_many_rows_one_i32_f64(
   }
 }
 
-/* Rows so few that the matrix stays in the caches while all columns pass. */
+/* Multiplies rows [first, last) in groups so small that the matrix entries stay in the caches
+ * while all columns pass. */
 static void mbi_many_rows_i32_f64(const mbi_many_call_f64 *call, int64_t first, int64_t last) {
   const int together = call->x_steps.apart == 1 && call->y_steps.apart == 1;
   for (; first < last; first += MBI_MANY_ROWS) {
@@ -26161,7 +26216,7 @@ static void mbi_many_rows_i32_f64(const mbi_many_call_f64 *call, int64_t first, 
   }
 }
 
-/* Whole rows [row, last) times 8 columns of X, to as many of Y. */
+/* Multiplies rows [row, last) by columns of X: 8 of them, to as many of Y. */
 MBI_INTERNAL void mbi_many_rows_eight_i64_f64(
     const mbi_many_call_f64 *call, int64_t row, int64_t last, int64_t vector) {
   const int64_t *row_ptr = (const int64_t *)call->csr->row_ptr;
@@ -26196,7 +26251,7 @@ MBI_INTERNAL void mbi_many_rows_eight_i64_f64(
   }
 }
 
-/* Whole rows [row, last) times 8 columns of X, to as many of Y. */
+/* Multiplies rows [row, last) by columns of X: 8 of them, to as many of Y. */
 MBI_INTERNAL void mbi_many_rows_eight_apart_i64_f64(
     const mbi_many_call_f64 *call, int64_t row, int64_t last, int64_t vector) {
   const int64_t *row_ptr = (const int64_t *)call->csr->row_ptr;
@@ -26231,7 +26286,7 @@ MBI_INTERNAL void mbi_many_rows_eight_apart_i64_f64(
   }
 }
 
-/* Whole rows [row, last) times 4 columns of X, to as many of Y. */
+/* Multiplies rows [row, last) by columns of X: 4 of them, to as many of Y. */
 MBI_INTERNAL void mbi_many_rows_four_i64_f64(
     const mbi_many_call_f64 *call, int64_t row, int64_t last, int64_t vector) {
   const int64_t *row_ptr = (const int64_t *)call->csr->row_ptr;
@@ -26266,7 +26321,7 @@ MBI_INTERNAL void mbi_many_rows_four_i64_f64(
   }
 }
 
-/* Whole rows [row, last) times one column of X, to as many of Y. */
+/* Multiplies rows [row, last) by columns of X: 1 of them, to as many of Y. */
 MBI_INTERNAL void mbi_many_rows_one_i64_f64(
     const mbi_many_call_f64 *call, int64_t row, int64_t last, int64_t vector) {
   const int64_t *row_ptr = (const int64_t *)call->csr->row_ptr;
@@ -26301,7 +26356,8 @@ MBI_INTERNAL void mbi_many_rows_one_i64_f64(
   }
 }
 
-/* Rows so few that the matrix stays in the caches while all columns pass. */
+/* Multiplies rows [first, last) in groups so small that the matrix entries stay in the caches
+ * while all columns pass. */
 static void mbi_many_rows_i64_f64(const mbi_many_call_f64 *call, int64_t first, int64_t last) {
   const int together = call->x_steps.apart == 1 && call->y_steps.apart == 1;
   for (; first < last; first += MBI_MANY_ROWS) {
@@ -26334,7 +26390,7 @@ static void mbi_many_task_f64(void *argument, int task) {
   call->head_row[task] = -1;
   if (from.row < to.row) {
     int64_t start = mbi_index_at(csr->row_ptr, csr->offset_type, from.row) - csr->base;
-    if (start < from.entry) { /* began in an earlier task */
+    if (start < from.entry) { /* the row began in an earlier task */
       call->head_row[task] = from.row++;
       start = mbi_index_at(csr->row_ptr, csr->offset_type, from.row) - csr->base;
       mbi_many_sums_f64(call, from.entry, start, head);
@@ -26349,7 +26405,7 @@ static void mbi_many_task_f64(void *argument, int task) {
   mbi_many_sums_f64(call, from.entry, to.entry, head + call->vectors);
 }
 
-/* As mbi_scale: neither A nor X is read. */
+/* Computes a share of the rows for alpha = 0. Reads neither A nor X. */
 static void mbi_many_scale_task_f64(void *argument, int task) {
   const mbi_many_call_f64 *call = (const mbi_many_call_f64 *)argument;
   const int64_t last = mbi_share(call->csr->rows, call->tasks, task + 1);
@@ -26360,7 +26416,8 @@ static void mbi_many_scale_task_f64(void *argument, int task) {
   }
 }
 
-/* Rows that span tasks: their parts in the order of the tasks, then one commit. */
+/* Finishes the rows that several tasks share: adds their parts in the order of the tasks and
+ * writes each row once. */
 static void mbi_many_fix_up_f64(const mbi_many_call_f64 *call) {
   double sums[MBI_MANY_MOST] = {0};
   int task, v;
@@ -26409,13 +26466,13 @@ typedef struct mbi_many_call_f32 {
   const float *values, *x;
   float alpha, beta, *y;
   mbi_many_steps x_steps, y_steps;
-  int64_t *head_row; /* of each task: as in spmv/cpu/merge.c */
-  float *parts;  /* of each task: the head's sums, then the carry's */
+  int64_t *head_row; /* per task, as in spmv/cpu/merge.c */
+  float *parts;  /* per task: the sums of the head, then of the carry */
   int tasks, vectors;
   int shift; /* as in spmv/cpu/merge.c */
 } mbi_many_call_f32;
 
-/* Entries [begin, end) of one row times 8 columns of X. */
+/* Multiplies entries [begin, end) of one row by columns of X: 8 of them. */
 MBI_INTERNAL void mbi_many_eight_f32(const mbi_many_call_f32 *call, int64_t begin,
     int64_t end, int64_t vector, float *sums) {
   const int32_t *col_ind = (const int32_t *)call->csr->col_ind;
@@ -26437,7 +26494,7 @@ MBI_INTERNAL void mbi_many_eight_f32(const mbi_many_call_f32 *call, int64_t begi
   }
 }
 
-/* Entries [begin, end) of one row times 8 columns of X. */
+/* Multiplies entries [begin, end) of one row by columns of X: 8 of them. */
 MBI_INTERNAL void mbi_many_eight_apart_f32(const mbi_many_call_f32 *call, int64_t begin,
     int64_t end, int64_t vector, float *sums) {
   const int32_t *col_ind = (const int32_t *)call->csr->col_ind;
@@ -26460,7 +26517,7 @@ MBI_INTERNAL void mbi_many_eight_apart_f32(const mbi_many_call_f32 *call, int64_
   }
 }
 
-/* Entries [begin, end) of one row times one column of X. */
+/* Multiplies entries [begin, end) of one row by columns of X: 1 of them. */
 MBI_INTERNAL void mbi_many_one_f32(const mbi_many_call_f32 *call, int64_t begin,
     int64_t end, int64_t vector, float *sums) {
   const int32_t *col_ind = (const int32_t *)call->csr->col_ind;
@@ -26483,7 +26540,7 @@ MBI_INTERNAL void mbi_many_one_f32(const mbi_many_call_f32 *call, int64_t begin,
   }
 }
 
-/* Entries [begin, end) of one row times all columns of X. */
+/* Multiplies entries [begin, end) of one row by all columns of X. */
 static void mbi_many_sums_f32(const mbi_many_call_f32 *call, int64_t begin,
     int64_t end, float *sums) {
   int vector = 0;
@@ -26509,7 +26566,7 @@ static void mbi_many_commit_f32(const mbi_many_call_f32 *call, int64_t row, cons
   }
 }
 
-/* Whole rows [row, last) times 8 columns of X, to as many of Y. */
+/* Multiplies rows [row, last) by columns of X: 8 of them, to as many of Y. */
 MBI_INTERNAL void mbi_many_rows_eight_i32_f32(
     const mbi_many_call_f32 *call, int64_t row, int64_t last, int64_t vector) {
   const int32_t *row_ptr = (const int32_t *)call->csr->row_ptr;
@@ -26544,7 +26601,7 @@ MBI_INTERNAL void mbi_many_rows_eight_i32_f32(
   }
 }
 
-/* Whole rows [row, last) times 8 columns of X, to as many of Y. */
+/* Multiplies rows [row, last) by columns of X: 8 of them, to as many of Y. */
 MBI_INTERNAL void mbi_many_rows_eight_apart_i32_f32(
     const mbi_many_call_f32 *call, int64_t row, int64_t last, int64_t vector) {
   const int32_t *row_ptr = (const int32_t *)call->csr->row_ptr;
@@ -26579,7 +26636,7 @@ MBI_INTERNAL void mbi_many_rows_eight_apart_i32_f32(
   }
 }
 
-/* Whole rows [row, last) times 4 columns of X, to as many of Y. */
+/* Multiplies rows [row, last) by columns of X: 4 of them, to as many of Y. */
 MBI_INTERNAL void mbi_many_rows_four_i32_f32(
     const mbi_many_call_f32 *call, int64_t row, int64_t last, int64_t vector) {
   const int32_t *row_ptr = (const int32_t *)call->csr->row_ptr;
@@ -26614,7 +26671,7 @@ MBI_INTERNAL void mbi_many_rows_four_i32_f32(
   }
 }
 
-/* Whole rows [row, last) times one column of X, to as many of Y. */
+/* Multiplies rows [row, last) by columns of X: 1 of them, to as many of Y. */
 MBI_INTERNAL void mbi_many_rows_one_i32_f32(
     const mbi_many_call_f32 *call, int64_t row, int64_t last, int64_t vector) {
   const int32_t *row_ptr = (const int32_t *)call->csr->row_ptr;
@@ -26649,7 +26706,8 @@ MBI_INTERNAL void mbi_many_rows_one_i32_f32(
   }
 }
 
-/* Rows so few that the matrix stays in the caches while all columns pass. */
+/* Multiplies rows [first, last) in groups so small that the matrix entries stay in the caches
+ * while all columns pass. */
 static void mbi_many_rows_i32_f32(const mbi_many_call_f32 *call, int64_t first, int64_t last) {
   const int together = call->x_steps.apart == 1 && call->y_steps.apart == 1;
   for (; first < last; first += MBI_MANY_ROWS) {
@@ -26672,7 +26730,7 @@ static void mbi_many_rows_i32_f32(const mbi_many_call_f32 *call, int64_t first, 
   }
 }
 
-/* Whole rows [row, last) times 8 columns of X, to as many of Y. */
+/* Multiplies rows [row, last) by columns of X: 8 of them, to as many of Y. */
 MBI_INTERNAL void mbi_many_rows_eight_i64_f32(
     const mbi_many_call_f32 *call, int64_t row, int64_t last, int64_t vector) {
   const int64_t *row_ptr = (const int64_t *)call->csr->row_ptr;
@@ -26707,7 +26765,7 @@ MBI_INTERNAL void mbi_many_rows_eight_i64_f32(
   }
 }
 
-/* Whole rows [row, last) times 8 columns of X, to as many of Y. */
+/* Multiplies rows [row, last) by columns of X: 8 of them, to as many of Y. */
 MBI_INTERNAL void mbi_many_rows_eight_apart_i64_f32(
     const mbi_many_call_f32 *call, int64_t row, int64_t last, int64_t vector) {
   const int64_t *row_ptr = (const int64_t *)call->csr->row_ptr;
@@ -26742,7 +26800,7 @@ MBI_INTERNAL void mbi_many_rows_eight_apart_i64_f32(
   }
 }
 
-/* Whole rows [row, last) times 4 columns of X, to as many of Y. */
+/* Multiplies rows [row, last) by columns of X: 4 of them, to as many of Y. */
 MBI_INTERNAL void mbi_many_rows_four_i64_f32(
     const mbi_many_call_f32 *call, int64_t row, int64_t last, int64_t vector) {
   const int64_t *row_ptr = (const int64_t *)call->csr->row_ptr;
@@ -26777,7 +26835,7 @@ MBI_INTERNAL void mbi_many_rows_four_i64_f32(
   }
 }
 
-/* Whole rows [row, last) times one column of X, to as many of Y. */
+/* Multiplies rows [row, last) by columns of X: 1 of them, to as many of Y. */
 MBI_INTERNAL void mbi_many_rows_one_i64_f32(
     const mbi_many_call_f32 *call, int64_t row, int64_t last, int64_t vector) {
   const int64_t *row_ptr = (const int64_t *)call->csr->row_ptr;
@@ -26812,7 +26870,8 @@ MBI_INTERNAL void mbi_many_rows_one_i64_f32(
   }
 }
 
-/* Rows so few that the matrix stays in the caches while all columns pass. */
+/* Multiplies rows [first, last) in groups so small that the matrix entries stay in the caches
+ * while all columns pass. */
 static void mbi_many_rows_i64_f32(const mbi_many_call_f32 *call, int64_t first, int64_t last) {
   const int together = call->x_steps.apart == 1 && call->y_steps.apart == 1;
   for (; first < last; first += MBI_MANY_ROWS) {
@@ -26845,7 +26904,7 @@ static void mbi_many_task_f32(void *argument, int task) {
   call->head_row[task] = -1;
   if (from.row < to.row) {
     int64_t start = mbi_index_at(csr->row_ptr, csr->offset_type, from.row) - csr->base;
-    if (start < from.entry) { /* began in an earlier task */
+    if (start < from.entry) { /* the row began in an earlier task */
       call->head_row[task] = from.row++;
       start = mbi_index_at(csr->row_ptr, csr->offset_type, from.row) - csr->base;
       mbi_many_sums_f32(call, from.entry, start, head);
@@ -26860,7 +26919,7 @@ static void mbi_many_task_f32(void *argument, int task) {
   mbi_many_sums_f32(call, from.entry, to.entry, head + call->vectors);
 }
 
-/* As mbi_scale: neither A nor X is read. */
+/* Computes a share of the rows for alpha = 0. Reads neither A nor X. */
 static void mbi_many_scale_task_f32(void *argument, int task) {
   const mbi_many_call_f32 *call = (const mbi_many_call_f32 *)argument;
   const int64_t last = mbi_share(call->csr->rows, call->tasks, task + 1);
@@ -26871,7 +26930,8 @@ static void mbi_many_scale_task_f32(void *argument, int task) {
   }
 }
 
-/* Rows that span tasks: their parts in the order of the tasks, then one commit. */
+/* Finishes the rows that several tasks share: adds their parts in the order of the tasks and
+ * writes each row once. */
 static void mbi_many_fix_up_f32(const mbi_many_call_f32 *call) {
   float sums[MBI_MANY_MOST] = {0};
   int task, v;
@@ -26915,7 +26975,7 @@ static void mbi_many_typed_f32(merbit_plan *plan, void *scratch, const void *alp
   }
 }
 
-/* Of a plan for the CPU. */
+/* Returns the bytes of scratch of a plan for the CPU. */
 MBI_INTERNAL size_t mbi_many_cpu_bytes(const merbit_plan *plan) {
   return (size_t)plan->tasks * (sizeof(int64_t) + 2 * (size_t)plan->desc.vectors *
       mbi_type_size(plan->type));
@@ -28076,11 +28136,11 @@ MBI_INTERNAL const mbi_cuda_method mbi_cb_method = {
 
 /* ==== >>spmv/stages/value_forms.c  CUDA: values stored shorter, without a loss ============ */
 /* Stores values shorter without loss: one for all, one per row or column, bytes that index a
- * table, halves, or doubles as floats. spmv/stages/value_forms.cuh finds out and converts on
- * the GPU. */
+ * table, halves, or doubles as floats. spmv/stages/value_forms.cuh tests for the forms and
+ * converts on the GPU. */
 
 #define MBI_VALUES_BLOCKS 1024
-#define MBI_VALUES_SAMPLES 128 /* windows of 2,048 nonzeros at most */
+#define MBI_VALUES_SAMPLES 128 /* the most windows of 2,048 nonzeros in a sample */
 #define MBI_VALUES_TABLE_BYTES (MBI_VALUES_MOST * sizeof(double))
 
 typedef struct mbi_values_scratch { /* in GPU memory */
@@ -28130,7 +28190,7 @@ static mbi_value_form mbi_values_shortest(const merbit_plan *plan, uint32_t form
   size_t i;
   for (i = 0; i < sizeof order / sizeof order[0]; i++) {
     const uint64_t once = order[i] == MBI_VALUES_EQUAL ? 0 : mbi_values_bytes(plan, order[i]);
-    /* A form by columns reads the values and x, and writes their products. */
+    /* The form MBI_VALUES_COLUMN reads the column values and x, and writes their products. */
     const uint64_t bytes = order[i] == MBI_VALUES_COLUMN  ? 3 * once + MBI_VALUES_LAUNCH
         : order[i] == MBI_VALUES_TABLE ? once + MBI_VALUES_TABLE_BYTES : once;
     if ((forms & MBI_FORM(order[i])) != 0 && bytes <= least) {
@@ -28141,7 +28201,8 @@ static mbi_value_form mbi_values_shortest(const merbit_plan *plan, uint32_t form
   return best;
 }
 
-/* ---- Looking at values ------------------------------------------------------------------- */
+/* ---- Search for forms
+ * ----------------------------------------------------------------------- */
 
 static merbit_status mbi_values_launch(merbit_plan *plan, mbi_values_search *search,
     const char *name, int64_t blocks, uint64_t shared, const void *arguments) {
@@ -28158,8 +28219,9 @@ static merbit_status mbi_values_answer(merbit_plan *plan, mbi_values_search *sea
       sizeof search->against);
 }
 
-/* Starts a search: a sample of the values at `values` rules out forms. The kernels are those of
- * an arrays program. Call mbi_values_search_end afterwards, on failure too. */
+/* Starts a search: a sample of the values at `values` rules out forms. `program` is one of
+ * spmv/shared/device_csr.cu. The caller runs mbi_values_search_end afterwards, on failure
+ * too. */
 MBI_INTERNAL merbit_status mbi_values_search_begin(merbit_plan *plan, mbi_program *program,
     mbi_devptr values, mbi_values_search *search) {
   merbit_context *context = plan->context;
@@ -28202,7 +28264,7 @@ MBI_INTERNAL void mbi_values_search_end(merbit_plan *plan, mbi_values_search *se
   mbi_device_release(plan->context, search->columns);
 }
 
-/* Checks the elementwise forms for all values. */
+/* Checks for all values the forms that one value alone can rule out. */
 static merbit_status mbi_values_check(merbit_plan *plan, mbi_values_search *search,
     mbi_value_form form) {
   uint32_t wide = plan->type == MERBIT_F64, asked = MBI_FORM(form);
@@ -28255,7 +28317,8 @@ static merbit_status mbi_values_check_rows(merbit_plan *plan, mbi_values_search 
   return status;
 }
 
-/* Computes search->columns, and *have: whether these are the values of all nonzeros. */
+/* Computes search->columns, and completes search->against by whether each nonzero has the value
+ * of its column. */
 static merbit_status mbi_values_check_columns(merbit_plan *plan, mbi_values_search *search) {
   const uint64_t bytes = mbi_values_bytes(plan, MBI_VALUES_COLUMN);
   uint32_t wide = plan->type == MERBIT_F64;
@@ -28286,7 +28349,8 @@ static merbit_status mbi_values_check_columns(merbit_plan *plan, mbi_values_sear
       mbi_values_blocks(plan->device.nnz), 0, &differ_arguments) : status;
 }
 
-/* Finds out whether all values have a form that the sample has not ruled out. */
+/* Sets *have to 1 if all values have a form. Forms that the sample has ruled out are not
+ * tried. */
 MBI_INTERNAL merbit_status mbi_values_have(merbit_plan *plan, mbi_values_search *search,
     mbi_value_form form, int *have) {
   *have = 0;
@@ -28424,8 +28488,8 @@ static merbit_status mbi_values_take(merbit_plan *plan, mbi_values_search *searc
   return MERBIT_OK;
 }
 
-/* Stores plan->device.values in the shortest of `forms` that they have. Needs
- * plan->nonempty. */
+/* Stores plan->device.values in the shortest of `forms` that they have. plan->nonempty must be
+ * set. */
 MBI_INTERNAL merbit_status mbi_values_specialise(merbit_plan *plan, uint32_t forms) {
   mbi_values_search search;
   mbi_value_form form = MBI_VALUES_GENERAL;
@@ -28995,8 +29059,8 @@ MBI_INTERNAL const mbi_cuda_method mbi_many_method = {sizeof(mbi_many), mbi_many
     mbi_scan_destroy, mbi_many_scratch_bytes, NULL, mbi_many_info, mbi_many_describe, NULL};
 
 /* ==== >>spmv/stages/full_blocks.c  CUDA: a CSR of full blocks as blocks =================== */
-/* Takes a CSR in GPU memory that consists of full blocks for a matrix of blocks, and brings
- * new values to them. */
+/* Turns a CSR in GPU memory that consists of full blocks into a matrix of blocks, and brings
+ * new values to the blocks. */
 
 /* ---- Encode: a CSR of full blocks as blocks, for the kernels of spmv/gpu/bsr/bsr.c ------- */
 
@@ -29012,7 +29076,8 @@ MBI_INTERNAL void mbi_extracted_enter(merbit_plan *plan) {
   memset(&plan->device, 0, sizeof plan->device);
 }
 
-/* Makes plan->bsr and plan->device describe so many blocks, and allocates their places. */
+/* Makes plan->bsr and plan->device describe `blocks` blocks, and allocates their columns and
+ * offsets. */
 MBI_INTERNAL merbit_status mbi_extracted_allocate(merbit_plan *plan, int high, int wide,
     uint64_t blocks, merbit_index_type offset_type) {
   const mbi_device_csr *from = &plan->extracted.csr;
@@ -29071,8 +29136,8 @@ static merbit_status mbi_extracted_places(merbit_plan *plan) {
       (int64_t)(plan->device.rows / 8 + 1), 256, 0, NULL, &arguments);
 }
 
-/* Sets plan->device.values to those at `from`, which are in the order of the CSR, block by
- * block. */
+/* Sets plan->device.values to the values at `from`. They come in the order of the CSR and are
+ * stored block by block. */
 static merbit_status mbi_extracted_values(merbit_plan *plan, mbi_devptr from) {
   mbi_device_csr *csr = &plan->device;
   const uint64_t bytes = plan->extracted.csr.nnz * mbi_type_size(plan->type);
@@ -29091,8 +29156,8 @@ static merbit_status mbi_extracted_values(merbit_plan *plan, mbi_devptr from) {
       "mbk_full_blocks_values", (int64_t)((rows + 7) / 8), 256, 0, NULL, &arguments);
 }
 
-/* Brings new values, which the plan has taken in the order of the CSR, to the blocks by
- * `put`. */
+/* Brings new values to the blocks by `put`. plan->device.values holds them in the order of the
+ * CSR. */
 MBI_INTERNAL merbit_status mbi_extracted_refill(merbit_plan *plan,
     merbit_status (*put)(merbit_plan *plan, mbi_devptr from)) {
   mbi_device_csr *csr = &plan->device;
@@ -29103,7 +29168,7 @@ MBI_INTERNAL merbit_status mbi_extracted_refill(merbit_plan *plan,
   if (status == MERBIT_OK) {
     status = mbi_bsr_fill(plan);
   }
-  /* On failure, so that the next values find an array of their own size. */
+  /* After a failure, lets the next values find an array of their own size. */
   if (csr->owns_values) {
     mbi_device_release(plan->context, csr->values);
     csr->values = 0;
@@ -29118,7 +29183,7 @@ static merbit_status mbi_extracted_refresh(merbit_plan *plan) {
   return mbi_extracted_refill(plan, mbi_extracted_values);
 }
 
-/* Releases what new values do not need, when the choice is made: of an uploaded CSR only the
+/* Releases, once the choice is made, what new values do not need. Of an uploaded CSR only the
  * offsets stay, and the columns too if blocks have holes. */
 MBI_INTERNAL void mbi_extracted_let_go(merbit_plan *plan) {
   merbit_context *context = plan->context;
@@ -29150,11 +29215,11 @@ static merbit_status mbi_extracted_create(merbit_plan *plan) {
   return mbi_bsr_create(plan);
 }
 
-/* Gives the plan its CSR back, or what is left of it. */
+/* Gives the plan its CSR back, as far as it is still there. */
 MBI_INTERNAL void mbi_extracted_destroy(merbit_plan *plan) {
   mbi_extracted *full = &plan->extracted;
   if (full->csr.rows == 0) {
-    return; /* no blocks were made, or they are gone */
+    return; /* no blocks were made, or they have been destroyed */
   }
   mbi_bsr_destroy(plan);
   mbi_program_destroy(plan->context, &full->program);
@@ -29171,8 +29236,9 @@ MBI_INTERNAL const mbi_cuda_method mbi_extracted_method = {
     mbi_bsr_multiply,      mbi_bsr_info,         mbi_bsr_describe,      mbi_extracted_refresh};
 
 /* ==== >>spmv/stages/extract_blocks.c  CUDA: any CSR as blocks ============================= */
-/* Extracts blocks from a CSR in GPU memory, with masks where they have holes: the arrays that
- * matrix/blocks.c makes on the CPU. Rows must ascend; duplicates are added up. */
+/* Extracts blocks from a CSR in GPU memory. Blocks with holes get masks. The result has the
+ * arrays that matrix/blocks.c makes on the CPU. Columns must ascend in each row; duplicates are
+ * added up. */
 
 /* Rows of blocks per partial sum, as in spmv/stages/extract_blocks.cu. */
 #define MBI_EXTRACT_CHUNK 1024
@@ -29218,8 +29284,8 @@ static uint32_t mbi_extract_group(int height) {
   return group;
 }
 
-/* Counts blocks of a shape into answer number `answer`, in windows of the matrix, or in all of
- * it if `windows` is 0. */
+/* Counts the blocks of a shape into answer number `answer`: in windows of the matrix, or in all
+ * of it if `windows` is 0. */
 static merbit_status mbi_extract_count(mbi_extract *c, const merbit_bsr_desc *shape,
     int windows, int answer) {
   merbit_plan *plan = c->plan;
@@ -29326,7 +29392,8 @@ static merbit_status mbi_extract_find(mbi_extract *c, merbit_bsr_desc *shape) {
 
 /* ---- Fill -------------------------------------------------------------------------------- */
 
-/* Writes columns, masks and values, each unless 0. Values come from `from`, or are ones. */
+/* Writes columns, masks and values, each unless its address is 0. Values come from `from`; if
+ * that is 0 they are ones. */
 static merbit_status mbi_extract_fill(merbit_plan *plan, mbi_devptr from, mbi_devptr columns,
     mbi_devptr masks, mbi_devptr values) {
   mbi_device_csr *csr = &plan->extracted.csr;
@@ -29354,8 +29421,8 @@ static merbit_status mbi_extract_fill(merbit_plan *plan, mbi_devptr from, mbi_de
       256, 0, NULL, &arguments);
 }
 
-/* Allocates plan->device.values, zero where there is no entry. What masks leave out is never
- * read, and not cleared. */
+/* Allocates plan->device.values and sets it to zero unless blocks are full or have masks. What
+ * masks leave out is never read. */
 static merbit_status mbi_extract_allocate_values(merbit_plan *plan) {
   mbi_device_csr *csr = &plan->device;
   const merbit_view *view = &plan->bsr.view;
@@ -29405,7 +29472,7 @@ static merbit_status mbi_extract_offsets(mbi_extract *c) {
       8 * sizeof(uint64_t), NULL, &offsets_arguments) : status;
 }
 
-/* Makes plan->device and plan->bsr from counted blocks. */
+/* Makes plan->device and plan->bsr from the counted blocks. */
 static merbit_status mbi_extract_take(mbi_extract *c, const merbit_bsr_desc *shape,
     const mbi_extract_tally *tally) {
   merbit_plan *plan = c->plan;
@@ -29426,7 +29493,7 @@ static merbit_status mbi_extract_take(mbi_extract *c, const merbit_bsr_desc *sha
   if (words > 0) {
     MBI_TRY(mbi_device_zero(context, *masks, (size_t)bytes, NULL));
   }
-  /* Holes and duplicates turn a pattern into numbers. */
+  /* With holes or duplicates a pattern needs stored values. */
   if (from != 0 || !full || tally->entries < plan->extracted.csr.nnz) {
     MBI_TRY(mbi_extract_allocate_values(plan));
   }
@@ -29434,7 +29501,7 @@ static merbit_status mbi_extract_take(mbi_extract *c, const merbit_bsr_desc *sha
   return mbi_device_synchronize(context, NULL);
 }
 
-/* Counts the blocks of each row of blocks, and builds what follows from that. */
+/* Counts the blocks of each row of blocks, and builds the blocks unless a row descends. */
 static merbit_status mbi_extract_build(mbi_extract *c, const merbit_bsr_desc *shape,
     mbi_extract_tally *tally) {
   merbit_context *context = c->plan->context;
@@ -29448,7 +29515,7 @@ static merbit_status mbi_extract_build(mbi_extract *c, const merbit_bsr_desc *sh
   return tally->descends == 0 ? mbi_extract_take(c, shape, tally) : MERBIT_OK;
 }
 
-/* Finds a shape, if none is given, and builds the blocks. Stops early if a row descends. */
+/* Finds a shape if none is given, and builds the blocks. Stops early if a row descends. */
 MBI_INTERNAL merbit_status mbi_extract_all(mbi_extract *c, mbi_extract_tally *tally) {
   const mbi_device_csr *csr = &c->plan->extracted.csr;
   merbit_bsr_desc shape;
@@ -29471,7 +29538,7 @@ MBI_INTERNAL merbit_status mbi_extract_all(mbi_extract *c, mbi_extract_tally *ta
     if (status != MERBIT_OK || tally->descends != 0) {
       return status;
     }
-    if (tally->entries < csr->nnz) { /* duplicates: a pattern then needs values */
+    if (tally->entries < csr->nnz) { /* duplicates: a pattern needs values */
       c->csr.values = c->csr.values != NULL ? c->csr.values : c->plan->view.col_ind;
       c->csr.nnz = (int64_t)tally->entries;
     }
@@ -29480,7 +29547,7 @@ MBI_INTERNAL merbit_status mbi_extract_all(mbi_extract *c, mbi_extract_tally *ta
   return status == MERBIT_OK ? mbi_extract_build(c, &shape, tally) : status;
 }
 
-/* Makes the blocks on the host, which sorts the rows. */
+/* Makes the blocks on the host, where the rows are sorted. */
 static merbit_status mbi_extract_on_cpu(merbit_plan *plan) {
   merbit_context *context = plan->context;
   merbit_view places;
@@ -30219,8 +30286,9 @@ MBI_INTERNAL merbit_status mbi_choose(merbit_plan *plan) {
 }
 
 /* ==== >>spmv/stages/reorder.c  plans in another order than the matrix ===================== */
-/* Reorders a plan, which then multiplies P A P' instead of A. The order is found on the CPU.
- * Also moves new values for every plan that moved its matrix. */
+/* Reorders a plan: it multiplies P A P' instead of A. The CPU computes the order. This file
+ * also moves new values for every plan whose stored values are in another order than the
+ * user's. */
 
 MBI_INTERNAL int mbi_plan_reorders(const merbit_plan *plan) {
   return plan->desc.reordering != MERBIT_REORDERING_NONE;
@@ -30265,8 +30333,8 @@ static void mbi_reorder_follow(void *places, const void *earlier, merbit_index_t
   }
 }
 
-/* Makes plan->csr and plan->matrix the checked host CSR `from`, in the plan's order. `from` may
- * be in plan->matrix. */
+/* Puts the checked host CSR `from` into the plan's order: sets plan->csr and plan->matrix.
+ * `from` may be in plan->matrix. */
 MBI_INTERNAL merbit_status mbi_reorder_take(merbit_plan *plan, const merbit_view *from) {
   mbi_reorder *r = &plan->reorder;
   merbit_context *context = plan->context;
@@ -30282,7 +30350,7 @@ MBI_INTERNAL merbit_status mbi_reorder_take(merbit_plan *plan, const merbit_view
   }
   r->bandwidth_before = mbi_bandwidth(context, from);
   r->bandwidth = mbi_bandwidth(context, &made->view);
-  if (r->places != NULL) { /* of a transpose */
+  if (r->places != NULL) { /* the places of a transpose */
     mbi_reorder_follow(places, r->places, made->view.offset_type, made->view.nnz);
     mbi_release(context, r->places);
   }
@@ -30399,7 +30467,8 @@ MBI_INTERNAL merbit_status mbi_reorder_launch(merbit_plan *plan, int kernel, mbi
       MBI_ARRAYS_THREADS, 0, stream, &arguments);
 }
 
-/* Moves the user's values at `from` to the plan's nonzeros at `to`; complete on return. */
+/* Moves the user's values at `from` to the plan's nonzeros at `to`. The move is complete on
+ * return. */
 MBI_INTERNAL merbit_status mbi_reorder_values_cuda(merbit_plan *plan, mbi_devptr from,
     mbi_devptr to) {
   const merbit_status status =
@@ -30434,18 +30503,20 @@ MBI_INTERNAL void mbi_reorder_values(merbit_plan *plan, const void *values) {
 }
 
 /* ==== >>spmv/cpu/symmetric.c  CPU: products by one triangle of a symmetric matrix ========= */
-/* y = alpha A x + beta y by the lower triangle of A, which streams half the bytes: an entry
- * a(i, j) below the diagonal adds a(i, j) x(j) to row i and a(i, j) x(i), or its negative, to
- * row j. Rows come in order, so that a row's own sum is the first to be stored. Each task takes
- * whole rows, of as many entries; what it adds to rows of earlier tasks goes to a part of its
- * own, which the tasks of those rows add in order: the same number of tasks gives the same
- * bits. Such parts are short where a matrix has a band. */
+/* SYMMETRIC: y = alpha A x + beta y from the lower triangle of A, which halves the bytes read.
+ * An entry a(i, j) below the diagonal adds a(i, j) x(j) to row i and a(i, j) x(i), or its
+ * negative, to row j. Rows are taken in order, so the first value stored for a row is its own
+ * sum. Each task takes whole rows, with about equal numbers of entries. What it adds to rows of
+ * earlier tasks goes to a buffer of its own; the tasks of those rows add the buffers in order.
+ * So the same number of tasks gives the same bits. The buffers are short if the matrix has a
+ * narrow band. */
 
 static int64_t *mbi_symmetric_columns(const merbit_plan *plan) {
   return plan->symmetric.parts + plan->tasks + 1;
 }
 
-/* Where the part of each task begins in its scratch, behind the sums of all rows. */
+/* Returns, for each task, where its buffer begins in the scratch. The sums of all rows come
+ * first. */
 static int64_t *mbi_symmetric_offsets(const merbit_plan *plan) {
   return plan->symmetric.parts + 2 * (plan->tasks + 1);
 }
@@ -30454,7 +30525,7 @@ MBI_INTERNAL size_t mbi_symmetric_scratch_bytes(const merbit_plan *plan) {
   return (size_t)mbi_symmetric_offsets(plan)[plan->tasks] * mbi_type_size(plan->type);
 }
 
-/* The least column of the task's rows, which ascend; or its first row, if that is less. */
+/* Returns the least column of rows [row, last), which are sorted, or `row` if that is less. */
 MBI_INTERNAL int64_t mbi_symmetric_reach(const merbit_view *csr, int64_t row, int64_t last) {
   const int32_t *col_ind = (const int32_t *)csr->col_ind;
   int64_t least = row;
@@ -30468,7 +30539,7 @@ MBI_INTERNAL int64_t mbi_symmetric_reach(const merbit_view *csr, int64_t row, in
   return least;
 }
 
-/* Entries of rows of other tasks that `tasks` of them would keep apart. */
+/* Returns the total length of the buffers that `tasks` tasks need. */
 MBI_INTERNAL int64_t mbi_symmetric_apart(const merbit_view *csr, int tasks) {
   int64_t sum = 0;
   int task;
@@ -30479,7 +30550,7 @@ MBI_INTERNAL int64_t mbi_symmetric_apart(const merbit_view *csr, int tasks) {
   return sum;
 }
 
-/* plan->csr, a lower triangle with ascending rows, for its tasks. */
+/* Cuts plan->csr, a lower triangle with sorted rows, into tasks. */
 MBI_INTERNAL merbit_status mbi_symmetric_cut(merbit_plan *plan) {
   const merbit_view *csr = &plan->csr;
   int64_t at = csr->rows;
@@ -30512,10 +30583,11 @@ typedef struct mbi_symmetric_call_f64 {
   const merbit_plan *plan;
   const double *x;
   double alpha, beta;
-  double *y, *sums, *scratch; /* sums: y itself where beta is zero */
+  double *y, *sums, *scratch; /* sums: y itself if beta is zero */
 } mbi_symmetric_call_f64;
 
-/* Rows [row, last) of a task whose first is `first`; all pointers are moved by the base. */
+/* Multiplies rows [row, last) of a task whose first row is `row`. All pointers are shifted by
+ * the base. */
 static void mbi_symmetric_rows_i32_f64(
     const mbi_symmetric_call_f64 *call, double *part, int64_t row, int64_t last) {
   const merbit_view *csr = &call->plan->csr;
@@ -30595,7 +30667,8 @@ static void mbi_symmetric_rows_i32_f64(
   }
 }
 
-/* Rows [row, last) of a task whose first is `first`; all pointers are moved by the base. */
+/* Multiplies rows [row, last) of a task whose first row is `row`. All pointers are shifted by
+ * the base. */
 static void mbi_symmetric_rows_i64_f64(
     const mbi_symmetric_call_f64 *call, double *part, int64_t row, int64_t last) {
   const merbit_view *csr = &call->plan->csr;
@@ -30695,7 +30768,7 @@ static void mbi_symmetric_task_f64(void *argument, int task) {
   }
 }
 
-/* What later tasks have for the rows of this one; then alpha and beta. */
+/* Adds the buffers of later tasks to this task's rows, then applies alpha and beta. */
 static void mbi_symmetric_finish_f64(void *argument, int task) {
   const mbi_symmetric_call_f64 *call = (const mbi_symmetric_call_f64 *)argument;
   const merbit_plan *plan = call->plan;
@@ -30750,10 +30823,11 @@ typedef struct mbi_symmetric_call_f32 {
   const merbit_plan *plan;
   const float *x;
   float alpha, beta;
-  float *y, *sums, *scratch; /* sums: y itself where beta is zero */
+  float *y, *sums, *scratch; /* sums: y itself if beta is zero */
 } mbi_symmetric_call_f32;
 
-/* Rows [row, last) of a task whose first is `first`; all pointers are moved by the base. */
+/* Multiplies rows [row, last) of a task whose first row is `row`. All pointers are shifted by
+ * the base. */
 static void mbi_symmetric_rows_i32_f32(
     const mbi_symmetric_call_f32 *call, float *part, int64_t row, int64_t last) {
   const merbit_view *csr = &call->plan->csr;
@@ -30833,7 +30907,8 @@ static void mbi_symmetric_rows_i32_f32(
   }
 }
 
-/* Rows [row, last) of a task whose first is `first`; all pointers are moved by the base. */
+/* Multiplies rows [row, last) of a task whose first row is `row`. All pointers are shifted by
+ * the base. */
 static void mbi_symmetric_rows_i64_f32(
     const mbi_symmetric_call_f32 *call, float *part, int64_t row, int64_t last) {
   const merbit_view *csr = &call->plan->csr;
@@ -30933,7 +31008,7 @@ static void mbi_symmetric_task_f32(void *argument, int task) {
   }
 }
 
-/* What later tasks have for the rows of this one; then alpha and beta. */
+/* Adds the buffers of later tasks to this task's rows, then applies alpha and beta. */
 static void mbi_symmetric_finish_f32(void *argument, int task) {
   const mbi_symmetric_call_f32 *call = (const mbi_symmetric_call_f32 *)argument;
   const merbit_plan *plan = call->plan;
@@ -30994,11 +31069,10 @@ MBI_INTERNAL void mbi_symmetric_multiply(const merbit_plan *plan, void *scratch,
 }
 
 /* ==== >>spmv/stages/symmetric.c  plans of matrices given by one triangle ================== */
-/* Plans of matrices given by one triangle (symmetric storage). On the CPU, method HALF
- * multiplies the lower triangle: the user's arrays if they are that triangle in order, else a
- * copy. For other methods plan->given becomes op(A) with both triangles, in host memory, and
- * everything after is a plan of that. The transpose needs no work: it differs in signs
- * alone. */
+/* Plans of matrices in symmetric storage (one triangle). On the CPU, method SYMMETRIC
+ * multiplies the lower triangle: the user's arrays if they hold that triangle with sorted rows,
+ * else a copy. For other methods plan->given becomes op(A) with both triangles, in host memory;
+ * later steps see an ordinary matrix. A transpose costs nothing: it differs only in signs. */
 
 MBI_INTERNAL int mbi_plan_is_symmetric(const merbit_plan *plan) {
   return mbi_view_is_triangle(&plan->symmetric.view);
@@ -31045,7 +31119,7 @@ static void mbi_symmetric_inspect_task(void *argument, int task) {
   inspection->unsorted[task] = unsorted;
 }
 
-/* Returns 1 if method HALF can read the host view in place. */
+/* Returns 1 if method SYMMETRIC can read the host view in place. */
 static int mbi_symmetric_fits(merbit_context *context, const mbi_symmetric *half) {
   mbi_symmetric_inspect inspection;
   int task, unsorted = 0;
@@ -31062,18 +31136,19 @@ static int mbi_symmetric_fits(merbit_context *context, const mbi_symmetric *half
   return !unsorted;
 }
 
-/* Expanding to both triangles costs about 50 products. It pays if tasks would keep much of y
- * apart, or if a row scatters beyond the cache of its thread: docs/cpu.md has the figures. */
+/* Expanding to both triangles costs about as much as 50 products. It pays if the tasks' buffers
+ * (spmv/cpu/symmetric.c) would be long compared to y, or if the columns of a row spread over
+ * more than the cache of a thread. docs/cpu.md has the figures. */
 #define MBI_SYMMETRIC_FEW_CALLS 50
-#define MBI_SYMMETRIC_APART 8 /* rows per sum that tasks keep apart, at least */
-/* Bytes of x between a row and its first column, on average. */
+#define MBI_SYMMETRIC_APART 8 /* the least number of rows per element of the tasks' buffers */
+/* The most bytes of x between a row and its first column, on average. */
 #define MBI_SYMMETRIC_WINDOW 524288
-#define MBI_SYMMETRIC_SAMPLE 1024 /* rows that are sampled */
-/* Entries of the triangle's rows, on average: SORTED does not wait for the ends of shorter
- * ones. */
+#define MBI_SYMMETRIC_SAMPLE 1024 /* number of sampled rows */
+/* The least mean number of entries per row. SORTED is faster with shorter rows, because it
+ * avoids mispredicted row ends. */
 #define MBI_SYMMETRIC_LONG 12
 
-/* Returns 1 if all values are equal, or there are none: SORTED stores one. */
+/* Returns 1 if all values are equal or there are none. SORTED then stores a single value. */
 static int mbi_symmetric_equal(const merbit_view *lower) {
   const size_t size = mbi_type_size(mbi_view_type(lower));
   const char *values = (const char *)lower->values;
@@ -31081,7 +31156,8 @@ static int mbi_symmetric_equal(const merbit_view *lower) {
       memcmp(values, values + size, (size_t)(lower->nnz - 1) * size) == 0;
 }
 
-/* Returns the elements between a row of the triangle and its first column, on average. */
+/* Returns the mean distance, in elements, between a row of the triangle and its first
+ * column. */
 static int64_t mbi_symmetric_window(const merbit_view *lower) {
   const int64_t count = lower->rows < MBI_SYMMETRIC_SAMPLE ? lower->rows : MBI_SYMMETRIC_SAMPLE;
   int64_t sum = 0, i;
@@ -31102,7 +31178,7 @@ static int mbi_symmetric_pays(const merbit_plan *plan, const merbit_view *lower)
       mbi_symmetric_apart(lower, tasks) <= lower->rows / MBI_SYMMETRIC_APART);
 }
 
-/* Returns 1 if HALF may multiply the lower triangle. */
+/* Returns 1 if method SYMMETRIC is allowed to multiply the lower triangle. */
 static int mbi_symmetric_may_do(const merbit_plan *plan) {
   return plan->side == MERBIT_SIDE_CPU && mbi_plan_plain(plan) &&
       !mbi_plan_has_semiring(plan) && plan->desc.vectors <= 1 && !mbi_plan_reorders(plan) &&
@@ -31119,7 +31195,7 @@ static void mbi_symmetric_release(merbit_plan *plan) {
   half->places = NULL;
 }
 
-/* Takes the lower triangle, if that pays. */
+/* Takes the lower triangle if that pays. */
 static merbit_status mbi_symmetric_take_lower(merbit_plan *plan, const merbit_view *host) {
   mbi_symmetric *half = &plan->symmetric;
   const int fits = mbi_symmetric_fits(plan->context, half);
@@ -31138,8 +31214,8 @@ static merbit_status mbi_symmetric_take_lower(merbit_plan *plan, const merbit_vi
   return status;
 }
 
-/* Sets plan->half, and plan->given to the matrix it holds. That matrix needs no check
- * afterwards. */
+/* Sets plan->symmetric, and plan->given to the matrix it holds. That matrix needs no further
+ * check. */
 MBI_INTERNAL merbit_status mbi_symmetric_take(merbit_plan *plan) {
   merbit_context *context = plan->context;
   mbi_symmetric *half = &plan->symmetric;
@@ -31188,7 +31264,7 @@ MBI_INTERNAL void mbi_symmetric_destroy(merbit_plan *plan) {
   mbi_release(plan->context, plan->symmetric.parts);
 }
 
-/* Moves new values in the order of the triangle into plan->symmetric.full. */
+/* Moves new values, given in the order of the triangle, into plan->symmetric.full. */
 MBI_INTERNAL merbit_status mbi_symmetric_values(merbit_plan *plan, const void *values,
     merbit_memory memory) {
   merbit_context *context = plan->context;
@@ -31221,8 +31297,8 @@ MBI_INTERNAL merbit_status mbi_symmetric_values(merbit_plan *plan, const void *v
 /* ---- Encode ------------------------------------------------------------------------------ */
 
 #define MBI_TRANSPOSE_THREADS 512 /* MBK_TRANSPOSE_THREADS */
-#define MBI_TRANSPOSE_TILE 6144   /* entries that a block moves at a time: MBK_TRANSPOSE_TILE */
-#define MBI_TRANSPOSE_RESIDENT 2  /* blocks per multiprocessor; each has a run of tiles */
+#define MBI_TRANSPOSE_TILE 6144   /* entries that a block moves at a time; MBK_TRANSPOSE_TILE */
+#define MBI_TRANSPOSE_RESIDENT 2  /* blocks per multiprocessor; each sorts a run of tiles */
 #define MBI_TRANSPOSE_DIGITS 256
 
 static const char *const mbi_transpose_kernels[MBI_TRANSPOSE_KERNELS] = {
@@ -31234,7 +31310,7 @@ static void mbi_transpose_size(const merbit_context *context, mbi_transposing *t
   const uint64_t tiles = (nnz + MBI_TRANSPOSE_TILE - 1) / MBI_TRANSPOSE_TILE;
   const uint64_t resident = MBI_TRANSPOSE_RESIDENT * (uint64_t)context->device.multiprocessors;
   const uint64_t most = tiles < resident ? tiles : resident;
-  uint32_t bits = 1; /* of a column */
+  uint32_t bits = 1; /* of a column index */
   t->chunk = (tiles + most - 1) / most * MBI_TRANSPOSE_TILE;
   t->blocks = (nnz + t->chunk - 1) / t->chunk;
   t->place_type = nnz <= INT32_MAX ? MERBIT_INDEX_32 : MERBIT_INDEX_64;
@@ -31246,9 +31322,9 @@ static void mbi_transpose_size(const merbit_context *context, mbi_transposing *t
   t->bits = (bits + (uint32_t)t->passes - 1) / (uint32_t)t->passes;
 }
 
-/* Lays out in t->space everything that is not kept, and returns its size, so that the caller
- * can allocate it and call again. Keys use, as far as they fit, the space of the values, which
- * are written after the sort. */
+/* Lays out in t->space all arrays that the plan does not keep. Returns their size, so that the
+ * caller can allocate that much and call again. Keys are stored where the values will be, as
+ * far as they fit; values are written after the sort. */
 static uint64_t mbi_transpose_divide(mbi_transposing *t, uint64_t value) {
   const uint64_t place = mbi_index_bytes(t->place_type);
   const uint64_t columns = t->from->nnz * sizeof(int32_t);
@@ -31278,7 +31354,8 @@ static merbit_status mbi_transpose_allocate(merbit_plan *plan, mbi_transposing *
   merbit_status status =
       mbi_device_allocate_parts(context, "row_ptr and col_ind", 2, parts, bytes);
   to->owns_row_ptr = status == MERBIT_OK;
-  if (status == MERBIT_OK && value > 0) { /* blocks made of the matrix release them */
+  /* An allocation of its own: extraction of blocks releases it. */
+  if (status == MERBIT_OK && value > 0) {
     status = mbi_device_allocate(context, columns, "col_ind", &to->col_ind);
     to->owns_col_ind = status == MERBIT_OK;
   }
@@ -31337,7 +31414,7 @@ static merbit_status mbi_transpose_launch(merbit_context *context, mbi_transposi
       (int64_t)blocks, MBI_TRANSPOSE_THREADS, (unsigned)shared, NULL, arguments);
 }
 
-/* Writes the rows of entries, where the first pass reads them. */
+/* Writes the row of each entry into the buffer that the first pass reads. */
 static merbit_status mbi_transpose_rows(merbit_context *context, mbi_transposing *t) {
   mbi_devptr row_ptr = t->from->row_ptr;
   uint64_t rows = t->from->rows, nnz = t->from->nnz;
@@ -31461,10 +31538,10 @@ MBI_INTERNAL merbit_status mbi_transpose_sort(merbit_plan *plan, const mbi_devic
 }
 
 /* ==== >>spmv/stages/transpose.c  plans that multiply by a transpose ======================= */
-/* Plans that multiply by the transpose: plan->view becomes the transpose of the user's matrix,
- * and everything after is a plan of that. A COO is read with rows and columns swapped. A CSR is
- * sorted by columns on the GPU, stably, so that equal plans give equal bits. Everything else,
- * and everything on the CPU, is transposed by CPU threads. */
+/* Plans that multiply by the transpose. plan->view becomes the transpose of the user's matrix;
+ * later steps see an ordinary matrix. A COO is read with rows and columns swapped. A CSR is
+ * sorted by columns on the GPU, stably, so that equal plans give equal bits. CPU threads
+ * transpose everything else, and everything for plans on the CPU. */
 
 MBI_INTERNAL merbit_status mbi_transpose_check(merbit_context *context, const merbit_view *view,
     const merbit_plan_desc *desc) {
@@ -31482,7 +31559,7 @@ MBI_INTERNAL merbit_status mbi_transpose_check(merbit_context *context, const me
 
 /* ---- On CPU threads ---------------------------------------------------------------------- */
 
-/* Makes plan->view in host memory, and the values' places in plan->reorder. */
+/* Makes plan->view in host memory, and the original places of the values in plan->reorder. */
 static merbit_status mbi_transpose_on_cpu(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const int device = plan->given.memory == MERBIT_MEMORY_DEVICE;
@@ -31534,7 +31611,7 @@ MBI_INTERNAL merbit_status mbi_transpose_values(merbit_plan *plan, const void *v
 
 /* ---- On the GPU -------------------------------------------------------------------------- */
 
-/* Makes plan->view in GPU memory. On failure nothing is left. */
+/* Makes plan->view in GPU memory. On failure nothing stays allocated. */
 static merbit_status mbi_transpose_cuda(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const int device = plan->given.memory == MERBIT_MEMORY_DEVICE;
@@ -31576,15 +31653,15 @@ static merbit_status mbi_transpose_cuda(merbit_plan *plan) {
 
 /* ---- The choice -------------------------------------------------------------------------- */
 
-/* Returns 1 if the GPU can transpose. Orders are found and blocks are made on the CPU, and
- * uploaded matrices have 32-bit columns. */
+/* Returns 1 if the GPU can transpose. Reordered plans and plans of blocks are prepared on the
+ * CPU, and uploaded matrices have 32-bit columns. */
 static int mbi_transpose_fits_gpu(const merbit_plan *plan) {
   return plan->side == MERBIT_SIDE_CUDA && plan->given.format == MERBIT_CSR &&
       plan->given.nnz > 0 && !mbi_plan_reorders(plan) && !mbi_plan_takes_blocks(plan) &&
       (plan->given.memory == MERBIT_MEMORY_DEVICE || plan->given.index_type == MERBIT_INDEX_32);
 }
 
-/* Returns 1 if AUTO may still take the CPU when the GPU fails: if everything is in host
+/* Returns 1 if AUTO may take the CPU after a failure of the GPU, because everything is in host
  * memory. */
 MBI_INTERNAL int mbi_plan_may_fall_back(const merbit_plan *plan, merbit_status status) {
   return plan->desc.side == MERBIT_SIDE_AUTO && plan->desc.method == MERBIT_METHOD_AUTO &&
@@ -31596,7 +31673,8 @@ MBI_INTERNAL int mbi_plan_may_fall_back(const merbit_plan *plan, merbit_status s
       status != MERBIT_INVALID_MATRIX && status != MERBIT_OUT_OF_MEMORY;
 }
 
-/* Sets plan->view to the matrix that the plan multiplies. It needs no check afterwards. */
+/* Sets plan->view to the matrix that the plan multiplies. That matrix needs no further
+ * check. */
 MBI_INTERNAL merbit_status mbi_transpose_take(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const double start = mbi_seconds();
@@ -34007,12 +34085,12 @@ MBS_CALLED void mbi_lanczos_count(mbi_solve_memory *m, const mbi_solve_vectors *
 #define MBI_CG_RZ 0     // scalars: r'z
 #define MBI_CG_RZ_OLD 1 // r'z of the iteration before
 #define MBI_CG_ALPHA 2  // followed by those of the MBI_CG_RING - 1 iterations before
-// What the kernels of solve/core/loop.cu take, for the host and the device.
+// Arguments of the kernels in solve/core/loop.cu, for host and device.
 typedef struct mbk_solve_loop_arguments {
   mbk_u64 handle;
   MBK_POINTER(const mbi_solve_memory) m;
 } mbk_solve_loop_arguments;
-// What the kernels of solve/core/step.cuh take, for the host and the device.
+// Arguments of the kernels in solve/core/step.cuh, for host and device.
 typedef struct mbk_solve_open_arguments {
   MBK_POINTER(mbi_solve_memory) m;
   mbk_i32 how, span, cap;
@@ -37083,7 +37161,7 @@ MBI_INTERNAL merbit_status mbi_solver_invert(merbit_solver *solver, const double
 }
 
 /* ==== >>solve/precondition/setup_cuda.c  preconditioners: norm and preconditioner on the GPU ==== */
-// What the kernels of solve/precondition/setup.cu take, for the host and the device.
+// Arguments of the kernels in solve/precondition/setup.cu, for host and device.
 typedef struct mbk_setup_rows_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_ptr;
   MBK_POINTER(const MBK_COLUMN) col_ind;
@@ -38286,7 +38364,7 @@ MBS_FUNCTION void mbi_pagerank_decide(mbi_solve_memory *m, double change, double
   }
   s->closed = s->stop != MBI_SOLVE_RUNNING;
 }
-// What the kernels of solve/pagerank/pagerank.cu take, for the host and the device.
+// Arguments of the kernels in solve/pagerank/pagerank.cu, for host and device.
 typedef struct mbk_pagerank_weigh_arguments {
   MBK_POINTER(MBK_VECTOR) weights;
   MBK_POINTER(const MBK_ROW_PTR) row_ptr;

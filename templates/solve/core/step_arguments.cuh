@@ -1,4 +1,4 @@
-// What the kernels of solve/core/step.cuh take, for the host and the device.
+// Arguments of the kernels in solve/core/step.cuh, for host and device.
 typedef struct mbk_solve_open_arguments {
   MBK_POINTER(mbi_solve_memory) m;
   mbk_i32 how, span, cap;

@@ -6,8 +6,8 @@
 #include "spmv/stages/stages.h"
 #include "spmv/plan/plan.h"
 
-/* Takes a CSR in GPU memory that consists of full blocks for a matrix of blocks, and brings
- * new values to them. */
+/* Turns a CSR in GPU memory that consists of full blocks into a matrix of blocks, and brings
+ * new values to the blocks. */
 
 /* ---- Encode: a CSR of full blocks as blocks, for the kernels of spmv/gpu/bsr/bsr.c ------- */
 
@@ -23,7 +23,8 @@ MBI_INTERNAL void mbi_extracted_enter(merbit_plan *plan) {
   memset(&plan->device, 0, sizeof plan->device);
 }
 
-/* Makes plan->bsr and plan->device describe so many blocks, and allocates their places. */
+/* Makes plan->bsr and plan->device describe `blocks` blocks, and allocates their columns and
+ * offsets. */
 MBI_INTERNAL merbit_status mbi_extracted_allocate(merbit_plan *plan, int high, int wide,
                                                   uint64_t blocks,
                                                   merbit_index_type offset_type) {
@@ -83,8 +84,8 @@ static merbit_status mbi_extracted_places(merbit_plan *plan) {
                            (int64_t)(plan->device.rows / 8 + 1), 256, 0, NULL, &arguments);
 }
 
-/* Sets plan->device.values to those at `from`, which are in the order of the CSR, block by
- * block. */
+/* Sets plan->device.values to the values at `from`. They come in the order of the CSR and are
+ * stored block by block. */
 static merbit_status mbi_extracted_values(merbit_plan *plan, mbi_devptr from) {
   mbi_device_csr *csr = &plan->device;
   const uint64_t bytes = plan->extracted.csr.nnz * mbi_type_size(plan->type);
@@ -105,8 +106,8 @@ static merbit_status mbi_extracted_values(merbit_plan *plan, mbi_devptr from) {
                                  NULL, &arguments);
 }
 
-/* Brings new values, which the plan has taken in the order of the CSR, to the blocks by
- * `put`. */
+/* Brings new values to the blocks by `put`. plan->device.values holds them in the order of the
+ * CSR. */
 MBI_INTERNAL merbit_status mbi_extracted_refill(merbit_plan *plan,
                                                 merbit_status (*put)(merbit_plan *plan,
                                                                      mbi_devptr from)) {
@@ -118,7 +119,7 @@ MBI_INTERNAL merbit_status mbi_extracted_refill(merbit_plan *plan,
   if (status == MERBIT_OK) {
     status = mbi_bsr_fill(plan);
   }
-  /* On failure, so that the next values find an array of their own size. */
+  /* After a failure, lets the next values find an array of their own size. */
   if (csr->owns_values) {
     mbi_device_release(plan->context, csr->values);
     csr->values = 0;
@@ -133,7 +134,7 @@ static merbit_status mbi_extracted_refresh(merbit_plan *plan) {
   return mbi_extracted_refill(plan, mbi_extracted_values);
 }
 
-/* Releases what new values do not need, when the choice is made: of an uploaded CSR only the
+/* Releases, once the choice is made, what new values do not need. Of an uploaded CSR only the
  * offsets stay, and the columns too if blocks have holes. */
 MBI_INTERNAL void mbi_extracted_let_go(merbit_plan *plan) {
   merbit_context *context = plan->context;
@@ -166,11 +167,11 @@ static merbit_status mbi_extracted_create(merbit_plan *plan) {
   return mbi_bsr_create(plan);
 }
 
-/* Gives the plan its CSR back, or what is left of it. */
+/* Gives the plan its CSR back, as far as it is still there. */
 MBI_INTERNAL void mbi_extracted_destroy(merbit_plan *plan) {
   mbi_extracted *full = &plan->extracted;
   if (full->csr.rows == 0) {
-    return; /* no blocks were made, or they are gone */
+    return; /* no blocks were made, or they have been destroyed */
   }
   mbi_bsr_destroy(plan);
   mbi_program_destroy(plan->context, &full->program);
