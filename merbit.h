@@ -2923,7 +2923,7 @@ MBI_INTERNAL int mbi_replacement_end(mbi_replacement *r, int error) {
 
 /* The embedded kernel texts: how many, and a hash of all that is part of a cubin's key. */
 #define MBI_SOURCES 101
-#define MBI_KERNEL_HASH "25aac9c2c482670b9699f9283c354bf721031ec1ccc2a10a4470b161d25c29e6"
+#define MBI_KERNEL_HASH "a04875f7462401e79af763586c43717468c0b3fad3e105ca091e88a9673055c1"
 
 typedef struct mbi_source {
   const char *name; /* as kernels include it */
@@ -4353,7 +4353,7 @@ static const char *const mbi_source_spmv_shared_semiring_cuh[] = {
 "return beta.given == 0 || beta.value == MBK_ZERO;\n}\n"
 "MBK_DEVICE MBK_COMPUTE mbk_scaled(const mbk_given_scalar alpha, MBK_COMPUTE sum) {\n"
 "return alpha.given == 0             ? sum\n: mbk_scalar_vanishes(alpha) ? MBK_ZERO\n"
-": MBK_MUL(alpha.value, sum);\n}\n\n"
+": MBK_MUL(alpha.value, sum);\n}\n\n\n"
 "MBK_DEVICE MBK_VECTOR mbk_semiring_result(MBK_COMPUTE result) {\n#if MBK_SEMIRING < 3\n"
 "return (MBK_VECTOR)(result + (MBK_COMPUTE)0);\n#else\nreturn (MBK_VECTOR)result;\n#endif\n"
 "}\n\n#define MBK_RESULT(sum, old) \\\nmbk_semiring_result(mbk_scalar_forgets(beta) \\\n"
@@ -4405,7 +4405,7 @@ static const char *const mbi_source_spmv_shared_epilogue_arguments_cuh[] = {
 NULL};
 
 static const char *const mbi_source_spmv_shared_epilogue_cu[] = {
-"\n\n\n\n\n\n#ifndef MBK_VECTOR\n"
+"\n\n\n\n\n\n\n#ifndef MBK_VECTOR\n"
 "#error \"define MBK_VECTOR: the type of y and of the vectors in memory\"\n#endif\n"
 "#ifndef MBK_COMPUTE\n#error \"define MBK_COMPUTE: the type of results\"\n#endif\n"
 "#ifndef MBK_EPILOGUE_VECTORS\n"
@@ -4705,7 +4705,7 @@ static const char *const mbi_source_spmv_shared_device_csr_cu[] = {
 "wrong |= column < 0 || column >= a.cols;\n}\nif (wrong) {\nmbk_atomic_or(a.bad, 1u);\n}\n"
 "}\n\n\nMBK_KERNEL MBK_BOUNDS(256) mbk_arrays_narrow(const mbk_arrays_narrow_arguments a) {\n"
 "for (mbk_i64 k = (mbk_i64)mbk_block() * 256 + mbk_thread(); k < a.nnz;\n"
-"k += (mbk_i64)mbk_grid() * 256) {\na.narrow[k] = (mbk_i32)a.wide[k];\n}\n}\n\n\n\n\n"
+"k += (mbk_i64)mbk_grid() * 256) {\na.narrow[k] = (mbk_i32)a.wide[k];\n}\n}\n\n\n\n\n\n"
 "#define MBK_ROWS_PER_BLOCK 1024\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_count(const mbk_arrays_count_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_u64 *const width = (mbk_u64 *)shared;\n"
@@ -4754,7 +4754,7 @@ static const char *const mbi_source_spmv_shared_device_csr_cu[] = {
 "a.row_id[before] = (mbk_u32)row;\na.row_start[before] = a.row_ptr[row];\n"
 "} else if (row < a.rows) {\na.empty_id[row - before] = (mbk_u32)row;\n}\n"
 "if (row + 1 == a.rows) {\na.row_start[before + holds] = a.row_ptr[a.rows];\n}\n"
-"row_number += all;\nmbk_block_sync();\n}\n}\n\n\n\n\n\n"
+"row_number += all;\nmbk_block_sync();\n}\n}\n\n\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_columns(const mbk_arrays_columns_arguments a) {\n"
 "const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;\n"
 "const mbk_u64 step = (mbk_u64)mbk_grid() * 8 * a.stride * 32;\n"
@@ -5056,7 +5056,7 @@ static const char *const mbi_source_spmv_shared_fixup_cuh[] = {
 "#error \"define MBK_ROW_NUMBER: the type of numbers among the non-empty rows, as in tile_row\"\n"
 "#endif\n\n#ifndef MBK_TILE_BACK\n#define MBK_BACK mbk_u32\n\n\n"
 "#define MBK_TILE_BACK(tile) mbk_load(tile_back + (tile))\n#endif\n\n#ifndef MBK_LEADING\n"
-"#define MBK_LEADING 0\n#endif\n\n\n\n\n\n#define MBK_FIXUP_THREADS 256\n\n\n"
+"#define MBK_LEADING 0\n#endif\n\n\n\n\n#define MBK_FIXUP_THREADS 256\n\n\n"
 "#define MBK_FIXUP_BLOCKS (MBK_SEMIRING || mbk_parts<MBK_COMPUTE>::count > 1 ? 4 : 0)\n"
 "#define MBK_FIXUP_LONG 8\n#define MBK_FIXUP_VERY_LONG 128\n#define MBK_FIXUP_AHEAD 8\n\n\n\n\n"
 "MBK_DEVICE MBK_COMPUTE mbk_fixup_tails(const MBK_COMPUTE *tails, mbk_u64 from, mbk_u64 to,\n"
@@ -6570,7 +6570,7 @@ static const char *const mbi_source_spmv_shared_sample_cuh[] = {
 "}\n#pragma unroll\n\nfor (mbk_u32 j = 0; j < MBK_SAMPLE_TOGETHER; j++) {\n"
 "found += mbk_arrays_new(table, sector[j]);\n}\n}\nfor (int d = 16; d > 0; d >>= 1) {\n",
 "found += mbk_shuffle_xor(0xffffffffu, found, d, 32);\n}\nif (mbk_lane() == 0) {\n"
-"mbk_atomic_add(sectors, found);\n}\n}\n\n\n"
+"mbk_atomic_add(sectors, found);\n}\n}\n\n\n\n"
 "MBK_DEVICE void mbk_arrays_pages(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind,\n"
 "mbk_u64 rows, mbk_u64 slice, mbk_u32 *narrow, mbk_u32 *set) {\n"
 "const mbk_u64 row = slice * 32, next = row + 32 < rows ? row + 32 : rows;\n"
@@ -14623,19 +14623,19 @@ typedef struct mbk_values_scale_arguments {
 typedef struct mbi_operators mbi_operators;
 typedef struct mbi_epilogue mbi_epilogue;
 
-/* How values are stored: spmv/stages/value_forms.c. Kernels know the numbers:
- * spmv/shared/values.cuh. */
+/* The forms in which values are stored: spmv/stages/value_forms.c. spmv/shared/values.cuh uses
+ * the same numbers. */
 typedef enum mbi_value_form {
-  MBI_VALUES_GENERAL, /* each, in the plan's type; or none, for a pattern of ones */
-  MBI_VALUES_EQUAL,   /* one for all */
-  MBI_VALUES_SINGLE,  /* each, as a float that is exactly the double */
-  MBI_VALUES_HALF,    /* each, as a half that is exactly the value */
-  MBI_VALUES_TABLE,   /* each, as a byte: its number in a table */
-  MBI_VALUES_ROW,     /* one for each row */
-  MBI_VALUES_COLUMN   /* one for each column */
+  MBI_VALUES_GENERAL, /* one per nonzero, in the plan's type; or none, for a pattern of ones */
+  MBI_VALUES_EQUAL,   /* one for all nonzeros */
+  MBI_VALUES_SINGLE,  /* one per nonzero: a float that equals the double */
+  MBI_VALUES_HALF,    /* one per nonzero: a half that equals the value */
+  MBI_VALUES_TABLE,   /* one per nonzero: a byte that indexes a table */
+  MBI_VALUES_ROW,     /* one per row */
+  MBI_VALUES_COLUMN   /* one per column */
 } mbi_value_form;
 
-#define MBI_VALUES_MOST 256 /* entries of a table at most */
+#define MBI_VALUES_MOST 256 /* the most entries of a table */
 
 /* A CSR matrix in GPU memory: spmv/shared/device_csr.c. Arrays that the plan owns are freed
  * with it. */
@@ -14647,68 +14647,69 @@ typedef struct mbi_device_csr {
   merbit_index_type offset_type; /* of row_ptr; columns have 32 bits */
   int base;
   uint64_t rows, cols, nnz;
-  uint64_t bytes;     /* owned, without scratch: */
-  mbi_devptr scratch; /* holds the check's answer, then the counts of rows; or 0 */
+  uint64_t bytes;     /* of owned arrays, without scratch */
+  mbi_devptr scratch; /* first the answer of the check, then the counts of rows; or 0 */
   uint64_t scratch_bytes;
 } mbi_device_csr;
 
 /* The non-empty rows, counted and listed: spmv/shared/nonempty_rows.c. */
 typedef struct mbi_nonempty_rows {
-  uint64_t count;       /* rows with a nonzero */
-  uint64_t slots;       /* of slices of 32 consecutive rows, padding included */
-  uint32_t longest;     /* nonzeros of the longest row, at most 2^32 - 1 */
-  mbi_devptr row_start; /* count + 1 offsets; the plan's row_ptr if no row is empty; until
-                         * mbi_nonempty_finish */
+  uint64_t count;              /* rows with a nonzero */
+  uint64_t slots;              /* entries of slices of 32 consecutive rows, padding included */
+  uint32_t longest;            /* nonzeros of the longest row, at most 2^32 - 1 */
+  mbi_devptr row_start;        /* count + 1 offsets, valid until mbi_nonempty_finish; the plan's
+                                * row_ptr if no row is empty */
   mbi_devptr row_id, empty_id; /* rows with and without a nonzero; 0 if no row is empty */
-  int start_apart;             /* row_start has its own allocation, released earlier */
-  uint64_t bytes;              /* of the owned arrays that stay */
-  mbi_devptr column_counts;    /* counts of a sample of the nonzeros: see
-                                * mbi_nonempty_columns */
+  int start_apart;             /* 1: row_start has an allocation of its own, released earlier */
+  uint64_t bytes;              /* of the owned arrays that are kept */
+  mbi_devptr column_counts;    /* counts in a sample of the nonzeros: mbi_nonempty_columns */
   uint64_t column_bytes;
-  int columns_coded;  /* HUBS has overwritten the counts with codes */
+  int columns_coded;  /* 1: HUBS has overwritten the counts with codes */
   uint32_t hub_least; /* least count of a hub */
   double hub_share;   /* share of the nonzeros in hubs */
-  double sectors;     /* sectors of x that a nonzero adds in a window: spmv/choose/choose.c */
-  int block_rows, block_cols; /* full blocks of which the matrix consists */
+  double sectors;     /* sectors of x per nonzero in a sampled window: spmv/choose/choose.c */
+  int block_rows, block_cols; /* the full blocks of which the matrix consists */
   double narrow;              /* share of slices of 32 rows whose columns lie in few pages:
                                  spmv/shared/pages.cuh */
-  mbi_devptr counts, offsets; /* kept scratch; in it the number of each block's first non-empty
-                               * row */
+  mbi_devptr counts, offsets; /* scratch that is kept; offsets: the number of each block's first
+                               * non-empty row */
   uint64_t counts_bytes, blocks;
-  mbi_program program; /* until mbi_nonempty_finish */
+  mbi_program program; /* valid until mbi_nonempty_finish */
 } mbi_nonempty_rows;
 
-#define MBI_EXPRESSION_TEXT 512   /* of the user's text */
-#define MBI_EXPRESSION_SIZE 1400  /* bytes of the translated text, with its zero */
-#define MBI_EXPRESSION_DEPTH 64   /* of nested operands; parentheses count twice */
-#define MBI_EXPRESSION_DIGITS 64  /* characters of a number */
-#define MBI_EXPRESSION_NUMBER 48  /* characters of a translated number at most */
+#define MBI_EXPRESSION_TEXT 512   /* the most characters of the user's text */
+#define MBI_EXPRESSION_SIZE 1400  /* bytes of the translated text, with the terminating zero */
+#define MBI_EXPRESSION_DEPTH 64   /* the most nested operands; parentheses count twice */
+#define MBI_EXPRESSION_DIGITS 64  /* the most characters of a number */
+#define MBI_EXPRESSION_NUMBER 48  /* the most characters of a translated number */
 #define MBI_EXPRESSION_MARK "in_" /* prefix of names in the translated text */
 typedef struct mbi_expression {   /* an expression being translated */
   merbit_context *context;
-  const char *what;         /* as messages call it */
+  const char *what;         /* the name used in messages */
   const char *const *names; /* ended by NULL */
   merbit_type type;
   const char *number; /* the name of `type` in kernels */
   const char *source;
-  const char *at; /* the current token, of `length` characters; 0 at the end */
+  const char *at; /* the current token of `length` characters; at the end length is 0 */
   size_t length;
   char *text; /* the translated text */
   size_t written;
   int depth, operand;
 } mbi_expression;
-#define MBI_CALLS 9 /* functions that an expression may call */
+#define MBI_CALLS 9 /* number of functions that an expression may call */
 typedef struct mbi_call {
   const char *name;
   int arguments;
 } mbi_call;
 
-/* What an operand stands for, in mbi_expression.operand. */
+/* The kind of an operand, in mbi_expression.operand. */
 enum { MBI_OPERAND_NUMBER, MBI_OPERAND_TRUTH };
 
-struct mbi_operators {                                          /* a copy of the user's */
-  merbit_operators given;                                       /* without its expressions */
-  char add[MBI_EXPRESSION_SIZE], multiply[MBI_EXPRESSION_SIZE]; /* for kernels; empty: none */
+/* A copy of the user's operators. */
+struct mbi_operators {
+  merbit_operators given;                                       /* its expressions are NULL */
+  char add[MBI_EXPRESSION_SIZE], multiply[MBI_EXPRESSION_SIZE]; /* for kernels; empty: not
+                                                                 * given */
 };
 /* alpha or beta as an argument of a semiring's kernels. */
 typedef union mbi_scalar {
@@ -14723,16 +14724,15 @@ typedef union mbi_scalar {
 } mbi_scalar;
 
 #define MBI_EPILOGUE_VECTORS 6
-#define MBI_EPILOGUE_CHUNK 8192  /* rows that one task takes on the CPU */
-#define MBI_EPILOGUE_THREADS 256 /* of a block of the kernel */
-#define MBI_EPILOGUE_BLOCKS \
-  1024                   /* at most, so that the last block adds them up in one step \
-                          */
-struct mbi_epilogue {    /* a copy of the user's */
-  merbit_epilogue given; /* without its expressions */
-  char result[MBI_EXPRESSION_SIZE], sums[2][MBI_EXPRESSION_SIZE]; /* for kernels; empty: none */
-  /* For the library's own iterations: the include name of a file that says what the last block
-   * does with the sums, and its argument; or NULL. */
+#define MBI_EPILOGUE_CHUNK 8192  /* rows per task on the CPU */
+#define MBI_EPILOGUE_THREADS 256 /* threads per block of the kernel */
+#define MBI_EPILOGUE_BLOCKS 1024 /* the most; the last one adds up their sums in one step */
+struct mbi_epilogue {            /* a copy of the user's epilogue */
+  merbit_epilogue given;         /* its expressions are NULL */
+  char result[MBI_EXPRESSION_SIZE], sums[2][MBI_EXPRESSION_SIZE]; /* for kernels; empty: not
+                                                                   * given */
+  /* For the library's own iterations, or NULL: the include name of a file that defines what the
+   * last block does with the sums. after_memory is its argument. */
   const char *after;
   mbi_devptr after_memory;
   mbi_program program;
@@ -14740,23 +14740,23 @@ struct mbi_epilogue {    /* a copy of the user's */
 };
 /* The kernel's argument for a product: mbk_epilogue of spmv/shared/epilogue.cu. */
 typedef mbk_epilogue mbi_epilogue_call;
-/* Offsets in a product's scratch: the ticket, which is zero between products even if the plan
- * is made again; the blocks' sums; then, if there is a result, space for a product that must
- * not go to y. */
+/* Offsets in a product's scratch. At 0 is the ticket, which is zero between products, also if
+ * the plan is made again. Then come the blocks' sums. If there is a result, space follows for a
+ * product that must not go to y. */
 #define MBI_EPILOGUE_PARTS 256
 #define MBI_EPILOGUE_PRODUCT (MBI_EPILOGUE_PARTS + 2 * MBI_EPILOGUE_BLOCKS * sizeof(double))
 
 #define MBI_ARRAYS_THREADS 256
-#define MBI_ARRAYS_GRID 4096 /* blocks at most; each strides over the arrays */
+#define MBI_ARRAYS_GRID 4096 /* the most blocks; each strides over the arrays */
 
 #define MBI_NONEMPTY_PER_BLOCK 1024
 #define MBI_NONEMPTY_WINDOW 8192
 #define MBI_NONEMPTY_TABLE 12288
 #define MBI_NONEMPTY_BINS 4096
 
-/* What a method on CUDA provides. `create` runs for the matrix in plan->device, with the CUDA
- * context current; on failure the caller runs `destroy`. `describe` writes the method's part of
- * the plan's line. */
+/* The functions of a method on CUDA. `create` runs for the matrix in plan->device, with the
+ * CUDA context current; on failure the caller runs `destroy`. `describe` writes the method's
+ * part of the plan's description. */
 typedef struct mbi_cuda_method {
   size_t state_bytes; /* of plan->state, which is zero before `create` */
   merbit_status (*create)(merbit_plan *plan);
@@ -14772,8 +14772,8 @@ typedef struct mbi_cuda_method {
 
 #endif
 
-/* Reads and writes expressions: tokens from the user's text, and the text that a kernel gets
- * instead. spmv/shared/expression.c has the grammar. */
+/* Reads tokens of a user's expression, and builds the text that a kernel gets instead.
+ * spmv/shared/expression.c has the grammar. */
 
 MBI_INTERNAL const mbi_call mbi_calls[MBI_CALLS] = {
     {"min", 2}, {"max", 2}, {"abs", 1},   {"sqrt", 1}, {"exp", 1},
@@ -14781,7 +14781,7 @@ MBI_INTERNAL const mbi_call mbi_calls[MBI_CALLS] = {
 
 /* ---- Tokens ------------------------------------------------------------------------------ */
 
-/* Returns 1 for a letter of ASCII, whatever the locale. */
+/* Returns 1 for an ASCII letter or an underscore, in every locale. */
 MBI_INTERNAL int mbi_is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
@@ -14854,7 +14854,7 @@ MBI_INTERNAL void mbi_expression_next(mbi_expression *e) {
   e->length = (size_t)(p - e->at);
 }
 
-/* ---- What is written --------------------------------------------------------------------- */
+/* ---- The translated text ----------------------------------------------------------------- */
 
 MBI_INTERNAL merbit_status mbi_expression_insert(mbi_expression *e, size_t at,
     const char *text) {
@@ -14883,7 +14883,8 @@ MBI_INTERNAL merbit_status mbi_expression_wrap(mbi_expression *e, size_t from, c
   return status == MERBIT_OK ? mbi_expression_append(e, tail) : status;
 }
 
-/* Makes the operand written from `from` on a number or a truth value, whichever is `wanted`. */
+/* Converts the operand that begins at `from` to a number or a truth value, whichever is
+ * `wanted`. */
 MBI_INTERNAL merbit_status mbi_expression_want(mbi_expression *e, size_t from, int wanted) {
   const int have = e->operand;
   char head[48];
@@ -14897,8 +14898,8 @@ MBI_INTERNAL merbit_status mbi_expression_want(mbi_expression *e, size_t from, i
 }
 
 /* ==== >>spmv/shared/expression.c  user expressions: checks, text for kernels ============== */
-/* Expressions of users become text of a kernel: only what this grammar knows, written anew from
- * its tokens, so that nothing else reaches the compiler.
+/* Translates users' expressions into text for a kernel. Accepts only this grammar, and writes
+ * the text anew from its tokens, so that nothing else reaches the compiler.
  *
  *   choice   = either ["?" choice ":" choice]
  *   either   = both {"||" both}
@@ -14910,23 +14911,24 @@ MBI_INTERNAL merbit_status mbi_expression_want(mbi_expression *e, size_t from, i
  *   factor   = ("-" | "+" | "!") factor | number | "inf" | name | "(" choice ")"
  *            | call "(" choice {"," choice} ")"
  *
- * Numbers are decimal, names those that the caller knows, calls those of mbi_calls. A
- * comparison is 1 or 0 where a number is wanted, and a number is true unless it is zero. Each
- * operation is rounded by itself. */
+ * Numbers are decimal. Names come from the caller; calls are those of mbi_calls. A comparison
+ * counts as 1 or 0 if a number is needed; a number counts as true unless it is zero. Each
+ * operation is rounded separately. */
 
 /* ---- Grammar ----------------------------------------------------------------------------- */
 
 static merbit_status mbi_expression_choice(mbi_expression *e);
 
-/* Goes one level deeper; fails if that is too deep. */
+/* Enters one more level of nesting. Fails if that is too deep. */
 static merbit_status mbi_expression_enter(mbi_expression *e) {
   return ++e->depth <= MBI_EXPRESSION_DEPTH ? MERBIT_OK
       : mbi_expression_refuse(e, "is nested too deeply");
 }
 
-/* Writes a number as the bits of the double that the plan's type rounds it to. */
+/* Writes a number as the bits of a double: the number rounded to the plan's type. */
 static merbit_status mbi_expression_number(mbi_expression *e) {
-  char text[MBI_EXPRESSION_DIGITS + 16]; /* readable past its end, for the scan */
+  char text[MBI_EXPRESSION_DIGITS + 16]; /* readable beyond the number's end, for
+                                          * mbi_decimal_scan */
   mbi_decimal d;
   double value = (double)INFINITY;
   uint64_t bits;
@@ -15041,7 +15043,8 @@ static merbit_status mbi_expression_factor(mbi_expression *e) {
   return MERBIT_OK;
 }
 
-/* Operators by how tightly they bind, and how each is written between its operands. */
+/* The infix operators: the level of precedence, the kinds of operands and of the result, and
+ * the text before and between the operands. */
 typedef struct mbi_infix {
   int level, wanted, gives;
   const char *token, *head, *middle;
@@ -15060,7 +15063,7 @@ static const mbi_infix mbi_infixes[] = {
     {3, MBI_OPERAND_NUMBER, MBI_OPERAND_TRUTH, ">=", "(", " >= "},
     {4, MBI_OPERAND_NUMBER, MBI_OPERAND_NUMBER, "+", "(", " + "},
     {4, MBI_OPERAND_NUMBER, MBI_OPERAND_NUMBER, "-", "(", " - "},
-    /* multiplied by a call, never fused with a sum */
+    /* A call, so that the compiler does not fuse the product with a sum. */
     {5, MBI_OPERAND_NUMBER, MBI_OPERAND_NUMBER, "*", "mbk_multiply(", ", "},
     {5, MBI_OPERAND_NUMBER, MBI_OPERAND_NUMBER, "/", "(", " / "}, };
 
@@ -15074,8 +15077,8 @@ static const mbi_infix *mbi_expression_infix(const mbi_expression *e, int level)
   return NULL;
 }
 
-/* Reads a level of the grammar, from `either` (0) to `term` (the last). A level of comparisons
- * reads one at most. */
+/* Reads one level of the grammar, from `either` (0) to `term` (the last). A level of
+ * comparisons accepts one of them at most. */
 static merbit_status mbi_expression_level(mbi_expression *e, int level) {
   const size_t from = e->written;
   const mbi_infix *infix;
@@ -15143,10 +15146,10 @@ static merbit_status mbi_expression_choice(mbi_expression *e) {
   return status;
 }
 
-/* Checks `source`, which messages call `what`, and writes it into text[MBI_EXPRESSION_SIZE] as
- * kernels understand it; they call its type, `type`, `number`. `names`, ended by NULL, are what
- * it may use; kernels know them with the prefix MBI_EXPRESSION_MARK. On failure the text is
- * empty. */
+/* Checks `source`, which messages call `what`, and writes its translation to
+ * text[MBI_EXPRESSION_SIZE]. `type` is the type of the numbers, `number` that type's name in
+ * kernels. `names`, ended by NULL, lists the names that `source` may use; in kernels they have
+ * the prefix MBI_EXPRESSION_MARK. On failure the text is empty. */
 MBI_INTERNAL merbit_status mbi_expression_write(merbit_context *context, const char *what,
     const char *source, const char *const *names, merbit_type type, const char *number,
     char *text) {
@@ -15179,7 +15182,7 @@ MBI_INTERNAL merbit_status mbi_expression_write(merbit_context *context, const c
   return status;
 }
 
-/* As mbi_expression_write, with MBK_COMPUTE as the type's name. */
+/* Calls mbi_expression_write with MBK_COMPUTE as the type's name. */
 MBI_INTERNAL merbit_status mbi_expression_check(merbit_context *context, const char *what,
     const char *source, const char *const *names, merbit_type type, char *text) {
   return mbi_expression_write(context, what, source, names, type, "MBK_COMPUTE", text);
@@ -17964,8 +17967,8 @@ MBI_INTERNAL merbit_status mbi_types_check_address(merbit_context *context, cons
 }
 
 /* ==== >>spmv/shared/semiring.c  semirings: checks, what a plan keeps, what kernels are told ==== */
-/* Products over semirings other than plus-times: checks and preamble. Kernels:
- * spmv/shared/semiring.cuh; CPU threads: spmv/cpu/semirings.c. */
+/* Products over semirings other than plus-times: checks, and macros for kernels. The kernels'
+ * algebra is in spmv/shared/semiring.cuh, the CPU's in spmv/cpu/semirings.c. */
 
 MBI_INTERNAL int mbi_plan_has_semiring(const merbit_plan *plan) {
   return plan->desc.semiring != MERBIT_SEMIRING_PLUS_TIMES;
@@ -17977,8 +17980,9 @@ static const char *mbi_semiring_name(merbit_semiring semiring) {
   return names[semiring];
 }
 
-/* Returns how a view becomes a CSR. Duplicates are added up only if (+) is +, and if products
- * do not add up in a wider type, where their sums would be rounded to the values' type. */
+/* Returns the flags for turning a view into a CSR. Duplicates are added up only in plus-times,
+ * and only if products are summed in the type of the values: in a wider type their sum would be
+ * rounded. */
 MBI_INTERNAL int mbi_plan_build_flags(const merbit_plan *plan) {
   return mbi_plan_has_semiring(plan) || plan->type != mbi_plan_accumulator(plan)
       ? MBI_BUILD_KEEP : 0;
@@ -18036,7 +18040,7 @@ MBI_INTERNAL merbit_status mbi_semiring_check(merbit_context *context, const mer
   return MERBIT_OK;
 }
 
-/* Returns 1 if the operators have what a side needs. */
+/* Returns 1 if the user gave the operators that a side needs. */
 MBI_INTERNAL int mbi_semiring_runs(const merbit_plan *plan, merbit_side side) {
   const mbi_operators *o = plan->operators;
   return o == NULL                  ? 1
@@ -18045,7 +18049,7 @@ MBI_INTERNAL int mbi_semiring_runs(const merbit_plan *plan, merbit_side side) {
       : o->given.add_f64 != NULL && o->given.multiply_f64 != NULL;
 }
 
-/* Checks the zero in the plan's type. */
+/* Checks that the zero is representable in the plan's type. */
 static merbit_status mbi_semiring_check_zero(const merbit_plan *plan) {
   const double zero = plan->operators->given.zero, most = (double)FLT_MAX;
   const int finite = zero >= -DBL_MAX && zero <= DBL_MAX;
@@ -18064,7 +18068,7 @@ MBI_INTERNAL merbit_status mbi_semiring_take(merbit_plan *plan) {
   const merbit_operators *given = plan->desc.operators;
   merbit_context *context = plan->context;
   mbi_operators *o;
-  plan->desc.operators = NULL; /* the user's memory, not used from here on */
+  plan->desc.operators = NULL; /* the user's memory is not used from here on */
   if (given == NULL) {
     return MERBIT_OK;
   }
@@ -18097,7 +18101,7 @@ MBI_INTERNAL merbit_status mbi_semiring_take(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* ---- What kernels are told --------------------------------------------------------------- */
+/* ---- Arguments of kernels ---------------------------------------------------------------- */
 
 MBI_INTERNAL void mbi_semiring_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   mbi_preamble_define_int(preamble, "MBK_SEMIRING", (int)plan->desc.semiring);
@@ -18117,7 +18121,7 @@ MBI_INTERNAL double mbi_semiring_zero(const merbit_plan *plan) {
       : plan->desc.semiring == MERBIT_SEMIRING_MIN_PLUS ? (double)INFINITY : 0.0;
 }
 
-/* Returns the kernel argument for a scalar in host memory, or NULL. */
+/* Returns the kernel argument for a scalar in host memory, which may be NULL. */
 MBI_INTERNAL mbi_scalar mbi_semiring_scalar(const merbit_plan *plan, const void *scalar) {
   mbi_scalar made;
   memset(&made, 0, sizeof made);
@@ -18131,7 +18135,7 @@ MBI_INTERNAL mbi_scalar mbi_semiring_scalar(const merbit_plan *plan, const void 
   return made;
 }
 
-/* Returns 1 if the old y may be read, as far as the host knows beta. */
+/* Returns 1 if the product may read the old y, as far as the host knows beta. */
 MBI_INTERNAL int mbi_semiring_adds(const merbit_plan *plan, const void *beta) {
   const mbi_scalar *scalar = (const mbi_scalar *)beta;
   if (plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE) {
@@ -18143,8 +18147,8 @@ MBI_INTERNAL int mbi_semiring_adds(const merbit_plan *plan, const void *beta) {
 }
 
 /* ==== >>spmv/shared/epilogue_table.c  CPU: epilogues that need no function of the user ==== */
-/* Epilogue functions for the CPU that merbit brings along. A user must give a function for an
- * epilogue on the CPU, but not for these expressions: the function is generated from the same
+/* The CPU functions of the library's own epilogues. A user must supply a function for an
+ * epilogue on the CPU, except for these expressions: their functions are generated from the
  * text that kernels get. */
 
 static double mbi_epilogue_dot_sum0(double ax, double y, double v0) {
@@ -18376,12 +18380,12 @@ MBI_INTERNAL merbit_epilogue_rows mbi_epilogue_builtin(const merbit_epilogue *gi
 }
 
 /* ==== >>spmv/shared/epilogue.c  epilogues: checks, what kernels are told, room for sums ==== */
-/* Epilogues: a function of each row of op(A) x on its way to y, and two sums over all rows. On
- * CUDA a kernel runs them after the product (spmv/shared/epilogue.cu);
+/* Epilogues: a function applied to each row of op(A) x before it is stored in y, and two sums
+ * over all rows. On CUDA a kernel runs them after the product (spmv/shared/epilogue.cu).
  * spmv/plan/epilogue_product.c calls them. */
 
 #define MBI_EPILOGUE_SCALARS 8
-/* Blocks per multiprocessor: the last block then has fewer sums to add up. */
+/* Blocks per multiprocessor. More blocks would leave more sums for the last block to add up. */
 #define MBI_EPILOGUE_RESIDENT 4
 
 MBI_INTERNAL int mbi_plan_has_epilogue(const merbit_plan *plan) {
@@ -18452,7 +18456,7 @@ MBI_INTERNAL merbit_status mbi_epilogue_take(merbit_plan *plan, const char *afte
   const merbit_epilogue *given = plan->desc.epilogue;
   merbit_context *context = plan->context;
   mbi_epilogue *e;
-  plan->desc.epilogue = NULL; /* the user's memory, not used from here on */
+  plan->desc.epilogue = NULL; /* the user's memory is not used from here on */
   if (given == NULL) {
     return MERBIT_OK;
   }
@@ -18525,7 +18529,7 @@ MBI_INTERNAL void mbi_epilogue_release_cuda(merbit_plan *plan) {
   }
 }
 
-/* ---- Room -------------------------------------------------------------------------------- */
+/* ---- Scratch ----------------------------------------------------------------------------- */
 
 /* Returns the number of blocks of the epilogue's kernel, the same in every product of a plan. A
  * thread loads 16 bytes of each vector at once. */
@@ -23081,8 +23085,8 @@ MBI_INTERNAL uint64_t mbi_nonempty_bytes(int64_t rows) {
 }
 
 /* Checks device arrays on the GPU. If they are malformed, the host's check names the first bad
- * entry. The scratch of the answer is kept for counting non-empty rows, or those of a
- * transpose. */
+ * entry. csr->scratch keeps the memory of the answer; the counts of non-empty rows, also those
+ * of a transpose, will use it. */
 static merbit_status mbi_device_csr_check(merbit_context *context, const merbit_view *view,
     const mbi_program *program, mbi_device_csr *csr) {
   void *function = NULL;
@@ -23549,19 +23553,19 @@ MBI_INTERNAL const mbi_cuda_method mbi_merbit_method = {
     mbi_merbit_multiply, mbi_merbit_info,   mbi_merbit_describe, NULL};
 
 /* ==== >>spmv/shared/nonempty_rows.c  which rows of a device CSR hold something ============ */
-/* Counts on the GPU which rows are non-empty and how even they are, and lists them if some are
- * empty and the method asks for it. */
+/* Counts the non-empty rows on the GPU, measures how equal their lengths are, and lists them if
+ * some rows are empty and the method asks for it. */
 
-#define MBI_NONEMPTY_SAMPLES 128 /* windows of nonzeros at most */
+#define MBI_NONEMPTY_SAMPLES 128 /* the most windows of nonzeros in a sample */
 #define MBI_NONEMPTY_THREADS 1024
 #define MBI_NONEMPTY_BLOCK_SAMPLES 4096        /* rows */
 #define MBI_NONEMPTY_COLUMN_SAMPLES (8u << 20) /* nonzeros */
-/* Arrays that only making a plan needs stay if they are at most this many bytes: allocating and
- * releasing one costs as much as a product or more. */
+/* Arrays that only making a plan needs are kept if they have at most this many bytes, because
+ * allocating and releasing one takes as long as a product. */
 #define MBI_NONEMPTY_SMALL (16u << 20)
 
-/* Releases what products do not need, unless it is small. The choice and the method must be
- * made. */
+/* Releases what products do not need, unless it is small. Call it after the choice, when the
+ * method has been created. */
 MBI_INTERNAL void mbi_nonempty_finish(merbit_context *context, mbi_nonempty_rows *nonempty) {
   if (nonempty->column_bytes > MBI_NONEMPTY_SMALL) {
     mbi_device_release(context, nonempty->column_counts);
@@ -23581,13 +23585,15 @@ MBI_INTERNAL void mbi_nonempty_destroy(merbit_context *context, mbi_nonempty_row
   mbi_device_release(context, nonempty->column_counts);
   mbi_device_release(context, nonempty->counts);
   if (nonempty->row_id != 0) {
-    mbi_device_release(context, nonempty->row_id); /* and the arrays allocated with it */
+    mbi_device_release(context, nonempty->row_id); /* also releases the arrays allocated with
+                                                    * it */
   }
   memset(nonempty, 0, sizeof *nonempty);
 }
 
-/* Counts the non-empty rows, their sum, the sum of the slices' widths and the longest row. The
- * CUDA context must be current. On failure the caller runs mbi_nonempty_destroy. */
+/* Computes the number of non-empty rows, the sum of the slices' widths and the length of the
+ * longest row. Keeps the number of each block's first non-empty row. The CUDA context must be
+ * current. On failure the caller runs mbi_nonempty_destroy. */
 static merbit_status mbi_nonempty_create(merbit_context *context, mbi_device_csr *csr,
     mbi_nonempty_rows *nonempty) {
   void *count = NULL, *offsets = NULL;
@@ -23655,7 +23661,7 @@ static merbit_status mbi_nonempty_create(merbit_context *context, mbi_device_csr
   return MERBIT_OK;
 }
 
-/* Returns 1 if rows are of nearly equal length: slices of 32 rows hold at most an eighth of
+/* Returns 1 if rows have nearly equal lengths: slices of 32 rows have at most an eighth of
  * padding. */
 MBI_INTERNAL int mbi_nonempty_equal(const merbit_plan *plan) {
   return plan->nonempty.slots <= plan->device.nnz + plan->device.nnz / 8;
@@ -23674,7 +23680,7 @@ MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_context *context,
   mbk_arrays_sample_arguments arguments;
   merbit_status status =
       mbi_program_kernel(context, &nonempty->program, "mbk_arrays_sample", &sample);
-  if (status == MERBIT_OK) { /* in place of the sums, which have been read */
+  if (status == MERBIT_OK) { /* overwrites the sums, which have been read */
     status = mbi_device_zero(context, nonempty->counts, sizeof answer, NULL);
   }
   narrow = nonempty->counts + sizeof answer[0];
@@ -23698,8 +23704,8 @@ MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_context *context,
   return status;
 }
 
-/* Returns 1 if the plan is the transpose of a CSR in GPU memory, whose rows are then its
- * columns. */
+/* Returns 1 if the plan multiplies the transpose of a CSR in GPU memory. The row lengths of
+ * that CSR are the column counts of the plan's matrix. */
 static int mbi_nonempty_has_column_offsets(const merbit_plan *plan) {
   const merbit_view *given = &plan->given;
   return plan->transpose.on_gpu && given->format == MERBIT_CSR &&
@@ -23727,8 +23733,8 @@ static merbit_status mbi_nonempty_launch_columns(merbit_plan *plan) {
       MBI_ARRAYS_THREADS, 0, NULL, &arguments);
 }
 
-/* Writes to bins[n] how many columns a sample of the nonzeros meets n times. `bins` has
- * MBI_NONEMPTY_BINS words, the last for all that are met more often. */
+/* Writes to bins[n] how many columns occur n times in a sample of the nonzeros. `bins` has
+ * MBI_NONEMPTY_BINS words; the last also counts the columns that occur more often. */
 static merbit_status mbi_nonempty_count_columns(merbit_plan *plan, uint32_t *bins) {
   merbit_context *context = plan->context;
   mbi_nonempty_rows *nonempty = &plan->nonempty;
@@ -23769,9 +23775,9 @@ static merbit_status mbi_nonempty_count_columns(merbit_plan *plan, uint32_t *bin
   return status;
 }
 
-/* Sets hub_least and hub_share for the fullest columns, at most `capacity` of them and each
- * with two nonzeros of the sample or more: the least count of a hub, and the hubs' share of the
- * `sampled` nonzeros. */
+/* Chooses hubs: the columns with the highest counts, at most `capacity` of them, each with at
+ * least two nonzeros of the sample. Sets hub_least, the least count of a hub, and hub_share,
+ * the hubs' share of the `sampled` nonzeros. */
 MBI_INTERNAL void mbi_nonempty_take_hubs(mbi_nonempty_rows *nonempty, const uint32_t *bins,
     uint64_t sampled, uint64_t capacity) {
   uint64_t hubs = 0, cold = 0;
@@ -23787,8 +23793,8 @@ MBI_INTERNAL void mbi_nonempty_take_hubs(mbi_nonempty_rows *nonempty, const uint
   nonempty->hub_share = hubs > 0 && cold < sampled ? 1.0 - (double)cold / (double)sampled : 0.0;
 }
 
-/* Computes plan->nonempty.hub_least and hub_share, unless they are known and the counts
- * still exist. */
+/* Computes plan->nonempty.hub_least and hub_share, unless the counts from which they were
+ * computed are still there. */
 MBI_INTERNAL merbit_status mbi_nonempty_columns(merbit_plan *plan, uint64_t capacity) {
   uint32_t bins[MBI_NONEMPTY_BINS];
   const uint64_t nnz = plan->device.nnz, stride = nnz / MBI_NONEMPTY_COLUMN_SAMPLES + 1;
@@ -23800,8 +23806,8 @@ MBI_INTERNAL merbit_status mbi_nonempty_columns(merbit_plan *plan, uint64_t capa
   return MERBIT_OK;
 }
 
-/* Finds what rules out full blocks in `count` rows, evenly spread: bits of heights and of
- * widths. */
+/* Tests `count` rows, evenly spread, for block sizes that they rule out: against[0] has bits of
+ * heights, against[1] of widths. */
 static merbit_status mbi_nonempty_against(merbit_plan *plan, uint64_t count,
     uint32_t *against) {
   merbit_context *context = plan->context;
@@ -23829,9 +23835,9 @@ static merbit_status mbi_nonempty_against(merbit_plan *plan, uint64_t count,
       ? mbi_device_download(context, against, answer, 2 * sizeof *against) : status;
 }
 
-/* Writes to plan->nonempty the largest blocks, up to 16 x 16, of which the whole matrix
- * consists; 1 x 1 if there are none. A sample of rows comes first, because it rules out most
- * matrices. */
+/* Sets plan->nonempty.block_rows and block_cols to the largest full blocks, up to 16 x 16, of
+ * which the whole matrix consists, or to 1 x 1. A sample of rows is tested first, because it
+ * rules out most matrices. */
 MBI_INTERNAL merbit_status mbi_nonempty_blocks(merbit_plan *plan) {
   const uint64_t rows = plan->device.rows;
   uint64_t count = rows < MBI_NONEMPTY_BLOCK_SAMPLES ? rows : MBI_NONEMPTY_BLOCK_SAMPLES;
@@ -23865,7 +23871,7 @@ MBI_INTERNAL merbit_status mbi_nonempty_hash(merbit_plan *plan, uint64_t *hash) 
       plan->device.nnz > plan->device.rows ? plan->device.nnz : plan->device.rows;
   void *kernel = NULL;
   mbk_arrays_hash_arguments arguments;
-  mbi_devptr sum = plan->nonempty.counts; /* in place of the sums, which have been read */
+  mbi_devptr sum = plan->nonempty.counts; /* overwrites the sums, which have been read */
   merbit_status status =
       mbi_program_kernel(context, &plan->nonempty.program, "mbk_arrays_hash", &kernel);
   if (status == MERBIT_OK) {
@@ -23884,25 +23890,26 @@ MBI_INTERNAL merbit_status mbi_nonempty_hash(merbit_plan *plan, uint64_t *hash) 
   return status == MERBIT_OK ? mbi_device_download(context, hash, sum, sizeof *hash) : status;
 }
 
-/* Returns 1 if 32 bits can number the plan's rows, with one number left over to mean none. */
+/* Returns 1 if 32 bits suffice to number the plan's rows and leave one number that means
+ * none. */
 MBI_INTERNAL int mbi_nonempty_fit(const merbit_plan *plan) {
   return plan->device.rows < UINT32_MAX;
 }
 
-/* Counts the rows for a method, unless the choice has done so. */
+/* Counts the rows for a method unless the choice has counted them. */
 MBI_INTERNAL merbit_status mbi_nonempty_need(merbit_plan *plan) {
   return plan->nonempty.row_start != 0 ? MERBIT_OK
       : mbi_nonempty_create(plan->context, &plan->device, &plan->nonempty);
 }
 
-/* Lists the rows. Call it after mbi_nonempty_create, if some rows are empty. On failure nothing
+/* Lists the rows. Call it after mbi_nonempty_create if some rows are empty. On failure nothing
  * changes. */
 MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_context *context,
     const mbi_device_csr *csr, mbi_nonempty_rows *nonempty) {
   const uint64_t starts = (nonempty->count + 1) * mbi_index_bytes(csr->offset_type);
   const uint64_t ids = (nonempty->count + 1) * sizeof(uint32_t); /* at least one */
   const uint64_t empties = (csr->rows - nonempty->count) * sizeof(uint32_t);
-  const int apart = starts > MBI_NONEMPTY_SMALL; /* released when the plan is made */
+  const int apart = starts > MBI_NONEMPTY_SMALL; /* released once the plan is made */
   uint64_t row_count = csr->rows;
   mbi_devptr row_ptr = csr->row_ptr, row_id = 0, row_start = 0, empty_id = 0;
   mbi_devptr *const parts[] = {&row_id, &empty_id, &row_start};
