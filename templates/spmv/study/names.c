@@ -1,7 +1,7 @@
 #include "spmv/study/study.h"
 
 #ifdef MERBIT_STUDY_METHODS
-/* Of blocks, on CUDA. */
+/* Returns 1 for methods that multiply blocks on CUDA. */
 MBI_INTERNAL int mbi_cuda_study_method(merbit_method method) {
   return method >= MERBIT_METHOD_BSR_ROW_MAJOR && method <= MERBIT_METHOD_BSR_VECTOR;
 }
