@@ -2923,7 +2923,7 @@ MBI_INTERNAL int mbi_replacement_end(mbi_replacement *r, int error) {
 
 /* The embedded kernel texts: how many, and a hash of all that is part of a cubin's key. */
 #define MBI_SOURCES 101
-#define MBI_KERNEL_HASH "a04875f7462401e79af763586c43717468c0b3fad3e105ca091e88a9673055c1"
+#define MBI_KERNEL_HASH "2275fab6314767567492cc5a6c50cd8333b2b588388a9ac744f28ed6a807d2f3"
 
 typedef struct mbi_source {
   const char *name; /* as kernels include it */
@@ -4921,7 +4921,7 @@ static const char *const mbi_source_spmv_gpu_merbit_merbit_cu[] = {
 "product[u] = (MBK_COMPUTE)mbk_load(a.values + k);\n#endif\n}\n}\n#pragma unroll\n"
 "for (int u = 0; u < MBK_UNROLL; u++) {\nif (at + (mbk_u32)u * MBK_OMEGA < count) {\n"
 "#if MBK_PATTERN\nproduct[u] = (MBK_COMPUTE)mbk_load(a.x + column[u]);\n#else\n"
-"product[u] = MBK_MUL(product[u], mbk_load(a.x + column[u]));\n#endif\n}\n}\n}\n\n\n"
+"product[u] = MBK_MUL(product[u], mbk_load(a.x + column[u]));\n#endif\n}\n}\n}\n\n\n\n"
 "MBK_DEVICE MBK_COMPUTE mbk_tile_long(const mbk_stream &a, mbk_u32 count, mbk_u32 lane,\n"
 "mbk_u32 mask) {\nMBK_COMPUTE sum = MBK_ZERO;\n"
 "for (mbk_u32 at = lane; at < count; at += MBK_UNROLL * MBK_OMEGA) {\n"
@@ -4939,15 +4939,15 @@ static const char *const mbi_source_spmv_gpu_merbit_merbit_cu[] = {
 "MBK_COMPUTE sum = MBK_ZERO, first = MBK_ZERO;\n#pragma unroll\n"
 "for (int k = 0; k < MBK_SIGMA; k++) {\nif (k < steps) {\nif (flags >> k & 1) {\n"
 "if (row == first_row) {\nfirst = sum;\n} else {\nsums[row] = sum;\n}\nsum = MBK_ZERO;\n"
-"row++;\n} else {\nsum = MBK_ADD(sum, products[nonzero]);\nnonzero++;\n}\n}\n}\n\n\n"
-"const bool ends = row != first_row;\nint closed = ends || lane == 0;\n",
+"row++;\n} else {\nsum = MBK_ADD(sum, products[nonzero]);\nnonzero++;\n}\n}\n}\n\n\n",
+"const bool ends = row != first_row;\nint closed = ends || lane == 0;\n"
 "for (int d = 1; mbk_ballot(mask, !closed); d <<= 1) {\n"
 "const MBK_COMPUTE before = mbk_shuffle_up(mask, sum, d, MBK_OMEGA);\n"
 "const int before_closed = mbk_shuffle_up(mask, closed, d, MBK_OMEGA);\n"
 "if (!closed && (int)lane >= d) {\nsum = MBK_ADD(before, sum);\nclosed = before_closed;\n}\n}\n"
 "const MBK_COMPUTE carried = mbk_shuffle_up(mask, sum, 1, MBK_OMEGA);\nif (ends) {\n"
 "sums[first_row] = lane == 0 ? first : MBK_ADD(carried, first);\n}\n"
-"return mbk_shuffle(mask, sum, MBK_OMEGA - 1, MBK_OMEGA);\n}\n\n\n\n"
+"return mbk_shuffle(mask, sum, MBK_OMEGA - 1, MBK_OMEGA);\n}\n\n\n\n\n"
 "MBK_DEVICE MBK_COMPUTE mbk_carry(const MBK_COMPUTE *tails, const mbk_u32 *ends, mbk_u32 t,\n"
 "bool &found) {\nmbk_u32 from = t;\nfound = false;\nwhile (from > 0 && !found) {\nfrom--;\n"
 "found = ends[from] != 0;\n}\nMBK_COMPUTE sum = MBK_ZERO;\nfor (; from < t; from++) {\n"
@@ -4963,8 +4963,8 @@ static const char *const mbi_source_spmv_gpu_merbit_merbit_cu[] = {
 "const mbk_u32 mask = mbk_group_mask();\n"
 "MBK_COMPUTE *const products = (MBK_COMPUTE *)shared + group * MBK_TILE_STEPS;\n"
 "MBK_COMPUTE *const tails = (MBK_COMPUTE *)shared + MBK_BLOCK_TILES * MBK_TILE_STEPS;\n"
-"mbk_u32 *const ends = (mbk_u32 *)(tails + MBK_BLOCK_TILES);\n"
-"const mbk_u64 tile = (mbk_u64)mbk_block() * MBK_BLOCK_TILES + group;\n",
+"mbk_u32 *const ends = (mbk_u32 *)(tails + MBK_BLOCK_TILES);\n",
+"const mbk_u64 tile = (mbk_u64)mbk_block() * MBK_BLOCK_TILES + group;\n"
 "const bool active = tile < given.tiles;\nMBK_TILE row = 0;\nmbk_u32 tile_rows = 0;\n"
 "MBK_COMPUTE *sums = products;\nMBK_COMPUTE tail = MBK_ZERO;\nif (active) {\n"
 "const MBK_TILE entry = given.tile_y[tile], start = given.tile_x[tile];\n"
@@ -4986,8 +4986,8 @@ static const char *const mbi_source_spmv_gpu_merbit_merbit_cu[] = {
 "tails[group] = tail;\nends[group] = tile_rows;\n}\nmbk_warp_sync(mask);\n}\n#if !MBK_DUAL\n"
 "MBK_SCALARS_LOAD;\n#endif\n"
 "for (mbk_u32 i = lane == 0 ? MBK_OMEGA : lane; i < tile_rows; i += MBK_OMEGA) {\n"
-"#if MBK_DUAL\ny[row + i] = (MBK_VECTOR)sums[i];\n#else\nMBK_COMMIT(row + i, sums[i]);\n"
-"#endif\n}\nmbk_block_sync();\nif (!active || lane != 0) {\nreturn;\n}\n\nbool found;\n",
+"#if MBK_DUAL\ny[row + i] = (MBK_VECTOR)sums[i];\n#else\nMBK_COMMIT(row + i, sums[i]);\n",
+"#endif\n}\nmbk_block_sync();\nif (!active || lane != 0) {\nreturn;\n}\n\nbool found;\n"
 "const MBK_COMPUTE carry = mbk_carry(tails, ends, group, found);\nif (tile_rows > 0) {\n"
 "const MBK_COMPUTE first = MBK_ADD(carry, sums[0]);\nif (found) {\n#if MBK_DUAL\n"
 "y[row] = (MBK_VECTOR)first;\n#else\nMBK_COMMIT(row, first);\n#endif\n} else {\n#if MBK_DUAL\n"
@@ -4996,7 +4996,7 @@ static const char *const mbi_source_spmv_gpu_merbit_merbit_cu[] = {
 "if (group == MBK_BLOCK_TILES - 1 || tile == given.tiles - 1) {\n"
 "const MBK_COMPUTE open = tile_rows > 0 ? tail : MBK_ADD(carry, tail);\n#if MBK_DUAL\n"
 "if (row + tile_rows < given.rows) {\nmbk_atomic_add(y + row + tile_rows, (MBK_VECTOR)open);\n"
-"}\n#else\ngiven.carry_out[mbk_block()] = open;\n#endif\n}\n}\n\n#if !MBK_DUAL\n\n\n\n\n\n"
+"}\n#else\ngiven.carry_out[mbk_block()] = open;\n#endif\n}\n}\n\n#if !MBK_DUAL\n\n\n\n\n"
 "#define MBK_FIXUP_THREADS 256\n#define MBK_FIXUP_LONG 24\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_FIXUP_THREADS) mbk_merbit_fixup(const mbk_merbit_fixup_arguments a) {\n"
 "MBK_VECTOR *const y = a.y;\nMBK_SCALARS_OF(a);\nMBK_SCALARS_LOAD;\n"
@@ -5008,8 +5008,8 @@ static const char *const mbi_source_spmv_gpu_merbit_merbit_cu[] = {
 "const mbk_u64 row = MBK_ROW(a.tile_y[block * MBK_BLOCK_TILES]);\n"
 "if (MBK_ROW(a.tile_y[next < a.tiles ? next : a.tiles]) > row) {\n"
 "const mbk_u64 start = (mbk_u64)(a.row_ptr[row] - MBK_BASE) + row;\n"
-"mbk_u64 from = start / ((mbk_u64)MBK_TILE_STEPS * MBK_BLOCK_TILES);\n"
-"is_long = block - from > MBK_FIXUP_LONG;\nif (!is_long) {\nMBK_COMPUTE sum = MBK_ZERO;\n",
+"mbk_u64 from = start / ((mbk_u64)MBK_TILE_STEPS * MBK_BLOCK_TILES);\n",
+"is_long = block - from > MBK_FIXUP_LONG;\nif (!is_long) {\nMBK_COMPUTE sum = MBK_ZERO;\n"
 "for (; from < block; from++) {\nsum = MBK_ADD(sum, a.carry_out[from]);\n}\n"
 "MBK_COMMIT(row, MBK_ADD(sum, a.carry_first[block]));\n}\n}\n}\n"
 "const mbk_u32 ballot = mbk_ballot(0xffffffffu, is_long);\nif (mbk_lane() == 0) {\n"
@@ -5367,10 +5367,10 @@ static const char *const mbi_source_spmv_gpu_scan_scan_cu[] = {
 "mbk_scan_run_dots(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.y, a.firsts,\n"
 "a.tails, a.nnz, a.tiles, factor);\n#else\n"
 "mbk_scan_run<false>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.y, a.firsts,\n"
-"a.tails, a.nnz, a.tiles, factor, MBK_ABSENT, (MBK_VECTOR *)0);\n#endif\n}\n\n\n\n\n"
+"a.tails, a.nnz, a.tiles, factor, MBK_ABSENT, (MBK_VECTOR *)0);\n#endif\n}\n\n\n\n"
 "#define MBK_SUM_BLOCKS \\\n"
 "(MBK_BLOCKS > 1 && (MBK_PACK * sizeof(MBK_COMPUTE) != 16 || MBK_PACK < 4 || \\\n"
-"MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS) \\\n? 5 * MBK_BLOCKS / 6 \\\n: MBK_BLOCKS)\n\n\n"
+"MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS) \\\n? 5 * MBK_BLOCKS / 6 \\\n: MBK_BLOCKS)\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
 "mbk_scan_sum(const mbk_scan_product_arguments a) {\nMBK_SCALARS_OF(a);\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
@@ -5458,14 +5458,14 @@ static const char *const mbi_source_spmv_gpu_scan_whole_cu[] = {
 "turn = MBK_WARPS - turn;\n}\n#if MBK_EMPTY_ROWS\nmbk_await();\n"
 "for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_THREADS + mbk_thread(); i < empty_rows;\n"
 "i += (mbk_u64)mbk_grid() * MBK_THREADS) {\nMBK_COMMIT(mbk_load(empty_id + i), MBK_ZERO);\n}\n"
-"#endif\n}\n\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
+"#endif\n}\n\n\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
 "mbk_scan_whole(const mbk_scan_whole_arguments a) {\nMBK_SCALARS_OF(a);\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_STOP_HERE\n"
 "const MBK_SCALAR factor = MBK_ALPHA;\nmbk_table_take(a.table, factor, MBK_THREADS);\n"
 "mbk_scan_run<false>(a.row_ends, a.tile_row, a.row_id, a.empty_id, a.block_start, a.col_ind,\n"
 "a.values, a.x, a.y, a.nnz, a.tiles, a.empty_rows, factor, MBK_ABSENT,\n",
 "(char *)((MBK_COMPUTE *)shared + MBK_TABLE));\n}\n\n\n"
-"#define MBK_SUM_BLOCKS ((2 * MBK_BLOCKS + 1) / 3)\n\n\n"
+"#define MBK_SUM_BLOCKS ((2 * MBK_BLOCKS + 1) / 3)\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
 "mbk_scan_whole_sum(const mbk_scan_whole_arguments a) {\nMBK_SCALARS_OF(a);\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
@@ -5476,7 +5476,7 @@ static const char *const mbi_source_spmv_gpu_scan_whole_cu[] = {
 NULL};
 
 static const char *const mbi_source_spmv_gpu_merge_path_cuh[] = {
-"\n#ifndef MBK_TILE_NONZEROS\n#error \"include spmv/gpu/scan/tile.cuh before\"\n#endif\n"
+"\n\n#ifndef MBK_TILE_NONZEROS\n#error \"include spmv/gpu/scan/tile.cuh before\"\n#endif\n"
 "#ifndef MBK_ROUNDS\n"
 "#error \"define MBK_ROUNDS: chunks that a block takes, one after the other\"\n#endif\n\n\n\n"
 "#define MBK_WARPS (MBK_THREADS / 32)\n#define MBK_SLOTS (MBK_THREADS * MBK_STEPS)\n"
@@ -5514,7 +5514,7 @@ NULL};
 static const char *const mbi_source_spmv_gpu_merge_tile_cuh[] = {
 "\n\n\n#ifndef MBK_CHUNK\n#error \"include spmv/gpu/merge/path.cuh before\"\n#endif\n\n"
 "#define MBK_NO_ROW 0xffffu\n\n\nstruct mbk_merge_memory {\nmbk_u16 *marks;\n"
-"MBK_COMPUTE *firsts, *tails;\nmbk_u32 *first_row;\nmbk_u32 *crossing;\nMBK_VECTOR *old;\n"
+"MBK_COMPUTE *firsts, *tails;\nmbk_u32 *first_row;\nmbk_u32 *crossing;\n\nMBK_VECTOR *old;\n"
 "MBK_VECTOR *first_old;\n};\n\n"
 "template <bool adds> MBK_DEVICE mbk_merge_memory mbk_merge_places(unsigned char *shared) {\n"
 "mbk_merge_memory m;\nm.marks = (mbk_u16 *)shared;\n"
@@ -5605,7 +5605,7 @@ static const char *const mbi_source_spmv_gpu_merge_arguments_cuh[] = {
 NULL};
 
 static const char *const mbi_source_spmv_gpu_merge_merge_cu[] = {
-"\n\n\n\n\n\n\n\n\n\n#include \"jit/device.cuh\"\n#include \"spmv/shared/algebra.cuh\"\n\n"
+"\n\n\n\n\n\n\n\n\n\n\n\n#include \"jit/device.cuh\"\n#include \"spmv/shared/algebra.cuh\"\n\n"
 "#define MBK_DEPTH 5\n#define MBK_EMPTY_ROWS 0\n\n#include \"spmv/gpu/scan/tile.cuh\"\n\n"
 "#include \"spmv/gpu/scan/products.cuh\"\n\n#include \"spmv/gpu/merge/path.cuh\"\n\n"
 "#include \"spmv/gpu/merge/tile.cuh\"\n\n#define MBK_CUT_THREADS 128\n\n\n"
@@ -5665,7 +5665,7 @@ static const char *const mbi_source_spmv_gpu_merge_merge_cu[] = {
 "MBK_SHARED_MEMORY(shared);\nmbk_release();\n"
 "mbk_merge_run<false>(a.row_ptr, a.col_ind, a.values, a.x, a.y, a.chunk_row, a.firsts, a.tails,\n"
 "a.rows, a.nnz, a.chunks, MBK_ALPHA, MBK_ABSENT, shared);\n}\n\n\n"
-"#define MBK_SUM_BLOCKS (MBK_BLOCKS > 4 ? 5 * MBK_BLOCKS / 6 : (2 * MBK_BLOCKS + 1) / 3)\n\n\n"
+"#define MBK_SUM_BLOCKS (MBK_BLOCKS > 4 ? 5 * MBK_BLOCKS / 6 : (2 * MBK_BLOCKS + 1) / 3)\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
 "mbk_merge_sum(const mbk_merge_product_arguments a) {\nMBK_SCALARS_OF(a);\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
@@ -5945,7 +5945,7 @@ static const char *const mbi_source_spmv_gpu_hubs_hubs_arguments_cuh[] = {
 NULL};
 
 static const char *const mbi_source_spmv_gpu_hubs_hubs_cu[] = {
-"\n\n\n\n\n\n\n\n\n#ifndef MBK_HUBS\n"
+"\n\n\n\n\n\n\n\n\n\n#ifndef MBK_HUBS\n"
 "#error \"define MBK_HUBS: the number of hubs that fit in shared memory\"\n#endif\n"
 "#include \"jit/device.cuh\"\n#include \"spmv/shared/algebra.cuh\"\n\n"
 "#include \"spmv/gpu/scan/tile.cuh\"\n\nstruct mbk_hubs_source {\nconst MBK_VECTOR *x, *hubs;\n"
@@ -5954,7 +5954,7 @@ static const char *const mbi_source_spmv_gpu_hubs_hubs_cu[] = {
 "#define MBK_SOURCE mbk_hubs_source\n"
 "#define MBK_GATHER(source, code) mbk_hubs_gather(source, code)\n"
 "#include \"spmv/gpu/scan/products.cuh\"\n\n#include \"spmv/gpu/scan/build.cuh\"\n"
-"#include \"spmv/gpu/scan/fixup.cuh\"\n\n#include \"spmv/gpu/hubs/build.cuh\"\n\n\n"
+"#include \"spmv/gpu/scan/fixup.cuh\"\n\n#include \"spmv/gpu/hubs/build.cuh\"\n\n\n\n"
 "template <bool adds>\n"
 "MBK_DEVICE void mbk_hubs_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,\n"
 "const mbk_u32 *row_id, const mbk_i32 *codes,\n"
@@ -5968,8 +5968,8 @@ static const char *const mbi_source_spmv_gpu_hubs_hubs_cu[] = {
 "shared[i] = mbk_load_after_wait(x + mbk_load(hub_col + i));\n}\n}\nmbk_block_sync();\n"
 "for (mbk_u64 tile = (mbk_u64)mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;\n"
 "tile < tiles; tile += (mbk_u64)mbk_grid() * (MBK_THREADS / 32)) {\nmbk_scan_no_dot none;\n"
-"(void)mbk_scan_take<adds>(row_ends, tile_row, row_id, codes, values, source, y, firsts,\n"
-"tails, nnz, tile, alpha, beta, old, none);\nmbk_warp_sync(MBK_ALL);\n}\n}\n\n",
+"(void)mbk_scan_take<adds>(row_ends, tile_row, row_id, codes, values, source, y, firsts,\n",
+"tails, nnz, tile, alpha, beta, old, none);\nmbk_warp_sync(MBK_ALL);\n}\n}\n\n"
 "#include \"spmv/gpu/hubs/hubs_arguments.cuh\"\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
 "mbk_hubs_product(const mbk_hubs_product_arguments a) {\nMBK_SCALARS_OF(a);\n"
@@ -5977,7 +5977,7 @@ static const char *const mbi_source_spmv_gpu_hubs_hubs_cu[] = {
 "const MBK_SCALAR factor = MBK_ALPHA;\nmbk_table_take(a.table, factor, MBK_THREADS);\n"
 "mbk_hubs_run<false>(a.row_ends, a.tile_row, a.row_id, a.codes, a.values, a.hub_col,\n"
 "a.hub_count, a.x, a.y, a.firsts, a.tails, a.nnz, a.tiles, factor,\n"
-"MBK_ABSENT, (MBK_VECTOR *)shared + MBK_TABLE);\n}\n\n\n"
+"MBK_ABSENT, (MBK_VECTOR *)shared + MBK_TABLE);\n}\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
 "mbk_hubs_sum(const mbk_hubs_product_arguments a) {\nMBK_SCALARS_OF(a);\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
@@ -6219,7 +6219,7 @@ static const char *const mbi_source_spmv_gpu_rows_rows_cu[] = {
 "const mbk_u32 lane = mbk_thread() % MBK_LANES;\nMBK_COMPUTE sum = MBK_ZERO;\n"
 "if (row < a.rows && !MBK_VANISHES(alpha)) {\n"
 "const MBK_ROW_PTR start = mbk_load(a.row_ptr + row);\n#if MBK_BY_ROW\nvalues += row;\n#endif\n"
-"mbk_i64 at = (mbk_i64)start - MBK_BASE + lane;\n\n\n"
+"mbk_i64 at = (mbk_i64)start - MBK_BASE + lane;\n\n"
 "MBK_ROW_PTR left = mbk_load(a.row_ptr + row + 1) - start - (MBK_ROW_PTR)lane;\n"
 "for (; left > 0; left -= MBK_LANES * MBK_UNROLL, at += MBK_LANES * MBK_UNROLL) {\n"
 "mbk_i32 column[MBK_UNROLL];\n#if !MBK_PATTERN\nMBK_VALUE value[MBK_UNROLL];\n#endif\n"
@@ -6428,7 +6428,7 @@ static const char *const mbi_source_spmv_gpu_bsr_bsr_arguments_cuh[] = {
 NULL};
 
 static const char *const mbi_source_spmv_gpu_bsr_bsr_cu[] = {
-"\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n#include \"jit/device.cuh\"\n"
+"\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n#include \"jit/device.cuh\"\n"
 "#include \"spmv/shared/algebra.cuh\"\n\n#include \"spmv/gpu/bsr/tile.cuh\"\n\n"
 "#include \"spmv/gpu/bsr/build.cuh\"\n\n#define MBK_PARTS MBK_BLOCK_ROWS\n"
 "#define MBK_ROW_NUMBER mbk_u32\n"
@@ -6931,7 +6931,7 @@ static const char *const mbi_source_spmv_gpu_many_copies_cuh[] = {
 "for (mbk_u32 c = 0; c < MBK_WIDTH; c += MBK_SPAN) {\nmbk_many_pack pack;\n#pragma unroll\n"
 "for (mbk_u32 j = 0; j < MBK_SPAN; j++) {\n"
 "pack.at[j] = c + j < MBK_VECTORS ? mbk_load_after_wait(a.x + (c + j) * a.ldx + i)\n"
-": (MBK_VECTOR)0;\n}\nmbk_store_pack(a.copy + i * MBK_WIDTH + c, pack);\n}\n}\n}\n\n\n"
+": (MBK_VECTOR)0;\n}\nmbk_store_pack(a.copy + i * MBK_WIDTH + c, pack);\n}\n}\n}\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(256) mbk_many_spread(const mbk_many_spread_arguments a) {\n"
 "MBK_VECTOR *const y = a.y;\nMBK_SCALARS_OF(a);\nmbk_release();\nmbk_await();\n"
 "MBK_SCALARS_LOAD;\nfor (mbk_u64 i = (mbk_u64)mbk_block() * 256 + mbk_thread(); i < a.rows;\n"
@@ -6973,7 +6973,7 @@ static const char *const mbi_source_spmv_gpu_many_lane_cuh[] = {
 "return (chunk * MBK_TEAM + mbk_lane() % MBK_TEAM) * MBK_SPAN;\n}\n"
 "MBK_DEVICE mbk_u32 mbk_many_source(mbk_u32 chunk) {\n"
 "const mbk_u32 column = mbk_many_column(chunk);\nreturn column < MBK_WIDTH ? column : 0;\n"
-"}\n\n\n"
+"}\n\n\n\n"
 "template <bool packed> MBK_DEVICE mbk_many_pack mbk_many_load(const MBK_VECTOR *from) {\n"
 "mbk_many_pack pack;\nif (packed) {\n"
 "return mbk_load_pack_after_wait<MBK_VECTOR, MBK_SPAN>(from);\n}\n#pragma unroll\n"
@@ -7020,7 +7020,7 @@ static const char *const mbi_source_spmv_gpu_many_run_cuh[] = {
 "MBK_DEVICE void mbk_many_carry(MBK_COMPUTE *carries, mbk_u64 tile, const mbk_many_row &sum) {\n"
 "#pragma unroll\nfor (mbk_u32 c = 0; c < MBK_CHUNKS; c++) {\n#pragma unroll\n"
 "for (mbk_u32 j = 0; j < MBK_SPAN; j++) {\nif (mbk_many_column(c) < MBK_WIDTH) {\n"
-"carries[tile * MBK_WIDTH + mbk_many_column(c) + j] = sum[c][j];\n}\n}\n}\n}\n\n\n\n\n"
+"carries[tile * MBK_WIDTH + mbk_many_column(c) + j] = sum[c][j];\n}\n}\n}\n}\n\n\n\n\n\n"
 "#define MBK_GAP(T) (MBK_PIECE + 16 / (int)sizeof(T))\n#define MBK_STAGE_BYTES \\\n"
 "(MBK_TEAMS * \\\n"
 "(4 * MBK_GAP(mbk_i32) + (MBK_PATTERN ? 0 : (int)sizeof(MBK_VALUE) * MBK_GAP(MBK_VALUE))))\n\n\n\n\n"
@@ -7101,7 +7101,7 @@ static const char *const mbi_source_spmv_gpu_many_many_arguments_cuh[] = {
 NULL};
 
 static const char *const mbi_source_spmv_gpu_many_many_cu[] = {
-"\n\n\n\n\n\n\n\n\n\n#ifndef MBK_WORDS\n"
+"\n\n\n\n\n\n\n\n\n\n\n#ifndef MBK_WORDS\n"
 "#error \"define MBK_WORDS: nonzeros of a run by 32, at most MBK_TEAM\"\n#endif\n"
 "#ifndef MBK_PIECE\n#error \\\n"
 "\"define MBK_PIECE: nonzeros of a run that are staged at once; divides it, and MBK_UNROLL it\"\n"
@@ -7169,7 +7169,7 @@ static const char *const mbi_source_spmv_gpu_many_many_cu[] = {
 "MBK_SCALARS_LOAD;\n"
 "mbk_many_tile<true>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.x_step, a.y,\n"
 "a.ldy, a.firsts, a.tails, a.nnz, a.tiles, alpha, beta);\n}\n\n"
-"#if MBK_SPAN > 1 && !MBK_COLUMNS\n\nMBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_LOOSE)\n"
+"#if MBK_SPAN > 1 && !MBK_COLUMNS\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_LOOSE)\n"
 "mbk_many_loose(const mbk_many_product_arguments a) {\nMBK_SCALARS_OF(a);\nmbk_release();\n"
 "MBK_SCALARS_LOAD;\n"
 "mbk_many_tile<false>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.x_step,\n",
@@ -7243,7 +7243,7 @@ static const char *const mbi_source_spmv_gpu_many_rows_cu[] = {
 "mbk_rows_many(const mbk_rows_many_arguments a) {\nMBK_SCALARS_OF(a);\nmbk_release();\n"
 "MBK_SCALARS_LOAD;\n",
 "mbk_rows_tile<true>(a.row_ptr, a.col_ind, a.values, a.x, a.x_step, a.y, a.ldy, a.rows, a.nnz,\n"
-"alpha, beta);\n}\n\n#if MBK_SPAN > 1 && !MBK_COLUMNS\n\n"
+"alpha, beta);\n}\n\n#if MBK_SPAN > 1 && !MBK_COLUMNS\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_LOOSE)\n"
 "mbk_rows_loose(const mbk_rows_many_arguments a) {\nMBK_SCALARS_OF(a);\nmbk_release();\n"
 "MBK_SCALARS_LOAD;\n"
@@ -16800,24 +16800,23 @@ typedef struct mbk_scan_whole_arguments {
   mbk_scalar alpha, beta;
 } mbk_scan_whole_arguments;
 
-/* The register scan: sizes and schedule (spmv/gpu/scan/scan.cu). */
+/* SCAN: sizes and schedule (spmv/gpu/scan/scan.cu). */
 typedef struct mbi_scan_schedule {
   int steps, threads, resident, depth;
   int pack;  /* nonzeros that a lane loads at once */
-  int whole; /* blocks own whole rows: block_start instead of a fix-up */
-  int dots;  /* products compute x'A x */
+  int whole; /* 1: blocks own whole rows, with block_start instead of a fix-up */
+  int dots;  /* 1: products compute x'A x */
   uint64_t tiles, blocks, fixup_blocks, empty_rows;
   mbi_devptr row_ends, block_start;
-  mbi_devptr tile_row; /* each tile's first row, then how many tiles before the tile that row
-                        * began */
-  void *build, *cut, *product, *sum, *fixup; /* CUfunction; product where beta is zero */
+  mbi_devptr tile_row; /* each tile's first row, then how many tiles earlier that row began */
+  void *build, *cut, *product, *sum, *fixup; /* CUfunction; product: for beta = 0 */
 } mbi_scan_schedule;
 
 #define MBI_SCAN_BUILD_THREADS 128
 #define MBI_SCAN_FIXUP_THREADS 256
-/* The vector size from which a product computes x'A x for callers who want it. Rows must be
- * short and vectors so large that reading x and A x again would take longer than the sum costs
- * the product. */
+/* The vector size from which a product computes x'A x for callers who want it. It pays if rows
+ * are short, and if reading x and A x again would take longer than the sum adds to the
+ * product. */
 #ifndef MBI_SCAN_DOTS
 #define MBI_SCAN_DOTS 24000000u /* bytes of a vector */
 #endif
@@ -16838,7 +16837,7 @@ typedef struct mbk_rows_product_arguments {
   mbk_scalar alpha, beta;
 } mbk_rows_product_arguments;
 
-/* Lanes per row (spmv/gpu/rows/rows.cu). */
+/* The state of ROWS: spmv/gpu/rows/rows.cu. */
 typedef struct mbi_rows {
   int lanes, unroll, threads;
   uint64_t blocks;
@@ -16877,16 +16876,16 @@ typedef struct mbk_merge_fixup_arguments {
   mbk_scalar alpha, beta;
 } mbk_merge_fixup_arguments;
 
-/* The merge path and its chunks (spmv/gpu/merge/merge.cu). */
+/* The state of MERGE: the merge path and its chunks (spmv/gpu/merge/merge.cu). */
 typedef struct mbi_merge_path {
   int steps, threads, resident;
   int pack;   /* nonzeros that a lane loads at once */
   int rounds; /* chunks that a block takes, one after the other */
   uint64_t chunks, blocks;
-  void *cut, *product, *sum, *fixup; /* CUfunction; product where beta is zero */
+  void *cut, *product, *sum, *fixup; /* CUfunction; product: for beta = 0 */
 } mbi_merge_path;
 
-/* Upper limits, for which no kernel needs more shared memory than every GPU grants. */
+/* Upper limits. Within them no kernel needs more shared memory than every GPU grants. */
 #define MBI_MERGE_STEPS 16
 #define MBI_MERGE_ROUNDS 32
 #define MBI_MERGE_CUT_THREADS 128
@@ -16937,10 +16936,10 @@ typedef struct mbk_sliced_product_arguments {
   mbk_scalar alpha, beta;
 } mbk_sliced_product_arguments;
 
-/* Sliced storage (spmv/gpu/sliced/sliced.cu). */
+/* The state of SLICED: spmv/gpu/sliced/sliced.cu. */
 typedef struct mbi_sliced {
   int unroll, threads;
-  int sorted; /* rows sorted by length within windows */
+  int sorted; /* 1: rows are sorted by length within windows */
   uint64_t slices, blocks;
   uint64_t slots, column_slots; /* slots of values; slots of two-byte columns */
   mbi_devptr length, row_id, slice_start, column_start, pages, columns, values;
@@ -17015,14 +17014,14 @@ typedef struct mbk_binned_fill_arguments {
   mbk_u32 again;
 } mbk_binned_fill_arguments;
 
-/* The binned product: the scan's schedule, and the runs of nonzeros
+/* The state of BINNED: SCAN's schedule, and the runs of nonzeros
  * (spmv/gpu/binned/binned.cu). */
 typedef struct mbi_binned {
   mbi_scan_schedule scan;        /* first, so that mbi_scan_of finds it */
-  int warp_tiles;                /* tiles of a warp in a part */
-  uint64_t strip, part_nonzeros; /* columns; nonzeros */
+  int warp_tiles;                /* tiles per warp and part */
+  uint64_t strip, part_nonzeros; /* in columns; in nonzeros */
   uint64_t strips, parts, items;
-  uint64_t groups, part_groups; /* groups of 32 bytes of products: in all, and of the largest
+  uint64_t groups, part_groups; /* groups of 32 bytes of products: in total, and in the largest
                                  * part */
   mbi_devptr runs, part_start, item_list, strip_col, values, target, places;
   void *kernels[6]; /* CUfunction: count, total, offsets, fill, multiply, sum */
@@ -17088,14 +17087,15 @@ typedef struct mbk_bsr_fill_arguments {
 
 #define MBI_BSR_KERNELS 6
 
-/* Tiles of blocks: spmv/gpu/bsr/bsr.cu describes the layout. */
+/* The state of BSR: tiles of blocks. spmv/gpu/bsr/bsr.cu describes the layout. */
 typedef struct mbi_bsr_tiles {
   int block_rows, block_cols;
-  int edge;                  /* the last column of blocks reaches past the matrix */
+  int edge;                  /* 1: the last column of blocks extends beyond the matrix */
   int split, lane_cols;      /* lanes per row of a block, and the columns of each */
   int strips, lanes, slots;  /* strips of a block, lanes of a slot, slots of a warp */
-  int together, slot_blocks; /* blocks that a slot loads at once, and takes in a tile */
-  int shuffled;              /* lanes of a slot load x together and pass it on by shuffles */
+  int together, slot_blocks; /* blocks of a slot: those loaded at once, and those in a tile */
+  int shuffled;              /* 1: the lanes of a slot load x together and pass it on by
+                              * shuffles */
   int threads, resident;
   uint64_t tiles, blocks, empty_rows, parts, words, groups, places;
   mbi_devptr row_ends, slot_row, columns, mask_words, masks, packs;
@@ -17139,11 +17139,11 @@ typedef struct mbk_hubs_product_arguments {
   mbk_scalar alpha, beta;
 } mbk_hubs_product_arguments;
 
-/* The register scan with hubs (spmv/gpu/hubs/hubs.cu). */
+/* The state of HUBS: SCAN's schedule and the hubs (spmv/gpu/hubs/hubs.cu). */
 typedef struct mbi_hubs {
   mbi_scan_schedule scan; /* first, so that mbi_scan_of finds it */
-  uint64_t capacity;      /* hubs that fit in shared memory */
-  uint32_t count;         /* hubs that there are */
+  uint64_t capacity;      /* the number of hubs that fit in shared memory */
+  uint32_t count;         /* the number of hubs found */
   mbi_devptr hub_col, codes;
   void *kernels[4]; /* CUfunction: assign, encode, product, sum */
 } mbi_hubs;
@@ -17178,7 +17178,7 @@ typedef struct mbk_cb_fixup_arguments {
 /* CB-SpMV: blocks of 16 x 16. spmv/gpu/cb/cb.cu describes the method. */
 typedef struct mbi_cb {
   int threads, aggregated;
-  uint64_t limit; /* steps of a warp at most */
+  uint64_t limit; /* the most steps of a warp */
   uint64_t block_count, data_bytes, forms[3], tasks, parts, splits;
   mbi_devptr words, first, data; /* words and columns of the blocks, and their data */
   mbi_devptr task_block, task_target, split_strip, split_part;
@@ -17187,12 +17187,12 @@ typedef struct mbi_cb {
 
 enum { MBI_CB_COO, MBI_CB_CSR, MBI_CB_DENSE, MBI_CB_FORMS };
 #define MBI_CB_SIDE 16
-#define MBI_CB_SPARSE 32 /* entries below which a block is super-sparse */
+#define MBI_CB_SPARSE 32 /* a block with fewer entries is super-sparse */
 #define MBI_CB_PLACE 29  /* bits of an entry's place in its strip */
 /* A block's word: entries, form, steps, the end of a strip or part, the width of a column, the
- * offset of its data in units of 8 bytes. The steps are the kernel's: in COO the doublings
- * until a segmented scan of 16 spans the longest row, in CSR the longest row. Widths: 0,
- * columns are consecutive; 1 and 2, that many bytes; 3, four bytes. */
+ * offset of its data in units of 8 bytes. Steps are those of the kernel: in COO the doublings
+ * until a segmented scan of 16 spans the longest row, in CSR the length of the longest row.
+ * Widths: 0, columns are consecutive; 1 and 2, that many bytes; 3, four bytes. */
 #define MBI_CB_WORD(count, form, steps, width, offset) \
   ((uint64_t)(count) | (uint64_t)(form) << 9 | (uint64_t)(steps) << 11 | \
    (uint64_t)(width) << 20 | (offset) / 8 << 22)
@@ -17216,11 +17216,12 @@ typedef struct mbi_cb_strip { /* counts, then starts */
   uint64_t blocks, bytes, sparse;
 } mbi_cb_strip;
 typedef struct mbi_cb_options {
-  double aggregate; /* share of super-sparse blocks from which columns are aggregated */
+  double aggregate;          /* the least share of super-sparse blocks for which columns are
+                              * aggregated */
   uint64_t coo_max, csr_max; /* fewer entries: COO; more than csr_max: dense */
   uint64_t steps;            /* of a warp; 0: computed from the size and the GPU */
   int processors;            /* multiprocessors of the GPU */
-  int weighed;               /* below coo_max, CSR if COO would take longer */
+  int weighed;               /* 1: below coo_max a block is CSR if COO would take longer */
 } mbi_cb_options;
 typedef struct mbi_cb_build {
   const merbit_view *from; /* host CSR, 32-bit columns */
@@ -17244,12 +17245,12 @@ typedef struct mbi_cb_cursor {
   uint64_t from, to; /* the block's keys */
 } mbi_cb_cursor;
 
-/* How strips are dealt to warps, in place of the paper's priority queue (section 3.4), which
- * scatters neighbours over the GPU. Strips go to warps in their order, as many to each as keep
- * it within `limit` steps, or one strip of up to `cut` steps; a longer strip is cut into parts,
- * a warp each. The GPU deals thread blocks to free multiprocessors, which is list scheduling:
- * the last one ends within the mean load plus one thread block's, the bound of the queue too
- * (Graham, SIAM J. Appl. Math. 17, 1969). */
+/* How strips are assigned to warps, in place of the paper's priority queue (section 3.4), which
+ * scatters neighbours over the GPU. Strips go to warps in their order: each warp takes as many
+ * as keep it within `limit` steps, or one strip of up to `cut` steps. A longer strip is cut
+ * into parts, one per warp. The GPU assigns thread blocks to free multiprocessors, which is
+ * list scheduling: the last one ends within the mean load plus one thread block's, which is
+ * also the bound of the queue (Graham, SIAM J. Appl. Math. 17, 1969). */
 #define MBI_CB_PART 0x80000000u /* in task_target: the number of a part, not of a strip */
 #define MBI_CB_LEAST_LIMIT 20
 
@@ -17307,22 +17308,22 @@ typedef struct mbk_rows_many_arguments {
   mbk_scalar alpha, beta;
 } mbk_rows_many_arguments;
 
-/* Several vectors at once: the scan's schedule, and how lanes share columns of X
+/* The state of MANY: SCAN's schedule, and how lanes share columns of X
  * (spmv/gpu/many/lane.cuh). */
 typedef struct mbi_many {
   mbi_scan_schedule scan; /* first, so that mbi_scan_of finds it */
-  int width;              /* columns that are multiplied: the vectors, with padding in copies */
+  int width;              /* columns that are multiplied: the vectors, and padding in copies */
   int span;               /* columns that a lane loads at once */
   int team;               /* lanes per nonzero */
   int words;              /* nonzeros of a run, divided by 32 */
   int piece;              /* nonzeros of a run that are staged at once */
-  int staged;             /* nonzeros that a warp stages if each team owns a row; 0 with runs */
+  int staged;             /* nonzeros that a warp stages if each team owns a row; 0: runs */
   int unroll, threads, resident;
   unsigned shared;                /* bytes of shared memory of a block */
   void *loose, *collect, *spread; /* CUfunction */
 } mbi_many;
 
-/* Bytes of host memory through which pieces pass that are not contiguous. */
+/* Bytes of the host buffer for pieces that are not contiguous. */
 #define MBI_MANY_BOUNCE 65536
 
 #endif
@@ -23296,8 +23297,8 @@ MBI_INTERNAL mbi_merbit *mbi_merbit_of(const merbit_plan *plan) {
   return (mbi_merbit *)plan->state;
 }
 
-/* Blocks of 512 threads over neighbouring tiles share more of x in L1. With fewer such blocks
- * per multiprocessor than this, smaller ones balance the work better. */
+/* Blocks of 512 threads over neighbouring tiles share more of x in L1. If there would be fewer
+ * such blocks per multiprocessor than this, smaller ones balance the work better. */
 #define MBI_MERBIT_FEW_BLOCKS 8
 
 /* Returns ceil(log2(value)) for value >= 1. */
@@ -23458,7 +23459,7 @@ static merbit_status mbi_merbit_create(merbit_plan *plan) {
 }
 
 static void mbi_merbit_destroy(merbit_plan *plan) {
-  /* And the arrays allocated with it. */
+  /* Also releases the arrays allocated with it. */
   mbi_device_release(plan->context, mbi_merbit_of(plan)->tile_x);
   mbi_program_destroy(plan->context, &plan->program);
 }
@@ -23507,9 +23508,10 @@ static merbit_status mbi_merbit_multiply(merbit_plan *plan, mbi_devptr carries,
       MBI_MERBIT_FIXUP_THREADS / 32 * sizeof(uint32_t)), stream, &fixup_arguments);
 }
 
-/* Launches y = A x. y must be zero where blocks share rows (all zero before the first call).
- * The product zeroes the same entries of z for the next call, which swaps the two (section 4.2
- * (3)). Not bitwise repeatable if a row spans three blocks. */
+/* Launches y = A x by the dual-buffer commit. y must be zero where blocks share rows (all zero
+ * before the first call). The product zeroes the same elements of z for the next call, which
+ * swaps the two (section 4.2 (3)). Results do not repeat bit for bit if a row spans three
+ * blocks. */
 MBI_INTERNAL merbit_status mbi_merbit_multiply_dual(merbit_plan *plan, mbi_devptr x,
     mbi_devptr y, mbi_devptr z, void *stream) {
   mbi_merbit *m = mbi_merbit_of(plan);
@@ -24030,7 +24032,7 @@ MBI_INTERNAL mbi_scan_schedule *mbi_scan_of(const merbit_plan *plan) {
   return (mbi_scan_schedule *)plan->state;
 }
 
-/* Returns the nonzeros whose accumulators take 16 bytes. */
+/* Returns the number of accumulators that fit in 16 bytes. */
 MBI_INTERNAL int mbi_scan_widest(merbit_type type) {
   return (int)(16 / mbi_type_size(type));
 }
@@ -24040,7 +24042,7 @@ MBI_INTERNAL int mbi_scan_aligned(const merbit_plan *plan) {
   return (plan->device.col_ind | plan->device.values) % 16 == 0;
 }
 
-/* Returns 1 if values are stored per row or in a table: looking them up takes registers. */
+/* Returns 1 if values are stored per row or in a table. Looking them up takes registers. */
 static int mbi_scan_looks_up(const merbit_plan *plan) {
   return plan->device.form == MBI_VALUES_ROW || plan->device.form == MBI_VALUES_TABLE;
 }
@@ -24070,7 +24072,7 @@ MBI_INTERNAL int mbi_scan_resident(const merbit_plan *plan) {
   return blocks > 16 ? 16 : blocks < 1 ? 1 : blocks;
 }
 
-/* Computes what follows from the rows and from s->tiles, for every method on tiles of
+/* Computes the sizes that depend on the rows and on s->tiles, for every method on tiles of
  * nonzeros. */
 MBI_INTERNAL void mbi_scan_size_rows(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
@@ -24089,15 +24091,15 @@ MBI_INTERNAL void mbi_scan_size_rows(merbit_plan *plan) {
   }
 }
 
-/* Returns the nonzeros that fit one block of 1,024 threads per multiprocessor that owns whole
- * rows. One warp is left for rows that reach past the block's tiles. */
+/* Returns the number of nonzeros that one block of 1,024 threads per multiprocessor holds if
+ * blocks own whole rows. One warp is left for rows that extend beyond the block's tiles. */
 static uint64_t mbi_scan_at_once(const merbit_plan *plan, int steps) {
   return (uint64_t)plan->context->device.multiprocessors * 31 * 32 * (uint64_t)steps;
 }
 
-/* Returns 1 if one launch over whole rows pays: if the whole matrix is in flight at once
- * and no row takes a block more than one round, and for larger matrices of short rows, whose
- * ends the fix-up would look for. */
+/* Returns 1 if one launch over whole rows pays: if the whole matrix is in flight at once and no
+ * row takes a block more than one round, or if a larger matrix has short rows, whose ends a
+ * fix-up would have to find. */
 static int mbi_scan_suits_whole(const merbit_plan *plan, uint64_t round) {
   const uint64_t nnz = plan->device.nnz, longest = plan->nonempty.longest;
   return nnz <= mbi_scan_at_once(plan, 12)   ? longest <= round
@@ -24174,7 +24176,7 @@ static int mbi_scan_has_dots(const merbit_plan *plan) {
       csr->form != MBI_VALUES_COLUMN; /* x is scaled before the product */
 }
 
-/* Computes the sizes of the specialisation. Needs plan->nonempty. */
+/* Computes the sizes of the specialisation. plan->nonempty must be set. */
 MBI_INTERNAL merbit_status mbi_scan_size(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   merbit_context *context = plan->context;
@@ -24203,7 +24205,7 @@ MBI_INTERNAL merbit_status mbi_scan_size(merbit_plan *plan) {
   }
   s->dots = mbi_scan_has_dots(plan);
   s->resident = mbi_scan_resident(plan);
-  /* One warp is for rows that reach past the tiles. */
+  /* One warp is for rows that extend beyond the tiles. */
   warps = (uint64_t)s->threads / 32 - (s->whole ? 1 : 0);
   s->blocks = (s->tiles + warps - 1) / warps;
   mbi_scan_size_rows(plan);
@@ -24241,7 +24243,8 @@ MBI_INTERNAL void mbi_scan_preamble(const merbit_plan *plan, mbi_preamble *pream
   }
 }
 
-/* Gets the kernels of tiles whose rows cross them from the plan's program. */
+/* Gets from the plan's program the kernels that build the schedule and fix up rows across
+ * tiles. */
 MBI_INTERNAL merbit_status mbi_scan_kernels(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   MBI_TRY(mbi_program_kernel(plan->context, &plan->program, "mbk_scan_build", &s->build));
@@ -24310,7 +24313,8 @@ MBI_INTERNAL merbit_status mbi_scan_nonempty(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* Builds row_ends and tile_row, and allocates block_start. Needs the kernels. */
+/* Builds row_ends and tile_row, and allocates block_start. The kernels must have been
+ * loaded. */
 MBI_INTERNAL merbit_status mbi_scan_schedule_create(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   const uint64_t words = s->tiles * (uint64_t)s->steps * sizeof(uint32_t);
@@ -24328,7 +24332,7 @@ MBI_INTERNAL merbit_status mbi_scan_schedule_create(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* Computes block_start. Needs the schedule. */
+/* Computes block_start. The schedule must have been built. */
 static merbit_status mbi_scan_cut(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   mbk_scan_cut_arguments arguments;
@@ -24365,7 +24369,7 @@ MBI_INTERNAL uint64_t mbi_scan_carry_bytes(const merbit_plan *plan) {
       (s->dots ? sizeof(double) : 0));
 }
 
-/* Returns the number of parts of x'A x that a product of the plan adds up; 0 if it adds up
+/* Returns the number of parts of x'A x that a product of the plan computes; 0 if it computes
  * none. */
 MBI_INTERNAL uint64_t mbi_scan_dot_parts(const merbit_plan *plan) {
   return plan->cuda != NULL && plan->method == MERBIT_METHOD_SCAN && mbi_scan_of(plan)->dots
@@ -24379,8 +24383,8 @@ MBI_INTERNAL mbi_devptr mbi_scan_dots(const merbit_plan *plan) {
       2 * parts * mbi_type_size(mbi_plan_accumulator(plan)) : 0;
 }
 
-/* Launches the fix-up after a product over all tiles: rows that cross tiles, and empty rows.
- * `how`: a MBI_START. */
+/* Launches the fix-up after a product over all tiles: it completes rows that cross tiles and
+ * writes empty rows. `how`: a MBI_START. */
 MBI_INTERNAL merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr carries,
     const void *alpha, const void *beta, mbi_devptr y, void *stream, int how) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
@@ -24406,7 +24410,7 @@ MBI_INTERNAL merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr c
       (mbi_type_size(mbi_plan_accumulator(plan)) + sizeof(uint32_t))), stream, &arguments, how);
 }
 
-/* Returns 1 if the old y may be read, as far as the host knows beta. */
+/* Returns 1 if the product may read the old y, as far as the host knows beta. */
 MBI_INTERNAL int mbi_scan_adds(const merbit_plan *plan, const void *beta) {
   if (mbi_plan_has_semiring(plan)) {
     return mbi_semiring_adds(plan, beta);
@@ -24498,11 +24502,11 @@ MBI_INTERNAL const mbi_cuda_method mbi_scan_method = {
     mbi_scan_multiply,         mbi_scan_info,   mbi_scan_describe, NULL};
 
 /* ==== >>spmv/gpu/merge/merge.c  CUDA: the merge path, with nothing made beforehand ======== */
-/* Merge path on the host: sizes and launches; nothing is built. spmv/gpu/merge/merge.cu
- * describes the method. */
+/* MERGE on the host: sizes and launches; nothing is built. spmv/gpu/merge/merge.cu describes
+ * the method. */
 
 /* ---- Encode: sizes, from the plan alone
- * ---------------------- */
+ * --------------------------------------------------- */
 
 /* Returns the state of a plan by this method. */
 MBI_INTERNAL mbi_merge_path *mbi_merge_path_of(const merbit_plan *plan) {
@@ -24527,8 +24531,8 @@ static int mbi_merge_resident(const merbit_plan *plan) {
   return blocks > 16 ? 16 : blocks < 1 ? 1 : blocks;
 }
 
-/* Returns the chunks per block. The chunks of a block share its start-up, but few blocks fill a
- * GPU badly. */
+/* Returns the chunks per block. The chunks of a block share its start-up, but too few blocks
+ * leave multiprocessors idle. */
 static int mbi_merge_rounds(const merbit_plan *plan) {
   const mbi_merge_path *p = mbi_merge_path_of(plan);
   const uint64_t places =
@@ -24537,7 +24541,7 @@ static int mbi_merge_rounds(const merbit_plan *plan) {
       : p->chunks > 8 * places                                            ? 2 : 1;
 }
 
-/* Returns the steps of the path in a chunk: see spmv/gpu/merge/path.cuh. */
+/* Returns the steps of the path in a chunk: spmv/gpu/merge/path.cuh. */
 static uint64_t mbi_merge_chunk(const mbi_merge_path *p) {
   return (uint64_t)p->threads * (uint64_t)p->steps - (uint64_t)p->pack + 1;
 }
@@ -24619,12 +24623,13 @@ static void mbi_merge_path_destroy(merbit_plan *plan) {
   mbi_program_destroy(plan->context, &plan->program);
 }
 
-/* Returns the bytes of the chunks' beginnings, rounded up to a multiple of 16. */
+/* Returns the bytes of chunk_row, rounded up to a multiple of 16. */
 static uint64_t mbi_merge_begin_bytes(const merbit_plan *plan) {
   return (mbi_merge_path_of(plan)->chunks + 2) / 2 * 2 * sizeof(uint64_t);
 }
 
-/* Returns the bytes of the chunks' beginnings, then of each chunk's first sum and carry-out. */
+/* Returns the bytes of a product's scratch: chunk_row, then each chunk's first sum and
+ * carry-out. */
 MBI_INTERNAL uint64_t mbi_merge_carry_bytes(const merbit_plan *plan) {
   const uint64_t chunks = mbi_merge_path_of(plan)->chunks;
   return chunks > 0 ? mbi_merge_begin_bytes(plan) +
@@ -24732,8 +24737,8 @@ MBI_INTERNAL uint64_t mbi_binned_group(const merbit_plan *plan) {
 
 /* Chooses strips, parts and threads where the plan leaves them open. Two blocks per
  * multiprocessor hide each other's waits. One block with a strip and a part of twice the size
- * makes longer runs, if short ones would be mostly padding. A GPU with little shared memory per
- * block gets half. */
+ * makes longer runs; it is chosen if short runs would be mostly padding. A GPU with little
+ * shared memory per block gets half. */
 static void mbi_binned_defaults(merbit_plan *plan) {
   mbi_binned *b = mbi_binned_of(plan);
   const uint64_t limit = (uint64_t)plan->context->device.shared_bytes_per_block;
@@ -24763,14 +24768,14 @@ MBI_INTERNAL uint64_t mbi_binned_sum_shared(const merbit_plan *plan, uint64_t gr
       mbi_type_size(plan->type) + groups * 32;
 }
 
-/* Returns the bytes of shared memory that filling a part takes: three words for each strip, and
- * the part's columns. */
+/* Returns the bytes of shared memory for filling a part: three words per strip, and the part's
+ * columns. */
 MBI_INTERNAL uint64_t mbi_binned_fill_shared(const merbit_plan *plan) {
   return 3 * mbi_binned_of(plan)->strips * sizeof(uint32_t) +
       mbi_binned_of(plan)->part_groups * mbi_binned_group(plan) * sizeof(uint16_t);
 }
 
-/* Computes the sizes of the specialisation. Needs plan->nonempty. */
+/* Computes the sizes of the specialisation. plan->nonempty must be set. */
 MBI_INTERNAL merbit_status mbi_binned_size(merbit_plan *plan) {
   mbi_binned *b = mbi_binned_of(plan);
   mbi_scan_schedule *s = mbi_scan_of(plan);
@@ -24844,7 +24849,7 @@ static merbit_status mbi_binned_launch(merbit_plan *plan, int which, const char 
       MBI_BINNED_BUILD_THREADS, (unsigned)shared, NULL, arguments);
 }
 
-/* Uploads an array of the host. */
+/* Uploads a host array. */
 static merbit_status mbi_binned_send(merbit_plan *plan, const uint32_t *array, uint64_t count,
     const char *what, mbi_devptr *target) {
   MBI_TRY(mbi_device_allocate(plan->context, count * sizeof(uint32_t), what, target));
@@ -24895,9 +24900,8 @@ static merbit_status mbi_binned_place_strips(merbit_plan *plan, uint32_t *groups
   return mbi_binned_send(plan, items, 3 * b->items, "items", &b->item_list);
 }
 
-/* Counts the runs, then places them in the order of phase 1. `groups` and `host` have space for
- * a word of each strip, and for one of each part and one more; `host` has space for the items
- * too. */
+/* Counts the runs and orders them for phase 1. `groups` and `host` have space for a word per
+ * strip, and for a word per part and one more; `host` also has space for the items. */
 static merbit_status mbi_binned_place(merbit_plan *plan, mbi_devptr groups, uint32_t *host) {
   mbi_binned *b = mbi_binned_of(plan);
   merbit_context *context = plan->context;
@@ -24951,8 +24955,8 @@ static merbit_status mbi_binned_order(merbit_plan *plan) {
   mbi_binned *b = mbi_binned_of(plan);
   merbit_context *context = plan->context;
   const uint64_t words = b->strips > b->parts + 1 ? b->strips : b->parts + 1;
-  /* One item for each strip and one for each full one; each of an item's groups holds a
-   * nonzero. */
+  /* There is at most one item per strip and one per full item, and each of an item's groups
+   * holds a nonzero. */
   const uint64_t items = b->strips + plan->device.nnz / MBI_BINNED_ITEM;
   mbi_devptr groups = 0;
   void *host = NULL;
@@ -24997,7 +25001,7 @@ static merbit_status mbi_binned_refresh(merbit_plan *plan) {
   return mbi_binned_fill(plan, 1);
 }
 
-/* Stores the matrix in strips, in the order found before. */
+/* Stores the matrix in strips, in the order of the runs. */
 static merbit_status mbi_binned_store(merbit_plan *plan) {
   mbi_binned *b = mbi_binned_of(plan);
   merbit_context *context = plan->context;
@@ -25010,7 +25014,7 @@ static merbit_status mbi_binned_store(merbit_plan *plan) {
       b->groups * sizeof(uint32_t), places};
   merbit_status status =
       mbi_device_allocate_parts(context, "the matrix in strips", 4, parts, bytes);
-  /* The last tile's words are loaded, even those without a nonzero. */
+  /* The last tile's words are all loaded, also those without a nonzero. */
   if (status == MERBIT_OK) {
     status = mbi_device_zero(context, b->places + places - last, (size_t)last, NULL);
   }
@@ -25053,8 +25057,8 @@ static void mbi_binned_destroy(merbit_plan *plan) {
 
 /* ---- Launch ------------------------------------------------------------------------------ */
 
-/* Returns the bytes of the tiles' carries, then of the products, which begin at a multiple of
- * 32 bytes. */
+/* Returns the bytes of a product's scratch: the tiles' carries, then the products, which begin
+ * at a multiple of 32 bytes. */
 static uint64_t mbi_binned_carry_bytes(const merbit_plan *plan) {
   return mbi_scan_carry_bytes(plan) + 32 + mbi_binned_of(plan)->groups * 32;
 }
@@ -25160,7 +25164,7 @@ MBI_INTERNAL uint64_t mbi_hubs_capacity(const merbit_plan *plan) {
   return space / mbi_type_size(plan->type);
 }
 
-/* Computes the sizes of the specialisation. Needs plan->nonempty. */
+/* Computes the sizes of the specialisation. plan->nonempty must be set. */
 MBI_INTERNAL merbit_status mbi_hubs_size(merbit_plan *plan) {
   mbi_hubs *h = mbi_hubs_of(plan);
   mbi_scan_schedule *s = mbi_scan_of(plan);
@@ -25229,8 +25233,8 @@ static merbit_status mbi_hubs_encode(merbit_plan *plan) {
   mbi_hubs *h = mbi_hubs_of(plan);
   merbit_context *context = plan->context;
   uint32_t least = plan->nonempty.hub_least, room = (uint32_t)h->capacity;
-  /* Codes overwrite the counts, and the number of hubs the first bin after them: an allocation
-   * would cost as much as a product. */
+  /* The codes overwrite the counts, and the number of hubs overwrites the first bin after them:
+   * an allocation would take as long as a product. */
   mbi_devptr code = plan->nonempty.column_counts;
   mbi_devptr taken = code + plan->device.cols * sizeof(int32_t);
   mbk_hubs_assign_arguments assign_arguments;
@@ -25380,8 +25384,8 @@ static int mbi_rows_unroll(const merbit_plan *plan, int lanes) {
   return plan->desc.sigma != 0 ? plan->desc.sigma : share > 8 ? 8 : (int)share;
 }
 
-/* Returns the critical path: the lanes of a row walk it, loading columns with values, then
- * x. */
+/* Returns the critical path in seconds: the lanes of the longest row walk it, loading columns
+ * and values, then x. */
 MBI_INTERNAL double mbi_rows_walk(const merbit_plan *plan) {
   const int lanes = mbi_rows_lanes(plan);
   return mbi_walk(plan, (double)lanes * mbi_rows_unroll(plan, lanes), 2);
@@ -25499,9 +25503,10 @@ MBI_INTERNAL mbi_bsr_tiles *mbi_bsr_tiles_of(const merbit_plan *plan) {
   return (mbi_bsr_tiles *)plan->state;
 }
 
-#define MBI_BSR_GROUP_MOST 32 /* entries of a lane at most: bits of a mask */
+#define MBI_BSR_GROUP_MOST 32 /* the most entries per lane and group: bits of a mask */
 
-/* Bytes of entries that a lane has in flight, and in a tile. Measured on an H200. */
+/* Bytes of entries that a lane has in flight, and that it has in a tile. Measured on an
+ * H200. */
 #ifndef MBI_BSR_GROUP_BYTES
 #define MBI_BSR_GROUP_BYTES 64
 #endif
@@ -25513,7 +25518,7 @@ MBI_INTERNAL int mbi_ceiling(int a, int b) {
   return (a + b - 1) / b;
 }
 
-/* Returns the least power of two of blocks for which a lane's entries are whole packs. */
+/* Returns the least power of two of blocks for which a lane's entries fill whole packs. */
 static int mbi_bsr_least(int lane_cols, int pack) {
   int together = 1;
   while (together * lane_cols % pack != 0) {
@@ -25538,7 +25543,7 @@ static int mbi_bsr_split(int rows, int cols, int size) {
   return split;
 }
 
-/* Returns the neighbours of x that one load brings if x is aligned, as MBK_NEIGHBOURS. */
+/* Returns the elements of x that one load brings if x is aligned: MBK_NEIGHBOURS. */
 static int mbi_bsr_neighbours(const mbi_bsr_tiles *t, int size) {
   return t->lane_cols * t->split != t->block_cols || t->edge || t->lane_cols % 2 != 0 ? 1
       : t->lane_cols % (16 / size) != 0                                            ? 2
@@ -25577,8 +25582,8 @@ static void mbi_bsr_shape(merbit_plan *plan) {
   t->resident = t->resident > 16 ? 16 : t->resident < 1 ? 1 : t->resident;
 }
 
-/* Sets the blocks per slot and tile. High blocks leave more in the carries, so their tiles are
- * longer; few blocks are dealt to more warps. */
+/* Sets the blocks per slot and tile. High blocks have longer tiles, because their carries are
+ * larger. If there are few blocks, tiles are shorter, so that more warps have work. */
 static void mbi_bsr_tile(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   const int size = (int)mbi_type_size(plan->type);
@@ -25592,7 +25597,7 @@ static void mbi_bsr_tile(merbit_plan *plan) {
   t->slot_blocks = plan->desc.sigma != 0 ? plan->desc.sigma : groups * t->together;
 }
 
-/* Computes the sizes of the specialisation. Needs plan->nonempty of the block rows. */
+/* Computes the sizes of the specialisation. plan->nonempty, of the block rows, must be set. */
 MBI_INTERNAL merbit_status mbi_bsr_size(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   merbit_context *context = plan->context;
@@ -25643,8 +25648,8 @@ MBI_INTERNAL uint64_t mbi_bsr_mask_bytes(const mbi_bsr_tiles *t) {
 }
 
 /* ==== >>spmv/gpu/bsr/bsr.c  CUDA: tiles of blocks, sums in registers ====================== */
-/* Block products on the host: builds the tiles of blocks, places new values, launches the
- * product and the fix-up. spmv/gpu/bsr/bsr.cu describes the method. */
+/* BSR on the host: builds the tiles of blocks, places new values, launches the product and the
+ * fix-up. spmv/gpu/bsr/bsr.cu describes the method. */
 
 /* ---- Specialise -------------------------------------------------------------------------- */
 
@@ -25719,7 +25724,7 @@ static merbit_status mbi_bsr_columns(merbit_plan *plan) {
 }
 
 /* Uploads the masks of the blocks, unless they were made on the GPU, and turns them into masks
- * of lanes. Both stay: new values are placed by the first. */
+ * of lanes. Both are kept: new values are placed by the first. */
 static merbit_status mbi_bsr_masks(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   merbit_context *context = plan->context;
@@ -25743,8 +25748,8 @@ static merbit_status mbi_bsr_masks(merbit_plan *plan) {
       t->groups * (uint64_t)(t->slots * t->lanes), &arguments);
 }
 
-/* Copies the blocks in plan->device.values into the order that products read. An array of the
- * plan's own is then released. */
+/* Copies the blocks in plan->device.values into the order in which products read them. Releases
+ * an array that the plan owns. */
 MBI_INTERNAL merbit_status mbi_bsr_fill(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   merbit_context *context = plan->context;
@@ -25822,8 +25827,8 @@ static merbit_status mbi_bsr_allocate(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* Makes the tiles of the blocks whose places are in plan->device, as a CSR. On failure the
- * caller runs mbi_bsr_destroy. */
+/* Builds the tiles of the blocks whose offsets and columns are in plan->device, as a CSR. On
+ * failure the caller runs mbi_bsr_destroy. */
 MBI_INTERNAL merbit_status mbi_bsr_create(merbit_plan *plan) {
   MBI_TRY(mbi_scan_nonempty(plan));
   MBI_TRY(mbi_bsr_size(plan));
@@ -27013,7 +27018,8 @@ static int mbi_sliced_unroll(const merbit_plan *plan) {
   return plan->desc.sigma != 0 ? plan->desc.sigma : 2;
 }
 
-/* Returns the critical path: a lane walks a row, loading columns with values, then x. */
+/* Returns the critical path in seconds: a lane walks the longest row, loading columns and
+ * values, then x. */
 MBI_INTERNAL double mbi_sliced_walk(const merbit_plan *plan) {
   const double pack = 16.0 / (double)mbi_type_size(plan->type);
   return mbi_walk(plan, mbi_sliced_unroll(plan) * pack, 2);
@@ -27043,7 +27049,7 @@ MBI_INTERNAL merbit_status mbi_sliced_size(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* Fails if lengths or the starts of slices exceed 32 bits. Needs plan->nonempty. */
+/* Fails if lengths or the starts of slices exceed 32 bits. plan->nonempty must be set. */
 MBI_INTERNAL merbit_status mbi_sliced_check(const merbit_plan *plan) {
   const mbi_nonempty_rows *nonempty = &plan->nonempty;
   if (nonempty->longest > INT32_MAX ||
@@ -27205,7 +27211,7 @@ static merbit_status mbi_sliced_create(merbit_plan *plan) {
 }
 
 static void mbi_sliced_destroy(merbit_plan *plan) {
-  /* And the arrays allocated with it. */
+  /* Also releases the arrays allocated with it. */
   mbi_device_release(plan->context, mbi_sliced_of(plan)->length);
   mbi_device_release(plan->context, mbi_sliced_of(plan)->columns);
   mbi_program_destroy(plan->context, &plan->program);
@@ -27267,21 +27273,21 @@ MBI_INTERNAL const mbi_cuda_method mbi_sliced_method = {
  *
  * Differences from the paper: the columns that stay (restore_cols there) lie with the block, as
  * offsets from its first one in no, one or two bytes where they fit. A dense block is a mask of
- * 256 bits and the values that exist, so that absent entries take no space and meet no x.
- * Duplicates all stay. Sparse blocks whose rows are nearly even are CSR too. A strip has an
- * even number of blocks, two at least, and the last may be an empty COO block: a warp takes two
- * at once, and visits every strip.
+ * 256 bits and the values that exist, so absent entries take no space and are not multiplied.
+ * All duplicates are kept. Sparse blocks whose rows have nearly equal lengths are CSR too. A
+ * strip has an even number of blocks, at least two, and the last may be an empty COO block: a
+ * warp takes two at once, and visits every strip.
  *
  * A block's data, each part padded to a value's size, the whole to 8 bytes:
  *   none or 16 columns, the last ones of a strip repeated; then, for
- *   COO    a byte for each entry, row | column << 4, sorted by row; the values
+ *   COO    a byte per entry, row | column << 4, sorted by row; the values
  *   CSR    16 bytes, where each row begins; then as COO
- *   dense  16 half words, one a column, whose bits say which rows there are; the values in the
- *          order of the bits */
+ *   dense  16 half words, one per column, with a bit for each row that has an entry; the
+ *          values in the order of the bits */
 
-/* Entries of a lane's row in CSR that take as long as 16 entries in COO. */
+/* The number of entries of a lane's row in CSR that take as long as 16 entries in COO. */
 #define MBI_CB_EVEN 8
-#define MBI_CB_CROWDED 255 /* entries at most of a block with duplicates */
+#define MBI_CB_CROWDED 255 /* the most entries of a block with duplicates */
 
 MBI_INTERNAL uint64_t mbi_cb_pad(uint64_t bytes, uint64_t size) {
   return size > 0 ? (bytes + size - 1) / size * size : bytes;
@@ -27305,7 +27311,7 @@ MBI_INTERNAL uint64_t mbi_cb_offset(const mbi_cb_build *b, uint64_t row) {
   return (uint64_t)(mbi_index_at(from->row_ptr, from->offset_type, last) - from->base);
 }
 
-/* Returns the first strip of a task. Entries and rows are dealt evenly. */
+/* Returns the first strip of a task. Tasks have about equal numbers of entries and rows. */
 MBI_INTERNAL uint64_t mbi_cb_share(const mbi_cb_build *b, int task) {
   const uint64_t all = mbi_cb_offset(b, UINT64_MAX >> 1) + b->strips * MBI_CB_SIDE;
   const uint64_t wish = (uint64_t)mbi_share((int64_t)all, b->tasks, task);
@@ -27503,7 +27509,7 @@ MBI_INTERNAL void mbi_cb_place(mbi_cb_build *b) {
 }
 
 /* ==== >>spmv/gpu/cb/fill.c  blocks of 16 x 16: a second pass, and who multiplies which ==== */
-/* Fills CB-SpMV's blocks and deals the strips to warps. spmv/gpu/cb/build.c describes the
+/* Fills CB-SpMV's blocks and assigns the strips to warps. spmv/gpu/cb/build.c describes the
  * storage. */
 
 /* ---- Pass 2: fill ------------------------------------------------------------------------ */
@@ -27633,10 +27639,10 @@ static void mbi_cb_fill_task(void *argument, int task) {
 
 /* ---- Balance ----------------------------------------------------------------------------- */
 
-/* Parts of a strip at most: the fix-up adds them one after the other. */
+/* The most parts of a strip: the fix-up adds them up one after the other. */
 #define MBI_CB_MOST_PARTS 8192
 #define MBI_CB_USUAL_LIMIT 128
-#define MBI_CB_LEAST_CUT 32 /* below this, a fix-up costs more than it gains */
+#define MBI_CB_LEAST_CUT 32 /* a shorter part costs more in the fix-up than it gains */
 
 /* Returns the steps of the two blocks that begin here. */
 static uint64_t mbi_cb_steps(const uint64_t *words) {
@@ -27721,7 +27727,7 @@ static void mbi_cb_deal(mbi_cb_format *f, uint64_t strips, int write) {
   }
 }
 
-/* ---- The whole --------------------------------------------------------------------------- */
+/* ---- All steps --------------------------------------------------------------------------- */
 
 MBI_INTERNAL void mbi_cb_format_free(merbit_context *context, mbi_cb_format *f) {
   mbi_release(context, f->words);
@@ -27818,7 +27824,7 @@ static merbit_status mbi_cb_balance(merbit_context *context, mbi_cb_build *b) {
   return status;
 }
 
-/* Encodes `from`. The bytes are the same for any number of threads. `values` are as the plan
+/* Encodes `from`. The bytes do not depend on the number of threads. `values` are as the plan
  * stores them, of `value_bytes` each, 0 for a pattern. The caller runs mbi_cb_format_free, on
  * failure too. */
 MBI_INTERNAL merbit_status mbi_cb_create_format(merbit_context *context,
@@ -27888,14 +27894,15 @@ MBI_INTERNAL merbit_status mbi_cb_options_take(merbit_plan *plan, mbi_cb_options
   return MERBIT_OK;
 }
 
-/* Returns 1 if the host arrays of the plan's CSR can be read. They can only while the plan is
+/* Returns 1 if the host arrays of the plan's CSR can be read. That is so only while the plan is
  * made for the first time, because the user's arrays may be gone later. */
 static int mbi_cb_reads_csr(const merbit_plan *plan) {
   return plan->csr.memory != MERBIT_MEMORY_DEVICE && plan->workspace == NULL;
 }
 
 /* Gets the plan's CSR on the host, with values as the plan stores them: the plan's own arrays
- * if they can be read, else copies. Call mbi_cb_host_release afterwards, on failure too. */
+ * if they can be read, else copies. The caller runs mbi_cb_host_release afterwards, on failure
+ * too. */
 static merbit_status mbi_cb_host_take(const merbit_plan *plan, merbit_view *host) {
   const mbi_device_csr *csr = &plan->device;
   merbit_context *context = plan->context;
@@ -28613,8 +28620,8 @@ MBI_INTERNAL int mbi_many_copies(const merbit_plan *plan) {
 }
 
 /* Sets the columns per lane (16 bytes if that divides a row), the lanes per nonzero (enough for
- * a whole row, up to a warp), and the length of a run, so that the carries of tiles are few
- * beside the matrix. */
+ * a whole row, up to a warp), and the length of a run, so that the carries of tiles are small
+ * compared to the matrix. */
 MBI_INTERNAL void mbi_many_shape(const merbit_plan *plan, mbi_many *m) {
   const int widest = mbi_scan_widest(plan->type), vectors = plan->desc.vectors;
   m->span = widest;
@@ -28671,13 +28678,13 @@ static int mbi_many_resident(const merbit_plan *plan) {
   return blocks > 16 ? 16 : blocks < 1 ? 1 : blocks;
 }
 
-/* Finished rows that a lane holds. */
+/* The number of finished rows that a lane holds. */
 #define MBI_MANY_HELD 5
 
 /* Sets the shared memory of a block. In f64 a warp's columns and values take up to 3 KiB (whole
- * runs, except for few vectors) and its finished rows two or four: the L1 cache needs the rest.
- * In f32 they take up to 6 KiB if gathers miss L2, because fewer warps are resident then, else
- * 2. At least 16 nonzeros of each run are staged. */
+ * runs, except for few vectors) and its finished rows two or four KiB: the L1 cache needs the
+ * rest. In f32 they take up to 6 KiB if gathers miss L2, because fewer warps are resident then,
+ * else 2 KiB. At least 16 nonzeros of each run are staged. */
 static void mbi_many_size_shared(const merbit_plan *plan, mbi_many *m) {
   const int value = (int)mbi_type_size(plan->type), teams = 32 / m->team;
   const int lane = (m->width + m->span * m->team - 1) / (m->span * m->team) * m->span;
@@ -28706,17 +28713,18 @@ static void mbi_many_size_block(const merbit_plan *plan, mbi_many *m) {
   m->resident = mbi_many_resident(plan);
 }
 
-/* Returns the critical path: a team walks a row whose columns and values are staged. */
+/* Returns the critical path in seconds: a team walks a row whose columns and values are
+ * staged. */
 #define MBI_MANY_ROWS_UNROLL 4
 static double mbi_many_rows_walk(const merbit_plan *plan) {
   return mbi_walk(plan, MBI_MANY_ROWS_UNROLL, 1);
 }
 
-/* Returns the nonzeros that a warp stages if products go by rows; 0 if they go by runs.
- * Products go by rows if rows are narrow and of nearly equal length, and none takes longer than
- * streaming the matrix; a sigma of the user's asks for runs. Wider rows of X are faster by
- * runs: 42M nonzeros of a 5-point mesh in f64 on an H200, with 4, 8 and 16 vectors, take 378,
- * 677 and 1346 us by rows, 433, 510 and 828 by runs. */
+/* Returns the nonzeros that a warp stages if products go by rows, or 0 if they go by runs.
+ * Products go by rows if rows of X are narrow, rows of A have nearly equal lengths, and none
+ * takes longer than streaming the matrix. If the user sets sigma, they go by runs. Wider rows
+ * of X are faster by runs: 42M nonzeros of a 5-point mesh in f64 on an H200, with 4, 8 and 16
+ * vectors, take 378, 677 and 1346 us by rows, 433, 510 and 828 by runs. */
 static int mbi_many_staged(const merbit_plan *plan) {
   const int even = mbi_many_narrow(plan) && mbi_nonempty_equal(plan) &&
       mbi_many_rows_walk(plan) <= (double)mbi_device_csr_stream_bytes(plan) * MBI_CHOOSE_STREAM;
@@ -28806,8 +28814,8 @@ MBI_INTERNAL void mbi_many_preamble(const merbit_plan *plan, mbi_preamble *pream
 }
 
 /* ==== >>spmv/gpu/many/many.c  CUDA: several vectors at once =============================== */
-/* Several vectors at once, on the host: kernels, scratch and launches. spmv/gpu/many/many.cu
- * and spmv/gpu/many/rows.cu describe the two methods. */
+/* MANY on the host, the product of several vectors: kernels, scratch and launches.
+ * spmv/gpu/many/many.cu and spmv/gpu/many/rows.cu describe its two methods. */
 
 /* ---- Specialise -------------------------------------------------------------------------- */
 
@@ -28947,7 +28955,7 @@ static merbit_status mbi_many_launch_teams(merbit_plan *plan, int packed, const 
       (int64_t)mbi_scan_of(plan)->blocks, m->threads, m->shared, stream, &arguments);
 }
 
-/* Launches the product for X and Y in row order. Sums that go to a copy stay unscaled. */
+/* Launches the product for X and Y in row order. Sums that go to a copy are not scaled. */
 static merbit_status mbi_many_launch_rows(merbit_plan *plan, mbi_devptr carries,
     const void *alpha, mbi_devptr x, uint64_t ldx, const void *beta, mbi_devptr y, uint64_t ldy,
     void *stream) {
@@ -29061,7 +29069,8 @@ static int mbi_many_describe(const merbit_plan *plan, char *text, size_t size) {
       plan->streaming ? ", matrix past the caches" : "");
 }
 
-/* Has no multiply: merbit_spmm calls mbi_many_multiply, which takes leading dimensions. */
+/* This method has no multiply: merbit_spmm calls mbi_many_multiply, which takes leading
+ * dimensions. */
 MBI_INTERNAL const mbi_cuda_method mbi_many_method = {sizeof(mbi_many), mbi_many_create,
     mbi_scan_destroy, mbi_many_scratch_bytes, NULL, mbi_many_info, mbi_many_describe, NULL};
 

@@ -30,7 +30,7 @@ MBI_INTERNAL uint64_t mbi_hubs_capacity(const merbit_plan *plan) {
   return space / mbi_type_size(plan->type);
 }
 
-/* Computes the sizes of the specialisation. Needs plan->nonempty. */
+/* Computes the sizes of the specialisation. plan->nonempty must be set. */
 MBI_INTERNAL merbit_status mbi_hubs_size(merbit_plan *plan) {
   mbi_hubs *h = mbi_hubs_of(plan);
   mbi_scan_schedule *s = mbi_scan_of(plan);
@@ -100,8 +100,8 @@ static merbit_status mbi_hubs_encode(merbit_plan *plan) {
   mbi_hubs *h = mbi_hubs_of(plan);
   merbit_context *context = plan->context;
   uint32_t least = plan->nonempty.hub_least, room = (uint32_t)h->capacity;
-  /* Codes overwrite the counts, and the number of hubs the first bin after them: an allocation
-   * would cost as much as a product. */
+  /* The codes overwrite the counts, and the number of hubs overwrites the first bin after them:
+   * an allocation would take as long as a product. */
   mbi_devptr code = plan->nonempty.column_counts;
   mbi_devptr taken = code + plan->device.cols * sizeof(int32_t);
   mbk_hubs_assign_arguments assign_arguments;

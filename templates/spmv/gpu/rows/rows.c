@@ -39,8 +39,8 @@ static int mbi_rows_unroll(const merbit_plan *plan, int lanes) {
   return plan->desc.sigma != 0 ? plan->desc.sigma : share > 8 ? 8 : (int)share;
 }
 
-/* Returns the critical path: the lanes of a row walk it, loading columns with values, then
- * x. */
+/* Returns the critical path in seconds: the lanes of the longest row walk it, loading columns
+ * and values, then x. */
 MBI_INTERNAL double mbi_rows_walk(const merbit_plan *plan) {
   const int lanes = mbi_rows_lanes(plan);
   return mbi_walk(plan, (double)lanes * mbi_rows_unroll(plan, lanes), 2);

@@ -1,5 +1,5 @@
 // Loads a tile of 32 * MBK_STEPS nonzeros straight from CSR and multiplies it by x, in
-// registers. Included by programs that use spmv/gpu/scan/tile.cuh.
+// registers. Programs that use spmv/gpu/scan/tile.cuh include this file.
 #ifndef MBK_TILE_NONZEROS
 #error "include spmv/gpu/scan/tile.cuh before"
 #endif
@@ -7,8 +7,8 @@
 #error "define MBK_ALIGNED: 1 if col_ind and values start at multiples of 16 bytes"
 #endif
 
-// The source of x for a tile, and the load of the x that a column index names. A program may
-// define its own.
+// The source of x for a tile, and the load of x for a column index. A program may define its
+// own.
 #ifndef MBK_GATHER
 #define MBK_SOURCE const MBK_VECTOR *
 #if MBK_STREAMING

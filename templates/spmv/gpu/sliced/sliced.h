@@ -4,10 +4,10 @@
 #include "spmv/gpu/sliced/build_arguments.cuh"
 #include "spmv/gpu/sliced/sliced_arguments.cuh"
 
-/* Sliced storage (spmv/gpu/sliced/sliced.cu). */
+/* The state of SLICED: spmv/gpu/sliced/sliced.cu. */
 typedef struct mbi_sliced {
   int unroll, threads;
-  int sorted; /* rows sorted by length within windows */
+  int sorted; /* 1: rows are sorted by length within windows */
   uint64_t slices, blocks;
   uint64_t slots, column_slots; /* slots of values; slots of two-byte columns */
   mbi_devptr length, row_id, slice_start, column_start, pages, columns, values;
