@@ -2207,8 +2207,8 @@ MBI_INTERNAL void mbi_context_locks_destroy(merbit_context *context) {
   (void)pthread_mutex_destroy(&context->lock);
 }
 
-#define MBI_SPINS \
-  4000 /* polls before a worker sleeps: about 20 us, so that products in a row stay awake */
+/* Polls before a worker sleeps: about 20 us, so that workers stay awake between products. */
+#define MBI_SPINS 4000
 
 static int mbi_pool_claim(mbi_pool *pool, int index) {
   const uint64_t bit = (uint64_t)1 << (index & 63);
@@ -2923,7 +2923,7 @@ MBI_INTERNAL int mbi_replacement_end(mbi_replacement *r, int error) {
 
 /* The embedded kernel texts: how many, and a hash of all that is part of a cubin's key. */
 #define MBI_SOURCES 101
-#define MBI_KERNEL_HASH "2275fab6314767567492cc5a6c50cd8333b2b588388a9ac744f28ed6a807d2f3"
+#define MBI_KERNEL_HASH "33a862d405ec64ab71414bc4827e877e6531265f51e99bacdd67ded23ba4d60d"
 
 typedef struct mbi_source {
   const char *name; /* as kernels include it */
@@ -7473,7 +7473,7 @@ static const char *const mbi_source_solve_core_state_cuh[] = {
 "#define MBI_SOLVE_CAP 1\n#define MBI_SOLVE_NOT_FINITE 3\n#define MBI_SOLVE_STAGNATED 4\n"
 "#define MBI_SOLVE_BREAKDOWN 5\n#define MBI_SOLVE_CANDIDATE 100\n\n\n"
 "#define MBI_WHY_NOTHING 0\n#define MBI_WHY_CURVATURE 1\n#define MBI_WHY_PRECONDITIONER 2\n"
-"#define MBI_WHY_SHADOW 3\n#define MBI_WHY_OMEGA 4\n\n\n\n#define MBI_AT_X 0\n"
+"#define MBI_WHY_SHADOW 3\n#define MBI_WHY_OMEGA 4\n\n\n\n\n#define MBI_AT_X 0\n"
 "#define MBI_AT_B 1\n#define MBI_AT_W 2\n#define MBI_AT_INVERSE 3\n#define MBI_AT_OWN 4\n\n\n\n"
 "#define MBI_PRE_NONE 0\n#define MBI_PRE_DIAGONAL 1\n#define MBI_PRE_SEPARATE 2\n\n"
 "typedef struct mbi_solve_vectors {\nvoid *at[MBI_SOLVE_VECTORS];\nlong long n;\nint pre;\n"
@@ -7482,7 +7482,7 @@ static const char *const mbi_source_solve_core_state_cuh[] = {
 "typedef struct mbi_solve_state {\ndouble scalar[MBI_SOLVE_SCALARS];\ndouble product_sums[2];\n"
 "double rr;\ndouble goal;\ndouble tolerance, shrink;\ndouble epsilon;\ndouble ww, bb;\n"
 "double w_most, x_most, b_most;\ndouble value;\nint stop;\nint closed;\nint iterations, cap;\n"
-"int check_at;\nint why;\nunsigned ticket;\nunsigned turn;\nint copied;\nint padding;\n"
+"int check_at;\n\nint why;\nunsigned ticket;\nunsigned turn;\nint copied;\nint padding;\n"
 "} mbi_solve_state;\n\ntypedef struct mbi_solve_memory {\nmbi_solve_state state;\n"
 "double ring[MBI_SOLVE_RING];\n} mbi_solve_memory;\n\n\n#define MBI_OPEN_BEGIN 0\n"
 "#define MBI_OPEN_GO_ON 1\n#define MBI_OPEN_TIGHTER 2\n\n\n"
@@ -7509,17 +7509,17 @@ static const char *const mbi_source_solve_core_state_cuh[] = {
 NULL};
 
 static const char *const mbi_source_solve_pagerank_steps_cuh[] = {
-"\n\n\n\n\n#define MBI_PAGERANK_DAMPING 0\n#define MBI_PAGERANK_BASE 1\n"
+"\n\n\n\n\n#define MBI_PAGERANK_DAMPING 0\n\n#define MBI_PAGERANK_BASE 1\n\n"
 "#define MBI_PAGERANK_RELAX 2\n#define MBI_PAGERANK_PAST 3\n#define MBI_PAGERANK_SUM 4\n"
 "#define MBI_PAGERANK_LEAST 5\n#define MBI_PAGERANK_STALE 6\n#define MBI_PAGERANK_DANGLING 7\n"
-"#define MBI_PAGERANK_MOST 8\n#define MBI_PAGERANK_PLAIN_RATE 9\n"
+"#define MBI_PAGERANK_MOST 8\n\n#define MBI_PAGERANK_PLAIN_RATE 9\n"
 "#define MBI_PAGERANK_SWITCHED 10\n#define MBI_PAGERANK_STARTED 11\n"
 "#define MBI_PAGERANK_HOLD 12\n#define MBI_PAGERANK_KEPT 13\n"
-"#define MBI_PAGERANK_KEPT_RATE 14\n#define MBI_PAGERANK_LOST 15\n\n\n"
+"#define MBI_PAGERANK_KEPT_RATE 14\n\n#define MBI_PAGERANK_LOST 15\n\n\n"
 "#define MBI_PAGERANK_CONVERGED 100\n#define MBI_PAGERANK_STAGNATED 4\n\n\n"
-"#define MBI_PAGERANK_PATIENCE 16\n\n\n\n#define MBI_PAGERANK_WINDOW 3\n"
-"#define MBI_PAGERANK_AHEAD 14\n#define MBI_PAGERANK_WORTH 10\n"
-"#define MBI_PAGERANK_GRAIN 256.0\n#define MBI_PAGERANK_LEAP 1.3125\n"
+"#define MBI_PAGERANK_PATIENCE 16\n\n\n\n#define MBI_PAGERANK_WINDOW 3\n\n"
+"#define MBI_PAGERANK_AHEAD 14\n#define MBI_PAGERANK_WORTH 10\n\n"
+"#define MBI_PAGERANK_GRAIN 256.0\n#define MBI_PAGERANK_LEAP 1.3125\n\n"
 "#define MBI_PAGERANK_SHARE 0.15\n\n\n\n"
 "MBS_FUNCTION void mbi_pagerank_spread(mbi_solve_state *s, double mass) {\n"
 "const double damping = s->scalar[MBI_PAGERANK_DAMPING];\n"
@@ -7566,7 +7566,7 @@ static const char *const mbi_source_solve_pagerank_steps_cuh[] = {
 "double later = last;\nint k;\nfor (k = 1; k < 5; k++) {\n"
 "const double rate = mbi_pagerank_before(m, k) / mbi_pagerank_before(m, k + 1);\n"
 "if (!(later >= 0.99 * rate && last <= rise * rate)) {\nreturn 0;\n}\nlater = rate;\n}\n"
-"return 1;\n}\n\n\n\n\nMBS_FUNCTION void mbi_pagerank_begin_trial(mbi_solve_memory *m) {\n"
+"return 1;\n}\n\n\n\n\n\nMBS_FUNCTION void mbi_pagerank_begin_trial(mbi_solve_memory *m) {\n"
 "mbi_solve_state *s = &m->state;\nconst double damping = s->scalar[MBI_PAGERANK_DAMPING];\n"
 "const double rate =\n"
 "mbi_pagerank_rate(m, s->iterations > MBI_PAGERANK_WINDOW ? MBI_PAGERANK_WINDOW : 2);\n"
@@ -7591,7 +7591,7 @@ static const char *const mbi_source_solve_pagerank_steps_cuh[] = {
 "s->scalar[MBI_PAGERANK_HOLD] = 2 * s->iterations + 6;\ns->scalar[MBI_PAGERANK_LOST] += 4;\n"
 "mbi_pagerank_switch(s, 1);\n}\nreturn;\n}\nif (last > 1) {\nmbi_pagerank_give_up(m, factor);\n"
 "return;\n}\nif (s->iterations % MBI_PAGERANK_WINDOW != 0) {\nreturn;\n}\n"
-"rate = mbi_pagerank_rate(m, since > MBI_PAGERANK_WINDOW ? MBI_PAGERANK_WINDOW : 2);\n\n\n"
+"rate = mbi_pagerank_rate(m, since > MBI_PAGERANK_WINDOW ? MBI_PAGERANK_WINDOW : 2);\n\n"
 "if (mbi_pagerank_budget(s, 0.5) < 0 ||\n(since >= 4 * MBI_PAGERANK_WINDOW &&\n"
 "log(mbi_pagerank_expected(plain, factor)) > 1.1 * log(plain))) {\n"
 "mbi_pagerank_give_up(m, factor);\nreturn;\n}\nmbi_pagerank_account(m);\n"
@@ -7734,7 +7734,7 @@ static const char *const mbi_source_solve_pagerank_pagerank_cu[] = {
 NULL};
 
 static const char *const mbi_source_solve_core_step_text_cuh[] = {
-"\n\n\n\n\n\n\n\n\n\n\n#define MBS_AT(slot) ((MBS_VECTOR *)v->at[slot])\n"
+"\n\n\n\n\n\n\n\n\n\n\n\n#define MBS_AT(slot) ((MBS_VECTOR *)v->at[slot])\n"
 "#define MBS_LOAD(slot) ((double)MBS_AT(slot)[i])\n#ifndef MBS_STORE\n"
 "#define MBS_STORE(slot, value) (MBS_AT(slot)[i] = (MBS_VECTOR)(value))\n#endif\n"
 "#define MBS_SIZE(value) ((value) < 0 ? -(value) : (value))\n"
@@ -7752,7 +7752,7 @@ static const char *const mbi_source_solve_core_step_arguments_cuh[] = {
 NULL};
 
 static const char *const mbi_source_solve_core_step_cuh[] = {
-"\n\n\n\n\n\n\n\n\n\n\n#ifndef MBK_VECTOR\n"
+"\n\n\n\n\n\n\n\n\n\n\n\n#ifndef MBK_VECTOR\n"
 "#error \"define MBK_VECTOR: the type of vectors in memory\"\n#endif\n#ifndef MBK_STEP_ROWS\n"
 "#error \"define MBK_STEP_ROWS: the rows that a thread takes at a time\"\n#endif\n"
 "#include \"jit/device.cuh\"\n\n#define MBS_FUNCTION MBK_DEVICE\n"
@@ -7789,7 +7789,7 @@ static const char *const mbi_source_solve_core_step_cuh[] = {
 "if (mbk_lane() == 0) {\nshared[warp * COUNT + k] = sums[k];\n}\n}\nmbk_block_sync();\n"
 "if (warp == 0) {\n#pragma unroll\nfor (int k = 0; k < COUNT; k++) {\n"
 "sums[k] = mbk_lane() < mbk_threads() / 32 ? shared[mbk_lane() * COUNT + k] : 0;\n}\n"
-"mbk_step_lanes<ADDS, MAXES>(sums);\n}\nmbk_block_sync();\n}\n\n\ntemplate <int COUNT>\n"
+"mbk_step_lanes<ADDS, MAXES>(sums);\n}\nmbk_block_sync();\n}\n\n\n\ntemplate <int COUNT>\n"
 "MBK_DEVICE bool mbk_step_last(mbi_solve_memory *m, const double *sums, double *partials,\n"
 "double *shared) {\nmbk_u32 *const last = (mbk_u32 *)(shared + MBK_STEP_WARPS * COUNT);\n"
 "if (mbk_thread() == 0) {\n#pragma unroll\nfor (int k = 0; k < COUNT; k++) {\n"
@@ -7937,7 +7937,7 @@ static const char *const mbi_source_solve_core_fused_cuh[] = {
 NULL};
 
 static const char *const mbi_source_solve_core_check_steps_cuh[] = {
-"\n\n\nMBS_NOTHING_BEFORE(solve_residual)\nMBS_ELEMENT(solve_residual) {\n"
+"\n\n\n\nMBS_NOTHING_BEFORE(solve_residual)\nMBS_ELEMENT(solve_residual) {\n"
 "const double b = MBS_LOAD(MBI_AT_B), x = MBS_LOAD(MBI_AT_X), w = b - MBS_LOAD(MBI_AT_W);\n"
 "(void)c;\nMBS_STORE(MBI_AT_W, w);\nsums[0] += w * w;\nsums[1] += b * b;\n"
 "MBS_GREATER(sums[2], MBS_SIZE(w));\nMBS_GREATER(sums[3], MBS_SIZE(x));\n"
@@ -7945,7 +7945,7 @@ static const char *const mbi_source_solve_core_check_steps_cuh[] = {
 "mbi_solve_state *s = &m->state;\n(void)c;\ns->ww = sums[0];\ns->bb = sums[1];\n"
 "s->w_most = sums[2];\ns->x_most = sums[3];\ns->b_most = sums[4];\n"
 "s->goal = s->shrink * s->tolerance * s->shrink * s->tolerance * s->bb;\n}\n"
-"MBS_STEP(solve_residual, 2, 3, MBS_ALWAYS)\n\n\nMBS_NOTHING_BEFORE(solve_blocks)\n"
+"MBS_STEP(solve_residual, 2, 3, MBS_ALWAYS)\n\n\n\nMBS_NOTHING_BEFORE(solve_blocks)\n"
 "MBS_ELEMENT(solve_blocks) {\n"
 "const MBS_VECTOR *r = MBS_AT(v->from), *inverse = MBS_AT(MBI_AT_INVERSE);\n"
 "const MBS_INDEX first = i - i % v->block;\n"
@@ -7997,12 +7997,12 @@ static const char *const mbi_source_solve_precondition_setup_cu[] = {
 "MBK_DEVICE double mbk_setup_share(const MBK_VALUE *values, mbk_i64 begin, mbk_i64 end) {\n"
 "double sum = 0;\n#pragma unroll 4\n"
 "for (mbk_i64 k = begin + mbk_thread(); k < end; k += MBK_SETUP_THREADS) {\n"
-"sum += mbk_setup_magnitude(values, k);\n}\nreturn sum;\n}\n\n\n"
+"sum += mbk_setup_magnitude(values, k);\n}\nreturn sum;\n}\n\n\n\n"
 "MBK_DEVICE double mbk_setup_entry(const MBK_COLUMN *col_ind, const MBK_VALUE *values,\n"
 "mbk_i64 begin, mbk_i64 end, mbk_i64 column, mbk_u32 thread,\nmbk_u32 threads) {\n"
 "double sum = 0;\n#pragma unroll 4\nfor (mbk_i64 k = begin + thread; k < end; k += threads) {\n"
 "if ((mbk_i64)col_ind[k] - MBK_BASE == column) {\n",
-"sum += MBK_PATTERN ? 1.0 : (double)values[k];\n}\n}\nreturn sum;\n}\n\n\n"
+"sum += MBK_PATTERN ? 1.0 : (double)values[k];\n}\n}\nreturn sum;\n}\n\n\n\n"
 "MBK_DEVICE double mbk_setup_block_sum(double sum, double *shared) {\n"
 "shared[mbk_thread()] = sum;\nmbk_block_sync();\n"
 "for (mbk_u32 half = MBK_SETUP_THREADS / 2; half > 0; half /= 2) {\n"
@@ -8023,7 +8023,7 @@ static const char *const mbi_source_solve_precondition_setup_cu[] = {
 "double *const most_of = (double *)shared;\n"
 "mbk_u64 *const kept = (mbk_u64 *)(most_of + MBK_SETUP_THREADS);\n"
 "mbk_u32 *const long_rows = (mbk_u32 *)(kept + MBK_SETUP_LONG_KEPT);\n"
-"const mbk_u32 rows = MBK_SETUP_THREADS / MBK_SETUP_LANES;\n"
+"const mbk_u32 rows = MBK_SETUP_THREADS / MBK_SETUP_LANES;\n\n"
 "const mbk_u32 turn = rows * MBK_SETUP_ROWS;\n"
 "const mbk_u32 lane = mbk_thread() % MBK_SETUP_LANES, own = mbk_thread() / MBK_SETUP_LANES;\n"
 "double most = 0;\nif (mbk_thread() == 0) {\n*long_rows = 0;\n}\nmbk_block_sync();\n",
@@ -8120,7 +8120,7 @@ static const char *const mbi_source_solve_cg_steps_cuh[] = {
 NULL};
 
 static const char *const mbi_source_solve_cg_cg_cu[] = {
-"\n\n\n\n#define MBK_STEP_ROWS 4\n#include \"solve/core/step.cuh\"\n"
+"\n\n\n\n\n#define MBK_STEP_ROWS 4\n#include \"solve/core/step.cuh\"\n"
 "#include \"solve/core/check_steps.cuh\"\n#include \"solve/cg/slots.cuh\"\n"
 "#include \"solve/cg/steps.cuh\"\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
@@ -8146,7 +8146,7 @@ static const char *const mbi_source_solve_cg_cg_cu[] = {
 "cg_update_x_p_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n\n"
 "MBS_NOTHING_BEFORE(cg_pq)\nMBS_ELEMENT(cg_pq) {\n(void)c;\n",
 "sums[0] += MBS_LOAD(MBI_CG_P) * MBS_LOAD(MBI_AT_W);\n}\nMBS_AFTER(cg_pq) {\n(void)c;\n"
-"m->state.product_sums[0] = sums[0];\n}\nMBS_STEP(cg_pq, 1, 0, MBS_RUNNING)\n\n\n\n"
+"m->state.product_sums[0] = sums[0];\n}\nMBS_STEP(cg_pq, 1, 0, MBS_RUNNING)\n\n\n\n\n"
 "MBK_DEVICE double mbk_cg_pending_x(MBS_INDEX i, const mbi_solve_vectors *v,\n"
 "const mbi_solve_state *c) {\ndouble x = MBS_LOAD(MBI_AT_X), p[MBI_CG_RING - 1];\n"
 "#pragma unroll\nfor (int k = 0; k < MBI_CG_RING - 1; k++) {\n"
@@ -8209,7 +8209,7 @@ static const char *const mbi_source_solve_bicgstab_steps_cuh[] = {
 "if (v->pre == MBI_PRE_DIAGONAL) {\nMBS_STORE(MBI_BICG_S_HAT, MBS_LOAD(MBI_AT_INVERSE) * s);\n"
 "}\nsums[0] += s * s;\n}\nMBS_AFTER(bicgstab_s) {\n"
 "m->state.scalar[MBI_BICG_ALPHA] = c->scalar[MBI_BICG_ALPHA];\n"
-"m->state.scalar[MBI_BICG_SS] = sums[0];\n}\nMBS_STEP(bicgstab_s, 1, 0, MBS_RUNNING)\n\n\n\n\n"
+"m->state.scalar[MBI_BICG_SS] = sums[0];\n}\nMBS_STEP(bicgstab_s, 1, 0, MBS_RUNNING)\n\n\n\n"
 "MBS_BEFORE(bicgstab_update_x_r) {\n"
 "const double ts = c->product_sums[0], tt = c->product_sums[1];\n",
 "const double omega = tt > 0 ? ts / tt : tt;\nif (!(tt - tt == 0) || !(omega - omega == 0)) {\n"
@@ -8245,7 +8245,7 @@ static const char *const mbi_source_solve_bicgstab_steps_cuh[] = {
 NULL};
 
 static const char *const mbi_source_solve_bicgstab_bicgstab_cu[] = {
-"\n\n\n#define MBK_STEP_ROWS 3\n#include \"solve/core/step.cuh\"\n"
+"\n\n\n\n#define MBK_STEP_ROWS 3\n#include \"solve/core/step.cuh\"\n"
 "#include \"solve/core/check_steps.cuh\"\n#include \"solve/bicgstab/steps.cuh\"\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
 "mbk_solve_residual(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
@@ -8304,7 +8304,7 @@ static const char *const mbi_source_solve_bicgstab_bicgstab_cu[] = {
 "mbk_bicgstab_fused_s(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
 "const mbk_fused_call s = mbk_fused_begin(a.v, a.n, a.m, (double *)shared);\n"
 "if (bicgstab_sigma_stage<MBK_FUSED_SUMS_FOLLOW>(s, true, 1u << MBI_BICG_R)) {\n"
-"(void)bicgstab_s_stage<MBK_FUSED_END>(s, false, 0);\n}\n}\n\n\n"
+"(void)bicgstab_s_stage<MBK_FUSED_END>(s, false, 0);\n}\n}\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
 "mbk_bicgstab_fused(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
 "const mbk_fused_call s = mbk_fused_begin(a.v, a.n, a.m, (double *)shared);\n"
@@ -8314,7 +8314,7 @@ static const char *const mbi_source_solve_bicgstab_bicgstab_cu[] = {
 NULL};
 
 static const char *const mbi_source_solve_core_wide_steps_cuh[] = {
-"\n\n\n\n\n\n\n\n\n\n#define MBS_BASIS(slot, k) (MBS_AT(slot)[(MBS_INDEX)(k)*v->stride + i])\n",
+"\n\n\n\n\n\n\n\n\n#define MBS_BASIS(slot, k) (MBS_AT(slot)[(MBS_INDEX)(k)*v->stride + i])\n",
 NULL};
 
 static const char *const mbi_source_solve_core_wide_cuh[] = {
@@ -8369,11 +8369,11 @@ static const char *const mbi_source_solve_gmres_arnoldi_cuh[] = {
 "#define MBI_ARNOLDI_Q 4\n#define MBI_ARNOLDI_BETA 5\n#define MBI_GMRES_BEGAN 6\n"
 "#define MBI_GMRES_STALLS 7\n#define MBI_GMRES_RESTARTS 8\n\n\n#define MBI_SMALL_FIRST 0\n"
 "#define MBI_SMALL_SECOND 1\n#define MBI_SMALL_COMBINE 2\n#define MBI_SMALL_Y 3\n"
-"#define MBI_SMALL_COSINE 4\n#define MBI_SMALL_SINE 5\n#define MBI_SMALL_G 6\n"
+"#define MBI_SMALL_COSINE 4\n#define MBI_SMALL_SINE 5\n#define MBI_SMALL_G 6\n\n"
 "#define MBI_SMALL_COLUMN 7\n\n\n#define MBI_EIGEN_KEEP 9\n#define MBI_EIGEN_S 10\n"
 "#define MBI_LANCZOS_FRESH 10\n#define MBI_EIGEN_FROM 6\n#define MBI_EIGEN_TO 7\n"
 "#define MBI_EIGEN_NEXT 8\n#define MBI_EIGEN_CHECK 9\n#define MBI_POWER_VALUE 0\n"
-"#define MBI_POWER_LENGTH 1\n#define MBI_WHY_ZERO 18\n\n#define MBI_GMRES_STALLED 0.9999\n"
+"#define MBI_POWER_LENGTH 1\n#define MBI_WHY_ZERO 18\n\n\n#define MBI_GMRES_STALLED 0.9999\n"
 "#define MBI_GMRES_PATIENCE 3\n\n#define MBI_WHY_SINGULAR \\\n16\n"
 "#define MBI_WHY_STALLED 17\n\n"
 "MBS_FUNCTION double *mbi_small(const mbi_solve_vectors *v, int part) {\n"
@@ -8419,7 +8419,7 @@ static const char *const mbi_source_solve_gmres_arnoldi_cuh[] = {
 "double *combine = mbi_small(v, MBI_SMALL_COMBINE), *r = mbi_small(v, MBI_SMALL_FIRST);\n"
 "double below = length < 0 ? -1 : length > 0 ? 1 : 0, q;\nint k;\nmbi_gmres_solve(v, used);\n"
 "for (k = used - 1; k >= 0; k--) {\nr[k + 1] = c[k] * below;\nbelow *= -d[k];\n}\n"
-"r[0] = below;\nq = used == width ? r[width] : 0;\nfor (k = 0; k < width; k++) {\n"
+"r[0] = below;\nq = used == width ? r[width] : 0;\n\nfor (k = 0; k < width; k++) {\n"
 "combine[k] = q * combine[k] + (k <= used ? r[k] : 0);\n}\nfor (k = used; k < width; k++) {\n"
 "mbi_small(v, MBI_SMALL_Y)[k] = 0;\n}\ns->scalar[MBI_ARNOLDI_Q] *= q;\n"
 "s->scalar[MBI_ARNOLDI_CLOSE] = 1;\n"
@@ -8429,7 +8429,7 @@ static const char *const mbi_source_solve_gmres_arnoldi_cuh[] = {
 "const double began = s->scalar[MBI_GMRES_BEGAN];\n"
 "const int gain = s->rr <= MBI_GMRES_STALLED * began * began;\n"
 "s->scalar[MBI_GMRES_STALLS] = gain ? 0 : s->scalar[MBI_GMRES_STALLS] + 1;\n"
-"return s->scalar[MBI_GMRES_STALLS] >= MBI_GMRES_PATIENCE;\n}\n\n\n"
+"return s->scalar[MBI_GMRES_STALLS] >= MBI_GMRES_PATIENCE;\n}\n\n\n\n"
 "MBS_CALLED void mbi_gmres_count(mbi_solve_memory *m, const mbi_solve_vectors *v,\n"
 "const double *sums) {\nmbi_solve_state *s = &m->state;\n",
 "const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];\n"
@@ -8445,7 +8445,8 @@ static const char *const mbi_source_solve_gmres_arnoldi_cuh[] = {
 "if (s->stop == MBI_SOLVE_RUNNING && size == v->basis && mbi_gmres_stalls(s)) {\n"
 "s->why = MBI_WHY_STALLED;\ns->value = size;\ns->stop = MBI_SOLVE_STAGNATED;\n}\n"
 "if (s->stop != MBI_SOLVE_RUNNING || size == v->basis) {\nmbi_gmres_close(s, v, used);\n}\n"
-"}\n\n\n\nMBS_CALLED void mbi_lanczos_count(mbi_solve_memory *m, const mbi_solve_vectors *v,\n"
+"}\n\n\n\n\n"
+"MBS_CALLED void mbi_lanczos_count(mbi_solve_memory *m, const mbi_solve_vectors *v,\n"
 "const double *sums) {\nmbi_solve_state *s = &m->state;\n"
 "const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];\n"
 "const int fresh = s->scalar[MBI_LANCZOS_FRESH] != 0;\n"
@@ -8506,7 +8507,7 @@ static const char *const mbi_source_solve_gmres_arnoldi_steps_cuh[] = {
 NULL};
 
 static const char *const mbi_source_solve_gmres_arnoldi_cu[] = {
-"\n\n\n#define MBK_STEP_ROWS 1\n#include \"solve/core/wide.cuh\"\n"
+"\n\n\n\n#define MBK_STEP_ROWS 1\n#include \"solve/core/wide.cuh\"\n"
 "#include \"solve/gmres/arnoldi.cuh\"\n#include \"solve/core/check_steps.cuh\"\n"
 "#include \"solve/core/wide_steps.cuh\"\n#include \"solve/gmres/arnoldi_steps.cuh\"\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
@@ -8564,7 +8565,7 @@ static const char *const mbi_source_solve_eigen_steps_cuh[] = {
 NULL};
 
 static const char *const mbi_source_solve_eigen_eigen_cu[] = {
-"\n\n\n#define MBK_STEP_ROWS 1\n#include \"solve/core/wide.cuh\"\n"
+"\n\n\n\n#define MBK_STEP_ROWS 1\n#include \"solve/core/wide.cuh\"\n"
 "#include \"solve/gmres/arnoldi.cuh\"\n#include \"solve/core/check_steps.cuh\"\n"
 "#include \"solve/core/wide_steps.cuh\"\n#include \"solve/gmres/arnoldi_steps.cuh\"\n"
 "#include \"solve/eigen/steps.cuh\"\n\n"
@@ -16522,6 +16523,7 @@ MERBIT_API merbit_status merbit_matrix_write_file(merbit_context *context,
 #define MBI_CPU_H
 
 /* Rows sorted by length within windows, on the CPU: spmv/cpu/sorted.c. */
+
 /* How many nonzeros ahead x is prefetched, if x is larger than the caches. */
 #define MBI_SORTED_AHEAD 64
 /* Zero columns stored after the last nonzero, for the prefetch. */
@@ -16948,8 +16950,8 @@ typedef struct mbi_sliced {
 
 #define MBI_SLICED_WINDOW 1024
 #define MBI_SLICED_BUILD_THREADS 128
-#define MBI_PAGE_SET \
-  65 /* MBK_PAGE_SET of spmv/shared/pages.cuh: words of a warp that builds a list */
+/* MBK_PAGE_SET of spmv/shared/pages.cuh: words of a warp that builds a list. */
+#define MBI_PAGE_SET 65
 
 #endif
 /* ==== >>spmv/gpu/binned/binned.h ========================================================== */
@@ -17029,9 +17031,8 @@ typedef struct mbi_binned {
 
 #define MBI_BINNED_BUILD_THREADS 512
 #define MBI_BINNED_STEPS 8
-#define MBI_BINNED_ITEM \
-  4096u /* groups of an item of phase 1: enough to pay for its strip of \
-         * x */
+/* Groups of an item of phase 1: enough to pay for its strip of x. */
+#define MBI_BINNED_ITEM 4096u
 
 #endif
 /* ==== >>spmv/gpu/bsr/bsr.h ================================================================ */
@@ -17199,9 +17200,8 @@ enum { MBI_CB_COO, MBI_CB_CSR, MBI_CB_DENSE, MBI_CB_FORMS };
 #define MBI_CB_COUNT(word) ((word)&511)
 #define MBI_CB_FORM(word) ((word) >> 9 & 3)
 #define MBI_CB_END ((uint64_t)1 << 19)
-#define MBI_CB_SPARE \
-  4                            /* empty blocks after the last one, because the kernel reads \
-                                * ahead */
+/* Empty blocks after the last one, because the kernel reads ahead. */
+#define MBI_CB_SPARE 4
 typedef struct mbi_cb_format { /* on the host */
   int aggregated;
   uint64_t blocks, data_bytes, forms[MBI_CB_FORMS];
@@ -24728,8 +24728,8 @@ MBI_INTERNAL mbi_binned *mbi_binned_of(const merbit_plan *plan) {
   return (mbi_binned *)plan->state;
 }
 
-#define MBI_BINNED_WIDE_SHARED \
-  229376u /* bytes of shared memory that wide strips and parts need */
+/* Bytes of shared memory that wide strips and parts need. */
+#define MBI_BINNED_WIDE_SHARED 229376u
 
 MBI_INTERNAL uint64_t mbi_binned_group(const merbit_plan *plan) {
   return 32 / mbi_type_size(plan->type);
@@ -25151,8 +25151,8 @@ MBI_INTERNAL mbi_hubs *mbi_hubs_of(const merbit_plan *plan) {
 }
 
 #define MBI_HUBS_THREADS 1024
-#define MBI_HUBS_KILOBYTES \
-  160 /* kilobytes of x in shared memory; the rest of it serves as L1 */
+/* Kilobytes of x in shared memory; the rest of it serves as L1. */
+#define MBI_HUBS_KILOBYTES 160
 
 MBI_INTERNAL uint64_t mbi_hubs_capacity(const merbit_plan *plan) {
   const uint64_t bytes =
@@ -33687,24 +33687,25 @@ MERBIT_API merbit_status merbit_plan_get_order(const merbit_plan *plan, int64_t 
 #ifndef MBI_SOLVER_H
 #define MBI_SOLVER_H
 
-/* What all files of the solvers share. merbit_solver_create is in solve/core/solver.c. */
+/* Declarations that all files of the solvers share. merbit_solver_create is in
+ * solve/core/solver.c. */
 
 #define MBS_FUNCTION static
 #define MBS_CALLED static
-// The state that the steps of a solver share, for the CPU and the GPU: both compile this file.
-// Scalars lie in memory of the side that computes, where steps read and write them, so that no
-// number passes through the host. The including file defines MBS_FUNCTION.
+// The state that the steps of a solver share. CPU and GPU both compile this file. Scalars lie
+// in the memory of the side that computes, where steps read and write them, so that no number
+// passes through the host. The including file defines MBS_FUNCTION.
 
 #define MBI_SOLVE_VECTORS 12
 #define MBI_SOLVE_SCALARS 16
 #define MBI_STEP_SHARED 2048 // bytes of shared memory of a step on the GPU
-#define MBI_SOLVE_SUMS 5     // sums and maxima of a step, at most
-#define MBI_FUSED_SUMS 4     // sums of a stage of a fused kernel, at most
-#define MBI_WIDE_GROUP 8     // of a step with many sums, a thread holds so many at a time
+#define MBI_SOLVE_SUMS 5     // the most sums and maxima of a step
+#define MBI_FUSED_SUMS 4     // the most sums of a stage of a fused kernel
+#define MBI_WIDE_GROUP 8     // sums that a thread holds at a time, in a step with many sums
 #define MBI_SOLVE_RING \
   2048 // residuals kept; no more iterations pass between two convergence checks
 
-// state.stop: a merbit_stop that a step can find, or one of these. Products read it too and do
+// state.stop: a merbit_stop that a step can find, or one of these. Products read it and do
 // nothing unless it is 0.
 #define MBI_SOLVE_RUNNING 0
 #define MBI_SOLVE_CAP 1
@@ -33713,23 +33714,24 @@ MERBIT_API merbit_status merbit_plan_get_order(const merbit_plan *plan, int64_t 
 #define MBI_SOLVE_BREAKDOWN 5
 #define MBI_SOLVE_CANDIDATE 100 // the recurrence has reached the goal; b - A x decides
 
-// state.why: what broke down; state.value is the number at fault.
+// state.why: the reason of a breakdown. state.value is the number at fault.
 #define MBI_WHY_NOTHING 0
 #define MBI_WHY_CURVATURE 1      // CG: p'Ap is not positive
 #define MBI_WHY_PRECONDITIONER 2 // CG: r'M^-1 r is not positive
 #define MBI_WHY_SHADOW 3         // BiCGSTAB: the shadow residual is orthogonal to r, or to v
 #define MBI_WHY_OMEGA 4          // BiCGSTAB: A s is orthogonal to s
-// Reasons of single methods are from 16 on.
+// Reasons that belong to one method are from 16 on.
 
-// Slots of mbi_solve_vectors that every method has. A method's own begin at MBI_AT_OWN.
+// Slots of mbi_solve_vectors that every method has. Those of a single method begin at
+// MBI_AT_OWN.
 #define MBI_AT_X 0
 #define MBI_AT_B 1
 #define MBI_AT_W 2       // scratch: products, and b - A x at a convergence check
 #define MBI_AT_INVERSE 3 // inverse diagonal, or inverse blocks: column j of row i at j * n + i
 #define MBI_AT_OWN 4
 
-// How z = M^-1 r is computed: within other steps (NONE, DIAGONAL), or by a step or callback of
-// its own.
+// Where z = M^-1 r is computed: within other steps (NONE, DIAGONAL), or by a step or callback
+// of its own.
 #define MBI_PRE_NONE 0
 #define MBI_PRE_DIAGONAL 1
 #define MBI_PRE_SEPARATE 2
@@ -33738,34 +33740,35 @@ typedef struct mbi_solve_vectors {
   void *at[MBI_SOLVE_VECTORS];
   long long n;        // rows
   int pre;            // a MBI_PRE
-  int block;          // rows of a block of the preconditioner; 0: none
-  int from, to;       // slots r and z of solve_blocks; of mbk_cg_fused see there
-  int basis;          // GMRES and Lanczos: vectors of a cycle
-  int lanczos;        // whether this is Lanczos
-  const double *dots; // parts of p'A p that the last product has left, or null
+  int block;          // rows per block of the preconditioner; 0: none
+  int from, to;       // slots r and z of solve_blocks; mbk_cg_fused uses them otherwise
+  int basis;          // GMRES and Lanczos: vectors per cycle
+  int lanczos;        // 1: the method is Lanczos
+  const double *dots; // parts of p'A p left by the last product, or null
   long long dot_count;
-  unsigned long long *posts; // fused kernels: 2 MBI_FUSED_SUMS slots of 16 bytes a block
+  unsigned long long *posts; // fused kernels: 2 MBI_FUSED_SUMS slots of 16 bytes per block
   long long stride;          // elements from one vector of the basis to the next
 } mbi_solve_vectors;
 
 typedef struct mbi_solve_state {
-  double scalar[MBI_SOLVE_SCALARS]; // the method's own
+  double scalar[MBI_SOLVE_SCALARS]; // the method's own scalars
   double product_sums[2];           // set by the last mbi_solve_product_sums
   double rr;                        // ||r||^2 of the recurrence
   double goal;                      // the recurrence stops at or below it
   double tolerance, shrink;         // goal = (shrink * tolerance * ||b||)^2
   double epsilon;                   // distance from 1 to the next number of the vectors' type
   double ww, bb;                    // ||b - A x||^2 and ||b||^2 at the last convergence check
-  double w_most, x_most, b_most;    // largest magnitudes of entries there
+  double w_most, x_most, b_most;    // largest magnitudes of entries at that check
   double value;
   int stop;
   int closed; // the iteration that set `stop` is complete; later ones change no vector
   int iterations, cap;
-  int check_at; // the iteration after which the host checks convergence: the loop ends there
+  int check_at; // the iteration after which the host checks convergence; a recorded loop ends
+                // there
   int why;
-  unsigned ticket; // thread blocks of a step that are done
-  unsigned turn;   // exchanges of sums between blocks of fused kernels so far
-  int copied;      // this is a thread block's copy, without a ring behind it
+  unsigned ticket; // number of thread blocks of a step that have finished
+  unsigned turn;   // number of exchanges of sums between blocks of fused kernels
+  int copied;      // 1: this is a thread block's copy, which has no ring
   int padding;
 } mbi_solve_state;
 
@@ -33804,7 +33807,7 @@ MBS_FUNCTION void mbi_solve_open(mbi_solve_memory *m, int how, int span, int cap
   s->check_at = s->iterations + span;
 }
 
-// Notes ||r||^2 after an iteration or a start, and sets `stop` if it is low enough, not finite,
+// Records ||r||^2 after an iteration or a start. Sets `stop` if it is low enough or not finite,
 // or if no more iterations are allowed.
 MBS_FUNCTION void mbi_solve_note_residual(mbi_solve_memory *m, double rr) {
   mbi_solve_state *s = &m->state;
@@ -33821,13 +33824,13 @@ MBS_FUNCTION void mbi_solve_note_residual(mbi_solve_memory *m, double rr) {
   }
 }
 
-// Ends an iteration, which left the residual `rr`.
+// Ends an iteration whose residual is `rr`.
 MBS_FUNCTION void mbi_solve_count(mbi_solve_memory *m, double rr) {
   m->state.iterations++;
   mbi_solve_note_residual(m, rr);
 }
 
-// Starts the recurrence from b - A x. The convergence check has left its square in ww.
+// Starts the recurrence from b - A x. The convergence check has left ||b - A x||^2 in ww.
 MBS_FUNCTION void mbi_solve_restart(mbi_solve_memory *m) {
   m->state.stop = MBI_SOLVE_RUNNING;
   m->state.closed = 0;
@@ -33835,8 +33838,8 @@ MBS_FUNCTION void mbi_solve_restart(mbi_solve_memory *m) {
   mbi_solve_note_residual(m, m->state.ww);
 }
 
-// Returns the stop for MBS_BEFORE if `value` breaks the recurrence down. The solver stops
-// before vectors change.
+// Returns the stop for MBS_BEFORE if `value` makes the recurrence break down. The solver then
+// stops before vectors change.
 MBS_FUNCTION int mbi_solve_broken(mbi_solve_state *c, int why, double value) {
   c->why = why;
   c->value = value;
@@ -33844,7 +33847,7 @@ MBS_FUNCTION int mbi_solve_broken(mbi_solve_state *c, int why, double value) {
 }
 // The scalar part of GMRES and Lanczos: columns of the Hessenberg matrix, plane rotations, the
 // small triangular system. Saad, Schultz, "GMRES" (1986); Saad, "Iterative Methods for Sparse
-// Linear Systems", 2nd ed. (2003), section 6.5.3. For the CPU and the GPU, as
+// Linear Systems", 2nd ed. (2003), section 6.5.3. CPU and GPU both compile this file, as
 // solve/core/state.cuh.
 
 // Slots of vectors. Z and ZS exist only if the preconditioner is a step of its own.
@@ -33856,12 +33859,12 @@ MBS_FUNCTION int mbi_solve_broken(mbi_solve_state *c, int why, double value) {
 #define MBI_ARNOLDI_SMALL 8 // doubles: MBI_SMALL_*
 
 #define MBI_ARNOLDI_SIZE 0  // scalars: number of vectors of the basis
-#define MBI_ARNOLDI_WIDTH 1 // number of vectors that the new one is made from
+#define MBI_ARNOLDI_WIDTH 1 // number of vectors that are combined into the new one
 #define MBI_ARNOLDI_CLOSE \
   2 // whether the cycle ends: update x and make the first vector of the next
 #define MBI_ARNOLDI_WW 3     // ||A u||^2
 #define MBI_ARNOLDI_Q 4      // coefficient of w in the new vector
-#define MBI_ARNOLDI_BETA 5   // length of the new vector before it was normalised
+#define MBI_ARNOLDI_BETA 5   // length of the new vector before normalisation
 #define MBI_GMRES_BEGAN 6    // ||r|| at the start of the cycle
 #define MBI_GMRES_STALLS 7   // number of cycles in a row without progress
 #define MBI_GMRES_RESTARTS 8 // number of restarts in this solve
@@ -33873,23 +33876,25 @@ MBS_FUNCTION int mbi_solve_broken(mbi_solve_state *c, int why, double value) {
 #define MBI_SMALL_Y 3
 #define MBI_SMALL_COSINE 4
 #define MBI_SMALL_SINE 5
-#define MBI_SMALL_G 6      // the right-hand side of the small system; its last entry is ||r||
-#define MBI_SMALL_COLUMN 7 // and more: columns of the Hessenberg matrix, or of its factor R
+#define MBI_SMALL_G 6 // the right-hand side of the small system; its last entry is ||r||
+// The first of the columns of the Hessenberg matrix, or of its factor R.
+#define MBI_SMALL_COLUMN 7
 
 // Eigenpairs. Slots of vectors: the rotated basis, and the matrix that rotates it.
 #define MBI_EIGEN_KEEP 9
-#define MBI_EIGEN_S 10 // doubles: row q makes vector q; the eigenvalues, while they are checked
-#define MBI_LANCZOS_FRESH 10 // scalars: whether w is a random vector of the host, not a product
+#define MBI_EIGEN_S 10       // doubles: row q makes vector q; during the check the eigenvalues
+#define MBI_LANCZOS_FRESH 10 // scalars: 1 if w is a random vector from the host, not a product
 #define MBI_EIGEN_FROM 6     // number of vectors before a rotation
-#define MBI_EIGEN_TO 7       // and after it
-#define MBI_EIGEN_NEXT 8     // whether vector MBI_EIGEN_FROM follows them
+#define MBI_EIGEN_TO 7       // number of vectors after it
+#define MBI_EIGEN_NEXT 8     // 1: vector MBI_EIGEN_FROM follows them
 #define MBI_EIGEN_CHECK 9    // the next vector to be checked
 #define MBI_POWER_VALUE 0    // u'A u
 #define MBI_POWER_LENGTH 1   // ||A u||
 #define MBI_WHY_ZERO 18      // power method: A u is zero
 
-#define MBI_GMRES_STALLED 0.9999 // a cycle that leaves more of ||r||^2 has made no progress
-#define MBI_GMRES_PATIENCE 3     // number of such cycles in a row that stop the solve
+// A cycle that leaves more than this part of ||r||^2 has made no progress.
+#define MBI_GMRES_STALLED 0.9999
+#define MBI_GMRES_PATIENCE 3 // number of such cycles in a row that end the solve
 
 #define MBI_WHY_SINGULAR \
   16                       // GMRES: A maps the whole basis into its own span, and R is singular
@@ -33906,7 +33911,7 @@ MBS_FUNCTION void mbi_arnoldi_begin(mbi_solve_state *s, double length) {
 }
 
 // Writes the last column of H to `column` and returns the entry below it, the length of the new
-// vector. The length comes by Pythagoras from the second pass, whose corrections are small:
+// vector. The length follows by Pythagoras from the second pass, whose corrections are small:
 // Smoktunowicz, Barlow, Langou, "A note on the error analysis of classical Gram-Schmidt"
 // (2006). A length within the rounding errors of A u counts as 0.
 MBS_FUNCTION double mbi_arnoldi_column(const mbi_solve_state *s, const mbi_solve_vectors *v,
@@ -33927,7 +33932,7 @@ MBS_FUNCTION double mbi_arnoldi_column(const mbi_solve_state *s, const mbi_solve
   return left <= least * least * whole ? 0 : sqrt(left); // NaN is passed on
 }
 
-// Sets the coefficients of the new vector, q w + sum of combine[k] v_k.
+// Sets the coefficients of the new vector: q w + the sum of combine[k] v_k.
 MBS_FUNCTION void mbi_arnoldi_extend(mbi_solve_state *s, const mbi_solve_vectors *v,
     double below) {
   const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];
@@ -33945,9 +33950,9 @@ MBS_FUNCTION void mbi_arnoldi_extend(mbi_solve_state *s, const mbi_solve_vectors
   s->scalar[MBI_ARNOLDI_SIZE] = size + 1;
 }
 
-// Applies the earlier rotations to a new column and then one that makes its last entry zero.
-// Returns the diagonal of R, or 0 if it is only rounding errors: then the column does not
-// count.
+// Applies the earlier rotations to a new column, then one that makes its last entry zero.
+// Returns the diagonal entry of R, or 0 if it consists of rounding errors, in which case the
+// column does not count.
 MBS_FUNCTION double mbi_gmres_rotate(const mbi_solve_state *s, const mbi_solve_vectors *v,
     double *column, double below) {
   const int last = (int)s->scalar[MBI_ARNOLDI_SIZE] - 1;
@@ -33988,9 +33993,9 @@ MBS_FUNCTION void mbi_gmres_solve(const mbi_solve_vectors *v, int used) {
   }
 }
 
-// Ends a cycle of `used` columns: computes y, and the residual r = V Q'(g_used e_used) as a
-// combination of the basis and w. r becomes the first vector of the next cycle without a
-// product. Call it after mbi_arnoldi_extend.
+// Ends a cycle of `used` columns. Computes y, and the residual r = V Q'(g_used e_used) as a
+// combination of the basis and w, so that r becomes the first vector of the next cycle without
+// a product. Call it after mbi_arnoldi_extend.
 MBS_FUNCTION void mbi_gmres_close(mbi_solve_state *s, const mbi_solve_vectors *v, int used) {
   const int width = (int)s->scalar[MBI_ARNOLDI_WIDTH];
   const double *c = mbi_small(v, MBI_SMALL_COSINE), *d = mbi_small(v, MBI_SMALL_SINE);
@@ -34004,7 +34009,8 @@ MBS_FUNCTION void mbi_gmres_close(mbi_solve_state *s, const mbi_solve_vectors *v
     below *= -d[k];
   }
   r[0] = below;
-  q = used == width ? r[width] : 0; // coefficient of the vector q w + sum of combine[k] v_k
+  q = used == width ? r[width] : 0; // the coefficient of w in the vector q w + sum of
+                                    // combine[k] v_k
   for (k = 0; k < width; k++) {
     combine[k] = q * combine[k] + (k <= used ? r[k] : 0);
   }
@@ -34025,7 +34031,8 @@ MBS_FUNCTION int mbi_gmres_stalls(mbi_solve_state *s) {
   return s->scalar[MBI_GMRES_STALLS] >= MBI_GMRES_PATIENCE;
 }
 
-// The scalar part of a GMRES iteration, after the second pass with these sums.
+// Computes the scalar part of a GMRES iteration after the second pass; `sums` are those of that
+// pass.
 MBS_CALLED void mbi_gmres_count(mbi_solve_memory *m, const mbi_solve_vectors *v,
     const double *sums) {
   mbi_solve_state *s = &m->state;
@@ -34043,7 +34050,7 @@ MBS_CALLED void mbi_gmres_count(mbi_solve_memory *m, const mbi_solve_vectors *v,
   mbi_arnoldi_extend(s, v, below);
   mbi_solve_count(m, left * left);
   if (s->stop == MBI_SOLVE_NOT_FINITE) {
-    return; // x stays what it was
+    return; // x does not change
   }
   if (singular && s->stop != MBI_SOLVE_CANDIDATE) {
     s->why = MBI_WHY_SINGULAR;
@@ -34060,8 +34067,9 @@ MBS_CALLED void mbi_gmres_count(mbi_solve_memory *m, const mbi_solve_vectors *v,
   }
 }
 
-// The scalar part of a Lanczos iteration, after the second pass with these sums. All of H is
-// kept, though it should be tridiagonal, so that orthogonality need not be assumed.
+// Computes the scalar part of a Lanczos iteration after the second pass; `sums` are those of
+// that pass. Keeps all of H, although it should be tridiagonal, so that orthogonality need not
+// be assumed.
 MBS_CALLED void mbi_lanczos_count(mbi_solve_memory *m, const mbi_solve_vectors *v,
     const double *sums) {
   mbi_solve_state *s = &m->state;
@@ -34085,22 +34093,22 @@ MBS_CALLED void mbi_lanczos_count(mbi_solve_memory *m, const mbi_solve_vectors *
     }
   }
 }
-// Where the conjugate gradient method keeps its vectors and scalars, for the CPU and the GPU.
+// The slots of vectors and scalars of the conjugate gradient method, for the CPU and the GPU.
 
 #define MBI_CG_R 4
 #define MBI_CG_P 5
 #define MBI_CG_Z 6 // MBI_PRE_SEPARATE only
-// For the fused kernel only, which adds several alpha p to x in one pass. From MBI_CG_OLD_P on
-// lie the p of earlier iterations, the latest first. The next p replaces the oldest one; after
-// a pass that has completed x it goes to MBI_CG_ROUND_P, which is one of these slots.
+// For the fused kernel only, which adds several alpha p to x in one pass. The p of earlier
+// iterations follow from MBI_CG_OLD_P on, the latest first. The next p replaces the oldest one.
+// After a pass that has completed x it goes to MBI_CG_ROUND_P, which is one of these slots.
 #define MBI_CG_OLD_P 7
 #define MBI_CG_RING 4 // slots of p
 #define MBI_CG_OLDEST_P (MBI_CG_OLD_P + MBI_CG_RING - 2)
 #define MBI_CG_ROUND_P (MBI_CG_OLD_P + MBI_CG_RING - 1)
 
 #define MBI_CG_RZ 0     // scalars: r'z
-#define MBI_CG_RZ_OLD 1 // r'z of the iteration before
-#define MBI_CG_ALPHA 2  // followed by those of the MBI_CG_RING - 1 iterations before
+#define MBI_CG_RZ_OLD 1 // r'z of the previous iteration
+#define MBI_CG_ALPHA 2  // followed by those of the previous MBI_CG_RING - 1 iterations
 // Arguments of the kernels in solve/core/loop.cu, for host and device.
 typedef struct mbk_solve_loop_arguments {
   mbk_u64 handle;
@@ -34123,7 +34131,7 @@ typedef struct mbk_solve_step_arguments {
 #undef MBS_FUNCTION
 #undef MBS_CALLED
 
-/* When a step is taken: solve/core/step_text.cuh, MBS_STEP. */
+/* The values of mbi_step_code.when: solve/core/step_text.cuh, MBS_STEP. */
 enum { MBI_STEP_ALWAYS, MBI_STEP_RUNNING, MBI_STEP_UNTIL_CLOSED };
 
 /* The CPU's code of a step: solve/core/steps.c. `chunk` takes a mbi_step_call. */
@@ -34154,20 +34162,21 @@ typedef struct mbi_step {
 #define MBI_STEP_RESIDUAL 0
 #define MBI_STEP_BLOCKS 1
 #define MBI_SOLVE_FUSED_KERNELS 2 /* the most fused kernels of a method */
-#define MBI_STEP_THREADS 768      /* of a thread block, at most: MBK_STEP_THREADS */
-#define MBI_STEP_RESIDENT 1       /* thread blocks of a multiprocessor: MBK_STEP_RESIDENT */
-#define MBI_SOLVER_PRODUCTS 1000  /* products per expected solve that a plan is chosen for */
-/* Iterations of CG in one pass of a recorded loop. A pass costs 4 us. Skipping an iteration
- * after the last one costs 6 us, because its product does nothing. */
+#define MBI_STEP_THREADS 768      /* the most threads per thread block; MBK_STEP_THREADS */
+#define MBI_STEP_RESIDENT 1       /* thread blocks per multiprocessor; MBK_STEP_RESIDENT */
+/* Products per expected solve, for the choice of the plan's method. */
+#define MBI_SOLVER_PRODUCTS 1000
+/* Iterations of CG in one pass of a recorded loop. A pass costs 4 us. Each iteration after the
+ * last one costs 6 us, although its product does nothing. */
 #define MBI_CG_LOOP_ITERATIONS 16
-#define MBI_SOLVE_ROUND_SECONDS 0.1 /* that a round of iterations should take */
-#define MBI_SOLVE_BLOCK_MOST 32     /* rows of a block of BLOCK_JACOBI, at most */
+#define MBI_SOLVE_ROUND_SECONDS 0.1 /* the time that a round of iterations should take */
+#define MBI_SOLVE_BLOCK_MOST 32     /* the most rows of a block of BLOCK_JACOBI */
 #define MBI_SOLVER_REORDER_ROWS (1 << 22)
 #define MBI_SOLVER_REORDER_SOLVES 60
-/* How a solve ends, if not by a merbit_stop. */
+/* Ends of a solve beside those of merbit_stop. */
 #define MBI_SOLVE_ON (-1)        /* it goes on */
 #define MBI_SOLVE_SCALE_RHS (-3) /* b must be scaled first */
-/* In solver->alias. */
+/* Values of solver->alias. */
 #define MBI_SOLVE_NONE (-1) /* the method has no such vector */
 #define MBI_SOLVE_OWN (-2)  /* the vector has memory of its own */
 
@@ -34176,11 +34185,12 @@ typedef struct mbi_step {
  * and replayed, so they must enqueue the same work each time. */
 typedef struct mbi_solve_method {
   const char *name;
-  const char *file;      /* of the kernels */
+  const char *file;      /* the file of the kernels */
   const mbi_step *steps; /* the first two are solve_residual and solve_blocks */
   int step_count;
-  int sums;     /* of a product: 0; 1: v'A u; 2: ||A u||^2 too. See mbi_solve_product_sums. */
-  int restarts; /* how many breakdowns may be answered by a restart from b - A x */
+  int sums;     /* sums that a product computes: 0: none; 1: v'A u; 2: also ||A u||^2
+                 * (mbi_solve_product_sums) */
+  int restarts; /* the most restarts from b - A x after breakdowns */
   /* Sets solver->alias for the vectors from MBI_AT_OWN on: MBI_SOLVE_NONE, MBI_SOLVE_OWN, or
    * the lower slot of the vector whose memory it shares. */
   void (*layout)(struct merbit_solver *solver);
@@ -34190,13 +34200,13 @@ typedef struct mbi_solve_method {
   const char *fused[MBI_SOLVE_FUSED_KERNELS]; /* names for mbi_solve_fused, or NULL */
 } mbi_solve_method;
 
-/* The setup on the GPU, while it runs: solve/precondition/setup_cuda.c. */
+/* The setup on the GPU while it runs: solve/precondition/setup_cuda.c. */
 typedef struct mbi_setup_gpu {
   mbi_program program;
   void *rows, *invert; /* CUfunction */
   mbi_devptr blocks, norms, bad;
-  int64_t grid; /* thread blocks, each of which leaves a norm; 0: nothing has begun */
-  void *stream; /* CUstream that waits for no other; NULL: the default stream */
+  int64_t grid; /* thread blocks, each of which writes a norm; 0: no setup has begun */
+  void *stream; /* CUstream that waits for no other stream; NULL: the default stream */
 } mbi_setup_gpu;
 
 typedef struct mbi_solve_gpu {
@@ -34210,13 +34220,13 @@ typedef struct mbi_solve_gpu {
   int place,
       followed; /* of the iteration being enqueued: its number, and whether another follows */
   void *stream; /* CUstream; NULL: the default stream */
-  mbi_arena arena; /* behind the vectors, for small arrays of the plan */
+  mbi_arena arena; /* follows the vectors; holds small arrays of the plan */
   mbi_setup_gpu setup;
   mbi_program loop_program;
   void *loop;    /* CUfunction: mbk_solve_loop */
   void *graph;   /* CUgraphExec, the recorded graph; NULL: there is none */
-  int loops;     /* whether the graph loops on the GPU */
-  int tried;     /* recording has succeeded or is given up */
+  int loops;     /* 1: the graph loops on the GPU */
+  int tried;     /* 1: recording has succeeded or was given up */
   char why[384]; /* why nothing is recorded, if a call failed */
 } mbi_solve_gpu;
 
@@ -34225,7 +34235,7 @@ struct merbit_solver {
   merbit_solver_desc desc; /* defaults filled in */
   const mbi_solve_method *method;
   merbit_view view; /* borrowed, but its owner is kept alive */
-  merbit_type type; /* of vectors */
+  merbit_type type; /* of the vectors */
   int64_t n;
   merbit_plan *plan;
   merbit_side side;
@@ -34233,11 +34243,11 @@ struct merbit_solver {
   int scale;               /* values are 2^scale times the caller's: solve/core/scale.c */
   void *scaled;            /* those values in host memory, or NULL */
   mbi_devptr scaled_there; /* those values in GPU memory, or 0 */
-  int corrects;            /* whether this is the `inner` of another solver */
+  int corrects;            /* 1: this is the `inner` of another solver */
   mbi_solve_vectors v;
-  int64_t bytes_at[MBI_SOLVE_VECTORS]; /* bytes of a vector that has not n elements; else 0 */
+  int64_t bytes_at[MBI_SOLVE_VECTORS]; /* bytes of a vector whose length is not n; else 0 */
   int kept;                            /* Lanczos: the most vectors kept at a restart */
-  int alias[MBI_SOLVE_VECTORS];        /* see mbi_solve_method.layout */
+  int alias[MBI_SOLVE_VECTORS];        /* as mbi_solve_method.layout sets it */
   void *space;                         /* on the solver's side: vectors, scalars, arena */
   mbi_solve_memory *memory;            /* scalars, in `space` */
   double *partials;
@@ -34245,14 +34255,14 @@ struct merbit_solver {
   struct merbit_solver
       *inner;              /* the solver of corrections in f32, or NULL: solve/core/refine.c */
   void *single_values;     /* values of its matrix in host memory, or NULL */
-  mbi_devptr single_there; /* and in GPU memory, or 0 */
+  mbi_devptr single_there; /* those values in GPU memory, or 0 */
   uint64_t bytes;          /* of space */
   double prepare_seconds;
-  char reason[384]; /* why the CPU was taken */
-  /* The solve that runs: */
+  char reason[384]; /* why the CPU was chosen */
+  /* The current solve: */
   mbi_solve_memory seen; /* CUDA: the state at the last convergence check */
   double *history;
-  int history_size, history_count; /* entries; the last iteration that is noted, or -1 */
+  int history_size, history_count; /* entries; the last iteration that was recorded, or -1 */
   int restarts, synchronizations;
   int breakdowns,
       tightenings;      /* restarts after a breakdown; tightened goals since the last restart */
@@ -34265,29 +34275,30 @@ struct merbit_solver {
 
 #define MBI_RECORDED_LOOP 4   /* iterations in one pass of a recorded loop, which costs 3 us */
 #define MBI_RECORDED_PLAIN 10 /* iterations in a graph that the host launches repeatedly */
-#define MBI_SOLVE_ROUND_FIRST \
-  100 /* iterations of the first round; a loop that ends by itself gets twice as many or more \
-       */
+/* Iterations of the first round. A recorded loop, which ends by itself, gets at least twice as
+ * many. */
+#define MBI_SOLVE_ROUND_FIRST 100
 
-#define MBI_SOLVE_ROUND_LEAST 50 /* iterations of any round, at least */
+#define MBI_SOLVE_ROUND_LEAST 50 /* the least number of iterations of a round */
 
 #endif
 /* ==== >>solve/core/cpu_steps.h ============================================================ */
 #ifndef MBI_CPU_STEPS_H
 #define MBI_CPU_STEPS_H
 
-/* Steps on the CPU. A *steps.cuh file, which the GPU runs too, is compiled once for each type;
- * threads take chunks of rows. Sums depend on the number of rows alone, not on the threads. The
- * including file defines MBS_VECTOR, the type, and MBS_NAME(name, part), which adds a suffix.
- */
+/* Steps on the CPU. A *steps.cuh file, which the GPU runs too, is compiled once per type.
+ * Threads take chunks of rows. Sums depend on the number of rows alone, not on the threads. The
+ * including file defines MBS_VECTOR, the type, and MBS_NAME(name, part), which adds a
+ * suffix. */
 // How a step of a solver is written, in the files named *steps.cuh:
-//   MBS_BEFORE(name)   reads the scalars c, a copy that it may change, and returns 0, or a stop
-//                      if the step must not be taken (mbi_solve_broken)
+//   MBS_BEFORE(name)   reads the scalars c, a copy that it may change; returns 0, or a stop if
+//                      the step must not be taken (mbi_solve_broken)
 //   MBS_ELEMENT(name)  computes row i: adds to sums[0], ...; maxima of numbers that are not
 //                      negative go to sums[adds], ...
-//   MBS_AFTER(name)    puts the complete sums into m->state; not called if there are no sums
-//   MBS_STEP(name, adds, maxes, when)  when MBS_RUNNING: not after a stop is set;
-//                      MBS_UNTIL_CLOSED: also in the iteration that sets it; or MBS_ALWAYS
+//   MBS_AFTER(name)    stores the complete sums in m->state; not called if there are no sums
+//   MBS_STEP(name, adds, maxes, when)  defines the step. `when` is MBS_RUNNING: not after a
+//                      stop is set; MBS_UNTIL_CLOSED: also in the iteration that sets it; or
+//                      MBS_ALWAYS
 // A step may read any row of vectors that it does not write, and row i of those that it does.
 // The slot of MBS_STORE is a constant; a row is not read again after it is stored.
 
@@ -34313,10 +34324,9 @@ struct merbit_solver {
 // time. How they are written:
 //   MBS_WIDE_COUNT(name)    returns the number of sums
 //   MBS_WIDE_ELEMENT(name)  computes row i of the sums first, first + 1, ...: adds to sums[0],
-//   ...;
-//                           the same thread calls it with first = 0, MBI_WIDE_GROUP, ...
-//   MBS_WIDE_AFTER(name)    puts the complete sums into the state
-//   MBS_WIDE_STEP(name)     the step, which is not taken after a stop is set
+//                           ...; the same thread calls it with first = 0, MBI_WIDE_GROUP, ...
+//   MBS_WIDE_AFTER(name)    stores the complete sums in the state
+//   MBS_WIDE_STEP(name)     defines the step, which is not taken after a stop is set
 
 // Row i of vector k of a basis.
 #define MBS_BASIS(slot, k) (MBS_AT(slot)[(MBS_INDEX)(k)*v->stride + i])
@@ -34405,7 +34415,7 @@ typedef struct mbi_wide_code {
 #endif
 
 /* Runs a step with many sums on the CPU, as mbk_wide_step of solve/core/wide.cuh does on the
- * GPU. The solver has not stopped. */
+ * GPU. The solver must not have stopped. */
 MBI_INTERNAL void mbi_wide_run(merbit_context *context, const mbi_wide_code *code,
     const mbi_solve_vectors *v, int64_t n, mbi_solve_memory *memory, double *partials) {
   const mbi_solve_state scalars = memory->state;
@@ -34430,12 +34440,13 @@ MBI_INTERNAL void mbi_wide_run(merbit_context *context, const mbi_wide_code *cod
 }
 
 /* ==== >>solve/core/steps.c  solvers: steps on the CPU ===================================== */
-/* The steps that every solver has. */
+/* The steps that every solver has, for the CPU. */
 #define MBS_VECTOR double
 #define MBS_NAME(name, part) mbi_##name##part##_f64
-// The steps that every solver has: the residual, and a block-diagonal preconditioner.
+// The steps that every solver has: the residual, and a preconditioner of diagonal blocks.
 
-// w = b - w, where w = A x: the true residual, and the norms for a convergence check.
+// Computes w = b - A x, the true residual, and the norms for a convergence check. w holds A x
+// before.
 MBS_NOTHING_BEFORE(solve_residual) MBS_ELEMENT(solve_residual) {
   const double b = MBS_LOAD(MBI_AT_B), x = MBS_LOAD(MBI_AT_X), w = b - MBS_LOAD(MBI_AT_W);
   (void)c;
@@ -34458,7 +34469,8 @@ MBS_AFTER(solve_residual) {
 }
 MBS_STEP(solve_residual, 2, 3, MBS_ALWAYS)
 
-// z = M^-1 r with the inverse blocks of the diagonal; r and z are the slots v->from and v->to.
+// Computes z = M^-1 r with the inverses of the diagonal blocks; r and z are the slots v->from
+// and v->to.
 MBS_NOTHING_BEFORE(solve_blocks) MBS_ELEMENT(solve_blocks) {
   const MBS_VECTOR *r = MBS_AT(v->from), *inverse = MBS_AT(MBI_AT_INVERSE);
   const MBS_INDEX first = i - i % v->block;
@@ -34476,9 +34488,10 @@ MBS_NOTHING_AFTER(solve_blocks) MBS_STEP(solve_blocks, 0, 0, MBS_UNTIL_CLOSED)
 #undef MBS_NAME
 #define MBS_VECTOR float
 #define MBS_NAME(name, part) mbi_##name##part##_f32
-// The steps that every solver has: the residual, and a block-diagonal preconditioner.
+// The steps that every solver has: the residual, and a preconditioner of diagonal blocks.
 
-// w = b - w, where w = A x: the true residual, and the norms for a convergence check.
+// Computes w = b - A x, the true residual, and the norms for a convergence check. w holds A x
+// before.
 MBS_NOTHING_BEFORE(solve_residual) MBS_ELEMENT(solve_residual) {
   const double b = MBS_LOAD(MBI_AT_B), x = MBS_LOAD(MBI_AT_X), w = b - MBS_LOAD(MBI_AT_W);
   (void)c;
@@ -34501,7 +34514,8 @@ MBS_AFTER(solve_residual) {
 }
 MBS_STEP(solve_residual, 2, 3, MBS_ALWAYS)
 
-// z = M^-1 r with the inverse blocks of the diagonal; r and z are the slots v->from and v->to.
+// Computes z = M^-1 r with the inverses of the diagonal blocks; r and z are the slots v->from
+// and v->to.
 MBS_NOTHING_BEFORE(solve_blocks) MBS_ELEMENT(solve_blocks) {
   const MBS_VECTOR *r = MBS_AT(v->from), *inverse = MBS_AT(MBI_AT_INVERSE);
   const MBS_INDEX first = i - i % v->block;
@@ -34614,7 +34628,7 @@ MBI_INTERNAL merbit_status mbi_solve_zero(merbit_solver *solver, void *memory, s
     return mbi_device_zero(solver->context, mbi_device_address(memory), bytes,
         solver->gpu.stream);
   }
-  if (bytes > 0) { /* else there may be no memory */
+  if (bytes > 0) { /* with 0 bytes there may be no memory */
     memset(memory, 0, bytes);
   }
   return MERBIT_OK;
@@ -34625,7 +34639,7 @@ MBI_INTERNAL size_t mbi_solve_bytes(const merbit_solver *solver) {
   return (size_t)solver->n * mbi_type_size(solver->type);
 }
 
-/* Copies from host memory to the solver's side; complete on return. */
+/* Copies from host memory to the solver's side. The copy is complete on return. */
 MBI_INTERNAL merbit_status mbi_solve_upload(merbit_solver *solver, void *target,
     const void *source, size_t bytes) {
   if (mbi_solve_on_gpu(solver)) {
@@ -34635,7 +34649,7 @@ MBI_INTERNAL merbit_status mbi_solve_upload(merbit_solver *solver, void *target,
   return MERBIT_OK;
 }
 
-/* Copies from the solver's side to host memory, after all that was enqueued. */
+/* Copies from the solver's side to host memory, after all enqueued work. */
 MBI_INTERNAL merbit_status mbi_solve_download(merbit_solver *solver, void *target,
     const void *source, size_t bytes) {
   if (mbi_solve_on_gpu(solver)) {
@@ -34650,7 +34664,7 @@ MBI_INTERNAL int mbi_solve_host_vectors(const merbit_solver *solver) {
   return !mbi_solve_on_gpu(solver) || solver->desc.vector_memory == MERBIT_MEMORY_HOST;
 }
 
-/* Copies a vector of the caller into the one at `slot`, in the plan's order. MBI_AT_W is
+/* Copies a vector of the caller into the one at `slot`, in the plan's order. Uses MBI_AT_W as
  * scratch. */
 MBI_INTERNAL merbit_status mbi_solve_copy_in(merbit_solver *solver, int slot,
     const void *source) {
@@ -34664,7 +34678,8 @@ MBI_INTERNAL merbit_status mbi_solve_copy_in(merbit_solver *solver, int slot,
       ? merbit_plan_reorder(solver->plan, source, target, solver->gpu.stream) : MERBIT_OK;
 }
 
-/* Copies the vector at `slot` to the caller, in the caller's order; complete on return. */
+/* Copies the vector at `slot` to the caller, in the caller's order. The copy is complete on
+ * return. */
 MBI_INTERNAL merbit_status mbi_solve_copy_out(merbit_solver *solver, int slot, void *target) {
   const int host = mbi_solve_host_vectors(solver);
   const void *source = solver->v.at[slot];
@@ -34677,12 +34692,12 @@ MBI_INTERNAL merbit_status mbi_solve_copy_out(merbit_solver *solver, int slot, v
       : mbi_device_synchronize(solver->context, solver->gpu.stream);
 }
 
-/* Returns the threads of a thread block of a step: whole warps. */
+/* Returns the threads per thread block of a step: whole warps. */
 MBI_INTERNAL int mbi_solve_threads(const merbit_solver *solver) {
   return solver->n < MBI_STEP_THREADS ? ((int)solver->n + 31) / 32 * 32 : MBI_STEP_THREADS;
 }
 
-/* Returns the thread blocks of a step: no more than are resident at once. */
+/* Returns the number of thread blocks of a step: no more than are resident at once. */
 MBI_INTERNAL int mbi_solve_blocks(const merbit_solver *solver) {
   const int64_t blocks = (solver->n + MBI_STEP_THREADS - 1) / MBI_STEP_THREADS;
   const int most = solver->context->device.multiprocessors * MBI_STEP_RESIDENT;
@@ -34706,8 +34721,8 @@ MBI_INTERNAL uint64_t mbi_solve_post_bytes(const merbit_solver *solver) {
   return (uint64_t)solver->gpu.fused_blocks * 2 * MBI_FUSED_SUMS * 16;
 }
 
-/* Divides the memory at `space` among vectors and scalars, on either side. Returns the bytes.
- */
+/* Divides the memory at `space` among vectors and scalars, on either side. Returns the bytes
+ * used. */
 static uint64_t mbi_solve_divide(merbit_solver *solver, mbi_devptr space) {
   const int64_t parts =
       mbi_solve_on_gpu(solver) ? mbi_solve_blocks(solver) : mbi_step_chunks(solver->n);
@@ -34734,15 +34749,15 @@ static uint64_t mbi_solve_divide(merbit_solver *solver, mbi_devptr space) {
   return used;
 }
 
-/* Returns the bytes of the arena behind the vectors. The plan allocates its small arrays there:
- * row ends, carries, orders of rows. A separate allocation would take as long as an iteration.
- */
+/* Returns the bytes of the arena after the vectors. The plan allocates its small arrays there:
+ * row ends, carries, orders of rows. A separate allocation would take as long as an
+ * iteration. */
 static uint64_t mbi_solve_arena_bytes(const merbit_solver *solver) {
   return mbi_solve_on_gpu(solver) ? 64 * MBI_DEVICE_PART + (uint64_t)solver->view.nnz / 2 : 0;
 }
 
-/* Allocates vectors and scalars and opens the arena: until it is closed, device allocations of
- * the context come from there. On failure the caller runs mbi_solve_release_memory. */
+/* Allocates vectors and scalars and opens the arena: until it is closed, the context's device
+ * allocations come from there. On failure the caller runs mbi_solve_release_memory. */
 MBI_INTERNAL merbit_status mbi_solve_allocate_memory(merbit_solver *solver) {
   const uint64_t arena = mbi_solve_arena_bytes(solver);
   uint64_t bytes;
@@ -34755,17 +34770,18 @@ MBI_INTERNAL merbit_status mbi_solve_allocate_memory(merbit_solver *solver) {
     mbi_arena_open(solver->context, &solver->gpu.arena,
         mbi_device_address(solver->space) + bytes, arena);
   }
-  if (solver->gpu.fused_blocks > 0) { /* marks count from 1 */
+  if (solver->gpu.fused_blocks > 0) { /* zero marks no exchange: marks count from 1 */
     MBI_TRY(mbi_solve_zero(solver, solver->v.posts, (size_t)mbi_solve_post_bytes(solver)));
   }
   if (solver->gpu.fused_blocks > 0 &&
-      solver->desc.method == MERBIT_SOLVER_CG) { /* products after the last iteration read p */
+      /* Products after the last iteration read old p. */
+      solver->desc.method == MERBIT_SOLVER_CG) {
     const char *from = (const char *)solver->v.at[MBI_CG_OLD_P];
     const char *last = (const char *)solver->v.at[MBI_CG_OLDEST_P];
     MBI_TRY(mbi_solve_zero(solver, solver->v.at[MBI_CG_OLD_P],
         (size_t)(last - from) + mbi_solve_bytes(solver)));
   }
-  if (solver->v.basis > 0) { /* the host reads all of it, used or not */
+  if (solver->v.basis > 0) { /* the host reads all of it, also unused parts */
     MBI_TRY(mbi_solve_zero(solver, solver->v.at[MBI_ARNOLDI_SMALL],
         (size_t)solver->bytes_at[MBI_ARNOLDI_SMALL]));
   }
@@ -34782,12 +34798,12 @@ MBI_INTERNAL void mbi_solve_release_memory(merbit_solver *solver) {
 /* ==== >>solve/core/scale.c  solvers: matrices and right-hand sides far from 1 ============= */
 /* Scaling, for numbers whose squares would overflow or vanish. A matrix whose norm, or a
  * right-hand side whose largest entry, is too far from 1 is multiplied by a power of two, which
- * rounds nothing: (2^s A) (2^(t - s) x) = 2^t b. Other systems are not scaled. Scaled numbers
- * pass through host memory on either side. */
+ * rounds nothing: (2^s A) (2^(t - s) x) = 2^t b. Other systems are not scaled. Numbers are
+ * scaled in host memory, also for a solver on the GPU. */
 #define MBI_SCALE_RANGE 200    /* f64: norms from 2^-200 to 2^200 */
 #define MBI_SCALE_RANGE_F32 50 /* the same for f32, and for refinement */
-#define MBI_SCALE_FULL_PRECISION \
-  1e6 /* times the least normal number: from here on x has all its bits */
+/* Numbers above this multiple of the least normal number have all their bits. */
+#define MBI_SCALE_FULL_PRECISION 1e6
 
 /* Returns whether `size` is outside of 2^-reach to 2^reach. */
 static int mbi_scale_is_extreme(double size, int reach) {
@@ -34802,7 +34818,7 @@ MBI_INTERNAL int mbi_scale_rhs_needed(const merbit_solver *solver,
       : MBI_SCALE_RANGE);
 }
 
-/* Computes `to` = 2^exponent `from`, which may be the same array. */
+/* Computes `to` = 2^exponent `from`; both may be the same array. */
 static void mbi_scale_numbers(merbit_type type, const void *from, int64_t count, int exponent,
     void *to) {
   int64_t k;
@@ -34836,7 +34852,7 @@ MBI_INTERNAL merbit_status mbi_scale_vector(merbit_solver *solver, int slot, int
   return status;
 }
 
-/* Returns the exponent e for which 2^e times the solver's x is the caller's. */
+/* Returns the exponent e for which 2^e times the solver's x is the caller's x. */
 MBI_INTERNAL int mbi_scale_of_x(const merbit_solver *solver) {
   return solver->scale - solver->rhs_scale;
 }
@@ -34853,8 +34869,9 @@ MBI_INTERNAL int mbi_scale_x_out_of_range(const merbit_solver *solver, double x_
 /* ---- The matrix -------------------------------------------------------------------------- */
 
 /* Returns whether the matrix may have to be scaled. `made` is the status of making the solver
- * with the values as they are. A solver of corrections never scales: the solver that refines
- * does it for both. Nor does one with a callback, whose M^-1 is made for A as it is. */
+ * with unscaled values. A solver of corrections never scales: the solver that it belongs to
+ * does it for both. A solver with a callback does not scale either, because the callback's M
+ * belongs to A. */
 MBI_INTERNAL int mbi_scale_matrix_needed(const merbit_solver *solver, merbit_status made) {
   const int reach =
       solver->type == MERBIT_F32 || solver->desc.refine ? MBI_SCALE_RANGE_F32 : MBI_SCALE_RANGE;
@@ -34867,7 +34884,7 @@ MBI_INTERNAL int mbi_scale_matrix_needed(const merbit_solver *solver, merbit_sta
 }
 
 /* Returns the exponent that brings the largest of `count` values near 1. Returns 0 if it is
- * near already, if a value is not finite, or if the smallest value would be lost. */
+ * already near 1, if a value is not finite, or if the smallest value would be lost. */
 static int mbi_scale_exponent(const merbit_solver *solver, const void *values, int64_t count) {
   const int single = solver->type == MERBIT_F32;
   const int narrow = single || solver->desc.refine;
@@ -34884,13 +34901,13 @@ static int mbi_scale_exponent(const merbit_solver *solver, const void *values, i
     least = size > 0 && size < least ? size : least;
   }
   if (!mbi_scale_is_extreme(most, (narrow ? MBI_SCALE_RANGE_F32 : MBI_SCALE_RANGE) / 2)) {
-    return 0; /* half of the range: a norm may be larger than the values */
+    return 0; /* half of the range, because a norm may be larger than the values */
   }
   exponent = -ilogb(most);
   return exponent < 0 && ldexp(least, exponent) < (narrow ? FLT_MIN : DBL_MIN) ? 0 : exponent;
 }
 
-/* Scales values into memory of the solver and points *scaled there; NULL if they need no
+/* Scales values into memory of the solver and sets *scaled to it, or to NULL if they need no
  * scaling. `memory` says where the values are; DEFAULT means where the matrix is. The CUDA
  * context must be current. */
 MBI_INTERNAL merbit_status mbi_scale_values(merbit_solver *solver, const void *values,
@@ -34926,12 +34943,13 @@ MBI_INTERNAL merbit_status mbi_scale_values(merbit_solver *solver, const void *v
 
 /* ==== >>solve/precondition/diagonal.c  solvers: norm and diagonal of a matrix ============= */
 /* The setup of a solver on the CPU: the norm of A and, for preconditioners, the inverses of the
- * blocks along its diagonal. For JACOBI a block is one row. */
+ * diagonal blocks. For JACOBI a block is one row. */
 
 typedef struct mbi_setup {
-  const merbit_view *csr; /* host */
-  double *blocks;         /* row by row, each as wide as a block; NULL: no preconditioner */
-  double *norms;          /* one for each task: the greatest of its rows */
+  const merbit_view *csr; /* in host memory */
+  double *blocks;         /* rows of the blocks, each as wide as a block; NULL: no
+                           * preconditioner */
+  double *norms;          /* per task: the largest norm of its rows */
   int width, tasks;
 } mbi_setup;
 
@@ -34973,8 +34991,8 @@ static void mbi_setup_rows(void *argument, int task) {
   e->norms[task] = most;
 }
 
-/* Sets *csr to a CSR in host memory: the view itself, or that of *copy, which the caller
- * destroys. */
+/* Sets *csr to a CSR in host memory: the view itself, or that of *copy. The caller destroys
+ * *copy. */
 MBI_INTERNAL merbit_status mbi_setup_csr(merbit_context *context, const merbit_view *view,
     merbit_matrix **copy, merbit_view *csr) {
   merbit_status status = MERBIT_OK;
@@ -34988,8 +35006,8 @@ MBI_INTERNAL merbit_status mbi_setup_csr(merbit_context *context, const merbit_v
   return status;
 }
 
-/* Computes the norm of A, and the blocks if they are not NULL. The arrays of `csr` are checked.
- */
+/* Computes the norm of A, and the blocks if `blocks` is not NULL. The arrays of `csr` must have
+ * been checked. */
 MBI_INTERNAL merbit_status mbi_setup_run(merbit_solver *solver, const merbit_view *csr,
     double *blocks) {
   mbi_setup e;
@@ -35016,8 +35034,8 @@ MBI_INTERNAL merbit_status mbi_setup_run(merbit_solver *solver, const merbit_vie
 typedef struct mbi_invert {
   const merbit_solver *solver;
   const double *blocks;
-  void *inverse; /* in the type of the vectors, column by column: see MBI_AT_INVERSE */
-  int64_t bad;   /* the first row of the first block that is singular, or -1 */
+  void *inverse; /* in the type of the vectors, column by column: MBI_AT_INVERSE */
+  int64_t bad;   /* the first row of the first singular block, or -1 */
   int tasks;
 } mbi_invert;
 
@@ -35105,7 +35123,7 @@ static void mbi_invert_task(void *argument, int task) {
   }
 }
 
-/* Fails with a sentence on the diagonal entry of `row`, which has no inverse. */
+/* Fails with a sentence on the diagonal entry of `row`, which cannot be inverted. */
 MBI_INTERNAL merbit_status mbi_setup_fail_diagonal(const merbit_solver *solver, int64_t row,
     double value) {
   return mbi_fail(solver->context, MERBIT_INVALID_MATRIX, "A(%" PRId64 ", %" PRId64
@@ -35113,7 +35131,7 @@ MBI_INTERNAL merbit_status mbi_setup_fail_diagonal(const merbit_solver *solver, 
       "diagonal; use another solver_desc.preconditioner, or none", row, row, value);
 }
 
-/* Inverts the blocks into `inverse`, host memory that is all zero. */
+/* Inverts the blocks into `inverse`, host memory that must be zero. */
 MBI_INTERNAL merbit_status mbi_setup_invert(merbit_solver *solver, const double *blocks,
     void *inverse) {
   const int width = solver->v.block;
@@ -35136,8 +35154,8 @@ MBI_INTERNAL merbit_status mbi_setup_invert(merbit_solver *solver, const double 
 }
 
 /* ==== >>solve/core/run.c  solvers: steps, products and preconditioners on either side ===== */
-/* Steps, products and preconditioners of a solver. The GPU gets them enqueued; the CPU computes
- * at once. */
+/* Steps, products and preconditioners of a solver. Work for the GPU is enqueued; the CPU
+ * computes at once. */
 
 /* Runs the step at `index` of the method's table. */
 MBI_INTERNAL merbit_status mbi_solve_step(merbit_solver *solver, int index) {
@@ -35159,7 +35177,8 @@ MBI_INTERNAL merbit_status mbi_solve_step(merbit_solver *solver, int index) {
 }
 
 /* Launches the fused vector kernel at `index` of the method's list: all steps from one product
- * to the next, and the sums of the product before. Needs solver->gpu.fused_blocks > 0. */
+ * to the next, and the sums of the previous product. solver->gpu.fused_blocks must be
+ * positive. */
 MBI_INTERNAL merbit_status mbi_solve_fused(merbit_solver *solver, int index) {
   int64_t n = solver->n;
   mbk_solve_step_arguments arguments;
@@ -35182,15 +35201,15 @@ static merbit_status mbi_solve_multiply(merbit_solver *solver, int from, int to,
       NULL, sums, skip, solver->gpu.stream);
 }
 
-/* Computes v[to] = A v[from], also after the solver has stopped. */
+/* Computes v[to] = A v[from], even if the solver has stopped. */
 MBI_INTERNAL merbit_status mbi_solve_product(merbit_solver *solver, int from, int to) {
   return solver->method->sums == 0 ? merbit_spmv(solver->plan, NULL, NULL, solver->v.at[from],
       NULL, solver->v.at[to], solver->gpu.stream)
       : mbi_solve_multiply(solver, from, to, from, NULL, NULL);
 }
 
-/* Computes v[to] = A v[from] for a fused kernel; nothing once the solver has stopped. Needs
- * method->sums > 0. */
+/* Computes v[to] = A v[from] for a fused kernel, or nothing once the solver has stopped.
+ * method->sums must be positive. */
 MBI_INTERNAL merbit_status mbi_solve_product_unless_stopped(merbit_solver *solver, int from,
     int to) {
   return mbi_solve_multiply(solver, from, to, from, NULL, &solver->memory->state.stop);
@@ -35287,7 +35306,8 @@ MBI_INTERNAL merbit_status mbi_solve_specialise(merbit_solver *solver) {
   return mbi_solve_find_fused(solver);
 }
 
-/* Applies the preconditioner as a step of its own: v[z] = M^-1 v[r]. Needs MBI_PRE_SEPARATE. */
+/* Applies the preconditioner as a step of its own: v[z] = M^-1 v[r]. v.pre must be
+ * MBI_PRE_SEPARATE. */
 MBI_INTERNAL merbit_status mbi_solve_apply(merbit_solver *solver, int r, int z) {
   const merbit_solver_desc *desc = &solver->desc;
   if (desc->preconditioner != MERBIT_PRECONDITIONER_CALLBACK) {
@@ -35307,17 +35327,17 @@ MBI_INTERNAL int mbi_solve_separate_preconditioner(const merbit_solver *solver) 
 
 /* ==== >>solve/cg/cg.c  solvers: CG ======================================================== */
 /* The preconditioned conjugate gradient method: Saad, "Iterative Methods for Sparse Linear
- * Systems", 2nd ed. (2003), algorithm 9.1, whose line numbers the comments below give. Steps
- * that a vector can pass through together are fused: solve/cg/steps.cuh. */
+ * Systems", 2nd ed. (2003), algorithm 9.1. The comments below give its line numbers. Lines that
+ * can update a vector in the same pass are fused: solve/cg/steps.cuh. */
 #define MBS_VECTOR double
 #define MBS_NAME(name, part) mbi_##name##part##_f64
 // The conjugate gradient method with a preconditioner: Hestenes, Stiefel, "Methods of Conjugate
 // Gradients for Solving Linear Systems" (1952); Saad, "Iterative Methods for Sparse Linear
-// Systems", 2nd ed. (2003), algorithm 9.1. q = A p lies in MBI_AT_W and p'q in product_sums[0]:
-// the product adds it up.
+// Systems", 2nd ed. (2003), algorithm 9.1. q = A p lies in MBI_AT_W, and p'q, which the product
+// computes, in product_sums[0].
 
-// Line 1: r = b - A x. Unless the preconditioner is a step of its own, z = M^-1 r, p = z and
-// r'z too.
+// Line 1: r = b - A x. Unless the preconditioner is a step of its own, also z = M^-1 r, p = z
+// and r'z.
 MBS_NOTHING_BEFORE(cg_start) MBS_ELEMENT(cg_start) {
   const double r = MBS_LOAD(MBI_AT_W);
   (void)c;
@@ -35349,7 +35369,7 @@ MBS_AFTER(cg_start_p) {
 MBS_STEP(cg_start_p, 1, 0, MBS_RUNNING)
 
 // Lines 3 and 5: alpha = r'z / p'q, r -= alpha q, ||r||^2. Unless the preconditioner is a step
-// of its own, r'z too.
+// of its own, also r'z.
 MBS_BEFORE(cg_update_r) {
   const double rz = c->scalar[MBI_CG_RZ], pq = c->product_sums[0];
   if (!(rz > 0)) {
@@ -35381,7 +35401,7 @@ MBS_AFTER(cg_update_r) {
 }
 MBS_STEP(cg_update_r, 2, 0, MBS_RUNNING)
 
-// Line 7 after z = M^-1 r: r'z
+// Line 7 after z = M^-1 r: r'z.
 MBS_NOTHING_BEFORE(cg_rz) MBS_ELEMENT(cg_rz) {
   (void)c;
   sums[0] += MBS_LOAD(MBI_CG_R) * MBS_LOAD(MBI_CG_Z);
@@ -35392,7 +35412,7 @@ MBS_AFTER(cg_rz) {
 }
 MBS_STEP(cg_rz, 1, 0, MBS_UNTIL_CLOSED)
 
-// Lines 4, 7 and 8: x += alpha p, beta = r'z / old r'z, p = z + beta p
+// Lines 4, 7 and 8: x += alpha p, beta = r'z / old r'z, p = z + beta p.
 MBS_NOTHING_BEFORE(cg_update_x_p) MBS_ELEMENT(cg_update_x_p) {
   const double beta = c->scalar[MBI_CG_RZ] / c->scalar[MBI_CG_RZ_OLD];
   const double p = MBS_LOAD(MBI_CG_P);
@@ -35410,11 +35430,11 @@ MBS_NOTHING_AFTER(cg_update_x_p) MBS_STEP(cg_update_x_p, 0, 0, MBS_UNTIL_CLOSED)
 #define MBS_NAME(name, part) mbi_##name##part##_f32
 // The conjugate gradient method with a preconditioner: Hestenes, Stiefel, "Methods of Conjugate
 // Gradients for Solving Linear Systems" (1952); Saad, "Iterative Methods for Sparse Linear
-// Systems", 2nd ed. (2003), algorithm 9.1. q = A p lies in MBI_AT_W and p'q in product_sums[0]:
-// the product adds it up.
+// Systems", 2nd ed. (2003), algorithm 9.1. q = A p lies in MBI_AT_W, and p'q, which the product
+// computes, in product_sums[0].
 
-// Line 1: r = b - A x. Unless the preconditioner is a step of its own, z = M^-1 r, p = z and
-// r'z too.
+// Line 1: r = b - A x. Unless the preconditioner is a step of its own, also z = M^-1 r, p = z
+// and r'z.
 MBS_NOTHING_BEFORE(cg_start) MBS_ELEMENT(cg_start) {
   const double r = MBS_LOAD(MBI_AT_W);
   (void)c;
@@ -35446,7 +35466,7 @@ MBS_AFTER(cg_start_p) {
 MBS_STEP(cg_start_p, 1, 0, MBS_RUNNING)
 
 // Lines 3 and 5: alpha = r'z / p'q, r -= alpha q, ||r||^2. Unless the preconditioner is a step
-// of its own, r'z too.
+// of its own, also r'z.
 MBS_BEFORE(cg_update_r) {
   const double rz = c->scalar[MBI_CG_RZ], pq = c->product_sums[0];
   if (!(rz > 0)) {
@@ -35478,7 +35498,7 @@ MBS_AFTER(cg_update_r) {
 }
 MBS_STEP(cg_update_r, 2, 0, MBS_RUNNING)
 
-// Line 7 after z = M^-1 r: r'z
+// Line 7 after z = M^-1 r: r'z.
 MBS_NOTHING_BEFORE(cg_rz) MBS_ELEMENT(cg_rz) {
   (void)c;
   sums[0] += MBS_LOAD(MBI_CG_R) * MBS_LOAD(MBI_CG_Z);
@@ -35489,7 +35509,7 @@ MBS_AFTER(cg_rz) {
 }
 MBS_STEP(cg_rz, 1, 0, MBS_UNTIL_CLOSED)
 
-// Lines 4, 7 and 8: x += alpha p, beta = r'z / old r'z, p = z + beta p
+// Lines 4, 7 and 8: x += alpha p, beta = r'z / old r'z, p = z + beta p.
 MBS_NOTHING_BEFORE(cg_update_x_p) MBS_ELEMENT(cg_update_x_p) {
   const double beta = c->scalar[MBI_CG_RZ] / c->scalar[MBI_CG_RZ_OLD];
   const double p = MBS_LOAD(MBI_CG_P);
@@ -35529,7 +35549,7 @@ static void mbi_cg_layout(merbit_solver *solver) {
   }
 }
 
-/* Line 1. The convergence check has left b - A x in MBI_AT_W. */
+/* Runs line 1. The convergence check has left b - A x in MBI_AT_W. */
 static merbit_status mbi_cg_start(merbit_solver *solver) {
   if (mbi_solve_separate_preconditioner(solver)) {
     MBI_TRY(mbi_solve_step(solver, MBI_CG_START));        /* r = b - A x */
@@ -35539,8 +35559,8 @@ static merbit_status mbi_cg_start(merbit_solver *solver) {
   return mbi_solve_step(solver, MBI_CG_START); /* r, z, p and r'z in one pass */
 }
 
-/* Moves p, which every iteration leaves in the place of the oldest, to MBI_CG_P: `held`
- * places on. */
+/* Rotates the slots of p by `held` places, so that MBI_CG_P is the newest p. Each iteration
+ * writes the new p in place of the oldest. */
 static void mbi_cg_rotate_p(merbit_solver *solver, int held) {
   int i, k;
   for (i = 0; i < held; i++) {
@@ -35553,8 +35573,8 @@ static void mbi_cg_rotate_p(merbit_solver *solver, int held) {
   }
 }
 
-/* Lines 3 to 8 in one product and one fused vector kernel. x is complete after MBI_CG_RING
- * iterations, and after the last of those that are enqueued together (gpu.place,
+/* Runs lines 3 to 8 in one product and one fused vector kernel. x is complete after MBI_CG_RING
+ * iterations, and after the last of the iterations that are enqueued together (gpu.place,
  * gpu.followed). */
 static merbit_status mbi_cg_iterate_fused(merbit_solver *solver) {
   const mbi_solve_vectors whole = solver->v;
@@ -35573,7 +35593,7 @@ static merbit_status mbi_cg_iterate_fused(merbit_solver *solver) {
   return status;
 }
 
-/* One iteration: lines 3 to 8 of the algorithm. q = A p lies in MBI_AT_W. */
+/* Runs one iteration: lines 3 to 8 of the algorithm. q = A p lies in MBI_AT_W. */
 static merbit_status mbi_cg_iterate(merbit_solver *solver) {
   if (solver->gpu.fused_blocks > 0) {
     return mbi_cg_iterate_fused(solver);
@@ -35583,7 +35603,7 @@ static merbit_status mbi_cg_iterate(merbit_solver *solver) {
   if (mbi_solve_separate_preconditioner(solver)) {
     MBI_TRY(mbi_solve_apply(solver, MBI_CG_R, MBI_CG_Z)); /* 6: z = M^-1 r */
     MBI_TRY(mbi_solve_step(solver, MBI_CG_RZ_STEP));      /* r'z */
-  } /* else UPDATE_R has made r'z, and UPDATE_X_P makes z */
+  } /* otherwise UPDATE_R has computed r'z, and UPDATE_X_P computes z */
   /* 7, 8, 4: beta = r'z / old r'z, x += alpha p, p = z + beta p */
   return mbi_solve_step(solver, MBI_CG_UPDATE_X_P);
 }
@@ -35592,22 +35612,22 @@ MBI_INTERNAL const mbi_solve_method mbi_cg_method = {
     "CG",
     "solve/cg/cg.cu", mbi_cg_steps,
     (int)(sizeof mbi_cg_steps / sizeof mbi_cg_steps[0]),
-    1, /* sum of a product: p'q */
+    1, /* sums of a product: p'q */
     0, /* restarts */
     mbi_cg_layout, mbi_cg_start, mbi_cg_iterate, {"mbk_cg_fused", NULL}};
 
 /* ==== >>solve/bicgstab/bicgstab.c  solvers: BiCGSTAB ====================================== */
 /* BiCGSTAB with a preconditioner on the right: Saad, "Iterative Methods for Sparse Linear
- * Systems", 2nd ed. (2003), algorithm 7.7, whose line numbers the comments below give. p^ is
- * M^-1 p and s^ is M^-1 s; s takes the memory of r: solve/bicgstab/steps.cuh. */
+ * Systems", 2nd ed. (2003), algorithm 7.7. The comments below give its line numbers. p^ is M^-1
+ * p and s^ is M^-1 s; s takes the memory of r: solve/bicgstab/steps.cuh. */
 #define MBS_VECTOR double
 #define MBS_NAME(name, part) mbi_##name##part##_f64
 // BiCGSTAB with a preconditioner on the right: van der Vorst, "Bi-CGSTAB: A Fast and Smoothly
 // Converging Variant of Bi-CG" (1992); Saad, "Iterative Methods for Sparse Linear Systems", 2nd
-// ed. (2003), algorithm 7.7. Products compute v = A p^ and shadow'v,
-// and t = A s^ (in MBI_AT_W), t's and ||t||^2; the sums lie in product_sums. p^ is M^-1 p and
-// s^ is M^-1 s; without a preconditioner they are p and s themselves. s lies in the slot of r
-// until r is updated.
+// ed. (2003), algorithm 7.7. Products compute v = A p^ and shadow'v, then t = A s^ (in
+// MBI_AT_W), t's and ||t||^2; the sums lie in product_sums. p^ is M^-1 p and s^ is M^-1 s;
+// without a preconditioner they are p and s themselves. s lies in the slot of r until r is
+// updated.
 
 #define MBI_BICG_R 4
 #define MBI_BICG_P 5
@@ -35625,7 +35645,7 @@ MBI_INTERNAL const mbi_solve_method mbi_cg_method = {
 #define MBI_BICG_SHADOW_S 6 // shadow's and shadow't, for the fused kernel
 #define MBI_BICG_SHADOW_T 7
 
-// Lines 1 and 2: r = shadow = p = b - A x, rho
+// Lines 1 and 2: r = shadow = p = b - A x, rho.
 MBS_NOTHING_BEFORE(bicgstab_start) MBS_ELEMENT(bicgstab_start) {
   const double r = MBS_LOAD(MBI_AT_W);
   (void)c;
@@ -35645,7 +35665,7 @@ MBS_AFTER(bicgstab_start) {
 }
 MBS_STEP(bicgstab_start, 1, 0, MBS_ALWAYS)
 
-// Lines 4 and 5: alpha = rho / shadow'v, s = r - alpha v
+// Lines 4 and 5: alpha = rho / shadow'v, s = r - alpha v.
 MBS_BEFORE(bicgstab_s) {
   const double sigma = c->product_sums[0], alpha = c->scalar[MBI_BICG_RHO] / sigma;
   if (sigma == 0 || !(alpha - alpha == 0)) {
@@ -35670,8 +35690,7 @@ MBS_AFTER(bicgstab_s) {
 MBS_STEP(bicgstab_s, 1, 0, MBS_RUNNING)
 
 // Lines 6 to 9: omega = t's / ||t||^2, or 0 if t is zero; x += alpha p^ + omega s^, r = s -
-// omega t,
-// ||r||^2, rho = shadow'r, beta.
+// omega t, ||r||^2, rho = shadow'r, beta.
 MBS_BEFORE(bicgstab_update_x_r) {
   const double ts = c->product_sums[0], tt = c->product_sums[1];
   const double omega = tt > 0 ? ts / tt : tt;
@@ -35701,7 +35720,7 @@ MBS_AFTER(bicgstab_update_x_r) {
   s->scalar[MBI_BICG_BETA] = sums[1] / rho * (alpha / omega);
   s->scalar[MBI_BICG_RHO] = sums[1];
   mbi_solve_count(m, sums[0]);
-  if (s->stop == MBI_SOLVE_RUNNING) { // stop if a scalar is nothing but rounding errors
+  if (s->stop == MBI_SOLVE_RUNNING) { // stop if a scalar consists of rounding errors only
     const double ts = sqrt(s->product_sums[1]) * sqrt(s->scalar[MBI_BICG_SS]);
     const double sr = sqrt(sums[0]) * sqrt(s->scalar[MBI_BICG_SHADOW_2]);
     if (!(MBS_SIZE(s->product_sums[0]) > s->epsilon * ts)) {
@@ -35717,7 +35736,7 @@ MBS_AFTER(bicgstab_update_x_r) {
 }
 MBS_STEP(bicgstab_update_x_r, 2, 0, MBS_RUNNING)
 
-// Line 10: p = r + beta (p - omega v)
+// Line 10: p = r + beta (p - omega v).
 MBS_NOTHING_BEFORE(bicgstab_update_p) MBS_ELEMENT(bicgstab_update_p) {
   const double last = MBS_LOAD(MBI_BICG_P) - c->scalar[MBI_BICG_OMEGA] * MBS_LOAD(MBI_BICG_V);
   const double p = MBS_LOAD(MBI_BICG_R) + c->scalar[MBI_BICG_BETA] * last;
@@ -35734,10 +35753,10 @@ MBS_NOTHING_AFTER(bicgstab_update_p) MBS_STEP(bicgstab_update_p, 0, 0, MBS_UNTIL
 #define MBS_NAME(name, part) mbi_##name##part##_f32
 // BiCGSTAB with a preconditioner on the right: van der Vorst, "Bi-CGSTAB: A Fast and Smoothly
 // Converging Variant of Bi-CG" (1992); Saad, "Iterative Methods for Sparse Linear Systems", 2nd
-// ed. (2003), algorithm 7.7. Products compute v = A p^ and shadow'v,
-// and t = A s^ (in MBI_AT_W), t's and ||t||^2; the sums lie in product_sums. p^ is M^-1 p and
-// s^ is M^-1 s; without a preconditioner they are p and s themselves. s lies in the slot of r
-// until r is updated.
+// ed. (2003), algorithm 7.7. Products compute v = A p^ and shadow'v, then t = A s^ (in
+// MBI_AT_W), t's and ||t||^2; the sums lie in product_sums. p^ is M^-1 p and s^ is M^-1 s;
+// without a preconditioner they are p and s themselves. s lies in the slot of r until r is
+// updated.
 
 #define MBI_BICG_R 4
 #define MBI_BICG_P 5
@@ -35755,7 +35774,7 @@ MBS_NOTHING_AFTER(bicgstab_update_p) MBS_STEP(bicgstab_update_p, 0, 0, MBS_UNTIL
 #define MBI_BICG_SHADOW_S 6 // shadow's and shadow't, for the fused kernel
 #define MBI_BICG_SHADOW_T 7
 
-// Lines 1 and 2: r = shadow = p = b - A x, rho
+// Lines 1 and 2: r = shadow = p = b - A x, rho.
 MBS_NOTHING_BEFORE(bicgstab_start) MBS_ELEMENT(bicgstab_start) {
   const double r = MBS_LOAD(MBI_AT_W);
   (void)c;
@@ -35775,7 +35794,7 @@ MBS_AFTER(bicgstab_start) {
 }
 MBS_STEP(bicgstab_start, 1, 0, MBS_ALWAYS)
 
-// Lines 4 and 5: alpha = rho / shadow'v, s = r - alpha v
+// Lines 4 and 5: alpha = rho / shadow'v, s = r - alpha v.
 MBS_BEFORE(bicgstab_s) {
   const double sigma = c->product_sums[0], alpha = c->scalar[MBI_BICG_RHO] / sigma;
   if (sigma == 0 || !(alpha - alpha == 0)) {
@@ -35800,8 +35819,7 @@ MBS_AFTER(bicgstab_s) {
 MBS_STEP(bicgstab_s, 1, 0, MBS_RUNNING)
 
 // Lines 6 to 9: omega = t's / ||t||^2, or 0 if t is zero; x += alpha p^ + omega s^, r = s -
-// omega t,
-// ||r||^2, rho = shadow'r, beta.
+// omega t, ||r||^2, rho = shadow'r, beta.
 MBS_BEFORE(bicgstab_update_x_r) {
   const double ts = c->product_sums[0], tt = c->product_sums[1];
   const double omega = tt > 0 ? ts / tt : tt;
@@ -35831,7 +35849,7 @@ MBS_AFTER(bicgstab_update_x_r) {
   s->scalar[MBI_BICG_BETA] = sums[1] / rho * (alpha / omega);
   s->scalar[MBI_BICG_RHO] = sums[1];
   mbi_solve_count(m, sums[0]);
-  if (s->stop == MBI_SOLVE_RUNNING) { // stop if a scalar is nothing but rounding errors
+  if (s->stop == MBI_SOLVE_RUNNING) { // stop if a scalar consists of rounding errors only
     const double ts = sqrt(s->product_sums[1]) * sqrt(s->scalar[MBI_BICG_SS]);
     const double sr = sqrt(sums[0]) * sqrt(s->scalar[MBI_BICG_SHADOW_2]);
     if (!(MBS_SIZE(s->product_sums[0]) > s->epsilon * ts)) {
@@ -35847,7 +35865,7 @@ MBS_AFTER(bicgstab_update_x_r) {
 }
 MBS_STEP(bicgstab_update_x_r, 2, 0, MBS_RUNNING)
 
-// Line 10: p = r + beta (p - omega v)
+// Line 10: p = r + beta (p - omega v).
 MBS_NOTHING_BEFORE(bicgstab_update_p) MBS_ELEMENT(bicgstab_update_p) {
   const double last = MBS_LOAD(MBI_BICG_P) - c->scalar[MBI_BICG_OMEGA] * MBS_LOAD(MBI_BICG_V);
   const double p = MBS_LOAD(MBI_BICG_R) + c->scalar[MBI_BICG_BETA] * last;
@@ -35881,12 +35899,13 @@ static void mbi_bicgstab_layout(merbit_solver *solver) {
   solver->alias[MBI_BICG_S_HAT] = plain ? MBI_BICG_R : MBI_SOLVE_OWN;
 }
 
-/* Lines 1 and 2: r = shadow = p = b - A x, which the convergence check has left in MBI_AT_W. */
+/* Runs lines 1 and 2: r = shadow = p = b - A x, which the convergence check has left in
+ * MBI_AT_W. */
 static merbit_status mbi_bicgstab_start(merbit_solver *solver) {
   return mbi_solve_step(solver, MBI_BICGSTAB_START);
 }
 
-/* Lines 4 to 10 in two products, each with a fused vector kernel behind it. */
+/* Runs lines 4 to 10 in two products, each followed by a fused vector kernel. */
 static merbit_status mbi_bicgstab_iterate_fused(merbit_solver *solver) {
   MBI_TRY(mbi_solve_product_unless_stopped(solver, MBI_BICG_P_HAT, MBI_BICG_V)); /* v = A p^ */
   MBI_TRY(mbi_solve_fused(solver, 0)); /* 4, 5: alpha, s */
@@ -35894,7 +35913,7 @@ static merbit_status mbi_bicgstab_iterate_fused(merbit_solver *solver) {
   return mbi_solve_fused(solver, 1); /* 6 to 10: omega, x, r, beta, p */
 }
 
-/* One iteration: lines 4 to 10 of the algorithm. t = A s^ lies in MBI_AT_W. */
+/* Runs one iteration: lines 4 to 10 of the algorithm. t = A s^ lies in MBI_AT_W. */
 static merbit_status mbi_bicgstab_iterate(merbit_solver *solver) {
   const int separate = mbi_solve_separate_preconditioner(solver);
   if (solver->gpu.fused_blocks > 0) {
@@ -35929,23 +35948,23 @@ MBI_INTERNAL const mbi_solve_method mbi_bicgstab_method = {
 
 /* ==== >>solve/gmres/gmres.c  solvers: GMRES =============================================== */
 /* GMRES with a preconditioner on the right: Saad, "Iterative Methods for Sparse Linear
- * Systems", 2nd ed. (2003), algorithm 9.5, whose line numbers the comments below give. Line 4
- * to 7 are classical Gram-Schmidt, twice. A restart needs no product: solve/gmres/arnoldi.cuh.
- */
-#define MBI_GMRES_RESTART 30       /* iterations of a cycle, by default */
+ * Systems", 2nd ed. (2003), algorithm 9.5. The comments below give its line numbers. Lines 4 to
+ * 7 are classical Gram-Schmidt, twice. A restart needs no product: solve/gmres/arnoldi.cuh. */
+#define MBI_GMRES_RESTART 30       /* iterations per cycle, by default */
 #define MBI_GMRES_RESTART_MOST 512 /* one thread computes the scalars of a cycle */
-#define MBI_BASIS_ALIGNED 32 /* vectors of a basis lie a multiple of so many elements apart */
+/* Distances between vectors of a basis are multiples of so many elements. */
+#define MBI_BASIS_ALIGNED 32
 
 #define MBS_VECTOR double
 #define MBS_NAME(name, part) mbi_##name##part##_f64
 // Arnoldi's process: Saad, Schultz, "GMRES: A Generalized Minimal Residual Algorithm for
 // Solving Nonsymmetric Linear Systems" (1986); Saad, "Iterative Methods for Sparse Linear
 // Systems", 2nd ed. (2003), algorithms 6.9 and 9.5. Classical Gram-Schmidt, twice, in three
-// passes over the basis. The first computes h. The second subtracts h and computes the
+// passes over the basis. The first pass computes h. The second subtracts h and computes the
 // correction of h. The third subtracts the correction and makes the new vector. w = A u lies in
 // MBI_AT_W. solve/gmres/arnoldi.cuh has the scalar part.
 
-// Line 1 of algorithm 9.5: v_0 = w / ||w||, where w = b - A x
+// Line 1 of algorithm 9.5: v_0 = w / ||w||, where w = b - A x.
 MBS_BEFORE(arnoldi_start) {
   c->scalar[MBI_ARNOLDI_Q] = c->ww > 0 ? 1 / sqrt(c->ww) : c->ww;
   return 0;
@@ -35969,7 +35988,7 @@ MBS_AFTER(arnoldi_start) {
 }
 MBS_STEP(arnoldi_start, 1, 0, MBS_ALWAYS)
 
-// Line 5: h_k = v_k'w, and ||w||^2
+// Line 5: h_k = v_k'w, and ||w||^2.
 MBS_WIDE_COUNT(arnoldi_project) {
   return (int)c->scalar[MBI_ARNOLDI_SIZE] + 1;
 }
@@ -35998,7 +36017,7 @@ MBS_WIDE_AFTER(arnoldi_project) {
 }
 MBS_WIDE_STEP(arnoldi_project)
 
-// Lines 6 and 5 again: w -= sum of h_k v_k, then v_k'w and ||w||^2
+// Lines 6 and 5 again: w -= the sum of h_k v_k, then v_k'w and ||w||^2.
 MBS_WIDE_COUNT(arnoldi_reproject) {
   return (int)c->scalar[MBI_ARNOLDI_SIZE] + 1;
 }
@@ -36030,7 +36049,7 @@ MBS_WIDE_AFTER(arnoldi_reproject) {
 }
 MBS_WIDE_STEP(arnoldi_reproject)
 
-// Line 8: the new vector. At the end of a cycle line 11: x += M^-1 V y.
+// Line 8: the new vector. At the end of a cycle also line 11: x += M^-1 V y.
 MBS_NOTHING_BEFORE(arnoldi_extend) MBS_ELEMENT(arnoldi_extend) {
   const int width = (int)c->scalar[MBI_ARNOLDI_WIDTH];
   const int close = c->scalar[MBI_ARNOLDI_CLOSE] != 0;
@@ -36062,11 +36081,11 @@ MBS_NOTHING_AFTER(arnoldi_extend) MBS_STEP(arnoldi_extend, 0, 0, MBS_UNTIL_CLOSE
 // Arnoldi's process: Saad, Schultz, "GMRES: A Generalized Minimal Residual Algorithm for
 // Solving Nonsymmetric Linear Systems" (1986); Saad, "Iterative Methods for Sparse Linear
 // Systems", 2nd ed. (2003), algorithms 6.9 and 9.5. Classical Gram-Schmidt, twice, in three
-// passes over the basis. The first computes h. The second subtracts h and computes the
+// passes over the basis. The first pass computes h. The second subtracts h and computes the
 // correction of h. The third subtracts the correction and makes the new vector. w = A u lies in
 // MBI_AT_W. solve/gmres/arnoldi.cuh has the scalar part.
 
-// Line 1 of algorithm 9.5: v_0 = w / ||w||, where w = b - A x
+// Line 1 of algorithm 9.5: v_0 = w / ||w||, where w = b - A x.
 MBS_BEFORE(arnoldi_start) {
   c->scalar[MBI_ARNOLDI_Q] = c->ww > 0 ? 1 / sqrt(c->ww) : c->ww;
   return 0;
@@ -36090,7 +36109,7 @@ MBS_AFTER(arnoldi_start) {
 }
 MBS_STEP(arnoldi_start, 1, 0, MBS_ALWAYS)
 
-// Line 5: h_k = v_k'w, and ||w||^2
+// Line 5: h_k = v_k'w, and ||w||^2.
 MBS_WIDE_COUNT(arnoldi_project) {
   return (int)c->scalar[MBI_ARNOLDI_SIZE] + 1;
 }
@@ -36119,7 +36138,7 @@ MBS_WIDE_AFTER(arnoldi_project) {
 }
 MBS_WIDE_STEP(arnoldi_project)
 
-// Lines 6 and 5 again: w -= sum of h_k v_k, then v_k'w and ||w||^2
+// Lines 6 and 5 again: w -= the sum of h_k v_k, then v_k'w and ||w||^2.
 MBS_WIDE_COUNT(arnoldi_reproject) {
   return (int)c->scalar[MBI_ARNOLDI_SIZE] + 1;
 }
@@ -36151,7 +36170,7 @@ MBS_WIDE_AFTER(arnoldi_reproject) {
 }
 MBS_WIDE_STEP(arnoldi_reproject)
 
-// Line 8: the new vector. At the end of a cycle line 11: x += M^-1 V y.
+// Line 8: the new vector. At the end of a cycle also line 11: x += M^-1 V y.
 MBS_NOTHING_BEFORE(arnoldi_extend) MBS_ELEMENT(arnoldi_extend) {
   const int width = (int)c->scalar[MBI_ARNOLDI_WIDTH];
   const int close = c->scalar[MBI_ARNOLDI_CLOSE] != 0;
@@ -36211,13 +36230,13 @@ static void mbi_gmres_layout(merbit_solver *solver) {
   mbi_arnoldi_layout(solver, solver->n < wanted && solver->n > 0 ? (int)solver->n : wanted);
 }
 
-/* Line 1: v_1 = r / ||r||, where the convergence check has left r = b - A x in MBI_AT_W. */
+/* Runs line 1: v_1 = r / ||r||. The convergence check has left r = b - A x in MBI_AT_W. */
 static merbit_status mbi_gmres_start(merbit_solver *solver) {
   return mbi_solve_step(solver, MBI_GMRES_START);
 }
 
-/* One iteration: lines 3 to 8 of the algorithm, and at the end of a cycle lines 11 and 12.
- * w lies in MBI_AT_W. Without a preconditioner of its own step, u is M^-1 v_j already. */
+/* Runs one iteration: lines 3 to 8 of the algorithm, and at the end of a cycle lines 11 and 12.
+ * w lies in MBI_AT_W. Unless the preconditioner is a step of its own, u is already M^-1 v_j. */
 static merbit_status mbi_gmres_iterate(merbit_solver *solver) {
   int z = MBI_ARNOLDI_U;
   if (mbi_solve_separate_preconditioner(solver)) {
@@ -36230,7 +36249,7 @@ static merbit_status mbi_gmres_iterate(merbit_solver *solver) {
   return mbi_solve_step(solver, MBI_GMRES_EXTEND); /* 8: v_j+1; at the end of a cycle 11: x */
 }
 
-/* Checks what only GMRES reads of a description. */
+/* Checks the fields of a description that only GMRES reads. */
 MBI_INTERNAL merbit_status mbi_gmres_check(merbit_context *context,
     const merbit_solver_desc *desc) {
   if (desc->restart < 0 || desc->restart > MBI_GMRES_RESTART_MOST) {
@@ -36247,7 +36266,7 @@ MBI_INTERNAL int mbi_gmres_restarts(const merbit_solver *solver, const mbi_solve
       : 0;
 }
 
-/* Returns whether a reason of GMRES ended the solve. */
+/* Returns whether GMRES ended the solve for a reason of its own. */
 MBI_INTERNAL int mbi_gmres_ended(const mbi_solve_state *state) {
   return state->why == MBI_WHY_SINGULAR || state->why == MBI_WHY_STALLED;
 }
@@ -36276,7 +36295,7 @@ MBI_INTERNAL const mbi_solve_method mbi_gmres_method = {
     mbi_gmres_layout, mbi_gmres_start, mbi_gmres_iterate, {NULL, NULL}};
 
 /* ==== >>solve/core/methods.c  solvers: the methods ======================================== */
-/* Returns the method of that name; NULL for none. */
+/* Returns the method with that name, or NULL. */
 MBI_INTERNAL const mbi_solve_method *mbi_solve_method_of(merbit_solver_method method) {
   switch (method) {
   case MERBIT_SOLVER_CG:
@@ -36292,7 +36311,7 @@ MBI_INTERNAL const mbi_solve_method *mbi_solve_method_of(merbit_solver_method me
 
 /* ==== >>solve/core/recorded.c  solvers: recorded iterations =============================== */
 /* Recorded graphs: iterations are captured once as a CUDA graph and replayed, so that the host
- * no longer pays for each launch. With conditional nodes (CUDA 12.4) the loop itself runs on
+ * does not launch each kernel again. With conditional nodes (CUDA 12.4) the loop itself runs on
  * the GPU until the solver stops or the next convergence check is due. Otherwise the host
  * launches the graph as often as the round needs. Without graphs, kernels are launched one by
  * one. Recording takes as long as some iterations, so the first ones run while it goes on. */
@@ -36300,8 +36319,8 @@ MBI_INTERNAL const mbi_solve_method *mbi_solve_method_of(merbit_solver_method me
 #define MBI_CAPTURE_RELAXED 2         /* CUstreamCaptureMode: other threads may make any call */
 #define MBI_GRAPH_NODE_CONDITIONAL 13 /* CUgraphNodeType */
 #define MBI_GRAPH_WHILE 1             /* CUgraphConditionalNodeType */
-#define MBI_GRAPH_ASSIGN_DEFAULT \
-  1 /* CU_GRAPH_COND_ASSIGN_DEFAULT: at each launch of the graph */
+/* CU_GRAPH_COND_ASSIGN_DEFAULT: the condition gets its default at each launch of the graph. */
+#define MBI_GRAPH_ASSIGN_DEFAULT 1
 
 /* Creates the solver's stream, which is ordered with the default stream. On failure the solver
  * uses the default stream, and nothing is recorded. */
@@ -36353,8 +36372,8 @@ static merbit_status mbi_recorded_enqueue(merbit_solver *solver, int iterations)
   return status;
 }
 
-/* Enqueues iterations to the stream, which is being captured. With `loop_handle` the node that
- * decides whether the loop goes on comes last. */
+/* Enqueues iterations to the stream, which is being captured. If `loop_handle` is not NULL, the
+ * node that decides whether the loop continues comes last. */
 static merbit_status mbi_recorded_record(merbit_solver *solver, int iterations,
     void *loop_handle) {
   merbit_status status = mbi_recorded_enqueue(solver, iterations);
@@ -36371,7 +36390,7 @@ static merbit_status mbi_recorded_record(merbit_solver *solver, int iterations,
   return status;
 }
 
-/* Records the loop as a graph. The caller destroys *graph, after a failure too. */
+/* Records the loop as a graph. The caller destroys *graph, on failure too. */
 static merbit_status mbi_recorded_make_loop(merbit_solver *solver, void **graph) {
   merbit_context *context = solver->context;
   const mbi_driver *driver = &context->device.driver;
@@ -36412,7 +36431,7 @@ static merbit_status mbi_recorded_make_loop(merbit_solver *solver, void **graph)
         driver->graph_add_node(&added, *graph, NULL, NULL, 0, &node));
   }
   if (status == MERBIT_OK) {
-    body = node.graphs[0]; /* the driver's */
+    body = node.graphs[0]; /* belongs to the driver */
     status = mbi_recorded_answer(
         solver, driver->stream_begin_capture_to_graph(solver->gpu.stream, body, NULL, NULL, 0,
         MBI_CAPTURE_RELAXED));
@@ -36426,7 +36445,7 @@ static merbit_status mbi_recorded_make_loop(merbit_solver *solver, void **graph)
   return status;
 }
 
-/* Records iterations as a graph that the host launches again and again. */
+/* Records iterations as a graph that the host launches repeatedly. */
 static merbit_status mbi_recorded_make_plain(merbit_solver *solver, void **graph) {
   const mbi_driver *driver = &solver->context->device.driver;
   merbit_status end, status = mbi_recorded_answer(
@@ -36480,7 +36499,7 @@ static merbit_status mbi_recorded_attempt(merbit_solver *solver) {
     solver->gpu.loops = status == MERBIT_OK;
   }
   if (status == MERBIT_OK || status == MERBIT_OUT_OF_MEMORY || mbi_device_lost(context) != 0) {
-    return status; /* without host memory the other way fails too */
+    return status; /* without host memory a plain graph fails too */
   }
   return mbi_recorded_make(solver, 0);
 }
@@ -36556,7 +36575,8 @@ static merbit_status mbi_recorded_begin(merbit_solver *solver, int *span) {
   }
   MBI_TRY(status);
   MBI_TRY(mbi_recorded_create(solver));
-  if (!solver->gpu.loops && *span > MBI_SOLVE_ROUND_FIRST) { /* which was meant for a loop */
+  /* A loop would have taken them all. */
+  if (!solver->gpu.loops && *span > MBI_SOLVE_ROUND_FIRST) {
     *span = MBI_SOLVE_ROUND_FIRST;
   }
   *span -= first;
@@ -36579,8 +36599,8 @@ static merbit_status mbi_recorded_launch(merbit_solver *solver, int span) {
   return status;
 }
 
-/* Enqueues a round of iterations on the GPU, where it ends at state.check_at or when the solver
- * stops. On the CPU runs them. */
+/* Enqueues a round of iterations on the GPU; it ends at state.check_at or when the solver
+ * stops. On the CPU, runs them. */
 MBI_INTERNAL merbit_status mbi_recorded_run(merbit_solver *solver, int span) {
   const double start = mbi_seconds();
   merbit_status status =
@@ -36602,18 +36622,19 @@ MBI_INTERNAL merbit_status mbi_recorded_run(merbit_solver *solver, int span) {
 /* ==== >>solve/core/convergence.c  solvers: batches, convergence checks, how they end ====== */
 /* The loop of every solver. Iterations run in rounds. After each round comes a convergence
  * check: the host reads the state, calls the progress callback and decides how to go on. */
-#define MBI_SOLVE_LATENCY \
-  1e-5                          /* seconds of an iteration that are not spent in its products \
-                                 */
-#define MBI_SOLVE_TIGHTENINGS 6 /* of the goal, before the recurrence is restarted */
 
-/* Returns the state as the last convergence check found it. */
+/* Seconds of an iteration that are not spent in its products. */
+#define MBI_SOLVE_LATENCY 1e-5
+/* How often the goal may be lowered before the recurrence is restarted. */
+#define MBI_SOLVE_TIGHTENINGS 6
+
+/* Returns the solver's memory as of the last convergence check. */
 
 MBI_INTERNAL const mbi_solve_memory *mbi_solve_checked(const merbit_solver *solver) {
   return mbi_solve_on_gpu(solver) ? &solver->seen : solver->memory;
 }
 
-/* ||r|| / ||b||, from squares. */
+/* Returns ||r|| / ||b||, given ||r||^2. */
 MBI_INTERNAL double mbi_solve_ratio(const mbi_solve_state *state, double square) {
   return state->bb > 0 ? sqrt(square) / sqrt(state->bb) : 0;
 }
@@ -36648,15 +36669,16 @@ static merbit_status mbi_solve_check_convergence(merbit_solver *solver) {
 
 /* Returns the number of iterations of the next round, after `done` took `seconds`. */
 MBI_INTERNAL int mbi_solve_next_round(int done, double seconds) {
-  const int most = MBI_SOLVE_RING - MBI_RECORDED_PLAIN; /* recorded ones overshoot */
+  const int most = MBI_SOLVE_RING - MBI_RECORDED_PLAIN; /* a recorded graph may run that many
+                                                         * iterations more than asked */
   const double span = seconds > 0 ? done * (MBI_SOLVE_ROUND_SECONDS / seconds) : most;
   return span >= most                    ? most
       : span <= MBI_SOLVE_ROUND_LEAST ? MBI_SOLVE_ROUND_LEAST : (int)span;
 }
 
-/* Returns the number of iterations of the first round. Their time is estimated from the bytes
- * that a product reads at least, and the round takes half the time of later ones. The number is
- * smaller if there is a progress callback, and least if the recorded graph does not loop. */
+/* Returns the number of iterations of the first round. Their time is estimated from the least
+ * bytes that a product reads, and the round takes half the time of later ones. It is shorter if
+ * there is a progress callback, and shortest if the recorded graph does not loop. */
 static int mbi_solve_first_round(const merbit_solver *solver) {
   const double least =
       MBI_SOLVE_LATENCY + (double)solver->plan->stream_bytes * MBI_CHOOSE_STREAM;
@@ -36665,9 +36687,10 @@ static int mbi_solve_first_round(const merbit_solver *solver) {
       : mbi_solve_next_round(1, 2 * least);
 }
 
-/* The recurrence has reached its goal, but b - A x has not. If the two residuals still agree,
- * the recurrence goes on to a lower goal. Otherwise only rounding errors are left of it, and it
- * is restarted from b - A x, as long as restarts help. Returns as mbi_solve_decide. */
+/* Decides how to go on if the recurrence has reached its goal, but b - A x has not. If the two
+ * residuals still agree, the recurrence continues to a lower goal. Otherwise rounding errors
+ * have separated them, and the recurrence is restarted from b - A x as long as restarts help.
+ * Returns as mbi_solve_decide. */
 static int mbi_solve_check_candidate(merbit_solver *solver, const mbi_solve_state *state,
     int *how) {
   const double wanted = solver->desc.tolerance * sqrt(state->bb), found = sqrt(state->ww);
@@ -36684,8 +36707,8 @@ static int mbi_solve_check_candidate(merbit_solver *solver, const mbi_solve_stat
   return MBI_SOLVE_ON;
 }
 
-/* Returns the merbit_stop, or MBI_SOLVE_ON if the solve goes on. Then *how is the MBI_OPEN of
- * the next round, where MBI_OPEN_BEGIN means a restart. */
+/* Returns the merbit_stop, or MBI_SOLVE_ON if the solve goes on. In that case *how is the
+ * MBI_OPEN of the next round; MBI_OPEN_BEGIN means a restart. */
 static int mbi_solve_decide(merbit_solver *solver, int *how) {
   const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
   const int stop = state->stop;
@@ -36728,7 +36751,7 @@ static merbit_status mbi_solve_begin_round(merbit_solver *solver, int how, int s
   return solver->method->start(solver);
 }
 
-/* Clears what belongs to one solve. */
+/* Clears the fields that belong to one solve. */
 MBI_INTERNAL void mbi_solver_reset(merbit_solver *solver, double *history, int history_size) {
   solver->history = history;
   solver->history_size = history != NULL ? history_size : 0;
@@ -36776,9 +36799,9 @@ MBI_INTERNAL merbit_status mbi_solve_loop(merbit_solver *solver, int x_zero, int
       ? mbi_solve_residual(solver, 0) : MERBIT_OK;
 }
 
-/* ---- Why it ended, in words -------------------------------------------------------------- */
+/* ---- Descriptions of how the solve ended ------------------------------------------------- */
 
-/* Writes which number broke the recurrence down. */
+/* Writes which number made the recurrence break down. */
 static void mbi_solve_describe_breakdown(const mbi_solve_state *state, char *text,
     size_t size) {
   const int at = state->iterations + 1;
@@ -36867,10 +36890,11 @@ MBI_INTERNAL void mbi_solve_describe_stop(const merbit_solver *solver,
 }
 
 /* ==== >>solve/core/refine.c  solvers: corrections in f32 ================================== */
-/* Iterative refinement: residuals are computed in f64, and a solver of the same method in f32,
+/* Iterative refinement: residuals are computed in f64. A solver of the same method in f32,
  * whose products and vectors move half the bytes, finds the corrections. */
-#define MBI_REFINE_TOLERANCE \
-  1e-4 /* of a correction: f32 reaches it unless A is very ill-conditioned */
+
+/* The tolerance of a correction. f32 reaches it unless A is very ill-conditioned. */
+#define MBI_REFINE_TOLERANCE 1e-4
 
 #define MBS_VECTOR double
 #define MBS_NAME(name, part) mbi_##name##part##_f64
@@ -36880,7 +36904,7 @@ MBI_INTERNAL void mbi_solve_describe_stop(const merbit_solver *solver,
 #define MBI_REFINE_B 4
 #define MBI_REFINE_X 5
 
-// b' = (b - A x) / ||b - A x||, which f32 can hold
+// Computes b' = (b - A x) / ||b - A x||, which f32 can represent.
 MBS_BEFORE(refine_down) {
   c->scalar[0] = sqrt(c->ww);
   return 0;
@@ -36891,7 +36915,7 @@ MBS_ELEMENT(refine_down) {
 }
 MBS_NOTHING_AFTER(refine_down) MBS_STEP(refine_down, 0, 0, MBS_ALWAYS)
 
-// x += ||b - A x|| x'
+// Computes x += ||b - A x|| x'.
 MBS_BEFORE(refine_up) {
   c->scalar[0] = sqrt(c->ww);
   return 0;
@@ -36912,7 +36936,7 @@ MBS_NOTHING_AFTER(refine_up) MBS_STEP(refine_up, 0, 0, MBS_ALWAYS)
 #define MBI_REFINE_B 4
 #define MBI_REFINE_X 5
 
-// b' = (b - A x) / ||b - A x||, which f32 can hold
+// Computes b' = (b - A x) / ||b - A x||, which f32 can represent.
 MBS_BEFORE(refine_down) {
   c->scalar[0] = sqrt(c->ww);
   return 0;
@@ -36923,7 +36947,7 @@ MBS_ELEMENT(refine_down) {
 }
 MBS_NOTHING_AFTER(refine_down) MBS_STEP(refine_down, 0, 0, MBS_ALWAYS)
 
-// x += ||b - A x|| x'
+// Computes x += ||b - A x|| x'.
 MBS_BEFORE(refine_up) {
   c->scalar[0] = sqrt(c->ww);
   return 0;
@@ -36962,7 +36986,7 @@ static merbit_status mbi_refine_round_host(merbit_solver *solver, const void *va
 }
 
 /* Rounds values in GPU memory to f32, into solver->single_there. The CUDA context must be
- * current. A value that f32 does not hold becomes infinite, which mbi_refine_holds finds. */
+ * current. A value that f32 cannot represent becomes infinite; mbi_refine_holds finds it. */
 static merbit_status mbi_refine_round_there(merbit_solver *solver, mbi_devptr values) {
   merbit_context *context = solver->context;
   const merbit_view *view = &solver->view;
@@ -36996,7 +37020,7 @@ static merbit_status mbi_refine_round_there(merbit_solver *solver, mbi_devptr va
 }
 
 /* Rounds the values to f32. `memory` says where they are; DEFAULT means where the matrix is.
- * *rounded points to the solver's own array there, and is NULL for a pattern. */
+ * *rounded points to the solver's own array in the same memory, and is NULL for a pattern. */
 MBI_INTERNAL merbit_status mbi_refine_round(merbit_solver *solver, const void *values,
     merbit_memory memory, const void **rounded) {
   const int there = memory == MERBIT_MEMORY_DEVICE ||
@@ -37020,7 +37044,8 @@ MBI_INTERNAL merbit_status mbi_refine_round(merbit_solver *solver, const void *v
   return status;
 }
 
-/* Fails if f32 does not hold a value that the GPU has rounded: then the norm is not finite. */
+/* Fails if the GPU has rounded a value that f32 cannot represent. The norm is then not
+ * finite. */
 MBI_INTERNAL merbit_status mbi_refine_holds(merbit_solver *solver) {
   const double norm = solver->inner->norm;
   return norm - norm == 0 ? MERBIT_OK : mbi_fail(solver->context, MERBIT_NOT_SUPPORTED,
@@ -37042,13 +37067,13 @@ MBI_INTERNAL merbit_status mbi_refine_describe(merbit_solver *solver, merbit_vie
   return mbi_refine_round(solver, solver->view.values, view->memory, &view->values);
 }
 
-/* Lets the steps of refinement reach b and x of the solver of corrections. */
+/* Gives the steps of refinement access to b and x of the solver of corrections. */
 static void mbi_refine_layout(merbit_solver *solver) {
   solver->v.at[MBI_REFINE_B] = solver->inner->v.at[MBI_AT_B];
   solver->v.at[MBI_REFINE_X] = solver->inner->v.at[MBI_AT_X];
 }
 
-/* Computes b - A x and reads the state: the convergence check. */
+/* Computes b - A x and reads the state, for a convergence check. */
 static merbit_status mbi_refine_residual(merbit_solver *solver, int x_zero) {
   MBI_TRY(mbi_solve_residual(solver, x_zero));
   if (!mbi_solve_on_gpu(solver)) {
@@ -37136,7 +37161,8 @@ MBI_INTERNAL merbit_status mbi_refine_loop(merbit_solver *solver, int x_zero, in
   }
 }
 
-/* The steps between two corrections. Refinement has no iterations of its own. */
+/* The method of refinement: the steps between two corrections. It has no iterations of its
+ * own. */
 MBI_INTERNAL const mbi_solve_method mbi_refine_method = {
     "refinement",
     "solve/core/refine.cu", mbi_refine_steps,
@@ -37144,14 +37170,14 @@ MBI_INTERNAL const mbi_solve_method mbi_refine_method = {
     NULL, {NULL, NULL}};
 
 /* ==== >>solve/precondition/inverse.c  preconditioners: from blocks of A to the solver's side ==== */
-/* Returns where the inverse is written first. If the plan is reordered that is MBI_AT_W, in the
- * order of the view; mbi_solver_order_inverse then permutes it. */
+/* Returns where the inverse is first written. If the plan is reordered, that is MBI_AT_W, in
+ * the order of the view; mbi_solver_order_inverse then permutes it. */
 MBI_INTERNAL void *mbi_solver_inverse_place(const merbit_solver *solver) {
   const int ordered = solver->plan->reorder.order != NULL;
   return solver->v.at[ordered ? MBI_AT_W : MBI_AT_INVERSE];
 }
 
-/* Permutes the inverse to the plan's order, if that is not the view's. */
+/* Permutes the inverse to the plan's order if that differs from the view's. */
 MBI_INTERNAL merbit_status mbi_solver_order_inverse(merbit_solver *solver) {
   return solver->plan->reorder.order == NULL ? MERBIT_OK
       : merbit_plan_reorder(solver->plan, solver->v.at[MBI_AT_W],
@@ -37194,8 +37220,8 @@ typedef struct mbk_setup_invert_arguments {
   MBK_POINTER(mbk_u64) bad;
 } mbk_setup_invert_arguments;
 
-/* The setup of a solver from a CSR in GPU memory, which stays there. CPU threads only invert
- * blocks of more than one row. */
+/* The setup of a solver from a CSR in GPU memory, which is not copied to the host. CPU threads
+ * only invert blocks of more than one row. */
 #define MBI_SETUP_THREADS 256  /* MBK_SETUP_THREADS of solve/precondition/setup.cu */
 #define MBI_SETUP_ROWS 4       /* rows that a group of lanes takes at once */
 #define MBI_SETUP_LONG_KEPT 64 /* long rows that a thread block remembers */
@@ -37203,8 +37229,8 @@ typedef struct mbk_setup_invert_arguments {
   (MBI_SETUP_THREADS * sizeof(double) + MBI_SETUP_LONG_KEPT * sizeof(uint64_t) + \
    sizeof(uint32_t))
 #define MBI_SETUP_BLOCKS 1024
-#define MBI_SETUP_RESIDENT \
-  2 /* thread blocks of a multiprocessor, few enough for others beside them */
+/* Thread blocks per multiprocessor. They leave space for other kernels. */
+#define MBI_SETUP_RESIDENT 2
 #define MBI_STREAM_ALONE 1 /* CU_STREAM_NON_BLOCKING: not ordered with the default stream */
 
 /* Returns whether the setup runs on the GPU: from a CSR in GPU memory. */
@@ -37213,7 +37239,7 @@ MBI_INTERNAL int mbi_setup_on_gpu(const merbit_solver *solver, const merbit_view
       view->format == MERBIT_CSR && !mbi_view_is_triangle(view);
 }
 
-/* Returns the lanes of a row, 2 to 32: no more than the mean number of nonzeros. */
+/* Returns the lanes per row, 2 to 32: no more than the mean number of nonzeros. */
 static int mbi_setup_lanes(const merbit_view *view) {
   int lanes = 2;
   while (lanes < 32 && view->nnz >= 2 * lanes * view->rows) {
@@ -37281,7 +37307,7 @@ static merbit_status mbi_setup_norm(merbit_solver *solver, const mbi_setup_gpu *
   return status;
 }
 
-/* Inverts the diagonal into `target`, for JACOBI. Fails on an entry without an inverse. */
+/* Inverts the diagonal into `target`, for JACOBI. Fails if an entry cannot be inverted. */
 static merbit_status mbi_setup_launch_invert(merbit_solver *solver, mbi_setup_gpu *gpu,
     void *target) {
   merbit_context *context = solver->context;
@@ -37320,7 +37346,7 @@ static merbit_status mbi_setup_allocate(merbit_solver *solver, mbi_setup_gpu *gp
   return mbi_device_allocate_parts(context, "norms and blocks of A", 3, parts, bytes);
 }
 
-/* Waits until the GPU is done and destroys the stream. */
+/* Waits for the GPU and destroys the stream. */
 static merbit_status mbi_setup_wait(merbit_solver *solver) {
   merbit_context *context = solver->context;
   mbi_setup_gpu *gpu = &solver->gpu.setup;
@@ -37332,7 +37358,7 @@ static merbit_status mbi_setup_wait(merbit_solver *solver) {
   return status;
 }
 
-/* Releases what the setup holds, in progress or done. */
+/* Releases the memory of the setup, in progress or done. */
 MBI_INTERNAL void mbi_setup_release(merbit_solver *solver) {
   merbit_context *context = solver->context;
   mbi_setup_gpu *gpu = &solver->gpu.setup;
@@ -37344,8 +37370,8 @@ MBI_INTERNAL void mbi_setup_release(merbit_solver *solver) {
   memset(gpu, 0, sizeof *gpu);
 }
 
-/* Starts the setup: the GPU reads the rows of `view`, which are checked, while the caller goes
- * on. */
+/* Starts the setup. The GPU reads the rows of `view`, which must have been checked; the call
+ * does not wait. */
 MBI_INTERNAL merbit_status mbi_setup_begin(merbit_solver *solver, const merbit_view *view) {
   merbit_context *context = solver->context;
   const mbi_driver *driver = &context->device.driver;
@@ -37360,7 +37386,7 @@ MBI_INTERNAL merbit_status mbi_setup_begin(merbit_solver *solver, const merbit_v
   return mbi_setup_launch_rows(solver, view, gpu);
 }
 
-/* Finishes the setup: the norm, and the preconditioner in the solver's vectors. */
+/* Finishes the setup: sets the norm, and the preconditioner in the solver's vectors. */
 MBI_INTERNAL merbit_status mbi_setup_end(merbit_solver *solver) {
   merbit_context *context = solver->context;
   const int64_t entries = solver->n * solver->v.block;
@@ -37387,19 +37413,19 @@ MBI_INTERNAL merbit_status mbi_setup_end(merbit_solver *solver) {
   return status;
 }
 
-/* Starts the setup while the plan is made: the plan calls this when it has checked the arrays.
- */
+/* Starts the setup while the plan is being made. The plan calls this after it has checked the
+ * arrays. */
 MBI_INTERNAL merbit_status mbi_setup_when_checked(void *maker) {
   merbit_solver *solver = (merbit_solver *)maker;
   return mbi_setup_begin(solver, &solver->view);
 }
 
 /* ==== >>solve/precondition/setup.c  preconditioners: norm and preconditioner on either side ==== */
-/* The setup of a solver: on the GPU if the arrays of A lie there (setup_cuda.c), else by CPU
- * threads (diagonal.c). */
+/* The setup of a solver: on the GPU if it can read A there (setup_cuda.c), else by CPU threads
+ * (diagonal.c). */
 
-/* Computes the norm of A and the preconditioner from `view`. The CUDA context must be current.
- */
+/* Computes the norm of A and the preconditioner from `view`. The CUDA context must be
+ * current. */
 MBI_INTERNAL merbit_status mbi_solver_setup(merbit_solver *solver, const merbit_view *view) {
   merbit_context *context = solver->context;
   const int64_t entries = solver->n * solver->v.block;
@@ -37428,9 +37454,8 @@ MBI_INTERNAL merbit_status mbi_solver_setup(merbit_solver *solver, const merbit_
   return status;
 }
 
-/* Copies new values to the memory where the structure of A lies, if `memory` says that they lie
- * elsewhere. *own is the copy or NULL; the caller runs mbi_setup_release_values, after a
- * failure too. */
+/* Copies new values to the memory where the structure of A lies, if `memory` names the other
+ * one. *own is the copy or NULL; the caller runs mbi_setup_release_values, on failure too. */
 MBI_INTERNAL merbit_status mbi_setup_move_values(merbit_solver *solver, merbit_memory memory,
     merbit_view *view, void **own) {
   merbit_context *context = solver->context;
@@ -37460,7 +37485,7 @@ MBI_INTERNAL merbit_status mbi_setup_move_values(merbit_solver *solver, merbit_m
   return status;
 }
 
-/* Releases the copy that mbi_setup_move_values has made; `own` may be NULL. */
+/* Releases the copy made by mbi_setup_move_values; `own` may be NULL. */
 MBI_INTERNAL void mbi_setup_release_values(merbit_solver *solver, const merbit_view *view,
     void *own) {
   if (view->memory == MERBIT_MEMORY_DEVICE) {
@@ -37471,7 +37496,7 @@ MBI_INTERNAL void mbi_setup_release_values(merbit_solver *solver, const merbit_v
 }
 
 /* ==== >>solve/core/solver.c  solvers: what is made once =================================== */
-/* Solvers: checks of a description, and what is made once for many solves. */
+/* Solvers: checks of a description, and the parts that many solves share. */
 
 static merbit_status mbi_solver_check_numbers(merbit_context *context,
     const merbit_solver_desc *desc) {
@@ -37578,12 +37603,12 @@ static merbit_status mbi_solver_check(merbit_context *context, const merbit_view
   return mbi_solver_check_numbers(context, desc);
 }
 
-/* ---- Made once for many solves ----------------------------------------------------------- */
+/* ---- Parts that many solves share -------------------------------------------------------- */
 
-/* Returns whether to multiply in the order of reverse Cuthill-McKee; vectors are then permuted
- * once for each solve. Finding the order takes as long as some thousands of products. It pays
- * only for many solves, and only if x is too large for caches. Blocks and callbacks need the
- * order of the caller. */
+/* Returns whether to multiply in reverse Cuthill-McKee order; vectors are then permuted once
+ * per solve. Finding the order takes as long as some thousands of products. It pays only for
+ * many solves, and only if x is too large for the caches. Blocks and callbacks need the
+ * caller's order. */
 static int mbi_solver_reorders(const merbit_solver *solver) {
   const merbit_solver_desc *desc = &solver->desc;
   if (desc->reorder == 0) {
@@ -37594,7 +37619,7 @@ static int mbi_solver_reorders(const merbit_solver *solver) {
   return desc->reorder > 0;
 }
 
-/* Returns whether this solver itself runs CG, and not refinement or Lanczos. */
+/* Returns whether this solver itself runs CG, and neither refinement nor Lanczos. */
 static int mbi_solver_is_cg(const merbit_solver *solver) {
   return solver->method == mbi_solve_method_of(MERBIT_SOLVER_CG);
 }
@@ -37625,10 +37650,10 @@ static merbit_status mbi_solver_make_plan(merbit_solver *solver) {
   return mbi_plan_create(solver->context, &solver->view, &desc, &making, &solver->plan);
 }
 
-/* Releases all that mbi_solver_make has made, so that it can be called again. */
+/* Releases everything that mbi_solver_make has made, so that it can be called again. */
 static void mbi_solver_release_parts(merbit_solver *solver) {
   merbit_context *context = solver->context;
-  if (solver->inner != NULL) { /* both share its stream, on which nothing is left to do then */
+  if (solver->inner != NULL) { /* both share its stream, on which no work is pending any more */
     merbit_solver_destroy(solver->inner);
     solver->inner = NULL;
     solver->gpu.stream = NULL;
@@ -37640,7 +37665,7 @@ static void mbi_solver_release_parts(merbit_solver *solver) {
     mbi_program_destroy(context, &solver->gpu.program);
     mbi_device_leave(context);
   }
-  merbit_plan_destroy(solver->plan); /* some of its arrays lie in the arena */
+  merbit_plan_destroy(solver->plan); /* the plan has arrays in the arena */
   solver->plan = NULL;
   (void)mbi_arena_close(context, &solver->gpu.arena);
   if (!mbi_solve_on_gpu(solver)) {
@@ -37667,7 +37692,7 @@ MBI_INTERNAL void mbi_solver_leave(merbit_solver *solver) {
   }
 }
 
-/* Makes all that a solver has but its plan: stream, program, vectors, arena. */
+/* Makes all parts of a solver except its plan: stream, program, vectors, arena. */
 static merbit_status mbi_solver_make_space(merbit_solver *solver) {
   merbit_status status = MERBIT_OK;
   MBI_TRY(mbi_solver_enter(solver));
@@ -37710,13 +37735,13 @@ static merbit_status mbi_solver_make(merbit_solver *solver) {
   mbi_arena_shut(solver->context, &solver->gpu.arena);
   MBI_TRY(status);
   MBI_TRY(mbi_solver_enter(solver));
-  solver->bytes -= solver->gpu.arena.used; /* the plan counts them */
+  solver->bytes -= solver->gpu.arena.used; /* the plan counts these bytes */
   status = mbi_solver_setup(solver, &solver->view);
   mbi_solver_leave(solver);
   return status;
 }
 
-/* Makes the solver; once more with scaled values if the values are too far from 1. */
+/* Makes the solver. If the values are too far from 1, makes it once more with scaled values. */
 static merbit_status mbi_solver_make_scaled(merbit_solver *solver) {
   const merbit_status made = mbi_solver_make(solver);
   const void *scaled = NULL;
@@ -37745,7 +37770,7 @@ MBI_INTERNAL merbit_status mbi_solver_build(merbit_solver *solver) {
   merbit_status status;
   solver->side = desc->side != MERBIT_SIDE_AUTO ? desc->side : context->side;
   if (solver->side == MERBIT_SIDE_CUDA && context->side != MERBIT_SIDE_CUDA) {
-    solver->side = MERBIT_SIDE_CPU; /* where nothing has to be released */
+    solver->side = MERBIT_SIDE_CPU; /* releasing on the CPU side needs no device */
     return mbi_fail(context, MERBIT_NO_DEVICE,
         "solver_desc.side is MERBIT_SIDE_CUDA, but the context computes on the CPU%s%s",
         context->reason[0] != '\0' ? ": " : "; make one with MERBIT_SIDE_CUDA",
@@ -37820,8 +37845,7 @@ static void mbi_solver_fill_desc(merbit_solver *solver, const merbit_solver_desc
   }
 }
 
-/* Creates a solver. `corrects` says that it is to find the corrections of a solver that
- * refines. */
+/* Creates a solver. `corrects` is 1 if it finds the corrections of another solver. */
 static merbit_status mbi_solver_create(merbit_context *context, const merbit_view *view,
     const merbit_solver_desc *desc, int corrects, merbit_solver **solver) {
   const double start = mbi_seconds();
@@ -37875,8 +37899,8 @@ MERBIT_API void merbit_solver_destroy(merbit_solver *solver) {
   }
 }
 
-/* Gives new values, not scaled here, to the plan and the solver of corrections, and sets up the
- * norm and the preconditioner again. */
+/* Gives new values, which are not scaled here, to the plan and to the solver of corrections.
+ * Then computes the norm and the preconditioner again. */
 static merbit_status mbi_solver_set_values(merbit_solver *solver, const void *values,
     merbit_memory memory) {
   merbit_view view;
@@ -37991,7 +38015,8 @@ static merbit_status mbi_solver_iterate(merbit_solver *solver, const void *b, co
       : mbi_solve_loop(solver, !start_from_x, stop);
 }
 
-/* Solves, once more with a scaled b if it has to be. The CUDA context must be current. */
+/* Solves. If b must be scaled, solves once more with a scaled b. The CUDA context must be
+ * current. */
 static merbit_status mbi_solver_run(merbit_solver *solver, const void *b, void *x,
     int start_from_x, merbit_solver_result *result) {
   int stop = MBI_SOLVE_ON;
@@ -38068,53 +38093,60 @@ MERBIT_API merbit_status merbit_solver_solve(merbit_solver *solver, const void *
 
 typedef struct mbi_weights {
   merbit_context *context;
-  const merbit_view *graph; /* a host CSR or COO whose arrays are checked */
+  const merbit_view *graph; /* a host CSR or COO whose arrays have been checked */
   double *sums;             /* W; 0 for a dangling vertex */
   void *totals;             /* of the graph's type: W; -1 for a dangling vertex */
   void *scaled;             /* values, row i divided by a power of two near W(i); or NULL */
   int tasks;
-  int64_t bad[MBI_MAX_THREADS]; /* of each task: the first entry that is not a weight, or -1 */
+  int64_t bad[MBI_MAX_THREADS]; /* per task: the first entry that is no valid weight, or -1 */
 } mbi_weights;
 
 #define MBS_FUNCTION static
 #define MBS_CALLED static
 // The scalar part of a PageRank iteration, in the state of solvers, for the CPU and the GPU.
-// state.rr and the ring hold the L1 change of an iteration; state.closed is not 0 once it has
-// stopped.
+// state.rr and the ring hold the L1 change of an iteration. state.closed is nonzero after it
+// has stopped.
 
-// In state.scalar; the first four are s0 to s3 of the product's epilogue.
+// Indices in state.scalar; the first four are s0 to s3 of the product's epilogue.
 #define MBI_PAGERANK_DAMPING 0
-#define MBI_PAGERANK_BASE 1  // what each unit of the teleport distribution receives next
-#define MBI_PAGERANK_RELAX 2 // the next ranks are so many times those of the power method,
-#define MBI_PAGERANK_PAST 3  // and so many times (1 minus that) those of the iteration before
-#define MBI_PAGERANK_SUM 4   // of the distribution as it is stored: 1, or n where all are 1
-#define MBI_PAGERANK_LEAST 5 // change so far
-#define MBI_PAGERANK_STALE 6 // iterations since
-#define MBI_PAGERANK_DANGLING 7   // vertices that nothing leaves
-#define MBI_PAGERANK_MOST 8       // the largest relaxation factor allowed; 1: the power method
-#define MBI_PAGERANK_PLAIN_RATE 9 // of the power method's changes, when it was last measured
-#define MBI_PAGERANK_SWITCHED 10  // the iteration after which the factor changed last
+// What the next iteration gives to each unit of the teleport distribution.
+#define MBI_PAGERANK_BASE 1
+// Factor of the power method's ranks in the next ranks: the relaxation factor.
+#define MBI_PAGERANK_RELAX 2
+#define MBI_PAGERANK_PAST 3     // factor of the previous ranks: 1 minus the relaxation factor
+#define MBI_PAGERANK_SUM 4      // sum of the distribution as it is stored: 1, or n if all are 1
+#define MBI_PAGERANK_LEAST 5    // the smallest change so far
+#define MBI_PAGERANK_STALE 6    // iterations since that change
+#define MBI_PAGERANK_DANGLING 7 // number of vertices without outgoing edges
+#define MBI_PAGERANK_MOST 8     // the largest relaxation factor allowed; 1: the power method
+// Rate of the power method's changes when it was last measured.
+#define MBI_PAGERANK_PLAIN_RATE 9
+#define MBI_PAGERANK_SWITCHED 10  // the iteration after which the factor last changed
 #define MBI_PAGERANK_STARTED 11   // the iteration after which relaxation began
 #define MBI_PAGERANK_HOLD 12      // the first iteration that may begin or question relaxation
-#define MBI_PAGERANK_KEPT 13      // the factor that a probe may return to; 0: no probe
-#define MBI_PAGERANK_KEPT_RATE 14 // and the rate that it had
-#define MBI_PAGERANK_LOST 15      // iterations lost by relaxation, against the power method
+#define MBI_PAGERANK_KEPT 13      // the factor to which a probe may return; 0: no probe
+#define MBI_PAGERANK_KEPT_RATE 14 // the rate with that factor
+// Iterations that relaxation has lost, compared with the power method.
+#define MBI_PAGERANK_LOST 15
 
-// In state.stop, which else is a merbit_stop.
+// Values of state.stop beside those of merbit_stop.
 #define MBI_PAGERANK_CONVERGED 100
 #define MBI_PAGERANK_STAGNATED 4
-// But for rounding each iteration of the power method takes the change down, by the damping at
-// least.
+// Iterations without a new smallest change that end the iteration. Apart from rounding errors,
+// each iteration of the power method reduces the change at least by the damping.
 #define MBI_PAGERANK_PATIENCE 16
 
 // Acceleration, tuned on random graphs of many families
 // (tests/solve/pagerank/pagerank_graphs.h).
-#define MBI_PAGERANK_WINDOW 3    // iterations between two decisions on the factor
-#define MBI_PAGERANK_AHEAD 14    // iterations that must be left when relaxation begins,
-#define MBI_PAGERANK_WORTH 10    // and when its factor grows
-#define MBI_PAGERANK_GRAIN 256.0 // factors are multiples of 1 / 256: rounding changes none
-#define MBI_PAGERANK_LEAP 1.3125 // a factor grows to this, or twice its part above 1, at most
-#define MBI_PAGERANK_SHARE 0.15  // of the iterations that may be lost, for one start
+#define MBI_PAGERANK_WINDOW 3 // iterations between two decisions on the factor
+// The least number of iterations left for which relaxation begins.
+#define MBI_PAGERANK_AHEAD 14
+#define MBI_PAGERANK_WORTH 10 // and for which its factor grows
+// Factors are multiples of 1 / 256, so that rounding changes none.
+#define MBI_PAGERANK_GRAIN 256.0
+#define MBI_PAGERANK_LEAP 1.3125 // the factor grows at most to this, or twice its part above 1
+// The share of the iterations that may be lost which one start may use.
+#define MBI_PAGERANK_SHARE 0.15
 
 // Sets the base of the next iteration: the mass of dangling vertices goes where all teleports
 // go.
@@ -38129,16 +38161,16 @@ MBS_FUNCTION void mbi_pagerank_relax(mbi_solve_state *s, double factor) {
   s->scalar[MBI_PAGERANK_PAST] = 1 - factor;
 }
 
-// Acceleration: second-order Richardson iteration, Golub, Varga, "Chebyshev semi-iterative
+// Acceleration by second-order Richardson iteration: Golub, Varga, "Chebyshev semi-iterative
 // methods, successive overrelaxation iterative methods, and second order Richardson iterative
-// methods", Numer. Math. 3 (1961), section 4; estimates of eigenvalues as in Hageman, Young,
-// "Applied Iterative Methods" (1981), chapter 5. Where the eigenvalues lie in [-lambda,
-// lambda], the factor f = 2 / (1 + sqrt(1 - lambda^2)) takes the changes down by sqrt(f - 1)
-// an iteration: at damping 0.85 by 0.56 in place of 0.85. Links both ways make such
-// eigenvalues. Cycles of links make complex ones, with which relaxed changes fall more slowly
-// than the power method's, or grow. So relaxation is a trial: it begins with a factor whose
-// failure costs little, grows while the changes fall as real eigenvalues have them fall, and is
-// given up, for a while, where the power method is as fast.
+// methods", Numer. Math. 3 (1961), section 4. Eigenvalues are estimated as in Hageman, Young,
+// "Applied Iterative Methods" (1981), chapter 5. If the eigenvalues lie in [-lambda, lambda],
+// the factor f = 2 / (1 + sqrt(1 - lambda^2)) multiplies the changes by sqrt(f - 1) per
+// iteration: at damping 0.85 by 0.56 instead of 0.85. Graphs with links in both directions have
+// such eigenvalues. Directed cycles have complex ones, with which relaxed changes fall more
+// slowly than those of the power method, or grow. Therefore relaxation is a trial. It begins
+// with a factor whose failure costs little, grows while the changes fall as they should with
+// real eigenvalues, and is given up for a while if the power method is as fast.
 
 MBS_FUNCTION double mbi_pagerank_least(double a, double b) {
   return a < b ? a : b;
@@ -38154,7 +38186,7 @@ MBS_FUNCTION double mbi_pagerank_factor(const mbi_solve_state *s, double lambda)
   return mbi_pagerank_round(2 / (1 + sqrt(1 - lambda * lambda)));
 }
 
-// Returns the factor that may follow `factor`.
+// Returns the factor that may follow `factor`: `wanted`, within limits.
 MBS_FUNCTION double mbi_pagerank_raised(const mbi_solve_state *s, double factor, double wanted,
     double leap) {
   const double twice = 2 * factor - 1;
@@ -38174,19 +38206,19 @@ MBS_FUNCTION double mbi_pagerank_before(const mbi_solve_memory *m, int ago) {
   return m->ring[(m->state.iterations - ago) % MBI_SOLVE_RING];
 }
 
-// Returns the mean rate of the last `count` iterations.
+// Returns the mean rate of the last `count` iterations, 1 to 3.
 MBS_FUNCTION double mbi_pagerank_rate(const mbi_solve_memory *m, int count) {
   const double fell = m->state.rr / mbi_pagerank_before(m, count);
   return count == 3 ? cbrt(fell) : count == 2 ? sqrt(fell) : fell;
 }
 
-// Changes the relaxation factor and notes when.
+// Changes the relaxation factor and records when.
 MBS_FUNCTION void mbi_pagerank_switch(mbi_solve_state *s, double factor) {
   mbi_pagerank_relax(s, factor);
   s->scalar[MBI_PAGERANK_SWITCHED] = s->iterations;
 }
 
-// Adds what the iterations of this window lost against the power method.
+// Adds the iterations that this window lost compared with the power method.
 MBS_FUNCTION void mbi_pagerank_account(mbi_solve_memory *m) {
   mbi_solve_state *s = &m->state;
   const int count = (s->iterations - 1) % MBI_PAGERANK_WINDOW + 1;
@@ -38196,14 +38228,14 @@ MBS_FUNCTION void mbi_pagerank_account(mbi_solve_memory *m) {
   s->scalar[MBI_PAGERANK_LOST] = lost > 0 ? lost : 0;
 }
 
-// Returns how many iterations `share` of what all trials may lose, 2 and a tenth of the power
-// method's, leaves for the next.
+// Returns how many iterations the next trial may lose: `share` of what all trials may lose (2
+// and a tenth of the power method's iterations), minus what has been lost.
 MBS_FUNCTION double mbi_pagerank_budget(const mbi_solve_state *s, double share) {
   const double left = log(s->tolerance / s->rr) / log(s->scalar[MBI_PAGERANK_PLAIN_RATE]);
   return share * (2 + 0.1 * (s->iterations + left)) - s->scalar[MBI_PAGERANK_LOST];
 }
 
-// Returns the power method to the next window, and to later ones until HOLD.
+// Returns to the power method for the next window, and for later ones until HOLD.
 MBS_FUNCTION void mbi_pagerank_give_up(mbi_solve_memory *m, double factor) {
   mbi_solve_state *s = &m->state;
   mbi_pagerank_account(m);
@@ -38213,8 +38245,8 @@ MBS_FUNCTION void mbi_pagerank_give_up(mbi_solve_memory *m, double factor) {
   mbi_pagerank_switch(s, 1);
 }
 
-// Returns whether the rates of the last five iterations neither fall nor rise much: before
-// that they tell nothing about eigenvalues. After a failure they must not rise either.
+// Returns whether the rates of the last five iterations are steady. Before that they say
+// nothing about eigenvalues. After a failed trial they must not rise either.
 MBS_FUNCTION int mbi_pagerank_steady(const mbi_solve_memory *m) {
   const double last = m->state.rr / mbi_pagerank_before(m, 1);
   const double rise = m->state.scalar[MBI_PAGERANK_HOLD] > 0 ? 1.02 : 1.5;
@@ -38231,8 +38263,9 @@ MBS_FUNCTION int mbi_pagerank_steady(const mbi_solve_memory *m) {
 }
 
 // Begins a trial of relaxation at the end of a window of the power method, if its rates are
-// steady. The first factor f is bounded by what a failure costs: two iterations in which an
-// eigenvalue off the real axis takes the change to about f (1 + rate^2) - 1 of it for rate^2.
+// steady. The first factor f is bounded by the cost of a failure: two iterations in which an
+// eigenvalue off the real axis multiplies the change by about f (1 + rate^2) - 1 instead of
+// rate^2.
 MBS_FUNCTION void mbi_pagerank_begin_trial(mbi_solve_memory *m) {
   mbi_solve_state *s = &m->state;
   const double damping = s->scalar[MBI_PAGERANK_DAMPING];
@@ -38241,7 +38274,7 @@ MBS_FUNCTION void mbi_pagerank_begin_trial(mbi_solve_memory *m) {
   double budget, growth, wanted;
   s->scalar[MBI_PAGERANK_PLAIN_RATE] = rate;
   if (s->iterations < 2 * MBI_PAGERANK_WINDOW || s->iterations < s->scalar[MBI_PAGERANK_HOLD] ||
-      !(rate < damping + 0.1 * (1 - damping)) || // else that is rounding
+      !(rate < damping + 0.1 * (1 - damping)) || // otherwise these are rounding errors
       !(log(s->tolerance / s->rr) <= MBI_PAGERANK_AHEAD * log(rate)) ||
       !mbi_pagerank_steady(m)) {
     return;
@@ -38263,7 +38296,7 @@ MBS_FUNCTION void mbi_pagerank_begin_trial(mbi_solve_memory *m) {
 }
 
 // Decides on the factor after a relaxed iteration. The first change after a switch still
-// belongs to the factor before.
+// belongs to the previous factor.
 MBS_FUNCTION void mbi_pagerank_watch(mbi_solve_memory *m) {
   mbi_solve_state *s = &m->state;
   const double factor = s->scalar[MBI_PAGERANK_RELAX],
@@ -38273,7 +38306,7 @@ MBS_FUNCTION void mbi_pagerank_watch(mbi_solve_memory *m) {
   double rate, lambda, wanted;
   if (since == 1) {
     if (s->scalar[MBI_PAGERANK_STARTED] == s->iterations - 1 && last < 0.9 * plain) {
-      // The power method is about to converge faster: chains of links have ended.
+      // The power method is about to converge faster, because chains of links have ended.
       s->scalar[MBI_PAGERANK_HOLD] = 2 * s->iterations + 6;
       s->scalar[MBI_PAGERANK_LOST] += 4;
       mbi_pagerank_switch(s, 1);
@@ -38288,8 +38321,7 @@ MBS_FUNCTION void mbi_pagerank_watch(mbi_solve_memory *m) {
     return;
   }
   rate = mbi_pagerank_rate(m, since > MBI_PAGERANK_WINDOW ? MBI_PAGERANK_WINDOW : 2);
-  // A factor that promises less than a tenth fewer iterations, and did not grow, is not worth
-  // it.
+  // Give up a factor that promises less than a tenth fewer iterations and did not grow.
   if (mbi_pagerank_budget(s, 0.5) < 0 || (since >= 4 * MBI_PAGERANK_WINDOW &&
       log(mbi_pagerank_expected(plain, factor)) > 1.1 * log(plain))) {
     mbi_pagerank_give_up(m, factor);
@@ -38297,13 +38329,13 @@ MBS_FUNCTION void mbi_pagerank_watch(mbi_solve_memory *m) {
   }
   mbi_pagerank_account(m);
   if (rate > plain && (s->iterations >= s->scalar[MBI_PAGERANK_HOLD] || rate > damping)) {
-    // Either a slower real eigenvalue shows, or relaxing hinders: a probe tells.
+    // Either a slower real eigenvalue appears, or relaxation hinders. A probe decides.
     s->scalar[MBI_PAGERANK_KEPT] = factor;
     s->scalar[MBI_PAGERANK_KEPT_RATE] = rate;
     mbi_pagerank_switch(s, 1);
     return;
   }
-  // Where both of a pair of roots have the size sqrt(factor - 1) nothing is to be learnt.
+  // If both roots have magnitude sqrt(factor - 1), the rate says nothing about lambda.
   if (!(rate * rate > factor - 1) || !(rate < damping + 0.1 * (1 - damping)) ||
       rate > plain - 0.15 * (plain - mbi_pagerank_expected(plain, factor))) {
     return;
@@ -38315,8 +38347,8 @@ MBS_FUNCTION void mbi_pagerank_watch(mbi_solve_memory *m) {
   }
 }
 
-// Ends a probe, a window of the power method within a trial. The trial goes on if the power
-// method was no faster.
+// Ends a probe, which is a window of the power method within a trial. The trial continues if
+// the power method was no faster.
 MBS_FUNCTION void mbi_pagerank_end_probe(mbi_solve_memory *m) {
   mbi_solve_state *s = &m->state;
   const double kept = s->scalar[MBI_PAGERANK_KEPT], rate = mbi_pagerank_rate(m, 2);
@@ -38332,8 +38364,8 @@ MBS_FUNCTION void mbi_pagerank_end_probe(mbi_solve_memory *m) {
   mbi_pagerank_switch(s, mbi_pagerank_raised(s, kept, wanted > kept ? wanted : kept, 1));
 }
 
-// Chooses the factor of the next iteration. A function of its own, so that the kernel around it
-// needs no more registers.
+// Chooses the factor of the next iteration. It is a function of its own so that the kernel
+// around it needs fewer registers.
 MBS_CALLED void mbi_pagerank_accelerate(mbi_solve_memory *m) {
   const mbi_solve_state *s = &m->state;
   if (s->scalar[MBI_PAGERANK_RELAX] != 1) {
@@ -38348,7 +38380,7 @@ MBS_CALLED void mbi_pagerank_accelerate(mbi_solve_memory *m) {
 }
 
 // Ends an iteration. `change` is the one that the power method would make. The last iteration
-// is always one of the power method, whose change bounds the distance to the ranks themselves.
+// is always one of the power method, because its change bounds the distance to the exact ranks.
 MBS_FUNCTION void mbi_pagerank_decide(mbi_solve_memory *m, double change, double mass) {
   mbi_solve_state *s = &m->state;
   const int relaxed = s->scalar[MBI_PAGERANK_RELAX] != 1;
@@ -38356,7 +38388,7 @@ MBS_FUNCTION void mbi_pagerank_decide(mbi_solve_memory *m, double change, double
   s->iterations++;
   s->rr = change;
   m->ring[s->iterations % MBI_SOLVE_RING] = change;
-  if (relaxed) { // then the next change may be any
+  if (relaxed) { // the next change may have any size
     s->scalar[MBI_PAGERANK_LEAST] = 1e300;
     s->scalar[MBI_PAGERANK_STALE] = 0;
   } else if (change < s->scalar[MBI_PAGERANK_LEAST]) {
@@ -38417,7 +38449,7 @@ typedef struct mbk_pagerank_end_arguments {
 #undef MBS_FUNCTION
 #undef MBS_CALLED
 
-#define MBI_PAGERANK_THREADS 256 /* of a thread block: MBK_PAGERANK_THREADS */
+#define MBI_PAGERANK_THREADS 256 /* threads per thread block; MBK_PAGERANK_THREADS */
 #define MBI_PAGERANK_BLOCKS 1024
 
 #define MBI_PAGERANK_KERNELS 6
@@ -38426,7 +38458,7 @@ typedef struct mbk_pagerank_end_arguments {
 
 typedef struct mbi_pagerank_gpu {
   void *kernels[MBI_PAGERANK_KERNELS]; /* CUfunction */
-  void *z[3]; /* alternate; with method MERBIT z[0], and two products */
+  void *z[3]; /* used in turn; with method MERBIT z[0] and two products */
   void *weights, *teleport, *partials;
 } mbi_pagerank_gpu;
 
@@ -38438,18 +38470,18 @@ typedef struct mbi_pagerank {
   merbit_type type;
   int64_t n;
   merbit_view links;          /* the graph of the plan: the caller's, or one of these: */
-  merbit_view copy, expanded; /* a device graph's copy; both triangles */
+  merbit_view copy, expanded; /* a copy of a device graph; both triangles */
   merbit_matrix *entries;     /* entries of a BSR graph */
-  merbit_operation operation; /* that makes A^T from links */
-  mbi_weights weights;        /* empty if CUDA computes them */
-  void *teleport;             /* the caller's distribution, normalised, or NULL */
+  merbit_operation operation; /* turns links into A^T */
+  mbi_weights weights;        /* empty if the GPU computes them */
+  void *teleport;             /* the caller's distribution, normalised; or NULL */
   merbit_plan *plan;          /* of A^T */
-  void *ranks;                /* the caller's; on the CPU they hold z until the end */
+  void *ranks;                /* the caller's array; on the CPU it holds z until the end */
   mbi_solve_memory memory;    /* scalars; CUDA: as of the last convergence check */
-  int64_t synchronizations;   /* convergence checks of the host */
+  int64_t synchronizations;   /* number of convergence checks by the host */
   int history_count;          /* iterations in the history */
-  void *y;                    /* CPU: the product */
-  void *past;                 /* CPU: z of the iteration before */
+  void *y;                    /* CPU: the result of the product */
+  void *past;                 /* CPU: the previous z */
   double *partials;           /* CPU: change and dangling mass of each chunk */
   mbi_pagerank_gpu gpu;
 } mbi_pagerank;
@@ -38457,12 +38489,12 @@ typedef struct mbi_pagerank {
 #endif
 
 /* The weight of the edges that leave each vertex: W(i) = sum over j of w(i, j), for edges i ->
- * j. The iteration is on z = x / W, so that the product is A^T z with the weights as they were
- * given, of a pattern none. A vertex that nothing leaves ("dangling") has -1: its column of A^T
- * is zero, and any divisor will do. */
+ * j. The iteration works on z = x / W, so that the product A^T z can use the given weights, and
+ * a pattern needs none. A vertex without outgoing edges ("dangling") has -1: its column of A^T
+ * is zero, so any divisor will do. */
 #define MBI_WEIGHTS_CHUNK 65536 /* vertices or entries that one task takes */
 
-/* W within 2^-n and 2^n keeps z and its products far from the ends of the type. */
+/* If W lies within 2^-n and 2^n, z and its products stay far from the limits of the type. */
 #define MBI_WEIGHTS_POWER_F64 300
 #define MBI_WEIGHTS_POWER_F32 40
 
@@ -38491,7 +38523,7 @@ static void mbi_weights_check_task(void *argument, int task) {
 }
 
 /* Fails on the first weight that is negative or not finite. `graph` is a host view whose arrays
- * are checked. */
+ * have been checked. */
 MBI_INTERNAL merbit_status mbi_weights_check(merbit_context *context,
     const merbit_view *graph) {
   mbi_weights w;
@@ -38517,8 +38549,7 @@ MBI_INTERNAL merbit_status mbi_weights_check(merbit_context *context,
   return MERBIT_OK;
 }
 
-/* ---- Sums in double, in the order of the entries ------------------------------------------
- */
+/* ---- Sums in double, in the order of the entries ----------------------------------------- */
 
 static void mbi_weights_rows_task(void *argument, int task) {
   mbi_weights *w = (mbi_weights *)argument;
@@ -38558,8 +38589,7 @@ static merbit_status mbi_weights_add(mbi_weights *w) {
   return MERBIT_OK;
 }
 
-/* ---- Sums far from 1: rows by powers of two -----------------------------------------------
- */
+/* ---- Scaling of rows by powers of two, for sums far from 1 ------------------------------- */
 
 /* Returns whether z = x / W could overflow its type or lose bits. */
 static int mbi_weights_need_scaling(const mbi_weights *w) {
@@ -38574,8 +38604,8 @@ static int mbi_weights_need_scaling(const mbi_weights *w) {
   return 0;
 }
 
-/* Returns the power of two that divides the values of a row, so that their sum is in [1/2, 1).
- */
+/* Returns the power of two that divides the values of a row so that their sum is in [1/2,
+ * 1). */
 static int mbi_weights_power(double sum) {
   int power = 0;
   (void)frexp(sum, &power);
@@ -38621,8 +38651,7 @@ static merbit_status mbi_weights_scale(mbi_weights *w) {
   return status;
 }
 
-/* ---- All of it ----------------------------------------------------------------------------
- */
+/* ---- All steps --------------------------------------------------------------------------- */
 
 static merbit_status mbi_weights_store(mbi_weights *w) {
   const int64_t n = w->graph->rows;
@@ -38644,8 +38673,8 @@ static merbit_status mbi_weights_store(mbi_weights *w) {
   return status;
 }
 
-/* Computes the weights of a square host CSR or COO whose arrays are checked and outlive `w`.
- * Fails on a negative or infinite weight. The caller runs mbi_weights_destroy, after a failure
+/* Computes the weights of a square host CSR or COO whose arrays have been checked and outlive
+ * `w`. Fails on a negative or infinite weight. The caller runs mbi_weights_destroy, on failure
  * too. */
 MBI_INTERNAL merbit_status mbi_weights_create(merbit_context *context, const merbit_view *graph,
     mbi_weights *w) {
@@ -38681,12 +38710,13 @@ MBI_INTERNAL void mbi_weights_destroy(merbit_context *context, mbi_weights *w) {
 
 /* ==== >>solve/pagerank/pagerank.c  PageRank: what was asked, and its plan ================= */
 /* PageRank by the power method: Zhang, Yao, Jiang, Zhang, "MERBIT: A GPU-Based SpMV Method for
- * Iterative Workloads", section 5.5.1. With P(i, j) = w(i, j) / W(i), an iteration is x' =
- * d P^T x + (1 - d + d * (mass of dangling vertices)) t. Here it is on z = x / W, for P^T x is
- * A^T z: no value is scaled, and a pattern stays one. If the changes show that it pays,
- * iterations are relaxed (solve/pagerank/steps.cuh), but not with method MERBIT, which is the
- * paper's. Sums over vertices are in double and in an order that depends on their number alone.
- */
+ * Iterative Workloads", section 5.5.1. With P(i, j) = w(i, j) / W(i), an iteration is x' = d
+ * P^T x + (1 - d + d * (mass of dangling vertices)) t. The iteration works on z = x / W. Since
+ * P^T x = A^T z, the product can use the graph's own values, and a pattern needs none. If the
+ * changes show that it pays, iterations are relaxed (solve/pagerank/steps.cuh), except with
+ * method MERBIT, which follows the paper. Sums over vertices are in double, in an order that
+ * depends only on the number of vertices. */
+
 /* ---- The description --------------------------------------------------------------------- */
 
 static merbit_status mbi_pagerank_check_desc(mbi_pagerank *run) {
@@ -38765,7 +38795,7 @@ static double mbi_pagerank_at(merbit_type type, const void *vector, int64_t i) {
 }
 
 /* Computes target[i] = given[i] / (sum of given); both may be the same array. Divides by the
- * greatest first, because a sum of extreme numbers would overflow or vanish. */
+ * largest first, because a sum of extreme numbers would overflow or vanish. */
 static merbit_status mbi_pagerank_distribution(const mbi_pagerank *run, const char *name,
     const void *given, void *target) {
   double most = 0, sum = 0;
@@ -38796,7 +38826,7 @@ static merbit_status mbi_pagerank_distribution(const mbi_pagerank *run, const ch
   return MERBIT_OK;
 }
 
-/* Normalises the teleport distribution and the first ranks, if the caller gives them. The first
+/* Normalises the teleport distribution and the first ranks if the caller gives them. The first
  * ranks go to the caller's array. */
 static merbit_status mbi_pagerank_distribute(mbi_pagerank *run) {
   const merbit_pagerank_desc *desc = &run->desc;
@@ -38812,8 +38842,8 @@ static merbit_status mbi_pagerank_distribute(mbi_pagerank *run) {
 
 /* ---- The graph, its weights and the plan of A^T ------------------------------------------ */
 
-/* Sets run->links to all entries of `host`, whose header is checked, and computes the weights.
- */
+/* Sets run->links to all entries of `host`, whose header has been checked, and computes the
+ * weights. */
 static merbit_status mbi_pagerank_expand(mbi_pagerank *run, const merbit_view *host) {
   merbit_context *context = run->context;
   MBI_TRY(mbi_view_check_arrays(context, host));
@@ -38823,10 +38853,11 @@ static merbit_status mbi_pagerank_expand(mbi_pagerank *run, const merbit_view *h
     MBI_TRY(mbi_matrix_from_view(context, host, 0, &run->entries));
     run->links = run->entries->view;
   } else if (mbi_view_is_triangle(host)) {
-    MBI_TRY(mbi_weights_check(context, host)); /* so that an error names the given weights */
+    MBI_TRY(mbi_weights_check(context, host)); /* on the caller's arrays, so that an error names
+                                                * their entry */
     MBI_TRY(mbi_symmetric_expand(context, host, MERBIT_OPERATION_N, 0, &run->expanded, NULL));
     run->links = run->expanded;
-    run->operation = MERBIT_OPERATION_N; /* it is its own transpose */
+    run->operation = MERBIT_OPERATION_N; /* a symmetric graph is its own transpose */
   }
   MBI_TRY(mbi_weights_create(context, &run->links, &run->weights));
   if (run->weights.scaled != NULL) {
@@ -38835,7 +38866,7 @@ static merbit_status mbi_pagerank_expand(mbi_pagerank *run, const merbit_view *h
   return MERBIT_OK;
 }
 
-/* Returns the side to try first. */
+/* Returns the side that is tried first. */
 MBI_INTERNAL merbit_side mbi_pagerank_side(const mbi_pagerank *run) {
   return run->desc.side != MERBIT_SIDE_AUTO     ? run->desc.side
       : mbi_method_runs(run->desc.method, 1) ? run->context->side : MERBIT_SIDE_CPU;
@@ -38847,7 +38878,8 @@ static int mbi_pagerank_counts_on_gpu(const mbi_pagerank *run, const merbit_view
       view->format == MERBIT_CSR && view->values == NULL && !mbi_view_is_triangle(view);
 }
 
-/* Brings the graph to where the plan is made, computes weights and normalises distributions. */
+/* Brings the graph to the side where the plan is made, computes weights and normalises
+ * distributions. */
 MBI_INTERNAL merbit_status mbi_pagerank_encode(mbi_pagerank *run, const merbit_view *graph) {
   const int device = graph->memory == MERBIT_MEMORY_DEVICE;
   merbit_view view = *graph;
@@ -38870,7 +38902,7 @@ MBI_INTERNAL merbit_status mbi_pagerank_encode(mbi_pagerank *run, const merbit_v
   return mbi_pagerank_distribute(run);
 }
 
-/* Returns the number of products that the plan is chosen for. The change, at most 2, falls
+/* Returns the number of products for which the plan is chosen. The change, at most 2, falls
  * below the tolerance by the damping alone within `worst` products. Real graphs need a tenth to
  * four tenths of them; the GPU's plan is chosen for a sixth. */
 MBI_INTERNAL int mbi_pagerank_calls(const merbit_pagerank_desc *desc, merbit_side side) {
@@ -38880,8 +38912,8 @@ MBI_INTERNAL int mbi_pagerank_calls(const merbit_pagerank_desc *desc, merbit_sid
   return calls < 1 ? 1 : (int)(calls < most ? calls : most);
 }
 
-/* v0 is z, v1 is W with its sign, v2 the z of the iteration before, v3 the teleport
- * distribution. */
+/* The expressions of the epilogue. v0 is z, v1 is W with its sign, v2 the previous z, v3 the
+ * teleport distribution. */
 static const char *const mbi_pagerank_result[2] = {
     "s2 * (s0 * ax + s1) / abs(v1) + s3 * v2", "s2 * (s0 * ax + s1 * v3) / abs(v1) + s3 * v2"};
 static const char *const mbi_pagerank_change[2] = {"abs(s0 * ax + s1 - v0 * abs(v1))",
@@ -38903,7 +38935,8 @@ MBI_INTERNAL int64_t mbi_pagerank_blocks(const mbi_pagerank *run) {
   return blocks < MBI_PAGERANK_BLOCKS ? blocks : MBI_PAGERANK_BLOCKS;
 }
 
-/* Divides the memory at `space` among vectors and scalars, the z first. Returns the bytes. */
+/* Divides the memory at `space` among vectors and scalars; z comes first. Returns the bytes
+ * used. */
 MBI_INTERNAL uint64_t mbi_pagerank_divide(mbi_pagerank *run, int dual, mbi_devptr space) {
   const uint64_t bytes = (uint64_t)run->n * mbi_type_size(run->type);
   mbi_pagerank_gpu *gpu = &run->gpu;
@@ -38950,7 +38983,7 @@ MBI_INTERNAL merbit_status mbi_pagerank_plan(mbi_pagerank *run, merbit_side side
   return mbi_plan_create(run->context, &run->links, &desc, &making, &run->plan);
 }
 
-/* Sets the first state, for either side, but for the base. */
+/* Sets the first state for either side, except the base. */
 MBI_INTERNAL void mbi_pagerank_start(mbi_pagerank *run) {
   mbi_solve_state *state = &run->memory.state;
   state->scalar[MBI_PAGERANK_DAMPING] = run->desc.damping;
@@ -38966,9 +38999,9 @@ MBI_INTERNAL void mbi_pagerank_start(mbi_pagerank *run) {
 }
 
 /* ==== >>solve/pagerank/pagerank_cuda.c  PageRank on the GPU =============================== */
-/* PageRank on the GPU, where vectors and scalars stay. An iteration is one product: its
- * epilogue computes the new z, two sums and the scalar part. Iterations are recorded as those
- * of solvers are (solve/core/recorded.c). */
+/* PageRank on the GPU, which keeps vectors and scalars. An iteration is one product: its
+ * epilogue computes the new z, two sums and the scalar part. Iterations are recorded like those
+ * of solvers (solve/core/recorded.c). */
 #define MBI_PAGERANK_SHARED (2 * MBI_PAGERANK_THREADS * sizeof(double))
 
 /* ---- The program ------------------------------------------------------------------------- */
@@ -39003,7 +39036,7 @@ static merbit_status mbi_pagerank_specialise(mbi_pagerank *run) {
   return status;
 }
 
-/* Launches a kernel of `blocks` thread blocks; 0: as many as the vertices take. */
+/* Launches a kernel of `blocks` thread blocks; 0: as many as the number of vertices needs. */
 static merbit_status mbi_pagerank_launch(mbi_pagerank *run, int kernel, int64_t blocks,
     const void *arguments) {
   return mbi_device_launch(run->context, run->gpu.kernels[kernel], mbi_pagerank_kernels[kernel],
@@ -39054,7 +39087,7 @@ static merbit_status mbi_pagerank_upload(mbi_pagerank *run) {
   mbi_pagerank_gpu *gpu = &run->gpu;
   merbit_status status = MERBIT_OK;
   /* Method MERBIT adds to its first y, and each product leaves zeros in the next one's. Other
-   * methods do not read the z before the first: solve/pagerank/after.cuh. */
+   * methods do not read the z before the first one: solve/pagerank/after.cuh. */
   if (run->plan->making.dual) {
     status = mbi_solve_zero(engine, gpu->z[1], (size_t)run->n * mbi_type_size(run->type));
   }
@@ -39072,7 +39105,7 @@ static merbit_status mbi_pagerank_upload(mbi_pagerank *run) {
       ? mbi_solve_upload(engine, engine->memory, &run->memory, sizeof run->memory) : status;
 }
 
-/* Computes z from the first ranks, and the scalars that the first iteration starts from. */
+/* Computes z from the first ranks, and the scalars from which the first iteration starts. */
 static merbit_status mbi_pagerank_begin(mbi_pagerank *run) {
   int32_t given = run->desc.start != NULL;
   uint64_t n = (uint64_t)run->n;
@@ -39094,7 +39127,7 @@ static merbit_status mbi_pagerank_begin(mbi_pagerank *run) {
 
 /* ---- An iteration ------------------------------------------------------------------------ */
 
-/* Enqueues an iteration: a product from z[turn] to the other z, which holds the z before. */
+/* Enqueues an iteration: a product from z[turn] to the other z, which holds the previous z. */
 static merbit_status mbi_pagerank_fused(mbi_pagerank *run, int turn) {
   mbi_solve_memory *m = run->engine.memory;
   void *stream = run->engine.gpu.stream;
@@ -39135,10 +39168,10 @@ static merbit_status mbi_pagerank_dual(mbi_pagerank *run, int turn) {
       : status;
 }
 
-/* Enqueues two iterations, so that the next call always begins with z[0], even after a failure.
- */
+/* Enqueues two iterations, so that the next call always begins with z[0], also after a
+ * failure. */
 static merbit_status mbi_pagerank_enqueue(merbit_solver *engine) {
-  mbi_pagerank *run = (mbi_pagerank *)(void *)engine; /* its first member */
+  mbi_pagerank *run = (mbi_pagerank *)(void *)engine; /* the solver is the first member */
   merbit_status status = MERBIT_OK;
   int turn;
   for (turn = 0; turn < 2 && status == MERBIT_OK; turn++) {
@@ -39150,7 +39183,8 @@ static merbit_status mbi_pagerank_enqueue(merbit_solver *engine) {
 
 /* ---- Create and release ------------------------------------------------------------------ */
 
-/* Makes what the GPU iterates with. On failure the caller runs mbi_pagerank_release_cuda. */
+/* Makes the plan and the arrays for the GPU. On failure the caller runs
+ * mbi_pagerank_release_cuda. */
 MBI_INTERNAL merbit_status mbi_pagerank_prepare_cuda(mbi_pagerank *run) {
   merbit_solver *engine = &run->engine;
   merbit_status status;
@@ -39160,7 +39194,8 @@ MBI_INTERNAL merbit_status mbi_pagerank_prepare_cuda(mbi_pagerank *run) {
   engine->context = run->context;
   run->method.name = "PageRank";
   run->method.iterate = mbi_pagerank_enqueue;
-  /* Two iterations a call. A pass of the loop costs 4 us; a call after the end costs more. */
+  /* A call enqueues two iterations. A pass of the loop costs 4 us; a call after the end costs
+   * more. */
   engine->gpu.loop_calls = run->plan->making.dual ? 1 : 2;
   engine->method = &run->method;
   mbi_recorded_stream(engine);
@@ -39179,8 +39214,8 @@ MBI_INTERNAL merbit_status mbi_pagerank_prepare_cuda(mbi_pagerank *run) {
   return status;
 }
 
-/* Releases what the GPU iterates with and clears `gpu`, so that the CPU may be tried. The
- * memory of a lost device is gone already. */
+/* Releases everything made for the GPU and clears `gpu`, so that the CPU may be tried. The
+ * memory of a lost device does not exist any more. */
 MBI_INTERNAL void mbi_pagerank_release_cuda(mbi_pagerank *run) {
   merbit_context *context = run->context;
   merbit_solver *engine = &run->engine;
@@ -39197,7 +39232,7 @@ MBI_INTERNAL void mbi_pagerank_release_cuda(mbi_pagerank *run) {
 
 /* ---- Rounds ------------------------------------------------------------------------------ */
 
-/* Runs a round of `span` iterations and reads the state: the convergence check. */
+/* Runs a round of `span` iterations and reads the state, for a convergence check. */
 MBI_INTERNAL merbit_status mbi_pagerank_iterate_cuda(mbi_pagerank *run, int span) {
   mbi_solve_memory *m = run->engine.memory;
   const int look = run->memory.state.iterations + span;
@@ -39241,7 +39276,7 @@ MBI_INTERNAL merbit_status mbi_pagerank_fetch(mbi_pagerank *run) {
 }
 
 /* ==== >>solve/pagerank/pagerank_cpu.c  PageRank on the CPU, and its loop ================== */
-/* PageRank: the CPU's iterations, the choice of the side, and the loop. */
+/* PageRank: the iterations on the CPU, the choice of the side, and the loop. */
 #define MBI_PAGERANK_CHUNK 8192 /* vertices that one task updates */
 
 /* ---- CPU --------------------------------------------------------------------------------- */
@@ -39256,8 +39291,8 @@ static void mbi_pagerank_note(const mbi_pagerank *run, int chunk, double change,
   run->partials[2 * (size_t)chunk + 1] = mass;
 }
 
-/* Computes one chunk of z from the first ranks, which are all equal unless given. Sums: the number
- * of dangling vertices, and their mass. */
+/* Computes one chunk of z from the first ranks, which are all equal unless given. Sums: the
+ * number of dangling vertices, and their mass. */
 static void mbi_pagerank_begin_f64(void *argument, int chunk) {
   const mbi_pagerank *run = (const mbi_pagerank *)argument;
   const double *weights = (const double *)run->weights.totals;
@@ -39452,8 +39487,8 @@ static void mbi_pagerank_end_f64(void *argument, int chunk) {
   }
 }
 
-/* Computes one chunk of z from the first ranks, which are all equal unless given. Sums: the number
- * of dangling vertices, and their mass. */
+/* Computes one chunk of z from the first ranks, which are all equal unless given. Sums: the
+ * number of dangling vertices, and their mass. */
 static void mbi_pagerank_begin_f32(void *argument, int chunk) {
   const mbi_pagerank *run = (const mbi_pagerank *)argument;
   const float *weights = (const float *)run->weights.totals;
@@ -39661,12 +39696,13 @@ static void mbi_pagerank_chunks(mbi_pagerank *run, mbi_task single, mbi_task twi
   }
 }
 
-/* Makes what the CPU iterates with. On failure the caller runs mbi_pagerank_release. */
+/* Makes the plan and the arrays for the CPU. On failure the caller runs
+ * mbi_pagerank_release. */
 static merbit_status mbi_pagerank_prepare_cpu(mbi_pagerank *run) {
   mbi_solve_state *state = &run->memory.state;
   void *partials = NULL;
   double sums[2];
-  if (run->weights.totals == NULL) { /* the GPU was to compute them */
+  if (run->weights.totals == NULL) { /* the GPU should have computed them */
     MBI_TRY(mbi_weights_create(run->context, &run->links, &run->weights));
   }
   MBI_TRY(mbi_pagerank_plan(run, MERBIT_SIDE_CPU));
@@ -39684,8 +39720,8 @@ static merbit_status mbi_pagerank_prepare_cpu(mbi_pagerank *run) {
   return MERBIT_OK;
 }
 
-/* One iteration on the CPU. The z before is kept only if this iteration is relaxed or the next may
- * be, which is decided at the end of a window. */
+/* Runs one iteration on the CPU. Keeps the previous z only if this iteration is relaxed or the
+ * next may be, which is decided at the end of a window. */
 static merbit_status mbi_pagerank_iterate_cpu(mbi_pagerank *run) {
   static const mbi_task tasks[2][2][2] = {
       {{mbi_pagerank_uniform_f32, mbi_pagerank_uniform_f64},
@@ -39703,7 +39739,8 @@ static merbit_status mbi_pagerank_iterate_cpu(mbi_pagerank *run) {
   return MERBIT_OK;
 }
 
-/* ---- Either side ------------------------------------------------------------------------- */
+/* ---- Both sides
+ * ---------------------------------------------------------------------------- */
 
 static void mbi_pagerank_release(mbi_pagerank *run) {
   merbit_context *context = run->context;
@@ -39718,8 +39755,8 @@ static void mbi_pagerank_release(mbi_pagerank *run) {
   merbit_matrix_destroy(run->entries);
 }
 
-/* Makes what one side iterates with. If the GPU fails, MERBIT_SIDE_AUTO takes the CPU for a graph
- * in host memory. */
+/* Makes the plan and the arrays for one side. If the GPU fails, MERBIT_SIDE_AUTO takes the CPU
+ * for a graph in host memory. */
 static merbit_status mbi_pagerank_prepare(mbi_pagerank *run, merbit_memory memory) {
   merbit_context *context = run->context;
   char reason[sizeof run->plan->reason];
@@ -39752,7 +39789,8 @@ static void mbi_pagerank_note_history(mbi_pagerank *run) {
   run->history_count = last;
 }
 
-/* Iterates in rounds until the state says stop. The CPU checks convergence after each iteration. */
+/* Iterates in rounds until the state says stop. The CPU checks convergence after each
+ * iteration. */
 static merbit_status mbi_pagerank_iterate(mbi_pagerank *run) {
   const int cuda = run->plan->side == MERBIT_SIDE_CUDA;
   const double start = mbi_seconds();
@@ -39798,7 +39836,7 @@ static void mbi_pagerank_report(const mbi_pagerank *run, merbit_pagerank_result 
   result->device_bytes = result->plan.device_bytes + (int64_t)run->plan->making.arena_bytes;
 }
 
-/* Computes ranks. `graph` is a square view, not empty, whose header is checked. */
+/* Computes ranks. `graph` is a square view, not empty, whose header has been checked. */
 static merbit_status mbi_pagerank_run(mbi_pagerank *run, const merbit_view *graph,
     merbit_pagerank_result *result) {
   const double start = mbi_seconds();
@@ -39853,7 +39891,7 @@ MERBIT_API merbit_status merbit_pagerank(merbit_context *context, const merbit_v
 #define MBI_EIGEN_H
 
 /* Eigenpairs. Lanczos and the power method are methods of a solver, which holds the vectors and
- * multiplies. */
+ * computes products. */
 enum {
   MBI_EIGEN_PROJECT = 0, MBI_EIGEN_REPROJECT, MBI_EIGEN_EXTEND, MBI_EIGEN_ROTATE,
   MBI_EIGEN_CHECK_STEP, MBI_POWER_MEASURE, MBI_POWER_NORMALISE, MBI_EIGEN_STEPS };
@@ -39865,20 +39903,20 @@ typedef struct mbi_eigen {
       state; /* as of the last convergence check, then as changed for the next round */
   uint64_t random;
   int stop;     /* a merbit_stop, or MBI_SOLVE_ON */
-  int found;    /* pairs found, to be checked and returned */
-  double best;  /* residual or estimate when it last fell by a tenth */
-  int since;    /* the restart when that was; for the power method the iteration */
+  int found;    /* pairs found, which are to be checked and returned */
+  double best;  /* the residual or estimate when it last fell by a tenth */
+  int since;    /* when that was: the restart; for the power method the iteration */
   double scale; /* the largest magnitude of an eigenvalue so far */
-  /* Lanczos; matrices are m x m for a basis of m vectors: */
+  /* Lanczos. Matrices are m x m for a basis of m vectors. */
   double *memory;
   double *t;        /* v_i'A v_j */
-  double *work;     /* a copy of t; in the end its diagonal holds the eigenvalues */
+  double *work;     /* a copy of t; at the end its diagonal holds the eigenvalues */
   double *s;        /* rows: eigenvectors of t */
-  double *columns;  /* as they come from the solver: m + 1 numbers each */
+  double *columns;  /* columns as the solver computes them: m + 1 numbers each */
   double *couple;   /* after a rotation: t between each kept vector and the next one */
   double *estimate; /* ||A v - lambda v|| by Lanczos, in the order of `order` */
   int *order;       /* rows of s, the wanted ones first */
-  int done, size;   /* columns of t: before this cycle, and complete */
+  int done, size;   /* numbers of columns of t: before this cycle, and complete ones */
   int restarts;
   int row, column; /* of the first entry of t that is not symmetric; row -1: none */
   double value;    /* by how much t(row, column) differs from what symmetry requires */
@@ -39886,9 +39924,9 @@ typedef struct mbi_eigen {
 
 #endif
 
-/* Eigenvalues and vectors of a small dense symmetric matrix by Jacobi's rotations, which find
- * small ones as accurately as large ones: Golub, Van Loan, "Matrix Computations", section 8.5.
- */
+/* Eigenvalues and eigenvectors of a small dense symmetric matrix by Jacobi's rotations, which
+ * find small ones as accurately as large ones: Golub, Van Loan, "Matrix Computations", section
+ * 8.5. */
 #define MBI_JACOBI_SWEEPS 40
 
 /* Computes the rotation of rows and columns p and q that makes a(p, q) zero. */
@@ -39909,7 +39947,7 @@ static void mbi_jacobi_rotate(double *x, double *y, int n, int stride, double c,
   }
 }
 
-/* One sweep: a rotation of each pair that needs one. Returns their number. */
+/* Runs one sweep: rotates each pair that needs it. Returns the number of rotations. */
 static int mbi_jacobi_sweep(double *a, double *vectors, int n, double least) {
   int p, q, turned = 0;
   for (p = 0; p < n; p++) {
@@ -39954,8 +39992,8 @@ MBI_INTERNAL void mbi_jacobi(double *a, double *vectors, int n) {
 // The power method: Saad, "Numerical Methods for Large Eigenvalue Problems", 2nd ed. (2011),
 // section 4.1.
 
-// Rotates the basis: vector q becomes the combination by row q of S. The newest vector follows
-// them if MBI_EIGEN_NEXT is set.
+// Rotates the basis: vector q becomes the combination by row q of S. If MBI_EIGEN_NEXT is set,
+// the newest vector follows.
 MBS_NOTHING_BEFORE(eigen_rotate) MBS_ELEMENT(eigen_rotate) {
   const int from = (int)c->scalar[MBI_EIGEN_FROM], to = (int)c->scalar[MBI_EIGEN_TO];
   const double *s = (const double *)v->at[MBI_EIGEN_S];
@@ -39995,7 +40033,7 @@ MBS_AFTER(eigen_check) {
 }
 MBS_STEP(eigen_check, 3, 0, MBS_ALWAYS)
 
-// lambda = u'w and ||w||, where w = A u
+// Computes lambda = u'w and ||w||, where w = A u.
 MBS_NOTHING_BEFORE(power_measure) MBS_ELEMENT(power_measure) {
   const double w = MBS_LOAD(MBI_AT_W);
   (void)c;
@@ -40011,7 +40049,7 @@ MBS_AFTER(power_measure) {
 }
 MBS_STEP(power_measure, 2, 0, MBS_RUNNING)
 
-// ||w - lambda u||^2, and u = w / ||w||
+// Computes ||w - lambda u||^2 and u = w / ||w||.
 MBS_BEFORE(power_normalise) {
   const double length = c->scalar[MBI_POWER_LENGTH];
   return length > 0 && length - length == 0 ? 0 : mbi_solve_broken(c, MBI_WHY_ZERO, length);
@@ -40036,8 +40074,8 @@ MBS_STEP(power_normalise, 1, 0, MBS_RUNNING)
 // The power method: Saad, "Numerical Methods for Large Eigenvalue Problems", 2nd ed. (2011),
 // section 4.1.
 
-// Rotates the basis: vector q becomes the combination by row q of S. The newest vector follows
-// them if MBI_EIGEN_NEXT is set.
+// Rotates the basis: vector q becomes the combination by row q of S. If MBI_EIGEN_NEXT is set,
+// the newest vector follows.
 MBS_NOTHING_BEFORE(eigen_rotate) MBS_ELEMENT(eigen_rotate) {
   const int from = (int)c->scalar[MBI_EIGEN_FROM], to = (int)c->scalar[MBI_EIGEN_TO];
   const double *s = (const double *)v->at[MBI_EIGEN_S];
@@ -40077,7 +40115,7 @@ MBS_AFTER(eigen_check) {
 }
 MBS_STEP(eigen_check, 3, 0, MBS_ALWAYS)
 
-// lambda = u'w and ||w||, where w = A u
+// Computes lambda = u'w and ||w||, where w = A u.
 MBS_NOTHING_BEFORE(power_measure) MBS_ELEMENT(power_measure) {
   const double w = MBS_LOAD(MBI_AT_W);
   (void)c;
@@ -40093,7 +40131,7 @@ MBS_AFTER(power_measure) {
 }
 MBS_STEP(power_measure, 2, 0, MBS_RUNNING)
 
-// ||w - lambda u||^2, and u = w / ||w||
+// Computes ||w - lambda u||^2 and u = w / ||w||.
 MBS_BEFORE(power_normalise) {
   const double length = c->scalar[MBI_POWER_LENGTH];
   return length > 0 && length - length == 0 ? 0 : mbi_solve_broken(c, MBI_WHY_ZERO, length);
@@ -40157,21 +40195,21 @@ MBI_INTERNAL merbit_status mbi_eigen_random_vector(mbi_eigen *e, int slot) {
   return status;
 }
 
-/* Reads the solver's state into e->state: a convergence check. */
+/* Reads the solver's state into e->state, for a convergence check. */
 MBI_INTERNAL merbit_status mbi_eigen_read_state(mbi_eigen *e) {
   e->solver->synchronizations += mbi_solve_on_gpu(e->solver);
   return mbi_solve_download(e->solver, &e->state, &e->solver->memory->state, sizeof e->state);
 }
 
-/* Writes e->state, which the host has changed, to the solver, and lets it run on. */
+/* Writes e->state, which the host has changed, back to the solver, and lets it continue. */
 MBI_INTERNAL merbit_status mbi_eigen_write_state(mbi_eigen *e) {
   e->state.stop = MBI_SOLVE_RUNNING;
   e->state.closed = 0;
   return mbi_solve_upload(e->solver, &e->solver->memory->state, &e->state, sizeof e->state);
 }
 
-/* Calls the progress callback after a convergence check; a nonzero answer stops the iteration.
- */
+/* Calls the progress callback after a convergence check; a nonzero answer stops the
+ * iteration. */
 MBI_INTERNAL void mbi_eigen_progress(mbi_eigen *e, double estimate) {
   if (e->desc.progress != NULL &&
       e->desc.progress(e->desc.progress_user, e->state.iterations, estimate,
@@ -40195,10 +40233,11 @@ MBI_INTERNAL int mbi_eigen_stagnates(mbi_eigen *e, double estimate, int now, int
  * Methods for Large Eigenvalue Problems", 2nd ed. (2011), section 6.3. The host checks
  * convergence once per cycle, when the basis is full: it computes the eigenvalues of the small
  * matrix t. */
-#define MBI_LANCZOS_PATIENCE \
-  50 /* restarts within which the largest estimate must fall by a tenth */
-#define MBI_LANCZOS_SYMMETRY \
-  1e4 /* t may differ from a symmetric matrix by so many roundings of ||A|| */
+
+/* The number of restarts within which the largest estimate must fall by a tenth. */
+#define MBI_LANCZOS_PATIENCE 50
+/* The number of roundings of ||A|| by which t may differ from a symmetric matrix. */
+#define MBI_LANCZOS_SYMMETRY 1e4
 
 /* Asks for the basis, the vectors kept at a restart and the matrix that rotates the basis. */
 MBI_INTERNAL void mbi_lanczos_layout(merbit_solver *solver) {
@@ -40213,20 +40252,20 @@ MBI_INTERNAL void mbi_lanczos_layout(merbit_solver *solver) {
   solver->alias[MBI_EIGEN_S] = MBI_SOLVE_OWN;
 }
 
-/* Orthogonalises w against the basis and adds it. */
+/* Orthogonalises w against the basis and adds it to the basis. */
 static merbit_status mbi_lanczos_join(merbit_solver *solver) {
   MBI_TRY(mbi_solve_step(solver, MBI_EIGEN_PROJECT));
   MBI_TRY(mbi_solve_step(solver, MBI_EIGEN_REPROJECT));
   return mbi_solve_step(solver, MBI_EIGEN_EXTEND);
 }
 
-/* One iteration: w = A u for the newest vector u of the basis, and w joins the basis. */
+/* Runs one iteration: w = A u for the newest vector u of the basis; w joins the basis. */
 MBI_INTERNAL merbit_status mbi_lanczos_iterate(merbit_solver *solver) {
   MBI_TRY(mbi_solve_product(solver, MBI_ARNOLDI_U, MBI_AT_W));
   return mbi_lanczos_join(solver);
 }
 
-/* Adds a random vector to a basis of `size` vectors: at the start, and if the basis spans an
+/* Adds a random vector to a basis of `size` vectors, at the start or if the basis spans an
  * invariant subspace. */
 static merbit_status mbi_lanczos_add_random(mbi_eigen *e, int size) {
   MBI_TRY(mbi_eigen_random_vector(e, MBI_AT_W));
@@ -40249,7 +40288,7 @@ static merbit_status mbi_lanczos_fill(mbi_eigen *e) {
   return MERBIT_OK;
 }
 
-/* Copies the new columns into t and remembers the first entry that contradicts symmetry. */
+/* Copies the new columns into t and remembers the first entry that violates symmetry. */
 static merbit_status mbi_lanczos_read_columns(mbi_eigen *e) {
   const int m = e->solver->v.basis;
   const double limit = MBI_LANCZOS_SYMMETRY * e->state.epsilon * e->solver->norm;
@@ -40316,8 +40355,9 @@ static void mbi_lanczos_solve(mbi_eigen *e) {
   }
 }
 
-/* Rotates the basis: its first `to` vectors become those of the first `to` eigenvectors of t.
- * With `next` the newest vector follows them, and the basis can grow again. */
+/* Rotates the basis: its first `to` vectors become the combinations by the first `to`
+ * eigenvectors of t. With `next` the newest vector follows them, and the basis can grow
+ * again. */
 static merbit_status mbi_lanczos_rotate(mbi_eigen *e, int to, int next) {
   merbit_solver *solver = e->solver;
   const int m = solver->v.basis, size = e->size;
@@ -40342,8 +40382,8 @@ static merbit_status mbi_lanczos_rotate(mbi_eigen *e, int to, int next) {
   return mbi_solve_step(solver, MBI_EIGEN_ROTATE);
 }
 
-/* Sets e->stop after a cycle. Estimates must reach half of the tolerance, which leaves the
- * other half for rounding errors. */
+/* Sets e->stop after a cycle. Estimates must reach half of the tolerance; the other half is
+ * left for rounding errors. */
 static void mbi_lanczos_decide(mbi_eigen *e) {
   const int wanted = e->desc.count;
   double worst = 0;
@@ -40375,7 +40415,7 @@ MBI_INTERNAL int mbi_lanczos_kept(const merbit_eigen_desc *desc, int basis) {
   return kept < basis ? kept : basis;
 }
 
-/* Iterates until e->stop is set. The first vectors of the basis are then those of the pairs. */
+/* Iterates until e->stop is set. The first vectors of the basis are then the eigenvectors. */
 MBI_INTERNAL merbit_status mbi_lanczos_run(mbi_eigen *e) {
   const int basis = e->solver->v.basis;
   MBI_TRY(mbi_lanczos_add_random(e, 0));
@@ -40407,8 +40447,9 @@ MBI_INTERNAL merbit_status mbi_lanczos_run(mbi_eigen *e) {
 /* ==== >>solve/eigen/power.c  eigenpairs: the power method ================================= */
 /* The power method: the eigenvalue of largest magnitude, if one eigenvalue is larger than all
  * others. Saad, "Numerical Methods for Large Eigenvalue Problems", algorithm 4.1. */
-#define MBI_POWER_PATIENCE 1000 /* iterations within which the residual must fall by a tenth \
-                                 */
+
+/* The number of iterations within which the residual must fall by a tenth. */
+#define MBI_POWER_PATIENCE 1000
 
 MBI_INTERNAL void mbi_power_layout(merbit_solver *solver) {
   solver->v.basis = 1;
@@ -40420,7 +40461,7 @@ MBI_INTERNAL void mbi_power_layout(merbit_solver *solver) {
   solver->alias[MBI_EIGEN_S] = MBI_SOLVE_OWN;
 }
 
-/* One iteration: w = A u, lambda = u'w, u = w / ||w||. */
+/* Runs one iteration: w = A u, lambda = u'w, u = w / ||w||. */
 MBI_INTERNAL merbit_status mbi_power_iterate(merbit_solver *solver) {
   MBI_TRY(mbi_solve_product(solver, MBI_ARNOLDI_U, MBI_AT_W));
   MBI_TRY(mbi_solve_step(solver, MBI_POWER_MEASURE));
@@ -40464,9 +40505,8 @@ MBI_INTERNAL merbit_status mbi_power_run(mbi_eigen *e) {
 }
 
 /* ==== >>solve/eigen/eigen.c  eigenpairs =================================================== */
-/* merbit_eigen: checks of a description, the solver to compute with, residuals and the report.
- */
-#define MBI_EIGEN_BASIS 16 /* the default basis has so many vectors, and two for each pair */
+/* merbit_eigen: checks of a description, the solver that computes, residuals and the report. */
+#define MBI_EIGEN_BASIS 16 /* vectors of the default basis, to which two per pair are added */
 #define MBI_EIGEN_BASIS_MOST 256
 
 static merbit_status mbi_eigen_refuse(merbit_context *context, const char *what, int value,
@@ -40529,7 +40569,7 @@ static void mbi_eigen_fill_desc(merbit_eigen_desc *own, const merbit_view *view)
   own->max_iterations = own->max_iterations != 0 ? own->max_iterations : 10000;
 }
 
-/* Makes the solver that holds the vectors and multiplies. */
+/* Makes the solver that holds the vectors and computes products. */
 static merbit_status mbi_eigen_make_solver(mbi_eigen *e, merbit_context *context,
     const merbit_view *view) {
   static const mbi_solve_method lanczos = {"Lanczos",
@@ -40556,7 +40596,7 @@ static merbit_status mbi_eigen_make_solver(mbi_eigen *e, merbit_context *context
   solver->desc.tolerance = desc->tolerance;
   solver->desc.max_iterations = desc->max_iterations;
   solver->desc.deterministic = desc->deterministic;
-  solver->desc.reorder = -1; /* vectors are returned in the order of the matrix */
+  solver->desc.reorder = -1; /* vectors are returned in the matrix's order */
   solver->desc.restart = desc->basis < view->rows ? desc->basis : (int)view->rows;
   solver->kept = mbi_lanczos_kept(desc, solver->desc.restart);
   solver->shrink = 1;
@@ -40584,7 +40624,7 @@ static merbit_status mbi_eigen_allocate(mbi_eigen *e) {
   return status;
 }
 
-/* Computes the residuals of the pairs found and returns values, residuals and vectors. */
+/* Computes the residuals of the pairs found, and returns values, residuals and vectors. */
 static merbit_status mbi_eigen_check(mbi_eigen *e, double *values, char *vectors,
     merbit_eigen_result *result) {
   merbit_solver *solver = e->solver;
@@ -40662,7 +40702,8 @@ static void mbi_eigen_describe(const mbi_eigen *e, merbit_eigen_result *result) 
   }
 }
 
-/* Iterates and checks the pairs. Everything is made, and the CUDA context is current. */
+/* Iterates and checks the pairs. All parts must have been made, and the CUDA context must be
+ * current. */
 static merbit_status mbi_eigen_run(mbi_eigen *e, double *values, void *vectors,
     merbit_eigen_result *result) {
   merbit_status status = mbi_solve_prepare_round(e->solver, MBI_OPEN_BEGIN, 1);
@@ -40683,7 +40724,7 @@ static merbit_status mbi_eigen_run(mbi_eigen *e, double *values, void *vectors,
   return status;
 }
 
-/* Adds times, the plan, memory and the sentence to the report. */
+/* Adds times, the plan, memory and the description to the report. */
 static void mbi_eigen_finish(mbi_eigen *e, merbit_eigen_result *result) {
   merbit_solver *solver = e->solver;
   result->restarts = e->restarts;
@@ -40715,7 +40756,7 @@ static void mbi_eigen_clear(const merbit_eigen_desc *desc, const merbit_view *vi
   }
 }
 
-/* Makes a solver, iterates, reports and releases all. */
+/* Makes a solver, iterates, reports and releases everything. */
 static merbit_status mbi_eigen_compute(merbit_context *context, const merbit_view *view,
     const merbit_eigen_desc *desc, double *values, void *vectors, merbit_eigen_result *result) {
   const double start = mbi_seconds();

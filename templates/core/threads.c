@@ -80,8 +80,8 @@ MBI_INTERNAL void mbi_context_locks_destroy(merbit_context *context) {
   (void)pthread_mutex_destroy(&context->lock);
 }
 
-#define MBI_SPINS                                                                              \
-  4000 /* polls before a worker sleeps: about 20 us, so that products in a row stay awake */
+/* Polls before a worker sleeps: about 20 us, so that workers stay awake between products. */
+#define MBI_SPINS 4000
 
 static int mbi_pool_claim(mbi_pool *pool, int index) {
   const uint64_t bit = (uint64_t)1 << (index & 63);

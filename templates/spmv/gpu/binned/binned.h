@@ -19,9 +19,8 @@ typedef struct mbi_binned {
 
 #define MBI_BINNED_BUILD_THREADS 512
 #define MBI_BINNED_STEPS 8
-#define MBI_BINNED_ITEM                                                                        \
-  4096u /* groups of an item of phase 1: enough to pay for its strip of                        \
-         * x */
+/* Groups of an item of phase 1: enough to pay for its strip of x. */
+#define MBI_BINNED_ITEM 4096u
 
 #ifdef MBI_SEPARATE
 MBI_INTERNAL mbi_binned *mbi_binned_of(const merbit_plan *plan);

@@ -14,8 +14,8 @@ MBI_INTERNAL mbi_binned *mbi_binned_of(const merbit_plan *plan) {
   return (mbi_binned *)plan->state;
 }
 
-#define MBI_BINNED_WIDE_SHARED                                                                 \
-  229376u /* bytes of shared memory that wide strips and parts need */
+/* Bytes of shared memory that wide strips and parts need. */
+#define MBI_BINNED_WIDE_SHARED 229376u
 
 MBI_INTERNAL uint64_t mbi_binned_group(const merbit_plan *plan) {
   return 32 / mbi_type_size(plan->type);

@@ -27,9 +27,8 @@ enum { MBI_CB_COO, MBI_CB_CSR, MBI_CB_DENSE, MBI_CB_FORMS };
 #define MBI_CB_COUNT(word) ((word)&511)
 #define MBI_CB_FORM(word) ((word) >> 9 & 3)
 #define MBI_CB_END ((uint64_t)1 << 19)
-#define MBI_CB_SPARE                                                                           \
-  4                            /* empty blocks after the last one, because the kernel reads    \
-                                * ahead */
+/* Empty blocks after the last one, because the kernel reads ahead. */
+#define MBI_CB_SPARE 4
 typedef struct mbi_cb_format { /* on the host */
   int aggregated;
   uint64_t blocks, data_bytes, forms[MBI_CB_FORMS];

@@ -17,8 +17,8 @@ MBI_INTERNAL mbi_hubs *mbi_hubs_of(const merbit_plan *plan) {
 }
 
 #define MBI_HUBS_THREADS 1024
-#define MBI_HUBS_KILOBYTES                                                                     \
-  160 /* kilobytes of x in shared memory; the rest of it serves as L1 */
+/* Kilobytes of x in shared memory; the rest of it serves as L1. */
+#define MBI_HUBS_KILOBYTES 160
 
 MBI_INTERNAL uint64_t mbi_hubs_capacity(const merbit_plan *plan) {
   const uint64_t bytes =

@@ -101,7 +101,7 @@ MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *value
 #if !MBK_PATTERN || MBK_BY_ROW
   MBK_VALUE value[MBK_GROUPS][MBK_PACK];
 #endif
-  // Only some blocks wait here, so that loads of the matrix in other blocks overlap with gathers.
+  // Only some blocks wait here, so that matrix loads of other blocks overlap with gathers.
 #if MBK_STREAMING
   mbk_await();
 #endif

@@ -16,8 +16,8 @@ typedef struct mbi_sliced {
 
 #define MBI_SLICED_WINDOW 1024
 #define MBI_SLICED_BUILD_THREADS 128
-#define MBI_PAGE_SET                                                                           \
-  65 /* MBK_PAGE_SET of spmv/shared/pages.cuh: words of a warp that builds a list */
+/* MBK_PAGE_SET of spmv/shared/pages.cuh: words of a warp that builds a list. */
+#define MBI_PAGE_SET 65
 
 #ifdef MBI_SEPARATE
 MBI_INTERNAL mbi_sliced *mbi_sliced_of(const merbit_plan *plan);
