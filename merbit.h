@@ -1444,7 +1444,7 @@ MERBIT_API merbit_status merbit_eigen(merbit_context *context, const merbit_view
 /* ==== >>core/core.h ======================================================================= */
 #ifndef MBI_CORE_H
 #define MBI_CORE_H
-/* What every source begins with: system headers, linkage, threads. */
+/* The declarations that every source includes first: system headers, linkage, threads. */
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -1475,8 +1475,8 @@ MERBIT_API merbit_status merbit_eigen(merbit_context *context, const merbit_view
 #define MBI_PRINTF(at, first)
 #endif
 
-/* The linkage of functions that other sources call: static in merbit.h, a single translation
- * unit. */
+/* The linkage of functions that other sources call. In merbit.h, a single translation unit,
+ * they are static. */
 #if defined(MBI_SEPARATE)
 #define MBI_INTERNAL
 #else
@@ -1496,8 +1496,8 @@ MERBIT_API merbit_status merbit_eigen(merbit_context *context, const merbit_view
 
 #define MBI_NUMA_CPUS 1024
 
-typedef struct mbi_numa { /* core/numa.c: processors, those of a node together */
-  int nodes, count;       /* nodes that have some */
+typedef struct mbi_numa { /* core/numa.c: processors, grouped by memory node */
+  int nodes, count;       /* number of nodes with processors */
   int16_t cpu[MBI_NUMA_CPUS], node[MBI_NUMA_CPUS];
 } mbi_numa;
 
@@ -1513,22 +1513,26 @@ static void mbi_mutex_unlock(mbi_mutex *mutex) {
 }
 
 #ifndef _OPENMP
-#define MBI_POOL_CLAIMS 8192 /* tasks that bound threads tell apart */
+#define MBI_POOL_CLAIMS 8192 /* the most tasks that bound threads can claim separately */
 
 typedef struct mbi_pool { /* core/threads.c */
-  mbi_mutex caller;       /* held by the thread whose call is running */
-  mbi_mutex lock;         /* guards the rest */
+  mbi_mutex caller;       /* held by the thread whose call runs */
+  mbi_mutex lock;         /* guards the other fields */
   pthread_cond_t wake, idle;
   pthread_t *workers;
-  int count, started, stop; /* started is the caller's */
-  int open, active;         /* a call may be joined; workers that have joined */
-  unsigned generation;      /* counts calls */
+  int count, started, stop; /* only the caller uses `started` */
+  int open, active;         /* open: 1: workers may join the call; active: workers that have
+                             * joined */
+  unsigned generation;      /* number of calls so far */
   mbi_task task;
   void *argument;
   int tasks, next;
-  const mbi_numa *bound;                 /* threads to processors; NULL: they are not */
-  int threads, named;                    /* the caller's too; workers that have a number */
-  uint64_t claims[MBI_POOL_CLAIMS / 64]; /* tasks taken, where threads are bound */
+  const mbi_numa *bound;                 /* the processors to which threads are bound; NULL:
+                                          * none */
+  int threads, named;                    /* all threads, the caller's too; workers that have a
+                                          * number */
+  uint64_t claims[MBI_POOL_CLAIMS / 64]; /* a bit per task that was taken, if threads are
+                                          * bound */
 } mbi_pool;
 
 static void mbi_pause(void) {
@@ -1543,18 +1547,18 @@ static void mbi_pause(void) {
 typedef struct mbi_hash {
   uint64_t high, low;
 } mbi_hash;
-#define MBI_HASH_TEXT 33 /* 32 hexadecimal digits and the zero */
+#define MBI_HASH_TEXT 33 /* 32 hexadecimal digits and the terminating zero */
 
 #define MBI_PATH_SIZE 1024
-#define MBI_MAX_LINKS 40           /* followed in one path, as in Linux */
-#define MBI_TEMPORARY ".merbit-"   /* how the name of a file being written begins */
-#define MBI_TEMPORARY_SECONDS 3600 /* older ones were left by a writer that died */
+#define MBI_MAX_LINKS 40           /* the most links followed in one path, as in Linux */
+#define MBI_TEMPORARY ".merbit-"   /* prefix of the names of files being written */
+#define MBI_TEMPORARY_SECONDS 3600 /* older ones are left from a writer that died */
 typedef struct mbi_piece {
   const void *data;
   size_t size;
 } mbi_piece;
 
-typedef struct mbi_replacement { /* a file that takes its target's place when it is complete */
+typedef struct mbi_replacement { /* a file that replaces its target when it is complete */
   int file;
   uint64_t length; /* bytes written */
   char target[PATH_MAX];
@@ -1563,11 +1567,11 @@ typedef struct mbi_replacement { /* a file that takes its target's place when it
 
 #endif
 
-/* CUDA types as the driver's ABI has them, so that no CUDA header is needed. */
+/* CUDA types with the ABI of the driver, so that no CUDA header is needed. */
 typedef uint64_t mbi_devptr; /* CUdeviceptr */
 typedef int mbi_curesult;    /* CUresult */
 
-/* The names in which headers that kernels and the host share declare what a kernel takes. */
+/* The type names of kernel arguments, in headers that kernels and the host share. */
 typedef int mbk_i32;
 typedef unsigned mbk_u32;
 typedef long long mbk_i64;
@@ -1666,13 +1670,13 @@ typedef struct mbi_nvrtc { /* jit/nvrtc.c */
   int (*get_ptx)(void *program, char *ptx); /* nvrtcGetPTX */
 } mbi_nvrtc;
 
-/* GPU memory that the maker of a plan has to spare: jit/memory.c. */
+/* GPU memory that the maker of a plan provides for its arrays: jit/memory.c. */
 typedef struct mbi_arena {
-  mbi_devptr at; /* 0: there is none */
+  mbi_devptr at; /* 0: no memory */
   uint64_t bytes, used;
-  int open; /* for what the thread `maker` allocates */
+  int open; /* 1: allocations of the thread `maker` come from here */
   pthread_t maker;
-  struct mbi_arena *next; /* of the context */
+  struct mbi_arena *next; /* of the same context */
 } mbi_arena;
 
 typedef struct mbi_device { /* jit/device.c */
@@ -1680,21 +1684,21 @@ typedef struct mbi_device { /* jit/device.c */
   mbi_nvrtc nvrtc;
   int ordinal;
   void *cuda_context;
-  int primary;  /* cuda_context is the retained primary context */
-  mbi_devptr held; /* see mbi_device_hold */
+  int primary;  /* 1: cuda_context is the retained primary context */
+  mbi_devptr held; /* an allocation that is kept: mbi_device_hold */
   mbi_arena *arenas; /* guarded by the context's lock */
-  int lost;     /* the CUresult that killed the context; 0 while it lives */
+  int lost;     /* the CUresult that destroyed the context; 0: it works */
   int compute_capability;
   int driver_version;
   int multiprocessors;
-  int dependent_launch; /* launches may overlap with the end of what is before them */
-  int cooperative; /* blocks of a launch may wait for each other */
+  int dependent_launch; /* 1: a launch may overlap with the end of earlier work */
+  int cooperative; /* 1: the blocks of a launch may wait for each other */
   int shared_bytes_per_block; /* the opt-in limit */
   char name[128];
 } mbi_device;
 
 typedef struct mbi_cache { /* jit/cache.c */
-  char directory[512];     /* empty: off */
+  char directory[512];     /* empty: no disk cache */
   char off_reason[256];
   int64_t max_bytes;
   int64_t hits, misses, errors; /* guarded by the context's lock */
@@ -1702,12 +1706,13 @@ typedef struct mbi_cache { /* jit/cache.c */
 
 typedef struct mbi_program { /* one compiled specialisation: jit/program.c */
   void *module; /* CUmodule */
-  struct mbi_loaded *shared; /* that other plans use too: jit/loaded.c; or NULL */
-  int from_cache; /* or loaded before */
+  struct mbi_loaded *shared; /* the loaded program, if other plans may use it (jit/loaded.c); or
+                              * NULL */
+  int from_cache; /* 1: from the disk cache, or already loaded */
   double compile_seconds; /* 0 after a cache hit */
-  double load_seconds;    /* finding, reading and loading the cubin */
+  double load_seconds;    /* time to find, read and load the cubin */
 } mbi_program;
-#define MBI_FAILURES 64 /* threads whose last failure a context remembers */
+#define MBI_FAILURES 64 /* the most threads whose last failure a context remembers */
 
 typedef struct mbi_failure { /* core/status.c */
   pthread_t thread;
@@ -1721,17 +1726,17 @@ struct merbit_context {
   void *log_user;
   mbi_mutex lock; /* guards failures, references, loaded programs and the cache's counters */
   mbi_failure failures[MBI_FAILURES];
-  uint64_t failed; /* failures so far */
+  uint64_t failed; /* number of failures so far */
   int64_t references;
-  pid_t process;    /* that made the context: core/threads.c */
+  pid_t process;    /* the process that created the context: core/threads.c */
   merbit_side side; /* CPU or CUDA */
-  char reason[384]; /* why AUTO took the CPU */
+  char reason[384]; /* why AUTO chose the CPU */
   int threads;
   mbi_numa numa; /* count 0: threads are not bound */
 #ifndef _OPENMP
   mbi_pool pool;
 #endif
-  mbi_device device; /* only on CUDA */
+  mbi_device device; /* on CUDA only */
   mbi_cache cache;
   struct mbi_loaded *loaded; /* programs: jit/loaded.c */
 };
@@ -1754,8 +1759,8 @@ MBI_INTERNAL const char *mbi_environment(const char *name) {
 
 /* Returns the number of processors that this process may use, 1 to MBI_MAX_THREADS. */
 MBI_INTERNAL int mbi_processors(void) {
-  cpu_set_t
-      sets[64]; /* of 1,024 each; the kernel refuses to fill fewer than it was built for */
+  cpu_set_t sets[64]; /* sets of 1,024 processors each; the kernel does not fill fewer than it
+                       * was built for */
   const int known = sched_getaffinity(0, sizeof sets, sets) == 0;
   const int count = known ? CPU_COUNT_S(sizeof sets, sets) : 1;
   return count < 1 ? 1 : count < MBI_MAX_THREADS ? count : MBI_MAX_THREADS;
@@ -1770,8 +1775,9 @@ MBI_INTERNAL const char *mbi_library_error(void) {
   return text != NULL ? text : "unknown reason";
 }
 
-/* Finds a function of a library and writes it to a function pointer of any type through its
- * bytes: ISO C has no conversion from void * to a function pointer. Returns 1 if it exists. */
+/* Finds a function of a library. Writes its address byte by byte to a function pointer of any
+ * type, because ISO C has no conversion from void * to a function pointer. Returns 1 if the
+ * function exists. */
 MBI_INTERNAL int mbi_library_function(void *library, const char *name, void *pointer,
     size_t size) {
   void *symbol = dlsym(library, name);
@@ -1824,7 +1830,7 @@ MERBIT_API const char *merbit_status_text(merbit_status status) {
   return mbi_status_known(status) ? mbi_statuses[status].text : "not a status of this version";
 }
 
-/* Sets `error`, which may be NULL, for calls that have no context yet. Returns `status`. */
+/* Sets `error`, which may be NULL, for calls without a context. Returns `status`. */
 MBI_INTERNAL merbit_status mbi_error_set(merbit_error *error, merbit_status status,
     const char *message) {
   if (error != NULL) {
@@ -1847,7 +1853,7 @@ MBI_PRINTF(2, 3) MBI_INTERNAL void mbi_log(merbit_context *context, const char *
   context->log(context->log_user, line);
 }
 
-/* Returns the calling thread's last failure, or NULL if it has none. The caller holds the
+/* Returns the calling thread's last failure, or NULL if it has none. The caller must hold the
  * lock. */
 static mbi_failure *mbi_failure_find(merbit_context *context) {
   int i;
@@ -1860,8 +1866,7 @@ static mbi_failure *mbi_failure_find(merbit_context *context) {
   return NULL;
 }
 
-/* Keeps a failure of the calling thread in the place of its last one, or else of the
- * oldest. */
+/* Stores a failure of the calling thread in place of its last one, or else of the oldest. */
 static void mbi_failure_keep(merbit_context *context, const merbit_error *error) {
   mbi_failure *failure;
   int i;
@@ -1881,7 +1886,7 @@ static void mbi_failure_keep(merbit_context *context, const merbit_error *error)
   mbi_mutex_unlock(&context->lock);
 }
 
-/* Keeps a failure's message for merbit_last_error and returns its status. The message names
+/* Stores a failure's message for merbit_last_error and returns its status. The message names
  * the value at fault and what to do. */
 MBI_PRINTF(3, 4)
 MBI_INTERNAL merbit_status mbi_fail(merbit_context *context, merbit_status status,
@@ -1897,7 +1902,7 @@ MBI_INTERNAL merbit_status mbi_fail(merbit_context *context, merbit_status statu
   return status;
 }
 
-/* Takes back a failure that a fall-back has made good, and copies its message to `reason`. */
+/* Removes a failure that a fallback has made good, and copies its message to `reason`. */
 MBI_INTERNAL void mbi_error_clear(merbit_context *context, char *reason, size_t size) {
   mbi_failure *failure;
   mbi_mutex_lock(&context->lock);
@@ -1944,8 +1949,8 @@ MBI_INTERNAL void mbi_default_release(void *user, void *memory) {
   free(memory);
 }
 
-/* Allocates heap memory through the user's allocator, as all of the library does. Returns
- * NULL if there is none; the caller reports it. */
+/* Allocates heap memory through the user's allocator; all of the library does so. Returns NULL
+ * if there is none, which the caller reports. */
 MBI_INTERNAL void *mbi_allocate(merbit_context *context, size_t bytes) {
   return context->allocator.allocate(context->allocator.user, bytes > 0 ? bytes : 1);
 }
@@ -1973,12 +1978,12 @@ MBI_INTERNAL merbit_status mbi_allocate_array(merbit_context *context, int64_t c
 }
 
 /* ==== >>core/numa.c  memory nodes: processors, threads, pages ============================= */
-/* Which processor belongs to which memory node, threads bound to processors, and pages moved to
- * nodes: by the kernel's own calls, without libnuma. */
+/* NUMA by the kernel's own calls, without libnuma: which processor belongs to which memory
+ * node, threads bound to processors, and pages moved to nodes. */
 
 #define MBI_NODE_ROOT "/sys/devices/system/node"
 #define MBI_MOVED_AT_ONCE 1024 /* pages */
-#define MBI_MPOL_MF_MOVE 2     /* of <linux/mempolicy.h>: pages of this process alone */
+#define MBI_MPOL_MF_MOVE 2     /* <linux/mempolicy.h>: only pages of this process */
 
 static void mbi_text_of_file(const char *root, const char *name, char *text, size_t size) {
   char path[512];
@@ -2061,13 +2066,13 @@ MBI_INTERNAL void mbi_numa_here(mbi_numa *numa) {
   mbi_numa_read(MBI_NODE_ROOT, &allowed, numa);
 }
 
-/* Returns the first task that belongs to a thread; pages are placed by the same rule. A
- * thread's tasks end where the next thread's begin, so that it may have none. */
+/* Returns the first task of a thread; pages are placed by the same rule. A thread's tasks end
+ * where the next thread's begin, so a thread may have none. */
 MBI_INTERNAL int mbi_first_task(int tasks, int threads, int thread) {
   return (int)(((int64_t)thread * tasks + threads - 1) / threads);
 }
 
-/* Returns the thread that the task belongs to. */
+/* Returns the thread that owns the task. */
 MBI_INTERNAL int mbi_task_thread(int tasks, int threads, int task) {
   return (int)((int64_t)task * threads / tasks);
 }
@@ -2128,12 +2133,12 @@ MBI_INTERNAL int64_t mbi_numa_move(const void *array, size_t bytes, int node) {
 
 /* ==== >>core/threads.c  OpenMP or the context's own pool ================================== */
 /* mbi_parallel runs task(argument, index) for every index below `tasks` and returns when all
- * are done. What a task computes must depend on its index alone, never on the thread that runs
+ * are done. The result of a task must depend only on its index, never on the thread that runs
  * it. */
 
-/* Returns whether this process is a forked child of the one that made the context. A child
- * has none of the context's threads, and perhaps locks that nobody will release: it works
- * alone. */
+/* Returns whether this process is a forked child of the process that created the context. A
+ * child has none of the context's threads, and perhaps locks that nobody will release. So it
+ * works with one thread. */
 static int mbi_context_forked(const merbit_context *context) {
   return context->process != getpid();
 }
@@ -2152,7 +2157,7 @@ MBI_INTERNAL void mbi_pool_destroy(merbit_context *context) {
   (void)context;
 }
 
-/* Binds one of OpenMP's threads. Thread 0 is the caller's and stays where it is. */
+/* Binds one of OpenMP's threads. Thread 0 is the caller's and is not moved. */
 static void mbi_threads_bind_one(void *argument, int index) {
   const merbit_context *context = (const merbit_context *)argument;
   if (index > 0) {
@@ -2160,8 +2165,8 @@ static void mbi_threads_bind_one(void *argument, int index) {
   }
 }
 
-/* Runs the tasks on OpenMP's threads. A forked child lacks them and libgomp would wait
- * forever, so it runs them alone. */
+/* Runs the tasks on OpenMP's threads. A forked child has no such threads, and libgomp would
+ * wait for them forever, so it runs the tasks itself. */
 MBI_INTERNAL void mbi_parallel(merbit_context *context, int tasks, mbi_task task,
     void *argument) {
   const int threads = context->threads;
@@ -2198,7 +2203,7 @@ MBI_INTERNAL void mbi_context_locks_create(merbit_context *context) {
 
 MBI_INTERNAL void mbi_context_locks_destroy(merbit_context *context) {
   if (!mbi_context_forked(
-      context)) { /* else it would wait for workers to leave the conditions */
+      context)) { /* a forked child would wait for workers to leave the conditions */
     (void)pthread_cond_destroy(&context->pool.idle);
     (void)pthread_cond_destroy(&context->pool.wake);
     (void)pthread_mutex_destroy(&context->pool.lock);
@@ -2215,7 +2220,7 @@ static int mbi_pool_claim(mbi_pool *pool, int index) {
   return (__atomic_fetch_or(&pool->claims[index >> 6], bit, __ATOMIC_RELAXED) & bit) == 0;
 }
 
-/* Runs a bound thread's own tasks first, whose memory is local, and then what is left. A
+/* Runs a bound thread's own tasks first, whose memory is local, and then any that are left. A
  * thread without tasks of its own takes none. The caller, thread 0, always has some. */
 MBI_INTERNAL void mbi_pool_drain_near(mbi_pool *pool, int number) {
   const int first = mbi_first_task(pool->tasks, pool->threads, number);
@@ -2280,8 +2285,8 @@ static void *mbi_pool_worker(void *argument) {
   }
 }
 
-/* Starts the workers, at the first parallel call. If a thread cannot be created, fewer do
- * the same work. */
+/* Starts the workers at the first parallel call. If a thread cannot be created, fewer threads
+ * do the same work. */
 static void mbi_pool_start(merbit_context *context) {
   mbi_pool *pool = &context->pool;
   pool->started = 1;
@@ -2293,8 +2298,8 @@ static void mbi_pool_start(merbit_context *context) {
   }
 }
 
-/* Lets workers bind themselves when the pool starts. Thread 0 is the caller's and stays
- * where it is. */
+/* Lets workers bind themselves when the pool starts. Thread 0 is the caller's and is not
+ * moved. */
 MBI_INTERNAL void mbi_threads_bind(merbit_context *context) {
   mbi_numa_here(&context->numa);
   context->pool.threads = context->threads;
@@ -2319,7 +2324,7 @@ MBI_INTERNAL void mbi_pool_destroy(merbit_context *context) {
 }
 
 /* Runs the tasks on the pool and the caller. The caller waits only for workers that have
- * joined. If the pool is busy with another thread's call, the caller runs them alone. */
+ * joined. If the pool is busy with another thread's call, the caller runs all tasks itself. */
 MBI_INTERNAL void mbi_parallel(merbit_context *context, int tasks, mbi_task task,
     void *argument) {
   mbi_pool *pool = &context->pool;
@@ -2359,9 +2364,10 @@ MBI_INTERNAL void mbi_parallel(merbit_context *context, int tasks, mbi_task task
 #endif
 
 /* ==== >>core/hash.c  hashing of cache keys and files ====================================== */
-/* FNV-1a with 128 bits (Fowler, Noll, Vo; draft-eastlake-fnv). It names cache entries and finds
- * damage: every step is a bijection of the state, so that no change of a single byte goes
- * unseen. It is no defence against forgery; the cache's directory is (core/files.c). */
+/* FNV-1a with 128 bits (Fowler, Noll, Vo; draft-eastlake-fnv). It names cache entries and
+ * detects damage: every step is a bijection of the state, so a change of a single byte always
+ * changes the hash. It is no protection against forgery; the checks of the cache's directory
+ * are (core/files.c). */
 
 MBI_INTERNAL mbi_hash mbi_hash_start(void) {
   mbi_hash hash;
@@ -2390,13 +2396,14 @@ MBI_INTERNAL void mbi_hash_text(mbi_hash hash, char text[MBI_HASH_TEXT]) {
 }
 
 /* ==== >>core/files.c  directories and files =============================================== */
-/* ---- Private files: the cubin cache and dumps. Results are 0 or an errno. --------------- */
+/* ---- Private files: the cubin cache and dumps. Results are 0 or an errno. ---------------- */
 
 #define MBI_COUNTED_BYTES ((int64_t)1 << 40)
 
-/* Returns why others could put files of theirs into a directory, or NULL if only this user
- * and root can. A directory on the way to the `last` one may be sticky: there, others can
- * neither rename nor remove our files. The owner of a symbolic link chooses where it leads. */
+/* Returns why other users could put files into a directory, or NULL if only this user and root
+ * can. A directory on the way to the last one may be sticky: there, others can neither rename
+ * nor remove this user's files. For a symbolic link, its owner must be trusted, because the
+ * owner chooses where it leads. */
 static const char *mbi_directory_fault(const struct stat *facts, int last) {
   if (!S_ISDIR(facts->st_mode) && !S_ISLNK(facts->st_mode)) {
     return "is not a directory";
@@ -2441,16 +2448,17 @@ static int mbi_directory_inspect(const char *path, size_t end, int create, struc
   if (errno != ENOENT || !create) {
     return errno;
   }
-  if (mkdir(part, 0700) == 0 && chmod(part, 0700) != 0) { /* a umask may have taken too much */
+  /* The umask may have removed too many bits. */
+  if (mkdir(part, 0700) == 0 && chmod(part, 0700) != 0) {
     return errno;
   }
   return lstat(part, facts) == 0 ? 0 : errno;
 }
 
-/* Walks along the absolute `path`, a buffer of MBI_PATH_SIZE bytes, and replaces its links.
- * With `create` it makes missing directories, but none behind a part that others control.
- * Returns NULL if the directory is safe. Otherwise it cuts `path` to the faulty part and
- * returns what is wrong with it; *error is an errno or 0. */
+/* Checks the absolute `path`, a buffer of MBI_PATH_SIZE bytes, part by part, and replaces its
+ * links. If `create` is set, makes missing directories, but none below a part that others
+ * control. Returns NULL if the directory is safe. Otherwise cuts `path` after the faulty part
+ * and returns what is wrong with it; *error is an errno or 0. */
 MBI_INTERNAL const char *mbi_directory_distrust(char *path, int create, int *error) {
   const char *fault = NULL;
   size_t end = 1;
@@ -2466,7 +2474,7 @@ MBI_INTERNAL const char *mbi_directory_distrust(char *path, int create, int *err
     fault = mbi_directory_fault(&facts, last);
     if (fault == NULL && S_ISLNK(facts.st_mode)) {
       *error = ++links > MBI_MAX_LINKS ? ELOOP : mbi_link_replace(path, MBI_PATH_SIZE, end);
-      end = *error == 0 ? 1 : end; /* all of the new path */
+      end = *error == 0 ? 1 : end; /* check the whole new path */
     } else if (fault == NULL && !last) {
       end += path[end] == '/';
       end += strcspn(path + end, "/");
@@ -2502,9 +2510,9 @@ MBI_INTERNAL int mbi_directory_resolve(const char *path, char *resolved, size_t 
   return 0;
 }
 
-/* Reads a whole regular file that this user owns and others cannot write, and updates its
- * time for mbi_directory_trim. Returns EINVAL if it is another kind of file, exceeds
- * `limit` bytes, or shrank while it was read. */
+/* Reads a whole regular file that this user owns and others cannot write, and updates its time
+ * for mbi_directory_trim. Returns EINVAL if it is another kind of file, if it exceeds `limit`
+ * bytes, or if it shrank while it was read. */
 MBI_INTERNAL int mbi_private_read(merbit_context *context, const char *path, uint64_t limit,
     void **data, size_t *size) {
   const int file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -2543,8 +2551,8 @@ MBI_INTERNAL int mbi_private_read(merbit_context *context, const char *path, uin
   return error;
 }
 
-/* Appends to a new file that has *length bytes so far. Returns EFBIG if the file would
- * exceed RLIMIT_FSIZE, which the system answers with a deadly signal. */
+/* Appends to a new file that has *length bytes so far. Returns EFBIG if the file would exceed
+ * RLIMIT_FSIZE, because the system would end the process with a signal. */
 MBI_INTERNAL int mbi_file_append(int file, uint64_t *length, const void *data, size_t size) {
   struct rlimit limit;
   size_t done = 0;
@@ -2575,7 +2583,7 @@ MBI_INTERNAL int mbi_temporary_create(const char *directory, char *path, size_t 
     (void)clock_gettime(CLOCK_REALTIME, &now);
     hash = mbi_hash_add(hash, &now, sizeof now);
     hash = mbi_hash_add(hash, &process, sizeof process);
-    hash = mbi_hash_add(hash, &path, sizeof path); /* another stack in every thread */
+    hash = mbi_hash_add(hash, &path, sizeof path); /* an address of this thread's stack */
     hash = mbi_hash_add(hash, &attempt, sizeof attempt);
     if ((size_t)snprintf(path, size, "%s/" MBI_TEMPORARY "%016" PRIx64, directory,
         hash.high ^ hash.low) >= size) {
@@ -2587,8 +2595,8 @@ MBI_INTERNAL int mbi_temporary_create(const char *directory, char *path, size_t 
   return error;
 }
 
-/* Writes the pieces to `directory`/`name`: all or nothing, even if other processes write
- * there. */
+/* Writes the pieces to `directory`/`name`, completely or not at all, even if other processes
+ * write there. */
 MBI_INTERNAL int mbi_private_write(const char *directory, const char *name,
     const mbi_piece *pieces, int count) {
   char temporary[MBI_PATH_SIZE], path[MBI_PATH_SIZE];
@@ -2601,7 +2609,7 @@ MBI_INTERNAL int mbi_private_write(const char *directory, const char *name,
   if (error != 0) {
     return error;
   }
-  if (fchmod(file, 0600) != 0) { /* a umask may have taken too much */
+  if (fchmod(file, 0600) != 0) { /* the umask may have removed too many bits */
     error = errno;
   }
   for (i = 0; i < count && error == 0; i++) {
@@ -2627,7 +2635,7 @@ MBI_INTERNAL int mbi_file_remove(const char *path) {
   return unlink(path) == 0 || errno == ENOENT ? 0 : errno;
 }
 
-/* ---- Keeping a directory small ---------------------------------------------------------- */
+/* ---- Limiting a directory's size --------------------------------------------------------- */
 
 typedef struct mbi_aged { /* one file of a directory */
   struct timespec used;
@@ -2646,7 +2654,7 @@ static int mbi_aged_compare(const void *left, const void *right) {
   return strcmp(a->name, b->name);
 }
 
-/* Makes sure that the list can take one more file; doubles a full list. */
+/* Makes space in the list for one more file. Doubles a full list. */
 static int mbi_aged_grow(merbit_context *context, mbi_aged **files, size_t count,
     size_t *capacity) {
   const size_t more = *capacity > 0 ? 2 * *capacity : 256;
@@ -2667,8 +2675,8 @@ static int mbi_aged_grow(merbit_context *context, mbi_aged **files, size_t count
   return 0;
 }
 
-/* Lists the regular files named *suffix, and removes left-over temporaries. A time in the
- * future counts as the oldest: a wrong clock would otherwise keep the file forever. */
+/* Lists the regular files named *suffix, and removes left-over temporary files. A time in the
+ * future counts as the oldest, because a wrong clock would otherwise keep the file forever. */
 static int mbi_directory_list(merbit_context *context, DIR *directory, const char *suffix,
     mbi_aged **files, size_t *count) {
   const struct dirent *entry;
@@ -2707,9 +2715,9 @@ static int mbi_directory_list(merbit_context *context, DIR *directory, const cha
   return error;
 }
 
-/* Removes the files named *suffix that were unused for longest until the rest holds at most
- * `cap` bytes, and temporaries of dead writers. Other processes may do the same
- * concurrently. */
+/* Removes the files named *suffix that have been unused for longest, until the rest has at most
+ * `cap` bytes. Also removes temporary files of dead writers. Other processes may do the same at
+ * the same time. */
 MBI_INTERNAL int mbi_directory_trim(merbit_context *context, const char *path,
     const char *suffix, int64_t cap) {
   mbi_aged *files = NULL;
@@ -2738,10 +2746,10 @@ MBI_INTERNAL int mbi_directory_trim(merbit_context *context, const char *path,
   return error;
 }
 
-/* ---- Finding libraries ------------------------------------------------------------------ */
+/* ---- Finding libraries ------------------------------------------------------------------- */
 
-/* Writes a shell pattern that only `text` matches. Returns its length, or `size` if it is
- * too long. */
+/* Writes a shell pattern that matches only `text`. Returns its length, or `size` if it is too
+ * long. */
 MBI_INTERNAL size_t mbi_pattern_of(const char *text, char *pattern, size_t size) {
   size_t length = 0;
   for (; *text != '\0'; text++) {
@@ -2774,15 +2782,15 @@ MBI_INTERNAL int mbi_files_matching(const char *pattern,
   return taken;
 }
 
-/* Writes the path where the loader found an open library, or "" if it is not known. */
+/* Writes the path where the loader found an open library, or "" if that is unknown. */
 MBI_INTERNAL void mbi_library_path(void *library, char *path, size_t size) {
   struct link_map *map = NULL;
   const int known = dlinfo(library, RTLD_DI_LINKMAP, &map) == 0 && map != NULL;
   (void)snprintf(path, size, "%s", known ? map->l_name : "");
 }
 
-/* Keeps a library in memory after its last close: for libraries that own threads, exit
- * handlers or memory, or take long to load. */
+/* Keeps a library in memory after its last close. Needed for libraries that own threads, exit
+ * handlers or memory, or that take long to load. */
 MBI_INTERNAL void mbi_library_keep(void *library) {
   char path[MBI_PATH_SIZE];
   mbi_library_path(library, path, sizeof path);
@@ -2792,10 +2800,10 @@ MBI_INTERNAL void mbi_library_keep(void *library) {
 }
 
 /* ==== >>core/user_files.c  files that the user names ====================================== */
-/* Files that the user names. Results are 0 or an errno where nothing else is said. */
+/* Files that the user names. Results are 0 or an errno unless stated otherwise. */
 
-/* Opens a file for reading. *size is 0 if it is not known: for pipes and files that the
- * kernel makes up. */
+/* Opens a file for reading. *size is 0 if it is unknown, as for pipes and for files that the
+ * kernel generates. */
 MBI_INTERNAL int mbi_file_open(const char *path, int *file, int64_t *size) {
   struct stat facts;
   int error = 0;
@@ -2817,8 +2825,8 @@ MBI_INTERNAL int mbi_file_open(const char *path, int *file, int64_t *size) {
   return error;
 }
 
-/* Reads from the descriptor that `user` points to, as a merbit_read_callback. -1 leaves
- * errno. */
+/* Reads from the descriptor that `user` points to, as a merbit_read_callback. If it returns -1,
+ * errno is set. */
 MBI_INTERNAL int64_t mbi_file_read(void *user, void *data, size_t size) {
   const int file = *(const int *)user;
   ssize_t got;
@@ -2832,7 +2840,8 @@ MBI_INTERNAL void mbi_file_close(int file) {
   (void)close(file);
 }
 
-/* Writes to the mbi_replacement `user`, as a merbit_write_callback. Nonzero leaves errno. */
+/* Writes to the mbi_replacement `user`, as a merbit_write_callback. If it returns nonzero,
+ * errno is set. */
 MBI_INTERNAL int mbi_replacement_write(void *user, const void *data, size_t size) {
   mbi_replacement *r = (mbi_replacement *)user;
   errno = mbi_file_append(r->file, &r->length, data, size);
@@ -2860,8 +2869,9 @@ static int mbi_replacement_find(mbi_replacement *r, const char *path) {
   return error;
 }
 
-/* Creates the temporary beside the target, with the target's permissions if it exists. The
- * target must be a regular file that the user may write; a device or a pipe gives ENOTSUP. */
+/* Creates the temporary file beside the target, with the target's permissions if that exists.
+ * The target must be a regular file that the user may write. Returns ENOTSUP for a device or a
+ * pipe. */
 MBI_INTERNAL int mbi_replacement_begin(mbi_replacement *r, const char *path) {
   struct stat facts;
   const int exists = stat(path, &facts) == 0;
@@ -2890,13 +2900,14 @@ MBI_INTERNAL int mbi_replacement_begin(mbi_replacement *r, const char *path) {
     error = r->file < 0 ? errno : 0;
   }
   if (error == 0 && exists) {
-    (void)fchmod(r->file, facts.st_mode & 0777); /* refused by some file systems: no harm */
+    (void)fchmod(r->file, facts.st_mode & 0777); /* some file systems refuse this, which does no
+                                                  * harm */
   }
   return error;
 }
 
-/* Ends a replacement. If `error` is 0 the temporary takes the target's place, otherwise it
- * is removed. Returns `error` or the errno of a failure. */
+/* Ends a replacement. If `error` is 0, the temporary file replaces the target; otherwise it is
+ * removed. Returns `error`, or the errno of a failure. */
 MBI_INTERNAL int mbi_replacement_end(mbi_replacement *r, int error) {
   if (error == 0 && fsync(r->file) != 0) {
     error = errno;
@@ -2921,12 +2932,13 @@ MBI_INTERNAL int mbi_replacement_end(mbi_replacement *r, int error) {
 #ifndef MBI_SOURCES_H
 #define MBI_SOURCES_H
 
-/* The embedded kernel texts: how many, and a hash of all that is part of a cubin's key. */
+/* The embedded kernel texts: their number, and a hash of all of them, which is part of a
+ * cubin's key. */
 #define MBI_SOURCES 101
-#define MBI_KERNEL_HASH "33a862d405ec64ab71414bc4827e877e6531265f51e99bacdd67ded23ba4d60d"
+#define MBI_KERNEL_HASH "9c053266245a807a5e95b7e9ea2ba85c1aeca066769d6430de325e2f14d1c047"
 
 typedef struct mbi_source {
-  const char *name; /* as kernels include it */
+  const char *name; /* the name by which kernels include it */
   const char *const *pieces;
 } mbi_source;
 
@@ -2938,7 +2950,7 @@ struct merbit_buffer {
   void *pointer;
 };
 
-/* Results that the library tells apart (cuda.h: CUresult; nvrtc.h: nvrtcResult). */
+/* Results that the library distinguishes (cuda.h: CUresult; nvrtc.h: nvrtcResult). */
 #define MBI_CUDA_OUT_OF_MEMORY 2
 #define MBI_NVRTC_OUT_OF_MEMORY 1
 
@@ -2946,7 +2958,7 @@ struct merbit_buffer {
 #define MBI_CUDA_DRIVER_OLDEST 11000
 #define MBI_CUDA_DRIVER_DEPENDENT 12030 /* dependent launches, captured in graphs too */
 
-/* Where a CUDA toolkit has its libraries. */
+/* The library directory inside a CUDA toolkit. */
 #if defined(__aarch64__)
 #define MBI_CUDA_TARGET "/targets/sbsa-linux/lib"
 #else
@@ -2955,8 +2967,8 @@ struct merbit_buffer {
 typedef struct mbi_nvrtc_search {
   merbit_context *context;
   int tried;
-  char places[160];  /* the first ones */
-  char refused[192]; /* the last library that was there but did not do, and why */
+  char places[160];  /* the first places searched */
+  char refused[192]; /* the last library that was refused, and why */
 } mbi_nvrtc_search;
 
 #define MBI_POINTER_MEMORY_TYPE 2     /* CUpointer_attribute */
@@ -2967,17 +2979,18 @@ typedef struct mbi_nvrtc_search {
 
 #define MBI_DEVICE_PART 256 /* bytes, as the driver aligns an allocation */
 
-/* How a kernel is launched. */
+/* The kinds of launches. */
 enum {
   MBI_LAUNCH_PLAIN,
-  MBI_LAUNCH_DEPENDENT, /* it may start while what is before it in the stream ends, for it calls
-                      mbk_await before it touches what that may still write or read */
-  MBI_LAUNCH_COOPERATIVE /* its blocks are all resident: they may wait for each other */
+  MBI_LAUNCH_DEPENDENT,  /* may start while earlier work in the stream ends; it calls mbk_await
+                          * before it touches data of that work */
+  MBI_LAUNCH_COOPERATIVE /* all its blocks are resident, so they may wait for each other */
 };
 
 #define MBI_CACHE_FORMAT 1
 #define MBI_CACHE_SUFFIX ".merbit"
-#define MBI_CACHE_LARGEST ((uint64_t)1 << 30) /* bytes; no larger entry is read or written */
+/* Bytes; larger entries are neither read nor written. */
+#define MBI_CACHE_LARGEST ((uint64_t)1 << 30)
 typedef struct mbi_cache_head {
   char magic[8];
   uint64_t format;
@@ -2987,29 +3000,30 @@ typedef struct mbi_cache_head {
 } mbi_cache_head;
 
 #ifndef MBI_LOADED_IDLE
-#define MBI_LOADED_IDLE 32 /* programs kept that no plan uses */
+#define MBI_LOADED_IDLE 32 /* the most loaded programs kept without a plan that uses them */
 #endif
-typedef struct mbi_loaded { /* in context->loaded, the last used first; guarded by the lock */
+/* An entry of context->loaded, the last used first; guarded by the lock. */
+typedef struct mbi_loaded {
   struct mbi_loaded *next;
-  char *key; /* as the cubin cache has it */
+  char *key; /* as in the cubin cache */
   size_t key_size;
   void *module; /* CUmodule */
   int64_t users;
 } mbi_loaded;
 
-typedef struct mbi_preamble { /* all zero is empty */
+typedef struct mbi_preamble { /* empty if all zero */
   char text[8192];
   size_t length;
-  int overflow; /* a line did not fit; mbi_program_create refuses */
+  int overflow; /* 1: a line did not fit; mbi_program_create fails */
 } mbi_preamble;
 #define MBI_MAIN_NAME "merbit_program.cu"
 #define MBI_PREAMBLE_NAME "merbit_preamble.h"
-#define MBI_NO_SOURCE_INCLUDE 11070 /* the oldest NVRTC known to have the option */
+#define MBI_NO_SOURCE_INCLUDE 11070 /* the oldest NVRTC with the option */
 typedef struct mbi_target {
   char architecture[48];
   const char *options[3];
   int count;
-  int ptx; /* NVRTC does not know this GPU: the driver compiles the rest */
+  int ptx; /* 1: NVRTC does not know this GPU, and the driver compiles PTX */
 } mbi_target;
 typedef struct mbi_texts { /* the files that NVRTC sees, by name */
   const char *names[MBI_SOURCES + 1];
@@ -3019,7 +3033,7 @@ typedef struct mbi_texts { /* the files that NVRTC sees, by name */
 
 #endif
 
-/* The CUDA driver, opened at run time: its function table. */
+/* The CUDA driver, opened at run time, and its function table. */
 
 /* Returns the text of a CUDA result. A broken driver may have none. */
 MBI_INTERNAL const char *mbi_driver_text(mbi_curesult (*get)(mbi_curesult, const char **),
@@ -3203,7 +3217,7 @@ MBI_INTERNAL merbit_status mbi_driver_open(merbit_context *context) {
         "install one that supports CUDA 11", missing);
   }
   mbi_library_keep(
-      driver->library); /* others in the process may count on what cuInit sets up */
+      driver->library); /* others in the process may rely on what cuInit sets up */
   result = driver->init(0);
   if (result != 0) {
     return mbi_fail(context, MERBIT_NO_DEVICE,
@@ -3214,14 +3228,14 @@ MBI_INTERNAL merbit_status mbi_driver_open(merbit_context *context) {
 }
 
 /* ==== >>jit/nvrtc.c  the NVRTC function table and where to find it ======================== */
-/* NVRTC, opened at run time: its function table, where it is looked for, its answers. */
+/* NVRTC, opened at run time: its function table, the search for it, and its answers. */
 
 #define MBI_NVRTC_NEWEST 13 /* the newest major version known to this header */
 #define MBI_NVRTC_OLDEST 11
 
-/* Directories to look in, as shell patterns behind the value of a variable, if one is named.
- * pip's wheels of CUDA 11 and 12 lie in nvidia/cuda_nvrtc/lib, later ones in nvidia/cu13/lib.
- */
+/* Directories to search, as shell patterns; if a variable is named, the pattern follows its
+ * value. pip's wheels of CUDA 11 and 12 lie in nvidia/cuda_nvrtc/lib, later ones in
+ * nvidia/cu13/lib. */
 static const struct {
   const char *variable;
   const char *pattern;
@@ -3315,7 +3329,7 @@ MBI_INTERNAL int mbi_nvrtc_architecture(const mbi_nvrtc *nvrtc, int capability) 
   return best;
 }
 
-/* Logs why a library is refused and closes it. `path` is NULL if `why` begins with it.
+/* Logs why a library is refused and closes it. `path` is NULL if `why` already contains it.
  * Returns 0. */
 static int mbi_nvrtc_refuse(mbi_nvrtc_search *search, const char *path, const char *why) {
   (void)snprintf(search->refused, sizeof search->refused, "%s%s%s", path != NULL ? path : "",
@@ -3325,7 +3339,7 @@ static int mbi_nvrtc_refuse(mbi_nvrtc_search *search, const char *path, const ch
   return 0;
 }
 
-/* Accepts the open library at `path` if it has all functions and compiles for the device. */
+/* Accepts the open library at `path` if it has all functions and can compile for the device. */
 static int mbi_nvrtc_accept(mbi_nvrtc_search *search, const char *path) {
   mbi_device *device = &search->context->device;
   mbi_nvrtc *nvrtc = &device->nvrtc;
@@ -3347,12 +3361,12 @@ static int mbi_nvrtc_accept(mbi_nvrtc_search *search, const char *path) {
   }
   nvrtc->version = major * 1000 + minor * 10;
   mbi_library_path(nvrtc->library, nvrtc->path, sizeof nvrtc->path);
-  mbi_library_keep(nvrtc->library); /* it loses memory with every load, which takes 8 ms */
+  mbi_library_keep(nvrtc->library); /* never unloaded: each load leaks memory and takes 8 ms */
   mbi_log(search->context, "NVRTC %d.%d: %s", major, minor, nvrtc->path);
   return 1;
 }
 
-/* Tries a library that exists or that was asked for by name. */
+/* Tries a library that exists or was asked for by name. */
 static int mbi_nvrtc_try(void *user, const char *path) {
   mbi_nvrtc_search *search = (mbi_nvrtc_search *)user;
   mbi_nvrtc *nvrtc = &search->context->device.nvrtc;
@@ -3402,11 +3416,11 @@ MBI_INTERNAL int mbi_nvrtc_try_name(mbi_nvrtc_search *search, const char *name) 
   return 0;
 }
 
-/* Tries one major version. The driver's own comes first, then older ones, whose cubins it
- * loads too, then newer ones. */
+/* Tries one major version. The driver's own version comes first, then older ones, whose cubins
+ * the driver also loads, then newer ones. */
 static int mbi_nvrtc_try_major(mbi_nvrtc_search *search, int major) {
   char name[32];
-  if (major == 11) { /* 11.2 to 11.8 share a name; before, functions are missing */
+  if (major == 11) { /* 11.2 to 11.8 share a name; earlier versions lack functions */
     return mbi_nvrtc_try_name(search, "libnvrtc.so.11.2");
   }
   (void)snprintf(name, sizeof name, "libnvrtc.so.%d", major);
@@ -3431,7 +3445,7 @@ static int mbi_nvrtc_search_all(mbi_nvrtc_search *search) {
 }
 
 /* Opens NVRTC into context->device. If `path` or MERBIT_NVRTC names a library, no other is
- * tried. It must compile for the device, if one is open. */
+ * tried. If a device is open, NVRTC must be able to compile for it. */
 MBI_INTERNAL merbit_status mbi_nvrtc_open(merbit_context *context, const char *path) {
   mbi_nvrtc_search search;
   memset(&search, 0, sizeof search);
@@ -3457,7 +3471,7 @@ MBI_INTERNAL merbit_status mbi_nvrtc_open(merbit_context *context, const char *p
       search.refused);
 }
 
-/* ---- Its answers ------------------------------------------------------------------------ */
+/* ---- NVRTC's answers --------------------------------------------------------------------- */
 
 MBI_INTERNAL merbit_status mbi_nvrtc_check(merbit_context *context, int result, const char *call,
     const char *main_file) {
@@ -3491,7 +3505,8 @@ MBI_INTERNAL char *mbi_nvrtc_log(merbit_context *context, void *program) {
   return log;
 }
 
-/* Logs the compiler's output line by line, and copies its first error, else its first line. */
+/* Logs the compiler's output line by line. Copies its first error, or else its first line, to
+ * `first`. */
 MBI_INTERNAL void mbi_nvrtc_tell(merbit_context *context, const char *log, char *first,
     size_t size) {
   int found = 0;
@@ -3522,10 +3537,10 @@ MBI_INTERNAL void mbi_nvrtc_tell(merbit_context *context, const char *log, char 
 #define MBI_ATTRIBUTE_COOPERATIVE 95
 #define MBI_ATTRIBUTE_SHARED_PER_BLOCK 97
 
-/* ---- Errors ----------------------------------------------------------------------------- */
+/* ---- Errors ------------------------------------------------------------------------------ */
 
-/* Returns whether a CUDA result is fatal: every later call on the context fails, or nothing
- * that it computes can be trusted. */
+/* Returns whether a CUDA result is fatal: either every later call on the context fails, or its
+ * results cannot be trusted. */
 MBI_INTERNAL int mbi_device_fatal(mbi_curesult result) {
   switch (result) {
   case 4:   /* DEINITIALIZED */
@@ -3542,14 +3557,14 @@ MBI_INTERNAL int mbi_device_fatal(mbi_curesult result) {
   case 717: /* INVALID_ADDRESS_SPACE */
   case 718: /* INVALID_PC */
   case 719: /* LAUNCH_FAILED */
-  case 999: /* UNKNOWN: a GPU that fell off the bus answers so */
+  case 999: /* UNKNOWN: the answer of a GPU that is no longer reachable */
     return 1;
   default:
     return 0;
   }
 }
 
-/* Marks the device as lost if the result is fatal; the first such result is kept. Returns
+/* Marks the device as lost if the result is fatal; the first fatal result is kept. Returns
  * whether it is fatal. */
 MBI_INTERNAL int mbi_device_mark_lost(merbit_context *context, mbi_curesult result) {
   int alive = 0;
@@ -3565,7 +3580,7 @@ MBI_INTERNAL mbi_curesult mbi_device_lost(const merbit_context *context) {
   return __atomic_load_n(&context->device.lost, __ATOMIC_RELAXED);
 }
 
-/* Returns DEVICE_LOST without a driver call once the context is dead. */
+/* Returns MERBIT_DEVICE_LOST, without a driver call, if the device has been lost. */
 MBI_INTERNAL merbit_status mbi_device_alive(merbit_context *context) {
   const mbi_curesult lost = mbi_device_lost(context);
   if (lost == 0) {
@@ -3598,7 +3613,7 @@ MBI_INTERNAL merbit_status mbi_device_check(merbit_context *context, mbi_curesul
       mbi_driver_error_string(driver, result), advice);
 }
 
-/* ---- Opening and closing ---------------------------------------------------------------- */
+/* ---- Opening and closing ----------------------------------------------------------------- */
 
 static merbit_status mbi_device_attribute(merbit_context *context, int attribute, int *value) {
   return mbi_device_check(context,
@@ -3674,8 +3689,8 @@ MBI_INTERNAL merbit_status mbi_device_examine(merbit_context *context) {
   return status;
 }
 
-/* Fills context->device, whose driver is open. The primary context comes last: it takes
- * longest. */
+/* Fills context->device; its driver must be open. The primary context comes last, because it
+ * takes longest. */
 static merbit_status mbi_device_choose(merbit_context *context,
     const merbit_context_desc *desc) {
   mbi_device *device = &context->device;
@@ -3708,7 +3723,7 @@ static merbit_status mbi_device_choose(merbit_context *context,
   return status;
 }
 
-/* ---- Calls: all that follow need an entered context ------------------------------------- */
+/* ---- Calls that need a current CUDA context ---------------------------------------------- */
 
 /* Makes the context current on this thread, on top of the caller's. */
 MBI_INTERNAL merbit_status mbi_device_enter(merbit_context *context) {
@@ -3718,8 +3733,8 @@ MBI_INTERNAL merbit_status mbi_device_enter(merbit_context *context) {
       "cuCtxPushCurrent", "entering the GPU's context");
 }
 
-/* Makes the context current in order to release something. Returns 0 if the context is
- * dead. Reports no failure, which would hide the one that led here. */
+/* Makes the context current in order to release something. Returns 0 if the device is lost.
+ * Reports no failure, because that would hide the one that led here. */
 MBI_INTERNAL int mbi_device_enter_alive(merbit_context *context) {
   mbi_curesult result;
   if (mbi_device_lost(context) != 0) {
@@ -3741,11 +3756,11 @@ MBI_INTERNAL merbit_status mbi_device_synchronize(merbit_context *context, void 
       "cuStreamSynchronize", "waiting for the GPU");
 }
 
-/* ---- Opening and closing ---------------------------------------------------------------- */
+/* ---- Opening and closing ----------------------------------------------------------------- */
 
-/* Allocates a byte for the context's lifetime. The driver takes small arrays from pages of
- * 2 MB; a page in use saves a plan's first such array 50 to 100 microseconds. Failure does
- * no harm. */
+/* Allocates a byte for the context's lifetime. The driver takes small arrays from pages of 2
+ * MB; a page in use saves a plan's first such array 50 to 100 microseconds. A failure does no
+ * harm. */
 static void mbi_device_hold(merbit_context *context) {
   mbi_device *device = &context->device;
   if (mbi_device_enter_alive(context)) {
@@ -3786,7 +3801,7 @@ MBI_INTERNAL void mbi_device_close(merbit_context *context) {
 }
 
 /* ==== >>jit/memory.c  GPU memory ========================================================== */
-/* GPU memory: allocations and their parts, copies. In an entered context. */
+/* GPU memory: allocations and their parts, copies. The CUDA context must be current. */
 
 MBI_INTERNAL mbi_devptr mbi_device_address(const void *pointer) {
   return (mbi_devptr)(uintptr_t)pointer;
@@ -3796,9 +3811,9 @@ MBI_INTERNAL void *mbi_device_pointer(mbi_devptr address) {
   return (void *)(uintptr_t)address;
 }
 
-/* Returns a part of the allocation at `space` behind `used` bytes, which grow. Arrays made
- * together share an allocation, because each takes the driver as long as ten launches.
- * Divide at 0 first to learn the size. */
+/* Returns the part of the allocation at `space` that follows `used` bytes, and adds its size to
+ * *used. Arrays that are made together share an allocation, because an allocation takes the
+ * driver as long as ten launches. To learn the size, divide at address 0 first. */
 MBI_INTERNAL mbi_devptr mbi_device_part(mbi_devptr space, uint64_t bytes, uint64_t *used) {
   const uint64_t at = *used;
   *used += (bytes + MBI_DEVICE_PART - 1) / MBI_DEVICE_PART * MBI_DEVICE_PART;
@@ -3807,10 +3822,10 @@ MBI_INTERNAL mbi_devptr mbi_device_part(mbi_devptr space, uint64_t bytes, uint64
 
 /* ---- Arenas ------------------------------------------------------------------------------ */
 
-/* The driver takes 40 to 100 microseconds for each allocation, and more to release it. Memory
- * of short-lived arrays is therefore reused for what the same thread makes next. */
+/* The driver takes 40 to 100 microseconds for each allocation, and more to release it.
+ * Therefore a thread's short-lived arrays share memory that was allocated once. */
 
-/* Makes this thread allocate from the `bytes` at `at`, as long as they last. */
+/* Makes this thread allocate from the `bytes` at `at`, until they are used up. */
 MBI_INTERNAL void mbi_arena_open(merbit_context *context, mbi_arena *arena, mbi_devptr at,
     uint64_t bytes) {
   arena->at = at;
@@ -3831,8 +3846,8 @@ MBI_INTERNAL void mbi_arena_shut(merbit_context *context, mbi_arena *arena) {
   mbi_mutex_unlock(&context->lock);
 }
 
-/* Removes an arena whose parts are no longer used. Returns its address for the caller to
- * release, or 0. */
+/* Removes an arena whose parts are not used any more. Returns its address, which the caller
+ * releases, or 0. */
 MBI_INTERNAL mbi_devptr mbi_arena_close(merbit_context *context, mbi_arena *arena) {
   const mbi_devptr at = arena->at;
   mbi_arena **link = &context->device.arenas;
@@ -3865,7 +3880,7 @@ static mbi_devptr mbi_arena_take(merbit_context *context, uint64_t bytes) {
   return address;
 }
 
-/* Returns whether an array lies in an arena and is therefore not released by itself. */
+/* Returns whether an array lies in an arena, in which case it is not released separately. */
 static int mbi_arena_holds(merbit_context *context, mbi_devptr address) {
   const mbi_arena *arena;
   int holds = 0;
@@ -3879,7 +3894,7 @@ static int mbi_arena_holds(merbit_context *context, mbi_devptr address) {
 
 /* ---- Allocations ------------------------------------------------------------------------- */
 
-/* Allocates GPU memory. `what` is a noun for the message. Success never gives address 0. */
+/* Allocates GPU memory. `what` is a noun for the message. On success the address is never 0. */
 MBI_INTERNAL merbit_status mbi_device_allocate(merbit_context *context, uint64_t bytes,
     const char *what, mbi_devptr *address) {
   char attempt[128];
@@ -3898,7 +3913,7 @@ MBI_INTERNAL merbit_status mbi_device_allocate(merbit_context *context, uint64_t
 }
 
 /* Allocates `count` arrays in one allocation. Releasing the first array releases all. Other
- * arrays of 0 bytes are at address 0, as all are after a failure. */
+ * arrays of 0 bytes have address 0; after a failure all have. */
 MBI_INTERNAL merbit_status mbi_device_allocate_parts(merbit_context *context, const char *what,
     int count, mbi_devptr *const *parts, const uint64_t *bytes) {
   uint64_t used = 0;
@@ -3920,15 +3935,15 @@ MBI_INTERNAL merbit_status mbi_device_allocate_parts(merbit_context *context, co
   return status;
 }
 
-/* Releases GPU memory. A dead context's memory is gone with it. */
+/* Releases GPU memory. Memory of a lost device does not exist any more. */
 MBI_INTERNAL void mbi_device_release(merbit_context *context, mbi_devptr address) {
   if (address != 0 && mbi_device_lost(context) == 0 && !mbi_arena_holds(context, address)) {
     (void)mbi_device_mark_lost(context, context->device.driver.mem_free(address));
   }
 }
 
-/* Uploads behind work on the default stream and waits: cuMemcpyHtoD may return while the
- * last piece is still on its way, and other streams would not wait for it. */
+/* Uploads after earlier work on the default stream, and waits: cuMemcpyHtoD may return before
+ * the last part has arrived, and other streams would not wait for it. */
 MBI_INTERNAL merbit_status mbi_device_upload(merbit_context *context, mbi_devptr target,
     const void *source, size_t bytes) {
   merbit_status status = mbi_device_alive(context);
@@ -3950,7 +3965,7 @@ MBI_INTERNAL merbit_status mbi_device_download(merbit_context *context, void *ta
       "cuMemcpyDtoH", "downloading from the GPU");
 }
 
-/* Copies within GPU memory; complete on return. */
+/* Copies within GPU memory. The copy is complete on return. */
 MBI_INTERNAL merbit_status mbi_device_copy(merbit_context *context, mbi_devptr target,
     mbi_devptr source, size_t bytes) {
   merbit_status status = mbi_device_alive(context);
@@ -3985,10 +4000,10 @@ MBI_INTERNAL merbit_status mbi_device_zero(merbit_context *context, mbi_devptr t
       "cuMemsetD8Async", "clearing GPU memory");
 }
 
-/* Returns 1 if the GPU can read the pointer (device, managed or pinned memory), 0 for a
- * plain host pointer. Without an answer of the driver it returns 1, so that the next call
- * reports the reason. The plural query is used because the driver calls a host pointer an
- * error for a single attribute. */
+/* Returns 1 if the GPU can read the pointer (device, managed or pinned memory), 0 for a plain
+ * host pointer. If the driver does not answer, returns 1, so that the next call reports the
+ * reason. Uses the plural query, because the driver treats a host pointer as an error if asked
+ * for a single attribute. */
 MBI_INTERNAL int mbi_device_owns(merbit_context *context, const void *pointer) {
   unsigned type = 0;
   int attribute = MBI_POINTER_MEMORY_TYPE;
@@ -4004,11 +4019,11 @@ MBI_INTERNAL int mbi_device_owns(merbit_context *context, const void *pointer) {
 }
 
 /* ==== >>jit/launch.c  launches of kernels ================================================= */
-/* Launches of kernels, in an entered context. */
+/* Launches of kernels. The CUDA context must be current. */
 
-/* Allows `function` to be launched with `shared_bytes` of dynamic shared memory. Reserves
- * all that a block may have, because plans that need different amounts may share it. `name`
- * is for the message. */
+/* Allows `function` to be launched with `shared_bytes` of dynamic shared memory. Reserves the
+ * largest amount that a block may have, because plans that need different amounts may share the
+ * function. `name` is for the message. */
 MBI_INTERNAL merbit_status mbi_device_reserve_shared(merbit_context *context, void *function,
     const char *name, unsigned shared_bytes) {
   const int limit = context->device.shared_bytes_per_block;
@@ -4061,8 +4076,8 @@ static mbi_curesult mbi_device_start(const mbi_device *device, void *function, u
   return device->driver.launch_kernel_ex(&config, function, &parameter, NULL);
 }
 
-/* Launches `grid` blocks of `threads`. `how` is a MBI_LAUNCH value. Does nothing for 0
- * blocks. */
+/* Launches `grid` blocks of `threads`, or nothing if `grid` is 0. `how` is a MBI_LAUNCH
+ * value. */
 MBI_INTERNAL merbit_status mbi_device_launch_some(merbit_context *context, void *function,
     const char *name, int64_t grid, int threads, unsigned shared_bytes, void *stream,
     const void *arguments, int how) {
@@ -4096,10 +4111,10 @@ MBI_INTERNAL merbit_status mbi_device_launch(merbit_context *context, void *func
 }
 
 /* ==== >>jit/sources.c  kernel texts ======================================================= */
-/* Each kernel file as it stands in templates/, without comments, in pieces that every compiler
+/* The text of each kernel file of templates/, without comments, in pieces that every compiler
  * accepts. */
 static const char *const mbi_source_jit_device_cuh[] = {
-"\n\n\n\n\n#ifndef MBK_DEVICE_CUH\n#define MBK_DEVICE_CUH\n\n#ifndef MBK_PLAIN_LAUNCH\n"
+"\n\n\n\n\n#ifndef MBK_DEVICE_CUH\n#define MBK_DEVICE_CUH\n\n#ifndef MBK_PLAIN_LAUNCH\n\n"
 "#define MBK_PLAIN_LAUNCH 0\n#endif\n\n#define MBK_KERNEL extern \"C\" __global__ void\n"
 "#define MBK_DEVICE static __device__ __forceinline__\n#define MBK_CALLED \\\n"
 "static __device__ __noinline__\n#define MBK_MEMBER __device__ __forceinline__\n"
@@ -4108,7 +4123,7 @@ static const char *const mbi_source_jit_device_cuh[] = {
 "#define MBK_SHARED_MEMORY(name) extern __shared__ __align__(16) unsigned char name[]\n\n"
 "typedef int mbk_i32;\ntypedef unsigned char mbk_u8;\ntypedef unsigned short mbk_u16;\n"
 "typedef unsigned mbk_u32;\ntypedef long long mbk_i64;\n"
-"typedef unsigned long long mbk_u64;\n\n\n"
+"typedef unsigned long long mbk_u64;\n\n\n\n"
 "template <class T> struct mbk_pointer_to { typedef T *type; };\n"
 "#define MBK_POINTER(type_) mbk_pointer_to<type_>::type\nstruct mbk_scalar {\n"
 "mbk_u64 words[2];\n};\n\n"
@@ -4195,16 +4210,16 @@ static const char *const mbi_source_jit_device_cuh[] = {
 ": \"r\"((unsigned)__cvta_generic_to_shared(shared)), \"l\"(global)\n: \"memory\");\n#else\n",
 "*(uint4 *)shared = *(const uint4 *)global;\n#endif\n}\nMBK_DEVICE void mbk_copy_wait() {\n"
 "#if __CUDA_ARCH__ >= 800\nasm volatile(\"cp.async.wait_all;\" : : : \"memory\");\n#endif\n"
-"}\n\n\n\n\n\nMBK_DEVICE void mbk_await() {\n#if __CUDA_ARCH__ >= 900\n"
+"}\n\n\n\n\n\n\nMBK_DEVICE void mbk_await() {\n#if __CUDA_ARCH__ >= 900\n"
 "asm volatile(\"griddepcontrol.wait;\" : : : \"memory\");\n#endif\n}\n\n\n\n"
 "template <class T> MBK_DEVICE T mbk_load_after_wait(const T *address) {\n"
 "#if MBK_PLAIN_LAUNCH\nreturn mbk_load(address);\n#else\nreturn *address;\n#endif\n}\n"
 "template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack_after_wait(const T *address) {\n"
 "#if MBK_PLAIN_LAUNCH\nreturn mbk_load_pack<T, N>(address);\n#else\n"
-"return *(const mbk_pack<T, N> *)address;\n#endif\n}\n\n\n"
+"return *(const mbk_pack<T, N> *)address;\n#endif\n}\n\n\n\n"
 "template <class T> MBK_DEVICE T mbk_load_behind(const T *address) {\n"
 "return mbk_load(address);\n}\n\nMBK_DEVICE void mbk_release() {\n#if __CUDA_ARCH__ >= 900\n"
-"asm volatile(\"griddepcontrol.launch_dependents;\" : : :);\n#endif\n}\n\n\n"
+"asm volatile(\"griddepcontrol.launch_dependents;\" : : :);\n#endif\n}\n\n\n\n"
 "extern \"C\" __device__ void cudaGraphSetConditional(mbk_u64 handle, mbk_u32 value);\n"
 "MBK_DEVICE void mbk_graph_go_on(mbk_u64 handle, bool go_on) {\n"
 "cudaGraphSetConditional(handle, go_on ? 1u : 0u);\n}\n\n\n"
@@ -4214,7 +4229,7 @@ static const char *const mbi_source_jit_device_cuh[] = {
 NULL};
 
 static const char *const mbi_source_jit_complex_cuh[] = {
-"\n\n\n#ifndef MBK_COMPLEX_CUH\n#define MBK_COMPLEX_CUH\n\n\n"
+"\n\n\n#ifndef MBK_COMPLEX_CUH\n#define MBK_COMPLEX_CUH\n\n\n\n"
 "template <class T> struct alignas(2 * sizeof(T)) mbk_complex {\nT re, im;\n"
 "mbk_complex() = default;\nMBK_MEMBER mbk_complex(T re, T im = 0) : re(re), im(im) {\n}\n};\n\n"
 "typedef mbk_complex<float> mbk_c64;\ntypedef mbk_complex<double> mbk_c128;\n\n\n"
@@ -7865,8 +7880,8 @@ static const char *const mbi_source_solve_core_fused_cuh[] = {
 "MBK_DEVICE void mbk_fused_copy(mbi_solve_state *to, const mbi_solve_state *from) {\n"
 "for (mbk_u32 i = mbk_thread(); i < sizeof *to / sizeof(mbk_u64); i += mbk_threads()) {\n"
 "((mbk_u64 *)to)[i] = ((const mbk_u64 *)from)[i];\n}\n}\n\n\n\n"
-"MBK_DEVICE mbk_fused_call mbk_fused_begin(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory *m,\n"
-"double *shared) {\nconst mbk_fused_call s = {v, n, m, shared};\n"
+"MBK_DEVICE mbk_fused_call mbk_fused_begin(const mbi_solve_vectors &v, mbk_i64 n,\n"
+"mbi_solve_memory *m, double *shared) {\nconst mbk_fused_call s = {v, n, m, shared};\n"
 "mbi_solve_state *const own = mbk_fused_state(shared);\nmbk_release();\n"
 "mbk_fused_copy(own, &m->state);\nmbk_block_sync();\nif (mbk_thread() == 0) {\n"
 "own->copied = 1;\n}\nmbk_block_sync();\nreturn s;\n}\n\n\n"
@@ -7884,8 +7899,8 @@ static const char *const mbi_source_solve_core_fused_cuh[] = {
 "i += share.stride) {\n#pragma unroll\nfor (int slot = 0; slot < MBI_SOLVE_VECTORS; slot++) {\n"
 "if ((slots >> slot & 1u) != 0) {\nmbk_prefetch((const MBK_VECTOR *)s.v.at[slot] + i);\n}\n}\n"
 "}\n}\n}\n\n\n\ntemplate <int ADDS, int MAXES>\n"
-"MBK_DEVICE void mbk_fused_exchange(const mbk_fused_call &s, const mbi_solve_state &c, double *sums,\n"
-"bool collects, mbk_u32 ahead, bool backwards) {\n"
+"MBK_DEVICE void mbk_fused_exchange(const mbk_fused_call &s, const mbi_solve_state &c,\n"
+"double *sums, bool collects, mbk_u32 ahead, bool backwards) {\n"
 "const int COUNT = ADDS + MAXES > 0 ? ADDS + MAXES : 1;\n"
 "mbk_u64 *const slots = mbk_fused_slots(s, c);\nmbk_step_reduce<ADDS, MAXES>(sums, s.shared);\n"
 "if (mbk_thread() == 0) {\n#pragma unroll\nfor (int k = 0; k < COUNT; k++) {\n"
@@ -8725,9 +8740,10 @@ MBI_INTERNAL const mbi_source mbi_sources[MBI_SOURCES] = {
 };
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
-/* One file per compiled program: head, full key, image. It is written whole under another name
- * and renamed, by any number of processes at once, never locked; whatever is not exactly right
- * on reading is a miss. Errors of the disk are counted and otherwise ignored. */
+/* The cache of cubins on disk, one file per compiled program: head, full key, image. Any number
+ * of processes may write at the same time. A file is written under another name and renamed,
+ * never locked. On reading, an entry that is not exactly right counts as a miss. Disk errors
+ * are counted and otherwise ignored. */
 #define MBI_CACHE_MAGIC "merbit\r\n"
 #define MBI_CACHE_MAX_BYTES ((int64_t)256 << 20)
 
@@ -8749,8 +8765,8 @@ static void mbi_cache_off(merbit_context *context, const char *reason) {
   mbi_log(context, "no cubin cache: %s", reason);
 }
 
-/* Writes the wished directory of entries to `buffer` and returns it, or NULL after
- * switching the cache off with a reason. */
+/* Writes the directory asked for to `buffer` and returns it. Returns NULL after switching the
+ * cache off with a reason. */
 static const char *mbi_cache_wish(merbit_context *context, const merbit_context_desc *desc,
     char *buffer, size_t size) {
   const char *explicit_path = desc->cache_dir;
@@ -8781,7 +8797,7 @@ static const char *mbi_cache_wish(merbit_context *context, const merbit_context_
   return buffer;
 }
 
-/* Chooses, creates and examines the directory. Never fails: without one there is no disk
+/* Chooses, creates and checks the directory. Never fails: without a directory there is no disk
  * cache. */
 MBI_INTERNAL void mbi_cache_open(merbit_context *context, const merbit_context_desc *desc) {
   mbi_cache *cache = &context->cache;
@@ -8811,8 +8827,8 @@ MBI_INTERNAL void mbi_cache_open(merbit_context *context, const merbit_context_d
   mbi_log(context, "cubin cache: %s", cache->directory);
 }
 
-/* Returns whether the directory is still safe: others may have got access, or removed it
- * and made it anew. */
+/* Returns whether the directory is still safe. Others may have got access, or removed it and
+ * made another one. */
 static int mbi_cache_safe(merbit_context *context) {
   char path[MBI_PATH_SIZE];
   const char *fault;
@@ -8826,7 +8842,7 @@ static int mbi_cache_safe(merbit_context *context) {
   return fault == NULL;
 }
 
-/* Writes an entry's file name, a hash of the key. */
+/* Writes an entry's file name, which is a hash of the key. */
 static void mbi_cache_name(const char *key, size_t key_size, char *name, size_t size) {
   char text[MBI_HASH_TEXT];
   mbi_hash_text(mbi_hash_add(mbi_hash_start(), key, key_size), text);
@@ -8865,7 +8881,7 @@ static int mbi_cache_valid(const char *entry, size_t size, const char *key, size
   return memcmp(entry, &head, sizeof head) == 0;
 }
 
-/* Removes the entry of a key: it is damaged, or the driver refuses its image. */
+/* Removes the entry of a key, because it is damaged or the driver refuses its image. */
 MBI_INTERNAL void mbi_cache_drop(merbit_context *context, const char *key, size_t key_size) {
   char path[MBI_PATH_SIZE];
   int error;
@@ -8912,7 +8928,7 @@ MBI_INTERNAL int mbi_cache_load(merbit_context *context, const char *key, size_t
     mbi_cache_error(context, "trust the contents of", path, EINVAL);
   }
   if (error == 0 || error == EINVAL || error == ELOOP || error == ENXIO) {
-    mbi_cache_drop(context, key, key_size); /* damaged; or a link, a FIFO or a socket */
+    mbi_cache_drop(context, key, key_size); /* damaged, or a link, a FIFO or a socket */
   }
   return 0;
 }
@@ -8948,8 +8964,8 @@ MBI_INTERNAL void mbi_cache_store(merbit_context *context, const char *key, size
 }
 
 /* ==== >>jit/loaded.c  programs that stay loaded =========================================== */
-/* Programs that are loaded stay so, shared by the plans of a context: a second plan of the same
- * form loads nothing. */
+/* Loaded programs. The plans of a context share them, and unused ones are kept, so a second
+ * plan of the same form loads nothing. */
 
 /* Unloads a module. The CUDA context must be current. */
 MBI_INTERNAL void mbi_loaded_unload(merbit_context *context, void *module) {
@@ -8984,8 +9000,8 @@ MBI_INTERNAL mbi_loaded *mbi_loaded_take(merbit_context *context, const char *ke
   return found;
 }
 
-/* Shares `module` under `key`, which the entry takes over. Returns NULL and changes nothing
- * if memory is short. */
+/* Shares `module` under `key`, which then belongs to the entry. Returns NULL and changes
+ * nothing if there is no memory. */
 MBI_INTERNAL mbi_loaded *mbi_loaded_share(merbit_context *context, char *key, size_t key_size,
     void *module) {
   mbi_loaded *entry = (mbi_loaded *)mbi_allocate(context, sizeof *entry);
@@ -9002,7 +9018,8 @@ MBI_INTERNAL mbi_loaded *mbi_loaded_share(merbit_context *context, char *key, si
   return entry;
 }
 
-/* Unloads unused programs except the `keep` used last. The CUDA context must be current. */
+/* Unloads unused programs, except the `keep` that were used last. The CUDA context must be
+ * current. */
 MBI_INTERNAL void mbi_loaded_trim(merbit_context *context, int keep) {
   mbi_loaded *dropped = NULL, **at;
   mbi_mutex_lock(&context->lock);
@@ -9025,8 +9042,8 @@ MBI_INTERNAL void mbi_loaded_trim(merbit_context *context, int keep) {
   }
 }
 
-/* Drops one user. A CUcontext of the caller's may end before ours, so nothing stays loaded
- * there. */
+/* Removes one user of a program. If the CUcontext is the caller's, it may end before the merbit
+ * context, so no program stays loaded there. */
 MBI_INTERNAL void mbi_loaded_leave(merbit_context *context, mbi_loaded *entry) {
   mbi_mutex_lock(&context->lock);
   entry->users--;
@@ -9040,7 +9057,7 @@ MBI_INTERNAL void mbi_loaded_close(merbit_context *context) {
     mbi_loaded_trim(context, 0);
     mbi_device_leave(context);
   }
-  while (context->loaded != NULL) { /* gone with a dead context */
+  while (context->loaded != NULL) { /* their modules went with a lost device */
     mbi_loaded *next = context->loaded->next;
     mbi_loaded_free(context, context->loaded);
     context->loaded = next;
@@ -9050,7 +9067,7 @@ MBI_INTERNAL void mbi_loaded_close(merbit_context *context) {
 /* ==== >>jit/program.c  one specialisation: preamble, compilation, module ================== */
 /* Kernel programs: preamble, key, compilation by NVRTC, loading of cubins. */
 
-/* ---- Preamble: the #defines of one specialisation --------------------------------------- */
+/* ---- Preamble: the #defines of one specialisation ---------------------------------------- */
 
 MBI_INTERNAL void mbi_preamble_define(mbi_preamble *preamble, const char *name,
     const char *value) {
@@ -9072,7 +9089,7 @@ MBI_INTERNAL void mbi_preamble_define_int(mbi_preamble *preamble, const char *na
   mbi_preamble_define(preamble, name, text);
 }
 
-/* ---- Target: what NVRTC is asked for ---------------------------------------------------- */
+/* ---- Target: architecture and options for NVRTC ------------------------------------------ */
 
 MBI_INTERNAL merbit_status mbi_target_choose(merbit_context *context, const char *main_file,
     const mbi_preamble *preamble, int capability, mbi_target *target) {
@@ -9094,14 +9111,14 @@ MBI_INTERNAL merbit_status mbi_target_choose(merbit_context *context, const char
       target->ptx ? "compute" : "sm", known);
   target->options[0] = target->architecture;
   target->options[1] = "--std=c++14";
-  target->options[2] = "--no-source-include"; /* nothing but embedded files */
+  target->options[2] = "--no-source-include"; /* only embedded files */
   target->count = nvrtc->version >= MBI_NO_SOURCE_INCLUDE ? 3 : 2;
   return MERBIT_OK;
 }
 
-/* ---- Key: all that the image depends on, each field behind its length ------------------- */
+/* ---- Key: everything that determines the image; each field follows its length ------------ */
 
-/* Returns the key of a program, or NULL if memory is short. */
+/* Returns the key of a program, or NULL if there is no memory. */
 MBI_INTERNAL char *mbi_key_create(merbit_context *context, const char *main_file,
     const mbi_preamble *preamble, const mbi_target *target, size_t *size) {
   const char *fields[10];
@@ -9117,7 +9134,7 @@ MBI_INTERNAL char *mbi_key_create(merbit_context *context, const char *main_file
   fields[count++] = main_file;
   fields[count++] = preamble->text;
   fields[count++] = version;
-  for (i = 0; i < target->count; i++) { /* the first names the architecture */
+  for (i = 0; i < target->count; i++) { /* the first option names the architecture */
     fields[count++] = target->options[i];
   }
   for (i = 0; i < count; i++) {
@@ -9132,7 +9149,7 @@ MBI_INTERNAL char *mbi_key_create(merbit_context *context, const char *main_file
   return key;
 }
 
-/* ---- Compilation ------------------------------------------------------------------------ */
+/* ---- Compilation ------------------------------------------------------------------------- */
 
 MBI_INTERNAL void mbi_texts_release(merbit_context *context, mbi_texts *texts) {
   size_t i;
@@ -9172,8 +9189,8 @@ MBI_INTERNAL merbit_status mbi_texts_create(merbit_context *context,
   return MERBIT_OK;
 }
 
-/* Writes program text, log and image to MERBIT_DUMP, under the cache's name. Ignores
- * failures. */
+/* Writes program text, log and image to the directory MERBIT_DUMP, under the cache's name.
+ * Ignores failures. */
 static void mbi_program_dump(merbit_context *context, const char *main_file,
     const mbi_preamble *preamble, const mbi_target *target,
     const char *log, const void *image, size_t size) {
@@ -9259,8 +9276,8 @@ MBI_INTERNAL merbit_status mbi_nvrtc_run(merbit_context *context, void *program,
   return status;
 }
 
-/* Compiles `main_file` for a compute capability (90 is 9.0). Needs NVRTC, but neither
- * driver nor GPU. */
+/* Compiles `main_file` for a compute capability (90 is 9.0). NVRTC must be open; neither driver
+ * nor GPU is needed. */
 MBI_INTERNAL merbit_status mbi_program_compile(merbit_context *context, const char *main_file,
     const mbi_preamble *preamble, int capability, void **image, size_t *size) {
   const mbi_nvrtc *nvrtc = &context->device.nvrtc;
@@ -9287,9 +9304,9 @@ MBI_INTERNAL merbit_status mbi_program_compile(merbit_context *context, const ch
   return status;
 }
 
-/* ---- Programs: from the cache or compiled, loaded into the entered context -------------- */
+/* ---- Programs: from the cache or compiled, loaded into the current context --------------- */
 
-/* Loads a cached image. If the driver refuses it, `module` stays NULL and the entry is
+/* Loads a cached image. If the driver refuses it, `module` stays NULL and the cache entry is
  * removed. */
 static merbit_status mbi_program_load_cached(merbit_context *context, const char *key,
     size_t key_size, mbi_program *program) {
@@ -9329,7 +9346,7 @@ static merbit_status mbi_program_load_compiled(merbit_context *context, const ch
         "cuModuleLoadData", "loading a compiled program");
     program->load_seconds = mbi_seconds() - start - program->compile_seconds;
   }
-  if (status == MERBIT_OK) { /* only what the driver has accepted */
+  if (status == MERBIT_OK) { /* store only what the driver has accepted */
     mbi_cache_store(context, key, key_size, image, size);
   } else {
     program->module = NULL;
@@ -9338,8 +9355,8 @@ static merbit_status mbi_program_load_compiled(merbit_context *context, const ch
   return status;
 }
 
-/* Makes a specialisation of `main_file` for mbi_program_kernel. The CUDA context must be
- * current. */
+/* Makes a specialisation of `main_file`, whose kernels mbi_program_kernel returns. The CUDA
+ * context must be current. */
 MBI_INTERNAL merbit_status mbi_program_create(merbit_context *context, const char *main_file,
     const mbi_preamble *preamble, mbi_program *program) {
   const double start = mbi_seconds();
@@ -9397,7 +9414,7 @@ MBI_INTERNAL merbit_status mbi_program_kernel(merbit_context *context,
   return status;
 }
 
-/* Destroys a program, which may be all zero. A dead context's modules are gone with it. */
+/* Destroys a program, which may be all zero. Modules of a lost device do not exist any more. */
 MBI_INTERNAL void mbi_program_destroy(merbit_context *context, mbi_program *program) {
   if (program->shared != NULL) {
     mbi_loaded_leave(context, program->shared);
@@ -9432,8 +9449,8 @@ MBI_INTERNAL void mbi_context_unref(merbit_context *context) {
   allocator.release(allocator.user, context);
 }
 
-/* Chooses the side. CUDA needs a driver, a device and NVRTC; AUTO keeps the reason why it
- * took the CPU. */
+/* Chooses the side. CUDA needs a driver, a device and NVRTC. AUTO stores the reason if it takes
+ * the CPU. */
 static merbit_status mbi_context_choose_side(merbit_context *context,
     const merbit_context_desc *desc) {
   merbit_status status;
@@ -9456,7 +9473,7 @@ static merbit_status mbi_context_choose_side(merbit_context *context,
   return MERBIT_OK;
 }
 
-/* Prints a log line. Installed by MERBIT_LOG if the descriptor has no callback. */
+/* Prints a log line. Used if MERBIT_LOG is set and the descriptor has no callback. */
 static void mbi_log_to_stderr(void *user, const char *line) {
   (void)user;
   (void)fprintf(stderr, "merbit: %s\n", line);
@@ -9571,7 +9588,7 @@ MERBIT_API merbit_status merbit_context_get_info(merbit_context *context,
 }
 
 /* ==== >>jit/buffer.c  vectors where the context computes ================================== */
-/* Public buffers: memory where the context computes. */
+/* Public buffers: vectors in memory of the side where the context computes. */
 
 MERBIT_API merbit_status merbit_buffer_create(merbit_context *context, size_t bytes,
     merbit_buffer **buffer) {
@@ -9614,7 +9631,7 @@ MERBIT_API merbit_status merbit_buffer_create(merbit_context *context, size_t by
   return MERBIT_OK;
 }
 
-/* Checks that [offset, offset + bytes) lies inside the buffer, for both directions. */
+/* Checks for uploads and downloads that [offset, offset + bytes) lies inside the buffer. */
 static merbit_status mbi_buffer_check(const merbit_buffer *buffer, size_t offset,
     const void *host, size_t bytes, const char *verb) {
   if (buffer == NULL) {
@@ -9707,65 +9724,66 @@ typedef struct mbi_c128 {
 
 struct merbit_matrix {
   merbit_context *context;
-  int64_t references; /* the user, and what was made from its view */
-  merbit_view view; /* CSR or BSR, host, base 0, 32-bit columns; its arrays are the matrix's */
-  void *memory;     /* that holds all of them; NULL: each is an allocation */
+  int64_t references; /* the user's, and those of objects made from its view */
+  merbit_view view;   /* CSR or BSR, host, base 0, 32-bit columns; the matrix owns its arrays */
+  void *memory;       /* an allocation that holds all arrays; NULL: each has its own */
 };
 
 #define MBI_TYPE_NAME 24 /* bytes */
 
-#define MBI_BLOCK_MOST 64 /* rows or columns of a block */
+#define MBI_BLOCK_MOST 64 /* the most rows or columns of a block */
 
 enum { MBI_BELOW, MBI_DIAGONAL, MBI_ABOVE, MBI_WRONG };
 
-#define MBI_MAX_LENGTH (PTRDIFF_MAX / 8 - 1) /* of an array: longer ones have no address */
+#define MBI_MAX_LENGTH (PTRDIFF_MAX / 8 - 1) /* of an array; no longer one can be addressed */
 
-#define MBI_SHORT_ROW 32 /* up to here: insertion sort; longer rows: radix sort by bytes */
+#define MBI_SHORT_ROW \
+  32 /* longest row for insertion sort; longer rows: radix sort by bytes \
+      */
 
 typedef struct mbi_build {
   merbit_context *context;
   const merbit_view *from;
-  const void *major, *minor; /* index arrays that become rows and columns, where there are */
-  int walk;     /* transposed CSR: the column of an entry is the row it stands in */
-  void *places; /* where each entry was, for those who ask: of place_type */
+  const void *major, *minor; /* index arrays that become rows and columns, if there are any */
+  int walk;     /* 1: a transposed CSR, in which the column of an entry is its original row */
+  void *places; /* the original place of each entry, of place_type; or NULL */
   merbit_index_type place_type;
-  merbit_view to;          /* CSR, base 0; 64-bit offsets until the end */
+  merbit_view to;          /* CSR, base 0; with 64-bit offsets until the end */
   int64_t *row_ptr;        /* the arrays of `to` */
-  int32_t *narrow_row_ptr; /* takes the place of row_ptr at the end */
+  int32_t *narrow_row_ptr; /* replaces row_ptr at the end */
   int32_t *col_ind;
   void *values;
   int tasks;
-  void *cursors; /* per task and row: where the next entry goes; 32 bits if they do */
+  void *cursors; /* per task and row: where the next entry goes; 32 bits if these suffice */
   void *scratch; /* of the radix sort: values, then columns */
   int32_t *scratch_columns;
-  int64_t longest[MBI_MAX_THREADS]; /* per task: its longest row out of order */
-  int duplicates[MBI_MAX_THREADS];  /* per task: has it met some */
+  int64_t longest[MBI_MAX_THREADS]; /* per task: its longest row that is out of order */
+  int duplicates[MBI_MAX_THREADS];  /* per task: 1 if there are duplicates */
 } mbi_build;
 
-/* Blocks in host memory, as a product reads them. */
+/* Blocks in host memory, in the format that products read. */
 typedef struct mbi_bsr {
   merbit_view view;      /* MERBIT_BSR */
-  const uint64_t *masks; /* mask_words for each block: bit k says that its k-th value is an
-                            entry; NULL: all that lie inside the matrix are */
+  const uint64_t *masks; /* mask_words per block: bit k is 1 if the block's k-th value is an
+                          * entry; NULL: all values inside the matrix are entries */
   int mask_words;        /* 0 without masks */
   int64_t entries;       /* of the matrix */
-  void *memory;          /* that holds what is not the user's */
+  void *memory;          /* an allocation that holds all arrays except the user's */
 } mbi_bsr;
-/* What is no entry becomes a zero, and with masks that is told; where a product reads them they
- * count among the bytes that a shape moves. */
+/* How blocks store values that are no entries: as zeros; as zeros, with masks that say so; or
+ * with masks that products read, which then count among the bytes of a shape. */
 enum { MBI_MASKS_NONE, MBI_MASKS_ASIDE, MBI_MASKS_READ };
 typedef struct mbi_blocking {
   const merbit_view *csr;
   mbi_bsr *bsr;
   int tasks;
-  int64_t
-      blocks[MBI_MAX_THREADS]; /* per task; before the second pass: where its first one goes */
+  int64_t blocks[MBI_MAX_THREADS]; /* per task; before the second pass: its first block */
   int64_t inside[MBI_MAX_THREADS]; /* per task: values inside the matrix */
 } mbi_blocking;
 
-#define MBI_SHAPE_CANDIDATES 70 /* with those of mbi_shape_of */
+#define MBI_SHAPE_CANDIDATES 70 /* number of candidates of mbi_shape_of */
 #define MBI_SHAPE_FINALISTS 3
-/* Entries to look at for each candidate, about, and rows of a window. */
+/* About how many entries are counted for each candidate, and the rows of a window. */
 #ifndef MBI_SHAPE_ENTRIES
 #define MBI_SHAPE_ENTRIES (1 << 18)
 #endif
@@ -9773,26 +9791,27 @@ typedef struct mbi_blocking {
 #define MBI_SHAPE_WINDOW 256
 #endif
 
-/* How a view becomes a CSR. */
+/* Flags for turning a view into a CSR. */
 #define MBI_BUILD_TRANSPOSE 1 /* rows become columns */
-#define MBI_BUILD_KEEP 2 /* duplicates stay, beside each other in the order of the arrays */
+#define MBI_BUILD_KEEP 2      /* duplicates are kept, adjacent and in the order of the arrays */
 
 typedef struct mbi_graph {
   merbit_context *context;
   merbit_view csr; /* host, 32-bit columns */
   int64_t rows;
-  int base;        /* of the columns of mbi_graph_row */
-  int32_t *degree; /* neighbours, the vertex itself left out */
-  int64_t *starts; /* rows of A + A', each of degree[v] columns; NULL: the CSR's own */
+  int base;        /* of the columns that mbi_graph_row returns */
+  int32_t *degree; /* number of neighbours, without the vertex itself */
+  int64_t *starts; /* rows of A + A', each of degree[v] columns; NULL: the CSR's own rows are
+                    * used */
   int32_t *columns;
   int32_t *scratch; /* for sorting long rows */
   int tasks;
-  int64_t
-      found[MBI_MAX_THREADS];  /* by task: entries below less those above, or the longest row */
-  int uneven[MBI_MAX_THREADS]; /* by task: has it met what makes it another graph */
+  int64_t found[MBI_MAX_THREADS]; /* per task: entries below the diagonal minus those above, or
+                                   * the longest row */
+  int uneven[MBI_MAX_THREADS];    /* per task: 1 if the CSR is not its own graph */
 } mbi_graph;
 
-#define MBI_ORDER_SEARCHES 8 /* of a component; meshes take 3 or 4 */
+#define MBI_ORDER_SEARCHES 8 /* the most searches of a component; meshes take 3 or 4 */
 
 typedef struct mbi_permute {
   merbit_context *context;
@@ -9800,28 +9819,29 @@ typedef struct mbi_permute {
   const int32_t *order;            /* order[new] = old */
   int32_t *inverse;                /* inverse[old] = new */
   merbit_view to;                  /* base 0, columns ascending in each row */
-  void *row_ptr, *values, *places; /* places[k]: where entry k was; of to.offset_type */
+  void *row_ptr, *values, *places; /* places[k]: the original place of entry k; of
+                                    * to.offset_type */
   int32_t *col_ind;
-  uint64_t *keys; /* twice as many as entries of the tasks' longest rows */
+  uint64_t *keys; /* twice the entries of the tasks' longest rows */
   int tasks;
   int64_t longest[MBI_MAX_THREADS];
   int64_t widest[MBI_MAX_THREADS];
 } mbi_permute;
 
 enum { MBI_AS_IT_IS = 0, MBI_NEGATED = 1, MBI_CONJUGATED = 2 };
-/* What entries, and their mirror images, are of the values given. */
+/* How the entries, and their mirror images, follow from the given values. */
 typedef struct mbi_symmetry_signs {
   int direct, mirror;
 } mbi_symmetry_signs;
 
-typedef struct mbi_strip { /* the rows of one block row on their way */
+typedef struct mbi_strip { /* the rows of one block row during a walk */
   const int32_t *col_ind;
   int rows, base;
-  uint32_t next[MBI_BLOCK_MOST]; /* the column where each stands, counted from 0 */
+  uint32_t next[MBI_BLOCK_MOST]; /* the next column of each row, counted from 0 */
   int64_t at[MBI_BLOCK_MOST], end[MBI_BLOCK_MOST];
 } mbi_strip;
 
-/* Sorts a row by columns; the two scratch arrays are as long as the row: matrix/row_sort.c. */
+/* Sorts a row by columns. The two scratch arrays are as long as the row: matrix/row_sort.c. */
 typedef void (*mbi_row_sorter)(int32_t *columns, void *values, int64_t length, int64_t cols,
     int32_t *scratch_columns, void *scratch_values);
 
@@ -9837,7 +9857,8 @@ MBI_INTERNAL int mbi_type_known(merbit_type type) {
   return (int)type >= 0 && (size_t)type < sizeof mbi_type_names / sizeof mbi_type_names[0];
 }
 
-/* Returns the name of a type; of a number that is none, the number, written to `text`. */
+/* Returns the name of a type. If `type` is not valid, writes its number to `text` and returns
+ * that. */
 MBI_INTERNAL const char *mbi_type_name(merbit_type type, char text[MBI_TYPE_NAME]) {
   if (mbi_type_known(type)) {
     return mbi_type_names[type];
@@ -9857,16 +9878,16 @@ MBI_INTERNAL size_t mbi_type_size(merbit_type type) {
   case MERBIT_C128:
     return sizeof(mbi_c128);
   default:
-    return sizeof(double); /* F64, what means it, and C64 */
+    return sizeof(double); /* F64, DEFAULT and C64 */
   }
 }
 
-/* Returns whether every method and every form of a matrix takes the type. */
+/* Returns whether every method and every form of a matrix supports the type. */
 MBI_INTERNAL int mbi_type_plain(merbit_type type) {
   return type == MERBIT_F64 || type == MERBIT_F32;
 }
 
-/* Returns whether the type is too short for sums. */
+/* Returns whether sums need a wider type. */
 MBI_INTERNAL int mbi_type_short(merbit_type type) {
   return type == MERBIT_F16 || type == MERBIT_BF16;
 }
@@ -9891,11 +9912,11 @@ MBI_INTERNAL int mbi_scalar_zero(merbit_type type, const void *scalar) {
   }
 }
 
-/* Returns the value of an f16. No float on the way is subnormal, because a program may have
- * set the processor to flush those to zero. */
+/* Returns the value of an f16. No intermediate float is subnormal, because a program may have
+ * set the processor to flush subnormals to zero. */
 MBI_INTERNAL float mbi_f16_value(uint16_t half) {
   const uint32_t size = half & 0x7fff;
-  float value = (float)size * 5.9604644775390625e-8f; /* 2^-24: what subnormals count */
+  float value = (float)size * 5.9604644775390625e-8f; /* 2^-24: the unit of subnormals */
   uint32_t bits;
   memcpy(&bits, &value, sizeof bits);
   if (size >= 0x0400) { /* the exponents' biases are 15 and 127 */
@@ -9934,7 +9955,8 @@ MBI_INTERNAL int64_t mbi_view_values(const merbit_view *view) {
       : view->nnz;
 }
 
-/* Returns one entry of an array of either width. In loops the branch is always predicted. */
+/* Returns an element of an index array of either width. In loops the branch is always
+ * predicted. */
 MBI_INTERNAL int64_t mbi_index_at(const void *array, merbit_index_type type, int64_t i) {
   return type == MERBIT_INDEX_32 ? (int64_t)((const int32_t *)array)[i]
       : ((const int64_t *)array)[i];
@@ -9948,14 +9970,14 @@ MBI_INTERNAL void mbi_index_set(void *array, merbit_index_type type, int64_t i, 
   }
 }
 
-/* Returns the first item of `task` where `count` items are dealt to `tasks` evenly and in
+/* Returns the first item of `task` if `count` items are divided among `tasks` evenly and in
  * order. */
 MBI_INTERNAL int64_t mbi_share(int64_t count, int tasks, int task) {
   int64_t rest = count % tasks;
   return count / tasks * task + (task < rest ? task : rest);
 }
 
-/* Returns the number of tasks worth starting for `count` cheap steps. */
+/* Returns the number of tasks that `count` cheap steps are worth. */
 MBI_INTERNAL int mbi_share_tasks(const merbit_context *context, int64_t count) {
   int64_t useful = count / 32768;
   return useful < 1 ? 1 : useful < context->threads ? (int)useful : context->threads;
@@ -9975,8 +9997,8 @@ MBI_INTERNAL int64_t mbi_row_of(const merbit_view *csr, int64_t entry) {
   return low;
 }
 
-/* Returns the first row of `task` where the rows of a valid CSR view are dealt to `tasks`
- * by their entries. */
+/* Returns the first row of `task` if the rows of a valid CSR view are divided among `tasks` by
+ * their entries. */
 MBI_INTERNAL int64_t mbi_share_rows(const merbit_view *csr, int tasks, int task) {
   return task == 0       ? 0 : task == tasks ? csr->rows
       : mbi_row_of(csr, mbi_share(csr->nnz, tasks, task));
@@ -10034,7 +10056,7 @@ MBI_INTERNAL merbit_status mbi_array_download(merbit_context *context, const voi
   return MERBIT_OK;
 }
 
-/* Copies a device view whose header is checked. mbi_host_view_release frees it, after a
+/* Copies a device view whose header has been checked. mbi_host_view_release frees the copy, on
  * failure too. */
 MBI_INTERNAL merbit_status mbi_view_download(merbit_context *context, const merbit_view *view,
     merbit_view *host) {
@@ -10072,9 +10094,9 @@ MBI_INTERNAL merbit_status mbi_view_download(merbit_context *context, const merb
 }
 
 /* ==== >>matrix/triangle.c  symmetric storage: checks of one triangle ====================== */
-/* Views that give one triangle of a symmetric, skew-symmetric or Hermitian matrix: what they
- * must keep to. Matrix Market's rules (NISTIR 5935), but that the upper triangle will do as
- * well. */
+/* Checks of views that give one triangle of a symmetric, skew-symmetric or Hermitian matrix.
+ * The rules are those of Matrix Market (NISTIR 5935), except that the upper triangle is allowed
+ * too. */
 
 MBI_INTERNAL int mbi_view_is_triangle(const merbit_view *view) {
   return view->symmetry != MERBIT_SYMMETRY_NONE;
@@ -10126,7 +10148,7 @@ MBI_INTERNAL int64_t mbi_entry_row(const merbit_view *view, int64_t row, int64_t
   return row;
 }
 
-/* Returns the row where a walk over entries from `first` begins; first < nnz. */
+/* Returns the row where a walk over the entries from `first` on begins; first < nnz. */
 MBI_INTERNAL int64_t mbi_entry_first_row(const merbit_view *view, int64_t first) {
   return view->format == MERBIT_CSR ? mbi_row_of(view, first) : 0;
 }
@@ -10139,8 +10161,9 @@ typedef struct mbi_triangle {
   const merbit_view *view;
   int tasks;
   int64_t first[MBI_MAX_THREADS][4]; /* per task: its first entry below, on and above the
-                                        diagonal, and there though it must not; nnz: none */
-  int64_t diagonal[MBI_MAX_THREADS]; /* per task: its entries there */
+                                      * diagonal, and its first on the diagonal that is not
+                                      * allowed; nnz: none */
+  int64_t diagonal[MBI_MAX_THREADS]; /* per task: number of entries on the diagonal */
 } mbi_triangle;
 
 /* Returns whether an entry may not lie on the diagonal. */
@@ -10173,8 +10196,8 @@ static void mbi_triangle_task(void *argument, int task) {
   }
 }
 
-/* Sets first[kind] to the first entry of each kind, whatever the number of threads. Returns
- * how many lie on the diagonal. */
+/* Sets first[kind] to the first entry of each kind, for any number of threads. Returns the
+ * number of entries on the diagonal. */
 MBI_INTERNAL int64_t mbi_triangle_find(merbit_context *context, const merbit_view *view,
     int64_t *first) {
   mbi_triangle t;
@@ -10196,7 +10219,7 @@ MBI_INTERNAL int64_t mbi_triangle_find(merbit_context *context, const merbit_vie
 }
 
 /* Checks that the entries of a host view, whose indices are valid, lie in one triangle. The
- * message names the first that does not; rows and columns are as stored. */
+ * message names the first entry that does not; rows and columns are as stored. */
 MBI_INTERNAL merbit_status mbi_triangle_check(merbit_context *context,
     const merbit_view *view) {
   int64_t first[4], bad, row, column;
@@ -10313,7 +10336,7 @@ static merbit_status mbi_view_check_sizes(merbit_context *context, const merbit_
   return MERBIT_OK;
 }
 
-/* Checks everything that needs no reading of an array. */
+/* Checks everything that can be checked without reading an array. */
 MBI_INTERNAL merbit_status mbi_view_check_header(merbit_context *context, const merbit_view *view) {
   const char *missing = NULL;
   if (view == NULL) {
@@ -10339,15 +10362,15 @@ MBI_INTERNAL merbit_status mbi_view_check_header(merbit_context *context, const 
 
 typedef struct mbi_scan {
   const void *array;
-  int64_t count;     /* entries to look at */
+  int64_t count;     /* entries to be checked */
   int64_t base, end; /* each must lie in [base, end) */
-  int ordered;       /* and not below its predecessor */
+  int ordered;       /* 1: and not less than its predecessor */
   int tasks;
   int64_t first[MBI_MAX_THREADS]; /* per task: its first bad entry, or count */
 } mbi_scan;
-/* Finds a task's first bad entry. Chunks are tested without a branch, so that they
- * vectorise; a bad one is searched again. Unsigned differences make values below the base
- * huge. */
+/* Finds a task's first bad entry. Chunks are tested without a branch, so that compilers
+ * vectorise the loop; a bad chunk is searched again. As unsigned differences, values below the
+ * base are huge. */
 static void mbi_scan_task_i32(void *argument, int task) {
   mbi_scan *scan = (mbi_scan *)argument;
   const int32_t *array = (const int32_t *)scan->array;
@@ -10376,9 +10399,9 @@ static void mbi_scan_task_i32(void *argument, int task) {
   }
 }
 
-/* Finds a task's first bad entry. Chunks are tested without a branch, so that they
- * vectorise; a bad one is searched again. Unsigned differences make values below the base
- * huge. */
+/* Finds a task's first bad entry. Chunks are tested without a branch, so that compilers
+ * vectorise the loop; a bad chunk is searched again. As unsigned differences, values below the
+ * base are huge. */
 static void mbi_scan_task_i64(void *argument, int task) {
   mbi_scan *scan = (mbi_scan *)argument;
   const int64_t *array = (const int64_t *)scan->array;
@@ -10418,7 +10441,8 @@ static int64_t mbi_scan_array(merbit_context *context, const void *array,
   scan.base = base;
   scan.end = base + width;
   if (type == MERBIT_INDEX_32 && scan.end > (int64_t)INT32_MAX + 1) {
-    scan.end = (int64_t)INT32_MAX + 1; /* no entry lies beyond; wider differences would wrap */
+    scan.end = (int64_t)INT32_MAX + 1; /* no 32-bit entry is larger; wider differences would
+                                        * wrap */
   }
   scan.ordered = ordered;
   scan.tasks = mbi_share_tasks(context, count);
@@ -10489,8 +10513,7 @@ static merbit_status mbi_view_check_indices(merbit_context *context, const merbi
 }
 
 /* Checks every entry of a host view whose header is valid. The message names the first bad
- * entry, whatever the number of threads. Positions and rows count from 0, values are as
- * stored. */
+ * entry, for any number of threads. Positions and rows count from 0; values are as stored. */
 MBI_INTERNAL merbit_status mbi_view_check_arrays(merbit_context *context, const merbit_view *view) {
   const int of_blocks = view->format == MERBIT_BSR;
   const merbit_view frame = of_blocks ? mbi_block_frame(view) : *view;
@@ -10503,8 +10526,8 @@ MBI_INTERNAL merbit_status mbi_view_check_arrays(merbit_context *context, const 
   return mbi_triangle_check(context, view);
 }
 
-/* Sets *host to the view, or to a copy of its device arrays, with header and arrays
- * checked. After success the caller runs mbi_view_from_host. */
+/* Sets *host to the view, or to a copy of its device arrays, with header and arrays checked. On
+ * success the caller later runs mbi_view_from_host. */
 MBI_INTERNAL merbit_status mbi_view_to_host(merbit_context *context, const merbit_view *view,
     merbit_view *host) {
   merbit_status status = mbi_view_check_header(context, view);
@@ -10545,7 +10568,7 @@ MERBIT_API merbit_status merbit_view_check(merbit_context *context, const merbit
 }
 
 /* ==== >>matrix/row_sort.c  a row sorted by columns ======================================== */
-/* Stable sorts of one row by column, its values with it, if it has any. */
+/* Stable sorts of one row by column. Values, if any, move with the columns. */
 
 static const double mbi_nothing_f64 = 0;
 
@@ -10567,8 +10590,8 @@ MBI_INTERNAL void mbi_row_insertion_f64(int32_t *columns, double *values, int64_
   }
 }
 
-/* Sorts a row by bytes, least significant first, for columns below `cols`. The scratch
- * arrays hold a row each. */
+/* Sorts a row by bytes from the least significant one, for columns below `cols`. Each scratch
+ * array holds a row. */
 MBI_INTERNAL void mbi_row_radix_f64(int32_t *columns, double *values, int64_t length,
     int64_t cols, int32_t *scratch_columns, double *scratch_values) {
   int32_t *in = columns, *out = scratch_columns, *other;
@@ -10638,8 +10661,8 @@ MBI_INTERNAL void mbi_row_insertion_f32(int32_t *columns, float *values, int64_t
   }
 }
 
-/* Sorts a row by bytes, least significant first, for columns below `cols`. The scratch
- * arrays hold a row each. */
+/* Sorts a row by bytes from the least significant one, for columns below `cols`. Each scratch
+ * array holds a row. */
 MBI_INTERNAL void mbi_row_radix_f32(int32_t *columns, float *values, int64_t length,
     int64_t cols, int32_t *scratch_columns, float *scratch_values) {
   int32_t *in = columns, *out = scratch_columns, *other;
@@ -10709,8 +10732,8 @@ MBI_INTERNAL void mbi_row_insertion_c64(int32_t *columns, mbi_c64 *values, int64
   }
 }
 
-/* Sorts a row by bytes, least significant first, for columns below `cols`. The scratch
- * arrays hold a row each. */
+/* Sorts a row by bytes from the least significant one, for columns below `cols`. Each scratch
+ * array holds a row. */
 MBI_INTERNAL void mbi_row_radix_c64(int32_t *columns, mbi_c64 *values, int64_t length,
     int64_t cols, int32_t *scratch_columns, mbi_c64 *scratch_values) {
   int32_t *in = columns, *out = scratch_columns, *other;
@@ -10780,8 +10803,8 @@ MBI_INTERNAL void mbi_row_insertion_c128(int32_t *columns, mbi_c128 *values, int
   }
 }
 
-/* Sorts a row by bytes, least significant first, for columns below `cols`. The scratch
- * arrays hold a row each. */
+/* Sorts a row by bytes from the least significant one, for columns below `cols`. Each scratch
+ * array holds a row. */
 MBI_INTERNAL void mbi_row_radix_c128(int32_t *columns, mbi_c128 *values, int64_t length,
     int64_t cols, int32_t *scratch_columns, mbi_c128 *scratch_values) {
   int32_t *in = columns, *out = scratch_columns, *other;
@@ -10851,8 +10874,8 @@ MBI_INTERNAL void mbi_row_insertion_h16(int32_t *columns, uint16_t *values, int6
   }
 }
 
-/* Sorts a row by bytes, least significant first, for columns below `cols`. The scratch
- * arrays hold a row each. */
+/* Sorts a row by bytes from the least significant one, for columns below `cols`. Each scratch
+ * array holds a row. */
 MBI_INTERNAL void mbi_row_radix_h16(int32_t *columns, uint16_t *values, int64_t length,
     int64_t cols, int32_t *scratch_columns, uint16_t *scratch_values) {
   int32_t *in = columns, *out = scratch_columns, *other;
@@ -10902,15 +10925,15 @@ static void mbi_row_sort_h16(int32_t *columns, void *values, int64_t length,
   }
 }
 
-/* One for each merbit_type; the scratch arrays hold a row each. */
+/* A function per merbit_type. Each scratch array holds a row. */
 MBI_INTERNAL const mbi_row_sorter mbi_row_sorts[] = {
     mbi_row_sort_f64, mbi_row_sort_f64, mbi_row_sort_f32, mbi_row_sort_h16, mbi_row_sort_h16,
     mbi_row_sort_c64, mbi_row_sort_c128, };
 
 /* ==== >>matrix/build.c  any host view to sorted CSR without duplicates ==================== */
-/* Any host view becomes CSR in three steps: group the entries by row (a stable counting sort,
- * unless they come grouped), sort each row by column (stable, only rows that need it), add up
- * duplicates. */
+/* Turns any host view into CSR in three steps: groups the entries by row (a stable counting
+ * sort, unless they are grouped already), sorts each row by column (stably, and only rows that
+ * need it), adds up duplicates. */
 
 static int64_t mbi_build_row(const mbi_build *build, int64_t entry) {
   return mbi_index_at(build->major, build->from->index_type, entry) - build->from->base;
@@ -10931,10 +10954,9 @@ static void mbi_build_put_value(const mbi_build *build, int64_t at, int64_t entr
   }
 }
 
-/* ---- Step 1: group by row ---- */
+/* ---- Step 1: group by row ---------------------------------------------------------------- */
 
-/* Sets the row offsets of a COO whose rows ascend. Returns 0 at the first row that does
- * not. */
+/* Sets the row offsets of a COO whose rows ascend. Returns 0 at the first row that does not. */
 static int mbi_build_rows_in_order(mbi_build *build) {
   int64_t row = 0, entry;
   for (entry = 0; entry < build->to.nnz; entry++) {
@@ -10979,7 +11001,7 @@ MBI_INTERNAL void mbi_build_count_i32(void *argument, int task) {
   }
 }
 
-/* Turns counts into starts, row by row, and within a row task by task, which keeps the sort
+/* Turns counts into starts, row by row, and within a row task by task, so that the sort is
  * stable. */
 MBI_INTERNAL void mbi_build_place_i32(mbi_build *build) {
   int32_t *cursors = (int32_t *)build->cursors;
@@ -11037,7 +11059,7 @@ MBI_INTERNAL void mbi_build_count_i64(void *argument, int task) {
   }
 }
 
-/* Turns counts into starts, row by row, and within a row task by task, which keeps the sort
+/* Turns counts into starts, row by row, and within a row task by task, so that the sort is
  * stable. */
 MBI_INTERNAL void mbi_build_place_i64(mbi_build *build) {
   int64_t *cursors = (int64_t *)build->cursors;
@@ -11086,7 +11108,7 @@ MBI_INTERNAL void mbi_build_scatter_i64(void *argument, int task) {
 static merbit_status mbi_build_bucket(mbi_build *build) {
   int64_t rows = build->to.rows, affordable = build->to.nnz / (rows > 0 ? rows : 1);
   int narrow = build->to.nnz <= INT32_MAX;
-  /* Cursors of one task, or no more of them than there are entries. */
+  /* One task's cursors, or at most as many cursors as there are entries. */
   build->tasks = mbi_share_tasks(build->context, build->to.nnz);
   if (build->tasks > affordable) {
     build->tasks = affordable > 1 ? (int)affordable : 1;
@@ -11123,9 +11145,10 @@ MBI_INTERNAL merbit_status mbi_build_group(mbi_build *build) {
   return MERBIT_OK;
 }
 
-/* ---- Step 2: sort each row by column ---- */
+/* ---- Step 2: sort each row by column ----------------------------------------------------- */
 
-/* Returns -1 if columns are out of order, 0 if they ascend with duplicates, 1 if strictly. */
+/* Returns -1 if columns are out of order, 0 if they ascend with duplicates, 1 if they ascend
+ * strictly. */
 MBI_INTERNAL int mbi_row_order(const int32_t *columns, int64_t length) {
   int64_t i;
   int order = 1;
@@ -11199,7 +11222,7 @@ MBI_INTERNAL merbit_status mbi_build_sort(mbi_build *build) {
   if (length == 0) {
     return MERBIT_OK;
   }
-  length += length % 2; /* columns lie behind the values, which may be of 2 bytes */
+  length += length % 2; /* columns follow the values, which may have 2 bytes */
   MBI_TRY(mbi_allocate_array(build->context, length, size + sizeof(int32_t),
       "the scratch of a sort by columns", &build->scratch));
   build->scratch_columns = (int32_t *)(void *)((char *)build->scratch + (size_t)length * size);
@@ -11208,8 +11231,8 @@ MBI_INTERNAL merbit_status mbi_build_sort(mbi_build *build) {
   return MERBIT_OK;
 }
 
-/* ---- Step 3: add up duplicates ---- */
-/* Adds up duplicates in place: writing never overtakes reading. */
+/* ---- Step 3: add up duplicates ----------------------------------------------------------- */
+/* Adds up duplicates in place; the position written never passes the position read. */
 static void mbi_build_merge_f64(mbi_build *build) {
   double *values = (double *)build->values;
   int64_t row, at = 0, i = 0;
@@ -11228,7 +11251,7 @@ static void mbi_build_merge_f64(mbi_build *build) {
   build->to.nnz = at;
 }
 
-/* Adds up duplicates in place: writing never overtakes reading. */
+/* Adds up duplicates in place; the position written never passes the position read. */
 static void mbi_build_merge_f32(mbi_build *build) {
   float *values = (float *)build->values;
   int64_t row, at = 0, i = 0;
@@ -11247,7 +11270,7 @@ static void mbi_build_merge_f32(mbi_build *build) {
   build->to.nnz = at;
 }
 
-/* Adds up duplicates in place: writing never overtakes reading. */
+/* Adds up duplicates in place; the position written never passes the position read. */
 static void mbi_build_merge_c64(mbi_build *build) {
   mbi_c64 *values = (mbi_c64 *)build->values;
   int64_t row, at = 0, i = 0;
@@ -11267,7 +11290,7 @@ static void mbi_build_merge_c64(mbi_build *build) {
   build->to.nnz = at;
 }
 
-/* Adds up duplicates in place: writing never overtakes reading. */
+/* Adds up duplicates in place; the position written never passes the position read. */
 static void mbi_build_merge_c128(mbi_build *build) {
   mbi_c128 *values = (mbi_c128 *)build->values;
   int64_t row, at = 0, i = 0;
@@ -11287,7 +11310,7 @@ static void mbi_build_merge_c128(mbi_build *build) {
   build->to.nnz = at;
 }
 
-/* Writes ones of a type that is not short. */
+/* Writes ones of a type that is not f16 or bf16. */
 static void mbi_build_ones(merbit_type type, void *values, int64_t count) {
   const int parts = mbi_type_complex(type) ? 2 : 1;
   const int single = type == MERBIT_F32 || type == MERBIT_C64;
@@ -11301,7 +11324,7 @@ static void mbi_build_ones(merbit_type type, void *values, int64_t count) {
   }
 }
 
-/* Names the duplicate entry of short values, whose sums would lose digits. */
+/* Fails and names the duplicate entry of short values, whose sums would lose digits. */
 static merbit_status mbi_build_refuse(const mbi_build *build) {
   int64_t row = 0, i = 1;
   for (; row < build->to.rows; row++) {
@@ -11330,7 +11353,8 @@ MBI_INTERNAL merbit_status mbi_build_merge(mbi_build *build) {
   if (mbi_type_short(type)) {
     return mbi_build_refuse(build);
   }
-  if (build->values == NULL) { /* duplicates of a pattern count, and so become numbers */
+  /* Duplicates of a pattern are counted, so the pattern gets values. */
+  if (build->values == NULL) {
     status = mbi_allocate_array(build->context, build->to.nnz, mbi_type_size(type),
         "the values of a matrix", &build->values);
     if (status != MERBIT_OK) {
@@ -11355,8 +11379,8 @@ MBI_INTERNAL merbit_status mbi_build_merge(mbi_build *build) {
 }
 
 /* ==== >>matrix/expand.c  blocks to CSR ==================================================== */
-/* Blocks become the entries of a CSR, all that lie inside the matrix, in the order of the
- * blocks. The parts of the threads are whole block rows. */
+/* Turns blocks into the entries of a CSR: all that lie inside the matrix, in the order of the
+ * blocks. Each thread takes whole block rows. */
 
 typedef struct mbi_expand {
   const merbit_view *bsr;
@@ -11391,7 +11415,7 @@ static int64_t mbi_block_column(const merbit_view *bsr, int64_t block) {
   return mbi_index_at(bsr->col_ind, bsr->index_type, block) - bsr->base;
 }
 
-/* Writes every row's length, one place behind its offset in row_ptr. */
+/* Writes every row's length at the next row's place in row_ptr. */
 static void mbi_expand_count(void *argument, int task) {
   const mbi_expand *e = (const mbi_expand *)argument;
   const merbit_view *bsr = e->bsr;
@@ -11588,8 +11612,8 @@ static merbit_status mbi_expand_allocate(merbit_context *context, mbi_expand *e,
   return status;
 }
 
-/* Makes a CSR of the entries of a checked host BSR view, by rows, not sorted.
- * mbi_host_view_release frees it, after a failure too. */
+/* Makes a CSR of the entries of a checked host BSR view. Rows are not sorted.
+ * mbi_host_view_release frees it, on failure too. */
 MBI_INTERNAL merbit_status mbi_expand_blocks(merbit_context *context, const merbit_view *bsr,
     merbit_view *csr) {
   const int64_t size = (int64_t)bsr->block_rows * bsr->block_cols;
@@ -11614,8 +11638,8 @@ MBI_INTERNAL merbit_status mbi_expand_blocks(merbit_context *context, const merb
 }
 
 /* ==== >>matrix/convert.c  any host view to an owned CSR =================================== */
-/* Any host view becomes an owned CSR with 32-bit columns from 0, sorted and without duplicates.
- */
+/* Turns any host view into an owned CSR with 32-bit columns and base 0, sorted and without
+ * duplicates. */
 
 MBI_INTERNAL void mbi_build_describe(mbi_build *build, merbit_context *context,
     const merbit_view *from, int flags) {
@@ -11654,7 +11678,7 @@ MBI_INTERNAL merbit_status mbi_build_allocate(mbi_build *build) {
   return status;
 }
 
-/* Turns the row offsets into 32-bit ones if they suffice. */
+/* Replaces the row offsets by 32-bit ones if these suffice. */
 MBI_INTERNAL merbit_status mbi_build_narrow(mbi_build *build) {
   int64_t row;
   void *memory;
@@ -11684,7 +11708,7 @@ static merbit_status mbi_build_run(mbi_build *build, int flags) {
   return mbi_build_narrow(build);
 }
 
-/* Makes a matrix that takes over the view's arrays. */
+/* Makes a matrix that owns the view's arrays. */
 MBI_INTERNAL merbit_status mbi_matrix_record(merbit_context *context, const merbit_view *view,
     void *memory, merbit_matrix **matrix) {
   merbit_matrix *made = (merbit_matrix *)mbi_allocate(context, sizeof *made);
@@ -11722,7 +11746,7 @@ static merbit_status mbi_matrix_from_entries(merbit_context *context, const merb
   return status;
 }
 
-/* Makes a matrix from a checked host view, as merbit_matrix_create promises except for
+/* Makes a matrix from a checked host view, as merbit_matrix_create promises, apart from
  * MBI_BUILD flags. */
 MBI_INTERNAL merbit_status mbi_matrix_from_view(merbit_context *context,
     const merbit_view *view, int flags, merbit_matrix **matrix) {
@@ -11744,7 +11768,7 @@ MBI_INTERNAL merbit_status mbi_matrix_from_view(merbit_context *context,
   return status;
 }
 
-/* Keeps the owner of a view alive for an object made from it; NULL is accepted. */
+/* Keeps the owner of a view alive for an object made from it. `matrix` may be NULL. */
 MBI_INTERNAL void mbi_matrix_retain(merbit_matrix *matrix) {
   if (matrix != NULL) {
     mbi_mutex_lock(&matrix->context->lock);
@@ -11754,10 +11778,11 @@ MBI_INTERNAL void mbi_matrix_retain(merbit_matrix *matrix) {
 }
 
 /* ==== >>matrix/graph.c  the graph of a square matrix ====================================== */
-/* The graph of a square CSR for matrix/order.c: its own arrays where their pattern is
- * symmetric, each row strictly ascending; else those of A + A', made here. */
+/* The graph of a square CSR for matrix/order.c: the CSR's own arrays if their pattern is
+ * symmetric and each row ascends strictly, else those of A + A', which are made here. */
 
-/* Returns the neighbours of a vertex in ascending order, perhaps with the vertex itself. */
+/* Returns the neighbours of a vertex in ascending order. The vertex itself may be among
+ * them. */
 MBI_INTERNAL const int32_t *mbi_graph_row(const mbi_graph *graph, int64_t v, int64_t *length) {
   const merbit_view *csr = &graph->csr;
   int64_t start;
@@ -11786,8 +11811,8 @@ static int mbi_graph_has(const int32_t *row, int64_t length, int32_t column) {
   return low < length && row[low] == column;
 }
 
-/* Checks that each entry below the diagonal has a partner above. If there are as many
- * above, they all have one. */
+/* Checks that each entry below the diagonal has a partner above it. If there are as many
+ * entries above, all of them have partners too. */
 static void mbi_graph_inspect_task(void *argument, int task) {
   mbi_graph *graph = (mbi_graph *)argument;
   int64_t v = mbi_share_rows(&graph->csr, graph->tasks, task), balance = 0, k;
@@ -11830,7 +11855,7 @@ static int mbi_graph_is_symmetric(mbi_graph *graph) {
 
 /* ---- A + A' ------------------------------------------------------------------------------ */
 
-/* Counts each entry once in its row and once in its column's. Their order does not matter:
+/* Counts each entry in its row and in the row of its column. The order does not matter, because
  * rows are sorted later. */
 static void mbi_graph_count_task(void *argument, int task) {
   mbi_graph *graph = (mbi_graph *)argument;
@@ -11951,7 +11976,7 @@ static merbit_status mbi_graph_symmetrise(mbi_graph *graph) {
   graph->starts = (int64_t *)memory;
   memset(memory, 0, (size_t)(graph->rows + 1) * sizeof(int64_t));
   mbi_parallel(context, graph->tasks, mbi_graph_count_task, graph);
-  for (v = 0; v < graph->rows; v++) { /* each row's end, from where it is filled */
+  for (v = 0; v < graph->rows; v++) { /* each row's end becomes its start again */
     graph->starts[v + 1] += graph->starts[v];
   }
   MBI_TRY(mbi_allocate_array(context, graph->starts[graph->rows], sizeof(int32_t),
@@ -11962,8 +11987,8 @@ static merbit_status mbi_graph_symmetrise(mbi_graph *graph) {
   return mbi_graph_sort(graph);
 }
 
-/* Makes the graph of a checked square host CSR with 32-bit columns, which is borrowed.
- * mbi_graph_release frees it, after a failure too. */
+/* Makes the graph of a checked square host CSR with 32-bit columns, which must outlive it.
+ * mbi_graph_release frees it, on failure too. */
 MBI_INTERNAL merbit_status mbi_graph_create(merbit_context *context, const merbit_view *csr,
     mbi_graph *graph) {
   void *memory;
@@ -11990,13 +12015,12 @@ MBI_INTERNAL void mbi_graph_release(merbit_context *context, mbi_graph *graph) {
 }
 
 /* ==== >>matrix/order.c  orders of a graph: by degree, reverse Cuthill-McKee =============== */
-/* Orders of the vertices of a square matrix's graph: entry (i, j) joins i and j whichever way
- * it points, and the diagonal and duplicates count nothing. By degree; and reverse
- * Cuthill-McKee (E. Cuthill, J. McKee, 1969), begun where A. George, J. W. H. Liu, An
- * Implementation of a Pseudoperipheral Node Finder, ACM TOMS 5, 1979, find an end of the graph.
- */
+/* Orders of the vertices of a square matrix's graph, in which entry (i, j) joins i and j in
+ * both directions; the diagonal and duplicates do not count. By degree, or reverse
+ * Cuthill-McKee (E. Cuthill, J. McKee, 1969), starting at the vertex found by A. George, J. W.
+ * H. Liu, An Implementation of a Pseudoperipheral Node Finder, ACM TOMS 5, 1979. */
 
-/* ---- Sorting keys: what to sort by in the upper half of 64 bits -------------------------- */
+/* ---- Sorting 64-bit keys by their upper halves ------------------------------------------- */
 
 static void mbi_keys_insertion(uint64_t *keys, int64_t count) {
   int64_t i, j;
@@ -12009,8 +12033,8 @@ static void mbi_keys_insertion(uint64_t *keys, int64_t count) {
   }
 }
 
-/* Sorts keys by their upper halves, which are at most `most`; equal ones must have
- * ascending lower halves. `scratch` holds as many keys if there are more than
+/* Sorts keys by their upper halves, which are at most `most`. Keys with equal upper halves must
+ * have ascending lower halves. `scratch` holds as many keys if there are more than
  * MBI_SHORT_ROW. Returns the sorted array. */
 MBI_INTERNAL uint64_t *mbi_keys_sort(uint64_t *keys, uint64_t *scratch, int64_t count,
     uint32_t most) {
@@ -12045,15 +12069,15 @@ MBI_INTERNAL uint64_t *mbi_keys_sort(uint64_t *keys, uint64_t *scratch, int64_t 
 
 typedef struct mbi_order_walk {
   const mbi_graph *graph;
-  unsigned char *stamp; /* of a vertex: the last search that met it; 0: none has */
-  uint64_t *keys;       /* twice as many as neighbours of any vertex */
-  int32_t most;         /* neighbours of any vertex */
+  unsigned char *stamp; /* per vertex: the last search that visited it; 0: none */
+  uint64_t *keys;       /* twice the most neighbours of any vertex */
+  int32_t most;         /* the most neighbours of any vertex */
 } mbi_order_walk;
 
 typedef struct mbi_levels {
-  int64_t depth; /* levels below the root's */
-  int64_t last;  /* where the deepest begins in the queue */
-  int64_t size;  /* of the component */
+  int64_t depth; /* number of levels below the root's */
+  int64_t last;  /* where the deepest level begins in the queue */
+  int64_t size;  /* number of vertices of the component */
 } mbi_levels;
 
 /* Appends the unvisited neighbours of v by ascending degree, then by number. Returns the
@@ -12078,8 +12102,8 @@ static int64_t mbi_order_follow(const mbi_order_walk *walk, int32_t v, int numbe
   return tail;
 }
 
-/* Searches a component breadth first; a smaller stamp means not visited yet. The queue
- * becomes Cuthill and McKee's order from `root`. */
+/* Searches a component breadth first. A vertex with a smaller stamp has not been visited yet.
+ * The queue becomes Cuthill and McKee's order from `root`. */
 static mbi_levels mbi_order_search(const mbi_order_walk *walk, int32_t root, int number,
     int32_t *queue) {
   int64_t head = 0, tail = 1;
@@ -12100,8 +12124,8 @@ static mbi_levels mbi_order_search(const mbi_order_walk *walk, int32_t root, int
   return found;
 }
 
-/* Searches from any vertex of a component, then from one of least degree in the deepest
- * level, until the depth no longer grows. The last search has ordered the component.
+/* Searches from any vertex of a component, then from a vertex of least degree in the deepest
+ * level, until the depth does not grow any more. The last search has ordered the component.
  * Returns its number of vertices. */
 static int64_t mbi_order_component(const mbi_order_walk *walk, int32_t root, int32_t *queue) {
   const int32_t *degree = walk->graph->degree;
@@ -12168,7 +12192,7 @@ static merbit_status mbi_order_rcm(merbit_context *context, const mbi_graph *gra
 
 /* ---- By degree --------------------------------------------------------------------------- */
 
-/* Sorts vertices by descending degree, then by number: a counting sort. */
+/* Sorts vertices by descending degree, then by number, with a counting sort. */
 static merbit_status mbi_order_degree(merbit_context *context, const mbi_graph *graph,
     int32_t *order) {
   int32_t *starts, at = 0;
@@ -12221,7 +12245,7 @@ MBI_INTERNAL merbit_status mbi_order_create(merbit_context *context, const merbi
 }
 
 /* ==== >>matrix/permute.c  a square matrix in another order ================================ */
-/* P A P': a square CSR whose rows and columns come in another order. */
+/* P A P': reorders the rows and columns of a square CSR. */
 
 static void mbi_gather_f64(void *to, const void *from, const void *places,
     merbit_index_type place_type, int64_t first, int64_t last) {
@@ -12362,7 +12386,8 @@ static int64_t mbi_permute_start(const mbi_permute *p, int64_t row) {
   return mbi_index_at(p->from->row_ptr, p->from->offset_type, row) - p->from->base;
 }
 
-/* Writes row lengths, one place behind each offset, and the order's inverse. */
+/* Writes row lengths, each at the next row's place among the offsets, and the inverse of the
+ * order. */
 static void mbi_permute_lengths_task(void *argument, int task) {
   const mbi_permute *p = (const mbi_permute *)argument;
   int64_t row = mbi_share(p->to.rows, p->tasks, task);
@@ -12467,8 +12492,8 @@ static merbit_status mbi_permute_allocate(mbi_permute *p) {
   return status;
 }
 
-/* Computes the order's inverse and the row offsets. *keys is the sum of the tasks' longest
- * rows. */
+/* Computes the inverse of the order, and the row offsets. *keys is the sum of the tasks'
+ * longest rows. */
 MBI_INTERNAL merbit_status mbi_permute_measure(mbi_permute *p, int64_t *keys) {
   int task;
   mbi_parallel(p->context, p->tasks, mbi_permute_lengths_task, p);
@@ -12505,9 +12530,9 @@ static merbit_status mbi_permute_run(mbi_permute *p) {
   return status;
 }
 
-/* Makes *matrix, the checked square host CSR `from` with 32-bit columns in another order.
- * *places is an allocation that says where each entry was, of the matrix's offset_type;
- * NULL for a pattern. */
+/* Makes *matrix: the checked square host CSR `from`, which has 32-bit columns, in another
+ * order. *places is an allocation with the original place of each entry, of the matrix's
+ * offset_type; NULL for a pattern. */
 MBI_INTERNAL merbit_status mbi_matrix_permute(merbit_context *context, const merbit_view *from,
     const int32_t *order, merbit_matrix **matrix, void **places) {
   mbi_permute p;
@@ -12540,9 +12565,9 @@ MBI_INTERNAL merbit_status mbi_matrix_permute(merbit_context *context, const mer
 }
 
 /* ==== >>matrix/transpose_map.c  transpose with a map of values ============================ */
-/* The transpose of a CSR or a BSR, entry by entry: duplicates stay, and it is known where each
- * entry was, so that new values find their way. merbit_matrix_transpose sorts and adds up
- * beyond that. */
+/* The transpose of a CSR or a BSR, entry by entry. Duplicates are kept, and the place of each
+ * entry is recorded, so that new values can be moved. merbit_matrix_transpose also sorts and
+ * adds up. */
 
 typedef struct mbi_transpose_map {
   const merbit_view *from;
@@ -12552,7 +12577,7 @@ typedef struct mbi_transpose_map {
   int tasks;
 } mbi_transpose_map;
 
-/* Moves a task's blocks as they are: a column-major block is its row-major transpose. */
+/* Moves a task's blocks unchanged: a column-major block is the transpose of a row-major one. */
 static void mbi_transpose_map_blocks_task(void *argument, int task) {
   const mbi_transpose_map *f = (const mbi_transpose_map *)argument;
   const char *from = (const char *)f->from->values;
@@ -12565,8 +12590,8 @@ static void mbi_transpose_map_blocks_task(void *argument, int task) {
   }
 }
 
-/* Writes values, given in the original matrix's order of entries or blocks, to its
- * transpose `to`. */
+/* Writes values, given in the original matrix's order of entries or blocks, to the transpose
+ * `to`. */
 MBI_INTERNAL void mbi_transpose_map_values(merbit_context *context, const void *values,
     const void *places, merbit_view *to) {
   merbit_view from = *to;
@@ -12599,9 +12624,9 @@ static merbit_status mbi_transpose_map_run(mbi_build *build, const merbit_view *
   return MERBIT_OK;
 }
 
-/* Makes *matrix, the transpose of the checked host view `from`: a CSR with 32-bit columns
- * and base 0, or a BSR, with at most 2^31 - 1 rows. *places is an allocation that says
- * where each entry or block was, of the matrix's offset_type; NULL for a pattern. */
+/* Makes *matrix, the transpose of the checked host view `from`: a CSR with 32-bit columns and
+ * base 0, or a BSR, with at most 2^31 - 1 rows. *places is an allocation with the original
+ * place of each entry or block, of the matrix's offset_type; NULL for a pattern. */
 MBI_INTERNAL merbit_status mbi_matrix_transpose_map(merbit_context *context,
     const merbit_view *from, merbit_matrix **matrix, void **places) {
   const int blocks = from->format == MERBIT_BSR;
@@ -12644,10 +12669,11 @@ MBI_INTERNAL merbit_status mbi_matrix_transpose_map(merbit_context *context,
 }
 
 /* ==== >>matrix/symmetric_expansion.c  one triangle to both, with a map of values ========== */
-/* A matrix given by one triangle becomes a CSR with both, or with the lower one: a stable
- * counting sort by rows of each entry and its mirror image, or of which of the two lies there.
- * After it rows ascend where those of the triangle did; the others are sorted. Duplicates stay,
- * and it is known where each entry was, so that new values find their way. */
+/* Expands a matrix given by one triangle into a CSR with both triangles, or with the lower one.
+ * This is a stable counting sort by rows of each entry and its mirror image, or of whichever of
+ * the two lies in the lower triangle. After it, rows ascend if those of the triangle did; the
+ * others are sorted. Duplicates are kept, and the place of each entry is recorded, so that new
+ * values can be moved. */
 
 typedef struct mbi_expansion {
   merbit_context *context;
@@ -12656,12 +12682,13 @@ typedef struct mbi_expansion {
   void *row_ptr;  /* the arrays of `to`, offsets of its type */
   int32_t *col_ind;
   void *values;
-  void *places; /* i: the entry is the view's i-th; -1 - i: it is the mirror image of that */
+  void *places; /* i: the entry is the view's i-th; -1 - i: it is the mirror image of the
+                 * i-th */
   merbit_index_type place_type;
   void *cursors;  /* per task and row: where the next entry goes; offsets too */
-  uint64_t *keys; /* twice as many as entries of the tasks' longest rows out of order */
+  uint64_t *keys; /* twice the entries of the tasks' longest rows that are out of order */
   mbi_symmetry_signs signs;
-  int fold; /* to the lower triangle */
+  int fold; /* 1: only the lower triangle */
   int tasks;
   int64_t longest[MBI_MAX_THREADS];
 } mbi_expansion;
@@ -12684,7 +12711,7 @@ MBI_INTERNAL mbi_symmetry_signs mbi_symmetry_signs_of(merbit_symmetry symmetry,
   return signs;
 }
 
-/* ---- Values ---- */
+/* ---- Values ------------------------------------------------------------------------------ */
 /* Moves values of `parts` numbers for i in [first, last) and flips sign bits. */
 static void mbi_expansion_move_16(const mbi_symmetry_signs *signs, int parts, void *to,
     const void *from, const void *places, merbit_index_type place_type, int64_t first,
@@ -12775,8 +12802,8 @@ static void mbi_expansion_values_task(void *argument, int task) {
   }
 }
 
-/* Writes the values of the matrix that mbi_symmetric_expand made, from values in the order of
- * the triangle. */
+/* Writes the values of the matrix made by mbi_symmetric_expand. `from` has values in the order
+ * of the triangle. */
 MBI_INTERNAL void mbi_expansion_values(merbit_context *context, mbi_symmetry_signs signs,
     const void *from, const void *places, merbit_index_type place_type, const merbit_view *to) {
   mbi_expansion_call call;
@@ -12789,7 +12816,7 @@ MBI_INTERNAL void mbi_expansion_values(merbit_context *context, mbi_symmetry_sig
   mbi_parallel(context, call.tasks, mbi_expansion_values_task, &call);
 }
 
-/* ---- Step 1: group by row ---- */
+/* ---- Step 1: group by row ---------------------------------------------------------------- */
 
 static void mbi_expansion_count_task(void *argument, int task) {
   const mbi_expansion *h = (const mbi_expansion *)argument;
@@ -12863,7 +12890,7 @@ static void mbi_expansion_scatter_task(void *argument, int task) {
 static merbit_status mbi_expansion_group(mbi_expansion *h) {
   merbit_context *context = h->context;
   const int64_t rows = h->to.rows, affordable = h->to.nnz / (rows > 0 ? rows : 1);
-  /* Cursors of one task, or no more of them than there are entries. */
+  /* One task's cursors, or at most as many cursors as there are entries. */
   h->tasks = mbi_share_tasks(context, h->to.nnz);
   if (h->tasks > affordable) {
     h->tasks = affordable > 1 ? (int)affordable : 1;
@@ -12878,7 +12905,7 @@ static merbit_status mbi_expansion_group(mbi_expansion *h) {
   return MERBIT_OK;
 }
 
-/* ---- Step 2: sort the rows that need it ---- */
+/* ---- Step 2: sort the rows that need it -------------------------------------------------- */
 
 static int64_t mbi_expansion_start(const mbi_expansion *h, int64_t row) {
   return mbi_index_at(h->row_ptr, h->to.offset_type, row);
@@ -12964,7 +12991,7 @@ static merbit_status mbi_expansion_sort(mbi_expansion *h) {
   return status;
 }
 
-/* ---- All of it ---- */
+/* ---- All steps --------------------------------------------------------------------------- */
 
 static merbit_status mbi_expansion_allocate(mbi_expansion *h) {
   merbit_context *context = h->context;
@@ -12991,10 +13018,10 @@ static merbit_status mbi_expansion_allocate(mbi_expansion *h) {
   return status;
 }
 
-/* Makes *full, op(A) or with `fold` its lower triangle, as a CSR with ascending rows.
- * `half` is a checked host view of a triangle of A. mbi_host_view_release frees it. *places
- * is an allocation that says where each entry was, NULL for a pattern; `places` may be
- * NULL. A failure leaves nothing. */
+/* Makes *full: op(A), or with `fold` its lower triangle, as a CSR with ascending rows. `half`
+ * is a checked host view of a triangle of A. mbi_host_view_release frees *full. *places becomes
+ * an allocation with the place of each entry, NULL for a pattern; `places` may be NULL. On
+ * failure nothing stays allocated. */
 MBI_INTERNAL merbit_status mbi_symmetric_expand(merbit_context *context, const merbit_view *half,
     merbit_operation operation, int fold, merbit_view *full, void **places) {
   mbi_expansion h;
@@ -13037,9 +13064,9 @@ MBI_INTERNAL merbit_status mbi_symmetric_expand(merbit_context *context, const m
   return status;
 }
 
-/* ---- For calls that take any matrix ---- */
+/* ---- For calls that take any matrix ------------------------------------------------------ */
 
-/* Does the same as mbi_view_to_host, with both triangles. After success the caller runs
+/* Does the same as mbi_view_to_host, with both triangles. On success the caller later runs
  * mbi_view_from_full. */
 MBI_INTERNAL merbit_status mbi_view_to_full(merbit_context *context, const merbit_view *view,
     merbit_view *host) {
@@ -13064,21 +13091,21 @@ MBI_INTERNAL void mbi_view_from_full(merbit_context *context, const merbit_view 
 }
 
 /* ==== >>matrix/blocks.c  CSR to blocks ==================================================== */
-/* A CSR whose rows ascend strictly becomes blocks in two passes over its block rows: one
- * counts, one fills. The rows of a block row walk together: the least column that none of them
- * has passed names the next block. */
+/* Makes blocks from a CSR whose rows ascend strictly, in two passes over the block rows: one
+ * counts, one fills. The rows of a block row are walked together; the least column that no row
+ * has passed starts the next block. */
 
 MBI_INTERNAL void mbi_bsr_release(merbit_context *context, mbi_bsr *bsr) {
   mbi_release(context, bsr->memory);
   memset(bsr, 0, sizeof *bsr);
 }
 
-/* ---- Rows in order ---------------------------------------------------------------- */
+/* ---- Rows in order ----------------------------------------------------------------------- */
 
 typedef struct mbi_ascent {
   const merbit_view *csr;
   int tasks;
-  int broken[MBI_MAX_THREADS]; /* per task: a row that does not ascend strictly */
+  int broken[MBI_MAX_THREADS]; /* per task: 1 if a row does not ascend strictly */
 } mbi_ascent;
 
 static void mbi_ascent_task(void *argument, int task) {
@@ -13114,7 +13141,7 @@ static int mbi_view_ascends(merbit_context *context, const merbit_view *view) {
 }
 
 /* Gives the entries of a checked host view as a CSR whose rows ascend strictly: the view
- * itself or *made's, which the caller destroys. */
+ * itself, or that of *made. The caller destroys *made. */
 MBI_INTERNAL merbit_status mbi_blocks_source(merbit_context *context, const merbit_view *view,
     merbit_view *csr, merbit_matrix **made) {
   merbit_status status = MERBIT_OK;
@@ -13135,9 +13162,9 @@ MBI_INTERNAL merbit_status mbi_blocks_source(merbit_context *context, const merb
   return status;
 }
 
-/* ---- The walk --------------------------------------------------------------------- */
+/* ---- The walk ---------------------------------------------------------------------------- */
 
-#define MBI_STRIP_END UINT32_MAX /* beyond every column */
+#define MBI_STRIP_END UINT32_MAX /* greater than every column */
 
 static void mbi_strip_read(mbi_strip *s, int r) {
   s->next[r] =
@@ -13183,7 +13210,7 @@ static uint32_t mbi_strip_least(const mbi_strip *s) {
   return least;
 }
 
-/* ---- Passes ----------------------------------------------------------------------- */
+/* ---- Passes ------------------------------------------------------------------------------ */
 
 /* Returns the first block row of a task. Tasks get equal shares of the CSR's entries. */
 static int64_t mbi_blocking_row(const mbi_blocking *b, int task) {
@@ -13192,8 +13219,8 @@ static int64_t mbi_blocking_row(const mbi_blocking *b, int task) {
       : mbi_share_rows(b->csr, b->tasks, task) / size;
 }
 
-/* Returns the number of height x width blocks in the block rows [row, last). *inside is the
- * number of their values inside the matrix. */
+/* Returns the number of height x width blocks in the block rows [row, last). Sets *inside to
+ * the number of their values inside the matrix. */
 MBI_INTERNAL int64_t mbi_blocks_count(const merbit_view *csr, int height, int width, int64_t row,
     int64_t last, int64_t *inside) {
   int64_t blocks = 0;
@@ -13221,7 +13248,8 @@ static void mbi_blocking_count_task(void *argument, int task) {
       mbi_blocking_row(b, task), mbi_blocking_row(b, task + 1), &b->inside[task]);
 }
 
-/* Sets the view's nnz. Returns how many values of the blocks lie inside the matrix. */
+/* Counts the blocks and sets the view's nnz. Returns how many values of the blocks lie inside
+ * the matrix. */
 MBI_INTERNAL int64_t mbi_blocking_count(merbit_context *context, mbi_blocking *b) {
   int64_t inside = 0, blocks = 0;
   int task;
@@ -13237,8 +13265,8 @@ MBI_INTERNAL int64_t mbi_blocking_count(merbit_context *context, mbi_blocking *b
   return inside;
 }
 
-/* Moves a row's entries below `limit` to a block, whose first column, value and mask are
- * given. */
+/* Moves a row's entries below column `limit` to a block. `first`, `values` and `mask` are the
+ * block's first column, its values and its mask. */
 MBI_INTERNAL void mbi_blocking_put_f64(const mbi_blocking *b, mbi_strip *s, int r,
     uint32_t first, uint32_t limit, double *values, uint64_t *mask) {
   const merbit_view *to = &b->bsr->view;
@@ -13286,8 +13314,8 @@ static void mbi_blocking_take_f64(const mbi_blocking *b, mbi_strip *s,
   }
 }
 
-/* Moves a row's entries below `limit` to a block, whose first column, value and mask are
- * given. */
+/* Moves a row's entries below column `limit` to a block. `first`, `values` and `mask` are the
+ * block's first column, its values and its mask. */
 MBI_INTERNAL void mbi_blocking_put_f32(const mbi_blocking *b, mbi_strip *s, int r,
     uint32_t first, uint32_t limit, float *values, uint64_t *mask) {
   const merbit_view *to = &b->bsr->view;
@@ -13366,7 +13394,7 @@ MBI_INTERNAL void mbi_blocking_fill_task(void *argument, int task) {
   }
 }
 
-/* ---- Making ----------------------------------------------------------------------- */
+/* ---- Making ------------------------------------------------------------------------------ */
 
 static void *mbi_blocks_cut(char **memory, int64_t count, size_t size) {
   char *start = *memory + (64 - (uintptr_t)*memory % 64) % 64;
@@ -13383,7 +13411,7 @@ MBI_INTERNAL merbit_status mbi_blocks_allocate(merbit_context *context, mbi_bsr 
   const size_t each = value_bytes + (size_t)bsr->mask_words * 8 + sizeof(int32_t);
   const int64_t offsets = mbi_block_count(to->rows, to->block_rows) + 1;
   const size_t offset_bytes = mbi_index_bytes(to->offset_type);
-  /* As so many more blocks as hold the offsets, and the gaps before the arrays. */
+  /* The offsets and the gaps before the arrays take as many bytes as `more` further blocks. */
   const int64_t more = (int64_t)(((size_t)offsets * offset_bytes + 4 * 64) / each) + 1;
   char *memory;
   MBI_TRY(mbi_allocate_array(context, to->nnz + more, each, "the blocks of a matrix",
@@ -13435,12 +13463,12 @@ MBI_INTERNAL merbit_status mbi_blocks_make(merbit_context *context, const merbit
 }
 
 /* ==== >>matrix/block_shape.c  the block shape that moves the fewest bytes ================= */
-/* Finds the block shape that moves the fewest bytes. Counts every candidate in windows of
- * rows, and the best of them in the whole matrix. A small matrix is one window. */
+/* Finds the block shape that moves the fewest bytes. Counts every candidate in windows of rows,
+ * then the best ones in the whole matrix. A small matrix is one window. */
 
 #define MBI_SHAPE_SQUARE 8   /* all shapes up to 8 x 8 are candidates */
-#define MBI_SHAPE_ALONE 1024 /* entries up to which one thread counts */
-#define MBI_SHAPE_WINDOWS 64 /* at most */
+#define MBI_SHAPE_ALONE 1024 /* one thread counts up to this number of entries */
+#define MBI_SHAPE_WINDOWS 64 /* the most windows */
 
 MBI_INTERNAL void mbi_shape_of(int candidate, merbit_bsr_desc *shape) {
   static const unsigned char larger[MBI_SHAPE_CANDIDATES - 64][2] = {
@@ -13467,8 +13495,8 @@ MBI_INTERNAL int64_t mbi_shape_bytes(const merbit_view *csr, const merbit_bsr_de
 typedef struct mbi_shape_search {
   const merbit_view *csr;
   int masks;
-  int windows;                        /* 0: one, of all rows */
-  double bytes[MBI_SHAPE_CANDIDATES]; /* of an entry */
+  int windows;                        /* 0: one window of all rows */
+  double bytes[MBI_SHAPE_CANDIDATES]; /* per entry */
 } mbi_shape_search;
 
 /* Returns the number of block rows in a window for blocks of `height`; windows 0 means all
@@ -13482,8 +13510,8 @@ MBI_INTERNAL int64_t mbi_shape_span(const merbit_view *csr, int windows) {
   return windows > 0 ? (csr->rows - MBI_SHAPE_WINDOW) / windows : 0;
 }
 
-/* Sets [*first, *last) to the block rows of window `w`. Returns the matrix's row behind the
- * window. */
+/* Sets [*first, *last) to the block rows of window `w`. Returns the first row of the matrix
+ * after the window. */
 MBI_INTERNAL int64_t mbi_shape_window(const merbit_view *csr, int windows, int w, int height,
     int64_t *first, int64_t *last) {
   const int64_t all = mbi_block_count(csr->rows, height);
@@ -13493,7 +13521,7 @@ MBI_INTERNAL int64_t mbi_shape_window(const merbit_view *csr, int windows, int w
   return *last * height < csr->rows ? *last * height : csr->rows;
 }
 
-/* Returns the candidate of fewest bytes and removes it. */
+/* Returns the candidate with the fewest bytes and removes it from the array. */
 MBI_INTERNAL int mbi_shape_next(double *bytes) {
   int next = 0, i;
   for (i = 1; i < MBI_SHAPE_CANDIDATES; i++) {
@@ -13503,8 +13531,8 @@ MBI_INTERNAL int mbi_shape_next(double *bytes) {
   return next;
 }
 
-/* Computes the bytes per entry of a candidate in all windows. Each height sees other rows,
- * so only bytes per entry compare. */
+/* Computes the bytes per entry of a candidate in all windows. Each height covers different
+ * rows, so only bytes per entry can be compared. */
 static void mbi_shape_task(void *argument, int candidate) {
   mbi_shape_search *search = (mbi_shape_search *)argument;
   const merbit_view *csr = search->csr;
@@ -13526,8 +13554,8 @@ static void mbi_shape_task(void *argument, int candidate) {
       inside == entries, search->masks) / (double)entries;
 }
 
-/* Returns how many windows hold about MBI_SHAPE_ENTRIES entries in all, 0 for the whole
- * matrix. */
+/* Returns the number of windows that hold about MBI_SHAPE_ENTRIES entries in total, or 0 for
+ * the whole matrix. */
 MBI_INTERNAL int mbi_shape_windows(const merbit_view *csr) {
   const int64_t rows = csr->rows / (csr->nnz / MBI_SHAPE_ENTRIES + 1);
   const int64_t windows = rows / MBI_SHAPE_WINDOW;
@@ -13561,7 +13589,7 @@ static void mbi_shape_find(merbit_context *context, const merbit_view *csr, int 
   if (shape->block_rows != 0) {
     return;
   }
-  shape->block_rows = shape->block_cols = 1; /* that is CSR */
+  shape->block_rows = shape->block_cols = 1; /* which is CSR */
   if (csr->nnz == 0) {
     return;
   }
@@ -13595,8 +13623,8 @@ static merbit_status mbi_shape_check(merbit_context *context, const char *what,
   return mbi_block_check(context, what, given.block_rows, given.block_cols, given.block_order);
 }
 
-/* Makes the blocks of a checked host view in the shape that `desc` says. mbi_bsr_release
- * frees them. */
+/* Makes the blocks of a checked host view in the shape of `desc`. mbi_bsr_release frees
+ * them. */
 MBI_INTERNAL merbit_status mbi_bsr_from_view(merbit_context *context, const merbit_view *host,
     const merbit_bsr_desc *desc, int masks, mbi_bsr *bsr) {
   merbit_bsr_desc shape = *desc;
@@ -13615,7 +13643,7 @@ MBI_INTERNAL merbit_status mbi_bsr_from_view(merbit_context *context, const merb
   return status;
 }
 
-/* Borrows the blocks of a checked host BSR view; only 64-bit columns are copied. */
+/* Borrows the blocks of a checked host BSR view. Only 64-bit columns are copied. */
 MBI_INTERNAL merbit_status mbi_bsr_borrow(merbit_context *context, const merbit_view *view,
     mbi_bsr *bsr) {
   int64_t i;
@@ -13637,8 +13665,8 @@ MBI_INTERNAL merbit_status mbi_bsr_borrow(merbit_context *context, const merbit_
   return MERBIT_OK;
 }
 
-/* Writes new values into bsr's blocks. `host` is the view that they were made from, with
- * new values. */
+/* Writes new values into bsr's blocks. `host` is the view from which they were made, with new
+ * values. */
 MBI_INTERNAL merbit_status mbi_bsr_refill(merbit_context *context, const merbit_view *host,
     mbi_bsr *bsr) {
   merbit_matrix *made;
@@ -13718,7 +13746,7 @@ MERBIT_API merbit_view merbit_bsr(int64_t rows, int64_t cols, int64_t blocks, in
   return view;
 }
 
-/* Makes a matrix from a checked host view. `detail` is the maker's own. */
+/* Makes a matrix from a checked host view. `detail` is an argument of the maker. */
 typedef merbit_status (*mbi_matrix_maker)(merbit_context *context, const merbit_view *host,
     const void *detail, merbit_matrix **matrix);
 
@@ -13818,46 +13846,49 @@ MERBIT_API void merbit_matrix_destroy(merbit_matrix *matrix) {
 #ifndef MBI_MARKET_H
 #define MBI_MARKET_H
 
-#define MBI_FIVE_FIRST (-342) /* below, 19 digits round to zero */
-#define MBI_FIVE_LAST 308     /* above, one digit is beyond any double */
+#define MBI_FIVE_FIRST (-342) /* with a smaller exponent, 19 digits round to zero */
+#define MBI_FIVE_LAST 308     /* with a larger exponent, one digit exceeds every double */
 typedef struct mbi_decimal {  /* a scanned number: +-digits * 10^exponent */
   const char *text;           /* the first digit or point */
-  const char *text_end;       /* behind the last one */
+  const char *text_end;       /* after the last digit or point */
   uint64_t digits;            /* the first 19 significant digits */
-  int64_t exponent;           /* of the last of them */
+  int64_t exponent;           /* power of ten of the last of them */
   int negative;
-  int integer; /* neither point nor exponent */
-  int cut;     /* there are digits beyond the 19th */
+  int integer; /* 1: neither point nor exponent */
+  int cut;     /* 1: there are digits beyond the 19th */
 } mbi_decimal;
-#define MBI_BIG_LIMBS 96 /* 801 digits or 5^1143 times a significand, and a word to spare */
+/* Space for 801 digits, or for 5^1143 times a significand, and one word more. */
+#define MBI_BIG_LIMBS 96
 typedef struct mbi_big { /* little-endian, no leading zero limbs */
   uint32_t limb[MBI_BIG_LIMBS];
   int count;
 } mbi_big;
 
-#define MBI_MM_WINDOW 262144 /* bytes: the longest data line; stays in a core's cache */
-#define MBI_MM_PAD 16        /* bytes that may be read behind a window */
-#define MBI_MM_QUOTE 80      /* a quoted piece of the input, every byte escaped */
-/* Text comes in windows of whole lines. Each ends with a newline and has MBI_MM_PAD readable
- * bytes behind it: scanning that stops at '\n' may load eight bytes at once and needs no other
- * check. Memory is handed out in place but for its end. */
+/* Bytes of a window, and of the longest data line; fits in a core's cache. */
+#define MBI_MM_WINDOW 262144
+#define MBI_MM_PAD 16 /* bytes that may be read after a window */
+/* The size of a quoted piece of the input, with every byte escaped. */
+#define MBI_MM_QUOTE 80
+/* Text comes in windows of whole lines. Each window ends with a newline, and MBI_MM_PAD more
+ * bytes are readable: a scan that stops at '\n' may load eight bytes at once and needs no other
+ * check. Input in memory is not copied, except its end. */
 typedef struct mbi_mm_input {
   merbit_context *context;
   const merbit_read_desc *desc;
-  const char *path; /* for the sentence; NULL where there is none */
+  const char *path; /* for messages; NULL if there is none */
   merbit_read_callback read;
   void *user;
-  const char *block; /* memory that is not handed out yet */
+  const char *block; /* memory that has not been delivered yet */
   size_t block_size;
-  const char *next, *end; /* the window's unread part */
+  const char *next, *end; /* the unread part of the window */
   int64_t line;           /* the number of the line at `next` */
   char *buffer;
-  const char *rest; /* in the buffer, behind the window: the start of a line */
+  const char *rest; /* the beginning of a line, in the buffer after the window */
   size_t rest_size;
-  int ended;            /* the source is */
+  int ended;            /* 1: the source has ended */
   int added;            /* 1: the last line's newline, which the input lacks */
-  int in_comment;       /* of a line longer than the buffer */
-  int64_t total, taken; /* bytes: in all (0: not known), so far */
+  int in_comment;       /* 1: inside a comment longer than the buffer */
+  int64_t total, taken; /* bytes: in total (0: unknown), so far */
   int64_t reported;
 } mbi_mm_input;
 
@@ -13866,39 +13897,41 @@ typedef enum mbi_mm_field {
 typedef enum mbi_mm_symmetry {
   MBI_MM_GENERAL, MBI_MM_SYMMETRIC, MBI_MM_SKEW, MBI_MM_HERMITIAN } mbi_mm_symmetry;
 typedef struct mbi_mm_header {
-  int array; /* every entry, column by column; else coordinates */
+  int array; /* 1: every entry, column by column; 0: coordinates */
   int field, symmetry;
   int64_t rows, cols;
-  int64_t entries; /* lines that follow */
-  int64_t line;    /* of these sizes */
+  int64_t entries; /* number of lines that follow */
+  int64_t line;    /* the line of these sizes */
 } mbi_mm_header;
 
 typedef struct mbi_mm_reader {
   mbi_mm_input in;
   mbi_mm_header header;
-  merbit_type type;          /* of the values; DEFAULT until the field is known */
-  int each;                  /* array elements that an entry may need: 2 with a mirror image */
+  merbit_type type;          /* of the values; DEFAULT until the field has been read */
+  int each;                  /* array elements per entry: 2 with a mirror image */
   int64_t count, capacity;   /* of the arrays */
-  int wide;                  /* 64-bit indices, for the sake of rows beyond 2^31 */
+  int wide;                  /* 1: 64-bit indices, because there are more than 2^31 rows */
   int triangle;              /* of a symmetric file: 1 lower, -1 upper, 0 not known yet */
-  int64_t large, large_line; /* integers that the type may not hold, and the first one's line */
+  int64_t large, large_line; /* integers that the type may not represent, and the line of the
+                              * first */
   void *row_ind, *col_ind, *values;
 } mbi_mm_reader;
 typedef struct mbi_mm_entry {
   int64_t row, col; /* from 1 */
-  double value;     /* of a float's precision where the reader's type is F32 or C64 */
-  double imaginary; /* likewise; of a complex file */
+  double value;     /* rounded to float if the reader's type is F32 or C64 */
+  double imaginary; /* the same, for complex files */
 } mbi_mm_entry;
 
 __extension__ typedef unsigned __int128 mbi_u128;
 
 #endif
 
-/* Decimal text to the nearest double or float, ties to even, in any locale and rounding mode.
- * Up to 19 digits are decided by a 128-bit product with a power of five (D. Lemire, Number
- * Parsing at a Gigabyte per Second, Softw. Pract. Exper. 51, 2021; that nothing else is needed:
- * N. Mushtak, D. Lemire, Fast Number Parsing Without Fallback, Softw. Pract. Exper. 53, 2023).
- * Where digits beyond the 19th matter, an exact comparison with the halfway point decides. */
+/* Converts decimal text to the nearest double or float, ties to even, in any locale and
+ * rounding mode. For up to 19 digits a 128-bit product with a power of five decides (D. Lemire,
+ * Number Parsing at a Gigabyte per Second, Softw. Pract. Exper. 51, 2021; a proof that nothing
+ * else is needed: N. Mushtak, D. Lemire, Fast Number Parsing Without Fallback, Softw. Pract.
+ * Exper. 53, 2023). If digits beyond the 19th matter, an exact comparison with the halfway
+ * point decides. */
 
 /* The leading 128 bits of 5^q. */
 MBI_INTERNAL const uint64_t mbi_powers_of_five[][2] = {
@@ -14292,7 +14325,7 @@ static void mbi_decimal_shorten(mbi_decimal *d, int64_t fraction) {
     p++;
   }
   if (left <= 19) {
-    return; /* the zeros added nothing to d->digits */
+    return; /* the zeros did not change d->digits */
   }
   d->digits = 0;
   for (; kept < 19; p++) {
@@ -14305,11 +14338,11 @@ static void mbi_decimal_shorten(mbi_decimal *d, int64_t fraction) {
   d->exponent += left - 19;
 }
 
-/* Scans [+-] digits [. digits] [(e|E|d|D) [+-] digits], D being Fortran's. Returns the end,
- * or NULL if that is no number. A newline must follow somewhere, and eight readable bytes
- * from it on. */
+/* Scans [+-] digits [. digits] [(e|E|d|D) [+-] digits]; D is Fortran's. Returns the end, or
+ * NULL if that is no number. The text must contain a newline after `p`, and eight bytes from
+ * that newline on must be readable. */
 MBI_INTERNAL const char *mbi_decimal_scan(const char *p, mbi_decimal *d) {
-  int64_t fraction = -1; /* digits behind the point; negative: there is none */
+  int64_t fraction = -1; /* digits after the point; negative: no point */
   d->negative = *p == '-';
   p += *p == '-' || *p == '+';
   d->text = p;
@@ -14338,7 +14371,7 @@ MBI_INTERNAL const char *mbi_decimal_scan(const char *p, mbi_decimal *d) {
       return NULL;
     }
     for (; mbi_is_digit(*p); p++) {
-      if (exponent < INT64_C(1000000000000000)) { /* beyond the digits of any line */
+      if (exponent < INT64_C(1000000000000000)) { /* larger than any line has digits */
         exponent = exponent * 10 + (*p - '0');
       }
     }
@@ -14378,21 +14411,24 @@ static uint64_t mbi_decimal_nearest(uint64_t w, int64_t q, const mbi_binary *for
   }
   upper = (int)(high >> 63);
   shift = upper + 61 - format->fraction_bits;
-  fraction = high >> shift; /* two bits more than the format holds: hidden and rounding bit */
+  fraction = high >> shift; /* two more bits than the format stores: the hidden bit and the
+                             * rounding bit */
   exponent = (int)((q * (152170 + 65536)) >> 16) + 63 + upper - zeros + format->bias;
   if (exponent <= 0) { /* subnormal; ties cannot occur here */
     if (exponent < -62) {
       return 0;
     }
     fraction >>= 1 - exponent;
-    return (fraction + (fraction & 1)) >> 1; /* a carry into the exponent is right */
+    return (fraction + (fraction & 1)) >> 1; /* a carry into the exponent gives the right
+                                              * number */
   }
   if (low <= 1 && q >= format->tie_first && q <= format->tie_last && (fraction & 3) == 1 &&
       fraction << shift == high) {
     fraction--; /* an exact tie above an even number */
   }
   fraction = (fraction + (fraction & 1)) >> 1;
-  fraction += (uint64_t)(exponent - 1) << format->fraction_bits; /* the hidden bit counts one */
+  fraction += (uint64_t)(exponent - 1) << format->fraction_bits; /* the hidden bit adds one to
+                                                                  * the exponent */
   return fraction < infinity ? fraction : infinity;
 }
 
@@ -14441,9 +14477,9 @@ MBI_INTERNAL int mbi_big_compare(const mbi_big *a, const mbi_big *b) {
   return a->limb[i] < b->limb[i] ? -1 : a->limb[i] > b->limb[i];
 }
 
-/* Reads all digits as one integer: the first MBI_BIG_DIGITS, and a 1 for any others.
- * Returns their power of ten. The compared numbers differ by less than a unit in the last
- * place of the format, so that neither outgrows its array. */
+/* Reads all digits as one integer: the first MBI_BIG_DIGITS, and a 1 for all others. Returns
+ * the power of ten to multiply it by. The compared numbers differ by less than a unit in the
+ * last place of the format, so neither exceeds its array. */
 static int64_t mbi_big_read(mbi_big *big, const mbi_decimal *d) {
   int64_t count = 0;
   const char *p = d->text;
@@ -14504,7 +14540,7 @@ MBI_INTERNAL int mbi_decimal_f64(const mbi_decimal *d, double *value) {
   return bits < UINT64_C(0x7FF0000000000000);
 }
 
-/* Converts to the nearest float directly, without rounding twice. Returns 0 if that is
+/* Converts to the nearest float in one step, without rounding twice. Returns 0 if that is
  * infinite. */
 MBI_INTERNAL int mbi_decimal_f32(const mbi_decimal *d, float *value) {
   const uint32_t bits = (uint32_t)mbi_decimal_bits(d, &mbi_binary_f32);
@@ -15208,9 +15244,9 @@ MBI_INTERNAL int64_t mbi_mm_read_block(void *user, void *data, size_t size) {
   return (int64_t)size;
 }
 
-/* ---- Sentences --------------------------------------------------------------------------- */
+/* ---- Messages ---------------------------------------------------------------------------- */
 
-/* Fails with a message on line `line` of the input, which names the file if there is one. */
+/* Fails with a message about line `line` of the input. It names the file if there is one. */
 MBI_PRINTF(4, 5)
 MBI_INTERNAL merbit_status mbi_mm_fail(const mbi_mm_input *in, merbit_status status,
     int64_t line, const char *format, ...) {
@@ -15223,8 +15259,8 @@ MBI_INTERNAL merbit_status mbi_mm_fail(const mbi_mm_input *in, merbit_status sta
       in->path, line, text) : mbi_fail(in->context, status, "line %" PRId64 ": %s", line, text);
 }
 
-/* Quotes the bytes from `text` to `end`; bytes other than printable ASCII become \xNN, and
- * long text is cut. */
+/* Quotes the bytes from `text` to `end`. Bytes other than printable ASCII become \xNN, and long
+ * text is cut. */
 static const char *mbi_mm_quote(const char *text, const char *end, char *quoted) {
   static const char hex[] = "0123456789abcdef";
   size_t size = 0;
@@ -15289,7 +15325,7 @@ static merbit_status mbi_mm_read_failed(const mbi_mm_input *in, int64_t got) {
       "the read callback returned %" PRId64 " after %" PRId64 " bytes", got, in->taken);
 }
 
-/* Refuses compressed files, recognised by their first bytes. */
+/* Fails for compressed files, which are recognised by their first bytes. */
 static merbit_status mbi_mm_refuse_packed(const mbi_mm_input *in, const char *data,
     size_t size) {
   static const struct {
@@ -15323,7 +15359,7 @@ MBI_INTERNAL merbit_status mbi_mm_report(mbi_mm_input *in, int64_t step) {
   return MERBIT_OK;
 }
 
-/* Takes a window of whole lines from memory in place, if enough bytes follow. Returns 0
+/* Takes a window of whole lines directly from memory if enough bytes follow it. Returns 0
  * otherwise. */
 static int mbi_mm_window_in_place(mbi_mm_input *in) {
   size_t size = in->block_size;
@@ -15345,7 +15381,7 @@ static int mbi_mm_window_in_place(mbi_mm_input *in) {
   return 1;
 }
 
-/* Fills the buffer with the rest of the last window and what can be read behind it. */
+/* Fills the buffer with the rest of the last window and the bytes that follow it. */
 static merbit_status mbi_mm_fill(mbi_mm_input *in, size_t *used) {
   *used = in->rest_size;
   memmove(in->buffer, in->rest, *used);
@@ -15363,8 +15399,8 @@ static merbit_status mbi_mm_fill(mbi_mm_input *in, size_t *used) {
   return MERBIT_OK;
 }
 
-/* Makes a window of the whole lines in the buffer's first `used` bytes; it is empty if a
- * line is longer. The input's last line may lack its newline. */
+/* Makes a window of the whole lines in the buffer's first `used` bytes. The window is empty if
+ * a line is longer. The input's last line may lack its newline. */
 static void mbi_mm_window_in_buffer(mbi_mm_input *in, size_t used) {
   const char *last = (const char *)memrchr(in->buffer, '\n', used);
   in->next = in->buffer;
@@ -15378,7 +15414,7 @@ static void mbi_mm_window_in_buffer(mbi_mm_input *in, size_t used) {
   in->rest_size = (size_t)(in->buffer + used - in->end);
 }
 
-/* Drops part of a line longer than the buffer, which must be a comment. */
+/* Drops a part of a line that is longer than the buffer; it must be a comment. */
 static merbit_status mbi_mm_long_line(mbi_mm_input *in) {
   if (!in->in_comment && (in->line == 1 || *mbi_mm_skip_blanks(in->rest) != '%')) {
     return mbi_mm_fail(in, MERBIT_INVALID_FILE, in->line,
@@ -15422,7 +15458,7 @@ static merbit_status mbi_mm_refill(mbi_mm_input *in) {
     mbi_mm_window_in_buffer(in, used);
     if (in->next == in->end && used > 0) {
       status = mbi_mm_long_line(in);
-    } else if (in->in_comment) { /* it ends, if only because the input does */
+    } else if (in->in_comment) { /* the comment ends, at least because the input does */
       in->next = used > 0
           ? (const char *)memchr(in->next, '\n', (size_t)(in->end - in->next)) + 1 : in->end;
       in->line++;
@@ -15432,7 +15468,7 @@ static merbit_status mbi_mm_refill(mbi_mm_input *in) {
   return status;
 }
 
-/* Goes to the next line that is neither blank nor a comment. Both may be anywhere behind
+/* Goes to the next line that is neither blank nor a comment. Such lines may be anywhere after
  * the banner, which is more than the definition allows. */
 MBI_INTERNAL merbit_status mbi_mm_next_line(mbi_mm_input *in) {
   for (;;) {
@@ -15452,7 +15488,7 @@ MBI_INTERNAL merbit_status mbi_mm_next_line(mbi_mm_input *in) {
   }
 }
 
-/* Reads the first window, behind a byte order mark. Refuses an empty or compressed input. */
+/* Reads the first window after a byte order mark. Fails for an empty or compressed input. */
 MBI_INTERNAL merbit_status mbi_mm_start(mbi_mm_input *in) {
   const char *head = in->block;
   size_t size = in->block_size;
@@ -15485,16 +15521,17 @@ MBI_INTERNAL merbit_status mbi_mm_start(mbi_mm_input *in) {
 }
 
 /* ==== >>market/header.c  Matrix Market: banner and size line ============================== */
-/* Banner and size line as R. F. Boisvert, R. Pozo and K. Remington define them: The Matrix
- * Market Exchange Formats: Initial Design, NISTIR 5935, 1996. One relaxation: a real
- * `hermitian` file is read as the symmetric matrix that it is. Comments mean nothing, so that a
- * `%%GraphBLAS type` line changes nothing. */
+/* The banner and the size line, as defined by R. F. Boisvert, R. Pozo and K. Remington, The
+ * Matrix Market Exchange Formats: Initial Design, NISTIR 5935, 1996. With one exception: a real
+ * `hermitian` file is read as the symmetric matrix that it is. Comments have no meaning, so a
+ * line `%%GraphBLAS type` changes nothing. */
 
 MBI_INTERNAL const merbit_symmetry mbi_mm_symmetries[] = {
     MERBIT_SYMMETRY_NONE, MERBIT_SYMMETRY_SYMMETRIC, MERBIT_SYMMETRY_SKEW,
     MERBIT_SYMMETRY_HERMITIAN};
 
-/* Returns the end of `word` at `p`, whatever its case, or NULL if another word is there. */
+/* Returns the end of `word` at `p`, in any case of letters, or NULL if there is another
+ * word. */
 MBI_INTERNAL const char *mbi_mm_match(const char *p, const char *word) {
   for (; *word != '\0'; p++, word++) {
     const char c = *p >= 'A' && *p <= 'Z' ? (char)(*p + ('a' - 'A')) : *p;
@@ -15530,7 +15567,7 @@ static merbit_status mbi_mm_choose(const mbi_mm_input *in, const char **at, cons
       mbi_mm_quote_word(p, quoted), expected);
 }
 
-/* Refuses combinations that the definition does not allow. */
+/* Fails for combinations that the definition does not allow. */
 static merbit_status mbi_mm_check_banner(const mbi_mm_input *in, const mbi_mm_header *header) {
   if (header->field == MBI_MM_PATTERN && header->array) {
     return mbi_mm_fail(in, MERBIT_INVALID_FILE, 1,
@@ -15576,8 +15613,8 @@ MBI_INTERNAL merbit_status mbi_mm_read_banner(mbi_mm_input *in, mbi_mm_header *h
   return mbi_mm_check_banner(in, header);
 }
 
-/* Reads a whole number with an optional '+'; more than 18 digits give INT64_MAX. Returns
- * its end, or NULL if there is none. */
+/* Reads a whole number with an optional '+'. With more than 18 digits, the result is INT64_MAX.
+ * Returns its end, or NULL if there is no number. */
 MBI_INTERNAL const char *mbi_mm_whole(const char *p, int64_t *number) {
   uint64_t value = 0;
   const char *first, *end;
@@ -15586,7 +15623,7 @@ MBI_INTERNAL const char *mbi_mm_whole(const char *p, int64_t *number) {
   if (end == p) {
     return NULL;
   }
-  if (end - p > 18) { /* the value may have wrapped */
+  if (end - p > 18) { /* the value may have overflowed */
     for (first = p; *first == '0'; first++) {
     }
     if (end - first > 18) {
@@ -15619,8 +15656,8 @@ static merbit_status mbi_mm_read_size(const mbi_mm_input *in, const char **at, c
   return MERBIT_OK;
 }
 
-/* Checks rows against max_rows or the input's length, so that memory stays in proportion to
- * the input. A stream's length is known only at its end and is checked then. */
+/* Checks rows against max_rows or the input's length, so that memory stays proportional to the
+ * input. A stream's length is known only at its end and is checked there. */
 MBI_INTERNAL merbit_status mbi_mm_check_rows(const mbi_mm_input *in,
     const mbi_mm_header *header, int64_t bytes) {
   int64_t most = in->desc->max_rows;
@@ -15635,15 +15672,16 @@ MBI_INTERNAL merbit_status mbi_mm_check_rows(const mbi_mm_input *in,
       "; set max_rows of merbit_read_desc to read such a file", header->rows, most);
 }
 
-/* Returns the number of lines of an array file: all entries, the lower triangle, or that
- * without the diagonal. */
+/* Returns the number of lines of an array file: all entries, the lower triangle, or the lower
+ * triangle without the diagonal. */
 static int64_t mbi_mm_array_entries(const mbi_mm_header *header) {
   const int64_t n = header->rows;
   int64_t half;
   if (header->symmetry == MBI_MM_GENERAL) {
     return header->cols > 0 && n > INT64_MAX / header->cols ? INT64_MAX : n * header->cols;
   }
-  half = header->symmetry == MBI_MM_SKEW ? n - 1 : n + 1; /* n is below 2^31: so many columns */
+  half = header->symmetry == MBI_MM_SKEW ? n - 1 : n + 1; /* n is below 2^31, the largest number
+                                                           * of columns */
   return n * half / 2;
 }
 
@@ -15662,9 +15700,9 @@ static merbit_status mbi_mm_check_sizes(const mbi_mm_input *in, const mbi_mm_hea
   return MERBIT_OK;
 }
 
-/* Refuses more entries than the rest of the input can hold, before memory is allocated. The
- * shortest lines are "1 1", "1 1 1" and "1"; an imaginary part takes two more bytes, and
- * the last newline may be missing. */
+/* Fails if there are more entries than the rest of the input can hold, before memory is
+ * allocated. The shortest lines are "1 1", "1 1 1" and "1"; an imaginary part takes two more
+ * bytes, and the last newline may be missing. */
 static merbit_status mbi_mm_check_entries(const mbi_mm_input *in, const mbi_mm_header *header) {
   const int64_t shortest = (header->array                     ? 2
       : header->field == MBI_MM_PATTERN ? 4 : 6) + (header->field == MBI_MM_COMPLEX ? 2 : 0);
@@ -15718,7 +15756,7 @@ MBI_INTERNAL merbit_status mbi_mm_read_sizes(mbi_mm_input *in, mbi_mm_header *he
 /* ==== >>market/entry.c  Matrix Market: one line =========================================== */
 /* Matrix Market: one line of entries, and the explanation of a bad one. */
 
-/* ---- One line: NULL on any fault, which is then looked for at leisure -------------------- */
+/* ---- Reading a line: NULL on any fault, which a second pass explains --------------------- */
 
 /* Reads the words that C's printf, GraphBLAS and SciPy write for NaN and infinity. */
 static const char *mbi_mm_special(const char *p, double *value) {
@@ -15778,9 +15816,9 @@ static int mbi_mm_suits_diagonal(const mbi_mm_reader *r, const mbi_mm_entry *ent
       entry->imaginary == 0;
 }
 
-/* Returns whether a 1-based entry lies in the triangle of the first off-diagonal entry, or
- * on the diagonal unless the matrix is skew-symmetric. The format allows only lower
- * triangles, but files with upper ones are common. */
+/* Returns whether a 1-based entry lies in the triangle of the first off-diagonal entry, or on
+ * the diagonal unless the matrix is skew-symmetric. The format allows only lower triangles, but
+ * files with upper ones are common. */
 static int mbi_mm_in_triangle(const mbi_mm_reader *r, int64_t row, int64_t col) {
   if (r->header.symmetry == MBI_MM_GENERAL) {
     return 1;
@@ -15796,7 +15834,7 @@ static const char *mbi_mm_line_end(const char *p) {
   return *p == '\n' ? p + 1 : NULL;
 }
 
-/* Returns the next line's start. */
+/* Reads a coordinate line. Returns the start of the next line. */
 static const char *mbi_mm_coordinates(const mbi_mm_reader *r, const char *p,
     mbi_mm_entry *entry) {
   const char *q = mbi_mm_whole(mbi_mm_skip_blanks(p), &entry->row);
@@ -15819,8 +15857,8 @@ static const char *mbi_mm_coordinates(const mbi_mm_reader *r, const char *p,
   return q != NULL ? mbi_mm_line_end(q) : NULL;
 }
 
-/* Reads the next element of an array file, column by column; elements implied by symmetry
- * are not listed. Zeros are kept, because 0 * Inf must not be lost. */
+/* Reads the next element of an array file, column by column; elements implied by symmetry are
+ * not listed. Zeros are stored, because 0 * Inf must not be lost. */
 static const char *mbi_mm_element(const mbi_mm_reader *r, const char *p, mbi_mm_entry *entry) {
   p = mbi_mm_number(r, p, entry);
   p = p != NULL ? mbi_mm_line_end(p) : NULL;
@@ -15837,7 +15875,7 @@ MBI_INTERNAL const char *mbi_mm_entry_line(const mbi_mm_reader *r, const char *p
   return r->header.array ? mbi_mm_element(r, p, entry) : mbi_mm_coordinates(r, p, entry);
 }
 
-/* ---- The fault of a line ----------------------------------------------------------------- */
+/* ---- Explaining a fault ------------------------------------------------------------------ */
 
 static merbit_status mbi_mm_explain_index(const mbi_mm_input *in, const char **at,
     const char *what, int64_t limit, int64_t *index) {
@@ -15864,7 +15902,7 @@ static merbit_status mbi_mm_explain_index(const mbi_mm_input *in, const char **a
   return MERBIT_OK;
 }
 
-/* Explains a bad value. `what` is "value" or the part of one. */
+/* Explains a bad value. `what` is "value", or the name of one of its parts. */
 static merbit_status mbi_mm_explain_value(const mbi_mm_reader *r, const char *what,
     const char **at) {
   const mbi_mm_input *in = &r->in;
@@ -15895,7 +15933,7 @@ static merbit_status mbi_mm_explain_value(const mbi_mm_reader *r, const char *wh
   return MERBIT_OK;
 }
 
-/* Explains why the line at in->next is no entry. */
+/* Explains why the line at in->next is not a valid entry. */
 MBI_INTERNAL merbit_status mbi_mm_explain(const mbi_mm_reader *r) {
   const mbi_mm_input *in = &r->in;
   const char *p = in->next;
@@ -15940,7 +15978,7 @@ MBI_INTERNAL merbit_status mbi_mm_explain(const mbi_mm_reader *r) {
 /* ==== >>market/read.c  Matrix Market: reader ============================================== */
 /* Matrix Market: reads the entries and makes the matrix. */
 
-/* Replaces *array by one of `capacity` elements that begins with its first `count`
+/* Replaces *array by an array of `capacity` elements that begins with its first `count`
  * elements. */
 static merbit_status mbi_mm_grow_array(merbit_context *context, void **array, int64_t count,
     int64_t capacity, size_t size, const char *what) {
@@ -15956,8 +15994,8 @@ static merbit_status mbi_mm_grow_array(merbit_context *context, void **array, in
   return status;
 }
 
-/* Grows the arrays. A known input length bounds the header's count, which is then allocated
- * at once; a stream's arrays grow with what it delivers. */
+/* Grows the arrays. If the input length is known, it bounds the header's count, which is then
+ * allocated at once. The arrays of a stream grow with the entries that arrive. */
 static merbit_status mbi_mm_grow(mbi_mm_reader *r) {
   merbit_context *context = r->in.context;
   const int64_t most = r->each * r->header.entries; /* with a mirror image, below 2^62 */
@@ -16017,7 +16055,7 @@ static void mbi_mm_put_both(mbi_mm_reader *r, const mbi_mm_entry *entry) {
   }
 }
 
-/* Counts an entry of 2^24 or 2^53 and more: beyond, the type lacks some of the integers. */
+/* Counts an entry of 2^24 or 2^53 and more: beyond, the type cannot represent all integers. */
 static void mbi_mm_count_large(mbi_mm_reader *r, const mbi_mm_entry *entry, int64_t line) {
   const double least = mbi_mm_single(r->type) ? 16777216.0 : 9007199254740992.0;
   if (fabs(entry->value) >= least && fabs(entry->value) < (double)INFINITY) {
@@ -16035,7 +16073,7 @@ static void mbi_mm_tell_large(const mbi_mm_reader *r) {
   }
 }
 
-/* Reads entries from in->next while lines are valid and arrays have space. Returns how
+/* Reads entries from in->next while lines are valid and the arrays have space. Returns how
  * many. */
 static int64_t mbi_mm_read_run(mbi_mm_reader *r, mbi_mm_entry *entry, int64_t most) {
   const char *p = r->in.next, *end = r->in.end;
@@ -16175,9 +16213,9 @@ static merbit_status mbi_mm_read(mbi_mm_reader *r, merbit_matrix **matrix) {
   return status;
 }
 
-/* ---- The three sources ------------------------------------------------------------------- */
+/* ---- The three kinds of input ------------------------------------------------------------ */
 
-/* Checks the arguments. `culprit` names one that is NULL and must not be; otherwise it is
+/* Checks the arguments. `culprit` names an argument that is NULL and must not be, or is
  * NULL. */
 static merbit_status mbi_mm_reader_create(mbi_mm_reader *r, merbit_context *context,
     const merbit_read_desc *desc, merbit_matrix **matrix, const char *culprit) {
@@ -16258,12 +16296,12 @@ MERBIT_API merbit_status merbit_matrix_read_stream(merbit_context *context,
 /* ==== >>market/write.c  Matrix Market: writer ============================================= */
 /* Matrix Market: writes a view to a file or a callback. */
 
-#define MBI_MM_OUTPUT 65536 /* bytes handed to the callback at once */
-#define MBI_MM_LINE 128     /* no line is longer: two indices of 19 digits, two parts of 24 */
+#define MBI_MM_OUTPUT 65536 /* bytes per call of the callback */
+#define MBI_MM_LINE 128     /* the longest line: two indices of 19 digits, two parts of 24 */
 
 typedef struct mbi_mm_output {
   merbit_context *context;
-  const char *path; /* for the sentence; NULL where there is none */
+  const char *path; /* for messages; NULL if there is none */
   merbit_write_callback write;
   void *user;
   char *buffer;
@@ -16303,7 +16341,7 @@ static void mbi_mm_put_whole(mbi_mm_output *out, int64_t number, char separator)
   out->used += sizeof digits - first;
 }
 
-/* Turns the locale's decimal separator, of any number of bytes, into a point. */
+/* Replaces the locale's decimal separator, of any number of bytes, by a point. */
 MBI_INTERNAL void mbi_mm_mend_point(char *text) {
   char *to = text;
   for (; *text != '\0'; text++) {
@@ -16330,10 +16368,10 @@ static int mbi_mm_reads_back(const char *text, double value, int single) {
   return mbi_decimal_f64(&decimal, &read) && read == value;
 }
 
-/* Writes the fewest digits from 15 on (6 for a float) that read back exactly; 17 (9) always
+/* Writes the fewest digits, at least 15 (6 for a float), that read back exactly; 17 (9) always
  * do. */
 static void mbi_mm_put_value(mbi_mm_output *out, double value, int single) {
-  char text[40]; /* 24 characters at most; gcc 11 counts to 33 */
+  char text[40]; /* 24 characters at most; gcc 11 assumes 33 */
   int digits = single ? 6 : 15;
   const int most = single ? 9 : 17;
   if (isnan(value) || isinf(value)) {
@@ -16347,8 +16385,8 @@ static void mbi_mm_put_value(mbi_mm_output *out, double value, int single) {
   mbi_mm_put_text(out, text);
 }
 
-/* Writes an entry; one of an upper triangle as its mirror image, because files hold lower
- * triangles. */
+/* Writes an entry. An entry of an upper triangle is written as its mirror image, because files
+ * hold lower triangles. */
 static void mbi_mm_put_entry(mbi_mm_output *out, const merbit_view *view, int64_t row,
     int64_t i) {
   const int64_t col = mbi_index_at(view->col_ind, view->index_type, i) - view->base;
@@ -16389,7 +16427,7 @@ static merbit_status mbi_mm_write_entries(mbi_mm_output *out, const merbit_view 
   return status;
 }
 
-/* Returns the banner's symmetry; a Hermitian matrix of real values or ones is symmetric. */
+/* Returns the banner's symmetry. A Hermitian matrix of real values or ones is symmetric. */
 static const char *mbi_mm_symmetry_word(const merbit_view *view) {
   switch (view->symmetry) {
   case MERBIT_SYMMETRY_NONE:
@@ -16441,7 +16479,7 @@ static merbit_status mbi_mm_write(mbi_mm_output *out, const merbit_view *view) {
   return status;
 }
 
-/* Checks the arguments. `culprit` names one that is NULL and must not be; otherwise it is
+/* Checks the arguments. `culprit` names an argument that is NULL and must not be, or is
  * NULL. */
 static merbit_status mbi_mm_check_writable(merbit_context *context, const merbit_view *view,
     const char *culprit) {
@@ -24505,8 +24543,7 @@ MBI_INTERNAL const mbi_cuda_method mbi_scan_method = {
 /* MERGE on the host: sizes and launches; nothing is built. spmv/gpu/merge/merge.cu describes
  * the method. */
 
-/* ---- Encode: sizes, from the plan alone
- * --------------------------------------------------- */
+/* ---- Encode: sizes, from the plan alone -------------------------------------------------- */
 
 /* Returns the state of a plan by this method. */
 MBI_INTERNAL mbi_merge_path *mbi_merge_path_of(const merbit_plan *plan) {
@@ -28215,8 +28252,7 @@ static mbi_value_form mbi_values_shortest(const merbit_plan *plan, uint32_t form
   return best;
 }
 
-/* ---- Search for forms
- * ----------------------------------------------------------------------- */
+/* ---- Search for forms -------------------------------------------------------------------- */
 
 static merbit_status mbi_values_launch(merbit_plan *plan, mbi_values_search *search,
     const char *name, int64_t blocks, uint64_t shared, const void *arguments) {
@@ -31756,8 +31792,7 @@ static double mbi_choose_cpu_seconds(const merbit_plan *plan, merbit_method meth
   return 1e-9 * (entry * (double)csr->nnz + row * (double)csr->rows) / plan->tasks;
 }
 
-/* ---- What there is to see: it ends at the first thing that is otherwise
- * ----------------------- */
+/* ---- What there is to see: it ends at the first thing that is otherwise ------------------ */
 
 static int mbi_choose_equal(const merbit_plan *plan) {
   const size_t size = mbi_type_size(plan->type);
@@ -31811,8 +31846,7 @@ static int mbi_choose_block(const merbit_plan *plan) {
   return block;
 }
 
-/* ---- Forms; where there is no memory for one, plan->method stays MERGE
- * -------------------------- */
+/* ---- Forms; where there is no memory for one, plan->method stays MERGE ------------------- */
 
 static merbit_status mbi_choose_without(merbit_plan *plan, merbit_status status) {
   char reason[384];
@@ -31997,8 +32031,7 @@ MBI_INTERNAL merbit_status mbi_plan_wait(merbit_plan *plan) {
 }
 
 /* ==== >>spmv/plan/plan.c  plans: checks, choice, life ===================================== */
-/* ---- Checks -------------------------------------------------------------------------------
- */
+/* ---- Checks ------------------------------------------------------------------------------ */
 
 MBI_INTERNAL int mbi_method_known(merbit_method method) {
   return method >= MERBIT_METHOD_AUTO && method <= MERBIT_METHOD_SYMMETRIC;
@@ -32126,8 +32159,7 @@ static merbit_status mbi_plan_check_side(const merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* ---- The CSR that is multiplied
- * --------------------------------------------------------------- */
+/* ---- The CSR that is multiplied ---------------------------------------------------------- */
 
 /* Columns as they lie, 32-bit: such a CSR needs no copy. */
 MBI_INTERNAL int mbi_view_is_plain(const merbit_view *view) {
@@ -32165,8 +32197,7 @@ static merbit_status mbi_plan_take_matrix(merbit_plan *plan) {
   return status;
 }
 
-/* ---- Life
- * ------------------------------------------------------------------------------------- */
+/* ---- Life -------------------------------------------------------------------------------- */
 
 static void mbi_plan_release_cuda(merbit_plan *plan) {
   if (mbi_device_enter_alive(plan->context)) {
@@ -32430,8 +32461,7 @@ MERBIT_API void merbit_plan_destroy(merbit_plan *plan) {
   }
 }
 
-/* ---- Workspaces of the user ---------------------------------------------------------------
- */
+/* ---- Workspaces of the user -------------------------------------------------------------- */
 
 MERBIT_API merbit_status merbit_workspace_create(merbit_plan *plan,
     merbit_workspace **workspace) {
@@ -33115,8 +33145,7 @@ MERBIT_API merbit_status merbit_spmv(merbit_plan *plan, merbit_workspace *worksp
 /* Products of plans with an epilogue: on CUDA the product of any method and one kernel behind
  * it, on the CPU a function over chunks of rows behind the product. */
 
-/* ---- CPU ------------------------------------------------------------------------------------
- */
+/* ---- CPU --------------------------------------------------------------------------------- */
 
 typedef struct mbi_epilogue_task {
   const mbi_epilogue *epilogue;
@@ -33174,8 +33203,7 @@ static void mbi_epilogue_cpu(merbit_plan *plan, merbit_workspace *workspace, con
   }
 }
 
-/* ---- CUDA -----------------------------------------------------------------------------------
- */
+/* ---- CUDA -------------------------------------------------------------------------------- */
 
 /* In an entered context. The product writes y, which the kernel behind it reads, and changes
  * where there is a result. With `skip` too the product, which knows nothing of it or may be
@@ -33225,8 +33253,7 @@ static merbit_status mbi_epilogue_cuda(merbit_plan *plan, merbit_workspace *work
       stream, &arguments, MBI_LAUNCH_DEPENDENT) : status;
 }
 
-/* ---- Either side ----------------------------------------------------------------------------
- */
+/* ---- Either side ------------------------------------------------------------------------- */
 
 /* merbit_spmv_epilogue without its checks, for the library's own iterations: arguments as in
  * the public header. On CUDA it enters the context, only launches kernels, and
@@ -38141,7 +38168,7 @@ typedef struct mbi_weights {
 #define MBI_PAGERANK_WINDOW 3 // iterations between two decisions on the factor
 // The least number of iterations left for which relaxation begins.
 #define MBI_PAGERANK_AHEAD 14
-#define MBI_PAGERANK_WORTH 10 // and for which its factor grows
+#define MBI_PAGERANK_WORTH 10 // the same for a larger factor
 // Factors are multiples of 1 / 256, so that rounding changes none.
 #define MBI_PAGERANK_GRAIN 256.0
 #define MBI_PAGERANK_LEAP 1.3125 // the factor grows at most to this, or twice its part above 1
@@ -39739,8 +39766,7 @@ static merbit_status mbi_pagerank_iterate_cpu(mbi_pagerank *run) {
   return MERBIT_OK;
 }
 
-/* ---- Both sides
- * ---------------------------------------------------------------------------- */
+/* ---- Both sides -------------------------------------------------------------------------- */
 
 static void mbi_pagerank_release(mbi_pagerank *run) {
   merbit_context *context = run->context;

@@ -41,8 +41,8 @@ MBK_DEVICE void mbk_fused_copy(mbi_solve_state *to, const mbi_solve_state *from)
 
 // Begins a fused kernel; `shared` is that of the launch. All blocks are resident, so a
 // dependent launch may start: its blocks replace those that finish, and wait.
-MBK_DEVICE mbk_fused_call mbk_fused_begin(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory *m,
-                                     double *shared) {
+MBK_DEVICE mbk_fused_call mbk_fused_begin(const mbi_solve_vectors &v, mbk_i64 n,
+                                          mbi_solve_memory *m, double *shared) {
   const mbk_fused_call s = {v, n, m, shared};
   mbi_solve_state *const own = mbk_fused_state(shared);
   mbk_release();
@@ -95,8 +95,8 @@ MBK_DEVICE void mbk_fused_prefetch(const mbk_fused_call &s, mbk_u32 slots, bool 
 // Posts the block's parts. If the block `collects`, it then adds up the parts of all blocks;
 // the sums are complete in thread 0. `ahead` and `backwards` are those of mbk_fused_stage.
 template <int ADDS, int MAXES>
-MBK_DEVICE void mbk_fused_exchange(const mbk_fused_call &s, const mbi_solve_state &c, double *sums,
-                                   bool collects, mbk_u32 ahead, bool backwards) {
+MBK_DEVICE void mbk_fused_exchange(const mbk_fused_call &s, const mbi_solve_state &c,
+                                   double *sums, bool collects, mbk_u32 ahead, bool backwards) {
   const int COUNT = ADDS + MAXES > 0 ? ADDS + MAXES : 1;
   mbk_u64 *const slots = mbk_fused_slots(s, c);
   mbk_step_reduce<ADDS, MAXES>(sums, s.shared);

@@ -36,7 +36,7 @@
 #define MBI_PAGERANK_WINDOW 3 // iterations between two decisions on the factor
 // The least number of iterations left for which relaxation begins.
 #define MBI_PAGERANK_AHEAD 14
-#define MBI_PAGERANK_WORTH 10 // and for which its factor grows
+#define MBI_PAGERANK_WORTH 10 // the same for a larger factor
 // Factors are multiples of 1 / 256, so that rounding changes none.
 #define MBI_PAGERANK_GRAIN 256.0
 #define MBI_PAGERANK_LEAP 1.3125 // the factor grows at most to this, or twice its part above 1

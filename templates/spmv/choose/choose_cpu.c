@@ -37,8 +37,7 @@ static double mbi_choose_cpu_seconds(const merbit_plan *plan, merbit_method meth
   return 1e-9 * (entry * (double)csr->nnz + row * (double)csr->rows) / plan->tasks;
 }
 
-/* ---- What there is to see: it ends at the first thing that is otherwise
- * ----------------------- */
+/* ---- What there is to see: it ends at the first thing that is otherwise ------------------ */
 
 static int mbi_choose_equal(const merbit_plan *plan) {
   const size_t size = mbi_type_size(plan->type);
@@ -93,8 +92,7 @@ static int mbi_choose_block(const merbit_plan *plan) {
   return block;
 }
 
-/* ---- Forms; where there is no memory for one, plan->method stays MERGE
- * -------------------------- */
+/* ---- Forms; where there is no memory for one, plan->method stays MERGE ------------------- */
 
 static merbit_status mbi_choose_without(merbit_plan *plan, merbit_status status) {
   char reason[384];

@@ -7,8 +7,7 @@
 /* Products of plans with an epilogue: on CUDA the product of any method and one kernel behind
  * it, on the CPU a function over chunks of rows behind the product. */
 
-/* ---- CPU ------------------------------------------------------------------------------------
- */
+/* ---- CPU --------------------------------------------------------------------------------- */
 
 typedef struct mbi_epilogue_task {
   const mbi_epilogue *epilogue;
@@ -67,8 +66,7 @@ static void mbi_epilogue_cpu(merbit_plan *plan, merbit_workspace *workspace, con
   }
 }
 
-/* ---- CUDA -----------------------------------------------------------------------------------
- */
+/* ---- CUDA -------------------------------------------------------------------------------- */
 
 /* In an entered context. The product writes y, which the kernel behind it reads, and changes
  * where there is a result. With `skip` too the product, which knows nothing of it or may be
@@ -121,8 +119,7 @@ static merbit_status mbi_epilogue_cuda(merbit_plan *plan, merbit_workspace *work
              : status;
 }
 
-/* ---- Either side ----------------------------------------------------------------------------
- */
+/* ---- Either side ------------------------------------------------------------------------- */
 
 /* merbit_spmv_epilogue without its checks, for the library's own iterations: arguments as in
  * the public header. On CUDA it enters the context, only launches kernels, and

@@ -8,8 +8,7 @@
 #include "spmv/plan/plan.h"
 #include "spmv/choose/choose.h"
 
-/* ---- Checks -------------------------------------------------------------------------------
- */
+/* ---- Checks ------------------------------------------------------------------------------ */
 
 MBI_INTERNAL int mbi_method_known(merbit_method method) {
 #ifdef MERBIT_STUDY_METHODS
@@ -162,8 +161,7 @@ static merbit_status mbi_plan_check_side(const merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* ---- The CSR that is multiplied
- * --------------------------------------------------------------- */
+/* ---- The CSR that is multiplied ---------------------------------------------------------- */
 
 /* Columns as they lie, 32-bit: such a CSR needs no copy. */
 MBI_INTERNAL int mbi_view_is_plain(const merbit_view *view) {
@@ -201,8 +199,7 @@ static merbit_status mbi_plan_take_matrix(merbit_plan *plan) {
   return status;
 }
 
-/* ---- Life
- * ------------------------------------------------------------------------------------- */
+/* ---- Life -------------------------------------------------------------------------------- */
 
 static void mbi_plan_release_cuda(merbit_plan *plan) {
   if (mbi_device_enter_alive(plan->context)) {
@@ -468,8 +465,7 @@ MERBIT_API void merbit_plan_destroy(merbit_plan *plan) {
   }
 }
 
-/* ---- Workspaces of the user ---------------------------------------------------------------
- */
+/* ---- Workspaces of the user -------------------------------------------------------------- */
 
 MERBIT_API merbit_status merbit_workspace_create(merbit_plan *plan,
                                                  merbit_workspace **workspace) {

@@ -217,7 +217,7 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_bins(const mbk_arrays_bins_arguments a) {
   }
 }
 
-// ---- A hash of the structure ----------------------------------------------------------------
+// ---- A hash of the structure --------------------------------------------------------------
 
 // Returns a number and its place mixed into 64 bits (the finaliser of SplitMix64: Steele, Lea,
 // Flood, OOPSLA 2014).

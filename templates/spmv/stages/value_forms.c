@@ -73,8 +73,7 @@ static mbi_value_form mbi_values_shortest(const merbit_plan *plan, uint32_t form
   return best;
 }
 
-/* ---- Search for forms
- * ----------------------------------------------------------------------- */
+/* ---- Search for forms -------------------------------------------------------------------- */
 
 static merbit_status mbi_values_launch(merbit_plan *plan, mbi_values_search *search,
                                        const char *name, int64_t blocks, uint64_t shared,

@@ -9,8 +9,7 @@
 /* MERGE on the host: sizes and launches; nothing is built. spmv/gpu/merge/merge.cu describes
  * the method. */
 
-/* ---- Encode: sizes, from the plan alone
- * --------------------------------------------------- */
+/* ---- Encode: sizes, from the plan alone -------------------------------------------------- */
 
 /* Returns the state of a plan by this method. */
 MBI_INTERNAL mbi_merge_path *mbi_merge_path_of(const merbit_plan *plan) {
