@@ -25,9 +25,8 @@ enum { MBI_BELOW, MBI_DIAGONAL, MBI_ABOVE, MBI_WRONG };
 
 #define MBI_MAX_LENGTH (PTRDIFF_MAX / 8 - 1) /* of an array; no longer one can be addressed */
 
-#define MBI_SHORT_ROW                                                                          \
-  32 /* longest row for insertion sort; longer rows: radix sort by bytes                       \
-      */
+/* Longest row for insertion sort; longer rows: radix sort by bytes. */
+#define MBI_SHORT_ROW 32
 
 typedef struct mbi_build {
   merbit_context *context;
