@@ -12566,7 +12566,7 @@ static void mbi_transpose_map_blocks_task(void *argument, int task) {
 
 /* Writes values, given in the original matrix's order of entries or blocks, to its
  * transpose `to`. */
-MBI_INTERNAL void mbi_transpose_map_values(merbit_context *context, const void *values,
+MBI_INTERNAL void mbi_transpose_map_into(merbit_context *context, const void *values,
     const void *places, merbit_view *to) {
   merbit_view from = *to;
   mbi_transpose_map f;
@@ -12626,7 +12626,7 @@ MBI_INTERNAL merbit_status mbi_matrix_transpose_map(merbit_context *context,
           : MERBIT_BLOCK_ROW_MAJOR;
     }
     if (blocks && made.values != NULL) {
-      mbi_transpose_map_values(context, from->values, build.places, &made);
+      mbi_transpose_map_into(context, from->values, build.places, &made);
     }
     status = mbi_matrix_record(context, &made, NULL, matrix);
   }
@@ -14754,21 +14754,43 @@ typedef mbk_epilogue mbi_epilogue_call;
 #define MBI_NONEMPTY_TABLE 12288
 #define MBI_NONEMPTY_BINS 4096
 
-/* What a method on CUDA provides. `create` runs for the matrix in plan->device, with the CUDA
- * context current; on failure the caller runs `destroy`. `describe` writes the method's part of
- * the plan's line. */
+/* What a method on CUDA provides. */
 typedef struct mbi_cuda_method {
   size_t state_bytes; /* of plan->state, which is zero before `create` */
+  /* Builds the method's form of plan->device. The CUDA context is current, here and below. On
+   * failure the caller runs `destroy`. */
   merbit_status (*create)(merbit_plan *plan);
   void (*destroy)(merbit_plan *plan);
+  /* Returns the bytes of scratch that a product needs. */
   uint64_t (*carry_bytes)(const merbit_plan *plan);
+  /* Enqueues y = alpha A x + beta y. */
   merbit_status (*multiply)(merbit_plan *plan, mbi_devptr carries, const void *alpha,
       mbi_devptr x, const void *beta, mbi_devptr y, void *stream);
   void (*info)(const merbit_plan *plan, merbit_plan_info *info);
+  /* Writes the method's part of the plan's line. */
   int (*describe)(const merbit_plan *plan, char *text, size_t size);
-  merbit_status (*refresh)(
-      merbit_plan *plan); /* new plan->device.values; NULL: read in place */
+  /* Follows new plan->device.values. NULL: they are read in place. */
+  merbit_status (*refresh)(merbit_plan *plan);
+  /* Forms of values that pay: MBI_FORMS_...; 0: general values only. */
+  uint32_t forms;
+  /* Returns the seconds of a product, launches left out, or HUGE_VAL if the matrix does not
+   * suit the method. NULL: AUTO never takes it. */
+  double (*cost)(const merbit_plan *plan);
+  double making; /* the products that `create` takes as long as: MBI_MAKING_... */
+  /* Returns whether AUTO may take the method by its cost alone, without measuring. NULL: 1. */
+  int (*trusted)(const merbit_plan *plan);
 } mbi_cuda_method;
+
+/* What building another form of the matrix takes, in products, beyond SCAN's schedule: any
+ * other form, and SCAN's own with other columns. */
+#define MBI_MAKING_FORM 12.0
+#define MBI_MAKING_COLUMNS 8.0
+
+/* What AUTO has found out about a CSR on the CPU. */
+typedef struct mbi_cpu_sample {
+  int equal; /* all values are equal, or it is a pattern */
+  int block; /* rows and columns of the full blocks of which it consists; 1: none */
+} mbi_cpu_sample;
 
 /* What a method on the CPU provides. */
 typedef struct mbi_cpu_method {
@@ -14785,38 +14807,33 @@ typedef struct mbi_cpu_method {
   int64_t (*stream_bytes)(const merbit_plan *plan);
   /* Writes the plan's line, `bytes` for each product. NULL: that of a CSR. */
   int (*describe)(const merbit_plan *plan, int64_t bytes, char *text, size_t size);
-  /* Stores new host values in the order of the view. NULL: they become plan->values. */
-  merbit_status (*update)(merbit_plan *plan, const void *values, size_t bytes);
   /* Follows new plan->values. NULL: they are read in place. */
   merbit_status (*refresh)(merbit_plan *plan);
+  /* Returns the seconds of a product, or HUGE_VAL if the matrix does not suit the method. NULL:
+   * AUTO never takes it. */
+  double (*cost)(const merbit_plan *plan, const mbi_cpu_sample *sample);
 } mbi_cpu_method;
 
-/* Sides of a method, and what it takes beside f64 or f32, plus-times and one vector. */
-enum {
-  MBI_ON_CPU = 1, MBI_ON_CUDA = 2 };
+/* What a method takes beside f64 or f32, plus-times and one vector; and what else is particular
+ * to it. */
 enum {
   MBI_TAKES_TYPES = 1,       /* short, complex and mixed values */
   MBI_TAKES_SEMIRINGS = 2,   /* others than plus-times */
   MBI_TAKES_REORDERING = 4,  /* plan_desc.reordering */
   MBI_TAKES_VECTORS_CPU = 8, /* plan_desc.vectors above 1 */
   MBI_TAKES_VECTORS_CUDA = 16,
-  MBI_OF_BLOCKS = 32,       /* multiplies plan->bsr */
-  MBI_ALWAYS_DEPENDENT = 64 /* gains nothing where products wait for all before them */
+  MBI_OF_BLOCKS = 32,        /* multiplies plan->bsr */
+  MBI_ALWAYS_DEPENDENT = 64, /* gains nothing where products wait for all before them */
+  MBI_SEQUENTIAL = 128       /* runs in one thread of the CPU */
 };
 
 /* A row of the table of methods: spmv/choose/methods.c. */
 typedef struct mbi_method {
   merbit_method number;
   const char *name, *identifier; /* in merbit_plan_describe; as users write it */
-  int sides;                     /* MBI_ON_... */
   int takes;                     /* MBI_TAKES_... */
-  uint32_t forms; /* of values that pay: MBI_FORMS_...; 0: general values only */
-  /* CUDA. cost: returns the seconds of a product, launches left out; NULL: AUTO never takes the
-   * method. cuda_of: returns the functions for plan's matrix where `cuda` is NULL. */
-  double (*cost)(const merbit_plan *plan);
-  const mbi_cuda_method *cuda;
-  const mbi_cuda_method *(*cuda_of)(const merbit_plan *plan);
-  const mbi_cpu_method *cpu;
+  const mbi_cuda_method *cuda;   /* NULL: not on CUDA */
+  const mbi_cpu_method *cpu;     /* NULL: not on the CPU */
 } mbi_method;
 
 #endif
@@ -17662,6 +17679,26 @@ typedef struct mbi_transposing {
   merbit_index_type place_type;
 } mbi_transposing;
 
+/* New values of a plan, on their way through the stages. */
+typedef struct mbi_new_values {
+  const void *values; /* `count` of them, in the order that the next stage takes */
+  merbit_memory memory;
+  int64_t count;
+  void *downloaded;      /* holds the host copy of device values; or NULL */
+  merbit_matrix *matrix; /* holds converted values; or NULL */
+} mbi_new_values;
+
+/* The stages of a plan, in their order. `make` builds from plan->given the matrix that the next
+ * stage takes, or leaves it. `map_values` does the same to new values; on failure the caller
+ * releases what `fresh` holds. */
+typedef struct mbi_stage {
+  merbit_status (*make)(merbit_plan *plan);
+  merbit_status (*map_values)(merbit_plan *plan, mbi_new_values *fresh);
+} mbi_stage;
+enum {
+  MBI_STAGE_SYMMETRIC, MBI_STAGE_TRANSPOSE, MBI_STAGE_FORMAT, MBI_STAGE_REORDER,
+  MBI_STAGE_STORE, MBI_STAGES };
+
 #endif
 
 /* What the library's own iterations want of a plan; all zero for a user's. */
@@ -17815,6 +17852,11 @@ MBI_INTERNAL const char *mbi_value_name(const merbit_plan *plan) {
 /* Returns whether plan->bsr is what is multiplied. */
 MBI_INTERNAL int mbi_plan_has_blocks(const merbit_plan *plan) {
   return plan->bsr.view.block_rows > 0;
+}
+
+/* Returns whether the plan multiplies the matrix in another order. */
+MBI_INTERNAL int mbi_plan_reorders(const merbit_plan *plan) {
+  return plan->desc.reordering != MERBIT_REORDERING_NONE;
 }
 
 /* Returns whether the plan multiplies by a transpose. */
@@ -19241,8 +19283,26 @@ static void mbi_merge_product(const merbit_plan *plan, void *scratch, const void
       beta, y);
 }
 
-MBI_INTERNAL const mbi_cpu_method mbi_merge_method = {
-    NULL, NULL, mbi_merge_workspace_bytes, mbi_merge_product, NULL, NULL, NULL, NULL};
+/* Returns the seconds of nanoseconds for each nonzero and row, divided among the tasks. */
+MBI_INTERNAL double mbi_cpu_seconds(const merbit_plan *plan, double entry, double row) {
+  return 1e-9 * (entry * (double)plan->csr.nnz + row * (double)plan->csr.rows) / plan->tasks;
+}
+
+/* Returns whether x is larger than the caches of a core. */
+MBI_INTERNAL int mbi_x_is_far(const merbit_plan *plan) {
+  return plan->csr.cols * (int64_t)mbi_type_size(plan->type) > MBI_SORTED_FAR;
+}
+
+/* Returns the seconds of a product on an EPYC, in tasks. The end of a short row is often predicted
+ * wrongly; where the caches do not hold x, loads of x wait. */
+static double mbi_merge_cost(const merbit_plan *plan, const mbi_cpu_sample *sample) {
+  const int lengthy = plan->csr.nnz / MBI_MERGE_LONG >= plan->csr.rows;
+  const double entry = (lengthy ? 0.36 : 0.42) + (mbi_x_is_far(plan) && !lengthy ? 3.5 : 0);
+  (void)sample;
+  return mbi_cpu_seconds(plan, entry, lengthy ? 0.7 : 3.5);
+}
+
+MBI_INTERNAL const mbi_cpu_method mbi_merge_method = {NULL, NULL, mbi_merge_workspace_bytes, mbi_merge_product, NULL, NULL, NULL, mbi_merge_cost};
 
 static void mbi_reference_product(const merbit_plan *plan, void *scratch, const void *alpha,
     const void *x, const void *beta, void *y) {
@@ -19251,8 +19311,7 @@ static void mbi_reference_product(const merbit_plan *plan, void *scratch, const 
 }
 
 /* The sequential loop of spmv/cpu/reference.c. */
-MBI_INTERNAL const mbi_cpu_method mbi_reference_method = {
-    NULL, NULL, mbi_merge_workspace_bytes, mbi_reference_product, NULL, NULL, NULL, NULL};
+MBI_INTERNAL const mbi_cpu_method mbi_reference_method = {NULL, NULL, mbi_merge_workspace_bytes, mbi_reference_product, NULL, NULL, NULL, NULL};
 
 /* ==== >>spmv/cpu/mixed.c  CPU: products of complex, short and mixed values ================ */
 /* Products whose values are complex, or are shorter than sums: MERGE and, as its single task,
@@ -19418,7 +19477,7 @@ static void mbi_mixed_run_f16(const merbit_plan *plan, void *scratch,
   call.beta = *(const float *)beta;
   call.y = (float *)y;
   call.parts = (mbi_mixed_part_f16 *)scratch;
-  call.tasks = plan->method == MERBIT_METHOD_REFERENCE ? 1 : plan->tasks;
+  call.tasks = (plan->row->takes & MBI_SEQUENTIAL) != 0 ? 1 : plan->tasks;
   call.conjugates = mbi_plan_conjugates(plan);
   call.scales = mbi_scalar_zero(mbi_plan_accumulator(plan), alpha);
   call.adds = !mbi_scalar_zero(mbi_plan_accumulator(plan), beta);
@@ -19532,7 +19591,7 @@ static void mbi_mixed_run_bf16(const merbit_plan *plan, void *scratch,
   call.beta = *(const float *)beta;
   call.y = (float *)y;
   call.parts = (mbi_mixed_part_bf16 *)scratch;
-  call.tasks = plan->method == MERBIT_METHOD_REFERENCE ? 1 : plan->tasks;
+  call.tasks = (plan->row->takes & MBI_SEQUENTIAL) != 0 ? 1 : plan->tasks;
   call.conjugates = mbi_plan_conjugates(plan);
   call.scales = mbi_scalar_zero(mbi_plan_accumulator(plan), alpha);
   call.adds = !mbi_scalar_zero(mbi_plan_accumulator(plan), beta);
@@ -19648,7 +19707,7 @@ static void mbi_mixed_run_f32_f64(const merbit_plan *plan, void *scratch,
   call.beta = *(const double *)beta;
   call.y = (double *)y;
   call.parts = (mbi_mixed_part_f32_f64 *)scratch;
-  call.tasks = plan->method == MERBIT_METHOD_REFERENCE ? 1 : plan->tasks;
+  call.tasks = (plan->row->takes & MBI_SEQUENTIAL) != 0 ? 1 : plan->tasks;
   call.conjugates = mbi_plan_conjugates(plan);
   call.scales = mbi_scalar_zero(mbi_plan_accumulator(plan), alpha);
   call.adds = !mbi_scalar_zero(mbi_plan_accumulator(plan), beta);
@@ -19763,7 +19822,7 @@ static void mbi_mixed_run_c64(const merbit_plan *plan, void *scratch,
   call.beta = *(const mbi_c64 *)beta;
   call.y = (mbi_c64 *)y;
   call.parts = (mbi_mixed_part_c64 *)scratch;
-  call.tasks = plan->method == MERBIT_METHOD_REFERENCE ? 1 : plan->tasks;
+  call.tasks = (plan->row->takes & MBI_SEQUENTIAL) != 0 ? 1 : plan->tasks;
   call.conjugates = mbi_plan_conjugates(plan);
   call.scales = mbi_scalar_zero(mbi_plan_accumulator(plan), alpha);
   call.adds = !mbi_scalar_zero(mbi_plan_accumulator(plan), beta);
@@ -19878,7 +19937,7 @@ static void mbi_mixed_run_c128(const merbit_plan *plan, void *scratch,
   call.beta = *(const mbi_c128 *)beta;
   call.y = (mbi_c128 *)y;
   call.parts = (mbi_mixed_part_c128 *)scratch;
-  call.tasks = plan->method == MERBIT_METHOD_REFERENCE ? 1 : plan->tasks;
+  call.tasks = (plan->row->takes & MBI_SEQUENTIAL) != 0 ? 1 : plan->tasks;
   call.conjugates = mbi_plan_conjugates(plan);
   call.scales = mbi_scalar_zero(mbi_plan_accumulator(plan), alpha);
   call.adds = !mbi_scalar_zero(mbi_plan_accumulator(plan), beta);
@@ -19912,8 +19971,7 @@ MBI_INTERNAL void mbi_mixed_multiply(const merbit_plan *plan, void *scratch, con
   }
 }
 
-MBI_INTERNAL const mbi_cpu_method mbi_mixed_method = {
-    NULL, NULL, mbi_mixed_scratch_bytes, mbi_mixed_multiply, NULL, NULL, NULL, NULL};
+MBI_INTERNAL const mbi_cpu_method mbi_mixed_method = {NULL, NULL, mbi_mixed_scratch_bytes, mbi_mixed_multiply, NULL, NULL, NULL, NULL};
 
 /* ==== >>spmv/cpu/semirings.c  CPU: products over semirings ================================ */
 /* Products over semirings on CPU threads: the row loop, and the merge path as spmv/cpu/merge.c cuts
@@ -20225,7 +20283,7 @@ static void mbi_semiring_typed_f64(const merbit_plan *plan, void *scratch,
   call.parts = (mbi_semiring_part_f64 *)scratch;
   call.tasks = plan->tasks;
   call.shift = plan->csr.nnz > 0 ? plan->csr.base : 0;
-  if (plan->method == MERBIT_METHOD_REFERENCE) {
+  if ((plan->row->takes & MBI_SEQUENTIAL) != 0) {
     call.tasks = 1;
     mbi_semiring_loops_of_f64(&call)->rows(&call, 0, call.vanishes ? 0 : plan->csr.rows);
   } else if (!call.vanishes) {
@@ -20540,7 +20598,7 @@ static void mbi_semiring_typed_f32(const merbit_plan *plan, void *scratch,
   call.parts = (mbi_semiring_part_f32 *)scratch;
   call.tasks = plan->tasks;
   call.shift = plan->csr.nnz > 0 ? plan->csr.base : 0;
-  if (plan->method == MERBIT_METHOD_REFERENCE) {
+  if ((plan->row->takes & MBI_SEQUENTIAL) != 0) {
     call.tasks = 1;
     mbi_semiring_loops_of_f32(&call)->rows(&call, 0, call.vanishes ? 0 : plan->csr.rows);
   } else if (!call.vanishes) {
@@ -20575,8 +20633,7 @@ static void mbi_semiring_product(const merbit_plan *plan, void *scratch, const v
       y);
 }
 
-MBI_INTERNAL const mbi_cpu_method mbi_semiring_method = {
-    NULL, NULL, mbi_semiring_scratch_bytes, mbi_semiring_product, NULL, NULL, NULL, NULL};
+MBI_INTERNAL const mbi_cpu_method mbi_semiring_method = {NULL, NULL, mbi_semiring_scratch_bytes, mbi_semiring_product, NULL, NULL, NULL, NULL};
 
 /* ==== >>spmv/cpu/sorted.c  CPU: rows sorted by length within windows ====================== */
 /* Rows sorted by length within windows. The sigma of SELL-C-sigma (M. Kreutzer et al., A
@@ -22064,9 +22121,15 @@ static int64_t mbi_sorted_stream_bytes(const merbit_plan *plan) {
       plan->csr.rows * (int64_t)sizeof *plan->sorted.row_id;
 }
 
-MBI_INTERNAL const mbi_cpu_method mbi_sorted_method = {
-    mbi_sorted_create,       mbi_sorted_destroy, mbi_merge_workspace_bytes, mbi_sorted_multiply,
-    mbi_sorted_stream_bytes, NULL,               NULL,                      mbi_sorted_update};
+/* Returns the seconds of a product on an EPYC, in tasks. x is prefetched. */
+static double mbi_sorted_cost(const merbit_plan *plan, const mbi_cpu_sample *sample) {
+  const int lengthy = plan->csr.nnz / MBI_MERGE_LONG >= plan->csr.rows;
+  const double entry =
+      (sample->equal ? 0.25 : 0.36) + (mbi_x_is_far(plan) && !lengthy ? 1.2 : 0);
+  return mbi_cpu_seconds(plan, entry, 0.7);
+}
+
+MBI_INTERNAL const mbi_cpu_method mbi_sorted_method = {mbi_sorted_create, mbi_sorted_destroy, mbi_merge_workspace_bytes, mbi_sorted_multiply, mbi_sorted_stream_bytes, NULL, mbi_sorted_update, mbi_sorted_cost};
 
 /* ==== >>spmv/cpu/numa.c  CPU: parts of a matrix on memory nodes =========================== */
 /* Each task's part of the matrix on the memory node of the thread that takes it: section III.D
@@ -22164,14 +22227,14 @@ MBI_INTERNAL merbit_status mbi_numa_place(merbit_plan *plan, const mbi_numa *num
     plan->placed = MBI_PLACED_ONE_NODE;
     return MERBIT_OK;
   }
-  if (plan->csr.nnz == 0 || plan->method == MERBIT_METHOD_REFERENCE ||
+  if (plan->csr.nnz == 0 || (plan->row->takes & MBI_SEQUENTIAL) != 0 ||
       plan->blocks.chunk_index != NULL) {
     plan->placed = MBI_PLACED_NOTHING;
     return MERBIT_OK;
   }
   plan->placed = plan->placed_columns != NULL ? MBI_PLACED_COPIED : MBI_PLACED_MOVED;
   plan->placed_nodes = numa->nodes;
-  if (plan->method != MERBIT_METHOD_SORTED) {
+  if (sorted->col_ind == NULL) {
     return mbi_numa_place_csr(plan, numa, move);
   }
   if (!mbi_numa_settle(plan, numa, sorted->col_ind, sizeof(int32_t), move) ||
@@ -22866,87 +22929,13 @@ MBI_INTERNAL void mbi_block_scratch_f32(const merbit_plan *plan, void *scratch,
 }
 
 /* ==== >>spmv/cpu/block_plan.c  CPU: plans of blocks and their product ===================== */
-/* Plans of blocks: what they hold; on the CPU also their product. */
+/* Plans of blocks on the CPU: the schedule and the product. */
 
 /* A view that comes in blocks is multiplied in blocks on the CPU. */
 MBI_INTERNAL int mbi_plan_takes_blocks(const merbit_plan *plan) {
   return (plan->asked->takes & MBI_OF_BLOCKS) != 0 ||
       (plan->desc.method == MERBIT_METHOD_AUTO && plan->side == MERBIT_SIDE_CPU &&
       plan->view.format == MERBIT_BSR && mbi_plan_plain(plan) && plan->desc.vectors <= 1);
-}
-
-/* Whether the blocks of the view are what the plan multiplies. */
-MBI_INTERNAL int mbi_plan_blocks_fit(const merbit_plan *plan) {
-  const merbit_plan_desc *desc = &plan->desc;
-  return plan->view.format == MERBIT_BSR &&
-      (desc->block_rows == 0 || (desc->block_rows == plan->view.block_rows &&
-      desc->block_cols == plan->view.block_cols));
-}
-
-/* Check the arrays on the host and set plan->bsr: the view itself, or an owned conversion. */
-MBI_INTERNAL merbit_status mbi_plan_take_host_blocks(merbit_plan *plan) {
-  merbit_context *context = plan->context;
-  const int device = plan->view.memory == MERBIT_MEMORY_DEVICE;
-  merbit_view host = plan->view;
-  merbit_bsr_desc shape;
-  merbit_status status = MERBIT_OK;
-  if (device) {
-    status = mbi_view_download(context, &plan->view, &host);
-  }
-  memset(&shape, 0, sizeof shape);
-  shape.block_rows = plan->desc.block_rows;
-  shape.block_cols = plan->desc.block_cols;
-  if (status == MERBIT_OK) {
-    status = mbi_plan_check_arrays(plan, &host);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_plan_blocks_fit(plan) ? mbi_bsr_borrow(context, &host, &plan->bsr)
-        : mbi_bsr_from_view(context, &host, &shape,
-        plan->side == MERBIT_SIDE_CUDA ? MBI_MASKS_READ : MBI_MASKS_ASIDE, &plan->bsr);
-  }
-  if (device) {
-    mbi_host_view_release(context, &host);
-  }
-  return status;
-}
-
-/* Set plan->bsr, but for what stays in device memory, to be checked by spmv/shared/device_csr.c: blocks as
- * they are wanted, and a CSR, which spmv/stages/extract_blocks.c makes blocks of. */
-MBI_INTERNAL merbit_status mbi_plan_take_blocks(merbit_plan *plan) {
-  const merbit_view *view = &plan->view;
-  plan->csr = *view;
-  if (view->memory == MERBIT_MEMORY_DEVICE && mbi_plan_blocks_fit(plan)) {
-    plan->bsr.view = *view;
-    plan->bsr.entries = mbi_view_values(view);
-    return MERBIT_OK;
-  }
-  if (view->memory == MERBIT_MEMORY_DEVICE && view->format == MERBIT_CSR && view->nnz > 0 &&
-      plan->desc.method == MERBIT_METHOD_BSR) {
-    return MERBIT_OK;
-  }
-  return mbi_plan_take_host_blocks(plan);
-}
-
-/* New host values in the order of the view. */
-MBI_INTERNAL merbit_status mbi_blocks_update(merbit_plan *plan, const void *values, size_t bytes) {
-  merbit_status status = MERBIT_OK;
-  if (!mbi_plan_blocks_fit(plan)) {
-    merbit_view host = plan->view;
-    host.values = values;
-    return mbi_bsr_refill(plan->context, &host, &plan->bsr);
-  }
-  if (values == plan->values) { /* those of a transpose, which are the plan's own */
-    return MERBIT_OK;
-  }
-  if (plan->own_values == NULL) {
-    status = mbi_allocate_array(plan->context, (int64_t)bytes, 1, "a plan's own values",
-        &plan->own_values);
-  }
-  if (status == MERBIT_OK) {
-    memcpy(plan->own_values, values, bytes);
-    plan->values = plan->own_values;
-  }
-  return status;
 }
 
 MBI_INTERNAL void mbi_blocks_destroy(merbit_plan *plan) {
@@ -23085,9 +23074,173 @@ static int mbi_block_plan_describe(const merbit_plan *plan, int64_t bytes, char 
       plan->why[0] != '\0' ? "" : "; runner-up merge");
 }
 
-MBI_INTERNAL const mbi_cpu_method mbi_blocks_method = {
-    mbi_blocks_create,       mbi_blocks_destroy,  mbi_block_plan_scratch_bytes, mbi_blocks_multiply,
-    mbi_blocks_stream_bytes, mbi_block_plan_describe, mbi_blocks_update,            NULL};
+/* Returns the seconds of a product by the full blocks of a CSR on an EPYC, in tasks. Equal values
+ * are cheaper by SORTED. */
+static double mbi_blocks_cost(const merbit_plan *plan, const mbi_cpu_sample *sample) {
+  const int lengthy = plan->csr.nnz / MBI_MERGE_LONG >= plan->csr.rows;
+  return sample->block > 1 && !sample->equal
+      ? mbi_cpu_seconds(plan, 0.26 + (mbi_x_is_far(plan) && !lengthy ? 1.2 : 0), 0.7)
+      : HUGE_VAL;
+}
+
+MBI_INTERNAL const mbi_cpu_method mbi_blocks_method = {mbi_blocks_create, mbi_blocks_destroy, mbi_block_plan_scratch_bytes, mbi_blocks_multiply, mbi_blocks_stream_bytes, mbi_block_plan_describe, NULL, mbi_blocks_cost};
+
+/* ==== >>spmv/stages/format.c  a view as the CSR or the blocks that the method reads ======= */
+/* Converts plan->view to what the method reads: a CSR of 32-bit columns in plan->csr, or blocks
+ * in plan->bsr. A view that is so already stays where it is. */
+
+/* Downloads new values, if they are in device memory. */
+MBI_INTERNAL merbit_status mbi_new_values_download(merbit_plan *plan, mbi_new_values *fresh) {
+  const void *copy = NULL;
+  merbit_status status;
+  if (fresh->memory != MERBIT_MEMORY_DEVICE) {
+    return MERBIT_OK;
+  }
+  MBI_TRY(mbi_device_enter(plan->context));
+  status = mbi_array_download(plan->context, fresh->values, fresh->count,
+      mbi_type_size(plan->type), &copy);
+  mbi_device_leave(plan->context);
+  MBI_TRY(status);
+  fresh->downloaded = (void *)(uintptr_t)copy;
+  fresh->values = copy;
+  fresh->memory = MERBIT_MEMORY_HOST;
+  return MERBIT_OK;
+}
+
+/* Returns whether a view is a CSR of 32-bit columns. */
+MBI_INTERNAL int mbi_view_is_plain(const merbit_view *view) {
+  return view->format == MERBIT_CSR && view->index_type == MERBIT_INDEX_32;
+}
+
+/* Returns whether the blocks of the view are those that the plan multiplies. */
+static int mbi_format_blocks_fit(const merbit_plan *plan) {
+  const merbit_plan_desc *desc = &plan->desc;
+  return plan->view.format == MERBIT_BSR &&
+      (desc->block_rows == 0 || (desc->block_rows == plan->view.block_rows &&
+      desc->block_cols == plan->view.block_cols));
+}
+
+/* Returns whether new values have to be converted with the view. */
+MBI_INTERNAL int mbi_format_converts(const merbit_plan *plan) {
+  return (plan->matrix != NULL && !mbi_view_is_plain(&plan->view)) ||
+      (mbi_plan_has_blocks(plan) && plan->extracted.csr.rows == 0 &&
+      !mbi_format_blocks_fit(plan));
+}
+
+/* Checks the arrays of the host view and sets plan->bsr: to the view itself, or an owned
+ * conversion. */
+static merbit_status mbi_format_host_blocks(merbit_plan *plan, const merbit_view *host) {
+  merbit_bsr_desc shape;
+  memset(&shape, 0, sizeof shape);
+  shape.block_rows = plan->desc.block_rows;
+  shape.block_cols = plan->desc.block_cols;
+  MBI_TRY(mbi_plan_check_arrays(plan, host));
+  return mbi_format_blocks_fit(plan) ? mbi_bsr_borrow(plan->context, host, &plan->bsr)
+      : mbi_bsr_from_view(plan->context, host, &shape,
+      plan->side == MERBIT_SIDE_CUDA ? MBI_MASKS_READ : MBI_MASKS_ASIDE, &plan->bsr);
+}
+
+/* Sets plan->bsr on the host, whichever memory the view is in. */
+MBI_INTERNAL merbit_status mbi_format_blocks_on_host(merbit_plan *plan) {
+  merbit_view host;
+  merbit_status status;
+  if (plan->view.memory != MERBIT_MEMORY_DEVICE) {
+    return mbi_format_host_blocks(plan, &plan->view);
+  }
+  status = mbi_view_download(plan->context, &plan->view, &host);
+  status = status == MERBIT_OK ? mbi_format_host_blocks(plan, &host) : status;
+  mbi_host_view_release(plan->context, &host);
+  return status;
+}
+
+/* Sets plan->bsr. Two views stay in device memory, where spmv/shared/device_csr.c checks them:
+ * blocks of the right shape, and a CSR, which spmv/stages/extract_blocks.c converts. */
+static merbit_status mbi_format_blocks(merbit_plan *plan) {
+  const merbit_view *view = &plan->view;
+  plan->csr = *view;
+  if (view->memory == MERBIT_MEMORY_DEVICE && mbi_format_blocks_fit(plan)) {
+    plan->bsr.view = *view;
+    plan->bsr.entries = mbi_view_values(view);
+    return MERBIT_OK;
+  }
+  if (view->memory == MERBIT_MEMORY_DEVICE && view->format == MERBIT_CSR && view->nnz > 0 &&
+      plan->desc.method == MERBIT_METHOD_BSR) {
+    return MERBIT_OK;
+  }
+  return mbi_format_blocks_on_host(plan);
+}
+
+/* Checks the arrays of the host view and sets plan->csr: to the view itself, or an owned
+ * conversion. */
+static merbit_status mbi_format_host_csr(merbit_plan *plan, const merbit_view *host) {
+  MBI_TRY(mbi_plan_check_arrays(plan, host));
+  if (!mbi_view_is_plain(&plan->view)) {
+    MBI_TRY(
+        mbi_matrix_from_view(plan->context, host, mbi_plan_build_flags(plan), &plan->matrix));
+    plan->csr = plan->matrix->view;
+  }
+  return MERBIT_OK;
+}
+
+/* Sets plan->csr. A CSR in device memory stays there: spmv/shared/device_csr.c checks it and
+ * narrows its columns, or mbi_reorder_make downloads it. */
+static merbit_status mbi_format_csr(merbit_plan *plan) {
+  merbit_view host;
+  merbit_status status;
+  plan->csr = plan->view;
+  if (plan->view.memory != MERBIT_MEMORY_DEVICE) {
+    return mbi_format_host_csr(plan, &plan->view);
+  }
+  if (mbi_view_is_plain(&plan->view) ||
+      (plan->view.format == MERBIT_CSR && !mbi_plan_reorders(plan))) {
+    return MERBIT_OK;
+  }
+  status = mbi_view_download(plan->context, &plan->view, &host);
+  status = status == MERBIT_OK ? mbi_format_host_csr(plan, &host) : status;
+  mbi_host_view_release(plan->context, &host);
+  return status;
+}
+
+MBI_INTERNAL merbit_status mbi_format_make(merbit_plan *plan) {
+  return mbi_plan_takes_blocks(plan) ? mbi_format_blocks(plan) : mbi_format_csr(plan);
+}
+
+/* Converts new host values with the structure of a host view. */
+static merbit_status mbi_format_convert(merbit_plan *plan, const merbit_view *structure,
+    mbi_new_values *fresh) {
+  merbit_view host = *structure;
+  host.values = fresh->values;
+  if (plan->matrix == NULL) {
+    MBI_TRY(mbi_bsr_refill(plan->context, &host, &plan->bsr));
+    fresh->values = plan->bsr.view.values;
+    fresh->count = mbi_view_values(&plan->bsr.view);
+    return MERBIT_OK;
+  }
+  MBI_TRY(
+      mbi_matrix_from_view(plan->context, &host, mbi_plan_build_flags(plan), &fresh->matrix));
+  fresh->values = fresh->matrix->view.values;
+  fresh->count = fresh->matrix->view.nnz;
+  return MERBIT_OK;
+}
+
+/* Brings new values into the order of plan->csr or plan->bsr. A COO or 64-bit view is converted
+ * again, since duplicates may have been added up. */
+MBI_INTERNAL merbit_status mbi_format_map_values(merbit_plan *plan, mbi_new_values *fresh) {
+  merbit_view structure = plan->view, host;
+  merbit_status status;
+  if (!mbi_format_converts(plan)) {
+    return MERBIT_OK;
+  }
+  MBI_TRY(mbi_new_values_download(plan, fresh));
+  if (plan->view.memory != MERBIT_MEMORY_DEVICE) {
+    return mbi_format_convert(plan, &plan->view, fresh);
+  }
+  structure.values = NULL;
+  status = mbi_view_download(plan->context, &structure, &host);
+  status = status == MERBIT_OK ? mbi_format_convert(plan, &host, fresh) : status;
+  mbi_host_view_release(plan->context, &host);
+  return status;
+}
 
 /* ==== >>spmv/shared/device_csr.c  a plan's CSR arrays on the GPU ========================== */
 /* A plan's CSR on the device. Host views are checked and narrowed on the CPU and uploaded.
@@ -23586,9 +23739,9 @@ static int mbi_merbit_describe(const merbit_plan *plan, char *text, size_t size)
       m->dual ? "dual-buffer" : "carry-out");
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_merbit_method = {
-    sizeof(mbi_merbit),  mbi_merbit_create, mbi_merbit_destroy,  mbi_merbit_carry_bytes,
-    mbi_merbit_multiply, mbi_merbit_info,   mbi_merbit_describe, NULL};
+MBI_INTERNAL const mbi_cuda_method mbi_merbit_method = {sizeof(mbi_merbit), mbi_merbit_create,
+    mbi_merbit_destroy, mbi_merbit_carry_bytes, mbi_merbit_multiply, mbi_merbit_info,
+    mbi_merbit_describe, NULL, 0, NULL, 0, NULL};
 
 /* ==== >>spmv/shared/nonempty_rows.c  which rows of a device CSR hold something ============ */
 /* Counts on the GPU which rows are non-empty and how even they are, and lists them if some are
@@ -23998,10 +24151,6 @@ MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_context *context,
  * counts in a choice is their proportion. */
 #define MBI_CHOOSE_STREAM (1.0 / 4.2e12)
 
-/* Seconds that one product is expected to take, launches left out. */
-typedef struct mbi_forecast {
-  double scan, rows, sliced, binned, hubs, blocks;
-} mbi_forecast;
 /* Bytes of columns and values from which on a plan for so few products that no look at the
  * matrix pays takes the merge path. Below, launches count, and lanes per row want one. */
 #ifndef MBI_CHOOSE_UNSEEN
@@ -24585,9 +24734,9 @@ MBI_INTERNAL double mbi_scan_cost(const merbit_plan *plan) {
   return seconds;
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_scan_method = {
-    sizeof(mbi_scan_schedule), mbi_scan_create, mbi_scan_destroy,  mbi_scan_carry_bytes,
-    mbi_scan_multiply,         mbi_scan_info,   mbi_scan_describe, NULL};
+MBI_INTERNAL const mbi_cuda_method mbi_scan_method = {sizeof(mbi_scan_schedule),
+    mbi_scan_create, mbi_scan_destroy, mbi_scan_carry_bytes, mbi_scan_multiply, mbi_scan_info,
+    mbi_scan_describe, NULL, MBI_FORMS_ALL & ~MBI_FORMS_SLOW, mbi_scan_cost, 0, NULL};
 
 /* ==== >>spmv/gpu/merge/merge.c  CUDA: the merge path, with nothing made beforehand ======== */
 /* Merge path on the host: sizes and launches; nothing is built. spmv/gpu/merge/merge.cu
@@ -24800,10 +24949,9 @@ static int mbi_merge_describe(const merbit_plan *plan, char *text, size_t size) 
       p->threads, p->steps, p->rounds, plan->streaming ? ", matrix past the caches" : "");
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_merge_path_method = {
-    sizeof(mbi_merge_path),  mbi_merge_path_create,
-    mbi_merge_path_destroy,  mbi_merge_carry_bytes, mbi_merge_path_multiply, mbi_merge_info,
-    mbi_merge_describe,      NULL};
+MBI_INTERNAL const mbi_cuda_method mbi_merge_path_method = {sizeof(mbi_merge_path),
+    mbi_merge_path_create, mbi_merge_path_destroy, mbi_merge_carry_bytes,
+    mbi_merge_path_multiply, mbi_merge_info, mbi_merge_describe, NULL, 0, NULL, 0, NULL};
 
 /* ==== >>spmv/gpu/binned/sizes.c  how the binned product cuts a matrix, and its program ==== */
 /* Sizes of BINNED: strips, parts, threads and shared memory. */
@@ -25232,7 +25380,8 @@ MBI_INTERNAL double mbi_binned_cost(const merbit_plan *plan) {
 
 MBI_INTERNAL const mbi_cuda_method mbi_binned_method = {
     sizeof(mbi_binned),  mbi_binned_create, mbi_binned_destroy,  mbi_binned_carry_bytes,
-    mbi_binned_multiply, mbi_binned_info,   mbi_binned_describe, mbi_binned_refresh};
+    mbi_binned_multiply, mbi_binned_info,   mbi_binned_describe, mbi_binned_refresh,
+    MBI_FORMS_ALL,       mbi_binned_cost,   MBI_MAKING_FORM,     NULL};
 
 /* ==== >>spmv/gpu/hubs/hubs.c  CUDA: the scan, with the fullest columns in shared memory ==== */
 /* HUBS on the host: finds the hubs, encodes the columns, launches the product.
@@ -25441,19 +25590,19 @@ static int mbi_hubs_describe(const merbit_plan *plan, char *text, size_t size) {
       mbi_scan_of(plan)->threads);
 }
 
-/* Returns the seconds of a product. Where rows are short, one block to a multiprocessor loses by
- * them what hubs save (a star, ones in f64 on an H200: 224 us where the scan takes 206). */
+/* Returns the seconds of a product. Where rows are short, one block to a multiprocessor loses
+ * by them what hubs save (a star, ones in f64 on an H200: 224 us where the scan takes 206). */
 MBI_INTERNAL double mbi_hubs_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   return t.nnz >= 4.0 * t.rows && plan->nonempty.hub_share > 1.0 - plan->nonempty.sectors
       ? t.vectors + t.stream +
-      t.gathers * (1.0 - plan->nonempty.hub_share) / plan->nonempty.sectors
-      : mbi_scan_cost(plan);
+      t.gathers * (1.0 - plan->nonempty.hub_share) / plan->nonempty.sectors : HUGE_VAL;
 }
 
 MBI_INTERNAL const mbi_cuda_method mbi_hubs_method = {
-    sizeof(mbi_hubs),  mbi_hubs_create, mbi_hubs_destroy,  mbi_scan_carry_bytes,
-    mbi_hubs_multiply, mbi_hubs_info,   mbi_hubs_describe, NULL};
+    sizeof(mbi_hubs),  mbi_hubs_create, mbi_hubs_destroy,   mbi_scan_carry_bytes,
+    mbi_hubs_multiply, mbi_hubs_info,   mbi_hubs_describe,  NULL,
+    MBI_FORMS_ALL,     mbi_hubs_cost,   MBI_MAKING_COLUMNS, NULL};
 
 /* ==== >>spmv/gpu/rows/rows.c  CUDA: lanes per row ========================================= */
 /* ROWS on the host: lanes per row, loads in flight, launches. spmv/gpu/rows/rows.cu
@@ -25593,11 +25742,11 @@ static int mbi_rows_describe(const merbit_plan *plan, char *text, size_t size) {
       r->lanes == 1 ? "" : "s", r->unroll, r->threads);
 }
 
-/* Returns whether all that a product does is to gather doubles, each from a sector of its own, for
- * lanes of which half are busy. */
+/* Returns whether all that a product does is to gather doubles, each from a sector of its own,
+ * for lanes of which half are busy. */
 static int mbi_rows_gather(const merbit_plan *plan) {
-  return plan->type == MERBIT_F64 && mbi_value_bytes(plan) == 0 && plan->nonempty.sectors > 0.9 &&
-      plan->nonempty.slots / 2 <= plan->device.nnz;
+  return plan->type == MERBIT_F64 && mbi_value_bytes(plan) == 0 &&
+      plan->nonempty.sectors > 0.9 && plan->nonempty.slots / 2 <= plan->device.nnz;
 }
 
 /* Returns the seconds of a product. Lanes of a row load what does not lie side by side, which
@@ -25607,12 +25756,15 @@ static int mbi_rows_gather(const merbit_plan *plan) {
 MBI_INTERNAL double mbi_rows_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   const double scan = t.vectors + t.stream + t.gathers;
+  if (plan->nonempty.slots / 2 > plan->device.nnz) {
+    return HUGE_VAL; /* more than half of the lanes would idle */
+  }
   return mbi_choose_longer((mbi_rows_gather(plan) ? 0.97 : 1.2) * scan, mbi_rows_walk(plan));
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_rows_method = {
-    sizeof(mbi_rows),  mbi_rows_create, mbi_rows_destroy,  mbi_rows_carry_bytes,
-    mbi_rows_multiply, mbi_rows_info,   mbi_rows_describe, NULL};
+MBI_INTERNAL const mbi_cuda_method mbi_rows_method = {sizeof(mbi_rows), mbi_rows_create,
+    mbi_rows_destroy, mbi_rows_carry_bytes, mbi_rows_multiply, mbi_rows_info, mbi_rows_describe,
+    NULL, MBI_FORMS_ALL, mbi_rows_cost, 0, NULL};
 
 /* ==== >>spmv/gpu/bsr/sizes.c  CUDA: how blocks are cut into slots, groups and tiles ======= */
 /* Sizes of block products: lanes per row of a block, slots, groups and tiles, from the shape
@@ -26056,10 +26208,6 @@ MBI_INTERNAL int mbi_bsr_describe(const merbit_plan *plan, char *text, size_t si
       stored > 0 ? 100.0 * (double)plan->bsr.entries / stored : 100.0, t->tiles,
       t->slots, t->slot_blocks, t->together, t->shuffled ? ", x by shuffles" : "", t->threads);
 }
-
-MBI_INTERNAL const mbi_cuda_method mbi_bsr_method = {
-    sizeof(mbi_bsr_tiles), mbi_bsr_create, mbi_bsr_destroy,  mbi_bsr_carry_bytes,
-    mbi_bsr_multiply,      mbi_bsr_info,   mbi_bsr_describe, mbi_bsr_fill};
 
 /* ==== >>spmv/cpu/many.c  CPU: several vectors at once ===================================== */
 /* Y = alpha A X + beta Y for several vectors: the matrix is read once for all of them. Cut as
@@ -27117,8 +27265,7 @@ MBI_INTERNAL void mbi_many_cpu(merbit_plan *plan, void *scratch, const void *alp
   }
 }
 
-MBI_INTERNAL const mbi_cpu_method mbi_many_cpu_method = {NULL, NULL, mbi_many_cpu_bytes,
-    NULL, NULL, NULL, NULL, NULL};
+MBI_INTERNAL const mbi_cpu_method mbi_many_cpu_method = {NULL, NULL, mbi_many_cpu_bytes, NULL, NULL, NULL, NULL, NULL};
 
 /* ==== >>spmv/gpu/sliced/sliced.c  CUDA: slices of rows stored column by column ============ */
 /* SLICED on the host: builds slices of 32 rows, launches the product.
@@ -27378,9 +27525,18 @@ static int mbi_sliced_describe(const merbit_plan *plan, char *text, size_t size)
       2.0 * (double)s->column_slots / slots, s->threads);
 }
 
-/* Returns the seconds of a product. */
+/* Returns whether slices of 32 rows need so little padding that the forecast can be trusted. */
+MBI_INTERNAL int mbi_sliced_trusted(const merbit_plan *plan) {
+  const mbi_device_csr *csr = &plan->device;
+  return csr->nnz >= 4 * csr->rows && plan->nonempty.slots / 5 <= csr->nnz / 3;
+}
+
+/* Returns the seconds of a product, if at least half of the slots are filled. */
 MBI_INTERNAL double mbi_sliced_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
+  if (plan->nonempty.slots / 2 > plan->device.nnz) {
+    return HUGE_VAL;
+  }
   return mbi_choose_longer(t.vectors + t.gathers +
       t.nnz * (4.0 - 2.0 * plan->nonempty.narrow + t.values) * MBI_CHOOSE_STREAM * t.light,
       mbi_sliced_walk(plan));
@@ -27388,7 +27544,8 @@ MBI_INTERNAL double mbi_sliced_cost(const merbit_plan *plan) {
 
 MBI_INTERNAL const mbi_cuda_method mbi_sliced_method = {
     sizeof(mbi_sliced),  mbi_sliced_create, mbi_sliced_destroy,  mbi_rows_carry_bytes,
-    mbi_sliced_multiply, mbi_sliced_info,   mbi_sliced_describe, mbi_sliced_fill};
+    mbi_sliced_multiply, mbi_sliced_info,   mbi_sliced_describe, mbi_sliced_fill,
+    MBI_FORMS_ALL,       mbi_sliced_cost,   MBI_MAKING_FORM,     mbi_sliced_trusted};
 
 /* ==== >>spmv/gpu/cb/build.c  blocks of 16 x 16: their sizes, and a first pass over a CSR ==== */
 /* Encodes a host CSR as CB-SpMV's blocks (Cong, Sun, Chen, Xie, Liu, Qian, ICS 2025, sections
@@ -28268,9 +28425,9 @@ static int mbi_cb_describe(const merbit_plan *plan, char *text, size_t size) {
       (double)plan->schedule_bytes / csr, cb->tasks, cb->parts, cb->splits, cb->threads);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_cb_method = {
-    sizeof(mbi_cb),  mbi_cb_create, mbi_cb_destroy,  mbi_cb_carry_bytes,
-    mbi_cb_multiply, mbi_cb_info,   mbi_cb_describe, mbi_cb_refresh};
+MBI_INTERNAL const mbi_cuda_method mbi_cb_method = {sizeof(mbi_cb), mbi_cb_create,
+    mbi_cb_destroy, mbi_cb_carry_bytes, mbi_cb_multiply, mbi_cb_info, mbi_cb_describe,
+    mbi_cb_refresh, MBI_FORMS_CHEAP, NULL, 0, NULL};
 
 /* ==== >>spmv/stages/value_forms.c  CUDA: values stored shorter, without a loss ============ */
 /* Stores values shorter without loss: one for all, one per row or column, bytes that index a
@@ -29190,7 +29347,8 @@ static int mbi_many_describe(const merbit_plan *plan, char *text, size_t size) {
 
 /* Has no multiply: merbit_spmm calls mbi_many_multiply, which takes leading dimensions. */
 MBI_INTERNAL const mbi_cuda_method mbi_many_method = {sizeof(mbi_many), mbi_many_create,
-    mbi_scan_destroy, mbi_many_scratch_bytes, NULL, mbi_many_info, mbi_many_describe, NULL};
+    mbi_scan_destroy, mbi_many_scratch_bytes, NULL, mbi_many_info, mbi_many_describe, NULL,
+    MBI_FORMS_CHEAP, NULL, 0, NULL};
 
 /* ==== >>spmv/stages/full_blocks.c  CUDA: a CSR of full blocks as blocks =================== */
 /* Takes a CSR in GPU memory that consists of full blocks for a matrix of blocks, and brings
@@ -29209,12 +29367,12 @@ MBI_INTERNAL int mbi_choose_full(const merbit_plan *plan) {
       plan->device.values != 0;
 }
 
-/* Returns the seconds of a product by blocks; without full blocks, those of the scan. */
+/* Returns the seconds of a product by full blocks. */
 MBI_INTERNAL double mbi_extracted_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   double column;
   if (!mbi_choose_full(plan)) {
-    return mbi_scan_cost(plan);
+    return HUGE_VAL;
   }
   column = 4.0 / (plan->nonempty.block_rows * plan->nonempty.block_cols);
   return t.vectors + t.gathers +
@@ -29331,7 +29489,7 @@ MBI_INTERNAL merbit_status mbi_extracted_refill(merbit_plan *plan,
   return status;
 }
 
-static merbit_status mbi_extracted_refresh(merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_extracted_refresh(merbit_plan *plan) {
   return mbi_extracted_refill(plan, mbi_extracted_values);
 }
 
@@ -29356,7 +29514,7 @@ MBI_INTERNAL void mbi_extracted_let_go(merbit_plan *plan) {
   plan->device.bytes += csr->bytes;
 }
 
-static merbit_status mbi_extracted_create(merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_extracted_create(merbit_plan *plan) {
   const int high = plan->nonempty.block_rows, wide = plan->nonempty.block_cols;
   mbi_extracted_enter(plan);
   MBI_TRY(mbi_extracted_allocate(plan, high, wide,
@@ -29382,10 +29540,6 @@ MBI_INTERNAL void mbi_extracted_destroy(merbit_plan *plan) {
   memset(&plan->bsr, 0, sizeof plan->bsr);
   memset(full, 0, sizeof *full);
 }
-
-MBI_INTERNAL const mbi_cuda_method mbi_extracted_method = {
-    sizeof(mbi_bsr_tiles), mbi_extracted_create, mbi_extracted_destroy, mbi_bsr_carry_bytes,
-    mbi_bsr_multiply,      mbi_bsr_info,         mbi_bsr_describe,      mbi_extracted_refresh};
 
 /* ==== >>spmv/stages/extract_blocks.c  CUDA: any CSR as blocks ============================= */
 /* Extracts blocks from a CSR in GPU memory, with masks where they have holes: the arrays that
@@ -29592,7 +29746,7 @@ static merbit_status mbi_extract_values(merbit_plan *plan, mbi_devptr from) {
   return status == MERBIT_OK ? mbi_extract_fill(plan, from, 0, 0, plan->device.values) : status;
 }
 
-static merbit_status mbi_extract_refresh(merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_extract_refresh(merbit_plan *plan) {
   return mbi_extracted_refill(plan, mbi_extract_values);
 }
 
@@ -29706,8 +29860,7 @@ static merbit_status mbi_extract_on_cpu(merbit_plan *plan) {
   mbi_extracted_destroy(plan);
   mbi_device_csr_destroy(context, &plan->device);
   memset(&plan->device, 0, sizeof plan->device);
-  plan->cuda = &mbi_bsr_method;
-  status = mbi_plan_take_host_blocks(plan);
+  status = mbi_format_blocks_on_host(plan);
   if (status != MERBIT_OK) {
     return status;
   }
@@ -29716,7 +29869,7 @@ static merbit_status mbi_extract_on_cpu(merbit_plan *plan) {
   return status == MERBIT_OK ? mbi_bsr_create(plan) : status;
 }
 
-static merbit_status mbi_extract_create(merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_extract_create(merbit_plan *plan) {
   merbit_context *context = plan->context;
   mbi_extract_tally tally = {0, 0, 0, 0};
   mbi_extract c;
@@ -29742,16 +29895,35 @@ static merbit_status mbi_extract_create(merbit_plan *plan) {
   return tally.descends != 0 ? mbi_extract_on_cpu(plan) : mbi_bsr_create(plan);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_extract_method = {
-    sizeof(mbi_bsr_tiles), mbi_extract_create, mbi_extracted_destroy, mbi_bsr_carry_bytes,
-    mbi_bsr_multiply,      mbi_bsr_info,       mbi_bsr_describe,      mbi_extract_refresh};
+/* ==== >>spmv/gpu/bsr/method.c  CUDA: BSR for blocks, and for a CSR ======================== */
+/* BSR as a method. The blocks are those of the view; or extracted from a CSR, if the user asks
+ * for BSR (spmv/stages/extract_blocks.c); or the full blocks of which a CSR consists, if AUTO
+ * takes BSR (spmv/stages/full_blocks.c). */
 
-/* Returns the functions of BSR: for a matrix in blocks, for a CSR where the user asks for blocks,
- * and for a CSR of full blocks where AUTO does. */
-MBI_INTERNAL const mbi_cuda_method *mbi_bsr_method_of(const merbit_plan *plan) {
-  return mbi_plan_has_blocks(plan)                ? &mbi_bsr_method
-      : plan->desc.method == MERBIT_METHOD_BSR ? &mbi_extract_method : &mbi_extracted_method;
+static merbit_status mbi_bsr_method_create(merbit_plan *plan) {
+  return mbi_plan_has_blocks(plan)                ? mbi_bsr_create(plan)
+      : plan->desc.method == MERBIT_METHOD_BSR ? mbi_extract_create(plan)
+      : mbi_extracted_create(plan);
 }
+
+static void mbi_bsr_method_destroy(merbit_plan *plan) {
+  if (plan->extracted.csr.rows > 0) {
+    mbi_extracted_destroy(plan);
+  } else {
+    mbi_bsr_destroy(plan);
+  }
+}
+
+static merbit_status mbi_bsr_method_refresh(merbit_plan *plan) {
+  return plan->extracted.csr.rows == 0 ? mbi_bsr_fill(plan)
+      : plan->extracted.by_shape    ? mbi_extract_refresh(plan) : mbi_extracted_refresh(plan);
+}
+
+MBI_INTERNAL const mbi_cuda_method mbi_bsr_method = {
+    sizeof(mbi_bsr_tiles), mbi_bsr_method_create,  mbi_bsr_method_destroy,
+    mbi_bsr_carry_bytes,   mbi_bsr_multiply,       mbi_bsr_info,
+    mbi_bsr_describe,      mbi_bsr_method_refresh, 0,
+    mbi_extracted_cost,    MBI_MAKING_FORM,        NULL};
 
 /* ==== >>spmv/cpu/symmetric.c  CPU: products by one triangle of a symmetric matrix ========= */
 /* y = alpha A x + beta y by the lower triangle of A, which streams half the bytes: an entry
@@ -30312,15 +30484,12 @@ MBI_INTERNAL void mbi_symmetric_multiply(const merbit_plan *plan, void *scratch,
         *(const double *)beta, (double *)y); }
 }
 
-MBI_INTERNAL const mbi_cpu_method mbi_symmetric_method = {
-    mbi_symmetric_cut, NULL, mbi_symmetric_scratch_bytes, mbi_symmetric_multiply,
-    NULL,              NULL, NULL,                        NULL};
+MBI_INTERNAL const mbi_cpu_method mbi_symmetric_method = {mbi_symmetric_cut, NULL, mbi_symmetric_scratch_bytes, mbi_symmetric_multiply, NULL, NULL, NULL, NULL};
 
 /* ==== >>spmv/choose/methods.c  the methods, a row each ==================================== */
 /* The methods. A new one is a folder with its mbi_cuda_method or mbi_cpu_method, a value of
  * merbit_method and a row here. */
 
-#define MBI_ON_BOTH (MBI_ON_CPU | MBI_ON_CUDA)
 #define MBI_TAKES_ALL (MBI_TAKES_TYPES | MBI_TAKES_SEMIRINGS | MBI_TAKES_REORDERING)
 #define MBI_TAKES_VECTORS (MBI_TAKES_VECTORS_CPU | MBI_TAKES_VECTORS_CUDA)
 
@@ -30329,48 +30498,40 @@ MBI_INTERNAL const mbi_cpu_method mbi_symmetric_method = {
 
 /* clang-format off */
 static const mbi_method mbi_methods[] = {
-  /* number, name, identifier; sides; what it takes; value forms that pay; CUDA: cost, functions,
-   * or whose they are for a matrix; CPU: functions */
-  {MBI_METHOD_ROW(AUTO, "auto"), MBI_ON_BOTH, MBI_TAKES_ALL | MBI_TAKES_VECTORS,
-   MBI_FORMS_CHEAP, NULL, NULL, NULL, NULL},
-  {MBI_METHOD_ROW(REFERENCE, "reference"), MBI_ON_CPU, MBI_TAKES_ALL,
-   MBI_FORMS_CHEAP, NULL, NULL, NULL, &mbi_reference_method},
-  {MBI_METHOD_ROW(MERGE, "merge"), MBI_ON_BOTH, MBI_TAKES_ALL | MBI_TAKES_VECTORS_CPU,
-   0, NULL, &mbi_merge_path_method, NULL, &mbi_merge_method},
-  {MBI_METHOD_ROW(MERBIT, "merbit"), MBI_ON_CUDA, MBI_TAKES_REORDERING,
-   0, NULL, &mbi_merbit_method, NULL, NULL},
-  {MBI_METHOD_ROW(SCAN, "scan"), MBI_ON_CUDA, MBI_TAKES_ALL,
-   MBI_FORMS_ALL & ~MBI_FORMS_SLOW, mbi_scan_cost, &mbi_scan_method, NULL, NULL},
-  {MBI_METHOD_ROW(ROWS, "rows"), MBI_ON_CUDA, MBI_TAKES_ALL,
-   MBI_FORMS_ALL, mbi_rows_cost, &mbi_rows_method, NULL, NULL},
-  {MBI_METHOD_ROW(SLICED, "sliced"), MBI_ON_CUDA, MBI_TAKES_REORDERING | MBI_ALWAYS_DEPENDENT,
-   MBI_FORMS_ALL, mbi_sliced_cost, &mbi_sliced_method, NULL, NULL},
-  {MBI_METHOD_ROW(BINNED, "binned"), MBI_ON_CUDA, MBI_TAKES_REORDERING,
-   MBI_FORMS_ALL, mbi_binned_cost, &mbi_binned_method, NULL, NULL},
-  {MBI_METHOD_ROW(BSR, "bsr"), MBI_ON_BOTH, MBI_OF_BLOCKS,
-   0, mbi_extracted_cost, NULL, mbi_bsr_method_of, &mbi_blocks_method},
-  {MBI_METHOD_ROW(CB, "cb"), MBI_ON_CUDA, MBI_TAKES_REORDERING,
-   MBI_FORMS_CHEAP, NULL, &mbi_cb_method, NULL, NULL},
-  {MBI_METHOD_ROW(HUBS, "hubs"), MBI_ON_CUDA, MBI_TAKES_REORDERING,
-   MBI_FORMS_ALL, mbi_hubs_cost, &mbi_hubs_method, NULL, NULL},
-  {MBI_METHOD_ROW(SORTED, "sorted"), MBI_ON_CPU, MBI_TAKES_REORDERING,
-   MBI_FORMS_CHEAP, NULL, NULL, NULL, &mbi_sorted_method},
-  {MBI_METHOD_ROW(MANY, "many"), MBI_ON_CUDA, MBI_TAKES_REORDERING | MBI_TAKES_VECTORS,
-   MBI_FORMS_CHEAP, NULL, &mbi_many_method, NULL, NULL},
-  {MBI_METHOD_ROW(SYMMETRIC, "symmetric"), MBI_ON_CPU, MBI_TAKES_REORDERING,
-   MBI_FORMS_CHEAP, NULL, NULL, NULL, &mbi_symmetric_method},
+  /* method, name; what it takes; on CUDA; on the CPU */
+  {MBI_METHOD_ROW(AUTO, "auto"), MBI_TAKES_ALL | MBI_TAKES_VECTORS, NULL, NULL},
+  {MBI_METHOD_ROW(REFERENCE, "reference"), MBI_TAKES_ALL | MBI_SEQUENTIAL,
+   NULL, &mbi_reference_method},
+  {MBI_METHOD_ROW(MERGE, "merge"), MBI_TAKES_ALL | MBI_TAKES_VECTORS_CPU,
+   &mbi_merge_path_method, &mbi_merge_method},
+  {MBI_METHOD_ROW(MERBIT, "merbit"), MBI_TAKES_REORDERING, &mbi_merbit_method, NULL},
+  {MBI_METHOD_ROW(SCAN, "scan"), MBI_TAKES_ALL, &mbi_scan_method, NULL},
+  {MBI_METHOD_ROW(ROWS, "rows"), MBI_TAKES_ALL, &mbi_rows_method, NULL},
+  {MBI_METHOD_ROW(SLICED, "sliced"), MBI_TAKES_REORDERING | MBI_ALWAYS_DEPENDENT,
+   &mbi_sliced_method, NULL},
+  {MBI_METHOD_ROW(BINNED, "binned"), MBI_TAKES_REORDERING, &mbi_binned_method, NULL},
+  {MBI_METHOD_ROW(BSR, "bsr"), MBI_OF_BLOCKS, &mbi_bsr_method, &mbi_blocks_method},
+  {MBI_METHOD_ROW(CB, "cb"), MBI_TAKES_REORDERING, &mbi_cb_method, NULL},
+  {MBI_METHOD_ROW(HUBS, "hubs"), MBI_TAKES_REORDERING, &mbi_hubs_method, NULL},
+  {MBI_METHOD_ROW(SORTED, "sorted"), MBI_TAKES_REORDERING, NULL, &mbi_sorted_method},
+  {MBI_METHOD_ROW(MANY, "many"), MBI_TAKES_REORDERING | MBI_TAKES_VECTORS,
+   &mbi_many_method, NULL},
+  {MBI_METHOD_ROW(SYMMETRIC, "symmetric"), MBI_TAKES_REORDERING, NULL, &mbi_symmetric_method},
 };
 /* clang-format on */
 
+/* Returns row i of the table, or NULL behind the last one. */
+MBI_INTERNAL const mbi_method *mbi_method_row(size_t i) {
+  return i < sizeof mbi_methods / sizeof *mbi_methods ? &mbi_methods[i] : NULL;
+}
+
 /* Returns the row of a method, or NULL for a number that is none. */
 MBI_INTERNAL const mbi_method *mbi_method_find(merbit_method number) {
-  size_t i;
-  for (i = 0; i < sizeof mbi_methods / sizeof *mbi_methods; i++) {
-    if (mbi_methods[i].number == number) {
-      return &mbi_methods[i];
-    }
+  size_t i = 0;
+  while (mbi_method_row(i) != NULL && mbi_method_row(i)->number != number) {
+    i++;
   }
-  return NULL;
+  return mbi_method_row(i);
 }
 
 /* Returns whether a number is a method's. */
@@ -30381,7 +30542,8 @@ MBI_INTERNAL int mbi_method_known(merbit_method method) {
 /* Returns whether a method runs on CUDA, or on the CPU; AUTO does on both. */
 MBI_INTERNAL int mbi_method_runs(merbit_method method, int cuda) {
   const mbi_method *row = mbi_method_find(method);
-  return row != NULL && (row->sides & (cuda ? MBI_ON_CUDA : MBI_ON_CPU)) != 0;
+  return method == MERBIT_METHOD_AUTO ||
+      (row != NULL && (cuda ? row->cuda != NULL : row->cpu != NULL));
 }
 
 /* Returns the name that merbit_plan_describe writes. */
@@ -30403,7 +30565,7 @@ MBI_INTERNAL void mbi_method_take(merbit_plan *plan, merbit_method method) {
 /* Takes a method on CUDA: sets plan->method, plan->row and plan->cuda. */
 MBI_INTERNAL void mbi_method_take_cuda(merbit_plan *plan, merbit_method method) {
   mbi_method_take(plan, method);
-  plan->cuda = plan->row->cuda_of != NULL ? plan->row->cuda_of(plan) : plan->row->cuda;
+  plan->cuda = plan->row->cuda;
 }
 
 /* Takes a method on the CPU: sets plan->method, plan->row and plan->cpu. Several vectors, other
@@ -30415,47 +30577,10 @@ MBI_INTERNAL void mbi_method_take_cpu(merbit_plan *plan, merbit_method method) {
       : mbi_plan_plain(plan)        ? plan->row->cpu : &mbi_mixed_method;
 }
 
-/* Returns the seconds that a product by a method should take, launches left out. */
-MBI_INTERNAL double mbi_method_cost(const merbit_plan *plan, merbit_method method) {
-  return mbi_method_find(method)->cost(plan);
-}
-
-/* ==== >>spmv/choose/forecast.c  CUDA: what a product by each method should take =========== */
-/* What a product by each method should take, from what the GPU counts of a matrix's rows and
- * samples of its columns. */
-
-/* Returns the seconds of a product by each method that AUTO may take. Only ROWS and SLICED walk
- * rows. All others cut a long row into tiles, whose sums a warp or a thread block adds up. */
-MBI_INTERNAL mbi_forecast mbi_choose_forecast(const merbit_plan *plan) {
-  mbi_forecast f;
-  f.scan = mbi_method_cost(plan, MERBIT_METHOD_SCAN);
-  f.rows = mbi_method_cost(plan, MERBIT_METHOD_ROWS);
-  f.sliced = mbi_method_cost(plan, MERBIT_METHOD_SLICED);
-  f.binned = mbi_method_cost(plan, MERBIT_METHOD_BINNED);
-  f.hubs = mbi_method_cost(plan, MERBIT_METHOD_HUBS);
-  f.blocks = mbi_method_cost(plan, MERBIT_METHOD_BSR);
-  return f;
-}
-
-#define MBI_CHOOSE_UNSEEN_CALLS 1
-
-/* And where about so many products follow that making them, 0.4 ms, pays: of floats they save 3
- * us a product on an H200, of doubles a third of that. */
-MBI_INTERNAL int mbi_choose_blocks_calls(const merbit_plan *plan) {
-  return plan->type == MERBIT_F32 ? 100 : 300;
-}
-
-MBI_INTERNAL int mbi_choose_unseen(const merbit_plan *plan) {
-  return plan->desc.expected_calls <= MBI_CHOOSE_UNSEEN_CALLS &&
-      mbi_device_csr_stream_bytes(plan) >= MBI_CHOOSE_UNSEEN;
-}
-
 /* ==== >>spmv/choose/measure.c  CUDA: what it takes, measured and remembered =============== */
 /* AUTO by measuring: where thousands of products will follow, the best two or three methods are
  * made in turn and timed on the very matrix, and the answer is kept on disk beside the cubins,
  * by the structure's hash and the device. */
-#ifndef MBI_MEASURE_ROUNDS
-#endif
 
 /* ---- Candidates -------------------------------------------------------------------------- */
 
@@ -30476,43 +30601,42 @@ MBI_INTERNAL int mbi_measure_add(mbi_candidate *candidates, int count, merbit_me
   return count < MBI_MEASURE_MOST ? count + 1 : count;
 }
 
-/* Small: launches and latency decide, which no forecast knows; one of full blocks is large
- * enough for rows that cross thread blocks. Else what the forecasts put
- * within half as much again of the best. */
-MBI_INTERNAL int mbi_measure_candidates(const merbit_plan *plan, mbi_candidate *candidates) {
-  const mbi_nonempty_rows *nonempty = &plan->nonempty;
-  const mbi_forecast f = mbi_choose_forecast(plan);
-  int even = nonempty->slots / 2 <= plan->device.nnz;
+/* Adds the methods to measure for a small matrix. Launches and latency decide there, which no
+ * forecast knows. One of full blocks is so large that rows may cross thread blocks. */
+static int mbi_measure_small(const merbit_plan *plan, mbi_candidate *candidates) {
+  const int even = plan->nonempty.slots / 2 <= plan->device.nnz &&
+      mbi_rows_walk(plan) <= mbi_scan_cost(plan);
+  const int full = mbi_choose_full(plan);
   int count = 0;
-  if (mbi_choose_small(plan)) {
-    even = even && mbi_rows_walk(plan) <= f.scan;
-    if (mbi_choose_full(plan)) {
-      count = mbi_measure_add(candidates, count, MERBIT_METHOD_BSR, 0, 0);
-    }
-    count = mbi_measure_add(candidates, count, MERBIT_METHOD_SCAN, 1, 0);
-    if (count > 1 && even) {
-      return mbi_measure_add(candidates, count, MERBIT_METHOD_ROWS, 0, 0);
-    }
-    count = mbi_measure_add(candidates, count, MERBIT_METHOD_SCAN, 2, 0);
-    return even ? mbi_measure_add(candidates, count, MERBIT_METHOD_ROWS, 0, 0) : count;
-  } else {
-    count = mbi_measure_add(candidates, count, MERBIT_METHOD_SCAN, 1, f.scan);
-    count = mbi_measure_add(candidates, count, MERBIT_METHOD_BINNED, 0, f.binned);
-    if (f.blocks < f.scan) {
-      count = mbi_measure_add(candidates, count, MERBIT_METHOD_BSR, 0, f.blocks);
-    }
-    if (f.hubs < f.scan) {
-      count = mbi_measure_add(candidates, count, MERBIT_METHOD_HUBS, 0, f.hubs);
-    }
-    if (even) {
-      count = mbi_measure_add(candidates, count, MERBIT_METHOD_SLICED, 0, f.sliced);
-      count = mbi_measure_add(candidates, count, MERBIT_METHOD_ROWS, 0, f.rows);
-    }
-    while (candidates[count - 1].seconds > 1.5 * candidates[0].seconds) {
-      count--;
-    }
-    return count;
+  if (full) {
+    count = mbi_measure_add(candidates, count, MERBIT_METHOD_BSR, 0, 0);
   }
+  count = mbi_measure_add(candidates, count, MERBIT_METHOD_SCAN, 1, 0);
+  if (!full || !even) {
+    count = mbi_measure_add(candidates, count, MERBIT_METHOD_SCAN, 2, 0);
+  }
+  return even ? mbi_measure_add(candidates, count, MERBIT_METHOD_ROWS, 0, 0) : count;
+}
+
+/* Lists the methods to measure. Of a large matrix: those whose forecast is at most 1.5 times
+ * the least. Returns their number. */
+MBI_INTERNAL int mbi_measure_candidates(const merbit_plan *plan, mbi_candidate *candidates) {
+  const mbi_method *row;
+  int count = 0;
+  size_t i;
+  if (mbi_choose_small(plan)) {
+    return mbi_measure_small(plan, candidates);
+  }
+  for (i = 0; (row = mbi_method_row(i)) != NULL; i++) {
+    if (row->cuda != NULL && row->cuda->cost != NULL) {
+      count = mbi_measure_add(candidates, count, row->number, row->number == MERBIT_METHOD_SCAN,
+          row->cuda->cost(plan));
+    }
+  }
+  while (candidates[count - 1].seconds > 1.5 * candidates[0].seconds) {
+    count--;
+  }
+  return count;
 }
 
 /* ---- Timing ------------------------------------------------------------------------------ */
@@ -30631,7 +30755,7 @@ MBI_INTERNAL int mbi_measured_valid(const merbit_plan *plan, const mbi_measured 
     size_t size) {
   const mbi_method *row = mbi_method_find((merbit_method)found->method);
   return size == sizeof *found && found->why[sizeof found->why - 1] == '\0' && row != NULL &&
-      row->cost != NULL &&
+      row->cuda != NULL && row->cuda->cost != NULL &&
       ((row->takes & MBI_OF_BLOCKS) == 0 || mbi_has_full_blocks(&plan->nonempty)) &&
       found->omega >= 0 && found->omega <= (found->method == MERBIT_METHOD_SCAN ? 2 : 0);
 }
@@ -30704,62 +30828,83 @@ MBI_INTERNAL merbit_status mbi_measure(merbit_plan *plan) {
 /* ==== >>spmv/choose/choose.c  which method a plan on CUDA takes =========================== */
 /* The method of a plan on CUDA. */
 
-/* Products that making another form of the matrix costs, beyond the scan's plan; less where it
- * is the scan's with other columns, or where memory need not be asked for. */
-#define MBI_CHOOSE_MAKING 12.0
-#define MBI_CHOOSE_MAKING_LESS 8.0
-
-static int mbi_choose_pays(const merbit_plan *plan, merbit_method method, double now,
+/* Returns whether `expected_calls` products that take `then` seconds each instead of `now` make
+ * up for building the method's form. Memory that need not be asked for makes that cheaper. */
+static int mbi_choose_pays(const merbit_plan *plan, const mbi_cuda_method *method, double now,
     double then) {
-  const int less = method == MERBIT_METHOD_HUBS || plan->arena.at != 0;
-  return plan->desc.expected_calls * (now - then) >
-      (less ? MBI_CHOOSE_MAKING_LESS : MBI_CHOOSE_MAKING) * then;
+  const double making = plan->arena.at != 0 && method->making > MBI_MAKING_COLUMNS
+      ? MBI_MAKING_COLUMNS : method->making;
+  return plan->desc.expected_calls * (now - then) > making * then;
 }
 
-/* Writes plan->why: the forecasts of what could be taken. */
-static void mbi_choose_say(merbit_plan *plan, const mbi_forecast *f, int even) {
-  char rows[32] = "", sliced[32] = "", blocks[32] = "";
-  if (f->rows < f->scan) {
-    (void)snprintf(rows, sizeof rows, ", rows %.0f us", 1e6 * f->rows);
+/* Writes plan->why: the forecasts of all methods that suit the matrix. */
+static void mbi_choose_say(merbit_plan *plan) {
+  const mbi_method *row;
+  int length = snprintf(plan->why, sizeof plan->why, "%sforecast",
+      mbi_sliced_trusted(plan) ? "even rows, " : "");
+  size_t i;
+  for (i = 0; (row = mbi_method_row(i)) != NULL; i++) {
+    const double cost =
+        row->cuda != NULL && row->cuda->cost != NULL ? row->cuda->cost(plan) : HUGE_VAL;
+    if (cost < HUGE_VAL && length < (int)sizeof plan->why) {
+      length += snprintf(plan->why + length, sizeof plan->why - (size_t)length, "%s %s %.0f us",
+          row->number == MERBIT_METHOD_SCAN ? "" : ",", row->name, 1e6 * cost);
+    }
   }
-  if (even) {
-    (void)snprintf(sliced, sizeof sliced, ", sliced %.0f us", 1e6 * f->sliced);
-  }
-  if (f->blocks < f->scan) {
-    (void)snprintf(blocks, sizeof blocks, ", blocks %.0f us", 1e6 * f->blocks);
-  }
-  (void)snprintf(plan->why, sizeof plan->why,
-      "%sforecast scan %.0f us%s%s, binned %.0f us, hubs %.0f us%s",
-      even ? "even rows, " : "", 1e6 * f->scan, rows, sliced, 1e6 * f->binned,
-      1e6 * f->hubs, blocks);
 }
 
-/* Returns whether slices of 32 rows need little padding. */
-static int mbi_choose_even(const merbit_plan *plan) {
-  const mbi_device_csr *csr = &plan->device;
-  return csr->nnz >= 4 * csr->rows && plan->nonempty.slots / 5 <= csr->nnz / 3;
+#define MBI_CHOOSE_UNSEEN_CALLS 1
+
+/* Returns the products from which on looking for full blocks in a small matrix pays: building
+ * them takes 0.4 ms, and on an H200 blocks of floats save 3 us a product, of doubles a third of
+ * that. */
+static int mbi_choose_blocks_calls(const merbit_plan *plan) {
+  return plan->type == MERBIT_F32 ? 100 : 300;
+}
+
+/* Returns whether a look at the matrix would take longer than it saves. */
+static int mbi_choose_unseen(const merbit_plan *plan) {
+  return plan->desc.expected_calls <= MBI_CHOOSE_UNSEEN_CALLS &&
+      mbi_device_csr_stream_bytes(plan) >= MBI_CHOOSE_UNSEEN;
 }
 
 /* Returns whether slices may pay: no lane walks longer than the scan takes either. */
 static int mbi_choose_slices(const merbit_plan *plan) {
-  return mbi_choose_even(plan) && mbi_sliced_walk(plan) <= mbi_choose_forecast(plan).scan;
+  return mbi_sliced_trusted(plan) && mbi_sliced_walk(plan) <= mbi_scan_cost(plan);
 }
 
 /* Returns whether lanes per row pay for a small matrix: rows are even, and none is so long that
  * its lanes walk longer than the scan takes. */
 static int mbi_choose_small_rows(const merbit_plan *plan) {
   return plan->nonempty.slots / 8 <= plan->device.nnz / 5 &&
-      mbi_rows_walk(plan) <= mbi_choose_forecast(plan).scan;
+      mbi_rows_walk(plan) <= mbi_scan_cost(plan);
 }
 
-/* Returns the method with the least forecast, and writes plan->why. A small matrix stays in L2,
+/* Returns the method with the least forecast of those that pay for themselves. */
+static merbit_method mbi_choose_by_forecast_cuda(merbit_plan *plan) {
+  const double scan = mbi_scan_cost(plan);
+  merbit_method method = MERBIT_METHOD_SCAN;
+  double best = scan;
+  const mbi_method *row;
+  size_t i;
+  for (i = 0; (row = mbi_method_row(i)) != NULL; i++) {
+    const mbi_cuda_method *cuda = row->cuda;
+    if (cuda != NULL && cuda->cost != NULL && (cuda->trusted == NULL || cuda->trusted(plan))) {
+      const double cost = cuda->cost(plan);
+      if (cost < best && mbi_choose_pays(plan, cuda, scan, cost)) {
+        method = row->number;
+        best = cost;
+      }
+    }
+  }
+  mbi_choose_say(plan);
+  return method;
+}
+
+/* Returns the method that should be fastest, and writes plan->why. A small matrix stays in L2,
  * where launches count: lanes share a row. */
 MBI_INTERNAL merbit_method mbi_choose_method(merbit_plan *plan) {
-  const mbi_nonempty_rows *nonempty = &plan->nonempty;
-  const int even = mbi_choose_even(plan);
-  const mbi_forecast f = mbi_choose_forecast(plan);
-  merbit_method method = MERBIT_METHOD_SCAN;
-  double best = f.scan;
+  const int even = mbi_sliced_trusted(plan);
   if (mbi_choose_small(plan) && mbi_choose_full(plan)) {
     (void)snprintf(plan->why, sizeof plan->why, "small, of full blocks; runner-up %s",
         even ? "rows" : "scan");
@@ -30772,33 +30917,12 @@ MBI_INTERNAL merbit_method mbi_choose_method(merbit_plan *plan) {
     return rows ? MERBIT_METHOD_ROWS : MERBIT_METHOD_SCAN;
   }
   if (!mbi_plan_plain(plan)) {
-    const int rows = even && nonempty->longest <= 64 && mbi_nonempty_equal(plan);
+    const int rows = even && plan->nonempty.longest <= 64 && mbi_nonempty_equal(plan);
     (void)snprintf(plan->why, sizeof plan->why, "%s rows of %s; runner-up %s",
         rows ? "equal, short" : "any", mbi_plan_type_text(plan), rows ? "scan" : "merge");
     return rows ? MERBIT_METHOD_ROWS : MERBIT_METHOD_SCAN;
   }
-  if (f.rows < best) { /* nothing is made for them */
-    method = MERBIT_METHOD_ROWS;
-    best = f.rows;
-  }
-  if (even && mbi_choose_pays(plan, MERBIT_METHOD_SLICED, f.scan, f.sliced) &&
-      f.sliced < best) {
-    method = MERBIT_METHOD_SLICED;
-    best = f.sliced;
-  }
-  if (mbi_choose_pays(plan, MERBIT_METHOD_BINNED, f.scan, f.binned) && f.binned < best) {
-    method = MERBIT_METHOD_BINNED;
-    best = f.binned;
-  }
-  if (mbi_choose_pays(plan, MERBIT_METHOD_HUBS, f.scan, f.hubs) && f.hubs < best) {
-    method = MERBIT_METHOD_HUBS;
-    best = f.hubs;
-  }
-  if (mbi_choose_pays(plan, MERBIT_METHOD_BSR, f.scan, f.blocks) && f.blocks < best) {
-    method = MERBIT_METHOD_BSR;
-  }
-  mbi_choose_say(plan, &f, even);
-  return method;
+  return mbi_choose_by_forecast_cuda(plan);
 }
 
 /* Sets plan->method: one of those that take semirings. In doubles a scan of their sums costs
@@ -30816,7 +30940,7 @@ MBI_INTERNAL merbit_status mbi_choose_semiring(merbit_plan *plan) {
     int rows;
     MBI_TRY(mbi_nonempty_need(plan));
     rows = small ? mbi_choose_small_rows(plan)
-        : plan->type == MERBIT_F64 && mbi_choose_even(plan) && plan->nonempty.longest <= 64;
+        : plan->type == MERBIT_F64 && mbi_sliced_trusted(plan) && plan->nonempty.longest <= 64;
     plan->method = rows ? MERBIT_METHOD_ROWS : MERBIT_METHOD_SCAN;
     (void)snprintf(plan->why, sizeof plan->why, "%s; runner-up %s",
         rows && small ? "small, with even rows" : rows        ? "even, short rows of doubles"
@@ -30842,14 +30966,14 @@ static merbit_status mbi_choose_sample(merbit_plan *plan) {
     return MERBIT_OK;
   }
   status = mbi_nonempty_sample(plan->context, &plan->device, plan->type, &plan->nonempty);
-  if (status == MERBIT_OK && plan->desc.expected_calls > MBI_CHOOSE_MAKING) {
+  if (status == MERBIT_OK && plan->desc.expected_calls > MBI_MAKING_FORM) {
     status = mbi_nonempty_blocks(plan);
   }
-  if (status == MERBIT_OK && plan->desc.expected_calls > MBI_CHOOSE_MAKING) {
+  if (status == MERBIT_OK && plan->desc.expected_calls > MBI_MAKING_FORM) {
     const double gathers =
         (double)plan->device.nnz * plan->nonempty.sectors * mbi_choose_gather(cols);
     if (plan->nonempty.sectors > 0.5 && plan->nonempty.sectors < MBI_CHOOSE_NO_HUBS &&
-        3 * gathers > mbi_choose_forecast(plan).scan) {
+        3 * gathers > mbi_scan_cost(plan)) {
       status = mbi_nonempty_columns(plan, mbi_hubs_capacity(plan));
     }
     if (status == MERBIT_DEVICE_OUT_OF_MEMORY) { /* then no hubs */
@@ -30879,7 +31003,7 @@ MBI_INTERNAL merbit_status mbi_choose_forms(merbit_plan *plan, uint32_t *forms) 
   *forms = MBI_FORMS_CHEAP;
   if (plan->desc.expected_calls >= MBI_VALUES_MORE_CALLS && !mbi_plan_has_semiring(plan)) {
     if (plan->method != MERBIT_METHOD_AUTO) {
-      *forms = mbi_method_find(plan->method)->forms;
+      *forms = plan->row->cuda->forms;
     } else if (!mbi_choose_small(plan)) {
       status = mbi_nonempty_blocks(plan);
       if (!mbi_has_full_blocks(&plan->nonempty)) {
@@ -30901,7 +31025,7 @@ MBI_INTERNAL merbit_status mbi_choose_values(merbit_plan *plan) {
   merbit_status status;
   if (plan->device.values == 0 || plan->device.nnz == 0 || plan->desc.changing_values ||
       plan->desc.expected_calls < MBI_VALUES_CALLS ||
-      mbi_method_find(plan->method)->forms == 0 || !mbi_nonempty_fit(plan)) {
+      (plan->row->cuda != NULL && plan->row->cuda->forms == 0) || !mbi_nonempty_fit(plan)) {
     return MERBIT_OK;
   }
   MBI_TRY(mbi_nonempty_need(plan));
@@ -30993,10 +31117,6 @@ MBI_INTERNAL merbit_status mbi_choose(merbit_plan *plan) {
 /* Reorders a plan, which then multiplies P A P' instead of A. The order is found on the CPU.
  * Also moves new values for every plan that moved its matrix. */
 
-MBI_INTERNAL int mbi_plan_reorders(const merbit_plan *plan) {
-  return plan->desc.reordering != MERBIT_REORDERING_NONE;
-}
-
 /* Returns the name for merbit_plan_describe. */
 MBI_INTERNAL const char *mbi_reordering_name(merbit_reordering reordering) {
   return reordering == MERBIT_REORDERING_RCM ? "reverse Cuthill-McKee" : "falling degree";
@@ -31037,7 +31157,7 @@ static void mbi_reorder_follow(void *places, const void *earlier, merbit_index_t
 
 /* Makes plan->csr and plan->matrix the checked host CSR `from`, in the plan's order. `from` may
  * be in plan->matrix. */
-MBI_INTERNAL merbit_status mbi_reorder_take(merbit_plan *plan, const merbit_view *from) {
+static merbit_status mbi_reorder_take(merbit_plan *plan, const merbit_view *from) {
   mbi_reorder *r = &plan->reorder;
   merbit_context *context = plan->context;
   const double start = mbi_seconds();
@@ -31063,6 +31183,28 @@ MBI_INTERNAL merbit_status mbi_reorder_take(merbit_plan *plan, const merbit_view
   plan->csr = made->view;
   r->seconds = mbi_seconds() - start;
   return MERBIT_OK;
+}
+
+/* Makes plan->csr the reordered matrix, if the plan reorders. */
+MBI_INTERNAL merbit_status mbi_reorder_make(merbit_plan *plan) {
+  merbit_context *context = plan->context;
+  merbit_view host;
+  merbit_status status;
+  if (!mbi_plan_reorders(plan)) {
+    return MERBIT_OK;
+  }
+  if (plan->matrix != NULL || plan->view.memory != MERBIT_MEMORY_DEVICE) {
+    return mbi_reorder_take(plan, &plan->csr);
+  }
+  status = mbi_view_download(context, &plan->view, &host);
+  if (status == MERBIT_OK) {
+    status = mbi_plan_check_arrays(plan, &host);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_reorder_take(plan, &host);
+  }
+  mbi_host_view_release(context, &host);
+  return status;
 }
 
 /* ---- In GPU memory ----------------------------------------------------------------------- */
@@ -31190,17 +31332,24 @@ MBI_INTERNAL void mbi_reorder_run(merbit_plan *plan, mbi_reorder_call *call) {
   mbi_parallel(plan->context, call->tasks, mbi_reorder_task, call);
 }
 
-/* Moves the user's host values into the plan's matrix. */
-MBI_INTERNAL void mbi_reorder_values(merbit_plan *plan, const void *values) {
+/* Moves new values to their places in plan->csr. On CUDA the GPU does it later
+ * (mbi_reorder_values_cuda). */
+MBI_INTERNAL merbit_status mbi_reorder_map_values(merbit_plan *plan, mbi_new_values *fresh) {
   mbi_reorder_call call;
+  if (plan->side == MERBIT_SIDE_CUDA || plan->reorder.places == NULL ||
+      mbi_reorder_on_cpu(plan)) {
+    return MERBIT_OK;
+  }
   call.move = mbi_gather;
   call.type = plan->type;
-  call.from = values;
+  call.from = fresh->values;
   call.to = (void *)(uintptr_t)plan->csr.values;
   call.places = plan->reorder.places;
   call.place_type = plan->reorder.place_type;
   call.count = plan->csr.nnz;
   mbi_reorder_run(plan, &call);
+  fresh->values = plan->csr.values;
+  return MERBIT_OK;
 }
 
 /* ==== >>spmv/stages/symmetric.c  plans of matrices given by one triangle ================== */
@@ -31350,7 +31499,7 @@ static merbit_status mbi_symmetric_take_lower(merbit_plan *plan, const merbit_vi
 
 /* Sets plan->half, and plan->given to the matrix it holds. That matrix needs no check
  * afterwards. */
-MBI_INTERNAL merbit_status mbi_symmetric_take(merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_symmetric_make(merbit_plan *plan) {
   merbit_context *context = plan->context;
   mbi_symmetric *half = &plan->symmetric;
   const double start = mbi_seconds();
@@ -31358,6 +31507,9 @@ MBI_INTERNAL merbit_status mbi_symmetric_take(merbit_plan *plan) {
   merbit_view host = plan->given;
   int64_t first[4];
   merbit_status status = MERBIT_OK;
+  if (!mbi_view_is_triangle(&plan->given)) {
+    return MERBIT_OK;
+  }
   half->view = plan->given;
   half->signs = mbi_symmetry_signs_of(half->view.symmetry, plan->desc.operation);
   half->place_type = half->view.nnz <= INT32_MAX ? MERBIT_INDEX_32 : MERBIT_INDEX_64;
@@ -31398,30 +31550,18 @@ MBI_INTERNAL void mbi_symmetric_destroy(merbit_plan *plan) {
   mbi_release(plan->context, plan->symmetric.parts);
 }
 
-/* Moves new values in the order of the triangle into plan->symmetric.full. */
-MBI_INTERNAL merbit_status mbi_symmetric_values(merbit_plan *plan, const void *values,
-    merbit_memory memory) {
-  merbit_context *context = plan->context;
+/* Expands new values of the triangle to those of plan->symmetric.full. */
+MBI_INTERNAL merbit_status mbi_symmetric_map_values(merbit_plan *plan, mbi_new_values *fresh) {
   const mbi_symmetric *half = &plan->symmetric;
-  const void *host = values;
-  merbit_status status = MERBIT_OK;
-  if (memory == MERBIT_MEMORY_DEVICE) {
-    status = mbi_device_enter(context);
-    if (status != MERBIT_OK) {
-      return status;
-    }
-    status =
-        mbi_array_download(context, values, half->view.nnz, mbi_type_size(plan->type), &host);
-    mbi_device_leave(context);
+  if (half->places == NULL) {
+    return MERBIT_OK;
   }
-  if (status == MERBIT_OK) {
-    mbi_expansion_values(context, half->signs, host, half->places, half->place_type,
-        &half->full);
-  }
-  if (memory == MERBIT_MEMORY_DEVICE) {
-    mbi_release(context, (void *)(uintptr_t)host);
-  }
-  return status;
+  MBI_TRY(mbi_new_values_download(plan, fresh));
+  mbi_expansion_values(plan->context, half->signs, fresh->values, half->places,
+      half->place_type, &half->full);
+  fresh->values = half->full.values;
+  fresh->count = mbi_view_values(&plan->view);
+  return MERBIT_OK;
 }
 
 /* ==== >>spmv/stages/transpose_sort.c  CUDA: a CSR sorted by columns ======================= */
@@ -31718,30 +31858,6 @@ static merbit_status mbi_transpose_on_cpu(merbit_plan *plan) {
   return status;
 }
 
-/* Moves new values in the user's order into plan->view, if the plan converts it. */
-MBI_INTERNAL merbit_status mbi_transpose_values(merbit_plan *plan, const void *values,
-    merbit_memory memory) {
-  merbit_context *context = plan->context;
-  const void *host = values;
-  merbit_status status = MERBIT_OK;
-  if (memory == MERBIT_MEMORY_DEVICE) {
-    status = mbi_device_enter(context);
-    if (status != MERBIT_OK) {
-      return status;
-    }
-    status = mbi_array_download(context, values, mbi_view_values(&plan->view),
-        mbi_type_size(plan->type), &host);
-    mbi_device_leave(context);
-  }
-  if (status == MERBIT_OK) {
-    mbi_transpose_map_values(context, host, plan->reorder.places, &plan->view);
-  }
-  if (memory == MERBIT_MEMORY_DEVICE) {
-    mbi_release(context, (void *)(uintptr_t)host);
-  }
-  return status;
-}
-
 /* ---- On the GPU -------------------------------------------------------------------------- */
 
 /* Makes plan->view in GPU memory. On failure nothing is left. */
@@ -31807,7 +31923,7 @@ MBI_INTERNAL int mbi_plan_may_fall_back(const merbit_plan *plan, merbit_status s
 }
 
 /* Sets plan->view to the matrix that the plan multiplies. It needs no check afterwards. */
-MBI_INTERNAL merbit_status mbi_transpose_take(merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_transpose_make(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const double start = mbi_seconds();
   merbit_status status = MERBIT_DEVICE_OUT_OF_MEMORY;
@@ -31839,6 +31955,19 @@ MBI_INTERNAL merbit_status mbi_transpose_take(merbit_plan *plan) {
   return status;
 }
 
+/* Moves new values to their places in plan->view, if CPU threads transposed blocks. Values of
+ * other transposes are moved with those of a reordering. */
+MBI_INTERNAL merbit_status mbi_transpose_map_values(merbit_plan *plan, mbi_new_values *fresh) {
+  if (!mbi_reorder_on_cpu(plan)) {
+    return MERBIT_OK;
+  }
+  MBI_TRY(mbi_new_values_download(plan, fresh));
+  mbi_transpose_map_into(plan->context, fresh->values, plan->reorder.places, &plan->view);
+  fresh->values = plan->view.values;
+  fresh->count = mbi_view_values(&plan->view);
+  return MERBIT_OK;
+}
+
 /* ==== >>spmv/choose/choose_cpu.c  which method a plan on the CPU takes ==================== */
 /* The method of a plan on the CPU for a CSR; what comes in blocks stays in blocks. It looks at
  * products to come, rows, nonzeros, the size of x, whether all values are equal, and whether
@@ -31849,31 +31978,8 @@ MBI_INTERNAL merbit_status mbi_transpose_take(merbit_plan *plan) {
 /* Steps of the path below which a product is over before a plan's form could matter. */
 #define MBI_CHOOSE_TINY 4096
 
-typedef struct mbi_choose_sample_cpu {
-  int equal; /* all values are, or it is a pattern */
-  int block; /* rows and columns of the full blocks; 1: none */
-} mbi_choose_sample_cpu;
-
-/* Seconds of a product: of each nonzero, and of each row, whose end MERGE often guesses wrongly
- * where rows are short; where the caches do not hold x, MERGE waits there, and SORTED has asked
- * ahead. */
-static double mbi_choose_cpu_seconds(const merbit_plan *plan, merbit_method method,
-    const mbi_choose_sample_cpu *look) {
-  const merbit_view *csr = &plan->csr;
-  const int far_x = csr->cols * (int64_t)mbi_type_size(plan->type) > MBI_SORTED_FAR;
-  const int merge = method == MERBIT_METHOD_MERGE;
-  const int lengthy = csr->nnz / MBI_MERGE_LONG >= csr->rows;
-  double entry = merge ? (lengthy ? 0.36 : 0.42) : look->equal ? 0.25 : 0.36;
-  double row = merge && !lengthy ? 3.5 : 0.7;
-  if (method == MERBIT_METHOD_BSR) {
-    entry = 0.26;
-  }
-  entry += !far_x || lengthy ? 0 : merge ? 3.5 : 1.2;
-  return 1e-9 * (entry * (double)csr->nnz + row * (double)csr->rows) / plan->tasks;
-}
-
-/* ---- What there is to see: it ends at the first thing that is otherwise
- * ----------------------- */
+/* ---- A look at the matrix: each ends at the first entry that is otherwise -----------------
+ */
 
 static int mbi_choose_equal(const merbit_plan *plan) {
   const size_t size = mbi_type_size(plan->type);
@@ -31927,8 +32033,8 @@ static int mbi_choose_block(const merbit_plan *plan) {
   return block;
 }
 
-/* ---- Forms; where there is no memory for one, plan->method stays MERGE
- * -------------------------- */
+/* ---- Forms. Without memory for one, the plan takes MERGE ----------------------------------
+ */
 
 static merbit_status mbi_choose_without(merbit_plan *plan, merbit_status status) {
   char reason[384];
@@ -31946,17 +32052,13 @@ static merbit_status mbi_choose_without(merbit_plan *plan, merbit_status status)
   return status;
 }
 
-static merbit_status mbi_choose_sorted(merbit_plan *plan) {
-  mbi_method_take_cpu(plan, MERBIT_METHOD_SORTED);
-  return mbi_choose_without(plan, plan->cpu->create(plan));
-}
-
-static merbit_status mbi_choose_blocks(merbit_plan *plan, int block) {
+/* Builds the full blocks and takes `method`. */
+static merbit_status mbi_choose_blocks(merbit_plan *plan, merbit_method method, int block) {
   merbit_bsr_desc shape;
   merbit_status status;
   memset(&shape, 0, sizeof shape);
   shape.block_rows = shape.block_cols = block;
-  mbi_method_take_cpu(plan, MERBIT_METHOD_BSR);
+  mbi_method_take_cpu(plan, method);
   status = mbi_bsr_from_view(plan->context, &plan->csr, &shape, MBI_MASKS_ASIDE, &plan->bsr);
   if (status == MERBIT_OK) {
     status = plan->cpu->create(plan);
@@ -31964,34 +32066,42 @@ static merbit_status mbi_choose_blocks(merbit_plan *plan, int block) {
   return mbi_choose_without(plan, status);
 }
 
-/* The fastest that pays for itself. plan->why: its forecast and that of the next. */
+/* Takes the method with the least forecast of those that pay for themselves, and writes
+ * plan->why. */
 static merbit_status mbi_choose_by_forecast(merbit_plan *plan) {
-  mbi_choose_sample_cpu look;
-  merbit_method best = MERBIT_METHOD_MERGE, next = MERBIT_METHOD_SORTED;
-  double merge, sorted, blocks, calls = plan->desc.expected_calls;
-  look.equal = !plan->desc.changing_values && mbi_choose_equal(plan);
-  look.block = plan->matrix == NULL && plan->desc.operation == MERBIT_OPERATION_N &&
+  const double calls = plan->desc.expected_calls;
+  const mbi_method *row, *best = mbi_method_find(MERBIT_METHOD_MERGE), *next = NULL;
+  mbi_cpu_sample sample;
+  double merge, least, second = HUGE_VAL;
+  size_t i;
+  sample.equal = !plan->desc.changing_values && mbi_choose_equal(plan);
+  sample.block = plan->matrix == NULL && plan->desc.operation == MERBIT_OPERATION_N &&
       !mbi_plan_reorders(plan) ? mbi_choose_block(plan) : 1;
-  merge = mbi_choose_cpu_seconds(plan, MERBIT_METHOD_MERGE, &look);
-  sorted = mbi_choose_cpu_seconds(plan, MERBIT_METHOD_SORTED, &look);
-  blocks = look.block > 1 && !look.equal
-      ? mbi_choose_cpu_seconds(plan, MERBIT_METHOD_BSR, &look) : DBL_MAX;
-  if (calls * (merge - sorted) > MBI_CHOOSE_SORTING * merge) {
-    best = MERBIT_METHOD_SORTED;
-    next = MERBIT_METHOD_MERGE;
-  }
-  if (blocks < sorted && calls * (merge - blocks) > MBI_CHOOSE_SORTING * merge) {
-    next = best;
-    best = MERBIT_METHOD_BSR;
+  least = merge = best->cpu->cost(plan, &sample);
+  for (i = 0; (row = mbi_method_row(i)) != NULL; i++) {
+    const double cost =
+        row->cpu != NULL && row->cpu->cost != NULL ? row->cpu->cost(plan, &sample) : HUGE_VAL;
+    if (cost < least && calls * (merge - cost) > MBI_CHOOSE_SORTING * merge) {
+      next = best;
+      second = least;
+      best = row;
+      least = cost;
+    } else if (row != best && cost < second) {
+      next = row;
+      second = cost;
+    }
   }
   (void)snprintf(plan->why, sizeof plan->why,
       "%sforecast %.0f us for %d product%s, runner-up %s %.0f us",
-      best == MERBIT_METHOD_BSR ? "full blocks, " : "",
-      1e6 * mbi_choose_cpu_seconds(plan, best, &look), plan->desc.expected_calls,
-      plan->desc.expected_calls != 1 ? "s" : "", mbi_method_name(next),
-      1e6 * mbi_choose_cpu_seconds(plan, next, &look));
-  return best == MERBIT_METHOD_BSR      ? mbi_choose_blocks(plan, look.block)
-      : best == MERBIT_METHOD_SORTED ? mbi_choose_sorted(plan) : MERBIT_OK;
+      (best->takes & MBI_OF_BLOCKS) != 0 ? "full blocks, " : "", 1e6 * least,
+      plan->desc.expected_calls, plan->desc.expected_calls != 1 ? "s" : "",
+      next->name, 1e6 * second);
+  if ((best->takes & MBI_OF_BLOCKS) != 0) {
+    return mbi_choose_blocks(plan, best->number, sample.block);
+  }
+  mbi_method_take_cpu(plan, best->number);
+  return plan->cpu->create != NULL ? mbi_choose_without(plan, plan->cpu->create(plan))
+      : MERBIT_OK;
 }
 
 /* Returns the method that the user or the matrix leaves no choice of, or AUTO. */
@@ -32035,6 +32145,212 @@ MBI_INTERNAL merbit_status mbi_choose_cpu(merbit_plan *plan) {
     return MERBIT_OK;
   }
   return mbi_choose_by_forecast(plan);
+}
+
+/* ==== >>spmv/stages/stored_values.c  new values where products read them ================== */
+/* The last stage: new values go where products read them. */
+
+/* Builds the method again for general values, at `values`, which the plan then owns. The
+ * carries keep their size, which does not depend on the values: products add up x'A x only if
+ * they did before. */
+static merbit_status mbi_stored_remake(merbit_plan *plan, mbi_devptr values) {
+  merbit_context *context = plan->context;
+  const uint64_t bytes = plan->device.nnz * mbi_type_size(plan->type);
+  merbit_plan fresh = *plan;
+  merbit_status status;
+  fresh.state = NULL; /* the old plan keeps its own until the new one stands */
+  mbi_method_forget(&fresh);
+  memset(&fresh.nonempty, 0, sizeof fresh.nonempty);
+  fresh.desc.changing_values = 1;
+  fresh.making.dots = mbi_scan_dot_parts(plan) > 0;
+  fresh.device.form = MBI_VALUES_GENERAL;
+  fresh.device.table = 0;
+  fresh.device.values = values;
+  fresh.device.owns_values = 1;
+  fresh.device.bytes += bytes;
+  status = mbi_choose(&fresh);
+  if (status != MERBIT_OK) {
+    mbi_method_destroy(&fresh);
+    mbi_nonempty_destroy(context, &fresh.nonempty);
+    return status;
+  }
+  mbi_log(context, "new values broke the form \"%s\": the plan takes general ones from now on",
+      mbi_value_name(plan));
+  mbi_method_destroy(plan);
+  mbi_nonempty_destroy(context, &plan->nonempty);
+  mbi_device_release(context, plan->device.values);
+  mbi_device_release(context, plan->device.table);
+  fresh.device.bytes -=
+      mbi_values_bytes(plan, plan->device.form) + (uint64_t)mbi_value_shared(plan);
+  mbi_mutex_lock(&context->lock);
+  fresh.references = plan->references;
+  *plan = fresh;
+  mbi_mutex_unlock(&context->lock);
+  return MERBIT_OK;
+}
+
+/* Stores new values in the plan's shorter form. If they do not fit it, the plan owns the
+ * general ones at *values from now on, and *values becomes 0. */
+static merbit_status mbi_stored_shorter(merbit_plan *plan, mbi_devptr *values) {
+  merbit_context *context = plan->context;
+  mbi_device_csr *csr = &plan->device;
+  mbi_values_search look;
+  mbi_program program;
+  int have = 0;
+  merbit_status status =
+      mbi_arrays_program(context, csr->offset_type, MERBIT_INDEX_32, csr->base, &program);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  status = mbi_values_search_begin(plan, &program, *values, &look);
+  if (status == MERBIT_OK) {
+    status = mbi_values_have(plan, &look, csr->form, &have);
+  }
+  if (status == MERBIT_OK && have) {
+    status = mbi_values_store(plan, &look, csr->form, csr->values, csr->table);
+    if (status == MERBIT_OK && mbi_value_bytes(plan) > 0 && plan->cuda->refresh != NULL) {
+      status = plan->cuda->refresh(plan);
+    }
+  } else if (status == MERBIT_OK) {
+    status = mbi_stored_remake(plan, *values);
+    *values = status == MERBIT_OK ? 0 : *values;
+  }
+  mbi_values_search_end(plan, &look);
+  mbi_program_destroy(context, &program);
+  return status;
+}
+
+/* Copies new values to the array `target`, in the plan's order of nonzeros. */
+static merbit_status mbi_stored_move(merbit_plan *plan, const void *values,
+    merbit_memory memory, size_t bytes, mbi_devptr target) {
+  merbit_context *context = plan->context;
+  const int moved = plan->reorder.device_places != 0, device = memory == MERBIT_MEMORY_DEVICE;
+  mbi_devptr from = device ? mbi_device_address(values) : 0, own = 0;
+  merbit_status status = MERBIT_OK;
+  if (!moved) {
+    return device ? mbi_device_copy(context, target, from, bytes)
+        : mbi_device_upload(context, target, values, bytes);
+  }
+  if (!device) {
+    status = mbi_device_allocate(context, bytes, "new values, as they come", &own);
+    from = own;
+  }
+  if (status == MERBIT_OK && !device) {
+    status = mbi_device_upload(context, own, values, bytes);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_reorder_values_cuda(plan, from, target);
+  }
+  mbi_device_release(context, own);
+  return status;
+}
+
+/* Stores new values for a plan on CUDA, in the plan's own array, which replaces a borrowed one,
+ * or in a shorter form. */
+static merbit_status mbi_stored_on_cuda_entered(merbit_plan *plan,
+    const mbi_new_values *given) {
+  merbit_context *context = plan->context;
+  mbi_device_csr *csr = &plan->device;
+  const int shorter = csr->form != MBI_VALUES_GENERAL;
+  const size_t bytes = (size_t)given->count * mbi_type_size(plan->type);
+  mbi_devptr fresh = 0;
+  merbit_status status = MERBIT_OK;
+  if (given->memory == MERBIT_MEMORY_DEVICE) {
+    if (!mbi_device_owns(context, given->values)) {
+      return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+          "`memory` says that the new values are in device memory, but %p is not an "
+          "address of the GPU; use MERBIT_MEMORY_HOST for an array in host memory",
+          given->values);
+    }
+    MBI_TRY(mbi_types_check_address(context, "the new values", plan->type, given->values));
+  }
+  if (shorter || !csr->owns_values) {
+    MBI_TRY(mbi_device_allocate(context, bytes, "a plan's own values", &fresh));
+  }
+  status = mbi_stored_move(plan, given->values, given->memory, bytes,
+      fresh != 0 ? fresh : csr->values);
+  if (status == MERBIT_OK && shorter) {
+    status = mbi_stored_shorter(plan, &fresh);
+  } else if (status == MERBIT_OK) {
+    if (fresh != 0) {
+      csr->values = fresh;
+      csr->owns_values = 1;
+      csr->bytes += bytes;
+      fresh = 0;
+    }
+    status = plan->cuda->refresh != NULL ? plan->cuda->refresh(plan) : MERBIT_OK;
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_synchronize(context, NULL);
+  }
+  mbi_device_release(context, fresh);
+  return status;
+}
+
+static merbit_status mbi_stored_on_cuda(merbit_plan *plan, const mbi_new_values *given) {
+  merbit_status status;
+  MBI_TRY(mbi_device_enter(plan->context));
+  status = mbi_stored_on_cuda_entered(plan, given);
+  mbi_device_leave(plan->context);
+  return status;
+}
+
+/* Stores new values, in host memory, for a plan on the CPU. */
+static merbit_status mbi_stored_on_cpu(merbit_plan *plan, const mbi_new_values *given) {
+  const size_t bytes = (size_t)given->count * mbi_type_size(plan->type);
+  if (given->values != plan->values) { /* an earlier stage has not stored them already */
+    if (plan->own_values == NULL) {
+      MBI_TRY(mbi_allocate_array(plan->context, (int64_t)bytes, 1, "a plan's own values",
+          &plan->own_values));
+    }
+    memcpy(plan->own_values, given->values, bytes);
+    plan->values = plan->own_values;
+  }
+  if (plan->cpu->refresh != NULL) {
+    MBI_TRY(plan->cpu->refresh(plan));
+  }
+  return mbi_plan_has_blocks(plan) || plan->symmetric.direct ? MERBIT_OK : mbi_numa_plan(plan);
+}
+
+/* Stores new values, which are in the order of plan->csr or plan->bsr. */
+MBI_INTERNAL merbit_status mbi_stored_map_values(merbit_plan *plan, mbi_new_values *fresh) {
+  return plan->side == MERBIT_SIDE_CUDA ? mbi_stored_on_cuda(plan, fresh)
+      : mbi_stored_on_cpu(plan, fresh);
+}
+
+/* ==== >>spmv/stages/stages.c  the stages, in their order ================================== */
+/* The stages of a plan: what is done to a matrix before its method sees it, and to new values
+ * after that. */
+
+static const mbi_stage mbi_stages[MBI_STAGES] = {
+    {mbi_symmetric_make, mbi_symmetric_map_values}, /* MBI_STAGE_SYMMETRIC, and so on */
+    {mbi_transpose_make, mbi_transpose_map_values}, {mbi_format_make, mbi_format_map_values},
+    {mbi_reorder_make, mbi_reorder_map_values},
+    {NULL, mbi_stored_map_values} /* mbi_choose stores the first ones: the form depends on the
+                                     method */
+};
+
+/* Makes the matrix that the method reads, beginning with stage `first`. */
+MBI_INTERNAL merbit_status mbi_stages_make(merbit_plan *plan, int first) {
+  int i;
+  for (i = first; i < MBI_STAGES; i++) {
+    if (mbi_stages[i].make != NULL) {
+      MBI_TRY(mbi_stages[i].make(plan));
+    }
+  }
+  return MERBIT_OK;
+}
+
+/* Takes new values of the user's matrix through all stages. */
+MBI_INTERNAL merbit_status mbi_stages_map_values(merbit_plan *plan, mbi_new_values *fresh) {
+  merbit_status status = MERBIT_OK;
+  int i;
+  for (i = 0; i < MBI_STAGES && status == MERBIT_OK; i++) {
+    status = mbi_stages[i].map_values(plan, fresh);
+  }
+  merbit_matrix_destroy(fresh->matrix);
+  mbi_release(plan->context, fresh->downloaded);
+  return status;
 }
 
 /* ==== >>spmv/plan/workspace.c  scratch of a product in flight ============================= */
@@ -32241,44 +32557,6 @@ static merbit_status mbi_plan_check_side(const merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* ---- The CSR that is multiplied ---------------------------------------------------------- */
-
-/* Returns whether a view is a CSR of 32-bit columns, which needs no copy. */
-MBI_INTERNAL int mbi_view_is_plain(const merbit_view *view) {
-  return view->format == MERBIT_CSR && view->index_type == MERBIT_INDEX_32;
-}
-
-/* Checks the user's arrays and sets plan->csr: the view itself, or an owned conversion. */
-static merbit_status mbi_plan_take_matrix(merbit_plan *plan) {
-  merbit_context *context = plan->context;
-  merbit_view host = plan->view;
-  const int device = plan->view.memory == MERBIT_MEMORY_DEVICE;
-  merbit_status status = MERBIT_OK;
-  plan->csr = plan->view;
-  if (device && plan->view.format == MERBIT_CSR && !mbi_plan_reorders(plan)) {
-    return MERBIT_OK; /* spmv/shared/device_csr.c checks and narrows on the GPU */
-  }
-  if (device) {
-    status = mbi_view_download(context, &plan->view, &host);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_plan_check_arrays(plan, &host);
-  }
-  if (status == MERBIT_OK && !mbi_view_is_plain(&plan->view)) {
-    status = mbi_matrix_from_view(context, &host, mbi_plan_build_flags(plan), &plan->matrix);
-  }
-  if (status == MERBIT_OK && plan->matrix != NULL) {
-    plan->csr = plan->matrix->view;
-  }
-  if (status == MERBIT_OK && mbi_plan_reorders(plan)) {
-    status = mbi_reorder_take(plan, plan->matrix != NULL ? &plan->csr : &host);
-  }
-  if (device) {
-    mbi_host_view_release(context, &host);
-  }
-  return status;
-}
-
 /* ---- Create and destroy ------------------------------------------------------------------ */
 
 static void mbi_plan_release_cuda(merbit_plan *plan) {
@@ -32295,13 +32573,6 @@ static void mbi_plan_release_cuda(merbit_plan *plan) {
   mbi_method_forget(plan);
   plan->cuda = NULL;
   memset(&plan->device, 0, sizeof plan->device);
-}
-
-/* Returns whether the user's values have to be converted to those that the plan multiplies. */
-MBI_INTERNAL int mbi_update_converts(const merbit_plan *plan) {
-  return (plan->matrix != NULL && !mbi_view_is_plain(&plan->view)) ||
-      (mbi_plan_has_blocks(plan) && plan->extracted.csr.rows == 0 &&
-      !mbi_plan_blocks_fit(plan));
 }
 
 static void mbi_plan_free(merbit_plan *plan) {
@@ -32387,13 +32658,6 @@ static merbit_status mbi_plan_build_cpu(merbit_plan *plan) {
   return mbi_workspace_make(plan, &plan->workspace);
 }
 
-/* Sets plan->view, and from it plan->csr or plan->bsr. */
-static merbit_status mbi_plan_take(merbit_plan *plan) {
-  const merbit_status status = mbi_transpose_take(plan);
-  return status != MERBIT_OK           ? status
-      : mbi_plan_takes_blocks(plan) ? mbi_plan_take_blocks(plan) : mbi_plan_take_matrix(plan);
-}
-
 /* Turns a plan for the GPU, whose matrix has been taken, into one for the CPU. */
 static merbit_status mbi_plan_move_to_cpu(merbit_plan *plan) {
   mbi_plan_release_cuda(plan);
@@ -32402,25 +32666,22 @@ static merbit_status mbi_plan_move_to_cpu(merbit_plan *plan) {
   plan->side = MERBIT_SIDE_CPU;
   plan->why[0] = '\0';
   if (plan->transpose.on_gpu) {
-    return mbi_plan_take(plan);
+    return mbi_stages_make(plan, MBI_STAGE_TRANSPOSE);
   }
   if (!mbi_plan_takes_blocks(plan)) {
     return MERBIT_OK;
   }
   merbit_matrix_destroy(plan->matrix);
   plan->matrix = NULL;
-  return mbi_plan_take_blocks(plan);
+  return mbi_stages_make(plan, MBI_STAGE_FORMAT);
 }
 
 /* Builds a plan on its side, or on the CPU where CUDA fails and AUTO may fall back. */
 static merbit_status mbi_plan_build(merbit_plan *plan) {
   MBI_TRY(mbi_plan_check_side(plan));
-  if (mbi_view_is_triangle(&plan->given)) {
-    MBI_TRY(mbi_symmetric_take(plan));
-  }
   MBI_TRY(mbi_semiring_take(plan));
   MBI_TRY(mbi_epilogue_take(plan, plan->making.after));
-  MBI_TRY(mbi_plan_take(plan));
+  MBI_TRY(mbi_stages_make(plan, MBI_STAGE_SYMMETRIC));
   if (plan->side == MERBIT_SIDE_CUDA) {
     const merbit_status status = mbi_plan_build_cuda(plan);
     if (status == MERBIT_OK || !mbi_plan_may_fall_back(plan, status)) {
@@ -32492,7 +32753,7 @@ MBI_INTERNAL merbit_status mbi_plan_create(merbit_context *context, const merbit
     mbi_plan_free(made);
     return status;
   }
-  if (made->side == MERBIT_SIDE_CUDA && !mbi_update_converts(made)) { /* all is in GPU memory */
+  if (made->side == MERBIT_SIDE_CUDA && !mbi_format_converts(made)) { /* all is in GPU memory */
     merbit_matrix_destroy(made->owner);
     made->owner = NULL;
   }
@@ -32562,286 +32823,38 @@ MERBIT_API void merbit_workspace_destroy(merbit_workspace *workspace) {
 }
 
 /* ==== >>spmv/plan/update.c  new values for a plan ========================================= */
-/* The new values in the order in which the plan multiplies: those of a CSR, or of plan->bsr. A
- * COO or 64-bit view is converted again, since duplicates may have been added up. */
-static merbit_status mbi_update_convert(merbit_plan *plan, const void *values,
-    merbit_matrix **matrix) {
-  merbit_context *context = plan->context;
-  const int device = plan->view.memory == MERBIT_MEMORY_DEVICE;
-  merbit_view host = plan->view;
-  merbit_status status = MERBIT_OK;
-  if (device) {
-    merbit_view structure = plan->view;
-    structure.values = NULL;
-    status = mbi_view_download(context, &structure, &host);
-  }
-  if (status == MERBIT_OK) {
-    const void *kept = host.values;
-    host.values = values;
-    status = plan->matrix == NULL ? mbi_bsr_refill(context, &host, &plan->bsr)
-        : mbi_matrix_from_view(context, &host, mbi_plan_build_flags(plan), matrix);
-    host.values = device ? kept : host.values;
-  }
-  if (device) {
-    mbi_host_view_release(context, &host);
-  }
-  return status;
-}
-
-/* The same matrix in general form: the method is made again for the values at `values`, which
- * the plan takes over. Carries keep their size, which does not depend on the values: products
- * add up x'A x only where they did before. */
-static merbit_status mbi_update_remake(merbit_plan *plan, mbi_devptr values) {
-  merbit_context *context = plan->context;
-  const uint64_t bytes = plan->device.nnz * mbi_type_size(plan->type);
-  merbit_plan fresh = *plan;
-  merbit_status status;
-  fresh.state = NULL; /* the old plan keeps its own until the new one stands */
-  mbi_method_forget(&fresh);
-  memset(&fresh.nonempty, 0, sizeof fresh.nonempty);
-  fresh.desc.changing_values = 1;
-  fresh.making.dots = mbi_scan_dot_parts(plan) > 0;
-  fresh.device.form = MBI_VALUES_GENERAL;
-  fresh.device.table = 0;
-  fresh.device.values = values;
-  fresh.device.owns_values = 1;
-  fresh.device.bytes += bytes;
-  status = mbi_choose(&fresh);
-  if (status != MERBIT_OK) {
-    mbi_method_destroy(&fresh);
-    mbi_nonempty_destroy(context, &fresh.nonempty);
-    return status;
-  }
-  mbi_log(context, "new values broke the form \"%s\": the plan takes general ones from now on",
-      mbi_value_name(plan));
-  mbi_method_destroy(plan);
-  mbi_nonempty_destroy(context, &plan->nonempty);
-  mbi_device_release(context, plan->device.values);
-  mbi_device_release(context, plan->device.table);
-  fresh.device.bytes -=
-      mbi_values_bytes(plan, plan->device.form) + (uint64_t)mbi_value_shared(plan);
-  mbi_mutex_lock(&context->lock);
-  fresh.references = plan->references;
-  *plan = fresh;
-  mbi_mutex_unlock(&context->lock);
-  return MERBIT_OK;
-}
-
-/* General values at *values for a plan that stores them shorter: likewise where they fit, else
- * the plan takes them over, and *values becomes 0. */
-static merbit_status mbi_update_shorter(merbit_plan *plan, mbi_devptr *values) {
-  merbit_context *context = plan->context;
-  mbi_device_csr *csr = &plan->device;
-  mbi_values_search look;
-  mbi_program program;
-  int have = 0;
-  merbit_status status =
-      mbi_arrays_program(context, csr->offset_type, MERBIT_INDEX_32, csr->base, &program);
-  if (status != MERBIT_OK) {
-    return status;
-  }
-  status = mbi_values_search_begin(plan, &program, *values, &look);
-  if (status == MERBIT_OK) {
-    status = mbi_values_have(plan, &look, csr->form, &have);
-  }
-  if (status == MERBIT_OK && have) {
-    status = mbi_values_store(plan, &look, csr->form, csr->values, csr->table);
-    if (status == MERBIT_OK && mbi_value_bytes(plan) > 0 && plan->cuda->refresh != NULL) {
-      status = plan->cuda->refresh(plan);
-    }
-  } else if (status == MERBIT_OK) {
-    status = mbi_update_remake(plan, *values);
-    *values = status == MERBIT_OK ? 0 : *values;
-  }
-  mbi_values_search_end(plan, &look);
-  mbi_program_destroy(context, &program);
-  return status;
-}
-
-/* New values to the array `target`, in the plan's order of nonzeros. */
-static merbit_status mbi_update_move(merbit_plan *plan, const void *values,
-    merbit_memory memory, size_t bytes, mbi_devptr target) {
-  merbit_context *context = plan->context;
-  const int moved = plan->reorder.device_places != 0, device = memory == MERBIT_MEMORY_DEVICE;
-  mbi_devptr from = device ? mbi_device_address(values) : 0, own = 0;
-  merbit_status status = MERBIT_OK;
-  if (!moved) {
-    return device ? mbi_device_copy(context, target, from, bytes)
-        : mbi_device_upload(context, target, values, bytes);
-  }
-  if (!device) {
-    status = mbi_device_allocate(context, bytes, "new values, as they come", &own);
-    from = own;
-  }
-  if (status == MERBIT_OK && !device) {
-    status = mbi_device_upload(context, own, values, bytes);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_reorder_values_cuda(plan, from, target);
-  }
-  mbi_device_release(context, own);
-  return status;
-}
-
-/* New values for a plan on CUDA, `bytes` of them in the order of the CSR. They go to the plan's
- * own array, which replaces a borrowed one, or to one beside those that are stored shorter. */
-static merbit_status mbi_update_cuda(merbit_plan *plan, const void *values,
-    merbit_memory memory, size_t bytes) {
-  merbit_context *context = plan->context;
-  mbi_device_csr *csr = &plan->device;
-  const int shorter = csr->form != MBI_VALUES_GENERAL;
-  mbi_devptr fresh = 0;
-  merbit_status status = mbi_device_enter(context);
-  if (status != MERBIT_OK) {
-    return status;
-  }
-  if (memory == MERBIT_MEMORY_DEVICE && !mbi_device_owns(context, values)) {
-    status = mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-        "`memory` says that the new values are in device memory, but %p is not an "
-        "address of the GPU; use MERBIT_MEMORY_HOST for an array in host memory", values);
-  } else if (memory == MERBIT_MEMORY_DEVICE) {
-    status = mbi_types_check_address(context, "the new values", plan->type, values);
-  }
-  if (status == MERBIT_OK && (shorter || !csr->owns_values)) {
-    status = mbi_device_allocate(context, bytes, "a plan's own values", &fresh);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_update_move(plan, values, memory, bytes, fresh != 0 ? fresh : csr->values);
-  }
-  if (status == MERBIT_OK && shorter) {
-    status = mbi_update_shorter(plan, &fresh);
-  } else if (status == MERBIT_OK) {
-    if (fresh != 0) {
-      csr->values = fresh;
-      csr->owns_values = 1;
-      csr->bytes += bytes;
-      fresh = 0;
-    }
-    status = plan->cuda->refresh != NULL ? plan->cuda->refresh(plan) : MERBIT_OK;
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_synchronize(context, NULL);
-  }
-  mbi_device_release(context, fresh);
-  mbi_device_leave(context);
-  return status;
-}
-
-/* New values in host memory, `bytes` of them in the order of the CSR. */
-static merbit_status mbi_update_store(merbit_plan *plan, const void *values, size_t bytes) {
-  merbit_status status;
-  if (plan->side == MERBIT_SIDE_CUDA) {
-    return mbi_update_cuda(plan, values, MERBIT_MEMORY_HOST, bytes);
-  }
-  if (plan->reorder.places != NULL && !mbi_reorder_on_cpu(plan)) {
-    mbi_reorder_values(plan, values);
-    return MERBIT_OK;
-  }
-  if (values == plan->values) { /* those of both triangles, which are the plan's own */
-    return MERBIT_OK;
-  }
-  if (plan->own_values == NULL) {
-    status = mbi_allocate_array(plan->context, (int64_t)bytes, 1, "a plan's own values",
-        &plan->own_values);
-    if (status != MERBIT_OK) {
-      return status;
-    }
-  }
-  memcpy(plan->own_values, values, bytes);
-  plan->values = plan->own_values;
-  return MERBIT_OK;
-}
-
-/* Values that lie on the other side than the plan's arrays pass through host memory. */
-static merbit_status mbi_update_through_host(merbit_plan *plan, const void *values,
-    merbit_memory memory) {
-  merbit_context *context = plan->context;
-  const size_t size = mbi_type_size(plan->type);
-  const void *host = values, *fresh = values;
-  const merbit_view *multiplied =
-      mbi_plan_has_blocks(plan) && plan->extracted.csr.rows == 0 ? &plan->bsr.view : &plan->csr;
-  merbit_matrix *matrix = NULL;
-  merbit_status status = MERBIT_OK;
-  if (memory == MERBIT_MEMORY_DEVICE) {
-    status = mbi_device_enter(context);
-    if (status != MERBIT_OK) {
-      return status;
-    }
-    status = mbi_array_download(context, values, mbi_view_values(&plan->view), size, &host);
-    mbi_device_leave(context);
-  }
-  fresh = host;
-  if (status == MERBIT_OK && mbi_update_converts(plan)) {
-    status = mbi_update_convert(plan, host, &matrix);
-    fresh = matrix != NULL ? matrix->view.values : plan->bsr.view.values;
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_update_store(plan, fresh, (size_t)mbi_view_values(multiplied) * size);
-  }
-  merbit_matrix_destroy(matrix);
-  if (memory == MERBIT_MEMORY_DEVICE) {
-    mbi_release(context, (void *)(uintptr_t)host);
-  }
-  return status;
-}
-
 MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void *values,
     merbit_memory memory) {
-  const size_t bytes =
-      plan != NULL ? (size_t)mbi_view_values(&plan->view) * mbi_type_size(plan->type) : 0;
-  merbit_status status;
+  const merbit_view *view; /* as the user gave it */
+  mbi_new_values fresh;
   if (plan == NULL) {
     return MERBIT_INVALID_ARGUMENT;
   }
-  if (plan->given.values == NULL) {
+  view = mbi_plan_is_symmetric(plan) ? &plan->symmetric.view : &plan->given;
+  if (view->values == NULL) {
     return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
         "the plan is for a pattern of ones; make a plan from a view with values");
   }
-  if (plan->view.nnz > 0 && values == NULL) {
+  if (view->nnz > 0 && values == NULL) {
     return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
-        "the new values are NULL; give %" PRId64 " of them", mbi_view_values(&plan->given));
+        "the new values are NULL; give %" PRId64 " of them", mbi_view_values(view));
   }
   if (memory == MERBIT_MEMORY_DEFAULT) {
-    memory = plan->given.memory == MERBIT_MEMORY_DEVICE ||
-        plan->symmetric.view.memory == MERBIT_MEMORY_DEVICE ? MERBIT_MEMORY_DEVICE
-        : MERBIT_MEMORY_HOST;
+    memory = view->memory == MERBIT_MEMORY_DEVICE ? MERBIT_MEMORY_DEVICE : MERBIT_MEMORY_HOST;
   }
   if (memory == MERBIT_MEMORY_DEVICE && plan->side == MERBIT_SIDE_CPU) {
     return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
         "`memory` says that the new values are in device memory, but the plan is "
         "for the CPU; give an array in host memory and MERBIT_MEMORY_HOST");
   }
-  if (plan->view.nnz == 0) {
+  if (view->nnz == 0) {
     return MERBIT_OK;
   }
-  if (plan->symmetric.places != NULL) {
-    status = mbi_symmetric_values(plan, values, memory);
-    if (status != MERBIT_OK) {
-      return status;
-    }
-    values = plan->symmetric.full.values;
-    memory = MERBIT_MEMORY_HOST;
-  }
-  if (mbi_reorder_on_cpu(plan)) {
-    status = mbi_transpose_values(plan, values, memory);
-    if (status != MERBIT_OK) {
-      return status;
-    }
-    values = plan->view.values;
-    memory = MERBIT_MEMORY_HOST;
-  }
-  if (plan->side == MERBIT_SIDE_CPU && plan->cpu->update != NULL) {
-    return plan->cpu->update(plan, values, bytes);
-  }
-  if (memory == MERBIT_MEMORY_DEVICE && !mbi_update_converts(plan)) {
-    return mbi_update_cuda(plan, values, MERBIT_MEMORY_DEVICE, bytes);
-  }
-  status = mbi_update_through_host(plan, values, memory);
-  if (status == MERBIT_OK && plan->side == MERBIT_SIDE_CPU && plan->cpu->refresh != NULL) {
-    status = plan->cpu->refresh(plan);
-  }
-  return status == MERBIT_OK && plan->side == MERBIT_SIDE_CPU && !plan->symmetric.direct
-      ? mbi_numa_plan(plan) : status;
+  memset(&fresh, 0, sizeof fresh);
+  fresh.values = values;
+  fresh.memory = memory;
+  fresh.count = mbi_view_values(view);
+  return mbi_stages_map_values(plan, &fresh);
 }
 
 /* ==== >>spmv/plan/describe.c  what a plan chose, in one line ============================== */
@@ -32947,7 +32960,7 @@ MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size
     length = snprintf(line, sizeof line,
         "%s on %s (%s), %s%s: %" PRId64 " x %" PRId64 ", %" PRId64
         " nonzeros; %s; %s; cubin %s in %.1f ms; %.3g MB per product%s",
-        mbi_method_name(plan->method), plan->context->device.name,
+        plan->row->name, plan->context->device.name,
         plan->desc.method != MERBIT_METHOD_AUTO ? "as asked"
         : plan->why[0] != '\0'                  ? plan->why
         : "for the library's own iterations",
@@ -32960,17 +32973,15 @@ MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size
   } else if (plan->cpu->describe != NULL) {
     length = plan->cpu->describe(plan, mbi_plan_product_bytes(plan), line, sizeof line);
   } else {
-    const int one = plan->method == MERBIT_METHOD_REFERENCE;
+    const int one = (plan->row->takes & MBI_SEQUENTIAL) != 0;
     const char *reason = plan->reason[0] != '\0' ? plan->reason : plan->context->reason;
     length = snprintf(line, sizeof line,
         "%s on the CPU (%s), %s%s: %" PRId64 " x %" PRId64 ", %" PRId64
         " nonzeros, %d thread%s; %s, 4-byte columns; %.3g MB per product%s%s%s",
-        mbi_method_name(plan->method),
-        plan->desc.method != MERBIT_METHOD_AUTO ? "as asked" : plan->why,
-        mbi_plan_type_text(plan), mbi_semiring_label(plan), plan->csr.rows,
-        plan->csr.cols, plan->csr.nnz, one ? 1 : plan->tasks,
-        !one && plan->tasks != 1 ? "s" : "", mbi_value_name(plan),
-        1e-6 * (double)mbi_plan_product_bytes(plan),
+        plan->row->name, plan->desc.method != MERBIT_METHOD_AUTO ? "as asked" : plan->why,
+        mbi_plan_type_text(plan), mbi_semiring_label(plan), plan->csr.rows, plan->csr.cols,
+        plan->csr.nnz, one ? 1 : plan->tasks, !one && plan->tasks != 1 ? "s" : "",
+        mbi_value_name(plan), 1e-6 * (double)mbi_plan_product_bytes(plan),
         plan->desc.method == MERBIT_METHOD_AUTO || mbi_plan_vectors(plan) > 1 ? ""
         : one ? "; runner-up merge" : "; runner-up reference",
         reason[0] != '\0' ? "; not on CUDA: " : "", reason);

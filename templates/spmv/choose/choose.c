@@ -10,62 +10,84 @@
 
 /* The method of a plan on CUDA. */
 
-/* Products that making another form of the matrix costs, beyond the scan's plan; less where it
- * is the scan's with other columns, or where memory need not be asked for. */
-#define MBI_CHOOSE_MAKING 12.0
-#define MBI_CHOOSE_MAKING_LESS 8.0
-
-static int mbi_choose_pays(const merbit_plan *plan, merbit_method method, double now,
+/* Returns whether `expected_calls` products that take `then` seconds each instead of `now` make
+ * up for building the method's form. Memory that need not be asked for makes that cheaper. */
+static int mbi_choose_pays(const merbit_plan *plan, const mbi_cuda_method *method, double now,
                            double then) {
-  const int less = method == MERBIT_METHOD_HUBS || plan->arena.at != 0;
-  return plan->desc.expected_calls * (now - then) >
-         (less ? MBI_CHOOSE_MAKING_LESS : MBI_CHOOSE_MAKING) * then;
+  const double making = plan->arena.at != 0 && method->making > MBI_MAKING_COLUMNS
+                            ? MBI_MAKING_COLUMNS
+                            : method->making;
+  return plan->desc.expected_calls * (now - then) > making * then;
 }
 
-/* Writes plan->why: the forecasts of what could be taken. */
-static void mbi_choose_say(merbit_plan *plan, const mbi_forecast *f, int even) {
-  char rows[32] = "", sliced[32] = "", blocks[32] = "";
-  if (f->rows < f->scan) {
-    (void)snprintf(rows, sizeof rows, ", rows %.0f us", 1e6 * f->rows);
+/* Writes plan->why: the forecasts of all methods that suit the matrix. */
+static void mbi_choose_say(merbit_plan *plan) {
+  const mbi_method *row;
+  int length = snprintf(plan->why, sizeof plan->why, "%sforecast",
+                        mbi_sliced_trusted(plan) ? "even rows, " : "");
+  size_t i;
+  for (i = 0; (row = mbi_method_row(i)) != NULL; i++) {
+    const double cost =
+        row->cuda != NULL && row->cuda->cost != NULL ? row->cuda->cost(plan) : HUGE_VAL;
+    if (cost < HUGE_VAL && length < (int)sizeof plan->why) {
+      length += snprintf(plan->why + length, sizeof plan->why - (size_t)length, "%s %s %.0f us",
+                         row->number == MERBIT_METHOD_SCAN ? "" : ",", row->name, 1e6 * cost);
+    }
   }
-  if (even) {
-    (void)snprintf(sliced, sizeof sliced, ", sliced %.0f us", 1e6 * f->sliced);
-  }
-  if (f->blocks < f->scan) {
-    (void)snprintf(blocks, sizeof blocks, ", blocks %.0f us", 1e6 * f->blocks);
-  }
-  (void)snprintf(plan->why, sizeof plan->why,
-                 "%sforecast scan %.0f us%s%s, binned %.0f us, hubs %.0f us%s",
-                 even ? "even rows, " : "", 1e6 * f->scan, rows, sliced, 1e6 * f->binned,
-                 1e6 * f->hubs, blocks);
 }
 
-/* Returns whether slices of 32 rows need little padding. */
-static int mbi_choose_even(const merbit_plan *plan) {
-  const mbi_device_csr *csr = &plan->device;
-  return csr->nnz >= 4 * csr->rows && plan->nonempty.slots / 5 <= csr->nnz / 3;
+#define MBI_CHOOSE_UNSEEN_CALLS 1
+
+/* Returns the products from which on looking for full blocks in a small matrix pays: building
+ * them takes 0.4 ms, and on an H200 blocks of floats save 3 us a product, of doubles a third of
+ * that. */
+static int mbi_choose_blocks_calls(const merbit_plan *plan) {
+  return plan->type == MERBIT_F32 ? 100 : 300;
+}
+
+/* Returns whether a look at the matrix would take longer than it saves. */
+static int mbi_choose_unseen(const merbit_plan *plan) {
+  return plan->desc.expected_calls <= MBI_CHOOSE_UNSEEN_CALLS &&
+         mbi_device_csr_stream_bytes(plan) >= MBI_CHOOSE_UNSEEN;
 }
 
 /* Returns whether slices may pay: no lane walks longer than the scan takes either. */
 static int mbi_choose_slices(const merbit_plan *plan) {
-  return mbi_choose_even(plan) && mbi_sliced_walk(plan) <= mbi_choose_forecast(plan).scan;
+  return mbi_sliced_trusted(plan) && mbi_sliced_walk(plan) <= mbi_scan_cost(plan);
 }
 
 /* Returns whether lanes per row pay for a small matrix: rows are even, and none is so long that
  * its lanes walk longer than the scan takes. */
 static int mbi_choose_small_rows(const merbit_plan *plan) {
   return plan->nonempty.slots / 8 <= plan->device.nnz / 5 &&
-         mbi_rows_walk(plan) <= mbi_choose_forecast(plan).scan;
+         mbi_rows_walk(plan) <= mbi_scan_cost(plan);
 }
 
-/* Returns the method with the least forecast, and writes plan->why. A small matrix stays in L2,
+/* Returns the method with the least forecast of those that pay for themselves. */
+static merbit_method mbi_choose_by_forecast_cuda(merbit_plan *plan) {
+  const double scan = mbi_scan_cost(plan);
+  merbit_method method = MERBIT_METHOD_SCAN;
+  double best = scan;
+  const mbi_method *row;
+  size_t i;
+  for (i = 0; (row = mbi_method_row(i)) != NULL; i++) {
+    const mbi_cuda_method *cuda = row->cuda;
+    if (cuda != NULL && cuda->cost != NULL && (cuda->trusted == NULL || cuda->trusted(plan))) {
+      const double cost = cuda->cost(plan);
+      if (cost < best && mbi_choose_pays(plan, cuda, scan, cost)) {
+        method = row->number;
+        best = cost;
+      }
+    }
+  }
+  mbi_choose_say(plan);
+  return method;
+}
+
+/* Returns the method that should be fastest, and writes plan->why. A small matrix stays in L2,
  * where launches count: lanes share a row. */
 MBI_INTERNAL merbit_method mbi_choose_method(merbit_plan *plan) {
-  const mbi_nonempty_rows *nonempty = &plan->nonempty;
-  const int even = mbi_choose_even(plan);
-  const mbi_forecast f = mbi_choose_forecast(plan);
-  merbit_method method = MERBIT_METHOD_SCAN;
-  double best = f.scan;
+  const int even = mbi_sliced_trusted(plan);
   if (mbi_choose_small(plan) && mbi_choose_full(plan)) {
     (void)snprintf(plan->why, sizeof plan->why, "small, of full blocks; runner-up %s",
                    even ? "rows" : "scan");
@@ -78,34 +100,13 @@ MBI_INTERNAL merbit_method mbi_choose_method(merbit_plan *plan) {
     return rows ? MERBIT_METHOD_ROWS : MERBIT_METHOD_SCAN;
   }
   if (!mbi_plan_plain(plan)) {
-    const int rows = even && nonempty->longest <= 64 && mbi_nonempty_equal(plan);
+    const int rows = even && plan->nonempty.longest <= 64 && mbi_nonempty_equal(plan);
     (void)snprintf(plan->why, sizeof plan->why, "%s rows of %s; runner-up %s",
                    rows ? "equal, short" : "any", mbi_plan_type_text(plan),
                    rows ? "scan" : "merge");
     return rows ? MERBIT_METHOD_ROWS : MERBIT_METHOD_SCAN;
   }
-  if (f.rows < best) { /* nothing is made for them */
-    method = MERBIT_METHOD_ROWS;
-    best = f.rows;
-  }
-  if (even && mbi_choose_pays(plan, MERBIT_METHOD_SLICED, f.scan, f.sliced) &&
-      f.sliced < best) {
-    method = MERBIT_METHOD_SLICED;
-    best = f.sliced;
-  }
-  if (mbi_choose_pays(plan, MERBIT_METHOD_BINNED, f.scan, f.binned) && f.binned < best) {
-    method = MERBIT_METHOD_BINNED;
-    best = f.binned;
-  }
-  if (mbi_choose_pays(plan, MERBIT_METHOD_HUBS, f.scan, f.hubs) && f.hubs < best) {
-    method = MERBIT_METHOD_HUBS;
-    best = f.hubs;
-  }
-  if (mbi_choose_pays(plan, MERBIT_METHOD_BSR, f.scan, f.blocks) && f.blocks < best) {
-    method = MERBIT_METHOD_BSR;
-  }
-  mbi_choose_say(plan, &f, even);
-  return method;
+  return mbi_choose_by_forecast_cuda(plan);
 }
 
 /* Sets plan->method: one of those that take semirings. In doubles a scan of their sums costs
@@ -123,7 +124,7 @@ MBI_INTERNAL merbit_status mbi_choose_semiring(merbit_plan *plan) {
     int rows;
     MBI_TRY(mbi_nonempty_need(plan));
     rows = small ? mbi_choose_small_rows(plan)
-                 : plan->type == MERBIT_F64 && mbi_choose_even(plan) &&
+                 : plan->type == MERBIT_F64 && mbi_sliced_trusted(plan) &&
                        plan->nonempty.longest <= 64;
     plan->method = rows ? MERBIT_METHOD_ROWS : MERBIT_METHOD_SCAN;
     (void)snprintf(plan->why, sizeof plan->why, "%s; runner-up %s",
@@ -152,14 +153,14 @@ static merbit_status mbi_choose_sample(merbit_plan *plan) {
     return MERBIT_OK;
   }
   status = mbi_nonempty_sample(plan->context, &plan->device, plan->type, &plan->nonempty);
-  if (status == MERBIT_OK && plan->desc.expected_calls > MBI_CHOOSE_MAKING) {
+  if (status == MERBIT_OK && plan->desc.expected_calls > MBI_MAKING_FORM) {
     status = mbi_nonempty_blocks(plan);
   }
-  if (status == MERBIT_OK && plan->desc.expected_calls > MBI_CHOOSE_MAKING) {
+  if (status == MERBIT_OK && plan->desc.expected_calls > MBI_MAKING_FORM) {
     const double gathers =
         (double)plan->device.nnz * plan->nonempty.sectors * mbi_choose_gather(cols);
     if (plan->nonempty.sectors > 0.5 && plan->nonempty.sectors < MBI_CHOOSE_NO_HUBS &&
-        3 * gathers > mbi_choose_forecast(plan).scan) {
+        3 * gathers > mbi_scan_cost(plan)) {
       status = mbi_nonempty_columns(plan, mbi_hubs_capacity(plan));
     }
     if (status == MERBIT_DEVICE_OUT_OF_MEMORY) { /* then no hubs */
@@ -189,7 +190,7 @@ MBI_INTERNAL merbit_status mbi_choose_forms(merbit_plan *plan, uint32_t *forms) 
   *forms = MBI_FORMS_CHEAP;
   if (plan->desc.expected_calls >= MBI_VALUES_MORE_CALLS && !mbi_plan_has_semiring(plan)) {
     if (plan->method != MERBIT_METHOD_AUTO) {
-      *forms = mbi_method_find(plan->method)->forms;
+      *forms = plan->row->cuda->forms;
     } else if (!mbi_choose_small(plan)) {
       status = mbi_nonempty_blocks(plan);
       if (!mbi_has_full_blocks(&plan->nonempty)) {
@@ -211,7 +212,7 @@ MBI_INTERNAL merbit_status mbi_choose_values(merbit_plan *plan) {
   merbit_status status;
   if (plan->device.values == 0 || plan->device.nnz == 0 || plan->desc.changing_values ||
       plan->desc.expected_calls < MBI_VALUES_CALLS ||
-      mbi_method_find(plan->method)->forms == 0 || !mbi_nonempty_fit(plan)) {
+      (plan->row->cuda != NULL && plan->row->cuda->forms == 0) || !mbi_nonempty_fit(plan)) {
     return MERBIT_OK;
   }
   MBI_TRY(mbi_nonempty_need(plan));

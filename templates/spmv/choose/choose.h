@@ -10,10 +10,6 @@
  * counts in a choice is their proportion. */
 #define MBI_CHOOSE_STREAM (1.0 / 4.2e12)
 
-/* Seconds that one product is expected to take, launches left out. */
-typedef struct mbi_forecast {
-  double scan, rows, sliced, binned, hubs, blocks;
-} mbi_forecast;
 /* Bytes of columns and values from which on a plan for so few products that no look at the
  * matrix pays takes the merge path. Below, launches count, and lanes per row want one. */
 #ifndef MBI_CHOOSE_UNSEEN
@@ -57,6 +53,7 @@ MBI_INTERNAL double mbi_choose_gather(double bytes);
 MBI_INTERNAL double mbi_choose_longer(double seconds, double walk);
 MBI_INTERNAL mbi_traffic mbi_traffic_of(const merbit_plan *plan);
 /* spmv/choose/methods.c */
+MBI_INTERNAL const mbi_method *mbi_method_row(size_t i);
 MBI_INTERNAL const mbi_method *mbi_method_find(merbit_method number);
 MBI_INTERNAL int mbi_method_known(merbit_method method);
 MBI_INTERNAL int mbi_method_runs(merbit_method method, int cuda);
@@ -65,11 +62,6 @@ MBI_INTERNAL const char *mbi_method_identifier(merbit_method method);
 MBI_INTERNAL void mbi_method_take(merbit_plan *plan, merbit_method method);
 MBI_INTERNAL void mbi_method_take_cuda(merbit_plan *plan, merbit_method method);
 MBI_INTERNAL void mbi_method_take_cpu(merbit_plan *plan, merbit_method method);
-MBI_INTERNAL double mbi_method_cost(const merbit_plan *plan, merbit_method method);
-/* spmv/choose/forecast.c */
-MBI_INTERNAL mbi_forecast mbi_choose_forecast(const merbit_plan *plan);
-MBI_INTERNAL int mbi_choose_blocks_calls(const merbit_plan *plan);
-MBI_INTERNAL int mbi_choose_unseen(const merbit_plan *plan);
 /* spmv/choose/measure.c */
 MBI_INTERNAL int mbi_measure_add(mbi_candidate *candidates, int count, merbit_method method,
                                  int omega, double seconds);

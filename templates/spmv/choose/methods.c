@@ -17,7 +17,6 @@
 /* The methods. A new one is a folder with its mbi_cuda_method or mbi_cpu_method, a value of
  * merbit_method and a row here. */
 
-#define MBI_ON_BOTH (MBI_ON_CPU | MBI_ON_CUDA)
 #define MBI_TAKES_ALL (MBI_TAKES_TYPES | MBI_TAKES_SEMIRINGS | MBI_TAKES_REORDERING)
 #define MBI_TAKES_VECTORS (MBI_TAKES_VECTORS_CPU | MBI_TAKES_VECTORS_CUDA)
 
@@ -26,76 +25,55 @@
 
 /* clang-format off */
 static const mbi_method mbi_methods[] = {
-  /* number, name, identifier; sides; what it takes; value forms that pay; CUDA: cost, functions,
-   * or whose they are for a matrix; CPU: functions */
-  {MBI_METHOD_ROW(AUTO, "auto"), MBI_ON_BOTH, MBI_TAKES_ALL | MBI_TAKES_VECTORS,
-   MBI_FORMS_CHEAP, NULL, NULL, NULL, NULL},
-  {MBI_METHOD_ROW(REFERENCE, "reference"), MBI_ON_CPU, MBI_TAKES_ALL,
-   MBI_FORMS_CHEAP, NULL, NULL, NULL, &mbi_reference_method},
-  {MBI_METHOD_ROW(MERGE, "merge"), MBI_ON_BOTH, MBI_TAKES_ALL | MBI_TAKES_VECTORS_CPU,
-   0, NULL, &mbi_merge_path_method, NULL, &mbi_merge_method},
-  {MBI_METHOD_ROW(MERBIT, "merbit"), MBI_ON_CUDA, MBI_TAKES_REORDERING,
-   0, NULL, &mbi_merbit_method, NULL, NULL},
-  {MBI_METHOD_ROW(SCAN, "scan"), MBI_ON_CUDA, MBI_TAKES_ALL,
-   MBI_FORMS_ALL & ~MBI_FORMS_SLOW, mbi_scan_cost, &mbi_scan_method, NULL, NULL},
-  {MBI_METHOD_ROW(ROWS, "rows"), MBI_ON_CUDA, MBI_TAKES_ALL,
-   MBI_FORMS_ALL, mbi_rows_cost, &mbi_rows_method, NULL, NULL},
-  {MBI_METHOD_ROW(SLICED, "sliced"), MBI_ON_CUDA, MBI_TAKES_REORDERING | MBI_ALWAYS_DEPENDENT,
-   MBI_FORMS_ALL, mbi_sliced_cost, &mbi_sliced_method, NULL, NULL},
-  {MBI_METHOD_ROW(BINNED, "binned"), MBI_ON_CUDA, MBI_TAKES_REORDERING,
-   MBI_FORMS_ALL, mbi_binned_cost, &mbi_binned_method, NULL, NULL},
-  {MBI_METHOD_ROW(BSR, "bsr"), MBI_ON_BOTH, MBI_OF_BLOCKS,
-   0, mbi_extracted_cost, NULL, mbi_bsr_method_of, &mbi_blocks_method},
-  {MBI_METHOD_ROW(CB, "cb"), MBI_ON_CUDA, MBI_TAKES_REORDERING,
-   MBI_FORMS_CHEAP, NULL, &mbi_cb_method, NULL, NULL},
-  {MBI_METHOD_ROW(HUBS, "hubs"), MBI_ON_CUDA, MBI_TAKES_REORDERING,
-   MBI_FORMS_ALL, mbi_hubs_cost, &mbi_hubs_method, NULL, NULL},
-  {MBI_METHOD_ROW(SORTED, "sorted"), MBI_ON_CPU, MBI_TAKES_REORDERING,
-   MBI_FORMS_CHEAP, NULL, NULL, NULL, &mbi_sorted_method},
-  {MBI_METHOD_ROW(MANY, "many"), MBI_ON_CUDA, MBI_TAKES_REORDERING | MBI_TAKES_VECTORS,
-   MBI_FORMS_CHEAP, NULL, &mbi_many_method, NULL, NULL},
-  {MBI_METHOD_ROW(SYMMETRIC, "symmetric"), MBI_ON_CPU, MBI_TAKES_REORDERING,
-   MBI_FORMS_CHEAP, NULL, NULL, NULL, &mbi_symmetric_method},
+  /* method, name; what it takes; on CUDA; on the CPU */
+  {MBI_METHOD_ROW(AUTO, "auto"), MBI_TAKES_ALL | MBI_TAKES_VECTORS, NULL, NULL},
+  {MBI_METHOD_ROW(REFERENCE, "reference"), MBI_TAKES_ALL | MBI_SEQUENTIAL,
+   NULL, &mbi_reference_method},
+  {MBI_METHOD_ROW(MERGE, "merge"), MBI_TAKES_ALL | MBI_TAKES_VECTORS_CPU,
+   &mbi_merge_path_method, &mbi_merge_method},
+  {MBI_METHOD_ROW(MERBIT, "merbit"), MBI_TAKES_REORDERING, &mbi_merbit_method, NULL},
+  {MBI_METHOD_ROW(SCAN, "scan"), MBI_TAKES_ALL, &mbi_scan_method, NULL},
+  {MBI_METHOD_ROW(ROWS, "rows"), MBI_TAKES_ALL, &mbi_rows_method, NULL},
+  {MBI_METHOD_ROW(SLICED, "sliced"), MBI_TAKES_REORDERING | MBI_ALWAYS_DEPENDENT,
+   &mbi_sliced_method, NULL},
+  {MBI_METHOD_ROW(BINNED, "binned"), MBI_TAKES_REORDERING, &mbi_binned_method, NULL},
+  {MBI_METHOD_ROW(BSR, "bsr"), MBI_OF_BLOCKS, &mbi_bsr_method, &mbi_blocks_method},
+  {MBI_METHOD_ROW(CB, "cb"), MBI_TAKES_REORDERING, &mbi_cb_method, NULL},
+  {MBI_METHOD_ROW(HUBS, "hubs"), MBI_TAKES_REORDERING, &mbi_hubs_method, NULL},
+  {MBI_METHOD_ROW(SORTED, "sorted"), MBI_TAKES_REORDERING, NULL, &mbi_sorted_method},
+  {MBI_METHOD_ROW(MANY, "many"), MBI_TAKES_REORDERING | MBI_TAKES_VECTORS,
+   &mbi_many_method, NULL},
+  {MBI_METHOD_ROW(SYMMETRIC, "symmetric"), MBI_TAKES_REORDERING, NULL, &mbi_symmetric_method},
 #ifdef MERBIT_STUDY_METHODS
-  {MBI_STUDY_ROW(BSR_ROWS, "bsr-rows"), MBI_ON_CPU, MBI_OF_BLOCKS,
-   MBI_FORMS_CHEAP, NULL, NULL, NULL, &mbi_blocks_method},
-  {MBI_STUDY_ROW(BSR_NAIVE, "bsr-naive"), MBI_ON_CPU, MBI_OF_BLOCKS,
-   MBI_FORMS_CHEAP, NULL, NULL, NULL, &mbi_blocks_method},
-  {MBI_STUDY_ROW(BSR_SPLIT, "bsr-split"), MBI_ON_CPU, MBI_OF_BLOCKS,
-   MBI_FORMS_CHEAP, NULL, NULL, NULL, &mbi_blocks_method},
-  {MBI_STUDY_ROW(BSR_MAXIMUM, "bsr-maximum"), MBI_ON_CPU, MBI_OF_BLOCKS,
-   MBI_FORMS_CHEAP, NULL, NULL, NULL, &mbi_blocks_method},
-  {MBI_STUDY_ROW(BSR_FIXED, "bsr-fixed"), MBI_ON_CPU, MBI_OF_BLOCKS,
-   MBI_FORMS_CHEAP, NULL, NULL, NULL, &mbi_blocks_method},
-  {MBI_STUDY_ROW(BSR_ROW_MAJOR, "bsr-rowmajor"), MBI_ON_CUDA, MBI_OF_BLOCKS,
-   MBI_FORMS_CHEAP, NULL, &mbi_bsr_study_method, NULL, NULL},
-  {MBI_STUDY_ROW(BSR_PRIVATE, "bsr-private"), MBI_ON_CUDA, MBI_OF_BLOCKS,
-   MBI_FORMS_CHEAP, NULL, &mbi_bsr_study_method, NULL, NULL},
-  {MBI_STUDY_ROW(BSR_TEAM, "bsr-team"), MBI_ON_CUDA, MBI_OF_BLOCKS,
-   MBI_FORMS_CHEAP, NULL, &mbi_bsr_study_method, NULL, NULL},
-  {MBI_STUDY_ROW(BSR_VECTOR, "bsr-vector"), MBI_ON_CUDA, MBI_OF_BLOCKS,
-   MBI_FORMS_CHEAP, NULL, &mbi_bsr_study_method, NULL, NULL},
-  {MBI_STUDY_ROW(WARP_LOOP, "warp-loop"), MBI_ON_CUDA, 0,
-   MBI_FORMS_CHEAP, NULL, &mbi_warp_loop_method, NULL, NULL},
-  {MBI_STUDY_ROW(WARP_TILED, "warp-tiled"), MBI_ON_CUDA, 0,
-   MBI_FORMS_CHEAP, NULL, &mbi_warp_tiled_method, NULL, NULL},
-  {MBI_STUDY_ROW(NONZERO_SPLIT, "nonzero-split"), MBI_ON_CUDA, 0,
-   MBI_FORMS_CHEAP, NULL, &mbi_split_method, NULL, NULL},
-  {MBI_STUDY_ROW(PATH_WALK, "path-walk"), MBI_ON_CUDA, 0,
-   MBI_FORMS_CHEAP, NULL, &mbi_split_method, NULL, NULL},
+  {MBI_STUDY_ROW(BSR_ROWS, "bsr-rows"), MBI_OF_BLOCKS, NULL, &mbi_blocks_method},
+  {MBI_STUDY_ROW(BSR_NAIVE, "bsr-naive"), MBI_OF_BLOCKS, NULL, &mbi_blocks_method},
+  {MBI_STUDY_ROW(BSR_SPLIT, "bsr-split"), MBI_OF_BLOCKS, NULL, &mbi_blocks_method},
+  {MBI_STUDY_ROW(BSR_MAXIMUM, "bsr-maximum"), MBI_OF_BLOCKS, NULL, &mbi_blocks_method},
+  {MBI_STUDY_ROW(BSR_FIXED, "bsr-fixed"), MBI_OF_BLOCKS, NULL, &mbi_blocks_method},
+  {MBI_STUDY_ROW(BSR_ROW_MAJOR, "bsr-rowmajor"), MBI_OF_BLOCKS, &mbi_bsr_study_method, NULL},
+  {MBI_STUDY_ROW(BSR_PRIVATE, "bsr-private"), MBI_OF_BLOCKS, &mbi_bsr_study_method, NULL},
+  {MBI_STUDY_ROW(BSR_TEAM, "bsr-team"), MBI_OF_BLOCKS, &mbi_bsr_study_method, NULL},
+  {MBI_STUDY_ROW(BSR_VECTOR, "bsr-vector"), MBI_OF_BLOCKS, &mbi_bsr_study_method, NULL},
+  {MBI_STUDY_ROW(WARP_LOOP, "warp-loop"), 0, &mbi_warp_loop_method, NULL},
+  {MBI_STUDY_ROW(WARP_TILED, "warp-tiled"), 0, &mbi_warp_tiled_method, NULL},
+  {MBI_STUDY_ROW(NONZERO_SPLIT, "nonzero-split"), 0, &mbi_split_method, NULL},
+  {MBI_STUDY_ROW(PATH_WALK, "path-walk"), 0, &mbi_split_method, NULL},
 #endif
 };
 /* clang-format on */
 
+/* Returns row i of the table, or NULL behind the last one. */
+MBI_INTERNAL const mbi_method *mbi_method_row(size_t i) {
+  return i < sizeof mbi_methods / sizeof *mbi_methods ? &mbi_methods[i] : NULL;
+}
+
 /* Returns the row of a method, or NULL for a number that is none. */
 MBI_INTERNAL const mbi_method *mbi_method_find(merbit_method number) {
-  size_t i;
-  for (i = 0; i < sizeof mbi_methods / sizeof *mbi_methods; i++) {
-    if (mbi_methods[i].number == number) {
-      return &mbi_methods[i];
-    }
+  size_t i = 0;
+  while (mbi_method_row(i) != NULL && mbi_method_row(i)->number != number) {
+    i++;
   }
-  return NULL;
+  return mbi_method_row(i);
 }
 
 /* Returns whether a number is a method's. */
@@ -106,7 +84,8 @@ MBI_INTERNAL int mbi_method_known(merbit_method method) {
 /* Returns whether a method runs on CUDA, or on the CPU; AUTO does on both. */
 MBI_INTERNAL int mbi_method_runs(merbit_method method, int cuda) {
   const mbi_method *row = mbi_method_find(method);
-  return row != NULL && (row->sides & (cuda ? MBI_ON_CUDA : MBI_ON_CPU)) != 0;
+  return method == MERBIT_METHOD_AUTO ||
+         (row != NULL && (cuda ? row->cuda != NULL : row->cpu != NULL));
 }
 
 /* Returns the name that merbit_plan_describe writes. */
@@ -128,7 +107,7 @@ MBI_INTERNAL void mbi_method_take(merbit_plan *plan, merbit_method method) {
 /* Takes a method on CUDA: sets plan->method, plan->row and plan->cuda. */
 MBI_INTERNAL void mbi_method_take_cuda(merbit_plan *plan, merbit_method method) {
   mbi_method_take(plan, method);
-  plan->cuda = plan->row->cuda_of != NULL ? plan->row->cuda_of(plan) : plan->row->cuda;
+  plan->cuda = plan->row->cuda;
 }
 
 /* Takes a method on the CPU: sets plan->method, plan->row and plan->cpu. Several vectors, other
@@ -139,9 +118,4 @@ MBI_INTERNAL void mbi_method_take_cpu(merbit_plan *plan, merbit_method method) {
               : mbi_plan_has_semiring(plan) ? &mbi_semiring_method
               : mbi_plan_plain(plan)        ? plan->row->cpu
                                             : &mbi_mixed_method;
-}
-
-/* Returns the seconds that a product by a method should take, launches left out. */
-MBI_INTERNAL double mbi_method_cost(const merbit_plan *plan, merbit_method method) {
-  return mbi_method_find(method)->cost(plan);
 }

@@ -82,6 +82,11 @@ MBI_INTERNAL int mbi_plan_has_blocks(const merbit_plan *plan) {
   return plan->bsr.view.block_rows > 0;
 }
 
+/* Returns whether the plan multiplies the matrix in another order. */
+MBI_INTERNAL int mbi_plan_reorders(const merbit_plan *plan) {
+  return plan->desc.reordering != MERBIT_REORDERING_NONE;
+}
+
 /* Returns whether the plan multiplies by a transpose. */
 MBI_INTERNAL int mbi_plan_transposes(const merbit_plan *plan) {
   return plan->desc.operation != MERBIT_OPERATION_N;

@@ -113,7 +113,7 @@ MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size
         line, sizeof line,
         "%s on %s (%s), %s%s: %" PRId64 " x %" PRId64 ", %" PRId64
         " nonzeros; %s; %s; cubin %s in %.1f ms; %.3g MB per product%s",
-        mbi_method_name(plan->method), plan->context->device.name,
+        plan->row->name, plan->context->device.name,
         plan->desc.method != MERBIT_METHOD_AUTO ? "as asked"
         : plan->why[0] != '\0'                  ? plan->why
                                                 : "for the library's own iterations",
@@ -126,21 +126,20 @@ MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size
   } else if (plan->cpu->describe != NULL) {
     length = plan->cpu->describe(plan, mbi_plan_product_bytes(plan), line, sizeof line);
   } else {
-    const int one = plan->method == MERBIT_METHOD_REFERENCE;
+    const int one = (plan->row->takes & MBI_SEQUENTIAL) != 0;
     const char *reason = plan->reason[0] != '\0' ? plan->reason : plan->context->reason;
-    length = snprintf(line, sizeof line,
-                      "%s on the CPU (%s), %s%s: %" PRId64 " x %" PRId64 ", %" PRId64
-                      " nonzeros, %d thread%s; %s, 4-byte columns; %.3g MB per product%s%s%s",
-                      mbi_method_name(plan->method),
-                      plan->desc.method != MERBIT_METHOD_AUTO ? "as asked" : plan->why,
-                      mbi_plan_type_text(plan), mbi_semiring_label(plan), plan->csr.rows,
-                      plan->csr.cols, plan->csr.nnz, one ? 1 : plan->tasks,
-                      !one && plan->tasks != 1 ? "s" : "", mbi_value_name(plan),
-                      1e-6 * (double)mbi_plan_product_bytes(plan),
-                      plan->desc.method == MERBIT_METHOD_AUTO || mbi_plan_vectors(plan) > 1 ? ""
-                      : one ? "; runner-up merge"
-                            : "; runner-up reference",
-                      reason[0] != '\0' ? "; not on CUDA: " : "", reason);
+    length = snprintf(
+        line, sizeof line,
+        "%s on the CPU (%s), %s%s: %" PRId64 " x %" PRId64 ", %" PRId64
+        " nonzeros, %d thread%s; %s, 4-byte columns; %.3g MB per product%s%s%s",
+        plan->row->name, plan->desc.method != MERBIT_METHOD_AUTO ? "as asked" : plan->why,
+        mbi_plan_type_text(plan), mbi_semiring_label(plan), plan->csr.rows, plan->csr.cols,
+        plan->csr.nnz, one ? 1 : plan->tasks, !one && plan->tasks != 1 ? "s" : "",
+        mbi_value_name(plan), 1e-6 * (double)mbi_plan_product_bytes(plan),
+        plan->desc.method == MERBIT_METHOD_AUTO || mbi_plan_vectors(plan) > 1 ? ""
+        : one ? "; runner-up merge"
+              : "; runner-up reference",
+        reason[0] != '\0' ? "; not on CUDA: " : "", reason);
   }
   if (plan != NULL && mbi_plan_has_epilogue(plan) && length > 0 &&
       (size_t)length < sizeof line) {

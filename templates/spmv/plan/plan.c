@@ -136,44 +136,6 @@ static merbit_status mbi_plan_check_side(const merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* ---- The CSR that is multiplied ---------------------------------------------------------- */
-
-/* Returns whether a view is a CSR of 32-bit columns, which needs no copy. */
-MBI_INTERNAL int mbi_view_is_plain(const merbit_view *view) {
-  return view->format == MERBIT_CSR && view->index_type == MERBIT_INDEX_32;
-}
-
-/* Checks the user's arrays and sets plan->csr: the view itself, or an owned conversion. */
-static merbit_status mbi_plan_take_matrix(merbit_plan *plan) {
-  merbit_context *context = plan->context;
-  merbit_view host = plan->view;
-  const int device = plan->view.memory == MERBIT_MEMORY_DEVICE;
-  merbit_status status = MERBIT_OK;
-  plan->csr = plan->view;
-  if (device && plan->view.format == MERBIT_CSR && !mbi_plan_reorders(plan)) {
-    return MERBIT_OK; /* spmv/shared/device_csr.c checks and narrows on the GPU */
-  }
-  if (device) {
-    status = mbi_view_download(context, &plan->view, &host);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_plan_check_arrays(plan, &host);
-  }
-  if (status == MERBIT_OK && !mbi_view_is_plain(&plan->view)) {
-    status = mbi_matrix_from_view(context, &host, mbi_plan_build_flags(plan), &plan->matrix);
-  }
-  if (status == MERBIT_OK && plan->matrix != NULL) {
-    plan->csr = plan->matrix->view;
-  }
-  if (status == MERBIT_OK && mbi_plan_reorders(plan)) {
-    status = mbi_reorder_take(plan, plan->matrix != NULL ? &plan->csr : &host);
-  }
-  if (device) {
-    mbi_host_view_release(context, &host);
-  }
-  return status;
-}
-
 /* ---- Create and destroy ------------------------------------------------------------------ */
 
 static void mbi_plan_release_cuda(merbit_plan *plan) {
@@ -190,13 +152,6 @@ static void mbi_plan_release_cuda(merbit_plan *plan) {
   mbi_method_forget(plan);
   plan->cuda = NULL;
   memset(&plan->device, 0, sizeof plan->device);
-}
-
-/* Returns whether the user's values have to be converted to those that the plan multiplies. */
-MBI_INTERNAL int mbi_update_converts(const merbit_plan *plan) {
-  return (plan->matrix != NULL && !mbi_view_is_plain(&plan->view)) ||
-         (mbi_plan_has_blocks(plan) && plan->extracted.csr.rows == 0 &&
-          !mbi_plan_blocks_fit(plan));
 }
 
 static void mbi_plan_free(merbit_plan *plan) {
@@ -282,14 +237,6 @@ static merbit_status mbi_plan_build_cpu(merbit_plan *plan) {
   return mbi_workspace_make(plan, &plan->workspace);
 }
 
-/* Sets plan->view, and from it plan->csr or plan->bsr. */
-static merbit_status mbi_plan_take(merbit_plan *plan) {
-  const merbit_status status = mbi_transpose_take(plan);
-  return status != MERBIT_OK           ? status
-         : mbi_plan_takes_blocks(plan) ? mbi_plan_take_blocks(plan)
-                                       : mbi_plan_take_matrix(plan);
-}
-
 /* Turns a plan for the GPU, whose matrix has been taken, into one for the CPU. */
 static merbit_status mbi_plan_move_to_cpu(merbit_plan *plan) {
   mbi_plan_release_cuda(plan);
@@ -298,25 +245,22 @@ static merbit_status mbi_plan_move_to_cpu(merbit_plan *plan) {
   plan->side = MERBIT_SIDE_CPU;
   plan->why[0] = '\0';
   if (plan->transpose.on_gpu) {
-    return mbi_plan_take(plan);
+    return mbi_stages_make(plan, MBI_STAGE_TRANSPOSE);
   }
   if (!mbi_plan_takes_blocks(plan)) {
     return MERBIT_OK;
   }
   merbit_matrix_destroy(plan->matrix);
   plan->matrix = NULL;
-  return mbi_plan_take_blocks(plan);
+  return mbi_stages_make(plan, MBI_STAGE_FORMAT);
 }
 
 /* Builds a plan on its side, or on the CPU where CUDA fails and AUTO may fall back. */
 static merbit_status mbi_plan_build(merbit_plan *plan) {
   MBI_TRY(mbi_plan_check_side(plan));
-  if (mbi_view_is_triangle(&plan->given)) {
-    MBI_TRY(mbi_symmetric_take(plan));
-  }
   MBI_TRY(mbi_semiring_take(plan));
   MBI_TRY(mbi_epilogue_take(plan, plan->making.after));
-  MBI_TRY(mbi_plan_take(plan));
+  MBI_TRY(mbi_stages_make(plan, MBI_STAGE_SYMMETRIC));
   if (plan->side == MERBIT_SIDE_CUDA) {
     const merbit_status status = mbi_plan_build_cuda(plan);
     if (status == MERBIT_OK || !mbi_plan_may_fall_back(plan, status)) {
@@ -389,7 +333,7 @@ MBI_INTERNAL merbit_status mbi_plan_create(merbit_context *context, const merbit
     mbi_plan_free(made);
     return status;
   }
-  if (made->side == MERBIT_SIDE_CUDA && !mbi_update_converts(made)) { /* all is in GPU memory */
+  if (made->side == MERBIT_SIDE_CUDA && !mbi_format_converts(made)) { /* all is in GPU memory */
     merbit_matrix_destroy(made->owner);
     made->owner = NULL;
   }

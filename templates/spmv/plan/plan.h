@@ -108,6 +108,7 @@ MBI_INTERNAL uint64_t mbi_value_bytes_once(const merbit_plan *plan);
 MBI_INTERNAL unsigned mbi_value_shared(const merbit_plan *plan);
 MBI_INTERNAL const char *mbi_value_name(const merbit_plan *plan);
 MBI_INTERNAL int mbi_plan_has_blocks(const merbit_plan *plan);
+MBI_INTERNAL int mbi_plan_reorders(const merbit_plan *plan);
 MBI_INTERNAL int mbi_plan_transposes(const merbit_plan *plan);
 MBI_INTERNAL void mbi_view_swap(merbit_view *coo);
 MBI_INTERNAL merbit_status mbi_plan_check_arrays(const merbit_plan *plan,
@@ -143,10 +144,8 @@ MBI_INTERNAL uint64_t mbi_workspace_bytes(const merbit_plan *plan, uint64_t byte
 MBI_INTERNAL merbit_status mbi_workspace_make(merbit_plan *plan, merbit_workspace **workspace);
 MBI_INTERNAL merbit_status mbi_plan_wait(merbit_plan *plan);
 /* spmv/plan/plan.c */
-MBI_INTERNAL int mbi_update_converts(const merbit_plan *plan);
 MBI_INTERNAL merbit_side mbi_plan_side(const merbit_context *context,
                                        const merbit_plan_desc *desc);
-MBI_INTERNAL int mbi_view_is_plain(const merbit_view *view);
 MBI_INTERNAL void mbi_plan_unref(merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_plan_create(merbit_context *context, const merbit_view *view,
                                            const merbit_plan_desc *desc,

@@ -140,21 +140,43 @@ typedef mbk_epilogue mbi_epilogue_call;
 #define MBI_NONEMPTY_TABLE 12288
 #define MBI_NONEMPTY_BINS 4096
 
-/* What a method on CUDA provides. `create` runs for the matrix in plan->device, with the CUDA
- * context current; on failure the caller runs `destroy`. `describe` writes the method's part of
- * the plan's line. */
+/* What a method on CUDA provides. */
 typedef struct mbi_cuda_method {
   size_t state_bytes; /* of plan->state, which is zero before `create` */
+  /* Builds the method's form of plan->device. The CUDA context is current, here and below. On
+   * failure the caller runs `destroy`. */
   merbit_status (*create)(merbit_plan *plan);
   void (*destroy)(merbit_plan *plan);
+  /* Returns the bytes of scratch that a product needs. */
   uint64_t (*carry_bytes)(const merbit_plan *plan);
+  /* Enqueues y = alpha A x + beta y. */
   merbit_status (*multiply)(merbit_plan *plan, mbi_devptr carries, const void *alpha,
                             mbi_devptr x, const void *beta, mbi_devptr y, void *stream);
   void (*info)(const merbit_plan *plan, merbit_plan_info *info);
+  /* Writes the method's part of the plan's line. */
   int (*describe)(const merbit_plan *plan, char *text, size_t size);
-  merbit_status (*refresh)(
-      merbit_plan *plan); /* new plan->device.values; NULL: read in place */
+  /* Follows new plan->device.values. NULL: they are read in place. */
+  merbit_status (*refresh)(merbit_plan *plan);
+  /* Forms of values that pay: MBI_FORMS_...; 0: general values only. */
+  uint32_t forms;
+  /* Returns the seconds of a product, launches left out, or HUGE_VAL if the matrix does not
+   * suit the method. NULL: AUTO never takes it. */
+  double (*cost)(const merbit_plan *plan);
+  double making; /* the products that `create` takes as long as: MBI_MAKING_... */
+  /* Returns whether AUTO may take the method by its cost alone, without measuring. NULL: 1. */
+  int (*trusted)(const merbit_plan *plan);
 } mbi_cuda_method;
+
+/* What building another form of the matrix takes, in products, beyond SCAN's schedule: any
+ * other form, and SCAN's own with other columns. */
+#define MBI_MAKING_FORM 12.0
+#define MBI_MAKING_COLUMNS 8.0
+
+/* What AUTO has found out about a CSR on the CPU. */
+typedef struct mbi_cpu_sample {
+  int equal; /* all values are equal, or it is a pattern */
+  int block; /* rows and columns of the full blocks of which it consists; 1: none */
+} mbi_cpu_sample;
 
 /* What a method on the CPU provides. */
 typedef struct mbi_cpu_method {
@@ -171,40 +193,33 @@ typedef struct mbi_cpu_method {
   int64_t (*stream_bytes)(const merbit_plan *plan);
   /* Writes the plan's line, `bytes` for each product. NULL: that of a CSR. */
   int (*describe)(const merbit_plan *plan, int64_t bytes, char *text, size_t size);
-  /* Stores new host values in the order of the view. NULL: they become plan->values. */
-  merbit_status (*update)(merbit_plan *plan, const void *values, size_t bytes);
   /* Follows new plan->values. NULL: they are read in place. */
   merbit_status (*refresh)(merbit_plan *plan);
+  /* Returns the seconds of a product, or HUGE_VAL if the matrix does not suit the method. NULL:
+   * AUTO never takes it. */
+  double (*cost)(const merbit_plan *plan, const mbi_cpu_sample *sample);
 } mbi_cpu_method;
 
-/* Sides of a method, and what it takes beside f64 or f32, plus-times and one vector. */
-enum {
-  MBI_ON_CPU = 1,
-  MBI_ON_CUDA = 2
-};
+/* What a method takes beside f64 or f32, plus-times and one vector; and what else is particular
+ * to it. */
 enum {
   MBI_TAKES_TYPES = 1,       /* short, complex and mixed values */
   MBI_TAKES_SEMIRINGS = 2,   /* others than plus-times */
   MBI_TAKES_REORDERING = 4,  /* plan_desc.reordering */
   MBI_TAKES_VECTORS_CPU = 8, /* plan_desc.vectors above 1 */
   MBI_TAKES_VECTORS_CUDA = 16,
-  MBI_OF_BLOCKS = 32,       /* multiplies plan->bsr */
-  MBI_ALWAYS_DEPENDENT = 64 /* gains nothing where products wait for all before them */
+  MBI_OF_BLOCKS = 32,        /* multiplies plan->bsr */
+  MBI_ALWAYS_DEPENDENT = 64, /* gains nothing where products wait for all before them */
+  MBI_SEQUENTIAL = 128       /* runs in one thread of the CPU */
 };
 
 /* A row of the table of methods: spmv/choose/methods.c. */
 typedef struct mbi_method {
   merbit_method number;
   const char *name, *identifier; /* in merbit_plan_describe; as users write it */
-  int sides;                     /* MBI_ON_... */
   int takes;                     /* MBI_TAKES_... */
-  uint32_t forms; /* of values that pay: MBI_FORMS_...; 0: general values only */
-  /* CUDA. cost: returns the seconds of a product, launches left out; NULL: AUTO never takes the
-   * method. cuda_of: returns the functions for plan's matrix where `cuda` is NULL. */
-  double (*cost)(const merbit_plan *plan);
-  const mbi_cuda_method *cuda;
-  const mbi_cuda_method *(*cuda_of)(const merbit_plan *plan);
-  const mbi_cpu_method *cpu;
+  const mbi_cuda_method *cuda;   /* NULL: not on CUDA */
+  const mbi_cpu_method *cpu;     /* NULL: not on the CPU */
 } mbi_method;
 
 #ifdef MBI_SEPARATE

@@ -24,12 +24,12 @@ MBI_INTERNAL int mbi_choose_full(const merbit_plan *plan) {
          plan->device.values != 0;
 }
 
-/* Returns the seconds of a product by blocks; without full blocks, those of the scan. */
+/* Returns the seconds of a product by full blocks. */
 MBI_INTERNAL double mbi_extracted_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   double column;
   if (!mbi_choose_full(plan)) {
-    return mbi_scan_cost(plan);
+    return HUGE_VAL;
   }
   column = 4.0 / (plan->nonempty.block_rows * plan->nonempty.block_cols);
   return t.vectors + t.gathers +
@@ -150,7 +150,7 @@ MBI_INTERNAL merbit_status mbi_extracted_refill(merbit_plan *plan,
   return status;
 }
 
-static merbit_status mbi_extracted_refresh(merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_extracted_refresh(merbit_plan *plan) {
   return mbi_extracted_refill(plan, mbi_extracted_values);
 }
 
@@ -175,7 +175,7 @@ MBI_INTERNAL void mbi_extracted_let_go(merbit_plan *plan) {
   plan->device.bytes += csr->bytes;
 }
 
-static merbit_status mbi_extracted_create(merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_extracted_create(merbit_plan *plan) {
   const int high = plan->nonempty.block_rows, wide = plan->nonempty.block_cols;
   mbi_extracted_enter(plan);
   MBI_TRY(mbi_extracted_allocate(plan, high, wide,
@@ -202,7 +202,3 @@ MBI_INTERNAL void mbi_extracted_destroy(merbit_plan *plan) {
   memset(&plan->bsr, 0, sizeof plan->bsr);
   memset(full, 0, sizeof *full);
 }
-
-MBI_INTERNAL const mbi_cuda_method mbi_extracted_method = {
-    sizeof(mbi_bsr_tiles), mbi_extracted_create, mbi_extracted_destroy, mbi_bsr_carry_bytes,
-    mbi_bsr_multiply,      mbi_bsr_info,         mbi_bsr_describe,      mbi_extracted_refresh};

@@ -9,10 +9,6 @@
 /* Reorders a plan, which then multiplies P A P' instead of A. The order is found on the CPU.
  * Also moves new values for every plan that moved its matrix. */
 
-MBI_INTERNAL int mbi_plan_reorders(const merbit_plan *plan) {
-  return plan->desc.reordering != MERBIT_REORDERING_NONE;
-}
-
 /* Returns the name for merbit_plan_describe. */
 MBI_INTERNAL const char *mbi_reordering_name(merbit_reordering reordering) {
   return reordering == MERBIT_REORDERING_RCM ? "reverse Cuthill-McKee" : "falling degree";
@@ -56,7 +52,7 @@ static void mbi_reorder_follow(void *places, const void *earlier, merbit_index_t
 
 /* Makes plan->csr and plan->matrix the checked host CSR `from`, in the plan's order. `from` may
  * be in plan->matrix. */
-MBI_INTERNAL merbit_status mbi_reorder_take(merbit_plan *plan, const merbit_view *from) {
+static merbit_status mbi_reorder_take(merbit_plan *plan, const merbit_view *from) {
   mbi_reorder *r = &plan->reorder;
   merbit_context *context = plan->context;
   const double start = mbi_seconds();
@@ -82,6 +78,28 @@ MBI_INTERNAL merbit_status mbi_reorder_take(merbit_plan *plan, const merbit_view
   plan->csr = made->view;
   r->seconds = mbi_seconds() - start;
   return MERBIT_OK;
+}
+
+/* Makes plan->csr the reordered matrix, if the plan reorders. */
+MBI_INTERNAL merbit_status mbi_reorder_make(merbit_plan *plan) {
+  merbit_context *context = plan->context;
+  merbit_view host;
+  merbit_status status;
+  if (!mbi_plan_reorders(plan)) {
+    return MERBIT_OK;
+  }
+  if (plan->matrix != NULL || plan->view.memory != MERBIT_MEMORY_DEVICE) {
+    return mbi_reorder_take(plan, &plan->csr);
+  }
+  status = mbi_view_download(context, &plan->view, &host);
+  if (status == MERBIT_OK) {
+    status = mbi_plan_check_arrays(plan, &host);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_reorder_take(plan, &host);
+  }
+  mbi_host_view_release(context, &host);
+  return status;
 }
 
 /* ---- In GPU memory ----------------------------------------------------------------------- */
@@ -211,15 +229,22 @@ MBI_INTERNAL void mbi_reorder_run(merbit_plan *plan, mbi_reorder_call *call) {
   mbi_parallel(plan->context, call->tasks, mbi_reorder_task, call);
 }
 
-/* Moves the user's host values into the plan's matrix. */
-MBI_INTERNAL void mbi_reorder_values(merbit_plan *plan, const void *values) {
+/* Moves new values to their places in plan->csr. On CUDA the GPU does it later
+ * (mbi_reorder_values_cuda). */
+MBI_INTERNAL merbit_status mbi_reorder_map_values(merbit_plan *plan, mbi_new_values *fresh) {
   mbi_reorder_call call;
+  if (plan->side == MERBIT_SIDE_CUDA || plan->reorder.places == NULL ||
+      mbi_reorder_on_cpu(plan)) {
+    return MERBIT_OK;
+  }
   call.move = mbi_gather;
   call.type = plan->type;
-  call.from = values;
+  call.from = fresh->values;
   call.to = (void *)(uintptr_t)plan->csr.values;
   call.places = plan->reorder.places;
   call.place_type = plan->reorder.place_type;
   call.count = plan->csr.nnz;
   mbi_reorder_run(plan, &call);
+  fresh->values = plan->csr.values;
+  return MERBIT_OK;
 }

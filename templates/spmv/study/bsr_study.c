@@ -55,8 +55,7 @@ MBI_INTERNAL merbit_status mbi_bsr_study_size(merbit_plan *plan) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
                     "%d threads for blocks of %d x %d; method %s takes a multiple of 32 up to "
                     "1024%s",
-                    s->threads, view->block_rows, view->block_cols,
-                    plan->row->name,
+                    s->threads, view->block_rows, view->block_cols, plan->row->name,
                     plan->method == MERBIT_METHOD_BSR_TEAM ? ", one for each entry" : "");
   }
   if (filled < 1 || filled > 64) {
@@ -213,8 +212,17 @@ static int mbi_bsr_study_describe(const merbit_plan *plan, char *text, size_t si
                   mbi_bsr_study_of(plan)->threads);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_bsr_study_method = {
-    sizeof(mbi_bsr_study),  mbi_bsr_study_create, mbi_bsr_study_destroy,  mbi_rows_carry_bytes,
-    mbi_bsr_study_multiply, mbi_bsr_study_info,   mbi_bsr_study_describe, NULL};
+MBI_INTERNAL const mbi_cuda_method mbi_bsr_study_method = {sizeof(mbi_bsr_study),
+                                                           mbi_bsr_study_create,
+                                                           mbi_bsr_study_destroy,
+                                                           mbi_rows_carry_bytes,
+                                                           mbi_bsr_study_multiply,
+                                                           mbi_bsr_study_info,
+                                                           mbi_bsr_study_describe,
+                                                           NULL,
+                                                           MBI_FORMS_CHEAP,
+                                                           NULL,
+                                                           0,
+                                                           NULL};
 
 #endif /* MERBIT_STUDY_METHODS */

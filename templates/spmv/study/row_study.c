@@ -265,15 +265,29 @@ static int mbi_row_study_describe(const merbit_plan *plan, char *text, size_t si
                   s->blocks, s->threads, s->lanes, s->rows);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_warp_loop_method = {
-    sizeof(mbi_csr_study),  mbi_row_study_create,
-    mbi_csr_study_destroy,  mbi_row_study_carry_bytes,
-    mbi_warp_loop_multiply, mbi_row_study_info,
-    mbi_row_study_describe, NULL};
-MBI_INTERNAL const mbi_cuda_method mbi_warp_tiled_method = {
-    sizeof(mbi_csr_study),   mbi_row_study_create,
-    mbi_csr_study_destroy,   mbi_row_study_carry_bytes,
-    mbi_warp_tiled_multiply, mbi_row_study_info,
-    mbi_row_study_describe,  NULL};
+MBI_INTERNAL const mbi_cuda_method mbi_warp_loop_method = {sizeof(mbi_csr_study),
+                                                           mbi_row_study_create,
+                                                           mbi_csr_study_destroy,
+                                                           mbi_row_study_carry_bytes,
+                                                           mbi_warp_loop_multiply,
+                                                           mbi_row_study_info,
+                                                           mbi_row_study_describe,
+                                                           NULL,
+                                                           MBI_FORMS_CHEAP,
+                                                           NULL,
+                                                           0,
+                                                           NULL};
+MBI_INTERNAL const mbi_cuda_method mbi_warp_tiled_method = {sizeof(mbi_csr_study),
+                                                            mbi_row_study_create,
+                                                            mbi_csr_study_destroy,
+                                                            mbi_row_study_carry_bytes,
+                                                            mbi_warp_tiled_multiply,
+                                                            mbi_row_study_info,
+                                                            mbi_row_study_describe,
+                                                            NULL,
+                                                            MBI_FORMS_CHEAP,
+                                                            NULL,
+                                                            0,
+                                                            NULL};
 
 #endif /* MERBIT_STUDY_METHODS */

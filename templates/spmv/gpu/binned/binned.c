@@ -322,4 +322,5 @@ MBI_INTERNAL double mbi_binned_cost(const merbit_plan *plan) {
 
 MBI_INTERNAL const mbi_cuda_method mbi_binned_method = {
     sizeof(mbi_binned),  mbi_binned_create, mbi_binned_destroy,  mbi_binned_carry_bytes,
-    mbi_binned_multiply, mbi_binned_info,   mbi_binned_describe, mbi_binned_refresh};
+    mbi_binned_multiply, mbi_binned_info,   mbi_binned_describe, mbi_binned_refresh,
+    MBI_FORMS_ALL,       mbi_binned_cost,   MBI_MAKING_FORM,     NULL};

@@ -301,6 +301,15 @@ MBI_INTERNAL double mbi_scan_cost(const merbit_plan *plan) {
   return seconds;
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_scan_method = {
-    sizeof(mbi_scan_schedule), mbi_scan_create, mbi_scan_destroy,  mbi_scan_carry_bytes,
-    mbi_scan_multiply,         mbi_scan_info,   mbi_scan_describe, NULL};
+MBI_INTERNAL const mbi_cuda_method mbi_scan_method = {sizeof(mbi_scan_schedule),
+                                                      mbi_scan_create,
+                                                      mbi_scan_destroy,
+                                                      mbi_scan_carry_bytes,
+                                                      mbi_scan_multiply,
+                                                      mbi_scan_info,
+                                                      mbi_scan_describe,
+                                                      NULL,
+                                                      MBI_FORMS_ALL & ~MBI_FORMS_SLOW,
+                                                      mbi_scan_cost,
+                                                      0,
+                                                      NULL};
