@@ -30837,18 +30837,26 @@ static int mbi_choose_pays(const merbit_plan *plan, const mbi_cuda_method *metho
   return plan->desc.expected_calls * (now - then) > making * then;
 }
 
-/* Writes plan->why: the forecasts of all methods that suit the matrix. */
+/* Returns the cost of a method if AUTO may take it for the matrix, or HUGE_VAL. */
+static double mbi_choose_cost(const merbit_plan *plan, const mbi_method *row) {
+  const mbi_cuda_method *cuda = row->cuda;
+  return cuda != NULL && cuda->cost != NULL && (cuda->trusted == NULL || cuda->trusted(plan))
+      ? cuda->cost(plan) : HUGE_VAL;
+}
+
+/* Writes plan->why: the costs of all methods that suit the matrix. */
 static void mbi_choose_say(merbit_plan *plan) {
   const mbi_method *row;
   int length = snprintf(plan->why, sizeof plan->why, "%sforecast",
       mbi_sliced_trusted(plan) ? "even rows, " : "");
+  const char *comma = "";
   size_t i;
   for (i = 0; (row = mbi_method_row(i)) != NULL; i++) {
-    const double cost =
-        row->cuda != NULL && row->cuda->cost != NULL ? row->cuda->cost(plan) : HUGE_VAL;
+    const double cost = mbi_choose_cost(plan, row);
     if (cost < HUGE_VAL && length < (int)sizeof plan->why) {
       length += snprintf(plan->why + length, sizeof plan->why - (size_t)length, "%s %s %.0f us",
-          row->number == MERBIT_METHOD_SCAN ? "" : ",", row->name, 1e6 * cost);
+          comma, row->name, 1e6 * cost);
+      comma = ",";
     }
   }
 }
@@ -30863,7 +30871,7 @@ static int mbi_choose_blocks_calls(const merbit_plan *plan) {
 }
 
 /* Returns whether a look at the matrix would take longer than it saves. */
-static int mbi_choose_unseen(const merbit_plan *plan) {
+MBI_INTERNAL int mbi_choose_unseen(const merbit_plan *plan) {
   return plan->desc.expected_calls <= MBI_CHOOSE_UNSEEN_CALLS &&
       mbi_device_csr_stream_bytes(plan) >= MBI_CHOOSE_UNSEEN;
 }
@@ -30881,20 +30889,17 @@ static int mbi_choose_small_rows(const merbit_plan *plan) {
 }
 
 /* Returns the method with the least forecast of those that pay for themselves. */
-static merbit_method mbi_choose_by_forecast_cuda(merbit_plan *plan) {
+static merbit_method mbi_choose_by_cost(merbit_plan *plan) {
   const double scan = mbi_scan_cost(plan);
   merbit_method method = MERBIT_METHOD_SCAN;
   double best = scan;
   const mbi_method *row;
   size_t i;
   for (i = 0; (row = mbi_method_row(i)) != NULL; i++) {
-    const mbi_cuda_method *cuda = row->cuda;
-    if (cuda != NULL && cuda->cost != NULL && (cuda->trusted == NULL || cuda->trusted(plan))) {
-      const double cost = cuda->cost(plan);
-      if (cost < best && mbi_choose_pays(plan, cuda, scan, cost)) {
-        method = row->number;
-        best = cost;
-      }
+    const double cost = mbi_choose_cost(plan, row);
+    if (cost < best && mbi_choose_pays(plan, row->cuda, scan, cost)) {
+      method = row->number;
+      best = cost;
     }
   }
   mbi_choose_say(plan);
@@ -30922,7 +30927,7 @@ MBI_INTERNAL merbit_method mbi_choose_method(merbit_plan *plan) {
         rows ? "equal, short" : "any", mbi_plan_type_text(plan), rows ? "scan" : "merge");
     return rows ? MERBIT_METHOD_ROWS : MERBIT_METHOD_SCAN;
   }
-  return mbi_choose_by_forecast_cuda(plan);
+  return mbi_choose_by_cost(plan);
 }
 
 /* Sets plan->method: one of those that take semirings. In doubles a scan of their sums costs

@@ -72,6 +72,7 @@ MBI_INTERNAL void mbi_measure_answer(const mbi_candidate *candidates, int count,
                                      mbi_measured *answer);
 MBI_INTERNAL merbit_status mbi_measure(merbit_plan *plan);
 /* spmv/choose/choose.c */
+MBI_INTERNAL int mbi_choose_unseen(const merbit_plan *plan);
 MBI_INTERNAL merbit_method mbi_choose_method(merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_choose_semiring(merbit_plan *plan);
 MBI_INTERNAL int mbi_choose_by_measuring(const merbit_plan *plan);
