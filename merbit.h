@@ -12591,7 +12591,7 @@ static void mbi_transpose_map_blocks_task(void *argument, int task) {
 
 /* Writes values, given in the original matrix's order of entries or blocks, to the transpose
  * `to`. */
-MBI_INTERNAL void mbi_transpose_map_values(merbit_context *context, const void *values,
+MBI_INTERNAL void mbi_transpose_map_into(merbit_context *context, const void *values,
     const void *places, merbit_view *to) {
   merbit_view from = *to;
   mbi_transpose_map f;
@@ -12651,7 +12651,7 @@ MBI_INTERNAL merbit_status mbi_matrix_transpose_map(merbit_context *context,
           : MERBIT_BLOCK_ROW_MAJOR;
     }
     if (blocks && made.values != NULL) {
-      mbi_transpose_map_values(context, from->values, build.places, &made);
+      mbi_transpose_map_into(context, from->values, build.places, &made);
     }
     status = mbi_matrix_record(context, &made, NULL, matrix);
   }
@@ -14790,21 +14790,87 @@ typedef mbk_epilogue mbi_epilogue_call;
 #define MBI_NONEMPTY_TABLE 12288
 #define MBI_NONEMPTY_BINS 4096
 
-/* The functions of a method on CUDA. `create` runs for the matrix in plan->device, with the
- * CUDA context current; on failure the caller runs `destroy`. `describe` writes the method's
- * part of the plan's description. */
+/* What a method on CUDA provides. */
 typedef struct mbi_cuda_method {
   size_t state_bytes; /* of plan->state, which is zero before `create` */
+  /* Builds the method's form of plan->device. The CUDA context is current, here and below. On
+   * failure the caller runs `destroy`. */
   merbit_status (*create)(merbit_plan *plan);
   void (*destroy)(merbit_plan *plan);
+  /* Returns the bytes of scratch that a product needs. */
   uint64_t (*carry_bytes)(const merbit_plan *plan);
+  /* Enqueues y = alpha A x + beta y. */
   merbit_status (*multiply)(merbit_plan *plan, mbi_devptr carries, const void *alpha,
       mbi_devptr x, const void *beta, mbi_devptr y, void *stream);
   void (*info)(const merbit_plan *plan, merbit_plan_info *info);
+  /* Writes the method's part of the plan's line. */
   int (*describe)(const merbit_plan *plan, char *text, size_t size);
-  merbit_status (*refresh)(
-      merbit_plan *plan); /* new plan->device.values; NULL: read in place */
+  /* Follows new plan->device.values. NULL: they are read in place. */
+  merbit_status (*refresh)(merbit_plan *plan);
+  /* Forms of values that pay: MBI_FORMS_...; 0: general values only. */
+  uint32_t forms;
+  /* Returns the seconds of a product, launches left out, or HUGE_VAL if the matrix does not
+   * suit the method. NULL: AUTO never takes it. */
+  double (*cost)(const merbit_plan *plan);
+  double making; /* the products that `create` takes as long as: MBI_MAKING_... */
+  /* Returns whether AUTO may take the method by its cost alone, without measuring. NULL: 1. */
+  int (*trusted)(const merbit_plan *plan);
 } mbi_cuda_method;
+
+/* What building another form of the matrix takes, in products, beyond SCAN's schedule: any
+ * other form, and SCAN's own with other columns. */
+#define MBI_MAKING_FORM 12.0
+#define MBI_MAKING_COLUMNS 8.0
+
+/* What AUTO has found out about a CSR on the CPU. */
+typedef struct mbi_cpu_sample {
+  int equal; /* all values are equal, or it is a pattern */
+  int block; /* rows and columns of the full blocks of which it consists; 1: none */
+} mbi_cpu_sample;
+
+/* What a method on the CPU provides. */
+typedef struct mbi_cpu_method {
+  /* Builds the method's form of plan->csr or plan->bsr. NULL: it multiplies plan->csr. On
+   * failure the caller runs `destroy`. */
+  merbit_status (*create)(merbit_plan *plan);
+  void (*destroy)(merbit_plan *plan); /* NULL: there is nothing to release */
+  /* Returns the bytes of a workspace. */
+  size_t (*scratch_bytes)(const merbit_plan *plan);
+  /* Computes y = alpha A x + beta y. NULL: merbit_spmm does. */
+  void (*multiply)(const merbit_plan *plan, void *scratch, const void *alpha, const void *x,
+      const void *beta, void *y);
+  /* Returns the bytes of the matrix that a product reads. NULL: those of plan->csr. */
+  int64_t (*stream_bytes)(const merbit_plan *plan);
+  /* Writes the plan's line, `bytes` for each product. NULL: that of a CSR. */
+  int (*describe)(const merbit_plan *plan, int64_t bytes, char *text, size_t size);
+  /* Follows new plan->values. NULL: they are read in place. */
+  merbit_status (*refresh)(merbit_plan *plan);
+  /* Returns the seconds of a product, or HUGE_VAL if the matrix does not suit the method. NULL:
+   * AUTO never takes it. */
+  double (*cost)(const merbit_plan *plan, const mbi_cpu_sample *sample);
+} mbi_cpu_method;
+
+/* What a method takes beside f64 or f32, plus-times and one vector; and what else is particular
+ * to it. */
+enum {
+  MBI_TAKES_TYPES = 1,       /* short, complex and mixed values */
+  MBI_TAKES_SEMIRINGS = 2,   /* others than plus-times */
+  MBI_TAKES_REORDERING = 4,  /* plan_desc.reordering */
+  MBI_TAKES_VECTORS_CPU = 8, /* plan_desc.vectors above 1 */
+  MBI_TAKES_VECTORS_CUDA = 16,
+  MBI_OF_BLOCKS = 32,        /* multiplies plan->bsr */
+  MBI_ALWAYS_DEPENDENT = 64, /* gains nothing where products wait for all before them */
+  MBI_SEQUENTIAL = 128       /* runs in one thread of the CPU */
+};
+
+/* A row of the table of methods: spmv/choose/methods.c. */
+typedef struct mbi_method {
+  merbit_method number;
+  const char *name, *identifier; /* in merbit_plan_describe; as users write it */
+  int takes;                     /* MBI_TAKES_... */
+  const mbi_cuda_method *cuda;   /* NULL: not on CUDA */
+  const mbi_cpu_method *cpu;     /* NULL: not on the CPU */
+} mbi_method;
 
 #endif
 
@@ -17610,6 +17676,8 @@ typedef struct mbi_transpose {
 #endif
 #define MBI_FORM(form) (1u << (form))
 #define MBI_FORMS_CHEAP (MBI_FORM(MBI_VALUES_EQUAL) | MBI_FORM(MBI_VALUES_SINGLE))
+/* Forms that cost SCAN more than they save. */
+#define MBI_FORMS_SLOW (MBI_FORM(MBI_VALUES_TABLE) | MBI_FORM(MBI_VALUES_ROW))
 #define MBI_FORMS_ALL \
   (MBI_FORMS_CHEAP | MBI_FORM(MBI_VALUES_HALF) | MBI_FORM(MBI_VALUES_TABLE) | \
    MBI_FORM(MBI_VALUES_ROW) | MBI_FORM(MBI_VALUES_COLUMN))
@@ -17668,6 +17736,26 @@ typedef struct mbi_transposing {
   merbit_index_type place_type;
 } mbi_transposing;
 
+/* New values of a plan, on their way through the stages. */
+typedef struct mbi_new_values {
+  const void *values; /* `count` of them, in the order that the next stage takes */
+  merbit_memory memory;
+  int64_t count;
+  void *downloaded;      /* holds the host copy of device values; or NULL */
+  merbit_matrix *matrix; /* holds converted values; or NULL */
+} mbi_new_values;
+
+/* The stages of a plan, in their order. `make` builds from plan->given the matrix that the next
+ * stage takes, or leaves it. `map_values` does the same to new values; on failure the caller
+ * releases what `fresh` holds. */
+typedef struct mbi_stage {
+  merbit_status (*make)(merbit_plan *plan);
+  merbit_status (*map_values)(merbit_plan *plan, mbi_new_values *fresh);
+} mbi_stage;
+enum {
+  MBI_STAGE_SYMMETRIC, MBI_STAGE_TRANSPOSE, MBI_STAGE_FORMAT, MBI_STAGE_REORDER,
+  MBI_STAGE_STORE, MBI_STAGES };
+
 #endif
 
 /* What the library's own iterations want of a plan; all zero for a user's. */
@@ -17702,13 +17790,16 @@ struct merbit_plan {
   mbi_bsr bsr;             /* what is multiplied by methods of blocks; csr is the view then */
   merbit_side side;
   merbit_method method;
-  merbit_type type; /* of values; of vectors and sums: spmv/plan/types.c */
-  char reason[384]; /* why AUTO fell back to the CPU; else empty */
-  char why[160];    /* what decided AUTO's choice of a method; else empty */
+  const mbi_method *row;   /* of `method` */
+  const mbi_method *asked; /* of desc.method */
+  merbit_type type;        /* of values; of vectors and sums: spmv/plan/types.c */
+  char reason[384];        /* why AUTO fell back to the CPU; else empty */
+  char why[160];           /* what decided AUTO's choice of a method; else empty */
   double plan_seconds;
   mbi_plan_making making;
   mbi_arena arena;
   /* CPU */
+  const mbi_cpu_method *cpu;
   int tasks;
   const void *values; /* of csr or bsr; NULL: ones */
   void *own_values;   /* holds values after an update */
@@ -17752,27 +17843,26 @@ struct merbit_workspace {
 
 /* What methods and stages ask of a plan. */
 
-/* Whether products start only when all before them is done. Then x is read as data that nobody
- * writes, which most methods gain more by than by an early start; SLICED loses nothing without.
- */
+/* Returns whether products start only when all before them is done. Then x is read as data that
+ * nobody writes, by which most methods gain more than by a dependent launch. */
 MBI_INTERNAL int mbi_plan_launches_plainly(const merbit_plan *plan) {
-  return plan->making.interleaved && plan->method != MERBIT_METHOD_SLICED;
+  return plan->making.interleaved && (plan->row->takes & MBI_ALWAYS_DEPENDENT) == 0;
 }
 
-/* A MBI_START of a kernel of a product. A fix-up `behind` the product of the same call is early
- * in calm plans too: it reads the carries as data that others write. */
+/* Returns how a kernel of a product starts. A fix-up `behind` the product of the same call is
+ * always a dependent launch: it reads the carries as data that others write. */
 MBI_INTERNAL int mbi_plan_start(const merbit_plan *plan, int behind) {
   return mbi_plan_launches_plainly(plan) && !behind ? MBI_LAUNCH_PLAIN : MBI_LAUNCH_DEPENDENT;
 }
 
-/* A kernel of a product with nothing of the same call before it that it could be `behind`. */
+/* Launches the first kernel of a product. */
 MBI_INTERNAL merbit_status mbi_plan_launch(merbit_plan *plan, void *function, const char *name,
     int64_t grid, int threads, unsigned shared_bytes, void *stream, const void *arguments) {
   return mbi_device_launch_some(plan->context, function, name, grid, threads, shared_bytes,
       stream, arguments, mbi_plan_start(plan, 0));
 }
 
-/* That a product reads of each nonzero's value. */
+/* Returns the bytes that a product reads of each nonzero's value. */
 MBI_INTERNAL size_t mbi_value_bytes(const merbit_plan *plan) {
   const mbi_device_csr *csr = &plan->device;
   switch (csr->form) {
@@ -17789,7 +17879,8 @@ MBI_INTERNAL size_t mbi_value_bytes(const merbit_plan *plan) {
   }
 }
 
-/* That a product moves for values beside. */
+/* Returns the bytes that a product reads of values once: tables, and values of rows or columns.
+ */
 MBI_INTERNAL uint64_t mbi_value_bytes_once(const merbit_plan *plan) {
   const mbi_device_csr *csr = &plan->device;
   const uint64_t size = mbi_type_size(plan->type);
@@ -17799,13 +17890,13 @@ MBI_INTERNAL uint64_t mbi_value_bytes_once(const merbit_plan *plan) {
       : csr->form == MBI_VALUES_COLUMN ? 3 * csr->cols * size : 0;
 }
 
-/* Of shared memory that each block of a product keeps for a table. */
+/* Returns the bytes of shared memory in which each block of a product keeps a table. */
 MBI_INTERNAL unsigned mbi_value_shared(const merbit_plan *plan) {
   return plan->device.form == MBI_VALUES_TABLE
       ? (unsigned)(MBI_VALUES_MOST * mbi_type_size(plan->type)) : 0;
 }
 
-/* For merbit_plan_describe. */
+/* Returns what merbit_plan_describe says of the values. */
 MBI_INTERNAL const char *mbi_value_name(const merbit_plan *plan) {
   static const char *const names[] = {"general values", "values all equal",
       "values exact in f32", "values exact in f16", "values from a table, by bytes",
@@ -17815,34 +17906,22 @@ MBI_INTERNAL const char *mbi_value_name(const merbit_plan *plan) {
       : names[plan->device.form];
 }
 
-/* Whether plan->bsr is what is multiplied. */
+/* Returns whether plan->bsr is what is multiplied. */
 MBI_INTERNAL int mbi_plan_has_blocks(const merbit_plan *plan) {
   return plan->bsr.view.block_rows > 0;
 }
 
-MBI_INTERNAL const char *mbi_method_name(merbit_method method) {
-  static const char *const names[] = {"auto", "reference", "merge",  "merbit",   "scan",
-      "rows", "sliced",    "binned", "bsr",      "cb",
-      "hubs", "sorted",    "many",   "symmetric"};
-  return names[method];
+/* Returns whether the plan multiplies the matrix in another order. */
+MBI_INTERNAL int mbi_plan_reorders(const merbit_plan *plan) {
+  return plan->desc.reordering != MERBIT_REORDERING_NONE;
 }
 
-/* Returns the name that users write; of methods for comparison, that of mbi_method_name. */
-MBI_INTERNAL const char *mbi_method_identifier(merbit_method method) {
-  static const char *const names[] = {
-      "MERBIT_METHOD_AUTO",   "MERBIT_METHOD_REFERENCE", "MERBIT_METHOD_MERGE",
-      "MERBIT_METHOD_MERBIT", "MERBIT_METHOD_SCAN",      "MERBIT_METHOD_ROWS",
-      "MERBIT_METHOD_SLICED", "MERBIT_METHOD_BINNED",    "MERBIT_METHOD_BSR",
-      "MERBIT_METHOD_CB",     "MERBIT_METHOD_HUBS",      "MERBIT_METHOD_SORTED",
-      "MERBIT_METHOD_MANY",   "MERBIT_METHOD_SYMMETRIC"};
-  return names[method];
-}
-
+/* Returns whether the plan multiplies by a transpose. */
 MBI_INTERNAL int mbi_plan_transposes(const merbit_plan *plan) {
   return plan->desc.operation != MERBIT_OPERATION_N;
 }
 
-/* The transpose of a COO, as it lies. */
+/* Transposes a COO view in place: swaps its index arrays and sizes. */
 MBI_INTERNAL void mbi_view_swap(merbit_view *coo) {
   const void *rows = coo->row_ind;
   const int64_t count = coo->rows;
@@ -17852,7 +17931,7 @@ MBI_INTERNAL void mbi_view_swap(merbit_view *coo) {
   coo->cols = count;
 }
 
-/* Check the arrays of plan->view, which are on the host, by the names under which they came. */
+/* Checks the arrays of plan->view, which are on the host. Errors name the user's arrays. */
 MBI_INTERNAL merbit_status mbi_plan_check_arrays(const merbit_plan *plan,
     const merbit_view *host) {
   merbit_view given = *host;
@@ -17869,12 +17948,12 @@ MBI_INTERNAL merbit_status mbi_plan_check_arrays(const merbit_plan *plan,
 /* The types of a plan: plan->type is that of the stored values; vectors, sums, alpha and beta
  * have one type, which may be wider. */
 
-/* What a matrix is multiplied in, where the plan does not say. */
+/* Returns the type in which values are multiplied unless the plan says another. */
 static merbit_type mbi_type_accumulator(merbit_type type) {
   return mbi_type_short(type) ? MERBIT_F32 : type;
 }
 
-/* The type of x, y, sums, alpha and beta. */
+/* Returns the type of x, y, sums, alpha and beta. */
 MBI_INTERNAL merbit_type mbi_plan_accumulator(const merbit_plan *plan) {
   return plan->desc.vector_type != MERBIT_TYPE_DEFAULT ? plan->desc.vector_type
       : mbi_type_accumulator(plan->type);
@@ -17894,31 +17973,31 @@ MBI_INTERNAL mbk_scalar mbi_plan_scalar(const merbit_plan *plan, const void *sca
   return made;
 }
 
-/* That a product multiplies. */
+/* Returns the number of vectors that a product multiplies. */
 MBI_INTERNAL int mbi_plan_vectors(const merbit_plan *plan) {
   return plan->desc.vectors > 1 ? plan->desc.vectors : 1;
 }
 
-/* Whether values, vectors and sums are all f64 or all f32, which every method and every shorter
- * form of the values takes. */
+/* Returns whether values, vectors and sums are all f64 or all f32, which every method and every
+ * shorter form of the values takes. */
 MBI_INTERNAL int mbi_plan_plain(const merbit_plan *plan) {
   return mbi_type_plain(plan->type) && mbi_plan_accumulator(plan) == plan->type;
 }
 
-/* In kernels: short values are their bits. */
+/* Returns the name of a type in kernels, where a short value is its bits. */
 MBI_INTERNAL const char *mbi_type_device(merbit_type type) {
   static const char *const names[] = {"double",  "double",  "float",   "mbk_u16",
       "mbk_u16", "mbk_c64", "mbk_c128"};
   return names[type];
 }
 
-/* Whether values are multiplied with their imaginary part negated. */
+/* Returns whether values are multiplied with their imaginary part negated. */
 MBI_INTERNAL int mbi_plan_conjugates(const merbit_plan *plan) {
   return plan->desc.operation == MERBIT_OPERATION_H && mbi_type_complex(plan->type);
 }
 
-/* What spmv/shared/values.cuh calls MBK_STORED: the form of values, or how those of the plan's
- * type become numbers. */
+/* Returns what spmv/shared/values.cuh calls MBK_STORED: the form of values, or how those of the
+ * plan's type become numbers. */
 MBI_INTERNAL int mbi_plan_stored(const merbit_plan *plan) {
   return plan->device.form != MBI_VALUES_GENERAL ? (int)plan->device.form
       : mbi_plan_conjugates(plan)             ? 8
@@ -17926,7 +18005,7 @@ MBI_INTERNAL int mbi_plan_stored(const merbit_plan *plan) {
       : plan->type == MERBIT_BF16             ? 7 : MBI_VALUES_GENERAL;
 }
 
-/* For merbit_plan_describe. */
+/* Returns what merbit_plan_describe says of the types. */
 MBI_INTERNAL const char *mbi_type_text(merbit_type values, merbit_type sums) {
   switch (values) {
   case MERBIT_F16:
@@ -17971,30 +18050,22 @@ MBI_INTERNAL merbit_status mbi_types_choose(merbit_context *context, merbit_type
   return MERBIT_OK;
 }
 
-/* Methods that take what is not plain. */
+/* Checks that a plan's method takes its types. */
 MBI_INTERNAL merbit_status mbi_types_check_method(merbit_context *context, merbit_type type,
-    const merbit_plan_desc *desc) {
+    const mbi_method *method, const merbit_plan_desc *desc) {
   if (mbi_type_plain(type) && desc->vector_type == type) {
     return MERBIT_OK;
   }
-  switch (desc->method) {
-  case MERBIT_METHOD_AUTO:
-  case MERBIT_METHOD_REFERENCE:
-  case MERBIT_METHOD_MERGE:
-  case MERBIT_METHOD_SCAN:
-  case MERBIT_METHOD_ROWS:
+  if ((method->takes & MBI_TAKES_TYPES) != 0) {
     return MERBIT_OK;
-  default:
-    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
-        "plan_desc.method is %s, which does not take %s; use MERBIT_METHOD_MERGE, on CUDA also "
-        "MERBIT_METHOD_SCAN or MERBIT_METHOD_ROWS, on the CPU MERBIT_METHOD_REFERENCE",
-        mbi_method_identifier(desc->method), mbi_type_text(type, desc->vector_type));
   }
+  return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+      "plan_desc.method is %s, which does not take %s; use MERBIT_METHOD_MERGE, on CUDA also "
+      "MERBIT_METHOD_SCAN or MERBIT_METHOD_ROWS, on the CPU MERBIT_METHOD_REFERENCE",
+      method->identifier, mbi_type_text(type, desc->vector_type));
 }
 
-/* On CUDA elements are loaded whole: the address of an array of them is a multiple of their
- * size.
- */
+/* Checks that the address of an array on CUDA is a multiple of its elements' size. */
 MBI_INTERNAL merbit_status mbi_types_check_address(merbit_context *context, const char *what,
     merbit_type type, const void *address) {
   const size_t size = mbi_type_size(type);
@@ -18034,15 +18105,9 @@ MBI_INTERNAL const char *mbi_semiring_label(const merbit_plan *plan) {
 
 /* ---- Checks ------------------------------------------------------------------------------ */
 
-static int mbi_semiring_method(merbit_method method) {
-  return method == MERBIT_METHOD_AUTO || method == MERBIT_METHOD_REFERENCE ||
-      method == MERBIT_METHOD_MERGE || method == MERBIT_METHOD_SCAN ||
-      method == MERBIT_METHOD_ROWS;
-}
-
-/* Checks the semiring of a plan. Call it after the checks of type and method. */
+/* Checks the semiring of a plan by `method`, once its type and method are checked. */
 MBI_INTERNAL merbit_status mbi_semiring_check(merbit_context *context, const merbit_view *view,
-    const merbit_plan_desc *desc) {
+    const mbi_method *method, const merbit_plan_desc *desc) {
   const merbit_semiring semiring = desc->semiring;
   if (semiring < MERBIT_SEMIRING_PLUS_TIMES || semiring > MERBIT_SEMIRING_CUSTOM) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -18057,12 +18122,11 @@ MBI_INTERNAL merbit_status mbi_semiring_check(merbit_context *context, const mer
   if (semiring == MERBIT_SEMIRING_PLUS_TIMES) {
     return MERBIT_OK;
   }
-  if (!mbi_semiring_method(desc->method)) {
+  if ((method->takes & MBI_TAKES_SEMIRINGS) == 0) {
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
         "plan_desc.method %s does not take plan_desc.semiring %s; use MERBIT_METHOD_AUTO or "
         "MERBIT_METHOD_MERGE, on CUDA also MERBIT_METHOD_SCAN or MERBIT_METHOD_ROWS, on the "
-        "CPU " "MERBIT_METHOD_REFERENCE",
-        mbi_method_identifier(desc->method), mbi_semiring_name(semiring));
+        "CPU " "MERBIT_METHOD_REFERENCE", method->identifier, mbi_semiring_name(semiring));
   }
   if (!mbi_type_plain(mbi_view_type(view)) || desc->vector_type != mbi_view_type(view)) {
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
@@ -19283,6 +19347,47 @@ MBI_INTERNAL void mbi_merge_multiply(merbit_context *context, const merbit_view 
   }
 }
 
+/* Returns the bytes of a workspace. */
+MBI_INTERNAL size_t mbi_merge_workspace_bytes(const merbit_plan *plan) {
+  return mbi_merge_scratch_bytes(plan->tasks, plan->type);
+}
+
+static void mbi_merge_product(const merbit_plan *plan, void *scratch, const void *alpha,
+    const void *x, const void *beta, void *y) {
+  mbi_merge_multiply(plan->context, &plan->csr, plan->values, plan->tasks, scratch, alpha, x,
+      beta, y);
+}
+
+/* Returns the seconds of nanoseconds for each nonzero and row, divided among the tasks. */
+MBI_INTERNAL double mbi_cpu_seconds(const merbit_plan *plan, double entry, double row) {
+  return 1e-9 * (entry * (double)plan->csr.nnz + row * (double)plan->csr.rows) / plan->tasks;
+}
+
+/* Returns whether x is larger than the caches of a core. */
+MBI_INTERNAL int mbi_x_is_far(const merbit_plan *plan) {
+  return plan->csr.cols * (int64_t)mbi_type_size(plan->type) > MBI_SORTED_FAR;
+}
+
+/* Returns the seconds of a product on an EPYC, in tasks. The end of a short row is often predicted
+ * wrongly; where the caches do not hold x, loads of x wait. */
+static double mbi_merge_cost(const merbit_plan *plan, const mbi_cpu_sample *sample) {
+  const int lengthy = plan->csr.nnz / MBI_MERGE_LONG >= plan->csr.rows;
+  const double entry = (lengthy ? 0.36 : 0.42) + (mbi_x_is_far(plan) && !lengthy ? 3.5 : 0);
+  (void)sample;
+  return mbi_cpu_seconds(plan, entry, lengthy ? 0.7 : 3.5);
+}
+
+MBI_INTERNAL const mbi_cpu_method mbi_merge_method = {NULL, NULL, mbi_merge_workspace_bytes, mbi_merge_product, NULL, NULL, NULL, mbi_merge_cost};
+
+static void mbi_reference_product(const merbit_plan *plan, void *scratch, const void *alpha,
+    const void *x, const void *beta, void *y) {
+  (void)scratch;
+  mbi_reference_multiply(&plan->csr, plan->values, alpha, x, beta, y);
+}
+
+/* The sequential loop of spmv/cpu/reference.c. */
+MBI_INTERNAL const mbi_cpu_method mbi_reference_method = {NULL, NULL, mbi_merge_workspace_bytes, mbi_reference_product, NULL, NULL, NULL, NULL};
+
 /* ==== >>spmv/cpu/mixed.c  CPU: products of complex, short and mixed values ================ */
 /* Products whose values are complex, or shorter than their sums: MERGE, and REFERENCE as its
  * only task. Complex products are computed as (a + bi)(c + di) = (ac - bd) + (ad + bc)i, each
@@ -19449,7 +19554,7 @@ static void mbi_mixed_run_f16(const merbit_plan *plan, void *scratch,
   call.beta = *(const float *)beta;
   call.y = (float *)y;
   call.parts = (mbi_mixed_part_f16 *)scratch;
-  call.tasks = plan->method == MERBIT_METHOD_REFERENCE ? 1 : plan->tasks;
+  call.tasks = (plan->row->takes & MBI_SEQUENTIAL) != 0 ? 1 : plan->tasks;
   call.conjugates = mbi_plan_conjugates(plan);
   call.scales = mbi_scalar_zero(mbi_plan_accumulator(plan), alpha);
   call.adds = !mbi_scalar_zero(mbi_plan_accumulator(plan), beta);
@@ -19565,7 +19670,7 @@ static void mbi_mixed_run_bf16(const merbit_plan *plan, void *scratch,
   call.beta = *(const float *)beta;
   call.y = (float *)y;
   call.parts = (mbi_mixed_part_bf16 *)scratch;
-  call.tasks = plan->method == MERBIT_METHOD_REFERENCE ? 1 : plan->tasks;
+  call.tasks = (plan->row->takes & MBI_SEQUENTIAL) != 0 ? 1 : plan->tasks;
   call.conjugates = mbi_plan_conjugates(plan);
   call.scales = mbi_scalar_zero(mbi_plan_accumulator(plan), alpha);
   call.adds = !mbi_scalar_zero(mbi_plan_accumulator(plan), beta);
@@ -19683,7 +19788,7 @@ static void mbi_mixed_run_f32_f64(const merbit_plan *plan, void *scratch,
   call.beta = *(const double *)beta;
   call.y = (double *)y;
   call.parts = (mbi_mixed_part_f32_f64 *)scratch;
-  call.tasks = plan->method == MERBIT_METHOD_REFERENCE ? 1 : plan->tasks;
+  call.tasks = (plan->row->takes & MBI_SEQUENTIAL) != 0 ? 1 : plan->tasks;
   call.conjugates = mbi_plan_conjugates(plan);
   call.scales = mbi_scalar_zero(mbi_plan_accumulator(plan), alpha);
   call.adds = !mbi_scalar_zero(mbi_plan_accumulator(plan), beta);
@@ -19800,7 +19905,7 @@ static void mbi_mixed_run_c64(const merbit_plan *plan, void *scratch,
   call.beta = *(const mbi_c64 *)beta;
   call.y = (mbi_c64 *)y;
   call.parts = (mbi_mixed_part_c64 *)scratch;
-  call.tasks = plan->method == MERBIT_METHOD_REFERENCE ? 1 : plan->tasks;
+  call.tasks = (plan->row->takes & MBI_SEQUENTIAL) != 0 ? 1 : plan->tasks;
   call.conjugates = mbi_plan_conjugates(plan);
   call.scales = mbi_scalar_zero(mbi_plan_accumulator(plan), alpha);
   call.adds = !mbi_scalar_zero(mbi_plan_accumulator(plan), beta);
@@ -19917,7 +20022,7 @@ static void mbi_mixed_run_c128(const merbit_plan *plan, void *scratch,
   call.beta = *(const mbi_c128 *)beta;
   call.y = (mbi_c128 *)y;
   call.parts = (mbi_mixed_part_c128 *)scratch;
-  call.tasks = plan->method == MERBIT_METHOD_REFERENCE ? 1 : plan->tasks;
+  call.tasks = (plan->row->takes & MBI_SEQUENTIAL) != 0 ? 1 : plan->tasks;
   call.conjugates = mbi_plan_conjugates(plan);
   call.scales = mbi_scalar_zero(mbi_plan_accumulator(plan), alpha);
   call.adds = !mbi_scalar_zero(mbi_plan_accumulator(plan), beta);
@@ -19951,6 +20056,8 @@ MBI_INTERNAL void mbi_mixed_multiply(const merbit_plan *plan, void *scratch, con
     mbi_mixed_run_f32_f64(plan, scratch, alpha, x, beta, y);
   }
 }
+
+MBI_INTERNAL const mbi_cpu_method mbi_mixed_method = {NULL, NULL, mbi_mixed_scratch_bytes, mbi_mixed_multiply, NULL, NULL, NULL, NULL};
 
 /* ==== >>spmv/cpu/semirings.c  CPU: products over semirings ================================ */
 /* Products over semirings on CPU threads: the row loop, and the merge path as spmv/cpu/merge.c
@@ -20246,7 +20353,7 @@ static void mbi_semiring_fix_up_f64(const mbi_semiring_call_f64 *call) {
   }
 }
 
-static void mbi_semiring_typed_f64(merbit_plan *plan, void *scratch,
+static void mbi_semiring_typed_f64(const merbit_plan *plan, void *scratch,
     const mbi_scalar *alpha, const double *x, const mbi_scalar *beta, double *y) {
   mbi_semiring_call_f64 call;
   call.plan = plan;
@@ -20262,7 +20369,7 @@ static void mbi_semiring_typed_f64(merbit_plan *plan, void *scratch,
   call.parts = (mbi_semiring_part_f64 *)scratch;
   call.tasks = plan->tasks;
   call.shift = plan->csr.nnz > 0 ? plan->csr.base : 0;
-  if (plan->method == MERBIT_METHOD_REFERENCE) {
+  if ((plan->row->takes & MBI_SEQUENTIAL) != 0) {
     call.tasks = 1;
     mbi_semiring_loops_of_f64(&call)->rows(&call, 0, call.vanishes ? 0 : plan->csr.rows);
   } else if (!call.vanishes) {
@@ -20561,7 +20668,7 @@ static void mbi_semiring_fix_up_f32(const mbi_semiring_call_f32 *call) {
   }
 }
 
-static void mbi_semiring_typed_f32(merbit_plan *plan, void *scratch,
+static void mbi_semiring_typed_f32(const merbit_plan *plan, void *scratch,
     const mbi_scalar *alpha, const float *x, const mbi_scalar *beta, float *y) {
   mbi_semiring_call_f32 call;
   call.plan = plan;
@@ -20577,7 +20684,7 @@ static void mbi_semiring_typed_f32(merbit_plan *plan, void *scratch,
   call.parts = (mbi_semiring_part_f32 *)scratch;
   call.tasks = plan->tasks;
   call.shift = plan->csr.nnz > 0 ? plan->csr.base : 0;
-  if (plan->method == MERBIT_METHOD_REFERENCE) {
+  if ((plan->row->takes & MBI_SEQUENTIAL) != 0) {
     call.tasks = 1;
     mbi_semiring_loops_of_f32(&call)->rows(&call, 0, call.vanishes ? 0 : plan->csr.rows);
   } else if (!call.vanishes) {
@@ -20596,7 +20703,7 @@ MBI_INTERNAL size_t mbi_semiring_scratch_bytes(const merbit_plan *plan) {
 
 /* Computes y = (alpha (x) A x) (+) (beta (x) y) by plan->method. The result depends on the
  * number of tasks, not on which threads take them. */
-MBI_INTERNAL void mbi_semiring_multiply(merbit_plan *plan, void *scratch, const mbi_scalar *alpha,
+MBI_INTERNAL void mbi_semiring_multiply(const merbit_plan *plan, void *scratch, const mbi_scalar *alpha,
     const void *x, const mbi_scalar *beta, void *y) {
   if (plan->type == MERBIT_F32) {
     mbi_semiring_typed_f32(plan, scratch, alpha, (const float *)x, beta, (float *)y);
@@ -20604,6 +20711,15 @@ MBI_INTERNAL void mbi_semiring_multiply(merbit_plan *plan, void *scratch, const 
     mbi_semiring_typed_f64(plan, scratch, alpha, (const double *)x, beta, (double *)y);
   }
 }
+
+/* alpha and beta are mbi_scalars. */
+static void mbi_semiring_product(const merbit_plan *plan, void *scratch, const void *alpha,
+    const void *x, const void *beta, void *y) {
+  mbi_semiring_multiply(plan, scratch, (const mbi_scalar *)alpha, x, (const mbi_scalar *)beta,
+      y);
+}
+
+MBI_INTERNAL const mbi_cpu_method mbi_semiring_method = {NULL, NULL, mbi_semiring_scratch_bytes, mbi_semiring_product, NULL, NULL, NULL, NULL};
 
 /* ==== >>spmv/cpu/sorted.c  CPU: rows sorted by length within windows ====================== */
 /* SORTED: rows sorted by length within windows. This is the sigma of SELL-C-sigma (M. Kreutzer
@@ -22088,6 +22204,23 @@ MBI_INTERNAL void mbi_sorted_multiply(const merbit_plan *plan, void *scratch, co
         *(const double *)beta, (double *)y); }
 }
 
+/* Returns the bytes of columns, row numbers and values that a product reads. */
+static int64_t mbi_sorted_stream_bytes(const merbit_plan *plan) {
+  const int64_t size = plan->sorted.values != NULL ? (int64_t)mbi_type_size(plan->type) : 0;
+  return plan->csr.nnz * (size + (int64_t)sizeof(int32_t)) +
+      plan->csr.rows * (int64_t)sizeof *plan->sorted.row_id;
+}
+
+/* Returns the seconds of a product on an EPYC, in tasks. x is prefetched. */
+static double mbi_sorted_cost(const merbit_plan *plan, const mbi_cpu_sample *sample) {
+  const int lengthy = plan->csr.nnz / MBI_MERGE_LONG >= plan->csr.rows;
+  const double entry =
+      (sample->equal ? 0.25 : 0.36) + (mbi_x_is_far(plan) && !lengthy ? 1.2 : 0);
+  return mbi_cpu_seconds(plan, entry, 0.7);
+}
+
+MBI_INTERNAL const mbi_cpu_method mbi_sorted_method = {mbi_sorted_create, mbi_sorted_destroy, mbi_merge_workspace_bytes, mbi_sorted_multiply, mbi_sorted_stream_bytes, NULL, mbi_sorted_update, mbi_sorted_cost};
+
 /* ==== >>spmv/cpu/numa.c  CPU: parts of a matrix on memory nodes =========================== */
 /* Puts each task's part of the matrix on the memory node of the thread that takes it: section
  * III.D of D. Merrill, M. Garland, Merge-based Parallel Sparse Matrix-Vector Multiplication,
@@ -22184,14 +22317,14 @@ MBI_INTERNAL merbit_status mbi_numa_place(merbit_plan *plan, const mbi_numa *num
     plan->placed = MBI_PLACED_ONE_NODE;
     return MERBIT_OK;
   }
-  if (plan->csr.nnz == 0 || plan->method == MERBIT_METHOD_REFERENCE ||
+  if (plan->csr.nnz == 0 || (plan->row->takes & MBI_SEQUENTIAL) != 0 ||
       plan->blocks.chunk_index != NULL) {
     plan->placed = MBI_PLACED_NOTHING;
     return MERBIT_OK;
   }
   plan->placed = plan->placed_columns != NULL ? MBI_PLACED_COPIED : MBI_PLACED_MOVED;
   plan->placed_nodes = numa->nodes;
-  if (plan->method != MERBIT_METHOD_SORTED) {
+  if (sorted->col_ind == NULL) {
     return mbi_numa_place_csr(plan, numa, move);
   }
   if (!mbi_numa_settle(plan, numa, sorted->col_ind, sizeof(int32_t), move) ||
@@ -22890,89 +23023,13 @@ MBI_INTERNAL void mbi_block_scratch_f32(const merbit_plan *plan, void *scratch,
 }
 
 /* ==== >>spmv/cpu/block_plan.c  CPU: plans of blocks and their product ===================== */
-/* Plans of blocks: what they hold and, on the CPU, their product. */
+/* Plans of blocks on the CPU: the schedule and the product. */
 
 /* Returns 1 if the plan multiplies blocks. On the CPU, AUTO does so for a view in BSR. */
 MBI_INTERNAL int mbi_plan_takes_blocks(const merbit_plan *plan) {
-  return plan->desc.method == MERBIT_METHOD_BSR ||
+  return (plan->asked->takes & MBI_OF_BLOCKS) != 0 ||
       (plan->desc.method == MERBIT_METHOD_AUTO && plan->side == MERBIT_SIDE_CPU &&
       plan->view.format == MERBIT_BSR && mbi_plan_plain(plan) && plan->desc.vectors <= 1);
-}
-
-/* Returns 1 if the plan multiplies the view's own blocks. */
-MBI_INTERNAL int mbi_plan_blocks_fit(const merbit_plan *plan) {
-  const merbit_plan_desc *desc = &plan->desc;
-  return plan->view.format == MERBIT_BSR &&
-      (desc->block_rows == 0 || (desc->block_rows == plan->view.block_rows &&
-      desc->block_cols == plan->view.block_cols));
-}
-
-/* Checks the arrays on the host and sets plan->bsr to the view itself or to an owned
- * conversion. */
-MBI_INTERNAL merbit_status mbi_plan_take_host_blocks(merbit_plan *plan) {
-  merbit_context *context = plan->context;
-  const int device = plan->view.memory == MERBIT_MEMORY_DEVICE;
-  merbit_view host = plan->view;
-  merbit_bsr_desc shape;
-  merbit_status status = MERBIT_OK;
-  if (device) {
-    status = mbi_view_download(context, &plan->view, &host);
-  }
-  memset(&shape, 0, sizeof shape);
-  shape.block_rows = plan->desc.block_rows;
-  shape.block_cols = plan->desc.block_cols;
-  if (status == MERBIT_OK) {
-    status = mbi_plan_check_arrays(plan, &host);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_plan_blocks_fit(plan) ? mbi_bsr_borrow(context, &host, &plan->bsr)
-        : mbi_bsr_from_view(context, &host, &shape,
-        plan->side == MERBIT_SIDE_CUDA ? MBI_MASKS_READ : MBI_MASKS_ASIDE, &plan->bsr);
-  }
-  if (device) {
-    mbi_host_view_release(context, &host);
-  }
-  return status;
-}
-
-/* Sets plan->bsr. Two kinds of device arrays are left to later: blocks of the wanted shape,
- * which spmv/shared/device_csr.c checks, and a CSR, from which spmv/stages/extract_blocks.c
- * extracts blocks. */
-MBI_INTERNAL merbit_status mbi_plan_take_blocks(merbit_plan *plan) {
-  const merbit_view *view = &plan->view;
-  plan->csr = *view;
-  if (view->memory == MERBIT_MEMORY_DEVICE && mbi_plan_blocks_fit(plan)) {
-    plan->bsr.view = *view;
-    plan->bsr.entries = mbi_view_values(view);
-    return MERBIT_OK;
-  }
-  if (view->memory == MERBIT_MEMORY_DEVICE && view->format == MERBIT_CSR && view->nnz > 0 &&
-      plan->desc.method == MERBIT_METHOD_BSR) {
-    return MERBIT_OK;
-  }
-  return mbi_plan_take_host_blocks(plan);
-}
-
-/* Takes new host values in the order of the view. */
-MBI_INTERNAL merbit_status mbi_blocks_update(merbit_plan *plan, const void *values, size_t bytes) {
-  merbit_status status = MERBIT_OK;
-  if (!mbi_plan_blocks_fit(plan)) {
-    merbit_view host = plan->view;
-    host.values = values;
-    return mbi_bsr_refill(plan->context, &host, &plan->bsr);
-  }
-  if (values == plan->values) { /* values of a transpose, already in the plan's own array */
-    return MERBIT_OK;
-  }
-  if (plan->own_values == NULL) {
-    status = mbi_allocate_array(plan->context, (int64_t)bytes, 1, "a plan's own values",
-        &plan->own_values);
-  }
-  if (status == MERBIT_OK) {
-    memcpy(plan->own_values, values, bytes);
-    plan->values = plan->own_values;
-  }
-  return status;
 }
 
 MBI_INTERNAL void mbi_blocks_destroy(merbit_plan *plan) {
@@ -22986,8 +23043,6 @@ MBI_INTERNAL merbit_status mbi_blocks_create(merbit_plan *plan) {
   mbi_blocks *blocks = &plan->blocks;
   void *memory;
   merbit_status status;
-  plan->method =
-      plan->desc.method != MERBIT_METHOD_AUTO ? plan->desc.method : MERBIT_METHOD_BSR;
   plan->tasks = mbi_block_chunks(plan->context, &plan->bsr.view);
   plan->values = plan->bsr.view.values;
   status = mbi_allocate_array(plan->context, (int64_t)plan->tasks + 1, 2 * sizeof(int64_t),
@@ -23087,6 +23142,198 @@ MBI_INTERNAL void mbi_blocks_multiply(const merbit_plan *plan, void *scratch, co
     call.y = (double *)y;
     mbi_blocks_typed_f64(plan, scratch, &call);
   }
+}
+
+/* Returns the bytes of blocks, their columns and the offsets of their rows. */
+static int64_t mbi_blocks_stream_bytes(const merbit_plan *plan) {
+  const merbit_view *bsr = &plan->bsr.view;
+  const int64_t values =
+      bsr->values != NULL ? mbi_view_values(bsr) * (int64_t)mbi_type_size(plan->type) : 0;
+  return values + bsr->nnz * (int64_t)sizeof(int32_t) +
+      (mbi_block_count(plan->csr.rows, bsr->block_rows) + 1) *
+      (int64_t)mbi_index_bytes(bsr->offset_type);
+}
+
+/* Writes the plan's line. */
+static int mbi_block_plan_describe(const merbit_plan *plan, int64_t bytes, char *text, size_t size) {
+  const merbit_view *bsr = &plan->bsr.view;
+  return snprintf(text, size, "%s on the CPU (%s), %s: %" PRId64 " x %" PRId64 ", %" PRId64
+      " blocks of %d x %d, %s-major, %.0f%% full; %d task%s; %s; %.3g MB per " "product%s",
+      plan->row->name, plan->desc.method != MERBIT_METHOD_AUTO ? "as asked"
+      : plan->why[0] != '\0'                  ? plan->why : "AUTO's method for blocks there",
+      mbi_plan_type_text(plan), bsr->rows, bsr->cols, bsr->nnz, bsr->block_rows,
+      bsr->block_cols, bsr->block_order == MERBIT_BLOCK_ROW_MAJOR ? "row" : "column",
+      bsr->nnz == 0 ? 100.0 : 100.0 * (double)plan->bsr.entries / (double)mbi_view_values(bsr),
+      plan->tasks, plan->tasks != 1 ? "s" : "", mbi_value_name(plan), 1e-6 * (double)bytes,
+      plan->why[0] != '\0' ? "" : "; runner-up merge");
+}
+
+/* Returns the seconds of a product by the full blocks of a CSR on an EPYC, in tasks. Equal values
+ * are cheaper by SORTED. */
+static double mbi_blocks_cost(const merbit_plan *plan, const mbi_cpu_sample *sample) {
+  const int lengthy = plan->csr.nnz / MBI_MERGE_LONG >= plan->csr.rows;
+  return sample->block > 1 && !sample->equal
+      ? mbi_cpu_seconds(plan, 0.26 + (mbi_x_is_far(plan) && !lengthy ? 1.2 : 0), 0.7)
+      : HUGE_VAL;
+}
+
+MBI_INTERNAL const mbi_cpu_method mbi_blocks_method = {mbi_blocks_create, mbi_blocks_destroy, mbi_block_plan_scratch_bytes, mbi_blocks_multiply, mbi_blocks_stream_bytes, mbi_block_plan_describe, NULL, mbi_blocks_cost};
+
+/* ==== >>spmv/stages/format.c  a view as the CSR or the blocks that the method reads ======= */
+/* Converts plan->view to what the method reads: a CSR of 32-bit columns in plan->csr, or blocks
+ * in plan->bsr. A view that is so already stays where it is. */
+
+/* Downloads new values, if they are in device memory. */
+MBI_INTERNAL merbit_status mbi_new_values_download(merbit_plan *plan, mbi_new_values *fresh) {
+  const void *copy = NULL;
+  merbit_status status;
+  if (fresh->memory != MERBIT_MEMORY_DEVICE) {
+    return MERBIT_OK;
+  }
+  MBI_TRY(mbi_device_enter(plan->context));
+  status = mbi_array_download(plan->context, fresh->values, fresh->count,
+      mbi_type_size(plan->type), &copy);
+  mbi_device_leave(plan->context);
+  MBI_TRY(status);
+  fresh->downloaded = (void *)(uintptr_t)copy;
+  fresh->values = copy;
+  fresh->memory = MERBIT_MEMORY_HOST;
+  return MERBIT_OK;
+}
+
+/* Returns whether a view is a CSR of 32-bit columns. */
+MBI_INTERNAL int mbi_view_is_plain(const merbit_view *view) {
+  return view->format == MERBIT_CSR && view->index_type == MERBIT_INDEX_32;
+}
+
+/* Returns whether the blocks of the view are those that the plan multiplies. */
+static int mbi_format_blocks_fit(const merbit_plan *plan) {
+  const merbit_plan_desc *desc = &plan->desc;
+  return plan->view.format == MERBIT_BSR &&
+      (desc->block_rows == 0 || (desc->block_rows == plan->view.block_rows &&
+      desc->block_cols == plan->view.block_cols));
+}
+
+/* Returns whether new values have to be converted with the view. */
+MBI_INTERNAL int mbi_format_converts(const merbit_plan *plan) {
+  return (plan->matrix != NULL && !mbi_view_is_plain(&plan->view)) ||
+      (mbi_plan_has_blocks(plan) && plan->extracted.csr.rows == 0 &&
+      !mbi_format_blocks_fit(plan));
+}
+
+/* Checks the arrays of the host view and sets plan->bsr: to the view itself, or an owned
+ * conversion. */
+static merbit_status mbi_format_host_blocks(merbit_plan *plan, const merbit_view *host) {
+  merbit_bsr_desc shape;
+  memset(&shape, 0, sizeof shape);
+  shape.block_rows = plan->desc.block_rows;
+  shape.block_cols = plan->desc.block_cols;
+  MBI_TRY(mbi_plan_check_arrays(plan, host));
+  return mbi_format_blocks_fit(plan) ? mbi_bsr_borrow(plan->context, host, &plan->bsr)
+      : mbi_bsr_from_view(plan->context, host, &shape,
+      plan->side == MERBIT_SIDE_CUDA ? MBI_MASKS_READ : MBI_MASKS_ASIDE, &plan->bsr);
+}
+
+/* Sets plan->bsr on the host, whichever memory the view is in. */
+MBI_INTERNAL merbit_status mbi_format_blocks_on_host(merbit_plan *plan) {
+  merbit_view host;
+  merbit_status status;
+  if (plan->view.memory != MERBIT_MEMORY_DEVICE) {
+    return mbi_format_host_blocks(plan, &plan->view);
+  }
+  status = mbi_view_download(plan->context, &plan->view, &host);
+  status = status == MERBIT_OK ? mbi_format_host_blocks(plan, &host) : status;
+  mbi_host_view_release(plan->context, &host);
+  return status;
+}
+
+/* Sets plan->bsr. Two views stay in device memory, where spmv/shared/device_csr.c checks them:
+ * blocks of the right shape, and a CSR, which spmv/stages/extract_blocks.c converts. */
+static merbit_status mbi_format_blocks(merbit_plan *plan) {
+  const merbit_view *view = &plan->view;
+  plan->csr = *view;
+  if (view->memory == MERBIT_MEMORY_DEVICE && mbi_format_blocks_fit(plan)) {
+    plan->bsr.view = *view;
+    plan->bsr.entries = mbi_view_values(view);
+    return MERBIT_OK;
+  }
+  if (view->memory == MERBIT_MEMORY_DEVICE && view->format == MERBIT_CSR && view->nnz > 0 &&
+      plan->desc.method == MERBIT_METHOD_BSR) {
+    return MERBIT_OK;
+  }
+  return mbi_format_blocks_on_host(plan);
+}
+
+/* Checks the arrays of the host view and sets plan->csr: to the view itself, or an owned
+ * conversion. */
+static merbit_status mbi_format_host_csr(merbit_plan *plan, const merbit_view *host) {
+  MBI_TRY(mbi_plan_check_arrays(plan, host));
+  if (!mbi_view_is_plain(&plan->view)) {
+    MBI_TRY(
+        mbi_matrix_from_view(plan->context, host, mbi_plan_build_flags(plan), &plan->matrix));
+    plan->csr = plan->matrix->view;
+  }
+  return MERBIT_OK;
+}
+
+/* Sets plan->csr. A CSR in device memory stays there: spmv/shared/device_csr.c checks it and
+ * narrows its columns, or mbi_reorder_make downloads it. */
+static merbit_status mbi_format_csr(merbit_plan *plan) {
+  merbit_view host;
+  merbit_status status;
+  plan->csr = plan->view;
+  if (plan->view.memory != MERBIT_MEMORY_DEVICE) {
+    return mbi_format_host_csr(plan, &plan->view);
+  }
+  if (mbi_view_is_plain(&plan->view) ||
+      (plan->view.format == MERBIT_CSR && !mbi_plan_reorders(plan))) {
+    return MERBIT_OK;
+  }
+  status = mbi_view_download(plan->context, &plan->view, &host);
+  status = status == MERBIT_OK ? mbi_format_host_csr(plan, &host) : status;
+  mbi_host_view_release(plan->context, &host);
+  return status;
+}
+
+MBI_INTERNAL merbit_status mbi_format_make(merbit_plan *plan) {
+  return mbi_plan_takes_blocks(plan) ? mbi_format_blocks(plan) : mbi_format_csr(plan);
+}
+
+/* Converts new host values with the structure of a host view. */
+static merbit_status mbi_format_convert(merbit_plan *plan, const merbit_view *structure,
+    mbi_new_values *fresh) {
+  merbit_view host = *structure;
+  host.values = fresh->values;
+  if (plan->matrix == NULL) {
+    MBI_TRY(mbi_bsr_refill(plan->context, &host, &plan->bsr));
+    fresh->values = plan->bsr.view.values;
+    fresh->count = mbi_view_values(&plan->bsr.view);
+    return MERBIT_OK;
+  }
+  MBI_TRY(
+      mbi_matrix_from_view(plan->context, &host, mbi_plan_build_flags(plan), &fresh->matrix));
+  fresh->values = fresh->matrix->view.values;
+  fresh->count = fresh->matrix->view.nnz;
+  return MERBIT_OK;
+}
+
+/* Brings new values into the order of plan->csr or plan->bsr. A COO or 64-bit view is converted
+ * again, since duplicates may have been added up. */
+MBI_INTERNAL merbit_status mbi_format_map_values(merbit_plan *plan, mbi_new_values *fresh) {
+  merbit_view structure = plan->view, host;
+  merbit_status status;
+  if (!mbi_format_converts(plan)) {
+    return MERBIT_OK;
+  }
+  MBI_TRY(mbi_new_values_download(plan, fresh));
+  if (plan->view.memory != MERBIT_MEMORY_DEVICE) {
+    return mbi_format_convert(plan, &plan->view, fresh);
+  }
+  structure.values = NULL;
+  status = mbi_view_download(plan->context, &structure, &host);
+  status = status == MERBIT_OK ? mbi_format_convert(plan, &host, fresh) : status;
+  mbi_host_view_release(plan->context, &host);
+  return status;
 }
 
 /* ==== >>spmv/shared/device_csr.c  a plan's CSR arrays on the GPU ========================== */
@@ -23587,9 +23834,9 @@ static int mbi_merbit_describe(const merbit_plan *plan, char *text, size_t size)
       m->dual ? "dual-buffer" : "carry-out");
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_merbit_method = {
-    sizeof(mbi_merbit),  mbi_merbit_create, mbi_merbit_destroy,  mbi_merbit_carry_bytes,
-    mbi_merbit_multiply, mbi_merbit_info,   mbi_merbit_describe, NULL};
+MBI_INTERNAL const mbi_cuda_method mbi_merbit_method = {sizeof(mbi_merbit), mbi_merbit_create,
+    mbi_merbit_destroy, mbi_merbit_carry_bytes, mbi_merbit_multiply, mbi_merbit_info,
+    mbi_merbit_describe, NULL, 0, NULL, 0, NULL};
 
 /* ==== >>spmv/shared/nonempty_rows.c  which rows of a device CSR hold something ============ */
 /* Counts the non-empty rows on the GPU, measures how equal their lengths are, and lists them if
@@ -23989,7 +24236,7 @@ MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_context *context,
   return MERBIT_OK;
 }
 
-/* ==== >>spmv/choose/critical_path.c  CUDA: what the longest row takes who walks it alone ==== */
+/* ==== >>spmv/choose/critical_path.c  CUDA: what the longest row takes who walks it alone, and what products move ==== */
 /* ==== >>spmv/choose/choose.h ============================================================== */
 #ifndef MBI_CHOOSE_H
 #define MBI_CHOOSE_H
@@ -24002,10 +24249,6 @@ MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_context *context,
  * counts in a choice is their proportion. */
 #define MBI_CHOOSE_STREAM (1.0 / 4.2e12)
 
-/* Seconds that one product is expected to take, launches left out. */
-typedef struct mbi_forecast {
-  double scan, rows, sliced, binned, hubs, blocks;
-} mbi_forecast;
 /* Bytes of columns and values from which on a plan for so few products that no look at the
  * matrix pays takes the merge path. Below, launches count, and lanes per row want one. */
 #ifndef MBI_CHOOSE_UNSEEN
@@ -24032,8 +24275,14 @@ typedef struct mbi_measured {
   char why[160];
 } mbi_measured;
 
-/* Forms that cost SCAN more than they save. */
-#define MBI_FORMS_SLOW (MBI_FORM(MBI_VALUES_TABLE) | MBI_FORM(MBI_VALUES_ROW))
+/* What every forecast is made of. Seconds, of the vectors, of columns and values, and of the
+ * elements of x that no cache near the threads holds. */
+typedef struct mbi_traffic {
+  double size, nnz, rows, cols;
+  double values; /* bytes of a nonzero's value */
+  double vectors, stream, gathers;
+  double light; /* what a method that looks for no row ends takes of a stream's time */
+} mbi_traffic;
 
 #endif
 
@@ -24057,6 +24306,48 @@ MBI_INTERNAL int mbi_choose_small(const merbit_plan *plan) {
 MBI_INTERNAL double mbi_walk(const merbit_plan *plan, double at_once, int loads) {
   const double load = mbi_choose_small(plan) ? MBI_WALK_NEAR : MBI_WALK_FAR;
   return (double)plan->nonempty.longest / at_once * loads * load - MBI_WALK_LEAST;
+}
+
+/* ---- Traffic ----------------------------------------------------------------------------- */
+
+/* Returns the seconds for one sector of x that no cache near the threads holds, by the bytes of
+ * x: the L2's rate, which falls where x does not fit. */
+MBI_INTERNAL double mbi_choose_gather(double bytes) {
+  static const double size[6] = {16e6, 32e6, 67e6, 134e6, 268e6, 1074e6};
+  static const double rate[6] = {160e9, 140e9, 76e9, 53e9, 45e9, 40e9};
+  int i = 0;
+  if (bytes <= size[0] || bytes >= size[5]) {
+    return 1.0 / rate[bytes <= size[0] ? 0 : 5];
+  }
+  while (bytes > size[i + 1]) {
+    i++;
+  }
+  return 1.0 /
+      (rate[i] + (rate[i + 1] - rate[i]) * (bytes - size[i]) / (size[i + 1] - size[i]));
+}
+
+/* Returns the longer time: a row that is walked alone goes on while the others are multiplied.
+ */
+MBI_INTERNAL double mbi_choose_longer(double seconds, double walk) {
+  return walk > seconds ? walk : seconds;
+}
+
+/* Returns what a product moves, in seconds. */
+MBI_INTERNAL mbi_traffic mbi_traffic_of(const merbit_plan *plan) {
+  mbi_traffic t;
+  t.size = (double)mbi_type_size(plan->type);
+  t.nnz = (double)plan->device.nnz;
+  t.rows = (double)plan->device.rows;
+  t.cols = (double)plan->device.cols;
+  t.vectors =
+      ((t.rows + t.cols) * t.size + (double)mbi_value_bytes_once(plan)) * MBI_CHOOSE_STREAM;
+  t.values = (double)mbi_value_bytes(plan);
+  t.stream = t.nnz * (4.0 + t.values) * MBI_CHOOSE_STREAM;
+  t.gathers = t.nnz * plan->nonempty.sectors * mbi_choose_gather(t.cols * t.size);
+  /* No row ends have to be found, which shows in f64; in f32 the scan keeps up with the stream.
+   */
+  t.light = plan->type == MERBIT_F64 && t.gathers < t.stream / 2 ? 0.8 : 1.0;
+  return t;
 }
 
 /* ==== >>spmv/gpu/scan/sizes.c  CUDA: how the scan cuts a matrix into tiles and blocks ===== */
@@ -24340,8 +24631,7 @@ MBI_INTERNAL merbit_status mbi_scan_nonempty(merbit_plan *plan) {
   if (!mbi_nonempty_fit(plan)) {
     return mbi_fail(plan->context, MERBIT_TOO_LARGE,
         "%s takes fewer than 2^32 - 1 rows, not %" PRIu64
-        "; for one vector use MERBIT_METHOD_MERBIT",
-        mbi_method_identifier(plan->method), plan->device.rows);
+        "; for one vector use MERBIT_METHOD_MERBIT", plan->row->identifier, plan->device.rows);
   }
   MBI_TRY(mbi_nonempty_need(plan));
   if (plan->nonempty.count < plan->device.rows && plan->nonempty.row_id == 0) {
@@ -24534,9 +24824,19 @@ static int mbi_scan_describe(const merbit_plan *plan, char *text, size_t size) {
       s->whole ? " with whole rows" : "", plan->streaming ? ", matrix past the caches" : "");
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_scan_method = {
-    sizeof(mbi_scan_schedule), mbi_scan_create, mbi_scan_destroy,  mbi_scan_carry_bytes,
-    mbi_scan_multiply,         mbi_scan_info,   mbi_scan_describe, NULL};
+/* Returns the seconds of a product. To look values up is slower here than to stream them. */
+MBI_INTERNAL double mbi_scan_cost(const merbit_plan *plan) {
+  const mbi_traffic t = mbi_traffic_of(plan);
+  double seconds = t.vectors + t.stream + t.gathers;
+  if (plan->device.form == MBI_VALUES_TABLE || plan->device.form == MBI_VALUES_ROW) {
+    seconds += t.nnz * (plan->type == MERBIT_F32 ? 0.8e-12 : 1.3e-12);
+  }
+  return seconds;
+}
+
+MBI_INTERNAL const mbi_cuda_method mbi_scan_method = {sizeof(mbi_scan_schedule),
+    mbi_scan_create, mbi_scan_destroy, mbi_scan_carry_bytes, mbi_scan_multiply, mbi_scan_info,
+    mbi_scan_describe, NULL, MBI_FORMS_ALL & ~MBI_FORMS_SLOW, mbi_scan_cost, 0, NULL};
 
 /* ==== >>spmv/gpu/merge/merge.c  CUDA: the merge path, with nothing made beforehand ======== */
 /* MERGE on the host: sizes and launches; nothing is built. spmv/gpu/merge/merge.cu describes
@@ -24749,10 +25049,9 @@ static int mbi_merge_describe(const merbit_plan *plan, char *text, size_t size) 
       p->threads, p->steps, p->rounds, plan->streaming ? ", matrix past the caches" : "");
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_merge_path_method = {
-    sizeof(mbi_merge_path),  mbi_merge_path_create,
-    mbi_merge_path_destroy,  mbi_merge_carry_bytes, mbi_merge_path_multiply, mbi_merge_info,
-    mbi_merge_describe,      NULL};
+MBI_INTERNAL const mbi_cuda_method mbi_merge_path_method = {sizeof(mbi_merge_path),
+    mbi_merge_path_create, mbi_merge_path_destroy, mbi_merge_carry_bytes,
+    mbi_merge_path_multiply, mbi_merge_info, mbi_merge_describe, NULL, 0, NULL, 0, NULL};
 
 /* ==== >>spmv/gpu/binned/sizes.c  how the binned product cuts a matrix, and its program ==== */
 /* Sizes of BINNED: strips, parts, threads and shared memory. */
@@ -25171,9 +25470,17 @@ static int mbi_binned_describe(const merbit_plan *plan, char *text, size_t size)
       mbi_scan_of(plan)->threads);
 }
 
+/* Returns the seconds of a product. Products are written and read; reads and writes mixed reach
+ * three quarters of the rate. */
+MBI_INTERNAL double mbi_binned_cost(const merbit_plan *plan) {
+  const mbi_traffic t = mbi_traffic_of(plan);
+  return t.vectors + t.nnz * 1.1 * (4.5 + t.values + 2.0 * t.size) * MBI_CHOOSE_STREAM * 1.35;
+}
+
 MBI_INTERNAL const mbi_cuda_method mbi_binned_method = {
     sizeof(mbi_binned),  mbi_binned_create, mbi_binned_destroy,  mbi_binned_carry_bytes,
-    mbi_binned_multiply, mbi_binned_info,   mbi_binned_describe, mbi_binned_refresh};
+    mbi_binned_multiply, mbi_binned_info,   mbi_binned_describe, mbi_binned_refresh,
+    MBI_FORMS_ALL,       mbi_binned_cost,   MBI_MAKING_FORM,     NULL};
 
 /* ==== >>spmv/gpu/hubs/hubs.c  CUDA: the scan, with the fullest columns in shared memory ==== */
 /* HUBS on the host: finds the hubs, encodes the columns, launches the product.
@@ -25382,9 +25689,19 @@ static int mbi_hubs_describe(const merbit_plan *plan, char *text, size_t size) {
       mbi_scan_of(plan)->threads);
 }
 
+/* Returns the seconds of a product. Where rows are short, one block to a multiprocessor loses
+ * by them what hubs save (a star, ones in f64 on an H200: 224 us where the scan takes 206). */
+MBI_INTERNAL double mbi_hubs_cost(const merbit_plan *plan) {
+  const mbi_traffic t = mbi_traffic_of(plan);
+  return t.nnz >= 4.0 * t.rows && plan->nonempty.hub_share > 1.0 - plan->nonempty.sectors
+      ? t.vectors + t.stream +
+      t.gathers * (1.0 - plan->nonempty.hub_share) / plan->nonempty.sectors : HUGE_VAL;
+}
+
 MBI_INTERNAL const mbi_cuda_method mbi_hubs_method = {
-    sizeof(mbi_hubs),  mbi_hubs_create, mbi_hubs_destroy,  mbi_scan_carry_bytes,
-    mbi_hubs_multiply, mbi_hubs_info,   mbi_hubs_describe, NULL};
+    sizeof(mbi_hubs),  mbi_hubs_create, mbi_hubs_destroy,   mbi_scan_carry_bytes,
+    mbi_hubs_multiply, mbi_hubs_info,   mbi_hubs_describe,  NULL,
+    MBI_FORMS_ALL,     mbi_hubs_cost,   MBI_MAKING_COLUMNS, NULL};
 
 /* ==== >>spmv/gpu/rows/rows.c  CUDA: lanes per row ========================================= */
 /* ROWS on the host: lanes per row, loads in flight, launches. spmv/gpu/rows/rows.cu
@@ -25524,9 +25841,29 @@ static int mbi_rows_describe(const merbit_plan *plan, char *text, size_t size) {
       r->lanes == 1 ? "" : "s", r->unroll, r->threads);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_rows_method = {
-    sizeof(mbi_rows),  mbi_rows_create, mbi_rows_destroy,  mbi_rows_carry_bytes,
-    mbi_rows_multiply, mbi_rows_info,   mbi_rows_describe, NULL};
+/* Returns whether all that a product does is to gather doubles, each from a sector of its own,
+ * for lanes of which half are busy. */
+static int mbi_rows_gather(const merbit_plan *plan) {
+  return plan->type == MERBIT_F64 && mbi_value_bytes(plan) == 0 &&
+      plan->nonempty.sectors > 0.9 && plan->nonempty.slots / 2 <= plan->device.nnz;
+}
+
+/* Returns the seconds of a product. Lanes of a row load what does not lie side by side, which
+ * counts little beside gathers that all miss; then no launch has to follow, and nothing is made
+ * (ones on an H200: 143 us for 145 where columns lie anywhere; but 121 for 91 of roads, which
+ * share sectors). */
+MBI_INTERNAL double mbi_rows_cost(const merbit_plan *plan) {
+  const mbi_traffic t = mbi_traffic_of(plan);
+  const double scan = t.vectors + t.stream + t.gathers;
+  if (plan->nonempty.slots / 2 > plan->device.nnz) {
+    return HUGE_VAL; /* more than half of the lanes would idle */
+  }
+  return mbi_choose_longer((mbi_rows_gather(plan) ? 0.97 : 1.2) * scan, mbi_rows_walk(plan));
+}
+
+MBI_INTERNAL const mbi_cuda_method mbi_rows_method = {sizeof(mbi_rows), mbi_rows_create,
+    mbi_rows_destroy, mbi_rows_carry_bytes, mbi_rows_multiply, mbi_rows_info, mbi_rows_describe,
+    NULL, MBI_FORMS_ALL, mbi_rows_cost, 0, NULL};
 
 /* ==== >>spmv/gpu/bsr/sizes.c  CUDA: how blocks are cut into slots, groups and tiles ======= */
 /* Sizes of block products: lanes per row of a block, slots, groups and tiles, from the shape
@@ -25971,10 +26308,6 @@ MBI_INTERNAL int mbi_bsr_describe(const merbit_plan *plan, char *text, size_t si
       stored > 0 ? 100.0 * (double)plan->bsr.entries / stored : 100.0, t->tiles,
       t->slots, t->slot_blocks, t->together, t->shuffled ? ", x by shuffles" : "", t->threads);
 }
-
-MBI_INTERNAL const mbi_cuda_method mbi_bsr_method = {
-    sizeof(mbi_bsr_tiles), mbi_bsr_create, mbi_bsr_destroy,  mbi_bsr_carry_bytes,
-    mbi_bsr_multiply,      mbi_bsr_info,   mbi_bsr_describe, mbi_bsr_fill};
 
 /* ==== >>spmv/cpu/many.c  CPU: several vectors at once ===================================== */
 /* MANY on the CPU: Y = alpha A X + beta Y for several vectors, which reads the matrix once for
@@ -27038,6 +27371,8 @@ MBI_INTERNAL void mbi_many_cpu(merbit_plan *plan, void *scratch, const void *alp
   }
 }
 
+MBI_INTERNAL const mbi_cpu_method mbi_many_cpu_method = {NULL, NULL, mbi_many_cpu_bytes, NULL, NULL, NULL, NULL, NULL};
+
 /* ==== >>spmv/gpu/sliced/sliced.c  CUDA: slices of rows stored column by column ============ */
 /* SLICED on the host: builds slices of 32 rows, launches the product.
  * spmv/gpu/sliced/sliced.cu describes the method. */
@@ -27297,9 +27632,27 @@ static int mbi_sliced_describe(const merbit_plan *plan, char *text, size_t size)
       2.0 * (double)s->column_slots / slots, s->threads);
 }
 
+/* Returns whether slices of 32 rows need so little padding that the forecast can be trusted. */
+MBI_INTERNAL int mbi_sliced_trusted(const merbit_plan *plan) {
+  const mbi_device_csr *csr = &plan->device;
+  return csr->nnz >= 4 * csr->rows && plan->nonempty.slots / 5 <= csr->nnz / 3;
+}
+
+/* Returns the seconds of a product, if at least half of the slots are filled. */
+MBI_INTERNAL double mbi_sliced_cost(const merbit_plan *plan) {
+  const mbi_traffic t = mbi_traffic_of(plan);
+  if (plan->nonempty.slots / 2 > plan->device.nnz) {
+    return HUGE_VAL;
+  }
+  return mbi_choose_longer(t.vectors + t.gathers +
+      t.nnz * (4.0 - 2.0 * plan->nonempty.narrow + t.values) * MBI_CHOOSE_STREAM * t.light,
+      mbi_sliced_walk(plan));
+}
+
 MBI_INTERNAL const mbi_cuda_method mbi_sliced_method = {
     sizeof(mbi_sliced),  mbi_sliced_create, mbi_sliced_destroy,  mbi_rows_carry_bytes,
-    mbi_sliced_multiply, mbi_sliced_info,   mbi_sliced_describe, mbi_sliced_fill};
+    mbi_sliced_multiply, mbi_sliced_info,   mbi_sliced_describe, mbi_sliced_fill,
+    MBI_FORMS_ALL,       mbi_sliced_cost,   MBI_MAKING_FORM,     mbi_sliced_trusted};
 
 /* ==== >>spmv/gpu/cb/build.c  blocks of 16 x 16: their sizes, and a first pass over a CSR ==== */
 /* Encodes a host CSR as CB-SpMV's blocks (Cong, Sun, Chen, Xie, Liu, Qian, ICS 2025, sections
@@ -28180,9 +28533,9 @@ static int mbi_cb_describe(const merbit_plan *plan, char *text, size_t size) {
       (double)plan->schedule_bytes / csr, cb->tasks, cb->parts, cb->splits, cb->threads);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_cb_method = {
-    sizeof(mbi_cb),  mbi_cb_create, mbi_cb_destroy,  mbi_cb_carry_bytes,
-    mbi_cb_multiply, mbi_cb_info,   mbi_cb_describe, mbi_cb_refresh};
+MBI_INTERNAL const mbi_cuda_method mbi_cb_method = {sizeof(mbi_cb), mbi_cb_create,
+    mbi_cb_destroy, mbi_cb_carry_bytes, mbi_cb_multiply, mbi_cb_info, mbi_cb_describe,
+    mbi_cb_refresh, MBI_FORMS_CHEAP, NULL, 0, NULL};
 
 /* ==== >>spmv/stages/value_forms.c  CUDA: values stored shorter, without a loss ============ */
 /* Stores values shorter without loss: one for all, one per row or column, bytes that index a
@@ -28562,18 +28915,18 @@ MBI_INTERNAL merbit_status mbi_values_specialise(merbit_plan *plan, uint32_t for
 }
 
 /* ==== >>spmv/plan/dispatch.c  CUDA: products, and x times the values of its columns ======= */
-/* A method with x as it wants it: where values are the same throughout each column, x is
+/* Calls of the plan's method. Where values are the same throughout each column, x is
  * multiplied by them before a product, which then takes all as ones. */
 
 #define MBI_COLUMNS_ALIGNMENT 256
 
-/* After the carries of a product in flight. */
+/* Returns the offset of the scaled x in a product's scratch, behind the carries. */
 static uint64_t mbi_columns_place(const merbit_plan *plan) {
   return (plan->cuda->carry_bytes(plan) + MBI_COLUMNS_ALIGNMENT - 1) / MBI_COLUMNS_ALIGNMENT *
       MBI_COLUMNS_ALIGNMENT;
 }
 
-/* Bytes that one product in flight needs. */
+/* Returns the bytes of scratch that one product in flight needs. */
 MBI_INTERNAL uint64_t mbi_scratch_bytes(const merbit_plan *plan) {
   return plan->device.form == MBI_VALUES_COLUMN
       ? mbi_columns_place(plan) + mbi_values_bytes(plan, MBI_VALUES_COLUMN)
@@ -28589,8 +28942,8 @@ MBI_INTERNAL void mbi_method_forget(merbit_plan *plan) {
   plan->scale = NULL;
 }
 
-/* Creates what plan->cuda makes of the matrix in plan->device. After a failure
- * mbi_method_destroy cleans up. */
+/* Builds the method's form of the matrix in plan->device. On failure the caller runs
+ * mbi_method_destroy. */
 MBI_INTERNAL merbit_status mbi_method_create(merbit_plan *plan) {
   merbit_status status = mbi_allocate_array(plan->context, (int64_t)plan->cuda->state_bytes, 1,
       "the state of a method", &plan->state);
@@ -28611,13 +28964,13 @@ MBI_INTERNAL void mbi_method_destroy(merbit_plan *plan) {
   mbi_method_forget(plan);
 }
 
-/* Whether alpha is zero, for all that the host knows of it. */
+/* Returns whether the host knows that alpha is zero. */
 MBI_INTERNAL int mbi_alpha_zero(const merbit_plan *plan, const void *alpha) {
   return plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE && !plan->stops &&
       mbi_scalar_zero(mbi_plan_accumulator(plan), alpha);
 }
 
-/* y = alpha A x + beta y. */
+/* Computes y = alpha A x + beta y. */
 MBI_INTERNAL merbit_status mbi_method_multiply(merbit_plan *plan, mbi_devptr scratch,
     const void *alpha, mbi_devptr x, const void *beta, mbi_devptr y, void *stream) {
   merbit_status status = MERBIT_OK;
@@ -29107,7 +29460,8 @@ static int mbi_many_describe(const merbit_plan *plan, char *text, size_t size) {
 /* This method has no multiply: merbit_spmm calls mbi_many_multiply, which takes leading
  * dimensions. */
 MBI_INTERNAL const mbi_cuda_method mbi_many_method = {sizeof(mbi_many), mbi_many_create,
-    mbi_scan_destroy, mbi_many_scratch_bytes, NULL, mbi_many_info, mbi_many_describe, NULL};
+    mbi_scan_destroy, mbi_many_scratch_bytes, NULL, mbi_many_info, mbi_many_describe, NULL,
+    MBI_FORMS_CHEAP, NULL, 0, NULL};
 
 /* ==== >>spmv/stages/full_blocks.c  CUDA: a CSR of full blocks as blocks =================== */
 /* Turns a CSR in GPU memory that consists of full blocks into a matrix of blocks, and brings
@@ -29117,6 +29471,25 @@ MBI_INTERNAL const mbi_cuda_method mbi_many_method = {sizeof(mbi_many), mbi_many
 
 MBI_INTERNAL int mbi_has_full_blocks(const mbi_nonempty_rows *nonempty) {
   return nonempty->block_rows * nonempty->block_cols >= 4;
+}
+
+/* Returns whether the matrix was found to consist of full blocks, and stores a value for each
+ * nonzero. */
+MBI_INTERNAL int mbi_choose_full(const merbit_plan *plan) {
+  return mbi_has_full_blocks(&plan->nonempty) && plan->device.form == MBI_VALUES_GENERAL &&
+      plan->device.values != 0;
+}
+
+/* Returns the seconds of a product by full blocks. */
+MBI_INTERNAL double mbi_extracted_cost(const merbit_plan *plan) {
+  const mbi_traffic t = mbi_traffic_of(plan);
+  double column;
+  if (!mbi_choose_full(plan)) {
+    return HUGE_VAL;
+  }
+  column = 4.0 / (plan->nonempty.block_rows * plan->nonempty.block_cols);
+  return t.vectors + t.gathers +
+      t.nnz * (column + t.values) * MBI_CHOOSE_STREAM * 1.08 * t.light;
 }
 
 /* Moves the CSR and its non-empty rows to plan->extracted. */
@@ -29230,7 +29603,7 @@ MBI_INTERNAL merbit_status mbi_extracted_refill(merbit_plan *plan,
   return status;
 }
 
-static merbit_status mbi_extracted_refresh(merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_extracted_refresh(merbit_plan *plan) {
   return mbi_extracted_refill(plan, mbi_extracted_values);
 }
 
@@ -29255,7 +29628,7 @@ MBI_INTERNAL void mbi_extracted_let_go(merbit_plan *plan) {
   plan->device.bytes += csr->bytes;
 }
 
-static merbit_status mbi_extracted_create(merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_extracted_create(merbit_plan *plan) {
   const int high = plan->nonempty.block_rows, wide = plan->nonempty.block_cols;
   mbi_extracted_enter(plan);
   MBI_TRY(mbi_extracted_allocate(plan, high, wide,
@@ -29281,10 +29654,6 @@ MBI_INTERNAL void mbi_extracted_destroy(merbit_plan *plan) {
   memset(&plan->bsr, 0, sizeof plan->bsr);
   memset(full, 0, sizeof *full);
 }
-
-MBI_INTERNAL const mbi_cuda_method mbi_extracted_method = {
-    sizeof(mbi_bsr_tiles), mbi_extracted_create, mbi_extracted_destroy, mbi_bsr_carry_bytes,
-    mbi_bsr_multiply,      mbi_bsr_info,         mbi_bsr_describe,      mbi_extracted_refresh};
 
 /* ==== >>spmv/stages/extract_blocks.c  CUDA: any CSR as blocks ============================= */
 /* Extracts blocks from a CSR in GPU memory. Blocks with holes get masks. The result has the
@@ -29493,7 +29862,7 @@ static merbit_status mbi_extract_values(merbit_plan *plan, mbi_devptr from) {
   return status == MERBIT_OK ? mbi_extract_fill(plan, from, 0, 0, plan->device.values) : status;
 }
 
-static merbit_status mbi_extract_refresh(merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_extract_refresh(merbit_plan *plan) {
   return mbi_extracted_refill(plan, mbi_extract_values);
 }
 
@@ -29607,8 +29976,7 @@ static merbit_status mbi_extract_on_cpu(merbit_plan *plan) {
   mbi_extracted_destroy(plan);
   mbi_device_csr_destroy(context, &plan->device);
   memset(&plan->device, 0, sizeof plan->device);
-  plan->cuda = &mbi_bsr_method;
-  status = mbi_plan_take_host_blocks(plan);
+  status = mbi_format_blocks_on_host(plan);
   if (status != MERBIT_OK) {
     return status;
   }
@@ -29617,7 +29985,7 @@ static merbit_status mbi_extract_on_cpu(merbit_plan *plan) {
   return status == MERBIT_OK ? mbi_bsr_create(plan) : status;
 }
 
-static merbit_status mbi_extract_create(merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_extract_create(merbit_plan *plan) {
   merbit_context *context = plan->context;
   mbi_extract_tally tally = {0, 0, 0, 0};
   mbi_extract c;
@@ -29643,915 +30011,35 @@ static merbit_status mbi_extract_create(merbit_plan *plan) {
   return tally.descends != 0 ? mbi_extract_on_cpu(plan) : mbi_bsr_create(plan);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_extract_method = {
-    sizeof(mbi_bsr_tiles), mbi_extract_create, mbi_extracted_destroy, mbi_bsr_carry_bytes,
-    mbi_bsr_multiply,      mbi_bsr_info,       mbi_bsr_describe,      mbi_extract_refresh};
+/* ==== >>spmv/gpu/bsr/method.c  CUDA: BSR for blocks, and for a CSR ======================== */
+/* BSR as a method. The blocks are those of the view; or extracted from a CSR, if the user asks
+ * for BSR (spmv/stages/extract_blocks.c); or the full blocks of which a CSR consists, if AUTO
+ * takes BSR (spmv/stages/full_blocks.c). */
 
-/* ==== >>spmv/choose/forecast.c  CUDA: what a product by each method should take =========== */
-/* What a product by each method should take, from what the GPU counts of a matrix's rows and
- * samples of its columns. */
-
-MBI_INTERNAL const mbi_cuda_method *mbi_cuda_method_of(const merbit_plan *plan,
-    merbit_method method) {
-  switch (method) {
-  case MERBIT_METHOD_MERGE:
-    return &mbi_merge_path_method;
-  case MERBIT_METHOD_SCAN:
-    return &mbi_scan_method;
-  case MERBIT_METHOD_ROWS:
-    return &mbi_rows_method;
-  case MERBIT_METHOD_SLICED:
-    return &mbi_sliced_method;
-  case MERBIT_METHOD_BINNED:
-    return &mbi_binned_method;
-  case MERBIT_METHOD_BSR:
-    return mbi_plan_has_blocks(plan)                ? &mbi_bsr_method
-        : plan->desc.method == MERBIT_METHOD_BSR ? &mbi_extract_method : &mbi_extracted_method;
-  case MERBIT_METHOD_CB:
-    return &mbi_cb_method;
-  case MERBIT_METHOD_HUBS:
-    return &mbi_hubs_method;
-  case MERBIT_METHOD_MANY:
-    return &mbi_many_method;
-  default:
-    return &mbi_merbit_method;
-  }
+static merbit_status mbi_bsr_method_create(merbit_plan *plan) {
+  return mbi_plan_has_blocks(plan)                ? mbi_bsr_create(plan)
+      : plan->desc.method == MERBIT_METHOD_BSR ? mbi_extract_create(plan)
+      : mbi_extracted_create(plan);
 }
 
-/* Seconds for one sector of x that no cache near the threads holds, by the bytes of x: the L2's
- * rate, which falls where x does not fit. */
-MBI_INTERNAL double mbi_choose_gather(double bytes) {
-  static const double size[6] = {16e6, 32e6, 67e6, 134e6, 268e6, 1074e6};
-  static const double rate[6] = {160e9, 140e9, 76e9, 53e9, 45e9, 40e9};
-  int i = 0;
-  if (bytes <= size[0] || bytes >= size[5]) {
-    return 1.0 / rate[bytes <= size[0] ? 0 : 5];
-  }
-  while (bytes > size[i + 1]) {
-    i++;
-  }
-  return 1.0 /
-      (rate[i] + (rate[i + 1] - rate[i]) * (bytes - size[i]) / (size[i + 1] - size[i]));
-}
-
-/* Whether the matrix was found to consist of full blocks, and stores a value for each nonzero.
- */
-MBI_INTERNAL int mbi_choose_full(const merbit_plan *plan) {
-  return mbi_has_full_blocks(&plan->nonempty) && plan->device.form == MBI_VALUES_GENERAL &&
-      plan->device.values != 0;
-}
-
-/* Whether all that a product does is to gather doubles, each from a sector of its own, for
- * lanes of which half are busy. */
-static int mbi_choose_gathered(const merbit_plan *plan) {
-  return plan->type == MERBIT_F64 && mbi_value_bytes(plan) == 0 && plan->nonempty.sectors > 0.9 &&
-      plan->nonempty.slots / 2 <= plan->device.nnz;
-}
-
-/* The longer one: a row that is walked alone goes on while the others are multiplied. */
-static double mbi_choose_longer(double seconds, double walk) {
-  return walk > seconds ? walk : seconds;
-}
-
-/* Only ROWS and SLICED walk rows. All others cut a long row into tiles, whose sums a warp or a
- * thread block adds up. */
-MBI_INTERNAL mbi_forecast mbi_choose_forecast(const merbit_plan *plan) {
-  const double size = (double)mbi_type_size(plan->type), nnz = (double)plan->device.nnz;
-  const double rows = (double)plan->device.rows, cols = (double)plan->device.cols;
-  const double vectors =
-      ((rows + cols) * size + (double)mbi_value_bytes_once(plan)) * MBI_CHOOSE_STREAM;
-  const double values = (double)mbi_value_bytes(plan);
-  const double stream = nnz * (4.0 + values) * MBI_CHOOSE_STREAM;
-  const double gathers = nnz * plan->nonempty.sectors * mbi_choose_gather(cols * size);
-  /* No row ends have to be found, which shows in f64; in f32 the scan keeps up with the stream.
-   */
-  const double light = plan->type == MERBIT_F64 && gathers < stream / 2 ? 0.8 : 1.0;
-  mbi_forecast f;
-  f.scan = vectors + stream + gathers;
-  /* Lanes of a row load what does not lie side by side, which counts little beside gathers
-   * that all miss; then no launch has to follow, and nothing is made (ones on an H200: 143 us
-   * for 145 where columns lie anywhere; but 121 for 91 of roads, which share sectors). */
-  f.rows =
-      mbi_choose_longer((mbi_choose_gathered(plan) ? 0.97 : 1.2) * f.scan, mbi_rows_walk(plan));
-  if (plan->device.form == MBI_VALUES_TABLE || plan->device.form == MBI_VALUES_ROW) {
-    /* To look values up is slower there than to stream them. */
-    f.scan += nnz * (plan->type == MERBIT_F32 ? 0.8e-12 : 1.3e-12);
-  }
-  /* Where rows are short, one block to a multiprocessor loses by them what hubs save (a star,
-   * ones in f64 on an H200: 224 us where the scan takes 206). */
-  f.hubs = nnz >= 4.0 * rows && plan->nonempty.hub_share > 1.0 - plan->nonempty.sectors
-      ? vectors + stream + gathers * (1.0 - plan->nonempty.hub_share) / plan->nonempty.sectors
-      : f.scan;
-  f.sliced = mbi_choose_longer(vectors + gathers +
-      nnz * (4.0 - 2.0 * plan->nonempty.narrow + values) * MBI_CHOOSE_STREAM * light,
-      mbi_sliced_walk(plan));
-  /* Products are written and read; reads and writes mixed reach three quarters of the rate. */
-  f.binned = vectors + nnz * 1.1 * (4.5 + values + 2.0 * size) * MBI_CHOOSE_STREAM * 1.35;
-  f.blocks = f.scan;
-  if (mbi_choose_full(plan)) {
-    const double column = 4.0 / (plan->nonempty.block_rows * plan->nonempty.block_cols);
-    f.blocks = vectors + gathers + nnz * (column + values) * MBI_CHOOSE_STREAM * 1.08 * light;
-  }
-  return f;
-}
-
-#define MBI_CHOOSE_UNSEEN_CALLS 1
-
-/* And where about so many products follow that making them, 0.4 ms, pays: of floats they save 3
- * us a product on an H200, of doubles a third of that. */
-MBI_INTERNAL int mbi_choose_blocks_calls(const merbit_plan *plan) {
-  return plan->type == MERBIT_F32 ? 100 : 300;
-}
-
-MBI_INTERNAL int mbi_choose_unseen(const merbit_plan *plan) {
-  return plan->desc.expected_calls <= MBI_CHOOSE_UNSEEN_CALLS &&
-      mbi_device_csr_stream_bytes(plan) >= MBI_CHOOSE_UNSEEN;
-}
-
-/* ==== >>spmv/choose/measure.c  CUDA: what it takes, measured and remembered =============== */
-/* AUTO by measuring: where thousands of products will follow, the best two or three methods are
- * made in turn and timed on the very matrix, and the answer is kept on disk beside the cubins,
- * by the structure's hash and the device. */
-#ifndef MBI_MEASURE_ROUNDS
-#endif
-
-/* ---- Candidates -------------------------------------------------------------------------- */
-
-/* Keep the MBI_MEASURE_MOST quickest, quickest first. Returns how many there are. */
-MBI_INTERNAL int mbi_measure_add(mbi_candidate *candidates, int count, merbit_method method,
-    int omega, double seconds) {
-  int at = count < MBI_MEASURE_MOST ? count : MBI_MEASURE_MOST;
-  for (; at > 0 && candidates[at - 1].seconds > seconds; at--) {
-    if (at < MBI_MEASURE_MOST) {
-      candidates[at] = candidates[at - 1];
-    }
-  }
-  if (at < MBI_MEASURE_MOST) {
-    candidates[at].method = method;
-    candidates[at].omega = omega;
-    candidates[at].seconds = seconds;
-  }
-  return count < MBI_MEASURE_MOST ? count + 1 : count;
-}
-
-/* Small: launches and latency decide, which no forecast knows; one of full blocks is large
- * enough for rows that cross thread blocks. Else what the forecasts put
- * within half as much again of the best. */
-MBI_INTERNAL int mbi_measure_candidates(const merbit_plan *plan, mbi_candidate *candidates) {
-  const mbi_nonempty_rows *nonempty = &plan->nonempty;
-  const mbi_forecast f = mbi_choose_forecast(plan);
-  int even = nonempty->slots / 2 <= plan->device.nnz;
-  int count = 0;
-  if (mbi_choose_small(plan)) {
-    even = even && mbi_rows_walk(plan) <= f.scan;
-    if (mbi_choose_full(plan)) {
-      count = mbi_measure_add(candidates, count, MERBIT_METHOD_BSR, 0, 0);
-    }
-    count = mbi_measure_add(candidates, count, MERBIT_METHOD_SCAN, 1, 0);
-    if (count > 1 && even) {
-      return mbi_measure_add(candidates, count, MERBIT_METHOD_ROWS, 0, 0);
-    }
-    count = mbi_measure_add(candidates, count, MERBIT_METHOD_SCAN, 2, 0);
-    return even ? mbi_measure_add(candidates, count, MERBIT_METHOD_ROWS, 0, 0) : count;
+static void mbi_bsr_method_destroy(merbit_plan *plan) {
+  if (plan->extracted.csr.rows > 0) {
+    mbi_extracted_destroy(plan);
   } else {
-    count = mbi_measure_add(candidates, count, MERBIT_METHOD_SCAN, 1, f.scan);
-    count = mbi_measure_add(candidates, count, MERBIT_METHOD_BINNED, 0, f.binned);
-    if (f.blocks < f.scan) {
-      count = mbi_measure_add(candidates, count, MERBIT_METHOD_BSR, 0, f.blocks);
-    }
-    if (f.hubs < f.scan) {
-      count = mbi_measure_add(candidates, count, MERBIT_METHOD_HUBS, 0, f.hubs);
-    }
-    if (even) {
-      count = mbi_measure_add(candidates, count, MERBIT_METHOD_SLICED, 0, f.sliced);
-      count = mbi_measure_add(candidates, count, MERBIT_METHOD_ROWS, 0, f.rows);
-    }
-    while (candidates[count - 1].seconds > 1.5 * candidates[0].seconds) {
-      count--;
-    }
-    return count;
+    mbi_bsr_destroy(plan);
   }
 }
 
-/* ---- Timing ------------------------------------------------------------------------------ */
-
-/* Seconds of a product of the plan as it is made now. */
-static merbit_status mbi_measure_product(merbit_plan *plan, mbi_devptr carries, mbi_devptr x,
-    mbi_devptr y, double *seconds) {
-  /* The second parts are for mbi_scalar_zero, which would read both of a complex number: gcc
-   * -O3 sees it. */
-  static const double one[2] = {1, 0}, zero[2] = {0, 0};
-  static const float one_f32[2] = {1, 0}, zero_f32[2] = {0, 0};
-  static const void *const none[2] = {NULL, NULL};
-  const void *alpha = one, *beta = zero;
-  const int batch = mbi_choose_small(plan) ? 10 * MBI_MEASURE_BATCH : MBI_MEASURE_BATCH;
-  merbit_status status = MERBIT_OK;
-  int round, i;
-  if (plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE) {
-    alpha = beta = none;
-  } else if (plan->type == MERBIT_F32) {
-    alpha = one_f32;
-    beta = zero_f32;
-  }
-  *seconds = HUGE_VAL;
-  for (round = 0; round <= MBI_MEASURE_ROUNDS && status == MERBIT_OK; round++) {
-    const int products = round == 0 ? 1 : batch; /* the first one warms up */
-    const double start = mbi_seconds();
-    double taken;
-    for (i = 0; i < products && status == MERBIT_OK; i++) {
-      status = mbi_method_multiply(plan, carries, alpha, x, beta, y, NULL);
-    }
-    if (status == MERBIT_OK) {
-      status = mbi_device_synchronize(plan->context, NULL);
-    }
-    taken = (mbi_seconds() - start) / products;
-    *seconds = round > 0 && taken < *seconds ? taken : *seconds;
-  }
-  return status;
+static merbit_status mbi_bsr_method_refresh(merbit_plan *plan) {
+  return plan->extracted.csr.rows == 0 ? mbi_bsr_fill(plan)
+      : plan->extracted.by_shape    ? mbi_extract_refresh(plan) : mbi_extracted_refresh(plan);
 }
 
-/* Make the plan by a candidate, time it, and take it apart again. A candidate that the matrix
- * or the memory does not allow is infinitely slow. */
-static merbit_status mbi_measure_try(merbit_plan *plan, mbi_candidate *candidate, mbi_devptr x,
-    mbi_devptr y) {
-  merbit_context *context = plan->context;
-  const int omega = plan->desc.omega;
-  mbi_devptr carries = 0;
-  merbit_status status;
-  plan->method = candidate->method;
-  plan->desc.omega = candidate->omega;
-  plan->cuda = mbi_cuda_method_of(plan, plan->method);
-  status = mbi_method_create(plan);
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, mbi_scratch_bytes(plan), "carries", &carries);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_measure_product(plan, carries, x, y, &candidate->seconds);
-  }
-  mbi_device_release(context, carries);
-  mbi_method_destroy(plan);
-  plan->desc.omega = omega;
-  if (status == MERBIT_DEVICE_OUT_OF_MEMORY || status == MERBIT_TOO_LARGE) {
-    char reason[384];
-    mbi_error_clear(context, reason, sizeof reason);
-    mbi_log(context, "not measured: %s", reason);
-    candidate->seconds = HUGE_VAL;
-    return MERBIT_OK;
-  }
-  return status;
-}
-
-/* All of them, on vectors of zeros. */
-static merbit_status mbi_measure_all(merbit_plan *plan, mbi_candidate *candidates, int count) {
-  merbit_context *context = plan->context;
-  const size_t size = mbi_type_size(plan->type);
-  const uint64_t x_bytes = (plan->device.cols * size + 255) / 256 * 256;
-  const uint64_t bytes = x_bytes + plan->device.rows * size;
-  mbi_devptr vectors = 0;
-  int i;
-  merbit_status status = mbi_device_allocate(context, bytes, "vectors to measure", &vectors);
-  if (status == MERBIT_OK) {
-    status = mbi_device_zero(context, vectors, (size_t)bytes, NULL);
-  }
-  for (i = 0; i < count && status == MERBIT_OK; i++) {
-    status = mbi_measure_try(plan, &candidates[i], vectors, vectors + x_bytes);
-  }
-  mbi_device_release(context, vectors);
-  return status;
-}
-
-/* ---- Memory ------------------------------------------------------------------------------ */
-
-/* The key of the matrix's answer on this device, or NULL. */
-static merbit_status mbi_measure_key(merbit_plan *plan, char **key, size_t *size) {
-  merbit_context *context = plan->context;
-  uint64_t hash = 0;
-  void *room = NULL;
-  merbit_status status = mbi_nonempty_hash(plan, &hash);
-  *key = NULL;
-  if (status == MERBIT_OK) {
-    status = mbi_allocate_array(context, 1024, 1, "the key of a choice", &room);
-  }
-  if (status == MERBIT_OK) {
-    *key = (char *)room;
-    *size = (size_t)snprintf(*key, 1024,
-                             "choice %d %s %s %s %d: %" PRIu64 " x %" PRIu64 ", %" PRIu64
-                             " nonzeros, %016" PRIx64 ", base %d, %s, %s",
-                             MBI_CACHE_FORMAT, MERBIT_VERSION_STRING, MBI_KERNEL_HASH,
-                             context->device.name, context->device.multiprocessors,
-                             plan->device.rows, plan->device.cols, plan->device.nnz, hash,
-                             plan->device.base, mbi_plan_type_text(plan), mbi_value_name(plan));
-  }
-  return status;
-}
-
-/* Whether an answer from disk is one that this version could have given. */
-MBI_INTERNAL int mbi_measured_valid(const merbit_plan *plan, const mbi_measured *found,
-    size_t size) {
-  return size == sizeof *found && found->why[sizeof found->why - 1] == '\0' &&
-      (found->method == MERBIT_METHOD_SCAN || found->method == MERBIT_METHOD_ROWS ||
-      found->method == MERBIT_METHOD_SLICED || found->method == MERBIT_METHOD_BINNED ||
-      found->method == MERBIT_METHOD_HUBS ||
-      (found->method == MERBIT_METHOD_BSR && mbi_has_full_blocks(&plan->nonempty))) &&
-      found->omega >= 0 && found->omega <= (found->method == MERBIT_METHOD_SCAN ? 2 : 0);
-}
-
-static int mbi_measure_recall(merbit_plan *plan, const char *key, size_t key_size,
-    mbi_measured *found) {
-  void *image;
-  size_t size;
-  int valid = 0;
-  if (mbi_cache_load(plan->context, key, key_size, &image, &size)) {
-    valid = size == sizeof *found;
-    if (valid) {
-      memcpy(found, image, sizeof *found);
-      valid = mbi_measured_valid(plan, found, size);
-    }
-    mbi_release(plan->context, image);
-  }
-  return valid;
-}
-
-/* ---- The answer -------------------------------------------------------------------------- */
-
-MBI_INTERNAL void mbi_measure_answer(const mbi_candidate *candidates, int count,
-    mbi_measured *answer) {
-  size_t length;
-  int best = 0, i;
-  memset(answer, 0, sizeof *answer);
-  for (i = 1; i < count; i++) {
-    best = candidates[i].seconds < candidates[best].seconds ? i : best;
-  }
-  answer->method = (int32_t)candidates[best].method;
-  answer->omega = candidates[best].omega;
-  (void)snprintf(answer->why, sizeof answer->why, "measured");
-  for (i = 0; i < count; i++) {
-    length = strlen(answer->why);
-    (void)snprintf(answer->why + length, sizeof answer->why - length, "%s %s%s %.1f us",
-        i > 0 ? "," : "", mbi_method_name(candidates[i].method),
-        candidates[i].omega == 2 ? " of whole rows" : "", 1e6 * candidates[i].seconds);
-  }
-}
-
-/* Set plan->method, plan->desc.omega and plan->why. Needs plan->nonempty, sampled. */
-MBI_INTERNAL merbit_status mbi_measure(merbit_plan *plan) {
-  mbi_candidate candidates[MBI_MEASURE_MOST];
-  mbi_measured answer;
-  char *key = NULL;
-  size_t key_size = 0;
-  int recalled;
-  merbit_status status = mbi_measure_key(plan, &key, &key_size);
-  if (status != MERBIT_OK) {
-    return status;
-  }
-  recalled = mbi_measure_recall(plan, key, key_size, &answer);
-  if (!recalled) {
-    const int count = mbi_measure_candidates(plan, candidates);
-    status = mbi_measure_all(plan, candidates, count);
-    mbi_measure_answer(candidates, count, &answer);
-    if (status == MERBIT_OK) {
-      mbi_cache_store(plan->context, key, key_size, &answer, sizeof answer);
-    }
-  }
-  mbi_release(plan->context, key);
-  plan->method = (merbit_method)answer.method;
-  plan->desc.omega = answer.omega;
-  (void)snprintf(plan->why, sizeof plan->why, "%s%.140s", recalled ? "remembered: " : "",
-      answer.why);
-  return status;
-}
-
-/* ==== >>spmv/choose/choose.c  which method a plan on CUDA takes =========================== */
-/* The method of a plan on CUDA. */
-
-/* Products that making another form of the matrix costs, beyond the scan's plan; less where it
- * is the scan's with other columns, or where memory need not be asked for. */
-#define MBI_CHOOSE_MAKING 12.0
-#define MBI_CHOOSE_MAKING_LESS 8.0
-
-static int mbi_choose_pays(const merbit_plan *plan, merbit_method method, double now,
-    double then) {
-  const int less = method == MERBIT_METHOD_HUBS || plan->arena.at != 0;
-  return plan->desc.expected_calls * (now - then) >
-      (less ? MBI_CHOOSE_MAKING_LESS : MBI_CHOOSE_MAKING) * then;
-}
-
-/* plan->why: the forecasts of what could be taken. */
-static void mbi_choose_say(merbit_plan *plan, const mbi_forecast *f, int even) {
-  char rows[32] = "", sliced[32] = "", blocks[32] = "";
-  if (f->rows < f->scan) {
-    (void)snprintf(rows, sizeof rows, ", rows %.0f us", 1e6 * f->rows);
-  }
-  if (even) {
-    (void)snprintf(sliced, sizeof sliced, ", sliced %.0f us", 1e6 * f->sliced);
-  }
-  if (f->blocks < f->scan) {
-    (void)snprintf(blocks, sizeof blocks, ", blocks %.0f us", 1e6 * f->blocks);
-  }
-  (void)snprintf(plan->why, sizeof plan->why,
-      "%sforecast scan %.0f us%s%s, binned %.0f us, hubs %.0f us%s",
-      even ? "even rows, " : "", 1e6 * f->scan, rows, sliced, 1e6 * f->binned,
-      1e6 * f->hubs, blocks);
-}
-
-/* Slices of 32 rows waste little. */
-static int mbi_choose_even(const merbit_plan *plan) {
-  const mbi_device_csr *csr = &plan->device;
-  return csr->nnz >= 4 * csr->rows && plan->nonempty.slots / 5 <= csr->nnz / 3;
-}
-
-/* Returns whether slices may pay: no lane walks longer than the scan takes either. */
-static int mbi_choose_slices(const merbit_plan *plan) {
-  return mbi_choose_even(plan) && mbi_sliced_walk(plan) <= mbi_choose_forecast(plan).scan;
-}
-
-/* Returns whether lanes per row pay for a small matrix: rows are even, and none is so long that
- * its lanes walk longer than the scan takes. */
-static int mbi_choose_small_rows(const merbit_plan *plan) {
-  return plan->nonempty.slots / 8 <= plan->device.nnz / 5 &&
-      mbi_rows_walk(plan) <= mbi_choose_forecast(plan).scan;
-}
-
-/* Small: all of it stays in L2, and launches count; lanes share a row. plan->why says what
- * decided. */
-MBI_INTERNAL merbit_method mbi_choose_method(merbit_plan *plan) {
-  const mbi_nonempty_rows *nonempty = &plan->nonempty;
-  const int even = mbi_choose_even(plan);
-  const mbi_forecast f = mbi_choose_forecast(plan);
-  merbit_method method = MERBIT_METHOD_SCAN;
-  double best = f.scan;
-  if (mbi_choose_small(plan) && mbi_choose_full(plan)) {
-    (void)snprintf(plan->why, sizeof plan->why, "small, of full blocks; runner-up %s",
-        even ? "rows" : "scan");
-    return MERBIT_METHOD_BSR;
-  }
-  if (mbi_choose_small(plan)) {
-    const int rows = mbi_choose_small_rows(plan);
-    (void)snprintf(plan->why, sizeof plan->why, "small, with %s rows; runner-up %s",
-        rows ? "even" : "uneven", rows ? "scan" : "rows");
-    return rows ? MERBIT_METHOD_ROWS : MERBIT_METHOD_SCAN;
-  }
-  if (!mbi_plan_plain(plan)) {
-    const int rows = even && nonempty->longest <= 64 && mbi_nonempty_equal(plan);
-    (void)snprintf(plan->why, sizeof plan->why, "%s rows of %s; runner-up %s",
-        rows ? "equal, short" : "any", mbi_plan_type_text(plan), rows ? "scan" : "merge");
-    return rows ? MERBIT_METHOD_ROWS : MERBIT_METHOD_SCAN;
-  }
-  if (f.rows < best) { /* nothing is made for them */
-    method = MERBIT_METHOD_ROWS;
-    best = f.rows;
-  }
-  if (even && mbi_choose_pays(plan, MERBIT_METHOD_SLICED, f.scan, f.sliced) &&
-      f.sliced < best) {
-    method = MERBIT_METHOD_SLICED;
-    best = f.sliced;
-  }
-  if (mbi_choose_pays(plan, MERBIT_METHOD_BINNED, f.scan, f.binned) && f.binned < best) {
-    method = MERBIT_METHOD_BINNED;
-    best = f.binned;
-  }
-  if (mbi_choose_pays(plan, MERBIT_METHOD_HUBS, f.scan, f.hubs) && f.hubs < best) {
-    method = MERBIT_METHOD_HUBS;
-    best = f.hubs;
-  }
-  if (mbi_choose_pays(plan, MERBIT_METHOD_BSR, f.scan, f.blocks) && f.blocks < best) {
-    method = MERBIT_METHOD_BSR;
-  }
-  mbi_choose_say(plan, &f, even);
-  return method;
-}
-
-/* Of the methods that take semirings. In doubles a scan of their sums costs more than lanes
- * that idle where rows are even (on an H200, 27-point stencil and mesh: 375 and 295 us, by rows
- * 285 and 253), in floats it does not (197 and 166, by rows 262 and 238). */
-MBI_INTERNAL merbit_status mbi_choose_semiring(merbit_plan *plan) {
-  merbit_status status = MERBIT_OK;
-  plan->method = MERBIT_METHOD_MERGE;
-  if (mbi_choose_unseen(plan)) {
-    (void)snprintf(plan->why, sizeof plan->why, "for %d product without a look at the matrix",
-        plan->desc.expected_calls);
-  } else if (!mbi_nonempty_fit(plan)) {
-    (void)snprintf(plan->why, sizeof plan->why, "more rows than the others take");
-  } else {
-    status = mbi_nonempty_need(plan);
-    if (status == MERBIT_OK) {
-      const int small = mbi_choose_small(plan);
-      const int rows = small ? mbi_choose_small_rows(plan)
-          : plan->type == MERBIT_F64 && mbi_choose_even(plan) && plan->nonempty.longest <= 64;
-      plan->method = rows ? MERBIT_METHOD_ROWS : MERBIT_METHOD_SCAN;
-      (void)snprintf(plan->why, sizeof plan->why, "%s; runner-up %s",
-          rows && small ? "small, with even rows" : rows        ? "even, short rows of doubles"
-          : "of those for semirings", rows ? "scan" : "merge");
-    }
-  }
-  return status;
-}
-
-/* What the forecast needs to know of the columns: a sample for all, and how full they are where
- * many products spend a third of their time or more on gathers, most of which the caches miss,
- * but not nearly all: with hubs, windows of nonzeros meet some sectors again.
- */
-#define MBI_CHOOSE_NO_HUBS 0.98
-static merbit_status mbi_choose_sample(merbit_plan *plan) {
-  const double cols = (double)plan->device.cols * (double)mbi_type_size(plan->type);
-  merbit_status status;
-  if (plan->device.nnz > 0 && mbi_choose_small(plan) &&
-      plan->desc.expected_calls >= mbi_choose_blocks_calls(plan) &&
-      mbi_device_csr_stream_bytes(plan) >= MBI_CHOOSE_BLOCKS) {
-    return mbi_nonempty_blocks(plan);
-  }
-  if (plan->device.nnz == 0 || mbi_choose_small(plan)) {
-    return MERBIT_OK;
-  }
-  status = mbi_nonempty_sample(plan->context, &plan->device, plan->type, &plan->nonempty);
-  if (status == MERBIT_OK && plan->desc.expected_calls > MBI_CHOOSE_MAKING) {
-    status = mbi_nonempty_blocks(plan);
-  }
-  if (status == MERBIT_OK && plan->desc.expected_calls > MBI_CHOOSE_MAKING) {
-    const double gathers =
-        (double)plan->device.nnz * plan->nonempty.sectors * mbi_choose_gather(cols);
-    if (plan->nonempty.sectors > 0.5 && plan->nonempty.sectors < MBI_CHOOSE_NO_HUBS &&
-        3 * gathers > mbi_choose_forecast(plan).scan) {
-      status = mbi_nonempty_columns(plan, mbi_hubs_capacity(plan));
-    }
-    if (status == MERBIT_DEVICE_OUT_OF_MEMORY) { /* then no hubs */
-      char reason[384];
-      mbi_error_clear(plan->context, reason, sizeof reason);
-      mbi_log(plan->context, "columns are not counted: %s", reason);
-      status = MERBIT_OK;
-    }
-  }
-  return status;
-}
-
-/* Measuring needs products that pay for it, and a user who leaves everything open. */
-MBI_INTERNAL int mbi_choose_by_measuring(const merbit_plan *plan) {
-  const merbit_plan_desc *desc = &plan->desc;
-  return desc->expected_calls >= MBI_MEASURE_CALLS && !desc->deterministic &&
-      desc->sigma == 0 && desc->omega == 0 && desc->block_threads == 0 &&
-      plan->device.nnz > 0 && mbi_plan_plain(plan);
-}
-
-/* The forms of values that pay with the plan's method. */
-static uint32_t mbi_choose_forms_of(merbit_method method) {
-  switch (method) {
-  case MERBIT_METHOD_SCAN:
-    return MBI_FORMS_ALL & ~MBI_FORMS_SLOW;
-  case MERBIT_METHOD_ROWS:
-  case MERBIT_METHOD_SLICED:
-  case MERBIT_METHOD_BINNED:
-  case MERBIT_METHOD_HUBS:
-    return MBI_FORMS_ALL;
-  default:
-    return MBI_FORMS_CHEAP;
-  }
-}
-
-/* And with any that AUTO may take. What L2 holds need not be shorter. Blocks are multiplied
- * with general values: their columns cost so little that no shorter value makes up for it.
- * Tables pay in slices; halves not where lanes of the scan load two at once. */
-MBI_INTERNAL merbit_status mbi_choose_forms(merbit_plan *plan, uint32_t *forms) {
-  merbit_status status = MERBIT_OK;
-  *forms = MBI_FORMS_CHEAP;
-  if (plan->desc.expected_calls >= MBI_VALUES_MORE_CALLS && !mbi_plan_has_semiring(plan)) {
-    if (plan->method != MERBIT_METHOD_AUTO) {
-      *forms = mbi_choose_forms_of(plan->method);
-    } else if (!mbi_choose_small(plan)) {
-      status = mbi_nonempty_blocks(plan);
-      if (!mbi_has_full_blocks(&plan->nonempty)) {
-        *forms = MBI_FORMS_ALL;
-        *forms &= mbi_choose_slices(plan) ? MBI_FORMS_ALL : ~MBI_FORMS_SLOW;
-        *forms &= plan->streaming || plan->type == MERBIT_F64 ? MBI_FORMS_ALL
-                                                              : ~MBI_FORM(MBI_VALUES_HALF);
-      }
-    }
-  }
-  *forms &= plan->type == MERBIT_F32 ? ~MBI_FORM(MBI_VALUES_SINGLE) : MBI_FORMS_ALL;
-  return status;
-}
-
-/* A method other than MERBIT, which is as published, the merge path, before which nothing looks
- * at the matrix, and blocks may take shorter forms of the values. */
-MBI_INTERNAL merbit_status mbi_choose_values(merbit_plan *plan) {
-  uint32_t forms = 0;
-  merbit_status status;
-  if (plan->device.values == 0 || plan->device.nnz == 0 || plan->desc.changing_values ||
-      plan->desc.expected_calls < MBI_VALUES_CALLS || plan->method == MERBIT_METHOD_MERBIT ||
-      plan->method == MERBIT_METHOD_MERGE || plan->method == MERBIT_METHOD_BSR ||
-      !mbi_nonempty_fit(plan)) {
-    return MERBIT_OK;
-  }
-  status = mbi_nonempty_need(plan);
-  if (status == MERBIT_OK) {
-    status = mbi_choose_forms(plan, &forms);
-  }
-  if (status != MERBIT_OK) {
-    return status;
-  }
-  status = mbi_values_specialise(plan, forms);
-  if (status == MERBIT_DEVICE_OUT_OF_MEMORY) { /* then general ones */
-    char reason[384];
-    mbi_error_clear(plan->context, reason, sizeof reason);
-    mbi_log(plan->context, "values are not stored shorter: %s", reason);
-    status = MERBIT_OK;
-  }
-  return status;
-}
-
-/* For several vectors there is one method, with general values. */
-static merbit_status mbi_choose_many(merbit_plan *plan) {
-  merbit_status status;
-  plan->method = MERBIT_METHOD_MANY;
-  plan->cuda = mbi_cuda_method_of(plan, plan->method);
-  (void)snprintf(plan->why, sizeof plan->why, "for several vectors");
-  status = mbi_method_create(plan);
-  mbi_nonempty_finish(plan->context, &plan->nonempty);
-  return status;
-}
-
-/* Set plan->method, where the user leaves it open: the merge path for one product of a large
- * matrix, MERBIT beyond 2^32 - 2 rows, else what the forecasts or measuring say. */
-MBI_INTERNAL merbit_status mbi_choose_auto(merbit_plan *plan) {
-  merbit_status status = MERBIT_OK;
-  if (mbi_plan_has_semiring(plan)) {
-    return mbi_choose_semiring(plan);
-  }
-  if (mbi_choose_unseen(plan)) {
-    plan->method = MERBIT_METHOD_MERGE;
-    (void)snprintf(plan->why, sizeof plan->why, "for %d product without a look at the matrix",
-        plan->desc.expected_calls);
-    return MERBIT_OK;
-  }
-  if (!mbi_nonempty_fit(plan)) {
-    plan->method = mbi_plan_plain(plan) ? MERBIT_METHOD_MERBIT : MERBIT_METHOD_MERGE;
-    (void)snprintf(plan->why, sizeof plan->why, "more rows than the others take");
-    return MERBIT_OK;
-  }
-  status = mbi_nonempty_need(plan);
-  if (status == MERBIT_OK && mbi_plan_plain(plan)) {
-    status = mbi_choose_sample(plan);
-  }
-  if (status == MERBIT_OK && mbi_choose_by_measuring(plan)) {
-    status = mbi_measure(plan);
-  } else if (status == MERBIT_OK) {
-    plan->method = mbi_choose_method(plan);
-  }
-  return status;
-}
-
-/* Set plan->method and plan->cuda and make it. AUTO takes SCAN where its choice finds no memory
- * for its form of the matrix or cannot take its sizes. */
-MBI_INTERNAL merbit_status mbi_choose(merbit_plan *plan) {
-  merbit_context *context = plan->context;
-  const int any = plan->method == MERBIT_METHOD_AUTO;
-  char reason[384];
-  merbit_status status = MERBIT_OK;
-  plan->streaming = plan->device.nnz >= 4 * plan->device.rows;
-  if (mbi_plan_vectors(plan) > 1) {
-    return mbi_choose_many(plan);
-  }
-  status = mbi_plan_plain(plan) ? mbi_choose_values(plan) : MERBIT_OK;
-  if (status == MERBIT_OK && any) {
-    status = mbi_choose_auto(plan);
-  }
-  if (status != MERBIT_OK) {
-    return status;
-  }
-  plan->cuda = mbi_cuda_method_of(plan, plan->method);
-  status = mbi_method_create(plan);
-  if (any && plan->method != MERBIT_METHOD_SCAN &&
-      (status == MERBIT_DEVICE_OUT_OF_MEMORY || status == MERBIT_TOO_LARGE)) {
-    mbi_method_destroy(plan);
-    mbi_error_clear(context, reason, sizeof reason);
-    mbi_log(context, "this plan takes the scan: %s", reason);
-    (void)snprintf(plan->why, sizeof plan->why, "the first choice failed: %.60s", reason);
-    plan->method = MERBIT_METHOD_SCAN;
-    plan->cuda = mbi_cuda_method_of(plan, plan->method);
-    status = mbi_method_create(plan);
-  }
-  if (status == MERBIT_OK && plan->extracted.csr.rows > 0) {
-    mbi_extracted_let_go(plan);
-  }
-  mbi_nonempty_finish(context, &plan->nonempty);
-  return status;
-}
-
-/* ==== >>spmv/stages/reorder.c  plans in another order than the matrix ===================== */
-/* Reorders a plan: it multiplies P A P' instead of A. The CPU computes the order. This file
- * also moves new values for every plan whose stored values are in another order than the
- * user's. */
-
-MBI_INTERNAL int mbi_plan_reorders(const merbit_plan *plan) {
-  return plan->desc.reordering != MERBIT_REORDERING_NONE;
-}
-
-/* Returns the name for merbit_plan_describe. */
-MBI_INTERNAL const char *mbi_reordering_name(merbit_reordering reordering) {
-  return reordering == MERBIT_REORDERING_RCM ? "reverse Cuthill-McKee" : "falling degree";
-}
-
-MBI_INTERNAL merbit_status mbi_reorder_check(merbit_context *context, const merbit_view *view,
-    const merbit_plan_desc *desc) {
-  if (desc->reordering == MERBIT_REORDERING_NONE) {
-    return MERBIT_OK;
-  }
-  if (desc->reordering < MERBIT_REORDERING_NONE || desc->reordering > MERBIT_REORDERING_RCM) {
-    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-        "plan_desc.reordering is %d; use MERBIT_REORDERING_NONE or another "
-        "merbit_reordering", (int)desc->reordering);
-  }
-  if (view->format == MERBIT_BSR || desc->method == MERBIT_METHOD_BSR ||
-      desc->method > MERBIT_METHOD_SYMMETRIC) { /* and study methods */
-    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
-        "plan_desc.reordering moves single rows and columns, which would break %s "
-        "apart; use a CSR or COO view and a method of single entries",
-        view->format == MERBIT_BSR ? "the view's blocks" : "the method's blocks");
-  }
-  if (view->rows != view->cols) {
-    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-        "plan_desc.reordering takes square matrices, but view.rows is %" PRId64
-        " and view.cols %" PRId64, view->rows, view->cols);
-  }
-  return MERBIT_OK;
-}
-
-/* Composes two moves: places[k] = earlier[places[k]]. */
-static void mbi_reorder_follow(void *places, const void *earlier, merbit_index_type type,
-    int64_t count) {
-  int64_t k;
-  for (k = 0; k < count; k++) {
-    mbi_index_set(places, type, k, mbi_index_at(earlier, type, mbi_index_at(places, type, k)));
-  }
-}
-
-/* Puts the checked host CSR `from` into the plan's order: sets plan->csr and plan->matrix.
- * `from` may be in plan->matrix. */
-MBI_INTERNAL merbit_status mbi_reorder_take(merbit_plan *plan, const merbit_view *from) {
-  mbi_reorder *r = &plan->reorder;
-  merbit_context *context = plan->context;
-  const double start = mbi_seconds();
-  merbit_matrix *made = NULL;
-  void *places = NULL;
-  merbit_status status = mbi_order_create(context, from, plan->desc.reordering, &r->order);
-  if (status == MERBIT_OK) {
-    status = mbi_matrix_permute(context, from, r->order, &made, &places);
-  }
-  if (status != MERBIT_OK) {
-    return status;
-  }
-  r->bandwidth_before = mbi_bandwidth(context, from);
-  r->bandwidth = mbi_bandwidth(context, &made->view);
-  if (r->places != NULL) { /* the places of a transpose */
-    mbi_reorder_follow(places, r->places, made->view.offset_type, made->view.nnz);
-    mbi_release(context, r->places);
-  }
-  r->places = places;
-  r->place_type = made->view.offset_type;
-  merbit_matrix_destroy(plan->matrix);
-  plan->matrix = made;
-  plan->csr = made->view;
-  r->seconds = mbi_seconds() - start;
-  return MERBIT_OK;
-}
-
-/* ---- In GPU memory ----------------------------------------------------------------------- */
-
-static const char *const mbi_reorder_kernels[3] = {"mbk_reorder_gather", "mbk_reorder_scatter",
-    "mbk_reorder_values"};
-
-MBI_INTERNAL void mbi_reorder_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
-  memset(preamble, 0, sizeof *preamble);
-  mbi_preamble_define(preamble, "MBK_VECTOR", mbi_type_device(mbi_plan_accumulator(plan)));
-  mbi_preamble_define(preamble, "MBK_VALUE", mbi_type_device(plan->type));
-  mbi_preamble_define(preamble, "MBK_PLACE",
-      plan->reorder.place_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
-}
-
-MBI_INTERNAL merbit_status mbi_reorder_specialise(merbit_plan *plan) {
-  mbi_reorder *r = &plan->reorder;
-  mbi_preamble preamble;
-  int i;
-  mbi_reorder_preamble(plan, &preamble);
-  MBI_TRY(mbi_program_create(plan->context, "spmv/stages/reorder.cu", &preamble, &r->program));
-  for (i = 0; i < 3; i++) {
-    MBI_TRY(
-        mbi_program_kernel(plan->context, &r->program, mbi_reorder_kernels[i], &r->kernels[i]));
-  }
-  return MERBIT_OK;
-}
-
-static merbit_status mbi_reorder_upload_one(merbit_plan *plan, const void *source,
-    uint64_t bytes, const char *what, mbi_devptr *target) {
-  const merbit_status status = mbi_device_allocate(plan->context, bytes, what, target);
-  plan->reorder.bytes += status == MERBIT_OK ? bytes : 0;
-  return status == MERBIT_OK ? mbi_device_upload(plan->context, *target, source, (size_t)bytes)
-      : status;
-}
-
-/* Returns 1 if the CPU moves new values, or entries of blocks, to their places. */
-MBI_INTERNAL int mbi_reorder_on_cpu(const merbit_plan *plan) {
-  return plan->transpose.matrix != NULL &&
-      (mbi_plan_takes_blocks(plan) || plan->view.format == MERBIT_BSR);
-}
-
-/* Returns 1 if the GPU moves vectors or values. */
-MBI_INTERNAL int mbi_reorder_on_gpu(const merbit_plan *plan) {
-  return mbi_plan_reorders(plan) || plan->reorder.device_places != 0 ||
-      (plan->reorder.places != NULL && !mbi_reorder_on_cpu(plan));
-}
-
-/* Uploads the order and the places. The CUDA context must be current. On failure the caller
- * runs mbi_reorder_release_cuda. */
-MBI_INTERNAL merbit_status mbi_reorder_upload(merbit_plan *plan) {
-  mbi_reorder *r = &plan->reorder;
-  const double start = mbi_seconds();
-  MBI_TRY(r->kernels[0] != NULL ? MERBIT_OK : mbi_reorder_specialise(plan));
-  if (r->order != NULL) {
-    MBI_TRY(mbi_reorder_upload_one(plan, r->order, (uint64_t)plan->csr.rows * sizeof(int32_t),
-        "an order of rows", &r->device_order));
-  }
-  if (r->places != NULL) {
-    MBI_TRY(mbi_reorder_upload_one(plan, r->places,
-        (uint64_t)plan->csr.nnz * mbi_index_bytes(r->place_type),
-        "the places of values", &r->device_places));
-  }
-  *(mbi_plan_reorders(plan) ? &r->seconds : &plan->transpose.seconds) += mbi_seconds() - start;
-  return MERBIT_OK;
-}
-
-/* Releases the places on the host, which a finished plan on CUDA does not need. */
-MBI_INTERNAL void mbi_reorder_release_sources(merbit_plan *plan) {
-  if (!mbi_reorder_on_cpu(plan)) {
-    mbi_release(plan->context, plan->reorder.places);
-    plan->reorder.places = NULL;
-  }
-}
-
-MBI_INTERNAL void mbi_reorder_release_cuda(merbit_plan *plan) {
-  mbi_reorder *r = &plan->reorder;
-  mbi_device_release(plan->context, r->device_order);
-  mbi_device_release(plan->context, r->device_places);
-  mbi_program_destroy(plan->context, &r->program);
-  memset(r->kernels, 0, sizeof r->kernels);
-  r->device_order = r->device_places = 0;
-  r->bytes = 0;
-}
-
-MBI_INTERNAL void mbi_reorder_destroy(merbit_plan *plan) {
-  mbi_release(plan->context, plan->reorder.order);
-  mbi_release(plan->context, plan->reorder.places);
-}
-
-/* ---- Order, vectors and values by a kernel ----------------------------------------------- */
-
-/* Launches kernels[kernel] on a stream. `index` is the order or the places. */
-MBI_INTERNAL merbit_status mbi_reorder_launch(merbit_plan *plan, int kernel, mbi_devptr index,
-    mbi_devptr from, mbi_devptr to, int64_t count, void *stream) {
-  uint64_t elements = (uint64_t)count;
-  mbk_reorder_gather_arguments arguments;
-  arguments.order = index;
-  arguments.from = from;
-  arguments.to = to;
-  arguments.count = elements;
-  return mbi_device_launch(plan->context, plan->reorder.kernels[kernel],
-      mbi_reorder_kernels[kernel], mbi_arrays_blocks(count),
-      MBI_ARRAYS_THREADS, 0, stream, &arguments);
-}
-
-/* Moves the user's values at `from` to the plan's nonzeros at `to`. The move is complete on
- * return. */
-MBI_INTERNAL merbit_status mbi_reorder_values_cuda(merbit_plan *plan, mbi_devptr from,
-    mbi_devptr to) {
-  const merbit_status status =
-      mbi_reorder_launch(plan, 2, plan->reorder.device_places, from, to, plan->csr.nnz, NULL);
-  return status == MERBIT_OK ? mbi_device_synchronize(plan->context, NULL) : status;
-}
-
-/* ---- On CPU threads ---------------------------------------------------------------------- */
-
-static void mbi_reorder_task(void *argument, int task) {
-  const mbi_reorder_call *c = (const mbi_reorder_call *)argument;
-  c->move(c->type, c->to, c->from, c->places, c->place_type,
-      mbi_share(c->count, c->tasks, task), mbi_share(c->count, c->tasks, task + 1));
-}
-
-MBI_INTERNAL void mbi_reorder_run(merbit_plan *plan, mbi_reorder_call *call) {
-  call->tasks = mbi_share_tasks(plan->context, call->count);
-  mbi_parallel(plan->context, call->tasks, mbi_reorder_task, call);
-}
-
-/* Moves the user's host values into the plan's matrix. */
-MBI_INTERNAL void mbi_reorder_values(merbit_plan *plan, const void *values) {
-  mbi_reorder_call call;
-  call.move = mbi_gather;
-  call.type = plan->type;
-  call.from = values;
-  call.to = (void *)(uintptr_t)plan->csr.values;
-  call.places = plan->reorder.places;
-  call.place_type = plan->reorder.place_type;
-  call.count = plan->csr.nnz;
-  mbi_reorder_run(plan, &call);
-}
+MBI_INTERNAL const mbi_cuda_method mbi_bsr_method = {
+    sizeof(mbi_bsr_tiles), mbi_bsr_method_create,  mbi_bsr_method_destroy,
+    mbi_bsr_carry_bytes,   mbi_bsr_multiply,       mbi_bsr_info,
+    mbi_bsr_describe,      mbi_bsr_method_refresh, 0,
+    mbi_extracted_cost,    MBI_MAKING_FORM,        NULL};
 
 /* ==== >>spmv/cpu/symmetric.c  CPU: products by one triangle of a symmetric matrix ========= */
 /* SYMMETRIC: y = alpha A x + beta y from the lower triangle of A, which halves the bytes read.
@@ -30608,7 +30096,6 @@ MBI_INTERNAL merbit_status mbi_symmetric_cut(merbit_plan *plan) {
   void *memory;
   int task;
   merbit_status status;
-  plan->method = MERBIT_METHOD_SYMMETRIC;
   plan->values = csr->values;
   plan->tasks = mbi_merge_tasks(plan->context, csr);
   status = mbi_allocate_array(plan->context, 3 * (plan->tasks + 1), sizeof(int64_t),
@@ -31119,6 +30606,881 @@ MBI_INTERNAL void mbi_symmetric_multiply(const merbit_plan *plan, void *scratch,
         *(const double *)beta, (double *)y); }
 }
 
+MBI_INTERNAL const mbi_cpu_method mbi_symmetric_method = {mbi_symmetric_cut, NULL, mbi_symmetric_scratch_bytes, mbi_symmetric_multiply, NULL, NULL, NULL, NULL};
+
+/* ==== >>spmv/choose/methods.c  the methods, a row each ==================================== */
+/* The methods. A new one is a folder with its mbi_cuda_method or mbi_cpu_method, a value of
+ * merbit_method and a row here. */
+
+#define MBI_TAKES_ALL (MBI_TAKES_TYPES | MBI_TAKES_SEMIRINGS | MBI_TAKES_REORDERING)
+#define MBI_TAKES_VECTORS (MBI_TAKES_VECTORS_CPU | MBI_TAKES_VECTORS_CUDA)
+
+#define MBI_METHOD_ROW(name, text) MERBIT_METHOD_##name, text, "MERBIT_METHOD_" #name
+#define MBI_STUDY_ROW(name, text) MERBIT_METHOD_##name, text, text
+
+/* clang-format off */
+static const mbi_method mbi_methods[] = {
+  /* method, name; what it takes; on CUDA; on the CPU */
+  {MBI_METHOD_ROW(AUTO, "auto"), MBI_TAKES_ALL | MBI_TAKES_VECTORS, NULL, NULL},
+  {MBI_METHOD_ROW(REFERENCE, "reference"), MBI_TAKES_ALL | MBI_SEQUENTIAL,
+   NULL, &mbi_reference_method},
+  {MBI_METHOD_ROW(MERGE, "merge"), MBI_TAKES_ALL | MBI_TAKES_VECTORS_CPU,
+   &mbi_merge_path_method, &mbi_merge_method},
+  {MBI_METHOD_ROW(MERBIT, "merbit"), MBI_TAKES_REORDERING, &mbi_merbit_method, NULL},
+  {MBI_METHOD_ROW(SCAN, "scan"), MBI_TAKES_ALL, &mbi_scan_method, NULL},
+  {MBI_METHOD_ROW(ROWS, "rows"), MBI_TAKES_ALL, &mbi_rows_method, NULL},
+  {MBI_METHOD_ROW(SLICED, "sliced"), MBI_TAKES_REORDERING | MBI_ALWAYS_DEPENDENT,
+   &mbi_sliced_method, NULL},
+  {MBI_METHOD_ROW(BINNED, "binned"), MBI_TAKES_REORDERING, &mbi_binned_method, NULL},
+  {MBI_METHOD_ROW(BSR, "bsr"), MBI_OF_BLOCKS, &mbi_bsr_method, &mbi_blocks_method},
+  {MBI_METHOD_ROW(CB, "cb"), MBI_TAKES_REORDERING, &mbi_cb_method, NULL},
+  {MBI_METHOD_ROW(HUBS, "hubs"), MBI_TAKES_REORDERING, &mbi_hubs_method, NULL},
+  {MBI_METHOD_ROW(SORTED, "sorted"), MBI_TAKES_REORDERING, NULL, &mbi_sorted_method},
+  {MBI_METHOD_ROW(MANY, "many"), MBI_TAKES_REORDERING | MBI_TAKES_VECTORS,
+   &mbi_many_method, NULL},
+  {MBI_METHOD_ROW(SYMMETRIC, "symmetric"), MBI_TAKES_REORDERING, NULL, &mbi_symmetric_method},
+};
+/* clang-format on */
+
+/* Returns row i of the table, or NULL behind the last one. */
+MBI_INTERNAL const mbi_method *mbi_method_row(size_t i) {
+  return i < sizeof mbi_methods / sizeof *mbi_methods ? &mbi_methods[i] : NULL;
+}
+
+/* Returns the row of a method, or NULL for a number that is none. */
+MBI_INTERNAL const mbi_method *mbi_method_find(merbit_method number) {
+  size_t i = 0;
+  while (mbi_method_row(i) != NULL && mbi_method_row(i)->number != number) {
+    i++;
+  }
+  return mbi_method_row(i);
+}
+
+/* Returns whether a number is a method's. */
+MBI_INTERNAL int mbi_method_known(merbit_method method) {
+  return mbi_method_find(method) != NULL;
+}
+
+/* Returns whether a method runs on CUDA, or on the CPU; AUTO does on both. */
+MBI_INTERNAL int mbi_method_runs(merbit_method method, int cuda) {
+  const mbi_method *row = mbi_method_find(method);
+  return method == MERBIT_METHOD_AUTO ||
+      (row != NULL && (cuda ? row->cuda != NULL : row->cpu != NULL));
+}
+
+/* Returns the name that merbit_plan_describe writes. */
+MBI_INTERNAL const char *mbi_method_name(merbit_method method) {
+  return mbi_method_find(method)->name;
+}
+
+/* Returns the name that users write; of a method for comparison its short name. */
+MBI_INTERNAL const char *mbi_method_identifier(merbit_method method) {
+  return mbi_method_find(method)->identifier;
+}
+
+/* Sets plan->method and plan->row. */
+MBI_INTERNAL void mbi_method_take(merbit_plan *plan, merbit_method method) {
+  plan->method = method;
+  plan->row = mbi_method_find(method);
+}
+
+/* Takes a method on CUDA: sets plan->method, plan->row and plan->cuda. */
+MBI_INTERNAL void mbi_method_take_cuda(merbit_plan *plan, merbit_method method) {
+  mbi_method_take(plan, method);
+  plan->cuda = plan->row->cuda;
+}
+
+/* Takes a method on the CPU: sets plan->method, plan->row and plan->cpu. Several vectors, other
+ * semirings and mixed types have one product each, which MERGE and REFERENCE share. */
+MBI_INTERNAL void mbi_method_take_cpu(merbit_plan *plan, merbit_method method) {
+  mbi_method_take(plan, method);
+  plan->cpu = mbi_plan_vectors(plan) > 1    ? &mbi_many_cpu_method
+      : mbi_plan_has_semiring(plan) ? &mbi_semiring_method
+      : mbi_plan_plain(plan)        ? plan->row->cpu : &mbi_mixed_method;
+}
+
+/* ==== >>spmv/choose/measure.c  CUDA: what it takes, measured and remembered =============== */
+/* AUTO by measuring: where thousands of products will follow, the best two or three methods are
+ * made in turn and timed on the very matrix, and the answer is kept on disk beside the cubins,
+ * by the structure's hash and the device. */
+
+/* ---- Candidates -------------------------------------------------------------------------- */
+
+/* Keep the MBI_MEASURE_MOST quickest, quickest first. Returns how many there are. */
+MBI_INTERNAL int mbi_measure_add(mbi_candidate *candidates, int count, merbit_method method,
+    int omega, double seconds) {
+  int at = count < MBI_MEASURE_MOST ? count : MBI_MEASURE_MOST;
+  for (; at > 0 && candidates[at - 1].seconds > seconds; at--) {
+    if (at < MBI_MEASURE_MOST) {
+      candidates[at] = candidates[at - 1];
+    }
+  }
+  if (at < MBI_MEASURE_MOST) {
+    candidates[at].method = method;
+    candidates[at].omega = omega;
+    candidates[at].seconds = seconds;
+  }
+  return count < MBI_MEASURE_MOST ? count + 1 : count;
+}
+
+/* Adds the methods to measure for a small matrix. Launches and latency decide there, which no
+ * forecast knows. One of full blocks is so large that rows may cross thread blocks. */
+static int mbi_measure_small(const merbit_plan *plan, mbi_candidate *candidates) {
+  const int even = plan->nonempty.slots / 2 <= plan->device.nnz &&
+      mbi_rows_walk(plan) <= mbi_scan_cost(plan);
+  const int full = mbi_choose_full(plan);
+  int count = 0;
+  if (full) {
+    count = mbi_measure_add(candidates, count, MERBIT_METHOD_BSR, 0, 0);
+  }
+  count = mbi_measure_add(candidates, count, MERBIT_METHOD_SCAN, 1, 0);
+  if (!full || !even) {
+    count = mbi_measure_add(candidates, count, MERBIT_METHOD_SCAN, 2, 0);
+  }
+  return even ? mbi_measure_add(candidates, count, MERBIT_METHOD_ROWS, 0, 0) : count;
+}
+
+/* Lists the methods to measure. Of a large matrix: those whose forecast is at most 1.5 times
+ * the least. Returns their number. */
+MBI_INTERNAL int mbi_measure_candidates(const merbit_plan *plan, mbi_candidate *candidates) {
+  const mbi_method *row;
+  int count = 0;
+  size_t i;
+  if (mbi_choose_small(plan)) {
+    return mbi_measure_small(plan, candidates);
+  }
+  for (i = 0; (row = mbi_method_row(i)) != NULL; i++) {
+    if (row->cuda != NULL && row->cuda->cost != NULL) {
+      count = mbi_measure_add(candidates, count, row->number, row->number == MERBIT_METHOD_SCAN,
+          row->cuda->cost(plan));
+    }
+  }
+  while (candidates[count - 1].seconds > 1.5 * candidates[0].seconds) {
+    count--;
+  }
+  return count;
+}
+
+/* ---- Timing ------------------------------------------------------------------------------ */
+
+/* Seconds of a product of the plan as it is made now. */
+static merbit_status mbi_measure_product(merbit_plan *plan, mbi_devptr carries, mbi_devptr x,
+    mbi_devptr y, double *seconds) {
+  /* The second parts are for mbi_scalar_zero, which would read both of a complex number: gcc
+   * -O3 sees it. */
+  static const double one[2] = {1, 0}, zero[2] = {0, 0};
+  static const float one_f32[2] = {1, 0}, zero_f32[2] = {0, 0};
+  static const void *const none[2] = {NULL, NULL};
+  const void *alpha = one, *beta = zero;
+  const int batch = mbi_choose_small(plan) ? 10 * MBI_MEASURE_BATCH : MBI_MEASURE_BATCH;
+  merbit_status status = MERBIT_OK;
+  int round, i;
+  if (plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE) {
+    alpha = beta = none;
+  } else if (plan->type == MERBIT_F32) {
+    alpha = one_f32;
+    beta = zero_f32;
+  }
+  *seconds = HUGE_VAL;
+  for (round = 0; round <= MBI_MEASURE_ROUNDS && status == MERBIT_OK; round++) {
+    const int products = round == 0 ? 1 : batch; /* the first one warms up */
+    const double start = mbi_seconds();
+    double taken;
+    for (i = 0; i < products && status == MERBIT_OK; i++) {
+      status = mbi_method_multiply(plan, carries, alpha, x, beta, y, NULL);
+    }
+    if (status == MERBIT_OK) {
+      status = mbi_device_synchronize(plan->context, NULL);
+    }
+    taken = (mbi_seconds() - start) / products;
+    *seconds = round > 0 && taken < *seconds ? taken : *seconds;
+  }
+  return status;
+}
+
+/* Make the plan by a candidate, time it, and take it apart again. A candidate that the matrix
+ * or the memory does not allow is infinitely slow. */
+static merbit_status mbi_measure_try(merbit_plan *plan, mbi_candidate *candidate, mbi_devptr x,
+    mbi_devptr y) {
+  merbit_context *context = plan->context;
+  const int omega = plan->desc.omega;
+  mbi_devptr carries = 0;
+  merbit_status status;
+  plan->desc.omega = candidate->omega;
+  mbi_method_take_cuda(plan, candidate->method);
+  status = mbi_method_create(plan);
+  if (status == MERBIT_OK) {
+    status = mbi_device_allocate(context, mbi_scratch_bytes(plan), "carries", &carries);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_measure_product(plan, carries, x, y, &candidate->seconds);
+  }
+  mbi_device_release(context, carries);
+  mbi_method_destroy(plan);
+  plan->desc.omega = omega;
+  if (status == MERBIT_DEVICE_OUT_OF_MEMORY || status == MERBIT_TOO_LARGE) {
+    char reason[384];
+    mbi_error_clear(context, reason, sizeof reason);
+    mbi_log(context, "not measured: %s", reason);
+    candidate->seconds = HUGE_VAL;
+    return MERBIT_OK;
+  }
+  return status;
+}
+
+/* All of them, on vectors of zeros. */
+static merbit_status mbi_measure_all(merbit_plan *plan, mbi_candidate *candidates, int count) {
+  merbit_context *context = plan->context;
+  const size_t size = mbi_type_size(plan->type);
+  const uint64_t x_bytes = (plan->device.cols * size + 255) / 256 * 256;
+  const uint64_t bytes = x_bytes + plan->device.rows * size;
+  mbi_devptr vectors = 0;
+  int i;
+  merbit_status status = mbi_device_allocate(context, bytes, "vectors to measure", &vectors);
+  if (status == MERBIT_OK) {
+    status = mbi_device_zero(context, vectors, (size_t)bytes, NULL);
+  }
+  for (i = 0; i < count && status == MERBIT_OK; i++) {
+    status = mbi_measure_try(plan, &candidates[i], vectors, vectors + x_bytes);
+  }
+  mbi_device_release(context, vectors);
+  return status;
+}
+
+/* ---- Memory ------------------------------------------------------------------------------ */
+
+/* The key of the matrix's answer on this device, or NULL. */
+static merbit_status mbi_measure_key(merbit_plan *plan, char **key, size_t *size) {
+  merbit_context *context = plan->context;
+  uint64_t hash = 0;
+  void *room = NULL;
+  merbit_status status = mbi_nonempty_hash(plan, &hash);
+  *key = NULL;
+  if (status == MERBIT_OK) {
+    status = mbi_allocate_array(context, 1024, 1, "the key of a choice", &room);
+  }
+  if (status == MERBIT_OK) {
+    *key = (char *)room;
+    *size = (size_t)snprintf(*key, 1024,
+                             "choice %d %s %s %s %d: %" PRIu64 " x %" PRIu64 ", %" PRIu64
+                             " nonzeros, %016" PRIx64 ", base %d, %s, %s",
+                             MBI_CACHE_FORMAT, MERBIT_VERSION_STRING, MBI_KERNEL_HASH,
+                             context->device.name, context->device.multiprocessors,
+                             plan->device.rows, plan->device.cols, plan->device.nnz, hash,
+                             plan->device.base, mbi_plan_type_text(plan), mbi_value_name(plan));
+  }
+  return status;
+}
+
+/* Whether an answer from disk is one that this version could have given. */
+MBI_INTERNAL int mbi_measured_valid(const merbit_plan *plan, const mbi_measured *found,
+    size_t size) {
+  const mbi_method *row = mbi_method_find((merbit_method)found->method);
+  return size == sizeof *found && found->why[sizeof found->why - 1] == '\0' && row != NULL &&
+      row->cuda != NULL && row->cuda->cost != NULL &&
+      ((row->takes & MBI_OF_BLOCKS) == 0 || mbi_has_full_blocks(&plan->nonempty)) &&
+      found->omega >= 0 && found->omega <= (found->method == MERBIT_METHOD_SCAN ? 2 : 0);
+}
+
+static int mbi_measure_recall(merbit_plan *plan, const char *key, size_t key_size,
+    mbi_measured *found) {
+  void *image;
+  size_t size;
+  int valid = 0;
+  if (mbi_cache_load(plan->context, key, key_size, &image, &size)) {
+    valid = size == sizeof *found;
+    if (valid) {
+      memcpy(found, image, sizeof *found);
+      valid = mbi_measured_valid(plan, found, size);
+    }
+    mbi_release(plan->context, image);
+  }
+  return valid;
+}
+
+/* ---- The answer -------------------------------------------------------------------------- */
+
+MBI_INTERNAL void mbi_measure_answer(const mbi_candidate *candidates, int count,
+    mbi_measured *answer) {
+  size_t length;
+  int best = 0, i;
+  memset(answer, 0, sizeof *answer);
+  for (i = 1; i < count; i++) {
+    best = candidates[i].seconds < candidates[best].seconds ? i : best;
+  }
+  answer->method = (int32_t)candidates[best].method;
+  answer->omega = candidates[best].omega;
+  (void)snprintf(answer->why, sizeof answer->why, "measured");
+  for (i = 0; i < count; i++) {
+    length = strlen(answer->why);
+    (void)snprintf(answer->why + length, sizeof answer->why - length, "%s %s%s %.1f us",
+        i > 0 ? "," : "", mbi_method_name(candidates[i].method),
+        candidates[i].omega == 2 ? " of whole rows" : "", 1e6 * candidates[i].seconds);
+  }
+}
+
+/* Set plan->method, plan->desc.omega and plan->why. Needs plan->nonempty, sampled. */
+MBI_INTERNAL merbit_status mbi_measure(merbit_plan *plan) {
+  mbi_candidate candidates[MBI_MEASURE_MOST];
+  mbi_measured answer;
+  char *key = NULL;
+  size_t key_size = 0;
+  int recalled;
+  merbit_status status = mbi_measure_key(plan, &key, &key_size);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  recalled = mbi_measure_recall(plan, key, key_size, &answer);
+  if (!recalled) {
+    const int count = mbi_measure_candidates(plan, candidates);
+    status = mbi_measure_all(plan, candidates, count);
+    mbi_measure_answer(candidates, count, &answer);
+    if (status == MERBIT_OK) {
+      mbi_cache_store(plan->context, key, key_size, &answer, sizeof answer);
+    }
+  }
+  mbi_release(plan->context, key);
+  plan->method = (merbit_method)answer.method;
+  plan->desc.omega = answer.omega;
+  (void)snprintf(plan->why, sizeof plan->why, "%s%.140s", recalled ? "remembered: " : "",
+      answer.why);
+  return status;
+}
+
+/* ==== >>spmv/choose/choose.c  which method a plan on CUDA takes =========================== */
+/* The method of a plan on CUDA. */
+
+/* Returns whether `expected_calls` products that take `then` seconds each instead of `now` make
+ * up for building the method's form. Memory that need not be asked for makes that cheaper. */
+static int mbi_choose_pays(const merbit_plan *plan, const mbi_cuda_method *method, double now,
+    double then) {
+  const double making = plan->arena.at != 0 && method->making > MBI_MAKING_COLUMNS
+      ? MBI_MAKING_COLUMNS : method->making;
+  return plan->desc.expected_calls * (now - then) > making * then;
+}
+
+/* Returns the cost of a method if AUTO may take it for the matrix, or HUGE_VAL. */
+static double mbi_choose_cost(const merbit_plan *plan, const mbi_method *row) {
+  const mbi_cuda_method *cuda = row->cuda;
+  return cuda != NULL && cuda->cost != NULL && (cuda->trusted == NULL || cuda->trusted(plan))
+      ? cuda->cost(plan) : HUGE_VAL;
+}
+
+/* Writes plan->why: the costs of all methods that suit the matrix. */
+static void mbi_choose_say(merbit_plan *plan) {
+  const mbi_method *row;
+  int length = snprintf(plan->why, sizeof plan->why, "%sforecast",
+      mbi_sliced_trusted(plan) ? "even rows, " : "");
+  const char *comma = "";
+  size_t i;
+  for (i = 0; (row = mbi_method_row(i)) != NULL; i++) {
+    const double cost = mbi_choose_cost(plan, row);
+    if (cost < HUGE_VAL && length < (int)sizeof plan->why) {
+      length += snprintf(plan->why + length, sizeof plan->why - (size_t)length, "%s %s %.0f us",
+          comma, row->name, 1e6 * cost);
+      comma = ",";
+    }
+  }
+}
+
+#define MBI_CHOOSE_UNSEEN_CALLS 1
+
+/* Returns the products from which on looking for full blocks in a small matrix pays: building
+ * them takes 0.4 ms, and on an H200 blocks of floats save 3 us a product, of doubles a third of
+ * that. */
+static int mbi_choose_blocks_calls(const merbit_plan *plan) {
+  return plan->type == MERBIT_F32 ? 100 : 300;
+}
+
+/* Returns whether a look at the matrix would take longer than it saves. */
+MBI_INTERNAL int mbi_choose_unseen(const merbit_plan *plan) {
+  return plan->desc.expected_calls <= MBI_CHOOSE_UNSEEN_CALLS &&
+      mbi_device_csr_stream_bytes(plan) >= MBI_CHOOSE_UNSEEN;
+}
+
+/* Returns whether slices may pay: no lane walks longer than the scan takes either. */
+static int mbi_choose_slices(const merbit_plan *plan) {
+  return mbi_sliced_trusted(plan) && mbi_sliced_walk(plan) <= mbi_scan_cost(plan);
+}
+
+/* Returns whether lanes per row pay for a small matrix: rows are even, and none is so long that
+ * its lanes walk longer than the scan takes. */
+static int mbi_choose_small_rows(const merbit_plan *plan) {
+  return plan->nonempty.slots / 8 <= plan->device.nnz / 5 &&
+      mbi_rows_walk(plan) <= mbi_scan_cost(plan);
+}
+
+/* Returns the method with the least forecast of those that pay for themselves. */
+static merbit_method mbi_choose_by_cost(merbit_plan *plan) {
+  const double scan = mbi_scan_cost(plan);
+  merbit_method method = MERBIT_METHOD_SCAN;
+  double best = scan;
+  const mbi_method *row;
+  size_t i;
+  for (i = 0; (row = mbi_method_row(i)) != NULL; i++) {
+    const double cost = mbi_choose_cost(plan, row);
+    if (cost < best && mbi_choose_pays(plan, row->cuda, scan, cost)) {
+      method = row->number;
+      best = cost;
+    }
+  }
+  mbi_choose_say(plan);
+  return method;
+}
+
+/* Returns the method that should be fastest, and writes plan->why. A small matrix stays in L2,
+ * where launches count: lanes share a row. */
+MBI_INTERNAL merbit_method mbi_choose_method(merbit_plan *plan) {
+  const int even = mbi_sliced_trusted(plan);
+  if (mbi_choose_small(plan) && mbi_choose_full(plan)) {
+    (void)snprintf(plan->why, sizeof plan->why, "small, of full blocks; runner-up %s",
+        even ? "rows" : "scan");
+    return MERBIT_METHOD_BSR;
+  }
+  if (mbi_choose_small(plan)) {
+    const int rows = mbi_choose_small_rows(plan);
+    (void)snprintf(plan->why, sizeof plan->why, "small, with %s rows; runner-up %s",
+        rows ? "even" : "uneven", rows ? "scan" : "rows");
+    return rows ? MERBIT_METHOD_ROWS : MERBIT_METHOD_SCAN;
+  }
+  if (!mbi_plan_plain(plan)) {
+    const int rows = even && plan->nonempty.longest <= 64 && mbi_nonempty_equal(plan);
+    (void)snprintf(plan->why, sizeof plan->why, "%s rows of %s; runner-up %s",
+        rows ? "equal, short" : "any", mbi_plan_type_text(plan), rows ? "scan" : "merge");
+    return rows ? MERBIT_METHOD_ROWS : MERBIT_METHOD_SCAN;
+  }
+  return mbi_choose_by_cost(plan);
+}
+
+/* Sets plan->method: one of those that take semirings. In doubles a scan of their sums costs
+ * more than lanes that idle where rows are even (on an H200, 27-point stencil and mesh: 375 and
+ * 295 us, by rows 285 and 253), in floats it does not (197 and 166, by rows 262 and 238). */
+MBI_INTERNAL merbit_status mbi_choose_semiring(merbit_plan *plan) {
+  plan->method = MERBIT_METHOD_MERGE;
+  if (mbi_choose_unseen(plan)) {
+    (void)snprintf(plan->why, sizeof plan->why, "for %d product without a look at the matrix",
+        plan->desc.expected_calls);
+  } else if (!mbi_nonempty_fit(plan)) {
+    (void)snprintf(plan->why, sizeof plan->why, "more rows than the others take");
+  } else {
+    const int small = mbi_choose_small(plan);
+    int rows;
+    MBI_TRY(mbi_nonempty_need(plan));
+    rows = small ? mbi_choose_small_rows(plan)
+        : plan->type == MERBIT_F64 && mbi_sliced_trusted(plan) && plan->nonempty.longest <= 64;
+    plan->method = rows ? MERBIT_METHOD_ROWS : MERBIT_METHOD_SCAN;
+    (void)snprintf(plan->why, sizeof plan->why, "%s; runner-up %s",
+        rows && small ? "small, with even rows" : rows        ? "even, short rows of doubles"
+        : "of those for semirings", rows ? "scan" : "merge");
+  }
+  return MERBIT_OK;
+}
+
+/* What the forecast needs to know of the columns: a sample for all, and how full they are where
+ * many products spend a third of their time or more on gathers, most of which the caches miss,
+ * but not nearly all: with hubs, windows of nonzeros meet some sectors again.
+ */
+#define MBI_CHOOSE_NO_HUBS 0.98
+static merbit_status mbi_choose_sample(merbit_plan *plan) {
+  const double cols = (double)plan->device.cols * (double)mbi_type_size(plan->type);
+  merbit_status status;
+  if (plan->device.nnz > 0 && mbi_choose_small(plan) &&
+      plan->desc.expected_calls >= mbi_choose_blocks_calls(plan) &&
+      mbi_device_csr_stream_bytes(plan) >= MBI_CHOOSE_BLOCKS) {
+    return mbi_nonempty_blocks(plan);
+  }
+  if (plan->device.nnz == 0 || mbi_choose_small(plan)) {
+    return MERBIT_OK;
+  }
+  status = mbi_nonempty_sample(plan->context, &plan->device, plan->type, &plan->nonempty);
+  if (status == MERBIT_OK && plan->desc.expected_calls > MBI_MAKING_FORM) {
+    status = mbi_nonempty_blocks(plan);
+  }
+  if (status == MERBIT_OK && plan->desc.expected_calls > MBI_MAKING_FORM) {
+    const double gathers =
+        (double)plan->device.nnz * plan->nonempty.sectors * mbi_choose_gather(cols);
+    if (plan->nonempty.sectors > 0.5 && plan->nonempty.sectors < MBI_CHOOSE_NO_HUBS &&
+        3 * gathers > mbi_scan_cost(plan)) {
+      status = mbi_nonempty_columns(plan, mbi_hubs_capacity(plan));
+    }
+    if (status == MERBIT_DEVICE_OUT_OF_MEMORY) { /* then no hubs */
+      char reason[384];
+      mbi_error_clear(plan->context, reason, sizeof reason);
+      mbi_log(plan->context, "columns are not counted: %s", reason);
+      status = MERBIT_OK;
+    }
+  }
+  return status;
+}
+
+/* Returns whether to measure: products pay for it, and the user leaves everything open. */
+MBI_INTERNAL int mbi_choose_by_measuring(const merbit_plan *plan) {
+  const merbit_plan_desc *desc = &plan->desc;
+  return desc->expected_calls >= MBI_MEASURE_CALLS && !desc->deterministic &&
+      desc->sigma == 0 && desc->omega == 0 && desc->block_threads == 0 &&
+      plan->device.nnz > 0 && mbi_plan_plain(plan);
+}
+
+/* Sets *forms: the forms of values that pay with the plan's method, or with any that AUTO may
+ * take. What L2 holds need not be shorter. Blocks are multiplied
+ * with general values: their columns cost so little that no shorter value makes up for it.
+ * Tables pay in slices; halves not where lanes of the scan load two at once. */
+MBI_INTERNAL merbit_status mbi_choose_forms(merbit_plan *plan, uint32_t *forms) {
+  merbit_status status = MERBIT_OK;
+  *forms = MBI_FORMS_CHEAP;
+  if (plan->desc.expected_calls >= MBI_VALUES_MORE_CALLS && !mbi_plan_has_semiring(plan)) {
+    if (plan->method != MERBIT_METHOD_AUTO) {
+      *forms = plan->row->cuda->forms;
+    } else if (!mbi_choose_small(plan)) {
+      status = mbi_nonempty_blocks(plan);
+      if (!mbi_has_full_blocks(&plan->nonempty)) {
+        *forms = MBI_FORMS_ALL;
+        *forms &= mbi_choose_slices(plan) ? MBI_FORMS_ALL : ~MBI_FORMS_SLOW;
+        *forms &= plan->streaming || plan->type == MERBIT_F64 ? MBI_FORMS_ALL
+                                                              : ~MBI_FORM(MBI_VALUES_HALF);
+      }
+    }
+  }
+  *forms &= plan->type == MERBIT_F32 ? ~MBI_FORM(MBI_VALUES_SINGLE) : MBI_FORMS_ALL;
+  return status;
+}
+
+/* A method other than MERBIT, which is as published, the merge path, before which nothing looks
+ * at the matrix, and blocks may take shorter forms of the values. */
+MBI_INTERNAL merbit_status mbi_choose_values(merbit_plan *plan) {
+  uint32_t forms = 0;
+  merbit_status status;
+  if (plan->device.values == 0 || plan->device.nnz == 0 || plan->desc.changing_values ||
+      plan->desc.expected_calls < MBI_VALUES_CALLS ||
+      (plan->row->cuda != NULL && plan->row->cuda->forms == 0) || !mbi_nonempty_fit(plan)) {
+    return MERBIT_OK;
+  }
+  MBI_TRY(mbi_nonempty_need(plan));
+  MBI_TRY(mbi_choose_forms(plan, &forms));
+  status = mbi_values_specialise(plan, forms);
+  if (status == MERBIT_DEVICE_OUT_OF_MEMORY) { /* then general ones */
+    char reason[384];
+    mbi_error_clear(plan->context, reason, sizeof reason);
+    mbi_log(plan->context, "values are not stored shorter: %s", reason);
+    status = MERBIT_OK;
+  }
+  return status;
+}
+
+/* Takes the one method for several vectors, with general values. */
+static merbit_status mbi_choose_many(merbit_plan *plan) {
+  merbit_status status;
+  mbi_method_take_cuda(plan, MERBIT_METHOD_MANY);
+  (void)snprintf(plan->why, sizeof plan->why, "for several vectors");
+  status = mbi_method_create(plan);
+  mbi_nonempty_finish(plan->context, &plan->nonempty);
+  return status;
+}
+
+/* Sets plan->method, where the user leaves it open: the merge path for one product of a large
+ * matrix, MERBIT beyond 2^32 - 2 rows, else what the forecasts or measuring say. */
+MBI_INTERNAL merbit_status mbi_choose_auto(merbit_plan *plan) {
+  if (mbi_plan_has_semiring(plan)) {
+    return mbi_choose_semiring(plan);
+  }
+  if (mbi_choose_unseen(plan)) {
+    plan->method = MERBIT_METHOD_MERGE;
+    (void)snprintf(plan->why, sizeof plan->why, "for %d product without a look at the matrix",
+        plan->desc.expected_calls);
+    return MERBIT_OK;
+  }
+  if (!mbi_nonempty_fit(plan)) {
+    plan->method = mbi_plan_plain(plan) ? MERBIT_METHOD_MERBIT : MERBIT_METHOD_MERGE;
+    (void)snprintf(plan->why, sizeof plan->why, "more rows than the others take");
+    return MERBIT_OK;
+  }
+  MBI_TRY(mbi_nonempty_need(plan));
+  if (mbi_plan_plain(plan)) {
+    MBI_TRY(mbi_choose_sample(plan));
+  }
+  if (mbi_choose_by_measuring(plan)) {
+    return mbi_measure(plan);
+  }
+  plan->method = mbi_choose_method(plan);
+  return MERBIT_OK;
+}
+
+/* Sets plan->method and plan->cuda, and builds the method's form of the matrix. AUTO takes SCAN
+ * where its choice finds no memory for its form of the matrix or cannot take its sizes. */
+MBI_INTERNAL merbit_status mbi_choose(merbit_plan *plan) {
+  merbit_context *context = plan->context;
+  const int any = plan->method == MERBIT_METHOD_AUTO;
+  char reason[384];
+  merbit_status status;
+  plan->streaming = plan->device.nnz >= 4 * plan->device.rows;
+  if (mbi_plan_vectors(plan) > 1) {
+    return mbi_choose_many(plan);
+  }
+  if (mbi_plan_plain(plan)) {
+    MBI_TRY(mbi_choose_values(plan));
+  }
+  if (any) {
+    MBI_TRY(mbi_choose_auto(plan));
+  }
+  mbi_method_take_cuda(plan, plan->method);
+  status = mbi_method_create(plan);
+  if (any && plan->method != MERBIT_METHOD_SCAN &&
+      (status == MERBIT_DEVICE_OUT_OF_MEMORY || status == MERBIT_TOO_LARGE)) {
+    mbi_method_destroy(plan);
+    mbi_error_clear(context, reason, sizeof reason);
+    mbi_log(context, "this plan takes the scan: %s", reason);
+    (void)snprintf(plan->why, sizeof plan->why, "the first choice failed: %.60s", reason);
+    mbi_method_take_cuda(plan, MERBIT_METHOD_SCAN);
+    status = mbi_method_create(plan);
+  }
+  if (status == MERBIT_OK && plan->extracted.csr.rows > 0) {
+    mbi_extracted_let_go(plan);
+  }
+  mbi_nonempty_finish(context, &plan->nonempty);
+  return status;
+}
+
+/* ==== >>spmv/stages/reorder.c  plans in another order than the matrix ===================== */
+/* Reorders a plan: it multiplies P A P' instead of A. The CPU computes the order. This file
+ * also moves new values for every plan whose stored values are in another order than the
+ * user's. */
+
+/* Returns the name for merbit_plan_describe. */
+MBI_INTERNAL const char *mbi_reordering_name(merbit_reordering reordering) {
+  return reordering == MERBIT_REORDERING_RCM ? "reverse Cuthill-McKee" : "falling degree";
+}
+
+MBI_INTERNAL merbit_status mbi_reorder_check(merbit_context *context, const merbit_view *view,
+    const mbi_method *method, const merbit_plan_desc *desc) {
+  if (desc->reordering == MERBIT_REORDERING_NONE) {
+    return MERBIT_OK;
+  }
+  if (desc->reordering < MERBIT_REORDERING_NONE || desc->reordering > MERBIT_REORDERING_RCM) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+        "plan_desc.reordering is %d; use MERBIT_REORDERING_NONE or another "
+        "merbit_reordering", (int)desc->reordering);
+  }
+  if (view->format == MERBIT_BSR || (method->takes & MBI_TAKES_REORDERING) == 0) {
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+        "plan_desc.reordering moves single rows and columns, which would break %s "
+        "apart; use a CSR or COO view and a method of single entries",
+        view->format == MERBIT_BSR ? "the view's blocks" : "the method's blocks");
+  }
+  if (view->rows != view->cols) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+        "plan_desc.reordering takes square matrices, but view.rows is %" PRId64
+        " and view.cols %" PRId64, view->rows, view->cols);
+  }
+  return MERBIT_OK;
+}
+
+/* Composes two moves: places[k] = earlier[places[k]]. */
+static void mbi_reorder_follow(void *places, const void *earlier, merbit_index_type type,
+    int64_t count) {
+  int64_t k;
+  for (k = 0; k < count; k++) {
+    mbi_index_set(places, type, k, mbi_index_at(earlier, type, mbi_index_at(places, type, k)));
+  }
+}
+
+/* Puts the checked host CSR `from` into the plan's order: sets plan->csr and plan->matrix.
+ * `from` may be in plan->matrix. */
+static merbit_status mbi_reorder_take(merbit_plan *plan, const merbit_view *from) {
+  mbi_reorder *r = &plan->reorder;
+  merbit_context *context = plan->context;
+  const double start = mbi_seconds();
+  merbit_matrix *made = NULL;
+  void *places = NULL;
+  merbit_status status = mbi_order_create(context, from, plan->desc.reordering, &r->order);
+  if (status == MERBIT_OK) {
+    status = mbi_matrix_permute(context, from, r->order, &made, &places);
+  }
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  r->bandwidth_before = mbi_bandwidth(context, from);
+  r->bandwidth = mbi_bandwidth(context, &made->view);
+  if (r->places != NULL) { /* the places of a transpose */
+    mbi_reorder_follow(places, r->places, made->view.offset_type, made->view.nnz);
+    mbi_release(context, r->places);
+  }
+  r->places = places;
+  r->place_type = made->view.offset_type;
+  merbit_matrix_destroy(plan->matrix);
+  plan->matrix = made;
+  plan->csr = made->view;
+  r->seconds = mbi_seconds() - start;
+  return MERBIT_OK;
+}
+
+/* Makes plan->csr the reordered matrix, if the plan reorders. */
+MBI_INTERNAL merbit_status mbi_reorder_make(merbit_plan *plan) {
+  merbit_context *context = plan->context;
+  merbit_view host;
+  merbit_status status;
+  if (!mbi_plan_reorders(plan)) {
+    return MERBIT_OK;
+  }
+  if (plan->matrix != NULL || plan->view.memory != MERBIT_MEMORY_DEVICE) {
+    return mbi_reorder_take(plan, &plan->csr);
+  }
+  status = mbi_view_download(context, &plan->view, &host);
+  if (status == MERBIT_OK) {
+    status = mbi_plan_check_arrays(plan, &host);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_reorder_take(plan, &host);
+  }
+  mbi_host_view_release(context, &host);
+  return status;
+}
+
+/* ---- In GPU memory ----------------------------------------------------------------------- */
+
+static const char *const mbi_reorder_kernels[3] = {"mbk_reorder_gather", "mbk_reorder_scatter",
+    "mbk_reorder_values"};
+
+MBI_INTERNAL void mbi_reorder_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+  memset(preamble, 0, sizeof *preamble);
+  mbi_preamble_define(preamble, "MBK_VECTOR", mbi_type_device(mbi_plan_accumulator(plan)));
+  mbi_preamble_define(preamble, "MBK_VALUE", mbi_type_device(plan->type));
+  mbi_preamble_define(preamble, "MBK_PLACE",
+      plan->reorder.place_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
+}
+
+MBI_INTERNAL merbit_status mbi_reorder_specialise(merbit_plan *plan) {
+  mbi_reorder *r = &plan->reorder;
+  mbi_preamble preamble;
+  int i;
+  mbi_reorder_preamble(plan, &preamble);
+  MBI_TRY(mbi_program_create(plan->context, "spmv/stages/reorder.cu", &preamble, &r->program));
+  for (i = 0; i < 3; i++) {
+    MBI_TRY(
+        mbi_program_kernel(plan->context, &r->program, mbi_reorder_kernels[i], &r->kernels[i]));
+  }
+  return MERBIT_OK;
+}
+
+static merbit_status mbi_reorder_upload_one(merbit_plan *plan, const void *source,
+    uint64_t bytes, const char *what, mbi_devptr *target) {
+  const merbit_status status = mbi_device_allocate(plan->context, bytes, what, target);
+  plan->reorder.bytes += status == MERBIT_OK ? bytes : 0;
+  return status == MERBIT_OK ? mbi_device_upload(plan->context, *target, source, (size_t)bytes)
+      : status;
+}
+
+/* Returns 1 if the CPU moves new values, or entries of blocks, to their places. */
+MBI_INTERNAL int mbi_reorder_on_cpu(const merbit_plan *plan) {
+  return plan->transpose.matrix != NULL &&
+      (mbi_plan_takes_blocks(plan) || plan->view.format == MERBIT_BSR);
+}
+
+/* Returns 1 if the GPU moves vectors or values. */
+MBI_INTERNAL int mbi_reorder_on_gpu(const merbit_plan *plan) {
+  return mbi_plan_reorders(plan) || plan->reorder.device_places != 0 ||
+      (plan->reorder.places != NULL && !mbi_reorder_on_cpu(plan));
+}
+
+/* Uploads the order and the places. The CUDA context must be current. On failure the caller
+ * runs mbi_reorder_release_cuda. */
+MBI_INTERNAL merbit_status mbi_reorder_upload(merbit_plan *plan) {
+  mbi_reorder *r = &plan->reorder;
+  const double start = mbi_seconds();
+  MBI_TRY(r->kernels[0] != NULL ? MERBIT_OK : mbi_reorder_specialise(plan));
+  if (r->order != NULL) {
+    MBI_TRY(mbi_reorder_upload_one(plan, r->order, (uint64_t)plan->csr.rows * sizeof(int32_t),
+        "an order of rows", &r->device_order));
+  }
+  if (r->places != NULL) {
+    MBI_TRY(mbi_reorder_upload_one(plan, r->places,
+        (uint64_t)plan->csr.nnz * mbi_index_bytes(r->place_type),
+        "the places of values", &r->device_places));
+  }
+  *(mbi_plan_reorders(plan) ? &r->seconds : &plan->transpose.seconds) += mbi_seconds() - start;
+  return MERBIT_OK;
+}
+
+/* Releases the places on the host, which a finished plan on CUDA does not need. */
+MBI_INTERNAL void mbi_reorder_release_sources(merbit_plan *plan) {
+  if (!mbi_reorder_on_cpu(plan)) {
+    mbi_release(plan->context, plan->reorder.places);
+    plan->reorder.places = NULL;
+  }
+}
+
+MBI_INTERNAL void mbi_reorder_release_cuda(merbit_plan *plan) {
+  mbi_reorder *r = &plan->reorder;
+  mbi_device_release(plan->context, r->device_order);
+  mbi_device_release(plan->context, r->device_places);
+  mbi_program_destroy(plan->context, &r->program);
+  memset(r->kernels, 0, sizeof r->kernels);
+  r->device_order = r->device_places = 0;
+  r->bytes = 0;
+}
+
+MBI_INTERNAL void mbi_reorder_destroy(merbit_plan *plan) {
+  mbi_release(plan->context, plan->reorder.order);
+  mbi_release(plan->context, plan->reorder.places);
+}
+
+/* ---- Order, vectors and values by a kernel ----------------------------------------------- */
+
+/* Launches kernels[kernel] on a stream. `index` is the order or the places. */
+MBI_INTERNAL merbit_status mbi_reorder_launch(merbit_plan *plan, int kernel, mbi_devptr index,
+    mbi_devptr from, mbi_devptr to, int64_t count, void *stream) {
+  uint64_t elements = (uint64_t)count;
+  mbk_reorder_gather_arguments arguments;
+  arguments.order = index;
+  arguments.from = from;
+  arguments.to = to;
+  arguments.count = elements;
+  return mbi_device_launch(plan->context, plan->reorder.kernels[kernel],
+      mbi_reorder_kernels[kernel], mbi_arrays_blocks(count),
+      MBI_ARRAYS_THREADS, 0, stream, &arguments);
+}
+
+/* Moves the user's values at `from` to the plan's nonzeros at `to`. The move is complete on
+ * return. */
+MBI_INTERNAL merbit_status mbi_reorder_values_cuda(merbit_plan *plan, mbi_devptr from,
+    mbi_devptr to) {
+  const merbit_status status =
+      mbi_reorder_launch(plan, 2, plan->reorder.device_places, from, to, plan->csr.nnz, NULL);
+  return status == MERBIT_OK ? mbi_device_synchronize(plan->context, NULL) : status;
+}
+
+/* ---- On CPU threads ---------------------------------------------------------------------- */
+
+static void mbi_reorder_task(void *argument, int task) {
+  const mbi_reorder_call *c = (const mbi_reorder_call *)argument;
+  c->move(c->type, c->to, c->from, c->places, c->place_type,
+      mbi_share(c->count, c->tasks, task), mbi_share(c->count, c->tasks, task + 1));
+}
+
+MBI_INTERNAL void mbi_reorder_run(merbit_plan *plan, mbi_reorder_call *call) {
+  call->tasks = mbi_share_tasks(plan->context, call->count);
+  mbi_parallel(plan->context, call->tasks, mbi_reorder_task, call);
+}
+
+/* Moves new values to their places in plan->csr. On CUDA the GPU does it later
+ * (mbi_reorder_values_cuda). */
+MBI_INTERNAL merbit_status mbi_reorder_map_values(merbit_plan *plan, mbi_new_values *fresh) {
+  mbi_reorder_call call;
+  if (plan->side == MERBIT_SIDE_CUDA || plan->reorder.places == NULL ||
+      mbi_reorder_on_cpu(plan)) {
+    return MERBIT_OK;
+  }
+  call.move = mbi_gather;
+  call.type = plan->type;
+  call.from = fresh->values;
+  call.to = (void *)(uintptr_t)plan->csr.values;
+  call.places = plan->reorder.places;
+  call.place_type = plan->reorder.place_type;
+  call.count = plan->csr.nnz;
+  mbi_reorder_run(plan, &call);
+  fresh->values = plan->csr.values;
+  return MERBIT_OK;
+}
+
 /* ==== >>spmv/stages/symmetric.c  plans of matrices given by one triangle ================== */
 /* Plans of matrices in symmetric storage (one triangle). On the CPU, method SYMMETRIC
  * multiplies the lower triangle: the user's arrays if they hold that triangle with sorted rows,
@@ -31267,7 +31629,7 @@ static merbit_status mbi_symmetric_take_lower(merbit_plan *plan, const merbit_vi
 
 /* Sets plan->symmetric, and plan->given to the matrix it holds. That matrix needs no further
  * check. */
-MBI_INTERNAL merbit_status mbi_symmetric_take(merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_symmetric_make(merbit_plan *plan) {
   merbit_context *context = plan->context;
   mbi_symmetric *half = &plan->symmetric;
   const double start = mbi_seconds();
@@ -31275,6 +31637,9 @@ MBI_INTERNAL merbit_status mbi_symmetric_take(merbit_plan *plan) {
   merbit_view host = plan->given;
   int64_t first[4];
   merbit_status status = MERBIT_OK;
+  if (!mbi_view_is_triangle(&plan->given)) {
+    return MERBIT_OK;
+  }
   half->view = plan->given;
   half->signs = mbi_symmetry_signs_of(half->view.symmetry, plan->desc.operation);
   half->place_type = half->view.nnz <= INT32_MAX ? MERBIT_INDEX_32 : MERBIT_INDEX_64;
@@ -31315,30 +31680,18 @@ MBI_INTERNAL void mbi_symmetric_destroy(merbit_plan *plan) {
   mbi_release(plan->context, plan->symmetric.parts);
 }
 
-/* Moves new values, given in the order of the triangle, into plan->symmetric.full. */
-MBI_INTERNAL merbit_status mbi_symmetric_values(merbit_plan *plan, const void *values,
-    merbit_memory memory) {
-  merbit_context *context = plan->context;
+/* Expands new values of the triangle to those of plan->symmetric.full. */
+MBI_INTERNAL merbit_status mbi_symmetric_map_values(merbit_plan *plan, mbi_new_values *fresh) {
   const mbi_symmetric *half = &plan->symmetric;
-  const void *host = values;
-  merbit_status status = MERBIT_OK;
-  if (memory == MERBIT_MEMORY_DEVICE) {
-    status = mbi_device_enter(context);
-    if (status != MERBIT_OK) {
-      return status;
-    }
-    status =
-        mbi_array_download(context, values, half->view.nnz, mbi_type_size(plan->type), &host);
-    mbi_device_leave(context);
+  if (half->places == NULL) {
+    return MERBIT_OK;
   }
-  if (status == MERBIT_OK) {
-    mbi_expansion_values(context, half->signs, host, half->places, half->place_type,
-        &half->full);
-  }
-  if (memory == MERBIT_MEMORY_DEVICE) {
-    mbi_release(context, (void *)(uintptr_t)host);
-  }
-  return status;
+  MBI_TRY(mbi_new_values_download(plan, fresh));
+  mbi_expansion_values(plan->context, half->signs, fresh->values, half->places,
+      half->place_type, &half->full);
+  fresh->values = half->full.values;
+  fresh->count = mbi_view_values(&plan->view);
+  return MERBIT_OK;
 }
 
 /* ==== >>spmv/stages/transpose_sort.c  CUDA: a CSR sorted by columns ======================= */
@@ -31636,30 +31989,6 @@ static merbit_status mbi_transpose_on_cpu(merbit_plan *plan) {
   return status;
 }
 
-/* Moves new values in the user's order into plan->view, if the plan converts it. */
-MBI_INTERNAL merbit_status mbi_transpose_values(merbit_plan *plan, const void *values,
-    merbit_memory memory) {
-  merbit_context *context = plan->context;
-  const void *host = values;
-  merbit_status status = MERBIT_OK;
-  if (memory == MERBIT_MEMORY_DEVICE) {
-    status = mbi_device_enter(context);
-    if (status != MERBIT_OK) {
-      return status;
-    }
-    status = mbi_array_download(context, values, mbi_view_values(&plan->view),
-        mbi_type_size(plan->type), &host);
-    mbi_device_leave(context);
-  }
-  if (status == MERBIT_OK) {
-    mbi_transpose_map_values(context, host, plan->reorder.places, &plan->view);
-  }
-  if (memory == MERBIT_MEMORY_DEVICE) {
-    mbi_release(context, (void *)(uintptr_t)host);
-  }
-  return status;
-}
-
 /* ---- On the GPU -------------------------------------------------------------------------- */
 
 /* Makes plan->view in GPU memory. On failure nothing stays allocated. */
@@ -31726,7 +32055,7 @@ MBI_INTERNAL int mbi_plan_may_fall_back(const merbit_plan *plan, merbit_status s
 
 /* Sets plan->view to the matrix that the plan multiplies. That matrix needs no further
  * check. */
-MBI_INTERNAL merbit_status mbi_transpose_take(merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_transpose_make(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const double start = mbi_seconds();
   merbit_status status = MERBIT_DEVICE_OUT_OF_MEMORY;
@@ -31758,6 +32087,19 @@ MBI_INTERNAL merbit_status mbi_transpose_take(merbit_plan *plan) {
   return status;
 }
 
+/* Moves new values to their places in plan->view, if CPU threads transposed blocks. Values of
+ * other transposes are moved with those of a reordering. */
+MBI_INTERNAL merbit_status mbi_transpose_map_values(merbit_plan *plan, mbi_new_values *fresh) {
+  if (!mbi_reorder_on_cpu(plan)) {
+    return MERBIT_OK;
+  }
+  MBI_TRY(mbi_new_values_download(plan, fresh));
+  mbi_transpose_map_into(plan->context, fresh->values, plan->reorder.places, &plan->view);
+  fresh->values = plan->view.values;
+  fresh->count = mbi_view_values(&plan->view);
+  return MERBIT_OK;
+}
+
 /* ==== >>spmv/choose/choose_cpu.c  which method a plan on the CPU takes ==================== */
 /* The method of a plan on the CPU for a CSR; what comes in blocks stays in blocks. It looks at
  * products to come, rows, nonzeros, the size of x, whether all values are equal, and whether
@@ -31768,30 +32110,8 @@ MBI_INTERNAL merbit_status mbi_transpose_take(merbit_plan *plan) {
 /* Steps of the path below which a product is over before a plan's form could matter. */
 #define MBI_CHOOSE_TINY 4096
 
-typedef struct mbi_choose_sample_cpu {
-  int equal; /* all values are, or it is a pattern */
-  int block; /* rows and columns of the full blocks; 1: none */
-} mbi_choose_sample_cpu;
-
-/* Seconds of a product: of each nonzero, and of each row, whose end MERGE often guesses wrongly
- * where rows are short; where the caches do not hold x, MERGE waits there, and SORTED has asked
- * ahead. */
-static double mbi_choose_cpu_seconds(const merbit_plan *plan, merbit_method method,
-    const mbi_choose_sample_cpu *look) {
-  const merbit_view *csr = &plan->csr;
-  const int far_x = csr->cols * (int64_t)mbi_type_size(plan->type) > MBI_SORTED_FAR;
-  const int merge = method == MERBIT_METHOD_MERGE;
-  const int lengthy = csr->nnz / MBI_MERGE_LONG >= csr->rows;
-  double entry = merge ? (lengthy ? 0.36 : 0.42) : look->equal ? 0.25 : 0.36;
-  double row = merge && !lengthy ? 3.5 : 0.7;
-  if (method == MERBIT_METHOD_BSR) {
-    entry = 0.26;
-  }
-  entry += !far_x || lengthy ? 0 : merge ? 3.5 : 1.2;
-  return 1e-9 * (entry * (double)csr->nnz + row * (double)csr->rows) / plan->tasks;
-}
-
-/* ---- What there is to see: it ends at the first thing that is otherwise ------------------ */
+/* ---- A look at the matrix: each ends at the first entry that is otherwise -----------------
+ */
 
 static int mbi_choose_equal(const merbit_plan *plan) {
   const size_t size = mbi_type_size(plan->type);
@@ -31845,17 +32165,18 @@ static int mbi_choose_block(const merbit_plan *plan) {
   return block;
 }
 
-/* ---- Forms; where there is no memory for one, plan->method stays MERGE ------------------- */
+/* ---- Forms. Without memory for one, the plan takes MERGE ----------------------------------
+ */
 
 static merbit_status mbi_choose_without(merbit_plan *plan, merbit_status status) {
   char reason[384];
   if (status == MERBIT_OUT_OF_MEMORY && plan->desc.method == MERBIT_METHOD_AUTO) {
-    mbi_sorted_destroy(plan);
-    mbi_blocks_destroy(plan);
+    plan->cpu->destroy(plan);
+    mbi_bsr_release(plan->context, &plan->bsr);
     mbi_error_clear(plan->context, reason, sizeof reason);
     mbi_log(plan->context, "this plan takes the merge path: %s", reason);
     (void)snprintf(plan->why, sizeof plan->why, "no memory for another form of the matrix");
-    plan->method = MERBIT_METHOD_MERGE;
+    mbi_method_take_cpu(plan, MERBIT_METHOD_MERGE);
     plan->values = plan->csr.values;
     plan->tasks = mbi_merge_tasks(plan->context, &plan->csr);
     status = MERBIT_OK;
@@ -31863,63 +32184,80 @@ static merbit_status mbi_choose_without(merbit_plan *plan, merbit_status status)
   return status;
 }
 
-static merbit_status mbi_choose_sorted(merbit_plan *plan) {
-  plan->method = MERBIT_METHOD_SORTED;
-  return mbi_choose_without(plan, mbi_sorted_create(plan));
-}
-
-static merbit_status mbi_choose_blocks(merbit_plan *plan, int block) {
+/* Builds the full blocks and takes `method`. */
+static merbit_status mbi_choose_blocks(merbit_plan *plan, merbit_method method, int block) {
   merbit_bsr_desc shape;
   merbit_status status;
   memset(&shape, 0, sizeof shape);
   shape.block_rows = shape.block_cols = block;
+  mbi_method_take_cpu(plan, method);
   status = mbi_bsr_from_view(plan->context, &plan->csr, &shape, MBI_MASKS_ASIDE, &plan->bsr);
   if (status == MERBIT_OK) {
-    status = mbi_blocks_create(plan);
+    status = plan->cpu->create(plan);
   }
   return mbi_choose_without(plan, status);
 }
 
-/* The fastest that pays for itself. plan->why: its forecast and that of the next. */
+/* Takes the method with the least forecast of those that pay for themselves, and writes
+ * plan->why. */
 static merbit_status mbi_choose_by_forecast(merbit_plan *plan) {
-  mbi_choose_sample_cpu look;
-  merbit_method best = MERBIT_METHOD_MERGE, next = MERBIT_METHOD_SORTED;
-  double merge, sorted, blocks, calls = plan->desc.expected_calls;
-  look.equal = !plan->desc.changing_values && mbi_choose_equal(plan);
-  look.block = plan->matrix == NULL && plan->desc.operation == MERBIT_OPERATION_N &&
+  const double calls = plan->desc.expected_calls;
+  const mbi_method *row, *best = mbi_method_find(MERBIT_METHOD_MERGE), *next = NULL;
+  mbi_cpu_sample sample;
+  double merge, least, second = HUGE_VAL;
+  size_t i;
+  sample.equal = !plan->desc.changing_values && mbi_choose_equal(plan);
+  sample.block = plan->matrix == NULL && plan->desc.operation == MERBIT_OPERATION_N &&
       !mbi_plan_reorders(plan) ? mbi_choose_block(plan) : 1;
-  merge = mbi_choose_cpu_seconds(plan, MERBIT_METHOD_MERGE, &look);
-  sorted = mbi_choose_cpu_seconds(plan, MERBIT_METHOD_SORTED, &look);
-  blocks = look.block > 1 && !look.equal
-      ? mbi_choose_cpu_seconds(plan, MERBIT_METHOD_BSR, &look) : DBL_MAX;
-  if (calls * (merge - sorted) > MBI_CHOOSE_SORTING * merge) {
-    best = MERBIT_METHOD_SORTED;
-    next = MERBIT_METHOD_MERGE;
-  }
-  if (blocks < sorted && calls * (merge - blocks) > MBI_CHOOSE_SORTING * merge) {
-    next = best;
-    best = MERBIT_METHOD_BSR;
+  least = merge = best->cpu->cost(plan, &sample);
+  for (i = 0; (row = mbi_method_row(i)) != NULL; i++) {
+    const double cost =
+        row->cpu != NULL && row->cpu->cost != NULL ? row->cpu->cost(plan, &sample) : HUGE_VAL;
+    if (cost < least && calls * (merge - cost) > MBI_CHOOSE_SORTING * merge) {
+      next = best;
+      second = least;
+      best = row;
+      least = cost;
+    } else if (row != best && cost < second) {
+      next = row;
+      second = cost;
+    }
   }
   (void)snprintf(plan->why, sizeof plan->why,
       "%sforecast %.0f us for %d product%s, runner-up %s %.0f us",
-      best == MERBIT_METHOD_BSR ? "full blocks, " : "",
-      1e6 * mbi_choose_cpu_seconds(plan, best, &look), plan->desc.expected_calls,
-      plan->desc.expected_calls != 1 ? "s" : "", mbi_method_name(next),
-      1e6 * mbi_choose_cpu_seconds(plan, next, &look));
-  return best == MERBIT_METHOD_BSR      ? mbi_choose_blocks(plan, look.block)
-      : best == MERBIT_METHOD_SORTED ? mbi_choose_sorted(plan) : MERBIT_OK;
+      (best->takes & MBI_OF_BLOCKS) != 0 ? "full blocks, " : "", 1e6 * least,
+      plan->desc.expected_calls, plan->desc.expected_calls != 1 ? "s" : "",
+      next->name, 1e6 * second);
+  if ((best->takes & MBI_OF_BLOCKS) != 0) {
+    return mbi_choose_blocks(plan, best->number, sample.block);
+  }
+  mbi_method_take_cpu(plan, best->number);
+  return plan->cpu->create != NULL ? mbi_choose_without(plan, plan->cpu->create(plan))
+      : MERBIT_OK;
 }
 
-/* Set plan->method and make what it needs. */
+/* Returns the method that the user or the matrix leaves no choice of, or AUTO. */
+static merbit_method mbi_choose_given(const merbit_plan *plan) {
+  if (plan->desc.method != MERBIT_METHOD_AUTO) {
+    return plan->desc.method;
+  }
+  return mbi_plan_takes_blocks(plan) ? MERBIT_METHOD_BSR
+      : plan->symmetric.direct    ? MERBIT_METHOD_SYMMETRIC : MERBIT_METHOD_AUTO;
+}
+
+/* Takes the plan's method and builds its form of the matrix. On failure mbi_plan_free cleans
+ * up. */
 MBI_INTERNAL merbit_status mbi_choose_cpu(merbit_plan *plan) {
-  plan->method = plan->desc.method;
-  if (plan->method == MERBIT_METHOD_SORTED) {
-    return mbi_choose_sorted(plan);
+  const merbit_method given = mbi_choose_given(plan);
+  if (!mbi_plan_takes_blocks(plan)) {
+    plan->values = plan->csr.values;
+    plan->tasks = mbi_merge_tasks(plan->context, &plan->csr);
   }
-  if (plan->method != MERBIT_METHOD_AUTO) {
-    return MERBIT_OK;
+  if (given != MERBIT_METHOD_AUTO) {
+    mbi_method_take_cpu(plan, given);
+    return plan->cpu->create != NULL ? plan->cpu->create(plan) : MERBIT_OK;
   }
-  plan->method = MERBIT_METHOD_MERGE;
+  mbi_method_take_cpu(plan, MERBIT_METHOD_MERGE);
   if (mbi_plan_vectors(plan) > 1) {
     (void)snprintf(plan->why, sizeof plan->why, "for several vectors; runner-up none");
     return MERBIT_OK;
@@ -31941,6 +32279,212 @@ MBI_INTERNAL merbit_status mbi_choose_cpu(merbit_plan *plan) {
   return mbi_choose_by_forecast(plan);
 }
 
+/* ==== >>spmv/stages/stored_values.c  new values where products read them ================== */
+/* The last stage: new values go where products read them. */
+
+/* Builds the method again for general values, at `values`, which the plan then owns. The
+ * carries keep their size, which does not depend on the values: products add up x'A x only if
+ * they did before. */
+static merbit_status mbi_stored_remake(merbit_plan *plan, mbi_devptr values) {
+  merbit_context *context = plan->context;
+  const uint64_t bytes = plan->device.nnz * mbi_type_size(plan->type);
+  merbit_plan fresh = *plan;
+  merbit_status status;
+  fresh.state = NULL; /* the old plan keeps its own until the new one stands */
+  mbi_method_forget(&fresh);
+  memset(&fresh.nonempty, 0, sizeof fresh.nonempty);
+  fresh.desc.changing_values = 1;
+  fresh.making.dots = mbi_scan_dot_parts(plan) > 0;
+  fresh.device.form = MBI_VALUES_GENERAL;
+  fresh.device.table = 0;
+  fresh.device.values = values;
+  fresh.device.owns_values = 1;
+  fresh.device.bytes += bytes;
+  status = mbi_choose(&fresh);
+  if (status != MERBIT_OK) {
+    mbi_method_destroy(&fresh);
+    mbi_nonempty_destroy(context, &fresh.nonempty);
+    return status;
+  }
+  mbi_log(context, "new values broke the form \"%s\": the plan takes general ones from now on",
+      mbi_value_name(plan));
+  mbi_method_destroy(plan);
+  mbi_nonempty_destroy(context, &plan->nonempty);
+  mbi_device_release(context, plan->device.values);
+  mbi_device_release(context, plan->device.table);
+  fresh.device.bytes -=
+      mbi_values_bytes(plan, plan->device.form) + (uint64_t)mbi_value_shared(plan);
+  mbi_mutex_lock(&context->lock);
+  fresh.references = plan->references;
+  *plan = fresh;
+  mbi_mutex_unlock(&context->lock);
+  return MERBIT_OK;
+}
+
+/* Stores new values in the plan's shorter form. If they do not fit it, the plan owns the
+ * general ones at *values from now on, and *values becomes 0. */
+static merbit_status mbi_stored_shorter(merbit_plan *plan, mbi_devptr *values) {
+  merbit_context *context = plan->context;
+  mbi_device_csr *csr = &plan->device;
+  mbi_values_search look;
+  mbi_program program;
+  int have = 0;
+  merbit_status status =
+      mbi_arrays_program(context, csr->offset_type, MERBIT_INDEX_32, csr->base, &program);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  status = mbi_values_search_begin(plan, &program, *values, &look);
+  if (status == MERBIT_OK) {
+    status = mbi_values_have(plan, &look, csr->form, &have);
+  }
+  if (status == MERBIT_OK && have) {
+    status = mbi_values_store(plan, &look, csr->form, csr->values, csr->table);
+    if (status == MERBIT_OK && mbi_value_bytes(plan) > 0 && plan->cuda->refresh != NULL) {
+      status = plan->cuda->refresh(plan);
+    }
+  } else if (status == MERBIT_OK) {
+    status = mbi_stored_remake(plan, *values);
+    *values = status == MERBIT_OK ? 0 : *values;
+  }
+  mbi_values_search_end(plan, &look);
+  mbi_program_destroy(context, &program);
+  return status;
+}
+
+/* Copies new values to the array `target`, in the plan's order of nonzeros. */
+static merbit_status mbi_stored_move(merbit_plan *plan, const void *values,
+    merbit_memory memory, size_t bytes, mbi_devptr target) {
+  merbit_context *context = plan->context;
+  const int moved = plan->reorder.device_places != 0, device = memory == MERBIT_MEMORY_DEVICE;
+  mbi_devptr from = device ? mbi_device_address(values) : 0, own = 0;
+  merbit_status status = MERBIT_OK;
+  if (!moved) {
+    return device ? mbi_device_copy(context, target, from, bytes)
+        : mbi_device_upload(context, target, values, bytes);
+  }
+  if (!device) {
+    status = mbi_device_allocate(context, bytes, "new values, as they come", &own);
+    from = own;
+  }
+  if (status == MERBIT_OK && !device) {
+    status = mbi_device_upload(context, own, values, bytes);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_reorder_values_cuda(plan, from, target);
+  }
+  mbi_device_release(context, own);
+  return status;
+}
+
+/* Stores new values for a plan on CUDA, in the plan's own array, which replaces a borrowed one,
+ * or in a shorter form. */
+static merbit_status mbi_stored_on_cuda_entered(merbit_plan *plan,
+    const mbi_new_values *given) {
+  merbit_context *context = plan->context;
+  mbi_device_csr *csr = &plan->device;
+  const int shorter = csr->form != MBI_VALUES_GENERAL;
+  const size_t bytes = (size_t)given->count * mbi_type_size(plan->type);
+  mbi_devptr fresh = 0;
+  merbit_status status = MERBIT_OK;
+  if (given->memory == MERBIT_MEMORY_DEVICE) {
+    if (!mbi_device_owns(context, given->values)) {
+      return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+          "`memory` says that the new values are in device memory, but %p is not an "
+          "address of the GPU; use MERBIT_MEMORY_HOST for an array in host memory",
+          given->values);
+    }
+    MBI_TRY(mbi_types_check_address(context, "the new values", plan->type, given->values));
+  }
+  if (shorter || !csr->owns_values) {
+    MBI_TRY(mbi_device_allocate(context, bytes, "a plan's own values", &fresh));
+  }
+  status = mbi_stored_move(plan, given->values, given->memory, bytes,
+      fresh != 0 ? fresh : csr->values);
+  if (status == MERBIT_OK && shorter) {
+    status = mbi_stored_shorter(plan, &fresh);
+  } else if (status == MERBIT_OK) {
+    if (fresh != 0) {
+      csr->values = fresh;
+      csr->owns_values = 1;
+      csr->bytes += bytes;
+      fresh = 0;
+    }
+    status = plan->cuda->refresh != NULL ? plan->cuda->refresh(plan) : MERBIT_OK;
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_synchronize(context, NULL);
+  }
+  mbi_device_release(context, fresh);
+  return status;
+}
+
+static merbit_status mbi_stored_on_cuda(merbit_plan *plan, const mbi_new_values *given) {
+  merbit_status status;
+  MBI_TRY(mbi_device_enter(plan->context));
+  status = mbi_stored_on_cuda_entered(plan, given);
+  mbi_device_leave(plan->context);
+  return status;
+}
+
+/* Stores new values, in host memory, for a plan on the CPU. */
+static merbit_status mbi_stored_on_cpu(merbit_plan *plan, const mbi_new_values *given) {
+  const size_t bytes = (size_t)given->count * mbi_type_size(plan->type);
+  if (given->values != plan->values) { /* an earlier stage has not stored them already */
+    if (plan->own_values == NULL) {
+      MBI_TRY(mbi_allocate_array(plan->context, (int64_t)bytes, 1, "a plan's own values",
+          &plan->own_values));
+    }
+    memcpy(plan->own_values, given->values, bytes);
+    plan->values = plan->own_values;
+  }
+  if (plan->cpu->refresh != NULL) {
+    MBI_TRY(plan->cpu->refresh(plan));
+  }
+  return mbi_plan_has_blocks(plan) || plan->symmetric.direct ? MERBIT_OK : mbi_numa_plan(plan);
+}
+
+/* Stores new values, which are in the order of plan->csr or plan->bsr. */
+MBI_INTERNAL merbit_status mbi_stored_map_values(merbit_plan *plan, mbi_new_values *fresh) {
+  return plan->side == MERBIT_SIDE_CUDA ? mbi_stored_on_cuda(plan, fresh)
+      : mbi_stored_on_cpu(plan, fresh);
+}
+
+/* ==== >>spmv/stages/stages.c  the stages, in their order ================================== */
+/* The stages of a plan: what is done to a matrix before its method sees it, and to new values
+ * after that. */
+
+static const mbi_stage mbi_stages[MBI_STAGES] = {
+    {mbi_symmetric_make, mbi_symmetric_map_values}, /* MBI_STAGE_SYMMETRIC, and so on */
+    {mbi_transpose_make, mbi_transpose_map_values}, {mbi_format_make, mbi_format_map_values},
+    {mbi_reorder_make, mbi_reorder_map_values},
+    {NULL, mbi_stored_map_values} /* mbi_choose stores the first ones: the form depends on the
+                                     method */
+};
+
+/* Makes the matrix that the method reads, beginning with stage `first`. */
+MBI_INTERNAL merbit_status mbi_stages_make(merbit_plan *plan, int first) {
+  int i;
+  for (i = first; i < MBI_STAGES; i++) {
+    if (mbi_stages[i].make != NULL) {
+      MBI_TRY(mbi_stages[i].make(plan));
+    }
+  }
+  return MERBIT_OK;
+}
+
+/* Takes new values of the user's matrix through all stages. */
+MBI_INTERNAL merbit_status mbi_stages_map_values(merbit_plan *plan, mbi_new_values *fresh) {
+  merbit_status status = MERBIT_OK;
+  int i;
+  for (i = 0; i < MBI_STAGES && status == MERBIT_OK; i++) {
+    status = mbi_stages[i].map_values(plan, fresh);
+  }
+  merbit_matrix_destroy(fresh->matrix);
+  mbi_release(plan->context, fresh->downloaded);
+  return status;
+}
+
 /* ==== >>spmv/plan/workspace.c  scratch of a product in flight ============================= */
 MBI_INTERNAL void mbi_workspace_free(merbit_workspace *workspace) {
   merbit_context *context = workspace->plan->context;
@@ -31954,8 +32498,8 @@ MBI_INTERNAL void mbi_workspace_free(merbit_workspace *workspace) {
   mbi_release(context, workspace);
 }
 
-/* GPU memory of a workspace: carries, x and y where they are the host's, what an epilogue
- * takes, what the plan's maker does. Returns the sum. */
+/* Sets the bytes of a workspace's GPU memory: carries; x and y where they are the host's; what
+ * an epilogue and the plan's maker take. Returns the sum. */
 MBI_INTERNAL uint64_t mbi_workspace_bytes(const merbit_plan *plan, uint64_t bytes[5]) {
   const size_t size =
       mbi_type_size(mbi_plan_accumulator(plan)) * (size_t)mbi_plan_vectors(plan);
@@ -31974,10 +32518,9 @@ static merbit_status mbi_workspace_fill_cuda(merbit_workspace *workspace) {
   mbi_devptr *const parts[] = {&workspace->device_carries, &workspace->staged_x,
       &workspace->staged_y, &workspace->sums_scratch, &workspace->arena};
   uint64_t bytes[5];
-  merbit_status status = mbi_device_enter(context);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  merbit_status status;
+  MBI_TRY(mbi_many_workspace(workspace));
+  MBI_TRY(mbi_device_enter(context));
   (void)mbi_workspace_bytes(plan, bytes);
   status = mbi_device_allocate_parts(context, "a workspace", 5, parts, bytes);
   if (status == MERBIT_OK && workspace->sums_scratch != 0) {
@@ -31987,6 +32530,15 @@ static merbit_status mbi_workspace_fill_cuda(merbit_workspace *workspace) {
   return status;
 }
 
+/* Allocates what a workspace needs on the CPU. */
+static merbit_status mbi_workspace_fill_cpu(merbit_workspace *workspace) {
+  const merbit_plan *plan = workspace->plan;
+  MBI_TRY(mbi_allocate_array(plan->context, (int64_t)plan->cpu->scratch_bytes(plan), 1,
+      "the carries of a workspace", &workspace->carries));
+  return mbi_epilogue_allocate_sums(workspace);
+}
+
+/* Creates a workspace. */
 MBI_INTERNAL merbit_status mbi_workspace_make(merbit_plan *plan, merbit_workspace **workspace) {
   merbit_context *context = plan->context;
   merbit_workspace *made = (merbit_workspace *)mbi_allocate(context, sizeof *made);
@@ -31998,18 +32550,9 @@ MBI_INTERNAL merbit_status mbi_workspace_make(merbit_plan *plan, merbit_workspac
   memset(made, 0, sizeof *made);
   made->plan = plan;
   if (plan->side == MERBIT_SIDE_CUDA) {
-    status = mbi_many_workspace(made);
-    status = status == MERBIT_OK ? mbi_workspace_fill_cuda(made) : status;
+    status = mbi_workspace_fill_cuda(made);
   } else {
-    const size_t bytes = plan->desc.vectors > 1             ? mbi_many_cpu_bytes(plan)
-        : plan->blocks.chunk_index != NULL ? mbi_block_plan_scratch_bytes(plan)
-        : plan->symmetric.direct           ? mbi_symmetric_scratch_bytes(plan)
-        : mbi_plan_has_semiring(plan)      ? mbi_semiring_scratch_bytes(plan)
-        : mbi_plan_plain(plan) ? mbi_merge_scratch_bytes(plan->tasks, plan->type)
-        : mbi_mixed_scratch_bytes(plan);
-    status = mbi_allocate_array(context, (int64_t)bytes, 1, "the carries of a workspace",
-        &made->carries);
-    status = status == MERBIT_OK ? mbi_epilogue_allocate_sums(made) : status;
+    status = mbi_workspace_fill_cpu(made);
   }
   if (status != MERBIT_OK) {
     mbi_workspace_free(made);
@@ -32019,22 +32562,17 @@ MBI_INTERNAL merbit_status mbi_workspace_make(merbit_plan *plan, merbit_workspac
   return MERBIT_OK;
 }
 
-/* For what the GPU does on the default stream: streams of the user's need not wait for that. */
+/* Waits for the default stream, which the user's streams need not follow. */
 MBI_INTERNAL merbit_status mbi_plan_wait(merbit_plan *plan) {
-  merbit_status status = mbi_device_enter(plan->context);
-  if (status == MERBIT_OK) {
-    status = mbi_device_synchronize(plan->context, NULL);
-    mbi_device_leave(plan->context);
-  }
+  merbit_status status;
+  MBI_TRY(mbi_device_enter(plan->context));
+  status = mbi_device_synchronize(plan->context, NULL);
+  mbi_device_leave(plan->context);
   return status;
 }
 
 /* ==== >>spmv/plan/plan.c  plans: checks, choice, life ===================================== */
 /* ---- Checks ------------------------------------------------------------------------------ */
-
-MBI_INTERNAL int mbi_method_known(merbit_method method) {
-  return method >= MERBIT_METHOD_AUTO && method <= MERBIT_METHOD_SYMMETRIC;
-}
 
 static merbit_status mbi_plan_check_desc(merbit_context *context,
     const merbit_plan_desc *desc) {
@@ -32077,17 +32615,8 @@ static merbit_status mbi_plan_check_desc(merbit_context *context,
   return MERBIT_OK;
 }
 
-/* Whether a method runs on a side; AUTO does on both. */
-MBI_INTERNAL int mbi_method_runs(merbit_method method, int cuda) {
-  if (method == MERBIT_METHOD_SORTED || method == MERBIT_METHOD_SYMMETRIC) {
-    return !cuda;
-  }
-  return method == MERBIT_METHOD_AUTO || method == MERBIT_METHOD_BSR ||
-      method == MERBIT_METHOD_MERGE || (method >= MERBIT_METHOD_MERBIT) == cuda;
-}
-
-/* The side, before anything is built: AUTO follows the context, a method of one side its side.
- */
+/* Returns the side, before anything is built: AUTO follows the context, a method of one side
+ * its side. */
 MBI_INTERNAL merbit_side mbi_plan_side(const merbit_context *context,
     const merbit_plan_desc *desc) {
   if (desc->side != MERBIT_SIDE_AUTO) {
@@ -32096,10 +32625,11 @@ MBI_INTERNAL merbit_side mbi_plan_side(const merbit_context *context,
   return mbi_method_runs(desc->method, 1) ? context->side : MERBIT_SIDE_CPU;
 }
 
-/* What a plan of several vectors takes. */
+/* Checks what a plan of several vectors takes. */
 static merbit_status mbi_many_check(merbit_context *context, merbit_type type,
     const merbit_plan_desc *desc) {
   const merbit_method method = desc->method;
+  int takes;
   if (desc->vectors < 0 || desc->vectors > MBI_MANY_MOST) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
         "plan_desc.vectors is %d; use 1 to %d, or 0 for one", desc->vectors, MBI_MANY_MOST);
@@ -32126,8 +32656,9 @@ static merbit_status mbi_many_check(merbit_context *context, merbit_type type,
         "plan_desc.vectors is %d, but several vectors are multiplied by plus-times "
         "only; make a plan for one vector with this plan_desc.semiring", desc->vectors);
   }
-  if (method != MERBIT_METHOD_AUTO && method != MERBIT_METHOD_MANY &&
-      (method != MERBIT_METHOD_MERGE || mbi_plan_side(context, desc) != MERBIT_SIDE_CPU)) {
+  takes = mbi_plan_side(context, desc) == MERBIT_SIDE_CPU ? MBI_TAKES_VECTORS_CPU
+      : MBI_TAKES_VECTORS_CUDA;
+  if ((mbi_method_find(method)->takes & takes) == 0) {
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
         "plan_desc.method is %s, which has no form for %d vectors; use MERBIT_METHOD_AUTO, on "
         "CUDA MERBIT_METHOD_MANY, on the CPU MERBIT_METHOD_MERGE",
@@ -32158,45 +32689,7 @@ static merbit_status mbi_plan_check_side(const merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* ---- The CSR that is multiplied ---------------------------------------------------------- */
-
-/* Columns as they lie, 32-bit: such a CSR needs no copy. */
-MBI_INTERNAL int mbi_view_is_plain(const merbit_view *view) {
-  return view->format == MERBIT_CSR && view->index_type == MERBIT_INDEX_32;
-}
-
-/* Check the user's arrays and set plan->csr: the view itself, or an owned conversion. */
-static merbit_status mbi_plan_take_matrix(merbit_plan *plan) {
-  merbit_context *context = plan->context;
-  merbit_view host = plan->view;
-  const int device = plan->view.memory == MERBIT_MEMORY_DEVICE;
-  merbit_status status = MERBIT_OK;
-  plan->csr = plan->view;
-  if (device && plan->view.format == MERBIT_CSR && !mbi_plan_reorders(plan)) {
-    return MERBIT_OK; /* spmv/shared/device_csr.c checks and narrows on the GPU */
-  }
-  if (device) {
-    status = mbi_view_download(context, &plan->view, &host);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_plan_check_arrays(plan, &host);
-  }
-  if (status == MERBIT_OK && !mbi_view_is_plain(&plan->view)) {
-    status = mbi_matrix_from_view(context, &host, mbi_plan_build_flags(plan), &plan->matrix);
-  }
-  if (status == MERBIT_OK && plan->matrix != NULL) {
-    plan->csr = plan->matrix->view;
-  }
-  if (status == MERBIT_OK && mbi_plan_reorders(plan)) {
-    status = mbi_reorder_take(plan, plan->matrix != NULL ? &plan->csr : &host);
-  }
-  if (device) {
-    mbi_host_view_release(context, &host);
-  }
-  return status;
-}
-
-/* ---- Life -------------------------------------------------------------------------------- */
+/* ---- Create and destroy ------------------------------------------------------------------ */
 
 static void mbi_plan_release_cuda(merbit_plan *plan) {
   if (mbi_device_enter_alive(plan->context)) {
@@ -32214,12 +32707,6 @@ static void mbi_plan_release_cuda(merbit_plan *plan) {
   memset(&plan->device, 0, sizeof plan->device);
 }
 
-/* Whether the user's values are not those that the plan multiplies. */
-MBI_INTERNAL int mbi_update_converts(const merbit_plan *plan) {
-  return (plan->matrix != NULL && !mbi_view_is_plain(&plan->view)) ||
-      (mbi_plan_has_blocks(plan) && plan->extracted.csr.rows == 0 && !mbi_plan_blocks_fit(plan));
-}
-
 static void mbi_plan_free(merbit_plan *plan) {
   merbit_context *context = plan->context;
   if (plan->workspace != NULL) {
@@ -32229,8 +32716,10 @@ static void mbi_plan_free(merbit_plan *plan) {
     mbi_plan_release_cuda(plan);
   }
   merbit_matrix_destroy(plan->matrix);
-  mbi_blocks_destroy(plan);
-  mbi_sorted_destroy(plan);
+  if (plan->cpu != NULL && plan->cpu->destroy != NULL) {
+    plan->cpu->destroy(plan);
+  }
+  mbi_bsr_release(context, &plan->bsr);
   mbi_release(context, plan->placed_columns);
   mbi_reorder_destroy(plan);
   mbi_symmetric_destroy(plan);
@@ -32269,7 +32758,8 @@ static merbit_status mbi_plan_build_cuda(merbit_plan *plan) {
   }
   if (status == MERBIT_OK) {
     status = mbi_choose(plan);
-    mbi_device_release(context, plan->device.scratch); /* where no ranks were wanted */
+    mbi_device_release(context,
+        plan->device.scratch); /* where non-empty rows were not counted */
     plan->device.scratch = 0;
   }
   if (status == MERBIT_OK && mbi_plan_has_epilogue(plan)) {
@@ -32293,30 +32783,14 @@ static merbit_status mbi_plan_build_cuda(merbit_plan *plan) {
 }
 
 static merbit_status mbi_plan_build_cpu(merbit_plan *plan) {
-  merbit_status status = MERBIT_OK;
-  if (mbi_plan_takes_blocks(plan)) {
-    status = mbi_blocks_create(plan);
-  } else if (plan->symmetric.direct) {
-    status = mbi_symmetric_cut(plan);
-  } else {
-    plan->values = plan->csr.values;
-    plan->tasks = mbi_merge_tasks(plan->context, &plan->csr);
-    status = mbi_choose_cpu(plan);
-    if (status == MERBIT_OK) {
-      status = mbi_numa_plan(plan);
-    }
+  MBI_TRY(mbi_choose_cpu(plan));
+  if (!mbi_plan_takes_blocks(plan) && !plan->symmetric.direct) {
+    MBI_TRY(mbi_numa_plan(plan));
   }
-  return status == MERBIT_OK ? mbi_workspace_make(plan, &plan->workspace) : status;
+  return mbi_workspace_make(plan, &plan->workspace);
 }
 
-/* plan->view, and from it plan->csr or plan->bsr. */
-static merbit_status mbi_plan_take(merbit_plan *plan) {
-  const merbit_status status = mbi_transpose_take(plan);
-  return status != MERBIT_OK           ? status
-      : mbi_plan_takes_blocks(plan) ? mbi_plan_take_blocks(plan) : mbi_plan_take_matrix(plan);
-}
-
-/* A plan for the GPU whose matrix has been taken becomes one for the CPU. */
+/* Turns a plan for the GPU, whose matrix has been taken, into one for the CPU. */
 static merbit_status mbi_plan_move_to_cpu(merbit_plan *plan) {
   mbi_plan_release_cuda(plan);
   mbi_error_clear(plan->context, plan->reason, sizeof plan->reason);
@@ -32324,87 +32798,67 @@ static merbit_status mbi_plan_move_to_cpu(merbit_plan *plan) {
   plan->side = MERBIT_SIDE_CPU;
   plan->why[0] = '\0';
   if (plan->transpose.on_gpu) {
-    return mbi_plan_take(plan);
+    return mbi_stages_make(plan, MBI_STAGE_TRANSPOSE);
   }
   if (!mbi_plan_takes_blocks(plan)) {
     return MERBIT_OK;
   }
   merbit_matrix_destroy(plan->matrix);
   plan->matrix = NULL;
-  return mbi_plan_take_blocks(plan);
+  return mbi_stages_make(plan, MBI_STAGE_FORMAT);
 }
 
+/* Builds a plan on its side, or on the CPU where CUDA fails and AUTO may fall back. */
 static merbit_status mbi_plan_build(merbit_plan *plan) {
-  merbit_status status = mbi_plan_check_side(plan);
-  if (status == MERBIT_OK && mbi_view_is_triangle(&plan->given)) {
-    status = mbi_symmetric_take(plan);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_semiring_take(plan);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_epilogue_take(plan, plan->making.after);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_plan_take(plan);
-  }
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_plan_check_side(plan));
+  MBI_TRY(mbi_semiring_take(plan));
+  MBI_TRY(mbi_epilogue_take(plan, plan->making.after));
+  MBI_TRY(mbi_stages_make(plan, MBI_STAGE_SYMMETRIC));
   if (plan->side == MERBIT_SIDE_CUDA) {
-    status = mbi_plan_build_cuda(plan);
+    const merbit_status status = mbi_plan_build_cuda(plan);
     if (status == MERBIT_OK || !mbi_plan_may_fall_back(plan, status)) {
       mbi_reorder_release_sources(plan);
       return status;
     }
-    status = mbi_plan_move_to_cpu(plan);
+    MBI_TRY(mbi_plan_move_to_cpu(plan));
   }
-  return status == MERBIT_OK ? mbi_plan_build_cpu(plan) : status;
+  return mbi_plan_build_cpu(plan);
 }
 
-/* `how` NULL: as for a user. */
+/* Checks a view and a descriptor, and copies the descriptor to *taken with its types chosen. */
+static merbit_status mbi_plan_check(merbit_context *context, const merbit_view *view,
+    const merbit_plan_desc *desc, merbit_plan_desc *taken) {
+  const mbi_method *asked;
+  merbit_type type;
+  MBI_TRY(mbi_view_check_header(context, view));
+  MBI_TRY(mbi_plan_check_desc(context, desc));
+  asked = mbi_method_find(desc->method);
+  type = mbi_view_type(view);
+  *taken = *desc;
+  MBI_TRY(mbi_types_choose(context, type, taken));
+  MBI_TRY(mbi_types_check_method(context, type, asked, taken));
+  MBI_TRY(mbi_semiring_check(context, view, asked, taken));
+  MBI_TRY(mbi_transpose_check(context, view, desc));
+  MBI_TRY(mbi_many_check(context, type, taken));
+  MBI_TRY(mbi_epilogue_check(context, taken));
+  MBI_TRY(mbi_symmetric_check(context, view, desc));
+  return mbi_reorder_check(context, view, asked, desc);
+}
+
+/* Creates a plan. `how` is what the library's own iterations want of it; NULL: a user's plan.
+ */
 MBI_INTERNAL merbit_status mbi_plan_create(merbit_context *context, const merbit_view *view,
     const merbit_plan_desc *desc, const mbi_plan_making *how, merbit_plan **plan) {
   const double start = mbi_seconds();
   merbit_plan_desc defaults, taken;
   merbit_plan *made;
-  merbit_status status = mbi_view_check_header(context, view);
+  merbit_status status;
   *plan = NULL;
   memset(&defaults, 0, sizeof defaults);
   if (desc == NULL) {
     desc = &defaults;
   }
-  if (status == MERBIT_OK) {
-    status = mbi_plan_check_desc(context, desc);
-  }
-  if (status == MERBIT_OK) {
-    taken = *desc;
-    status = mbi_types_choose(context, mbi_view_type(view), &taken);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_types_check_method(context, mbi_view_type(view), &taken);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_semiring_check(context, view, &taken);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_transpose_check(context, view, desc);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_many_check(context, mbi_view_type(view), &taken);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_epilogue_check(context, &taken);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_symmetric_check(context, view, desc);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_reorder_check(context, view, desc);
-  }
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_plan_check(context, view, desc, &taken));
   made = (merbit_plan *)mbi_allocate(context, sizeof *made);
   if (made == NULL) {
     return mbi_fail(context, MERBIT_OUT_OF_MEMORY, "no memory for a plan's record");
@@ -32423,14 +32877,15 @@ MBI_INTERNAL merbit_status mbi_plan_create(merbit_context *context, const merbit
   if (how != NULL) {
     made->making = *how;
   }
-  made->method = made->making.dual ? MERBIT_METHOD_MERBIT : desc->method;
+  made->asked = mbi_method_find(desc->method);
+  mbi_method_take(made, made->making.dual ? MERBIT_METHOD_MERBIT : desc->method);
   status = mbi_plan_build(made);
   mbi_arena_shut(context, &made->arena);
   if (status != MERBIT_OK) {
     mbi_plan_free(made);
     return status;
   }
-  if (made->side == MERBIT_SIDE_CUDA && !mbi_update_converts(made)) { /* all is in GPU memory */
+  if (made->side == MERBIT_SIDE_CUDA && !mbi_format_converts(made)) { /* all is in GPU memory */
     merbit_matrix_destroy(made->owner);
     made->owner = NULL;
   }
@@ -32500,286 +32955,38 @@ MERBIT_API void merbit_workspace_destroy(merbit_workspace *workspace) {
 }
 
 /* ==== >>spmv/plan/update.c  new values for a plan ========================================= */
-/* The new values in the order in which the plan multiplies: those of a CSR, or of plan->bsr. A
- * COO or 64-bit view is converted again, since duplicates may have been added up. */
-static merbit_status mbi_update_convert(merbit_plan *plan, const void *values,
-    merbit_matrix **matrix) {
-  merbit_context *context = plan->context;
-  const int device = plan->view.memory == MERBIT_MEMORY_DEVICE;
-  merbit_view host = plan->view;
-  merbit_status status = MERBIT_OK;
-  if (device) {
-    merbit_view structure = plan->view;
-    structure.values = NULL;
-    status = mbi_view_download(context, &structure, &host);
-  }
-  if (status == MERBIT_OK) {
-    const void *kept = host.values;
-    host.values = values;
-    status = plan->matrix == NULL ? mbi_bsr_refill(context, &host, &plan->bsr)
-        : mbi_matrix_from_view(context, &host, mbi_plan_build_flags(plan), matrix);
-    host.values = device ? kept : host.values;
-  }
-  if (device) {
-    mbi_host_view_release(context, &host);
-  }
-  return status;
-}
-
-/* The same matrix in general form: the method is made again for the values at `values`, which
- * the plan takes over. Carries keep their size, which does not depend on the values: products
- * add up x'A x only where they did before. */
-static merbit_status mbi_update_remake(merbit_plan *plan, mbi_devptr values) {
-  merbit_context *context = plan->context;
-  const uint64_t bytes = plan->device.nnz * mbi_type_size(plan->type);
-  merbit_plan fresh = *plan;
-  merbit_status status;
-  fresh.state = NULL; /* the old plan keeps its own until the new one stands */
-  mbi_method_forget(&fresh);
-  memset(&fresh.nonempty, 0, sizeof fresh.nonempty);
-  fresh.desc.changing_values = 1;
-  fresh.making.dots = mbi_scan_dot_parts(plan) > 0;
-  fresh.device.form = MBI_VALUES_GENERAL;
-  fresh.device.table = 0;
-  fresh.device.values = values;
-  fresh.device.owns_values = 1;
-  fresh.device.bytes += bytes;
-  status = mbi_choose(&fresh);
-  if (status != MERBIT_OK) {
-    mbi_method_destroy(&fresh);
-    mbi_nonempty_destroy(context, &fresh.nonempty);
-    return status;
-  }
-  mbi_log(context, "new values broke the form \"%s\": the plan takes general ones from now on",
-      mbi_value_name(plan));
-  mbi_method_destroy(plan);
-  mbi_nonempty_destroy(context, &plan->nonempty);
-  mbi_device_release(context, plan->device.values);
-  mbi_device_release(context, plan->device.table);
-  fresh.device.bytes -=
-      mbi_values_bytes(plan, plan->device.form) + (uint64_t)mbi_value_shared(plan);
-  mbi_mutex_lock(&context->lock);
-  fresh.references = plan->references;
-  *plan = fresh;
-  mbi_mutex_unlock(&context->lock);
-  return MERBIT_OK;
-}
-
-/* General values at *values for a plan that stores them shorter: likewise where they fit, else
- * the plan takes them over, and *values becomes 0. */
-static merbit_status mbi_update_shorter(merbit_plan *plan, mbi_devptr *values) {
-  merbit_context *context = plan->context;
-  mbi_device_csr *csr = &plan->device;
-  mbi_values_search look;
-  mbi_program program;
-  int have = 0;
-  merbit_status status =
-      mbi_arrays_program(context, csr->offset_type, MERBIT_INDEX_32, csr->base, &program);
-  if (status != MERBIT_OK) {
-    return status;
-  }
-  status = mbi_values_search_begin(plan, &program, *values, &look);
-  if (status == MERBIT_OK) {
-    status = mbi_values_have(plan, &look, csr->form, &have);
-  }
-  if (status == MERBIT_OK && have) {
-    status = mbi_values_store(plan, &look, csr->form, csr->values, csr->table);
-    if (status == MERBIT_OK && mbi_value_bytes(plan) > 0 && plan->cuda->refresh != NULL) {
-      status = plan->cuda->refresh(plan);
-    }
-  } else if (status == MERBIT_OK) {
-    status = mbi_update_remake(plan, *values);
-    *values = status == MERBIT_OK ? 0 : *values;
-  }
-  mbi_values_search_end(plan, &look);
-  mbi_program_destroy(context, &program);
-  return status;
-}
-
-/* New values to the array `target`, in the plan's order of nonzeros. */
-static merbit_status mbi_update_move(merbit_plan *plan, const void *values,
-    merbit_memory memory, size_t bytes, mbi_devptr target) {
-  merbit_context *context = plan->context;
-  const int moved = plan->reorder.device_places != 0, device = memory == MERBIT_MEMORY_DEVICE;
-  mbi_devptr from = device ? mbi_device_address(values) : 0, own = 0;
-  merbit_status status = MERBIT_OK;
-  if (!moved) {
-    return device ? mbi_device_copy(context, target, from, bytes)
-        : mbi_device_upload(context, target, values, bytes);
-  }
-  if (!device) {
-    status = mbi_device_allocate(context, bytes, "new values, as they come", &own);
-    from = own;
-  }
-  if (status == MERBIT_OK && !device) {
-    status = mbi_device_upload(context, own, values, bytes);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_reorder_values_cuda(plan, from, target);
-  }
-  mbi_device_release(context, own);
-  return status;
-}
-
-/* New values for a plan on CUDA, `bytes` of them in the order of the CSR. They go to the plan's
- * own array, which replaces a borrowed one, or to one beside those that are stored shorter. */
-static merbit_status mbi_update_cuda(merbit_plan *plan, const void *values,
-    merbit_memory memory, size_t bytes) {
-  merbit_context *context = plan->context;
-  mbi_device_csr *csr = &plan->device;
-  const int shorter = csr->form != MBI_VALUES_GENERAL;
-  mbi_devptr fresh = 0;
-  merbit_status status = mbi_device_enter(context);
-  if (status != MERBIT_OK) {
-    return status;
-  }
-  if (memory == MERBIT_MEMORY_DEVICE && !mbi_device_owns(context, values)) {
-    status = mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-        "`memory` says that the new values are in device memory, but %p is not an "
-        "address of the GPU; use MERBIT_MEMORY_HOST for an array in host memory", values);
-  } else if (memory == MERBIT_MEMORY_DEVICE) {
-    status = mbi_types_check_address(context, "the new values", plan->type, values);
-  }
-  if (status == MERBIT_OK && (shorter || !csr->owns_values)) {
-    status = mbi_device_allocate(context, bytes, "a plan's own values", &fresh);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_update_move(plan, values, memory, bytes, fresh != 0 ? fresh : csr->values);
-  }
-  if (status == MERBIT_OK && shorter) {
-    status = mbi_update_shorter(plan, &fresh);
-  } else if (status == MERBIT_OK) {
-    if (fresh != 0) {
-      csr->values = fresh;
-      csr->owns_values = 1;
-      csr->bytes += bytes;
-      fresh = 0;
-    }
-    status = plan->cuda->refresh != NULL ? plan->cuda->refresh(plan) : MERBIT_OK;
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_synchronize(context, NULL);
-  }
-  mbi_device_release(context, fresh);
-  mbi_device_leave(context);
-  return status;
-}
-
-/* New values in host memory, `bytes` of them in the order of the CSR. */
-static merbit_status mbi_update_store(merbit_plan *plan, const void *values, size_t bytes) {
-  merbit_status status;
-  if (plan->side == MERBIT_SIDE_CUDA) {
-    return mbi_update_cuda(plan, values, MERBIT_MEMORY_HOST, bytes);
-  }
-  if (plan->reorder.places != NULL && !mbi_reorder_on_cpu(plan)) {
-    mbi_reorder_values(plan, values);
-    return MERBIT_OK;
-  }
-  if (values == plan->values) { /* those of both triangles, which are the plan's own */
-    return MERBIT_OK;
-  }
-  if (plan->own_values == NULL) {
-    status = mbi_allocate_array(plan->context, (int64_t)bytes, 1, "a plan's own values",
-        &plan->own_values);
-    if (status != MERBIT_OK) {
-      return status;
-    }
-  }
-  memcpy(plan->own_values, values, bytes);
-  plan->values = plan->own_values;
-  return MERBIT_OK;
-}
-
-/* Values that lie on the other side than the plan's arrays pass through host memory. */
-static merbit_status mbi_update_through_host(merbit_plan *plan, const void *values,
-    merbit_memory memory) {
-  merbit_context *context = plan->context;
-  const size_t size = mbi_type_size(plan->type);
-  const void *host = values, *fresh = values;
-  const merbit_view *multiplied =
-      mbi_plan_has_blocks(plan) && plan->extracted.csr.rows == 0 ? &plan->bsr.view : &plan->csr;
-  merbit_matrix *matrix = NULL;
-  merbit_status status = MERBIT_OK;
-  if (memory == MERBIT_MEMORY_DEVICE) {
-    status = mbi_device_enter(context);
-    if (status != MERBIT_OK) {
-      return status;
-    }
-    status = mbi_array_download(context, values, mbi_view_values(&plan->view), size, &host);
-    mbi_device_leave(context);
-  }
-  fresh = host;
-  if (status == MERBIT_OK && mbi_update_converts(plan)) {
-    status = mbi_update_convert(plan, host, &matrix);
-    fresh = matrix != NULL ? matrix->view.values : plan->bsr.view.values;
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_update_store(plan, fresh, (size_t)mbi_view_values(multiplied) * size);
-  }
-  merbit_matrix_destroy(matrix);
-  if (memory == MERBIT_MEMORY_DEVICE) {
-    mbi_release(context, (void *)(uintptr_t)host);
-  }
-  return status;
-}
-
 MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void *values,
     merbit_memory memory) {
-  const size_t bytes =
-      plan != NULL ? (size_t)mbi_view_values(&plan->view) * mbi_type_size(plan->type) : 0;
-  merbit_status status;
+  const merbit_view *view; /* as the user gave it */
+  mbi_new_values fresh;
   if (plan == NULL) {
     return MERBIT_INVALID_ARGUMENT;
   }
-  if (plan->given.values == NULL) {
+  view = mbi_plan_is_symmetric(plan) ? &plan->symmetric.view : &plan->given;
+  if (view->values == NULL) {
     return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
         "the plan is for a pattern of ones; make a plan from a view with values");
   }
-  if (plan->view.nnz > 0 && values == NULL) {
+  if (view->nnz > 0 && values == NULL) {
     return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
-        "the new values are NULL; give %" PRId64 " of them", mbi_view_values(&plan->given));
+        "the new values are NULL; give %" PRId64 " of them", mbi_view_values(view));
   }
   if (memory == MERBIT_MEMORY_DEFAULT) {
-    memory = plan->given.memory == MERBIT_MEMORY_DEVICE ||
-        plan->symmetric.view.memory == MERBIT_MEMORY_DEVICE ? MERBIT_MEMORY_DEVICE
-        : MERBIT_MEMORY_HOST;
+    memory = view->memory == MERBIT_MEMORY_DEVICE ? MERBIT_MEMORY_DEVICE : MERBIT_MEMORY_HOST;
   }
   if (memory == MERBIT_MEMORY_DEVICE && plan->side == MERBIT_SIDE_CPU) {
     return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
         "`memory` says that the new values are in device memory, but the plan is "
         "for the CPU; give an array in host memory and MERBIT_MEMORY_HOST");
   }
-  if (plan->view.nnz == 0) {
+  if (view->nnz == 0) {
     return MERBIT_OK;
   }
-  if (plan->symmetric.places != NULL) {
-    status = mbi_symmetric_values(plan, values, memory);
-    if (status != MERBIT_OK) {
-      return status;
-    }
-    values = plan->symmetric.full.values;
-    memory = MERBIT_MEMORY_HOST;
-  }
-  if (mbi_reorder_on_cpu(plan)) {
-    status = mbi_transpose_values(plan, values, memory);
-    if (status != MERBIT_OK) {
-      return status;
-    }
-    values = plan->view.values;
-    memory = MERBIT_MEMORY_HOST;
-  }
-  if (plan->side == MERBIT_SIDE_CPU && plan->blocks.chunk_index != NULL) {
-    return mbi_blocks_update(plan, values, bytes);
-  }
-  if (memory == MERBIT_MEMORY_DEVICE && !mbi_update_converts(plan)) {
-    return mbi_update_cuda(plan, values, MERBIT_MEMORY_DEVICE, bytes);
-  }
-  status = mbi_update_through_host(plan, values, memory);
-  if (status == MERBIT_OK && plan->sorted.shares != NULL) {
-    status = mbi_sorted_update(plan);
-  }
-  return status == MERBIT_OK && plan->side == MERBIT_SIDE_CPU && !plan->symmetric.direct
-      ? mbi_numa_plan(plan) : status;
+  memset(&fresh, 0, sizeof fresh);
+  fresh.values = values;
+  fresh.memory = memory;
+  fresh.count = mbi_view_values(view);
+  return mbi_stages_map_values(plan, &fresh);
 }
 
 /* ==== >>spmv/plan/describe.c  what a plan chose, in one line ============================== */
@@ -32788,22 +32995,14 @@ static int64_t mbi_plan_product_bytes(const merbit_plan *plan) {
   const int64_t size = (int64_t)mbi_type_size(plan->type);
   const int64_t nnz = plan->csr.nnz, rows = plan->csr.rows, cols = plan->csr.cols;
   const int64_t values = plan->csr.values != NULL ? nnz * size : 0;
-  const int64_t vectors =
-      (rows + cols) * (int64_t)mbi_type_size(mbi_plan_accumulator(plan)) * mbi_plan_vectors(plan) +
-      mbi_epilogue_stream_bytes(plan);
+  const int64_t vectors = (rows + cols) * (int64_t)mbi_type_size(mbi_plan_accumulator(plan)) *
+      mbi_plan_vectors(plan) + mbi_epilogue_stream_bytes(plan);
   const int64_t columns = nnz * (int64_t)sizeof(int32_t);
-  const merbit_view *bsr = &plan->bsr.view;
   if (plan->side == MERBIT_SIDE_CUDA) {
     return vectors + (int64_t)plan->stream_bytes;
   }
-  if (plan->blocks.chunk_index != NULL) {
-    return vectors + (bsr->values != NULL ? mbi_view_values(bsr) * size : 0) +
-        bsr->nnz * (int64_t)sizeof(int32_t) + (mbi_block_count(rows, bsr->block_rows) + 1) *
-        (int64_t)mbi_index_bytes(bsr->offset_type);
-  }
-  if (plan->sorted.shares != NULL) {
-    return (plan->sorted.values != NULL ? values : 0) + columns + vectors +
-        rows * (int64_t)sizeof *plan->sorted.row_id;
+  if (plan->cpu->stream_bytes != NULL) {
+    return vectors + plan->cpu->stream_bytes(plan);
   }
   return values + columns + vectors +
       (rows + 1) * (int64_t)mbi_index_bytes(plan->csr.offset_type);
@@ -32837,20 +33036,6 @@ MERBIT_API merbit_status merbit_plan_get_info(const merbit_plan *plan, merbit_pl
     info->load_seconds = plan->program.load_seconds;
   }
   return MERBIT_OK;
-}
-
-static int mbi_describe_blocks(const merbit_plan *plan, char *text, size_t size) {
-  const merbit_view *bsr = &plan->bsr.view;
-  return snprintf(text, size, "%s on the CPU (%s), %s: %" PRId64 " x %" PRId64 ", %" PRId64
-      " blocks of %d x %d, %s-major, %.0f%% full; %d task%s; %s; %.3g MB per " "product%s",
-      mbi_method_name(plan->method), plan->desc.method != MERBIT_METHOD_AUTO ? "as asked"
-      : plan->why[0] != '\0'                  ? plan->why : "AUTO's method for blocks there",
-      mbi_plan_type_text(plan), bsr->rows, bsr->cols, bsr->nnz, bsr->block_rows,
-      bsr->block_cols, bsr->block_order == MERBIT_BLOCK_ROW_MAJOR ? "row" : "column",
-      bsr->nnz == 0 ? 100.0 : 100.0 * (double)plan->bsr.entries / (double)mbi_view_values(bsr),
-      plan->tasks, plan->tasks != 1 ? "s" : "", mbi_value_name(plan),
-      1e-6 * (double)mbi_plan_product_bytes(plan),
-      plan->why[0] != '\0' ? "" : "; runner-up merge");
 }
 
 /* What is appended to the line of a transposed plan. */
@@ -32907,7 +33092,7 @@ MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size
     length = snprintf(line, sizeof line,
         "%s on %s (%s), %s%s: %" PRId64 " x %" PRId64 ", %" PRId64
         " nonzeros; %s; %s; cubin %s in %.1f ms; %.3g MB per product%s",
-        mbi_method_name(plan->method), plan->context->device.name,
+        plan->row->name, plan->context->device.name,
         plan->desc.method != MERBIT_METHOD_AUTO ? "as asked"
         : plan->why[0] != '\0'                  ? plan->why
         : "for the library's own iterations",
@@ -32917,20 +33102,18 @@ MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size
         1e3 * (program->from_cache ? program->load_seconds : program->compile_seconds),
         1e-6 * (double)mbi_plan_product_bytes(plan),
         plan->desc.vector_memory == MERBIT_MEMORY_HOST ? "; host vectors, staged: slow" : "");
-  } else if (plan->blocks.chunk_index != NULL) {
-    length = mbi_describe_blocks(plan, line, sizeof line);
+  } else if (plan->cpu->describe != NULL) {
+    length = plan->cpu->describe(plan, mbi_plan_product_bytes(plan), line, sizeof line);
   } else {
-    const int one = plan->method == MERBIT_METHOD_REFERENCE;
+    const int one = (plan->row->takes & MBI_SEQUENTIAL) != 0;
     const char *reason = plan->reason[0] != '\0' ? plan->reason : plan->context->reason;
     length = snprintf(line, sizeof line,
         "%s on the CPU (%s), %s%s: %" PRId64 " x %" PRId64 ", %" PRId64
         " nonzeros, %d thread%s; %s, 4-byte columns; %.3g MB per product%s%s%s",
-        mbi_method_name(plan->method),
-        plan->desc.method != MERBIT_METHOD_AUTO ? "as asked" : plan->why,
-        mbi_plan_type_text(plan), mbi_semiring_label(plan), plan->csr.rows,
-        plan->csr.cols, plan->csr.nnz, one ? 1 : plan->tasks,
-        !one && plan->tasks != 1 ? "s" : "", mbi_value_name(plan),
-        1e-6 * (double)mbi_plan_product_bytes(plan),
+        plan->row->name, plan->desc.method != MERBIT_METHOD_AUTO ? "as asked" : plan->why,
+        mbi_plan_type_text(plan), mbi_semiring_label(plan), plan->csr.rows, plan->csr.cols,
+        plan->csr.nnz, one ? 1 : plan->tasks, !one && plan->tasks != 1 ? "s" : "",
+        mbi_value_name(plan), 1e-6 * (double)mbi_plan_product_bytes(plan),
         plan->desc.method == MERBIT_METHOD_AUTO || mbi_plan_vectors(plan) > 1 ? ""
         : one ? "; runner-up merge" : "; runner-up reference",
         reason[0] != '\0' ? "; not on CUDA: " : "", reason);
@@ -32939,7 +33122,8 @@ MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size
       (size_t)length < sizeof line) {
     length += mbi_describe_epilogue(plan, line + length, sizeof line - (size_t)length);
   }
-  if (plan != NULL && mbi_plan_is_symmetric(plan) && length > 0 && (size_t)length < sizeof line) {
+  if (plan != NULL && mbi_plan_is_symmetric(plan) && length > 0 &&
+      (size_t)length < sizeof line) {
     length += mbi_describe_symmetric(plan, line + length, sizeof line - (size_t)length);
   }
   if (plan != NULL && mbi_plan_vectors(plan) > 1 && length > 0 &&
@@ -32963,7 +33147,7 @@ MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size
 }
 
 /* ==== >>spmv/plan/product.c  the product: checks and dispatch ============================= */
-/* Whether two vectors share memory, as addresses of one side. */
+/* Returns whether two vectors, in memory of one side, overlap. */
 MBI_INTERNAL int mbi_overlap(const void *x, uint64_t x_bytes, const void *y, uint64_t y_bytes) {
   const uint64_t a = (uint64_t)(uintptr_t)x, b = (uint64_t)(uintptr_t)y;
   return x_bytes > 0 && y_bytes > 0 && a < b + y_bytes && b < a + x_bytes;
@@ -32994,25 +33178,14 @@ MBI_INTERNAL merbit_status mbi_spmv_check(merbit_plan *plan, const merbit_worksp
   return MERBIT_OK;
 }
 
+/* Multiplies on the CPU. alpha and beta are scalars of the accumulator's type. */
 MBI_INTERNAL void mbi_spmv_cpu(merbit_plan *plan, merbit_workspace *workspace,
     const void *alpha, const void *x, const void *beta, void *y) {
-  if (!mbi_plan_plain(plan)) {
-    mbi_mixed_multiply(plan, workspace->carries, alpha, x, beta, y);
-  } else if (plan->method == MERBIT_METHOD_REFERENCE) {
-    mbi_reference_multiply(&plan->csr, plan->values, alpha, x, beta, y);
-  } else if (plan->symmetric.direct) {
-    mbi_symmetric_multiply(plan, workspace->carries, alpha, x, beta, y);
-  } else if (plan->blocks.chunk_index != NULL) {
-    mbi_blocks_multiply(plan, workspace->carries, alpha, x, beta, y);
-  } else if (plan->method == MERBIT_METHOD_SORTED) {
-    mbi_sorted_multiply(plan, workspace->carries, alpha, x, beta, y);
-  } else {
-    mbi_merge_multiply(plan->context, &plan->csr, plan->values, plan->tasks, workspace->carries,
-        alpha, x, beta, y);
-  }
+  plan->cpu->multiply(plan, workspace->carries, alpha, x, beta, y);
 }
 
-/* The driver is asked once per address: repeated products mostly repeat their vectors. */
+/* Checks that `pointer` is an address of the GPU. The driver is asked once per address:
+ * repeated products mostly repeat their vectors. */
 MBI_INTERNAL merbit_status mbi_spmv_check_address(const merbit_plan *plan, const void *pointer,
     const void **known, const char *name) {
   merbit_context *context = plan->context;
@@ -33030,63 +33203,55 @@ MBI_INTERNAL merbit_status mbi_spmv_check_address(const merbit_plan *plan, const
   return status;
 }
 
-/* Host vectors: copied to the GPU and back, synchronously. */
+/* Multiplies host vectors: copies them to the GPU and back, synchronously. */
 static merbit_status mbi_spmv_staged(merbit_plan *plan, merbit_workspace *workspace,
     const void *alpha, const void *x, const void *beta, void *y, int reads_y, void *stream) {
   merbit_context *context = plan->context;
   const size_t size = mbi_type_size(mbi_plan_accumulator(plan));
   const size_t x_bytes = (size_t)plan->csr.cols * size, y_bytes = (size_t)plan->csr.rows * size;
-  merbit_status status = MERBIT_OK;
   if (x_bytes > 0) {
-    status = mbi_device_upload(context, workspace->staged_x, x, x_bytes);
+    MBI_TRY(mbi_device_upload(context, workspace->staged_x, x, x_bytes));
   }
-  if (status == MERBIT_OK && reads_y && y_bytes > 0) {
-    status = mbi_device_upload(context, workspace->staged_y, y, y_bytes);
+  if (reads_y && y_bytes > 0) {
+    MBI_TRY(mbi_device_upload(context, workspace->staged_y, y, y_bytes));
   }
-  if (status == MERBIT_OK) {
-    status = mbi_method_multiply(plan, workspace->device_carries, alpha, workspace->staged_x,
-        beta, workspace->staged_y, stream);
+  MBI_TRY(mbi_method_multiply(plan, workspace->device_carries, alpha, workspace->staged_x, beta,
+      workspace->staged_y, stream));
+  MBI_TRY(mbi_device_synchronize(context, stream));
+  return y_bytes > 0 ? mbi_device_download(context, y, workspace->staged_y, y_bytes)
+      : MERBIT_OK;
+}
+
+/* Multiplies vectors in GPU memory. */
+static merbit_status mbi_spmv_in_place(merbit_plan *plan, merbit_workspace *workspace,
+    const void *alpha, const void *x, const void *beta, void *y, void *stream) {
+  if (plan->csr.cols > 0) {
+    MBI_TRY(mbi_spmv_check_address(plan, x, &workspace->known_x, "x"));
   }
-  if (status == MERBIT_OK) {
-    status = mbi_device_synchronize(context, stream);
+  if (plan->csr.rows > 0) {
+    MBI_TRY(mbi_spmv_check_address(plan, y, &workspace->known_y, "y"));
   }
-  if (status == MERBIT_OK && y_bytes > 0) {
-    status = mbi_device_download(context, y, workspace->staged_y, y_bytes);
-  }
-  return status;
+  return mbi_method_multiply(plan, workspace->device_carries, alpha, mbi_device_address(x),
+      beta, mbi_device_address(y), stream);
 }
 
 static merbit_status mbi_spmv_cuda(merbit_plan *plan, merbit_workspace *workspace,
     const void *alpha, const void *x, const void *beta, void *y, int reads_y, void *stream) {
-  merbit_context *context = plan->context;
-  merbit_status status = mbi_device_enter(context);
-  if (status != MERBIT_OK) {
-    return status;
-  }
-  if (plan->desc.vector_memory == MERBIT_MEMORY_HOST) {
-    status = mbi_spmv_staged(plan, workspace, alpha, x, beta, y, reads_y, stream);
-  } else {
-    if (plan->csr.cols > 0) {
-      status = mbi_spmv_check_address(plan, x, &workspace->known_x, "x");
-    }
-    if (status == MERBIT_OK && plan->csr.rows > 0) {
-      status = mbi_spmv_check_address(plan, y, &workspace->known_y, "y");
-    }
-    if (status == MERBIT_OK) {
-      status = mbi_method_multiply(plan, workspace->device_carries, alpha,
-          mbi_device_address(x), beta, mbi_device_address(y), stream);
-    }
-  }
-  mbi_device_leave(context);
+  merbit_status status;
+  MBI_TRY(mbi_device_enter(plan->context));
+  status = plan->desc.vector_memory == MERBIT_MEMORY_HOST
+      ? mbi_spmv_staged(plan, workspace, alpha, x, beta, y, reads_y, stream)
+      : mbi_spmv_in_place(plan, workspace, alpha, x, beta, y, stream);
+  mbi_device_leave(plan->context);
   return status;
 }
 
-/* Scalars in host memory, of which either may be NULL. */
+/* Multiplies over a semiring by scalars in host memory, of which either may be NULL. */
 static merbit_status mbi_spmv_semiring(merbit_plan *plan, merbit_workspace *workspace,
     const void *alpha, const void *x, const void *beta, void *y, void *stream) {
   const mbi_scalar a = mbi_semiring_scalar(plan, alpha), b = mbi_semiring_scalar(plan, beta);
   if (plan->side == MERBIT_SIDE_CPU) {
-    mbi_semiring_multiply(plan, workspace->carries, &a, x, &b, y);
+    plan->cpu->multiply(plan, workspace->carries, &a, x, &b, y);
     return MERBIT_OK;
   }
   return mbi_spmv_cuda(plan, workspace, &a, x, &b, y, mbi_semiring_adds(plan, &b), stream);
@@ -33098,7 +33263,6 @@ MERBIT_API merbit_status merbit_spmv(merbit_plan *plan, merbit_workspace *worksp
   static const float one_f32[2] = {1, 0}, zero_f32[2] = {0, 0};
   static const double one_f64[2] = {1, 0}, zero_f64[2] = {0, 0};
   merbit_type type;
-  merbit_status status;
   int single;
   if (plan == NULL) {
     return MERBIT_INVALID_ARGUMENT;
@@ -33106,23 +33270,15 @@ MERBIT_API merbit_status merbit_spmv(merbit_plan *plan, merbit_workspace *worksp
   if (workspace == NULL) {
     workspace = plan->workspace;
   }
-  status = mbi_spmv_check(plan, workspace, x, y);
-  if (status == MERBIT_OK && mbi_plan_has_epilogue(plan)) {
-    status = mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
+  MBI_TRY(mbi_spmv_check(plan, workspace, x, y));
+  if (mbi_plan_has_epilogue(plan)) {
+    return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
         "merbit_spmv: the plan has an epilogue; use merbit_spmv_epilogue");
-  }
-  if (status != MERBIT_OK) {
-    return status;
   }
   type = mbi_plan_accumulator(plan);
   if (plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE) {
-    status = mbi_types_check_address(plan->context, "alpha", type, alpha);
-    if (status == MERBIT_OK) {
-      status = mbi_types_check_address(plan->context, "beta", type, beta);
-    }
-    if (status != MERBIT_OK) {
-      return status;
-    }
+    MBI_TRY(mbi_types_check_address(plan->context, "alpha", type, alpha));
+    MBI_TRY(mbi_types_check_address(plan->context, "beta", type, beta));
     /* The kernels take the two addresses, null for the default. */
     return mbi_spmv_cuda(plan, workspace, &alpha, x, &beta, y, beta != NULL, stream);
   }
@@ -33433,19 +33589,13 @@ static merbit_status mbi_spmm_check(merbit_plan *plan, const merbit_workspace *w
     const void *y, const mbi_many_layout *y_layout) {
   merbit_context *context = plan->context;
   const uint64_t size = mbi_type_size(plan->type);
-  merbit_status status;
   if (workspace->plan != plan) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
         "merbit_spmm: the workspace belongs to another plan; make one by "
         "merbit_workspace_create");
   }
-  status = mbi_many_check_leading(plan, "ldx", x_layout);
-  if (status == MERBIT_OK) {
-    status = mbi_many_check_leading(plan, "ldy", y_layout);
-  }
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_many_check_leading(plan, "ldx", x_layout));
+  MBI_TRY(mbi_many_check_leading(plan, "ldy", y_layout));
   if ((x == NULL && plan->csr.cols > 0) || (y == NULL && plan->csr.rows > 0)) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "merbit_spmm: `%s` is NULL",
         x == NULL && plan->csr.cols > 0 ? "x" : "y");
@@ -33496,21 +33646,15 @@ static merbit_status mbi_spmm_staged(merbit_plan *plan, merbit_workspace *worksp
     const mbi_many_layout *x_layout, const void *beta, void *y,
     const mbi_many_layout *y_layout, int reads_y, void *stream) {
   merbit_context *context = plan->context;
-  merbit_status status =
-      mbi_many_move(workspace, (void *)(uintptr_t)x, x_layout, workspace->staged_x, 1);
-  if (status == MERBIT_OK && reads_y) {
-    status = mbi_many_move(workspace, y, y_layout, workspace->staged_y, 1);
+  MBI_TRY(mbi_many_move(workspace, (void *)(uintptr_t)x, x_layout, workspace->staged_x, 1));
+  if (reads_y) {
+    MBI_TRY(mbi_many_move(workspace, y, y_layout, workspace->staged_y, 1));
   }
-  if (status == MERBIT_OK) {
-    status = mbi_many_multiply(plan, workspace->device_carries, alpha, workspace->staged_x,
-        (uint64_t)x_layout->length, beta, workspace->staged_y,
-        (uint64_t)y_layout->length, stream);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_synchronize(context, stream);
-  }
-  return status == MERBIT_OK ? mbi_many_move(workspace, y, y_layout, workspace->staged_y, 0)
-      : status;
+  MBI_TRY(mbi_many_multiply(plan, workspace->device_carries, alpha, workspace->staged_x,
+      (uint64_t)x_layout->length, beta, workspace->staged_y,
+      (uint64_t)y_layout->length, stream));
+  MBI_TRY(mbi_device_synchronize(context, stream));
+  return mbi_many_move(workspace, y, y_layout, workspace->staged_y, 0);
 }
 
 /* ---- Products ---------------------------------------------------------------------------- */

@@ -273,8 +273,8 @@ MBI_INTERNAL merbit_status mbi_matrix_permute(merbit_context *context, const mer
                                               const int32_t *order, merbit_matrix **matrix,
                                               void **places);
 /* matrix/transpose_map.c */
-MBI_INTERNAL void mbi_transpose_map_values(merbit_context *context, const void *values,
-                                           const void *places, merbit_view *to);
+MBI_INTERNAL void mbi_transpose_map_into(merbit_context *context, const void *values,
+                                         const void *places, merbit_view *to);
 MBI_INTERNAL merbit_status mbi_matrix_transpose_map(merbit_context *context,
                                                     const merbit_view *from,
                                                     merbit_matrix **matrix, void **places);

@@ -28,8 +28,8 @@ static void mbi_transpose_map_blocks_task(void *argument, int task) {
 
 /* Writes values, given in the original matrix's order of entries or blocks, to the transpose
  * `to`. */
-MBI_INTERNAL void mbi_transpose_map_values(merbit_context *context, const void *values,
-                                           const void *places, merbit_view *to) {
+MBI_INTERNAL void mbi_transpose_map_into(merbit_context *context, const void *values,
+                                         const void *places, merbit_view *to) {
   merbit_view from = *to;
   mbi_transpose_map f;
   from.values = values;
@@ -90,7 +90,7 @@ MBI_INTERNAL merbit_status mbi_matrix_transpose_map(merbit_context *context,
                                                                      : MERBIT_BLOCK_ROW_MAJOR;
     }
     if (blocks && made.values != NULL) {
-      mbi_transpose_map_values(context, from->values, build.places, &made);
+      mbi_transpose_map_into(context, from->values, build.places, &made);
     }
     status = mbi_matrix_record(context, &made, NULL, matrix);
   }

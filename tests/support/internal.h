@@ -35,5 +35,6 @@ static inline void *test_plan_state(void) {
 static inline void test_plan_clear(merbit_plan *plan) {
   memset(plan, 0, sizeof *plan);
   plan->state = test_plan_state();
+  mbi_method_take(plan, MERBIT_METHOD_AUTO);
 }
 #endif

@@ -1,6 +1,7 @@
 #include "core/context.h"
 #include "matrix/matrix.h"
 #include "spmv/plan/plan.h"
+#include "spmv/choose/choose.h"
 #include "solve/pagerank/pagerank.h"
 
 /* PageRank by the power method: Zhang, Yao, Jiang, Zhang, "MERBIT: A GPU-Based SpMV Method for

@@ -10,10 +10,6 @@
  * counts in a choice is their proportion. */
 #define MBI_CHOOSE_STREAM (1.0 / 4.2e12)
 
-/* Seconds that one product is expected to take, launches left out. */
-typedef struct mbi_forecast {
-  double scan, rows, sliced, binned, hubs, blocks;
-} mbi_forecast;
 /* Bytes of columns and values from which on a plan for so few products that no look at the
  * matrix pays takes the merge path. Below, launches count, and lanes per row want one. */
 #ifndef MBI_CHOOSE_UNSEEN
@@ -40,21 +36,32 @@ typedef struct mbi_measured {
   char why[160];
 } mbi_measured;
 
-/* Forms that cost SCAN more than they save. */
-#define MBI_FORMS_SLOW (MBI_FORM(MBI_VALUES_TABLE) | MBI_FORM(MBI_VALUES_ROW))
+/* What every forecast is made of. Seconds, of the vectors, of columns and values, and of the
+ * elements of x that no cache near the threads holds. */
+typedef struct mbi_traffic {
+  double size, nnz, rows, cols;
+  double values; /* bytes of a nonzero's value */
+  double vectors, stream, gathers;
+  double light; /* what a method that looks for no row ends takes of a stream's time */
+} mbi_traffic;
 
 #ifdef MBI_SEPARATE
 /* spmv/choose/critical_path.c */
 MBI_INTERNAL int mbi_choose_small(const merbit_plan *plan);
 MBI_INTERNAL double mbi_walk(const merbit_plan *plan, double at_once, int loads);
-/* spmv/choose/forecast.c */
-MBI_INTERNAL const mbi_cuda_method *mbi_cuda_method_of(const merbit_plan *plan,
-                                                       merbit_method method);
 MBI_INTERNAL double mbi_choose_gather(double bytes);
-MBI_INTERNAL int mbi_choose_full(const merbit_plan *plan);
-MBI_INTERNAL mbi_forecast mbi_choose_forecast(const merbit_plan *plan);
-MBI_INTERNAL int mbi_choose_blocks_calls(const merbit_plan *plan);
-MBI_INTERNAL int mbi_choose_unseen(const merbit_plan *plan);
+MBI_INTERNAL double mbi_choose_longer(double seconds, double walk);
+MBI_INTERNAL mbi_traffic mbi_traffic_of(const merbit_plan *plan);
+/* spmv/choose/methods.c */
+MBI_INTERNAL const mbi_method *mbi_method_row(size_t i);
+MBI_INTERNAL const mbi_method *mbi_method_find(merbit_method number);
+MBI_INTERNAL int mbi_method_known(merbit_method method);
+MBI_INTERNAL int mbi_method_runs(merbit_method method, int cuda);
+MBI_INTERNAL const char *mbi_method_name(merbit_method method);
+MBI_INTERNAL const char *mbi_method_identifier(merbit_method method);
+MBI_INTERNAL void mbi_method_take(merbit_plan *plan, merbit_method method);
+MBI_INTERNAL void mbi_method_take_cuda(merbit_plan *plan, merbit_method method);
+MBI_INTERNAL void mbi_method_take_cpu(merbit_plan *plan, merbit_method method);
 /* spmv/choose/measure.c */
 MBI_INTERNAL int mbi_measure_add(mbi_candidate *candidates, int count, merbit_method method,
                                  int omega, double seconds);
@@ -65,6 +72,7 @@ MBI_INTERNAL void mbi_measure_answer(const mbi_candidate *candidates, int count,
                                      mbi_measured *answer);
 MBI_INTERNAL merbit_status mbi_measure(merbit_plan *plan);
 /* spmv/choose/choose.c */
+MBI_INTERNAL int mbi_choose_unseen(const merbit_plan *plan);
 MBI_INTERNAL merbit_method mbi_choose_method(merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_choose_semiring(merbit_plan *plan);
 MBI_INTERNAL int mbi_choose_by_measuring(const merbit_plan *plan);

@@ -11,8 +11,6 @@
 /* AUTO by measuring: where thousands of products will follow, the best two or three methods are
  * made in turn and timed on the very matrix, and the answer is kept on disk beside the cubins,
  * by the structure's hash and the device. */
-#ifndef MBI_MEASURE_ROUNDS
-#endif
 
 /* ---- Candidates -------------------------------------------------------------------------- */
 
@@ -33,43 +31,42 @@ MBI_INTERNAL int mbi_measure_add(mbi_candidate *candidates, int count, merbit_me
   return count < MBI_MEASURE_MOST ? count + 1 : count;
 }
 
-/* Small: launches and latency decide, which no forecast knows; one of full blocks is large
- * enough for rows that cross thread blocks. Else what the forecasts put
- * within half as much again of the best. */
-MBI_INTERNAL int mbi_measure_candidates(const merbit_plan *plan, mbi_candidate *candidates) {
-  const mbi_nonempty_rows *nonempty = &plan->nonempty;
-  const mbi_forecast f = mbi_choose_forecast(plan);
-  int even = nonempty->slots / 2 <= plan->device.nnz;
+/* Adds the methods to measure for a small matrix. Launches and latency decide there, which no
+ * forecast knows. One of full blocks is so large that rows may cross thread blocks. */
+static int mbi_measure_small(const merbit_plan *plan, mbi_candidate *candidates) {
+  const int even = plan->nonempty.slots / 2 <= plan->device.nnz &&
+                   mbi_rows_walk(plan) <= mbi_scan_cost(plan);
+  const int full = mbi_choose_full(plan);
   int count = 0;
-  if (mbi_choose_small(plan)) {
-    even = even && mbi_rows_walk(plan) <= f.scan;
-    if (mbi_choose_full(plan)) {
-      count = mbi_measure_add(candidates, count, MERBIT_METHOD_BSR, 0, 0);
-    }
-    count = mbi_measure_add(candidates, count, MERBIT_METHOD_SCAN, 1, 0);
-    if (count > 1 && even) {
-      return mbi_measure_add(candidates, count, MERBIT_METHOD_ROWS, 0, 0);
-    }
-    count = mbi_measure_add(candidates, count, MERBIT_METHOD_SCAN, 2, 0);
-    return even ? mbi_measure_add(candidates, count, MERBIT_METHOD_ROWS, 0, 0) : count;
-  } else {
-    count = mbi_measure_add(candidates, count, MERBIT_METHOD_SCAN, 1, f.scan);
-    count = mbi_measure_add(candidates, count, MERBIT_METHOD_BINNED, 0, f.binned);
-    if (f.blocks < f.scan) {
-      count = mbi_measure_add(candidates, count, MERBIT_METHOD_BSR, 0, f.blocks);
-    }
-    if (f.hubs < f.scan) {
-      count = mbi_measure_add(candidates, count, MERBIT_METHOD_HUBS, 0, f.hubs);
-    }
-    if (even) {
-      count = mbi_measure_add(candidates, count, MERBIT_METHOD_SLICED, 0, f.sliced);
-      count = mbi_measure_add(candidates, count, MERBIT_METHOD_ROWS, 0, f.rows);
-    }
-    while (candidates[count - 1].seconds > 1.5 * candidates[0].seconds) {
-      count--;
-    }
-    return count;
+  if (full) {
+    count = mbi_measure_add(candidates, count, MERBIT_METHOD_BSR, 0, 0);
   }
+  count = mbi_measure_add(candidates, count, MERBIT_METHOD_SCAN, 1, 0);
+  if (!full || !even) {
+    count = mbi_measure_add(candidates, count, MERBIT_METHOD_SCAN, 2, 0);
+  }
+  return even ? mbi_measure_add(candidates, count, MERBIT_METHOD_ROWS, 0, 0) : count;
+}
+
+/* Lists the methods to measure. Of a large matrix: those whose forecast is at most 1.5 times
+ * the least. Returns their number. */
+MBI_INTERNAL int mbi_measure_candidates(const merbit_plan *plan, mbi_candidate *candidates) {
+  const mbi_method *row;
+  int count = 0;
+  size_t i;
+  if (mbi_choose_small(plan)) {
+    return mbi_measure_small(plan, candidates);
+  }
+  for (i = 0; (row = mbi_method_row(i)) != NULL; i++) {
+    if (row->cuda != NULL && row->cuda->cost != NULL) {
+      count = mbi_measure_add(candidates, count, row->number, row->number == MERBIT_METHOD_SCAN,
+                              row->cuda->cost(plan));
+    }
+  }
+  while (candidates[count - 1].seconds > 1.5 * candidates[0].seconds) {
+    count--;
+  }
+  return count;
 }
 
 /* ---- Timing ------------------------------------------------------------------------------ */
@@ -117,9 +114,8 @@ static merbit_status mbi_measure_try(merbit_plan *plan, mbi_candidate *candidate
   const int omega = plan->desc.omega;
   mbi_devptr carries = 0;
   merbit_status status;
-  plan->method = candidate->method;
   plan->desc.omega = candidate->omega;
-  plan->cuda = mbi_cuda_method_of(plan, plan->method);
+  mbi_method_take_cuda(plan, candidate->method);
   status = mbi_method_create(plan);
   if (status == MERBIT_OK) {
     status = mbi_device_allocate(context, mbi_scratch_bytes(plan), "carries", &carries);
@@ -187,11 +183,10 @@ static merbit_status mbi_measure_key(merbit_plan *plan, char **key, size_t *size
 /* Whether an answer from disk is one that this version could have given. */
 MBI_INTERNAL int mbi_measured_valid(const merbit_plan *plan, const mbi_measured *found,
                                     size_t size) {
-  return size == sizeof *found && found->why[sizeof found->why - 1] == '\0' &&
-         (found->method == MERBIT_METHOD_SCAN || found->method == MERBIT_METHOD_ROWS ||
-          found->method == MERBIT_METHOD_SLICED || found->method == MERBIT_METHOD_BINNED ||
-          found->method == MERBIT_METHOD_HUBS ||
-          (found->method == MERBIT_METHOD_BSR && mbi_has_full_blocks(&plan->nonempty))) &&
+  const mbi_method *row = mbi_method_find((merbit_method)found->method);
+  return size == sizeof *found && found->why[sizeof found->why - 1] == '\0' && row != NULL &&
+         row->cuda != NULL && row->cuda->cost != NULL &&
+         ((row->takes & MBI_OF_BLOCKS) == 0 || mbi_has_full_blocks(&plan->nonempty)) &&
          found->omega >= 0 && found->omega <= (found->method == MERBIT_METHOD_SCAN ? 2 : 0);
 }
 

@@ -97,14 +97,14 @@ MBI_INTERNAL merbit_status mbi_numa_place(merbit_plan *plan, const mbi_numa *num
     plan->placed = MBI_PLACED_ONE_NODE;
     return MERBIT_OK;
   }
-  if (plan->csr.nnz == 0 || plan->method == MERBIT_METHOD_REFERENCE ||
+  if (plan->csr.nnz == 0 || (plan->row->takes & MBI_SEQUENTIAL) != 0 ||
       plan->blocks.chunk_index != NULL) {
     plan->placed = MBI_PLACED_NOTHING;
     return MERBIT_OK;
   }
   plan->placed = plan->placed_columns != NULL ? MBI_PLACED_COPIED : MBI_PLACED_MOVED;
   plan->placed_nodes = numa->nodes;
-  if (plan->method != MERBIT_METHOD_SORTED) {
+  if (sorted->col_ind == NULL) {
     return mbi_numa_place_csr(plan, numa, move);
   }
   if (!mbi_numa_settle(plan, numa, sorted->col_ind, sizeof(int32_t), move) ||

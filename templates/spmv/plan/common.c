@@ -6,20 +6,19 @@
 
 /* What methods and stages ask of a plan. */
 
-/* Whether products start only when all before them is done. Then x is read as data that nobody
- * writes, which most methods gain more by than by an early start; SLICED loses nothing without.
- */
+/* Returns whether products start only when all before them is done. Then x is read as data that
+ * nobody writes, by which most methods gain more than by a dependent launch. */
 MBI_INTERNAL int mbi_plan_launches_plainly(const merbit_plan *plan) {
-  return plan->making.interleaved && plan->method != MERBIT_METHOD_SLICED;
+  return plan->making.interleaved && (plan->row->takes & MBI_ALWAYS_DEPENDENT) == 0;
 }
 
-/* A MBI_START of a kernel of a product. A fix-up `behind` the product of the same call is early
- * in calm plans too: it reads the carries as data that others write. */
+/* Returns how a kernel of a product starts. A fix-up `behind` the product of the same call is
+ * always a dependent launch: it reads the carries as data that others write. */
 MBI_INTERNAL int mbi_plan_start(const merbit_plan *plan, int behind) {
   return mbi_plan_launches_plainly(plan) && !behind ? MBI_LAUNCH_PLAIN : MBI_LAUNCH_DEPENDENT;
 }
 
-/* A kernel of a product with nothing of the same call before it that it could be `behind`. */
+/* Launches the first kernel of a product. */
 MBI_INTERNAL merbit_status mbi_plan_launch(merbit_plan *plan, void *function, const char *name,
                                            int64_t grid, int threads, unsigned shared_bytes,
                                            void *stream, const void *arguments) {
@@ -27,7 +26,7 @@ MBI_INTERNAL merbit_status mbi_plan_launch(merbit_plan *plan, void *function, co
                                 stream, arguments, mbi_plan_start(plan, 0));
 }
 
-/* That a product reads of each nonzero's value. */
+/* Returns the bytes that a product reads of each nonzero's value. */
 MBI_INTERNAL size_t mbi_value_bytes(const merbit_plan *plan) {
   const mbi_device_csr *csr = &plan->device;
   switch (csr->form) {
@@ -44,7 +43,8 @@ MBI_INTERNAL size_t mbi_value_bytes(const merbit_plan *plan) {
   }
 }
 
-/* That a product moves for values beside. */
+/* Returns the bytes that a product reads of values once: tables, and values of rows or columns.
+ */
 MBI_INTERNAL uint64_t mbi_value_bytes_once(const merbit_plan *plan) {
   const mbi_device_csr *csr = &plan->device;
   const uint64_t size = mbi_type_size(plan->type);
@@ -55,14 +55,14 @@ MBI_INTERNAL uint64_t mbi_value_bytes_once(const merbit_plan *plan) {
                                           : 0;
 }
 
-/* Of shared memory that each block of a product keeps for a table. */
+/* Returns the bytes of shared memory in which each block of a product keeps a table. */
 MBI_INTERNAL unsigned mbi_value_shared(const merbit_plan *plan) {
   return plan->device.form == MBI_VALUES_TABLE
              ? (unsigned)(MBI_VALUES_MOST * mbi_type_size(plan->type))
              : 0;
 }
 
-/* For merbit_plan_describe. */
+/* Returns what merbit_plan_describe says of the values. */
 MBI_INTERNAL const char *mbi_value_name(const merbit_plan *plan) {
   static const char *const names[] = {"general values",
                                       "values all equal",
@@ -77,44 +77,22 @@ MBI_INTERNAL const char *mbi_value_name(const merbit_plan *plan) {
              : names[plan->device.form];
 }
 
-/* Whether plan->bsr is what is multiplied. */
+/* Returns whether plan->bsr is what is multiplied. */
 MBI_INTERNAL int mbi_plan_has_blocks(const merbit_plan *plan) {
   return plan->bsr.view.block_rows > 0;
 }
 
-MBI_INTERNAL const char *mbi_method_name(merbit_method method) {
-  static const char *const names[] = {"auto", "reference", "merge",  "merbit",   "scan",
-                                      "rows", "sliced",    "binned", "bsr",      "cb",
-                                      "hubs", "sorted",    "many",   "symmetric"};
-#ifdef MERBIT_STUDY_METHODS
-  if (method >= MERBIT_METHOD_BSR_ROWS) {
-    return mbi_study_name(method);
-  }
-#endif
-  return names[method];
+/* Returns whether the plan multiplies the matrix in another order. */
+MBI_INTERNAL int mbi_plan_reorders(const merbit_plan *plan) {
+  return plan->desc.reordering != MERBIT_REORDERING_NONE;
 }
 
-/* Returns the name that users write; of methods for comparison, that of mbi_method_name. */
-MBI_INTERNAL const char *mbi_method_identifier(merbit_method method) {
-  static const char *const names[] = {
-      "MERBIT_METHOD_AUTO",   "MERBIT_METHOD_REFERENCE", "MERBIT_METHOD_MERGE",
-      "MERBIT_METHOD_MERBIT", "MERBIT_METHOD_SCAN",      "MERBIT_METHOD_ROWS",
-      "MERBIT_METHOD_SLICED", "MERBIT_METHOD_BINNED",    "MERBIT_METHOD_BSR",
-      "MERBIT_METHOD_CB",     "MERBIT_METHOD_HUBS",      "MERBIT_METHOD_SORTED",
-      "MERBIT_METHOD_MANY",   "MERBIT_METHOD_SYMMETRIC"};
-#ifdef MERBIT_STUDY_METHODS
-  if (method >= MERBIT_METHOD_BSR_ROWS) {
-    return mbi_study_name(method);
-  }
-#endif
-  return names[method];
-}
-
+/* Returns whether the plan multiplies by a transpose. */
 MBI_INTERNAL int mbi_plan_transposes(const merbit_plan *plan) {
   return plan->desc.operation != MERBIT_OPERATION_N;
 }
 
-/* The transpose of a COO, as it lies. */
+/* Transposes a COO view in place: swaps its index arrays and sizes. */
 MBI_INTERNAL void mbi_view_swap(merbit_view *coo) {
   const void *rows = coo->row_ind;
   const int64_t count = coo->rows;
@@ -124,7 +102,7 @@ MBI_INTERNAL void mbi_view_swap(merbit_view *coo) {
   coo->cols = count;
 }
 
-/* Check the arrays of plan->view, which are on the host, by the names under which they came. */
+/* Checks the arrays of plan->view, which are on the host. Errors name the user's arrays. */
 MBI_INTERNAL merbit_status mbi_plan_check_arrays(const merbit_plan *plan,
                                                  const merbit_view *host) {
   merbit_view given = *host;

@@ -5,18 +5,18 @@
 #include "spmv/stages/stages.h"
 #include "spmv/plan/plan.h"
 
-/* A method with x as it wants it: where values are the same throughout each column, x is
+/* Calls of the plan's method. Where values are the same throughout each column, x is
  * multiplied by them before a product, which then takes all as ones. */
 
 #define MBI_COLUMNS_ALIGNMENT 256
 
-/* After the carries of a product in flight. */
+/* Returns the offset of the scaled x in a product's scratch, behind the carries. */
 static uint64_t mbi_columns_place(const merbit_plan *plan) {
   return (plan->cuda->carry_bytes(plan) + MBI_COLUMNS_ALIGNMENT - 1) / MBI_COLUMNS_ALIGNMENT *
          MBI_COLUMNS_ALIGNMENT;
 }
 
-/* Bytes that one product in flight needs. */
+/* Returns the bytes of scratch that one product in flight needs. */
 MBI_INTERNAL uint64_t mbi_scratch_bytes(const merbit_plan *plan) {
   return plan->device.form == MBI_VALUES_COLUMN
              ? mbi_columns_place(plan) + mbi_values_bytes(plan, MBI_VALUES_COLUMN)
@@ -32,8 +32,8 @@ MBI_INTERNAL void mbi_method_forget(merbit_plan *plan) {
   plan->scale = NULL;
 }
 
-/* Creates what plan->cuda makes of the matrix in plan->device. After a failure
- * mbi_method_destroy cleans up. */
+/* Builds the method's form of the matrix in plan->device. On failure the caller runs
+ * mbi_method_destroy. */
 MBI_INTERNAL merbit_status mbi_method_create(merbit_plan *plan) {
   merbit_status status = mbi_allocate_array(plan->context, (int64_t)plan->cuda->state_bytes, 1,
                                             "the state of a method", &plan->state);
@@ -55,13 +55,13 @@ MBI_INTERNAL void mbi_method_destroy(merbit_plan *plan) {
   mbi_method_forget(plan);
 }
 
-/* Whether alpha is zero, for all that the host knows of it. */
+/* Returns whether the host knows that alpha is zero. */
 MBI_INTERNAL int mbi_alpha_zero(const merbit_plan *plan, const void *alpha) {
   return plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE && !plan->stops &&
          mbi_scalar_zero(mbi_plan_accumulator(plan), alpha);
 }
 
-/* y = alpha A x + beta y. */
+/* Computes y = alpha A x + beta y. */
 MBI_INTERNAL merbit_status mbi_method_multiply(merbit_plan *plan, mbi_devptr scratch,
                                                const void *alpha, mbi_devptr x,
                                                const void *beta, mbi_devptr y, void *stream) {

@@ -57,19 +57,13 @@ static merbit_status mbi_spmm_check(merbit_plan *plan, const merbit_workspace *w
                                     const void *y, const mbi_many_layout *y_layout) {
   merbit_context *context = plan->context;
   const uint64_t size = mbi_type_size(plan->type);
-  merbit_status status;
   if (workspace->plan != plan) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
                     "merbit_spmm: the workspace belongs to another plan; make one by "
                     "merbit_workspace_create");
   }
-  status = mbi_many_check_leading(plan, "ldx", x_layout);
-  if (status == MERBIT_OK) {
-    status = mbi_many_check_leading(plan, "ldy", y_layout);
-  }
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_many_check_leading(plan, "ldx", x_layout));
+  MBI_TRY(mbi_many_check_leading(plan, "ldy", y_layout));
   if ((x == NULL && plan->csr.cols > 0) || (y == NULL && plan->csr.rows > 0)) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "merbit_spmm: `%s` is NULL",
                     x == NULL && plan->csr.cols > 0 ? "x" : "y");
@@ -121,21 +115,15 @@ static merbit_status mbi_spmm_staged(merbit_plan *plan, merbit_workspace *worksp
                                      const mbi_many_layout *y_layout, int reads_y,
                                      void *stream) {
   merbit_context *context = plan->context;
-  merbit_status status =
-      mbi_many_move(workspace, (void *)(uintptr_t)x, x_layout, workspace->staged_x, 1);
-  if (status == MERBIT_OK && reads_y) {
-    status = mbi_many_move(workspace, y, y_layout, workspace->staged_y, 1);
+  MBI_TRY(mbi_many_move(workspace, (void *)(uintptr_t)x, x_layout, workspace->staged_x, 1));
+  if (reads_y) {
+    MBI_TRY(mbi_many_move(workspace, y, y_layout, workspace->staged_y, 1));
   }
-  if (status == MERBIT_OK) {
-    status = mbi_many_multiply(plan, workspace->device_carries, alpha, workspace->staged_x,
-                               (uint64_t)x_layout->length, beta, workspace->staged_y,
-                               (uint64_t)y_layout->length, stream);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_synchronize(context, stream);
-  }
-  return status == MERBIT_OK ? mbi_many_move(workspace, y, y_layout, workspace->staged_y, 0)
-                             : status;
+  MBI_TRY(mbi_many_multiply(plan, workspace->device_carries, alpha, workspace->staged_x,
+                            (uint64_t)x_layout->length, beta, workspace->staged_y,
+                            (uint64_t)y_layout->length, stream));
+  MBI_TRY(mbi_device_synchronize(context, stream));
+  return mbi_many_move(workspace, y, y_layout, workspace->staged_y, 0);
 }
 
 /* ---- Products ---------------------------------------------------------------------------- */

@@ -10,16 +10,6 @@
 
 /* ---- Checks ------------------------------------------------------------------------------ */
 
-MBI_INTERNAL int mbi_method_known(merbit_method method) {
-#ifdef MERBIT_STUDY_METHODS
-  if (mbi_study_method(method) || mbi_cuda_study_method(method) ||
-      mbi_csr_study_method(method)) {
-    return 1;
-  }
-#endif
-  return method >= MERBIT_METHOD_AUTO && method <= MERBIT_METHOD_SYMMETRIC;
-}
-
 static merbit_status mbi_plan_check_desc(merbit_context *context,
                                          const merbit_plan_desc *desc) {
   if (desc->side < MERBIT_SIDE_AUTO || desc->side > MERBIT_SIDE_CUDA) {
@@ -64,25 +54,8 @@ static merbit_status mbi_plan_check_desc(merbit_context *context,
   return MERBIT_OK;
 }
 
-/* Whether a method runs on a side; AUTO does on both. */
-MBI_INTERNAL int mbi_method_runs(merbit_method method, int cuda) {
-#ifdef MERBIT_STUDY_METHODS
-  if (mbi_study_method(method)) {
-    return !cuda;
-  }
-  if (mbi_cuda_study_method(method) || mbi_csr_study_method(method)) {
-    return cuda;
-  }
-#endif
-  if (method == MERBIT_METHOD_SORTED || method == MERBIT_METHOD_SYMMETRIC) {
-    return !cuda;
-  }
-  return method == MERBIT_METHOD_AUTO || method == MERBIT_METHOD_BSR ||
-         method == MERBIT_METHOD_MERGE || (method >= MERBIT_METHOD_MERBIT) == cuda;
-}
-
-/* The side, before anything is built: AUTO follows the context, a method of one side its side.
- */
+/* Returns the side, before anything is built: AUTO follows the context, a method of one side
+ * its side. */
 MBI_INTERNAL merbit_side mbi_plan_side(const merbit_context *context,
                                        const merbit_plan_desc *desc) {
   if (desc->side != MERBIT_SIDE_AUTO) {
@@ -91,10 +64,11 @@ MBI_INTERNAL merbit_side mbi_plan_side(const merbit_context *context,
   return mbi_method_runs(desc->method, 1) ? context->side : MERBIT_SIDE_CPU;
 }
 
-/* What a plan of several vectors takes. */
+/* Checks what a plan of several vectors takes. */
 static merbit_status mbi_many_check(merbit_context *context, merbit_type type,
                                     const merbit_plan_desc *desc) {
   const merbit_method method = desc->method;
+  int takes;
   if (desc->vectors < 0 || desc->vectors > MBI_MANY_MOST) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
                     "plan_desc.vectors is %d; use 1 to %d, or 0 for one", desc->vectors,
@@ -127,8 +101,9 @@ static merbit_status mbi_many_check(merbit_context *context, merbit_type type,
                     "only; make a plan for one vector with this plan_desc.semiring",
                     desc->vectors);
   }
-  if (method != MERBIT_METHOD_AUTO && method != MERBIT_METHOD_MANY &&
-      (method != MERBIT_METHOD_MERGE || mbi_plan_side(context, desc) != MERBIT_SIDE_CPU)) {
+  takes = mbi_plan_side(context, desc) == MERBIT_SIDE_CPU ? MBI_TAKES_VECTORS_CPU
+                                                          : MBI_TAKES_VECTORS_CUDA;
+  if ((mbi_method_find(method)->takes & takes) == 0) {
     return mbi_fail(
         context, MERBIT_NOT_SUPPORTED,
         "plan_desc.method is %s, which has no form for %d vectors; use MERBIT_METHOD_AUTO, on "
@@ -161,45 +136,7 @@ static merbit_status mbi_plan_check_side(const merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* ---- The CSR that is multiplied ---------------------------------------------------------- */
-
-/* Columns as they lie, 32-bit: such a CSR needs no copy. */
-MBI_INTERNAL int mbi_view_is_plain(const merbit_view *view) {
-  return view->format == MERBIT_CSR && view->index_type == MERBIT_INDEX_32;
-}
-
-/* Check the user's arrays and set plan->csr: the view itself, or an owned conversion. */
-static merbit_status mbi_plan_take_matrix(merbit_plan *plan) {
-  merbit_context *context = plan->context;
-  merbit_view host = plan->view;
-  const int device = plan->view.memory == MERBIT_MEMORY_DEVICE;
-  merbit_status status = MERBIT_OK;
-  plan->csr = plan->view;
-  if (device && plan->view.format == MERBIT_CSR && !mbi_plan_reorders(plan)) {
-    return MERBIT_OK; /* spmv/shared/device_csr.c checks and narrows on the GPU */
-  }
-  if (device) {
-    status = mbi_view_download(context, &plan->view, &host);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_plan_check_arrays(plan, &host);
-  }
-  if (status == MERBIT_OK && !mbi_view_is_plain(&plan->view)) {
-    status = mbi_matrix_from_view(context, &host, mbi_plan_build_flags(plan), &plan->matrix);
-  }
-  if (status == MERBIT_OK && plan->matrix != NULL) {
-    plan->csr = plan->matrix->view;
-  }
-  if (status == MERBIT_OK && mbi_plan_reorders(plan)) {
-    status = mbi_reorder_take(plan, plan->matrix != NULL ? &plan->csr : &host);
-  }
-  if (device) {
-    mbi_host_view_release(context, &host);
-  }
-  return status;
-}
-
-/* ---- Life -------------------------------------------------------------------------------- */
+/* ---- Create and destroy ------------------------------------------------------------------ */
 
 static void mbi_plan_release_cuda(merbit_plan *plan) {
   if (mbi_device_enter_alive(plan->context)) {
@@ -217,12 +154,6 @@ static void mbi_plan_release_cuda(merbit_plan *plan) {
   memset(&plan->device, 0, sizeof plan->device);
 }
 
-/* Whether the user's values are not those that the plan multiplies. */
-MBI_INTERNAL int mbi_update_converts(const merbit_plan *plan) {
-  return (plan->matrix != NULL && !mbi_view_is_plain(&plan->view)) ||
-         (mbi_plan_has_blocks(plan) && plan->extracted.csr.rows == 0 && !mbi_plan_blocks_fit(plan));
-}
-
 static void mbi_plan_free(merbit_plan *plan) {
   merbit_context *context = plan->context;
   if (plan->workspace != NULL) {
@@ -232,8 +163,10 @@ static void mbi_plan_free(merbit_plan *plan) {
     mbi_plan_release_cuda(plan);
   }
   merbit_matrix_destroy(plan->matrix);
-  mbi_blocks_destroy(plan);
-  mbi_sorted_destroy(plan);
+  if (plan->cpu != NULL && plan->cpu->destroy != NULL) {
+    plan->cpu->destroy(plan);
+  }
+  mbi_bsr_release(context, &plan->bsr);
   mbi_release(context, plan->placed_columns);
   mbi_reorder_destroy(plan);
   mbi_symmetric_destroy(plan);
@@ -272,7 +205,8 @@ static merbit_status mbi_plan_build_cuda(merbit_plan *plan) {
   }
   if (status == MERBIT_OK) {
     status = mbi_choose(plan);
-    mbi_device_release(context, plan->device.scratch); /* where no ranks were wanted */
+    mbi_device_release(context,
+                       plan->device.scratch); /* where non-empty rows were not counted */
     plan->device.scratch = 0;
   }
   if (status == MERBIT_OK && mbi_plan_has_epilogue(plan)) {
@@ -296,31 +230,14 @@ static merbit_status mbi_plan_build_cuda(merbit_plan *plan) {
 }
 
 static merbit_status mbi_plan_build_cpu(merbit_plan *plan) {
-  merbit_status status = MERBIT_OK;
-  if (mbi_plan_takes_blocks(plan)) {
-    status = mbi_blocks_create(plan);
-  } else if (plan->symmetric.direct) {
-    status = mbi_symmetric_cut(plan);
-  } else {
-    plan->values = plan->csr.values;
-    plan->tasks = mbi_merge_tasks(plan->context, &plan->csr);
-    status = mbi_choose_cpu(plan);
-    if (status == MERBIT_OK) {
-      status = mbi_numa_plan(plan);
-    }
+  MBI_TRY(mbi_choose_cpu(plan));
+  if (!mbi_plan_takes_blocks(plan) && !plan->symmetric.direct) {
+    MBI_TRY(mbi_numa_plan(plan));
   }
-  return status == MERBIT_OK ? mbi_workspace_make(plan, &plan->workspace) : status;
+  return mbi_workspace_make(plan, &plan->workspace);
 }
 
-/* plan->view, and from it plan->csr or plan->bsr. */
-static merbit_status mbi_plan_take(merbit_plan *plan) {
-  const merbit_status status = mbi_transpose_take(plan);
-  return status != MERBIT_OK           ? status
-         : mbi_plan_takes_blocks(plan) ? mbi_plan_take_blocks(plan)
-                                       : mbi_plan_take_matrix(plan);
-}
-
-/* A plan for the GPU whose matrix has been taken becomes one for the CPU. */
+/* Turns a plan for the GPU, whose matrix has been taken, into one for the CPU. */
 static merbit_status mbi_plan_move_to_cpu(merbit_plan *plan) {
   mbi_plan_release_cuda(plan);
   mbi_error_clear(plan->context, plan->reason, sizeof plan->reason);
@@ -328,88 +245,68 @@ static merbit_status mbi_plan_move_to_cpu(merbit_plan *plan) {
   plan->side = MERBIT_SIDE_CPU;
   plan->why[0] = '\0';
   if (plan->transpose.on_gpu) {
-    return mbi_plan_take(plan);
+    return mbi_stages_make(plan, MBI_STAGE_TRANSPOSE);
   }
   if (!mbi_plan_takes_blocks(plan)) {
     return MERBIT_OK;
   }
   merbit_matrix_destroy(plan->matrix);
   plan->matrix = NULL;
-  return mbi_plan_take_blocks(plan);
+  return mbi_stages_make(plan, MBI_STAGE_FORMAT);
 }
 
+/* Builds a plan on its side, or on the CPU where CUDA fails and AUTO may fall back. */
 static merbit_status mbi_plan_build(merbit_plan *plan) {
-  merbit_status status = mbi_plan_check_side(plan);
-  if (status == MERBIT_OK && mbi_view_is_triangle(&plan->given)) {
-    status = mbi_symmetric_take(plan);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_semiring_take(plan);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_epilogue_take(plan, plan->making.after);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_plan_take(plan);
-  }
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_plan_check_side(plan));
+  MBI_TRY(mbi_semiring_take(plan));
+  MBI_TRY(mbi_epilogue_take(plan, plan->making.after));
+  MBI_TRY(mbi_stages_make(plan, MBI_STAGE_SYMMETRIC));
   if (plan->side == MERBIT_SIDE_CUDA) {
-    status = mbi_plan_build_cuda(plan);
+    const merbit_status status = mbi_plan_build_cuda(plan);
     if (status == MERBIT_OK || !mbi_plan_may_fall_back(plan, status)) {
       mbi_reorder_release_sources(plan);
       return status;
     }
-    status = mbi_plan_move_to_cpu(plan);
+    MBI_TRY(mbi_plan_move_to_cpu(plan));
   }
-  return status == MERBIT_OK ? mbi_plan_build_cpu(plan) : status;
+  return mbi_plan_build_cpu(plan);
 }
 
-/* `how` NULL: as for a user. */
+/* Checks a view and a descriptor, and copies the descriptor to *taken with its types chosen. */
+static merbit_status mbi_plan_check(merbit_context *context, const merbit_view *view,
+                                    const merbit_plan_desc *desc, merbit_plan_desc *taken) {
+  const mbi_method *asked;
+  merbit_type type;
+  MBI_TRY(mbi_view_check_header(context, view));
+  MBI_TRY(mbi_plan_check_desc(context, desc));
+  asked = mbi_method_find(desc->method);
+  type = mbi_view_type(view);
+  *taken = *desc;
+  MBI_TRY(mbi_types_choose(context, type, taken));
+  MBI_TRY(mbi_types_check_method(context, type, asked, taken));
+  MBI_TRY(mbi_semiring_check(context, view, asked, taken));
+  MBI_TRY(mbi_transpose_check(context, view, desc));
+  MBI_TRY(mbi_many_check(context, type, taken));
+  MBI_TRY(mbi_epilogue_check(context, taken));
+  MBI_TRY(mbi_symmetric_check(context, view, desc));
+  return mbi_reorder_check(context, view, asked, desc);
+}
+
+/* Creates a plan. `how` is what the library's own iterations want of it; NULL: a user's plan.
+ */
 MBI_INTERNAL merbit_status mbi_plan_create(merbit_context *context, const merbit_view *view,
                                            const merbit_plan_desc *desc,
                                            const mbi_plan_making *how, merbit_plan **plan) {
   const double start = mbi_seconds();
   merbit_plan_desc defaults, taken;
   merbit_plan *made;
-  merbit_status status = mbi_view_check_header(context, view);
+  merbit_status status;
   *plan = NULL;
   memset(&defaults, 0, sizeof defaults);
   if (desc == NULL) {
     desc = &defaults;
   }
-  if (status == MERBIT_OK) {
-    status = mbi_plan_check_desc(context, desc);
-  }
-  if (status == MERBIT_OK) {
-    taken = *desc;
-    status = mbi_types_choose(context, mbi_view_type(view), &taken);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_types_check_method(context, mbi_view_type(view), &taken);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_semiring_check(context, view, &taken);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_transpose_check(context, view, desc);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_many_check(context, mbi_view_type(view), &taken);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_epilogue_check(context, &taken);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_symmetric_check(context, view, desc);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_reorder_check(context, view, desc);
-  }
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_plan_check(context, view, desc, &taken));
   made = (merbit_plan *)mbi_allocate(context, sizeof *made);
   if (made == NULL) {
     return mbi_fail(context, MERBIT_OUT_OF_MEMORY, "no memory for a plan's record");
@@ -428,14 +325,15 @@ MBI_INTERNAL merbit_status mbi_plan_create(merbit_context *context, const merbit
   if (how != NULL) {
     made->making = *how;
   }
-  made->method = made->making.dual ? MERBIT_METHOD_MERBIT : desc->method;
+  made->asked = mbi_method_find(desc->method);
+  mbi_method_take(made, made->making.dual ? MERBIT_METHOD_MERBIT : desc->method);
   status = mbi_plan_build(made);
   mbi_arena_shut(context, &made->arena);
   if (status != MERBIT_OK) {
     mbi_plan_free(made);
     return status;
   }
-  if (made->side == MERBIT_SIDE_CUDA && !mbi_update_converts(made)) { /* all is in GPU memory */
+  if (made->side == MERBIT_SIDE_CUDA && !mbi_format_converts(made)) { /* all is in GPU memory */
     merbit_matrix_destroy(made->owner);
     made->owner = NULL;
   }

@@ -46,13 +46,16 @@ struct merbit_plan {
   mbi_bsr bsr;             /* what is multiplied by methods of blocks; csr is the view then */
   merbit_side side;
   merbit_method method;
-  merbit_type type; /* of values; of vectors and sums: spmv/plan/types.c */
-  char reason[384]; /* why AUTO fell back to the CPU; else empty */
-  char why[160];    /* what decided AUTO's choice of a method; else empty */
+  const mbi_method *row;   /* of `method` */
+  const mbi_method *asked; /* of desc.method */
+  merbit_type type;        /* of values; of vectors and sums: spmv/plan/types.c */
+  char reason[384];        /* why AUTO fell back to the CPU; else empty */
+  char why[160];           /* what decided AUTO's choice of a method; else empty */
   double plan_seconds;
   mbi_plan_making making;
   mbi_arena arena;
   /* CPU */
+  const mbi_cpu_method *cpu;
   int tasks;
   const void *values; /* of csr or bsr; NULL: ones */
   void *own_values;   /* holds values after an update */
@@ -105,8 +108,7 @@ MBI_INTERNAL uint64_t mbi_value_bytes_once(const merbit_plan *plan);
 MBI_INTERNAL unsigned mbi_value_shared(const merbit_plan *plan);
 MBI_INTERNAL const char *mbi_value_name(const merbit_plan *plan);
 MBI_INTERNAL int mbi_plan_has_blocks(const merbit_plan *plan);
-MBI_INTERNAL const char *mbi_method_name(merbit_method method);
-MBI_INTERNAL const char *mbi_method_identifier(merbit_method method);
+MBI_INTERNAL int mbi_plan_reorders(const merbit_plan *plan);
 MBI_INTERNAL int mbi_plan_transposes(const merbit_plan *plan);
 MBI_INTERNAL void mbi_view_swap(merbit_view *coo);
 MBI_INTERNAL merbit_status mbi_plan_check_arrays(const merbit_plan *plan,
@@ -123,6 +125,7 @@ MBI_INTERNAL const char *mbi_plan_type_text(const merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_types_choose(merbit_context *context, merbit_type type,
                                             merbit_plan_desc *desc);
 MBI_INTERNAL merbit_status mbi_types_check_method(merbit_context *context, merbit_type type,
+                                                  const mbi_method *method,
                                                   const merbit_plan_desc *desc);
 MBI_INTERNAL merbit_status mbi_types_check_address(merbit_context *context, const char *what,
                                                    merbit_type type, const void *address);
@@ -141,12 +144,8 @@ MBI_INTERNAL uint64_t mbi_workspace_bytes(const merbit_plan *plan, uint64_t byte
 MBI_INTERNAL merbit_status mbi_workspace_make(merbit_plan *plan, merbit_workspace **workspace);
 MBI_INTERNAL merbit_status mbi_plan_wait(merbit_plan *plan);
 /* spmv/plan/plan.c */
-MBI_INTERNAL int mbi_update_converts(const merbit_plan *plan);
-MBI_INTERNAL int mbi_method_known(merbit_method method);
-MBI_INTERNAL int mbi_method_runs(merbit_method method, int cuda);
 MBI_INTERNAL merbit_side mbi_plan_side(const merbit_context *context,
                                        const merbit_plan_desc *desc);
-MBI_INTERNAL int mbi_view_is_plain(const merbit_view *view);
 MBI_INTERNAL void mbi_plan_unref(merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_plan_create(merbit_context *context, const merbit_view *view,
                                            const merbit_plan_desc *desc,

@@ -6,12 +6,12 @@
 /* The types of a plan: plan->type is that of the stored values; vectors, sums, alpha and beta
  * have one type, which may be wider. */
 
-/* What a matrix is multiplied in, where the plan does not say. */
+/* Returns the type in which values are multiplied unless the plan says another. */
 static merbit_type mbi_type_accumulator(merbit_type type) {
   return mbi_type_short(type) ? MERBIT_F32 : type;
 }
 
-/* The type of x, y, sums, alpha and beta. */
+/* Returns the type of x, y, sums, alpha and beta. */
 MBI_INTERNAL merbit_type mbi_plan_accumulator(const merbit_plan *plan) {
   return plan->desc.vector_type != MERBIT_TYPE_DEFAULT ? plan->desc.vector_type
                                                        : mbi_type_accumulator(plan->type);
@@ -32,31 +32,31 @@ MBI_INTERNAL mbk_scalar mbi_plan_scalar(const merbit_plan *plan, const void *sca
   return made;
 }
 
-/* That a product multiplies. */
+/* Returns the number of vectors that a product multiplies. */
 MBI_INTERNAL int mbi_plan_vectors(const merbit_plan *plan) {
   return plan->desc.vectors > 1 ? plan->desc.vectors : 1;
 }
 
-/* Whether values, vectors and sums are all f64 or all f32, which every method and every shorter
- * form of the values takes. */
+/* Returns whether values, vectors and sums are all f64 or all f32, which every method and every
+ * shorter form of the values takes. */
 MBI_INTERNAL int mbi_plan_plain(const merbit_plan *plan) {
   return mbi_type_plain(plan->type) && mbi_plan_accumulator(plan) == plan->type;
 }
 
-/* In kernels: short values are their bits. */
+/* Returns the name of a type in kernels, where a short value is its bits. */
 MBI_INTERNAL const char *mbi_type_device(merbit_type type) {
   static const char *const names[] = {"double",  "double",  "float",   "mbk_u16",
                                       "mbk_u16", "mbk_c64", "mbk_c128"};
   return names[type];
 }
 
-/* Whether values are multiplied with their imaginary part negated. */
+/* Returns whether values are multiplied with their imaginary part negated. */
 MBI_INTERNAL int mbi_plan_conjugates(const merbit_plan *plan) {
   return plan->desc.operation == MERBIT_OPERATION_H && mbi_type_complex(plan->type);
 }
 
-/* What spmv/shared/values.cuh calls MBK_STORED: the form of values, or how those of the plan's
- * type become numbers. */
+/* Returns what spmv/shared/values.cuh calls MBK_STORED: the form of values, or how those of the
+ * plan's type become numbers. */
 MBI_INTERNAL int mbi_plan_stored(const merbit_plan *plan) {
   return plan->device.form != MBI_VALUES_GENERAL ? (int)plan->device.form
          : mbi_plan_conjugates(plan)             ? 8
@@ -65,7 +65,7 @@ MBI_INTERNAL int mbi_plan_stored(const merbit_plan *plan) {
                                                  : MBI_VALUES_GENERAL;
 }
 
-/* For merbit_plan_describe. */
+/* Returns what merbit_plan_describe says of the types. */
 MBI_INTERNAL const char *mbi_type_text(merbit_type values, merbit_type sums) {
   switch (values) {
   case MERBIT_F16:
@@ -112,31 +112,24 @@ MBI_INTERNAL merbit_status mbi_types_choose(merbit_context *context, merbit_type
   return MERBIT_OK;
 }
 
-/* Methods that take what is not plain. */
+/* Checks that a plan's method takes its types. */
 MBI_INTERNAL merbit_status mbi_types_check_method(merbit_context *context, merbit_type type,
+                                                  const mbi_method *method,
                                                   const merbit_plan_desc *desc) {
   if (mbi_type_plain(type) && desc->vector_type == type) {
     return MERBIT_OK;
   }
-  switch (desc->method) {
-  case MERBIT_METHOD_AUTO:
-  case MERBIT_METHOD_REFERENCE:
-  case MERBIT_METHOD_MERGE:
-  case MERBIT_METHOD_SCAN:
-  case MERBIT_METHOD_ROWS:
+  if ((method->takes & MBI_TAKES_TYPES) != 0) {
     return MERBIT_OK;
-  default:
-    return mbi_fail(
-        context, MERBIT_NOT_SUPPORTED,
-        "plan_desc.method is %s, which does not take %s; use MERBIT_METHOD_MERGE, on CUDA also "
-        "MERBIT_METHOD_SCAN or MERBIT_METHOD_ROWS, on the CPU MERBIT_METHOD_REFERENCE",
-        mbi_method_identifier(desc->method), mbi_type_text(type, desc->vector_type));
   }
+  return mbi_fail(
+      context, MERBIT_NOT_SUPPORTED,
+      "plan_desc.method is %s, which does not take %s; use MERBIT_METHOD_MERGE, on CUDA also "
+      "MERBIT_METHOD_SCAN or MERBIT_METHOD_ROWS, on the CPU MERBIT_METHOD_REFERENCE",
+      method->identifier, mbi_type_text(type, desc->vector_type));
 }
 
-/* On CUDA elements are loaded whole: the address of an array of them is a multiple of their
- * size.
- */
+/* Checks that the address of an array on CUDA is a multiple of its elements' size. */
 MBI_INTERNAL merbit_status mbi_types_check_address(merbit_context *context, const char *what,
                                                    merbit_type type, const void *address) {
   const size_t size = mbi_type_size(type);

@@ -64,12 +64,12 @@ static merbit_status mbi_vector_move_cuda(merbit_plan *plan, const char *name, i
     status = mbi_vector_check_address(context, name, to);
   }
   if (status == MERBIT_OK) {
-    status =
-        plan->reorder.order == NULL
-            ? mbi_device_copy_async(context, target, source,
-                                    (size_t)count * mbi_type_size(mbi_plan_accumulator(plan)), stream)
-            : mbi_reorder_launch(plan, restore, plan->reorder.device_order, source, target,
-                                 count, stream);
+    status = plan->reorder.order == NULL
+                 ? mbi_device_copy_async(
+                       context, target, source,
+                       (size_t)count * mbi_type_size(mbi_plan_accumulator(plan)), stream)
+                 : mbi_reorder_launch(plan, restore, plan->reorder.device_order, source, target,
+                                      count, stream);
   }
   mbi_device_leave(context);
   return status;

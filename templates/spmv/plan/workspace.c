@@ -18,8 +18,8 @@ MBI_INTERNAL void mbi_workspace_free(merbit_workspace *workspace) {
   mbi_release(context, workspace);
 }
 
-/* GPU memory of a workspace: carries, x and y where they are the host's, what an epilogue
- * takes, what the plan's maker does. Returns the sum. */
+/* Sets the bytes of a workspace's GPU memory: carries; x and y where they are the host's; what
+ * an epilogue and the plan's maker take. Returns the sum. */
 MBI_INTERNAL uint64_t mbi_workspace_bytes(const merbit_plan *plan, uint64_t bytes[5]) {
   const size_t size =
       mbi_type_size(mbi_plan_accumulator(plan)) * (size_t)mbi_plan_vectors(plan);
@@ -39,10 +39,9 @@ static merbit_status mbi_workspace_fill_cuda(merbit_workspace *workspace) {
                                &workspace->staged_y, &workspace->sums_scratch,
                                &workspace->arena};
   uint64_t bytes[5];
-  merbit_status status = mbi_device_enter(context);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  merbit_status status;
+  MBI_TRY(mbi_many_workspace(workspace));
+  MBI_TRY(mbi_device_enter(context));
   (void)mbi_workspace_bytes(plan, bytes);
   status = mbi_device_allocate_parts(context, "a workspace", 5, parts, bytes);
   if (status == MERBIT_OK && workspace->sums_scratch != 0) {
@@ -52,6 +51,15 @@ static merbit_status mbi_workspace_fill_cuda(merbit_workspace *workspace) {
   return status;
 }
 
+/* Allocates what a workspace needs on the CPU. */
+static merbit_status mbi_workspace_fill_cpu(merbit_workspace *workspace) {
+  const merbit_plan *plan = workspace->plan;
+  MBI_TRY(mbi_allocate_array(plan->context, (int64_t)plan->cpu->scratch_bytes(plan), 1,
+                             "the carries of a workspace", &workspace->carries));
+  return mbi_epilogue_allocate_sums(workspace);
+}
+
+/* Creates a workspace. */
 MBI_INTERNAL merbit_status mbi_workspace_make(merbit_plan *plan, merbit_workspace **workspace) {
   merbit_context *context = plan->context;
   merbit_workspace *made = (merbit_workspace *)mbi_allocate(context, sizeof *made);
@@ -63,19 +71,9 @@ MBI_INTERNAL merbit_status mbi_workspace_make(merbit_plan *plan, merbit_workspac
   memset(made, 0, sizeof *made);
   made->plan = plan;
   if (plan->side == MERBIT_SIDE_CUDA) {
-    status = mbi_many_workspace(made);
-    status = status == MERBIT_OK ? mbi_workspace_fill_cuda(made) : status;
+    status = mbi_workspace_fill_cuda(made);
   } else {
-    const size_t bytes = plan->desc.vectors > 1             ? mbi_many_cpu_bytes(plan)
-                         : plan->blocks.chunk_index != NULL ? mbi_block_plan_scratch_bytes(plan)
-                         : plan->symmetric.direct           ? mbi_symmetric_scratch_bytes(plan)
-                         : mbi_plan_has_semiring(plan)      ? mbi_semiring_scratch_bytes(plan)
-                         : mbi_plan_plain(plan)
-                             ? mbi_merge_scratch_bytes(plan->tasks, plan->type)
-                             : mbi_mixed_scratch_bytes(plan);
-    status = mbi_allocate_array(context, (int64_t)bytes, 1, "the carries of a workspace",
-                                &made->carries);
-    status = status == MERBIT_OK ? mbi_epilogue_allocate_sums(made) : status;
+    status = mbi_workspace_fill_cpu(made);
   }
   if (status != MERBIT_OK) {
     mbi_workspace_free(made);
@@ -85,12 +83,11 @@ MBI_INTERNAL merbit_status mbi_workspace_make(merbit_plan *plan, merbit_workspac
   return MERBIT_OK;
 }
 
-/* For what the GPU does on the default stream: streams of the user's need not wait for that. */
+/* Waits for the default stream, which the user's streams need not follow. */
 MBI_INTERNAL merbit_status mbi_plan_wait(merbit_plan *plan) {
-  merbit_status status = mbi_device_enter(plan->context);
-  if (status == MERBIT_OK) {
-    status = mbi_device_synchronize(plan->context, NULL);
-    mbi_device_leave(plan->context);
-  }
+  merbit_status status;
+  MBI_TRY(mbi_device_enter(plan->context));
+  status = mbi_device_synchronize(plan->context, NULL);
+  mbi_device_leave(plan->context);
   return status;
 }

@@ -35,14 +35,9 @@ MBI_INTERNAL const char *mbi_semiring_label(const merbit_plan *plan) {
 
 /* ---- Checks ------------------------------------------------------------------------------ */
 
-static int mbi_semiring_method(merbit_method method) {
-  return method == MERBIT_METHOD_AUTO || method == MERBIT_METHOD_REFERENCE ||
-         method == MERBIT_METHOD_MERGE || method == MERBIT_METHOD_SCAN ||
-         method == MERBIT_METHOD_ROWS;
-}
-
-/* Checks the semiring of a plan. Call it after the checks of type and method. */
+/* Checks the semiring of a plan by `method`, once its type and method are checked. */
 MBI_INTERNAL merbit_status mbi_semiring_check(merbit_context *context, const merbit_view *view,
+                                              const mbi_method *method,
                                               const merbit_plan_desc *desc) {
   const merbit_semiring semiring = desc->semiring;
   if (semiring < MERBIT_SEMIRING_PLUS_TIMES || semiring > MERBIT_SEMIRING_CUSTOM) {
@@ -59,14 +54,14 @@ MBI_INTERNAL merbit_status mbi_semiring_check(merbit_context *context, const mer
   if (semiring == MERBIT_SEMIRING_PLUS_TIMES) {
     return MERBIT_OK;
   }
-  if (!mbi_semiring_method(desc->method)) {
+  if ((method->takes & MBI_TAKES_SEMIRINGS) == 0) {
     return mbi_fail(
         context, MERBIT_NOT_SUPPORTED,
         "plan_desc.method %s does not take plan_desc.semiring %s; use MERBIT_METHOD_AUTO or "
         "MERBIT_METHOD_MERGE, on CUDA also MERBIT_METHOD_SCAN or MERBIT_METHOD_ROWS, on the "
         "CPU "
         "MERBIT_METHOD_REFERENCE",
-        mbi_method_identifier(desc->method), mbi_semiring_name(semiring));
+        method->identifier, mbi_semiring_name(semiring));
   }
   if (!mbi_type_plain(mbi_view_type(view)) || desc->vector_type != mbi_view_type(view)) {
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,

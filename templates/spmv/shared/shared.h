@@ -140,21 +140,87 @@ typedef mbk_epilogue mbi_epilogue_call;
 #define MBI_NONEMPTY_TABLE 12288
 #define MBI_NONEMPTY_BINS 4096
 
-/* The functions of a method on CUDA. `create` runs for the matrix in plan->device, with the
- * CUDA context current; on failure the caller runs `destroy`. `describe` writes the method's
- * part of the plan's description. */
+/* What a method on CUDA provides. */
 typedef struct mbi_cuda_method {
   size_t state_bytes; /* of plan->state, which is zero before `create` */
+  /* Builds the method's form of plan->device. The CUDA context is current, here and below. On
+   * failure the caller runs `destroy`. */
   merbit_status (*create)(merbit_plan *plan);
   void (*destroy)(merbit_plan *plan);
+  /* Returns the bytes of scratch that a product needs. */
   uint64_t (*carry_bytes)(const merbit_plan *plan);
+  /* Enqueues y = alpha A x + beta y. */
   merbit_status (*multiply)(merbit_plan *plan, mbi_devptr carries, const void *alpha,
                             mbi_devptr x, const void *beta, mbi_devptr y, void *stream);
   void (*info)(const merbit_plan *plan, merbit_plan_info *info);
+  /* Writes the method's part of the plan's line. */
   int (*describe)(const merbit_plan *plan, char *text, size_t size);
-  merbit_status (*refresh)(
-      merbit_plan *plan); /* new plan->device.values; NULL: read in place */
+  /* Follows new plan->device.values. NULL: they are read in place. */
+  merbit_status (*refresh)(merbit_plan *plan);
+  /* Forms of values that pay: MBI_FORMS_...; 0: general values only. */
+  uint32_t forms;
+  /* Returns the seconds of a product, launches left out, or HUGE_VAL if the matrix does not
+   * suit the method. NULL: AUTO never takes it. */
+  double (*cost)(const merbit_plan *plan);
+  double making; /* the products that `create` takes as long as: MBI_MAKING_... */
+  /* Returns whether AUTO may take the method by its cost alone, without measuring. NULL: 1. */
+  int (*trusted)(const merbit_plan *plan);
 } mbi_cuda_method;
+
+/* What building another form of the matrix takes, in products, beyond SCAN's schedule: any
+ * other form, and SCAN's own with other columns. */
+#define MBI_MAKING_FORM 12.0
+#define MBI_MAKING_COLUMNS 8.0
+
+/* What AUTO has found out about a CSR on the CPU. */
+typedef struct mbi_cpu_sample {
+  int equal; /* all values are equal, or it is a pattern */
+  int block; /* rows and columns of the full blocks of which it consists; 1: none */
+} mbi_cpu_sample;
+
+/* What a method on the CPU provides. */
+typedef struct mbi_cpu_method {
+  /* Builds the method's form of plan->csr or plan->bsr. NULL: it multiplies plan->csr. On
+   * failure the caller runs `destroy`. */
+  merbit_status (*create)(merbit_plan *plan);
+  void (*destroy)(merbit_plan *plan); /* NULL: there is nothing to release */
+  /* Returns the bytes of a workspace. */
+  size_t (*scratch_bytes)(const merbit_plan *plan);
+  /* Computes y = alpha A x + beta y. NULL: merbit_spmm does. */
+  void (*multiply)(const merbit_plan *plan, void *scratch, const void *alpha, const void *x,
+                   const void *beta, void *y);
+  /* Returns the bytes of the matrix that a product reads. NULL: those of plan->csr. */
+  int64_t (*stream_bytes)(const merbit_plan *plan);
+  /* Writes the plan's line, `bytes` for each product. NULL: that of a CSR. */
+  int (*describe)(const merbit_plan *plan, int64_t bytes, char *text, size_t size);
+  /* Follows new plan->values. NULL: they are read in place. */
+  merbit_status (*refresh)(merbit_plan *plan);
+  /* Returns the seconds of a product, or HUGE_VAL if the matrix does not suit the method. NULL:
+   * AUTO never takes it. */
+  double (*cost)(const merbit_plan *plan, const mbi_cpu_sample *sample);
+} mbi_cpu_method;
+
+/* What a method takes beside f64 or f32, plus-times and one vector; and what else is particular
+ * to it. */
+enum {
+  MBI_TAKES_TYPES = 1,       /* short, complex and mixed values */
+  MBI_TAKES_SEMIRINGS = 2,   /* others than plus-times */
+  MBI_TAKES_REORDERING = 4,  /* plan_desc.reordering */
+  MBI_TAKES_VECTORS_CPU = 8, /* plan_desc.vectors above 1 */
+  MBI_TAKES_VECTORS_CUDA = 16,
+  MBI_OF_BLOCKS = 32,        /* multiplies plan->bsr */
+  MBI_ALWAYS_DEPENDENT = 64, /* gains nothing where products wait for all before them */
+  MBI_SEQUENTIAL = 128       /* runs in one thread of the CPU */
+};
+
+/* A row of the table of methods: spmv/choose/methods.c. */
+typedef struct mbi_method {
+  merbit_method number;
+  const char *name, *identifier; /* in merbit_plan_describe; as users write it */
+  int takes;                     /* MBI_TAKES_... */
+  const mbi_cuda_method *cuda;   /* NULL: not on CUDA */
+  const mbi_cpu_method *cpu;     /* NULL: not on the CPU */
+} mbi_method;
 
 #ifdef MBI_SEPARATE
 /* spmv/shared/expression_text.c */
@@ -182,6 +248,7 @@ MBI_INTERNAL int mbi_plan_has_semiring(const merbit_plan *plan);
 MBI_INTERNAL int mbi_plan_build_flags(const merbit_plan *plan);
 MBI_INTERNAL const char *mbi_semiring_label(const merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_semiring_check(merbit_context *context, const merbit_view *view,
+                                              const mbi_method *method,
                                               const merbit_plan_desc *desc);
 MBI_INTERNAL int mbi_semiring_runs(const merbit_plan *plan, merbit_side side);
 MBI_INTERNAL merbit_status mbi_semiring_take(merbit_plan *plan);

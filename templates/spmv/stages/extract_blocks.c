@@ -221,7 +221,7 @@ static merbit_status mbi_extract_values(merbit_plan *plan, mbi_devptr from) {
   return status == MERBIT_OK ? mbi_extract_fill(plan, from, 0, 0, plan->device.values) : status;
 }
 
-static merbit_status mbi_extract_refresh(merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_extract_refresh(merbit_plan *plan) {
   return mbi_extracted_refill(plan, mbi_extract_values);
 }
 
@@ -340,8 +340,7 @@ static merbit_status mbi_extract_on_cpu(merbit_plan *plan) {
   mbi_extracted_destroy(plan);
   mbi_device_csr_destroy(context, &plan->device);
   memset(&plan->device, 0, sizeof plan->device);
-  plan->cuda = &mbi_bsr_method;
-  status = mbi_plan_take_host_blocks(plan);
+  status = mbi_format_blocks_on_host(plan);
   if (status != MERBIT_OK) {
     return status;
   }
@@ -350,7 +349,7 @@ static merbit_status mbi_extract_on_cpu(merbit_plan *plan) {
   return status == MERBIT_OK ? mbi_bsr_create(plan) : status;
 }
 
-static merbit_status mbi_extract_create(merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_extract_create(merbit_plan *plan) {
   merbit_context *context = plan->context;
   mbi_extract_tally tally = {0, 0, 0, 0};
   mbi_extract c;
@@ -375,7 +374,3 @@ static merbit_status mbi_extract_create(merbit_plan *plan) {
   }
   return tally.descends != 0 ? mbi_extract_on_cpu(plan) : mbi_bsr_create(plan);
 }
-
-MBI_INTERNAL const mbi_cuda_method mbi_extract_method = {
-    sizeof(mbi_bsr_tiles), mbi_extract_create, mbi_extracted_destroy, mbi_bsr_carry_bytes,
-    mbi_bsr_multiply,      mbi_bsr_info,       mbi_bsr_describe,      mbi_extract_refresh};

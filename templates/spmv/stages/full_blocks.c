@@ -4,7 +4,9 @@
 #include "spmv/shared/shared.h"
 #include "spmv/gpu/bsr/bsr.h"
 #include "spmv/stages/stages.h"
+#include "spmv/gpu/scan/scan.h"
 #include "spmv/plan/plan.h"
+#include "spmv/choose/choose.h"
 
 /* Turns a CSR in GPU memory that consists of full blocks into a matrix of blocks, and brings
  * new values to the blocks. */
@@ -13,6 +15,25 @@
 
 MBI_INTERNAL int mbi_has_full_blocks(const mbi_nonempty_rows *nonempty) {
   return nonempty->block_rows * nonempty->block_cols >= 4;
+}
+
+/* Returns whether the matrix was found to consist of full blocks, and stores a value for each
+ * nonzero. */
+MBI_INTERNAL int mbi_choose_full(const merbit_plan *plan) {
+  return mbi_has_full_blocks(&plan->nonempty) && plan->device.form == MBI_VALUES_GENERAL &&
+         plan->device.values != 0;
+}
+
+/* Returns the seconds of a product by full blocks. */
+MBI_INTERNAL double mbi_extracted_cost(const merbit_plan *plan) {
+  const mbi_traffic t = mbi_traffic_of(plan);
+  double column;
+  if (!mbi_choose_full(plan)) {
+    return HUGE_VAL;
+  }
+  column = 4.0 / (plan->nonempty.block_rows * plan->nonempty.block_cols);
+  return t.vectors + t.gathers +
+         t.nnz * (column + t.values) * MBI_CHOOSE_STREAM * 1.08 * t.light;
 }
 
 /* Moves the CSR and its non-empty rows to plan->extracted. */
@@ -130,7 +151,7 @@ MBI_INTERNAL merbit_status mbi_extracted_refill(merbit_plan *plan,
   return status;
 }
 
-static merbit_status mbi_extracted_refresh(merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_extracted_refresh(merbit_plan *plan) {
   return mbi_extracted_refill(plan, mbi_extracted_values);
 }
 
@@ -155,7 +176,7 @@ MBI_INTERNAL void mbi_extracted_let_go(merbit_plan *plan) {
   plan->device.bytes += csr->bytes;
 }
 
-static merbit_status mbi_extracted_create(merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_extracted_create(merbit_plan *plan) {
   const int high = plan->nonempty.block_rows, wide = plan->nonempty.block_cols;
   mbi_extracted_enter(plan);
   MBI_TRY(mbi_extracted_allocate(plan, high, wide,
@@ -182,7 +203,3 @@ MBI_INTERNAL void mbi_extracted_destroy(merbit_plan *plan) {
   memset(&plan->bsr, 0, sizeof plan->bsr);
   memset(full, 0, sizeof *full);
 }
-
-MBI_INTERNAL const mbi_cuda_method mbi_extracted_method = {
-    sizeof(mbi_bsr_tiles), mbi_extracted_create, mbi_extracted_destroy, mbi_bsr_carry_bytes,
-    mbi_bsr_multiply,      mbi_bsr_info,         mbi_bsr_describe,      mbi_extracted_refresh};

@@ -10,16 +10,13 @@
  * also moves new values for every plan whose stored values are in another order than the
  * user's. */
 
-MBI_INTERNAL int mbi_plan_reorders(const merbit_plan *plan) {
-  return plan->desc.reordering != MERBIT_REORDERING_NONE;
-}
-
 /* Returns the name for merbit_plan_describe. */
 MBI_INTERNAL const char *mbi_reordering_name(merbit_reordering reordering) {
   return reordering == MERBIT_REORDERING_RCM ? "reverse Cuthill-McKee" : "falling degree";
 }
 
 MBI_INTERNAL merbit_status mbi_reorder_check(merbit_context *context, const merbit_view *view,
+                                             const mbi_method *method,
                                              const merbit_plan_desc *desc) {
   if (desc->reordering == MERBIT_REORDERING_NONE) {
     return MERBIT_OK;
@@ -30,8 +27,7 @@ MBI_INTERNAL merbit_status mbi_reorder_check(merbit_context *context, const merb
                     "merbit_reordering",
                     (int)desc->reordering);
   }
-  if (view->format == MERBIT_BSR || desc->method == MERBIT_METHOD_BSR ||
-      desc->method > MERBIT_METHOD_SYMMETRIC) { /* and study methods */
+  if (view->format == MERBIT_BSR || (method->takes & MBI_TAKES_REORDERING) == 0) {
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
                     "plan_desc.reordering moves single rows and columns, which would break %s "
                     "apart; use a CSR or COO view and a method of single entries",
@@ -57,7 +53,7 @@ static void mbi_reorder_follow(void *places, const void *earlier, merbit_index_t
 
 /* Puts the checked host CSR `from` into the plan's order: sets plan->csr and plan->matrix.
  * `from` may be in plan->matrix. */
-MBI_INTERNAL merbit_status mbi_reorder_take(merbit_plan *plan, const merbit_view *from) {
+static merbit_status mbi_reorder_take(merbit_plan *plan, const merbit_view *from) {
   mbi_reorder *r = &plan->reorder;
   merbit_context *context = plan->context;
   const double start = mbi_seconds();
@@ -83,6 +79,28 @@ MBI_INTERNAL merbit_status mbi_reorder_take(merbit_plan *plan, const merbit_view
   plan->csr = made->view;
   r->seconds = mbi_seconds() - start;
   return MERBIT_OK;
+}
+
+/* Makes plan->csr the reordered matrix, if the plan reorders. */
+MBI_INTERNAL merbit_status mbi_reorder_make(merbit_plan *plan) {
+  merbit_context *context = plan->context;
+  merbit_view host;
+  merbit_status status;
+  if (!mbi_plan_reorders(plan)) {
+    return MERBIT_OK;
+  }
+  if (plan->matrix != NULL || plan->view.memory != MERBIT_MEMORY_DEVICE) {
+    return mbi_reorder_take(plan, &plan->csr);
+  }
+  status = mbi_view_download(context, &plan->view, &host);
+  if (status == MERBIT_OK) {
+    status = mbi_plan_check_arrays(plan, &host);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_reorder_take(plan, &host);
+  }
+  mbi_host_view_release(context, &host);
+  return status;
 }
 
 /* ---- In GPU memory ----------------------------------------------------------------------- */
@@ -213,15 +231,22 @@ MBI_INTERNAL void mbi_reorder_run(merbit_plan *plan, mbi_reorder_call *call) {
   mbi_parallel(plan->context, call->tasks, mbi_reorder_task, call);
 }
 
-/* Moves the user's host values into the plan's matrix. */
-MBI_INTERNAL void mbi_reorder_values(merbit_plan *plan, const void *values) {
+/* Moves new values to their places in plan->csr. On CUDA the GPU does it later
+ * (mbi_reorder_values_cuda). */
+MBI_INTERNAL merbit_status mbi_reorder_map_values(merbit_plan *plan, mbi_new_values *fresh) {
   mbi_reorder_call call;
+  if (plan->side == MERBIT_SIDE_CUDA || plan->reorder.places == NULL ||
+      mbi_reorder_on_cpu(plan)) {
+    return MERBIT_OK;
+  }
   call.move = mbi_gather;
   call.type = plan->type;
-  call.from = values;
+  call.from = fresh->values;
   call.to = (void *)(uintptr_t)plan->csr.values;
   call.places = plan->reorder.places;
   call.place_type = plan->reorder.place_type;
   call.count = plan->csr.nnz;
   mbi_reorder_run(plan, &call);
+  fresh->values = plan->csr.values;
+  return MERBIT_OK;
 }

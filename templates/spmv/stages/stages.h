@@ -68,6 +68,8 @@ typedef struct mbi_transpose {
 #endif
 #define MBI_FORM(form) (1u << (form))
 #define MBI_FORMS_CHEAP (MBI_FORM(MBI_VALUES_EQUAL) | MBI_FORM(MBI_VALUES_SINGLE))
+/* Forms that cost SCAN more than they save. */
+#define MBI_FORMS_SLOW (MBI_FORM(MBI_VALUES_TABLE) | MBI_FORM(MBI_VALUES_ROW))
 #define MBI_FORMS_ALL                                                                          \
   (MBI_FORMS_CHEAP | MBI_FORM(MBI_VALUES_HALF) | MBI_FORM(MBI_VALUES_TABLE) |                  \
    MBI_FORM(MBI_VALUES_ROW) | MBI_FORM(MBI_VALUES_COLUMN))
@@ -131,7 +133,44 @@ typedef struct mbi_transposing {
   merbit_index_type place_type;
 } mbi_transposing;
 
+/* New values of a plan, on their way through the stages. */
+typedef struct mbi_new_values {
+  const void *values; /* `count` of them, in the order that the next stage takes */
+  merbit_memory memory;
+  int64_t count;
+  void *downloaded;      /* holds the host copy of device values; or NULL */
+  merbit_matrix *matrix; /* holds converted values; or NULL */
+} mbi_new_values;
+
+/* The stages of a plan, in their order. `make` builds from plan->given the matrix that the next
+ * stage takes, or leaves it. `map_values` does the same to new values; on failure the caller
+ * releases what `fresh` holds. */
+typedef struct mbi_stage {
+  merbit_status (*make)(merbit_plan *plan);
+  merbit_status (*map_values)(merbit_plan *plan, mbi_new_values *fresh);
+} mbi_stage;
+enum {
+  MBI_STAGE_SYMMETRIC,
+  MBI_STAGE_TRANSPOSE,
+  MBI_STAGE_FORMAT,
+  MBI_STAGE_REORDER,
+  MBI_STAGE_STORE,
+  MBI_STAGES
+};
+
 #ifdef MBI_SEPARATE
+/* spmv/stages/format.c */
+MBI_INTERNAL merbit_status mbi_new_values_download(merbit_plan *plan, mbi_new_values *fresh);
+MBI_INTERNAL int mbi_view_is_plain(const merbit_view *view);
+MBI_INTERNAL int mbi_format_converts(const merbit_plan *plan);
+MBI_INTERNAL merbit_status mbi_format_blocks_on_host(merbit_plan *plan);
+MBI_INTERNAL merbit_status mbi_format_make(merbit_plan *plan);
+MBI_INTERNAL merbit_status mbi_format_map_values(merbit_plan *plan, mbi_new_values *fresh);
+/* spmv/stages/stored_values.c */
+MBI_INTERNAL merbit_status mbi_stored_map_values(merbit_plan *plan, mbi_new_values *fresh);
+/* spmv/stages/stages.c */
+MBI_INTERNAL merbit_status mbi_stages_make(merbit_plan *plan, int first);
+MBI_INTERNAL merbit_status mbi_stages_map_values(merbit_plan *plan, mbi_new_values *fresh);
 /* spmv/stages/value_forms.c */
 MBI_INTERNAL int64_t mbi_values_blocks(uint64_t count);
 MBI_INTERNAL uint64_t mbi_values_bytes(const merbit_plan *plan, mbi_value_form form);
@@ -147,6 +186,8 @@ MBI_INTERNAL merbit_status mbi_values_store(merbit_plan *plan, mbi_values_search
 MBI_INTERNAL merbit_status mbi_values_specialise(merbit_plan *plan, uint32_t forms);
 /* spmv/stages/full_blocks.c */
 MBI_INTERNAL int mbi_has_full_blocks(const mbi_nonempty_rows *nonempty);
+MBI_INTERNAL int mbi_choose_full(const merbit_plan *plan);
+MBI_INTERNAL double mbi_extracted_cost(const merbit_plan *plan);
 MBI_INTERNAL void mbi_extracted_enter(merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_extracted_allocate(merbit_plan *plan, int high, int wide,
                                                   uint64_t blocks,
@@ -156,18 +197,20 @@ MBI_INTERNAL merbit_status mbi_extracted_refill(merbit_plan *plan,
                                                                      mbi_devptr from));
 MBI_INTERNAL void mbi_extracted_let_go(merbit_plan *plan);
 MBI_INTERNAL void mbi_extracted_destroy(merbit_plan *plan);
-extern const mbi_cuda_method mbi_extracted_method;
+MBI_INTERNAL merbit_status mbi_extracted_create(merbit_plan *plan);
+MBI_INTERNAL merbit_status mbi_extracted_refresh(merbit_plan *plan);
 /* spmv/stages/extract_blocks.c */
 MBI_INTERNAL void mbi_extract_preamble(const merbit_plan *plan, const mbi_device_csr *csr,
                                        mbi_preamble *preamble);
 MBI_INTERNAL merbit_status mbi_extract_all(mbi_extract *c, mbi_extract_tally *tally);
-extern const mbi_cuda_method mbi_extract_method;
+MBI_INTERNAL merbit_status mbi_extract_create(merbit_plan *plan);
+MBI_INTERNAL merbit_status mbi_extract_refresh(merbit_plan *plan);
 /* spmv/stages/reorder.c */
-MBI_INTERNAL int mbi_plan_reorders(const merbit_plan *plan);
 MBI_INTERNAL const char *mbi_reordering_name(merbit_reordering reordering);
 MBI_INTERNAL merbit_status mbi_reorder_check(merbit_context *context, const merbit_view *view,
+                                             const mbi_method *method,
                                              const merbit_plan_desc *desc);
-MBI_INTERNAL merbit_status mbi_reorder_take(merbit_plan *plan, const merbit_view *from);
+MBI_INTERNAL merbit_status mbi_reorder_make(merbit_plan *plan);
 MBI_INTERNAL void mbi_reorder_preamble(const merbit_plan *plan, mbi_preamble *preamble);
 MBI_INTERNAL merbit_status mbi_reorder_specialise(merbit_plan *plan);
 MBI_INTERNAL int mbi_reorder_on_cpu(const merbit_plan *plan);
@@ -182,25 +225,23 @@ MBI_INTERNAL merbit_status mbi_reorder_launch(merbit_plan *plan, int kernel, mbi
 MBI_INTERNAL merbit_status mbi_reorder_values_cuda(merbit_plan *plan, mbi_devptr from,
                                                    mbi_devptr to);
 MBI_INTERNAL void mbi_reorder_run(merbit_plan *plan, mbi_reorder_call *call);
-MBI_INTERNAL void mbi_reorder_values(merbit_plan *plan, const void *values);
+MBI_INTERNAL merbit_status mbi_reorder_map_values(merbit_plan *plan, mbi_new_values *fresh);
 /* spmv/stages/symmetric.c */
 MBI_INTERNAL int mbi_plan_is_symmetric(const merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_symmetric_check(merbit_context *context, const merbit_view *view,
                                                const merbit_plan_desc *desc);
-MBI_INTERNAL merbit_status mbi_symmetric_take(merbit_plan *plan);
+MBI_INTERNAL merbit_status mbi_symmetric_make(merbit_plan *plan);
 MBI_INTERNAL void mbi_symmetric_destroy(merbit_plan *plan);
-MBI_INTERNAL merbit_status mbi_symmetric_values(merbit_plan *plan, const void *values,
-                                                merbit_memory memory);
+MBI_INTERNAL merbit_status mbi_symmetric_map_values(merbit_plan *plan, mbi_new_values *fresh);
 /* spmv/stages/transpose_sort.c */
 MBI_INTERNAL void mbi_transpose_preamble(const mbi_transposing *t, mbi_preamble *preamble);
 MBI_INTERNAL merbit_status mbi_transpose_sort(merbit_plan *plan, const mbi_device_csr *from);
 /* spmv/stages/transpose.c */
 MBI_INTERNAL merbit_status mbi_transpose_check(merbit_context *context, const merbit_view *view,
                                                const merbit_plan_desc *desc);
-MBI_INTERNAL merbit_status mbi_transpose_values(merbit_plan *plan, const void *values,
-                                                merbit_memory memory);
+MBI_INTERNAL merbit_status mbi_transpose_map_values(merbit_plan *plan, mbi_new_values *fresh);
 MBI_INTERNAL int mbi_plan_may_fall_back(const merbit_plan *plan, merbit_status status);
-MBI_INTERNAL merbit_status mbi_transpose_take(merbit_plan *plan);
+MBI_INTERNAL merbit_status mbi_transpose_make(merbit_plan *plan);
 #endif /* MBI_SEPARATE */
 
 #endif

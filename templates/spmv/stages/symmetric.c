@@ -155,7 +155,7 @@ static merbit_status mbi_symmetric_take_lower(merbit_plan *plan, const merbit_vi
 
 /* Sets plan->symmetric, and plan->given to the matrix it holds. That matrix needs no further
  * check. */
-MBI_INTERNAL merbit_status mbi_symmetric_take(merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_symmetric_make(merbit_plan *plan) {
   merbit_context *context = plan->context;
   mbi_symmetric *half = &plan->symmetric;
   const double start = mbi_seconds();
@@ -163,6 +163,9 @@ MBI_INTERNAL merbit_status mbi_symmetric_take(merbit_plan *plan) {
   merbit_view host = plan->given;
   int64_t first[4];
   merbit_status status = MERBIT_OK;
+  if (!mbi_view_is_triangle(&plan->given)) {
+    return MERBIT_OK;
+  }
   half->view = plan->given;
   half->signs = mbi_symmetry_signs_of(half->view.symmetry, plan->desc.operation);
   half->place_type = half->view.nnz <= INT32_MAX ? MERBIT_INDEX_32 : MERBIT_INDEX_64;
@@ -203,28 +206,16 @@ MBI_INTERNAL void mbi_symmetric_destroy(merbit_plan *plan) {
   mbi_release(plan->context, plan->symmetric.parts);
 }
 
-/* Moves new values, given in the order of the triangle, into plan->symmetric.full. */
-MBI_INTERNAL merbit_status mbi_symmetric_values(merbit_plan *plan, const void *values,
-                                                merbit_memory memory) {
-  merbit_context *context = plan->context;
+/* Expands new values of the triangle to those of plan->symmetric.full. */
+MBI_INTERNAL merbit_status mbi_symmetric_map_values(merbit_plan *plan, mbi_new_values *fresh) {
   const mbi_symmetric *half = &plan->symmetric;
-  const void *host = values;
-  merbit_status status = MERBIT_OK;
-  if (memory == MERBIT_MEMORY_DEVICE) {
-    status = mbi_device_enter(context);
-    if (status != MERBIT_OK) {
-      return status;
-    }
-    status =
-        mbi_array_download(context, values, half->view.nnz, mbi_type_size(plan->type), &host);
-    mbi_device_leave(context);
+  if (half->places == NULL) {
+    return MERBIT_OK;
   }
-  if (status == MERBIT_OK) {
-    mbi_expansion_values(context, half->signs, host, half->places, half->place_type,
-                         &half->full);
-  }
-  if (memory == MERBIT_MEMORY_DEVICE) {
-    mbi_release(context, (void *)(uintptr_t)host);
-  }
-  return status;
+  MBI_TRY(mbi_new_values_download(plan, fresh));
+  mbi_expansion_values(plan->context, half->signs, fresh->values, half->places,
+                       half->place_type, &half->full);
+  fresh->values = half->full.values;
+  fresh->count = mbi_view_values(&plan->view);
+  return MERBIT_OK;
 }

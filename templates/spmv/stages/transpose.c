@@ -56,30 +56,6 @@ static merbit_status mbi_transpose_on_cpu(merbit_plan *plan) {
   return status;
 }
 
-/* Moves new values in the user's order into plan->view, if the plan converts it. */
-MBI_INTERNAL merbit_status mbi_transpose_values(merbit_plan *plan, const void *values,
-                                                merbit_memory memory) {
-  merbit_context *context = plan->context;
-  const void *host = values;
-  merbit_status status = MERBIT_OK;
-  if (memory == MERBIT_MEMORY_DEVICE) {
-    status = mbi_device_enter(context);
-    if (status != MERBIT_OK) {
-      return status;
-    }
-    status = mbi_array_download(context, values, mbi_view_values(&plan->view),
-                                mbi_type_size(plan->type), &host);
-    mbi_device_leave(context);
-  }
-  if (status == MERBIT_OK) {
-    mbi_transpose_map_values(context, host, plan->reorder.places, &plan->view);
-  }
-  if (memory == MERBIT_MEMORY_DEVICE) {
-    mbi_release(context, (void *)(uintptr_t)host);
-  }
-  return status;
-}
-
 /* ---- On the GPU -------------------------------------------------------------------------- */
 
 /* Makes plan->view in GPU memory. On failure nothing stays allocated. */
@@ -147,7 +123,7 @@ MBI_INTERNAL int mbi_plan_may_fall_back(const merbit_plan *plan, merbit_status s
 
 /* Sets plan->view to the matrix that the plan multiplies. That matrix needs no further
  * check. */
-MBI_INTERNAL merbit_status mbi_transpose_take(merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_transpose_make(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const double start = mbi_seconds();
   merbit_status status = MERBIT_DEVICE_OUT_OF_MEMORY;
@@ -177,4 +153,17 @@ MBI_INTERNAL merbit_status mbi_transpose_take(merbit_plan *plan) {
   plan->desc.unchecked |= status == MERBIT_OK;
   plan->transpose.seconds = mbi_seconds() - start;
   return status;
+}
+
+/* Moves new values to their places in plan->view, if CPU threads transposed blocks. Values of
+ * other transposes are moved with those of a reordering. */
+MBI_INTERNAL merbit_status mbi_transpose_map_values(merbit_plan *plan, mbi_new_values *fresh) {
+  if (!mbi_reorder_on_cpu(plan)) {
+    return MERBIT_OK;
+  }
+  MBI_TRY(mbi_new_values_download(plan, fresh));
+  mbi_transpose_map_into(plan->context, fresh->values, plan->reorder.places, &plan->view);
+  fresh->values = plan->view.values;
+  fresh->count = mbi_view_values(&plan->view);
+  return MERBIT_OK;
 }

@@ -50,21 +50,20 @@ MBI_INTERNAL merbit_status mbi_bsr_study_size(merbit_plan *plan) {
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
                     "method %s takes blocks as they come; make them by "
                     "merbit_matrix_create_bsr",
-                    mbi_method_name(plan->method));
+                    plan->row->name);
   }
   if (s->threads < 32 || s->threads > 1024 || s->threads % 32 != 0 ||
       (plan->method == MERBIT_METHOD_BSR_TEAM && s->threads < entries)) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
                     "%d threads for blocks of %d x %d; method %s takes a multiple of 32 up to "
                     "1024%s",
-                    s->threads, view->block_rows, view->block_cols,
-                    mbi_method_name(plan->method),
+                    s->threads, view->block_rows, view->block_cols, plan->row->name,
                     plan->method == MERBIT_METHOD_BSR_TEAM ? ", one for each entry" : "");
   }
   if (filled < 1 || filled > 64) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
                     "plan_desc.sigma is %d; method %s fills the GPU 1 to 64 times",
-                    plan->desc.sigma, mbi_method_name(plan->method));
+                    plan->desc.sigma, plan->row->name);
   }
   if (!mbi_nonempty_fit(plan)) {
     return mbi_fail(context, MERBIT_TOO_LARGE,
@@ -215,8 +214,17 @@ static int mbi_bsr_study_describe(const merbit_plan *plan, char *text, size_t si
                   mbi_bsr_study_of(plan)->threads);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_bsr_study_method = {
-    sizeof(mbi_bsr_study),  mbi_bsr_study_create, mbi_bsr_study_destroy,  mbi_rows_carry_bytes,
-    mbi_bsr_study_multiply, mbi_bsr_study_info,   mbi_bsr_study_describe, NULL};
+MBI_INTERNAL const mbi_cuda_method mbi_bsr_study_method = {sizeof(mbi_bsr_study),
+                                                           mbi_bsr_study_create,
+                                                           mbi_bsr_study_destroy,
+                                                           mbi_rows_carry_bytes,
+                                                           mbi_bsr_study_multiply,
+                                                           mbi_bsr_study_info,
+                                                           mbi_bsr_study_describe,
+                                                           NULL,
+                                                           MBI_FORMS_CHEAP,
+                                                           NULL,
+                                                           0,
+                                                           NULL};
 
 #endif /* MERBIT_STUDY_METHODS */

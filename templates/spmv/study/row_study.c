@@ -34,7 +34,7 @@ static merbit_status mbi_row_study_sizes_fit(const merbit_plan *plan) {
                     "and multiples "
                     "of 32 up to 1024",
                     plan->desc.sigma, plan->desc.omega, plan->desc.block_threads,
-                    mbi_method_name(plan->method),
+                    plan->row->name,
                     tiled ? "32 to 4096 columns, 1 to 4 rows a warp"
                           : "1 to 16 rows at once, a power of two up to 32 of lanes");
   }
@@ -65,7 +65,7 @@ MBI_INTERNAL merbit_status mbi_row_study_size(merbit_plan *plan) {
   if (s->blocks > (uint64_t)INT32_MAX) {
     return mbi_fail(plan->context, MERBIT_TOO_LARGE,
                     "%" PRIu64 " rows are too many for method %s", plan->device.rows,
-                    mbi_method_name(plan->method));
+                    plan->row->name);
   }
   return MERBIT_OK;
 }
@@ -265,15 +265,29 @@ static int mbi_row_study_describe(const merbit_plan *plan, char *text, size_t si
                   s->blocks, s->threads, s->lanes, s->rows);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_warp_loop_method = {
-    sizeof(mbi_csr_study),  mbi_row_study_create,
-    mbi_csr_study_destroy,  mbi_row_study_carry_bytes,
-    mbi_warp_loop_multiply, mbi_row_study_info,
-    mbi_row_study_describe, NULL};
-MBI_INTERNAL const mbi_cuda_method mbi_warp_tiled_method = {
-    sizeof(mbi_csr_study),   mbi_row_study_create,
-    mbi_csr_study_destroy,   mbi_row_study_carry_bytes,
-    mbi_warp_tiled_multiply, mbi_row_study_info,
-    mbi_row_study_describe,  NULL};
+MBI_INTERNAL const mbi_cuda_method mbi_warp_loop_method = {sizeof(mbi_csr_study),
+                                                           mbi_row_study_create,
+                                                           mbi_csr_study_destroy,
+                                                           mbi_row_study_carry_bytes,
+                                                           mbi_warp_loop_multiply,
+                                                           mbi_row_study_info,
+                                                           mbi_row_study_describe,
+                                                           NULL,
+                                                           MBI_FORMS_CHEAP,
+                                                           NULL,
+                                                           0,
+                                                           NULL};
+MBI_INTERNAL const mbi_cuda_method mbi_warp_tiled_method = {sizeof(mbi_csr_study),
+                                                            mbi_row_study_create,
+                                                            mbi_csr_study_destroy,
+                                                            mbi_row_study_carry_bytes,
+                                                            mbi_warp_tiled_multiply,
+                                                            mbi_row_study_info,
+                                                            mbi_row_study_describe,
+                                                            NULL,
+                                                            MBI_FORMS_CHEAP,
+                                                            NULL,
+                                                            0,
+                                                            NULL};
 
 #endif /* MERBIT_STUDY_METHODS */

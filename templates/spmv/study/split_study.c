@@ -28,7 +28,7 @@ MBI_INTERNAL merbit_status mbi_split_size(merbit_plan *plan) {
     return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
                     "plan_desc.sigma is %d and block_threads %d; method %s takes 1 to 16, and "
                     "multiples of 32 up to 1024, together up to 4096",
-                    s->steps, s->threads, mbi_method_name(plan->method));
+                    s->steps, s->threads, plan->row->name);
   }
   chunk = (uint64_t)(s->steps * s->threads);
   /* Without rows nothing is written. With rows but without nonzeros, one block writes y. */
@@ -179,8 +179,17 @@ static int mbi_split_describe(const merbit_plan *plan, char *text, size_t size) 
                   plan->method == MERBIT_METHOD_PATH_WALK ? "steps of the path" : "nonzeros");
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_split_method = {
-    sizeof(mbi_csr_study), mbi_split_create, mbi_csr_study_destroy, mbi_split_carry_bytes,
-    mbi_split_multiply,    mbi_split_info,   mbi_split_describe,    NULL};
+MBI_INTERNAL const mbi_cuda_method mbi_split_method = {sizeof(mbi_csr_study),
+                                                       mbi_split_create,
+                                                       mbi_csr_study_destroy,
+                                                       mbi_split_carry_bytes,
+                                                       mbi_split_multiply,
+                                                       mbi_split_info,
+                                                       mbi_split_describe,
+                                                       NULL,
+                                                       MBI_FORMS_CHEAP,
+                                                       NULL,
+                                                       0,
+                                                       NULL};
 
 #endif /* MERBIT_STUDY_METHODS */

@@ -38,10 +38,6 @@ typedef struct mbi_csr_study {
 #ifdef MBI_SEPARATE
 MBI_INTERNAL mbi_csr_study *mbi_csr_study_of(const merbit_plan *plan);
 MBI_INTERNAL mbi_bsr_study *mbi_bsr_study_of(const merbit_plan *plan);
-/* spmv/study/names.c */
-MBI_INTERNAL int mbi_cuda_study_method(merbit_method method);
-MBI_INTERNAL int mbi_csr_study_method(merbit_method method);
-MBI_INTERNAL const char *mbi_study_name(merbit_method method);
 /* spmv/study/block_study.c */
 MBI_INTERNAL int mbi_study_method(merbit_method method);
 MBI_INTERNAL void mbi_study_prepare(merbit_plan *plan);

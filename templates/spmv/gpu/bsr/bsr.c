@@ -304,7 +304,3 @@ MBI_INTERNAL int mbi_bsr_describe(const merbit_plan *plan, char *text, size_t si
                   t->slots, t->slot_blocks, t->together, t->shuffled ? ", x by shuffles" : "",
                   t->threads);
 }
-
-MBI_INTERNAL const mbi_cuda_method mbi_bsr_method = {
-    sizeof(mbi_bsr_tiles), mbi_bsr_create, mbi_bsr_destroy,  mbi_bsr_carry_bytes,
-    mbi_bsr_multiply,      mbi_bsr_info,   mbi_bsr_describe, mbi_bsr_fill};

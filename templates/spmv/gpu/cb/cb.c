@@ -304,6 +304,15 @@ static int mbi_cb_describe(const merbit_plan *plan, char *text, size_t size) {
                   cb->threads);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_cb_method = {
-    sizeof(mbi_cb),  mbi_cb_create, mbi_cb_destroy,  mbi_cb_carry_bytes,
-    mbi_cb_multiply, mbi_cb_info,   mbi_cb_describe, mbi_cb_refresh};
+MBI_INTERNAL const mbi_cuda_method mbi_cb_method = {sizeof(mbi_cb),
+                                                    mbi_cb_create,
+                                                    mbi_cb_destroy,
+                                                    mbi_cb_carry_bytes,
+                                                    mbi_cb_multiply,
+                                                    mbi_cb_info,
+                                                    mbi_cb_describe,
+                                                    mbi_cb_refresh,
+                                                    MBI_FORMS_CHEAP,
+                                                    NULL,
+                                                    0,
+                                                    NULL};

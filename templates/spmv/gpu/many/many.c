@@ -284,4 +284,8 @@ MBI_INTERNAL const mbi_cuda_method mbi_many_method = {sizeof(mbi_many),
                                                       NULL,
                                                       mbi_many_info,
                                                       mbi_many_describe,
+                                                      NULL,
+                                                      MBI_FORMS_CHEAP,
+                                                      NULL,
+                                                      0,
                                                       NULL};

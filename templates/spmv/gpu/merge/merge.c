@@ -229,8 +229,15 @@ static int mbi_merge_describe(const merbit_plan *plan, char *text, size_t size) 
                   plan->streaming ? ", matrix past the caches" : "");
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_merge_path_method = {
-    sizeof(mbi_merge_path),  mbi_merge_path_create,
-    mbi_merge_path_destroy,  mbi_merge_carry_bytes,
-    mbi_merge_path_multiply, mbi_merge_info,
-    mbi_merge_describe,      NULL};
+MBI_INTERNAL const mbi_cuda_method mbi_merge_path_method = {sizeof(mbi_merge_path),
+                                                            mbi_merge_path_create,
+                                                            mbi_merge_path_destroy,
+                                                            mbi_merge_carry_bytes,
+                                                            mbi_merge_path_multiply,
+                                                            mbi_merge_info,
+                                                            mbi_merge_describe,
+                                                            NULL,
+                                                            0,
+                                                            NULL,
+                                                            0,
+                                                            NULL};

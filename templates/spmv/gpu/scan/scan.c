@@ -4,6 +4,7 @@
 #include "spmv/shared/shared.h"
 #include "spmv/gpu/scan/scan.h"
 #include "spmv/plan/plan.h"
+#include "spmv/choose/choose.h"
 
 /* SCAN on the host: builds the schedule of tiles, launches the product and the fix-up.
  * spmv/gpu/scan/scan.cu and spmv/gpu/scan/whole.cu describe the two kernels. */
@@ -90,7 +91,7 @@ MBI_INTERNAL merbit_status mbi_scan_nonempty(merbit_plan *plan) {
     return mbi_fail(plan->context, MERBIT_TOO_LARGE,
                     "%s takes fewer than 2^32 - 1 rows, not %" PRIu64
                     "; for one vector use MERBIT_METHOD_MERBIT",
-                    mbi_method_identifier(plan->method), plan->device.rows);
+                    plan->row->identifier, plan->device.rows);
   }
   MBI_TRY(mbi_nonempty_need(plan));
   if (plan->nonempty.count < plan->device.rows && plan->nonempty.row_id == 0) {
@@ -292,6 +293,25 @@ static int mbi_scan_describe(const merbit_plan *plan, char *text, size_t size) {
       s->whole ? " with whole rows" : "", plan->streaming ? ", matrix past the caches" : "");
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_scan_method = {
-    sizeof(mbi_scan_schedule), mbi_scan_create, mbi_scan_destroy,  mbi_scan_carry_bytes,
-    mbi_scan_multiply,         mbi_scan_info,   mbi_scan_describe, NULL};
+/* Returns the seconds of a product. To look values up is slower here than to stream them. */
+MBI_INTERNAL double mbi_scan_cost(const merbit_plan *plan) {
+  const mbi_traffic t = mbi_traffic_of(plan);
+  double seconds = t.vectors + t.stream + t.gathers;
+  if (plan->device.form == MBI_VALUES_TABLE || plan->device.form == MBI_VALUES_ROW) {
+    seconds += t.nnz * (plan->type == MERBIT_F32 ? 0.8e-12 : 1.3e-12);
+  }
+  return seconds;
+}
+
+MBI_INTERNAL const mbi_cuda_method mbi_scan_method = {sizeof(mbi_scan_schedule),
+                                                      mbi_scan_create,
+                                                      mbi_scan_destroy,
+                                                      mbi_scan_carry_bytes,
+                                                      mbi_scan_multiply,
+                                                      mbi_scan_info,
+                                                      mbi_scan_describe,
+                                                      NULL,
+                                                      MBI_FORMS_ALL & ~MBI_FORMS_SLOW,
+                                                      mbi_scan_cost,
+                                                      0,
+                                                      NULL};

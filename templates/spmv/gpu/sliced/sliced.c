@@ -275,6 +275,25 @@ static int mbi_sliced_describe(const merbit_plan *plan, char *text, size_t size)
                   2.0 * (double)s->column_slots / slots, s->threads);
 }
 
+/* Returns whether slices of 32 rows need so little padding that the forecast can be trusted. */
+MBI_INTERNAL int mbi_sliced_trusted(const merbit_plan *plan) {
+  const mbi_device_csr *csr = &plan->device;
+  return csr->nnz >= 4 * csr->rows && plan->nonempty.slots / 5 <= csr->nnz / 3;
+}
+
+/* Returns the seconds of a product, if at least half of the slots are filled. */
+MBI_INTERNAL double mbi_sliced_cost(const merbit_plan *plan) {
+  const mbi_traffic t = mbi_traffic_of(plan);
+  if (plan->nonempty.slots / 2 > plan->device.nnz) {
+    return HUGE_VAL;
+  }
+  return mbi_choose_longer(t.vectors + t.gathers +
+                               t.nnz * (4.0 - 2.0 * plan->nonempty.narrow + t.values) *
+                                   MBI_CHOOSE_STREAM * t.light,
+                           mbi_sliced_walk(plan));
+}
+
 MBI_INTERNAL const mbi_cuda_method mbi_sliced_method = {
     sizeof(mbi_sliced),  mbi_sliced_create, mbi_sliced_destroy,  mbi_rows_carry_bytes,
-    mbi_sliced_multiply, mbi_sliced_info,   mbi_sliced_describe, mbi_sliced_fill};
+    mbi_sliced_multiply, mbi_sliced_info,   mbi_sliced_describe, mbi_sliced_fill,
+    MBI_FORMS_ALL,       mbi_sliced_cost,   MBI_MAKING_FORM,     mbi_sliced_trusted};

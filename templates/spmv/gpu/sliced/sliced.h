@@ -27,6 +27,8 @@ MBI_INTERNAL merbit_status mbi_sliced_size(merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_sliced_check(const merbit_plan *plan);
 MBI_INTERNAL void mbi_sliced_preamble(const merbit_plan *plan, mbi_preamble *preamble);
 MBI_INTERNAL int64_t mbi_sliced_build_blocks(const mbi_sliced *s);
+MBI_INTERNAL int mbi_sliced_trusted(const merbit_plan *plan);
+MBI_INTERNAL double mbi_sliced_cost(const merbit_plan *plan);
 extern const mbi_cuda_method mbi_sliced_method;
 #endif /* MBI_SEPARATE */
 
